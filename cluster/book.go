@@ -1,0 +1,278 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Place books the claims of a pending task on the node: it is then Bound, or
+// Nominated where part of the room is still releasing. The caller has checked
+// that it fits; Place checks again and changes nothing if it does not, because
+// no caller's mistake may ever book a device twice.
+func (s *State) Place(t *Task, n *Node, claims []Claim) error {
+	if t.Status != Pending {
+		return fmt.Errorf("task %s is %s, not pending", t.ID, t.Status)
+	}
+	if err := s.fits(t, n, claims); err != nil {
+		return fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
+	}
+	s.attach(t, n, claims, Bound)
+	if !n.present(t) {
+		t.Status = Nominated
+	}
+	return nil
+}
+
+// Restore books a task that is known to run on the node. A node may have shrunk
+// below what runs on it, so cores and memory are booked as they are, and the node
+// then takes nothing new; a device is never booked beyond what it has.
+func (s *State) Restore(t *Task, n *Node, claims []Claim) error {
+	if t.Status != Pending {
+		return fmt.Errorf("task %s is %s, not pending", t.ID, t.Status)
+	}
+	if err := n.holds(t.Shape, claims); err != nil {
+		return fmt.Errorf("task %s is said to run on node %s, where it does not fit: %w", t.ID, n.Name, err)
+	}
+	s.attach(t, n, claims, Bound)
+	return nil
+}
+
+// Evict turns a bound task's room into releasing room: promised to nobody, but not free yet.
+func (s *State) Evict(t *Task) error {
+	if t.Status != Bound {
+		return fmt.Errorf("task %s is %s, not bound", t.ID, t.Status)
+	}
+	s.book(t, -1)
+	t.Status = Releasing
+	s.bookReleasing(t, +1)
+	s.touch(t.Node)
+	return nil
+}
+
+// Unevict gives an evicted task its room back; the room must still be free of promises.
+func (s *State) Unevict(t *Task) error {
+	if t.Status != Releasing {
+		return fmt.Errorf("task %s is %s, not releasing", t.ID, t.Status)
+	}
+	s.bookReleasing(t, -1)
+	s.book(t, +1)
+	t.Status = Bound
+	s.touch(t.Node)
+	return nil
+}
+
+// Clear takes the task off its node, however it stands there: it has ended, or is
+// pending again. Room that it was releasing is then really free.
+func (s *State) Clear(t *Task) {
+	n := t.Node
+	if n == nil {
+		return
+	}
+	if t.Status == Releasing {
+		s.bookReleasing(t, -1)
+	} else {
+		s.book(t, -1)
+	}
+	n.removeTask(t)
+	t.Status, t.Node, t.Claims = Pending, nil, nil
+	s.touch(n)
+}
+
+// Bind turns a nominated task into a bound one if the room it was promised is
+// really free by now, and says whether it did.
+func (s *State) Bind(t *Task) bool {
+	if t.Status != Nominated || !t.Node.present(t) {
+		return false
+	}
+	t.Status = Bound
+	s.touch(t.Node)
+	return true
+}
+
+// Unbind undoes Bind.
+func (s *State) Unbind(t *Task) {
+	t.Status = Nominated
+	s.touch(t.Node)
+}
+
+func (s *State) attach(t *Task, n *Node, claims []Claim, status Status) {
+	t.Node, t.Claims, t.Status = n, claims, status
+	n.addTask(t)
+	s.book(t, +1)
+	s.touch(n)
+}
+
+// fits checks the claims against the ledgers.
+func (s *State) fits(t *Task, n *Node, claims []Claim) error {
+	if s.byName[n.Name] != n {
+		return fmt.Errorf("the node is gone")
+	}
+	for _, a := range t.Shape.Resources {
+		if want := a.Value + spill(t.Shape, claims, a.Name); want > 0 {
+			if l := n.Ledger(a.Name); l == nil || l.Free() < want {
+				return fmt.Errorf("not enough %s", a.Name)
+			}
+		}
+	}
+	if t.Shape.Isolation.CPU == CPUStrictIsolated && n.Isolated+t.Shape.Cores() > n.Advertised.IsolableCores {
+		return fmt.Errorf("not enough isolable cores")
+	}
+	return n.holds(t.Shape, claims)
+}
+
+// holds checks that each claim is there to be had.
+func (n *Node) holds(s *Shape, claims []Claim) error {
+	for i, c := range claims {
+		if c.Device < 0 || c.Device >= len(n.Devices) || (i > 0 && c.Device <= claims[i-1].Device) {
+			return fmt.Errorf("device %d is not there or claimed twice", c.Device)
+		}
+		d := &n.Devices[c.Device]
+		if c.Milli > d.FreeMilli() || c.Memory > d.Free() || !d.Permits(s.Isolation) || d.Lost {
+			return fmt.Errorf("device %d is held by others", c.Device)
+		}
+	}
+	return nil
+}
+
+// spill is the node memory that layers take which are on no device.
+func spill(s *Shape, claims []Claim, name string) int64 {
+	l := s.Need.Layers
+	if l == nil || name != Memory {
+		return 0
+	}
+	left := l.Total
+	for _, c := range claims {
+		left -= c.Layers
+	}
+	return int64(left) * int64(l.Bytes)
+}
+
+// book adds (sign +1) or takes back (-1) what the task holds of node and queue.
+func (s *State) book(t *Task, sign int64) {
+	n, q := t.Node, s.queues[t.Job.Queue]
+	for _, a := range t.Shape.Resources {
+		v := sign * (a.Value + spill(t.Shape, t.Claims, a.Name))
+		if l := n.Ledger(a.Name); l != nil {
+			l.Used += v
+		}
+		q.charge(a.Name, v)
+	}
+	iso := t.Shape.Isolation
+	if iso.CPU == CPUStrictIsolated {
+		n.Isolated += sign * t.Shape.Cores()
+	}
+	for _, c := range t.Claims {
+		d := &n.Devices[c.Device]
+		u := &d.Use
+		u.Milli += Milli(sign) * c.Milli
+		u.Memory += Bytes(sign) * c.Memory
+		u.Leases += int32(sign)
+		if iso.Exclusive() {
+			u.Exclusive += int32(sign)
+		} else if iso.GPU == GPUSessionExclusive {
+			u.Sessions += int32(sign)
+			if u.Sessions > 0 {
+				u.Session = iso.Session
+			} else {
+				u.Session = ""
+			}
+		}
+		q.charge(d.Resource, sign*int64(c.Milli))
+	}
+}
+
+func (s *State) bookReleasing(t *Task, sign int64) {
+	n := t.Node
+	for _, a := range t.Shape.Resources {
+		if l := n.Ledger(a.Name); l != nil {
+			l.Releasing += sign * (a.Value + spill(t.Shape, t.Claims, a.Name))
+		}
+	}
+	for _, c := range t.Claims {
+		u := &n.Devices[c.Device].Use
+		u.ReleasingMilli += Milli(sign) * c.Milli
+		u.ReleasingMemory += Bytes(sign) * c.Memory
+		u.ReleasingLeases += int32(sign)
+	}
+}
+
+// present reports whether the room that the task was promised is free of tasks
+// on their way out, once all other promises made to others are set aside.
+func (n *Node) present(t *Task) bool {
+	if !n.releasing() {
+		return true
+	}
+	for _, a := range t.Shape.Resources {
+		l := n.Ledger(a.Name)
+		if l == nil || l.Releasing == 0 {
+			continue
+		}
+		bound := int64(0)
+		for _, o := range n.Tasks {
+			if o.Status == Bound && o != t {
+				bound += o.Shape.Resources.Of(a.Name) + spill(o.Shape, o.Claims, a.Name)
+			}
+		}
+		if bound+l.Releasing+a.Value+spill(t.Shape, t.Claims, a.Name) > l.Capacity {
+			return false
+		}
+	}
+	for _, c := range t.Claims {
+		d := &n.Devices[c.Device]
+		if d.Use.ReleasingLeases == 0 {
+			continue
+		}
+		if t.Shape.Isolation.Exclusive() {
+			return false
+		}
+		milli, memory := c.Milli+d.Use.ReleasingMilli, c.Memory+d.Use.ReleasingMemory
+		for _, o := range n.Tasks {
+			if o.Status != Bound || o == t {
+				continue
+			}
+			for _, oc := range o.Claims {
+				if oc.Device == c.Device {
+					milli += oc.Milli
+					memory += oc.Memory
+				}
+			}
+		}
+		if milli > Whole || memory > d.Memory {
+			return false
+		}
+	}
+	return true
+}
+
+// releasing reports whether anything on the node is on its way out.
+func (n *Node) releasing() bool {
+	for i := range n.Resources {
+		if n.Resources[i].Releasing > 0 {
+			return true
+		}
+	}
+	for i := range n.Devices {
+		if n.Devices[i].Use.ReleasingLeases > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// charge books v on the queue; what falls back to 0 leaves no trace.
+func (q *Queue) charge(name string, v int64) {
+	if v == 0 {
+		return
+	}
+	for i := range q.Used {
+		if q.Used[i].Name == name {
+			if q.Used[i].Value += v; q.Used[i].Value == 0 {
+				q.Used = slices.Delete(q.Used, i, i+1)
+			}
+			return
+		}
+	}
+	i, _ := slices.BinarySearchFunc(q.Used, name, func(x Amount, n string) int { return strings.Compare(x.Name, n) })
+	q.Used = slices.Insert(q.Used, i, Amount{name, v})
+}

@@ -1,0 +1,219 @@
+package cluster
+
+import "slices"
+
+// Choose picks devices of the node for the shape: the best by score, ties to the
+// lowest index. Score may be nil. It returns false when the node's devices
+// cannot hold the shape; a shape that needs none gets no claims and true.
+//
+// Feasible and Choose are one piece of code on purpose: what a filter lets
+// through, the chooser can place.
+func (n *Node) Choose(s *Shape, score func(*Device) int64) ([]Claim, bool) {
+	need := &s.Need
+	if need.None() {
+		return nil, true
+	}
+	if need.WholeNode {
+		return n.chooseAll(s)
+	}
+	if need.SameProduct || need.Layers != nil && need.Devices != 1 {
+		return n.chooseUniform(s, score)
+	}
+	return n.choose(s, score, "")
+}
+
+// Feasible reports whether Choose would find devices. It allocates nothing in the plain cases.
+func (n *Node) Feasible(s *Shape) bool {
+	need := &s.Need
+	switch {
+	case need.None():
+		return true
+	case need.WholeNode, need.SameProduct, need.Layers != nil, need.SumAtLeast > 0:
+		_, ok := n.Choose(s, nil)
+		return ok
+	}
+	return n.Takers(s) >= need.Devices
+}
+
+// Takers counts the devices that can take the shape's claim now.
+func (n *Node) Takers(s *Shape) int {
+	count := 0
+	for i := range n.Devices {
+		if s.Takes(&n.Devices[i]) {
+			count++
+		}
+	}
+	return count
+}
+
+// Usable counts the devices of the kind the shape needs, whoever holds them.
+func (n *Node) Usable(s *Shape) int {
+	count := 0
+	for i := range n.Devices {
+		if s.Need.Usable(&n.Devices[i]) {
+			count++
+		}
+	}
+	return count
+}
+
+func (n *Node) chooseAll(s *Shape) ([]Claim, bool) {
+	need := &s.Need
+	var sum Bytes
+	claims := make([]Claim, 0, len(n.Devices))
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if d.Lost {
+			continue
+		}
+		if !s.Takes(d) {
+			return nil, false
+		}
+		sum += d.Memory
+		claims = append(claims, Claim{Device: i, Milli: Whole, Memory: d.Memory})
+	}
+	if len(claims) == 0 || len(claims) < need.Devices || sum < need.SumAtLeast {
+		return nil, false
+	}
+	return claims, true
+}
+
+// chooseUniform tries one product at a time, in name order, and keeps the first
+// that needs the fewest devices.
+func (n *Node) chooseUniform(s *Shape, score func(*Device) int64) ([]Claim, bool) {
+	if !s.Need.SameProduct {
+		return n.choose(s, score, "")
+	}
+	var products []string
+	for i := range n.Devices {
+		if p := n.Devices[i].Product; !slices.Contains(products, p) {
+			products = append(products, p)
+		}
+	}
+	slices.Sort(products)
+	var best []Claim
+	for _, p := range products {
+		if claims, ok := n.choose(s, score, p); ok && (best == nil || len(claims) < len(best)) {
+			best = claims
+		}
+	}
+	return best, best != nil
+}
+
+func (n *Node) choose(s *Shape, score func(*Device) int64, product string) ([]Claim, bool) {
+	need := &s.Need
+	type candidate struct {
+		device int
+		score  int64
+	}
+	var room [16]candidate
+	takers := room[:0]
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if !s.Takes(d) || (product != "" && d.Product != product) {
+			continue
+		}
+		c := candidate{device: i}
+		if score != nil {
+			c.score = score(d)
+		}
+		takers = append(takers, c)
+	}
+	if len(takers) < need.Devices || len(takers) == 0 {
+		return nil, false
+	}
+	// Insertion by score keeps devices of equal score in index order.
+	slices.SortStableFunc(takers, func(a, b candidate) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+	if need.Layers != nil {
+		order := make([]int, len(takers))
+		for i, c := range takers {
+			order[i] = c.device
+		}
+		return n.chooseLayers(s, order)
+	}
+	count := need.Devices
+	claims := make([]Claim, 0, count)
+	var sum Bytes
+	for _, c := range takers[:count] {
+		claim := n.claim(s, c.device)
+		sum += claim.Memory
+		claims = append(claims, claim)
+	}
+	if sum < need.SumAtLeast {
+		// The preferred devices are too small together: take the largest instead.
+		slices.SortStableFunc(takers, func(a, b candidate) int {
+			return int(min(1, max(-1, n.Devices[b.device].Memory-n.Devices[a.device].Memory)))
+		})
+		claims, sum = claims[:0], 0
+		for _, c := range takers[:count] {
+			claim := n.claim(s, c.device)
+			sum += claim.Memory
+			claims = append(claims, claim)
+		}
+		if sum < need.SumAtLeast {
+			return nil, false
+		}
+	}
+	slices.SortFunc(claims, func(a, b Claim) int { return a.Device - b.Device })
+	return claims, true
+}
+
+// claim is what the shape holds of the device: an exclusive class holds it whole.
+func (n *Node) claim(s *Shape, i int) Claim {
+	d := &n.Devices[i]
+	if s.Isolation.Exclusive() {
+		return Claim{Device: i, Milli: Whole, Memory: d.Memory}
+	}
+	return s.Need.claimFor(i, d)
+}
+
+// chooseLayers fills devices in order until the layers are placed, then checks
+// that what is left over may spill to the node's memory.
+func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
+	need, l := &s.Need, s.Need.Layers
+	if need.Devices == 0 {
+		// As few devices as possible: those that hold most layers first.
+		slices.SortStableFunc(order, func(a, b int) int { return l.fit(&n.Devices[b]) - l.fit(&n.Devices[a]) })
+	}
+	left := l.Total
+	var claims []Claim
+	for _, i := range order {
+		if left == 0 || (need.Devices > 0 && len(claims) == need.Devices) {
+			break
+		}
+		d := &n.Devices[i]
+		k := min(left, l.fit(d))
+		if k == 0 {
+			continue
+		}
+		left -= k
+		memory := l.Fixed + Bytes(k)*l.Bytes
+		milli := Milli(MulDivUp(int64(memory), int64(Whole), int64(d.Memory)))
+		if s.Isolation.Exclusive() {
+			milli, memory = Whole, d.Memory
+		}
+		if milli > d.FreeMilli() {
+			return nil, false
+		}
+		claims = append(claims, Claim{Device: i, Milli: milli, Memory: memory, Layers: k})
+	}
+	if l.Total-left < l.least() || len(claims) < need.Devices {
+		return nil, false
+	}
+	if spill := Bytes(left) * l.Bytes; spill > 0 {
+		m := n.Ledger(Memory)
+		if m == nil || m.Free() < s.Resources.Of(Memory)+int64(spill) {
+			return nil, false
+		}
+	}
+	slices.SortFunc(claims, func(a, b Claim) int { return a.Device - b.Device })
+	return claims, true
+}

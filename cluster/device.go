@@ -1,0 +1,121 @@
+package cluster
+
+// Device is one schedulable accelerator of a node: a whole GPU, a MIG slice of
+// one, or one of the replicas that time-slicing or MPS make of it.
+type Device struct {
+	UUID    string
+	Index   int
+	Product string
+	Type    string // the runtime it speaks: cuda, rocm, cann, …
+	Memory  Bytes
+	NUMA    int    // -1 where unknown
+	Link    string // NVLink domain, "" where unknown
+	// Profile is the MIG profile a slice must be asked for by; "" for a device that is asked for by count.
+	Profile string
+	// Resource is the name the device is asked for and booked under.
+	Resource string
+	// Parent is the UUID of the physical device a slice or replica is cut from.
+	Parent string
+	// Lost devices stay in the list, so that indexes keep their meaning, and take nothing new.
+	Lost bool
+
+	Use DeviceUse
+}
+
+// DeviceUse is a device's ledger. Used counts what is promised (bound or
+// nominated); Releasing counts what evicted tasks still hold physically.
+type DeviceUse struct {
+	Milli     Milli
+	Memory    Bytes
+	Leases    int32 // tasks that hold a part of the device
+	Exclusive int32 // of these, how many tolerate nobody beside them
+	Session   string
+	Sessions  int32 // leases of the named session
+
+	ReleasingMilli  Milli
+	ReleasingMemory Bytes
+	ReleasingLeases int32
+}
+
+// FreeMilli is the part of the device that nobody was promised.
+func (d *Device) FreeMilli() Milli { return Whole - d.Use.Milli }
+
+// Free is the device memory that nobody was promised.
+func (d *Device) Free() Bytes { return d.Memory - d.Use.Memory }
+
+// Idle reports whether nobody holds any of the device, not even a task on its way out.
+func (d *Device) Idle() bool { return d.Use.Leases == 0 && d.Use.ReleasingLeases == 0 }
+
+// Claim is what a task holds, or would hold, of one device.
+type Claim struct {
+	Device int // index into Node.Devices
+	Milli  Milli
+	Memory Bytes
+	Layers int // of divisible work, how many layers go here
+}
+
+// claimFor is what the need takes of the device: a whole, a share, or memory.
+// Memory and milli are kept in step, so that neither can be promised twice.
+func (n *Need) claimFor(i int, d *Device) Claim {
+	switch {
+	case n.Share > 0:
+		return Claim{Device: i, Milli: n.Share, Memory: Bytes(MulDiv(int64(d.Memory), int64(n.Share), int64(Whole)))}
+	case n.Memory > 0 && d.Memory > 0:
+		return Claim{Device: i, Milli: Milli(MulDivUp(int64(n.Memory), int64(Whole), int64(d.Memory))), Memory: n.Memory}
+	default:
+		return Claim{Device: i, Milli: Whole, Memory: d.Memory}
+	}
+}
+
+// Usable reports whether the device is of the kind the need asks for, whoever holds it now.
+func (n *Need) Usable(d *Device) bool {
+	if d.Lost || d.Profile != n.Partition || (n.Resource != "" && n.Resource != d.Resource) {
+		return false
+	}
+	if len(n.Products) > 0 && !containsString(n.Products, d.Product) {
+		return false
+	}
+	return n.Memory <= d.Memory
+}
+
+// Permits reports whether the leases already on the device let this isolation join them.
+func (d *Device) Permits(i Isolation) bool {
+	u := &d.Use
+	if u.Leases == 0 {
+		return true
+	}
+	if u.Exclusive > 0 || i.Exclusive() {
+		return false
+	}
+	if u.Sessions > 0 || i.GPU == GPUSessionExclusive {
+		return u.Sessions == u.Leases && u.Session == i.Session && i.GPU == GPUSessionExclusive
+	}
+	return true
+}
+
+// Takes reports whether the device can take the shape's claim beside what it holds.
+func (s *Shape) Takes(d *Device) bool {
+	n := &s.Need
+	if !n.Usable(d) || !d.Permits(s.Isolation) {
+		return false
+	}
+	if s.Isolation.Exclusive() || n.whole() {
+		return d.Use.Milli == 0 && d.Use.Memory == 0
+	}
+	if n.Layers != nil {
+		return n.Layers.fit(d) > 0
+	}
+	if n.Share > 0 {
+		return n.Share <= d.FreeMilli() && Bytes(MulDiv(int64(d.Memory), int64(n.Share), int64(Whole))) <= d.Free()
+	}
+	return n.Memory <= d.Free() && Milli(MulDivUp(int64(n.Memory), int64(Whole), int64(d.Memory))) <= d.FreeMilli()
+}
+
+func containsString(list []string, s string) bool {
+	for i := range list {
+		if list[i] == s {
+			return true
+		}
+	}
+	return false
+}

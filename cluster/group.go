@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Key identifies a group. Label text alone would not do: two kinds of machine
+// can share a product, and shared devices are not whole ones.
+type Key struct {
+	Product  string
+	Count    int
+	Memory   int64 // MiB, per device
+	Resource string
+	Strategy string
+	Replicas int
+}
+
+func (k Key) String() string {
+	s := fmt.Sprintf("%s × %d", k.Product, k.Count)
+	if k.Replicas > 1 {
+		s += fmt.Sprintf(" (%s, %d replicas)", k.Strategy, k.Replicas)
+	}
+	return s
+}
+
+// Compare orders groups by product, memory and count, then by the rest.
+func (k Key) Compare(o Key) int {
+	return cmp.Or(
+		strings.Compare(k.Product, o.Product),
+		cmp.Compare(k.Memory, o.Memory),
+		cmp.Compare(k.Count, o.Count),
+		strings.Compare(k.Resource, o.Resource),
+		strings.Compare(k.Strategy, o.Strategy),
+		cmp.Compare(k.Replicas, o.Replicas),
+	)
+}
+
+// Group is the nodes with the same devices.
+type Group struct {
+	Key   Key
+	Nodes []*Node // sorted by name
+}
+
+// DeviceMemory is the memory of all devices of one of the group's nodes.
+func (g *Group) DeviceMemory() Bytes {
+	return Bytes(MulDiv(g.Key.Memory<<20, int64(g.Key.Count), 1))
+}
+
+// groupKey derives the key from the devices that are asked for by count; a node
+// of MIG slices in mixed mode groups by its slices.
+func (n *Node) groupKey() (Key, bool) {
+	k := Key{Resource: n.DeviceResource, Strategy: n.Sharing.Strategy, Replicas: n.Sharing.Replicas}
+	products := map[string]bool{}
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if d.Lost {
+			continue
+		}
+		name := d.Product
+		if d.Profile != "" && !strings.Contains(name, d.Profile) {
+			name += "-MIG-" + d.Profile
+		}
+		products[name] = true
+		k.Count++
+		if mib := int64(d.Memory >> 20); k.Memory == 0 || mib < k.Memory {
+			k.Memory = mib
+		}
+	}
+	if k.Count == 0 {
+		return Key{}, false
+	}
+	names := make([]string, 0, len(products))
+	for name := range products {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	k.Product = strings.Join(names, "+")
+	return k, true
+}
+
+func (g *Group) insert(n *Node) {
+	i, found := slices.BinarySearchFunc(g.Nodes, n.Name, byName)
+	if !found {
+		g.Nodes = slices.Insert(g.Nodes, i, n)
+	}
+}
+
+func (g *Group) remove(n *Node) {
+	if i, found := slices.BinarySearchFunc(g.Nodes, n.Name, byName); found {
+		g.Nodes = slices.Delete(g.Nodes, i, i+1)
+	}
+}
+
+func byName(n *Node, name string) int { return strings.Compare(n.Name, name) }

@@ -1,0 +1,177 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+)
+
+// Node is a machine that offers resources and devices.
+type Node struct {
+	Name          string
+	Cell          string
+	Labels        map[string]string
+	Taints        []Taint
+	Unschedulable bool
+	// Resources are the node's ledgers, sorted by name. Devices have ledgers of their own.
+	Resources []Ledger
+	Devices   []Device
+	// DeviceResource is the name of the devices that are asked for by count.
+	DeviceResource string
+	Sharing        Sharing
+	Advertised     Advertised
+	// Artifacts are the files that are there, and whether they are ready.
+	Artifacts map[string]ArtifactState
+	// Defect says why the node's device labels cannot be believed; such a node takes no task that needs devices.
+	Defect *Defect
+
+	// Isolated counts cores held by StrictIsolated tasks.
+	Isolated int64
+	// Tasks on the node or promised room on it, sorted by ID.
+	Tasks []*Task
+
+	slot    int
+	group   *Group
+	version uint64
+}
+
+// Ledger is one resource of a node. Used counts what is promised; Releasing
+// what evicted tasks still hold physically.
+type Ledger struct {
+	Name                      string
+	Capacity, Used, Releasing int64
+}
+
+// Free is what nobody was promised.
+func (l *Ledger) Free() int64 { return l.Capacity - l.Used }
+
+// Sharing says how one physical device became several.
+type Sharing struct {
+	Strategy string // "", "time-slicing" or "mps"
+	Replicas int    // per physical device; 0 or 1: none
+}
+
+// ArtifactState is how far a file has come on a node.
+type ArtifactState string
+
+// Ready files can be used at once.
+const Ready ArtifactState = "READY"
+
+// Defect is a label that is missing or makes no sense.
+type Defect struct {
+	Label   string
+	Problem string
+}
+
+// Slot is the node's place in the State's table: dense, and reused after removal.
+func (n *Node) Slot() int { return n.slot }
+
+// Version grows with every change of the node and never shrinks.
+func (n *Node) Version() uint64 { return n.version }
+
+// Group is the group the node belongs to; nil without devices.
+func (n *Node) Group() *Group { return n.group }
+
+// Ledger returns the node's ledger of the resource, or nil.
+func (n *Node) Ledger(name string) *Ledger {
+	for i := range n.Resources {
+		if n.Resources[i].Name == name {
+			return &n.Resources[i]
+		}
+	}
+	return nil
+}
+
+// Capacity is how much of the resource the node has in all, devices included.
+func (n *Node) Capacity(name string) int64 {
+	if name == n.DeviceResource {
+		return n.DeviceCapacity()
+	}
+	if l := n.Ledger(name); l != nil {
+		return l.Capacity
+	}
+	return 0
+}
+
+// DeviceCapacity is the node's devices that are asked for by count, in thousandths.
+func (n *Node) DeviceCapacity() int64 {
+	total := 0
+	for i := range n.Devices {
+		if n.Devices[i].Profile == "" && !n.Devices[i].Lost {
+			total++
+		}
+	}
+	return int64(total) * int64(Whole)
+}
+
+// DeviceUsed is how much of DeviceCapacity is promised.
+func (n *Node) DeviceUsed() int64 {
+	used := Milli(0)
+	for i := range n.Devices {
+		if n.Devices[i].Profile == "" && !n.Devices[i].Lost {
+			used += n.Devices[i].Use.Milli
+		}
+	}
+	return int64(used)
+}
+
+// LargestDevice is the memory of the node's biggest device the need may use, even if held.
+func (n *Node) LargestDevice(need *Need) Bytes {
+	var most Bytes
+	for i := range n.Devices {
+		if d := &n.Devices[i]; !d.Lost && d.Profile == need.Partition {
+			most = max(most, d.Memory)
+		}
+	}
+	return most
+}
+
+// LargestFree is the most memory free on one device the need may use.
+func (n *Node) LargestFree(need *Need) Bytes {
+	var most Bytes
+	for i := range n.Devices {
+		if d := &n.Devices[i]; !d.Lost && d.Profile == need.Partition {
+			most = max(most, d.Free())
+		}
+	}
+	return most
+}
+
+// MostCharge bounds from above what the shape's devices would cost its queue on
+// this node: resource name and thousandths. Claims by memory depend on the
+// device, so the smallest usable one counts.
+func (n *Node) MostCharge(s *Shape) Amount {
+	var name string
+	var usable, worst int64
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if !s.Need.Usable(d) {
+			continue
+		}
+		usable++
+		name = d.Resource
+		milli := s.Need.claimFor(i, d).Milli
+		if s.Isolation.Exclusive() || s.Need.Layers != nil {
+			milli = Whole
+		}
+		worst = max(worst, int64(milli))
+	}
+	count := int64(s.Need.Devices)
+	if count == 0 {
+		count = usable
+	}
+	return Amount{name, count * worst}
+}
+
+func (n *Node) addTask(t *Task) {
+	i, found := slices.BinarySearchFunc(n.Tasks, t.ID, func(x *Task, id string) int { return strings.Compare(x.ID, id) })
+	if !found {
+		n.Tasks = slices.Insert(n.Tasks, i, t)
+	}
+}
+
+func (n *Node) removeTask(t *Task) {
+	i, found := slices.BinarySearchFunc(n.Tasks, t.ID, func(x *Task, id string) int { return strings.Compare(x.ID, id) })
+	if found {
+		n.Tasks = slices.Delete(n.Tasks, i, i+1)
+	}
+}

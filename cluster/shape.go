@@ -1,0 +1,135 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"sort"
+)
+
+// Shape is everything about a task that shape-form hooks may look at: no name,
+// no job, no labels. Tasks that look alike share one Shape (State.Intern), and
+// the engine remembers its answers per shape. Shapes never change.
+type Shape struct {
+	Resources   Resources // cpu and memory always present
+	Need        Need
+	Selector    []Label // labels a node must have, sorted
+	Required    []Term  // any of these must match the node; none: all do
+	Preferred   []Preference
+	Tolerations []Toleration
+	Isolation   Isolation
+	Cell        string // "" is any cell
+	Preemptible bool
+	Artifacts   []string // files wanted, sorted
+
+	key string
+}
+
+// Label is one key and its value.
+type Label struct{ Key, Value string }
+
+// SortLabels turns a map into the sorted list a Shape holds.
+func SortLabels(m map[string]string) []Label {
+	out := make([]Label, 0, len(m))
+	for k, v := range m {
+		out = append(out, Label{k, v})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Key < out[j].Key })
+	return out
+}
+
+// Cores is how many whole cores an isolated shape takes: at least one.
+func (s *Shape) Cores() int64 {
+	return max(1, (s.Resources.Of(CPU)+int64(Whole)-1)/int64(Whole))
+}
+
+// GPUClass is the class to check: a part of a device is sharing, said or not.
+func (s *Shape) GPUClass() GPUClass {
+	if s.Isolation.GPU == "" && !s.Need.None() && !s.Need.whole() {
+		return GPUShared
+	}
+	return s.Isolation.GPU
+}
+
+// keyWriter spells a shape out so that equal shapes, and only these, spell the same.
+type keyWriter []byte
+
+func (w *keyWriter) str(s string) {
+	*w = binary.AppendUvarint(*w, uint64(len(s)))
+	*w = append(*w, s...)
+}
+func (w *keyWriter) num(n int64) { *w = binary.AppendVarint(*w, n) }
+func (w *keyWriter) flag(b bool) {
+	if b {
+		*w = append(*w, 1)
+	} else {
+		*w = append(*w, 0)
+	}
+}
+func (w *keyWriter) strs(list []string) {
+	w.num(int64(len(list)))
+	for _, s := range list {
+		w.str(s)
+	}
+}
+func (w *keyWriter) terms(list []Term) {
+	w.num(int64(len(list)))
+	for _, t := range list {
+		w.num(int64(len(t)))
+		for _, r := range t {
+			w.str(r.Key)
+			w.str(string(r.Operator))
+			w.strs(r.Values)
+		}
+	}
+}
+
+func (s *Shape) spell() string {
+	w := make(keyWriter, 0, 128)
+	w.num(int64(len(s.Resources)))
+	for _, a := range s.Resources {
+		w.str(a.Name)
+		w.num(a.Value)
+	}
+	n := &s.Need
+	w.num(int64(n.Devices))
+	w.num(int64(n.Memory))
+	w.num(int64(n.Share))
+	w.num(int64(n.SumAtLeast))
+	w.flag(n.SameProduct)
+	w.strs(n.Products)
+	w.str(n.Partition)
+	w.str(n.Resource)
+	w.flag(n.WholeNode)
+	w.flag(n.Layers != nil)
+	if l := n.Layers; l != nil {
+		w.num(int64(l.Total))
+		w.num(int64(l.Bytes))
+		w.num(int64(l.Fixed))
+		w.num(int64(l.Least))
+		w.flag(l.Spill)
+	}
+	w.num(int64(len(s.Selector)))
+	for _, l := range s.Selector {
+		w.str(l.Key)
+		w.str(l.Value)
+	}
+	w.terms(s.Required)
+	w.num(int64(len(s.Preferred)))
+	for _, p := range s.Preferred {
+		w.num(int64(p.Weight))
+		w.terms([]Term{p.Term})
+	}
+	w.num(int64(len(s.Tolerations)))
+	for _, t := range s.Tolerations {
+		w.str(t.Key)
+		w.str(t.Operator)
+		w.str(t.Value)
+		w.str(string(t.Effect))
+	}
+	w.str(string(s.Isolation.CPU))
+	w.str(string(s.Isolation.GPU))
+	w.str(s.Isolation.Session)
+	w.str(s.Cell)
+	w.flag(s.Preemptible)
+	w.strs(s.Artifacts)
+	return string(w)
+}

@@ -1,0 +1,260 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// State is the books of a cluster. It is changed one thing at a time, and every
+// change gives the node it touches a new version. It is not safe for concurrent use.
+type State struct {
+	nodes    []*Node // by slot; nil where a node was removed
+	free     []int   // slots to reuse, lowest last
+	byName   map[string]*Node
+	sorted   []*Node  // by name
+	ranks    []int32  // by slot: place in sorted
+	versions []uint64 // by slot: when it last changed, also after its node is gone
+	version  uint64
+
+	// The nodes form a list, most recently changed first, so that whoever knows
+	// the cluster as of some version finds what changed since without looking at
+	// the rest. Links are slots plus one; 0 ends the list.
+	next, prev []int32
+	newest     int32
+
+	groups map[Key]*Group
+	queues map[string]*Queue
+	jobs   map[string]*Job
+	shapes map[string]*interned
+}
+
+// NewState returns empty books with the default queue.
+func NewState() *State {
+	s := &State{
+		byName: map[string]*Node{},
+		groups: map[Key]*Group{},
+		queues: map[string]*Queue{},
+		jobs:   map[string]*Job{},
+		shapes: map[string]*interned{},
+	}
+	s.queues[DefaultQueue] = &Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}
+	return s
+}
+
+// Version is the version of the most recent change.
+func (s *State) Version() uint64 { return s.version }
+
+// Slots is one more than the highest slot ever used.
+func (s *State) Slots() int { return len(s.nodes) }
+
+// At is the node in the slot, nil if there is none.
+func (s *State) At(slot int) *Node { return s.nodes[slot] }
+
+// Rank orders slots by node name. Adding and removing nodes keeps the order of the others.
+func (s *State) Rank(slot int) int32 { return s.ranks[slot] }
+
+// Ranks is Rank for every slot, for those who compare many.
+func (s *State) Ranks() []int32 { return s.ranks }
+
+// Nodes are all nodes, by name.
+func (s *State) Nodes() []*Node { return s.sorted }
+
+// Node finds a node by name, nil if there is none.
+func (s *State) Node(name string) *Node { return s.byName[name] }
+
+// Changed visits the slots that changed after the version, most recent first,
+// each once. A slot whose node was removed is visited too.
+func (s *State) Changed(since uint64, visit func(slot int)) {
+	for at := s.newest; at != 0; at = s.next[at-1] {
+		if s.versions[at-1] <= since {
+			return
+		}
+		visit(int(at - 1))
+	}
+}
+
+// AddNode takes the node into the books. The node must be new and its ledgers empty.
+func (s *State) AddNode(n *Node) error {
+	if s.byName[n.Name] != nil {
+		return fmt.Errorf("node %q is already there", n.Name)
+	}
+	n.normalize()
+	if k := len(s.free); k > 0 {
+		n.slot = s.free[k-1]
+		s.free = s.free[:k-1]
+		s.nodes[n.slot] = n
+	} else {
+		n.slot = len(s.nodes)
+		s.nodes = append(s.nodes, n)
+		s.ranks = append(s.ranks, 0)
+		s.versions = append(s.versions, 0)
+		s.next = append(s.next, 0)
+		s.prev = append(s.prev, 0)
+		s.link(n.slot)
+	}
+	s.byName[n.Name] = n
+	i, _ := slices.BinarySearchFunc(s.sorted, n.Name, byName)
+	s.sorted = slices.Insert(s.sorted, i, n)
+	s.rerank(i)
+	s.join(n)
+	s.touch(n)
+	return nil
+}
+
+// RemoveNode takes the node out of the books and returns the tasks that were on
+// it; they are pending again.
+func (s *State) RemoveNode(name string) ([]*Task, error) {
+	n := s.byName[name]
+	if n == nil {
+		return nil, fmt.Errorf("no node %q", name)
+	}
+	lost := slices.Clone(n.Tasks)
+	for _, t := range lost {
+		s.Clear(t)
+	}
+	s.leave(n)
+	s.touch(n) // the slot changed, for those who remember it
+	delete(s.byName, name)
+	i, _ := slices.BinarySearchFunc(s.sorted, name, byName)
+	s.sorted = slices.Delete(s.sorted, i, i+1)
+	s.rerank(i)
+	s.nodes[n.slot] = nil
+	s.free = append(s.free, n.slot)
+	return lost, nil
+}
+
+// UpdateNode lets change rewrite what the node is: labels, taints, capacities,
+// devices. Ledgers stay; a device or resource may become smaller than what is
+// held of it, and then takes nothing new.
+func (s *State) UpdateNode(name string, change func(*Node)) error {
+	n := s.byName[name]
+	if n == nil {
+		return fmt.Errorf("no node %q", name)
+	}
+	s.leave(n)
+	change(n)
+	n.Name = name
+	n.normalize()
+	s.join(n)
+	s.touch(n)
+	return nil
+}
+
+// normalize puts ledgers in order and names every device's resource.
+func (n *Node) normalize() {
+	if n.DeviceResource == "" {
+		n.DeviceResource = DefaultDeviceResource
+	}
+	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		d.Index = i
+		switch {
+		case d.Resource != "":
+		case d.Profile != "":
+			d.Resource = PartitionResource + d.Profile
+		default:
+			d.Resource = n.DeviceResource
+		}
+	}
+}
+
+// rerank gives the nodes from place i on their rank.
+func (s *State) rerank(i int) {
+	for ; i < len(s.sorted); i++ {
+		s.ranks[s.sorted[i].slot] = int32(i)
+	}
+}
+
+func (s *State) join(n *Node) {
+	k, ok := n.groupKey()
+	if !ok {
+		return
+	}
+	g := s.groups[k]
+	if g == nil {
+		g = &Group{Key: k}
+		s.groups[k] = g
+	}
+	g.insert(n)
+	n.group = g
+}
+
+func (s *State) leave(n *Node) {
+	g := n.group
+	if g == nil {
+		return
+	}
+	g.remove(n)
+	if len(g.Nodes) == 0 {
+		delete(s.groups, g.Key)
+	}
+	n.group = nil
+}
+
+// Groups are all groups, in key order.
+func (s *State) Groups() []*Group {
+	out := make([]*Group, 0, len(s.groups))
+	for _, g := range s.groups {
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b *Group) int { return a.Key.Compare(b.Key) })
+	return out
+}
+
+// touch gives the node a new version and moves its slot to the head of the list.
+func (s *State) touch(n *Node) {
+	s.version++
+	n.version = s.version
+	s.versions[n.slot] = s.version
+	s.unlink(n.slot)
+	s.link(n.slot)
+}
+
+func (s *State) link(slot int) {
+	at := int32(slot + 1)
+	s.next[slot], s.prev[slot] = s.newest, 0
+	if s.newest != 0 {
+		s.prev[s.newest-1] = at
+	}
+	s.newest = at
+}
+
+func (s *State) unlink(slot int) {
+	next, prev := s.next[slot], s.prev[slot]
+	if next != 0 {
+		s.prev[next-1] = prev
+	}
+	if prev != 0 {
+		s.next[prev-1] = next
+	} else {
+		s.newest = next
+	}
+}
+
+type interned struct {
+	shape *Shape
+	uses  int
+}
+
+// Intern returns the one Shape that spells like this one and counts the use.
+func (s *State) Intern(shape Shape) *Shape {
+	shape.key = shape.spell()
+	e := s.shapes[shape.key]
+	if e == nil {
+		e = &interned{shape: &shape}
+		s.shapes[shape.key] = e
+	}
+	e.uses++
+	return e.shape
+}
+
+// Drop takes back one use of an interned shape; with the last one it is forgotten.
+func (s *State) Drop(shape *Shape) {
+	if e := s.shapes[shape.key]; e != nil {
+		if e.uses--; e.uses == 0 {
+			delete(s.shapes, shape.key)
+		}
+	}
+}

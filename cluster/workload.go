@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// SetQueue adds the queue, or gives a known one new terms; what it uses stays.
+func (s *State) SetQueue(q *Queue) {
+	if q.Tier == "" {
+		q.Tier = TierStandard
+	}
+	if q.Weight == 0 {
+		q.Weight = 1
+	}
+	if old := s.queues[q.Name]; old != nil {
+		q.Used = old.Used
+	}
+	s.queues[q.Name] = q
+}
+
+// Queue finds a queue by name, nil if there is none.
+func (s *State) Queue(name string) *Queue { return s.queues[name] }
+
+// Queues are all queues, by name.
+func (s *State) Queues() []*Queue {
+	out := make([]*Queue, 0, len(s.queues))
+	for _, q := range s.queues {
+		out = append(out, q)
+	}
+	slices.SortFunc(out, func(a, b *Queue) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// AddJob takes a job into the books; its tasks are pending. Shapes are interned here.
+func (s *State) AddJob(j *Job) error {
+	if s.jobs[j.ID] != nil {
+		return fmt.Errorf("%s is already there", j.ID)
+	}
+	if j.Queue == "" {
+		j.Queue = DefaultQueue
+	}
+	if s.queues[j.Queue] == nil {
+		return fmt.Errorf("%s: no queue %q", j.ID, j.Queue)
+	}
+	if len(j.Alternatives) == 0 {
+		return fmt.Errorf("%s has no tasks", j.ID)
+	}
+	j.Chosen = -1
+	for a := range j.Alternatives {
+		alt := &j.Alternatives[a]
+		if alt.Min < 1 || alt.Min > len(alt.Tasks) {
+			return fmt.Errorf("%s: a minimum of %d for %d tasks", j.ID, alt.Min, len(alt.Tasks))
+		}
+		for _, t := range alt.Tasks {
+			t.Job = j
+			t.ID = j.ID + "/" + t.Name
+			t.Shape = s.Intern(*t.Shape)
+		}
+	}
+	s.jobs[j.ID] = j
+	return nil
+}
+
+// RemoveJob ends a job: its tasks leave their nodes.
+func (s *State) RemoveJob(id string) error {
+	j := s.jobs[id]
+	if j == nil {
+		return fmt.Errorf("no workload %q", id)
+	}
+	for a := range j.Alternatives {
+		for _, t := range j.Alternatives[a].Tasks {
+			s.Clear(t)
+			s.Drop(t.Shape)
+		}
+	}
+	delete(s.jobs, id)
+	return nil
+}
+
+// Job finds a job by ID, nil if there is none.
+func (s *State) Job(id string) *Job { return s.jobs[id] }
+
+// Jobs are all jobs, by ID.
+func (s *State) Jobs() []*Job {
+	out := make([]*Job, 0, len(s.jobs))
+	for _, j := range s.jobs {
+		out = append(out, j)
+	}
+	slices.SortFunc(out, func(a, b *Job) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
