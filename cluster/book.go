@@ -20,6 +20,7 @@ func (s *State) Place(t *Task, n *Node, claims []Claim) error {
 	s.attach(t, n, claims, Bound)
 	if !n.present(t) {
 		t.Status = Nominated
+		s.nominated[t.ID] = t
 	}
 	return nil
 }
@@ -75,7 +76,10 @@ func (s *State) Clear(t *Task) {
 		s.book(t, -1)
 	}
 	n.removeTask(t)
+	delete(s.nominated, t.ID)
 	t.Status, t.Node, t.Claims = Pending, nil, nil
+	t.Job.attached--
+	s.settle(t.Job)
 	s.touch(n)
 }
 
@@ -86,6 +90,7 @@ func (s *State) Bind(t *Task) bool {
 		return false
 	}
 	t.Status = Bound
+	delete(s.nominated, t.ID)
 	s.touch(t.Node)
 	return true
 }
@@ -93,12 +98,15 @@ func (s *State) Bind(t *Task) bool {
 // Unbind undoes Bind.
 func (s *State) Unbind(t *Task) {
 	t.Status = Nominated
+	s.nominated[t.ID] = t
 	s.touch(t.Node)
 }
 
 func (s *State) attach(t *Task, n *Node, claims []Claim, status Status) {
 	t.Node, t.Claims, t.Status = n, claims, status
 	n.addTask(t)
+	t.Job.attached++
+	s.settle(t.Job)
 	s.book(t, +1)
 	s.touch(n)
 }

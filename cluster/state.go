@@ -15,6 +15,7 @@ type State struct {
 	sorted   []*Node  // by name
 	ranks    []int32  // by slot: place in sorted
 	versions []uint64 // by slot: when it last changed, also after its node is gone
+	born     []uint64 // by slot: the version its present node came with
 	version  uint64
 
 	// The nodes form a list, most recently changed first, so that whoever knows
@@ -26,17 +27,22 @@ type State struct {
 	groups map[Key]*Group
 	queues map[string]*Queue
 	jobs   map[string]*Job
-	shapes map[string]*interned
+	// pending are the jobs with tasks that are nowhere yet.
+	pending   map[string]*Job
+	nominated map[string]*Task
+	shapes    map[string]*interned
 }
 
 // NewState returns empty books with the default queue.
 func NewState() *State {
 	s := &State{
-		byName: map[string]*Node{},
-		groups: map[Key]*Group{},
-		queues: map[string]*Queue{},
-		jobs:   map[string]*Job{},
-		shapes: map[string]*interned{},
+		byName:    map[string]*Node{},
+		groups:    map[Key]*Group{},
+		queues:    map[string]*Queue{},
+		jobs:      map[string]*Job{},
+		pending:   map[string]*Job{},
+		nominated: map[string]*Task{},
+		shapes:    map[string]*interned{},
 	}
 	s.queues[DefaultQueue] = &Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}
 	return s
@@ -53,6 +59,9 @@ func (s *State) At(slot int) *Node { return s.nodes[slot] }
 
 // Rank orders slots by node name. Adding and removing nodes keeps the order of the others.
 func (s *State) Rank(slot int) int32 { return s.ranks[slot] }
+
+// Born is the version with which the slot's present node came.
+func (s *State) Born(slot int) uint64 { return s.born[slot] }
 
 // Ranks is Rank for every slot, for those who compare many.
 func (s *State) Ranks() []int32 { return s.ranks }
@@ -89,6 +98,7 @@ func (s *State) AddNode(n *Node) error {
 		s.nodes = append(s.nodes, n)
 		s.ranks = append(s.ranks, 0)
 		s.versions = append(s.versions, 0)
+		s.born = append(s.born, 0)
 		s.next = append(s.next, 0)
 		s.prev = append(s.prev, 0)
 		s.link(n.slot)
@@ -99,6 +109,7 @@ func (s *State) AddNode(n *Node) error {
 	s.rerank(i)
 	s.join(n)
 	s.touch(n)
+	s.born[n.slot] = n.version
 	return nil
 }
 

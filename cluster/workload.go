@@ -60,6 +60,7 @@ func (s *State) AddJob(j *Job) error {
 		}
 	}
 	s.jobs[j.ID] = j
+	s.settle(j)
 	return nil
 }
 
@@ -76,18 +77,49 @@ func (s *State) RemoveJob(id string) error {
 		}
 	}
 	delete(s.jobs, id)
+	delete(s.pending, id)
 	return nil
 }
+
+// Choose fixes the alternative that the job's tasks are placed from; -1 takes it back.
+func (s *State) Choose(j *Job, alternative int) {
+	j.Chosen = alternative
+	s.settle(j)
+}
+
+// settle keeps the list of pending jobs in step with the job's tasks.
+func (s *State) settle(j *Job) {
+	if j.attached < len(j.Tasks()) {
+		s.pending[j.ID] = j
+	} else {
+		delete(s.pending, j.ID)
+	}
+}
+
+// Pending are the jobs with tasks that are nowhere yet, by ID.
+func (s *State) Pending() []*Job { return byID(s.pending) }
 
 // Job finds a job by ID, nil if there is none.
 func (s *State) Job(id string) *Job { return s.jobs[id] }
 
 // Jobs are all jobs, by ID.
-func (s *State) Jobs() []*Job {
-	out := make([]*Job, 0, len(s.jobs))
-	for _, j := range s.jobs {
+func (s *State) Jobs() []*Job { return byID(s.jobs) }
+
+func byID(jobs map[string]*Job) []*Job {
+	out := make([]*Job, 0, len(jobs))
+	for _, j := range jobs {
 		out = append(out, j)
 	}
 	slices.SortFunc(out, func(a, b *Job) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// Nominated are the tasks that wait for promised room, by ID.
+func (s *State) Nominated() []*Task {
+	out := make([]*Task, 0, len(s.nominated))
+	for _, t := range s.nominated {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b *Task) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }

@@ -1,0 +1,57 @@
+package engine
+
+import "github.com/berth-project/berth/cluster"
+
+// Action is what a decision asks to be done.
+type Action string
+
+// The actions.
+const (
+	Bind     Action = "Bind"     // start the task on the node
+	Nominate Action = "Nominate" // hold room for the task that is still releasing
+	EvictIt  Action = "Evict"    // make the task go
+)
+
+// Decision is one thing to do.
+type Decision struct {
+	Action      Action
+	Task        *cluster.Task
+	Node        string
+	Claims      []cluster.Claim
+	Group       cluster.Key
+	Alternative string
+	Score       Score
+	// Candidates are all nodes that were possible, best first, where the session explains.
+	Candidates []Candidate
+	Reason     Reason // of an eviction
+	For        string // the job an eviction makes room for
+}
+
+// Score is a candidate's score and its parts.
+type Score struct {
+	Total  int64 // weighted milli-points
+	Weight int64 // sum of the weights in Total
+	Parts  []Part
+}
+
+// Mean is the weighted mean of the parts, 0 to 100.
+func (s Score) Mean() float64 {
+	if s.Weight == 0 {
+		return 0
+	}
+	// Rounded to thousandths, so that every machine prints the same digits.
+	return float64((s.Total+s.Weight/2)/s.Weight) / 1000
+}
+
+// Part is one plugin's score, 0 to 100 before weighting.
+type Part struct {
+	Plugin string
+	Score  float64
+	Weight int64
+}
+
+// Candidate is a node that would have done.
+type Candidate struct {
+	Node  string
+	Score Score
+}

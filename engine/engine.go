@@ -1,0 +1,50 @@
+package engine
+
+import "github.com/berth-project/berth/cluster"
+
+// Engine is a profile made ready: its plugins, and what it remembers of shapes
+// from session to session. It serves one State at a time and is not safe for
+// concurrent use.
+type Engine struct {
+	plugins []weighted
+	index   *index
+}
+
+// New builds the profile's plugins.
+func New(r *Registry, p Profile) (*Engine, error) {
+	plugins, err := r.build(p)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{plugins: plugins, index: newIndex()}, nil
+}
+
+// Options are what a session gets from outside, beside the State.
+type Options struct {
+	Now    int64 // nanoseconds; only for what hooks and events say about time
+	Search Search
+	// Explain keeps every candidate of every decision, and every miss of every refusal.
+	Explain bool
+}
+
+// Search is how the best node is found. All ways give the same answer.
+type Search uint8
+
+// The ways to search.
+const (
+	Indexed Search = iota // remember rankings, look again only at what changed
+	Scan                  // judge every node every time: slow, and too simple to be wrong
+	Twin                  // do both, and fail the session where they differ
+)
+
+// Open starts a session: plugins register their hooks.
+func (e *Engine) Open(state *cluster.State, o Options) *Session {
+	s := &Session{State: state, Now: o.Now, engine: e, options: o}
+	for i := range e.plugins {
+		s.opening = &e.plugins[i]
+		e.plugins[i].OnSessionOpen(s)
+	}
+	s.opening = nil
+	e.index.open(s)
+	return s
+}

@@ -1,0 +1,44 @@
+package engine
+
+import "github.com/berth-project/berth/cluster"
+
+// EventKind says what happened.
+type EventKind string
+
+// The kinds of events. Handlers hear Allocated and Deallocated; the stream has the others.
+const (
+	Allocated   EventKind = "Allocated"
+	Deallocated EventKind = "Deallocated"
+	BoundTo     EventKind = "Bound"
+	NominatedTo EventKind = "Nominated"
+	Evicted     EventKind = "Evicted"
+	Refused     EventKind = "Refused"
+)
+
+// Event is one thing that happened, virtually (to handlers) or for good (in the stream).
+type Event struct {
+	Kind     EventKind
+	Job      *cluster.Job
+	Task     *cluster.Task
+	Node     *cluster.Node
+	Undo     bool // it takes back an earlier one
+	Decision *Decision
+	Refusal  *Refusal
+}
+
+func (s *Session) record(e Event) { s.events = append(s.events, e) }
+
+func (s *Session) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
+	if len(s.hooks.handlers) == 0 {
+		return
+	}
+	e := Event{Kind: kind, Job: t.Job, Task: t, Node: n, Undo: undo}
+	for _, h := range s.hooks.handlers {
+		if kind == Allocated && h.AllocateFunc != nil {
+			h.AllocateFunc(&e)
+		}
+		if kind == Deallocated && h.DeallocateFunc != nil {
+			h.DeallocateFunc(&e)
+		}
+	}
+}

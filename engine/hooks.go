@@ -1,0 +1,156 @@
+package engine
+
+import "github.com/berth-project/berth/cluster"
+
+// The hooks. Shape-form hooks see a shape and a node, nothing else, and must be
+// pure functions of the two, of their configuration and of parameters that
+// their plugin published: the engine remembers their answers. Task-form hooks
+// may use anything and are asked every time.
+type (
+	// QueueOrderFn, JobOrderFn and TaskOrderFn compare: negative puts the left
+	// one first. The first hook that does not answer 0 decides; then the name does.
+	QueueOrderFn func(left, right *cluster.Queue) int
+	JobOrderFn   func(left, right *cluster.Job) int
+	TaskOrderFn  func(left, right *cluster.Task) int
+
+	// PrePredicateFn turns a task down before any node is looked at. The first rejection counts.
+	PrePredicateFn func(*cluster.Task, *cluster.Job) *Rejection
+	// ShapePredicateFn turns a node down for every task of the shape. The first rejection counts.
+	ShapePredicateFn func(*cluster.Shape, *cluster.Node) *Rejection
+	// PredicateFn turns a node down for one task. The first rejection counts.
+	PredicateFn func(*cluster.Task, *cluster.Job, *cluster.Node) *Rejection
+
+	// ShapeOrderFn, NodeOrderFn and GpuOrderFn score from 0 to 100; anything else
+	// fails the session and names the plugin. Scores are weighted and added.
+	ShapeOrderFn func(*cluster.Shape, *cluster.Node) float64
+	NodeOrderFn  func(*cluster.Task, *cluster.Job, *cluster.Node) float64
+	GpuOrderFn   func(*cluster.Shape, *cluster.Node, *cluster.Device) float64
+
+	// GroupPredicateFn turns a group down for a job that wants whole nodes; nodes
+	// are those of the group that passed the node predicates. The first rejection counts.
+	GroupPredicateFn func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) *Rejection
+	// GroupOrderFn scores a group from 0 to 100. Weighted and added.
+	GroupOrderFn func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) float64
+
+	// InstanceOrderFn says from 0 to 100 how much a placed job of a set should be
+	// kept when the set shrinks. Weighted and added; the lowest sum goes first.
+	InstanceOrderFn func(*cluster.Job) float64
+
+	// VictimFn says which of the candidates may go for the sake of the job. All
+	// hooks must agree: what one leaves out stays.
+	VictimFn func(forJob *cluster.Job, candidates []*cluster.Task) []*cluster.Task
+
+	// AdaptFn tries to cure a refusal: it proposes changes to the statement and
+	// lets Session.Place judge them. It returns nil when the job is placed; after
+	// anything else its changes are rolled back and the next adapter is asked.
+	AdaptFn func(*Statement, *cluster.Job, *Refusal) *Refusal
+)
+
+// EventHandler hears every virtual allocation and eviction, and every undo of
+// one as its opposite. Handlers cannot fail and must be quick.
+type EventHandler struct {
+	AllocateFunc   func(*Event)
+	DeallocateFunc func(*Event)
+}
+
+type hook[F any] struct {
+	fn     F
+	plugin string
+	weight int64
+	// matters says for which tasks (shapes) the hook has anything to say; nil: all.
+	shapes func(*cluster.Shape) bool
+	tasks  func(*cluster.Task, *cluster.Job) bool
+	order  int // place among all predicates, in profile order
+}
+
+type hooks struct {
+	queueOrders     []hook[QueueOrderFn]
+	jobOrders       []hook[JobOrderFn]
+	taskOrders      []hook[TaskOrderFn]
+	prePredicates   []hook[PrePredicateFn]
+	shapePredicates []hook[ShapePredicateFn]
+	predicates      []hook[PredicateFn]
+	shapeOrders     []hook[ShapeOrderFn]
+	nodeOrders      []hook[NodeOrderFn]
+	gpuOrders       []hook[GpuOrderFn]
+	groupPredicates []hook[GroupPredicateFn]
+	groupOrders     []hook[GroupOrderFn]
+	instanceOrders  []hook[InstanceOrderFn]
+	reclaimable     []hook[VictimFn]
+	preemptable     []hook[VictimFn]
+	adapters        []hook[AdaptFn]
+	handlers        []EventHandler
+}
+
+func add[F any](s *Session, list *[]hook[F], fn F) *hook[F] {
+	*list = append(*list, hook[F]{fn: fn, plugin: s.opening.Name(), weight: s.opening.weight, order: len(*list)})
+	return &(*list)[len(*list)-1]
+}
+
+// AddQueueOrderFn registers a comparison of queues: whose turn it is.
+func (s *Session) AddQueueOrderFn(fn QueueOrderFn) { add(s, &s.hooks.queueOrders, fn) }
+
+// AddJobOrderFn registers a comparison of jobs within a queue.
+func (s *Session) AddJobOrderFn(fn JobOrderFn) { add(s, &s.hooks.jobOrders, fn) }
+
+// AddTaskOrderFn registers a comparison of tasks within a job.
+func (s *Session) AddTaskOrderFn(fn TaskOrderFn) { add(s, &s.hooks.taskOrders, fn) }
+
+// AddPrePredicateFn registers a check that needs no node.
+func (s *Session) AddPrePredicateFn(fn PrePredicateFn) { add(s, &s.hooks.prePredicates, fn) }
+
+// AddShapePredicateFn registers a shape-form filter. Matters may be nil; where it
+// answers false the filter is taken to pass.
+func (s *Session) AddShapePredicateFn(matters func(*cluster.Shape) bool, fn ShapePredicateFn) {
+	add(s, &s.hooks.shapePredicates, fn).shapes = matters
+}
+
+// AddPredicateFn registers a task-form filter. Matters may be nil; where it
+// answers false the filter is taken to pass.
+func (s *Session) AddPredicateFn(matters func(*cluster.Task, *cluster.Job) bool, fn PredicateFn) {
+	add(s, &s.hooks.predicates, fn).tasks = matters
+}
+
+// AddShapeOrderFn registers a shape-form score. Matters may be nil; where it
+// answers false the score is left out for every node alike.
+func (s *Session) AddShapeOrderFn(matters func(*cluster.Shape) bool, fn ShapeOrderFn) {
+	add(s, &s.hooks.shapeOrders, fn).shapes = matters
+}
+
+// AddNodeOrderFn registers a task-form score. Matters may be nil; where it
+// answers false the score is left out for every node alike.
+func (s *Session) AddNodeOrderFn(matters func(*cluster.Task, *cluster.Job) bool, fn NodeOrderFn) {
+	add(s, &s.hooks.nodeOrders, fn).tasks = matters
+}
+
+// AddGpuOrderFn registers a score for the devices of a node. It decides which of
+// them a task gets; a policy whose node score depends on that registers both.
+func (s *Session) AddGpuOrderFn(fn GpuOrderFn) { add(s, &s.hooks.gpuOrders, fn) }
+
+// AddGroupPredicateFn registers a filter over groups.
+func (s *Session) AddGroupPredicateFn(fn GroupPredicateFn) { add(s, &s.hooks.groupPredicates, fn) }
+
+// AddGroupOrderFn registers a score for groups.
+func (s *Session) AddGroupOrderFn(fn GroupOrderFn) { add(s, &s.hooks.groupOrders, fn) }
+
+// AddInstanceOrderFn registers a keep-preference for scale-down.
+func (s *Session) AddInstanceOrderFn(fn InstanceOrderFn) { add(s, &s.hooks.instanceOrders, fn) }
+
+// AddReclaimableFn registers a veto over victims in other queues.
+func (s *Session) AddReclaimableFn(fn VictimFn) { add(s, &s.hooks.reclaimable, fn) }
+
+// AddPreemptableFn registers a veto over victims in the same queue.
+func (s *Session) AddPreemptableFn(fn VictimFn) { add(s, &s.hooks.preemptable, fn) }
+
+// AddAdapter registers a cure for refusals. Adapters are asked in profile order.
+func (s *Session) AddAdapter(fn AdaptFn) { add(s, &s.hooks.adapters, fn) }
+
+// AddEventHandler registers an ear for virtual allocations and evictions.
+func (s *Session) AddEventHandler(h EventHandler) { s.hooks.handlers = append(s.hooks.handlers, h) }
+
+// Publish tells the engine which parameters the plugin's shape-form hooks work
+// with from now on. A number other than the plugin's last starts a new epoch:
+// what was remembered is worked out again when it is next needed.
+func (s *Session) Publish(plugin string, parameters uint64) {
+	s.engine.index.publish(plugin, parameters)
+}

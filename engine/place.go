@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Place puts the job's pending tasks onto nodes, in the statement: the minimum
+// all together or not at all, then what surplus fits. Its alternatives are tried
+// in order and the first that places wins. It is the one place function:
+// simulation, admission, adapters and the real thing all come here.
+//
+// A nil refusal means that every task has its place; one marked Surplus that the
+// minimum has.
+func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
+	var attempts []Attempt
+	for i := range job.Alternatives {
+		if job.Chosen >= 0 && i != job.Chosen {
+			continue // part of it runs already: the rest follows the same form
+		}
+		mark := stmt.Checkpoint()
+		stmt.choose(job, i)
+		missing, surplus := s.placeAlternative(stmt, job, &job.Alternatives[i])
+		if missing == nil {
+			if surplus != nil {
+				return s.refusal(job, []Attempt{*surplus}, true)
+			}
+			return nil
+		}
+		stmt.Rollback(mark)
+		attempts = append(attempts, *missing)
+		if s.err != nil {
+			break
+		}
+	}
+	return s.refusal(job, attempts, false)
+}
+
+// placeAlternative returns what kept the minimum from being placed, or else what
+// kept the surplus.
+func (s *Session) placeAlternative(stmt *Statement, job *cluster.Job, alt *cluster.Alternative) (missing, surplus *Attempt) {
+	tasks := make([]*cluster.Task, 0, len(alt.Tasks))
+	placed := 0
+	for _, t := range alt.Tasks {
+		if t.Status == cluster.Pending {
+			tasks = append(tasks, t)
+		} else if t.Status != cluster.Releasing {
+			placed++
+		}
+	}
+	if len(s.hooks.taskOrders) > 0 {
+		slices.SortStableFunc(tasks, s.CompareTasks)
+	}
+	if alt.Whole != nil {
+		return s.placeWhole(stmt, job, alt, tasks), nil
+	}
+	for _, t := range tasks {
+		attempt := s.placeTask(stmt, alt, t, nil)
+		if attempt == nil {
+			placed++
+			continue
+		}
+		attempt.Alternative, attempt.Placed, attempt.Min = alt.Name, placed, alt.Min
+		if placed < alt.Min || s.err != nil {
+			return attempt, nil
+		}
+		if surplus == nil {
+			surplus = attempt
+		}
+	}
+	return nil, surplus
+}
+
+// placeTask finds the task the best of all nodes, or of the group, and allocates it there.
+func (s *Session) placeTask(stmt *Statement, alt *cluster.Alternative, t *cluster.Task, within *cluster.Group) *Attempt {
+	// 1. What needs no node is asked first: it is the cheapest no.
+	for _, h := range s.hooks.prePredicates {
+		if r := h.fn(t, t.Job); r != nil {
+			r.Plugin = h.plugin
+			return &Attempt{Task: t, Nodes: len(s.State.Nodes()), Before: r}
+		}
+	}
+	// 2. The best node, by filter and score.
+	node := s.best(t, within)
+	if s.err != nil {
+		return &Attempt{Task: t}
+	}
+	if node == nil {
+		return s.explain(t, within)
+	}
+	// 3. Devices on it, and the books.
+	d := Decision{Task: t, Node: node.Name, Alternative: alt.Name, Score: s.score(t, node)}
+	if s.options.Explain {
+		d.Candidates = s.candidates(t, within)
+	}
+	claims, ok := node.Choose(t.Shape, s.deviceScore(t.Shape, node))
+	if s.err != nil {
+		return &Attempt{Task: t}
+	}
+	if !ok {
+		s.fail("NodeResourcesFit", "no filter of the profile saw that the devices of node %s cannot hold task %s; is the plugin missing?", node.Name, t.ID)
+		return &Attempt{Task: t}
+	}
+	d.Claims = claims
+	if err := stmt.allocate(d, node); err != nil {
+		s.fail("NodeResourcesFit", "no filter of the profile saw it: %v; is the plugin missing?", err)
+		return &Attempt{Task: t}
+	}
+	return nil
+}
+
+// best finds the node with the highest score, ties to the lowest name; nil if none is feasible.
+func (s *Session) best(t *cluster.Task, within *cluster.Group) *cluster.Node {
+	switch s.options.Search {
+	case Scan:
+		return s.scan(t, within)
+	case Twin:
+		fast, slow := s.walk(t, within), s.scan(t, within)
+		if fast != slow && s.err == nil {
+			s.fail("engine", "the index chose %s for task %s, the scan %s", nameOf(fast), t.ID, nameOf(slow))
+		}
+		return fast
+	}
+	return s.walk(t, within)
+}
+
+func nameOf(n *cluster.Node) string {
+	if n == nil {
+		return "no node"
+	}
+	return n.Name
+}
+
+// walk goes down the shape's ranking and stops when the rest cannot win any
+// more: at the first node, unless task-form hooks have a say.
+func (s *Session) walk(t *cluster.Task, within *cluster.Group) *cluster.Node {
+	r := s.engine.index.ranking(t.Shape)
+	filters, scorers, most := s.taskHooks(t)
+	if len(filters) == 0 && len(scorers) == 0 && within == nil {
+		if top := r.top(); top >= 0 && r.keys[top] >= 0 {
+			return s.State.At(top)
+		}
+		return nil
+	}
+	var best *cluster.Node
+	var bestScore int64
+	ranks := s.State.Ranks()
+	r.walk(ranks, func(slot int) bool {
+		key := r.keys[slot]
+		if key < 0 || s.err != nil || (best != nil && key+most < bestScore) {
+			return false
+		}
+		n := s.State.At(slot)
+		if (within != nil && n.Group() != within) || s.rejectTask(filters, t, n) != nil {
+			return true
+		}
+		score := key + s.scoreTask(scorers, t, n)
+		if best == nil || score > bestScore || (score == bestScore && ranks[slot] < ranks[best.Slot()]) {
+			best, bestScore = n, score
+		}
+		return true
+	})
+	return best
+}
+
+// taskHooks are the task-form hooks that matter for the task, and the most
+// points that its scorers can add.
+func (s *Session) taskHooks(t *cluster.Task) (filters []hook[PredicateFn], scorers []hook[NodeOrderFn], most int64) {
+	for _, h := range s.hooks.predicates {
+		if h.tasks == nil || h.tasks(t, t.Job) {
+			filters = append(filters, h)
+		}
+	}
+	for _, h := range s.hooks.nodeOrders {
+		if h.tasks == nil || h.tasks(t, t.Job) {
+			scorers = append(scorers, h)
+			most += h.weight * 100_000
+		}
+	}
+	return filters, scorers, most
+}
+
+func (s *Session) rejectTask(filters []hook[PredicateFn], t *cluster.Task, n *cluster.Node) *Rejection {
+	for _, h := range filters {
+		if r := h.fn(t, t.Job, n); r != nil {
+			r.Plugin = h.plugin
+			return r
+		}
+	}
+	return nil
+}
+
+func (s *Session) scoreTask(scorers []hook[NodeOrderFn], t *cluster.Task, n *cluster.Node) int64 {
+	total := int64(0)
+	for _, h := range scorers {
+		total += s.points(h.plugin, h.weight, h.fn(t, t.Job, n))
+	}
+	return total
+}
+
+// score works the parts of the node's score out again, to be shown.
+func (s *Session) score(t *cluster.Task, n *cluster.Node) Score {
+	out := Score{Parts: make([]Part, 0, len(s.hooks.shapeOrders)+len(s.hooks.nodeOrders))}
+	part := func(plugin string, weight int64, score float64) {
+		out.Total += s.points(plugin, weight, score)
+		out.Weight += weight
+		out.Parts = append(out.Parts, Part{Plugin: plugin, Score: score, Weight: weight})
+	}
+	for _, h := range s.hooks.shapeOrders {
+		if h.shapes == nil || h.shapes(t.Shape) {
+			part(h.plugin, h.weight, h.fn(t.Shape, n))
+		}
+	}
+	for _, h := range s.hooks.nodeOrders {
+		if h.tasks == nil || h.tasks(t, t.Job) {
+			part(h.plugin, h.weight, h.fn(t, t.Job, n))
+		}
+	}
+	return out
+}
+
+// deviceScore adds up the GpuOrder hooks; nil when there are none.
+func (s *Session) deviceScore(shape *cluster.Shape, n *cluster.Node) func(*cluster.Device) int64 {
+	if len(s.hooks.gpuOrders) == 0 {
+		return nil
+	}
+	return func(d *cluster.Device) int64 {
+		total := int64(0)
+		for _, h := range s.hooks.gpuOrders {
+			total += s.points(h.plugin, h.weight, h.fn(shape, n, d))
+		}
+		return total
+	}
+}

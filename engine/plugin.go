@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/nearest"
+)
+
+// Plugin is one policy. It registers its hooks when a session opens; it may keep
+// state from session to session, but a session's decisions may depend only on
+// what went into that session.
+type Plugin interface {
+	Name() string
+	OnSessionOpen(*Session)
+	OnSessionClose(*Session)
+}
+
+// Arguments is a plugin's configuration as the user wrote it. Decode is strict:
+// an unknown field or a value of the wrong kind is an error that says where.
+type Arguments interface {
+	Decode(into any) error
+}
+
+// NoArguments decodes to nothing: every field keeps its default.
+type NoArguments struct{}
+
+// Decode leaves into as it is.
+func (NoArguments) Decode(any) error { return nil }
+
+// PluginBuilder makes a plugin from its arguments. It must refuse arguments that make no sense.
+type PluginBuilder func(Arguments) (Plugin, error)
+
+// Registry knows the plugins that a profile may name.
+type Registry struct {
+	builders map[string]PluginBuilder
+}
+
+// NewRegistry returns an empty registry.
+func NewRegistry() *Registry { return &Registry{builders: map[string]PluginBuilder{}} }
+
+// RegisterPluginBuilder adds a plugin under its name. A name can be taken only once.
+func (r *Registry) RegisterPluginBuilder(name string, b PluginBuilder) error {
+	if name == "" || b == nil {
+		return fmt.Errorf("a plugin needs a name and a builder")
+	}
+	if r.builders[name] != nil {
+		return fmt.Errorf("plugin %q is registered twice", name)
+	}
+	r.builders[name] = b
+	return nil
+}
+
+// Names are the registered names, sorted.
+func (r *Registry) Names() []string {
+	names := make([]string, 0, len(r.builders))
+	for name := range r.builders {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Profile lists the plugins of an engine. Their order is the order of filters and of comparisons.
+type Profile []PluginConfig
+
+// PluginConfig is one line of a profile.
+type PluginConfig struct {
+	Name      string
+	Weight    int64 // of its scores; 0 counts as 1
+	Arguments Arguments
+	Where     string // "file:line", for errors; may be empty
+}
+
+// MaxWeight keeps weighted sums far from overflow.
+const MaxWeight = 100_000
+
+type weighted struct {
+	Plugin
+	weight int64
+}
+
+// build makes the profile's plugins. It reports the first line that cannot be built.
+func (r *Registry) build(p Profile) ([]weighted, error) {
+	var out []weighted
+	for _, c := range p {
+		fail := func(err error) error {
+			if c.Where != "" {
+				return fmt.Errorf("%s: plugin %s: %w", c.Where, c.Name, err)
+			}
+			return fmt.Errorf("plugin %s: %w", c.Name, err)
+		}
+		b := r.builders[c.Name]
+		if b == nil {
+			return nil, fail(fmt.Errorf("no such plugin%s", nearest.Hint(c.Name, r.Names())))
+		}
+		if slices.ContainsFunc(out, func(w weighted) bool { return w.Name() == c.Name }) {
+			return nil, fail(fmt.Errorf("listed twice"))
+		}
+		if c.Weight < 0 || c.Weight > MaxWeight {
+			return nil, fail(fmt.Errorf("weight %d is not between 1 and %d", c.Weight, MaxWeight))
+		}
+		args := c.Arguments
+		if args == nil {
+			args = NoArguments{}
+		}
+		plugin, err := b(args)
+		if err != nil {
+			return nil, fail(err)
+		}
+		if plugin.Name() != c.Name {
+			return nil, fail(fmt.Errorf("the builder made a plugin named %q", plugin.Name()))
+		}
+		out = append(out, weighted{plugin, max(1, c.Weight)})
+	}
+	return out, nil
+}

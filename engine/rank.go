@@ -1,0 +1,182 @@
+package engine
+
+import "math"
+
+// fanout is how many candidates are compared at one level of a tree. Wide and
+// flat beats deep: a block is a few cache lines, and most changes stop at the first.
+const fanout = 32
+
+// absent is the key of a slot without a node.
+const absent = math.MinInt64
+
+// tree keeps the best of many slots. A slot's key is its score when at least 0,
+// and below that a miss, the nearer to 0 the nearer; equal keys go to the slot
+// with the lower rank. Level 0 has the winner of each block of slots, level 1
+// the winner of each block of level 0, and so on up to one.
+type tree struct {
+	keys   []int64
+	levels [][]int32
+}
+
+// build makes the levels over the keys as they are.
+func (t *tree) build(ranks []int32) {
+	t.levels = t.levels[:0]
+	for n := blocks(len(t.keys)); ; n = blocks(n) {
+		level := make([]int32, n)
+		t.levels = append(t.levels, level)
+		for b := range level {
+			level[b] = t.winner(len(t.levels)-1, b, ranks)
+		}
+		if n <= 1 {
+			return
+		}
+	}
+}
+
+func blocks(n int) int { return (n + fanout - 1) / fanout }
+
+// winner finds the best of a block.
+func (t *tree) winner(level, block int, ranks []int32) int32 {
+	from := block * fanout
+	if level == 0 {
+		to := min(from+fanout, len(t.keys))
+		best := int32(from)
+		bestKey := t.keys[from]
+		for i := from + 1; i < to; i++ {
+			if k := t.keys[i]; k > bestKey || (k == bestKey && ranks[i] < ranks[best]) {
+				best, bestKey = int32(i), k
+			}
+		}
+		return best
+	}
+	below := t.levels[level-1]
+	to := min(from+fanout, len(below))
+	best := below[from]
+	bestKey := t.keys[best]
+	for _, w := range below[from+1 : to] {
+		if k := t.keys[w]; k > bestKey || (k == bestKey && ranks[w] < ranks[best]) {
+			best, bestKey = w, k
+		}
+	}
+	return best
+}
+
+// set changes one key.
+func (t *tree) set(slot int, key int64, ranks []int32) {
+	old := t.keys[slot]
+	if old == key {
+		return
+	}
+	t.keys[slot] = key
+	me := int32(slot)
+	at := slot
+	for level := range t.levels {
+		at /= fanout
+		w := t.levels[level][at]
+		switch {
+		case w == me && key < old:
+			t.levels[level][at] = t.winner(level, at, ranks)
+		case w == me: // better than before: it stays on top here
+		case key > t.keys[w] || (key == t.keys[w] && ranks[me] < ranks[w]):
+			t.levels[level][at] = me
+		default: // it was not on top here and is not now: above, nothing changed
+			return
+		}
+	}
+}
+
+// top is the best slot; -1 when there are no slots.
+func (t *tree) top() int {
+	if len(t.keys) == 0 {
+		return -1
+	}
+	return int(t.levels[len(t.levels)-1][0])
+}
+
+// walk visits slots from the best down until visit answers false. It opens
+// blocks best first, so it looks at little more than what it visits.
+func (t *tree) walk(ranks []int32, visit func(slot int) bool) {
+	if len(t.keys) == 0 {
+		return
+	}
+	var q queue
+	q.tree, q.ranks = t, ranks
+	last := len(t.levels) - 1
+	q.push(entry{slot: t.levels[last][0], level: int8(last), at: 0})
+	for len(q.entries) > 0 {
+		e := q.pop()
+		if e.level < 0 {
+			if t.keys[e.slot] == absent || !visit(int(e.slot)) {
+				return
+			}
+			continue
+		}
+		from := int(e.at) * fanout
+		if e.level == 0 {
+			for i := from; i < min(from+fanout, len(t.keys)); i++ {
+				if t.keys[i] != absent {
+					q.push(entry{slot: int32(i), level: -1})
+				}
+			}
+			continue
+		}
+		below := t.levels[e.level-1]
+		for b := from; b < min(from+fanout, len(below)); b++ {
+			q.push(entry{slot: below[b], level: e.level - 1, at: int32(b)})
+		}
+	}
+}
+
+// entry is a block (level at least 0), known by its winner, or a slot (level -1).
+type entry struct {
+	slot  int32
+	at    int32
+	level int8
+}
+
+// queue is a binary heap of entries, best first.
+type queue struct {
+	tree    *tree
+	ranks   []int32
+	entries []entry
+}
+
+func (q *queue) before(a, b entry) bool {
+	ka, kb := q.tree.keys[a.slot], q.tree.keys[b.slot]
+	if ka != kb {
+		return ka > kb
+	}
+	return q.ranks[a.slot] < q.ranks[b.slot]
+}
+
+func (q *queue) push(e entry) {
+	q.entries = append(q.entries, e)
+	for i := len(q.entries) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !q.before(q.entries[i], q.entries[up]) {
+			return
+		}
+		q.entries[i], q.entries[up] = q.entries[up], q.entries[i]
+		i = up
+	}
+}
+
+func (q *queue) pop() entry {
+	top := q.entries[0]
+	n := len(q.entries) - 1
+	q.entries[0] = q.entries[n]
+	q.entries = q.entries[:n]
+	for i := 0; ; {
+		best := i
+		for _, c := range [...]int{2*i + 1, 2*i + 2} {
+			if c < n && q.before(q.entries[c], q.entries[best]) {
+				best = c
+			}
+		}
+		if best == i {
+			return top
+		}
+		q.entries[i], q.entries[best] = q.entries[best], q.entries[i]
+		i = best
+	}
+}

@@ -1,0 +1,101 @@
+package engine
+
+import "github.com/berth-project/berth/cluster"
+
+// Reason says why a candidate was turned down. Reasons are API: each is a
+// documented constant of the plugin that gives it, and renaming one breaks users.
+type Reason string
+
+// Reasons that the engine itself gives.
+const (
+	NoNodes         Reason = "NoNodes"         // the cluster, or what the request allows of it, is empty
+	NoSuitableGroup Reason = "NoSuitableGroup" // no node group passed the group filters
+	GroupInUse      Reason = "GroupInUse"      // a group would do once some of its nodes are free again
+	GangIncomplete  Reason = "GangIncomplete"  // fewer tasks found room than the job's minimum
+)
+
+// Cure is a bit set of what would make a rejection go away. An empty Cure means
+// that nothing but a changed request helps.
+type Cure uint8
+
+// The cures.
+const (
+	Wait  Cure = 1 << iota // others may finish
+	Evict                  // others may be made to go
+	Grow                   // more or different nodes
+	Relax                  // a softer request
+)
+
+// Transient reports whether waiting may help, with or without a push.
+func (c Cure) Transient() bool { return c&(Wait|Evict) != 0 }
+
+func (c Cure) String() string {
+	s := ""
+	for i, name := range [...]string{"Wait", "Evict", "Grow", "Relax"} {
+		if c&(1<<i) != 0 {
+			if s != "" {
+				s += "|"
+			}
+			s += name
+		}
+	}
+	if s == "" {
+		return "None"
+	}
+	return s
+}
+
+// Unit says what a Quantity counts.
+type Unit uint8
+
+// The units.
+const (
+	NoUnit  Unit = iota // nothing was counted
+	Count               // plain things: devices, nodes, cores, units of an extended resource
+	Bytes               // memory
+	Cores               // thousandths of a core
+	Devices             // thousandths of a device
+)
+
+// Quantity is a number with its unit.
+type Quantity struct {
+	Value int64
+	Unit  Unit
+}
+
+// AmountOf is a quantity in the unit that the named resource is counted in.
+func AmountOf(resource string, v int64) Quantity {
+	switch resource {
+	case cluster.CPU:
+		return Quantity{v, Cores}
+	case cluster.Memory:
+		return Quantity{v, Bytes}
+	}
+	return Quantity{v, Count}
+}
+
+// Rejection is one candidate turned down: by whom, why, and what would cure it.
+type Rejection struct {
+	Plugin string // filled in by the engine
+	Reason Reason
+	Cure   Cure
+	// Subject is what it is about: a label, a taint, a resource, a queue.
+	Subject    string
+	Want, Have Quantity
+	// Precedence decides which of several reasons names a refusal: the higher one
+	// says more about the request. 0 unless a plugin's reasons need an order.
+	Precedence uint8
+}
+
+// gap is how far the candidate is from passing, in parts of a million: 0 is
+// nearest. What cannot be measured is far.
+func (r *Rejection) gap() int64 {
+	const far = 1_000_000
+	if r.Want.Unit == NoUnit || r.Want.Unit != r.Have.Unit || r.Want.Value <= 0 || r.Have.Value < 0 {
+		return far
+	}
+	if r.Have.Value >= r.Want.Value {
+		return 0
+	}
+	return cluster.MulDiv(r.Want.Value-r.Have.Value, far, r.Want.Value)
+}

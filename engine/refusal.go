@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Refusal is a job turned down in this session, with its rejections summed up.
+type Refusal struct {
+	Job *cluster.Job
+	// Reason is the one that matters most: see headline.
+	Reason Reason
+	// Permanent refusals stay until something changes; waiting does not help.
+	Permanent bool
+	// Surplus: the job's minimum is placed, only tasks beyond it are not.
+	Surplus bool
+	// Attempts has one entry for each alternative that was tried.
+	Attempts []Attempt
+}
+
+// Attempt is one alternative that could not be placed.
+type Attempt struct {
+	Alternative string
+	Task        *cluster.Task // the first that found no place
+	Placed, Min int           // tasks that had found one before, and how many must
+	Nodes       int           // that were looked at
+	Before      *Rejection    // turned down before any node was looked at
+	Counts      []Tally       // nodes turned down, in filter order
+	Nearest     []Miss        // nearest first: ten, or all where the session explains
+	Groups      []GroupMiss   // for whole nodes: each group, and what is wrong with it
+	// OwnRoom: everything that is taken is taken by the job itself.
+	OwnRoom bool
+}
+
+// Tally counts rejections of one kind.
+type Tally struct {
+	Plugin string
+	Reason Reason
+	Cure   Cure
+	Nodes  int
+
+	precedence uint8
+}
+
+// Miss is a node that was turned down.
+type Miss struct {
+	Node      string
+	Rejection Rejection
+}
+
+// GroupMiss is a group that was turned down. Rejection is nil where the group
+// would do once enough of its nodes are free.
+type GroupMiss struct {
+	Key       cluster.Key
+	Nodes     int // of the group that passed the node filters
+	Rejection *Rejection
+}
+
+// nearestMisses is how many misses a refusal keeps unless all are asked for.
+const nearestMisses = 10
+
+// explain sums up why no node would take the task.
+func (s *Session) explain(t *cluster.Task, within *cluster.Group) *Attempt {
+	a := &Attempt{Task: t, Nodes: len(s.State.Nodes())}
+	filters, _, _ := s.taskHooks(t)
+	if s.options.Search == Scan || within != nil || len(filters) > 0 {
+		s.explainScan(a, t, within)
+	} else {
+		s.explainIndex(a, t)
+	}
+	a.OwnRoom = s.ownRoom(a, t.Job)
+	return a
+}
+
+// explainIndex reads counts and nearest misses off the ranking.
+func (s *Session) explainIndex(a *Attempt, t *cluster.Task) {
+	x := s.engine.index
+	r := x.ranking(t.Shape)
+	for c, n := range r.counts {
+		if n > 0 {
+			k := &x.codes[c]
+			a.Counts = append(a.Counts, Tally{k.plugin, k.reason, k.cure, int(n), k.precedence})
+		}
+	}
+	s.sortTallies(a.Counts)
+	r.walk(s.State.Ranks(), func(slot int) bool {
+		n := s.State.At(slot)
+		if rejection := s.reject(t, n); rejection != nil {
+			a.Nearest = append(a.Nearest, Miss{n.Name, *rejection})
+		}
+		return s.options.Explain || len(a.Nearest) < nearestMisses
+	})
+}
+
+// explainScan asks every node again: task-form filters have no ranking.
+func (s *Session) explainScan(a *Attempt, t *cluster.Task, within *cluster.Group) {
+	type miss struct {
+		Miss
+		left int
+	}
+	var misses []miss
+	order := s.filterOrder()
+	for _, n := range s.State.Nodes() {
+		if within != nil && n.Group() != within {
+			continue
+		}
+		r := s.reject(t, n)
+		if r == nil {
+			continue
+		}
+		misses = append(misses, miss{Miss{n.Name, *r}, len(order) - order[r.Plugin]})
+		i := slices.IndexFunc(a.Counts, func(c Tally) bool {
+			return c.Plugin == r.Plugin && c.Reason == r.Reason && c.Cure == r.Cure && c.precedence == r.Precedence
+		})
+		if i < 0 {
+			i = len(a.Counts)
+			a.Counts = append(a.Counts, Tally{r.Plugin, r.Reason, r.Cure, 0, r.Precedence})
+		}
+		a.Counts[i].Nodes++
+	}
+	s.sortTallies(a.Counts)
+	slices.SortStableFunc(misses, func(a, b miss) int {
+		return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.Rejection.gap(), b.Rejection.gap()))
+	})
+	for i, m := range misses {
+		if i == nearestMisses && !s.options.Explain {
+			return
+		}
+		a.Nearest = append(a.Nearest, m.Miss)
+	}
+}
+
+// filterOrder is each filter plugin's place: shape-form filters run first.
+func (s *Session) filterOrder() map[string]int {
+	order := map[string]int{}
+	for _, h := range s.hooks.prePredicates {
+		order[h.plugin] = 0
+	}
+	for _, h := range s.hooks.shapePredicates {
+		order[h.plugin] = 1 + h.order
+	}
+	for _, h := range s.hooks.predicates {
+		if _, known := order[h.plugin]; !known {
+			order[h.plugin] = 1 + len(s.hooks.shapePredicates) + h.order
+		}
+	}
+	return order
+}
+
+func (s *Session) sortTallies(list []Tally) {
+	order := s.filterOrder()
+	slices.SortFunc(list, func(a, b Tally) int {
+		return cmp.Or(cmp.Compare(order[a.Plugin], order[b.Plugin]), strings.Compare(string(a.Reason), string(b.Reason)), cmp.Compare(a.Cure, b.Cure))
+	})
+}
+
+// ownRoom reports whether the nodes that waiting might free are held by nobody
+// but the job itself: then waiting would be waiting for oneself.
+func (s *Session) ownRoom(a *Attempt, job *cluster.Job) bool {
+	if !slices.ContainsFunc(a.Counts, func(c Tally) bool { return c.Cure.Transient() }) {
+		return false
+	}
+	for _, n := range s.State.Nodes() {
+		for _, t := range n.Tasks {
+			if t.Job != job {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// refusal sums attempts up.
+func (s *Session) refusal(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
+	r := &Refusal{Job: job, Attempts: attempts, Surplus: surplus, Permanent: true}
+	var all []Tally
+	for i := range attempts {
+		all = append(all, attempts[i].tallies()...)
+		if attempts[i].transient() {
+			r.Permanent = false
+		}
+	}
+	r.Reason = headline(all)
+	return r
+}
+
+// tallies are the attempt's rejections, those of groups and of the job included.
+func (a *Attempt) tallies() []Tally {
+	out := slices.Clone(a.Counts)
+	if b := a.Before; b != nil {
+		out = append(out, Tally{b.Plugin, b.Reason, b.Cure, a.Nodes, b.Precedence})
+	}
+	if len(a.Groups) > 0 {
+		out = out[:0]
+		for _, g := range a.Groups {
+			if g.Rejection == nil {
+				return []Tally{{Reason: GroupInUse, Cure: Wait | Evict, Nodes: g.Nodes}}
+			}
+		}
+		out = append(out, Tally{Reason: NoSuitableGroup, Cure: Grow, Nodes: a.Nodes})
+	}
+	if len(out) == 0 {
+		out = append(out, Tally{Reason: NoNodes, Cure: Grow})
+	}
+	return out
+}
+
+func (a *Attempt) transient() bool {
+	return !a.OwnRoom && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure.Transient() })
+}
+
+// headline picks the reason that matters most: what waiting can cure before what
+// it cannot, since some node could; then the one that says more; then the one most nodes gave.
+func headline(all []Tally) Reason {
+	best := slices.MaxFunc(all, func(a, b Tally) int {
+		return cmp.Or(
+			cmp.Compare(transient(a), transient(b)),
+			cmp.Compare(a.precedence, b.precedence),
+			cmp.Compare(a.Nodes, b.Nodes),
+			-strings.Compare(string(a.Reason), string(b.Reason)),
+		)
+	})
+	return best.Reason
+}
+
+func transient(t Tally) int {
+	if t.Cure.Transient() {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// scan judges every node anew, in name order, and keeps the best. It shares
+// nothing with the index but the hooks: it is what the index is checked against.
+func (s *Session) scan(t *cluster.Task, within *cluster.Group) *cluster.Node {
+	var best *cluster.Node
+	var bestScore int64
+	for _, n := range s.State.Nodes() {
+		if (within != nil && n.Group() != within) || s.reject(t, n) != nil {
+			continue
+		}
+		if score := s.score(t, n).Total; best == nil || score > bestScore {
+			best, bestScore = n, score
+		}
+	}
+	return best
+}
+
+// reject asks every filter about the task on the node; the first rejection counts.
+func (s *Session) reject(t *cluster.Task, n *cluster.Node) *Rejection {
+	for _, h := range s.hooks.shapePredicates {
+		if h.shapes != nil && !h.shapes(t.Shape) {
+			continue
+		}
+		if r := h.fn(t.Shape, n); r != nil {
+			r.Plugin = h.plugin
+			return r
+		}
+	}
+	filters, _, _ := s.taskHooks(t)
+	return s.rejectTask(filters, t, n)
+}
+
+// candidates are all feasible nodes with their scores, best first.
+func (s *Session) candidates(t *cluster.Task, within *cluster.Group) []Candidate {
+	var out []Candidate
+	for _, n := range s.State.Nodes() {
+		if (within == nil || n.Group() == within) && s.reject(t, n) == nil {
+			out = append(out, Candidate{Node: n.Name, Score: s.score(t, n)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Candidate) int {
+		switch {
+		case a.Score.Total > b.Score.Total:
+			return -1
+		case a.Score.Total < b.Score.Total:
+			return 1
+		}
+		return 0
+	})
+	return out
+}

@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Session is one pass over the pending jobs.
+type Session struct {
+	State *cluster.State
+	Now   int64
+
+	engine  *Engine
+	options Options
+	hooks   hooks
+	opening *weighted // the plugin that is registering hooks
+	events  []Event
+	err     error // a plugin broke its contract: the session is void
+}
+
+// Outcome is what a session decided.
+type Outcome struct {
+	Decisions []Decision
+	Refusals  []*Refusal
+	Events    []Event
+}
+
+// Run makes one pass over the pending jobs. An error means that a plugin broke
+// its contract; what was committed before that stands and is in the outcome.
+func (s *Session) Run() (Outcome, error) {
+	var out Outcome
+	out.Decisions = append(out.Decisions, s.bindNominated()...)
+	for job := range s.pending() { // queue order, then job order
+		stmt := s.Begin()
+		refusal := s.Place(stmt, job)
+		if refusal != nil && !refusal.Surplus {
+			refusal = s.adapt(stmt, job, refusal)
+		}
+		if s.err != nil {
+			stmt.Discard()
+			break
+		}
+		if refusal != nil {
+			s.record(Event{Kind: Refused, Job: job, Refusal: refusal})
+			out.Refusals = append(out.Refusals, refusal)
+		}
+		if refusal == nil || refusal.Surplus {
+			out.Decisions = append(out.Decisions, stmt.Commit()...)
+		} else {
+			stmt.Discard()
+		}
+	}
+	out.Events = s.events
+	return out, s.err
+}
+
+// Close ends the session.
+func (s *Session) Close() {
+	for _, p := range s.engine.plugins {
+		p.OnSessionClose(s)
+	}
+}
+
+// fail voids the session; the first failure counts.
+func (s *Session) fail(plugin string, format string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf("plugin %s: %s", plugin, fmt.Sprintf(format, args...))
+	}
+}
+
+// adapt asks the adapters, in order, to cure the refusal.
+func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
+	for _, h := range s.hooks.adapters {
+		mark := stmt.Checkpoint()
+		if s.err != nil || h.fn(stmt, job, r) == nil {
+			return nil
+		}
+		stmt.Rollback(mark)
+	}
+	return r
+}
+
+// bindNominated binds the tasks whose promised room is really free by now.
+func (s *Session) bindNominated() []Decision {
+	stmt := s.Begin()
+	for _, t := range s.State.Nominated() {
+		stmt.Bind(t)
+	}
+	return stmt.Commit()
+}
+
+// pending yields jobs one at a time: the queue whose turn it is gives its first
+// job. Queues are compared anew for each, since every placement may change whose turn it is.
+func (s *Session) pending() iter.Seq[*cluster.Job] {
+	byQueue := map[string][]*cluster.Job{}
+	for _, j := range s.State.Pending() {
+		byQueue[j.Queue] = append(byQueue[j.Queue], j)
+	}
+	var queues []*cluster.Queue
+	for _, q := range s.State.Queues() {
+		if jobs := byQueue[q.Name]; len(jobs) > 0 {
+			slices.SortStableFunc(jobs, s.compareJobs)
+			queues = append(queues, q)
+		}
+	}
+	return func(yield func(*cluster.Job) bool) {
+		for len(queues) > 0 {
+			next := 0
+			for i := 1; i < len(queues); i++ {
+				if s.compareQueues(queues[i], queues[next]) < 0 {
+					next = i
+				}
+			}
+			q := queues[next]
+			jobs := byQueue[q.Name]
+			byQueue[q.Name] = jobs[1:]
+			if len(jobs) == 1 {
+				queues = slices.Delete(queues, next, next+1)
+			}
+			if !yield(jobs[0]) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Session) compareQueues(a, b *cluster.Queue) int {
+	for _, h := range s.hooks.queueOrders {
+		if c := h.fn(a, b); c != 0 {
+			return c
+		}
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+func (s *Session) compareJobs(a, b *cluster.Job) int {
+	for _, h := range s.hooks.jobOrders {
+		if c := h.fn(a, b); c != 0 {
+			return c
+		}
+	}
+	return strings.Compare(a.ID, b.ID)
+}
+
+// CompareTasks orders tasks of a job: by the hooks, then as they were written.
+func (s *Session) CompareTasks(a, b *cluster.Task) int {
+	for _, h := range s.hooks.taskOrders {
+		if c := h.fn(a, b); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// Victims are the candidates that may go for the job: all hooks must agree. The
+// hooks are the preemptable ones within a queue, the reclaimable ones across.
+func (s *Session) Victims(job *cluster.Job, candidates []*cluster.Task, sameQueue bool) []*cluster.Task {
+	list := s.hooks.reclaimable
+	if sameQueue {
+		list = s.hooks.preemptable
+	}
+	for _, h := range list {
+		allowed := h.fn(job, candidates)
+		candidates = slices.DeleteFunc(slices.Clone(candidates), func(t *cluster.Task) bool {
+			return !slices.Contains(allowed, t)
+		})
+	}
+	return candidates
+}
+
+// KeepOrder ranks placed jobs of a set for scale-down, the first to go first:
+// lowest keep-preference, then newest, then name.
+func (s *Session) KeepOrder(jobs []*cluster.Job) []*cluster.Job {
+	keep := make(map[*cluster.Job]int64, len(jobs))
+	for _, j := range jobs {
+		for _, h := range s.hooks.instanceOrders {
+			keep[j] += s.points(h.plugin, h.weight, h.fn(j))
+		}
+	}
+	out := slices.Clone(jobs)
+	slices.SortFunc(out, func(a, b *cluster.Job) int {
+		return cmp.Or(cmp.Compare(keep[a], keep[b]), cmp.Compare(b.Created, a.Created), strings.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// points turns a score into weighted milli-points and holds plugins to the range.
+func (s *Session) points(plugin string, weight int64, score float64) int64 {
+	if !(score >= 0 && score <= 100) { // NaN included
+		s.fail(plugin, "a score of %v is not between 0 and 100", score)
+		return 0
+	}
+	return weight * int64(score*1000+0.5)
+}

@@ -1,0 +1,135 @@
+package engine
+
+import "github.com/berth-project/berth/cluster"
+
+// Statement is an undo log over State. Its changes are visible to hooks at once;
+// Rollback takes them back one by one, last first, and restores everything but
+// node versions, which only grow. Commit makes the rest final, all or nothing.
+type Statement struct {
+	session *Session
+	log     []operation
+}
+
+type operation struct {
+	kind     operationKind
+	task     *cluster.Task
+	job      *cluster.Job
+	chosen   int
+	decision Decision
+}
+
+type operationKind uint8
+
+const (
+	placed operationKind = iota
+	evicted
+	bound
+	chose
+)
+
+// Begin opens an empty statement.
+func (s *Session) Begin() *Statement { return &Statement{session: s} }
+
+// Allocate places the task: it is bound, or nominated where part of its room is
+// still releasing. It fails, changing nothing, if the room is not there.
+func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster.Claim) error {
+	return st.allocate(Decision{Task: t, Node: n.Name, Claims: claims}, n)
+}
+
+func (st *Statement) allocate(d Decision, n *cluster.Node) error {
+	if err := st.session.State.Place(d.Task, n, d.Claims); err != nil {
+		return err
+	}
+	d.Action = Bind
+	if d.Task.Status == cluster.Nominated {
+		d.Action = Nominate
+	}
+	if g := n.Group(); g != nil {
+		d.Group = g.Key
+	}
+	st.log = append(st.log, operation{kind: placed, task: d.Task, decision: d})
+	st.session.tell(Allocated, d.Task, n, false)
+	return nil
+}
+
+// Evict asks a bound task to go, for the sake of the job; its room is releasing from now on.
+func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
+	n := t.Node
+	if err := st.session.State.Evict(t); err != nil {
+		return err
+	}
+	d := Decision{Action: EvictIt, Task: t, Node: n.Name, Claims: t.Claims, Reason: why, For: forJob}
+	st.log = append(st.log, operation{kind: evicted, task: t, decision: d})
+	st.session.tell(Deallocated, t, n, false)
+	return nil
+}
+
+// Bind turns a nomination into a binding if the room is really free by now.
+func (st *Statement) Bind(t *cluster.Task) bool {
+	if !st.session.State.Bind(t) {
+		return false
+	}
+	d := Decision{Action: Bind, Task: t, Node: t.Node.Name, Claims: t.Claims}
+	if g := t.Node.Group(); g != nil {
+		d.Group = g.Key
+	}
+	st.log = append(st.log, operation{kind: bound, task: t, decision: d})
+	return true
+}
+
+// choose fixes the job's alternative.
+func (st *Statement) choose(j *cluster.Job, alternative int) {
+	if j.Chosen == alternative {
+		return
+	}
+	st.log = append(st.log, operation{kind: chose, job: j, chosen: j.Chosen})
+	st.session.State.Choose(j, alternative)
+}
+
+// Checkpoint marks the present for Rollback.
+func (st *Statement) Checkpoint() int { return len(st.log) }
+
+// Rollback takes back everything since the checkpoint.
+func (st *Statement) Rollback(checkpoint int) {
+	state := st.session.State
+	for i := len(st.log) - 1; i >= checkpoint; i-- {
+		switch op := &st.log[i]; op.kind {
+		case placed:
+			n := op.task.Node
+			state.Clear(op.task)
+			st.session.tell(Deallocated, op.task, n, true)
+		case evicted:
+			if err := state.Unevict(op.task); err != nil {
+				st.session.fail("engine", "undo: %v", err)
+			}
+			st.session.tell(Allocated, op.task, op.task.Node, true)
+		case bound:
+			state.Unbind(op.task)
+		case chose:
+			state.Choose(op.job, op.chosen)
+		}
+	}
+	st.log = st.log[:checkpoint]
+}
+
+// Discard takes everything back.
+func (st *Statement) Discard() { st.Rollback(0) }
+
+// Commit makes the statement final and returns what is to be done, evictions first.
+func (st *Statement) Commit() []Decision {
+	var out []Decision
+	for _, want := range []operationKind{evicted, placed, bound} {
+		for i := range st.log {
+			if op := &st.log[i]; op.kind == want {
+				out = append(out, op.decision)
+			}
+		}
+	}
+	for i := range out {
+		d := &out[i]
+		kind := map[Action]EventKind{Bind: BoundTo, Nominate: NominatedTo, EvictIt: Evicted}[d.Action]
+		st.session.record(Event{Kind: kind, Job: d.Task.Job, Task: d.Task, Node: d.Task.Node, Decision: d})
+	}
+	st.log = nil
+	return out
+}

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// placeWhole puts the tasks onto whole nodes of one group. Node filters thin out
+// the nodes; group filters then see what is left of each group. What could ever
+// fit is kept apart from what fits now, and groups that fit now are tried, best
+// score first, until one places.
+func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, alt *cluster.Alternative, tasks []*cluster.Task) *Attempt {
+	if len(tasks) == 0 {
+		return nil
+	}
+	var choices []groupChoice
+	var groups []GroupMiss
+	for _, g := range s.State.Groups() {
+		now, ever := s.survivors(tasks[0], g)
+		if home := groupOf(alt); home != nil {
+			// Some of it runs already: the rest joins them, and the group is not judged again.
+			if g == home {
+				choices = append(choices, groupChoice{g, 0})
+				groups = append(groups, GroupMiss{g.Key, len(ever), nil})
+			}
+			continue
+		}
+		if r := s.rejectGroup(job, alt.Whole, g, ever); r != nil {
+			groups = append(groups, GroupMiss{g.Key, len(ever), r})
+			continue
+		}
+		groups = append(groups, GroupMiss{g.Key, len(ever), nil})
+		if s.rejectGroup(job, alt.Whole, g, now) == nil {
+			choices = append(choices, groupChoice{g, s.scoreGroup(job, alt.Whole, g, now)})
+		}
+	}
+	// Groups come in key order, so equal scores keep it.
+	slices.SortStableFunc(choices, func(a, b groupChoice) int { return cmp.Compare(b.score, a.score) })
+	var last *Attempt
+	for _, c := range choices {
+		mark := stmt.Checkpoint()
+		if last = s.placeInGroup(stmt, alt, tasks, c.group); last == nil {
+			return nil
+		}
+		stmt.Rollback(mark)
+		if s.err != nil {
+			return last
+		}
+	}
+	if last == nil || last.Before == nil {
+		last = s.explain(tasks[0], nil)
+		last.Groups = groups
+	}
+	last.Alternative, last.Min = alt.Name, alt.Min
+	return last
+}
+
+// groupOf is the group that tasks of the alternative run on already.
+func groupOf(alt *cluster.Alternative) *cluster.Group {
+	for _, t := range alt.Tasks {
+		if t.Node != nil {
+			return t.Node.Group()
+		}
+	}
+	return nil
+}
+
+type groupChoice struct {
+	group *cluster.Group
+	score int64
+}
+
+func (s *Session) placeInGroup(stmt *Statement, alt *cluster.Alternative, tasks []*cluster.Task, g *cluster.Group) *Attempt {
+	for i, t := range tasks {
+		if a := s.placeTask(stmt, alt, t, g); a != nil {
+			a.Placed = i
+			return a
+		}
+	}
+	return nil
+}
+
+// survivors are the group's nodes that take the task now, and those that would
+// if everybody else were gone.
+func (s *Session) survivors(t *cluster.Task, g *cluster.Group) (now, ever []*cluster.Node) {
+	for _, n := range g.Nodes {
+		feasible, possible := true, true
+		each := func(r *Rejection) {
+			if r != nil {
+				feasible = false
+				possible = possible && r.Cure.Transient()
+			}
+		}
+		for _, h := range s.hooks.shapePredicates {
+			if h.shapes == nil || h.shapes(t.Shape) {
+				each(h.fn(t.Shape, n))
+			}
+		}
+		for _, h := range s.hooks.predicates {
+			if h.tasks == nil || h.tasks(t, t.Job) {
+				each(h.fn(t, t.Job, n))
+			}
+		}
+		if feasible {
+			now = append(now, n)
+		}
+		if possible {
+			ever = append(ever, n)
+		}
+	}
+	return now, ever
+}
+
+func (s *Session) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *Rejection {
+	for _, h := range s.hooks.groupPredicates {
+		if r := h.fn(job, want, g, nodes); r != nil {
+			r.Plugin = h.plugin
+			return r
+		}
+	}
+	return nil
+}
+
+func (s *Session) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) int64 {
+	total := int64(0)
+	for _, h := range s.hooks.groupOrders {
+		total += s.points(h.plugin, h.weight, h.fn(job, want, g, nodes))
+	}
+	return total
+}
