@@ -11,8 +11,21 @@ const (
 	NoNodes         Reason = "NoNodes"         // the cluster, or what the request allows of it, is empty
 	NoSuitableGroup Reason = "NoSuitableGroup" // no node group passed the group filters
 	GroupInUse      Reason = "GroupInUse"      // a group would do once some of its nodes are free again
-	GangIncomplete  Reason = "GangIncomplete"  // fewer tasks found room than the job's minimum
 )
+
+// ReasonDoc documents a reason for the reference.
+type ReasonDoc struct {
+	Reason  Reason
+	Cure    Cure
+	Meaning string
+}
+
+// Reasons documents those that the engine itself gives.
+var Reasons = []ReasonDoc{
+	{NoNodes, Grow, "There is no node at all."},
+	{NoSuitableGroup, Grow, "No node group passed the group filters, even with every node free."},
+	{GroupInUse, Wait | Evict, "A node group would do once enough of its nodes are free."},
+}
 
 // Cure is a bit set of what would make a rejection go away. An empty Cure means
 // that nothing but a changed request helps.
