@@ -1,0 +1,105 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+)
+
+// Clone copies the books so that either copy can change without the other.
+// Shapes are shared: they never change. Versions carry on from where they are.
+func (s *State) Clone() *State {
+	c := &State{
+		nodes:     make([]*Node, len(s.nodes)),
+		free:      slices.Clone(s.free),
+		byName:    make(map[string]*Node, len(s.byName)),
+		sorted:    make([]*Node, len(s.sorted)),
+		ranks:     slices.Clone(s.ranks),
+		versions:  slices.Clone(s.versions),
+		born:      slices.Clone(s.born),
+		version:   s.version,
+		next:      slices.Clone(s.next),
+		prev:      slices.Clone(s.prev),
+		newest:    s.newest,
+		groups:    make(map[Key]*Group, len(s.groups)),
+		queues:    make(map[string]*Queue, len(s.queues)),
+		jobs:      make(map[string]*Job, len(s.jobs)),
+		pending:   make(map[string]*Job, len(s.pending)),
+		nominated: make(map[string]*Task, len(s.nominated)),
+		shapes:    make(map[string]*interned, len(s.shapes)),
+	}
+	for key, g := range s.groups {
+		c.groups[key] = &Group{Key: g.Key, Nodes: make([]*Node, len(g.Nodes))}
+	}
+	for i, n := range s.sorted {
+		m := n.clone()
+		c.sorted[i], c.nodes[m.slot], c.byName[m.Name] = m, m, m
+		if n.group != nil {
+			m.group = c.groups[n.group.Key]
+		}
+	}
+	for key, g := range s.groups {
+		for i, n := range g.Nodes {
+			c.groups[key].Nodes[i] = c.nodes[n.slot]
+		}
+	}
+	for name, q := range s.queues {
+		copied := *q
+		copied.Used = slices.Clone(q.Used)
+		c.queues[name] = &copied
+	}
+	for key, e := range s.shapes {
+		copied := *e
+		c.shapes[key] = &copied
+	}
+	tasks := map[*Task]*Task{}
+	for id, j := range s.jobs {
+		c.jobs[id] = j.clone(c, tasks)
+	}
+	for id := range s.pending {
+		c.pending[id] = c.jobs[id]
+	}
+	for id, t := range s.nominated {
+		c.nominated[id] = tasks[t]
+	}
+	for _, n := range c.sorted {
+		for i, t := range n.Tasks {
+			n.Tasks[i] = tasks[t]
+		}
+	}
+	return c
+}
+
+func (n *Node) clone() *Node {
+	m := *n
+	m.Labels = maps.Clone(n.Labels)
+	m.Taints = slices.Clone(n.Taints)
+	m.Resources = slices.Clone(n.Resources)
+	m.Devices = slices.Clone(n.Devices)
+	m.Artifacts = maps.Clone(n.Artifacts)
+	m.Tasks = slices.Clone(n.Tasks)
+	m.Advertised.CPU = slices.Clone(n.Advertised.CPU)
+	m.Advertised.GPU = slices.Clone(n.Advertised.GPU)
+	return &m
+}
+
+// clone copies the job into c, whose nodes are there already.
+func (j *Job) clone(c *State, tasks map[*Task]*Task) *Job {
+	k := *j
+	k.Labels = maps.Clone(j.Labels)
+	k.Affinity = slices.Clone(j.Affinity)
+	k.Alternatives = slices.Clone(j.Alternatives)
+	for a := range k.Alternatives {
+		alt := &k.Alternatives[a]
+		alt.Tasks = slices.Clone(alt.Tasks)
+		for i, t := range alt.Tasks {
+			u := *t
+			u.Job = &k
+			u.Claims = slices.Clone(t.Claims)
+			if t.Node != nil {
+				u.Node = c.nodes[t.Node.slot]
+			}
+			alt.Tasks[i], tasks[t] = &u, &u
+		}
+	}
+	return &k
+}
