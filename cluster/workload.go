@@ -87,6 +87,15 @@ func (s *State) Choose(j *Job, alternative int) {
 	s.settle(j)
 }
 
+// Restart takes all of the job's tasks off their nodes, so that it can be placed
+// anew, in whichever form: a gang below its minimum is no gang.
+func (s *State) Restart(j *Job) {
+	for _, t := range j.Tasks() {
+		s.Clear(t)
+	}
+	s.Choose(j, -1)
+}
+
 // settle keeps the list of pending jobs in step with the job's tasks.
 func (s *State) settle(j *Job) {
 	if j.attached < len(j.Tasks()) {

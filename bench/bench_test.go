@@ -1,0 +1,164 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+// BenchmarkDecide measures one decision at a time on a cluster that is kept two
+// thirds full: a job arrives, is placed, and the oldest leaves. decisions/s
+// counts all of that; the percentiles are of placing alone.
+func BenchmarkDecide(b *testing.B) {
+	for _, shapes := range []int{1, 100} {
+		for _, nodes := range []int{1_000, 10_000, 100_000} {
+			b.Run(fmt.Sprintf("shapes=%d/nodes=%d", shapes, nodes), func(b *testing.B) {
+				c := newCourse(b, nodes, shapes, engine.Indexed)
+				took := make([]time.Duration, b.N)
+				b.ReportAllocs()
+				b.ResetTimer()
+				for i := range b.N {
+					took[i] = c.step(b)
+				}
+				b.StopTimer()
+				report(b, took)
+			})
+		}
+	}
+}
+
+// BenchmarkIndexAgainstScan runs the same decisions with the index and with a
+// full scan, in turn, and reports how many times faster the index is.
+func BenchmarkIndexAgainstScan(b *testing.B) {
+	for _, shapes := range []int{1, 100} {
+		b.Run(fmt.Sprintf("shapes=%d/nodes=10000", shapes), func(b *testing.B) {
+			fast, slow := newCourse(b, 10_000, shapes, engine.Indexed), newCourse(b, 10_000, shapes, engine.Scan)
+			var index, scan time.Duration
+			b.ResetTimer()
+			for range b.N {
+				index += fast.step(b)
+				scan += slow.step(b)
+			}
+			b.StopTimer()
+			b.ReportMetric(float64(scan)/float64(index), "times-faster")
+			b.ReportMetric(float64(index.Nanoseconds())/float64(b.N), "index-ns/decision")
+			b.ReportMetric(float64(scan.Nanoseconds())/float64(b.N), "scan-ns/decision")
+		})
+	}
+}
+
+// BenchmarkRank measures the first question about a new shape: every node is judged.
+func BenchmarkRank(b *testing.B) {
+	for _, nodes := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			c := newCourse(b, nodes, 1, engine.Indexed)
+			shape := Shapes(1)[0]
+			b.ResetTimer()
+			for i := range b.N {
+				shape.Resources = shape.Resources.With(cluster.CPU, int64(100+i)) // nobody asked for this before
+				job := Job(1_000_000+i, shape)
+				if err := c.state.AddJob(job); err != nil {
+					b.Fatal(err)
+				}
+				stmt := c.session.Begin()
+				if c.session.Place(stmt, job) != nil {
+					b.Fatal("no place")
+				}
+				stmt.Discard()
+				b.StopTimer()
+				if err := c.state.RemoveJob(job.ID); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// course is a cluster in steady use.
+type course struct {
+	state   *cluster.State
+	session *engine.Session
+	shapes  []cluster.Shape
+	running []*cluster.Job
+	arrived int
+}
+
+func newCourse(b *testing.B, nodes, shapes int, search engine.Search) *course {
+	b.Helper()
+	e, err := engine.New(standard.Registry(), standard.Profile())
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := &course{state: Cluster(nodes), shapes: Shapes(shapes)}
+	// Filling is not what is measured: the index does it, whoever is measured next.
+	c.session = e.Open(c.state, engine.Options{})
+	devices := int64(nodes) * 8 * 2 / 3 * int64(cluster.Whole)
+	for c.state.Queue(cluster.DefaultQueue).Used.Of(cluster.DefaultDeviceResource) < devices {
+		if !c.arrive(b) {
+			break
+		}
+	}
+	c.session = e.Open(c.state, engine.Options{Search: search})
+	return c
+}
+
+// arrive places one more job and says whether it found a place.
+func (c *course) arrive(b *testing.B) bool {
+	job := Job(c.arrived, c.shapes[c.arrived%len(c.shapes)])
+	c.arrived++
+	if err := c.state.AddJob(job); err != nil {
+		b.Fatal(err)
+	}
+	if !c.place(job) {
+		b.Fatalf("%s found no place", job.ID)
+	}
+	c.running = append(c.running, job)
+	return true
+}
+
+func (c *course) place(job *cluster.Job) bool {
+	stmt := c.session.Begin()
+	if c.session.Place(stmt, job) != nil {
+		stmt.Discard()
+		return false
+	}
+	stmt.Commit()
+	return true
+}
+
+// step lets one job arrive and the oldest leave, and says how long placing took.
+func (c *course) step(b *testing.B) time.Duration {
+	job := Job(c.arrived, c.shapes[c.arrived%len(c.shapes)])
+	c.arrived++
+	if err := c.state.AddJob(job); err != nil {
+		b.Fatal(err)
+	}
+	begin := time.Now()
+	ok := c.place(job)
+	took := time.Since(begin)
+	if !ok {
+		b.Fatalf("%s found no place", job.ID)
+	}
+	c.running = append(c.running, job)
+	if err := c.state.RemoveJob(c.running[0].ID); err != nil {
+		b.Fatal(err)
+	}
+	c.running = c.running[1:]
+	return took
+}
+
+func report(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	at := func(q float64) float64 { return float64(took[int(q*float64(len(took)-1))].Nanoseconds()) }
+	b.ReportMetric(float64(len(took))/b.Elapsed().Seconds(), "decisions/s")
+	b.ReportMetric(at(0.5), "p50-ns")
+	b.ReportMetric(at(0.99), "p99-ns")
+	b.ReportMetric(at(0.999), "p99.9-ns")
+	b.ReportMetric(at(1), "max-ns")
+}

@@ -1,0 +1,179 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+const gi = cluster.Bytes(1) << 30
+
+func TestChoose(t *testing.T) {
+	type want struct {
+		Claims []cluster.Claim
+		OK     bool
+	}
+	mixed := func() *fixture.NodeBuilder {
+		return fixture.Node("n").CPU(8, "100Gi").GPUs(2, "A10", "24Gi").GPUs(2, "A100", "80Gi")
+	}
+	tests := map[string]struct {
+		node  *fixture.NodeBuilder
+		held  []*fixture.JobBuilder
+		shape cluster.Shape
+		score func(*cluster.Device) int64
+		want  want
+	}{
+		"no device asked for": {node: mixed(), want: want{nil, true}},
+		"a whole one is the lowest free index": {
+			node: mixed(), held: []*fixture.JobBuilder{fixture.Job("x").Devices(1).On("n")},
+			shape: cluster.Shape{Need: cluster.Need{Devices: 1}},
+			want:  want{[]cluster.Claim{{Device: 1, Milli: 1000, Memory: 24 * gi}}, true},
+		},
+		"the best score comes first": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 2}},
+			score: func(d *cluster.Device) int64 { return int64(d.Index % 3) },
+			want:  want{[]cluster.Claim{{Device: 1, Milli: 1000, Memory: 24 * gi}, {Device: 2, Milli: 1000, Memory: 80 * gi}}, true},
+		},
+		"a share of each": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, Share: 250}},
+			want: want{[]cluster.Claim{{Device: 0, Milli: 250, Memory: 6 * gi}, {Device: 1, Milli: 250, Memory: 6 * gi}, {Device: 2, Milli: 250, Memory: 20 * gi}}, true},
+		},
+		"memory of a device that is big enough": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 40 * gi}},
+			want: want{[]cluster.Claim{{Device: 2, Milli: 500, Memory: 40 * gi}}, true},
+		},
+		"memory rounds the share up": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Memory: gi}},
+			want: want{[]cluster.Claim{{Device: 0, Milli: 42, Memory: gi}}, true},
+		},
+		"a shared device has room left": {
+			node: mixed(), held: []*fixture.JobBuilder{fixture.Job("x").Share(4, 700).On("n")},
+			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}},
+			want:  want{[]cluster.Claim{{Device: 0, Milli: 300, Memory: 24 * gi * 3 / 10}}, true},
+		},
+		"a shared device is too full": {
+			node: mixed(), held: []*fixture.JobBuilder{fixture.Job("x").Share(4, 701).On("n")},
+			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}},
+		},
+		"exclusive takes the whole device": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}},
+			want: want{[]cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi}}, true},
+		},
+		"nothing joins an exclusive lease": {
+			node:  fixture.Node("n").GPUs(1, "A10", "24Gi"),
+			held:  []*fixture.JobBuilder{fixture.Job("x").Share(1, 100).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}).On("n")},
+			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 100}},
+		},
+		"a session joins itself": {
+			node:  fixture.Node("n").GPUs(1, "A10", "24Gi"),
+			held:  []*fixture.JobBuilder{fixture.Job("x").Share(1, 500).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}).On("n")},
+			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}, Isolation: cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}},
+			want:  want{[]cluster.Claim{{Device: 0, Milli: 500, Memory: 12 * gi}}, true},
+		},
+		"a session keeps others out": {
+			node:  fixture.Node("n").GPUs(1, "A10", "24Gi"),
+			held:  []*fixture.JobBuilder{fixture.Job("x").Share(1, 500).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}).On("n")},
+			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}},
+		},
+		"one product": {
+			node: mixed(), held: []*fixture.JobBuilder{fixture.Job("x").Devices(1).On("n")},
+			shape: cluster.Shape{Need: cluster.Need{Devices: 2, SameProduct: true}},
+			want:  want{[]cluster.Claim{{Device: 2, Milli: 1000, Memory: 80 * gi}, {Device: 3, Milli: 1000, Memory: 80 * gi}}, true},
+		},
+		"no one product has so many": {node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, SameProduct: true}}},
+		"an allowed product": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Products: []string{"A100"}}},
+			want: want{[]cluster.Claim{{Device: 2, Milli: 1000, Memory: 80 * gi}}, true},
+		},
+		"a sum the first ones give": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 2, Share: 900, SumAtLeast: 40 * gi}},
+			want: want{[]cluster.Claim{{Device: 0, Milli: 900, Memory: 24 * gi * 9 / 10}, {Device: 1, Milli: 900, Memory: 24 * gi * 9 / 10}}, true},
+		},
+		"a sum only the largest give": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 2, Share: 900, SumAtLeast: 140 * gi}},
+			want: want{[]cluster.Claim{{Device: 2, Milli: 900, Memory: 72 * gi}, {Device: 3, Milli: 900, Memory: 72 * gi}}, true},
+		},
+		"a sum nobody gives": {node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 2, Share: 900, SumAtLeast: 145 * gi}}},
+		"a whole node": {
+			node: fixture.Node("n").GPUs(2, "A10", "24Gi"), shape: cluster.Shape{Need: cluster.Need{WholeNode: true, SumAtLeast: 48 * gi}},
+			want: want{[]cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi}, {Device: 1, Milli: 1000, Memory: 24 * gi}}, true},
+		},
+		"a whole node that is too small": {
+			node: fixture.Node("n").GPUs(2, "A10", "24Gi"), shape: cluster.Shape{Need: cluster.Need{WholeNode: true, SumAtLeast: 49 * gi}},
+		},
+		"a whole node that is in use": {
+			node: fixture.Node("n").GPUs(2, "A10", "24Gi"), held: []*fixture.JobBuilder{fixture.Job("x").Share(1, 1).On("n")},
+			shape: cluster.Shape{Need: cluster.Need{WholeNode: true}},
+		},
+		"a whole node without devices": {node: fixture.Node("n"), shape: cluster.Shape{Need: cluster.Need{WholeNode: true}}},
+		"a slice by its profile": {
+			node:  fixture.Node("n").GPUs(1, "A100", "80Gi").Slices(2, "A100", "1g.10gb", "10Gi"),
+			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Partition: "1g.10gb"}},
+			want:  want{[]cluster.Claim{{Device: 1, Milli: 1000, Memory: 10 * gi}}, true},
+		},
+		"a slice is no device": {
+			node:  fixture.Node("n").Slices(2, "A100", "1g.10gb", "10Gi"),
+			shape: cluster.Shape{Need: cluster.Need{Devices: 1}},
+		},
+		"another resource name": {node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Resource: "amd.com/gpu"}}},
+		"a lost device": {
+			node:  fixture.Node("n").GPUs(2, "A10", "24Gi").With(func(n *cluster.Node) { n.Devices[0].Lost = true }),
+			shape: cluster.Shape{Need: cluster.Need{Devices: 1}},
+			want:  want{[]cluster.Claim{{Device: 1, Milli: 1000, Memory: 24 * gi}}, true},
+		},
+		"layers on as few devices as possible": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Layers: &cluster.Layers{Total: 50, Bytes: 2 * gi, Fixed: 4 * gi}}},
+			want: want{[]cluster.Claim{{Device: 2, Milli: 1000, Memory: 80 * gi, Layers: 38}, {Device: 3, Milli: 350, Memory: 28 * gi, Layers: 12}}, true},
+		},
+		"layers on one device, the rest spills": {
+			node: mixed(), shape: cluster.Shape{Resources: cluster.Resources{{Name: "memory", Value: 10 << 30}}, Need: cluster.Need{Devices: 1, Layers: &cluster.Layers{Total: 20, Bytes: 2 * gi, Fixed: 4 * gi, Least: 10, Spill: true}}},
+			want: want{[]cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi, Layers: 10}}, true},
+		},
+		"too few layers on devices": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Products: []string{"A10"}, Layers: &cluster.Layers{Total: 20, Bytes: 2 * gi, Fixed: 4 * gi, Least: 11, Spill: true}}},
+		},
+		"no memory to spill to": {
+			node: mixed(), shape: cluster.Shape{Resources: cluster.Resources{{Name: "memory", Value: 99 << 30}}, Need: cluster.Need{Devices: 1, Products: []string{"A10"}, Layers: &cluster.Layers{Total: 20, Bytes: 2 * gi, Least: 1, Spill: true}}},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			parts := []fixture.Part{tt.node}
+			for _, j := range tt.held {
+				parts = append(parts, j)
+			}
+			n := fixture.State(parts...).Nodes()[0]
+			claims, ok := n.Choose(&tt.shape, tt.score)
+			if diff := cmp.Diff(tt.want, want{claims, ok}); diff != "" {
+				t.Error(diff)
+			}
+			if feasible := n.Feasible(&tt.shape); feasible != ok {
+				t.Errorf("Feasible says %v", feasible)
+			}
+		})
+	}
+}
+
+func TestMostCharge(t *testing.T) {
+	n := fixture.Node("n").GPUs(1, "A10", "24Gi").GPUs(1, "A100", "80Gi").Build()
+	tests := map[string]struct {
+		shape cluster.Shape
+		want  int64
+	}{
+		"whole":     {cluster.Shape{Need: cluster.Need{Devices: 2}}, 2000},
+		"share":     {cluster.Shape{Need: cluster.Need{Devices: 2, Share: 300}}, 600},
+		"memory":    {cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 12 * gi}}, 500},
+		"exclusive": {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}}, 1000},
+		"all":       {cluster.Shape{Need: cluster.Need{WholeNode: true}}, 2000},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(cluster.Amount{Name: "nvidia.com/gpu", Value: tt.want}, n.MostCharge(&tt.shape)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

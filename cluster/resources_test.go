@@ -1,0 +1,99 @@
+package cluster_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+func TestMakeResources(t *testing.T) {
+	tests := map[string]struct {
+		in      []cluster.Amount
+		want    cluster.Resources
+		wantErr string
+	}{
+		"sorts and adds up": {
+			in:   []cluster.Amount{{"memory", 5}, {"cpu", 1}, {"memory", 2}},
+			want: cluster.Resources{{"cpu", 1}, {"memory", 7}},
+		},
+		"nothing":  {want: cluster.Resources{}},
+		"negative": {in: []cluster.Amount{{"cpu", -1}}, wantErr: "cpu is negative"},
+		"too much": {in: []cluster.Amount{{"cpu", math.MaxInt64}, {"cpu", 1}}, wantErr: "cpu is too large to count"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := cluster.MakeResources(tt.in...)
+			if message := errorText(err); message != tt.wantErr {
+				t.Fatalf("error %q, want %q", message, tt.wantErr)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestResourcesWith(t *testing.T) {
+	r := cluster.Resources{{"cpu", 1}}
+	if diff := cmp.Diff(cluster.Resources{{"cpu", 1}, {"memory", 3}}, r.With("memory", 3)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(cluster.Resources{{"cpu", 9}}, r.With("cpu", 9)); diff != "" {
+		t.Error(diff)
+	}
+	if r.Of("cpu") != 1 || r.Of("memory") != 0 {
+		t.Errorf("With changed the original: %v", r)
+	}
+}
+
+func TestMulDivAgreesWithArithmetic(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		// The product of two 31-bit numbers fits int64, so plain arithmetic is the oracle.
+		a, b := rapid.Int64Range(0, math.MaxInt32).Draw(t, "a"), rapid.Int64Range(0, math.MaxInt32).Draw(t, "b")
+		c := rapid.Int64Range(1, math.MaxInt64).Draw(t, "c")
+		if got, want := cluster.MulDiv(a, b, c), a*b/c; got != want {
+			t.Fatalf("%d × %d ÷ %d = %d, want %d", a, b, c, got, want)
+		}
+		want := a * b / c
+		if a*b%c != 0 {
+			want++
+		}
+		if got := cluster.MulDivUp(a, b, c); got != want {
+			t.Fatalf("%d × %d ÷ %d rounded up = %d, want %d", a, b, c, got, want)
+		}
+		// Large factors that cancel must come out exact.
+		big := rapid.Int64Range(1, math.MaxInt64).Draw(t, "big")
+		if got := cluster.MulDiv(big, a, max(a, 1)); a > 0 && got != big {
+			t.Fatalf("%d × %d ÷ %d = %d", big, a, a, got)
+		}
+	})
+	if got := cluster.MulDiv(math.MaxInt64, math.MaxInt64, 1); got != math.MaxInt64 {
+		t.Errorf("an impossible result is %d", got)
+	}
+	if got := cluster.MulDivUp(math.MaxInt64, 3, 2); got != math.MaxInt64 {
+		t.Errorf("an impossible result is %d", got)
+	}
+}
+
+func TestAddOverflow(t *testing.T) {
+	if _, ok := cluster.AddOverflow(math.MaxInt64, 1); ok {
+		t.Error("an overflow went unseen")
+	}
+	if _, ok := cluster.AddOverflow(math.MinInt64, -1); ok {
+		t.Error("an underflow went unseen")
+	}
+	if sum, ok := cluster.AddOverflow(2, 3); !ok || sum != 5 {
+		t.Errorf("2 + 3 = %d, %v", sum, ok)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,190 @@
+package cluster_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// TestInternSeesEveryField changes each field of a Shape in turn, however deep:
+// if one did not count, two different tasks would share one ranking.
+func TestInternSeesEveryField(t *testing.T) {
+	full := func() cluster.Shape {
+		return cluster.Shape{
+			Resources:   cluster.Resources{{Name: "cpu", Value: 1}},
+			Need:        cluster.Need{Products: []string{"A"}, Layers: &cluster.Layers{Total: 1}},
+			Selector:    []cluster.Label{{Key: "a", Value: "b"}},
+			Required:    []cluster.Term{{{Key: "k", Operator: cluster.In, Values: []string{"v"}}}},
+			Preferred:   []cluster.Preference{{Weight: 1, Term: cluster.Term{{Key: "k", Operator: cluster.In, Values: []string{"v"}}}}},
+			Tolerations: []cluster.Toleration{{Key: "k"}},
+			Artifacts:   []string{"f"},
+		}
+	}
+	s := cluster.NewState()
+	known := map[*cluster.Shape]string{s.Intern(full()): "the original"}
+	if s.Intern(full()) != s.Intern(full()) {
+		t.Fatal("equal shapes are not one")
+	}
+	count := 0
+	var change func(path string, at func(*cluster.Shape) reflect.Value)
+	change = func(path string, at func(*cluster.Shape) reflect.Value) {
+		probe := full()
+		v := at(&probe)
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if f := v.Type().Field(i); f.IsExported() {
+					change(path+"."+f.Name, func(s *cluster.Shape) reflect.Value { return at(s).Field(i) })
+				}
+			}
+			return
+		case reflect.Pointer:
+			change(path, func(s *cluster.Shape) reflect.Value { return at(s).Elem() })
+			v.SetZero()
+		case reflect.Slice:
+			change(path+"[0]", func(s *cluster.Shape) reflect.Value { return at(s).Index(0) })
+			v.Set(reflect.AppendSlice(v, v))
+		case reflect.String:
+			v.SetString(v.String() + "x")
+		case reflect.Bool:
+			v.SetBool(!v.Bool())
+		default:
+			v.SetInt(v.Int() + 7)
+		}
+		count++
+		shape := s.Intern(probe)
+		if other, seen := known[shape]; seen {
+			t.Errorf("%s changed, but the shape is that of %s", path, other)
+		}
+		known[shape] = path
+	}
+	change("Shape", func(s *cluster.Shape) reflect.Value { return reflect.ValueOf(s).Elem() })
+	if count < 35 {
+		t.Errorf("only %d fields were changed", count)
+	}
+}
+
+func TestDropForgetsUnusedShapes(t *testing.T) {
+	s := cluster.NewState()
+	first := s.Intern(cluster.Shape{Cell: "a"})
+	s.Intern(cluster.Shape{Cell: "a"})
+	s.Drop(first)
+	if s.Intern(cluster.Shape{Cell: "a"}) != first {
+		t.Error("a shape in use was forgotten")
+	}
+	s.Drop(first)
+	s.Drop(first)
+	if s.Intern(cluster.Shape{Cell: "a"}) == first {
+		t.Error("an unused shape was remembered")
+	}
+}
+
+func TestGPUClass(t *testing.T) {
+	tests := map[string]struct {
+		shape cluster.Shape
+		want  cluster.GPUClass
+	}{
+		"no device":                     {cluster.Shape{}, ""},
+		"whole devices ask for nothing": {cluster.Shape{Need: cluster.Need{Devices: 2}}, ""},
+		"a share is sharing":            {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}}, cluster.GPUShared},
+		"memory is sharing":             {cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 5}}, cluster.GPUShared},
+		"what is said counts":           {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}}, cluster.GPUDeviceExclusive},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tt.shape.GPUClass(); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestCores(t *testing.T) {
+	for milli, want := range map[int64]int64{0: 1, 1: 1, 1000: 1, 1001: 2, 8000: 8} {
+		s := cluster.Shape{Resources: cluster.Resources{{Name: cluster.CPU, Value: milli}}}
+		if got := s.Cores(); got != want {
+			t.Errorf("%dm are %d cores, want %d", milli, got, want)
+		}
+	}
+}
+
+func TestSortLabels(t *testing.T) {
+	got := cluster.SortLabels(map[string]string{"b": "2", "a": "1", "c": "3"})
+	if diff := cmp.Diff([]cluster.Label{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}, {Key: "c", Value: "3"}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRequirementMatches(t *testing.T) {
+	labels := map[string]string{"zone": "a", "size": "12", "word": "x"}
+	tests := map[string]struct {
+		r    cluster.Requirement
+		want bool
+	}{
+		"in":                      {cluster.Requirement{Key: "zone", Operator: cluster.In, Values: []string{"b", "a"}}, true},
+		"not in the list":         {cluster.Requirement{Key: "zone", Operator: cluster.In, Values: []string{"b"}}, false},
+		"in, but absent":          {cluster.Requirement{Key: "none", Operator: cluster.In, Values: []string{""}}, false},
+		"notIn":                   {cluster.Requirement{Key: "zone", Operator: cluster.NotIn, Values: []string{"a"}}, false},
+		"absent satisfies notIn":  {cluster.Requirement{Key: "none", Operator: cluster.NotIn, Values: []string{"a"}}, true},
+		"exists":                  {cluster.Requirement{Key: "zone", Operator: cluster.Exists}, true},
+		"does not exist":          {cluster.Requirement{Key: "zone", Operator: cluster.DoesNotExist}, false},
+		"greater":                 {cluster.Requirement{Key: "size", Operator: cluster.Gt, Values: []string{"11"}}, true},
+		"less":                    {cluster.Requirement{Key: "size", Operator: cluster.Lt, Values: []string{"12"}}, false},
+		"greater than no number":  {cluster.Requirement{Key: "word", Operator: cluster.Gt, Values: []string{"1"}}, false},
+		"greater, but absent":     {cluster.Requirement{Key: "none", Operator: cluster.Gt, Values: []string{"1"}}, false},
+		"greater than two things": {cluster.Requirement{Key: "size", Operator: cluster.Gt, Values: []string{"1", "2"}}, false},
+		"no such operator":        {cluster.Requirement{Key: "zone", Operator: "Like"}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tt.r.Matches(labels); got != tt.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if (cluster.Term{}).Matches(labels) {
+		t.Error("an empty term matched")
+	}
+	if (cluster.Term{{Key: "zone", Operator: cluster.Exists}, {Key: "none", Operator: cluster.Exists}}).Matches(labels) {
+		t.Error("a term matched with one requirement unmet")
+	}
+}
+
+func TestTolerates(t *testing.T) {
+	taint := cluster.Taint{Key: "gpu", Value: "only", Effect: cluster.NoSchedule}
+	tests := map[string]struct {
+		toleration cluster.Toleration
+		want       bool
+	}{
+		"equal":           {cluster.Toleration{Key: "gpu", Value: "only"}, true},
+		"another value":   {cluster.Toleration{Key: "gpu", Operator: "Equal", Value: "x"}, false},
+		"exists":          {cluster.Toleration{Key: "gpu", Operator: "Exists"}, true},
+		"another key":     {cluster.Toleration{Key: "cpu", Operator: "Exists"}, false},
+		"everything":      {cluster.Toleration{Operator: "Exists"}, true},
+		"the same effect": {cluster.Toleration{Operator: "Exists", Effect: cluster.NoSchedule}, true},
+		"another effect":  {cluster.Toleration{Operator: "Exists", Effect: cluster.NoExecute}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tt.toleration.Tolerates(taint); got != tt.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestTierRank(t *testing.T) {
+	if !(cluster.TierGuaranteed.Rank() < cluster.TierStandard.Rank() && cluster.TierStandard.Rank() < cluster.TierScavenger.Rank()) {
+		t.Error("tiers are out of order")
+	}
+	if cluster.Tier("").Rank() != cluster.TierStandard.Rank() {
+		t.Error("no tier is not Standard")
+	}
+	if fmt.Sprint(cluster.Bound, cluster.Pending, cluster.Nominated, cluster.Releasing) != "Bound Pending Nominated Releasing" {
+		t.Error("states have other names")
+	}
+}

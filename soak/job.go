@@ -1,0 +1,109 @@
+package soak
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// AddJob lets a random job arrive.
+func (w *World) AddJob() error {
+	if len(w.State.Jobs()) >= 25 {
+		return nil
+	}
+	w.serial++
+	j := &cluster.Job{
+		ID: fmt.Sprintf("job/j%04d", w.serial), Created: int64(w.dice.Roll(5)), Priority: int32(w.dice.Roll(3)),
+		Queue: pick(w, []string{"default", "research", "scraps"}), Preemptible: w.chance(50),
+	}
+	if w.chance(50) {
+		j.Labels = map[string]string{"app": pick(w, []string{"web", "db"})}
+	}
+	if w.chance(20) {
+		j.Affinity = append(j.Affinity, cluster.JobTerm{
+			Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{pick(w, []string{"web", "db"})}}},
+			Within:   pick(w, []string{"", "rack", "zone"}), Anti: w.chance(60), Weight: int32(w.dice.Roll(3) * 10),
+		})
+	}
+	for a := range 1 + w.dice.Roll(2) {
+		j.Alternatives = append(j.Alternatives, w.alternative(a, j.Preemptible))
+	}
+	return w.State.AddJob(j)
+}
+
+func (w *World) alternative(a int, preemptible bool) cluster.Alternative {
+	shape := w.shape()
+	shape.Preemptible = preemptible
+	count := 1 + w.dice.Roll(4)
+	alt := cluster.Alternative{Name: fmt.Sprintf("alt%d", a), Min: count}
+	if w.chance(15) {
+		memory := cluster.Bytes(8+w.dice.Roll(200)) << 30
+		shape.Need = cluster.Need{WholeNode: true, SumAtLeast: memory}
+		shape.Isolation.GPU = ""
+		alt.Whole = &cluster.WholeNodes{Replicas: count, NodesPerReplica: 1, Memory: memory}
+	} else if w.chance(40) {
+		alt.Min = 1 + w.dice.Roll(count)
+	}
+	for i := range count {
+		s := shape
+		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprintf("alt%d-%d", a, i), Index: i, Shape: &s})
+	}
+	return alt
+}
+
+// shape draws from few values, so that shapes repeat and the index has something to remember.
+func (w *World) shape() cluster.Shape {
+	s := cluster.Shape{Resources: cluster.Resources{
+		{Name: cluster.CPU, Value: int64(w.dice.Roll(4)) * 2000},
+		{Name: cluster.Memory, Value: int64(w.dice.Roll(3)) * 16 << 30},
+	}}
+	if w.chance(5) {
+		s.Resources = s.Resources.With("rdma/hca", 1)
+	}
+	switch w.dice.Roll(8) {
+	case 0, 1:
+		s.Need.Devices = 1 + w.dice.Roll(4)
+	case 2, 3:
+		s.Need = cluster.Need{Devices: 1 + w.dice.Roll(2), Share: []cluster.Milli{200, 300, 500, 810}[w.dice.Roll(4)]}
+	case 4:
+		s.Need = cluster.Need{Devices: 1, Memory: cluster.Bytes(4+8*w.dice.Roll(4)) << 30}
+	case 5:
+		s.Need = cluster.Need{Devices: 1, Partition: "1g.10gb"}
+	case 6:
+		s.Need.Layers = &cluster.Layers{Total: 8, Bytes: cluster.Bytes(1+w.dice.Roll(8)) << 30, Fixed: 1 << 30, Least: w.dice.Roll(8), Spill: w.chance(50)}
+	}
+	if s.Need.Devices > 1 && w.chance(30) {
+		s.Need.SameProduct = true
+	}
+	if s.Need.Devices > 0 && s.Need.Partition == "" && w.chance(15) {
+		s.Need.Products = []string{pick(w, kinds).product}
+	}
+	if w.chance(20) {
+		s.Selector = []cluster.Label{{Key: "rack", Value: pick(w, []string{"r1", "r2"})}}
+	}
+	if w.chance(10) {
+		s.Required = []cluster.Term{{{Key: "zone", Operator: pick(w, []cluster.Operator{cluster.Exists, cluster.DoesNotExist})}}}
+	}
+	if w.chance(15) {
+		s.Preferred = []cluster.Preference{{Weight: int32(w.dice.Roll(20) - 10), Term: cluster.Term{{Key: "zone", Operator: cluster.In, Values: []string{"a"}}}}}
+	}
+	if w.chance(30) {
+		s.Tolerations = []cluster.Toleration{{Key: "gpu", Operator: "Exists"}}
+	}
+	if w.chance(25) {
+		s.Isolation.GPU = pick(w, cluster.GPUClasses)
+		if s.Isolation.GPU == cluster.GPUSessionExclusive && w.chance(60) {
+			s.Isolation.Session = "s1"
+		}
+	}
+	if w.chance(20) {
+		s.Isolation.CPU = pick(w, cluster.CPUClasses)
+		if s.Isolation.CPU != cluster.CPUBestEffort {
+			s.Resources = s.Resources.With(cluster.CPU, s.Cores()*1000)
+		}
+	}
+	if w.chance(15) {
+		s.Cell = pick(w, []string{"west", "east"})
+	}
+	return s
+}
