@@ -35,6 +35,9 @@ type code struct {
 // asked longest ago goes first.
 const maxRankings = 1024
 
+// maxCodes is far more than all plugins have reasons.
+const maxCodes = 4096
+
 func newIndex() *index {
 	return &index{params: map[string]uint64{}, rankings: map[*cluster.Shape]*ranking{}, codes: make([]code, 1)}
 }
@@ -240,7 +243,7 @@ func (x *index) code(p *predicate, r *Rejection) uint16 {
 	want := code{plugin: p.plugin, order: p.order, reason: r.Reason, cure: r.Cure, precedence: r.Precedence}
 	i := slices.Index(x.codes, want)
 	if i < 0 {
-		if i = len(x.codes); i > 1<<15 {
+		if i = len(x.codes); i > maxCodes {
 			x.session.fail(p.plugin, "gives too many different reasons; a reason is a constant")
 			return 1
 		}

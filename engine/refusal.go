@@ -163,14 +163,16 @@ func (s *Session) ownRoom(a *Attempt, job *cluster.Job) bool {
 	if !slices.ContainsFunc(a.Counts, func(c Tally) bool { return c.Cure.Transient() }) {
 		return false
 	}
+	own := false
 	for _, n := range s.State.Nodes() {
 		for _, t := range n.Tasks {
 			if t.Job != job {
 				return false
 			}
+			own = true
 		}
 	}
-	return true
+	return own
 }
 
 // refusal sums attempts up.

@@ -1,0 +1,169 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// counting counts how often nodes are judged.
+func counting(judged *int) *policy {
+	return &policy{name: "Counting", open: func(s *engine.Session) {
+		s.AddShapePredicateFn(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection {
+			*judged++
+			return nil
+		})
+	}}
+}
+
+func manyNodes(n int) []fixture.Part {
+	var parts []fixture.Part
+	for i := range n {
+		parts = append(parts, fixture.Node(fmt.Sprintf("n%04d", i)).CPU(8, "64Gi").GPUs(8, "A100", "80Gi"))
+	}
+	return parts
+}
+
+// TestOnlyChangedNodesAreJudgedAgain counts the work: it is what makes the index fast.
+func TestOnlyChangedNodesAreJudgedAgain(t *testing.T) {
+	judged := 0
+	e := fixture.Engine(counting(&judged), fit())
+	s := with(manyNodes(1000))
+	steps := []struct {
+		name string
+		do   func()
+		want int
+	}{
+		{"a new shape is judged everywhere", func() {}, 1000},
+		{"nothing changed but the node it went to", func() {}, 1},
+		{"a node that changed twice counts once", func() {
+			for range 2 {
+				_ = s.UpdateNode("n0500", func(n *cluster.Node) { n.Labels["x"] = "y" })
+			}
+		}, 2},
+		{"a node that is gone is not judged", func() { _, _ = s.RemoveNode("n0007") }, 1},
+		{"a new node is", func() { _ = s.AddNode(fixture.Node("new").CPU(8, "64Gi").GPUs(8, "A100", "80Gi").Build()) }, 2},
+	}
+	for i, step := range steps {
+		step.do()
+		judged = 0
+		if err := s.AddJob(fixture.Job(fmt.Sprint(i)).Devices(1).Build()); err != nil {
+			t.Fatal(err)
+		}
+		out, err := e.Open(s, engine.Options{}).Run() // a session each: the index lives on
+		if err != nil || len(out.Decisions) != 1 {
+			t.Fatalf("%s: %v %+v", step.name, err, out)
+		}
+		if judged != step.want {
+			t.Errorf("%s: %d nodes judged, want %d", step.name, judged, step.want)
+		}
+	}
+}
+
+func TestPublishStartsANewEpoch(t *testing.T) {
+	judged, price := 0, 1.0
+	var ssn *engine.Session
+	priced := &policy{name: "Priced", open: func(s *engine.Session) {
+		s.Publish("Priced", uint64(price))
+		s.AddShapeOrderFn(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
+			judged++
+			if n.Name == "b" {
+				return price
+			}
+			return 5
+		})
+	}}
+	e := fixture.Engine(fit(), priced)
+	s := with(twoNodes(), fixture.Job("j"))
+	place := func() string {
+		ssn = e.Open(s, engine.Options{})
+		stmt := ssn.Begin()
+		defer stmt.Discard()
+		if r := ssn.Place(stmt, s.Job("job/j")); r != nil {
+			t.Fatal(r)
+		}
+		return s.Job("job/j").Tasks()[0].Node.Name
+	}
+	if got := place(); got != "a" {
+		t.Errorf("went to %s", got)
+	}
+	price = 9
+	if got := place(); got != "b" {
+		t.Errorf("the new price was not heard: went to %s", got)
+	}
+	judged = 0
+	place()
+	if judged > 4 { // the node it was on, and the parts of the score
+		t.Errorf("the same price again cost %d judgements", judged)
+	}
+}
+
+// TestAnotherStateStartsAfresh: rankings of one cluster mean nothing in another.
+func TestAnotherStateStartsAfresh(t *testing.T) {
+	e := fixture.Engine(fit())
+	first := with(twoNodes(), fixture.Job("j").Devices(2))
+	run(t, e, first)
+	if diff := cmp.Diff(map[string]string{"job/k/worker-0": "c"}, where(run(t, e, fixture.State(fixture.Node("c").GPUs(2, "A100", "80Gi"), fixture.Job("k").Devices(2))))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestManyShapesAreForgotten: the index keeps a bounded number of rankings and stays right.
+func TestManyShapesAreForgotten(t *testing.T) {
+	s := with(twoNodes())
+	e := fixture.Engine(fit())
+	for i := range 1100 {
+		j := fixture.Job(fmt.Sprint(i)).CPU(int64(1+i%1050), "1Mi").Build()
+		if err := s.AddJob(j); err != nil {
+			t.Fatal(err)
+		}
+		if got := where(run(t, e, s)); len(got) != 1 {
+			t.Fatalf("job %d was not placed", i)
+		}
+		if err := s.RemoveJob(j.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTooManyReasonsAreAMistake(t *testing.T) {
+	i := 0
+	chatty := &policy{name: "Chatty", open: func(s *engine.Session) {
+		s.AddShapePredicateFn(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection {
+			i++
+			return &engine.Rejection{Reason: engine.Reason(fmt.Sprint("reason ", i))}
+		})
+	}}
+	s := with(manyNodes(10))
+	e := fixture.Engine(chatty)
+	var err error
+	for j := 0; j < 5000 && err == nil; j++ {
+		if err := s.AddJob(fixture.Job(fmt.Sprint(j)).CPU(int64(j), "1Mi").Build()); err != nil {
+			t.Fatal(err)
+		}
+		ssn := e.Open(s, engine.Options{})
+		_, err = ssn.Run()
+		if err := s.RemoveJob(fmt.Sprintf("job/%d", j)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err == nil {
+		t.Error("a reason that is no constant went unnoticed")
+	}
+}
+
+func TestCureString(t *testing.T) {
+	for cure, want := range map[engine.Cure]string{0: "None", engine.Wait: "Wait", engine.Wait | engine.Evict: "Wait|Evict", engine.Grow | engine.Relax: "Grow|Relax"} {
+		if got := cure.String(); got != want {
+			t.Errorf("%d is %s, want %s", cure, got, want)
+		}
+	}
+	if engine.AmountOf("cpu", 1).Unit != engine.Cores || engine.AmountOf("memory", 1).Unit != engine.Bytes || engine.AmountOf("x", 1).Unit != engine.Count {
+		t.Error("units are mixed up")
+	}
+}

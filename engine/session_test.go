@@ -1,0 +1,249 @@
+package engine_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+func TestOrderOfQueuesAndJobs(t *testing.T) {
+	var asked []string
+	orders := &policy{name: "Orders", open: func(s *engine.Session) {
+		s.AddQueueOrderFn(func(l, r *cluster.Queue) int { return int(r.Priority - l.Priority) })
+		s.AddJobOrderFn(func(l, r *cluster.Job) int { return int(r.Priority - l.Priority) })
+		s.AddPrePredicateFn(func(t *cluster.Task, j *cluster.Job) *engine.Rejection {
+			asked = append(asked, j.ID)
+			return nil
+		})
+	}}
+	s := with(twoNodes(),
+		fixture.Queue("low").Priority(1), fixture.Queue("high").Priority(2),
+		fixture.Job("d"), fixture.Job("c").Queue("low"), fixture.Job("a").Queue("high"), fixture.Job("b").Queue("high").Priority(9),
+	)
+	run(t, fixture.Engine(orders, fit()), s)
+	if diff := cmp.Diff([]string{"job/b", "job/a", "job/c", "job/d"}, asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTaskOrder(t *testing.T) {
+	backwards := &policy{name: "Backwards", open: func(s *engine.Session) {
+		s.AddTaskOrderFn(func(l, r *cluster.Task) int { return r.Index - l.Index })
+	}}
+	s := with(twoNodes(), fixture.Job("j").Gang(3).Devices(1))
+	out := run(t, fixture.Engine(backwards, fit()), s)
+	want := map[string]string{"job/j/worker-2": "a", "job/j/worker-1": "a", "job/j/worker-0": "b"}
+	if diff := cmp.Diff(want, where(out)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestScoresAreWeightedAndAdded(t *testing.T) {
+	r := engine.NewRegistry()
+	plugins := map[string]*policy{"Fit": fit(), "One": prefer("One", map[string]float64{"a": 100, "b": 0}), "Two": prefer("Two", map[string]float64{"a": 0, "b": 40.5})}
+	for name, p := range plugins {
+		if err := r.RegisterPluginBuilder(name, func(engine.Arguments) (engine.Plugin, error) { return p, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := engine.New(r, engine.Profile{{Name: "Fit"}, {Name: "One"}, {Name: "Two", Weight: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ssn := e.Open(with(twoNodes(), fixture.Job("j")), engine.Options{Explain: true})
+	out, err := ssn.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := out.Decisions[0]
+	want := []engine.Candidate{
+		{Node: "b", Score: engine.Score{Total: 121500, Weight: 4, Parts: []engine.Part{{Plugin: "One", Score: 0, Weight: 1}, {Plugin: "Two", Score: 40.5, Weight: 3}}}},
+		{Node: "a", Score: engine.Score{Total: 100000, Weight: 4, Parts: []engine.Part{{Plugin: "One", Score: 100, Weight: 1}, {Plugin: "Two", Score: 0, Weight: 3}}}},
+	}
+	if diff := cmp.Diff(want, d.Candidates); diff != "" {
+		t.Error(diff)
+	}
+	if d.Node != "b" || d.Score.Mean() != 30.375 {
+		t.Errorf("%s with %v", d.Node, d.Score.Mean())
+	}
+	if (engine.Score{}).Mean() != 0 {
+		t.Error("no score has a mean")
+	}
+}
+
+func TestTiesGoToTheLowestName(t *testing.T) {
+	s := fixture.State(fixture.Node("b").CPU(8, "1Gi"), fixture.Node("c").CPU(8, "1Gi"), fixture.Node("a").CPU(8, "1Gi"), fixture.Job("j"))
+	if diff := cmp.Diff(map[string]string{"job/j/worker-0": "a"}, where(run(t, fixture.Engine(fit()), s))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestBrokenScoresVoidTheSession covers every hook that scores.
+func TestBrokenScoresVoidTheSession(t *testing.T) {
+	bad := map[string]func(*engine.Session, float64){
+		"shape": func(s *engine.Session, v float64) {
+			s.AddShapeOrderFn(nil, func(*cluster.Shape, *cluster.Node) float64 { return v })
+		},
+		"node": func(s *engine.Session, v float64) {
+			s.AddNodeOrderFn(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) float64 { return v })
+		},
+		"device": func(s *engine.Session, v float64) {
+			s.AddGpuOrderFn(func(*cluster.Shape, *cluster.Node, *cluster.Device) float64 { return v })
+		},
+	}
+	for name, add := range bad {
+		for _, v := range []float64{math.NaN(), -0.1, 100.1, math.Inf(1)} {
+			for _, search := range []engine.Search{engine.Indexed, engine.Scan} {
+				broken := &policy{name: "Broken", open: func(s *engine.Session) { add(s, v) }}
+				s := with(twoNodes(), fixture.Job("j").Devices(1))
+				out, err := fixture.Engine(fit(), broken).Open(s, engine.Options{Search: search}).Run()
+				if err == nil || !strings.Contains(err.Error(), "plugin Broken: a score of") {
+					t.Errorf("%s %v: %v", name, v, err)
+				}
+				if len(out.Decisions) > 0 || len(s.Nodes()[0].Tasks) > 0 {
+					t.Errorf("%s %v: something was placed", name, v)
+				}
+			}
+		}
+	}
+}
+
+// TestCapacityMustBeChecked: without a filter that knows capacity nothing is booked twice; the session says what is wrong.
+func TestCapacityMustBeChecked(t *testing.T) {
+	for name, job := range map[string]*fixture.JobBuilder{"devices": fixture.Job("j").Devices(3), "cores": fixture.Job("j").CPU(9000, "1Gi")} {
+		_, err := fixture.Engine().Open(with(twoNodes(), job), engine.Options{}).Run()
+		if err == nil || !strings.Contains(err.Error(), "NodeResourcesFit") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTaskFormHooksAreExact(t *testing.T) {
+	// The task-form scorer turns the ranking around: the walk must not stop early.
+	turn := &policy{name: "Turn", open: func(s *engine.Session) {
+		s.AddNodeOrderFn(func(t *cluster.Task, _ *cluster.Job) bool { return t.Job.ID == "job/j" },
+			func(_ *cluster.Task, _ *cluster.Job, n *cluster.Node) float64 {
+				return map[string]float64{"a": 0, "b": 10, "c": 31}[n.Name]
+			})
+		s.AddPredicateFn(func(t *cluster.Task, _ *cluster.Job) bool { return t.Job.ID == "job/k" },
+			func(_ *cluster.Task, _ *cluster.Job, n *cluster.Node) *engine.Rejection {
+				if n.Name == "a" {
+					return &engine.Rejection{Reason: "NotHere"}
+				}
+				return nil
+			})
+	}}
+	s := fixture.State(fixture.Node("a").CPU(9, "1Gi"), fixture.Node("b").CPU(9, "1Gi"), fixture.Node("c").CPU(9, "1Gi"),
+		fixture.Job("j"), fixture.Job("k"), fixture.Job("l"))
+	e := fixture.Engine(fit(), prefer("Prefer", map[string]float64{"a": 50, "b": 30, "c": 20}), turn)
+	want := map[string]string{"job/j/worker-0": "c", "job/k/worker-0": "b", "job/l/worker-0": "a"}
+	if diff := cmp.Diff(want, where(run(t, e, s))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDeviceOrderDecidesDevices(t *testing.T) {
+	last := &policy{name: "Last", open: func(s *engine.Session) {
+		s.AddGpuOrderFn(func(_ *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 { return float64(d.Index) })
+	}}
+	out := run(t, fixture.Engine(fit(), last), with(twoNodes(), fixture.Job("j").Devices(1)))
+	if diff := cmp.Diff([]cluster.Claim{{Device: 1, Milli: 1000, Memory: 80 << 30}}, out.Decisions[0].Claims); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEventsAndHandlers(t *testing.T) {
+	held := map[string]int{}
+	closed := false
+	tracker := &policy{name: "Tracker", open: func(s *engine.Session) {
+		s.AddEventHandler(engine.EventHandler{
+			AllocateFunc:   func(e *engine.Event) { held[e.Job.ID]++ },
+			DeallocateFunc: func(e *engine.Event) { held[e.Job.ID]-- },
+		})
+	}, close: func(*engine.Session) { closed = true }}
+	s := with(twoNodes(), fixture.Job("fits").Gang(2).Devices(1), fixture.Job("half").Gang(2).Devices(2))
+	out := run(t, fixture.Engine(fit(), tracker), s)
+	if diff := cmp.Diff(map[string]int{"job/fits": 2, "job/half": 0}, held); diff != "" {
+		t.Errorf("a rolled back gang is still counted: %s", diff)
+	}
+	var kinds []engine.EventKind
+	for _, e := range out.Events {
+		kinds = append(kinds, e.Kind)
+	}
+	if diff := cmp.Diff([]engine.EventKind{engine.BoundTo, engine.BoundTo, engine.Refused}, kinds); diff != "" {
+		t.Error(diff)
+	}
+	if !closed {
+		t.Error("the plugin did not hear that the session closed")
+	}
+}
+
+func TestKeepOrder(t *testing.T) {
+	keep := &policy{name: "Keep", open: func(s *engine.Session) {
+		s.AddInstanceOrderFn(func(j *cluster.Job) float64 { return float64(j.Priority) })
+	}}
+	s := with(twoNodes(), fixture.Job("a").Priority(5), fixture.Job("b").Priority(1).Created(1), fixture.Job("c").Priority(1).Created(2), fixture.Job("d").Priority(1).Created(2))
+	var got []string
+	for _, j := range fixture.Engine(keep).Open(s, engine.Options{}).KeepOrder(s.Jobs()) {
+		got = append(got, j.ID)
+	}
+	if diff := cmp.Diff([]string{"job/c", "job/d", "job/b", "job/a"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestVictimsNeedEveryonesConsent(t *testing.T) {
+	odd := &policy{name: "Odd", open: func(s *engine.Session) {
+		s.AddPreemptableFn(func(_ *cluster.Job, c []*cluster.Task) []*cluster.Task { return c[:2] })
+		s.AddPreemptableFn(func(_ *cluster.Job, c []*cluster.Task) []*cluster.Task { return c[1:] })
+		s.AddReclaimableFn(func(*cluster.Job, []*cluster.Task) []*cluster.Task { return nil })
+	}}
+	s := with(twoNodes(), fixture.Job("v").Gang(3).Devices(1).On("a", "a", "b"))
+	ssn := fixture.Engine(odd).Open(s, engine.Options{})
+	tasks := s.Job("job/v").Tasks()
+	if got := ssn.Victims(s.Job("job/v"), tasks, true); len(got) != 1 || got[0] != tasks[1] {
+		t.Errorf("preemptable: %v", got)
+	}
+	if got := ssn.Victims(s.Job("job/v"), tasks, false); len(got) != 0 {
+		t.Errorf("reclaimable: %v", got)
+	}
+}
+
+func TestRegistryIsStrict(t *testing.T) {
+	build := func(p engine.Plugin, err error) engine.PluginBuilder {
+		return func(engine.Arguments) (engine.Plugin, error) { return p, err }
+	}
+	r := engine.NewRegistry()
+	for name, b := range map[string]engine.PluginBuilder{"Fit": build(fit(), nil), "Liar": build(fit(), nil), "Picky": build(nil, errors.New("bad argument"))} {
+		if err := r.RegisterPluginBuilder(name, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.RegisterPluginBuilder("Fit", build(fit(), nil)) == nil || r.RegisterPluginBuilder("", nil) == nil {
+		t.Error("a bad registration was taken")
+	}
+	if diff := cmp.Diff([]string{"Fit", "Liar", "Picky"}, r.Names()); diff != "" {
+		t.Error(diff)
+	}
+	tests := map[string]engine.Profile{
+		`conf.yaml:3: plugin Fitt: no such plugin; did you mean "Fit"?`: {{Name: "Fitt", Where: "conf.yaml:3"}},
+		"plugin Fit: listed twice":                                      {{Name: "Fit"}, {Name: "Fit"}},
+		"plugin Fit: weight -1 is not between 1 and 100000":             {{Name: "Fit", Weight: -1}},
+		"plugin Fit: weight 100001 is not between 1 and 100000":         {{Name: "Fit", Weight: 100001}},
+		"plugin Picky: bad argument":                                    {{Name: "Picky"}},
+		`plugin Liar: the builder made a plugin named "Fit"`:            {{Name: "Liar"}},
+		"plugin Zzzzzz: no such plugin; known: Fit, Liar, Picky":        {{Name: "Zzzzzz"}},
+	}
+	for want, profile := range tests {
+		if _, err := engine.New(r, profile); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// evictor evicts whatever is preemptible, until the job fits.
+func evictor() *policy {
+	return &policy{name: "Evictor", open: func(s *engine.Session) {
+		s.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
+			for _, n := range s.State.Nodes() {
+				for _, t := range n.Tasks {
+					if t.Job.Preemptible && t.Status == cluster.Bound {
+						if err := stmt.Evict(t, job.ID, "MadeRoom"); err != nil {
+							panic(err)
+						}
+						if s.Place(stmt, job) == nil {
+							return nil
+						}
+					}
+				}
+			}
+			return r
+		})
+	}}
+}
+
+func TestAdaptersMakeRoom(t *testing.T) {
+	s := with(twoNodes(),
+		fixture.Job("cheap").Gang(2).Devices(1).Preemptible().On("a", "b"), fixture.Job("dear").Devices(1).On("b"),
+		fixture.Job("new").Devices(2), fixture.Job("never").Gang(2).Devices(2),
+	)
+	e := fixture.Engine(fit(), evictor())
+	out := run(t, e, s)
+	var got []string
+	for _, d := range out.Decisions {
+		got = append(got, string(d.Action)+" "+d.Task.ID+" "+d.Node+" "+d.For)
+	}
+	want := []string{"Evict job/cheap/worker-0 a job/new", "Nominate job/new/worker-0 a "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(out.Refusals) != 1 || out.Refusals[0].Job.ID != "job/never" {
+		t.Errorf("refusals: %+v", out.Refusals)
+	}
+	if s.Job("job/cheap").Tasks()[1].Status != cluster.Bound {
+		t.Error("an adapter that failed evicted somebody")
+	}
+	if len(where(run(t, e, s))) != 0 {
+		t.Error("it was bound before the room was free")
+	}
+	s.Clear(s.Job("job/cheap").Tasks()[0])
+	// Its room is free now; the task that left finds another.
+	if diff := cmp.Diff(map[string]string{"job/new/worker-0": "a", "job/cheap/worker-0": "b"}, where(run(t, e, s))); diff != "" {
+		t.Error(diff)
+	}
+	if s.Job("job/new").Tasks()[0].Status != cluster.Bound {
+		t.Error("it is not bound")
+	}
+}
+
+func TestRollbackToACheckpoint(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("x").Devices(1).On("a"), fixture.Job("j").Gang(2).Devices(1))
+	ssn := fixture.Engine(fit()).Open(s, engine.Options{})
+	stmt := ssn.Begin()
+	x, j := s.Job("job/x").Tasks()[0], s.Job("job/j")
+	if err := stmt.Evict(x, "job/j", "Test"); err != nil {
+		t.Fatal(err)
+	}
+	if err := stmt.Evict(x, "job/j", "Test"); err == nil {
+		t.Error("evicted twice")
+	}
+	mark := stmt.Checkpoint()
+	a := s.Node("a")
+	claims, _ := a.Choose(j.Tasks()[0].Shape, nil)
+	if err := stmt.Allocate(j.Tasks()[0], a, claims); err != nil {
+		t.Fatal(err)
+	}
+	if err := stmt.Allocate(j.Tasks()[0], a, claims); err == nil {
+		t.Error("allocated twice")
+	}
+	version := a.Version()
+	stmt.Rollback(mark)
+	if j.Tasks()[0].Node != nil || x.Status != cluster.Releasing {
+		t.Error("rolled back too little or too much")
+	}
+	stmt.Discard()
+	if x.Status != cluster.Bound || a.Devices[0].Use.Milli != 1000 || a.Devices[0].Use.ReleasingLeases != 0 {
+		t.Errorf("not as before: %s %+v", x.Status, a.Devices[0].Use)
+	}
+	if a.Version() <= version {
+		t.Error("versions shrank")
+	}
+	if len(stmt.Commit()) != 0 {
+		t.Error("an empty statement has decisions")
+	}
+}
+
+func TestUnboundNominationRollsBack(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("old").Devices(2).On("a"), fixture.Job("new").Devices(2))
+	ssn := fixture.Engine(fit()).Open(s, engine.Options{})
+	stmt := ssn.Begin()
+	old, fresh := s.Job("job/old").Tasks()[0], s.Job("job/new").Tasks()[0]
+	if err := stmt.Evict(old, "", "Test"); err != nil {
+		t.Fatal(err)
+	}
+	claims, _ := s.Node("a").Choose(fresh.Shape, nil)
+	if err := stmt.Allocate(fresh, s.Node("a"), claims); err != nil {
+		t.Fatal(err)
+	}
+	stmt.Commit()
+	s.Clear(old)
+	again := ssn.Begin()
+	if !again.Bind(fresh) || again.Bind(fresh) {
+		t.Error("Bind does not bind once")
+	}
+	again.Discard()
+	if fresh.Status != cluster.Nominated {
+		t.Errorf("after rollback it is %s", fresh.Status)
+	}
+}
