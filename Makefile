@@ -1,0 +1,61 @@
+# The two commands a newcomer needs are `make run` and `make test`.
+GO ?= go
+BIN := bin
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## Build bin/berth
+	$(GO) build -trimpath -o $(BIN)/berth ./cmd/berth
+
+.PHONY: run
+run: build ## Build, then simulate examples/quickstart
+	./$(BIN)/berth simulate examples/quickstart
+
+.PHONY: test
+test: lint unit outoftree scenarios cover ## Everything CI runs: lint, tests, scenarios, coverage
+
+.PHONY: unit
+unit:
+	$(GO) test -count=1 -timeout 20m -coverprofile=coverage.out -coverpkg=./cluster,./engine ./...
+
+.PHONY: outoftree
+outoftree: ## Build and test the plugin that lives in a module of its own
+	cd examples/plugin && $(GO) vet ./... && $(GO) test -count=1 ./...
+
+.PHONY: scenarios
+scenarios: build ## Run every scenario file
+	./$(BIN)/berth verify scenarios
+
+.PHONY: cover
+cover: ## Show the coverage of cluster and engine; fails below 90 %
+	@$(GO) tool cover -func=coverage.out | awk '/^total:/ {print "coverage of cluster and engine: " $$3; if ($$3+0 < 90) exit 1}'
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { echo "gofmt wants to change:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool -modfile=hack/tools/go.mod staticcheck ./...
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities (needs the online database)
+	$(GO) tool -modfile=hack/tools/go.mod govulncheck ./...
+
+.PHONY: bench
+bench: ## Measure the engine at 1,000 to 100,000 nodes; docs/performance.md explains the table
+	$(GO) test ./bench -run '^$$' -bench . -benchtime 100000x -timeout 60m
+
+.PHONY: fuzz
+fuzz: ## Fuzz every decoder for a while (FUZZTIME=30s each)
+	hack/fuzz.sh $(or $(FUZZTIME),30s)
+
+.PHONY: docs
+docs: build ## Write docs/reference anew
+	$(GO) run ./hack/reference
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf $(BIN) coverage.out

@@ -1,0 +1,116 @@
+package berth_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/berth-project/berth/"
+
+// rules say who may import whom. A rule covers the packages its pattern
+// matches; the first that matches counts. Test files are free.
+var rules = []struct {
+	packages string   // a package, or a folder and all below it ("plugins/...")
+	own      []string // packages of this module that it may import
+	others   []string // modules of others that it may import, by prefix
+	why      string
+}{
+	{"nearest", nil, nil, "it is used everywhere and must not pull anything in"},
+	{"cluster", nil, nil, "the nouns stand at the bottom: no policy, no input or output, no dependency"},
+	{"engine", []string{"cluster", "nearest"}, nil, "the engine is a pure function of its input; the standard library is all it needs"},
+	{"fixture", []string{"cluster", "engine"}, nil, "plugin authors elsewhere import it: it must stay light"},
+	{"plugins/internal/...", []string{"cluster", "engine"}, nil, "what plugins share knows as little as they do"},
+	{"plugins/standard", []string{"engine", "plugins/..."}, nil, "it lists the plugins and decides nothing"},
+	{"plugins/...", []string{"cluster", "engine", "nearest", "plugins/internal/..."}, nil, "a plugin never imports another plugin, nor anything above the engine"},
+	{"api/...", nil, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "manifests are data: cluster objects and YAML share these types"},
+	{"manifest", []string{"api/...", "cluster", "engine", "nearest"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/component-helpers/resource", "go.yaml.in/yaml/v3"}, "it turns files into books and knows no policy"},
+	{"explain", []string{"cluster", "engine"}, nil, "it turns outcomes into words and asks the engine when it wants to know"},
+	{"scenario", []string{"api/...", "cluster", "engine", "explain", "manifest", "nearest", "plugins/standard"}, nil, "it runs what a file says through the engine that ships"},
+	{"soak", []string{"cluster", "engine", "plugins/standard"}, []string{"pgregory.net/rapid"}, "it runs the engine that ships, and nothing else"},
+	{"bench", []string{"cluster", "engine", "plugins/standard"}, nil, "it measures the engine that ships, and nothing else"},
+	{"cmd/berth/...", []string{"..."}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "sigs.k8s.io/yaml"}, "the user's binary never links a Kubernetes client"},
+	{"hack/...", []string{"..."}, nil, "generators use what they document"},
+}
+
+func TestWhoMayImportWhom(t *testing.T) {
+	checked := 0
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || p == "examples" || p == "bin" || (strings.HasPrefix(d.Name(), ".") && p != ".")) {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		checked++
+		checkFile(t, filepath.ToSlash(p))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checked < 50 {
+		t.Errorf("only %d files were found", checked)
+	}
+}
+
+func checkFile(t *testing.T, file string) {
+	dir := path.Dir(file)
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rules {
+		if !matches(r.packages, dir) {
+			continue
+		}
+		for _, spec := range f.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			own, isOwn := strings.CutPrefix(imported, module)
+			switch {
+			case isOwn && !matchesAny(r.own, own):
+				t.Errorf("%s imports %s: not allowed, because %s", file, own, r.why)
+			case !isOwn && strings.Contains(strings.Split(imported, "/")[0], ".") && !hasPrefix(r.others, imported):
+				t.Errorf("%s imports %s: not allowed, because %s", file, imported, r.why)
+			}
+		}
+		return
+	}
+	t.Errorf("%s is in no rule: say in imports_test.go what package %s may import, and why", file, dir)
+}
+
+func matches(pattern, pkg string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if folder, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == folder || strings.HasPrefix(pkg, folder+"/")
+	}
+	return pattern == pkg
+}
+
+func matchesAny(patterns []string, pkg string) bool {
+	for _, p := range patterns {
+		if matches(p, pkg) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasPrefix(prefixes []string, s string) bool {
+	for _, p := range prefixes {
+		if s == p || strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}

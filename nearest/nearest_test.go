@@ -1,0 +1,41 @@
+package nearest
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOf(t *testing.T) {
+	words := []string{"replicas", "resources", "NodeResourcesFit", "NodeResourcesFitPlus"}
+	tests := map[string]string{
+		"replica": "replicas", "relpicas": "replicas", "REPLICAS": "replicas", "resource": "resources",
+		"NodeResourceFitPlus": "NodeResourcesFitPlus", "zebra": "", "": "",
+		strings.Repeat("x", 500): "",
+	}
+	for word, want := range tests {
+		if got, ok := Of(word, words); got != want || ok != (want != "") {
+			t.Errorf("%q is nearest to %q, want %q", word, got, want)
+		}
+	}
+	if got, _ := Of("abc", []string{strings.Repeat("abc", 100), "abd"}); got != "abd" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestHint(t *testing.T) {
+	tests := map[string]struct {
+		word  string
+		known []string
+		want  string
+	}{
+		"a near one":   {"colour", []string{"color", "size"}, `; did you mean "color"?`},
+		"a short list": {"xyzzy", []string{"color", "size"}, "; known: color, size"},
+		"a long list":  {"xyzzy", strings.Split("aaaaaaaa,bbbbbbbb,cccccccc,dddddddd,eeeeeeee,ffffffff,gggggggg,hhhhhhhh,iiiiiiii", ","), ""},
+		"nothing":      {"xyzzy", nil, ""},
+	}
+	for name, tt := range tests {
+		if got := Hint(tt.word, tt.known); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
