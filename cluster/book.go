@@ -32,10 +32,18 @@ func (s *State) Restore(t *Task, n *Node, claims []Claim) error {
 	if t.Status != Pending {
 		return fmt.Errorf("task %s is %s, not pending", t.ID, t.Status)
 	}
+	if s.byName[n.Name] != n {
+		return fmt.Errorf("task %s is said to run on node %s, which is gone", t.ID, n.Name)
+	}
 	if err := n.holds(t.Shape, claims); err != nil {
 		return fmt.Errorf("task %s is said to run on node %s, where it does not fit: %w", t.ID, n.Name, err)
 	}
 	s.attach(t, n, claims, Bound)
+	for i := range t.Job.Alternatives {
+		if slices.Contains(t.Job.Alternatives[i].Tasks, t) {
+			s.Choose(t.Job, i)
+		}
+	}
 	return nil
 }
 
@@ -55,6 +63,9 @@ func (s *State) Evict(t *Task) error {
 func (s *State) Unevict(t *Task) error {
 	if t.Status != Releasing {
 		return fmt.Errorf("task %s is %s, not releasing", t.ID, t.Status)
+	}
+	if err := t.Node.holds(t.Shape, t.Claims); err != nil {
+		return fmt.Errorf("task %s cannot have its room back: %w", t.ID, err)
 	}
 	s.bookReleasing(t, -1)
 	s.book(t, +1)
@@ -126,17 +137,23 @@ func (s *State) fits(t *Task, n *Node, claims []Claim) error {
 	if t.Shape.Isolation.CPU == CPUStrictIsolated && n.Isolated+t.Shape.Cores() > n.Advertised.IsolableCores {
 		return fmt.Errorf("not enough isolable cores")
 	}
+	for _, c := range claims {
+		if c.Device >= 0 && c.Device < len(n.Devices) && n.Devices[c.Device].Lost {
+			return fmt.Errorf("device %d is lost", c.Device)
+		}
+	}
 	return n.holds(t.Shape, claims)
 }
 
-// holds checks that each claim is there to be had.
+// holds checks that each claim is there to be had. A device that is lost is no
+// news to a task that runs on it.
 func (n *Node) holds(s *Shape, claims []Claim) error {
 	for i, c := range claims {
 		if c.Device < 0 || c.Device >= len(n.Devices) || (i > 0 && c.Device <= claims[i-1].Device) {
 			return fmt.Errorf("device %d is not there or claimed twice", c.Device)
 		}
 		d := &n.Devices[c.Device]
-		if c.Milli > d.FreeMilli() || c.Memory > d.Free() || !d.Permits(s.Isolation) || d.Lost {
+		if c.Milli > d.FreeMilli() || c.Memory > d.Free() || !d.Permits(s.Isolation) {
 			return fmt.Errorf("device %d is held by others", c.Device)
 		}
 	}

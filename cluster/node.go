@@ -32,6 +32,7 @@ type Node struct {
 	slot    int
 	group   *Group
 	version uint64
+	spec    uint64 // the version at which anything but its ledgers last changed
 }
 
 // Ledger is one resource of a node. Used counts what is promised; Releasing
@@ -68,6 +69,10 @@ func (n *Node) Slot() int { return n.slot }
 // Version grows with every change of the node and never shrinks.
 func (n *Node) Version() uint64 { return n.version }
 
+// SpecVersion is the version at which the node itself last changed: labels,
+// taints, capacities, devices. Tasks that come and go leave it alone.
+func (n *Node) SpecVersion() uint64 { return n.spec }
+
 // Group is the group the node belongs to; nil without devices.
 func (n *Node) Group() *Group { return n.group }
 
@@ -92,11 +97,11 @@ func (n *Node) Capacity(name string) int64 {
 	return 0
 }
 
-// DeviceCapacity is the node's devices that are asked for by count, in thousandths.
+// DeviceCapacity is the node's devices of its DeviceResource, in thousandths.
 func (n *Node) DeviceCapacity() int64 {
 	total := 0
 	for i := range n.Devices {
-		if n.Devices[i].Profile == "" && !n.Devices[i].Lost {
+		if n.Devices[i].Resource == n.DeviceResource && !n.Devices[i].Lost {
 			total++
 		}
 	}
@@ -107,7 +112,7 @@ func (n *Node) DeviceCapacity() int64 {
 func (n *Node) DeviceUsed() int64 {
 	used := Milli(0)
 	for i := range n.Devices {
-		if n.Devices[i].Profile == "" && !n.Devices[i].Lost {
+		if n.Devices[i].Resource == n.DeviceResource && !n.Devices[i].Lost {
 			used += n.Devices[i].Use.Milli
 		}
 	}

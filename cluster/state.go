@@ -109,6 +109,7 @@ func (s *State) AddNode(n *Node) error {
 	s.rerank(i)
 	s.join(n)
 	s.touch(n)
+	n.spec = n.version
 	s.born[n.slot] = n.version
 	return nil
 }
@@ -149,6 +150,7 @@ func (s *State) UpdateNode(name string, change func(*Node)) error {
 	n.normalize()
 	s.join(n)
 	s.touch(n)
+	n.spec = n.version
 	return nil
 }
 

@@ -269,7 +269,7 @@ func TestPlaceRefusesWhatIsNotThere(t *testing.T) {
 		"no such device":    {fixture.Job("j").Devices(1), []cluster.Claim{{Device: 7}}, "device 7 is not there"},
 		"one device twice":  {fixture.Job("j").Devices(2), []cluster.Claim{{Device: 0}, {Device: 0}}, "claimed twice"},
 		"a held device":     {fixture.Job("j").Devices(1), []cluster.Claim{{Device: 0, Milli: 501}}, "held by others"},
-		"a lost device":     {fixture.Job("j").Devices(1), []cluster.Claim{{Device: 1, Milli: 1}}, "held by others"},
+		"a lost device":     {fixture.Job("j").Devices(1), []cluster.Claim{{Device: 1, Milli: 1}}, "device 1 is lost"},
 		"no isolable cores": {fixture.Job("j").CPU(3000, "1Gi").Isolate(strict), nil, "isolable"},
 	}
 	for name, tt := range tests {

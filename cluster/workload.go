@@ -47,13 +47,14 @@ func (s *State) AddJob(j *Job) error {
 	if len(j.Alternatives) == 0 {
 		return fmt.Errorf("%s has no tasks", j.ID)
 	}
-	j.Chosen = -1
-	for a := range j.Alternatives {
-		alt := &j.Alternatives[a]
+	for _, alt := range j.Alternatives {
 		if alt.Min < 1 || alt.Min > len(alt.Tasks) {
 			return fmt.Errorf("%s: a minimum of %d for %d tasks", j.ID, alt.Min, len(alt.Tasks))
 		}
-		for _, t := range alt.Tasks {
+	}
+	j.Chosen = -1
+	for a := range j.Alternatives {
+		for _, t := range j.Alternatives[a].Tasks {
 			t.Job = j
 			t.ID = j.ID + "/" + t.Name
 			t.Shape = s.Intern(*t.Shape)

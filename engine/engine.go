@@ -45,6 +45,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 		e.plugins[i].OnSessionOpen(s)
 	}
 	s.opening = nil
+	s.hooks.staticFirst()
 	e.index.open(s)
 	return s
 }

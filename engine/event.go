@@ -26,6 +26,16 @@ type Event struct {
 	Refusal  *Refusal
 }
 
+func (a Action) event() EventKind {
+	switch a {
+	case Nominate:
+		return NominatedTo
+	case EvictIt:
+		return Evicted
+	}
+	return BoundTo
+}
+
 func (s *Session) record(e Event) { s.events = append(s.events, e) }
 
 func (s *Session) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {

@@ -1,11 +1,16 @@
 package engine
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // The hooks. Shape-form hooks see a shape and a node, nothing else, and must be
 // pure functions of the two, of their configuration and of parameters that
-// their plugin published: the engine remembers their answers. Task-form hooks
-// may use anything and are asked every time.
+// their plugin published: the engine remembers their answers until the node
+// changes; those of static ones until the node itself does. Task-form hooks may
+// use anything and are asked every time.
 type (
 	// QueueOrderFn, JobOrderFn and TaskOrderFn compare: negative puts the left
 	// one first. The first hook that does not answer 0 decides; then the name does.
@@ -60,7 +65,8 @@ type hook[F any] struct {
 	// matters says for which tasks (shapes) the hook has anything to say; nil: all.
 	shapes func(*cluster.Shape) bool
 	tasks  func(*cluster.Task, *cluster.Job) bool
-	order  int // place among all predicates, in profile order
+	static bool
+	order  int // place among all predicates, in the order they are asked
 }
 
 type hooks struct {
@@ -80,6 +86,22 @@ type hooks struct {
 	preemptable     []hook[VictimFn]
 	adapters        []hook[AdaptFn]
 	handlers        []EventHandler
+}
+
+// staticFirst puts static filters before the others, each kind in profile order.
+func (h *hooks) staticFirst() {
+	slices.SortStableFunc(h.shapePredicates, func(a, b hook[ShapePredicateFn]) int {
+		switch {
+		case a.static == b.static:
+			return 0
+		case a.static:
+			return -1
+		}
+		return 1
+	})
+	for i := range h.shapePredicates {
+		h.shapePredicates[i].order = i
+	}
 }
 
 func add[F any](s *Session, list *[]hook[F], fn F) *hook[F] {
@@ -105,6 +127,15 @@ func (s *Session) AddShapePredicateFn(matters func(*cluster.Shape) bool, fn Shap
 	add(s, &s.hooks.shapePredicates, fn).shapes = matters
 }
 
+// AddStaticPredicateFn registers a shape-form filter that looks at what the node
+// is (labels, taints, capacities, kinds of device) and never at what is held of
+// it. Static filters are asked before all others, and again only when the node
+// itself changes.
+func (s *Session) AddStaticPredicateFn(matters func(*cluster.Shape) bool, fn ShapePredicateFn) {
+	h := add(s, &s.hooks.shapePredicates, fn)
+	h.shapes, h.static = matters, true
+}
+
 // AddPredicateFn registers a task-form filter. Matters may be nil; where it
 // answers false the filter is taken to pass.
 func (s *Session) AddPredicateFn(matters func(*cluster.Task, *cluster.Job) bool, fn PredicateFn) {
@@ -115,6 +146,13 @@ func (s *Session) AddPredicateFn(matters func(*cluster.Task, *cluster.Job) bool,
 // answers false the score is left out for every node alike.
 func (s *Session) AddShapeOrderFn(matters func(*cluster.Shape) bool, fn ShapeOrderFn) {
 	add(s, &s.hooks.shapeOrders, fn).shapes = matters
+}
+
+// AddStaticOrderFn registers a shape-form score that looks at what the node is
+// and never at what is held of it. It is asked again only when the node itself changes.
+func (s *Session) AddStaticOrderFn(matters func(*cluster.Shape) bool, fn ShapeOrderFn) {
+	h := add(s, &s.hooks.shapeOrders, fn)
+	h.shapes, h.static = matters, true
 }
 
 // AddNodeOrderFn registers a task-form score. Matters may be nil; where it

@@ -31,7 +31,7 @@ type code struct {
 	precedence uint8
 }
 
-// maxRankings bounds memory: a ranking costs about 10 bytes a node. The one
+// maxRankings bounds memory: a ranking costs about 20 bytes a node. The one
 // asked longest ago goes first.
 const maxRankings = 1024
 
@@ -50,14 +50,15 @@ type ranking struct {
 	epoch    uint64
 	session  *Session // whose hooks are compiled in
 	asked    uint64
+	fixed    []int64  // by slot: the key as far as static hooks go, a miss or points
 	codes    []uint16 // by slot: why not, 0 for feasible or absent
 	counts   []int32  // by code
 	feasible int
 	nodes    int
 
-	predicates []predicate
-	orders     []hook[ShapeOrderFn]
-	weight     int64
+	// What matters for the shape, static hooks apart from the others.
+	filters, staticFilters []predicate
+	scorers, staticScorers []hook[ShapeOrderFn]
 }
 
 type predicate struct {
@@ -75,10 +76,10 @@ func (x *index) open(s *Session) {
 	x.session = s
 	var b strings.Builder
 	for _, h := range s.hooks.shapePredicates {
-		fmt.Fprintf(&b, "p %s\n", h.plugin)
+		fmt.Fprintf(&b, "p %s %v\n", h.plugin, h.static)
 	}
 	for _, h := range s.hooks.shapeOrders {
-		fmt.Fprintf(&b, "o %s %d\n", h.plugin, h.weight)
+		fmt.Fprintf(&b, "o %s %d %v\n", h.plugin, h.weight, h.static)
 	}
 	if x.hooks != b.String() {
 		x.hooks = b.String()
@@ -132,17 +133,27 @@ func (x *index) evictOldest() {
 func (x *index) compile(r *ranking) {
 	h := &x.session.hooks
 	r.session = x.session
-	r.predicates, r.orders, r.weight = r.predicates[:0], r.orders[:0], 0
+	r.filters, r.staticFilters = r.filters[:0], r.staticFilters[:0]
+	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
 	for _, p := range h.shapePredicates {
-		if p.shapes == nil || p.shapes(r.shape) {
-			r.predicates = append(r.predicates, predicate{hook: p, left: int64(len(h.shapePredicates) - p.order)})
+		if p.shapes != nil && !p.shapes(r.shape) {
+			continue
 		}
+		list := &r.filters
+		if p.static {
+			list = &r.staticFilters
+		}
+		*list = append(*list, predicate{hook: p, left: int64(len(h.shapePredicates) - p.order)})
 	}
 	for _, o := range h.shapeOrders {
-		if o.shapes == nil || o.shapes(r.shape) {
-			r.orders = append(r.orders, o)
-			r.weight += o.weight
+		if o.shapes != nil && !o.shapes(r.shape) {
+			continue
 		}
+		list := &r.scorers
+		if o.static {
+			list = &r.staticScorers
+		}
+		*list = append(*list, o)
 	}
 }
 
@@ -150,11 +161,12 @@ func (x *index) compile(r *ranking) {
 func (x *index) rebuild(r *ranking) {
 	n := x.state.Slots()
 	r.keys = slices.Grow(r.keys[:0], n)[:n]
+	r.fixed = slices.Grow(r.fixed[:0], n)[:n]
 	r.codes = slices.Grow(r.codes[:0], n)[:n]
 	r.counts = r.counts[:0]
 	r.feasible, r.nodes = 0, 0
 	for slot := range n {
-		key, c := x.judge(r, x.state.At(slot))
+		key, c := x.judge(r, slot, true)
 		r.keys[slot], r.codes[slot] = key, c
 		r.count(key, c, +1)
 	}
@@ -167,19 +179,25 @@ func (x *index) refresh(r *ranking) {
 	if n := x.state.Slots(); n > len(r.keys) {
 		for len(r.keys) < n {
 			r.keys = append(r.keys, absent)
+			r.fixed = append(r.fixed, absent)
 			r.codes = append(r.codes, 0)
 		}
 		r.build(x.state.Ranks())
 	}
 	ranks := x.state.Ranks()
 	x.state.Changed(r.known, func(slot int) {
-		if x.state.Born(slot) > r.known {
+		n := x.state.At(slot)
+		anew := n == nil || n.SpecVersion() > r.known
+		if !anew && r.fixed[slot] < 0 {
+			return // turned down for what it is: what it holds does not matter
+		}
+		if anew && x.state.Born(slot) > r.known {
 			// Another node under another name: its old place in the order means nothing.
 			r.count(r.keys[slot], r.codes[slot], -1)
 			r.set(slot, absent, ranks)
 			r.codes[slot] = 0
 		}
-		key, c := x.judge(r, x.state.At(slot))
+		key, c := x.judge(r, slot, anew)
 		if key == r.keys[slot] && c == r.codes[slot] {
 			return
 		}
@@ -206,28 +224,58 @@ func (r *ranking) count(key int64, c uint16, by int32) {
 	r.counts[c] += by
 }
 
-// judge gives the node its key for the shape.
-func (x *index) judge(r *ranking, n *cluster.Node) (int64, uint16) {
+// judge gives the slot's node its key for the shape. Static hooks are asked only
+// if the node is to be judged anew.
+func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
+	n := x.state.At(slot)
 	if n == nil {
 		return absent, 0
 	}
-	for i := range r.predicates {
-		p := &r.predicates[i]
+	if anew {
+		if key, c := x.filter(r, r.staticFilters, n); c != 0 {
+			r.fixed[slot] = key
+			return key, c
+		}
+		points, ok := x.points(r, r.staticScorers, n)
+		if !ok {
+			return absent, 0
+		}
+		r.fixed[slot] = points
+	}
+	if key, c := x.filter(r, r.filters, n); c != 0 {
+		return key, c
+	}
+	points, ok := x.points(r, r.scorers, n)
+	if !ok {
+		return absent, 0
+	}
+	return r.fixed[slot] + points, 0
+}
+
+// filter asks filters in order; the first rejection becomes a key and a code.
+func (x *index) filter(r *ranking, filters []predicate, n *cluster.Node) (int64, uint16) {
+	for i := range filters {
+		p := &filters[i]
 		if rejection := p.fn(r.shape, n); rejection != nil {
 			return missKey(p.left, rejection), x.code(p, rejection)
 		}
 	}
+	return 0, 0
+}
+
+// points adds up scores; false means that one broke the rules and the session is void.
+func (x *index) points(r *ranking, scorers []hook[ShapeOrderFn], n *cluster.Node) (int64, bool) {
 	total := int64(0)
-	for i := range r.orders {
-		o := &r.orders[i]
+	for i := range scorers {
+		o := &scorers[i]
 		score := o.fn(r.shape, n)
 		if !(score >= 0 && score <= 100) {
 			x.session.fail(o.plugin, "a score of %v for node %s is not between 0 and 100", score, n.Name)
-			return absent, 0
+			return 0, false
 		}
 		total += o.weight * int64(score*1000+0.5)
 	}
-	return total, 0
+	return total, true
 }
 
 // missKey orders misses: the fewer filters were left the nearer, then the smaller the gap.

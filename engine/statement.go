@@ -117,8 +117,8 @@ func (st *Statement) Discard() { st.Rollback(0) }
 
 // Commit makes the statement final and returns what is to be done, evictions first.
 func (st *Statement) Commit() []Decision {
-	var out []Decision
-	for _, want := range []operationKind{evicted, placed, bound} {
+	out := make([]Decision, 0, len(st.log))
+	for _, want := range [...]operationKind{evicted, placed, bound} {
 		for i := range st.log {
 			if op := &st.log[i]; op.kind == want {
 				out = append(out, op.decision)
@@ -127,8 +127,7 @@ func (st *Statement) Commit() []Decision {
 	}
 	for i := range out {
 		d := &out[i]
-		kind := map[Action]EventKind{Bind: BoundTo, Nominate: NominatedTo, EvictIt: Evicted}[d.Action]
-		st.session.record(Event{Kind: kind, Job: d.Task.Job, Task: d.Task, Node: d.Task.Node, Decision: d})
+		st.session.record(Event{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: d.Task.Node, Decision: d})
 	}
 	st.log = nil
 	return out

@@ -1,0 +1,175 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Job is tasks that stand or fall together. Its labels are what other jobs'
+// affinity selects.
+type Job struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   JobSpec   `json:"spec,omitempty"`
+	Status JobStatus `json:"status,omitempty"`
+}
+
+// JobSpec is what a job asks for. It has either tasks or alternatives.
+type JobSpec struct {
+	// Queue that pays for it; "default" unless given.
+	Queue    string `json:"queue,omitempty"`
+	Priority int32  `json:"priority,omitempty"`
+	// Preemptible jobs may be evicted for others.
+	Preemptible bool `json:"preemptible,omitempty"`
+	// MinMember of the tasks are placed together, or none; all of them unless given.
+	MinMember *int `json:"minMember,omitempty"`
+	// Cells to try, in order; the whole job goes into one. None: any node will do.
+	Cells []string `json:"cells,omitempty"`
+	// NodeSelector is labels that nodes must have.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	Tolerations  []Toleration      `json:"tolerations,omitempty"`
+	Affinity     *Affinity         `json:"affinity,omitempty"`
+	// Isolation is what tasks ask for that do not say otherwise.
+	Isolation *Isolation `json:"isolation,omitempty"`
+	Placement *Placement `json:"placement,omitempty"`
+	// Artifacts are files that had better be on the node already.
+	Artifacts []string `json:"artifacts,omitempty"`
+	Tasks     []Task   `json:"tasks,omitempty"`
+	// Alternatives are forms the job may take, tried in order.
+	Alternatives []Alternative `json:"alternatives,omitempty"`
+}
+
+// Alternative is one form of a job. MinMember and Placement of the job hold where it says nothing.
+type Alternative struct {
+	Name      string     `json:"name,omitempty"`
+	MinMember *int       `json:"minMember,omitempty"`
+	Placement *Placement `json:"placement,omitempty"`
+	Tasks     []Task     `json:"tasks"`
+}
+
+// Task is so many equal tasks; each goes onto one node and is called name-0, name-1, …
+type Task struct {
+	Name string `json:"name"`
+	// Replicas is how many there are; 1 unless given.
+	Replicas *int `json:"replicas,omitempty"`
+	// Resources of each: cpu, memory and whatever else nodes count. Devices have a field of their own.
+	Resources corev1.ResourceList `json:"resources,omitempty"`
+	Devices   *DeviceNeed         `json:"devices,omitempty"`
+	Isolation *Isolation          `json:"isolation,omitempty"`
+}
+
+// DeviceNeed is what one task asks of the devices of its node: whole devices,
+// or of each so much memory, or of each a share.
+type DeviceNeed struct {
+	// Count of devices; 1 unless given.
+	Count *int `json:"count,omitempty"`
+	// Memory of each device.
+	Memory *resource.Quantity `json:"memory,omitempty"`
+	// Share of each device, above 0 and at most 1: 0.5 or 500m.
+	Share *resource.Quantity `json:"share,omitempty"`
+	// TotalMemory that the devices must give together.
+	TotalMemory *resource.Quantity `json:"totalMemory,omitempty"`
+	// SameProduct forbids a mix of products.
+	SameProduct bool `json:"sameProduct,omitempty"`
+	// Products that will do; any unless given.
+	Products []string `json:"products,omitempty"`
+	// Partition is the MIG profile to ask for.
+	Partition string `json:"partition,omitempty"`
+}
+
+// Isolation is how strictly a task is kept from others.
+type Isolation struct {
+	// CPU is BestEffort, WholeCore or StrictIsolated.
+	CPU string `json:"cpu,omitempty"`
+	// GPU is Shared, SessionExclusive, DeviceExclusive or PartitionExclusive.
+	GPU string `json:"gpu,omitempty"`
+	// Session names the session of SessionExclusive; tasks of one session may share devices.
+	Session string `json:"session,omitempty"`
+}
+
+// Placement is how tasks relate to nodes.
+type Placement struct {
+	// Unit is Device (the default) or Node: whole nodes of one group, never two replicas on one.
+	Unit string `json:"unit,omitempty"`
+	// NodesPerReplica with unit Node; 1 unless given.
+	NodesPerReplica *int `json:"nodesPerReplica,omitempty"`
+	// InstanceType requires the label node.kubernetes.io/instance-type.
+	InstanceType string `json:"instanceType,omitempty"`
+}
+
+// Toleration lets tasks past a taint.
+type Toleration struct {
+	// Key of the taint; none with Exists tolerates everything.
+	Key string `json:"key,omitempty"`
+	// Operator is Equal (the default) or Exists.
+	Operator string `json:"operator,omitempty"`
+	Value    string `json:"value,omitempty"`
+	// Effect to tolerate; every effect unless given.
+	Effect string `json:"effect,omitempty"`
+}
+
+// Affinity draws a job to nodes and other jobs, or keeps it away from them.
+type Affinity struct {
+	// Required: a node must match any of the terms.
+	Required []NodeTerm `json:"required,omitempty"`
+	// Preferred terms add to a node's score, or take from it.
+	Preferred []PreferredTerm `json:"preferred,omitempty"`
+	// Jobs is affinity to other jobs.
+	Jobs []JobTerm `json:"jobs,omitempty"`
+}
+
+// NodeTerm is conditions on a node's labels that hold together.
+type NodeTerm struct {
+	MatchExpressions []Requirement `json:"matchExpressions"`
+}
+
+// PreferredTerm is a term with a weight from -100 to 100; below 0 pushes away.
+type PreferredTerm struct {
+	Weight           int32         `json:"weight"`
+	MatchExpressions []Requirement `json:"matchExpressions"`
+}
+
+// Requirement is one condition on labels.
+type Requirement struct {
+	Key string `json:"key"`
+	// Operator is In, NotIn, Exists, DoesNotExist, Gt or Lt.
+	Operator string   `json:"operator"`
+	Values   []string `json:"values,omitempty"`
+}
+
+// JobTerm ties a job to others within a domain of nodes.
+type JobTerm struct {
+	Selector JobSelector `json:"selector"`
+	// Within is the label whose value makes a domain, such as rack; none: the node itself.
+	Within string `json:"within,omitempty"`
+	// Anti keeps away from the selected jobs instead.
+	Anti bool `json:"anti,omitempty"`
+	// Weight from 1 to 100 makes it a preference; none: it is required.
+	Weight int32 `json:"weight,omitempty"`
+	// Namespaces to look in; the job's own unless given.
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// JobSelector picks jobs by their labels; everything in it must hold.
+type JobSelector struct {
+	MatchLabels      map[string]string `json:"matchLabels,omitempty"`
+	MatchExpressions []Requirement     `json:"matchExpressions,omitempty"`
+}
+
+// JobStatus says what already runs.
+type JobStatus struct {
+	// Alternative that runs, by its name; the first one that has all the placed tasks unless given.
+	Alternative string          `json:"alternative,omitempty"`
+	Placements  []TaskPlacement `json:"placements,omitempty"`
+}
+
+// TaskPlacement is where one task runs.
+type TaskPlacement struct {
+	// Task by its name and number: worker-0.
+	Task string `json:"task"`
+	Node string `json:"node"`
+	// Devices by index; chosen for it unless given.
+	Devices []int `json:"devices,omitempty"`
+}

@@ -1,0 +1,164 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/nearest"
+	"github.com/spf13/cobra"
+)
+
+type whatifOptions struct {
+	config, output   string
+	add, remove, set []string
+}
+
+func (p *program) whatif() *cobra.Command {
+	var o whatifOptions
+	c := &cobra.Command{
+		Use:   "whatif PATH... [--add-nodes GROUP=N] [--remove NODE] [--set OBJECT.FIELD=VALUE]",
+		Short: "Say who would gain and who would lose by a change",
+		Long: `Decides twice, without the change and with it, and says who is newly placed,
+moved or newly pending.
+
+A GROUP is a product (NVIDIA-L4), a product and a count ("NVIDIA-L4 x 8"), or a
+node to add more of. An OBJECT is job/NAME, queue/NAME, node/NAME or pod/NAME,
+with the namespace before the name where there is one.`,
+		Example: `  berth whatif cluster/ --add-nodes NVIDIA-L4=2
+  berth whatif cluster/ --remove gpu-17 --set job/train.spec.priority=10
+  berth whatif cluster/ --set 'job/train.spec.tasks[0].devices.count=4'`,
+		Args: paths(1, "a file or directory that describes a cluster"),
+		RunE: func(_ *cobra.Command, args []string) error { return p.runWhatif(args, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.config, "config", "", "file with a SchedulerConfiguration")
+	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+	f.StringArrayVar(&o.add, "add-nodes", nil, "GROUP=N: add N empty nodes of a group (may be repeated)")
+	f.StringArrayVar(&o.remove, "remove", nil, "NODE: take a node away (may be repeated)")
+	f.StringArrayVar(&o.set, "set", nil, "OBJECT.FIELD=VALUE: change a field of an object (may be repeated)")
+	return c
+}
+
+func (p *program) runWhatif(args []string, o whatifOptions) error {
+	if err := oneOf("--output", o.output, "text", "json"); err != nil {
+		return err
+	}
+	if len(o.add)+len(o.remove)+len(o.set) == 0 {
+		return fmt.Errorf("whatif needs a change: --add-nodes, --remove or --set")
+	}
+	b, err := p.load(args, o.config)
+	if err != nil {
+		return err
+	}
+	e, state, err := p.prepare(b)
+	if err != nil {
+		return err
+	}
+	before, err := explain.Simulate(e, state, explain.Options{})
+	if err != nil {
+		return err
+	}
+	for _, s := range o.set {
+		if err := b.Set(s); err != nil {
+			return err
+		}
+	}
+	state, err = b.State()
+	if err != nil {
+		return err
+	}
+	for _, name := range o.remove {
+		if err := removeNode(state, name); err != nil {
+			return err
+		}
+	}
+	for _, s := range o.add {
+		if err := addNodes(state, s); err != nil {
+			return err
+		}
+	}
+	after, err := explain.Simulate(e, state, explain.Options{})
+	if err != nil {
+		return err
+	}
+	d := explain.Compare(before, after)
+	if o.output == "json" {
+		return writeJSON(p.stdout, d)
+	}
+	d.Text(p.stdout)
+	return nil
+}
+
+// removeNode takes the node away; what ran there is pending and may take any form again.
+func removeNode(state *cluster.State, name string) error {
+	if state.Node(name) == nil {
+		return fmt.Errorf("--remove %s: no such node%s", name, nearest.Hint(name, nodeNames(state)))
+	}
+	lost, err := state.RemoveNode(name)
+	if err != nil {
+		return err
+	}
+	for _, t := range lost {
+		if t.Job.Placed() == 0 {
+			state.Choose(t.Job, -1)
+		}
+	}
+	return nil
+}
+
+func nodeNames(state *cluster.State) []string {
+	var out []string
+	for _, n := range state.Nodes() {
+		out = append(out, n.Name)
+	}
+	return out
+}
+
+func addNodes(state *cluster.State, spec string) error {
+	name, number, ok := strings.Cut(spec, "=")
+	n, err := strconv.Atoi(number)
+	const most = 100_000
+	if !ok || err != nil || n < 1 || n > most {
+		return fmt.Errorf("--add-nodes %s: write GROUP=N with N from 1 to %d", spec, most)
+	}
+	template, err := findTemplate(state, strings.TrimSpace(name))
+	if err != nil {
+		return fmt.Errorf("--add-nodes %s: %w", spec, err)
+	}
+	_, err = explain.AddTwins(state, template, n)
+	return err
+}
+
+// findTemplate finds a node that more are wanted of.
+func findTemplate(state *cluster.State, name string) (*cluster.Node, error) {
+	if n := state.Node(name); n != nil {
+		return n, nil
+	}
+	want := strings.ReplaceAll(name, " x ", " × ")
+	var names, matches []string
+	var found *cluster.Node
+	for _, g := range state.Groups() {
+		names = append(names, strings.ReplaceAll(g.Key.String(), " × ", " x "))
+		if want == g.Key.Product || want == g.Key.String() {
+			matches = append(matches, names[len(names)-1])
+			found = g.Nodes[0]
+		}
+	}
+	switch len(matches) {
+	case 1:
+		return found, nil
+	case 0:
+		if len(names) == 0 {
+			return nil, fmt.Errorf("no such group, and no node has devices; name a node")
+		}
+		return nil, fmt.Errorf("no such group; there is %s; or name a node", strings.Join(names, ", "))
+	}
+	if slices.Compact(matches)[0] == matches[len(matches)-1] {
+		return nil, fmt.Errorf("several groups are called so and differ in memory; name one of their nodes instead")
+	}
+	return nil, fmt.Errorf("which group: %s?", strings.Join(matches, " or "))
+}

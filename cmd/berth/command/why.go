@@ -1,0 +1,51 @@
+package command
+
+import (
+	"github.com/berth-project/berth/explain"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) why() *cobra.Command {
+	var config, output string
+	c := &cobra.Command{
+		Use:   "why WORKLOAD PATH...",
+		Short: "Say why a workload is where it is or pending, and what would change that",
+		Long: `Says why a workload is where it is, or why it is pending and the smallest
+changes under which it would fit. Each of these was tried on a copy of the
+cluster, by the same engine.
+
+A WORKLOAD is job/NAME, job/NAMESPACE/NAME, pod/NAMESPACE/NAME, or just a name
+that only one of them has.`,
+		Example: "  berth why job/train-70b cluster/",
+		Args:    paths(2, "a workload and a file or directory that describes a cluster"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := oneOf("--output", output, "text", "json"); err != nil {
+				return err
+			}
+			b, err := p.load(args[1:], config)
+			if err != nil {
+				return err
+			}
+			e, state, err := p.prepare(b)
+			if err != nil {
+				return err
+			}
+			id, err := workload(state, args[0])
+			if err != nil {
+				return err
+			}
+			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id})
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return writeJSON(p.stdout, report)
+			}
+			report.Text(p.stdout)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&config, "config", "", "file with a SchedulerConfiguration")
+	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return c
+}

@@ -1,0 +1,14 @@
+// Command berth decides which GPUs AI workloads run on, and says why. It needs
+// nothing but files: manifests people wrote, or a dump of a live cluster.
+package main
+
+import (
+	"os"
+
+	"github.com/berth-project/berth/cmd/berth/command"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+func main() {
+	os.Exit(command.Main(standard.Registry(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,58 @@
+// Package quietracks keeps work off racks that somebody is about to touch: only
+// tasks that may be interrupted go there, and those only if nothing else is free.
+package quietracks
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "QuietRacks"
+
+// RackIsQuiet: the node is in a rack that takes no work that cannot be interrupted.
+const RackIsQuiet engine.Reason = "RackIsQuiet"
+
+type arguments struct {
+	Label string   `json:"label"`
+	Racks []string `json:"racks"`
+}
+
+type plugin struct{ arguments }
+
+// New builds the plugin.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	p := &plugin{arguments{Label: "rack"}}
+	if err := args.Decode(&p.arguments); err != nil {
+		return nil, err
+	}
+	if len(p.Racks) == 0 {
+		return nil, fmt.Errorf("racks is empty: list the racks to keep quiet, or leave the plugin out")
+	}
+	return p, nil
+}
+
+func (p *plugin) Name() string                   { return Name }
+func (p *plugin) OnSessionClose(*engine.Session) {}
+
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	s.AddShapePredicateFn(
+		func(shape *cluster.Shape) bool { return !shape.Preemptible },
+		func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+			if p.quiet(n) {
+				return &engine.Rejection{Reason: RackIsQuiet, Cure: engine.Grow | engine.Relax, Subject: p.Label + "=" + n.Labels[p.Label]}
+			}
+			return nil
+		})
+	s.AddShapeOrderFn(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
+		if p.quiet(n) {
+			return 0
+		}
+		return 100
+	})
+}
+
+func (p *plugin) quiet(n *cluster.Node) bool { return slices.Contains(p.Racks, n.Labels[p.Label]) }

@@ -1,0 +1,173 @@
+package explain
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// combine is for requests that no single change helps. It grants everything at
+// once, and then takes back one thing after another that is not needed. What is
+// left is a set of changes none of which can be left out. It reports whether the
+// request conflicts with itself: no kind of node would take it even then.
+func (l *lab) combine(found *finder) (conflict bool) {
+	all, m := l.everything()
+	if m == nil {
+		return true
+	}
+	nodes, _ := l.fewest(*m, all...)
+	if nodes == nil {
+		return false // others are in the way, or the tries ran out: no proof
+	}
+	needed := slices.Clone(all)
+	for i := 0; i < len(needed); {
+		fewer := slices.Delete(slices.Clone(needed), i, i+1)
+		if l.try(append(slices.Clone(fewer), nodes)...).fits {
+			needed = fewer
+		} else {
+			i++
+		}
+	}
+	if len(needed) > 0 && l.try(needed...).fits {
+		nodes = nil
+	} else if c, _ := l.fewest(*m, needed...); c != nil {
+		nodes = c
+	}
+	if nodes != nil {
+		needed = append(needed, nodes)
+	}
+	found.yes(l.exactLimits(needed))
+	return false
+}
+
+// exactLimits replaces "without the limit" by the limit that is enough, and
+// joins the changes into one.
+func (l *lab) exactLimits(changes []*change) *change {
+	q := l.end.Queue(l.job().Queue)
+	for i, c := range changes {
+		if c.kind != RaiseLimit {
+			continue
+		}
+		v := l.try(changes...)
+		if !v.fits {
+			break
+		}
+		for _, limit := range q.Limits {
+			used := v.state.Queue(q.Name).Used.Of(limit.Name)
+			if l.limit(q.Name, limit, -1).text != c.text || used <= limit.Value {
+				continue
+			}
+			exact := slices.Clone(changes)
+			exact[i] = l.limit(q.Name, limit, used)
+			if l.try(exact...).fits {
+				changes = exact
+			}
+		}
+	}
+	return join(changes)
+}
+
+func join(changes []*change) *change {
+	if len(changes) == 1 {
+		return changes[0]
+	}
+	out := &change{kind: changes[0].kind}
+	var texts []string
+	for _, c := range changes {
+		texts = append(texts, c.text)
+		out.cost += c.cost
+	}
+	out.text = strings.Join(texts[:len(texts)-1], ", ") + " and " + texts[len(texts)-1]
+	out.apply = func(s *cluster.State) error {
+		for _, c := range changes {
+			if err := c.apply(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return out
+}
+
+// everything is all that could be granted, dearest first so that it is the first
+// to be taken back, and the kind of node to add; nil if no kind would ever do.
+func (l *lab) everything() ([]*change, *Machine) {
+	var limits []*change
+	if q := l.end.Queue(l.job().Queue); q != nil {
+		for _, limit := range q.Limits {
+			limits = append(limits, l.limit(q.Name, limit, -1))
+		}
+	}
+	if list := l.machines(nil); len(list) > 0 {
+		return append(l.ties(), limits...), &list[0]
+	}
+	conditions := l.conditions()
+	if list := l.machines(lifted); len(list) > 0 {
+		return append(conditions, limits...), &list[0]
+	}
+	// No kind of node is large enough: ask for what the largest has.
+	var best *Machine
+	var smaller *change
+	for _, n := range templates(l.end.Nodes()) {
+		edit := l.cut(n)
+		if !l.holds(n, func(s *cluster.Shape) { lifted(s); edit(s) }) || (best != nil && size(n) <= size(best.Template)) {
+			continue
+		}
+		name := ""
+		if g := n.Group(); g != nil {
+			name = g.Key.String()
+		}
+		best = &Machine{Name: name, Template: n, exact: true}
+		smaller = &change{SmallerAsk, l.cutText(edit), 60, l.reshape(edit)}
+	}
+	if best == nil {
+		return nil, nil
+	}
+	return append(append([]*change{smaller}, conditions...), limits...), best
+}
+
+// lifted drops every condition on where a task may run, and keeps what it needs there.
+func lifted(s *cluster.Shape) {
+	s.Selector, s.Required, s.Cell = nil, nil, ""
+	s.Tolerations = []cluster.Toleration{{Operator: "Exists"}}
+	s.Isolation = cluster.Isolation{}
+	s.Need.Products, s.Need.SameProduct, s.Need.Partition, s.Need.Resource = nil, false, "", ""
+}
+
+// cut bounds a request by what the node has when it is empty.
+func (l *lab) cut(n *cluster.Node) func(*cluster.Shape) {
+	return func(s *cluster.Shape) {
+		if !s.Need.WholeNode && s.Need.Layers == nil {
+			s.Need.Devices = min(s.Need.Devices, n.Usable(&cluster.Shape{}))
+			s.Need.Memory = min(s.Need.Memory, n.LargestDevice(&cluster.Need{}))
+			s.Need.SumAtLeast = min(s.Need.SumAtLeast, cluster.Bytes(s.Need.Devices)*n.LargestDevice(&cluster.Need{}))
+		}
+		for _, r := range s.Resources {
+			s.Resources = s.Resources.With(r.Name, min(r.Value, n.Capacity(r.Name)))
+		}
+	}
+}
+
+// cutText says what is left of the request.
+func (l *lab) cutText(edit func(*cluster.Shape)) string {
+	was, is := *l.shape(), *l.shape()
+	edit(&is)
+	var out []string
+	if is.Need.Devices != was.Need.Devices {
+		out = append(out, count(is.Need.Devices, "device")+" instead of "+strconv.Itoa(was.Need.Devices))
+	}
+	if is.Need.Memory != was.Need.Memory {
+		out = append(out, Memory(is.Need.Memory)+" per device instead of "+Memory(was.Need.Memory))
+	}
+	if is.Need.SumAtLeast != was.Need.SumAtLeast {
+		out = append(out, Memory(is.Need.SumAtLeast)+" in all instead of "+Memory(was.Need.SumAtLeast))
+	}
+	for _, r := range was.Resources {
+		if v := is.Resources.Of(r.Name); v != r.Value {
+			out = append(out, resourceText(r.Name, v)+" instead of "+resourceText(r.Name, r.Value))
+		}
+	}
+	return "with " + List(out, 4)
+}

@@ -1,0 +1,196 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// How far the search for victims goes.
+const (
+	mostNear    = 10 // nodes, nearest miss first
+	mostSingles = 10
+	mostPairs   = 8
+	mostVictims = 16 // that a larger set is looked for in
+)
+
+// rivals are the workloads in the way, those that it costs least to lose first:
+// preemptible before others, lower tier, lower priority, fewer devices.
+func (l *lab) rivals() []*cluster.Job {
+	seen := map[string]bool{l.id: true}
+	var out []*cluster.Job
+	add := func(j *cluster.Job) {
+		if !seen[j.ID] {
+			seen[j.ID] = true
+			out = append(out, j)
+		}
+	}
+	if b := l.attempt.Before; b != nil {
+		if b.Cure&engine.Evict == 0 {
+			return nil
+		}
+		for _, j := range l.end.Jobs() {
+			if j.Queue == l.job().Queue && j.Placed() > 0 {
+				add(j)
+			}
+		}
+	}
+	near := 0
+	for i := range l.attempt.Nearest {
+		m := &l.attempt.Nearest[i]
+		n := l.end.Node(m.Node)
+		if m.Rejection.Cure&engine.Evict == 0 || n == nil {
+			continue
+		}
+		for _, t := range n.Tasks {
+			add(t.Job)
+		}
+		if near++; near == mostNear {
+			break
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *cluster.Job) int {
+		return cmp.Or(
+			cmp.Compare(preemptible(b), preemptible(a)),
+			cmp.Compare(l.tier(b).Rank(), l.tier(a).Rank()),
+			cmp.Compare(a.Priority, b.Priority),
+			cmp.Compare(heldDevices(a), heldDevices(b)),
+			strings.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+func preemptible(j *cluster.Job) int {
+	if j.Preemptible {
+		return 1
+	}
+	return 0
+}
+
+func (l *lab) tier(j *cluster.Job) cluster.Tier {
+	if q := l.end.Queue(j.Queue); q != nil {
+		return q.Tier
+	}
+	return cluster.TierStandard
+}
+
+// heldDevices is what the job holds, in thousandths of a device.
+func heldDevices(j *cluster.Job) int64 {
+	total := int64(0)
+	for _, t := range j.Tasks() {
+		for _, c := range t.Claims {
+			total += int64(c.Milli)
+		}
+	}
+	return total
+}
+
+// eviction takes the jobs out for good: what they held is free, and they do not come back for it.
+func (l *lab) eviction(jobs ...*cluster.Job) *change {
+	c := &change{kind: EvictOthers, cost: 30}
+	var names, ids []string
+	for i, j := range jobs {
+		held := heldDevices(j)
+		c.cost += int(held / 1000)
+		if !j.Preemptible {
+			c.cost += 40
+		}
+		if i > 0 {
+			c.cost += 50
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", j.ID, l.standing(j)))
+		ids = append(ids, j.ID)
+	}
+	c.text = "with " + List(names, 3) + " evicted"
+	c.apply = func(s *cluster.State) error {
+		for _, id := range ids {
+			if err := s.RemoveJob(id); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// standing says how a rival stands: "Scavenger, 2 devices on gpu-17".
+func (l *lab) standing(j *cluster.Job) string {
+	var nodes []string
+	for _, t := range j.Tasks() {
+		if t.Node != nil && !slices.Contains(nodes, t.Node.Name) {
+			nodes = append(nodes, t.Node.Name)
+		}
+	}
+	text := string(l.tier(j))
+	if !j.Preemptible {
+		text += ", not preemptible"
+	}
+	if held := heldDevices(j); held > 0 {
+		text += ", " + quantity(engine.Quantity{Value: held, Unit: engine.Devices}, 1)
+	}
+	if len(nodes) > 0 {
+		text += " on " + List(nodes, 2)
+	}
+	return text
+}
+
+// evict looks for the fewest workloads whose going would help: one, then two,
+// then as few as it takes of those nearby.
+func (l *lab) evict(found *finder) {
+	rivals := l.rivals()
+	if len(rivals) == 0 {
+		return
+	}
+	helped := 0
+	for i, j := range rivals {
+		// Once one helps, only others that may go as easily are worth naming.
+		if i == mostSingles || helped == 2 || helped == 1 && !j.Preemptible || l.spent() {
+			break
+		}
+		c := l.eviction(j)
+		v := l.try(c)
+		switch {
+		case v.fits:
+			found.yes(c)
+			helped++
+		case i == 0:
+			found.no(c, v)
+		}
+	}
+	if helped > 0 || len(rivals) == 1 {
+		return
+	}
+	pairs := 0
+	for i := 1; i < len(rivals); i++ {
+		for j := range i {
+			if pairs == mostPairs || l.spent() {
+				break
+			}
+			pairs++
+			if c := l.eviction(rivals[j], rivals[i]); l.try(c).fits {
+				found.yes(c)
+				return
+			}
+		}
+	}
+	l.evictSeveral(found, rivals[:min(len(rivals), mostVictims)])
+}
+
+// evictSeveral starts with everybody gone and lets those stay that can, the
+// dearest first.
+func (l *lab) evictSeveral(found *finder, gone []*cluster.Job) {
+	if len(gone) < 3 || !l.try(l.eviction(gone...)).fits {
+		return
+	}
+	for i := len(gone) - 1; i >= 0 && !l.spent(); i-- {
+		fewer := slices.Delete(slices.Clone(gone), i, i+1)
+		if len(fewer) > 0 && l.try(l.eviction(fewer...)).fits {
+			gone = fewer
+		}
+	}
+	found.yes(l.eviction(gone...))
+}

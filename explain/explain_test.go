@@ -1,0 +1,39 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+func testEngine(t *testing.T) *engine.Engine {
+	t.Helper()
+	e, err := engine.New(standard.Registry(), standard.Profile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func simulate(t *testing.T, state *cluster.State) *Simulation {
+	t.Helper()
+	sim, err := Simulate(testEngine(t), state, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sim
+}
+
+func ask(t *testing.T, state *cluster.State, id string) (*Report, string) {
+	t.Helper()
+	r, err := Why(Question{Engine: testEngine(t), State: state, Workload: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	r.Text(&b)
+	return r, b.String()
+}

@@ -1,0 +1,236 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Kind says which part of the world a change is made to.
+type Kind string
+
+// The kinds of changes.
+const (
+	AddNodes      Kind = "AddNodes"
+	EvictOthers   Kind = "EvictOthers"
+	SmallerAsk    Kind = "SmallerRequest"
+	LiftCondition Kind = "LiftCondition"
+	RaiseLimit    Kind = "RaiseLimit"
+)
+
+// change is one thing done to the books before a session is run on them.
+type change struct {
+	kind Kind
+	text string // completes "It would fit …"
+	// cost orders what helps: roughly how much of the request, of other people's
+	// work or of the purse it takes, in percent.
+	cost  int
+	apply func(*cluster.State) error
+}
+
+// verdict is what a session said about the workload after changes.
+type verdict struct {
+	fits    bool
+	refusal *engine.Refusal
+	state   *cluster.State
+}
+
+// lab tries changes on copies of the books. The budget counts tries, never
+// time, so that answers do not depend on the machine.
+type lab struct {
+	engine  *engine.Engine
+	end     *cluster.State // never changed
+	id      string
+	refusal *engine.Refusal
+	attempt *engine.Attempt
+	tries   int
+	budget  int
+	now     int64
+	err     error // the engine failed: nothing that was tried counts
+}
+
+// job is the workload in question, as it stands at the end of the simulation.
+func (l *lab) job() *cluster.Job { return l.end.Job(l.id) }
+
+// shape is what the task that found no place asks for.
+func (l *lab) shape() *cluster.Shape { return l.attempt.Task.Shape }
+
+// spent reports whether no further try is allowed.
+func (l *lab) spent() bool { return l.tries >= l.budget || l.err != nil }
+
+// try makes the changes on a copy and runs a full session: all that is pending
+// competes, as it would. A change that cannot be made does not fit.
+func (l *lab) try(changes ...*change) verdict {
+	if l.spent() {
+		return verdict{}
+	}
+	l.tries++
+	state := l.end.Clone()
+	for _, c := range changes {
+		if err := c.apply(state); err != nil {
+			return verdict{}
+		}
+	}
+	out, err := run(l.engine, state, engine.Options{Now: l.now})
+	if err != nil {
+		l.err = err
+		return verdict{}
+	}
+	v := verdict{state: state}
+	for _, r := range out.Refusals {
+		if r.Job.ID == l.id {
+			v.refusal = r
+		}
+	}
+	v.fits = l.satisfied(state.Job(l.id))
+	return v
+}
+
+// satisfied: the minimum has its place; where only surplus was missing, all has.
+func (l *lab) satisfied(j *cluster.Job) bool {
+	alt := &j.Alternatives[max(j.Chosen, 0)]
+	if l.refusal.Surplus {
+		return j.Placed() == len(alt.Tasks)
+	}
+	return j.Chosen >= 0 && j.Placed() >= alt.Min
+}
+
+// missing is how many tasks must still find a place.
+func (l *lab) missing() int {
+	j := l.job()
+	alt := &j.Alternatives[l.alternative()]
+	if l.refusal.Surplus {
+		return max(1, len(alt.Tasks)-j.Placed())
+	}
+	if j.Chosen < 0 {
+		return alt.Min
+	}
+	return max(1, alt.Min-j.Placed())
+}
+
+// alternative is the form of the job that the attempt was about.
+func (l *lab) alternative() int {
+	for i := range l.refusal.Attempts {
+		if &l.refusal.Attempts[i] == l.attempt {
+			if j := l.job(); j.Chosen >= 0 {
+				return j.Chosen
+			}
+			return i
+		}
+	}
+	return 0
+}
+
+// rewrite gives the job another request: what runs of it stays where it is, and
+// edit may change all that is pending.
+func rewrite(s *cluster.State, id string, edit func(*cluster.Job)) error {
+	old := s.Job(id)
+	if old == nil {
+		return fmt.Errorf("no workload %q", id)
+	}
+	type standing struct {
+		alternative int
+		name        string
+		node        *cluster.Node
+		claims      []cluster.Claim
+	}
+	var stand []standing
+	for a := range old.Alternatives {
+		for _, t := range old.Alternatives[a].Tasks {
+			if t.Node != nil {
+				stand = append(stand, standing{a, t.Name, t.Node, slices.Clone(t.Claims)})
+			}
+		}
+	}
+	chosen := old.Chosen
+	if err := s.RemoveJob(id); err != nil {
+		return err
+	}
+	job := *old
+	edit(&job)
+	if err := s.AddJob(&job); err != nil {
+		return err
+	}
+	s.Choose(&job, chosen)
+	for _, p := range stand {
+		for _, t := range job.Alternatives[p.alternative].Tasks {
+			if t.Name == p.name {
+				if err := s.Restore(t, p.node, p.claims); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// reshape edits the shape of the job's tasks like the one that found no place.
+// Those that run keep theirs.
+func (l *lab) reshape(edit func(*cluster.Shape)) func(*cluster.State) error {
+	role, alternative := l.attempt.Task.Role, l.alternative()
+	return func(s *cluster.State) error {
+		running := map[string]bool{}
+		for _, t := range s.Job(l.id).Alternatives[alternative].Tasks {
+			running[t.Name] = t.Node != nil
+		}
+		return rewrite(s, l.id, func(j *cluster.Job) {
+			for _, t := range j.Alternatives[alternative].Tasks {
+				if t.Role == role && !running[t.Name] {
+					shape := *t.Shape
+					edit(&shape)
+					t.Shape = &shape
+				}
+			}
+		})
+	}
+}
+
+// reshapeAll edits the shape of every task of the job that does not run, in
+// every form it may take: conditions on nodes are the whole job's.
+func (l *lab) reshapeAll(edit func(*cluster.Shape)) func(*cluster.State) error {
+	return func(s *cluster.State) error {
+		running := map[*cluster.Task]bool{}
+		for a := range s.Job(l.id).Alternatives {
+			for _, t := range s.Job(l.id).Alternatives[a].Tasks {
+				running[t] = t.Node != nil
+			}
+		}
+		return rewrite(s, l.id, func(j *cluster.Job) {
+			for a := range j.Alternatives {
+				for _, t := range j.Alternatives[a].Tasks {
+					if !running[t] {
+						shape := *t.Shape
+						edit(&shape)
+						t.Shape = &shape
+					}
+				}
+			}
+		})
+	}
+}
+
+// largest finds the highest i in [0, n) for which the change made from it fits;
+// the smaller i is, the easier it must be. It returns nil if not even 0 fits,
+// with the verdict on that.
+func (l *lab) largest(n int, at func(i int) *change) (*change, verdict) {
+	if n == 0 {
+		return nil, verdict{}
+	}
+	best := at(0)
+	easiest := l.try(best)
+	if !easiest.fits {
+		return nil, easiest
+	}
+	low, high := 0, n // low fits, high is not known to
+	for high-low > 1 && !l.spent() {
+		mid := (low + high) / 2
+		if c := at(mid); l.try(c).fits {
+			low, best = mid, c
+		} else {
+			high = mid
+		}
+	}
+	return best, easiest
+}

@@ -1,0 +1,164 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-project/berth/engine"
+)
+
+// noGroup is the sentence that a refusal of a job of whole nodes begins with. It is API.
+const noGroup = "No suitable node group found: insufficient capacity or no matching configurations after filtering."
+
+// Message says in one line why the job was refused, with numbers:
+//
+//	0/120 nodes: 80 GPUMemoryInUse (want 38 GiB, most free 22 GiB), 40 LabelMismatch (gpu=h100); waiting can help
+func Message(r *engine.Refusal) string {
+	var b strings.Builder
+	if r.Surplus {
+		b.WriteString("the minimum is placed, the rest is not; ")
+	}
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		if len(r.Attempts) > 1 {
+			fmt.Fprintf(&b, "as %s: ", alternativeName(a, i))
+		}
+		b.WriteString(attemptText(a, r.Reason))
+	}
+	if r.Permanent {
+		b.WriteString("; waiting cannot help")
+	} else {
+		b.WriteString("; waiting can help")
+	}
+	return b.String()
+}
+
+func alternativeName(a *engine.Attempt, i int) string {
+	if a.Alternative != "" {
+		return a.Alternative
+	}
+	return "alternative " + strconv.Itoa(i+1)
+}
+
+func attemptText(a *engine.Attempt, reason engine.Reason) string {
+	if reason == engine.NoSuitableGroup && len(a.Groups) > 0 {
+		return noGroup + " " + groupsText(a)
+	}
+	text := ""
+	if a.Min > 1 || a.Placed > 0 {
+		text = fmt.Sprintf("placed %d of %d needed; ", a.Placed, a.Min)
+	}
+	switch {
+	case a.Before != nil:
+		text += fmt.Sprintf("%s: %s", a.Before.Reason, words(a.Before, nil))
+	case a.Nodes == 0:
+		text += "there are no nodes"
+	case len(a.Groups) > 0:
+		text += string(engine.GroupInUse) + ": " + groupsText(a)
+	default:
+		text += fmt.Sprintf("0/%d nodes: %s", a.Nodes, talliesText(a))
+	}
+	return text
+}
+
+// talliesText counts the nodes by reason, most first.
+func talliesText(a *engine.Attempt) string {
+	tallies := slices.Clone(a.Counts)
+	slices.SortStableFunc(tallies, func(x, y engine.Tally) int { return cmp.Compare(y.Nodes, x.Nodes) })
+	var out []string
+	for i := range tallies {
+		t := &tallies[i]
+		s := fmt.Sprintf("%d %s", t.Nodes, t.Reason)
+		if d := detail(missesOf(a, t)); d != "" {
+			s += " (" + d + ")"
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, ", ")
+}
+
+// missesOf are the misses that the tally counted, nearest first, as far as they were kept.
+func missesOf(a *engine.Attempt, t *engine.Tally) []*engine.Miss {
+	var out []*engine.Miss
+	for i := range a.Nearest {
+		if r := &a.Nearest[i].Rejection; r.Plugin == t.Plugin && r.Reason == t.Reason && r.Cure == t.Cure {
+			out = append(out, &a.Nearest[i])
+		}
+	}
+	return out
+}
+
+// detail is what is between the parentheses: the subject, and the numbers of the nearest miss.
+func detail(misses []*engine.Miss) string {
+	if len(misses) == 0 {
+		return ""
+	}
+	best := &misses[0].Rejection
+	text := subjects(misses)
+	// What is not a matter of how much needs no numbers.
+	phrase, known := phrases[best.Reason]
+	if best.Want.Unit == engine.NoUnit || known && !strings.Contains(phrase, "{want}") {
+		return text
+	}
+	if text != "" {
+		text += ": "
+	}
+	want, have := pair(best.Want, best.Have)
+	text += "want " + want
+	switch {
+	case best.Have.Unit == engine.NoUnit:
+	case best.Cure.Transient():
+		text += ", most free " + have
+	default:
+		text += ", most " + have
+	}
+	return text
+}
+
+// subjects names what the misses are about, most frequent first.
+func subjects(misses []*engine.Miss) string {
+	times := map[string]int{}
+	var names []string
+	for _, m := range misses {
+		if s := m.Rejection.Subject; s != "" {
+			if times[s]++; times[s] == 1 {
+				names = append(names, s)
+			}
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(times[b], times[a]) })
+	return List(names, 3)
+}
+
+// groupsText says what each filter removed: nodes first, then groups.
+func groupsText(a *engine.Attempt) string {
+	var out []string
+	for i := range a.Counts {
+		t := &a.Counts[i]
+		if t.Cure.Transient() {
+			continue // such nodes still count for what could ever fit
+		}
+		s := fmt.Sprintf("%s removed %s", t.Plugin, count(t.Nodes, "node"))
+		if d := detail(missesOf(a, t)); d != "" {
+			s += " (" + d + ")"
+		}
+		out = append(out, s)
+	}
+	for _, g := range a.Groups {
+		if x := g.Rejection; x != nil {
+			out = append(out, fmt.Sprintf("%s removed %s (%s)", x.Plugin, g.Key, words(x, nil)))
+		} else {
+			out = append(out, fmt.Sprintf("%s would do with more of its %s free", g.Key, count(g.Nodes, "node")))
+		}
+	}
+	if len(out) == 0 {
+		return "There is no node with devices."
+	}
+	return strings.Join(out, "; ")
+}

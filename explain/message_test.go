@@ -1,0 +1,125 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/plugins/standard"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMessage(t *testing.T) {
+	for name, c := range map[string]struct {
+		state *cluster.State
+		want  string
+	}{
+		"counts, most first, with numbers": {
+			fixture.State(h100("a").Label("gpu", "h100"), h100("b").Label("gpu", "h100"), h100("c"),
+				fixture.Job("e").DeviceMemory(8, "58Gi").On("a"), fixture.Job("f").DeviceMemory(8, "60Gi").On("b"),
+				fixture.Job("x").DeviceMemory(1, "38Gi").Selector("gpu", "h100")),
+			"0/3 nodes: 2 GPUMemoryInUse (want 38 GiB, most free 22 GiB), 1 LabelMismatch (gpu=h100); waiting can help",
+		},
+		"a gang": {
+			fixture.State(h100("a"), fixture.Job("x").Gang(2).Devices(8)),
+			"placed 1 of 2 needed; 0/1 nodes: 1 InsufficientDevices (want 8, most free 0); waiting cannot help",
+		},
+		"a queue's limit": {
+			fixture.State(h100("a"), fixture.Queue("q").Limit("nvidia.com/gpu", 4000), fixture.Job("e").Queue("q").Devices(3).On("a"),
+				fixture.Job("x").Queue("q").Devices(2)),
+			"QueueLimitReached: queue q: nvidia.com/gpu: want 2 devices, 1 device left of the limit; waiting can help",
+		},
+		"no node at all": {
+			fixture.State(fixture.Job("x").Devices(1)),
+			"there are no nodes; waiting cannot help",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sim := simulate(t, c.state)
+			got := Message(sim.refusal("job/x"))
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestMessageForWholeNodes(t *testing.T) {
+	sim := simulate(t, fixture.State(h100("a"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"), fixture.Node("c").CPU(8, "64Gi"),
+		fixture.Job("x").WholeNodes(2, "20Gi")))
+	want := "No suitable node group found: insufficient capacity or no matching configurations after filtering." +
+		" NodeResourceFilter removed 1 node (nvidia.com/gpu)" +
+		"; NodeGroupSizeFilter removed A10 × 1 (want 2 nodes, have 1)" +
+		"; NodeGroupSizeFilter removed H100 × 8 (want 2 nodes, have 1); waiting cannot help"
+	if d := cmp.Diff(want, Message(sim.refusal("job/x"))); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestQuantity(t *testing.T) {
+	for want, q := range map[string]engine.Quantity{
+		"38GiB":       {Value: 38 << 30, Unit: engine.Bytes},
+		"22.488GiB":   {Value: 23028 << 20, Unit: engine.Bytes},
+		"512B":        {Value: 512, Unit: engine.Bytes},
+		"2 devices":   {Value: 2000, Unit: engine.Devices},
+		"0.5 devices": {Value: 500, Unit: engine.Devices},
+		"1 device":    {Value: 1000, Unit: engine.Devices},
+		"500m cores":  {Value: 500, Unit: engine.Cores},
+		"16 cores":    {Value: 16000, Unit: engine.Cores},
+		"7":           {Value: 7, Unit: engine.Count},
+		"":            {Value: 7},
+	} {
+		if got := compact(q); got != want {
+			t.Errorf("have %q, want %q", got, want)
+		}
+	}
+	a, b := pair(engine.Quantity{Value: 22<<30 + 1<<20, Unit: engine.Bytes}, engine.Quantity{Value: 22 << 30, Unit: engine.Bytes})
+	if a == b {
+		t.Errorf("different amounts are both spelled %q", a)
+	}
+}
+
+func TestSpell(t *testing.T) {
+	for name, want := range map[string]string{
+		"GPUMemoryInUse": "GPU memory in use", "NoNodes": "no nodes", "TooFewDevices": "too few devices", "": "", "X": "x",
+	} {
+		if got := spell(name); got != want {
+			t.Errorf("%s: have %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Every reason that comes with Berth has a phrase of its own.
+func TestEveryReasonHasWords(t *testing.T) {
+	for _, r := range standard.Reasons() {
+		if phrases[r.Reason] == "" {
+			t.Errorf("reason %s of %s has no phrase", r.Reason, r.Plugin)
+		}
+	}
+}
+
+// A reason of a plugin that nobody here has heard of still makes a sentence.
+func TestWordsOfUnknownReasons(t *testing.T) {
+	r := &engine.Rejection{Reason: "RackTooHot", Subject: "r1", Want: engine.Quantity{Value: 2, Unit: engine.Count}, Have: engine.Quantity{Value: 1, Unit: engine.Count}}
+	if got := words(r, nil); got != "rack too hot r1, want 2, have 1" {
+		t.Error(got)
+	}
+}
+
+func TestResultIsStable(t *testing.T) {
+	build := func() *cluster.State {
+		return fixture.State(h100("a"), h100("b"), fixture.Job("x").Devices(4), fixture.Job("y").Gang(2).DeviceMemory(2, "20Gi"), fixture.Job("z").Devices(16))
+	}
+	first := spellJSON(simulate(t, build()).Result(true))
+	for range 5 {
+		if d := cmp.Diff(first, spellJSON(simulate(t, build()).Result(true))); d != "" {
+			t.Fatal(d)
+		}
+	}
+	empty := spellJSON(simulate(t, fixture.State(h100("a"))).Result(false))
+	if strings.Contains(empty, "null") {
+		t.Error(empty)
+	}
+}

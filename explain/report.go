@@ -1,0 +1,292 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// textWidth is how wide reports are written; tables of numbers may be wider.
+const textWidth = 80
+
+// Wrap breaks a sentence into lines of the width, the first with its own indent.
+func Wrap(w io.Writer, text, first, indent string, width int) {
+	line, empty := first, true
+	for _, word := range strings.Fields(text) {
+		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			fmt.Fprintln(w, line)
+			line, empty = indent, true
+		}
+		if !empty {
+			line += " "
+		}
+		line += word
+		empty = false
+	}
+	fmt.Fprintln(w, line)
+}
+
+func wrapped(w io.Writer, text, first, indent string) { Wrap(w, text, first, indent, textWidth) }
+
+// Text writes the report for people.
+func (r *Report) Text(w io.Writer) {
+	wrapped(w, r.Wants, "", "  ")
+	switch {
+	case r.Refusal == nil:
+		r.placed(w)
+		return
+	case r.Refusal.Surplus:
+		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), count(r.total, "task"), r.Refusal.Reason, r.waiting())
+	default:
+		fmt.Fprintf(w, "Refused: %s. %s\n", r.Refusal.Reason, r.waiting())
+	}
+	fmt.Fprintln(w)
+	r.funnelText(w)
+	r.nearText(w)
+	r.trialsText(w)
+}
+
+func (r *Report) waiting() string {
+	if r.Refusal.Permanent {
+		return "Waiting cannot help."
+	}
+	return "Waiting can help."
+}
+
+// funnelText is the subtraction from all nodes to none.
+func (r *Report) funnelText(w io.Writer) {
+	if len(r.Funnel) == 0 && len(r.Refusal.Groups) == 0 {
+		wrapped(w, r.Refusal.Message, "  ", "  ")
+		return
+	}
+	width := len(strconv.Itoa(r.Nodes))
+	columns := 0
+	for _, s := range r.Funnel {
+		columns = max(columns, len(s.Plugin))
+	}
+	fmt.Fprintf(w, "  %s\n", count(r.Nodes, "node"))
+	left := r.Nodes
+	for _, s := range r.Funnel {
+		left -= s.Nodes
+		fmt.Fprintf(w, "  − %*d  %s  %s\n", width, s.Nodes, pad(s.Plugin, columns), strings.TrimSpace(s.Words+" "+s.Example))
+	}
+	switch {
+	case len(r.Refusal.Groups) > 0:
+		fmt.Fprintf(w, "\n  whole nodes of one group are wanted; groups:\n")
+		for _, line := range r.groups {
+			fmt.Fprintf(w, "  %s\n", line)
+		}
+	case r.Own > 0:
+		fmt.Fprintf(w, "  = %*d  %s\n", width, left, r.ownText())
+	default:
+		fmt.Fprintf(w, "  = %*d  left\n", width, left)
+	}
+}
+
+// ownText says how many of the tasks the nodes that are left would take.
+func (r *Report) ownText() string {
+	verb := "fit"
+	if r.Own == 1 {
+		verb = "fits"
+	}
+	return fmt.Sprintf("%s %s of the %s tasks that must be placed together", verb, number(r.tasks), number(r.min()))
+}
+
+func (r *Report) min() int { return max(r.need, r.tasks+1) }
+
+var numbers = []string{"none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
+
+func number(n int) string {
+	if n < len(numbers) {
+		return numbers[n]
+	}
+	return strconv.Itoa(n)
+}
+
+// nearText lists the nodes that came closest, where a number says how close.
+func (r *Report) nearText(w io.Writer) {
+	const most = 3
+	var near []Miss
+	for _, m := range r.Refusal.Nodes {
+		// A node that has none of it is no near miss.
+		if m.Want != "" && m.Have != "" && m.Have[0] != '0' && !r.own[m.Node] && len(near) < most {
+			near = append(near, m)
+		}
+	}
+	if len(near) < 2 || len(r.groups) > 0 { // the funnel names the best one already
+		return
+	}
+	columns, plugins := 0, 0
+	for _, m := range near {
+		columns, plugins = max(columns, utf8.RuneCountInString(m.Node)), max(plugins, len(m.Plugin))
+	}
+	fmt.Fprintln(w, "\nNearest misses:")
+	for _, m := range near {
+		subject := ""
+		if m.Subject != "" {
+			subject = m.Subject + ": "
+		}
+		fmt.Fprintf(w, "  %s  %s  %swants %s, has %s\n", pad(m.Node, columns), pad(m.Plugin, plugins), subject, spaced(m.Want), spaced(m.Have))
+	}
+}
+
+// spaced undoes the compact spelling of JSON.
+func spaced(s string) string {
+	i := strings.IndexFunc(s, func(c rune) bool { return c >= 'A' && c <= 'Z' })
+	if i <= 0 || s[i-1] == ' ' {
+		return s
+	}
+	return s[:i] + " " + s[i:]
+}
+
+func (r *Report) trialsText(w io.Writer) {
+	if r.Conflict {
+		fmt.Fprintln(w, "\nNothing would help, not even everything at once: the request conflicts with itself.")
+	}
+	if len(r.Trials) == 0 {
+		return
+	}
+	fits := slices.ContainsFunc(r.Trials, func(t Trial) bool { return t.Fits })
+	switch {
+	case fits:
+		fmt.Fprintln(w, "\nIt would fit (each was tried):")
+	default:
+		fmt.Fprintln(w, "\nIt would still not fit (each was tried):")
+	}
+	for _, t := range r.Trials {
+		if t.Fits {
+			wrapped(w, t.Change, "  ✓ ", "    ")
+		} else {
+			wrapped(w, t.Change+": "+t.Because, "  ✗ ", "    ")
+		}
+	}
+}
+
+// placed says where the tasks are and why there.
+func (r *Report) placed(w io.Writer) {
+	running, fresh := 0, 0
+	for _, p := range r.Placements {
+		if p.Running {
+			running++
+		} else {
+			fresh++
+		}
+	}
+	switch {
+	case fresh == 0:
+		fmt.Fprintf(w, "Running: %s.\n", r.share(running))
+	case running == 0:
+		fmt.Fprintf(w, "Placed: %s.\n", r.share(fresh))
+	default:
+		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, count(r.total, "task"), running)
+	}
+	const most = 8
+	for i, p := range r.Placements {
+		if i == most {
+			fmt.Fprintf(w, "\n  … and %s\n", count(len(r.Placements)-most, "more task"))
+			break
+		}
+		r.placement(w, p)
+	}
+}
+
+func (r *Report) share(n int) string {
+	switch {
+	case n == r.total && n == 1:
+		return "its one task"
+	case n == r.total && n == 2:
+		return "both tasks"
+	case n == r.total:
+		return fmt.Sprintf("all %d tasks", n)
+	}
+	return fmt.Sprintf("%d of %s", n, count(r.total, "task"))
+}
+
+// podTask is what a pod's only task is called, which tells nobody anything.
+const podTask = "0"
+
+func (r *Report) placement(w io.Writer, p Placement) {
+	where := "on " + p.Node
+	if len(p.Devices) > 0 {
+		where += ", " + devicesText(p.Devices)
+	}
+	switch {
+	case p.Promised:
+		where += " (promised: the room is still being freed)"
+	case p.Running:
+		where += " (it ran there before)"
+	}
+	if p.Task == podTask {
+		fmt.Fprintf(w, "\n  %s\n", where)
+	} else {
+		fmt.Fprintf(w, "\n  %s  %s\n", p.Task, where)
+	}
+	if p.Score == nil {
+		return
+	}
+	wrapped(w, fmt.Sprintf("score %s: %s", decimal(*p.Score, 1), Scores(p.Scores)), "    ", "      ")
+	switch {
+	case p.RunnerUp == nil:
+		fmt.Fprintln(w, "    no other node would have taken it")
+	default:
+		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", count(p.Others, "other node"), p.RunnerUp.Node, decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores)), "    ", "      ")
+	}
+}
+
+// against names the parts in which one score differs from another.
+func against(scores, winner map[string]float64) string {
+	var out []string
+	for _, n := range slices.Sorted(maps.Keys(scores)) {
+		if scores[n] != winner[n] {
+			out = append(out, fmt.Sprintf("%s %s against %s", n, decimal(scores[n], 1), decimal(winner[n], 1)))
+		}
+	}
+	if len(out) == 0 {
+		return "which is equal; the first by name wins"
+	}
+	return strings.Join(out, ", ")
+}
+
+// Scores lists the parts of a score, highest first.
+func Scores(scores map[string]float64) string {
+	names := slices.Sorted(maps.Keys(scores))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(scores[b], scores[a]) })
+	var out []string
+	for _, n := range names {
+		out = append(out, n+" "+decimal(scores[n], 1))
+	}
+	return strings.Join(out, ", ")
+}
+
+func devicesText(list []int) string {
+	if len(list) == 1 {
+		return "device " + Indexes(list)
+	}
+	return "devices " + Indexes(list)
+}
+
+// Indexes lists sorted numbers with runs drawn together: "0–3,6".
+func Indexes(list []int) string {
+	var out []string
+	for i := 0; i < len(list); {
+		j := i
+		for j+1 < len(list) && list[j+1] == list[j]+1 {
+			j++
+		}
+		switch {
+		case j > i+1:
+			out = append(out, fmt.Sprintf("%d–%d", list[i], list[j]))
+		case j > i:
+			out = append(out, strconv.Itoa(list[i]), strconv.Itoa(list[j]))
+		default:
+			out = append(out, strconv.Itoa(list[i]))
+		}
+		i = j + 1
+	}
+	return strings.Join(out, ",")
+}

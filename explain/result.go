@@ -1,0 +1,195 @@
+package explain
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Result is what a simulation prints as JSON and YAML. It is API: fields are
+// added, never renamed. Equal input gives equal bytes. Memory is spelled as in
+// manifests ("80Gi"); want and have are for people ("38GiB", "2 devices", "500m cores").
+type Result struct {
+	Decisions []Decision `json:"decisions"` // in the order they were made
+	Refusals  []Refusal  `json:"refusals"`  // in the order the jobs' turn came
+}
+
+// Decision is one thing to do.
+type Decision struct {
+	Workload    string   `json:"workload"`
+	Task        string   `json:"task"`
+	Action      string   `json:"action"` // Bind, Nominate or Evict
+	Node        string   `json:"node"`
+	Devices     []Device `json:"devices"`
+	Group       *Group   `json:"group,omitempty"`
+	Alternative string   `json:"alternative,omitempty"`
+	// Score is the weighted mean of Scores, 0 to 100; evictions have none.
+	Score      *float64           `json:"score,omitempty"`
+	Scores     map[string]float64 `json:"scores,omitempty"`
+	Candidates []Candidate        `json:"candidates,omitempty"` // best first, only where explained
+	For        string             `json:"for,omitempty"`        // the workload an eviction makes room for
+	Reason     string             `json:"reason,omitempty"`     // of an eviction
+}
+
+// Device is what a task gets of one device.
+type Device struct {
+	UUID     string  `json:"uuid"`
+	Index    int     `json:"index"`
+	Memory   string  `json:"memory"`
+	Fraction float64 `json:"fraction"`
+}
+
+// Group is the kind of node.
+type Group struct {
+	Product  string `json:"product"`
+	Count    int    `json:"count"`
+	Memory   string `json:"memory"` // of each device
+	Resource string `json:"resource"`
+	Strategy string `json:"strategy,omitempty"`
+	Replicas int    `json:"replicas,omitempty"`
+}
+
+// Candidate is a node that would have done.
+type Candidate struct {
+	Node   string             `json:"node"`
+	Score  float64            `json:"score"`
+	Scores map[string]float64 `json:"scores"`
+}
+
+// Refusal is a workload that was turned down.
+type Refusal struct {
+	Workload  string `json:"workload"`
+	Task      string `json:"task"` // the first that found no place
+	Reason    string `json:"reason"`
+	Permanent bool   `json:"permanent"` // waiting does not help
+	Surplus   bool   `json:"surplus,omitempty"`
+	Message   string `json:"message"`
+	// Counts of nodes by reason, for the form of the workload that Reason is about.
+	Counts map[string]int `json:"counts"`
+	Nodes  []Miss         `json:"nodes"` // nearest first: ten, or all where explained
+	Groups []GroupMiss    `json:"groups,omitempty"`
+}
+
+// Miss is a node that was turned down.
+type Miss struct {
+	Node    string `json:"node"`
+	Plugin  string `json:"plugin"`
+	Reason  string `json:"reason"`
+	Subject string `json:"subject,omitempty"`
+	Want    string `json:"want,omitempty"`
+	Have    string `json:"have,omitempty"`
+}
+
+// GroupMiss is a group of nodes that was turned down; without a reason it would
+// do once enough of its nodes are free.
+type GroupMiss struct {
+	Group  Group  `json:"group"`
+	Nodes  int    `json:"nodes"` // that passed the node filters
+	Plugin string `json:"plugin,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Want   string `json:"want,omitempty"`
+	Have   string `json:"have,omitempty"`
+}
+
+// mostMisses is how many nodes a refusal shows unless everything is asked for.
+const mostMisses = 10
+
+// Result sums the simulation up; all adds every candidate and every miss.
+func (s *Simulation) Result(all bool) *Result {
+	out := &Result{Decisions: []Decision{}, Refusals: []Refusal{}}
+	for i := range s.Decisions {
+		out.Decisions = append(out.Decisions, decision(s.State, &s.Decisions[i], all))
+	}
+	for _, r := range s.Refusals {
+		out.Refusals = append(out.Refusals, refusal(r, all))
+	}
+	return out
+}
+
+func decision(state *cluster.State, d *engine.Decision, all bool) Decision {
+	out := Decision{
+		Workload: d.Task.Job.ID, Task: d.Task.Name, Action: string(d.Action), Node: d.Node,
+		Devices: []Device{}, Alternative: d.Alternative, For: d.For, Reason: string(d.Reason),
+	}
+	if n := state.Node(d.Node); n != nil {
+		for _, c := range d.Claims {
+			out.Devices = append(out.Devices, Device{
+				UUID: n.Devices[c.Device].UUID, Index: c.Device,
+				Memory: exact(c.Memory), Fraction: float64(c.Milli) / float64(cluster.Whole),
+			})
+		}
+	}
+	if d.Group != (cluster.Key{}) {
+		g := group(d.Group)
+		out.Group = &g
+	}
+	if len(d.Score.Parts) > 0 {
+		mean := d.Score.Mean()
+		out.Score, out.Scores = &mean, parts(d.Score)
+	}
+	if all {
+		for _, c := range d.Candidates {
+			out.Candidates = append(out.Candidates, Candidate{c.Node, c.Score.Mean(), parts(c.Score)})
+		}
+	}
+	return out
+}
+
+func parts(s engine.Score) map[string]float64 {
+	out := make(map[string]float64, len(s.Parts))
+	for _, p := range s.Parts {
+		out[p.Plugin] = float64(int64(p.Score*1000+0.5)) / 1000
+	}
+	return out
+}
+
+func group(k cluster.Key) Group {
+	return Group{
+		Product: k.Product, Count: k.Count, Memory: exact(cluster.Bytes(k.Memory) << 20),
+		Resource: k.Resource, Strategy: k.Strategy, Replicas: k.Replicas,
+	}
+}
+
+func refusal(r *engine.Refusal, all bool) Refusal {
+	a := mainAttempt(r)
+	out := Refusal{
+		Workload: r.Job.ID, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus,
+		Message: Message(r), Counts: map[string]int{}, Nodes: []Miss{},
+	}
+	for _, c := range a.Counts {
+		out.Counts[string(c.Reason)] += c.Nodes
+	}
+	if a.Before != nil {
+		out.Counts[string(a.Before.Reason)] += a.Nodes
+	}
+	for i, m := range a.Nearest {
+		if i == mostMisses && !all {
+			break
+		}
+		x := &m.Rejection
+		out.Nodes = append(out.Nodes, Miss{m.Node, x.Plugin, string(x.Reason), x.Subject, compact(x.Want), compact(x.Have)})
+	}
+	for _, g := range a.Groups {
+		miss := GroupMiss{Group: group(g.Key), Nodes: g.Nodes}
+		if x := g.Rejection; x != nil {
+			miss.Plugin, miss.Reason, miss.Want, miss.Have = x.Plugin, string(x.Reason), compact(x.Want), compact(x.Have)
+		}
+		out.Groups = append(out.Groups, miss)
+	}
+	return out
+}
+
+// mainAttempt is the form of the job that the refusal's reason is about.
+func mainAttempt(r *engine.Refusal) *engine.Attempt {
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		if a.Before != nil && a.Before.Reason == r.Reason {
+			return a
+		}
+		for _, c := range a.Counts {
+			if c.Reason == r.Reason {
+				return a
+			}
+		}
+	}
+	return &r.Attempts[0]
+}

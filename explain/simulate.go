@@ -1,0 +1,109 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Options are what a simulation gets from outside.
+type Options struct {
+	Search engine.Search
+	// Explain keeps every candidate of every decision and every miss of every refusal.
+	Explain bool
+	Now     int64
+}
+
+// Simulation is what became of the pending jobs once nothing changes any more.
+type Simulation struct {
+	State     *cluster.State // as it stands at the end
+	Decisions []engine.Decision
+	Refusals  []*engine.Refusal // of the last session: what is still pending, and why
+	Events    []engine.Event    // of all sessions; a refusal is repeated only if its reason changed
+	Sessions  int
+}
+
+// maxSessions ends a simulation whose plugins never come to rest, such as two
+// jobs that evict each other for ever.
+const maxSessions = 100
+
+// fullMisses is how many nodes refusals may list between them unless everything
+// is to be explained; sentences get shorter beyond it, never wrong.
+const fullMisses = 2_000_000
+
+// Simulate runs sessions over the state, which it changes, until nothing is
+// decided any more. What is evicted leaves at once and is pending again in the next session.
+func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, error) {
+	sim := &Simulation{State: state}
+	told := map[string]engine.Reason{}
+	for {
+		nodes, pending := len(state.Nodes()), len(state.Pending())
+		quiet := sim.Sessions > 0 && nodes*pending <= fullMisses
+		out, err := run(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || quiet})
+		if err != nil {
+			return nil, err
+		}
+		sim.Sessions++
+		sim.Decisions = append(sim.Decisions, out.Decisions...)
+		sim.Refusals = out.Refusals
+		for _, ev := range out.Events {
+			if ev.Refusal != nil {
+				if told[ev.Job.ID] == ev.Refusal.Reason {
+					continue
+				}
+				told[ev.Job.ID] = ev.Refusal.Reason
+			}
+			sim.Events = append(sim.Events, ev)
+		}
+		// The first session does not list every miss; one more, which decides
+		// nothing, does. Without refusals there is nothing to list.
+		if len(out.Decisions) == 0 && (sim.Sessions > 1 || len(out.Refusals) == 0 || o.Explain) {
+			return sim, nil
+		}
+		if sim.Sessions == maxSessions {
+			return nil, fmt.Errorf("decisions still change after %d sessions: the plugins of this profile undo each other's work", maxSessions)
+		}
+		release(state, out.Decisions)
+	}
+}
+
+// release lets evicted tasks go. A job that lost all its tasks may take another
+// form when it is placed again.
+func release(state *cluster.State, decisions []engine.Decision) {
+	for i := range decisions {
+		if d := &decisions[i]; d.Action == engine.EvictIt && d.Task.Status == cluster.Releasing {
+			state.Clear(d.Task)
+		}
+	}
+	for i := range decisions {
+		if d := &decisions[i]; d.Action == engine.EvictIt {
+			unchoose(state, d.Task.Job)
+		}
+	}
+}
+
+func unchoose(state *cluster.State, j *cluster.Job) {
+	for _, t := range j.Tasks() {
+		if t.Node != nil {
+			return
+		}
+	}
+	state.Choose(j, -1)
+}
+
+func run(e *engine.Engine, state *cluster.State, o engine.Options) (engine.Outcome, error) {
+	s := e.Open(state, o)
+	defer s.Close()
+	return s.Run()
+}
+
+// refusal finds the job's refusal, nil if it has none.
+func (s *Simulation) refusal(job string) *engine.Refusal {
+	for _, r := range s.Refusals {
+		if r.Job.ID == job {
+			return r
+		}
+	}
+	return nil
+}

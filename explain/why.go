@@ -1,0 +1,310 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Question asks why a workload is where it is, or is not.
+type Question struct {
+	Engine   *engine.Engine
+	State    *cluster.State // before the simulation; it is changed
+	Workload string         // its ID
+	Now      int64
+	// Tries bounds how many changes are tried out; 0 means 64.
+	Tries int
+}
+
+// Report answers it.
+type Report struct {
+	Workload string `json:"workload"`
+	Wants    string `json:"wants"` // one sentence
+	// Placements are its tasks that have a place.
+	Placements []Placement `json:"placements"`
+	Refusal    *Refusal    `json:"refusal,omitempty"`
+	Nodes      int         `json:"nodes"`            // in the cluster
+	Funnel     []Step      `json:"funnel,omitempty"` // who turned down how many of them, in filter order
+	Own        int         `json:"own,omitempty"`    // nodes that its own other tasks would take
+	Trials     []Trial     `json:"trials,omitempty"` // what would help, smallest change first, and what would not
+	Tried      int         `json:"tried,omitempty"`  // how many changes were tried out
+	// Conflict: no change to the cluster could ever help.
+	Conflict bool `json:"conflict,omitempty"`
+
+	total, tasks, need int
+	own                map[string]bool
+	groups             []string
+}
+
+// Placement is where a task went and why.
+type Placement struct {
+	Task    string `json:"task"`
+	Node    string `json:"node"`
+	Devices []int  `json:"devices"`
+	// Running: it was there before; nobody chose it now.
+	Running  bool               `json:"running,omitempty"`
+	Promised bool               `json:"promised,omitempty"` // the room is still being freed
+	Score    *float64           `json:"score,omitempty"`
+	Scores   map[string]float64 `json:"scores,omitempty"`
+	RunnerUp *Candidate         `json:"runnerUp,omitempty"`
+	Others   int                `json:"others,omitempty"` // nodes that would have done as well
+}
+
+// Step is one line of the funnel.
+type Step struct {
+	Nodes   int    `json:"nodes"`
+	Plugin  string `json:"plugin"`
+	Reason  string `json:"reason"`
+	Words   string `json:"words"`
+	Example string `json:"example,omitempty"`
+}
+
+// Trial is a change that was made on a copy and judged by a full session.
+type Trial struct {
+	Fits    bool   `json:"fits"`
+	Kind    Kind   `json:"kind"`
+	Change  string `json:"change"`
+	Because string `json:"because,omitempty"` // why it still does not fit
+}
+
+const defaultTries = 64
+
+// Why answers the question.
+func Why(q Question) (*Report, error) {
+	if q.State.Job(q.Workload) == nil {
+		return nil, fmt.Errorf("no workload %q", q.Workload)
+	}
+	before := q.State.Clone()
+	sim, err := Simulate(q.Engine, q.State, Options{Now: q.Now})
+	if err != nil {
+		return nil, err
+	}
+	j := q.State.Job(q.Workload)
+	r := &Report{Workload: j.ID, Wants: Wants(j), Placements: []Placement{}, Nodes: len(q.State.Nodes()), total: len(j.Tasks())}
+	if err := r.place(q, before, j); err != nil {
+		return nil, err
+	}
+	refused := sim.refusal(j.ID)
+	if refused == nil {
+		return r, nil
+	}
+	if refused, err = inFull(q, refused); err != nil {
+		return nil, err
+	}
+	out := refusal(refused, false)
+	r.Refusal = &out
+	l := &lab{
+		engine: q.Engine, end: q.State, id: j.ID, refusal: refused, attempt: mainAttempt(refused),
+		budget: max(q.Tries, 0), now: q.Now,
+	}
+	if q.Tries == 0 {
+		l.budget = defaultTries
+	}
+	r.funnel(l)
+	if r.Nodes > 0 { // without any node there is nothing to add more of
+		r.trials(l)
+	}
+	return r, l.err
+}
+
+// inFull is the refusal with every node's rejection in it, which a simulation of
+// a large cluster leaves out. Others that are pending found no place either, so
+// leaving them out changes nothing; should it all the same, the refusal stays as it was.
+func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
+	state := q.State.Clone()
+	for _, j := range state.Pending() {
+		if j.ID != q.Workload && j.Placed() == 0 {
+			if err := state.RemoveJob(j.ID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out, err := run(q.Engine, state, engine.Options{Now: q.Now, Explain: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range out.Refusals {
+		if r.Job.ID == q.Workload && r.Reason == refused.Reason && r.Surplus == refused.Surplus {
+			return r, nil
+		}
+	}
+	return refused, nil
+}
+
+// place fills in where its tasks are. The scores of what was decided now are
+// worked out by deciding it again with everything explained.
+func (r *Report) place(q Question, before *cluster.State, j *cluster.Job) error {
+	ran := map[string]bool{}
+	fresh := false
+	for _, t := range before.Job(j.ID).Tasks() {
+		ran[t.Name] = t.Node != nil
+	}
+	for _, t := range j.Tasks() {
+		fresh = fresh || t.Node != nil && !ran[t.Name]
+	}
+	chosen := map[string]*engine.Decision{}
+	if fresh {
+		again, err := Simulate(q.Engine, before, Options{Now: q.Now, Explain: true})
+		if err != nil {
+			return err
+		}
+		for i := range again.Decisions {
+			if d := &again.Decisions[i]; d.Task.Job.ID == j.ID && len(d.Score.Parts) > 0 {
+				chosen[d.Task.Name] = d
+			}
+		}
+	}
+	for _, t := range j.Tasks() {
+		if t.Node == nil {
+			continue
+		}
+		p := Placement{Task: t.Name, Node: t.Node.Name, Devices: []int{}, Running: ran[t.Name], Promised: t.Status == cluster.Nominated}
+		for _, c := range t.Claims {
+			p.Devices = append(p.Devices, c.Device)
+		}
+		if d := chosen[t.Name]; d != nil && d.Node == p.Node {
+			mean := d.Score.Mean()
+			p.Score, p.Scores = &mean, parts(d.Score)
+			p.Others = max(0, len(d.Candidates)-1)
+			for _, c := range d.Candidates {
+				if c.Node != d.Node {
+					p.RunnerUp = &Candidate{c.Node, c.Score.Mean(), parts(c.Score)}
+					break
+				}
+			}
+		}
+		r.Placements = append(r.Placements, p)
+	}
+	return nil
+}
+
+// funnel counts who turned down which nodes. Nodes that only the workload's own
+// other tasks fill are told apart: they show how near it came.
+func (r *Report) funnel(l *lab) {
+	a := l.attempt
+	own := l.ownNodes()
+	r.own = own
+	for i := range a.Counts {
+		t := &a.Counts[i]
+		misses := missesOf(a, t)
+		kept := slices.DeleteFunc(slices.Clone(misses), func(m *engine.Miss) bool { return own[m.Node] })
+		nodes := t.Nodes - (len(misses) - len(kept))
+		r.Own += len(misses) - len(kept)
+		if nodes == 0 {
+			continue
+		}
+		if len(kept) == 0 {
+			kept = misses
+		}
+		step := Step{Nodes: nodes, Plugin: t.Plugin, Reason: string(t.Reason)}
+		if len(kept) > 0 {
+			step.Words, step.Example = words(&kept[0].Rejection, kept), example(kept)
+		} else {
+			step.Words = spell(string(t.Reason))
+		}
+		r.Funnel = append(r.Funnel, step)
+	}
+	r.tasks, r.need = a.Placed, a.Min
+	for _, g := range a.Groups {
+		line := fmt.Sprintf("= %s  would do once enough of its %s are free", g.Key, count(g.Nodes, "node"))
+		if x := g.Rejection; x != nil {
+			line = fmt.Sprintf("− %s  %s  %s", g.Key, x.Plugin, words(x, nil))
+		}
+		r.groups = append(r.groups, line)
+	}
+}
+
+// ownNodes are the nodes where the tasks would go that did find a place.
+func (l *lab) ownNodes() map[string]bool {
+	a := l.attempt
+	out := map[string]bool{}
+	if a.Placed == 0 || l.refusal.Surplus || a.Before != nil {
+		return out
+	}
+	index := l.alternative()
+	v := l.try(&change{apply: l.form(index, func(alt *cluster.Alternative) { alt.Min = a.Placed })})
+	if v.state == nil {
+		return out
+	}
+	for _, t := range v.state.Job(l.id).Tasks() {
+		if t.Node != nil {
+			out[t.Node.Name] = true
+		}
+	}
+	return out
+}
+
+// trials tries changes of every kind and keeps the few that people would ask for.
+func (r *Report) trials(l *lab) {
+	const mostLines, mostFits, mostOfKind, mostFails = 6, 5, 2, 2
+	found := &finder{}
+	l.raise(found)
+	l.relax(found)
+	l.evict(found)
+	l.grow(found)
+	l.shrink(found)
+	if len(found.helps) == 0 && l.err == nil {
+		l.budget = l.tries + defaultTries/2
+		r.Conflict = l.combine(found)
+	}
+	r.Tried = l.tries
+	kinds := map[Kind]int{}
+	for _, c := range found.sorted() {
+		if kinds[c.kind] == mostOfKind || len(r.Trials) == mostFits {
+			continue
+		}
+		kinds[c.kind]++
+		r.Trials = append(r.Trials, Trial{Fits: true, Kind: c.kind, Change: c.text})
+	}
+	fails := 0
+	interest := []Kind{EvictOthers, SmallerAsk, AddNodes, RaiseLimit, LiftCondition}
+	slices.SortStableFunc(found.fails, func(a, b failure) int {
+		return cmp.Compare(slices.Index(interest, a.change.kind), slices.Index(interest, b.change.kind))
+	})
+	for _, f := range found.fails {
+		if kinds[f.change.kind] > 0 || fails == mostFails || len(r.Trials) == mostLines {
+			continue
+		}
+		kinds[f.change.kind]++
+		fails++
+		r.Trials = append(r.Trials, Trial{Kind: f.change.kind, Change: f.change.text, Because: f.why})
+	}
+}
+
+// brief is the heart of a refusal: why a change did not help.
+func brief(r *engine.Refusal) string {
+	a := mainAttempt(r)
+	text := ""
+	if a.Placed > 0 {
+		text = fmt.Sprintf("only %d of %d find a place; ", a.Placed, a.Min)
+	}
+	if a.Before != nil {
+		return text + words(a.Before, nil)
+	}
+	if len(a.Groups) > 0 {
+		for _, g := range a.Groups {
+			if g.Rejection != nil {
+				return text + g.Key.String() + ": " + words(g.Rejection, nil)
+			}
+		}
+	}
+	for i := range a.Counts {
+		if t := &a.Counts[i]; t.Reason == r.Reason {
+			if misses := missesOf(a, t); len(misses) > 0 {
+				text += words(&misses[0].Rejection, misses)
+				if e := example(misses); e != "" {
+					text += " " + e
+				}
+				return text
+			}
+		}
+	}
+	if phrase, ok := phrases[r.Reason]; ok && !strings.Contains(phrase, "{") {
+		return text + phrase
+	}
+	return text + spell(string(r.Reason))
+}

@@ -1,0 +1,110 @@
+package explain
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/berth-project/berth/engine"
+)
+
+// phrases put reasons into words; {subject}, {want} and {have} are filled in.
+// A reason that is not listed, such as one of a plugin that lives elsewhere, is
+// spelled out of its own name: reasons are named so that this reads well.
+var phrases = map[engine.Reason]string{
+	"LabelMismatch":                "label {subject} missing",
+	"CellMismatch":                 "not in cell {subject}",
+	"NodeUnschedulable":            "closed to new tasks",
+	"TaintNotTolerated":            "taint {subject} not tolerated",
+	"NoDevices":                    "no devices",
+	"DeviceLabelsInvalid":          "device labels cannot be believed: {subject}",
+	"NoSuchPartition":              "no slice of profile {subject}",
+	"NoSuchDeviceResource":         "no device called {subject}",
+	"ProductMismatch":              "no device of {subject}",
+	"ResourceTooSmall":             "less {subject} than {want}",
+	"InsufficientResource":         "less free {subject} than {want}",
+	"TooFewDevices":                "fewer than {want} devices",
+	"InsufficientDevices":          "fewer than {want} free devices",
+	"GPUMemoryTooSmall":            "devices smaller than {want}",
+	"GPUMemoryInUse":               "less than {want} free on enough devices",
+	"InsufficientDeviceShare":      "less than {want} free on enough devices",
+	"NodeInUse":                    "fewer than {want} idle devices, and it takes the whole node",
+	"SpotNotAllowed":               "a spot instance, and the task is not preemptible",
+	"AffinityMismatch":             "required affinity to {subject} not met",
+	"DomainUnknown":                "label {subject}, which names the domain, missing",
+	"JobAffinityUnmet":             "no job near it that matches {subject}",
+	"JobAntiAffinity":              "too near to jobs that match {subject}",
+	"QueueForbidsResource":         "{subject} is not theirs to use",
+	"QueueLimitTooSmall":           "{subject}: want {want}, the limit is {have}",
+	"QueueLimitReached":            "{subject}: want {want}, {have} left of the limit",
+	"NoNodeSupportsClass":          "does not support {subject}",
+	"NodesSupportButContended":     "fewer than {want} free for {subject}",
+	"ClassConflictsWithDaemonMode": "its share mode is exclusive",
+	"ClassConflictsWithResourceId": "{subject} contradicts the devices asked for",
+	"ReservedForDevices":           "free {subject} is kept for those who use its devices",
+	"NoSuitableGroup":              "no group of nodes would do",
+	"GroupInUse":                   "the group would do once enough of its nodes are free",
+	"NoNodes":                      "there is no node at all",
+	"GroupTooSmall":                "want {want} nodes, have {have}",
+	"ReplicaTooLarge":              "one replica wants {want}, its nodes have {have}",
+	"GroupMemoryTooSmall":          "all replicas want {want}, the group has {have}",
+}
+
+// words says what a rejection means; misses, where given, are all those like it.
+func words(r *engine.Rejection, misses []*engine.Miss) string {
+	subject := r.Subject
+	if s := subjects(misses); s != "" {
+		subject = s
+	}
+	want, have := pair(r.Want, r.Have)
+	if p, ok := phrases[r.Reason]; ok {
+		return strings.NewReplacer("{subject}", subject, "{want}", want, "{have}", have).Replace(p)
+	}
+	text := spell(string(r.Reason))
+	if subject != "" {
+		text += " " + subject
+	}
+	if want != "" {
+		text += ", want " + want
+		if have != "" && misses == nil {
+			text += ", have " + have // otherwise the example says it
+		}
+	}
+	return text
+}
+
+// example names the nearest miss and what it has, where the phrase does not say it.
+func example(misses []*engine.Miss) string {
+	if len(misses) == 0 {
+		return ""
+	}
+	best := misses[0]
+	_, have := pair(best.Rejection.Want, best.Rejection.Have)
+	phrase, known := phrases[best.Rejection.Reason]
+	if have == "" || known && (strings.Contains(phrase, "{have}") || !strings.Contains(phrase, "{want}")) {
+		return ""
+	}
+	if len(misses) == 1 {
+		return "(" + best.Node + " has " + have + ")"
+	}
+	return "(best: " + best.Node + " has " + have + ")"
+}
+
+// spell turns GPUMemoryInUse into "GPU memory in use".
+func spell(name string) string {
+	var out strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		upper := unicode.IsUpper(r)
+		// A word begins at a capital after a small letter, and at the last capital of a run that a small letter follows.
+		starts := i > 0 && upper && (!unicode.IsUpper(runes[i-1]) || (i+1 < len(runes) && unicode.IsLower(runes[i+1])))
+		if starts {
+			out.WriteByte(' ')
+		}
+		acronym := i+1 < len(runes) && unicode.IsUpper(runes[i+1]) || i > 0 && unicode.IsUpper(runes[i-1]) && !starts
+		if upper && !acronym {
+			r = unicode.ToLower(r)
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}

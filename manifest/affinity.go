@@ -1,0 +1,126 @@
+package manifest
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+)
+
+const maxAffinityWeight = 100
+
+var tolerationOperators = []string{"Equal", "Exists"}
+
+func makeTolerations(list []v1alpha1.Toleration, at path, r reporter) []cluster.Toleration {
+	var out []cluster.Toleration
+	for i, t := range list {
+		at := at.add(i)
+		checkEnum(t.Operator, tolerationOperators, at.add("operator"), r)
+		checkEnum(t.Effect, cluster.Effects, at.add("effect"), r)
+		switch {
+		case t.Key != "":
+			checkKey(t.Key, at.add("key"), r)
+		case t.Operator != "Exists":
+			r.errorf(at, "a toleration without a key tolerates everything only with operator: Exists")
+		}
+		if t.Operator == "Exists" && t.Value != "" {
+			r.errorf(at.add("value"), "operator Exists compares no value; leave it out")
+		}
+		out = append(out, cluster.Toleration{Key: t.Key, Operator: t.Operator, Value: t.Value, Effect: cluster.Effect(t.Effect)})
+	}
+	return out
+}
+
+// makeTerm turns conditions that hold together into a Term.
+func makeTerm(list []v1alpha1.Requirement, at path, r reporter) cluster.Term {
+	at = at.add("matchExpressions")
+	if len(list) == 0 {
+		r.errorf(at, "a term without conditions matches nothing; add one such as {key: rack, operator: In, values: [r1]}")
+	}
+	out := make(cluster.Term, 0, len(list))
+	for i, q := range list {
+		out = append(out, makeRequirement(q, at.add(i), r))
+	}
+	return out
+}
+
+func makeRequirement(q v1alpha1.Requirement, at path, r reporter) cluster.Requirement {
+	checkKey(q.Key, at.add("key"), r)
+	if q.Operator == "" {
+		r.errorf(at, "say the operator: %s", oneOf(words(cluster.Operators)))
+	}
+	checkEnum(q.Operator, cluster.Operators, at.add("operator"), r)
+	switch op := cluster.Operator(q.Operator); op {
+	case cluster.In, cluster.NotIn:
+		if len(q.Values) == 0 {
+			r.errorf(at, "operator %s needs values", op)
+		}
+	case cluster.Exists, cluster.DoesNotExist:
+		if len(q.Values) > 0 {
+			r.errorf(at.add("values"), "operator %s compares no values; leave them out", op)
+		}
+	case cluster.Gt, cluster.Lt:
+		if len(q.Values) != 1 {
+			r.errorf(at, "operator %s needs one value, a whole number", op)
+		} else if _, err := strconv.ParseInt(q.Values[0], 10, 64); err != nil {
+			r.errorf(at.add("values", 0), "operator %s needs a whole number, have %s", op, quote(q.Values[0]))
+		}
+	}
+	return cluster.Requirement{Key: q.Key, Operator: cluster.Operator(q.Operator), Values: slices.Clone(q.Values)}
+}
+
+// makeAffinity gives a shape the terms about nodes and returns those about jobs.
+func makeAffinity(a *v1alpha1.Affinity, s *cluster.Shape, at path, r reporter) []cluster.JobTerm {
+	if a == nil {
+		return nil
+	}
+	for i, t := range a.Required {
+		s.Required = append(s.Required, makeTerm(t.MatchExpressions, at.add("required", i), r))
+	}
+	for i, p := range a.Preferred {
+		at := at.add("preferred", i)
+		if p.Weight == 0 || p.Weight < -maxAffinityWeight || p.Weight > maxAffinityWeight {
+			r.errorf(at.add("weight"), "want a weight from -%d to %d and not 0, have %d", maxAffinityWeight, maxAffinityWeight, p.Weight)
+		}
+		s.Preferred = append(s.Preferred, cluster.Preference{Weight: p.Weight, Term: makeTerm(p.MatchExpressions, at, r)})
+	}
+	var out []cluster.JobTerm
+	for i, j := range a.Jobs {
+		out = append(out, makeJobTerm(j, at.add("jobs", i), r))
+	}
+	return out
+}
+
+func makeJobTerm(j v1alpha1.JobTerm, at path, r reporter) cluster.JobTerm {
+	switch {
+	case j.Weight < 0:
+		r.errorf(at.add("weight"), "want a weight from 1 to %d, have %d; to keep away write anti: true", maxAffinityWeight, j.Weight)
+	case j.Weight > maxAffinityWeight:
+		r.errorf(at.add("weight"), "want a weight from 1 to %d, or none where it is required, have %d", maxAffinityWeight, j.Weight)
+	}
+	if j.Within != "" {
+		checkKey(j.Within, at.add("within"), r)
+	}
+	checkDistinct(j.Namespaces, "namespace", at.add("namespaces"), r)
+	sel := at.add("selector")
+	if len(j.Selector.MatchLabels)+len(j.Selector.MatchExpressions) == 0 {
+		r.errorf(sel, "say which jobs: matchLabels or matchExpressions")
+	}
+	checkLabels(j.Selector.MatchLabels, sel.add("matchLabels"), r)
+	out := cluster.JobTerm{Selector: matchLabels(j.Selector.MatchLabels), Within: j.Within, Anti: j.Anti, Weight: j.Weight, Namespaces: slices.Clone(j.Namespaces)}
+	for i, q := range j.Selector.MatchExpressions {
+		out.Selector = append(out.Selector, makeRequirement(q, sel.add("matchExpressions", i), r))
+	}
+	return out
+}
+
+// matchLabels is a term that asks for each of the labels, in key order.
+func matchLabels(labels map[string]string) cluster.Term {
+	var out cluster.Term
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		out = append(out, cluster.Requirement{Key: k, Operator: cluster.In, Values: []string{labels[k]}})
+	}
+	return out
+}

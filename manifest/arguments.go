@@ -1,0 +1,102 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"go.yaml.in/yaml/v3"
+)
+
+// Arguments are what a configuration passes to one plugin. They stay as they
+// were written until the plugin says what it wants to read them into.
+type Arguments struct {
+	node *yaml.Node
+	file string
+	path path
+}
+
+// Decode reads the arguments into a struct, strictly: a field that it does not
+// have is an error. Without arguments the struct keeps its defaults. It does not validate.
+func (a Arguments) Decode(into any) error {
+	return decodeAt(a.node, a.file, a.path, into, true).failure()
+}
+
+// Empty reports whether nothing was written.
+func (a Arguments) Empty() bool { return a.node == nil || isNull(resolve(a.node)) }
+
+// ParseArguments reads arguments that stand alone, as tests and flags have them.
+func ParseArguments(name string, data []byte) (Arguments, error) {
+	var out Arguments
+	docs, errs := documents(name, data)
+	if err := errs.failure(); err != nil {
+		return out, err
+	}
+	if len(docs) > 1 {
+		return out, Errors{{File: name, Line: docs[1].Line, Message: "want one document"}}
+	}
+	for _, d := range docs {
+		out = Arguments{node: d, file: name}
+	}
+	return out, nil
+}
+
+// Configuration is a SchedulerConfiguration that plugins can read their arguments from.
+type Configuration struct {
+	ReplaceDefaults bool
+	Plugins         []PluginEntry // as written
+	Where           string        // file:line
+
+	src *source
+}
+
+// PluginEntry is one plugin's place in the profile.
+type PluginEntry struct {
+	Name      string
+	Weight    *int // nil: the profile's
+	Disabled  bool
+	Arguments Arguments
+	Where     string // file:line
+}
+
+// Bounds of a plugin's weight.
+const minWeight, maxWeight = 1, 100_000
+
+func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuration {
+	out := &Configuration{ReplaceDefaults: c.ReplaceDefaults, Where: r.src.where(), src: r.src}
+	first := map[string]int{}
+	for i, p := range c.Plugins {
+		at := path{"plugins", i}
+		if p.Name == "" {
+			r.errorf(at, "name is missing: say which plugin")
+		} else if j, twice := first[p.Name]; twice {
+			r.errorf(at.add("name"), "plugin %s is already configured as plugins[%d]; merge the two entries", quote(p.Name), j)
+		} else {
+			first[p.Name] = i
+		}
+		if p.Weight != nil && (*p.Weight < minWeight || *p.Weight > maxWeight) {
+			r.errorf(at.add("weight"), "want a weight from %d to %d, have %d; to switch a plugin off write disabled: true", minWeight, maxWeight, *p.Weight)
+		}
+		e := PluginEntry{Name: p.Name, Weight: p.Weight, Disabled: p.Disabled}
+		e.Where = fmt.Sprintf("%s:%d", r.src.file, r.src.find(at).line)
+		if n := resolve(locate(r.src.root, at)); n.Kind == yaml.MappingNode {
+			if args := entry(n, "arguments"); args != nil {
+				e.Arguments = Arguments{args, r.src.file, at.add("arguments")}
+			}
+		}
+		if a := e.Arguments.node; a != nil && !isNull(resolve(a)) && resolve(a).Kind != yaml.MappingNode {
+			r.errorf(at.add("arguments"), "want an object, have %s", describe(resolve(a)))
+		}
+		out.Plugins = append(out.Plugins, e)
+	}
+	return out
+}
+
+// Entry finds a plugin's entry, nil if it is not configured.
+func (c *Configuration) Entry(plugin string) *PluginEntry {
+	i := slices.IndexFunc(c.Plugins, func(e PluginEntry) bool { return e.Name == plugin })
+	if i < 0 {
+		return nil
+	}
+	return &c.Plugins[i]
+}

@@ -1,0 +1,194 @@
+package manifest
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Decode reads a tree into a Go value by its json tags and reports everything
+// that does not fit, not just the first. Strict decoding refuses fields that the
+// type does not have; otherwise they are skipped. Nothing written, or null,
+// leaves a value as it is, so that defaults may be set before.
+func Decode(node *yaml.Node, file string, into any, strict bool) Errors {
+	if node != nil {
+		var g guard
+		if err := g.check(node); err != nil {
+			err.File = file
+			return Errors{*err}
+		}
+	}
+	return decodeAt(node, file, nil, into, strict)
+}
+
+// decodeAt reads a part of a document that was measured before; its field paths
+// begin with the given one.
+func decodeAt(node *yaml.Node, file string, at path, into any, strict bool) Errors {
+	v := reflect.ValueOf(into)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return Errors{{File: file, Message: fmt.Sprintf("cannot decode into %T: it is no pointer", into)}}
+	}
+	if node == nil {
+		return nil
+	}
+	if node.Kind == yaml.DocumentNode {
+		if len(node.Content) == 0 {
+			return nil
+		}
+		node = node.Content[0]
+	}
+	d := decoder{file: file, strict: strict, path: at.add()}
+	d.value(node, v.Elem())
+	d.errs.sort()
+	return d.errs
+}
+
+type decoder struct {
+	file   string
+	strict bool
+	path   path
+	errs   Errors
+}
+
+func (d *decoder) errorf(n *yaml.Node, format string, args ...any) {
+	d.errs = append(d.errs, Error{d.file, n.Line, n.Column, d.path.String(), fmt.Sprintf(format, args...)})
+}
+
+// in runs a step one level down the path.
+func (d *decoder) in(step any, do func()) {
+	d.path = append(d.path, step)
+	do()
+	d.path = d.path[:len(d.path)-1]
+}
+
+// oneOrMany are lists of which a single entry may stand alone.
+type oneOrMany interface{ OneOrMany() }
+
+var (
+	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	oneOrManyType   = reflect.TypeFor[oneOrMany]()
+	fieldsV1        = reflect.TypeFor[metav1.FieldsV1]()
+)
+
+func (d *decoder) value(n *yaml.Node, v reflect.Value) {
+	n = resolve(n)
+	if isNull(n) {
+		return
+	}
+	t := v.Type()
+	if t.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			v.Set(reflect.New(t.Elem()))
+		}
+		d.value(n, v.Elem())
+		return
+	}
+	switch {
+	case t == fieldsV1: // who wrote which field of a dump; large, and nobody asks
+	case t.Implements(oneOrManyType):
+		d.oneOrMany(n, v)
+	case d.special(n, v):
+	case reflect.PointerTo(t).Implements(unmarshaler):
+		d.custom(n, v)
+	case reflect.PointerTo(t).Implements(textUnmarshaler):
+		d.customText(n, v)
+	default:
+		d.plain(n, v)
+	}
+}
+
+func (d *decoder) plain(n *yaml.Node, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		d.object(n, v)
+	case reflect.Map:
+		d.table(n, v)
+	case reflect.Slice:
+		d.list(n, v)
+	case reflect.Interface:
+		x, err := generic(n)
+		if err != nil {
+			d.errorf(&yaml.Node{Line: err.Line, Column: err.Column}, "%s", err.Message)
+		} else if x != nil && v.NumMethod() == 0 {
+			v.Set(reflect.ValueOf(numbers(x)))
+		}
+	default:
+		d.scalar(n, v)
+	}
+}
+
+func (d *decoder) object(n *yaml.Node, v reflect.Value) {
+	if !d.want(n, yaml.MappingNode, "an object") {
+		return
+	}
+	fields := fieldsOf(v.Type())
+	d.pairs(n, func(key, value *yaml.Node) {
+		index, known := fields.index[key.Value]
+		if known {
+			d.in(key.Value, func() { d.value(value, v.FieldByIndex(index)) })
+		} else if d.strict {
+			d.errorf(key, "unknown field %s%s", quote(key.Value), didYouMean(key.Value, fields.names))
+		}
+	})
+}
+
+func (d *decoder) table(n *yaml.Node, v reflect.Value) {
+	if !d.want(n, yaml.MappingNode, "an object") {
+		return
+	}
+	t := v.Type()
+	if t.Key().Kind() != reflect.String {
+		d.errorf(n, "cannot decode into %s", t)
+		return
+	}
+	if v.IsNil() {
+		v.Set(reflect.MakeMapWithSize(t, len(n.Content)/2))
+	}
+	d.pairs(n, func(key, value *yaml.Node) {
+		item := reflect.New(t.Elem()).Elem()
+		d.in(key.Value, func() { d.value(value, item) })
+		v.SetMapIndex(reflect.ValueOf(key.Value).Convert(t.Key()), item)
+	})
+}
+
+func (d *decoder) list(n *yaml.Node, v reflect.Value) {
+	if v.Type().Elem().Kind() == reflect.Uint8 {
+		d.custom(n, v)
+		return
+	}
+	if !d.want(n, yaml.SequenceNode, "a list") {
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+	for i, c := range n.Content {
+		d.in(i, func() { d.value(c, v.Index(i)) })
+	}
+}
+
+func (d *decoder) oneOrMany(n *yaml.Node, v reflect.Value) {
+	if n.Kind == yaml.SequenceNode {
+		d.list(n, v)
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	d.value(n, v.Index(0))
+}
+
+func (d *decoder) pairs(n *yaml.Node, visit func(key, value *yaml.Node)) {
+	for _, e := range pairs(n, visit) {
+		e.File, e.Path = d.file, d.path.String()
+		d.errs = append(d.errs, e)
+	}
+}
+
+func (d *decoder) want(n *yaml.Node, kind yaml.Kind, name string) bool {
+	if n.Kind != kind {
+		d.errorf(n, "want %s, have %s", name, describe(n))
+	}
+	return n.Kind == kind
+}

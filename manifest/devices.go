@@ -1,0 +1,194 @@
+package manifest
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+)
+
+var strategies = []string{"time-slicing", "mps"}
+
+// writtenDevices lays out the devices that a node lists.
+func writtenDevices(n *cluster.Node, o *v1alpha1.Node, r reporter) {
+	at := path{"spec", "devices"}
+	uuids := map[string]path{}
+	physical := 0
+	for i := range o.Spec.Devices {
+		set, at := &o.Spec.Devices[i], at.add(i)
+		sharing := shared(set, at, r)
+		if i == 0 {
+			n.Sharing = sharing
+		} else if sharing != n.Sharing {
+			r.errorf(at, "all devices of a node are shared alike: give every entry the same sharing")
+		}
+		if !checkSet(set, at, r) {
+			continue
+		}
+		for k := range set.Count {
+			d := physicalDevice(n.Name, set, k, physical)
+			if first, twice := uuids[d.UUID]; twice {
+				r.errorf(at.add("uuids", k), "device %s is already %s", quote(d.UUID), first)
+			}
+			uuids[d.UUID] = at.add("uuids", k)
+			n.Devices = append(n.Devices, cut(n.Name, d, set, physical, sharing, at, r)...)
+			physical++
+		}
+		if len(n.Devices) > maxDevices {
+			r.errorf(at, "the node has more than %d devices, slices and replicas counted", maxDevices)
+			return
+		}
+	}
+	if n.DeviceResource = o.Spec.DeviceResource; n.DeviceResource == "" {
+		n.DeviceResource = typeResource(deviceType(&o.Spec.Devices[0]))
+	} else {
+		checkKey(n.DeviceResource, path{"spec", "deviceResource"}, r)
+	}
+}
+
+func deviceType(set *v1alpha1.DeviceSet) string {
+	if set.Type == "" {
+		return "cuda"
+	}
+	return set.Type
+}
+
+func shared(set *v1alpha1.DeviceSet, at path, r reporter) cluster.Sharing {
+	s := set.Sharing
+	if s == nil {
+		return cluster.Sharing{}
+	}
+	at = at.add("sharing")
+	if s.Strategy == "" {
+		r.errorf(at, "say the strategy: %s", oneOf(strategies))
+	}
+	checkEnum(s.Strategy, strategies, at.add("strategy"), r)
+	if s.Replicas < 2 || s.Replicas > maxDevices {
+		r.errorf(at.add("replicas"), "want from 2 to %d replicas of each device, have %d", maxDevices, s.Replicas)
+		return cluster.Sharing{}
+	}
+	if len(set.Partitions) > 0 {
+		r.errorf(at, "partitions and sharing cannot be combined; keep one")
+		return cluster.Sharing{}
+	}
+	return cluster.Sharing{Strategy: s.Strategy, Replicas: s.Replicas}
+}
+
+// checkSet reports whether the entry's devices can be laid out at all.
+func checkSet(set *v1alpha1.DeviceSet, at path, r reporter) bool {
+	ok := true
+	fail := func(field, format string, args ...any) {
+		r.errorf(at.add(field), format, args...)
+		ok = false
+	}
+	if set.Product == "" {
+		fail("product", "say the product, such as NVIDIA-H100-80GB-HBM3")
+	}
+	if set.Count < 1 || set.Count > maxDevices {
+		fail("count", "want from 1 to %d devices, have %d", maxDevices, set.Count)
+	}
+	if checkMemory(set.Memory, at.add("memory"), r) == 0 {
+		ok = false
+	}
+	for field, have := range map[string]int{"uuids": len(set.UUIDs), "numa": len(set.NUMA), "links": len(set.Links)} {
+		if have != 0 && have != set.Count {
+			fail(field, "want one for each of the %d devices, have %d", set.Count, have)
+		}
+	}
+	if set.Link != "" && len(set.Links) > 0 {
+		fail("link", "link is for all devices, links for each; keep one")
+	}
+	for i, u := range set.UUIDs {
+		if u == "" {
+			r.errorf(at.add("uuids", i), "a UUID is missing")
+			ok = false
+		}
+	}
+	for i, node := range set.NUMA {
+		if node < -1 {
+			r.errorf(at.add("numa", i), "want a NUMA node, or -1 where unknown, have %d", node)
+		}
+	}
+	for i, l := range set.Lost {
+		if l < 0 || l >= set.Count {
+			r.errorf(at.add("lost", i), "there is no device %d among %d: they count from 0", l, set.Count)
+		}
+	}
+	for i, p := range set.Partitions {
+		ok = checkPartition(&p, at.add("partitions", i), r) && ok
+	}
+	return ok
+}
+
+func checkPartition(p *v1alpha1.Partition, at path, r reporter) bool {
+	ok := checkProfile(p.Profile, at.add("profile"), r)
+	if p.Count != nil && (*p.Count < 1 || *p.Count > maxDevices) {
+		r.errorf(at.add("count"), "want from 1 to %d slices of each device, have %d", maxDevices, *p.Count)
+		ok = false
+	}
+	return checkMemory(p.Memory, at.add("memory"), r) > 0 && ok
+}
+
+// checkProfile accepts what can end a resource name.
+func checkProfile(profile string, at path, r reporter) bool {
+	if profile == "" || !nameLike(profile) {
+		r.errorf(at, "%s is no MIG profile; write one such as 1g.10gb", quote(profile))
+		return false
+	}
+	return true
+}
+
+// physicalDevice is the k-th of the entry before it is cut.
+func physicalDevice(node string, set *v1alpha1.DeviceSet, k, physical int) cluster.Device {
+	d := cluster.Device{
+		UUID: fmt.Sprintf("GPU-%s-%d", node, physical), Product: set.Product, Type: deviceType(set),
+		Memory: cluster.Bytes(set.Memory.Value()), NUMA: -1, Link: set.Link,
+	}
+	if len(set.UUIDs) > 0 {
+		d.UUID = set.UUIDs[k]
+	}
+	if len(set.NUMA) > 0 {
+		d.NUMA = set.NUMA[k]
+	}
+	if len(set.Links) > 0 {
+		d.Link = set.Links[k]
+	}
+	for _, l := range set.Lost {
+		d.Lost = d.Lost || l == k
+	}
+	return d
+}
+
+// cut makes slices or replicas of a device, or leaves it whole.
+func cut(node string, whole cluster.Device, set *v1alpha1.DeviceSet, physical int, sharing cluster.Sharing, at path, r reporter) []cluster.Device {
+	if len(set.Partitions) > 0 {
+		var out []cluster.Device
+		var sum cluster.Bytes
+		for _, p := range set.Partitions {
+			count := 1
+			if p.Count != nil {
+				count = *p.Count
+			}
+			for range count {
+				d := whole
+				d.UUID, d.Parent = fmt.Sprintf("MIG-%s-%d-%d", node, physical, len(out)), whole.UUID
+				d.Profile, d.Memory = p.Profile, cluster.Bytes(p.Memory.Value())
+				sum += d.Memory
+				out = append(out, d)
+			}
+			if len(out) > maxDevices {
+				break
+			}
+		}
+		if sum > whole.Memory {
+			r.errorf(at.add("partitions"), "the slices take %s of a device that has %s", size(sum), size(whole.Memory))
+		}
+		return out
+	}
+	if sharing.Replicas < 2 {
+		return []cluster.Device{whole}
+	}
+	return cluster.Replicate(whole, sharing)
+}
+
+func size(b cluster.Bytes) string { return fmt.Sprintf("%.4g GiB", float64(b)/(1<<30)) }

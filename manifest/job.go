@@ -1,0 +1,298 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Bounds of what is asked for.
+const (
+	maxTasks      = 100_000   // of a job, all alternatives and cells counted
+	maxTasksInAll = 2_000_000 // of everything that is read
+)
+
+// The units of placement.
+const (
+	unitDevice = "Device"
+	unitNode   = "Node"
+)
+
+// jobID is how a job is known in the books.
+func jobID(o *v1alpha1.Job) string {
+	if o.Namespace == "" {
+		return "job/" + o.Name
+	}
+	return "job/" + o.Namespace + "/" + o.Name
+}
+
+// created is an object's age, in nanoseconds; 0 where it has none.
+func created(m *metav1.ObjectMeta) int64 {
+	t := m.CreationTimestamp.Time
+	if t.IsZero() || t.Year() < 1970 || t.Year() > 2200 { // beyond, nanoseconds do not count
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// makeJob turns a job as people write it into one for the books.
+func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
+	spec := path{"spec"}
+	checkName(o.Name, "job", r)
+	checkNamespace(o.Namespace, r)
+	checkLabels(o.Labels, path{"metadata", "labels"}, r)
+	j := &cluster.Job{
+		ID: jobID(o), Namespace: o.Namespace, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
+		Created: created(&o.ObjectMeta), Preemptible: o.Spec.Preemptible, Labels: maps.Clone(o.Labels), Chosen: -1,
+	}
+	checkDistinct(o.Spec.Cells, "cell", spec.add("cells"), r)
+	checkDistinct(o.Spec.Artifacts, "artifact", spec.add("artifacts"), r)
+	checkLabels(o.Spec.NodeSelector, spec.add("nodeSelector"), r)
+	if iso := o.Spec.Isolation; iso != nil {
+		checkIsolation(iso, spec.add("isolation"), r)
+		if iso.Session != "" && iso.GPU != "" && iso.GPU != string(cluster.GPUSessionExclusive) {
+			r.errorf(spec.add("isolation", "session"), "a session needs gpu: %s beside it", cluster.GPUSessionExclusive)
+		}
+	}
+	common := cluster.Shape{
+		Tolerations: makeTolerations(o.Spec.Tolerations, spec.add("tolerations"), r),
+		Preemptible: o.Spec.Preemptible, Artifacts: slices.Sorted(slices.Values(o.Spec.Artifacts)),
+	}
+	j.Affinity = makeAffinity(o.Spec.Affinity, &common, spec.add("affinity"), r)
+
+	m := jobMaker{job: o, common: common, around: s, r: r, left: maxTasks}
+	switch {
+	case len(o.Spec.Tasks) > 0 && len(o.Spec.Alternatives) > 0:
+		r.errorf(spec.add("alternatives"), "a job has tasks or alternatives; move the tasks into an alternative of their own")
+	case len(o.Spec.Alternatives) > 0:
+		for i := range o.Spec.Alternatives {
+			j.Alternatives = append(j.Alternatives, m.written(i)...)
+		}
+	default:
+		a := v1alpha1.Alternative{Tasks: o.Spec.Tasks}
+		j.Alternatives = m.perCell(&a, spec, spec)
+	}
+	return j
+}
+
+// jobMaker makes the alternatives of one job.
+type jobMaker struct {
+	job    *v1alpha1.Job
+	common cluster.Shape
+	around *surroundings
+	r      reporter
+	left   int64 // tasks that may still be made
+	names  map[string]int
+}
+
+// written is an alternative as the job lists it, once for each cell.
+func (m *jobMaker) written(i int) []cluster.Alternative {
+	a := m.job.Spec.Alternatives[i]
+	at := path{"spec", "alternatives", i}
+	if a.Name == "" {
+		a.Name = fmt.Sprintf("alternative %d", i+1)
+	} else if j, twice := m.names[a.Name]; twice {
+		m.r.errorf(at.add("name"), "alternative %s is already entry %d", quote(a.Name), j)
+	}
+	if m.names == nil {
+		m.names = map[string]int{}
+	}
+	m.names[a.Name] = i
+	minAt := at
+	if a.MinMember == nil {
+		minAt = path{"spec"}
+	}
+	return m.perCell(&a, at, minAt)
+}
+
+// perCell makes the alternative for each cell in turn. minAt is where its minimum is written.
+func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Alternative {
+	if a.MinMember == nil {
+		a.MinMember = m.job.Spec.MinMember
+	}
+	placementAt := at
+	if a.Placement == nil {
+		a.Placement, placementAt = m.job.Spec.Placement, path{"spec"}
+	}
+	if len(a.Tasks) == 0 {
+		m.r.errorf(at.add("tasks"), "the job has no tasks; add one such as {name: worker, devices: {count: 1}}")
+		return nil
+	}
+	plan := m.plan(a, at, placementAt)
+	if plan == nil {
+		return nil
+	}
+	least := plan.total
+	if a.MinMember != nil {
+		least = *a.MinMember
+		switch nodes := plan.nodes; {
+		case least < 1:
+			m.r.errorf(minAt.add("minMember"), "want at least 1, have %d", least)
+			return nil
+		case least > plan.total:
+			m.r.errorf(minAt.add("minMember"), "%d of only %d tasks; lower it or add replicas", least, plan.total)
+			return nil
+		case least%nodes != 0:
+			m.r.errorf(minAt.add("minMember"), "%d tasks are no whole number of replicas: each takes %d nodes", least, nodes)
+			return nil
+		}
+	}
+	cells := m.job.Spec.Cells
+	if len(cells) == 0 {
+		cells = []string{""}
+	}
+	total := int64(plan.total) * int64(len(cells))
+	if total > m.left {
+		m.r.errorf(at.add("tasks"), "the job has more than %d tasks, all alternatives and cells counted; split it", maxTasks)
+		return nil
+	}
+	m.left -= total
+	out := make([]cluster.Alternative, 0, len(cells))
+	for _, cell := range cells {
+		name := a.Name
+		if cell != "" && name != "" {
+			name += " "
+		}
+		if cell != "" {
+			name += "in " + cell
+		}
+		out = append(out, cluster.Alternative{Name: name, Tasks: plan.tasks(cell), Min: least, Whole: plan.whole})
+	}
+	return out
+}
+
+// plan is an alternative before its tasks are made: making them is the same for every cell.
+type plan struct {
+	roles []role
+	total int
+	nodes int // that each replica takes
+	whole *cluster.WholeNodes
+}
+
+type role struct {
+	name  string
+	count int
+	shape cluster.Shape
+}
+
+// plan returns nil where the tasks cannot be counted.
+func (m *jobMaker) plan(a *v1alpha1.Alternative, at, placementAt path) *plan {
+	p := &plan{nodes: 1}
+	placement := v1alpha1.Placement{}
+	if a.Placement != nil {
+		placement = *a.Placement
+	}
+	selector := m.placement(&placement, placementAt.add("placement"), len(a.Tasks), p)
+	names := map[string]int{}
+	total, countable := int64(0), true
+	for i := range a.Tasks {
+		t, at := &a.Tasks[i], at.add("tasks", i)
+		if checkNameAt(t.Name, "task", at.add("name"), m.r) {
+			if j, twice := names[t.Name]; twice {
+				m.r.errorf(at.add("name"), "task %s is already tasks[%d]; give it replicas or another name", quote(t.Name), j)
+			}
+			names[t.Name] = i
+		}
+		replicas := 1
+		if t.Replicas != nil {
+			replicas = *t.Replicas
+		}
+		if replicas < 1 || replicas > maxTasks {
+			m.r.errorf(at.add("replicas"), "want from 1 to %d, have %d", maxTasks, replicas)
+			countable = false
+			continue
+		}
+		count := int64(replicas) * int64(p.nodes)
+		total += count
+		shape, memory := m.shape(t, at, p.nodes, placement.Unit == unitNode)
+		shape.Selector = selector
+		if placement.Unit == unitNode {
+			p.whole = &cluster.WholeNodes{Replicas: replicas, NodesPerReplica: p.nodes, Memory: memory}
+		}
+		for _, x := range shape.Resources {
+			if x.Value > 0 && count > math.MaxInt64/x.Value {
+				m.r.errorf(at.add("resources", x.Name), "%d times this is too large to count", count)
+			}
+		}
+		p.roles = append(p.roles, role{t.Name, int(min(count, maxTasks+1)), shape})
+	}
+	if !countable {
+		return nil
+	}
+	p.total = int(min(total, maxTasks+1))
+	return p
+}
+
+// placement checks how tasks relate to nodes and returns the labels they want.
+func (m *jobMaker) placement(p *v1alpha1.Placement, at path, tasks int, into *plan) []cluster.Label {
+	checkEnum(p.Unit, []string{unitDevice, unitNode}, at.add("unit"), m.r)
+	if n := p.NodesPerReplica; n != nil {
+		switch {
+		case p.Unit != unitNode:
+			m.r.errorf(at.add("nodesPerReplica"), "nodes per replica need unit: %s beside it", unitNode)
+		case *n < 1 || *n > maxTasks:
+			m.r.errorf(at.add("nodesPerReplica"), "want from 1 to %d, have %d", maxTasks, *n)
+		default:
+			into.nodes = *n
+		}
+	}
+	if p.Unit == unitNode && tasks != 1 {
+		m.r.errorf(at.add("unit"), "unit %s wants exactly one entry under tasks, have %d: its replicas take whole nodes", unitNode, tasks)
+	}
+	labels := maps.Clone(m.job.Spec.NodeSelector)
+	if p.InstanceType != "" {
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		if v, set := labels[v1alpha1.LabelInstanceType]; set && v != p.InstanceType {
+			m.r.errorf(at.add("instanceType"), "nodeSelector already asks for the instance type %s; keep one", quote(v))
+		}
+		labels[v1alpha1.LabelInstanceType] = p.InstanceType
+		checkLabelValue(p.InstanceType, at.add("instanceType"), m.r)
+	}
+	return cluster.SortLabels(labels)
+}
+
+// shape is what each of the entry's tasks looks like, and the device memory of one replica.
+func (m *jobMaker) shape(t *v1alpha1.Task, at path, nodes int, wholeNodes bool) (cluster.Shape, cluster.Bytes) {
+	s := m.common
+	var memory cluster.Bytes
+	s.Resources = cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}}
+	for _, a := range amounts(t.Resources, at.add("resources"), m.r) {
+		if isDevice(a.Name) || m.around.deviceNames[a.Name] {
+			m.r.errorf(at.add("resources", a.Name), "ask for devices under devices: {count: %d}", max(1, a.Value))
+			continue
+		}
+		s.Resources = s.Resources.With(a.Name, a.Value)
+	}
+	if wholeNodes {
+		s.Need, memory = makeNodeNeed(t.Devices, nodes, at.add("devices"), m.r)
+	} else {
+		s.Need = makeNeed(t.Devices, at.add("devices"), m.r)
+	}
+	s.Isolation = makeIsolation(m.job.Spec.Isolation, t.Isolation, at.add("isolation"), m.r)
+	isolatedCores(&s)
+	return s, memory
+}
+
+// tasks makes the plan's tasks for a cell, all in one piece of memory.
+func (p *plan) tasks(cell string) []*cluster.Task {
+	room := make([]cluster.Task, p.total)
+	out := make([]*cluster.Task, 0, p.total)
+	for i := range p.roles {
+		shape := p.roles[i].shape
+		shape.Cell = cell
+		for k := range p.roles[i].count {
+			t := &room[len(out)]
+			*t = cluster.Task{Name: p.roles[i].name + "-" + strconv.Itoa(k), Role: p.roles[i].name, Index: k, Shape: &shape}
+			out = append(out, t)
+		}
+	}
+	return out
+}

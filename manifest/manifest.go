@@ -1,0 +1,135 @@
+// Package manifest turns files into API objects and these into cluster.State.
+//
+// It is strict: what it cannot read or believe is an error with file, line,
+// column, field and remedy, and all of them come at once. It reads Berth's own
+// kinds and what kubectl prints of a live cluster's nodes and pods. It decides
+// nothing: whether a job fits, or a node's labels make sense, is for plugins.
+package manifest
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Bundle is the objects of one or more files. Objects may be added, changed and
+// removed in code before State is called; those know no line.
+type Bundle struct {
+	Nodes     []*v1alpha1.Node
+	Queues    []*v1alpha1.Queue
+	Jobs      []*v1alpha1.Job
+	CoreNodes []*corev1.Node
+	Pods      []*corev1.Pod
+	// Notes are what a person should know about how the input was read. They
+	// are those of the last call of Validate or State.
+	Notes []string
+
+	configurations []*Configuration
+	scenarios      []*v1alpha1.Scenario
+	sources        map[any]*source // by object
+	lost           int             // objects that could not be read; what names them cannot be checked
+}
+
+// Load reads files, directories (all .yaml, .yml and .json below them) and, for
+// "-", standard input. The error is Errors: everything wrong, not just the first.
+func Load(paths []string) (*Bundle, error) {
+	return load(paths, os.Stdin)
+}
+
+func load(paths []string, stdin io.Reader) (*Bundle, error) {
+	names, errs := files(paths)
+	out := &Bundle{}
+	for _, p := range names {
+		name, data, err := read(p, stdin)
+		if err != nil {
+			errs = append(errs, *err)
+			continue
+		}
+		b, wrong := parse(name, data)
+		errs = append(errs, wrong...)
+		out.Merge(b)
+	}
+	if out.lost == 0 && (len(errs) == 0 || !out.Empty()) {
+		var wrong Errors
+		if errors.As(out.Validate(), &wrong) {
+			errs = append(errs, wrong...)
+		}
+	}
+	if err := errs.failure(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Parse reads the documents of one file. It checks each object for itself;
+// Validate and State check them against each other.
+func Parse(name string, data []byte) (*Bundle, error) {
+	b, errs := parse(name, data)
+	if err := errs.failure(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func parse(name string, data []byte) (*Bundle, Errors) {
+	b := &Bundle{}
+	roots, errs := documents(name, data)
+	b.lost += len(errs)
+	for i, root := range roots {
+		b.read(name, root, &errs)
+		roots[i] = nil // a dump's tree is large: let go of it before the next
+	}
+	return b, errs
+}
+
+// Merge adds the objects of another bundle.
+func (b *Bundle) Merge(o *Bundle) {
+	b.Nodes = append(b.Nodes, o.Nodes...)
+	b.Queues = append(b.Queues, o.Queues...)
+	b.Jobs = append(b.Jobs, o.Jobs...)
+	b.CoreNodes = append(b.CoreNodes, o.CoreNodes...)
+	b.Pods = append(b.Pods, o.Pods...)
+	b.configurations = append(b.configurations, o.configurations...)
+	b.scenarios = append(b.scenarios, o.scenarios...)
+	b.lost += o.lost
+	for object, src := range o.sources {
+		b.remember(object, src)
+	}
+}
+
+func (b *Bundle) remember(object any, src *source) {
+	if b.sources == nil {
+		b.sources = map[any]*source{}
+	}
+	b.sources[object] = src
+}
+
+// Configuration is the scheduler's configuration, nil if there is none.
+func (b *Bundle) Configuration() *Configuration {
+	if len(b.configurations) == 0 {
+		return nil
+	}
+	return b.configurations[0]
+}
+
+// Scenario is what should come of the objects, nil if nothing is said.
+func (b *Bundle) Scenario() *v1alpha1.Scenario {
+	if len(b.scenarios) == 0 {
+		return nil
+	}
+	return b.scenarios[0]
+}
+
+// Where is the file and line that an object, one of the bundle's pointers, was
+// read from, as "file:line"; "" for objects made in code.
+func (b *Bundle) Where(object any) string { return b.sources[object].where() }
+
+// Empty reports whether there are no objects.
+func (b *Bundle) Empty() bool { return b.count() == 0 }
+
+func (b *Bundle) count() int {
+	return len(b.Nodes) + len(b.Queues) + len(b.Jobs) + len(b.CoreNodes) + len(b.Pods) + len(b.configurations) + len(b.scenarios)
+}

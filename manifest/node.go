@@ -1,0 +1,151 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+)
+
+// Bounds of one node's devices.
+const (
+	maxDevices      = cluster.MaxDevices
+	maxDeviceMemory = cluster.MaxDeviceMemory
+)
+
+// makeNode turns a node as people write it into one for the books.
+func makeNode(o *v1alpha1.Node, r reporter) *cluster.Node {
+	spec := path{"spec"}
+	checkName(o.Name, "node", r)
+	checkLabels(o.Labels, path{"metadata", "labels"}, r)
+	n := &cluster.Node{Name: o.Name, Labels: maps.Clone(o.Labels), Unschedulable: o.Spec.Unschedulable}
+	setCell(n, o.Spec.Cell, r)
+	for i, t := range o.Spec.Taints {
+		at := spec.add("taints", i)
+		checkKey(t.Key, at.add("key"), r)
+		if t.Effect == "" {
+			r.errorf(at, "a taint needs an effect: %s", oneOf(words(cluster.Effects)))
+		}
+		checkEnum(t.Effect, cluster.Effects, at.add("effect"), r)
+		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
+	}
+	if o.Spec.Isolation != nil {
+		n.Advertised = advertised(o.Spec.Isolation, spec.add("isolation"), r)
+	}
+	n.Artifacts = artifacts(o.Spec.Artifacts, spec.add("artifacts"), r)
+
+	offered := amounts(o.Spec.Resources, spec.add("resources"), r)
+	if len(o.Spec.Devices) == 0 {
+		devicesOf(n, offered, !slices.ContainsFunc(offered, func(a cluster.Amount) bool { return isDevice(a.Name) }))
+		if o.Spec.DeviceResource != "" {
+			r.errorf(spec.add("deviceResource"), "the node lists no devices that could be counted under this name")
+		}
+	} else {
+		writtenDevices(n, o, r)
+	}
+	for _, a := range offered {
+		if isDevice(a.Name) || a.Name == o.Spec.DeviceResource {
+			if len(o.Spec.Devices) > 0 {
+				r.errorf(spec.add("resources", a.Name), "devices are counted under spec.devices; leave %s out here", a.Name)
+			}
+			continue
+		}
+		n.Resources = append(n.Resources, cluster.Ledger{Name: a.Name, Capacity: a.Value})
+	}
+	return n
+}
+
+// setCell takes the cell from the field or the label, and makes both say it:
+// affinity within a cell looks at labels.
+func setCell(n *cluster.Node, field string, r reporter) {
+	label := n.Labels[v1alpha1.LabelCell]
+	if field != "" && label != "" && field != label {
+		r.errorf(path{"spec", "cell"}, "the node is in cell %s, but its label %s says %s; keep one", quote(field), v1alpha1.LabelCell, quote(label))
+	}
+	if n.Cell = field; field == "" {
+		n.Cell = label
+		return
+	}
+	if checkNameAt(field, "cell", path{"spec", "cell"}, r) {
+		if n.Labels == nil {
+			n.Labels = map[string]string{}
+		}
+		n.Labels[v1alpha1.LabelCell] = field
+	}
+}
+
+func advertised(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.Advertised {
+	out := cluster.Advertised{Share: cluster.ShareMode(i.ShareMode), IsolableCores: i.IsolableCores}
+	checkEnum(i.ShareMode, cluster.ShareModes, at.add("shareMode"), r)
+	for k, c := range i.CPU {
+		checkEnum(c, cluster.CPUClasses, at.add("cpu", k), r)
+		out.CPU = append(out.CPU, cluster.CPUClass(c))
+	}
+	for k, c := range i.GPU {
+		checkEnum(c, cluster.GPUClasses, at.add("gpu", k), r)
+		out.GPU = append(out.GPU, cluster.GPUClass(c))
+	}
+	checkDistinct(i.CPU, "class", at.add("cpu"), r)
+	checkDistinct(i.GPU, "class", at.add("gpu"), r)
+	if i.IsolableCores < 0 || i.IsolableCores > maxCores {
+		r.errorf(at.add("isolableCores"), "want a number of cores, have %d", i.IsolableCores)
+	}
+	return out
+}
+
+func artifacts(m map[string]string, at path, r reporter) map[string]cluster.ArtifactState {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]cluster.ArtifactState, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		state := cluster.ArtifactState(m[name])
+		if state == "" {
+			r.errorf(at.add(name), "say what state the file is in, such as %s", cluster.Ready)
+		} else if state != cluster.Ready && strings.EqualFold(m[name], string(cluster.Ready)) {
+			r.errorf(at.add(name), "unknown value %s; did you mean %s?", quote(m[name]), cluster.Ready)
+		}
+		out[name] = state
+	}
+	return out
+}
+
+// devicesOf finds out from labels and allocatable what devices a node has.
+// Devices that nothing but their count is known of have product "unknown" and no memory.
+func devicesOf(n *cluster.Node, allocatable cluster.Resources, trustLabels bool) {
+	labelled := cluster.HasDeviceLabels(n.Labels)
+	if labelled {
+		limit := allocatable
+		if trustLabels {
+			limit = nil
+		}
+		n.Devices, n.DeviceResource, n.Sharing, n.Defect = cluster.DevicesFromLabels(n.Name, n.Labels, limit)
+	}
+	for _, a := range allocatable {
+		if !isDevice(a.Name) || a.Value == 0 || (labelled && strings.HasPrefix(a.Name, "nvidia.com/")) {
+			continue
+		}
+		if a.Value > int64(maxDevices-len(n.Devices)) {
+			n.Defect = &cluster.Defect{Label: a.Name, Problem: fmt.Sprintf("%d devices are more than the %d that one node may have", a.Value, maxDevices)}
+			n.Devices = nil
+			return
+		}
+		profile := profileOf(a.Name)
+		if n.DeviceResource == "" && profile == "" {
+			n.DeviceResource = a.Name
+		}
+		kind := deviceTypes[a.Name]
+		if kind == "" {
+			kind = "cuda"
+		}
+		for range a.Value {
+			n.Devices = append(n.Devices, cluster.Device{
+				UUID: fmt.Sprintf("GPU-%s-%d", n.Name, len(n.Devices)), Product: "unknown", Type: kind,
+				NUMA: -1, Profile: profile, Resource: a.Name,
+			})
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+)
+
+// notes are what a person should know about how the input was read.
+func (b *Bundle) notes() []string {
+	var gated, selectors tally
+	unreadable := map[string]*tally{}
+	for _, o := range b.Pods {
+		if ended(o) || o.Spec.NodeName != "" {
+			continue
+		}
+		if held(o) {
+			gated.add(podID(o))
+			continue
+		}
+		for _, what := range unread(o) {
+			if unreadable[what] == nil {
+				unreadable[what] = &tally{}
+			}
+			unreadable[what].add(podID(o))
+		}
+		if selectsByLabel(o) {
+			selectors.add(podID(o))
+		}
+	}
+	var down tally
+	cells := map[string]bool{}
+	for _, n := range b.CoreNodes {
+		if !ready(n) {
+			down.add(n.Name)
+		}
+		cells[n.Labels[v1alpha1.LabelCell]] = true
+	}
+	for _, n := range b.Nodes {
+		cells[cmp.Or(n.Spec.Cell, n.Labels[v1alpha1.LabelCell])] = true
+	}
+	var out []string
+	out = gated.note(out, "held back by scheduling gates, not scheduled", "pod")
+	out = down.note(out, "not ready, taken as unschedulable", "node")
+	out = selectors.note(out, "with a namespace selector by label; only the names of namespaces are known", "pod")
+	for _, what := range slices.Sorted(maps.Keys(unreadable)) {
+		out = unreadable[what].note(out, "with "+what+", which berth does not read", "pod")
+	}
+	there := slices.Sorted(maps.Keys(cells))
+	for _, j := range b.Jobs {
+		for _, c := range j.Spec.Cells {
+			if !cells[c] {
+				out = append(out, fmt.Sprintf("%s names the cell %s, which no node is in%s", jobID(j), quote(c), suggestion(c, there)))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// tally collects names for a note and shows the first few.
+type tally []string
+
+func (t *tally) add(name string) { *t = append(*t, name) }
+
+func (t tally) note(notes []string, what, kind string) []string {
+	if len(t) == 0 {
+		return notes
+	}
+	const few = 3
+	slices.Sort(t)
+	names := strings.Join(t[:min(len(t), few)], ", ")
+	if len(t) > few {
+		names += ", …"
+	}
+	if len(t) > 1 {
+		kind += "s"
+	}
+	return append(notes, fmt.Sprintf("%d %s %s: %s", len(t), kind, what, names))
+}

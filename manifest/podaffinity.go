@@ -1,0 +1,125 @@
+package manifest
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// podAffinity gives the shape what concerns nodes and returns what concerns other pods.
+func podAffinity(o *corev1.Pod, shape *cluster.Shape, s *surroundings) []cluster.JobTerm {
+	a := o.Spec.Affinity
+	if a == nil {
+		return nil
+	}
+	if n := a.NodeAffinity; n != nil {
+		if required := n.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+			for _, t := range required.NodeSelectorTerms {
+				shape.Required = append(shape.Required, nodeTerm(t))
+			}
+		}
+		for _, p := range n.PreferredDuringSchedulingIgnoredDuringExecution {
+			if term := nodeTerm(p.Preference); len(term) > 0 && p.Weight != 0 {
+				shape.Preferred = append(shape.Preferred, cluster.Preference{Weight: p.Weight, Term: term})
+			}
+		}
+	}
+	var out []cluster.JobTerm
+	if p := a.PodAffinity; p != nil {
+		out = append(out, podTerms(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution, false, s)...)
+	}
+	if p := a.PodAntiAffinity; p != nil {
+		out = append(out, podTerms(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution, true, s)...)
+	}
+	return out
+}
+
+// nodeTerm is the term's conditions on labels and fields together; the one field there is has a label of its own.
+func nodeTerm(t corev1.NodeSelectorTerm) cluster.Term {
+	var out cluster.Term
+	for _, q := range slices.Concat(t.MatchExpressions, t.MatchFields) {
+		out = append(out, cluster.Requirement{Key: q.Key, Operator: cluster.Operator(q.Operator), Values: slices.Clone(q.Values)})
+	}
+	return out
+}
+
+func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm, anti bool, s *surroundings) []cluster.JobTerm {
+	var out []cluster.JobTerm
+	for i := range required {
+		out = append(out, podTerm(&required[i], 0, anti, s))
+	}
+	for i := range preferred {
+		if w := preferred[i].Weight; w != 0 { // 0 means required in the books and nothing at all in Kubernetes
+			out = append(out, podTerm(&preferred[i].PodAffinityTerm, w, anti, s))
+		}
+	}
+	return out
+}
+
+func podTerm(t *corev1.PodAffinityTerm, weight int32, anti bool, s *surroundings) cluster.JobTerm {
+	out := cluster.JobTerm{Within: t.TopologyKey, Anti: anti, Weight: weight, Namespaces: slices.Clone(t.Namespaces)}
+	if t.TopologyKey == corev1.LabelHostname && s.hostnames {
+		out.Within = ""
+	}
+	out.Selector = labelSelector(t.LabelSelector)
+	if t.NamespaceSelector != nil {
+		selected := labelSelector(t.NamespaceSelector)
+		for _, ns := range s.namespaces {
+			// Of a namespace's labels a dump of pods tells only its name.
+			if selected.Matches(map[string]string{corev1.LabelMetadataName: ns}) && !slices.Contains(out.Namespaces, ns) {
+				out.Namespaces = append(out.Namespaces, ns)
+			}
+		}
+		if len(out.Namespaces) == 0 {
+			out.Selector = nil // none is selected, while an empty list would mean the pod's own
+		}
+	}
+	slices.Sort(out.Namespaces)
+	return out
+}
+
+// labelSelector turns a selector into a term. None selects nothing, an empty one everything.
+func labelSelector(s *metav1.LabelSelector) cluster.Term {
+	if s == nil {
+		return nil
+	}
+	out := matchLabels(s.MatchLabels)
+	for _, q := range s.MatchExpressions {
+		out = append(out, cluster.Requirement{Key: q.Key, Operator: cluster.Operator(q.Operator), Values: slices.Clone(q.Values)})
+	}
+	if len(out) == 0 {
+		out = cluster.Term{{Operator: cluster.DoesNotExist}} // no label has the empty key
+	}
+	return out
+}
+
+// selectsByLabel reports whether a namespace selector asks for what a dump of pods cannot tell.
+func selectsByLabel(o *corev1.Pod) bool {
+	a := o.Spec.Affinity
+	if a == nil {
+		return false
+	}
+	var terms []corev1.PodAffinityTerm
+	if p := a.PodAffinity; p != nil {
+		terms = append(terms, p.RequiredDuringSchedulingIgnoredDuringExecution...)
+		for _, w := range p.PreferredDuringSchedulingIgnoredDuringExecution {
+			terms = append(terms, w.PodAffinityTerm)
+		}
+	}
+	if p := a.PodAntiAffinity; p != nil {
+		terms = append(terms, p.RequiredDuringSchedulingIgnoredDuringExecution...)
+		for _, w := range p.PreferredDuringSchedulingIgnoredDuringExecution {
+			terms = append(terms, w.PodAffinityTerm)
+		}
+	}
+	for _, t := range terms {
+		for _, q := range labelSelector(t.NamespaceSelector) {
+			if q.Key != "" && q.Key != corev1.LabelMetadataName {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,225 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+)
+
+// running is a task that is known to run.
+type running struct {
+	job     *cluster.Job
+	chosen  int // alternative
+	task    *cluster.Task
+	node    string
+	devices []int // by index; nil: to be chosen
+	leaving bool
+	pod     bool
+
+	at path
+	r  reporter
+}
+
+// runningTasks finds the tasks that a job's status says run.
+func (m *stateMaker) runningTasks(j *cluster.Job, o *v1alpha1.Job, r reporter) {
+	places := o.Status.Placements
+	if len(places) == 0 {
+		return
+	}
+	seen := map[string]int{}
+	for i, p := range places {
+		if k, twice := seen[p.Task]; twice {
+			r.errorf(path{"status", "placements", i}, "task %s is already placed by placements[%d]", quote(p.Task), k)
+			return
+		}
+		seen[p.Task] = i
+	}
+	if m.cells == nil {
+		m.cells = make(map[string]string, len(m.nodes))
+		for _, n := range m.nodes {
+			m.cells[n.Name] = n.Cell
+		}
+	}
+	for a := range j.Alternatives {
+		if tasks := m.placedFrom(&j.Alternatives[a], o); tasks != nil {
+			for i, t := range tasks {
+				m.running = append(m.running, running{
+					job: j, chosen: a, task: t, node: places[i].Node, devices: places[i].Devices,
+					at: path{"status", "placements", i}, r: r,
+				})
+			}
+			return
+		}
+	}
+	m.reportPlacements(j, o, r)
+}
+
+// placedFrom returns the alternative's task for each placement, nil if one is missing or in another cell.
+func (m *stateMaker) placedFrom(a *cluster.Alternative, o *v1alpha1.Job) []*cluster.Task {
+	if len(a.Tasks) == 0 {
+		return nil
+	}
+	cell := a.Tasks[0].Shape.Cell
+	if want := o.Status.Alternative; want != "" && want != a.Name && want+" in "+cell != a.Name {
+		return nil
+	}
+	byName := make(map[string]*cluster.Task, len(a.Tasks))
+	for _, t := range a.Tasks {
+		byName[t.Name] = t
+	}
+	out := make([]*cluster.Task, 0, len(o.Status.Placements))
+	for _, p := range o.Status.Placements {
+		t := byName[p.Task]
+		if t == nil || (cell != "" && m.cells[p.Node] != cell) {
+			return nil
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// reportPlacements says why no alternative has the tasks that run.
+func (m *stateMaker) reportPlacements(j *cluster.Job, o *v1alpha1.Job, r reporter) {
+	const compared = 1000 // names, for a suggestion
+	known := map[string]bool{}
+	var tasks, alternatives []string
+	for _, a := range j.Alternatives {
+		if a.Name != "" {
+			alternatives = append(alternatives, a.Name)
+		}
+		for _, t := range a.Tasks {
+			if !known[t.Name] && len(tasks) < compared {
+				tasks = append(tasks, t.Name)
+			}
+			known[t.Name] = true
+		}
+	}
+	if a := o.Status.Alternative; a != "" && !slices.ContainsFunc(alternatives, func(s string) bool { return s == a || strings.HasPrefix(s, a+" in ") }) {
+		at := path{"status", "alternative"}
+		if len(alternatives) == 0 {
+			r.errorf(at, "%s has no alternatives to choose from; leave it out", j.ID)
+		} else {
+			r.errorf(at, "there is no alternative %s%s", quote(a), didYouMean(a, alternatives))
+		}
+		return
+	}
+	unknown := false
+	for i, p := range o.Status.Placements {
+		if !known[p.Task] {
+			r.errorf(path{"status", "placements", i, "task"}, "%s has no task %s%s", j.ID, quote(p.Task), suggestion(p.Task, tasks))
+			unknown = true
+		}
+	}
+	if !unknown {
+		r.errorf(path{"status", "placements"}, "no alternative of %s has all these tasks on nodes of one of its cells", j.ID)
+	}
+}
+
+// restore books what runs: first the tasks whose devices are known, then those
+// that take what is left; and last, what is on its way out gives its room back.
+func (m *stateMaker) restore(s *cluster.State) {
+	slices.SortFunc(m.running, func(a, b running) int {
+		if (a.devices != nil) != (b.devices != nil) {
+			if a.devices != nil {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.task.ID, b.task.ID)
+	})
+	for i := range m.running {
+		w := &m.running[i]
+		n := s.Node(w.node)
+		if n == nil {
+			continue
+		}
+		claims, problem := w.claims(n)
+		switch {
+		case problem == "":
+		case w.pod:
+			m.unplaced.add(w.job.ID)
+		default:
+			w.r.errorf(w.at, "%s cannot be running on %s: %s", w.task.Name, w.node, problem)
+			continue
+		}
+		if err := s.Restore(w.task, n, claims); err != nil {
+			w.r.errorf(w.at, "%s", err)
+			continue
+		}
+		w.job.Chosen = w.chosen
+	}
+	for i := range m.running {
+		if w := &m.running[i]; w.leaving && w.task.Status == cluster.Bound {
+			m.must(s.Evict(w.task))
+		}
+	}
+}
+
+// claims is what the task holds of the node's devices, or why it cannot.
+func (w *running) claims(n *cluster.Node) ([]cluster.Claim, string) {
+	if w.devices == nil {
+		claims, ok := n.Choose(w.task.Shape, nil)
+		if !ok {
+			return nil, "too few of its devices are free for that; list the devices of every running task, or correct the node"
+		}
+		return claims, ""
+	}
+	wanted := map[int]bool{}
+	products := map[string]bool{}
+	for _, i := range w.devices {
+		if i < 0 || i >= len(n.Devices) {
+			return nil, fmt.Sprintf("it has no device %d; its %d devices count from 0", i, len(n.Devices))
+		}
+		if wanted[i] {
+			return nil, fmt.Sprintf("device %d is listed twice", i)
+		}
+		if d := &n.Devices[i]; !w.task.Shape.Takes(d) {
+			return nil, fmt.Sprintf("device %d is %s", i, w.refused(n, i))
+		}
+		wanted[i] = true
+		products[n.Devices[i].Product] = true
+	}
+	if w.task.Shape.Need.None() && len(wanted) > 0 {
+		return nil, "it asks for no devices"
+	}
+	// The chooser knows what each device is worth to the shape; the score makes it
+	// take the listed ones if they do.
+	shape := *w.task.Shape
+	if len(products) == 1 {
+		for p := range products {
+			shape.Need.Products = []string{p}
+		}
+	}
+	claims, ok := n.Choose(&shape, func(d *cluster.Device) int64 {
+		if wanted[d.Index] {
+			return 1
+		}
+		return 0
+	})
+	if ok && len(claims) == len(wanted) && !slices.ContainsFunc(claims, func(c cluster.Claim) bool { return !wanted[c.Device] }) {
+		return claims, ""
+	}
+	return nil, fmt.Sprintf("devices %v are not what the task asks for", w.devices)
+}
+
+// refused says why the device does not take the task.
+func (w *running) refused(n *cluster.Node, i int) string {
+	d := &n.Devices[i]
+	switch {
+	case d.Lost:
+		return "lost"
+	case !w.task.Shape.Need.Usable(d):
+		return "not of the kind it asks for"
+	}
+	for _, t := range n.Tasks {
+		for _, c := range t.Claims {
+			if c.Device == i {
+				return "held by " + t.ID
+			}
+		}
+	}
+	return "held by others"
+}

@@ -1,0 +1,235 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"go.yaml.in/yaml/v3"
+)
+
+// Set changes one field of one object, as in "job/train.spec.priority=10" or
+// `job/train.spec.tasks[0].devices.count=4`, and checks the object again as if
+// it had been written so. Names with dots stand in brackets: labels["a.b/c"].
+// The value is YAML.
+func (b *Bundle) Set(assignment string) error {
+	fail := func(format string, args ...any) error {
+		return Errors{{File: "--set " + assignment, Message: fmt.Sprintf(format, args...)}}
+	}
+	target, value, ok := strings.Cut(assignment, "=")
+	object, field := splitTarget(target)
+	if !ok || field == "" {
+		return fail("write OBJECT.FIELD=VALUE, such as job/train.spec.priority=10; fields begin with metadata, spec or status")
+	}
+	steps, err := parsePath(field)
+	if err != nil {
+		return fail("%v", err)
+	}
+	var v any
+	if err := yaml.Unmarshal([]byte(value), &v); err != nil {
+		return fail("the value is not YAML: %v", err)
+	}
+	at := b.object(object)
+	if at == nil {
+		return fail("there is no %s%s", object, didYouMean(object, b.objectNames()))
+	}
+	data, err := json.Marshal(at.object)
+	if err != nil {
+		return fail("%v", err)
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(data, &tree); err != nil {
+		return fail("%v", err)
+	}
+	tree = prune(tree).(map[string]any)
+	tree["apiVersion"], tree["kind"] = at.version, at.kind
+	changed, err := assign(tree, steps, v)
+	if err != nil {
+		return fail("%v", err)
+	}
+	if data, err = json.Marshal(changed); err != nil {
+		return fail("the value cannot be written as JSON: %v", err)
+	}
+	fresh, errs := parse("--set "+assignment, data)
+	for i := range errs {
+		errs[i].Line, errs[i].Column = 0, 0 // of the object as it was spelled here, which nobody wrote
+	}
+	if err := errs.failure(); err != nil {
+		return err
+	}
+	return at.replace(fresh)
+}
+
+// splitTarget parts an object's name, which may have dots, from the field.
+func splitTarget(s string) (object, field string) {
+	first := -1
+	for _, root := range []string{".metadata", ".spec", ".status"} {
+		i := strings.Index(s, root)
+		rest := s[min(len(s), i+len(root)):]
+		if i > 0 && (rest == "" || rest[0] == '.' || rest[0] == '[') && (first < 0 || i < first) {
+			first = i
+		}
+	}
+	if first < 0 {
+		return s, ""
+	}
+	return s[:first], s[first+1:]
+}
+
+// parsePath reads spec.tasks[0].resources["nvidia.com/gpu"] into its steps.
+func parsePath(s string) (path, error) {
+	var out path
+	for s != "" {
+		if s[0] == '[' {
+			end := strings.IndexByte(s, ']')
+			if strings.HasPrefix(s, `["`) {
+				if end = strings.Index(s, `"]`); end >= 0 {
+					end++
+				}
+			}
+			if end < 0 {
+				return nil, fmt.Errorf("a [ is not closed")
+			}
+			inside := s[1:end]
+			s = strings.TrimPrefix(s[end+1:], ".")
+			if n, err := strconv.Atoi(inside); err == nil && n >= 0 {
+				out = append(out, n)
+			} else if name, err := strconv.Unquote(inside); err == nil {
+				out = append(out, name)
+			} else {
+				return nil, fmt.Errorf("[%s] is neither a number nor a quoted name", inside)
+			}
+			continue
+		}
+		i := strings.IndexAny(s, ".[")
+		if i < 0 {
+			i = len(s)
+		}
+		if i == 0 {
+			return nil, fmt.Errorf("a field name is missing before %q", s)
+		}
+		out = append(out, s[:i])
+		s = strings.TrimPrefix(s[i:], ".")
+	}
+	return out, nil
+}
+
+// assign puts the value where the path leads, making objects on the way. A name
+// where there is a list of one entry means that entry, since it may be written without its list.
+func assign(tree any, steps path, v any) (any, error) {
+	if len(steps) == 0 {
+		return v, nil
+	}
+	switch step := steps[0].(type) {
+	case string:
+		if list, ok := tree.([]any); ok && len(list) == 1 {
+			changed, err := assign(list[0], steps, v)
+			return []any{changed}, err
+		}
+		m, ok := tree.(map[string]any)
+		if tree == nil {
+			m, ok = map[string]any{}, true
+		}
+		if !ok {
+			return nil, fmt.Errorf("%s: there is no object around it", steps)
+		}
+		changed, err := assign(m[step], steps[1:], v)
+		m[step] = changed
+		return m, err
+	case int:
+		list, ok := tree.([]any)
+		if tree != nil && !ok {
+			return nil, fmt.Errorf("%s: there is no list around it", steps)
+		}
+		if step > len(list) {
+			return nil, fmt.Errorf("%s: the list has %d entries", steps, len(list))
+		}
+		if step == len(list) {
+			list = append(list, nil)
+		}
+		changed, err := assign(list[step], steps[1:], v)
+		list[step] = changed
+		return list, err
+	}
+	return tree, nil
+}
+
+// prune drops what Go spells out although nobody wrote it.
+func prune(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		for k, e := range x {
+			e = prune(e)
+			m, isMap := e.(map[string]any)
+			if e == nil || isMap && len(m) == 0 {
+				delete(x, k)
+				continue
+			}
+			x[k] = e
+		}
+	case []any:
+		for i := range x {
+			x[i] = prune(x[i])
+		}
+	}
+	return v
+}
+
+// entryOf is an object of the bundle and how to put another in its place.
+type entryOf struct {
+	object        any
+	version, kind string
+	replace       func(*Bundle) error
+}
+
+func (b *Bundle) objectNames() []string {
+	var out []string
+	b.visit(func(name string, _ entryOf) { out = append(out, name) })
+	slices.Sort(out)
+	return out
+}
+
+func (b *Bundle) object(name string) *entryOf {
+	var found *entryOf
+	b.visit(func(n string, e entryOf) {
+		if n == name && found == nil {
+			found = &e
+		}
+	})
+	return found
+}
+
+func (b *Bundle) visit(each func(name string, e entryOf)) {
+	for i, o := range b.Jobs {
+		each(jobID(o), entryOf{o, v1alpha1.APIVersion, "Job", func(f *Bundle) error { return put(b, b.Jobs, i, f.Jobs) }})
+	}
+	for i, o := range b.Queues {
+		each("queue/"+o.Name, entryOf{o, v1alpha1.APIVersion, "Queue", func(f *Bundle) error { return put(b, b.Queues, i, f.Queues) }})
+	}
+	for i, o := range b.Nodes {
+		each("node/"+o.Name, entryOf{o, v1alpha1.APIVersion, "Node", func(f *Bundle) error { return put(b, b.Nodes, i, f.Nodes) }})
+	}
+	for i, o := range b.CoreNodes {
+		each("node/"+o.Name, entryOf{o, coreVersion, "Node", func(f *Bundle) error { return put(b, b.CoreNodes, i, f.CoreNodes) }})
+	}
+	for i, o := range b.Pods {
+		each(podID(o), entryOf{o, coreVersion, "Pod", func(f *Bundle) error { return put(b, b.Pods, i, f.Pods) }})
+	}
+}
+
+// put replaces an object; what is said about it later still names the line it came from.
+func put[T comparable](b *Bundle, list []T, i int, fresh []T) error {
+	if len(fresh) != 1 {
+		return Errors{{Message: "the change makes it another kind of object"}}
+	}
+	src := b.sources[any(list[i])]
+	delete(b.sources, any(list[i]))
+	list[i] = fresh[0]
+	if src != nil {
+		b.remember(fresh[0], src)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// State makes fresh books from the objects. Equal objects give equal books, in
+// whatever order and from whatever files they were read.
+func (b *Bundle) State() (*cluster.State, error) {
+	if err := b.Validate(); err != nil {
+		return nil, err
+	}
+	m := stateMaker{bundle: b, around: b.around(), offered: totals{}, asked: totals{}}
+	m.convert()
+	if err := m.errs.failure(); err != nil {
+		return nil, err
+	}
+	s := cluster.NewState()
+	m.fill(s)
+	m.restore(s)
+	if err := m.errs.failure(); err != nil {
+		return nil, err
+	}
+	b.Notes = append(b.Notes, m.notes()...)
+	slices.Sort(b.Notes)
+	return s, nil
+}
+
+type stateMaker struct {
+	bundle *Bundle
+	around *surroundings
+	errs   Errors
+
+	queues  []*cluster.Queue
+	nodes   []*cluster.Node
+	jobs    []*cluster.Job
+	running []running
+	cells   map[string]string // of each node
+
+	offered, asked totals
+	tasks          int
+	unplaced       tally // pods whose devices could not be found on their node
+}
+
+// convert turns every object into one for the books, sorted by name.
+func (m *stateMaker) convert() {
+	b := m.bundle
+	for _, o := range b.Queues {
+		m.queues = append(m.queues, makeQueue(o, m.around, b.reporter(o, &m.errs)))
+	}
+	for _, o := range b.Nodes {
+		r := b.reporter(o, &m.errs)
+		m.addNode(makeNode(o, r), r)
+	}
+	for _, o := range b.CoreNodes {
+		r := b.reporter(o, &m.errs)
+		m.addNode(makeCoreNode(o, r), r)
+	}
+	for _, o := range b.Jobs {
+		r := b.reporter(o, &m.errs)
+		j := makeJob(o, m.around, r)
+		m.addJob(j, r)
+		m.runningTasks(j, o, r)
+	}
+	for _, o := range b.Pods {
+		if ended(o) || held(o) {
+			continue
+		}
+		r := b.reporter(o, &m.errs)
+		j := makePod(o, m.around, r)
+		m.addJob(j, r)
+		if o.Spec.NodeName != "" {
+			m.running = append(m.running, running{
+				job: j, task: j.Alternatives[0].Tasks[0], node: o.Spec.NodeName,
+				leaving: o.DeletionTimestamp != nil, pod: true, at: path{"spec", "nodeName"}, r: r,
+			})
+		}
+	}
+	slices.SortFunc(m.nodes, func(a, b *cluster.Node) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(m.jobs, func(a, b *cluster.Job) int { return strings.Compare(a.ID, b.ID) })
+}
+
+func (m *stateMaker) addNode(n *cluster.Node, r reporter) {
+	for _, l := range n.Resources {
+		if !m.offered.add(l.Name, l.Capacity, 1) {
+			r.errorf(path{"metadata", "name"}, "with this node the cluster has more %s than can be counted", l.Name)
+		}
+	}
+	m.nodes = append(m.nodes, n)
+}
+
+func (m *stateMaker) addJob(j *cluster.Job, r reporter) {
+	before := m.tasks
+	for i := range j.Alternatives {
+		tasks := j.Alternatives[i].Tasks
+		m.tasks += len(tasks)
+		for _, t := range tasks {
+			for _, a := range t.Shape.Resources {
+				if !m.asked.add(a.Name, a.Value, 1) {
+					r.errorf(path{"metadata", "name"}, "with %s the workloads ask for more %s than can be counted", j.ID, a.Name)
+					return
+				}
+			}
+		}
+	}
+	if m.tasks > maxTasksInAll && before <= maxTasksInAll {
+		r.errorf(path{"metadata", "name"}, "with %s there are more than %d tasks; split the input", j.ID, maxTasksInAll)
+	}
+	m.jobs = append(m.jobs, j)
+}
+
+// fill takes the objects into the books. Nodes come in name order, which is also the cheapest.
+func (m *stateMaker) fill(s *cluster.State) {
+	for _, q := range m.queues {
+		s.SetQueue(q)
+	}
+	for _, n := range m.nodes {
+		m.must(s.AddNode(n))
+	}
+	for _, j := range m.jobs {
+		m.must(s.AddJob(j))
+	}
+}
+
+// must keeps what the books refuse although it was checked before: better an
+// error without a line than books that nobody can trust.
+func (m *stateMaker) must(err error) {
+	if err != nil {
+		m.errs = append(m.errs, Error{Message: err.Error()})
+	}
+}
+
+// notes are about the books rather than the objects.
+func (m *stateMaker) notes() []string {
+	var out []string
+	var broken tally
+	for _, n := range m.nodes {
+		if n.Defect != nil {
+			broken.add(n.Name + " (" + n.Defect.Label + " " + n.Defect.Problem + ")")
+		}
+	}
+	out = broken.note(out, "whose device labels cannot be believed, no use to tasks that need devices", "node")
+	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
+}

@@ -1,0 +1,202 @@
+package manifest
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Tags that yaml gives scalars.
+const (
+	tagString    = "!!str"
+	tagInt       = "!!int"
+	tagFloat     = "!!float"
+	tagBool      = "!!bool"
+	tagNull      = "!!null"
+	tagTimestamp = "!!timestamp"
+	tagMerge     = "!!merge"
+)
+
+// resolve follows an alias.
+func resolve(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// isNull reports whether nothing is written there.
+func isNull(n *yaml.Node) bool {
+	return n.Kind == 0 || n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull
+}
+
+// entry is the value of a mapping's key, nil if there is none. Keys of the
+// mapping itself win over merged ones.
+func entry(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if k := resolve(n.Content[i]); k.Kind == yaml.ScalarNode && k.Value == key && k.ShortTag() != tagMerge {
+			return n.Content[i+1]
+		}
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].ShortTag() != tagMerge {
+			continue
+		}
+		from := resolve(n.Content[i+1])
+		sources := []*yaml.Node{from}
+		if from.Kind == yaml.SequenceNode {
+			sources = from.Content
+		}
+		for _, s := range sources {
+			if s = resolve(s); s.Kind == yaml.MappingNode {
+				if v := entry(s, key); v != nil {
+					return v
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// text is a scalar entry's value, "" if there is none.
+func text(n *yaml.Node, key string) string {
+	if v := entry(n, key); v != nil {
+		if v = resolve(v); v.Kind == yaml.ScalarNode && !isNull(v) {
+			return v.Value
+		}
+	}
+	return ""
+}
+
+// describe names a value in an error.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "an object"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case tagInt, tagFloat:
+		return "the number " + clip(n.Value)
+	case tagBool:
+		return clip(n.Value)
+	case tagNull:
+		return "nothing"
+	}
+	return quote(n.Value)
+}
+
+// clip is quote for what needs no quotes.
+func clip(s string) string {
+	q := quote(s)
+	if strings.HasSuffix(q, "…") {
+		return strings.Trim(q, `"…`) + "…"
+	}
+	return q[1 : len(q)-1]
+}
+
+// toJSON spells a checked tree as JSON, for types that read nothing else.
+func toJSON(n *yaml.Node) ([]byte, error) {
+	v, err := generic(n)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
+}
+
+// generic turns a tree into maps, lists and scalars. Numbers keep their
+// spelling where JSON has it, so that 0.1 stays 0.1.
+func generic(n *yaml.Node) (any, *Error) {
+	n = resolve(n)
+	switch n.Kind {
+	case yaml.MappingNode:
+		out := map[string]any{}
+		var failed *Error
+		errs := pairs(n, func(key, value *yaml.Node) {
+			v, err := generic(value)
+			if err != nil && failed == nil {
+				failed = err
+			}
+			out[key.Value] = v
+		})
+		if failed == nil && len(errs) > 0 {
+			failed = &errs[0]
+		}
+		return out, failed
+	case yaml.SequenceNode:
+		out := make([]any, 0, len(n.Content))
+		for _, c := range n.Content {
+			v, err := generic(c)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, v)
+		}
+		return out, nil
+	}
+	switch n.ShortTag() {
+	case tagNull:
+		return nil, nil
+	case tagBool:
+		return strings.EqualFold(n.Value, "true"), nil
+	case tagInt, tagFloat:
+		if json.Valid([]byte(n.Value)) {
+			return json.Number(n.Value), nil
+		}
+		if i, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64); err == nil {
+			return i, nil
+		}
+	}
+	return n.Value, nil
+}
+
+// pairs visits a mapping's entries: its own in order, then merged ones that it
+// does not have itself. Keys that are no text or come twice are errors.
+func pairs(n *yaml.Node, visit func(key, value *yaml.Node)) Errors {
+	var errs Errors
+	seen := make(map[string]int, len(n.Content)/2)
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := resolve(n.Content[i]), n.Content[i+1]
+		fail := func(message string) {
+			errs = append(errs, Error{Line: key.Line, Column: key.Column, Message: message})
+		}
+		switch {
+		case key.Kind != yaml.ScalarNode || isNull(key):
+			fail("want a field name, have " + describe(key))
+			continue
+		case key.ShortTag() == tagMerge:
+			merged = append(merged, value)
+			continue
+		}
+		if line, twice := seen[key.Value]; twice {
+			fail("duplicate key " + quote(key.Value) + ", first written in line " + strconv.Itoa(line))
+			continue
+		}
+		seen[key.Value] = key.Line
+		visit(key, value)
+	}
+	for _, m := range merged {
+		m = resolve(m)
+		sources := []*yaml.Node{m}
+		if m.Kind == yaml.SequenceNode {
+			sources = m.Content
+		}
+		for _, s := range sources {
+			if s = resolve(s); s.Kind != yaml.MappingNode {
+				errs = append(errs, Error{Line: s.Line, Column: s.Column, Message: "<<: want an object to merge, have " + describe(s)})
+				continue
+			}
+			errs = append(errs, pairs(s, func(key, value *yaml.Node) {
+				if _, own := seen[key.Value]; !own {
+					seen[key.Value] = key.Line
+					visit(key, value)
+				}
+			})...)
+		}
+	}
+	return errs
+}

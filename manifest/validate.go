@@ -1,0 +1,173 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+	corev1 "k8s.io/api/core/v1"
+)
+
+const emptyRemedy = "there is nothing to schedule: no object was found. Write a Node and a Job (apiVersion: " + v1alpha1.APIVersion +
+	"), or dump a cluster: kubectl get nodes,pods -A -o yaml"
+
+// Validate checks the objects against each other: names that come twice, queues
+// and nodes that are named but not there. It also sets Notes.
+func (b *Bundle) Validate() error {
+	if b.Empty() {
+		return Errors{{Message: emptyRemedy}}
+	}
+	var errs Errors
+	b.checkTwice(&errs)
+	b.checkSingle(&errs)
+	b.checkReferences(&errs)
+	b.Notes = b.notes()
+	return errs.failure()
+}
+
+func (b *Bundle) reporter(object any, errs *Errors) reporter {
+	return reporter{b.sources[object], errs}
+}
+
+// checkTwice reports objects of one kind and name. Nodes of either kind share their names.
+func (b *Bundle) checkTwice(errs *Errors) {
+	first := map[string]any{}
+	check := func(id string, object any) {
+		other, twice := first[id]
+		if !twice {
+			first[id] = object
+			return
+		}
+		a, z := other, object
+		if b.after(a, z) {
+			a, z = z, a
+		}
+		place := b.Where(a)
+		if place == "" {
+			place = "another place"
+		}
+		b.reporter(z, errs).errorf(path{"metadata", "name"}, "%s is already declared at %s; rename or remove one", id, place)
+	}
+	for _, o := range b.Nodes {
+		check("node/"+o.Name, o)
+	}
+	for _, o := range b.CoreNodes {
+		check("node/"+o.Name, o)
+	}
+	for _, o := range b.Queues {
+		check("queue/"+o.Name, o)
+	}
+	for _, o := range b.Jobs {
+		check(jobID(o), o)
+	}
+	for _, o := range b.Pods {
+		check(podID(o), o)
+	}
+}
+
+// after reports whether a was written after z.
+func (b *Bundle) after(a, z any) bool {
+	x, y := b.sources[a], b.sources[z]
+	if x == nil || y == nil {
+		return x == nil && y != nil
+	}
+	if x.file != y.file {
+		return x.file > y.file
+	}
+	return x.start.line > y.start.line
+}
+
+// checkSingle reports a second configuration or scenario.
+func (b *Bundle) checkSingle(errs *Errors) {
+	for _, c := range b.configurations[min(1, len(b.configurations)):] {
+		reporter{c.src, errs}.errorf(nil, "there is already a SchedulerConfiguration at %s; keep one", b.configurations[0].Where)
+	}
+	for _, s := range b.scenarios[min(1, len(b.scenarios)):] {
+		b.reporter(s, errs).errorf(nil, "there is already a Scenario at %s; run them one by one", b.Where(b.scenarios[0]))
+	}
+}
+
+func (b *Bundle) checkReferences(errs *Errors) {
+	queues := map[string]bool{cluster.DefaultQueue: true}
+	for _, q := range b.Queues {
+		queues[q.Name] = true
+	}
+	nodes := map[string]bool{}
+	for _, n := range b.Nodes {
+		nodes[n.Name] = true
+	}
+	for _, n := range b.CoreNodes {
+		nodes[n.Name] = true
+	}
+	queueNames, nodeNames := slices.Sorted(maps.Keys(queues)), slices.Sorted(maps.Keys(nodes))
+	for _, o := range b.Jobs {
+		r := b.reporter(o, errs)
+		if q := o.Spec.Queue; q != "" && !queues[q] {
+			r.errorf(path{"spec", "queue"}, "%s", noQueue(q, queueNames))
+		}
+		for i, p := range o.Status.Placements {
+			at := path{"status", "placements", i}
+			if p.Node == "" {
+				r.errorf(at, "say the node that %s runs on", quote(p.Task))
+			} else if !nodes[p.Node] {
+				r.errorf(at.add("node"), "there is no node %s%s", quote(p.Node), suggestion(p.Node, nodeNames))
+			}
+		}
+	}
+	for _, o := range b.Pods {
+		if ended(o) {
+			continue
+		}
+		r := b.reporter(o, errs)
+		if q, at := podQueue(o, r); q != "" && !queues[q] {
+			r.errorf(at, "%s", noQueue(q, queueNames))
+		}
+		if n := o.Spec.NodeName; n != "" && !nodes[n] {
+			r.errorf(path{"spec", "nodeName"}, "%s runs on node %s, which is not in the input%s; dump both together: kubectl get nodes,pods -A -o yaml",
+				podID(o), quote(n), suggestion(n, nodeNames))
+		}
+	}
+}
+
+func noQueue(name string, there []string) string {
+	s := "there is no queue " + quote(name)
+	if near := suggestion(name, there); near != "" {
+		return s + near
+	}
+	return s + fmt.Sprintf("; declare it (kind: Queue, name: %s) or use %s", clip(name), oneOf(there[:min(len(there), 5)]))
+}
+
+// around is what the bundle as a whole says about how to read each object.
+func (b *Bundle) around() *surroundings {
+	s := &surroundings{deviceNames: map[string]bool{}, podSlots: len(b.CoreNodes) > 0, hostnames: len(b.CoreNodes) > 0}
+	hostnames := map[string]bool{}
+	see := func(labels map[string]string, list corev1.ResourceList) {
+		h, ok := labels[corev1.LabelHostname]
+		s.hostnames = s.hostnames && ok && !hostnames[h]
+		hostnames[h] = true
+		_, ok = list[corev1.ResourcePods]
+		s.podSlots = s.podSlots && ok
+	}
+	for _, n := range b.Nodes {
+		see(n.Labels, n.Spec.Resources)
+		if n.Spec.DeviceResource != "" {
+			s.deviceNames[n.Spec.DeviceResource] = true
+		}
+	}
+	for _, n := range b.CoreNodes {
+		see(n.Labels, allocatable(n))
+	}
+	namespaces := map[string]bool{}
+	for _, p := range b.Pods {
+		namespaces[podNamespace(p)] = true
+	}
+	for _, j := range b.Jobs {
+		if j.Namespace != "" {
+			namespaces[j.Namespace] = true
+		}
+	}
+	s.namespaces = slices.Sorted(maps.Keys(namespaces))
+	return s
+}

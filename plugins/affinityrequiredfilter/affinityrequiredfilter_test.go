@@ -1,0 +1,196 @@
+package affinityrequiredfilter
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/google/go-cmp/cmp"
+)
+
+func in(key string, values ...string) cluster.Requirement {
+	return cluster.Requirement{Key: key, Operator: cluster.In, Values: values}
+}
+
+func TestNodeTerms(t *testing.T) {
+	node := fixture.Node("n").Label("rack", "r1").Label("gpu", "h100").Build()
+	tests := map[string]struct {
+		required []cluster.Term
+		want     *engine.Rejection
+	}{
+		"one term":         {[]cluster.Term{{in("rack", "r1", "r2")}}, nil},
+		"any term":         {[]cluster.Term{{in("rack", "r9")}, {in("gpu", "h100")}}, nil},
+		"all of a term":    {[]cluster.Term{{in("rack", "r1"), in("gpu", "a100")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Subject: "gpu"}},
+		"no term":          {[]cluster.Term{{in("rack", "r9")}, {in("gpu", "a100")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Subject: "rack"}},
+		"must not be":      {[]cluster.Term{{{Key: "rack", Operator: cluster.NotIn, Values: []string{"r1"}}}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Subject: "rack"}},
+		"an empty term":    {[]cluster.Term{{}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other}},
+		"not there at all": {[]cluster.Term{{in("zone", "z")}}, &engine.Rejection{Reason: AffinityMismatch, Cure: other, Subject: "zone"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			shape := &cluster.Shape{Required: tc.required}
+			if diff := cmp.Diff(tc.want, admit(shape, node)); diff != "" || !matters(shape) {
+				t.Errorf("matters %v, admit (-want +got):\n%s", matters(shape), diff)
+			}
+		})
+	}
+	if matters(&cluster.Shape{}) {
+		t.Error("a shape without terms matters")
+	}
+}
+
+// app is a job labelled with its app, in a namespace.
+func app(name, app string) *fixture.JobBuilder {
+	return fixture.Job(name).CPU(1000, "1Gi").Label("app", app)
+}
+
+func near(app, within string) cluster.JobTerm {
+	return cluster.JobTerm{Selector: cluster.Term{in("app", app)}, Within: within}
+}
+
+func away(app, within string) cluster.JobTerm {
+	return cluster.JobTerm{Selector: cluster.Term{in("app", app)}, Within: within, Anti: true}
+}
+
+// open starts a session over two racks of two nodes and one node that is in none.
+func open(t *testing.T, jobs ...*fixture.JobBuilder) (*plugin, *engine.Session) {
+	t.Helper()
+	parts := []fixture.Part{
+		fixture.Node("a1").CPU(2, "8Gi").Label("rack", "a"), fixture.Node("a2").CPU(2, "8Gi").Label("rack", "a"),
+		fixture.Node("b1").CPU(2, "8Gi").Label("rack", "b"), fixture.Node("b2").CPU(2, "8Gi").Label("rack", "b"),
+		fixture.Node("lone").CPU(2, "8Gi"),
+	}
+	for _, j := range jobs {
+		parts = append(parts, j)
+	}
+	p, err := New(engine.NoArguments{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := fixture.Engine(p, room{}).Open(fixture.State(parts...), engine.Options{Search: engine.Twin})
+	t.Cleanup(s.Close)
+	return p.(*plugin), s
+}
+
+// room keeps tasks off full nodes, as NodeResourcesFit would.
+type room struct{}
+
+func (room) Name() string                   { return "room" }
+func (room) OnSessionClose(*engine.Session) {}
+func (room) OnSessionOpen(s *engine.Session) {
+	s.AddShapePredicateFn(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+		if n.Ledger(cluster.CPU).Free() >= s.Resources.Of(cluster.CPU) {
+			return nil
+		}
+		return &engine.Rejection{Reason: "Full", Cure: engine.Wait | engine.Evict}
+	})
+}
+
+func TestJobTerms(t *testing.T) {
+	unmet := func(subject string) *engine.Rejection {
+		return &engine.Rejection{Reason: JobAffinityUnmet, Cure: engine.Wait, Subject: subject, Want: count(1), Have: count(0)}
+	}
+	kept := func(subject string, tasks int) *engine.Rejection {
+		return &engine.Rejection{Reason: JobAntiAffinity, Cure: held, Subject: subject, Want: count(0), Have: count(tasks)}
+	}
+	lost := &engine.Rejection{Reason: DomainUnknown, Cure: other, Subject: "rack"}
+	webInRack, webOnNode := "app in (web) within rack", "app in (web) within the node"
+	preferred := near("web", "rack")
+	preferred.Weight = 5
+	elsewhere := near("web", "rack")
+	elsewhere.Namespaces = []string{"other"}
+
+	type verdicts = map[string]*engine.Rejection
+	all := func(r *engine.Rejection) verdicts { return verdicts{"a1": r, "a2": r, "b1": r, "b2": r, "lone": r} }
+	tests := map[string]struct {
+		job    *fixture.JobBuilder
+		placed []*fixture.JobBuilder
+		want   verdicts // nil: the filter does not matter
+	}{
+		"no terms":                  {app("j", "db"), []*fixture.JobBuilder{app("w", "web").On("a1")}, nil},
+		"only preferred":            {app("j", "db").Affinity(preferred), nil, nil},
+		"near, within the rack":     {app("j", "db").Affinity(near("web", "rack")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": nil, "b1": unmet(webInRack), "b2": unmet(webInRack), "lone": lost}},
+		"near, on the node":         {app("j", "db").Affinity(near("web", "")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": unmet(webOnNode), "b1": unmet(webOnNode), "b2": unmet(webOnNode), "lone": unmet(webOnNode)}},
+		"near nobody":               {app("j", "db").Affinity(near("web", "")), nil, all(unmet(webOnNode))},
+		"near itself, the first":    {app("j", "web").Affinity(near("web", "rack")), nil, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
+		"near itself, not first":    {app("j", "web").Affinity(near("web", "rack")), []*fixture.JobBuilder{app("w", "web").On("b1")}, verdicts{"a1": unmet(webInRack), "a2": unmet(webInRack), "b1": nil, "b2": nil, "lone": lost}},
+		"first where nobody counts": {app("j", "web").Affinity(near("web", "rack")), []*fixture.JobBuilder{app("w", "web").On("lone")}, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
+		"another namespace":         {app("j", "web").Affinity(elsewhere), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": unmet(webInRack), "a2": unmet(webInRack), "b1": unmet(webInRack), "b2": unmet(webInRack), "lone": lost}},
+		"away, within the rack":     {app("j", "db").Affinity(away("web", "rack")), []*fixture.JobBuilder{app("w", "web").Gang(2).On("a1", "a2")}, verdicts{"a1": kept(webInRack, 2), "a2": kept(webInRack, 2), "b1": nil, "b2": nil, "lone": nil}},
+		"away from nobody":          {app("j", "db").Affinity(away("web", "rack")), nil, all(nil)},
+		"kept away":                 {app("j", "web"), []*fixture.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, verdicts{"a1": nil, "a2": nil, "b1": kept(webInRack, 1), "b2": kept(webInRack, 1), "lone": nil}},
+		"kept away from nowhere":    {app("j", "web"), []*fixture.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("lone")}, nil},
+		"keeps others away":         {app("j", "cache"), []*fixture.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, nil},
+		"near and away":             {app("j", "db").Affinity(near("web", "rack")).Affinity(away("web", "")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": kept(webOnNode, 1), "a2": nil, "b1": unmet(webInRack), "b2": unmet(webInRack), "lone": lost}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, s := open(t, append(tc.placed, tc.job)...)
+			task := s.State.Job("job/j").Tasks()[0]
+			var got verdicts
+			if p.matters(task, task.Job) {
+				got = verdicts{}
+				for _, n := range s.State.Nodes() {
+					got[n.Name] = p.admit(task, task.Job, n)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("verdicts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Terms hold within a session as tasks are placed one by one.
+func TestSession(t *testing.T) {
+	type placed = map[string]string
+	tests := map[string]struct {
+		jobs    []*fixture.JobBuilder
+		want    placed
+		refused map[string]engine.Reason
+	}{
+		"a gang that spreads over racks": {[]*fixture.JobBuilder{app("j", "web").Gang(2).Affinity(away("web", "rack"))},
+			placed{"job/j/worker-0": "a1", "job/j/worker-1": "b1"}, nil},
+		"a gang that stays together": {[]*fixture.JobBuilder{app("j", "web").Gang(3).Affinity(near("web", "rack"))},
+			placed{"job/j/worker-0": "a1", "job/j/worker-1": "a1", "job/j/worker-2": "a2"}, nil},
+		"a gang too large for its rack leaves nothing behind": {[]*fixture.JobBuilder{
+			app("j", "web").Gang(5).Affinity(near("web", "rack")), app("k", "db").Affinity(away("web", "rack"))},
+			placed{"job/k/worker-0": "a1"}, map[string]engine.Reason{"job/j": "Full"}},
+		"whoever comes second stays away": {[]*fixture.JobBuilder{app("j", "db").Affinity(away("web", "rack")), app("k", "web")},
+			placed{"job/j/worker-0": "a1", "job/k/worker-0": "b1"}, nil},
+		"one follows the other": {[]*fixture.JobBuilder{app("j", "web"), app("k", "db").Affinity(near("web", ""))},
+			placed{"job/j/worker-0": "a1", "job/k/worker-0": "a1"}, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, s := open(t, tc.jobs...)
+			out, err := s.Run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, refused := placed{}, map[string]engine.Reason(nil)
+			for _, d := range out.Decisions {
+				got[d.Task.ID] = d.Node
+			}
+			for _, r := range out.Refusals {
+				if refused == nil {
+					refused = map[string]engine.Reason{}
+				}
+				refused[r.Job.ID] = r.Reason
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("placed (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.refused, refused); diff != "" {
+				t.Errorf("refused (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"hard": true}`)); err == nil {
+		t.Error("New takes arguments that it does not have")
+	}
+}

@@ -1,0 +1,48 @@
+// Package cellfilter keeps a task in the cell it was routed to.
+//
+// It refuses to know why the task was routed there and whether another cell
+// would do: moving on to the next cell is for whoever made the request.
+package cellfilter
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "CellFilter"
+
+// CellMismatch is a node outside the cell that the task asks for.
+const CellMismatch engine.Reason = "CellMismatch"
+
+// Reasons documents what the plugin gives as reasons.
+var Reasons = []engine.ReasonDoc{
+	{Reason: CellMismatch, Cure: engine.Grow | engine.Relax, Meaning: "The node is not in the cell that the task asks for. The subject is that cell."},
+}
+
+type plugin struct{}
+
+// New builds the plugin. It has no arguments.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return plugin{}, nil
+}
+
+func (plugin) Name() string                    { return Name }
+func (plugin) OnSessionOpen(s *engine.Session) { s.AddShapePredicateFn(matters, admit) }
+func (plugin) OnSessionClose(*engine.Session)  {}
+
+func matters(s *cluster.Shape) bool { return s.Cell != "" }
+
+func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	if n.Cell == s.Cell {
+		return nil
+	}
+	return &engine.Rejection{
+		Reason:  CellMismatch,
+		Cure:    engine.Grow | engine.Relax,
+		Subject: s.Cell,
+	}
+}

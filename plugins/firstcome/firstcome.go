@@ -1,0 +1,34 @@
+// Package firstcome puts a queue's older jobs first, and jobs of the same age by
+// name, so that no two runs differ.
+//
+// It refuses to know anything but when a job came.
+package firstcome
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "FirstCome"
+
+type plugin struct{}
+
+// New builds the plugin. It has no arguments.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return plugin{}, nil
+}
+
+func (plugin) Name() string                    { return Name }
+func (plugin) OnSessionOpen(s *engine.Session) { s.AddJobOrderFn(compare) }
+func (plugin) OnSessionClose(*engine.Session)  {}
+
+func compare(l, r *cluster.Job) int {
+	return cmp.Or(cmp.Compare(l.Created, r.Created), strings.Compare(l.ID, r.ID))
+}

@@ -1,0 +1,35 @@
+package firstcome
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+func TestCompare(t *testing.T) {
+	tests := map[string]struct {
+		left, right cluster.Job
+		want        int
+	}{
+		"older goes first":             {cluster.Job{ID: "job/b", Created: 1}, cluster.Job{ID: "job/a", Created: 2}, -1},
+		"newer goes last":              {cluster.Job{ID: "job/a", Created: 2}, cluster.Job{ID: "job/b", Created: 1}, +1},
+		"same age by name":             {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/b", Created: 1}, -1},
+		"unknown age is the oldest":    {cluster.Job{ID: "job/b"}, cluster.Job{ID: "job/a", Created: 1}, -1},
+		"priority is somebody else's":  {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/b", Created: 2, Priority: 9}, -1},
+		"a job stands where it stands": {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/a", Created: 1}, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := compare(&tt.left, &tt.right); got != tt.want {
+				t.Errorf("compare = %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"newestFirst": true}`)); err == nil {
+		t.Error("an unknown argument was accepted")
+	}
+}

@@ -1,0 +1,187 @@
+package neighbours
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// follower is a plugin that does nothing but count.
+type follower struct{ Counter }
+
+func (f *follower) Name() string                    { return "follower" }
+func (f *follower) OnSessionOpen(s *engine.Session) { f.Open(s) }
+func (f *follower) OnSessionClose(*engine.Session)  { f.Close() }
+
+func app(name string) cluster.Term {
+	return cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{name}}}
+}
+
+var terms = []cluster.JobTerm{
+	{Selector: app("a"), Within: "rack"},
+	{Selector: app("a"), Within: "rack", Anti: true},
+	{Selector: app("b")},
+	{Selector: app("b"), Within: "zone", Namespaces: []string{"x", "y"}},
+	{Selector: cluster.Term{{Key: "app", Operator: cluster.Exists}}, Within: "rack", Anti: true},
+}
+
+// counted is everything that a counter says about a job, spelled out.
+func counted(c *Counter, s *cluster.State, j *cluster.Job) map[string]int {
+	out := map[string]int{}
+	for i := range terms {
+		t := c.Term(j, &terms[i])
+		out[fmt.Sprint(i)] = t.Anywhere()
+		for _, n := range s.Nodes() {
+			if tasks, known := t.In(n); known {
+				out[fmt.Sprint(i, n.Name)] = tasks
+			}
+		}
+	}
+	for _, t := range c.Against(j) {
+		for _, n := range s.Nodes() {
+			if tasks, _ := t.In(n); tasks > 0 {
+				out["against "+n.Name+" "+t.key] = tasks
+			}
+		}
+	}
+	return out
+}
+
+// Whatever happens, within a session or between two, the counts are those that
+// a new counter finds.
+func TestCountsStayInStep(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		state := fixture.State(
+			fixture.Node("n0").CPU(8, "8Gi").Label("rack", "r0").Label("zone", "z"),
+			fixture.Node("n1").CPU(8, "8Gi").Label("rack", "r0"),
+			fixture.Node("n2").CPU(8, "8Gi").Label("rack", "r1").Label("zone", "z"),
+			fixture.Node("n3").CPU(8, "8Gi"),
+		)
+		var jobs []*cluster.Job
+		for i := range 8 {
+			b := fixture.Job(fmt.Sprint(i)).CPU(1000, "1Gi").Gang(2).Label("app", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "app"))
+			if k := rapid.IntRange(0, 2*len(terms)).Draw(t, "term"); k < len(terms) {
+				b.Affinity(terms[k])
+			}
+			j := b.Build()
+			j.Namespace = rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace")
+			if err := state.AddJob(j); err != nil {
+				t.Fatal(err)
+			}
+			jobs = append(jobs, j)
+		}
+		f := &follower{Counter{Holders: true}}
+		e := fixture.Engine(f)
+		asker := fixture.Job("asker").Label("app", "a").Build()
+		asker.Namespace = "x"
+
+		for range rapid.IntRange(1, 4).Draw(t, "sessions") {
+			s := e.Open(state, engine.Options{})
+			st := s.Begin()
+			marks := []int{0}
+			for range rapid.IntRange(0, 12).Draw(t, "steps") {
+				task := rapid.SampledFrom(rapid.SampledFrom(jobs).Draw(t, "job").Tasks()).Draw(t, "task")
+				switch rapid.IntRange(0, 4).Draw(t, "step") {
+				case 0, 1:
+					if task.Status == cluster.Pending {
+						_ = st.Allocate(task, rapid.SampledFrom(state.Nodes()).Draw(t, "node"), nil)
+					}
+				case 2:
+					if task.Status == cluster.Bound {
+						_ = st.Evict(task, "", "")
+					}
+				case 3:
+					marks = append(marks, st.Checkpoint())
+				case 4:
+					to := rapid.SampledFrom(marks).Draw(t, "mark")
+					if to <= st.Checkpoint() {
+						st.Rollback(to)
+						marks = slices.DeleteFunc(marks, func(m int) bool { return m > to })
+					}
+				}
+				compare(t, f, state, asker)
+			}
+			st.Commit()
+			if rapid.Bool().Draw(t, "closed") {
+				s.Close()
+			}
+			between(t, state, jobs)
+		}
+		s := e.Open(state, engine.Options{})
+		defer s.Close()
+		compare(t, f, state, asker)
+	})
+}
+
+// between changes the books behind the counter's back.
+func between(t *rapid.T, state *cluster.State, jobs []*cluster.Job) {
+	for range rapid.IntRange(0, 3).Draw(t, "changes") {
+		name := fmt.Sprintf("n%d", rapid.IntRange(0, 3).Draw(t, "node"))
+		switch rapid.IntRange(0, 2).Draw(t, "change") {
+		case 0:
+			state.Clear(rapid.SampledFrom(rapid.SampledFrom(jobs).Draw(t, "job").Tasks()).Draw(t, "task"))
+		case 1:
+			rack := rapid.SampledFrom([]string{"r0", "r1", "r2"}).Draw(t, "rack")
+			_ = state.UpdateNode(name, func(n *cluster.Node) { n.Labels["rack"] = rack })
+		case 2:
+			if _, err := state.RemoveNode(name); err == nil && rapid.Bool().Draw(t, "replace") {
+				_ = state.AddNode(fixture.Node(name).CPU(8, "8Gi").Label("rack", "r1").Build())
+			}
+		}
+		if len(state.Nodes()) == 0 {
+			_ = state.AddNode(fixture.Node("n0").CPU(8, "8Gi").Label("rack", "r0").Build())
+		}
+	}
+}
+
+func compare(t *rapid.T, f *follower, state *cluster.State, asker *cluster.Job) {
+	fresh := &follower{Counter{Holders: true}}
+	s := fixture.Engine(fresh).Open(state, engine.Options{})
+	defer s.Close()
+	want, got := counted(&fresh.Counter, state, asker), counted(&f.Counter, state, asker)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("counts (-anew +kept):\n%s", diff)
+	}
+}
+
+// A counter that nobody asks any more forgets the term.
+func TestForgets(t *testing.T) {
+	f := &follower{}
+	e, state := fixture.Engine(f), fixture.State(fixture.Node("n").CPU(1, "1Gi"))
+	asker := fixture.Job("asker").Build()
+	var got []int
+	for i := range 4 {
+		s := e.Open(state, engine.Options{})
+		if i == 0 {
+			f.Term(asker, &terms[0])
+		}
+		got = append(got, len(slices.Collect(maps.Keys(f.terms))))
+		s.Close()
+	}
+	if diff := cmp.Diff([]int{1, 1, 0, 0}, got); diff != "" {
+		t.Errorf("terms kept (-want +got):\n%s", diff)
+	}
+}
+
+func TestSubject(t *testing.T) {
+	tests := map[string]cluster.JobTerm{
+		"app in (a) within rack":     terms[0],
+		"app in (b) within the node": terms[2],
+		"app within rack":            terms[4],
+		"a not in (x, y), b > 1, c < 2, d absent within rack": {Within: "rack", Selector: cluster.Term{
+			{Key: "a", Operator: cluster.NotIn, Values: []string{"x", "y"}}, {Key: "b", Operator: cluster.Gt, Values: []string{"1"}},
+			{Key: "c", Operator: cluster.Lt, Values: []string{"2"}}, {Key: "d", Operator: cluster.DoesNotExist}}},
+	}
+	for want, term := range tests {
+		if got := subject(&term); got != want {
+			t.Errorf("subject %q, want %q", got, want)
+		}
+	}
+}

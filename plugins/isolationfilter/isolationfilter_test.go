@@ -1,0 +1,287 @@
+package isolationfilter
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/google/go-cmp/cmp"
+)
+
+func shape(b *fixture.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
+
+var everything = cluster.Advertised{CPU: cluster.CPUClasses, GPU: cluster.GPUClasses, IsolableCores: 4}
+
+// plain is a node of 8 cores and 2 devices that advertises nothing; able one that advertises everything.
+func plain() *fixture.NodeBuilder {
+	return fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi")
+}
+func able() *fixture.NodeBuilder { return plain().Advertise(everything) }
+
+func on(n *fixture.NodeBuilder, jobs ...*fixture.JobBuilder) *cluster.Node {
+	parts := []fixture.Part{n}
+	for _, j := range jobs {
+		parts = append(parts, j.On("n"))
+	}
+	return fixture.State(parts...).Node("n")
+}
+
+func isolated(b *fixture.JobBuilder, cpu cluster.CPUClass, gpu cluster.GPUClass) *fixture.JobBuilder {
+	return b.Isolate(cluster.Isolation{CPU: cpu, GPU: gpu})
+}
+
+func session(b *fixture.JobBuilder, name string) *fixture.JobBuilder {
+	return b.Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: name})
+}
+
+func unsupportedClass(class string) *engine.Rejection {
+	return &engine.Rejection{Reason: NoNodeSupportsClass, Cure: engine.Grow, Subject: class}
+}
+
+func tooFew(class string, want, have int64) *engine.Rejection {
+	r := unsupportedClass(class)
+	r.Want, r.Have = count(want), count(have)
+	return r
+}
+
+func contended(class string, want, have int64) *engine.Rejection {
+	return &engine.Rejection{Reason: NodesSupportButContended, Cure: engine.Wait | engine.Evict, Subject: class, Want: count(want), Have: count(have)}
+}
+
+func TestAdmit(t *testing.T) {
+	const (
+		none      = cluster.GPUClass("")
+		shared    = cluster.GPUShared
+		sessions  = cluster.GPUSessionExclusive
+		exclusive = cluster.GPUDeviceExclusive
+		partition = cluster.GPUPartitionExclusive
+	)
+	job := func() *fixture.JobBuilder { return fixture.Job("j").CPU(1000, "1Gi") }
+	gpu := func(n int, c cluster.GPUClass) *cluster.Shape { return shape(isolated(job().Devices(n), "", c)) }
+	share := func(c cluster.GPUClass) *cluster.Shape { return shape(isolated(job().Share(1, 500), "", c)) }
+	cpu := func(milli int64, c cluster.CPUClass) *cluster.Shape {
+		return shape(isolated(fixture.Job("j").CPU(milli, "1Gi"), c, ""))
+	}
+	need := func(c cluster.GPUClass, n cluster.Need) *cluster.Shape {
+		return shape(isolated(job(), "", c).Shape(func(s *cluster.Shape) { s.Need = n }))
+	}
+	held := func(milli int64, c cluster.CPUClass) *fixture.JobBuilder {
+		return isolated(fixture.Job("x").CPU(milli, "1Gi"), c, "")
+	}
+	x := func() *fixture.JobBuilder { return fixture.Job("x") }
+	exclusively := cluster.Advertised{GPU: cluster.GPUClasses, Share: cluster.ShareExclusive}
+	sliced := func() *fixture.NodeBuilder { return able().Slices(7, "A100", "1g.10gb", "10Gi") }
+	even := func() *fixture.NodeBuilder { // cut up evenly: slices are asked for by count
+		return fixture.Node("n").CPU(8, "64Gi").GPUs(7, "A100-MIG-1g.10gb", "10Gi").Advertise(everything).With(func(n *cluster.Node) {
+			for i := range n.Devices {
+				n.Devices[i].Parent = "GPU-0"
+			}
+		})
+	}
+	tests := map[string]struct {
+		shape *cluster.Shape
+		node  *cluster.Node
+		want  *engine.Rejection
+	}{
+		"no class":               {gpu(2, none), on(plain()), nil},
+		"BestEffort":             {cpu(500, cluster.CPUBestEffort), on(plain()), nil},
+		"a class but no devices": {shape(isolated(job(), "", exclusive)), on(plain()), nil},
+
+		"WholeCore, not advertised":      {cpu(1000, cluster.CPUWholeCore), on(plain()), unsupportedClass("WholeCore")},
+		"WholeCore":                      {cpu(8000, cluster.CPUWholeCore), on(able()), nil},
+		"WholeCore takes all of a core":  {cpu(7500, cluster.CPUWholeCore), on(able(), held(500, "")), contended("WholeCore", 8, 7)},
+		"WholeCore, at least one":        {cpu(0, cluster.CPUWholeCore), on(able(), held(7500, "")), contended("WholeCore", 1, 0)},
+		"WholeCore, never that many":     {cpu(8500, cluster.CPUWholeCore), on(able()), tooFew("WholeCore", 9, 8)},
+		"StrictIsolated, not advertised": {cpu(1000, cluster.CPUStrictIsolated), on(plain()), unsupportedClass("StrictIsolated")},
+		"StrictIsolated":                 {cpu(4000, cluster.CPUStrictIsolated), on(able()), nil},
+		"StrictIsolated, held":           {cpu(2000, cluster.CPUStrictIsolated), on(able(), held(3000, cluster.CPUStrictIsolated)), contended("StrictIsolated", 2, 1)},
+		"StrictIsolated, beside others":  {cpu(4000, cluster.CPUStrictIsolated), on(able(), held(4000, cluster.CPUWholeCore)), nil},
+		"StrictIsolated, never":          {cpu(5000, cluster.CPUStrictIsolated), on(able()), tooFew("StrictIsolated", 5, 4)},
+
+		"Shared":                              {share(shared), on(plain()), nil},
+		"a share without a class":             {share(none), on(plain()), nil},
+		"Shared, share mode exclusive":        {share(shared), on(plain().Advertise(exclusively)), &engine.Rejection{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Subject: "Shared", Precedence: 1}},
+		"share mode exclusive, unsaid":        {share(none), on(plain().Advertise(exclusively)), &engine.Rejection{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Subject: "Shared", Precedence: 1}},
+		"whole devices, share mode exclusive": {gpu(1, none), on(plain().Advertise(exclusively)), nil},
+		"Shared beside shared":                {share(shared), on(plain(), isolated(x().Share(2, 500), "", shared)), nil},
+		"Shared, all held exclusively":        {share(shared), on(able(), isolated(x().Devices(2), "", exclusive)), contended("Shared", 1, 0)},
+		"Shared, all held by sessions":        {share(shared), on(able(), session(x().Share(2, 100), "a")), contended("Shared", 1, 0)},
+		"Shared, one left":                    {share(shared), on(able(), isolated(x().Devices(1), "", exclusive)), nil},
+
+		"SessionExclusive, not advertised": {gpu(1, sessions), on(plain()), unsupportedClass("SessionExclusive")},
+		"SessionExclusive":                 {gpu(2, sessions), on(able()), nil},
+		"SessionExclusive, claimed":        {gpu(2, sessions), on(able(), isolated(x().Devices(1), "", sessions)), contended("SessionExclusive", 2, 1)},
+		"the same session":                 {shape(session(job().Share(2, 500), "a")), on(able(), session(x().Share(2, 500), "a")), nil},
+		"another session":                  {shape(session(job().Share(2, 500), "b")), on(able(), session(x().Share(1, 500), "a")), contended("SessionExclusive", 2, 1)},
+
+		"DeviceExclusive, not advertised": {gpu(1, exclusive), on(plain()), unsupportedClass("DeviceExclusive")},
+		"DeviceExclusive":                 {gpu(2, exclusive), on(able()), nil},
+		"DeviceExclusive, leased":         {gpu(2, exclusive), on(able(), x().Share(1, 100)), contended("DeviceExclusive", 2, 1)},
+		"DeviceExclusive, too few":        {gpu(3, exclusive), on(able(), x().Share(1, 100)), nil}, // NodeResourcesFit's
+		"DeviceExclusive, a partition":    {need(exclusive, cluster.Need{Devices: 1, Partition: "1g.10gb"}), on(sliced()), &engine.Rejection{Reason: ClassConflictsWithResourceId, Subject: "DeviceExclusive", Precedence: 2}},
+		"DeviceExclusive, beside slices":  {gpu(2, exclusive), on(sliced()), nil},
+		"DeviceExclusive, only slices":    {gpu(1, exclusive), on(even()), unsupportedClass("DeviceExclusive")},
+		"DeviceExclusive, replicas":       {gpu(1, exclusive), on(able().With(func(n *cluster.Node) { n.Sharing = cluster.Sharing{Strategy: "time-slicing", Replicas: 2} })), unsupportedClass("DeviceExclusive")},
+		"whole node, exclusively":         {need(exclusive, cluster.Need{WholeNode: true}), on(able(), x().Share(1, 100)), contended("DeviceExclusive", 2, 1)},
+		"layers, exclusively":             {need(exclusive, cluster.Need{Layers: &cluster.Layers{Total: 1, Bytes: 1}}), on(able(), x().Share(2, 100)), contended("DeviceExclusive", 1, 0)},
+
+		"PartitionExclusive":                   {need(partition, cluster.Need{Devices: 1, Partition: "1g.10gb"}), on(sliced()), nil},
+		"PartitionExclusive, not advertised":   {need(partition, cluster.Need{Devices: 1, Partition: "1g.10gb"}), on(plain().Slices(7, "A100", "1g.10gb", "10Gi")), unsupportedClass("PartitionExclusive")},
+		"PartitionExclusive, held":             {need(partition, cluster.Need{Devices: 7, Partition: "1g.10gb"}), on(sliced(), x().Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Partition: "1g.10gb"} })), contended("PartitionExclusive", 7, 6)},
+		"PartitionExclusive, cut up evenly":    {gpu(7, partition), on(even()), nil},
+		"PartitionExclusive, no partition":     {gpu(1, partition), on(able()), unsupportedClass("PartitionExclusive")},
+		"PartitionExclusive, named as a whole": {need(partition, cluster.Need{Devices: 1, Resource: "nvidia.com/gpu"}), on(able()), &engine.Rejection{Reason: ClassConflictsWithResourceId, Subject: "PartitionExclusive", Precedence: 2}},
+
+		"never beats not now": {shape(isolated(fixture.Job("j").CPU(8000, "1Gi").Devices(1), cluster.CPUWholeCore, exclusive)), on(plain().Advertise(cluster.Advertised{CPU: cluster.CPUClasses}), held(1000, "")), unsupportedClass("DeviceExclusive")},
+		"cores, then devices": {shape(isolated(fixture.Job("j").CPU(8000, "1Gi").Devices(2), cluster.CPUWholeCore, exclusive)), on(able(), held(1000, "").Share(1, 100)), contended("WholeCore", 8, 7)},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, admit(tc.shape, tc.node)); diff != "" {
+				t.Errorf("admit (-want +got):\n%s", diff)
+			}
+			if tc.want != nil && !matters(tc.shape) {
+				t.Error("it says that the shape does not matter")
+			}
+		})
+	}
+}
+
+// What an evicted task still holds is promised, not contended.
+func TestReleasing(t *testing.T) {
+	state := fixture.State(able(), fixture.Job("x").Devices(2).On("n"))
+	if err := state.Evict(state.Job("job/x").Tasks()[0]); err != nil {
+		t.Fatal(err)
+	}
+	if r := admit(shape(isolated(fixture.Job("j").Devices(2), "", cluster.GPUDeviceExclusive)), state.Node("n")); r != nil {
+		t.Errorf("turned down: %+v", r)
+	}
+}
+
+// The tier decides who comes first and who must go, never where a class is available.
+func TestTiersDoNotMatter(t *testing.T) {
+	for _, cpu := range append([]cluster.CPUClass{""}, cluster.CPUClasses...) {
+		for _, gpu := range append([]cluster.GPUClass{""}, cluster.GPUClasses...) {
+			t.Run(fmt.Sprintf("%s,%s", cpu, gpu), func(t *testing.T) {
+				got := map[cluster.Tier]string{}
+				for _, tier := range cluster.Tiers {
+					got[tier] = decide(t, tier, cpu, gpu)
+				}
+				want := map[cluster.Tier]string{}
+				for _, tier := range cluster.Tiers {
+					want[tier] = got[cluster.TierStandard]
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("by tier (-Standard +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// decide places a job of the class, from a queue of the tier, on one of three nodes.
+func decide(t *testing.T, tier cluster.Tier, cpu cluster.CPUClass, gpu cluster.GPUClass) string {
+	t.Helper()
+	state := fixture.State(
+		fixture.Queue("q").Tier(tier),
+		fixture.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
+		fixture.Node("b").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.Advertised{CPU: cluster.CPUClasses[:2], GPU: cluster.GPUClasses[:3]}),
+		fixture.Node("c").CPU(8, "64Gi").Slices(7, "A100", "1g.10gb", "10Gi").Advertise(everything),
+		isolated(fixture.Job("j").Queue("q").CPU(1000, "1Gi").Devices(1), cpu, gpu),
+	)
+	p, err := New(engine.NoArguments{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := fixture.Engine(p, room{}).Open(state, engine.Options{Search: engine.Twin})
+	defer s.Close()
+	out, err := s.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Refusals) > 0 {
+		return fmt.Sprint(out.Refusals[0].Reason, out.Refusals[0].Permanent)
+	}
+	return out.Decisions[0].Node
+}
+
+// room keeps tasks off nodes that have no devices for them, as NodeResourcesFit would.
+type room struct{}
+
+func (room) Name() string                   { return "room" }
+func (room) OnSessionClose(*engine.Session) {}
+func (room) OnSessionOpen(s *engine.Session) {
+	s.AddShapePredicateFn(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+		if n.Feasible(s) {
+			return nil
+		}
+		return &engine.Rejection{Reason: "Full", Cure: engine.Grow}
+	})
+}
+
+// Which reason names a refusal when nodes differ.
+func TestHeadline(t *testing.T) {
+	exclusive := cluster.Advertised{Share: cluster.ShareExclusive}
+	node := func(name string, a cluster.Advertised) *fixture.NodeBuilder {
+		return fixture.Node(name).CPU(8, "64Gi").GPUs(1, "A100", "80Gi").Advertise(a)
+	}
+	device := func() *fixture.JobBuilder {
+		return isolated(fixture.Job("j").Devices(1), "", cluster.GPUDeviceExclusive)
+	}
+	tests := map[string]struct {
+		parts     []fixture.Part
+		reason    engine.Reason
+		permanent bool
+	}{
+		"nobody advertises": {[]fixture.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), device()}, NoNodeSupportsClass, true},
+		"contention beats": {[]fixture.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), node("c", everything), fixture.Job("x").Devices(1).On("c"), device()},
+			NodesSupportButContended, false},
+		"daemon mode beats": {[]fixture.Part{node("a", cluster.Advertised{CPU: cluster.CPUClasses, Share: cluster.ShareExclusive}), node("b", cluster.Advertised{}), node("c", cluster.Advertised{}),
+			isolated(fixture.Job("j").CPU(1000, "1Gi").Share(1, 500), cluster.CPUWholeCore, cluster.GPUShared)}, ClassConflictsWithDaemonMode, true},
+		"a partition, exclusively": {[]fixture.Part{node("a", everything), node("b", cluster.Advertised{}), isolated(fixture.Job("j"), "", cluster.GPUDeviceExclusive).Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Partition: "1g.10gb"} })},
+			ClassConflictsWithResourceId, true},
+		"share mode everywhere": {[]fixture.Part{node("a", exclusive), node("b", exclusive), isolated(fixture.Job("j").Share(1, 500), "", cluster.GPUShared)}, ClassConflictsWithDaemonMode, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, err := New(engine.NoArguments{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := fixture.Engine(p).Open(fixture.State(tc.parts...), engine.Options{})
+			defer s.Close()
+			out, err := s.Run()
+			if err != nil || len(out.Refusals) != 1 {
+				t.Fatalf("refusals %v, error %v", out.Refusals, err)
+			}
+			if r := out.Refusals[0]; r.Reason != tc.reason || r.Permanent != tc.permanent {
+				t.Errorf("%s (permanent: %v), want %s (%v)", r.Reason, r.Permanent, tc.reason, tc.permanent)
+			}
+		})
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"classes": []}`)); err == nil {
+		t.Error("New takes arguments that it does not have")
+	}
+}
+
+func BenchmarkIsolation(b *testing.B) {
+	n := fixture.Node("n").CPU(96, "512Gi").Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30).GPUs(8, "A100", "80Gi").Advertise(everything).Build()
+	for name, s := range map[string]*cluster.Shape{
+		"device":  shape(isolated(fixture.Job("j").CPU(1000, "1Gi").Devices(2), "", cluster.GPUDeviceExclusive)),
+		"shared":  shape(fixture.Job("j").CPU(1000, "1Gi").Share(1, 500)),
+		"session": shape(isolated(fixture.Job("j").CPU(1000, "1Gi").Devices(2), "", cluster.GPUSessionExclusive)),
+		"cores":   shape(isolated(fixture.Job("j").CPU(1000, "1Gi"), cluster.CPUWholeCore, "")),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				admit(s, n)
+			}
+		})
+	}
+}

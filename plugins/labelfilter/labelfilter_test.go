@@ -1,0 +1,60 @@
+package labelfilter
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	if !matters(s) {
+		return nil
+	}
+	return admit(s, n)
+}
+
+func TestAdmit(t *testing.T) {
+	lacks := func(label string) *engine.Rejection {
+		return &engine.Rejection{Reason: LabelMismatch, Cure: engine.Grow | engine.Relax, Subject: label}
+	}
+	node := fixture.Node("n").Label("gpu", "h100").Label("spare", "").Label("zone", "a").Build()
+	tests := map[string]struct {
+		job  *fixture.JobBuilder
+		want *engine.Rejection
+	}{
+		"nothing demanded":                    {fixture.Job("j"), nil},
+		"all there":                           {fixture.Job("j").Selector("gpu", "h100").Selector("zone", "a"), nil},
+		"missing":                             {fixture.Job("j").Selector("rack", "r1"), lacks("rack=r1")},
+		"other value":                         {fixture.Job("j").Selector("gpu", "a100"), lacks("gpu=a100")},
+		"first of several is named":           {fixture.Job("j").Selector("gpu", "h100").Selector("rack", "r1").Selector("zone", "b"), lacks("rack=r1")},
+		"case counts":                         {fixture.Job("j").Selector("gpu", "H100"), lacks("gpu=H100")},
+		"empty value is there":                {fixture.Job("j").Selector("spare", ""), nil},
+		"empty value is not the same as none": {fixture.Job("j").Selector("rack", ""), lacks("rack=")},
+		"instance type":                       {fixture.Job("j").Selector("node.kubernetes.io/instance-type", "p5.48xlarge"), lacks("node.kubernetes.io/instance-type=p5.48xlarge")},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tt.want, judge(tt.job.Build().Tasks()[0].Shape, node)); d != "" {
+				t.Errorf("rejection (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestPassingAllocatesNothing(t *testing.T) {
+	shape := fixture.Job("j").Selector("gpu", "h100").Build().Tasks()[0].Shape
+	node := fixture.Node("n").Label("gpu", "h100").Build()
+	if got := testing.AllocsPerRun(100, func() { judge(shape, node) }); got != 0 {
+		t.Errorf("%v allocations, want none", got)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"labels": []}`)); err == nil {
+		t.Error("an unknown argument was accepted")
+	}
+}

@@ -1,0 +1,51 @@
+// Package nodegroupsizefilter turns down node groups with too few nodes for a
+// job that wants whole ones: no two replicas share a node, so each of them
+// takes its nodes to itself.
+//
+// It counts nodes and refuses to know what they hold.
+package nodegroupsizefilter
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "NodeGroupSizeFilter"
+
+// GroupTooSmall is a group with fewer nodes than all replicas take together.
+const GroupTooSmall engine.Reason = "GroupTooSmall"
+
+// Reasons documents what the plugin gives as reasons.
+var Reasons = []engine.ReasonDoc{
+	{Reason: GroupTooSmall, Cure: engine.Grow, Meaning: "Fewer nodes of the group passed the node filters than all replicas take together: replicas × nodes per replica, since no two replicas share a node. The subject is the group."},
+}
+
+type plugin struct{}
+
+// New builds the plugin. It has no arguments.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return plugin{}, nil
+}
+
+func (plugin) Name() string                    { return Name }
+func (plugin) OnSessionOpen(s *engine.Session) { s.AddGroupPredicateFn(admit) }
+func (plugin) OnSessionClose(*engine.Session)  {}
+
+func admit(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *engine.Rejection {
+	want := cluster.MulDiv(int64(w.Replicas), int64(w.NodesPerReplica), 1)
+	have := int64(len(nodes))
+	if have >= want {
+		return nil
+	}
+	return &engine.Rejection{
+		Reason:  GroupTooSmall,
+		Cure:    engine.Grow,
+		Subject: g.Key.String(),
+		Want:    engine.Quantity{Value: want, Unit: engine.Count},
+		Have:    engine.Quantity{Value: have, Unit: engine.Count},
+	}
+}

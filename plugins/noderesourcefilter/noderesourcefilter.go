@@ -1,0 +1,140 @@
+// Package noderesourcefilter turns down nodes that do not have the kind of
+// device a task needs: none at all, or none under the asked resource name, of
+// the asked partition profile or of an allowed product.
+//
+// It decides by kind and refuses to know how many devices there are, how big
+// they are and who holds them: that is NodeResourcesFit's. Only a task that
+// takes a whole node needs every device of it to be of the right kind.
+package noderesourcefilter
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "NodeResourceFilter"
+
+// The reasons. Waiting cures none of them: a node's kind of device does not change by itself.
+const (
+	NoDevices            engine.Reason = "NoDevices"            // the node offers no device that works
+	DeviceLabelsInvalid  engine.Reason = "DeviceLabelsInvalid"  // what the node says about its devices cannot be believed
+	NoSuchPartition      engine.Reason = "NoSuchPartition"      // no slice of the asked profile
+	NoSuchDeviceResource engine.Reason = "NoSuchDeviceResource" // no device under the asked resource name
+	ProductMismatch      engine.Reason = "ProductMismatch"      // no device of an allowed product
+)
+
+// Reasons documents what the plugin gives as reasons.
+var Reasons = []engine.ReasonDoc{
+	{Reason: NoDevices, Cure: engine.Grow, Meaning: "The task needs devices and the node offers none that works."},
+	{Reason: DeviceLabelsInvalid, Cure: engine.Grow, Meaning: "The node's device labels are missing or make no sense, so it takes no task that needs devices. The subject is the label and what is wrong with it."},
+	{Reason: NoSuchPartition, Cure: engine.Grow | engine.Relax, Meaning: "The node has no slice of the partition profile that the task asks for. The subject is that profile."},
+	{Reason: NoSuchDeviceResource, Cure: engine.Grow | engine.Relax, Meaning: "The node has no device that is asked for under this resource name; its devices may be cut into partitions, which have names of their own. The subject is the resource name."},
+	{Reason: ProductMismatch, Cure: engine.Grow | engine.Relax, Meaning: "None of the node's devices is of a product that the task allows; for a task that takes the whole node: not all of them are. The subject is the list of allowed products."},
+}
+
+type plugin struct{}
+
+// New builds the plugin. It has no arguments.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return plugin{}, nil
+}
+
+func (plugin) Name() string                    { return Name }
+func (plugin) OnSessionOpen(s *engine.Session) { s.AddShapePredicateFn(matters, admit) }
+func (plugin) OnSessionClose(*engine.Session)  {}
+
+func matters(s *cluster.Shape) bool { return !s.Need.None() }
+
+// admit stops at the first device of the right kind; a whole node has all its devices looked at.
+func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	if n.Defect != nil {
+		return &engine.Rejection{
+			Reason:  DeviceLabelsInvalid,
+			Cure:    engine.Grow,
+			Subject: n.Defect.Label + ": " + n.Defect.Problem,
+		}
+	}
+	need := &s.Need
+	working, right, nearest := 0, 0, noDevice
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if d.Lost {
+			continue
+		}
+		working++
+		k := kindOf(need, d)
+		if k == rightKind && !need.WholeNode {
+			return nil
+		}
+		if k == rightKind {
+			right++
+		} else {
+			nearest = max(nearest, k)
+		}
+	}
+	if working > 0 && right == working {
+		return nil
+	}
+	return reject(need, n, nearest, working, right)
+}
+
+// kind is how near a device is to the kind that is needed. The nearest of a
+// node's devices says what is wrong with the node.
+type kind int
+
+const (
+	noDevice kind = iota
+	otherPartition
+	otherResource
+	otherProduct
+	rightKind
+)
+
+func kindOf(need *cluster.Need, d *cluster.Device) kind {
+	switch {
+	case d.Profile != need.Partition:
+		if need.Partition != "" {
+			return otherPartition
+		}
+		return otherResource // a slice does not count among the devices it was cut from
+	case need.Resource != "" && d.Resource != need.Resource:
+		return otherResource
+	case len(need.Products) > 0 && !slices.Contains(need.Products, d.Product):
+		return otherProduct
+	}
+	return rightKind
+}
+
+func reject(need *cluster.Need, n *cluster.Node, nearest kind, working, right int) *engine.Rejection {
+	want := max(1, need.Devices)
+	if need.WholeNode {
+		want = max(want, working)
+	}
+	r := &engine.Rejection{
+		Cure: engine.Grow | engine.Relax,
+		Want: engine.Quantity{Value: int64(want), Unit: engine.Count},
+		Have: engine.Quantity{Value: int64(right), Unit: engine.Count},
+	}
+	resource := need.Resource
+	if resource == "" {
+		resource = n.DeviceResource
+	}
+	switch nearest {
+	case noDevice:
+		r.Reason, r.Subject, r.Cure = NoDevices, resource, engine.Grow
+	case otherPartition:
+		r.Reason, r.Subject = NoSuchPartition, need.Partition
+	case otherResource:
+		r.Reason, r.Subject = NoSuchDeviceResource, resource
+	case otherProduct:
+		r.Reason, r.Subject = ProductMismatch, strings.Join(need.Products, ", ")
+	}
+	return r
+}

@@ -1,0 +1,123 @@
+package noderesourcesfit
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/google/go-cmp/cmp"
+)
+
+// on is a node of 8 cores, 64 GiB and four A100 with the jobs running on it.
+func on(jobs ...*fixture.JobBuilder) *cluster.Node {
+	parts := []fixture.Part{fixture.Node("n").CPU(8, "64Gi").GPUs(4, "A100", "80Gi")}
+	for _, j := range jobs {
+		parts = append(parts, j)
+	}
+	return fixture.State(parts...).Node("n")
+}
+
+func shape(b *fixture.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
+
+func need(n cluster.Need) *cluster.Shape {
+	return shape(fixture.Job("j").Shape(func(s *cluster.Shape) { s.Need = n }))
+}
+
+func gib(n int64) engine.Quantity    { return engine.Quantity{Value: n << 30, Unit: engine.Bytes} }
+func cores(n int64) engine.Quantity  { return engine.Quantity{Value: n * 1000, Unit: engine.Cores} }
+func number(n int64) engine.Quantity { return engine.Quantity{Value: n, Unit: engine.Count} }
+func parts(n int64) engine.Quantity  { return engine.Quantity{Value: n, Unit: engine.Devices} }
+
+func TestFit(t *testing.T) {
+	job := fixture.Job
+	mixed := fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").GPUs(3, "L4", "24Gi").Build()
+	model := func(l cluster.Layers) cluster.Need { l.Bytes = 1 << 30; return cluster.Need{Layers: &l} }
+	tests := map[string]struct {
+		shape *cluster.Shape
+		node  *cluster.Node
+		want  *engine.Rejection
+	}{
+		"nothing asked":               {shape(job("j")), on(), nil},
+		"fits exactly":                {shape(job("j").CPU(8000, "64Gi").Devices(4)), on(), nil},
+		"cores held":                  {shape(job("j").CPU(6000, "1Gi")), on(job("x").CPU(4000, "1Gi").On("n")), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "cpu", Want: cores(6), Have: cores(4)}},
+		"memory held":                 {shape(job("j").CPU(1000, "40Gi")), on(job("x").CPU(1000, "32Gi").On("n")), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "memory", Want: gib(40), Have: gib(32)}},
+		"too many cores for ever":     {shape(job("j").CPU(9000, "1Gi")), on(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "cpu", Want: cores(9), Have: cores(8)}},
+		"a resource nobody has":       {shape(job("j").Resource("example.com/fpga", 2)), on(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "example.com/fpga", Want: number(2), Have: number(0)}},
+		"cores held, devices never":   {shape(job("j").CPU(6000, "1Gi").Devices(5)), on(job("x").CPU(4000, "1Gi").On("n")), &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(5), Have: number(4)}},
+		"shrunk below what runs here": {shape(job("j").CPU(1000, "1Gi")), fixture.Node("n").CPU(8, "64Gi").With(func(n *cluster.Node) { n.Resources[0].Used = 9000 }).Build(), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "cpu", Want: cores(1), Have: cores(0)}},
+
+		"too few devices":       {shape(job("j").Devices(5)), on(), &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(5), Have: number(4)}},
+		"devices held":          {shape(job("j").Devices(3)), on(job("x").Devices(2).On("n")), &engine.Rejection{Reason: InsufficientDevices, Cure: held, Want: number(3), Have: number(2)}},
+		"no such partition":     {need(cluster.Need{Devices: 1, Partition: "1g.5gb"}), on(), &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(1), Have: number(0)}},
+		"devices too small":     {shape(job("j").DeviceMemory(1, "90Gi")), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Want: gib(90), Have: gib(80)}},
+		"too few big ones":      {shape(job("j").DeviceMemory(3, "40Gi")), mixed, &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Want: gib(40), Have: gib(24)}},
+		"memory in use":         {shape(job("j").DeviceMemory(1, "40Gi")), on(job("x").DeviceMemory(4, "50Gi").On("n")), &engine.Rejection{Reason: GPUMemoryInUse, Cure: held, Want: gib(40), Have: gib(30)}},
+		"memory of the second":  {shape(job("j").DeviceMemory(2, "40Gi")), on(job("x").DeviceMemory(3, "50Gi").On("n")), &engine.Rejection{Reason: GPUMemoryInUse, Cure: held, Want: gib(40), Have: gib(30)}},
+		"share held":            {shape(job("j").Share(1, 500)), on(job("x").Share(4, 700).On("n")), &engine.Rejection{Reason: InsufficientDeviceShare, Cure: held, Want: parts(500), Have: parts(300)}},
+		"share beside a whole":  {shape(job("j").Share(4, 500)), on(job("x").Devices(1).On("n")), &engine.Rejection{Reason: InsufficientDeviceShare, Cure: held, Want: parts(500), Have: parts(0)}},
+		"exclusive takes whole": {shape(job("j").Share(4, 500).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive})), on(job("x").Share(1, 100).On("n")), &engine.Rejection{Reason: InsufficientDevices, Cure: held, Want: number(4), Have: number(3)}},
+
+		"one product":             {need(cluster.Need{Devices: 3, SameProduct: true}), mixed, nil},
+		"one product has too few": {need(cluster.Need{Devices: 4, SameProduct: true}), mixed, &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(4), Have: number(3)}},
+		"sum reached":             {need(cluster.Need{Devices: 3, SumAtLeast: 184 << 30}), mixed, nil},
+		"sum never reached":       {need(cluster.Need{Devices: 3, SumAtLeast: 185 << 30}), mixed, &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "together", Want: gib(185), Have: gib(184)}},
+		"sum of what is free":     {need(cluster.Need{Devices: 2, Share: 500, SumAtLeast: 80 << 30}), on(job("x").Devices(3).On("n")), &engine.Rejection{Reason: InsufficientDeviceShare, Cure: held, Want: parts(500), Have: parts(0)}},
+
+		"whole node":            {need(cluster.Need{WholeNode: true, SumAtLeast: 320 << 30}), on(), nil},
+		"whole node in use":     {need(cluster.Need{WholeNode: true}), on(job("x").Share(1, 100).On("n")), &engine.Rejection{Reason: NodeInUse, Cure: held, Want: number(4), Have: number(3)}},
+		"whole node too small":  {need(cluster.Need{WholeNode: true, SumAtLeast: 321 << 30}), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "together", Want: gib(321), Have: gib(320)}},
+		"whole node too few":    {need(cluster.Need{WholeNode: true, Devices: 8}), on(), &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(8), Have: number(4)}},
+		"whole node of others":  {need(cluster.Need{WholeNode: true, Products: []string{"A100"}}), mixed, &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(5), Have: number(2)}},
+		"whole node of nothing": {need(cluster.Need{WholeNode: true}), fixture.Node("n").CPU(8, "64Gi").Build(), &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(1), Have: number(0)}},
+
+		"layers fit":              {need(model(cluster.Layers{Total: 200})), on(), nil},
+		"layers never fit":        {need(model(cluster.Layers{Total: 400})), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "together", Want: gib(400), Have: gib(320)}},
+		"layers do not fit now":   {need(model(cluster.Layers{Total: 200})), on(job("x").Devices(2).On("n")), &engine.Rejection{Reason: GPUMemoryInUse, Cure: held, Subject: "together", Want: gib(200), Have: gib(160)}},
+		"layers spill":            {need(model(cluster.Layers{Total: 200, Least: 100, Spill: true})), on(job("x").Devices(2).On("n")), nil},
+		"layers cannot spill now": {need(model(cluster.Layers{Total: 230, Least: 100, Spill: true})), on(job("x").Devices(2).On("n")), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "memory", Want: gib(70), Have: gib(64)}},
+		"layers can never spill":  {need(model(cluster.Layers{Total: 400, Least: 100, Spill: true})), on(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(80), Have: gib(64)}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, fit(tc.shape, tc.node)); diff != "" {
+				t.Errorf("fit (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if p, err := New(engine.NoArguments{}); err != nil || p.Name() != Name {
+		t.Errorf("New without arguments: %v, %v", p, err)
+	}
+	if _, err := New(fixture.Arguments(`{"resources": []}`)); err == nil {
+		t.Error("New takes arguments that it does not have")
+	}
+}
+
+func BenchmarkFit(b *testing.B) {
+	node := func() *cluster.Node {
+		return fixture.State(
+			fixture.Node("n").CPU(96, "512Gi").Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30).GPUs(8, "A100", "80Gi"),
+			fixture.Job("x").Devices(4).On("n"),
+		).Node("n")
+	}()
+	ask := func() *fixture.JobBuilder {
+		return fixture.Job("j").CPU(8000, "64Gi").Resource("ephemeral-storage", 1<<30)
+	}
+	for name, s := range map[string]*cluster.Shape{
+		"cpu":      shape(ask()),
+		"devices":  shape(ask().Devices(4)),
+		"share":    shape(ask().Share(1, 500)),
+		"memory":   shape(ask().DeviceMemory(1, "20Gi")),
+		"rejected": shape(ask().Devices(5)),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				fit(s, node)
+			}
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package noderesourcesfit
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+	"pgregory.net/rapid"
+)
+
+const g = cluster.Bytes(1 << 30)
+
+func drawNode(t *rapid.T) *fixture.NodeBuilder {
+	b := fixture.Node("n").CPU(rapid.IntRange(1, 8).Draw(t, "cores"), fmt.Sprintf("%dGi", rapid.IntRange(1, 64).Draw(t, "ram")))
+	if rapid.Bool().Draw(t, "fpga") {
+		b.Resource("example.com/fpga", rapid.Int64Range(0, 2).Draw(t, "fpgas"))
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "sets") {
+		count := rapid.IntRange(1, 3).Draw(t, "count")
+		product := rapid.SampledFrom([]string{"A100", "L4"}).Draw(t, "product")
+		memory := rapid.SampledFrom([]string{"0", "24Gi", "70Gi", "80Gi"}).Draw(t, "memory")
+		if rapid.IntRange(0, 3).Draw(t, "slices") == 0 {
+			b.Slices(count, product, "1g.10gb", memory)
+		} else {
+			b.GPUs(count, product, memory)
+		}
+	}
+	return b.With(func(n *cluster.Node) {
+		for i := range n.Devices {
+			n.Devices[i].Lost = rapid.IntRange(0, 9).Draw(t, "lost") == 0
+		}
+	})
+}
+
+func drawNeed(t *rapid.T) cluster.Need {
+	n := cluster.Need{
+		Devices:     rapid.IntRange(1, 4).Draw(t, "devices"),
+		SameProduct: rapid.Bool().Draw(t, "same"),
+	}
+	if rapid.IntRange(0, 4).Draw(t, "partition") == 0 {
+		n.Partition = "1g.10gb"
+	}
+	if rapid.IntRange(0, 4).Draw(t, "products") == 0 {
+		n.Products = []string{"A100"}
+	}
+	switch rapid.IntRange(0, 6).Draw(t, "kind") {
+	case 0:
+		return cluster.Need{}
+	case 1:
+		n.Memory = cluster.Bytes(rapid.Int64Range(1, 90).Draw(t, "each")) * g
+	case 2:
+		n.Share = cluster.Milli(rapid.Int64Range(1, 1000).Draw(t, "share"))
+	case 3:
+		n.SumAtLeast = cluster.Bytes(rapid.Int64Range(1, 300).Draw(t, "sum")) * g
+	case 4:
+		n.WholeNode, n.SameProduct = true, false
+		n.SumAtLeast = cluster.Bytes(rapid.Int64Range(0, 300).Draw(t, "sum")) * g
+	case 5:
+		n.Devices = 0 // as many as it takes
+		l := cluster.Layers{Total: rapid.IntRange(1, 40).Draw(t, "layers"), Bytes: cluster.Bytes(rapid.Int64Range(1, 9).Draw(t, "each")) * g, Fixed: g}
+		l.Spill = rapid.Bool().Draw(t, "spill")
+		l.Least = rapid.IntRange(0, l.Total).Draw(t, "least")
+		n.Layers = &l
+	}
+	return n
+}
+
+func drawShape(t *rapid.T) *cluster.Shape {
+	b := fixture.Job("j").CPU(rapid.Int64Range(0, 4000).Draw(t, "cpu"), fmt.Sprintf("%dGi", rapid.IntRange(0, 20).Draw(t, "memory")))
+	if rapid.IntRange(0, 5).Draw(t, "asks fpga") == 0 {
+		b.Resource("example.com/fpga", 1)
+	}
+	class := rapid.SampledFrom([]cluster.GPUClass{"", "", cluster.GPUShared, cluster.GPUSessionExclusive, cluster.GPUDeviceExclusive}).Draw(t, "class")
+	session := ""
+	if class == cluster.GPUSessionExclusive {
+		session = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "session")
+	}
+	return shape(b.Isolate(cluster.Isolation{GPU: class, Session: session}).Shape(func(s *cluster.Shape) { s.Need = drawNeed(t) }))
+}
+
+// room says by other means whether the node takes the shape.
+func room(s *cluster.Shape, n *cluster.Node) bool {
+	for _, a := range s.Resources {
+		if l := n.Ledger(a.Name); a.Value > 0 && (l == nil || l.Capacity-l.Used < a.Value) {
+			return false
+		}
+	}
+	_, ok := n.Choose(s, nil)
+	return ok
+}
+
+// The filter passes what can be chosen and placed, and nothing else; and what it
+// calls incurable does not fit the empty node either.
+func TestFitIsWhatCanBePlaced(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		state := fixture.State(drawNode(t))
+		n := state.Node("n")
+		for i := range rapid.IntRange(1, 8).Draw(t, "tasks") {
+			s := drawShape(t)
+			r := fit(s, n)
+			if (r == nil) != room(s, n) {
+				t.Fatalf("%+v on %+v: rejection %+v, but room %v", s, n, r, room(s, n))
+			}
+			if r != nil {
+				if ever := room(s, emptied(n)); r.Cure.Transient() != ever {
+					t.Fatalf("%+v on %+v: rejection %+v, but the empty node has room: %v", s, n, r, ever)
+				}
+				continue
+			}
+			// Any preference among devices leads to a place.
+			var score func(*cluster.Device) int64
+			if s.Need.Layers == nil {
+				by := rapid.SliceOfN(rapid.Int64Range(0, 100), len(n.Devices), len(n.Devices)).Draw(t, "scores")
+				score = func(d *cluster.Device) int64 { return by[d.Index] }
+			}
+			claims, ok := n.Choose(s, score)
+			if !ok {
+				t.Fatalf("%+v on %+v: passes, but nothing can be chosen", s, n)
+			}
+			j := fixture.Job(fmt.Sprint(i)).Shape(func(into *cluster.Shape) { *into = *s }).Build()
+			if err := state.AddJob(j); err != nil {
+				t.Fatal(err)
+			}
+			if err := state.Place(j.Tasks()[0], n, claims); err != nil {
+				t.Fatalf("passes, but: %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package noderesourcesfit
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// tally counts a node's devices for a shape: all that are of the kind, those of
+// them that are big enough, and those of these that can take the claim now.
+// Where products may not mix it is of the product that comes nearest.
+type tally struct {
+	product           string // "" is any
+	kind, big, takers int
+}
+
+func survey(s *cluster.Shape, n *cluster.Node) tally {
+	if !s.Need.SameProduct || s.Need.WholeNode {
+		return surveyOf(s, n, "")
+	}
+	var best tally
+	for i := range n.Devices {
+		if i > 0 && n.Devices[i].Product == n.Devices[i-1].Product {
+			continue
+		}
+		if t := surveyOf(s, n, n.Devices[i].Product); i == 0 || best.less(t, max(1, s.Need.Devices)) {
+			best = t
+		}
+	}
+	return best
+}
+
+// less compares by what the products could ever give of the wanted devices, then by what they give now.
+func (t tally) less(o tally, want int) bool {
+	return cmp.Or(
+		cmp.Compare(min(t.kind, want), min(o.kind, want)),
+		cmp.Compare(min(t.big, want), min(o.big, want)),
+		cmp.Compare(t.takers, o.takers),
+	) < 0
+}
+
+func surveyOf(s *cluster.Shape, n *cluster.Node, product string) tally {
+	t := tally{product: product}
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if !t.counts(s, d) {
+			continue
+		}
+		t.kind++
+		if s.Need.Memory <= d.Memory {
+			t.big++
+		}
+		if s.Takes(d) {
+			t.takers++
+		}
+	}
+	return t
+}
+
+// counts reports whether the device is of the kind, whatever its size.
+func (t *tally) counts(s *cluster.Shape, d *cluster.Device) bool {
+	kind := s.Need
+	kind.Memory = 0
+	return kind.Usable(d) && (t.product == "" || t.product == d.Product)
+}
+
+// least is what the last of so many devices gives when those that give most are taken.
+func (t *tally) least(s *cluster.Shape, n *cluster.Node, devices int, of func(*cluster.Shape, *cluster.Device) int64) int64 {
+	var room [32]int64
+	values := t.values(room[:0], s, n, of)
+	return values[len(values)-devices]
+}
+
+// most is what so many devices give together when those that give most are taken.
+func (t *tally) most(s *cluster.Shape, n *cluster.Node, devices int, of func(*cluster.Shape, *cluster.Device) int64) int64 {
+	var room [32]int64
+	values := t.values(room[:0], s, n, of)
+	sum := int64(0)
+	for _, v := range values[max(0, len(values)-devices):] {
+		sum += v
+	}
+	return sum
+}
+
+// values are what the devices of the kind give, smallest first.
+func (t *tally) values(out []int64, s *cluster.Shape, n *cluster.Node, of func(*cluster.Shape, *cluster.Device) int64) []int64 {
+	for i := range n.Devices {
+		if d := &n.Devices[i]; t.counts(s, d) {
+			out = append(out, of(s, d))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func memory(_ *cluster.Shape, d *cluster.Device) int64 { return int64(d.Memory) }
+
+func freeMemory(s *cluster.Shape, d *cluster.Device) int64 {
+	if !d.Permits(s.Isolation) {
+		return 0
+	}
+	return int64(d.Free())
+}
+
+// freeShare is what is free of both the device's time and its memory.
+func freeShare(s *cluster.Shape, d *cluster.Device) int64 {
+	if !d.Permits(s.Isolation) {
+		return 0
+	}
+	free := int64(max(0, d.FreeMilli()))
+	if d.Memory > 0 {
+		free = min(free, cluster.MulDiv(int64(max(0, d.Free())), int64(cluster.Whole), int64(d.Memory)))
+	}
+	return free
+}
+
+// claim is the memory that the shape would get of the device.
+func claim(s *cluster.Shape, d *cluster.Device) int64 {
+	switch {
+	case !s.Takes(d):
+		return 0
+	case s.Isolation.Exclusive():
+		return int64(d.Memory)
+	case s.Need.Share > 0:
+		return cluster.MulDiv(int64(d.Memory), int64(s.Need.Share), int64(cluster.Whole))
+	case s.Need.Memory > 0:
+		return int64(s.Need.Memory)
+	}
+	return int64(d.Memory)
+}
+
+// layers is how many layers the device has room for.
+func layers(s *cluster.Shape, d *cluster.Device) int64 {
+	if !s.Takes(d) {
+		return 0
+	}
+	return int64(max(0, d.Free()-s.Need.Layers.Fixed) / s.Need.Layers.Bytes)
+}

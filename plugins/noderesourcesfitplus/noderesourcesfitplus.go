@@ -1,0 +1,219 @@
+// Package noderesourcesfitplus scores nodes by how full they would be, with a
+// strategy and a weight of its own for each resource: devices may be packed
+// while cores and memory are spread.
+//
+// The score is Σ weight·part ÷ Σ weight over the resources that the task asks
+// for and the configuration names, 100 if there is none. With used the amount
+// that the node would have in use, this task included:
+//
+//	MostAllocated   min(used, capacity) × 100 ÷ capacity
+//	LeastAllocated  max(capacity − used, 0) × 100 ÷ capacity
+//
+// Every division is rounded down. A resource that the node does not have counts
+// with 0. It refuses to know whether the task fits.
+package noderesourcesfitplus
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/nearest"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "NodeResourcesFitPlus"
+
+// The strategies.
+const (
+	MostAllocated  = "MostAllocated"  // the fuller the better
+	LeastAllocated = "LeastAllocated" // the emptier the better
+)
+
+// What a task that leaves cpu or memory out is taken to use.
+const (
+	leftOutCPU    = 100       // thousandths of a core
+	leftOutMemory = 200 << 20 // bytes
+)
+
+// Arguments are the plugin's arguments. Without resources devices are packed and
+// cores and memory spread, devices counting twice.
+type Arguments struct {
+	Resources map[string]Strategy `json:"resources"`
+}
+
+// Strategy is how one resource is scored.
+type Strategy struct {
+	Type   string `json:"type"`
+	Weight int64  `json:"weight"`
+}
+
+var defaults = map[string]Strategy{
+	cluster.DefaultDeviceResource: {MostAllocated, 2},
+	cluster.CPU:                   {LeastAllocated, 1},
+	cluster.Memory:                {LeastAllocated, 1},
+}
+
+type plugin struct{ resources []resource }
+
+// resource is one configured resource, made ready.
+type resource struct {
+	name    string
+	weight  int64
+	spread  bool
+	leftOut int64 // what a task that does not ask is taken to use
+}
+
+// New builds the plugin.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	var a Arguments
+	if err := args.Decode(&a); err != nil {
+		return nil, err
+	}
+	if a.Resources == nil {
+		a.Resources = defaults
+	}
+	if len(a.Resources) == 0 {
+		return nil, fmt.Errorf("resources is empty, so every node would score the same; name a resource, or leave the field out for the default")
+	}
+	p := &plugin{}
+	for _, name := range slices.Sorted(maps.Keys(a.Resources)) {
+		c := a.Resources[name]
+		if name == "" {
+			return nil, fmt.Errorf("resources: a resource has no name; write one such as cpu")
+		}
+		if c.Type != MostAllocated && c.Type != LeastAllocated {
+			return nil, fmt.Errorf("resources: %s: type %q is not known%s", name, c.Type, nearest.Hint(c.Type, []string{MostAllocated, LeastAllocated}))
+		}
+		if c.Weight < 1 || c.Weight > engine.MaxWeight {
+			return nil, fmt.Errorf("resources: %s: weight %d is not between 1 and %d; to leave the resource out of the score, remove it", name, c.Weight, engine.MaxWeight)
+		}
+		r := resource{name: name, weight: c.Weight, spread: c.Type == LeastAllocated}
+		switch name {
+		case cluster.CPU:
+			r.leftOut = leftOutCPU
+		case cluster.Memory:
+			r.leftOut = leftOutMemory
+		}
+		p.resources = append(p.resources, r)
+	}
+	return p, nil
+}
+
+func (p *plugin) Name() string                    { return Name }
+func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddShapeOrderFn(p.matters, p.score) }
+func (p *plugin) OnSessionClose(*engine.Session)  {}
+
+// matters leaves out shapes that ask for nothing configured: all nodes would score 100.
+func (p *plugin) matters(s *cluster.Shape) bool {
+	for i := range p.resources {
+		r := &p.resources[i]
+		if r.leftOut > 0 || s.Resources.Of(r.name) > 0 || (!s.Need.None() && (s.Need.Resource == "" || s.Need.Resource == r.name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
+	var sum, weights int64
+	for i := range p.resources {
+		r := &p.resources[i]
+		used, capacity, asked := r.load(s, n)
+		if !asked {
+			continue
+		}
+		weights += r.weight
+		if capacity <= 0 {
+			continue
+		}
+		part := max(0, min(used, capacity))
+		if r.spread {
+			part = capacity - part
+		}
+		sum += r.weight * percent(part, capacity)
+	}
+	if weights == 0 {
+		return 100
+	}
+	return float64(sum / weights)
+}
+
+// load is what the node would have in use of the resource with the task on it.
+func (r *resource) load(s *cluster.Shape, n *cluster.Node) (used, capacity int64, asked bool) {
+	take := s.Resources.Of(r.name)
+	if take <= 0 {
+		take = r.leftOut
+	}
+	if take > 0 {
+		if l := n.Ledger(r.name); l != nil {
+			return l.Used + take, l.Capacity, true
+		}
+		return take, 0, true
+	}
+	if s.Need.None() || (s.Need.Resource != "" && s.Need.Resource != r.name) {
+		return 0, 0, false
+	}
+	return r.devices(s, n)
+}
+
+// devices is load for devices, in thousandths. A need without a resource name
+// asks for what the node's devices are called.
+func (r *resource) devices(s *cluster.Shape, n *cluster.Node) (used, capacity int64, asked bool) {
+	var one *cluster.Device
+	name, partition := r.name, s.Need.Partition
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if d.Lost || d.Profile != partition || d.Resource != name {
+			continue
+		}
+		capacity += int64(cluster.Whole)
+		used += int64(d.Use.Milli)
+		one = d
+	}
+	if one == nil {
+		return 0, 0, s.Need.Resource != "" || (s.Need.Partition == "" && r.name == n.DeviceResource)
+	}
+	return used + take(s, one, capacity), capacity, true
+}
+
+// take is what the shape would hold of devices like this one, in thousandths.
+func take(s *cluster.Shape, d *cluster.Device, capacity int64) int64 {
+	need := &s.Need
+	count := int64(need.Devices)
+	switch {
+	case need.WholeNode:
+		return capacity
+	case need.Layers != nil:
+		if d.Memory == 0 {
+			return capacity
+		}
+		l := need.Layers
+		memory := max(1, count)*int64(l.Fixed) + int64(l.Total)*int64(l.Bytes)
+		return min(capacity, thousandths(memory, int64(d.Memory)))
+	case s.Isolation.Exclusive():
+		return count * int64(cluster.Whole)
+	case need.Share == 0 && need.Memory > 0 && d.Memory > 0:
+		return count * thousandths(int64(need.Memory), int64(d.Memory))
+	}
+	return count * int64(need.Milli())
+}
+
+// percent is part × 100 ÷ whole, rounded down.
+func percent(part, whole int64) int64 {
+	if part <= math.MaxInt64/100 {
+		return part * 100 / whole
+	}
+	return cluster.MulDiv(part, 100, whole)
+}
+
+// thousandths is part × 1000 ÷ whole, rounded up as the books do.
+func thousandths(part, whole int64) int64 {
+	if part <= math.MaxInt64/2000 && whole <= math.MaxInt64/2 {
+		return (part*1000 + whole - 1) / whole
+	}
+	return cluster.MulDivUp(part, 1000, whole)
+}

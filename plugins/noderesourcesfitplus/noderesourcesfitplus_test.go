@@ -1,0 +1,131 @@
+package noderesourcesfitplus
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/google/go-cmp/cmp"
+)
+
+func build(t testing.TB, args engine.Arguments) *plugin {
+	t.Helper()
+	p, err := New(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.(*plugin)
+}
+
+func shape(b *fixture.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
+
+// machine has 96 cores, 512 GiB and 8 devices.
+func machine() *fixture.NodeBuilder {
+	return fixture.Node("n").CPU(96, "512Gi").GPUs(8, "A100", "80Gi")
+}
+
+func with(n *fixture.NodeBuilder, jobs ...*fixture.JobBuilder) *cluster.Node {
+	parts := []fixture.Part{n}
+	for _, j := range jobs {
+		parts = append(parts, j.On("n"))
+	}
+	return fixture.State(parts...).Node("n")
+}
+
+func TestScore(t *testing.T) {
+	job := fixture.Job
+	task := shape(job("j").CPU(16000, "32Gi").Devices(2))
+	gpus := engine.Arguments(fixture.Arguments(`{"resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 1}}}`))
+	slices := fixture.Arguments(`{"resources": {"nvidia.com/mig-1g.10gb": {"type": "MostAllocated", "weight": 1}}}`)
+	cpu := fixture.Arguments(`{"resources": {"cpu": {"type": "LeastAllocated", "weight": 3}}}`)
+	need := func(n cluster.Need) *cluster.Shape {
+		return shape(job("j").Shape(func(s *cluster.Shape) { s.Need = n }))
+	}
+	tests := map[string]struct {
+		args  engine.Arguments
+		shape *cluster.Shape
+		node  *cluster.Node
+		want  float64
+	}{
+		"N1, partly used":  {engine.NoArguments{}, task, with(machine(), job("x").CPU(16000, "32Gi").Devices(4)), 75},
+		"N2, empty":        {engine.NoArguments{}, task, with(machine()), 56},
+		"no devices asked": {engine.NoArguments{}, shape(job("j").CPU(16000, "32Gi")), with(machine()), (83 + 93) / 2},
+		// 95.9 of 96 cores and 511.8 of 512 GiB stay free.
+		"cpu and memory left out":                {engine.NoArguments{}, shape(job("j")), with(machine()), 99},
+		"left out still counts":                  {cpu, shape(job("j")), with(fixture.Node("n").CPU(1, "1Gi")), 90},
+		"nothing in common":                      {gpus, shape(job("j").CPU(16000, "32Gi")), with(machine()), 100},
+		"more than there is":                     {cpu, shape(job("j").CPU(97000, "1Gi")), with(machine()), 0},
+		"devices of a node without":              {gpus, shape(job("j").Devices(1)), with(fixture.Node("n").CPU(1, "1Gi")), 0},
+		"the weight of what is not there counts": {engine.NoArguments{}, shape(job("j").CPU(48000, "256Gi").Devices(1)), with(fixture.Node("n").CPU(96, "512Gi")), 25},
+		"another name for devices":               {gpus, shape(job("j").Devices(1)), with(machine().With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })), 100},
+		"that name was asked for":                {gpus, need(cluster.Need{Devices: 1, Resource: "nvidia.com/gpu"}), with(machine().With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })), 0},
+
+		"share":                {gpus, shape(job("j").Share(2, 500)), with(machine(), job("x").Share(1, 500)), 18},
+		"memory of a device":   {gpus, shape(job("j").DeviceMemory(4, "40Gi")), with(machine()), 25},
+		"exclusive holds all":  {gpus, shape(job("j").Share(2, 500).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive})), with(machine()), 25},
+		"whole node":           {gpus, need(cluster.Need{WholeNode: true}), with(machine()), 100},
+		"layers":               {gpus, need(cluster.Need{Layers: &cluster.Layers{Total: 160, Bytes: 1 << 30}}), with(machine()), 25},
+		"lost devices are out": {gpus, shape(job("j").Devices(1)), with(machine().With(func(n *cluster.Node) { n.Devices[0].Lost = true })), 14},
+		"slices":               {slices, need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), with(machine().Slices(7, "A100", "1g.10gb", "10Gi")), 14},
+		"slices are not GPUs":  {gpus, need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), with(machine().Slices(7, "A100", "1g.10gb", "10Gi")), 100},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := build(t, tc.args)
+			if got := p.score(tc.shape, tc.node); got != tc.want {
+				t.Errorf("score %v, want %v", got, tc.want)
+			}
+			if !p.matters(tc.shape) && tc.want != 100 {
+				t.Error("it says that the shape does not matter")
+			}
+		})
+	}
+}
+
+func TestArguments(t *testing.T) {
+	tests := map[string]struct{ args, err string }{
+		"unknown type":   {`{"resources": {"cpu": {"type": "MostAlocated", "weight": 1}}}`, `resources: cpu: type "MostAlocated" is not known; did you mean "MostAllocated"?`},
+		"no type":        {`{"resources": {"cpu": {"weight": 1}}}`, `resources: cpu: type "" is not known; known: MostAllocated, LeastAllocated`},
+		"weight 0":       {`{"resources": {"cpu": {"type": "MostAllocated"}}}`, `resources: cpu: weight 0 is not between 1 and 100000; to leave the resource out of the score, remove it`},
+		"weight below 0": {`{"resources": {"cpu": {"type": "MostAllocated", "weight": -1}}}`, `resources: cpu: weight -1 is not between 1 and 100000; to leave the resource out of the score, remove it`},
+		"no resources":   {`{"resources": {}}`, `resources is empty, so every node would score the same; name a resource, or leave the field out for the default`},
+		"no name":        {`{"resources": {"": {"type": "MostAllocated", "weight": 1}}}`, `resources: a resource has no name; write one such as cpu`},
+		"unknown field":  {`{"resource": {}}`, `json: unknown field "resource"`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(fixture.Arguments(tc.args))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(tc.err, err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	want := []resource{{"cpu", 1, true, 100}, {"memory", 1, true, 200 << 20}, {"nvidia.com/gpu", 2, false, 0}}
+	if diff := cmp.Diff(want, build(t, engine.NoArguments{}).resources, cmp.AllowUnexported(resource{})); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func BenchmarkFitPlus(b *testing.B) {
+	p := build(b, engine.NoArguments{})
+	n := with(machine().Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30), fixture.Job("x").CPU(16000, "32Gi").Devices(4))
+	for name, s := range map[string]*cluster.Shape{
+		"cpu":     shape(fixture.Job("j").CPU(16000, "32Gi")),
+		"devices": shape(fixture.Job("j").CPU(16000, "32Gi").Devices(2)),
+		"memory":  shape(fixture.Job("j").CPU(16000, "32Gi").DeviceMemory(1, "20Gi")),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p.score(s, n)
+			}
+		})
+	}
+}

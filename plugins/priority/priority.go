@@ -1,0 +1,31 @@
+// Package priority puts a queue's jobs of higher priority first.
+//
+// It refuses to know what a priority may do to jobs that run already, and
+// leaves jobs of equal priority to the comparisons after it.
+package priority
+
+import (
+	"cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "Priority"
+
+type plugin struct{}
+
+// New builds the plugin. It has no arguments.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return plugin{}, nil
+}
+
+func (plugin) Name() string                    { return Name }
+func (plugin) OnSessionOpen(s *engine.Session) { s.AddJobOrderFn(compare) }
+func (plugin) OnSessionClose(*engine.Session)  {}
+
+func compare(l, r *cluster.Job) int { return cmp.Compare(r.Priority, l.Priority) }

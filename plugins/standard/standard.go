@@ -1,0 +1,126 @@
+// Package standard lists the plugins that come with Berth and the profile they
+// form unless a configuration says otherwise.
+//
+// It decides order and weights, and refuses to know what any plugin does with them.
+package standard
+
+import (
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/affinityrequiredfilter"
+	"github.com/berth-project/berth/plugins/affinityscorer"
+	"github.com/berth-project/berth/plugins/capacityfilter"
+	"github.com/berth-project/berth/plugins/cellfilter"
+	"github.com/berth-project/berth/plugins/deviceorder"
+	"github.com/berth-project/berth/plugins/firstcome"
+	"github.com/berth-project/berth/plugins/isolationfilter"
+	"github.com/berth-project/berth/plugins/labelfilter"
+	"github.com/berth-project/berth/plugins/nodegroupsizefilter"
+	"github.com/berth-project/berth/plugins/noderesourcefilter"
+	"github.com/berth-project/berth/plugins/noderesourcesfit"
+	"github.com/berth-project/berth/plugins/noderesourcesfitplus"
+	"github.com/berth-project/berth/plugins/priority"
+	"github.com/berth-project/berth/plugins/queueorder"
+	"github.com/berth-project/berth/plugins/resourceutilizationscorer"
+	"github.com/berth-project/berth/plugins/scarceresourceavoidance"
+	"github.com/berth-project/berth/plugins/spotinstancemanager"
+	"github.com/berth-project/berth/plugins/tainttoleration"
+	"github.com/berth-project/berth/plugins/taskorder"
+	"github.com/berth-project/berth/plugins/tenantadmission"
+)
+
+type entry struct {
+	name    string
+	build   engine.PluginBuilder
+	weight  int64 // 0 for a plugin without scores
+	reasons []engine.ReasonDoc
+}
+
+// plugins are all of them, in the default profile's order: the order in which
+// comparisons are made and filters asked. Filters that look at one field come
+// before those that count; whether there is room is asked last, so that a
+// refusal counts a node as full only if nothing else is wrong with it.
+//
+// The weights, and what they are for. A score is 0 to 100 before weighting, so a
+// plugin of weight 10 outvotes others that add up to less than 10.
+//
+//	10  spot-instance-manager      whether a machine can vanish matters more than how well it is packed
+//	 3  TaintToleration            the operator's wish about a node
+//	 2  AffinityScorer             the user's wish about a task
+//	 2  ScarceResourceAvoidance    keeping tasks that need no device off machines that have some counts twice what packing does
+//	 1  NodeResourcesFitPlus       packing and spreading, per resource
+//	 1  DeviceOrder                among the devices of a node, where nothing else has a say
+//	 1  ResourceUtilizationScorer  among node groups, where nothing else has a say
+var plugins = []entry{
+	// Whose turn it is.
+	{queueorder.Name, queueorder.New, 0, nil},
+	{priority.Name, priority.New, 0, nil},
+	{firstcome.Name, firstcome.New, 0, nil},
+	{taskorder.Name, taskorder.New, 0, nil},
+
+	// Who may have it at all, before any node is looked at.
+	{tenantadmission.Name, tenantadmission.New, 0, tenantadmission.Reasons},
+
+	// Which nodes: what they are, then what they have left.
+	{cellfilter.Name, cellfilter.New, 0, cellfilter.Reasons},
+	{labelfilter.Name, labelfilter.New, 0, labelfilter.Reasons},
+	{tainttoleration.Name, tainttoleration.New, 3, tainttoleration.Reasons},
+	{noderesourcefilter.Name, noderesourcefilter.New, 0, noderesourcefilter.Reasons},
+	{affinityrequiredfilter.Name, affinityrequiredfilter.New, 0, affinityrequiredfilter.Reasons},
+	{spotinstancemanager.Name, spotinstancemanager.New, 10, spotinstancemanager.Reasons},
+	{isolationfilter.Name, isolationfilter.New, 0, isolationfilter.Reasons},
+	{scarceresourceavoidance.Name, scarceresourceavoidance.New, 2, scarceresourceavoidance.Reasons},
+	{noderesourcesfit.Name, noderesourcesfit.New, 0, noderesourcesfit.Reasons},
+
+	// Which groups of nodes, for those who want whole ones.
+	{nodegroupsizefilter.Name, nodegroupsizefilter.New, 0, nodegroupsizefilter.Reasons},
+	{capacityfilter.Name, capacityfilter.New, 0, capacityfilter.Reasons},
+	{resourceutilizationscorer.Name, resourceutilizationscorer.New, 1, nil},
+
+	// Which of them is best.
+	{noderesourcesfitplus.Name, noderesourcesfitplus.New, 1, nil},
+	{affinityscorer.Name, affinityscorer.New, 2, nil},
+	{deviceorder.Name, deviceorder.New, 1, nil},
+}
+
+// Registry knows all plugins that come with Berth. Each call makes a new one,
+// to which a program may add its own.
+func Registry() *engine.Registry {
+	r := engine.NewRegistry()
+	for _, p := range plugins {
+		if err := r.RegisterPluginBuilder(p.name, p.build); err != nil {
+			panic(err) // two lines of the table above have one name
+		}
+	}
+	return r
+}
+
+// Profile is what runs unless a configuration says otherwise.
+func Profile() engine.Profile {
+	out := make(engine.Profile, 0, len(plugins))
+	for _, p := range plugins {
+		out = append(out, engine.PluginConfig{Name: p.name, Weight: p.weight})
+	}
+	return out
+}
+
+// ReasonDoc documents a reason and says who gives it.
+type ReasonDoc struct {
+	Plugin string // "engine" for those of the engine itself
+	engine.ReasonDoc
+}
+
+// Reasons are all that a refusal may give: the engine's, then those of the
+// plugins in the default profile's order.
+func Reasons() []ReasonDoc {
+	var out []ReasonDoc
+	list := func(plugin string, docs []engine.ReasonDoc) {
+		for _, d := range docs {
+			out = append(out, ReasonDoc{plugin, d})
+		}
+	}
+	list("engine", engine.Reasons)
+	for _, p := range plugins {
+		list(p.name, p.reasons)
+	}
+	return out
+}

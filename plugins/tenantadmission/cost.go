@@ -1,0 +1,175 @@
+package tenantadmission
+
+import (
+	"math"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// exact reports whether the shape's devices cost the same wherever it goes.
+func exact(s *cluster.Shape) bool {
+	need := &s.Need
+	return !need.WholeNode && need.Layers == nil && (need.Share > 0 || need.Memory == 0 || s.Isolation.Exclusive())
+}
+
+// least is what the shape's devices cost wherever it goes, in thousandths, and
+// under what name; nothing if the cluster has several names for them.
+func (p *plugin) least(s *cluster.Shape) (int64, string) {
+	need := &s.Need
+	if need.None() {
+		return 0, ""
+	}
+	name := p.nameOf(need)
+	if name == "" {
+		return 0, ""
+	}
+	count := int64(max(1, need.Devices))
+	switch {
+	case need.WholeNode || s.Isolation.Exclusive():
+		return count * int64(cluster.Whole), name
+	case exact(s):
+		return count * int64(need.Milli()), name
+	}
+	return count, name // of memory nobody takes less than a thousandth
+}
+
+// offer is the one name under which the cluster has devices of a profile.
+type offer struct{ profile, name string }
+
+// nameOf is the name the need's devices are booked under: the one it asks for,
+// or the only one there is. Nodes of a group are taken to name their devices alike.
+func (p *plugin) nameOf(need *cluster.Need) string {
+	if need.Resource != "" {
+		return need.Resource
+	}
+	for _, o := range p.names {
+		if o.profile == need.Partition {
+			return o.name
+		}
+	}
+	o := offer{profile: need.Partition}
+	several := false
+	for _, g := range p.state.Groups() {
+		for i := range g.Nodes[0].Devices {
+			d := &g.Nodes[0].Devices[i]
+			if d.Lost || d.Profile != need.Partition || d.Resource == o.name {
+				continue
+			}
+			several = several || o.name != ""
+			o.name = d.Resource
+		}
+	}
+	if several {
+		o.name = ""
+	}
+	p.names = append(p.names, o)
+	return o.name
+}
+
+// together is what the cheapest of the tasks cost of the resource at least, so many of them.
+func (p *plugin) together(tasks []*cluster.Task, count int, name string) cost {
+	out := cost{name: name}
+	each := make([]int64, len(tasks))
+	for i, t := range tasks {
+		each[i] = t.Shape.Resources.Of(name)
+		if devices, under := p.least(t.Shape); devices > 0 && under == name {
+			each[i], out.device = devices, true
+		}
+	}
+	slices.Sort(each)
+	for _, v := range each[:count] {
+		sum, ok := cluster.AddOverflow(out.most, v)
+		if !ok {
+			sum = math.MaxInt64
+		}
+		out.most = sum
+	}
+	out.least = out.most
+	return out
+}
+
+// costOn bounds what the shape costs of the resource on the node. Layers that
+// take as many devices as they need come with the claims they would make: which
+// devices these are may change with their order, but not how many or how full.
+func costOn(s *cluster.Shape, n *cluster.Node, name string, layers []cluster.Claim) cost {
+	c := cost{name: name}
+	if base := s.Resources.Of(name); base > 0 || name == cluster.Memory {
+		c.least, c.most = base, base
+		if name == cluster.Memory {
+			c.most += spill(s.Need.Layers, layers)
+		}
+		return c
+	}
+	need := &s.Need
+	var usable, named, takers, low, high int64
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if !need.Usable(d) {
+			continue
+		}
+		usable++
+		if d.Resource != name {
+			continue
+		}
+		named++
+		milli := claim(s, d)
+		if low == 0 || milli < low {
+			low = milli
+		}
+		if s.Takes(d) {
+			takers++
+			high = max(high, milli)
+		}
+	}
+	if named == 0 {
+		return c
+	}
+	c.device = true
+	count := int64(need.Devices)
+	switch {
+	case need.WholeNode:
+		c.least, c.most = named*int64(cluster.Whole), named*int64(cluster.Whole)
+		return c
+	case count == 0:
+		count = int64(len(layers))
+	}
+	if need.Layers != nil {
+		low = 1
+	}
+	// Devices under other names may be taken instead.
+	c.least = max(0, count-(usable-named)) * low
+	c.most = min(count, takers) * high
+	return c
+}
+
+// claim is the most that the shape may hold of the device, in thousandths.
+func claim(s *cluster.Shape, d *cluster.Device) int64 {
+	need := &s.Need
+	memory := int64(need.Memory)
+	if l := need.Layers; l != nil {
+		memory = min(int64(d.Memory), int64(l.Fixed)+cluster.MulDiv(int64(l.Total), int64(l.Bytes), 1))
+	}
+	switch {
+	case exact(s) && !s.Isolation.Exclusive():
+		return int64(need.Milli())
+	case s.Isolation.Exclusive() || memory <= 0 || d.Memory <= 0:
+		return int64(cluster.Whole)
+	}
+	return cluster.MulDivUp(memory, int64(cluster.Whole), int64(d.Memory))
+}
+
+// spill is the most of the node's memory that layers take which are on no device.
+func spill(l *cluster.Layers, claims []cluster.Claim) int64 {
+	switch {
+	case l == nil || !l.Spill:
+		return 0
+	case claims == nil:
+		return int64(l.Total-l.Least) * int64(l.Bytes)
+	}
+	left := l.Total
+	for _, c := range claims {
+		left -= c.Layers
+	}
+	return int64(left) * int64(l.Bytes)
+}

@@ -1,0 +1,255 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/nearest"
+)
+
+// checker holds what came out, by name.
+type checker struct {
+	sim       *explain.Simulation
+	tasks     map[string]*cluster.Task
+	decisions map[string]*engine.Decision // the one with the scores, by task
+	refusals  map[string]*engine.Refusal
+	out       []Mismatch
+}
+
+func check(s *v1alpha1.Scenario, sim *explain.Simulation) []Mismatch {
+	c := &checker{sim: sim, tasks: map[string]*cluster.Task{}, decisions: map[string]*engine.Decision{}, refusals: map[string]*engine.Refusal{}}
+	for _, j := range sim.State.Jobs() {
+		for _, t := range j.Tasks() {
+			c.tasks[t.ID] = t
+		}
+	}
+	for i := range sim.Decisions {
+		if d := &sim.Decisions[i]; d.Action != engine.EvictIt && (c.decisions[d.Task.ID] == nil || len(d.Score.Parts) > 0) {
+			c.decisions[d.Task.ID] = d
+		}
+	}
+	for _, r := range sim.Refusals {
+		c.refusals[r.Job.ID] = r
+	}
+	e := &s.Expect
+	each(e.Placements, c.placement)
+	each(e.Devices, c.devices)
+	each(e.Groups, c.group)
+	for _, id := range e.Pending {
+		c.pending(id)
+	}
+	for i := range e.Refusals {
+		c.refusal(&e.Refusals[i])
+	}
+	each(e.Scores, c.scores)
+	c.evictions(e.Evictions)
+	return c.out
+}
+
+// each visits a map in the order of its keys, so that reports do not change from run to run.
+func each[V any](m map[string]V, visit func(string, V)) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		visit(k, m[k])
+	}
+}
+
+func (c *checker) differ(what, want, got string) {
+	c.out = append(c.out, Mismatch{what, want, got})
+}
+
+// job finds a workload by ID; a job may leave "job/" out.
+func (c *checker) job(id string) *cluster.Job {
+	for _, try := range []string{id, "job/" + id} {
+		if j := c.sim.State.Job(try); j != nil {
+			return j
+		}
+	}
+	var names []string
+	for _, j := range c.sim.State.Jobs() {
+		names = append(names, j.ID)
+	}
+	c.differ("workload "+id, "to be there", "no such workload"+nearest.Hint(id, names))
+	return nil
+}
+
+// task finds a task by ID; "job/" may be left out, and the only task of a workload too.
+func (c *checker) task(id string) *cluster.Task {
+	for _, try := range []string{id, "job/" + id} {
+		if t := c.tasks[try]; t != nil {
+			return t
+		}
+		if j := c.sim.State.Job(try); j != nil && len(j.Tasks()) == 1 {
+			return j.Tasks()[0]
+		}
+	}
+	c.differ("task "+id, "to be there", "no such task"+nearest.Hint(id, slices.Sorted(maps.Keys(c.tasks))))
+	return nil
+}
+
+func (c *checker) placement(id, want string) {
+	if t := c.task(id); t != nil {
+		if got := nodeOf(t); got != want {
+			c.differ("placement of "+id, want, got)
+		}
+	}
+}
+
+func nodeOf(t *cluster.Task) string {
+	if t.Node == nil {
+		return "pending"
+	}
+	return t.Node.Name
+}
+
+func (c *checker) devices(id string, want []int) {
+	t := c.task(id)
+	if t == nil {
+		return
+	}
+	got := []int{}
+	for _, x := range t.Claims {
+		got = append(got, x.Device)
+	}
+	if sorted := slices.Sorted(slices.Values(want)); !slices.Equal(sorted, got) {
+		c.differ("devices of "+id, fmt.Sprint(sorted), fmt.Sprint(got))
+	}
+}
+
+// group accepts the group as it is printed, with "x" for "×", or the product alone.
+func (c *checker) group(id, want string) {
+	j := c.job(id)
+	if j == nil {
+		return
+	}
+	for _, t := range j.Tasks() {
+		got := nodeOf(t)
+		if t.Node != nil && t.Node.Group() != nil {
+			k := t.Node.Group().Key
+			if want == k.Product || strings.ReplaceAll(want, " x ", " × ") == k.String() {
+				continue
+			}
+			got = k.String()
+		}
+		c.differ("group of "+id, want, got)
+		return
+	}
+}
+
+func (c *checker) pending(id string) {
+	j := c.job(id)
+	if j == nil {
+		return
+	}
+	for _, t := range j.Tasks() {
+		if t.Node != nil {
+			c.differ("workload "+id, "pending", fmt.Sprintf("%s on %s", t.Name, t.Node.Name))
+			return
+		}
+	}
+}
+
+func (c *checker) refusal(want *v1alpha1.ExpectedRefusal) {
+	j := c.job(want.Workload)
+	if j == nil {
+		return
+	}
+	r := c.refusals[j.ID]
+	if r == nil {
+		c.differ("refusal of "+want.Workload, orAny(want.Reason), "none: it is placed")
+		return
+	}
+	if want.Reason != "" && want.Reason != string(r.Reason) {
+		c.differ("refusal of "+want.Workload, want.Reason, string(r.Reason))
+	}
+	if p := want.Permanent; p != nil && *p != r.Permanent {
+		c.differ("refusal of "+want.Workload+", permanent", strconv.FormatBool(*p), strconv.FormatBool(r.Permanent))
+	}
+	message := explain.Message(r)
+	if !strings.Contains(message, want.Message) {
+		c.differ("message for "+want.Workload, strconv.Quote(want.Message), strconv.Quote(message))
+	}
+	if want.Counts == nil {
+		return
+	}
+	got := map[string]int{}
+	for _, x := range c.sim.Result(false).Refusals {
+		if x.Workload == j.ID {
+			got = x.Counts
+		}
+	}
+	if !maps.Equal(want.Counts, got) {
+		c.differ("nodes by reason for "+want.Workload, fmt.Sprint(want.Counts), fmt.Sprint(got))
+	}
+}
+
+func orAny(reason string) string {
+	if reason == "" {
+		return "a refusal"
+	}
+	return reason
+}
+
+func (c *checker) scores(id string, nodes map[string]map[string]float64) {
+	t := c.task(id)
+	if t == nil {
+		return
+	}
+	d := c.decisions[t.ID]
+	if d == nil {
+		c.differ("scores of "+id, "a decision", "none was made")
+		return
+	}
+	each(nodes, func(node string, plugins map[string]float64) {
+		at := slices.IndexFunc(d.Candidates, func(x engine.Candidate) bool { return x.Node == node })
+		if at < 0 {
+			c.differ("scores of "+id+" on "+node, "a candidate", "the node was turned down or is not there")
+			return
+		}
+		each(plugins, func(plugin string, want float64) {
+			what := fmt.Sprintf("score of %s on %s by %s", id, node, plugin)
+			for _, p := range d.Candidates[at].Score.Parts {
+				if p.Plugin == plugin {
+					// Scores count in thousandths.
+					if math.Abs(p.Score-want) >= 0.0005 {
+						c.differ(what, number(want), number(p.Score))
+					}
+					return
+				}
+			}
+			c.differ(what, number(want), "no score by it")
+		})
+	})
+}
+
+func number(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }
+
+// evictions, where named, are all there are.
+func (c *checker) evictions(want []string) {
+	if len(want) == 0 {
+		return
+	}
+	var ids, got []string
+	for _, id := range want {
+		if t := c.task(id); t != nil {
+			ids = append(ids, t.ID)
+		}
+	}
+	for i := range c.sim.Decisions {
+		if d := &c.sim.Decisions[i]; d.Action == engine.EvictIt {
+			got = append(got, d.Task.ID)
+		}
+	}
+	slices.Sort(ids)
+	slices.Sort(got)
+	if !slices.Equal(ids, got) {
+		c.differ("evictions", strings.Join(ids, ", "), strings.Join(got, ", "))
+	}
+}
