@@ -273,7 +273,7 @@ func (x *index) points(r *ranking, scorers []hook[ShapeOrderFn], n *cluster.Node
 			x.session.fail(o.plugin, "a score of %v for node %s is not between 0 and 100", score, n.Name)
 			return 0, false
 		}
-		total += o.weight * int64(score*1000+0.5)
+		total += o.weight * milli(score)
 	}
 	return total, true
 }

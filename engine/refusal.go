@@ -65,6 +65,9 @@ const nearestMisses = 10
 // explain sums up why no node would take the task.
 func (s *Session) explain(t *cluster.Task, within *cluster.Group) *Attempt {
 	a := &Attempt{Task: t, Nodes: len(s.State.Nodes())}
+	if within != nil {
+		a.Nodes = len(within.Nodes)
+	}
 	filters, _, _ := s.taskHooks(t)
 	if s.options.Search == Scan || within != nil || len(filters) > 0 {
 		s.explainScan(a, t, within)

@@ -49,7 +49,7 @@ func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, alt *cluster.Alt
 			return last
 		}
 	}
-	if last == nil || last.Before == nil {
+	if last == nil {
 		last = s.explain(tasks[0], nil)
 		last.Groups = groups
 	}

@@ -82,7 +82,8 @@ func TestWholeNodesRefused(t *testing.T) {
 	s := with(machines(), fixture.Job("m").WholeNodes(4, "8Gi").Min(1).On("big-1", "big-2"))
 	e := fixture.Engine(fit(), groups())
 	out := run(t, e, s)
-	if len(out.Decisions) != 0 || out.Refusals[0].Reason != engine.GroupInUse {
-		t.Errorf("four nodes of three: %+v", out.Refusals[0])
+	r := out.Refusals[0]
+	if len(out.Decisions) != 0 || r.Reason != "NoDevices" || r.Attempts[0].Nodes != 3 || len(r.Attempts[0].Groups) != 0 {
+		t.Errorf("four nodes of three: %+v", r)
 	}
 }

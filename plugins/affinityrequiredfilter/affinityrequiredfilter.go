@@ -67,7 +67,7 @@ func (p *plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.seen = view{}
 	p.counter.Open(s)
-	s.AddShapePredicateFn(matters, admit)
+	s.AddStaticPredicateFn(matters, admit)
 	s.AddPredicateFn(p.matters, p.admit)
 }
 

@@ -49,7 +49,7 @@ func (p *plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.job = nil
 	p.counter.Open(s)
-	s.AddShapeOrderFn(prefersNodes, scoreNode)
+	s.AddStaticOrderFn(prefersNodes, scoreNode)
 	s.AddNodeOrderFn(prefersJobs, p.scoreJobs)
 }
 

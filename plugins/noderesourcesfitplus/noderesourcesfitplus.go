@@ -163,11 +163,12 @@ func (r *resource) load(s *cluster.Shape, n *cluster.Node) (used, capacity int64
 // devices is load for devices, in thousandths. A need without a resource name
 // asks for what the node's devices are called.
 func (r *resource) devices(s *cluster.Shape, n *cluster.Node) (used, capacity int64, asked bool) {
-	var one *cluster.Device
 	name, partition := r.name, s.Need.Partition
+	counted := partition == "" && name == n.DeviceResource // all that are asked for by count
+	var one *cluster.Device
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if d.Lost || d.Profile != partition || d.Resource != name {
+		if d.Lost || (counted && d.Profile != "") || (!counted && (d.Profile != partition || d.Resource != name)) {
 			continue
 		}
 		capacity += int64(cluster.Whole)
@@ -175,7 +176,7 @@ func (r *resource) devices(s *cluster.Shape, n *cluster.Node) (used, capacity in
 		one = d
 	}
 	if one == nil {
-		return 0, 0, s.Need.Resource != "" || (s.Need.Partition == "" && r.name == n.DeviceResource)
+		return 0, 0, counted || s.Need.Resource != ""
 	}
 	return used + take(s, one, capacity), capacity, true
 }

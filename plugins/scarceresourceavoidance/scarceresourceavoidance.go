@@ -119,7 +119,7 @@ func (p *plugin) setScarce(a Arguments) error {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.AddShapeOrderFn(nil, p.score)
+	s.AddStaticOrderFn(nil, p.score)
 	if len(p.reserve) > 0 {
 		s.AddShapePredicateFn(needsNone, p.admit)
 	}
@@ -132,8 +132,8 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	at := 0
 	for i := range n.Resources {
 		l := &n.Resources[i]
-		// Both lists are sorted by name.
-		for at < len(s.Resources) && s.Resources[at].Name < l.Name {
+		// Both lists are sorted by name. To be equal is quicker found out than to be less.
+		for at < len(s.Resources) && s.Resources[at].Name != l.Name && s.Resources[at].Name < l.Name {
 			at++
 		}
 		if l.Capacity <= 0 || l.Name == pods || (at < len(s.Resources) && s.Resources[at].Name == l.Name && s.Resources[at].Value > 0) {
@@ -145,12 +145,13 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 			spare++
 		}
 	}
+	last := ""
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if i > 0 && d.Resource == n.Devices[i-1].Resource && !n.Devices[i-1].Lost {
-			continue // the common case: all devices have one name
+		if d.Lost || d.Resource == last { // the common case: all devices have one name
+			continue
 		}
-		if d.Lost || seen(n.Devices[:i], d) || asks(&s.Need, n, d.Resource) {
+		if last = d.Resource; seen(n.Devices[:i], d) || asks(&s.Need, n, d.Resource) {
 			continue
 		}
 		if w := p.weight(d.Resource); w > 0 {

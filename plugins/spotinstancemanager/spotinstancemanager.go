@@ -61,8 +61,8 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.AddShapePredicateFn(unstoppable, p.admit)
-	s.AddShapeOrderFn(nil, p.score)
+	s.AddStaticPredicateFn(unstoppable, p.admit)
+	s.AddStaticOrderFn(nil, p.score)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}

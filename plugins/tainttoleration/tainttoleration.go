@@ -42,8 +42,8 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (plugin) Name() string { return Name }
 
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddShapePredicateFn(nil, admit)
-	s.AddShapeOrderFn(nil, score)
+	s.AddStaticPredicateFn(nil, admit)
+	s.AddStaticOrderFn(nil, score)
 }
 
 func (plugin) OnSessionClose(*engine.Session) {}

@@ -1,0 +1,93 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+// own is a plugin that lives outside Berth and does what the test wants.
+type own struct{ open func(*engine.Session) }
+
+func (own) Name() string                      { return "Own" }
+func (o own) OnSessionOpen(s *engine.Session) { o.open(s) }
+func (own) OnSessionClose(*engine.Session)    {}
+
+const input = `
+apiVersion: berth.dev/v1alpha1
+kind: SchedulerConfiguration
+plugins: [{name: Own}]
+---
+apiVersion: berth.dev/v1alpha1
+kind: Node
+metadata: {name: n}
+spec: {resources: {cpu: 8, memory: 16Gi}}
+---
+apiVersion: berth.dev/v1alpha1
+kind: Job
+metadata: {name: a}
+spec: {tasks: [{name: t}]}
+`
+
+func runMain(t *testing.T, open func(*engine.Session), args ...string) (int, string, string) {
+	t.Helper()
+	r := standard.Registry()
+	if err := r.RegisterPluginBuilder("Own", func(engine.Arguments) (engine.Plugin, error) { return own{open}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	code := Main(r, args, strings.NewReader(input), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestMainWithAPluginFromOutside(t *testing.T) {
+	refuse := func(s *engine.Session) {
+		s.AddPrePredicateFn(func(*cluster.Task, *cluster.Job) *engine.Rejection {
+			return &engine.Rejection{Reason: "NotToday", Subject: "the weather"}
+		})
+	}
+	code, out, _ := runMain(t, refuse, "simulate", "-", "--fail-on-pending")
+	if code != exitNo || !strings.Contains(out, "job/a is pending: NotToday") || !strings.Contains(out, "not today the weather") {
+		t.Errorf("%d: %s", code, out)
+	}
+	code, out, _ = runMain(t, refuse, "why", "a", "-")
+	if code != exitOK || !strings.Contains(out, "Refused: NotToday. Waiting cannot help.") || !strings.Contains(out, "conflicts with itself") {
+		t.Errorf("%d: %s", code, out)
+	}
+	if code, out, _ = runMain(t, refuse, "plugins"); code != exitOK || !strings.Contains(out, "Own") {
+		t.Errorf("%d: %s", code, out)
+	}
+}
+
+func TestMainNeverPanics(t *testing.T) {
+	code, out, errs := runMain(t, func(*engine.Session) { panic("oops") }, "simulate", "-")
+	if code != exitBug || out != "" || !strings.Contains(errs, "this is a bug") || !strings.Contains(errs, "oops") {
+		t.Errorf("%d: %s%s", code, out, errs)
+	}
+}
+
+func TestAPluginThatBreaksItsContractIsNamed(t *testing.T) {
+	code, _, errs := runMain(t, func(s *engine.Session) {
+		s.AddShapeOrderFn(nil, func(*cluster.Shape, *cluster.Node) float64 { return 101 })
+	}, "simulate", "-")
+	if code != exitInput || !strings.Contains(errs, "Own") {
+		t.Errorf("%d: %s", code, errs)
+	}
+}
+
+func TestNoColoursInFiles(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if p := (&program{stdout: f}); p.colors() {
+		t.Error("colours in a file")
+	}
+}

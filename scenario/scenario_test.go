@@ -1,0 +1,127 @@
+package scenario
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/berth-project/berth/manifest"
+	"github.com/berth-project/berth/plugins/standard"
+	"github.com/google/go-cmp/cmp"
+)
+
+const objects = `
+---
+apiVersion: berth.dev/v1alpha1
+kind: Node
+metadata: {name: n1}
+spec: {resources: {cpu: 8, memory: 16Gi}, devices: {product: L4, count: 2, memory: 24Gi}}
+---
+apiVersion: berth.dev/v1alpha1
+kind: Node
+metadata: {name: n2}
+spec: {resources: {cpu: 8, memory: 16Gi}, devices: {product: L4, count: 2, memory: 24Gi}}
+---
+apiVersion: berth.dev/v1alpha1
+kind: Job
+metadata: {name: a}
+spec: {tasks: [{name: t, replicas: 2, devices: {count: 2}}]}
+---
+apiVersion: berth.dev/v1alpha1
+kind: Job
+metadata: {name: b}
+spec: {tasks: [{name: t, devices: {count: 3}}]}
+`
+
+func TestRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		expect string
+		want   []Mismatch
+	}{
+		"all is as expected": {
+			`{placements: {job/a/t-0: n1, a/t-1: n2}, devices: {a/t-0: [1, 0]}, groups: {a: L4 x 2}, pending: [b],
+			  refusals: [{workload: b, reason: TooFewDevices, permanent: true, message: 2 TooFewDevices, counts: {TooFewDevices: 2}}],
+			  scores: {a/t-0: {n2: {TaintToleration: 100}}}}`,
+			nil,
+		},
+		"nothing is": {
+			`{placements: {a/t-0: n2, b: n1}, devices: {a/t-0: [1]}, groups: {a: H100}, pending: [a],
+			  refusals: [{workload: b, reason: NoNodes, permanent: false, message: none, counts: {NoNodes: 2}}, {workload: a}],
+			  scores: {a/t-0: {n2: {TaintToleration: 99, Nobody: 1}, n3: {TaintToleration: 1}}, b: {}}, evictions: [a/t-0]}`,
+			[]Mismatch{
+				{"placement of a/t-0", "n2", "n1"},
+				{"placement of b", "n1", "pending"},
+				{"devices of a/t-0", "[1]", "[0 1]"},
+				{"group of a", "H100", "L4 × 2"},
+				{"workload a", "pending", "t-0 on n1"},
+				{"refusal of b", "NoNodes", "TooFewDevices"},
+				{"refusal of b, permanent", "false", "true"},
+				{"message for b", `"none"`, `"0/2 nodes: 2 TooFewDevices (want 3, most 2); waiting cannot help"`},
+				{"nodes by reason for b", "map[NoNodes:2]", "map[TooFewDevices:2]"},
+				{"refusal of a", "a refusal", "none: it is placed"},
+				{"score of a/t-0 on n2 by Nobody", "1", "no score by it"},
+				{"score of a/t-0 on n2 by TaintToleration", "99", "100"},
+				{"scores of a/t-0 on n3", "a candidate", "the node was turned down or is not there"},
+				{"scores of b", "a decision", "none was made"},
+				{"evictions", "job/a/t-0", ""},
+			},
+		},
+		"what is not there": {
+			`{placements: {c: n1}, pending: [d]}`,
+			[]Mismatch{
+				{"task c", "to be there", "no such task; known: job/a/t-0, job/a/t-1, job/b/t-0"},
+				{"workload d", "to be there", "no such workload; known: job/a, job/b"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := manifest.Parse("test.yaml", []byte("apiVersion: berth.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nexpect: "+c.expect+objects))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Run(standard.Registry(), b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestRunNeedsAScenario(t *testing.T) {
+	b, err := manifest.Parse("test.yaml", []byte(objects))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(standard.Registry(), b); err == nil {
+		t.Error("nothing to compare with, and no error")
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b.yaml", "a.yml", "c.txt", ".hidden.yaml", "sub/d.json"} {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Files([]string{dir, filepath.Join(dir, "b.yaml")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		got[i], _ = filepath.Rel(dir, got[i])
+	}
+	if d := cmp.Diff([]string{"a.yml", "b.yaml", filepath.Join("sub", "d.json")}, got); d != "" {
+		t.Error(d)
+	}
+	if _, err := Files([]string{filepath.Join(dir, "nowhere")}); err == nil {
+		t.Error("no error for what is not there")
+	}
+}
