@@ -193,6 +193,9 @@ func (s *State) book(t *Task, sign int64) {
 		u.Milli += Milli(sign) * c.Milli
 		u.Memory += Bytes(sign) * c.Memory
 		u.Leases += int32(sign)
+		if n.counts(d) {
+			n.deviceUsed += sign * int64(c.Milli)
+		}
 		if iso.Exclusive() {
 			u.Exclusive += int32(sign)
 		} else if iso.GPU == GPUSessionExclusive {

@@ -3,23 +3,25 @@ package cluster
 // Device is one schedulable accelerator of a node: a whole GPU, a MIG slice of
 // one, or one of the replicas that time-slicing or MPS make of it.
 type Device struct {
-	UUID    string
-	Index   int
+	// What filters look at comes first: two cache lines a device.
+
 	Product string
-	Type    string // the runtime it speaks: cuda, rocm, cann, …
-	Memory  Bytes
-	NUMA    int    // -1 where unknown
-	Link    string // NVLink domain, "" where unknown
 	// Profile is the MIG profile a slice must be asked for by; "" for a device that is asked for by count.
 	Profile string
 	// Resource is the name the device is asked for and booked under.
 	Resource string
-	// Parent is the UUID of the physical device a slice or replica is cut from.
-	Parent string
+	Memory   Bytes
 	// Lost devices stay in the list, so that indexes keep their meaning, and take nothing new.
 	Lost bool
+	Use  DeviceUse
 
-	Use DeviceUse
+	UUID  string
+	Index int
+	Type  string // the runtime it speaks: cuda, rocm, cann, …
+	NUMA  int    // -1 where unknown
+	Link  string // NVLink domain, "" where unknown
+	// Parent is the UUID of the physical device a slice or replica is cut from.
+	Parent string
 }
 
 // DeviceUse is a device's ledger. Used counts what is promised (bound or
@@ -67,16 +69,17 @@ func (n *Need) claimFor(i int, d *Device) Claim {
 	}
 }
 
-// Usable reports whether the device is of the kind the need asks for, whoever holds it now.
-func (n *Need) Usable(d *Device) bool {
+// Kind reports whether the device is of the kind the need asks for, whatever its
+// size and whoever holds it.
+func (n *Need) Kind(d *Device) bool {
 	if d.Lost || d.Profile != n.Partition || (n.Resource != "" && n.Resource != d.Resource) {
 		return false
 	}
-	if len(n.Products) > 0 && !containsString(n.Products, d.Product) {
-		return false
-	}
-	return n.Memory <= d.Memory
+	return len(n.Products) == 0 || containsString(n.Products, d.Product)
 }
+
+// Usable reports whether the device is of the kind and large enough, whoever holds it now.
+func (n *Need) Usable(d *Device) bool { return n.Memory <= d.Memory && n.Kind(d) }
 
 // Permits reports whether the leases already on the device let this isolation join them.
 func (d *Device) Permits(i Isolation) bool {

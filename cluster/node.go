@@ -29,6 +29,9 @@ type Node struct {
 	// Tasks on the node or promised room on it, sorted by ID.
 	Tasks []*Task
 
+	// Sums over the devices that count.
+	deviceCapacity, deviceUsed int64
+
 	slot    int
 	group   *Group
 	version uint64
@@ -98,26 +101,13 @@ func (n *Node) Capacity(name string) int64 {
 }
 
 // DeviceCapacity is the node's devices of its DeviceResource, in thousandths.
-func (n *Node) DeviceCapacity() int64 {
-	total := 0
-	for i := range n.Devices {
-		if n.Devices[i].Resource == n.DeviceResource && !n.Devices[i].Lost {
-			total++
-		}
-	}
-	return int64(total) * int64(Whole)
-}
+func (n *Node) DeviceCapacity() int64 { return n.deviceCapacity }
 
 // DeviceUsed is how much of DeviceCapacity is promised.
-func (n *Node) DeviceUsed() int64 {
-	used := Milli(0)
-	for i := range n.Devices {
-		if n.Devices[i].Resource == n.DeviceResource && !n.Devices[i].Lost {
-			used += n.Devices[i].Use.Milli
-		}
-	}
-	return int64(used)
-}
+func (n *Node) DeviceUsed() int64 { return n.deviceUsed }
+
+// counts reports whether the device is part of DeviceCapacity.
+func (n *Node) counts(d *Device) bool { return !d.Lost && d.Resource == n.DeviceResource }
 
 // LargestDevice is the memory of the node's biggest device the need may use, even if held.
 func (n *Node) LargestDevice(need *Need) Bytes {

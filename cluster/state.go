@@ -171,6 +171,13 @@ func (n *Node) normalize() {
 			d.Resource = n.DeviceResource
 		}
 	}
+	n.deviceCapacity, n.deviceUsed = 0, 0
+	for i := range n.Devices {
+		if d := &n.Devices[i]; n.counts(d) {
+			n.deviceCapacity += int64(Whole)
+			n.deviceUsed += int64(d.Use.Milli)
+		}
+	}
 }
 
 // rerank gives the nodes from place i on their rank.

@@ -144,15 +144,15 @@ func groupsText(a *engine.Attempt) string {
 		if t.Cure.Transient() {
 			continue // such nodes still count for what could ever fit
 		}
-		s := fmt.Sprintf("%s removed %s", t.Plugin, count(t.Nodes, "node"))
+		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, count(t.Nodes, "node"), t.Reason)
 		if d := detail(missesOf(a, t)); d != "" {
-			s += " (" + d + ")"
+			s += ": " + d
 		}
-		out = append(out, s)
+		out = append(out, s+")")
 	}
 	for _, g := range a.Groups {
 		if x := g.Rejection; x != nil {
-			out = append(out, fmt.Sprintf("%s removed %s (%s)", x.Plugin, g.Key, words(x, nil)))
+			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, words(x, nil)))
 		} else {
 			out = append(out, fmt.Sprintf("%s would do with more of its %s free", g.Key, count(g.Nodes, "node")))
 		}

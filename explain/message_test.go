@@ -50,9 +50,9 @@ func TestMessageForWholeNodes(t *testing.T) {
 	sim := simulate(t, fixture.State(h100("a"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"), fixture.Node("c").CPU(8, "64Gi"),
 		fixture.Job("x").WholeNodes(2, "20Gi")))
 	want := "No suitable node group found: insufficient capacity or no matching configurations after filtering." +
-		" NodeResourceFilter removed 1 node (nvidia.com/gpu)" +
-		"; NodeGroupSizeFilter removed A10 × 1 (want 2 nodes, have 1)" +
-		"; NodeGroupSizeFilter removed H100 × 8 (want 2 nodes, have 1); waiting cannot help"
+		" NodeResourceFilter removed 1 node (NoDevices: nvidia.com/gpu)" +
+		"; NodeGroupSizeFilter removed A10 × 1 (GroupTooSmall: too few nodes, want 2, have 1)" +
+		"; NodeGroupSizeFilter removed H100 × 8 (GroupTooSmall: too few nodes, want 2, have 1); waiting cannot help"
 	if d := cmp.Diff(want, Message(sim.refusal("job/x"))); d != "" {
 		t.Error(d)
 	}

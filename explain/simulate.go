@@ -37,6 +37,7 @@ const fullMisses = 2_000_000
 func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, error) {
 	sim := &Simulation{State: state}
 	told := map[string]engine.Reason{}
+	never := map[string]bool{}
 	for {
 		nodes, pending := len(state.Nodes()), len(state.Pending())
 		quiet := sim.Sessions > 0 && nodes*pending <= fullMisses
@@ -47,6 +48,12 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		sim.Sessions++
 		sim.Decisions = append(sim.Decisions, out.Decisions...)
 		sim.Refusals = out.Refusals
+		for _, r := range out.Refusals {
+			// What could not fit when fewer were placed cannot now: the machines are
+			// the same, and a session sees only who holds room, not what it takes.
+			never[r.Job.ID] = never[r.Job.ID] || r.Permanent
+			r.Permanent = never[r.Job.ID]
+		}
 		for _, ev := range out.Events {
 			if ev.Refusal != nil {
 				if told[ev.Job.ID] == ev.Refusal.Reason {

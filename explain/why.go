@@ -129,6 +129,7 @@ func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 	}
 	for _, r := range out.Refusals {
 		if r.Job.ID == q.Workload && r.Reason == refused.Reason && r.Surplus == refused.Surplus {
+			r.Permanent = refused.Permanent
 			return r, nil
 		}
 	}
@@ -218,7 +219,8 @@ func (r *Report) funnel(l *lab) {
 	}
 }
 
-// ownNodes are the nodes where the tasks would go that did find a place.
+// ownNodes are the nodes where the tasks of the same role would go that did find
+// a place; other roles take other room.
 func (l *lab) ownNodes() map[string]bool {
 	a := l.attempt
 	out := map[string]bool{}
@@ -231,7 +233,7 @@ func (l *lab) ownNodes() map[string]bool {
 		return out
 	}
 	for _, t := range v.state.Job(l.id).Tasks() {
-		if t.Node != nil {
+		if t.Node != nil && t.Role == a.Task.Role {
 			out[t.Node.Name] = true
 		}
 	}

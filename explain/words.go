@@ -44,7 +44,7 @@ var phrases = map[engine.Reason]string{
 	"NoSuitableGroup":              "no group of nodes would do",
 	"GroupInUse":                   "the group would do once enough of its nodes are free",
 	"NoNodes":                      "there is no node at all",
-	"GroupTooSmall":                "want {want} nodes, have {have}",
+	"GroupTooSmall":                "too few nodes, want {want}, have {have}",
 	"ReplicaTooLarge":              "one replica wants {want}, its nodes have {have}",
 	"GroupMemoryTooSmall":          "all replicas want {want}, the group has {have}",
 }

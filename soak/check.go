@@ -131,6 +131,15 @@ func checkNode(n *cluster.Node) error {
 			return fmt.Errorf("%s: %d promised and %d held of %d", l.Name, l.Used, physical[l.Name], l.Capacity)
 		}
 	}
+	var used int64
+	for i := range n.Devices {
+		if d := &n.Devices[i]; !d.Lost && d.Resource == n.DeviceResource {
+			used += int64(milli[i])
+		}
+	}
+	if n.DeviceUsed() != used {
+		return fmt.Errorf("devices: the node says %d, tasks hold %d", n.DeviceUsed(), used)
+	}
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if d.Use.Milli != milli[i] || d.Use.Memory != memory[i] || int(d.Use.Leases) != len(holders[i]) {

@@ -44,7 +44,8 @@ func NewWorld(dice Dice) (*World, error) {
 	return w, nil
 }
 
-func (w *World) chance(percent int) bool { return w.dice.Roll(100) < percent }
+// chance is false for low rolls: generators favour them, and a plain world shrinks best.
+func (w *World) chance(percent int) bool { return w.dice.Roll(100) >= 100-percent }
 
 func pick[T any](w *World, list []T) T { return list[w.dice.Roll(len(list))] }
 
@@ -64,16 +65,16 @@ func (w *World) AddNode() error {
 	}
 	n := &cluster.Node{Name: name, Labels: map[string]string{}}
 	n.Resources = []cluster.Ledger{
-		{Name: cluster.CPU, Capacity: int64(8+8*w.dice.Roll(8)) * 1000},
-		{Name: cluster.Memory, Capacity: int64(32+32*w.dice.Roll(8)) << 30},
+		{Name: cluster.CPU, Capacity: int64(64-8*w.dice.Roll(8)) * 1000},
+		{Name: cluster.Memory, Capacity: int64(256-32*w.dice.Roll(8)) << 30},
 	}
 	if w.chance(20) {
 		n.Resources = append(n.Resources, cluster.Ledger{Name: "rdma/hca", Capacity: 2})
 	}
 	w.label(n)
-	for range w.dice.Roll(3) {
+	for range []int{1, 2, 0}[w.dice.Roll(3)] {
 		k := pick(w, kinds)
-		for range []int{1, 2, 4}[w.dice.Roll(3)] {
+		for range []int{4, 2, 1}[w.dice.Roll(3)] {
 			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", name, len(n.Devices)), Product: k.product, Type: "cuda", Memory: k.memory})
 		}
 	}

@@ -48,10 +48,12 @@ func surveyOf(s *cluster.Shape, n *cluster.Node, product string) tally {
 			continue
 		}
 		t.kind++
-		if s.Need.Memory <= d.Memory {
-			t.big++
+		if s.Need.Memory > d.Memory {
+			continue
 		}
-		if s.Takes(d) {
+		t.big++
+		// What nobody holds takes everything but layers, which may be too large.
+		if d.Use.Leases == 0 && s.Need.Layers == nil || s.Takes(d) {
 			t.takers++
 		}
 	}
@@ -60,9 +62,7 @@ func surveyOf(s *cluster.Shape, n *cluster.Node, product string) tally {
 
 // counts reports whether the device is of the kind, whatever its size.
 func (t *tally) counts(s *cluster.Shape, d *cluster.Device) bool {
-	kind := s.Need
-	kind.Memory = 0
-	return kind.Usable(d) && (t.product == "" || t.product == d.Product)
+	return s.Need.Kind(d) && (t.product == "" || t.product == d.Product)
 }
 
 // least is what the last of so many devices gives when those that give most are taken.

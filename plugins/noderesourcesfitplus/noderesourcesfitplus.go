@@ -163,17 +163,21 @@ func (r *resource) load(s *cluster.Shape, n *cluster.Node) (used, capacity int64
 // devices is load for devices, in thousandths. A need without a resource name
 // asks for what the node's devices are called.
 func (r *resource) devices(s *cluster.Shape, n *cluster.Node) (used, capacity int64, asked bool) {
-	name, partition := r.name, s.Need.Partition
-	counted := partition == "" && name == n.DeviceResource // all that are asked for by count
+	counted := s.Need.Partition == "" && r.name == n.DeviceResource
+	if counted {
+		used, capacity = n.DeviceUsed(), n.DeviceCapacity()
+	}
 	var one *cluster.Device
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if d.Lost || (counted && d.Profile != "") || (!counted && (d.Profile != partition || d.Resource != name)) {
+		if d.Lost || d.Profile != s.Need.Partition || d.Resource != r.name {
 			continue
+		}
+		if one = d; counted {
+			break
 		}
 		capacity += int64(cluster.Whole)
 		used += int64(d.Use.Milli)
-		one = d
 	}
 	if one == nil {
 		return 0, 0, counted || s.Need.Resource != ""

@@ -43,9 +43,13 @@ func needsNone(s *cluster.Shape) bool { return s.Need.None() }
 // NodeResourcesFit's to turn down.
 func (p *plugin) admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	var devices, unused int64 // in thousandths
+	last, scarce := "", false
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if !d.Lost && p.weight(d.Resource) > 0 {
+		if d.Resource != last {
+			last, scarce = d.Resource, p.weight(d.Resource) > 0
+		}
+		if scarce && !d.Lost {
 			devices += int64(cluster.Whole)
 			unused += int64(max(0, d.FreeMilli()))
 		}

@@ -132,11 +132,15 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	at := 0
 	for i := range n.Resources {
 		l := &n.Resources[i]
-		// Both lists are sorted by name. To be equal is quicker found out than to be less.
-		for at < len(s.Resources) && s.Resources[at].Name != l.Name && s.Resources[at].Name < l.Name {
-			at++
+		asked := false
+		for k := at; k < len(s.Resources); k++ {
+			if s.Resources[k].Name == l.Name {
+				asked = s.Resources[k].Value > 0
+				at = k + 1 // both lists are sorted by name
+				break
+			}
 		}
-		if l.Capacity <= 0 || l.Name == pods || (at < len(s.Resources) && s.Resources[at].Name == l.Name && s.Resources[at].Value > 0) {
+		if asked || l.Capacity <= 0 || l.Name == pods {
 			continue
 		}
 		if w := p.weight(l.Name); w > 0 {

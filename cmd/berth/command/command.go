@@ -94,7 +94,7 @@ func flagError(c *cobra.Command, err error) error {
 			message += "; did you mean --" + near + "?"
 		}
 	}
-	return fmt.Errorf("%s\nSee '%s --help'.", message, c.CommandPath())
+	return fmt.Errorf("%s (see %s --help)", message, c.CommandPath())
 }
 
 // paths asks for at least n arguments and says what they are for.
