@@ -16,10 +16,10 @@ func (n *Node) Choose(s *Shape, score func(*Device) int64) ([]Claim, bool) {
 	if need.WholeNode {
 		return n.chooseAll(s)
 	}
-	if need.SameProduct || need.Layers != nil && need.Devices != 1 {
+	if need.SameProduct {
 		return n.chooseUniform(s, score)
 	}
-	return n.choose(s, score, "")
+	return n.choose(s, score, nil)
 }
 
 // Feasible reports whether Choose would find devices. It allocates nothing in the plain cases.
@@ -32,7 +32,34 @@ func (n *Node) Feasible(s *Shape) bool {
 		_, ok := n.Choose(s, nil)
 		return ok
 	}
-	return n.Takers(s) >= need.Devices
+	return n.enough(s)
+}
+
+// enough reports whether as many devices can take the shape's claim as it needs.
+// It stops when it has found them, and looks closely only at devices that are partly held.
+func (n *Node) enough(s *Shape) bool {
+	need := &s.Need
+	most := Milli(0) // that others may hold of a device
+	switch {
+	case need.Share > 0:
+		most = Whole - need.Share
+	case need.Memory > 0:
+		most = Whole - 1
+	}
+	left := need.Devices
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if d.Use.Milli > most {
+			continue
+		}
+		// A device that nobody holds takes whatever it is the kind for.
+		if d.Use.Leases == 0 && need.Usable(d) || d.Use.Leases > 0 && s.Takes(d) {
+			if left--; left <= 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Takers counts the devices that can take the shape's claim now.
@@ -81,9 +108,6 @@ func (n *Node) chooseAll(s *Shape) ([]Claim, bool) {
 // chooseUniform tries one product at a time, in name order, and keeps the first
 // that needs the fewest devices.
 func (n *Node) chooseUniform(s *Shape, score func(*Device) int64) ([]Claim, bool) {
-	if !s.Need.SameProduct {
-		return n.choose(s, score, "")
-	}
 	var products []string
 	for i := range n.Devices {
 		if p := n.Devices[i].Product; !slices.Contains(products, p) {
@@ -93,14 +117,14 @@ func (n *Node) chooseUniform(s *Shape, score func(*Device) int64) ([]Claim, bool
 	slices.Sort(products)
 	var best []Claim
 	for _, p := range products {
-		if claims, ok := n.choose(s, score, p); ok && (best == nil || len(claims) < len(best)) {
+		if claims, ok := n.choose(s, score, &p); ok && (best == nil || len(claims) < len(best)) {
 			best = claims
 		}
 	}
 	return best, best != nil
 }
 
-func (n *Node) choose(s *Shape, score func(*Device) int64, product string) ([]Claim, bool) {
+func (n *Node) choose(s *Shape, score func(*Device) int64, product *string) ([]Claim, bool) {
 	need := &s.Need
 	type candidate struct {
 		device int
@@ -110,7 +134,7 @@ func (n *Node) choose(s *Shape, score func(*Device) int64, product string) ([]Cl
 	takers := room[:0]
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if !s.Takes(d) || (product != "" && d.Product != product) {
+		if !s.Takes(d) || (product != nil && d.Product != *product) {
 			continue
 		}
 		c := candidate{device: i}
@@ -175,33 +199,26 @@ func (n *Node) claim(s *Shape, i int) Claim {
 	return s.Need.claimFor(i, d)
 }
 
-// chooseLayers fills devices in order until the layers are placed, then checks
-// that what is left over may spill to the node's memory.
+// chooseLayers fills the devices that hold most layers first, so that as few as
+// possible are used, or as many as were asked for, each with a layer at least.
+// What is left over must be allowed to spill to the node's memory.
 func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
 	need, l := &s.Need, s.Need.Layers
-	if need.Devices == 0 {
-		// As few devices as possible: those that hold most layers first.
-		slices.SortStableFunc(order, func(a, b int) int { return l.fit(&n.Devices[b]) - l.fit(&n.Devices[a]) })
-	}
+	slices.SortStableFunc(order, func(a, b int) int { return l.fit(&n.Devices[b]) - l.fit(&n.Devices[a]) })
 	left := l.Total
 	var claims []Claim
 	for _, i := range order {
+		later := max(0, need.Devices-len(claims)-1) // devices that want a layer after this one
 		if left == 0 || (need.Devices > 0 && len(claims) == need.Devices) {
 			break
 		}
 		d := &n.Devices[i]
-		k := min(left, l.fit(d))
-		if k == 0 {
-			continue
-		}
+		k := min(max(1, left-later), l.fit(d))
 		left -= k
 		memory := l.Fixed + Bytes(k)*l.Bytes
-		milli := Milli(MulDivUp(int64(memory), int64(Whole), int64(d.Memory)))
+		milli := d.Part(memory)
 		if s.Isolation.Exclusive() {
 			milli, memory = Whole, d.Memory
-		}
-		if milli > d.FreeMilli() {
-			return nil, false
 		}
 		claims = append(claims, Claim{Device: i, Milli: milli, Memory: memory, Layers: k})
 	}

@@ -45,9 +45,9 @@ func TestChoose(t *testing.T) {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 40 * gi}},
 			want: want{[]cluster.Claim{{Device: 2, Milli: 500, Memory: 40 * gi}}, true},
 		},
-		"memory rounds the share up": {
+		"memory rounds the share down": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Memory: gi}},
-			want: want{[]cluster.Claim{{Device: 0, Milli: 42, Memory: gi}}, true},
+			want: want{[]cluster.Claim{{Device: 0, Milli: 41, Memory: gi}}, true},
 		},
 		"a shared device has room left": {
 			node: mixed(), held: []*fixture.JobBuilder{fixture.Job("x").Share(4, 700).On("n")},
@@ -128,8 +128,23 @@ func TestChoose(t *testing.T) {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Layers: &cluster.Layers{Total: 50, Bytes: 2 * gi, Fixed: 4 * gi}}},
 			want: want{[]cluster.Claim{{Device: 2, Milli: 1000, Memory: 80 * gi, Layers: 38}, {Device: 3, Milli: 350, Memory: 28 * gi, Layers: 12}}, true},
 		},
-		"layers on one device, the rest spills": {
+		"layers on the one device that holds most": {
 			node: mixed(), shape: cluster.Shape{Resources: cluster.Resources{{Name: "memory", Value: 10 << 30}}, Need: cluster.Need{Devices: 1, Layers: &cluster.Layers{Total: 20, Bytes: 2 * gi, Fixed: 4 * gi, Least: 10, Spill: true}}},
+			want: want{[]cluster.Claim{{Device: 2, Milli: 550, Memory: 44 * gi, Layers: 20}}, true},
+		},
+		"a layer for each device asked for": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, Layers: &cluster.Layers{Total: 5, Bytes: 2 * gi, Fixed: gi}}},
+			want: want{[]cluster.Claim{{Device: 0, Milli: 291, Memory: 7 * gi, Layers: 3}, {Device: 1, Milli: 125, Memory: 3 * gi, Layers: 1}, {Device: 2, Milli: 37, Memory: 3 * gi, Layers: 1}}, true},
+		},
+		"fewer layers than devices": {
+			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, Layers: &cluster.Layers{Total: 2, Bytes: 2 * gi, Fixed: gi}}},
+		},
+		"an unknown product is one product": {
+			node:  fixture.Node("n").GPUs(1, "", "24Gi").GPUs(1, "A10", "24Gi"),
+			shape: cluster.Shape{Need: cluster.Need{Devices: 2, SameProduct: true}},
+		},
+		"the rest spills": {
+			node: mixed(), shape: cluster.Shape{Resources: cluster.Resources{{Name: "memory", Value: 10 << 30}}, Need: cluster.Need{Devices: 1, Products: []string{"A10"}, Layers: &cluster.Layers{Total: 20, Bytes: 2 * gi, Fixed: 4 * gi, Least: 10, Spill: true}}},
 			want: want{[]cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi, Layers: 10}}, true},
 		},
 		"too few layers on devices": {
@@ -157,22 +172,31 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestMostCharge(t *testing.T) {
-	n := fixture.Node("n").GPUs(1, "A10", "24Gi").GPUs(1, "A100", "80Gi").Build()
+func TestMost(t *testing.T) {
+	n := fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A10", "24Gi").GPUs(1, "A100", "80Gi").Advertise(cluster.Advertised{IsolableCores: 6}).Build()
+	cores := func(milli int64, s cluster.Shape) cluster.Shape {
+		s.Resources = cluster.Resources{{Name: cluster.CPU, Value: milli}}
+		return s
+	}
 	tests := map[string]struct {
 		shape cluster.Shape
-		want  int64
+		want  int
 	}{
-		"whole":     {cluster.Shape{Need: cluster.Need{Devices: 2}}, 2000},
-		"share":     {cluster.Shape{Need: cluster.Need{Devices: 2, Share: 300}}, 600},
-		"memory":    {cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 12 * gi}}, 500},
-		"exclusive": {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}}, 1000},
-		"all":       {cluster.Shape{Need: cluster.Need{WholeNode: true}}, 2000},
+		"cores":          {cores(3000, cluster.Shape{}), 2},
+		"isolable cores": {cores(2000, cluster.Shape{Isolation: cluster.Isolation{CPU: cluster.CPUStrictIsolated}}), 3},
+		"whole":          {cluster.Shape{Need: cluster.Need{Devices: 2}}, 1},
+		"share":          {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}}, 6},
+		"memory":         {cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 20 * gi}}, 5},
+		"exclusive":      {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}}, 2},
+		"all":            {cluster.Shape{Need: cluster.Need{WholeNode: true}}, 1},
+		"never":          {cluster.Shape{Need: cluster.Need{Devices: 3}}, 0},
+		"no such thing":  {cluster.Shape{Resources: cluster.Resources{{Name: "rdma", Value: 1}}}, 0},
+		"layers":         {cluster.Shape{Need: cluster.Need{Layers: &cluster.Layers{Total: 1, Bytes: gi}}}, 2000},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(cluster.Amount{Name: "nvidia.com/gpu", Value: tt.want}, n.MostCharge(&tt.shape)); diff != "" {
-				t.Error(diff)
+			if got := n.Most(&tt.shape); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})
 	}

@@ -45,6 +45,16 @@ func (d *Device) FreeMilli() Milli { return Whole - d.Use.Milli }
 // Free is the device memory that nobody was promised.
 func (d *Device) Free() Bytes { return d.Memory - d.Use.Memory }
 
+// Part is the share of the device that so much of its memory stands for: rounded
+// down, so that claims that fill the memory exactly fit, and at least one
+// thousandth, so that nobody comes for free.
+func (d *Device) Part(memory Bytes) Milli {
+	if d.Memory <= 0 {
+		return Whole
+	}
+	return max(1, Milli(MulDiv(int64(memory), int64(Whole), int64(d.Memory))))
+}
+
 // Idle reports whether nobody holds any of the device, not even a task on its way out.
 func (d *Device) Idle() bool { return d.Use.Leases == 0 && d.Use.ReleasingLeases == 0 }
 
@@ -63,7 +73,7 @@ func (n *Need) claimFor(i int, d *Device) Claim {
 	case n.Share > 0:
 		return Claim{Device: i, Milli: n.Share, Memory: Bytes(MulDiv(int64(d.Memory), int64(n.Share), int64(Whole)))}
 	case n.Memory > 0 && d.Memory > 0:
-		return Claim{Device: i, Milli: Milli(MulDivUp(int64(n.Memory), int64(Whole), int64(d.Memory))), Memory: n.Memory}
+		return Claim{Device: i, Milli: d.Part(n.Memory), Memory: n.Memory}
 	default:
 		return Claim{Device: i, Milli: Whole, Memory: d.Memory}
 	}
@@ -111,7 +121,7 @@ func (s *Shape) Takes(d *Device) bool {
 	if n.Share > 0 {
 		return n.Share <= d.FreeMilli() && Bytes(MulDiv(int64(d.Memory), int64(n.Share), int64(Whole))) <= d.Free()
 	}
-	return n.Memory <= d.Free() && Milli(MulDivUp(int64(n.Memory), int64(Whole), int64(d.Memory))) <= d.FreeMilli()
+	return n.Memory <= d.Free() && d.Part(n.Memory) <= d.FreeMilli()
 }
 
 func containsString(list []string, s string) bool {

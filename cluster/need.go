@@ -43,7 +43,8 @@ func (n *Need) Milli() Milli {
 
 // fit is how many layers the device's free memory holds.
 func (l *Layers) fit(d *Device) int {
-	if room := d.Free() - l.Fixed; room > 0 && d.FreeMilli() > 0 && l.Bytes > 0 {
+	free := min(d.Free(), Bytes(MulDiv(int64(d.Memory), int64(max(0, d.FreeMilli())), int64(Whole))))
+	if room := free - l.Fixed; room > 0 && l.Bytes > 0 {
 		return int(min(room/l.Bytes, Bytes(l.Total)))
 	}
 	return 0

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -109,6 +110,43 @@ func (n *Node) DeviceUsed() int64 { return n.deviceUsed }
 // counts reports whether the device is part of DeviceCapacity.
 func (n *Node) counts(d *Device) bool { return !d.Lost && d.Resource == n.DeviceResource }
 
+// Most bounds from above how many tasks of the shape the node could ever hold at
+// once, with nobody else on it.
+func (n *Node) Most(s *Shape) int {
+	most := int64(math.MaxInt32)
+	for _, a := range s.Resources {
+		if a.Value > 0 {
+			most = min(most, n.Capacity(a.Name)/a.Value)
+		}
+	}
+	if s.Isolation.CPU == CPUStrictIsolated {
+		most = min(most, n.Advertised.IsolableCores/s.Cores())
+	}
+	need := &s.Need
+	if need.None() {
+		return int(most)
+	}
+	claims := int64(0) // that the devices could take in all
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		switch {
+		case !need.Usable(d):
+		case need.Layers != nil && !s.Isolation.Exclusive():
+			claims += int64(Whole) // a thousandth each, at least
+		case s.Isolation.Exclusive() || need.whole():
+			claims++
+		case need.Share > 0:
+			claims += int64(Whole / need.Share)
+		default:
+			claims += int64(d.Memory / need.Memory)
+		}
+	}
+	if need.WholeNode {
+		return int(min(most, claims, 1))
+	}
+	return int(min(most, claims/int64(max(1, need.Devices))))
+}
+
 // LargestDevice is the memory of the node's biggest device the need may use, even if held.
 func (n *Node) LargestDevice(need *Need) Bytes {
 	var most Bytes
@@ -118,43 +156,6 @@ func (n *Node) LargestDevice(need *Need) Bytes {
 		}
 	}
 	return most
-}
-
-// LargestFree is the most memory free on one device the need may use.
-func (n *Node) LargestFree(need *Need) Bytes {
-	var most Bytes
-	for i := range n.Devices {
-		if d := &n.Devices[i]; !d.Lost && d.Profile == need.Partition {
-			most = max(most, d.Free())
-		}
-	}
-	return most
-}
-
-// MostCharge bounds from above what the shape's devices would cost its queue on
-// this node: resource name and thousandths. Claims by memory depend on the
-// device, so the smallest usable one counts.
-func (n *Node) MostCharge(s *Shape) Amount {
-	var name string
-	var usable, worst int64
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		if !s.Need.Usable(d) {
-			continue
-		}
-		usable++
-		name = d.Resource
-		milli := s.Need.claimFor(i, d).Milli
-		if s.Isolation.Exclusive() || s.Need.Layers != nil {
-			milli = Whole
-		}
-		worst = max(worst, int64(milli))
-	}
-	count := int64(s.Need.Devices)
-	if count == 0 {
-		count = usable
-	}
-	return Amount{name, count * worst}
 }
 
 func (n *Node) addTask(t *Task) {

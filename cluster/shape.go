@@ -41,15 +41,6 @@ func (s *Shape) Cores() int64 {
 	return max(1, (s.Resources.Of(CPU)+int64(Whole)-1)/int64(Whole))
 }
 
-// Held is the part of each device that a need by count or share holds: an
-// exclusive class holds all of it.
-func (s *Shape) Held() Milli {
-	if s.Isolation.Exclusive() {
-		return Whole
-	}
-	return s.Need.Milli()
-}
-
 // GPUClass is the class to check: a part of a device is sharing, said or not.
 func (s *Shape) GPUClass() GPUClass {
 	if s.Isolation.GPU == "" && !s.Need.None() && !s.Need.whole() {

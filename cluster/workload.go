@@ -52,7 +52,7 @@ func (s *State) AddJob(j *Job) error {
 			return fmt.Errorf("%s: a minimum of %d for %d tasks", j.ID, alt.Min, len(alt.Tasks))
 		}
 	}
-	j.Chosen = -1
+	j.Chosen, j.attached = -1, 0
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
 			t.Job = j

@@ -28,7 +28,7 @@ type code struct {
 	order      int // of the predicate in the profile
 	reason     Reason
 	cure       Cure
-	precedence uint8
+	precedence int8
 }
 
 // maxRankings bounds memory: a ranking costs about 20 bytes a node. The one

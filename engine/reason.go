@@ -96,9 +96,13 @@ type Rejection struct {
 	Subject    string
 	Want, Have Quantity
 	// Precedence decides which of several reasons names a refusal: the higher one
-	// says more about the request. 0 unless a plugin's reasons need an order.
-	Precedence uint8
+	// says more about the request. It is below 0 where the node is not of the kind
+	// that the request meant, and above where a plugin's own reasons need an order.
+	Precedence int8
 }
+
+// OtherKind is the Precedence of rejections of nodes that the request did not mean.
+const OtherKind int8 = -1
 
 // gap is how far the candidate is from passing, in parts of a million: 0 is
 // nearest. What cannot be measured is far.

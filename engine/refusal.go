@@ -31,8 +31,8 @@ type Attempt struct {
 	Counts      []Tally       // nodes turned down, in filter order
 	Nearest     []Miss        // nearest first: ten, or all where the session explains
 	Groups      []GroupMiss   // for whole nodes: each group, and what is wrong with it
-	// OwnRoom: everything that is taken is taken by the job itself.
-	OwnRoom bool
+	// Never: even with everybody else gone there is no room for the minimum.
+	Never bool
 }
 
 // Tally counts rejections of one kind.
@@ -42,7 +42,7 @@ type Tally struct {
 	Cure   Cure
 	Nodes  int
 
-	precedence uint8
+	precedence int8
 }
 
 // Miss is a node that was turned down.
@@ -74,7 +74,7 @@ func (s *Session) explain(t *cluster.Task, within *cluster.Group) *Attempt {
 	} else {
 		s.explainIndex(a, t)
 	}
-	a.OwnRoom = s.ownRoom(a, t.Job)
+	a.Never = s.never(t, within)
 	return a
 }
 
@@ -105,16 +105,15 @@ func (s *Session) explainScan(a *Attempt, t *cluster.Task, within *cluster.Group
 		left int
 	}
 	var misses []miss
-	order := s.filterOrder()
 	for _, n := range s.State.Nodes() {
 		if within != nil && n.Group() != within {
 			continue
 		}
-		r := s.reject(t, n)
+		r, left := s.rejectAt(t, n)
 		if r == nil {
 			continue
 		}
-		misses = append(misses, miss{Miss{n.Name, *r}, len(order) - order[r.Plugin]})
+		misses = append(misses, miss{Miss{n.Name, *r}, left})
 		i := slices.IndexFunc(a.Counts, func(c Tally) bool {
 			return c.Plugin == r.Plugin && c.Reason == r.Reason && c.Cure == r.Cure && c.precedence == r.Precedence
 		})
@@ -160,22 +159,34 @@ func (s *Session) sortTallies(list []Tally) {
 	})
 }
 
-// ownRoom reports whether the nodes that waiting might free are held by nobody
-// but the job itself: then waiting would be waiting for oneself.
-func (s *Session) ownRoom(a *Attempt, job *cluster.Job) bool {
-	if !slices.ContainsFunc(a.Counts, func(c Tally) bool { return c.Cure.Transient() }) {
-		return false
-	}
-	own := false
-	for _, n := range s.State.Nodes() {
-		for _, t := range n.Tasks {
-			if t.Job != job {
-				return false
-			}
-			own = true
+// never reports whether a gang has no room even in an empty cluster: then what is
+// in its way is itself, and waiting would be waiting for nothing.
+func (s *Session) never(t *cluster.Task, within *cluster.Group) bool {
+	alt := &t.Job.Alternatives[max(0, t.Job.Chosen)]
+	alike := 0
+	for _, o := range alt.Tasks {
+		if o.Shape == t.Shape {
+			alike++
 		}
 	}
-	return own
+	// At most as many as may be missing from the minimum are of another shape.
+	need := alt.Min - (len(alt.Tasks) - alike)
+	if alt.Min < 2 || need < 1 {
+		return false
+	}
+	nodes := s.State.Nodes()
+	if within != nil {
+		nodes = within.Nodes
+	}
+	room := 0
+	for _, n := range nodes {
+		if r := s.reject(t, n); r == nil || r.Cure.Transient() {
+			if room += n.Most(t.Shape); room >= need {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // refusal sums attempts up.
@@ -214,7 +225,7 @@ func (a *Attempt) tallies() []Tally {
 }
 
 func (a *Attempt) transient() bool {
-	return !a.OwnRoom && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure.Transient() })
+	return !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure.Transient() })
 }
 
 // headline picks the reason that matters most: what waiting can cure before what

@@ -24,17 +24,23 @@ func (s *Session) scan(t *cluster.Task, within *cluster.Group) *cluster.Node {
 
 // reject asks every filter about the task on the node; the first rejection counts.
 func (s *Session) reject(t *cluster.Task, n *cluster.Node) *Rejection {
-	for _, h := range s.hooks.shapePredicates {
+	r, _ := s.rejectAt(t, n)
+	return r
+}
+
+// rejectAt also says how many shape-form filters were left, itself included.
+func (s *Session) rejectAt(t *cluster.Task, n *cluster.Node) (*Rejection, int) {
+	for i, h := range s.hooks.shapePredicates {
 		if h.shapes != nil && !h.shapes(t.Shape) {
 			continue
 		}
 		if r := h.fn(t.Shape, n); r != nil {
 			r.Plugin = h.plugin
-			return r
+			return r, len(s.hooks.shapePredicates) - i
 		}
 	}
 	filters, _, _ := s.taskHooks(t)
-	return s.rejectTask(filters, t, n)
+	return s.rejectTask(filters, t, n), 0
 }
 
 // candidates are all feasible nodes with their scores, best first.

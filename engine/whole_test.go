@@ -45,7 +45,7 @@ func TestWholeNodesOfOneGroup(t *testing.T) {
 			map[string]string{"job/m/worker-0": "big-1", "job/m/worker-1": "big-2"},
 		},
 		"in use nodes are passed over": {
-			[]fixture.Part{fixture.Job("x").Devices(1).On("big-2"), fixture.Job("m").WholeNodes(2, "300Gi")},
+			[]fixture.Part{fixture.Job("x").Gang(2).Devices(1).On("big-2", "mid-2"), fixture.Job("m").WholeNodes(2, "8Gi")},
 			map[string]string{"job/m/worker-0": "big-1", "job/m/worker-1": "big-3"},
 		},
 	}

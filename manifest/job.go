@@ -272,7 +272,7 @@ func (m *jobMaker) shape(t *v1alpha1.Task, at path, nodes int, wholeNodes bool) 
 		s.Resources = s.Resources.With(a.Name, a.Value)
 	}
 	if wholeNodes {
-		s.Need, memory = makeNodeNeed(t.Devices, nodes, at.add("devices"), m.r)
+		s.Need, memory = makeNodeNeed(t.Devices, at.add("devices"), m.r)
 	} else {
 		s.Need = makeNeed(t.Devices, at.add("devices"), m.r)
 	}

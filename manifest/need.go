@@ -75,7 +75,7 @@ func totalMemory(q resource.Quantity, at path, r reporter) cluster.Bytes {
 
 // makeNodeNeed is the need of each node where replicas take whole nodes, and
 // the memory that one replica needs over all of them.
-func makeNodeNeed(d *v1alpha1.DeviceNeed, nodes int, at path, r reporter) (cluster.Need, cluster.Bytes) {
+func makeNodeNeed(d *v1alpha1.DeviceNeed, at path, r reporter) (cluster.Need, cluster.Bytes) {
 	n := cluster.Need{WholeNode: true}
 	if d == nil {
 		return n, 0
@@ -90,9 +90,8 @@ func makeNodeNeed(d *v1alpha1.DeviceNeed, nodes int, at path, r reporter) (clust
 	if d.Count != nil {
 		n.Devices = whole.Devices
 	}
-	memory := whole.SumAtLeast
-	n.SumAtLeast = (memory + cluster.Bytes(nodes) - 1) / cluster.Bytes(nodes)
-	return n, memory
+	// What the devices give together is CapacityFilter's to judge, group by group.
+	return n, whole.SumAtLeast
 }
 
 // makeIsolation overlays what a task says on what its job says. A session that

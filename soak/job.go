@@ -38,7 +38,7 @@ func (w *World) alternative(a int, preemptible bool) cluster.Alternative {
 	alt := cluster.Alternative{Name: fmt.Sprintf("alt%d", a), Min: count}
 	if w.chance(15) {
 		memory := cluster.Bytes(8+w.dice.Roll(200)) << 30
-		shape.Need = cluster.Need{WholeNode: true, SumAtLeast: memory}
+		shape.Need = cluster.Need{WholeNode: true}
 		shape.Isolation.GPU = ""
 		alt.Whole = &cluster.WholeNodes{Replicas: count, NodesPerReplica: 1, Memory: memory}
 	} else if w.chance(40) {

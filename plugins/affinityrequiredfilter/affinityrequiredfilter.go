@@ -89,7 +89,7 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			break
 		}
 	}
-	return &engine.Rejection{Reason: AffinityMismatch, Cure: other, Subject: subject}
+	return &engine.Rejection{Reason: AffinityMismatch, Cure: other, Subject: subject, Precedence: engine.OtherKind}
 }
 
 func (p *plugin) matters(_ *cluster.Task, j *cluster.Job) bool {
@@ -104,7 +104,7 @@ func (p *plugin) admit(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine
 	for _, t := range v.near {
 		tasks, known := t.In(n)
 		if !known {
-			return &engine.Rejection{Reason: DomainUnknown, Cure: other, Subject: t.Within()}
+			return &engine.Rejection{Reason: DomainUnknown, Cure: other, Subject: t.Within(), Precedence: engine.OtherKind}
 		}
 		first := t.Anywhere() == 0 && t.Matches(j)
 		if tasks == 0 && !first && waiting == nil {

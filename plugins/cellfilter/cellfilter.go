@@ -41,8 +41,9 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		return nil
 	}
 	return &engine.Rejection{
-		Reason:  CellMismatch,
-		Cure:    engine.Grow | engine.Relax,
-		Subject: s.Cell,
+		Precedence: engine.OtherKind,
+		Reason:     CellMismatch,
+		Cure:       engine.Grow | engine.Relax,
+		Subject:    s.Cell,
 	}
 }

@@ -18,7 +18,7 @@ func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 }
 
 func TestAdmit(t *testing.T) {
-	outside := &engine.Rejection{Reason: CellMismatch, Cure: engine.Grow | engine.Relax, Subject: "west"}
+	outside := &engine.Rejection{Reason: CellMismatch, Cure: engine.Grow | engine.Relax, Subject: "west", Precedence: engine.OtherKind}
 	tests := map[string]struct {
 		asked, node string
 		want        *engine.Rejection

@@ -43,9 +43,10 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		// An empty value is a value: the label itself must be there.
 		if v, ok := n.Labels[l.Key]; !ok || v != l.Value {
 			return &engine.Rejection{
-				Reason:  LabelMismatch,
-				Cure:    engine.Grow | engine.Relax,
-				Subject: l.Key + "=" + l.Value,
+				Precedence: engine.OtherKind,
+				Reason:     LabelMismatch,
+				Cure:       engine.Grow | engine.Relax,
+				Subject:    l.Key + "=" + l.Value,
 			}
 		}
 	}

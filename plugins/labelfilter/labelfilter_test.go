@@ -19,7 +19,7 @@ func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 
 func TestAdmit(t *testing.T) {
 	lacks := func(label string) *engine.Rejection {
-		return &engine.Rejection{Reason: LabelMismatch, Cure: engine.Grow | engine.Relax, Subject: label}
+		return &engine.Rejection{Reason: LabelMismatch, Cure: engine.Grow | engine.Relax, Subject: label, Precedence: engine.OtherKind}
 	}
 	node := fixture.Node("n").Label("gpu", "h100").Label("spare", "").Label("zone", "a").Build()
 	tests := map[string]struct {

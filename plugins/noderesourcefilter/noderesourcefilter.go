@@ -118,9 +118,10 @@ func reject(need *cluster.Need, n *cluster.Node, nearest kind, working, right in
 		want = max(want, working)
 	}
 	r := &engine.Rejection{
-		Cure: engine.Grow | engine.Relax,
-		Want: engine.Quantity{Value: int64(want), Unit: engine.Count},
-		Have: engine.Quantity{Value: int64(right), Unit: engine.Count},
+		Precedence: engine.OtherKind,
+		Cure:       engine.Grow | engine.Relax,
+		Want:       engine.Quantity{Value: int64(want), Unit: engine.Count},
+		Have:       engine.Quantity{Value: int64(right), Unit: engine.Count},
 	}
 	resource := need.Resource
 	if resource == "" {

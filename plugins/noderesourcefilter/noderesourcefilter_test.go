@@ -19,7 +19,8 @@ func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 
 func rejection(why engine.Reason, cure engine.Cure, subject string, want, have int64) *engine.Rejection {
 	return &engine.Rejection{
-		Reason: why, Cure: cure, Subject: subject,
+		Precedence: engine.OtherKind,
+		Reason:     why, Cure: cure, Subject: subject,
 		Want: engine.Quantity{Value: want, Unit: engine.Count},
 		Have: engine.Quantity{Value: have, Unit: engine.Count},
 	}

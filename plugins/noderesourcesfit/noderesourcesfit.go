@@ -79,40 +79,10 @@ func fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			return short(s, n)
 		}
 	}
-	if s.Need.None() || enough(s, n) {
+	if s.Need.None() || n.Feasible(s) {
 		return nil
 	}
 	return devices(s, n)
-}
-
-// enough is Node.Feasible, quicker where devices can be counted one by one: it
-// stops when it has enough, and looks closely only at devices that are partly held.
-func enough(s *cluster.Shape, n *cluster.Node) bool {
-	need := &s.Need
-	if need.WholeNode || need.SameProduct || need.Layers != nil || need.SumAtLeast > 0 {
-		return n.Feasible(s)
-	}
-	most := cluster.Milli(0) // that others may hold
-	switch {
-	case need.Share > 0:
-		most = cluster.Whole - need.Share
-	case need.Memory > 0:
-		most = cluster.Whole - 1
-	}
-	left := need.Devices
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		if d.Use.Milli > most {
-			continue
-		}
-		// A device that nobody holds takes whatever it is the kind for.
-		if d.Use.Leases == 0 && need.Usable(d) || d.Use.Leases > 0 && s.Takes(d) {
-			if left--; left <= 0 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // short turns down a node that lacks a resource. What no waiting cures comes
@@ -132,7 +102,7 @@ func short(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			waiting = resource(InsufficientResource, held, want.Name, want.Value, free)
 		}
 	}
-	if !s.Need.None() && !enough(s, n) {
+	if !s.Need.None() && !n.Feasible(s) {
 		if r := devices(s, n); !r.Cure.Transient() {
 			return r
 		}

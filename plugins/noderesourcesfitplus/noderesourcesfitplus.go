@@ -104,19 +104,8 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 }
 
 func (p *plugin) Name() string                    { return Name }
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddShapeOrderFn(p.matters, p.score) }
+func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddShapeOrderFn(nil, p.score) }
 func (p *plugin) OnSessionClose(*engine.Session)  {}
-
-// matters leaves out shapes that ask for nothing configured: all nodes would score 100.
-func (p *plugin) matters(s *cluster.Shape) bool {
-	for i := range p.resources {
-		r := &p.resources[i]
-		if r.leftOut > 0 || s.Resources.Of(r.name) > 0 || (!s.Need.None() && (s.Need.Resource == "" || s.Need.Resource == r.name)) {
-			return true
-		}
-	}
-	return false
-}
 
 func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	var sum, weights int64
@@ -198,11 +187,11 @@ func take(s *cluster.Shape, d *cluster.Device, capacity int64) int64 {
 		}
 		l := need.Layers
 		memory := max(1, count)*int64(l.Fixed) + int64(l.Total)*int64(l.Bytes)
-		return min(capacity, thousandths(memory, int64(d.Memory)))
+		return min(capacity, int64(d.Part(cluster.Bytes(memory))))
 	case s.Isolation.Exclusive():
 		return count * int64(cluster.Whole)
 	case need.Share == 0 && need.Memory > 0 && d.Memory > 0:
-		return count * thousandths(int64(need.Memory), int64(d.Memory))
+		return count * int64(d.Part(need.Memory))
 	}
 	return count * int64(need.Milli())
 }
@@ -213,12 +202,4 @@ func percent(part, whole int64) int64 {
 		return part * 100 / whole
 	}
 	return cluster.MulDiv(part, 100, whole)
-}
-
-// thousandths is part × 1000 ÷ whole, rounded up as the books do.
-func thousandths(part, whole int64) int64 {
-	if part <= math.MaxInt64/2000 && whole <= math.MaxInt64/2 {
-		return (part*1000 + whole - 1) / whole
-	}
-	return cluster.MulDivUp(part, 1000, whole)
 }

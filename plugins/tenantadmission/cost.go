@@ -156,7 +156,7 @@ func claim(s *cluster.Shape, d *cluster.Device) int64 {
 	case s.Isolation.Exclusive() || memory <= 0 || d.Memory <= 0:
 		return int64(cluster.Whole)
 	}
-	return cluster.MulDivUp(memory, int64(cluster.Whole), int64(d.Memory))
+	return int64(d.Part(cluster.Bytes(memory)))
 }
 
 // spill is the most of the node's memory that layers take which are on no device.
