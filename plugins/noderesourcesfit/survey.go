@@ -52,8 +52,11 @@ func surveyOf(s *cluster.Shape, n *cluster.Node, product string) tally {
 			continue
 		}
 		t.big++
-		// What nobody holds takes everything but layers, which may be too large.
-		if d.Use.Leases == 0 && s.Need.Layers == nil || s.Takes(d) {
+		// The plain cases first: what is held whole takes nothing more, and what
+		// nobody holds takes everything but layers, which may be too large.
+		switch {
+		case d.Use.Milli >= cluster.Whole:
+		case d.Use.Leases == 0 && s.Need.Layers == nil, s.Takes(d):
 			t.takers++
 		}
 	}
@@ -67,6 +70,15 @@ func (t *tally) counts(s *cluster.Shape, d *cluster.Device) bool {
 
 // least is what the last of so many devices gives when those that give most are taken.
 func (t *tally) least(s *cluster.Shape, n *cluster.Node, devices int, of func(*cluster.Shape, *cluster.Device) int64) int64 {
+	if devices == 1 {
+		most := int64(0)
+		for i := range n.Devices {
+			if d := &n.Devices[i]; t.counts(s, d) {
+				most = max(most, of(s, d))
+			}
+		}
+		return most
+	}
 	var room [32]int64
 	values := t.values(room[:0], s, n, of)
 	return values[len(values)-devices]
