@@ -1,0 +1,101 @@
+package main_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/cmd/berth/command"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+// TestSameInputSameOutput simulates one cluster a hundred times, its objects
+// shuffled over files of random names, on one core and on eight, and compares bytes.
+func TestSameInputSameOutput(t *testing.T) {
+	docs := manyObjects()
+	random := rand.New(rand.NewSource(1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var first []byte
+	for run := range 100 {
+		runtime.GOMAXPROCS([]int{1, 8}[run%2])
+		random.Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })
+		dir := t.TempDir()
+		files := map[string][]string{}
+		for _, d := range docs {
+			name := fmt.Sprintf("%c.yaml", 'a'+random.Intn(8))
+			files[name] = append(files[name], d)
+		}
+		var paths []string
+		for name, docs := range files { // map order is one more shuffle
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, []byte(strings.Join(docs, "---\n")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, path)
+		}
+		var out, errs bytes.Buffer
+		args := append([]string{"simulate", "-o", "json", "--explain"}, paths...)
+		if code := command.Main(standard.Registry(), args, strings.NewReader(""), &out, &errs); code != 0 {
+			t.Fatalf("exit code %d: %s", code, errs.String())
+		}
+		if first == nil {
+			first = out.Bytes()
+			if n := bytes.Count(first, []byte(`"action": "Bind"`)); n < 50 {
+				t.Fatalf("only %d tasks were placed: the test says little", n)
+			}
+			if !bytes.Contains(first, []byte(`"permanent": true`)) || !bytes.Contains(first, []byte(`"permanent": false`)) {
+				t.Fatal("not both kinds of refusal occur: the test says little")
+			}
+		}
+		if !bytes.Equal(first, out.Bytes()) {
+			t.Fatalf("run %d printed something else", run)
+		}
+	}
+}
+
+// manyObjects is a cluster with most of what jobs can ask for, and too little room for all.
+func manyObjects() []string {
+	var docs []string
+	add := func(format string, args ...any) {
+		docs = append(docs, "apiVersion: berth.dev/v1alpha1\n"+fmt.Sprintf(format, args...))
+	}
+	for i := range 3 {
+		add("kind: Queue\nmetadata: {name: q%d}\nspec: {tier: %s, limits: {nvidia.com/gpu: %d}}\n", i, []string{"Guaranteed", "Standard", "Scavenger"}[i], 40+i)
+	}
+	for i := range 20 {
+		product := []string{"A100", "L4", "H100"}[i%3]
+		add(`kind: Node
+metadata: {name: n%02d, labels: {rack: r%d, zone: z%d}}
+spec:
+  cell: %s
+  resources: {cpu: 64, memory: 512Gi}
+  devices: {product: %s, count: 4, memory: %dGi}
+  isolation: {cpu: [WholeCore], gpu: [DeviceExclusive]}
+`, i, i/4, i%2, []string{"west", "east"}[i%2], product, 24+8*(i%3))
+	}
+	for i := range 40 {
+		extra := []string{
+			"", "preemptible: true", "cells: [east, west]", "nodeSelector: {zone: z1}", "isolation: {gpu: DeviceExclusive}",
+			"affinity: {jobs: [{selector: {matchLabels: {app: a1}}, within: rack, weight: 10}]}",
+			"affinity: {jobs: [{selector: {matchLabels: {app: a2}}, anti: true}]}",
+			"affinity: {preferred: [{weight: 5, matchExpressions: [{key: zone, operator: In, values: [z0]}]}]}",
+		}[i%8]
+		devices := []string{"{count: 1}", "{share: 0.5}", "{memory: 10Gi}", "{count: 2}", "{count: 4}", "{count: 9}"}[i%6]
+		add(`kind: Job
+metadata: {name: j%02d, labels: {app: a%d}}
+spec:
+  queue: q%d
+  priority: %d
+  minMember: 1
+  %s
+  tasks:
+  - {name: w, replicas: %d, resources: {cpu: 2, memory: 8Gi}, devices: %s}
+`, i, i%4, i%3, i%5, extra, 1+i%3, devices)
+	}
+	return docs
+}

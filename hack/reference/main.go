@@ -1,0 +1,106 @@
+// Reference writes docs/reference from the code: manifests and results from the
+// types people meet, plugins and reasons from the registry, commands from their help.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cmd/berth/command"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+const generated = "<!-- Written by `make docs`; change the code's comments instead. -->\n\n"
+
+func main() {
+	pages, err := pages(".")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for name, text := range pages {
+		if err := os.WriteFile(filepath.Join("docs", "reference", name), []byte(text), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// pages are all pages of the reference, by file name.
+func pages(root string) (map[string]string, error) {
+	manifests, err := types(filepath.Join(root, "api", "v1alpha1"), "Node", "Queue", "Job", "SchedulerConfiguration", "Scenario")
+	if err != nil {
+		return nil, err
+	}
+	results, err := types(filepath.Join(root, "explain"), "Result")
+	if err != nil {
+		return nil, err
+	}
+	plugins, err := plugins(root)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{
+		"manifests.md": "# Manifests\n\n" + generated + "Every object has `apiVersion: berth.dev/v1alpha1`, a `kind` and `metadata` with a `name`, as in Kubernetes. Quantities are written as there: `500m`, `64Gi`.\n\n" + manifests,
+		"results.md":   "# What `simulate -o json` prints\n\n" + generated + results,
+		"plugins.md":   "# Plugins\n\n" + generated + plugins,
+		"reasons.md":   "# Reasons\n\n" + generated + reasons(),
+		"commands.md":  "# Commands\n\n" + generated + commands(),
+	}, nil
+}
+
+func reasons() string {
+	var b strings.Builder
+	b.WriteString("A reason is API: it is not renamed. What cures it says whether waiting helps: a refusal is permanent if nothing in it is cured by Wait or Evict.\n\n")
+	b.WriteString("| reason | given by | cured by | meaning |\n|---|---|---|---|\n")
+	for _, r := range standard.Reasons() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Reason, r.Plugin, strings.ReplaceAll(r.Cure.String(), "|", ", "), r.Meaning)
+	}
+	return b.String()
+}
+
+func plugins(root string) (string, error) {
+	var b strings.Builder
+	b.WriteString("In the order of the default profile, which is the order in which filters are asked. A weight multiplies a plugin's scores.\n\n")
+	for _, p := range standard.Profile() {
+		dir := filepath.Join(root, "plugins", strings.ReplaceAll(strings.ToLower(p.Name), "-", ""))
+		text, err := packageComment(dir)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "## %s\n\n", p.Name)
+		if p.Weight > 0 {
+			fmt.Fprintf(&b, "Weight %d.\n\n", p.Weight)
+		}
+		b.WriteString(text + "\n")
+		args, err := types(dir, "Arguments", "arguments")
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(args)
+		var given []string
+		for _, r := range standard.Reasons() {
+			if r.Plugin == p.Name {
+				given = append(given, fmt.Sprintf("[`%s`](reasons.md)", r.Reason))
+			}
+		}
+		if slices.Sort(given); len(given) > 0 {
+			fmt.Fprintf(&b, "Reasons: %s.\n\n", strings.Join(given, ", "))
+		}
+	}
+	return b.String(), nil
+}
+
+func commands() string {
+	var b strings.Builder
+	for _, args := range [][]string{{}, {"simulate"}, {"why"}, {"whatif"}, {"verify"}, {"plugins"}, {"version"}, {"completion"}} {
+		var out bytes.Buffer
+		command.Main(standard.Registry(), append(args, "--help"), strings.NewReader(""), &out, &out)
+		fmt.Fprintf(&b, "## berth %s\n\n```\n%s```\n\n", strings.Join(args, " "), out.String())
+	}
+	return b.String()
+}

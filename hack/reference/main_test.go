@@ -1,0 +1,26 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReferenceIsFresh compares docs/reference with what the code says now.
+func TestReferenceIsFresh(t *testing.T) {
+	pages, err := pages("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range pages {
+		got, err := os.ReadFile(filepath.Join("../../docs/reference", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("docs/reference/%s is stale: run make docs\n%s", name, diff)
+		}
+	}
+}
