@@ -67,7 +67,7 @@ func manyObjects() []string {
 	for i := range 3 {
 		add("kind: Queue\nmetadata: {name: q%d}\nspec: {tier: %s, limits: {nvidia.com/gpu: %d}}\n", i, []string{"Guaranteed", "Standard", "Scavenger"}[i], 40+i)
 	}
-	for i := range 20 {
+	for i := range 26 {
 		product := []string{"A100", "L4", "H100"}[i%3]
 		add(`kind: Node
 metadata: {name: n%02d, labels: {rack: r%d, zone: z%d}}
