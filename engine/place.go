@@ -55,7 +55,11 @@ func (s *Session) placeAlternative(stmt *Statement, job *cluster.Job, alt *clust
 	if alt.Whole != nil {
 		return s.placeWhole(stmt, job, alt, tasks), nil
 	}
+	var full []*cluster.Shape // that found no room for surplus: more of the same will not either
 	for _, t := range tasks {
+		if slices.Contains(full, t.Shape) {
+			continue
+		}
 		attempt := s.placeTask(stmt, alt, t, nil)
 		if attempt == nil {
 			placed++
@@ -65,6 +69,7 @@ func (s *Session) placeAlternative(stmt *Statement, job *cluster.Job, alt *clust
 		if placed < alt.Min || s.err != nil {
 			return attempt, nil
 		}
+		full = append(full, t.Shape)
 		if surplus == nil {
 			surplus = attempt
 		}

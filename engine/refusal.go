@@ -174,14 +174,15 @@ func (s *Session) never(t *cluster.Task, within *cluster.Group) bool {
 	if alt.Min < 2 || need < 1 {
 		return false
 	}
-	nodes := s.State.Nodes()
-	if within != nil {
-		nodes = within.Nodes
-	}
-	room := 0
-	for _, n := range nodes {
-		if r := s.reject(t, n); r == nil || r.Cure.Transient() {
-			if room += n.Most(t.Shape); room >= need {
+	x := s.engine.index
+	r := x.ranking(t.Shape)
+	for slot, key := range r.keys {
+		n := s.State.At(slot)
+		if key == absent || (within != nil && n.Group() != within) {
+			continue
+		}
+		if c := r.codes[slot]; c == 0 || x.codes[c].cure.Transient() {
+			if need -= n.Most(t.Shape); need <= 0 {
 				return false
 			}
 		}

@@ -3,6 +3,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"example.com/berth-quietracks/quietracks"
@@ -12,10 +13,14 @@ import (
 )
 
 func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
 	registry := standard.Registry()
 	if err := registry.RegisterPluginBuilder(quietracks.Name, quietracks.New); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
+		fmt.Fprintln(stderr, err)
+		return 2
 	}
-	os.Exit(command.Main(registry, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	return command.Main(registry, args, os.Stdin, stdout, stderr)
 }
