@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -151,4 +152,7 @@ func report(b *testing.B, took []time.Duration) {
 	b.ReportMetric(at(0.99), "p99-ns")
 	b.ReportMetric(at(0.999), "p99.9-ns")
 	b.ReportMetric(at(1), "max-ns")
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	b.ReportMetric(float64(memory.HeapInuse>>20), "heap-MiB")
 }
