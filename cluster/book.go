@@ -40,7 +40,7 @@ func (s *State) Restore(t *Task, n *Node, claims []Claim) error {
 	}
 	s.attach(t, n, claims, Bound)
 	for i := range t.Job.Alternatives {
-		if slices.Contains(t.Job.Alternatives[i].Tasks, t) {
+		if t.Job.Chosen < 0 && slices.Contains(t.Job.Alternatives[i].Tasks, t) {
 			s.Choose(t.Job, i)
 		}
 	}
@@ -81,15 +81,13 @@ func (s *State) Clear(t *Task) {
 	if n == nil {
 		return
 	}
-	if t.Status == Releasing {
-		s.bookReleasing(t, -1)
-	} else {
-		s.book(t, -1)
-	}
+	s.rebook(t, -1)
 	n.removeTask(t)
 	delete(s.nominated, t.ID)
 	t.Status, t.Node, t.Claims = Pending, nil, nil
-	t.Job.attached--
+	if t.Job.attached--; t.Job.attached == 0 {
+		t.Job.Chosen = -1 // nothing of it stands: it may take any form again
+	}
 	s.settle(t.Job)
 	s.touch(n)
 }
@@ -97,7 +95,7 @@ func (s *State) Clear(t *Task) {
 // Bind turns a nominated task into a bound one if the room it was promised is
 // really free by now, and says whether it did.
 func (s *State) Bind(t *Task) bool {
-	if t.Status != Nominated || !t.Node.present(t) {
+	if t.Status != Nominated || !t.Node.Keeps(t) || !t.Node.present(t) {
 		return false
 	}
 	t.Status = Bound
@@ -111,6 +109,15 @@ func (s *State) Unbind(t *Task) {
 	t.Status = Nominated
 	s.nominated[t.ID] = t
 	s.touch(t.Node)
+}
+
+// rebook adds or takes back what the task holds, as it stands.
+func (s *State) rebook(t *Task, sign int64) {
+	if t.Status == Releasing {
+		s.bookReleasing(t, sign)
+	} else {
+		s.book(t, sign)
+	}
 }
 
 func (s *State) attach(t *Task, n *Node, claims []Claim, status Status) {
@@ -225,24 +232,55 @@ func (s *State) bookReleasing(t *Task, sign int64) {
 	}
 }
 
+// Keeps reports whether the node still has what the task was promised: a device
+// may be lost and a machine may shrink between a promise and its keeping.
+func (n *Node) Keeps(t *Task) bool {
+	for _, a := range t.Shape.Resources {
+		if a.Value > 0 {
+			if l := n.Ledger(a.Name); l == nil || l.Used > l.Capacity {
+				return false
+			}
+		}
+	}
+	for _, c := range t.Claims {
+		d := &n.Devices[c.Device]
+		if d.Lost || d.Use.Milli > Whole || d.Use.Memory > d.Memory {
+			return false
+		}
+	}
+	return t.Shape.Isolation.CPU != CPUStrictIsolated || n.Isolated <= n.Advertised.IsolableCores
+}
+
 // present reports whether the room that the task was promised is free of tasks
 // on their way out, once all other promises made to others are set aside.
 func (n *Node) present(t *Task) bool {
 	if !n.releasing() {
 		return true
 	}
+	there := func(o *Task) bool { return o != t && (o.Status == Bound || o.Status == Releasing) }
 	for _, a := range t.Shape.Resources {
 		l := n.Ledger(a.Name)
 		if l == nil || l.Releasing == 0 {
 			continue
 		}
-		bound := int64(0)
+		held := a.Value + spill(t.Shape, t.Claims, a.Name)
 		for _, o := range n.Tasks {
-			if o.Status == Bound && o != t {
-				bound += o.Shape.Resources.Of(a.Name) + spill(o.Shape, o.Claims, a.Name)
+			if there(o) {
+				held += o.Shape.Resources.Of(a.Name) + spill(o.Shape, o.Claims, a.Name)
 			}
 		}
-		if bound+l.Releasing+a.Value+spill(t.Shape, t.Claims, a.Name) > l.Capacity {
+		if held > l.Capacity {
+			return false
+		}
+	}
+	if t.Shape.Isolation.CPU == CPUStrictIsolated {
+		cores := t.Shape.Cores()
+		for _, o := range n.Tasks {
+			if there(o) && o.Shape.Isolation.CPU == CPUStrictIsolated {
+				cores += o.Shape.Cores()
+			}
+		}
+		if cores > n.Advertised.IsolableCores {
 			return false
 		}
 	}
@@ -251,19 +289,20 @@ func (n *Node) present(t *Task) bool {
 		if d.Use.ReleasingLeases == 0 {
 			continue
 		}
-		if t.Shape.Isolation.Exclusive() {
-			return false
-		}
-		milli, memory := c.Milli+d.Use.ReleasingMilli, c.Memory+d.Use.ReleasingMemory
+		milli, memory := c.Milli, c.Memory
 		for _, o := range n.Tasks {
-			if o.Status != Bound || o == t {
+			if !there(o) {
 				continue
 			}
 			for _, oc := range o.Claims {
-				if oc.Device == c.Device {
-					milli += oc.Milli
-					memory += oc.Memory
+				if oc.Device != c.Device {
+					continue
 				}
+				if !t.Shape.Isolation.Beside(o.Shape.Isolation) {
+					return false
+				}
+				milli += oc.Milli
+				memory += oc.Memory
 			}
 		}
 		if milli > Whole || memory > d.Memory {

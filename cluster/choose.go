@@ -146,7 +146,7 @@ func (n *Node) choose(s *Shape, score func(*Device) int64, product *string) ([]C
 	if len(takers) < need.Devices || len(takers) == 0 {
 		return nil, false
 	}
-	// Insertion by score keeps devices of equal score in index order.
+	// A stable sort keeps devices of equal score in index order.
 	slices.SortStableFunc(takers, func(a, b candidate) int {
 		switch {
 		case a.score > b.score:

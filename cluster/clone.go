@@ -20,6 +20,7 @@ func (s *State) Clone() *State {
 		next:      slices.Clone(s.next),
 		prev:      slices.Clone(s.prev),
 		newest:    s.newest,
+		idle:      s.idle,
 		groups:    make(map[Key]*Group, len(s.groups)),
 		queues:    make(map[string]*Queue, len(s.queues)),
 		jobs:      make(map[string]*Job, len(s.jobs)),

@@ -20,6 +20,8 @@ type Device struct {
 	Type  string // the runtime it speaks: cuda, rocm, cann, …
 	NUMA  int    // -1 where unknown
 	Link  string // NVLink domain, "" where unknown
+	// Replica is true for one of several that time-slicing or MPS make of a device.
+	Replica bool
 	// Parent is the UUID of the physical device a slice or replica is cut from.
 	Parent string
 }

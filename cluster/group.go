@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -12,8 +13,8 @@ import (
 type Key struct {
 	Product  string
 	Count    int
-	Memory   int64 // MiB, per device
-	Resource string
+	Memory   int64  // MiB, per device
+	Resource string // name or names of the devices
 	Strategy string
 	Replicas int
 }
@@ -52,8 +53,8 @@ func (g *Group) DeviceMemory() Bytes {
 // groupKey derives the key from the devices that are asked for by count; a node
 // of MIG slices in mixed mode groups by its slices.
 func (n *Node) groupKey() (Key, bool) {
-	k := Key{Resource: n.DeviceResource, Strategy: n.Sharing.Strategy, Replicas: n.Sharing.Replicas}
-	products := map[string]bool{}
+	k := Key{Strategy: n.Sharing.Strategy, Replicas: n.Sharing.Replicas}
+	products, resources := map[string]bool{}, map[string]bool{}
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if d.Lost {
@@ -63,7 +64,7 @@ func (n *Node) groupKey() (Key, bool) {
 		if d.Profile != "" && !strings.Contains(name, d.Profile) {
 			name += "-MIG-" + d.Profile
 		}
-		products[name] = true
+		products[name], resources[d.Resource] = true, true
 		k.Count++
 		if mib := int64(d.Memory >> 20); k.Memory == 0 || mib < k.Memory {
 			k.Memory = mib
@@ -72,12 +73,8 @@ func (n *Node) groupKey() (Key, bool) {
 	if k.Count == 0 {
 		return Key{}, false
 	}
-	names := make([]string, 0, len(products))
-	for name := range products {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	k.Product = strings.Join(names, "+")
+	k.Product = strings.Join(slices.Sorted(maps.Keys(products)), "+")
+	k.Resource = strings.Join(slices.Sorted(maps.Keys(resources)), "+")
 	return k, true
 }
 

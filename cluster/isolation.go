@@ -56,12 +56,15 @@ const (
 // Tiers lists every tier, strongest first.
 var Tiers = []Tier{TierGuaranteed, TierStandard, TierScavenger}
 
-// Rank is the tier's place in Tiers: lower goes first.
+// Rank is the tier's place in Tiers: lower goes first, what is no tier last.
 func (t Tier) Rank() int {
 	if t == "" {
 		t = TierStandard
 	}
-	return slices.Index(Tiers, t)
+	if i := slices.Index(Tiers, t); i >= 0 {
+		return i
+	}
+	return len(Tiers)
 }
 
 // Advertised is what a node promises it can honour. The zero value supports
@@ -91,6 +94,17 @@ type Isolation struct {
 	// Session names the session of a SessionExclusive request; leases of the same
 	// named session may share a device. Unnamed sessions share with nobody.
 	Session string
+}
+
+// Beside reports whether the two may hold parts of one device at the same time.
+func (i Isolation) Beside(o Isolation) bool {
+	if i.Exclusive() || o.Exclusive() {
+		return false
+	}
+	if i.GPU == GPUSessionExclusive || o.GPU == GPUSessionExclusive {
+		return i.GPU == o.GPU && i.Session == o.Session
+	}
+	return true
 }
 
 // Exclusive reports whether the GPU class keeps everybody else off the device.

@@ -63,15 +63,15 @@ func DevicesFromLabels(node string, labels map[string]string, allocatable Resour
 	}
 	base := Device{Product: product, Type: "cuda", NUMA: -1, Link: labels[LabelClique]}
 	profiles := migProfiles(labels)
+	if len(profiles) == 0 && r.renamed(product, sharing) {
+		resource = SharedDeviceResource
+	}
 	switch {
 	case len(profiles) > 0:
 		devices = r.mixed(base, int(count), sharing, profiles)
 	case strings.Contains(product, migMark):
-		devices = r.single(base, int(count), sharing)
+		devices = r.single(base, int(count), sharing, resource)
 	default:
-		if r.renamed(product, sharing) {
-			resource = SharedDeviceResource
-		}
 		devices = r.whole(base, int(count), sharing, resource)
 	}
 	if r.defect != nil {
@@ -90,6 +90,7 @@ func Replicate(d Device, s Sharing) []Device {
 	for i := range out {
 		out[i] = d
 		out[i].UUID = d.UUID + "::" + strconv.Itoa(i)
+		out[i].Replica = true
 		if out[i].Parent = d.Parent; d.Parent == "" {
 			out[i].Parent = d.UUID
 		}
@@ -223,7 +224,7 @@ func (r *labelReader) whole(base Device, count int, s Sharing, resource string) 
 func (r *labelReader) gpu(i int) string { return "GPU-" + r.node + "-" + strconv.Itoa(i) }
 
 // single is every device cut alike: count counts slices, and they are asked for like devices.
-func (r *labelReader) single(base Device, count int, s Sharing) []Device {
+func (r *labelReader) single(base Device, count int, s Sharing, resource string) []Device {
 	if count == 0 {
 		return nil
 	}
@@ -236,7 +237,7 @@ func (r *labelReader) single(base Device, count int, s Sharing) []Device {
 		devices[i].UUID = fmt.Sprintf("MIG-%s-%d-%d", r.node, i/per, i%per)
 		devices[i].Parent = r.gpu(i / per)
 	}
-	return r.share(LabelReplicas, devices, s, DefaultDeviceResource)
+	return r.share(LabelReplicas, devices, s, resource)
 }
 
 // slicesPerDevice is how many slices of the profile a device has room for. The

@@ -25,7 +25,7 @@ func without(m map[string]string, key string) map[string]string {
 func TestDevicesFromLabels(t *testing.T) {
 	const a100 = "NVIDIA-A100-SXM4-40GB"
 	gpu := func(uuid, parent, product string, mib int64) Device {
-		return Device{UUID: uuid, Parent: parent, Product: product, Type: "cuda", Memory: Bytes(mib << 20), NUMA: -1}
+		return Device{UUID: uuid, Parent: parent, Product: product, Type: "cuda", Memory: Bytes(mib << 20), NUMA: -1, Replica: strings.Contains(uuid, "::")}
 	}
 	slice := func(uuid, parent, profile string, mib int64) Device {
 		d := gpu(uuid, parent, a100+"-MIG-"+profile, mib)

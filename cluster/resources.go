@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -38,28 +37,6 @@ type Amount struct {
 
 // Resources is a vector over resource names, sorted by name, without duplicates.
 type Resources []Amount
-
-// MakeResources sorts amounts into a vector; amounts of the same name add up.
-// It fails when a sum overflows or an amount is negative.
-func MakeResources(amounts ...Amount) (Resources, error) {
-	out := make(Resources, 0, len(amounts))
-	for _, a := range amounts {
-		if a.Value < 0 {
-			return nil, fmt.Errorf("%s is negative", a.Name)
-		}
-		i, found := slices.BinarySearchFunc(out, a.Name, func(x Amount, name string) int { return strings.Compare(x.Name, name) })
-		if !found {
-			out = slices.Insert(out, i, a)
-			continue
-		}
-		sum, ok := AddOverflow(out[i].Value, a.Value)
-		if !ok {
-			return nil, fmt.Errorf("%s is too large to count", a.Name)
-		}
-		out[i].Value = sum
-	}
-	return out, nil
-}
 
 // Of returns the amount of the named resource, 0 when it is absent.
 func (r Resources) Of(name string) int64 {

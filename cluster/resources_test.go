@@ -10,33 +10,6 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-func TestMakeResources(t *testing.T) {
-	tests := map[string]struct {
-		in      []cluster.Amount
-		want    cluster.Resources
-		wantErr string
-	}{
-		"sorts and adds up": {
-			in:   []cluster.Amount{{"memory", 5}, {"cpu", 1}, {"memory", 2}},
-			want: cluster.Resources{{"cpu", 1}, {"memory", 7}},
-		},
-		"nothing":  {want: cluster.Resources{}},
-		"negative": {in: []cluster.Amount{{"cpu", -1}}, wantErr: "cpu is negative"},
-		"too much": {in: []cluster.Amount{{"cpu", math.MaxInt64}, {"cpu", 1}}, wantErr: "cpu is too large to count"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := cluster.MakeResources(tt.in...)
-			if message := errorText(err); message != tt.wantErr {
-				t.Fatalf("error %q, want %q", message, tt.wantErr)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 func TestResourcesWith(t *testing.T) {
 	r := cluster.Resources{{"cpu", 1}}
 	if diff := cmp.Diff(cluster.Resources{{"cpu", 1}, {"memory", 3}}, r.With("memory", 3)); diff != "" {
@@ -86,11 +59,4 @@ func TestAddOverflow(t *testing.T) {
 	if sum, ok := cluster.AddOverflow(2, 3); !ok || sum != 5 {
 		t.Errorf("2 + 3 = %d, %v", sum, ok)
 	}
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

@@ -68,18 +68,31 @@ func TestInternSeesEveryField(t *testing.T) {
 	}
 }
 
+// TestDropForgetsUnusedShapes: a shape that comes back is the one it was, unless
+// many others were dropped meanwhile.
 func TestDropForgetsUnusedShapes(t *testing.T) {
 	s := cluster.NewState()
 	first := s.Intern(cluster.Shape{Cell: "a"})
 	s.Intern(cluster.Shape{Cell: "a"})
 	s.Drop(first)
+	s.Drop(first)
+	s.Drop(first) // once too often: ignored
+	if s.Intern(cluster.Shape{Cell: "a"}) != first {
+		t.Error("a shape was forgotten at once")
+	}
+	for i := range 3000 {
+		s.Drop(s.Intern(cluster.Shape{Cell: fmt.Sprint(i)}))
+	}
 	if s.Intern(cluster.Shape{Cell: "a"}) != first {
 		t.Error("a shape in use was forgotten")
 	}
 	s.Drop(first)
 	s.Drop(first)
+	for i := range 3000 {
+		s.Drop(s.Intern(cluster.Shape{Cell: fmt.Sprint(i)}))
+	}
 	if s.Intern(cluster.Shape{Cell: "a"}) == first {
-		t.Error("an unused shape was remembered")
+		t.Error("unused shapes are never forgotten")
 	}
 }
 

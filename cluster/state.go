@@ -10,7 +10,7 @@ import (
 // change gives the node it touches a new version. It is not safe for concurrent use.
 type State struct {
 	nodes    []*Node // by slot; nil where a node was removed
-	free     []int   // slots to reuse, lowest last
+	free     []int   // slots to reuse
 	byName   map[string]*Node
 	sorted   []*Node  // by name
 	ranks    []int32  // by slot: place in sorted
@@ -31,6 +31,7 @@ type State struct {
 	pending   map[string]*Job
 	nominated map[string]*Task
 	shapes    map[string]*interned
+	idle      int // shapes that nobody uses
 }
 
 // NewState returns empty books with the default queue.
@@ -136,21 +137,55 @@ func (s *State) RemoveNode(name string) ([]*Task, error) {
 	return lost, nil
 }
 
+// LoseNode removes a node that is gone for good: what ran there is pending
+// again, and a gang that is then below its minimum starts again as a whole.
+func (s *State) LoseNode(name string) error {
+	lost, err := s.RemoveNode(name)
+	for _, t := range lost {
+		if j := t.Job; j.Chosen >= 0 && j.Placed() < j.Alternatives[j.Chosen].Min {
+			s.Restart(j)
+		}
+	}
+	return err
+}
+
 // UpdateNode lets change rewrite what the node is: labels, taints, capacities,
-// devices. Ledgers stay; a device or resource may become smaller than what is
-// held of it, and then takes nothing new.
+// devices. What tasks hold is booked anew on what is there afterwards: a device
+// or resource may become smaller than what is held of it, and then takes nothing
+// new; a task whose device is not in the list any more is pending again.
 func (s *State) UpdateNode(name string, change func(*Node)) error {
 	n := s.byName[name]
 	if n == nil {
 		return fmt.Errorf("no node %q", name)
 	}
+	tasks := slices.Clone(n.Tasks)
+	for _, t := range tasks {
+		s.rebook(t, -1)
+	}
 	s.leave(n)
 	change(n)
-	n.Name = name
+	n.Name, n.Isolated = name, 0
+	for i := range n.Resources {
+		n.Resources[i].Used, n.Resources[i].Releasing = 0, 0
+	}
+	for i := range n.Devices {
+		n.Devices[i].Use = DeviceUse{}
+	}
 	n.normalize()
 	s.join(n)
 	s.touch(n)
 	n.spec = n.version
+	var gone []*Task
+	for _, t := range tasks {
+		if slices.ContainsFunc(t.Claims, func(c Claim) bool { return c.Device >= len(n.Devices) }) {
+			t.Claims = nil
+			gone = append(gone, t)
+		}
+		s.rebook(t, +1)
+	}
+	for _, t := range gone {
+		s.Clear(t)
+	}
 	return nil
 }
 
@@ -253,6 +288,10 @@ func (s *State) unlink(slot int) {
 	}
 }
 
+// maxIdleShapes is how many shapes are remembered that no task has: what comes
+// back finds its ranking again.
+const maxIdleShapes = 1024
+
 type interned struct {
 	shape *Shape
 	uses  int
@@ -262,19 +301,34 @@ type interned struct {
 func (s *State) Intern(shape Shape) *Shape {
 	shape.key = shape.spell()
 	e := s.shapes[shape.key]
-	if e == nil {
+	switch {
+	case e == nil:
 		e = &interned{shape: &shape}
 		s.shapes[shape.key] = e
+	case e.uses == 0:
+		s.idle--
 	}
 	e.uses++
 	return e.shape
 }
 
-// Drop takes back one use of an interned shape; with the last one it is forgotten.
+// Drop takes back one use of an interned shape. Shapes that nobody uses are
+// forgotten when there are many.
 func (s *State) Drop(shape *Shape) {
-	if e := s.shapes[shape.key]; e != nil {
-		if e.uses--; e.uses == 0 {
-			delete(s.shapes, shape.key)
+	e := s.shapes[shape.key]
+	if e == nil || e.uses == 0 {
+		return
+	}
+	if e.uses--; e.uses > 0 {
+		return
+	}
+	if s.idle++; s.idle <= maxIdleShapes {
+		return
+	}
+	for key, e := range s.shapes {
+		if e.uses == 0 {
+			delete(s.shapes, key)
 		}
 	}
+	s.idle = 0
 }

@@ -89,7 +89,7 @@ func TestKeyOrder(t *testing.T) {
 
 func TestGroupOfSlices(t *testing.T) {
 	n := fixture.Node("n").GPUs(1, "A100", "80Gi").Slices(2, "A100", "1g.10gb", "10Gi").Build()
-	want := cluster.Key{Product: "A100+A100-MIG-1g.10gb", Count: 3, Memory: 10 << 10, Resource: "nvidia.com/gpu"}
+	want := cluster.Key{Product: "A100+A100-MIG-1g.10gb", Count: 3, Memory: 10 << 10, Resource: "nvidia.com/gpu+nvidia.com/mig-1g.10gb"}
 	if diff := cmp.Diff(want, n.Group().Key); diff != "" {
 		t.Error(diff)
 	}
@@ -435,5 +435,82 @@ func TestCloneIsApart(t *testing.T) {
 	}
 	if len(s.Node("a").Tasks) != 2 || s.Queue("default").Used.Of(cluster.CPU) != 1000 {
 		t.Error("the original's books changed")
+	}
+}
+
+// TestUpdateNodeBooksAnew: whatever changes about a node, its books say what its tasks hold.
+func TestUpdateNodeBooksAnew(t *testing.T) {
+	s := fixture.State(
+		fixture.Node("n").CPU(8, "16Gi").GPUs(3, "A10", "24Gi"),
+		fixture.Job("first").CPU(1000, "1Gi").Devices(1).On("n"), fixture.Job("last").Resource("rdma", 1).Devices(2).On("n"),
+	)
+	n, q := s.Node("n"), s.Queue("default")
+	// Another name for the devices, a ledger that was not there, and a fresh list of both.
+	err := s.UpdateNode("n", func(n *cluster.Node) {
+		n.Resources = []cluster.Ledger{{Name: "rdma", Capacity: 2}, {Name: "cpu", Capacity: 4000}, {Name: "memory", Capacity: 8 << 30, Used: 77}}
+		n.DeviceResource = "nvidia.com/gpu.shared"
+		for i := range n.Devices {
+			n.Devices[i].Resource = ""
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []cluster.Ledger{{Name: "cpu", Capacity: 4000, Used: 1000}, {Name: "memory", Capacity: 8 << 30, Used: 1 << 30}, {Name: "rdma", Capacity: 2, Used: 1}}
+	if diff := cmp.Diff(want, n.Resources); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(cluster.Resources{{Name: "cpu", Value: 1000}, {Name: "memory", Value: 1 << 30}, {Name: "nvidia.com/gpu.shared", Value: 3000}, {Name: "rdma", Value: 1}}, q.Used); diff != "" {
+		t.Error(diff)
+	}
+	// Two devices are gone: who held one of them is pending again.
+	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Devices = n.Devices[:1] }); err != nil {
+		t.Fatal(err)
+	}
+	if task(s, "last", 0).Status != cluster.Pending || task(s, "first", 0).Status != cluster.Bound || n.DeviceUsed() != 1000 {
+		t.Errorf("last is %s, first %s, %d in use", task(s, "last", 0).Status, task(s, "first", 0).Status, n.DeviceUsed())
+	}
+	for _, j := range []string{"job/first", "job/last"} {
+		if err := s.RemoveJob(j); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(q.Used) != 0 || n.DeviceUsed() != 0 {
+		t.Errorf("something is left: %v, %d", q.Used, n.DeviceUsed())
+	}
+}
+
+// TestLeavingTasksKeepTheirIsolation: what was promised to a task holds until it has left.
+func TestLeavingTasksKeepTheirIsolation(t *testing.T) {
+	session := func(name string) cluster.Isolation {
+		return cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: name}
+	}
+	strict := cluster.Isolation{CPU: cluster.CPUStrictIsolated}
+	tests := map[string]struct {
+		old, new *fixture.JobBuilder
+		want     cluster.Status
+	}{
+		"shared beside a leaving session":  {fixture.Job("old").Share(1, 300).Isolate(session("s1")), fixture.Job("new").Share(1, 300), cluster.Nominated},
+		"another session":                  {fixture.Job("old").Share(1, 300).Isolate(session("s1")), fixture.Job("new").Share(1, 300).Isolate(session("s2")), cluster.Nominated},
+		"the same session":                 {fixture.Job("old").Share(1, 300).Isolate(session("s1")), fixture.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Bound},
+		"a session beside a leaving share": {fixture.Job("old").Share(1, 300), fixture.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Nominated},
+		"isolable cores":                   {fixture.Job("old").CPU(3000, "1Gi").Isolate(strict), fixture.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Nominated},
+		"other isolable cores":             {fixture.Job("old").CPU(2000, "1Gi").Isolate(strict), fixture.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Bound},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := fixture.State(fixture.Node("n").CPU(64, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.Advertised{IsolableCores: 4}), tt.old.On("n"), tt.new)
+			if err := s.Evict(task(s, "old", 0)); err != nil {
+				t.Fatal(err)
+			}
+			fresh := task(s, "new", 0)
+			claims, _ := s.Node("n").Choose(fresh.Shape, nil)
+			if err := s.Place(fresh, s.Node("n"), claims); err != nil {
+				t.Fatal(err)
+			}
+			if fresh.Status != tt.want {
+				t.Errorf("it is %s", fresh.Status)
+			}
+		})
 	}
 }

@@ -12,6 +12,7 @@ const (
 	BoundTo     EventKind = "Bound"
 	NominatedTo EventKind = "Nominated"
 	Evicted     EventKind = "Evicted"
+	Withdrawn   EventKind = "Withdrawn" // a nomination that its node cannot keep any more
 	Refused     EventKind = "Refused"
 )
 

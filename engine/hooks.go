@@ -62,11 +62,11 @@ type hook[F any] struct {
 	fn     F
 	plugin string
 	weight int64
-	// matters says for which tasks (shapes) the hook has anything to say; nil: all.
+	// For which shapes, or tasks, the hook has anything to say; nil: all.
 	shapes func(*cluster.Shape) bool
 	tasks  func(*cluster.Task, *cluster.Job) bool
 	static bool
-	order  int // place among all predicates, in the order they are asked
+	order  int // place among the hooks of its kind, in the order they are asked
 }
 
 type hooks struct {
@@ -105,6 +105,10 @@ func (h *hooks) staticFirst() {
 }
 
 func add[F any](s *Session, list *[]hook[F], fn F) *hook[F] {
+	if s.opening == nil {
+		s.fail("engine", "a hook was registered after the session had opened; register hooks in OnSessionOpen")
+		return &hook[F]{}
+	}
 	*list = append(*list, hook[F]{fn: fn, plugin: s.opening.Name(), weight: s.opening.weight, order: len(*list)})
 	return &(*list)[len(*list)-1]
 }

@@ -20,26 +20,29 @@ type index struct {
 	rankings map[*cluster.Shape]*ranking
 	codes    []code
 	clock    uint64
+	sessions uint64 // opened so far
 }
 
 // code is a kind of rejection, small enough to keep for every node.
 type code struct {
 	plugin     string
-	order      int // of the predicate in the profile
 	reason     Reason
 	cure       Cure
 	precedence int8
 }
 
-// maxRankings bounds memory: a ranking costs about 20 bytes a node. The one
-// asked longest ago goes first.
-const maxRankings = 1024
+// maxEntries bounds memory: a ranking has an entry of about 20 bytes for each
+// node. When there are more, the ranking asked longest ago goes; a few always stay.
+const (
+	maxEntries  = 25_000_000
+	minRankings = 16
+)
 
 // maxCodes is far more than all plugins have reasons.
 const maxCodes = 4096
 
 func newIndex() *index {
-	return &index{params: map[string]uint64{}, rankings: map[*cluster.Shape]*ranking{}, codes: make([]code, 1)}
+	return &index{epoch: 1, params: map[string]uint64{}, rankings: map[*cluster.Shape]*ranking{}, codes: make([]code, 1)}
 }
 
 // ranking is one shape's view of all nodes.
@@ -48,7 +51,7 @@ type ranking struct {
 	shape    *cluster.Shape
 	known    uint64 // version of State it is up to date with
 	epoch    uint64
-	session  *Session // whose hooks are compiled in
+	session  uint64 // whose hooks are compiled in
 	asked    uint64
 	fixed    []int64  // by slot: the key as far as static hooks go, a miss or points
 	codes    []uint16 // by slot: why not, 0 for feasible or absent
@@ -74,6 +77,7 @@ func (x *index) open(s *Session) {
 		clear(x.rankings)
 	}
 	x.session = s
+	x.sessions++
 	var b strings.Builder
 	for _, h := range s.hooks.shapePredicates {
 		fmt.Fprintf(&b, "p %s %v\n", h.plugin, h.static)
@@ -104,7 +108,7 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	}
 	x.clock++
 	r.asked = x.clock
-	if r.session != x.session {
+	if r.session != x.sessions {
 		x.compile(r)
 	}
 	if r.epoch != x.epoch || r.keys == nil {
@@ -113,11 +117,14 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	} else if r.known != x.state.Version() {
 		x.refresh(r)
 	}
+	if x.session.err != nil {
+		r.epoch = 0 // what was judged while a plugin broke the rules is not to be remembered
+	}
 	return r
 }
 
 func (x *index) evictOldest() {
-	if len(x.rankings) < maxRankings {
+	if n := len(x.rankings); n < minRankings || n*x.state.Slots() < maxEntries {
 		return
 	}
 	var oldest *ranking
@@ -132,7 +139,7 @@ func (x *index) evictOldest() {
 // compile takes in the session's hooks that matter for the shape.
 func (x *index) compile(r *ranking) {
 	h := &x.session.hooks
-	r.session = x.session
+	r.session = x.sessions
 	r.filters, r.staticFilters = r.filters[:0], r.staticFilters[:0]
 	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
 	for _, p := range h.shapePredicates {
@@ -288,7 +295,7 @@ func (x *index) code(p *predicate, r *Rejection) uint16 {
 			return c
 		}
 	}
-	want := code{plugin: p.plugin, order: p.order, reason: r.Reason, cure: r.Cure, precedence: r.Precedence}
+	want := code{plugin: p.plugin, reason: r.Reason, cure: r.Cure, precedence: r.Precedence}
 	i := slices.Index(x.codes, want)
 	if i < 0 {
 		if i = len(x.codes); i > maxCodes {

@@ -20,9 +20,11 @@ func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
 			continue // part of it runs already: the rest follows the same form
 		}
 		mark := stmt.Checkpoint()
-		stmt.choose(job, i)
 		missing, surplus := s.placeAlternative(stmt, job, &job.Alternatives[i])
 		if missing == nil {
+			if startable(&job.Alternatives[i]) < job.Alternatives[i].Min {
+				stmt.hold(job, mark)
+			}
 			if surplus != nil {
 				return s.refusal(job, []Attempt{*surplus}, true)
 			}
@@ -37,15 +39,30 @@ func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
 	return s.refusal(job, attempts, false)
 }
 
+// startable counts the tasks that can start at once or run already.
+func startable(alt *cluster.Alternative) int {
+	n := 0
+	for _, t := range alt.Tasks {
+		if t.Status == cluster.Bound {
+			n++
+		}
+	}
+	return n
+}
+
 // placeAlternative returns what kept the minimum from being placed, or else what
 // kept the surplus.
 func (s *Session) placeAlternative(stmt *Statement, job *cluster.Job, alt *cluster.Alternative) (missing, surplus *Attempt) {
 	tasks := make([]*cluster.Task, 0, len(alt.Tasks))
 	placed := 0
+	var leaving *cluster.Task
 	for _, t := range alt.Tasks {
-		if t.Status == cluster.Pending {
+		switch t.Status {
+		case cluster.Pending:
 			tasks = append(tasks, t)
-		} else if t.Status != cluster.Releasing {
+		case cluster.Releasing:
+			leaving = t
+		default:
 			placed++
 		}
 	}
@@ -74,17 +91,18 @@ func (s *Session) placeAlternative(stmt *Statement, job *cluster.Job, alt *clust
 			surplus = attempt
 		}
 	}
+	if placed < alt.Min && leaving != nil {
+		return &Attempt{Alternative: alt.Name, Task: leaving, Placed: placed, Min: alt.Min,
+			Nodes: len(s.State.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}, nil
+	}
 	return nil, surplus
 }
 
 // placeTask finds the task the best of all nodes, or of the group, and allocates it there.
 func (s *Session) placeTask(stmt *Statement, alt *cluster.Alternative, t *cluster.Task, within *cluster.Group) *Attempt {
 	// 1. What needs no node is asked first: it is the cheapest no.
-	for _, h := range s.hooks.prePredicates {
-		if r := h.fn(t, t.Job); r != nil {
-			r.Plugin = h.plugin
-			return &Attempt{Task: t, Nodes: len(s.State.Nodes()), Before: r}
-		}
+	if a := s.before(t); a != nil {
+		return a
 	}
 	// 2. The best node, by filter and score.
 	node := s.best(t, within)
@@ -92,7 +110,7 @@ func (s *Session) placeTask(stmt *Statement, alt *cluster.Alternative, t *cluste
 		return &Attempt{Task: t}
 	}
 	if node == nil {
-		return s.explain(t, within)
+		return s.explain(alt, t, within)
 	}
 	// 3. Devices on it, and the books.
 	d := Decision{Task: t, Node: node.Name, Alternative: alt.Name, Score: s.score(t, node)}
@@ -111,6 +129,17 @@ func (s *Session) placeTask(stmt *Statement, alt *cluster.Alternative, t *cluste
 	if err := stmt.allocate(d, node); err != nil {
 		s.fail("NodeResourcesFit", "no filter of the profile saw it: %v; is the plugin missing?", err)
 		return &Attempt{Task: t}
+	}
+	return nil
+}
+
+// before asks the hooks that need no node.
+func (s *Session) before(t *cluster.Task) *Attempt {
+	for _, h := range s.hooks.prePredicates {
+		if r := h.fn(t, t.Job); r != nil {
+			r.Plugin = h.plugin
+			return &Attempt{Task: t, Nodes: len(s.State.Nodes()), Before: r}
+		}
 	}
 	return nil
 }
@@ -153,7 +182,8 @@ func (s *Session) walk(t *cluster.Task, within *cluster.Group) *cluster.Node {
 	ranks := s.State.Ranks()
 	r.walk(ranks, func(slot int) bool {
 		key := r.keys[slot]
-		if key < 0 || s.err != nil || (best != nil && key+most < bestScore) {
+		// Without task-form scores the first that passes is the best.
+		if key < 0 || s.err != nil || (best != nil && (most == 0 || key+most < bestScore)) {
 			return false
 		}
 		n := s.State.At(slot)

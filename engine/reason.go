@@ -11,6 +11,7 @@ const (
 	NoNodes         Reason = "NoNodes"         // the cluster, or what the request allows of it, is empty
 	NoSuitableGroup Reason = "NoSuitableGroup" // no node group passed the group filters
 	GroupInUse      Reason = "GroupInUse"      // a group would do once some of its nodes are free again
+	StillLeaving    Reason = "StillLeaving"    // members of the gang were evicted and are not gone yet
 )
 
 // ReasonDoc documents a reason for the reference.
@@ -25,6 +26,7 @@ var Reasons = []ReasonDoc{
 	{NoNodes, Grow, "There is no node at all."},
 	{NoSuitableGroup, Grow, "No node group passed the group filters, even with every node free."},
 	{GroupInUse, Wait | Evict, "A node group would do once enough of its nodes are free."},
+	{StillLeaving, Wait, "Members of the gang were evicted and have not left yet; the gang is placed again when they have."},
 }
 
 // Cure is a bit set of what would make a rejection go away. An empty Cure means

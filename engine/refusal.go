@@ -63,19 +63,36 @@ type GroupMiss struct {
 const nearestMisses = 10
 
 // explain sums up why no node would take the task.
-func (s *Session) explain(t *cluster.Task, within *cluster.Group) *Attempt {
+func (s *Session) explain(alt *cluster.Alternative, t *cluster.Task, within *cluster.Group) *Attempt {
+	filters, _, _ := s.taskHooks(t)
+	byScan := s.options.Search == Scan || within != nil || len(filters) > 0
+	a := s.summary(t, within, byScan)
+	if s.options.Search == Twin && !byScan {
+		s.compare(a, s.summary(t, within, true))
+	}
+	a.Never = s.never(alt, t, within, len(filters) > 0)
+	return a
+}
+
+func (s *Session) summary(t *cluster.Task, within *cluster.Group, byScan bool) *Attempt {
 	a := &Attempt{Task: t, Nodes: len(s.State.Nodes())}
 	if within != nil {
 		a.Nodes = len(within.Nodes)
 	}
-	filters, _, _ := s.taskHooks(t)
-	if s.options.Search == Scan || within != nil || len(filters) > 0 {
+	if byScan {
 		s.explainScan(a, t, within)
 	} else {
 		s.explainIndex(a, t)
 	}
-	a.Never = s.never(t, within)
 	return a
+}
+
+// compare fails the session where index and scan explain differently.
+func (s *Session) compare(index, scan *Attempt) {
+	if !slices.Equal(index.Counts, scan.Counts) || !slices.Equal(index.Nearest, scan.Nearest) {
+		s.fail("engine", "index and scan explain %s differently: %v, nearest %v; %v, nearest %v",
+			index.Task.ID, index.Counts, index.Nearest, scan.Counts, scan.Nearest)
+	}
 }
 
 // explainIndex reads counts and nearest misses off the ranking.
@@ -105,11 +122,12 @@ func (s *Session) explainScan(a *Attempt, t *cluster.Task, within *cluster.Group
 		left int
 	}
 	var misses []miss
+	filters, _, _ := s.taskHooks(t)
 	for _, n := range s.State.Nodes() {
 		if within != nil && n.Group() != within {
 			continue
 		}
-		r, left := s.rejectAt(t, n)
+		r, left := s.rejectAt(filters, t, n)
 		if r == nil {
 			continue
 		}
@@ -155,39 +173,44 @@ func (s *Session) filterOrder() map[string]int {
 func (s *Session) sortTallies(list []Tally) {
 	order := s.filterOrder()
 	slices.SortFunc(list, func(a, b Tally) int {
-		return cmp.Or(cmp.Compare(order[a.Plugin], order[b.Plugin]), strings.Compare(string(a.Reason), string(b.Reason)), cmp.Compare(a.Cure, b.Cure))
+		return cmp.Or(cmp.Compare(order[a.Plugin], order[b.Plugin]), strings.Compare(string(a.Reason), string(b.Reason)), cmp.Compare(a.Cure, b.Cure), cmp.Compare(a.precedence, b.precedence))
 	})
 }
 
-// never reports whether a gang has no room even in an empty cluster: then what is
-// in its way is itself, and waiting would be waiting for nothing.
-func (s *Session) never(t *cluster.Task, within *cluster.Group) bool {
-	alt := &t.Job.Alternatives[max(0, t.Job.Chosen)]
+// never reports whether a gang has no room even in an empty cluster, or has
+// nobody but itself in its way: then waiting would be waiting for nothing.
+func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, within *cluster.Group, taskForm bool) bool {
+	if alt.Min < 2 {
+		return false
+	}
 	alike := 0
 	for _, o := range alt.Tasks {
 		if o.Shape == t.Shape {
 			alike++
 		}
 	}
-	// At most as many as may be missing from the minimum are of another shape.
+	// At most as many as are of another shape need not be of this one.
 	need := alt.Min - (len(alt.Tasks) - alike)
-	if alt.Min < 2 || need < 1 {
-		return false
-	}
+	bounded := need > 0
+	alone := slices.ContainsFunc(alt.Tasks, func(o *cluster.Task) bool { return o.Node != nil })
 	x := s.engine.index
 	r := x.ranking(t.Shape)
 	for slot, key := range r.keys {
-		n := s.State.At(slot)
-		if key == absent || (within != nil && n.Group() != within) {
+		if key == absent || (!bounded && !alone) {
 			continue
 		}
-		if c := r.codes[slot]; c == 0 || x.codes[c].cure.Transient() {
-			if need -= n.Most(t.Shape); need <= 0 {
-				return false
-			}
+		n := s.State.At(slot)
+		hopeful := r.codes[slot] == 0 || x.codes[r.codes[slot]].cure.Transient()
+		if hopeful && (within == nil || n.Group() == within) {
+			need -= n.Most(t.Shape)
+			bounded = bounded && need > 0
+		}
+		// A task-form filter may look at neighbours anywhere.
+		if alone && (hopeful || taskForm) {
+			alone = !slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job != t.Job })
 		}
 	}
-	return true
+	return bounded || alone
 }
 
 // refusal sums attempts up.

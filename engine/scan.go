@@ -11,8 +11,12 @@ import (
 func (s *Session) scan(t *cluster.Task, within *cluster.Group) *cluster.Node {
 	var best *cluster.Node
 	var bestScore int64
+	filters, _, _ := s.taskHooks(t)
 	for _, n := range s.State.Nodes() {
-		if (within != nil && n.Group() != within) || s.reject(t, n) != nil {
+		if within != nil && n.Group() != within {
+			continue
+		}
+		if r, _ := s.rejectAt(filters, t, n); r != nil {
 			continue
 		}
 		if score := s.score(t, n).Total; best == nil || score > bestScore {
@@ -24,12 +28,13 @@ func (s *Session) scan(t *cluster.Task, within *cluster.Group) *cluster.Node {
 
 // reject asks every filter about the task on the node; the first rejection counts.
 func (s *Session) reject(t *cluster.Task, n *cluster.Node) *Rejection {
-	r, _ := s.rejectAt(t, n)
+	filters, _, _ := s.taskHooks(t)
+	r, _ := s.rejectAt(filters, t, n)
 	return r
 }
 
 // rejectAt also says how many shape-form filters were left, itself included.
-func (s *Session) rejectAt(t *cluster.Task, n *cluster.Node) (*Rejection, int) {
+func (s *Session) rejectAt(filters []hook[PredicateFn], t *cluster.Task, n *cluster.Node) (*Rejection, int) {
 	for i, h := range s.hooks.shapePredicates {
 		if h.shapes != nil && !h.shapes(t.Shape) {
 			continue
@@ -39,7 +44,6 @@ func (s *Session) rejectAt(t *cluster.Task, n *cluster.Node) (*Rejection, int) {
 			return r, len(s.hooks.shapePredicates) - i
 		}
 	}
-	filters, _, _ := s.taskHooks(t)
 	return s.rejectTask(filters, t, n), 0
 }
 

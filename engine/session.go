@@ -73,25 +73,60 @@ func (s *Session) fail(plugin string, format string, args ...any) {
 	}
 }
 
-// adapt asks the adapters, in order, to cure the refusal.
+// adapt asks the adapters, in order, to cure the refusal. A plan that does not
+// place the job's minimum is taken back, so that nobody is evicted for nothing.
 func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
 	for _, h := range s.hooks.adapters {
 		mark := stmt.Checkpoint()
-		if s.err != nil || h.fn(stmt, job, r) == nil {
-			return nil
+		left := h.fn(stmt, job, r)
+		if s.err != nil {
+			return r
+		}
+		if left == nil || left.Surplus {
+			if job.Chosen >= 0 && job.Placed() >= job.Alternatives[job.Chosen].Min {
+				return left
+			}
+			s.fail(h.plugin, "the adapter says that %s is placed, but its minimum is not", job.ID)
+			return r
 		}
 		stmt.Rollback(mark)
 	}
 	return r
 }
 
-// bindNominated binds the tasks whose promised room is really free by now.
+// bindNominated binds the tasks whose promised room is really free by now: of a
+// gang, the minimum together or none. A promise that its node cannot keep any
+// more is withdrawn, and the task is pending again.
 func (s *Session) bindNominated() []Decision {
+	nominated := s.State.Nominated()
+	for _, t := range nominated {
+		if t.Status == cluster.Nominated && !t.Node.Keeps(t) {
+			s.withdraw(t.Job)
+		}
+	}
 	stmt := s.Begin()
-	for _, t := range s.State.Nominated() {
-		stmt.Bind(t)
+	for i := 0; i < len(nominated); {
+		job, mark := nominated[i].Job, stmt.Checkpoint()
+		for ; i < len(nominated) && nominated[i].Job == job; i++ { // sorted by ID, so a job's tasks stand together
+			stmt.Bind(nominated[i])
+		}
+		if job.Chosen >= 0 && startable(&job.Alternatives[job.Chosen]) < job.Alternatives[job.Chosen].Min {
+			stmt.Rollback(mark)
+		}
 	}
 	return stmt.Commit()
+}
+
+// withdraw takes all of a job's nominations back.
+func (s *Session) withdraw(j *cluster.Job) {
+	for _, t := range j.Tasks() {
+		if t.Status == cluster.Nominated {
+			n := t.Node
+			s.State.Clear(t)
+			s.tell(Deallocated, t, n, false)
+			s.record(Event{Kind: Withdrawn, Job: j, Task: t, Node: n})
+		}
+	}
 }
 
 // pending yields jobs one at a time: the queue whose turn it is gives its first

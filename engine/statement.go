@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // Statement is an undo log over State. Its changes are visible to hooks at once;
 // Rollback takes them back one by one, last first, and restores everything but
@@ -13,8 +17,6 @@ type Statement struct {
 type operation struct {
 	kind     operationKind
 	task     *cluster.Task
-	job      *cluster.Job
-	chosen   int
 	decision Decision
 }
 
@@ -24,7 +26,6 @@ const (
 	placed operationKind = iota
 	evicted
 	bound
-	chose
 )
 
 // Begin opens an empty statement.
@@ -40,6 +41,7 @@ func (st *Statement) allocate(d Decision, n *cluster.Node) error {
 	if err := st.session.State.Place(d.Task, n, d.Claims); err != nil {
 		return err
 	}
+	st.choose(d.Task)
 	d.Action = Bind
 	if d.Task.Status == cluster.Nominated {
 		d.Action = Nominate
@@ -77,13 +79,28 @@ func (st *Statement) Bind(t *cluster.Task) bool {
 	return true
 }
 
-// choose fixes the job's alternative.
-func (st *Statement) choose(j *cluster.Job, alternative int) {
-	if j.Chosen == alternative {
+// choose fixes the job's alternative with the first of its tasks.
+func (st *Statement) choose(t *cluster.Task) {
+	if t.Job.Chosen >= 0 {
 		return
 	}
-	st.log = append(st.log, operation{kind: chose, job: j, chosen: j.Chosen})
-	st.session.State.Choose(j, alternative)
+	for i := range t.Job.Alternatives {
+		if slices.Contains(t.Job.Alternatives[i].Tasks, t) {
+			st.session.State.Choose(t.Job, i)
+			return
+		}
+	}
+}
+
+// hold turns the job's bindings since the checkpoint into nominations: a gang
+// whose last member has to wait for its room waits as a whole.
+func (st *Statement) hold(j *cluster.Job, checkpoint int) {
+	for i := checkpoint; i < len(st.log); i++ {
+		if op := &st.log[i]; op.kind == placed && op.task.Job == j && op.decision.Action == Bind {
+			st.session.State.Unbind(op.task)
+			op.decision.Action = Nominate
+		}
+	}
 }
 
 // Checkpoint marks the present for Rollback.
@@ -105,8 +122,6 @@ func (st *Statement) Rollback(checkpoint int) {
 			st.session.tell(Allocated, op.task, op.task.Node, true)
 		case bound:
 			state.Unbind(op.task)
-		case chose:
-			state.Choose(op.job, op.chosen)
 		}
 	}
 	st.log = st.log[:checkpoint]

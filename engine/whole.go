@@ -15,6 +15,10 @@ func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, alt *cluster.Alt
 	if len(tasks) == 0 {
 		return nil
 	}
+	if a := s.before(tasks[0]); a != nil {
+		a.Alternative, a.Min = alt.Name, alt.Min
+		return a
+	}
 	var choices []groupChoice
 	var groups []GroupMiss
 	for _, g := range s.State.Groups() {
@@ -50,7 +54,7 @@ func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, alt *cluster.Alt
 		}
 	}
 	if last == nil {
-		last = s.explain(tasks[0], nil)
+		last = s.explain(alt, tasks[0], nil)
 		last.Groups = groups
 	}
 	last.Alternative, last.Min = alt.Name, alt.Min
@@ -83,34 +87,39 @@ func (s *Session) placeInGroup(stmt *Statement, alt *cluster.Alternative, tasks 
 }
 
 // survivors are the group's nodes that take the task now, and those that would
-// if everybody else were gone.
+// if everybody else were gone. The index knows the first, and for whom it is
+// worth asking about the second.
 func (s *Session) survivors(t *cluster.Task, g *cluster.Group) (now, ever []*cluster.Node) {
+	x := s.engine.index
+	r := x.ranking(t.Shape)
+	filters, _, _ := s.taskHooks(t)
 	for _, n := range g.Nodes {
-		feasible, possible := true, true
-		each := func(r *Rejection) {
-			if r != nil {
-				feasible = false
-				possible = possible && r.Cure.Transient()
-			}
+		c := r.codes[n.Slot()]
+		if c != 0 && !x.codes[c].cure.Transient() {
+			continue
 		}
-		for _, h := range s.hooks.shapePredicates {
-			if h.shapes == nil || h.shapes(t.Shape) {
-				each(h.fn(t.Shape, n))
-			}
-		}
-		for _, h := range s.hooks.predicates {
-			if h.tasks == nil || h.tasks(t, t.Job) {
-				each(h.fn(t, t.Job, n))
-			}
-		}
-		if feasible {
+		rejection := s.rejectTask(filters, t, n)
+		if c == 0 && rejection == nil {
 			now = append(now, n)
 		}
-		if possible {
+		if (rejection == nil || rejection.Cure.Transient()) && (c == 0 || s.onlyHeld(t, n)) {
 			ever = append(ever, n)
 		}
 	}
 	return now, ever
+}
+
+// onlyHeld reports whether every shape-form filter that turns the node down does
+// so for what others hold.
+func (s *Session) onlyHeld(t *cluster.Task, n *cluster.Node) bool {
+	for _, h := range s.hooks.shapePredicates {
+		if h.shapes == nil || h.shapes(t.Shape) {
+			if r := h.fn(t.Shape, n); r != nil && !r.Cure.Transient() {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (s *Session) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *Rejection {

@@ -10,7 +10,7 @@ import (
 // Check holds the books against what the tasks say.
 func (w *World) Check() error {
 	for _, n := range w.State.Nodes() {
-		if err := checkNode(n); err != nil {
+		if err := w.checkNode(n); err != nil {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
@@ -82,75 +82,93 @@ func nonzero(r cluster.Resources) (out cluster.Resources) {
 	return out
 }
 
+// holding is who holds what of one thing: promises, and what is physically there.
+type holding struct {
+	milli, there             cluster.Milli
+	memory, thereMemory      cluster.Bytes
+	promisedTo, heldByReally []*cluster.Task
+}
+
 // checkNode adds up what tasks hold, promises and physical room apart.
-func checkNode(n *cluster.Node) error {
+func (w *World) checkNode(n *cluster.Node) error {
 	promised, physical := map[string]int64{}, map[string]int64{}
-	milli, there := make([]cluster.Milli, len(n.Devices)), make([]cluster.Milli, len(n.Devices))
-	memory := make([]cluster.Bytes, len(n.Devices))
-	holders := make([][]*cluster.Task, len(n.Devices))
-	isolated := int64(0)
+	devices := make([]holding, len(n.Devices))
+	var isolated, isolatedThere int64
 	for _, t := range n.Tasks {
 		if t.Node != n {
 			return fmt.Errorf("%s is listed here but is elsewhere", t.ID)
 		}
+		soon, there := t.Status != cluster.Releasing, t.Status != cluster.Nominated
 		for _, a := range t.Shape.Resources {
 			v := a.Value
 			if a.Name == cluster.Memory {
 				v += spill(t)
 			}
-			if t.Status != cluster.Releasing {
+			if soon {
 				promised[a.Name] += v
 			}
-			if t.Status != cluster.Nominated {
+			if there {
 				physical[a.Name] += v
 			}
 		}
-		if t.Status != cluster.Releasing && t.Shape.Isolation.CPU == cluster.CPUStrictIsolated {
-			isolated += t.Shape.Cores()
+		if t.Shape.Isolation.CPU == cluster.CPUStrictIsolated {
+			if soon {
+				isolated += t.Shape.Cores()
+			}
+			if there {
+				isolatedThere += t.Shape.Cores()
+			}
 		}
 		for _, c := range t.Claims {
-			if t.Status != cluster.Releasing {
-				milli[c.Device] += c.Milli
-				memory[c.Device] += c.Memory
-				holders[c.Device] = append(holders[c.Device], t)
+			h := &devices[c.Device]
+			if soon {
+				h.milli += c.Milli
+				h.memory += c.Memory
+				h.promisedTo = append(h.promisedTo, t)
 			}
-			if t.Status != cluster.Nominated {
-				there[c.Device] += c.Milli
+			if there {
+				h.there += c.Milli
+				h.thereMemory += c.Memory
+				h.heldByReally = append(h.heldByReally, t)
 			}
 		}
 	}
-	if isolated > n.Advertised.IsolableCores {
-		return fmt.Errorf("%d isolated cores of %d", isolated, n.Advertised.IsolableCores)
+	if all := n.Advertised.IsolableCores; !w.shrunk[n.Name] && (isolated > all || isolatedThere > all) {
+		return fmt.Errorf("%d isolated cores promised and %d held of %d", isolated, isolatedThere, all)
 	}
 	for i := range n.Resources {
 		l := &n.Resources[i]
 		if l.Used != promised[l.Name] {
 			return fmt.Errorf("%s: the ledger says %d, tasks hold %d", l.Name, l.Used, promised[l.Name])
 		}
-		if l.Used > l.Capacity || physical[l.Name] > l.Capacity {
+		if !w.shrunk[n.Name] && (l.Used > l.Capacity || physical[l.Name] > l.Capacity) {
 			return fmt.Errorf("%s: %d promised and %d held of %d", l.Name, l.Used, physical[l.Name], l.Capacity)
 		}
 	}
+	return checkDevices(n, devices)
+}
+
+func checkDevices(n *cluster.Node, devices []holding) error {
 	var used int64
 	for i := range n.Devices {
-		if d := &n.Devices[i]; !d.Lost && d.Resource == n.DeviceResource {
-			used += int64(milli[i])
+		d, h := &n.Devices[i], &devices[i]
+		if !d.Lost && d.Resource == n.DeviceResource {
+			used += int64(h.milli)
+		}
+		if d.Use.Milli != h.milli || d.Use.Memory != h.memory || int(d.Use.Leases) != len(h.promisedTo) {
+			return fmt.Errorf("device %d: the ledger says %+v, tasks hold %d milli and %d bytes", i, d.Use, h.milli, h.memory)
+		}
+		if max(h.milli, h.there) > cluster.Whole || max(h.memory, h.thereMemory) > d.Memory {
+			return fmt.Errorf("device %d is booked twice: %d milli promised, %d held; %d and %d bytes of %d", i, h.milli, h.there, h.memory, h.thereMemory, d.Memory)
+		}
+		for _, holders := range [][]*cluster.Task{h.promisedTo, h.heldByReally} {
+			if err := checkExclusive(holders); err != nil {
+				return fmt.Errorf("device %d: %w", i, err)
+			}
 		}
 	}
 	if n.DeviceUsed() != used {
 		return fmt.Errorf("devices: the node says %d, tasks hold %d", n.DeviceUsed(), used)
-	}
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		if d.Use.Milli != milli[i] || d.Use.Memory != memory[i] || int(d.Use.Leases) != len(holders[i]) {
-			return fmt.Errorf("device %d: the ledger says %+v, tasks hold %d milli and %d bytes", i, d.Use, milli[i], memory[i])
-		}
-		if milli[i] > cluster.Whole || there[i] > cluster.Whole || memory[i] > d.Memory {
-			return fmt.Errorf("device %d is booked twice: %d milli promised, %d held, %d bytes of %d", i, milli[i], there[i], memory[i], d.Memory)
-		}
-		if err := checkExclusive(holders[i]); err != nil {
-			return fmt.Errorf("device %d: %w", i, err)
-		}
 	}
 	return nil
 }

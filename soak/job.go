@@ -44,8 +44,16 @@ func (w *World) alternative(a int, preemptible bool) cluster.Alternative {
 	} else if w.chance(40) {
 		alt.Min = 1 + w.dice.Roll(count)
 	}
+	other := shape
+	if alt.Whole == nil && w.chance(30) {
+		other = w.shape() // a gang of two kinds
+		other.Preemptible = preemptible
+	}
 	for i := range count {
 		s := shape
+		if i%2 == 1 {
+			s = other
+		}
 		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprintf("alt%d-%d", a, i), Index: i, Shape: &s})
 	}
 	return alt

@@ -20,9 +20,8 @@ type World struct {
 	engine *engine.Engine
 	dice   Dice
 	serial int
-	// lowered has the limits that were set below what their queue used: only
-	// these may be exceeded, until usage has fallen.
-	lowered map[string]bool
+	// shrunk nodes may hold more than they have; they take nothing new.
+	shrunk map[string]bool
 	// Decisions counts what was decided, so that a run can show that it did something.
 	Decisions, Refusals int
 }
@@ -33,7 +32,7 @@ func NewWorld(dice Dice) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &World{State: cluster.NewState(), engine: e, dice: dice, lowered: map[string]bool{}}
+	w := &World{State: cluster.NewState(), engine: e, dice: dice, shrunk: map[string]bool{}}
 	w.State.SetQueue(&cluster.Queue{Name: "research", Tier: cluster.TierGuaranteed, Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: 6000}}})
 	w.State.SetQueue(&cluster.Queue{Name: "scraps", Tier: cluster.TierScavenger, Limits: cluster.Resources{{Name: cluster.CPU, Value: 40_000}, {Name: cluster.DefaultDeviceResource, Value: 9500}}})
 	for range 2 + dice.Roll(6) {
@@ -113,38 +112,66 @@ func (w *World) RemoveNode() error {
 	if len(w.State.Nodes()) == 0 {
 		return nil
 	}
-	lost, err := w.State.RemoveNode(pick(w, w.State.Nodes()).Name)
-	if err != nil {
-		return err
-	}
-	// A gang that lost a member is not whole any more: it starts again.
-	for _, t := range lost {
-		if j := w.State.Job(t.Job.ID); j != nil && j.Placed() < j.Alternatives[max(0, j.Chosen)].Min {
-			w.State.Restart(j)
-		}
-	}
-	return nil
+	name := pick(w, w.State.Nodes()).Name
+	delete(w.shrunk, name)
+	return w.State.LoseNode(name)
 }
 
-// ChangeNode relabels a node, or has it lose or regain a device or some cores.
+// ChangeNode relabels a node, or has it lose or regain a device or some cores,
+// whoever holds them.
 func (w *World) ChangeNode() error {
 	if len(w.State.Nodes()) == 0 {
 		return nil
 	}
 	n := pick(w, w.State.Nodes())
-	what := w.dice.Roll(3)
-	return w.State.UpdateNode(n.Name, func(n *cluster.Node) {
+	what := w.dice.Roll(4)
+	err := w.State.UpdateNode(n.Name, func(n *cluster.Node) {
 		switch {
 		case what == 0:
 			w.label(n)
 		case what == 1 && len(n.Devices) > 0:
 			d := &n.Devices[w.dice.Roll(len(n.Devices))]
-			d.Lost = !d.Lost && d.Use.Leases == 0 && d.Use.ReleasingLeases == 0
+			d.Lost = !d.Lost
+		case what == 2 && len(n.Devices) > 1 && w.chance(30):
+			n.Devices = n.Devices[:len(n.Devices)-1]
 		default:
-			cpu := n.Ledger(cluster.CPU)
-			cpu.Capacity = max(cpu.Used+cpu.Releasing, int64(8+8*w.dice.Roll(8))*1000)
+			n.Ledger(cluster.CPU).Capacity = int64(8+8*w.dice.Roll(8)) * 1000
+			w.shrunk[n.Name] = true
 		}
 	})
+	w.whole()
+	return err
+}
+
+// whole restarts what is below its minimum: a gang is whole or absent.
+func (w *World) whole() {
+	for _, j := range w.State.Jobs() {
+		if j.Chosen >= 0 && j.Placed() < j.Alternatives[j.Chosen].Min {
+			w.State.Restart(j)
+		}
+	}
+}
+
+// Restore has a job run somewhere already, as a dump would say.
+func (w *World) Restore() error {
+	if err := w.AddJob(); err != nil || len(w.State.Pending()) == 0 || len(w.State.Nodes()) == 0 {
+		return err
+	}
+	j := pick(w, w.State.Pending())
+	if j.Chosen >= 0 || j.Alternatives[0].Whole != nil {
+		return nil
+	}
+	for _, t := range j.Tasks() {
+		n := pick(w, w.State.Nodes())
+		if claims, ok := n.Choose(t.Shape, nil); ok {
+			if err := w.State.Restore(t, n, claims); err != nil {
+				return err
+			}
+			w.shrunk[n.Name] = true // cores and memory are booked as they are
+		}
+	}
+	w.whole()
+	return nil
 }
 
 // RemoveJob ends a job.
@@ -161,9 +188,6 @@ func (w *World) ChangeQueue() error {
 	q := *pick(w, w.State.Queues())
 	limit := int64(w.dice.Roll(12)) * 1000
 	q.Limits = q.Limits.With(cluster.DefaultDeviceResource, limit)
-	if q.Used.Of(cluster.DefaultDeviceResource) > limit {
-		w.lowered[q.Name] = true
-	}
 	w.State.SetQueue(&q)
 	return nil
 }
@@ -177,9 +201,7 @@ func (w *World) Leave() error {
 				w.State.Clear(t)
 			}
 		}
-		if j.Chosen >= 0 && j.Placed() < j.Alternatives[j.Chosen].Min {
-			w.State.Restart(j)
-		}
 	}
+	w.whole()
 	return nil
 }

@@ -71,7 +71,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.AddPredicateFn(p.matters, p.admit)
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) { p.counter.Close() }
+func (p *plugin) OnSessionClose(*engine.Session) {}
 
 func matters(s *cluster.Shape) bool { return len(s.Required) > 0 }
 

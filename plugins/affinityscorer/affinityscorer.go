@@ -53,7 +53,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.AddNodeOrderFn(prefersJobs, p.scoreJobs)
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) { p.counter.Close() }
+func (p *plugin) OnSessionClose(*engine.Session) {}
 
 func prefersNodes(s *cluster.Shape) bool {
 	for i := range s.Preferred {

@@ -1,12 +1,11 @@
-// Package firstcome puts a queue's older jobs first, and jobs of the same age by
-// name, so that no two runs differ.
+// Package firstcome puts a queue's older jobs first.
 //
-// It refuses to know anything but when a job came.
+// It refuses to know anything but when a job came, and leaves jobs of the same
+// age to the comparisons after it; the engine goes by name in the end.
 package firstcome
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -30,5 +29,5 @@ func (plugin) OnSessionOpen(s *engine.Session) { s.AddJobOrderFn(compare) }
 func (plugin) OnSessionClose(*engine.Session)  {}
 
 func compare(l, r *cluster.Job) int {
-	return cmp.Or(cmp.Compare(l.Created, r.Created), strings.Compare(l.ID, r.ID))
+	return cmp.Compare(l.Created, r.Created)
 }

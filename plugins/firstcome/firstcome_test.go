@@ -14,7 +14,7 @@ func TestCompare(t *testing.T) {
 	}{
 		"older goes first":             {cluster.Job{ID: "job/b", Created: 1}, cluster.Job{ID: "job/a", Created: 2}, -1},
 		"newer goes last":              {cluster.Job{ID: "job/a", Created: 2}, cluster.Job{ID: "job/b", Created: 1}, +1},
-		"same age by name":             {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/b", Created: 1}, -1},
+		"same age: somebody else's":    {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/b", Created: 1}, 0},
 		"unknown age is the oldest":    {cluster.Job{ID: "job/b"}, cluster.Job{ID: "job/a", Created: 1}, -1},
 		"priority is somebody else's":  {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/b", Created: 2, Priority: 9}, -1},
 		"a job stands where it stands": {cluster.Job{ID: "job/a", Created: 1}, cluster.Job{ID: "job/a", Created: 1}, 0},

@@ -48,9 +48,15 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return plugin{}, nil
 }
 
-func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddShapePredicateFn(matters, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) Name() string                   { return Name }
+func (plugin) OnSessionClose(*engine.Session) {}
+
+// OnSessionOpen asks for what no waiting cures apart from what others hold: the
+// first depends on the node alone.
+func (plugin) OnSessionOpen(s *engine.Session) {
+	s.AddStaticPredicateFn(matters, support)
+	s.AddShapePredicateFn(matters, contention)
+}
 
 func matters(s *cluster.Shape) bool { return asksCPU(s) || asksGPU(s) }
 
@@ -61,41 +67,63 @@ func asksCPU(s *cluster.Shape) bool {
 // asksGPU reports whether there is a class and a device to keep it on.
 func asksGPU(s *cluster.Shape) bool { return !s.Need.None() && s.GPUClass() != "" }
 
-// admit asks for what no waiting cures first, of cores and devices alike.
-func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	var waiting *engine.Rejection
+// support turns down nodes that could not honour the classes even if idle.
+func support(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if asksCPU(s) {
-		if waiting = cores(s, n); waiting != nil && !waiting.Cure.Transient() {
-			return waiting
-		}
-	}
-	if asksGPU(s) {
-		if r := devices(s, n); r != nil && (waiting == nil || !r.Cure.Transient()) {
+		if r := supportsCores(s, n); r != nil {
 			return r
 		}
 	}
-	return waiting
+	if asksGPU(s) {
+		return supportsDevices(s, n)
+	}
+	return nil
 }
 
-// cores checks the CPU class. WholeCore takes cores of which nobody holds a
-// part; StrictIsolated takes cores that can be cut off from the machine.
-func cores(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	class := s.Isolation.CPU
-	if !n.Advertised.SupportsCPU(class) {
-		return unsupported(string(class))
+// contention turns down nodes on which others are in the way.
+func contention(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	if asksCPU(s) {
+		if _, free := cores(s, n); free < s.Cores() {
+			return contended(string(s.Isolation.CPU), s.Cores(), free)
+		}
 	}
-	want := s.Cores()
-	var all, free int64
-	if class == cluster.CPUStrictIsolated {
-		all = n.Advertised.IsolableCores
-		free = all - n.Isolated
-	} else if l := n.Ledger(cluster.CPU); l != nil {
-		all, free = l.Capacity/int64(cluster.Whole), l.Free()/int64(cluster.Whole)
+	if !asksGPU(s) {
+		return nil
 	}
-	return compare(string(class), want, all, free)
+	usable, free := leases(s, n)
+	if want := wanted(s, usable); usable >= want && free < want {
+		return contended(string(s.GPUClass()), want, free)
+	}
+	return nil
 }
 
-func devices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+// cores are those that the CPU class may take, in all and free. WholeCore takes
+// cores of which nobody holds a part; StrictIsolated takes cores that can be cut
+// off from the machine.
+func cores(s *cluster.Shape, n *cluster.Node) (all, free int64) {
+	if s.Isolation.CPU == cluster.CPUStrictIsolated {
+		return n.Advertised.IsolableCores, n.Advertised.IsolableCores - n.Isolated
+	}
+	if l := n.Ledger(cluster.CPU); l != nil {
+		return l.Capacity / int64(cluster.Whole), l.Free() / int64(cluster.Whole)
+	}
+	return 0, 0
+}
+
+func supportsCores(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	class := string(s.Isolation.CPU)
+	if !n.Advertised.SupportsCPU(s.Isolation.CPU) {
+		return unsupported(class)
+	}
+	if all, _ := cores(s, n); all < s.Cores() {
+		r := unsupported(class)
+		r.Want, r.Have = count(s.Cores()), count(all)
+		return r
+	}
+	return nil
+}
+
+func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	class := s.GPUClass()
 	need := &s.Need
 	parts := class == cluster.GPUPartitionExclusive && need.Partition == ""
@@ -107,41 +135,59 @@ func devices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		// It names whole devices and asks for partitions. Without a name it may mean those of another node.
 		return contradiction(class)
 	}
-	// Replicas that time-slicing or MPS make of a device keep nobody apart, whatever the books say.
-	replicas := class != cluster.GPUShared && n.Sharing.Replicas > 1
-	if !n.Advertised.SupportsGPU(class) || replicas || (parts && !partitioned(need, n)) {
+	if !n.Advertised.SupportsGPU(class) || (parts && !partitioned(need, n)) {
 		return unsupported(string(class))
 	}
-	whole := class == cluster.GPUDeviceExclusive
-	want := int64(max(1, need.Devices))
-	var usable, free int64
+	var usable int64
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if free >= want && !need.WholeNode && (!whole || d.Parent == "") {
-			continue // it would change nothing
-		}
-		if !need.Usable(d) {
+		switch {
+		case !need.Usable(d):
 			continue
-		}
-		if whole && d.Parent != "" {
+		case class != cluster.GPUShared && d.Replica:
+			return unsupported(string(class)) // replicas of a device keep nobody apart, whatever the books say
+		case class == cluster.GPUDeviceExclusive && d.Parent != "":
 			return unsupported(string(class)) // a slice, and the device it is cut from has others
 		}
 		usable++
-		// What is releasing counts as free: the task is then promised the room.
-		if d.Use.Leases == 0 || d.Permits(s.Isolation) {
-			free++
-		}
 	}
-	if need.WholeNode {
-		want = max(want, usable)
-	}
-	if usable < want {
-		return nil
+	if usable < wanted(s, usable) {
+		return nil // too few devices is for others to say
 	}
 	if class == cluster.GPUShared && n.Advertised.Share == cluster.ShareExclusive {
 		return &engine.Rejection{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Subject: string(class), Precedence: 1}
 	}
-	return compare(string(class), want, usable, free)
+	return nil
+}
+
+// wanted is how many devices must be free for the class: all of a whole node's.
+func wanted(s *cluster.Shape, usable int64) int64 {
+	want := int64(max(1, s.Need.Devices))
+	if s.Need.WholeNode {
+		return max(want, usable)
+	}
+	return want
+}
+
+// leases counts the devices that the need may use, and those on which the class
+// may join whoever is there. What is releasing counts as free: the task is then
+// promised the room.
+func leases(s *cluster.Shape, n *cluster.Node) (usable, free int64) {
+	want := int64(max(1, s.Need.Devices))
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if free >= want && !s.Need.WholeNode {
+			return usable, free // enough
+		}
+		if !s.Need.Usable(d) {
+			continue
+		}
+		usable++
+		if d.Use.Leases == 0 || d.Permits(s.Isolation) {
+			free++
+		}
+	}
+	return usable, free
 }
 
 // partitioned reports whether all the devices that the need may use are slices:
@@ -169,18 +215,8 @@ func contradiction(class cluster.GPUClass) *engine.Rejection {
 	return &engine.Rejection{Reason: ClassConflictsWithResourceId, Subject: string(class), Precedence: 2}
 }
 
-// compare turns down where fewer are free than wanted; where there are fewer in
-// all, waiting does not help.
-func compare(class string, want, all, free int64) *engine.Rejection {
-	switch {
-	case all < want:
-		r := unsupported(class)
-		r.Want, r.Have = count(want), count(all)
-		return r
-	case free < want:
-		return &engine.Rejection{Reason: NodesSupportButContended, Cure: engine.Wait | engine.Evict, Subject: class, Want: count(want), Have: count(free)}
-	}
-	return nil
+func contended(class string, want, free int64) *engine.Rejection {
+	return &engine.Rejection{Reason: NodesSupportButContended, Cure: engine.Wait | engine.Evict, Subject: class, Want: count(want), Have: count(free)}
 }
 
 func count(n int64) engine.Quantity { return engine.Quantity{Value: max(0, n), Unit: engine.Count} }

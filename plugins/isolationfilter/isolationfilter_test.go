@@ -46,10 +46,6 @@ func tooFew(class string, want, have int64) *engine.Rejection {
 	return r
 }
 
-func contended(class string, want, have int64) *engine.Rejection {
-	return &engine.Rejection{Reason: NodesSupportButContended, Cure: engine.Wait | engine.Evict, Subject: class, Want: count(want), Have: count(have)}
-}
-
 func TestAdmit(t *testing.T) {
 	const (
 		none      = cluster.GPUClass("")
@@ -123,7 +119,7 @@ func TestAdmit(t *testing.T) {
 		"DeviceExclusive, a partition":    {need(exclusive, cluster.Need{Devices: 1, Partition: "1g.10gb"}), on(sliced()), &engine.Rejection{Reason: ClassConflictsWithResourceId, Subject: "DeviceExclusive", Precedence: 2}},
 		"DeviceExclusive, beside slices":  {gpu(2, exclusive), on(sliced()), nil},
 		"DeviceExclusive, only slices":    {gpu(1, exclusive), on(even()), unsupportedClass("DeviceExclusive")},
-		"DeviceExclusive, replicas":       {gpu(1, exclusive), on(able().With(func(n *cluster.Node) { n.Sharing = cluster.Sharing{Strategy: "time-slicing", Replicas: 2} })), unsupportedClass("DeviceExclusive")},
+		"DeviceExclusive, replicas":       {gpu(1, exclusive), on(able().With(func(n *cluster.Node) { n.Devices[0].Replica = true })), unsupportedClass("DeviceExclusive")},
 		"whole node, exclusively":         {need(exclusive, cluster.Need{WholeNode: true}), on(able(), x().Share(1, 100)), contended("DeviceExclusive", 2, 1)},
 		"layers, exclusively":             {need(exclusive, cluster.Need{Layers: &cluster.Layers{Total: 1, Bytes: 1}}), on(able(), x().Share(2, 100)), contended("DeviceExclusive", 1, 0)},
 
@@ -284,4 +280,12 @@ func BenchmarkIsolation(b *testing.B) {
 			}
 		})
 	}
+}
+
+// admit asks both halves, as a session does.
+func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	if r := support(s, n); r != nil {
+		return r
+	}
+	return contention(s, n)
 }

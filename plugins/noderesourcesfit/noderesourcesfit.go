@@ -60,9 +60,41 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return plugin{}, nil
 }
 
-func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddShapePredicateFn(nil, fit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) Name() string                   { return Name }
+func (plugin) OnSessionClose(*engine.Session) {}
+
+// OnSessionOpen asks apart what the node could ever hold: that depends on the
+// node alone, and nobody should be told to wait where it could not.
+func (plugin) OnSessionOpen(s *engine.Session) {
+	s.AddStaticPredicateFn(nil, possible)
+	s.AddShapePredicateFn(nil, fit)
+}
+
+// possible is fit for the node with nobody on it.
+func possible(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	if roomy(s, n) {
+		return nil
+	}
+	return fit(s, emptied(n))
+}
+
+// roomy is a quick yes for the plain cases; a no means that a closer look is due.
+func roomy(s *cluster.Shape, n *cluster.Node) bool {
+	for i := range s.Resources {
+		want := &s.Resources[i]
+		if want.Value <= 0 {
+			continue
+		}
+		if l := n.Ledger(want.Name); l == nil || l.Capacity < want.Value {
+			return false
+		}
+	}
+	need := &s.Need
+	if need.None() {
+		return true
+	}
+	return !need.WholeNode && !need.SameProduct && need.Layers == nil && need.SumAtLeast == 0 && n.Usable(s) >= need.Devices
+}
 
 func fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	at := 0

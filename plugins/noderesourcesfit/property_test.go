@@ -99,6 +99,9 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 		for i := range rapid.IntRange(1, 8).Draw(t, "tasks") {
 			s := drawShape(t)
 			r := fit(s, n)
+			if never := possible(s, n); (never == nil) != room(s, emptied(n)) {
+				t.Fatalf("%+v on %+v: %+v, but the empty node has room: %v", s, n, never, room(s, emptied(n)))
+			}
 			if (r == nil) != room(s, n) {
 				t.Fatalf("%+v on %+v: rejection %+v, but room %v", s, n, r, room(s, n))
 			}

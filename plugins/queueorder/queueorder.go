@@ -1,5 +1,5 @@
 // Package queueorder decides whose turn it is: the stronger tier's, then the
-// higher priority's, then the older queue's, then by name.
+// higher priority's, then the older queue's.
 //
 // It looks at what queues are and refuses to know what they use: shares and
 // quotas are not weighed here.
@@ -7,7 +7,6 @@ package queueorder
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -35,6 +34,5 @@ func compare(l, r *cluster.Queue) int {
 		cmp.Compare(l.Tier.Rank(), r.Tier.Rank()),
 		cmp.Compare(r.Priority, l.Priority),
 		cmp.Compare(l.Created, r.Created),
-		strings.Compare(l.Name, r.Name),
 	)
 }

@@ -19,8 +19,8 @@ func TestCompare(t *testing.T) {
 		},
 		"no tier is standard": {
 			{Name: "b", Tier: cluster.TierGuaranteed},
-			{Name: "a"},
-			{Name: "c", Tier: cluster.TierStandard},
+			{Name: "a", Created: 1},
+			{Name: "c", Created: 2, Tier: cluster.TierStandard},
 			{Name: "0", Tier: cluster.TierScavenger},
 		},
 		"then priority, high first": {
@@ -33,7 +33,6 @@ func TestCompare(t *testing.T) {
 			{Name: "b", Created: 2},
 			{Name: "a", Created: 3},
 		},
-		"then name": {{Name: "a"}, {Name: "b"}, {Name: "c"}},
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func (p *plugin) least(s *cluster.Shape) (int64, string) {
 type offer struct{ profile, name string }
 
 // nameOf is the name the need's devices are booked under: the one it asks for,
-// or the only one there is. Nodes of a group are taken to name their devices alike.
+// or the only one there is. Nodes of a group name their devices alike.
 func (p *plugin) nameOf(need *cluster.Need) string {
 	if need.Resource != "" {
 		return need.Resource
@@ -172,4 +172,24 @@ func spill(l *cluster.Layers, claims []cluster.Claim) int64 {
 		left -= c.Layers
 	}
 	return int64(left) * int64(l.Bytes)
+}
+
+// holds is what the job's own tasks hold of the resource by now.
+func holds(j *cluster.Job, name string) int64 {
+	sum := int64(0)
+	for _, t := range j.Tasks() {
+		if t.Status != cluster.Bound && t.Status != cluster.Nominated {
+			continue
+		}
+		sum += t.Shape.Resources.Of(name)
+		if name == cluster.Memory {
+			sum += spill(t.Shape.Need.Layers, t.Claims)
+		}
+		for _, c := range t.Claims {
+			if t.Node.Devices[c.Device].Resource == name {
+				sum += int64(c.Milli)
+			}
+		}
+	}
+	return sum
 }

@@ -80,7 +80,7 @@ func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 			c.most, c.device = devices, true
 		}
 		c.least = c.most
-		if r := c.judge(q, l.Value); r != nil && !r.Cure.Transient() {
+		if r := c.judge(q, j, l.Value); r != nil && !r.Cure.Transient() {
 			return r
 		} else if waiting == nil {
 			waiting = r
@@ -104,7 +104,7 @@ func (p *plugin) minimum(j *cluster.Job, q *cluster.Queue) *engine.Rejection {
 	}
 	for _, l := range q.Limits {
 		c := p.together(j.Tasks(), count, l.Name)
-		if r := c.judge(q, l.Value); r != nil && r.Reason == QueueLimitTooSmall {
+		if r := c.judge(q, j, l.Value); r != nil && r.Reason == QueueLimitTooSmall {
 			p.job.rejection = r
 			break
 		}
@@ -115,8 +115,8 @@ func (p *plugin) minimum(j *cluster.Job, q *cluster.Queue) *engine.Rejection {
 // matters where the queue limits something whose cost is not known before.
 func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 	need := &t.Shape.Need
-	if need.None() || (exact(t.Shape) && need.Resource != "") {
-		return false
+	if need.None() || (exact(t.Shape) && p.nameOf(need) != "") {
+		return false // known before any node is looked at
 	}
 	q := p.state.Queue(j.Queue)
 	if q == nil {
@@ -150,7 +150,7 @@ func (p *plugin) admit(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine
 	for i := range q.Limits {
 		l := &q.Limits[i]
 		c := costOn(t.Shape, n, l.Name, layers)
-		if r := c.judge(q, l.Value); r != nil && !r.Cure.Transient() {
+		if r := c.judge(q, j, l.Value); r != nil && !r.Cure.Transient() {
 			return r
 		} else if waiting == nil {
 			waiting = r
@@ -167,9 +167,10 @@ type cost struct {
 }
 
 // judge compares the cost with the limit and with what is left of it. It says
-// never only where even the least is too much.
-func (c *cost) judge(q *cluster.Queue, limit int64) *engine.Rejection {
-	left := limit - q.Used.Of(c.name)
+// never only where even the least is too much, beside what the job itself holds.
+func (c *cost) judge(q *cluster.Queue, j *cluster.Job, limit int64) *engine.Rejection {
+	used := q.Used.Of(c.name)
+	left := limit - used
 	switch {
 	case c.most <= 0 || (c.most <= left && limit > 0):
 		return nil
@@ -177,6 +178,9 @@ func (c *cost) judge(q *cluster.Queue, limit int64) *engine.Rejection {
 		return c.reject(q, QueueForbidsResource, engine.Relax, c.most, 0)
 	case c.least > limit:
 		return c.reject(q, QueueLimitTooSmall, engine.Relax, c.least, limit)
+	}
+	if own := holds(j, c.name); own == used && own+c.least > limit {
+		return c.reject(q, QueueLimitTooSmall, engine.Relax, own+c.least, limit)
 	}
 	return c.reject(q, QueueLimitReached, held, c.most, left)
 }

@@ -4,8 +4,8 @@
 // import another; it is no plugin and has no hooks of its own.
 //
 // It counts and refuses to know what a count means for a task. A task counts
-// while it holds room or was promised some; one that was evicted does not, even
-// while it is still there: whoever comes in its place waits for it anyway.
+// while it is on a node or was promised room there, also one that was evicted:
+// until it has really left, it is a neighbour.
 package neighbours
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 // Counter keeps the counts of one plugin from session to session. Opened, it
-// looks at the nodes that changed since it was closed; within the session it
+// looks at the nodes that changed since it was last opened; within the session it
 // follows the events. It is not safe for concurrent use.
 type Counter struct {
 	// Holders also counts where the required anti-terms of placed jobs are held,
@@ -52,16 +52,14 @@ func (c *Counter) Open(s *engine.Session) {
 	hear := func(by int) func(*engine.Event) {
 		return func(e *engine.Event) {
 			if c.state == s.State { // or somebody went on to other books
-				c.add(e.Task, e.Node, by)
+				if e.Task.Status != cluster.Releasing && !(e.Undo && e.Kind == engine.Allocated) {
+					c.add(e.Task, e.Node, by)
+				}
 			}
 		}
 	}
 	s.AddEventHandler(engine.EventHandler{AllocateFunc: hear(+1), DeallocateFunc: hear(-1)})
 }
-
-// Close marks the counts as up to date with all that the session did. A session
-// that is never closed costs a second look at the nodes it changed.
-func (c *Counter) Close() { c.known = c.state.Version() }
 
 // Changes grows whenever Against may answer differently.
 func (c *Counter) Changes() uint64 { return c.changes }
@@ -76,7 +74,7 @@ func (c *Counter) Term(j *cluster.Job, t *cluster.JobTerm) *Term {
 		c.terms[key] = term
 		for _, n := range c.state.Nodes() {
 			for _, task := range n.Tasks {
-				if counts(task) && term.Matches(task.Job) {
+				if term.Matches(task.Job) {
 					term.add(n, +1)
 				}
 			}
@@ -114,14 +112,8 @@ func (c *Counter) recount(slot int) {
 		return
 	}
 	for _, t := range n.Tasks {
-		if counts(t) {
-			c.add(t, n, +1)
-		}
+		c.add(t, n, +1)
 	}
-}
-
-func counts(t *cluster.Task) bool {
-	return t.Status == cluster.Bound || t.Status == cluster.Nominated
 }
 
 func (c *Counter) add(task *cluster.Task, n *cluster.Node, by int) {

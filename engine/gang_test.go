@@ -1,0 +1,223 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// TestGangWaitsAsAWhole: where one member has to wait for room, none starts.
+func TestGangWaitsAsAWhole(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("old").Devices(2).On("a"), fixture.Job("gang").Gang(2).Devices(2))
+	e := fixture.Engine(fit())
+	if err := s.Evict(s.Job("job/old").Tasks()[0]); err != nil {
+		t.Fatal(err)
+	}
+	actions := func(out engine.Outcome) map[string]engine.Action {
+		m := map[string]engine.Action{}
+		for _, d := range out.Decisions {
+			m[d.Task.ID] = d.Action
+		}
+		return m
+	}
+	want := map[string]engine.Action{"job/gang/worker-0": engine.Nominate, "job/gang/worker-1": engine.Nominate}
+	if diff := cmp.Diff(want, actions(run(t, e, s))); diff != "" {
+		t.Error(diff)
+	}
+	if got := actions(run(t, e, s)); len(got) != 0 {
+		t.Errorf("half of it was bound: %v", got)
+	}
+	s.Clear(s.Job("job/old").Tasks()[0])
+	want = map[string]engine.Action{"job/gang/worker-0": engine.Bind, "job/gang/worker-1": engine.Bind}
+	if diff := cmp.Diff(want, actions(run(t, e, s))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestElasticJobStartsWithItsMinimum: beyond the minimum each task is on its own.
+func TestElasticJobStartsWithItsMinimum(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("old").Devices(2).On("a"), fixture.Job("grows").Gang(2).Min(1).Devices(2))
+	if err := s.Evict(s.Job("job/old").Tasks()[0]); err != nil {
+		t.Fatal(err)
+	}
+	got := map[cluster.Status]int{}
+	run(t, fixture.Engine(fit()), s)
+	for _, task := range s.Job("job/grows").Tasks() {
+		got[task.Status]++
+	}
+	if got[cluster.Bound] != 1 || got[cluster.Nominated] != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestPromiseThatCannotBeKept: a nominated gang whose node loses a device is
+// pending again, and finds another place.
+func TestPromiseThatCannotBeKept(t *testing.T) {
+	s := with(twoNodes(), fixture.Node("c").CPU(8, "64Gi"), fixture.Job("old").Devices(2).On("a"), fixture.Job("x").Devices(1).On("b"), fixture.Job("new").Devices(2))
+	e := fixture.Engine(fit())
+	if err := s.Evict(s.Job("job/old").Tasks()[0]); err != nil {
+		t.Fatal(err)
+	}
+	run(t, e, s)
+	fresh := s.Job("job/new").Tasks()[0]
+	if fresh.Status != cluster.Nominated || fresh.Node.Name != "a" {
+		t.Fatalf("it is %s", fresh.Status)
+	}
+	if err := s.UpdateNode("a", func(n *cluster.Node) { n.Devices[1].Lost = true }); err != nil {
+		t.Fatal(err)
+	}
+	s.Clear(s.Job("job/old").Tasks()[0])
+	out := run(t, e, s)
+	if len(out.Decisions) != 0 || fresh.Status != cluster.Pending || out.Events[0].Kind != engine.Withdrawn {
+		t.Errorf("it is %s; events %v", fresh.Status, out.Events)
+	}
+	if err := s.RemoveJob("job/x"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"job/new/worker-0": "b"}, where(run(t, e, s))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAdaptersAreHeldToTheirWord(t *testing.T) {
+	adapter := func(fn func(*engine.Session) engine.AdaptFn) *policy {
+		return &policy{name: "Adapter", open: func(s *engine.Session) { s.AddAdapter(fn(s)) }}
+	}
+	// A minimum that is placed is a success, though surplus is left.
+	place := adapter(func(s *engine.Session) engine.AdaptFn {
+		return func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
+			if err := stmt.Evict(s.State.Job("job/cheap").Tasks()[0], j.ID, "Test"); err != nil {
+				t.Error(err)
+			}
+			return s.Place(stmt, j)
+		}
+	})
+	s := with(twoNodes(), fixture.Job("cheap").Devices(2).Preemptible().On("a"), fixture.Job("dear").Devices(2).On("b"), fixture.Job("elastic").Gang(5).Min(2).Devices(1))
+	out := run(t, fixture.Engine(fit(), place), s)
+	if s.Job("job/elastic").Placed() != 2 || len(out.Refusals) != 1 || !out.Refusals[0].Surplus {
+		t.Errorf("%d placed, refusals %v", s.Job("job/elastic").Placed(), out.Refusals)
+	}
+	// One that evicts and places nothing breaks the session, and nobody is evicted.
+	lie := adapter(func(s *engine.Session) engine.AdaptFn {
+		return func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
+			if err := stmt.Evict(s.State.Job("job/cheap").Tasks()[0], j.ID, "Test"); err != nil {
+				t.Error(err)
+			}
+			return nil
+		}
+	})
+	s = with(twoNodes(), fixture.Job("cheap").Devices(2).Preemptible().On("a"), fixture.Job("never").Devices(9))
+	_, err := fixture.Engine(fit(), lie).Open(s, engine.Options{}).Run()
+	if err == nil || !strings.Contains(err.Error(), "plugin Adapter") || s.Job("job/cheap").Tasks()[0].Status != cluster.Bound {
+		t.Errorf("%v; the victim is %s", err, s.Job("job/cheap").Tasks()[0].Status)
+	}
+}
+
+// TestGangOfLeavingMembersWaits: what is on its way out does not count for the minimum.
+func TestGangOfLeavingMembersWaits(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("gang").Gang(3).Devices(1).On("a", "a"))
+	if err := s.Evict(s.Job("job/gang").Tasks()[0]); err != nil {
+		t.Fatal(err)
+	}
+	out := run(t, fixture.Engine(fit()), s)
+	if len(out.Decisions) != 0 || out.Refusals[0].Reason != engine.StillLeaving || out.Refusals[0].Permanent {
+		t.Errorf("%v %+v", out.Decisions, out.Refusals[0])
+	}
+}
+
+// TestLostJobTakesAnyForm: a job that lost all its tasks is not bound to the form it had.
+func TestLostJobTakesAnyForm(t *testing.T) {
+	s := fixture.State(fixture.Node("big").GPUs(4, "A", "8Gi"), fixture.Node("small").GPUs(1, "A", "8Gi"))
+	j := &cluster.Job{ID: "job/alt"}
+	for _, d := range []int{4, 1} {
+		j.Alternatives = append(j.Alternatives, cluster.Alternative{Min: 1, Tasks: []*cluster.Task{{Name: string(rune('0' + d)), Shape: &cluster.Shape{Need: cluster.Need{Devices: d}}}}})
+	}
+	if err := s.AddJob(j); err != nil {
+		t.Fatal(err)
+	}
+	e := fixture.Engine(fit())
+	run(t, e, s)
+	if err := s.LoseNode("big"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"job/alt/1": "small"}, where(run(t, e, s))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestBrokenScoreIsNotRemembered: the session after a broken one says so as well.
+func TestBrokenScoreIsNotRemembered(t *testing.T) {
+	broken := &policy{name: "Broken", open: func(s *engine.Session) {
+		s.AddShapeOrderFn(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
+			if n.Name == "a" {
+				return -1
+			}
+			return 1
+		})
+	}}
+	s := with(twoNodes(), fixture.Job("j"))
+	e := fixture.Engine(fit(), broken)
+	for range 2 {
+		if _, err := e.Open(s, engine.Options{}).Run(); err == nil {
+			t.Error("a broken score went unnoticed")
+		}
+	}
+}
+
+func TestLateHooksAreAMistake(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("j"))
+	ssn := fixture.Engine(fit()).Open(s, engine.Options{})
+	ssn.AddShapeOrderFn(nil, func(*cluster.Shape, *cluster.Node) float64 { return 1 })
+	if _, err := ssn.Run(); err == nil || !strings.Contains(err.Error(), "OnSessionOpen") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestNobodyButItself: a gang that only its own members keep out waits for nothing.
+func TestNobodyButItself(t *testing.T) {
+	apart := &policy{name: "Apart", open: func(s *engine.Session) {
+		s.AddPredicateFn(nil, func(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
+			for _, o := range n.Tasks {
+				if o.Job == j {
+					return &engine.Rejection{Reason: "Beside", Cure: engine.Wait | engine.Evict}
+				}
+			}
+			return nil
+		})
+	}}
+	for name, tt := range map[string]struct {
+		parts     []fixture.Part
+		permanent bool
+	}{
+		"alone":     {nil, true},
+		"not quite": {[]fixture.Part{fixture.Job("x").On("a")}, false},
+	} {
+		s := with(twoNodes(), append(tt.parts, fixture.Job("gang").Gang(3))...)
+		if r := run(t, fixture.Engine(fit(), apart), s).Refusals[0]; r.Permanent != tt.permanent {
+			t.Errorf("%s: permanent %v", name, r.Permanent)
+		}
+	}
+}
+
+// TestTiesUnderATaskFilterStopAtTheFirst counts: nodes that are equal need not all be asked.
+func TestTiesUnderATaskFilterStopAtTheFirst(t *testing.T) {
+	asked := 0
+	filter := &policy{name: "Filter", open: func(s *engine.Session) {
+		s.AddPredicateFn(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) *engine.Rejection {
+			asked++
+			return nil
+		})
+	}}
+	s := with(manyNodes(500), fixture.Job("j").Devices(1))
+	if _, err := fixture.Engine(fit(), filter).Open(s, engine.Options{}).Run(); err != nil {
+		t.Fatal(err)
+	}
+	if asked != 1 {
+		t.Errorf("%d nodes were asked", asked)
+	}
+}
