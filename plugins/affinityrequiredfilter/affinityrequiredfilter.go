@@ -68,6 +68,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.seen = view{}
 	p.counter.Open(s)
 	s.AddStaticPredicateFn(matters, admit)
+	s.AddPrePredicateFn(p.before)
 	s.AddPredicateFn(p.matters, p.admit)
 }
 
@@ -92,6 +93,24 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return &engine.Rejection{Reason: AffinityMismatch, Cure: other, Subject: subject, Precedence: engine.OtherKind}
 }
 
+// before turns a job down that must be near somebody who is nowhere: no node
+// need be asked.
+func (p *plugin) before(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
+	if len(j.Affinity) == 0 {
+		return nil
+	}
+	for _, t := range p.look(j).near {
+		if t.Anywhere() == 0 && !t.Matches(j) {
+			return unmet(t)
+		}
+	}
+	return nil
+}
+
+func unmet(t *neighbours.Term) *engine.Rejection {
+	return &engine.Rejection{Reason: JobAffinityUnmet, Cure: engine.Wait, Subject: t.Subject, Want: count(1), Have: count(0)}
+}
+
 func (p *plugin) matters(_ *cluster.Task, j *cluster.Job) bool {
 	v := p.look(j)
 	return len(v.near)+len(v.away) > 0
@@ -108,7 +127,7 @@ func (p *plugin) admit(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine
 		}
 		first := t.Anywhere() == 0 && t.Matches(j)
 		if tasks == 0 && !first && waiting == nil {
-			waiting = &engine.Rejection{Reason: JobAffinityUnmet, Cure: engine.Wait, Subject: t.Subject, Want: count(1), Have: count(0)}
+			waiting = unmet(t)
 		}
 	}
 	if waiting != nil {

@@ -88,7 +88,7 @@ func (room) OnSessionOpen(s *engine.Session) {
 }
 
 func TestJobTerms(t *testing.T) {
-	unmet := func(subject string) *engine.Rejection {
+	noted := func(subject string) *engine.Rejection {
 		return &engine.Rejection{Reason: JobAffinityUnmet, Cure: engine.Wait, Subject: subject, Want: count(1), Have: count(0)}
 	}
 	kept := func(subject string, tasks int) *engine.Rejection {
@@ -110,19 +110,19 @@ func TestJobTerms(t *testing.T) {
 	}{
 		"no terms":                  {app("j", "db"), []*fixture.JobBuilder{app("w", "web").On("a1")}, nil},
 		"only preferred":            {app("j", "db").Affinity(preferred), nil, nil},
-		"near, within the rack":     {app("j", "db").Affinity(near("web", "rack")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": nil, "b1": unmet(webInRack), "b2": unmet(webInRack), "lone": lost}},
-		"near, on the node":         {app("j", "db").Affinity(near("web", "")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": unmet(webOnNode), "b1": unmet(webOnNode), "b2": unmet(webOnNode), "lone": unmet(webOnNode)}},
-		"near nobody":               {app("j", "db").Affinity(near("web", "")), nil, all(unmet(webOnNode))},
+		"near, within the rack":     {app("j", "db").Affinity(near("web", "rack")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
+		"near, on the node":         {app("j", "db").Affinity(near("web", "")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": noted(webOnNode), "b1": noted(webOnNode), "b2": noted(webOnNode), "lone": noted(webOnNode)}},
+		"near nobody":               {app("j", "db").Affinity(near("web", "")), nil, all(noted(webOnNode))},
 		"near itself, the first":    {app("j", "web").Affinity(near("web", "rack")), nil, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
-		"near itself, not first":    {app("j", "web").Affinity(near("web", "rack")), []*fixture.JobBuilder{app("w", "web").On("b1")}, verdicts{"a1": unmet(webInRack), "a2": unmet(webInRack), "b1": nil, "b2": nil, "lone": lost}},
+		"near itself, not first":    {app("j", "web").Affinity(near("web", "rack")), []*fixture.JobBuilder{app("w", "web").On("b1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": nil, "b2": nil, "lone": lost}},
 		"first where nobody counts": {app("j", "web").Affinity(near("web", "rack")), []*fixture.JobBuilder{app("w", "web").On("lone")}, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
-		"another namespace":         {app("j", "web").Affinity(elsewhere), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": unmet(webInRack), "a2": unmet(webInRack), "b1": unmet(webInRack), "b2": unmet(webInRack), "lone": lost}},
+		"another namespace":         {app("j", "web").Affinity(elsewhere), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
 		"away, within the rack":     {app("j", "db").Affinity(away("web", "rack")), []*fixture.JobBuilder{app("w", "web").Gang(2).On("a1", "a2")}, verdicts{"a1": kept(webInRack, 2), "a2": kept(webInRack, 2), "b1": nil, "b2": nil, "lone": nil}},
 		"away from nobody":          {app("j", "db").Affinity(away("web", "rack")), nil, all(nil)},
 		"kept away":                 {app("j", "web"), []*fixture.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, verdicts{"a1": nil, "a2": nil, "b1": kept(webInRack, 1), "b2": kept(webInRack, 1), "lone": nil}},
 		"kept away from nowhere":    {app("j", "web"), []*fixture.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("lone")}, nil},
 		"keeps others away":         {app("j", "cache"), []*fixture.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, nil},
-		"near and away":             {app("j", "db").Affinity(near("web", "rack")).Affinity(away("web", "")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": kept(webOnNode, 1), "a2": nil, "b1": unmet(webInRack), "b2": unmet(webInRack), "lone": lost}},
+		"near and away":             {app("j", "db").Affinity(near("web", "rack")).Affinity(away("web", "")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": kept(webOnNode, 1), "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -159,6 +159,8 @@ func TestSession(t *testing.T) {
 			placed{"job/k/worker-0": "a1"}, map[string]engine.Reason{"job/j": "Full"}},
 		"whoever comes second stays away": {[]*fixture.JobBuilder{app("j", "db").Affinity(away("web", "rack")), app("k", "web")},
 			placed{"job/j/worker-0": "a1", "job/k/worker-0": "b1"}, nil},
+		"near somebody who is nowhere": {[]*fixture.JobBuilder{app("k", "db").Affinity(near("web", ""))},
+			placed{}, map[string]engine.Reason{"job/k": JobAffinityUnmet}},
 		"one follows the other": {[]*fixture.JobBuilder{app("j", "web"), app("k", "db").Affinity(near("web", ""))},
 			placed{"job/j/worker-0": "a1", "job/k/worker-0": "a1"}, nil},
 	}

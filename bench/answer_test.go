@@ -1,0 +1,99 @@
+package bench
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+// BenchmarkAnswer measures a yes and a no to different kinds of request, its
+// shape being known: what an answer costs beyond looking at what changed.
+func BenchmarkAnswer(b *testing.B) {
+	for _, nodes := range []int{10_000, 100_000} {
+		e, err := engine.New(standard.Registry(), standard.Profile())
+		if err != nil {
+			b.Fatal(err)
+		}
+		state := Cluster(nodes)
+		state.SetQueue(&cluster.Queue{Name: "limited", Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: 1 << 40}}})
+		session := e.Open(state, engine.Options{})
+		for _, a := range answers {
+			b.Run(fmt.Sprintf("%s/nodes=%d", a.name, nodes), func(b *testing.B) {
+				job := a.job()
+				if err := state.AddJob(job); err != nil {
+					b.Fatal(err)
+				}
+				ask := func() {
+					stmt := session.Begin()
+					if placed := session.Place(stmt, job) == nil; placed != a.yes {
+						b.Fatalf("placed: %v", placed)
+					}
+					stmt.Discard()
+				}
+				ask()
+				b.ReportAllocs()
+				b.ResetTimer()
+				for range b.N {
+					ask()
+				}
+				b.StopTimer()
+				if err := state.RemoveJob(job.ID); err != nil {
+					b.Fatal(err)
+				}
+			})
+		}
+	}
+}
+
+var answers = []struct {
+	name string
+	yes  bool
+	job  func() *cluster.Job
+}{
+	{"yes", true, func() *cluster.Job { return devices(1) }},
+	{"no", false, func() *cluster.Job { return devices(9) }},
+	{"no,gang", false, func() *cluster.Job { return devices(9, 9) }},
+	{"yes,limited-queue", true, func() *cluster.Job { return limited(devices(1)) }},
+	{"no,limited-queue", false, func() *cluster.Job { return limited(devices(9)) }},
+	{"yes,memory-in-limited-queue", true, func() *cluster.Job {
+		j := limited(devices(1))
+		j.Tasks()[0].Shape.Need.Memory = 10 << 30
+		return j
+	}},
+	{"yes,whole-node", true, func() *cluster.Job {
+		j := devices(0)
+		j.Tasks()[0].Shape.Need.WholeNode = true
+		j.Alternatives[0].Whole = &cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: 100 << 30}
+		return j
+	}},
+	{"yes,away-from-others", true, func() *cluster.Job { return beside(devices(1), cluster.JobTerm{Anti: true}) }},
+	{"no,beside-nobody", false, func() *cluster.Job { return beside(devices(1), cluster.JobTerm{}) }},
+}
+
+// devices is a job of tasks with so many devices each.
+func devices(counts ...int) *cluster.Job {
+	job := Job(-1, Shapes(1)[0])
+	alt := &job.Alternatives[0]
+	alt.Tasks, alt.Min = nil, len(counts)
+	for i, n := range counts {
+		shape := Shapes(1)[0]
+		shape.Need.Devices = n
+		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprint(i), Shape: &shape})
+	}
+	return job
+}
+
+func limited(job *cluster.Job) *cluster.Job {
+	job.Queue = "limited"
+	return job
+}
+
+func beside(job *cluster.Job, term cluster.JobTerm) *cluster.Job {
+	term.Within = "rack"
+	term.Selector = cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"nobody"}}}
+	job.Affinity = []cluster.JobTerm{term}
+	return job
+}
