@@ -218,10 +218,15 @@ func (s *Session) refusal(job *cluster.Job, attempts []Attempt, surplus bool) *R
 	r := &Refusal{Job: job, Attempts: attempts, Surplus: surplus, Permanent: true}
 	var all []Tally
 	for i := range attempts {
-		all = append(all, attempts[i].tallies()...)
+		tallies := attempts[i].tallies()
 		if attempts[i].transient() {
 			r.Permanent = false
+		} else {
+			for i := range tallies { // nothing to wait for, whatever the filters thought
+				tallies[i].Cure &^= Wait | Evict
+			}
 		}
+		all = append(all, tallies...)
 	}
 	r.Reason = headline(all)
 	return r

@@ -165,7 +165,9 @@ func (l *lab) cutText(edit func(*cluster.Shape)) string {
 		out = append(out, Memory(is.Need.SumAtLeast)+" in all instead of "+Memory(was.Need.SumAtLeast))
 	}
 	for _, r := range was.Resources {
-		if v := is.Resources.Of(r.Name); v != r.Value {
+		if v := is.Resources.Of(r.Name); v == 0 && r.Value > 0 {
+			out = append(out, "no "+r.Name)
+		} else if v != r.Value {
 			out = append(out, resourceText(r.Name, v)+" instead of "+resourceText(r.Name, r.Value))
 		}
 	}

@@ -93,6 +93,9 @@ func standings(s *cluster.State, totals *Totals) map[string]standing {
 	return out
 }
 
+// mostMoves is how many tasks of a kind people are shown; one node less can move thousands.
+const mostMoves = 40
+
 // Text writes the difference for people.
 func (d *Difference) Text(w io.Writer) {
 	section := func(title string, moves []Move, line func(Move) string) {
@@ -100,8 +103,11 @@ func (d *Difference) Text(w io.Writer) {
 			return
 		}
 		fmt.Fprintf(w, "%s:\n", title)
-		for _, m := range moves {
+		for _, m := range moves[:min(len(moves), mostMoves)] {
 			fmt.Fprintf(w, "  %s %s %s\n", m.Workload, m.Task, line(m))
+		}
+		if more := len(moves) - mostMoves; more > 0 {
+			fmt.Fprintf(w, "  … and %s; -o json lists all\n", count(more, "more task"))
 		}
 		fmt.Fprintln(w)
 	}
@@ -119,6 +125,10 @@ func (d *Difference) Text(w io.Writer) {
 	if len(d.Placed)+len(d.Moved)+len(d.Pending) == 0 {
 		fmt.Fprint(w, "Nothing changes.\n\n")
 	}
-	fmt.Fprintf(w, "before: %d tasks placed, %d pending\nafter:  %d tasks placed, %d pending\n",
-		d.Before.Placed, d.Before.Pending, d.After.Placed, d.After.Pending)
+	fmt.Fprintf(w, "before: %s\nafter:  %s\n", Tally(d.Before.Placed, d.Before.Pending), Tally(d.After.Placed, d.After.Pending))
+}
+
+// Tally is the line that sums a simulation up.
+func Tally(placed, pending int) string {
+	return fmt.Sprintf("%s placed, %d pending", count(placed, "task"), pending)
 }

@@ -18,6 +18,7 @@ const (
 	SmallerAsk    Kind = "SmallerRequest"
 	LiftCondition Kind = "LiftCondition"
 	RaiseLimit    Kind = "RaiseLimit"
+	OpenNodes     Kind = "OpenNodes" // that are cordoned or not ready
 )
 
 // change is one thing done to the books before a session is run on them.

@@ -11,13 +11,16 @@ import (
 // relax tries the request without one of its conditions. A condition that turned
 // no node down cannot help and is not tried.
 func (l *lab) relax(found *finder) {
-	for _, c := range l.conditions() {
+	for _, c := range slices.Concat(l.misspelt(), l.conditions()) {
 		if l.spent() {
 			return
 		}
-		if v := l.try(c); v.fits {
+		switch v := l.try(c); {
+		case v.fits:
 			found.yes(c)
-		} else {
+		case l.attempt.Before == nil && c.kind != OpenNodes:
+			// Nobody asks about nodes where it is not for them to decide, nor about
+			// closed ones that are no help.
 			found.no(c, v)
 		}
 	}
@@ -46,6 +49,9 @@ func (l *lab) conditions() []*change {
 		out = append(out, l.lift(10, "with the taint "+taintText(t)+" tolerated", func(s *cluster.Shape) {
 			s.Tolerations = append(slices.Clone(s.Tolerations), cluster.Toleration{Key: t.Key, Operator: "Exists", Effect: t.Effect})
 		}))
+	}
+	if c := l.open(); c != nil {
+		out = append(out, c)
 	}
 	out = append(out, l.weaker()...)
 	for _, cell := range l.cells() {
@@ -85,13 +91,13 @@ func (l *lab) ties() []*change {
 	return out
 }
 
-// taints are those that nodes have and the request does not tolerate, with a
-// cordoned node counting as tainted.
+// taints are those that nodes have and the request does not tolerate. Those of a
+// node that is closed or not well are there to be respected; see open.
 func (l *lab) taints() []cluster.Taint {
 	const most = 4
 	var out []cluster.Taint
 	meet := func(t cluster.Taint) {
-		if t.Effect == cluster.PreferNoSchedule || len(out) == most || slices.ContainsFunc(out, func(x cluster.Taint) bool { return x.Key == t.Key && x.Effect == t.Effect }) {
+		if t.Effect == cluster.PreferNoSchedule || sick(t) || len(out) == most || slices.ContainsFunc(out, func(x cluster.Taint) bool { return x.Key == t.Key && x.Effect == t.Effect }) {
 			return
 		}
 		for i := range l.shape().Tolerations {
@@ -104,9 +110,6 @@ func (l *lab) taints() []cluster.Taint {
 	for _, n := range l.end.Nodes() {
 		for _, t := range n.Taints {
 			meet(t)
-		}
-		if n.Unschedulable {
-			meet(cluster.Taint{Key: "node.kubernetes.io/unschedulable", Effect: cluster.NoSchedule})
 		}
 	}
 	return out

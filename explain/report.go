@@ -118,7 +118,8 @@ func (r *Report) nearText(w io.Writer) {
 			near = append(near, m)
 		}
 	}
-	if len(near) < 2 || len(r.groups) > 0 { // the funnel names the best one already
+	alike := !slices.ContainsFunc(near, func(m Miss) bool { return m.Plugin != near[0].Plugin || m.Have != near[0].Have })
+	if alike || len(r.groups) > 0 { // the funnel names the best one already
 		return
 	}
 	columns, plugins := 0, 0
@@ -218,6 +219,8 @@ func (r *Report) placement(w io.Writer, p Placement) {
 	switch {
 	case p.Promised:
 		where += " (promised: the room is still being freed)"
+	case p.Leaving:
+		where += " (it was told to stop and is leaving)"
 	case p.Running:
 		where += " (it ran there before)"
 	}

@@ -47,6 +47,7 @@ type Placement struct {
 	Devices []int  `json:"devices"`
 	// Running: it was there before; nobody chose it now.
 	Running  bool               `json:"running,omitempty"`
+	Leaving  bool               `json:"leaving,omitempty"`  // it was told to stop
 	Promised bool               `json:"promised,omitempty"` // the room is still being freed
 	Score    *float64           `json:"score,omitempty"`
 	Scores   map[string]float64 `json:"scores,omitempty"`
@@ -85,7 +86,7 @@ func Why(q Question) (*Report, error) {
 	}
 	j := q.State.Job(q.Workload)
 	r := &Report{Workload: j.ID, Wants: Wants(j), Placements: []Placement{}, Nodes: len(q.State.Nodes()), total: len(j.Tasks())}
-	if err := r.place(q, before, j); err != nil {
+	if err := r.place(q, before, sim, j); err != nil {
 		return nil, err
 	}
 	refused := sim.refusal(j.ID)
@@ -134,53 +135,6 @@ func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 		}
 	}
 	return refused, nil
-}
-
-// place fills in where its tasks are. The scores of what was decided now are
-// worked out by deciding it again with everything explained.
-func (r *Report) place(q Question, before *cluster.State, j *cluster.Job) error {
-	ran := map[string]bool{}
-	fresh := false
-	for _, t := range before.Job(j.ID).Tasks() {
-		ran[t.Name] = t.Node != nil
-	}
-	for _, t := range j.Tasks() {
-		fresh = fresh || t.Node != nil && !ran[t.Name]
-	}
-	chosen := map[string]*engine.Decision{}
-	if fresh {
-		again, err := Simulate(q.Engine, before, Options{Now: q.Now, Explain: true})
-		if err != nil {
-			return err
-		}
-		for i := range again.Decisions {
-			if d := &again.Decisions[i]; d.Task.Job.ID == j.ID && len(d.Score.Parts) > 0 {
-				chosen[d.Task.Name] = d
-			}
-		}
-	}
-	for _, t := range j.Tasks() {
-		if t.Node == nil {
-			continue
-		}
-		p := Placement{Task: t.Name, Node: t.Node.Name, Devices: []int{}, Running: ran[t.Name], Promised: t.Status == cluster.Nominated}
-		for _, c := range t.Claims {
-			p.Devices = append(p.Devices, c.Device)
-		}
-		if d := chosen[t.Name]; d != nil && d.Node == p.Node {
-			mean := d.Score.Mean()
-			p.Score, p.Scores = &mean, parts(d.Score)
-			p.Others = max(0, len(d.Candidates)-1)
-			for _, c := range d.Candidates {
-				if c.Node != d.Node {
-					p.RunnerUp = &Candidate{c.Node, c.Score.Mean(), parts(c.Score)}
-					break
-				}
-			}
-		}
-		r.Placements = append(r.Placements, p)
-	}
-	return nil
 }
 
 // funnel counts who turned down which nodes. Nodes that only the workload's own

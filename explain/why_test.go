@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/fixture"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -236,4 +237,33 @@ func spellJSON(v any) string {
 		panic(err)
 	}
 	return string(b)
+}
+
+// TestWhyPlacedInALargeCluster: the scores are those of the moment of the
+// decision although the decisions before it are not worked out again.
+func TestWhyPlacedInALargeCluster(t *testing.T) {
+	build := func() *cluster.State {
+		return fixture.State(h100("a"), h100("b"), h100("c"), fixture.Job("p").Devices(2), fixture.Job("q").Devices(3), fixture.Job("x").Devices(2), fixture.Job("z").Devices(1))
+	}
+	e := testEngine(t)
+	full, err := Why(Question{Engine: e, State: build(), Workload: "job/x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, end := build(), build()
+	sim, err := Simulate(e, end, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !replay(before, sim.Decisions, "job/x") || len(before.Pending()) != 1 {
+		t.Fatal("the decisions before could not be repeated")
+	}
+	out, err := run(e, before, engine.Options{Explain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := placement(end.Job("job/x").Tasks()[0], false, &out.Decisions[0])
+	if d := cmp.Diff(full.Placements, []Placement{got}); d != "" {
+		t.Errorf("(-in full +replayed)\n%s", d)
+	}
 }

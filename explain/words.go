@@ -43,11 +43,20 @@ var phrases = map[engine.Reason]string{
 	"ReservedForDevices":           "free {subject} is kept for those who use its devices",
 	"NoSuitableGroup":              "no group of nodes would do",
 	"GroupInUse":                   "the group would do once enough of its nodes are free",
+	"StillLeaving":                 "tasks of its own have not left yet",
 	"NoNodes":                      "there is no node at all",
 	"GroupTooSmall":                "too few nodes, want {want}, have {have}",
 	"ReplicaTooLarge":              "one replica wants {want}, its nodes have {have}",
 	"GroupMemoryTooSmall":          "all replicas want {want}, the group has {have}",
 }
+
+// fewerThanOne says none.
+var fewerThanOne = strings.NewReplacer(
+	"fewer than 1 devices", "no such device",
+	"fewer than 1 free devices", "no free device",
+	"fewer than 1 idle devices", "no idle device",
+	"fewer than 1 free for", "nothing free for",
+)
 
 // words says what a rejection means; misses, where given, are all those like it.
 func words(r *engine.Rejection, misses []*engine.Miss) string {
@@ -57,7 +66,7 @@ func words(r *engine.Rejection, misses []*engine.Miss) string {
 	}
 	want, have := pair(r.Want, r.Have)
 	if p, ok := phrases[r.Reason]; ok {
-		return strings.NewReplacer("{subject}", subject, "{want}", want, "{have}", have).Replace(p)
+		return fewerThanOne.Replace(strings.NewReplacer("{subject}", subject, "{want}", want, "{have}", have).Replace(p))
 	}
 	text := spell(string(r.Reason))
 	if subject != "" {

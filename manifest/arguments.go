@@ -28,7 +28,8 @@ func (a Arguments) Empty() bool { return a.node == nil || isNull(resolve(a.node)
 // ParseArguments reads arguments that stand alone, as tests and flags have them.
 func ParseArguments(name string, data []byte) (Arguments, error) {
 	var out Arguments
-	docs, errs := documents(name, data)
+	var docs []*yaml.Node
+	errs := documents(name, data, func(root *yaml.Node) { docs = append(docs, root) })
 	if err := errs.failure(); err != nil {
 		return out, err
 	}

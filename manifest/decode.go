@@ -152,7 +152,7 @@ func (d *decoder) table(n *yaml.Node, v reflect.Value) {
 	d.pairs(n, func(key, value *yaml.Node) {
 		item := reflect.New(t.Elem()).Elem()
 		d.in(key.Value, func() { d.value(value, item) })
-		v.SetMapIndex(reflect.ValueOf(key.Value).Convert(t.Key()), item)
+		v.SetMapIndex(reflect.ValueOf(d.text(key)).Convert(t.Key()), item)
 	})
 }
 

@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
@@ -12,7 +14,8 @@ var strategies = []string{"time-slicing", "mps"}
 // writtenDevices lays out the devices that a node lists.
 func writtenDevices(n *cluster.Node, o *v1alpha1.Node, r reporter) {
 	at := path{"spec", "devices"}
-	uuids := map[string]path{}
+	type place struct{ set, device int }
+	uuids := make(map[string]place, 8)
 	physical := 0
 	for i := range o.Spec.Devices {
 		set, at := &o.Spec.Devices[i], at.add(i)
@@ -25,12 +28,13 @@ func writtenDevices(n *cluster.Node, o *v1alpha1.Node, r reporter) {
 		if !checkSet(set, at, r) {
 			continue
 		}
+		n.Devices = slices.Grow(n.Devices, set.Count)
 		for k := range set.Count {
 			d := physicalDevice(n.Name, set, k, physical)
 			if first, twice := uuids[d.UUID]; twice {
-				r.errorf(at.add("uuids", k), "device %s is already %s", quote(d.UUID), first)
+				r.errorf(at.add("uuids", k), "device %s is already %s", quote(d.UUID), path{"spec", "devices", first.set, "uuids", first.device})
 			}
-			uuids[d.UUID] = at.add("uuids", k)
+			uuids[d.UUID] = place{i, k}
 			n.Devices = append(n.Devices, cut(n.Name, d, set, physical, sharing, at, r)...)
 			physical++
 		}
@@ -141,7 +145,7 @@ func checkProfile(profile string, at path, r reporter) bool {
 // physicalDevice is the k-th of the entry before it is cut.
 func physicalDevice(node string, set *v1alpha1.DeviceSet, k, physical int) cluster.Device {
 	d := cluster.Device{
-		UUID: fmt.Sprintf("GPU-%s-%d", node, physical), Product: set.Product, Type: deviceType(set),
+		UUID: "GPU-" + node + "-" + strconv.Itoa(physical), Product: set.Product, Type: deviceType(set),
 		Memory: cluster.Bytes(set.Memory.Value()), NUMA: -1, Link: set.Link,
 	}
 	if len(set.UUIDs) > 0 {

@@ -34,7 +34,7 @@ func (e Error) Error() string {
 		w.WriteString(e.Path + ": ")
 	}
 	w.WriteString(e.Message)
-	return w.String()
+	return printable(w.String())
 }
 
 // Errors is everything wrong at once, sorted by place.

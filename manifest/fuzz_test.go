@@ -3,8 +3,13 @@ package manifest
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // FuzzParse: no file makes reading panic or hang; what can be read makes books,
@@ -39,6 +44,67 @@ func FuzzParse(f *testing.F) {
 		}
 		if err != nil && (err.Error() == "" || !utf8.ValidString(err.Error())) {
 			t.Errorf("an error nobody can read: %q", err)
+		}
+	})
+}
+
+// FuzzSet: no assignment makes changing an object panic, and one that is refused
+// leaves the bundle as it was.
+func FuzzSet(f *testing.F) {
+	for _, s := range []string{
+		"job/j.spec.priority=10", "job/j.spec.tasks[0].devices.count=4", `node/n.metadata.labels["a.b/c"]=x`,
+		"node/n.spec.devices.count=2", "job/j.spec.tasks[1]={name: x}", "job/j.spec=", "job/j.metadata.name=k",
+		"queue/q.spec.limits[\"nvidia.com/gpu\"]=1e9", "job/j.spec.tasks=&a [*a]", "x.spec[", "job/j.spec.a[\"]=1",
+		"node/n.spec.devices.memory=!!binary aGk=", "job/j.status.placements[0]={task: w-0, node: n}",
+	} {
+		f.Add(s)
+	}
+	text := object("Queue", "q", "spec: {limits: {nvidia.com/gpu: 4}}") + "\n---\n" +
+		node("{resources: {cpu: 8}, devices: {product: x, count: 1, memory: 1Gi}}") + "\n---\n" +
+		job("{queue: q, tasks: [{name: w, devices: {count: 1}}]}")
+	f.Fuzz(func(t *testing.T, assignment string) {
+		b, err := Parse("f", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := [3]any{b.Queues[0], b.Nodes[0], b.Jobs[0]}
+		if err := b.Set(assignment); err != nil {
+			if before != [3]any{b.Queues[0], b.Nodes[0], b.Jobs[0]} {
+				t.Errorf("%q was refused (%v) and changed something", assignment, err)
+			}
+			if strings.ContainsFunc(err.Error(), func(r rune) bool { return r != '\n' && unprintable(r) }) {
+				t.Errorf("an error that would break a terminal: %q", err)
+			}
+			return
+		}
+		_, _ = b.State() // an error is an answer, too
+	})
+}
+
+// FuzzArguments: whatever a configuration passes to a plugin is read or refused
+// with a place, never half.
+func FuzzArguments(f *testing.F) {
+	for _, s := range []string{"", "{}", "weights: {cpu: 1}", "list: [1, a]\nshare: 0.5", "<<: {a: 1}", "flag: yes", "amount: 1e400", "any: {? [x] : y}", "wait: 3s", "[1]"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := ParseArguments("f", data)
+		if err != nil {
+			return
+		}
+		type arguments struct {
+			Weights map[string]int64   `json:"weights"`
+			List    []string           `json:"list"`
+			Share   float64            `json:"share"`
+			Flag    *bool              `json:"flag"`
+			Amount  *resource.Quantity `json:"amount"`
+			Any     any                `json:"any"`
+			Wait    metav1.Duration    `json:"wait"`
+		}
+		var first, second arguments
+		err, again := a.Decode(&first), a.Decode(&second)
+		if (err == nil) != (again == nil) || (err == nil && !cmp.Equal(first, second)) {
+			t.Errorf("read twice: %v and %v, %+v and %+v", err, again, first, second)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/berth-project/berth/api/v1alpha1"
@@ -52,7 +51,6 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 		Created: created(&o.ObjectMeta), Preemptible: o.Spec.Preemptible, Labels: maps.Clone(o.Labels), Chosen: -1,
 	}
 	checkDistinct(o.Spec.Cells, "cell", spec.add("cells"), r)
-	checkDistinct(o.Spec.Artifacts, "artifact", spec.add("artifacts"), r)
 	checkLabels(o.Spec.NodeSelector, spec.add("nodeSelector"), r)
 	if iso := o.Spec.Isolation; iso != nil {
 		checkIsolation(iso, spec.add("isolation"), r)
@@ -62,7 +60,7 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 	}
 	common := cluster.Shape{
 		Tolerations: makeTolerations(o.Spec.Tolerations, spec.add("tolerations"), r),
-		Preemptible: o.Spec.Preemptible, Artifacts: slices.Sorted(slices.Values(o.Spec.Artifacts)),
+		Preemptible: o.Spec.Preemptible,
 	}
 	j.Affinity = makeAffinity(o.Spec.Affinity, &common, spec.add("affinity"), r)
 
@@ -131,15 +129,15 @@ func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Al
 	least := plan.total
 	if a.MinMember != nil {
 		least = *a.MinMember
-		switch nodes := plan.nodes; {
+		switch {
 		case least < 1:
 			m.r.errorf(minAt.add("minMember"), "want at least 1, have %d", least)
 			return nil
 		case least > plan.total:
 			m.r.errorf(minAt.add("minMember"), "%d of only %d tasks; lower it or add replicas", least, plan.total)
 			return nil
-		case least%nodes != 0:
-			m.r.errorf(minAt.add("minMember"), "%d tasks are no whole number of replicas: each takes %d nodes", least, nodes)
+		case plan.whole != nil && least < plan.total:
+			m.r.errorf(minAt.add("minMember"), "unit Node places all replicas together, %d tasks; leave minMember out", plan.total)
 			return nil
 		}
 	}

@@ -46,7 +46,7 @@ func TestJobErrors(t *testing.T) {
 		"nodes per replica":     {job("{placement: {unit: Node, nodesPerReplica: 0}, tasks: [{name: w}]}"), "4:49: spec.placement.nodesPerReplica: want from 1 to 100000, have 0"},
 		"whole nodes, two":      {job("{placement: {unit: Node}, tasks: [{name: w}, {name: v}]}"), "4:26: spec.placement.unit: unit Node wants exactly one entry under tasks, have 2: its replicas take whole nodes"},
 		"whole nodes, memory":   {job("{placement: {unit: Node}, tasks: [{name: w, devices: {memory: 1Gi}}]}"), "4:69: spec.tasks[0].devices.memory: unit Node takes whole nodes: say totalMemory, of all devices of a replica, or count, of each node"},
-		"whole nodes, minimum":  {job("{minMember: 3, placement: {unit: Node, nodesPerReplica: 2}, tasks: [{name: w, replicas: 2}]}"), "4:19: spec.minMember: 3 tasks are no whole number of replicas: each takes 2 nodes"},
+		"whole nodes, minimum":  {job("{minMember: 3, placement: {unit: Node, nodesPerReplica: 2}, tasks: [{name: w, replicas: 2}]}"), "4:19: spec.minMember: unit Node places all replicas together, 4 tasks; leave minMember out"},
 		"instance types":        {job("{nodeSelector: {node.kubernetes.io/instance-type: a}, placement: {instanceType: b}, tasks: [{name: w}]}"), `4:87: spec.placement.instanceType: nodeSelector already asks for the instance type "a"; keep one`},
 		"empty term":            {affinity("{required: [{}]}"), "4:50: spec.affinity.required[0].matchExpressions: a term without conditions matches nothing; add one such as {key: rack, operator: In, values: [r1]}"},
 		"operator":              {affinity("{required: [{matchExpressions: [{key: a, operator: in, values: [x]}]}]}"), `4:89: spec.affinity.required[0].matchExpressions[0].operator: unknown value "in"; did you mean In?`},
@@ -101,7 +101,7 @@ func TestJobShapes(t *testing.T) {
 	}{
 		"nothing asked": {"{tasks: [{name: w}]}", cluster.Shape{Resources: none}},
 		"everything": {
-			"{preemptible: true, cells: [west], nodeSelector: {b: c, a: d}, artifacts: [z, y], isolation: {cpu: WholeCore, gpu: SessionExclusive, session: s}, tolerations: [{operator: Exists}]," +
+			"{preemptible: true, cells: [west], nodeSelector: {b: c, a: d}, isolation: {cpu: WholeCore, gpu: SessionExclusive, session: s}, tolerations: [{operator: Exists}]," +
 				"placement: {instanceType: big}, affinity: {required: [{matchExpressions: [{key: k, operator: Exists}]}], preferred: [{weight: -3, matchExpressions: [{key: k, operator: In, values: [v]}]}]}," +
 				"tasks: [{name: w, resources: {cpu: 1100m, memory: 1Gi, example.com/lic: 2}, devices: {count: 2, memory: 10Gi, products: [b, a], sameProduct: true}}]}",
 			cluster.Shape{
@@ -110,7 +110,7 @@ func TestJobShapes(t *testing.T) {
 				Selector:  []cluster.Label{{Key: "a", Value: "d"}, {Key: "b", Value: "c"}, {Key: "node.kubernetes.io/instance-type", Value: "big"}},
 				Required:  []cluster.Term{{{Key: "k", Operator: cluster.Exists}}}, Preferred: []cluster.Preference{{Weight: -3, Term: cluster.Term{{Key: "k", Operator: cluster.In, Values: []string{"v"}}}}},
 				Tolerations: []cluster.Toleration{{Operator: "Exists"}}, Isolation: cluster.Isolation{CPU: "WholeCore", GPU: "SessionExclusive", Session: "s"},
-				Cell: "west", Preemptible: true, Artifacts: []string{"y", "z"},
+				Cell: "west", Preemptible: true,
 			},
 		},
 		"one device unless counted":             {"{tasks: [{name: w, devices: {}}]}", cluster.Shape{Resources: none, Need: cluster.Need{Devices: 1}}},
@@ -149,7 +149,7 @@ func TestAlternatives(t *testing.T) {
 		"plain":        {"{tasks: [{name: w, replicas: 2}, {name: v}]}", []form{{Tasks: []string{"w-0", "w-1", "v-0"}, Min: 3}}},
 		"gang":         {"{minMember: 1, tasks: [{name: w, replicas: 2}]}", []form{{Tasks: []string{"w-0", "w-1"}, Min: 1}}},
 		"cells":        {"{cells: [west, east], tasks: [{name: w}]}", []form{{Name: "in west", Cell: "west", Tasks: []string{"w-0"}, Min: 1}, {Name: "in east", Cell: "east", Tasks: []string{"w-0"}, Min: 1}}},
-		"whole nodes":  {"{minMember: 2, placement: {unit: Node, nodesPerReplica: 2}, tasks: [{name: w, replicas: 2, devices: {totalMemory: 8}}]}", []form{{Tasks: []string{"w-0", "w-1", "w-2", "w-3"}, Min: 2, Whole: &cluster.WholeNodes{Replicas: 2, NodesPerReplica: 2, Memory: 8}}}},
+		"whole nodes":  {"{placement: {unit: Node, nodesPerReplica: 2}, tasks: [{name: w, replicas: 2, devices: {totalMemory: 8}}]}", []form{{Tasks: []string{"w-0", "w-1", "w-2", "w-3"}, Min: 4, Whole: &cluster.WholeNodes{Replicas: 2, NodesPerReplica: 2, Memory: 8}}}},
 		"forms inside": {"{cells: [a, b], minMember: 1, alternatives: [{name: large, minMember: 2, tasks: [{name: w, replicas: 2}]}, {tasks: [{name: w, replicas: 3}]}]}", []form{{Name: "large in a", Cell: "a", Tasks: []string{"w-0", "w-1"}, Min: 2}, {Name: "large in b", Cell: "b", Tasks: []string{"w-0", "w-1"}, Min: 2}, {Name: "alternative 2 in a", Cell: "a", Tasks: []string{"w-0", "w-1", "w-2"}, Min: 1}, {Name: "alternative 2 in b", Cell: "b", Tasks: []string{"w-0", "w-1", "w-2"}, Min: 1}}},
 	}
 	for name, tc := range tests {

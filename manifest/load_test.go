@@ -40,7 +40,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The file is named again, which does not make its node come twice.
-	b, err := load([]string{dir, "-", filepath.Join(dir, "a/../b.yaml")}, strings.NewReader(object("Node", "in", "")))
+	b, err := LoadFrom(strings.NewReader(object("Node", "in", "")), []string{dir, "-", filepath.Join(dir, "a/../b.yaml")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestLoadErrors(t *testing.T) {
 	}{
 		"missing":                    {[]string{"nope.yaml"}, "nope.yaml: cannot be read: no such file or directory"},
 		"no manifests":               {[]string{"empty"}, "empty: the directory has no .yaml, .yml or .json file"},
-		"nothing in it":              {[]string{"none.yaml"}, emptyRemedy},
+		"nothing in it":              {[]string{"none.yaml"}, "none.yaml: " + emptyRemedy},
 		"object and references both": {[]string{"refs.yaml"}, "refs.yaml:4:15: spec.queue: there is no queue \"nope\"; declare it (kind: Queue, name: nope) or use default\nrefs.yaml:4:49: spec.tasks[0].replicas: want from 1 to 100000, have 0"},
 		"no follow-up mistakes":      {[]string{"lost.yaml"}, `lost.yaml:4:8: spec: unknown field "bogus"; known: limits, priority, tier, weight`},
 	}
@@ -111,7 +111,7 @@ func TestHostile(t *testing.T) {
 		"unknown anchor":  {"a: *b", "f: this is no YAML: unknown anchor 'b' referenced"},
 		"a binary":        {"\x7fELF\x02\x01\x01\x00", "f:1:1: a control character: is this a text file?"},
 		"huge exponent":   {node("{resources: {cpu: 1e400}}"), "f:4:25: spec.resources.cpu: 1e400 is out of range"},
-		"huge replicas":   {job("{tasks: [{name: w, replicas: 99999999999999999999}]}"), "f:4:36: spec.tasks[0].replicas: want a whole number, have the number 99999999999999999999"},
+		"huge replicas":   {job("{tasks: [{name: w, replicas: 99999999999999999999}]}"), "f:4:36: spec.tasks[0].replicas: 99999999999999999999 is too large to count"},
 		"second document": {node("{}") + "\n---\na: b: c", "f:6: this is no YAML"},
 	}
 	for name, tc := range tests {
@@ -157,5 +157,22 @@ func TestAliasesAcrossObjects(t *testing.T) {
 		"- {apiVersion: berth.dev/v1alpha1, kind: Node, metadata: {name: b}, spec: *s}\n"))
 	if err != nil || b.Nodes[1].Spec.Cell != "west" {
 		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// TestTooManyDevices: few lines can ask for more memory than any machine has.
+func TestTooManyDevices(t *testing.T) {
+	defer func(most int) { maxDevicesInAll = most }(maxDevicesInAll)
+	maxDevicesInAll = 4000
+	var w strings.Builder
+	for i := range maxDevicesInAll/maxDevices + 1 {
+		w.WriteString(object("Node", fmt.Sprintf("n%d", i), fmt.Sprintf("spec: {devices: {product: x, count: %d, memory: 1Gi}}\n---\n", maxDevices)))
+	}
+	b, err := Parse("f", []byte(w.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.State(); err == nil || !strings.Contains(err.Error(), "with this node there are more than 4000 devices; split the input") {
+		t.Error(err)
 	}
 }

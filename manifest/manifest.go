@@ -10,8 +10,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -36,10 +38,11 @@ type Bundle struct {
 // Load reads files, directories (all .yaml, .yml and .json below them) and, for
 // "-", standard input. The error is Errors: everything wrong, not just the first.
 func Load(paths []string) (*Bundle, error) {
-	return load(paths, os.Stdin)
+	return LoadFrom(os.Stdin, paths)
 }
 
-func load(paths []string, stdin io.Reader) (*Bundle, error) {
+// LoadFrom is Load with another standard input.
+func LoadFrom(stdin io.Reader, paths []string) (*Bundle, error) {
 	names, errs := files(paths)
 	out := &Bundle{}
 	for _, p := range names {
@@ -52,7 +55,9 @@ func load(paths []string, stdin io.Reader) (*Bundle, error) {
 		errs = append(errs, wrong...)
 		out.Merge(b)
 	}
-	if out.lost == 0 && (len(errs) == 0 || !out.Empty()) {
+	if out.Empty() && len(errs) == 0 {
+		errs = append(errs, Error{File: strings.Join(paths, ", "), Message: emptyRemedy})
+	} else if out.lost == 0 && !out.Empty() {
 		var wrong Errors
 		if errors.As(out.Validate(), &wrong) {
 			errs = append(errs, wrong...)
@@ -76,13 +81,10 @@ func Parse(name string, data []byte) (*Bundle, error) {
 
 func parse(name string, data []byte) (*Bundle, Errors) {
 	b := &Bundle{}
-	roots, errs := documents(name, data)
-	b.lost += len(errs)
-	for i, root := range roots {
-		b.read(name, root, &errs)
-		roots[i] = nil // a dump's tree is large: let go of it before the next
-	}
-	return b, errs
+	var errs Errors
+	unread := documents(name, data, func(root *yaml.Node) { b.read(name, root, &errs) })
+	b.lost += len(unread)
+	return b, append(errs, unread...)
 }
 
 // Merge adds the objects of another bundle.

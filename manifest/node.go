@@ -16,6 +16,9 @@ const (
 	maxDeviceMemory = cluster.MaxDeviceMemory
 )
 
+// maxDevicesInAll bounds everything that is read, at some hundred bytes each. Tests lower it.
+var maxDevicesInAll = 4_000_000
+
 // makeNode turns a node as people write it into one for the books.
 func makeNode(o *v1alpha1.Node, r reporter) *cluster.Node {
 	spec := path{"spec"}
@@ -35,7 +38,6 @@ func makeNode(o *v1alpha1.Node, r reporter) *cluster.Node {
 	if o.Spec.Isolation != nil {
 		n.Advertised = advertised(o.Spec.Isolation, spec.add("isolation"), r)
 	}
-	n.Artifacts = artifacts(o.Spec.Artifacts, spec.add("artifacts"), r)
 
 	offered := amounts(o.Spec.Resources, spec.add("resources"), r)
 	if len(o.Spec.Devices) == 0 {
@@ -92,23 +94,6 @@ func advertised(i *v1alpha1.NodeIsolation, at path, r reporter) cluster.Advertis
 	checkDistinct(i.GPU, "class", at.add("gpu"), r)
 	if i.IsolableCores < 0 || i.IsolableCores > maxCores {
 		r.errorf(at.add("isolableCores"), "want a number of cores, have %d", i.IsolableCores)
-	}
-	return out
-}
-
-func artifacts(m map[string]string, at path, r reporter) map[string]cluster.ArtifactState {
-	if len(m) == 0 {
-		return nil
-	}
-	out := make(map[string]cluster.ArtifactState, len(m))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		state := cluster.ArtifactState(m[name])
-		if state == "" {
-			r.errorf(at.add(name), "say what state the file is in, such as %s", cluster.Ready)
-		} else if state != cluster.Ready && strings.EqualFold(m[name], string(cluster.Ready)) {
-			r.errorf(at.add(name), "unknown value %s; did you mean %s?", quote(m[name]), cluster.Ready)
-		}
-		out[name] = state
 	}
 	return out
 }

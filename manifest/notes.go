@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // notes are what a person should know about how the input was read.
@@ -81,4 +82,21 @@ func (t tally) note(notes []string, what, kind string) []string {
 		kind += "s"
 	}
 	return append(notes, fmt.Sprintf("%d %s %s: %s", len(t), kind, what, names))
+}
+
+// LeftOut are the workloads that were read and are not in the books, by ID, and why.
+func (b *Bundle) LeftOut() map[string]string {
+	out := map[string]string{}
+	for _, o := range b.Pods {
+		switch {
+		case o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed:
+			out[podID(o)] = "it has ended: its phase is " + printable(string(o.Status.Phase))
+		case ended(o):
+			out[podID(o)] = "it was deleted before it got a node"
+		case held(o):
+			out[podID(o)] = "it is held back by the scheduling gate " + quote(o.Spec.SchedulingGates[0].Name) +
+				"; whoever set the gate has to remove it before anybody schedules the pod"
+		}
+	}
+	return out
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		if d.wantText(n) {
-			v.SetString(n.Value)
+			v.SetString(d.text(n))
 		}
 	case reflect.Bool:
 		is := strings.EqualFold(n.Value, "true")
@@ -56,6 +57,19 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value) {
 	}
 }
 
+// text is a string that may safely be shown to people. Those who write a
+// manifest are told of what cannot; in a dump, which is full of other people's
+// scripts, it is only made visible.
+func (d *decoder) text(n *yaml.Node) string {
+	if !strings.ContainsFunc(n.Value, unprintable) {
+		return n.Value
+	}
+	if d.strict && !slices.ContainsFunc(d.path, func(step any) bool { return step == "annotations" || step == "description" }) {
+		d.errorf(n, "%s has characters that cannot be printed; leave them out", quote(n.Value))
+	}
+	return printable(n.Value)
+}
+
 func (d *decoder) wantText(n *yaml.Node) bool {
 	switch {
 	case n.Kind != yaml.ScalarNode:
@@ -71,9 +85,15 @@ func (d *decoder) wantText(n *yaml.Node) bool {
 	return false
 }
 
+func notDigit(r rune) bool { return (r < '0' || r > '9') && r != '-' && r != '+' && r != '_' }
+
 // whole reads a whole number. A leading zero means eight to some readers of
 // yaml and nothing to others, so it is refused.
 func (d *decoder) whole(n *yaml.Node) (int64, bool) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == tagFloat && !strings.ContainsFunc(n.Value, notDigit) {
+		d.errorf(n, "%s is too large to count", clip(n.Value)) // the library makes a float of what no integer holds
+		return 0, false
+	}
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != tagInt {
 		d.errorf(n, "want a whole number, have %s", describe(n))
 		return 0, false

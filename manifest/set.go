@@ -16,8 +16,12 @@ import (
 // it had been written so. Names with dots stand in brackets: labels["a.b/c"].
 // The value is YAML.
 func (b *Bundle) Set(assignment string) error {
+	name := "--set " + assignment
+	if len(name) > 200 { // a value may be a whole object
+		name = strings.ToValidUTF8(name[:200], "") + "…"
+	}
 	fail := func(format string, args ...any) error {
-		return Errors{{File: "--set " + assignment, Message: fmt.Sprintf(format, args...)}}
+		return Errors{{File: name, Message: fmt.Sprintf(format, args...)}}
 	}
 	target, value, ok := strings.Cut(assignment, "=")
 	object, field := splitTarget(target)
@@ -53,7 +57,7 @@ func (b *Bundle) Set(assignment string) error {
 	if data, err = json.Marshal(changed); err != nil {
 		return fail("the value cannot be written as JSON: %v", err)
 	}
-	fresh, errs := parse("--set "+assignment, data)
+	fresh, errs := parse(name, data)
 	for i := range errs {
 		errs[i].Line, errs[i].Column = 0, 0 // of the object as it was spelled here, which nobody wrote
 	}

@@ -41,7 +41,7 @@ type stateMaker struct {
 	cells   map[string]string // of each node
 
 	offered, asked totals
-	tasks          int
+	tasks, devices int
 	unplaced       tally // pods whose devices could not be found on their node
 }
 
@@ -51,13 +51,16 @@ func (m *stateMaker) convert() {
 	for _, o := range b.Queues {
 		m.queues = append(m.queues, makeQueue(o, m.around, b.reporter(o, &m.errs)))
 	}
+	m.nodes = make([]*cluster.Node, 0, len(b.Nodes)+len(b.CoreNodes))
 	for _, o := range b.Nodes {
-		r := b.reporter(o, &m.errs)
-		m.addNode(makeNode(o, r), r)
+		if r := b.reporter(o, &m.errs); !m.addNode(makeNode(o, r), r) {
+			return
+		}
 	}
 	for _, o := range b.CoreNodes {
-		r := b.reporter(o, &m.errs)
-		m.addNode(makeCoreNode(o, r), r)
+		if r := b.reporter(o, &m.errs); !m.addNode(makeCoreNode(o, r), r) {
+			return
+		}
 	}
 	for _, o := range b.Jobs {
 		r := b.reporter(o, &m.errs)
@@ -83,13 +86,19 @@ func (m *stateMaker) convert() {
 	slices.SortFunc(m.jobs, func(a, b *cluster.Job) int { return strings.Compare(a.ID, b.ID) })
 }
 
-func (m *stateMaker) addNode(n *cluster.Node, r reporter) {
+// addNode reports whether there is room for more.
+func (m *stateMaker) addNode(n *cluster.Node, r reporter) bool {
 	for _, l := range n.Resources {
 		if !m.offered.add(l.Name, l.Capacity, 1) {
 			r.errorf(path{"metadata", "name"}, "with this node the cluster has more %s than can be counted", l.Name)
 		}
 	}
+	if m.devices += len(n.Devices); m.devices > maxDevicesInAll {
+		r.errorf(path{"spec", "devices"}, "with this node there are more than %d devices; split the input", maxDevicesInAll)
+		return false
+	}
 	m.nodes = append(m.nodes, n)
+	return true
 }
 
 func (m *stateMaker) addJob(j *cluster.Job, r reporter) {

@@ -231,9 +231,16 @@ func (c *checker) scores(id string, nodes map[string]map[string]float64) {
 
 func number(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }
 
-// evictions, where named, are all there are.
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// evictions, where named, are all there are; an empty list says that there are none.
 func (c *checker) evictions(want []string) {
-	if len(want) == 0 {
+	if want == nil {
 		return
 	}
 	var ids, got []string
@@ -250,6 +257,6 @@ func (c *checker) evictions(want []string) {
 	slices.Sort(ids)
 	slices.Sort(got)
 	if !slices.Equal(ids, got) {
-		c.differ("evictions", strings.Join(ids, ", "), strings.Join(got, ", "))
+		c.differ("evictions", orNone(ids), orNone(got))
 	}
 }

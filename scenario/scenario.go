@@ -3,16 +3,13 @@
 //
 // It compares and refuses to know who is right. Every scenario also runs twice,
 // with the index and with the plain scan that shares nothing with it, and fails
-// where the two differ.
+// where the two differ, unless it is too large for that.
 package scenario
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/engine"
@@ -65,6 +62,22 @@ func Profile(b *manifest.Bundle) (engine.Profile, error) {
 	return profile, err
 }
 
+// Thorough reports whether the bundle is small enough for every decision to be
+// checked against a scan and to keep each node as a candidate. A larger one is
+// decided once, with the index.
+func Thorough(b *manifest.Bundle) (bool, error) {
+	const most = 2_000_000 // candidates, at some 300 bytes each
+	state, err := b.State()
+	if err != nil {
+		return false, err
+	}
+	tasks := 0
+	for _, j := range state.Pending() {
+		tasks += len(j.Tasks()) - j.Placed()
+	}
+	return len(state.Nodes())*tasks <= most, nil
+}
+
 // Run decides what the bundle describes and compares it with the bundle's
 // Scenario. An error means that there was nothing to compare: bad input, or a
 // plugin that broke its contract, or an index that differs from the scan.
@@ -73,11 +86,25 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 	if s == nil {
 		return nil, fmt.Errorf("there is no Scenario in it: nothing says what should come out")
 	}
-	sim, result, err := simulate(r, b, engine.Twin)
+	thorough, err := Thorough(b)
 	if err != nil {
 		return nil, err
 	}
-	_, slow, err := simulate(r, b, engine.Scan)
+	if !thorough {
+		if len(s.Expect.Scores) > 0 {
+			return nil, fmt.Errorf("the scenario is too large to keep every candidate's scores; leave expect.scores out, or make it smaller")
+		}
+		sim, _, err := simulate(r, b, engine.Indexed, false)
+		if err != nil {
+			return nil, err
+		}
+		return check(s, sim), nil
+	}
+	sim, result, err := simulate(r, b, engine.Twin, true)
+	if err != nil {
+		return nil, err
+	}
+	_, slow, err := simulate(r, b, engine.Scan, true)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +114,7 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 	return check(s, sim), nil
 }
 
-func simulate(r *engine.Registry, b *manifest.Bundle, search engine.Search) (*explain.Simulation, []byte, error) {
+func simulate(r *engine.Registry, b *manifest.Bundle, search engine.Search, all bool) (*explain.Simulation, []byte, error) {
 	e, err := Engine(r, b)
 	if err != nil {
 		return nil, nil, err
@@ -96,9 +123,12 @@ func simulate(r *engine.Registry, b *manifest.Bundle, search engine.Search) (*ex
 	if err != nil {
 		return nil, nil, err
 	}
-	sim, err := explain.Simulate(e, state, explain.Options{Search: search, Explain: true})
+	sim, err := explain.Simulate(e, state, explain.Options{Search: search, Explain: all})
 	if err != nil {
 		return nil, nil, err
+	}
+	if !all {
+		return sim, nil, nil
 	}
 	out, err := json.MarshalIndent(sim.Result(true), "", " ")
 	return sim, out, err
@@ -115,35 +145,4 @@ func firstDifference(a, b []byte) string {
 }
 
 // Files lists the scenario files that the paths lead to, directories in name order.
-func Files(paths []string) ([]string, error) {
-	var out []string
-	for _, p := range paths {
-		found := false
-		err := filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			if name != p && strings.HasPrefix(d.Name(), ".") {
-				if d.IsDir() {
-					return fs.SkipDir
-				}
-				return nil
-			}
-			if d.IsDir() || (name != p && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))) {
-				return nil
-			}
-			found = true
-			if !slices.Contains(out, name) {
-				out = append(out, name)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		if !found {
-			return nil, fmt.Errorf("%s: no .yaml, .yml or .json file in it", p)
-		}
-	}
-	return out, nil
-}
+func Files(paths []string) ([]string, error) { return manifest.Files(paths) }

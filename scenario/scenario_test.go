@@ -47,7 +47,7 @@ func TestRun(t *testing.T) {
 		"nothing is": {
 			`{placements: {a/t-0: n2, b: n1}, devices: {a/t-0: [1]}, groups: {a: H100}, pending: [a],
 			  refusals: [{workload: b, reason: NoNodes, permanent: false, message: none, counts: {NoNodes: 2}}, {workload: a}],
-			  scores: {a/t-0: {n2: {TaintToleration: 99, Nobody: 1}, n3: {TaintToleration: 1}}, b: {}}, evictions: [a/t-0]}`,
+			  scores: {a/t-0: {n2: {TaintToleration: 99, Nobody: 1}, n3: {TaintToleration: 1}}, b: {n1: {TaintToleration: 1}}}, evictions: [a/t-0]}`,
 			[]Mismatch{
 				{"placement of a/t-0", "n2", "n1"},
 				{"placement of b", "n1", "pending"},
@@ -63,7 +63,7 @@ func TestRun(t *testing.T) {
 				{"score of a/t-0 on n2 by TaintToleration", "99", "100"},
 				{"scores of a/t-0 on n3", "a candidate", "the node was turned down or is not there"},
 				{"scores of b", "a decision", "none was made"},
-				{"evictions", "job/a/t-0", ""},
+				{"evictions", "job/a/t-0", "none"},
 			},
 		},
 		"what is not there": {

@@ -34,9 +34,7 @@ type JobSpec struct {
 	// Isolation is what tasks ask for that do not say otherwise.
 	Isolation *Isolation `json:"isolation,omitempty"`
 	Placement *Placement `json:"placement,omitempty"`
-	// Artifacts are files that had better be on the node already.
-	Artifacts []string `json:"artifacts,omitempty"`
-	Tasks     []Task   `json:"tasks,omitempty"`
+	Tasks     []Task     `json:"tasks,omitempty"`
 	// Alternatives are forms the job may take, tried in order.
 	Alternatives []Alternative `json:"alternatives,omitempty"`
 }

@@ -35,8 +35,6 @@ type NodeSpec struct {
 	Taints    []Taint        `json:"taints,omitempty"`
 	// Unschedulable nodes keep what runs and take nothing new.
 	Unschedulable bool `json:"unschedulable,omitempty"`
-	// Artifacts are the files that are there and their state; READY can be used at once.
-	Artifacts map[string]string `json:"artifacts,omitempty"`
 }
 
 // DeviceSets lists devices by kind. A single entry may be written without the list.

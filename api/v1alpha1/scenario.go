@@ -12,7 +12,8 @@ type Scenario struct {
 	Expect      Expectation `json:"expect,omitempty"`
 }
 
-// Expectation is what a session should decide. What is not named is not checked.
+// Expectation is what a session should decide. What is not named is not checked,
+// and something must be: a scenario that checks nothing could not fail.
 type Expectation struct {
 	// Placements by task: the node each goes to.
 	Placements map[string]string `json:"placements,omitempty"`
@@ -25,7 +26,7 @@ type Expectation struct {
 	Refusals []ExpectedRefusal `json:"refusals,omitempty"`
 	// Scores by task, node and plugin, before weights.
 	Scores map[string]map[string]map[string]float64 `json:"scores,omitempty"`
-	// Evictions of tasks.
+	// Evictions are all tasks evicted; an empty list: none.
 	Evictions []string `json:"evictions,omitempty"`
 }
 

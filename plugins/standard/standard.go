@@ -63,9 +63,9 @@ var plugins = []entry{
 	// Which nodes: what they are, then what they have left.
 	{cellfilter.Name, cellfilter.New, 0, cellfilter.Reasons},
 	{labelfilter.Name, labelfilter.New, 0, labelfilter.Reasons},
-	{tainttoleration.Name, tainttoleration.New, 3, tainttoleration.Reasons},
 	{noderesourcefilter.Name, noderesourcefilter.New, 0, noderesourcefilter.Reasons},
 	{affinityrequiredfilter.Name, affinityrequiredfilter.New, 0, affinityrequiredfilter.Reasons},
+	{tainttoleration.Name, tainttoleration.New, 3, tainttoleration.Reasons},
 	{spotinstancemanager.Name, spotinstancemanager.New, 10, spotinstancemanager.Reasons},
 	{isolationfilter.Name, isolationfilter.New, 0, isolationfilter.Reasons},
 	{scarceresourceavoidance.Name, scarceresourceavoidance.New, 2, scarceresourceavoidance.Reasons},

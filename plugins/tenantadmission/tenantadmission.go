@@ -103,9 +103,8 @@ func (p *plugin) minimum(j *cluster.Job, q *cluster.Queue) *engine.Rejection {
 		return nil // the task itself was judged already
 	}
 	for _, l := range q.Limits {
-		c := p.together(j.Tasks(), count, l.Name)
-		if r := c.judge(q, j, l.Value); r != nil && r.Reason == QueueLimitTooSmall {
-			p.job.rejection = r
+		if c := p.together(j.Tasks(), count, l.Name); l.Value > 0 && c.least > l.Value {
+			p.job.rejection = c.reject(q, QueueLimitTooSmall, engine.Relax, c.least, l.Value)
 			break
 		}
 	}

@@ -3,12 +3,14 @@
 package command
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/manifest"
@@ -30,9 +32,11 @@ var errNo = errors.New("no")
 
 // program is what the commands share.
 type program struct {
-	registry       *engine.Registry
-	stdin          io.Reader
-	stdout, stderr io.Writer
+	registry *engine.Registry
+	stdin    io.Reader
+	stdout   *bufio.Writer
+	stderr   io.Writer
+	terminal bool // a person looks at stdout
 }
 
 // Main runs the command line and returns the exit code: 0 for done, 1 if the
@@ -45,15 +49,21 @@ func Main(r *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.
 			code = exitBug
 		}
 	}()
-	p := &program{r, stdin, stdout, stderr}
+	p := &program{r, stdin, bufio.NewWriterSize(stdout, 1<<16), stderr, terminal(stdout)}
 	root := p.root()
 	root.SetArgs(args)
 	err := root.Execute()
+	// What was said so far is an answer only if it arrives: a full disk is an error.
+	if lost := p.stdout.Flush(); lost != nil && (err == nil || errors.Is(err, errNo)) {
+		err = fmt.Errorf("the output could not be written: %w", lost)
+	}
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errNo):
 		return exitNo
+	case errors.Is(err, syscall.EPIPE): // whoever read it has seen enough, as head does
+		return exitOK
 	}
 	var wrong manifest.Errors
 	if errors.As(err, &wrong) { // each line begins with file and line, for editors to jump to
@@ -71,9 +81,16 @@ func (p *program) root() *cobra.Command {
 		Long: `Berth decides which GPUs AI workloads run on, and says why.
 
 It reads manifests (Node, Queue, Job) and dumps of live clusters
-(kubectl get nodes,pods -A -o yaml), and needs no server.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+(kubectl get nodes,pods -A -o yaml), and needs no server.
+
+It exits with 0 when done, 1 where the answer is no (something is pending and
+--fail-on-pending was given, a scenario failed), and 2 for bad input or usage.`,
+		Example: `  berth simulate cluster/
+  berth why job/train-70b cluster/
+  berth whatif cluster/ --add-nodes NVIDIA-L4=2`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: given,
 	}
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
@@ -120,12 +137,31 @@ func oneOf(flag, value string, allowed ...string) error {
 	return fmt.Errorf("%s %q: there is %s", flag, value, strings.Join(allowed, ", "))
 }
 
-// colors reports whether a person looks at the output on a terminal that wants colours.
-func (p *program) colors() bool {
-	f, ok := p.stdout.(*os.File)
+// terminal reports whether a person looks at the output on a terminal that wants colours.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// choices lets the shell complete a flag's value.
+func choices(c *cobra.Command, flag string, values ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is not there: a mistake in the code
+	}
+}
+
+// given refuses flags that are there and empty, as a shell's unset variable
+// leaves them: ignoring them would answer another question than was asked.
+func given(c *cobra.Command, _ []string) error {
+	var err error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" && err == nil {
+			err = fmt.Errorf("--%s is empty; give it a value or leave it out", f.Name)
+		}
+	})
+	return err
 }

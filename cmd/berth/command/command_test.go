@@ -87,7 +87,7 @@ func TestNoColoursInFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if p := (&program{stdout: f}); p.colors() {
+	if terminal(f) {
 		t.Error("colours in a file")
 	}
 }

@@ -2,7 +2,7 @@ package command
 
 import (
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,38 +15,21 @@ import (
 
 // load reads the paths, "-" being standard input, and the configuration file if one is given.
 func (p *program) load(paths []string, config string) (*manifest.Bundle, error) {
-	b := &manifest.Bundle{}
-	files := slices.DeleteFunc(slices.Clone(paths), func(s string) bool { return s == "-" })
-	if len(files) > 0 {
-		var err error
-		if b, err = manifest.Load(files); err != nil {
-			return nil, err
-		}
+	b, err := manifest.LoadFrom(p.stdin, paths)
+	if err != nil || config == "" {
+		return b, err
 	}
-	if len(files) < len(paths) {
-		data, err := io.ReadAll(p.stdin)
-		if err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
-		}
-		in, err := manifest.Parse("<stdin>", data)
-		if err != nil {
-			return nil, err
-		}
-		b.Merge(in)
+	if config == "-" {
+		return nil, fmt.Errorf("--config cannot be standard input; name a file")
 	}
-	if config != "" {
-		c, err := manifest.Load([]string{config})
-		if err != nil {
-			return nil, err
-		}
-		if c.Configuration() == nil {
-			return nil, fmt.Errorf("%s: there is no SchedulerConfiguration in it", config)
-		}
-		b.Merge(c)
+	c, err := manifest.Load([]string{config})
+	if err != nil {
+		return nil, err
 	}
-	if b.Empty() {
-		return nil, fmt.Errorf("%s: there is nothing in it", strings.Join(paths, ", "))
+	if c.Configuration() == nil {
+		return nil, fmt.Errorf("%s: there is no SchedulerConfiguration in it", config)
 	}
+	b.Merge(c)
 	return b, b.Validate()
 }
 
@@ -67,38 +50,53 @@ func (p *program) prepare(b *manifest.Bundle) (*engine.Engine, *cluster.State, e
 }
 
 // workload finds the ID that somebody means: in full, or as far as it takes to
-// tell it from all others.
-func workload(state *cluster.State, name string) (string, error) {
+// tell it from all others. LeftOut are those that are not in the books, and why.
+func workload(state *cluster.State, leftOut map[string]string, name string) (string, error) {
 	if state.Job(name) != nil {
 		return name, nil
 	}
-	kind, last := "", name
-	if i := strings.LastIndexByte(name, '/'); i >= 0 {
-		kind, last = name[:i], name[i+1:]
-	}
-	var ids, matches, short []string
+	var ids, short []string
 	for _, j := range state.Jobs() {
 		ids = append(ids, j.ID)
-		i := strings.LastIndexByte(j.ID, '/')
-		short = append(short, j.ID[i+1:])
-		parts := strings.Split(j.ID[:i], "/")
-		if j.ID[i+1:] == last && (kind == "" || slices.Contains(parts, kind)) {
-			matches = append(matches, j.ID)
-		}
+		short = append(short, j.ID[strings.LastIndexByte(j.ID, '/')+1:])
 	}
-	switch {
+	switch matches := matching(ids, name); {
 	case len(matches) == 1:
 		return matches[0], nil
 	case len(matches) > 1:
+		const most = 5
+		if more := len(matches) - most; more > 0 {
+			matches = append(matches[:most:most], fmt.Sprintf("one of %d more", more))
+		}
 		return "", fmt.Errorf("%q may be %s; say which", name, strings.Join(matches, " or "))
-	case len(ids) == 0:
+	}
+	if out := matching(slices.Sorted(maps.Keys(leftOut)), name); len(out) > 0 {
+		return "", fmt.Errorf("%s is not scheduled: %s", out[0], leftOut[out[0]])
+	}
+	if len(ids) == 0 {
 		return "", fmt.Errorf("no workload %q: there is none at all", name)
 	}
 	if near, ok := nearest.Of(name, ids); ok {
 		return "", fmt.Errorf("no workload %q; did you mean %q?", name, near)
 	}
-	if near, ok := nearest.Of(last, short); ok {
+	if near, ok := nearest.Of(name[strings.LastIndexByte(name, '/')+1:], short); ok {
 		return "", fmt.Errorf("no workload %q; did you mean %q?", name, ids[slices.Index(short, near)])
 	}
 	return "", fmt.Errorf("no workload %q%s", name, nearest.Hint(name, ids))
+}
+
+// matching are the IDs whose last part is the name's and which have its kind or namespace.
+func matching(ids []string, name string) []string {
+	kind, last := "", name
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		kind, last = name[:i], name[i+1:]
+	}
+	var out []string
+	for _, id := range ids {
+		i := strings.LastIndexByte(id, '/')
+		if id == name || id[i+1:] == last && (kind == "" || slices.Contains(strings.Split(id[:i], "/"), kind)) {
+			out = append(out, id)
+		}
+	}
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/berth-project/berth/explain"
@@ -102,7 +103,7 @@ func (t *table) print(sim *explain.Simulation, paths string) {
 			placed[d.Workload+"/"+d.Task] = true
 		}
 	}
-	fmt.Fprintf(t.w, "%d tasks placed, %d pending\n", len(placed), pendingTasks(sim))
+	fmt.Fprintln(t.w, explain.Tally(len(placed), pendingTasks(sim)))
 }
 
 func (t *table) decisions(result *explain.Result) {
@@ -168,6 +169,19 @@ func (t *table) refusals(result *explain.Result, paths string) {
 	if len(result.Refusals) > 0 {
 		fmt.Fprintf(t.w, "  What would help: berth why %s %s\n\n", result.Refusals[0].Workload, paths)
 	}
+}
+
+// shellWords spells arguments so that they can be pasted back into a shell.
+func shellWords(args []string) string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		if out[i] = a; strings.ContainsFunc(a, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./+,:@%", r)
+		}) {
+			out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 func dash(s string) string {

@@ -1,12 +1,9 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/explain"
 	"github.com/spf13/cobra"
@@ -36,6 +33,7 @@ A PATH is a file, a directory, or - for standard input.`,
 	f.BoolVar(&o.fail, "fail-on-pending", false, "exit with 1 if anything is left pending")
 	f.StringVar(&o.events, "events", "", "write the events as JSON lines to this file; - for standard output, instead of the result")
 	f.BoolVar(&o.check, "check", false, "check every decision against a plain scan of all nodes: slow")
+	choices(c, "output", "table", "wide", "json", "yaml")
 	return c
 }
 
@@ -51,6 +49,11 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.explain {
+		if err := explainable(state); err != nil {
+			return err
+		}
+	}
 	options := explain.Options{Explain: o.explain}
 	if o.check {
 		options.Search = engine.Twin
@@ -60,7 +63,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		return err
 	}
 	if o.events != "" {
-		if err := p.writeEvents(o.events, sim); err != nil {
+		if err := p.writeEvents(o.events, args, sim); err != nil {
 			return err
 		}
 	}
@@ -75,6 +78,19 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	return nil
 }
 
+// explainable refuses to list more than fits into memory, at some 300 bytes each.
+func explainable(state *cluster.State) error {
+	const most = 10_000_000
+	tasks := 0
+	for _, j := range state.Pending() {
+		tasks += len(j.Tasks()) - j.Placed()
+	}
+	if nodes := len(state.Nodes()); nodes > 0 && tasks > most/nodes {
+		return fmt.Errorf("--explain would list %d nodes for each of %d tasks, which is too much; ask about one workload: berth why WORKLOAD PATH", nodes, tasks)
+	}
+	return nil
+}
+
 func (p *program) writeResult(sim *explain.Simulation, args []string, o simulateOptions) error {
 	switch o.output {
 	case "json":
@@ -82,8 +98,8 @@ func (p *program) writeResult(sim *explain.Simulation, args []string, o simulate
 	case "yaml":
 		return writeYAML(p.stdout, sim.Result(o.explain))
 	}
-	t := table{w: p.stdout, wide: o.output == "wide", style: explain.Style{Color: p.colors(), Width: columns()}}
-	t.print(sim, strings.Join(args, " "))
+	t := table{w: p.stdout, wide: o.output == "wide", style: explain.Style{Color: p.terminal, Width: columns()}}
+	t.print(sim, shellWords(args))
 	return nil
 }
 
@@ -97,52 +113,4 @@ func pendingTasks(sim *explain.Simulation) int {
 		}
 	}
 	return n
-}
-
-// event is one line of the event stream. It is API.
-type event struct {
-	Seq      int    `json:"seq"`
-	Kind     string `json:"kind"`
-	Workload string `json:"workload"`
-	Task     string `json:"task,omitempty"`
-	Node     string `json:"node,omitempty"`
-	Reason   string `json:"reason,omitempty"`
-	Message  string `json:"message,omitempty"`
-}
-
-func (p *program) writeEvents(to string, sim *explain.Simulation) (err error) {
-	var w io.Writer = p.stdout
-	if to != "-" {
-		f, err := os.Create(to)
-		if err != nil {
-			return fmt.Errorf("--events: %w", err)
-		}
-		defer func() {
-			if failed := f.Close(); err == nil {
-				err = failed
-			}
-		}()
-		w = f
-	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	for i, ev := range sim.Events {
-		out := event{Seq: i + 1, Kind: string(ev.Kind), Workload: ev.Job.ID}
-		if ev.Task != nil {
-			out.Task = ev.Task.Name
-		}
-		if d := ev.Decision; d != nil {
-			out.Node, out.Reason = d.Node, string(d.Reason)
-			if d.For != "" {
-				out.Message = "makes room for " + d.For
-			}
-		}
-		if r := ev.Refusal; r != nil {
-			out.Reason, out.Message = string(r.Reason), explain.Message(r)
-		}
-		if err := enc.Encode(out); err != nil {
-			return err
-		}
-	}
-	return nil
 }

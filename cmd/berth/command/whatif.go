@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,6 +41,7 @@ with the namespace before the name where there is one.`,
 	f.StringArrayVar(&o.add, "add-nodes", nil, "GROUP=N: add N empty nodes of a group (may be repeated)")
 	f.StringArrayVar(&o.remove, "remove", nil, "NODE: take a node away (may be repeated)")
 	f.StringArrayVar(&o.set, "set", nil, "OBJECT.FIELD=VALUE: change a field of an object (may be repeated)")
+	choices(c, "output", "text", "json")
 	return c
 }
 
@@ -76,10 +78,8 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 			return err
 		}
 	}
-	for _, s := range o.add {
-		if err := addNodes(state, s); err != nil {
-			return err
-		}
+	if err := addNodes(state, o.add); err != nil {
+		return err
 	}
 	after, err := explain.Simulate(e, state, explain.Options{})
 	if err != nil {
@@ -118,19 +118,36 @@ func nodeNames(state *cluster.State) []string {
 	return out
 }
 
-func addNodes(state *cluster.State, spec string) error {
-	name, number, ok := strings.Cut(spec, "=")
-	n, err := strconv.Atoi(number)
-	const most = 100_000
-	if !ok || err != nil || n < 1 || n > most {
-		return fmt.Errorf("--add-nodes %s: write GROUP=N with N from 1 to %d", spec, most)
+// What may be added in all: beyond, memory runs out long before anybody learns something.
+const (
+	mostAdded        = 100_000
+	mostAddedDevices = 2_000_000
+)
+
+func addNodes(state *cluster.State, specs []string) error {
+	nodes, devices := 0, 0
+	for _, spec := range specs {
+		i := strings.LastIndexByte(spec, '=') // a node's name has none, a product may
+		n, err := strconv.Atoi(spec[i+1:])
+		if i < 0 || (err != nil && !errors.Is(err, strconv.ErrRange)) || n < 1 {
+			return fmt.Errorf("--add-nodes %s: write GROUP=N with N from 1 to %d", spec, mostAdded)
+		}
+		if err != nil || n > mostAdded-nodes {
+			return fmt.Errorf("--add-nodes %s: at most %d nodes can be added", spec, mostAdded)
+		}
+		template, err := findTemplate(state, strings.TrimSpace(spec[:i]))
+		if err != nil {
+			return fmt.Errorf("--add-nodes %s: %w", spec, err)
+		}
+		nodes += n
+		if devices += n * len(template.Devices); devices > mostAddedDevices {
+			return fmt.Errorf("--add-nodes %s: at most %d devices can be added, and each of these nodes has %d", spec, mostAddedDevices, len(template.Devices))
+		}
+		if _, err = explain.AddTwins(state, template, n); err != nil {
+			return err
+		}
 	}
-	template, err := findTemplate(state, strings.TrimSpace(name))
-	if err != nil {
-		return fmt.Errorf("--add-nodes %s: %w", spec, err)
-	}
-	_, err = explain.AddTwins(state, template, n)
-	return err
+	return nil
 }
 
 // findTemplate finds a node that more are wanted of.

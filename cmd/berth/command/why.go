@@ -16,7 +16,7 @@ cluster, by the same engine.
 
 A WORKLOAD is job/NAME, job/NAMESPACE/NAME, pod/NAMESPACE/NAME, or just a name
 that only one of them has.`,
-		Example: "  berth why job/train-70b cluster/",
+		Example: "  berth why job/train-70b cluster/\n  kubectl get nodes,pods -A -o yaml | berth why pod/ml/web-0 -",
 		Args:    paths(2, "a workload and a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneOf("--output", output, "text", "json"); err != nil {
@@ -30,7 +30,7 @@ that only one of them has.`,
 			if err != nil {
 				return err
 			}
-			id, err := workload(state, args[0])
+			id, err := workload(state, b.LeftOut(), args[0])
 			if err != nil {
 				return err
 			}
@@ -47,5 +47,6 @@ that only one of them has.`,
 	}
 	c.Flags().StringVar(&config, "config", "", "file with a SchedulerConfiguration")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	choices(c, "output", "text", "json")
 	return c
 }

@@ -1,0 +1,115 @@
+package command
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/manifest"
+)
+
+// event is one line of the event stream. It is API.
+type event struct {
+	Seq      int    `json:"seq"`
+	Kind     string `json:"kind"`
+	Workload string `json:"workload"`
+	Task     string `json:"task,omitempty"`
+	Node     string `json:"node,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Message  string `json:"message,omitempty"`
+}
+
+// writeEvents writes the events to standard output for "-", else to a file that
+// is there in full or, if anything goes wrong, as it was before.
+func (p *program) writeEvents(to string, inputs []string, sim *explain.Simulation) error {
+	if to == "-" {
+		return encodeEvents(p.stdout, sim)
+	}
+	info, err := os.Stat(to)
+	if err == nil {
+		if in := sameFile(info, inputs); in != "" {
+			return fmt.Errorf("--events %s would overwrite the input %s; name another file", to, in)
+		}
+		if info.IsDir() {
+			return fmt.Errorf("--events %s is a directory; name a file", to)
+		}
+	}
+	if err == nil && !info.Mode().IsRegular() { // a device or a pipe cannot be replaced
+		f, err := os.OpenFile(to, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("--events: %w", err)
+		}
+		return closing(f, encodeEvents(f, sim))
+	}
+	if err := replaceFile(to, func(w io.Writer) error { return encodeEvents(w, sim) }); err != nil {
+		return fmt.Errorf("--events: %w", err)
+	}
+	return nil
+}
+
+// sameFile finds the input that the file is, "" if it is none.
+func sameFile(info os.FileInfo, inputs []string) string {
+	names, _ := manifest.Files(inputs) // what could not be listed was reported before
+	for _, name := range names {
+		if in, err := os.Stat(name); err == nil && os.SameFile(in, info) {
+			return name
+		}
+	}
+	return ""
+}
+
+// replaceFile writes beside the file and then takes its place.
+func replaceFile(name string, write func(io.Writer) error) error {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	f, err := os.OpenFile(name+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	err = closing(f, write(f))
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error is the one to report
+	}
+	return err
+}
+
+// closing closes the file and returns the first error of the two.
+func closing(f *os.File, err error) error {
+	if failed := f.Close(); err == nil {
+		err = failed
+	}
+	return err
+}
+
+func encodeEvents(w io.Writer, sim *explain.Simulation) error {
+	out := bufio.NewWriter(w)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for i, ev := range sim.Events {
+		line := event{Seq: i + 1, Kind: string(ev.Kind), Workload: ev.Job.ID}
+		if ev.Task != nil {
+			line.Task = ev.Task.Name
+		}
+		if d := ev.Decision; d != nil {
+			line.Node, line.Reason = d.Node, string(d.Reason)
+			if d.For != "" {
+				line.Message = "makes room for " + d.For
+			}
+		}
+		if r := ev.Refusal; r != nil {
+			line.Reason, line.Message = string(r.Reason), explain.Message(r)
+		}
+		if err := enc.Encode(line); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}

@@ -1,0 +1,81 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/nearest"
+)
+
+// sick reports whether Kubernetes itself set the taint: the node is cordoned,
+// not ready or short of something.
+func sick(t cluster.Taint) bool {
+	return strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != cluster.PreferNoSchedule
+}
+
+// open makes nodes take tasks again that are cordoned or not ready: one, if one
+// is enough, or all of them. It is nil if there are none.
+func (l *lab) open() *change {
+	const mostSingles = 4
+	var closed []string
+	for _, n := range l.end.Nodes() {
+		if n.Unschedulable || slices.ContainsFunc(n.Taints, sick) {
+			closed = append(closed, n.Name)
+		}
+	}
+	if len(closed) == 0 {
+		return nil
+	}
+	for _, name := range closed[:min(len(closed), mostSingles)] {
+		if c := opened([]string{name}); l.try(c).fits {
+			return c
+		}
+	}
+	return opened(closed)
+}
+
+func opened(names []string) *change {
+	return &change{OpenNodes, "with " + List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
+		for _, name := range names {
+			err := s.UpdateNode(name, func(n *cluster.Node) {
+				n.Unschedulable = false
+				n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), sick)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// misspelt replaces values of the node selector that no node has by the nearest that some have.
+func (l *lab) misspelt() []*change {
+	var out []*change
+	for _, label := range l.shape().Selector {
+		var there []string
+		seen := map[string]bool{}
+		for _, n := range l.end.Nodes() {
+			if v, ok := n.Labels[label.Key]; ok && !seen[v] {
+				seen[v] = true
+				there = append(there, v)
+			}
+		}
+		near, ok := nearest.Of(label.Value, there)
+		if seen[label.Value] || !ok {
+			continue
+		}
+		text := fmt.Sprintf("with the node selector %s=%s instead of %s", label.Key, near, label.Value)
+		out = append(out, l.lift(5, text, func(s *cluster.Shape) {
+			s.Selector = slices.Clone(s.Selector)
+			for i := range s.Selector {
+				if s.Selector[i] == label {
+					s.Selector[i].Value = near
+				}
+			}
+		}))
+	}
+	return out
+}

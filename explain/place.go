@@ -1,0 +1,116 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// place fills in where its tasks are, and the scores of what was decided now.
+func (r *Report) place(q Question, before *cluster.State, sim *Simulation, j *cluster.Job) error {
+	ran := map[string]bool{}
+	for _, t := range before.Job(j.ID).Tasks() {
+		ran[t.Name] = t.Node != nil
+	}
+	fresh := slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Node != nil && !ran[t.Name] })
+	chosen := map[string]*engine.Decision{}
+	if fresh {
+		decisions, err := decideAgain(q, before, sim, j)
+		if err != nil {
+			return err
+		}
+		for i := range decisions {
+			if d := &decisions[i]; d.Task.Job.ID == j.ID && len(d.Score.Parts) > 0 {
+				chosen[d.Task.Name] = d
+			}
+		}
+	}
+	for _, t := range j.Tasks() {
+		if t.Node != nil {
+			r.Placements = append(r.Placements, placement(t, ran[t.Name], chosen[t.Name]))
+		}
+	}
+	return nil
+}
+
+func placement(t *cluster.Task, ran bool, d *engine.Decision) Placement {
+	p := Placement{
+		Task: t.Name, Node: t.Node.Name, Devices: []int{}, Running: ran,
+		Promised: t.Status == cluster.Nominated, Leaving: t.Status == cluster.Releasing,
+	}
+	for _, c := range t.Claims {
+		p.Devices = append(p.Devices, c.Device)
+	}
+	if d == nil || d.Node != p.Node {
+		return p
+	}
+	mean := d.Score.Mean()
+	p.Score, p.Scores = &mean, parts(d.Score)
+	p.Others = max(0, len(d.Candidates)-1)
+	for _, c := range d.Candidates {
+		if c.Node != d.Node {
+			p.RunnerUp = &Candidate{c.Node, c.Score.Mean(), parts(c.Score)}
+			break
+		}
+	}
+	return p
+}
+
+// decideAgain works out the scores of the job's decisions with everything
+// explained. Where that is too much for all decisions, the ones before it are
+// taken as they were made and only the job itself decides; without candidates
+// where even that is too much.
+func decideAgain(q Question, before *cluster.State, sim *Simulation, j *cluster.Job) ([]engine.Decision, error) {
+	nodes := len(before.Nodes())
+	if nodes*len(sim.Decisions) <= fullMisses {
+		again, err := Simulate(q.Engine, before, Options{Now: q.Now, Explain: true})
+		if err != nil {
+			return nil, err
+		}
+		return again.Decisions, nil
+	}
+	if nodes*len(j.Tasks()) > fullMisses || !replay(before, sim.Decisions, j.ID) {
+		return slices.DeleteFunc(slices.Clone(sim.Decisions), func(d engine.Decision) bool { return d.Task.Job.ID != j.ID }), nil
+	}
+	out, err := run(q.Engine, before, engine.Options{Now: q.Now, Explain: true})
+	return out.Decisions, err
+}
+
+// replay repeats the decisions that came before those about the job and leaves
+// nothing else pending. It reports whether it could: evictions are not repeated.
+func replay(s *cluster.State, decisions []engine.Decision, id string) bool {
+	for i := range decisions {
+		d := &decisions[i]
+		if d.Task.Job.ID == id {
+			break
+		}
+		job := s.Job(d.Task.Job.ID)
+		form, at := indexOf(d.Task)
+		if d.Action != engine.Bind || job == nil || form < 0 {
+			return false
+		}
+		if job.Chosen < 0 {
+			s.Choose(job, form)
+		}
+		if s.Restore(job.Alternatives[form].Tasks[at], s.Node(d.Node), d.Claims) != nil {
+			return false
+		}
+	}
+	for _, j := range s.Pending() {
+		if j.ID != id && j.Placed() == 0 && s.RemoveJob(j.ID) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// indexOf is the form that the task belongs to and its place there.
+func indexOf(t *cluster.Task) (form, at int) {
+	for a := range t.Job.Alternatives {
+		if i := slices.Index(t.Job.Alternatives[a].Tasks, t); i >= 0 {
+			return a, i
+		}
+	}
+	return -1, -1
+}
