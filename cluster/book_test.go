@@ -1,0 +1,270 @@
+package cluster_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+func TestPlaceEvictNominateBind(t *testing.T) {
+	s := fixture.State(
+		fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi"),
+		fixture.Job("old").CPU(6000, "8Gi").Devices(1).On("n"),
+		fixture.Job("new").CPU(4000, "8Gi").Devices(1),
+		fixture.Job("small").CPU(1000, "1Gi"),
+	)
+	n, old, new := s.Node("n"), task(s, "old", 0), task(s, "new", 0)
+	claims := []cluster.Claim{{Device: 0, Milli: 1000, Memory: 80 * gi}}
+	if err := s.Place(new, n, claims); err == nil || !strings.Contains(err.Error(), "not enough cpu") {
+		t.Fatalf("a full node took a task: %v", err)
+	}
+	version := n.Version()
+	if err := s.Evict(old); err != nil {
+		t.Fatal(err)
+	}
+	if n.Version() <= version {
+		t.Error("the version did not grow")
+	}
+	if err := s.Evict(old); err == nil {
+		t.Error("a task was evicted twice")
+	}
+	if err := s.Place(new, n, claims); err != nil {
+		t.Fatal(err)
+	}
+	if new.Status != cluster.Nominated {
+		t.Fatalf("placed on releasing room it is %s", new.Status)
+	}
+	if err := s.Place(new, n, claims); err == nil {
+		t.Error("a task was placed twice")
+	}
+	if err := s.Unevict(new); err == nil {
+		t.Error("a task was given back that was never evicted")
+	}
+	small := task(s, "small", 0)
+	if err := s.Place(small, n, nil); err != nil {
+		t.Fatal(err)
+	}
+	if small.Status != cluster.Bound {
+		t.Errorf("there was room at once, yet it is %s", small.Status)
+	}
+	if s.Bind(new) {
+		t.Error("it was bound while the old one is still there")
+	}
+	if diff := cmp.Diff([]string{"job/new/worker-0"}, ids(s.Nominated())); diff != "" {
+		t.Error(diff)
+	}
+	s.Clear(old)
+	if !s.Bind(new) || new.Status != cluster.Bound || len(s.Nominated()) != 0 {
+		t.Error("it was not bound although the room is free")
+	}
+	s.Unbind(new)
+	if new.Status != cluster.Nominated || len(s.Nominated()) != 1 {
+		t.Error("it could not be unbound")
+	}
+	if err := s.RemoveJob("job/new"); err != nil {
+		t.Error(err)
+	}
+	if err := s.RemoveJob("job/new"); err == nil {
+		t.Error("a job was removed twice")
+	}
+	want := []cluster.Ledger{{Name: "cpu", Capacity: 8000, Used: 1000}, {Name: "memory", Capacity: 64 << 30, Used: 1 << 30}}
+	if diff := cmp.Diff(want, n.Resources); diff != "" {
+		t.Error(diff)
+	}
+	if !n.Devices[0].Idle() {
+		t.Errorf("the device is held: %+v", n.Devices[0].Use)
+	}
+}
+
+// TestNominationOnSharedDevices: shares that fit beside what is leaving are bound at once.
+func TestNominationOnSharedDevices(t *testing.T) {
+	tests := map[string]struct {
+		share     cluster.Milli
+		isolation cluster.Isolation
+		want      cluster.Status
+	}{
+		"fits beside it":      {500, cluster.Isolation{}, cluster.Bound},
+		"needs its room":      {501, cluster.Isolation{}, cluster.Nominated},
+		"wants to be alone":   {100, cluster.Isolation{GPU: cluster.GPUDeviceExclusive}, cluster.Nominated},
+		"counts those beside": {300, cluster.Isolation{}, cluster.Bound},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := fixture.State(
+				fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi"),
+				fixture.Job("old").Share(1, 500).On("n"),
+				fixture.Job("new").Share(1, tt.share).Isolate(tt.isolation),
+			)
+			if err := s.Evict(task(s, "old", 0)); err != nil {
+				t.Fatal(err)
+			}
+			new := task(s, "new", 0)
+			claims, _ := s.Node("n").Choose(new.Shape, nil)
+			if err := s.Place(new, s.Node("n"), claims); err != nil {
+				t.Fatal(err)
+			}
+			if new.Status != tt.want {
+				t.Errorf("it is %s", new.Status)
+			}
+		})
+	}
+}
+
+func TestPlaceRefusesWhatIsNotThere(t *testing.T) {
+	strict := cluster.Isolation{CPU: cluster.CPUStrictIsolated}
+	tests := map[string]struct {
+		job    *fixture.JobBuilder
+		claims []cluster.Claim
+		want   string
+	}{
+		"no such resource":  {fixture.Job("j").Resource("rdma", 1), nil, "not enough rdma"},
+		"no such device":    {fixture.Job("j").Devices(1), []cluster.Claim{{Device: 7}}, "device 7 is not there"},
+		"one device twice":  {fixture.Job("j").Devices(2), []cluster.Claim{{Device: 0}, {Device: 0}}, "claimed twice"},
+		"a held device":     {fixture.Job("j").Devices(1), []cluster.Claim{{Device: 0, Milli: 501}}, "held by others"},
+		"a lost device":     {fixture.Job("j").Devices(1), []cluster.Claim{{Device: 1, Milli: 1}}, "device 1 is lost"},
+		"no isolable cores": {fixture.Job("j").CPU(3000, "1Gi").Isolate(strict), nil, "isolable"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := fixture.State(
+				fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.Advertised{IsolableCores: 2}).
+					With(func(n *cluster.Node) { n.Devices[1].Lost = true }),
+				fixture.Job("x").Share(1, 500).On("n"), tt.job,
+			)
+			err := s.Place(task(s, "j", 0), s.Node("n"), tt.claims)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if task(s, "j", 0).Status != cluster.Pending {
+				t.Error("it was placed all the same")
+			}
+		})
+	}
+}
+
+func TestRestoreBooksWhatRuns(t *testing.T) {
+	s := fixture.State(
+		fixture.Node("n").CPU(2, "4Gi").GPUs(1, "A10", "24Gi"),
+		fixture.Job("big").CPU(8000, "1Gi").Devices(1), fixture.Job("twin").Devices(1),
+	)
+	n := s.Node("n")
+	claims := []cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi}}
+	if err := s.Restore(task(s, "big", 0), n, claims); err != nil {
+		t.Fatal(err)
+	}
+	if free := n.Ledger(cluster.CPU).Free(); free != -6000 {
+		t.Errorf("%d cores are free", free)
+	}
+	if err := s.Restore(task(s, "big", 0), n, claims); err == nil {
+		t.Error("a task was restored twice")
+	}
+	if err := s.Restore(task(s, "twin", 0), n, claims); err == nil {
+		t.Error("a device was booked twice")
+	}
+}
+
+func TestSpilledLayersTakeMemory(t *testing.T) {
+	layers := func(s *cluster.Shape) {
+		s.Need = cluster.Need{Layers: &cluster.Layers{Total: 30, Bytes: gi, Fixed: 0, Least: 1, Spill: true}}
+	}
+	s := fixture.State(fixture.Node("n").CPU(8, "16Gi").GPUs(1, "A10", "24Gi"), fixture.Job("j").Shape(layers), fixture.Job("k").Shape(layers))
+	n, j := s.Node("n"), task(s, "j", 0)
+	claims, ok := n.Choose(j.Shape, nil)
+	if !ok {
+		t.Fatal("no room")
+	}
+	if err := s.Place(j, n, claims); err != nil {
+		t.Fatal(err)
+	}
+	if used := n.Ledger(cluster.Memory).Used; used != 6<<30 {
+		t.Errorf("%d bytes of memory are in use", used)
+	}
+	if used := s.Queue("default").Used.Of("memory"); used != 6<<30 {
+		t.Errorf("the queue was charged %d bytes", used)
+	}
+	s.Clear(j)
+	if used := n.Ledger(cluster.Memory).Used; used != 0 || len(s.Queue("default").Used) != 0 {
+		t.Errorf("%d bytes of memory are still in use", used)
+	}
+}
+
+// TestUpdateNodeBooksAnew: whatever changes about a node, its books say what its tasks hold.
+func TestUpdateNodeBooksAnew(t *testing.T) {
+	s := fixture.State(
+		fixture.Node("n").CPU(8, "16Gi").GPUs(3, "A10", "24Gi"),
+		fixture.Job("first").CPU(1000, "1Gi").Devices(1).On("n"), fixture.Job("last").Resource("rdma", 1).Devices(2).On("n"),
+	)
+	n, q := s.Node("n"), s.Queue("default")
+	// Another name for the devices, a ledger that was not there, and a fresh list of both.
+	err := s.UpdateNode("n", func(n *cluster.Node) {
+		n.Resources = []cluster.Ledger{{Name: "rdma", Capacity: 2}, {Name: "cpu", Capacity: 4000}, {Name: "memory", Capacity: 8 << 30, Used: 77}}
+		n.DeviceResource = "nvidia.com/gpu.shared"
+		for i := range n.Devices {
+			n.Devices[i].Resource = ""
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []cluster.Ledger{{Name: "cpu", Capacity: 4000, Used: 1000}, {Name: "memory", Capacity: 8 << 30, Used: 1 << 30}, {Name: "rdma", Capacity: 2, Used: 1}}
+	if diff := cmp.Diff(want, n.Resources); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(cluster.Resources{{Name: "cpu", Value: 1000}, {Name: "memory", Value: 1 << 30}, {Name: "nvidia.com/gpu.shared", Value: 3000}, {Name: "rdma", Value: 1}}, q.Used); diff != "" {
+		t.Error(diff)
+	}
+	// Two devices are gone: who held one of them is pending again.
+	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Devices = n.Devices[:1] }); err != nil {
+		t.Fatal(err)
+	}
+	if task(s, "last", 0).Status != cluster.Pending || task(s, "first", 0).Status != cluster.Bound || n.DeviceUsed() != 1000 {
+		t.Errorf("last is %s, first %s, %d in use", task(s, "last", 0).Status, task(s, "first", 0).Status, n.DeviceUsed())
+	}
+	for _, j := range []string{"job/first", "job/last"} {
+		if err := s.RemoveJob(j); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(q.Used) != 0 || n.DeviceUsed() != 0 {
+		t.Errorf("something is left: %v, %d", q.Used, n.DeviceUsed())
+	}
+}
+
+// TestLeavingTasksKeepTheirIsolation: what was promised to a task holds until it has left.
+func TestLeavingTasksKeepTheirIsolation(t *testing.T) {
+	session := func(name string) cluster.Isolation {
+		return cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: name}
+	}
+	strict := cluster.Isolation{CPU: cluster.CPUStrictIsolated}
+	tests := map[string]struct {
+		old, new *fixture.JobBuilder
+		want     cluster.Status
+	}{
+		"shared beside a leaving session":  {fixture.Job("old").Share(1, 300).Isolate(session("s1")), fixture.Job("new").Share(1, 300), cluster.Nominated},
+		"another session":                  {fixture.Job("old").Share(1, 300).Isolate(session("s1")), fixture.Job("new").Share(1, 300).Isolate(session("s2")), cluster.Nominated},
+		"the same session":                 {fixture.Job("old").Share(1, 300).Isolate(session("s1")), fixture.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Bound},
+		"a session beside a leaving share": {fixture.Job("old").Share(1, 300), fixture.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Nominated},
+		"isolable cores":                   {fixture.Job("old").CPU(3000, "1Gi").Isolate(strict), fixture.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Nominated},
+		"other isolable cores":             {fixture.Job("old").CPU(2000, "1Gi").Isolate(strict), fixture.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Bound},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := fixture.State(fixture.Node("n").CPU(64, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.Advertised{IsolableCores: 4}), tt.old.On("n"), tt.new)
+			if err := s.Evict(task(s, "old", 0)); err != nil {
+				t.Fatal(err)
+			}
+			fresh := task(s, "new", 0)
+			claims, _ := s.Node("n").Choose(fresh.Shape, nil)
+			if err := s.Place(fresh, s.Node("n"), claims); err != nil {
+				t.Fatal(err)
+			}
+			if fresh.Status != tt.want {
+				t.Errorf("it is %s", fresh.Status)
+			}
+		})
+	}
+}
