@@ -75,28 +75,13 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 	}
 }
 
-// release lets evicted tasks go. A job that lost all its tasks may take another
-// form when it is placed again.
+// release lets evicted tasks go.
 func release(state *cluster.State, decisions []engine.Decision) {
 	for i := range decisions {
 		if d := &decisions[i]; d.Action == engine.EvictIt && d.Task.Status == cluster.Releasing {
 			state.Clear(d.Task)
 		}
 	}
-	for i := range decisions {
-		if d := &decisions[i]; d.Action == engine.EvictIt {
-			unchoose(state, d.Task.Job)
-		}
-	}
-}
-
-func unchoose(state *cluster.State, j *cluster.Job) {
-	for _, t := range j.Tasks() {
-		if t.Node != nil {
-			return
-		}
-	}
-	state.Choose(j, -1)
 }
 
 func run(e *engine.Engine, state *cluster.State, o engine.Options) (engine.Outcome, error) {

@@ -12,7 +12,6 @@ import (
 // running is a task that is known to run.
 type running struct {
 	job     *cluster.Job
-	chosen  int // alternative
 	task    *cluster.Task
 	node    string
 	devices []int // by index; nil: to be chosen
@@ -47,7 +46,7 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o *v1alpha1.Job, r reporter) {
 		if tasks := m.placedFrom(&j.Alternatives[a], o); tasks != nil {
 			for i, t := range tasks {
 				m.running = append(m.running, running{
-					job: j, chosen: a, task: t, node: places[i].Node, devices: places[i].Devices,
+					job: j, task: t, node: places[i].Node, devices: places[i].Devices,
 					at: path{"status", "placements", i}, r: r,
 				})
 			}
@@ -149,7 +148,6 @@ func (m *stateMaker) restore(s *cluster.State) {
 			w.r.errorf(w.at, "%s", err)
 			continue
 		}
-		w.job.Chosen = w.chosen
 	}
 	for i := range m.running {
 		if w := &m.running[i]; w.leaving && w.task.Status == cluster.Bound {

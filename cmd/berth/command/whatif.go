@@ -93,21 +93,13 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	return nil
 }
 
-// removeNode takes the node away; what ran there is pending and may take any form again.
+// removeNode takes the node away; what ran there is pending, and a gang that
+// lost a member starts again as a whole.
 func removeNode(state *cluster.State, name string) error {
 	if state.Node(name) == nil {
 		return fmt.Errorf("--remove %s: no such node%s", name, nearest.Hint(name, nodeNames(state)))
 	}
-	lost, err := state.RemoveNode(name)
-	if err != nil {
-		return err
-	}
-	for _, t := range lost {
-		if t.Job.Placed() == 0 {
-			state.Choose(t.Job, -1)
-		}
-	}
-	return nil
+	return state.LoseNode(name)
 }
 
 func nodeNames(state *cluster.State) []string {
