@@ -38,6 +38,12 @@ func (s *State) Restore(t *Task, n *Node, claims []Claim) error {
 	if err := n.holds(t.Shape, claims); err != nil {
 		return fmt.Errorf("task %s is said to run on node %s, where it does not fit: %w", t.ID, n.Name, err)
 	}
+	for _, c := range claims {
+		d := &n.Devices[c.Device]
+		if u := &d.Use; u.Milli+u.ReleasingMilli+c.Milli > Whole || u.Memory+u.ReleasingMemory+c.Memory > d.Memory {
+			return fmt.Errorf("task %s is said to run on device %d of node %s, which a task that is leaving still holds", t.ID, c.Device, n.Name)
+		}
+	}
 	s.attach(t, n, claims, Bound)
 	for i := range t.Job.Alternatives {
 		if t.Job.Chosen < 0 && slices.Contains(t.Job.Alternatives[i].Tasks, t) {
@@ -59,13 +65,11 @@ func (s *State) Evict(t *Task) error {
 	return nil
 }
 
-// Unevict gives an evicted task its room back; the room must still be free of promises.
+// Unevict undoes Evict: the task has its room back. Nothing may have been promised
+// of it since; whoever takes back what came after first, as a statement does, is safe.
 func (s *State) Unevict(t *Task) error {
 	if t.Status != Releasing {
 		return fmt.Errorf("task %s is %s, not releasing", t.ID, t.Status)
-	}
-	if err := t.Node.holds(t.Shape, t.Claims); err != nil {
-		return fmt.Errorf("task %s cannot have its room back: %w", t.ID, err)
 	}
 	s.bookReleasing(t, -1)
 	s.book(t, +1)

@@ -165,6 +165,12 @@ func TestRestoreBooksWhatRuns(t *testing.T) {
 	if err := s.Restore(task(s, "twin", 0), n, claims); err == nil {
 		t.Error("a device was booked twice")
 	}
+	if err := s.Evict(task(s, "big", 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Restore(task(s, "twin", 0), n, claims); err == nil {
+		t.Error("it is said to run where another is still leaving")
+	}
 }
 
 func TestSpilledLayersTakeMemory(t *testing.T) {
@@ -266,5 +272,47 @@ func TestLeavingTasksKeepTheirIsolation(t *testing.T) {
 				t.Errorf("it is %s", fresh.Status)
 			}
 		})
+	}
+}
+
+// TestKeeps: a promise can be kept only while what was promised is there.
+func TestKeeps(t *testing.T) {
+	tests := map[string]func(*cluster.Node){
+		"a lost device":        func(n *cluster.Node) { n.Devices[0].Lost = true },
+		"a smaller device":     func(n *cluster.Node) { n.Devices[0].Memory /= 2 },
+		"fewer cores":          func(n *cluster.Node) { n.Ledger(cluster.CPU).Capacity = 1000 },
+		"no such resource":     func(n *cluster.Node) { n.Resources = n.Resources[:1] },
+		"fewer isolable cores": func(n *cluster.Node) { n.Advertised.IsolableCores = 1 },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.Advertised{IsolableCores: 4}),
+				fixture.Job("j").CPU(2000, "1Gi").Devices(1).Isolate(cluster.Isolation{CPU: cluster.CPUStrictIsolated}).On("n"))
+			n, j := s.Node("n"), task(s, "j", 0)
+			if !n.Keeps(j) {
+				t.Fatal("a good node does not keep its promise")
+			}
+			if err := s.UpdateNode("n", change); err != nil {
+				t.Fatal(err)
+			}
+			if n.Keeps(j) {
+				t.Error("it keeps what it has not")
+			}
+		})
+	}
+}
+
+// TestUnevictNeverJudges: undo works whatever became of the node.
+func TestUnevictNeverJudges(t *testing.T) {
+	s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), fixture.Job("j").Devices(1).On("n"))
+	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Devices[0].Memory /= 2 }); err != nil {
+		t.Fatal(err)
+	}
+	j := task(s, "j", 0)
+	if err := s.Evict(j); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Unevict(j); err != nil || j.Status != cluster.Bound {
+		t.Errorf("%v; it is %s", err, j.Status)
 	}
 }

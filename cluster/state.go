@@ -138,15 +138,17 @@ func (s *State) RemoveNode(name string) ([]*Task, error) {
 }
 
 // LoseNode removes a node that is gone for good: what ran there is pending
-// again, and a gang that is then below its minimum starts again as a whole.
-func (s *State) LoseNode(name string) error {
+// again, and a gang that is then below its minimum is restarted. It returns the
+// tasks elsewhere that have to go for that.
+func (s *State) LoseNode(name string) ([]*Task, error) {
 	lost, err := s.RemoveNode(name)
+	var evicted []*Task
 	for _, t := range lost {
 		if j := t.Job; j.Chosen >= 0 && j.Placed() < j.Alternatives[j.Chosen].Min {
-			s.Restart(j)
+			evicted = append(evicted, s.Restart(j)...)
 		}
 	}
-	return err
+	return evicted, err
 }
 
 // UpdateNode lets change rewrite what the node is: labels, taints, capacities,

@@ -173,8 +173,12 @@ func TestNodeLossFreesItsTasks(t *testing.T) {
 	if j.Placed() != 1 || len(s.Pending()) != 1 {
 		t.Errorf("%d tasks placed, %d jobs pending", j.Placed(), len(s.Pending()))
 	}
-	s.Restart(j)
-	if j.Placed() != 0 || j.Chosen != -1 || !s.Node("b").Devices[0].Idle() {
+	evicted := s.Restart(j)
+	if j.Placed() != 0 || len(evicted) != 1 || evicted[0].Status != cluster.Releasing || s.Node("b").Devices[0].Idle() {
+		t.Errorf("%d placed, %d evicted", j.Placed(), len(evicted))
+	}
+	s.Clear(evicted[0])
+	if j.Chosen != -1 || !s.Node("b").Devices[0].Idle() {
 		t.Error("the rest of the gang still holds room")
 	}
 }
@@ -253,5 +257,26 @@ func TestCloneIsApart(t *testing.T) {
 	}
 	if len(s.Node("a").Tasks) != 2 || s.Queue("default").Used.Of(cluster.CPU) != 1000 {
 		t.Error("the original's books changed")
+	}
+}
+
+// TestLoseNodeRestartsGangs: what is left of a gang goes; an elastic job goes on.
+func TestLoseNodeRestartsGangs(t *testing.T) {
+	s := fixture.State(
+		fixture.Node("a").CPU(8, "16Gi"), fixture.Node("b").CPU(8, "16Gi"),
+		fixture.Job("gang").Gang(2).On("a", "b"), fixture.Job("elastic").Gang(2).Min(1).On("a", "b"),
+	)
+	evicted, err := s.LoseNode("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"job/gang/worker-1"}, ids(evicted)); diff != "" {
+		t.Error(diff)
+	}
+	if task(s, "elastic", 1).Status != cluster.Bound || task(s, "gang", 0).Status != cluster.Pending {
+		t.Error("the wrong ones went")
+	}
+	if _, err := s.LoseNode("a"); err == nil {
+		t.Error("a node was lost twice")
 	}
 }

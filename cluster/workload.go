@@ -88,13 +88,22 @@ func (s *State) Choose(j *Job, alternative int) {
 	s.settle(j)
 }
 
-// Restart takes all of the job's tasks off their nodes, so that it can be placed
-// anew, in whichever form: a gang below its minimum is no gang.
-func (s *State) Restart(j *Job) {
+// Restart makes a job ready to be placed anew, in whichever form: a gang below
+// its minimum is no gang. Promises are taken back, and what runs is evicted; it
+// is returned, for it holds its room until it has left.
+func (s *State) Restart(j *Job) []*Task {
+	var evicted []*Task
 	for _, t := range j.Tasks() {
-		s.Clear(t)
+		switch t.Status {
+		case Nominated:
+			s.Clear(t)
+		case Bound:
+			if s.Evict(t) == nil {
+				evicted = append(evicted, t)
+			}
+		}
 	}
-	s.Choose(j, -1)
+	return evicted
 }
 
 // settle keeps the list of pending jobs in step with the job's tasks.

@@ -142,7 +142,7 @@ func TestLostJobTakesAnyForm(t *testing.T) {
 	}
 	e := fixture.Engine(fit())
 	run(t, e, s)
-	if err := s.LoseNode("big"); err != nil {
+	if _, err := s.LoseNode("big"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"job/alt/1": "small"}, where(run(t, e, s))); diff != "" {
@@ -180,16 +180,6 @@ func TestLateHooksAreAMistake(t *testing.T) {
 
 // TestNobodyButItself: a gang that only its own members keep out waits for nothing.
 func TestNobodyButItself(t *testing.T) {
-	apart := &policy{name: "Apart", open: func(s *engine.Session) {
-		s.AddPredicateFn(nil, func(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
-			for _, o := range n.Tasks {
-				if o.Job == j {
-					return &engine.Rejection{Reason: "Beside", Cure: engine.Wait | engine.Evict}
-				}
-			}
-			return nil
-		})
-	}}
 	for name, tt := range map[string]struct {
 		parts     []fixture.Part
 		permanent bool
@@ -197,10 +187,97 @@ func TestNobodyButItself(t *testing.T) {
 		"alone":     {nil, true},
 		"not quite": {[]fixture.Part{fixture.Job("x").On("a")}, false},
 	} {
-		s := with(twoNodes(), append(tt.parts, fixture.Job("gang").Gang(3))...)
-		if r := run(t, fixture.Engine(fit(), apart), s).Refusals[0]; r.Permanent != tt.permanent {
+		s := with(twoNodes(), tt.parts...)
+		j := mixedGang(3, 2, 2, 1)
+		if err := s.AddJob(j); err != nil {
+			t.Fatal(err)
+		}
+		if r := run(t, fixture.Engine(fit()), s).Refusals[0]; r.Permanent != tt.permanent {
 			t.Errorf("%s: permanent %v", name, r.Permanent)
 		}
+	}
+}
+
+// mixedGang is a job whose tasks want so many devices each.
+func mixedGang(least int, devices ...int) *cluster.Job {
+	alt := cluster.Alternative{Min: least}
+	for i, d := range devices {
+		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: string(rune('a' + i)), Shape: &cluster.Shape{Need: cluster.Need{Devices: d}}})
+	}
+	return &cluster.Job{ID: "job/mixed", Alternatives: []cluster.Alternative{alt}}
+}
+
+// TestMinimumInAnyOrder: any tasks make the minimum, however they were written.
+func TestMinimumInAnyOrder(t *testing.T) {
+	for _, devices := range [][]int{{4, 1, 1}, {1, 4, 1}, {1, 1, 4}} {
+		s := fixture.State(fixture.Node("n").GPUs(2, "A", "8Gi"))
+		if err := s.AddJob(mixedGang(2, devices...)); err != nil {
+			t.Fatal(err)
+		}
+		out := run(t, fixture.Engine(fit()), s)
+		if len(out.Decisions) != 2 || len(out.Refusals) != 1 || !out.Refusals[0].Surplus {
+			t.Errorf("%v: %d placed, refusals %v", devices, len(out.Decisions), out.Refusals)
+		}
+	}
+}
+
+// TestMembersThatRunNeedNoRoom: a gang whose members run on closed nodes is not beyond hope.
+func TestMembersThatRunNeedNoRoom(t *testing.T) {
+	closed := &policy{name: "Closed", open: func(s *engine.Session) {
+		s.AddStaticPredicateFn(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+			if n.Unschedulable {
+				return &engine.Rejection{Reason: "Closed", Cure: engine.Grow}
+			}
+			return nil
+		})
+	}}
+	s := fixture.State(fixture.Node("a").GPUs(1, "A", "8Gi").With(func(n *cluster.Node) { n.Unschedulable = true }), fixture.Node("b").GPUs(1, "A", "8Gi"),
+		fixture.Job("gang").Gang(2).Devices(1).On("a"), fixture.Job("other").Devices(1).On("b"))
+	if r := run(t, fixture.Engine(closed, fit()), s).Refusals[0]; r.Permanent || r.Reason != "NoDevices" {
+		t.Errorf("%s, permanent %v", r.Reason, r.Permanent)
+	}
+}
+
+// TestTornGangGivesUpItsPromises: a nominated gang that lost a member holds no room for nothing.
+func TestTornGangGivesUpItsPromises(t *testing.T) {
+	heard := map[string]int{}
+	tracker := &policy{name: "Tracker", open: func(s *engine.Session) {
+		s.AddEventHandler(engine.EventHandler{
+			AllocateFunc:   func(e *engine.Event) { heard[e.Task.ID]++ },
+			DeallocateFunc: func(e *engine.Event) { heard[e.Task.ID]-- },
+		})
+	}}
+	s := with(twoNodes(), fixture.Job("old").Devices(2).On("a"), fixture.Job("gang").Gang(2).Devices(2))
+	if err := s.Evict(s.Job("job/old").Tasks()[0]); err != nil {
+		t.Fatal(err)
+	}
+	e := fixture.Engine(fit(), tracker)
+	run(t, e, s)
+	if err := s.UpdateNode("a", func(n *cluster.Node) { n.Devices = n.Devices[:1] }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RemoveJob("job/old"); err != nil {
+		t.Fatal(err)
+	}
+	run(t, e, s)
+	if n := s.Job("job/gang").Placed(); n != 0 || !s.Node("b").Devices[0].Idle() {
+		t.Errorf("%d of the gang still hold room", n)
+	}
+	// The member on b was taken back by the session, so handlers heard of it.
+	if diff := cmp.Diff(map[string]int{"job/gang/worker-0": 1, "job/gang/worker-1": 0}, heard); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWholeNodesWaitForLeavingMembers: what is on its way out does not count for the minimum.
+func TestWholeNodesWaitForLeavingMembers(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("w").WholeNodes(2, "8Gi").On("a"))
+	if err := s.Evict(s.Job("job/w").Tasks()[0]); err != nil {
+		t.Fatal(err)
+	}
+	out := run(t, fixture.Engine(fit(), groups()), s)
+	if len(out.Decisions) != 0 || out.Refusals[0].Reason != engine.StillLeaving {
+		t.Errorf("%v %+v", out.Decisions, out.Refusals[0])
 	}
 }
 

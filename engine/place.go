@@ -70,10 +70,15 @@ func (s *Session) placeAlternative(stmt *Statement, job *cluster.Job, alt *clust
 		slices.SortStableFunc(tasks, s.CompareTasks)
 	}
 	if alt.Whole != nil {
-		return s.placeWhole(stmt, job, alt, tasks), nil
+		if missing = s.placeWhole(stmt, job, alt, tasks); missing != nil {
+			return missing, nil
+		}
+		placed += len(tasks)
+		tasks = nil
 	}
-	var full []*cluster.Shape // that found no room for surplus: more of the same will not either
-	for _, t := range tasks {
+	var first *Attempt
+	var full []*cluster.Shape // that found no room: more of the same will not either
+	for i, t := range tasks {
 		if slices.Contains(full, t.Shape) {
 			continue
 		}
@@ -82,20 +87,22 @@ func (s *Session) placeAlternative(stmt *Statement, job *cluster.Job, alt *clust
 			placed++
 			continue
 		}
-		attempt.Alternative, attempt.Placed, attempt.Min = alt.Name, placed, alt.Min
-		if placed < alt.Min || s.err != nil {
-			return attempt, nil
+		if first == nil {
+			first = attempt
+			first.Alternative, first.Placed, first.Min = alt.Name, placed, alt.Min
 		}
-		full = append(full, t.Shape)
-		if surplus == nil {
-			surplus = attempt
+		if full = append(full, t.Shape); s.err != nil || placed+len(tasks)-i-1 < alt.Min {
+			return first, nil // what is left would not make the minimum
 		}
 	}
-	if placed < alt.Min && leaving != nil {
-		return &Attempt{Alternative: alt.Name, Task: leaving, Placed: placed, Min: alt.Min,
-			Nodes: len(s.State.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}, nil
+	switch {
+	case placed >= alt.Min:
+		return nil, first
+	case first != nil:
+		return first, nil
 	}
-	return nil, surplus
+	return &Attempt{Alternative: alt.Name, Task: leaving, Placed: placed, Min: alt.Min,
+		Nodes: len(s.State.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}, nil
 }
 
 // placeTask finds the task the best of all nodes, or of the group, and allocates it there.

@@ -178,9 +178,10 @@ func (s *Session) sortTallies(list []Tally) {
 }
 
 // never reports whether a gang has no room even in an empty cluster, or has
-// nobody but itself in its way: then waiting would be waiting for nothing.
+// nobody but itself in its way: then waiting would be waiting for nothing. Where
+// a task-form filter has a say, only the first can be known.
 func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, within *cluster.Group, taskForm bool) bool {
-	if alt.Min < 2 {
+	if len(alt.Tasks) < 2 {
 		return false
 	}
 	alike := 0
@@ -192,44 +193,73 @@ func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, within *clust
 	// At most as many as are of another shape need not be of this one.
 	need := alt.Min - (len(alt.Tasks) - alike)
 	bounded := need > 0
-	alone := slices.ContainsFunc(alt.Tasks, func(o *cluster.Task) bool { return o.Node != nil })
-	x := s.engine.index
-	r := x.ranking(t.Shape)
-	for slot, key := range r.keys {
-		if key == absent || (!bounded && !alone) {
-			continue
+	alone := !taskForm && slices.ContainsFunc(alt.Tasks, func(o *cluster.Task) bool { return o.Node != nil })
+	ask := s.verdicts(t)
+	for _, n := range s.State.Nodes() {
+		if !bounded && !alone {
+			return false
 		}
-		n := s.State.At(slot)
-		hopeful := r.codes[slot] == 0 || x.codes[r.codes[slot]].cure.Transient()
-		if hopeful && (within == nil || n.Group() == within) {
-			need -= n.Most(t.Shape)
-			bounded = bounded && need > 0
+		if rejected, transient := ask(n); rejected && !transient {
+			for _, o := range n.Tasks { // what stands there already needs no room
+				if o.Job == t.Job && o.Shape == t.Shape && o.Status != cluster.Releasing {
+					need--
+				}
+			}
+		} else {
+			if within == nil || n.Group() == within {
+				need -= n.Most(t.Shape)
+			}
+			alone = alone && !slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job != t.Job })
 		}
-		// A task-form filter may look at neighbours anywhere.
-		if alone && (hopeful || taskForm) {
-			alone = !slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job != t.Job })
-		}
+		bounded = bounded && need > 0
 	}
 	return bounded || alone
+}
+
+// verdicts says of nodes whether shape-form filters turn the task down, and
+// whether waiting may cure it: off the index, or by asking where the index is
+// what is being checked.
+func (s *Session) verdicts(t *cluster.Task) func(*cluster.Node) (rejected, transient bool) {
+	if s.options.Search != Indexed {
+		return func(n *cluster.Node) (bool, bool) {
+			r, _ := s.rejectAt(nil, t, n)
+			return r != nil, r != nil && r.Cure.Transient()
+		}
+	}
+	x := s.engine.index
+	r := x.ranking(t.Shape)
+	return func(n *cluster.Node) (bool, bool) {
+		c := r.codes[n.Slot()]
+		return c != 0, c != 0 && x.codes[c].cure.Transient()
+	}
 }
 
 // refusal sums attempts up.
 func (s *Session) refusal(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
 	r := &Refusal{Job: job, Attempts: attempts, Surplus: surplus, Permanent: true}
-	var all []Tally
+	var all []cause
 	for i := range attempts {
-		tallies := attempts[i].tallies()
-		if attempts[i].transient() {
-			r.Permanent = false
-		} else {
-			for i := range tallies { // nothing to wait for, whatever the filters thought
-				tallies[i].Cure &^= Wait | Evict
+		transient := attempts[i].transient()
+		r.Permanent = r.Permanent && !transient
+		for _, c := range attempts[i].tallies() {
+			rank := 0
+			switch {
+			case c.Cure.Transient() && transient:
+				rank = 1 // some node could
+			case c.Cure.Transient():
+				rank = -1 // the gang's own doing, and no cause
 			}
+			all = append(all, cause{c, rank})
 		}
-		all = append(all, tallies...)
 	}
 	r.Reason = headline(all)
 	return r
+}
+
+// cause is a tally and how much it matters.
+type cause struct {
+	Tally
+	rank int
 }
 
 // tallies are the attempt's rejections, those of groups and of the job included.
@@ -259,21 +289,14 @@ func (a *Attempt) transient() bool {
 
 // headline picks the reason that matters most: what waiting can cure before what
 // it cannot, since some node could; then the one that says more; then the one most nodes gave.
-func headline(all []Tally) Reason {
-	best := slices.MaxFunc(all, func(a, b Tally) int {
+func headline(all []cause) Reason {
+	best := slices.MaxFunc(all, func(a, b cause) int {
 		return cmp.Or(
-			cmp.Compare(transient(a), transient(b)),
+			cmp.Compare(a.rank, b.rank),
 			cmp.Compare(a.precedence, b.precedence),
 			cmp.Compare(a.Nodes, b.Nodes),
 			-strings.Compare(string(a.Reason), string(b.Reason)),
 		)
 	})
 	return best.Reason
-}
-
-func transient(t Tally) int {
-	if t.Cure.Transient() {
-		return 1
-	}
-	return 0
 }

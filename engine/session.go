@@ -100,7 +100,7 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 func (s *Session) bindNominated() []Decision {
 	nominated := s.State.Nominated()
 	for _, t := range nominated {
-		if t.Status == cluster.Nominated && !t.Node.Keeps(t) {
+		if t.Status == cluster.Nominated && (!t.Node.Keeps(t) || torn(t.Job)) {
 			s.withdraw(t.Job)
 		}
 	}
@@ -115,6 +115,13 @@ func (s *Session) bindNominated() []Decision {
 		}
 	}
 	return stmt.Commit()
+}
+
+// torn reports whether a gang that only has promises has lost some of them: what
+// is left would hold room for nothing.
+func torn(j *cluster.Job) bool {
+	alt := &j.Alternatives[j.Chosen]
+	return startable(alt) == 0 && j.Placed() < alt.Min
 }
 
 // withdraw takes all of a job's nominations back.

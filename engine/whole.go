@@ -87,22 +87,20 @@ func (s *Session) placeInGroup(stmt *Statement, alt *cluster.Alternative, tasks 
 }
 
 // survivors are the group's nodes that take the task now, and those that would
-// if everybody else were gone. The index knows the first, and for whom it is
-// worth asking about the second.
+// if everybody else were gone.
 func (s *Session) survivors(t *cluster.Task, g *cluster.Group) (now, ever []*cluster.Node) {
-	x := s.engine.index
-	r := x.ranking(t.Shape)
+	ask := s.verdicts(t)
 	filters, _, _ := s.taskHooks(t)
 	for _, n := range g.Nodes {
-		c := r.codes[n.Slot()]
-		if c != 0 && !x.codes[c].cure.Transient() {
+		rejected, transient := ask(n)
+		if rejected && !transient {
 			continue
 		}
-		rejection := s.rejectTask(filters, t, n)
-		if c == 0 && rejection == nil {
+		r := s.rejectTask(filters, t, n)
+		if !rejected && r == nil {
 			now = append(now, n)
 		}
-		if (rejection == nil || rejection.Cure.Transient()) && (c == 0 || s.onlyHeld(t, n)) {
+		if (r == nil || r.Cure.Transient()) && (!rejected || s.onlyHeld(t, n)) {
 			ever = append(ever, n)
 		}
 	}

@@ -136,12 +136,13 @@ func rewrite(s *cluster.State, id string, edit func(*cluster.Job)) error {
 		name        string
 		node        *cluster.Node
 		claims      []cluster.Claim
+		status      cluster.Status
 	}
 	var stand []standing
 	for a := range old.Alternatives {
 		for _, t := range old.Alternatives[a].Tasks {
 			if t.Node != nil {
-				stand = append(stand, standing{a, t.Name, t.Node, slices.Clone(t.Claims)})
+				stand = append(stand, standing{a, t.Name, t.Node, slices.Clone(t.Claims), t.Status})
 			}
 		}
 	}
@@ -160,6 +161,14 @@ func rewrite(s *cluster.State, id string, edit func(*cluster.Job)) error {
 			if t.Name == p.name {
 				if err := s.Restore(t, p.node, p.claims); err != nil {
 					return err
+				}
+				switch p.status {
+				case cluster.Releasing:
+					if err := s.Evict(t); err != nil {
+						return err
+					}
+				case cluster.Nominated:
+					s.Unbind(t)
 				}
 			}
 		}

@@ -29,7 +29,7 @@ func Message(r *engine.Refusal) string {
 		if len(r.Attempts) > 1 {
 			fmt.Fprintf(&b, "as %s: ", alternativeName(a, i))
 		}
-		b.WriteString(attemptText(a, r.Reason))
+		b.WriteString(attemptText(a, r.Reason, r.Surplus))
 	}
 	if r.Permanent {
 		b.WriteString("; waiting cannot help")
@@ -46,12 +46,12 @@ func alternativeName(a *engine.Attempt, i int) string {
 	return "alternative " + strconv.Itoa(i+1)
 }
 
-func attemptText(a *engine.Attempt, reason engine.Reason) string {
+func attemptText(a *engine.Attempt, reason engine.Reason, surplus bool) string {
 	if reason == engine.NoSuitableGroup && len(a.Groups) > 0 {
 		return noGroup + " " + groupsText(a)
 	}
 	text := ""
-	if a.Min > 1 || a.Placed > 0 {
+	if !surplus && (a.Min > 1 || a.Placed > 0) {
 		text = fmt.Sprintf("placed %d of %d needed; ", a.Placed, a.Min)
 	}
 	switch {

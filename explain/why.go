@@ -235,7 +235,7 @@ func (r *Report) trials(l *lab) {
 func brief(r *engine.Refusal) string {
 	a := mainAttempt(r)
 	text := ""
-	if a.Placed > 0 {
+	if a.Placed > 0 && !r.Surplus {
 		text = fmt.Sprintf("only %d of %d find a place; ", a.Placed, a.Min)
 	}
 	if a.Before != nil {

@@ -21,7 +21,20 @@ func (w *World) Schedule() error {
 	if err := w.checkLimits(before); err != nil {
 		return err
 	}
+	if err := w.checkGangs(); err != nil {
+		return err
+	}
 	return w.checkRefusals(out)
+}
+
+// checkGangs makes sure that after a session no gang holds promises for less than its minimum.
+func (w *World) checkGangs() error {
+	for _, j := range w.State.Jobs() {
+		if n := j.Placed(); n > 0 && n < j.Alternatives[j.Chosen].Min {
+			return fmt.Errorf("%s: %d tasks hold room, the minimum is %d", j.ID, n, j.Alternatives[j.Chosen].Min)
+		}
+	}
+	return nil
 }
 
 // checkRefusals makes sure that nothing was half placed by a refused job and

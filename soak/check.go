@@ -31,13 +31,13 @@ func (w *World) Check() error {
 				if w.State.Node(t.Node.Name) != t.Node {
 					return fmt.Errorf("%s is on a node that is gone", t.ID)
 				}
-				placed++
 				if t.Status != cluster.Releasing {
+					placed++
 					charge(used, t)
 				}
 			}
 		}
-		if placed > 0 && placed < j.Alternatives[j.Chosen].Min {
+		if placed > 0 && placed < j.Alternatives[j.Chosen].Min && running(j) {
 			return fmt.Errorf("%s: %d tasks placed, the minimum is %d", j.ID, placed, j.Alternatives[j.Chosen].Min)
 		}
 	}
@@ -145,10 +145,10 @@ func (w *World) checkNode(n *cluster.Node) error {
 			return fmt.Errorf("%s: %d promised and %d held of %d", l.Name, l.Used, physical[l.Name], l.Capacity)
 		}
 	}
-	return checkDevices(n, devices)
+	return checkDevices(n, devices, w.shrunk[n.Name])
 }
 
-func checkDevices(n *cluster.Node, devices []holding) error {
+func checkDevices(n *cluster.Node, devices []holding, shrunk bool) error {
 	var used int64
 	for i := range n.Devices {
 		d, h := &n.Devices[i], &devices[i]
@@ -158,7 +158,7 @@ func checkDevices(n *cluster.Node, devices []holding) error {
 		if d.Use.Milli != h.milli || d.Use.Memory != h.memory || int(d.Use.Leases) != len(h.promisedTo) {
 			return fmt.Errorf("device %d: the ledger says %+v, tasks hold %d milli and %d bytes", i, d.Use, h.milli, h.memory)
 		}
-		if max(h.milli, h.there) > cluster.Whole || max(h.memory, h.thereMemory) > d.Memory {
+		if max(h.milli, h.there) > cluster.Whole || !shrunk && max(h.memory, h.thereMemory) > d.Memory {
 			return fmt.Errorf("device %d is booked twice: %d milli promised, %d held; %d and %d bytes of %d", i, h.milli, h.there, h.memory, h.thereMemory, d.Memory)
 		}
 		for _, holders := range [][]*cluster.Task{h.promisedTo, h.heldByReally} {

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -114,7 +115,8 @@ func (w *World) RemoveNode() error {
 	}
 	name := pick(w, w.State.Nodes()).Name
 	delete(w.shrunk, name)
-	return w.State.LoseNode(name)
+	_, err := w.State.LoseNode(name)
+	return err
 }
 
 // ChangeNode relabels a node, or has it lose or regain a device or some cores,
@@ -131,7 +133,10 @@ func (w *World) ChangeNode() error {
 			w.label(n)
 		case what == 1 && len(n.Devices) > 0:
 			d := &n.Devices[w.dice.Roll(len(n.Devices))]
-			d.Lost = !d.Lost
+			if d.Lost = !d.Lost; w.chance(20) {
+				d.Memory /= 2
+				w.shrunk[n.Name] = true
+			}
 		case what == 2 && len(n.Devices) > 1 && w.chance(30):
 			n.Devices = n.Devices[:len(n.Devices)-1]
 		default:
@@ -143,13 +148,18 @@ func (w *World) ChangeNode() error {
 	return err
 }
 
-// whole restarts what is below its minimum: a gang is whole or absent.
+// whole restarts what runs below its minimum, as whoever runs jobs would; what
+// only has promises is the engine's to put right.
 func (w *World) whole() {
 	for _, j := range w.State.Jobs() {
-		if j.Chosen >= 0 && j.Placed() < j.Alternatives[j.Chosen].Min {
+		if running(j) && j.Placed() < j.Alternatives[j.Chosen].Min {
 			w.State.Restart(j)
 		}
 	}
+}
+
+func running(j *cluster.Job) bool {
+	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Bound })
 }
 
 // Restore has a job run somewhere already, as a dump would say.
@@ -163,6 +173,9 @@ func (w *World) Restore() error {
 	}
 	for _, t := range j.Tasks() {
 		n := pick(w, w.State.Nodes())
+		if slices.ContainsFunc(n.Tasks, func(t *cluster.Task) bool { return t.Status != cluster.Bound }) {
+			continue // nobody can run yet where others are leaving or expected
+		}
 		if claims, ok := n.Choose(t.Shape, nil); ok {
 			if err := w.State.Restore(t, n, claims); err != nil {
 				return err

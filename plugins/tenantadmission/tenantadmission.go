@@ -11,6 +11,8 @@
 package tenantadmission
 
 import (
+	"slices"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
@@ -40,11 +42,10 @@ type plugin struct {
 	job   verdict
 }
 
-// verdict is what was found out about the minimum of the job that was asked about last.
+// verdict is what was found out about the minimum of the form that was asked about last.
 type verdict struct {
-	job       *cluster.Job
-	chosen    int
-	rejection *engine.Rejection
+	alternative *cluster.Alternative
+	rejection   *engine.Rejection
 }
 
 // New builds the plugin. It has no arguments: limits are the queues'.
@@ -86,24 +87,25 @@ func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 			waiting = r
 		}
 	}
-	if r := p.minimum(j, q); r != nil {
+	if r := p.minimum(t, j, q); r != nil {
 		return r
 	}
 	return waiting
 }
 
 // minimum judges the least that must run of the job, all together.
-func (p *plugin) minimum(j *cluster.Job, q *cluster.Queue) *engine.Rejection {
-	if p.job.job == j && p.job.chosen == j.Chosen {
+func (p *plugin) minimum(t *cluster.Task, j *cluster.Job, q *cluster.Queue) *engine.Rejection {
+	if p.job.alternative != nil && slices.Contains(p.job.alternative.Tasks, t) {
 		return p.job.rejection
 	}
-	p.job = verdict{job: j, chosen: j.Chosen}
-	count := j.Alternatives[max(0, j.Chosen)].Min
-	if count < 2 {
+	i := slices.IndexFunc(j.Alternatives, func(a cluster.Alternative) bool { return slices.Contains(a.Tasks, t) })
+	alt := &j.Alternatives[i]
+	p.job = verdict{alternative: alt}
+	if alt.Min < 2 {
 		return nil // the task itself was judged already
 	}
 	for _, l := range q.Limits {
-		if c := p.together(j.Tasks(), count, l.Name); l.Value > 0 && c.least > l.Value {
+		if c := p.together(alt.Tasks, alt.Min, l.Name); l.Value > 0 && c.least > l.Value {
 			p.job.rejection = c.reject(q, QueueLimitTooSmall, engine.Relax, c.least, l.Value)
 			break
 		}
@@ -166,7 +168,7 @@ type cost struct {
 }
 
 // judge compares the cost with the limit and with what is left of it. It says
-// never only where even the least is too much, beside what the job itself holds.
+// never where even the least is too much, or nobody but the job holds anything.
 func (c *cost) judge(q *cluster.Queue, j *cluster.Job, limit int64) *engine.Rejection {
 	used := q.Used.Of(c.name)
 	left := limit - used
@@ -178,8 +180,8 @@ func (c *cost) judge(q *cluster.Queue, j *cluster.Job, limit int64) *engine.Reje
 	case c.least > limit:
 		return c.reject(q, QueueLimitTooSmall, engine.Relax, c.least, limit)
 	}
-	if own := holds(j, c.name); own == used && own+c.least > limit {
-		return c.reject(q, QueueLimitTooSmall, engine.Relax, own+c.least, limit)
+	if own := holds(j, c.name); own == used { // nobody to wait for
+		return c.reject(q, QueueLimitTooSmall, engine.Relax, own+c.most, limit)
 	}
 	return c.reject(q, QueueLimitReached, held, c.most, left)
 }

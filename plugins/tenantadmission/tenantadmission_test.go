@@ -126,7 +126,7 @@ func TestAdmit(t *testing.T) {
 		"memory, within":           {node("n"), list{queue().Limit(gpu, 1000), job("x").Share(1, 750).On("n"), job("j").DeviceMemory(1, "20Gi")}, true, nil},
 		"memory, reached":          {node("n"), list{queue().Limit(gpu, 1000), job("x").Share(1, 800).On("n"), job("j").DeviceMemory(1, "20Gi")}, true, reached(gpu, parts(250), parts(200))},
 		"memory, too small":        {node("n"), list{queue().Limit(gpu, 1000), job("j").DeviceMemory(5, "20Gi")}, true, tooSmall(gpu, parts(1250), parts(1000))},
-		"memory, the worst counts": {mixed(), list{queue().Limit(gpu, 500), job("j").DeviceMemory(1, "20Gi")}, true, reached(gpu, parts(1000), parts(500))},
+		"memory, the worst counts": {mixed(), list{queue().Limit(gpu, 500), job("j").DeviceMemory(1, "20Gi")}, true, tooSmall(gpu, parts(1000), parts(500))},
 		"devices by another name":  {amd(), list{queue().Limit("amd.com/gpu", 1000), job("j").Devices(2)}, false, nil},
 		"which is not limited":     {amd(), list{queue().Limit(gpu, 1000), job("j").Devices(2)}, false, nil},
 		"which is forbidden":       {amd(), list{queue().Limit("amd.com/gpu", 0), job("j").Devices(2)}, false, nil},
@@ -136,7 +136,7 @@ func TestAdmit(t *testing.T) {
 		"layers, reached":          {node("n"), list{queue().Limit(gpu, 2000), job("x").Share(1, 500).On("n"), layers(0, cluster.Layers{Total: 100})}, true, reached(gpu, parts(2000), parts(1500))},
 		"a few layers":             {node("n"), list{queue().Limit(gpu, 500), layers(1, cluster.Layers{Total: 40})}, true, nil},
 		"layers that spill":        {mixed(), list{queue().Limit("memory", 100<<30), layers(0, cluster.Layers{Total: 200, Least: 10, Spill: true})}, true, nil},
-		"layers that spill more":   {mixed(), list{queue().Limit("memory", 99<<30), layers(0, cluster.Layers{Total: 200, Least: 10, Spill: true})}, true, reached("memory", gib(100), gib(99))},
+		"layers that spill more":   {mixed(), list{queue().Limit("memory", 99<<30), layers(0, cluster.Layers{Total: 200, Least: 10, Spill: true})}, true, tooSmall("memory", gib(100), gib(99))},
 		"layers that do not fit":   {mixed(), list{queue().Limit("memory", 1), layers(0, cluster.Layers{Total: 200})}, true, nil},
 	}
 	for name, tc := range tests {
