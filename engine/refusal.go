@@ -70,7 +70,9 @@ func (s *Session) explain(alt *cluster.Alternative, t *cluster.Task, within *clu
 	if s.options.Search == Twin && !byScan {
 		s.compare(a, s.summary(t, within, true))
 	}
-	a.Never = s.never(alt, t, within, len(filters) > 0)
+	if slices.ContainsFunc(a.Counts, func(c Tally) bool { return c.Cure.Transient() }) {
+		a.Never = s.never(alt, t, within, len(filters) > 0)
+	}
 	return a
 }
 
