@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -80,38 +81,46 @@ type weighted struct {
 	weight int64
 }
 
-// build makes the profile's plugins. It reports the first line that cannot be built.
+// build makes the profile's plugins. It reports every line that cannot be built.
 func (r *Registry) build(p Profile) ([]weighted, error) {
 	var out []weighted
+	var errs []error
 	for _, c := range p {
-		fail := func(err error) error {
-			if c.Where != "" {
-				return fmt.Errorf("%s: plugin %s: %w", c.Where, c.Name, err)
-			}
-			return fmt.Errorf("plugin %s: %w", c.Name, err)
+		plugin, err := r.buildOne(c)
+		if err == nil && slices.ContainsFunc(out, func(w weighted) bool { return w.Name() == c.Name }) {
+			err = errors.New("listed twice")
 		}
-		b := r.builders[c.Name]
-		if b == nil {
-			return nil, fail(fmt.Errorf("no such plugin%s", nearest.Hint(c.Name, r.Names())))
-		}
-		if slices.ContainsFunc(out, func(w weighted) bool { return w.Name() == c.Name }) {
-			return nil, fail(fmt.Errorf("listed twice"))
-		}
-		if c.Weight < 0 || c.Weight > MaxWeight {
-			return nil, fail(fmt.Errorf("weight %d is not between 1 and %d", c.Weight, MaxWeight))
-		}
-		args := c.Arguments
-		if args == nil {
-			args = NoArguments{}
-		}
-		plugin, err := b(args)
 		if err != nil {
-			return nil, fail(err)
-		}
-		if plugin.Name() != c.Name {
-			return nil, fail(fmt.Errorf("the builder made a plugin named %q", plugin.Name()))
+			err = fmt.Errorf("plugin %s: %w", c.Name, err)
+			if c.Where != "" {
+				err = fmt.Errorf("%s: %w", c.Where, err)
+			}
+			errs = append(errs, err)
+			continue
 		}
 		out = append(out, weighted{plugin, max(1, c.Weight)})
 	}
-	return out, nil
+	return out, errors.Join(errs...)
+}
+
+func (r *Registry) buildOne(c PluginConfig) (Plugin, error) {
+	b := r.builders[c.Name]
+	if b == nil {
+		return nil, fmt.Errorf("no such plugin%s", nearest.Hint(c.Name, r.Names()))
+	}
+	if c.Weight < 0 || c.Weight > MaxWeight {
+		return nil, fmt.Errorf("weight %d is not between 1 and %d", c.Weight, MaxWeight)
+	}
+	args := c.Arguments
+	if args == nil {
+		args = NoArguments{}
+	}
+	plugin, err := b(args)
+	if err != nil {
+		return nil, err
+	}
+	if plugin.Name() != c.Name {
+		return nil, fmt.Errorf("the builder made a plugin named %q", plugin.Name())
+	}
+	return plugin, nil
 }

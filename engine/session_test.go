@@ -234,7 +234,7 @@ func TestRegistryIsStrict(t *testing.T) {
 	}
 	tests := map[string]engine.Profile{
 		`conf.yaml:3: plugin Fitt: no such plugin; did you mean "Fit"?`: {{Name: "Fitt", Where: "conf.yaml:3"}},
-		"plugin Fit: listed twice":                                      {{Name: "Fit"}, {Name: "Fit"}},
+		"plugin Fit: listed twice\nplugin Picky: bad argument":          {{Name: "Fit"}, {Name: "Fit"}, {Name: "Picky"}},
 		"plugin Fit: weight -1 is not between 1 and 100000":             {{Name: "Fit", Weight: -1}},
 		"plugin Fit: weight 100001 is not between 1 and 100000":         {{Name: "Fit", Weight: 100001}},
 		"plugin Picky: bad argument":                                    {{Name: "Picky"}},
