@@ -173,18 +173,14 @@ func (l *lab) cells() []string {
 	return append(out[:min(len(out), 3)], "")
 }
 
-// raise lifts the queue's limits, one by one, and then finds out how far the
-// limit had to go up: as far as the queue went without it.
+// raise lifts the limits on the job's queue and on those above it, one by one,
+// and then finds out how far the limit had to go up: as far as the queue went without it.
 func (l *lab) raise(found *finder) {
-	q := l.end.Queue(l.job().Queue)
-	if q == nil {
-		return
-	}
-	for _, limit := range q.Limits {
+	for _, b := range l.bounds() {
 		if l.spent() {
 			return
 		}
-		lifted := l.limit(q.Name, limit, -1)
+		lifted := l.limit(b.queue, b.limit, -1)
 		v := l.try(lifted)
 		if !v.fits {
 			if l.attempt.Before != nil { // nobody asks about a limit that was not in the way
@@ -192,13 +188,31 @@ func (l *lab) raise(found *finder) {
 			}
 			continue
 		}
-		if used := v.state.Queue(q.Name).Used.Of(limit.Name); used > limit.Value {
-			if c := l.limit(q.Name, limit, used); l.try(c).fits {
+		if used := v.state.Queue(b.queue).Used.Of(b.limit.Name); used > b.limit.Value {
+			if c := l.limit(b.queue, b.limit, used); l.try(c).fits {
 				lifted = c
 			}
 		}
 		found.yes(lifted)
 	}
+}
+
+// bound is a limit and the queue that has it.
+type bound struct {
+	queue string
+	limit cluster.Amount
+}
+
+// bounds are all limits that the job is under, its own queue's first.
+func (l *lab) bounds() []bound {
+	var out []bound
+	q := l.end.Queue(l.job().Queue)
+	for ; q != nil; q = l.end.Parent(q) {
+		for _, limit := range q.Limits {
+			out = append(out, bound{q.Name, limit})
+		}
+	}
+	return out
 }
 
 // limit sets one of the queue's limits; below 0 takes it away.
@@ -215,7 +229,6 @@ func (l *lab) limit(queue string, limit cluster.Amount, to int64) *change {
 		} else {
 			q.Limits = slices.DeleteFunc(q.Limits, func(a cluster.Amount) bool { return a.Name == limit.Name })
 		}
-		s.SetQueue(&q)
-		return nil
+		return s.SetQueue(&q)
 	}}
 }

@@ -33,7 +33,7 @@ func (w *World) Check() error {
 				}
 				placed++
 				if t.Status != cluster.Releasing {
-					charge(used, t)
+					w.charge(used, t)
 				}
 			}
 		}
@@ -49,9 +49,13 @@ func (w *World) Check() error {
 	return nil
 }
 
-func charge(used map[string]cluster.Resources, t *cluster.Task) {
-	q := t.Job.Queue
-	add := func(name string, v int64) { used[q] = used[q].With(name, used[q].Of(name)+v) }
+// charge adds what the task holds to its queue and to all above it.
+func (w *World) charge(used map[string]cluster.Resources, t *cluster.Task) {
+	add := func(name string, v int64) {
+		for q := t.Job.Queue; q != ""; q = w.State.Queue(q).Parent {
+			used[q] = used[q].With(name, used[q].Of(name)+v)
+		}
+	}
 	for _, a := range t.Shape.Resources {
 		add(a.Name, a.Value)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/fixture"
@@ -39,7 +40,7 @@ func TestCompare(t *testing.T) {
 			got := slices.Clone(want)
 			slices.Reverse(got)
 			slices.SortFunc(got, func(l, r cluster.Queue) int { return compare(&l, &r) })
-			if d := cmp.Diff(want, got); d != "" {
+			if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(cluster.Queue{})); d != "" {
 				t.Errorf("order (-want +got):\n%s", d)
 			}
 		})

@@ -111,7 +111,7 @@ func TestLimitsHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := fixture.Engine(p, room{rapid.SliceOfN(rapid.Int64Range(0, 100), 1, 5).Draw(t, "order")})
-		state := fixture.State(drawNode(t, "a"), drawNode(t, "b"), drawQueue(t, "p"), drawQueue(t, "q"))
+		state := fixture.State(drawNode(t, "a"), drawNode(t, "b"), drawQueue(t, "top"), drawQueue(t, "p"), drawQueue(t, "q").Parent("top"))
 		for round := range rapid.IntRange(1, 3).Draw(t, "sessions") {
 			for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
 				if err := state.AddJob(drawJob(t, fmt.Sprint(round, "-", i)).Build()); err != nil {

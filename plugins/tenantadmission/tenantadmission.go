@@ -1,5 +1,6 @@
-// Package tenantadmission keeps queues within their limits: what a queue may
-// never have, and what it may not have more of while its tasks hold so much.
+// Package tenantadmission keeps queues within their limits, and within those of
+// the queues above them: what a queue may never have, and what it may not have
+// more of while its tasks hold so much.
 //
 // It is a hard filter: with it in the profile no placement takes a queue beyond
 // a limit. It refuses to know whose turn it is and what a fair share would be.
@@ -67,33 +68,57 @@ func (p *plugin) OnSessionClose(*engine.Session) {}
 
 // before judges by what the task costs at least, wherever it goes.
 func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
-	q := p.state.Queue(j.Queue)
-	if q == nil || len(q.Limits) == 0 {
+	if !p.limited(j) {
 		return nil
 	}
 	devices, name := p.least(t.Shape)
-	var waiting *engine.Rejection
-	for i := range q.Limits {
-		l := &q.Limits[i]
-		c := cost{name: l.Name, most: t.Shape.Resources.Of(l.Name)}
-		if devices > 0 && l.Name == name {
+	r := p.judge(j, func(limited string) cost {
+		c := cost{name: limited, most: t.Shape.Resources.Of(limited)}
+		if devices > 0 && limited == name {
 			c.most, c.device = devices, true
 		}
 		c.least = c.most
-		if r := c.judge(q, j, l.Value); r != nil && !r.Cure.Transient() {
-			return r
-		} else if waiting == nil {
-			waiting = r
+		return c
+	})
+	if r != nil && !r.Cure.Transient() {
+		return r
+	}
+	if never := p.minimum(j); never != nil {
+		return never
+	}
+	return r
+}
+
+// limited reports whether the job's queue, or one above it, limits anything.
+func (p *plugin) limited(j *cluster.Job) bool {
+	for q := p.state.Queue(j.Queue); q != nil; q = p.state.Parent(q) {
+		if len(q.Limits) > 0 {
+			return true
 		}
 	}
-	if r := p.minimum(j, q); r != nil {
-		return r
+	return false
+}
+
+// judge holds a cost against the limits of the job's queue and of all above it.
+// What can never be had is said before what cannot be had now.
+func (p *plugin) judge(j *cluster.Job, of func(resource string) cost) *engine.Rejection {
+	var waiting *engine.Rejection
+	for q := p.state.Queue(j.Queue); q != nil; q = p.state.Parent(q) {
+		for i := range q.Limits {
+			l := &q.Limits[i]
+			c := of(l.Name)
+			if r := c.judge(q, j, l.Value); r != nil && !r.Cure.Transient() {
+				return r
+			} else if waiting == nil {
+				waiting = r
+			}
+		}
 	}
 	return waiting
 }
 
 // minimum judges the least that must run of the job, all together.
-func (p *plugin) minimum(j *cluster.Job, q *cluster.Queue) *engine.Rejection {
+func (p *plugin) minimum(j *cluster.Job) *engine.Rejection {
 	if p.job.job == j && p.job.chosen == j.Chosen {
 		return p.job.rejection
 	}
@@ -102,34 +127,34 @@ func (p *plugin) minimum(j *cluster.Job, q *cluster.Queue) *engine.Rejection {
 	if count < 2 {
 		return nil // the task itself was judged already
 	}
-	for _, l := range q.Limits {
-		if c := p.together(j.Tasks(), count, l.Name); l.Value > 0 && c.least > l.Value {
-			p.job.rejection = c.reject(q, QueueLimitTooSmall, engine.Relax, c.least, l.Value)
-			break
+	for q := p.state.Queue(j.Queue); q != nil; q = p.state.Parent(q) {
+		for _, l := range q.Limits {
+			if c := p.together(j.Tasks(), count, l.Name); l.Value > 0 && c.least > l.Value {
+				p.job.rejection = c.reject(q, QueueLimitTooSmall, engine.Relax, c.least, l.Value)
+				return p.job.rejection
+			}
 		}
 	}
-	return p.job.rejection
+	return nil
 }
 
-// matters where the queue limits something whose cost is not known before.
+// matters where a limit is on something whose cost is not known before.
 func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 	need := &t.Shape.Need
 	if need.None() || (exact(t.Shape) && p.nameOf(need) != "") {
 		return false // known before any node is looked at
 	}
-	q := p.state.Queue(j.Queue)
-	if q == nil {
-		return false
-	}
-	for i := range q.Limits {
-		switch q.Limits[i].Name {
-		case cluster.CPU:
-		case cluster.Memory:
-			if need.Layers != nil {
-				return true // layers may spill into it
+	for q := p.state.Queue(j.Queue); q != nil; q = p.state.Parent(q) {
+		for i := range q.Limits {
+			switch q.Limits[i].Name {
+			case cluster.CPU:
+			case cluster.Memory:
+				if need.Layers != nil {
+					return true // layers may spill into it
+				}
+			default:
+				return true
 			}
-		default:
-			return true
 		}
 	}
 	return false
@@ -137,7 +162,6 @@ func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 
 // admit judges by what the task would cost at most on this node.
 func (p *plugin) admit(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
-	q := p.state.Queue(j.Queue)
 	var layers []cluster.Claim
 	if t.Shape.Need.Layers != nil && t.Shape.Need.Devices == 0 {
 		ok := false
@@ -145,17 +169,7 @@ func (p *plugin) admit(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine
 			return nil // it does not fit, which is not for us to say
 		}
 	}
-	var waiting *engine.Rejection
-	for i := range q.Limits {
-		l := &q.Limits[i]
-		c := costOn(t.Shape, n, l.Name, layers)
-		if r := c.judge(q, j, l.Value); r != nil && !r.Cure.Transient() {
-			return r
-		} else if waiting == nil {
-			waiting = r
-		}
-	}
-	return waiting
+	return p.judge(j, func(limited string) cost { return costOn(t.Shape, n, limited, layers) })
 }
 
 // cost is what a task takes of one resource, as far as that is known.
