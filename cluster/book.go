@@ -182,13 +182,13 @@ func spill(s *Shape, claims []Claim, name string) int64 {
 // book adds (sign +1) or takes back (-1) what the task holds of node, queue and
 // the queue's ancestors.
 func (s *State) book(t *Task, sign int64) {
-	n, q := t.Node, s.queues[t.Job.Queue]
+	n := t.Node
 	for _, a := range t.Shape.Resources {
 		v := sign * (a.Value + spill(t.Shape, t.Claims, a.Name))
 		if l := n.Ledger(a.Name); l != nil {
 			l.Used += v
 		}
-		s.charge(q, a.Name, v)
+		s.charge(t, a.Name, v)
 	}
 	iso := t.Shape.Isolation
 	if iso.CPU == CPUStrictIsolated {
@@ -213,7 +213,7 @@ func (s *State) book(t *Task, sign int64) {
 				u.Session = ""
 			}
 		}
-		s.charge(q, d.Resource, sign*int64(c.Milli))
+		s.charge(t, d.Resource, sign*int64(c.Milli))
 	}
 }
 

@@ -28,6 +28,8 @@ type Queue struct {
 	// Used is what its tasks and those of the queues below it hold, sorted by
 	// name; devices under their resource name, in thousandths.
 	Used Resources
+	// Firm is the part of Used that jobs hold which are not preemptible.
+	Firm Resources
 
 	children int
 }
@@ -60,9 +62,9 @@ func (s *State) SetQueue(q *Queue) error {
 	if q.Weight == 0 {
 		q.Weight = 1
 	}
-	q.Used, q.children = nil, 0
+	q.Used, q.Firm, q.children = nil, nil, 0
 	if old != nil {
-		q.Used, q.children = old.Used, old.children
+		q.Used, q.Firm, q.children = old.Used, old.Firm, old.children
 	}
 	if old == nil || old.Parent != q.Parent {
 		if old != nil {
@@ -81,8 +83,13 @@ func (s *State) hang(q *Queue, sign int) {
 		return
 	}
 	parent.children += sign
-	for _, a := range q.Used {
-		s.charge(parent, a.Name, int64(sign)*a.Value)
+	for p := parent; p != nil; p = s.Parent(p) {
+		for _, a := range q.Used {
+			p.Used = p.Used.plus(a.Name, int64(sign)*a.Value)
+		}
+		for _, a := range q.Firm {
+			p.Firm = p.Firm.plus(a.Name, int64(sign)*a.Value)
+		}
 	}
 }
 
@@ -136,26 +143,29 @@ func (s *State) Queues() []*Queue {
 	return out
 }
 
-// charge books v on the queue and on all above it.
-func (s *State) charge(q *Queue, name string, v int64) {
-	for ; q != nil; q = s.Parent(q) {
-		q.charge(name, v)
+// charge books v on the queue of the task and on all above it.
+func (s *State) charge(t *Task, name string, v int64) {
+	for q := s.queues[t.Job.Queue]; q != nil; q = s.Parent(q) {
+		q.Used = q.Used.plus(name, v)
+		if !t.Job.Preemptible {
+			q.Firm = q.Firm.plus(name, v)
+		}
 	}
 }
 
-// charge books v on the queue; what falls back to 0 leaves no trace.
-func (q *Queue) charge(name string, v int64) {
+// plus adds v in place; what falls back to 0 leaves no trace.
+func (r Resources) plus(name string, v int64) Resources {
 	if v == 0 {
-		return
+		return r
 	}
-	for i := range q.Used {
-		if q.Used[i].Name == name {
-			if q.Used[i].Value += v; q.Used[i].Value == 0 {
-				q.Used = slices.Delete(q.Used, i, i+1)
+	for i := range r {
+		if r[i].Name == name {
+			if r[i].Value += v; r[i].Value == 0 {
+				return slices.Delete(r, i, i+1)
 			}
-			return
+			return r
 		}
 	}
-	i, _ := slices.BinarySearchFunc(q.Used, name, func(x Amount, n string) int { return strings.Compare(x.Name, n) })
-	q.Used = slices.Insert(q.Used, i, Amount{name, v})
+	i, _ := slices.BinarySearchFunc(r, name, func(x Amount, n string) int { return strings.Compare(x.Name, n) })
+	return slices.Insert(r, i, Amount{name, v})
 }
