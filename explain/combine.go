@@ -54,12 +54,12 @@ func (l *lab) exactLimits(changes []*change) *change {
 			break
 		}
 		for _, b := range l.bounds() {
-			used := v.state.Queue(b.queue).Used.Of(b.limit.Name)
-			if l.limit(b.queue, b.limit, -1).text != c.text || used <= b.limit.Value {
+			used := b.used(v.state)
+			if b.to(-1).text != c.text || used <= b.amount.Value {
 				continue
 			}
 			exact := slices.Clone(changes)
-			exact[i] = l.limit(b.queue, b.limit, used)
+			exact[i] = b.to(used)
 			if l.try(exact...).fits {
 				changes = exact
 			}
@@ -95,7 +95,7 @@ func join(changes []*change) *change {
 func (l *lab) everything() ([]*change, *Machine) {
 	var limits []*change
 	for _, b := range l.bounds() {
-		limits = append(limits, l.limit(b.queue, b.limit, -1))
+		limits = append(limits, b.to(-1))
 	}
 	if list := l.machines(nil); len(list) > 0 {
 		return append(l.ties(), limits...), &list[0]
