@@ -36,6 +36,16 @@ func (p *plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.state, p.tree = s.State, nil
 	s.AddQueueOrderFn(p.compare)
+	s.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
+}
+
+// moved forgets how the task's queue stood, and all above it.
+func (p *plugin) moved(e *engine.Event) {
+	if p.tree != nil {
+		for _, q := range p.tree.byName[e.Task.Job.Queue].branch {
+			q.known = false
+		}
+	}
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
@@ -43,7 +53,7 @@ func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
 // shares are worked out once a session, when they are first asked for: one queue
 // alone is compared with nobody. They hold for the whole session, since placing
 // a task turns a pending request into one that is met and leaves the sum as it
-// is; what queues use is read from the books, which follow every placement.
+// is; what queues use is read from the books again after every placement.
 func (p *plugin) shares() *Tree {
 	if p.tree == nil {
 		p.tree = Shares(p.state, p.offer.of(p.state))
@@ -78,9 +88,17 @@ type standing struct {
 	used, total            int64 // of the resource of which the queue has the largest part
 }
 
-// standing reads what the queue uses now. A queue has reached its share, or its
-// quota, once it has in any resource that it asks more of.
-func (t *Tree) standing(q *Queue) standing {
+// standing is how the queue stands now: there are many comparisons to a placement.
+func (t *Tree) standing(q *Queue) *standing {
+	if !q.known {
+		q.stands, q.known = t.stand(q), true
+	}
+	return &q.stands
+}
+
+// stand reads what the queue uses. A queue has reached its share, or its quota,
+// once it has in any resource that it asks more of.
+func (t *Tree) stand(q *Queue) standing {
 	s := standing{tier: q.Tier.Rank(), total: 1}
 	quota, beyond := false, false
 	for i := range q.Shares {

@@ -83,7 +83,7 @@ func TestShares(t *testing.T) {
 	tree := Shares(state, Offered(state))
 	got := map[string]Share{}
 	for _, q := range state.Queues() {
-		for _, sh := range tree.Find(q.Name).Shares {
+		for _, sh := range tree.byName[q.Name].Shares {
 			got[q.Name] = sh
 		}
 	}

@@ -22,6 +22,9 @@ type Queue struct {
 	Children []*Queue // by name
 	branch   []*Queue // from the top down to the queue
 	Shares   []Share  // by resource; those that the queue neither asks for nor has a quota of are left out
+
+	stands standing // while known
+	known  bool
 }
 
 // Share is the arithmetic of one queue and one resource.
@@ -127,9 +130,6 @@ func divide(total int64, name string, siblings []*Queue, shares map[*Queue]*Shar
 		}
 	}
 }
-
-// Find returns a queue by name, nil if there is none.
-func (t *Tree) Find(name string) *Queue { return t.byName[name] }
 
 // fork finds where the branches of two queues part: the two siblings, or nil
 // where one queue is above the other.
