@@ -18,7 +18,9 @@ func BenchmarkAnswer(b *testing.B) {
 			b.Fatal(err)
 		}
 		state := Cluster(nodes)
-		state.SetQueue(&cluster.Queue{Name: "limited", Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: 1 << 40}}})
+		if err := state.SetQueue(&cluster.Queue{Name: "limited", Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: 1 << 40}}}); err != nil {
+			panic(err)
+		}
 		session := e.Open(state, engine.Options{})
 		for _, a := range answers {
 			b.Run(fmt.Sprintf("%s/nodes=%d", a.name, nodes), func(b *testing.B) {

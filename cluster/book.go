@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Place books the claims of a pending task on the node: it is then Bound, or
@@ -184,15 +183,16 @@ func spill(s *Shape, claims []Claim, name string) int64 {
 	return int64(left) * int64(l.Bytes)
 }
 
-// book adds (sign +1) or takes back (-1) what the task holds of node and queue.
+// book adds (sign +1) or takes back (-1) what the task holds of node, queue and
+// the queue's ancestors.
 func (s *State) book(t *Task, sign int64) {
-	n, q := t.Node, s.queues[t.Job.Queue]
+	n := t.Node
 	for _, a := range t.Shape.Resources {
 		v := sign * (a.Value + spill(t.Shape, t.Claims, a.Name))
 		if l := n.Ledger(a.Name); l != nil {
 			l.Used += v
 		}
-		q.charge(a.Name, v)
+		s.charge(t, a.Name, v)
 	}
 	iso := t.Shape.Isolation
 	if iso.CPU == CPUStrictIsolated {
@@ -217,7 +217,7 @@ func (s *State) book(t *Task, sign int64) {
 				u.Session = ""
 			}
 		}
-		q.charge(d.Resource, sign*int64(c.Milli))
+		s.charge(t, d.Resource, sign*int64(c.Milli))
 	}
 }
 
@@ -329,21 +329,4 @@ func (n *Node) releasing() bool {
 		}
 	}
 	return false
-}
-
-// charge books v on the queue; what falls back to 0 leaves no trace.
-func (q *Queue) charge(name string, v int64) {
-	if v == 0 {
-		return
-	}
-	for i := range q.Used {
-		if q.Used[i].Name == name {
-			if q.Used[i].Value += v; q.Used[i].Value == 0 {
-				q.Used = slices.Delete(q.Used, i, i+1)
-			}
-			return
-		}
-	}
-	i, _ := slices.BinarySearchFunc(q.Used, name, func(x Amount, n string) int { return strings.Compare(x.Name, n) })
-	q.Used = slices.Insert(q.Used, i, Amount{name, v})
 }

@@ -46,6 +46,7 @@ func (s *State) Clone() *State {
 	for name, q := range s.queues {
 		copied := *q
 		copied.Used = slices.Clone(q.Used)
+		copied.Firm = slices.Clone(q.Firm)
 		c.queues[name] = &copied
 	}
 	for key, e := range s.shapes {

@@ -96,20 +96,3 @@ func (j *Job) Placed() int {
 	}
 	return n
 }
-
-// Queue is whose turn it is and how much they may use.
-type Queue struct {
-	Name     string
-	Tier     Tier
-	Priority int32
-	Created  int64
-	Weight   int64
-	// Limits bound what the queue's tasks hold together; a resource that is
-	// absent is not limited, one with limit 0 is not theirs to use.
-	Limits Resources
-
-	Used Resources // what its tasks hold, sorted by name; devices under their resource name, in thousandths
-}
-
-// DefaultQueue holds the jobs that name no queue. It has no limits.
-const DefaultQueue = "default"

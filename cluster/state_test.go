@@ -209,7 +209,9 @@ func TestAddJobRefusesNonsense(t *testing.T) {
 
 func TestQueueKeepsWhatItUses(t *testing.T) {
 	s := fixture.State(fixture.Node("n").CPU(8, "16Gi"), fixture.Queue("q"), fixture.Job("j").Queue("q").CPU(1000, "1Gi").On("n"))
-	s.SetQueue(&cluster.Queue{Name: "q", Limits: cluster.Resources{{Name: "cpu", Value: 1}}})
+	if err := s.SetQueue(&cluster.Queue{Name: "q", Limits: cluster.Resources{{Name: "cpu", Value: 1}}}); err != nil {
+		t.Fatal(err)
+	}
 	q := s.Queue("q")
 	if diff := cmp.Diff(cluster.Resources{{Name: "cpu", Value: 1000}, {Name: "memory", Value: 1 << 30}}, q.Used); diff != "" {
 		t.Error(diff)

@@ -6,33 +6,6 @@ import (
 	"strings"
 )
 
-// SetQueue adds the queue, or gives a known one new terms; what it uses stays.
-func (s *State) SetQueue(q *Queue) {
-	if q.Tier == "" {
-		q.Tier = TierStandard
-	}
-	if q.Weight == 0 {
-		q.Weight = 1
-	}
-	if old := s.queues[q.Name]; old != nil {
-		q.Used = old.Used
-	}
-	s.queues[q.Name] = q
-}
-
-// Queue finds a queue by name, nil if there is none.
-func (s *State) Queue(name string) *Queue { return s.queues[name] }
-
-// Queues are all queues, by name.
-func (s *State) Queues() []*Queue {
-	out := make([]*Queue, 0, len(s.queues))
-	for _, q := range s.queues {
-		out = append(out, q)
-	}
-	slices.SortFunc(out, func(a, b *Queue) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
-
 // AddJob takes a job into the books; its tasks are pending. Shapes are interned here.
 func (s *State) AddJob(j *Job) error {
 	if s.jobs[j.ID] != nil {
@@ -41,8 +14,11 @@ func (s *State) AddJob(j *Job) error {
 	if j.Queue == "" {
 		j.Queue = DefaultQueue
 	}
-	if s.queues[j.Queue] == nil {
+	switch q := s.queues[j.Queue]; {
+	case q == nil:
 		return fmt.Errorf("%s: no queue %q", j.ID, j.Queue)
+	case !q.Leaf():
+		return fmt.Errorf("%s: queue %q has queues below it; jobs go into those", j.ID, j.Queue)
 	}
 	if len(j.Alternatives) == 0 {
 		return fmt.Errorf("%s has no tasks", j.ID)

@@ -45,7 +45,6 @@ func (l *lab) combine(found *finder) (conflict bool) {
 // exactLimits replaces "without the limit" by the limit that is enough, and
 // joins the changes into one.
 func (l *lab) exactLimits(changes []*change) *change {
-	q := l.end.Queue(l.job().Queue)
 	for i, c := range changes {
 		if c.kind != RaiseLimit {
 			continue
@@ -54,13 +53,13 @@ func (l *lab) exactLimits(changes []*change) *change {
 		if !v.fits {
 			break
 		}
-		for _, limit := range q.Limits {
-			used := v.state.Queue(q.Name).Used.Of(limit.Name)
-			if l.limit(q.Name, limit, -1).text != c.text || used <= limit.Value {
+		for _, b := range l.bounds() {
+			used := b.used(v.state)
+			if b.to(-1).text != c.text || used <= b.amount.Value {
 				continue
 			}
 			exact := slices.Clone(changes)
-			exact[i] = l.limit(q.Name, limit, used)
+			exact[i] = b.to(used)
 			if l.try(exact...).fits {
 				changes = exact
 			}
@@ -95,10 +94,8 @@ func join(changes []*change) *change {
 // to be taken back, and the kind of node to add; nil if no kind would ever do.
 func (l *lab) everything() ([]*change, *Machine) {
 	var limits []*change
-	if q := l.end.Queue(l.job().Queue); q != nil {
-		for _, limit := range q.Limits {
-			limits = append(limits, l.limit(q.Name, limit, -1))
-		}
+	for _, b := range l.bounds() {
+		limits = append(limits, b.to(-1))
 	}
 	if list := l.machines(nil); len(list) > 0 {
 		return append(l.ties(), limits...), &list[0]

@@ -151,7 +151,9 @@ func (l *lab) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 	j := l.job()
 	alt := &j.Alternatives[l.alternative()]
 	s := cluster.NewState()
-	s.SetQueue(&cluster.Queue{Name: j.Queue})
+	if l.err = s.SetQueue(&cluster.Queue{Name: j.Queue}); l.err != nil {
+		return false
+	}
 	count := 1
 	probe := cluster.Job{ID: j.ID, Namespace: j.Namespace, Queue: j.Queue, Preemptible: j.Preemptible, Labels: j.Labels}
 	form := cluster.Alternative{Min: 1}

@@ -130,3 +130,17 @@ func List(names []string, most int) string {
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
+
+// Amount spells so much of a resource without naming it: for people, or as
+// manifests do, losing nothing. Devices are counted in thousandths.
+func Amount(name string, v int64, device, manifest bool) string {
+	switch {
+	case device || name == cluster.CPU:
+		return decimal(float64(v)/1000, 3)
+	case name == cluster.Memory && manifest:
+		return exact(cluster.Bytes(v))
+	case name == cluster.Memory:
+		return bytesText(v, 1)
+	}
+	return strconv.FormatInt(v, 10)
+}

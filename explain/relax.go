@@ -70,6 +70,7 @@ func (l *lab) conditions() []*change {
 	if s.Need.Partition != "" {
 		out = append(out, l.lift(30, "on a whole device instead of a slice of profile "+s.Need.Partition, func(s *cluster.Shape) { s.Need.Partition, s.Need.Resource = "", "" }))
 	}
+	out = append(out, l.preemptible()...)
 	return append(out, l.ties()...)
 }
 
@@ -171,51 +172,4 @@ func (l *lab) cells() []string {
 	}
 	slices.Sort(out)
 	return append(out[:min(len(out), 3)], "")
-}
-
-// raise lifts the queue's limits, one by one, and then finds out how far the
-// limit had to go up: as far as the queue went without it.
-func (l *lab) raise(found *finder) {
-	q := l.end.Queue(l.job().Queue)
-	if q == nil {
-		return
-	}
-	for _, limit := range q.Limits {
-		if l.spent() {
-			return
-		}
-		lifted := l.limit(q.Name, limit, -1)
-		v := l.try(lifted)
-		if !v.fits {
-			if l.attempt.Before != nil { // nobody asks about a limit that was not in the way
-				found.no(lifted, v)
-			}
-			continue
-		}
-		if used := v.state.Queue(q.Name).Used.Of(limit.Name); used > limit.Value {
-			if c := l.limit(q.Name, limit, used); l.try(c).fits {
-				lifted = c
-			}
-		}
-		found.yes(lifted)
-	}
-}
-
-// limit sets one of the queue's limits; below 0 takes it away.
-func (l *lab) limit(queue string, limit cluster.Amount, to int64) *change {
-	text := fmt.Sprintf("without queue %s's limit of %s", queue, resourceText(limit.Name, limit.Value))
-	if to >= 0 {
-		text = fmt.Sprintf("with queue %s's limit raised from %s to %s", queue, resourceText(limit.Name, limit.Value), resourceText(limit.Name, to))
-	}
-	return &change{RaiseLimit, text, 25, func(s *cluster.State) error {
-		q := *s.Queue(queue)
-		q.Limits = slices.Clone(q.Limits)
-		if to >= 0 {
-			q.Limits = q.Limits.With(limit.Name, to)
-		} else {
-			q.Limits = slices.DeleteFunc(q.Limits, func(a cluster.Amount) bool { return a.Name == limit.Name })
-		}
-		s.SetQueue(&q)
-		return nil
-	}}
 }

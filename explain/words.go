@@ -36,6 +36,8 @@ var phrases = map[engine.Reason]string{
 	"QueueForbidsResource":         "{subject} is not theirs to use",
 	"QueueLimitTooSmall":           "{subject}: want {want}, the limit is {have}",
 	"QueueLimitReached":            "{subject}: want {want}, {have} left of the limit",
+	"QueueQuotaTooSmall":           "{subject}: not preemptible, want {want}, the quota is {have}",
+	"QueueQuotaReached":            "{subject}: not preemptible, want {want}, {have} left of the quota",
 	"NoNodeSupportsClass":          "does not support {subject}",
 	"NodesSupportButContended":     "fewer than {want} free for {subject}",
 	"ClassConflictsWithDaemonMode": "its share mode is exclusive",

@@ -7,14 +7,15 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	corev1 "k8s.io/api/core/v1"
 )
 
-// makeQueue turns a queue as people write it into one for the books. Limits on
-// devices are kept in thousandths, as the books count them.
+// makeQueue turns a queue as people write it into one for the books. Quotas and
+// limits of devices are kept in thousandths, as the books count them.
 func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 	spec := path{"spec"}
 	checkName(o.Name, "queue", r)
-	q := &cluster.Queue{Name: o.Name, Tier: cluster.Tier(o.Spec.Tier), Priority: o.Spec.Priority, Created: created(&o.ObjectMeta), Weight: 1}
+	q := &cluster.Queue{Name: o.Name, Parent: o.Spec.Parent, Tier: cluster.Tier(o.Spec.Tier), Priority: o.Spec.Priority, Created: created(&o.ObjectMeta), Weight: 1}
 	if o.Spec.Tier == "BestEffort" {
 		r.errorf(spec.add("tier"), "BestEffort is a CPU class and no tier; write %s", cluster.TierStandard)
 	} else {
@@ -25,18 +26,40 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 			r.errorf(spec.add("weight"), "want a weight from 1 to %d, have %d", maxWeight, *w)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Spec.Limits)) {
-		limit, at := o.Spec.Limits[name], spec.add("limits", string(name))
+	for _, name := range slices.Sorted(maps.Keys(o.Spec.OverQuotaWeight)) {
+		w := o.Spec.OverQuotaWeight[name]
+		if w < 1 || w > maxWeight {
+			r.errorf(spec.add("overQuotaWeight", name), "want a weight from 1 to %d, have %d", maxWeight, w)
+		}
+		q.OverQuotaWeight = append(q.OverQuotaWeight, cluster.Amount{Name: name, Value: w})
+	}
+	q.Limits = s.queueAmounts(o.Spec.Limits, spec.add("limits"), r)
+	q.Quota = s.queueAmounts(o.Spec.Quota, spec.add("quota"), r)
+	for _, limit := range q.Limits {
+		if quota := q.Quota.Of(limit.Name); quota > limit.Value {
+			name := corev1.ResourceName(limit.Name)
+			want, most := o.Spec.Quota[name], o.Spec.Limits[name]
+			r.errorf(spec.add("quota", limit.Name), "the queue deserves %s and may have no more than %s; raise the limit or lower the quota", want.String(), most.String())
+		}
+	}
+	return q
+}
+
+// queueAmounts converts what a queue says about resources; devices are counted in thousandths.
+func (s *surroundings) queueAmounts(list corev1.ResourceList, at path, r reporter) cluster.Resources {
+	var out cluster.Resources
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		amount, at := list[name], at.add(string(name))
 		var v int64
 		switch {
 		case isDevice(string(name)) || s.deviceNames[string(name)]:
-			v = milliOf(limit, at, r)
+			v = milliOf(amount, at, r)
 		case s.deviceNames == nil && strings.Contains(string(name), "/"):
-			v = bytesOf(limit, at, r) // some node may count devices under it; State knows
+			v = bytesOf(amount, at, r) // some node may count devices under it; State knows
 		default:
-			v = amountOf(string(name), limit, at, r)
+			v = amountOf(string(name), amount, at, r)
 		}
-		q.Limits = append(q.Limits, cluster.Amount{Name: string(name), Value: v})
+		out = append(out, cluster.Amount{Name: string(name), Value: v})
 	}
-	return q
+	return out
 }

@@ -123,8 +123,8 @@ func (m *stateMaker) addJob(j *cluster.Job, r reporter) {
 
 // fill takes the objects into the books. Nodes come in name order, which is also the cheapest.
 func (m *stateMaker) fill(s *cluster.State) {
-	for _, q := range m.queues {
-		s.SetQueue(q)
+	for _, q := range topDown(m.queues) {
+		m.must(s.SetQueue(q))
 	}
 	for _, n := range m.nodes {
 		m.must(s.AddNode(n))
@@ -144,7 +144,7 @@ func (m *stateMaker) must(err error) {
 
 // notes are about the books rather than the objects.
 func (m *stateMaker) notes() []string {
-	var out []string
+	out := quotaNotes(m.queues)
 	var broken tally
 	for _, n := range m.nodes {
 		if n.Defect != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/api/v1alpha1"
-	"github.com/berth-project/berth/cluster"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -90,10 +89,8 @@ func (b *Bundle) checkSingle(errs *Errors) {
 }
 
 func (b *Bundle) checkReferences(errs *Errors) {
-	queues := map[string]bool{cluster.DefaultQueue: true}
-	for _, q := range b.Queues {
-		queues[q.Name] = true
-	}
+	queues := b.queueTree()
+	queues.check(b, errs)
 	nodes := map[string]bool{}
 	for _, n := range b.Nodes {
 		nodes[n.Name] = true
@@ -101,12 +98,10 @@ func (b *Bundle) checkReferences(errs *Errors) {
 	for _, n := range b.CoreNodes {
 		nodes[n.Name] = true
 	}
-	queueNames, nodeNames := slices.Sorted(maps.Keys(queues)), slices.Sorted(maps.Keys(nodes))
+	nodeNames := slices.Sorted(maps.Keys(nodes))
 	for _, o := range b.Jobs {
 		r := b.reporter(o, errs)
-		if q := o.Spec.Queue; q != "" && !queues[q] {
-			r.errorf(path{"spec", "queue"}, "%s", noQueue(q, queueNames))
-		}
+		queues.checkLeaf(o.Spec.Queue, path{"spec", "queue"}, r)
 		for i, p := range o.Status.Placements {
 			at := path{"status", "placements", i}
 			if p.Node == "" {
@@ -121,9 +116,8 @@ func (b *Bundle) checkReferences(errs *Errors) {
 			continue
 		}
 		r := b.reporter(o, errs)
-		if q, at := podQueue(o, r); q != "" && !queues[q] {
-			r.errorf(at, "%s", noQueue(q, queueNames))
-		}
+		q, at := podQueue(o, r)
+		queues.checkLeaf(q, at, r)
 		if n := o.Spec.NodeName; n != "" && !nodes[n] {
 			r.errorf(path{"spec", "nodeName"}, "%s runs on node %s, which is not in the input%s; dump both together: kubectl get nodes,pods -A -o yaml",
 				podID(o), quote(n), suggestion(n, nodeNames))

@@ -9,7 +9,7 @@ import (
 
 // Schedule runs a session; the scan checks each decision of the index.
 func (w *World) Schedule() error {
-	before := w.used()
+	before := w.held()
 	s := w.engine.Open(w.State, engine.Options{Search: engine.Twin})
 	out, err := s.Run()
 	s.Close()
@@ -68,7 +68,7 @@ func (w *World) checkRefusals(out engine.Outcome) error {
 // Evict makes room as an adapter would: it evicts some tasks and places a
 // pending job on what is then promised to nobody, or takes it all back.
 func (w *World) Evict() error {
-	before := w.used()
+	before := w.held()
 	s := w.engine.Open(w.State, engine.Options{Search: engine.Twin})
 	defer s.Close()
 	stmt := s.Begin()

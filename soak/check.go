@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -14,7 +15,7 @@ func (w *World) Check() error {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
-	used := map[string]cluster.Resources{}
+	used, firm := map[string]cluster.Resources{}, map[string]cluster.Resources{}
 	for _, j := range w.State.Jobs() {
 		placed := 0
 		for a := range j.Alternatives {
@@ -33,7 +34,10 @@ func (w *World) Check() error {
 				}
 				if t.Status != cluster.Releasing {
 					placed++
-					charge(used, t)
+					w.charge(used, t)
+					if !j.Preemptible {
+						w.charge(firm, t)
+					}
 				}
 			}
 		}
@@ -45,13 +49,20 @@ func (w *World) Check() error {
 		if fmt.Sprint(nonzero(q.Used)) != fmt.Sprint(nonzero(used[q.Name])) {
 			return fmt.Errorf("queue %s: the ledger says %v, its tasks %v", q.Name, q.Used, used[q.Name])
 		}
+		if fmt.Sprint(nonzero(q.Firm)) != fmt.Sprint(nonzero(firm[q.Name])) {
+			return fmt.Errorf("queue %s: the ledger says that %v is firm, its tasks %v", q.Name, q.Firm, firm[q.Name])
+		}
 	}
 	return nil
 }
 
-func charge(used map[string]cluster.Resources, t *cluster.Task) {
-	q := t.Job.Queue
-	add := func(name string, v int64) { used[q] = used[q].With(name, used[q].Of(name)+v) }
+// charge adds what the task holds to its queue and to all above it.
+func (w *World) charge(used map[string]cluster.Resources, t *cluster.Task) {
+	add := func(name string, v int64) {
+		for q := t.Job.Queue; q != ""; q = w.State.Queue(q).Parent {
+			used[q] = used[q].With(name, used[q].Of(name)+v)
+		}
+	}
 	for _, a := range t.Shape.Resources {
 		add(a.Name, a.Value)
 	}
@@ -194,21 +205,30 @@ func checkExclusive(holders []*cluster.Task) error {
 	return nil
 }
 
-func (w *World) used() map[string]cluster.Resources {
-	out := map[string]cluster.Resources{}
+// held is what queues use, and how much of it is firm.
+type held struct{ used, firm cluster.Resources }
+
+func (w *World) held() map[string]held {
+	out := map[string]held{}
 	for _, q := range w.State.Queues() {
-		out[q.Name] = append(cluster.Resources(nil), q.Used...)
+		out[q.Name] = held{slices.Clone(q.Used), slices.Clone(q.Firm)}
 	}
 	return out
 }
 
-// checkLimits makes sure that no decision took a queue beyond its limit. A limit
-// that was lowered below what is used may stay exceeded, but not grow.
-func (w *World) checkLimits(before map[string]cluster.Resources) error {
+// checkLimits makes sure that no decision took a queue beyond its limit, nor
+// what is not preemptible beyond its quota. A bound that was lowered below what
+// is used may stay exceeded, but not grow.
+func (w *World) checkLimits(before map[string]held) error {
 	for _, q := range w.State.Queues() {
 		for _, l := range q.Limits {
-			if used := q.Used.Of(l.Name); used > l.Value && used > before[q.Name].Of(l.Name) {
+			if used := q.Used.Of(l.Name); used > l.Value && used > before[q.Name].used.Of(l.Name) {
 				return fmt.Errorf("queue %s uses %d of %s, its limit is %d", q.Name, used, l.Name, l.Value)
+			}
+		}
+		for _, l := range q.Quota {
+			if firm := q.Firm.Of(l.Name); firm > l.Value && firm > before[q.Name].firm.Of(l.Name) {
+				return fmt.Errorf("queue %s: jobs that are not preemptible use %d of %s, its quota is %d", q.Name, firm, l.Name, l.Value)
 			}
 		}
 	}
@@ -219,7 +239,7 @@ func (w *World) checkLimits(before map[string]cluster.Resources) error {
 func Dump(s *cluster.State) string {
 	var b strings.Builder
 	for _, q := range s.Queues() {
-		fmt.Fprintf(&b, "queue %s %v\n", q.Name, q.Used)
+		fmt.Fprintf(&b, "queue %s %v firm %v\n", q.Name, q.Used, q.Firm)
 	}
 	for _, n := range s.Nodes() {
 		fmt.Fprintf(&b, "node %s %v isolated=%d\n", n.Name, n.Resources, n.Isolated)

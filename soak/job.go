@@ -14,7 +14,7 @@ func (w *World) AddJob() error {
 	w.serial++
 	j := &cluster.Job{
 		ID: fmt.Sprintf("job/j%04d", w.serial), Created: int64(w.dice.Roll(5)), Priority: int32(w.dice.Roll(3)),
-		Queue: pick(w, []string{"default", "research", "scraps"}), Preemptible: w.chance(50),
+		Queue: pick(w, leaves), Preemptible: w.chance(50),
 	}
 	if w.chance(50) {
 		j.Labels = map[string]string{"app": pick(w, []string{"web", "db"})}

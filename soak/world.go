@@ -34,8 +34,11 @@ func NewWorld(dice Dice) (*World, error) {
 		return nil, err
 	}
 	w := &World{State: cluster.NewState(), engine: e, dice: dice, shrunk: map[string]bool{}}
-	w.State.SetQueue(&cluster.Queue{Name: "research", Tier: cluster.TierGuaranteed, Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: 6000}}})
-	w.State.SetQueue(&cluster.Queue{Name: "scraps", Tier: cluster.TierScavenger, Limits: cluster.Resources{{Name: cluster.CPU, Value: 40_000}, {Name: cluster.DefaultDeviceResource, Value: 9500}}})
+	for _, q := range queues() {
+		if err := w.State.SetQueue(q); err != nil {
+			return nil, err
+		}
+	}
 	for range 2 + dice.Roll(6) {
 		if err := w.AddNode(); err != nil {
 			return nil, err
@@ -194,15 +197,6 @@ func (w *World) RemoveJob() error {
 		return nil
 	}
 	return w.State.RemoveJob(pick(w, jobs).ID)
-}
-
-// ChangeQueue gives a queue another limit.
-func (w *World) ChangeQueue() error {
-	q := *pick(w, w.State.Queues())
-	limit := int64(w.dice.Roll(12)) * 1000
-	q.Limits = q.Limits.With(cluster.DefaultDeviceResource, limit)
-	w.State.SetQueue(&q)
-	return nil
 }
 
 // Leave lets tasks go that were evicted: their room is then really free, and

@@ -15,13 +15,21 @@ type Queue struct {
 
 // QueueSpec is a tenant's standing and bounds.
 type QueueSpec struct {
+	// Parent is the queue above this one; none for a queue at the top. Only
+	// queues with none below them may have jobs.
+	Parent string `json:"parent,omitempty"`
 	// Tier is Guaranteed, Standard (the default) or Scavenger.
 	Tier string `json:"tier,omitempty"`
 	// Priority orders queues of a tier, high first.
 	Priority int32 `json:"priority,omitempty"`
-	// Weight divides what is left over between queues; 1 unless given.
+	// Quota is what the queue deserves before anybody gets more than their own. A
+	// resource that is not named has the sum of the quotas of the queues below it.
+	Quota corev1.ResourceList `json:"quota,omitempty"`
+	// Weight divides what is left over between siblings; 1 unless given.
 	Weight *int64 `json:"weight,omitempty"`
-	// Limits bound what the queue's tasks hold together. A resource that is not
+	// OverQuotaWeight is the weight for single resources, where it differs.
+	OverQuotaWeight map[string]int64 `json:"overQuotaWeight,omitempty"`
+	// Limits bound what the tasks of the queue and of all below it hold together. A resource that is not
 	// named is not limited; one with limit 0 is not theirs to use. Devices are
 	// limited by their resource name, such as nvidia.com/gpu.
 	Limits corev1.ResourceList `json:"limits,omitempty"`

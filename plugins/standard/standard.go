@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/plugins/capacityfilter"
 	"github.com/berth-project/berth/plugins/cellfilter"
 	"github.com/berth-project/berth/plugins/deviceorder"
+	"github.com/berth-project/berth/plugins/fairshare"
 	"github.com/berth-project/berth/plugins/firstcome"
 	"github.com/berth-project/berth/plugins/isolationfilter"
 	"github.com/berth-project/berth/plugins/labelfilter"
@@ -19,7 +20,6 @@ import (
 	"github.com/berth-project/berth/plugins/noderesourcesfit"
 	"github.com/berth-project/berth/plugins/noderesourcesfitplus"
 	"github.com/berth-project/berth/plugins/priority"
-	"github.com/berth-project/berth/plugins/queueorder"
 	"github.com/berth-project/berth/plugins/resourceutilizationscorer"
 	"github.com/berth-project/berth/plugins/scarceresourceavoidance"
 	"github.com/berth-project/berth/plugins/spotinstancemanager"
@@ -52,7 +52,7 @@ type entry struct {
 //	 1  ResourceUtilizationScorer  among node groups, where nothing else has a say
 var plugins = []entry{
 	// Whose turn it is.
-	{queueorder.Name, queueorder.New, 0, nil},
+	{fairshare.Name, fairshare.New, 0, nil},
 	{priority.Name, priority.New, 0, nil},
 	{firstcome.Name, firstcome.New, 0, nil},
 	{taskorder.Name, taskorder.New, 0, nil},

@@ -47,6 +47,9 @@ func drawQueue(t *rapid.T, name string) *fixture.QueueBuilder {
 				most = 100 << 30
 			}
 			b.Limit(r, rapid.Int64Range(0, most).Draw(t, r))
+			if rapid.IntRange(0, 3).Draw(t, "deserves") == 0 {
+				b.Quota(r, rapid.Int64Range(0, most).Draw(t, r))
+			}
 		}
 	}
 	return b
@@ -99,6 +102,9 @@ func drawJob(t *rapid.T, name string) *fixture.JobBuilder {
 		n.Layers = &cluster.Layers{Total: rapid.IntRange(1, 30).Draw(t, "layers"), Bytes: 3 << 30, Fixed: 1 << 30, Spill: rapid.Bool().Draw(t, "spill")}
 	}
 	class := rapid.SampledFrom([]cluster.GPUClass{"", "", "", cluster.GPUShared, cluster.GPUDeviceExclusive}).Draw(t, "class")
+	if rapid.Bool().Draw(t, "preemptible") {
+		b.Preemptible()
+	}
 	return b.Isolate(cluster.Isolation{GPU: class}).Shape(func(s *cluster.Shape) { s.Need = n })
 }
 
@@ -111,7 +117,7 @@ func TestLimitsHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := fixture.Engine(p, room{rapid.SliceOfN(rapid.Int64Range(0, 100), 1, 5).Draw(t, "order")})
-		state := fixture.State(drawNode(t, "a"), drawNode(t, "b"), drawQueue(t, "p"), drawQueue(t, "q"))
+		state := fixture.State(drawNode(t, "a"), drawNode(t, "b"), drawQueue(t, "top"), drawQueue(t, "p"), drawQueue(t, "q").Parent("top"))
 		for round := range rapid.IntRange(1, 3).Draw(t, "sessions") {
 			for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
 				if err := state.AddJob(drawJob(t, fmt.Sprint(round, "-", i)).Build()); err != nil {
@@ -129,6 +135,11 @@ func TestLimitsHold(t *testing.T) {
 				for _, l := range q.Limits {
 					if used := q.Used.Of(l.Name); used > l.Value {
 						t.Fatalf("queue %s holds %d of %s and may hold %d", q.Name, used, l.Name, l.Value)
+					}
+				}
+				for _, l := range q.Quota {
+					if firm := q.Firm.Of(l.Name); firm > l.Value {
+						t.Fatalf("queue %s deserves %d of %s, and %d cannot be preempted", q.Name, l.Value, l.Name, firm)
 					}
 				}
 			}

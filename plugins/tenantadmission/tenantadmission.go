@@ -1,5 +1,7 @@
-// Package tenantadmission keeps queues within their limits: what a queue may
-// never have, and what it may not have more of while its tasks hold so much.
+// Package tenantadmission keeps queues within their limits, and within those of
+// the queues above them: what a queue may never have, and what it may not have
+// more of while its tasks hold so much. Where a queue has a quota, what is not
+// preemptible runs only inside it: what nobody can take back must be deserved.
 //
 // It is a hard filter: with it in the profile no placement takes a queue beyond
 // a limit. It refuses to know whose turn it is and what a fair share would be.
@@ -11,6 +13,7 @@
 package tenantadmission
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -25,6 +28,8 @@ const (
 	QueueForbidsResource engine.Reason = "QueueForbidsResource" // the limit is 0: not theirs to use
 	QueueLimitTooSmall   engine.Reason = "QueueLimitTooSmall"   // the job alone is beyond the limit
 	QueueLimitReached    engine.Reason = "QueueLimitReached"    // together with what the queue holds it is
+	QueueQuotaTooSmall   engine.Reason = "QueueQuotaTooSmall"   // it is not preemptible, and alone is beyond the quota
+	QueueQuotaReached    engine.Reason = "QueueQuotaReached"    // it is, together with others that are not preemptible
 )
 
 const held = engine.Wait | engine.Evict
@@ -34,6 +39,8 @@ var Reasons = []engine.ReasonDoc{
 	{Reason: QueueForbidsResource, Cure: engine.Relax, Meaning: "The queue may not use the resource at all: its limit is 0. The subject is the queue and the resource."},
 	{Reason: QueueLimitTooSmall, Cure: engine.Relax, Meaning: "The task, or the least that must run of its job, takes more of the resource than the queue may ever hold. Have is the limit; the subject is the queue and the resource."},
 	{Reason: QueueLimitReached, Cure: held, Meaning: "The queue's tasks hold so much of the resource that this one would go beyond the limit. Have is what is left of it; the subject is the queue and the resource."},
+	{Reason: QueueQuotaTooSmall, Cure: engine.Relax, Meaning: "The job is not preemptible, so it runs only inside the queue's quota, and it takes more of the resource than that. Have is the quota; the subject is the queue and the resource."},
+	{Reason: QueueQuotaReached, Cure: engine.Wait, Meaning: "The job is not preemptible, so it runs only inside the queue's quota, and others that are not preemptible hold too much of it. Have is what is left of the quota; the subject is the queue and the resource."},
 }
 
 type plugin struct {
@@ -68,33 +75,82 @@ func (p *plugin) OnSessionClose(*engine.Session) {}
 
 // before judges by what the task costs at least, wherever it goes.
 func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
-	q := p.state.Queue(j.Queue)
-	if q == nil || len(q.Limits) == 0 {
+	if !p.limited(j) {
 		return nil
 	}
 	devices, name := p.least(t.Shape)
-	var waiting *engine.Rejection
-	for i := range q.Limits {
-		l := &q.Limits[i]
-		c := cost{name: l.Name, most: t.Shape.Resources.Of(l.Name)}
-		if devices > 0 && l.Name == name {
+	r := p.judge(j, func(limited string) cost {
+		c := cost{name: limited, most: t.Shape.Resources.Of(limited)}
+		if devices > 0 && limited == name {
 			c.most, c.device = devices, true
 		}
 		c.least = c.most
-		if r := c.judge(q, j, l.Value); r != nil && !r.Cure.Transient() {
+		return c
+	})
+	if r != nil && !r.Cure.Transient() {
+		return r
+	}
+	if never := p.minimum(t, j); never != nil {
+		return never
+	}
+	return r
+}
+
+// limited reports whether the job's queue, or one above it, bounds anything for the job.
+func (p *plugin) limited(j *cluster.Job) bool {
+	for range p.bounds(j) {
+		return true
+	}
+	return false
+}
+
+// bound is the most of a resource that a queue's tasks may hold: of all of them
+// its limit, of those that are not preemptible its quota.
+type bound struct {
+	queue *cluster.Queue
+	name  string
+	value int64
+	used  int64
+	quota bool
+}
+
+// bounds are all that the job is under: its own queue's first, then those above.
+func (p *plugin) bounds(j *cluster.Job) iter.Seq[bound] {
+	return func(yield func(bound) bool) {
+		for q := p.state.Queue(j.Queue); q != nil; q = p.state.Parent(q) {
+			for i := range q.Limits {
+				l := &q.Limits[i]
+				if !yield(bound{q, l.Name, l.Value, q.Used.Of(l.Name), false}) {
+					return
+				}
+			}
+			for i := range q.Quota {
+				l := &q.Quota[i]
+				if !j.Preemptible && !yield(bound{q, l.Name, l.Value, q.Firm.Of(l.Name), true}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// judge holds a cost against all that the job is under. What can never be had is
+// said before what cannot be had now.
+func (p *plugin) judge(j *cluster.Job, of func(resource string) cost) *engine.Rejection {
+	var waiting *engine.Rejection
+	for b := range p.bounds(j) {
+		c := of(b.name)
+		if r := c.judge(&b, j); r != nil && !r.Cure.Transient() {
 			return r
 		} else if waiting == nil {
 			waiting = r
 		}
 	}
-	if r := p.minimum(t, j, q); r != nil {
-		return r
-	}
 	return waiting
 }
 
 // minimum judges the least that must run of the job, all together.
-func (p *plugin) minimum(t *cluster.Task, j *cluster.Job, q *cluster.Queue) *engine.Rejection {
+func (p *plugin) minimum(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 	if p.job.alternative != nil && slices.Contains(p.job.alternative.Tasks, t) {
 		return p.job.rejection
 	}
@@ -104,27 +160,23 @@ func (p *plugin) minimum(t *cluster.Task, j *cluster.Job, q *cluster.Queue) *eng
 	if alt.Min < 2 {
 		return nil // the task itself was judged already
 	}
-	for _, l := range q.Limits {
-		if c := p.together(alt.Tasks, alt.Min, l.Name); l.Value > 0 && c.least > l.Value {
-			p.job.rejection = c.reject(q, QueueLimitTooSmall, engine.Relax, c.least, l.Value)
+	for b := range p.bounds(j) {
+		if c := p.together(alt.Tasks, alt.Min, b.name); b.value > 0 && c.least > b.value {
+			p.job.rejection = c.reject(&b, b.tooSmall(), engine.Relax, c.least, b.value)
 			break
 		}
 	}
 	return p.job.rejection
 }
 
-// matters where the queue limits something whose cost is not known before.
+// matters where a bound is on something whose cost is not known before.
 func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 	need := &t.Shape.Need
 	if need.None() || (exact(t.Shape) && p.nameOf(need) != "") {
 		return false // known before any node is looked at
 	}
-	q := p.state.Queue(j.Queue)
-	if q == nil {
-		return false
-	}
-	for i := range q.Limits {
-		switch q.Limits[i].Name {
+	for b := range p.bounds(j) {
+		switch b.name {
 		case cluster.CPU:
 		case cluster.Memory:
 			if need.Layers != nil {
@@ -139,7 +191,6 @@ func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 
 // admit judges by what the task would cost at most on this node.
 func (p *plugin) admit(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
-	q := p.state.Queue(j.Queue)
 	var layers []cluster.Claim
 	if t.Shape.Need.Layers != nil && t.Shape.Need.Devices == 0 {
 		ok := false
@@ -147,17 +198,7 @@ func (p *plugin) admit(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine
 			return nil // it does not fit, which is not for us to say
 		}
 	}
-	var waiting *engine.Rejection
-	for i := range q.Limits {
-		l := &q.Limits[i]
-		c := costOn(t.Shape, n, l.Name, layers)
-		if r := c.judge(q, j, l.Value); r != nil && !r.Cure.Transient() {
-			return r
-		} else if waiting == nil {
-			waiting = r
-		}
-	}
-	return waiting
+	return p.judge(j, func(limited string) cost { return costOn(t.Shape, n, limited, layers) })
 }
 
 // cost is what a task takes of one resource, as far as that is known.
@@ -167,27 +208,39 @@ type cost struct {
 	least, most int64
 }
 
-// judge compares the cost with the limit and with what is left of it. It says
+// judge compares the cost with the bound and with what is left of it. It says
 // never where even the least is too much, or nobody but the job holds anything.
-func (c *cost) judge(q *cluster.Queue, j *cluster.Job, limit int64) *engine.Rejection {
-	used := q.Used.Of(c.name)
-	left := limit - used
+func (c *cost) judge(b *bound, j *cluster.Job) *engine.Rejection {
+	left := b.value - b.used
 	switch {
-	case c.most <= 0 || (c.most <= left && limit > 0):
+	case c.most <= 0 || (c.most <= left && b.value > 0):
 		return nil
-	case limit <= 0:
-		return c.reject(q, QueueForbidsResource, engine.Relax, c.most, 0)
-	case c.least > limit:
-		return c.reject(q, QueueLimitTooSmall, engine.Relax, c.least, limit)
+	case b.value <= 0 && !b.quota:
+		return c.reject(b, QueueForbidsResource, engine.Relax, c.most, 0)
+	case b.value <= 0:
+		return c.reject(b, QueueQuotaTooSmall, engine.Relax, c.most, 0)
+	case c.least > b.value:
+		return c.reject(b, b.tooSmall(), engine.Relax, c.least, b.value)
 	}
-	if own := holds(j, c.name); own == used { // nobody to wait for
-		return c.reject(q, QueueLimitTooSmall, engine.Relax, own+c.most, limit)
+	if own := holds(j, c.name); own == b.used { // nobody to wait for
+		return c.reject(b, b.tooSmall(), engine.Relax, own+c.most, b.value)
 	}
-	return c.reject(q, QueueLimitReached, held, c.most, left)
+	if b.quota {
+		return c.reject(b, QueueQuotaReached, engine.Wait, c.most, left)
+	}
+	return c.reject(b, QueueLimitReached, held, c.most, left)
 }
 
-func (c *cost) reject(q *cluster.Queue, reason engine.Reason, cure engine.Cure, want, have int64) *engine.Rejection {
-	r := &engine.Rejection{Reason: reason, Cure: cure, Subject: "queue " + q.Name + ": " + c.name,
+// tooSmall is the reason why the job can never stay within the bound.
+func (b *bound) tooSmall() engine.Reason {
+	if b.quota {
+		return QueueQuotaTooSmall
+	}
+	return QueueLimitTooSmall
+}
+
+func (c *cost) reject(b *bound, reason engine.Reason, cure engine.Cure, want, have int64) *engine.Rejection {
+	r := &engine.Rejection{Reason: reason, Cure: cure, Subject: "queue " + b.queue.Name + ": " + c.name,
 		Want: engine.AmountOf(c.name, want), Have: engine.AmountOf(c.name, max(0, have))}
 	if c.device {
 		r.Want.Unit, r.Have.Unit = engine.Devices, engine.Devices

@@ -100,6 +100,38 @@ func TestBefore(t *testing.T) {
 	}
 }
 
+// The limits of the queues above count as well.
+func TestAncestors(t *testing.T) {
+	under := func() *fixture.QueueBuilder { return queue().Parent("mid") }
+	tree := func(top, mid int64) []fixture.Part {
+		return []fixture.Part{node("n"), fixture.Queue("top").Limit(gpu, top), fixture.Queue("mid").Parent("top").Limit(gpu, mid), under(), fixture.Queue("side").Parent("top")}
+	}
+	side := fixture.Job("x").Queue("side").Devices(3).On("n")
+	tests := map[string]struct {
+		parts []fixture.Part
+		want  *engine.Rejection
+	}{
+		"room on all levels":      {append(tree(6000, 4000), side, job("j").Devices(3)), nil},
+		"a sibling holds too":     {append(tree(4000, 4000), side, job("j").Devices(2)), reached(gpu, parts(2000), parts(1000))},
+		"too small at the top":    {append(tree(4000, 8000), job("j").Devices(5)), tooSmall(gpu, parts(5000), parts(4000))},
+		"forbidden in the middle": {append(tree(4000, 0), job("j").Devices(1)), forbidden(gpu, parts(1000))},
+		"a gang":                  {append(tree(4000, 8000), job("j").Gang(5).Devices(1)), tooSmall(gpu, parts(5000), parts(4000))},
+	}
+	subjects := map[string]string{"a sibling holds too": "top", "too small at the top": "top", "forbidden in the middle": "mid", "a gang": "top"}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, state := open(t, tc.parts...)
+			if tc.want != nil {
+				tc.want.Subject = "queue " + subjects[name] + ": " + gpu
+			}
+			task := state.Job("job/j").Tasks()[0]
+			if diff := cmp.Diff(tc.want, p.before(task, task.Job)); diff != "" {
+				t.Errorf("before (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // What depends on the node.
 func TestAdmit(t *testing.T) {
 	amd := func() *fixture.NodeBuilder {

@@ -1,0 +1,106 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+	"github.com/google/go-cmp/cmp"
+)
+
+// tree has a root with two children, one of which has a child, and 1 and 2 cores in use.
+func tree() *cluster.State {
+	return fixture.State(
+		fixture.Node("n").CPU(8, "16Gi"),
+		fixture.Queue("root"), fixture.Queue("mid").Parent("root"), fixture.Queue("low").Parent("mid"), fixture.Queue("side").Parent("root"), fixture.Queue("apart"),
+		fixture.Job("one").Queue("low").CPU(1000, "0").On("n"), fixture.Job("two").Queue("side").CPU(2000, "0").On("n"),
+	)
+}
+
+func cores(s *cluster.State) map[string]int64 {
+	out := map[string]int64{}
+	for _, q := range s.Queues() {
+		if v := q.Used.Of(cluster.CPU); v != 0 {
+			out[q.Name] = v
+		}
+	}
+	return out
+}
+
+func TestAncestorsAreCharged(t *testing.T) {
+	move := func(queue, parent string) func(*cluster.State) error {
+		return func(s *cluster.State) error {
+			q := *s.Queue(queue)
+			q.Parent = parent
+			return s.SetQueue(&q)
+		}
+	}
+	tests := map[string]struct {
+		change func(*cluster.State) error
+		want   map[string]int64
+	}{
+		"as it is":           {func(*cluster.State) error { return nil }, map[string]int64{"low": 1000, "mid": 1000, "side": 2000, "root": 3000}},
+		"a job ends":         {func(s *cluster.State) error { return s.RemoveJob("job/two") }, map[string]int64{"low": 1000, "mid": 1000, "root": 1000}},
+		"a task is evicted":  {func(s *cluster.State) error { return s.Evict(task(s, "one", 0)) }, map[string]int64{"side": 2000, "root": 2000}},
+		"moved to the top":   {move("mid", ""), map[string]int64{"low": 1000, "mid": 1000, "side": 2000, "root": 2000}},
+		"moved elsewhere":    {move("mid", "apart"), map[string]int64{"low": 1000, "mid": 1000, "apart": 1000, "side": 2000, "root": 2000}},
+		"moved up one level": {move("low", "root"), map[string]int64{"low": 1000, "side": 2000, "root": 3000}},
+		"moved below":        {move("apart", "mid"), map[string]int64{"low": 1000, "mid": 1000, "side": 2000, "root": 3000}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := tree()
+			before, copied := cores(s), s.Clone()
+			if err := tc.change(s); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, cores(s)); d != "" {
+				t.Errorf("in use (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(before, cores(copied)); d != "" {
+				t.Errorf("the copy changed (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestQueuesThatCannotStand(t *testing.T) {
+	tests := map[string]struct {
+		queue cluster.Queue
+		want  string
+	}{
+		"no parent":          {cluster.Queue{Name: "new", Parent: "nobody"}, `queue "new": no parent "nobody"`},
+		"its own parent":     {cluster.Queue{Name: "root", Parent: "root"}, `queue "root": it would be above itself, by way of "root"`},
+		"above itself":       {cluster.Queue{Name: "root", Parent: "low"}, `queue "root": it would be above itself, by way of "low"`},
+		"below jobs":         {cluster.Queue{Name: "new", Parent: "side"}, `queue "new": its parent "side" has jobs; jobs are in leaves`},
+		"below the default":  {cluster.Queue{Name: "new", Parent: "default"}, `queue "new": the default queue has no queues below it: jobs that name no queue are there`},
+		"new and of no name": {cluster.Queue{Name: "new", Parent: "new"}, `queue "new": no parent "new"`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := tree()
+			before := cores(s)
+			err := s.SetQueue(&tc.queue)
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("have %v, want %s", err, tc.want)
+			}
+			if d := cmp.Diff(before, cores(s)); d != "" {
+				t.Errorf("the books changed (-want +got):\n%s", d)
+			}
+		})
+	}
+	s := tree()
+	if err := s.SetQueue(s.Queue("root")); err == nil {
+		t.Error("the queue in the books was accepted as its own successor")
+	}
+	if err := s.AddJob(fixture.Job("up").Queue("mid").CPU(1, "0").Build()); err == nil {
+		t.Error("a job was accepted in a queue that has queues below it")
+	}
+}
+
+func TestWeightOf(t *testing.T) {
+	q := cluster.Queue{Weight: 3, OverQuotaWeight: cluster.Resources{{Name: "cpu", Value: 5}}}
+	if q.WeightOf("cpu") != 5 || q.WeightOf("memory") != 3 || (&cluster.Queue{}).WeightOf("cpu") != 1 {
+		t.Errorf("weights %d, %d, %d", q.WeightOf("cpu"), q.WeightOf("memory"), (&cluster.Queue{}).WeightOf("cpu"))
+	}
+}

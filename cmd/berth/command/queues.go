@@ -1,0 +1,206 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/plugins/fairshare"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) queues() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "queues PATH...",
+		Short: "Show the queues, what each should have of every resource, and why",
+		Long: `Shows the tree of queues as the input has it, before anything is decided: what
+each deserves (its quota), may have (its limit), asks for, uses and should have
+(its fair share), and how that share came about.
+
+Each gets what it asks for within its quota; the rest goes by priority and then
+by weight; the queues below one divide what it gets. A quota that is not the
+queue's own but that of the queues below it stands in parentheses.`,
+		Example: "  berth queues cluster/\n  berth queues cluster/ -o json",
+		Args:    paths(1, "a file or directory that describes a cluster"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := oneOf("--output", output, "table", "json"); err != nil {
+				return err
+			}
+			b, err := p.load(args, "")
+			if err != nil {
+				return err
+			}
+			_, state, err := p.prepare(b)
+			if err != nil {
+				return err
+			}
+			v := viewQueues(state)
+			if output == "json" {
+				return writeJSON(p.stdout, v.result())
+			}
+			v.table(p)
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	choices(c, "output", "table", "json")
+	return c
+}
+
+// queueView is the tree and what it takes to spell it.
+type queueView struct {
+	tree    *fairshare.Tree
+	devices map[string]bool // resources that count devices
+}
+
+func viewQueues(state *cluster.State) *queueView {
+	v := &queueView{fairshare.Shares(state, fairshare.Offered(state)), map[string]bool{cluster.DefaultDeviceResource: true}}
+	for _, n := range state.Nodes() {
+		for i := range n.Devices {
+			v.devices[n.Devices[i].Resource] = true
+		}
+	}
+	return v
+}
+
+// each visits the queues from the top down, branch by branch. The default queue
+// is left out where nobody uses it.
+func (v *queueView) each(visit func(q *fairshare.Queue, depth int)) {
+	var walk func(list []*fairshare.Queue, depth int)
+	walk = func(list []*fairshare.Queue, depth int) {
+		for _, q := range list {
+			if q.Name == cluster.DefaultQueue && len(q.Shares) == 0 {
+				continue
+			}
+			visit(q, depth)
+			walk(q.Children, depth+1)
+		}
+	}
+	walk(v.tree.Roots, 0)
+}
+
+func (v *queueView) table(p *program) {
+	rows := [][]string{{"QUEUE", "RESOURCE", "QUOTA", "LIMIT", "REQUESTED", "USED", "FAIR SHARE", "WHY"}}
+	v.each(func(q *fairshare.Queue, depth int) {
+		name := strings.Repeat("  ", depth) + q.Name
+		if len(q.Shares) == 0 {
+			rows = append(rows, []string{name, "-", "-", "-", "-", "-", "-", "it asks for nothing"})
+		}
+		for i := range q.Shares {
+			sh := &q.Shares[i]
+			amount := func(value int64) string {
+				if value < 0 {
+					return "-"
+				}
+				return explain.Amount(sh.Resource, value, v.devices[sh.Resource], false)
+			}
+			quota := amount(sh.Quota)
+			if sh.Quota >= 0 && !declares(q, sh.Resource) {
+				quota = "(" + quota + ")"
+			}
+			rows = append(rows, []string{name, sh.Resource, quota, amount(sh.Limit), amount(sh.Request), amount(q.Used.Of(sh.Resource)), amount(sh.Share()), why(q, sh, amount)})
+			name = ""
+		}
+	})
+	grid(p.stdout, rows)
+	var total []string
+	for _, a := range v.tree.Total {
+		total = append(total, a.Name+" "+explain.Amount(a.Name, a.Value, v.devices[a.Name], false))
+	}
+	if len(total) > 0 {
+		fmt.Fprintf(p.stdout, "\nThe schedulable nodes have %s.\n", explain.List(total, len(total)))
+	} else {
+		fmt.Fprintln(p.stdout, "\nThere is nothing to divide: no schedulable node has anything.")
+	}
+}
+
+func declares(q *fairshare.Queue, resource string) bool {
+	for _, a := range q.Quota {
+		if a.Name == resource {
+			return true
+		}
+	}
+	return false
+}
+
+// why says what a share is made of and why it is no larger.
+func why(q *fairshare.Queue, sh *fairshare.Share, amount func(int64) string) string {
+	var parts []string
+	if sh.Part.Quota > 0 {
+		parts = append(parts, amount(sh.Part.Quota)+" of the quota")
+	}
+	if sh.OverQuota > 0 {
+		parts = append(parts, fmt.Sprintf("%s by weight %d", amount(sh.OverQuota), q.WeightOf(sh.Resource)))
+	}
+	stop := "nothing more is left"
+	switch {
+	case sh.Request == 0:
+		stop = "it asks for nothing"
+	case sh.Stop == fairshare.Satisfied:
+		stop = "all it asks for"
+	case sh.Stop == fairshare.AtLimit:
+		stop = "up to the limit"
+	case q.Parent != nil:
+		stop = q.Parent.Name + " has no more"
+	}
+	if len(parts) == 0 {
+		return stop
+	}
+	return strings.Join(parts, ", ") + "; " + stop
+}
+
+// queuesResult is what queues prints as JSON. It is API: fields are added, never
+// renamed. Amounts are spelled as in manifests.
+type queuesResult struct {
+	Total  map[string]string `json:"total"`
+	Queues []queueResult     `json:"queues"` // each after the one above it
+}
+
+type queueResult struct {
+	Name     string        `json:"name"`
+	Parent   string        `json:"parent,omitempty"`
+	Tier     cluster.Tier  `json:"tier"`
+	Priority int32         `json:"priority"`
+	Shares   []shareResult `json:"shares"` // by resource
+}
+
+type shareResult struct {
+	Resource  string         `json:"resource"`
+	Quota     string         `json:"quota,omitempty"` // its own, or that of the queues below it
+	Limit     string         `json:"limit,omitempty"`
+	Weight    int64          `json:"weight"`
+	Requested string         `json:"requested"`
+	Used      string         `json:"used"`
+	FairShare string         `json:"fairShare"`
+	FromQuota string         `json:"fromQuota"`
+	OverQuota string         `json:"overQuota"`
+	Stop      fairshare.Stop `json:"stop"` // Satisfied, AtLimit or NoneLeft
+}
+
+func (v *queueView) result() queuesResult {
+	out := queuesResult{Total: map[string]string{}, Queues: []queueResult{}}
+	spell := func(name string, value int64) string {
+		if value < 0 {
+			return ""
+		}
+		return explain.Amount(name, value, v.devices[name], true)
+	}
+	for _, a := range v.tree.Total {
+		out.Total[a.Name] = spell(a.Name, a.Value)
+	}
+	v.each(func(q *fairshare.Queue, _ int) {
+		r := queueResult{q.Name, q.Queue.Parent, q.Tier, q.Priority, []shareResult{}}
+		for i := range q.Shares {
+			sh := &q.Shares[i]
+			n := sh.Resource
+			r.Shares = append(r.Shares, shareResult{
+				n, spell(n, sh.Quota), spell(n, sh.Limit), q.WeightOf(n), spell(n, sh.Request), spell(n, q.Used.Of(n)),
+				spell(n, sh.Share()), spell(n, sh.Part.Quota), spell(n, sh.OverQuota), sh.Stop,
+			})
+		}
+		out.Queues = append(out.Queues, r)
+	})
+	return out
+}

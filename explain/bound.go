@@ -1,0 +1,104 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// bound is a limit that the job is under, or a quota that it must stay inside
+// because it is not preemptible, and the queue that has it.
+type bound struct {
+	queue  string
+	amount cluster.Amount
+	quota  bool
+}
+
+// bounds are all that the job is under, its own queue's first.
+func (l *lab) bounds() []bound {
+	var out []bound
+	q := l.end.Queue(l.job().Queue)
+	for ; q != nil; q = l.end.Parent(q) {
+		for _, a := range q.Limits {
+			out = append(out, bound{q.Name, a, false})
+		}
+		for _, a := range q.Quota {
+			if !l.job().Preemptible {
+				out = append(out, bound{q.Name, a, true})
+			}
+		}
+	}
+	return out
+}
+
+// used is what counts against the bound.
+func (b *bound) used(s *cluster.State) int64 {
+	q := s.Queue(b.queue)
+	if b.quota {
+		return q.Firm.Of(b.amount.Name)
+	}
+	return q.Used.Of(b.amount.Name)
+}
+
+// to sets the bound; below 0 takes it away.
+func (b bound) to(v int64) *change {
+	what := "limit"
+	if b.quota {
+		what = "quota"
+	}
+	text := fmt.Sprintf("without queue %s's %s of %s", b.queue, what, resourceText(b.amount.Name, b.amount.Value))
+	if v >= 0 {
+		text = fmt.Sprintf("with queue %s's %s raised from %s to %s", b.queue, what, resourceText(b.amount.Name, b.amount.Value), resourceText(b.amount.Name, v))
+	}
+	return &change{RaiseLimit, text, 25, func(s *cluster.State) error {
+		q := *s.Queue(b.queue)
+		list := &q.Limits
+		if b.quota {
+			list = &q.Quota
+		}
+		if v >= 0 {
+			*list = list.With(b.amount.Name, v)
+		} else {
+			*list = slices.DeleteFunc(slices.Clone(*list), func(a cluster.Amount) bool { return a.Name == b.amount.Name })
+		}
+		return s.SetQueue(&q)
+	}}
+}
+
+// raise lifts what the job is bound by, one by one, and then finds out how far
+// the bound had to go up: as far as the queue went without it.
+func (l *lab) raise(found *finder) {
+	for _, b := range l.bounds() {
+		if l.spent() {
+			return
+		}
+		lifted := b.to(-1)
+		v := l.try(lifted)
+		if !v.fits {
+			if l.attempt.Before != nil { // nobody asks about a limit that was not in the way
+				found.no(lifted, v)
+			}
+			continue
+		}
+		if used := b.used(v.state); used > b.amount.Value {
+			if c := b.to(used); l.try(c).fits {
+				lifted = c
+			}
+		}
+		found.yes(lifted)
+	}
+}
+
+// preemptible lets the job go beyond quotas, at the price that it may be evicted.
+func (l *lab) preemptible() []*change {
+	if !slices.ContainsFunc(l.bounds(), func(b bound) bool { return b.quota }) {
+		return nil
+	}
+	return []*change{{LiftCondition, "as a preemptible job", 13, func(s *cluster.State) error {
+		if err := l.reshapeAll(func(s *cluster.Shape) { s.Preemptible = true })(s); err != nil {
+			return err
+		}
+		return rewrite(s, l.id, func(j *cluster.Job) { j.Preemptible = true })
+	}}}
+}

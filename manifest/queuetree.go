@@ -1,0 +1,131 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+)
+
+// maxQueueDepth bounds the tree of queues: every placement is booked on each level.
+const maxQueueDepth = 16
+
+// queueTree is who is above whom, by name.
+type queueTree struct {
+	names   []string // all queues, the default one included, sorted
+	parents map[string]string
+	below   map[string][]string // sorted
+}
+
+func (b *Bundle) queueTree() *queueTree {
+	t := &queueTree{parents: map[string]string{cluster.DefaultQueue: ""}, below: map[string][]string{}}
+	for _, q := range b.Queues {
+		t.parents[q.Name] = q.Spec.Parent
+	}
+	t.names = slices.Sorted(maps.Keys(t.parents))
+	for _, name := range t.names {
+		if p := t.parents[name]; p != "" {
+			t.below[p] = append(t.below[p], name)
+		}
+	}
+	return t
+}
+
+func (t *queueTree) has(name string) bool {
+	_, ok := t.parents[name]
+	return ok
+}
+
+// check reports queues that do not stand in the tree.
+func (t *queueTree) check(b *Bundle, errs *Errors) {
+	for _, o := range b.Queues {
+		r, at, parent := b.reporter(o, errs), path{"spec", "parent"}, o.Spec.Parent
+		switch {
+		case parent == "":
+		case !t.has(parent):
+			r.errorf(at, "%s", noQueue(parent, t.names))
+		case parent == cluster.DefaultQueue:
+			r.errorf(at, "queue %s has no queues below it: jobs that name no queue are there; name another parent", parent)
+		default:
+			t.checkAncestors(o, r)
+		}
+	}
+}
+
+// checkAncestors reports a cycle once, at the member whose name comes first, and a tree that is too deep.
+func (t *queueTree) checkAncestors(o *v1alpha1.Queue, r reporter) {
+	at := path{"spec", "parent"}
+	chain := []string{o.Name}
+	for name := t.parents[o.Name]; name != ""; name = t.parents[name] {
+		if name == o.Name {
+			if slices.Min(chain) == o.Name {
+				r.errorf(at, "the queue is above itself (%s); one of them needs another parent", strings.Join(append(chain, name), " → "))
+			}
+			return
+		}
+		if slices.Contains(chain, name) {
+			return // it hangs below a cycle, which is reported where it is
+		}
+		if chain = append(chain, name); len(chain) > maxQueueDepth {
+			r.errorf(at, "queues stand at most %d deep, and this one stands deeper", maxQueueDepth)
+			return
+		}
+	}
+}
+
+// checkLeaf reports a workload in a queue that is not there or has queues below it.
+func (t *queueTree) checkLeaf(name string, at path, r reporter) {
+	if name == "" {
+		return
+	}
+	if !t.has(name) {
+		r.errorf(at, "%s", noQueue(name, t.names))
+	} else if below := t.below[name]; len(below) > 0 {
+		r.errorf(at, "queue %s has queues below it, and workloads go into those: use %s", quote(name), oneOf(below[:min(len(below), 5)]))
+	}
+}
+
+// topDown sorts queues so that each comes after the one above it.
+func topDown(queues []*cluster.Queue) []*cluster.Queue {
+	byName := map[string]*cluster.Queue{}
+	for _, q := range queues {
+		byName[q.Name] = q
+	}
+	depth := func(q *cluster.Queue) int {
+		n := 0
+		for q = byName[q.Parent]; q != nil; q = byName[q.Parent] {
+			n++
+		}
+		return n
+	}
+	out := slices.Clone(queues)
+	slices.SortStableFunc(out, func(a, b *cluster.Queue) int { return depth(a) - depth(b) })
+	return out
+}
+
+// quotaNotes tell of quotas that add up to more than the queue above deserves.
+// That is no error: when all of them ask at once, they shrink in proportion.
+func quotaNotes(queues []*cluster.Queue) []string {
+	sums := map[string]cluster.Resources{}
+	for _, q := range queues {
+		for _, a := range q.Quota {
+			sum, ok := cluster.AddOverflow(sums[q.Parent].Of(a.Name), a.Value)
+			if !ok {
+				sum = 1<<63 - 1
+			}
+			sums[q.Parent] = sums[q.Parent].With(a.Name, sum)
+		}
+	}
+	var out []string
+	for _, q := range queues {
+		for _, a := range q.Quota {
+			if sums[q.Name].Of(a.Name) > a.Value {
+				out = append(out, fmt.Sprintf("the queues below queue %s deserve more %s than it does itself; when all of them ask, they get less", q.Name, a.Name))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+package fairshare
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Claim is what one of several siblings deserves, may have and asks for of one
+// resource, and what decides between them.
+type Claim struct {
+	Name     string
+	Tier     cluster.Tier
+	Priority int32
+	Created  int64
+	Weight   int64 // of what is left over; from 1 to 2³¹
+	Quota    int64
+	Limit    int64 // below 0: none
+	Request  int64
+}
+
+// Part is what a claim gets, and why it gets no more.
+type Part struct {
+	Quota     int64 // out of its quota
+	OverQuota int64 // out of what the others left
+	Stop      Stop
+}
+
+// Share is all that the claim gets.
+func (p Part) Share() int64 { return p.Quota + p.OverQuota }
+
+// Stop says why a share is no larger. Stops are API: they are in JSON.
+type Stop string
+
+// The stops.
+const (
+	Satisfied Stop = "Satisfied" // it has all it asks for
+	AtLimit   Stop = "AtLimit"   // it may not have more
+	NoneLeft  Stop = "NoneLeft"  // nothing is left to divide
+)
+
+// most is what the claim can take at most.
+func (c *Claim) most() int64 {
+	if c.Limit >= 0 {
+		return max(0, min(c.Limit, c.Request))
+	}
+	return max(0, c.Request)
+}
+
+// Divide gives each claim its part of the total, in the claims' order. The parts
+// depend on the claims alone, and not on the order they come in.
+func Divide(total int64, claims []Claim) []Part {
+	out := make([]Part, len(claims))
+	overQuota(deserved(max(0, total), claims, out), claims, out)
+	for i := range claims {
+		c := &claims[i]
+		switch share := out[i].Share(); {
+		case share >= max(0, c.Request):
+			out[i].Stop = Satisfied
+		case share >= c.most():
+			out[i].Stop = AtLimit
+		default:
+			out[i].Stop = NoneLeft
+		}
+	}
+	return out
+}
+
+// deserved gives each claim what it asks for within its quota, the strongest
+// tier first. The tier in which it runs short shares what is left of the total
+// in proportion; those below it get nothing. It returns what is left.
+func deserved(left int64, claims []Claim, out []Part) int64 {
+	tiers := indexes(claims, func(i, j int) int { return cmp.Compare(claims[i].Tier.Rank(), claims[j].Tier.Rank()) })
+	for _, tier := range tiers {
+		want := make([]int64, len(tier))
+		rest, short := left, false
+		for k, i := range tier {
+			want[k] = max(0, min(claims[i].Quota, claims[i].most()))
+			if short = short || want[k] > rest; !short { // a sum might be too large to count
+				rest -= want[k]
+			}
+		}
+		if short {
+			want = proportional(left, want, func(k, l int) int { return elder(&claims[tier[k]], &claims[tier[l]]) })
+			rest = 0
+		}
+		for k, i := range tier {
+			out[i].Quota = want[k]
+		}
+		left = rest
+	}
+	return left
+}
+
+// overQuota divides what the quotas left: by priority, high first, and by weight
+// among those of one priority who can still take some. What nobody may take stays idle.
+func overQuota(left int64, claims []Claim, out []Part) {
+	classes := indexes(claims, func(i, j int) int { return cmp.Compare(claims[j].Priority, claims[i].Priority) })
+	for _, class := range classes {
+		left = rounds(left, class, claims, out)
+	}
+}
+
+// rounds fills claims by weight. Whoever needs least for its weight is satisfied
+// first, and what it leaves is divided again among the others; that is what
+// rounds come to, whatever their number.
+func rounds(left int64, class []int, claims []Claim, out []Part) int64 {
+	room := func(i int) int64 { return claims[i].most() - out[i].Quota }
+	class = slices.DeleteFunc(class, func(i int) bool { return room(i) == 0 })
+	slices.SortFunc(class, func(i, j int) int { return compareProducts(room(i), weight(&claims[j]), room(j), weight(&claims[i])) })
+	all := int64(0)
+	for _, i := range class {
+		all += weight(&claims[i])
+	}
+	for k, i := range class {
+		if compareProducts(room(i), all, left, weight(&claims[i])) > 0 {
+			rest := class[k:] // none of them can be satisfied any more
+			weights := make([]int64, len(rest))
+			for n, j := range rest {
+				weights[n] = weight(&claims[j])
+			}
+			parts := proportional(left, weights, func(n, m int) int { return elder(&claims[rest[n]], &claims[rest[m]]) })
+			for n, j := range rest {
+				out[j].OverQuota = parts[n]
+			}
+			return 0
+		}
+		out[i].OverQuota = room(i)
+		left -= out[i].OverQuota
+		all -= weight(&claims[i])
+	}
+	return left
+}
+
+// weight is bounded so that sums of weights cannot overflow.
+func weight(c *Claim) int64 { return min(max(1, c.Weight), 1<<31) }
+
+// proportional splits the amount by weight: rounded down, and what that leaves
+// goes by one to the largest fractions, then to whoever comes first by tie.
+func proportional(amount int64, weights []int64, tie func(i, j int) int) []int64 {
+	weights = slices.Clone(weights)
+	var high, low uint64
+	for _, w := range weights {
+		var carry uint64
+		low, carry = bits.Add64(low, uint64(w), 0)
+		high += carry
+	}
+	if shift := bits.Len64(high); shift > 0 || low > math.MaxInt64 { // too large to count: scale down
+		low = 0
+		for i := range weights {
+			weights[i] >>= shift + 1
+			low += uint64(weights[i])
+		}
+	}
+	out, fractions := make([]int64, len(weights)), make([]uint64, len(weights))
+	if low == 0 {
+		return out
+	}
+	left := amount
+	for i, w := range weights {
+		h, l := bits.Mul64(uint64(amount), uint64(w))
+		q, rem := bits.Div64(h, l, low) // w ≤ low, so that the quotient is at most the amount
+		out[i], fractions[i] = int64(q), rem
+		left -= out[i]
+	}
+	order := make([]int, len(weights))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(fractions[j], fractions[i]), tie(i, j)) })
+	for _, i := range order[:left] { // fewer than there are fractions
+		out[i]++
+	}
+	return out
+}
+
+// elder puts the older claim first, then the one whose name comes first.
+func elder(a, b *Claim) int {
+	return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(a.Name, b.Name))
+}
+
+// indexes groups the claims' indexes into classes of equals, in order.
+func indexes(claims []Claim, compare func(i, j int) int) [][]int {
+	all := make([]int, len(claims))
+	for i := range all {
+		all[i] = i
+	}
+	slices.SortStableFunc(all, compare)
+	var out [][]int
+	for _, i := range all {
+		if n := len(out); n > 0 && compare(out[n-1][0], i) == 0 {
+			out[n-1] = append(out[n-1], i)
+		} else {
+			out = append(out, []int{i})
+		}
+	}
+	return out
+}
+
+// compareProducts compares a × b with c × d; all are at least 0.
+func compareProducts(a, b, c, d int64) int {
+	h1, l1 := bits.Mul64(uint64(a), uint64(b))
+	h2, l2 := bits.Mul64(uint64(c), uint64(d))
+	return cmp.Or(cmp.Compare(h1, h2), cmp.Compare(l1, l2))
+}
+
+// plus adds amounts of at least 0; what is too large to count is as much as can be counted.
+func plus(a, b int64) int64 {
+	if sum, ok := cluster.AddOverflow(a, b); ok {
+		return sum
+	}
+	return math.MaxInt64
+}

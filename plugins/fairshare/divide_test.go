@@ -1,0 +1,165 @@
+package fairshare
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// ask begins a claim without quota and limit.
+func ask(name string, request int64) Claim {
+	return Claim{Name: name, Weight: 1, Limit: -1, Request: request}
+}
+
+func (c Claim) quota(v int64) Claim       { c.Quota = v; return c }
+func (c Claim) limit(v int64) Claim       { c.Limit = v; return c }
+func (c Claim) weigh(v int64) Claim       { c.Weight = v; return c }
+func (c Claim) first(p int32) Claim       { c.Priority = p; return c }
+func (c Claim) born(at int64) Claim       { c.Created = at; return c }
+func (c Claim) tier(t cluster.Tier) Claim { c.Tier = t; return c }
+
+func TestDivide(t *testing.T) {
+	const guaranteed, scavenger = cluster.TierGuaranteed, cluster.TierScavenger
+	type list = []Claim
+	tests := map[string]struct {
+		total  int64
+		claims list
+		want   []Part
+	}{
+		"nobody":                {8, nil, []Part{}},
+		"nothing":               {0, list{ask("a", 5).quota(5)}, []Part{{0, 0, NoneLeft}}},
+		"asks for nothing":      {8, list{ask("a", 0).quota(5)}, []Part{{0, 0, Satisfied}}},
+		"within quota":          {8, list{ask("a", 3).quota(5)}, []Part{{3, 0, Satisfied}}},
+		"beyond quota":          {8, list{ask("a", 9).quota(5)}, []Part{{5, 3, NoneLeft}}},
+		"up to the limit":       {8, list{ask("a", 9).quota(2).limit(4)}, []Part{{2, 2, AtLimit}}},
+		"forbidden":             {8, list{ask("a", 9).limit(0)}, []Part{{0, 0, AtLimit}}},
+		"three to one":          {8, list{ask("a", 9).weigh(3), ask("b", 9)}, []Part{{0, 6, NoneLeft}, {0, 2, NoneLeft}}},
+		"quotas, then weights":  {10, list{ask("a", 9).quota(2).weigh(3), ask("b", 9).quota(4)}, []Part{{2, 3, NoneLeft}, {4, 1, NoneLeft}}},
+		"what one leaves":       {12, list{ask("a", 1).weigh(4), ask("b", 9), ask("c", 9)}, []Part{{0, 1, Satisfied}, {0, 6, NoneLeft}, {0, 5, NoneLeft}}},
+		"left over in rounds":   {20, list{ask("a", 2).weigh(2), ask("b", 5), ask("c", 50)}, []Part{{0, 2, Satisfied}, {0, 5, Satisfied}, {0, 13, NoneLeft}}},
+		"priority first":        {8, list{ask("a", 5), ask("b", 5).first(1)}, []Part{{0, 3, NoneLeft}, {0, 5, Satisfied}}},
+		"quota beats priority":  {8, list{ask("a", 5).quota(5), ask("b", 5).first(1)}, []Part{{5, 0, Satisfied}, {0, 3, NoneLeft}}},
+		"quotas shrink":         {6, list{ask("a", 9).quota(8), ask("b", 9).quota(4)}, []Part{{4, 0, NoneLeft}, {2, 0, NoneLeft}}},
+		"the weak shrink first": {6, list{ask("a", 9).quota(5).tier(guaranteed), ask("b", 9).quota(2), ask("c", 9).quota(2).tier(scavenger)}, []Part{{5, 0, NoneLeft}, {1, 0, NoneLeft}, {0, 0, NoneLeft}}},
+		// 5 by 1 to 2 is 1 2/3 and 3 1/3; 8 by 3, 3 and 1 is 3 3/7, 3 3/7 and 1 1/7.
+		"largest fraction":  {5, list{ask("a", 9).weigh(1), ask("b", 9).weigh(2)}, []Part{{0, 2, NoneLeft}, {0, 3, NoneLeft}}},
+		"then age":          {8, list{ask("a", 9).weigh(3).born(2), ask("b", 9).weigh(3).born(1), ask("c", 9).born(0)}, []Part{{0, 3, NoneLeft}, {0, 4, NoneLeft}, {0, 1, NoneLeft}}},
+		"then name":         {8, list{ask("b", 9), ask("a", 9), ask("c", 9)}, []Part{{0, 3, NoneLeft}, {0, 3, NoneLeft}, {0, 2, NoneLeft}}},
+		"too large to add":  {math.MaxInt64, list{ask("a", math.MaxInt64).quota(math.MaxInt64), ask("b", math.MaxInt64).quota(math.MaxInt64)}, []Part{{1 << 62, 0, NoneLeft}, {1<<62 - 1, 0, NoneLeft}}},
+		"negative is none":  {-1, list{ask("a", -3).quota(-1)}, []Part{{0, 0, Satisfied}}},
+		"weights too large": {8, list{ask("a", 9).weigh(math.MaxInt64), ask("b", 9).weigh(math.MaxInt64)}, []Part{{0, 4, NoneLeft}, {0, 4, NoneLeft}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tc.want, Divide(tc.total, tc.claims)); d != "" {
+				t.Errorf("parts (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func drawAmount(t *rapid.T, label string) int64 {
+	switch rapid.IntRange(0, 9).Draw(t, "size") {
+	case 0:
+		return rapid.Int64Range(0, math.MaxInt64).Draw(t, label)
+	case 1:
+		return 0
+	}
+	return rapid.Int64Range(0, 40).Draw(t, label)
+}
+
+func drawClaims(t *rapid.T) []Claim {
+	var out []Claim
+	for i := range rapid.IntRange(0, 7).Draw(t, "claims") {
+		c := Claim{
+			Name: string(rune('a' + i)), Tier: rapid.SampledFrom(cluster.Tiers).Draw(t, "tier"), Priority: rapid.Int32Range(0, 2).Draw(t, "priority"),
+			Created: rapid.Int64Range(0, 2).Draw(t, "created"), Weight: rapid.Int64Range(1, 9).Draw(t, "weight"),
+			Quota: drawAmount(t, "quota"), Request: drawAmount(t, "request"), Limit: -1,
+		}
+		if rapid.Bool().Draw(t, "limited") {
+			c.Limit = drawAmount(t, "limit")
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func TestDivisionIsFair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		claims, total := drawClaims(t), drawAmount(t, "total")
+		parts := Divide(total, claims)
+		left, open := total, false
+		for i, p := range parts {
+			c := &claims[i]
+			if p.Quota < 0 || p.OverQuota < 0 || p.Quota > c.Quota || p.Share() > c.most() {
+				t.Fatalf("%+v got %+v", *c, p)
+			}
+			if left -= p.Share(); left < 0 {
+				t.Fatalf("more than %d was given: %+v", total, parts)
+			}
+			open = open || p.Share() < c.most()
+			if (p.Stop == NoneLeft) != (p.Share() < c.most()) {
+				t.Fatalf("%+v got %+v", *c, p)
+			}
+		}
+		if open && left > 0 {
+			t.Fatalf("%d is left, and somebody could take more: %+v", left, parts)
+		}
+		for i := range claims {
+			for j := range claims {
+				a, b := &claims[i], &claims[j]
+				if a.Priority > b.Priority && parts[j].OverQuota > 0 && parts[i].Share() < a.most() {
+					t.Fatalf("%s got more than its quota before %s was satisfied: %+v", b.Name, a.Name, parts)
+				}
+				if a.Tier.Rank() < b.Tier.Rank() && parts[j].Quota > 0 && parts[i].Quota < min(a.Quota, a.most()) {
+					t.Fatalf("%s got of its quota before %s had all of its own: %+v", b.Name, a.Name, parts)
+				}
+			}
+		}
+	})
+}
+
+// Of two alike but for their weight, the heavier gets no less; of two of one
+// weight, shares differ by no more than one.
+func TestWeightsCount(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		claims := drawClaims(t)
+		for i := range claims {
+			claims[i].Priority, claims[i].Quota = 0, 0
+		}
+		parts := Divide(drawAmount(t, "total"), claims)
+		for i, p := range parts {
+			for j, q := range parts {
+				if p.Stop != NoneLeft || q.Stop != NoneLeft {
+					continue
+				}
+				// p ÷ its weight and q ÷ its weight are within one unit of each other.
+				if compareProducts(max(0, p.OverQuota-1), claims[j].Weight, q.OverQuota+1, claims[i].Weight) > 0 {
+					t.Fatalf("weights %d and %d got %d and %d", claims[i].Weight, claims[j].Weight, p.OverQuota, q.OverQuota)
+				}
+			}
+		}
+	})
+}
+
+func TestOrderOfClaimsDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		claims, total := drawClaims(t), drawAmount(t, "total")
+		want := map[string]Part{}
+		for i, p := range Divide(total, claims) {
+			want[claims[i].Name] = p
+		}
+		mixed := rapid.Permutation(slices.Clone(claims)).Draw(t, "mixed")
+		got := map[string]Part{}
+		for i, p := range Divide(total, mixed) {
+			got[mixed[i].Name] = p
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatal(d)
+		}
+	})
+}

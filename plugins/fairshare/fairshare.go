@@ -1,0 +1,129 @@
+// Package fairshare decides whose turn it is: that of the queue which is
+// furthest from what it should have.
+//
+// It divides what the cluster has among the queues, and compares what they hold
+// with that. It refuses to know about nodes and jobs one by one: who may have
+// something at all is decided elsewhere, and so is where it comes from.
+package fairshare
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "FairShare"
+
+type plugin struct {
+	state *cluster.State
+	offer offer
+	tree  *Tree
+}
+
+// New builds the plugin. It has no arguments: quotas and weights are the queues'.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return &plugin{}, nil
+}
+
+func (p *plugin) Name() string { return Name }
+
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	p.state, p.tree = s.State, nil
+	s.AddQueueOrderFn(p.compare)
+	s.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
+}
+
+// moved forgets how the task's queue stood, and all above it.
+func (p *plugin) moved(e *engine.Event) {
+	if p.tree != nil {
+		for _, q := range p.tree.byName[e.Task.Job.Queue].branch {
+			q.known = false
+		}
+	}
+}
+
+func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
+
+// shares are worked out once a session, when they are first asked for: one queue
+// alone is compared with nobody. They hold for the whole session, since placing
+// a task turns a pending request into one that is met and leaves the sum as it
+// is; what queues use is read from the books again after every placement.
+func (p *plugin) shares() *Tree {
+	if p.tree == nil {
+		p.tree = Shares(p.state, p.offer.of(p.state))
+	}
+	return p.tree
+}
+
+// compare puts two queues in order where their branches part. The name comes
+// last here, and not in the engine: queues of one branch must stay together.
+func (p *plugin) compare(l, r *cluster.Queue) int {
+	t := p.shares()
+	a, b := t.fork(l.Name, r.Name)
+	if a == nil {
+		return 0
+	}
+	x, y := t.standing(a), t.standing(b)
+	return cmp.Or(
+		cmp.Compare(x.tier, y.tier),
+		cmp.Compare(x.aboveShare, y.aboveShare),
+		cmp.Compare(x.aboveQuota, y.aboveQuota),
+		cmp.Compare(b.Priority, a.Priority),
+		compareProducts(x.used, y.total, y.used, x.total),
+		cmp.Compare(a.Created, b.Created),
+		strings.Compare(a.Name, b.Name),
+	)
+}
+
+// standing is what decides between siblings; less goes first.
+type standing struct {
+	tier                   int
+	aboveShare, aboveQuota int
+	used, total            int64 // of the resource of which the queue has the largest part
+}
+
+// standing is how the queue stands now: there are many comparisons to a placement.
+func (t *Tree) standing(q *Queue) *standing {
+	if !q.known {
+		q.stands, q.known = t.stand(q), true
+	}
+	return &q.stands
+}
+
+// stand reads what the queue uses. A queue has reached its share, or its quota,
+// once it has in any resource that it asks more of.
+func (t *Tree) stand(q *Queue) standing {
+	s := standing{tier: q.Tier.Rank(), total: 1}
+	quota, beyond := false, false
+	for i := range q.Shares {
+		sh := &q.Shares[i]
+		used, total := q.Used.Of(sh.Resource), t.Total.Of(sh.Resource)
+		if sh.Request > used && total > 0 { // what nobody has is no reason to wait longer
+			if used >= sh.Share() {
+				s.aboveShare = 1
+			}
+			if sh.Quota >= 0 && used >= sh.Quota {
+				beyond = true
+			}
+		}
+		quota = quota || sh.Quota >= 0
+		if used > 0 && compareProducts(used, s.total, s.used, total) > 0 {
+			s.used, s.total = used, total
+		}
+	}
+	if !quota || beyond {
+		s.aboveQuota = 1
+	}
+	// What a Guaranteed queue uses beyond its quota counts as Standard. One
+	// without a quota has nothing to be beyond.
+	if beyond && q.Tier == cluster.TierGuaranteed {
+		s.tier = cluster.TierStandard.Rank()
+	}
+	return s
+}

@@ -1,0 +1,169 @@
+package fairshare
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+const gpu = cluster.DefaultDeviceResource
+
+func job(queue string, devices int, at string) fixture.Part {
+	b := fixture.Job(fmt.Sprintf("%s-%d-%s", queue, devices, at)).Queue(queue).Devices(devices)
+	if at != "" {
+		b.On(at)
+	}
+	return b
+}
+
+func TestQueueOrder(t *testing.T) {
+	const guaranteed, scavenger = cluster.TierGuaranteed, cluster.TierScavenger
+	q := fixture.Queue
+	type list = []fixture.Part
+	tests := map[string]struct {
+		parts list
+		want  []string // the queues with pending jobs, as they come
+	}{
+		"tier first":                 {list{q("a").Tier(scavenger).Priority(9), q("b"), q("c").Tier(guaranteed), job("a", 1, ""), job("b", 1, ""), job("c", 1, "")}, []string{"c", "b", "a"}},
+		"guaranteed up to its quota": {list{q("a").Quota(gpu, 2000).Tier(guaranteed), q("b").Priority(1), job("a", 1, "n"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
+		"and standard beyond":        {list{q("a").Quota(gpu, 1000).Tier(guaranteed), q("b").Priority(1), job("a", 1, "n"), job("a", 1, ""), job("b", 1, "")}, []string{"b", "a"}},
+		"but before scavengers":      {list{q("a").Quota(gpu, 1000).Tier(guaranteed), q("b").Tier(scavenger), job("a", 1, "n"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
+		"below its share first":      {list{q("a").Priority(1).Weight(1), q("b").Priority(1).Weight(7), job("a", 2, "n"), job("a", 8, ""), job("b", 3, "n"), job("b", 8, "")}, []string{"b", "a"}},
+		"then below its quota":       {list{q("a").Priority(1), q("b").Quota(gpu, 4000), job("a", 1, ""), job("b", 2, "n"), job("b", 1, "")}, []string{"b", "a"}},
+		"then priority":              {list{q("a"), q("b").Priority(1), job("a", 1, ""), job("b", 2, "n"), job("b", 1, "")}, []string{"b", "a"}},
+		"then the smaller part":      {list{q("a"), q("b"), job("a", 2, "n"), job("a", 1, ""), job("b", 1, "n"), job("b", 2, "")}, []string{"b", "a"}},
+		"then age":                   {list{q("a").Created(2), q("b").Created(1), job("a", 1, ""), job("b", 1, "")}, []string{"b", "a"}},
+		"then name":                  {list{q("b"), q("a"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
+		"where branches part":        {list{q("x").Priority(1), q("y"), q("a").Parent("y").Priority(9), q("b").Parent("x"), job("a", 1, ""), job("b", 1, "")}, []string{"b", "a"}},
+		"branches stay together":     {list{q("x"), q("y"), q("a").Parent("x"), q("b").Parent("y"), q("c").Parent("x"), job("a", 1, ""), job("b", 1, ""), job("c", 1, "")}, []string{"a", "c", "b"}},
+		"what nobody has": {list{q("a"), q("b"), fixture.Job("j").Queue("a").Resource("example.com/fpga", 1), fixture.Job("k").Queue("b").CPU(1000, "0")},
+			[]string{"a", "b"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, err := New(engine.NoArguments{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			state := fixture.State(append(list{fixture.Node("n").CPU(64, "512Gi").GPUs(8, "A100", "80Gi")}, tc.parts...)...)
+			s := fixture.Engine(p).Open(state, engine.Options{})
+			defer s.Close()
+			var got []*cluster.Queue
+			for _, j := range state.Pending() {
+				if q := state.Queue(j.Queue); !slices.Contains(got, q) {
+					got = append(got, q)
+				}
+			}
+			slices.SortFunc(got, p.(*plugin).compare)
+			var names []string
+			for _, q := range got {
+				names = append(names, q.Name)
+			}
+			if d := cmp.Diff(tc.want, names); d != "" {
+				t.Errorf("order (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// The arithmetic of three levels, as scenarios/queues/three-levels.yaml has it.
+func TestShares(t *testing.T) {
+	q := fixture.Queue
+	state := fixture.State(
+		fixture.Node("n").CPU(0, "0").GPUs(8, "A100", "80Gi"), fixture.Node("off").GPUs(8, "A100", "80Gi").With(func(n *cluster.Node) { n.Unschedulable = true }),
+		q("org").Weight(3), q("guest").Limit(gpu, 9000), q("research").Parent("org").Quota(gpu, 4000), q("prod").Parent("org").Weight(2), q("vision").Parent("research").Weight(4), q("speech").Parent("research").Limit(gpu, 0),
+		job("vision", 2, "n"), job("vision", 3, ""), job("speech", 5, ""), job("prod", 5, ""), job("guest", 5, ""),
+	)
+	tree := Shares(state, Offered(state))
+	got := map[string]Share{}
+	for _, q := range state.Queues() {
+		for _, sh := range tree.byName[q.Name].Shares {
+			got[q.Name] = sh
+		}
+	}
+	want := map[string]Share{
+		"org":      {gpu, 4000, -1, 10_000, Part{4000, 3000, NoneLeft}},
+		"guest":    {gpu, -1, 9000, 5000, Part{0, 1000, NoneLeft}},
+		"research": {gpu, 4000, -1, 5000, Part{4000, 1000, Satisfied}},
+		"prod":     {gpu, -1, -1, 5000, Part{0, 2000, NoneLeft}},
+		"vision":   {gpu, -1, -1, 5000, Part{0, 5000, Satisfied}},
+		"speech":   {gpu, -1, 0, 5000, Part{0, 0, AtLimit}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("shares (-want +got):\n%s", d)
+	}
+}
+
+func TestRequests(t *testing.T) {
+	amd := fixture.Node("amd").GPUs(2, "MI300", "192Gi").With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })
+	need := func(n cluster.Need) *fixture.JobBuilder {
+		return fixture.Job("j").Shape(func(s *cluster.Shape) { s.Need = n })
+	}
+	tests := map[string]struct {
+		job  *fixture.JobBuilder
+		want cluster.Amount
+	}{
+		"no devices":       {fixture.Job("j").CPU(1000, "1Gi"), cluster.Amount{}},
+		"whole ones":       {need(cluster.Need{Devices: 2}), cluster.Amount{Name: gpu, Value: 2000}},
+		"shares":           {need(cluster.Need{Devices: 2, Share: 300}), cluster.Amount{Name: gpu, Value: 600}},
+		"exclusive shares": {need(cluster.Need{Devices: 2, Share: 300}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), cluster.Amount{Name: gpu, Value: 2000}},
+		"memory":           {need(cluster.Need{Devices: 1, Memory: 40 << 30}), cluster.Amount{Name: gpu, Value: 500}},
+		"by name":          {need(cluster.Need{Devices: 1, Resource: "amd.com/gpu"}), cluster.Amount{Name: "amd.com/gpu", Value: 1000}},
+		"by product":       {need(cluster.Need{Devices: 1, Products: []string{"MI300"}}), cluster.Amount{Name: "amd.com/gpu", Value: 1000}},
+		"whole nodes":      {need(cluster.Need{WholeNode: true}), cluster.Amount{Name: gpu, Value: 4000}},
+		"layers":           {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 1 << 30}}), cluster.Amount{Name: gpu, Value: 1000}},
+		"none there":       {need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), cluster.Amount{}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"), amd, tc.job)
+			r := requests{state: state, total: Offered(state), shapes: map[*cluster.Shape]cluster.Amount{}}
+			if d := cmp.Diff(tc.want, r.devices(state.Job("job/j").Tasks()[0].Shape)); d != "" {
+				t.Errorf("devices (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// However nodes come, change and go, what is kept in step equals what is counted anew.
+func TestOfferKeepsInStep(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		state := cluster.NewState()
+		var kept offer
+		for i := range rapid.IntRange(1, 30).Draw(t, "steps") {
+			nodes := state.Nodes()
+			var err error
+			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
+			case what == 0 && len(nodes) > 0:
+				_, err = state.RemoveNode(rapid.SampledFrom(nodes).Draw(t, "node").Name)
+			case what == 1 && len(nodes) > 0:
+				err = state.UpdateNode(rapid.SampledFrom(nodes).Draw(t, "node").Name, func(n *cluster.Node) {
+					n.Unschedulable = rapid.Bool().Draw(t, "off")
+					n.Devices[0].Lost = rapid.Bool().Draw(t, "lost")
+				})
+			default:
+				n := &cluster.Node{Name: fmt.Sprint("n", i), Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: rapid.Int64Range(0, 9).Draw(t, "cpu")}}}
+				n.Devices = make([]cluster.Device, rapid.IntRange(1, 3).Draw(t, "devices"))
+				err = state.AddNode(n)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(Offered(state), kept.of(state)); d != "" {
+				t.Fatalf("(-anew +kept):\n%s", d)
+			}
+		}
+	})
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"by": "name"}`)); err == nil {
+		t.Error("an unknown argument was accepted")
+	}
+}

@@ -1,0 +1,73 @@
+package fairshare
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Offered is what the schedulable nodes have, whoever holds it: what queues divide.
+func Offered(s *cluster.State) cluster.Resources {
+	var o offer
+	return o.of(s)
+}
+
+// offer keeps the sum in step with the books: it looks again only at nodes that changed.
+type offer struct {
+	state   *cluster.State
+	version uint64
+	nodes   []cluster.Resources // by slot
+	sum     map[string]int64
+}
+
+func (o *offer) of(s *cluster.State) cluster.Resources {
+	if o.state != s {
+		*o = offer{state: s, sum: map[string]int64{}}
+	}
+	s.Changed(o.version, func(slot int) {
+		for slot >= len(o.nodes) {
+			o.nodes = append(o.nodes, nil)
+		}
+		for _, a := range o.nodes[slot] {
+			o.sum[a.Name] -= a.Value
+		}
+		o.nodes[slot] = has(o.nodes[slot][:0], s.At(slot))
+		for _, a := range o.nodes[slot] {
+			o.sum[a.Name] = plus(o.sum[a.Name], a.Value)
+		}
+	})
+	o.version = s.Version()
+	var out cluster.Resources
+	for name, v := range o.sum {
+		if v > 0 {
+			out = append(out, cluster.Amount{Name: name, Value: v})
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.Amount) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// has lists what the node offers; nothing where it is gone or takes no tasks.
+func has(out cluster.Resources, n *cluster.Node) cluster.Resources {
+	if n == nil || n.Unschedulable {
+		return out
+	}
+	for i := range n.Resources {
+		out = append(out, cluster.Amount{Name: n.Resources[i].Name, Value: n.Resources[i].Capacity})
+	}
+	own := len(out)
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if d.Lost || n.Defect != nil {
+			continue
+		}
+		at := slices.IndexFunc(out[own:], func(a cluster.Amount) bool { return a.Name == d.Resource })
+		if at < 0 {
+			out = append(out, cluster.Amount{Name: d.Resource, Value: int64(cluster.Whole)})
+			continue
+		}
+		out[own+at].Value += int64(cluster.Whole)
+	}
+	return out
+}

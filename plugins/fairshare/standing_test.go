@@ -1,0 +1,71 @@
+package fairshare
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"pgregory.net/rapid"
+)
+
+// Whatever a session does and takes back, how queues are said to stand is how they stand.
+func TestStandingsKeepInStep(t *testing.T) {
+	moved := 0
+	rapid.Check(t, func(t *rapid.T) {
+		parts := []fixture.Part{
+			fixture.Node("n").CPU(100, "0").GPUs(100, "A100", "80Gi"),
+			fixture.Queue("top").Quota(gpu, 3000), fixture.Queue("a").Parent("top").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), fixture.Queue("b").Parent("top"), fixture.Queue("c"),
+		}
+		for i := range 12 {
+			b := fixture.Job(fmt.Sprint("j", i)).Queue(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "queue")).Devices(1)
+			if rapid.Bool().Draw(t, "runs") {
+				b.On("n")
+			}
+			parts = append(parts, b)
+		}
+		state := fixture.State(parts...)
+		p := &plugin{}
+		s := fixture.Engine(p).Open(state, engine.Options{})
+		defer s.Close()
+		check := func() {
+			tree := p.shares()
+			for name, q := range tree.byName {
+				if fresh := tree.stand(q); *tree.standing(q) != fresh {
+					t.Fatalf("queue %s is said to stand at %+v and stands at %+v", name, *tree.standing(q), fresh)
+				}
+			}
+		}
+		check()
+		stmt := s.Begin()
+		marks := []int{stmt.Checkpoint()}
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			j := rapid.SampledFrom(state.Jobs()).Draw(t, "job")
+			task := j.Tasks()[0]
+			switch {
+			case rapid.IntRange(0, 3).Draw(t, "back") == 0:
+				at := rapid.IntRange(0, len(marks)-1).Draw(t, "mark")
+				stmt.Rollback(marks[at])
+				marks = marks[:at+1]
+			case task.Status == cluster.Pending:
+				if r := s.Place(stmt, j); r != nil {
+					t.Fatalf("%s was refused: %s", j.ID, r.Reason)
+				}
+				moved++
+			case task.Status == cluster.Bound:
+				if err := stmt.Evict(task, "", "Test"); err != nil {
+					t.Fatal(err)
+				}
+				moved++
+			}
+			marks = append(marks, stmt.Checkpoint())
+			check()
+		}
+		stmt.Discard()
+		check()
+	})
+	if moved == 0 {
+		t.Error("nothing ever moved")
+	}
+}

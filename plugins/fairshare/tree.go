@@ -1,0 +1,144 @@
+package fairshare
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Tree is what every queue should have, and how that came about.
+type Tree struct {
+	Total cluster.Resources // what there is to divide
+	Roots []*Queue          // by name
+
+	byName map[string]*Queue
+}
+
+// Queue is a queue with its shares.
+type Queue struct {
+	*cluster.Queue
+	Parent   *Queue
+	Children []*Queue // by name
+	branch   []*Queue // from the top down to the queue
+	Shares   []Share  // by resource; those that the queue neither asks for nor has a quota of are left out
+
+	stands standing // while known
+	known  bool
+}
+
+// Share is the arithmetic of one queue and one resource.
+type Share struct {
+	Resource string
+	Quota    int64 // its own, or the sum of those below it; -1: none
+	Limit    int64 // -1: none
+	Request  int64 // what its tasks hold and what pending ones ask for, within the limits below it
+	Part
+}
+
+// Shares divides what there is among all queues of the books: top-down, children
+// dividing what their parent gets.
+func Shares(s *cluster.State, total cluster.Resources) *Tree {
+	t := &Tree{Total: total, byName: map[string]*Queue{}}
+	names := map[string]bool{}
+	for _, q := range s.Queues() {
+		t.byName[q.Name] = &Queue{Queue: q}
+		for _, list := range []cluster.Resources{q.Quota, q.Used} {
+			for _, a := range list {
+				names[a.Name] = true
+			}
+		}
+	}
+	for _, q := range s.Queues() {
+		node := t.byName[q.Name]
+		if node.Parent = t.byName[q.Parent]; node.Parent == nil {
+			t.Roots = append(t.Roots, node)
+		} else {
+			node.Parent.Children = append(node.Parent.Children, node)
+		}
+	}
+	for _, q := range t.byName {
+		for p := q; p != nil; p = p.Parent {
+			q.branch = append(q.branch, p)
+		}
+		slices.Reverse(q.branch)
+	}
+	asks := pendingRequests(s, total)
+	for _, list := range asks {
+		for name := range list {
+			names[name] = true
+		}
+	}
+	for name := range names {
+		shares := map[*Queue]*Share{}
+		for _, root := range t.Roots {
+			root.gather(name, asks, shares)
+		}
+		divide(total.Of(name), name, t.Roots, shares)
+	}
+	for _, q := range t.byName {
+		slices.SortFunc(q.Shares, func(a, b Share) int { return strings.Compare(a.Resource, b.Resource) })
+	}
+	return t
+}
+
+// gather adds up, from the leaves, what is deserved and asked for.
+func (q *Queue) gather(name string, asks map[string]map[string]int64, out map[*Queue]*Share) *Share {
+	sh := &Share{Resource: name, Limit: bound(q.Limits, name), Quota: bound(q.Quota, name)}
+	out[q] = sh
+	declared := sh.Quota >= 0
+	if q.Leaf() {
+		sh.Request = plus(q.Used.Of(name), asks[q.Name][name])
+		return sh
+	}
+	for _, c := range q.Children {
+		below := c.gather(name, asks, out)
+		if !declared && below.Quota >= 0 {
+			sh.Quota = plus(max(0, sh.Quota), below.Quota)
+		}
+		claim := Claim{Limit: below.Limit, Request: below.Request}
+		sh.Request = plus(sh.Request, claim.most())
+	}
+	return sh
+}
+
+// bound is the named amount, -1 where the list does not name it.
+func bound(list cluster.Resources, name string) int64 {
+	for _, a := range list {
+		if a.Name == name {
+			return a.Value
+		}
+	}
+	return -1
+}
+
+// divide gives the siblings their parts, and their children theirs of these.
+func divide(total int64, name string, siblings []*Queue, shares map[*Queue]*Share) {
+	claims := make([]Claim, len(siblings))
+	for i, q := range siblings {
+		sh := shares[q]
+		claims[i] = Claim{Name: q.Name, Tier: q.Tier, Priority: q.Priority, Created: q.Created, Weight: q.WeightOf(name), Quota: sh.Quota, Limit: sh.Limit, Request: sh.Request}
+	}
+	for i, part := range Divide(total, claims) {
+		q, sh := siblings[i], shares[siblings[i]]
+		sh.Part = part
+		if sh.Request > 0 || sh.Quota > 0 {
+			q.Shares = append(q.Shares, *sh)
+		}
+		if len(q.Children) > 0 {
+			divide(part.Share(), name, q.Children, shares)
+		}
+	}
+}
+
+// fork finds where the branches of two queues part: the two siblings, or nil
+// where one queue is above the other.
+func (t *Tree) fork(left, right string) (a, b *Queue) {
+	l, r := t.byName[left].branch, t.byName[right].branch
+	for i := range min(len(l), len(r)) {
+		if l[i] != r[i] {
+			return l[i], r[i]
+		}
+	}
+	return nil, nil
+}

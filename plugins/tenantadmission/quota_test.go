@@ -1,0 +1,64 @@
+package tenantadmission
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is not preemptible stays inside the quota, where there is one.
+func TestQuota(t *testing.T) {
+	deserves := func(v int64) *fixture.QueueBuilder { return queue().Quota(gpu, v) }
+	beyond := func(want, have int64) *engine.Rejection {
+		return &engine.Rejection{Reason: QueueQuotaTooSmall, Cure: engine.Relax, Subject: of(gpu), Want: parts(want), Have: parts(have)}
+	}
+	wait := func(want, have int64) *engine.Rejection {
+		return &engine.Rejection{Reason: QueueQuotaReached, Cure: engine.Wait, Subject: of(gpu), Want: parts(want), Have: parts(have)}
+	}
+	above := wait(2000, 1000)
+	above.Subject = "queue top: " + gpu
+	top := fixture.Queue("top").Quota(gpu, 4000)
+	type list = []fixture.Part
+	tests := map[string]struct {
+		parts list
+		want  *engine.Rejection
+	}{
+		"no quota":               {list{queue(), job("x").Devices(4).On("n"), job("j").Devices(4)}, nil},
+		"of another resource":    {list{queue().Quota("cpu", 0), job("j").Devices(4)}, nil},
+		"inside":                 {list{deserves(4000), job("x").Devices(2).On("n"), job("j").Devices(2)}, nil},
+		"beyond, preemptible":    {list{deserves(4000), job("x").Devices(3).On("n"), job("j").Devices(2).Preemptible()}, nil},
+		"beyond":                 {list{deserves(4000), job("x").Devices(3).On("n"), job("j").Devices(2)}, wait(2000, 1000)},
+		"others are preemptible": {list{deserves(4000), job("x").Devices(3).Preemptible().On("n"), job("j").Devices(2)}, nil},
+		"never":                  {list{deserves(4000), job("j").Devices(5)}, beyond(5000, 4000)},
+		"a quota of nothing":     {list{deserves(0), job("j").Devices(1)}, beyond(1000, 0)},
+		"a gang":                 {list{deserves(4000), job("j").Gang(5).Devices(1)}, beyond(5000, 4000)},
+		"a queue above":          {list{top, queue().Parent("top"), fixture.Queue("side").Parent("top"), fixture.Job("x").Queue("side").Devices(3).On("n"), job("j").Devices(2)}, above},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, state := open(t, append(list{node("n")}, tc.parts...)...)
+			task := state.Job("job/j").Tasks()[0]
+			if diff := cmp.Diff(tc.want, p.before(task, task.Job)); diff != "" {
+				t.Errorf("before (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPassingAllocatesNothing(t *testing.T) {
+	p, state := open(t, node("n"), fixture.Queue("top").Quota(gpu, 8000), queue().Parent("top").Limit(gpu, 8000).Limit("cpu", 64_000), need(cluster.Need{Devices: 1, Memory: 1 << 30}))
+	task := state.Job("job/j").Tasks()[0]
+	if !p.matters(task, task.Job) {
+		t.Fatal("the node has no say")
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if p.before(task, task.Job) != nil || p.admit(task, task.Job, state.Node("n")) != nil {
+			t.Fatal("refused")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

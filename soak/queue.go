@@ -1,0 +1,36 @@
+package soak
+
+import "github.com/berth-project/berth/cluster"
+
+// leaves are the queues that jobs may be in.
+var leaves = []string{"default", "research", "scraps", "night"}
+
+// queues are a tree of two levels: a lab with two queues, and an annex that may take some in.
+func queues() []*cluster.Queue {
+	const gpu = cluster.DefaultDeviceResource
+	return []*cluster.Queue{
+		{Name: "lab", Quota: cluster.Resources{{Name: gpu, Value: 6000}}, Limits: cluster.Resources{{Name: gpu, Value: 10_000}}},
+		{Name: "annex", Tier: cluster.TierScavenger, Limits: cluster.Resources{{Name: cluster.CPU, Value: 60_000}}},
+		{Name: "research", Parent: "lab", Tier: cluster.TierGuaranteed, Quota: cluster.Resources{{Name: gpu, Value: 4000}}, Limits: cluster.Resources{{Name: gpu, Value: 6000}}},
+		{Name: "scraps", Parent: "lab", Tier: cluster.TierScavenger, Limits: cluster.Resources{{Name: cluster.CPU, Value: 40_000}, {Name: gpu, Value: 9500}}},
+		{Name: "night", Parent: "annex", Weight: 3},
+	}
+}
+
+// ChangeQueue gives a queue another limit, another quota or another place in the tree.
+func (w *World) ChangeQueue() error {
+	q := *pick(w, w.State.Queues())
+	amount := int64(w.dice.Roll(12)) * 1000
+	switch w.dice.Roll(3) {
+	case 0:
+		q.Limits = q.Limits.With(cluster.DefaultDeviceResource, amount)
+	case 1:
+		q.Quota = q.Quota.With(cluster.DefaultDeviceResource, amount)
+	default:
+		if q.Name == "lab" || q.Name == "annex" { // they stay above, even while nothing is below them
+			return nil
+		}
+		q.Parent = pick(w, []string{"", "lab", "annex"})
+	}
+	return w.State.SetQueue(&q)
+}
