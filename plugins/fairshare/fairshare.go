@@ -41,8 +41,11 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 
 // moved forgets how the task's queue stood, and all above it.
 func (p *plugin) moved(e *engine.Event) {
-	if p.tree != nil {
-		for _, q := range p.tree.byName[e.Task.Job.Queue].branch {
+	if p.tree == nil {
+		return
+	}
+	if leaf := p.tree.byName[e.Task.Job.Queue]; leaf != nil {
+		for _, q := range leaf.branch {
 			q.known = false
 		}
 	}
