@@ -88,6 +88,7 @@ func (s *State) Clear(t *Task) {
 	n.removeTask(t)
 	delete(s.nominated, t.ID)
 	t.Status, t.Node, t.Claims = Pending, nil, nil
+	t.Started, t.Promised = 0, 0
 	if t.Job.attached--; t.Job.attached == 0 {
 		t.Job.Chosen = -1 // nothing of it stands: it may take any form again
 	}

@@ -21,6 +21,7 @@ func (s *State) Clone() *State {
 		prev:      slices.Clone(s.prev),
 		newest:    s.newest,
 		idle:      s.idle,
+		budgets:   slices.Clone(s.budgets),
 		groups:    make(map[Key]*Group, len(s.groups)),
 		queues:    make(map[string]*Queue, len(s.queues)),
 		jobs:      make(map[string]*Job, len(s.jobs)),
@@ -89,6 +90,7 @@ func (j *Job) clone(c *State, tasks map[*Task]*Task) *Job {
 	k := *j
 	k.Labels = maps.Clone(j.Labels)
 	k.Affinity = slices.Clone(j.Affinity)
+	k.Displaced = slices.Clone(j.Displaced)
 	k.Alternatives = slices.Clone(j.Alternatives)
 	for a := range k.Alternatives {
 		alt := &k.Alternatives[a]

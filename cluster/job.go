@@ -17,6 +17,11 @@ type Job struct {
 	Affinity []JobTerm
 	// Set is the set of replicas the job belongs to.
 	Set Set
+	// Displaced are the jobs that tasks were evicted of for this one, by ID in
+	// order: nobody goes twice for the same job.
+	Displaced []string
+	// Torn is when it was first seen to run below its minimum; 0: it does not.
+	Torn int64
 
 	// Chosen is the alternative its tasks were placed from; -1 while none is placed.
 	Chosen int
@@ -39,6 +44,50 @@ type Alternative struct {
 	Min int
 	// Whole asks for whole nodes of one group; nil: nodes are chosen one by one.
 	Whole *WholeNodes
+	// Subgroups are parts of the job with minima of their own, beside Min.
+	Subgroups []Subgroup
+	Topology  Topology
+}
+
+// Subgroup is tasks of a job of which some must be placed with the minimum: a
+// leader, and at least half of its workers.
+type Subgroup struct {
+	Name     string
+	Min      int
+	Topology Topology
+}
+
+// Topology keeps tasks near each other. A level is a label; nodes with the same
+// value of it form a domain, and nodes without it are in none.
+type Topology struct {
+	Required  string   // all tasks in one domain of this level; "": anywhere
+	Preferred []string // narrowest first: in as few domains of each as possible
+}
+
+// None reports whether anything goes.
+func (t *Topology) None() bool { return t.Required == "" && len(t.Preferred) == 0 }
+
+// Enough reports whether the tasks that count make the minimum, and those of
+// each subgroup make its own.
+func (a *Alternative) Enough(counts func(*Task) bool) bool {
+	var room [8]int
+	parts := room[:0]
+	parts = append(parts, make([]int, len(a.Subgroups))...)
+	total := 0
+	for _, t := range a.Tasks {
+		if counts(t) {
+			total++
+			if t.Subgroup > 0 {
+				parts[t.Subgroup-1]++
+			}
+		}
+	}
+	for i := range parts {
+		if parts[i] < a.Subgroups[i].Min {
+			return false
+		}
+	}
+	return total >= a.Min
 }
 
 // WholeNodes places replicas on whole nodes of one group, never two on a node.
@@ -57,6 +106,12 @@ type Task struct {
 	Index int
 	Job   *Job
 	Shape *Shape
+	// Subgroup is its place among the alternative's, counted from 1; 0: in none.
+	Subgroup int
+	// Started is when it was bound; 0: before anybody looked.
+	Started int64
+	// Promised is when its nomination was made.
+	Promised int64
 
 	Status Status
 	Node   *Node // nil while pending
@@ -90,9 +145,32 @@ func (j *Job) Tasks() []*Task {
 func (j *Job) Placed() int {
 	n := 0
 	for _, t := range j.Tasks() {
-		if t.Status == Bound || t.Status == Nominated {
+		if t.Placed() {
 			n++
 		}
 	}
 	return n
+}
+
+// Stands reports whether what is placed of the job makes its minimum.
+func (j *Job) Stands() bool {
+	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough((*Task).Placed)
+}
+
+// Spares reports whether the job keeps its minimum without the placed task.
+func (j *Job) Spares(t *Task) bool {
+	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(o *Task) bool { return o != t && o.Placed() })
+}
+
+// Placed reports whether the task holds room now or was promised some.
+func (t *Task) Placed() bool { return t.Status == Bound || t.Status == Nominated }
+
+// Running reports whether any task of the job is bound.
+func (j *Job) Running() bool {
+	for _, t := range j.Tasks() {
+		if t.Status == Bound {
+			return true
+		}
+	}
+	return false
 }

@@ -24,6 +24,9 @@ type Queue struct {
 	// Limits bound what the queue's tasks hold together; a resource that is
 	// absent is not limited, one with limit 0 is not theirs to use.
 	Limits Resources
+	// MinRunBeforePreempt and MinRunBeforeReclaim protect its tasks for so long
+	// after they have started, in nanoseconds; 0: as the queue above says.
+	MinRunBeforePreempt, MinRunBeforeReclaim int64
 
 	// Used is what its tasks and those of the queues below it hold, sorted by
 	// name; devices under their resource name, in thousandths.

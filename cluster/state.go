@@ -27,6 +27,8 @@ type State struct {
 	groups map[Key]*Group
 	queues map[string]*Queue
 	jobs   map[string]*Job
+	// budgets are sorted by namespace and name.
+	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
 	pending   map[string]*Job
 	nominated map[string]*Task
@@ -144,7 +146,7 @@ func (s *State) LoseNode(name string) ([]*Task, error) {
 	lost, err := s.RemoveNode(name)
 	var evicted []*Task
 	for _, t := range lost {
-		if j := t.Job; j.Chosen >= 0 && j.Placed() < j.Alternatives[j.Chosen].Min {
+		if j := t.Job; j.Chosen >= 0 && !j.Stands() {
 			evicted = append(evicted, s.Restart(j)...)
 		}
 	}

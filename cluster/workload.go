@@ -27,6 +27,9 @@ func (s *State) AddJob(j *Job) error {
 		if alt.Min < 1 || alt.Min > len(alt.Tasks) {
 			return fmt.Errorf("%s: a minimum of %d for %d tasks", j.ID, alt.Min, len(alt.Tasks))
 		}
+		if err := alt.checkSubgroups(); err != nil {
+			return fmt.Errorf("%s: %w", j.ID, err)
+		}
 	}
 	j.Chosen, j.attached = -1, 0
 	for a := range j.Alternatives {
@@ -38,6 +41,25 @@ func (s *State) AddJob(j *Job) error {
 	}
 	s.jobs[j.ID] = j
 	s.settle(j)
+	return nil
+}
+
+// checkSubgroups makes sure that every subgroup can have its minimum.
+func (a *Alternative) checkSubgroups() error {
+	members := make([]int, len(a.Subgroups))
+	for _, t := range a.Tasks {
+		if t.Subgroup < 0 || t.Subgroup > len(members) {
+			return fmt.Errorf("task %s is in a subgroup that is not there", t.Name)
+		}
+		if t.Subgroup > 0 {
+			members[t.Subgroup-1]++
+		}
+	}
+	for i, g := range a.Subgroups {
+		if g.Min < 0 || g.Min > members[i] {
+			return fmt.Errorf("subgroup %s: a minimum of %d for %d tasks", g.Name, g.Min, members[i])
+		}
+	}
 	return nil
 }
 

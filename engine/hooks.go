@@ -41,9 +41,11 @@ type (
 	// kept when the set shrinks. Weighted and added; the lowest sum goes first.
 	InstanceOrderFn func(*cluster.Job) float64
 
-	// VictimFn says which of the candidates may go for the sake of the job. All
-	// hooks must agree: what one leaves out stays.
-	VictimFn func(forJob *cluster.Job, candidates []*cluster.Task) []*cluster.Task
+	// VictimFn prepares to judge who may go for the sake of the job; a nil answer
+	// spares everybody. The function it returns gives "" where the victim may go,
+	// and otherwise the reason why not. It is asked about one victim at a time,
+	// while those before it are gone from the books. All hooks must agree.
+	VictimFn func(forJob *cluster.Job) func(*Victim) Reason
 
 	// AdaptFn tries to cure a refusal: it proposes changes to the statement and
 	// lets Session.Place judge them. It returns nil when the job is placed; after
@@ -82,8 +84,7 @@ type hooks struct {
 	groupPredicates []hook[GroupPredicateFn]
 	groupOrders     []hook[GroupOrderFn]
 	instanceOrders  []hook[InstanceOrderFn]
-	reclaimable     []hook[VictimFn]
-	preemptable     []hook[VictimFn]
+	victims         [purposes][]hook[VictimFn]
 	adapters        []hook[AdaptFn]
 	handlers        []EventHandler
 }
@@ -178,11 +179,14 @@ func (s *Session) AddGroupOrderFn(fn GroupOrderFn) { add(s, &s.hooks.groupOrders
 // AddInstanceOrderFn registers a keep-preference for scale-down.
 func (s *Session) AddInstanceOrderFn(fn InstanceOrderFn) { add(s, &s.hooks.instanceOrders, fn) }
 
-// AddReclaimableFn registers a veto over victims in other queues.
-func (s *Session) AddReclaimableFn(fn VictimFn) { add(s, &s.hooks.reclaimable, fn) }
+// AddReclaimableFn registers a veto over victims of jobs that reclaim their share.
+func (s *Session) AddReclaimableFn(fn VictimFn) { add(s, &s.hooks.victims[Reclaim], fn) }
 
-// AddPreemptableFn registers a veto over victims in the same queue.
-func (s *Session) AddPreemptableFn(fn VictimFn) { add(s, &s.hooks.preemptable, fn) }
+// AddPreemptableFn registers a veto over victims of jobs that matter more.
+func (s *Session) AddPreemptableFn(fn VictimFn) { add(s, &s.hooks.victims[Preempt], fn) }
+
+// AddMovableFn registers a veto over tasks that would be moved to another node.
+func (s *Session) AddMovableFn(fn VictimFn) { add(s, &s.hooks.victims[Move], fn) }
 
 // AddAdapter registers a cure for refusals. Adapters are asked in profile order.
 func (s *Session) AddAdapter(fn AdaptFn) { add(s, &s.hooks.adapters, fn) }

@@ -22,7 +22,7 @@ func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
 		mark := stmt.Checkpoint()
 		missing, surplus := s.placeAlternative(stmt, job, &job.Alternatives[i])
 		if missing == nil {
-			if startable(&job.Alternatives[i]) < job.Alternatives[i].Min {
+			if !startable(&job.Alternatives[i]) {
 				stmt.hold(job, mark)
 			}
 			if surplus != nil {
@@ -39,15 +39,9 @@ func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
 	return s.refusal(job, attempts, false)
 }
 
-// startable counts the tasks that can start at once or run already.
-func startable(alt *cluster.Alternative) int {
-	n := 0
-	for _, t := range alt.Tasks {
-		if t.Status == cluster.Bound {
-			n++
-		}
-	}
-	return n
+// startable reports whether the tasks that can start at once or run already make the minimum.
+func startable(alt *cluster.Alternative) bool {
+	return alt.Enough(func(t *cluster.Task) bool { return t.Status == cluster.Bound })
 }
 
 // placeAlternative returns what kept the minimum from being placed, or else what

@@ -83,7 +83,7 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 			return r
 		}
 		if left == nil || left.Surplus {
-			if job.Chosen >= 0 && job.Placed() >= job.Alternatives[job.Chosen].Min {
+			if job.Stands() {
 				return left
 			}
 			s.fail(h.plugin, "the adapter says that %s is placed, but its minimum is not", job.ID)
@@ -110,7 +110,7 @@ func (s *Session) bindNominated() []Decision {
 		for ; i < len(nominated) && nominated[i].Job == job; i++ { // sorted by ID, so a job's tasks stand together
 			stmt.Bind(nominated[i])
 		}
-		if job.Chosen >= 0 && startable(&job.Alternatives[job.Chosen]) < job.Alternatives[job.Chosen].Min {
+		if job.Chosen >= 0 && !startable(&job.Alternatives[job.Chosen]) {
 			stmt.Rollback(mark)
 		}
 	}
@@ -119,10 +119,7 @@ func (s *Session) bindNominated() []Decision {
 
 // torn reports whether a gang that only has promises has lost some of them: what
 // is left would hold room for nothing.
-func torn(j *cluster.Job) bool {
-	alt := &j.Alternatives[j.Chosen]
-	return startable(alt) == 0 && j.Placed() < alt.Min
-}
+func torn(j *cluster.Job) bool { return !j.Running() && !j.Stands() }
 
 // withdraw takes all of a job's nominations back.
 func (s *Session) withdraw(j *cluster.Job) {
@@ -197,22 +194,6 @@ func (s *Session) CompareTasks(a, b *cluster.Task) int {
 		}
 	}
 	return 0
-}
-
-// Victims are the candidates that may go for the job: all hooks must agree. The
-// hooks are the preemptable ones within a queue, the reclaimable ones across.
-func (s *Session) Victims(job *cluster.Job, candidates []*cluster.Task, sameQueue bool) []*cluster.Task {
-	list := s.hooks.reclaimable
-	if sameQueue {
-		list = s.hooks.preemptable
-	}
-	for _, h := range list {
-		allowed := h.fn(job, candidates)
-		candidates = slices.DeleteFunc(slices.Clone(candidates), func(t *cluster.Task) bool {
-			return !slices.Contains(allowed, t)
-		})
-	}
-	return candidates
 }
 
 // KeepOrder ranks placed jobs of a set for scale-down, the first to go first:

@@ -199,23 +199,6 @@ func TestKeepOrder(t *testing.T) {
 	}
 }
 
-func TestVictimsNeedEveryonesConsent(t *testing.T) {
-	odd := &policy{name: "Odd", open: func(s *engine.Session) {
-		s.AddPreemptableFn(func(_ *cluster.Job, c []*cluster.Task) []*cluster.Task { return c[:2] })
-		s.AddPreemptableFn(func(_ *cluster.Job, c []*cluster.Task) []*cluster.Task { return c[1:] })
-		s.AddReclaimableFn(func(*cluster.Job, []*cluster.Task) []*cluster.Task { return nil })
-	}}
-	s := with(twoNodes(), fixture.Job("v").Gang(3).Devices(1).On("a", "a", "b"))
-	ssn := fixture.Engine(odd).Open(s, engine.Options{})
-	tasks := s.Job("job/v").Tasks()
-	if got := ssn.Victims(s.Job("job/v"), tasks, true); len(got) != 1 || got[0] != tasks[1] {
-		t.Errorf("preemptable: %v", got)
-	}
-	if got := ssn.Victims(s.Job("job/v"), tasks, false); len(got) != 0 {
-		t.Errorf("reclaimable: %v", got)
-	}
-}
-
 func TestRegistryIsStrict(t *testing.T) {
 	build := func(p engine.Plugin, err error) engine.PluginBuilder {
 		return func(engine.Arguments) (engine.Plugin, error) { return p, err }

@@ -95,7 +95,7 @@ func (l *lab) satisfied(j *cluster.Job) bool {
 	if l.refusal.Surplus {
 		return j.Placed() == len(alt.Tasks)
 	}
-	return j.Chosen >= 0 && j.Placed() >= alt.Min
+	return j.Stands()
 }
 
 // missing is how many tasks must still find a place.

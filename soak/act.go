@@ -30,7 +30,7 @@ func (w *World) Schedule() error {
 // checkGangs makes sure that after a session no gang holds promises for less than its minimum.
 func (w *World) checkGangs() error {
 	for _, j := range w.State.Jobs() {
-		if n := j.Placed(); n > 0 && n < j.Alternatives[j.Chosen].Min {
+		if n := j.Placed(); n > 0 && !j.Stands() {
 			return fmt.Errorf("%s: %d tasks hold room, the minimum is %d", j.ID, n, j.Alternatives[j.Chosen].Min)
 		}
 	}

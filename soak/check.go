@@ -41,7 +41,7 @@ func (w *World) Check() error {
 				}
 			}
 		}
-		if placed > 0 && placed < j.Alternatives[j.Chosen].Min && running(j) {
+		if placed > 0 && !j.Stands() && j.Running() {
 			return fmt.Errorf("%s: %d tasks placed, the minimum is %d", j.ID, placed, j.Alternatives[j.Chosen].Min)
 		}
 	}

@@ -155,14 +155,10 @@ func (w *World) ChangeNode() error {
 // only has promises is the engine's to put right.
 func (w *World) whole() {
 	for _, j := range w.State.Jobs() {
-		if running(j) && j.Placed() < j.Alternatives[j.Chosen].Min {
+		if j.Running() && !j.Stands() {
 			w.State.Restart(j)
 		}
 	}
-}
-
-func running(j *cluster.Job) bool {
-	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Bound })
 }
 
 // Restore has a job run somewhere already, as a dump would say.

@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+)
+
+// Budget bounds how many tasks of some jobs may be missing at a time because
+// somebody evicted them.
+type Budget struct {
+	Name      string
+	Namespace string
+	Selector  Term // labels of the jobs it is about
+	// Bound is how many tasks must be running, or with Unavailable how many may be
+	// missing; with Percent of all that there should be.
+	Bound                int
+	Percent, Unavailable bool
+}
+
+// Covers reports whether the budget is about the job.
+func (b *Budget) Covers(j *Job) bool {
+	return b.Namespace == j.Namespace && b.Selector.Matches(j.Labels)
+}
+
+// Required is how many of the desired tasks must be running. Percentages are
+// rounded up, both those that must run and those that may be missing.
+func (b *Budget) Required(desired int) int {
+	bound := b.Bound
+	if b.Percent {
+		bound = (desired*b.Bound + 99) / 100
+	}
+	if b.Unavailable {
+		return max(0, desired-bound)
+	}
+	return bound
+}
+
+// SetBudget adds the budget, or replaces the one of the same name and namespace.
+func (s *State) SetBudget(b *Budget) {
+	i, found := slices.BinarySearchFunc(s.budgets, b, (*Budget).compare)
+	if found {
+		s.budgets[i] = b
+		return
+	}
+	s.budgets = slices.Insert(s.budgets, i, b)
+}
+
+// Budgets are all budgets, by namespace and name.
+func (s *State) Budgets() []*Budget { return s.budgets }
+
+func (b *Budget) compare(o *Budget) int {
+	if c := strings.Compare(b.Namespace, o.Namespace); c != 0 {
+		return c
+	}
+	return strings.Compare(b.Name, o.Name)
+}
