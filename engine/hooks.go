@@ -41,16 +41,21 @@ type (
 	// kept when the set shrinks. Weighted and added; the lowest sum goes first.
 	InstanceOrderFn func(*cluster.Job) float64
 
-	// VictimFn prepares to judge who may go for the sake of the job; a nil answer
-	// spares everybody. The function it returns gives "" where the victim may go,
-	// and otherwise the reason why not. It is asked about one victim at a time,
-	// while those before it are gone from the books. All hooks must agree.
-	VictimFn func(forJob *cluster.Job) func(*Victim) Reason
+	// VictimFn prepares to judge who may go for the sake of the job, which lacks
+	// these tasks for its minimum; a nil answer spares everybody. The function it
+	// returns gives "" where the victim may go, and otherwise the reason why not.
+	// It is asked about one victim at a time, while those before it are gone from
+	// the books. All hooks must agree; without any, nobody goes.
+	VictimFn func(forJob *cluster.Job, lacks []*cluster.Task) func(*Victim) Reason
 
 	// AdaptFn tries to cure a refusal: it proposes changes to the statement and
 	// lets Session.Place judge them. It returns nil when the job is placed; after
 	// anything else its changes are rolled back and the next adapter is asked.
 	AdaptFn func(*Statement, *cluster.Job, *Refusal) *Refusal
+
+	// SweepFn acts once, when all pending jobs have had their turn: what it does to
+	// the statement is committed. All hooks are asked, in profile order.
+	SweepFn func(*Statement)
 )
 
 // EventHandler hears every virtual allocation and eviction, and every undo of
@@ -86,6 +91,7 @@ type hooks struct {
 	instanceOrders  []hook[InstanceOrderFn]
 	victims         [purposes][]hook[VictimFn]
 	adapters        []hook[AdaptFn]
+	sweeps          []hook[SweepFn]
 	handlers        []EventHandler
 }
 
@@ -190,6 +196,9 @@ func (s *Session) AddMovableFn(fn VictimFn) { add(s, &s.hooks.victims[Move], fn)
 
 // AddAdapter registers a cure for refusals. Adapters are asked in profile order.
 func (s *Session) AddAdapter(fn AdaptFn) { add(s, &s.hooks.adapters, fn) }
+
+// AddSweepFn registers something to be done at the end of a session.
+func (s *Session) AddSweepFn(fn SweepFn) { add(s, &s.hooks.sweeps, fn) }
 
 // AddEventHandler registers an ear for virtual allocations and evictions.
 func (s *Session) AddEventHandler(h EventHandler) { s.hooks.handlers = append(s.hooks.handlers, h) }
