@@ -41,7 +41,7 @@ type Spared struct {
 	Reason Reason
 }
 
-// judge combines the hooks of a purpose: all must agree. Nil where nobody may go for the job.
+// victims combines the hooks of a purpose: all must agree. Nil where nobody may go for the job.
 func (s *Session) victims(p Purpose, job *cluster.Job) func(*Victim) *Spared {
 	type asked struct {
 		plugin string
@@ -63,4 +63,14 @@ func (s *Session) victims(p Purpose, job *cluster.Job) func(*Victim) *Spared {
 		}
 		return nil
 	}
+}
+
+// Spares says who keeps the victim from going for the job and why, nil if it may
+// go. Where nobody at all may go for the job, nobody is named.
+func (s *Session) Spares(p Purpose, job *cluster.Job, v *Victim) *Spared {
+	judge := s.victims(p, job)
+	if judge == nil {
+		return &Spared{}
+	}
+	return judge(v)
 }

@@ -49,6 +49,8 @@ var phrases = map[engine.Reason]string{
 	"NoNodes":                      "there is no node at all",
 	"GroupTooSmall":                "too few nodes, want {want}, have {have}",
 	"ReplicaTooLarge":              "one replica wants {want}, its nodes have {have}",
+	"VictimTooYoung":               "has not run for the minimum time of its queue",
+	"VictimInBudget":               "a disruption budget keeps it",
 	"GroupMemoryTooSmall":          "all replicas want {want}, the group has {have}",
 }
 

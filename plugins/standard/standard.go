@@ -11,10 +11,12 @@ import (
 	"github.com/berth-project/berth/plugins/capacityfilter"
 	"github.com/berth-project/berth/plugins/cellfilter"
 	"github.com/berth-project/berth/plugins/deviceorder"
+	"github.com/berth-project/berth/plugins/disruptionbudget"
 	"github.com/berth-project/berth/plugins/fairshare"
 	"github.com/berth-project/berth/plugins/firstcome"
 	"github.com/berth-project/berth/plugins/isolationfilter"
 	"github.com/berth-project/berth/plugins/labelfilter"
+	"github.com/berth-project/berth/plugins/minruntime"
 	"github.com/berth-project/berth/plugins/nodegroupsizefilter"
 	"github.com/berth-project/berth/plugins/noderesourcefilter"
 	"github.com/berth-project/berth/plugins/noderesourcesfit"
@@ -80,6 +82,10 @@ var plugins = []entry{
 	{noderesourcesfitplus.Name, noderesourcesfitplus.New, 1, nil},
 	{affinityscorer.Name, affinityscorer.New, 2, nil},
 	{deviceorder.Name, deviceorder.New, 1, nil},
+
+	// Who stays, whoever needs the room.
+	{minruntime.Name, minruntime.New, 0, minruntime.Reasons},
+	{disruptionbudget.Name, disruptionbudget.New, 0, disruptionbudget.Reasons},
 }
 
 // Registry knows all plugins that come with Berth. Each call makes a new one,
@@ -109,7 +115,7 @@ type ReasonDoc struct {
 	engine.ReasonDoc
 }
 
-// Reasons are all that a refusal may give: the engine's, then those of the
+// Reasons are all that a refusal may give, and those for which a victim is spared: the engine's, then those of the
 // plugins in the default profile's order.
 func Reasons() []ReasonDoc {
 	var out []ReasonDoc
