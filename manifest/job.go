@@ -44,6 +44,13 @@ func nanoseconds(t *metav1.Time) int64 {
 	return t.UnixNano()
 }
 
+// checkTime reports a time that the books cannot count. None at all is fine.
+func checkTime(t *metav1.Time, at path, r reporter) {
+	if t != nil && nanoseconds(t) == 0 {
+		r.errorf(at, "want a time from 1970 to 2200, have %s", t.UTC().Format(time.RFC3339))
+	}
+}
+
 // makeJob turns a job as people write it into one for the books.
 func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 	spec := path{"spec"}
@@ -68,9 +75,7 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 	}
 	j.Affinity = makeAffinity(o.Spec.Affinity, &common, spec.add("affinity"), r)
 	for i, p := range o.Status.Placements {
-		if p.Started != nil && nanoseconds(p.Started) == 0 {
-			r.errorf(path{"status", "placements", i, "started"}, "want a time from 1970 to 2200, have %s", p.Started.UTC().Format(time.RFC3339))
-		}
+		checkTime(p.Started, path{"status", "placements", i, "started"}, r)
 	}
 
 	m := jobMaker{job: o, common: common, around: s, r: r, left: maxTasks}

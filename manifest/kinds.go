@@ -152,6 +152,7 @@ func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
 	case v1alpha1.KindScenario:
 		if o := decode[v1alpha1.Scenario](n, r, true); o != nil {
 			checkName(o.Name, "scenario", r)
+			checkTime(o.Now, path{"now"}, r)
 			checkExpectation(&o.Expect, r)
 			b.scenarios = append(b.scenarios, o)
 			b.keep(o, r)

@@ -54,7 +54,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 			return err
 		}
 	}
-	options := explain.Options{Explain: o.explain}
+	options := explain.Options{Explain: o.explain, Now: b.Now()}
 	if o.check {
 		options.Search = engine.Twin
 	}

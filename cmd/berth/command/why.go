@@ -34,7 +34,7 @@ that only one of them has.`,
 			if err != nil {
 				return err
 			}
-			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id})
+			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id, Now: b.Now()})
 			if err != nil {
 				return err
 			}
