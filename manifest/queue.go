@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // makeQueue turns a queue as people write it into one for the books. Quotas and
@@ -42,7 +43,24 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 			r.errorf(spec.add("quota", limit.Name), "the queue deserves %s and may have no more than %s; raise the limit or lower the quota", want.String(), most.String())
 		}
 	}
+	if t := o.Spec.MinRunTime; t != nil {
+		q.MinRunBeforePreempt = runTime(t.BeforePreempt, spec.add("minRunTime", "beforePreempt"), r)
+		q.MinRunBeforeReclaim = runTime(t.BeforeReclaim, spec.add("minRunTime", "beforeReclaim"), r)
+	}
 	return q
+}
+
+// runTime converts a minimum run time. None at all and one of 0 would look the
+// same in the books, where the queue above is asked, so the latter is refused.
+func runTime(d *metav1.Duration, at path, r reporter) int64 {
+	if d == nil {
+		return 0
+	}
+	if d.Duration <= 0 {
+		r.errorf(at, "want a time above 0, such as 10m, have %s; where it is left out, the queue above decides", d.Duration)
+		return 0
+	}
+	return d.Nanoseconds()
 }
 
 // queueAmounts converts what a queue says about resources; devices are counted in thousandths.

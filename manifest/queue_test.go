@@ -37,6 +37,11 @@ func TestQueueErrors(t *testing.T) {
 		"weight":               {queues("{overQuotaWeight: {cpu: 0}}"), "4:31: spec.overQuotaWeight.cpu: want a weight from 1 to 100000, have 0"},
 		"a job above":          {queues("{}", "{parent: a}", "{parent: a}") + inA, `19:15: spec.queue: queue "a" has queues below it, and workloads go into those: use b or c`},
 		"a pod above":          {queues("{}", "{parent: a}") + pod, `13:47: metadata.labels["berth.dev/queue"]: queue "a" has queues below it, and workloads go into those: use b`},
+		"run times":            {queues("{minRunTime: {beforePreempt: 10m, beforeReclaim: 1h}}"), ""},
+		"no run time":          {queues("{minRunTime: {beforePreempt: 0s}}"), "4:36: spec.minRunTime.beforePreempt: want a time above 0, such as 10m, have 0s; where it is left out, the queue above decides"},
+		"negative run time":    {queues("{minRunTime: {beforeReclaim: -1h}}"), "4:36: spec.minRunTime.beforeReclaim: want a time above 0, such as 10m, have -1h0m0s; where it is left out, the queue above decides"},
+		"run time, no unit":    {queues("{minRunTime: {beforeReclaim: 10}}"), "4:36: spec.minRunTime.beforeReclaim: want a duration such as 30s or 1h30m, have the number 10"},
+		"run time, a typo":     {queues("{minRunTime: {beforePremept: 10m}}"), `4:21: spec.minRunTime: unknown field "beforePremept"; did you mean "beforePreempt"?`},
 		"more below is a note": {queues("{quota: {cpu: 4}}", "{parent: a, quota: {cpu: 3}}", "{parent: a, quota: {cpu: 3}}"), ""},
 	}
 	for name, tc := range tests {
@@ -63,5 +68,24 @@ func TestQuotaNotes(t *testing.T) {
 	}
 	if got := fmt.Sprint(s.Queue("b").Parent, s.Queue("b").Quota, s.Queue("a").Leaf()); got != "a[{cpu 3000} {memory 8589934592}] false" {
 		t.Errorf("the queue in the books: %s", got)
+	}
+}
+
+func TestMinRunTime(t *testing.T) {
+	b, err := Parse("f", []byte(queues("{minRunTime: {beforePreempt: 10m, beforeReclaim: 1h}}", "{minRunTime: {beforeReclaim: 1s}}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][2]int64{}
+	for _, q := range s.Queues() {
+		got[q.Name] = [2]int64{q.MinRunBeforePreempt, q.MinRunBeforeReclaim}
+	}
+	want := map[string][2]int64{"a": {600e9, 3600e9}, "b": {0, 1e9}, "default": {}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -33,4 +33,15 @@ type QueueSpec struct {
 	// named is not limited; one with limit 0 is not theirs to use. Devices are
 	// limited by their resource name, such as nvidia.com/gpu.
 	Limits corev1.ResourceList `json:"limits,omitempty"`
+	// MinRunTime protects what has only just started.
+	MinRunTime *MinRunTime `json:"minRunTime,omitempty"`
+}
+
+// MinRunTime is for how long tasks of the queue and of all below it are left
+// alone once they have started, such as 10m. The nearest queue that says so counts.
+type MinRunTime struct {
+	// BeforePreempt protects from jobs that matter more, and from being moved.
+	BeforePreempt *metav1.Duration `json:"beforePreempt,omitempty"`
+	// BeforeReclaim protects from queues that take back their share.
+	BeforeReclaim *metav1.Duration `json:"beforeReclaim,omitempty"`
 }

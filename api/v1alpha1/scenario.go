@@ -8,8 +8,10 @@ type Scenario struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Description string      `json:"description,omitempty"`
-	Expect      Expectation `json:"expect,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Now is the time at which it is decided; the latest that any object names unless given.
+	Now    *metav1.Time `json:"now,omitempty"`
+	Expect Expectation  `json:"expect,omitempty"`
 }
 
 // Expectation is what a session should decide. What is not named is not checked,

@@ -33,7 +33,7 @@ func main() {
 
 // pages are all pages of the reference, by file name.
 func pages(root string) (map[string]string, error) {
-	manifests, err := types(filepath.Join(root, "api", "v1alpha1"), "Node", "Queue", "Job", "SchedulerConfiguration", "Scenario")
+	manifests, err := types(filepath.Join(root, "api", "v1alpha1"), "Node", "Queue", "Job", "DisruptionBudget", "SchedulerConfiguration", "Scenario")
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func (p *program) simulate() *cobra.Command {
 		Long: `Decides what would run where, and what would have to wait and why.
 
 A PATH is a file, a directory, or - for standard input.`,
-		Example: "  berth simulate examples/quickstart\n  kubectl get nodes,pods -A -o yaml | berth simulate - -o wide",
+		Example: "  berth simulate examples/quickstart\n  kubectl get nodes,pods,pdb -A -o yaml | berth simulate - -o wide",
 		Args:    paths(1, "a file or directory that describes a cluster"),
 		RunE:    func(_ *cobra.Command, args []string) error { return p.runSimulate(args, o) },
 	}
@@ -54,7 +54,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 			return err
 		}
 	}
-	options := explain.Options{Explain: o.explain}
+	options := explain.Options{Explain: o.explain, Now: b.Now()}
 	if o.check {
 		options.Search = engine.Twin
 	}

@@ -60,7 +60,8 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err != nil {
 		return err
 	}
-	before, err := explain.Simulate(e, state, explain.Options{})
+	options := explain.Options{Now: b.Now()}
+	before, err := explain.Simulate(e, state, options)
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err := addNodes(state, o.add); err != nil {
 		return err
 	}
-	after, err := explain.Simulate(e, state, explain.Options{})
+	after, err := explain.Simulate(e, state, options)
 	if err != nil {
 		return err
 	}

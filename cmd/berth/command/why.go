@@ -16,7 +16,7 @@ cluster, by the same engine.
 
 A WORKLOAD is job/NAME, job/NAMESPACE/NAME, pod/NAMESPACE/NAME, or just a name
 that only one of them has.`,
-		Example: "  berth why job/train-70b cluster/\n  kubectl get nodes,pods -A -o yaml | berth why pod/ml/web-0 -",
+		Example: "  berth why job/train-70b cluster/\n  kubectl get nodes,pods,pdb -A -o yaml | berth why pod/ml/web-0 -",
 		Args:    paths(2, "a workload and a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneOf("--output", output, "text", "json"); err != nil {
@@ -34,7 +34,7 @@ that only one of them has.`,
 			if err != nil {
 				return err
 			}
-			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id})
+			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id, Now: b.Now()})
 			if err != nil {
 				return err
 			}
