@@ -134,6 +134,7 @@ func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
 		if o := decode[v1alpha1.Scenario](n, r, true); o != nil {
 			checkName(o.Name, "scenario", r)
 			checkExpectation(&o.Expect, r)
+			checkCourse(o, r)
 			b.scenarios = append(b.scenarios, o)
 			b.keep(o, r)
 		}

@@ -25,6 +25,9 @@ type JobSpec struct {
 	Preemptible bool `json:"preemptible,omitempty"`
 	// MinMember of the tasks are placed together, or none; all of them unless given.
 	MinMember *int `json:"minMember,omitempty"`
+	// RunTime is how long it runs once its minimum has started: simulations over
+	// time end it then. Decisions do not look at it. None: it runs on.
+	RunTime *metav1.Duration `json:"runTime,omitempty"`
 	// Cells to try, in order; the whole job goes into one. None: any node will do.
 	Cells []string `json:"cells,omitempty"`
 	// NodeSelector is labels that nodes must have.
