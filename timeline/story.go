@@ -15,10 +15,10 @@ const maxLines = 40
 
 func (p *painter) time(cycle int) string { return time.Unix(0, p.at(cycle)).UTC().Format(p.clock) }
 
-// Story tells what happened, line by line: what a workload goes through in one
-// cycle is one line. Wide leaves nothing out.
+// Story tells what happened, line by line: those that come or end in one cycle
+// share a line, and what is done to one workload is one. Wide leaves nothing out.
 func (c *Course) Story(w io.Writer, style explain.Style, wide bool) {
-	p := &painter{Course: c, clock: c.layout()}
+	p := &painter{Course: c, wide: wide, clock: c.layout()}
 	width := style.Width
 	if width == 0 {
 		width = 80
@@ -46,12 +46,21 @@ func (c *Course) Story(w io.Writer, style explain.Style, wide bool) {
 func (p *painter) tell(f *Frame) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	for _, id := range f.Ends {
-		say("%s ends", id)
+	all := func(ids []string, one, many string) {
+		most := 4
+		if p.wide {
+			most = len(ids)
+		}
+		switch len(ids) {
+		case 0:
+		case 1:
+			say("%s %s", ids[0], one)
+		default:
+			say("%s %s", explain.List(ids, most), many)
+		}
 	}
-	for _, id := range f.Arrivals {
-		say("%s arrives", id)
-	}
+	all(f.Ends, "ends", "end")
+	all(f.Arrivals, "arrives", "arrive")
 	for _, id := range f.Withdrawn {
 		say("%s loses the room it was promised", id)
 	}
