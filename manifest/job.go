@@ -61,6 +61,11 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 		ID: jobID(o), Namespace: o.Namespace, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
 		Created: created(&o.ObjectMeta), Preemptible: o.Spec.Preemptible, Labels: maps.Clone(o.Labels), Chosen: -1,
 	}
+	if d := o.Spec.RunTime; d != nil {
+		if j.RunFor = int64(d.Duration); j.RunFor <= 0 {
+			r.errorf(spec.add("runTime"), "want more than 0, have %s; leave it out for a job that runs on", d.Duration)
+		}
+	}
 	checkDistinct(o.Spec.Cells, "cell", spec.add("cells"), r)
 	checkLabels(o.Spec.NodeSelector, spec.add("nodeSelector"), r)
 	if iso := o.Spec.Isolation; iso != nil {

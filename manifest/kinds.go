@@ -154,6 +154,7 @@ func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
 			checkName(o.Name, "scenario", r)
 			checkTime(o.Now, path{"now"}, r)
 			checkExpectation(&o.Expect, r)
+			checkCourse(o, r)
 			b.scenarios = append(b.scenarios, o)
 			b.keep(o, r)
 		}

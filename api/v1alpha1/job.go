@@ -30,6 +30,9 @@ type JobSpec struct {
 	Subgroups []Subgroup `json:"subgroups,omitempty"`
 	// Topology keeps all tasks near each other.
 	Topology *Topology `json:"topology,omitempty"`
+	// RunTime is how long it runs once its minimum has started: simulations over
+	// time end it then. Decisions do not look at it. None: it runs on.
+	RunTime *metav1.Duration `json:"runTime,omitempty"`
 	// Cells to try, in order; the whole job goes into one. None: any node will do.
 	Cells []string `json:"cells,omitempty"`
 	// NodeSelector is labels that nodes must have.

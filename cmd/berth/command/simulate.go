@@ -12,6 +12,7 @@ import (
 type simulateOptions struct {
 	config, output, events string
 	explain, check, fail   bool
+	clock                  clockOptions
 }
 
 func (p *program) simulate() *cobra.Command {
@@ -21,10 +22,19 @@ func (p *program) simulate() *cobra.Command {
 		Short: "Decide what would run where, and what would have to wait",
 		Long: `Decides what would run where, and what would have to wait and why.
 
-A PATH is a file, a directory, or - for standard input.`,
-		Example: "  berth simulate examples/quickstart\n  kubectl get nodes,pods,pdb -A -o yaml | berth simulate - -o wide",
+A PATH is a file, a directory, or - for standard input.
+
+With --cycles it shows the course over time, on a virtual clock: jobs arrive at
+their creationTimestamp, run for their runTime and end, and what is evicted
+starts over. It ends early once nothing can change any more.`,
+		Example: "  berth simulate examples/quickstart\n  berth simulate examples/quickstart --cycles 60 --every 1m\n  kubectl get nodes,pods,pdb -A -o yaml | berth simulate - -o wide",
 		Args:    paths(1, "a file or directory that describes a cluster"),
-		RunE:    func(_ *cobra.Command, args []string) error { return p.runSimulate(args, o) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.clock.check(c.Flags()); err != nil {
+				return err
+			}
+			return p.runSimulate(args, o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.config, "config", "", "file with a SchedulerConfiguration")
@@ -33,6 +43,7 @@ A PATH is a file, a directory, or - for standard input.`,
 	f.BoolVar(&o.fail, "fail-on-pending", false, "exit with 1 if anything is left pending")
 	f.StringVar(&o.events, "events", "", "write the events as JSON lines to this file; - for standard output, instead of the result")
 	f.BoolVar(&o.check, "check", false, "check every decision against a plain scan of all nodes: slow")
+	o.clock.flags(f)
 	choices(c, "output", "table", "wide", "json", "yaml")
 	return c
 }
@@ -49,6 +60,9 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.clock.given {
+		return p.runTimeline(e, state, args, o)
+	}
 	if o.explain {
 		if err := explainable(state); err != nil {
 			return err
@@ -63,7 +77,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		return err
 	}
 	if o.events != "" {
-		if err := p.writeEvents(o.events, args, sim); err != nil {
+		if err := p.writeEvents(o.events, args, simulated(sim)); err != nil {
 			return err
 		}
 	}
@@ -72,7 +86,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 			return err
 		}
 	}
-	if o.fail && pendingTasks(sim) > 0 {
+	if o.fail && pendingTasks(sim.State) > 0 {
 		return errNo
 	}
 	return nil
@@ -103,9 +117,9 @@ func (p *program) writeResult(sim *explain.Simulation, args []string, o simulate
 	return nil
 }
 
-func pendingTasks(sim *explain.Simulation) int {
+func pendingTasks(state *cluster.State) int {
 	n := 0
-	for _, j := range sim.State.Pending() {
+	for _, j := range state.Pending() {
 		for _, t := range j.Tasks() {
 			if t.Node == nil {
 				n++
