@@ -145,7 +145,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 func TestWhyReadsLikeThis(t *testing.T) {
 	_, got := ask(t, fixture.State(
 		h100("a"), h100("b"), fixture.Node("c").CPU(96, "512Gi").GPUs(4, "A100", "40Gi"),
-		fixture.Job("eval").Devices(2).Preemptible().On("a"),
+		fixture.Job("eval").Devices(2).On("a"),
 		fixture.Job("train").Gang(2).DeviceMemory(8, "72Gi").CPU(16000, "64Gi"),
 	), "job/train")
 	want := `
@@ -158,10 +158,10 @@ Refused: GPUMemoryInUse. Waiting can help.
   = 1  fits one of the two tasks that must be placed together
 
 It would fit (each was tried):
-  ✓ with job/eval (Standard, 2 devices on a) evicted
   ✓ with 6 devices per task
   ✓ with one more node of H100 × 8
   ✓ with 40 GiB per device instead of 72 GiB
+  ✓ with job/eval (Standard, not preemptible, 2 devices on a) evicted
 `
 	if d := cmp.Diff(want[1:], got); d != "" {
 		t.Error(d)
