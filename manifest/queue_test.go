@@ -35,6 +35,14 @@ func TestQueueErrors(t *testing.T) {
 		"quota above limit":    {queues("{quota: {cpu: 8}, limits: {cpu: 4}}"), "4:21: spec.quota.cpu: the queue deserves 8 and may have no more than 4; raise the limit or lower the quota"},
 		"quota":                {queues("{quota: {cpu: -8}}"), "4:21: spec.quota.cpu: -8 is negative"},
 		"weight":               {queues("{overQuotaWeight: {cpu: 0}}"), "4:31: spec.overQuotaWeight.cpu: want a weight from 1 to 100000, have 0"},
+		"products":             {queues(`{quota: {nvidia.com/gpu: 4, "nvidia.com/gpu:H100": 2}, limits: {"nvidia.com/gpu:H100": 2500m}, overQuotaWeight: {"nvidia.com/gpu:H100": 3}}`), ""},
+		"slices of a product":  {queues(`{limits: {"nvidia.com/mig-1g.10gb:A100": 2}}`), ""},
+		"devices of a node":    {queues(`{limits: {"example.com/npu:X1": 2}}`) + "\n---\n" + object("Node", "n", "spec: {deviceResource: example.com/npu, devices: {product: X1, count: 2, memory: 8Gi}}"), ""},
+		"no such devices":      {queues(`{limits: {"nvidia.com/gpuu:H100": 2}}`), `4:41: spec.limits["nvidia.com/gpuu:H100"]: only devices have products, and none are called "nvidia.com/gpuu"; did you mean "nvidia.com/gpu"?`},
+		"weight of no devices": {queues(`{overQuotaWeight: {"memory:H100": 2}}`), `4:41: spec.overQuotaWeight["memory:H100"]: only devices have products, and none are called "memory"; known: amd.com/gpu, gpu.intel.com/i915, gpu.intel.com/xe, habana.ai/gaudi, huawei.com/Ascend910, nvidia.com/gpu, nvidia.com/gpu.shared`},
+		"no product":           {queues(`{quota: {"nvidia.com/gpu:": 2}}`), `4:35: spec.quota["nvidia.com/gpu:"]: a product is missing after the colon; write one, such as nvidia.com/gpu:NVIDIA-L4, or leave the colon out`},
+		"product above limit":  {queues(`{quota: {"nvidia.com/gpu:H100": 4}, limits: {"nvidia.com/gpu:H100": 3}}`), `4:39: spec.quota["nvidia.com/gpu:H100"]: the queue deserves 4 and may have no more than 3; raise the limit or lower the quota`},
+		"product above all":    {queues(`{quota: {"nvidia.com/gpu:H100": 4}, limits: {nvidia.com/gpu: 3}}`), `4:39: spec.quota["nvidia.com/gpu:H100"]: the queue deserves 4 and may have no more than 3 of all nvidia.com/gpu; raise the limit or lower the quota`},
 		"a job above":          {queues("{}", "{parent: a}", "{parent: a}") + inA, `19:15: spec.queue: queue "a" has queues below it, and workloads go into those: use b or c`},
 		"a pod above":          {queues("{}", "{parent: a}") + pod, `13:47: metadata.labels["berth.dev/queue"]: queue "a" has queues below it, and workloads go into those: use b`},
 		"more below is a note": {queues("{quota: {cpu: 4}}", "{parent: a, quota: {cpu: 3}}", "{parent: a, quota: {cpu: 3}}"), ""},
@@ -63,5 +71,27 @@ func TestQuotaNotes(t *testing.T) {
 	}
 	if got := fmt.Sprint(s.Queue("b").Parent, s.Queue("b").Quota, s.Queue("a").Leaf()); got != "a[{cpu 3000} {memory 8589934592}] false" {
 		t.Errorf("the queue in the books: %s", got)
+	}
+}
+
+func TestProductNotes(t *testing.T) {
+	node := "\n---\n" + object("Node", "n", "spec: {devices: {product: NVIDIA-H100, count: 2, memory: 80Gi}}")
+	b, err := Parse("f", []byte(queues(`{quota: {"nvidia.com/gpu:NVIDIA-H100": 1500m}}`, `{limits: {"nvidia.com/gpu:NVIDIA-H10": 1}, overQuotaWeight: {"nvidia.com/gpu:NVIDIA-H10": 2}}`, `{limits: {"nvidia.com/gpu:B200": 1}}`)+node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`queue b has terms for nvidia.com/gpu:NVIDIA-H10, which no node has; did you mean "nvidia.com/gpu:NVIDIA-H100"?`,
+		"queue c has terms for nvidia.com/gpu:B200, which no node has",
+	}
+	if diff := cmp.Diff(want, b.Notes); diff != "" {
+		t.Errorf("notes (-want +got)\n%s", diff)
+	}
+	if got := fmt.Sprint(s.Queue("a").Quota, s.Products()); got != "[{nvidia.com/gpu:NVIDIA-H100 1500}] [nvidia.com/gpu:B200 nvidia.com/gpu:NVIDIA-H10 nvidia.com/gpu:NVIDIA-H100]" {
+		t.Errorf("in the books: %s", got)
 	}
 }

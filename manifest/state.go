@@ -144,7 +144,7 @@ func (m *stateMaker) must(err error) {
 
 // notes are about the books rather than the objects.
 func (m *stateMaker) notes() []string {
-	out := quotaNotes(m.queues)
+	out := append(quotaNotes(m.queues), productNotes(m.queues, m.nodes)...)
 	var broken tally
 	for _, n := range m.nodes {
 		if n.Defect != nil {

@@ -31,6 +31,8 @@ type QueueSpec struct {
 	OverQuotaWeight map[string]int64 `json:"overQuotaWeight,omitempty"`
 	// Limits bound what the tasks of the queue and of all below it hold together. A resource that is not
 	// named is not limited; one with limit 0 is not theirs to use. Devices are
-	// limited by their resource name, such as nvidia.com/gpu.
+	// limited by their resource name, such as nvidia.com/gpu, or those of one
+	// product by both, such as nvidia.com/gpu:NVIDIA-L4. The same names serve
+	// quotas and weights.
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 }

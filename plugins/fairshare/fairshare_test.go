@@ -105,27 +105,34 @@ func TestRequests(t *testing.T) {
 	need := func(n cluster.Need) *fixture.JobBuilder {
 		return fixture.Job("j").Shape(func(s *cluster.Shape) { s.Need = n })
 	}
+	ask := func(name string, value int64, product string) request {
+		return request{cluster.Amount{Name: name, Value: value}, product}
+	}
 	tests := map[string]struct {
 		job  *fixture.JobBuilder
-		want cluster.Amount
+		want request
 	}{
-		"no devices":       {fixture.Job("j").CPU(1000, "1Gi"), cluster.Amount{}},
-		"whole ones":       {need(cluster.Need{Devices: 2}), cluster.Amount{Name: gpu, Value: 2000}},
-		"shares":           {need(cluster.Need{Devices: 2, Share: 300}), cluster.Amount{Name: gpu, Value: 600}},
-		"exclusive shares": {need(cluster.Need{Devices: 2, Share: 300}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), cluster.Amount{Name: gpu, Value: 2000}},
-		"memory":           {need(cluster.Need{Devices: 1, Memory: 40 << 30}), cluster.Amount{Name: gpu, Value: 500}},
-		"by name":          {need(cluster.Need{Devices: 1, Resource: "amd.com/gpu"}), cluster.Amount{Name: "amd.com/gpu", Value: 1000}},
-		"by product":       {need(cluster.Need{Devices: 1, Products: []string{"MI300"}}), cluster.Amount{Name: "amd.com/gpu", Value: 1000}},
-		"whole nodes":      {need(cluster.Need{WholeNode: true}), cluster.Amount{Name: gpu, Value: 4000}},
-		"layers":           {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 1 << 30}}), cluster.Amount{Name: gpu, Value: 1000}},
-		"none there":       {need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), cluster.Amount{}},
+		"no devices":          {fixture.Job("j").CPU(1000, "1Gi"), request{}},
+		"whole ones":          {need(cluster.Need{Devices: 2}), ask(gpu, 2000, "")},
+		"shares":              {need(cluster.Need{Devices: 2, Share: 300}), ask(gpu, 600, "")},
+		"exclusive shares":    {need(cluster.Need{Devices: 2, Share: 300}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), ask(gpu, 2000, "")},
+		"memory":              {need(cluster.Need{Devices: 1, Memory: 40 << 30}), ask(gpu, 500, "")},
+		"by name":             {need(cluster.Need{Devices: 1, Resource: "amd.com/gpu"}), ask("amd.com/gpu", 1000, "amd.com/gpu:MI300")},
+		"by product":          {need(cluster.Need{Devices: 1, Products: []string{"MI300"}}), ask("amd.com/gpu", 1000, "amd.com/gpu:MI300")},
+		"one that only has":   {need(cluster.Need{Devices: 1, Memory: 96 << 30}), ask("amd.com/gpu", 500, "amd.com/gpu:MI300")},
+		"without terms":       {need(cluster.Need{Devices: 1, Products: []string{"A100"}}), ask(gpu, 1000, "")},
+		"either product":      {need(cluster.Need{Devices: 1, Products: []string{"A100", "MI300"}}), ask(gpu, 1000, "")},
+		"whole nodes":         {need(cluster.Need{WholeNode: true}), ask(gpu, 4000, "")},
+		"layers":              {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 1 << 30}}), ask(gpu, 1000, "")},
+		"none there":          {need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), request{}},
+		"none of the product": {need(cluster.Need{Devices: 1, Products: []string{"H100"}}), request{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"), amd, tc.job)
-			r := requests{state: state, total: Offered(state), shapes: map[*cluster.Shape]cluster.Amount{}}
-			if d := cmp.Diff(tc.want, r.devices(state.Job("job/j").Tasks()[0].Shape)); d != "" {
-				t.Errorf("devices (-want +got):\n%s", d)
+			state := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"), amd, fixture.Queue("q").Limit("amd.com/gpu:MI300", 1000).Limit(gpu+":H100", 1000), tc.job)
+			r := requests{state: state, total: Offered(state), shapes: map[*cluster.Shape]request{}}
+			if got := r.devices(state.Job("job/j").Tasks()[0].Shape); got != tc.want {
+				t.Errorf("want %+v, have %+v", tc.want, got)
 			}
 		})
 	}
@@ -139,7 +146,9 @@ func TestOfferKeepsInStep(t *testing.T) {
 		for i := range rapid.IntRange(1, 30).Draw(t, "steps") {
 			nodes := state.Nodes()
 			var err error
-			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
+			switch what := rapid.IntRange(0, 4).Draw(t, "what"); {
+			case what == 2: // products are counted while somebody has terms for them
+				err = state.SetQueue(&cluster.Queue{Name: "q", Limits: rapid.SampledFrom([]cluster.Resources{nil, {{Name: gpu + ":A", Value: 1}}, {{Name: gpu + ":B", Value: 1}}}).Draw(t, "limits")})
 			case what == 0 && len(nodes) > 0:
 				_, err = state.RemoveNode(rapid.SampledFrom(nodes).Draw(t, "node").Name)
 			case what == 1 && len(nodes) > 0:
@@ -149,7 +158,9 @@ func TestOfferKeepsInStep(t *testing.T) {
 				})
 			default:
 				n := &cluster.Node{Name: fmt.Sprint("n", i), Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: rapid.Int64Range(0, 9).Draw(t, "cpu")}}}
-				n.Devices = make([]cluster.Device, rapid.IntRange(1, 3).Draw(t, "devices"))
+				for range rapid.IntRange(1, 3).Draw(t, "devices") {
+					n.Devices = append(n.Devices, cluster.Device{Product: rapid.SampledFrom([]string{"A", "B"}).Draw(t, "product")})
+				}
 				err = state.AddNode(n)
 			}
 			if err != nil {

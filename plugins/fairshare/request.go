@@ -9,11 +9,11 @@ type requests struct {
 	state  *cluster.State
 	total  cluster.Resources
 	asks   map[string]map[string]int64
-	shapes map[*cluster.Shape]cluster.Amount
+	shapes map[*cluster.Shape]request
 }
 
 func pendingRequests(s *cluster.State, total cluster.Resources) map[string]map[string]int64 {
-	r := requests{s, total, map[string]map[string]int64{}, map[*cluster.Shape]cluster.Amount{}}
+	r := requests{s, total, map[string]map[string]int64{}, map[*cluster.Shape]request{}}
 	for _, j := range s.Pending() {
 		asks := r.asks[j.Queue]
 		if asks == nil {
@@ -29,22 +29,32 @@ func pendingRequests(s *cluster.State, total cluster.Resources) map[string]map[s
 			}
 			if d := r.devices(t.Shape); d.Value > 0 {
 				asks[d.Name] = plus(asks[d.Name], d.Value)
+				if d.product != "" {
+					asks[d.product] = plus(asks[d.product], d.Value)
+				}
 			}
 		}
 	}
 	return r.asks
 }
 
-// devices is what the shape asks of devices, in thousandths, and under which
-// name: of several, the one that the cluster has most of.
-func (r *requests) devices(s *cluster.Shape) cluster.Amount {
+// request is what a shape asks of devices.
+type request struct {
+	cluster.Amount        // in thousandths
+	product        string // the only one that would do, if some queue has terms for it
+}
+
+// devices is what the shape asks of devices, and under which name: of several,
+// the one that the cluster has most of.
+func (r *requests) devices(s *cluster.Shape) request {
 	if s.Need.None() {
-		return cluster.Amount{}
+		return request{}
 	}
 	if a, known := r.shapes[s]; known {
 		return a
 	}
-	var best cluster.Amount
+	var best request
+	first, several := "", false // products that would do
 	for _, g := range r.state.Groups() {
 		n := g.Nodes[0] // nodes of a group have the same devices
 		for i := range n.Devices {
@@ -52,6 +62,10 @@ func (r *requests) devices(s *cluster.Shape) cluster.Amount {
 			if !s.Need.Usable(d) {
 				continue
 			}
+			if first == "" {
+				first = d.ProductResource
+			}
+			several = several || d.ProductResource != first
 			if d.Resource != best.Name && best.Name != "" && r.total.Of(d.Resource) <= r.total.Of(best.Name) {
 				continue
 			}
@@ -59,8 +73,11 @@ func (r *requests) devices(s *cluster.Shape) cluster.Amount {
 			if d.Resource == best.Name {
 				a.Value = max(a.Value, best.Value)
 			}
-			best = a
+			best.Amount = a
 		}
+	}
+	if !several && r.state.Named(first) {
+		best.product = first
 	}
 	r.shapes[s] = best
 	return best
