@@ -80,7 +80,7 @@ func TestShares(t *testing.T) {
 		q("org").Weight(3), q("guest").Limit(gpu, 9000), q("research").Parent("org").Quota(gpu, 4000), q("prod").Parent("org").Weight(2), q("vision").Parent("research").Weight(4), q("speech").Parent("research").Limit(gpu, 0),
 		job("vision", 2, "n"), job("vision", 3, ""), job("speech", 5, ""), job("prod", 5, ""), job("guest", 5, ""),
 	)
-	tree := Shares(state, Offered(state))
+	tree := Shares(state, Offered(state), Decay{})
 	got := map[string]Share{}
 	for _, q := range state.Queues() {
 		for _, sh := range tree.byName[q.Name].Shares {
@@ -88,12 +88,12 @@ func TestShares(t *testing.T) {
 		}
 	}
 	want := map[string]Share{
-		"org":      {gpu, 4000, -1, 10_000, Part{4000, 3000, NoneLeft}},
-		"guest":    {gpu, -1, 9000, 5000, Part{0, 1000, NoneLeft}},
-		"research": {gpu, 4000, -1, 5000, Part{4000, 1000, Satisfied}},
-		"prod":     {gpu, -1, -1, 5000, Part{0, 2000, NoneLeft}},
-		"vision":   {gpu, -1, -1, 5000, Part{0, 5000, Satisfied}},
-		"speech":   {gpu, -1, 0, 5000, Part{0, 0, AtLimit}},
+		"org":      {gpu, 4000, -1, 10_000, Part{4000, 3000, NoneLeft}, nil},
+		"guest":    {gpu, -1, 9000, 5000, Part{0, 1000, NoneLeft}, nil},
+		"research": {gpu, 4000, -1, 5000, Part{4000, 1000, Satisfied}, nil},
+		"prod":     {gpu, -1, -1, 5000, Part{0, 2000, NoneLeft}, nil},
+		"vision":   {gpu, -1, -1, 5000, Part{0, 5000, Satisfied}, nil},
+		"speech":   {gpu, -1, 0, 5000, Part{0, 0, AtLimit}, nil},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("shares (-want +got):\n%s", d)

@@ -23,14 +23,14 @@ func TestProductsAreDivided(t *testing.T) {
 	}
 	state := fixture.State(parts...)
 	total := Offered(state)
-	tree := Shares(state, total)
+	tree := Shares(state, total, Decay{})
 	if d := cmp.Diff(cluster.Resources{{Name: gpu, Value: 8000}, {Name: h100, Value: 4000}}, total[len(total)-2:]); d != "" {
 		t.Errorf("what there is (-want +got):\n%s", d)
 	}
 	got := map[string][]Share{"a": tree.byName["a"].Shares, "b": tree.byName["b"].Shares}
 	want := map[string][]Share{
-		"a": {{gpu, -1, -1, 8000, Part{0, 4000, NoneLeft}}, {h100, 3000, -1, 4000, Part{3000, 250, NoneLeft}}},
-		"b": {{gpu, -1, -1, 8000, Part{0, 4000, NoneLeft}}, {h100, -1, -1, 4000, Part{0, 750, NoneLeft}}},
+		"a": {{gpu, -1, -1, 8000, Part{0, 4000, NoneLeft}, nil}, {h100, 3000, -1, 4000, Part{3000, 250, NoneLeft}, nil}},
+		"b": {{gpu, -1, -1, 8000, Part{0, 4000, NoneLeft}, nil}, {h100, -1, -1, 4000, Part{0, 750, NoneLeft}, nil}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("shares (-want +got):\n%s", d)

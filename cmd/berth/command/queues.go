@@ -56,7 +56,7 @@ type queueView struct {
 }
 
 func viewQueues(state *cluster.State) *queueView {
-	v := &queueView{fairshare.Shares(state, fairshare.Offered(state)), map[string]bool{cluster.DefaultDeviceResource: true}}
+	v := &queueView{fairshare.Shares(state, fairshare.Offered(state), fairshare.Decay{}), map[string]bool{cluster.DefaultDeviceResource: true}}
 	for _, n := range state.Nodes() {
 		for i := range n.Devices {
 			v.devices[n.Devices[i].Resource] = true
