@@ -8,7 +8,6 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Bounds of what is asked for.
@@ -29,15 +28,6 @@ func jobID(o *v1alpha1.Job) string {
 		return "job/" + o.Name
 	}
 	return "job/" + o.Namespace + "/" + o.Name
-}
-
-// created is an object's age, in nanoseconds; 0 where it has none.
-func created(m *metav1.ObjectMeta) int64 {
-	t := m.CreationTimestamp.Time
-	if t.IsZero() || t.Year() < 1970 || t.Year() > 2200 { // beyond, nanoseconds do not count
-		return 0
-	}
-	return t.UnixNano()
 }
 
 // makeJob turns a job as people write it into one for the books.

@@ -4,10 +4,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // makeQueue turns a queue as people write it into one for the books. Quotas and
@@ -36,6 +38,9 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 	}
 	q.Limits = s.queueAmounts(o.Spec.Limits, spec.add("limits"), r)
 	q.Quota = s.queueAmounts(o.Spec.Quota, spec.add("quota"), r)
+	for i := range o.Status.Usage {
+		q.Past = append(q.Past, s.usage(&o.Status.Usage[i], path{"status", "usage", i}, r))
+	}
 	for _, quota := range q.Quota {
 		resource, _ := cluster.SplitProduct(quota.Name)
 		for _, limit := range q.Limits {
@@ -52,6 +57,23 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 		}
 	}
 	return q
+}
+
+// usage converts what a queue held for a time.
+func (s *surroundings) usage(o *v1alpha1.QueueUsage, at path, r reporter) cluster.Usage {
+	from, to := nanoseconds(o.From.Time), nanoseconds(o.To.Time)
+	for field, t := range map[string]metav1.Time{"from": o.From, "to": o.To} {
+		switch {
+		case t.IsZero():
+			r.errorf(at.add(field), "say when; write a time such as 2026-01-02T15:04:05Z")
+		case nanoseconds(t.Time) == 0:
+			r.errorf(at.add(field), "want a time between 1970 and 2200, have the year %d", t.Year())
+		}
+	}
+	if from != 0 && to != 0 && to <= from {
+		r.errorf(at.add("to"), "it ends at %s, which is not after it began; swap from and to, or leave the entry out", o.To.UTC().Format(time.RFC3339))
+	}
+	return cluster.Usage{From: from, To: to, Resources: s.queueAmounts(o.Resources, at.add("resources"), r)}
 }
 
 // queuePlaces are the fields of a queue that other objects can contradict.
@@ -71,6 +93,9 @@ func queuePlaces(o *v1alpha1.Queue) []path {
 	}
 	for name := range o.Spec.OverQuotaWeight {
 		product(name, spec.add("overQuotaWeight"))
+	}
+	for i := range o.Status.Usage {
+		out = append(out, path{"status", "usage", i})
 	}
 	return out
 }

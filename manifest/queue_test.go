@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -53,6 +54,47 @@ func TestQueueErrors(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	usage := func(entry string) string { return object("Queue", "a", "status: {usage: ["+entry+"]}") }
+	const from, to = `from: "2026-01-01T00:00:00Z"`, `to: "2026-01-01T01:30:00Z"`
+	tests := map[string]struct{ text, want string }{
+		"fine":          {usage("{" + from + ", " + to + `, resources: {cpu: 500m, nvidia.com/gpu: 2, "nvidia.com/gpu:H100": 1}}`), ""},
+		"no end":        {usage("{" + from + "}"), "4:18: status.usage[0].to: say when; write a time such as 2026-01-02T15:04:05Z"},
+		"no time":       {usage("{from: yesterday, " + to + "}"), `4:25: status.usage[0].from: want a time such as 2026-01-02T15:04:05Z, have "yesterday"`},
+		"no such year":  {usage(`{from: "1850-01-01T00:00:00Z", ` + to + "}"), "4:25: status.usage[0].from: want a time between 1970 and 2200, have the year 1850"},
+		"backwards":     {usage(`{` + from + `, to: "2026-01-01T00:00:00Z"}`), "4:53: status.usage[0].to: it ends at 2026-01-01T00:00:00Z, which is not after it began; swap from and to, or leave the entry out"},
+		"negative":      {usage("{" + from + ", " + to + ", resources: {cpu: -1}}"), "4:94: status.usage[0].resources.cpu: -1 is negative"},
+		"a typo":        {usage("{" + from + ", " + to + ", resource: {cpu: 1}}"), `4:77: status.usage[0]: unknown field "resource"; did you mean "resources"?`},
+		"no such thing": {usage("{" + from + ", " + to + `, resources: {"nvidia.com/gppu:X": 1}}`), `4:18: status.usage[0].resources["nvidia.com/gppu:X"]: only devices have products, and none are called "nvidia.com/gppu"; did you mean "nvidia.com/gpu"?`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, problems(tc.text)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+	b, err := Parse("f", []byte(tests["fine"].text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const first, last = 1767225600000000000, 1767231000000000000
+	want := []cluster.Usage{{From: first, To: last, Resources: cluster.Resources{{Name: "cpu", Value: 500}, {Name: "nvidia.com/gpu", Value: 2000}, {Name: "nvidia.com/gpu:H100", Value: 1000}}}}
+	if diff := cmp.Diff(want, s.Queue("a").Past); diff != "" {
+		t.Errorf("the past in the books (-want +got)\n%s", diff)
+	}
+	if b.Now() != last {
+		t.Errorf("now: want %d, have %d", int64(last), b.Now())
+	}
+	if len(s.Products()) > 0 {
+		t.Errorf("the past is no term, and products are named: %v", s.Products())
 	}
 }
 

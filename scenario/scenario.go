@@ -123,7 +123,7 @@ func simulate(r *engine.Registry, b *manifest.Bundle, search engine.Search, all 
 	if err != nil {
 		return nil, nil, err
 	}
-	sim, err := explain.Simulate(e, state, explain.Options{Search: search, Explain: all})
+	sim, err := explain.Simulate(e, state, explain.Options{Search: search, Explain: all, Now: b.Now()})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,7 +10,8 @@ type Queue struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec QueueSpec `json:"spec,omitempty"`
+	Spec   QueueSpec   `json:"spec,omitempty"`
+	Status QueueStatus `json:"status,omitempty"`
 }
 
 // QueueSpec is a tenant's standing and bounds.
@@ -35,4 +36,19 @@ type QueueSpec struct {
 	// product by both, such as nvidia.com/gpu:NVIDIA-L4. The same names serve
 	// quotas and weights.
 	Limits corev1.ResourceList `json:"limits,omitempty"`
+}
+
+// QueueStatus says what the queue used before.
+type QueueStatus struct {
+	// Usage is read where the profile lets the past count: FairShare with halfLife.
+	Usage []QueueUsage `json:"usage,omitempty"`
+}
+
+// QueueUsage is what the tasks of a queue, and of all below it, held on average
+// from one time to another. A queue without any has that of the queues below it.
+type QueueUsage struct {
+	From metav1.Time `json:"from"`
+	To   metav1.Time `json:"to"`
+	// Resources by the names that quotas have.
+	Resources corev1.ResourceList `json:"resources"`
 }

@@ -57,8 +57,8 @@ func (d *Decay) counts() bool { return d.HalfLife > 0 && d.Weight > 0 }
 
 // Past is what a queue's past did to its weight for one resource.
 type Past struct {
-	// Share is how much of it the queue used, in thousandths: of what all who
-	// compete with it used, or of what there is, whichever is more.
+	// Share is the queue's past use, in thousandths of what all who compete for
+	// it used, or of what there is, whichever is more.
 	Share int64
 	// Weight is what the queue's weight has become, in thousandths. All who
 	// compete weigh together what they did.
@@ -193,11 +193,11 @@ func (d *Decay) weighClass(whole sum, class []int, claims []Claim, used []sum, o
 		u := used[i].of(all, unit)
 		claims[i].Weight = max(1, w/100, w+d.Weight*(w-u)/1000)
 		changed += claims[i].Weight
-		out[i] = &Past{Share: used[i].of(all, 1000)}
+		out[i] = &Past{Share: (used[i].of(all, 2000) + 1) / 2}
 	}
 	for _, i := range class {
 		if out[i] != nil {
-			out[i].Weight = cluster.MulDiv(claims[i].Weight, 1000*weights, changed)
+			out[i].Weight = (cluster.MulDiv(claims[i].Weight, 2000*weights, changed) + 1) / 2
 		}
 	}
 }

@@ -42,32 +42,32 @@ func TestPast(t *testing.T) {
 		want     map[string]result
 	}{
 		// a: 1/2 + (1/2 - 1/2), b: 1/2 + 1/2. 1 to 2.
-		"one half-life": {1000, list{a(90, 100, 6), q("b")}, map[string]result{"a": {2000, 500, 666}, "b": {4000, 0, 1333}}},
+		"one half-life": {1000, list{a(90, 100, 6), q("b")}, map[string]result{"a": {2000, 500, 667}, "b": {4000, 0, 1333}}},
 		// a: 1/2 + 2 (1/2 - 1/4) = 1, b: 1/2 + 2/2. 2 to 3.
 		"counting double": {2000, list{a(90, 100, 3), q("b")}, map[string]result{"a": {2400, 250, 800}, "b": {3600, 0, 1200}}},
 		// a: 1/2 + (1/2 - 1/4), b: 1. 3 to 4.
-		"one half-life ago": {1000, list{a(80, 90, 6), q("b")}, map[string]result{"a": {2571, 250, 857}, "b": {3429, 0, 1142}}},
-		"what is to come":   {1000, list{a(90, 500, 6), q("b")}, map[string]result{"a": {2000, 500, 666}, "b": {4000, 0, 1333}}},
+		"one half-life ago": {1000, list{a(80, 90, 6), q("b")}, map[string]result{"a": {2571, 250, 857}, "b": {3429, 0, 1143}}},
+		"what is to come":   {1000, list{a(90, 500, 6), q("b")}, map[string]result{"a": {2000, 500, 667}, "b": {4000, 0, 1333}}},
 		"all to come":       {1000, list{a(100, 500, 6), q("b")}, map[string]result{"a": {3000, -1, -1}, "b": {3000, -1, -1}}},
 		"nobody":            {1000, list{q("a"), q("b")}, map[string]result{"a": {3000, -1, -1}, "b": {3000, -1, -1}}},
 		"alike":             {1000, list{a(90, 100, 3), q("b").Past(90*hour, 100*hour, gpu, 3000)}, map[string]result{"a": {3000, 250, 1000}, "b": {3000, 250, 1000}}},
 		"another resource":  {1000, list{q("a").Past(90*hour, 100*hour, cluster.CPU, 6000), q("b")}, map[string]result{"a": {3000, -1, -1}, "b": {3000, -1, -1}}},
 		// a: 1/2 + (1/2 - 1) is nothing, so a hundredth of 1/2; b: 1. 1 to 200.
-		"never nothing": {1000, list{a(-10_000, 100, 6), q("b")}, map[string]result{"a": {30, 1000, 9}, "b": {5970, 0, 1990}}},
+		"never nothing": {1000, list{a(-10_000, 100, 6), q("b")}, map[string]result{"a": {30, 1000, 10}, "b": {5970, 0, 1990}}},
 		// They used twice what there is now: 2/3 and 1/3 of it. 1/2 + 1/2 - 2/3 to 1/2 + 1/2 - 1/3.
-		"more than there is": {1000, list{a(-10_000, 100, 8), q("b").Past(-10_000*hour, 100*hour, gpu, 4000)}, map[string]result{"a": {2000, 666, 666}, "b": {4000, 333, 1333}}},
+		"more than there is": {1000, list{a(-10_000, 100, 8), q("b").Past(-10_000*hour, 100*hour, gpu, 4000)}, map[string]result{"a": {2000, 667, 667}, "b": {4000, 333, 1333}}},
 		// Weights of 3 and 1. a: 3/4 + (3/4 - 1/2) = 1, b: 1/4 + 1/4. 2 to 1.
-		"with weights": {1000, list{a(90, 100, 6).Weight(3), q("b")}, map[string]result{"a": {4000, 500, 2666}, "b": {2000, 0, 1333}}},
+		"with weights": {1000, list{a(90, 100, 6).Weight(3), q("b")}, map[string]result{"a": {4000, 500, 2667}, "b": {2000, 0, 1333}}},
 		// b has the higher priority and competes with nobody.
 		"another priority": {1000, list{a(90, 100, 6), q("b").Priority(1)}, map[string]result{"a": {0, 500, 1000}, "b": {6000, -1, -1}}},
 		// c has all that it asks for out of its quota; it does not compete.
-		"quotas come first": {1000, list{a(90, 100, 6), q("b"), q("c").Quota(gpu, 6000)}, map[string]result{"a": {0, 500, 666}, "b": {0, 0, 1333}, "c": {6000, -1, -1}}},
+		"quotas come first": {1000, list{a(90, 100, 6), q("b"), q("c").Quota(gpu, 6000)}, map[string]result{"a": {0, 500, 667}, "b": {0, 0, 1333}, "c": {6000, -1, -1}}},
 		// What is below top counts for it: as with one half-life. Of its 2
 		// devices, low used all: 1/2 + (1/2 - 1), so a hundredth of 1/2, to 1/2 + 1/2.
 		"below": {1000, list{q("top"), q("b"), q("low").Parent("top").Past(90*hour, 100*hour, gpu, 6000), q("other").Parent("top")},
-			map[string]result{"top": {2000, 500, 666}, "b": {4000, 0, 1333}, "low": {10, 1000, 9}, "other": {1990, 0, 1990}}},
+			map[string]result{"top": {2000, 500, 667}, "b": {4000, 0, 1333}, "low": {10, 1000, 10}, "other": {1990, 0, 1990}}},
 		"said above": {1000, list{q("top").Past(90*hour, 100*hour, gpu, 6000), q("b"), q("low").Parent("top").Past(90*hour, 100*hour, gpu, 99)},
-			map[string]result{"top": {2000, 500, 666}, "b": {4000, 0, 1333}, "low": {2000, 24, 1000}}},
+			map[string]result{"top": {2000, 500, 667}, "b": {4000, 0, 1333}, "low": {2000, 25, 1000}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

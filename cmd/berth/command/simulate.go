@@ -12,6 +12,7 @@ import (
 type simulateOptions struct {
 	config, output, events string
 	explain, check, fail   bool
+	clock
 }
 
 func (p *program) simulate() *cobra.Command {
@@ -33,6 +34,7 @@ A PATH is a file, a directory, or - for standard input.`,
 	f.BoolVar(&o.fail, "fail-on-pending", false, "exit with 1 if anything is left pending")
 	f.StringVar(&o.events, "events", "", "write the events as JSON lines to this file; - for standard output, instead of the result")
 	f.BoolVar(&o.check, "check", false, "check every decision against a plain scan of all nodes: slow")
+	o.clock.flag(c)
 	choices(c, "output", "table", "wide", "json", "yaml")
 	return c
 }
@@ -54,7 +56,11 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 			return err
 		}
 	}
-	options := explain.Options{Explain: o.explain}
+	now, err := o.clock.read(b)
+	if err != nil {
+		return err
+	}
+	options := explain.Options{Explain: o.explain, Now: now}
 	if o.check {
 		options.Search = engine.Twin
 	}
