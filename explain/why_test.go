@@ -94,6 +94,15 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 				"with 1 device",
 			},
 		},
+		"a queue's limit of a product": {
+			fixture.State(h100("a"), fixture.Queue("q").Limit("nvidia.com/gpu:H100", 4000), fixture.Job("e").Queue("q").Devices(3).Preemptible().On("a"),
+				fixture.Job("x").Queue("q").Devices(2)),
+			[]string{
+				"with queue q's limit raised from 4 devices of H100 to 5 devices of H100",
+				"with job/e (Standard, 3 devices on a) evicted",
+				"with 1 device",
+			},
+		},
 		"a limit and nodes": {
 			fixture.State(h100("a"), fixture.Queue("q").Limit("nvidia.com/gpu", 4000), fixture.Job("e").Devices(8).On("a"),
 				fixture.Job("x").Queue("q").Gang(2).Devices(8).Shape(func(s *cluster.Shape) { s.Need.Products = []string{"H100"} })),

@@ -125,7 +125,7 @@ func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
 		if o := decode[v1alpha1.Queue](n, r, true); o != nil {
 			makeQueue(o, &surroundings{}, r)
 			b.Queues = append(b.Queues, o)
-			b.keep(o, r, name, path{"spec", "parent"}, path{"spec", "quota"}, path{"spec", "limits"})
+			b.keep(o, r, queuePlaces(o)...)
 		}
 	case v1alpha1.KindJob:
 		if o := decode[v1alpha1.Job](n, r, true); o != nil {

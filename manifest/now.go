@@ -30,5 +30,11 @@ func (b *Bundle) Now() int64 {
 		see(&o.CreationTimestamp)
 		see(o.Status.StartTime)
 	}
+	for _, o := range b.Queues {
+		see(&o.CreationTimestamp)
+		for i := range o.Status.Usage {
+			see(&o.Status.Usage[i].To)
+		}
+	}
 	return latest
 }

@@ -64,7 +64,7 @@ func checkCourse(o *v1alpha1.Scenario, r reporter) {
 			given bool
 			at    path
 		}{
-			{o.Start != nil, path{"start"}}, {o.Every != nil, path{"every"}}, {o.Grace != nil, path{"grace"}},
+			{o.Every != nil, path{"every"}}, {o.Grace != nil, path{"grace"}},
 			{len(e.Timeline) > 0, expect.add("timeline")}, {e.Settled != nil, expect.add("settled")},
 		} {
 			if x.given {

@@ -46,13 +46,7 @@ func follow(r *engine.Registry, b *manifest.Bundle, search engine.Search) ([]Mis
 		return nil, nil, err
 	}
 	s := b.Scenario()
-	options := timeline.Options{Cycles: *s.Cycles, Start: timeline.Newest(state), Every: int64(time.Minute), Search: search}
-	if s.Start != nil {
-		if y := s.Start.Year(); y < 1970 || y >= 2200 {
-			return nil, nil, fmt.Errorf("start: want a time from 1970 to 2200")
-		}
-		options.Start = s.Start.UnixNano()
-	}
+	options := timeline.Options{Cycles: *s.Cycles, Start: b.Now(), Every: int64(time.Minute), Search: search}
 	if s.Every != nil {
 		options.Every = int64(s.Every.Duration)
 	}

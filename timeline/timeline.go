@@ -58,22 +58,6 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// Newest is the latest time that the books know, where a clock may start so that
-// everything has arrived; 0 where they know none.
-func Newest(s *cluster.State) int64 {
-	newest := int64(0)
-	for _, q := range s.Queues() {
-		newest = max(newest, q.Created)
-	}
-	for _, j := range s.Jobs() {
-		newest = max(newest, j.Created)
-		for _, t := range j.Tasks() {
-			newest = max(newest, t.Started, t.Promised)
-		}
-	}
-	return newest
-}
-
 // Course is what happened.
 type Course struct {
 	State        *cluster.State // as it stands after the last cycle

@@ -34,7 +34,7 @@ func Resources(s *cluster.State) []string {
 // changes are the queues that stand otherwise than when it was last asked.
 func (u *usage) changes(s *cluster.State) []Queue {
 	var out []Queue
-	tree := fairshare.Shares(s, fairshare.Offered(s))
+	tree := fairshare.Shares(s, fairshare.Offered(s), fairshare.Decay{})
 	var walk func(list []*fairshare.Queue)
 	walk = func(list []*fairshare.Queue) {
 		for _, q := range list {

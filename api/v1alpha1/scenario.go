@@ -9,14 +9,12 @@ type Scenario struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Description string `json:"description,omitempty"`
-	// Now is the time at which it is decided; the latest that any object names unless given.
+	// Now is the time at which it is decided, and at which the clock of Cycles starts: jobs created after it
+	// arrive later. It is the latest that any object names unless given.
 	Now *metav1.Time `json:"now,omitempty"`
 	// Cycles makes it a course over time, as simulate --cycles does: at most so
 	// many sessions. Everything else in expect then speaks of the end.
 	Cycles *int `json:"cycles,omitempty"`
-	// Start of the clock; the newest time in the file unless given. Jobs created
-	// after it arrive later.
-	Start *metav1.Time `json:"start,omitempty"`
 	// Every is how far the clock goes from cycle to cycle; 1m unless given.
 	Every *metav1.Duration `json:"every,omitempty"`
 	// Grace is how long evicted tasks take to leave; by the next cycle unless given.

@@ -29,7 +29,7 @@ func TestSameInputSameOutput(t *testing.T) {
 
 // TestSameInputSameCourse does the same over time, as JSON and as a picture.
 func TestSameInputSameCourse(t *testing.T) {
-	over := []string{"--cycles", "30", "--start", "2026-01-05T10:00:00Z"}
+	over := []string{"--cycles", "30", "--now", "2026-01-05T10:00:00Z"}
 	first := shuffled(t, 10, append(over, "-o", "json")...)
 	for _, what := range []string{`"ends"`, `"arrivals"`, `"refusals"`} {
 		if bytes.Count(first, []byte(what)) < 3 {

@@ -12,7 +12,8 @@ import (
 type simulateOptions struct {
 	config, output, events string
 	explain, check, fail   bool
-	clock                  clockOptions
+	clock
+	course courseOptions
 }
 
 func (p *program) simulate() *cobra.Command {
@@ -30,7 +31,7 @@ starts over. It ends early once nothing can change any more.`,
 		Example: "  berth simulate examples/quickstart\n  berth simulate examples/quickstart --cycles 60 --every 1m\n  kubectl get nodes,pods,pdb -A -o yaml | berth simulate - -o wide",
 		Args:    paths(1, "a file or directory that describes a cluster"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.clock.check(c.Flags()); err != nil {
+			if err := o.course.check(c.Flags()); err != nil {
 				return err
 			}
 			return p.runSimulate(args, o)
@@ -43,7 +44,8 @@ starts over. It ends early once nothing can change any more.`,
 	f.BoolVar(&o.fail, "fail-on-pending", false, "exit with 1 if anything is left pending")
 	f.StringVar(&o.events, "events", "", "write the events as JSON lines to this file; - for standard output, instead of the result")
 	f.BoolVar(&o.check, "check", false, "check every decision against a plain scan of all nodes: slow")
-	o.clock.flags(f)
+	o.clock.flag(c)
+	o.course.flags(f)
 	choices(c, "output", "table", "wide", "json", "yaml")
 	return c
 }
@@ -60,15 +62,19 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.clock.given {
-		return p.runTimeline(e, state, args, o)
+	now, err := o.clock.read(b)
+	if err != nil {
+		return err
+	}
+	if o.course.given {
+		return p.runTimeline(e, state, args, o, now)
 	}
 	if o.explain {
 		if err := explainable(state); err != nil {
 			return err
 		}
 	}
-	options := explain.Options{Explain: o.explain, Now: b.Now()}
+	options := explain.Options{Explain: o.explain, Now: now}
 	if o.check {
 		options.Search = engine.Twin
 	}

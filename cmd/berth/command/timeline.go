@@ -13,27 +13,24 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// clockOptions make a simulation one over time.
-type clockOptions struct {
-	given, started bool
-	cycles         int
-	start          string
-	every, grace   time.Duration
-	from           int64
+// courseOptions make a simulation one over time.
+type courseOptions struct {
+	given        bool
+	cycles       int
+	every, grace time.Duration
 }
 
-func (o *clockOptions) flags(f *pflag.FlagSet) {
-	f.IntVar(&o.cycles, "cycles", 0, fmt.Sprintf("show the course over time: at most so many sessions, up to %d", timeline.MaxCycles))
-	f.StringVar(&o.start, "start", "", "when the clock starts, such as 2026-01-02T15:04:05Z; jobs created later arrive later (default: the newest time in the input)")
+func (o *courseOptions) flags(f *pflag.FlagSet) {
+	f.IntVar(&o.cycles, "cycles", 0, fmt.Sprintf("show the course over time: at most so many sessions, up to %d; jobs created after --now arrive later", timeline.MaxCycles))
 	f.DurationVar(&o.every, "every", time.Minute, "how far the clock goes from cycle to cycle")
 	f.DurationVar(&o.grace, "grace", 0, "how long evicted tasks take to leave; by the next cycle at the earliest")
 }
 
 // check reports what makes no sense before anything is read.
-func (o *clockOptions) check(f *pflag.FlagSet) error {
-	o.given, o.started = f.Changed("cycles"), f.Changed("start")
+func (o *courseOptions) check(f *pflag.FlagSet) error {
+	o.given = f.Changed("cycles")
 	if !o.given {
-		for _, name := range []string{"start", "every", "grace"} {
+		for _, name := range []string{"every", "grace"} {
 			if f.Changed(name) {
 				return fmt.Errorf("--%s is about a course over time; say how many --cycles it has", name)
 			}
@@ -43,33 +40,19 @@ func (o *clockOptions) check(f *pflag.FlagSet) error {
 	if f.Changed("explain") {
 		return fmt.Errorf("--explain is about one moment; leave --cycles out, or --explain")
 	}
-	if o.started {
-		t, err := time.Parse(time.RFC3339Nano, o.start)
-		if err != nil {
-			return fmt.Errorf("--start %q: want a time such as 2026-01-02T15:04:05Z", o.start)
-		}
-		if t.Year() < 1970 || t.Year() >= 2200 {
-			return fmt.Errorf("--start %s: want a time from 1970 to 2200", o.start)
-		}
-		o.from = t.UnixNano()
-	}
-	options := o.options(nil)
+	options := o.options(0)
 	if err := options.Check(); err != nil {
 		return fmt.Errorf("--%w", err)
 	}
 	return nil
 }
 
-// options start the clock at the newest time of the books unless told otherwise.
-func (o *clockOptions) options(state *cluster.State) timeline.Options {
-	if state != nil && !o.started {
-		o.from = timeline.Newest(state)
-	}
-	return timeline.Options{Cycles: o.cycles, Start: o.from, Every: int64(o.every), Grace: int64(o.grace)}
+func (o *courseOptions) options(now int64) timeline.Options {
+	return timeline.Options{Cycles: o.cycles, Start: now, Every: int64(o.every), Grace: int64(o.grace)}
 }
 
-func (p *program) runTimeline(e *engine.Engine, state *cluster.State, args []string, o simulateOptions) error {
-	options := o.clock.options(state)
+func (p *program) runTimeline(e *engine.Engine, state *cluster.State, args []string, o simulateOptions, now int64) error {
+	options := o.course.options(now)
 	if o.check {
 		options.Search = engine.Twin
 	}
