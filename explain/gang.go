@@ -123,6 +123,18 @@ func (l *lab) nearness() []*change {
 	return out
 }
 
+// inBestDomain are those of the nodes that are in the domain with the most room,
+// where it takes one: more of the same are of no use elsewhere.
+func (l *lab) inBestDomain(nodes []*cluster.Node) ([]*cluster.Node, string) {
+	a := l.attempt
+	if len(a.Domains) == 0 {
+		return nodes, ""
+	}
+	best := a.Domains[0].Value
+	there := slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return n.Labels[a.Level] != best })
+	return there, " in " + levelName(a.Level) + " " + best
+}
+
 // short is the subgroup that the attempt was short of, -1 if it was none.
 func (l *lab) short() int {
 	if l.attempt.Subgroup == "" {
