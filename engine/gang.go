@@ -15,8 +15,9 @@ type gang struct {
 	alt     *cluster.Alternative
 	in      *scope // nothing of it goes anywhere else
 	left    []*cluster.Task
-	leaving *cluster.Task // one that was evicted and is not gone
-	least   int           // that must be placed
+	few     [4]*cluster.Task // room for those of a small job
+	leaving *cluster.Task    // one that was evicted and is not gone
+	least   int              // that must be placed
 	placed  int
 	members []int // placed, by subgroup
 
@@ -24,8 +25,10 @@ type gang struct {
 	subs []part // of the subgroups; only those with a topology of their own are used
 
 	failed []*Attempt
-	quiet  bool // nobody wants to know why not
-	steps  int  // allocations that tries may still make
+	alone  *Attempt // one that nobody but the gang itself stands in the way of
+	quiet  bool     // nobody wants to know why not
+	steps  int      // allocations that tries may still make
+	unsure bool     // the exact search did not see everything
 }
 
 // part is tasks that share a topology.
@@ -66,7 +69,7 @@ func (s *Session) gang(stmt *Statement, alt *cluster.Alternative, in *scope) *ga
 	if len(alt.Subgroups) > 0 {
 		g.members, g.subs = make([]int, len(alt.Subgroups)), make([]part, len(alt.Subgroups))
 	}
-	g.left = make([]*cluster.Task, 0, len(alt.Tasks))
+	g.left = g.few[:0]
 	for _, t := range alt.Tasks {
 		switch t.Status {
 		case cluster.Pending:
@@ -220,7 +223,11 @@ func (g *gang) explain(t *cluster.Task, p *part) *Attempt {
 	if a := g.session.before(t); a != nil {
 		return a
 	}
-	return g.session.explain(g.alt, t, p.trail[len(p.trail)-1])
+	a := g.session.explain(g.alt, t, p.trail[len(p.trail)-1])
+	if !a.Never && a.transient() && g.session.alone(g.alt, t) {
+		a.Never, g.alone = true, a
+	}
+	return a
 }
 
 func (g *gang) fail(a *Attempt) {

@@ -50,7 +50,18 @@ func (s *Session) placeAlternative(stmt *Statement, job *cluster.Job, alt *clust
 		}
 		return missing, nil
 	}
-	if missing = g.arrange(); missing != nil {
+	mark := stmt.Checkpoint()
+	if missing = g.arrange(); missing != nil && s.err == nil {
+		stmt.Rollback(mark)
+		again := s.gang(stmt, alt, nil)
+		if again.exact() {
+			g = s.gang(stmt, alt, nil) // the minimum is placed: find out where the rest may go
+			missing = g.arrange()
+		} else if again.unsure && missing == g.alone {
+			missing.Never = false // perhaps it is only badly arranged
+		}
+	}
+	if missing != nil {
 		return missing, nil
 	}
 	return nil, g.surplus()

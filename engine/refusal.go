@@ -85,7 +85,7 @@ func (s *Session) explain(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 		s.compare(a, s.summary(t, in, true))
 	}
 	if slices.ContainsFunc(a.Counts, func(c Tally) bool { return c.Cure.Transient() }) {
-		a.Never = s.never(alt, t, in, len(filters) > 0)
+		a.Never = s.never(alt, t, in)
 	}
 	return a
 }
@@ -193,19 +193,16 @@ func (s *Session) sortTallies(list []Tally) {
 	})
 }
 
-// never reports whether a gang has no room even in an empty cluster, or has
-// nobody but itself in its way: then waiting would be waiting for nothing. Where
-// a task-form filter has a say, only the first can be known.
-func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, in *scope, taskForm bool) bool {
+// never reports whether a gang has no room even in an empty cluster: then waiting
+// would be waiting for nothing.
+func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, in *scope) bool {
 	if len(alt.Tasks) < 2 {
 		return false
 	}
 	need := leastOf(alt, t.Shape)
-	bounded := need > 0
-	alone := !taskForm && slices.ContainsFunc(alt.Tasks, func(o *cluster.Task) bool { return o.Node != nil })
 	ask := s.verdicts(t)
 	for _, n := range s.State.Nodes() {
-		if !bounded && !alone {
+		if need <= 0 {
 			return false
 		}
 		if rejected, transient := ask(n); rejected && !transient {
@@ -214,15 +211,27 @@ func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, in *scope, ta
 					need--
 				}
 			}
-		} else {
-			if in.has(n) {
-				need -= n.Most(t.Shape)
-			}
-			alone = alone && !slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job != t.Job })
+		} else if in.has(n) {
+			need -= n.Most(t.Shape)
 		}
-		bounded = bounded && need > 0
 	}
-	return bounded || alone
+	return need > 0
+}
+
+// alone reports whether a gang has nobody but itself in its way. Where a
+// task-form filter has a say, that cannot be known.
+func (s *Session) alone(alt *cluster.Alternative, t *cluster.Task) bool {
+	if filters, _, _ := s.taskHooks(t); len(filters) > 0 || len(alt.Tasks) < 2 {
+		return false
+	}
+	if !slices.ContainsFunc(alt.Tasks, func(o *cluster.Task) bool { return o.Node != nil }) {
+		return false
+	}
+	ask := s.verdicts(t)
+	return !slices.ContainsFunc(s.State.Nodes(), func(n *cluster.Node) bool {
+		rejected, transient := ask(n)
+		return (!rejected || transient) && slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job != t.Job })
+	})
 }
 
 // leastOf is how many tasks of the shape are in the minimum, whoever makes it: at

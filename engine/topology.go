@@ -29,7 +29,14 @@ func (g *gang) arrange() *Attempt {
 		}
 		return g.minimum()
 	}
-	return g.choose(&g.job, &g.alt.Topology, []*scope{g.in}, g.demand(0), g.minimum)
+	stands := g.needs() == 0
+	a := g.choose(&g.job, &g.alt.Topology, []*scope{g.in}, g.demand(0), g.minimum)
+	if a != nil && stands { // the minimum is where it is, and only surplus has nowhere to go
+		g.job.trail = []*scope{}
+		g.fail(a)
+		return nil
+	}
+	return a
 }
 
 // settle finds a subgroup with a topology of its own a domain inside the job's,
