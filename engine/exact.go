@@ -217,6 +217,7 @@ func (x *search) hasRoom(k, i int) bool {
 	at := slices.IndexFunc(x.tasks[i:], func(t seeker) bool { return t.kind == k })
 	sum := 0
 	for _, n := range x.tasks[i+at].nodes {
+		x.steps--
 		if sum += n.Room(x.kinds[k].shape); sum >= x.kinds[k].least {
 			return true
 		}

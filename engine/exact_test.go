@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/berth-project/berth/cluster"
@@ -177,4 +178,47 @@ func picture(s *cluster.State, j *cluster.Job) string {
 		text += fmt.Sprintf("%s in %d: cpu %d, %+v %s\n", t.Name, t.Subgroup, t.Shape.Resources.Of(cluster.CPU), t.Shape.Need, t.Shape.Isolation.GPU)
 	}
 	return text
+}
+
+// TestExactSearchIsBounded: a puzzle that it cannot solve in time is refused, and
+// not for good.
+func TestExactSearchIsBounded(t *testing.T) {
+	const nodes = 60
+	allocations := 0
+	counting := &policy{name: "Counting", open: func(s *engine.Session) {
+		s.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) { allocations++ }})
+	}}
+	// A node of eight holds one task of five or two of four, so it would take 69 nodes.
+	var devices []int
+	for range 46 {
+		devices = append(devices, 5, 4)
+	}
+	s := add(t, with(manyNodes(nodes)), mixedGang(len(devices), devices...))
+	r := run(t, fixture.Engine(fit(), counting), s).Refusals[0]
+	if r.Permanent || r.Surplus {
+		t.Errorf("permanent %v, surplus %v", r.Permanent, r.Surplus)
+	}
+	if allocations < 100 || allocations > 6000 {
+		t.Errorf("%d allocations were tried", allocations)
+	}
+	// With fewer nodes than the sums allow nothing is searched.
+	allocations = 0
+	s = add(t, with(manyNodes(45)), mixedGang(len(devices), devices...))
+	if r := run(t, fixture.Engine(fit(), counting), s).Refusals[0]; !r.Permanent || allocations > len(devices) {
+		t.Errorf("permanent %v, %d allocations were tried", r.Permanent, allocations)
+	}
+}
+
+// TestLeaderMakesRoomForItsWorkers: the leader goes first, and to the wrong node,
+// where only its worker fits.
+func TestLeaderMakesRoomForItsWorkers(t *testing.T) {
+	s := add(t, fixture.State(fixture.Node("a").GPUs(2, "A", "8Gi"), fixture.Node("b").GPUs(1, "A", "8Gi")),
+		teams(2, cluster.Topology{}, team{name: "leader", tasks: 1, least: 1, devices: 1}, team{name: "worker", tasks: 1, least: 1, devices: 2}))
+	out := run(t, fixture.Engine(leaders(), fit()), s)
+	if diff := cmp.Diff(map[string]string{"job/t/leader-0": "b", "job/t/worker-0": "a"}, where(out)); diff != "" {
+		t.Error(diff)
+	}
+	if len(out.Decisions[0].Score.Parts) != 0 || out.Decisions[0].Action != engine.Bind {
+		t.Errorf("%+v", out.Decisions[0])
+	}
 }
