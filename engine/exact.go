@@ -15,10 +15,12 @@ import (
 //
 // It is bounded, in steps and not in time, so that it decides alike everywhere:
 // a look at a node is a step, and an allocation is as many as it costs. Where
-// more nodes could take part it would not get anywhere, and is left out.
+// more nodes could take part it would not get anywhere, and is left out. Many
+// gangs that wait together share what a session may spend.
 const (
 	exactSteps     = 100_000
-	allocationCost = 20 // so 5,000 allocations at most
+	sessionSteps   = 10 * exactSteps
+	allocationCost = 20 // so 5,000 allocations at most for one gang
 	exactNodes     = 64
 )
 
@@ -62,7 +64,8 @@ func (g *gang) exact() bool {
 			}
 		}
 	}
-	steps := exactSteps
+	steps := min(exactSteps, sessionSteps-g.session.gangs.searched)
+	defer func(from int) { g.session.gangs.searched += from - max(0, steps) }(steps)
 	for _, in := range scopes {
 		x := &search{gang: g, in: in, steps: steps}
 		if !x.prepare() {
@@ -73,10 +76,10 @@ func (g *gang) exact() bool {
 		found := x.from(0) && g.session.err == nil
 		moves := slices.Clone(g.stmt.log[mark:])
 		g.stmt.Rollback(mark)
-		if found {
+		if steps = x.steps; found {
 			return x.repeat(moves)
 		}
-		if steps = x.steps; steps <= 0 || g.session.err != nil {
+		if steps <= 0 || g.session.err != nil {
 			g.unsure = true
 			break
 		}

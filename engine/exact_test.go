@@ -222,3 +222,27 @@ func TestLeaderMakesRoomForItsWorkers(t *testing.T) {
 		t.Errorf("%+v", out.Decisions[0])
 	}
 }
+
+// TestManyPuzzlesShareASession: what a session may spend on searches is bounded too.
+func TestManyPuzzlesShareASession(t *testing.T) {
+	allocations := 0
+	counting := &policy{name: "Counting", open: func(s *engine.Session) {
+		s.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) { allocations++ }})
+	}}
+	var devices []int
+	for range 9 {
+		devices = append(devices, 5, 4)
+	}
+	s := with(manyNodes(13)) // it would take fourteen
+	for i := range 40 {
+		j := mixedGang(len(devices), devices...)
+		j.ID = fmt.Sprintf("job/%02d", i)
+		add(t, s, j)
+	}
+	if out := run(t, fixture.Engine(fit(), counting), s); len(out.Decisions) != 0 || len(out.Refusals) != 40 {
+		t.Fatalf("%d decisions, %d refusals", len(out.Decisions), len(out.Refusals))
+	}
+	if greedy := 40 * len(devices); allocations < 5000 || allocations > 50_000+greedy {
+		t.Errorf("%d allocations were tried", allocations)
+	}
+}

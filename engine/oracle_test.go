@@ -41,6 +41,15 @@ func (o *oracle) place(i int) bool {
 	if i == len(tasks) {
 		return o.well()
 	}
+	placed := 0
+	for _, at := range o.at[:i] {
+		if at >= 0 {
+			placed++
+		}
+	}
+	if placed+len(tasks)-i < o.job.Alternatives[0].Min {
+		return false
+	}
 	if tasks[i].Node != nil { // it runs, and its room is booked
 		o.at[i] = slices.IndexFunc(o.nodes, func(n oracleNode) bool { return n.node == tasks[i].Node })
 		return o.place(i + 1)

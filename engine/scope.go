@@ -15,6 +15,12 @@ type scope struct {
 	nodes  []*cluster.Node // exactly these, by name; nil where a group alone says it
 }
 
+// gangs is what a session remembers between gangs.
+type gangs struct {
+	levels   map[string][]*scope // what the cluster divides into, by label
+	searched int                 // steps that exact searches took
+}
+
 // everywhere is where tasks may go that nothing ties down.
 var everywhere = []*scope{nil}
 
@@ -56,13 +62,13 @@ func (s *Session) split(in *scope, level string) []*scope {
 	if in != nil {
 		return s.domains(in, level)
 	}
-	all, known := s.levels[level]
+	all, known := s.gangs.levels[level]
 	if !known {
 		all = s.domains(nil, level)
-		if s.levels == nil {
-			s.levels = map[string][]*scope{}
+		if s.gangs.levels == nil {
+			s.gangs.levels = map[string][]*scope{}
 		}
-		s.levels[level] = all
+		s.gangs.levels[level] = all
 	}
 	return all
 }

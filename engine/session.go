@@ -20,8 +20,8 @@ type Session struct {
 	hooks   hooks
 	opening *weighted // the plugin that is registering hooks
 	events  []Event
-	levels  map[string][]*scope // what the cluster divides into, by label
-	err     error               // a plugin broke its contract: the session is void
+	gangs   gangs
+	err     error // a plugin broke its contract: the session is void
 }
 
 // Outcome is what a session decided.
