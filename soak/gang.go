@@ -11,10 +11,18 @@ func (w *World) standing() map[*cluster.Task]*cluster.Node {
 	out := map[*cluster.Task]*cluster.Node{}
 	for _, j := range w.State.Jobs() {
 		for _, t := range j.Tasks() {
-			out[t] = t.Node
+			out[t] = at(t)
 		}
 	}
 	return out
+}
+
+// at is the node that the task is on, or on its way to.
+func at(t *cluster.Task) *cluster.Node {
+	if l := t.Landing(); l != nil {
+		return l.Node
+	}
+	return t.Node
 }
 
 // checkTopology makes sure that whoever was placed since is in one domain with
@@ -47,13 +55,13 @@ func oneDomain(tasks []*cluster.Task, sub int, level string, before map[*cluster
 	for _, t := range tasks {
 		if t.Placed() && (sub == 0 || t.Subgroup == sub) {
 			placed = append(placed, t)
-			fresh = fresh || before[t] != t.Node
+			fresh = fresh || before[t] != at(t)
 		}
 	}
 	for _, t := range placed {
-		v, ok := t.Node.Labels[level]
-		if fresh && (!ok || v != placed[0].Node.Labels[level]) {
-			return fmt.Errorf("%s is in %s %q, and %s is in %q", t.ID, level, v, placed[0].ID, placed[0].Node.Labels[level])
+		v, ok := at(t).Labels[level]
+		if fresh && (!ok || v != at(placed[0]).Labels[level]) {
+			return fmt.Errorf("%s is in %s %q, and %s is in %q", t.ID, level, v, placed[0].ID, at(placed[0]).Labels[level])
 		}
 	}
 	return nil
@@ -67,7 +75,7 @@ func checkSubgroups(j *cluster.Job) error {
 	for i, g := range j.Alternatives[j.Chosen].Subgroups {
 		members := 0
 		for _, t := range j.Tasks() {
-			if t.Subgroup == i+1 && (t.Status == cluster.Bound || t.Status == cluster.Nominated) {
+			if t.Subgroup == i+1 && t.Placed() {
 				members++
 			}
 		}
