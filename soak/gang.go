@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/standard"
 )
 
 // standing says where each task is.
@@ -81,6 +83,38 @@ func checkSubgroups(j *cluster.Job) error {
 		}
 		if members < g.Min {
 			return fmt.Errorf("%s: subgroup %s has %d tasks placed, its minimum is %d", j.ID, g.Name, members, g.Min)
+		}
+	}
+	return nil
+}
+
+// Agree decides on two copies, by index and by scan, and compares the books. The
+// twin checks the index task by task; this checks what it says of whole domains.
+func (w *World) Agree() error {
+	var first string
+	for _, search := range []engine.Search{engine.Indexed, engine.Scan} {
+		e, err := engine.New(standard.Registry(), standard.Profile())
+		if err != nil {
+			return err
+		}
+		state := w.State.Clone()
+		s := e.Open(state, engine.Options{Search: search})
+		out, err := s.Run()
+		s.Close()
+		if err != nil {
+			return err
+		}
+		got := Dump(state)
+		for _, r := range out.Refusals {
+			got += fmt.Sprintf("refused %s %s permanent=%v surplus=%v\n", r.Job.ID, r.Reason, r.Permanent, r.Surplus)
+			for _, a := range r.Attempts {
+				got += fmt.Sprintf("  %s %s %d/%d %v %v\n", a.Task.ID, a.Subgroup, a.Placed, a.Min, a.Domains, a.Counts)
+			}
+		}
+		if first == "" {
+			first = got
+		} else if got != first {
+			return fmt.Errorf("index and scan come to different ends:\n%s\nand\n%s", first, got)
 		}
 	}
 	return nil
