@@ -70,6 +70,7 @@ func (s *Session) Run() (Outcome, error) {
 		out.Decisions = append(out.Decisions, s.sweep()...)
 		s.withdrawLost() // promises to surplus whose job was evicted meanwhile
 	}
+	s.forget()
 	out.Events = s.events
 	return out, s.err
 }
