@@ -101,6 +101,9 @@ func (s *State) Clear(t *Task) {
 	}
 	s.rebook(t, -1)
 	n.removeTask(t)
+	if t.Job.Preemptible {
+		s.preemptible--
+	}
 	delete(s.nominated, t.ID)
 	t.Status, t.Node, t.Claims = Pending, nil, nil
 	t.Started, t.Promised = 0, 0
@@ -147,6 +150,9 @@ func (s *State) attach(t *Task, n *Node, claims []Claim, status Status) {
 	t.Node, t.Claims, t.Status = n, claims, status
 	n.addTask(t)
 	t.Job.attached++
+	if t.Job.Preemptible {
+		s.preemptible++
+	}
 	s.settle(t.Job)
 	s.book(t, +1)
 	s.touch(n)

@@ -28,6 +28,8 @@ type State struct {
 	queues   map[string]*Queue
 	jobs     map[string]*Job
 	revision uint64 // grows when queues or budgets change
+	// preemptible counts the tasks of preemptible jobs that are on a node, however they stand there.
+	preemptible int
 	// budgets are sorted by namespace and name.
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
@@ -66,6 +68,9 @@ func (s *State) Version() uint64 { return s.version }
 
 // Revision grows whenever a queue or a budget is given new terms.
 func (s *State) Revision() uint64 { return s.revision }
+
+// Preemptible is how many tasks of preemptible jobs are on nodes, at whatever stage.
+func (s *State) Preemptible() int { return s.preemptible }
 
 // Slots is one more than the highest slot ever used.
 func (s *State) Slots() int { return len(s.nodes) }

@@ -22,8 +22,8 @@ const (
 //
 // It returns what Place says, or the refusal where no plan was found.
 func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, p Purpose, why Reason) *Refusal {
-	if refusal.Permanent {
-		return refusal // nobody's going would help
+	if refusal.Permanent || s.State.Preemptible() == 0 {
+		return refusal // nobody's going would help, or nobody would go
 	}
 	for i := range job.Alternatives {
 		if job.Chosen >= 0 && i != job.Chosen || !refusal.evictable(i) {
@@ -145,7 +145,7 @@ func (r *room) make() *Refusal {
 		if better := r.cheapest(all, plan); better != nil {
 			plan = better
 		}
-	} else if plan == nil {
+	} else if plan == nil && r.unsure() {
 		plan = r.inLine()
 	}
 	if plan == nil || r.err != nil {
@@ -155,6 +155,13 @@ func (r *room) make() *Refusal {
 	left, _ := r.judge(plan)
 	r.stmt.weighing = nil
 	return left
+}
+
+// unsure reports whether a plan may exist that the search node by node has not seen.
+func (r *room) unsure() bool {
+	alt := r.alt()
+	return r.bounded || len(alt.Subgroups) > 0 || !alt.Topology.None() ||
+		slices.ContainsFunc(r.lacks, func(t *cluster.Task) bool { return t.Shape != r.lacks[0].Shape })
 }
 
 // works tries the plan and takes it back.

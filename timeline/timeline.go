@@ -140,7 +140,13 @@ func (r *runner) step() error {
 	if err := r.arrive(f); err != nil { // 3. jobs whose time has come arrive
 		return err
 	}
-	out, err := r.session() // 4. the engine decides
+	out, err := r.session(true) // 4. the engine decides
+	if err == nil && len(out.Decisions) == 0 && r.settled() {
+		// Before anybody says that nothing changes any more, all are asked again.
+		events := out.Events
+		out, err = r.session(false)
+		out.Events = append(events, out.Events...)
+	}
 	if err != nil {
 		return err
 	}
@@ -160,9 +166,9 @@ func (r *runner) step() error {
 	return nil
 }
 
-func (r *runner) session() (engine.Outcome, error) {
+func (r *runner) session(patient bool) (engine.Outcome, error) {
 	// A task that started at 0 counts as one that ran before anybody looked.
-	s := r.engine.Open(r.State, engine.Options{Now: max(1, r.Now()), Search: r.options.Search})
+	s := r.engine.Open(r.State, engine.Options{Now: max(1, r.Now()), Search: r.options.Search, Patient: patient})
 	defer s.Close()
 	return s.Run()
 }

@@ -1,0 +1,225 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// roomMaker is an adapter that makes room, whoever has to go.
+func roomMaker(p engine.Purpose) *policy {
+	return &policy{name: "Maker", open: func(s *engine.Session) {
+		s.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
+			return s.MakeRoom(stmt, job, r, p, "MadeRoom")
+		})
+	}}
+}
+
+// evicted lists who had to go, in order of name.
+func evicted(out engine.Outcome) []string {
+	var ids []string
+	for _, d := range out.Decisions {
+		if d.Action == engine.EvictIt {
+			ids = append(ids, d.Task.ID[len("job/"):])
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func four(name string) *fixture.NodeBuilder {
+	return fixture.Node(name).CPU(8, "64Gi").GPUs(4, "A100", "80Gi")
+}
+
+func low(name string) *fixture.JobBuilder { return fixture.Job(name).Devices(1).Preemptible() }
+
+func TestMakeRoomTakesAsLittleAsItCan(t *testing.T) {
+	scavenger := fixture.Queue("scraps").Tier(cluster.TierScavenger)
+	tests := map[string]struct {
+		parts []fixture.Part
+		want  []string
+	}{
+		"nobody where there is room":            {[]fixture.Part{four("a"), low("x").On("a"), fixture.Job("new").Devices(3)}, nil},
+		"one is enough":                         {[]fixture.Part{four("a"), low("x").Devices(2).On("a"), low("y").Devices(2).On("a"), fixture.Job("new").Devices(2)}, []string{"x/worker-0"}},
+		"one large rather than two small":       {[]fixture.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), fixture.Job("new").Devices(2)}, []string{"z/worker-0"}},
+		"the node where fewer go":               {[]fixture.Part{four("a"), four("b"), low("w").On("a"), low("x").On("a"), low("y").Devices(2).On("a"), low("z").Devices(4).On("b"), fixture.Job("new").Devices(4)}, []string{"z/worker-0"}},
+		"the weaker tier":                       {[]fixture.Part{four("a"), scavenger, low("x").Devices(2).On("a"), low("y").Queue("scraps").Devices(2).Priority(9).On("a"), fixture.Job("new").Devices(2)}, []string{"y/worker-0"}},
+		"many of a weaker tier rather than one": {[]fixture.Part{four("a"), scavenger, low("x").Devices(2).On("a"), low("y").Queue("scraps").On("a"), low("z").Queue("scraps").On("a"), fixture.Job("new").Devices(2)}, []string{"y/worker-0", "z/worker-0"}},
+		"the lower priority":                    {[]fixture.Part{four("a"), low("x").Devices(2).Priority(2).On("a"), low("y").Devices(2).Priority(1).On("a"), fixture.Job("new").Devices(2)}, []string{"y/worker-0"}},
+		"the younger":                           {[]fixture.Part{four("a"), low("x").Devices(2).On("a").Started(5), low("y").Devices(2).On("a").Started(7), fixture.Job("new").Devices(2)}, []string{"y/worker-0"}},
+		"nobody who is not preemptible":         {[]fixture.Part{four("a"), fixture.Job("x").Devices(2).On("a"), low("y").Devices(2).On("a"), fixture.Job("new").Devices(3)}, nil},
+		"surplus, and not the whole":            {[]fixture.Part{four("a"), low("x").Gang(4).Min(2).On("a", "a", "a", "a"), fixture.Job("new").Devices(2)}, []string{"x/worker-0", "x/worker-1"}},
+		"the whole where it must be":            {[]fixture.Part{four("a"), four("b"), low("x").Gang(2).Devices(2).On("a", "b"), fixture.Job("new").Devices(4)}, []string{"x/worker-0", "x/worker-1"}},
+		"for a gang, on every node":             {[]fixture.Part{four("a"), four("b"), low("x").Devices(3).On("a"), low("y").Devices(3).On("b"), fixture.Job("new").Gang(2).Devices(2)}, []string{"x/worker-0"}},
+		"for a gang of two kinds of node":       {[]fixture.Part{four("a"), four("b"), low("x").Devices(3).On("a"), low("y").Devices(3).On("b"), fixture.Job("new").Gang(2).Devices(3)}, []string{"x/worker-0", "y/worker-0"}},
+		"nobody if one of the gang has none":    {[]fixture.Part{four("a"), four("b"), low("x").Devices(3).On("a"), fixture.Job("y").Devices(3).On("b"), fixture.Job("new").Gang(2).Devices(3)}, nil},
+		"nobody for surplus":                    {[]fixture.Part{four("a"), low("x").Devices(2).On("a"), fixture.Job("new").Gang(4).Min(2).Devices(1)}, nil},
+		"in one domain, if it must be": {[]fixture.Part{four("a").Label("rack", "1"), four("b").Label("rack", "1"), four("c").Label("rack", "2"),
+			low("x").Devices(3).On("a"), low("y").On("c"), fixture.Job("new").Gang(2).Devices(3).Topology(cluster.Topology{Required: "rack"})}, []string{"x/worker-0"}},
+		"whole nodes": {[]fixture.Part{four("a"), four("b"), low("x").On("a"), low("y").On("b"), fixture.Job("new").WholeNodes(2, "8Gi")}, []string{"x/worker-0", "y/worker-0"}},
+		"a part of a device": {[]fixture.Part{fixture.Node("a").CPU(8, "64Gi").GPUs(1, "A100", "80Gi"), low("x").Share(1, 500).Priority(1).On("a"), low("y").Share(1, 500).On("a"), fixture.Job("new").Share(1, 400)}, []string{"y/worker-0"}},
+		"cores": {[]fixture.Part{four("a"), fixture.Job("x").CPU(5000, "1Gi").Preemptible().On("a"), fixture.Job("y").CPU(3000, "1Gi").Preemptible().On("a"), fixture.Job("new").CPU(3000, "1Gi")}, []string{"x/worker-0"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := fixture.State(tt.parts...)
+			out := run(t, fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt)), s)
+			if d := cmp.Diff(tt.want, evicted(out)); d != "" {
+				t.Errorf("evicted (-want +got):\n%s", d)
+			}
+			if stands := s.Job("job/new").Stands(); stands == (len(out.Refusals) > 0 && !out.Refusals[0].Surplus) {
+				t.Errorf("it stands: %t, refusals: %d", stands, len(out.Refusals))
+			}
+		})
+	}
+}
+
+// TestMakeRoomOnLargeClusters: with more nodes and tasks than plans can be
+// compared for, the search goes node by node.
+func TestMakeRoomOnLargeClusters(t *testing.T) {
+	var parts []fixture.Part
+	for i := range 100 {
+		n := fmt.Sprintf("n%02d", i)
+		parts = append(parts, four(n), low(fmt.Sprintf("a%02d", i)).Devices(2).On(n), low(fmt.Sprintf("b%02d", i)).Devices(2).Priority(int32(i%7)).On(n))
+	}
+	parts = append(parts, fixture.Job("new").Gang(10).Devices(4))
+	s := fixture.State(parts...)
+	out := run(t, fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt)), s)
+	if got := len(evicted(out)); got != 20 || !s.Job("job/new").Stands() {
+		t.Errorf("%d had to go, want 20; it stands: %t", got, s.Job("job/new").Stands())
+	}
+	for _, id := range evicted(out) { // those with neighbours of priority 0 cost least
+		if j := s.Job("job/" + id[:3]); j.Priority != 0 {
+			t.Errorf("%s has priority %d", j.ID, j.Priority)
+		}
+	}
+}
+
+func TestMovedTasksLand(t *testing.T) {
+	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Move))
+	s := fixture.State(four("a"), four("b"), low("x").Devices(1).On("a"), low("y").Devices(2).On("b"), fixture.Job("new").Devices(4))
+	out := run(t, e, s)
+	if d := cmp.Diff([]string{"x/worker-0"}, evicted(out)); d != "" {
+		t.Fatalf("moved (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(map[string]string{"job/new/worker-0": "a", "job/x/worker-0": "b"}, where(out)); d != "" {
+		t.Errorf("promised (-want +got):\n%s", d)
+	}
+	x := s.Job("job/x").Tasks()[0]
+	if x.Status != cluster.Releasing || x.Landing() == nil || x.Landing().Node.Name != "b" {
+		t.Fatalf("it is %s, its landing %v", x.Status, x.Landing())
+	}
+	// Nobody else gets the room that it was promised.
+	if err := s.AddJob(fixture.Job("late").Devices(2).Build()); err != nil {
+		t.Fatal(err)
+	}
+	if out := run(t, e, s); len(out.Decisions) != 0 {
+		t.Errorf("decided %v", out.Decisions)
+	}
+	s.Clear(x)
+	if x.Status != cluster.Nominated || x.Node.Name != "b" {
+		t.Fatalf("it is %s", x.Status)
+	}
+	if d := cmp.Diff(map[string]string{"job/new/worker-0": "a", "job/x/worker-0": "b"}, where(run(t, e, s))); d != "" {
+		t.Errorf("bound (-want +got):\n%s", d)
+	}
+}
+
+func TestNothingMovesUnlessAllLand(t *testing.T) {
+	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Move))
+	// Two of x would have to leave a, and b has room for one of them.
+	s := fixture.State(four("a"), four("b"), low("x").On("a"), low("z").On("a"), fixture.Job("y").Devices(3).On("b"), fixture.Job("new").Devices(4))
+	if out := run(t, e, s); len(out.Decisions) != 0 {
+		t.Errorf("decided %v", out.Decisions)
+	}
+}
+
+// TestLandingThatIsLost: what was to come has nowhere to go, and is pending once it has left.
+func TestLandingThatIsLost(t *testing.T) {
+	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Move))
+	s := fixture.State(four("a"), four("b"), low("x").On("a"), low("y").Devices(2).On("b"), fixture.Job("new").Devices(4))
+	run(t, e, s)
+	x := s.Job("job/x").Tasks()[0]
+	if _, err := s.LoseNode("b"); err != nil {
+		t.Fatal(err)
+	}
+	if x.Landing() != nil {
+		t.Fatal("it is still expected on a node that is gone")
+	}
+	s.Clear(x)
+	if x.Status != cluster.Pending {
+		t.Errorf("it is %s", x.Status)
+	}
+}
+
+func TestNobodyGoesTwiceForTheSameJob(t *testing.T) {
+	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt))
+	s := fixture.State(four("a"), low("x").Devices(4).On("a"), fixture.Job("new").Devices(4).Preemptible())
+	run(t, e, s)
+	if d := cmp.Diff([]string{"job/x"}, s.Job("job/new").Displaced); d != "" {
+		t.Fatal(d)
+	}
+	s.Clear(s.Job("job/x").Tasks()[0])
+	s.Clear(s.Job("job/new").Tasks()[0]) // it lost its room, and x is back before it
+	x := s.Job("job/x").Tasks()[0]
+	claims, _ := s.Node("a").Choose(x.Shape, nil)
+	if err := s.Restore(x, s.Node("a"), claims); err != nil {
+		t.Fatal(err)
+	}
+	if out := run(t, e, s); len(out.Decisions) != 0 {
+		t.Errorf("decided %v", out.Decisions)
+	}
+}
+
+func TestObjectionsAreTold(t *testing.T) {
+	never := &policy{name: "Never", open: func(s *engine.Session) {
+		s.AddPreemptableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
+			return func(v *engine.Victim) engine.Reason {
+				if v.Job.ID == "job/dear" {
+					return "TooDear"
+				}
+				return ""
+			}
+		})
+	}}
+	s := fixture.State(four("a"), low("dear").Devices(3).On("a"), low("x").On("a"), fixture.Job("new").Devices(2))
+	out := run(t, fixture.Engine(fit(), fixture.Consent(), never, roomMaker(engine.Preempt)), s)
+	want := []engine.Sparing{{Purpose: engine.Preempt, Protection: []engine.Protection{{Spared: engine.Spared{Plugin: "Never", Reason: "TooDear"}, Jobs: []string{"job/dear"}}}}}
+	if len(out.Refusals) != 1 {
+		t.Fatalf("refusals %v", out.Refusals)
+	}
+	if d := cmp.Diff(want, out.Refusals[0].Spared); d != "" {
+		t.Errorf("spared (-want +got):\n%s", d)
+	}
+	if len(out.Decisions) != 0 {
+		t.Errorf("decided %v", out.Decisions)
+	}
+}
+
+// TestHoldsExpire: room is not held for ever for somebody who cannot come.
+func TestHoldsExpire(t *testing.T) {
+	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt))
+	s := fixture.State(four("a"), low("x").Devices(4).On("a"), fixture.Job("new").Devices(4))
+	at := func(now int64) {
+		ssn := e.Open(s, engine.Options{Now: now, Hold: 60})
+		if _, err := ssn.Run(); err != nil {
+			t.Fatal(err)
+		}
+		ssn.Close()
+	}
+	at(100)
+	fresh := s.Job("job/new").Tasks()[0]
+	if at(160); fresh.Status != cluster.Nominated {
+		t.Fatalf("it is %s", fresh.Status)
+	}
+	// Nobody else wants the room, so it is promised anew.
+	if at(161); fresh.Promised != 161 {
+		t.Errorf("it is %s since %d", fresh.Status, fresh.Promised)
+	}
+}

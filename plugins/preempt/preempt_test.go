@@ -1,0 +1,76 @@
+package preempt
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+const gpu = cluster.DefaultDeviceResource
+
+// Eight devices, all held by the victim and others; the job wants two of them.
+func TestWhoMayBePreempted(t *testing.T) {
+	queue := fixture.Queue
+	victim := func(queue string) *fixture.JobBuilder {
+		return fixture.Job("victim").Queue(queue).Devices(2).Preemptible().On("a")
+	}
+	others := func(queue string, n int) *fixture.JobBuilder {
+		return fixture.Job("others").Queue(queue).Devices(n).On("a")
+	}
+	job := func(queue string) *fixture.JobBuilder { return fixture.Job("new").Queue(queue).Devices(2) }
+	tests := map[string]struct {
+		parts []fixture.Part
+		want  engine.Reason
+	}{
+		"lower priority in the same queue":     {[]fixture.Part{queue("q"), victim("q").Priority(1), job("q").Priority(2)}, engine.Consent},
+		"equal priority":                       {[]fixture.Part{queue("q"), victim("q").Priority(2), job("q").Priority(2)}, VictimNotLower},
+		"higher priority":                      {[]fixture.Part{queue("q"), victim("q").Priority(3), job("q").Priority(2)}, VictimNotLower},
+		"lower priority in another queue":      {[]fixture.Part{queue("q"), queue("r"), victim("r").Priority(1), job("q").Priority(2)}, VictimTierNotWeaker},
+		"a weaker tier, whatever its priority": {[]fixture.Part{queue("q"), queue("r").Tier(cluster.TierScavenger), victim("r").Priority(9), job("q")}, engine.Consent},
+		"a stronger tier":                      {[]fixture.Part{queue("q").Tier(cluster.TierScavenger), queue("r"), victim("r"), job("q").Priority(9)}, VictimTierNotWeaker},
+		"Guaranteed takes from Standard":       {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r"), victim("r"), job("q")}, engine.Consent},
+		"but not beyond its quota":             {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 1000), queue("r"), victim("r"), job("q")}, VictimTierNotWeaker},
+		"Guaranteed up to its quota":           {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), victim("r"), job("q")}, VictimWithinItsGuarantee},
+		"Guaranteed beyond its quota":          {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 4000), others("r", 4), victim("r"), job("q")}, engine.Consent},
+		"Guaranteed partly within it":          {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 5000), others("r", 4), victim("r"), job("q")}, VictimWithinItsGuarantee},
+		"Guaranteed without any quota":         {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed), queue("r").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, VictimWithinItsGuarantee},
+		"tiers where branches part": {[]fixture.Part{queue("top").Tier(cluster.TierGuaranteed), queue("bottom").Tier(cluster.TierScavenger),
+			queue("q").Parent("top").Tier(cluster.TierScavenger), queue("r").Parent("bottom").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, engine.Consent},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := fixture.State(append([]fixture.Part{fixture.Node("a").GPUs(8, "A100", "80Gi")}, tt.parts...)...)
+			p := &plugin{}
+			s := fixture.Engine(p).Open(state, engine.Options{})
+			defer s.Close()
+			new := state.Job("job/new")
+			got := p.preemptable(new, new.Tasks())(engine.VictimOf(state.Job("job/victim").Tasks()[0]))
+			if got != tt.want {
+				t.Errorf("want %q, have %q", tt.want, got)
+			}
+		})
+	}
+}
+
+func TestPreempting(t *testing.T) {
+	state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"),
+		fixture.Job("low").Devices(1).Preemptible().On("a"), fixture.Job("equal").Devices(1).Preemptible().Priority(5).On("a"),
+		fixture.Job("new").Devices(1).Priority(5), fixture.Job("large").Devices(2).Priority(5))
+	s := fixture.Engine(fixture.Fit(), &plugin{}).Open(state, engine.Options{})
+	defer s.Close()
+	out, err := s.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var evicted []string
+	for _, d := range out.Decisions {
+		if d.Action == engine.EvictIt {
+			evicted = append(evicted, d.Task.Job.ID+" "+d.For+" "+string(d.Reason))
+		}
+	}
+	if len(evicted) != 1 || evicted[0] != "job/low job/new Preempted" || len(out.Refusals) != 1 || out.Refusals[0].Job.ID != "job/large" {
+		t.Errorf("evicted %v, refused %d", evicted, len(out.Refusals))
+	}
+}
