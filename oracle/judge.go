@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/plugins/standard"
@@ -15,7 +16,7 @@ type Verdict struct {
 	// Relevant: plain allocation does not do it, and there is a way.
 	Relevant, Placed, Minimal bool
 	Best                      string // the cheapest way, where the engine missed it
-	Why                       string // what the engine said
+	Why                       string // where the engine missed it: what it said, and what it would have taken
 	Illegal                   []Violation
 }
 
@@ -53,9 +54,10 @@ func (c *Case) Judge(e *engine.Engine) ([]Verdict, error) {
 		v.Minimal = p.stands && !v.best.cost.less(p.cost)
 		if v.Relevant && !v.Minimal {
 			v.Best = fmt.Sprintf("%v %s", v.best.cost, list(g.promised.members(v.best.victims)))
+			v.Why = v.excess(p.cost)
 		}
-		if t.refusal != nil {
-			v.Why = string(t.refusal.Reason)
+		if !v.Placed && t.refusal != nil {
+			v.Why = v.missed(t.refusal)
 		}
 		all = append(all, v.Verdict)
 	}
@@ -65,7 +67,30 @@ func (c *Case) Judge(e *engine.Engine) ([]Verdict, error) {
 // foreseen is what could be done before the engine's moves are made.
 type foreseen struct {
 	Verdict
-	best plan
+	best  plan
+	nodes int // that the best plan empties in part
+}
+
+// missed puts a miss into a class: what the engine said, and what the best plan takes.
+func (v *foreseen) missed(r *engine.Refusal) string {
+	said := string(r.Reason)
+	if r.Permanent {
+		said += ", for good"
+	}
+	if v.best.victims == 0 {
+		return said
+	}
+	return fmt.Sprintf("%s; %d victims on %d nodes for a minimum of %d", said, bits.OnesCount64(v.best.victims), v.nodes, len(v.best.minimum))
+}
+
+// excess puts a plan that costs too much into a class.
+func (v *foreseen) excess(spent cost) string {
+	for i, tier := range []string{"Guaranteed ", "Standard ", "Scavenger ", ""} {
+		if more := spent[i] - v.best.cost[i]; more > 0 {
+			return fmt.Sprintf("%d %stasks too many for a minimum of %d", more, tier, len(v.best.minimum))
+		}
+	}
+	return ""
 }
 
 func (g *game) foresee(t *turn) (v foreseen) {
@@ -84,5 +109,10 @@ func (g *game) foresee(t *turn) (v foreseen) {
 		v.best, v.Relevant, err = b.cheapest(g.kind, j, ^uint64(0))
 	}
 	v.TooLarge = err != nil
+	touched := map[int]bool{}
+	for _, t := range b.members(v.best.victims) {
+		touched[b.at[t.index].node] = true
+	}
+	v.nodes = len(touched)
 	return v
 }
