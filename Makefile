@@ -23,8 +23,9 @@ unit:
 	$(GO) test -count=1 -timeout 20m -coverprofile=coverage.out -coverpkg=./cluster,./engine ./...
 
 .PHONY: outoftree
-outoftree: ## Build and test the plugin that lives in a module of its own
+outoftree: ## Build and test the plugins that live in modules of their own, the guide's among them
 	cd examples/plugin && $(GO) vet ./... && $(GO) test -count=1 ./...
+	cd examples/tutorial && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 .PHONY: scenarios
 scenarios: build ## Run every scenario file

@@ -17,7 +17,10 @@ func (s *State) Place(t *Task, n *Node, claims []Claim) error {
 		return fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
 	}
 	s.attach(t, n, claims, Bound)
-	if !n.present(t) {
+	switch {
+	case t.shadows != nil: // what it stands for is still elsewhere
+		t.Status = Nominated
+	case !n.present(t):
 		t.Status = Nominated
 		s.nominated[t.ID] = t
 	}
@@ -44,12 +47,17 @@ func (s *State) Restore(t *Task, n *Node, claims []Claim) error {
 		}
 	}
 	s.attach(t, n, claims, Bound)
+	s.choose(t)
+	return nil
+}
+
+// choose fixes the job's alternative with the first of its tasks.
+func (s *State) choose(t *Task) {
 	for i := range t.Job.Alternatives {
 		if t.Job.Chosen < 0 && slices.Contains(t.Job.Alternatives[i].Tasks, t) {
 			s.Choose(t.Job, i)
 		}
 	}
-	return nil
 }
 
 // Evict turns a bound task's room into releasing room: promised to nobody, but not free yet.
@@ -78,11 +86,17 @@ func (s *State) Unevict(t *Task) error {
 }
 
 // Clear takes the task off its node, however it stands there: it has ended, or is
-// pending again. Room that it was releasing is then really free.
+// pending again. Room that it was releasing is then really free. A task that
+// moves is then nominated where it was promised room.
 func (s *State) Clear(t *Task) {
 	n := t.Node
 	if n == nil {
 		return
+	}
+	shadow := t.landing
+	if o := t.shadows; o != nil && o.landing == t {
+		o.landing = nil
+		delete(s.moving, o.ID)
 	}
 	s.rebook(t, -1)
 	n.removeTask(t)
@@ -94,6 +108,9 @@ func (s *State) Clear(t *Task) {
 	}
 	s.settle(t.Job)
 	s.touch(n)
+	if shadow != nil {
+		s.arrive(t, shadow)
+	}
 }
 
 // Bind turns a nominated task into a bound one if the room it was promised is

@@ -27,6 +27,7 @@ func (s *State) Clone() *State {
 		jobs:      make(map[string]*Job, len(s.jobs)),
 		pending:   make(map[string]*Job, len(s.pending)),
 		nominated: make(map[string]*Task, len(s.nominated)),
+		moving:    make(map[string]*Task, len(s.moving)),
 		shapes:    make(map[string]*interned, len(s.shapes)),
 	}
 	for key, g := range s.groups {
@@ -63,6 +64,9 @@ func (s *State) Clone() *State {
 	}
 	for id, t := range s.nominated {
 		c.nominated[id] = tasks[t]
+	}
+	for id, t := range s.moving {
+		c.moving[id] = tasks[t]
 	}
 	for _, n := range c.sorted {
 		for i, t := range n.Tasks {
@@ -103,6 +107,12 @@ func (j *Job) clone(c *State, tasks map[*Task]*Task) *Job {
 				u.Node = c.nodes[t.Node.slot]
 			}
 			alt.Tasks[i], tasks[t] = &u, &u
+			if t.landing != nil {
+				l := *t.landing
+				l.Job, l.Claims, l.Node = &k, slices.Clone(l.Claims), c.nodes[l.Node.slot]
+				l.shadows, u.landing = &u, &l
+				tasks[t.landing] = &l
+			}
 		}
 	}
 	return &k

@@ -116,6 +116,9 @@ type Task struct {
 	Status Status
 	Node   *Node // nil while pending
 	Claims []Claim
+
+	landing *Task // holds room for it elsewhere, while it moves
+	shadows *Task // what it stands for, if it is a shadow
 }
 
 // Status is where a task stands.
@@ -163,7 +166,9 @@ func (j *Job) Spares(t *Task) bool {
 }
 
 // Placed reports whether the task holds room now or was promised some.
-func (t *Task) Placed() bool { return t.Status == Bound || t.Status == Nominated }
+func (t *Task) Placed() bool {
+	return t.Status == Bound || t.Status == Nominated || t.landing != nil
+}
 
 // Running reports whether any task of the job is bound.
 func (j *Job) Running() bool {

@@ -32,6 +32,7 @@ type State struct {
 	// pending are the jobs with tasks that are nowhere yet.
 	pending   map[string]*Job
 	nominated map[string]*Task
+	moving    map[string]*Task // that were promised room elsewhere
 	shapes    map[string]*interned
 	idle      int // shapes that nobody uses
 }
@@ -45,6 +46,7 @@ func NewState() *State {
 		jobs:      map[string]*Job{},
 		pending:   map[string]*Job{},
 		nominated: map[string]*Task{},
+		moving:    map[string]*Task{},
 		shapes:    map[string]*interned{},
 	}
 	s.queues[DefaultQueue] = &Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}
@@ -124,7 +126,14 @@ func (s *State) RemoveNode(name string) ([]*Task, error) {
 	if n == nil {
 		return nil, fmt.Errorf("no node %q", name)
 	}
-	lost := slices.Clone(n.Tasks)
+	var lost []*Task
+	for _, t := range slices.Clone(n.Tasks) {
+		if t.shadows != nil {
+			s.Clear(t) // what was to come here has nowhere to go
+		} else {
+			lost = append(lost, t)
+		}
+	}
 	for _, t := range lost {
 		s.Clear(t)
 	}
@@ -143,10 +152,16 @@ func (s *State) RemoveNode(name string) ([]*Task, error) {
 // again, and a gang that is then below its minimum is restarted. It returns the
 // tasks elsewhere that have to go for that.
 func (s *State) LoseNode(name string) ([]*Task, error) {
-	lost, err := s.RemoveNode(name)
+	var jobs []*Job
+	if n := s.byName[name]; n != nil {
+		for _, t := range n.Tasks {
+			jobs = append(jobs, t.Job)
+		}
+	}
+	_, err := s.RemoveNode(name)
 	var evicted []*Task
-	for _, t := range lost {
-		if j := t.Job; j.Chosen >= 0 && !j.Stands() {
+	for _, j := range jobs {
+		if j.Chosen >= 0 && !j.Stands() {
 			evicted = append(evicted, s.Restart(j)...)
 		}
 	}

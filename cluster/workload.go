@@ -71,6 +71,7 @@ func (s *State) RemoveJob(id string) error {
 	}
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
+			s.Strand(t)
 			s.Clear(t)
 			s.Drop(t.Shape)
 		}
@@ -92,6 +93,7 @@ func (s *State) Choose(j *Job, alternative int) {
 func (s *State) Restart(j *Job) []*Task {
 	var evicted []*Task
 	for _, t := range j.Tasks() {
+		s.Strand(t)
 		switch t.Status {
 		case Nominated:
 			s.Clear(t)
@@ -106,6 +108,9 @@ func (s *State) Restart(j *Job) []*Task {
 
 // settle keeps the list of pending jobs in step with the job's tasks.
 func (s *State) settle(j *Job) {
+	if s.jobs[j.ID] != j {
+		return // a shadow is in nobody's books
+	}
 	if j.attached < len(j.Tasks()) {
 		s.pending[j.ID] = j
 	} else {
@@ -132,9 +137,11 @@ func byID(jobs map[string]*Job) []*Job {
 }
 
 // Nominated are the tasks that wait for promised room, by ID.
-func (s *State) Nominated() []*Task {
-	out := make([]*Task, 0, len(s.nominated))
-	for _, t := range s.nominated {
+func (s *State) Nominated() []*Task { return byTaskID(s.nominated) }
+
+func byTaskID(tasks map[string]*Task) []*Task {
+	out := make([]*Task, 0, len(tasks))
+	for _, t := range tasks {
 		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b *Task) int { return strings.Compare(a.ID, b.ID) })

@@ -25,6 +25,7 @@ type Decision struct {
 	Candidates []Candidate
 	Reason     Reason // of an eviction
 	For        string // the job an eviction makes room for
+	Weighing   *Weighing
 }
 
 // Score is a candidate's score and its parts.

@@ -23,6 +23,8 @@ func New(r *Registry, p Profile) (*Engine, error) {
 type Options struct {
 	Now    int64 // nanoseconds; only for what hooks and events say about time
 	Search Search
+	// Hold is how long room is held for a nominated task, in nanoseconds; 0: until it binds.
+	Hold int64
 	// Explain keeps every candidate of every decision, and every miss of every refusal.
 	Explain bool
 }

@@ -11,46 +11,56 @@ import (
 // their plugin published: the engine remembers their answers until the node
 // changes; those of static ones until the node itself does. Task-form hooks may
 // use anything and are asked every time.
+//
+// A plugin registers hooks in OnSessionOpen. The comment of each Add method ends
+// with a paragraph that begins "Combining:" and says how the answers of several
+// plugins become one; docs/reference/hooks.md is made from these comments.
 type (
 	// QueueOrderFn, JobOrderFn and TaskOrderFn compare: negative puts the left
-	// one first. The first hook that does not answer 0 decides; then the name does.
+	// one first, 0 leaves it to others.
 	QueueOrderFn func(left, right *cluster.Queue) int
 	JobOrderFn   func(left, right *cluster.Job) int
 	TaskOrderFn  func(left, right *cluster.Task) int
 
-	// PrePredicateFn turns a task down before any node is looked at. The first rejection counts.
+	// PrePredicateFn turns a task down before any node is looked at; nil lets it pass.
 	PrePredicateFn func(*cluster.Task, *cluster.Job) *Rejection
-	// ShapePredicateFn turns a node down for every task of the shape. The first rejection counts.
+	// ShapePredicateFn turns a node down for every task of the shape; nil lets it pass.
 	ShapePredicateFn func(*cluster.Shape, *cluster.Node) *Rejection
-	// PredicateFn turns a node down for one task. The first rejection counts.
+	// PredicateFn turns a node down for one task; nil lets it pass.
 	PredicateFn func(*cluster.Task, *cluster.Job, *cluster.Node) *Rejection
 
 	// ShapeOrderFn, NodeOrderFn and GpuOrderFn score from 0 to 100; anything else
-	// fails the session and names the plugin. Scores are weighted and added.
+	// fails the session and names the plugin.
 	ShapeOrderFn func(*cluster.Shape, *cluster.Node) float64
 	NodeOrderFn  func(*cluster.Task, *cluster.Job, *cluster.Node) float64
 	GpuOrderFn   func(*cluster.Shape, *cluster.Node, *cluster.Device) float64
 
 	// GroupPredicateFn turns a group down for a job that wants whole nodes; nodes
-	// are those of the group that passed the node predicates. The first rejection counts.
+	// are those of the group that passed the node predicates. It is asked twice: about
+	// the nodes that would do if everybody else were gone, and about those that do now.
 	GroupPredicateFn func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) *Rejection
-	// GroupOrderFn scores a group from 0 to 100. Weighted and added.
+	// GroupOrderFn scores a group from 0 to 100; nodes are those that do now.
 	GroupOrderFn func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) float64
 
 	// InstanceOrderFn says from 0 to 100 how much a placed job of a set should be
-	// kept when the set shrinks. Weighted and added; the lowest sum goes first.
+	// kept when the set shrinks.
 	InstanceOrderFn func(*cluster.Job) float64
 
-	// VictimFn prepares to judge who may go for the sake of the job; a nil answer
-	// spares everybody. The function it returns gives "" where the victim may go,
-	// and otherwise the reason why not. It is asked about one victim at a time,
-	// while those before it are gone from the books. All hooks must agree.
-	VictimFn func(forJob *cluster.Job) func(*Victim) Reason
+	// VictimFn prepares to judge who may go for the sake of the job, which lacks
+	// these tasks for its minimum; a nil answer spares everybody. The function it
+	// returns gives "" where the victim may go, and otherwise the reason why not.
+	// It is asked about one victim at a time, while those before it are gone from
+	// the books.
+	VictimFn func(forJob *cluster.Job, lacks []*cluster.Task) func(*Victim) Reason
 
 	// AdaptFn tries to cure a refusal: it proposes changes to the statement and
-	// lets Session.Place judge them. It returns nil when the job is placed; after
-	// anything else its changes are rolled back and the next adapter is asked.
+	// lets Session.Place judge them. It returns what Place said last: nil when the
+	// job is placed.
 	AdaptFn func(*Statement, *cluster.Job, *Refusal) *Refusal
+
+	// SweepFn acts once, when all pending jobs have had their turn: what it does to
+	// the statement is committed.
+	SweepFn func(*Statement)
 )
 
 // EventHandler hears every virtual allocation and eviction, and every undo of
@@ -86,6 +96,7 @@ type hooks struct {
 	instanceOrders  []hook[InstanceOrderFn]
 	victims         [purposes][]hook[VictimFn]
 	adapters        []hook[AdaptFn]
+	sweeps          []hook[SweepFn]
 	handlers        []EventHandler
 }
 
@@ -114,28 +125,47 @@ func add[F any](s *Session, list *[]hook[F], fn F) *hook[F] {
 	return &(*list)[len(*list)-1]
 }
 
-// AddQueueOrderFn registers a comparison of queues: whose turn it is.
+// AddQueueOrderFn registers a comparison of queues: whose turn it is. Queues are
+// compared anew for every job.
+//
+// Combining: in profile order; the first answer that is not 0 decides, then the
+// queue's name.
 func (s *Session) AddQueueOrderFn(fn QueueOrderFn) { add(s, &s.hooks.queueOrders, fn) }
 
-// AddJobOrderFn registers a comparison of jobs within a queue.
+// AddJobOrderFn registers a comparison of jobs within a queue. Jobs are sorted
+// once a session.
+//
+// Combining: in profile order; the first answer that is not 0 decides, then the
+// job's ID.
 func (s *Session) AddJobOrderFn(fn JobOrderFn) { add(s, &s.hooks.jobOrders, fn) }
 
 // AddTaskOrderFn registers a comparison of tasks within a job.
+//
+// Combining: in profile order; the first answer that is not 0 decides, then the
+// order in which the tasks were written.
 func (s *Session) AddTaskOrderFn(fn TaskOrderFn) { add(s, &s.hooks.taskOrders, fn) }
 
-// AddPrePredicateFn registers a check that needs no node.
+// AddPrePredicateFn registers a check that needs no node. It is asked anew for
+// each task, after the tasks before it were placed.
+//
+// Combining: in profile order; the first rejection counts, and no node is looked at.
 func (s *Session) AddPrePredicateFn(fn PrePredicateFn) { add(s, &s.hooks.prePredicates, fn) }
 
 // AddShapePredicateFn registers a shape-form filter. Matters may be nil; where it
 // answers false the filter is taken to pass.
+//
+// Combining: all must pass. Static filters are asked first, then the other
+// shape-form ones, then the task-form ones, each kind in profile order; the first
+// rejection of a node counts.
 func (s *Session) AddShapePredicateFn(matters func(*cluster.Shape) bool, fn ShapePredicateFn) {
 	add(s, &s.hooks.shapePredicates, fn).shapes = matters
 }
 
 // AddStaticPredicateFn registers a shape-form filter that looks at what the node
 // is (labels, taints, capacities, kinds of device) and never at what is held of
-// it. Static filters are asked before all others, and again only when the node
-// itself changes.
+// it. It is asked again only when the node itself changes.
+//
+// Combining: as AddShapePredicateFn, before all filters that are not static.
 func (s *Session) AddStaticPredicateFn(matters func(*cluster.Shape) bool, fn ShapePredicateFn) {
 	h := add(s, &s.hooks.shapePredicates, fn)
 	h.shapes, h.static = matters, true
@@ -143,18 +173,25 @@ func (s *Session) AddStaticPredicateFn(matters func(*cluster.Shape) bool, fn Sha
 
 // AddPredicateFn registers a task-form filter. Matters may be nil; where it
 // answers false the filter is taken to pass.
+//
+// Combining: as AddShapePredicateFn, after all filters of the shape form.
 func (s *Session) AddPredicateFn(matters func(*cluster.Task, *cluster.Job) bool, fn PredicateFn) {
 	add(s, &s.hooks.predicates, fn).tasks = matters
 }
 
 // AddShapeOrderFn registers a shape-form score. Matters may be nil; where it
 // answers false the score is left out for every node alike.
+//
+// Combining: node scores of all forms are multiplied with their plugin's weight
+// and added; the highest sum wins, ties go to the lowest node name.
 func (s *Session) AddShapeOrderFn(matters func(*cluster.Shape) bool, fn ShapeOrderFn) {
 	add(s, &s.hooks.shapeOrders, fn).shapes = matters
 }
 
 // AddStaticOrderFn registers a shape-form score that looks at what the node is
 // and never at what is held of it. It is asked again only when the node itself changes.
+//
+// Combining: as AddShapeOrderFn.
 func (s *Session) AddStaticOrderFn(matters func(*cluster.Shape) bool, fn ShapeOrderFn) {
 	h := add(s, &s.hooks.shapeOrders, fn)
 	h.shapes, h.static = matters, true
@@ -162,36 +199,66 @@ func (s *Session) AddStaticOrderFn(matters func(*cluster.Shape) bool, fn ShapeOr
 
 // AddNodeOrderFn registers a task-form score. Matters may be nil; where it
 // answers false the score is left out for every node alike.
+//
+// Combining: as AddShapeOrderFn.
 func (s *Session) AddNodeOrderFn(matters func(*cluster.Task, *cluster.Job) bool, fn NodeOrderFn) {
 	add(s, &s.hooks.nodeOrders, fn).tasks = matters
 }
 
 // AddGpuOrderFn registers a score for the devices of a node. It decides which of
 // them a task gets; a policy whose node score depends on that registers both.
+//
+// Combining: multiplied with the plugin's weight and added; the highest sums win,
+// ties go to the lowest device index.
 func (s *Session) AddGpuOrderFn(fn GpuOrderFn) { add(s, &s.hooks.gpuOrders, fn) }
 
 // AddGroupPredicateFn registers a filter over groups.
+//
+// Combining: in profile order; the first rejection of a group counts.
 func (s *Session) AddGroupPredicateFn(fn GroupPredicateFn) { add(s, &s.hooks.groupPredicates, fn) }
 
 // AddGroupOrderFn registers a score for groups.
+//
+// Combining: multiplied with the plugin's weight and added; groups are tried from
+// the highest sum down, ties in the order of their keys, until one places the job.
 func (s *Session) AddGroupOrderFn(fn GroupOrderFn) { add(s, &s.hooks.groupOrders, fn) }
 
 // AddInstanceOrderFn registers a keep-preference for scale-down.
+//
+// Combining: multiplied with the plugin's weight and added; the lowest sum goes
+// first, then the newest job, then by ID.
 func (s *Session) AddInstanceOrderFn(fn InstanceOrderFn) { add(s, &s.hooks.instanceOrders, fn) }
 
 // AddReclaimableFn registers a veto over victims of jobs that reclaim their share.
+//
+// Combining: all must agree, and without any nobody goes; of those who do not agree, the first in profile order gives
+// the reason. Where no plugin has a veto, nobody is spared.
 func (s *Session) AddReclaimableFn(fn VictimFn) { add(s, &s.hooks.victims[Reclaim], fn) }
 
 // AddPreemptableFn registers a veto over victims of jobs that matter more.
+//
+// Combining: as AddReclaimableFn.
 func (s *Session) AddPreemptableFn(fn VictimFn) { add(s, &s.hooks.victims[Preempt], fn) }
 
 // AddMovableFn registers a veto over tasks that would be moved to another node.
+//
+// Combining: as AddReclaimableFn.
 func (s *Session) AddMovableFn(fn VictimFn) { add(s, &s.hooks.victims[Move], fn) }
 
-// AddAdapter registers a cure for refusals. Adapters are asked in profile order.
+// AddAdapter registers a cure for refusals of jobs whose minimum found no place.
+//
+// Combining: in profile order; the first that places the job's minimum wins. What
+// any other did is rolled back before the next is asked.
 func (s *Session) AddAdapter(fn AdaptFn) { add(s, &s.hooks.adapters, fn) }
 
+// AddSweepFn registers something to be done at the end of a session.
+//
+// Combining: all are asked, in profile order, on one statement.
+func (s *Session) AddSweepFn(fn SweepFn) { add(s, &s.hooks.sweeps, fn) }
+
 // AddEventHandler registers an ear for virtual allocations and evictions.
+//
+// Combining: all hear everything, in profile order.
 func (s *Session) AddEventHandler(h EventHandler) { s.hooks.handlers = append(s.hooks.handlers, h) }
 
 // Publish tells the engine which parameters the plugin's shape-form hooks work

@@ -19,6 +19,8 @@ type Refusal struct {
 	Surplus bool
 	// Attempts has one entry for each alternative that was tried.
 	Attempts []Attempt
+	// Spared are those whom adapters would have evicted, had somebody not spared them.
+	Spared []Sparing
 }
 
 // Attempt is one alternative that could not be placed.
@@ -64,6 +66,9 @@ const nearestMisses = 10
 
 // explain sums up why no node would take the task.
 func (s *Session) explain(alt *cluster.Alternative, t *cluster.Task, within *cluster.Group) *Attempt {
+	if s.quiet {
+		return &Attempt{Task: t}
+	}
 	filters, _, _ := s.taskHooks(t)
 	byScan := s.options.Search == Scan || within != nil || len(filters) > 0
 	a := s.summary(t, within, byScan)

@@ -20,6 +20,10 @@ type Session struct {
 	hooks   hooks
 	opening *weighted // the plugin that is registering hooks
 	events  []Event
+	heaps   map[heapKey]*heap
+	asks    map[*cluster.Shape]cluster.Amount
+	idle    map[string]*idle
+	quiet   bool  // what fails is only tried, and needs no explanation
 	err     error // a plugin broke its contract: the session is void
 }
 
@@ -34,6 +38,7 @@ type Outcome struct {
 // its contract; what was committed before that stands and is in the outcome.
 func (s *Session) Run() (Outcome, error) {
 	var out Outcome
+	s.withdrawLost()
 	out.Decisions = append(out.Decisions, s.bindNominated()...)
 	for job := range s.pending() { // queue order, then job order
 		stmt := s.Begin()
@@ -55,8 +60,32 @@ func (s *Session) Run() (Outcome, error) {
 			stmt.Discard()
 		}
 	}
+	if s.err == nil {
+		out.Decisions = append(out.Decisions, s.sweep()...)
+		s.withdrawLost() // promises to surplus whose job was evicted meanwhile
+	}
 	out.Events = s.events
 	return out, s.err
+}
+
+// sweep lets hooks act on their own account, once all have had their turn.
+func (s *Session) sweep() []Decision {
+	if len(s.hooks.sweeps) == 0 {
+		return nil
+	}
+	for _, j := range s.State.Pending() { // what misses no task is whole
+		switch {
+		case !j.Running() || j.Stands():
+			j.Torn = 0
+		case j.Torn == 0:
+			j.Torn = max(1, s.Now)
+		}
+	}
+	stmt := s.Begin()
+	for _, h := range s.hooks.sweeps {
+		h.fn(stmt)
+	}
+	return stmt.Commit()
 }
 
 // Close ends the session.
@@ -94,16 +123,30 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 	return r
 }
 
-// bindNominated binds the tasks whose promised room is really free by now: of a
-// gang, the minimum together or none. A promise that its node cannot keep any
-// more is withdrawn, and the task is pending again.
-func (s *Session) bindNominated() []Decision {
-	nominated := s.State.Nominated()
-	for _, t := range nominated {
-		if t.Status == cluster.Nominated && (!t.Node.Keeps(t) || torn(t.Job)) {
+// withdrawLost takes back promises that their node cannot keep any more, that
+// are too old, or that are of a gang which has lost others.
+func (s *Session) withdrawLost() {
+	for _, t := range s.State.Nominated() {
+		if t.Status == cluster.Nominated && (!t.Node.Keeps(t) || s.expired(t) || torn(t.Job)) {
 			s.withdraw(t.Job)
 		}
 	}
+	for _, t := range s.State.Moving() {
+		if l := t.Landing(); l != nil && (!l.Node.Keeps(l) || torn(t.Job)) {
+			s.withdraw(t.Job)
+		}
+	}
+}
+
+// expired reports whether the room was held for the task for too long.
+func (s *Session) expired(t *cluster.Task) bool {
+	return s.options.Hold > 0 && s.Now-t.Promised > s.options.Hold
+}
+
+// bindNominated binds the tasks whose promised room is really free by now: of a
+// gang, the minimum together or none.
+func (s *Session) bindNominated() []Decision {
+	nominated := s.State.Nominated()
 	stmt := s.Begin()
 	for i := 0; i < len(nominated); {
 		job, mark := nominated[i].Job, stmt.Checkpoint()
@@ -124,10 +167,14 @@ func torn(j *cluster.Job) bool { return !j.Running() && !j.Stands() }
 // withdraw takes all of a job's nominations back.
 func (s *Session) withdraw(j *cluster.Job) {
 	for _, t := range j.Tasks() {
-		if t.Status == cluster.Nominated {
-			n := t.Node
-			s.State.Clear(t)
-			s.tell(Deallocated, t, n, false)
+		holder := t
+		if t.Landing() != nil {
+			holder = t.Landing()
+		}
+		if holder.Status == cluster.Nominated {
+			n := holder.Node
+			s.State.Clear(holder)
+			s.tell(Deallocated, holder, n, false)
 			s.record(Event{Kind: Withdrawn, Job: j, Task: t, Node: n})
 		}
 	}

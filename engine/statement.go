@@ -12,12 +12,15 @@ import (
 type Statement struct {
 	session *Session
 	log     []operation
+	// weighing says how the plan was found that evictions belong to.
+	weighing *Weighing
 }
 
 type operation struct {
 	kind     operationKind
 	task     *cluster.Task
 	decision Decision
+	shadow   *cluster.Job // of landed: the job that the task was placed for
 }
 
 type operationKind uint8
@@ -26,6 +29,7 @@ const (
 	placed operationKind = iota
 	evicted
 	bound
+	landed
 )
 
 // Begin opens an empty statement.
@@ -43,8 +47,10 @@ func (st *Statement) allocate(d Decision, n *cluster.Node) error {
 	}
 	st.choose(d.Task)
 	d.Action = Bind
+	d.Task.Started = st.session.Now
 	if d.Task.Status == cluster.Nominated {
 		d.Action = Nominate
+		d.Task.Started, d.Task.Promised = 0, st.session.Now
 	}
 	if g := n.Group(); g != nil {
 		d.Group = g.Key
@@ -60,7 +66,7 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	if err := st.session.State.Evict(t); err != nil {
 		return err
 	}
-	d := Decision{Action: EvictIt, Task: t, Node: n.Name, Claims: t.Claims, Reason: why, For: forJob}
+	d := Decision{Action: EvictIt, Task: t, Node: n.Name, Claims: t.Claims, Reason: why, For: forJob, Weighing: st.weighing}
 	st.log = append(st.log, operation{kind: evicted, task: t, decision: d})
 	st.session.tell(Deallocated, t, n, false)
 	return nil
@@ -71,12 +77,23 @@ func (st *Statement) Bind(t *cluster.Task) bool {
 	if !st.session.State.Bind(t) {
 		return false
 	}
+	t.Started = st.session.Now
 	d := Decision{Action: Bind, Task: t, Node: t.Node.Name, Claims: t.Claims}
 	if g := t.Node.Group(); g != nil {
 		d.Group = g.Key
 	}
 	st.log = append(st.log, operation{kind: bound, task: t, decision: d})
 	return true
+}
+
+// land promises what the placed shadow job holds to the tasks it stands for.
+func (st *Statement) land(shadow *cluster.Job) {
+	for _, t := range shadow.Tasks() {
+		if t.Shadows() != nil {
+			st.session.State.Land(t)
+			st.log = append(st.log, operation{kind: landed, task: t, shadow: shadow})
+		}
+	}
 }
 
 // choose fixes the job's alternative with the first of its tasks.
@@ -98,6 +115,7 @@ func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 	for i := checkpoint; i < len(st.log); i++ {
 		if op := &st.log[i]; op.kind == placed && op.task.Job == j && op.decision.Action == Bind {
 			st.session.State.Unbind(op.task)
+			op.task.Started, op.task.Promised = 0, st.session.Now
 			op.decision.Action = Nominate
 		}
 	}
@@ -122,9 +140,23 @@ func (st *Statement) Rollback(checkpoint int) {
 			st.session.tell(Allocated, op.task, op.task.Node, true)
 		case bound:
 			state.Unbind(op.task)
+			op.task.Started = 0
+		case landed:
+			state.Unland(op.task, op.shadow)
 		}
 	}
 	st.log = st.log[:checkpoint]
+}
+
+// displace remembers for whom the task's job had to go.
+func (st *Statement) displace(d *Decision) {
+	job := st.session.State.Job(d.For)
+	if job == nil {
+		return
+	}
+	if i, known := slices.BinarySearch(job.Displaced, d.Task.Job.ID); !known {
+		job.Displaced = slices.Insert(job.Displaced, i, d.Task.Job.ID)
+	}
 }
 
 // Discard takes everything back.
@@ -135,8 +167,16 @@ func (st *Statement) Commit() []Decision {
 	out := make([]Decision, 0, len(st.log))
 	for _, want := range [...]operationKind{evicted, placed, bound} {
 		for i := range st.log {
-			if op := &st.log[i]; op.kind == want {
-				out = append(out, op.decision)
+			op := &st.log[i]
+			if op.kind != want {
+				continue
+			}
+			out = append(out, op.decision)
+			if t := op.task.Shadows(); t != nil {
+				out[len(out)-1].Task = t // the promise is the task's own
+			}
+			if op.kind == evicted {
+				st.displace(&op.decision)
 			}
 		}
 	}

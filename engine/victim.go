@@ -1,6 +1,12 @@
 package engine
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // Purpose is why somebody would have to go.
 type Purpose uint8
@@ -12,6 +18,8 @@ const (
 	Move                   // it goes to another node, so that what it leaves can be used better
 	purposes
 )
+
+func (p Purpose) String() string { return [...]string{"Reclaim", "Preempt", "Move"}[p] }
 
 // Victim is what goes together: one task that its job can spare, or all of a
 // job, since a gang below its minimum is no gang.
@@ -35,25 +43,57 @@ func VictimOf(t *cluster.Task) *Victim {
 	return v
 }
 
+// stillOne reports whether the victim is still what goes together: its tasks are
+// bound, and the job keeps its minimum without them or nothing of it stays.
+func (v *Victim) stillOne() bool {
+	for _, t := range v.Tasks {
+		if t.Status != cluster.Bound {
+			return false
+		}
+	}
+	if !v.Whole {
+		return v.Job.Spares(v.Tasks[0])
+	}
+	for _, t := range v.Job.Tasks() {
+		if t.Status == cluster.Bound && !slices.Contains(v.Tasks, t) {
+			return false
+		}
+	}
+	return true
+}
+
+// Holds is what the victim's tasks hold of the resource together.
+func (v *Victim) Holds(resource string) int64 {
+	sum := int64(0)
+	for _, t := range v.Tasks {
+		sum += t.Holds(resource)
+	}
+	return sum
+}
+
 // Spared says that a victim may not go, by whom and why.
 type Spared struct {
 	Plugin string
 	Reason Reason
 }
 
-// judge combines the hooks of a purpose: all must agree. Nil where nobody may go for the job.
-func (s *Session) victims(p Purpose, job *cluster.Job) func(*Victim) *Spared {
+// victims combines the hooks of a purpose: all must agree. Nil where nobody may
+// go for the job; that is also where no hook says that somebody may.
+func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task) func(*Victim) *Spared {
 	type asked struct {
 		plugin string
 		may    func(*Victim) Reason
 	}
 	var all []asked
 	for _, h := range s.hooks.victims[p] {
-		may := h.fn(job)
+		may := h.fn(job, lacks)
 		if may == nil {
 			return nil
 		}
 		all = append(all, asked{h.plugin, may})
+	}
+	if len(all) == 0 {
+		return nil
 	}
 	return func(v *Victim) *Spared {
 		for _, a := range all {
@@ -63,4 +103,92 @@ func (s *Session) victims(p Purpose, job *cluster.Job) func(*Victim) *Spared {
 		}
 		return nil
 	}
+}
+
+// Spares says who spares the victim and why; nil where it may go for the tasks
+// that the job lacks.
+func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *Victim) *Spared {
+	may := s.victims(p, job, lacks)
+	if may == nil {
+		return &Spared{}
+	}
+	return may(v)
+}
+
+// cost is how much it takes to have somebody go: less is better, from the first field on.
+type cost struct {
+	tasks    [3]int32 // by tier, strongest first
+	priority int64    // summed over the tasks
+	young    int64    // when the youngest started, negated: who has run longest is worth most
+}
+
+func (c *cost) total() int { return int(c.tasks[0] + c.tasks[1] + c.tasks[2]) }
+
+func (c *cost) compare(o *cost) int {
+	return cmp.Or(
+		slices.Compare(c.tasks[:], o.tasks[:]),
+		cmp.Compare(c.priority, o.priority),
+		cmp.Compare(c.young, o.young),
+	)
+}
+
+func (c *cost) add(s *cluster.State, t *cluster.Task) {
+	c.tasks[min(tierOf(s, t).Rank(), 2)]++
+	c.priority += int64(t.Job.Priority)
+	c.young = min(c.young, -t.Started)
+}
+
+func costOf(s *cluster.State, victims []*Victim) cost {
+	var c cost
+	for _, v := range victims {
+		for _, t := range v.Tasks {
+			c.add(s, t)
+		}
+	}
+	return c
+}
+
+func tierOf(s *cluster.State, t *cluster.Task) cluster.Tier {
+	if q := s.Queue(t.Job.Queue); q != nil {
+		return q.Tier
+	}
+	return cluster.TierStandard
+}
+
+// candidate is a task that might go, with what decides its turn.
+type candidate struct {
+	task  *cluster.Task
+	tier  int
+	spare bool
+}
+
+func (s *Session) candidate(t *cluster.Task) candidate {
+	return candidate{t, tierOf(s.State, t).Rank(), t.Job.Spares(t)}
+}
+
+// before orders candidates, the first to go first: weaker tier, surplus, lower
+// priority, younger, name.
+func (c *candidate) before(o *candidate) int {
+	spare := 0
+	if c.spare != o.spare {
+		if spare = 1; c.spare {
+			spare = -1
+		}
+	}
+	return cmp.Or(
+		cmp.Compare(o.tier, c.tier),
+		spare,
+		cmp.Compare(c.task.Job.Priority, o.task.Job.Priority),
+		cmp.Compare(o.task.Started, c.task.Started),
+		strings.Compare(c.task.ID, o.task.ID),
+	)
+}
+
+// mayLeave reports whether the task is one of those who could go for the job at all.
+func mayLeave(t *cluster.Task, job *cluster.Job) bool {
+	if t.Status != cluster.Bound || !t.Job.Preemptible || t.Job == job {
+		return false
+	}
+	_, before := slices.BinarySearch(job.Displaced, t.Job.ID)
+	return !before
 }

@@ -31,7 +31,7 @@ func (w *World) Schedule() error {
 func (w *World) checkGangs() error {
 	for _, j := range w.State.Jobs() {
 		if n := j.Placed(); n > 0 && !j.Stands() {
-			return fmt.Errorf("%s: %d tasks hold room, the minimum is %d", j.ID, n, j.Alternatives[j.Chosen].Min)
+			return fmt.Errorf("%s: %d tasks hold room, the minimum is %d: %s", j.ID, n, j.Alternatives[j.Chosen].Min, describe(j))
 		}
 	}
 	return nil
@@ -133,4 +133,17 @@ func (w *World) Rollback() error {
 		return fmt.Errorf("rollback changed the books:\n%s\nbecame\n%s", before, now)
 	}
 	return nil
+}
+
+// describe lists where a job's tasks stand.
+func describe(j *cluster.Job) string {
+	out := ""
+	for _, t := range j.Tasks() {
+		out += fmt.Sprintf("%s %s", t.Name, t.Status)
+		if t.Landing() != nil {
+			out += " moving"
+		}
+		out += "; "
+	}
+	return out
 }

@@ -32,6 +32,15 @@ func (w *World) Check() error {
 				if w.State.Node(t.Node.Name) != t.Node {
 					return fmt.Errorf("%s is on a node that is gone", t.ID)
 				}
+				if l := t.Landing(); l != nil {
+					if t.Status != cluster.Releasing || l.Status != cluster.Nominated || l.Shadows() != t {
+						return fmt.Errorf("%s is %s, and its landing is %s", t.ID, t.Status, l.Status)
+					}
+					w.charge(used, l)
+					if !j.Preemptible {
+						w.charge(firm, l)
+					}
+				}
 				if t.Status != cluster.Releasing {
 					placed++
 					w.charge(used, t)

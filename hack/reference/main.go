@@ -1,5 +1,6 @@
 // Reference writes docs/reference from the code: manifests and results from the
-// types people meet, plugins and reasons from the registry, commands from their help.
+// types people meet, plugins and reasons from the registry, hooks from the engine's
+// comments, commands from their help.
 package main
 
 import (
@@ -44,11 +45,16 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	hooks, err := hooks(filepath.Join(root, "engine"))
+	if err != nil {
+		return nil, err
+	}
 	return map[string]string{
 		"manifests.md": "# Manifests\n\n" + generated + "Every object has `apiVersion: berth.dev/v1alpha1`, a `kind` and `metadata` with a `name`, as in Kubernetes. Quantities are written as there: `500m`, `64Gi`.\n\n" + manifests,
 		"results.md":   "# What `simulate -o json` prints\n\n" + generated + results,
 		"plugins.md":   "# Plugins\n\n" + generated + plugins,
 		"reasons.md":   "# Reasons\n\n" + generated + reasons(),
+		"hooks.md":     "# Hooks\n\n" + generated + "What a plugin can register on a session, in `OnSessionOpen`, and how the answers of several plugins become one. [The guide](../plugins.md) says which to use for what.\n\n" + hooks,
 		"commands.md":  "# Commands\n\n" + generated + commands(),
 	}, nil
 }

@@ -18,9 +18,10 @@ import (
 const Name = "FairShare"
 
 type plugin struct {
-	state *cluster.State
-	offer offer
-	tree  *Tree
+	session *engine.Session
+	state   *cluster.State
+	offer   offer
+	tree    *Tree
 }
 
 // New builds the plugin. It has no arguments: quotas and weights are the queues'.
@@ -34,8 +35,9 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.state, p.tree = s.State, nil
+	p.session, p.state, p.tree = s, s.State, nil
 	s.AddQueueOrderFn(p.compare)
+	s.AddReclaimableFn(p.reclaimable)
 	s.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/plugins/affinityscorer"
 	"github.com/berth-project/berth/plugins/capacityfilter"
 	"github.com/berth-project/berth/plugins/cellfilter"
+	"github.com/berth-project/berth/plugins/consolidate"
 	"github.com/berth-project/berth/plugins/deviceorder"
 	"github.com/berth-project/berth/plugins/fairshare"
 	"github.com/berth-project/berth/plugins/firstcome"
@@ -19,10 +20,13 @@ import (
 	"github.com/berth-project/berth/plugins/noderesourcefilter"
 	"github.com/berth-project/berth/plugins/noderesourcesfit"
 	"github.com/berth-project/berth/plugins/noderesourcesfitplus"
+	"github.com/berth-project/berth/plugins/preempt"
 	"github.com/berth-project/berth/plugins/priority"
+	"github.com/berth-project/berth/plugins/reclaim"
 	"github.com/berth-project/berth/plugins/resourceutilizationscorer"
 	"github.com/berth-project/berth/plugins/scarceresourceavoidance"
 	"github.com/berth-project/berth/plugins/spotinstancemanager"
+	"github.com/berth-project/berth/plugins/stalegang"
 	"github.com/berth-project/berth/plugins/tainttoleration"
 	"github.com/berth-project/berth/plugins/taskorder"
 	"github.com/berth-project/berth/plugins/tenantadmission"
@@ -52,7 +56,7 @@ type entry struct {
 //	 1  ResourceUtilizationScorer  among node groups, where nothing else has a say
 var plugins = []entry{
 	// Whose turn it is.
-	{fairshare.Name, fairshare.New, 0, nil},
+	{fairshare.Name, fairshare.New, 0, fairshare.Reasons},
 	{priority.Name, priority.New, 0, nil},
 	{firstcome.Name, firstcome.New, 0, nil},
 	{taskorder.Name, taskorder.New, 0, nil},
@@ -80,6 +84,12 @@ var plugins = []entry{
 	{noderesourcesfitplus.Name, noderesourcesfitplus.New, 1, nil},
 	{affinityscorer.Name, affinityscorer.New, 2, nil},
 	{deviceorder.Name, deviceorder.New, 1, nil},
+
+	// Who has to go for whom, if nothing else helps: what costs others least first.
+	{consolidate.Name, consolidate.New, 0, consolidate.Reasons},
+	{reclaim.Name, reclaim.New, 0, reclaim.Reasons},
+	{preempt.Name, preempt.New, 0, preempt.Reasons},
+	{stalegang.Name, stalegang.New, 0, stalegang.Reasons},
 }
 
 // Registry knows all plugins that come with Berth. Each call makes a new one,

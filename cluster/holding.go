@@ -1,0 +1,67 @@
+package cluster
+
+// Holds is what the task holds of the resource: cores and memory, with the
+// layers that spilt into it, and devices in thousandths.
+func (t *Task) Holds(name string) int64 {
+	if t.Node == nil {
+		return 0
+	}
+	v := t.Shape.Resources.Of(name) + spill(t.Shape, t.Claims, name)
+	for _, c := range t.Claims {
+		if t.Node.Devices[c.Device].Resource == name {
+			v += int64(c.Milli)
+		}
+	}
+	return v
+}
+
+// Fork finds where the branches of two queues part: the two siblings, the first
+// above the left queue and the second above the right one. Nil where one is
+// above the other.
+func (s *State) Fork(left, right *Queue) (a, b *Queue) {
+	l, r := s.branch(left), s.branch(right)
+	for i, j := len(l)-1, len(r)-1; i >= 0 && j >= 0; i, j = i-1, j-1 {
+		if l[i] != r[j] {
+			return l[i], r[j]
+		}
+	}
+	return nil, nil
+}
+
+// branch is the queue and all above it, from the bottom up.
+func (s *State) branch(q *Queue) []*Queue {
+	var out []*Queue
+	for ; q != nil; q = s.Parent(q) {
+		out = append(out, q)
+	}
+	return out
+}
+
+// TierWith is the tier that the queue counts as for somebody who asks for so much
+// more: beyond its quota a Guaranteed one is Standard.
+func (q *Queue) TierWith(asks func(resource string) int64) Tier {
+	if q.Tier != TierGuaranteed {
+		return q.Tier
+	}
+	for _, quota := range q.Quota {
+		if ask := asks(quota.Name); ask > 0 && q.Used.Of(quota.Name)+ask > quota.Value {
+			return TierStandard
+		}
+	}
+	return q.Tier
+}
+
+// TierWithout is the tier that the queue counts as for somebody who would go and
+// give back what he holds. A Guaranteed queue is Standard for what it holds
+// beyond its quota, and Guaranteed for the rest.
+func (q *Queue) TierWithout(holds func(resource string) int64) Tier {
+	if q.Tier != TierGuaranteed || len(q.Quota) == 0 {
+		return q.Tier
+	}
+	for _, quota := range q.Quota {
+		if held := holds(quota.Name); held > 0 && q.Used.Of(quota.Name)-held < quota.Value {
+			return q.Tier
+		}
+	}
+	return TierStandard
+}

@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// greedy makes room task by task: where a node takes the task as things are it
+// goes there, else where it costs least. Jobs that must stay within a group or a
+// domain are tried in one after the other. It returns the victims, or nil.
+func (r *room) greedy() []*Victim {
+	for _, within := range r.scopes() {
+		mark := r.stmt.Checkpoint()
+		plan := r.within(within)
+		r.stmt.Rollback(mark)
+		if plan != nil || r.err != nil {
+			return plan
+		}
+	}
+	return nil
+}
+
+// scopes are where the job may go as a whole.
+func (r *room) scopes() []*cluster.Group {
+	if r.alt().Whole == nil {
+		return []*cluster.Group{nil}
+	}
+	if home := groupOf(r.alt()); home != nil {
+		return []*cluster.Group{home}
+	}
+	return r.State.Groups()
+}
+
+func (r *room) within(group *cluster.Group) []*Victim {
+	var plan []*Victim
+	for _, t := range r.lacks {
+		if r.best(t, group) == nil {
+			h := r.heap(t, group)
+			e := h.cheapest(r, t)
+			if e == nil || r.err != nil {
+				return nil
+			}
+			r.weigh(h, t, e)
+			for _, v := range e.plan {
+				if !r.evict(v) {
+					return nil
+				}
+			}
+			plan = append(plan, e.plan...)
+		}
+		if r.placeTask(r.stmt, r.alt(), t, group) != nil {
+			return nil
+		}
+		if r.purpose == Move && len(plan) > 0 && !r.landed(plan) {
+			return nil
+		}
+	}
+	return plan
+}
+
+// landed reports whether everybody in the plan would find room now.
+func (r *room) landed(plan []*Victim) bool {
+	mark := r.stmt.Checkpoint()
+	ok := r.land(plan)
+	r.stmt.Rollback(mark)
+	return ok
+}
+
+// look finds out who would have to go for the task to fit the node: in the order
+// of candidates until it fits, and then whoever can stay, stays, the dearest first.
+func (r *room) look(t *cluster.Task, n *cluster.Node) []*Victim {
+	filters, _, _ := r.taskHooks(t)
+	var line []candidate
+	for _, o := range n.Tasks {
+		if mayLeave(o, r.job) {
+			line = append(line, r.candidate(o))
+		}
+	}
+	slices.SortFunc(line, func(a, b candidate) int { return a.before(&b) })
+	mark := r.stmt.Checkpoint()
+	defer r.stmt.Rollback(mark)
+	var plan []*Victim
+	fits := false
+	for i := 0; i < len(line) && !fits; i++ {
+		if line[i].task.Status != cluster.Bound {
+			continue // its job is gone already
+		}
+		v := VictimOf(line[i].task)
+		if !r.evict(v) {
+			continue
+		}
+		plan = append(plan, v)
+		rejection, _ := r.rejectAt(filters, t, n)
+		if rejection != nil && rejection.Cure&Evict == 0 {
+			return nil
+		}
+		fits = rejection == nil
+	}
+	if !fits {
+		return nil
+	}
+	if len(plan) > 1 {
+		plan = r.keep(plan, func(rest []*Victim) bool {
+			r.stmt.Rollback(mark)
+			for _, v := range rest {
+				if !r.evict(v) {
+					return false
+				}
+			}
+			rejection, _ := r.rejectAt(filters, t, n)
+			return rejection == nil
+		})
+	}
+	if r.purpose == Move {
+		r.stmt.Rollback(mark)
+		for _, v := range plan {
+			r.evict(v)
+		}
+		if r.placeOn(t, n) && r.land(plan) {
+			return plan
+		}
+		return nil
+	}
+	return plan
+}
+
+// placeOn allocates the task on the node, to see what is left for others.
+func (r *room) placeOn(t *cluster.Task, n *cluster.Node) bool {
+	claims, ok := n.Choose(t.Shape, r.deviceScore(t.Shape, n))
+	return ok && r.stmt.Allocate(t, n, claims) == nil
+}
+
+// keep lets those stay without whom the rest is enough, the dearest first. Who
+// are spared one by one may not go in another order, so order is kept.
+func (r *room) keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
+	for i := len(plan) - 1; i >= 0 && len(plan) > 1; i-- {
+		rest := slices.Delete(slices.Clone(plan), i, i+1)
+		if enough(rest) {
+			plan = rest
+		}
+	}
+	return plan
+}
+
+// inLine has candidates of the whole cluster go one after the other until the
+// job is placed, and then lets stay whom it can. It is for what no node can be
+// blamed for, such as the limit of a queue.
+func (r *room) inLine() []*Victim {
+	line := r.line(maxInLine)
+	if line == nil {
+		return nil
+	}
+	var plan []*Victim
+	for size := 1; ; size *= 2 {
+		plan = r.first(line, min(size, len(line)))
+		if len(plan) > 0 && r.works(plan) {
+			break
+		}
+		if size >= len(line) || r.tries >= maxTries || r.err != nil {
+			return nil
+		}
+	}
+	return r.keep(plan, func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) })
+}
+
+// first are the victims that go if the first candidates have to.
+func (r *room) first(line []candidate, size int) []*Victim {
+	mark := r.stmt.Checkpoint()
+	defer r.stmt.Rollback(mark)
+	var plan []*Victim
+	for _, c := range line[:size] {
+		if c.task.Status != cluster.Bound {
+			continue
+		}
+		if v := VictimOf(c.task); r.evict(v) {
+			plan = append(plan, v)
+		}
+	}
+	return plan
+}
+
+// line are all candidates in order; nil where there are more than most.
+func (r *room) line(most int) []candidate {
+	var line []candidate
+	for _, n := range r.State.Nodes() {
+		for _, t := range n.Tasks {
+			if mayLeave(t, r.job) {
+				if len(line) == most {
+					return nil
+				}
+				line = append(line, r.candidate(t))
+			}
+		}
+	}
+	slices.SortFunc(line, func(a, b candidate) int { return a.before(&b) })
+	return line
+}
+
+// weigh remembers what else would have done, to be told.
+func (r *room) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
+	if len(r.weighed) >= mostNamed {
+		return
+	}
+	add := func(e *entryPlan) {
+		o := Option{Task: t.Name, Node: r.State.At(e.slot).Name, Chosen: e == chosen}
+		for _, v := range e.plan {
+			for _, t := range v.Tasks {
+				o.Go = append(o.Go, t.ID)
+			}
+		}
+		r.weighed = append(r.weighed, o)
+	}
+	add(chosen)
+	if r.options.Explain {
+		for _, e := range h.others(r, t, 3) {
+			add(e)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+// Package keep spares jobs with the label "keep": nobody takes their place, and
+// nobody moves them.
+//
+// It refuses to know who set the label; that is for whoever admits jobs.
+package keep
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "Keep"
+
+// Kept is a victim that is spared because its job has the label.
+const Kept engine.Reason = "Kept"
+
+const label = "keep"
+
+type plugin struct{}
+
+// New builds the plugin. It has no arguments.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return plugin{}, nil
+}
+
+func (plugin) Name() string                   { return Name }
+func (plugin) OnSessionClose(*engine.Session) {}
+
+func (plugin) OnSessionOpen(s *engine.Session) {
+	s.AddReclaimableFn(spare)
+	s.AddPreemptableFn(spare)
+	s.AddMovableFn(spare)
+}
+
+// spare is the same for every job that asks, so there is nothing to prepare.
+func spare(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return judge }
+
+func judge(v *engine.Victim) engine.Reason {
+	if _, marked := v.Job.Labels[label]; marked {
+		return Kept
+	}
+	return ""
+}

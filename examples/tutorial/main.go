@@ -1,0 +1,43 @@
+// Berth with plugins of its own: everything the berth command does, and theirs.
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"example.com/my-berth/keep"
+	"example.com/my-berth/namespaces"
+
+	"github.com/berth-project/berth/cmd/berth/command"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var tasks map[string]int // as the last session reported them
+	registry := standard.Registry()
+	for _, p := range []struct {
+		name  string
+		build engine.PluginBuilder
+	}{
+		{namespaces.Name, namespaces.Builder(func(latest map[string]int) { tasks = latest })},
+		{keep.Name, keep.New},
+	} {
+		if err := registry.RegisterPluginBuilder(p.name, p.build); err != nil {
+			fmt.Fprintln(stderr, err)
+			return 2
+		}
+	}
+	code := command.Main(registry, args, stdin, stdout, stderr)
+	if len(args) > 0 && args[0] == "simulate" {
+		for _, name := range slices.Sorted(maps.Keys(tasks)) {
+			fmt.Fprintf(stderr, "namespace %s: %d tasks\n", name, tasks[name])
+		}
+	}
+	return code
+}

@@ -1,0 +1,57 @@
+// Package spot decides who may run on spot instances: only what may be
+// interrupted, and that only if no regular instance will do.
+package spot
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "spot-instance-manager"
+
+// SpotNotAllowed is a task that must not be interrupted, on a node that can go at any time.
+const SpotNotAllowed engine.Reason = "SpotNotAllowed"
+
+type plugin struct {
+	spotLabelKey   string
+	spotLabelValue string
+	nonSpotScore   float64
+}
+
+// New builds the plugin. It takes no arguments yet, so any are an error.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return &plugin{
+		spotLabelKey:   "kai.scheduler/instance-type",
+		spotLabelValue: "spot",
+		nonSpotScore:   100, // the most a score can be; what it counts for is the weight's business
+	}, nil
+}
+
+func (p *plugin) Name() string { return Name }
+
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	s.AddPredicateFn(nil, func(_ *cluster.Task, job *cluster.Job, node *cluster.Node) *engine.Rejection {
+		if job.Preemptible || !p.isSpot(node) {
+			return nil
+		}
+		return &engine.Rejection{
+			Reason:  SpotNotAllowed,
+			Cure:    engine.Grow | engine.Relax, // regular nodes would help, or a preemptible job
+			Subject: p.spotLabelKey + "=" + p.spotLabelValue,
+		}
+	})
+	s.AddNodeOrderFn(nil, func(_ *cluster.Task, _ *cluster.Job, node *cluster.Node) float64 {
+		if p.isSpot(node) {
+			return 0
+		}
+		return p.nonSpotScore
+	})
+}
+
+func (p *plugin) OnSessionClose(*engine.Session) {}
+
+func (p *plugin) isSpot(n *cluster.Node) bool { return n.Labels[p.spotLabelKey] == p.spotLabelValue }

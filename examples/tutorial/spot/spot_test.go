@@ -1,0 +1,82 @@
+package spot_test
+
+import (
+	"fmt"
+	"testing"
+
+	"example.com/my-berth/spot"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/plugins/spotinstancemanager"
+)
+
+const label = "kai.scheduler/instance-type"
+
+// This plugin and the one that ships differ in the form of their hooks: each row
+// below must come out the same with both.
+var forms = map[string]engine.PluginBuilder{
+	"task form":   spot.New,
+	"static form": spotinstancemanager.New,
+}
+
+func TestPlacement(t *testing.T) {
+	regular := fixture.Node("regular").Label(label, "on-demand")
+	onSpot := fixture.Node("a-spot").Label(label, "spot") // by name alone it would come first
+	train := fixture.Job("train")
+	batch := fixture.Job("batch").Preemptible()
+
+	tests := map[string]struct {
+		parts []fixture.Part
+		want  string // node and score, or reason and cure
+	}{
+		"not preemptible, both there": {[]fixture.Part{regular, onSpot, train}, "regular 1000"},
+		"not preemptible, only spot":  {[]fixture.Part{onSpot, train}, "SpotNotAllowed Grow|Relax kai.scheduler/instance-type=spot"},
+		"preemptible prefers regular": {[]fixture.Part{regular, onSpot, batch}, "regular 1000"},
+		"preemptible may use spot":    {[]fixture.Part{onSpot, batch}, "a-spot 0"},
+		"no label is regular":         {[]fixture.Part{fixture.Node("plain"), train}, "plain 1000"},
+	}
+	for form, build := range forms {
+		for name, tt := range tests {
+			t.Run(form+"/"+name, func(t *testing.T) {
+				if got := decide(t, build, tt.parts); got != tt.want {
+					t.Errorf("got %q, want %q", got, tt.want)
+				}
+			})
+		}
+	}
+}
+
+// decide runs one session with the plugin alone, at weight 10, and says what became of the job.
+func decide(t *testing.T, build engine.PluginBuilder, parts []fixture.Part) string {
+	t.Helper()
+	registry := engine.NewRegistry()
+	if err := registry.RegisterPluginBuilder(spot.Name, build); err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(registry, engine.Profile{{Name: spot.Name, Weight: 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := e.Open(fixture.State(parts...), engine.Options{Search: engine.Twin})
+	defer session.Close()
+	out, err := session.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Refusals) > 0 {
+		r := out.Refusals[0].Attempts[0].Nearest[0].Rejection
+		return fmt.Sprint(r.Reason, " ", r.Cure, " ", r.Subject)
+	}
+	d := out.Decisions[0]
+	return fmt.Sprint(d.Node, " ", d.Score.Total/1000) // totals are in thousandths
+}
+
+func TestArgumentsAreStrict(t *testing.T) {
+	if _, err := spot.New(fixture.Arguments(`{}`)); err != nil {
+		t.Error(err)
+	}
+	if _, err := spot.New(fixture.Arguments(`{"nonSpotScore": 1000}`)); err == nil {
+		t.Error("an argument that it does not have was taken")
+	}
+}

@@ -1,0 +1,142 @@
+package fairshare
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Why somebody is not a victim of reclaiming.
+const (
+	VictimInSameQueue         engine.Reason = "VictimInSameQueue"
+	VictimOfStrongerTier      engine.Reason = "VictimOfStrongerTier"
+	QueueBeyondItsShare       engine.Reason = "QueueBeyondItsShare" // the one that wants to reclaim
+	VictimQueueWithinItsShare engine.Reason = "VictimQueueWithinItsShare"
+)
+
+// Reasons documents what the plugin gives as reasons.
+var Reasons = []engine.ReasonDoc{
+	{Reason: VictimInSameQueue, Meaning: "Why nothing is reclaimed from a job: it is in the same queue."},
+	{Reason: VictimOfStrongerTier, Meaning: "Why nothing is reclaimed from a job: its queue is of a stronger tier, and would take the room back."},
+	{Reason: QueueBeyondItsShare, Meaning: "Why nothing is reclaimed from a job: the queue that wants its room would be above its own fair share with it."},
+	{Reason: VictimQueueWithinItsShare, Meaning: "Why nothing is reclaimed from a job: without it, its queue would hold less than its fair share."},
+}
+
+// claimant is a job that wants its queue's share back, and its queue's branch.
+type claimant struct {
+	plugin *plugin
+	tree   *Tree
+	branch []*Queue
+	asks   cluster.Resources
+	lacks  []*cluster.Task
+	// By level of the branch: whether everything from there down stays within its share.
+	within []bool
+	forks  map[string]int
+}
+
+// reclaimable says who may go so that the job's queue gets its share.
+func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
+	t := p.shares()
+	leaf := t.byName[job.Queue]
+	if leaf == nil {
+		return nil
+	}
+	c := &claimant{plugin: p, tree: t, branch: leaf.branch, lacks: lacks, forks: map[string]int{}}
+	for i := range leaf.Shares {
+		if name := leaf.Shares[i].Resource; p.session.Asks(lacks, name) > 0 {
+			c.asks = append(c.asks, cluster.Amount{Name: name, Value: p.session.Asks(lacks, name)})
+		}
+	}
+	c.within = make([]bool, len(c.branch)+1)
+	c.within[len(c.branch)] = true
+	for i := len(c.branch) - 1; i >= 0; i-- {
+		c.within[i] = c.within[i+1] && c.staysWithin(c.branch[i])
+	}
+	if !c.within[len(c.branch)-1] {
+		return nil
+	}
+	return c.spare
+}
+
+func (c *claimant) staysWithin(q *Queue) bool {
+	for _, a := range c.asks {
+		if sh := q.share(a.Name); sh != nil && q.Used.Of(a.Name)+a.Value > sh.Share() {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *claimant) spare(v *engine.Victim) engine.Reason {
+	leaf := c.tree.byName[v.Job.Queue]
+	if leaf == nil || leaf == c.branch[len(c.branch)-1] {
+		return VictimInSameQueue
+	}
+	fork := c.fork(leaf)
+	a, b := c.branch[fork], leaf.branch[fork]
+	asks := func(resource string) int64 { return c.asks.Of(resource) }
+	switch {
+	case b.TierWithout(v.Holds).Rank() < a.TierWith(asks).Rank():
+		return VictimOfStrongerTier
+	case !c.within[fork]:
+		return QueueBeyondItsShare
+	}
+	for _, ask := range c.asks {
+		if held := v.Holds(ask.Name); held > 0 && (above(leaf.branch[fork:], ask.Name, held) || c.deserves(fork, ask) && beyond(leaf.branch[fork:], ask.Name)) {
+			return ""
+		}
+	}
+	return VictimQueueWithinItsShare
+}
+
+// fork is the level at which the branch of the victim's queue parts from the claimant's.
+func (c *claimant) fork(leaf *Queue) int {
+	if i, known := c.forks[leaf.Name]; known {
+		return i
+	}
+	i := 0
+	for c.branch[i] == leaf.branch[i] {
+		i++
+	}
+	c.forks[leaf.Name] = i
+	return i
+}
+
+// above reports whether all queues keep their share when so much is gone.
+func above(branch []*Queue, resource string, gone int64) bool {
+	for _, q := range branch {
+		if sh := q.share(resource); sh != nil && q.Used.Of(resource)-gone < sh.Share() {
+			return false
+		}
+	}
+	return true
+}
+
+// beyond reports whether all queues hold more than both share and quota.
+func beyond(branch []*Queue, resource string) bool {
+	for _, q := range branch {
+		if sh := q.share(resource); sh != nil && q.Used.Of(resource) <= max(sh.Share(), sh.Quota) {
+			return false
+		}
+	}
+	return true
+}
+
+// deserves reports whether the claimant stays within its quotas from the level down.
+func (c *claimant) deserves(fork int, ask cluster.Amount) bool {
+	for _, q := range c.branch[fork:] {
+		if sh := q.share(ask.Name); sh == nil || sh.Quota < 0 || q.Used.Of(ask.Name)+ask.Value > sh.Quota {
+			return false
+		}
+	}
+	return true
+}
+
+// share is the queue's share of the resource, nil if it neither asks for any nor deserves some.
+func (q *Queue) share(resource string) *Share {
+	for i := range q.Shares {
+		if q.Shares[i].Resource == resource {
+			return &q.Shares[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+// Package preempt makes room for a job by evicting what matters less: jobs of
+// lower priority in its own queue, and jobs of weaker tiers in others.
+//
+// It refuses to know what a fair share is.
+package preempt
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "Preempt"
+
+// The reasons: why a task was evicted, and why others were not.
+const (
+	Preempted                engine.Reason = "Preempted"
+	VictimNotLower           engine.Reason = "VictimNotLower"           // in the same queue, of the same or a higher priority
+	VictimTierNotWeaker      engine.Reason = "VictimTierNotWeaker"      // in another queue, of the same or a stronger tier
+	VictimWithinItsGuarantee engine.Reason = "VictimWithinItsGuarantee" // a Guaranteed queue would fall below its quota
+)
+
+// Reasons documents what the plugin gives as reasons.
+var Reasons = []engine.ReasonDoc{
+	{Reason: Preempted, Meaning: "Of an eviction: a job of higher priority in the same queue, or of a stronger tier in another, takes the task's place."},
+	{Reason: VictimNotLower, Meaning: "Why a job is not preempted: its priority is not lower than that of the job in the same queue that wants its room."},
+	{Reason: VictimTierNotWeaker, Meaning: "Why a job is not preempted: its queue is of no weaker tier than the one that wants its room."},
+	{Reason: VictimWithinItsGuarantee, Meaning: "Why a job is not preempted: its queue is Guaranteed, and would hold less than its quota without it."},
+}
+
+type plugin struct{ session *engine.Session }
+
+// New builds the plugin. It has no arguments.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return &plugin{}, nil
+}
+
+func (p *plugin) Name() string { return Name }
+
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	p.session = s
+	s.AddPreemptableFn(p.preemptable)
+	s.AddAdapter(p.adapt)
+}
+
+func (p *plugin) OnSessionClose(*engine.Session) {}
+
+func (p *plugin) adapt(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
+	return p.session.MakeRoom(stmt, job, r, engine.Preempt, Preempted)
+}
+
+// preemptable compares priorities within a queue, and tiers where branches part.
+func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
+	state := p.session.State
+	own := state.Queue(job.Queue)
+	asks := func(resource string) int64 { return p.session.Asks(lacks, resource) }
+	return func(v *engine.Victim) engine.Reason {
+		if v.Job.Queue == job.Queue {
+			if v.Job.Priority < job.Priority {
+				return ""
+			}
+			return VictimNotLower
+		}
+		a, b := state.Fork(own, state.Queue(v.Job.Queue))
+		tier := b.TierWithout(v.Holds)
+		switch {
+		case tier.Rank() > a.TierWith(asks).Rank():
+			return ""
+		case tier == cluster.TierGuaranteed:
+			return VictimWithinItsGuarantee
+		}
+		return VictimTierNotWeaker
+	}
+}

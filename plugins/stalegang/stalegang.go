@@ -1,0 +1,72 @@
+// Package stalegang evicts what is left of a gang that has run below its minimum
+// for too long: it does no work and holds room.
+//
+// It makes room for nobody in particular, and refuses to know why members were lost.
+package stalegang
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "StaleGang"
+
+// GangBelowMinimum is why a task was evicted.
+const GangBelowMinimum engine.Reason = "GangBelowMinimum"
+
+// Reasons documents what the plugin gives as reasons.
+var Reasons = []engine.ReasonDoc{
+	{Reason: GangBelowMinimum, Meaning: "Of an eviction: the gang has run below its minimum for longer than the grace period. It is placed anew, as a whole."},
+}
+
+// arguments are what a profile may say about the plugin.
+type arguments struct {
+	// Grace is how long a gang may run below its minimum while its missing members
+	// are being placed again.
+	Grace string `json:"grace"`
+}
+
+type plugin struct {
+	session *engine.Session
+	grace   time.Duration
+}
+
+// New builds the plugin. The grace period is a minute unless given.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	a := arguments{Grace: "60s"}
+	if err := args.Decode(&a); err != nil {
+		return nil, err
+	}
+	grace, err := time.ParseDuration(a.Grace)
+	if err != nil || grace < 0 {
+		return nil, fmt.Errorf("grace is %q; want a duration of at least 0 such as 60s", a.Grace)
+	}
+	return &plugin{grace: grace}, nil
+}
+
+func (p *plugin) Name() string { return Name }
+
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	p.session = s
+	s.AddSweepFn(p.sweep)
+}
+
+func (p *plugin) OnSessionClose(*engine.Session) {}
+
+// sweep looks at pending jobs only: a gang below its minimum misses a task.
+func (p *plugin) sweep(stmt *engine.Statement) {
+	for _, j := range p.session.State.Pending() {
+		if j.Torn == 0 || p.session.Now-j.Torn < p.grace.Nanoseconds() {
+			continue
+		}
+		for _, t := range j.Tasks() {
+			if t.Status == cluster.Bound {
+				stmt.Evict(t, "", GangBelowMinimum)
+			}
+		}
+	}
+}
