@@ -236,6 +236,7 @@ func (s *State) book(t *Task, sign int64) {
 			}
 		}
 		s.charge(t, d.Resource, sign*int64(c.Milli))
+		s.chargeProduct(t, d, sign*int64(c.Milli))
 	}
 }
 

@@ -24,6 +24,9 @@ type Device struct {
 	Replica bool
 	// Parent is the UUID of the physical device a slice or replica is cut from.
 	Parent string
+	// ProductResource names its product among the devices of its resource. The
+	// State fills it in; see ProductResource.
+	ProductResource string
 }
 
 // DeviceUse is a device's ledger. Used counts what is promised (bound or

@@ -8,7 +8,7 @@ func (t *Task) Holds(name string) int64 {
 	}
 	v := t.Shape.Resources.Of(name) + spill(t.Shape, t.Claims, name)
 	for _, c := range t.Claims {
-		if t.Node.Devices[c.Device].Resource == name {
+		if d := &t.Node.Devices[c.Device]; d.Resource == name || d.ProductResource == name {
 			v += int64(c.Milli)
 		}
 	}

@@ -9,8 +9,11 @@ type Job struct {
 	Queue     string
 	Priority  int32
 	// Created orders jobs by age, in nanoseconds; 0 is older than everything.
-	Created      int64
-	Preemptible  bool
+	Created     int64
+	Preemptible bool
+	// RunFor is how long it runs once its minimum has started, in nanoseconds; 0:
+	// nobody knows. Simulations end it then; decisions do not look at it.
+	RunFor       int64
 	Labels       map[string]string
 	Alternatives []Alternative
 	// Affinity to other jobs; what concerns nodes alone is in the shapes.

@@ -27,14 +27,23 @@ type Queue struct {
 	// MinRunBeforePreempt and MinRunBeforeReclaim protect its tasks for so long
 	// after they have started, in nanoseconds; 0: as the queue above says.
 	MinRunBeforePreempt, MinRunBeforeReclaim int64
+	// Past is what the queue used before, for those who let that count.
+	Past []Usage
 
 	// Used is what its tasks and those of the queues below it hold, sorted by
-	// name; devices under their resource name, in thousandths.
+	// name; devices in thousandths, under their resource name and under those of
+	// products that some queue has terms for.
 	Used Resources
 	// Firm is the part of Used that jobs hold which are not preemptible.
 	Firm Resources
 
 	children int
+}
+
+// Usage is what a queue held on average from one time to another, in nanoseconds.
+type Usage struct {
+	From, To  int64
+	Resources Resources
 }
 
 // DefaultQueue holds the jobs that name no queue. It has no limits.
@@ -75,7 +84,12 @@ func (s *State) SetQueue(q *Queue) error {
 		}
 		s.hang(q, +1)
 	}
+	if old != nil {
+		s.countTerms(old, -1)
+	}
+	s.countTerms(q, +1)
 	s.queues[q.Name] = q
+	s.nameAgain()
 	return nil
 }
 

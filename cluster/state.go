@@ -35,6 +35,11 @@ type State struct {
 	moving    map[string]*Task // that were promised room elsewhere
 	shapes    map[string]*interned
 	idle      int // shapes that nobody uses
+
+	terms    map[string]int // by product that queues have terms for: how many terms
+	products []string       // of these, sorted
+	kinds    map[kind]int   // devices that are not lost
+	samples  []Device       // one of each kind; nil until somebody asks
 }
 
 // NewState returns empty books with the default queue.
@@ -48,6 +53,8 @@ func NewState() *State {
 		nominated: map[string]*Task{},
 		moving:    map[string]*Task{},
 		shapes:    map[string]*interned{},
+		terms:     map[string]int{},
+		kinds:     map[kind]int{},
 	}
 	s.queues[DefaultQueue] = &Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}
 	return s
@@ -225,6 +232,7 @@ func (n *Node) normalize() {
 			d.Resource = n.DeviceResource
 		}
 	}
+	n.nameProducts()
 	n.deviceCapacity, n.deviceUsed = 0, 0
 	for i := range n.Devices {
 		if d := &n.Devices[i]; n.counts(d) {
@@ -242,6 +250,7 @@ func (s *State) rerank(i int) {
 }
 
 func (s *State) join(n *Node) {
+	s.countKinds(n, +1)
 	k, ok := n.groupKey()
 	if !ok {
 		return
@@ -256,6 +265,7 @@ func (s *State) join(n *Node) {
 }
 
 func (s *State) leave(n *Node) {
+	s.countKinds(n, -1)
 	g := n.group
 	if g == nil {
 		return

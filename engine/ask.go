@@ -9,7 +9,7 @@ func (s *Session) Asks(tasks []*cluster.Task, resource string) int64 {
 	sum := int64(0)
 	for _, t := range tasks {
 		v := t.Shape.Resources.Of(resource)
-		if d := s.devicesOf(t.Shape); d.Name == resource {
+		if d := s.devicesOf(t.Shape); d.Name == resource || d.Product == resource && resource != "" {
 			v += d.Value
 		}
 		total, ok := cluster.AddOverflow(sum, v)
@@ -21,36 +21,16 @@ func (s *Session) Asks(tasks []*cluster.Task, resource string) int64 {
 	return sum
 }
 
-// devicesOf is what the shape asks of devices, in thousandths, and under which
-// name: of several, the one that most nodes have.
-func (s *Session) devicesOf(shape *cluster.Shape) cluster.Amount {
-	if shape.Need.None() {
-		return cluster.Amount{}
-	}
-	if a, known := s.asks[shape]; known {
-		return a
-	}
-	var best cluster.Amount
-	most := 0
-	for _, g := range s.State.Groups() {
-		n := g.Nodes[0] // nodes of a group have the same devices
-		for i := range n.Devices {
-			d := &n.Devices[i]
-			if !shape.Need.Usable(d) || d.Resource != best.Name && len(g.Nodes) <= most {
-				continue
-			}
-			a := cluster.Amount{Name: d.Resource, Value: shape.Ask(n, d)}
-			if d.Resource == best.Name {
-				a.Value = max(a.Value, best.Value)
-			}
-			best, most = a, max(most, len(g.Nodes))
+func (s *Session) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {
+	a, known := s.asks[shape]
+	if !known {
+		if s.asks == nil {
+			s.asks = map[*cluster.Shape]cluster.DeviceAsk{}
 		}
+		a = s.State.DeviceAsk(shape)
+		s.asks[shape] = a
 	}
-	if s.asks == nil {
-		s.asks = map[*cluster.Shape]cluster.Amount{}
-	}
-	s.asks[shape] = best
-	return best
+	return a
 }
 
 // FreeFor reports whether as much is free, wherever it is, as some form of the

@@ -48,9 +48,9 @@ type (
 
 	// VictimFn prepares to judge who may go for the sake of the job, which lacks
 	// these tasks for its minimum; a nil answer spares everybody. The function it
-	// returns gives "" where the victim may go, and otherwise the reason why not.
-	// It is asked about one victim at a time, while those before it are gone from
-	// the books.
+	// returns gives Consent where the victim should go, "" where there is nothing
+	// to be said against it, and otherwise the reason why not. It is asked about one
+	// victim at a time, while those before it are gone from the books.
 	VictimFn func(forJob *cluster.Job, lacks []*cluster.Task) func(*Victim) Reason
 
 	// AdaptFn tries to cure a refusal: it proposes changes to the statement and
@@ -231,8 +231,8 @@ func (s *Session) AddInstanceOrderFn(fn InstanceOrderFn) { add(s, &s.hooks.insta
 
 // AddReclaimableFn registers a veto over victims of jobs that reclaim their share.
 //
-// Combining: all must agree, and without any nobody goes; of those who do not agree, the first in profile order gives
-// the reason. Where no plugin has a veto, nobody is spared.
+// Combining: a victim goes if some hook consents and none objects; of those who
+// do, the first in profile order gives the reason.
 func (s *Session) AddReclaimableFn(fn VictimFn) { add(s, &s.hooks.victims[Reclaim], fn) }
 
 // AddPreemptableFn registers a veto over victims of jobs that matter more.

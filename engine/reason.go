@@ -26,6 +26,7 @@ var Reasons = []ReasonDoc{
 	{NoNodes, Grow, "There is no node at all."},
 	{NoSuitableGroup, Grow, "No node group passed the group filters, even with every node free."},
 	{GroupInUse, Wait | Evict, "A node group would do once enough of its nodes are free."},
+	{NobodyConsents, 0, "Why a victim stays: no plugin of the profile says that it may go."},
 	{StillLeaving, Wait, "Members of the gang were evicted and have not left yet; the gang is placed again when they have."},
 }
 

@@ -21,7 +21,7 @@ type Session struct {
 	opening *weighted // the plugin that is registering hooks
 	events  []Event
 	heaps   map[heapKey]*heap
-	asks    map[*cluster.Shape]cluster.Amount
+	asks    map[*cluster.Shape]cluster.DeviceAsk
 	idle    map[string]*idle
 	quiet   bool  // what fails is only tried, and needs no explanation
 	err     error // a plugin broke its contract: the session is void

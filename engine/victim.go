@@ -77,8 +77,14 @@ type Spared struct {
 	Reason Reason
 }
 
-// victims combines the hooks of a purpose: all must agree. Nil where nobody may
-// go for the job; that is also where no hook says that somebody may.
+// Consent is the answer of a VictimFn that says yes. A victim goes if somebody
+// consents and nobody objects; "" is neither.
+const Consent Reason = "Consent"
+
+// NobodyConsents is why a victim stays that nobody objects to.
+const NobodyConsents Reason = "NobodyConsents"
+
+// victims combines the hooks of a purpose. Nil where nobody may go for the job.
 func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task) func(*Victim) *Spared {
 	type asked struct {
 		plugin string
@@ -92,14 +98,19 @@ func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task) fu
 		}
 		all = append(all, asked{h.plugin, may})
 	}
-	if len(all) == 0 {
-		return nil
-	}
 	return func(v *Victim) *Spared {
+		consent := false
 		for _, a := range all {
-			if r := a.may(v); r != "" {
+			switch r := a.may(v); r {
+			case "":
+			case Consent:
+				consent = true
+			default:
 				return &Spared{a.plugin, r}
 			}
+		}
+		if !consent {
+			return &Spared{"engine", NobodyConsents}
 		}
 		return nil
 	}

@@ -61,6 +61,11 @@ func (b bound) to(v int64) *change {
 			*list = list.With(b.amount.Name, v)
 		} else {
 			*list = slices.DeleteFunc(slices.Clone(*list), func(a cluster.Amount) bool { return a.Name == b.amount.Name })
+			if _, product := cluster.SplitProduct(b.amount.Name); product != "" {
+				// A weight that changes nothing keeps the product in the books: what
+				// is used of it says how far the bound had to go up.
+				q.OverQuotaWeight = q.OverQuotaWeight.With(b.amount.Name, q.WeightOf(b.amount.Name))
+			}
 		}
 		return s.SetQueue(&q)
 	}}

@@ -155,10 +155,10 @@ func (p *painter) section(w io.Writer, title string, nodes []*cluster.Node) {
 		}
 	}
 	for _, r := range rows {
-		name := clip(r.first, columns)
+		name := Clip(r.first, columns)
 		if r.nodes > 1 {
 			times := fmt.Sprintf(" … × %d nodes", r.nodes)
-			name = clip(r.first, columns-utf8.RuneCountInString(times)) + times
+			name = Clip(r.first, columns-utf8.RuneCountInString(times)) + times
 		}
 		fmt.Fprintf(w, "  %s  %s\n", pad(name, columns), strings.TrimRight(r.look+r.note, " "))
 	}
@@ -239,7 +239,7 @@ func (p *painter) cell(n *cluster.Node, i, width int) (int, string) {
 		}
 		return mark, fill
 	case mark == markReleasing:
-		return mark, clip("~"+who, width)
+		return mark, Clip("~"+who, width)
 	case mark == markNominated:
 		return mark, "(" + who[:1] + ")"
 	case mark == markExclusive:
@@ -304,8 +304,8 @@ func pad(s string, width int) string {
 	return s
 }
 
-// clip shortens in the middle: names differ at both ends.
-func clip(s string, width int) string {
+// Clip shortens in the middle: names differ at both ends.
+func Clip(s string, width int) string {
 	r := []rune(s)
 	if len(r) <= width {
 		return s

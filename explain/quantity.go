@@ -101,7 +101,10 @@ func count[T int | int64](n T, noun string) string {
 
 // resourceText spells so much of a resource: "16 cores", "64 GiB of memory", "8 devices".
 func resourceText(name string, v int64) string {
+	_, product := cluster.SplitProduct(name)
 	switch {
+	case product != "":
+		return quantity(engine.Quantity{Value: v, Unit: engine.Devices}, 1) + " of " + product
 	case name == cluster.CPU:
 		return quantity(engine.Quantity{Value: v, Unit: engine.Cores}, 1)
 	case name == cluster.Memory:
@@ -132,10 +135,12 @@ func List(names []string, most int) string {
 }
 
 // Amount spells so much of a resource without naming it: for people, or as
-// manifests do, losing nothing. Devices are counted in thousandths.
+// manifests do, losing nothing. Devices are counted in thousandths; what names
+// a product is always devices.
 func Amount(name string, v int64, device, manifest bool) string {
+	_, product := cluster.SplitProduct(name)
 	switch {
-	case device || name == cluster.CPU:
+	case device || product != "" || name == cluster.CPU:
 		return decimal(float64(v)/1000, 3)
 	case name == cluster.Memory && manifest:
 		return exact(cluster.Bytes(v))

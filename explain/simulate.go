@@ -79,10 +79,13 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 func release(state *cluster.State, decisions []engine.Decision) {
 	for i := range decisions {
 		if d := &decisions[i]; d.Action == engine.EvictIt && d.Task.Status == cluster.Releasing {
-			state.Clear(d.Task)
+			Leave(state, d.Task)
 		}
 	}
 }
+
+// Leave lets an evicted task go: its room is free, and it is pending again.
+func Leave(state *cluster.State, t *cluster.Task) { state.Clear(t) }
 
 func run(e *engine.Engine, state *cluster.State, o engine.Options) (engine.Outcome, error) {
 	s := e.Open(state, o)

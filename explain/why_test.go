@@ -94,6 +94,15 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 				"with 1 device",
 			},
 		},
+		"a queue's limit of a product": {
+			fixture.State(h100("a"), fixture.Queue("q").Limit("nvidia.com/gpu:H100", 4000), fixture.Job("e").Queue("q").Devices(3).Preemptible().On("a"),
+				fixture.Job("x").Queue("q").Devices(2)),
+			[]string{
+				"with queue q's limit raised from 4 devices of H100 to 5 devices of H100",
+				"with job/e (Standard, 3 devices on a) evicted",
+				"with 1 device",
+			},
+		},
 		"a limit and nodes": {
 			fixture.State(h100("a"), fixture.Queue("q").Limit("nvidia.com/gpu", 4000), fixture.Job("e").Devices(8).On("a"),
 				fixture.Job("x").Queue("q").Gang(2).Devices(8).Shape(func(s *cluster.Shape) { s.Need.Products = []string{"H100"} })),
@@ -145,7 +154,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 func TestWhyReadsLikeThis(t *testing.T) {
 	_, got := ask(t, fixture.State(
 		h100("a"), h100("b"), fixture.Node("c").CPU(96, "512Gi").GPUs(4, "A100", "40Gi"),
-		fixture.Job("eval").Devices(2).Preemptible().On("a"),
+		fixture.Job("eval").Devices(2).On("a"),
 		fixture.Job("train").Gang(2).DeviceMemory(8, "72Gi").CPU(16000, "64Gi"),
 	), "job/train")
 	want := `
@@ -158,10 +167,10 @@ Refused: GPUMemoryInUse. Waiting can help.
   = 1  fits one of the two tasks that must be placed together
 
 It would fit (each was tried):
-  ✓ with job/eval (Standard, 2 devices on a) evicted
   ✓ with 6 devices per task
   ✓ with one more node of H100 × 8
   ✓ with 40 GiB per device instead of 72 GiB
+  ✓ with job/eval (Standard, not preemptible, 2 devices on a) evicted
 `
 	if d := cmp.Diff(want[1:], got); d != "" {
 		t.Error(d)

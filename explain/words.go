@@ -38,6 +38,7 @@ var phrases = map[engine.Reason]string{
 	"QueueLimitReached":            "{subject}: want {want}, {have} left of the limit",
 	"QueueQuotaTooSmall":           "{subject}: not preemptible, want {want}, the quota is {have}",
 	"QueueQuotaReached":            "{subject}: not preemptible, want {want}, {have} left of the quota",
+	"NobodyConsents":               "no plugin says that it may go",
 	"VictimInSameQueue":            "in the same queue",
 	"VictimOfStrongerTier":         "of a stronger tier",
 	"QueueBeyondItsShare":          "the queue that asks would be above its own fair share",
@@ -60,6 +61,8 @@ var phrases = map[engine.Reason]string{
 	"NoNodes":                      "there is no node at all",
 	"GroupTooSmall":                "too few nodes, want {want}, have {have}",
 	"ReplicaTooLarge":              "one replica wants {want}, its nodes have {have}",
+	"VictimTooYoung":               "has not run for the minimum time of its queue",
+	"VictimInBudget":               "a disruption budget keeps it",
 	"GroupMemoryTooSmall":          "all replicas want {want}, the group has {have}",
 }
 

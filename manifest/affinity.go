@@ -104,14 +104,21 @@ func makeJobTerm(j v1alpha1.JobTerm, at path, r reporter) cluster.JobTerm {
 		checkKey(j.Within, at.add("within"), r)
 	}
 	checkDistinct(j.Namespaces, "namespace", at.add("namespaces"), r)
-	sel := at.add("selector")
-	if len(j.Selector.MatchLabels)+len(j.Selector.MatchExpressions) == 0 {
-		r.errorf(sel, "say which jobs: matchLabels or matchExpressions")
+	return cluster.JobTerm{
+		Selector: makeSelector(&j.Selector, at.add("selector"), r),
+		Within:   j.Within, Anti: j.Anti, Weight: j.Weight, Namespaces: slices.Clone(j.Namespaces),
 	}
-	checkLabels(j.Selector.MatchLabels, sel.add("matchLabels"), r)
-	out := cluster.JobTerm{Selector: matchLabels(j.Selector.MatchLabels), Within: j.Within, Anti: j.Anti, Weight: j.Weight, Namespaces: slices.Clone(j.Namespaces)}
-	for i, q := range j.Selector.MatchExpressions {
-		out.Selector = append(out.Selector, makeRequirement(q, sel.add("matchExpressions", i), r))
+}
+
+// makeSelector turns what picks jobs into a term about their labels.
+func makeSelector(s *v1alpha1.JobSelector, at path, r reporter) cluster.Term {
+	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		r.errorf(at, "say which jobs: matchLabels or matchExpressions")
+	}
+	checkLabels(s.MatchLabels, at.add("matchLabels"), r)
+	out := matchLabels(s.MatchLabels)
+	for i, q := range s.MatchExpressions {
+		out = append(out, makeRequirement(q, at.add("matchExpressions", i), r))
 	}
 	return out
 }

@@ -33,6 +33,10 @@ func FuzzParse(f *testing.F) {
 		node("{resources: {cpu: 1e30, memory: -1}, devices: {product: x, count: 3, memory: 1Gi, sharing: {strategy: mps, replicas: 3}}}"),
 		node("{devices: [{product: x, count: 1, memory: 9Gi, partitions: [{profile: 1g.5gb, memory: 5Gi}]}]}"),
 		coreNode + pod("", "{nodeName: n, containers: [{resources: {requests: {nvidia.com/gpu: 1}}}]}"),
+		job("{minMember: 3, topology: {required: rack}, subgroups: [{name: a, tasks: [w], minMember: 2, topology: {preferred: [x, y]}}], tasks: [{name: w, replicas: 3}, {name: l}]}"),
+		object("DisruptionBudget", "b", "spec: {selector: {matchLabels: {a: b}}, minAvailable: 30%}"),
+		"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {selector: {}, maxUnavailable: 1}",
+		object("Queue", "q", "spec: {minRunTime: {beforePreempt: 10m, beforeReclaim: 1h}}"),
 		"a: &a {x: 1}\nb: {<<: [*a, *a], x: !!int q}",
 	} {
 		f.Add([]byte(text))

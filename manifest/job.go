@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
@@ -32,12 +34,21 @@ func jobID(o *v1alpha1.Job) string {
 }
 
 // created is an object's age, in nanoseconds; 0 where it has none.
-func created(m *metav1.ObjectMeta) int64 {
-	t := m.CreationTimestamp.Time
-	if t.IsZero() || t.Year() < 1970 || t.Year() > 2200 { // beyond, nanoseconds do not count
+func created(m *metav1.ObjectMeta) int64 { return nanoseconds(&m.CreationTimestamp) }
+
+// nanoseconds is a time as the books count it; 0 where there is none, or none that they can count.
+func nanoseconds(t *metav1.Time) int64 {
+	if t == nil || t.IsZero() || t.Year() < 1970 || t.Year() > 2200 {
 		return 0
 	}
 	return t.UnixNano()
+}
+
+// checkTime reports a time that the books cannot count. None at all is fine.
+func checkTime(t *metav1.Time, at path, r reporter) {
+	if t != nil && nanoseconds(t) == 0 {
+		r.errorf(at, "want a time from 1970 to 2200, have %s", t.UTC().Format(time.RFC3339))
+	}
 }
 
 // makeJob turns a job as people write it into one for the books.
@@ -49,6 +60,11 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 	j := &cluster.Job{
 		ID: jobID(o), Namespace: o.Namespace, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
 		Created: created(&o.ObjectMeta), Preemptible: o.Spec.Preemptible, Labels: maps.Clone(o.Labels), Chosen: -1,
+	}
+	if d := o.Spec.RunTime; d != nil {
+		if j.RunFor = int64(d.Duration); j.RunFor <= 0 {
+			r.errorf(spec.add("runTime"), "want more than 0, have %s; leave it out for a job that runs on", d.Duration)
+		}
 	}
 	checkDistinct(o.Spec.Cells, "cell", spec.add("cells"), r)
 	checkLabels(o.Spec.NodeSelector, spec.add("nodeSelector"), r)
@@ -63,6 +79,9 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 		Preemptible: o.Spec.Preemptible,
 	}
 	j.Affinity = makeAffinity(o.Spec.Affinity, &common, spec.add("affinity"), r)
+	for i, p := range o.Status.Placements {
+		checkTime(p.Started, path{"status", "placements", i, "started"}, r)
+	}
 
 	m := jobMaker{job: o, common: common, around: s, r: r, left: maxTasks}
 	switch {
@@ -126,20 +145,12 @@ func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Al
 	if plan == nil {
 		return nil
 	}
-	least := plan.total
-	if a.MinMember != nil {
-		least = *a.MinMember
-		switch {
-		case least < 1:
-			m.r.errorf(minAt.add("minMember"), "want at least 1, have %d", least)
-			return nil
-		case least > plan.total:
-			m.r.errorf(minAt.add("minMember"), "%d of only %d tasks; lower it or add replicas", least, plan.total)
-			return nil
-		case plan.whole != nil && least < plan.total:
-			m.r.errorf(minAt.add("minMember"), "unit Node places all replicas together, %d tasks; leave minMember out", plan.total)
-			return nil
-		}
+	if !m.arrange(a, at, plan) {
+		return nil
+	}
+	least, ok := m.minimum(a, minAt, plan)
+	if !ok {
+		return nil
 	}
 	cells := m.job.Spec.Cells
 	if len(cells) == 0 {
@@ -160,7 +171,10 @@ func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Al
 		if cell != "" {
 			name += "in " + cell
 		}
-		out = append(out, cluster.Alternative{Name: name, Tasks: plan.tasks(cell), Min: least, Whole: plan.whole})
+		out = append(out, cluster.Alternative{
+			Name: name, Tasks: plan.tasks(cell), Min: least, Whole: plan.whole,
+			Subgroups: slices.Clone(plan.subgroups), Topology: plan.topology,
+		})
 	}
 	return out
 }
@@ -171,12 +185,16 @@ type plan struct {
 	total int
 	nodes int // that each replica takes
 	whole *cluster.WholeNodes
+
+	subgroups []cluster.Subgroup
+	topology  cluster.Topology
 }
 
 type role struct {
-	name  string
-	count int
-	shape cluster.Shape
+	name     string
+	count    int
+	shape    cluster.Shape
+	subgroup int // counted from 1; 0: in none
 }
 
 // plan returns nil where the tasks cannot be counted.
@@ -218,7 +236,7 @@ func (m *jobMaker) plan(a *v1alpha1.Alternative, at, placementAt path) *plan {
 				m.r.errorf(at.add("resources", x.Name), "%d times this is too large to count", count)
 			}
 		}
-		p.roles = append(p.roles, role{t.Name, int(min(count, maxTasks+1)), shape})
+		p.roles = append(p.roles, role{name: t.Name, count: int(min(count, maxTasks+1)), shape: shape})
 	}
 	if !countable {
 		return nil
@@ -288,7 +306,7 @@ func (p *plan) tasks(cell string) []*cluster.Task {
 		shape.Cell = cell
 		for k := range p.roles[i].count {
 			t := &room[len(out)]
-			*t = cluster.Task{Name: p.roles[i].name + "-" + strconv.Itoa(k), Role: p.roles[i].name, Index: k, Shape: &shape}
+			*t = cluster.Task{Name: p.roles[i].name + "-" + strconv.Itoa(k), Role: p.roles[i].name, Index: k, Shape: &shape, Subgroup: p.roles[i].subgroup}
 			out = append(out, t)
 		}
 	}

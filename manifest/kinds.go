@@ -7,18 +7,27 @@ import (
 	"github.com/berth-project/berth/nearest"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 )
 
-const coreVersion = "v1"
+// The API versions of what kubectl prints.
+const (
+	coreVersion   = "v1"
+	policyVersion = "policy/v1"
+)
 
-// ownKinds and coreKinds are what is read, by API version.
+// The kinds that are read, by API version.
 var (
-	ownKinds  = []string{v1alpha1.KindNode, v1alpha1.KindQueue, v1alpha1.KindJob, v1alpha1.KindSchedulerConfiguration, v1alpha1.KindScenario}
-	coreKinds = []string{"Node", "Pod", "List", "NodeList", "PodList"}
+	ownKinds    = []string{v1alpha1.KindNode, v1alpha1.KindQueue, v1alpha1.KindJob, v1alpha1.KindDisruptionBudget, v1alpha1.KindSchedulerConfiguration, v1alpha1.KindScenario}
+	coreKinds   = []string{"Node", "Pod", "List", "NodeList", "PodList"}
+	policyKinds = []string{"PodDisruptionBudget", "PodDisruptionBudgetList"}
 )
 
-const whatIsRead = "berth reads Node, Queue, Job, SchedulerConfiguration and Scenario of " + v1alpha1.APIVersion +
-	", and Node, Pod, NodeList, PodList and List of v1"
+const (
+	whatIsRead = "berth reads Node, Queue, Job, DisruptionBudget, SchedulerConfiguration and Scenario of " + v1alpha1.APIVersion +
+		", Node, Pod, NodeList, PodList and List of v1, and PodDisruptionBudget and PodDisruptionBudgetList of policy/v1"
+	dump = "kubectl get nodes,pods,pdb -A -o yaml"
+)
 
 // read takes one object, or a list of them, into the bundle.
 func (b *Bundle) read(file string, n *yaml.Node, errs *Errors) {
@@ -52,6 +61,8 @@ func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *E
 		b.readOwn(kind, n, r)
 	case coreVersion:
 		b.readCore(kind, n, r)
+	case policyVersion:
+		b.readPolicy(kind, n, r)
 	default:
 		r.unknownVersion(version, kind)
 	}
@@ -74,10 +85,12 @@ func (r reporter) unknownVersion(version, kind string) {
 		remedy = "write apiVersion: " + v1alpha1.APIVersion
 	case core:
 		remedy = "write apiVersion: v1"
+	case slices.Contains(policyKinds, kind):
+		remedy = "write apiVersion: " + policyVersion
 	case kind == "":
 		remedy = whatIsRead
 	default:
-		r.unknownKind(kind, append(slices.Clone(ownKinds), coreKinds...))
+		r.unknownKind(kind, slices.Concat(ownKinds, coreKinds, policyKinds))
 		return
 	}
 	if version == "" {
@@ -96,7 +109,7 @@ func (r reporter) unknownKind(kind string, candidates []string) {
 		r.errorf(path{"kind"}, "kind %s is not read; did you mean %s? %s", quote(kind), quote(n), whatIsRead)
 		return
 	}
-	r.errorf(path{"kind"}, "kind %s is not read; %s. A dump of what counts is: kubectl get nodes,pods -A -o yaml", quote(kind), whatIsRead)
+	r.errorf(path{"kind"}, "kind %s is not read; %s. A dump of what counts is: %s", quote(kind), whatIsRead, dump)
 }
 
 func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
@@ -112,7 +125,7 @@ func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
 		if o := decode[v1alpha1.Queue](n, r, true); o != nil {
 			makeQueue(o, &surroundings{}, r)
 			b.Queues = append(b.Queues, o)
-			b.keep(o, r, name, path{"spec", "parent"}, path{"spec", "quota"}, path{"spec", "limits"})
+			b.keep(o, r, queuePlaces(o)...)
 		}
 	case v1alpha1.KindJob:
 		if o := decode[v1alpha1.Job](n, r, true); o != nil {
@@ -121,9 +134,15 @@ func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
 			places := []path{name, {"spec", "queue"}, {"spec", "tasks"}, {"status", "alternative"}}
 			for i := range o.Status.Placements {
 				at := path{"status", "placements", i}
-				places = append(places, at, at.add("node"), at.add("devices"))
+				places = append(places, at, at.add("node"), at.add("devices"), at.add("started"))
 			}
 			b.keep(o, r, places...)
+		}
+	case v1alpha1.KindDisruptionBudget:
+		if o := decode[v1alpha1.DisruptionBudget](n, r, true); o != nil {
+			makeBudget(o, r)
+			b.Budgets = append(b.Budgets, o)
+			b.keep(o, r, name)
 		}
 	case v1alpha1.KindSchedulerConfiguration:
 		if o := decode[v1alpha1.SchedulerConfiguration](n, r, true); o != nil {
@@ -133,7 +152,9 @@ func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
 	case v1alpha1.KindScenario:
 		if o := decode[v1alpha1.Scenario](n, r, true); o != nil {
 			checkName(o.Name, "scenario", r)
+			checkTime(o.Now, path{"now"}, r)
 			checkExpectation(&o.Expect, r)
+			checkCourse(o, r)
 			b.scenarios = append(b.scenarios, o)
 			b.keep(o, r)
 		}
@@ -165,7 +186,26 @@ func (b *Bundle) readCore(kind string, n *yaml.Node, r reporter) {
 	case "PodList":
 		b.readItems(n, coreVersion, "Pod", r)
 	default:
+		if slices.Contains(policyKinds, kind) {
+			r.unknownVersion(coreVersion, kind)
+			return
+		}
 		r.unknownKind(kind, coreKinds)
+	}
+}
+
+func (b *Bundle) readPolicy(kind string, n *yaml.Node, r reporter) {
+	switch kind {
+	case "PodDisruptionBudget":
+		if o := decode[policyv1.PodDisruptionBudget](n, r, false); o != nil {
+			makeCoreBudget(o, r)
+			b.CoreBudgets = append(b.CoreBudgets, o)
+			b.keep(o, r, path{"metadata", "name"})
+		}
+	case "PodDisruptionBudgetList":
+		b.readItems(n, policyVersion, "PodDisruptionBudget", r)
+	default:
+		r.unknownKind(kind, policyKinds)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestLoadErrors(t *testing.T) {
 		"no manifests":               {[]string{"empty"}, "empty: the directory has no .yaml, .yml or .json file"},
 		"nothing in it":              {[]string{"none.yaml"}, "none.yaml: " + emptyRemedy},
 		"object and references both": {[]string{"refs.yaml"}, "refs.yaml:4:15: spec.queue: there is no queue \"nope\"; declare it (kind: Queue, name: nope) or use default\nrefs.yaml:4:49: spec.tasks[0].replicas: want from 1 to 100000, have 0"},
-		"no follow-up mistakes":      {[]string{"lost.yaml"}, `lost.yaml:4:8: spec: unknown field "bogus"; known: limits, overQuotaWeight, parent, priority, quota, tier, weight`},
+		"no follow-up mistakes":      {[]string{"lost.yaml"}, `lost.yaml:4:8: spec: unknown field "bogus"; known: limits, minRunTime, overQuotaWeight, parent, priority, quota, tier, weight`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,8 +2,9 @@
 //
 // It is strict: what it cannot read or believe is an error with file, line,
 // column, field and remedy, and all of them come at once. It reads Berth's own
-// kinds and what kubectl prints of a live cluster's nodes and pods. It decides
-// nothing: whether a job fits, or a node's labels make sense, is for plugins.
+// kinds and what kubectl prints of a live cluster: nodes, pods and disruption
+// budgets. It decides nothing: whether a job fits, or a node's labels make
+// sense, is for plugins.
 package manifest
 
 import (
@@ -15,6 +16,7 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 )
 
 // Bundle is the objects of one or more files. Objects may be added, changed and
@@ -25,6 +27,9 @@ type Bundle struct {
 	Jobs      []*v1alpha1.Job
 	CoreNodes []*corev1.Node
 	Pods      []*corev1.Pod
+	Budgets   []*v1alpha1.DisruptionBudget
+	// CoreBudgets are those of Kubernetes.
+	CoreBudgets []*policyv1.PodDisruptionBudget
 	// Notes are what a person should know about how the input was read. They
 	// are those of the last call of Validate or State.
 	Notes []string
@@ -94,6 +99,8 @@ func (b *Bundle) Merge(o *Bundle) {
 	b.Jobs = append(b.Jobs, o.Jobs...)
 	b.CoreNodes = append(b.CoreNodes, o.CoreNodes...)
 	b.Pods = append(b.Pods, o.Pods...)
+	b.Budgets = append(b.Budgets, o.Budgets...)
+	b.CoreBudgets = append(b.CoreBudgets, o.CoreBudgets...)
 	b.configurations = append(b.configurations, o.configurations...)
 	b.scenarios = append(b.scenarios, o.scenarios...)
 	b.lost += o.lost
@@ -133,5 +140,6 @@ func (b *Bundle) Where(object any) string { return b.sources[object].where() }
 func (b *Bundle) Empty() bool { return b.count() == 0 }
 
 func (b *Bundle) count() int {
-	return len(b.Nodes) + len(b.Queues) + len(b.Jobs) + len(b.CoreNodes) + len(b.Pods) + len(b.configurations) + len(b.scenarios)
+	return len(b.Nodes) + len(b.Queues) + len(b.Jobs) + len(b.CoreNodes) + len(b.Pods) + len(b.Budgets) + len(b.CoreBudgets) +
+		len(b.configurations) + len(b.scenarios)
 }

@@ -59,7 +59,67 @@ func (b *Bundle) notes() []string {
 			}
 		}
 	}
+	out = append(out, b.levelNotes()...)
 	slices.Sort(out)
+	return out
+}
+
+// levelNotes tell of topology levels that no node has: with them nothing is near anything.
+func (b *Bundle) levelNotes() []string {
+	var labels map[string]bool // of any node; made when first asked for
+	var out []string
+	said := map[string]bool{}
+	for _, j := range b.Jobs {
+		for _, level := range levels(j) {
+			if labels == nil {
+				labels = b.nodeLabels()
+			}
+			if id := jobID(j); !labels[level] && !said[id+" "+level] {
+				said[id+" "+level] = true
+				near := suggestion(level, slices.Sorted(maps.Keys(labels)))
+				out = append(out, fmt.Sprintf("%s names the topology level %s, a label that no node has%s", id, quote(level), near))
+			}
+		}
+	}
+	return out
+}
+
+// levels are all that the job names.
+func levels(j *v1alpha1.Job) []string {
+	var out []string
+	add := func(t *v1alpha1.Topology) {
+		if t != nil {
+			out = append(out, t.Preferred...)
+			if t.Required != "" {
+				out = append(out, t.Required)
+			}
+		}
+	}
+	parts := slices.Clone(j.Spec.Subgroups)
+	add(j.Spec.Topology)
+	for _, a := range j.Spec.Alternatives {
+		add(a.Topology)
+		parts = append(parts, a.Subgroups...)
+	}
+	for _, g := range parts {
+		add(g.Topology)
+	}
+	return out
+}
+
+func (b *Bundle) nodeLabels() map[string]bool {
+	out := map[string]bool{}
+	see := func(labels map[string]string) {
+		for k := range labels {
+			out[k] = true
+		}
+	}
+	for _, n := range b.Nodes {
+		see(n.Labels)
+	}
+	for _, n := range b.CoreNodes {
+		see(n.Labels)
+	}
 	return out
 }
 

@@ -35,7 +35,8 @@ func TestDump(t *testing.T) {
 		"pod/prod/old queue default chosen 0 created 0",
 		"  pod/prod/old/0 Releasing on gpu-a [{0 1000 42949672960 0}]",
 		"pod/prod/web-0 queue default chosen 0 created 1780304400000000000",
-		"  pod/prod/web-0/0 Bound on gpu-a [{1 1000 42949672960 0} {2 1000 42949672960 0}]",
+		"  pod/prod/web-0/0 Bound on gpu-a since 1780304407000000000 [{1 1000 42949672960 0} {2 1000 42949672960 0}]",
+		"budget prod/web of [{app In [web]}]: 25 percent true unavailable true",
 	}
 	if diff := cmp.Diff(want, books(s)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -99,7 +100,7 @@ func TestPodErrors(t *testing.T) {
 		"queue annotation":                 {pod(", annotations: {berth.dev/queue: defualt}", "{}"), `3:52: metadata.annotations["berth.dev/queue"]: there is no queue "defualt"; did you mean "default"?`},
 		"queues differ":                    {pod(", labels: {berth.dev/queue: default}, annotations: {berth.dev/queue: x}", "{}"), `3:88: metadata.annotations["berth.dev/queue"]: the annotation says "x" and the label "default"; keep one`},
 		"preemptible":                      {pod(`, labels: {berth.dev/preemptible: "yes"}`, "{}"), `3:53: metadata.labels["berth.dev/preemptible"]: want "true" or "false", have "yes"`},
-		"node not dumped":                  {pod("", "{nodeName: gpu-7}"), `4:18: spec.nodeName: pod/default/p runs on node "gpu-7", which is not in the input; dump both together: kubectl get nodes,pods -A -o yaml`},
+		"node not dumped":                  {pod("", "{nodeName: gpu-7}"), `4:18: spec.nodeName: pod/default/p runs on node "gpu-7", which is not in the input; dump both together: kubectl get nodes,pods,pdb -A -o yaml`},
 		"twice":                            {pod("", "{}") + "\n---\n" + pod(", namespace: default", "{}"), "8:18: metadata.name: pod/default/p is already declared at 1; rename or remove one"},
 		"negative allocatable":             {strings.Replace(coreNode, "cpu: 4", "cpu: -4", 1), "4:29: status.allocatable.cpu: -4 is negative"},
 	}

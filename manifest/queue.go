@@ -4,10 +4,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // makeQueue turns a queue as people write it into one for the books. Quotas and
@@ -28,6 +30,7 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Spec.OverQuotaWeight)) {
 		w := o.Spec.OverQuotaWeight[name]
+		s.checkProduct(name, spec.add("overQuotaWeight", name), r)
 		if w < 1 || w > maxWeight {
 			r.errorf(spec.add("overQuotaWeight", name), "want a weight from 1 to %d, have %d", maxWeight, w)
 		}
@@ -35,14 +38,130 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 	}
 	q.Limits = s.queueAmounts(o.Spec.Limits, spec.add("limits"), r)
 	q.Quota = s.queueAmounts(o.Spec.Quota, spec.add("quota"), r)
-	for _, limit := range q.Limits {
-		if quota := q.Quota.Of(limit.Name); quota > limit.Value {
-			name := corev1.ResourceName(limit.Name)
-			want, most := o.Spec.Quota[name], o.Spec.Limits[name]
-			r.errorf(spec.add("quota", limit.Name), "the queue deserves %s and may have no more than %s; raise the limit or lower the quota", want.String(), most.String())
+	for i := range o.Status.Usage {
+		q.Past = append(q.Past, s.usage(&o.Status.Usage[i], path{"status", "usage", i}, r))
+	}
+	for _, quota := range q.Quota {
+		resource, _ := cluster.SplitProduct(quota.Name)
+		for _, limit := range q.Limits {
+			if (limit.Name != quota.Name && limit.Name != resource) || quota.Value <= limit.Value {
+				continue
+			}
+			want, most := o.Spec.Quota[corev1.ResourceName(quota.Name)], o.Spec.Limits[corev1.ResourceName(limit.Name)]
+			of := ""
+			if limit.Name != quota.Name {
+				of = " of all " + resource
+			}
+			r.errorf(spec.add("quota", quota.Name), "the queue deserves %s and may have no more than %s%s; raise the limit or lower the quota", want.String(), most.String(), of)
+			break
 		}
 	}
+	if t := o.Spec.MinRunTime; t != nil {
+		q.MinRunBeforePreempt = runTime(t.BeforePreempt, spec.add("minRunTime", "beforePreempt"), r)
+		q.MinRunBeforeReclaim = runTime(t.BeforeReclaim, spec.add("minRunTime", "beforeReclaim"), r)
+	}
 	return q
+}
+
+// runTime converts a minimum run time. None at all and one of 0 would look the
+// same in the books, where the queue above is asked, so the latter is refused.
+func runTime(d *metav1.Duration, at path, r reporter) int64 {
+	if d == nil {
+		return 0
+	}
+	if d.Duration <= 0 {
+		r.errorf(at, "want a time above 0, such as 10m, have %s; where it is left out, the queue above decides", d.Duration)
+		return 0
+	}
+	return d.Nanoseconds()
+}
+
+// usage converts what a queue held for a time.
+func (s *surroundings) usage(o *v1alpha1.QueueUsage, at path, r reporter) cluster.Usage {
+	from, to := nanoseconds(&o.From), nanoseconds(&o.To)
+	for field, t := range map[string]metav1.Time{"from": o.From, "to": o.To} {
+		switch {
+		case t.IsZero():
+			r.errorf(at.add(field), "say when; write a time such as 2026-01-02T15:04:05Z")
+		case nanoseconds(&t) == 0:
+			r.errorf(at.add(field), "want a time between 1970 and 2200, have the year %d", t.Year())
+		}
+	}
+	if from != 0 && to != 0 && to <= from {
+		r.errorf(at.add("to"), "it ends at %s, which is not after it began; swap from and to, or leave the entry out", o.To.UTC().Format(time.RFC3339))
+	}
+	return cluster.Usage{From: from, To: to, Resources: s.queueAmounts(o.Resources, at.add("resources"), r)}
+}
+
+// queuePlaces are the fields of a queue that other objects can contradict.
+func queuePlaces(o *v1alpha1.Queue) []path {
+	spec := path{"spec"}
+	out := []path{{"metadata", "name"}, spec.add("parent"), spec.add("quota"), spec.add("limits")}
+	product := func(name string, at path) {
+		if strings.Contains(name, ":") {
+			out = append(out, at.add(name))
+		}
+	}
+	for name := range o.Spec.Quota {
+		product(string(name), spec.add("quota"))
+	}
+	for name := range o.Spec.Limits {
+		product(string(name), spec.add("limits"))
+	}
+	for name := range o.Spec.OverQuotaWeight {
+		product(name, spec.add("overQuotaWeight"))
+	}
+	for i := range o.Status.Usage {
+		out = append(out, path{"status", "usage", i})
+	}
+	return out
+}
+
+// checkProduct reports a name such as nvidia.com/gpu:NVIDIA-L4 that cannot be right.
+// Whether any node has the product is for a note: nodes come and go.
+func (s *surroundings) checkProduct(name string, at path, r reporter) {
+	resource, product, named := strings.Cut(name, ":")
+	switch {
+	case !named:
+	case product == "":
+		r.errorf(at, "a product is missing after the colon; write one, such as %s:NVIDIA-L4, or leave the colon out", resource)
+	case isDevice(resource) || s.deviceNames[resource]:
+	case s.deviceNames == nil && strings.Contains(resource, "/"): // some node may count devices under it; State knows
+	default:
+		there := slices.Sorted(maps.Keys(deviceTypes))
+		for _, n := range slices.Sorted(maps.Keys(s.deviceNames)) {
+			if !isDevice(n) {
+				there = append(there, n)
+			}
+		}
+		r.errorf(at, "only devices have products, and none are called %s%s", quote(resource), didYouMean(resource, there))
+	}
+}
+
+// productNotes tell of terms for products that no node has.
+func productNotes(queues []*cluster.Queue, nodes []*cluster.Node) []string {
+	there := map[string]bool{}
+	for _, n := range nodes {
+		for i := range n.Devices {
+			there[n.Devices[i].ProductResource] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(there))
+	var out []string
+	for _, q := range queues {
+		missing := map[string]bool{}
+		for _, list := range []cluster.Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
+			for _, a := range list {
+				if _, product := cluster.SplitProduct(a.Name); product != "" && !there[a.Name] {
+					missing[a.Name] = true
+				}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(missing)) {
+			out = append(out, "queue "+q.Name+" has terms for "+name+", which no node has"+suggestion(name, names))
+		}
+	}
+	return out
 }
 
 // queueAmounts converts what a queue says about resources; devices are counted in thousandths.
@@ -52,6 +171,9 @@ func (s *surroundings) queueAmounts(list corev1.ResourceList, at path, r reporte
 		amount, at := list[name], at.add(string(name))
 		var v int64
 		switch {
+		case strings.Contains(string(name), ":"):
+			s.checkProduct(string(name), at, r)
+			v = milliOf(amount, at, r)
 		case isDevice(string(name)) || s.deviceNames[string(name)]:
 			v = milliOf(amount, at, r)
 		case s.deviceNames == nil && strings.Contains(string(name), "/"):

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -35,8 +36,21 @@ func TestQueueErrors(t *testing.T) {
 		"quota above limit":    {queues("{quota: {cpu: 8}, limits: {cpu: 4}}"), "4:21: spec.quota.cpu: the queue deserves 8 and may have no more than 4; raise the limit or lower the quota"},
 		"quota":                {queues("{quota: {cpu: -8}}"), "4:21: spec.quota.cpu: -8 is negative"},
 		"weight":               {queues("{overQuotaWeight: {cpu: 0}}"), "4:31: spec.overQuotaWeight.cpu: want a weight from 1 to 100000, have 0"},
+		"products":             {queues(`{quota: {nvidia.com/gpu: 4, "nvidia.com/gpu:H100": 2}, limits: {"nvidia.com/gpu:H100": 2500m}, overQuotaWeight: {"nvidia.com/gpu:H100": 3}}`), ""},
+		"slices of a product":  {queues(`{limits: {"nvidia.com/mig-1g.10gb:A100": 2}}`), ""},
+		"devices of a node":    {queues(`{limits: {"example.com/npu:X1": 2}}`) + "\n---\n" + object("Node", "n", "spec: {deviceResource: example.com/npu, devices: {product: X1, count: 2, memory: 8Gi}}"), ""},
+		"no such devices":      {queues(`{limits: {"nvidia.com/gpuu:H100": 2}}`), `4:41: spec.limits["nvidia.com/gpuu:H100"]: only devices have products, and none are called "nvidia.com/gpuu"; did you mean "nvidia.com/gpu"?`},
+		"weight of no devices": {queues(`{overQuotaWeight: {"memory:H100": 2}}`), `4:41: spec.overQuotaWeight["memory:H100"]: only devices have products, and none are called "memory"; known: amd.com/gpu, gpu.intel.com/i915, gpu.intel.com/xe, habana.ai/gaudi, huawei.com/Ascend910, nvidia.com/gpu, nvidia.com/gpu.shared`},
+		"no product":           {queues(`{quota: {"nvidia.com/gpu:": 2}}`), `4:35: spec.quota["nvidia.com/gpu:"]: a product is missing after the colon; write one, such as nvidia.com/gpu:NVIDIA-L4, or leave the colon out`},
+		"product above limit":  {queues(`{quota: {"nvidia.com/gpu:H100": 4}, limits: {"nvidia.com/gpu:H100": 3}}`), `4:39: spec.quota["nvidia.com/gpu:H100"]: the queue deserves 4 and may have no more than 3; raise the limit or lower the quota`},
+		"product above all":    {queues(`{quota: {"nvidia.com/gpu:H100": 4}, limits: {nvidia.com/gpu: 3}}`), `4:39: spec.quota["nvidia.com/gpu:H100"]: the queue deserves 4 and may have no more than 3 of all nvidia.com/gpu; raise the limit or lower the quota`},
 		"a job above":          {queues("{}", "{parent: a}", "{parent: a}") + inA, `19:15: spec.queue: queue "a" has queues below it, and workloads go into those: use b or c`},
 		"a pod above":          {queues("{}", "{parent: a}") + pod, `13:47: metadata.labels["berth.dev/queue"]: queue "a" has queues below it, and workloads go into those: use b`},
+		"run times":            {queues("{minRunTime: {beforePreempt: 10m, beforeReclaim: 1h}}"), ""},
+		"no run time":          {queues("{minRunTime: {beforePreempt: 0s}}"), "4:36: spec.minRunTime.beforePreempt: want a time above 0, such as 10m, have 0s; where it is left out, the queue above decides"},
+		"negative run time":    {queues("{minRunTime: {beforeReclaim: -1h}}"), "4:36: spec.minRunTime.beforeReclaim: want a time above 0, such as 10m, have -1h0m0s; where it is left out, the queue above decides"},
+		"run time, no unit":    {queues("{minRunTime: {beforeReclaim: 10}}"), "4:36: spec.minRunTime.beforeReclaim: want a duration such as 30s or 1h30m, have the number 10"},
+		"run time, a typo":     {queues("{minRunTime: {beforePremept: 10m}}"), `4:21: spec.minRunTime: unknown field "beforePremept"; did you mean "beforePreempt"?`},
 		"more below is a note": {queues("{quota: {cpu: 4}}", "{parent: a, quota: {cpu: 3}}", "{parent: a, quota: {cpu: 3}}"), ""},
 	}
 	for name, tc := range tests {
@@ -45,6 +59,47 @@ func TestQueueErrors(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	usage := func(entry string) string { return object("Queue", "a", "status: {usage: ["+entry+"]}") }
+	const from, to = `from: "2026-01-01T00:00:00Z"`, `to: "2026-01-01T01:30:00Z"`
+	tests := map[string]struct{ text, want string }{
+		"fine":          {usage("{" + from + ", " + to + `, resources: {cpu: 500m, nvidia.com/gpu: 2, "nvidia.com/gpu:H100": 1}}`), ""},
+		"no end":        {usage("{" + from + "}"), "4:18: status.usage[0].to: say when; write a time such as 2026-01-02T15:04:05Z"},
+		"no time":       {usage("{from: yesterday, " + to + "}"), `4:25: status.usage[0].from: want a time such as 2026-01-02T15:04:05Z, have "yesterday"`},
+		"no such year":  {usage(`{from: "1850-01-01T00:00:00Z", ` + to + "}"), "4:25: status.usage[0].from: want a time between 1970 and 2200, have the year 1850"},
+		"backwards":     {usage(`{` + from + `, to: "2026-01-01T00:00:00Z"}`), "4:53: status.usage[0].to: it ends at 2026-01-01T00:00:00Z, which is not after it began; swap from and to, or leave the entry out"},
+		"negative":      {usage("{" + from + ", " + to + ", resources: {cpu: -1}}"), "4:94: status.usage[0].resources.cpu: -1 is negative"},
+		"a typo":        {usage("{" + from + ", " + to + ", resource: {cpu: 1}}"), `4:77: status.usage[0]: unknown field "resource"; did you mean "resources"?`},
+		"no such thing": {usage("{" + from + ", " + to + `, resources: {"nvidia.com/gppu:X": 1}}`), `4:18: status.usage[0].resources["nvidia.com/gppu:X"]: only devices have products, and none are called "nvidia.com/gppu"; did you mean "nvidia.com/gpu"?`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, problems(tc.text)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+	b, err := Parse("f", []byte(tests["fine"].text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const first, last = 1767225600000000000, 1767231000000000000
+	want := []cluster.Usage{{From: first, To: last, Resources: cluster.Resources{{Name: "cpu", Value: 500}, {Name: "nvidia.com/gpu", Value: 2000}, {Name: "nvidia.com/gpu:H100", Value: 1000}}}}
+	if diff := cmp.Diff(want, s.Queue("a").Past); diff != "" {
+		t.Errorf("the past in the books (-want +got)\n%s", diff)
+	}
+	if b.Now() != last {
+		t.Errorf("now: want %d, have %d", int64(last), b.Now())
+	}
+	if len(s.Products()) > 0 {
+		t.Errorf("the past is no term, and products are named: %v", s.Products())
 	}
 }
 
@@ -63,5 +118,46 @@ func TestQuotaNotes(t *testing.T) {
 	}
 	if got := fmt.Sprint(s.Queue("b").Parent, s.Queue("b").Quota, s.Queue("a").Leaf()); got != "a[{cpu 3000} {memory 8589934592}] false" {
 		t.Errorf("the queue in the books: %s", got)
+	}
+}
+
+func TestMinRunTime(t *testing.T) {
+	b, err := Parse("f", []byte(queues("{minRunTime: {beforePreempt: 10m, beforeReclaim: 1h}}", "{minRunTime: {beforeReclaim: 1s}}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][2]int64{}
+	for _, q := range s.Queues() {
+		got[q.Name] = [2]int64{q.MinRunBeforePreempt, q.MinRunBeforeReclaim}
+	}
+	want := map[string][2]int64{"a": {600e9, 3600e9}, "b": {0, 1e9}, "default": {}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestProductNotes(t *testing.T) {
+	node := "\n---\n" + object("Node", "n", "spec: {devices: {product: NVIDIA-H100, count: 2, memory: 80Gi}}")
+	b, err := Parse("f", []byte(queues(`{quota: {"nvidia.com/gpu:NVIDIA-H100": 1500m}}`, `{limits: {"nvidia.com/gpu:NVIDIA-H10": 1}, overQuotaWeight: {"nvidia.com/gpu:NVIDIA-H10": 2}}`, `{limits: {"nvidia.com/gpu:B200": 1}}`)+node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`queue b has terms for nvidia.com/gpu:NVIDIA-H10, which no node has; did you mean "nvidia.com/gpu:NVIDIA-H100"?`,
+		"queue c has terms for nvidia.com/gpu:B200, which no node has",
+	}
+	if diff := cmp.Diff(want, b.Notes); diff != "" {
+		t.Errorf("notes (-want +got)\n%s", diff)
+	}
+	if got := fmt.Sprint(s.Queue("a").Quota, s.Products()); got != "[{nvidia.com/gpu:NVIDIA-H100 1500}] [nvidia.com/gpu:B200 nvidia.com/gpu:NVIDIA-H10 nvidia.com/gpu:NVIDIA-H100]" {
+		t.Errorf("in the books: %s", got)
 	}
 }

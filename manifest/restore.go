@@ -15,6 +15,7 @@ type running struct {
 	task    *cluster.Task
 	node    string
 	devices []int // by index; nil: to be chosen
+	started int64 // when, 0: long ago
 	leaving bool
 	pod     bool
 
@@ -46,7 +47,7 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o *v1alpha1.Job, r reporter) {
 		if tasks := m.placedFrom(&j.Alternatives[a], o); tasks != nil {
 			for i, t := range tasks {
 				m.running = append(m.running, running{
-					job: j, task: t, node: places[i].Node, devices: places[i].Devices,
+					job: j, task: t, node: places[i].Node, devices: places[i].Devices, started: nanoseconds(places[i].Started),
 					at: path{"status", "placements", i}, r: r,
 				})
 			}
@@ -148,6 +149,7 @@ func (m *stateMaker) restore(s *cluster.State) {
 			w.r.errorf(w.at, "%s", err)
 			continue
 		}
+		w.task.Started = w.started
 	}
 	for i := range m.running {
 		if w := &m.running[i]; w.leaving && w.task.Status == cluster.Bound {

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value) {
@@ -134,6 +135,8 @@ func (d *decoder) special(n *yaml.Node, v reflect.Value) bool {
 		d.duration(n, into)
 	case *metav1.Duration:
 		d.duration(n, &into.Duration)
+	case *intstr.IntOrString:
+		d.countOrPercentage(n, into)
 	default:
 		return false
 	}
@@ -193,6 +196,20 @@ func (d *decoder) duration(n *yaml.Node, into *time.Duration) {
 		}
 	}
 	d.errorf(n, "want a duration such as 30s or 1h30m, have %s", describe(n))
+}
+
+// countOrPercentage leaves what the text says to whoever knows what it counts.
+func (d *decoder) countOrPercentage(n *yaml.Node, into *intstr.IntOrString) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == tagString {
+		*into = intstr.FromString(d.text(n))
+		return
+	}
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != tagInt {
+		d.errorf(n, "want a whole number or a percentage such as 30%%, have %s", describe(n))
+		return
+	}
+	into.Type = intstr.Int
+	d.scalar(n, reflect.ValueOf(&into.IntVal).Elem())
 }
 
 // custom hands the value to the type's own reader of JSON.

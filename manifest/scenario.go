@@ -3,6 +3,7 @@ package manifest
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 )
@@ -11,7 +12,8 @@ import (
 func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	at := path{"expect"}
 	checks := len(e.Placements) + len(e.Devices) + len(e.Groups) + len(e.Pending) + len(e.Refusals) + len(e.Scores)
-	if checks == 0 && e.Evictions == nil {
+	checks += len(e.Timeline)
+	if checks == 0 && e.Evictions == nil && e.Settled == nil {
 		r.errorf(at, "the scenario expects nothing, so it could never fail; say what should come of it, such as placements: {job/train/worker-0: gpu-1}")
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Placements)) {
@@ -48,6 +50,63 @@ func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 			if len(nodes[node]) == 0 {
 				r.errorf(at.add("scores", id, node), "say the plugin, such as {NodeResourcesFit: 50}")
 			}
+		}
+	}
+}
+
+// checkCourse reports what a scenario says of time and cannot mean. How far a
+// clock goes is for whoever runs it.
+func checkCourse(o *v1alpha1.Scenario, r reporter) {
+	e, expect := &o.Expect, path{"expect"}
+	if o.Cycles == nil {
+		const remedy = "it is about a course over time; say how many cycles that has, such as cycles: 10"
+		for _, x := range []struct {
+			given bool
+			at    path
+		}{
+			{o.Every != nil, path{"every"}}, {o.Grace != nil, path{"grace"}},
+			{len(e.Timeline) > 0, expect.add("timeline")}, {e.Settled != nil, expect.add("settled")},
+		} {
+			if x.given {
+				r.errorf(x.at, remedy)
+			}
+		}
+		return
+	}
+	if len(e.Scores) > 0 {
+		r.errorf(expect.add("scores"), "scores are those of one session; leave them out, or cycles")
+	}
+	every := time.Minute
+	if o.Every != nil {
+		every = o.Every.Duration
+	}
+	if *o.Cycles < 1 || every <= 0 {
+		return // whoever runs it says so
+	}
+	for i := range e.Timeline {
+		m, at := &e.Timeline[i], expect.add("timeline", i)
+		if len(m.Placements)+len(m.Pending)+len(m.Ended)+len(m.Queues) == 0 {
+			r.errorf(at, "it expects nothing, so it could never fail; say placements, pending, ended or queues")
+		}
+		checkMoment(m, *o.Cycles, every, at, r)
+	}
+}
+
+// checkMoment reports a moment that no cycle is at.
+func checkMoment(m *v1alpha1.ExpectedMoment, cycles int, every time.Duration, at path, r reporter) {
+	switch {
+	case (m.Cycle == nil) == (m.At == nil):
+		r.errorf(at, "say when: either cycle: 3 or at: 2m")
+	case m.Cycle != nil && (*m.Cycle < 1 || *m.Cycle > cycles):
+		r.errorf(at.add("cycle"), "want from 1 to %d, which is the last cycle, have %d", cycles, *m.Cycle)
+	case m.At != nil && (m.At.Duration < 0 || m.At.Duration/every >= time.Duration(cycles)):
+		r.errorf(at.add("at"), "want from 0s to %s, which is the last cycle, have %s", every*time.Duration(cycles-1), m.At.Duration)
+	case m.At != nil && m.At.Duration%every != 0:
+		r.errorf(at.add("at"), "%s is between two cycles of %s", m.At.Duration, every)
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.Placements)) {
+		if m.Placements[id] == "" {
+			r.errorf(at.add("placements", id), "say the node that it is on, or pending")
 		}
 	}
 }

@@ -222,6 +222,12 @@ func (b *Bundle) visit(each func(name string, e entryOf)) {
 	for i, o := range b.Pods {
 		each(podID(o), entryOf{o, coreVersion, "Pod", func(f *Bundle) error { return put(b, b.Pods, i, f.Pods) }})
 	}
+	for i, o := range b.Budgets {
+		each(budgetID(o), entryOf{o, v1alpha1.APIVersion, "DisruptionBudget", func(f *Bundle) error { return put(b, b.Budgets, i, f.Budgets) }})
+	}
+	for i, o := range b.CoreBudgets {
+		each(coreBudgetID(o), entryOf{o, policyVersion, "PodDisruptionBudget", func(f *Bundle) error { return put(b, b.CoreBudgets, i, f.CoreBudgets) }})
+	}
 }
 
 // put replaces an object; what is said about it later still names the line it came from.

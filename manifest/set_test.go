@@ -20,6 +20,21 @@ apiVersion: v1
 kind: Pod
 metadata: {name: web, namespace: ml, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
+---
+apiVersion: berth.dev/v1alpha1
+kind: Queue
+metadata: {name: q}
+spec: {minRunTime: {beforePreempt: 90s}}
+---
+apiVersion: berth.dev/v1alpha1
+kind: DisruptionBudget
+metadata: {name: b, namespace: ml}
+spec: {selector: {matchLabels: {app: web}}, minAvailable: 30%}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: p, namespace: ml}
+spec: {selector: {}, maxUnavailable: 1}
 `
 
 func TestSet(t *testing.T) {
@@ -32,16 +47,27 @@ func TestSet(t *testing.T) {
 		`node/a.example.com.metadata.labels["a.b/c"]=d`: func(b *Bundle) bool { return b.Nodes[0].Labels["a.b/c"] == "d" },
 		`node/a.example.com.spec.unschedulable=true`:    func(b *Bundle) bool { return b.Nodes[0].Spec.Unschedulable },
 		`pod/ml/web.spec.nodeSelector={rack: r1}`:       func(b *Bundle) bool { return b.Pods[0].Spec.NodeSelector["rack"] == "r1" },
-		`job/ml/train.spec.priority=high`:               nil,
-		`job/ml/train.spec.tasks[7].replicas=3`:         nil,
-		`job/ml/train.spec.tasks[0.replicas=3`:          nil,
-		`job/ml/train.spec.priority.x=3`:                nil,
-		`job/ml/train.spec..x=3`:                        nil,
-		`job/ml/train.spec.queue={`:                     nil,
-		`job/ml/train.spec`:                             nil,
-		`job/train.spec.priority=10`:                    nil,
-		`.spec.priority=10`:                             nil,
-		``:                                              nil,
+		`budget/ml/b.spec.minAvailable=2`:               func(b *Bundle) bool { return b.Budgets[0].Spec.MinAvailable.IntVal == 2 },
+		`budget/ml/b.spec.selector.matchLabels.app=api`: func(b *Bundle) bool { return b.Budgets[0].Spec.MinAvailable.StrVal == "30%" },
+		`budget/ml/b.spec.maxUnavailable=1`:             nil, // it has the other bound already
+		`budget/ml/p.spec.maxUnavailable=5%`:            func(b *Bundle) bool { return b.CoreBudgets[0].Spec.MaxUnavailable.StrVal == "5%" },
+		`queue/q.spec.minRunTime.beforeReclaim=1h`: func(b *Bundle) bool {
+			return b.Queues[0].Spec.MinRunTime.BeforePreempt.Seconds() == 90 && b.Queues[0].Spec.MinRunTime.BeforeReclaim.Hours() == 1
+		},
+		`queue/q.spec.minRunTime.beforePreempt=0s`:             nil,
+		`job/ml/train.spec.topology={required: rack}`:          func(b *Bundle) bool { return b.Jobs[0].Spec.Topology.Required == "rack" },
+		`job/ml/train.spec.subgroups=[{name: a, tasks: [t]}]`:  func(b *Bundle) bool { return b.Jobs[0].Spec.Subgroups[0].Tasks[0] == "t" },
+		`job/ml/train.spec.subgroups[0]={name: a, tasks: [u]}`: nil,
+		`job/ml/train.spec.priority=high`:                      nil,
+		`job/ml/train.spec.tasks[7].replicas=3`:                nil,
+		`job/ml/train.spec.tasks[0.replicas=3`:                 nil,
+		`job/ml/train.spec.priority.x=3`:                       nil,
+		`job/ml/train.spec..x=3`:                               nil,
+		`job/ml/train.spec.queue={`:                            nil,
+		`job/ml/train.spec`:                                    nil,
+		`job/train.spec.priority=10`:                           nil,
+		`.spec.priority=10`:                                    nil,
+		``:                                                     nil,
 	} {
 		b, err := Parse("test.yaml", []byte(settable))
 		if err != nil {

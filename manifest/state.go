@@ -37,6 +37,7 @@ type stateMaker struct {
 	queues  []*cluster.Queue
 	nodes   []*cluster.Node
 	jobs    []*cluster.Job
+	budgets []*cluster.Budget
 	running []running
 	cells   map[string]string // of each node
 
@@ -78,9 +79,15 @@ func (m *stateMaker) convert() {
 		if o.Spec.NodeName != "" {
 			m.running = append(m.running, running{
 				job: j, task: j.Alternatives[0].Tasks[0], node: o.Spec.NodeName,
-				leaving: o.DeletionTimestamp != nil, pod: true, at: path{"spec", "nodeName"}, r: r,
+				started: nanoseconds(o.Status.StartTime), leaving: o.DeletionTimestamp != nil, pod: true, at: path{"spec", "nodeName"}, r: r,
 			})
 		}
+	}
+	for _, o := range b.Budgets {
+		m.budgets = append(m.budgets, makeBudget(o, b.reporter(o, &m.errs)))
+	}
+	for _, o := range b.CoreBudgets {
+		m.budgets = append(m.budgets, makeCoreBudget(o, b.reporter(o, &m.errs)))
 	}
 	slices.SortFunc(m.nodes, func(a, b *cluster.Node) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(m.jobs, func(a, b *cluster.Job) int { return strings.Compare(a.ID, b.ID) })
@@ -132,6 +139,9 @@ func (m *stateMaker) fill(s *cluster.State) {
 	for _, j := range m.jobs {
 		m.must(s.AddJob(j))
 	}
+	for _, b := range m.budgets {
+		s.SetBudget(b)
+	}
 }
 
 // must keeps what the books refuse although it was checked before: better an
@@ -144,8 +154,14 @@ func (m *stateMaker) must(err error) {
 
 // notes are about the books rather than the objects.
 func (m *stateMaker) notes() []string {
-	out := quotaNotes(m.queues)
-	var broken tally
+	out := append(quotaNotes(m.queues), productNotes(m.queues, m.nodes)...)
+	var broken, unused tally
+	for i, o := range m.bundle.Budgets { // they come before those of Kubernetes
+		if idle(m.budgets[i], m.jobs) {
+			unused.add(budgetID(o))
+		}
+	}
+	out = unused.note(out, "whose selector matches no workload in the same namespace", "disruption budget")
 	for _, n := range m.nodes {
 		if n.Defect != nil {
 			broken.add(n.Name + " (" + n.Defect.Label + " " + n.Defect.Problem + ")")

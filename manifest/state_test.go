@@ -38,8 +38,14 @@ func books(s *cluster.State) []string {
 			if t.Node != nil {
 				on = " on " + t.Node.Name
 			}
+			if t.Started != 0 {
+				on += fmt.Sprint(" since ", t.Started)
+			}
 			out = append(out, fmt.Sprintf("  %s %s%s %v", t.ID, t.Status, on, t.Claims))
 		}
+	}
+	for _, b := range s.Budgets() {
+		out = append(out, fmt.Sprintf("budget %s/%s of %v: %d percent %t unavailable %t", b.Namespace, b.Name, b.Selector, b.Bound, b.Percent, b.Unavailable))
 	}
 	return out
 }

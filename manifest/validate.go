@@ -10,7 +10,7 @@ import (
 )
 
 const emptyRemedy = "there is nothing to schedule: no object was found. Write a Node and a Job (apiVersion: " + v1alpha1.APIVersion +
-	"), or dump a cluster: kubectl get nodes,pods -A -o yaml"
+	"), or dump a cluster: " + dump
 
 // Validate checks the objects against each other: names that come twice, queues
 // and nodes that are named but not there. It also sets Notes.
@@ -30,7 +30,8 @@ func (b *Bundle) reporter(object any, errs *Errors) reporter {
 	return reporter{b.sources[object], errs}
 }
 
-// checkTwice reports objects of one kind and name. Nodes of either kind share their names.
+// checkTwice reports objects of one kind and name. Nodes of
+// either kind share their names, and so do budgets.
 func (b *Bundle) checkTwice(errs *Errors) {
 	first := map[string]any{}
 	check := func(id string, object any) {
@@ -63,6 +64,12 @@ func (b *Bundle) checkTwice(errs *Errors) {
 	}
 	for _, o := range b.Pods {
 		check(podID(o), o)
+	}
+	for _, o := range b.Budgets {
+		check(budgetID(o), o)
+	}
+	for _, o := range b.CoreBudgets {
+		check(coreBudgetID(o), o)
 	}
 }
 
@@ -119,8 +126,8 @@ func (b *Bundle) checkReferences(errs *Errors) {
 		q, at := podQueue(o, r)
 		queues.checkLeaf(q, at, r)
 		if n := o.Spec.NodeName; n != "" && !nodes[n] {
-			r.errorf(path{"spec", "nodeName"}, "%s runs on node %s, which is not in the input%s; dump both together: kubectl get nodes,pods -A -o yaml",
-				podID(o), quote(n), suggestion(n, nodeNames))
+			r.errorf(path{"spec", "nodeName"}, "%s runs on node %s, which is not in the input%s; dump both together: %s",
+				podID(o), quote(n), suggestion(n, nodeNames), dump)
 		}
 	}
 }

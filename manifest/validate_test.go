@@ -28,7 +28,8 @@ func problems(text string) string {
 }
 
 func TestKinds(t *testing.T) {
-	const read = "berth reads Node, Queue, Job, SchedulerConfiguration and Scenario of berth.dev/v1alpha1, and Node, Pod, NodeList, PodList and List of v1"
+	const read = "berth reads Node, Queue, Job, DisruptionBudget, SchedulerConfiguration and Scenario of berth.dev/v1alpha1, Node, Pod, NodeList, PodList and List of v1, " +
+		"and PodDisruptionBudget and PodDisruptionBudgetList of policy/v1"
 	tests := map[string]struct{ text, want string }{
 		"no version, ambiguous":   {"kind: Node", "1:1: apiVersion: apiVersion is missing; write berth.dev/v1alpha1 for Berth's own Node, or v1 for one of Kubernetes"},
 		"no version, own":         {"kind: Queue", "1:1: apiVersion: apiVersion is missing; write apiVersion: berth.dev/v1alpha1"},
@@ -37,9 +38,9 @@ func TestKinds(t *testing.T) {
 		"wrong version":           {"apiVersion: berth.dev/v1\nkind: Job", `1:13: apiVersion: unknown apiVersion "berth.dev/v1"; write apiVersion: berth.dev/v1alpha1`},
 		"no kind":                 {"apiVersion: v1", "1:1: kind: kind is missing; " + read},
 		"typo":                    {"apiVersion: berth.dev/v1alpha1\nkind: Quque", `2:7: kind: kind "Quque" is not read; did you mean "Queue"? ` + read},
-		"other kind of Berth":     {"apiVersion: berth.dev/v1alpha1\nkind: Cluster", `2:7: kind: kind "Cluster" is not read; ` + read + ". A dump of what counts is: kubectl get nodes,pods -A -o yaml"},
-		"a service":               {"apiVersion: v1\nkind: Service", `2:7: kind: kind "Service" is not read; ` + read + ". A dump of what counts is: kubectl get nodes,pods -A -o yaml"},
-		"a deployment":            {"apiVersion: apps/v1\nkind: Deployment", `2:7: kind: kind "Deployment" is not read; ` + read + ". A dump of what counts is: kubectl get nodes,pods -A -o yaml"},
+		"other kind of Berth":     {"apiVersion: berth.dev/v1alpha1\nkind: Cluster", `2:7: kind: kind "Cluster" is not read; ` + read + ". A dump of what counts is: kubectl get nodes,pods,pdb -A -o yaml"},
+		"a service":               {"apiVersion: v1\nkind: Service", `2:7: kind: kind "Service" is not read; ` + read + ". A dump of what counts is: kubectl get nodes,pods,pdb -A -o yaml"},
+		"a deployment":            {"apiVersion: apps/v1\nkind: Deployment", `2:7: kind: kind "Deployment" is not read; ` + read + ". A dump of what counts is: kubectl get nodes,pods,pdb -A -o yaml"},
 		"in a list":               {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pdo}", `4:26: kind: kind "Pdo" is not read; did you mean "Pod"? ` + read},
 		"items is no list":        {"apiVersion: v1\nkind: List\nitems: {}", "3:8: items: want a list, have an object"},
 		"a bare list":             {"- a", "1:1: want an object with apiVersion and kind, have a list; put the objects under items of {apiVersion: v1, kind: List}, or separate them with ---"},

@@ -152,7 +152,7 @@ func (w *table) divide(s *cluster.State) {
 			share(q.Children)
 		}
 	}
-	share(fairshare.Shares(s, fairshare.Offered(s)).Roots)
+	share(fairshare.Shares(s, fairshare.Offered(s), fairshare.Decay{}).Roots)
 }
 
 // asks is what the task takes wherever it goes. Cases are drawn so that memory

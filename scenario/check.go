@@ -13,11 +13,14 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/explain"
 	"github.com/berth-project/berth/nearest"
+	"github.com/berth-project/berth/timeline"
 )
 
 // checker holds what came out, by name.
 type checker struct {
 	sim       *explain.Simulation
+	course    *timeline.Course // nil: one moment
+	jobs      map[string]*cluster.Job
 	tasks     map[string]*cluster.Task
 	decisions map[string]*engine.Decision // the one with the scores, by task
 	refusals  map[string]*engine.Refusal
@@ -25,21 +28,34 @@ type checker struct {
 }
 
 func check(s *v1alpha1.Scenario, sim *explain.Simulation) []Mismatch {
-	c := &checker{sim: sim, tasks: map[string]*cluster.Task{}, decisions: map[string]*engine.Decision{}, refusals: map[string]*engine.Refusal{}}
+	c := newChecker(sim)
 	for _, j := range sim.State.Jobs() {
-		for _, t := range j.Tasks() {
-			c.tasks[t.ID] = t
-		}
+		c.know(j)
 	}
-	for i := range sim.Decisions {
-		if d := &sim.Decisions[i]; d.Action != engine.EvictIt && (c.decisions[d.Task.ID] == nil || len(d.Score.Parts) > 0) {
+	c.expectation(&s.Expect)
+	return c.out
+}
+
+func newChecker(sim *explain.Simulation) *checker {
+	return &checker{sim: sim, jobs: map[string]*cluster.Job{}, tasks: map[string]*cluster.Task{}, decisions: map[string]*engine.Decision{}, refusals: map[string]*engine.Refusal{}}
+}
+
+func (c *checker) know(j *cluster.Job) {
+	c.jobs[j.ID] = j
+	for _, t := range j.Tasks() {
+		c.tasks[t.ID] = t
+	}
+}
+
+func (c *checker) expectation(e *v1alpha1.Expectation) {
+	for i := range c.sim.Decisions {
+		if d := &c.sim.Decisions[i]; d.Action != engine.EvictIt && (c.decisions[d.Task.ID] == nil || len(d.Score.Parts) > 0) {
 			c.decisions[d.Task.ID] = d
 		}
 	}
-	for _, r := range sim.Refusals {
+	for _, r := range c.sim.Refusals {
 		c.refusals[r.Job.ID] = r
 	}
-	e := &s.Expect
 	each(e.Placements, c.placement)
 	each(e.Devices, c.devices)
 	each(e.Groups, c.group)
@@ -51,7 +67,6 @@ func check(s *v1alpha1.Scenario, sim *explain.Simulation) []Mismatch {
 	}
 	each(e.Scores, c.scores)
 	c.evictions(e.Evictions)
-	return c.out
 }
 
 // each visits a map in the order of its keys, so that reports do not change from run to run.
@@ -68,15 +83,11 @@ func (c *checker) differ(what, want, got string) {
 // job finds a workload by ID; a job may leave "job/" out.
 func (c *checker) job(id string) *cluster.Job {
 	for _, try := range []string{id, "job/" + id} {
-		if j := c.sim.State.Job(try); j != nil {
+		if j := c.jobs[try]; j != nil {
 			return j
 		}
 	}
-	var names []string
-	for _, j := range c.sim.State.Jobs() {
-		names = append(names, j.ID)
-	}
-	c.differ("workload "+id, "to be there", "no such workload"+nearest.Hint(id, names))
+	c.differ("workload "+id, "to be there", "no such workload"+nearest.Hint(id, slices.Sorted(maps.Keys(c.jobs))))
 	return nil
 }
 
@@ -86,7 +97,7 @@ func (c *checker) task(id string) *cluster.Task {
 		if t := c.tasks[try]; t != nil {
 			return t
 		}
-		if j := c.sim.State.Job(try); j != nil && len(j.Tasks()) == 1 {
+		if j := c.jobs[try]; j != nil && len(j.Tasks()) == 1 {
 			return j.Tasks()[0]
 		}
 	}
@@ -96,17 +107,20 @@ func (c *checker) task(id string) *cluster.Task {
 
 func (c *checker) placement(id, want string) {
 	if t := c.task(id); t != nil {
-		if got := nodeOf(t); got != want {
+		if got := c.nodeOf(t); got != want {
 			c.differ("placement of "+id, want, got)
 		}
 	}
 }
 
-func nodeOf(t *cluster.Task) string {
-	if t.Node == nil {
-		return "pending"
+func (c *checker) nodeOf(t *cluster.Task) string {
+	switch {
+	case t.Node != nil:
+		return t.Node.Name
+	case c.sim.State.Job(t.Job.ID) == nil:
+		return c.absent(t.Job.ID)
 	}
-	return t.Node.Name
+	return "pending"
 }
 
 func (c *checker) devices(id string, want []int) {
@@ -130,7 +144,7 @@ func (c *checker) group(id, want string) {
 		return
 	}
 	for _, t := range j.Tasks() {
-		got := nodeOf(t)
+		got := c.nodeOf(t)
 		if t.Node != nil && t.Node.Group() != nil {
 			k := t.Node.Group().Key
 			if want == k.Product || strings.ReplaceAll(want, " x ", " × ") == k.String() {
@@ -148,6 +162,10 @@ func (c *checker) pending(id string) {
 	if j == nil {
 		return
 	}
+	if c.sim.State.Job(j.ID) == nil {
+		c.differ("workload "+id, "pending", c.absent(j.ID))
+		return
+	}
 	for _, t := range j.Tasks() {
 		if t.Node != nil {
 			c.differ("workload "+id, "pending", fmt.Sprintf("%s on %s", t.Name, t.Node.Name))
@@ -163,7 +181,11 @@ func (c *checker) refusal(want *v1alpha1.ExpectedRefusal) {
 	}
 	r := c.refusals[j.ID]
 	if r == nil {
-		c.differ("refusal of "+want.Workload, orAny(want.Reason), "none: it is placed")
+		got := "none: it is placed"
+		if c.sim.State.Job(j.ID) == nil {
+			got = "none: it is " + c.absent(j.ID)
+		}
+		c.differ("refusal of "+want.Workload, orAny(want.Reason), got)
 		return
 	}
 	if want.Reason != "" && want.Reason != string(r.Reason) {
@@ -254,6 +276,7 @@ func (c *checker) evictions(want []string) {
 			got = append(got, d.Task.ID)
 		}
 	}
+	got = append(got, c.evictedInTime()...)
 	slices.Sort(ids)
 	slices.Sort(got)
 	if !slices.Equal(ids, got) {

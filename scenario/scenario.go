@@ -90,6 +90,9 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Cycles != nil {
+		return runCourse(r, b, thorough)
+	}
 	if !thorough {
 		if len(s.Expect.Scores) > 0 {
 			return nil, fmt.Errorf("the scenario is too large to keep every candidate's scores; leave expect.scores out, or make it smaller")
@@ -123,7 +126,7 @@ func simulate(r *engine.Registry, b *manifest.Bundle, search engine.Search, all 
 	if err != nil {
 		return nil, nil, err
 	}
-	sim, err := explain.Simulate(e, state, explain.Options{Search: search, Explain: all})
+	sim, err := explain.Simulate(e, state, explain.Options{Search: search, Explain: all, Now: b.Now()})
 	if err != nil {
 		return nil, nil, err
 	}

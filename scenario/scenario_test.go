@@ -33,6 +33,76 @@ metadata: {name: b}
 spec: {tasks: [{name: t, devices: {count: 3}}]}
 `
 
+// TestRunOverTime: there are two devices on each node, so b waits until a has ended.
+func TestRunOverTime(t *testing.T) {
+	const jobs = `
+---
+apiVersion: berth.dev/v1alpha1
+kind: Node
+metadata: {name: n1}
+spec: {resources: {cpu: 8, memory: 16Gi}, devices: {product: L4, count: 2, memory: 24Gi}}
+---
+apiVersion: berth.dev/v1alpha1
+kind: Job
+metadata: {name: a}
+spec: {runTime: 2m, tasks: [{name: t, devices: {count: 2}}]}
+---
+apiVersion: berth.dev/v1alpha1
+kind: Job
+metadata: {name: b, creationTimestamp: "2026-01-05T10:01:00Z"}
+spec: {tasks: [{name: t, devices: {count: 1}}]}
+`
+	for name, c := range map[string]struct {
+		expect string
+		want   []Mismatch
+	}{
+		"all is as expected": {
+			`{timeline: [{cycle: 1, placements: {a: n1, b: still to come}, queues: {default: 2}}, {at: 1m, pending: [b]},
+			  {at: 2m, ended: [a], placements: {b: n1, a: ended}, queues: {default: 1}}, {cycle: 9, placements: {b: n1}}],
+			  placements: {b: n1}, evictions: [], settled: true}`,
+			nil,
+		},
+		"nothing is": {
+			`{timeline: [{cycle: 1, placements: {a: n2, b: pending}, pending: [b], queues: {default: 1, nobody: 1}}, {at: 1m, ended: [a, c]}, {cycle: 9, placements: {b: pending}}],
+			  pending: [a], refusals: [{workload: a}], evictions: [a/t-0], settled: false}`,
+			[]Mismatch{
+				{"in cycle 1, placement of a", "n2", "n1"},
+				{"in cycle 1, placement of b", "pending", "still to come"},
+				{"in cycle 1, workload b", "pending", "still to come"},
+				{"in cycle 1, devices of queue default", "1", "2"},
+				{"in cycle 1, queue nobody", "to be there", "no such queue"},
+				{"in cycle 2, workload a", "ended", "it has not"},
+				{"in cycle 2, workload c", "to be there", "no such workload; known: job/a, job/b"},
+				{"in cycle 9, placement of b", "pending", "n1"},
+				{"workload a", "pending", "ended"},
+				{"refusal of a", "a refusal", "none: it is ended"},
+				{"evictions", "job/a/t-0", "none"},
+				{"settled after 4 cycles", "false", "true"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := mismatches(t, "cycles: 9\nstart: 2026-01-05T10:00:00Z\nexpect: "+c.expect+jobs)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func mismatches(t *testing.T, text string) []Mismatch {
+	t.Helper()
+	b, err := manifest.Parse("s.yaml", []byte("apiVersion: berth.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\n"+text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Run(standard.Registry(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
 func TestRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		expect string

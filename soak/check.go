@@ -16,6 +16,7 @@ func (w *World) Check() error {
 		}
 	}
 	used, firm := map[string]cluster.Resources{}, map[string]cluster.Resources{}
+	named := w.named()
 	for _, j := range w.State.Jobs() {
 		placed := 0
 		for a := range j.Alternatives {
@@ -36,16 +37,16 @@ func (w *World) Check() error {
 					if t.Status != cluster.Releasing || l.Status != cluster.Nominated || l.Shadows() != t {
 						return fmt.Errorf("%s is %s, and its landing is %s", t.ID, t.Status, l.Status)
 					}
-					w.charge(used, l)
+					w.charge(used, l, named)
 					if !j.Preemptible {
-						w.charge(firm, l)
+						w.charge(firm, l, named)
 					}
 				}
 				if t.Status != cluster.Releasing {
 					placed++
-					w.charge(used, t)
+					w.charge(used, t, named)
 					if !j.Preemptible {
-						w.charge(firm, t)
+						w.charge(firm, t, named)
 					}
 				}
 			}
@@ -65,8 +66,21 @@ func (w *World) Check() error {
 	return nil
 }
 
+// named are the names in the queues' terms, products among them.
+func (w *World) named() map[string]bool {
+	out := map[string]bool{}
+	for _, q := range w.State.Queues() {
+		for _, list := range []cluster.Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
+			for _, a := range list {
+				out[a.Name] = true
+			}
+		}
+	}
+	return out
+}
+
 // charge adds what the task holds to its queue and to all above it.
-func (w *World) charge(used map[string]cluster.Resources, t *cluster.Task) {
+func (w *World) charge(used map[string]cluster.Resources, t *cluster.Task, named map[string]bool) {
 	add := func(name string, v int64) {
 		for q := t.Job.Queue; q != ""; q = w.State.Queue(q).Parent {
 			used[q] = used[q].With(name, used[q].Of(name)+v)
@@ -77,7 +91,11 @@ func (w *World) charge(used map[string]cluster.Resources, t *cluster.Task) {
 	}
 	add(cluster.Memory, spill(t))
 	for _, c := range t.Claims {
-		add(t.Node.Devices[c.Device].Resource, int64(c.Milli))
+		d := &t.Node.Devices[c.Device]
+		add(d.Resource, int64(c.Milli))
+		if product := d.Resource + ":" + d.Product; named[product] {
+			add(product, int64(c.Milli))
+		}
 	}
 }
 

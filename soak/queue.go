@@ -1,6 +1,11 @@
 package soak
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // leaves are the queues that jobs may be in.
 var leaves = []string{"default", "research", "scraps", "night"}
@@ -17,15 +22,28 @@ func queues() []*cluster.Queue {
 	}
 }
 
-// ChangeQueue gives a queue another limit, another quota or another place in the tree.
+// terms are the resources that queues get terms for: mostly all devices, sometimes those of one product.
+var terms = []string{
+	cluster.DefaultDeviceResource, cluster.DefaultDeviceResource,
+	cluster.DefaultDeviceResource + ":A100", cluster.DefaultDeviceResource + ":L4", cluster.PartitionResource + "1g.10gb:A100",
+}
+
+// ChangeQueue gives a queue another limit, quota or weight, or another place in the tree.
 func (w *World) ChangeQueue() error {
 	q := *pick(w, w.State.Queues())
 	amount := int64(w.dice.Roll(12)) * 1000
-	switch w.dice.Roll(3) {
+	switch w.dice.Roll(5) {
 	case 0:
-		q.Limits = q.Limits.With(cluster.DefaultDeviceResource, amount)
+		q.Limits = q.Limits.With(pick(w, terms), amount)
 	case 1:
-		q.Quota = q.Quota.With(cluster.DefaultDeviceResource, amount)
+		q.Quota = q.Quota.With(pick(w, terms), amount)
+	case 2:
+		q.OverQuotaWeight = q.OverQuotaWeight.With(pick(w, terms), 1+amount/1000)
+	case 3: // products are named no more
+		plain := func(list cluster.Resources) cluster.Resources {
+			return slices.DeleteFunc(slices.Clone(list), func(a cluster.Amount) bool { return strings.Contains(a.Name, ":") })
+		}
+		q.Limits, q.Quota, q.OverQuotaWeight = plain(q.Limits), plain(q.Quota), plain(q.OverQuotaWeight)
 	default:
 		if q.Name == "lab" || q.Name == "annex" { // they stay above, even while nothing is below them
 			return nil

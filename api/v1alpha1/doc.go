@@ -1,6 +1,6 @@
 // Package v1alpha1 holds what people write: the manifests of nodes, queues,
-// jobs, the scheduler's configuration and scenarios. YAML files and, on
-// Kubernetes, custom resources share these types.
+// jobs, disruption budgets, the scheduler's configuration and scenarios. YAML
+// files and, on Kubernetes, custom resources share these types.
 //
 // It says what can be written and refuses to know what it means: defaults,
 // validation and the step to cluster.State are in package manifest, which can
@@ -19,6 +19,7 @@ const (
 	KindNode                   = "Node"
 	KindQueue                  = "Queue"
 	KindJob                    = "Job"
+	KindDisruptionBudget       = "DisruptionBudget"
 	KindSchedulerConfiguration = "SchedulerConfiguration"
 	KindScenario               = "Scenario"
 )

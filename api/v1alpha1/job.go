@@ -23,8 +23,16 @@ type JobSpec struct {
 	Priority int32  `json:"priority,omitempty"`
 	// Preemptible jobs may be evicted for others.
 	Preemptible bool `json:"preemptible,omitempty"`
-	// MinMember of the tasks are placed together, or none; all of them unless given.
+	// MinMember of the tasks are placed together, or none. Unless given: all of
+	// them, or with subgroups their minima and all tasks that are in none.
 	MinMember *int `json:"minMember,omitempty"`
+	// Subgroups are parts of the job with minima and a topology of their own.
+	Subgroups []Subgroup `json:"subgroups,omitempty"`
+	// Topology keeps all tasks near each other.
+	Topology *Topology `json:"topology,omitempty"`
+	// RunTime is how long it runs once its minimum has started: simulations over
+	// time end it then. Decisions do not look at it. None: it runs on.
+	RunTime *metav1.Duration `json:"runTime,omitempty"`
 	// Cells to try, in order; the whole job goes into one. None: any node will do.
 	Cells []string `json:"cells,omitempty"`
 	// NodeSelector is labels that nodes must have.
@@ -39,12 +47,36 @@ type JobSpec struct {
 	Alternatives []Alternative `json:"alternatives,omitempty"`
 }
 
-// Alternative is one form of a job. MinMember and Placement of the job hold where it says nothing.
+// Alternative is one form of a job. MinMember, Subgroups, Topology and Placement
+// of the job hold where it says nothing.
 type Alternative struct {
 	Name      string     `json:"name,omitempty"`
 	MinMember *int       `json:"minMember,omitempty"`
+	Subgroups []Subgroup `json:"subgroups,omitempty"`
+	Topology  *Topology  `json:"topology,omitempty"`
 	Placement *Placement `json:"placement,omitempty"`
 	Tasks     []Task     `json:"tasks"`
+}
+
+// Subgroup is tasks of a job of which so many are placed with the job's minimum:
+// a leader, and at least half of its workers.
+type Subgroup struct {
+	Name string `json:"name"`
+	// Tasks are entries of the job's tasks, by name; an entry is in one subgroup at most.
+	Tasks []string `json:"tasks"`
+	// MinMember of its tasks are placed with the job's minimum; all of them unless given.
+	MinMember *int `json:"minMember,omitempty"`
+	// Topology keeps its tasks near each other.
+	Topology *Topology `json:"topology,omitempty"`
+}
+
+// Topology keeps tasks near each other. A level is a label of nodes, such as
+// rack; nodes with the same value of it form a domain.
+type Topology struct {
+	// Required is the level of which all tasks must be in one domain.
+	Required string `json:"required,omitempty"`
+	// Preferred levels, the narrowest first: tasks go into as few domains of each as possible.
+	Preferred []string `json:"preferred,omitempty"`
 }
 
 // Task is so many equal tasks; each goes onto one node and is called name-0, name-1, …
@@ -170,4 +202,6 @@ type TaskPlacement struct {
 	Node string `json:"node"`
 	// Devices by index; chosen for it unless given.
 	Devices []int `json:"devices,omitempty"`
+	// Started is when it began to run; long ago unless given.
+	Started *metav1.Time `json:"started,omitempty"`
 }

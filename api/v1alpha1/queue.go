@@ -10,7 +10,8 @@ type Queue struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec QueueSpec `json:"spec,omitempty"`
+	Spec   QueueSpec   `json:"spec,omitempty"`
+	Status QueueStatus `json:"status,omitempty"`
 }
 
 // QueueSpec is a tenant's standing and bounds.
@@ -31,6 +32,34 @@ type QueueSpec struct {
 	OverQuotaWeight map[string]int64 `json:"overQuotaWeight,omitempty"`
 	// Limits bound what the tasks of the queue and of all below it hold together. A resource that is not
 	// named is not limited; one with limit 0 is not theirs to use. Devices are
-	// limited by their resource name, such as nvidia.com/gpu.
+	// limited by their resource name, such as nvidia.com/gpu, or those of one
+	// product by both, such as nvidia.com/gpu:NVIDIA-L4. The same names serve
+	// quotas and weights.
 	Limits corev1.ResourceList `json:"limits,omitempty"`
+	// MinRunTime protects what has only just started.
+	MinRunTime *MinRunTime `json:"minRunTime,omitempty"`
+}
+
+// MinRunTime is for how long tasks of the queue and of all below it are left
+// alone once they have started, such as 10m. The nearest queue that says so counts.
+type MinRunTime struct {
+	// BeforePreempt protects from jobs that matter more, and from being moved.
+	BeforePreempt *metav1.Duration `json:"beforePreempt,omitempty"`
+	// BeforeReclaim protects from queues that take back their share.
+	BeforeReclaim *metav1.Duration `json:"beforeReclaim,omitempty"`
+}
+
+// QueueStatus says what the queue used before.
+type QueueStatus struct {
+	// Usage is read where the profile lets the past count: FairShare with halfLife.
+	Usage []QueueUsage `json:"usage,omitempty"`
+}
+
+// QueueUsage is what the tasks of a queue, and of all below it, held on average
+// from one time to another. A queue without any has that of the queues below it.
+type QueueUsage struct {
+	From metav1.Time `json:"from"`
+	To   metav1.Time `json:"to"`
+	// Resources by the names that quotas have.
+	Resources corev1.ResourceList `json:"resources"`
 }

@@ -8,8 +8,18 @@ type Scenario struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Description string      `json:"description,omitempty"`
-	Expect      Expectation `json:"expect,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Now is the time at which it is decided, and at which the clock of Cycles starts: jobs created after it
+	// arrive later. It is the latest that any object names unless given.
+	Now *metav1.Time `json:"now,omitempty"`
+	// Cycles makes it a course over time, as simulate --cycles does: at most so
+	// many sessions. Everything else in expect then speaks of the end.
+	Cycles *int `json:"cycles,omitempty"`
+	// Every is how far the clock goes from cycle to cycle; 1m unless given.
+	Every *metav1.Duration `json:"every,omitempty"`
+	// Grace is how long evicted tasks take to leave; by the next cycle unless given.
+	Grace  *metav1.Duration `json:"grace,omitempty"`
+	Expect Expectation      `json:"expect,omitempty"`
 }
 
 // Expectation is what a session should decide. What is not named is not checked,
@@ -28,6 +38,26 @@ type Expectation struct {
 	Scores map[string]map[string]map[string]float64 `json:"scores,omitempty"`
 	// Evictions are all tasks evicted; an empty list: none.
 	Evictions []string `json:"evictions,omitempty"`
+	// Timeline is what should hold at moments of a course; it needs cycles.
+	Timeline []ExpectedMoment `json:"timeline,omitempty"`
+	// Settled: whether nothing can change any more after the cycles; it needs cycles.
+	Settled *bool `json:"settled,omitempty"`
+}
+
+// ExpectedMoment is what should hold once a cycle has decided.
+type ExpectedMoment struct {
+	// Cycle, counted from 1; or
+	Cycle *int `json:"cycle,omitempty"`
+	// At, the time since the start: 3m is the fourth cycle of 1m.
+	At *metav1.Duration `json:"at,omitempty"`
+	// Placements by task: the node it is on, or pending.
+	Placements map[string]string `json:"placements,omitempty"`
+	// Pending workloads: nothing of them is placed.
+	Pending []string `json:"pending,omitempty"`
+	// Ended workloads: their run time is over.
+	Ended []string `json:"ended,omitempty"`
+	// Queues by name: the devices they use.
+	Queues map[string]float64 `json:"queues,omitempty"`
 }
 
 // ExpectedRefusal is a workload turned down.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,11 +18,35 @@ import (
 // TestSameInputSameOutput simulates one cluster a hundred times, its objects
 // shuffled over files of random names, on one core and on eight, and compares bytes.
 func TestSameInputSameOutput(t *testing.T) {
+	first := shuffled(t, 100, "-o", "json", "--explain")
+	if n := bytes.Count(first, []byte(`"action": "Bind"`)); n < 50 {
+		t.Fatalf("only %d tasks were placed: the test says little", n)
+	}
+	if !bytes.Contains(first, []byte(`"permanent": true`)) || !bytes.Contains(first, []byte(`"permanent": false`)) {
+		t.Fatal("not both kinds of refusal occur: the test says little")
+	}
+}
+
+// TestSameInputSameCourse does the same over time, as JSON and as a picture.
+func TestSameInputSameCourse(t *testing.T) {
+	over := []string{"--cycles", "30", "--now", "2026-01-05T10:00:00Z"}
+	first := shuffled(t, 10, append(over, "-o", "json")...)
+	for _, what := range []string{`"ends"`, `"arrivals"`, `"refusals"`} {
+		if bytes.Count(first, []byte(what)) < 3 {
+			t.Errorf("there are few %s: the test says little", what)
+		}
+	}
+	shuffled(t, 10, over...)
+}
+
+// shuffled runs simulate so many times, each with the objects in another order,
+// and returns what it prints every time.
+func shuffled(t *testing.T, runs int, flags ...string) []byte {
 	docs := manyObjects()
 	random := rand.New(rand.NewSource(1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var first []byte
-	for run := range 100 {
+	for run := range runs {
 		runtime.GOMAXPROCS([]int{1, 8}[run%2])
 		random.Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })
 		dir := t.TempDir()
@@ -39,23 +64,18 @@ func TestSameInputSameOutput(t *testing.T) {
 			paths = append(paths, path)
 		}
 		var out, errs bytes.Buffer
-		args := append([]string{"simulate", "-o", "json", "--explain"}, paths...)
+		args := slices.Concat([]string{"simulate"}, flags, paths)
 		if code := command.Main(standard.Registry(), args, strings.NewReader(""), &out, &errs); code != 0 {
 			t.Fatalf("exit code %d: %s", code, errs.String())
 		}
 		if first == nil {
 			first = out.Bytes()
-			if n := bytes.Count(first, []byte(`"action": "Bind"`)); n < 50 {
-				t.Fatalf("only %d tasks were placed: the test says little", n)
-			}
-			if !bytes.Contains(first, []byte(`"permanent": true`)) || !bytes.Contains(first, []byte(`"permanent": false`)) {
-				t.Fatal("not both kinds of refusal occur: the test says little")
-			}
 		}
 		if !bytes.Equal(first, out.Bytes()) {
 			t.Fatalf("run %d printed something else", run)
 		}
 	}
+	return first
 }
 
 // manyObjects is a cluster with most of what jobs can ask for, and too little room for all.
@@ -87,15 +107,16 @@ spec:
 		}[i%8]
 		devices := []string{"{count: 1}", "{share: 0.5}", "{memory: 10Gi}", "{count: 2}", "{count: 4}", "{count: 9}"}[i%6]
 		add(`kind: Job
-metadata: {name: j%02d, labels: {app: a%d}}
+metadata: {name: j%02d, labels: {app: a%d}, creationTimestamp: "2026-01-05T10:%02d:00Z"}
 spec:
+  runTime: %dm
   queue: q%d
   priority: %d
   minMember: 1
   %s
   tasks:
   - {name: w, replicas: %d, resources: {cpu: 2, memory: 8Gi}, devices: %s}
-`, i, i%4, i%3, i%5, extra, 1+i%3, devices)
+`, i, i%4, i%13, 2+i%7, i%3, i%5, extra, 1+i%3, devices)
 	}
 	return docs
 }

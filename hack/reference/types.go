@@ -151,6 +151,12 @@ func spell(e ast.Expr) (string, []string) {
 			return "map of resource to quantity", nil
 		case "Quantity":
 			return "quantity", nil
+		case "IntOrString":
+			return "whole number or percentage", nil
+		case "Duration":
+			return "duration", nil
+		case "Time":
+			return "time", nil
 		}
 		return t.Sel.Name, nil
 	case *ast.Ident:

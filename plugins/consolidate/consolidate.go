@@ -43,7 +43,7 @@ func (p *plugin) OnSessionClose(*engine.Session) {}
 
 // movable is everybody who is preemptible: the engine asks about no others.
 func movable(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
-	return func(*engine.Victim) engine.Reason { return "" }
+	return func(*engine.Victim) engine.Reason { return engine.Consent }
 }
 
 // adapt looks at sums first: moving others frees nothing.

@@ -4,6 +4,10 @@
 // It divides what the cluster has among the queues, and compares what they hold
 // with that. It refuses to know about nodes and jobs one by one: who may have
 // something at all is decided elsewhere, and so is where it comes from.
+//
+// With the argument halfLife, such as 24h, what queues used in the past counts as
+// well: who used more than its weight gets less of what quotas leave, for a
+// while. The argument pastWeight says how strongly, from 0 to 10; 1 unless given.
 package fairshare
 
 import (
@@ -20,22 +24,25 @@ const Name = "FairShare"
 type plugin struct {
 	session *engine.Session
 	state   *cluster.State
+	decay   Decay
 	offer   offer
 	tree    *Tree
 }
 
-// New builds the plugin. It has no arguments: quotas and weights are the queues'.
+// New builds the plugin. Quotas and weights are the queues'; how their past
+// counts, if it does, is the profile's.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
+	decay, err := ReadDecay(args)
+	if err != nil {
 		return nil, err
 	}
-	return &plugin{}, nil
+	return &plugin{decay: decay}, nil
 }
 
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session, p.state, p.tree = s, s.State, nil
+	p.session, p.state, p.tree, p.decay.Now = s, s.State, nil, s.Now
 	s.AddQueueOrderFn(p.compare)
 	s.AddReclaimableFn(p.reclaimable)
 	s.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
@@ -61,7 +68,7 @@ func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
 // is; what queues use is read from the books again after every placement.
 func (p *plugin) shares() *Tree {
 	if p.tree == nil {
-		p.tree = Shares(p.state, p.offer.of(p.state))
+		p.tree = Shares(p.state, p.offer.of(p.state), p.decay)
 	}
 	return p.tree
 }

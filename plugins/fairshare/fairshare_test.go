@@ -80,7 +80,7 @@ func TestShares(t *testing.T) {
 		q("org").Weight(3), q("guest").Limit(gpu, 9000), q("research").Parent("org").Quota(gpu, 4000), q("prod").Parent("org").Weight(2), q("vision").Parent("research").Weight(4), q("speech").Parent("research").Limit(gpu, 0),
 		job("vision", 2, "n"), job("vision", 3, ""), job("speech", 5, ""), job("prod", 5, ""), job("guest", 5, ""),
 	)
-	tree := Shares(state, Offered(state))
+	tree := Shares(state, Offered(state), Decay{})
 	got := map[string]Share{}
 	for _, q := range state.Queues() {
 		for _, sh := range tree.byName[q.Name].Shares {
@@ -88,12 +88,12 @@ func TestShares(t *testing.T) {
 		}
 	}
 	want := map[string]Share{
-		"org":      {gpu, 4000, -1, 10_000, Part{4000, 3000, NoneLeft}},
-		"guest":    {gpu, -1, 9000, 5000, Part{0, 1000, NoneLeft}},
-		"research": {gpu, 4000, -1, 5000, Part{4000, 1000, Satisfied}},
-		"prod":     {gpu, -1, -1, 5000, Part{0, 2000, NoneLeft}},
-		"vision":   {gpu, -1, -1, 5000, Part{0, 5000, Satisfied}},
-		"speech":   {gpu, -1, 0, 5000, Part{0, 0, AtLimit}},
+		"org":      {gpu, 4000, -1, 10_000, Part{4000, 3000, NoneLeft}, nil},
+		"guest":    {gpu, -1, 9000, 5000, Part{0, 1000, NoneLeft}, nil},
+		"research": {gpu, 4000, -1, 5000, Part{4000, 1000, Satisfied}, nil},
+		"prod":     {gpu, -1, -1, 5000, Part{0, 2000, NoneLeft}, nil},
+		"vision":   {gpu, -1, -1, 5000, Part{0, 5000, Satisfied}, nil},
+		"speech":   {gpu, -1, 0, 5000, Part{0, 0, AtLimit}, nil},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("shares (-want +got):\n%s", d)
@@ -105,27 +105,34 @@ func TestRequests(t *testing.T) {
 	need := func(n cluster.Need) *fixture.JobBuilder {
 		return fixture.Job("j").Shape(func(s *cluster.Shape) { s.Need = n })
 	}
+	ask := func(name string, value int64, product string) request {
+		return request{cluster.Amount{Name: name, Value: value}, product}
+	}
 	tests := map[string]struct {
 		job  *fixture.JobBuilder
-		want cluster.Amount
+		want request
 	}{
-		"no devices":       {fixture.Job("j").CPU(1000, "1Gi"), cluster.Amount{}},
-		"whole ones":       {need(cluster.Need{Devices: 2}), cluster.Amount{Name: gpu, Value: 2000}},
-		"shares":           {need(cluster.Need{Devices: 2, Share: 300}), cluster.Amount{Name: gpu, Value: 600}},
-		"exclusive shares": {need(cluster.Need{Devices: 2, Share: 300}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), cluster.Amount{Name: gpu, Value: 2000}},
-		"memory":           {need(cluster.Need{Devices: 1, Memory: 40 << 30}), cluster.Amount{Name: gpu, Value: 500}},
-		"by name":          {need(cluster.Need{Devices: 1, Resource: "amd.com/gpu"}), cluster.Amount{Name: "amd.com/gpu", Value: 1000}},
-		"by product":       {need(cluster.Need{Devices: 1, Products: []string{"MI300"}}), cluster.Amount{Name: "amd.com/gpu", Value: 1000}},
-		"whole nodes":      {need(cluster.Need{WholeNode: true}), cluster.Amount{Name: gpu, Value: 4000}},
-		"layers":           {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 1 << 30}}), cluster.Amount{Name: gpu, Value: 1000}},
-		"none there":       {need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), cluster.Amount{}},
+		"no devices":          {fixture.Job("j").CPU(1000, "1Gi"), request{}},
+		"whole ones":          {need(cluster.Need{Devices: 2}), ask(gpu, 2000, "")},
+		"shares":              {need(cluster.Need{Devices: 2, Share: 300}), ask(gpu, 600, "")},
+		"exclusive shares":    {need(cluster.Need{Devices: 2, Share: 300}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), ask(gpu, 2000, "")},
+		"memory":              {need(cluster.Need{Devices: 1, Memory: 40 << 30}), ask(gpu, 500, "")},
+		"by name":             {need(cluster.Need{Devices: 1, Resource: "amd.com/gpu"}), ask("amd.com/gpu", 1000, "amd.com/gpu:MI300")},
+		"by product":          {need(cluster.Need{Devices: 1, Products: []string{"MI300"}}), ask("amd.com/gpu", 1000, "amd.com/gpu:MI300")},
+		"one that only has":   {need(cluster.Need{Devices: 1, Memory: 96 << 30}), ask("amd.com/gpu", 500, "amd.com/gpu:MI300")},
+		"without terms":       {need(cluster.Need{Devices: 1, Products: []string{"A100"}}), ask(gpu, 1000, "")},
+		"either product":      {need(cluster.Need{Devices: 1, Products: []string{"A100", "MI300"}}), ask(gpu, 1000, "")},
+		"whole nodes":         {need(cluster.Need{WholeNode: true}), ask(gpu, 4000, "")},
+		"layers":              {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 1 << 30}}), ask(gpu, 1000, "")},
+		"none there":          {need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), request{}},
+		"none of the product": {need(cluster.Need{Devices: 1, Products: []string{"H100"}}), request{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"), amd, tc.job)
-			r := requests{state: state, total: Offered(state), shapes: map[*cluster.Shape]cluster.Amount{}}
-			if d := cmp.Diff(tc.want, r.devices(state.Job("job/j").Tasks()[0].Shape)); d != "" {
-				t.Errorf("devices (-want +got):\n%s", d)
+			state := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"), amd, fixture.Queue("q").Limit("amd.com/gpu:MI300", 1000).Limit(gpu+":H100", 1000), tc.job)
+			r := requests{state: state, total: Offered(state), shapes: map[*cluster.Shape]request{}}
+			if got := r.devices(state.Job("job/j").Tasks()[0].Shape); got != tc.want {
+				t.Errorf("want %+v, have %+v", tc.want, got)
 			}
 		})
 	}
@@ -139,7 +146,9 @@ func TestOfferKeepsInStep(t *testing.T) {
 		for i := range rapid.IntRange(1, 30).Draw(t, "steps") {
 			nodes := state.Nodes()
 			var err error
-			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
+			switch what := rapid.IntRange(0, 4).Draw(t, "what"); {
+			case what == 2: // products are counted while somebody has terms for them
+				err = state.SetQueue(&cluster.Queue{Name: "q", Limits: rapid.SampledFrom([]cluster.Resources{nil, {{Name: gpu + ":A", Value: 1}}, {{Name: gpu + ":B", Value: 1}}}).Draw(t, "limits")})
 			case what == 0 && len(nodes) > 0:
 				_, err = state.RemoveNode(rapid.SampledFrom(nodes).Draw(t, "node").Name)
 			case what == 1 && len(nodes) > 0:
@@ -149,7 +158,9 @@ func TestOfferKeepsInStep(t *testing.T) {
 				})
 			default:
 				n := &cluster.Node{Name: fmt.Sprint("n", i), Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: rapid.Int64Range(0, 9).Draw(t, "cpu")}}}
-				n.Devices = make([]cluster.Device, rapid.IntRange(1, 3).Draw(t, "devices"))
+				for range rapid.IntRange(1, 3).Draw(t, "devices") {
+					n.Devices = append(n.Devices, cluster.Device{Product: rapid.SampledFrom([]string{"A", "B"}).Draw(t, "product")})
+				}
 				err = state.AddNode(n)
 			}
 			if err != nil {

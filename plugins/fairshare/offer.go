@@ -19,11 +19,13 @@ type offer struct {
 	version uint64
 	nodes   []cluster.Resources // by slot
 	sum     map[string]int64
+	// products are those that were counted apart: others are nobody's terms.
+	products []string
 }
 
 func (o *offer) of(s *cluster.State) cluster.Resources {
-	if o.state != s {
-		*o = offer{state: s, sum: map[string]int64{}}
+	if o.state != s || !slices.Equal(o.products, s.Products()) {
+		*o = offer{state: s, sum: map[string]int64{}, products: slices.Clone(s.Products())}
 	}
 	s.Changed(o.version, func(slot int) {
 		for slot >= len(o.nodes) {
@@ -32,7 +34,7 @@ func (o *offer) of(s *cluster.State) cluster.Resources {
 		for _, a := range o.nodes[slot] {
 			o.sum[a.Name] -= a.Value
 		}
-		o.nodes[slot] = has(o.nodes[slot][:0], s.At(slot))
+		o.nodes[slot] = o.has(o.nodes[slot][:0], s.At(slot))
 		for _, a := range o.nodes[slot] {
 			o.sum[a.Name] = plus(o.sum[a.Name], a.Value)
 		}
@@ -49,7 +51,7 @@ func (o *offer) of(s *cluster.State) cluster.Resources {
 }
 
 // has lists what the node offers; nothing where it is gone or takes no tasks.
-func has(out cluster.Resources, n *cluster.Node) cluster.Resources {
+func (o *offer) has(out cluster.Resources, n *cluster.Node) cluster.Resources {
 	if n == nil || n.Unschedulable {
 		return out
 	}
@@ -62,12 +64,21 @@ func has(out cluster.Resources, n *cluster.Node) cluster.Resources {
 		if d.Lost || n.Defect != nil {
 			continue
 		}
-		at := slices.IndexFunc(out[own:], func(a cluster.Amount) bool { return a.Name == d.Resource })
-		if at < 0 {
-			out = append(out, cluster.Amount{Name: d.Resource, Value: int64(cluster.Whole)})
-			continue
+		out = addDevice(out, own, d.Resource)
+		if len(o.products) > 0 && o.state.Named(d.ProductResource) {
+			out = addDevice(out, own, d.ProductResource)
 		}
-		out[own+at].Value += int64(cluster.Whole)
 	}
 	return out
+}
+
+// addDevice counts one more device under the name, among the amounts from own on.
+func addDevice(out cluster.Resources, own int, name string) cluster.Resources {
+	for i := own; i < len(out); i++ {
+		if out[i].Name == name {
+			out[i].Value += int64(cluster.Whole)
+			return out
+		}
+	}
+	return append(out, cluster.Amount{Name: name, Value: int64(cluster.Whole)})
 }

@@ -82,7 +82,7 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 	}
 	for _, ask := range c.asks {
 		if held := v.Holds(ask.Name); held > 0 && (above(leaf.branch[fork:], ask.Name, held) || c.deserves(fork, ask) && beyond(leaf.branch[fork:], ask.Name)) {
-			return ""
+			return engine.Consent
 		}
 	}
 	return VictimQueueWithinItsShare

@@ -7,13 +7,12 @@ import "github.com/berth-project/berth/cluster"
 // would give stands for it.
 type requests struct {
 	state  *cluster.State
-	total  cluster.Resources
 	asks   map[string]map[string]int64
-	shapes map[*cluster.Shape]cluster.Amount
+	shapes map[*cluster.Shape]cluster.DeviceAsk
 }
 
-func pendingRequests(s *cluster.State, total cluster.Resources) map[string]map[string]int64 {
-	r := requests{s, total, map[string]map[string]int64{}, map[*cluster.Shape]cluster.Amount{}}
+func pendingRequests(s *cluster.State) map[string]map[string]int64 {
+	r := requests{s, map[string]map[string]int64{}, map[*cluster.Shape]cluster.DeviceAsk{}}
 	for _, j := range s.Pending() {
 		asks := r.asks[j.Queue]
 		if asks == nil {
@@ -29,68 +28,20 @@ func pendingRequests(s *cluster.State, total cluster.Resources) map[string]map[s
 			}
 			if d := r.devices(t.Shape); d.Value > 0 {
 				asks[d.Name] = plus(asks[d.Name], d.Value)
+				if d.Product != "" {
+					asks[d.Product] = plus(asks[d.Product], d.Value)
+				}
 			}
 		}
 	}
 	return r.asks
 }
 
-// devices is what the shape asks of devices, in thousandths, and under which
-// name: of several, the one that the cluster has most of.
-func (r *requests) devices(s *cluster.Shape) cluster.Amount {
-	if s.Need.None() {
-		return cluster.Amount{}
+func (r *requests) devices(s *cluster.Shape) cluster.DeviceAsk {
+	a, known := r.shapes[s]
+	if !known {
+		a = r.state.DeviceAsk(s)
+		r.shapes[s] = a
 	}
-	if a, known := r.shapes[s]; known {
-		return a
-	}
-	var best cluster.Amount
-	for _, g := range r.state.Groups() {
-		n := g.Nodes[0] // nodes of a group have the same devices
-		for i := range n.Devices {
-			d := &n.Devices[i]
-			if !s.Need.Usable(d) {
-				continue
-			}
-			if d.Resource != best.Name && best.Name != "" && r.total.Of(d.Resource) <= r.total.Of(best.Name) {
-				continue
-			}
-			a := cluster.Amount{Name: d.Resource, Value: count(s, n, d.Resource) * each(s, d)}
-			if d.Resource == best.Name {
-				a.Value = max(a.Value, best.Value)
-			}
-			best = a
-		}
-	}
-	r.shapes[s] = best
-	return best
-}
-
-// count is how many devices the shape takes of the node.
-func count(s *cluster.Shape, n *cluster.Node, name string) int64 {
-	if s.Need.Devices > 0 {
-		return int64(s.Need.Devices)
-	}
-	if !s.Need.WholeNode {
-		return 1 // layers take as many as they must: at least one
-	}
-	var all int64
-	for i := range n.Devices {
-		if n.Devices[i].Resource == name {
-			all++
-		}
-	}
-	return all
-}
-
-// each is what the shape takes of the device, in thousandths.
-func each(s *cluster.Shape, d *cluster.Device) int64 {
-	need := &s.Need
-	if need.WholeNode || need.Layers != nil || need.Share > 0 || need.Memory == 0 || s.Isolation.Exclusive() {
-		if s.Isolation.Exclusive() {
-			return int64(cluster.Whole)
-		}
-		return int64(need.Milli())
-	}
-	return int64(d.Part(need.Memory))
+	return a
 }

@@ -13,6 +13,7 @@ type Tree struct {
 	Roots []*Queue          // by name
 
 	byName map[string]*Queue
+	decay  Decay
 }
 
 // Queue is a queue with its shares.
@@ -23,7 +24,8 @@ type Queue struct {
 	branch   []*Queue // from the top down to the queue
 	Shares   []Share  // by resource; those that the queue neither asks for nor has a quota of are left out
 
-	stands standing // while known
+	past   map[string]sum // by resource, where the past counts
+	stands standing       // while known
 	known  bool
 }
 
@@ -34,12 +36,13 @@ type Share struct {
 	Limit    int64 // -1: none
 	Request  int64 // what its tasks hold and what pending ones ask for, within the limits below it
 	Part
+	Past *Past // nil where the past changed nothing
 }
 
 // Shares divides what there is among all queues of the books: top-down, children
 // dividing what their parent gets.
-func Shares(s *cluster.State, total cluster.Resources) *Tree {
-	t := &Tree{Total: total, byName: map[string]*Queue{}}
+func Shares(s *cluster.State, total cluster.Resources, decay Decay) *Tree {
+	t := &Tree{Total: total, byName: map[string]*Queue{}, decay: decay}
 	names := map[string]bool{}
 	for _, q := range s.Queues() {
 		t.byName[q.Name] = &Queue{Queue: q}
@@ -63,7 +66,12 @@ func Shares(s *cluster.State, total cluster.Resources) *Tree {
 		}
 		slices.Reverse(q.branch)
 	}
-	asks := pendingRequests(s, total)
+	if decay.counts() {
+		for _, root := range t.Roots {
+			decay.recall(root)
+		}
+	}
+	asks := pendingRequests(s)
 	for _, list := range asks {
 		for name := range list {
 			names[name] = true
@@ -74,7 +82,7 @@ func Shares(s *cluster.State, total cluster.Resources) *Tree {
 		for _, root := range t.Roots {
 			root.gather(name, asks, shares)
 		}
-		divide(total.Of(name), name, t.Roots, shares)
+		t.divide(total.Of(name), name, t.Roots, shares)
 	}
 	for _, q := range t.byName {
 		slices.SortFunc(q.Shares, func(a, b Share) int { return strings.Compare(a.Resource, b.Resource) })
@@ -113,20 +121,28 @@ func bound(list cluster.Resources, name string) int64 {
 }
 
 // divide gives the siblings their parts, and their children theirs of these.
-func divide(total int64, name string, siblings []*Queue, shares map[*Queue]*Share) {
+func (t *Tree) divide(total int64, name string, siblings []*Queue, shares map[*Queue]*Share) {
 	claims := make([]Claim, len(siblings))
 	for i, q := range siblings {
 		sh := shares[q]
 		claims[i] = Claim{Name: q.Name, Tier: q.Tier, Priority: q.Priority, Created: q.Created, Weight: q.WeightOf(name), Quota: sh.Quota, Limit: sh.Limit, Request: sh.Request}
 	}
+	past := make([]*Past, len(siblings))
+	if t.decay.counts() {
+		used := make([]sum, len(siblings))
+		for i, q := range siblings {
+			used[i] = q.past[name]
+		}
+		past = t.decay.weigh(total, claims, used)
+	}
 	for i, part := range Divide(total, claims) {
 		q, sh := siblings[i], shares[siblings[i]]
-		sh.Part = part
+		sh.Part, sh.Past = part, past[i]
 		if sh.Request > 0 || sh.Quota > 0 {
 			q.Shares = append(q.Shares, *sh)
 		}
 		if len(q.Children) > 0 {
-			divide(part.Share(), name, q.Children, shares)
+			t.divide(part.Share(), name, q.Children, shares)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 	return func(v *engine.Victim) engine.Reason {
 		if v.Job.Queue == job.Queue {
 			if v.Job.Priority < job.Priority {
-				return ""
+				return engine.Consent
 			}
 			return VictimNotLower
 		}
@@ -68,7 +68,7 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 		tier := b.TierWithout(v.Holds)
 		switch {
 		case tier.Rank() > a.TierWith(asks).Rank():
-			return ""
+			return engine.Consent
 		case tier == cluster.TierGuaranteed:
 			return VictimWithinItsGuarantee
 		}

@@ -12,10 +12,12 @@ import (
 	"github.com/berth-project/berth/plugins/cellfilter"
 	"github.com/berth-project/berth/plugins/consolidate"
 	"github.com/berth-project/berth/plugins/deviceorder"
+	"github.com/berth-project/berth/plugins/disruptionbudget"
 	"github.com/berth-project/berth/plugins/fairshare"
 	"github.com/berth-project/berth/plugins/firstcome"
 	"github.com/berth-project/berth/plugins/isolationfilter"
 	"github.com/berth-project/berth/plugins/labelfilter"
+	"github.com/berth-project/berth/plugins/minruntime"
 	"github.com/berth-project/berth/plugins/nodegroupsizefilter"
 	"github.com/berth-project/berth/plugins/noderesourcefilter"
 	"github.com/berth-project/berth/plugins/noderesourcesfit"
@@ -90,6 +92,10 @@ var plugins = []entry{
 	{reclaim.Name, reclaim.New, 0, reclaim.Reasons},
 	{preempt.Name, preempt.New, 0, preempt.Reasons},
 	{stalegang.Name, stalegang.New, 0, stalegang.Reasons},
+
+	// Who stays, whoever needs the room.
+	{minruntime.Name, minruntime.New, 0, minruntime.Reasons},
+	{disruptionbudget.Name, disruptionbudget.New, 0, disruptionbudget.Reasons},
 }
 
 // Registry knows all plugins that come with Berth. Each call makes a new one,
@@ -119,7 +125,7 @@ type ReasonDoc struct {
 	engine.ReasonDoc
 }
 
-// Reasons are all that a refusal may give: the engine's, then those of the
+// Reasons are all that a refusal may give, and those for which a victim is spared: the engine's, then those of the
 // plugins in the default profile's order.
 func Reasons() []ReasonDoc {
 	var out []ReasonDoc

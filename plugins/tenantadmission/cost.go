@@ -34,37 +34,49 @@ func (p *plugin) least(s *cluster.Shape) (int64, string) {
 	return count, name // of memory nobody takes less than a thousandth
 }
 
-// offer is the one name under which the cluster has devices of a profile.
-type offer struct{ profile, name string }
-
 // nameOf is the name the need's devices are booked under: the one it asks for,
-// or the only one there is. Nodes of a group name their devices alike.
+// or the only one that such devices have.
 func (p *plugin) nameOf(need *cluster.Need) string {
 	if need.Resource != "" {
 		return need.Resource
 	}
-	for _, o := range p.names {
-		if o.profile == need.Partition {
-			return o.name
+	name := ""
+	kinds := p.state.Kinds()
+	for i := range kinds {
+		d := &kinds[i]
+		if !need.Kind(d) || d.Resource == name {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = d.Resource
+	}
+	return name
+}
+
+// product reports whether any device that the need may use is of the named
+// product, and whether none is of another.
+func (p *plugin) product(need *cluster.Need, name string) (some, all bool) {
+	kinds := p.state.Kinds()
+	all = true
+	for i := range kinds {
+		if d := &kinds[i]; need.Kind(d) {
+			some = some || d.ProductResource == name
+			all = all && d.ProductResource == name
 		}
 	}
-	o := offer{profile: need.Partition}
-	several := false
-	for _, g := range p.state.Groups() {
-		for i := range g.Nodes[0].Devices {
-			d := &g.Nodes[0].Devices[i]
-			if d.Lost || d.Profile != need.Partition || d.Resource == o.name {
-				continue
-			}
-			several = several || o.name != ""
-			o.name = d.Resource
-		}
+	return some, some && all
+}
+
+// under reports whether the need's devices all count under the bound, wherever
+// they are. The name is that of their resource.
+func (p *plugin) under(need *cluster.Need, name, bound string) bool {
+	if name == bound || !p.state.Named(bound) {
+		return name == bound
 	}
-	if several {
-		o.name = ""
-	}
-	p.names = append(p.names, o)
-	return o.name
+	_, all := p.product(need, bound)
+	return all
 }
 
 // together is what the cheapest of the tasks cost of the resource at least, so many of them.
@@ -73,7 +85,7 @@ func (p *plugin) together(tasks []*cluster.Task, count int, name string) cost {
 	each := make([]int64, len(tasks))
 	for i, t := range tasks {
 		each[i] = t.Shape.Resources.Of(name)
-		if devices, under := p.least(t.Shape); devices > 0 && under == name {
+		if devices, of := p.least(t.Shape); devices > 0 && p.under(&t.Shape.Need, of, name) {
 			each[i], out.device = devices, true
 		}
 	}
@@ -109,7 +121,7 @@ func costOn(s *cluster.Shape, n *cluster.Node, name string, layers []cluster.Cla
 			continue
 		}
 		usable++
-		if d.Resource != name {
+		if d.Resource != name && d.ProductResource != name {
 			continue
 		}
 		named++
@@ -137,7 +149,7 @@ func costOn(s *cluster.Shape, n *cluster.Node, name string, layers []cluster.Cla
 	if need.Layers != nil {
 		low = 1
 	}
-	// Devices under other names may be taken instead.
+	// Devices under other names, or of other products, may be taken instead.
 	c.least = max(0, count-(usable-named)) * low
 	c.most = min(count, takers) * high
 	return c
@@ -186,7 +198,7 @@ func holds(j *cluster.Job, name string) int64 {
 			sum += spill(t.Shape.Need.Layers, t.Claims)
 		}
 		for _, c := range t.Claims {
-			if t.Node.Devices[c.Device].Resource == name {
+			if d := &t.Node.Devices[c.Device]; d.Resource == name || d.ProductResource == name {
 				sum += int64(c.Milli)
 			}
 		}

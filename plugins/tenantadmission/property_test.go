@@ -36,12 +36,12 @@ func (r room) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-var names = []string{cluster.CPU, cluster.Memory, gpu, "amd.com/gpu", "nvidia.com/mig-1g.10gb", "example.com/fpga"}
+var names = []string{cluster.CPU, cluster.Memory, gpu, "amd.com/gpu", "nvidia.com/mig-1g.10gb", "example.com/fpga", gpu + ":A100", gpu + ":L4", "amd.com/gpu:L4", "nvidia.com/mig-1g.10gb:A100"}
 
 func drawQueue(t *rapid.T, name string) *fixture.QueueBuilder {
 	b := fixture.Queue(name)
 	for _, r := range names {
-		if rapid.Bool().Draw(t, "limited") {
+		if rapid.IntRange(0, 2).Draw(t, "limited") == 0 {
 			most := int64(6000)
 			if r == cluster.Memory {
 				most = 100 << 30
@@ -85,6 +85,7 @@ func drawJob(t *rapid.T, name string) *fixture.JobBuilder {
 	}
 	n := cluster.Need{Devices: rapid.IntRange(1, 3).Draw(t, "devices"), SameProduct: rapid.Bool().Draw(t, "same")}
 	n.Resource = rapid.SampledFrom([]string{"", "", gpu, "amd.com/gpu"}).Draw(t, "resource")
+	n.Products = rapid.SampledFrom([][]string{nil, nil, {"L4"}, {"A100"}}).Draw(t, "products")
 	if rapid.IntRange(0, 4).Draw(t, "partition") == 0 {
 		n.Partition, n.Resource = "1g.10gb", ""
 	}

@@ -49,7 +49,7 @@ func TestQuota(t *testing.T) {
 }
 
 func TestPassingAllocatesNothing(t *testing.T) {
-	p, state := open(t, node("n"), fixture.Queue("top").Quota(gpu, 8000), queue().Parent("top").Limit(gpu, 8000).Limit("cpu", 64_000), need(cluster.Need{Devices: 1, Memory: 1 << 30}))
+	p, state := open(t, node("n"), fixture.Queue("top").Quota(gpu, 8000), queue().Parent("top").Limit(gpu, 8000).Limit("cpu", 64_000).Limit(a100, 8000), need(cluster.Need{Devices: 1, Memory: 1 << 30}))
 	task := state.Job("job/j").Tasks()[0]
 	if !p.matters(task, task.Job) {
 		t.Fatal("the node has no say")

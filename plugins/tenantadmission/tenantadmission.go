@@ -8,8 +8,8 @@
 //
 // What a task costs its queue is mostly known before any node is looked at, and
 // is then refused there. What depends on the node is bounded from above on each
-// node: memory of a device, whole nodes, layers, and the name under which the
-// node's devices are booked.
+// node: memory of a device, whole nodes, layers, the name under which the node's
+// devices are booked, and their product, where a queue has terms for it.
 package tenantadmission
 
 import (
@@ -45,7 +45,6 @@ var Reasons = []engine.ReasonDoc{
 
 type plugin struct {
 	state *cluster.State
-	names []offer
 	job   verdict
 }
 
@@ -66,7 +65,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.state, p.names, p.job = s.State, nil, verdict{}
+	p.state, p.job = s.State, verdict{}
 	s.AddPrePredicateFn(p.before)
 	s.AddPredicateFn(p.matters, p.admit)
 }
@@ -81,7 +80,7 @@ func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 	devices, name := p.least(t.Shape)
 	r := p.judge(j, func(limited string) cost {
 		c := cost{name: limited, most: t.Shape.Resources.Of(limited)}
-		if devices > 0 && limited == name {
+		if devices > 0 && p.under(&t.Shape.Need, name, limited) {
 			c.most, c.device = devices, true
 		}
 		c.least = c.most
@@ -172,17 +171,22 @@ func (p *plugin) minimum(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 // matters where a bound is on something whose cost is not known before.
 func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 	need := &t.Shape.Need
-	if need.None() || (exact(t.Shape) && p.nameOf(need) != "") {
-		return false // known before any node is looked at
+	if need.None() {
+		return false
 	}
+	known := exact(t.Shape) && p.nameOf(need) != "" // before any node is looked at
 	for b := range p.bounds(j) {
-		switch b.name {
-		case cluster.CPU:
-		case cluster.Memory:
+		switch {
+		case b.name == cluster.CPU:
+		case b.name == cluster.Memory:
 			if need.Layers != nil {
 				return true // layers may spill into it
 			}
-		default:
+		case p.state.Named(b.name):
+			if some, all := p.product(need, b.name); some && !(known && all) {
+				return true
+			}
+		case !known:
 			return true
 		}
 	}

@@ -81,7 +81,7 @@ func (p *program) root() *cobra.Command {
 		Long: `Berth decides which GPUs AI workloads run on, and says why.
 
 It reads manifests (Node, Queue, Job) and dumps of live clusters
-(kubectl get nodes,pods -A -o yaml), and needs no server.
+(kubectl get nodes,pods,pdb -A -o yaml), and needs no server.
 
 It exits with 0 when done, 1 where the answer is no (something is pending and
 --fail-on-pending was given, a scenario failed), and 2 for bad input or usage.`,

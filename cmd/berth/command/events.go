@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -15,6 +16,7 @@ import (
 // event is one line of the event stream. It is API.
 type event struct {
 	Seq      int    `json:"seq"`
+	Time     string `json:"time,omitempty"` // of the virtual clock, where there is one
 	Kind     string `json:"kind"`
 	Workload string `json:"workload"`
 	Task     string `json:"task,omitempty"`
@@ -25,9 +27,9 @@ type event struct {
 
 // writeEvents writes the events to standard output for "-", else to a file that
 // is there in full or, if anything goes wrong, as it was before.
-func (p *program) writeEvents(to string, inputs []string, sim *explain.Simulation) error {
+func (p *program) writeEvents(to string, inputs []string, events iter.Seq[event]) error {
 	if to == "-" {
-		return encodeEvents(p.stdout, sim)
+		return encodeEvents(p.stdout, events)
 	}
 	info, err := os.Stat(to)
 	if err == nil {
@@ -43,9 +45,9 @@ func (p *program) writeEvents(to string, inputs []string, sim *explain.Simulatio
 		if err != nil {
 			return fmt.Errorf("--events: %w", err)
 		}
-		return closing(f, encodeEvents(f, sim))
+		return closing(f, encodeEvents(f, events))
 	}
-	if err := replaceFile(to, func(w io.Writer) error { return encodeEvents(w, sim) }); err != nil {
+	if err := replaceFile(to, func(w io.Writer) error { return encodeEvents(w, events) }); err != nil {
 		return fmt.Errorf("--events: %w", err)
 	}
 	return nil
@@ -89,27 +91,45 @@ func closing(f *os.File, err error) error {
 	return err
 }
 
-func encodeEvents(w io.Writer, sim *explain.Simulation) error {
+func encodeEvents(w io.Writer, events iter.Seq[event]) error {
 	out := bufio.NewWriter(w)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	for i, ev := range sim.Events {
-		line := event{Seq: i + 1, Kind: string(ev.Kind), Workload: ev.Job.ID}
-		if ev.Task != nil {
-			line.Task = ev.Task.Name
-		}
-		if d := ev.Decision; d != nil {
-			line.Node, line.Reason = d.Node, string(d.Reason)
-			if d.For != "" {
-				line.Message = "makes room for " + d.For
-			}
-		}
-		if r := ev.Refusal; r != nil {
-			line.Reason, line.Message = string(r.Reason), explain.Message(r)
-		}
+	seq := 0
+	for line := range events {
+		seq++
+		line.Seq = seq
 		if err := enc.Encode(line); err != nil {
 			return err
 		}
 	}
 	return out.Flush()
+}
+
+// simulated are the events of a simulation.
+func simulated(sim *explain.Simulation) iter.Seq[event] {
+	return func(yield func(event) bool) {
+		for _, ev := range sim.Events {
+			line := event{Kind: string(ev.Kind), Workload: ev.Job.ID}
+			if ev.Task != nil {
+				line.Task = ev.Task.Name
+			}
+			if d := ev.Decision; d != nil {
+				line.Node, line.Reason, line.Message = d.Node, string(d.Reason), makesRoom(d.For)
+			}
+			if r := ev.Refusal; r != nil {
+				line.Reason, line.Message = string(r.Reason), explain.Message(r)
+			}
+			if !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+func makesRoom(workload string) string {
+	if workload == "" {
+		return ""
+	}
+	return "makes room for " + workload
 }

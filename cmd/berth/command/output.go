@@ -96,14 +96,17 @@ func (t *table) print(sim *explain.Simulation, paths string) {
 		explain.Picture(t.w, sim.State, t.style)
 		fmt.Fprintln(t.w)
 	}
-	t.refusals(result, paths)
+	t.refusals(result)
+	if len(result.Refusals) > 0 {
+		fmt.Fprintf(t.w, "  What would help: berth why %s %s\n\n", result.Refusals[0].Workload, paths)
+	}
 	placed := map[string]bool{}
 	for _, d := range result.Decisions {
 		if d.Action != "Evict" {
 			placed[d.Workload+"/"+d.Task] = true
 		}
 	}
-	fmt.Fprintln(t.w, explain.Tally(len(placed), pendingTasks(sim)))
+	fmt.Fprintln(t.w, explain.Tally(len(placed), pendingTasks(sim.State)))
 }
 
 func (t *table) decisions(result *explain.Result) {
@@ -132,8 +135,8 @@ func (t *table) decisions(result *explain.Result) {
 }
 
 // refusals gives pending workloads their sentence, those with the same one
-// together, and says where to ask for more.
-func (t *table) refusals(result *explain.Result, paths string) {
+// together.
+func (t *table) refusals(result *explain.Result) {
 	type group struct {
 		first *explain.Refusal
 		names []string
@@ -165,9 +168,6 @@ func (t *table) refusals(result *explain.Result, paths string) {
 		}
 		explain.Wrap(t.w, fmt.Sprintf("%s %s %s: %s", explain.List(g.names, most), verb, what, g.first.Reason), "", "  ", t.style.Width)
 		explain.Wrap(t.w, g.first.Message, "  ", "  ", t.style.Width)
-	}
-	if len(result.Refusals) > 0 {
-		fmt.Fprintf(t.w, "  What would help: berth why %s %s\n\n", result.Refusals[0].Workload, paths)
 	}
 }
 

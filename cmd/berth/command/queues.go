@@ -1,17 +1,22 @@
 package command
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/manifest"
 	"github.com/berth-project/berth/plugins/fairshare"
+	"github.com/berth-project/berth/scenario"
 	"github.com/spf13/cobra"
 )
 
 func (p *program) queues() *cobra.Command {
-	var output string
+	var config, output string
+	var t clock
 	c := &cobra.Command{
 		Use:   "queues PATH...",
 		Short: "Show the queues, what each should have of every resource, and why",
@@ -21,14 +26,17 @@ each deserves (its quota), may have (its limit), asks for, uses and should have
 
 Each gets what it asks for within its quota; the rest goes by priority and then
 by weight; the queues below one divide what it gets. A quota that is not the
-queue's own but that of the queues below it stands in parentheses.`,
+queue's own but that of the queues below it stands in parentheses.
+
+Where the profile lets the past count (FairShare with halfLife), the weight is
+what the queue's past use has made of it; its own stands beside it.`,
 		Example: "  berth queues cluster/\n  berth queues cluster/ -o json",
 		Args:    paths(1, "a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneOf("--output", output, "table", "json"); err != nil {
 				return err
 			}
-			b, err := p.load(args, "")
+			b, err := p.load(args, config)
 			if err != nil {
 				return err
 			}
@@ -36,7 +44,14 @@ queue's own but that of the queues below it stands in parentheses.`,
 			if err != nil {
 				return err
 			}
-			v := viewQueues(state)
+			decay, err := readDecay(b)
+			if err != nil {
+				return err
+			}
+			if decay.Now, err = t.read(b); err != nil {
+				return err
+			}
+			v := viewQueues(state, decay)
 			if output == "json" {
 				return writeJSON(p.stdout, v.result())
 			}
@@ -44,9 +59,25 @@ queue's own but that of the queues below it stands in parentheses.`,
 			return nil
 		},
 	}
+	c.Flags().StringVar(&config, "config", "", "file with a SchedulerConfiguration")
 	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	t.flag(c)
 	choices(c, "output", "table", "json")
 	return c
+}
+
+// readDecay is how the bundle's profile lets the past of queues count.
+func readDecay(b *manifest.Bundle) (fairshare.Decay, error) {
+	profile, err := scenario.Profile(b)
+	if err != nil {
+		return fairshare.Decay{}, err
+	}
+	for _, p := range profile {
+		if p.Name == fairshare.Name && p.Arguments != nil {
+			return fairshare.ReadDecay(p.Arguments)
+		}
+	}
+	return fairshare.Decay{}, nil
 }
 
 // queueView is the tree and what it takes to spell it.
@@ -55,8 +86,8 @@ type queueView struct {
 	devices map[string]bool // resources that count devices
 }
 
-func viewQueues(state *cluster.State) *queueView {
-	v := &queueView{fairshare.Shares(state, fairshare.Offered(state)), map[string]bool{cluster.DefaultDeviceResource: true}}
+func viewQueues(state *cluster.State, decay fairshare.Decay) *queueView {
+	v := &queueView{fairshare.Shares(state, fairshare.Offered(state), decay), map[string]bool{cluster.DefaultDeviceResource: true}}
 	for _, n := range state.Nodes() {
 		for i := range n.Devices {
 			v.devices[n.Devices[i].Resource] = true
@@ -132,7 +163,11 @@ func why(q *fairshare.Queue, sh *fairshare.Share, amount func(int64) string) str
 		parts = append(parts, amount(sh.Part.Quota)+" of the quota")
 	}
 	if sh.OverQuota > 0 {
-		parts = append(parts, fmt.Sprintf("%s by weight %d", amount(sh.OverQuota), q.WeightOf(sh.Resource)))
+		weight := fmt.Sprint(q.WeightOf(sh.Resource))
+		if p := sh.Past; p != nil {
+			weight = fmt.Sprintf("%s (%s, past use %s %%)", thousandths(p.Weight), weight, percent(p.Share))
+		}
+		parts = append(parts, amount(sh.OverQuota)+" by weight "+weight)
 	}
 	stop := "nothing more is left"
 	switch {
@@ -150,6 +185,12 @@ func why(q *fairshare.Queue, sh *fairshare.Share, amount func(int64) string) str
 	}
 	return strings.Join(parts, ", ") + "; " + stop
 }
+
+// thousandths spells a number that is counted in them.
+func thousandths(v int64) string { return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) }
+
+// percent is thousandths of a whole in percent.
+func percent(v int64) string { return strconv.FormatFloat(float64(v)/10, 'f', -1, 64) }
 
 // queuesResult is what queues prints as JSON. It is API: fields are added, never
 // renamed. Amounts are spelled as in manifests.
@@ -177,6 +218,9 @@ type shareResult struct {
 	FromQuota string         `json:"fromQuota"`
 	OverQuota string         `json:"overQuota"`
 	Stop      fairshare.Stop `json:"stop"` // Satisfied, AtLimit or NoneLeft
+	// Where the past counts: the queue's past use, as a part of the whole, and what its weight has become.
+	PastShare       json.Number `json:"pastShare,omitempty"`
+	EffectiveWeight json.Number `json:"effectiveWeight,omitempty"`
 }
 
 func (v *queueView) result() queuesResult {
@@ -197,8 +241,12 @@ func (v *queueView) result() queuesResult {
 			n := sh.Resource
 			r.Shares = append(r.Shares, shareResult{
 				n, spell(n, sh.Quota), spell(n, sh.Limit), q.WeightOf(n), spell(n, sh.Request), spell(n, q.Used.Of(n)),
-				spell(n, sh.Share()), spell(n, sh.Part.Quota), spell(n, sh.OverQuota), sh.Stop,
+				spell(n, sh.Share()), spell(n, sh.Part.Quota), spell(n, sh.OverQuota), sh.Stop, "", "",
 			})
+			if p := sh.Past; p != nil {
+				last := &r.Shares[len(r.Shares)-1]
+				last.PastShare, last.EffectiveWeight = json.Number(thousandths(p.Share)), json.Number(thousandths(p.Weight))
+			}
 		}
 		out.Queues = append(out.Queues, r)
 	})

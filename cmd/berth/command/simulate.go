@@ -12,6 +12,8 @@ import (
 type simulateOptions struct {
 	config, output, events string
 	explain, check, fail   bool
+	clock
+	course courseOptions
 }
 
 func (p *program) simulate() *cobra.Command {
@@ -21,10 +23,19 @@ func (p *program) simulate() *cobra.Command {
 		Short: "Decide what would run where, and what would have to wait",
 		Long: `Decides what would run where, and what would have to wait and why.
 
-A PATH is a file, a directory, or - for standard input.`,
-		Example: "  berth simulate examples/quickstart\n  kubectl get nodes,pods -A -o yaml | berth simulate - -o wide",
+A PATH is a file, a directory, or - for standard input.
+
+With --cycles it shows the course over time, on a virtual clock: jobs arrive at
+their creationTimestamp, run for their runTime and end, and what is evicted
+starts over. It ends early once nothing can change any more.`,
+		Example: "  berth simulate examples/quickstart\n  berth simulate examples/quickstart --cycles 60 --every 1m\n  kubectl get nodes,pods,pdb -A -o yaml | berth simulate - -o wide",
 		Args:    paths(1, "a file or directory that describes a cluster"),
-		RunE:    func(_ *cobra.Command, args []string) error { return p.runSimulate(args, o) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.course.check(c.Flags()); err != nil {
+				return err
+			}
+			return p.runSimulate(args, o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.config, "config", "", "file with a SchedulerConfiguration")
@@ -33,6 +44,8 @@ A PATH is a file, a directory, or - for standard input.`,
 	f.BoolVar(&o.fail, "fail-on-pending", false, "exit with 1 if anything is left pending")
 	f.StringVar(&o.events, "events", "", "write the events as JSON lines to this file; - for standard output, instead of the result")
 	f.BoolVar(&o.check, "check", false, "check every decision against a plain scan of all nodes: slow")
+	o.clock.flag(c)
+	o.course.flags(f)
 	choices(c, "output", "table", "wide", "json", "yaml")
 	return c
 }
@@ -49,12 +62,19 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if err != nil {
 		return err
 	}
+	now, err := o.clock.read(b)
+	if err != nil {
+		return err
+	}
+	if o.course.given {
+		return p.runTimeline(e, state, args, o, now)
+	}
 	if o.explain {
 		if err := explainable(state); err != nil {
 			return err
 		}
 	}
-	options := explain.Options{Explain: o.explain}
+	options := explain.Options{Explain: o.explain, Now: now}
 	if o.check {
 		options.Search = engine.Twin
 	}
@@ -63,7 +83,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		return err
 	}
 	if o.events != "" {
-		if err := p.writeEvents(o.events, args, sim); err != nil {
+		if err := p.writeEvents(o.events, args, simulated(sim)); err != nil {
 			return err
 		}
 	}
@@ -72,7 +92,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 			return err
 		}
 	}
-	if o.fail && pendingTasks(sim) > 0 {
+	if o.fail && pendingTasks(sim.State) > 0 {
 		return errNo
 	}
 	return nil
@@ -103,9 +123,9 @@ func (p *program) writeResult(sim *explain.Simulation, args []string, o simulate
 	return nil
 }
 
-func pendingTasks(sim *explain.Simulation) int {
+func pendingTasks(state *cluster.State) int {
 	n := 0
-	for _, j := range sim.State.Pending() {
+	for _, j := range state.Pending() {
 		for _, t := range j.Tasks() {
 			if t.Node == nil {
 				n++

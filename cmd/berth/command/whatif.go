@@ -16,6 +16,7 @@ import (
 type whatifOptions struct {
 	config, output   string
 	add, remove, set []string
+	clock
 }
 
 func (p *program) whatif() *cobra.Command {
@@ -41,6 +42,7 @@ with the namespace before the name where there is one.`,
 	f.StringArrayVar(&o.add, "add-nodes", nil, "GROUP=N: add N empty nodes of a group (may be repeated)")
 	f.StringArrayVar(&o.remove, "remove", nil, "NODE: take a node away (may be repeated)")
 	f.StringArrayVar(&o.set, "set", nil, "OBJECT.FIELD=VALUE: change a field of an object (may be repeated)")
+	o.clock.flag(c)
 	choices(c, "output", "text", "json")
 	return c
 }
@@ -60,7 +62,11 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err != nil {
 		return err
 	}
-	before, err := explain.Simulate(e, state, explain.Options{})
+	now, err := o.clock.read(b)
+	if err != nil {
+		return err
+	}
+	before, err := explain.Simulate(e, state, explain.Options{Now: now})
 	if err != nil {
 		return err
 	}
@@ -81,7 +87,7 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err := addNodes(state, o.add); err != nil {
 		return err
 	}
-	after, err := explain.Simulate(e, state, explain.Options{})
+	after, err := explain.Simulate(e, state, explain.Options{Now: now})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 func (p *program) why() *cobra.Command {
 	var config, output string
+	var t clock
 	c := &cobra.Command{
 		Use:   "why WORKLOAD PATH...",
 		Short: "Say why a workload is where it is or pending, and what would change that",
@@ -16,7 +17,7 @@ cluster, by the same engine.
 
 A WORKLOAD is job/NAME, job/NAMESPACE/NAME, pod/NAMESPACE/NAME, or just a name
 that only one of them has.`,
-		Example: "  berth why job/train-70b cluster/\n  kubectl get nodes,pods -A -o yaml | berth why pod/ml/web-0 -",
+		Example: "  berth why job/train-70b cluster/\n  kubectl get nodes,pods,pdb -A -o yaml | berth why pod/ml/web-0 -",
 		Args:    paths(2, "a workload and a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oneOf("--output", output, "text", "json"); err != nil {
@@ -34,7 +35,11 @@ that only one of them has.`,
 			if err != nil {
 				return err
 			}
-			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id})
+			now, err := t.read(b)
+			if err != nil {
+				return err
+			}
+			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id, Now: now})
 			if err != nil {
 				return err
 			}
@@ -47,6 +52,7 @@ that only one of them has.`,
 	}
 	c.Flags().StringVar(&config, "config", "", "file with a SchedulerConfiguration")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	t.flag(c)
 	choices(c, "output", "text", "json")
 	return c
 }

@@ -22,7 +22,7 @@ func TestSpared(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := fixture.State(fixture.Node("a"), fixture.Job("urgent"), tt.job.Preemptible().On("a"))
-			may := spare(state.Job("job/urgent"))
+			may := spare(state.Job("job/urgent"), nil)
 			if got := may(engine.VictimOf(state.Job("job/victim").Tasks()[0])); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

@@ -1,0 +1,118 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ProductResource names the devices of one product among those of a resource,
+// such as nvidia.com/gpu:NVIDIA-L4. No resource has a colon in its own name.
+func ProductResource(resource, product string) string { return resource + ":" + product }
+
+// SplitProduct parts such a name; the product is "" where it names a resource.
+func SplitProduct(name string) (resource, product string) {
+	resource, product, _ = strings.Cut(name, ":")
+	return resource, product
+}
+
+// nameProducts gives every device the name that its product is booked under.
+// Devices that stand together are mostly alike and share it.
+func (n *Node) nameProducts() {
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if i > 0 && n.Devices[i-1].Resource == d.Resource && n.Devices[i-1].Product == d.Product {
+			d.ProductResource = n.Devices[i-1].ProductResource
+		} else {
+			d.ProductResource = ProductResource(d.Resource, d.Product)
+		}
+	}
+}
+
+// Products are the names of products that some queue has terms for, sorted. The
+// queues' books are kept under these as well, and under no others.
+func (s *State) Products() []string { return s.products }
+
+// Named reports whether some queue has terms for the product.
+func (s *State) Named(product string) bool {
+	_, found := slices.BinarySearch(s.products, product)
+	return found
+}
+
+// chargeProduct books what a task holds of the device under its product, where that is named.
+func (s *State) chargeProduct(t *Task, d *Device, v int64) {
+	if len(s.products) > 0 && s.Named(d.ProductResource) {
+		s.charge(t, d.ProductResource, v)
+	}
+}
+
+// countTerms counts (sign +1) or forgets (-1) the products that the queue has terms for.
+func (s *State) countTerms(q *Queue, sign int) {
+	for _, list := range []Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
+		for _, a := range list {
+			if _, product := SplitProduct(a.Name); product != "" {
+				s.terms[a.Name] += sign
+			}
+		}
+	}
+}
+
+// nameAgain brings the names of products in step with the queues' terms. Where
+// they change, which is rare, everything is booked anew under the new ones.
+func (s *State) nameAgain() {
+	maps.DeleteFunc(s.terms, func(_ string, count int) bool { return count == 0 })
+	if len(s.terms) == len(s.products) && !slices.ContainsFunc(s.products, func(name string) bool { return s.terms[name] == 0 }) {
+		return
+	}
+	s.rebookAll(-1)
+	s.products = slices.Sorted(maps.Keys(s.terms))
+	s.rebookAll(+1)
+}
+
+func (s *State) rebookAll(sign int64) {
+	for _, n := range s.sorted {
+		for _, t := range n.Tasks {
+			s.rebook(t, sign)
+		}
+	}
+}
+
+// kind is what a need can ask of a device, its size aside.
+type kind struct{ product, profile, resource string }
+
+// countKinds adds (sign +1) or takes away (-1) the node's devices.
+func (s *State) countKinds(n *Node, sign int) {
+	for i := 0; i < len(n.Devices); {
+		d := &n.Devices[i]
+		k, run := kind{d.Product, d.Profile, d.Resource}, 0
+		for ; i < len(n.Devices) && k == (kind{n.Devices[i].Product, n.Devices[i].Profile, n.Devices[i].Resource}); i++ {
+			if !n.Devices[i].Lost {
+				run++
+			}
+		}
+		if run == 0 {
+			continue
+		}
+		was := s.kinds[k]
+		if s.kinds[k] = was + sign*run; s.kinds[k] == 0 {
+			delete(s.kinds, k)
+		}
+		if was == 0 || was+sign*run == 0 {
+			s.samples = nil
+		}
+	}
+}
+
+// Kinds are one device of every kind there is, for Need.Kind: with product,
+// profile and resource, and nothing else. Lost devices are of no kind.
+func (s *State) Kinds() []Device {
+	if s.samples == nil {
+		for k := range s.kinds {
+			s.samples = append(s.samples, Device{Product: k.product, Profile: k.profile, Resource: k.resource, ProductResource: ProductResource(k.resource, k.product)})
+		}
+		slices.SortFunc(s.samples, func(a, b Device) int {
+			return strings.Compare(a.ProductResource+"\x00"+a.Profile, b.ProductResource+"\x00"+b.Profile)
+		})
+	}
+	return s.samples
+}

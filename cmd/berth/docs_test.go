@@ -1,0 +1,40 @@
+package main_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/cmd/berth/command"
+	"github.com/berth-project/berth/plugins/standard"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDocsShowWhatIsPrinted runs the commands that pages show with their output:
+// blocks that begin with "$ berth".
+func TestDocsShowWhatIsPrinted(t *testing.T) {
+	t.Chdir("../..")
+	t.Setenv("COLUMNS", "80")
+	text, err := os.ReadFile(filepath.Join("docs", "timeline.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, block := range strings.Split(string(text), "```\n$ berth ")[1:] {
+		line, rest, _ := strings.Cut(block, "\n")
+		want, _, _ := strings.Cut(rest, "```")
+		var out, errs bytes.Buffer
+		if code := command.Main(standard.Registry(), strings.Fields(line), strings.NewReader(""), &out, &errs); code != 0 {
+			t.Fatalf("berth %s: exit code %d: %s", line, code, errs.String())
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("docs/timeline.md shows something else than berth %s prints:\n%s", line, diff)
+		}
+		shown++
+	}
+	if shown == 0 {
+		t.Error("no example was found")
+	}
+}

@@ -1,0 +1,78 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+func TestVictimsNeedEveryonesConsent(t *testing.T) {
+	// Each spares the victim whose job is named, and gives its own name as reason.
+	spare := func(name, job string) *policy {
+		return &policy{name: name, open: func(s *engine.Session) {
+			s.AddPreemptableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
+				return func(v *engine.Victim) engine.Reason {
+					if v.Job.ID == job {
+						return engine.Reason("By" + name)
+					}
+					return engine.Consent
+				}
+			})
+		}}
+	}
+	nobody := &policy{name: "Nobody", open: func(s *engine.Session) {
+		s.AddReclaimableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return nil })
+	}}
+	state := with(twoNodes(), fixture.Job("new"), fixture.Job("x").On("a"), fixture.Job("y").On("a"), fixture.Job("z").On("a"))
+	s := fixture.Engine(spare("One", "job/x"), spare("Two", "job/y"), nobody).Open(state, engine.Options{})
+	defer s.Close()
+	tests := map[string]struct {
+		purpose engine.Purpose
+		victim  string
+		want    *engine.Spared
+	}{
+		"the first objects":      {engine.Preempt, "job/x", &engine.Spared{Plugin: "One", Reason: "ByOne"}},
+		"the second objects":     {engine.Preempt, "job/y", &engine.Spared{Plugin: "Two", Reason: "ByTwo"}},
+		"nobody objects":         {engine.Preempt, "job/z", nil},
+		"nobody may go for it":   {engine.Reclaim, "job/z", &engine.Spared{}},
+		"nobody has a say in it": {engine.Move, "job/x", &engine.Spared{Plugin: "engine", Reason: engine.NobodyConsents}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := engine.VictimOf(state.Job(tt.victim).Tasks()[0])
+			if d := cmp.Diff(tt.want, s.Spares(tt.purpose, state.Job("job/new"), nil, v)); d != "" {
+				t.Errorf("spared (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestVictimOf(t *testing.T) {
+	tests := map[string]struct {
+		job  *fixture.JobBuilder
+		want []string // of the victim of the first task
+	}{
+		"one it can spare":        {fixture.Job("v").Gang(3).Min(2).On("a", "a", "b"), []string{"worker-0"}},
+		"the whole gang":          {fixture.Job("v").Gang(3).On("a", "a", "b"), []string{"worker-0", "worker-1", "worker-2"}},
+		"what runs of it":         {fixture.Job("v").Gang(3).Min(2).On("a", "a"), []string{"worker-0", "worker-1"}},
+		"its part cannot spare":   {fixture.Job("v").Gang(3).Min(2).Subgroup("x", 1, 1, cluster.Topology{}).On("a", "a", "b"), []string{"worker-0", "worker-1", "worker-2"}},
+		"its part can spare":      {fixture.Job("v").Gang(3).Min(2).Subgroup("x", 2, 1, cluster.Topology{}).On("a", "a", "b"), []string{"worker-0"}},
+		"its part can, it cannot": {fixture.Job("v").Gang(3).Min(3).Subgroup("x", 2, 1, cluster.Topology{}).On("a", "a", "b"), []string{"worker-0", "worker-1", "worker-2"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := engine.VictimOf(with(twoNodes(), tt.job).Job("job/v").Tasks()[0])
+			var got []string
+			for _, x := range v.Tasks {
+				got = append(got, x.Name)
+			}
+			if d := cmp.Diff(tt.want, got); d != "" || v.Whole != (len(tt.want) > 1) {
+				t.Errorf("whole %t (-want +got):\n%s", v.Whole, d)
+			}
+		})
+	}
+}

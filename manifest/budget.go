@@ -1,0 +1,96 @@
+package manifest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// maxBound is the most tasks that a budget may count.
+const maxBound = maxTasksInAll
+
+func budgetID(o *v1alpha1.DisruptionBudget) string {
+	if o.Namespace == "" {
+		return "budget/" + o.Name
+	}
+	return "budget/" + o.Namespace + "/" + o.Name
+}
+
+func coreBudgetNamespace(o *policyv1.PodDisruptionBudget) string {
+	if o.Namespace == "" {
+		return corev1.NamespaceDefault
+	}
+	return o.Namespace
+}
+
+func coreBudgetID(o *policyv1.PodDisruptionBudget) string {
+	return "budget/" + coreBudgetNamespace(o) + "/" + o.Name
+}
+
+// makeBudget turns a budget as people write it into one for the books.
+func makeBudget(o *v1alpha1.DisruptionBudget, r reporter) *cluster.Budget {
+	spec := path{"spec"}
+	checkName(o.Name, "budget", r)
+	checkNamespace(o.Namespace, r)
+	b := &cluster.Budget{Name: o.Name, Namespace: o.Namespace, Selector: makeSelector(&o.Spec.Selector, spec.add("selector"), r)}
+	if o.Spec.MinAvailable == nil && o.Spec.MaxUnavailable == nil {
+		r.errorf(spec, "say minAvailable or maxUnavailable, such as 2 or 30%%")
+	}
+	bound(b, o.Spec.MinAvailable, o.Spec.MaxUnavailable, r)
+	return b
+}
+
+// makeCoreBudget turns a budget of Kubernetes into one for the books. One that
+// bounds nothing protects nobody there, and does not here.
+func makeCoreBudget(o *policyv1.PodDisruptionBudget, r reporter) *cluster.Budget {
+	checkName(o.Name, "budget", r)
+	checkNamespace(o.Namespace, r)
+	b := &cluster.Budget{Name: o.Name, Namespace: coreBudgetNamespace(o), Selector: labelSelector(o.Spec.Selector)}
+	if o.Spec.Selector != nil {
+		for i, q := range o.Spec.Selector.MatchExpressions {
+			checkEnum(string(q.Operator), cluster.Operators, path{"spec", "selector", "matchExpressions", i, "operator"}, r)
+		}
+	}
+	bound(b, o.Spec.MinAvailable, o.Spec.MaxUnavailable, r)
+	return b
+}
+
+// bound fills in the one bound that a budget has.
+func bound(b *cluster.Budget, least, most *intstr.IntOrString, r reporter) {
+	value, field := least, "minAvailable"
+	if most != nil {
+		value, field, b.Unavailable = most, "maxUnavailable", true
+	}
+	at := path{"spec", field}
+	if least != nil && most != nil {
+		r.errorf(at, "minAvailable and maxUnavailable both say how many may be missing; keep one")
+	}
+	if value == nil {
+		return
+	}
+	n := int(value.IntVal)
+	if value.Type == intstr.String {
+		digits, percent := strings.CutSuffix(value.StrVal, "%")
+		parsed, err := strconv.ParseUint(digits, 10, 31)
+		if err != nil || !percent || parsed > 100 {
+			r.errorf(at, "want a number of tasks such as 2, or a percentage from 0%% to 100%%, have %s", quote(value.StrVal))
+			return
+		}
+		n, b.Percent = int(parsed), true
+	}
+	if n < 0 || n > maxBound {
+		r.errorf(at, "want a number of tasks from 0 to %d, have %d", maxBound, n)
+		return
+	}
+	b.Bound = n
+}
+
+// idle reports whether the budget is about no workload. A typo in a label would
+// protect nobody, and nothing else would show it.
+func idle(b *cluster.Budget, jobs []*cluster.Job) bool { return !slices.ContainsFunc(jobs, b.Covers) }

@@ -1,0 +1,40 @@
+package manifest
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Now is the moment that the objects describe, in nanoseconds: what the scenario
+// says, or else the latest time that they name, since equal input gives equal
+// output and the clock is no input. A dump names the last heartbeats of its nodes.
+func (b *Bundle) Now() int64 {
+	if s := b.Scenario(); s != nil && s.Now != nil {
+		return nanoseconds(s.Now)
+	}
+	latest := int64(0)
+	see := func(t *metav1.Time) { latest = max(latest, nanoseconds(t)) }
+	for _, o := range b.Nodes {
+		see(&o.CreationTimestamp)
+	}
+	for _, o := range b.CoreNodes {
+		see(&o.CreationTimestamp)
+		for i := range o.Status.Conditions {
+			see(&o.Status.Conditions[i].LastHeartbeatTime)
+		}
+	}
+	for _, o := range b.Jobs {
+		see(&o.CreationTimestamp)
+		for i := range o.Status.Placements {
+			see(o.Status.Placements[i].Started)
+		}
+	}
+	for _, o := range b.Pods {
+		see(&o.CreationTimestamp)
+		see(o.Status.StartTime)
+	}
+	for _, o := range b.Queues {
+		see(&o.CreationTimestamp)
+		for i := range o.Status.Usage {
+			see(&o.Status.Usage[i].To)
+		}
+	}
+	return latest
+}

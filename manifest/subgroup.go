@@ -1,0 +1,164 @@
+package manifest
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+)
+
+// inherit gives the alternative the job's subgroups and topology where it has
+// none of its own, and says where each is written.
+func (m *jobMaker) inherit(a *v1alpha1.Alternative, at path) (subgroups, topology path) {
+	subgroups, topology = at.add("subgroups"), at.add("topology")
+	if len(a.Subgroups) == 0 {
+		a.Subgroups, subgroups = m.job.Spec.Subgroups, path{"spec", "subgroups"}
+	}
+	if a.Topology == nil {
+		a.Topology, topology = m.job.Spec.Topology, path{"spec", "topology"}
+	}
+	return subgroups, topology
+}
+
+// arrange divides the plan's tasks into subgroups and says which are kept near
+// each other. It reports whether they can be.
+func (m *jobMaker) arrange(a *v1alpha1.Alternative, at path, p *plan) bool {
+	subgroupsAt, topologyAt := m.inherit(a, at)
+	if p.whole != nil {
+		const remedy = "unit %s takes any whole nodes of one group and all replicas together; leave %s out, or leave the unit out and ask for the devices of a node"
+		if len(a.Subgroups) > 0 {
+			m.r.errorf(subgroupsAt, remedy, unitNode, "subgroups")
+		}
+		if a.Topology != nil {
+			m.r.errorf(topologyAt, remedy, unitNode, "topology")
+		}
+		return len(a.Subgroups) == 0 && a.Topology == nil
+	}
+	p.topology = makeTopology(a.Topology, topologyAt, m.r)
+	ok := true
+	names, roles := map[string]int{}, map[string]*role{}
+	for k := range p.roles {
+		roles[p.roles[k].name] = &p.roles[k]
+	}
+	for i := range a.Subgroups {
+		g, at := &a.Subgroups[i], subgroupsAt.add(i)
+		if checkNameAt(g.Name, "subgroup", at.add("name"), m.r) {
+			if j, twice := names[g.Name]; twice {
+				m.r.errorf(at.add("name"), "subgroup %s is already subgroups[%d]; give it another name, or merge the two", quote(g.Name), j)
+			}
+			names[g.Name] = i
+		}
+		members, fine := m.members(a, i, at, roles)
+		ok = ok && fine
+		least := members
+		if g.MinMember != nil && fine {
+			switch least = *g.MinMember; {
+			case least < 0:
+				m.r.errorf(at.add("minMember"), "want at least 0, have %d", least)
+				ok = false
+			case least > members:
+				m.r.errorf(at.add("minMember"), "%d of only %d tasks in the subgroup; lower it or add replicas", least, members)
+				ok = false
+			}
+		}
+		p.subgroups = append(p.subgroups, cluster.Subgroup{Name: g.Name, Min: least, Topology: makeTopology(g.Topology, at.add("topology"), m.r)})
+	}
+	return ok
+}
+
+// members counts the tasks of subgroup i and marks them as its own.
+func (m *jobMaker) members(a *v1alpha1.Alternative, i int, at path, roles map[string]*role) (int, bool) {
+	g := &a.Subgroups[i]
+	if len(g.Tasks) == 0 {
+		m.r.errorf(at.add("tasks"), "say which tasks are in the subgroup, such as [%s]", clip(a.Tasks[0].Name))
+		return 0, false
+	}
+	whose := "the job"
+	if len(m.job.Spec.Alternatives) > 0 {
+		whose = "alternative " + quote(a.Name)
+	}
+	count, ok := 0, true
+	for k, name := range g.Tasks {
+		at, r := at.add("tasks", k), roles[name]
+		switch {
+		case r == nil:
+			m.r.errorf(at, "%s has no task %s%s", whose, quote(name), didYouMean(name, taskNames(a)))
+			ok = false
+		case r.subgroup == i+1:
+			m.r.errorf(at, "task %s is already listed; leave it out", quote(name))
+			ok = false
+		case r.subgroup > 0:
+			m.r.errorf(at, "task %s is already in subgroup %s; a task is in one subgroup at most", quote(name), quote(a.Subgroups[r.subgroup-1].Name))
+			ok = false
+		default:
+			r.subgroup = i + 1
+			count += r.count
+		}
+	}
+	return count, ok
+}
+
+// taskNames are those that a suggestion is taken from.
+func taskNames(a *v1alpha1.Alternative) []string {
+	const compared = 1000
+	var out []string
+	for i := range a.Tasks[:min(len(a.Tasks), compared)] {
+		out = append(out, a.Tasks[i].Name)
+	}
+	return out
+}
+
+// minimum is how many tasks must stand together, false if what is written makes no sense.
+func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *plan) (int, bool) {
+	parts, loose := 0, p.total
+	for _, g := range p.subgroups {
+		parts += g.Min
+	}
+	for i := range p.roles {
+		if p.roles[i].subgroup > 0 {
+			loose -= p.roles[i].count
+		}
+	}
+	if a.MinMember == nil {
+		return max(1, parts+loose), true
+	}
+	least, problem := *a.MinMember, ""
+	switch {
+	case least < 1:
+		problem = fmt.Sprintf("want at least 1, have %d", least)
+	case least > p.total:
+		problem = fmt.Sprintf("%d of only %d tasks; lower it or add replicas", least, p.total)
+	case p.whole != nil && least < p.total:
+		problem = fmt.Sprintf("unit %s places all replicas together, %d tasks; leave minMember out", unitNode, p.total)
+	case least < parts:
+		problem = fmt.Sprintf("%d is less than the subgroups' own minima, which add up to %d; raise it, or leave it out", least, parts)
+	}
+	if problem != "" {
+		m.r.errorf(at.add("minMember"), "%s", problem)
+	}
+	return least, problem == ""
+}
+
+// makeTopology turns levels as people write them into those of the books.
+func makeTopology(t *v1alpha1.Topology, at path, r reporter) cluster.Topology {
+	if t == nil {
+		return cluster.Topology{}
+	}
+	if t.Required == "" && len(t.Preferred) == 0 {
+		r.errorf(at, "say the label of a level that is required or preferred, such as {required: rack}, or leave topology out")
+	}
+	if t.Required != "" {
+		checkKey(t.Required, at.add("required"), r)
+	}
+	checkDistinct(t.Preferred, "level", at.add("preferred"), r)
+	for i, level := range t.Preferred {
+		switch at := at.add("preferred", i); {
+		case level == "": // said already
+		case level == t.Required:
+			r.errorf(at, "%s is required already; leave it out here", quote(level))
+		default:
+			checkKey(level, at, r)
+		}
+	}
+	return cluster.Topology{Required: t.Required, Preferred: append([]string(nil), t.Preferred...)}
+}

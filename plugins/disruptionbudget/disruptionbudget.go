@@ -1,0 +1,58 @@
+// Package disruptionbudget keeps tasks from being evicted or moved where too few
+// would be left running of those that a budget is about.
+//
+// It counts and refuses to know who asks for the room. A task that moves is gone
+// for a while like any other. Tasks that fail or end by themselves are nobody's
+// eviction, but once they are missing, the rest is bounded all the same.
+package disruptionbudget
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "DisruptionBudget"
+
+// InBudget is given for a victim that a budget keeps.
+const InBudget engine.Reason = "VictimInBudget"
+
+// Reasons documents what the plugin says about victims.
+var Reasons = []engine.ReasonDoc{
+	{Reason: InBudget, Cure: engine.Relax, Meaning: "With what would have to go, fewer tasks would be left running than a disruption budget asks for, or there are fewer already. It spares a victim and turns no node down."},
+}
+
+type plugin struct{}
+
+// New builds the plugin. It has no arguments.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return plugin{}, nil
+}
+
+func (plugin) Name() string                   { return Name }
+func (plugin) OnSessionClose(*engine.Session) {}
+
+// OnSessionOpen registers nothing where there are no budgets.
+func (plugin) OnSessionOpen(s *engine.Session) {
+	if len(s.State.Budgets()) == 0 {
+		return
+	}
+	c := watch(s)
+	veto := func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return c.judge }
+	s.AddReclaimableFn(veto)
+	s.AddPreemptableFn(veto)
+	s.AddMovableFn(veto)
+}
+
+// judge spares a victim that any budget needs.
+func (c *counts) judge(v *engine.Victim) engine.Reason {
+	for _, b := range c.of(v.Job) {
+		if b.running-len(v.Tasks) < b.Required(b.desired) {
+			return InBudget
+		}
+	}
+	return ""
+}

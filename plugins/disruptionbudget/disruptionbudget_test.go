@@ -1,0 +1,101 @@
+package disruptionbudget
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+func open(t *testing.T, state *cluster.State) *engine.Session {
+	t.Helper()
+	p, err := New(engine.NoArguments{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fixture.Engine(p, fixture.Consent()).Open(state, engine.Options{})
+}
+
+func web(name string) *fixture.JobBuilder { return fixture.Job(name).Label("app", "web") }
+
+func TestBudgets(t *testing.T) {
+	least, most := func(n int) *fixture.BudgetBuilder { return fixture.Budget("b").Label("app", "web").MinAvailable(n) },
+		func(n int) *fixture.BudgetBuilder { return fixture.Budget("b").Label("app", "web").MaxUnavailable(n) }
+	// Four tasks run: two of x, which spares one, and two of y, which goes as a whole.
+	four := []fixture.Part{web("x").Gang(2).Min(1).On("n", "n"), web("y").Gang(2).On("n", "n")}
+	tests := map[string]struct {
+		parts []fixture.Part
+		x, y  engine.Reason // whether x's first task may go, and y
+	}{
+		"no budget":                       {four, "", ""},
+		"enough are left":                 {append(four, least(2)), "", ""},
+		"one may go, two may not":         {append(four, least(3)), "", InBudget},
+		"all must stay":                   {append(four, least(4)), InBudget, InBudget},
+		"below it already":                {append(four, least(9)), InBudget, InBudget},
+		"two may be missing":              {append(four, most(2)), "", ""},
+		"one may be missing":              {append(four, most(1)), "", InBudget},
+		"one is missing already":          {append(four, most(2), web("z")), "", InBudget},
+		"three quarters":                  {append(four, least(75).Percent()), "", InBudget},
+		"rounded up, they must run":       {append(four, least(51).Percent()), "", InBudget},
+		"rounded up, they may be missing": {append(four, most(26).Percent()), "", ""},
+		"others":                          {append(four, fixture.Budget("b").Label("app", "api").MinAvailable(9)), "", ""},
+		"in another namespace":            {append(four, least(9).Namespace("ml")), "", ""},
+		"the strictest of several counts": {append(four, least(1), fixture.Budget("c").Label("app", "web").MinAvailable(4)), InBudget, InBudget},
+		"what never ran is missing, too":  {[]fixture.Part{web("x").Gang(4).Min(1).On("n", "n"), web("y").On("n"), most(2)}, InBudget, InBudget},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := fixture.State(append(tt.parts, fixture.Node("n"), fixture.Job("new"))...)
+			s := open(t, state)
+			defer s.Close()
+			for job, want := range map[string]engine.Reason{"job/x": tt.x, "job/y": tt.y} {
+				v := engine.VictimOf(state.Job(job).Tasks()[0])
+				for _, p := range []engine.Purpose{engine.Reclaim, engine.Preempt, engine.Move} {
+					var spared *engine.Spared
+					if want != "" {
+						spared = &engine.Spared{Plugin: Name, Reason: want}
+					}
+					if d := cmp.Diff(spared, s.Spares(p, state.Job("job/new"), nil, v)); d != "" {
+						t.Errorf("%s, purpose %d (-want +got):\n%s", job, p, d)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Victims go one after the other: those before count as gone, and those that
+// were taken back do not.
+func TestVictimsAddUp(t *testing.T) {
+	state := fixture.State(fixture.Node("n"), fixture.Job("new"), fixture.Budget("b").Label("app", "web").MinAvailable(2),
+		web("x").On("n"), web("y").On("n"), web("z").On("n"))
+	s := open(t, state)
+	defer s.Close()
+	stmt, job := s.Begin(), state.Job("job/new")
+	first, second := state.Job("job/x").Tasks()[0], state.Job("job/y").Tasks()[0]
+	may := func(task *cluster.Task) bool {
+		return s.Spares(engine.Preempt, job, nil, engine.VictimOf(task)) == nil
+	}
+	if !may(first) || !may(second) {
+		t.Error("either may go")
+	}
+	if err := stmt.Evict(first, job.ID, "Test"); err != nil {
+		t.Fatal(err)
+	}
+	if may(second) {
+		t.Error("the second may not go as well")
+	}
+	stmt.Discard()
+	if !may(second) {
+		t.Error("the first is back, so the second may go")
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"minAvailable": 1}`)); err == nil {
+		t.Error("an unknown argument was accepted")
+	}
+}

@@ -1,0 +1,162 @@
+package disruptionbudget
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// room keeps tasks off nodes that have no room for them.
+type room struct{}
+
+func (room) Name() string                   { return "room" }
+func (room) OnSessionClose(*engine.Session) {}
+func (room) OnSessionOpen(s *engine.Session) {
+	s.AddShapePredicateFn(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+		if n.Ledger(cluster.CPU).Free() < s.Resources.Of(cluster.CPU) {
+			return &engine.Rejection{Reason: "Full", Cure: engine.Wait | engine.Evict}
+		}
+		return nil
+	})
+}
+
+// watcher has counts and asks nobody to stay.
+type watcher struct{ counts *counts }
+
+func (*watcher) Name() string                      { return "watcher" }
+func (*watcher) OnSessionClose(*engine.Session)    {}
+func (w *watcher) OnSessionOpen(s *engine.Session) { w.counts = watch(s) }
+
+// standing is what stands in each budget of the job, by its name.
+type standing map[string][2]int
+
+func (w *watcher) standing(j *cluster.Job) standing {
+	out := standing{}
+	for _, b := range w.counts.of(j) {
+		out[b.Name] = [2]int{b.running, b.desired}
+	}
+	return out
+}
+
+// recount is standing from scratch.
+func recount(s *cluster.State, of *cluster.Job) standing {
+	out := standing{}
+	for _, b := range s.Budgets() {
+		if !b.Covers(of) {
+			continue
+		}
+		running, desired := 0, 0
+		for _, j := range s.Jobs() {
+			if !b.Covers(j) {
+				continue
+			}
+			desired += len(j.Tasks())
+			for _, t := range j.Tasks() {
+				if t.Status == cluster.Bound {
+					running++
+				}
+			}
+		}
+		out[b.Name] = [2]int{running, desired}
+	}
+	return out
+}
+
+func drawBudget(t *rapid.T, name string) *fixture.BudgetBuilder {
+	b := fixture.Budget(name).Label("app", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "app"))
+	n := rapid.IntRange(0, 6).Draw(t, "bound")
+	if rapid.Bool().Draw(t, "percent") {
+		n *= 15
+		b.Percent()
+	}
+	if rapid.Bool().Draw(t, "unavailable") {
+		return b.MaxUnavailable(n)
+	}
+	return b.MinAvailable(n)
+}
+
+func drawJob(t *rapid.T, name string) *cluster.Job {
+	size := rapid.IntRange(1, 4).Draw(t, "tasks")
+	build := func(n int) *cluster.Job {
+		return fixture.Job(name).Label("app", rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "app")).
+			CPU(rapid.Int64Range(1, 4).Draw(t, "cpu")*1000, "0").Gang(n).Min(rapid.IntRange(1, n).Draw(t, "min")).Build()
+	}
+	j := build(size)
+	if other := build(rapid.IntRange(1, 3).Draw(t, "other")); rapid.Bool().Draw(t, "alternatives") {
+		j.Alternatives = append(j.Alternatives, other.Alternatives...) // another form has another number of tasks
+	}
+	return j
+}
+
+// Whatever a statement does and takes back, the counts are those of the books.
+func TestCountsAreThoseOfTheBooks(t *testing.T) {
+	nominated, running := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		state := fixture.State(fixture.Node("n").CPU(8, "1Gi"), fixture.Node("m").CPU(5, "1Gi"), drawBudget(t, "b"), drawBudget(t, "c"))
+		for i := range rapid.IntRange(2, 6).Draw(t, "jobs") {
+			if err := state.AddJob(drawJob(t, fmt.Sprint("j", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		jobs := state.Jobs()
+		for range rapid.IntRange(1, 3).Draw(t, "sessions") {
+			w := &watcher{}
+			s := fixture.Engine(room{}, w, fixture.Consent()).Open(state, engine.Options{})
+			stmt := s.Begin()
+			var marks []int
+			for range rapid.IntRange(1, 20).Draw(t, "steps") {
+				j := rapid.SampledFrom(jobs).Draw(t, "job")
+				task := rapid.SampledFrom(j.Tasks()).Draw(t, "task")
+				switch rapid.IntRange(0, 3).Draw(t, "step") {
+				case 0:
+					mark := stmt.Checkpoint()
+					if r := s.Place(stmt, j); r != nil && !r.Surplus {
+						stmt.Rollback(mark)
+					}
+				case 1:
+					if task.Status == cluster.Bound {
+						if err := stmt.Evict(task, "job/new", "Test"); err != nil {
+							t.Fatal(err)
+						}
+					}
+				case 2:
+					marks = append(marks, stmt.Checkpoint())
+				case 3:
+					if n := len(marks); n > 0 {
+						stmt.Rollback(marks[n-1])
+						marks = marks[:n-1]
+					}
+				}
+				asked := rapid.SampledFrom(jobs).Draw(t, "asked")
+				if d := cmp.Diff(recount(state, asked), w.standing(asked)); d != "" {
+					t.Fatalf("%s: running and desired (-books +counts):\n%s", asked.ID, d)
+				}
+				for _, c := range w.standing(asked) {
+					running += c[0]
+				}
+			}
+			if rapid.Bool().Draw(t, "discard") {
+				stmt.Discard()
+			} else {
+				stmt.Commit()
+			}
+			s.Close()
+			nominated += len(state.Nominated())
+			for _, j := range jobs { // some of what was evicted has left by the next session
+				for _, task := range j.Tasks() {
+					if task.Status == cluster.Releasing && rapid.Bool().Draw(t, "leaves") {
+						state.Clear(task)
+					}
+				}
+			}
+		}
+	})
+	if nominated == 0 || running == 0 {
+		t.Errorf("%d tasks were nominated, %d counted as running: nothing was tried", nominated, running)
+	}
+}

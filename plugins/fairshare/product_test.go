@@ -1,0 +1,38 @@
+package fairshare
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+	"github.com/google/go-cmp/cmp"
+)
+
+// A product that somebody has terms for is divided like a resource of its own.
+// Both queues ask for 4 H100, and for 4 devices of any product. Of all 8 devices
+// each gets 4. Of the 4 H100, a gets its quota of 3; the last one goes by weight,
+// 1 to 3. Nobody has terms for L4, which is not divided apart.
+func TestProductsAreDivided(t *testing.T) {
+	const h100 = gpu + ":H100"
+	only := func(s *cluster.Shape) { s.Need.Products = []string{"H100"} }
+	parts := []fixture.Part{
+		fixture.Node("n").CPU(0, "0").GPUs(4, "H100", "80Gi").GPUs(4, "L4", "24Gi"), fixture.Node("off").GPUs(4, "H100", "80Gi").With(func(n *cluster.Node) { n.Unschedulable = true }),
+		fixture.Queue("a").Quota(h100, 3000), fixture.Queue("b").OverQuotaWeight(h100, 3),
+		fixture.Job("a1").Queue("a").Devices(1).Shape(only).On("n"), fixture.Job("a2").Queue("a").Devices(3).Shape(only), fixture.Job("a3").Queue("a").Devices(4),
+		fixture.Job("b1").Queue("b").Devices(4).Shape(only), fixture.Job("b2").Queue("b").Devices(4),
+	}
+	state := fixture.State(parts...)
+	total := Offered(state)
+	tree := Shares(state, total, Decay{})
+	if d := cmp.Diff(cluster.Resources{{Name: gpu, Value: 8000}, {Name: h100, Value: 4000}}, total[len(total)-2:]); d != "" {
+		t.Errorf("what there is (-want +got):\n%s", d)
+	}
+	got := map[string][]Share{"a": tree.byName["a"].Shares, "b": tree.byName["b"].Shares}
+	want := map[string][]Share{
+		"a": {{gpu, -1, -1, 8000, Part{0, 4000, NoneLeft}, nil}, {h100, 3000, -1, 4000, Part{3000, 250, NoneLeft}, nil}},
+		"b": {{gpu, -1, -1, 8000, Part{0, 4000, NoneLeft}, nil}, {h100, -1, -1, 4000, Part{0, 750, NoneLeft}, nil}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("shares (-want +got):\n%s", d)
+	}
+}

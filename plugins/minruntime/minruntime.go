@@ -1,0 +1,84 @@
+// Package minruntime leaves tasks alone that have only just started: what has to
+// go before it has done any work has cost a start for nothing.
+//
+// It goes by the minimum run time of the nearest queue at or above the victim's
+// that sets one, and refuses to know who asks for the room. A task whose start
+// nobody saw started long ago.
+package minruntime
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "MinRunTime"
+
+// TooYoung is given for a victim whose minimum run time has not passed.
+const TooYoung engine.Reason = "VictimTooYoung"
+
+// Reasons documents what the plugin says about victims.
+var Reasons = []engine.ReasonDoc{
+	{Reason: TooYoung, Cure: engine.Wait, Meaning: "What would have to go started less than the minimum run time of its queue ago: a task by its own start, a whole job by that of its first task. It spares a victim and turns no node down."},
+}
+
+type plugin struct{}
+
+// New builds the plugin. It has no arguments.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return plugin{}, nil
+}
+
+func (plugin) Name() string                   { return Name }
+func (plugin) OnSessionClose(*engine.Session) {}
+
+// OnSessionOpen registers nothing for a purpose that no queue has a run time for.
+func (plugin) OnSessionOpen(s *engine.Session) {
+	reclaim, preempt := false, false
+	for _, q := range s.State.Queues() {
+		reclaim = reclaim || q.MinRunBeforeReclaim > 0
+		preempt = preempt || q.MinRunBeforePreempt > 0
+	}
+	if reclaim {
+		s.AddReclaimableFn(veto(s, func(q *cluster.Queue) int64 { return q.MinRunBeforeReclaim }))
+	}
+	if preempt {
+		young := veto(s, func(q *cluster.Queue) int64 { return q.MinRunBeforePreempt })
+		s.AddPreemptableFn(young)
+		s.AddMovableFn(young)
+	}
+}
+
+// veto spares victims that are younger than their queues' minimum.
+func veto(s *engine.Session, minimum func(*cluster.Queue) int64) engine.VictimFn {
+	may := func(v *engine.Victim) engine.Reason {
+		for q := s.State.Queue(v.Job.Queue); q != nil; q = s.State.Parent(q) {
+			if least := minimum(q); least > 0 {
+				if at := started(v); at != 0 && s.Now-at < least {
+					return TooYoung
+				}
+				return ""
+			}
+		}
+		return ""
+	}
+	return func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return may }
+}
+
+// started is when the victim began to run, 0 for long ago. Tasks of a whole job
+// that went before the rest still tell when it began.
+func started(v *engine.Victim) int64 {
+	if !v.Whole {
+		return v.Tasks[0].Started
+	}
+	first := int64(-1)
+	for _, t := range v.Job.Tasks() {
+		if ran := t.Status == cluster.Bound || t.Status == cluster.Releasing; ran && (first < 0 || t.Started < first) {
+			first = t.Started
+		}
+	}
+	return max(0, first)
+}

@@ -1,0 +1,79 @@
+package tenantadmission
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/google/go-cmp/cmp"
+)
+
+const a100, l4 = gpu + ":A100", gpu + ":L4"
+
+// Terms for products count before any node is looked at where only one product
+// would do, and on each node where several would. Node n has 8 A100.
+func TestProducts(t *testing.T) {
+	other := func() *fixture.NodeBuilder { return fixture.Node("m").CPU(64, "512Gi").GPUs(4, "L4", "24Gi") }
+	mixed := func() *fixture.NodeBuilder {
+		return fixture.Node("m").CPU(64, "512Gi").GPUs(2, "A100", "80Gi").GPUs(2, "L4", "24Gi")
+	}
+	of := func(products ...string) *fixture.JobBuilder {
+		return need(cluster.Need{Devices: 2, Products: products})
+	}
+	firm := func(r *engine.Rejection, reason engine.Reason, cure engine.Cure) *engine.Rejection {
+		r.Reason, r.Cure = reason, cure
+		return r
+	}
+	holder := func(n int) *fixture.JobBuilder { return job("x").Devices(n).On("n") }
+	type list = []fixture.Part
+	tests := map[string]struct {
+		parts  list
+		before *engine.Rejection // nil: passes
+		nodes  bool              // whether nodes are asked
+		on     map[string]*engine.Rejection
+	}{
+		"the only product there":   {parts: list{queue().Limit(a100, 4000), holder(3), of()}, before: reached(a100, parts(2000), parts(1000))},
+		"it fits":                  {parts: list{queue().Limit(a100, 5000), holder(3), of()}},
+		"the only one allowed":     {parts: list{other(), queue().Limit(a100, 4000), holder(3), of("A100")}, before: reached(a100, parts(2000), parts(1000))},
+		"another is asked for":     {parts: list{other(), queue().Limit(a100, 4000), holder(3), of("L4")}},
+		"never":                    {parts: list{queue().Limit(a100, 1000), of()}, before: tooSmall(a100, parts(2000), parts(1000))},
+		"not theirs":               {parts: list{other(), queue().Limit(a100, 0), of("A100")}, before: forbidden(a100, parts(2000))},
+		"a gang":                   {parts: list{queue().Limit(a100, 5000), of().Gang(3)}, before: tooSmall(a100, parts(6000), parts(5000))},
+		"the resource's own limit": {parts: list{queue().Limit(a100, 5000).Limit(gpu, 4000), holder(3), of()}, before: reached(gpu, parts(2000), parts(1000))},
+		"firm, inside":             {parts: list{queue().Quota(a100, 5000), holder(3), of()}},
+		"firm, reached":            {parts: list{queue().Quota(a100, 4000), holder(3), of()}, before: firm(reached(a100, parts(2000), parts(1000)), QueueQuotaReached, engine.Wait)},
+		"firm, never":              {parts: list{queue().Quota(a100, 1000), of()}, before: firm(tooSmall(a100, parts(2000), parts(1000)), QueueQuotaTooSmall, engine.Relax)},
+		"preemptible":              {parts: list{queue().Quota(a100, 4000), holder(3), of().Preemptible()}},
+		"either will do": {parts: list{other(), queue().Limit(a100, 4000), holder(3), of()}, nodes: true,
+			on: map[string]*engine.Rejection{"n": reached(a100, parts(2000), parts(1000)), "m": nil}},
+		"either will do, one is forbidden": {parts: list{other(), queue().Limit(l4, 0), of()}, nodes: true,
+			on: map[string]*engine.Rejection{"n": nil, "m": forbidden(l4, parts(2000))}},
+		// On m it could take two A100: what it would cost at most counts.
+		"a node of both": {parts: list{mixed(), queue().Limit(a100, 4000), holder(3), of()}, nodes: true,
+			on: map[string]*engine.Rejection{"n": reached(a100, parts(2000), parts(1000)), "m": reached(a100, parts(2000), parts(1000))}},
+		// 40 of 80 GiB are half a device, and an L4 is too small.
+		"memory": {parts: list{mixed(), queue().Limit(a100, 4000), holder(3), need(cluster.Need{Devices: 2, Memory: 40 << 30})}, nodes: true,
+			on: map[string]*engine.Rejection{"n": nil, "m": nil}},
+		"whole nodes": {parts: list{mixed(), queue().Limit(a100, 4000), need(cluster.Need{WholeNode: true})}, nodes: true,
+			on: map[string]*engine.Rejection{"n": tooSmall(a100, parts(8000), parts(4000)), "m": nil}},
+		"of a name that nobody has": {parts: list{queue().Limit("amd.com/gpu:A100", 0), of()}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, state := open(t, append(list{node("n")}, tc.parts...)...)
+			task := state.Job("job/j").Tasks()[0]
+			if diff := cmp.Diff(tc.before, p.before(task, task.Job)); diff != "" {
+				t.Errorf("before (-want +got):\n%s", diff)
+			}
+			if got := p.matters(task, task.Job); got != tc.nodes {
+				t.Errorf("nodes have a say: %v", got)
+			}
+			for at, want := range tc.on {
+				if diff := cmp.Diff(want, p.admit(task, task.Job, state.Node(at))); diff != "" {
+					t.Errorf("on %s (-want +got):\n%s", at, diff)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,268 @@
+package timeline_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/plugins/noderesourcefilter"
+	"github.com/berth-project/berth/plugins/noderesourcesfit"
+	"github.com/berth-project/berth/timeline"
+	"github.com/google/go-cmp/cmp"
+)
+
+const minute = int64(time.Minute)
+
+// pusher evicts for a job: all tasks of jobs of lower priority, or only the
+// first task where one is enough.
+type pusher struct{ one bool }
+
+func (pusher) Name() string                   { return "Pusher" }
+func (pusher) OnSessionClose(*engine.Session) {}
+func (p pusher) OnSessionOpen(s *engine.Session) {
+	s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
+		for _, o := range s.State.Jobs() {
+			for _, t := range o.Tasks() {
+				if o.Priority < j.Priority && t.Status == cluster.Bound {
+					if err := stmt.Evict(t, j.ID, "Pushed"); err != nil {
+						return r
+					}
+					if left := s.Place(stmt, j); left == nil && p.one {
+						return nil
+					}
+				}
+			}
+		}
+		if j.Stands() {
+			return nil
+		}
+		return s.Place(stmt, j)
+	})
+}
+
+func newEngine(t *testing.T, more ...engine.Plugin) *engine.Engine {
+	t.Helper()
+	filter, err := noderesourcefilter.New(engine.NoArguments{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit, err := noderesourcesfit.New(engine.NoArguments{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fixture.Engine(append([]engine.Plugin{filter, fit}, more...)...)
+}
+
+func node() fixture.Part { return fixture.Node("a").CPU(8, "64Gi").GPUs(2, "L4", "24Gi") }
+
+func course(t *testing.T, e *engine.Engine, o timeline.Options, parts ...fixture.Part) *timeline.Course {
+	t.Helper()
+	o.Search = engine.Twin
+	if o.Every == 0 {
+		o.Every = minute
+	}
+	c, err := timeline.Run(e, fixture.State(append(parts, node())...), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// marks spells how each job stood after each cycle.
+func marks(c *timeline.Course) map[string]string {
+	out := map[string]string{}
+	for _, l := range c.Lives {
+		for cycle := 1; cycle <= c.Cycle; cycle++ {
+			out[l.Job.ID] += string(l.Mark(cycle))
+		}
+	}
+	return out
+}
+
+func TestCourse(t *testing.T) {
+	low := func() *fixture.JobBuilder { return fixture.Job("low").Devices(2).Preemptible().RunFor(3 * minute) }
+	high := func() *fixture.JobBuilder {
+		return fixture.Job("high").Priority(1).Devices(2).Created(2 * minute).RunFor(2 * minute)
+	}
+	for name, c := range map[string]struct {
+		options timeline.Options
+		plugins []engine.Plugin
+		parts   []fixture.Part
+		want    map[string]string
+		settled bool
+	}{
+		"nothing at all": {
+			options: timeline.Options{Cycles: 9},
+			want:    map[string]string{}, settled: true,
+		},
+		"one that runs on": {
+			options: timeline.Options{Cycles: 9},
+			parts:   []fixture.Part{fixture.Job("j").Devices(1)},
+			want:    map[string]string{"job/j": "██"}, settled: true,
+		},
+		"the next starts when the first has ended": {
+			options: timeline.Options{Cycles: 9},
+			parts:   []fixture.Part{fixture.Job("a").Devices(2).RunFor(2 * minute), fixture.Job("b").Devices(2).RunFor(1)},
+			want:    map[string]string{"job/a": "██✓✓", "job/b": "··█✓"}, settled: true,
+		},
+		"it is over before it has come to rest": {
+			options: timeline.Options{Cycles: 2},
+			parts:   []fixture.Part{fixture.Job("a").Devices(2).RunFor(2 * minute)},
+			want:    map[string]string{"job/a": "██"},
+		},
+		"what was created later comes later": {
+			options: timeline.Options{Cycles: 9, Start: 10 * minute},
+			parts:   []fixture.Part{fixture.Job("a").Created(11*minute + 1).Devices(1), fixture.Job("b").Created(10 * minute).Devices(1), fixture.Job("c").Created(99 * minute).Devices(1)},
+			want:    map[string]string{"job/a": "  ███████", "job/b": "█████████", "job/c": "         "},
+		},
+		"what runs was there, whenever it was created": {
+			options: timeline.Options{Cycles: 9, Start: minute},
+			parts:   []fixture.Part{fixture.Job("a").Created(5 * minute).Devices(1).On("a")},
+			want:    map[string]string{"job/a": "█"}, settled: true,
+		},
+		"the evicted one starts over": {
+			options: timeline.Options{Cycles: 20},
+			plugins: []engine.Plugin{pusher{}},
+			parts:   []fixture.Part{low(), high()},
+			want:    map[string]string{"job/low": "██~··███✓", "job/high": "  ○██✓✓✓✓"}, settled: true,
+		},
+		"a grace lets it stay for a while": {
+			options: timeline.Options{Cycles: 20, Grace: 2*minute + 1},
+			plugins: []engine.Plugin{pusher{}},
+			parts:   []fixture.Part{low(), high()},
+			want:    map[string]string{"job/low": "██~~~··███✓", "job/high": "  ○○○██✓✓✓✓"}, settled: true,
+		},
+		"a gang that lost one of its members starts over": {
+			options: timeline.Options{Cycles: 20},
+			plugins: []engine.Plugin{pusher{one: true}},
+			parts:   []fixture.Part{fixture.Job("low").Gang(2).Devices(1).Preemptible().RunFor(3 * minute), fixture.Job("high").Priority(1).Devices(1).Created(2 * minute).RunFor(minute)},
+			want:    map[string]string{"job/low": "██~▄███✓", "job/high": "  ○█✓✓✓✓"}, settled: true,
+		},
+		"an elastic one goes on without the rest": {
+			options: timeline.Options{Cycles: 20},
+			plugins: []engine.Plugin{pusher{one: true}},
+			parts:   []fixture.Part{fixture.Job("low").Gang(2).Min(1).Devices(1).Preemptible().RunFor(5 * minute), fixture.Job("high").Priority(1).Devices(1).Created(2 * minute).RunFor(minute)},
+			want:    map[string]string{"job/low": "██~▄█✓", "job/high": "  ○█✓✓"}, settled: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := course(t, newEngine(t, c.plugins...), c.options, c.parts...)
+			if diff := cmp.Diff(c.want, marks(got)); diff != "" {
+				t.Error(diff)
+			}
+			if got.Settled != c.settled {
+				t.Errorf("settled: %v", got.Settled)
+			}
+		})
+	}
+}
+
+// TestSummary does the sums by hand: low runs for 2 cycles on 2 devices for
+// nothing, waits for 3 and runs for 3; high waits for 1 and runs for 2.
+func TestSummary(t *testing.T) {
+	c := course(t, newEngine(t, pusher{}), timeline.Options{Cycles: 20, Every: 60 * minute},
+		fixture.Job("low").Devices(2).Preemptible().RunFor(180*minute),
+		fixture.Job("high").Priority(1).Devices(2).Created(120*minute).RunFor(120*minute))
+	want := timeline.Summary{
+		Arrived: 2, Ended: 2, Makespan: "8h", MeanWait: "2h", MaxWait: "3h", Longest: "job/low",
+		DeviceHours: 14, Offered: 16, Utilization: 0.875, Evictions: 1, Lost: 4,
+	}
+	if diff := cmp.Diff(want, c.Summary()); diff != "" {
+		t.Error(diff)
+	}
+	var story bytes.Buffer
+	c.Story(&story, explain.Style{}, false)
+	for _, line := range []string{"02:00  job/low evicted for job/high (Pushed)\n", "02:00  job/high is promised room on a\n", "03:00  job/high starts on a\n", "08:00  job/low ends\n"} {
+		if !strings.Contains(story.String(), line) {
+			t.Errorf("no line %q in\n%s", line, story.String())
+		}
+	}
+}
+
+// TestTornGangLosesAll: one of two members is evicted after two cycles; what the
+// other has done is lost as well, though it stays.
+func TestTornGangLosesAll(t *testing.T) {
+	c := course(t, newEngine(t, pusher{one: true}), timeline.Options{Cycles: 20, Every: 60 * minute},
+		fixture.Job("low").Gang(2).Devices(1).Preemptible().RunFor(180*minute),
+		fixture.Job("high").Priority(1).Devices(1).Created(120*minute).RunFor(60*minute))
+	if got := c.Summary().Lost; got != 4 {
+		t.Errorf("%v device-hours lost, want 2 tasks × 1 device × 2 hours", got)
+	}
+}
+
+// TestLeavingAtTheStart: what is on its way out when the clock starts does not come back.
+func TestLeavingAtTheStart(t *testing.T) {
+	s := fixture.State(node(), fixture.Job("old").Devices(2).On("a"), fixture.Job("new").Devices(2))
+	if err := s.Evict(s.Job("job/old").Tasks()[0]); err != nil {
+		t.Fatal(err)
+	}
+	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 9, Every: minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"job/old": "~✓✓", "job/new": "○██"}, marks(c)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestProtectionIsWaitedFor: while a minimum run time protects somebody, those
+// who wait may still get their turn, so the course has not settled.
+func TestProtectionIsWaitedFor(t *testing.T) {
+	s := fixture.State(node(), fixture.Job("a").Devices(2), fixture.Job("b").Devices(2))
+	if err := s.SetQueue(&cluster.Queue{Name: "protected", MinRunBeforeReclaim: 5 * minute}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 99, Every: minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Settled || c.Cycle != 6 || c.Rest() != 1 {
+		t.Errorf("settled %v in cycle %d, at rest after %d", c.Settled, c.Cycle, c.Rest())
+	}
+}
+
+// TestStartedBefore: what runs at the start has run since it started.
+func TestStartedBefore(t *testing.T) {
+	s := fixture.State(node(), fixture.Job("j").Devices(2).RunFor(5*minute).On("a"))
+	s.Job("job/j").Tasks()[0].Started = 7 * minute
+	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 9, Start: 10 * minute, Every: minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"job/j": "██✓"}, marks(c)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestQuietCyclesKeepNothing: memory grows with what happens, not with cycles.
+func TestQuietCyclesKeepNothing(t *testing.T) {
+	c := course(t, newEngine(t), timeline.Options{Cycles: 50_000}, fixture.Job("j").Devices(1).RunFor(40_000*minute))
+	if len(c.Frames) != 2 || c.Cycle != 40_001 {
+		t.Errorf("%d frames for %d cycles", len(c.Frames), c.Cycle)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    timeline.Options
+		want string
+	}{
+		"no cycles":                 {timeline.Options{Every: 1}, "cycles: want from 1 to 1000000, have 0"},
+		"too many":                  {timeline.Options{Cycles: 1_000_001, Every: 1}, "cycles: want from 1 to 1000000, have 1000001"},
+		"a clock that stands still": {timeline.Options{Cycles: 1}, "every: want more than 0, such as 1m, have 0s"},
+		"grace":                     {timeline.Options{Cycles: 1, Every: 1, Grace: -minute}, "grace: want 0 or more, such as 30s, have -1m"},
+		"start":                     {timeline.Options{Cycles: 1, Every: 1, Start: -1}, "start: want a time from 1970 to 2200"},
+		"too far":                   {timeline.Options{Cycles: 1_000_000, Every: 24 * 60 * minute}, "cycles: 1000000 of 24h go beyond the year 2200; give fewer or shorter ones"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := timeline.Run(newEngine(t), fixture.State(), c.o); err == nil || err.Error() != c.want {
+				t.Errorf("have %v, want %s", err, c.want)
+			}
+		})
+	}
+}
