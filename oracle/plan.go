@@ -51,7 +51,7 @@ func (b *board) cheapestFor(r *request, minimum []*task, within uint64) (plan, b
 			return p, ok, err
 		}
 		for _, u := range b.units(r) {
-			next := plan{p.victims | u.set(), p.cost.plus(b.costOf(r, &u)), minimum}
+			next := plan{p.victims | u.set(), p.cost.plus(costOf(r, &u)), minimum}
 			if u.set()&^within != 0 || seen[next.victims] || b.spares(r, &u) != "" {
 				continue
 			}
@@ -110,7 +110,7 @@ func (b *board) reaches(r *request, victims uint64) (spent cost, ok bool, why st
 				why = rule
 				continue
 			}
-			next = append(next, plan{victims: gone | u.set(), cost: spent.plus(b.costOf(r, &u))})
+			next = append(next, plan{victims: gone | u.set(), cost: spent.plus(costOf(r, &u))})
 		}
 		b.restore(gone, seats)
 		for _, p := range next {

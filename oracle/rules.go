@@ -80,11 +80,16 @@ func (b *board) spares(r *request, u *unit) string {
 	return ""
 }
 
-// started is when the first of the unit's tasks did.
+// started is when the task was, or the job's first: tasks that went before the
+// rest still tell when the job began.
 func (b *board) started(u *unit) int64 {
 	first := u.tasks[0].Started
-	for _, t := range u.tasks {
-		first = min(first, t.Started)
+	if !b.stands(u.job, u.set()) {
+		for _, t := range u.job.tasks {
+			if t.Status == cluster.Bound {
+				first = min(first, t.Started)
+			}
+		}
 	}
 	return first
 }
@@ -255,20 +260,13 @@ func (b *board) sparesPreempt(r *request, u *unit) string {
 // cost is what a plan takes, by tier and in all; less is better, the first that differs decides.
 type cost [4]int
 
-// costOf is what the unit adds to a plan. It counts with the tier of the queue
-// where the branches part; in the job's own queue, with that queue's. Who moves
-// lands again, so that tasks alone count.
-func (b *board) costOf(r *request, u *unit) cost {
-	var c cost
-	c[3] = len(u.tasks)
-	if r.kind.purpose() == engine.Move {
-		return c
+// costOf is what the unit adds to a plan: its tasks under the tier of the queue
+// they are in. Who moves lands again, so that tasks alone count.
+func costOf(r *request, u *unit) cost {
+	c := cost{3: len(u.tasks)}
+	if r.kind.purpose() != engine.Move {
+		c[u.job.leaf().tier.Rank()] = len(u.tasks)
 	}
-	tier := u.job.leaf().tier
-	if _, others := fork(r.job, u.job); len(others) > 0 {
-		tier, _ = b.tierOfVictim(others[0], b.held(u))
-	}
-	c[tier.Rank()] = len(u.tasks)
 	return c
 }
 
