@@ -222,13 +222,26 @@ func (b *board) needsThought(j *job) (bool, error) {
 	return b.allocates(j)
 }
 
-// greedy places the job's tasks one by one, as they are written, each on the
-// first node that takes it, or on the one with least room, and says whether that
+// greedy reports whether seating the job's tasks one by one, as they are written,
 // makes the minimum. Nobody moves.
 func (b *board) greedy(j *job, tightest bool) bool {
-	var placed []*task
+	var pending []*task
 	for _, t := range j.tasks {
-		if !b.pending(t) || b.allows(j, t.asks) != "" {
+		if b.pending(t) {
+			pending = append(pending, t)
+		}
+	}
+	placed := b.seatEach(pending, tightest)
+	stands := b.stands(j, 0)
+	b.riseAll(placed)
+	return stands
+}
+
+// seatEach seats task after task on the first node that takes it, or on the one
+// with least room, and returns those that found a seat.
+func (b *board) seatEach(tasks []*task, tightest bool) (placed []*task) {
+	for _, t := range tasks {
+		if b.allows(t.job, t.asks) != "" {
 			continue
 		}
 		best := seat{node: -1}
@@ -248,11 +261,13 @@ func (b *board) greedy(j *job, tightest bool) bool {
 			placed = append(placed, t)
 		}
 	}
-	stands := b.stands(j, 0)
-	for _, t := range placed {
+	return placed
+}
+
+func (b *board) riseAll(tasks []*task) {
+	for _, t := range tasks {
 		b.rise(t)
 	}
-	return stands
 }
 
 // left is what the node has left of its devices.

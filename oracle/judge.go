@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/plugins/standard"
@@ -16,7 +15,7 @@ type Verdict struct {
 	// Relevant: plain allocation does not do it, and there is a way.
 	Relevant, Placed, Minimal bool
 	Best                      string // the cheapest way, where the engine missed it
-	Why                       string // where the engine missed it: what it said, and what it would have taken
+	Why                       string // where the engine missed it: what it would have taken
 	Illegal                   []Violation
 }
 
@@ -47,6 +46,9 @@ func (c *Case) Judge(e *engine.Engine) ([]Verdict, error) {
 	for _, t := range turns(out) {
 		v := g.foresee(t)
 		v.Number, v.Job = c.Number, t.job
+		if v.Relevant && len(t.placed) == 0 {
+			v.Why = g.diagnose(t, v.best)
+		}
 		broken := len(g.broken)
 		p := g.play(t)
 		v.Illegal = g.broken[broken:]
@@ -54,10 +56,12 @@ func (c *Case) Judge(e *engine.Engine) ([]Verdict, error) {
 		v.Minimal = p.stands && !v.best.cost.less(p.cost)
 		if v.Relevant && !v.Minimal {
 			v.Best = fmt.Sprintf("%v %s", v.best.cost, list(g.promised.members(v.best.victims)))
+		}
+		if v.Relevant && v.Placed && !v.Minimal {
 			v.Why = v.excess(p.cost)
 		}
-		if !v.Placed && t.refusal != nil {
-			v.Why = v.missed(t.refusal)
+		if v.Relevant && !v.Placed && t.refusal != nil && t.refusal.Permanent {
+			v.Why += ", and it is refused for good"
 		}
 		all = append(all, v.Verdict)
 	}
@@ -67,20 +71,7 @@ func (c *Case) Judge(e *engine.Engine) ([]Verdict, error) {
 // foreseen is what could be done before the engine's moves are made.
 type foreseen struct {
 	Verdict
-	best  plan
-	nodes int // that the best plan empties in part
-}
-
-// missed puts a miss into a class: what the engine said, and what the best plan takes.
-func (v *foreseen) missed(r *engine.Refusal) string {
-	said := string(r.Reason)
-	if r.Permanent {
-		said += ", for good"
-	}
-	if v.best.victims == 0 {
-		return said
-	}
-	return fmt.Sprintf("%s; %d victims on %d nodes for a minimum of %d", said, bits.OnesCount64(v.best.victims), v.nodes, len(v.best.minimum))
+	best plan
 }
 
 // excess puts a plan that costs too much into a class.
@@ -109,10 +100,5 @@ func (g *game) foresee(t *turn) (v foreseen) {
 		v.best, v.Relevant, err = b.cheapest(g.kind, j, ^uint64(0))
 	}
 	v.TooLarge = err != nil
-	touched := map[int]bool{}
-	for _, t := range b.members(v.best.victims) {
-		touched[b.at[t.index].node] = true
-	}
-	v.nodes = len(touched)
 	return v
 }
