@@ -103,6 +103,10 @@ func TestProductsInTheBooks(t *testing.T) {
 			if len(again.Products()) != 0 {
 				t.Errorf("nobody has terms, and products are named: %v", again.Products())
 			}
+			team := *s.Queue("team")
+			if err := s.SetQueue(&team); err != nil {
+				t.Fatal(err)
+			}
 			if d := cmp.Diff(tc.want, books(s)); d != "" {
 				t.Errorf("a change of the copy changed the original (-want +got):\n%s", d)
 			}

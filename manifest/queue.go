@@ -41,26 +41,32 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 	for i := range o.Status.Usage {
 		q.Past = append(q.Past, s.usage(&o.Status.Usage[i], path{"status", "usage", i}, r))
 	}
-	for _, quota := range q.Quota {
-		resource, _ := cluster.SplitProduct(quota.Name)
-		for _, limit := range q.Limits {
-			if (limit.Name != quota.Name && limit.Name != resource) || quota.Value <= limit.Value {
-				continue
-			}
-			want, most := o.Spec.Quota[corev1.ResourceName(quota.Name)], o.Spec.Limits[corev1.ResourceName(limit.Name)]
-			of := ""
-			if limit.Name != quota.Name {
-				of = " of all " + resource
-			}
-			r.errorf(spec.add("quota", quota.Name), "the queue deserves %s and may have no more than %s%s; raise the limit or lower the quota", want.String(), most.String(), of)
-			break
-		}
-	}
+	checkQuotas(o, r)
 	if t := o.Spec.MinRunTime; t != nil {
 		q.MinRunBeforePreempt = runTime(t.BeforePreempt, spec.add("minRunTime", "beforePreempt"), r)
 		q.MinRunBeforeReclaim = runTime(t.BeforeReclaim, spec.add("minRunTime", "beforeReclaim"), r)
 	}
 	return q
+}
+
+// checkQuotas reports quotas that could never be had: above the limit, of the
+// product or of all devices.
+func checkQuotas(o *v1alpha1.Queue, r reporter) {
+	for _, name := range slices.Sorted(maps.Keys(o.Spec.Quota)) {
+		want := o.Spec.Quota[name]
+		resource, product := cluster.SplitProduct(string(name))
+		above := func(limit corev1.ResourceName, of string) bool {
+			most, limited := o.Spec.Limits[limit]
+			if !limited || want.Cmp(most) <= 0 {
+				return false
+			}
+			r.errorf(path{"spec", "quota", string(name)}, "the queue deserves %s and may have no more than %s%s; raise the limit or lower the quota", want.String(), most.String(), of)
+			return true
+		}
+		if !above(name, "") && product != "" {
+			above(corev1.ResourceName(resource), " of all "+resource)
+		}
+	}
 }
 
 // runTime converts a minimum run time. None at all and one of 0 would look the

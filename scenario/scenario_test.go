@@ -82,7 +82,7 @@ spec: {tasks: [{name: t, devices: {count: 1}}]}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := mismatches(t, "cycles: 9\nstart: 2026-01-05T10:00:00Z\nexpect: "+c.expect+jobs)
+			got := mismatches(t, "cycles: 9\nnow: 2026-01-05T10:00:00Z\nexpect: "+c.expect+jobs)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}

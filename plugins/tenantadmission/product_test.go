@@ -38,6 +38,7 @@ func TestProducts(t *testing.T) {
 		"the only one allowed":     {parts: list{other(), queue().Limit(a100, 4000), holder(3), of("A100")}, before: reached(a100, parts(2000), parts(1000))},
 		"another is asked for":     {parts: list{other(), queue().Limit(a100, 4000), holder(3), of("L4")}},
 		"never":                    {parts: list{queue().Limit(a100, 1000), of()}, before: tooSmall(a100, parts(2000), parts(1000))},
+		"only itself in the way":   {parts: list{queue().Limit(a100, 3000), of().Gang(2).Min(1).On("n")}, before: tooSmall(a100, parts(4000), parts(3000))},
 		"not theirs":               {parts: list{other(), queue().Limit(a100, 0), of("A100")}, before: forbidden(a100, parts(2000))},
 		"a gang":                   {parts: list{queue().Limit(a100, 5000), of().Gang(3)}, before: tooSmall(a100, parts(6000), parts(5000))},
 		"the resource's own limit": {parts: list{queue().Limit(a100, 5000).Limit(gpu, 4000), holder(3), of()}, before: reached(gpu, parts(2000), parts(1000))},
@@ -62,7 +63,8 @@ func TestProducts(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, state := open(t, append(list{node("n")}, tc.parts...)...)
-			task := state.Job("job/j").Tasks()[0]
+			tasks := state.Job("job/j").Tasks()
+			task := tasks[len(tasks)-1]
 			if diff := cmp.Diff(tc.before, p.before(task, task.Job)); diff != "" {
 				t.Errorf("before (-want +got):\n%s", diff)
 			}
