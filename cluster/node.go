@@ -147,6 +147,49 @@ func (n *Node) Most(s *Shape) int {
 	return int(min(most, claims/int64(max(1, need.Devices))))
 }
 
+// Room is how many tasks of the shape fit beside what is held, at most: it only
+// adds up, and what really fits may be less.
+func (n *Node) Room(s *Shape) int {
+	room := int64(math.MaxInt32)
+	for _, a := range s.Resources {
+		if a.Value > 0 {
+			l := n.Ledger(a.Name)
+			if l == nil {
+				return 0
+			}
+			room = min(room, max(0, l.Free())/a.Value)
+		}
+	}
+	if s.Isolation.CPU == CPUStrictIsolated {
+		room = min(room, max(0, n.Advertised.IsolableCores-n.Isolated)/s.Cores())
+	}
+	need := &s.Need
+	switch {
+	case room == 0 || !n.Feasible(s):
+		return 0
+	case need.None():
+		return int(room)
+	case need.WholeNode:
+		return 1
+	}
+	claims := int64(0) // that the devices could take in all
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		switch {
+		case !s.Takes(d):
+		case need.Layers != nil && !s.Isolation.Exclusive():
+			claims += int64(d.FreeMilli()) // a thousandth each, at least
+		case s.Isolation.Exclusive() || need.whole():
+			claims++
+		case need.Share > 0:
+			claims += int64(d.FreeMilli() / need.Share)
+		default:
+			claims += int64(d.Free() / need.Memory)
+		}
+	}
+	return int(min(room, claims/int64(max(1, need.Devices))))
+}
+
 // LargestDevice is the memory of the node's biggest device the need may use, even if held.
 func (n *Node) LargestDevice(need *Need) Bytes {
 	var most Bytes

@@ -9,7 +9,7 @@ import (
 
 // few are the tasks that might go, where they and the nodes are so few that all
 // plans can be compared.
-func (r *room) few() []candidate {
+func (r *room) few() []rival {
 	if len(r.State.Nodes()) > maxSmall {
 		return nil
 	}
@@ -18,7 +18,7 @@ func (r *room) few() []candidate {
 
 // cheapest tries plans from the cheapest up and returns the first that works, if
 // it is cheaper than the one that is known already.
-func (r *room) cheapest(all []candidate, known []*Victim) []*Victim {
+func (r *room) cheapest(all []rival, known []*Victim) []*Victim {
 	type option struct {
 		mask uint32
 		cost cost

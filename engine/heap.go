@@ -13,7 +13,7 @@ type heap struct {
 	entries []*entryPlan
 	current []*entryPlan // by slot: the one that counts
 	known   uint64       // version of the State it is up to date with
-	group   *cluster.Group
+	in      *scope
 }
 
 type entryPlan struct {
@@ -29,18 +29,18 @@ type heapKey struct {
 	queue    string
 	priority int32
 	shape    *cluster.Shape
-	group    *cluster.Group
+	in       *scope
 }
 
 // heap returns the nodes for the task. Jobs that ask alike share it within a
 // session, unless something about the job itself or the task decides.
-func (r *room) heap(t *cluster.Task, group *cluster.Group) *heap {
+func (r *room) heap(t *cluster.Task, in *scope) *heap {
 	filters, _, _ := r.taskHooks(t)
-	shared := len(filters) == 0 && len(r.job.Displaced) == 0 && !r.job.Running()
-	key := heapKey{r.purpose, r.job.Queue, r.job.Priority, t.Shape, group}
+	shared := (in == nil || in.group == nil) && len(filters) == 0 && len(r.job.Displaced) == 0 && !r.job.Running()
+	key := heapKey{r.purpose, r.job.Queue, r.job.Priority, t.Shape, in}
 	h := r.heaps[key]
 	if h == nil || !shared {
-		h = &heap{group: group}
+		h = &heap{in: in}
 		if shared {
 			if r.heaps == nil {
 				r.heaps = map[heapKey]*heap{}
@@ -60,7 +60,7 @@ func (h *heap) refresh(r *room, t *cluster.Task) {
 	r.State.Changed(h.known, func(slot int) {
 		h.current[slot] = nil
 		n := r.State.At(slot)
-		if n == nil || h.group != nil && n.Group() != h.group {
+		if n == nil || !h.in.has(n) {
 			return
 		}
 		if rejected, transient := ask(n); rejected && !transient {

@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"slices"
-
-	"github.com/berth-project/berth/cluster"
-)
+import "github.com/berth-project/berth/cluster"
 
 // Place puts the job's pending tasks onto nodes, in the statement: the minimum
 // all together or not at all, then what surplus fits. Its alternatives are tried
@@ -47,91 +43,70 @@ func startable(alt *cluster.Alternative) bool {
 // placeAlternative returns what kept the minimum from being placed, or else what
 // kept the surplus.
 func (s *Session) placeAlternative(stmt *Statement, job *cluster.Job, alt *cluster.Alternative) (missing, surplus *Attempt) {
-	tasks := make([]*cluster.Task, 0, len(alt.Tasks))
-	placed := 0
-	var leaving *cluster.Task
-	for _, t := range alt.Tasks {
-		switch t.Status {
-		case cluster.Pending:
-			tasks = append(tasks, t)
-		case cluster.Releasing:
-			leaving = t
-		default:
-			placed++
-		}
-	}
-	if len(s.hooks.taskOrders) > 0 {
-		slices.SortStableFunc(tasks, s.CompareTasks)
-	}
+	g := s.gang(stmt, alt, nil)
 	if alt.Whole != nil {
-		if missing = s.placeWhole(stmt, job, alt, tasks); missing != nil {
-			return missing, nil
+		if missing = s.placeWhole(stmt, job, alt, g.left); missing == nil && !alt.Enough((*cluster.Task).Placed) {
+			missing = g.miss()
 		}
-		placed += len(tasks)
-		tasks = nil
+		return missing, nil
 	}
-	var first *Attempt
-	var full []*cluster.Shape // that found no room: more of the same will not either
-	for i, t := range tasks {
-		if slices.Contains(full, t.Shape) {
-			continue
-		}
-		attempt := s.placeTask(stmt, alt, t, nil)
-		if attempt == nil {
-			placed++
-			continue
-		}
-		if first == nil {
-			first = attempt
-			first.Alternative, first.Placed, first.Min = alt.Name, placed, alt.Min
-		}
-		if full = append(full, t.Shape); s.err != nil || placed+len(tasks)-i-1 < alt.Min {
-			return first, nil // what is left would not make the minimum
+	mark := stmt.Checkpoint()
+	if missing = g.arrange(); missing != nil && s.err == nil {
+		stmt.Rollback(mark)
+		again := s.gang(stmt, alt, nil)
+		if again.exact() {
+			g = s.gang(stmt, alt, nil) // the minimum is placed: find out where the rest may go
+			missing = g.arrange()
+		} else if again.unsure && missing == g.alone {
+			missing.Never = false // perhaps it is only badly arranged
 		}
 	}
-	switch {
-	case placed >= alt.Min:
-		return nil, first
-	case first != nil:
-		return first, nil
+	if missing != nil {
+		return missing, nil
 	}
-	return &Attempt{Alternative: alt.Name, Task: leaving, Placed: placed, Min: alt.Min,
-		Nodes: len(s.State.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}, nil
+	return nil, g.surplus()
 }
 
-// placeTask finds the task the best of all nodes, or of the group, and allocates it there.
-func (s *Session) placeTask(stmt *Statement, alt *cluster.Alternative, t *cluster.Task, within *cluster.Group) *Attempt {
+// placeTask finds the task the best of all nodes, or of the scope, and allocates it there.
+func (s *Session) placeTask(stmt *Statement, alt *cluster.Alternative, t *cluster.Task, in *scope) bool {
 	// 1. What needs no node is asked first: it is the cheapest no.
-	if a := s.before(t); a != nil {
-		return a
+	if s.before(t) != nil {
+		return false
 	}
 	// 2. The best node, by filter and score.
-	node := s.best(t, within)
-	if s.err != nil {
-		return &Attempt{Task: t}
-	}
-	if node == nil {
-		return s.explain(alt, t, within)
+	node := s.best(t, in)
+	if node == nil || s.err != nil {
+		return false
 	}
 	// 3. Devices on it, and the books.
-	d := Decision{Task: t, Node: node.Name, Alternative: alt.Name, Score: s.score(t, node)}
-	if s.options.Explain {
-		d.Candidates = s.candidates(t, within)
-	}
+	d := s.decision(alt, t, node, in)
 	claims, ok := node.Choose(t.Shape, s.deviceScore(t.Shape, node))
 	if s.err != nil {
-		return &Attempt{Task: t}
+		return false
 	}
 	if !ok {
 		s.fail("NodeResourcesFit", "no filter of the profile saw that the devices of node %s cannot hold task %s; is the plugin missing?", node.Name, t.ID)
-		return &Attempt{Task: t}
+		return false
 	}
 	d.Claims = claims
-	if err := stmt.allocate(d, node); err != nil {
-		s.fail("NodeResourcesFit", "no filter of the profile saw it: %v; is the plugin missing?", err)
-		return &Attempt{Task: t}
+	return s.allocate(stmt, d, node)
+}
+
+func (s *Session) decision(alt *cluster.Alternative, t *cluster.Task, n *cluster.Node, in *scope) Decision {
+	d := Decision{Task: t, Node: n.Name, Alternative: alt.Name, Score: s.score(t, n)}
+	if s.options.Explain {
+		d.Candidates = s.candidates(t, in)
 	}
-	return nil
+	return d
+}
+
+// allocate books what the filters let through.
+func (s *Session) allocate(stmt *Statement, d Decision, n *cluster.Node) bool {
+	if err := stmt.allocate(d, n); err != nil {
+		s.fail("NodeResourcesFit", "no filter of the profile saw it: %v; is the plugin missing?", err)
+		return false
+	}
+	return true
 }
 
 // before asks the hooks that need no node.
@@ -146,18 +121,18 @@ func (s *Session) before(t *cluster.Task) *Attempt {
 }
 
 // best finds the node with the highest score, ties to the lowest name; nil if none is feasible.
-func (s *Session) best(t *cluster.Task, within *cluster.Group) *cluster.Node {
+func (s *Session) best(t *cluster.Task, in *scope) *cluster.Node {
 	switch s.options.Search {
 	case Scan:
-		return s.scan(t, within)
+		return s.scan(t, in)
 	case Twin:
-		fast, slow := s.walk(t, within), s.scan(t, within)
+		fast, slow := s.walk(t, in), s.scan(t, in)
 		if fast != slow && s.err == nil {
 			s.fail("engine", "the index chose %s for task %s, the scan %s", nameOf(fast), t.ID, nameOf(slow))
 		}
 		return fast
 	}
-	return s.walk(t, within)
+	return s.walk(t, in)
 }
 
 func nameOf(n *cluster.Node) string {
@@ -169,14 +144,17 @@ func nameOf(n *cluster.Node) string {
 
 // walk goes down the shape's ranking and stops when the rest cannot win any
 // more: at the first node, unless task-form hooks have a say.
-func (s *Session) walk(t *cluster.Task, within *cluster.Group) *cluster.Node {
+func (s *Session) walk(t *cluster.Task, in *scope) *cluster.Node {
 	r := s.engine.index.ranking(t.Shape)
 	filters, scorers, most := s.taskHooks(t)
-	if len(filters) == 0 && len(scorers) == 0 && within == nil {
+	if len(filters) == 0 && len(scorers) == 0 && in == nil {
 		if top := r.top(); top >= 0 && r.keys[top] >= 0 {
 			return s.State.At(top)
 		}
 		return nil
+	}
+	if in != nil && in.nodes != nil {
+		return s.bestOf(r, t, in.nodes)
 	}
 	var best *cluster.Node
 	var bestScore int64
@@ -188,7 +166,7 @@ func (s *Session) walk(t *cluster.Task, within *cluster.Group) *cluster.Node {
 			return false
 		}
 		n := s.State.At(slot)
-		if (within != nil && n.Group() != within) || s.rejectTask(filters, t, n) != nil {
+		if !in.has(n) || s.rejectTask(filters, t, n) != nil {
 			return true
 		}
 		score := key + s.scoreTask(scorers, t, n)
@@ -197,6 +175,24 @@ func (s *Session) walk(t *cluster.Task, within *cluster.Group) *cluster.Node {
 		}
 		return true
 	})
+	return best
+}
+
+// bestOf reads the best of a few nodes off the ranking: a domain is small, and
+// the top of the ranking may be far from it.
+func (s *Session) bestOf(r *ranking, t *cluster.Task, nodes []*cluster.Node) *cluster.Node {
+	filters, scorers, most := s.taskHooks(t)
+	var best *cluster.Node
+	var bestScore int64
+	for _, n := range nodes { // by name, so that ties go to the lowest
+		key := r.keys[n.Slot()]
+		if key < 0 || (best != nil && key+most <= bestScore) || s.rejectTask(filters, t, n) != nil {
+			continue
+		}
+		if score := key + s.scoreTask(scorers, t, n); best == nil || score > bestScore {
+			best, bestScore = n, score
+		}
+	}
 	return best
 }
 

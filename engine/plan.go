@@ -21,22 +21,35 @@ func (r *room) greedy() []*Victim {
 	return nil
 }
 
-// scopes are where the job may go as a whole.
-func (r *room) scopes() []*cluster.Group {
-	if r.alt().Whole == nil {
-		return []*cluster.Group{nil}
+// scopes are where the job may go as a whole: one group, or one domain.
+func (r *room) scopes() []*scope {
+	alt := r.alt()
+	var out []*scope
+	switch {
+	case alt.Whole != nil:
+		home := groupOf(alt)
+		for _, g := range r.State.Groups() {
+			if home == nil || g == home {
+				out = append(out, &scope{group: g})
+			}
+		}
+	case alt.Topology.Required != "":
+		for _, in := range r.split(nil, alt.Topology.Required) {
+			if !slices.ContainsFunc(alt.Tasks, func(t *cluster.Task) bool { return t.Placed() && !in.has(t.Node) }) {
+				out = append(out, in)
+			}
+		}
+	default:
+		out = everywhere
 	}
-	if home := groupOf(r.alt()); home != nil {
-		return []*cluster.Group{home}
-	}
-	return r.State.Groups()
+	return out
 }
 
-func (r *room) within(group *cluster.Group) []*Victim {
+func (r *room) within(in *scope) []*Victim {
 	var plan []*Victim
 	for _, t := range r.lacks {
-		if r.best(t, group) == nil {
-			h := r.heap(t, group)
+		if r.best(t, in) == nil {
+			h := r.heap(t, in)
 			e := h.cheapest(r, t)
 			if e == nil || r.err != nil {
 				return nil
@@ -49,7 +62,7 @@ func (r *room) within(group *cluster.Group) []*Victim {
 			}
 			plan = append(plan, e.plan...)
 		}
-		if r.placeTask(r.stmt, r.alt(), t, group) != nil {
+		if !r.placeTask(r.stmt, r.alt(), t, in) {
 			return nil
 		}
 		if r.purpose == Move && len(plan) > 0 && !r.landed(plan) {
@@ -68,16 +81,16 @@ func (r *room) landed(plan []*Victim) bool {
 }
 
 // look finds out who would have to go for the task to fit the node: in the order
-// of candidates until it fits, and then whoever can stay, stays, the dearest first.
+// of rivals until it fits, and then whoever can stay, stays, the dearest first.
 func (r *room) look(t *cluster.Task, n *cluster.Node) []*Victim {
 	filters, _, _ := r.taskHooks(t)
-	var line []candidate
+	var line []rival
 	for _, o := range n.Tasks {
 		if mayLeave(o, r.job) {
-			line = append(line, r.candidate(o))
+			line = append(line, r.rival(o))
 		}
 	}
-	slices.SortFunc(line, func(a, b candidate) int { return a.before(&b) })
+	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
 	mark := r.stmt.Checkpoint()
 	defer r.stmt.Rollback(mark)
 	var plan []*Victim
@@ -143,7 +156,7 @@ func (r *room) keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
 	return plan
 }
 
-// inLine has candidates of the whole cluster go one after the other until the
+// inLine has rivals of the whole cluster go one after the other until the
 // job is placed, and then lets stay whom it can. It is for what no node can be
 // blamed for, such as the limit of a queue.
 func (r *room) inLine() []*Victim {
@@ -164,8 +177,8 @@ func (r *room) inLine() []*Victim {
 	return r.keep(plan, func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) })
 }
 
-// first are the victims that go if the first candidates have to.
-func (r *room) first(line []candidate, size int) []*Victim {
+// first are the victims that go if the first rivals have to.
+func (r *room) first(line []rival, size int) []*Victim {
 	mark := r.stmt.Checkpoint()
 	defer r.stmt.Rollback(mark)
 	var plan []*Victim
@@ -180,20 +193,20 @@ func (r *room) first(line []candidate, size int) []*Victim {
 	return plan
 }
 
-// line are all candidates in order; nil where there are more than most.
-func (r *room) line(most int) []candidate {
-	var line []candidate
+// line are all rivals in order; nil where there are more than most.
+func (r *room) line(most int) []rival {
+	var line []rival
 	for _, n := range r.State.Nodes() {
 		for _, t := range n.Tasks {
 			if mayLeave(t, r.job) {
 				if len(line) == most {
 					return nil
 				}
-				line = append(line, r.candidate(t))
+				line = append(line, r.rival(t))
 			}
 		}
 	}
-	slices.SortFunc(line, func(a, b candidate) int { return a.before(&b) })
+	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
 	return line
 }
 

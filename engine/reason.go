@@ -11,6 +11,7 @@ const (
 	NoNodes         Reason = "NoNodes"         // the cluster, or what the request allows of it, is empty
 	NoSuitableGroup Reason = "NoSuitableGroup" // no node group passed the group filters
 	GroupInUse      Reason = "GroupInUse"      // a group would do once some of its nodes are free again
+	NoDomainFits    Reason = "NoDomainFits"    // no domain of the required level has room for the minimum
 	StillLeaving    Reason = "StillLeaving"    // members of the gang were evicted and are not gone yet
 )
 
@@ -27,6 +28,7 @@ var Reasons = []ReasonDoc{
 	{NoSuitableGroup, Grow, "No node group passed the group filters, even with every node free."},
 	{GroupInUse, Wait | Evict, "A node group would do once enough of its nodes are free."},
 	{NobodyConsents, 0, "Why a victim stays: no plugin of the profile says that it may go."},
+	{NoDomainFits, Wait | Evict | Grow, "The job, or a subgroup of it, must be in one domain of a level (one rack, say), and no domain has room for its minimum. Waiting helps where some domain would do if it were empty; where none would, nodes are missing."},
 	{StillLeaving, Wait, "Members of the gang were evicted and have not left yet; the gang is placed again when they have."},
 }
 

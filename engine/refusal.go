@@ -33,6 +33,12 @@ type Attempt struct {
 	Counts      []Tally       // nodes turned down, in filter order
 	Nearest     []Miss        // nearest first: ten, or all where the session explains
 	Groups      []GroupMiss   // for whole nodes: each group, and what is wrong with it
+	// Subgroup is the one that is short; Placed and Min are then its own.
+	Subgroup string
+	// Level is the label whose domains are all too small; Domains are the best
+	// of them, ten at most, and Nodes, Counts and Nearest are about the first.
+	Level   string
+	Domains []DomainMiss
 	// Never: even with everybody else gone there is no room for the minimum.
 	Never bool
 }
@@ -61,33 +67,41 @@ type GroupMiss struct {
 	Rejection *Rejection
 }
 
+// DomainMiss is a domain that has no room for all that must be in one.
+type DomainMiss struct {
+	Value string
+	Nodes int
+	Fits  int // tasks that it would hold, those that are there included
+	Lacks int // nodes that are missing, as many as would hold the rest; 0: no node of the kind is known
+}
+
 // nearestMisses is how many misses a refusal keeps unless all are asked for.
 const nearestMisses = 10
 
 // explain sums up why no node would take the task.
-func (s *Session) explain(alt *cluster.Alternative, t *cluster.Task, within *cluster.Group) *Attempt {
+func (s *Session) explain(alt *cluster.Alternative, t *cluster.Task, in *scope) *Attempt {
 	if s.quiet {
 		return &Attempt{Task: t}
 	}
 	filters, _, _ := s.taskHooks(t)
-	byScan := s.options.Search == Scan || within != nil || len(filters) > 0
-	a := s.summary(t, within, byScan)
+	byScan := s.options.Search == Scan || in != nil || len(filters) > 0
+	a := s.summary(t, in, byScan)
 	if s.options.Search == Twin && !byScan {
-		s.compare(a, s.summary(t, within, true))
+		s.compare(a, s.summary(t, in, true))
 	}
 	if slices.ContainsFunc(a.Counts, func(c Tally) bool { return c.Cure.Transient() }) {
-		a.Never = s.never(alt, t, within, len(filters) > 0)
+		a.Never = s.never(alt, t, in)
 	}
 	return a
 }
 
-func (s *Session) summary(t *cluster.Task, within *cluster.Group, byScan bool) *Attempt {
+func (s *Session) summary(t *cluster.Task, in *scope, byScan bool) *Attempt {
 	a := &Attempt{Task: t, Nodes: len(s.State.Nodes())}
-	if within != nil {
-		a.Nodes = len(within.Nodes)
+	if in != nil {
+		a.Nodes = len(s.members(in))
 	}
 	if byScan {
-		s.explainScan(a, t, within)
+		s.explainScan(a, t, in)
 	} else {
 		s.explainIndex(a, t)
 	}
@@ -123,7 +137,7 @@ func (s *Session) explainIndex(a *Attempt, t *cluster.Task) {
 }
 
 // explainScan asks every node again: task-form filters have no ranking.
-func (s *Session) explainScan(a *Attempt, t *cluster.Task, within *cluster.Group) {
+func (s *Session) explainScan(a *Attempt, t *cluster.Task, in *scope) {
 	type miss struct {
 		Miss
 		left int
@@ -131,7 +145,7 @@ func (s *Session) explainScan(a *Attempt, t *cluster.Task, within *cluster.Group
 	var misses []miss
 	filters, _, _ := s.taskHooks(t)
 	for _, n := range s.State.Nodes() {
-		if within != nil && n.Group() != within {
+		if !in.has(n) {
 			continue
 		}
 		r, left := s.rejectAt(filters, t, n)
@@ -184,26 +198,16 @@ func (s *Session) sortTallies(list []Tally) {
 	})
 }
 
-// never reports whether a gang has no room even in an empty cluster, or has
-// nobody but itself in its way: then waiting would be waiting for nothing. Where
-// a task-form filter has a say, only the first can be known.
-func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, within *cluster.Group, taskForm bool) bool {
+// never reports whether a gang has no room even in an empty cluster: then waiting
+// would be waiting for nothing.
+func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, in *scope) bool {
 	if len(alt.Tasks) < 2 {
 		return false
 	}
-	alike := 0
-	for _, o := range alt.Tasks {
-		if o.Shape == t.Shape {
-			alike++
-		}
-	}
-	// At most as many as are of another shape need not be of this one.
-	need := alt.Min - (len(alt.Tasks) - alike)
-	bounded := need > 0
-	alone := !taskForm && slices.ContainsFunc(alt.Tasks, func(o *cluster.Task) bool { return o.Node != nil })
+	need := leastOf(alt, t.Shape)
 	ask := s.verdicts(t)
 	for _, n := range s.State.Nodes() {
-		if !bounded && !alone {
+		if need <= 0 {
 			return false
 		}
 		if rejected, transient := ask(n); rejected && !transient {
@@ -212,15 +216,49 @@ func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, within *clust
 					need--
 				}
 			}
-		} else {
-			if within == nil || n.Group() == within {
-				need -= n.Most(t.Shape)
-			}
-			alone = alone && !slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job != t.Job })
+		} else if in.has(n) {
+			need -= n.Most(t.Shape)
 		}
-		bounded = bounded && need > 0
 	}
-	return bounded || alone
+	return need > 0
+}
+
+// alone reports whether a gang has nobody but itself in its way. Where a
+// task-form filter has a say, that cannot be known.
+func (s *Session) alone(alt *cluster.Alternative, t *cluster.Task) bool {
+	if filters, _, _ := s.taskHooks(t); len(filters) > 0 || len(alt.Tasks) < 2 {
+		return false
+	}
+	if !slices.ContainsFunc(alt.Tasks, func(o *cluster.Task) bool { return o.Node != nil }) {
+		return false
+	}
+	ask := s.verdicts(t)
+	return !slices.ContainsFunc(s.State.Nodes(), func(n *cluster.Node) bool {
+		rejected, transient := ask(n)
+		return (!rejected || transient) && slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job != t.Job })
+	})
+}
+
+// leastOf is how many tasks of the shape are in the minimum, whoever makes it: at
+// most as many as are of another shape need not be of this one. What the
+// subgroups need adds up.
+func leastOf(alt *cluster.Alternative, shape *cluster.Shape) int {
+	least, parts := alt.Min, 0
+	for _, t := range alt.Tasks {
+		if t.Shape != shape {
+			least--
+		}
+	}
+	for i := range alt.Subgroups {
+		part := alt.Subgroups[i].Min
+		for _, t := range alt.Tasks {
+			if t.Subgroup == i+1 && t.Shape != shape {
+				part--
+			}
+		}
+		parts += max(0, part)
+	}
+	return max(least, parts)
 }
 
 // verdicts says of nodes whether shape-form filters turn the task down, and
@@ -283,6 +321,13 @@ func (a *Attempt) tallies() []Tally {
 			}
 		}
 		out = append(out, Tally{Reason: NoSuitableGroup, Cure: Grow, Nodes: a.Nodes})
+	}
+	if a.Level != "" {
+		cure := Wait | Evict
+		if a.Never {
+			cure = Grow
+		}
+		return []Tally{{Reason: NoDomainFits, Cure: cure, Nodes: a.Nodes}}
 	}
 	if len(out) == 0 {
 		out = append(out, Tally{Reason: NoNodes, Cure: Grow})

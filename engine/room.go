@@ -16,7 +16,7 @@ const (
 )
 
 // MakeRoom has others go so that the job's minimum is placed: as few as it can,
-// in the order that candidates have, and only those whom the hooks of the purpose
+// in the order that rivals have, and only those whom the hooks of the purpose
 // let go. Place judges the plan; one that it does not accept is taken back. With
 // the purpose Move, those who go are promised room elsewhere, all of them.
 //

@@ -8,12 +8,12 @@ import (
 
 // scan judges every node anew, in name order, and keeps the best. It shares
 // nothing with the index but the hooks: it is what the index is checked against.
-func (s *Session) scan(t *cluster.Task, within *cluster.Group) *cluster.Node {
+func (s *Session) scan(t *cluster.Task, in *scope) *cluster.Node {
 	var best *cluster.Node
 	var bestScore int64
 	filters, _, _ := s.taskHooks(t)
 	for _, n := range s.State.Nodes() {
-		if within != nil && n.Group() != within {
+		if !in.has(n) {
 			continue
 		}
 		if r, _ := s.rejectAt(filters, t, n); r != nil {
@@ -48,10 +48,10 @@ func (s *Session) rejectAt(filters []hook[PredicateFn], t *cluster.Task, n *clus
 }
 
 // candidates are all feasible nodes with their scores, best first.
-func (s *Session) candidates(t *cluster.Task, within *cluster.Group) []Candidate {
+func (s *Session) candidates(t *cluster.Task, in *scope) []Candidate {
 	var out []Candidate
 	for _, n := range s.State.Nodes() {
-		if (within == nil || n.Group() == within) && s.reject(t, n) == nil {
+		if in.has(n) && s.reject(t, n) == nil {
 			out = append(out, Candidate{Node: n.Name, Score: s.score(t, n)})
 		}
 	}

@@ -23,7 +23,8 @@ type Session struct {
 	heaps   map[heapKey]*heap
 	asks    map[*cluster.Shape]cluster.DeviceAsk
 	idle    map[string]*idle
-	quiet   bool  // what fails is only tried, and needs no explanation
+	quiet   bool // what fails is only tried, and needs no explanation
+	gangs   gangs
 	err     error // a plugin broke its contract: the session is void
 }
 

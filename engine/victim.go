@@ -166,20 +166,20 @@ func tierOf(s *cluster.State, t *cluster.Task) cluster.Tier {
 	return cluster.TierStandard
 }
 
-// candidate is a task that might go, with what decides its turn.
-type candidate struct {
+// rival is a task that might go, with what decides its turn.
+type rival struct {
 	task  *cluster.Task
 	tier  int
 	spare bool
 }
 
-func (s *Session) candidate(t *cluster.Task) candidate {
-	return candidate{t, tierOf(s.State, t).Rank(), t.Job.Spares(t)}
+func (s *Session) rival(t *cluster.Task) rival {
+	return rival{t, tierOf(s.State, t).Rank(), t.Job.Spares(t)}
 }
 
-// before orders candidates, the first to go first: weaker tier, surplus, lower
+// before orders rivals, the first to go first: weaker tier, surplus, lower
 // priority, younger, name.
-func (c *candidate) before(o *candidate) int {
+func (c *rival) before(o *rival) int {
 	spare := 0
 	if c.spare != o.spare {
 		if spare = 1; c.spare {

@@ -45,7 +45,9 @@ func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, alt *cluster.Alt
 	var last *Attempt
 	for _, c := range choices {
 		mark := stmt.Checkpoint()
-		if last = s.placeInGroup(stmt, alt, tasks, c.group); last == nil {
+		g := s.gang(stmt, alt, &scope{group: c.group})
+		g.least = g.placed + len(tasks) // whole nodes come all or none
+		if last = g.arrange(); last == nil {
 			return nil
 		}
 		stmt.Rollback(mark)
@@ -57,7 +59,10 @@ func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, alt *cluster.Alt
 		last = s.explain(alt, tasks[0], nil)
 		last.Groups = groups
 	}
-	last.Alternative, last.Min = alt.Name, alt.Min
+	last.Alternative = alt.Name
+	if last.Subgroup == "" && last.Level == "" {
+		last.Min = alt.Min
+	}
 	return last
 }
 
@@ -74,16 +79,6 @@ func groupOf(alt *cluster.Alternative) *cluster.Group {
 type groupChoice struct {
 	group *cluster.Group
 	score int64
-}
-
-func (s *Session) placeInGroup(stmt *Statement, alt *cluster.Alternative, tasks []*cluster.Task, g *cluster.Group) *Attempt {
-	for i, t := range tasks {
-		if a := s.placeTask(stmt, alt, t, g); a != nil {
-			a.Placed = i
-			return a
-		}
-	}
-	return nil
 }
 
 // survivors are the group's nodes that take the task now, and those that would

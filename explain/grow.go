@@ -17,6 +17,7 @@ type Machine struct {
 	Name     string        // the group's, or "node like NAME" without devices
 	Template *cluster.Node // an existing node of the kind
 	exact    bool          // all nodes of the group would do alike
+	domain   string        // where they must be: " in rack r2", or ""
 }
 
 // Twin is an empty node that is like the given one in everything but its name.
@@ -102,6 +103,7 @@ func templates(nodes []*cluster.Node) []*cluster.Node {
 func (l *lab) machines(edit func(*cluster.Shape)) []Machine {
 	var out []Machine
 	consider := func(name string, nodes []*cluster.Node) {
+		nodes, domain := l.inBestDomain(nodes)
 		list := templates(nodes)
 		good := 0
 		var first *cluster.Node
@@ -113,7 +115,7 @@ func (l *lab) machines(edit func(*cluster.Shape)) []Machine {
 			}
 		}
 		if first != nil {
-			out = append(out, Machine{Name: name, Template: first, exact: good == len(list)})
+			out = append(out, Machine{Name: name, Template: first, exact: good == len(list), domain: domain})
 		}
 	}
 	for _, g := range l.end.Groups() {
@@ -198,7 +200,7 @@ func (m Machine) change(n int) *change {
 	default:
 		text += " of " + what + " like " + m.Template.Name
 	}
-	return &change{kind: AddNodes, text: text, cost: 40 + 20*n, apply: func(s *cluster.State) error {
+	return &change{kind: AddNodes, text: text + m.domain, cost: 40 + 20*n, apply: func(s *cluster.State) error {
 		_, err := AddTwins(s, m.Template, n)
 		return err
 	}}

@@ -105,6 +105,9 @@ func (l *lab) missing() int {
 	if l.refusal.Surplus {
 		return max(1, len(alt.Tasks)-j.Placed())
 	}
+	if sub := l.short(); sub >= 0 {
+		return max(1, l.attempt.Min-l.attempt.Placed)
+	}
 	if j.Chosen < 0 {
 		return alt.Min
 	}

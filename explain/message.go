@@ -52,9 +52,11 @@ func attemptText(a *engine.Attempt, reason engine.Reason, surplus bool) string {
 	}
 	text := ""
 	if !surplus && (a.Min > 1 || a.Placed > 0) {
-		text = fmt.Sprintf("placed %d of %d needed; ", a.Placed, a.Min)
+		text = neededText(a) + "; "
 	}
 	switch {
+	case a.Level != "":
+		return string(engine.NoDomainFits) + ": " + domainsText(a)
 	case a.Before != nil:
 		text += fmt.Sprintf("%s: %s", a.Before.Reason, words(a.Before, nil))
 	case a.Nodes == 0:

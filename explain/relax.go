@@ -70,6 +70,7 @@ func (l *lab) conditions() []*change {
 	if s.Need.Partition != "" {
 		out = append(out, l.lift(30, "on a whole device instead of a slice of profile "+s.Need.Partition, func(s *cluster.Shape) { s.Need.Partition, s.Need.Resource = "", "" }))
 	}
+	out = append(out, l.nearness()...)
 	out = append(out, l.preemptible()...)
 	return append(out, l.ties()...)
 }

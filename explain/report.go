@@ -62,6 +62,11 @@ func (r *Report) waiting() string {
 func (r *Report) funnelText(w io.Writer) {
 	if len(r.Funnel) == 0 && len(r.Refusal.Groups) == 0 {
 		wrapped(w, r.Refusal.Message, "  ", "  ")
+		for i, line := range r.domains {
+			if i > 0 { // the sentence is about the first
+				fmt.Fprintf(w, "  %s\n", line)
+			}
+		}
 		return
 	}
 	width := len(strconv.Itoa(r.Nodes))
@@ -119,7 +124,7 @@ func (r *Report) nearText(w io.Writer) {
 		}
 	}
 	alike := !slices.ContainsFunc(near, func(m Miss) bool { return m.Plugin != near[0].Plugin || m.Have != near[0].Have })
-	if alike || len(r.groups) > 0 { // the funnel names the best one already
+	if alike || len(r.groups)+len(r.domains) > 0 { // the funnel names the best one already
 		return
 	}
 	columns, plugins := 0, 0

@@ -67,6 +67,12 @@ type Refusal struct {
 	Counts map[string]int `json:"counts"`
 	Nodes  []Miss         `json:"nodes"` // nearest first: ten, or all where explained
 	Groups []GroupMiss    `json:"groups,omitempty"`
+	// Subgroup is the part of the workload that is short of its own minimum.
+	Subgroup string `json:"subgroup,omitempty"`
+	// Level is the label whose domains have no room for all that must be in one;
+	// counts and nodes are then about the best of them.
+	Level   string       `json:"level,omitempty"`
+	Domains []DomainMiss `json:"domains,omitempty"` // best first, ten at most
 }
 
 // Miss is a node that was turned down.
@@ -88,6 +94,14 @@ type GroupMiss struct {
 	Reason string `json:"reason,omitempty"`
 	Want   string `json:"want,omitempty"`
 	Have   string `json:"have,omitempty"`
+}
+
+// DomainMiss is a domain that has no room for all that must be in one.
+type DomainMiss struct {
+	Value string `json:"value"`
+	Nodes int    `json:"nodes"`
+	Fits  int    `json:"fits"`            // tasks that it would hold
+	Lacks int    `json:"lacks,omitempty"` // nodes that are missing
 }
 
 // mostMisses is how many nodes a refusal shows unless everything is asked for.
@@ -153,7 +167,7 @@ func refusal(r *engine.Refusal, all bool) Refusal {
 	a := mainAttempt(r)
 	out := Refusal{
 		Workload: r.Job.ID, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus,
-		Message: Message(r), Counts: map[string]int{}, Nodes: []Miss{},
+		Message: Message(r), Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level,
 	}
 	for _, c := range a.Counts {
 		out.Counts[string(c.Reason)] += c.Nodes
@@ -167,6 +181,9 @@ func refusal(r *engine.Refusal, all bool) Refusal {
 		}
 		x := &m.Rejection
 		out.Nodes = append(out.Nodes, Miss{m.Node, x.Plugin, string(x.Reason), x.Subject, compact(x.Want), compact(x.Have)})
+	}
+	for _, d := range a.Domains {
+		out.Domains = append(out.Domains, DomainMiss(d))
 	}
 	for _, g := range a.Groups {
 		miss := GroupMiss{Group: group(g.Key), Nodes: g.Nodes}
@@ -182,7 +199,7 @@ func refusal(r *engine.Refusal, all bool) Refusal {
 func mainAttempt(r *engine.Refusal) *engine.Attempt {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
-		if a.Before != nil && a.Before.Reason == r.Reason {
+		if a.Before != nil && a.Before.Reason == r.Reason || a.Level != "" && r.Reason == engine.NoDomainFits {
 			return a
 		}
 		for _, c := range a.Counts {

@@ -61,10 +61,12 @@ func (l *lab) fewerMembers() (int, func(int) *change) {
 	if l.refusal.Surplus {
 		return 0, nil // the minimum is met already
 	}
-	return alt.Min - 1, func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with minMember %d", i+1), lost(int64(alt.Min), int64(i+1)), l.form(a, func(alt *cluster.Alternative) {
-			alt.Min = i + 1
-		})}
+	least, whose := alt.Min, ""
+	if sub := l.short(); sub >= 0 {
+		least, whose = alt.Subgroups[sub].Min, " for "+alt.Subgroups[sub].Name
+	}
+	return least - 1, func(i int) *change {
+		return &change{SmallerAsk, fmt.Sprintf("with minMember %d%s", i+1, whose), lost(int64(least), int64(i+1)), l.atLeast(i + 1)}
 	}
 }
 

@@ -43,7 +43,7 @@ func formText(alt *cluster.Alternative) string {
 		if w.Memory > 0 {
 			text += ", " + Memory(w.Memory) + " of device memory each"
 		}
-		return text + conditionsText(alt.Tasks[0].Shape)
+		return text + conditionsText(alt.Tasks[0].Shape) + topologyText(&alt.Topology)
 	}
 	var parts []string
 	same := true
@@ -71,7 +71,7 @@ func formText(alt *cluster.Alternative) string {
 	if alt.Min < len(alt.Tasks) {
 		text += fmt.Sprintf(", at least %d of them", alt.Min)
 	}
-	return text
+	return text + topologyText(&alt.Topology) + subgroupsText(alt)
 }
 
 // podSlots is a place in a node's list of pods: everybody takes one, so nobody asks for it.

@@ -37,7 +37,7 @@ type Report struct {
 
 	total, tasks, need int
 	own                map[string]bool
-	groups             []string
+	groups, domains    []string
 }
 
 // Placement is where a task went and why.
@@ -141,6 +141,9 @@ func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 // other tasks fill are told apart: they show how near it came.
 func (r *Report) funnel(l *lab) {
 	a := l.attempt
+	if r.domains = domainLines(a); a.Level != "" {
+		return // its counts are about one domain, and the sentence says it all
+	}
 	own := l.ownNodes()
 	r.own = own
 	for i := range a.Counts {
@@ -181,8 +184,7 @@ func (l *lab) ownNodes() map[string]bool {
 	if a.Placed == 0 || l.refusal.Surplus || a.Before != nil {
 		return out
 	}
-	index := l.alternative()
-	v := l.try(&change{apply: l.form(index, func(alt *cluster.Alternative) { alt.Min = a.Placed })})
+	v := l.try(&change{apply: l.atLeast(a.Placed)})
 	if v.state == nil {
 		return out
 	}
@@ -235,6 +237,9 @@ func (r *Report) trials(l *lab) {
 func brief(r *engine.Refusal) string {
 	a := mainAttempt(r)
 	text := ""
+	if a.Level != "" {
+		return domainsText(a)
+	}
 	if a.Placed > 0 && !r.Surplus {
 		text = fmt.Sprintf("only %d of %d find a place; ", a.Placed, a.Min)
 	}

@@ -9,7 +9,7 @@ import (
 
 // Schedule runs a session; the scan checks each decision of the index.
 func (w *World) Schedule() error {
-	before := w.held()
+	before, stood := w.held(), w.standing()
 	s := w.engine.Open(w.State, engine.Options{Search: engine.Twin})
 	out, err := s.Run()
 	s.Close()
@@ -24,6 +24,9 @@ func (w *World) Schedule() error {
 	if err := w.checkGangs(); err != nil {
 		return err
 	}
+	if err := w.checkTopology(stood); err != nil {
+		return err
+	}
 	return w.checkRefusals(out)
 }
 
@@ -32,6 +35,9 @@ func (w *World) checkGangs() error {
 	for _, j := range w.State.Jobs() {
 		if n := j.Placed(); n > 0 && !j.Stands() {
 			return fmt.Errorf("%s: %d tasks hold room, the minimum is %d: %s", j.ID, n, j.Alternatives[j.Chosen].Min, describe(j))
+		}
+		if err := checkSubgroups(j); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -57,7 +63,7 @@ func (w *World) checkRefusals(out engine.Outcome) error {
 			for _, c := range a.Counts {
 				sum += c.Nodes
 			}
-			if a.Before == nil && len(a.Groups) == 0 && sum != a.Nodes {
+			if a.Before == nil && len(a.Groups) == 0 && (a.Level == "" || len(a.Domains) > 0) && sum != a.Nodes {
 				return fmt.Errorf("%s: rejections of %d nodes were counted, there are %d", r.Job.ID, sum, a.Nodes)
 			}
 		}
@@ -68,7 +74,7 @@ func (w *World) checkRefusals(out engine.Outcome) error {
 // Evict makes room as an adapter would: it evicts some tasks and places a
 // pending job on what is then promised to nobody, or takes it all back.
 func (w *World) Evict() error {
-	before := w.held()
+	before, stood := w.held(), w.standing()
 	s := w.engine.Open(w.State, engine.Options{Search: engine.Twin})
 	defer s.Close()
 	stmt := s.Begin()
@@ -84,6 +90,9 @@ func (w *World) Evict() error {
 		return nil
 	}
 	w.Decisions += len(stmt.Commit())
+	if err := w.checkTopology(stood); err != nil {
+		return err
+	}
 	return w.checkLimits(before)
 }
 

@@ -56,7 +56,42 @@ func (w *World) alternative(a int, preemptible bool) cluster.Alternative {
 		}
 		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprintf("alt%d-%d", a, i), Index: i, Shape: &s})
 	}
+	if w.chance(20) {
+		alt.Topology = w.topology()
+	}
+	if alt.Whole == nil && w.chance(25) {
+		w.divide(&alt)
+	}
 	return alt
+}
+
+// divide puts the tasks into subgroups, some perhaps into none.
+func (w *World) divide(alt *cluster.Alternative) {
+	alt.Subgroups = make([]cluster.Subgroup, 1+w.dice.Roll(2))
+	members := make([]int, len(alt.Subgroups))
+	for _, t := range alt.Tasks {
+		if t.Subgroup = w.dice.Roll(len(members) + 1); t.Subgroup > 0 {
+			members[t.Subgroup-1]++
+		}
+	}
+	for i := range alt.Subgroups {
+		g := &alt.Subgroups[i]
+		g.Name, g.Min = fmt.Sprintf("g%d", i), w.dice.Roll(members[i]+1)
+		if w.chance(30) {
+			g.Topology = w.topology()
+		}
+	}
+}
+
+func (w *World) topology() cluster.Topology {
+	var t cluster.Topology
+	if w.chance(60) {
+		t.Required = pick(w, []string{"rack", "zone"})
+	}
+	if w.chance(50) {
+		t.Preferred = [][]string{{"rack"}, {"zone"}, {"rack", "zone"}, {"zone", "rack"}}[w.dice.Roll(4)]
+	}
+	return t
 }
 
 // shape draws from few values, so that shapes repeat and the index has something to remember.

@@ -1,0 +1,93 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+// TestChoicesThatDiffer: devices in the same state are one choice.
+func TestChoicesThatDiffer(t *testing.T) {
+	tests := map[string]struct {
+		node *fixture.NodeBuilder
+		held []*fixture.JobBuilder
+		job  *fixture.JobBuilder
+		want [][]int
+	}{
+		"alike": {fixture.Node("n").GPUs(4, "A", "8Gi"), nil, fixture.Job("j").Share(1, 300), [][]int{{0}}},
+		"one is held in part": {
+			fixture.Node("n").GPUs(3, "A", "8Gi"), []*fixture.JobBuilder{fixture.Job("x").Share(1, 300)},
+			fixture.Job("j").Share(1, 500), [][]int{{0}, {1}},
+		},
+		"two of three": {
+			fixture.Node("n").GPUs(3, "A", "8Gi"), []*fixture.JobBuilder{fixture.Job("x").Share(2, 500)},
+			fixture.Job("j").Share(2, 500), [][]int{{0, 1}, {0, 2}},
+		},
+		"products apart": {
+			fixture.Node("n").GPUs(2, "A", "8Gi").GPUs(2, "B", "8Gi"), nil,
+			fixture.Job("j").Devices(2).Shape(func(s *cluster.Shape) { s.Need.SameProduct = true }), [][]int{{0, 1}, {2, 3}},
+		},
+		"large enough together": {
+			fixture.Node("n").GPUs(1, "A", "8Gi").GPUs(2, "B", "16Gi"), nil,
+			fixture.Job("j").Devices(2).Shape(func(s *cluster.Shape) { s.Need.SumAtLeast = 32 << 30 }), [][]int{{1, 2}},
+		},
+		"whole nodes in one way": {fixture.Node("n").GPUs(1, "A", "8Gi").GPUs(1, "B", "8Gi"), nil, fixture.Job("j").WholeNodes(1, "8Gi"), [][]int{{0, 1}}},
+		"no devices":             {fixture.Node("n"), nil, fixture.Job("j"), [][]int{nil}},
+		"none will do":           {fixture.Node("n").GPUs(1, "A", "8Gi"), nil, fixture.Job("j").Devices(2), nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			parts := []fixture.Part{tt.node, tt.job}
+			for _, h := range tt.held {
+				parts = append(parts, h.On("n"))
+			}
+			s := fixture.State(parts...)
+			var got [][]int
+			for claims := range s.Node("n").Choices(s.Job("job/j").Tasks()[0].Shape, nil) {
+				var devices []int
+				for _, c := range claims {
+					devices = append(devices, c.Device)
+				}
+				got = append(got, devices)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestRoomIsNeverTooLittle: it bounds what can really be placed, and is what is
+// left of Most on an empty node.
+func TestRoomIsNeverTooLittle(t *testing.T) {
+	jobs := map[string]*fixture.JobBuilder{
+		"devices": fixture.Job("j").Gang(9).Devices(2), "share": fixture.Job("j").Gang(9).Share(1, 300), "memory": fixture.Job("j").Gang(9).DeviceMemory(1, "3Gi"),
+		"cores": fixture.Job("j").Gang(9).CPU(3000, "1Gi"), "whole node": fixture.Job("j").WholeNodes(2, "8Gi"),
+		"exclusive": fixture.Job("j").Gang(9).Share(1, 300).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}),
+	}
+	for name, job := range jobs {
+		s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(4, "A", "8Gi"), job)
+		n := s.Node("n")
+		tasks := s.Job("job/j").Tasks()
+		shape := tasks[0].Shape
+		if n.Room(shape) != n.Most(shape) {
+			t.Errorf("%s: room for %d on an empty node that holds %d", name, n.Room(shape), n.Most(shape))
+		}
+		for placed := 0; ; placed++ {
+			room := n.Room(shape)
+			claims, ok := n.Choose(shape, nil)
+			if !ok || placed == len(tasks) || s.Place(tasks[placed], n, claims) != nil {
+				if room != 0 && placed < len(tasks) {
+					t.Errorf("%s: room for %d more, and none fits", name, room)
+				}
+				break
+			}
+			if n.Room(shape) >= room {
+				t.Errorf("%s: room did not shrink from %d", name, room)
+			}
+		}
+	}
+}

@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// The exact search is for gangs that the first way to place them did not fit,
+// though another would: a leader in the place that only a worker needs, parts of
+// devices cut the wrong way, a first member in too small a domain. It goes
+// through arrangements, depth first, and stops at the first that holds the
+// minimum.
+//
+// It is bounded, in steps and not in time, so that it decides alike everywhere:
+// a look at a node is a step, and an allocation is as many as it costs. Where
+// more nodes could take part it would not get anywhere, and is left out. Many
+// gangs that wait together share what a session may spend.
+const (
+	exactSteps     = 100_000
+	sessionSteps   = 10 * exactSteps
+	allocationCost = 20 // so 5,000 allocations at most for one gang
+	exactNodes     = 64
+)
+
+// search is one exact search.
+type search struct {
+	*gang
+	in    *scope
+	tasks []seeker
+	kinds []kind
+	steps int
+}
+
+// seeker is a task of the search.
+type seeker struct {
+	task  *cluster.Task
+	kind  int
+	nodes []*cluster.Node // that may take it, best first
+	twin  int             // the task before it that it is equal to, -1 for none
+	at    int             // where it is, by place in nodes; -1: left out
+}
+
+// kind is tasks of one shape.
+type kind struct {
+	shape *cluster.Shape
+	least int // of them that must be placed
+}
+
+// exact searches for an arrangement of the minimum and leaves it in the
+// statement. It starts from scratch: the caller has rolled back what it tried.
+func (g *gang) exact() bool {
+	if !g.uncertain() {
+		return false
+	}
+	scopes := []*scope{g.in}
+	if level := g.alt.Topology.Required; level != "" {
+		scopes = scopes[:0]
+		d := g.demand(0)
+		for _, c := range g.required([]*scope{g.in}, level, d) {
+			if c.fits >= d.need {
+				scopes = append(scopes, c.scope)
+			}
+		}
+	}
+	steps := min(exactSteps, sessionSteps-g.session.gangs.searched)
+	defer func(from int) { g.session.gangs.searched += from - max(0, steps) }(steps)
+	for _, in := range scopes {
+		x := &search{gang: g, in: in, steps: steps}
+		if !x.prepare() {
+			g.unsure = true
+			continue
+		}
+		mark := g.stmt.Checkpoint()
+		found := x.from(0) && g.session.err == nil
+		moves := slices.Clone(g.stmt.log[mark:])
+		g.stmt.Rollback(mark)
+		if steps = x.steps; found {
+			return x.repeat(moves)
+		}
+		if steps <= 0 || g.session.err != nil {
+			g.unsure = true
+			break
+		}
+	}
+	return false
+}
+
+// repeat makes the moves again, with scores to be shown.
+func (x *search) repeat(moves []operation) bool {
+	for _, m := range moves {
+		n := x.session.State.Node(m.decision.Node)
+		d := x.session.decision(x.alt, m.task, n, x.in)
+		d.Claims = m.decision.Claims
+		if !x.session.allocate(x.stmt, d, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// uncertain reports whether another arrangement might do where the first did
+// not. Equal tasks that take whole devices, with no filter that looks at the
+// task, fit in one way or not at all.
+func (g *gang) uncertain() bool {
+	if len(g.left) < 2 || g.alt.Whole != nil {
+		return false
+	}
+	if len(g.alt.Subgroups) > 0 || !g.alt.Topology.None() {
+		return true
+	}
+	for _, t := range g.left {
+		need := &t.Shape.Need
+		if t.Shape != g.left[0].Shape || need.Layers != nil || need.SumAtLeast > 0 || need.Devices > 1 && (need.Share > 0 || need.Memory > 0) {
+			return true
+		}
+		if filters, _, _ := g.session.taskHooks(t); len(filters) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare lists the tasks and, for each, the nodes that may take it; false if
+// there are too many.
+func (x *search) prepare() bool {
+	s := x.session
+	involved := map[*cluster.Node]bool{}
+	byShape := map[*cluster.Shape][]*cluster.Node{}
+	for i, t := range x.left {
+		nodes, known := byShape[t.Shape]
+		if !known {
+			if nodes = x.hosts(t); len(nodes) > exactNodes {
+				return false
+			}
+			byShape[t.Shape] = nodes
+			for _, n := range nodes {
+				involved[n] = true
+			}
+		}
+		k := slices.IndexFunc(x.kinds, func(k kind) bool { return k.shape == t.Shape })
+		if k < 0 {
+			k = len(x.kinds)
+			x.kinds = append(x.kinds, kind{shape: t.Shape})
+		}
+		twin := -1
+		for o := i - 1; o >= 0 && twin < 0; o-- {
+			if u := x.tasks[o].task; u.Shape == t.Shape && u.Role == t.Role && u.Subgroup == t.Subgroup {
+				twin = o
+			}
+		}
+		x.tasks = append(x.tasks, seeker{task: t, kind: k, nodes: nodes, twin: twin})
+	}
+	return len(involved) <= exactNodes && s.err == nil
+}
+
+// hosts are the nodes with room for the task that no filter rules out for good,
+// best first as things stand.
+func (x *search) hosts(t *cluster.Task) []*cluster.Node {
+	type host struct {
+		node  *cluster.Node
+		score int64
+	}
+	var hosts []host
+	ask := x.session.verdicts(t)
+	for _, n := range x.session.members(x.in) {
+		if rejected, transient := ask(n); rejected && !transient || n.Room(t.Shape) == 0 {
+			continue
+		}
+		h := host{n, -1} // scores are for nodes that pass
+		if x.session.reject(t, n) == nil {
+			h.score = x.session.score(t, n).Total
+		}
+		if hosts = append(hosts, h); len(hosts) > exactNodes {
+			break
+		}
+	}
+	slices.SortStableFunc(hosts, func(a, b host) int { return cmp.Compare(b.score, a.score) })
+	out := make([]*cluster.Node, len(hosts))
+	for i := range hosts {
+		out[i] = hosts[i].node
+	}
+	return out
+}
+
+// could reports whether the tasks from i on may still make the minimum: sums
+// first, search last.
+func (x *search) could(i int) bool {
+	left := make([]int, len(x.members))
+	for k := range x.kinds {
+		x.kinds[k].least = 0
+	}
+	for _, t := range x.tasks[i:] {
+		if t.task.Subgroup > 0 {
+			left[t.task.Subgroup-1]++
+		}
+		x.kinds[t.kind].least++ // for now: all there are
+	}
+	total := len(x.tasks) - i
+	if total < x.needs() {
+		return false
+	}
+	for sub := range left {
+		if left[sub] < x.lacks(sub) {
+			return false
+		}
+	}
+	spare := total - x.needs() // that may be left out
+	for k := range x.kinds {
+		if x.kinds[k].least -= spare; x.kinds[k].least > 0 && !x.hasRoom(k, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasRoom reports whether as many tasks of the kind as must be placed have room, by sums.
+func (x *search) hasRoom(k, i int) bool {
+	at := slices.IndexFunc(x.tasks[i:], func(t seeker) bool { return t.kind == k })
+	sum := 0
+	for _, n := range x.tasks[i+at].nodes {
+		x.steps--
+		if sum += n.Room(x.kinds[k].shape); sum >= x.kinds[k].least {
+			return true
+		}
+	}
+	return false
+}
+
+// from places the tasks from i on, or leaves some out, until the minimum stands.
+func (x *search) from(i int) bool {
+	if x.needs() == 0 {
+		return true
+	}
+	if x.steps <= 0 || x.session.err != nil || i == len(x.tasks) || !x.could(i) {
+		return false
+	}
+	t := &x.tasks[i]
+	first := 0
+	if t.twin >= 0 {
+		first = x.tasks[t.twin].at // equal tasks stand in order, or it would be the same arrangement twice
+	}
+	if first >= 0 && x.session.before(t.task) == nil {
+		for t.at = first; t.at < len(t.nodes); t.at++ {
+			if x.on(i, t.nodes[t.at]) {
+				return true
+			}
+			if x.steps <= 0 || x.session.err != nil {
+				return false
+			}
+		}
+	}
+	t.at = -1
+	return x.from(i + 1)
+}
+
+// on tries the i-th task on the node, with every choice of devices.
+func (x *search) on(i int, n *cluster.Node) bool {
+	s, t := x.session, x.tasks[i].task
+	if x.steps--; !x.near(t, n) || s.reject(t, n) != nil {
+		return false
+	}
+	for claims := range n.Choices(t.Shape, s.deviceScore(t.Shape, n)) {
+		if x.steps -= allocationCost; x.steps <= 0 {
+			return false
+		}
+		mark := x.stmt.Checkpoint()
+		if !s.allocate(x.stmt, Decision{Task: t, Node: n.Name, Claims: claims}, n) {
+			return false
+		}
+		x.count(t, +1)
+		if x.from(i + 1) {
+			return true
+		}
+		x.count(t, -1)
+		x.stmt.Rollback(mark)
+	}
+	return false
+}
+
+// near reports whether the node is in one domain with all who are placed, where
+// that is required.
+func (x *search) near(t *cluster.Task, n *cluster.Node) bool {
+	inOne := func(level string, sub int) bool {
+		if level == "" {
+			return true
+		}
+		v, ok := n.Labels[level]
+		return ok && !slices.ContainsFunc(x.alt.Tasks, func(o *cluster.Task) bool {
+			if !o.Placed() || sub > 0 && o.Subgroup != sub {
+				return false
+			}
+			at, ok := o.Node.Labels[level]
+			return !ok || at != v
+		})
+	}
+	if !inOne(x.alt.Topology.Required, 0) {
+		return false
+	}
+	return t.Subgroup == 0 || inOne(x.alt.Subgroups[t.Subgroup-1].Topology.Required, t.Subgroup)
+}

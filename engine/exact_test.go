@@ -1,0 +1,248 @@
+package engine_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// selfish reads a job's affinity as one to itself: all of it in one domain, or,
+// where it is anti, never two in one.
+func selfish() *policy {
+	return &policy{name: "Selfish", open: func(s *engine.Session) {
+		s.AddPredicateFn(func(_ *cluster.Task, j *cluster.Job) bool { return len(j.Affinity) > 0 },
+			func(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
+				term := j.Affinity[0]
+				here, _ := n.Domain(term.Within)
+				for _, o := range j.Tasks() {
+					if !o.Placed() {
+						continue
+					}
+					if there, _ := o.Node.Domain(term.Within); (here == there) == term.Anti {
+						return &engine.Rejection{Reason: "Selfish", Cure: engine.Wait}
+					}
+				}
+				return nil
+			})
+	}}
+}
+
+// TestExactSearch: where some arrangement holds the minimum, it is found. What
+// there is to find is worked out by trying everything.
+func TestExactSearch(t *testing.T) {
+	fits, not := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "roll") }
+		parts, job := tinyCluster(roll), tinyGang(roll)
+		s := fixture.State(parts...)
+		if err := s.AddJob(job); err != nil {
+			rt.Fatal(err)
+		}
+		if tasks := job.Alternatives[0].Tasks; roll(4) == 3 { // one runs already
+			n := s.Nodes()[roll(len(s.Nodes()))]
+			if claims, ok := n.Choose(tasks[0].Shape, nil); ok && n.Room(tasks[0].Shape) > 0 {
+				if err := s.Restore(tasks[0], n, claims); err != nil {
+					rt.Fatal(err)
+				}
+			}
+		}
+		possible := newOracle(s, job).place(0)
+		var first []engine.Decision
+		for _, search := range []engine.Search{engine.Twin, engine.Indexed, engine.Scan} {
+			ssn := fixture.Engine(fit(), selfish()).Open(s, engine.Options{Search: search})
+			stmt := ssn.Begin()
+			r := ssn.Place(stmt, job)
+			placed := job.Stands()
+			var got []engine.Decision
+			for _, task := range job.Tasks() {
+				if task.Node != nil {
+					got = append(got, engine.Decision{Task: task, Node: task.Node.Name, Claims: task.Claims})
+				}
+			}
+			stmt.Discard()
+			if first == nil {
+				first = got
+			} else if !reflect.DeepEqual(first, got) {
+				rt.Fatalf("search %d decides otherwise:\n%v\n%v", search, first, got)
+			}
+			if (r == nil || r.Surplus) != placed {
+				rt.Fatalf("refused: %v, but the minimum stands: %v", r, placed)
+			}
+			if placed && !possible {
+				rt.Fatalf("placed, though nothing fits:\n%s", picture(s, job))
+			}
+			if possible && !placed {
+				rt.Fatalf("search %d found nothing, and there is an arrangement:\n%s", search, picture(s, job))
+			}
+		}
+		if possible {
+			fits++
+		} else {
+			not++
+		}
+	})
+	t.Logf("%d gangs fit, and all were placed; %d did not fit", fits, not)
+	if fits == 0 || not == 0 {
+		t.Errorf("too little happened: %d fit, %d did not", fits, not)
+	}
+}
+
+// tinyCluster has up to four nodes of up to two devices, some of them held.
+func tinyCluster(roll func(int) int) []fixture.Part {
+	var parts []fixture.Part
+	nodes := 1 + roll(4)
+	for i := range nodes {
+		n := fixture.Node(fmt.Sprint("n", i)).CPU(8, "64Gi").GPUs(1+roll(2), "A100", "80Gi")
+		if roll(6) > 0 {
+			n.Label("rack", fmt.Sprint("r", roll(2)))
+		}
+		parts = append(parts, n)
+	}
+	for i := range roll(3) {
+		parts = append(parts, fixture.Job(fmt.Sprint("held", i)).Share(1, []cluster.Milli{300, 500}[roll(2)]).On(fmt.Sprint("n", roll(nodes))))
+	}
+	return parts
+}
+
+// tinyGang has up to five tasks of up to two kinds.
+func tinyGang(roll func(int) int) *cluster.Job {
+	shapes := [2]cluster.Shape{}
+	for i := range shapes {
+		s := &shapes[i]
+		s.Resources = cluster.Resources{{Name: cluster.CPU, Value: int64(roll(3)) * 2000}, {Name: cluster.Memory}}
+		s.Need.Devices = 1
+		switch roll(6) {
+		case 0, 1, 2:
+			s.Need.Share = []cluster.Milli{300, 500, 700}[roll(3)]
+		case 3:
+			s.Need = cluster.Need{Devices: 2, Share: 500}
+		case 4:
+			s.Need.Devices = 1 + roll(2)
+		}
+		if roll(6) == 5 {
+			s.Isolation.GPU = cluster.GPUDeviceExclusive
+		}
+	}
+	topology := func(often int) (t cluster.Topology) {
+		if roll(often) == often-1 {
+			t.Required = "rack"
+		}
+		return t
+	}
+	count := 2 + roll(4)
+	alt := cluster.Alternative{Min: 1 + roll(count), Topology: topology(5)}
+	members := [2]int{}
+	if roll(3) == 2 {
+		alt.Subgroups = make([]cluster.Subgroup, 2)
+	}
+	for i := range count {
+		shape := shapes[roll(2)]
+		task := &cluster.Task{Name: fmt.Sprint("t", i), Index: i, Shape: &shape}
+		if alt.Subgroups != nil {
+			if task.Subgroup = roll(3); task.Subgroup > 0 {
+				members[task.Subgroup-1]++
+			}
+		}
+		alt.Tasks = append(alt.Tasks, task)
+	}
+	for i := range alt.Subgroups {
+		alt.Subgroups[i] = cluster.Subgroup{Name: fmt.Sprint("g", i), Min: roll(members[i] + 1), Topology: topology(4)}
+	}
+	j := &cluster.Job{ID: "job/tiny", Alternatives: []cluster.Alternative{alt}}
+	if roll(4) == 3 {
+		j.Affinity = []cluster.JobTerm{{Anti: roll(2) == 0, Within: []string{"", "rack"}[roll(2)]}}
+	}
+	return j
+}
+
+// picture shows a failure to people.
+func picture(s *cluster.State, j *cluster.Job) string {
+	text := ""
+	for _, n := range s.Nodes() {
+		text += fmt.Sprintf("%s %v cpu %d:", n.Name, n.Labels, n.Ledger(cluster.CPU).Free())
+		for i := range n.Devices {
+			text += fmt.Sprintf(" %d", n.Devices[i].FreeMilli())
+		}
+		text += "\n"
+	}
+	alt := &j.Alternatives[0]
+	text += fmt.Sprintf("min %d, subgroups %+v, topology %+v, affinity %+v\n", alt.Min, alt.Subgroups, alt.Topology, j.Affinity)
+	for _, t := range alt.Tasks {
+		text += fmt.Sprintf("%s in %d: cpu %d, %+v %s\n", t.Name, t.Subgroup, t.Shape.Resources.Of(cluster.CPU), t.Shape.Need, t.Shape.Isolation.GPU)
+	}
+	return text
+}
+
+// TestExactSearchIsBounded: a puzzle that it cannot solve in time is refused, and
+// not for good.
+func TestExactSearchIsBounded(t *testing.T) {
+	const nodes = 60
+	allocations := 0
+	counting := &policy{name: "Counting", open: func(s *engine.Session) {
+		s.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) { allocations++ }})
+	}}
+	// A node of eight holds one task of five or two of four, so it would take 69 nodes.
+	var devices []int
+	for range 46 {
+		devices = append(devices, 5, 4)
+	}
+	s := add(t, with(manyNodes(nodes)), mixedGang(len(devices), devices...))
+	r := run(t, fixture.Engine(fit(), counting), s).Refusals[0]
+	if r.Permanent || r.Surplus {
+		t.Errorf("permanent %v, surplus %v", r.Permanent, r.Surplus)
+	}
+	if allocations < 100 || allocations > 6000 {
+		t.Errorf("%d allocations were tried", allocations)
+	}
+	// With fewer nodes than the sums allow nothing is searched.
+	allocations = 0
+	s = add(t, with(manyNodes(45)), mixedGang(len(devices), devices...))
+	if r := run(t, fixture.Engine(fit(), counting), s).Refusals[0]; !r.Permanent || allocations > len(devices) {
+		t.Errorf("permanent %v, %d allocations were tried", r.Permanent, allocations)
+	}
+}
+
+// TestLeaderMakesRoomForItsWorkers: the leader goes first, and to the wrong node,
+// where only its worker fits.
+func TestLeaderMakesRoomForItsWorkers(t *testing.T) {
+	s := add(t, fixture.State(fixture.Node("a").GPUs(2, "A", "8Gi"), fixture.Node("b").GPUs(1, "A", "8Gi")),
+		teams(2, cluster.Topology{}, team{name: "leader", tasks: 1, least: 1, devices: 1}, team{name: "worker", tasks: 1, least: 1, devices: 2}))
+	out := run(t, fixture.Engine(leaders(), fit()), s)
+	if diff := cmp.Diff(map[string]string{"job/t/leader-0": "b", "job/t/worker-0": "a"}, where(out)); diff != "" {
+		t.Error(diff)
+	}
+	if len(out.Decisions[0].Score.Parts) != 0 || out.Decisions[0].Action != engine.Bind {
+		t.Errorf("%+v", out.Decisions[0])
+	}
+}
+
+// TestManyPuzzlesShareASession: what a session may spend on searches is bounded too.
+func TestManyPuzzlesShareASession(t *testing.T) {
+	allocations := 0
+	counting := &policy{name: "Counting", open: func(s *engine.Session) {
+		s.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) { allocations++ }})
+	}}
+	var devices []int
+	for range 9 {
+		devices = append(devices, 5, 4)
+	}
+	s := with(manyNodes(13)) // it would take fourteen
+	for i := range 40 {
+		j := mixedGang(len(devices), devices...)
+		j.ID = fmt.Sprintf("job/%02d", i)
+		add(t, s, j)
+	}
+	if out := run(t, fixture.Engine(fit(), counting), s); len(out.Decisions) != 0 || len(out.Refusals) != 40 {
+		t.Fatalf("%d decisions, %d refusals", len(out.Decisions), len(out.Refusals))
+	}
+	if greedy := 40 * len(devices); allocations < 5000 || allocations > 50_000+greedy {
+		t.Errorf("%d allocations were tried", allocations)
+	}
+}

@@ -1,0 +1,285 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// gang is an alternative on its way into the statement: who is placed, who is
+// left, and where the rest may go. Tasks go in the order of the hooks, but
+// surplus only when the job and all its subgroups have their minimum.
+type gang struct {
+	session *Session
+	stmt    *Statement
+	alt     *cluster.Alternative
+	in      *scope // nothing of it goes anywhere else
+	left    []*cluster.Task
+	few     [4]*cluster.Task // room for those of a small job
+	leaving *cluster.Task    // one that was evicted and is not gone
+	least   int              // that must be placed
+	placed  int
+	members []int // placed, by subgroup
+
+	job  part
+	subs []part // of the subgroups; only those with a topology of their own are used
+
+	failed []*Attempt
+	alone  *Attempt // one that nobody but the gang itself stands in the way of
+	quiet  bool     // nobody wants to know why not
+	steps  int      // allocations that tries may still make
+	unsure bool     // the exact search did not see everything
+}
+
+// part is tasks that share a topology.
+type part struct {
+	trail []*scope // where its tasks go, the first that takes them; nil: not chosen yet
+	full  []full
+}
+
+// full says how many scopes of the trail have no room for the shape: more of the
+// same will not find any there either.
+type full struct {
+	shape  *cluster.Shape
+	scopes int
+}
+
+func (p *part) from(shape *cluster.Shape) int {
+	for i := range p.full {
+		if p.full[i].shape == shape {
+			return p.full[i].scopes
+		}
+	}
+	return 0
+}
+
+func (p *part) pass(shape *cluster.Shape, scopes int) {
+	for i := range p.full {
+		if p.full[i].shape == shape {
+			p.full[i].scopes = scopes
+			return
+		}
+	}
+	p.full = append(p.full, full{shape, scopes})
+}
+
+// gang takes stock of the alternative.
+func (s *Session) gang(stmt *Statement, alt *cluster.Alternative, in *scope) *gang {
+	g := &gang{session: s, stmt: stmt, alt: alt, in: in, least: alt.Min, steps: trialSteps}
+	if len(alt.Subgroups) > 0 {
+		g.members, g.subs = make([]int, len(alt.Subgroups)), make([]part, len(alt.Subgroups))
+	}
+	g.left = g.few[:0]
+	for _, t := range alt.Tasks {
+		switch {
+		case t.Placed():
+			g.count(t, +1)
+		case t.Status == cluster.Pending:
+			g.left = append(g.left, t)
+		default:
+			g.leaving = t
+		}
+	}
+	if len(s.hooks.taskOrders) > 0 {
+		slices.SortStableFunc(g.left, s.CompareTasks)
+	}
+	return g
+}
+
+func (g *gang) count(t *cluster.Task, by int) {
+	g.placed += by
+	if t.Subgroup > 0 {
+		g.members[t.Subgroup-1] += by
+	}
+}
+
+// lacks is how many tasks the subgroup's minimum is short of.
+func (g *gang) lacks(sub int) int { return max(0, g.alt.Subgroups[sub].Min-g.members[sub]) }
+
+// open is how many more tasks the minimum needs that no subgroup's speaks for.
+func (g *gang) open() int {
+	n := g.least - g.placed
+	for i := range g.members {
+		n -= g.lacks(i)
+	}
+	return max(0, n)
+}
+
+// needs is how many more tasks must be placed.
+func (g *gang) needs() int {
+	n := g.open()
+	for i := range g.members {
+		n += g.lacks(i)
+	}
+	return n
+}
+
+// part is where the task's topology is kept: its subgroup's, or else the job's.
+func (g *gang) part(t *cluster.Task) *part {
+	if t.Subgroup > 0 && !g.alt.Subgroups[t.Subgroup-1].Topology.None() {
+		return &g.subs[t.Subgroup-1]
+	}
+	return &g.job
+}
+
+// hopeful reports whether the task may still find a place.
+func (g *gang) hopeful(t *cluster.Task) bool {
+	p := g.part(t)
+	return p.trail == nil || p.from(t.Shape) < len(p.trail)
+}
+
+// next finds the task to be placed next towards the minimum, -1 if nobody is
+// left who could help. Whom a subgroup's minimum needs comes before whom only the
+// job's does, unless the hooks say otherwise: the leader first.
+func (g *gang) next() int {
+	open, any := g.open(), -1
+	for i, t := range g.left {
+		switch {
+		case !g.hopeful(t):
+		case t.Subgroup > 0 && g.lacks(t.Subgroup-1) > 0:
+			if any >= 0 && g.session.CompareTasks(g.left[any], t) < 0 {
+				return any
+			}
+			return i
+		case open > 0 && len(g.members) == 0:
+			return i
+		case open > 0 && any < 0:
+			any = i
+		}
+	}
+	return any
+}
+
+// minimum places tasks until the job and each subgroup have their minimum, and
+// otherwise returns what stood in the way.
+func (g *gang) minimum() *Attempt {
+	for g.needs() > 0 {
+		i := g.next()
+		if i < 0 {
+			return g.miss()
+		}
+		if g.take(i); g.session.err != nil {
+			return g.miss()
+		}
+	}
+	return nil
+}
+
+// surplus places what fits beyond the minimum, and returns why not all of it did.
+func (g *gang) surplus() *Attempt {
+	for i := 0; i < len(g.left) && g.session.err == nil; {
+		if !g.hopeful(g.left[i]) || !g.take(i) {
+			i++
+		}
+	}
+	if len(g.failed) == 0 {
+		return nil
+	}
+	return g.failed[0]
+}
+
+// take places one of those that are left, or the part that it is the first of,
+// and reports whether it did. Where the minimum is then out of reach, all others
+// are given up too.
+func (g *gang) take(i int) bool {
+	t := g.left[i]
+	p := g.part(t)
+	if p.trail == nil {
+		if a := g.settle(t.Subgroup); a != nil {
+			p.trail = []*scope{}
+			g.fail(a)
+			g.giveUp()
+			return false
+		}
+		return true
+	}
+	for at := p.from(t.Shape); at < len(p.trail); at++ {
+		if g.steps--; g.session.placeTask(g.stmt, g.alt, t, p.trail[at]) {
+			g.count(t, +1)
+			if i == 0 {
+				g.left = g.left[1:]
+			} else {
+				g.left = slices.Concat(g.left[:i], g.left[i+1:])
+			}
+			return true
+		}
+		p.pass(t.Shape, at+1)
+		if g.session.err != nil {
+			break
+		}
+	}
+	a := &Attempt{Task: t}
+	if !g.quiet && g.session.err == nil {
+		a = g.explain(t, p)
+	}
+	g.fail(a)
+	g.giveUp()
+	return false
+}
+
+// explain says why the task found no place. What was merely preferred is no
+// reason: the last scope of a trail is the widest.
+func (g *gang) explain(t *cluster.Task, p *part) *Attempt {
+	if a := g.session.before(t); a != nil {
+		return a
+	}
+	a := g.session.explain(g.alt, t, p.trail[len(p.trail)-1])
+	if !a.Never && a.transient() && g.session.alone(g.alt, t) {
+		a.Never, g.alone = true, a
+	}
+	return a
+}
+
+func (g *gang) fail(a *Attempt) {
+	a.Alternative = g.alt.Name
+	if a.Level == "" {
+		a.Placed, a.Min = g.placed, g.least
+	}
+	g.failed = append(g.failed, a)
+}
+
+// giveUp drops everybody who is left where they would not make the minimum.
+func (g *gang) giveUp() {
+	if g.needs() == 0 {
+		return
+	}
+	could := make([]int, len(g.members))
+	others := 0
+	for _, t := range g.left {
+		if g.hopeful(t) {
+			others++
+			if t.Subgroup > 0 {
+				could[t.Subgroup-1]++
+			}
+		}
+	}
+	hopeless := others < g.needs()
+	for i := range could {
+		hopeless = hopeless || could[i] < g.lacks(i)
+	}
+	if hopeless {
+		g.left = nil
+	}
+}
+
+// miss is what kept the minimum from being placed: the subgroup that is short,
+// if one is, or the first task that found no place.
+func (g *gang) miss() *Attempt {
+	var a *Attempt
+	for _, f := range g.failed {
+		if sub := f.Task.Subgroup; a == nil || sub > 0 && g.lacks(sub-1) > 0 {
+			if a = f; sub > 0 && g.lacks(sub-1) > 0 {
+				break
+			}
+		}
+	}
+	s := g.session
+	if a == nil {
+		return &Attempt{Alternative: g.alt.Name, Task: g.leaving, Placed: g.placed, Min: g.least,
+			Nodes: len(s.State.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
+	}
+	if sub := a.Task.Subgroup; a.Level == "" && sub > 0 && g.lacks(sub-1) > 0 {
+		a.Subgroup, a.Placed, a.Min = g.alt.Subgroups[sub-1].Name, g.members[sub-1], g.alt.Subgroups[sub-1].Min
+	}
+	return a
+}

@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// trialSteps bounds how many allocations are tried out, domain by domain, for
+// one alternative. It is a number of steps and not a time, so that decisions are
+// the same everywhere.
+const trialSteps = 5_000
+
+// mostTrails is how many domains of a preferred level are tried: the sums are
+// right but for what filters of single tasks and parts of devices add.
+const mostTrails = 16
+
+// domainMisses is how many domains a refusal keeps.
+const domainMisses = 10
+
+// arrange finds the job its domain and places the minimum there.
+func (g *gang) arrange() *Attempt {
+	if g.alt.Topology.None() || len(g.left) == 0 {
+		g.job.trail = everywhere
+		if g.in != nil {
+			g.job.trail = []*scope{g.in}
+		}
+		return g.minimum()
+	}
+	stands := g.needs() == 0
+	a := g.choose(&g.job, &g.alt.Topology, []*scope{g.in}, g.demand(0), g.minimum)
+	if a != nil && stands { // the minimum is where it is, and only surplus has nowhere to go
+		g.job.trail = []*scope{}
+		g.fail(a)
+		return nil
+	}
+	return a
+}
+
+// settle finds a subgroup with a topology of its own a domain inside the job's,
+// and places what its minimum needs there.
+func (g *gang) settle(sub int) *Attempt {
+	d := g.demand(sub)
+	return g.choose(&g.subs[sub-1], &g.alt.Subgroups[sub-1].Topology, g.job.trail, d, func() *Attempt {
+		for range d.need {
+			i := slices.IndexFunc(g.left, func(t *cluster.Task) bool { return t.Subgroup == sub && g.hopeful(t) })
+			for i >= 0 && !g.take(i) {
+				i = slices.IndexFunc(g.left, func(t *cluster.Task) bool { return t.Subgroup == sub && g.hopeful(t) })
+			}
+			if i < 0 || g.session.err != nil {
+				return g.miss()
+			}
+		}
+		return nil
+	})
+}
+
+// choose tries to place the part in one domain after the other and keeps the
+// first where it works.
+func (g *gang) choose(p *part, topology *cluster.Topology, within []*scope, d *demand, try func() *Attempt) *Attempt {
+	saved, quiet := *g, g.quiet
+	saved.members = slices.Clone(g.members)
+	attempt := func(trail []*scope) *Attempt {
+		mark := g.stmt.Checkpoint()
+		p.trail = trail
+		a := try()
+		if a != nil && g.session.err == nil && g.quiet {
+			g.stmt.Rollback(mark)
+			g.left, g.placed, g.failed = saved.left, saved.placed, saved.failed[:len(saved.failed):len(saved.failed)]
+			copy(g.members, saved.members)
+			if p == &g.job {
+				clear(g.subs)
+			}
+			*p = part{}
+		}
+		return a
+	}
+	if topology.Required == "" {
+		trails := g.trails(within, topology.Preferred, d)
+		g.quiet = true
+		for _, trail := range trails[:len(trails)-1] {
+			if g.steps <= 0 || g.session.err != nil {
+				break
+			}
+			if attempt(trail) == nil {
+				g.quiet = quiet
+				return nil
+			}
+		}
+		g.quiet = quiet
+		return attempt(trails[len(trails)-1])
+	}
+	domains := g.required(within, topology.Required, d)
+	g.quiet = true
+	for i := range domains {
+		c := &domains[i]
+		if c.fits < d.need {
+			continue
+		}
+		for _, trail := range g.trails([]*scope{c.scope}, topology.Preferred, d) {
+			if g.steps <= 0 || g.session.err != nil {
+				break
+			}
+			if attempt(trail) == nil {
+				g.quiet = quiet
+				return nil
+			}
+		}
+		c.fits = d.need - 1 // the sums promised more than there is
+	}
+	if g.quiet = quiet; quiet || g.session.err != nil {
+		return &Attempt{Task: d.shapes[0]}
+	}
+	return g.noDomain(topology.Required, domains, d, attempt)
+}
+
+// required are the domains that the part may go to, the best first: one that
+// holds all, with the least room to spare, and else the one that holds most.
+// Those who are placed already pin it.
+func (g *gang) required(within []*scope, level string, d *demand) []candidate {
+	var out []candidate
+	for _, in := range within {
+		for _, c := range g.candidates(in, level, d) {
+			if c.here {
+				out = append(out, c)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b candidate) int {
+		switch {
+		case a.all && b.all:
+			return cmp.Compare(a.spare, b.spare)
+		case a.all:
+			return -1
+		case b.all:
+			return 1
+		}
+		return cmp.Compare(b.fits, a.fits)
+	})
+	return out
+}
+
+// trails are the ways to go through the scopes that keep to as few domains of
+// the preferred levels as possible: one domain, of the narrowest level that has
+// one large enough; in the end whatever there is.
+func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope {
+	if len(preferred) == 0 {
+		return [][]*scope{within}
+	}
+	var out [][]*scope
+	var last []*scope
+	for _, in := range within {
+		for i, level := range preferred {
+			one := slices.DeleteFunc(g.candidates(in, level, d), func(c candidate) bool { return !c.all || !c.here })
+			slices.SortStableFunc(one, func(a, b candidate) int { return cmp.Compare(a.spare, b.spare) })
+			for _, c := range one[:min(len(one), mostTrails)] {
+				out = append(out, g.fill(c.scope, preferred[:i], d, len(d.tasks)))
+			}
+		}
+		last = append(last, g.fill(in, preferred, d, len(d.tasks))...)
+	}
+	return append(out, last)
+}
+
+// fill orders the domains of the levels so that the tasks fill as few of them as
+// possible, the widest level first: those where some are already, then the
+// largest, and for what is left over the tightest. The scope itself comes last:
+// nodes in no domain, and what the sums overlooked.
+func (g *gang) fill(in *scope, levels []string, d *demand, want int) []*scope {
+	if len(levels) == 0 {
+		return []*scope{in}
+	}
+	narrower := levels[:len(levels)-1]
+	domains := slices.DeleteFunc(g.candidates(in, levels[len(narrower)], d), func(c candidate) bool { return c.fits == 0 })
+	slices.SortStableFunc(domains, func(a, b candidate) int {
+		if a.used != b.used {
+			if a.used {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.fits, a.fits)
+	})
+	var out []*scope
+	for len(domains) > 0 {
+		pick := 0
+		for i := range domains { // the last that holds the rest is the tightest
+			if c := &domains[i]; want > 0 && c.fits >= want && c.used == domains[0].used && c.fits < domains[pick].fits {
+				pick = i
+			}
+		}
+		c := domains[pick]
+		out = append(out, g.fill(c.scope, narrower, d, min(want, c.fits))...)
+		want -= min(want, c.fits)
+		domains = slices.Delete(domains, pick, pick+1)
+	}
+	return append(out, in)
+}
+
+// noDomain says why no domain of the level would do, or that the part found a
+// place after all.
+func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt func([]*scope) *Attempt) *Attempt {
+	s, first, there := g.session, d.shapes[0], len(d.there)
+	if a := s.before(first); a != nil {
+		a.Alternative, a.Placed, a.Min = g.alt.Name, there, there+d.need
+		return a
+	}
+	d.look(s)
+	possible := slices.ContainsFunc(domains, func(c candidate) bool {
+		fits, _, _ := d.held(c.nodes, d.ever)
+		return fits >= d.need
+	})
+	if !possible && there == 0 {
+		// Where no node at all could take it, the domains are not to blame.
+		if a := s.explain(g.alt, first, g.in); !a.transient() && rejects(a) == a.Nodes {
+			a.Alternative, a.Placed, a.Min = g.alt.Name, there, there+d.need
+			return a
+		}
+	}
+	slices.SortStableFunc(domains, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.fits, a.fits), strings.Compare(a.value(), b.value()))
+	})
+	a := &Attempt{Task: first, Nodes: len(s.members(g.in))}
+	if len(domains) > 0 {
+		switch got := attempt([]*scope{domains[0].scope}); {
+		case got == nil:
+			return nil
+		case got.Before != nil || got.Level != "":
+			return got
+		default:
+			a = got
+		}
+	}
+	a.Alternative, a.Level, a.Never, a.Placed, a.Min = g.alt.Name, level, !possible, there, there+d.need
+	if d.sub > 0 {
+		a.Subgroup = g.alt.Subgroups[d.sub-1].Name
+	}
+	for i, c := range domains {
+		if i == domainMisses {
+			break
+		}
+		if i == 0 {
+			a.Placed += c.fits
+		}
+		a.Domains = append(a.Domains, DomainMiss{c.value(), len(c.nodes), there + c.fits, d.lacks(c, a.Task)})
+	}
+	return a
+}
+
+func rejects(a *Attempt) int {
+	sum := 0
+	for _, c := range a.Counts {
+		sum += c.Nodes
+	}
+	return sum
+}

@@ -1,0 +1,219 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// racks makes racks of so many nodes, with two devices each: r1-01, r1-02, r2-01 and so on.
+func racks(sizes ...int) []fixture.Part {
+	var parts []fixture.Part
+	for r, size := range sizes {
+		for i := range size {
+			parts = append(parts, fixture.Node(fmt.Sprintf("r%d-%02d", r+1, i+1)).CPU(8, "64Gi").GPUs(2, "A100", "80Gi").
+				Label("rack", fmt.Sprintf("r%d", r+1)).Label("link", fmt.Sprintf("r%d-l%d", r+1, i/2)))
+		}
+	}
+	return parts
+}
+
+// spread counts the placed tasks by the value of a label.
+func spread(s *cluster.State, level string) map[string]int {
+	out := map[string]int{}
+	for _, t := range s.Job("job/t").Tasks() {
+		if t.Placed() {
+			out[t.Node.Labels[level]]++
+		}
+	}
+	return out
+}
+
+func gangOf(n, least, devices int, topology cluster.Topology) *cluster.Job {
+	return teams(least, topology, team{tasks: n, devices: devices})
+}
+
+func TestTopology(t *testing.T) {
+	inOne := cluster.Topology{Required: "rack"}
+	near := cluster.Topology{Preferred: []string{"rack"}}
+	tests := map[string]struct {
+		parts []fixture.Part
+		job   *cluster.Job
+		level string
+		want  map[string]int
+	}{
+		"required: the tightest that holds it": {
+			racks(4, 2, 3), gangOf(2, 2, 2, inOne), "rack", map[string]int{"r2": 2},
+		},
+		"required: what others hold does not count": {
+			append(racks(4, 2, 3), fixture.Job("x").Devices(1).On("r2-01")), gangOf(2, 2, 2, inOne), "rack", map[string]int{"r3": 2},
+		},
+		"required: all of an elastic gang before its minimum": {
+			racks(2, 3, 1), gangOf(3, 1, 2, inOne), "rack", map[string]int{"r2": 3},
+		},
+		"required: the most of an elastic gang": {
+			racks(2, 3, 1), gangOf(5, 1, 2, inOne), "rack", map[string]int{"r2": 3},
+		},
+		"required: nodes without the label are in no domain": {
+			[]fixture.Part{fixture.Node("a").GPUs(4, "A", "8Gi"), fixture.Node("b").GPUs(2, "A", "8Gi").Label("rack", "r9")},
+			gangOf(2, 2, 1, inOne), "rack", map[string]int{"r9": 2},
+		},
+		"preferred: one domain, the tightest": {
+			racks(4, 2, 3), gangOf(3, 3, 2, near), "rack", map[string]int{"r3": 3},
+		},
+		"preferred: as few as possible": {
+			racks(4, 2, 3, 4), gangOf(8, 8, 2, near), "rack", map[string]int{"r1": 4, "r4": 4},
+		},
+		"preferred: what is left over goes to the tightest": {
+			racks(4, 1, 3), gangOf(5, 5, 2, near), "rack", map[string]int{"r1": 4, "r2": 1},
+		},
+		"preferred: never a reason to refuse": {
+			append(racks(1), fixture.Node("a").GPUs(2, "A", "8Gi")), gangOf(2, 2, 2, near), "rack", map[string]int{"r1": 1, "": 1},
+		},
+		"preferred: the narrowest level that holds it": {
+			racks(4, 4), gangOf(2, 2, 2, cluster.Topology{Preferred: []string{"link", "rack"}}), "link", map[string]int{"r1-l0": 2},
+		},
+		"preferred: the wider level where the narrow does not": {
+			racks(4, 4), gangOf(3, 3, 2, cluster.Topology{Preferred: []string{"link", "rack"}}), "link", map[string]int{"r1-l0": 2, "r1-l1": 1},
+		},
+		"preferred inside required": {
+			racks(3, 4), gangOf(4, 4, 2, cluster.Topology{Required: "rack", Preferred: []string{"link"}}), "link", map[string]int{"r2-l0": 2, "r2-l1": 2},
+		},
+		"subgroups in racks of their own": {
+			racks(2, 2), teams(4, cluster.Topology{}, team{name: "a", tasks: 2, least: 2, devices: 2, topology: inOne}, team{name: "b", tasks: 2, least: 2, devices: 2, topology: inOne}),
+			"rack", map[string]int{"r1": 2, "r2": 2},
+		},
+		"a subgroup's domain lies inside the job's": {
+			racks(2, 3), teams(3, inOne, team{tasks: 1, devices: 2}, team{name: "b", tasks: 2, least: 2, devices: 2, topology: cluster.Topology{Required: "link"}}),
+			"link", map[string]int{"r2-l0": 2, "r2-l1": 1},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := add(t, fixture.State(tt.parts...), tt.job)
+			out := run(t, fixture.Engine(fit()), s)
+			if diff := cmp.Diff(tt.want, spread(s, tt.level)); diff != "" {
+				t.Errorf("%s%v", diff, out.Refusals)
+			}
+		})
+	}
+}
+
+// TestRunningTasksPinTheDomain: the rest joins them, though another rack has more room.
+func TestRunningTasksPinTheDomain(t *testing.T) {
+	for name, topology := range map[string]cluster.Topology{"required": {Required: "rack"}, "preferred": {Preferred: []string{"rack"}}} {
+		s := add(t, fixture.State(racks(4, 3)...), gangOf(3, 3, 2, topology))
+		first := s.Job("job/t").Tasks()[0]
+		claims, _ := s.Node("r1-03").Choose(first.Shape, nil)
+		if err := s.Restore(first, s.Node("r1-03"), claims); err != nil {
+			t.Fatal(err)
+		}
+		run(t, fixture.Engine(fit()), s)
+		if diff := cmp.Diff(map[string]int{"r1": 3}, spread(s, "rack")); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestTwoWholeRacks: 64 nodes on racks of 32 take two whole racks where two are free.
+func TestTwoWholeRacks(t *testing.T) {
+	parts := racks(32, 32, 32, 32)
+	parts = append(parts, fixture.Job("x").Gang(2).Devices(1).On("r1-07", "r3-01"))
+	for name, topology := range map[string]cluster.Topology{"preferred": {Preferred: []string{"rack"}}, "with links": {Preferred: []string{"link", "rack"}}} {
+		s := add(t, fixture.State(parts...), gangOf(64, 64, 2, topology))
+		run(t, fixture.Engine(fit()), s)
+		if diff := cmp.Diff(map[string]int{"r2": 32, "r4": 32}, spread(s, "rack")); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	s := add(t, fixture.State(parts...), func() *cluster.Job {
+		j := fixture.Job("t").WholeNodes(64, "8Gi").Build()
+		j.Alternatives[0].Topology = cluster.Topology{Preferred: []string{"rack"}}
+		return j
+	}())
+	run(t, fixture.Engine(fit(), groups()), s)
+	if diff := cmp.Diff(map[string]int{"r2": 32, "r4": 32}, spread(s, "rack")); diff != "" {
+		t.Errorf("whole nodes: %s", diff)
+	}
+}
+
+func TestNoDomainFits(t *testing.T) {
+	type verdict struct {
+		Reason      engine.Reason
+		Permanent   bool
+		Subgroup    string
+		Placed, Min int
+		Domains     []engine.DomainMiss
+	}
+	inOne := cluster.Topology{Required: "rack"}
+	tests := map[string]struct {
+		parts []fixture.Part
+		job   *cluster.Job
+		want  verdict
+	}{
+		"no rack is large enough": {
+			racks(2, 3), gangOf(8, 8, 1, inOne),
+			verdict{engine.NoDomainFits, true, "", 6, 8, []engine.DomainMiss{{Value: "r2", Nodes: 3, Fits: 6, Lacks: 1}, {Value: "r1", Nodes: 2, Fits: 4, Lacks: 2}}},
+		},
+		"one would be, were it empty": {
+			append(racks(2, 3), fixture.Job("x").Devices(1).On("r2-01")), gangOf(3, 3, 2, inOne),
+			verdict{engine.NoDomainFits, false, "", 2, 3, []engine.DomainMiss{{Value: "r1", Nodes: 2, Fits: 2, Lacks: 1}, {Value: "r2", Nodes: 3, Fits: 2, Lacks: 1}}},
+		},
+		"no node has the label": {
+			twoNodes(), gangOf(2, 2, 1, inOne), verdict{engine.NoDomainFits, true, "", 0, 2, nil},
+		},
+		"a subgroup": {
+			racks(2, 2), teams(1, cluster.Topology{}, team{name: "b", tasks: 3, least: 3, devices: 2, topology: inOne}),
+			verdict{engine.NoDomainFits, true, "b", 2, 3, []engine.DomainMiss{{Value: "r1", Nodes: 2, Fits: 2, Lacks: 1}, {Value: "r2", Nodes: 2, Fits: 2, Lacks: 1}}},
+		},
+		"the domains are not to blame": {
+			racks(2, 2), gangOf(2, 2, 9, inOne), verdict{"NoDevices", true, "", 0, 2, nil},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := add(t, fixture.State(tt.parts...), tt.job)
+			out := run(t, fixture.Engine(fit()), s)
+			if len(out.Refusals) != 1 || len(out.Decisions) > 0 {
+				t.Fatalf("%v, %v", where(out), out.Refusals)
+			}
+			r := out.Refusals[0]
+			a := &r.Attempts[0]
+			if diff := cmp.Diff(tt.want, verdict{r.Reason, r.Permanent, a.Subgroup, a.Placed, a.Min, a.Domains}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestRefusalKeepsTenDomains: the best of many.
+func TestRefusalKeepsTenDomains(t *testing.T) {
+	s := add(t, fixture.State(racks(slices.Repeat([]int{1}, 12)...)...), gangOf(2, 2, 2, cluster.Topology{Required: "rack"}))
+	if a := run(t, fixture.Engine(fit()), s).Refusals[0].Attempts[0]; len(a.Domains) != 10 || a.Domains[0].Value != "r1" {
+		t.Errorf("%+v", a.Domains)
+	}
+}
+
+// TestSearchesAgreeOnTopology: index, scan and both give the same places.
+func TestSearchesAgreeOnTopology(t *testing.T) {
+	var first map[string]string
+	for _, search := range []engine.Search{engine.Indexed, engine.Scan, engine.Twin} {
+		s := add(t, fixture.State(append(racks(4, 3, 5), fixture.Job("x").Gang(2).Devices(1).On("r1-01", "r3-02"))...), gangOf(9, 5, 2, cluster.Topology{Preferred: []string{"link", "rack"}}))
+		out, err := fixture.Engine(fit(), prefer("P", map[string]float64{"r3-04": 9, "r2-02": 5})).Open(s, engine.Options{Search: search}).Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := where(out); first == nil {
+			first = got
+		} else if !maps.Equal(first, got) {
+			t.Errorf("search %d: %s", search, cmp.Diff(first, got))
+		}
+	}
+}

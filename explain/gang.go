@@ -1,0 +1,158 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// neededText says how far the minimum came, and whose it is.
+func neededText(a *engine.Attempt) string {
+	text := fmt.Sprintf("placed %d of %d needed", a.Placed, a.Min)
+	if a.Subgroup != "" {
+		text += " in " + a.Subgroup
+	}
+	return text
+}
+
+// levelName is what people call a level: the label without its prefix.
+func levelName(label string) string { return label[strings.LastIndexByte(label, '/')+1:] }
+
+// domainsText says what the best domain has and what it lacks.
+func domainsText(a *engine.Attempt) string {
+	text := ""
+	if a.Subgroup != "" {
+		text = a.Subgroup + " "
+	}
+	text += fmt.Sprintf("needs %d in one %s: ", a.Min, levelName(a.Level))
+	if len(a.Domains) == 0 {
+		if a.Placed > 0 {
+			return text + fmt.Sprintf("the %d that are placed are not in one", a.Placed)
+		}
+		return text + "no node has the label " + a.Level
+	}
+	best := &a.Domains[0]
+	text += fmt.Sprintf("the best, %s, has room for %d", best.Value, best.Fits)
+	if best.Lacks > 0 {
+		text += "; " + lacksText(best.Lacks)
+	}
+	return text
+}
+
+func lacksText(nodes int) string {
+	if nodes == 1 {
+		return "1 node is missing"
+	}
+	return fmt.Sprintf("%d nodes are missing", nodes)
+}
+
+// domainLines are the domains one by one, best first.
+func domainLines(a *engine.Attempt) []string {
+	var out []string
+	for i := range a.Domains {
+		d := &a.Domains[i]
+		line := fmt.Sprintf("− %s (%s)  room for %d of %d", d.Value, count(d.Nodes, "node"), d.Fits, a.Min)
+		if d.Lacks > 0 {
+			line += ", " + lacksText(d.Lacks)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// topologyText is how near its tasks must be to each other.
+func topologyText(t *cluster.Topology) string {
+	text := ""
+	if t.Required != "" {
+		text = ", all in one " + levelName(t.Required)
+	}
+	if len(t.Preferred) > 0 {
+		var levels []string
+		for _, l := range t.Preferred {
+			levels = append(levels, levelName(l))
+		}
+		text += ", if possible in one " + strings.Join(levels, ", else in one ")
+	}
+	return text
+}
+
+// subgroupsText is what subgroups ask for beyond the tasks themselves.
+func subgroupsText(alt *cluster.Alternative) string {
+	text := ""
+	for i := range alt.Subgroups {
+		g := &alt.Subgroups[i]
+		tasks := 0
+		for _, t := range alt.Tasks {
+			if t.Subgroup == i+1 {
+				tasks++
+			}
+		}
+		near := topologyText(&g.Topology)
+		switch {
+		case g.Min > 0 && g.Min < tasks:
+			text += fmt.Sprintf(", at least %d of %s%s", g.Min, g.Name, near)
+		case near != "":
+			text += ", " + g.Name + strings.TrimPrefix(near, ",")
+		}
+	}
+	return text
+}
+
+// nearness lifts what keeps the tasks in one domain.
+func (l *lab) nearness() []*change {
+	a := l.alternative()
+	alt := &l.job().Alternatives[a]
+	var out []*change
+	if level := alt.Topology.Required; level != "" {
+		out = append(out, &change{LiftCondition, "without having to be in one " + levelName(level), 12, l.form(a, func(alt *cluster.Alternative) {
+			alt.Topology.Required = ""
+		})})
+	}
+	for i := range alt.Subgroups {
+		if level := alt.Subgroups[i].Topology.Required; level != "" {
+			text := fmt.Sprintf("without %s having to be in one %s", alt.Subgroups[i].Name, levelName(level))
+			out = append(out, &change{LiftCondition, text, 12, l.form(a, func(alt *cluster.Alternative) {
+				alt.Subgroups = slices.Clone(alt.Subgroups)
+				alt.Subgroups[i].Topology.Required = ""
+			})})
+		}
+	}
+	return out
+}
+
+// inBestDomain are those of the nodes that are in the domain with the most room,
+// where it takes one: more of the same are of no use elsewhere.
+func (l *lab) inBestDomain(nodes []*cluster.Node) ([]*cluster.Node, string) {
+	a := l.attempt
+	if len(a.Domains) == 0 {
+		return nodes, ""
+	}
+	best := a.Domains[0].Value
+	there := slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return n.Labels[a.Level] != best })
+	return there, " in " + levelName(a.Level) + " " + best
+}
+
+// short is the subgroup that the attempt was short of, -1 if it was none.
+func (l *lab) short() int {
+	if l.attempt.Subgroup == "" {
+		return -1
+	}
+	return slices.IndexFunc(l.job().Alternatives[l.alternative()].Subgroups, func(g cluster.Subgroup) bool { return g.Name == l.attempt.Subgroup })
+}
+
+// atLeast sets the minimum that the attempt fell short of, the job's with its subgroup's.
+func (l *lab) atLeast(n int) func(*cluster.State) error {
+	sub := l.short()
+	return l.form(l.alternative(), func(alt *cluster.Alternative) {
+		if sub < 0 {
+			alt.Min = n
+			return
+		}
+		alt.Subgroups = slices.Clone(alt.Subgroups)
+		alt.Min = max(1, alt.Min-(alt.Subgroups[sub].Min-n))
+		alt.Subgroups[sub].Min = n
+	})
+}
