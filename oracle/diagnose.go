@@ -22,8 +22,8 @@ func (g *game) diagnose(t *turn, best plan) string {
 	if _, found, err := b.cheapestFor(&request{g.kind, j, asked(first)}, first, ^uint64(0)); !found && err == nil {
 		return "the first tasks that make the minimum have no way, others have"
 	}
-	if !b.goAtOnce(&request{g.kind, j, asked(best.minimum)}, best.victims) {
-		return "some may go only once others are gone"
+	if !b.anyOrder(&request{g.kind, j, asked(best.minimum)}, best.victims, 0, map[uint64]bool{}) {
+		return "the victims may go in some orders only"
 	}
 	seats := b.evict(best.victims)
 	defer b.restore(best.victims, seats)
@@ -67,7 +67,24 @@ func (b *board) candidates(j *job) int {
 	return count
 }
 
-// goAtOnce reports whether each of the victims may go as things are, whoever goes before.
-func (b *board) goAtOnce(r *request, victims uint64) bool {
-	return !slices.ContainsFunc(b.units(r), func(u unit) bool { return u.set()&^victims == 0 && b.spares(r, &u) != "" })
+// anyOrder reports whether the victims may all go, whoever goes first.
+func (b *board) anyOrder(r *request, victims, gone uint64, seen map[uint64]bool) bool {
+	if gone == victims || seen[gone] {
+		return true
+	}
+	seen[gone] = true
+	seats := b.evict(gone)
+	var next []uint64
+	for _, u := range b.units(r) {
+		if u.set()&^victims == 0 && b.spares(r, &u) == "" {
+			next = append(next, gone|u.set())
+		}
+	}
+	b.restore(gone, seats)
+	for _, set := range next {
+		if !b.anyOrder(r, victims, set, seen) {
+			return false
+		}
+	}
+	return len(next) > 0
 }

@@ -165,6 +165,12 @@ func (d *drawing) job(id string, preemptible bool) *cluster.Job {
 		copied := shape
 		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprint(i), Index: i, Shape: &copied})
 	}
+	if count > 2 && d.chance(15) { // a leader and its workers
+		alt.Subgroups = []cluster.Subgroup{{Name: "leader", Min: 1}, {Name: "workers", Min: d.IntN(count)}}
+		for i, t := range alt.Tasks {
+			t.Subgroup = 1 + min(i, 1)
+		}
+	}
 	j.Alternatives = []cluster.Alternative{alt}
 	return j
 }

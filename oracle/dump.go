@@ -33,7 +33,7 @@ func (c *Case) String() string {
 	for _, j := range w.jobs {
 		fmt.Fprintf(&b, "- {id: %s, queue: %s, priority: %d, created: %d, preemptible: %v, min: %d, labels: %v, displaced: %v}\n", j.ID, j.Queue, j.Priority, j.Created, j.Preemptible, j.alt.Min, j.Labels, j.Displaced)
 		for _, t := range j.tasks {
-			fmt.Fprintf(&b, "  - {name: %s, asks: %s%s}\n", t.Name, describe(t), where(t))
+			fmt.Fprintf(&b, "  - {name: %s, asks: %s%s%s}\n", t.Name, describe(t), part(t), where(t))
 		}
 	}
 	return b.String()
@@ -52,6 +52,14 @@ func describe(t *task) string {
 		out += fmt.Sprintf(" %d devices", need.Devices)
 	}
 	return strings.TrimSpace(fmt.Sprint(out, " ", strings.Join(need.Products, ","), " ", t.Shape.Isolation.GPU, t.Shape.Isolation.Session))
+}
+
+func part(t *task) string {
+	if t.Subgroup == 0 {
+		return ""
+	}
+	g := t.job.alt.Subgroups[t.Subgroup-1]
+	return fmt.Sprintf(", of: %s (min %d)", g.Name, g.Min)
 }
 
 func where(t *task) string {

@@ -192,6 +192,10 @@ func (g *game) land(t *turn, victims uint64) {
 	if landed != victims {
 		g.breaks("moved, but it has no new place", list(g.promised.members(victims&^landed)))
 	}
+	for _, d := range t.extra {
+		g.breaks("surplus is placed with a job that moves", d.Task.ID)
+	}
+	g.seat(t.extra, true)
 	g.seat(t.landed, false)
 }
 

@@ -67,7 +67,7 @@ func judgeReckless(t *testing.T, c *Case, spare func(*cluster.Task) bool) []Verd
 func TestRulesBite(t *testing.T) {
 	seen := map[string]int{}
 	for _, k := range []Kind{Consolidate, Reclaim, Preempt} {
-		for number := range 600 {
+		for number := range 300 {
 			some := uint64(number)
 			for _, spare := range []func(*cluster.Task) bool{
 				func(*cluster.Task) bool { return false },

