@@ -69,6 +69,7 @@ func (s *State) Evict(t *Task) error {
 	t.Status = Releasing
 	s.bookReleasing(t, +1)
 	s.touch(t.Node)
+	t.Node.freed = t.Node.version
 	return nil
 }
 
@@ -108,6 +109,7 @@ func (s *State) Clear(t *Task) {
 	}
 	s.settle(t.Job)
 	s.touch(n)
+	n.freed = n.version
 	if shadow != nil {
 		s.arrive(t, shadow)
 	}

@@ -37,6 +37,7 @@ func (b *Budget) Required(desired int) int {
 
 // SetBudget adds the budget, or replaces the one of the same name and namespace.
 func (s *State) SetBudget(b *Budget) {
+	s.revision++
 	i, found := slices.BinarySearchFunc(s.budgets, b, (*Budget).compare)
 	if found {
 		s.budgets[i] = b

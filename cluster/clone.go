@@ -21,6 +21,7 @@ func (s *State) Clone() *State {
 		prev:      slices.Clone(s.prev),
 		newest:    s.newest,
 		idle:      s.idle,
+		revision:  s.revision,
 		terms:     maps.Clone(s.terms),
 		products:  slices.Clone(s.products),
 		kinds:     maps.Clone(s.kinds),

@@ -37,6 +37,7 @@ type Node struct {
 	group   *Group
 	version uint64
 	spec    uint64 // the version at which anything but its ledgers last changed
+	freed   uint64 // the version at which somebody last gave room back
 }
 
 // Ledger is one resource of a node. Used counts what is promised; Releasing
@@ -76,6 +77,13 @@ func (n *Node) Version() uint64 { return n.version }
 // SpecVersion is the version at which the node itself last changed: labels,
 // taints, capacities, devices. Tasks that come and go leave it alone.
 func (n *Node) SpecVersion() uint64 { return n.spec }
+
+// Freed is the version at which room on the node was last given back, or the node
+// itself changed. What a statement takes back does not count.
+func (n *Node) Freed() uint64 { return max(n.freed, n.spec) }
+
+// Refreed sets Freed back to what it was, for those who undo.
+func (n *Node) Refreed(version uint64) { n.freed = version }
 
 // Group is the group the node belongs to; nil without devices.
 func (n *Node) Group() *Group { return n.group }

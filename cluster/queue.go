@@ -74,6 +74,7 @@ func (s *State) SetQueue(q *Queue) error {
 	if q.Weight == 0 {
 		q.Weight = 1
 	}
+	s.revision++
 	q.Used, q.Firm, q.children = nil, nil, 0
 	if old != nil {
 		q.Used, q.Firm, q.children = old.Used, old.Firm, old.children

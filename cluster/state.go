@@ -24,9 +24,10 @@ type State struct {
 	next, prev []int32
 	newest     int32
 
-	groups map[Key]*Group
-	queues map[string]*Queue
-	jobs   map[string]*Job
+	groups   map[Key]*Group
+	queues   map[string]*Queue
+	jobs     map[string]*Job
+	revision uint64 // grows when queues or budgets change
 	// budgets are sorted by namespace and name.
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
@@ -62,6 +63,9 @@ func NewState() *State {
 
 // Version is the version of the most recent change.
 func (s *State) Version() uint64 { return s.version }
+
+// Revision grows whenever a queue or a budget is given new terms.
+func (s *State) Revision() uint64 { return s.revision }
 
 // Slots is one more than the highest slot ever used.
 func (s *State) Slots() int { return len(s.nodes) }

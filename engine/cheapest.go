@@ -8,12 +8,69 @@ import (
 )
 
 // few are the tasks that might go, where they and the nodes are so few that all
-// plans can be compared.
+// plans can be compared. Who is spared while nobody has gone is spared later: what
+// others leave only makes those who stay worth more.
 func (r *room) few() []rival {
 	if len(r.State.Nodes()) > maxSmall {
 		return nil
 	}
-	return r.line(maxUnsure)
+	line := slices.DeleteFunc(r.line(maxInLine), func(c rival) bool { return r.may(VictimOf(c.task)) != nil || !r.matters(c.task.Job) })
+	if len(line) == 0 || len(line) > maxUnsure {
+		return nil
+	}
+	return line
+}
+
+// matters reports whether the job has a task where one that is lacking might go;
+// whose queue's limit is in the way matters wherever it is.
+func (r *room) matters(j *cluster.Job) bool {
+	if r.bounded {
+		return true
+	}
+	for _, t := range j.Tasks() {
+		if t.Status == cluster.Bound && r.host(t.Node) {
+			return true
+		}
+	}
+	return false
+}
+
+// host reports whether some task that is lacking might go to the node.
+func (r *room) host(n *cluster.Node) bool {
+	if r.hosts == nil {
+		r.hosts = map[*cluster.Node]bool{}
+		var shapes []*cluster.Shape
+		for _, t := range r.lacks {
+			if slices.Contains(shapes, t.Shape) {
+				continue
+			}
+			shapes = append(shapes, t.Shape)
+			ask := r.verdicts(t)
+			for _, n := range r.State.Nodes() {
+				if rejected, transient := ask(n); !rejected || transient {
+					r.hosts[n] = true
+				}
+			}
+		}
+	}
+	return r.hosts[n]
+}
+
+// enough reports whether what is free and what the tasks give back is as much as
+// is lacking of devices: sums first, search last.
+func (r *room) enough(leaving []*cluster.Task) bool {
+	for _, t := range r.lacks {
+		d := r.devicesOf(t.Shape)
+		if d.Value == 0 {
+			continue
+		}
+		sum := r.free(d.Name)
+		for _, t := range leaving {
+			sum += t.Holds(d.Name)
+		}
+		return sum >= r.Asks(r.lacks, d.Name)
+	}
+	return true
 }
 
 // cheapest tries plans from the cheapest up and returns the first that works, if
@@ -39,11 +96,14 @@ func (r *room) cheapest(all []rival, known []*Victim) []*Victim {
 		if r.tries >= maxTries || r.err != nil {
 			return nil
 		}
-		var go_ []*cluster.Task
+		var leaving []*cluster.Task
 		for m := o.mask; m != 0; m &= m - 1 {
-			go_ = append(go_, all[bits.TrailingZeros32(m)].task)
+			leaving = append(leaving, all[bits.TrailingZeros32(m)].task)
 		}
-		if plan := r.order(go_); plan != nil && r.works(plan) {
+		if !r.enough(leaving) {
+			continue
+		}
+		if plan := r.order(leaving); plan != nil && r.works(plan) {
 			return plan
 		}
 	}

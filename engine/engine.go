@@ -8,6 +8,7 @@ import "github.com/berth-project/berth/cluster"
 type Engine struct {
 	plugins []weighted
 	index   *index
+	memory  memory
 }
 
 // New builds the profile's plugins.
@@ -25,6 +26,9 @@ type Options struct {
 	Search Search
 	// Hold is how long room is held for a nominated task, in nanoseconds; 0: until it binds.
 	Hold int64
+	// Patient leaves jobs alone that were refused before, until waiting is over or
+	// something changed that may help them.
+	Patient bool
 	// Explain keeps every candidate of every decision, and every miss of every refusal.
 	Explain bool
 }

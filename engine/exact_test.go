@@ -134,6 +134,9 @@ func tinyGang(roll func(int) int) *cluster.Job {
 		if roll(often) == often-1 {
 			t.Required = "rack"
 		}
+		if roll(often) == 0 {
+			t.Preferred = []string{"rack"}
+		}
 		return t
 	}
 	count := 2 + roll(4)

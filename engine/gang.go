@@ -125,7 +125,10 @@ func (g *gang) part(t *cluster.Task) *part {
 // hopeful reports whether the task may still find a place.
 func (g *gang) hopeful(t *cluster.Task) bool {
 	p := g.part(t)
-	return p.trail == nil || p.from(t.Shape) < len(p.trail)
+	if p.trail == nil {
+		return len(g.job.trail) > 0 // a subgroup goes where its job may
+	}
+	return p.from(t.Shape) < len(p.trail)
 }
 
 // next finds the task to be placed next towards the minimum, -1 if nobody is

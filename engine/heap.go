@@ -228,12 +228,10 @@ func (r *room) least(s *cluster.Shape, n *cluster.Node) (int, bool) {
 	if takes >= need.Devices {
 		return 1, true
 	}
-	var room [64]bool
-	freed := room[:0]
-	if len(n.Devices) <= len(room) {
-		freed = room[:len(n.Devices)]
-	} else {
-		freed = make([]bool, len(n.Devices))
+	var few [64]bool
+	held := few[:min(len(n.Devices), len(few))]
+	if len(n.Devices) > len(few) {
+		held = make([]bool, len(n.Devices))
 	}
 	stays := 0 // devices that somebody holds who will not go
 	for _, t := range n.Tasks {
@@ -241,8 +239,8 @@ func (r *room) least(s *cluster.Shape, n *cluster.Node) (int, bool) {
 			continue
 		}
 		for _, c := range t.Claims {
-			if t.Status != cluster.Releasing && !freed[c.Device] {
-				freed[c.Device] = true
+			if t.Status != cluster.Releasing && !held[c.Device] {
+				held[c.Device] = true
 				stays++
 			}
 		}

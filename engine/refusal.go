@@ -19,6 +19,10 @@ type Refusal struct {
 	Surplus bool
 	// Attempts has one entry for each alternative that was tried.
 	Attempts []Attempt
+	// Waiting: it was not tried again, and is what was said before. Retry is when it
+	// will be tried again at the latest; 0: when something changes that may help.
+	Waiting bool
+	Retry   int64
 	// Spared are those whom adapters would have evicted, had somebody not spared them.
 	Spared []Sparing
 }

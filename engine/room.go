@@ -37,7 +37,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, 
 		if may == nil {
 			continue
 		}
-		r := &room{Session: s, stmt: stmt, job: job, alternative: i, lacks: lacks, purpose: p, why: why, may: may}
+		r := &room{Session: s, stmt: stmt, job: job, alternative: i, lacks: lacks, purpose: p, why: why, may: may, bounded: s.bounded(refusal)}
 		if left := r.make(); left == nil || left.Surplus {
 			return left
 		}
@@ -59,6 +59,16 @@ func (r *Refusal) evictable(alternative int) bool {
 	}
 	a := &r.Attempts[alternative]
 	return !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 })
+}
+
+// bounded reports whether the job was turned down for more than what nodes have:
+// before any node was looked at, or by a filter that sees more than the node.
+func (s *Session) bounded(r *Refusal) bool {
+	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
+		return a.Before != nil || slices.ContainsFunc(a.Counts, func(c Tally) bool {
+			return slices.ContainsFunc(s.hooks.predicates, func(h hook[PredicateFn]) bool { return h.plugin == c.Plugin })
+		})
+	})
 }
 
 // lacking are the pending tasks that the minimum needs, in the order they are placed.
@@ -111,6 +121,9 @@ type room struct {
 	purpose     Purpose
 	why         Reason
 	may         func(*Victim) *Spared
+
+	bounded bool // somebody's limit is in the way, not a node
+	hosts   map[*cluster.Node]bool
 
 	looks, tries int
 	spared       []Protection

@@ -42,6 +42,10 @@ func (s *Session) Run() (Outcome, error) {
 	s.withdrawLost()
 	out.Decisions = append(out.Decisions, s.bindNominated()...)
 	for job := range s.pending() { // queue order, then job order
+		if waits := s.waits(job); waits != nil {
+			out.Refusals = append(out.Refusals, waits)
+			continue
+		}
 		stmt := s.Begin()
 		refusal := s.Place(stmt, job)
 		if refusal != nil && !refusal.Surplus {
@@ -51,6 +55,7 @@ func (s *Session) Run() (Outcome, error) {
 			stmt.Discard()
 			break
 		}
+		s.remember(job, refusal)
 		if refusal != nil {
 			s.record(Event{Kind: Refused, Job: job, Refusal: refusal})
 			out.Refusals = append(out.Refusals, refusal)
@@ -65,6 +70,7 @@ func (s *Session) Run() (Outcome, error) {
 		out.Decisions = append(out.Decisions, s.sweep()...)
 		s.withdrawLost() // promises to surplus whose job was evicted meanwhile
 	}
+	s.forget()
 	out.Events = s.events
 	return out, s.err
 }

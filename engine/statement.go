@@ -21,6 +21,7 @@ type operation struct {
 	task     *cluster.Task
 	decision Decision
 	shadow   *cluster.Job // of landed: the job that the task was placed for
+	freed    uint64       // of evicted: when room on the node was given back before
 }
 
 type operationKind uint8
@@ -63,11 +64,12 @@ func (st *Statement) allocate(d Decision, n *cluster.Node) error {
 // Evict asks a bound task to go, for the sake of the job; its room is releasing from now on.
 func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	n := t.Node
+	freed := n.Freed()
 	if err := st.session.State.Evict(t); err != nil {
 		return err
 	}
 	d := Decision{Action: EvictIt, Task: t, Node: n.Name, Claims: t.Claims, Reason: why, For: forJob, Weighing: st.weighing}
-	st.log = append(st.log, operation{kind: evicted, task: t, decision: d})
+	st.log = append(st.log, operation{kind: evicted, task: t, decision: d, freed: freed})
 	st.session.tell(Deallocated, t, n, false)
 	return nil
 }
@@ -131,12 +133,15 @@ func (st *Statement) Rollback(checkpoint int) {
 		switch op := &st.log[i]; op.kind {
 		case placed:
 			n := op.task.Node
+			freed := n.Freed()
 			state.Clear(op.task)
+			n.Refreed(freed)
 			st.session.tell(Deallocated, op.task, n, true)
 		case evicted:
 			if err := state.Unevict(op.task); err != nil {
 				st.session.fail("engine", "undo: %v", err)
 			}
+			op.task.Node.Refreed(op.freed)
 			st.session.tell(Allocated, op.task, op.task.Node, true)
 		case bound:
 			state.Unbind(op.task)

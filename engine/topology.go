@@ -144,7 +144,7 @@ func (g *gang) required(within []*scope, level string, d *demand) []candidate {
 
 // trails are the ways to go through the scopes that keep to as few domains of
 // the preferred levels as possible: one domain, of the narrowest level that has
-// one large enough; in the end whatever there is.
+// one large enough, then several, and in the end as if nothing were preferred.
 func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope {
 	if len(preferred) == 0 {
 		return [][]*scope{within}
@@ -161,7 +161,7 @@ func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope
 		}
 		last = append(last, g.fill(in, preferred, d, len(d.tasks))...)
 	}
-	return append(out, last)
+	return append(out, last, within)
 }
 
 // fill orders the domains of the levels so that the tasks fill as few of them as

@@ -217,3 +217,19 @@ func TestSearchesAgreeOnTopology(t *testing.T) {
 		}
 	}
 }
+
+// TestSurplusWithoutADomain: a job that stands where no domain is keeps what it
+// has, and nobody joins it.
+func TestSurplusWithoutADomain(t *testing.T) {
+	s := add(t, fixture.State(append(racks(2), fixture.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"))...),
+		teams(1, cluster.Topology{Required: "rack"}, team{tasks: 2, devices: 1}, team{name: "b", tasks: 1, devices: 1, topology: cluster.Topology{Preferred: []string{"rack"}}}))
+	first := s.Job("job/t").Tasks()[0]
+	claims, _ := s.Node("a").Choose(first.Shape, nil)
+	if err := s.Restore(first, s.Node("a"), claims); err != nil {
+		t.Fatal(err)
+	}
+	out := run(t, fixture.Engine(fit()), s)
+	if r := out.Refusals[0]; len(out.Decisions) != 0 || !r.Surplus || r.Reason != engine.NoDomainFits {
+		t.Errorf("%v %+v", where(out), r)
+	}
+}

@@ -133,8 +133,6 @@ type cost struct {
 	young    int64    // when the youngest started, negated: who has run longest is worth most
 }
 
-func (c *cost) total() int { return int(c.tasks[0] + c.tasks[1] + c.tasks[2]) }
-
 func (c *cost) compare(o *cost) int {
 	return cmp.Or(
 		slices.Compare(c.tasks[:], o.tasks[:]),

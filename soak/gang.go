@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/standard"
 )
 
 // standing says where each task is.
@@ -11,10 +13,18 @@ func (w *World) standing() map[*cluster.Task]*cluster.Node {
 	out := map[*cluster.Task]*cluster.Node{}
 	for _, j := range w.State.Jobs() {
 		for _, t := range j.Tasks() {
-			out[t] = t.Node
+			out[t] = at(t)
 		}
 	}
 	return out
+}
+
+// at is the node that the task is on, or on its way to.
+func at(t *cluster.Task) *cluster.Node {
+	if l := t.Landing(); l != nil {
+		return l.Node
+	}
+	return t.Node
 }
 
 // checkTopology makes sure that whoever was placed since is in one domain with
@@ -47,13 +57,13 @@ func oneDomain(tasks []*cluster.Task, sub int, level string, before map[*cluster
 	for _, t := range tasks {
 		if t.Placed() && (sub == 0 || t.Subgroup == sub) {
 			placed = append(placed, t)
-			fresh = fresh || before[t] != t.Node
+			fresh = fresh || before[t] != at(t)
 		}
 	}
 	for _, t := range placed {
-		v, ok := t.Node.Labels[level]
-		if fresh && (!ok || v != placed[0].Node.Labels[level]) {
-			return fmt.Errorf("%s is in %s %q, and %s is in %q", t.ID, level, v, placed[0].ID, placed[0].Node.Labels[level])
+		v, ok := at(t).Labels[level]
+		if fresh && (!ok || v != at(placed[0]).Labels[level]) {
+			return fmt.Errorf("%s is in %s %q, and %s is in %q", t.ID, level, v, placed[0].ID, at(placed[0]).Labels[level])
 		}
 	}
 	return nil
@@ -67,12 +77,44 @@ func checkSubgroups(j *cluster.Job) error {
 	for i, g := range j.Alternatives[j.Chosen].Subgroups {
 		members := 0
 		for _, t := range j.Tasks() {
-			if t.Subgroup == i+1 && (t.Status == cluster.Bound || t.Status == cluster.Nominated) {
+			if t.Subgroup == i+1 && t.Placed() {
 				members++
 			}
 		}
 		if members < g.Min {
 			return fmt.Errorf("%s: subgroup %s has %d tasks placed, its minimum is %d", j.ID, g.Name, members, g.Min)
+		}
+	}
+	return nil
+}
+
+// Agree decides on two copies, by index and by scan, and compares the books. The
+// twin checks the index task by task; this checks what it says of whole domains.
+func (w *World) Agree() error {
+	var first string
+	for _, search := range []engine.Search{engine.Indexed, engine.Scan} {
+		e, err := engine.New(standard.Registry(), standard.Profile())
+		if err != nil {
+			return err
+		}
+		state := w.State.Clone()
+		s := e.Open(state, engine.Options{Search: search})
+		out, err := s.Run()
+		s.Close()
+		if err != nil {
+			return err
+		}
+		got := Dump(state)
+		for _, r := range out.Refusals {
+			got += fmt.Sprintf("refused %s %s permanent=%v surplus=%v\n", r.Job.ID, r.Reason, r.Permanent, r.Surplus)
+			for _, a := range r.Attempts {
+				got += fmt.Sprintf("  %s %s %d/%d %v %v\n", a.Task.ID, a.Subgroup, a.Placed, a.Min, a.Domains, a.Counts)
+			}
+		}
+		if first == "" {
+			first = got
+		} else if got != first {
+			return fmt.Errorf("index and scan come to different ends:\n%s\nand\n%s", first, got)
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func TestPromises(t *testing.T) {
 			"add job": step(w.AddJob), "add another job": step(w.AddJob), "remove job": step(w.RemoveJob), "remove another job": step(w.RemoveJob),
 			"add node": step(w.AddNode), "remove node": step(w.RemoveNode), "change node": step(w.ChangeNode),
 			"change queue": step(w.ChangeQueue), "restore": step(w.Restore), "schedule": step(w.Schedule), "schedule again": step(w.Schedule),
-			"evict": step(w.Evict), "leave": step(w.Leave), "rollback": step(w.Rollback),
+			"evict": step(w.Evict), "leave": step(w.Leave), "agree": step(w.Agree), "rollback": step(w.Rollback),
 			"": func(rt *rapid.T) {
 				if err := w.Check(); err != nil {
 					rt.Fatal(err)
