@@ -25,10 +25,11 @@ var goals = map[Kind]struct{ placed, minimal float64 }{
 // known are rules that the engine is known to break, and why. Every line is a
 // defect or a question that docs/oracle.md names; the list is to become empty.
 var known = map[string]string{
-	"fewer of its victims would have been enough":                  "Place seats tasks in one order: it does not see that the room is enough",
+	"fewer of its victims would have been enough":                  "landings, and surplus of those who move, are placed in one order",
 	"surplus is placed with a job that moves":                      "what waits of a job that moves is placed along with it, on room that was made for another",
 	"a part of it starts below the minimum":                        "surplus of a gang that moves as a whole starts at once",
 	"preempt: its queue is of no weaker tier":                      "a Guaranteed queue above others with quotas counts as one without",
+	"preempt: its Guaranteed queue would hold less than its quota": "the same",
 	"reclaim: its Guaranteed queue would hold less than its quota": "a Guaranteed queue may reclaim what another one deserves, if it cannot be divided",
 }
 
