@@ -52,6 +52,10 @@ bench: ## Measure the engine at 1,000 to 100,000 nodes; docs/performance.md expl
 	$(GO) test ./bench -run '^$$' -bench Rank -benchtime 100x -timeout 30m
 	$(GO) test ./bench -run '^$$' -bench Answer -benchtime 1000x -timeout 30m
 
+.PHONY: oracle
+oracle: ## Hold the engine against brute force on small clusters; docs/oracle.md explains the table
+	$(GO) test ./oracle -run Oracle -v -count=1 -oracle.cases=$(or $(CASES),5000) -timeout 60m
+
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder for a while (FUZZTIME=30s each)
 	hack/fuzz.sh $(or $(FUZZTIME),30s)

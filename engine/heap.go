@@ -89,6 +89,9 @@ func (h *heap) cheapest(r *room, t *cluster.Task) *entryPlan {
 		case e.looked && r.still(e):
 			return e
 		default:
+			if e.looked {
+				r.looks++ // who may go only once others are gone would be looked at for ever
+			}
 			h.pop(r)
 			h.look(r, t, e)
 		}

@@ -1,0 +1,228 @@
+package oracle
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// jobs fills the cluster with jobs that run, each where it happened to find room,
+// and lets others wait.
+func (d *drawing) jobs() error {
+	running := d.between(2, 7)
+	if d.Kind == Allocate {
+		running = d.IntN(4)
+	}
+	waiting := 1
+	if running < 7 && d.chance(20) {
+		waiting = 2
+	}
+	for i := range running {
+		if err := d.run(i); err != nil {
+			return err
+		}
+	}
+	if d.chance(15) {
+		d.State.SetBudget(d.budget())
+	}
+	for i := range waiting {
+		if err := d.wait(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// draws is how often a waiting job is drawn until it is relevant: few gangs fit
+// and yet need thought, and few have a right to what others hold.
+var draws = map[Kind]int{Allocate: 20, Reclaim: 8}
+
+// wait adds a job that waits.
+func (d *drawing) wait(i int) error {
+	for more := draws[d.Kind]; ; more-- {
+		j := d.waiting(i)
+		if err := d.State.AddJob(j); err != nil || more <= 0 {
+			return err
+		}
+		g := newGame(d.Kind, d.State, d.Now)
+		if g.foresee(&turn{job: j.ID}).Relevant {
+			return nil
+		}
+		if err := d.State.RemoveJob(j.ID); err != nil {
+			return err
+		}
+	}
+}
+
+// run adds a job and seats it anywhere. One that finds no room for its minimum is left out.
+func (d *drawing) run(i int) error {
+	j := d.job(fmt.Sprintf("job/r%d", i+1), d.chance(85))
+	if d.chance(50) {
+		j.Labels = map[string]string{"app": pick(d, "web", "train")}
+	}
+	if err := d.State.AddJob(j); err != nil {
+		return err
+	}
+	b := newBoard(newTable(d.State, d.Now))
+	k := b.find(j.ID)
+	want := d.between(j.Alternatives[0].Min, len(k.tasks))
+	for _, t := range k.tasks {
+		if want > 0 && d.sit(b, t) {
+			want--
+		}
+	}
+	if !b.stands(k, 0) {
+		return d.State.RemoveJob(j.ID)
+	}
+	for _, t := range k.tasks {
+		if s := b.at[t.index]; s.node >= 0 {
+			if err := d.State.Restore(t.Task, b.nodes[s.node], s.claims); err != nil {
+				return err
+			}
+			t.Task.Started = d.Now - int64(d.IntN(120))*minute
+		}
+	}
+	return nil
+}
+
+// sit seats the task on any node and devices that take it.
+func (d *drawing) sit(b *board, t *task) bool {
+	if b.allows(t.job, t.asks) != "" {
+		return false
+	}
+	var seats []seat
+	for n := range b.nodes {
+		b.choices(t, n, func(claims []cluster.Claim) bool {
+			seats = append(seats, seat{n, claims, true})
+			return true
+		})
+	}
+	if len(seats) == 0 {
+		return false
+	}
+	b.sit(t, seats[d.IntN(len(seats))])
+	return true
+}
+
+func (d *drawing) waiting(i int) *cluster.Job {
+	j := d.job(fmt.Sprintf("job/w%d", i+1), d.chance(70))
+	if d.Kind == Preempt {
+		j.Priority += int32(d.IntN(3))
+	}
+	if d.Kind == Allocate && d.chance(80) {
+		d.carve(j)
+	}
+	if all := d.State.Jobs(); len(all) > 0 && d.chance(8) {
+		j.Displaced = []string{all[d.IntN(len(all))].ID}
+	}
+	return j
+}
+
+// carve cuts the job's shapes out of the free room, so that it just fits, and
+// forgets where they were cut.
+func (d *drawing) carve(j *cluster.Job) {
+	b := newBoard(newTable(d.State, d.Now))
+	k := &job{Job: j, branch: []*queue{{limit: vector{-1, -1, -1}, declared: vector{-1, -1, -1}}}}
+	k.branch[0].index = len(b.queues)
+	b.used, b.firm, b.at = append(b.used, vector{}), append(b.firm, vector{}), append(b.at, seat{node: -1})
+	alt := &j.Alternatives[0]
+	for i := range alt.Tasks {
+		for range 8 {
+			shape := d.shape(j.Preemptible)
+			t := &task{Task: &cluster.Task{Shape: &shape}, index: len(b.at) - 1, job: k}
+			t.asks = b.asks(t)
+			if d.sit(b, t) {
+				b.at[t.index] = seat{node: -1} // its room stays taken
+				alt.Tasks[i].Shape = &shape
+				break
+			}
+		}
+	}
+	alt.Min = max(alt.Min, len(alt.Tasks)-1)
+	d.Shuffle(len(alt.Tasks), func(x, y int) { alt.Tasks[x].Shape, alt.Tasks[y].Shape = alt.Tasks[y].Shape, alt.Tasks[x].Shape })
+}
+
+// job draws a gang: mostly of one shape, mostly all or nothing.
+func (d *drawing) job(id string, preemptible bool) *cluster.Job {
+	j := &cluster.Job{ID: id, Queue: d.leaves[d.IntN(len(d.leaves))], Priority: int32(d.IntN(3)), Created: int64(d.IntN(100)), Preemptible: preemptible}
+	count := 1
+	if d.chance(50) || d.Kind == Allocate {
+		count = d.between(2, 4)
+	}
+	mixed := d.chance(25)
+	if d.Kind == Allocate {
+		mixed = d.chance(80)
+	}
+	alt := cluster.Alternative{Min: count}
+	if d.chance(35) {
+		alt.Min = d.between(1, count)
+	}
+	shape := d.shape(preemptible)
+	for i := range count {
+		if i > 0 && mixed && d.chance(60) {
+			shape = d.shape(preemptible)
+		}
+		copied := shape
+		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprint(i), Index: i, Shape: &copied})
+	}
+	if count > 2 && d.chance(15) { // a leader and its workers
+		alt.Subgroups = []cluster.Subgroup{{Name: "leader", Min: 1}, {Name: "workers", Min: d.IntN(count)}}
+		for i, t := range alt.Tasks {
+			t.Subgroup = 1 + min(i, 1)
+		}
+	}
+	j.Alternatives = []cluster.Alternative{alt}
+	return j
+}
+
+func (d *drawing) shape(preemptible bool) cluster.Shape {
+	s := cluster.Shape{Preemptible: preemptible, Resources: cluster.Resources{
+		{Name: cluster.CPU, Value: int64(d.IntN(3)) * 1000}, {Name: cluster.Memory, Value: int64(d.IntN(4)) * int64(gib)},
+	}}
+	if d.tight {
+		s.Resources[0].Value = int64(d.between(1, 6)) * 1000
+	}
+	switch kind := d.IntN(20); {
+	case kind < 11:
+		s.Need.Devices = d.between(1, min(4, d.largest))
+	case kind < 12:
+		s.Need.Devices = d.largest
+	case kind < 17:
+		s.Need = cluster.Need{Devices: 1, Share: pick[cluster.Milli](d, 200, 250, 300, 400, 500, 600, 700)}
+	case kind < 18:
+		s.Need = cluster.Need{Devices: min(2, d.largest), Share: pick[cluster.Milli](d, 300, 500)}
+	case kind < 19 && d.uniform:
+		s.Need = cluster.Need{Devices: 1, Memory: cluster.Bytes(d.between(10, 60)) * gib}
+	default:
+		s.Resources[0].Value = int64(d.between(1, 8)) * 1000 // no device at all
+	}
+	if s.Need.Devices > 0 && !d.uniform && d.chance(30) {
+		s.Need.Products = []string{pick(d, product, another)}
+	}
+	if s.Need.Devices > 0 && d.chance(8) {
+		s.Isolation.GPU = pick(d, cluster.GPUDeviceExclusive, cluster.GPUSessionExclusive)
+		if s.Isolation.GPU == cluster.GPUSessionExclusive {
+			s.Isolation.Session = pick(d, "s1", "s2")
+		}
+	}
+	return s
+}
+
+func (d *drawing) budget() *cluster.Budget {
+	b := &cluster.Budget{Name: "keep", Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{pick(d, "web", "train")}}},
+		Unavailable: d.chance(50), Percent: d.chance(40)}
+	b.Bound = d.between(1, 3)
+	if b.Percent {
+		b.Bound = pick(d, 25, 50, 75)
+	}
+	return b
+}
+
+func (w *table) find(id string) *job {
+	for _, j := range w.jobs {
+		if j.ID == id {
+			return j
+		}
+	}
+	return nil
+}

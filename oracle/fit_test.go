@@ -1,0 +1,117 @@
+package oracle
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// TestBooksAgree seats the minima that the brute force finds in the books, which
+// check every claim themselves.
+func TestBooksAgree(t *testing.T) {
+	seated := 0
+	for number := range 1000 {
+		c, err := Draw(Allocate, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newBoard(newTable(c.State, c.Now))
+		b.steps = maxSteps
+		for _, j := range b.jobs {
+			if b.stands(j, 0) {
+				continue
+			}
+			for _, minimum := range b.minima(j) {
+				if ok, err := b.fits(minimum, true); err != nil || !ok {
+					continue
+				}
+				c.State.Choose(j.Job, 0)
+				for _, x := range minimum {
+					s := b.at[x.index]
+					if err := c.State.Place(x.Task, b.nodes[s.node], s.claims); err != nil {
+						t.Fatalf("case %d: %v", number, err)
+					}
+				}
+				if !j.Stands() {
+					t.Fatalf("case %d: %s is placed and does not stand", number, j.ID)
+				}
+				seated++
+				break
+			}
+		}
+	}
+	if seated < 300 {
+		t.Errorf("only %d jobs were seated", seated)
+	}
+}
+
+// TestGivesUpNothing compares the search with one that skips nothing for being
+// alike, on gangs that are small enough for it.
+func TestGivesUpNothing(t *testing.T) {
+	both := [2]int{}
+	for number := range 600 {
+		c, err := Draw(Allocate, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newBoard(newTable(c.State, c.Now))
+		for _, j := range b.jobs {
+			if b.stands(j, 0) || j.alt.Min > 2 {
+				continue
+			}
+			b.steps = maxSteps
+			fits, err := b.allocates(j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plain := b.plainly(j, 0); plain != fits {
+				t.Fatalf("case %d: %s fits: %v, tried plainly: %v", number, j.ID, fits, plain)
+			}
+			if fits {
+				both[0]++
+			} else {
+				both[1]++
+			}
+		}
+	}
+	if both[0] < 50 || both[1] < 10 {
+		t.Errorf("only %d jobs fitted and %d did not", both[0], both[1])
+	}
+}
+
+// plainly seats or leaves out task after task on every set of devices there is.
+func (b *board) plainly(j *job, i int) bool {
+	if b.stands(j, 0) {
+		return true
+	}
+	if i == len(j.tasks) {
+		return false
+	}
+	t := j.tasks[i]
+	if b.plainly(j, i+1) {
+		return true
+	}
+	if !b.pending(t) || b.allows(j, t.asks) != "" {
+		return false
+	}
+	for n, m := range b.nodes {
+		for set := range 1 << len(m.Devices) {
+			var claims []cluster.Claim
+			for d := range m.Devices {
+				if set>>d&1 == 1 {
+					claims = append(claims, claimOn(t, d, &m.Devices[d]))
+				}
+			}
+			if b.takes(t, n, claims) != "" {
+				continue
+			}
+			b.sit(t, seat{node: n, claims: claims})
+			found := b.plainly(j, i+1)
+			b.rise(t)
+			if found {
+				return true
+			}
+		}
+	}
+	return false
+}

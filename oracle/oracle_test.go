@@ -1,0 +1,120 @@
+package oracle
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+var (
+	cases  = flag.Int("oracle.cases", 250, "relevant cases a kind")
+	replay = flag.String("oracle.replay", "", "the kind and number of one case to show, as Preempt/1234")
+)
+
+// goals are the least that must be placed and be minimal, in percent of the relevant cases.
+var goals = map[Kind]struct{ placed, minimal float64 }{
+	Allocate:    {100, 100},
+	Consolidate: {90, 0},
+	Reclaim:     {97, 90},
+	Preempt:     {97, 90},
+}
+
+// known are rules that the engine is known to break, and why. Every line is a
+// defect or a question that docs/oracle.md names; the list is to become empty.
+var known = map[string]string{
+	"fewer of its victims would have been enough":                  "landings, and surplus of those who move, are placed in one order",
+	"surplus is placed with a job that moves":                      "what waits of a job that moves is placed along with it, on room that was made for another",
+	"a part of it starts below the minimum":                        "surplus of a gang that moves as a whole starts at once",
+	"preempt: its queue is of no weaker tier":                      "a Guaranteed queue above others with quotas counts as one without",
+	"preempt: its Guaranteed queue would hold less than its quota": "the same",
+	"reclaim: its Guaranteed queue would hold less than its quota": "a Guaranteed queue may reclaim what another one deserves, if it cannot be divided",
+}
+
+// ships reports whether the standard profile has what the kind is about.
+func ships(k Kind) bool {
+	for _, c := range standard.Profile() {
+		if c.Name == string(k) {
+			return true
+		}
+	}
+	return k == Allocate
+}
+
+// chance is how far a rate may be below the goal in so many cases by bad luck:
+// two standard errors, in percent.
+func chance(goal float64, cases int) float64 {
+	return 2 * math.Sqrt(goal*(100-goal)/float64(max(1, cases)))
+}
+
+func TestOracle(t *testing.T) {
+	if *replay != "" {
+		t.Skip("one case is shown")
+	}
+	var reports []*Report
+	for _, k := range Kinds {
+		if !ships(k) {
+			continue
+		}
+		r, err := Survey(k, *cases, 2000**cases)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports = append(reports, r)
+		if r.Relevant < *cases {
+			t.Errorf("%s: only %d of %d cases were relevant", k, r.Relevant, r.Drawn)
+		}
+		for _, v := range r.Violations {
+			for _, broken := range v.Illegal {
+				if known[broken.Rule] == "" {
+					t.Errorf("%s/%d: a rule was broken: %+v", k, v.Number, broken)
+				}
+			}
+		}
+		if len(r.Violations) > 0 {
+			t.Logf("%s, rules that were broken:\n%s", k, Groups(r.Violations, 10))
+		}
+		if goal := goals[k]; r.PlacedRate() < goal.placed-chance(goal.placed, r.Relevant) || r.MinimalRate() < goal.minimal-chance(goal.minimal, r.Placed) {
+			t.Errorf("%s: %.2f %% placed and %.2f %% minimal, below %v and %v", k, r.PlacedRate(), r.MinimalRate(), goal.placed, goal.minimal)
+		}
+		t.Logf("%s, not placed:\n%s", k, Groups(r.Misses, 10))
+		t.Logf("%s, not minimal:\n%s", k, Groups(r.Dearer, 10))
+	}
+	t.Log("\n" + Table(reports))
+}
+
+// TestReplay shows one case and what came of it.
+func TestReplay(t *testing.T) {
+	if *replay == "" {
+		t.Skip("no case is asked for")
+	}
+	var kind Kind
+	var number int
+	for _, k := range Kinds {
+		if _, err := fmt.Sscanf(*replay, string(k)+"/%d", &number); err == nil {
+			kind = k
+		}
+	}
+	if kind == "" {
+		t.Fatalf("-oracle.replay=%s is no case; write a kind of %v and a number, as Preempt/1234", *replay, Kinds)
+	}
+	c, err := Draw(kind, number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := c.String()
+	e, err := Engine(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts, err := c.Judge(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("\n%s", shown)
+	for _, v := range verdicts {
+		t.Logf("%+v", v)
+	}
+}

@@ -1,0 +1,82 @@
+package oracle
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+// reference carries out the cheapest plan of the brute force.
+type reference struct{ kind Kind }
+
+func (r *reference) Name() string                   { return "Reference" }
+func (r *reference) OnSessionClose(*engine.Session) {}
+func (r *reference) OnSessionOpen(s *engine.Session) {
+	opening := newTable(s.State, s.Now)
+	opening.divide(s.State)
+	s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, left *engine.Refusal) *engine.Refusal {
+		w := newTable(s.State, s.Now)
+		for i := range w.queues {
+			w.queues[i].share = opening.queues[i].share
+		}
+		b := newBoard(w)
+		for _, t := range b.tasks {
+			if t.Status == cluster.Releasing {
+				b.rise(t)
+				b.gone |= t.bit()
+			}
+		}
+		b.steps = maxSteps
+		p, found, err := b.cheapest(r.kind, b.find(j.ID), ^uint64(0))
+		if !found || err != nil {
+			return left
+		}
+		for _, v := range b.members(p.victims) {
+			if err := stmt.Evict(v.Task, j.ID, r.kind.reason()); err != nil {
+				return left
+			}
+		}
+		after := s.Place(stmt, j)
+		for _, t := range p.minimum {
+			if !t.Placed() { // Place likes another minimum, for which others might have to go
+				return left
+			}
+		}
+		return after
+	})
+}
+
+// TestReference lets an adapter loose that knows the best plan: it must pass as
+// legal and minimal, or the judge is wrong.
+func TestReference(t *testing.T) {
+	for _, k := range []Kind{Reclaim, Preempt} {
+		r := &Report{Kind: k}
+		for number := range 1000 {
+			c, err := Draw(k, number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			registry := standard.Registry()
+			if err := registry.RegisterPluginBuilder("Reference", func(engine.Arguments) (engine.Plugin, error) { return &reference{k}, nil }); err != nil {
+				t.Fatal(err)
+			}
+			e, err := engine.New(registry, append(without(), engine.PluginConfig{Name: "Reference"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			verdicts, err := c.Judge(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.add(verdicts)
+		}
+		if len(r.Violations) > 0 || r.Minimal != r.Placed || r.PlacedRate() < 95 {
+			t.Errorf("\n%s%s%s%s", Table([]*Report{r}), Groups(r.Violations, 10), Groups(r.Dearer, 10), Groups(r.Misses, 10))
+		}
+		if r.Relevant < 50 {
+			t.Errorf("%s: only %d relevant cases", k, r.Relevant)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Report is what many cases of one kind came to.
+type Report struct {
+	Kind                       Kind
+	Drawn, Judged, TooLarge    int // cases, pending jobs, and those too large to try everything
+	Relevant, Placed, Minimal  int
+	Misses, Dearer, Violations []Verdict
+}
+
+// Survey draws cases of the kind, from number 0 on, until so many were relevant
+// or most were drawn. It is the same on every machine, whatever its cores.
+func Survey(k Kind, relevant, most int) (*Report, error) {
+	const chunk = 500
+	r := &Report{Kind: k}
+	workers := runtime.GOMAXPROCS(0)
+	for first := 0; first < most && r.Relevant < relevant; {
+		chunks := make([][]Verdict, workers)
+		errs := make([]error, workers)
+		var all sync.WaitGroup
+		for w := range workers {
+			all.Go(func() { chunks[w], errs[w] = judgeAll(k, first+w*chunk, chunk) })
+		}
+		all.Wait()
+		for w := range workers {
+			if errs[w] != nil {
+				return nil, errs[w]
+			}
+			if r.Relevant < relevant {
+				r.add(chunks[w])
+				r.Drawn += chunk
+			}
+		}
+		first += workers * chunk
+	}
+	return r, nil
+}
+
+func judgeAll(k Kind, first, count int) ([]Verdict, error) {
+	var out []Verdict
+	for i := range count {
+		c, err := Draw(k, first+i)
+		if err != nil {
+			return nil, err
+		}
+		e, err := Engine(k)
+		if err != nil {
+			return nil, err
+		}
+		verdicts, err := c.Judge(e)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, verdicts...)
+	}
+	return out, nil
+}
+
+func (r *Report) add(verdicts []Verdict) {
+	for _, v := range verdicts {
+		r.Judged++
+		if len(v.Illegal) > 0 {
+			r.Violations = append(r.Violations, v)
+		}
+		switch {
+		case v.TooLarge:
+			r.TooLarge++
+			continue
+		case !v.Relevant:
+			continue
+		}
+		r.Relevant++
+		switch {
+		case v.Minimal:
+			r.Placed++
+			r.Minimal++
+		case v.Placed:
+			r.Placed++
+			r.Dearer = append(r.Dearer, v)
+		default:
+			r.Misses = append(r.Misses, v)
+		}
+	}
+}
+
+// PlacedRate is how many of the relevant were placed, in percent.
+func (r *Report) PlacedRate() float64 { return rate(r.Placed, r.Relevant) }
+
+// MinimalRate is how many of those placed took no more than the cheapest way, in percent.
+func (r *Report) MinimalRate() float64 { return rate(r.Minimal, r.Placed) }
+
+func rate(part, all int) float64 {
+	if all == 0 {
+		return 0
+	}
+	return 100 * float64(part) / float64(all)
+}
+
+// Table writes the reports as one table, in Markdown.
+func Table(reports []*Report) string {
+	var b strings.Builder
+	b.WriteString("| adapter | cases drawn | pending jobs | too large | relevant | placed | % | minimal % | illegal |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, r := range reports {
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %.2f | %.2f | %d |\n", r.Kind, r.Drawn, r.Judged, r.TooLarge, r.Relevant, r.Placed, r.PlacedRate(), r.MinimalRate(), len(r.Violations))
+	}
+	return b.String()
+}
+
+// Groups lists verdicts by what the engine said, the most frequent first, with so many case numbers each.
+func Groups(verdicts []Verdict, examples int) string {
+	byWhy := map[string][]Verdict{}
+	for _, v := range verdicts {
+		why := v.Why
+		if len(v.Illegal) > 0 {
+			why = v.Illegal[0].Rule
+		}
+		byWhy[why] = append(byWhy[why], v)
+	}
+	var whys []string
+	for why := range byWhy {
+		whys = append(whys, why)
+	}
+	slices.SortFunc(whys, func(a, c string) int {
+		return cmp.Or(cmp.Compare(len(byWhy[c]), len(byWhy[a])), strings.Compare(a, c))
+	})
+	var b strings.Builder
+	for _, why := range whys {
+		list := byWhy[why]
+		fmt.Fprintf(&b, "- %s: %d", why, len(list))
+		for i, v := range list[:min(examples, len(list))] {
+			fmt.Fprintf(&b, "%s%d", map[bool]string{true: ", cases ", false: " "}[i == 0], v.Number)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}

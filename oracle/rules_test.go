@@ -1,0 +1,104 @@
+package oracle
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+const device = int64(cluster.Whole)
+
+func node(name string, devices int) *fixture.NodeBuilder {
+	return fixture.Node(name).CPU(64, "256Gi").GPUs(devices, "A100", "80Gi")
+}
+
+// TestSpares asks about one victim at a time. The cluster has 8 devices; the job
+// that wants room is job/w, and job/v is the first who might go.
+func TestSpares(t *testing.T) {
+	victim := func(queue string, devices int) *fixture.JobBuilder {
+		return fixture.Job("v").Queue(queue).Devices(devices).Preemptible().On("n")
+	}
+	other := func(queue string, devices int) *fixture.JobBuilder {
+		return fixture.Job("o").Queue(queue).Devices(devices).Preemptible().On("n")
+	}
+	want := func(queue string, devices int) *fixture.JobBuilder {
+		return fixture.Job("w").Queue(queue).Devices(devices).Preemptible()
+	}
+	gpus := names[gpu]
+	for name, c := range map[string]struct {
+		kind  Kind
+		parts []fixture.Part
+		rule  string
+	}{
+		"any preemptible task moves": {Consolidate, []fixture.Part{victim("", 1), want("", 1)}, ""},
+		"what is firm stays":         {Consolidate, []fixture.Part{fixture.Job("v").Devices(1).On("n"), want("", 1)}, "it is not preemptible"},
+
+		"lower priority":              {Preempt, []fixture.Part{victim("", 1), want("", 1).Priority(1)}, ""},
+		"equal priority":              {Preempt, []fixture.Part{victim("", 1).Priority(1), want("", 1).Priority(1)}, "preempt: it matters as much in the same queue"},
+		"a weaker tier":               {Preempt, []fixture.Part{fixture.Queue("a"), fixture.Queue("b").Tier(cluster.TierScavenger), victim("b", 1), want("a", 1)}, ""},
+		"priority in another queue":   {Preempt, []fixture.Part{fixture.Queue("a"), fixture.Queue("b"), victim("b", 1), want("a", 1).Priority(9)}, "preempt: its queue is of no weaker tier"},
+		"Guaranteed inside its quota": {Preempt, []fixture.Part{fixture.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), fixture.Queue("b"), victim("b", 1), want("a", 2)}, ""},
+		"Guaranteed beyond its quota": {Preempt, []fixture.Part{fixture.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 1*device), fixture.Queue("b"), victim("b", 1), want("a", 2)}, "preempt: its queue is of no weaker tier"},
+		"a Guaranteed victim without quotas": {Preempt, []fixture.Part{fixture.Queue("a").Tier(cluster.TierGuaranteed), fixture.Queue("b").Tier(cluster.TierGuaranteed), victim("b", 1), want("a", 1)},
+			"preempt: its queue is of no weaker tier"},
+		"a Guaranteed victim beyond its quota": {Preempt, []fixture.Part{fixture.Queue("a").Tier(cluster.TierGuaranteed), fixture.Queue("b").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), victim("b", 1), other("b", 2), want("a", 1)}, ""},
+		"a Guaranteed victim inside its quota": {Preempt, []fixture.Part{fixture.Queue("a").Tier(cluster.TierGuaranteed), fixture.Queue("b").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), victim("b", 2), other("b", 1), want("a", 1)},
+			"preempt: its Guaranteed queue would hold less than its quota"},
+
+		// Both ask for more than half: shares are 4 and 4.
+		"down to the share":     {Reclaim, []fixture.Part{fixture.Queue("a"), fixture.Queue("b"), victim("b", 4), other("b", 4), want("a", 4)}, ""},
+		"below the share":       {Reclaim, []fixture.Part{fixture.Queue("a"), fixture.Queue("b"), victim("b", 5), other("b", 3), want("a", 4)}, "reclaim 3: its queue would be below its share"},
+		"above its own share":   {Reclaim, []fixture.Part{fixture.Queue("a"), fixture.Queue("b"), victim("b", 4), other("b", 4), want("a", 5)}, "reclaim 2: the job's queue would be above its share"},
+		"in the same queue":     {Reclaim, []fixture.Part{victim("", 4), other("", 4), want("", 4)}, "reclaim: it is in the same queue"},
+		"from a stronger tier":  {Reclaim, []fixture.Part{fixture.Queue("a"), fixture.Queue("b").Tier(cluster.TierGuaranteed), victim("b", 4), other("b", 4), want("a", 4)}, "reclaim 1: its queue is of a stronger tier"},
+		"deserved, undividable": {Reclaim, []fixture.Part{fixture.Queue("a").Quota(gpus, 4*device), fixture.Queue("b"), victim("b", 8), want("a", 4)}, ""},
+		"deserved by both": {Reclaim, []fixture.Part{fixture.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), fixture.Queue("b").Quota(gpus, 8*device), victim("b", 8), want("a", 2)},
+			"reclaim 3: its queue would be below its share"},
+	} {
+		s := fixture.State(append([]fixture.Part{node("n", 8)}, c.parts...)...)
+		w := newTable(s, 1000*minute)
+		w.divide(s)
+		b := newBoard(w)
+		j := b.find("job/w")
+		rule := b.spares(&request{c.kind, j, asked(j.tasks)}, &unit{b.find("job/v"), b.find("job/v").tasks})
+		if rule != c.rule {
+			t.Errorf("%s: %q, want %q", name, rule, c.rule)
+		}
+	}
+}
+
+// TestCheapest has plans of known cost.
+func TestCheapest(t *testing.T) {
+	gang := func(name, queue string, tasks, least int) *fixture.JobBuilder {
+		on := make([]string, tasks)
+		for i := range on {
+			on[i] = "n"
+		}
+		return fixture.Job(name).Queue(queue).Gang(tasks).Min(least).Devices(1).Preemptible().On(on...)
+	}
+	high := func(devices int) *fixture.JobBuilder {
+		return fixture.Job("w").Queue("a").Devices(devices).Preemptible().Priority(5)
+	}
+	a, weak := fixture.Queue("a"), fixture.Queue("z").Tier(cluster.TierScavenger)
+	for name, c := range map[string]struct {
+		parts   []fixture.Part
+		victims string
+		cost    cost
+	}{
+		"a spare task before a gang": {[]fixture.Part{a, gang("g", "a", 4, 4), gang("s", "a", 4, 1), high(2)}, "job/s/worker-0, job/s/worker-1", cost{0, 2, 0, 2}},
+		"a whole gang where it must": {[]fixture.Part{a, gang("g", "a", 4, 4), gang("f", "a", 4, 4).Priority(5), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3", cost{0, 4, 0, 4}},
+		"many Scavengers before one": {[]fixture.Part{a, weak, gang("g", "z", 4, 4), gang("s", "a", 4, 1), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3", cost{0, 0, 4, 4}},
+		"no way":                     {[]fixture.Part{a, gang("g", "a", 4, 4).Priority(5), gang("s", "a", 4, 1), high(5)}, "", cost{}},
+	} {
+		s := fixture.State(append([]fixture.Part{node("n", 8)}, c.parts...)...)
+		w := newTable(s, 1000*minute)
+		w.divide(s)
+		b := newBoard(w)
+		b.steps = maxSteps
+		p, found, err := b.cheapest(Preempt, b.find("job/w"), ^uint64(0))
+		if err != nil || found != (c.victims != "") || list(b.members(p.victims)) != c.victims || p.cost != c.cost {
+			t.Errorf("%s: %v %v %v %s", name, err, found, p.cost, list(b.members(p.victims)))
+		}
+	}
+}

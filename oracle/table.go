@@ -1,0 +1,190 @@
+package oracle
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/plugins/fairshare"
+)
+
+// The resources that cases are drawn with.
+const (
+	cpu = iota
+	memory
+	gpu
+	resources
+)
+
+var names = [resources]string{cluster.CPU, cluster.Memory, cluster.DefaultDeviceResource}
+
+// vector is so much of each resource.
+type vector [resources]int64
+
+func (v vector) plus(o vector, sign int64) vector {
+	for r := range v {
+		v[r] += sign * o[r]
+	}
+	return v
+}
+
+// vectorOf reads a list; what it does not name is absent.
+func vectorOf(list cluster.Resources, absent int64) vector {
+	var v vector
+	for r := range v {
+		v[r] = absent
+		for _, a := range list {
+			if a.Name == names[r] {
+				v[r] = a.Value
+			}
+		}
+	}
+	return v
+}
+
+// table is who there is and what they ask for: all that stays as it is while
+// arrangements are tried.
+type table struct {
+	now     int64
+	nodes   []*cluster.Node
+	queues  []*queue
+	jobs    []*job
+	tasks   []*task
+	budgets []*cluster.Budget
+}
+
+type queue struct {
+	index    int
+	name     string
+	parent   *queue
+	children []*queue
+	tier     cluster.Tier
+	limit    vector // -1: none
+	declared vector // its own quota; -1: none
+	share    vector // as the session opens
+
+	minRunBeforePreempt, minRunBeforeReclaim int64
+}
+
+// quota is the queue's own, or that of its children together; -1: none.
+func (q *queue) quota(r int) int64 {
+	if q.declared[r] >= 0 || len(q.children) == 0 {
+		return q.declared[r]
+	}
+	sum := int64(-1)
+	for _, c := range q.children {
+		if below := c.quota(r); below >= 0 {
+			sum = max(0, sum) + below
+		}
+	}
+	return sum
+}
+
+// job is one form: cases have no alternatives.
+type job struct {
+	*cluster.Job
+	index  int
+	branch []*queue // from the top down to its own
+	alt    *cluster.Alternative
+	tasks  []*task
+}
+
+func (j *job) leaf() *queue { return j.branch[len(j.branch)-1] }
+
+type task struct {
+	*cluster.Task
+	index int
+	job   *job
+	asks  vector // devices as far as they are the same wherever it goes
+}
+
+// bit is the task's place in a set of tasks.
+func (t *task) bit() uint64 { return 1 << t.index }
+
+// like reports whether the two are interchangeable.
+func (t *task) like(o *task) bool {
+	return t.job == o.job && t.Shape == o.Shape && t.Subgroup == o.Subgroup
+}
+
+// newTable reads the books as a session finds them.
+func newTable(s *cluster.State, now int64) *table {
+	w := &table{now: now, nodes: s.Nodes(), budgets: s.Budgets()}
+	byName := map[string]*queue{}
+	for _, q := range s.Queues() {
+		k := &queue{index: len(w.queues), name: q.Name, tier: q.Tier, limit: vectorOf(q.Limits, -1), declared: vectorOf(q.Quota, -1),
+			minRunBeforePreempt: q.MinRunBeforePreempt, minRunBeforeReclaim: q.MinRunBeforeReclaim}
+		w.queues = append(w.queues, k)
+		byName[q.Name] = k
+	}
+	for _, q := range s.Queues() {
+		if parent := byName[q.Parent]; parent != nil {
+			byName[q.Name].parent = parent
+			parent.children = append(parent.children, byName[q.Name])
+		}
+	}
+	for _, j := range s.Jobs() {
+		k := &job{Job: j, index: len(w.jobs), alt: &j.Alternatives[0]}
+		for q := byName[j.Queue]; q != nil; q = q.parent {
+			k.branch = append(k.branch, q)
+		}
+		slices.Reverse(k.branch)
+		w.jobs = append(w.jobs, k)
+		for _, t := range k.alt.Tasks {
+			u := &task{Task: t, index: len(w.tasks), job: k}
+			u.asks = w.asks(u)
+			k.tasks = append(k.tasks, u)
+			w.tasks = append(w.tasks, u)
+		}
+	}
+	return w
+}
+
+// divide works the fair shares out, as a session does when it opens.
+func (w *table) divide(s *cluster.State) {
+	var share func(list []*fairshare.Queue)
+	share = func(list []*fairshare.Queue) {
+		for _, q := range list {
+			own := w.queues[slices.IndexFunc(w.queues, func(k *queue) bool { return k.name == q.Name })]
+			for i := range q.Shares {
+				if r := slices.Index(names[:], q.Shares[i].Resource); r >= 0 {
+					own.share[r] = q.Shares[i].Share()
+				}
+			}
+			share(q.Children)
+		}
+	}
+	share(fairshare.Shares(s, fairshare.Offered(s), fairshare.Decay{}).Roots)
+}
+
+// asks is what the task takes wherever it goes. Cases are drawn so that memory
+// of a device is asked for only where all devices are of one size.
+func (w *table) asks(t *task) vector {
+	v := vectorOf(t.Shape.Resources, 0)
+	for _, n := range w.nodes {
+		for i := range n.Devices {
+			if ofKind(t, &n.Devices[i]) {
+				v[gpu] = int64(t.Shape.Need.Devices) * int64(claimOn(t, i, &n.Devices[i]).Milli)
+				return v
+			}
+		}
+	}
+	v[gpu] = int64(t.Shape.Need.Devices) * int64(cluster.Whole)
+	return v
+}
+
+// claimOn is what the task holds of the device if it goes there.
+func claimOn(t *task, i int, d *cluster.Device) cluster.Claim {
+	need := &t.Shape.Need
+	switch {
+	case t.Shape.Isolation.GPU == cluster.GPUDeviceExclusive || need.Share == 0 && need.Memory == 0:
+		return cluster.Claim{Device: i, Milli: cluster.Whole, Memory: d.Memory}
+	case need.Share > 0:
+		return cluster.Claim{Device: i, Milli: need.Share, Memory: cluster.Bytes(int64(d.Memory) * int64(need.Share) / int64(cluster.Whole))}
+	}
+	return cluster.Claim{Device: i, Milli: max(1, cluster.Milli(int64(need.Memory)*int64(cluster.Whole)/int64(d.Memory))), Memory: need.Memory}
+}
+
+// ofKind reports whether the task may have the device when nobody holds it.
+func ofKind(t *task, d *cluster.Device) bool {
+	need := &t.Shape.Need
+	return need.Memory <= d.Memory && (len(need.Products) == 0 || slices.Contains(need.Products, d.Product))
+}

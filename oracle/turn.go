@@ -1,0 +1,75 @@
+package oracle
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// turn is what a session did for one job.
+type turn struct {
+	job     string
+	evicted []*engine.Decision
+	placed  []*engine.Decision
+	landed  []*engine.Decision // new places of those who were evicted
+	extra   []*engine.Decision // tasks of theirs that had been waiting
+	refusal *engine.Refusal
+}
+
+// turns reads the session's events: whose turn it was, and what came of it. What
+// belongs to nobody's turn comes under no name.
+func turns(out engine.Outcome) []*turn {
+	var all []*turn
+	of := func(job string) *turn {
+		for _, t := range all {
+			if t.job == job {
+				return t
+			}
+		}
+		all = append(all, &turn{job: job})
+		return all[len(all)-1]
+	}
+	for i := range out.Events {
+		e := &out.Events[i]
+		switch e.Kind {
+		case engine.Refused:
+			of(e.Job.ID).refusal = e.Refusal
+		case engine.Evicted:
+			t := of(e.Decision.For)
+			t.evicted = append(t.evicted, e.Decision)
+		case engine.BoundTo, engine.NominatedTo:
+			if t := evictor(all, e.Task); t != nil {
+				t.landed = append(t.landed, e.Decision)
+				continue
+			}
+			if len(all) > 0 && all[len(all)-1].brings(e.Job, all) {
+				all[len(all)-1].extra = append(all[len(all)-1].extra, e.Decision)
+				continue
+			}
+			t := of(e.Job.ID)
+			t.placed = append(t.placed, e.Decision)
+		}
+	}
+	return all
+}
+
+// brings reports whether a task of the job is placed in this turn because others
+// of it move: its own turn is over, or not all who move have landed yet.
+func (t *turn) brings(j *cluster.Job, all []*turn) bool {
+	moves := slices.ContainsFunc(t.evicted, func(d *engine.Decision) bool { return d.Task.Job == j })
+	over := slices.ContainsFunc(all, func(o *turn) bool { return o.job == j.ID })
+	return moves && len(t.landed) > 0 && (over || len(t.landed) < len(t.evicted))
+}
+
+// evictor is the turn in which the task was evicted, if any.
+func evictor(all []*turn, t *cluster.Task) *turn {
+	for _, x := range all {
+		for _, d := range x.evicted {
+			if d.Task == t {
+				return x
+			}
+		}
+	}
+	return nil
+}
