@@ -1,5 +1,11 @@
 package cluster
 
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
 // Holds is what the task holds of the resource: cores and memory, with the
 // layers that spilt into it, and devices in thousandths.
 func (t *Task) Holds(name string) int64 {
@@ -39,11 +45,11 @@ func (s *State) branch(q *Queue) []*Queue {
 
 // TierWith is the tier that the queue counts as for somebody who asks for so much
 // more: beyond its quota a Guaranteed one is Standard.
-func (q *Queue) TierWith(asks func(resource string) int64) Tier {
+func (s *State) TierWith(q *Queue, asks func(resource string) int64) Tier {
 	if q.Tier != TierGuaranteed {
 		return q.Tier
 	}
-	for _, quota := range q.Quota {
+	for _, quota := range s.Deserved(q) {
 		if ask := asks(quota.Name); ask > 0 && q.Used.Of(quota.Name)+ask > quota.Value {
 			return TierStandard
 		}
@@ -54,14 +60,60 @@ func (q *Queue) TierWith(asks func(resource string) int64) Tier {
 // TierWithout is the tier that the queue counts as for somebody who would go and
 // give back what he holds. A Guaranteed queue is Standard for what it holds
 // beyond its quota, and Guaranteed for the rest.
-func (q *Queue) TierWithout(holds func(resource string) int64) Tier {
-	if q.Tier != TierGuaranteed || len(q.Quota) == 0 {
+func (s *State) TierWithout(q *Queue, holds func(resource string) int64) Tier {
+	if q.Tier != TierGuaranteed {
 		return q.Tier
 	}
-	for _, quota := range q.Quota {
+	deserved := s.Deserved(q)
+	if len(deserved) == 0 {
+		return q.Tier
+	}
+	for _, quota := range deserved {
 		if held := holds(quota.Name); held > 0 && q.Used.Of(quota.Name)-held < quota.Value {
 			return q.Tier
 		}
 	}
 	return TierStandard
+}
+
+// Deserved is the queue's quota; of what it has none for, that of the queues below it together.
+func (s *State) Deserved(q *Queue) Resources {
+	if s.deserved == nil || s.deservedAt != s.revision {
+		s.deserved, s.deservedAt = map[string]Resources{}, s.revision
+		below := map[string][]*Queue{}
+		for _, c := range s.Queues() {
+			if c.Parent != "" {
+				below[c.Parent] = append(below[c.Parent], c)
+			}
+		}
+		for _, top := range s.queues {
+			if top.Parent == "" {
+				s.sumQuotas(top, below)
+			}
+		}
+	}
+	return s.deserved[q.Name]
+}
+
+func (s *State) sumQuotas(q *Queue, below map[string][]*Queue) Resources {
+	sum := map[string]int64{}
+	for _, c := range below[q.Name] {
+		for _, a := range s.sumQuotas(c, below) {
+			total, ok := AddOverflow(sum[a.Name], a.Value)
+			if !ok {
+				total = math.MaxInt64
+			}
+			sum[a.Name] = total
+		}
+	}
+	for _, a := range q.Quota {
+		sum[a.Name] = a.Value
+	}
+	var out Resources
+	for name, v := range sum {
+		out = append(out, Amount{name, v})
+	}
+	slices.SortFunc(out, func(a, b Amount) int { return strings.Compare(a.Name, b.Name) })
+	s.deserved[q.Name] = out
+	return out
 }

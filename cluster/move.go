@@ -13,11 +13,12 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 	k := *j
 	k.attached = 0
 	alt := j.Alternatives[max(j.Chosen, 0)] // what moves keeps its form
-	alt.Tasks = slices.Clone(alt.Tasks)
-	for i, t := range alt.Tasks {
+	alt.Tasks = nil
+	for _, t := range j.Tasks() {
 		if slices.Contains(leaving, t) {
-			alt.Tasks[i] = &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: &k, Shape: t.Shape, Subgroup: t.Subgroup, shadows: t}
-		} else if t.Node != nil {
+			alt.Tasks = append(alt.Tasks, &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: &k, Shape: t.Shape, Subgroup: t.Subgroup, shadows: t})
+		} else if t.Node != nil { // what is pending stays so
+			alt.Tasks = append(alt.Tasks, t)
 			k.attached++
 		}
 	}

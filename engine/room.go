@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -29,24 +30,41 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, 
 		if job.Chosen >= 0 && i != job.Chosen || !refusal.evictable(i) {
 			continue
 		}
-		lacks := s.lacking(&job.Alternatives[i])
-		if len(lacks) == 0 {
-			continue
-		}
-		may := s.victims(p, job, lacks)
-		if may == nil {
-			continue
-		}
-		r := &room{Session: s, stmt: stmt, job: job, alternative: i, lacks: lacks, purpose: p, why: why, may: may, bounded: s.bounded(refusal)}
-		if left := r.make(); left == nil || left.Surplus {
-			return left
-		}
-		refusal.spare(p, r.spared)
-		if s.err != nil {
-			break
+		for _, lacks := range s.minima(&job.Alternatives[i]) {
+			may := s.victims(p, job, lacks)
+			if may == nil {
+				continue
+			}
+			r := &room{Session: s, stmt: stmt, job: job, alternative: i, lacks: lacks, purpose: p, why: why, may: may, bounded: s.bounded(refusal)}
+			if left := r.make(); left == nil || left.Surplus {
+				return left
+			}
+			refusal.spare(p, r.spared)
+			if s.err != nil {
+				return refusal
+			}
 		}
 	}
 	return refusal
+}
+
+// minima are the sets of tasks that room is looked for: those that the minimum
+// needs in the order they are placed and, where others would do too, the smallest.
+func (s *Session) minima(alt *cluster.Alternative) [][]*cluster.Task {
+	first := s.lacking(alt, s.CompareTasks)
+	if len(first) == 0 {
+		return nil
+	}
+	out := [][]*cluster.Task{first}
+	smallest := s.lacking(alt, func(a, b *cluster.Task) int {
+		return cmp.Or(cmp.Compare(s.devicesOf(a.Shape).Value, s.devicesOf(b.Shape).Value), cmp.Compare(a.Shape.Resources.Of(cluster.CPU), b.Shape.Resources.Of(cluster.CPU)))
+	})
+	for _, t := range smallest {
+		if !slices.ContainsFunc(first, func(o *cluster.Task) bool { return o.Shape == t.Shape }) {
+			return append(out, smallest)
+		}
+	}
+	return out
 }
 
 // evictable reports whether somebody's going might have helped the alternative.
@@ -71,8 +89,8 @@ func (s *Session) bounded(r *Refusal) bool {
 	})
 }
 
-// lacking are the pending tasks that the minimum needs, in the order they are placed.
-func (s *Session) lacking(alt *cluster.Alternative) []*cluster.Task {
+// lacking are the pending tasks that the minimum needs, the first in the order.
+func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
 	var pending []*cluster.Task
 	short, parts := alt.Min, make([]int, len(alt.Subgroups))
 	for i := range parts {
@@ -89,7 +107,7 @@ func (s *Session) lacking(alt *cluster.Alternative) []*cluster.Task {
 			}
 		}
 	}
-	slices.SortStableFunc(pending, s.CompareTasks)
+	slices.SortStableFunc(pending, order)
 	needed := make([]bool, len(pending))
 	for i, t := range pending {
 		if t.Subgroup > 0 && parts[t.Subgroup-1] > 0 {
@@ -151,6 +169,9 @@ func (r *room) make() *Refusal {
 	if plan == nil || r.err != nil {
 		return &Refusal{}
 	}
+	if len(plan) <= maxUnsure {
+		plan = r.keep(plan, func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) })
+	}
 	r.stmt.weighing = &Weighing{Purpose: r.purpose, Looks: r.looks, Tries: r.tries, Options: r.weighed, Spared: r.spared}
 	left, _ := r.judge(plan)
 	r.stmt.weighing = nil
@@ -182,14 +203,14 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 			return &Refusal{}, false
 		}
 	}
+	mark := r.stmt.Checkpoint()
 	left := r.Place(r.stmt, r.job)
-	if left != nil && !left.Surplus || r.err != nil {
-		return &Refusal{}, false
+	fits := (left == nil || left.Surplus) && r.err == nil
+	if r.purpose == Move && (!fits || !r.land(plan)) {
+		r.stmt.Rollback(mark)
+		return r.together(plan)
 	}
-	if r.purpose == Move && !r.land(plan) {
-		return &Refusal{}, false
-	}
-	return left, true
+	return left, fits
 }
 
 // evict has the victim go if it still may: those before it have changed the books.
@@ -208,39 +229,6 @@ func (r *room) evict(v *Victim) bool {
 		}
 	}
 	return true
-}
-
-// land promises everybody in the plan room elsewhere, those who need most first.
-func (r *room) land(plan []*Victim) bool {
-	leaving := map[*cluster.Job][]*cluster.Task{}
-	var jobs []*cluster.Job
-	for _, v := range plan {
-		if leaving[v.Job] == nil {
-			jobs = append(jobs, v.Job)
-		}
-		leaving[v.Job] = append(leaving[v.Job], v.Tasks...)
-	}
-	slices.SortStableFunc(jobs, func(a, b *cluster.Job) int { return size(leaving[b]) - size(leaving[a]) })
-	for _, j := range jobs {
-		shadow := j.Shadow(leaving[j])
-		if left := r.Place(r.stmt, shadow); left != nil || r.err != nil {
-			return false
-		}
-		r.stmt.land(shadow)
-	}
-	return true
-}
-
-// size is how much room tasks take: of devices, then of cores.
-func size(tasks []*cluster.Task) int {
-	milli := int64(0)
-	for _, t := range tasks {
-		for _, c := range t.Claims {
-			milli += 64 * int64(c.Milli)
-		}
-		milli += t.Shape.Resources.Of(cluster.CPU)
-	}
-	return int(milli)
 }
 
 // note counts who was spared, by whom and why.

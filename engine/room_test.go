@@ -62,9 +62,9 @@ func TestMakeRoomTakesAsLittleAsItCan(t *testing.T) {
 		"nobody for surplus":                    {[]fixture.Part{four("a"), low("x").Devices(2).On("a"), fixture.Job("new").Gang(4).Min(2).Devices(1)}, nil},
 		"in one domain, if it must be": {[]fixture.Part{four("a").Label("rack", "1"), four("b").Label("rack", "1"), four("c").Label("rack", "2"),
 			low("x").Devices(3).On("a"), low("y").On("c"), fixture.Job("new").Gang(2).Devices(3).Topology(cluster.Topology{Required: "rack"})}, []string{"x/worker-0"}},
-		"whole nodes": {[]fixture.Part{four("a"), four("b"), low("x").On("a"), low("y").On("b"), fixture.Job("new").WholeNodes(2, "8Gi")}, []string{"x/worker-0", "y/worker-0"}},
+		"whole nodes":        {[]fixture.Part{four("a"), four("b"), low("x").On("a"), low("y").On("b"), fixture.Job("new").WholeNodes(2, "8Gi")}, []string{"x/worker-0", "y/worker-0"}},
 		"a part of a device": {[]fixture.Part{fixture.Node("a").CPU(8, "64Gi").GPUs(1, "A100", "80Gi"), low("x").Share(1, 500).Priority(1).On("a"), low("y").Share(1, 500).On("a"), fixture.Job("new").Share(1, 400)}, []string{"y/worker-0"}},
-		"cores": {[]fixture.Part{four("a"), fixture.Job("x").CPU(5000, "1Gi").Preemptible().On("a"), fixture.Job("y").CPU(3000, "1Gi").Preemptible().On("a"), fixture.Job("new").CPU(3000, "1Gi")}, []string{"x/worker-0"}},
+		"cores":              {[]fixture.Part{four("a"), fixture.Job("x").CPU(5000, "1Gi").Preemptible().On("a"), fixture.Job("y").CPU(3000, "1Gi").Preemptible().On("a"), fixture.Job("new").CPU(3000, "1Gi")}, []string{"x/worker-0"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

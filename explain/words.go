@@ -40,6 +40,7 @@ var phrases = map[engine.Reason]string{
 	"QueueQuotaReached":            "{subject}: not preemptible, want {want}, {have} left of the quota",
 	"NobodyConsents":               "no plugin says that it may go",
 	"VictimInSameQueue":            "in the same queue",
+	"VictimGuaranteed":             "its Guaranteed queue would fall below its quota",
 	"VictimOfStrongerTier":         "of a stronger tier",
 	"QueueBeyondItsShare":          "the queue that asks would be above its own fair share",
 	"VictimQueueWithinItsShare":    "its queue would fall below its fair share",

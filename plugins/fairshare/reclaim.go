@@ -8,6 +8,7 @@ import (
 // Why somebody is not a victim of reclaiming.
 const (
 	VictimInSameQueue         engine.Reason = "VictimInSameQueue"
+	VictimGuaranteed          engine.Reason = "VictimGuaranteed" // a Guaranteed queue would fall below its quota
 	VictimOfStrongerTier      engine.Reason = "VictimOfStrongerTier"
 	QueueBeyondItsShare       engine.Reason = "QueueBeyondItsShare" // the one that wants to reclaim
 	VictimQueueWithinItsShare engine.Reason = "VictimQueueWithinItsShare"
@@ -16,6 +17,7 @@ const (
 // Reasons documents what the plugin gives as reasons.
 var Reasons = []engine.ReasonDoc{
 	{Reason: VictimInSameQueue, Meaning: "Why nothing is reclaimed from a job: it is in the same queue."},
+	{Reason: VictimGuaranteed, Meaning: "Why nothing is reclaimed from a job: its queue is Guaranteed, and would hold less than its quota without it."},
 	{Reason: VictimOfStrongerTier, Meaning: "Why nothing is reclaimed from a job: its queue is of a stronger tier, and would take the room back."},
 	{Reason: QueueBeyondItsShare, Meaning: "Why nothing is reclaimed from a job: the queue that wants its room would be above its own fair share with it."},
 	{Reason: VictimQueueWithinItsShare, Meaning: "Why nothing is reclaimed from a job: without it, its queue would hold less than its fair share."},
@@ -74,8 +76,11 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 	fork := c.fork(leaf)
 	a, b := c.branch[fork], leaf.branch[fork]
 	asks := func(resource string) int64 { return c.asks.Of(resource) }
-	switch {
-	case b.TierWithout(v.Holds).Rank() < a.TierWith(asks).Rank():
+	state := c.plugin.state
+	switch tier := state.TierWithout(b.Queue, v.Holds); {
+	case tier == cluster.TierGuaranteed && len(state.Deserved(b.Queue)) > 0:
+		return VictimGuaranteed
+	case tier.Rank() < state.TierWith(a.Queue, asks).Rank():
 		return VictimOfStrongerTier
 	case !c.within[fork]:
 		return QueueBeyondItsShare

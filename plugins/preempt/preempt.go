@@ -65,9 +65,9 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 			return VictimNotLower
 		}
 		a, b := state.Fork(own, state.Queue(v.Job.Queue))
-		tier := b.TierWithout(v.Holds)
+		tier := state.TierWithout(b, v.Holds)
 		switch {
-		case tier.Rank() > a.TierWith(asks).Rank():
+		case tier.Rank() > state.TierWith(a, asks).Rank():
 			return engine.Consent
 		case tier == cluster.TierGuaranteed:
 			return VictimWithinItsGuarantee

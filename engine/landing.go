@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// land promises everybody in the plan room elsewhere, those who need most first.
+func (r *room) land(plan []*Victim) bool {
+	for _, shadow := range shadows(plan) {
+		if left := r.Place(r.stmt, shadow); left != nil || r.err != nil {
+			return false
+		}
+		r.stmt.land(shadow)
+	}
+	return true
+}
+
+// shadows are the jobs of the plan as they would be placed again, the largest first.
+func shadows(plan []*Victim) []*cluster.Job {
+	leaving := map[*cluster.Job][]*cluster.Task{}
+	var jobs []*cluster.Job
+	for _, v := range plan {
+		if leaving[v.Job] == nil {
+			jobs = append(jobs, v.Job)
+		}
+		leaving[v.Job] = append(leaving[v.Job], v.Tasks...)
+	}
+	slices.SortStableFunc(jobs, func(a, b *cluster.Job) int { return size(leaving[b]) - size(leaving[a]) })
+	out := make([]*cluster.Job, len(jobs))
+	for i, j := range jobs {
+		out[i] = j.Shadow(leaving[j])
+	}
+	return out
+}
+
+// size is how much room tasks take: of devices, then of cores.
+func size(tasks []*cluster.Task) int {
+	milli := int64(0)
+	for _, t := range tasks {
+		for _, c := range t.Claims {
+			milli += 64 * int64(c.Milli)
+		}
+		milli += t.Shape.Resources.Of(cluster.CPU)
+	}
+	return int(milli)
+}
+
+// together places the job and lands the others as if they were one gang, where
+// one after the other does not work: the best place for the job may be the only
+// one for somebody who moves. Jobs with parts of their own are left to the plain way.
+func (r *room) together(plan []*Victim) (*Refusal, bool) {
+	if r.err != nil || len(r.State.Nodes()) > maxSmall {
+		return &Refusal{}, false
+	}
+	all := cluster.Alternative{Name: r.alt().Name, Tasks: slices.Clone(r.lacks)}
+	moving := shadows(plan)
+	for _, j := range append([]*cluster.Job{r.job}, moving...) {
+		if alt := &j.Alternatives[max(j.Chosen, 0)]; len(alt.Subgroups) > 0 || !alt.Topology.None() || alt.Whole != nil {
+			return &Refusal{}, false
+		}
+	}
+	for _, j := range moving {
+		for _, t := range j.Tasks() {
+			if t.Shadows() != nil {
+				all.Tasks = append(all.Tasks, t)
+			}
+		}
+	}
+	all.Min = len(all.Tasks)
+	mark := r.stmt.Checkpoint()
+	if !r.gang(r.stmt, &all, nil).exact() || r.err != nil {
+		return &Refusal{}, false
+	}
+	if !startable(r.alt()) {
+		r.stmt.hold(r.job, mark)
+	}
+	for _, j := range moving {
+		r.stmt.land(j)
+	}
+	left := r.Place(r.stmt, r.job) // what is left of it, if there is room
+	return left, left == nil || left.Surplus
+}
