@@ -44,8 +44,11 @@ func ships(k Kind) bool {
 }
 
 // chance is how far a rate may be below the goal in so many cases by bad luck:
-// two standard errors, in percent.
+// two standard errors, in percent. In thousands of cases there is no bad luck.
 func chance(goal float64, cases int) float64 {
+	if cases >= 4000 {
+		return 0
+	}
 	return 2 * math.Sqrt(goal*(100-goal)/float64(max(1, cases)))
 }
 
