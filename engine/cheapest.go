@@ -8,13 +8,16 @@ import (
 )
 
 // few are the tasks that might go, where they and the nodes are so few that all
-// plans can be compared. Who is spared while nobody has gone is spared later: what
-// others leave only makes those who stay worth more.
+// plans can be compared. If they are too many, those are left out who are spared
+// while nobody has gone, and those who are nowhere near: they seldom help.
 func (r *room) few() []rival {
 	if len(r.State.Nodes()) > maxSmall {
 		return nil
 	}
-	line := slices.DeleteFunc(r.line(maxInLine), func(c rival) bool { return r.may(VictimOf(c.task)) != nil || !r.matters(c.task.Job) })
+	line := r.line(maxInLine)
+	if len(line) > maxUnsure {
+		line = slices.DeleteFunc(line, func(c rival) bool { return r.may(VictimOf(c.task)) != nil || !r.matters(c.task.Job) })
+	}
 	if len(line) == 0 || len(line) > maxUnsure {
 		return nil
 	}
@@ -81,11 +84,11 @@ func (r *room) cheapest(all []rival, known []*Victim) []*Victim {
 		cost cost
 	}
 	var options []option
-	limit := costOf(r.State, known)
+	limit := costOf(r.State, known, r.purpose)
 	for mask := uint32(1); mask < 1<<len(all); mask++ {
 		o := option{mask: mask}
 		for m := mask; m != 0; m &= m - 1 {
-			o.cost.add(r.State, all[bits.TrailingZeros32(m)].task)
+			o.cost.add(r.State, all[bits.TrailingZeros32(m)].task, r.purpose)
 		}
 		if known == nil || o.cost.compare(&limit) < 0 {
 			options = append(options, o)

@@ -20,6 +20,7 @@ type entryPlan struct {
 	slot   int
 	cost   cost
 	looked bool
+	seen   uint64 // the version at which the plan was last found to be allowed
 	plan   []*Victim
 }
 
@@ -86,12 +87,9 @@ func (h *heap) cheapest(r *room, t *cluster.Task) *entryPlan {
 		switch {
 		case h.current[e.slot] != e:
 			h.pop(r)
-		case e.looked && r.still(e):
+		case e.looked && h.still(r, e):
 			return e
 		default:
-			if e.looked {
-				r.looks++ // who may go only once others are gone would be looked at for ever
-			}
 			h.pop(r)
 			h.look(r, t, e)
 		}
@@ -103,28 +101,30 @@ func (h *heap) cheapest(r *room, t *cluster.Task) *entryPlan {
 func (h *heap) look(r *room, t *cluster.Task, e *entryPlan) {
 	e.plan = r.look(t, r.State.At(e.slot))
 	h.known = r.State.Version() // looking leaves everything as it was
+	e.seen = h.known
 	if e.plan == nil {
 		r.looks++
 		h.current[e.slot] = nil
 		return
 	}
-	e.looked, e.cost = true, costOf(r.State, e.plan)
+	e.looked, e.cost = true, costOf(r.State, e.plan, r.purpose)
 	h.push(r, e)
 }
 
-// still reports whether those who would go still may: meanwhile others have gone.
-func (r *room) still(e *entryPlan) bool {
-	for _, v := range e.plan {
-		for _, t := range v.Tasks {
-			if !mayLeave(t, r.job) {
-				return false
-			}
-		}
-		if r.may(v) != nil {
-			return false
-		}
+// still reports whether those who would go still may, one after the other:
+// meanwhile others have gone.
+func (h *heap) still(r *room, e *entryPlan) bool {
+	if e.seen == r.State.Version() {
+		return true
 	}
-	return true
+	mark := r.stmt.Checkpoint()
+	ok := true
+	for _, v := range e.plan {
+		ok = ok && mayLeave(v.Tasks[0], r.job) && r.evict(v)
+	}
+	r.stmt.Rollback(mark)
+	h.known, e.seen = r.State.Version(), r.State.Version()
+	return ok
 }
 
 // others are further nodes that would do, best first.

@@ -49,36 +49,53 @@ func size(tasks []*cluster.Task) int {
 
 // together places the job and lands the others as if they were one gang, where
 // one after the other does not work: the best place for the job may be the only
-// one for somebody who moves. Jobs with parts of their own are left to the plain way.
+// one for somebody who moves. Jobs with a topology are left to the plain way.
 func (r *room) together(plan []*Victim) (*Refusal, bool) {
 	if r.err != nil || len(r.State.Nodes()) > maxSmall {
 		return &Refusal{}, false
 	}
-	all := cluster.Alternative{Name: r.alt().Name, Tasks: slices.Clone(r.lacks)}
 	moving := shadows(plan)
-	for _, j := range append([]*cluster.Job{r.job}, moving...) {
-		if alt := &j.Alternatives[max(j.Chosen, 0)]; len(alt.Subgroups) > 0 || !alt.Topology.None() || alt.Whole != nil {
-			return &Refusal{}, false
-		}
-	}
-	for _, j := range moving {
-		for _, t := range j.Tasks() {
-			if t.Shadows() != nil {
-				all.Tasks = append(all.Tasks, t)
-			}
-		}
-	}
-	all.Min = len(all.Tasks)
 	mark := r.stmt.Checkpoint()
-	if !r.gang(r.stmt, &all, nil).exact() || r.err != nil {
+	if !r.seat(moving) {
+		r.stmt.Rollback(mark)
 		return &Refusal{}, false
-	}
-	if !startable(r.alt()) {
-		r.stmt.hold(r.job, mark)
 	}
 	for _, j := range moving {
 		r.stmt.land(j)
 	}
 	left := r.Place(r.stmt, r.job) // what is left of it, if there is room
 	return left, left == nil || left.Surplus
+}
+
+// seat places exactly the tasks that are lacking and those who move, as one gang.
+func (r *room) seat(moving []*cluster.Job) bool {
+	all := cluster.Alternative{Name: r.alt().Name, Tasks: slices.Clone(r.lacks)}
+	for _, j := range append([]*cluster.Job{r.job}, moving...) {
+		alt := &j.Alternatives[max(j.Chosen, 0)]
+		if alt.Whole != nil || !alt.Topology.None() || slices.ContainsFunc(alt.Subgroups, func(g cluster.Subgroup) bool { return !g.Topology.None() }) {
+			return false
+		}
+	}
+	// All of them must be placed, so that subgroups have nothing to add.
+	all.Subgroups = make([]cluster.Subgroup, len(r.alt().Subgroups))
+	for _, j := range moving {
+		for _, t := range j.Tasks() {
+			if t.Shadows() != nil {
+				t.Subgroup = 0
+				all.Tasks = append(all.Tasks, t)
+			}
+		}
+	}
+	all.Min = len(all.Tasks)
+	mark := r.stmt.Checkpoint()
+	if r.gang(r.stmt, &all, nil).arrange() != nil {
+		r.stmt.Rollback(mark)
+		if r.err != nil || !r.gang(r.stmt, &all, nil).exact() {
+			return false
+		}
+	}
+	if !startable(r.alt()) {
+		r.stmt.hold(r.job, mark)
+	}
+	return r.err == nil
 }

@@ -30,12 +30,12 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, 
 		if job.Chosen >= 0 && i != job.Chosen || !refusal.evictable(i) {
 			continue
 		}
-		for _, lacks := range s.minima(&job.Alternatives[i]) {
+		for k, lacks := range s.minima(&job.Alternatives[i]) {
 			may := s.victims(p, job, lacks)
 			if may == nil {
 				continue
 			}
-			r := &room{Session: s, stmt: stmt, job: job, alternative: i, lacks: lacks, purpose: p, why: why, may: may, bounded: s.bounded(refusal)}
+			r := &room{Session: s, stmt: stmt, job: job, alternative: i, lacks: lacks, purpose: p, why: why, may: may, bounded: s.bounded(refusal), exactly: k > 0}
 			if left := r.make(); left == nil || left.Surplus {
 				return left
 			}
@@ -141,6 +141,7 @@ type room struct {
 	may         func(*Victim) *Spared
 
 	bounded bool // somebody's limit is in the way, not a node
+	exactly bool // these tasks are to be placed, and not others that would do
 	hosts   map[*cluster.Node]bool
 
 	looks, tries int
@@ -204,6 +205,9 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 		}
 	}
 	mark := r.stmt.Checkpoint()
+	if r.exactly && !r.seat(nil) {
+		return &Refusal{}, false
+	}
 	left := r.Place(r.stmt, r.job)
 	fits := (left == nil || left.Surplus) && r.err == nil
 	if r.purpose == Move && (!fits || !r.land(plan)) {

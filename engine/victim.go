@@ -141,17 +141,22 @@ func (c *cost) compare(o *cost) int {
 	)
 }
 
-func (c *cost) add(s *cluster.State, t *cluster.Task) {
-	c.tasks[min(tierOf(s, t).Rank(), 2)]++
+// add counts a task that goes. Who moves loses nothing, whatever his tier.
+func (c *cost) add(s *cluster.State, t *cluster.Task, p Purpose) {
+	tier := 2
+	if p != Move {
+		tier = min(tierOf(s, t).Rank(), 2)
+	}
+	c.tasks[tier]++
 	c.priority += int64(t.Job.Priority)
 	c.young = min(c.young, -t.Started)
 }
 
-func costOf(s *cluster.State, victims []*Victim) cost {
+func costOf(s *cluster.State, victims []*Victim, p Purpose) cost {
 	var c cost
 	for _, v := range victims {
 		for _, t := range v.Tasks {
-			c.add(s, t)
+			c.add(s, t, p)
 		}
 	}
 	return c
