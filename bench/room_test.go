@@ -158,9 +158,10 @@ func BenchmarkSmallReclaims(b *testing.B) {
 	})
 }
 
-// BenchmarkImpossible refuses a job of ten tasks of eight devices, at once by the
-// sums, with a shape that is known, with one that is new, and after all adapters
-// have looked for room in vain: every node has seven jobs that may go and one that may not.
+// BenchmarkImpossible refuses a job of ten tasks of eight devices in a scheduler
+// that has been running: at once by the sums, with a shape that is known, with one
+// that is new, and after all adapters have looked for room in vain: every node has
+// seven jobs that may go and one that may not.
 func BenchmarkImpossible(b *testing.B) {
 	for _, kind := range []string{"sums", "warm", "cold", "adapters"} {
 		for _, nodes := range []int{1250, 2500, 5000} {
@@ -192,11 +193,13 @@ func impossible(b *testing.B, kind string, nodes int) time.Duration {
 	if kind == "sums" {
 		queue = "small"
 	}
-	if kind == "warm" || kind == "sums" {
-		must(b, s.AddJob(gang("before", "", 10, 8, false)))
-		session(b, e, s)
-		must(b, s.RemoveJob("job/before"))
+	before := gang("before", "", 10, 8, false)
+	if kind == "cold" {
+		before = gang("before", "", 10, 7, false)
 	}
+	must(b, s.AddJob(before))
+	session(b, e, s)
+	must(b, s.RemoveJob("job/before"))
 	late := gang("late", queue, 10, 8, false)
 	late.Priority = 1
 	must(b, s.AddJob(late))

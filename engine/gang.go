@@ -277,6 +277,12 @@ func (g *gang) miss() *Attempt {
 		}
 	}
 	s := g.session
+	if a != nil && !a.transient() && g.canDoWithout() {
+		// Those who can never be placed are not needed: what the others wait for counts.
+		if i := slices.IndexFunc(g.failed, (*Attempt).transient); i >= 0 {
+			a = g.failed[i]
+		}
+	}
 	if a == nil {
 		return &Attempt{Alternative: g.alt.Name, Task: g.leaving, Placed: g.placed, Min: g.least,
 			Nodes: len(s.State.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
@@ -285,4 +291,16 @@ func (g *gang) miss() *Attempt {
 		a.Subgroup, a.Placed, a.Min = g.alt.Subgroups[sub-1].Name, g.members[sub-1], g.alt.Subgroups[sub-1].Min
 	}
 	return a
+}
+
+// canDoWithout reports whether the minimum can be made by tasks other than those
+// that no waiting would help.
+func (g *gang) canDoWithout() bool {
+	var never []*cluster.Shape
+	for _, f := range g.failed {
+		if !f.transient() {
+			never = append(never, f.Task.Shape)
+		}
+	}
+	return g.alt.Enough(func(t *cluster.Task) bool { return t.Placed() || !slices.Contains(never, t.Shape) })
 }

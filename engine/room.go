@@ -170,13 +170,32 @@ func (r *room) make() *Refusal {
 	if plan == nil || r.err != nil {
 		return &Refusal{}
 	}
-	if len(plan) <= maxUnsure {
-		plan = r.keep(plan, func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) })
-	}
+	plan = r.thin(plan)
 	r.stmt.weighing = &Weighing{Purpose: r.purpose, Looks: r.looks, Tries: r.tries, Options: r.weighed, Spared: r.spared}
 	left, _ := r.judge(plan)
 	r.stmt.weighing = nil
 	return left
+}
+
+// thin lets stay whom the plan does not need. Where others move, two may have to
+// stay together, since they need room themselves.
+func (r *room) thin(plan []*Victim) []*Victim {
+	if len(plan) < 2 || len(plan) > maxUnsure {
+		return plan
+	}
+	var tasks []rival
+	for _, v := range plan {
+		for _, t := range v.Tasks {
+			tasks = append(tasks, r.rival(t))
+		}
+	}
+	if r.purpose == Move && len(tasks) <= maxUnsure {
+		if better := r.cheapest(tasks, plan); better != nil {
+			return better
+		}
+		return plan
+	}
+	return r.keep(plan, func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) })
 }
 
 // unsure reports whether a plan may exist that the search node by node has not seen.

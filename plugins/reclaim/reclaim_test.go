@@ -1,0 +1,67 @@
+package reclaim
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// above lets go whoever is in the queue called rich, as long as it holds more than two devices.
+type above struct{}
+
+func (above) Name() string                   { return "Above" }
+func (above) OnSessionClose(*engine.Session) {}
+func (above) OnSessionOpen(s *engine.Session) {
+	s.AddReclaimableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
+		return func(v *engine.Victim) engine.Reason {
+			if s.State.Queue(v.Job.Queue).Used.Of(cluster.DefaultDeviceResource) <= 2000 {
+				return "NotRich"
+			}
+			return engine.Consent
+		}
+	})
+}
+
+func TestReclaiming(t *testing.T) {
+	one := func(name string) *fixture.JobBuilder {
+		return fixture.Job(name).Queue("rich").Devices(1).Preemptible().On("a")
+	}
+	tests := map[string]struct {
+		judge   engine.Plugin
+		devices int
+		evicted int
+	}{
+		"as many as it takes":               {above{}, 2, 2},
+		"none if that is not enough":        {above{}, 3, 0},
+		"none where nobody says who may go": {fixture.Fit(), 1, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := fixture.State(fixture.Node("a").GPUs(4, "A100", "80Gi"), fixture.Queue("rich"), fixture.Queue("poor"),
+				one("w"), one("x"), one("y"), one("z"), fixture.Job("new").Queue("poor").Devices(tt.devices))
+			plugins := []engine.Plugin{fixture.Fit(), &plugin{}}
+			if tt.judge.Name() != "Fit" {
+				plugins = append(plugins, tt.judge)
+			}
+			s := fixture.Engine(plugins...).Open(state, engine.Options{})
+			defer s.Close()
+			out, err := s.Run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			evicted := 0
+			for _, d := range out.Decisions {
+				if d.Action == engine.EvictIt {
+					if evicted++; d.Reason != Reclaimed || d.For != "job/new" {
+						t.Errorf("%s: %s for %s", d.Task.ID, d.Reason, d.For)
+					}
+				}
+			}
+			if evicted != tt.evicted {
+				t.Errorf("%d evicted, want %d", evicted, tt.evicted)
+			}
+		})
+	}
+}
