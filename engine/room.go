@@ -183,19 +183,32 @@ func (r *room) thin(plan []*Victim) []*Victim {
 	if len(plan) < 2 || len(plan) > maxUnsure {
 		return plan
 	}
-	var tasks []rival
-	for _, v := range plan {
-		for _, t := range v.Tasks {
-			tasks = append(tasks, r.rival(t))
+	if r.purpose != Move {
+		return r.keep(plan, func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) })
+	}
+	var parts [][]*Victim
+	for mask := 1; mask < 1<<len(plan)-1; mask++ {
+		var part []*Victim
+		for i, v := range plan {
+			if mask>>i&1 == 1 {
+				part = append(part, v)
+			}
+		}
+		parts = append(parts, part)
+	}
+	slices.SortStableFunc(parts, func(a, b []*Victim) int {
+		x, y := costOf(r.State, a, r.purpose), costOf(r.State, b, r.purpose)
+		return x.compare(&y)
+	})
+	for _, part := range parts {
+		if r.tries >= maxTries || r.err != nil {
+			break
+		}
+		if r.works(part) {
+			return part
 		}
 	}
-	if r.purpose == Move && len(tasks) <= maxUnsure {
-		if better := r.cheapest(tasks, plan); better != nil {
-			return better
-		}
-		return plan
-	}
-	return r.keep(plan, func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) })
+	return plan
 }
 
 // unsure reports whether a plan may exist that the search node by node has not seen.
