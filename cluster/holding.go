@@ -53,15 +53,21 @@ func (q *Queue) TierWith(asks func(resource string) int64) Tier {
 
 // TierWithout is the tier that the queue counts as for somebody who would go and
 // give back what he holds. A Guaranteed queue is Standard for what it holds
-// beyond its quota, and Guaranteed for the rest.
+// beyond its quota, and Guaranteed for the rest, as it was when it asked for it:
+// who holds nothing that the quota names is beyond nothing.
 func (q *Queue) TierWithout(holds func(resource string) int64) Tier {
-	if q.Tier != TierGuaranteed || len(q.Quota) == 0 {
+	if q.Tier != TierGuaranteed {
 		return q.Tier
 	}
+	tier := TierGuaranteed
 	for _, quota := range q.Quota {
-		if held := holds(quota.Name); held > 0 && q.Used.Of(quota.Name)-held < quota.Value {
-			return q.Tier
+		held := holds(quota.Name)
+		if held > 0 && q.Used.Of(quota.Name)-held < quota.Value {
+			return TierGuaranteed
+		}
+		if held > 0 {
+			tier = TierStandard
 		}
 	}
-	return TierStandard
+	return tier
 }
