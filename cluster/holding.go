@@ -59,21 +59,24 @@ func (s *State) TierWith(q *Queue, asks func(resource string) int64) Tier {
 
 // TierWithout is the tier that the queue counts as for somebody who would go and
 // give back what he holds. A Guaranteed queue is Standard for what it holds
-// beyond its quota, and Guaranteed for the rest.
-func (s *State) TierWithout(q *Queue, holds func(resource string) int64) Tier {
+// beyond its quota, and Guaranteed for the rest, as it was when it asked for it:
+// who holds nothing that the quota names is beyond nothing. Keeps: it would hold
+// less than its quota, and does not let him go.
+func (s *State) TierWithout(q *Queue, holds func(resource string) int64) (tier Tier, keeps bool) {
 	if q.Tier != TierGuaranteed {
-		return q.Tier
+		return q.Tier, false
 	}
-	deserved := s.Deserved(q)
-	if len(deserved) == 0 {
-		return q.Tier
-	}
-	for _, quota := range deserved {
-		if held := holds(quota.Name); held > 0 && q.Used.Of(quota.Name)-held < quota.Value {
-			return q.Tier
+	tier = TierGuaranteed
+	for _, quota := range s.Deserved(q) {
+		held := holds(quota.Name)
+		if held > 0 && q.Used.Of(quota.Name)-held < quota.Value {
+			return TierGuaranteed, true
+		}
+		if held > 0 {
+			tier = TierStandard
 		}
 	}
-	return TierStandard
+	return tier, false
 }
 
 // Deserved is the queue's quota; of what it has none for, that of the queues below it together.

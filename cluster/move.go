@@ -22,6 +22,7 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 			k.attached++
 		}
 	}
+	alt.Min = len(alt.Tasks) // all of them land
 	if k.Alternatives, k.Chosen = []Alternative{alt}, 0; k.attached == 0 {
 		k.Chosen = -1
 	}

@@ -64,6 +64,9 @@ func (s *Session) placeAlternative(stmt *Statement, job *cluster.Job, alt *clust
 	if missing != nil {
 		return missing, nil
 	}
+	if s.minimal {
+		return nil, nil // surplus has its turn when all have their minimum
+	}
 	return nil, g.surplus()
 }
 

@@ -186,6 +186,18 @@ func (r *room) thin(plan []*Victim) []*Victim {
 	if r.purpose != Move {
 		return r.keep(plan, func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) })
 	}
+	var tasks []rival
+	for _, v := range plan {
+		for _, t := range v.Tasks {
+			tasks = append(tasks, r.rival(t))
+		}
+	}
+	if len(tasks) <= maxUnsure {
+		if better := r.cheapest(tasks, plan); better != nil {
+			return better
+		}
+		return plan
+	}
 	var parts [][]*Victim
 	for mask := 1; mask < 1<<len(plan)-1; mask++ {
 		var part []*Victim

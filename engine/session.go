@@ -25,6 +25,7 @@ type Session struct {
 	idle    map[string]*idle
 	quiet   bool // what fails is only tried, and needs no explanation
 	gangs   gangs
+	minimal bool  // surplus has to wait for everybody's minimum
 	err     error // a plugin broke its contract: the session is void
 }
 
@@ -35,36 +36,37 @@ type Outcome struct {
 	Events    []Event
 }
 
-// Run makes one pass over the pending jobs. An error means that a plugin broke
-// its contract; what was committed before that stands and is in the outcome.
+// Run makes one pass over the pending jobs: first each gets its minimum, then what
+// is left goes to surplus, so that nobody has to go for what came before him in the
+// same pass. An error means that a plugin broke its contract; what was committed
+// before that stands and is in the outcome.
 func (s *Session) Run() (Outcome, error) {
 	var out Outcome
 	s.withdrawLost()
 	out.Decisions = append(out.Decisions, s.bindNominated()...)
-	for job := range s.pending() { // queue order, then job order
-		if waits := s.waits(job); waits != nil {
-			out.Refusals = append(out.Refusals, waits)
-			continue
+	var minima, surplus []*cluster.Job
+	for _, job := range s.State.Pending() {
+		if job.Stands() {
+			surplus = append(surplus, job)
+		} else {
+			minima = append(minima, job)
 		}
-		stmt := s.Begin()
-		refusal := s.Place(stmt, job)
-		if refusal != nil && !refusal.Surplus {
-			refusal = s.adapt(stmt, job, refusal)
-		}
-		if s.err != nil {
-			stmt.Discard()
+	}
+	s.minimal = true
+	for job := range s.turns(minima) { // queue order, then job order
+		if s.decide(job, &out); s.err != nil {
 			break
 		}
-		s.remember(job, refusal)
-		if refusal != nil {
-			s.record(Event{Kind: Refused, Job: job, Refusal: refusal})
-			out.Refusals = append(out.Refusals, refusal)
+		if job.Stands() && job.Placed() < len(job.Tasks()) {
+			surplus = append(surplus, job)
 		}
-		if refusal == nil || refusal.Surplus {
-			out.Decisions = append(out.Decisions, stmt.Commit()...)
-		} else {
-			stmt.Discard()
+	}
+	s.minimal = false
+	for job := range s.turns(surplus) {
+		if s.err != nil {
+			break
 		}
+		s.decide(job, &out)
 	}
 	if s.err == nil {
 		out.Decisions = append(out.Decisions, s.sweep()...)
@@ -73,6 +75,33 @@ func (s *Session) Run() (Outcome, error) {
 	s.forget()
 	out.Events = s.events
 	return out, s.err
+}
+
+// decide places one job, or has it wait.
+func (s *Session) decide(job *cluster.Job, out *Outcome) {
+	if waits := s.waits(job); waits != nil {
+		out.Refusals = append(out.Refusals, waits)
+		return
+	}
+	stmt := s.Begin()
+	refusal := s.Place(stmt, job)
+	if refusal != nil && !refusal.Surplus {
+		refusal = s.adapt(stmt, job, refusal)
+	}
+	if s.err != nil {
+		stmt.Discard()
+		return
+	}
+	s.remember(job, refusal)
+	if refusal != nil {
+		s.record(Event{Kind: Refused, Job: job, Refusal: refusal})
+		out.Refusals = append(out.Refusals, refusal)
+	}
+	if refusal == nil || refusal.Surplus {
+		out.Decisions = append(out.Decisions, stmt.Commit()...)
+	} else {
+		stmt.Discard()
+	}
 }
 
 // sweep lets hooks act on their own account, once all have had their turn.
@@ -187,11 +216,11 @@ func (s *Session) withdraw(j *cluster.Job) {
 	}
 }
 
-// pending yields jobs one at a time: the queue whose turn it is gives its first
+// turns yields the jobs one at a time: the queue whose turn it is gives its first
 // job. Queues are compared anew for each, since every placement may change whose turn it is.
-func (s *Session) pending() iter.Seq[*cluster.Job] {
+func (s *Session) turns(jobs []*cluster.Job) iter.Seq[*cluster.Job] {
 	byQueue := map[string][]*cluster.Job{}
-	for _, j := range s.State.Pending() {
+	for _, j := range jobs {
 		byQueue[j.Queue] = append(byQueue[j.Queue], j)
 	}
 	var queues []*cluster.Queue

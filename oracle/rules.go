@@ -162,7 +162,7 @@ func (b *board) tierOfVictim(q *queue, held vector) (cluster.Tier, bool) {
 	quotas := false
 	for r := range held {
 		quota := q.quota(r)
-		quotas = quotas || quota >= 0
+		quotas = quotas || quota >= 0 && held[r] > 0
 		if quota >= 0 && held[r] > 0 && b.used[q.index][r]-held[r] < quota {
 			return q.tier, false
 		}

@@ -167,8 +167,11 @@ func (r *runner) step() error {
 }
 
 func (r *runner) session(patient bool) (engine.Outcome, error) {
-	// A task that started at 0 counts as one that ran before anybody looked.
-	s := r.engine.Open(r.State, engine.Options{Now: max(1, r.Now()), Search: r.options.Search, Patient: patient})
+	now := r.Now()
+	if r.Start == 0 {
+		now++ // in every cycle: a task that started at 0 would count as one that ran before anybody looked
+	}
+	s := r.engine.Open(r.State, engine.Options{Now: now, Search: r.options.Search, Patient: patient})
 	defer s.Close()
 	return s.Run()
 }

@@ -226,6 +226,25 @@ func TestProtectionIsWaitedFor(t *testing.T) {
 	}
 }
 
+// clock keeps what sessions take for now.
+type clock struct{ seen []int64 }
+
+func (*clock) Name() string                      { return "Clock" }
+func (*clock) OnSessionClose(*engine.Session)    {}
+func (c *clock) OnSessionOpen(s *engine.Session) { c.seen = append(c.seen, s.Now) }
+
+// A clock that starts in 1970 is ahead by a nanosecond, but goes no slower for it:
+// what waits for a minute waits for one cycle.
+func TestClockFromTheStart(t *testing.T) {
+	for start, want := range map[int64][]int64{0: {1, minute + 1, 2*minute + 1}, minute: {minute, 2 * minute, 3 * minute}} {
+		c := &clock{}
+		course(t, newEngine(t, c), timeline.Options{Cycles: 3, Start: start}, fixture.Job("runs").Devices(1).RunFor(10*minute))
+		if d := cmp.Diff(want, c.seen); d != "" {
+			t.Errorf("from %d (-want +got):\n%s", start, d)
+		}
+	}
+}
+
 // TestStartedBefore: what runs at the start has run since it started.
 func TestStartedBefore(t *testing.T) {
 	s := fixture.State(node(), fixture.Job("j").Devices(2).RunFor(5*minute).On("a"))

@@ -77,8 +77,8 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 	a, b := c.branch[fork], leaf.branch[fork]
 	asks := func(resource string) int64 { return c.asks.Of(resource) }
 	state := c.plugin.state
-	switch tier := state.TierWithout(b.Queue, v.Holds); {
-	case tier == cluster.TierGuaranteed && len(state.Deserved(b.Queue)) > 0:
+	switch tier, keeps := state.TierWithout(b.Queue, v.Holds); {
+	case keeps:
 		return VictimGuaranteed
 	case tier.Rank() < state.TierWith(a.Queue, asks).Rank():
 		return VictimOfStrongerTier

@@ -65,12 +65,12 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 			return VictimNotLower
 		}
 		a, b := state.Fork(own, state.Queue(v.Job.Queue))
-		tier := state.TierWithout(b, v.Holds)
+		tier, keeps := state.TierWithout(b, v.Holds)
 		switch {
+		case keeps:
+			return VictimWithinItsGuarantee
 		case tier.Rank() > state.TierWith(a, asks).Rank():
 			return engine.Consent
-		case tier == cluster.TierGuaranteed:
-			return VictimWithinItsGuarantee
 		}
 		return VictimTierNotWeaker
 	}

@@ -35,7 +35,7 @@ func TestWhoMayBePreempted(t *testing.T) {
 		"Guaranteed up to its quota":           {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), victim("r"), job("q")}, VictimWithinItsGuarantee},
 		"Guaranteed beyond its quota":          {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 4000), others("r", 4), victim("r"), job("q")}, engine.Consent},
 		"Guaranteed partly within it":          {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 5000), others("r", 4), victim("r"), job("q")}, VictimWithinItsGuarantee},
-		"Guaranteed without any quota":         {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed), queue("r").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, VictimWithinItsGuarantee},
+		"Guaranteed without any quota":         {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed), queue("r").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, VictimTierNotWeaker},
 		"tiers where branches part": {[]fixture.Part{queue("top").Tier(cluster.TierGuaranteed), queue("bottom").Tier(cluster.TierScavenger),
 			queue("q").Parent("top").Tier(cluster.TierScavenger), queue("r").Parent("bottom").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, engine.Consent},
 	}
