@@ -29,19 +29,20 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, 
 		if job.Chosen >= 0 && i != job.Chosen || !refusal.evictable(i) {
 			continue
 		}
-		lacks := s.lacking(&job.Alternatives[i])
+		lacks := s.Lacking(&job.Alternatives[i])
 		if len(lacks) == 0 {
 			continue
 		}
 		may := s.victims(p, job, lacks)
 		if may == nil {
+			refusal.spare(p, true, nil)
 			continue
 		}
 		r := &room{Session: s, stmt: stmt, job: job, alternative: i, lacks: lacks, purpose: p, why: why, may: may, bounded: s.bounded(refusal)}
 		if left := r.make(); left == nil || left.Surplus {
 			return left
 		}
-		refusal.spare(p, r.spared)
+		refusal.spare(p, false, r.spared)
 		if s.err != nil {
 			break
 		}
@@ -71,8 +72,8 @@ func (s *Session) bounded(r *Refusal) bool {
 	})
 }
 
-// lacking are the pending tasks that the minimum needs, in the order they are placed.
-func (s *Session) lacking(alt *cluster.Alternative) []*cluster.Task {
+// Lacking are the pending tasks that the minimum needs, in the order they are placed.
+func (s *Session) Lacking(alt *cluster.Alternative) []*cluster.Task {
 	var pending []*cluster.Task
 	short, parts := alt.Min, make([]int, len(alt.Subgroups))
 	for i := range parts {
@@ -127,6 +128,7 @@ type room struct {
 
 	looks, tries int
 	spared       []Protection
+	counted      map[protected]bool
 	weighed      []Option
 }
 
@@ -151,7 +153,7 @@ func (r *room) make() *Refusal {
 	if plan == nil || r.err != nil {
 		return &Refusal{}
 	}
-	r.stmt.weighing = &Weighing{Purpose: r.purpose, Looks: r.looks, Tries: r.tries, Options: r.weighed, Spared: r.spared}
+	r.stmt.weighing = r.weighing(plan)
 	left, _ := r.judge(plan)
 	r.stmt.weighing = nil
 	return left
@@ -236,14 +238,21 @@ func size(tasks []*cluster.Task) int {
 	return int(milli)
 }
 
+// protected is a job that was spared, and why.
+type protected struct {
+	Spared
+	job *cluster.Job
+}
+
 // note counts who was spared, by whom and why.
 func (r *room) note(s *Spared, v *Victim) {
-	i := slices.IndexFunc(r.spared, func(p Protection) bool { return p.Spared == *s })
-	if i < 0 {
-		i = len(r.spared)
-		r.spared = append(r.spared, Protection{Spared: *s})
+	key := protected{*s, v.Job}
+	if r.counted[key] {
+		return
 	}
-	if p := &r.spared[i]; !slices.Contains(p.Jobs, v.Job.ID) && len(p.Jobs) < mostNamed {
-		p.Jobs = append(p.Jobs, v.Job.ID)
+	if r.counted == nil {
+		r.counted = map[protected]bool{}
 	}
+	r.counted[key] = true
+	r.spared = protect(r.spared, s, v.Job.ID)
 }
