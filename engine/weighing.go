@@ -102,10 +102,11 @@ func (c *cost) told() Cost {
 // weighing sums up how the plan was found, before anybody goes.
 func (r *room) weighing(plan []*Victim) *Weighing {
 	c := costOf(r.State, plan)
-	w := &Weighing{Purpose: r.purpose, Looks: r.looks, Tries: r.tries, Cost: c.told(), Options: r.weighed, Spared: r.spared}
-	goes := map[string]bool{}
+	w := &Weighing{Purpose: r.purpose, Looks: r.looks, Tries: r.tries, Cost: c.told(), Options: r.weighed}
+	goes, could := map[string]bool{}, map[string]bool{}
 	queues := []string{r.job.Queue}
 	for _, v := range plan {
+		could[v.Job.ID] = true
 		if !slices.Contains(queues, v.Job.Queue) {
 			queues = append(queues, v.Job.Queue)
 		}
@@ -128,13 +129,35 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 		}
 	}
 	if r.options.Explain {
-		w.Rivals = r.couldGo(plan)
+		w.Rivals = r.couldGo()
 	}
+	for i := range w.Rivals {
+		could[w.Rivals[i].Job] = true
+	}
+	w.Spared = r.sparedBut(could)
 	return w
 }
 
+// sparedBut is who was spared, without those who were so only once others had gone.
+func (r *room) sparedBut(could map[string]bool) []Protection {
+	var out []Protection
+	for _, p := range r.spared {
+		p.Jobs = slices.DeleteFunc(slices.Clone(p.Jobs), func(id string) bool { return could[id] })
+		p.Count = 0
+		for key := range r.counted {
+			if key.Spared == p.Spared && !could[key.job.ID] {
+				p.Count++
+			}
+		}
+		if p.Count > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // couldGo lists who could have gone, and tries those alone that are first in line.
-func (r *room) couldGo(plan []*Victim) []Rival {
+func (r *room) couldGo() []Rival {
 	line := r.line(maxInLine)
 	tries, spared, counted := r.tries, r.spared, r.counted
 	r.spared, r.counted = nil, nil
