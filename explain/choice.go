@@ -78,15 +78,14 @@ func superlative(rivals []engine.Rival, job string, plan engine.Cost) string {
 			}
 		}
 		left = slices.DeleteFunc(left, func(r engine.Rival) bool { return better(&r, &best) != 0 })
-		if narrowed := len(left) < before; narrowed && text != "" {
+		narrowed := len(left) < before
+		if narrowed && text != "" {
 			those = append(those, text)
-			return true
-		} else {
-			return narrowed
 		}
+		return narrowed
 	}
 	one := slices.IndexFunc(rivals, func(r engine.Rival) bool { return r.Job == job })
-	if one < 0 {
+	if one < 0 || rivals[one].Tasks != plan.Tasks[0]+plan.Tasks[1]+plan.Tasks[2] {
 		return "none was nearer to going"
 	}
 	it := rivals[one]

@@ -21,6 +21,7 @@ type Eviction struct {
 	Landing  []string `json:"landing,omitempty"`
 	Weighed  *Weighed `json:"weighed,omitempty"`
 
+	plan   *engine.Weighing
 	total  int      // tasks that it has
 	also   []string // who goes with it
 	spared string
@@ -48,7 +49,7 @@ func evictions(s *cluster.State, decisions []engine.Decision, about func(*engine
 		if !known {
 			n = len(out)
 			at[key] = n
-			out = append(out, Eviction{Workload: d.Task.Job.ID, For: d.For, Reason: string(d.Reason), Weighed: weighed(d.Weighing)})
+			out = append(out, Eviction{Workload: d.Task.Job.ID, For: d.For, Reason: string(d.Reason), Weighed: weighed(d.Weighing), plan: d.Weighing})
 			first = append(first, d)
 		}
 		e := &out[n]
@@ -99,6 +100,8 @@ func grounds(s *cluster.State, d *engine.Decision) string {
 			text = reclaimText(s, d, forJob)
 		case w.Purpose == engine.Preempt:
 			text = preemptText(s, d.Task.Job, forJob)
+		case w.Purpose == engine.Move:
+			text = "what " + d.Task.Job.ID + " leaves is in one piece, and room is held for it elsewhere"
 		}
 	}
 	if text != "" {
@@ -158,7 +161,7 @@ func standingOf(list []engine.Standing, queue, resource string) *engine.Standing
 // preemptText compares priorities in one queue, and tiers where two branches part.
 func preemptText(s *cluster.State, victim, forJob *cluster.Job) string {
 	if victim.Queue == forJob.Queue {
-		return fmt.Sprintf("in queue %s, its priority of %d is lower than %d", victim.Queue, victim.Priority, forJob.Priority)
+		return fmt.Sprintf("in queue %s, %s has priority %d and %s %d", victim.Queue, victim.ID, victim.Priority, forJob.ID, forJob.Priority)
 	}
 	own, theirs := s.Queue(forJob.Queue), s.Queue(victim.Queue)
 	if own == nil || theirs == nil {
@@ -168,36 +171,59 @@ func preemptText(s *cluster.State, victim, forJob *cluster.Job) string {
 	if a == nil {
 		return ""
 	}
-	tier := string(b.Tier)
-	if b.Tier == cluster.TierGuaranteed { // else it would have stayed
-		tier = "Guaranteed, but only for its quota, which it keeps,"
+	if b.Tier == cluster.TierGuaranteed { // it would have stayed, were it within the quota
+		return fmt.Sprintf("queue %s keeps its quota, and beyond it is of a weaker tier (Standard) than queue %s (%s)", b.Name, a.Name, a.Tier)
 	}
-	return fmt.Sprintf("queue %s is %s and queue %s is %s", b.Name, tier, a.Name, a.Tier)
+	return fmt.Sprintf("queue %s is of a weaker tier (%s) than queue %s (%s)", b.Name, b.Tier, a.Name, a.Tier)
 }
 
 // options say where else room could have been made, and what was against it.
 func options(w *engine.Weighing) []string {
 	var out []string
-	for _, o := range w.Options {
-		if o.Chosen {
+	for i := range w.Options {
+		o := &w.Options[i]
+		chosen := slices.IndexFunc(w.Options, func(c engine.Option) bool { return c.Chosen && c.Task == o.Task })
+		if o.Chosen || !slices.ContainsFunc(o.Go, func(id string) bool { return !goesAnyway(w, id) }) {
 			continue
 		}
-		var who []string
-		for _, id := range o.Go {
-			if job := id[:strings.LastIndexByte(id, '/')]; !slices.Contains(who, job) {
-				who = append(who, job)
-			}
+		var taken []string
+		if chosen >= 0 {
+			taken = jobNames(w.Options[chosen].Go, nil)
 		}
 		verb := "gone"
 		if w.Purpose == engine.Move {
 			verb = "moved"
 		}
-		text := fmt.Sprintf("On %s, %s would have %s", o.Node, List(who, 3), verb)
-		i := slices.IndexFunc(w.Options, func(c engine.Option) bool { return c.Chosen && c.Task == o.Task })
-		if i >= 0 {
-			text += ": " + dearer(&o.Cost, &w.Options[i].Cost)
+		text := fmt.Sprintf("On %s, %s would have %s", o.Node, List(jobNames(o.Go, taken), 3), verb)
+		switch {
+		case chosen >= 0:
+			text += ": " + dearer(&o.Cost, &w.Options[chosen].Cost)
+		case !slices.ContainsFunc(w.Options, func(c engine.Option) bool { return c.Task != o.Task }): // the plan is for this task alone
+			text += ": " + dearer(&o.Cost, &w.Cost)
 		}
-		out = append(out, text+".")
+		if !slices.Contains(out, text+".") {
+			out = append(out, text+".")
+		}
+	}
+	return out
+}
+
+// goesAnyway reports whether the task is in what was chosen for some task.
+func goesAnyway(w *engine.Weighing, id string) bool {
+	return slices.ContainsFunc(w.Options, func(o engine.Option) bool { return o.Chosen && slices.Contains(o.Go, id) })
+}
+
+// jobNames are the workloads of the tasks; of those in the list, other tasks go
+// anyway, and they are named task by task.
+func jobNames(tasks, apart []string) []string {
+	var out []string
+	for _, id := range tasks {
+		if job := id[:strings.LastIndexByte(id, '/')]; !slices.Contains(apart, job) {
+			id = job
+		}
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
 	}
 	return out
 }

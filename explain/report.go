@@ -47,6 +47,7 @@ func (r *Report) Text(w io.Writer) {
 		return
 	case r.Refusal.Surplus:
 		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), count(r.total, "task"), r.Refusal.Reason, r.waiting())
+		r.displaced(w)
 	default:
 		fmt.Fprintf(w, "%s: %s. %s\n", refused, r.Refusal.Reason, r.waiting())
 	}

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -139,17 +140,21 @@ func spanText(d int64) string {
 	return s
 }
 
-// sparedText counts who was spared: "8 whose queue would fall below its fair
+// sparedText counts who was spared: "8 workloads whose queue would fall below its fair
 // share (job/a, job/b and 6 more), 4 that started less than 10m ago (…)".
 func sparedText(s *cluster.State, p engine.Purpose, list []engine.Protection) string {
 	var out []string
-	for _, x := range list {
+	for i, x := range list {
 		names := slices.Clone(x.Jobs[:min(len(x.Jobs), 2)])
 		who := strings.Join(names, " and ")
 		if more := x.Count - len(names); more > 0 {
 			who = strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
 		}
-		out = append(out, fmt.Sprintf("%d %s (%s)", x.Count, clause(s, p, x.Reason, x.Jobs), who))
+		many := strconv.Itoa(x.Count)
+		if i == 0 {
+			many = count(x.Count, "workload")
+		}
+		out = append(out, fmt.Sprintf("%s %s (%s)", many, clause(s, p, x.Reason, x.Jobs), who))
 	}
 	return strings.Join(out, ", ")
 }
