@@ -213,8 +213,10 @@ func (r *room) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
 	}
 	add(chosen)
 	if r.options.Explain {
+		looks := r.looks
 		for _, e := range h.others(r, t, 3) {
 			add(e)
 		}
+		r.looks = looks // what is only told uses up nothing
 	}
 }

@@ -63,6 +63,9 @@ func (r *Report) room(l *lab) {
 	r.Refusal.Spared = nil
 	for _, p := range c.sought {
 		x := c.census[p]
+		if !x.Barred && len(x.Spared) == 0 {
+			continue
+		}
 		r.Refusal.Spared = append(r.Refusal.Spared, Sparing{p.String(), x.Barred, protections(x.Spared)})
 	}
 	r.reasons = append(c.queueLines(l.end), c.roomLines(l)...)

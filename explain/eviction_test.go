@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/berth-project/berth/fixture"
 	"github.com/berth-project/berth/plugins/standard"
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 const gpu = "nvidia.com/gpu"
@@ -140,6 +142,10 @@ func TestEvictionsInWords(t *testing.T) {
 				fixture.Job("x").Queue("q").Priority(50).Gang(2).Min(1).Devices(2)),
 			ask: []string{"x"},
 		},
+		"stale": {
+			state: torn(fixture.State(l4("a", 2), l4("b", 1), fixture.Job("f").Devices(1).On("b"), fixture.Job("g").Gang(2).Devices(2).On("a")), "job/g"),
+			now:   clockAt(5), ask: []string{"g"},
+		},
 		"held": {
 			state: leaves(fixture.State(l4("a", 1), l4("b", 1), fixture.Job("old").Devices(1).On("a"), fixture.Job("x").Gang(2).Devices(1)), "job/old"),
 			ask:   []string{"x"},
@@ -180,6 +186,12 @@ func TestEvictionsInWords(t *testing.T) {
 	}
 }
 
+// torn says that the gang has run below its minimum since the clock began.
+func torn(s *cluster.State, id string) *cluster.State {
+	s.Job(id).Torn = clockAt(0)
+	return s
+}
+
 // leaves tells the job's tasks to stop.
 func leaves(s *cluster.State, id string) *cluster.State {
 	for _, t := range s.Job(id).Tasks() {
@@ -188,4 +200,78 @@ func leaves(s *cluster.State, id string) *cluster.State {
 		}
 	}
 	return s
+}
+
+// Whoever is asked about, the report says the same twice, every sentence of it is
+// whole, and who goes for whom is what the simulation decided.
+func TestEvictionsOfAnybody(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var parts []fixture.Part
+		nodes := rapid.IntRange(1, 3).Draw(rt, "nodes")
+		for i := range nodes {
+			parts = append(parts, fixture.Node(fmt.Sprintf("n%d", i)).CPU(8, "64Gi").GPUs(2, "L4", "24Gi"))
+		}
+		parts = append(parts, fixture.Queue("top"), fixture.Queue("q0").Parent("top").Quota(gpu, 2000).MinRun(0, 5), fixture.Queue("q1").Tier(cluster.TierScavenger), fixture.Queue("q2").MinRun(3, 0))
+		job := func(name string) *fixture.JobBuilder {
+			j := fixture.Job(name).Queue(fmt.Sprintf("q%d", rapid.IntRange(0, 2).Draw(rt, "queue"))).Priority(int32(rapid.IntRange(0, 2).Draw(rt, "priority"))).CPU(int64(rapid.IntRange(0, 3000).Draw(rt, "cores")), "1Gi")
+			if rapid.Bool().Draw(rt, "preemptible") {
+				j.Preemptible()
+			}
+			return j
+		}
+		for i := range nodes {
+			for k := range rapid.IntRange(0, 2).Draw(rt, "running") {
+				parts = append(parts, job(fmt.Sprintf("r%d-%d", i, k)).Share(1, 700).On(fmt.Sprintf("n%d", i)).Started(int64(rapid.IntRange(1, 9).Draw(rt, "started"))))
+			}
+		}
+		for i := range rapid.IntRange(1, 3).Draw(rt, "pending") {
+			parts = append(parts, job(fmt.Sprintf("p%d", i)).Gang(rapid.IntRange(1, 2).Draw(rt, "gang")).Devices(rapid.IntRange(0, 2).Draw(rt, "devices")))
+		}
+		state := fixture.State(parts...)
+		e := testEngine(t)
+		sim, err := Simulate(e, state.Clone(), Options{Now: 10})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for _, j := range state.Jobs() {
+			var texts [2]string
+			for i := range texts {
+				r, err := Why(Question{Engine: e, State: state.Clone(), Workload: j.ID, Now: 10, Tries: 8})
+				if err != nil {
+					rt.Fatal(err)
+				}
+				var b strings.Builder
+				r.Text(&b)
+				texts[i] = b.String()
+				evicted, displaced := 0, 0
+				for _, d := range sim.Decisions {
+					if d.Action == engine.EvictIt && d.Task.Job.ID == j.ID {
+						evicted++
+					}
+					if d.Action == engine.EvictIt && d.For == j.ID {
+						displaced++
+					}
+				}
+				if got := [2]int{tasksOf(r.Evicted), tasksOf(r.Displaced)}; got != [2]int{evicted, displaced} {
+					rt.Fatalf("%v tasks go and make room, the report says %v:\n%s", [2]int{evicted, displaced}, got, texts[i])
+				}
+			}
+			for _, bad := range []string{"  .", ": .", "{", " ,", "()", " -1", "%!"} {
+				if strings.Contains(texts[0], bad) {
+					rt.Fatalf("%q in\n%s", bad, texts[0])
+				}
+			}
+			if d := cmp.Diff(texts[0], texts[1]); d != "" {
+				rt.Fatal(d)
+			}
+		}
+	})
+}
+
+func tasksOf(list []Eviction) int {
+	n := 0
+	for i := range list {
+		n += len(list[i].Tasks)
+	}
+	return n
 }

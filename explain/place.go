@@ -79,11 +79,15 @@ func waitsFor(t *cluster.Task) []string {
 		if o.Status != cluster.Releasing {
 			continue
 		}
-		all = append(all, o.ID)
+		name := o.ID
+		if o.Name == podTask {
+			name = o.Job.ID
+		}
+		all = append(all, name)
 		if slices.ContainsFunc(o.Claims, func(c cluster.Claim) bool {
 			return slices.ContainsFunc(t.Claims, func(own cluster.Claim) bool { return own.Device == c.Device })
 		}) {
-			near = append(near, o.ID)
+			near = append(near, name)
 		}
 	}
 	if len(near) > 0 {

@@ -55,7 +55,7 @@ type Placement struct {
 	Running  bool               `json:"running,omitempty"`
 	Leaving  bool               `json:"leaving,omitempty"`  // it was told to stop
 	Promised bool               `json:"promised,omitempty"` // the room is still being freed
-	WaitsFor []string           `json:"waitsFor,omitempty"` // tasks that are leaving it: workload/task
+	WaitsFor []string           `json:"waitsFor,omitempty"` // tasks that are leaving it: workload/task, or just the pod
 	Score    *float64           `json:"score,omitempty"`
 	Scores   map[string]float64 `json:"scores,omitempty"`
 	RunnerUp *Candidate         `json:"runnerUp,omitempty"`
