@@ -32,16 +32,18 @@ func choice(d *engine.Decision, also []string) string {
 		return together
 	}
 	var cheaper []string
-	vain := true
+	vain, firm := true, true
 	for _, r := range w.Rivals {
 		if r.Job != d.Task.Job.ID && costs(&r, &w.Cost) < 0 {
 			cheaper = append(cheaper, r.Job)
-			vain = vain && failed(r)
+			vain, firm = vain && failed(r), firm && !r.Surplus
 		}
 	}
 	switch {
 	case len(cheaper) == 0:
 		return all + superlative(w.Rivals, d.Task.Job.ID, w.Cost) + "."
+	case !vain && firm && spares(w.Rivals, d.Task.Job.ID):
+		return all + "it is one that can spare the task."
 	case !vain:
 		return ""
 	case len(cheaper) == 1:
@@ -50,14 +52,14 @@ func choice(d *engine.Decision, also []string) string {
 	return all + List(cheaper, 3) + " were nearer to going, but none of them alone would have been enough."
 }
 
+func spares(rivals []engine.Rival, job string) bool {
+	return slices.ContainsFunc(rivals, func(r engine.Rival) bool { return r.Job == job && r.Surplus })
+}
+
 // costs compares what it takes to have the rival go with what the plan takes.
 func costs(r *engine.Rival, plan *engine.Cost) int {
 	var c engine.Cost
-	for i, tier := range tiers {
-		if r.Tier == tier {
-			c.Tasks[i] = r.Tasks
-		}
-	}
+	c.Tasks[min(r.Tier.Rank(), len(c.Tasks)-1)] = r.Tasks
 	return cmp.Or(
 		slices.Compare(c.Tasks[:], plan.Tasks[:]),
 		cmp.Compare(int64(r.Priority)*int64(r.Tasks), plan.Priority),
@@ -107,7 +109,7 @@ func superlative(rivals []engine.Rival, job string, plan engine.Cost) string {
 	}
 	switch {
 	case len(left) == len(rivals):
-		return "all would have been as good"
+		return "all are alike in what counts"
 	case len(those) == 0:
 		return "it is " + head
 	case youngest:
