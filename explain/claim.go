@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -97,13 +98,12 @@ func (c *claim) queueLines(s *cluster.State) []string {
 
 // alone reports whether there is nothing to share: one queue, and no quota.
 func (c *claim) alone(s *cluster.State) bool {
-	used := 0
-	for _, q := range s.Queues() {
-		if q.Leaf() && (len(q.Used) > 0 || q.Name == c.standings[0].Queue) {
-			used++
-		}
-	}
-	return used < 2 && c.standings[0].Quota < 0
+	return !shared(s, c.standings[0].Queue) && c.standings[0].Quota < 0
+}
+
+// shared reports whether another queue than this one holds anything.
+func shared(s *cluster.State, queue string) bool {
+	return slices.ContainsFunc(s.Queues(), func(q *cluster.Queue) bool { return q.Leaf() && q.Name != queue && len(q.Used) > 0 })
 }
 
 func standingText(st *engine.Standing) string {
@@ -129,6 +129,8 @@ func (c *claim) roomLines(l *lab) []string {
 		x := c.census[p]
 		spared := sparedText(l.end, p, x.Spared)
 		switch {
+		case p == engine.Reclaim && (x.Barred || spared != "") && !shared(l.end, l.job().Queue):
+			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")
 		case x.Barred:
 			out = append(out, "Nothing can be "+verb+c.barred(p)+".")
 		case len(x.May) > 0:
