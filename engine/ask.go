@@ -40,7 +40,7 @@ func (s *Session) FreeFor(job *cluster.Job) bool {
 		if job.Chosen >= 0 && i != job.Chosen {
 			continue
 		}
-		lacks := s.lacking(&job.Alternatives[i], s.CompareTasks)
+		lacks := s.Lacking(&job.Alternatives[i])
 		enough := len(lacks) > 0
 		for _, t := range lacks {
 			d := s.devicesOf(t.Shape)

@@ -25,6 +25,7 @@ type Decision struct {
 	Candidates []Candidate
 	Reason     Reason // of an eviction
 	For        string // the job an eviction makes room for
+	Landing    string // the node that an evicted task moves to; "": it has nowhere to go
 	Weighing   *Weighing
 }
 

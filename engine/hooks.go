@@ -58,6 +58,10 @@ type (
 	// job is placed.
 	AdaptFn func(*Statement, *cluster.Job, *Refusal) *Refusal
 
+	// StandingFn says how a queue stands with what it asks for or holds, to be told;
+	// nil where there is nothing to be said.
+	StandingFn func(*cluster.Queue) []Standing
+
 	// SweepFn acts once, when all pending jobs have had their turn: what it does to
 	// the statement is committed.
 	SweepFn func(*Statement)
@@ -97,6 +101,7 @@ type hooks struct {
 	victims         [purposes][]hook[VictimFn]
 	adapters        []hook[AdaptFn]
 	sweeps          []hook[SweepFn]
+	standings       []hook[StandingFn]
 	handlers        []EventHandler
 }
 
@@ -255,6 +260,12 @@ func (s *Session) AddAdapter(fn AdaptFn) { add(s, &s.hooks.adapters, fn) }
 //
 // Combining: all are asked, in profile order, on one statement.
 func (s *Session) AddSweepFn(fn SweepFn) { add(s, &s.hooks.sweeps, fn) }
+
+// AddStandingFn registers somebody who knows what queues should have. Nothing is
+// decided by it: evictions and refusals are explained with it.
+//
+// Combining: in profile order; the first answer that is not nil counts.
+func (s *Session) AddStandingFn(fn StandingFn) { add(s, &s.hooks.standings, fn) }
 
 // AddEventHandler registers an ear for virtual allocations and evictions.
 //

@@ -70,8 +70,11 @@ func (r *room) together(plan []*Victim) (*Refusal, bool) {
 // seat places exactly the tasks that are lacking and those who move, as one gang.
 func (r *room) seat(moving []*cluster.Job) bool {
 	all := cluster.Alternative{Name: r.alt().Name, Tasks: slices.Clone(r.lacks)}
-	for _, j := range append([]*cluster.Job{r.job}, moving...) {
-		alt := &j.Alternatives[max(j.Chosen, 0)]
+	alternatives := []*cluster.Alternative{r.alt()}
+	for _, j := range moving {
+		alternatives = append(alternatives, &j.Alternatives[0]) // what moves has one form
+	}
+	for _, alt := range alternatives {
 		if alt.Whole != nil || !alt.Topology.None() || slices.ContainsFunc(alt.Subgroups, func(g cluster.Subgroup) bool { return !g.Topology.None() }) {
 			return false
 		}

@@ -47,6 +47,7 @@ func (r *room) scopes() []*scope {
 
 func (r *room) within(in *scope) []*Victim {
 	var plan []*Victim
+	r.weighed = nil // what was weighed elsewhere came to nothing
 	for _, t := range r.lacks {
 		if r.best(t, in) == nil {
 			h := r.heap(t, in)
@@ -194,21 +195,7 @@ func (r *room) first(line []rival, size int) []*Victim {
 }
 
 // line are all rivals in order; nil where there are more than most.
-func (r *room) line(most int) []rival {
-	var line []rival
-	for _, n := range r.State.Nodes() {
-		for _, t := range n.Tasks {
-			if mayLeave(t, r.job) {
-				if len(line) == most {
-					return nil
-				}
-				line = append(line, r.rival(t))
-			}
-		}
-	}
-	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
-	return line
-}
+func (r *room) line(most int) []rival { return r.rivals(r.job, most) }
 
 // weigh remembers what else would have done, to be told.
 func (r *room) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
@@ -216,7 +203,7 @@ func (r *room) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
 		return
 	}
 	add := func(e *entryPlan) {
-		o := Option{Task: t.Name, Node: r.State.At(e.slot).Name, Chosen: e == chosen}
+		o := Option{Task: t.Name, Node: r.State.At(e.slot).Name, Chosen: e == chosen, Cost: e.cost.told()}
 		for _, v := range e.plan {
 			for _, t := range v.Tasks {
 				o.Go = append(o.Go, t.ID)
@@ -226,8 +213,10 @@ func (r *room) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
 	}
 	add(chosen)
 	if r.options.Explain {
+		looks := r.looks
 		for _, e := range h.others(r, t, 3) {
 			add(e)
 		}
+		r.looks = looks // what is only told uses up nothing
 	}
 }

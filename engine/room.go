@@ -23,8 +23,12 @@ const (
 //
 // It returns what Place says, or the refusal where no plan was found.
 func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, p Purpose, why Reason) *Refusal {
-	if refusal.Permanent || s.State.Preemptible() == 0 {
-		return refusal // nobody's going would help, or nobody would go
+	if refusal.Permanent {
+		return refusal // nobody's going would help
+	}
+	if s.State.Preemptible() == 0 {
+		refusal.spare(p, false, nil)
+		return refusal
 	}
 	for i := range job.Alternatives {
 		if job.Chosen >= 0 && i != job.Chosen || !refusal.evictable(i) {
@@ -33,13 +37,14 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, 
 		for k, lacks := range s.minima(&job.Alternatives[i]) {
 			may := s.victims(p, job, lacks)
 			if may == nil {
+				refusal.spare(p, true, nil)
 				continue
 			}
 			r := &room{Session: s, stmt: stmt, job: job, alternative: i, lacks: lacks, purpose: p, why: why, may: may, bounded: s.bounded(refusal), exactly: k > 0}
 			if left := r.make(); left == nil || left.Surplus {
 				return left
 			}
-			refusal.spare(p, r.spared)
+			refusal.spare(p, false, r.spared)
 			if s.err != nil {
 				return refusal
 			}
@@ -89,7 +94,12 @@ func (s *Session) bounded(r *Refusal) bool {
 	})
 }
 
-// lacking are the pending tasks that the minimum needs, the first in the order.
+// Lacking are the pending tasks that the minimum needs, in the order they are placed.
+func (s *Session) Lacking(alt *cluster.Alternative) []*cluster.Task {
+	return s.lacking(alt, s.CompareTasks)
+}
+
+// lacking are those, the first in the order.
 func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
 	var pending []*cluster.Task
 	short, parts := alt.Min, make([]int, len(alt.Subgroups))
@@ -146,6 +156,7 @@ type room struct {
 
 	looks, tries int
 	spared       []Protection
+	counted      map[protected]bool
 	weighed      []Option
 }
 
@@ -171,7 +182,7 @@ func (r *room) make() *Refusal {
 		return &Refusal{}
 	}
 	plan = r.thin(plan)
-	r.stmt.weighing = &Weighing{Purpose: r.purpose, Looks: r.looks, Tries: r.tries, Options: r.weighed, Spared: r.spared}
+	r.stmt.weighing = r.weighing(plan)
 	left, _ := r.judge(plan)
 	r.stmt.weighing = nil
 	return left
@@ -279,14 +290,21 @@ func (r *room) evict(v *Victim) bool {
 	return true
 }
 
+// protected is a job that was spared, and why.
+type protected struct {
+	Spared
+	job *cluster.Job
+}
+
 // note counts who was spared, by whom and why.
 func (r *room) note(s *Spared, v *Victim) {
-	i := slices.IndexFunc(r.spared, func(p Protection) bool { return p.Spared == *s })
-	if i < 0 {
-		i = len(r.spared)
-		r.spared = append(r.spared, Protection{Spared: *s})
+	key := protected{*s, v.Job}
+	if r.counted[key] {
+		return
 	}
-	if p := &r.spared[i]; !slices.Contains(p.Jobs, v.Job.ID) && len(p.Jobs) < mostNamed {
-		p.Jobs = append(p.Jobs, v.Job.ID)
+	if r.counted == nil {
+		r.counted = map[protected]bool{}
 	}
+	r.counted[key] = true
+	r.spared = protect(r.spared, s, v.Job.ID)
 }

@@ -190,7 +190,7 @@ func TestObjectionsAreTold(t *testing.T) {
 	}}
 	s := fixture.State(four("a"), low("dear").Devices(3).On("a"), low("x").On("a"), fixture.Job("new").Devices(2))
 	out := run(t, fixture.Engine(fit(), fixture.Consent(), never, roomMaker(engine.Preempt)), s)
-	want := []engine.Sparing{{Purpose: engine.Preempt, Protection: []engine.Protection{{Spared: engine.Spared{Plugin: "Never", Reason: "TooDear"}, Jobs: []string{"job/dear"}}}}}
+	want := []engine.Sparing{{Purpose: engine.Preempt, Protection: []engine.Protection{{Spared: engine.Spared{Plugin: "Never", Reason: "TooDear"}, Count: 1, Jobs: []string{"job/dear"}}}}}
 	if len(out.Refusals) != 1 {
 		t.Fatalf("refusals %v", out.Refusals)
 	}

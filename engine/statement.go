@@ -164,6 +164,15 @@ func (st *Statement) displace(d *Decision) {
 	}
 }
 
+// moves tells the eviction of a task where it lands.
+func (st *Statement) moves(decisions []Decision, landing *Decision) {
+	for i := range decisions {
+		if d := &decisions[i]; d.Action == EvictIt && d.Task == landing.Task {
+			d.Landing = landing.Node
+		}
+	}
+}
+
 // Discard takes everything back.
 func (st *Statement) Discard() { st.Rollback(0) }
 
@@ -178,7 +187,9 @@ func (st *Statement) Commit() []Decision {
 			}
 			out = append(out, op.decision)
 			if t := op.task.Shadows(); t != nil {
-				out[len(out)-1].Task = t // the promise is the task's own
+				d := &out[len(out)-1]
+				d.Task = t // the promise is the task's own
+				st.moves(out, d)
 			}
 			if op.kind == evicted {
 				st.displace(&op.decision)

@@ -38,7 +38,10 @@ func (l *lab) combine(found *finder) (conflict bool) {
 	if nodes != nil {
 		needed = append(needed, nodes)
 	}
-	found.yes(l.exactLimits(needed))
+	together := l.exactLimits(needed)
+	l.budget++ // to know who would have to go
+	l.try(together)
+	found.yes(together)
 	return false
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
 )
 
 // Difference is who gained and who lost between two simulations.
@@ -15,8 +16,12 @@ type Difference struct {
 	Placed  []Move `json:"newlyPlaced"`
 	Moved   []Move `json:"moved"`
 	Pending []Move `json:"newlyPending"`
-	Before  Totals `json:"before"`
-	After   Totals `json:"after"`
+	// Evicted are tasks that have to go now and did not before, wherever they are
+	// placed again; Kept are those that do not have to any more.
+	Evicted []Going `json:"newlyEvicted"`
+	Kept    []Going `json:"noLongerEvicted"`
+	Before  Totals  `json:"before"`
+	After   Totals  `json:"after"`
 }
 
 // Move is a task that stands elsewhere than before; "" is nowhere.
@@ -28,6 +33,16 @@ type Move struct {
 	Message  string `json:"message,omitempty"` // why it is pending now
 }
 
+// Going is a task that is evicted.
+type Going struct {
+	Workload string `json:"workload"`
+	Task     string `json:"task"`
+	From     string `json:"from"`
+	For      string `json:"for,omitempty"` // the workload that it makes room for
+	Reason   string `json:"reason"`
+	Landing  string `json:"landing,omitempty"` // the node that it moves to
+}
+
 // Totals count tasks, those that ran before included.
 type Totals struct {
 	Placed  int `json:"placed"`
@@ -36,7 +51,7 @@ type Totals struct {
 
 // Compare tells two simulations apart, task by task.
 func Compare(before, after *Simulation) *Difference {
-	d := &Difference{Placed: []Move{}, Moved: []Move{}, Pending: []Move{}}
+	d := &Difference{Placed: []Move{}, Moved: []Move{}, Pending: []Move{}, Evicted: leaving(after, before), Kept: leaving(before, after)}
 	was, is := standings(before.State, &d.Before), standings(after.State, &d.After)
 	names := map[string]bool{}
 	for id := range was {
@@ -71,6 +86,25 @@ func Compare(before, after *Simulation) *Difference {
 	return d
 }
 
+// leaving are the tasks that the one simulation evicts and the other does not.
+func leaving(sim, other *Simulation) []Going {
+	known := map[string]bool{}
+	for i := range other.Decisions {
+		if d := &other.Decisions[i]; d.Action == engine.EvictIt {
+			known[d.Task.ID] = true
+		}
+	}
+	out := []Going{}
+	for i := range sim.Decisions {
+		d := &sim.Decisions[i]
+		if d.Action == engine.EvictIt && !known[d.Task.ID] {
+			known[d.Task.ID] = true // it may have to go twice
+			out = append(out, Going{d.Task.Job.ID, d.Task.Name, d.Node, d.For, string(d.Reason), d.Landing})
+		}
+	}
+	return out
+}
+
 type standing struct {
 	task *cluster.Task
 	node string
@@ -98,18 +132,24 @@ const mostMoves = 40
 
 // Text writes the difference for people.
 func (d *Difference) Text(w io.Writer) {
-	section := func(title string, moves []Move, line func(Move) string) {
-		if len(moves) == 0 {
+	list := func(title string, n int, line func(i int) string) {
+		if n == 0 {
 			return
 		}
 		fmt.Fprintf(w, "%s:\n", title)
-		for _, m := range moves[:min(len(moves), mostMoves)] {
-			fmt.Fprintf(w, "  %s %s %s\n", m.Workload, m.Task, line(m))
+		for i := range min(n, mostMoves) {
+			fmt.Fprintf(w, "  %s\n", line(i))
 		}
-		if more := len(moves) - mostMoves; more > 0 {
+		if more := n - mostMoves; more > 0 {
 			fmt.Fprintf(w, "  … and %s; -o json lists all\n", count(more, "more task"))
 		}
 		fmt.Fprintln(w)
+	}
+	section := func(title string, moves []Move, line func(Move) string) {
+		list(title, len(moves), func(i int) string { return moves[i].Workload + " " + moves[i].Task + " " + line(moves[i]) })
+	}
+	going := func(title string, tasks []Going) {
+		list(title, len(tasks), func(i int) string { return tasks[i].text() })
 	}
 	section("Newly placed", d.Placed, func(m Move) string { return "→ " + m.To })
 	section("Moved", d.Moved, func(m Move) string { return m.From + " → " + m.To })
@@ -122,10 +162,20 @@ func (d *Difference) Text(w io.Writer) {
 		told = m.Workload
 		return text
 	})
-	if len(d.Placed)+len(d.Moved)+len(d.Pending) == 0 {
+	going("Newly evicted", d.Evicted)
+	going("No longer evicted", d.Kept)
+	if len(d.Placed)+len(d.Moved)+len(d.Pending)+len(d.Evicted)+len(d.Kept) == 0 {
 		fmt.Fprint(w, "Nothing changes.\n\n")
 	}
 	fmt.Fprintf(w, "before: %s\nafter:  %s\n", Tally(d.Before.Placed, d.Before.Pending), Tally(d.After.Placed, d.After.Pending))
+}
+
+func (g *Going) text() string {
+	text := g.Workload + " " + g.Task + " from " + g.From
+	if g.For != "" {
+		text += " for"
+	}
+	return text + " " + CauseText(g.For, g.Reason, g.Landing)
 }
 
 // Tally is the line that sums a simulation up.

@@ -19,6 +19,9 @@ const (
 	LiftCondition Kind = "LiftCondition"
 	RaiseLimit    Kind = "RaiseLimit"
 	OpenNodes     Kind = "OpenNodes" // that are cordoned or not ready
+	// HigherPriority is the workload's own, and Wait is for the clock.
+	HigherPriority Kind = "HigherPriority"
+	Wait           Kind = "Wait"
 )
 
 // change is one thing done to the books before a session is run on them.
@@ -49,7 +52,10 @@ type lab struct {
 	tries   int
 	budget  int
 	now     int64
-	err     error // the engine failed: nothing that was tried counts
+	claims  *claim
+	at      map[*change]int64    // when a change is tried, where that is not now
+	evicted map[*change][]string // who has to go where it fits
+	err     error                // the engine failed: nothing that was tried counts
 }
 
 // job is the workload in question, as it stands at the end of the simulation.
@@ -74,7 +80,11 @@ func (l *lab) try(changes ...*change) verdict {
 			return verdict{}
 		}
 	}
-	out, err := run(l.engine, state, engine.Options{Now: l.now})
+	now := l.now
+	for _, c := range changes {
+		now = max(now, l.at[c])
+	}
+	out, err := run(l.engine, state, engine.Options{Now: now})
 	if err != nil {
 		l.err = err
 		return verdict{}
@@ -86,7 +96,22 @@ func (l *lab) try(changes ...*change) verdict {
 		}
 	}
 	v.fits = l.satisfied(state.Job(l.id))
+	if v.fits && len(changes) == 1 {
+		l.evicted[changes[0]] = evictedFor(out.Decisions, l.id)
+	}
 	return v
+}
+
+// evictedFor are the workloads that have to go for this one.
+func evictedFor(decisions []engine.Decision, id string) []string {
+	var out []string
+	for i := range decisions {
+		d := &decisions[i]
+		if who := d.Task.Job.ID; d.Action == engine.EvictIt && d.For == id && d.Landing == "" && !slices.Contains(out, who) {
+			out = append(out, who)
+		}
+	}
+	return out
 }
 
 // satisfied: the minimum has its place; where only surplus was missing, all has.
@@ -140,12 +165,13 @@ func rewrite(s *cluster.State, id string, edit func(*cluster.Job)) error {
 		node        *cluster.Node
 		claims      []cluster.Claim
 		status      cluster.Status
+		started     int64
 	}
 	var stand []standing
 	for a := range old.Alternatives {
 		for _, t := range old.Alternatives[a].Tasks {
 			if t.Node != nil {
-				stand = append(stand, standing{a, t.Name, t.Node, slices.Clone(t.Claims), t.Status})
+				stand = append(stand, standing{a, t.Name, t.Node, slices.Clone(t.Claims), t.Status, t.Started})
 			}
 		}
 	}
@@ -165,6 +191,7 @@ func rewrite(s *cluster.State, id string, edit func(*cluster.Job)) error {
 				if err := s.Restore(t, p.node, p.claims); err != nil {
 					return err
 				}
+				t.Started = p.started
 				switch p.status {
 				case cluster.Releasing:
 					if err := s.Evict(t); err != nil {

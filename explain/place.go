@@ -7,19 +7,29 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// place fills in where its tasks are, and the scores of what was decided now.
+// place fills in where its tasks are, the scores of what was decided now, and who
+// has to go for whom.
 func (r *Report) place(q Question, before *cluster.State, sim *Simulation, j *cluster.Job) error {
 	ran := map[string]bool{}
 	for _, t := range before.Job(j.ID).Tasks() {
 		ran[t.Name] = t.Node != nil
 	}
-	fresh := slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Node != nil && !ran[t.Name] })
+	touched := false
+	for i := range sim.Decisions {
+		d := &sim.Decisions[i]
+		touched = touched || d.Task.Job.ID == j.ID || d.For == j.ID
+		if d.Action == engine.EvictIt && d.Task.Job.ID == j.ID {
+			ran[d.Task.Name] = false // where it is now, it was not before
+		}
+	}
 	chosen := map[string]*engine.Decision{}
-	if fresh {
+	if touched {
 		decisions, err := decideAgain(q, before, sim, j)
 		if err != nil {
 			return err
 		}
+		r.Evicted = evictions(q.State, decisions, func(d *engine.Decision) bool { return d.Task.Job.ID == j.ID })
+		r.Displaced = evictions(q.State, decisions, func(d *engine.Decision) bool { return d.For == j.ID })
 		for i := range decisions {
 			if d := &decisions[i]; d.Task.Job.ID == j.ID && len(d.Score.Parts) > 0 {
 				chosen[d.Task.Name] = d
@@ -28,7 +38,11 @@ func (r *Report) place(q Question, before *cluster.State, sim *Simulation, j *cl
 	}
 	for _, t := range j.Tasks() {
 		if t.Node != nil {
-			r.Placements = append(r.Placements, placement(t, ran[t.Name], chosen[t.Name]))
+			p := placement(t, ran[t.Name], chosen[t.Name])
+			if p.Promised {
+				p.WaitsFor = waitsFor(t)
+			}
+			r.Placements = append(r.Placements, p)
 		}
 	}
 	return nil
@@ -57,6 +71,31 @@ func placement(t *cluster.Task, ran bool, d *engine.Decision) Placement {
 	return p
 }
 
+// waitsFor are the tasks that are leaving the room that was promised to the task:
+// those on its devices, or where there are none all of the node.
+func waitsFor(t *cluster.Task) []string {
+	var near, all []string
+	for _, o := range t.Node.Tasks {
+		if o.Status != cluster.Releasing {
+			continue
+		}
+		name := o.ID
+		if o.Name == podTask {
+			name = o.Job.ID
+		}
+		all = append(all, name)
+		if slices.ContainsFunc(o.Claims, func(c cluster.Claim) bool {
+			return slices.ContainsFunc(t.Claims, func(own cluster.Claim) bool { return own.Device == c.Device })
+		}) {
+			near = append(near, name)
+		}
+	}
+	if len(near) > 0 {
+		return near
+	}
+	return all
+}
+
 // decideAgain works out the scores of the job's decisions with everything
 // explained. Where that is too much for all decisions, the ones before it are
 // taken as they were made and only the job itself decides; without candidates
@@ -71,7 +110,7 @@ func decideAgain(q Question, before *cluster.State, sim *Simulation, j *cluster.
 		return again.Decisions, nil
 	}
 	if nodes*len(j.Tasks()) > fullMisses || !replay(before, sim.Decisions, j.ID) {
-		return slices.DeleteFunc(slices.Clone(sim.Decisions), func(d engine.Decision) bool { return d.Task.Job.ID != j.ID }), nil
+		return sim.Decisions, nil
 	}
 	out, err := run(q.Engine, before, engine.Options{Now: q.Now, Explain: true})
 	return out.Decisions, err

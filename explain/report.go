@@ -36,18 +36,25 @@ func wrapped(w io.Writer, text, first, indent string) { Wrap(w, text, first, ind
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) {
 	wrapped(w, r.Wants, "", "  ")
+	r.evicted(w)
+	refused := "Refused"
+	if len(r.Evicted) > 0 {
+		refused = "Pending again"
+	}
 	switch {
 	case r.Refusal == nil:
 		r.placed(w)
 		return
 	case r.Refusal.Surplus:
 		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), count(r.total, "task"), r.Refusal.Reason, r.waiting())
+		r.displaced(w)
 	default:
-		fmt.Fprintf(w, "Refused: %s. %s\n", r.Refusal.Reason, r.waiting())
+		fmt.Fprintf(w, "%s: %s. %s\n", refused, r.Refusal.Reason, r.waiting())
 	}
 	fmt.Fprintln(w)
 	r.funnelText(w)
 	r.nearText(w)
+	r.reasonsText(w)
 	r.trialsText(w)
 }
 
@@ -166,7 +173,11 @@ func (r *Report) trialsText(w io.Writer) {
 	}
 	for _, t := range r.Trials {
 		if t.Fits {
-			wrapped(w, t.Change, "  ✓ ", "    ")
+			text := t.Change
+			if len(t.Evicts) > 0 {
+				text += "; " + List(t.Evicts, 3) + " would then be evicted"
+			}
+			wrapped(w, text, "  ✓ ", "    ")
 		} else {
 			wrapped(w, t.Change+": "+t.Because, "  ✗ ", "    ")
 		}
@@ -186,11 +197,14 @@ func (r *Report) placed(w io.Writer) {
 	switch {
 	case fresh == 0:
 		fmt.Fprintf(w, "Running: %s.\n", r.share(running))
+	case running == 0 && len(r.Evicted) > 0:
+		fmt.Fprintf(w, "Placed again: %s.\n", r.share(fresh))
 	case running == 0:
 		fmt.Fprintf(w, "Placed: %s.\n", r.share(fresh))
 	default:
 		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, count(r.total, "task"), running)
 	}
+	r.displaced(w)
 	const most = 8
 	for i, p := range r.Placements {
 		if i == most {
@@ -222,8 +236,10 @@ func (r *Report) placement(w io.Writer, p Placement) {
 		where += ", " + devicesText(p.Devices)
 	}
 	switch {
+	case p.Promised && len(p.WaitsFor) > 0:
+		where += " (promised: held for it until " + List(p.WaitsFor, 3) + left(len(p.WaitsFor)) + " left)"
 	case p.Promised:
-		where += " (promised: the room is still being freed)"
+		where += " (promised: held for it until the rest has its room)"
 	case p.Leaving:
 		where += " (it was told to stop and is leaving)"
 	case p.Running:

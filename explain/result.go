@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"strings"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
@@ -28,6 +30,8 @@ type Decision struct {
 	Candidates []Candidate        `json:"candidates,omitempty"` // best first, only where explained
 	For        string             `json:"for,omitempty"`        // the workload an eviction makes room for
 	Reason     string             `json:"reason,omitempty"`     // of an eviction
+	Landing    string             `json:"landing,omitempty"`    // the node that an evicted task moves to
+	Weighed    *Weighed           `json:"weighed,omitempty"`    // how an eviction was found, only where explained
 }
 
 // Device is what a task gets of one device.
@@ -73,6 +77,10 @@ type Refusal struct {
 	// counts and nodes are then about the best of them.
 	Level   string       `json:"level,omitempty"`
 	Domains []DomainMiss `json:"domains,omitempty"` // best first, ten at most
+	// Spared are those whom somebody kept from making room, as far as they were asked about.
+	Spared []Sparing `json:"spared,omitempty"`
+	// Retry is when it will be tried again at the latest, for those that are left alone until then.
+	Retry string `json:"retry,omitempty"`
 }
 
 // Miss is a node that was turned down.
@@ -122,7 +130,7 @@ func (s *Simulation) Result(all bool) *Result {
 func decision(state *cluster.State, d *engine.Decision, all bool) Decision {
 	out := Decision{
 		Workload: d.Task.Job.ID, Task: d.Task.Name, Action: string(d.Action), Node: d.Node,
-		Devices: []Device{}, Alternative: d.Alternative, For: d.For, Reason: string(d.Reason),
+		Devices: []Device{}, Alternative: d.Alternative, For: d.For, Reason: string(d.Reason), Landing: d.Landing,
 	}
 	if n := state.Node(d.Node); n != nil {
 		for _, c := range d.Claims {
@@ -141,11 +149,28 @@ func decision(state *cluster.State, d *engine.Decision, all bool) Decision {
 		out.Score, out.Scores = &mean, parts(d.Score)
 	}
 	if all {
+		out.Weighed = weighed(d.Weighing)
 		for _, c := range d.Candidates {
 			out.Candidates = append(out.Candidates, Candidate{c.Node, c.Score.Mean(), parts(c.Score)})
 		}
 	}
 	return out
+}
+
+// Cause says for whom a task is evicted, why, and where it goes if it moves; ""
+// for what is no eviction.
+func Cause(d *Decision) string { return CauseText(d.For, d.Reason, d.Landing) }
+
+// CauseText is "job/b (Reclaimed)", or "job/b (Consolidated), moves to gpu-2".
+func CauseText(whom, reason, landing string) string {
+	text := whom
+	if reason != "" {
+		text = strings.TrimSpace(text + " (" + reason + ")")
+	}
+	if landing != "" {
+		text += ", moves to " + landing
+	}
+	return text
 }
 
 func parts(s engine.Score) map[string]float64 {
@@ -167,7 +192,10 @@ func refusal(r *engine.Refusal, all bool) Refusal {
 	a := mainAttempt(r)
 	out := Refusal{
 		Workload: r.Job.ID, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus,
-		Message: Message(r), Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level,
+		Message: Message(r), Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Spared: sparings(r.Spared),
+	}
+	if r.Retry > 0 {
+		out.Retry = stamp(r.Retry)
 	}
 	for _, c := range a.Counts {
 		out.Counts[string(c.Reason)] += c.Nodes

@@ -26,18 +26,24 @@ type Report struct {
 	Wants    string `json:"wants"` // one sentence
 	// Placements are its tasks that have a place.
 	Placements []Placement `json:"placements"`
-	Refusal    *Refusal    `json:"refusal,omitempty"`
-	Nodes      int         `json:"nodes"`            // in the cluster
-	Funnel     []Step      `json:"funnel,omitempty"` // who turned down how many of them, in filter order
-	Own        int         `json:"own,omitempty"`    // nodes that its own other tasks would take
-	Trials     []Trial     `json:"trials,omitempty"` // what would help, smallest change first, and what would not
-	Tried      int         `json:"tried,omitempty"`  // how many changes were tried out
+	// Evicted is what the simulation evicted of it, and Displaced whom it evicted for it.
+	Evicted   []Eviction `json:"evicted,omitempty"`
+	Displaced []Eviction `json:"displaced,omitempty"`
+	Refusal   *Refusal   `json:"refusal,omitempty"`
+	// Queues are how its queue and those above it stand with what it lacks.
+	Queues []Standing `json:"queues,omitempty"`
+	Nodes  int        `json:"nodes"`            // in the cluster
+	Funnel []Step     `json:"funnel,omitempty"` // who turned down how many of them, in filter order
+	Own    int        `json:"own,omitempty"`    // nodes that its own other tasks would take
+	Trials []Trial    `json:"trials,omitempty"` // what would help, smallest change first, and what would not
+	Tried  int        `json:"tried,omitempty"`  // how many changes were tried out
 	// Conflict: no change to the cluster could ever help.
 	Conflict bool `json:"conflict,omitempty"`
 
 	total, tasks, need int
 	own                map[string]bool
 	groups, domains    []string
+	reasons            []string // why its queue has no more, and why nobody goes for it
 }
 
 // Placement is where a task went and why.
@@ -49,6 +55,7 @@ type Placement struct {
 	Running  bool               `json:"running,omitempty"`
 	Leaving  bool               `json:"leaving,omitempty"`  // it was told to stop
 	Promised bool               `json:"promised,omitempty"` // the room is still being freed
+	WaitsFor []string           `json:"waitsFor,omitempty"` // tasks that are leaving it: workload/task, or just the pod
 	Score    *float64           `json:"score,omitempty"`
 	Scores   map[string]float64 `json:"scores,omitempty"`
 	RunnerUp *Candidate         `json:"runnerUp,omitempty"`
@@ -70,6 +77,8 @@ type Trial struct {
 	Kind    Kind   `json:"kind"`
 	Change  string `json:"change"`
 	Because string `json:"because,omitempty"` // why it still does not fit
+	// Evicts are the workloads that would have to go for it then.
+	Evicts []string `json:"evicts,omitempty"`
 }
 
 const defaultTries = 64
@@ -93,6 +102,7 @@ func Why(q Question) (*Report, error) {
 	if refused == nil {
 		return r, nil
 	}
+	sought := refused.Spared
 	if refused, err = inFull(q, refused); err != nil {
 		return nil, err
 	}
@@ -100,10 +110,14 @@ func Why(q Question) (*Report, error) {
 	r.Refusal = &out
 	l := &lab{
 		engine: q.Engine, end: q.State, id: j.ID, refusal: refused, attempt: mainAttempt(refused),
-		budget: max(q.Tries, 0), now: q.Now,
+		budget: max(q.Tries, 0), now: q.Now, at: map[*change]int64{}, evicted: map[*change][]string{},
 	}
 	if q.Tries == 0 {
 		l.budget = defaultTries
+	}
+	if !refused.Surplus { // surplus has nobody go
+		l.claims = l.claim(sought)
+		r.room(l)
 	}
 	r.funnel(l)
 	if r.Nodes > 0 { // without any node there is nothing to add more of
@@ -200,7 +214,10 @@ func (l *lab) ownNodes() map[string]bool {
 func (r *Report) trials(l *lab) {
 	const mostLines, mostFits, mostOfKind, mostFails = 6, 5, 2, 2
 	found := &finder{}
+	l.wait(found)
 	l.raise(found)
+	l.deserve(found)
+	l.outrank(found)
 	l.relax(found)
 	l.evict(found)
 	l.grow(found)
@@ -216,7 +233,7 @@ func (r *Report) trials(l *lab) {
 			continue
 		}
 		kinds[c.kind]++
-		r.Trials = append(r.Trials, Trial{Fits: true, Kind: c.kind, Change: c.text})
+		r.Trials = append(r.Trials, Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: l.evicted[c]})
 	}
 	fails := 0
 	interest := []Kind{EvictOthers, SmallerAsk, AddNodes, RaiseLimit, LiftCondition}

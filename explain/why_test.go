@@ -37,6 +37,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			fixture.State(h100("a"), h100("b"), fixture.Job("eval").Devices(2).Preemptible().On("a"),
 				fixture.Job("x").Gang(2).Devices(8)),
 			[]string{
+				"with a priority above 0",
 				"with job/eval (Standard, 2 devices on a) evicted",
 				"with 6 devices per task",
 				"with one more node of H100 × 8",
@@ -90,6 +91,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 				fixture.Job("x").Queue("q").Devices(2)),
 			[]string{
 				"with queue q's limit raised from 4 devices to 5 devices",
+				"with a priority above 0",
 				"with job/e (Standard, 3 devices on a) evicted",
 				"with 1 device",
 			},
@@ -99,6 +101,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 				fixture.Job("x").Queue("q").Devices(2)),
 			[]string{
 				"with queue q's limit raised from 4 devices of H100 to 5 devices of H100",
+				"with a priority above 0",
 				"with job/e (Standard, 3 devices on a) evicted",
 				"with 1 device",
 			},
@@ -127,6 +130,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			fixture.State(h100("a"), fixture.Job("e").Devices(2).Preemptible().On("a"), fixture.Job("f").Devices(2).Preemptible().On("a"),
 				fixture.Job("x").Devices(7)),
 			[]string{
+				"with a priority above 0",
 				"with one more node of H100 × 8",
 				"with 4 devices",
 				"with job/e (Standard, 2 devices on a) and job/f (Standard, 2 devices on a) evicted",
@@ -136,6 +140,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 			fixture.State(h100("a"), fixture.Job("e").Devices(2).Preemptible().On("a"), fixture.Job("f").Devices(2).Preemptible().On("a"),
 				fixture.Job("g").Devices(2).Preemptible().On("a"), fixture.Job("h").Preemptible().On("a"), fixture.Job("x").Devices(8)),
 			[]string{
+				"with a priority above 0",
 				"with one more node of H100 × 8",
 				"with 2 devices",
 				"with job/e (Standard, 2 devices on a), job/f (Standard, 2 devices on a) and job/g (Standard, 2 devices on a) evicted",
@@ -165,6 +170,9 @@ Refused: GPUMemoryInUse. Waiting can help.
   − 1  NodeResourcesFit  less than 72 GiB free on enough devices (a has 0 B)
   − 1  NodeResourcesFit  fewer than 8 devices (c has 4)
   = 1  fits one of the two tasks that must be placed together
+
+Nothing can be reclaimed or preempted: no other workload that runs is
+  preemptible.
 
 It would fit (each was tried):
   ✓ with 6 devices per task

@@ -45,6 +45,7 @@ type Decision struct {
 	Devices  []int  `json:"devices,omitempty"` // by index
 	For      string `json:"for,omitempty"`     // the workload an eviction makes room for
 	Reason   string `json:"reason,omitempty"`  // of an eviction
+	Landing  string `json:"landing,omitempty"` // the node that an evicted task moves to
 }
 
 // Refusal is a workload that was turned down.
@@ -88,7 +89,7 @@ func (r *runner) record(f *Frame, out *engine.Outcome) {
 		d := &out.Decisions[i]
 		x := Decision{
 			Workload: d.Task.Job.ID, Task: d.Task.Name, Action: string(d.Action), Node: d.Node,
-			For: d.For, Reason: string(d.Reason),
+			For: d.For, Reason: string(d.Reason), Landing: d.Landing,
 		}
 		for _, c := range d.Claims {
 			x.Devices = append(x.Devices, c.Device)

@@ -69,12 +69,9 @@ func (p *painter) tell(f *Frame) []string {
 	nodes := map[act][]string{}
 	tasks := map[act]int{}
 	for _, d := range f.Decisions {
-		a := act{d.Workload, d.Action, ""}
+		a := act{d.Workload, d.Action, explain.CauseText(d.For, d.Reason, d.Landing)}
 		if d.For != "" {
-			a.cause = " for " + d.For
-		}
-		if d.Reason != "" {
-			a.cause += " (" + d.Reason + ")"
+			a.cause = "for " + a.cause
 		}
 		if tasks[a]++; tasks[a] == 1 {
 			acts = append(acts, a)
@@ -92,7 +89,7 @@ func (p *painter) tell(f *Frame) []string {
 			if tasks[a] < len(l.Job.Tasks()) {
 				some = fmt.Sprintf(", %s of it,", count(tasks[a], "task"))
 			}
-			say("%s%s evicted%s", a.workload, some, a.cause)
+			say("%s%s evicted %s", a.workload, some, a.cause)
 		case "Nominate":
 			say("%s is promised room on %s", a.workload, where)
 		default:

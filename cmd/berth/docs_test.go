@@ -13,16 +13,22 @@ import (
 )
 
 // TestDocsShowWhatIsPrinted runs the commands that pages show with their output:
-// blocks that begin with "$ berth".
+// blocks that begin with "$ berth", or "$ bin/berth" where it was built here.
 func TestDocsShowWhatIsPrinted(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("COLUMNS", "80")
-	text, err := os.ReadFile(filepath.Join("docs", "timeline.md"))
+	for page, prompt := range map[string]string{"README.md": "$ bin/berth ", filepath.Join("docs", "timeline.md"): "$ berth "} {
+		t.Run(page, func(t *testing.T) { checkPage(t, page, prompt) })
+	}
+}
+
+func checkPage(t *testing.T, page, prompt string) {
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown := 0
-	for _, block := range strings.Split(string(text), "```\n$ berth ")[1:] {
+	for _, block := range strings.Split(string(text), "```\n"+prompt)[1:] {
 		line, rest, _ := strings.Cut(block, "\n")
 		want, _, _ := strings.Cut(rest, "```")
 		var out, errs bytes.Buffer
@@ -30,7 +36,7 @@ func TestDocsShowWhatIsPrinted(t *testing.T) {
 			t.Fatalf("berth %s: exit code %d: %s", line, code, errs.String())
 		}
 		if diff := cmp.Diff(want, out.String()); diff != "" {
-			t.Errorf("docs/timeline.md shows something else than berth %s prints:\n%s", line, diff)
+			t.Errorf("%s shows something else than berth %s prints:\n%s", page, line, diff)
 		}
 		shown++
 	}

@@ -45,6 +45,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.state, p.tree, p.decay.Now = s, s.State, nil, s.Now
 	s.AddQueueOrderFn(p.compare)
 	s.AddReclaimableFn(p.reclaimable)
+	s.AddStandingFn(p.standings)
 	s.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
 }
 
@@ -71,6 +72,20 @@ func (p *plugin) shares() *Tree {
 		p.tree = Shares(p.state, p.offer.of(p.state), p.decay)
 	}
 	return p.tree
+}
+
+// standings are how the queue stands with its shares, for those who explain.
+func (p *plugin) standings(q *cluster.Queue) []engine.Standing {
+	known := p.shares().byName[q.Name]
+	if known == nil {
+		return nil
+	}
+	var out []engine.Standing
+	for i := range known.Shares {
+		sh := &known.Shares[i]
+		out = append(out, engine.Standing{Queue: q.Name, Resource: sh.Resource, Used: q.Used.Of(sh.Resource), Request: sh.Request, Share: sh.Share(), Quota: sh.Quota})
+	}
+	return out
 }
 
 // compare puts two queues in order where their branches part. The name comes

@@ -21,6 +21,8 @@ type event struct {
 	Workload string `json:"workload"`
 	Task     string `json:"task,omitempty"`
 	Node     string `json:"node,omitempty"`
+	For      string `json:"for,omitempty"`     // the workload an eviction makes room for
+	Landing  string `json:"landing,omitempty"` // the node that an evicted task moves to
 	Reason   string `json:"reason,omitempty"`
 	Message  string `json:"message,omitempty"`
 }
@@ -115,7 +117,7 @@ func simulated(sim *explain.Simulation) iter.Seq[event] {
 				line.Task = ev.Task.Name
 			}
 			if d := ev.Decision; d != nil {
-				line.Node, line.Reason, line.Message = d.Node, string(d.Reason), makesRoom(d.For)
+				line.Node, line.For, line.Landing, line.Reason, line.Message = d.Node, d.For, d.Landing, string(d.Reason), makesRoom(d.For)
 			}
 			if r := ev.Refusal; r != nil {
 				line.Reason, line.Message = string(r.Reason), explain.Message(r)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -117,6 +118,10 @@ func (t *table) decisions(result *explain.Result) {
 	if t.wide {
 		head = append(head, "GROUP", "FORM", "SCORES")
 	}
+	evicts := slices.ContainsFunc(result.Decisions, func(d explain.Decision) bool { return d.Action == "Evict" })
+	if evicts {
+		head = append(head, "FOR")
+	}
 	rows := [][]string{head}
 	for i := range result.Decisions {
 		d := &result.Decisions[i]
@@ -127,6 +132,9 @@ func (t *table) decisions(result *explain.Result) {
 				group = fmt.Sprintf("%s × %d", d.Group.Product, d.Group.Count)
 			}
 			row = append(row, group, dash(d.Alternative), dash(explain.Scores(d.Scores)))
+		}
+		if evicts {
+			row = append(row, explain.Cause(d))
 		}
 		rows = append(rows, row)
 	}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Standing is how a queue stands with one resource: what it holds and what it
+// should have. It is what a decision about others was made on, to be told.
+type Standing struct {
+	Queue    string
+	Resource string
+	Used     int64
+	Request  int64 // what it holds and what its pending tasks ask for
+	Share    int64 // its fair share
+	Quota    int64 // its own, or that of the queues below it; -1: none
+}
+
+// Standings are those of the queue and of all above it, the queue's own first.
+// There are none where no plugin of the profile knows what a queue should have.
+func (s *Session) Standings(queue string) []Standing {
+	var out []Standing
+	for q := s.State.Queue(queue); q != nil; q = s.State.Parent(q) {
+		for _, h := range s.hooks.standings {
+			if list := h.fn(q); list != nil {
+				out = append(out, list...)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// Census is who might go for a job, each asked about while all the others are there.
+type Census struct {
+	// Barred: nobody may go for this job, whoever he is.
+	Barred bool
+	May    []*Victim // one of each job, the first to go first
+	Spared []Protection
+}
+
+// Census asks who may go for the tasks that the job lacks, and who is spared.
+func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Census {
+	may := s.victims(p, job, lacks)
+	if may == nil {
+		return Census{Barred: true}
+	}
+	var out Census
+	seen := map[*cluster.Job]bool{}
+	for _, c := range s.rivals(job, math.MaxInt) {
+		if seen[c.task.Job] {
+			continue
+		}
+		v := VictimOf(c.task)
+		if spared := may(v); spared != nil {
+			out.Spared = protect(out.Spared, spared, v.Job.ID)
+		} else {
+			out.May = append(out.May, v)
+		}
+		seen[c.task.Job] = true
+	}
+	return out
+}
+
+// rivals are all who might go for the job, in order; nil where there are more than most.
+func (s *Session) rivals(job *cluster.Job, most int) []rival {
+	var line []rival
+	for _, n := range s.State.Nodes() {
+		for _, t := range n.Tasks {
+			if mayLeave(t, job) {
+				if len(line) == most {
+					return nil
+				}
+				line = append(line, s.rival(t))
+			}
+		}
+	}
+	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
+	return line
+}

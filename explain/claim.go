@@ -1,0 +1,188 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Standing is how a queue stands with one resource. Amounts are spelled as in manifests.
+type Standing struct {
+	Queue     string `json:"queue"`
+	Resource  string `json:"resource"`
+	Used      string `json:"used"`
+	Requested string `json:"requested"` // what it holds and what is pending asks for
+	FairShare string `json:"fairShare"`
+	Quota     string `json:"quota,omitempty"` // its own, or that of the queues below it
+}
+
+// claim is what a workload that is refused could have from others: how its queue
+// stands with what it lacks, and whom each adapter would let go.
+type claim struct {
+	asks      cluster.Resources
+	standings []engine.Standing
+	sought    []engine.Purpose // what the adapters of the profile were asked for
+	census    map[engine.Purpose]engine.Census
+}
+
+// claim looks at the end of the simulation, where nothing changes any more.
+func (l *lab) claim(sought []engine.Sparing) *claim {
+	c := &claim{census: map[engine.Purpose]engine.Census{}}
+	s := l.engine.Open(l.end, engine.Options{Now: l.now})
+	defer s.Close()
+	lacks := s.Lacking(&l.job().Alternatives[l.alternative()])
+	for _, st := range s.Standings(l.job().Queue) {
+		if ask := s.Asks(lacks, st.Resource); ask > 0 {
+			c.asks = c.asks.With(st.Resource, ask)
+			c.standings = append(c.standings, st)
+		}
+	}
+	for _, x := range sought {
+		if _, known := c.census[x.Purpose]; !known {
+			c.sought = append(c.sought, x.Purpose)
+			c.census[x.Purpose] = s.Census(x.Purpose, l.job(), lacks)
+		}
+	}
+	return c
+}
+
+// room fills in how its queue stands and whom the adapters spared.
+func (r *Report) room(l *lab) {
+	c := l.claims
+	for _, st := range c.standings {
+		spelt := func(v int64) string {
+			if v < 0 {
+				return ""
+			}
+			return Amount(st.Resource, v, isDevice(st.Resource), true)
+		}
+		r.Queues = append(r.Queues, Standing{st.Queue, st.Resource, spelt(st.Used), spelt(st.Request), spelt(st.Share), spelt(st.Quota)})
+	}
+	r.Refusal.Spared = nil
+	for _, p := range c.sought {
+		x := c.census[p]
+		if !x.Barred && len(x.Spared) == 0 {
+			continue
+		}
+		r.Refusal.Spared = append(r.Refusal.Spared, Sparing{p.String(), x.Barred, protections(x.Spared)})
+	}
+	r.reasons = append(c.queueLines(l.end), c.roomLines(l)...)
+}
+
+// queueLines say how its queue stands with devices, or with cores where it wants
+// none; and so every queue above it that keeps it from its share.
+func (c *claim) queueLines(s *cluster.State) []string {
+	if len(c.asks) == 0 || c.alone(s) {
+		return nil
+	}
+	main := c.asks[0].Name
+	for _, a := range c.asks {
+		if isDevice(a.Name) {
+			main = a.Name
+		}
+	}
+	var out []string
+	for i := range c.standings {
+		st := &c.standings[i]
+		own := st.Queue == c.standings[0].Queue
+		short := st.Used+c.asks.Of(st.Resource) > st.Share
+		if own && (st.Resource == main || short) || short {
+			out = append(out, standingText(st))
+		}
+	}
+	return out
+}
+
+// alone reports whether there is nothing to share: one queue, and no quota.
+func (c *claim) alone(s *cluster.State) bool {
+	return !shared(s, c.standings[0].Queue) && c.standings[0].Quota < 0
+}
+
+// shared reports whether another queue than this one holds anything.
+func shared(s *cluster.State, queue string) bool {
+	return slices.ContainsFunc(s.Queues(), func(q *cluster.Queue) bool { return q.Leaf() && q.Name != queue && len(q.Used) > 0 })
+}
+
+func standingText(st *engine.Standing) string {
+	text := fmt.Sprintf("Queue %s holds %s; its fair share is %s", st.Queue, resourceText(st.Resource, st.Used), amountOf(st.Resource, st.Share))
+	if st.Quota >= 0 {
+		text += ", its quota " + amountOf(st.Resource, st.Quota)
+	}
+	return text + fmt.Sprintf("; with what is pending it asks for %s.", amountOf(st.Resource, st.Request))
+}
+
+// verbs complete "Nothing can be …" and "… could be …".
+var verbs = map[engine.Purpose]string{engine.Reclaim: "reclaimed", engine.Preempt: "preempted"}
+
+// roomLines say why nobody goes for it, adapter by adapter. Moving others is not
+// spoken of: it takes nothing from anybody, so nobody asks why it was not done.
+func (c *claim) roomLines(l *lab) []string {
+	var out, idle []string
+	for _, p := range c.sought {
+		verb := verbs[p]
+		if verb == "" {
+			continue
+		}
+		x := c.census[p]
+		spared := sparedText(l.end, p, x.Spared)
+		switch {
+		case p == engine.Reclaim && (x.Barred || spared != "") && !shared(l.end, l.job().Queue):
+			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")
+		case x.Barred:
+			out = append(out, "Nothing can be "+verb+c.barred(p)+".")
+		case len(x.May) > 0:
+			text := fmt.Sprintf("%s could be %s, but no plan was found that would be enough", List(jobsOf(x.May), 3), verb)
+			if spared != "" {
+				text += fmt.Sprintf("; %s spares %s", p, spared)
+			}
+			out = append(out, text+".")
+		case spared != "":
+			out = append(out, fmt.Sprintf("Nothing can be %s: %s spares %s.", verb, p, spared))
+		default:
+			idle = append(idle, verb)
+		}
+	}
+	if len(idle) > 0 {
+		out = append(out, "Nothing can be "+strings.Join(idle, " or ")+": "+l.nobody()+".")
+	}
+	return out
+}
+
+// nobody says why there is no one who might go.
+func (l *lab) nobody() string {
+	firm := 0
+	for _, j := range l.end.Jobs() {
+		if j.ID != l.id && j.Running() && !j.Preemptible {
+			firm++
+		}
+	}
+	switch displaced := len(l.job().Displaced); {
+	case firm > 0 && displaced == 0:
+		return "no other workload that runs is preemptible"
+	case displaced > 0:
+		return "no other workload that runs is preemptible and has not made room for it before"
+	}
+	return "no other workload runs"
+}
+
+func jobsOf(victims []*engine.Victim) []string {
+	var out []string
+	for _, v := range victims {
+		out = append(out, v.Job.ID)
+	}
+	return out
+}
+
+// barred says which share would be exceeded.
+func (c *claim) barred(p engine.Purpose) string {
+	for i := range c.standings {
+		st := &c.standings[i]
+		if with := st.Used + c.asks.Of(st.Resource); p == engine.Reclaim && st.Queue == c.standings[0].Queue && with > st.Share {
+			return fmt.Sprintf(": with it, queue %s would hold %s, more than its fair share", st.Queue, resourceText(st.Resource, with))
+		}
+	}
+	return " for it"
+}

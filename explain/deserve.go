@@ -1,0 +1,157 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// deserve raises the quotas that keep the workload from its share, in its queue
+// and in all above it, so far that it is deserved.
+func (l *lab) deserve(found *finder) {
+	c := l.claims
+	if c == nil || !slices.Contains(c.sought, engine.Reclaim) {
+		return
+	}
+	type raise struct {
+		queue, resource string
+		to              int64
+	}
+	var all []raise
+	var texts []string
+	asked := false // nobody asks about a quota where there is none
+	for i := range c.standings {
+		st := &c.standings[i]
+		to := st.Used + c.asks.Of(st.Resource)
+		if to <= st.Share || st.Quota >= to {
+			continue
+		}
+		all = append(all, raise{st.Queue, st.Resource, to})
+		if l.declares(st) {
+			asked = true
+			texts = append(texts, fmt.Sprintf("queue %s's quota raised from %s to %s", st.Queue, resourceText(st.Resource, st.Quota), resourceText(st.Resource, to)))
+		} else {
+			texts = append(texts, fmt.Sprintf("a quota of %s for queue %s", resourceText(st.Resource, to), st.Queue))
+		}
+	}
+	if len(all) == 0 || l.spent() {
+		return
+	}
+	change := &change{RaiseLimit, "with " + strings.Join(texts, " and "), 25, func(s *cluster.State) error {
+		for _, x := range slices.Backward(all) { // from the top down
+			q := *s.Queue(x.queue)
+			q.Quota = q.Quota.With(x.resource, x.to)
+			if err := s.SetQueue(&q); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	if v := l.try(change); v.fits {
+		found.yes(change)
+	} else if asked {
+		found.no(change, v)
+	}
+}
+
+// declares reports whether the quota is the queue's own.
+func (l *lab) declares(st *engine.Standing) bool {
+	return slices.ContainsFunc(l.end.Queue(st.Queue).Quota, func(a cluster.Amount) bool { return a.Name == st.Resource })
+}
+
+// outrank gives the workload a priority above others of its queue that are not
+// lower, the lowest that is enough.
+func (l *lab) outrank(found *finder) {
+	const most = 4
+	c := l.claims
+	if c == nil || !slices.Contains(c.sought, engine.Preempt) {
+		return
+	}
+	var levels []int32
+	for _, j := range l.end.Jobs() {
+		if j.Queue == l.job().Queue && j.ID != l.id && j.Preemptible && j.Running() && j.Priority >= l.job().Priority && j.Priority < 1<<31-1 {
+			levels = append(levels, j.Priority)
+		}
+	}
+	slices.Sort(levels)
+	levels = slices.Compact(levels)
+	for _, p := range levels[:min(len(levels), most)] {
+		if l.spent() {
+			return
+		}
+		higher := &change{HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, func(s *cluster.State) error {
+			return rewrite(s, l.id, func(j *cluster.Job) { j.Priority = p + 1 })
+		}}
+		if l.try(higher).fits {
+			found.yes(higher)
+			return
+		}
+	}
+}
+
+// wait lets time pass until others have run for as long as they are left alone.
+func (l *lab) wait(found *finder) {
+	const most = 4
+	c := l.claims
+	if c == nil {
+		return
+	}
+	type moment struct {
+		at, span int64
+		who      string
+	}
+	var all []moment
+	for _, p := range c.sought {
+		for _, x := range c.census[p].Spared {
+			if x.Reason != "VictimTooYoung" {
+				continue
+			}
+			for _, id := range x.Jobs {
+				j := l.end.Job(id)
+				least, first := minimumRun(l.end, j, p), firstStart(j)
+				for _, t := range j.Tasks() {
+					if t.Status != cluster.Bound || t.Started+least <= l.now {
+						continue
+					}
+					m := moment{t.Started + least, least, id}
+					if t.Started > first {
+						m.who = t.ID
+					}
+					all = append(all, m)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.who, b.who)) })
+	all = slices.Compact(all)
+	for _, m := range all[:min(len(all), most)] {
+		if l.spent() {
+			return
+		}
+		later := &change{Wait, fmt.Sprintf("once %s has run for %s, at %s", m.who, spanText(m.span), stamp(m.at)), 1, func(*cluster.State) error { return nil }}
+		l.at[later] = m.at
+		if l.try(later).fits {
+			found.yes(later)
+			return
+		}
+	}
+}
+
+// firstStart is when the first of the job's tasks began to run.
+func firstStart(j *cluster.Job) int64 {
+	first := int64(math.MaxInt64)
+	for _, t := range j.Tasks() {
+		if t.Status == cluster.Bound {
+			first = min(first, t.Started)
+		}
+	}
+	return first
+}
+
+func stamp(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339) }

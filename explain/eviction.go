@@ -1,0 +1,249 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Eviction is a workload that has to go, or some tasks of it, for the sake of another.
+type Eviction struct {
+	Workload string   `json:"workload"`
+	Tasks    []string `json:"tasks"`
+	Nodes    []string `json:"nodes"`         // that they leave
+	For      string   `json:"for,omitempty"` // the workload that it makes room for
+	Reason   string   `json:"reason"`
+	Because  string   `json:"because"`          // the reason in words, with numbers
+	Choice   string   `json:"choice,omitempty"` // why it and not another, where that is known
+	Landing  []string `json:"landing,omitempty"`
+	Weighed  *Weighed `json:"weighed,omitempty"`
+
+	plan   *engine.Weighing
+	total  int      // tasks that it has
+	also   []string // who goes with it
+	spared string
+}
+
+// evictions gathers what was decided at once: tasks of one workload that go for
+// the same plan.
+func evictions(s *cluster.State, decisions []engine.Decision, about func(*engine.Decision) bool) []Eviction {
+	var out []Eviction
+	type plan struct {
+		job    *cluster.Job
+		w      *engine.Weighing
+		reason engine.Reason
+		toWhom string
+	}
+	at := map[plan]int{}
+	var first []*engine.Decision
+	for i := range decisions {
+		d := &decisions[i]
+		if d.Action != engine.EvictIt || !about(d) {
+			continue
+		}
+		key := plan{d.Task.Job, d.Weighing, d.Reason, d.For}
+		n, known := at[key]
+		if !known {
+			n = len(out)
+			at[key] = n
+			out = append(out, Eviction{Workload: d.Task.Job.ID, For: d.For, Reason: string(d.Reason), Weighed: weighed(d.Weighing), plan: d.Weighing})
+			first = append(first, d)
+		}
+		e := &out[n]
+		e.Tasks = append(e.Tasks, d.Task.Name)
+		if !slices.Contains(e.Nodes, d.Node) {
+			e.Nodes = append(e.Nodes, d.Node)
+		}
+		if d.Landing != "" && !slices.Contains(e.Landing, d.Landing) {
+			e.Landing = append(e.Landing, d.Landing)
+		}
+	}
+	for i := range out {
+		e, d := &out[i], first[i]
+		form, _ := indexOf(d.Task)
+		e.total = len(d.Task.Job.Alternatives[max(form, 0)].Tasks)
+		e.also = others(decisions, d)
+		e.Because = grounds(s, d)
+		e.Choice = choice(d, e.also)
+		if w := d.Weighing; w != nil {
+			e.spared = sparedText(s, w.Purpose, w.Spared)
+		}
+	}
+	return out
+}
+
+// others are the workloads that go for the same plan.
+func others(decisions []engine.Decision, d *engine.Decision) []string {
+	var out []string
+	if d.Weighing == nil {
+		return nil
+	}
+	for i := range decisions {
+		o := &decisions[i]
+		if id := o.Task.Job.ID; o.Action == engine.EvictIt && o.Weighing == d.Weighing && id != d.Task.Job.ID && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// grounds say by which rule it has to go, with the numbers that it was decided on.
+func grounds(s *cluster.State, d *engine.Decision) string {
+	text := ""
+	if w := d.Weighing; w != nil {
+		switch forJob := s.Job(d.For); {
+		case forJob == nil:
+		case w.Purpose == engine.Reclaim:
+			text = reclaimText(s, d, forJob)
+		case w.Purpose == engine.Preempt:
+			text = preemptText(s, d.Task.Job, forJob)
+		case w.Purpose == engine.Move:
+			text = "what " + d.Task.Job.ID + " leaves is in one piece, and room is held for it elsewhere"
+		}
+	}
+	if text != "" {
+		return text
+	}
+	if p, ok := phrases[d.Reason]; ok {
+		return p
+	}
+	return spell(string(d.Reason))
+}
+
+// reclaimText sets what the queues held against what they should have: all of the
+// victim's branch from where the two part, and the queue that took it back.
+func reclaimText(s *cluster.State, d *engine.Decision, forJob *cluster.Job) string {
+	own, theirs := s.Queue(forJob.Queue), s.Queue(d.Task.Job.Queue)
+	if own == nil || theirs == nil {
+		return ""
+	}
+	_, b := s.Fork(own, theirs)
+	for _, ask := range d.Weighing.Asks {
+		mine := standingOf(d.Weighing.Standings, own.Name, ask.Name)
+		if mine == nil || b == nil {
+			continue
+		}
+		var above []string
+		for q := theirs; q != nil; q = s.Parent(q) {
+			st := standingOf(d.Weighing.Standings, q.Name, ask.Name)
+			if st == nil || st.Used <= st.Share {
+				above = nil
+				break
+			}
+			above = append(above, fmt.Sprintf("queue %s held %s, more than its fair share of %s", q.Name, resourceText(ask.Name, st.Used), resourceText(ask.Name, st.Share)))
+			if q == b {
+				break
+			}
+		}
+		if len(above) > 0 {
+			return fmt.Sprintf("%s; queue %s held %s of its fair share of %s and wanted %s more",
+				strings.Join(above, ", and "), own.Name, amountOf(ask.Name, mine.Used), resourceText(ask.Name, mine.Share), amountOf(ask.Name, ask.Value))
+		}
+	}
+	return ""
+}
+
+// amountOf spells so much of a resource that is named nearby.
+func amountOf(name string, v int64) string { return Amount(name, v, isDevice(name), false) }
+
+func standingOf(list []engine.Standing, queue, resource string) *engine.Standing {
+	for i := range list {
+		if list[i].Queue == queue && list[i].Resource == resource {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// preemptText compares priorities in one queue, and tiers where two branches part.
+func preemptText(s *cluster.State, victim, forJob *cluster.Job) string {
+	if victim.Queue == forJob.Queue {
+		return fmt.Sprintf("in queue %s, %s has priority %d and %s %d", victim.Queue, victim.ID, victim.Priority, forJob.ID, forJob.Priority)
+	}
+	own, theirs := s.Queue(forJob.Queue), s.Queue(victim.Queue)
+	if own == nil || theirs == nil {
+		return ""
+	}
+	a, b := s.Fork(own, theirs)
+	if a == nil {
+		return ""
+	}
+	if b.Tier == cluster.TierGuaranteed { // it would have stayed, were it within the quota
+		return fmt.Sprintf("queue %s keeps its quota, and beyond it is of a weaker tier (Standard) than queue %s (%s)", b.Name, a.Name, a.Tier)
+	}
+	return fmt.Sprintf("queue %s is of a weaker tier (%s) than queue %s (%s)", b.Name, b.Tier, a.Name, a.Tier)
+}
+
+// options say where else room could have been made, and what was against it.
+func options(w *engine.Weighing) []string {
+	var out []string
+	for i := range w.Options {
+		o := &w.Options[i]
+		chosen := slices.IndexFunc(w.Options, func(c engine.Option) bool { return c.Chosen && c.Task == o.Task })
+		if o.Chosen || !slices.ContainsFunc(o.Go, func(id string) bool { return !goesAnyway(w, id) }) {
+			continue
+		}
+		var taken []string
+		if chosen >= 0 {
+			taken = jobNames(w.Options[chosen].Go, nil)
+		}
+		verb := "gone"
+		if w.Purpose == engine.Move {
+			verb = "moved"
+		}
+		text := fmt.Sprintf("On %s, %s would have %s", o.Node, List(jobNames(o.Go, taken), 3), verb)
+		switch {
+		case chosen >= 0:
+			text += ": " + dearer(&o.Cost, &w.Options[chosen].Cost)
+		case !slices.ContainsFunc(w.Options, func(c engine.Option) bool { return c.Task != o.Task }): // the plan is for this task alone
+			text += ": " + dearer(&o.Cost, &w.Cost)
+		}
+		if !slices.Contains(out, text+".") {
+			out = append(out, text+".")
+		}
+	}
+	return out
+}
+
+// goesAnyway reports whether the task is in what was chosen for some task.
+func goesAnyway(w *engine.Weighing, id string) bool {
+	return slices.ContainsFunc(w.Options, func(o engine.Option) bool { return o.Chosen && slices.Contains(o.Go, id) })
+}
+
+// jobNames are the workloads of the tasks; of those in the list, other tasks go
+// anyway, and they are named task by task.
+func jobNames(tasks, apart []string) []string {
+	var out []string
+	for _, id := range tasks {
+		if job := id[:strings.LastIndexByte(id, '/')]; !slices.Contains(apart, job) {
+			id = job
+		}
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+var tiers = [...]cluster.Tier{cluster.TierGuaranteed, cluster.TierStandard, cluster.TierScavenger}
+
+// dearer says in what the one cost is more than the other.
+func dearer(c, than *engine.Cost) string {
+	for i, tier := range tiers {
+		if c.Tasks[i] != than.Tasks[i] {
+			return fmt.Sprintf("%s of %s queues instead of %d", count(c.Tasks[i], "task"), tier, than.Tasks[i])
+		}
+	}
+	switch sum := c.Tasks[0] + c.Tasks[1] + c.Tasks[2]; {
+	case c.Priority != than.Priority && sum == 1:
+		return fmt.Sprintf("its priority is %d instead of %d", c.Priority, than.Priority)
+	case c.Priority != than.Priority:
+		return fmt.Sprintf("their priorities add up to %d instead of %d", c.Priority, than.Priority)
+	case c.Youngest != than.Youngest:
+		return "that has run for longer"
+	}
+	return "that is no worse; the first node by name wins"
+}

@@ -1,0 +1,161 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Weighed is how a plan to make room was found.
+type Weighed struct {
+	Purpose string       `json:"purpose"` // Reclaim, Preempt or Move
+	Looks   int          `json:"looks"`   // nodes that were looked at closely in vain
+	Tries   int          `json:"tries"`   // plans that were tried
+	Options []Option     `json:"options,omitempty"`
+	Rivals  int          `json:"rivals,omitempty"` // workloads that could have gone, those that did included
+	Spared  []Protection `json:"spared,omitempty"`
+
+	lines []string
+}
+
+// Option is a node on which room could have been made for a task.
+type Option struct {
+	Task   string   `json:"task"`
+	Node   string   `json:"node"`
+	Go     []string `json:"go"` // tasks that would have had to go: workload/task
+	Chosen bool     `json:"chosen,omitempty"`
+}
+
+// Protection is workloads that might have gone, had nobody spared them.
+type Protection struct {
+	Plugin    string   `json:"plugin"`
+	Reason    string   `json:"reason"`
+	Count     int      `json:"count"`
+	Workloads []string `json:"workloads"` // ten at most
+}
+
+// Sparing is what kept an adapter from making room.
+type Sparing struct {
+	Purpose string `json:"purpose"` // Reclaim, Preempt or Move
+	// Barred: nobody may go for this workload, whoever he is.
+	Barred bool         `json:"barred,omitempty"`
+	Spared []Protection `json:"spared,omitempty"`
+}
+
+func weighed(w *engine.Weighing) *Weighed {
+	if w == nil {
+		return nil
+	}
+	out := &Weighed{Purpose: w.Purpose.String(), Looks: w.Looks, Tries: w.Tries, Rivals: len(w.Rivals), Spared: protections(w.Spared), lines: options(w)}
+	for _, o := range w.Options {
+		out.Options = append(out.Options, Option{o.Task, o.Node, o.Go, o.Chosen})
+	}
+	return out
+}
+
+func protections(list []engine.Protection) []Protection {
+	var out []Protection
+	for _, p := range list {
+		out = append(out, Protection{p.Plugin, string(p.Reason), p.Count, p.Jobs})
+	}
+	return out
+}
+
+func sparings(list []engine.Sparing) []Sparing {
+	var out []Sparing
+	for _, s := range list {
+		if !s.Barred && len(s.Protection) == 0 {
+			continue
+		}
+		out = append(out, Sparing{s.Purpose.String(), s.Barred, protections(s.Protection)})
+	}
+	return out
+}
+
+// clauses say which workloads were spared; each completes "2 workloads …".
+var clauses = map[engine.Reason]string{
+	engine.NobodyConsents:       "that no plugin lets go",
+	"VictimInSameQueue":         "in the same queue",
+	"VictimOfStrongerTier":      "of a stronger tier",
+	"VictimGuaranteed":          "whose Guaranteed queue would hold less than its quota",
+	"QueueBeyondItsShare":       "outside of a queue above its own that would exceed its fair share",
+	"VictimQueueWithinItsShare": "whose queue would fall below its fair share",
+	"VictimNotLower":            "of no lower priority",
+	"VictimTierNotWeaker":       "of no weaker tier",
+	"VictimWithinItsGuarantee":  "whose Guaranteed queue would fall below its quota",
+	"VictimTooYoung":            "that started less than {time} ago",
+	"VictimInBudget":            "that a disruption budget keeps",
+}
+
+// clause says why the workloads were spared.
+func clause(s *cluster.State, p engine.Purpose, reason engine.Reason, jobs []string) string {
+	text, ok := clauses[reason]
+	if !ok {
+		return "(" + spell(string(reason)) + ")"
+	}
+	if !strings.Contains(text, "{time}") {
+		return text
+	}
+	span := int64(0)
+	for i, id := range jobs {
+		least := minimumRun(s, s.Job(id), p)
+		if i > 0 && least != span {
+			return strings.Replace(text, "{time}", "the minimum run time of their queues", 1)
+		}
+		span = least
+	}
+	return strings.Replace(text, "{time}", spanText(span), 1)
+}
+
+// minimumRun is how long the job is left alone: by its queue, or the nearest above it that says.
+func minimumRun(s *cluster.State, j *cluster.Job, p engine.Purpose) int64 {
+	if j == nil {
+		return 0
+	}
+	for q := s.Queue(j.Queue); q != nil; q = s.Parent(q) {
+		least := q.MinRunBeforePreempt
+		if p == engine.Reclaim {
+			least = q.MinRunBeforeReclaim
+		}
+		if least > 0 {
+			return least
+		}
+	}
+	return 0
+}
+
+// spanText spells a span without the zeros that Go writes.
+func spanText(d int64) string {
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// sparedText counts who was spared: "8 workloads whose queue would fall below its fair
+// share (job/a, job/b and 6 more), 4 that started less than 10m ago (…)".
+func sparedText(s *cluster.State, p engine.Purpose, list []engine.Protection) string {
+	var out []string
+	for i, x := range list {
+		names := slices.Clone(x.Jobs[:min(len(x.Jobs), 2)])
+		who := strings.Join(names, " and ")
+		if more := x.Count - len(names); more > 0 {
+			who = strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
+		}
+		many := strconv.Itoa(x.Count)
+		if i == 0 {
+			many = count(x.Count, "workload")
+		}
+		out = append(out, fmt.Sprintf("%s %s (%s)", many, clause(s, p, x.Reason, x.Jobs), who))
+	}
+	return strings.Join(out, ", ")
+}
