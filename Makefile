@@ -52,6 +52,10 @@ bench: ## Measure the engine at 1,000 to 100,000 nodes; docs/performance.md expl
 	$(GO) test ./bench -run '^$$' -bench Rank -benchtime 100x -timeout 30m
 	$(GO) test ./bench -run '^$$' -bench Answer -benchtime 1000x -timeout 30m
 
+.PHONY: soak
+soak: ## Live through a million random steps (STEPS=1000000); docs/soak.md says what is checked
+	$(GO) run ./hack/soak -steps $(or $(STEPS),1000000)
+
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder for a while (FUZZTIME=30s each)
 	hack/fuzz.sh $(or $(FUZZTIME),30s)

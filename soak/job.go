@@ -36,7 +36,7 @@ func (w *World) alternative(a int, preemptible bool) cluster.Alternative {
 	shape.Preemptible = preemptible
 	count := 1 + w.dice.Roll(4)
 	alt := cluster.Alternative{Name: fmt.Sprintf("alt%d", a), Min: count}
-	if w.chance(15) {
+	if w.chance(6) {
 		memory := cluster.Bytes(8+w.dice.Roll(200)) << 30
 		shape.Need = cluster.Need{WholeNode: true}
 		shape.Isolation.GPU = ""

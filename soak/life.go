@@ -41,7 +41,7 @@ var happenings = []struct {
 	do     func(*World) error
 }{
 	{"a job arrives", 18, (*World).AddJob},
-	{"a job ends", 6, (*World).RemoveJob},
+	{"a job ends", 9, (*World).RemoveJob},
 	{"a job runs already", 4, (*World).Restore},
 	{"a node comes", 4, (*World).AddNode},
 	{"a node is lost", 2, (*World).LoseNode},

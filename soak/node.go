@@ -26,7 +26,7 @@ func (w *World) AddNode() error {
 		n.Resources = append(n.Resources, cluster.Ledger{Name: "rdma/hca", Capacity: 2})
 	}
 	w.label(n)
-	for range []int{1, 2, 0}[w.dice.Roll(3)] {
+	for range []int{1, 2, 1, 0}[w.dice.Roll(4)] {
 		k := pick(w, kinds)
 		for range []int{4, 2, 1}[w.dice.Roll(3)] {
 			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", name, len(n.Devices)), Product: k.product, Type: "cuda", Memory: k.memory})

@@ -24,15 +24,19 @@ func (w *World) moment() *moment {
 	m := &moment{held: w.held(), at: w.standing(), bound: map[*cluster.Task]int64{}, stood: map[*cluster.Job]bool{}, started: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}}
 	for _, j := range w.State.Jobs() {
 		m.stood[j], m.tasks[j] = j.Stands(), len(j.Tasks())
-		bound := func(t *cluster.Task) bool { return t.Status == cluster.Bound }
-		m.started[j] = j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(bound)
+		m.started[j] = started(j)
 		for _, t := range j.Tasks() {
-			if bound(t) {
+			if t.Status == cluster.Bound {
 				m.bound[t] = t.Started
 			}
 		}
 	}
 	return m
+}
+
+// started reports whether the tasks that run make the job's minimum.
+func started(j *cluster.Job) bool {
+	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(t *cluster.Task) bool { return t.Status == cluster.Bound })
 }
 
 // Schedule runs a session and does what it decided, unless the scheduler dies
@@ -53,6 +57,7 @@ func (w *World) Schedule() error {
 	for _, check := range []func() error{
 		func() error { return w.checkLimits(before.held) },
 		func() error { return w.checkGangs(before, &out) },
+		func() error { return checkStarts(&out) },
 		func() error { return w.checkTopology(before.at) },
 		func() error { return w.checkRefusals(out) },
 		func() error { return w.checkEvictions(before, &out) },
@@ -124,6 +129,23 @@ func (w *World) checkGangs(before *moment, out *engine.Outcome) error {
 			w.torn[j.ID] = w.clock
 		case missing && w.clock-since >= grace:
 			return fmt.Errorf("%s runs below its minimum since %d, and it is %d: %s", j.ID, since, w.clock, describe(j))
+		}
+	}
+	return nil
+}
+
+// checkStarts makes sure that gangs start as a whole: what was bound runs with
+// at least the minimum of its job, unless somebody was evicted after that.
+func checkStarts(out *engine.Outcome) error {
+	evicted := map[*cluster.Job]bool{}
+	for i := range out.Decisions {
+		if d := &out.Decisions[i]; d.Action == engine.EvictIt {
+			evicted[d.Task.Job] = true
+		}
+	}
+	for i := range out.Decisions {
+		if d := &out.Decisions[i]; d.Action == engine.Bind && !evicted[d.Task.Job] && !started(d.Task.Job) {
+			return fmt.Errorf("%s was started, and its job is not: %s", d.Task.ID, describe(d.Task.Job))
 		}
 	}
 	return nil

@@ -47,6 +47,11 @@ func (s *site) start(t *cluster.Task, node string, claims []cluster.Claim, now i
 	if s.nodes[node] == nil {
 		return fmt.Errorf("%s was started on %s, which is gone", t.ID, node)
 	}
+	for _, c := range claims {
+		if s.nodes[node].Devices[c.Device].Lost {
+			return fmt.Errorf("%s was started on device %d of %s, which is lost", t.ID, c.Device, node)
+		}
+	}
 	s.runs[t.ID] = &process{job: t.Job.ID, node: node, shape: t.Shape, claims: slices.Clone(claims), started: now}
 	return nil
 }

@@ -36,15 +36,17 @@ type World struct {
 // newWorld makes a small cluster.
 func newWorld(d dice) (*World, error) {
 	w := &World{site: newSite(), dice: d, clock: 3600 * second, torn: map[string]int64{}}
-	w.most = 4 + d.Roll(13)
-	w.restarts, w.plain = w.chance(50), w.chance(50)
+	if w.most = 4 + d.Roll(13); w.chance(10) {
+		w.most += 8
+	}
+	w.restarts, w.plain = w.chance(50), w.chance(60)
 	for _, q := range queues() {
 		w.site.queues[q.Name] = q
 	}
 	if err := w.boot(); err != nil {
 		return nil, err
 	}
-	for range 2 + d.Roll(6) {
+	for range 3 + d.Roll(6) {
 		if err := w.AddNode(); err != nil {
 			return nil, err
 		}
@@ -112,9 +114,13 @@ func (w *World) Restore() error {
 	return w.whole()
 }
 
-// RemoveJob ends a job.
+// RemoveJob ends a job. Those that wait are given up more often than others end:
+// many can never be placed, and would fill the world.
 func (w *World) RemoveJob() error {
 	jobs := w.State.Jobs()
+	if waiting := slices.DeleteFunc(w.State.Jobs(), func(j *cluster.Job) bool { return j.Chosen >= 0 }); len(waiting) > 0 && w.chance(60) {
+		jobs = waiting
+	}
 	if len(jobs) == 0 {
 		return nil
 	}
