@@ -56,6 +56,10 @@ bench: ## Measure the engine at 1,000 to 100,000 nodes; docs/performance.md expl
 oracle: ## Hold the engine against brute force on small clusters; docs/oracle.md explains the table
 	$(GO) test ./oracle -run Oracle -v -count=1 -oracle.cases=$(or $(CASES),5000) -timeout 60m
 
+.PHONY: soak
+soak: ## Live through a million random steps (STEPS=1000000); docs/soak.md says what is checked
+	$(GO) run ./hack/soak -steps $(or $(STEPS),1000000)
+
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder for a while (FUZZTIME=30s each)
 	hack/fuzz.sh $(or $(FUZZTIME),30s)

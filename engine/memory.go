@@ -27,8 +27,23 @@ type memo struct {
 	refusal  *Refusal
 	version  uint64 // of the State, when it was refused
 	revision uint64 // of queues and budgets
+	stand    stand
 	tries    int
 	retry    int64 // 0: only when something changes
+}
+
+// stand is how many of a job's own tasks are where. What it loses itself leaves
+// it with other forms, other domains, and less to keep to.
+type stand struct{ chosen, placed, pending int }
+
+func standOf(j *cluster.Job) stand {
+	out := stand{chosen: j.Chosen, placed: j.Placed()}
+	for _, t := range j.Tasks() {
+		if t.Status == cluster.Pending {
+			out.pending++
+		}
+	}
+	return out
 }
 
 // waits is the refusal of a job that need not be tried again yet, nil if it must.
@@ -72,6 +87,7 @@ func (s *Session) remember(job *cluster.Job, r *Refusal) {
 		mem.jobs[job.ID] = m
 	}
 	m.refusal, m.version, m.revision = r, s.State.Version(), s.State.Revision()
+	m.stand = standOf(job)
 	m.retry = 0
 	if !r.Permanent {
 		m.retry = s.Now + min(longest, firstWait<<min(m.tries, 20))
@@ -94,15 +110,18 @@ func (s *Session) forget() {
 }
 
 // helped reports whether something changed that may let the job be placed: new
-// terms of a queue or budget, a queue's limit that is not in the way any more, or
-// a node that takes one of its tasks and has room that it did not have. Where a
-// filter looks at more than the node, every change may.
+// terms of a queue or budget, a queue's limit that is not in the way any more, a
+// node that takes one of its tasks and has room that it did not have, or where
+// its own tasks stand. Where a filter looks at more than the node, every change may.
 func (s *Session) helped(m *memo) bool {
-	if m.revision != s.State.Revision() {
+	if m.revision != s.State.Revision() || m.stand != standOf(m.job) {
 		return true
 	}
 	if m.version == s.State.Version() {
 		return false
+	}
+	if slices.ContainsFunc(m.job.Tasks(), func(t *cluster.Task) bool { return t.Node != nil && t.Node.SpecVersion() > m.version }) {
+		return true // it may be in another domain now
 	}
 	var asked []*cluster.Shape
 	for i := range m.job.Alternatives {

@@ -8,17 +8,22 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Check holds the books against what the tasks say.
+// Check holds the books against what is there and against what the tasks say.
 func (w *World) Check() error {
+	if err := w.site.check(); err != nil {
+		return err
+	}
+	if err := w.site.agrees(w.State); err != nil {
+		return err
+	}
 	for _, n := range w.State.Nodes() {
 		if err := w.checkNode(n); err != nil {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
-	used, firm := map[string]cluster.Resources{}, map[string]cluster.Resources{}
+	used, firm := map[string]amounts{}, map[string]amounts{}
 	named := w.named()
 	for _, j := range w.State.Jobs() {
-		placed := 0
 		for a := range j.Alternatives {
 			for _, t := range j.Alternatives[a].Tasks {
 				if (t.Node == nil) != (t.Status == cluster.Pending) {
@@ -43,7 +48,6 @@ func (w *World) Check() error {
 					}
 				}
 				if t.Status != cluster.Releasing {
-					placed++
 					w.charge(used, t, named)
 					if !j.Preemptible {
 						w.charge(firm, t, named)
@@ -51,15 +55,12 @@ func (w *World) Check() error {
 				}
 			}
 		}
-		if placed > 0 && !j.Stands() && j.Running() {
-			return fmt.Errorf("%s: %d tasks placed, the minimum is %d", j.ID, placed, j.Alternatives[j.Chosen].Min)
-		}
 	}
 	for _, q := range w.State.Queues() {
-		if fmt.Sprint(nonzero(q.Used)) != fmt.Sprint(nonzero(used[q.Name])) {
+		if !used[q.Name].equal(q.Used) {
 			return fmt.Errorf("queue %s: the ledger says %v, its tasks %v", q.Name, q.Used, used[q.Name])
 		}
-		if fmt.Sprint(nonzero(q.Firm)) != fmt.Sprint(nonzero(firm[q.Name])) {
+		if !firm[q.Name].equal(q.Firm) {
 			return fmt.Errorf("queue %s: the ledger says that %v is firm, its tasks %v", q.Name, q.Firm, firm[q.Name])
 		}
 	}
@@ -80,16 +81,19 @@ func (w *World) named() map[string]bool {
 }
 
 // charge adds what the task holds to its queue and to all above it.
-func (w *World) charge(used map[string]cluster.Resources, t *cluster.Task, named map[string]bool) {
+func (w *World) charge(used map[string]amounts, t *cluster.Task, named map[string]bool) {
 	add := func(name string, v int64) {
 		for q := t.Job.Queue; q != ""; q = w.State.Queue(q).Parent {
-			used[q] = used[q].With(name, used[q].Of(name)+v)
+			if used[q] == nil {
+				used[q] = amounts{}
+			}
+			used[q][name] += v
 		}
 	}
 	for _, a := range t.Shape.Resources {
 		add(a.Name, a.Value)
 	}
-	add(cluster.Memory, spill(t))
+	add(cluster.Memory, spill(t.Shape, t.Claims))
 	for _, c := range t.Claims {
 		d := &t.Node.Devices[c.Device]
 		add(d.Resource, int64(c.Milli))
@@ -99,25 +103,32 @@ func (w *World) charge(used map[string]cluster.Resources, t *cluster.Task, named
 	}
 }
 
-func spill(t *cluster.Task) int64 {
-	l := t.Shape.Need.Layers
+func spill(shape *cluster.Shape, claims []cluster.Claim) int64 {
+	l := shape.Need.Layers
 	if l == nil {
 		return 0
 	}
 	left := l.Total
-	for _, c := range t.Claims {
+	for _, c := range claims {
 		left -= c.Layers
 	}
 	return int64(left) * int64(l.Bytes)
 }
 
-func nonzero(r cluster.Resources) (out cluster.Resources) {
-	for _, a := range r {
-		if a.Value != 0 {
-			out = append(out, a)
+// amounts are of resources, by name.
+type amounts map[string]int64
+
+func (a amounts) equal(r cluster.Resources) bool {
+	seen := 0
+	for name, v := range a {
+		if r.Of(name) != v {
+			return false
+		}
+		if v != 0 {
+			seen++
 		}
 	}
-	return out
+	return seen == len(r) // what falls back to 0 leaves no trace
 }
 
 // holding is who holds what of one thing: promises, and what is physically there.
@@ -129,7 +140,7 @@ type holding struct {
 
 // checkNode adds up what tasks hold, promises and physical room apart.
 func (w *World) checkNode(n *cluster.Node) error {
-	promised, physical := map[string]int64{}, map[string]int64{}
+	promised, physical, bound := map[string]int64{}, map[string]int64{}, map[string]int64{}
 	devices := make([]holding, len(n.Devices))
 	var isolated, isolatedThere int64
 	for _, t := range n.Tasks {
@@ -140,13 +151,16 @@ func (w *World) checkNode(n *cluster.Node) error {
 		for _, a := range t.Shape.Resources {
 			v := a.Value
 			if a.Name == cluster.Memory {
-				v += spill(t)
+				v += spill(t.Shape, t.Claims)
 			}
 			if soon {
 				promised[a.Name] += v
 			}
 			if there {
 				physical[a.Name] += v
+			}
+			if soon && there {
+				bound[a.Name] += v
 			}
 		}
 		if t.Shape.Isolation.CPU == cluster.CPUStrictIsolated {
@@ -171,19 +185,33 @@ func (w *World) checkNode(n *cluster.Node) error {
 			}
 		}
 	}
-	if all := n.Advertised.IsolableCores; !w.shrunk[n.Name] && (isolated > all || isolatedThere > all) {
-		return fmt.Errorf("%d isolated cores promised and %d held of %d", isolated, isolatedThere, all)
+	tight, over := !w.site.shrunk[n.Name], false
+	if all := n.Advertised.IsolableCores; isolated > all || isolatedThere > all {
+		if over = true; tight {
+			return fmt.Errorf("%d isolated cores promised and %d held of %d", isolated, isolatedThere, all)
+		}
 	}
 	for i := range n.Resources {
 		l := &n.Resources[i]
 		if l.Used != promised[l.Name] {
 			return fmt.Errorf("%s: the ledger says %d, tasks hold %d", l.Name, l.Used, promised[l.Name])
 		}
-		if !w.shrunk[n.Name] && (l.Used > l.Capacity || physical[l.Name] > l.Capacity) {
-			return fmt.Errorf("%s: %d promised and %d held of %d", l.Name, l.Used, physical[l.Name], l.Capacity)
+		if l.Used > l.Capacity || physical[l.Name] > l.Capacity {
+			if over = true; tight {
+				return fmt.Errorf("%s: %d promised and %d held of %d", l.Name, l.Used, physical[l.Name], l.Capacity)
+			}
+		}
+		if l.Releasing != physical[l.Name]-bound[l.Name] {
+			return fmt.Errorf("%s: the ledger says that %d is releasing, of %d held tasks keep %d", l.Name, l.Releasing, physical[l.Name], bound[l.Name])
 		}
 	}
-	return checkDevices(n, devices, w.shrunk[n.Name])
+	for i := range n.Devices {
+		over = over || max(devices[i].memory, devices[i].thereMemory) > n.Devices[i].Memory
+	}
+	if !over {
+		delete(w.site.shrunk, n.Name) // it fits again, and must from now on
+	}
+	return checkDevices(n, devices, !tight)
 }
 
 func checkDevices(n *cluster.Node, devices []holding, shrunk bool) error {

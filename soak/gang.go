@@ -98,7 +98,7 @@ func (w *World) Agree() error {
 			return err
 		}
 		state := w.State.Clone()
-		s := e.Open(state, engine.Options{Search: search})
+		s := e.Open(state, engine.Options{Now: w.clock, Search: search})
 		out, err := s.Run()
 		s.Close()
 		if err != nil {

@@ -8,18 +8,17 @@ import (
 
 // AddJob lets a random job arrive.
 func (w *World) AddJob() error {
-	if len(w.State.Jobs()) >= 25 {
+	if len(w.site.jobs) >= w.most {
 		return nil
 	}
-	w.serial++
 	j := &cluster.Job{
-		ID: fmt.Sprintf("job/j%04d", w.serial), Created: int64(w.dice.Roll(5)), Priority: int32(w.dice.Roll(3)),
-		Queue: pick(w, leaves), Preemptible: w.chance(50),
+		ID: fmt.Sprintf("job/j%04d", w.step), Created: int64(w.dice.Roll(5)), Priority: int32(w.dice.Roll(3)),
+		Queue: pick(w, leaves), Preemptible: w.chance(60),
 	}
 	if w.chance(50) {
 		j.Labels = map[string]string{"app": pick(w, []string{"web", "db"})}
 	}
-	if w.chance(20) {
+	if !w.plain && w.chance(20) {
 		j.Affinity = append(j.Affinity, cluster.JobTerm{
 			Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{pick(w, []string{"web", "db"})}}},
 			Within:   pick(w, []string{"", "rack", "zone"}), Anti: w.chance(60), Weight: int32(w.dice.Roll(3) * 10),
@@ -28,7 +27,8 @@ func (w *World) AddJob() error {
 	for a := range 1 + w.dice.Roll(2) {
 		j.Alternatives = append(j.Alternatives, w.alternative(a, j.Preemptible))
 	}
-	return w.State.AddJob(j)
+	w.site.jobs[j.ID] = j
+	return w.State.AddJob(fresh(j))
 }
 
 func (w *World) alternative(a int, preemptible bool) cluster.Alternative {
@@ -36,7 +36,7 @@ func (w *World) alternative(a int, preemptible bool) cluster.Alternative {
 	shape.Preemptible = preemptible
 	count := 1 + w.dice.Roll(4)
 	alt := cluster.Alternative{Name: fmt.Sprintf("alt%d", a), Min: count}
-	if w.chance(15) {
+	if w.chance(6) {
 		memory := cluster.Bytes(8+w.dice.Roll(200)) << 30
 		shape.Need = cluster.Need{WholeNode: true}
 		shape.Isolation.GPU = ""
@@ -100,7 +100,7 @@ func (w *World) shape() cluster.Shape {
 		{Name: cluster.CPU, Value: int64(w.dice.Roll(4)) * 2000},
 		{Name: cluster.Memory, Value: int64(w.dice.Roll(3)) * 16 << 30},
 	}}
-	if w.chance(5) {
+	if !w.plain && w.chance(5) {
 		s.Resources = s.Resources.With("rdma/hca", 1)
 	}
 	switch w.dice.Roll(8) {
@@ -114,6 +114,9 @@ func (w *World) shape() cluster.Shape {
 		s.Need = cluster.Need{Devices: 1, Partition: "1g.10gb"}
 	case 6:
 		s.Need.Layers = &cluster.Layers{Total: 8, Bytes: cluster.Bytes(1+w.dice.Roll(8)) << 30, Fixed: 1 << 30, Least: w.dice.Roll(8), Spill: w.chance(50)}
+	}
+	if w.plain {
+		return s
 	}
 	if s.Need.Devices > 1 && w.chance(30) {
 		s.Need.SameProduct = true

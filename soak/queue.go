@@ -14,6 +14,7 @@ var leaves = []string{"default", "research", "scraps", "night"}
 func queues() []*cluster.Queue {
 	const gpu = cluster.DefaultDeviceResource
 	return []*cluster.Queue{
+		{Name: cluster.DefaultQueue},
 		{Name: "lab", Quota: cluster.Resources{{Name: gpu, Value: 6000}}, Limits: cluster.Resources{{Name: gpu, Value: 10_000}}},
 		{Name: "annex", Tier: cluster.TierScavenger, Limits: cluster.Resources{{Name: cluster.CPU, Value: 60_000}}},
 		{Name: "research", Parent: "lab", Tier: cluster.TierGuaranteed, Quota: cluster.Resources{{Name: gpu, Value: 4000}}, Limits: cluster.Resources{{Name: gpu, Value: 6000}}},
@@ -28,11 +29,12 @@ var terms = []string{
 	cluster.DefaultDeviceResource + ":A100", cluster.DefaultDeviceResource + ":L4", cluster.PartitionResource + "1g.10gb:A100",
 }
 
-// ChangeQueue gives a queue another limit, quota or weight, or another place in the tree.
+// ChangeQueue gives a queue another limit, quota, weight, tier or run time, or
+// another place in the tree.
 func (w *World) ChangeQueue() error {
-	q := *pick(w, w.State.Queues())
+	q := *w.site.queues[pick(w, sorted(w.site.queues))]
 	amount := int64(w.dice.Roll(12)) * 1000
-	switch w.dice.Roll(5) {
+	switch w.dice.Roll(8) {
 	case 0:
 		q.Limits = q.Limits.With(pick(w, terms), amount)
 	case 1:
@@ -44,11 +46,38 @@ func (w *World) ChangeQueue() error {
 			return slices.DeleteFunc(slices.Clone(list), func(a cluster.Amount) bool { return strings.Contains(a.Name, ":") })
 		}
 		q.Limits, q.Quota, q.OverQuotaWeight = plain(q.Limits), plain(q.Quota), plain(q.OverQuotaWeight)
+	case 4:
+		q.Tier = pick(w, []cluster.Tier{cluster.TierGuaranteed, cluster.TierStandard, cluster.TierScavenger})
+	case 5:
+		q.Weight, q.Priority = 1+int64(w.dice.Roll(4)), int32(w.dice.Roll(3))
+	case 6:
+		q.MinRunBeforePreempt, q.MinRunBeforeReclaim = pick(w, runTimes), pick(w, runTimes)
 	default:
-		if q.Name == "lab" || q.Name == "annex" { // they stay above, even while nothing is below them
+		if q.Name == "lab" || q.Name == "annex" || q.Name == cluster.DefaultQueue { // they stay at the top, even while nothing is below them
 			return nil
 		}
 		q.Parent = pick(w, []string{"", "lab", "annex"})
 	}
-	return w.State.SetQueue(&q)
+	w.site.queues[q.Name] = &q
+	booked := q
+	return w.State.SetQueue(&booked)
+}
+
+// runTimes are for how long queues protect what has started.
+var runTimes = []int64{0, 30 * second, 300 * second}
+
+// ChangeBudget adds a disruption budget or changes one.
+func (w *World) ChangeBudget() error {
+	app := pick(w, []string{"web", "db"})
+	b := cluster.Budget{
+		Name: app, Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{app}}},
+		Bound: w.dice.Roll(4), Unavailable: w.chance(50),
+	}
+	if b.Percent = w.chance(30); b.Percent {
+		b.Bound *= 25
+	}
+	w.site.budgets[app] = &b
+	booked := b
+	w.State.SetBudget(&booked)
+	return nil
 }

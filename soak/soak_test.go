@@ -1,65 +1,86 @@
 package soak
 
 import (
-	"flag"
-	"os"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 
-	"pgregory.net/rapid"
+	"github.com/berth-project/berth/cluster"
 )
 
-// TestMain makes runs long enough to add up to 100,000 steps, unless told otherwise.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	given := map[string]bool{}
-	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for name, value := range map[string]string{"rapid.checks": "1400", "rapid.steps": "100"} {
-		if !given[name] {
-			if err := flag.Set(name, value); err != nil {
-				panic(err)
+// TestPromises lives 500 lives, the same ones every time. `make soak` lives others.
+func TestPromises(t *testing.T) {
+	const lives, steps = 500, 200
+	var total Counts
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for worker := range uint64(2) {
+		wg.Go(func() {
+			for seed := 1 + worker; seed <= lives; seed += 2 {
+				counts, failure := Life{Seed: seed, Steps: steps}.Run()
+				if failure != nil {
+					failure = failure.Shrink()
+					t.Errorf("%v\nreplay: %s", failure, failure.Replay())
+				}
+				mu.Lock()
+				total.Add(counts)
+				mu.Unlock()
 			}
+		})
+	}
+	wg.Wait()
+	t.Log(total)
+	for what, n := range map[string][2]int{
+		"steps": {total.Steps, lives * steps}, "decisions": {total.Decisions, 20_000}, "refusals": {total.Refusals, 50_000},
+		"evictions": {total.Evictions - total.Moves - total.Stale, 400}, "moves": {total.Moves, 500}, "stale gangs": {total.Stale, 100},
+		"crashes": {total.Crashes, 2000}, "lost decisions": {total.Lost, 500}, "waits": {total.Waits, 5000}, "settled": {total.Settled, 500},
+	} {
+		if !t.Failed() && n[0] < n[1] {
+			t.Errorf("too little happened: %d %s, want %d", n[0], what, n[1])
 		}
 	}
-	os.Exit(m.Run())
 }
 
-type drawn struct{ t *rapid.T }
-
-func (d drawn) Roll(n int) int { return rapid.IntRange(0, n-1).Draw(d.t, "roll") }
-
-// TestPromises lives through random clusters. On failure rapid prints the seed
-// and the flag that replays it.
-func TestPromises(t *testing.T) {
-	steps, decisions, refusals := 0, 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
-		w, err := NewWorld(drawn{rt})
-		if err != nil {
-			rt.Fatal(err)
+// The same seed is the same life, or no failure could be replayed.
+func TestLivesRepeat(t *testing.T) {
+	for seed := uint64(1); seed <= 5; seed++ {
+		first, _ := Life{Seed: seed, Steps: 150}.Run()
+		second, _ := Life{Seed: seed, Steps: 150}.Run()
+		if first != second {
+			t.Errorf("seed %d: %v, and then %v", seed, first, second)
 		}
-		step := func(do func() error) func(*rapid.T) {
-			return func(rt *rapid.T) {
-				steps++
-				if err := do(); err != nil {
-					rt.Fatal(err)
-				}
+	}
+}
+
+// A broken promise is found, cut down to what matters, and replayed.
+func TestShrink(t *testing.T) {
+	whole := happenings
+	defer func() { happenings = whole }()
+	happenings = append(slices.Clone(whole), happenings[0])
+	last := &happenings[len(happenings)-1]
+	last.name, last.do = "two processes on one device", func(w *World) error {
+		for _, id := range sorted(w.site.runs) {
+			if p := *w.site.runs[id]; len(p.claims) > 0 && p.claims[0].Milli == cluster.Whole {
+				w.site.runs[id+" again"] = &p
 			}
 		}
-		rt.Repeat(map[string]func(*rapid.T){
-			"add job": step(w.AddJob), "add another job": step(w.AddJob), "remove job": step(w.RemoveJob), "remove another job": step(w.RemoveJob),
-			"add node": step(w.AddNode), "remove node": step(w.RemoveNode), "change node": step(w.ChangeNode),
-			"change queue": step(w.ChangeQueue), "restore": step(w.Restore), "schedule": step(w.Schedule), "schedule again": step(w.Schedule),
-			"evict": step(w.Evict), "leave": step(w.Leave), "agree": step(w.Agree), "rollback": step(w.Rollback),
-			"": func(rt *rapid.T) {
-				if err := w.Check(); err != nil {
-					rt.Fatal(err)
-				}
-			},
-		})
-		decisions += w.Decisions
-		refusals += w.Refusals
-	})
-	t.Logf("%d steps, %d decisions, %d refusals", steps, decisions, refusals)
-	if !testing.Short() && flag.Lookup("rapid.failfile").Value.String() == "" && (steps < 100_000 || decisions < 10_000 || refusals < 10_000) {
-		t.Errorf("too little happened: %d steps, %d decisions, %d refusals", steps, decisions, refusals)
+		return nil
+	}
+	for seed := uint64(1); ; seed++ {
+		_, failure := Life{Seed: seed, Steps: 100}.Run()
+		if failure == nil || !strings.Contains(failure.Error(), "held twice") {
+			continue
+		}
+		short := failure.Shrink()
+		if n := len(short.Life.Only); n == 0 || n > 20 || n > failure.Step {
+			t.Errorf("cut down to %d steps of %d", n, failure.Step)
+		}
+		want := fmt.Sprintf("go run ./hack/soak -replay %d -life 100 -only %d", seed, short.Life.Only[0])
+		if got := short.Replay(); !strings.HasPrefix(got, want) {
+			t.Errorf("replay: %s, want %s…", got, want)
+		}
+		return
 	}
 }

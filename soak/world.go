@@ -9,37 +9,44 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// Dice is a source of choices: a property test's generator, or a seeded one.
-type Dice interface {
-	// Roll returns a number from 0 to n-1.
-	Roll(n int) int
-}
+const second = int64(1_000_000_000)
 
-// World is a cluster and the engine that schedules it.
+// World is a site, the engine that schedules it, and the engine's books.
 type World struct {
-	State  *cluster.State
+	State *cluster.State
+	Counts
+
+	site   *site
 	engine *engine.Engine
-	dice   Dice
-	serial int
-	// shrunk nodes may hold more than they have; they take nothing new.
-	shrunk map[string]bool
-	// Decisions counts what was decided, so that a run can show that it did something.
-	Decisions, Refusals int
+	dice   dice
+	step   int
+	clock  int64
+	most   int  // jobs at a time
+	plain  bool // nobody is choosy: what keeps jobs apart is room alone
+	// restarts: whoever runs jobs starts gangs anew that have lost members;
+	// otherwise that is left to the scheduler.
+	restarts bool
+	// torn are the gangs that run below their minimum, because of what happened to
+	// them. From when on the scheduler has known: 0, not yet.
+	torn map[string]int64
+	// displaced are the jobs that tasks were evicted of for another, by both names.
+	displaced map[[2]string]bool
 }
 
-// NewWorld makes a small cluster.
-func NewWorld(dice Dice) (*World, error) {
-	e, err := engine.New(standard.Registry(), standard.Profile())
-	if err != nil {
+// newWorld makes a small cluster.
+func newWorld(d dice) (*World, error) {
+	w := &World{site: newSite(), dice: d, clock: 3600 * second, torn: map[string]int64{}}
+	if w.most = 4 + d.Roll(13); w.chance(10) {
+		w.most += 8
+	}
+	w.restarts, w.plain = w.chance(50), w.chance(60)
+	for _, q := range queues() {
+		w.site.queues[q.Name] = q
+	}
+	if err := w.boot(); err != nil {
 		return nil, err
 	}
-	w := &World{State: cluster.NewState(), engine: e, dice: dice, shrunk: map[string]bool{}}
-	for _, q := range queues() {
-		if err := w.State.SetQueue(q); err != nil {
-			return nil, err
-		}
-	}
-	for range 2 + dice.Roll(6) {
+	for range 3 + d.Roll(6) {
 		if err := w.AddNode(); err != nil {
 			return nil, err
 		}
@@ -47,119 +54,36 @@ func NewWorld(dice Dice) (*World, error) {
 	return w, nil
 }
 
-// chance is false for low rolls: generators favour them, and a plain world shrinks best.
-func (w *World) chance(percent int) bool { return w.dice.Roll(100) >= 100-percent }
+// boot starts a scheduler: all it knows is what is there.
+func (w *World) boot() (err error) {
+	if w.engine, err = engine.New(standard.Registry(), standard.Profile()); err != nil {
+		return err
+	}
+	w.displaced = map[[2]string]bool{}
+	w.torn = map[string]int64{}
+	if w.State, err = w.site.books(); err != nil {
+		return fmt.Errorf("a new scheduler cannot take over: %w", err)
+	}
+	w.tear()
+	return nil
+}
+
+// Crash ends the scheduler between two sessions and starts a new one.
+func (w *World) Crash() error {
+	w.Crashes++
+	return w.boot()
+}
+
+// Pass lets time pass.
+func (w *World) Pass() error {
+	w.clock += pick(w, []int64{1, 10, 40, 120, 600}) * second
+	return nil
+}
+
+// chance is true so many times out of a hundred.
+func (w *World) chance(percent int) bool { return w.dice.Roll(100) < percent }
 
 func pick[T any](w *World, list []T) T { return list[w.dice.Roll(len(list))] }
-
-var kinds = []struct {
-	product string
-	memory  cluster.Bytes
-}{{"A100", 80 << 30}, {"A10", 24 << 30}, {"L4", 24 << 30}}
-
-// AddNode adds a random node, sometimes under the name of one that is gone.
-func (w *World) AddNode() error {
-	if len(w.State.Nodes()) >= 12 {
-		return nil
-	}
-	name := fmt.Sprintf("n%02d", w.dice.Roll(30))
-	if w.State.Node(name) != nil {
-		return nil
-	}
-	n := &cluster.Node{Name: name, Labels: map[string]string{}}
-	n.Resources = []cluster.Ledger{
-		{Name: cluster.CPU, Capacity: int64(64-8*w.dice.Roll(8)) * 1000},
-		{Name: cluster.Memory, Capacity: int64(256-32*w.dice.Roll(8)) << 30},
-	}
-	if w.chance(20) {
-		n.Resources = append(n.Resources, cluster.Ledger{Name: "rdma/hca", Capacity: 2})
-	}
-	w.label(n)
-	for range []int{1, 2, 0}[w.dice.Roll(3)] {
-		k := pick(w, kinds)
-		for range []int{4, 2, 1}[w.dice.Roll(3)] {
-			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", name, len(n.Devices)), Product: k.product, Type: "cuda", Memory: k.memory})
-		}
-	}
-	if w.chance(20) {
-		for i := range 3 {
-			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-mig-%d", name, i), Product: "A100", Type: "cuda", Memory: 10 << 30, Profile: "1g.10gb", Parent: name + "-mig"})
-		}
-	}
-	n.Advertised.GPU = append(n.Advertised.GPU, cluster.GPUClasses[w.dice.Roll(4):]...)
-	n.Advertised.CPU = append(n.Advertised.CPU, cluster.CPUClasses[w.dice.Roll(3):]...)
-	n.Advertised.IsolableCores = int64(w.dice.Roll(8))
-	if w.chance(15) {
-		n.Advertised.Share = cluster.ShareExclusive
-	}
-	return w.State.AddNode(n)
-}
-
-func (w *World) label(n *cluster.Node) {
-	n.Labels = map[string]string{"rack": pick(w, []string{"r1", "r2", "r3"})}
-	if w.chance(50) {
-		n.Labels["zone"] = pick(w, []string{"a", "b"})
-	}
-	if w.chance(20) {
-		n.Labels["kai.scheduler/instance-type"] = "spot"
-	}
-	n.Cell = pick(w, []string{"", "west", "east"})
-	n.Taints = nil
-	if w.chance(15) {
-		n.Taints = append(n.Taints, cluster.Taint{Key: "gpu", Value: "only", Effect: pick(w, cluster.Effects)})
-	}
-	n.Unschedulable = w.chance(5)
-}
-
-// RemoveNode loses a node: what ran there is pending again.
-func (w *World) RemoveNode() error {
-	if len(w.State.Nodes()) == 0 {
-		return nil
-	}
-	name := pick(w, w.State.Nodes()).Name
-	delete(w.shrunk, name)
-	_, err := w.State.LoseNode(name)
-	return err
-}
-
-// ChangeNode relabels a node, or has it lose or regain a device or some cores,
-// whoever holds them.
-func (w *World) ChangeNode() error {
-	if len(w.State.Nodes()) == 0 {
-		return nil
-	}
-	n := pick(w, w.State.Nodes())
-	what := w.dice.Roll(4)
-	err := w.State.UpdateNode(n.Name, func(n *cluster.Node) {
-		switch {
-		case what == 0:
-			w.label(n)
-		case what == 1 && len(n.Devices) > 0:
-			d := &n.Devices[w.dice.Roll(len(n.Devices))]
-			if d.Lost = !d.Lost; w.chance(20) {
-				d.Memory /= 2
-				w.shrunk[n.Name] = true
-			}
-		case what == 2 && len(n.Devices) > 1 && w.chance(30):
-			n.Devices = n.Devices[:len(n.Devices)-1]
-		default:
-			n.Ledger(cluster.CPU).Capacity = int64(8+8*w.dice.Roll(8)) * 1000
-			w.shrunk[n.Name] = true
-		}
-	})
-	w.whole()
-	return err
-}
-
-// whole restarts what runs below its minimum, as whoever runs jobs would; what
-// only has promises is the engine's to put right.
-func (w *World) whole() {
-	for _, j := range w.State.Jobs() {
-		if j.Running() && !j.Stands() {
-			w.State.Restart(j)
-		}
-	}
-}
 
 // Restore has a job run somewhere already, as a dump would say.
 func (w *World) Restore() error {
@@ -170,6 +94,7 @@ func (w *World) Restore() error {
 	if j.Chosen >= 0 || j.Alternatives[0].Whole != nil {
 		return nil
 	}
+	started := pick(w, []int64{0, w.clock, w.clock - 100*second})
 	for _, t := range j.Tasks() {
 		n := pick(w, w.State.Nodes())
 		if slices.ContainsFunc(n.Tasks, func(t *cluster.Task) bool { return t.Status != cluster.Bound }) {
@@ -179,32 +104,80 @@ func (w *World) Restore() error {
 			if err := w.State.Restore(t, n, claims); err != nil {
 				return err
 			}
-			w.shrunk[n.Name] = true // cores and memory are booked as they are
+			t.Started = started
+			if err := w.site.start(t, n.Name, claims, started); err != nil {
+				return err
+			}
+			w.site.shrunk[n.Name] = true // cores and memory are booked as they are
 		}
 	}
-	w.whole()
-	return nil
+	return w.whole()
 }
 
-// RemoveJob ends a job.
+// RemoveJob ends a job. Those that wait are given up more often than others end:
+// many can never be placed, and would fill the world.
 func (w *World) RemoveJob() error {
 	jobs := w.State.Jobs()
+	if waiting := slices.DeleteFunc(w.State.Jobs(), func(j *cluster.Job) bool { return j.Chosen >= 0 }); len(waiting) > 0 && w.chance(60) {
+		jobs = waiting
+	}
 	if len(jobs) == 0 {
 		return nil
 	}
-	return w.State.RemoveJob(pick(w, jobs).ID)
+	id := pick(w, jobs).ID
+	delete(w.site.jobs, id)
+	delete(w.torn, id)
+	w.site.drop(func(_ string, p *process) bool { return p.job == id })
+	return w.State.RemoveJob(id)
 }
 
-// Leave lets tasks go that were evicted: their room is then really free, and
-// what was below its minimum starts again.
+// Leave lets tasks go that were evicted, some sooner than others: their room is
+// then really free.
 func (w *World) Leave() error {
-	for _, j := range w.State.Jobs() {
-		for _, t := range j.Tasks() {
-			if t.Status == cluster.Releasing {
+	all := w.chance(50)
+	for _, id := range sorted(w.site.runs) {
+		p := w.site.runs[id]
+		if !p.leaving || !all && w.chance(50) {
+			continue
+		}
+		delete(w.site.runs, id)
+		for _, t := range w.State.Job(p.job).Tasks() {
+			if t.ID == id {
 				w.State.Clear(t)
 			}
 		}
 	}
-	w.whole()
+	return w.whole()
+}
+
+// whole has whoever runs jobs restart what runs below its minimum, if he does.
+// What only has promises is the engine's to put right.
+func (w *World) whole() error {
+	w.tear()
+	if !w.restarts {
+		return nil
+	}
+	for _, j := range w.State.Jobs() {
+		if _, torn := w.torn[j.ID]; !torn {
+			continue
+		}
+		for _, t := range w.State.Restart(j) {
+			if err := w.site.stop(t); err != nil {
+				return err
+			}
+		}
+		delete(w.torn, j.ID)
+	}
 	return nil
+}
+
+// tear finds the gangs that something has happened to.
+func (w *World) tear() {
+	for _, j := range w.State.Jobs() {
+		if !j.Running() || j.Stands() {
+			delete(w.torn, j.ID)
+		} else if _, known := w.torn[j.ID]; !known {
+			w.torn[j.ID] = 0
+		}
+	}
 }

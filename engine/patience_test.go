@@ -1,0 +1,64 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// A job that waits to grow in its rack is not left waiting when it is the job
+// itself that something happened to, though no other node has changed.
+func TestPatienceSeesWhatHappensToTheJobItself(t *testing.T) {
+	tests := map[string]struct {
+		happens func(*cluster.State) error
+		want    map[string]string
+	}{
+		"nothing": {func(*cluster.State) error { return nil }, map[string]string{}},
+		"it loses its node and is free to go elsewhere": {
+			func(s *cluster.State) error { _, err := s.RemoveNode("a"); return err },
+			map[string]string{"job/j/worker-0": "b", "job/j/worker-1": "b"},
+		},
+		"its node is in another rack now": {
+			func(s *cluster.State) error {
+				return s.UpdateNode("a", func(n *cluster.Node) { n.Labels = map[string]string{"rack": "r2"} })
+			},
+			map[string]string{"job/j/worker-1": "b"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := fixture.State(
+				fixture.Node("a").CPU(8, "32Gi").GPUs(1, "L4", "24Gi").Label("rack", "r1"),
+				fixture.Node("b").CPU(8, "32Gi").GPUs(2, "L4", "24Gi").Label("rack", "r2"),
+				fixture.Node("c").CPU(8, "32Gi").GPUs(1, "L4", "24Gi").Label("rack", "r1"),
+				fixture.Job("other").Devices(1).On("c"), // or waiting would not help
+				fixture.Job("j").Gang(2).Min(1).Devices(1).Topology(cluster.Topology{Required: "rack"}).On("a"),
+			)
+			e := fixture.Engine(fit())
+			session := func() engine.Outcome {
+				out, err := e.Open(state, engine.Options{Now: 1, Patient: true, Search: engine.Twin}).Run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out
+			}
+			if out := session(); len(out.Refusals) != 1 || !out.Refusals[0].Surplus {
+				t.Fatalf("refusals: %v", out.Refusals)
+			}
+			if err := tt.happens(state); err != nil {
+				t.Fatal(err)
+			}
+			out := session()
+			if diff := cmp.Diff(tt.want, where(out)); diff != "" {
+				t.Error(diff)
+			}
+			if waits := len(out.Refusals) == 1 && out.Refusals[0].Waiting; waits != (len(tt.want) == 0) {
+				t.Errorf("waits: %v", waits)
+			}
+		})
+	}
+}

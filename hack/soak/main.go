@@ -1,0 +1,106 @@
+// Command soak lives through random clusters for as many steps as it is given,
+// and prints what broke with the command that replays it.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berth-project/berth/soak"
+)
+
+func main() {
+	steps := flag.Int("steps", 1_000_000, "how many steps to live through in all")
+	length := flag.Int("life", 200, "steps of one life")
+	seed := flag.Uint64("seed", uint64(time.Now().Unix())*1_000_000, "the first life's seed; the others count up from it")
+	workers := flag.Int("workers", 2, "lives at a time")
+	replay := flag.Uint64("replay", 0, "live the one life of this seed, and no other")
+	only := flag.String("only", "", "with -replay: take only these steps, such as 3,17,18")
+	flag.Parse()
+	if *steps < 1 || *length < 1 || *workers < 1 || flag.NArg() > 0 || *only != "" && *replay == 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if *replay != 0 {
+		os.Exit(again(soak.Life{Seed: *replay, Steps: *length}, *only))
+	}
+	r := &run{next: max(1, *seed), left: (*steps + *length - 1) / *length, length: *length, begun: time.Now()}
+	fmt.Printf("%d lives of %d steps, from seed %d\n", r.left, *length, r.next)
+	var wg sync.WaitGroup
+	for range *workers {
+		wg.Go(r.work)
+	}
+	wg.Wait()
+	fmt.Printf("%s\n%d lives failed\n", r.total, r.failed)
+	if r.failed > 0 {
+		os.Exit(1)
+	}
+}
+
+// again replays a life, and says how it ended.
+func again(l soak.Life, only string) int {
+	for field := range strings.SplitSeq(only, ",") {
+		if step, err := strconv.Atoi(field); err == nil {
+			l.Only = append(l.Only, step)
+		} else if only != "" {
+			fmt.Fprintf(os.Stderr, "-only: %q is no step; want numbers such as 3,17,18\n", field)
+			return 2
+		}
+	}
+	counts, failure := l.Run()
+	if failure != nil {
+		fmt.Println(failure)
+		return 1
+	}
+	fmt.Println(counts)
+	return 0
+}
+
+// mostFailures end a run: what broke will go on breaking.
+const mostFailures = 10
+
+// run hands out lives and adds up how they went.
+type run struct {
+	sync.Mutex
+	next                        uint64
+	left, length, lived, failed int
+	total                       soak.Counts
+	begun                       time.Time
+}
+
+func (r *run) work() {
+	for {
+		r.Lock()
+		if r.left == 0 || r.failed >= mostFailures {
+			r.Unlock()
+			return
+		}
+		life := soak.Life{Seed: r.next, Steps: r.length}
+		r.next++
+		r.left--
+		r.Unlock()
+		counts, failure := life.Run()
+		if failure != nil {
+			failure = failure.Shrink()
+		}
+		r.done(counts, failure)
+	}
+}
+
+func (r *run) done(counts soak.Counts, failure *soak.Failure) {
+	r.Lock()
+	defer r.Unlock()
+	r.total.Add(counts)
+	if r.lived++; r.lived%250 == 0 {
+		fmt.Printf("%s: %s\n", time.Since(r.begun).Round(time.Second), r.total)
+	}
+	if failure != nil {
+		r.failed++
+		fmt.Printf("%v\nreplay: %s\n", failure, failure.Replay())
+	}
+}

@@ -1,0 +1,33 @@
+package soak
+
+import "fmt"
+
+// Counts say what happened, so that a run can show that it did something.
+type Counts struct {
+	Steps, Sessions, Decisions, Refusals int
+	Evictions, Moves, Stale              int // stale: of gangs that had lost members
+	Crashes, Lost                        int // lost: decisions that were never carried out
+	Waits                                int // refusals that a patient session did not try again
+	Settled, Rounds                      int // rounds: the most that it took
+}
+
+// Add adds up.
+func (c *Counts) Add(o Counts) {
+	c.Steps += o.Steps
+	c.Sessions += o.Sessions
+	c.Decisions += o.Decisions
+	c.Refusals += o.Refusals
+	c.Evictions += o.Evictions
+	c.Moves += o.Moves
+	c.Stale += o.Stale
+	c.Crashes += o.Crashes
+	c.Lost += o.Lost
+	c.Waits += o.Waits
+	c.Settled += o.Settled
+	c.Rounds = max(c.Rounds, o.Rounds)
+}
+
+func (c Counts) String() string {
+	return fmt.Sprintf("%d steps, %d sessions, %d decisions, %d refusals, %d evictions (%d moves, %d of stale gangs), %d crashes that lost %d decisions, %d waits, settled %d times in %d rounds at most",
+		c.Steps, c.Sessions, c.Decisions, c.Refusals, c.Evictions, c.Moves, c.Stale, c.Crashes, c.Lost, c.Waits, c.Settled, c.Rounds)
+}

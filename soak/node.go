@@ -1,0 +1,156 @@
+package soak
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+var kinds = []struct {
+	product string
+	memory  cluster.Bytes
+}{{"A100", 80 << 30}, {"A10", 24 << 30}, {"L4", 24 << 30}}
+
+// AddNode adds a random node, sometimes under the name of one that is gone.
+func (w *World) AddNode() error {
+	name := fmt.Sprintf("n%02d", w.dice.Roll(30))
+	if len(w.site.nodes) >= 10 || w.site.nodes[name] != nil {
+		return nil
+	}
+	n := &cluster.Node{Name: name}
+	n.Resources = []cluster.Ledger{
+		{Name: cluster.CPU, Capacity: int64(64-8*w.dice.Roll(8)) * 1000},
+		{Name: cluster.Memory, Capacity: int64(256-32*w.dice.Roll(8)) << 30},
+	}
+	if w.chance(20) {
+		n.Resources = append(n.Resources, cluster.Ledger{Name: "rdma/hca", Capacity: 2})
+	}
+	w.label(n)
+	for range []int{1, 2, 1, 0}[w.dice.Roll(4)] {
+		k := pick(w, kinds)
+		for range []int{4, 2, 1}[w.dice.Roll(3)] {
+			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", name, len(n.Devices)), Product: k.product, Type: "cuda", Memory: k.memory})
+		}
+	}
+	if w.chance(20) {
+		for i := range 3 {
+			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-mig-%d", name, i), Product: "A100", Type: "cuda", Memory: 10 << 30, Profile: "1g.10gb", Parent: name + "-mig"})
+		}
+	}
+	if w.plain {
+		return w.report(n)
+	}
+	n.Advertised.GPU = append(n.Advertised.GPU, cluster.GPUClasses[w.dice.Roll(4):]...)
+	n.Advertised.CPU = append(n.Advertised.CPU, cluster.CPUClasses[w.dice.Roll(3):]...)
+	n.Advertised.IsolableCores = int64(w.dice.Roll(8))
+	if w.chance(15) {
+		n.Advertised.Share = cluster.ShareExclusive
+	}
+	return w.report(n)
+}
+
+// report tells the scheduler of a new node.
+func (w *World) report(n *cluster.Node) error {
+	w.site.nodes[n.Name] = n
+	booked := &cluster.Node{Name: n.Name}
+	equip(booked, n)
+	return w.State.AddNode(booked)
+}
+
+func (w *World) label(n *cluster.Node) {
+	n.Labels = map[string]string{"rack": pick(w, []string{"r1", "r2", "r3"})}
+	if w.chance(50) {
+		n.Labels["zone"] = pick(w, []string{"a", "b"})
+	}
+	if w.chance(20) {
+		n.Labels["kai.scheduler/instance-type"] = "spot"
+	}
+	if w.plain {
+		return
+	}
+	n.Cell = pick(w, []string{"", "west", "east"})
+	n.Taints = nil
+	if w.chance(15) {
+		n.Taints = append(n.Taints, cluster.Taint{Key: "gpu", Value: "only", Effect: pick(w, cluster.Effects)})
+	}
+	n.Unschedulable = w.chance(5)
+}
+
+// LoseNode loses a node with all that runs there.
+func (w *World) LoseNode() error {
+	if len(w.site.nodes) == 0 {
+		return nil
+	}
+	name := pick(w, sorted(w.site.nodes))
+	delete(w.site.nodes, name)
+	delete(w.site.shrunk, name)
+	w.site.drop(func(_ string, p *process) bool { return p.node == name })
+	if !w.restarts {
+		_, err := w.State.RemoveNode(name)
+		w.tear()
+		return err
+	}
+	evicted, err := w.State.LoseNode(name)
+	for _, t := range evicted {
+		if err := w.site.stop(t); err != nil {
+			return err
+		}
+	}
+	w.tear()
+	return err
+}
+
+// ChangeNode relabels a node, or has it lose or regain a device or some cores,
+// whoever holds them.
+func (w *World) ChangeNode() error {
+	if len(w.site.nodes) == 0 {
+		return nil
+	}
+	name := pick(w, sorted(w.site.nodes))
+	n := w.site.nodes[name]
+	w.change(n)
+	w.site.drop(func(_ string, p *process) bool { // what ran on a device that is gone
+		return p.node == name && len(p.claims) > 0 && p.claims[len(p.claims)-1].Device >= len(n.Devices)
+	})
+	if err := w.State.UpdateNode(name, func(booked *cluster.Node) { equip(booked, n) }); err != nil {
+		return err
+	}
+	return w.whole()
+}
+
+func (w *World) change(n *cluster.Node) {
+	last := len(n.Devices) - 1
+	switch what := w.dice.Roll(8); {
+	case what < 2:
+		w.label(n)
+	case what < 5 && last >= 0:
+		d := &n.Devices[w.dice.Roll(last+1)]
+		d.Lost = !d.Lost
+	case what < 6 && last >= 0:
+		if i := w.dice.Roll(last + 1); !w.holds(n.Name, i) {
+			n.Devices[i].Memory /= 2 // another one is in its place
+			w.site.shrunk[n.Name] = true
+		}
+	case what < 7 && last > 0:
+		n.Devices = n.Devices[:last]
+	default:
+		for i := range n.Resources {
+			if l := &n.Resources[i]; l.Name == cluster.CPU {
+				l.Capacity = int64(8+8*w.dice.Roll(8)) * 1000
+				w.site.shrunk[n.Name] = true
+			}
+		}
+	}
+}
+
+// holds reports whether anything runs on the device.
+func (w *World) holds(node string, device int) bool {
+	for _, p := range w.site.runs {
+		for _, c := range p.claims {
+			if p.node == node && c.Device == device {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,198 @@
+package soak
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// grace is how long the standard profile lets a gang run below its minimum.
+const grace = 60 * second
+
+// moment is how things stand before a session.
+type moment struct {
+	held           map[string]held
+	at             map[*cluster.Task]*cluster.Node
+	bound          map[*cluster.Task]int64 // when those that run have started
+	stood, started map[*cluster.Job]bool   // started: without what is only promised
+	tasks          map[*cluster.Job]int
+}
+
+func (w *World) moment() *moment {
+	m := &moment{held: w.held(), at: w.standing(), bound: map[*cluster.Task]int64{}, stood: map[*cluster.Job]bool{}, started: map[*cluster.Job]bool{}, tasks: map[*cluster.Job]int{}}
+	for _, j := range w.State.Jobs() {
+		m.stood[j], m.tasks[j] = j.Stands(), len(j.Tasks())
+		m.started[j] = started(j)
+		for _, t := range j.Tasks() {
+			if t.Status == cluster.Bound {
+				m.bound[t] = t.Started
+			}
+		}
+	}
+	return m
+}
+
+// started reports whether the tasks that run make the job's minimum.
+func started(j *cluster.Job) bool {
+	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(t *cluster.Task) bool { return t.Status == cluster.Bound })
+}
+
+// Schedule runs a session and does what it decided, unless the scheduler dies
+// half way. The scan checks each decision of the index.
+func (w *World) Schedule() error {
+	w.clock += second
+	w.Sessions++
+	before := w.moment()
+	patient := w.chance(60)
+	out, err := w.run(engine.Options{
+		Now: w.clock, Search: engine.Twin, Patient: patient,
+		Hold: pick(w, []int64{0, 0, 30 * second, 600 * second}),
+	})
+	if err != nil {
+		return err
+	}
+	w.Refusals += len(out.Refusals)
+	for _, check := range []func() error{
+		func() error { return w.checkLimits(before.held) },
+		func() error { return w.checkGangs(before, &out) },
+		func() error { return checkStarts(&out) },
+		func() error { return w.checkTopology(before.at) },
+		func() error { return w.checkRefusals(out) },
+		func() error { return w.checkEvictions(before, &out) },
+		func() error { return w.checkPatience(patient, &out) },
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return w.carryOut(out.Decisions, w.chance(8))
+}
+
+func (w *World) run(o engine.Options) (engine.Outcome, error) {
+	s := w.engine.Open(w.State, o)
+	defer s.Close()
+	return s.Run()
+}
+
+// carryOut does what was decided, one after the other. A scheduler that dies
+// leaves the rest undone, and its successor knows nothing of it.
+func (w *World) carryOut(decisions []engine.Decision, dies bool) error {
+	w.Decisions += len(decisions)
+	done := len(decisions)
+	if dies {
+		done = w.dice.Roll(done + 1)
+	}
+	for i := range decisions[:done] {
+		var err error
+		switch d := &decisions[i]; d.Action {
+		case engine.Bind:
+			err = w.site.start(d.Task, d.Node, d.Claims, w.clock)
+		case engine.EvictIt:
+			err = w.site.stop(d.Task)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !dies {
+		return nil
+	}
+	w.Crashes++
+	w.Lost += len(decisions) - done
+	return w.boot()
+}
+
+// checkGangs makes sure that no session tears a gang, and that those that were
+// torn by what happened are completed or dissolved in time.
+func (w *World) checkGangs(before *moment, out *engine.Outcome) error {
+	for _, e := range out.Events {
+		if _, torn := w.torn[e.Job.ID]; e.Kind == engine.Withdrawn && !torn && !before.started[e.Job] {
+			w.torn[e.Job.ID] = 0 // it counted on a promise
+		}
+	}
+	for _, j := range w.State.Jobs() {
+		if j.Placed() == 0 || j.Stands() {
+			if err := checkSubgroups(j); err != nil {
+				return err
+			}
+			delete(w.torn, j.ID)
+			continue
+		}
+		since, torn := w.torn[j.ID]
+		if !torn || !j.Running() {
+			return fmt.Errorf("%s: %d tasks hold room, the minimum is %d: %s", j.ID, j.Placed(), j.Alternatives[j.Chosen].Min, describe(j))
+		}
+		switch missing := missing(j); {
+		case missing && since == 0:
+			w.torn[j.ID] = w.clock
+		case missing && w.clock-since >= grace:
+			return fmt.Errorf("%s runs below its minimum since %d, and it is %d: %s", j.ID, since, w.clock, describe(j))
+		}
+	}
+	return nil
+}
+
+// checkStarts makes sure that gangs start as a whole: what was bound runs with
+// at least the minimum of its job, unless somebody was evicted after that.
+func checkStarts(out *engine.Outcome) error {
+	evicted := map[*cluster.Job]bool{}
+	for i := range out.Decisions {
+		if d := &out.Decisions[i]; d.Action == engine.EvictIt {
+			evicted[d.Task.Job] = true
+		}
+	}
+	for i := range out.Decisions {
+		if d := &out.Decisions[i]; d.Action == engine.Bind && !evicted[d.Task.Job] && !started(d.Task.Job) {
+			return fmt.Errorf("%s was started, and its job is not: %s", d.Task.ID, describe(d.Task.Job))
+		}
+	}
+	return nil
+}
+
+// checkRefusals makes sure that nothing was half placed by a refused job and
+// that its sums add up to the nodes there are.
+func (w *World) checkRefusals(out engine.Outcome) error {
+	for _, r := range out.Refusals {
+		if r.Surplus {
+			continue
+		}
+		for _, t := range r.Job.Tasks() {
+			if r.Job.Chosen < 0 && t.Node != nil {
+				return fmt.Errorf("%s was refused, yet %s is on %s", r.Job.ID, t.ID, t.Node.Name)
+			}
+		}
+		if r.Reason == "" || len(r.Attempts) == 0 {
+			return fmt.Errorf("%s was refused without a reason", r.Job.ID)
+		}
+		for _, a := range r.Attempts {
+			sum := 0
+			for _, c := range a.Counts {
+				sum += c.Nodes
+			}
+			if a.Before == nil && len(a.Groups) == 0 && (a.Level == "" || len(a.Domains) > 0) && sum != a.Nodes {
+				return fmt.Errorf("%s: rejections of %d nodes were counted, there are %d", r.Job.ID, sum, a.Nodes)
+			}
+		}
+	}
+	return nil
+}
+
+// describe lists where a job's tasks stand.
+func describe(j *cluster.Job) string {
+	out := ""
+	for _, t := range j.Tasks() {
+		out += fmt.Sprintf("%s %s", t.Name, t.Status)
+		if t.Landing() != nil {
+			out += " moving"
+		}
+		out += "; "
+	}
+	return out
+}
+
+// missing reports whether a task of the job is nowhere: sweeps look at no others.
+func missing(j *cluster.Job) bool {
+	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Pending })
+}

@@ -1,0 +1,240 @@
+package soak
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// site is what is really there, whatever the scheduler's books say: machines,
+// what was asked for, and what runs where. It outlives the scheduler.
+type site struct {
+	nodes   map[string]*cluster.Node // as they report themselves, nothing booked
+	queues  map[string]*cluster.Queue
+	budgets map[string]*cluster.Budget
+	jobs    map[string]*cluster.Job // as they were handed in
+	runs    map[string]*process     // by task
+	// shrunk nodes may hold more than they have; they take nothing new.
+	shrunk map[string]bool
+}
+
+// process is a task that runs.
+type process struct {
+	job, node string
+	shape     *cluster.Shape
+	claims    []cluster.Claim
+	started   int64
+	leaving   bool
+}
+
+func newSite() *site {
+	return &site{
+		nodes: map[string]*cluster.Node{}, queues: map[string]*cluster.Queue{}, budgets: map[string]*cluster.Budget{},
+		jobs: map[string]*cluster.Job{}, runs: map[string]*process{}, shrunk: map[string]bool{},
+	}
+}
+
+// sorted are the keys in order: dice and map order must not meet.
+func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+// start runs the task. Two processes that do not fit together are found by check.
+func (s *site) start(t *cluster.Task, node string, claims []cluster.Claim, now int64) error {
+	if s.runs[t.ID] != nil {
+		return fmt.Errorf("%s was started, and runs already", t.ID)
+	}
+	if s.nodes[node] == nil {
+		return fmt.Errorf("%s was started on %s, which is gone", t.ID, node)
+	}
+	for _, c := range claims {
+		if s.nodes[node].Devices[c.Device].Lost {
+			return fmt.Errorf("%s was started on device %d of %s, which is lost", t.ID, c.Device, node)
+		}
+	}
+	s.runs[t.ID] = &process{job: t.Job.ID, node: node, shape: t.Shape, claims: slices.Clone(claims), started: now}
+	return nil
+}
+
+// stop asks the task to go.
+func (s *site) stop(t *cluster.Task) error {
+	p := s.runs[t.ID]
+	if p == nil || p.leaving {
+		return fmt.Errorf("%s was evicted, and does not run", t.ID)
+	}
+	p.leaving = true
+	return nil
+}
+
+// drop ends the processes that the function picks.
+func (s *site) drop(gone func(id string, p *process) bool) { maps.DeleteFunc(s.runs, gone) }
+
+// equip gives the node what the other has.
+func equip(n, from *cluster.Node) {
+	n.Cell, n.Unschedulable = from.Cell, from.Unschedulable
+	n.Labels = maps.Clone(from.Labels)
+	n.Taints = slices.Clone(from.Taints)
+	n.Resources = slices.Clone(from.Resources)
+	n.Devices = slices.Clone(from.Devices)
+	n.Advertised = cluster.Advertised{
+		CPU: slices.Clone(from.Advertised.CPU), GPU: slices.Clone(from.Advertised.GPU),
+		IsolableCores: from.Advertised.IsolableCores, Share: from.Advertised.Share,
+	}
+}
+
+// fresh is the job as it was handed in, for somebody to book.
+func fresh(j *cluster.Job) *cluster.Job {
+	k := *j
+	k.Alternatives = slices.Clone(j.Alternatives)
+	for a := range k.Alternatives {
+		tasks := slices.Clone(k.Alternatives[a].Tasks)
+		for i, t := range tasks {
+			shape := *t.Shape
+			tasks[i] = &cluster.Task{Name: t.Name, Role: t.Role, Index: t.Index, Subgroup: t.Subgroup, Shape: &shape}
+		}
+		k.Alternatives[a].Tasks = tasks
+	}
+	return &k
+}
+
+// books are what a scheduler writes down when it starts and sees the site for
+// the first time. Promises that an earlier one made are forgotten.
+func (s *site) books() (*cluster.State, error) {
+	state := cluster.NewState()
+	for _, top := range []bool{true, false} {
+		for _, name := range sorted(s.queues) {
+			if q := *s.queues[name]; (q.Parent == "") == top {
+				if err := state.SetQueue(&q); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for _, name := range sorted(s.budgets) {
+		b := *s.budgets[name]
+		state.SetBudget(&b)
+	}
+	for _, name := range sorted(s.nodes) {
+		n := &cluster.Node{Name: name}
+		equip(n, s.nodes[name])
+		if err := state.AddNode(n); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range sorted(s.jobs) {
+		j := fresh(s.jobs[id])
+		if err := state.AddJob(j); err != nil {
+			return nil, err
+		}
+		for _, alt := range j.Alternatives {
+			for _, t := range alt.Tasks {
+				if err := s.restore(state, t); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return state, nil
+}
+
+func (s *site) restore(state *cluster.State, t *cluster.Task) error {
+	p := s.runs[t.ID]
+	if p == nil {
+		return nil
+	}
+	if err := state.Restore(t, state.Node(p.node), slices.Clone(p.claims)); err != nil {
+		return err
+	}
+	if t.Started = p.started; p.leaving {
+		return state.Evict(t)
+	}
+	return nil
+}
+
+// agrees holds the books against what is there: nothing that runs is forgotten,
+// nothing is made up, no job is lost or there twice.
+func (s *site) agrees(state *cluster.State) error {
+	if got, want := len(state.Nodes()), len(s.nodes); got != want {
+		return fmt.Errorf("the books have %d nodes, there are %d", got, want)
+	}
+	if got, want := len(state.Jobs()), len(s.jobs); got != want {
+		return fmt.Errorf("the books have %d jobs, there are %d", got, want)
+	}
+	running := 0
+	for _, j := range state.Jobs() {
+		if s.jobs[j.ID] == nil {
+			return fmt.Errorf("%s is in the books, and nobody asked for it", j.ID)
+		}
+		for _, alt := range j.Alternatives {
+			for _, t := range alt.Tasks {
+				p := s.runs[t.ID]
+				there := t.Status == cluster.Bound || t.Status == cluster.Releasing
+				switch {
+				case there != (p != nil):
+					return fmt.Errorf("%s is %s in the books, and running: %v", t.ID, t.Status, p != nil)
+				case p == nil:
+					continue
+				case p.node != t.Node.Name || !slices.Equal(p.claims, t.Claims) || p.leaving != (t.Status == cluster.Releasing):
+					return fmt.Errorf("%s is %s on %s with %v in the books, and runs on %s with %v, leaving: %v", t.ID, t.Status, t.Node.Name, t.Claims, p.node, p.claims, p.leaving)
+				case !p.leaving && p.started != t.Started:
+					return fmt.Errorf("%s started at %d, the books say %d", t.ID, p.started, t.Started)
+				}
+				running++
+			}
+		}
+	}
+	if running != len(s.runs) {
+		return fmt.Errorf("%d tasks run, the books know of %d", len(s.runs), running)
+	}
+	return nil
+}
+
+// check makes sure that what runs fits where it runs, by what is there alone.
+func (s *site) check() error {
+	type use struct {
+		milli   cluster.Milli
+		memory  cluster.Bytes
+		holders []string
+	}
+	devices, held := map[string]map[int]*use{}, map[string]map[string]int64{}
+	for _, id := range sorted(s.runs) {
+		p := s.runs[id]
+		n := s.nodes[p.node]
+		if n == nil || s.jobs[p.job] == nil {
+			return fmt.Errorf("%s of %s runs on %s, and one of them is gone", id, p.job, p.node)
+		}
+		if devices[p.node] == nil {
+			devices[p.node], held[p.node] = map[int]*use{}, map[string]int64{}
+		}
+		for _, a := range p.shape.Resources {
+			held[p.node][a.Name] += a.Value
+		}
+		held[p.node][cluster.Memory] += spill(p.shape, p.claims)
+		for _, c := range p.claims {
+			u := devices[p.node][c.Device]
+			if u == nil {
+				u = &use{}
+				devices[p.node][c.Device] = u
+			}
+			u.milli += c.Milli
+			u.memory += c.Memory
+			for _, other := range u.holders {
+				if !p.shape.Isolation.Beside(s.runs[other].shape.Isolation) {
+					return fmt.Errorf("%s and %s run on device %d of %s, and one of them wants to be alone", id, other, c.Device, p.node)
+				}
+			}
+			u.holders = append(u.holders, id)
+			if u.milli > cluster.Whole || u.memory > n.Devices[c.Device].Memory {
+				return fmt.Errorf("device %d of %s is held twice, by %v: %d milli, %d of %d bytes", c.Device, p.node, u.holders, u.milli, u.memory, n.Devices[c.Device].Memory)
+			}
+		}
+	}
+	for _, name := range sorted(held) {
+		for _, l := range s.nodes[name].Resources {
+			if v := held[name][l.Name]; v > l.Capacity && !s.shrunk[name] {
+				return fmt.Errorf("what runs on %s holds %d of %s, it has %d", name, v, l.Name, l.Capacity)
+			}
+		}
+	}
+	return nil
+}
