@@ -107,7 +107,7 @@ func (s *State) Clear(t *Task) {
 	delete(s.nominated, t.ID)
 	t.Status, t.Node, t.Claims = Pending, nil, nil
 	t.Started, t.Promised = 0, 0
-	if t.Job.attached--; t.Job.attached == 0 {
+	if t.Job.count(t, -1); t.Job.attached+t.Job.expected == 0 {
 		t.Job.Chosen = -1 // nothing of it stands: it may take any form again
 	}
 	s.settle(t.Job)
@@ -149,7 +149,7 @@ func (s *State) rebook(t *Task, sign int64) {
 func (s *State) attach(t *Task, n *Node, claims []Claim, status Status) {
 	t.Node, t.Claims, t.Status = n, claims, status
 	n.addTask(t)
-	t.Job.attached++
+	t.Job.count(t, +1)
 	if t.Job.Preemptible {
 		s.preemptible++
 	}

@@ -30,6 +30,7 @@ type Job struct {
 	Chosen int
 
 	attached int // tasks that are on a node, however they stand there
+	expected int // landings that are held for those of them that move
 }
 
 // Set names the replicas a job is one of, and how many there should be.

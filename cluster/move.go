@@ -11,7 +11,7 @@ import "slices"
 // in nobody's books; what is placed of it becomes a promise with Land.
 func (j *Job) Shadow(leaving []*Task) *Job {
 	k := *j
-	k.attached = 0
+	k.attached, k.expected = 0, 0
 	alt := j.Alternatives[max(j.Chosen, 0)] // what moves keeps its form
 	alt.Tasks = nil
 	for _, t := range j.Tasks() {
@@ -40,7 +40,7 @@ func (s *State) Land(shadow *Task) {
 	t := shadow.shadows
 	t.landing = shadow
 	shadow.Job = t.Job
-	t.Job.attached++
+	t.Job.expected++
 	s.moving[t.ID] = t
 }
 
@@ -48,9 +48,18 @@ func (s *State) Land(shadow *Task) {
 func (s *State) Unland(shadow *Task, job *Job) {
 	t := shadow.shadows
 	t.landing = nil
-	t.Job.attached--
+	t.Job.expected--
 	shadow.Job = job
 	delete(s.moving, t.ID)
+}
+
+// count adds (by +1) or takes away (-1) a task that is on a node, or a landing.
+func (j *Job) count(t *Task, by int) {
+	if t.shadows != nil {
+		j.expected += by
+	} else {
+		j.attached += by
+	}
 }
 
 // Strand takes the promise back: the task that moves has nowhere to go, and will

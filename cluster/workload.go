@@ -31,7 +31,7 @@ func (s *State) AddJob(j *Job) error {
 			return fmt.Errorf("%s: %w", j.ID, err)
 		}
 	}
-	j.Chosen, j.attached = -1, 0
+	j.Chosen, j.attached, j.expected = -1, 0, 0
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
 			t.Job = j
