@@ -164,9 +164,9 @@ func (j *Job) Stands() bool {
 	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough((*Task).Placed)
 }
 
-// Spares reports whether the job keeps its minimum without the placed task.
+// Spares reports whether what runs of the job makes its minimum without the task.
 func (j *Job) Spares(t *Task) bool {
-	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(o *Task) bool { return o != t && o.Placed() })
+	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(o *Task) bool { return o != t && o.Status == Bound })
 }
 
 // Placed reports whether the task holds room now or was promised some.

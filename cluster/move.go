@@ -1,7 +1,5 @@
 package cluster
 
-import "slices"
-
 // A task that moves is evicted and promised room elsewhere at the same time. The
 // promise is kept by a shadow: a nominated task that stands for it there until
 // it has left its old node and takes the shadow's place.
@@ -14,8 +12,12 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 	k.attached, k.expected = 0, 0
 	alt := j.Alternatives[max(j.Chosen, 0)] // what moves keeps its form
 	alt.Tasks = nil
+	goes := make(map[*Task]bool, len(leaving))
+	for _, t := range leaving {
+		goes[t] = true
+	}
 	for _, t := range j.Tasks() {
-		if slices.Contains(leaving, t) {
+		if goes[t] {
 			alt.Tasks = append(alt.Tasks, &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: &k, Shape: t.Shape, Subgroup: t.Subgroup, shadows: t})
 		} else if t.Node != nil { // what is pending stays so
 			alt.Tasks = append(alt.Tasks, t)
@@ -34,6 +36,14 @@ func (t *Task) Shadows() *Task { return t.shadows }
 
 // Landing is the shadow that holds room for a task that moves, nil if none does.
 func (t *Task) Landing() *Task { return t.landing }
+
+// Where is the node that the task is on or, while it moves, on its way to.
+func (t *Task) Where() *Node {
+	if t.landing != nil {
+		return t.landing.Node
+	}
+	return t.Node
+}
 
 // Land turns a placed shadow into a promise to the task it stands for.
 func (s *State) Land(shadow *Task) {

@@ -220,6 +220,15 @@ func (s *State) UpdateNode(name string, change func(*Node)) error {
 		}
 		s.rebook(t, +1)
 	}
+	slices.SortStableFunc(gone, func(a, b *Task) int { // landings first, so that nobody lands where there is nothing
+		switch {
+		case (a.shadows != nil) == (b.shadows != nil):
+			return 0
+		case a.shadows != nil:
+			return -1
+		}
+		return 1
+	})
 	for _, t := range gone {
 		s.Clear(t)
 	}

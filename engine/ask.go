@@ -40,32 +40,25 @@ func (s *Session) FreeFor(job *cluster.Job) bool {
 		if job.Chosen >= 0 && i != job.Chosen {
 			continue
 		}
-		lacks := s.Lacking(&job.Alternatives[i])
-		enough := len(lacks) > 0
-		for _, t := range lacks {
-			d := s.devicesOf(t.Shape)
-			if d.Value > 0 && s.free(d.Name) < s.Asks(lacks, d.Name) {
-				enough = false
-				break
-			}
-		}
-		if enough {
+		if lacks := s.Lacking(&job.Alternatives[i]); len(lacks) > 0 && s.free() >= s.devicesLacking(lacks) {
 			return true
 		}
 	}
 	return false
 }
 
-// free is how much of a device resource nobody was promised, in thousandths.
-func (s *Session) free(resource string) int64 {
-	if s.idle == nil {
-		s.idle = map[string]*idle{}
+// devicesLacking is what the tasks ask of devices, whatever their names, in thousandths.
+func (s *Session) devicesLacking(tasks []*cluster.Task) int64 {
+	sum := int64(0)
+	for _, t := range tasks {
+		sum += s.devicesOf(t.Shape).Value
 	}
-	f := s.idle[resource]
-	if f == nil {
-		f = &idle{}
-		s.idle[resource] = f
-	}
+	return sum
+}
+
+// free is how much of all devices nobody was promised, in thousandths.
+func (s *Session) free() int64 {
+	f := &s.idle
 	s.State.Changed(f.known, func(slot int) {
 		for slot >= len(f.nodes) {
 			f.nodes = append(f.nodes, 0)
@@ -74,7 +67,7 @@ func (s *Session) free(resource string) int64 {
 		f.nodes[slot] = 0
 		if n := s.State.At(slot); n != nil && !n.Unschedulable {
 			for i := range n.Devices {
-				if d := &n.Devices[i]; !d.Lost && d.Resource == resource {
+				if d := &n.Devices[i]; !d.Lost {
 					f.nodes[slot] += int64(max(0, d.FreeMilli()))
 				}
 			}

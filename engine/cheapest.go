@@ -14,9 +14,9 @@ func (r *room) few() []rival {
 	if len(r.State.Nodes()) > maxSmall {
 		return nil
 	}
-	line := r.line(maxInLine)
-	if len(line) > maxUnsure {
-		line = slices.DeleteFunc(line, func(c rival) bool { return r.may(VictimOf(c.task)) != nil || !r.matters(c.task.Job) })
+	line := r.line(maxUnsure, false)
+	if line == nil {
+		line = slices.DeleteFunc(r.line(maxInLine, true), func(c rival) bool { return !r.matters(c.task.Job) })
 	}
 	if len(line) == 0 || len(line) > maxUnsure {
 		return nil
@@ -60,20 +60,15 @@ func (r *room) host(n *cluster.Node) bool {
 }
 
 // enough reports whether what is free and what the tasks give back is as much as
-// is lacking of devices: sums first, search last.
+// is lacking of devices, whatever their names: sums first, search last.
 func (r *room) enough(leaving []*cluster.Task) bool {
-	for _, t := range r.lacks {
-		d := r.devicesOf(t.Shape)
-		if d.Value == 0 {
-			continue
+	sum := r.free()
+	for _, t := range leaving {
+		for _, c := range t.Claims {
+			sum += int64(c.Milli)
 		}
-		sum := r.free(d.Name)
-		for _, t := range leaving {
-			sum += t.Holds(d.Name)
-		}
-		return sum >= r.Asks(r.lacks, d.Name)
 	}
-	return true
+	return sum >= r.devicesLacking(r.lacks)
 }
 
 // cheapest tries plans from the cheapest up and returns the first that works, if
@@ -84,11 +79,17 @@ func (r *room) cheapest(all []rival, known []*Victim) []*Victim {
 		cost cost
 	}
 	var options []option
+	whole := wholeJobs(all)
 	limit := costOf(r.State, known, r.purpose)
 	for mask := uint32(1); mask < 1<<len(all); mask++ {
 		o := option{mask: mask}
 		for m := mask; m != 0; m &= m - 1 {
 			o.cost.add(r.State, all[bits.TrailingZeros32(m)].task, r.purpose)
+		}
+		for _, job := range whole {
+			if mask&job == job {
+				o.cost.jobs++
+			}
 		}
 		if known == nil || o.cost.compare(&limit) < 0 {
 			options = append(options, o)
@@ -141,4 +142,24 @@ func (r *room) order(leaving []*cluster.Task) []*Victim {
 		}
 	}
 	return plan
+}
+
+// wholeJobs are the masks of those tasks that are all that runs of their job.
+func wholeJobs(all []rival) []uint32 {
+	masks, bound := map[*cluster.Job]uint32{}, map[*cluster.Job]int{}
+	for i := range all {
+		masks[all[i].task.Job] |= 1 << i
+	}
+	var out []uint32
+	for j, mask := range masks {
+		for _, t := range j.Tasks() {
+			if t.Status == cluster.Bound {
+				bound[j]++
+			}
+		}
+		if bits.OnesCount32(mask) == bound[j] {
+			out = append(out, mask)
+		}
+	}
+	return out
 }

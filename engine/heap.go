@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -31,23 +32,30 @@ type heapKey struct {
 	priority int32
 	shape    *cluster.Shape
 	in       *scope
+	// What the whole job asks for: who may go depends on it.
+	devices, cores int64
+	// Nobody else asks the same where something about the job itself decides.
+	job *cluster.Job
 }
 
-// heap returns the nodes for the task. Jobs that ask alike share it within a
-// session, unless something about the job itself or the task decides.
+// heap returns the nodes for the task. Jobs that ask alike share it within a session.
 func (r *room) heap(t *cluster.Task, in *scope) *heap {
+	key := heapKey{purpose: r.purpose, queue: r.job.Queue, priority: r.job.Priority, shape: t.Shape, in: in,
+		devices: r.Asks(r.lacks, r.devicesOf(t.Shape).Name), cores: r.Asks(r.lacks, cluster.CPU)}
 	filters, _, _ := r.taskHooks(t)
-	shared := (in == nil || in.group == nil) && len(filters) == 0 && len(r.job.Displaced) == 0 && !r.job.Running()
-	key := heapKey{r.purpose, r.job.Queue, r.job.Priority, t.Shape, in}
+	if len(filters) > 0 {
+		return &heap{in: in} // what it costs depends on where the others of the gang are
+	}
+	if in != nil && in.group != nil || len(r.job.Displaced) > 0 || r.job.Running() {
+		key.job = r.job
+	}
 	h := r.heaps[key]
-	if h == nil || !shared {
+	if h == nil {
 		h = &heap{in: in}
-		if shared {
-			if r.heaps == nil {
-				r.heaps = map[heapKey]*heap{}
-			}
-			r.heaps[key] = h
+		if r.heaps == nil {
+			r.heaps = map[heapKey]*heap{}
 		}
+		r.heaps[key] = h
 	}
 	return h
 }
@@ -67,14 +75,10 @@ func (h *heap) refresh(r *room, t *cluster.Task) {
 		if rejected, transient := ask(n); rejected && !transient {
 			return
 		}
-		least, possible := r.least(t.Shape, n)
-		if !possible {
-			return
+		if e := r.bound(t.Shape, n); e != nil {
+			h.current[slot] = e
+			h.push(r, e)
 		}
-		e := &entryPlan{slot: slot}
-		e.cost.tasks[2] = int32(least)
-		h.current[slot] = e
-		h.push(r, e)
 	})
 	h.known = r.State.Version()
 }
@@ -184,18 +188,99 @@ func (h *heap) pop(r *room) {
 	}
 }
 
-// least bounds from below how many tasks must go for the shape to fit the node;
-// false where it would not fit even if all went that could.
-func (r *room) least(s *cluster.Shape, n *cluster.Node) (int, bool) {
-	count, widest := 0, 0
+// bound is what it costs at least to make room for the shape on the node; nil
+// where it would not fit even if all went who may.
+func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
+	leaving, prices := r.scratch[:0], r.prices[:0]
 	for _, t := range n.Tasks {
-		if mayLeave(t, r.job) {
-			count++
-			widest = max(widest, len(t.Claims))
+		if !mayLeave(t, r.job) {
+			continue
 		}
+		if i := slices.IndexFunc(prices, func(p price) bool { return p.whole == t.Job }); i >= 0 {
+			prices[i].here++
+			leaving = append(leaving, t)
+			continue
+		}
+		v := VictimOf(t)
+		if r.purpose == Move && len(v.Tasks) > maxMoved || r.may(v) != nil {
+			continue
+		}
+		p := price{here: 1, all: len(v.Tasks)}
+		if v.Whole {
+			p.whole = v.Job
+		}
+		prices = append(prices, p)
+		leaving = append(leaving, t)
 	}
-	if count == 0 {
-		return 0, false
+	r.scratch, r.prices = leaving, prices
+	if len(leaving) == 0 {
+		return nil
+	}
+	count, possible := least(s, n, leaving)
+	if !possible {
+		return nil
+	}
+	e := &entryPlan{slot: n.Slot()}
+	e.cost = r.cheapestOf(leaving, total(prices, count))
+	return e
+}
+
+// price is a victim seen from one node: how many of its tasks are there, and how
+// many go with them in all.
+type price struct {
+	whole     *cluster.Job // nil: it goes alone
+	here, all int
+}
+
+// total is how many tasks go at least if so many of the node's have to: victims
+// that cost least for what they give first, the last one in part.
+func total(prices []price, count int) int {
+	slices.SortStableFunc(prices, func(a, b price) int { return cmp.Compare(a.all*b.here, b.all*a.here) })
+	sum := 0
+	for _, p := range prices {
+		if count <= p.here {
+			return sum + p.all*count/p.here
+		}
+		sum += p.all
+		count -= p.here
+	}
+	return sum
+}
+
+// cheapestOf is the least that so many of the tasks cost.
+func (r *room) cheapestOf(tasks []*cluster.Task, count int) cost {
+	var c cost
+	tier, priority, started := 0, tasks[0].Job.Priority, int64(0)
+	for _, t := range tasks {
+		rank := 2
+		if r.purpose != Move {
+			rank = min(tierOf(r.State, t).Rank(), 2)
+		}
+		tier = max(tier, rank)
+		priority = min(priority, t.Job.Priority)
+		started = max(started, t.Started)
+	}
+	c.tasks[tier] = int32(count)
+	c.priority = int64(count) * int64(priority)
+	c.young = -started
+	return c
+}
+
+// mayGo reports whether the task may go as things are.
+func (r *room) mayGo(t *cluster.Task) bool {
+	v := VictimOf(t)
+	if r.purpose == Move && len(v.Tasks) > maxMoved {
+		return false
+	}
+	return r.may(v) == nil
+}
+
+// least bounds from below how many tasks must go for the shape to fit the node;
+// false where it would not fit even if all of them went.
+func least(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, bool) {
+	widest := 0
+	for _, t := range leaving {
+		widest = max(widest, len(t.Claims))
 	}
 	for _, want := range s.Resources {
 		l := n.Ledger(want.Name)
@@ -206,10 +291,8 @@ func (r *room) least(s *cluster.Shape, n *cluster.Node) (int, bool) {
 			return 0, false
 		}
 		free := l.Free()
-		for _, t := range n.Tasks {
-			if mayLeave(t, r.job) {
-				free += t.Holds(want.Name)
-			}
+		for _, t := range leaving {
+			free += t.Holds(want.Name)
 		}
 		if free < want.Value {
 			return 0, false
@@ -219,35 +302,35 @@ func (r *room) least(s *cluster.Shape, n *cluster.Node) (int, bool) {
 	if need.Devices == 0 || need.Layers != nil || need.SumAtLeast > 0 || widest == 0 {
 		return 1, true
 	}
-	takes := 0
+	takes, free := 0, 0
 	for i := range n.Devices {
-		if s.Takes(&n.Devices[i]) {
+		if d := &n.Devices[i]; s.Takes(d) {
 			takes++
+		} else if d.Use.Milli == 0 {
+			free++ // it is idle, and will not do for other reasons
 		}
 	}
 	if takes >= need.Devices {
 		return 1, true
 	}
-	var few [64]bool
-	held := few[:min(len(n.Devices), len(few))]
-	if len(n.Devices) > len(few) {
-		held = make([]bool, len(n.Devices))
-	}
-	stays := 0 // devices that somebody holds who will not go
-	for _, t := range n.Tasks {
-		if mayLeave(t, r.job) {
-			continue
-		}
-		for _, c := range t.Claims {
-			if t.Status != cluster.Releasing && !held[c.Device] {
-				held[c.Device] = true
-				stays++
+	if need.Share == 0 && need.Memory == 0 || s.Isolation.Exclusive() {
+		emptied := 0 // devices that nobody would hold any more
+		for i := range n.Devices {
+			held := n.Devices[i].Use.Milli
+			for _, t := range leaving {
+				for _, c := range t.Claims {
+					if c.Device == i {
+						held -= c.Milli
+					}
+				}
+			}
+			if held <= 0 {
+				emptied++
 			}
 		}
-	}
-	whole := need.Share == 0 && need.Memory == 0 || s.Isolation.Exclusive()
-	if whole && len(n.Devices)-stays < need.Devices {
-		return 0, false
+		if emptied-free < need.Devices {
+			return 0, false
+		}
 	}
 	return (need.Devices - takes + widest - 1) / widest, true
 }

@@ -27,7 +27,7 @@ func shadows(plan []*Victim) []*cluster.Job {
 		}
 		leaving[v.Job] = append(leaving[v.Job], v.Tasks...)
 	}
-	slices.SortStableFunc(jobs, func(a, b *cluster.Job) int { return size(leaving[b]) - size(leaving[a]) })
+	slices.SortStableFunc(jobs, func(a, b *cluster.Job) int { return size(leaving[b]...) - size(leaving[a]...) })
 	out := make([]*cluster.Job, len(jobs))
 	for i, j := range jobs {
 		out[i] = j.Shadow(leaving[j])
@@ -36,7 +36,7 @@ func shadows(plan []*Victim) []*cluster.Job {
 }
 
 // size is how much room tasks take: of devices, then of cores.
-func size(tasks []*cluster.Task) int {
+func size(tasks ...*cluster.Task) int {
 	milli := int64(0)
 	for _, t := range tasks {
 		for _, c := range t.Claims {

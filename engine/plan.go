@@ -1,24 +1,33 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
 )
 
 // greedy makes room task by task: where a node takes the task as things are it
-// goes there, else where it costs least. Jobs that must stay within a group or a
-// domain are tried in one after the other. It returns the victims, or nil.
+// goes there, else where it costs least. For jobs that must stay within a group or
+// a domain the cheapest of them counts. It returns the victims, or nil.
 func (r *room) greedy() []*Victim {
-	for _, within := range r.scopes() {
+	var best []*Victim
+	var least cost
+	for i, in := range r.scopes() {
+		if i == maxScopes || r.err != nil {
+			break
+		}
 		mark := r.stmt.Checkpoint()
-		plan := r.within(within)
+		plan := r.within(in)
 		r.stmt.Rollback(mark)
-		if plan != nil || r.err != nil {
-			return plan
+		if plan == nil {
+			continue
+		}
+		if c := costOf(r.State, plan, r.purpose); best == nil || c.compare(&least) < 0 {
+			best, least = plan, c
 		}
 	}
-	return nil
+	return best
 }
 
 // scopes are where the job may go as a whole: one group, or one domain.
@@ -35,7 +44,7 @@ func (r *room) scopes() []*scope {
 		}
 	case alt.Topology.Required != "":
 		for _, in := range r.split(nil, alt.Topology.Required) {
-			if !slices.ContainsFunc(alt.Tasks, func(t *cluster.Task) bool { return t.Placed() && !in.has(t.Node) }) {
+			if !slices.ContainsFunc(alt.Tasks, func(t *cluster.Task) bool { return t.Placed() && !in.has(t.Where()) }) {
 				out = append(out, in)
 			}
 		}
@@ -81,17 +90,34 @@ func (r *room) landed(plan []*Victim) bool {
 	return ok
 }
 
-// look finds out who would have to go for the task to fit the node: in the order
-// of rivals until it fits, and then whoever can stay, stays, the dearest first.
+// look finds out who would have to go for the task to fit the node. Two orders are
+// tried: that of rivals, and with the largest first where fewer of them would do.
 func (r *room) look(t *cluster.Task, n *cluster.Node) []*Victim {
-	filters, _, _ := r.taskHooks(t)
 	var line []rival
 	for _, o := range n.Tasks {
-		if mayLeave(o, r.job) {
+		if mayLeave(o, r.job) && (r.purpose != Move || len(VictimOf(o).Tasks) <= maxMoved) {
 			line = append(line, r.rival(o))
 		}
 	}
 	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
+	plan := r.lookIn(t, n, line)
+	if len(plan) < 2 || !slices.ContainsFunc(line, func(c rival) bool { return size(line[0].task) != size(c.task) }) {
+		return plan
+	}
+	slices.SortStableFunc(line, func(a, b rival) int {
+		return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(size(b.task), size(a.task)))
+	})
+	other := r.lookIn(t, n, line)
+	if x, y := costOf(r.State, plan, r.purpose), costOf(r.State, other, r.purpose); other != nil && y.compare(&x) < 0 {
+		return other
+	}
+	return plan
+}
+
+// lookIn has rivals go in the order given until the task fits the node, and then
+// whoever can stay, stays, the last first.
+func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival) []*Victim {
+	filters, _, _ := r.taskHooks(t)
 	mark := r.stmt.Checkpoint()
 	defer r.stmt.Rollback(mark)
 	var plan []*Victim
@@ -126,17 +152,17 @@ func (r *room) look(t *cluster.Task, n *cluster.Node) []*Victim {
 			return rejection == nil
 		})
 	}
-	if r.purpose == Move {
-		r.stmt.Rollback(mark)
-		for _, v := range plan {
-			r.evict(v)
-		}
-		if r.placeOn(t, n) && r.land(plan) {
-			return plan
-		}
-		return nil
+	if r.purpose != Move {
+		return plan
 	}
-	return plan
+	r.stmt.Rollback(mark)
+	for _, v := range plan {
+		r.evict(v)
+	}
+	if r.placeOn(t, n) && r.land(plan) {
+		return plan
+	}
+	return nil
 }
 
 // placeOn allocates the task on the node, to see what is left for others.
@@ -161,7 +187,7 @@ func (r *room) keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
 // job is placed, and then lets stay whom it can. It is for what no node can be
 // blamed for, such as the limit of a queue.
 func (r *room) inLine() []*Victim {
-	line := r.line(maxInLine)
+	line := r.line(maxInLine, true)
 	if line == nil {
 		return nil
 	}
@@ -194,8 +220,14 @@ func (r *room) first(line []rival, size int) []*Victim {
 	return plan
 }
 
-// line are all rivals in order; nil where there are more than most.
-func (r *room) line(most int) []rival { return r.rivals(r.job, most) }
+// line are all rivals in order, or only those who may go as things are; nil where
+// there are more than most.
+func (r *room) line(most int, free bool) []rival {
+	if free {
+		return r.rivals(r.job, most, r.mayGo)
+	}
+	return r.rivals(r.job, most, nil)
+}
 
 // weigh remembers what else would have done, to be told.
 func (r *room) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {

@@ -9,11 +9,14 @@ import (
 
 // Bounds of a search for room, in steps.
 const (
-	maxLooks  = 256 // nodes looked at closely in vain
-	maxTries  = 400 // plans put to Place
-	maxUnsure = 12  // tasks that might go, up to which all plans are compared
-	maxSmall  = 64  // nodes, up to which all plans are compared
-	maxInLine = 256 // tasks that might go, up to which they are tried one after the other
+	maxLooks  = 256  // nodes looked at closely in vain
+	maxTries  = 400  // plans put to Place
+	maxUnsure = 12   // tasks that might go, up to which all plans are compared
+	maxSmall  = 64   // nodes, up to which all plans are compared
+	maxInLine = 256  // tasks that might go, up to which they are tried one after the other
+	maxMoved  = 64   // tasks of a job that is moved for another
+	maxThin   = 2048 // victims times tasks, up to which each victim is asked whether it could stay
+	maxScopes = 32   // groups or domains that are compared
 )
 
 // MakeRoom has others go so that the job's minimum is placed: as few as it can,
@@ -31,7 +34,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, 
 		return refusal
 	}
 	for i := range job.Alternatives {
-		if job.Chosen >= 0 && i != job.Chosen || !refusal.evictable(i) {
+		if job.Chosen >= 0 && i != job.Chosen || !refusal.evictable(i, p) {
 			continue
 		}
 		for k, lacks := range s.minima(&job.Alternatives[i]) {
@@ -73,7 +76,8 @@ func (s *Session) minima(alt *cluster.Alternative) [][]*cluster.Task {
 }
 
 // evictable reports whether somebody's going might have helped the alternative.
-func (r *Refusal) evictable(alternative int) bool {
+// What a queue may not have it may not have wherever others move.
+func (r *Refusal) evictable(alternative int, p Purpose) bool {
 	if len(r.Attempts) == 1 {
 		alternative = 0
 	}
@@ -81,6 +85,9 @@ func (r *Refusal) evictable(alternative int) bool {
 		return false
 	}
 	a := &r.Attempts[alternative]
+	if p == Move && a.Before != nil {
+		return false
+	}
 	return !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 })
 }
 
@@ -150,6 +157,8 @@ type room struct {
 	why         Reason
 	may         func(*Victim) *Spared
 
+	scratch []*cluster.Task
+	prices  []price
 	bounded bool // somebody's limit is in the way, not a node
 	exactly bool // these tasks are to be placed, and not others that would do
 	hosts   map[*cluster.Node]bool
@@ -191,10 +200,10 @@ func (r *room) make() *Refusal {
 // thin lets stay whom the plan does not need. Where others move, two may have to
 // stay together, since they need room themselves.
 func (r *room) thin(plan []*Victim) []*Victim {
-	if len(plan) < 2 || len(plan) > maxUnsure {
+	if len(plan) < 2 || len(plan)*len(r.lacks) > maxThin {
 		return plan
 	}
-	if r.purpose != Move {
+	if r.purpose != Move || len(plan) > maxUnsure {
 		return r.keep(plan, func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) })
 	}
 	var tasks []rival

@@ -22,7 +22,7 @@ type Session struct {
 	events  []Event
 	heaps   map[heapKey]*heap
 	asks    map[*cluster.Shape]cluster.DeviceAsk
-	idle    map[string]*idle
+	idle    idle
 	quiet   bool // what fails is only tried, and needs no explanation
 	gangs   gangs
 	minimal bool  // surplus has to wait for everybody's minimum
@@ -44,6 +44,7 @@ func (s *Session) Run() (Outcome, error) {
 	var out Outcome
 	s.withdrawLost()
 	out.Decisions = append(out.Decisions, s.bindNominated()...)
+	s.withdrawExpired()
 	var minima, surplus []*cluster.Job
 	for _, job := range s.State.Pending() {
 		if job.Stands() {
@@ -159,24 +160,52 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 	return r
 }
 
-// withdrawLost takes back promises that their node cannot keep any more, that
-// are too old, or that are of a gang which has lost others.
+// withdrawLost takes back promises that their node cannot keep any more, or that
+// are of a gang which has lost others.
 func (s *Session) withdrawLost() {
 	for _, t := range s.State.Nominated() {
-		if t.Status == cluster.Nominated && (!t.Node.Keeps(t) || s.expired(t) || torn(t.Job)) {
-			s.withdraw(t.Job)
+		if t.Status == cluster.Nominated && (!s.keeps(t) || torn(t.Job)) {
+			s.withdraw(t.Job, true)
 		}
 	}
 	for _, t := range s.State.Moving() {
-		if l := t.Landing(); l != nil && (!l.Node.Keeps(l) || torn(t.Job)) {
-			s.withdraw(t.Job)
+		if l := t.Landing(); l != nil && (!s.keeps(l) || torn(t.Job)) {
+			s.withdraw(t.Job, true)
 		}
 	}
 }
 
-// expired reports whether the room was held for the task for too long.
-func (s *Session) expired(t *cluster.Task) bool {
-	return s.options.Hold > 0 && s.Now-t.Promised > s.options.Hold
+// keeps reports whether the node still has what the task was promised, and is
+// still one that it may go to.
+func (s *Session) keeps(t *cluster.Task) bool {
+	if !t.Node.Keeps(t) {
+		return false
+	}
+	for _, h := range s.hooks.shapePredicates {
+		if h.static && (h.shapes == nil || h.shapes(t.Shape)) && h.fn(t.Shape, t.Node) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// withdrawExpired takes back promises that have been held for too long, once
+// those are bound that could be. Whoever's turn it is may then have the room.
+func (s *Session) withdrawExpired() {
+	if s.options.Hold <= 0 {
+		return
+	}
+	expired := func(t *cluster.Task) bool { return s.Now-t.Promised > s.options.Hold }
+	for _, t := range s.State.Nominated() {
+		if t.Status == cluster.Nominated && expired(t) {
+			s.withdraw(t.Job, !t.Job.Running()) // a gang that has nothing else goes as a whole
+		}
+	}
+	for _, t := range s.State.Moving() {
+		if l := t.Landing(); l != nil && expired(l) {
+			s.withdraw(t.Job, true)
+		}
+	}
 }
 
 // bindNominated binds the tasks whose promised room is really free by now: of a
@@ -200,11 +229,11 @@ func (s *Session) bindNominated() []Decision {
 // is left would hold room for nothing.
 func torn(j *cluster.Job) bool { return !j.Running() && !j.Stands() }
 
-// withdraw takes all of a job's nominations back.
-func (s *Session) withdraw(j *cluster.Job) {
+// withdraw takes all of a job's nominations back, and its landings.
+func (s *Session) withdraw(j *cluster.Job, landings bool) {
 	for _, t := range j.Tasks() {
 		holder := t
-		if t.Landing() != nil {
+		if landings && t.Landing() != nil {
 			holder = t.Landing()
 		}
 		if holder.Status == cluster.Nominated {

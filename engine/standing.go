@@ -49,7 +49,7 @@ func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Cen
 	}
 	var out Census
 	seen := map[*cluster.Job]bool{}
-	for _, c := range s.rivals(job, math.MaxInt) {
+	for _, c := range s.rivals(job, math.MaxInt, nil) {
 		if seen[c.task.Job] {
 			continue
 		}
@@ -64,12 +64,13 @@ func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Cen
 	return out
 }
 
-// rivals are all who might go for the job, in order; nil where there are more than most.
-func (s *Session) rivals(job *cluster.Job, most int) []rival {
+// rivals are all who might go for the job, or those of them who may, in order; nil
+// where there are more than most.
+func (s *Session) rivals(job *cluster.Job, most int, may func(*cluster.Task) bool) []rival {
 	var line []rival
 	for _, n := range s.State.Nodes() {
 		for _, t := range n.Tasks {
-			if mayLeave(t, job) {
+			if mayLeave(t, job) && (may == nil || may(t)) {
 				if len(line) == most {
 					return nil
 				}

@@ -186,6 +186,9 @@ func (st *Statement) Commit() []Decision {
 				continue
 			}
 			out = append(out, op.decision)
+			if op.kind != evicted && op.task.Job.Stands() {
+				op.task.Job.Torn = 0
+			}
 			if t := op.task.Shadows(); t != nil {
 				d := &out[len(out)-1]
 				d.Task = t // the promise is the task's own
@@ -198,7 +201,7 @@ func (st *Statement) Commit() []Decision {
 	}
 	for i := range out {
 		d := &out[i]
-		st.session.record(Event{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: d.Task.Node, Decision: d})
+		st.session.record(Event{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: st.session.State.Node(d.Node), Decision: d})
 	}
 	st.log = nil
 	return out

@@ -54,12 +54,13 @@ func (v *Victim) stillOne() bool {
 	if !v.Whole {
 		return v.Job.Spares(v.Tasks[0])
 	}
+	bound := 0
 	for _, t := range v.Job.Tasks() {
-		if t.Status == cluster.Bound && !slices.Contains(v.Tasks, t) {
-			return false
+		if t.Status == cluster.Bound {
+			bound++
 		}
 	}
-	return true
+	return bound == len(v.Tasks)
 }
 
 // Holds is what the victim's tasks hold of the resource together.
@@ -129,6 +130,7 @@ func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *
 // cost is how much it takes to have somebody go: less is better, from the first field on.
 type cost struct {
 	tasks    [3]int32 // by tier, strongest first
+	jobs     int32    // that are gone altogether: surplus goes first
 	priority int64    // summed over the tasks
 	young    int64    // when the youngest started, negated: who has run longest is worth most
 }
@@ -136,6 +138,7 @@ type cost struct {
 func (c *cost) compare(o *cost) int {
 	return cmp.Or(
 		slices.Compare(c.tasks[:], o.tasks[:]),
+		cmp.Compare(c.jobs, o.jobs),
 		cmp.Compare(c.priority, o.priority),
 		cmp.Compare(c.young, o.young),
 	)
@@ -155,6 +158,9 @@ func (c *cost) add(s *cluster.State, t *cluster.Task, p Purpose) {
 func costOf(s *cluster.State, victims []*Victim, p Purpose) cost {
 	var c cost
 	for _, v := range victims {
+		if v.Whole {
+			c.jobs++
+		}
 		for _, t := range v.Tasks {
 			c.add(s, t, p)
 		}

@@ -158,7 +158,7 @@ func (r *room) sparedBut(could map[string]bool) []Protection {
 
 // couldGo lists who could have gone, and tries those alone that are first in line.
 func (r *room) couldGo() []Rival {
-	line := r.line(maxInLine)
+	line := r.line(maxInLine, false)
 	tries, spared, counted := r.tries, r.spared, r.counted
 	r.spared, r.counted = nil, nil
 	defer func() { r.tries, r.spared, r.counted = tries, spared, counted }()

@@ -48,7 +48,7 @@ func TestWeighingOfAnEviction(t *testing.T) {
 	}
 	minute := int64(time.Minute)
 	want := &engine.Weighing{
-		Purpose: engine.Reclaim, Looks: 1, Tries: 1,
+		Purpose: engine.Reclaim, Looks: 0, Tries: 1,
 		Cost:    engine.Cost{Tasks: [3]int{0, 1, 0}, Youngest: 2 * minute},
 		Options: []engine.Option{{Task: "worker-0", Node: "a", Go: []string{"job/mid/worker-0"}, Chosen: true, Cost: engine.Cost{Tasks: [3]int{0, 1, 0}, Youngest: 2 * minute}}},
 		Spared:  []engine.Protection{{Spared: engine.Spared{Plugin: "MinRunTime", Reason: "VictimTooYoung"}, Count: 1, Jobs: []string{"job/young"}}},

@@ -1,6 +1,8 @@
 package fairshare
 
 import (
+	"slices"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
@@ -32,7 +34,10 @@ type claimant struct {
 	lacks  []*cluster.Task
 	// By level of the branch: whether everything from there down stays within its share.
 	within []bool
-	forks  map[string]int
+	// By level: the tier it counts as, and what was used before anything of the job was placed.
+	tiers []cluster.Tier
+	used  []cluster.Resources
+	forks map[string]int
 }
 
 // reclaimable says who may go so that the job's queue gets its share.
@@ -47,6 +52,10 @@ func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 		if name := leaf.Shares[i].Resource; p.session.Asks(lacks, name) > 0 {
 			c.asks = append(c.asks, cluster.Amount{Name: name, Value: p.session.Asks(lacks, name)})
 		}
+	}
+	for _, q := range c.branch {
+		c.tiers = append(c.tiers, p.state.TierWith(q.Queue, c.asks.Of))
+		c.used = append(c.used, slices.Clone(q.Used))
 	}
 	c.within = make([]bool, len(c.branch)+1)
 	c.within[len(c.branch)] = true
@@ -74,13 +83,10 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 		return VictimInSameQueue
 	}
 	fork := c.fork(leaf)
-	a, b := c.branch[fork], leaf.branch[fork]
-	asks := func(resource string) int64 { return c.asks.Of(resource) }
-	state := c.plugin.state
-	switch tier, keeps := state.TierWithout(b.Queue, v.Holds); {
+	switch tier, keeps := c.plugin.state.TierWithout(leaf.branch[fork].Queue, v.Holds); {
 	case keeps:
 		return VictimGuaranteed
-	case tier.Rank() < state.TierWith(a.Queue, asks).Rank():
+	case tier.Rank() < c.tiers[fork].Rank():
 		return VictimOfStrongerTier
 	case !c.within[fork]:
 		return QueueBeyondItsShare
@@ -128,8 +134,8 @@ func beyond(branch []*Queue, resource string) bool {
 
 // deserves reports whether the claimant stays within its quotas from the level down.
 func (c *claimant) deserves(fork int, ask cluster.Amount) bool {
-	for _, q := range c.branch[fork:] {
-		if sh := q.share(ask.Name); sh == nil || sh.Quota < 0 || q.Used.Of(ask.Name)+ask.Value > sh.Quota {
+	for i := fork; i < len(c.branch); i++ {
+		if sh := c.branch[i].share(ask.Name); sh == nil || sh.Quota < 0 || c.used[i].Of(ask.Name)+ask.Value > sh.Quota {
 			return false
 		}
 	}

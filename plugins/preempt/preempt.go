@@ -57,6 +57,11 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 	state := p.session.State
 	own := state.Queue(job.Queue)
 	asks := func(resource string) int64 { return p.session.Asks(lacks, resource) }
+	// What the queue counts as is settled before anything of the job is placed.
+	tiers := map[*cluster.Queue]cluster.Tier{}
+	for q := own; q != nil; q = state.Parent(q) {
+		tiers[q] = state.TierWith(q, asks)
+	}
 	return func(v *engine.Victim) engine.Reason {
 		if v.Job.Queue == job.Queue {
 			if v.Job.Priority < job.Priority {
@@ -69,7 +74,7 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 		switch {
 		case keeps:
 			return VictimWithinItsGuarantee
-		case tier.Rank() > state.TierWith(a, asks).Rank():
+		case tier.Rank() > tiers[a].Rank():
 			return engine.Consent
 		}
 		return VictimTierNotWeaker
