@@ -97,6 +97,7 @@ func (s *State) Clear(t *Task) {
 	shadow := t.landing
 	if o := t.shadows; o != nil && o.landing == t {
 		o.landing = nil
+		o.Job.landings--
 		delete(s.moving, o.ID)
 	}
 	s.rebook(t, -1)

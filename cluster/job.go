@@ -29,7 +29,8 @@ type Job struct {
 	// Chosen is the alternative its tasks were placed from; -1 while none is placed.
 	Chosen int
 
-	attached int // tasks that are on a node, however they stand there
+	attached int // tasks that are on a node, however they stand there, shadows included
+	landings int // of these, shadows
 }
 
 // Set names the replicas a job is one of, and how many there should be.

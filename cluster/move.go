@@ -7,13 +7,14 @@ import "slices"
 // it has left its old node and takes the shadow's place.
 
 // Shadow returns the job as it would be placed again: its bound tasks in the
-// list, which are on their way out, have pending shadows in their stead. It is
-// in nobody's books; what is placed of it becomes a promise with Land.
+// list, which are on their way out, have pending shadows in their stead. Tasks that
+// wait are left out: they do not move. It is in nobody's books; what is placed of
+// it becomes a promise with Land.
 func (j *Job) Shadow(leaving []*Task) *Job {
 	k := *j
-	k.attached = 0
+	k.attached, k.landings = 0, 0
 	alt := j.Alternatives[max(j.Chosen, 0)] // what moves keeps its form
-	alt.Tasks = slices.Clone(alt.Tasks)
+	alt.Tasks = slices.DeleteFunc(slices.Clone(alt.Tasks), func(t *Task) bool { return t.Node == nil })
 	for i, t := range alt.Tasks {
 		if slices.Contains(leaving, t) {
 			alt.Tasks[i] = &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: &k, Shape: t.Shape, Subgroup: t.Subgroup, shadows: t}
@@ -33,12 +34,21 @@ func (t *Task) Shadows() *Task { return t.shadows }
 // Landing is the shadow that holds room for a task that moves, nil if none does.
 func (t *Task) Landing() *Task { return t.landing }
 
+// At is the node that the task is on, or on its way to; nil while it is pending.
+func (t *Task) At() *Node {
+	if t.landing != nil {
+		return t.landing.Node
+	}
+	return t.Node
+}
+
 // Land turns a placed shadow into a promise to the task it stands for.
 func (s *State) Land(shadow *Task) {
 	t := shadow.shadows
 	t.landing = shadow
 	shadow.Job = t.Job
 	t.Job.attached++
+	t.Job.landings++
 	s.moving[t.ID] = t
 }
 
@@ -47,6 +57,7 @@ func (s *State) Unland(shadow *Task, job *Job) {
 	t := shadow.shadows
 	t.landing = nil
 	t.Job.attached--
+	t.Job.landings--
 	shadow.Job = job
 	delete(s.moving, t.ID)
 }

@@ -214,6 +214,11 @@ func (s *State) UpdateNode(name string, change func(*Node)) error {
 		s.rebook(t, +1)
 	}
 	for _, t := range gone {
+		if t.shadows != nil {
+			s.Clear(t) // before what it stands for would take its place
+		}
+	}
+	for _, t := range gone {
 		s.Clear(t)
 	}
 	return nil

@@ -31,7 +31,7 @@ func (s *State) AddJob(j *Job) error {
 			return fmt.Errorf("%s: %w", j.ID, err)
 		}
 	}
-	j.Chosen, j.attached = -1, 0
+	j.Chosen, j.attached, j.landings = -1, 0, 0
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
 			t.Job = j
@@ -111,7 +111,7 @@ func (s *State) settle(j *Job) {
 	if s.jobs[j.ID] != j {
 		return // a shadow is in nobody's books
 	}
-	if j.attached < len(j.Tasks()) {
+	if j.attached-j.landings < len(j.Tasks()) {
 		s.pending[j.ID] = j
 	} else {
 		delete(s.pending, j.ID)

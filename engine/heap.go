@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -86,10 +87,12 @@ func (h *heap) cheapest(r *room, t *cluster.Task) *entryPlan {
 		switch {
 		case h.current[e.slot] != e:
 			h.pop(r)
-		case e.looked && r.still(e):
+		case e.looked && h.still(r, e):
 			return e
 		default:
-			h.pop(r)
+			if h.pop(r); e.looked {
+				r.looks++ // it was looked at in vain before
+			}
 			h.look(r, t, e)
 		}
 	}
@@ -110,18 +113,31 @@ func (h *heap) look(r *room, t *cluster.Task, e *entryPlan) {
 }
 
 // still reports whether those who would go still may: meanwhile others have gone.
-func (r *room) still(e *entryPlan) bool {
-	for _, v := range e.plan {
-		for _, t := range v.Tasks {
-			if !mayLeave(t, r.job) {
-				return false
-			}
+// They are asked as they would go, one after the other: some may go only once
+// others have, as when a queue is within its quota again.
+func (h *heap) still(r *room, e *entryPlan) bool {
+	mark := r.stmt.Checkpoint()
+	for i, v := range e.plan {
+		ok := !slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !mayLeave(t, r.job) }) && v.stillOne() && r.may(v) == nil
+		if ok && i == len(e.plan)-1 {
+			break
 		}
-		if r.may(v) != nil {
+		if !ok || !r.evict(v) {
+			h.undo(r, mark)
 			return false
 		}
 	}
+	h.undo(r, mark)
 	return true
+}
+
+// undo takes back what was tried; it leaves everything as it was, so the heap
+// knows of no change.
+func (h *heap) undo(r *room, mark int) {
+	if r.stmt.Checkpoint() > mark {
+		r.stmt.Rollback(mark)
+		h.known = r.State.Version()
+	}
 }
 
 // others are further nodes that would do, best first.

@@ -216,6 +216,9 @@ func (r *room) land(plan []*Victim) bool {
 	slices.SortStableFunc(jobs, func(a, b *cluster.Job) int { return size(leaving[b]) - size(leaving[a]) })
 	for _, j := range jobs {
 		shadow := j.Shadow(leaving[j])
+		if !shadow.Alternatives[0].Enough(func(*cluster.Task) bool { return true }) {
+			return false // it runs below its minimum, and would move for nothing
+		}
 		if left := r.Place(r.stmt, shadow); left != nil || r.err != nil {
 			return false
 		}

@@ -69,8 +69,8 @@ func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, alt *cluster.Alt
 // groupOf is the group that tasks of the alternative run on already.
 func groupOf(alt *cluster.Alternative) *cluster.Group {
 	for _, t := range alt.Tasks {
-		if t.Node != nil {
-			return t.Node.Group()
+		if n := t.At(); n != nil {
+			return n.Group()
 		}
 	}
 	return nil
