@@ -5,8 +5,9 @@ package cluster
 // it has left its old node and takes the shadow's place.
 
 // Shadow returns the job as it would be placed again: its bound tasks in the
-// list, which are on their way out, have pending shadows in their stead. It is
-// in nobody's books; what is placed of it becomes a promise with Land.
+// list, which are on their way out, have pending shadows in their stead. Tasks that
+// wait are left out: they do not move. It is in nobody's books; what is placed of
+// it becomes a promise with Land.
 func (j *Job) Shadow(leaving []*Task) *Job {
 	k := *j
 	k.attached, k.expected = 0, 0
@@ -37,8 +38,8 @@ func (t *Task) Shadows() *Task { return t.shadows }
 // Landing is the shadow that holds room for a task that moves, nil if none does.
 func (t *Task) Landing() *Task { return t.landing }
 
-// Where is the node that the task is on or, while it moves, on its way to.
-func (t *Task) Where() *Node {
+// At is the node that the task is on or, while it moves, on its way to.
+func (t *Task) At() *Node {
 	if t.landing != nil {
 		return t.landing.Node
 	}

@@ -104,7 +104,7 @@ func (g *gang) candidates(in *scope, level string, d *demand) []candidate {
 		c := candidate{scope: dom, here: true}
 		c.fits, c.all, c.spare = d.held(dom.nodes, d.room)
 		for _, t := range d.there {
-			in := dom.has(t.Where())
+			in := dom.has(t.At())
 			c.here, c.used = c.here && in, c.used || in
 		}
 		out = append(out, c)

@@ -291,7 +291,7 @@ func (x *search) near(t *cluster.Task, n *cluster.Node) bool {
 			if !o.Placed() || sub > 0 && o.Subgroup != sub {
 				return false
 			}
-			at, ok := o.Where().Labels[level]
+			at, ok := o.At().Labels[level]
 			return !ok || at != v
 		})
 	}

@@ -8,7 +8,11 @@ import (
 
 // land promises everybody in the plan room elsewhere, those who need most first.
 func (r *room) land(plan []*Victim) bool {
-	for _, shadow := range shadows(plan) {
+	moving := shadows(plan)
+	if moving == nil {
+		return false
+	}
+	for _, shadow := range moving {
 		if left := r.Place(r.stmt, shadow); left != nil || r.err != nil {
 			return false
 		}
@@ -17,7 +21,8 @@ func (r *room) land(plan []*Victim) bool {
 	return true
 }
 
-// shadows are the jobs of the plan as they would be placed again, the largest first.
+// shadows are the jobs of the plan as they would be placed again, the largest
+// first; nil where one runs below its minimum, and would move for nothing.
 func shadows(plan []*Victim) []*cluster.Job {
 	leaving := map[*cluster.Job][]*cluster.Task{}
 	var jobs []*cluster.Job
@@ -30,7 +35,9 @@ func shadows(plan []*Victim) []*cluster.Job {
 	slices.SortStableFunc(jobs, func(a, b *cluster.Job) int { return size(leaving[b]...) - size(leaving[a]...) })
 	out := make([]*cluster.Job, len(jobs))
 	for i, j := range jobs {
-		out[i] = j.Shadow(leaving[j])
+		if out[i] = j.Shadow(leaving[j]); len(out[i].Tasks()) < j.Alternatives[max(j.Chosen, 0)].Min {
+			return nil
+		}
 	}
 	return out
 }
@@ -56,7 +63,7 @@ func (r *room) together(plan []*Victim) (*Refusal, bool) {
 	}
 	moving := shadows(plan)
 	mark := r.stmt.Checkpoint()
-	if !r.seat(moving) {
+	if moving == nil || !r.seat(moving) {
 		r.stmt.Rollback(mark)
 		return &Refusal{}, false
 	}

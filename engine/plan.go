@@ -44,7 +44,7 @@ func (r *room) scopes() []*scope {
 		}
 	case alt.Topology.Required != "":
 		for _, in := range r.split(nil, alt.Topology.Required) {
-			if !slices.ContainsFunc(alt.Tasks, func(t *cluster.Task) bool { return t.Placed() && !in.has(t.Where()) }) {
+			if !slices.ContainsFunc(alt.Tasks, func(t *cluster.Task) bool { return t.Placed() && !in.has(t.At()) }) {
 				out = append(out, in)
 			}
 		}

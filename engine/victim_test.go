@@ -76,3 +76,34 @@ func TestVictimOf(t *testing.T) {
 		})
 	}
 }
+
+// Who goes first may change whether the next one may: it ends, and finds the plan.
+func TestVictimThatMayGoAfterAnother(t *testing.T) {
+	p := &policy{name: "InTurn"}
+	p.open = func(s *engine.Session) {
+		first := s.State.Job("job/x").Tasks()[0]
+		s.AddPreemptableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
+			return func(v *engine.Victim) engine.Reason {
+				if v.Job.ID == "job/y" && first.Status == cluster.Bound {
+					return "NotYet"
+				}
+				return engine.Consent
+			}
+		})
+		s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
+			return s.MakeRoom(stmt, j, r, engine.Preempt, "InTurn")
+		})
+	}
+	state := fixture.State(
+		fixture.Node("a").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"), fixture.Job("new").Devices(2),
+		fixture.Job("x").Devices(1).Preemptible().On("a"), fixture.Job("y").Devices(1).Preemptible().On("a"),
+	)
+	var got []string
+	for _, d := range run(t, fixture.Engine(fit(), p), state).Decisions {
+		got = append(got, string(d.Action)+" "+d.Task.ID)
+	}
+	want := []string{"Evict job/x/worker-0", "Evict job/y/worker-0", "Nominate job/new/worker-0"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("decisions (-want +got):\n%s", d)
+	}
+}

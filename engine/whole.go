@@ -70,7 +70,7 @@ func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, alt *cluster.Alt
 func groupOf(alt *cluster.Alternative) *cluster.Group {
 	for _, t := range alt.Tasks {
 		if t.Node != nil {
-			return t.Where().Group()
+			return t.At().Group()
 		}
 	}
 	return nil

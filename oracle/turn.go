@@ -22,10 +22,8 @@ type turn struct {
 func turns(out engine.Outcome) []*turn {
 	var all []*turn
 	of := func(job string) *turn {
-		for _, t := range all {
-			if t.job == job {
-				return t
-			}
+		if n := len(all); n > 0 && all[n-1].job == job { // surplus has a turn of its own
+			return all[n-1]
 		}
 		all = append(all, &turn{job: job})
 		return all[len(all)-1]

@@ -13,18 +13,10 @@ func (w *World) standing() map[*cluster.Task]*cluster.Node {
 	out := map[*cluster.Task]*cluster.Node{}
 	for _, j := range w.State.Jobs() {
 		for _, t := range j.Tasks() {
-			out[t] = at(t)
+			out[t] = t.At()
 		}
 	}
 	return out
-}
-
-// at is the node that the task is on, or on its way to.
-func at(t *cluster.Task) *cluster.Node {
-	if l := t.Landing(); l != nil {
-		return l.Node
-	}
-	return t.Node
 }
 
 // checkTopology makes sure that whoever was placed since is in one domain with
@@ -57,13 +49,13 @@ func oneDomain(tasks []*cluster.Task, sub int, level string, before map[*cluster
 	for _, t := range tasks {
 		if t.Placed() && (sub == 0 || t.Subgroup == sub) {
 			placed = append(placed, t)
-			fresh = fresh || before[t] != at(t)
+			fresh = fresh || before[t] != t.At()
 		}
 	}
 	for _, t := range placed {
-		v, ok := at(t).Labels[level]
-		if fresh && (!ok || v != at(placed[0]).Labels[level]) {
-			return fmt.Errorf("%s is in %s %q, and %s is in %q", t.ID, level, v, placed[0].ID, at(placed[0]).Labels[level])
+		v, ok := t.At().Labels[level]
+		if fresh && (!ok || v != placed[0].At().Labels[level]) {
+			return fmt.Errorf("%s is in %s %q, and %s is in %q", t.ID, level, v, placed[0].ID, placed[0].At().Labels[level])
 		}
 	}
 	return nil

@@ -64,6 +64,9 @@ func again(l soak.Life, only string) int {
 // mostFailures end a run: what broke will go on breaking.
 const mostFailures = 10
 
+// patience is how long a life may take before somebody is told; most take a fraction of a second.
+const patience = 2 * time.Minute
+
 // run hands out lives and adds up how they went.
 type run struct {
 	sync.Mutex
@@ -84,7 +87,11 @@ func (r *run) work() {
 		r.next++
 		r.left--
 		r.Unlock()
+		stuck := time.AfterFunc(patience, func() {
+			fmt.Printf("a life has taken more than %s: does it hang?\nreplay: %s\n", patience, (&soak.Failure{Life: life}).Replay())
+		})
 		counts, failure := life.Run()
+		stuck.Stop()
 		if failure != nil {
 			failure = failure.Shrink()
 		}

@@ -1,0 +1,69 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+// moving is a job whose first task is on its way to another place, while its
+// second waits.
+func moving(t *testing.T, to string, device int) (*cluster.State, *cluster.Job) {
+	t.Helper()
+	state := fixture.State(
+		fixture.Node("a").CPU(8, "32Gi").GPUs(4, "L4", "24Gi"), fixture.Node("b").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"),
+		fixture.Job("j").Gang(2).Min(1).Devices(1),
+	)
+	j := state.Job("job/j")
+	first, claim := j.Tasks()[0], func(d int) []cluster.Claim {
+		return []cluster.Claim{{Device: d, Milli: cluster.Whole, Memory: 24 << 30}}
+	}
+	if err := state.Restore(first, state.Node("a"), claim(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := state.Evict(first); err != nil {
+		t.Fatal(err)
+	}
+	shadow := j.Shadow([]*cluster.Task{first})
+	if n := len(shadow.Tasks()); n != 1 {
+		t.Fatalf("%d tasks move, and only one runs", n)
+	}
+	if err := state.Place(shadow.Tasks()[0], state.Node(to), claim(device)); err != nil {
+		t.Fatal(err)
+	}
+	state.Land(shadow.Tasks()[0])
+	return state, j
+}
+
+// A task that moves is on two nodes, and does not stand for one that waits.
+func TestJobIsPendingWhileItMoves(t *testing.T) {
+	state, j := moving(t, "b", 0)
+	second := j.Tasks()[1]
+	claims := []cluster.Claim{{Device: 0, Milli: cluster.Whole, Memory: 24 << 30}}
+	if err := state.Place(second, state.Node("a"), claims); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(state.Pending()); n != 0 {
+		t.Errorf("%d jobs are pending, and none of their tasks is", n)
+	}
+	state.Clear(second)
+	if n := len(state.Pending()); n != 1 {
+		t.Errorf("%d jobs are pending, and a task of one is", n)
+	}
+	state.Clear(j.Tasks()[0])
+	if at := j.Tasks()[0]; at.Status != cluster.Nominated || at.Node.Name != "b" || len(state.Pending()) != 1 {
+		t.Errorf("it is %s on %v; %d jobs are pending", at.Status, at.Node, len(state.Pending()))
+	}
+}
+
+// What moves within a node has nowhere to go when the node loses both devices.
+func TestDevicesGoFromUnderATaskThatMoves(t *testing.T) {
+	state, j := moving(t, "a", 3)
+	if err := state.UpdateNode("a", func(n *cluster.Node) { n.Devices = n.Devices[:1] }); err != nil {
+		t.Fatal(err)
+	}
+	if first := j.Tasks()[0]; first.Status != cluster.Pending || first.Landing() != nil || len(state.Nominated())+len(state.Moving()) > 0 {
+		t.Errorf("it is %s with %v; nominated: %v", first.Status, first.Claims, state.Nominated())
+	}
+}
