@@ -124,7 +124,7 @@ func (h *heap) still(r *room, e *entryPlan) bool {
 	mark := r.stmt.Checkpoint()
 	ok := true
 	for _, v := range e.plan {
-		ok = ok && mayLeave(v.Tasks[0], r.job) && r.evict(v)
+		ok = ok && r.mayLeave(v.Tasks[0], r.job) && r.evict(v)
 	}
 	r.stmt.Rollback(mark)
 	h.known, e.seen = r.State.Version(), r.State.Version()
@@ -193,7 +193,7 @@ func (h *heap) pop(r *room) {
 func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	leaving, prices := r.scratch[:0], r.prices[:0]
 	for _, t := range n.Tasks {
-		if !mayLeave(t, r.job) {
+		if !r.mayLeave(t, r.job) {
 			continue
 		}
 		if i := slices.IndexFunc(prices, func(p price) bool { return p.whole == t.Job }); i >= 0 {

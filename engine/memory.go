@@ -89,7 +89,7 @@ func (s *Session) remember(job *cluster.Job, r *Refusal) {
 	m.refusal, m.version, m.revision = r, s.State.Version(), s.State.Revision()
 	m.stand = standOf(job)
 	m.retry = 0
-	if !r.Permanent {
+	if !r.Permanent || r.Surplus { // what stands may be placed otherwise, so that surplus is never given up
 		m.retry = s.Now + min(longest, firstWait<<min(m.tries, 20))
 		r.Retry = m.retry
 	}

@@ -95,7 +95,7 @@ func (r *room) landed(plan []*Victim) bool {
 func (r *room) look(t *cluster.Task, n *cluster.Node) []*Victim {
 	var line []rival
 	for _, o := range n.Tasks {
-		if mayLeave(o, r.job) && (r.purpose != Move || len(VictimOf(o).Tasks) <= maxMoved) {
+		if r.mayLeave(o, r.job) && (r.purpose != Move || len(VictimOf(o).Tasks) <= maxMoved) {
 			line = append(line, r.rival(o))
 		}
 	}

@@ -23,7 +23,8 @@ type Session struct {
 	heaps   map[heapKey]*heap
 	asks    map[*cluster.Shape]cluster.DeviceAsk
 	idle    idle
-	quiet   bool // what fails is only tried, and needs no explanation
+	served  map[*cluster.Job]bool // others went for them
+	quiet   bool                  // what fails is only tried, and needs no explanation
 	gangs   gangs
 	minimal bool  // surplus has to wait for everybody's minimum
 	err     error // a plugin broke its contract: the session is void

@@ -70,7 +70,7 @@ func (s *Session) rivals(job *cluster.Job, most int, may func(*cluster.Task) boo
 	var line []rival
 	for _, n := range s.State.Nodes() {
 		for _, t := range n.Tasks {
-			if mayLeave(t, job) && (may == nil || may(t)) {
+			if s.mayLeave(t, job) && (may == nil || may(t)) {
 				if len(line) == most {
 					return nil
 				}

@@ -159,6 +159,10 @@ func (st *Statement) displace(d *Decision) {
 	if job == nil {
 		return
 	}
+	if st.session.served == nil {
+		st.session.served = map[*cluster.Job]bool{}
+	}
+	st.session.served[job] = true
 	if i, known := slices.BinarySearch(job.Displaced, d.Task.Job.ID); !known {
 		job.Displaced = slices.Insert(job.Displaced, i, d.Task.Job.ID)
 	}

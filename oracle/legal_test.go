@@ -11,9 +11,8 @@ import (
 
 // reckless evicts whom it likes and lets Place judge the rest.
 type reckless struct {
-	kind    Kind
-	spare   func(*cluster.Task) bool
-	session *engine.Session
+	kind  Kind
+	spare func(*cluster.Task) bool
 }
 
 func (r *reckless) Name() string                   { return "Reckless" }
