@@ -42,14 +42,15 @@ func TestWhoGoesOfMany(t *testing.T) {
 			victim:  func(i int, j *fixture.JobBuilder) { j.Queue("s").Priority(int32(-1 - i)) },
 			without: []string{"Reclaim"}, want: []int{-1},
 		},
-		// The gang is within its quota as a whole: its first task must not be taken for all of it.
+		// What the queue counts as is settled before anything of the gang is placed: it
+		// asks for its quota once, not once more for every task that has a place.
 		"two for a gang within a guaranteed quota": {
 			queues:  []fixture.Part{fixture.Queue("g").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), fixture.Queue("r")},
 			devices: 1, job: fixture.Job("new").Queue("g").Gang(2).Devices(1),
 			victim:  func(_ int, j *fixture.JobBuilder) { j.Queue("r") },
 			without: []string{"Reclaim"}, want: []int{0, 1},
 		},
-		// When the second goes, its queue is below its share already. What is deserved comes first.
+		// The second leaves its queue below its share, which only what is deserved allows.
 		"two that cannot be divided, for a gang that deserves less": {
 			queues:  []fixture.Part{fixture.Queue("q").Quota(gpu, 12000), fixture.Queue("r")},
 			devices: 8, job: fixture.Job("new").Queue("q").Gang(2).Devices(6),
@@ -125,8 +126,8 @@ func TestWhoGoesAmongBystanders(t *testing.T) {
 	}
 }
 
-// Those who are spared come first here, and are more than a search looks at: what
-// one session has learned of them must not be learned again by every other.
+// Those who are spared come first here, and are more than the nodes that a search
+// looks at in vain: they must not use that up.
 func TestNobodyStarvesBehindTheSpared(t *testing.T) {
 	var parts []fixture.Part
 	for i := range 300 {
@@ -222,8 +223,8 @@ func TestRefusedGangSpoilsNothing(t *testing.T) {
 	}
 }
 
-// A quota that names no devices makes nobody's devices safe, nor anybody's claim
-// to them: what is taken must not be taken back.
+// A quota that names no devices must not make a queue strong when it asks for them
+// and weak when it holds them: each is taken once at most, and never taken back.
 func TestTakenOnceAndForAll(t *testing.T) {
 	queue := func() *fixture.QueueBuilder { return fixture.Queue("g").Tier(cluster.TierGuaranteed) }
 	for name, q := range map[string]*fixture.QueueBuilder{"no quota": queue(), "a quota of cores": queue().Quota(cluster.CPU, 8000)} {
