@@ -138,7 +138,8 @@ func (s *State) AddNode(n *Node) error {
 }
 
 // RemoveNode takes the node out of the books and returns the tasks that were on
-// it; they are pending again.
+// it. They are pending again, but for those that were moving elsewhere: they are
+// nominated there.
 func (s *State) RemoveNode(name string) ([]*Task, error) {
 	n := s.byName[name]
 	if n == nil {

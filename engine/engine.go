@@ -22,9 +22,12 @@ func New(r *Registry, p Profile) (*Engine, error) {
 
 // Options are what a session gets from outside, beside the State.
 type Options struct {
-	Now    int64 // nanoseconds; only for what hooks and events say about time
+	// Now is the time, in nanoseconds. It decides when holds and back-offs end, since
+	// when a gang is torn, and what hooks make of time; nothing else knows a clock.
+	Now    int64
 	Search Search
-	// Hold is how long room is held for a nominated task, in nanoseconds; 0: until it binds.
+	// Hold is how long room is held for a nominated task or a landing, in
+	// nanoseconds; 0: for as long as its node can keep it.
 	Hold int64
 	// Patient leaves jobs alone that were refused before, until waiting is over or
 	// something changed that may help them.

@@ -12,7 +12,7 @@ const (
 	BoundTo     EventKind = "Bound"
 	NominatedTo EventKind = "Nominated"
 	Evicted     EventKind = "Evicted"
-	Withdrawn   EventKind = "Withdrawn" // a nomination that its node cannot keep any more
+	Withdrawn   EventKind = "Withdrawn" // a promise that cannot be kept, has been held too long, or is of a gang that lost others
 	Refused     EventKind = "Refused"
 )
 

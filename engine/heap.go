@@ -9,7 +9,8 @@ import (
 
 // heap keeps nodes by what it would cost to make room on them for tasks of one
 // shape. A node enters with the least it could cost, and is looked at closely
-// only when it comes to the top; what was found then holds until it changes.
+// only when it comes to the top. What was found is kept until the node changes; before
+// it is used, it is asked again whether those who would go still may.
 type heap struct {
 	entries []*entryPlan
 	current []*entryPlan // by slot: the one that counts

@@ -234,18 +234,19 @@ func (s *Session) AddGroupOrderFn(fn GroupOrderFn) { add(s, &s.hooks.groupOrders
 // first, then the newest job, then by ID.
 func (s *Session) AddInstanceOrderFn(fn InstanceOrderFn) { add(s, &s.hooks.instanceOrders, fn) }
 
-// AddReclaimableFn registers a veto over victims of jobs that reclaim their share.
+// AddReclaimableFn registers a say over who goes for jobs that reclaim their share:
+// it consents, objects, or leaves it to others.
 //
 // Combining: a victim goes if some hook consents and none objects; of those who
 // do, the first in profile order gives the reason.
 func (s *Session) AddReclaimableFn(fn VictimFn) { add(s, &s.hooks.victims[Reclaim], fn) }
 
-// AddPreemptableFn registers a veto over victims of jobs that matter more.
+// AddPreemptableFn registers a say over who goes for jobs that matter more.
 //
 // Combining: as AddReclaimableFn.
 func (s *Session) AddPreemptableFn(fn VictimFn) { add(s, &s.hooks.victims[Preempt], fn) }
 
-// AddMovableFn registers a veto over tasks that would be moved to another node.
+// AddMovableFn registers a say over who is moved to another node.
 //
 // Combining: as AddReclaimableFn.
 func (s *Session) AddMovableFn(fn VictimFn) { add(s, &s.hooks.victims[Move], fn) }

@@ -18,7 +18,8 @@ type Weighing struct {
 	Looks   int // nodes looked at closely in vain
 	Tries   int // plans put to Place
 	Cost    Cost
-	// Options are other nodes that would have done for a task, with what each would have cost.
+	// Options are nodes that would have done for a task, the chosen one among them,
+	// with what each would have cost.
 	Options []Option
 	Spared  []Protection
 	// Rivals are all jobs that could have gone, those that did included, the first

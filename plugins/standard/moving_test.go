@@ -1,0 +1,162 @@
+package standard_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// moving is a cluster in which x has to move from a to b for the sake of new.
+func moving() *cluster.State {
+	return fixture.State(
+		a100("a", 4), low("x").On("a"),
+		a100("b", 4), fixture.Job("y").Devices(2).On("b"),
+		fixture.Job("new").Devices(4),
+	)
+}
+
+// Each move alone leaves the gang its minimum. The second must count the first,
+// which has not arrived yet.
+func TestMovesLeaveTheMinimumRunning(t *testing.T) {
+	s := fixture.State(
+		a100("a", 4), a100("b", 4), a100("c", 4), a100("d", 4),
+		low("x").Gang(3).Min(2).On("a", "b", "c"), fixture.Job("y").Devices(1).On("d"),
+		fixture.Job("new1").Devices(4),
+	)
+	e := profile(t)
+	if got := gone(session(t, e, s, engine.Options{})); len(got) != 1 {
+		t.Fatalf("the first move takes %v, want one task", got)
+	}
+	add(t, s, fixture.Job("new2").Devices(4))
+	session(t, e, s, engine.Options{})
+	if n := bound(s.Job("job/x")); n == 1 {
+		t.Errorf("%d task runs of a gang whose minimum is 2", n)
+	}
+}
+
+// A task that has been promised room does not run yet: the gang cannot spare another for it.
+func TestPromisedTasksAreNotSpare(t *testing.T) {
+	s := fixture.State(
+		a100("a", 1), a100("b", 1), a100("c", 1),
+		low("x").Gang(3).Min(2).Priority(1).On("a", "b"), low("y").On("c"),
+	)
+	s.Evict(s.Job("job/y").Tasks()[0])
+	e := profile(t)
+	session(t, e, s, engine.Options{})
+	x := s.Job("job/x")
+	if x.Tasks()[2].Status != cluster.Nominated {
+		t.Fatalf("the third task is %s, want it promised the room of who leaves", x.Tasks()[2].Status)
+	}
+	add(t, s, fixture.Job("new").Devices(1).Priority(5))
+	session(t, e, s, engine.Options{})
+	if n := bound(x); n == 1 {
+		t.Errorf("%d task runs of a gang whose minimum is 2", n)
+	}
+}
+
+// Tasks that move are where they will be: what the gang still lacks goes there
+// too, not to the rack they leave.
+func TestMovedGangKeepsItsRack(t *testing.T) {
+	s := fixture.State(
+		a100("a", 4).Label("rack", "1"), a100("b", 4).Label("rack", "2"),
+		low("x").Gang(3).Min(2).Topology(cluster.Topology{Required: "rack"}).On("a", "a"),
+		fixture.Job("y").Devices(1).On("b"),
+		fixture.Job("new").Devices(4).Priority(9).Selector("rack", "1"),
+	)
+	e := profile(t)
+	x := s.Job("job/x")
+	if d := cmp.Diff([]string{"job/x/worker-0", "job/x/worker-1"}, gone(session(t, e, s, engine.Options{}))); d != "" {
+		t.Fatalf("moved (-want +got):\n%s", d)
+	}
+	add(t, s, a100("a2", 4).Label("rack", "1"))
+	session(t, e, s, engine.Options{})
+	for _, w := range x.Tasks()[:2] {
+		s.Clear(w)
+	}
+	session(t, e, s, engine.Options{})
+	got := map[string]string{}
+	for _, w := range x.Tasks() {
+		if w.Node != nil {
+			got[w.Name] = w.Node.Labels["rack"]
+		}
+	}
+	if d := cmp.Diff(map[string]string{"worker-0": "2", "worker-1": "2", "worker-2": "2"}, got); d != "" {
+		t.Errorf("racks (-want +got):\n%s", d)
+	}
+}
+
+// A task moves from one device of its node to another, and then the node loses both.
+func TestMoveWithinShrinkingNode(t *testing.T) {
+	s := fixture.State(a100("a", 4))
+	for i, b := range []*fixture.JobBuilder{
+		fixture.Job("p0").Devices(1), fixture.Job("p1").Devices(1), low("x").Share(1, 500), fixture.Job("y").Share(1, 500),
+	} {
+		j := b.Build()
+		milli := cluster.Milli(1000)
+		if i > 1 {
+			milli = 500
+		}
+		if err := s.AddJob(j); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Restore(j.Tasks()[0], s.Node("a"), []cluster.Claim{{Device: i, Milli: milli, Memory: fixture.Size("40Gi")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(t, s, fixture.Job("new").Devices(1))
+	e := profile(t)
+	if d := cmp.Diff([]string{"job/x/worker-0"}, gone(session(t, e, s, engine.Options{}))); d != "" {
+		t.Fatalf("moved (-want +got):\n%s", d)
+	}
+	if err := s.UpdateNode("a", func(n *cluster.Node) { n.Devices = n.Devices[:2] }); err != nil {
+		t.Fatal(err)
+	}
+	session(t, e, s, engine.Options{})
+	if x := s.Job("job/x").Tasks()[0]; x.Status == cluster.Bound && len(x.Claims) == 0 {
+		t.Error("x runs without a device")
+	}
+}
+
+// While one task of a job moves, the others are still placed as room appears.
+func TestPendingWhileMoving(t *testing.T) {
+	s := fixture.State(
+		a100("a", 4), a100("b", 4), a100("d", 1),
+		low("x").Gang(4).Min(1).On("a", "d"), fixture.Job("y").Devices(3).On("b"),
+		fixture.Job("new").Devices(4).Priority(4),
+	)
+	e := profile(t)
+	if d := cmp.Diff([]string{"job/x/worker-0"}, gone(session(t, e, s, engine.Options{}))); d != "" {
+		t.Fatalf("moved (-want +got):\n%s", d)
+	}
+	for _, name := range []string{"c1", "c2"} {
+		add(t, s, a100(name, 1))
+		session(t, e, s, engine.Options{})
+	}
+	for _, w := range s.Job("job/x").Tasks() {
+		if w.Status == cluster.Pending {
+			t.Errorf("%s is pending, although there was a node for it", w.ID)
+		}
+	}
+}
+
+// An event and its decision speak of the same node: of an eviction, that which is left.
+func TestEventsNameTheNodeOfTheirDecision(t *testing.T) {
+	out := session(t, profile(t), moving(), engine.Options{})
+	got := map[string]string{}
+	for _, e := range out.Events {
+		if e.Decision == nil {
+			continue
+		}
+		got[string(e.Kind)+" "+e.Task.ID] = e.Node.Name
+		if e.Node.Name != e.Decision.Node {
+			t.Errorf("%s of %s: the event says %s, the decision %s", e.Kind, e.Task.ID, e.Node.Name, e.Decision.Node)
+		}
+	}
+	if d := cmp.Diff(map[string]string{"Evicted job/x/worker-0": "a", "Nominated job/x/worker-0": "b", "Nominated job/new/worker-0": "a"}, got); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+}

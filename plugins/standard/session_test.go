@@ -1,0 +1,108 @@
+package standard_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+const (
+	gpu    = cluster.DefaultDeviceResource
+	second = int64(1_000_000_000)
+)
+
+// profile builds the default profile, less the plugins that would have their way first.
+func profile(t *testing.T, without ...string) *engine.Engine {
+	t.Helper()
+	p := slices.DeleteFunc(standard.Profile(), func(c engine.PluginConfig) bool { return slices.Contains(without, c.Name) })
+	e, err := engine.New(standard.Registry(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// session runs one, at a time when everybody has run for a while unless told otherwise.
+func session(t *testing.T, e *engine.Engine, s *cluster.State, o engine.Options) engine.Outcome {
+	t.Helper()
+	if o.Now == 0 {
+		o.Now = 1000 * second
+	}
+	ssn := e.Open(s, o)
+	defer ssn.Close()
+	out, err := ssn.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// gone are the tasks that were evicted, by ID.
+func gone(out engine.Outcome) []string {
+	var ids []string
+	for _, d := range out.Decisions {
+		if d.Action == engine.EvictIt {
+			ids = append(ids, d.Task.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func a100(name string, devices int) *fixture.NodeBuilder {
+	return fixture.Node(name).CPU(64, "512Gi").GPUs(devices, "A100", "80Gi")
+}
+
+// low is one who goes for anybody of a higher priority.
+func low(name string) *fixture.JobBuilder { return fixture.Job(name).Devices(1).Preemptible() }
+
+// bystanders are full nodes on which nobody may go: with 70 of them a cluster is
+// too large for all plans to be compared.
+func bystanders(n int) []fixture.Part {
+	var out []fixture.Part
+	for i := range n {
+		name := fmt.Sprintf("z%03d", i)
+		out = append(out, a100(name, 1), fixture.Job(name).Devices(1).On(name))
+	}
+	return out
+}
+
+// bound is how many of the job's tasks run.
+func bound(j *cluster.Job) int {
+	n := 0
+	for _, w := range j.Tasks() {
+		if w.Status == cluster.Bound {
+			n++
+		}
+	}
+	return n
+}
+
+func cordon(t *testing.T, s *cluster.State, name string, cordoned bool) {
+	t.Helper()
+	if err := s.UpdateNode(name, func(n *cluster.Node) { n.Unschedulable = cordoned }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// add puts a job or a node into books that are in use.
+func add(t *testing.T, s *cluster.State, part any) {
+	t.Helper()
+	var err error
+	switch p := part.(type) {
+	case *fixture.JobBuilder:
+		err = s.AddJob(p.Build())
+	case *fixture.NodeBuilder:
+		err = s.AddNode(p.Build())
+	default:
+		t.Fatalf("cannot add %T", part)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
