@@ -75,6 +75,9 @@ type Sparing struct {
 
 // spare remembers that an adapter looked for somebody to go.
 func (r *Refusal) spare(p Purpose, barred bool, spared []Protection) {
+	for i := range spared { // in whatever order nodes were looked at
+		slices.Sort(spared[i].Jobs)
+	}
 	r.Spared = append(r.Spared, Sparing{p, barred, spared})
 }
 

@@ -22,7 +22,7 @@ func TestRefusalOfThePatient(t *testing.T) {
 	if want := stamp(now + int64(time.Second)); got.Retry != want {
 		t.Errorf("it is tried again at %q, want %q", got.Retry, want)
 	}
-	all := []string{"job/s1", "job/eval", "job/s2"}
+	all := []string{"job/eval", "job/s1", "job/s2"}
 	want := []Sparing{
 		{Purpose: "Reclaim", Spared: []Protection{{"MinRunTime", "VictimTooYoung", 3, all}}},
 		{Purpose: "Preempt", Spared: []Protection{{"Preempt", "VictimTierNotWeaker", 3, all}}},
