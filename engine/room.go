@@ -37,6 +37,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, 
 		if job.Chosen >= 0 && i != job.Chosen || !refusal.evictable(i, p) {
 			continue
 		}
+		var best *room
 		for k, lacks := range s.minima(&job.Alternatives[i]) {
 			may := s.victims(p, job, lacks)
 			if may == nil {
@@ -44,13 +45,17 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, 
 				continue
 			}
 			r := &room{Session: s, stmt: stmt, job: job, alternative: i, lacks: lacks, purpose: p, why: why, may: may, bounded: s.bounded(refusal), exactly: k > 0}
-			if left := r.make(); left == nil || left.Surplus {
-				return left
-			}
-			refusal.spare(p, false, r.spared)
-			if s.err != nil {
+			if r.find(); s.err != nil {
 				return refusal
 			}
+			if r.plan == nil {
+				refusal.spare(p, false, r.spared)
+			} else if best == nil || r.cost.compare(&best.cost) < 0 {
+				best = r
+			}
+		}
+		if best != nil {
+			return best.carryOut()
 		}
 	}
 	return refusal
@@ -163,6 +168,9 @@ type room struct {
 	exactly bool // these tasks are to be placed, and not others that would do
 	hosts   map[*cluster.Node]bool
 
+	plan []*Victim // nil where there is none
+	cost cost
+
 	looks, tries int
 	spared       []Protection
 	counted      map[protected]bool
@@ -171,8 +179,8 @@ type room struct {
 
 func (r *room) alt() *cluster.Alternative { return &r.job.Alternatives[r.alternative] }
 
-// make finds a plan and carries it out in the statement.
-func (r *room) make() *Refusal {
+// find looks for a plan, and leaves the statement as it is.
+func (r *room) find() {
 	quiet := r.quiet
 	r.quiet = true // what fails here needs no explanation
 	defer func() { r.quiet = quiet }()
@@ -188,11 +196,19 @@ func (r *room) make() *Refusal {
 		plan = r.inLine()
 	}
 	if plan == nil || r.err != nil {
-		return &Refusal{}
+		return
 	}
-	plan = r.thin(plan)
-	r.stmt.weighing = r.weighing(plan)
-	left, _ := r.judge(plan)
+	r.plan = r.thin(plan)
+	r.cost = costOf(r.State, r.plan, r.purpose)
+}
+
+// carryOut has those go who are in the plan, and returns what Place says.
+func (r *room) carryOut() *Refusal {
+	quiet := r.quiet
+	r.quiet = true
+	defer func() { r.quiet = quiet }()
+	r.stmt.weighing = r.weighing(r.plan)
+	left, _ := r.judge(r.plan)
 	r.stmt.weighing = nil
 	return left
 }
