@@ -166,12 +166,16 @@ func (r *runner) step() error {
 	return nil
 }
 
+// leastHold is how long room is held for somebody at least: ten minutes, or twice
+// what those take who leave it.
+const leastHold = int64(600_000_000_000)
+
 func (r *runner) session(patient bool) (engine.Outcome, error) {
 	now := r.Now()
 	if r.Start == 0 {
 		now++ // in every cycle: a task that started at 0 would count as one that ran before anybody looked
 	}
-	s := r.engine.Open(r.State, engine.Options{Now: now, Search: r.options.Search, Patient: patient})
+	s := r.engine.Open(r.State, engine.Options{Now: now, Search: r.options.Search, Patient: patient, Hold: max(leastHold, 2*r.options.Grace)})
 	defer s.Close()
 	return s.Run()
 }
