@@ -227,10 +227,25 @@ func (g *gang) explain(t *cluster.Task, p *part) *Attempt {
 		return a
 	}
 	a := g.session.explain(g.alt, t, p.trail[len(p.trail)-1])
-	if !a.Never && a.transient() && g.session.alone(g.alt, t) {
+	if !a.Never && a.transient() && g.ownDoing() {
 		a.Never, g.alone = true, a
 	}
 	return a
+}
+
+// ownDoing reports whether nobody but the gang itself stands in the way of any of
+// its tasks: where others are in the way of one, another may make room by going elsewhere.
+func (g *gang) ownDoing() bool {
+	var asked []*cluster.Shape
+	for _, t := range g.alt.Tasks {
+		if !slices.Contains(asked, t.Shape) {
+			asked = append(asked, t.Shape)
+			if !g.session.alone(g.alt, t) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (g *gang) fail(a *Attempt) {
