@@ -90,7 +90,7 @@ func (w *World) checkVictim(before *moment, d *engine.Decision, fallen map[*clus
 	}
 	first := w.clock // of a whole job the first task counts
 	for _, o := range t.Job.Tasks() {
-		if o.Status == cluster.Bound {
+		if _, ran := before.bound[o]; ran && o.Status == cluster.Bound { // what was bound since is no part of who went
 			return fmt.Errorf("%s started at %d, it is %d, and its queue protects it for %d; %s", t.ID, w.started(before, t), w.clock, least, describe(t.Job))
 		}
 		if at, ran := before.bound[o]; ran {
