@@ -164,7 +164,7 @@ func (s *State) fits(t *Task, n *Node, claims []Claim) error {
 		return fmt.Errorf("the node is gone")
 	}
 	for _, a := range t.Shape.Resources {
-		if want := a.Value + spill(t.Shape, claims, a.Name); want > 0 {
+		if want := a.Value + n.host(t.Shape, claims, a.Name); want > 0 {
 			if l := n.Ledger(a.Name); l == nil || l.Free() < want {
 				return fmt.Errorf("not enough %s", a.Name)
 			}
@@ -196,17 +196,26 @@ func (n *Node) holds(s *Shape, claims []Claim) error {
 	return nil
 }
 
-// spill is the node memory that layers take which are on no device.
-func spill(s *Shape, claims []Claim, name string) int64 {
-	l := s.Need.Layers
-	if l == nil || name != Memory {
+// host is the node's own memory that claims take beside what the shape asks for:
+// layers that are on no device, and on unified memory the devices' part too.
+func (n *Node) host(s *Shape, claims []Claim, name string) int64 {
+	if name != Memory {
 		return 0
 	}
-	left := l.Total
-	for _, c := range claims {
-		left -= c.Layers
+	var held Bytes
+	if n.Unified {
+		for i := range claims {
+			held += claims[i].Memory
+		}
 	}
-	return int64(left) * int64(l.Bytes)
+	if l := s.Need.Layers; l != nil {
+		left := l.Total
+		for _, c := range claims {
+			left -= c.Layers
+		}
+		held += Bytes(left) * l.Bytes
+	}
+	return int64(held)
 }
 
 // book adds (sign +1) or takes back (-1) what the task holds of node, queue and
@@ -214,7 +223,7 @@ func spill(s *Shape, claims []Claim, name string) int64 {
 func (s *State) book(t *Task, sign int64) {
 	n := t.Node
 	for _, a := range t.Shape.Resources {
-		v := sign * (a.Value + spill(t.Shape, t.Claims, a.Name))
+		v := sign * (a.Value + n.host(t.Shape, t.Claims, a.Name))
 		if l := n.Ledger(a.Name); l != nil {
 			l.Used += v
 		}
@@ -252,7 +261,7 @@ func (s *State) bookReleasing(t *Task, sign int64) {
 	n := t.Node
 	for _, a := range t.Shape.Resources {
 		if l := n.Ledger(a.Name); l != nil {
-			l.Releasing += sign * (a.Value + spill(t.Shape, t.Claims, a.Name))
+			l.Releasing += sign * (a.Value + n.host(t.Shape, t.Claims, a.Name))
 		}
 	}
 	for _, c := range t.Claims {
@@ -275,7 +284,7 @@ func (n *Node) Keeps(t *Task) bool {
 	}
 	for _, c := range t.Claims {
 		d := &n.Devices[c.Device]
-		if d.Lost || d.Use.Milli > Whole || d.Use.Memory > d.Memory {
+		if d.Lost || d.Use.Milli > Whole || d.Use.Memory > d.Room() {
 			return false
 		}
 	}
@@ -294,10 +303,10 @@ func (n *Node) present(t *Task) bool {
 		if l == nil || l.Releasing == 0 {
 			continue
 		}
-		held := a.Value + spill(t.Shape, t.Claims, a.Name)
+		held := a.Value + n.host(t.Shape, t.Claims, a.Name)
 		for _, o := range n.Tasks {
 			if there(o) {
-				held += o.Shape.Resources.Of(a.Name) + spill(o.Shape, o.Claims, a.Name)
+				held += o.Shape.Resources.Of(a.Name) + n.host(o.Shape, o.Claims, a.Name)
 			}
 		}
 		if held > l.Capacity {
@@ -336,7 +345,7 @@ func (n *Node) present(t *Task) bool {
 				memory += oc.Memory
 			}
 		}
-		if milli > Whole || memory > d.Memory {
+		if milli > Whole || memory > d.Room() {
 			return false
 		}
 	}

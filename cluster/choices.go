@@ -52,7 +52,7 @@ func (n *Node) kinds(s *Shape, score func(*Device) int64) [][]int {
 
 // like reports whether it makes no difference which of the two is taken.
 func (d *Device) like(o *Device) bool {
-	return d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Use == o.Use
+	return d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use == o.Use
 }
 
 // combine goes through the ways to take so many devices, the most of the first

@@ -13,13 +13,39 @@ func (n *Node) Choose(s *Shape, score func(*Device) int64) ([]Claim, bool) {
 	if need.None() {
 		return nil, true
 	}
-	if need.WholeNode {
-		return n.chooseAll(s)
+	var claims []Claim
+	var ok bool
+	switch {
+	case need.WholeNode:
+		claims, ok = n.chooseAll(s)
+	case need.SameProduct:
+		claims, ok = n.chooseUniform(s, score)
+	default:
+		claims, ok = n.choose(s, score, nil)
 	}
-	if need.SameProduct {
-		return n.chooseUniform(s, score)
+	return claims, ok && n.affords(s, claims)
+}
+
+// affords reports whether the node's own memory has room for what the claims
+// take of it: on unified memory, all of them.
+func (n *Node) affords(s *Shape, claims []Claim) bool {
+	if !n.Unified {
+		return true // what spills was looked at when layers were laid out
 	}
-	return n.choose(s, score, nil)
+	l := n.Ledger(Memory)
+	return l != nil && l.Free() >= s.Resources.Of(Memory)+n.host(s, claims, Memory)
+}
+
+// pot is the unified memory that the shape's claims can have; without one it is
+// more than any device has.
+func (n *Node) pot(s *Shape) Bytes {
+	if !n.Unified {
+		return MaxDeviceMemory
+	}
+	if l := n.Ledger(Memory); l != nil {
+		return max(0, Bytes(l.Free()-s.Resources.Of(Memory)))
+	}
+	return 0
 }
 
 // Feasible reports whether Choose would find devices. It allocates nothing in the plain cases.
@@ -28,7 +54,7 @@ func (n *Node) Feasible(s *Shape) bool {
 	switch {
 	case need.None():
 		return true
-	case need.WholeNode, need.SameProduct, need.Layers != nil, need.SumAtLeast > 0:
+	case need.WholeNode, need.SameProduct, n.Unified, need.Layers != nil, need.SumAtLeast > 0:
 		_, ok := n.Choose(s, nil)
 		return ok
 	}
@@ -53,7 +79,8 @@ func (n *Node) enough(s *Shape) bool {
 			continue
 		}
 		// A device that nobody holds takes whatever it is the kind for.
-		if d.Use.Leases == 0 && need.Usable(d) || d.Use.Leases > 0 && s.Takes(d) {
+		untouched := d.Use.Leases == 0 && d.Foreign == 0
+		if untouched && need.Usable(d) || !untouched && s.Takes(d) {
 			if left--; left <= 0 {
 				return true
 			}
@@ -96,8 +123,9 @@ func (n *Node) chooseAll(s *Shape) ([]Claim, bool) {
 		if !s.Takes(d) {
 			return nil, false
 		}
-		sum += d.Memory
-		claims = append(claims, Claim{Device: i, Milli: Whole, Memory: d.Memory})
+		claim := n.claim(s, i)
+		sum += claim.Memory
+		claims = append(claims, claim)
 	}
 	if len(claims) == 0 || len(claims) < need.Devices || sum < need.SumAtLeast {
 		return nil, false
@@ -193,44 +221,12 @@ func (n *Node) choose(s *Shape, score func(*Device) int64, product *string) ([]C
 // claim is what the shape holds of the device: an exclusive class holds it whole.
 func (n *Node) claim(s *Shape, i int) Claim {
 	d := &n.Devices[i]
+	c := s.Need.claimFor(i, d)
 	if s.Isolation.Exclusive() {
-		return Claim{Device: i, Milli: Whole, Memory: d.Memory}
+		c = Claim{Device: i, Milli: Whole, Memory: d.Room()}
 	}
-	return s.Need.claimFor(i, d)
-}
-
-// chooseLayers fills the devices that hold most layers first, so that as few as
-// possible are used, or as many as were asked for, each with a layer at least.
-// What is left over must be allowed to spill to the node's memory.
-func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
-	need, l := &s.Need, s.Need.Layers
-	slices.SortStableFunc(order, func(a, b int) int { return l.fit(&n.Devices[b]) - l.fit(&n.Devices[a]) })
-	left := l.Total
-	var claims []Claim
-	for _, i := range order {
-		later := max(0, need.Devices-len(claims)-1) // devices that want a layer after this one
-		if left == 0 || (need.Devices > 0 && len(claims) == need.Devices) {
-			break
-		}
-		d := &n.Devices[i]
-		k := min(max(1, left-later), l.fit(d))
-		left -= k
-		memory := l.Fixed + Bytes(k)*l.Bytes
-		milli := d.Part(memory)
-		if s.Isolation.Exclusive() {
-			milli, memory = Whole, d.Memory
-		}
-		claims = append(claims, Claim{Device: i, Milli: milli, Memory: memory, Layers: k})
+	if n.Unified && c.Milli == Whole {
+		c.Memory = min(c.Memory, n.pot(s)) // all that there is left to be had
 	}
-	if l.Total-left < l.least() || len(claims) < need.Devices {
-		return nil, false
-	}
-	if spill := Bytes(left) * l.Bytes; spill > 0 {
-		m := n.Ledger(Memory)
-		if m == nil || m.Free() < s.Resources.Of(Memory)+int64(spill) {
-			return nil, false
-		}
-	}
-	slices.SortFunc(claims, func(a, b Claim) int { return a.Device - b.Device })
-	return claims, true
+	return c
 }

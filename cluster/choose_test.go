@@ -126,7 +126,7 @@ func TestChoose(t *testing.T) {
 		},
 		"layers on as few devices as possible": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Layers: &cluster.Layers{Total: 50, Bytes: 2 * gi, Fixed: 4 * gi}}},
-			want: want{[]cluster.Claim{{Device: 2, Milli: 1000, Memory: 80 * gi, Layers: 38}, {Device: 3, Milli: 350, Memory: 28 * gi, Layers: 12}}, true},
+			want: want{[]cluster.Claim{{Device: 2, Milli: 675, Memory: 54 * gi, Layers: 25}, {Device: 3, Milli: 675, Memory: 54 * gi, Layers: 25}}, true},
 		},
 		"layers on the one device that holds most": {
 			node: mixed(), shape: cluster.Shape{Resources: cluster.Resources{{Name: "memory", Value: 10 << 30}}, Need: cluster.Need{Devices: 1, Layers: &cluster.Layers{Total: 20, Bytes: 2 * gi, Fixed: 4 * gi, Least: 10, Spill: true}}},
@@ -134,7 +134,7 @@ func TestChoose(t *testing.T) {
 		},
 		"a layer for each device asked for": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, Layers: &cluster.Layers{Total: 5, Bytes: 2 * gi, Fixed: gi}}},
-			want: want{[]cluster.Claim{{Device: 0, Milli: 291, Memory: 7 * gi, Layers: 3}, {Device: 1, Milli: 125, Memory: 3 * gi, Layers: 1}, {Device: 2, Milli: 37, Memory: 3 * gi, Layers: 1}}, true},
+			want: want{[]cluster.Claim{{Device: 0, Milli: 208, Memory: 5 * gi, Layers: 2}, {Device: 1, Milli: 125, Memory: 3 * gi, Layers: 1}, {Device: 2, Milli: 62, Memory: 5 * gi, Layers: 2}}, true},
 		},
 		"fewer layers than devices": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, Layers: &cluster.Layers{Total: 2, Bytes: 2 * gi, Fixed: gi}}},

@@ -31,6 +31,7 @@ func (s *State) Clone() *State {
 		queues:      make(map[string]*Queue, len(s.queues)),
 		jobs:        make(map[string]*Job, len(s.jobs)),
 		pending:     make(map[string]*Job, len(s.pending)),
+		sets:        make(map[string][]*Job, len(s.sets)),
 		nominated:   make(map[string]*Task, len(s.nominated)),
 		moving:      make(map[string]*Task, len(s.moving)),
 		shapes:      make(map[string]*interned, len(s.shapes)),
@@ -63,6 +64,11 @@ func (s *State) Clone() *State {
 	tasks := map[*Task]*Task{}
 	for id, j := range s.jobs {
 		c.jobs[id] = j.clone(c, tasks)
+	}
+	for name, jobs := range s.sets {
+		for _, j := range jobs {
+			c.sets[name] = append(c.sets[name], c.jobs[j.ID])
+		}
 	}
 	for id := range s.pending {
 		c.pending[id] = c.jobs[id]

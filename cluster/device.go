@@ -1,5 +1,7 @@
 package cluster
 
+import "slices"
+
 // Device is one schedulable accelerator of a node: a whole GPU, a MIG slice of
 // one, or one of the replicas that time-slicing or MPS make of it.
 type Device struct {
@@ -15,11 +17,16 @@ type Device struct {
 	Lost bool
 	Use  DeviceUse
 
+	// Reserved is memory that no task gets. Foreign is memory that a reading found
+	// in use and the books know nothing of (State.Observe).
+	Reserved, Foreign Bytes
+
 	UUID  string
 	Index int
-	Type  string // the runtime it speaks: cuda, rocm, cann, …
-	NUMA  int    // -1 where unknown
-	Link  string // NVLink domain, "" where unknown
+	Type  string   // the runtime it speaks: cuda, rocm, cann, …
+	ID    DeviceID // by which it can be selected; the State fills it in
+	NUMA  int      // -1 where unknown
+	Link  string   // NVLink domain, "" where unknown
 	// Replica is true for one of several that time-slicing or MPS make of a device.
 	Replica bool
 	// Parent is the UUID of the physical device a slice or replica is cut from.
@@ -47,8 +54,15 @@ type DeviceUse struct {
 // FreeMilli is the part of the device that nobody was promised.
 func (d *Device) FreeMilli() Milli { return Whole - d.Use.Milli }
 
-// Free is the device memory that nobody was promised.
-func (d *Device) Free() Bytes { return d.Memory - d.Use.Memory }
+// Room is the device memory that tasks can have in all.
+func (d *Device) Room() Bytes { return max(0, d.Memory-d.Reserved-d.Foreign) }
+
+// Free is the device memory that nobody was promised or was found to use.
+func (d *Device) Free() Bytes { return d.Room() - d.Use.Memory }
+
+// negligible is foreign memory that does not keep a task from having a device to
+// itself: drivers and displays take some hundred MiB of an idle one.
+const negligible Bytes = 1 << 30
 
 // Part is the share of the device that so much of its memory stands for: rounded
 // down, so that claims that fill the memory exactly fit, and at least one
@@ -75,12 +89,12 @@ type Claim struct {
 // Memory and milli are kept in step, so that neither can be promised twice.
 func (n *Need) claimFor(i int, d *Device) Claim {
 	switch {
-	case n.Share > 0:
+	case n.Share > 0 && n.Share < Whole:
 		return Claim{Device: i, Milli: n.Share, Memory: Bytes(MulDiv(int64(d.Memory), int64(n.Share), int64(Whole)))}
 	case n.Memory > 0 && d.Memory > 0:
 		return Claim{Device: i, Milli: d.Part(n.Memory), Memory: n.Memory}
 	default:
-		return Claim{Device: i, Milli: Whole, Memory: d.Memory}
+		return Claim{Device: i, Milli: Whole, Memory: d.Room()}
 	}
 }
 
@@ -90,11 +104,27 @@ func (n *Need) Kind(d *Device) bool {
 	if d.Lost || d.Profile != n.Partition || (n.Resource != "" && n.Resource != d.Resource) {
 		return false
 	}
-	return len(n.Products) == 0 || containsString(n.Products, d.Product)
+	return (len(n.Products) == 0 || containsString(n.Products, d.Product)) &&
+		(len(n.Types) == 0 || containsString(n.Types, d.Type))
 }
 
-// Usable reports whether the device is of the kind and large enough, whoever holds it now.
-func (n *Need) Usable(d *Device) bool { return n.Memory <= d.Memory && n.Kind(d) }
+// Selects reports whether the device is one of those selected, if any are.
+func (n *Need) Selects(d *Device) bool {
+	if len(n.Selected) == 0 {
+		return true
+	}
+	_, found := slices.BinarySearchFunc(n.Selected, d.ID, DeviceID.Compare)
+	return found
+}
+
+// Usable reports whether the device is of the kind, may be taken and is large
+// enough, whoever holds it now.
+func (n *Need) Usable(d *Device) bool {
+	if n.Memory > d.Memory-d.Reserved || !n.Kind(d) || !n.Selects(d) {
+		return false
+	}
+	return d.Reserved == 0 || n.Share == 0 || n.whole() || n.claimFor(0, d).Memory <= d.Memory-d.Reserved
+}
 
 // Permits reports whether the leases already on the device let this isolation join them.
 func (d *Device) Permits(i Isolation) bool {
@@ -118,7 +148,7 @@ func (s *Shape) Takes(d *Device) bool {
 		return false
 	}
 	if s.Isolation.Exclusive() || n.whole() {
-		return d.Use.Milli == 0 && d.Use.Memory == 0
+		return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligible
 	}
 	if n.Layers != nil {
 		return n.Layers.fit(d) > 0

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Holds is what the task holds of the resource: cores and memory, with the
-// layers that spilt into it, and devices in thousandths.
+// Holds is what the task holds of the resource: cores and memory, with
+// what its claims take of it, and devices in thousandths.
 func (t *Task) Holds(name string) int64 {
 	if t.Node == nil {
 		return 0
 	}
-	v := t.Shape.Resources.Of(name) + spill(t.Shape, t.Claims, name)
+	v := t.Shape.Resources.Of(name) + t.Node.host(t.Shape, t.Claims, name)
 	for _, c := range t.Claims {
 		if d := &t.Node.Devices[c.Device]; d.Resource == name || d.ProductResource == name {
 			v += int64(c.Milli)

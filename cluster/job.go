@@ -23,6 +23,11 @@ type Job struct {
 	// Displaced are the jobs that tasks were evicted of for this one, by ID in
 	// order: nobody goes twice for the same job.
 	Displaced []string
+	// Health and Offload are what is known of a replica that runs.
+	Health  Health
+	Offload Offload
+	// Retired jobs go for good: their set has enough without them. They are not pending.
+	Retired bool
 	// Torn is when it was first seen to run below its minimum; 0: it does not.
 	Torn int64
 
@@ -37,7 +42,22 @@ type Job struct {
 type Set struct {
 	Name    string
 	Desired int
+	// Group is the group that was chosen for all of them; nil: none yet.
+	Group *Key
 }
+
+// Health is how a replica is.
+type Health string
+
+// The states of health. "" is not known.
+const (
+	HealthRunning  Health = "Running"
+	HealthStarting Health = "Starting"
+	HealthFailed   Health = "Failed"
+)
+
+// Offload is how many of a replica's layers are on devices; Total 0: not known.
+type Offload struct{ Layers, Total int }
 
 // Alternative is one form a job may take.
 type Alternative struct {
@@ -99,6 +119,12 @@ type WholeNodes struct {
 	Replicas        int
 	NodesPerReplica int
 	Memory          Bytes // device memory that one replica needs, over all its nodes
+	// Only is the group whose nodes these figures are for; nil: they are for every
+	// group. Alternatives next to each other that each name their group are one
+	// choice: their groups are compared by score.
+	Only *Key
+	// Usable is how much of a node's device memory counts; 0: all of it.
+	Usable Bytes
 }
 
 // Task is the smallest thing placed: it goes onto one node.

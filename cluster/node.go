@@ -13,6 +13,11 @@ type Node struct {
 	Labels        map[string]string
 	Taints        []Taint
 	Unschedulable bool
+	// Phase says how far the node is from taking tasks; "" and READY: it does.
+	Phase Phase
+	// Unified is set where devices and tasks share one memory: what is claimed of a
+	// device is booked as memory of the node too.
+	Unified bool
 	// Resources are the node's ledgers, sorted by name. Devices have ledgers of their own.
 	Resources []Ledger
 	Devices   []Device
@@ -55,6 +60,18 @@ type Sharing struct {
 	Strategy string // "", "time-slicing" or "mps"
 	Replicas int    // per physical device; 0 or 1: none
 }
+
+// Phase is how a node is, as it says of itself or as it is said of it.
+type Phase string
+
+// PhaseReady is the only phase in which a node takes tasks.
+const PhaseReady Phase = "READY"
+
+// Ready reports whether the node takes tasks.
+func (n *Node) Ready() bool { return n.Phase == "" || n.Phase == PhaseReady }
+
+// Closed reports whether the node takes nothing new, for whatever reason of its own.
+func (n *Node) Closed() bool { return n.Unschedulable || !n.Ready() }
 
 // ArtifactState is how far a file has come on a node.
 type ArtifactState string

@@ -78,14 +78,16 @@ func (s *State) rebookAll(sign int64) {
 }
 
 // kind is what a need can ask of a device, its size aside.
-type kind struct{ product, profile, resource string }
+type kind struct{ product, profile, resource, runtime string }
+
+func (d *Device) kind() kind { return kind{d.Product, d.Profile, d.Resource, d.Type} }
 
 // countKinds adds (sign +1) or takes away (-1) the node's devices.
 func (s *State) countKinds(n *Node, sign int) {
 	for i := 0; i < len(n.Devices); {
 		d := &n.Devices[i]
-		k, run := kind{d.Product, d.Profile, d.Resource}, 0
-		for ; i < len(n.Devices) && k == (kind{n.Devices[i].Product, n.Devices[i].Profile, n.Devices[i].Resource}); i++ {
+		k, run := d.kind(), 0
+		for ; i < len(n.Devices) && k == n.Devices[i].kind(); i++ {
 			if !n.Devices[i].Lost {
 				run++
 			}
@@ -104,14 +106,14 @@ func (s *State) countKinds(n *Node, sign int) {
 }
 
 // Kinds are one device of every kind there is, for Need.Kind: with product,
-// profile and resource, and nothing else. Lost devices are of no kind.
+// profile, resource and type, and nothing else. Lost devices are of no kind.
 func (s *State) Kinds() []Device {
 	if s.samples == nil {
 		for k := range s.kinds {
-			s.samples = append(s.samples, Device{Product: k.product, Profile: k.profile, Resource: k.resource, ProductResource: ProductResource(k.resource, k.product)})
+			s.samples = append(s.samples, Device{Product: k.product, Profile: k.profile, Resource: k.resource, Type: k.runtime, ProductResource: ProductResource(k.resource, k.product)})
 		}
 		slices.SortFunc(s.samples, func(a, b Device) int {
-			return strings.Compare(a.ProductResource+"\x00"+a.Profile, b.ProductResource+"\x00"+b.Profile)
+			return strings.Compare(a.ProductResource+"\x00"+a.Profile+"\x00"+a.Type, b.ProductResource+"\x00"+b.Profile+"\x00"+b.Type)
 		})
 	}
 	return s.samples

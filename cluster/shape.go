@@ -18,10 +18,32 @@ type Shape struct {
 	Isolation   Isolation
 	Cell        string // "" is any cell
 	Preemptible bool
-	Artifacts   []string // files wanted, sorted
+	// What only models ask for; see Served.
+	Strategy Strategy // how replicas are laid out over nodes; "" for what is no model
+	Backend  string   // what serves it, to be named; Need.Types says what it runs on
+	Files    Files
 
 	key string
 }
+
+// Strategy is how the replicas of a model are laid out over nodes.
+type Strategy string
+
+// The strategies.
+const (
+	Binpack Strategy = "Binpack" // fill nodes and devices
+	Spread  Strategy = "Spread"  // as many nodes as possible
+)
+
+// Files are what a model is loaded from.
+type Files struct {
+	Main, Draft string // names in Node.Artifacts, "" where there is none
+	// Path must be on the node itself where devices are selected; "": it can be fetched.
+	Path string
+}
+
+// Served reports whether the shape is of a model.
+func (s *Shape) Served() bool { return s.Strategy != "" }
 
 // Label is one key and its value.
 type Label struct{ Key, Value string }
@@ -96,6 +118,13 @@ func (s *Shape) spell() string {
 	w.num(int64(n.SumAtLeast))
 	w.flag(n.SameProduct)
 	w.strs(n.Products)
+	w.strs(n.Types)
+	w.num(int64(len(n.Selected)))
+	for _, d := range n.Selected {
+		w.str(d.Node)
+		w.str(d.Type)
+		w.num(int64(d.Index))
+	}
 	w.str(n.Partition)
 	w.str(n.Resource)
 	w.flag(n.WholeNode)
@@ -130,6 +159,10 @@ func (s *Shape) spell() string {
 	w.str(s.Isolation.Session)
 	w.str(s.Cell)
 	w.flag(s.Preemptible)
-	w.strs(s.Artifacts)
+	w.str(string(s.Strategy))
+	w.str(s.Backend)
+	w.str(s.Files.Main)
+	w.str(s.Files.Draft)
+	w.str(s.Files.Path)
 	return string(w)
 }

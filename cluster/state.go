@@ -36,6 +36,7 @@ type State struct {
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
 	pending   map[string]*Job
+	sets      map[string][]*Job // by name, sorted by ID
 	nominated map[string]*Task
 	moving    map[string]*Task // that were promised room elsewhere
 	shapes    map[string]*interned
@@ -55,6 +56,7 @@ func NewState() *State {
 		queues:    map[string]*Queue{},
 		jobs:      map[string]*Job{},
 		pending:   map[string]*Job{},
+		sets:      map[string][]*Job{},
 		nominated: map[string]*Task{},
 		moving:    map[string]*Task{},
 		shapes:    map[string]*interned{},
@@ -242,9 +244,12 @@ func (n *Node) normalize() {
 		n.DeviceResource = DefaultDeviceResource
 	}
 	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
+	types := map[string]int{}
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		d.Index = i
+		d.ID = DeviceID{Node: n.Name, Type: d.Type, Index: types[d.Type]}
+		types[d.Type]++
 		switch {
 		case d.Resource != "":
 		case d.Profile != "":

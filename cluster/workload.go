@@ -40,6 +40,7 @@ func (s *State) AddJob(j *Job) error {
 		}
 	}
 	s.jobs[j.ID] = j
+	s.enlist(j)
 	s.settle(j)
 	return nil
 }
@@ -77,6 +78,7 @@ func (s *State) RemoveJob(id string) error {
 		}
 	}
 	delete(s.jobs, id)
+	s.dismiss(j)
 	delete(s.pending, id)
 	return nil
 }
@@ -111,7 +113,7 @@ func (s *State) settle(j *Job) {
 	if s.jobs[j.ID] != j {
 		return // a shadow is in nobody's books
 	}
-	if j.attached < len(j.Tasks()) {
+	if j.attached < len(j.Tasks()) && !j.Retired {
 		s.pending[j.ID] = j
 	} else {
 		delete(s.pending, j.ID)

@@ -65,7 +65,7 @@ func (s *Session) free() int64 {
 		}
 		f.sum -= f.nodes[slot]
 		f.nodes[slot] = 0
-		if n := s.State.At(slot); n != nil && !n.Unschedulable {
+		if n := s.State.At(slot); n != nil && !n.Closed() {
 			for i := range n.Devices {
 				if d := &n.Devices[i]; !d.Lost {
 					f.nodes[slot] += int64(max(0, d.FreeMilli()))

@@ -24,7 +24,7 @@ type Machine struct {
 func Twin(n *cluster.Node, name string) *cluster.Node {
 	m := &cluster.Node{
 		Name: name, Cell: n.Cell, Labels: maps.Clone(n.Labels), DeviceResource: n.DeviceResource, Sharing: n.Sharing,
-		Advertised: n.Advertised, Artifacts: maps.Clone(n.Artifacts), Defect: n.Defect,
+		Advertised: n.Advertised, Artifacts: maps.Clone(n.Artifacts), Defect: n.Defect, Unified: n.Unified,
 	}
 	for k, v := range m.Labels {
 		if v == n.Name { // kubernetes.io/hostname and the like
@@ -41,7 +41,7 @@ func Twin(n *cluster.Node, name string) *cluster.Node {
 		m.Resources = append(m.Resources, cluster.Ledger{Name: l.Name, Capacity: l.Capacity})
 	}
 	for i, d := range n.Devices {
-		d.Use, d.UUID, d.Lost = cluster.DeviceUse{}, fmt.Sprintf("%s-%d", name, i), false
+		d.Use, d.Foreign, d.UUID, d.Lost = cluster.DeviceUse{}, 0, fmt.Sprintf("%s-%d", name, i), false
 		if d.Parent != "" {
 			d.Parent = name + "/" + d.Parent
 		}

@@ -21,7 +21,7 @@ func (l *lab) open() *change {
 	const mostSingles = 4
 	var closed []string
 	for _, n := range l.end.Nodes() {
-		if n.Unschedulable || slices.ContainsFunc(n.Taints, sick) {
+		if n.Closed() || slices.ContainsFunc(n.Taints, sick) {
 			closed = append(closed, n.Name)
 		}
 	}
@@ -40,7 +40,7 @@ func opened(names []string) *change {
 	return &change{OpenNodes, "with " + List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
 		for _, name := range names {
 			err := s.UpdateNode(name, func(n *cluster.Node) {
-				n.Unschedulable = false
+				n.Unschedulable, n.Phase = false, ""
 				n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), sick)
 			})
 			if err != nil {

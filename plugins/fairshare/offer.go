@@ -52,7 +52,7 @@ func (o *offer) of(s *cluster.State) cluster.Resources {
 
 // has lists what the node offers; nothing where it is gone or takes no tasks.
 func (o *offer) has(out cluster.Resources, n *cluster.Node) cluster.Resources {
-	if n == nil || n.Unschedulable {
+	if n == nil || n.Closed() {
 		return out
 	}
 	for i := range n.Resources {

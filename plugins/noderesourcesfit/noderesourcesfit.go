@@ -93,7 +93,7 @@ func roomy(s *cluster.Shape, n *cluster.Node) bool {
 	if need.None() {
 		return true
 	}
-	return !need.WholeNode && !need.SameProduct && need.Layers == nil && need.SumAtLeast == 0 && n.Usable(s) >= need.Devices
+	return !n.Unified && !need.WholeNode && !need.SameProduct && need.Layers == nil && need.SumAtLeast == 0 && n.Usable(s) >= need.Devices
 }
 
 func fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
@@ -240,7 +240,7 @@ func emptied(n *cluster.Node) *cluster.Node {
 	e := *n
 	e.Devices = slices.Clone(n.Devices)
 	for i := range e.Devices {
-		e.Devices[i].Use = cluster.DeviceUse{}
+		e.Devices[i].Use, e.Devices[i].Foreign = cluster.DeviceUse{}, 0
 	}
 	e.Resources = slices.Clone(n.Resources)
 	for i := range e.Resources {

@@ -48,7 +48,7 @@ func surveyOf(s *cluster.Shape, n *cluster.Node, product string) tally {
 			continue
 		}
 		t.kind++
-		if s.Need.Memory > d.Memory {
+		if !s.Need.Usable(d) {
 			continue
 		}
 		t.big++
@@ -56,7 +56,7 @@ func surveyOf(s *cluster.Shape, n *cluster.Node, product string) tally {
 		// nobody holds takes everything but layers, which may be too large.
 		switch {
 		case d.Use.Milli >= cluster.Whole:
-		case d.Use.Leases == 0 && s.Need.Layers == nil, s.Takes(d):
+		case d.Use.Leases == 0 && d.Foreign == 0 && s.Need.Layers == nil, s.Takes(d):
 			t.takers++
 		}
 	}
@@ -65,7 +65,7 @@ func surveyOf(s *cluster.Shape, n *cluster.Node, product string) tally {
 
 // counts reports whether the device is of the kind, whatever its size.
 func (t *tally) counts(s *cluster.Shape, d *cluster.Device) bool {
-	return s.Need.Kind(d) && (t.product == "" || t.product == d.Product)
+	return s.Need.Kind(d) && s.Need.Selects(d) && (t.product == "" || t.product == d.Product)
 }
 
 // least is what the last of so many devices gives when those that give most are taken.

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Layers describes work that splits over devices layer by layer.
+type Layers struct {
+	Total int   // how many there are
+	Bytes Bytes // of each
+	Fixed Bytes // on every device used, beside its layers
+	Least int   // that must be on devices; the rest may spill to RAM
+	Spill bool  // whether the rest may spill at all
+}
+
+// fit is how many layers the device's free memory holds, if it need hold no more than all.
+func (l *Layers) fit(d *Device) int { return min(l.room(d), l.Total) }
+
+// room is how many layers of this size the device's free memory holds.
+func (l *Layers) room(d *Device) int {
+	free := min(d.Free(), Bytes(MulDiv(int64(d.Memory), int64(max(0, d.FreeMilli())), int64(Whole))))
+	return l.within(free)
+}
+
+// within is how many layers so much memory of one device holds.
+func (l *Layers) within(free Bytes) int {
+	if room := free - l.Fixed; room > 0 && l.Bytes > 0 {
+		return int(min(room/l.Bytes, math.MaxInt32))
+	}
+	return 0
+}
+
+// least is how many layers must be on devices.
+func (l *Layers) least() int {
+	if l.Spill {
+		return l.Least
+	}
+	return l.Total
+}
+
+// chooseLayers takes as few devices as hold all layers, those that hold most
+// first, or as many as were asked for, and divides the layers among them in
+// proportion to what they have free. What no device holds must be allowed to
+// spill to the node's memory.
+func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
+	need, l := &s.Need, s.Need.Layers
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(l.fit(&n.Devices[b]), l.fit(&n.Devices[a])) })
+	if need.Devices > 0 {
+		if len(order) < need.Devices || l.Total < need.Devices {
+			return nil, false
+		}
+		order = order[:need.Devices]
+	}
+	fits, all, pot := make([]int, 0, len(order)), 0, n.pot(s)
+	for _, i := range order {
+		if need.Devices == 0 && all >= l.Total {
+			break
+		}
+		fit := min(l.room(&n.Devices[i]), l.within(pot))
+		if fit == 0 {
+			break // the pot is empty
+		}
+		pot -= l.Fixed + Bytes(fit)*l.Bytes
+		fits, all = append(fits, fit), all+fit
+	}
+	on := min(all, l.Total)
+	if on < l.least() || len(fits) < max(1, need.Devices) {
+		return nil, false
+	}
+	if spill := Bytes(l.Total-on) * l.Bytes; spill > 0 && !n.Unified { // affords looks at the pot
+		m := n.Ledger(Memory)
+		if m == nil || m.Free() < s.Resources.Of(Memory)+int64(spill) {
+			return nil, false
+		}
+	}
+	claims := make([]Claim, 0, len(fits))
+	for i, k := range divide(on, fits, all) {
+		d := &n.Devices[order[i]]
+		memory := l.Fixed + Bytes(k)*l.Bytes
+		milli := d.Part(memory)
+		if s.Isolation.Exclusive() {
+			milli, memory = Whole, d.Room()
+		}
+		claims = append(claims, Claim{Device: order[i], Milli: milli, Memory: memory, Layers: k})
+	}
+	slices.SortFunc(claims, func(a, b Claim) int { return a.Device - b.Device })
+	return claims, true
+}
+
+// divide gives each device one layer, and the rest of them in proportion to what
+// each could hold beyond it. Remainders go to those that come first.
+func divide(layers int, fits []int, all int) []int {
+	out := make([]int, len(fits))
+	rest, room := layers-len(fits), all-len(fits)
+	left := rest
+	for i, fit := range fits {
+		out[i] = 1
+		if room > 0 {
+			k := int(MulDiv(int64(rest), int64(fit-1), int64(room)))
+			out[i] += k
+			left -= k
+		}
+	}
+	for i := 0; left > 0; i = (i + 1) % len(fits) {
+		if out[i] < fits[i] {
+			out[i]++
+			left--
+		}
+	}
+	return out
+}

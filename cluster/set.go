@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Sets are the names of all sets of replicas, in order.
+func (s *State) Sets() []string { return slices.Sorted(maps.Keys(s.sets)) }
+
+// Set are the jobs of the set, by ID. Those that were retired are no part of it.
+func (s *State) Set(name string) []*Job { return s.sets[name] }
+
+// Home is the group that the set's replicas belong on: the one that was chosen
+// for them, or else the one that some of them are on. Nil: none yet.
+func (s *State) Home(name string) *Key {
+	for _, j := range s.sets[name] {
+		if j.Set.Group != nil {
+			return j.Set.Group
+		}
+	}
+	for _, j := range s.sets[name] {
+		if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil {
+			continue
+		}
+		for _, t := range j.Tasks() {
+			if t.Node != nil && t.At().Group() != nil {
+				return &t.At().Group().Key
+			}
+		}
+	}
+	return nil
+}
+
+// Retire takes the job out of its set for good: it is not pending any more, and
+// what runs of it is for the caller to evict.
+func (s *State) Retire(j *Job) {
+	s.dismiss(j)
+	j.Retired = true
+	s.settle(j)
+}
+
+// Unretire undoes Retire.
+func (s *State) Unretire(j *Job) {
+	j.Retired = false
+	s.enlist(j)
+	s.settle(j)
+}
+
+func (s *State) enlist(j *Job) {
+	if j.Set.Name == "" || j.Retired {
+		return
+	}
+	list := s.sets[j.Set.Name]
+	i, _ := slices.BinarySearchFunc(list, j.ID, jobByID)
+	s.sets[j.Set.Name] = slices.Insert(list, i, j)
+}
+
+func (s *State) dismiss(j *Job) {
+	list := s.sets[j.Set.Name]
+	if i, found := slices.BinarySearchFunc(list, j.ID, jobByID); found {
+		if list = slices.Delete(list, i, i+1); len(list) == 0 {
+			delete(s.sets, j.Set.Name)
+		} else {
+			s.sets[j.Set.Name] = list
+		}
+	}
+}
+
+func jobByID(j *Job, id string) int { return strings.Compare(j.ID, id) }
+
+// Observe sets what a reading says is free of the node's devices, by index; below
+// 0: nobody looked. Where that is less than the books say, the rest is foreign:
+// somebody uses it whom the books do not know, and it is nobody's to be had.
+func (s *State) Observe(name string, free []Bytes) error {
+	n := s.byName[name]
+	if n == nil {
+		return fmt.Errorf("no node %q", name)
+	}
+	if len(free) > len(n.Devices) {
+		return fmt.Errorf("node %q has %d devices, and %d were read", name, len(n.Devices), len(free))
+	}
+	for i, f := range free {
+		d := &n.Devices[i]
+		d.Foreign = 0
+		if f >= 0 {
+			d.Foreign = max(0, d.Free()-d.Use.ReleasingMemory-f)
+		}
+	}
+	s.touch(n)
+	n.freed = n.version
+	return nil
+}
