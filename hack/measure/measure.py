@@ -126,8 +126,8 @@ MODELS = {
              num_key_value_heads=4, head_dim=128, vocab_size=151936, tie_word_embeddings=False,
              decoder_sparse_step=1, mlp_only_layers=[], max_position_embeddings=40960),
         [(2048, 1), (8192, 1), (32768, 1)]),
-    # transformers caches the expanded keys and values of such a model, not its
-    # latent: its cache is held against that form, and says nothing of the latent's.
+    # Caches the latent from transformers 5 on; older ones cache expanded keys and
+    # values, and their cache says nothing of the latent's.
     "mla-10-layers": (
         dict(model_type="deepseek_v3", num_hidden_layers=10, hidden_size=2048, intermediate_size=10944,
              moe_intermediate_size=1408, n_routed_experts=64, n_shared_experts=2, num_experts_per_tok=6,
