@@ -31,6 +31,8 @@ var rules = []struct {
 	{"api/...", nil, []string{"k8s.io/api/", "k8s.io/apimachinery/"}, "manifests are data: cluster objects and YAML share these types"},
 	{"manifest", []string{"api/...", "cluster", "engine", "nearest"}, []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/component-helpers/resource", "go.yaml.in/yaml/v3"}, "it turns files into books and knows no policy"},
 	{"explain", []string{"cluster", "engine", "nearest"}, nil, "it turns outcomes into words and asks the engine when it wants to know"},
+	{"estimate/gguf/...", []string{"cluster", "estimate", "estimate/gguf/sample"}, []string{"github.com/gpustack/gguf-parser-go"}, "it turns files into models; what llama.cpp needs for one is the parser's to know"},
+	{"estimate", []string{"cluster"}, nil, "it is arithmetic: files are read by the packages below it, and placing is decided elsewhere"},
 	{"timeline", []string{"cluster", "engine", "explain", "plugins/fairshare"}, nil, "it runs the engine over and over, tells what happened, and sets what queues use beside their fair share"},
 	{"scenario", []string{"api/...", "cluster", "engine", "explain", "manifest", "nearest", "plugins/standard", "timeline"}, nil, "it runs what a file says through the engine that ships"},
 	{"soak", []string{"cluster", "engine", "plugins/standard"}, nil, "it runs the engine that ships, and nothing else"},
