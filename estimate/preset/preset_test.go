@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate"
 )
 
 // perToken is what one token costs by the architecture alone: the layers that
@@ -149,5 +150,23 @@ func TestAllGivesCopies(t *testing.T) {
 	All()[0].Weights = 1
 	if All()[0].Weights == 1 {
 		t.Error("the table was changed")
+	}
+}
+
+// The arithmetic that serves all models agrees with the table.
+func TestEstimatesAgreeWithTheTable(t *testing.T) {
+	for _, p := range All() {
+		m := p.Model()
+		got, err := m.KVPerToken(estimate.Form{})
+		if err != nil || int64(got) != p.BytesPerToken {
+			t.Errorf("%s: %d bytes a token (%v), the table says %d", p.Name, got, err, p.BytesPerToken)
+		}
+		b, err := m.Device(estimate.Form{Context: p.MaxTokens})
+		if err != nil || b.Weights != p.Weights {
+			t.Errorf("%s: %+v (%v)", p.Name, b, err)
+		}
+		if full := cluster.Bytes(p.BytesPerToken) * cluster.Bytes(p.MaxTokens); b.KVCache > full || (b.KVCache < full) != (p.Architecture.Windows != nil) {
+			t.Errorf("%s keeps %d bytes of at most %d", p.Name, b.KVCache, full)
+		}
 	}
 }

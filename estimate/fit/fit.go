@@ -1,0 +1,158 @@
+// Package fit finds the fewest devices of one kind that hold a model, and how it
+// is divided over them. It looks at one kind of device, all of it free; where a
+// model really goes is decided by the engine.
+package fit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate"
+	"github.com/berth-project/berth/estimate/backend"
+)
+
+// Pool is devices of one kind: so many a node, on so many nodes.
+type Pool struct {
+	Memory         cluster.Bytes // of one device
+	PerNode, Nodes int
+}
+
+// Fit is how a model lies on a pool, or nearly does.
+type Fit struct {
+	Fits             bool
+	Devices          int
+	Tensor, Pipeline int
+	// Layers are those of one device where a model is divided layer by layer; 0: it is not.
+	Layers int
+	Use    estimate.Breakdown // of the fullest device
+	Usable cluster.Bytes      // of each device by the backend
+	// Context is the largest that fits so; 0: none does, or it does not matter.
+	Context int
+}
+
+// On finds the fewest devices that hold the form. Sizes that the form gives are
+// kept. Where nothing holds it, the Fit is the one that comes nearest, with the
+// largest context that it would hold.
+func On(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
+	form = b.Form(form)
+	switch {
+	case m.Layered != nil && slices.Contains(b.Strategies, backend.Offload):
+		return layered(m, form, devices(b, p), p.Memory)
+	case m.Architecture == nil:
+		return single(m, b, form, p)
+	}
+	shapes, err := shapes(m, b, form, p)
+	if err != nil {
+		return Fit{}, err
+	}
+	var near Fit
+	for _, s := range shapes {
+		f, err := shape(m, b, s, p)
+		if err != nil {
+			return Fit{}, err
+		}
+		if f.Fits {
+			return f, nil
+		}
+		// Of those that do not fit the one with the longest context, then the smaller.
+		if near.Devices == 0 || f.Context > near.Context || f.Context == near.Context && f.Context == 0 && f.Use.Total()-f.Usable < near.Use.Total()-near.Usable {
+			near = f
+		}
+	}
+	return near, nil
+}
+
+func shape(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
+	use, err := m.Device(form)
+	if err != nil {
+		return Fit{}, err
+	}
+	f := Fit{Devices: form.Tensor * form.Pipeline, Tensor: form.Tensor, Pipeline: form.Pipeline, Use: use, Usable: p.usable(b, form.Tensor)}
+	f.Fits = use.Total() <= f.Usable
+	f.Context, err = m.LargestContext(form, f.Usable)
+	return f, err
+}
+
+// usable is what the backend claims of a device.
+func (p Pool) usable(b *backend.Backend, tensor int) cluster.Bytes {
+	if share := b.Fraction(tensor); share > 0 {
+		return cluster.Bytes(cluster.MulDiv(int64(p.Memory), int64(share), int64(cluster.Whole)))
+	}
+	return p.Memory
+}
+
+// devices are those of the pool that the backend can use together.
+func devices(b *backend.Backend, p Pool) int {
+	switch {
+	case slices.Contains(b.Strategies, backend.Nodes):
+		return p.PerNode * p.Nodes
+	case slices.Contains(b.Strategies, backend.Devices):
+		return p.PerNode
+	}
+	return 1
+}
+
+// shapes are the ways to divide the model, best first: tensor parallelism alone
+// on one node, then with stages on one node, which are slower, then on several
+// nodes, whole ones. Of each the fewest devices first, then the fewest stages.
+func shapes(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) ([]estimate.Form, error) {
+	most := devices(b, p)
+	tensors := b.Tensors(m.Tensors(min(p.PerNode, most)))
+	if form.Tensor > 0 {
+		tensors = []int{form.Tensor}
+	}
+	if b.PowersOfTwo && form.Tensor&(form.Tensor-1) != 0 {
+		return nil, fmt.Errorf("%s divides over 1, 2, 4, 8, … devices, not over %d", b.Name, form.Tensor)
+	}
+	var out []estimate.Form
+	for _, t := range tensors {
+		for n := 1; n <= m.Architecture.Layers && t*n <= most; n++ {
+			if form.Pipeline > 0 && n != form.Pipeline {
+				continue
+			}
+			if given := form.Tensor > 0 && form.Pipeline > 0; !given && t*n > p.PerNode && t*n%p.PerNode != 0 {
+				continue
+			}
+			f := form
+			f.Tensor, f.Pipeline = t, n
+			out = append(out, f)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("model %s has %d layers, and %s can use %d of these devices together: tensor parallelism %d × %d stages do not fit on them",
+			m.Name, m.Architecture.Layers, b.Name, most, max(1, form.Tensor), max(1, form.Pipeline))
+	}
+	way := func(f estimate.Form) int {
+		switch {
+		case f.Tensor*f.Pipeline > p.PerNode:
+			return 2
+		case f.Pipeline > 1:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(out, func(a, b estimate.Form) int {
+		return cmp.Or(cmp.Compare(way(a), way(b)), cmp.Compare(a.Tensor*a.Pipeline, b.Tensor*b.Pipeline), cmp.Compare(a.Pipeline, b.Pipeline))
+	})
+	return out, nil
+}
+
+// single is for models of which no more than a total is known: they are not divided.
+func single(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
+	if form.Tensor > 1 || form.Pipeline > 1 {
+		return Fit{}, fmt.Errorf("the architecture of model %s is not known, so it cannot be divided over devices", m.Name)
+	}
+	f := Fit{Devices: 1, Tensor: 1, Pipeline: 1, Usable: p.usable(b, 1)}
+	f.Use.Weights = m.Weights.Total()
+	if m.Format != "table" {
+		total, err := m.Crude()
+		if err != nil {
+			return Fit{}, err
+		}
+		f.Use.Overhead = total - f.Use.Weights
+	}
+	f.Fits = f.Use.Total() <= f.Usable
+	return f, nil
+}

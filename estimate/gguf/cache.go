@@ -1,0 +1,41 @@
+package gguf
+
+import (
+	"errors"
+
+	parser "github.com/gpustack/gguf-parser-go"
+)
+
+// cacheTypes are how llama.cpp stores what it caches. Quantised numbers have
+// their scales beside them, so 8 bits are 8.5.
+var cacheTypes = map[int]parser.GGMLType{16: parser.GGMLTypeF16, 8: parser.GGMLTypeQ8_0, 4: parser.GGMLTypeQ4_0}
+
+// cache is the bytes that each layer caches. The parser has a figure of its own,
+// which is right where all layers are alike; it takes the first layer's heads
+// for all, knows few windows, and no latents.
+func (a *architecture) cache(s served) ([]uint64, error) {
+	kind := cacheTypes[s.bits]
+	cells := padded(uint64(s.context*s.sequences), padding)
+	var total float64
+	out := make([]uint64, a.layers)
+	for i := range out {
+		out[i] = a.state * uint64(s.sequences) * 4
+		if a.causal && a.kvHeads != nil && a.kvHeads[i] > 0 {
+			n := cells
+			if a.windows != nil && a.windows[i] > 0 {
+				n = min(n, padded(uint64(a.windows[i]*s.sequences+batch), padding))
+			}
+			if a.latent != nil {
+				out[i] += kind.RowSizeOf([]uint64{uint64(a.latent.Rank+a.latent.Rope) * n})
+			} else {
+				heads := uint64(a.kvHeads[i])
+				out[i] += kind.RowSizeOf([]uint64{heads * uint64(a.key) * n}) + kind.RowSizeOf([]uint64{heads * uint64(a.val) * n})
+			}
+		}
+		total += float64(out[i])
+	}
+	if total > 1<<60 {
+		return nil, errors.New("its cache would take more than 2^60 bytes")
+	}
+	return out, nil
+}

@@ -1,0 +1,165 @@
+// Package sample writes GGUF files with true headers and no data, for tests and
+// scenarios: tensors as published models have them, in a few kilobytes.
+package sample
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+
+	parser "github.com/gpustack/gguf-parser-go"
+)
+
+// File is a GGUF file in the order in which it is written.
+type File struct {
+	Order   binary.ByteOrder // little endian unless given
+	Version uint32           // 3 unless given
+	Keys    []Key
+	Tensors []Tensor
+}
+
+// Key is one entry of the metadata. Value is a uint32, uint64, float32, bool,
+// string, or a list of uint32, bool or string.
+type Key struct {
+	Name  string
+	Value any
+}
+
+// Tensor is one tensor; the first dimension is the one that lies together.
+type Tensor struct {
+	Name string
+	Type parser.GGMLType
+	Dims []uint64
+}
+
+const alignment = 32
+
+// Elements are how many numbers it has.
+func (t Tensor) Elements() uint64 {
+	n := uint64(1)
+	for _, d := range t.Dims {
+		n *= d
+	}
+	return n
+}
+
+// Bytes are those of its data.
+func (t Tensor) Bytes() uint64 {
+	trait, _ := t.Type.Trait()
+	return t.Elements() / trait.BlockSize * trait.TypeSize
+}
+
+// Header is the file without its data.
+func (f File) Header() []byte {
+	w := &writer{order: f.Order}
+	if w.order == nil {
+		w.order = binary.LittleEndian
+	}
+	version := f.Version
+	if version == 0 {
+		version = 3
+	}
+	w.out.WriteString("GGUF")
+	w.put(version)
+	w.put(uint64(len(f.Tensors)))
+	w.put(uint64(len(f.Keys)))
+	for _, k := range f.Keys {
+		w.text(k.Name)
+		w.value(k.Value)
+	}
+	var offset uint64
+	for _, t := range f.Tensors {
+		w.text(t.Name)
+		w.put(uint32(len(t.Dims)))
+		for _, d := range t.Dims {
+			w.put(d)
+		}
+		w.put(uint32(t.Type))
+		w.put(offset)
+		offset += pad(t.Bytes())
+	}
+	w.out.Write(make([]byte, pad(uint64(w.out.Len()))-uint64(w.out.Len())))
+	return w.out.Bytes()
+}
+
+// Size is that of the whole file, with the data that Write leaves out.
+func (f File) Size() int64 {
+	n := uint64(len(f.Header()))
+	for _, t := range f.Tensors {
+		n += pad(t.Bytes())
+	}
+	return int64(n)
+}
+
+// Write writes the header. With whole it gives the file its true size, as a
+// hole that takes no room on the disk.
+func (f File) Write(path string, whole bool) error {
+	if err := os.WriteFile(path, f.Header(), 0o644); err != nil || !whole {
+		return err
+	}
+	return os.Truncate(path, f.Size())
+}
+
+func pad(n uint64) uint64 { return (n + alignment - 1) / alignment * alignment }
+
+type writer struct {
+	out   bytes.Buffer
+	order binary.ByteOrder
+}
+
+// put writes a number, which a buffer always takes.
+func (w *writer) put(v any) {
+	if err := binary.Write(&w.out, w.order, v); err != nil {
+		panic(err)
+	}
+}
+
+func (w *writer) text(s string) {
+	w.put(uint64(len(s)))
+	w.out.WriteString(s)
+}
+
+func (w *writer) value(v any) {
+	switch v := v.(type) {
+	case string:
+		w.put(parser.GGUFMetadataValueTypeString)
+		w.text(v)
+	case []string:
+		w.list(parser.GGUFMetadataValueTypeString, len(v))
+		for _, s := range v {
+			w.text(s)
+		}
+	case []uint32:
+		w.list(parser.GGUFMetadataValueTypeUint32, len(v))
+		w.put(v)
+	case []bool:
+		w.list(parser.GGUFMetadataValueTypeBool, len(v))
+		w.put(v)
+	default:
+		w.put(kindOf(v))
+		w.put(v)
+	}
+}
+
+func (w *writer) list(kind parser.GGUFMetadataValueType, n int) {
+	w.put(parser.GGUFMetadataValueTypeArray)
+	w.put(kind)
+	w.put(uint64(n))
+}
+
+func kindOf(v any) parser.GGUFMetadataValueType {
+	switch v.(type) {
+	case uint16:
+		return parser.GGUFMetadataValueTypeUint16
+	case uint32:
+		return parser.GGUFMetadataValueTypeUint32
+	case uint64:
+		return parser.GGUFMetadataValueTypeUint64
+	case float32:
+		return parser.GGUFMetadataValueTypeFloat32
+	case bool:
+		return parser.GGUFMetadataValueTypeBool
+	}
+	panic(fmt.Sprintf("sample: no GGUF type for %T", v))
+}
