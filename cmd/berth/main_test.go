@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	gguf "github.com/berth-project/berth/estimate/gguf/sample"
+	hf "github.com/berth-project/berth/estimate/hf/sample"
 )
 
 func TestMain(m *testing.M) {
@@ -28,6 +31,27 @@ func TestScripts(t *testing.T) {
 			e.Setenv("COLUMNS", "80")
 			return nil
 		},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"sample": sample},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
+}
+
+// sample writes a model with true headers and no data: "sample gguf NAME FILE",
+// "sample hf NAME DIRECTORY".
+func sample(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: sample gguf|hf NAME PATH")
+	}
+	path := ts.MkAbs(args[2])
+	switch args[0] {
+	case "gguf":
+		f, err := gguf.Named(args[1])
+		ts.Check(err)
+		ts.Check(f.Write(path, true))
+	case "hf":
+		ts.Check(os.MkdirAll(path, 0o755))
+		ts.Check(hf.Write(path, args[1]))
+	default:
+		ts.Fatalf("no sample of %s", args[0])
+	}
 }

@@ -96,7 +96,7 @@ It exits with 0 when done, 1 where the answer is no (something is pending and
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(p.simulate(), p.why(), p.whatif(), p.verify(), p.queues(), p.plugins(), p.version())
+	root.AddCommand(p.simulate(), p.why(), p.whatif(), p.verify(), p.queues(), p.estimate(), p.plugins(), p.version())
 	return root
 }
 
