@@ -28,6 +28,8 @@ type Job struct {
 	Offload Offload
 	// Retired jobs go for good: their set has enough without them. They are not pending.
 	Retired bool
+	// Remarks are sentences for whoever asks why. Decisions do not look at them.
+	Remarks []string
 	// Torn is when it was first seen to run below its minimum; 0: it does not.
 	Torn int64
 
@@ -123,6 +125,8 @@ type WholeNodes struct {
 	// group. Alternatives next to each other that each name their group are one
 	// choice: their groups are compared by score.
 	Only *Key
+	// Together keeps all replicas of the job's set on one group.
+	Together bool
 	// Usable is how much of a node's device memory counts; 0: all of it.
 	Usable Bytes
 }

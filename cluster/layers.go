@@ -21,11 +21,11 @@ func (l *Layers) fit(d *Device) int { return min(l.room(d), l.Total) }
 // room is how many layers of this size the device's free memory holds.
 func (l *Layers) room(d *Device) int {
 	free := min(d.Free(), Bytes(MulDiv(int64(d.Memory), int64(max(0, d.FreeMilli())), int64(Whole))))
-	return l.within(free)
+	return l.Within(free)
 }
 
-// within is how many layers so much memory of one device holds.
-func (l *Layers) within(free Bytes) int {
+// Within is how many layers so much memory of one device holds.
+func (l *Layers) Within(free Bytes) int {
 	if room := free - l.Fixed; room > 0 && l.Bytes > 0 {
 		return int(min(room/l.Bytes, math.MaxInt32))
 	}
@@ -58,7 +58,7 @@ func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
 		if need.Devices == 0 && all >= l.Total {
 			break
 		}
-		fit := min(l.room(&n.Devices[i]), l.within(pot))
+		fit := min(l.room(&n.Devices[i]), l.Within(pot))
 		if fit == 0 {
 			break // the pot is empty
 		}

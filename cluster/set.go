@@ -22,7 +22,7 @@ func (s *State) Home(name string) *Key {
 		}
 	}
 	for _, j := range s.sets[name] {
-		if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil {
+		if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil || !j.Alternatives[j.Chosen].Whole.Together {
 			continue
 		}
 		for _, t := range j.Tasks() {

@@ -53,6 +53,7 @@ type lab struct {
 	budget  int
 	now     int64
 	claims  *claim
+	knobs   []Knob
 	at      map[*change]int64    // when a change is tried, where that is not now
 	evicted map[*change][]string // who has to go where it fits
 	err     error                // the engine failed: nothing that was tried counts

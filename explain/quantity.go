@@ -49,6 +49,19 @@ func exact(b cluster.Bytes) string {
 	return strconv.FormatInt(v, 10) + []string{"", "Ki", "Mi", "Gi", "Ti"}[unit]
 }
 
+// Rounded shortens memory that was spelled exactly to tenths of GiB, if it is no
+// whole number of MiB.
+func Rounded(memory string) string {
+	n, err := strconv.ParseInt(strings.TrimSuffix(memory, "Ki"), 10, 64)
+	if err != nil || n < 1<<20 {
+		return memory
+	}
+	if strings.HasSuffix(memory, "Ki") {
+		n <<= 10
+	}
+	return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + "Gi"
+}
+
 // quantity spells a number with its unit; "" where nothing was counted.
 func quantity(q engine.Quantity, decimals int) string {
 	switch q.Unit {

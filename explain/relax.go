@@ -61,10 +61,10 @@ func (l *lab) conditions() []*change {
 		}
 		out = append(out, l.lift(10, text+" instead of "+s.Cell, func(s *cluster.Shape) { s.Cell = cell }))
 	}
-	if len(s.Need.Products) > 0 {
+	if len(s.Need.Products) > 0 && !s.Served() {
 		out = append(out, l.lift(10, "on any product instead of "+List(s.Need.Products, 3), func(s *cluster.Shape) { s.Need.Products = nil }))
 	}
-	if s.Need.SameProduct {
+	if s.Need.SameProduct && !s.Served() {
 		out = append(out, l.lift(10, "on devices of mixed products", func(s *cluster.Shape) { s.Need.SameProduct = false }))
 	}
 	if s.Need.Partition != "" {

@@ -51,11 +51,25 @@ func (r *Report) Text(w io.Writer) {
 	default:
 		fmt.Fprintf(w, "%s: %s. %s\n", refused, r.Refusal.Reason, r.waiting())
 	}
+	r.modelText(w)
 	fmt.Fprintln(w)
 	r.funnelText(w)
 	r.nearText(w)
 	r.reasonsText(w)
 	r.trialsText(w)
+}
+
+// modelText is what there is to be said of a model beside its refusal.
+func (r *Report) modelText(w io.Writer) {
+	if s := r.Set; s != nil {
+		fmt.Fprintf(w, "%d of %s of %s have a place.\n", s.Placed, count(s.Desired, "replica"), s.Name)
+	}
+	for _, line := range r.Remarks {
+		wrapped(w, line, "", "  ")
+	}
+	if r.Offer != "" {
+		wrapped(w, r.Offer, "", "  ")
+	}
 }
 
 func (r *Report) waiting() string {

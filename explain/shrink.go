@@ -20,6 +20,9 @@ func (l *lab) shrink(found *finder) {
 			found.no(at(0), v)
 		}
 	}
+	if s.Served() {
+		return // what it asks of devices follows from what it is: see turn
+	}
 	keep(l.fewerMembers())
 	if s.Need.Devices > 1 && !s.Need.WholeNode {
 		keep(l.fewerDevices())

@@ -14,16 +14,24 @@ import (
 type Question struct {
 	Engine   *engine.Engine
 	State    *cluster.State // before the simulation; it is changed
-	Workload string         // its ID
+	Workload string         // its ID, or that of a set: then the first of it that is pending
 	Now      int64
 	// Tries bounds how many changes are tried out; 0 means 64.
 	Tries int
+	// Knobs of a workload, beyond what its tasks alone let one try; nil: there are none.
+	Knobs func(id string) []Knob
 }
 
 // Report answers it.
 type Report struct {
 	Workload string `json:"workload"`
 	Wants    string `json:"wants"` // one sentence
+	// Remarks are what whoever made the workload has to say about it.
+	Remarks []string `json:"remarks,omitempty"`
+	// Set is how many of the workload's set have a place, if it is in one.
+	Set *SetReport `json:"set,omitempty"`
+	// Offer is what there is free for a model, in one sentence.
+	Offer string `json:"offer,omitempty"`
 	// Placements are its tasks that have a place.
 	Placements []Placement `json:"placements"`
 	// Evicted is what the simulation evicted of it, and Displaced whom it evicted for it.
@@ -85,7 +93,7 @@ const defaultTries = 64
 
 // Why answers the question.
 func Why(q Question) (*Report, error) {
-	if q.State.Job(q.Workload) == nil {
+	if q.State.Job(q.Workload) == nil && len(q.State.Set(q.Workload)) == 0 {
 		return nil, fmt.Errorf("no workload %q", q.Workload)
 	}
 	before := q.State.Clone()
@@ -93,8 +101,9 @@ func Why(q Question) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := q.State.Job(q.Workload)
-	r := &Report{Workload: j.ID, Wants: Wants(j), Placements: []Placement{}, Nodes: len(q.State.Nodes()), total: len(j.Tasks())}
+	j := sim.member(q.Workload)
+	q.Workload = j.ID
+	r := &Report{Workload: j.ID, Wants: Wants(j), Remarks: j.Remarks, Set: setReport(q.State, j), Placements: []Placement{}, Nodes: len(q.State.Nodes()), total: len(j.Tasks())}
 	if err := r.place(q, before, sim, j); err != nil {
 		return nil, err
 	}
@@ -110,11 +119,12 @@ func Why(q Question) (*Report, error) {
 	r.Refusal = &out
 	l := &lab{
 		engine: q.Engine, end: q.State, id: j.ID, refusal: refused, attempt: mainAttempt(refused),
-		budget: max(q.Tries, 0), now: q.Now, at: map[*change]int64{}, evicted: map[*change][]string{},
+		knobs: knobsOf(q), budget: max(q.Tries, 0), now: q.Now, at: map[*change]int64{}, evicted: map[*change][]string{},
 	}
 	if q.Tries == 0 {
 		l.budget = defaultTries
 	}
+	r.Offer = offer(q.State, l.shape())
 	if !refused.Surplus { // surplus has nobody go
 		l.claims = l.claim(sought)
 		r.room(l)
@@ -124,6 +134,47 @@ func Why(q Question) (*Report, error) {
 		r.trials(l)
 	}
 	return r, l.err
+}
+
+// SetReport is how a set of replicas stands.
+type SetReport struct {
+	Name    string `json:"name"`
+	Desired int    `json:"desired"`
+	Placed  int    `json:"placed"`
+}
+
+func setReport(s *cluster.State, j *cluster.Job) *SetReport {
+	if j.Set.Name == "" {
+		return nil
+	}
+	out := &SetReport{Name: j.Set.Name, Desired: j.Set.Desired}
+	for _, o := range s.Set(j.Set.Name) {
+		if o.Stands() {
+			out.Placed++
+		}
+	}
+	return out
+}
+
+// member is the workload itself, or of a set the first that is pending.
+func (sim *Simulation) member(id string) *cluster.Job {
+	if j := sim.State.Job(id); j != nil {
+		return j
+	}
+	set := sim.State.Set(id)
+	for _, j := range set {
+		if sim.refusal(j.ID) != nil {
+			return j
+		}
+	}
+	return set[0]
+}
+
+func knobsOf(q Question) []Knob {
+	if q.Knobs == nil {
+		return nil
+	}
+	return q.Knobs(q.Workload)
 }
 
 // inFull is the refusal with every node's rejection in it, which a simulation of
@@ -221,10 +272,15 @@ func (r *Report) trials(l *lab) {
 	l.relax(found)
 	l.evict(found)
 	l.grow(found)
+	l.turn(found)
 	l.shrink(found)
 	if len(found.helps) == 0 && l.err == nil {
 		l.budget = l.tries + defaultTries/2
-		r.Conflict = l.combine(found)
+		if l.shape().Served() {
+			l.turnAndGrow(found)
+		} else {
+			r.Conflict = l.combine(found)
+		}
 	}
 	r.Tried = l.tries
 	kinds := map[Kind]int{}

@@ -12,10 +12,16 @@ import (
 // as if it were a label.
 const nameLabel = "metadata.name"
 
+// notReady is the phase of a node whose condition Ready is not True.
+const notReady cluster.Phase = "NOT_READY"
+
 // makeCoreNode turns a node of a Kubernetes cluster into one for the books.
 func makeCoreNode(o *corev1.Node, r reporter) *cluster.Node {
 	checkName(o.Name, "node", r)
-	n := &cluster.Node{Name: o.Name, Labels: maps.Clone(o.Labels), Unschedulable: o.Spec.Unschedulable || !ready(o)}
+	n := &cluster.Node{Name: o.Name, Labels: maps.Clone(o.Labels), Unschedulable: o.Spec.Unschedulable}
+	if !ready(o) {
+		n.Phase = notReady
+	}
 	if n.Labels == nil {
 		n.Labels = map[string]string{}
 	}

@@ -94,6 +94,14 @@ func checkSet(set *v1alpha1.DeviceSet, at path, r reporter) bool {
 	if checkMemory(set.Memory, at.add("memory"), r) == 0 {
 		ok = false
 	}
+	if q := set.Reserved; q != nil {
+		switch {
+		case bytesOf(*q, at.add("reserved"), r) < 0 || q.Cmp(set.Memory) >= 0:
+			fail("reserved", "want less than the %s that each device has, have %s", set.Memory.String(), q.String())
+		case len(set.Partitions) > 0 || set.Sharing != nil:
+			fail("reserved", "slices and shared devices reserve nothing; lower their memory instead")
+		}
+	}
 	for field, have := range map[string]int{"uuids": len(set.UUIDs), "numa": len(set.NUMA), "links": len(set.Links)} {
 		if have != 0 && have != set.Count {
 			fail(field, "want one for each of the %d devices, have %d", set.Count, have)
@@ -147,6 +155,9 @@ func physicalDevice(node string, set *v1alpha1.DeviceSet, k, physical int) clust
 	d := cluster.Device{
 		UUID: "GPU-" + node + "-" + strconv.Itoa(physical), Product: set.Product, Type: deviceType(set),
 		Memory: cluster.Bytes(set.Memory.Value()), NUMA: -1, Link: set.Link,
+	}
+	if set.Reserved != nil {
+		d.Reserved = cluster.Bytes(set.Reserved.Value())
 	}
 	if len(set.UUIDs) > 0 {
 		d.UUID = set.UUIDs[k]

@@ -18,13 +18,13 @@ const (
 
 // The kinds that are read, by API version.
 var (
-	ownKinds    = []string{v1alpha1.KindNode, v1alpha1.KindQueue, v1alpha1.KindJob, v1alpha1.KindDisruptionBudget, v1alpha1.KindSchedulerConfiguration, v1alpha1.KindScenario}
+	ownKinds    = []string{v1alpha1.KindNode, v1alpha1.KindQueue, v1alpha1.KindJob, v1alpha1.KindModel, v1alpha1.KindDisruptionBudget, v1alpha1.KindSchedulerConfiguration, v1alpha1.KindScenario}
 	coreKinds   = []string{"Node", "Pod", "List", "NodeList", "PodList"}
 	policyKinds = []string{"PodDisruptionBudget", "PodDisruptionBudgetList"}
 )
 
 const (
-	whatIsRead = "berth reads Node, Queue, Job, DisruptionBudget, SchedulerConfiguration and Scenario of " + v1alpha1.APIVersion +
+	whatIsRead = "berth reads Node, Queue, Job, Model, DisruptionBudget, SchedulerConfiguration and Scenario of " + v1alpha1.APIVersion +
 		", Node, Pod, NodeList, PodList and List of v1, and PodDisruptionBudget and PodDisruptionBudgetList of policy/v1"
 	dump = "kubectl get nodes,pods,pdb -A -o yaml"
 )
@@ -137,6 +137,12 @@ func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
 				places = append(places, at, at.add("node"), at.add("devices"), at.add("started"))
 			}
 			b.keep(o, r, places...)
+		}
+	case v1alpha1.KindModel:
+		if o := decode[v1alpha1.Model](n, r, true); o != nil {
+			makeModel(o, &surroundings{}, r)
+			b.Models = append(b.Models, o)
+			b.keep(o, r, modelPlaces(o)...)
 		}
 	case v1alpha1.KindDisruptionBudget:
 		if o := decode[v1alpha1.DisruptionBudget](n, r, true); o != nil {

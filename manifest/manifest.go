@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/model"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -25,6 +26,7 @@ type Bundle struct {
 	Nodes     []*v1alpha1.Node
 	Queues    []*v1alpha1.Queue
 	Jobs      []*v1alpha1.Job
+	Models    []*v1alpha1.Model
 	CoreNodes []*corev1.Node
 	Pods      []*corev1.Pod
 	Budgets   []*v1alpha1.DisruptionBudget
@@ -34,6 +36,7 @@ type Bundle struct {
 	// are those of the last call of Validate or State.
 	Notes []string
 
+	plans          []*model.Plan // of the models, in their order, as of the last call of State
 	configurations []*Configuration
 	scenarios      []*v1alpha1.Scenario
 	sources        map[any]*source // by object
@@ -97,6 +100,7 @@ func (b *Bundle) Merge(o *Bundle) {
 	b.Nodes = append(b.Nodes, o.Nodes...)
 	b.Queues = append(b.Queues, o.Queues...)
 	b.Jobs = append(b.Jobs, o.Jobs...)
+	b.Models = append(b.Models, o.Models...)
 	b.CoreNodes = append(b.CoreNodes, o.CoreNodes...)
 	b.Pods = append(b.Pods, o.Pods...)
 	b.Budgets = append(b.Budgets, o.Budgets...)
@@ -132,6 +136,9 @@ func (b *Bundle) Scenario() *v1alpha1.Scenario {
 	return b.scenarios[0]
 }
 
+// Plans are what became of the models when State was last called.
+func (b *Bundle) Plans() []*model.Plan { return b.plans }
+
 // Where is the file and line that an object, one of the bundle's pointers, was
 // read from, as "file:line"; "" for objects made in code.
 func (b *Bundle) Where(object any) string { return b.sources[object].where() }
@@ -140,6 +147,6 @@ func (b *Bundle) Where(object any) string { return b.sources[object].where() }
 func (b *Bundle) Empty() bool { return b.count() == 0 }
 
 func (b *Bundle) count() int {
-	return len(b.Nodes) + len(b.Queues) + len(b.Jobs) + len(b.CoreNodes) + len(b.Pods) + len(b.Budgets) + len(b.CoreBudgets) +
+	return len(b.Nodes) + len(b.Queues) + len(b.Jobs) + len(b.Models) + len(b.CoreNodes) + len(b.Pods) + len(b.Budgets) + len(b.CoreBudgets) +
 		len(b.configurations) + len(b.scenarios)
 }

@@ -25,6 +25,8 @@ func makeNode(o *v1alpha1.Node, r reporter) *cluster.Node {
 	checkName(o.Name, "node", r)
 	checkLabels(o.Labels, path{"metadata", "labels"}, r)
 	n := &cluster.Node{Name: o.Name, Labels: maps.Clone(o.Labels), Unschedulable: o.Spec.Unschedulable}
+	n.Unified = o.Spec.UnifiedMemory
+	setStatus(n, &o.Status, r)
 	setCell(n, o.Spec.Cell, r)
 	for i, t := range o.Spec.Taints {
 		at := spec.add("taints", i)
@@ -58,6 +60,24 @@ func makeNode(o *v1alpha1.Node, r reporter) *cluster.Node {
 		n.Resources = append(n.Resources, cluster.Ledger{Name: a.Name, Capacity: a.Value})
 	}
 	return n
+}
+
+// setStatus takes how the node is just now. Readings are taken in when it is
+// known what runs (observe).
+func setStatus(n *cluster.Node, s *v1alpha1.NodeStatus, r reporter) {
+	n.Phase = cluster.Phase(s.State)
+	if len(s.Files) > 0 {
+		n.Artifacts = make(map[string]cluster.ArtifactState, len(s.Files))
+	}
+	for name, state := range s.Files {
+		if name == "" || state == "" {
+			r.errorf(path{"status", "files"}, "write the file and how far it has come, such as meta-llama/Llama-3.1-8B: READY")
+		}
+		n.Artifacts[name] = cluster.ArtifactState(state)
+	}
+	for i, q := range s.FreeMemory {
+		bytesOf(q, path{"status", "freeMemory", i}, r)
+	}
 }
 
 // setCell takes the cell from the field or the label, and makes both say it:

@@ -46,7 +46,7 @@ func (b *Bundle) notes() []string {
 	}
 	var out []string
 	out = gated.note(out, "held back by scheduling gates, not scheduled", "pod")
-	out = down.note(out, "not ready, taken as unschedulable", "node")
+	out = down.note(out, "not ready, taking nothing new", "node")
 	out = selectors.note(out, "with a namespace selector by label; only the names of namespaces are known", "pod")
 	for _, what := range slices.Sorted(maps.Keys(unreadable)) {
 		out = unreadable[what].note(out, "with "+what+", which berth does not read", "pod")

@@ -26,6 +26,15 @@ func (b *Bundle) Now() int64 {
 			see(o.Status.Placements[i].Started)
 		}
 	}
+	for _, o := range b.Models {
+		see(&o.CreationTimestamp)
+		for _, r := range o.Status.Replicas {
+			see(r.Created)
+			for i := range r.Placements {
+				see(r.Placements[i].Started)
+			}
+		}
+	}
 	for _, o := range b.Pods {
 		see(&o.CreationTimestamp)
 		see(o.Status.StartTime)

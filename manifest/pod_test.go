@@ -42,8 +42,8 @@ func TestDump(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	n := s.Node("gpu-a")
-	if n.Labels["metadata.name"] != "gpu-a" || n.Unschedulable || !s.Node("cpu-b").Unschedulable {
-		t.Errorf("labels %v, unschedulable %t and %t", n.Labels, n.Unschedulable, s.Node("cpu-b").Unschedulable)
+	if n.Labels["metadata.name"] != "gpu-a" || n.Closed() || !s.Node("cpu-b").Closed() {
+		t.Errorf("labels %v, closed %t and %t", n.Labels, n.Closed(), s.Node("cpu-b").Closed())
 	}
 	if diff := cmp.Diff([]cluster.Taint{{Key: "sku", Value: "gpu", Effect: cluster.NoSchedule}}, n.Taints); diff != "" {
 		t.Errorf("taints\n%s", diff)

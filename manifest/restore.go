@@ -23,16 +23,31 @@ type running struct {
 	r  reporter
 }
 
+// placed is what a status says of where tasks are.
+type placed struct {
+	places      []v1alpha1.TaskPlacement
+	alternative string // by name, "" where it is not said
+	at          path   // of what has these fields
+	field       string // that the alternative is written in
+}
+
+// holdsSo reports whether the task may be on so many devices; the forms of a model
+// have tasks of the same name.
+func holdsSo(t *cluster.Task, devices []int) bool {
+	need := &t.Shape.Need
+	return devices == nil || !t.Shape.Served() || (need.None() == (len(devices) == 0) && (need.Devices == 0 || need.Devices == len(devices)))
+}
+
 // runningTasks finds the tasks that a job's status says run.
-func (m *stateMaker) runningTasks(j *cluster.Job, o *v1alpha1.Job, r reporter) {
-	places := o.Status.Placements
+func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
+	places := o.places
 	if len(places) == 0 {
 		return
 	}
 	seen := map[string]int{}
 	for i, p := range places {
 		if k, twice := seen[p.Task]; twice {
-			r.errorf(path{"status", "placements", i}, "task %s is already placed by placements[%d]", quote(p.Task), k)
+			r.errorf(o.at.add("placements", i), "task %s is already placed by placements[%d]", quote(p.Task), k)
 			return
 		}
 		seen[p.Task] = i
@@ -48,7 +63,7 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o *v1alpha1.Job, r reporter) {
 			for i, t := range tasks {
 				m.running = append(m.running, running{
 					job: j, task: t, node: places[i].Node, devices: places[i].Devices, started: nanoseconds(places[i].Started),
-					at: path{"status", "placements", i}, r: r,
+					at: o.at.add("placements", i), r: r,
 				})
 			}
 			return
@@ -58,22 +73,22 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o *v1alpha1.Job, r reporter) {
 }
 
 // placedFrom returns the alternative's task for each placement, nil if one is missing or in another cell.
-func (m *stateMaker) placedFrom(a *cluster.Alternative, o *v1alpha1.Job) []*cluster.Task {
+func (m *stateMaker) placedFrom(a *cluster.Alternative, o placed) []*cluster.Task {
 	if len(a.Tasks) == 0 {
 		return nil
 	}
 	cell := a.Tasks[0].Shape.Cell
-	if want := o.Status.Alternative; want != "" && want != a.Name && want+" in "+cell != a.Name {
+	if want := o.alternative; want != "" && want != a.Name && want+" in "+cell != a.Name {
 		return nil
 	}
 	byName := make(map[string]*cluster.Task, len(a.Tasks))
 	for _, t := range a.Tasks {
 		byName[t.Name] = t
 	}
-	out := make([]*cluster.Task, 0, len(o.Status.Placements))
-	for _, p := range o.Status.Placements {
+	out := make([]*cluster.Task, 0, len(o.places))
+	for _, p := range o.places {
 		t := byName[p.Task]
-		if t == nil || (cell != "" && m.cells[p.Node] != cell) {
+		if t == nil || !holdsSo(t, p.Devices) || (cell != "" && m.cells[p.Node] != cell) {
 			return nil
 		}
 		out = append(out, t)
@@ -82,7 +97,7 @@ func (m *stateMaker) placedFrom(a *cluster.Alternative, o *v1alpha1.Job) []*clus
 }
 
 // reportPlacements says why no alternative has the tasks that run.
-func (m *stateMaker) reportPlacements(j *cluster.Job, o *v1alpha1.Job, r reporter) {
+func (m *stateMaker) reportPlacements(j *cluster.Job, o placed, r reporter) {
 	const compared = 1000 // names, for a suggestion
 	known := map[string]bool{}
 	var tasks, alternatives []string
@@ -97,8 +112,8 @@ func (m *stateMaker) reportPlacements(j *cluster.Job, o *v1alpha1.Job, r reporte
 			known[t.Name] = true
 		}
 	}
-	if a := o.Status.Alternative; a != "" && !slices.ContainsFunc(alternatives, func(s string) bool { return s == a || strings.HasPrefix(s, a+" in ") }) {
-		at := path{"status", "alternative"}
+	if a := o.alternative; a != "" && !slices.ContainsFunc(alternatives, func(s string) bool { return s == a || strings.HasPrefix(s, a+" in ") }) {
+		at := o.at.add(o.field)
 		if len(alternatives) == 0 {
 			r.errorf(at, "%s has no alternatives to choose from; leave it out", j.ID)
 		} else {
@@ -107,14 +122,14 @@ func (m *stateMaker) reportPlacements(j *cluster.Job, o *v1alpha1.Job, r reporte
 		return
 	}
 	unknown := false
-	for i, p := range o.Status.Placements {
+	for i, p := range o.places {
 		if !known[p.Task] {
-			r.errorf(path{"status", "placements", i, "task"}, "%s has no task %s%s", j.ID, quote(p.Task), suggestion(p.Task, tasks))
+			r.errorf(o.at.add("placements", i, "task"), "%s has no task %s%s", j.ID, quote(p.Task), suggestion(p.Task, tasks))
 			unknown = true
 		}
 	}
 	if !unknown {
-		r.errorf(path{"status", "placements"}, "no alternative of %s has all these tasks on nodes of one of its cells", j.ID)
+		r.errorf(o.at.add("placements"), "no alternative of %s has all these tasks on nodes of one of its cells", j.ID)
 	}
 }
 

@@ -210,6 +210,9 @@ func (b *Bundle) visit(each func(name string, e entryOf)) {
 	for i, o := range b.Jobs {
 		each(jobID(o), entryOf{o, v1alpha1.APIVersion, "Job", func(f *Bundle) error { return put(b, b.Jobs, i, f.Jobs) }})
 	}
+	for i, o := range b.Models {
+		each(modelID(o), entryOf{o, v1alpha1.APIVersion, "Model", func(f *Bundle) error { return put(b, b.Models, i, f.Models) }})
+	}
 	for i, o := range b.Queues {
 		each("queue/"+o.Name, entryOf{o, v1alpha1.APIVersion, "Queue", func(f *Bundle) error { return put(b, b.Queues, i, f.Queues) }})
 	}

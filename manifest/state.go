@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/model"
 )
 
 // State makes fresh books from the objects. Equal objects give equal books, in
@@ -20,10 +21,13 @@ func (b *Bundle) State() (*cluster.State, error) {
 	}
 	s := cluster.NewState()
 	m.fill(s)
+	m.models(s)
 	m.restore(s)
+	m.observe(s)
 	if err := m.errs.failure(); err != nil {
 		return nil, err
 	}
+	b.plans = m.plans
 	b.Notes = append(b.Notes, m.notes()...)
 	slices.Sort(b.Notes)
 	return s, nil
@@ -38,6 +42,7 @@ type stateMaker struct {
 	nodes   []*cluster.Node
 	jobs    []*cluster.Job
 	budgets []*cluster.Budget
+	plans   []*model.Plan
 	running []running
 	cells   map[string]string // of each node
 
@@ -67,7 +72,7 @@ func (m *stateMaker) convert() {
 		r := b.reporter(o, &m.errs)
 		j := makeJob(o, m.around, r)
 		m.addJob(j, r)
-		m.runningTasks(j, o, r)
+		m.runningTasks(j, placed{o.Status.Placements, o.Status.Alternative, path{"status"}, "alternative"}, r)
 	}
 	for _, o := range b.Pods {
 		if ended(o) || held(o) {

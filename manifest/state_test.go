@@ -278,7 +278,7 @@ func TestNotes(t *testing.T) {
 	}
 	first := slices.Clone(b.Notes)
 	want := []string{
-		"1 node not ready, taken as unschedulable: cpu-b",
+		"1 node not ready, taking nothing new: cpu-b",
 		"1 pod held back by scheduling gates, not scheduled: pod/prod/gated",
 		"1 pod with topologySpreadConstraints, which berth does not read: pod/lab/train-1",
 	}

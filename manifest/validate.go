@@ -62,6 +62,9 @@ func (b *Bundle) checkTwice(errs *Errors) {
 	for _, o := range b.Jobs {
 		check(jobID(o), o)
 	}
+	for _, o := range b.Models {
+		check(modelID(o), o)
+	}
 	for _, o := range b.Pods {
 		check(podID(o), o)
 	}
@@ -110,11 +113,16 @@ func (b *Bundle) checkReferences(errs *Errors) {
 		r := b.reporter(o, errs)
 		queues.checkLeaf(o.Spec.Queue, path{"spec", "queue"}, r)
 		for i, p := range o.Status.Placements {
-			at := path{"status", "placements", i}
-			if p.Node == "" {
-				r.errorf(at, "say the node that %s runs on", quote(p.Task))
-			} else if !nodes[p.Node] {
-				r.errorf(at.add("node"), "there is no node %s%s", quote(p.Node), suggestion(p.Node, nodeNames))
+			checkPlaced(p, path{"status", "placements", i}, nodes, nodeNames, r)
+		}
+	}
+	for _, o := range b.Models {
+		r := b.reporter(o, errs)
+		queues.checkLeaf(o.Spec.Queue, path{"spec", "queue"}, r)
+		for i, x := range o.Status.Replicas {
+			for k, p := range x.Placements {
+				at := path{"status", "replicas", i, "placements", k}
+				checkPlaced(p, at, nodes, nodeNames, r)
 			}
 		}
 	}
@@ -129,6 +137,15 @@ func (b *Bundle) checkReferences(errs *Errors) {
 			r.errorf(path{"spec", "nodeName"}, "%s runs on node %s, which is not in the input%s; dump both together: %s",
 				podID(o), quote(n), suggestion(n, nodeNames), dump)
 		}
+	}
+}
+
+// checkPlaced reports a placement on a node that is not there.
+func checkPlaced(p v1alpha1.TaskPlacement, at path, nodes map[string]bool, names []string, r reporter) {
+	if p.Node == "" {
+		r.errorf(at, "say the node that %s runs on", quote(p.Task))
+	} else if !nodes[p.Node] {
+		r.errorf(at.add("node"), "there is no node %s%s", quote(p.Node), suggestion(p.Node, names))
 	}
 }
 
@@ -167,6 +184,11 @@ func (b *Bundle) around() *surroundings {
 	for _, j := range b.Jobs {
 		if j.Namespace != "" {
 			namespaces[j.Namespace] = true
+		}
+	}
+	for _, m := range b.Models {
+		if m.Namespace != "" {
+			namespaces[m.Namespace] = true
 		}
 	}
 	s.namespaces = slices.Sorted(maps.Keys(namespaces))

@@ -1,5 +1,5 @@
 // Package v1alpha1 holds what people write: the manifests of nodes, queues,
-// jobs, disruption budgets, the scheduler's configuration and scenarios. YAML
+// jobs, models, disruption budgets, the scheduler's configuration and scenarios. YAML
 // files and, on Kubernetes, custom resources share these types.
 //
 // It says what can be written and refuses to know what it means: defaults,
@@ -19,6 +19,7 @@ const (
 	KindNode                   = "Node"
 	KindQueue                  = "Queue"
 	KindJob                    = "Job"
+	KindModel                  = "Model"
 	KindDisruptionBudget       = "DisruptionBudget"
 	KindSchedulerConfiguration = "SchedulerConfiguration"
 	KindScenario               = "Scenario"

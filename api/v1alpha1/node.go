@@ -14,7 +14,8 @@ type Node struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec NodeSpec `json:"spec,omitempty"`
+	Spec   NodeSpec   `json:"spec,omitempty"`
+	Status NodeStatus `json:"status,omitempty"`
 }
 
 // NodeSpec says what a node has and what it promises.
@@ -35,6 +36,22 @@ type NodeSpec struct {
 	Taints    []Taint        `json:"taints,omitempty"`
 	// Unschedulable nodes keep what runs and take nothing new.
 	Unschedulable bool `json:"unschedulable,omitempty"`
+	// UnifiedMemory is set where devices and tasks share one memory, the node's:
+	// devices then say how much of it they can use.
+	UnifiedMemory bool `json:"unifiedMemory,omitempty"`
+}
+
+// NodeStatus is how a node is just now.
+type NodeStatus struct {
+	// State is READY (the default) or anything else, such as NOT_READY or
+	// MAINTENANCE: then it keeps what runs and takes nothing new.
+	State string `json:"state,omitempty"`
+	// Files are models, drafts and paths that are there, and how far each has
+	// come: READY, DOWNLOADING, ERROR, …
+	Files map[string]string `json:"files,omitempty"`
+	// FreeMemory of devices as a reading found it, by place in the node's list of devices. Where it
+	// is less than what tasks leave, the reading holds.
+	FreeMemory []resource.Quantity `json:"freeMemory,omitempty"`
 }
 
 // DeviceSets lists devices by kind. A single entry may be written without the list.
@@ -63,6 +80,8 @@ type DeviceSet struct {
 	Count int `json:"count,omitempty"`
 	// Memory of each.
 	Memory resource.Quantity `json:"memory,omitempty"`
+	// Reserved is memory of each that no task gets.
+	Reserved *resource.Quantity `json:"reserved,omitempty"`
 	// Type is the runtime they speak: cuda (the default), rocm, cann, …
 	Type string `json:"type,omitempty"`
 	// UUIDs, NUMA and Links, where given, have one entry for each device.

@@ -33,6 +33,9 @@ type Backend struct {
 	// Overhead and Graph are of each device, Host is of the node's memory for each task.
 	Overhead, Graph, Host cluster.Bytes
 	BatchTokens           int
+	// Static is set where the fraction is for weights and cache alone, and the rest
+	// of what it needs comes on top.
+	Static bool
 	// PowersOfTwo are the only sizes of tensor parallelism that it takes.
 	PowersOfTwo bool
 
@@ -76,6 +79,7 @@ type entry struct {
 	Host        table.GiB  `yaml:"host"`
 	BatchTokens int        `yaml:"batchTokens"`
 	PowersOfTwo bool       `yaml:"powersOfTwo"`
+	Static      bool       `yaml:"static"`
 	Speech      bool       `yaml:"speech"`
 }
 
@@ -86,7 +90,7 @@ var read = sync.OnceValue(func() []*Backend {
 	for _, e := range data().Backends {
 		b := &Backend{
 			Name: e.Name, Strategies: e.Strategies, Overhead: e.Overhead.Bytes, Graph: e.Graph.Bytes, Host: e.Host.Bytes,
-			BatchTokens: e.BatchTokens, PowersOfTwo: e.PowersOfTwo,
+			BatchTokens: e.BatchTokens, Static: e.Static, PowersOfTwo: e.PowersOfTwo,
 			aliases: e.Aliases, any: e.Any, steps: e.Fractions, speech: e.Speech,
 		}
 		for _, a := range e.Accelerators {
@@ -147,6 +151,9 @@ func (b *Backend) Types(version string) ([]string, error) {
 	}
 	return out, nil
 }
+
+// Anything reports whether it runs on whatever there is.
+func (b *Backend) Anything() bool { return b.any }
 
 // Runs says whether a version of it runs on a type of device. What is not a type
 // at all is an error, never a no.

@@ -86,6 +86,23 @@ func (r Replica) On(group cluster.Key) (Plan, error) {
 	return plan, nil
 }
 
+// Single is what the replica needs of one device and what that gives.
+func (r Replica) Single(group cluster.Key) (need, gives cluster.Bytes) {
+	one := group
+	one.Count = 1
+	if r.check(one) != nil {
+		return 0, 0
+	}
+	tokens := r.Tokens
+	if tokens == 0 {
+		tokens = DefaultTokens
+	}
+	kept := sum(product(fixed, 1<<30), product(int64(tokens), r.BytesPerToken, perMille))
+	weights := product(int64(r.Weights), margin)
+	offered := product(group.Memory, 1<<20, usable)
+	return cluster.Bytes(over(sum(weights, kept), 1, true)), cluster.Bytes(over(offered, 1, false))
+}
+
 // most is a bound on what anybody means; beyond it a figure was mistyped.
 const most = 1_000_000
 

@@ -217,7 +217,7 @@ func devices(list []explain.Device) string {
 		if d.Fraction == 1 {
 			whole = append(whole, d.Index)
 		} else {
-			out = append(out, fmt.Sprintf("%d (%s)", d.Index, d.Memory))
+			out = append(out, fmt.Sprintf("%d (%s)", d.Index, explain.Rounded(d.Memory)))
 		}
 	}
 	if len(whole) > 0 {

@@ -15,8 +15,9 @@ func (p *program) why() *cobra.Command {
 changes under which it would fit. Each of these was tried on a copy of the
 cluster, by the same engine.
 
-A WORKLOAD is job/NAME, job/NAMESPACE/NAME, pod/NAMESPACE/NAME, or just a name
-that only one of them has.`,
+A WORKLOAD is job/NAME, job/NAMESPACE/NAME, pod/NAMESPACE/NAME, model/NAME, or
+just a name that only one of them has. Of a model it is the first replica that
+is pending; model/NAME-2 is the third one.`,
 		Example: "  berth why job/train-70b cluster/\n  kubectl get nodes,pods,pdb -A -o yaml | berth why pod/ml/web-0 -",
 		Args:    paths(2, "a workload and a file or directory that describes a cluster"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -39,7 +40,7 @@ that only one of them has.`,
 			if err != nil {
 				return err
 			}
-			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id, Now: now})
+			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id, Now: now, Knobs: knobs(b.Plans(), state)})
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,39 @@
+package command
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/model"
+)
+
+// knobs lets why try what a model's owner could have written instead.
+func knobs(plans []*model.Plan, state *cluster.State) func(id string) []explain.Knob {
+	groups := state.Groups()
+	return func(id string) []explain.Knob {
+		i := slices.IndexFunc(plans, func(p *model.Plan) bool {
+			return slices.ContainsFunc(p.Jobs, func(j *cluster.Job) bool { return j.ID == id })
+		})
+		if i < 0 {
+			return nil
+		}
+		var out []explain.Knob
+		for _, k := range plans[i].Spec.Knobs() {
+			out = append(out, explain.Knob{Steps: k.Steps, At: func(step int) (string, int, *cluster.Job) {
+				text, cost, spec := k.At(step)
+				plan, err := model.New(spec, groups)
+				if err != nil {
+					return text, cost, nil
+				}
+				for _, j := range plan.Jobs {
+					if j.ID == id {
+						return text, cost, j
+					}
+				}
+				return text, cost, nil
+			}})
+		}
+		return out
+	}
+}

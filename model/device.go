@@ -1,0 +1,167 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate/backend"
+)
+
+// claim is how a form takes its part of each device.
+type claim struct {
+	share  cluster.Milli // of each device; 0: memory is claimed as such
+	enough cluster.Bytes // that the claim on each device must come to
+}
+
+// claim turns what each device must give into what is claimed of it.
+//
+// vLLM and MindIE take their share and put everything into it. SGLang's share is
+// for weights and cache alone; graphs and activations come on top.
+func (p *planner) claim(tensor int, f *Form) claim {
+	share := p.Utilization
+	if share == 0 {
+		share = p.Backend.Fraction(tensor)
+	}
+	if share == 0 {
+		return claim{enough: f.Each}
+	}
+	if !p.Backend.Static {
+		return claim{share: share, enough: f.Each}
+	}
+	dynamic := f.Parts.Activations + f.Parts.Graph + f.Parts.Overhead
+	static := f.Each - dynamic
+	whole := min(cluster.Whole, share+dynamicShare)
+	enough := cluster.Bytes(cluster.MulDiv(int64(static), int64(whole), int64(share)))
+	if left := whole - share; dynamic > 0 && left > 0 {
+		enough = max(enough, cluster.Bytes(cluster.MulDiv(int64(dynamic), int64(whole), int64(left))))
+	}
+	return claim{share: whole, enough: enough + 2} // MulDiv rounds down, twice
+}
+
+// dynamicShare is the part of a device that is kept beside a static fraction.
+const dynamicShare cluster.Milli = 120
+
+// oneNode adds the forms on devices of one node: the sizes that were asked for,
+// or all that might do, fewest devices first.
+func (p *planner) oneNode() {
+	widest := p.widest()
+	if !p.can(backend.Devices) {
+		widest = 1
+	}
+	switch {
+	case p.Serve.Tensor > 0 || p.Serve.Pipeline > 0:
+		p.node(max(1, p.Serve.Tensor), max(1, p.Serve.Pipeline))
+	case p.Place.Devices > 0:
+		tensor, pipeline := p.split(p.Place.Devices)
+		p.node(tensor, pipeline)
+	default:
+		sizes := p.tensors(widest)
+		if len(sizes) == 0 {
+			sizes = []int{1}
+		}
+		for _, t := range sizes {
+			p.node(t, 1)
+		}
+		// Where no larger size divides the heads, stages take the rest of a node.
+		if last := sizes[len(sizes)-1]; p.can(backend.Nodes) {
+			for stages := 2; last*stages <= widest && stages <= p.layers(); stages++ {
+				p.node(last, stages)
+			}
+		}
+	}
+}
+
+// split divides so many devices: as much tensor parallelism as divides the heads.
+func (p *planner) split(devices int) (tensor, pipeline int) {
+	tensor = 1
+	for _, t := range p.tensors(devices) {
+		if devices%t == 0 {
+			tensor = t
+		}
+	}
+	if !p.can(backend.Nodes) {
+		return devices, 1
+	}
+	return tensor, devices / tensor
+}
+
+// layers bounds the stages of a pipeline.
+func (p *planner) layers() int {
+	if p.Source == nil || p.Source.Architecture == nil {
+		return 1
+	}
+	return p.Source.Architecture.Layers
+}
+
+// node adds the form with so much parallelism on one node.
+func (p *planner) node(tensor, pipeline int) {
+	n := tensor * pipeline
+	f := Form{Name: deviceName(tensor, pipeline), Tensor: tensor, Pipeline: pipeline, Devices: n, Nodes: 1}
+	if why := p.divides(tensor); why != "" {
+		p.left(f, "%s", why)
+		return
+	}
+	if !p.can(backend.Devices) && n > 1 {
+		p.left(f, "%s uses one device", p.Backend.Name)
+		return
+	}
+	var err error
+	if f.Each, f.Parts, err = p.need(tensor, pipeline); err != nil {
+		p.left(f, "%s", err)
+		return
+	}
+	c := p.claim(tensor, &f)
+	shape := p.shape(p.Backend.Host)
+	shape.Need = cluster.Need{Devices: n, Types: p.types, Selected: p.Place.Selected, SameProduct: n > 1}
+	if c.share > 0 {
+		shape.Need.Share, shape.Need.SumAtLeast = c.share, c.enough*cluster.Bytes(n)
+	} else {
+		shape.Need.Memory = c.enough
+	}
+	if n > 1 {
+		shape.Need.Products = p.combined()
+	}
+	f.tasks = []piece{{"server", 1, shape}}
+	if best, ok := p.ever(n, c); !ok {
+		f.Problem = best // kept all the same if nothing else is left, to be refused with its numbers
+	}
+	p.forms = append(p.forms, f)
+}
+
+// ever reports whether idle devices of some group would do, and if not, why.
+func (p *planner) ever(n int, c claim) (string, bool) {
+	most, product := cluster.Bytes(0), ""
+	for _, g := range p.groups {
+		if g.Key.Count < n || n > 1 && !combines(g.Key) {
+			continue
+		}
+		has := cluster.Bytes(g.Key.Memory << 20)
+		if c.share > 0 {
+			has = cluster.Bytes(cluster.MulDiv(int64(has), int64(c.share), int64(cluster.Whole)))
+		}
+		if has >= c.enough {
+			return "", true
+		}
+		if has > most {
+			most, product = has, g.Key.Product
+		}
+	}
+	switch {
+	case product == "":
+		return fmt.Sprintf("no node has %s that it runs on", count(n, "device")), false
+	case c.share > 0:
+		return fmt.Sprintf("%s of each device are needed, and the largest, %s, gives %s (%s of it)", gib(c.enough), product, gib(most), percent(c.share)), false
+	}
+	return fmt.Sprintf("%s of each device are needed, and the largest, %s, has %s", gib(c.enough), product, gib(most)), false
+}
+
+func deviceName(tensor, pipeline int) string {
+	name := count(tensor*pipeline, "device")
+	switch {
+	case tensor*pipeline == 1:
+		return name
+	case pipeline == 1:
+		return fmt.Sprintf("%s (tp %d)", name, tensor)
+	}
+	return fmt.Sprintf("%s (tp %d, pp %d)", name, tensor, pipeline)
+}

@@ -1,0 +1,229 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate"
+	"github.com/berth-project/berth/estimate/backend"
+)
+
+// Form is one way to lay a replica out. Those with a problem were looked at and
+// left out, and say why.
+type Form struct {
+	Name             string
+	Tensor, Pipeline int
+	Devices          int // of each node; 0: as many as it takes, or none
+	Nodes            int
+	Group            string        // the only group it is for; "": any
+	Each             cluster.Bytes // that it needs of each device
+	Parts            estimate.Breakdown
+	Problem          string
+
+	tasks []piece
+	whole *cluster.WholeNodes
+}
+
+// piece is so many equal tasks of a form.
+type piece struct {
+	role  string
+	count int
+	shape cluster.Shape
+}
+
+// planner works out the forms of one model on one cluster.
+type planner struct {
+	*Spec
+	groups []*cluster.Group // with devices that the backend runs on, in key order
+	types  []string         // that the backend runs on; nil: any
+	forms  []Form
+}
+
+// can reports whether the backend may be tried so.
+func (p *planner) can(s backend.Strategy) bool { return slices.Contains(p.Backend.Strategies, s) }
+
+// left notes a form that will not do.
+func (p *planner) left(f Form, format string, args ...any) {
+	f.Problem = fmt.Sprintf(format, args...)
+	p.forms = append(p.forms, f)
+}
+
+// shape is what all tasks of the model have in common.
+func (p *planner) shape(host cluster.Bytes) cluster.Shape {
+	s := cluster.Shape{
+		Resources: cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}},
+		Selector:  cluster.SortLabels(p.labels()), Tolerations: p.Tolerations, Isolation: p.Isolation,
+		Preemptible: p.Preemptible, Strategy: p.Place.Strategy, Backend: p.Backend.Name, Files: p.Files,
+	}
+	for _, a := range p.Resources {
+		s.Resources = s.Resources.With(a.Name, a.Value)
+	}
+	if p.Place.InstanceType != "" {
+		s.Tolerations = append(slices.Clone(s.Tolerations), cluster.Toleration{Key: taintKey, Operator: "Equal", Value: taintValue, Effect: cluster.NoSchedule})
+	}
+	switch {
+	case p.Memory.Host > 0:
+		s.Resources = s.Resources.With(cluster.Memory, int64(p.Memory.Host))
+	case p.Resources.Of(cluster.Memory) < int64(host):
+		s.Resources = s.Resources.With(cluster.Memory, int64(host))
+	}
+	return s
+}
+
+// labels that nodes must have: those asked for, and the instance type.
+func (p *planner) labels() map[string]string {
+	if p.Place.InstanceType == "" {
+		return p.Place.Selector
+	}
+	out := maps.Clone(p.Place.Selector)
+	if out == nil {
+		out = map[string]string{}
+	}
+	out[instanceTypeLabel] = p.Place.InstanceType
+	return out
+}
+
+// need is what each device must give where a replica is divided so.
+func (p *planner) need(tensor, pipeline int) (cluster.Bytes, estimate.Breakdown, error) {
+	n := cluster.Bytes(tensor * pipeline)
+	switch {
+	case p.Memory.Device > 0:
+		return p.Memory.Device, estimate.Breakdown{}, nil
+	case p.Memory.Total > 0:
+		return (p.Memory.Total + n - 1) / n, estimate.Breakdown{}, nil
+	case p.Source == nil:
+		return 0, estimate.Breakdown{}, fmt.Errorf("how much memory it needs is not known: give memory.device or memory.total, or a source that can be read")
+	}
+	parts, err := p.parts(p.Source, tensor, pipeline)
+	if err != nil {
+		return 0, parts, err
+	}
+	if p.Draft != nil {
+		more, err := p.parts(p.Draft, p.draftTensor(tensor), 1)
+		if err != nil {
+			return 0, parts, fmt.Errorf("draft: %w", err)
+		}
+		parts.Weights += more.Weights
+		parts.KVCache += more.KVCache
+		parts.Activations += more.Activations
+	}
+	parts.Weights += p.Adapters
+	return parts.Total(), parts, nil
+}
+
+// parts is what one model takes of each device.
+func (p *planner) parts(m *estimate.Model, tensor, pipeline int) (estimate.Breakdown, error) {
+	f := p.serve(m)
+	f.Tensor, f.Pipeline = tensor, pipeline
+	if m.Architecture != nil {
+		return m.Device(f)
+	}
+	n, all := cluster.Bytes(tensor*pipeline), m.Weights.Total()
+	if m.Format != "table" { // which says what it takes in all
+		var err error
+		if all, err = m.Crude(); err != nil {
+			return estimate.Breakdown{}, err
+		}
+	}
+	return estimate.Breakdown{Weights: (all + n - 1) / n}, nil
+}
+
+// serve is the form with what the backend adds.
+func (p *planner) serve(m *estimate.Model) estimate.Form {
+	f := p.Backend.Form(p.Serve)
+	if a := m.Architecture; a != nil && a.MaxContext > 0 && f.Context > a.MaxContext {
+		f.Context = a.MaxContext // a draft sees no further than it can
+	}
+	return f
+}
+
+// draftTensor is how the draft is divided where the model is divided so: alike
+// if its heads allow it.
+func (p *planner) draftTensor(tensor int) int {
+	sizes := p.Draft.Tensors(tensor)
+	for _, t := range slices.Backward(sizes) {
+		if tensor%t == 0 {
+			return t
+		}
+	}
+	return 1
+}
+
+// tensors are the sizes that tensor parallelism may have, up to the most.
+func (p *planner) tensors(most int) []int {
+	var out []int
+	all := p.Memory.Device > 0 || p.Memory.Total > 0 || p.Source == nil || p.Source.Architecture == nil
+	if all {
+		for t := 1; t <= most; t *= 2 {
+			out = append(out, t)
+		}
+	} else {
+		out = p.Source.Tensors(most)
+	}
+	return p.Backend.Tensors(out)
+}
+
+// divides says why a size of tensor parallelism will not do; "" if it will.
+func (p *planner) divides(tensor int) string {
+	if p.Source == nil || p.Source.Architecture == nil {
+		return ""
+	}
+	a := p.Source.Architecture
+	switch {
+	case tensor > 1 && p.Backend.PowersOfTwo && tensor&(tensor-1) != 0:
+		return fmt.Sprintf("%s takes powers of two, and %d is none", p.Backend.Name, tensor)
+	case a.Heads > 0 && a.Heads%tensor != 0:
+		return fmt.Sprintf("%d attention heads are not divisible by %d", a.Heads, tensor)
+	case a.Vocab > 0 && a.Vocab%tensor != 0:
+		return fmt.Sprintf("a vocabulary of %d is not divisible by %d", a.Vocab, tensor)
+	}
+	return ""
+}
+
+// runs reports whether the backend runs on the group's devices.
+func (p *planner) runs(g *cluster.Group) bool {
+	for _, d := range g.Nodes[0].Devices {
+		if !d.Lost && (len(p.types) == 0 || slices.Contains(p.types, d.Type)) {
+			return true
+		}
+	}
+	return false
+}
+
+// combines reports whether several devices of the group can work on one replica:
+// MIG slices and shared replicas cannot.
+func combines(k cluster.Key) bool {
+	return k.Replicas <= 1 && !strings.Contains(k.Product, "-MIG-") && !strings.HasPrefix(k.Resource, cluster.PartitionResource)
+}
+
+// widest is the most devices of one node that can work on one replica.
+func (p *planner) widest() int {
+	most := 1
+	for _, g := range p.groups {
+		if combines(g.Key) {
+			most = max(most, g.Key.Count)
+		}
+	}
+	return most
+}
+
+// combined are the products that can be combined, nil where all can.
+func (p *planner) combined() []string {
+	var out []string
+	all := true
+	for _, g := range p.groups {
+		if combines(g.Key) {
+			out = append(out, g.Key.Product)
+		} else {
+			all = false
+		}
+	}
+	if all {
+		return nil
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

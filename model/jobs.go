@@ -1,0 +1,227 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate/backend"
+)
+
+// Plan is what becomes of a model on a cluster.
+type Plan struct {
+	Spec  *Spec
+	Forms []Form // all that were looked at, in order
+	Jobs  []*cluster.Job
+}
+
+// Replica is the ID of a replica's job.
+func (p *Plan) Replica(number int) string { return p.Spec.ID + "-" + strconv.Itoa(number) }
+
+// New works out the jobs of a model for a cluster with these groups, in key
+// order. An error that is a Problem names the field it is about.
+func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
+	own := *s // what is found out on the way is not the caller's
+	p := &planner{Spec: &own}
+	if err := p.runsOn(groups); err != nil {
+		return nil, err
+	}
+	if err := p.lay(); err != nil {
+		return nil, err
+	}
+	kept := slices.DeleteFunc(slices.Clone(p.forms), func(f Form) bool { return f.Problem != "" })
+	if len(kept) == 0 {
+		kept = p.hopeless()
+	}
+	if len(kept) == 0 {
+		return nil, p.none()
+	}
+	plan := &Plan{Spec: s, Forms: p.forms}
+	remarks := p.remarks()
+	for _, r := range p.replicas() {
+		j, err := p.job(r, kept)
+		if err != nil {
+			return nil, err
+		}
+		j.Remarks = remarks
+		plan.Jobs = append(plan.Jobs, j)
+	}
+	return plan, nil
+}
+
+// runsOn finds the types of device that the backend runs on, and their groups.
+func (p *planner) runsOn(groups []*cluster.Group) error {
+	types, err := p.Backend.Types(p.Version)
+	if err != nil {
+		return &Problem{[]any{"spec", "backendVersion"}, err.Error()}
+	}
+	if !p.Backend.Anything() {
+		p.types = slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "cpu" })
+		slices.Sort(p.types)
+	}
+	for _, g := range groups {
+		if p.runs(g) {
+			p.groups = append(p.groups, g)
+		}
+	}
+	return nil
+}
+
+// lay looks at all forms in the order in which they are tried.
+func (p *planner) lay() error {
+	if p.Place.WholeNodes {
+		return p.wholeNodes()
+	}
+	if p.layered() {
+		return p.byLayers()
+	}
+	p.oneNode()
+	if p.can(backend.Nodes) {
+		p.severalNodes()
+	}
+	if p.can(backend.CPU) && p.Place.Offload {
+		if memory, err := p.onCPU(); err != nil {
+			p.left(Form{Name: "CPU"}, "%s", err)
+		} else {
+			p.onHost(memory)
+		}
+	}
+	return nil
+}
+
+// onCPU is what the node's memory must hold where there is no device.
+func (p *planner) onCPU() (cluster.Bytes, error) {
+	each, _, err := p.need(1, 1)
+	return max(each, p.Memory.Host), err
+}
+
+// hopeless are forms that cannot fit this cluster but can be asked for: a job
+// that is refused with its numbers says more than an error.
+func (p *planner) hopeless() []Form {
+	var out []Form
+	for _, f := range p.forms {
+		if f.tasks != nil {
+			out = append(out, f)
+		}
+	}
+	if p.Place.WholeNodes {
+		return out // the groups are one choice
+	}
+	return out[max(0, len(out)-1):]
+}
+
+// none says why there is no form at all.
+func (p *planner) none() error {
+	at, message := []any{"spec"}, "it can be laid out in no form"
+	if len(p.forms) > 0 {
+		first := p.forms[0]
+		message = fmt.Sprintf("%s: %s", first.Name, first.Problem)
+	}
+	switch {
+	case p.Serve.Tensor > 0:
+		at = append(at, "parallelism", "tensor")
+	case p.Source == nil && p.Memory == (Memory{}):
+		at = append(at, "source")
+	}
+	return &Problem{at, message}
+}
+
+// replicas are those that are there, and as many more as are wanted, by number.
+func (p *planner) replicas() []Replica {
+	out := slices.Clone(p.There)
+	taken := map[int]bool{}
+	for _, r := range out {
+		taken[r.Number] = true
+	}
+	for n := 0; len(out) < p.Replicas; n++ {
+		if !taken[n] {
+			out = append(out, Replica{Number: n, Created: p.Created})
+		}
+	}
+	slices.SortFunc(out, func(a, b Replica) int { return a.Number - b.Number })
+	return out
+}
+
+func (p *planner) job(r Replica, forms []Form) (*cluster.Job, error) {
+	j := &cluster.Job{
+		ID: p.ID + "-" + strconv.Itoa(r.Number), Namespace: p.Namespace, Queue: p.Queue, Priority: p.Priority,
+		Created: r.Created, Preemptible: p.Preemptible, Labels: maps.Clone(p.Labels), Chosen: -1,
+		Set:    cluster.Set{Name: p.ID, Desired: p.Replicas, Group: p.Group},
+		Health: r.Health, Offload: r.Offload,
+	}
+	cells := p.Place.Cells
+	if len(cells) == 0 {
+		cells = []string{""}
+	}
+	if r.Tasks != nil {
+		forms = p.running(r, forms)
+	}
+	for i := range forms {
+		for _, cell := range cells {
+			j.Alternatives = append(j.Alternatives, forms[i].alternative(cell))
+		}
+	}
+	return j, nil
+}
+
+// running puts the form that the replica runs in among the forms, if it is not:
+// its spec, or the cluster, may have been another when it was placed.
+func (p *planner) running(r Replica, forms []Form) []Form {
+	for i := range forms {
+		if forms[i].is(r.Tasks) {
+			return forms
+		}
+	}
+	for i := range p.forms {
+		if p.forms[i].tasks != nil && p.forms[i].is(r.Tasks) {
+			return append(slices.Clone(forms), p.forms[i])
+		}
+	}
+	if devices, ok := r.Tasks["server-0"]; ok && len(r.Tasks) == 1 && devices > 0 && !p.layered() && !p.Place.WholeNodes {
+		before := p.forms
+		p.node(p.split(devices))
+		f := p.forms[len(p.forms)-1]
+		p.forms = before
+		if f.tasks != nil {
+			return append(slices.Clone(forms), f)
+		}
+	}
+	return forms
+}
+
+// is reports whether a replica with these tasks, and so many devices of each, may
+// be in this form; -1 devices: nobody said.
+func (f *Form) is(tasks map[string]int) bool {
+	n := 0
+	for _, t := range f.tasks {
+		n += t.count
+		for i := range t.count {
+			devices, there := tasks[t.role+"-"+strconv.Itoa(i)]
+			need := &t.shape.Need
+			if !there || devices >= 0 && need.None() != (devices == 0) ||
+				devices > 0 && need.Devices > 0 && need.Devices != devices {
+				return false
+			}
+		}
+	}
+	return n == len(tasks)
+}
+
+// alternative is the form as the engine knows it, in a cell.
+func (f *Form) alternative(cell string) cluster.Alternative {
+	alt := cluster.Alternative{Name: f.Name, Whole: f.whole}
+	if cell != "" {
+		alt.Name += " in " + cell
+	}
+	for _, piece := range f.tasks {
+		shape := piece.shape
+		shape.Cell = cell
+		for i := range piece.count {
+			alt.Tasks = append(alt.Tasks, &cluster.Task{Name: piece.role + "-" + strconv.Itoa(i), Role: piece.role, Index: i, Shape: &shape})
+		}
+	}
+	alt.Min = len(alt.Tasks)
+	return alt
+}

@@ -1,0 +1,195 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate"
+	"github.com/berth-project/berth/estimate/backend"
+)
+
+// layered reports whether the model is split layer by layer: its backend can
+// offload layers, its file says what they are, and nobody knows better.
+func (p *planner) layered() bool {
+	return p.can(backend.Offload) && p.Memory.Device == 0 && p.Memory.Total == 0 && p.Source != nil && p.Source.Layered != nil
+}
+
+// byLayers adds the forms of such a model.
+func (p *planner) byLayers() error {
+	need, err := p.Source.Layered.Of(p.serve(p.Source))
+	if err != nil {
+		return err
+	}
+	// A draft and adapters lie whole beside the layers of each device: where layers
+	// are divided that is more than it takes, never less.
+	need.Fixed += p.Adapters
+	need.Alone += p.Adapters
+	if p.Draft != nil {
+		draft, err := p.draftBeside()
+		if err != nil {
+			return fmt.Errorf("draft: %w", err)
+		}
+		need.Fixed += draft
+		need.Alone += draft
+	}
+	l := cluster.Layers{Total: need.Layers, Bytes: need.Bytes, Fixed: need.Fixed}
+	one := need.Fixed + cluster.Bytes(need.Layers)*need.Bytes
+
+	if p.Place.Devices <= 1 {
+		p.onDevices("1 device", 1, one, need, l)
+	}
+	if p.Place.Devices != 1 {
+		name := "several devices"
+		if p.Place.Devices > 1 {
+			name = count(p.Place.Devices, "device")
+		}
+		p.onDevices(name, p.Place.Devices, 0, need, l)
+	}
+	p.remote(need, l)
+	if !p.Place.Offload {
+		p.left(Form{Name: "partial offload"}, "placement.cpuOffload is not set")
+		return nil
+	}
+	l.Spill, l.Least = true, 1
+	p.onDevices("partial offload", p.Place.Devices, 0, need, l)
+	p.onHost(need.Alone)
+	return nil
+}
+
+// draftBeside is what a draft takes of a device, whole.
+func (p *planner) draftBeside() (cluster.Bytes, error) {
+	if p.Draft.Layered != nil {
+		n, err := p.Draft.Layered.Of(p.serve(p.Draft))
+		return n.Whole.Weights + n.Whole.KVCache + n.Whole.Activations, err
+	}
+	b, err := p.parts(p.Draft, 1, 1)
+	return b.Weights + b.KVCache + b.Activations, err
+}
+
+// onDevices adds a form on devices of one node; 0 devices: as many as it takes.
+func (p *planner) onDevices(name string, devices int, each cluster.Bytes, need estimate.LayeredNeed, l cluster.Layers) {
+	shape := p.shape(max(need.Host, p.Backend.Host))
+	shape.Need = cluster.Need{Devices: devices, Types: p.types, Selected: p.Place.Selected, Layers: &l, SameProduct: devices != 1}
+	if devices != 1 {
+		shape.Need.Products = p.combined()
+	}
+	f := Form{Name: name, Tensor: 1, Pipeline: 1, Devices: devices, Nodes: 1, Each: each, Parts: need.Whole}
+	f.tasks = []piece{{"server", 1, shape}}
+	if best, ok := p.holds(devices, l); !ok {
+		f.Problem = best
+	}
+	p.forms = append(p.forms, f)
+}
+
+// holds reports whether idle devices of one node of some group hold the layers,
+// and if not, why.
+func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
+	least := l.Total
+	if l.Spill {
+		least = l.Least
+	}
+	most, name := 0, ""
+	for _, g := range p.groups {
+		n := g.Key.Count
+		if !combines(g.Key) {
+			n = 1
+		}
+		if devices > 0 {
+			if n < devices {
+				continue
+			}
+			n = devices
+		}
+		if on := n * l.Within(cluster.Bytes(g.Key.Memory<<20)); on > most || name == "" {
+			most, name = on, g.Key.Product
+			if devices == 0 || n > 1 {
+				name = fmt.Sprintf("%d × %s", n, g.Key.Product)
+			}
+		}
+	}
+	if name != "" && most >= least {
+		return "", true
+	}
+	if name == "" {
+		return fmt.Sprintf("no node has %s that it runs on", count(max(1, devices), "device")), false
+	}
+	return fmt.Sprintf("%s are needed, and the most that fit are %d, on %s", count(least, "layer"), min(most, l.Total), name), false
+}
+
+// remote adds forms over several nodes, each with an equal part of the layers:
+// for each product the fewest nodes that hold them, and some more.
+func (p *planner) remote(need estimate.LayeredNeed, l cluster.Layers) {
+	if !p.Place.Distributed {
+		p.left(Form{Name: "several nodes"}, "placement.distributed is not set")
+		return
+	}
+	const more = 2 // with some room taken, a node or two beyond the fewest may do
+	best := map[string]int{}
+	for _, g := range p.groups {
+		if combines(g.Key) {
+			best[g.Key.Product] = max(best[g.Key.Product], g.Key.Count*l.Within(cluster.Bytes(g.Key.Memory<<20)))
+		}
+	}
+	type way struct {
+		nodes   int
+		product string
+	}
+	var ways []way
+	for product, on := range best {
+		if on == 0 {
+			continue
+		}
+		fewest := max(2, (l.Total+on-1)/on)
+		for n := fewest; n <= min(fewest+more, mostNodes, l.Total); n++ {
+			ways = append(ways, way{n, product})
+		}
+	}
+	slices.SortFunc(ways, func(a, b way) int {
+		if a.nodes != b.nodes {
+			return a.nodes - b.nodes
+		}
+		if a.product < b.product {
+			return -1
+		}
+		return 1
+	})
+	for _, w := range ways {
+		part := l
+		part.Total = (l.Total + w.nodes - 1) / w.nodes
+		shape := p.shape(max(need.Host, p.Backend.Host))
+		shape.Need = cluster.Need{Types: p.types, Selected: p.Place.Selected, Layers: &part, SameProduct: true, Products: []string{w.product}}
+		rest := shape
+		rest.Resources = p.shape(p.Backend.Host).Resources
+		p.forms = append(p.forms, Form{
+			Name: fmt.Sprintf("%d nodes of %s", w.nodes, w.product), Tensor: 1, Pipeline: w.nodes, Nodes: w.nodes, Parts: need.Whole,
+			tasks: []piece{{"leader", 1, shape}, {"worker", w.nodes - 1, rest}},
+		})
+	}
+	if len(ways) == 0 {
+		p.left(Form{Name: "several nodes"}, "no device holds a single layer of %s", gib(l.Fixed+l.Bytes))
+	}
+}
+
+// onHost adds the form without devices.
+func (p *planner) onHost(memory cluster.Bytes) {
+	f := Form{Name: "CPU", Tensor: 1, Pipeline: 1, Nodes: 1}
+	if types, err := p.Backend.Types(p.Version); err != nil || !slices.Contains(types, "cpu") {
+		p.left(f, "%s does not run on cpu", p.Backend.Name)
+		return
+	}
+	if len(p.Place.Selected) > 0 {
+		p.left(f, "placement.devices selects devices")
+		return
+	}
+	if p.Place.Devices > 0 {
+		p.left(f, "placement.devicesPerReplica asks for devices")
+		return
+	}
+	shape := p.shape(memory)
+	if p.Memory.Host == 0 {
+		shape.Resources = shape.Resources.With(cluster.Memory, max(shape.Resources.Of(cluster.Memory), int64(memory)))
+	}
+	f.tasks = []piece{{"server", 1, shape}}
+	p.forms = append(p.forms, f)
+}

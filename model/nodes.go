@@ -1,0 +1,101 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// mostNodes bounds the nodes that one replica is spread over.
+const mostNodes = 64
+
+// severalNodes adds a form for each group whose nodes together hold a replica:
+// all devices of each node, and the fewest nodes that do.
+func (p *planner) severalNodes() {
+	if !p.Place.Distributed {
+		p.left(Form{Name: "several nodes"}, "placement.distributed is not set")
+		return
+	}
+	var found []Form
+	for _, g := range p.groups {
+		if !combines(g.Key) {
+			continue
+		}
+		if f := p.spread(g); f.Problem != "" {
+			p.forms = append(p.forms, f)
+		} else {
+			found = append(found, f)
+		}
+	}
+	// Next to each other they are one choice, so this is only the order in which they are told.
+	slices.SortStableFunc(found, func(a, b Form) int { return cmp.Compare(a.Devices*a.Nodes, b.Devices*b.Nodes) })
+	p.forms = append(p.forms, found...)
+}
+
+// spread lays a replica out over nodes of the group.
+func (p *planner) spread(g *cluster.Group) Form {
+	key, each := g.Key, g.Key.Count
+	f := Form{Name: "several nodes of " + key.String(), Devices: each, Group: key.String()}
+	fail := func(format string, args ...any) Form {
+		f.Problem = fmt.Sprintf(format, args...)
+		return f
+	}
+	tensor, stages := p.split(each)
+	from, to := 2, mostNodes
+	switch {
+	case p.Serve.Tensor > 0 || p.Serve.Pipeline > 0:
+		if tensor = max(1, p.Serve.Tensor); each%tensor != 0 {
+			return fail("its %d devices are not divisible by tensor parallelism %d", each, tensor)
+		}
+		stages = each / tensor
+		if p.Serve.Pipeline > 0 {
+			if p.Serve.Pipeline%stages != 0 || p.Serve.Pipeline/stages < 2 {
+				return fail("%s are not divided evenly over nodes of %d", count(tensor*p.Serve.Pipeline, "device"), each)
+			}
+			from, to = p.Serve.Pipeline/stages, p.Serve.Pipeline/stages
+		}
+	case p.Place.Devices > 0:
+		if p.Place.Devices%each != 0 || p.Place.Devices/each < 2 {
+			return fail("%s are not divided evenly over nodes of %d", count(p.Place.Devices, "device"), each)
+		}
+		from, to = p.Place.Devices/each, p.Place.Devices/each
+	}
+	if why := p.divides(tensor); why != "" {
+		return fail("%s", why)
+	}
+	if bound := p.layers() / stages; p.Source != nil && p.Source.Architecture != nil && bound < to {
+		to = bound
+	}
+	var problem string
+	for nodes := from; nodes <= to; nodes++ {
+		f.Tensor, f.Pipeline, f.Nodes = tensor, stages*nodes, nodes
+		var err error
+		if f.Each, f.Parts, err = p.need(tensor, stages*nodes); err != nil {
+			return fail("%s", err)
+		}
+		c := p.claim(tensor, &f)
+		has := cluster.Bytes(key.Memory << 20)
+		if c.share > 0 {
+			has = cluster.Bytes(cluster.MulDiv(int64(has), int64(c.share), int64(cluster.Whole)))
+		}
+		if has < c.enough {
+			problem = fmt.Sprintf("on %s each device would need %s and gives %s", count(nodes, "node"), gib(c.enough), gib(has))
+			continue
+		}
+		f.Name = fmt.Sprintf("%d nodes of %s (tp %d, pp %d)", nodes, key, tensor, stages*nodes)
+		shape := p.shape(p.Backend.Host)
+		shape.Need = cluster.Need{WholeNode: true, Share: c.share, SumAtLeast: c.enough * cluster.Bytes(each), Types: p.types, Selected: p.Place.Selected}
+		f.tasks = []piece{{"leader", 1, shape}, {"worker", nodes - 1, shape}}
+		f.whole = &cluster.WholeNodes{
+			Replicas: 1, NodesPerReplica: nodes, Only: &key,
+			Memory: c.enough * cluster.Bytes(each*nodes), Usable: has * cluster.Bytes(each),
+		}
+		return f
+	}
+	if problem == "" {
+		problem = fmt.Sprintf("%s cannot be divided over %s", count(p.layers(), "layer"), count(from, "node"))
+	}
+	return fail("%s", problem)
+}

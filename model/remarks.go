@@ -1,0 +1,70 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate"
+)
+
+// remarks say what the model needs and which forms were left out, for whoever
+// asks why it is pending.
+func (p *planner) remarks() []string {
+	var out []string
+	for _, f := range p.forms {
+		if f.tasks != nil {
+			out = append(out, p.needs(&f))
+			break
+		}
+	}
+	for _, f := range p.forms {
+		if f.Problem != "" {
+			out = append(out, fmt.Sprintf("%s was left out: %s.", f.Name, f.Problem))
+		}
+	}
+	if p.Source != nil {
+		out = append(out, p.Source.Assumed...)
+	}
+	return out
+}
+
+// needs says what the first form asks of a device, part by part.
+func (p *planner) needs(f *Form) string {
+	switch {
+	case p.Memory.Device > 0 || p.Memory.Total > 0:
+		return fmt.Sprintf("As %s it needs %s of each, as its spec says.", f.Name, gib(f.Each))
+	case f.whole != nil:
+		return fmt.Sprintf("It needs %s on %s.", gib(f.whole.Memory), f.Name)
+	case f.Parts == (estimate.Breakdown{}):
+		return fmt.Sprintf("As %s it needs %s.", f.Name, gib(f.Each))
+	}
+	var parts []string
+	for _, x := range []struct {
+		name  string
+		bytes cluster.Bytes
+	}{
+		{"weights", f.Parts.Weights}, {"KV cache" + p.tokens(), f.Parts.KVCache}, {"activations", f.Parts.Activations},
+		{"graphs", f.Parts.Graph}, {"overhead", f.Parts.Overhead},
+	} {
+		if x.bytes > 0 {
+			parts = append(parts, x.name+" "+gib(x.bytes))
+		}
+	}
+	return fmt.Sprintf("On %s it needs %s: %s.", f.Name, gib(f.Parts.Total()), strings.Join(parts, ", "))
+}
+
+// tokens names the context that the cache is for.
+func (p *planner) tokens() string {
+	context := p.Serve.Context
+	if a := p.Source.Architecture; context == 0 && a != nil {
+		context = a.MaxContext
+	}
+	if context == 0 {
+		return ""
+	}
+	if n := p.Serve.Sequences; n > 1 {
+		return fmt.Sprintf(" for %d × %s tokens", n, Thousands(context))
+	}
+	return fmt.Sprintf(" for %s tokens", Thousands(context))
+}

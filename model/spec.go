@@ -1,0 +1,82 @@
+// Package model turns a model to serve into jobs: one for each replica, with the
+// forms it may take as alternatives, in the order in which its backend may be
+// tried. What fits where, and who goes when there are too many, is the engine's.
+package model
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate"
+	"github.com/berth-project/berth/estimate/backend"
+)
+
+// Spec is a model to serve. Whoever makes it has checked each field by itself.
+type Spec struct {
+	ID        string // kind and name: "model/chat"
+	Namespace string
+	Labels    map[string]string
+	Created   int64
+	Replicas  int
+
+	Backend *backend.Backend
+	Version string
+
+	// Source is nil where nothing is known but Memory.
+	Source *estimate.Model
+	Draft  *estimate.Model
+	// Adapters is what they take of each device.
+	Adapters cluster.Bytes
+	Files    cluster.Files
+	// Serve is how it is served; parallelism that is 0 is to be chosen.
+	Serve estimate.Form
+	// Utilization of each device; 0: the backend's own.
+	Utilization cluster.Milli
+	Memory      Memory
+	Resources   cluster.Resources // of each task
+
+	Place Place
+
+	Queue       string
+	Priority    int32
+	Preemptible bool
+	Isolation   cluster.Isolation
+	Tolerations []cluster.Toleration
+
+	// Group was chosen for all replicas before, with so many nodes for each; nil: not yet.
+	Group           *cluster.Key
+	NodesPerReplica int
+	There           []Replica
+}
+
+// Memory is what somebody knows better than it can be estimated; 0: nobody does.
+type Memory struct{ Device, Total, Host cluster.Bytes }
+
+// Place is where replicas may go.
+type Place struct {
+	Strategy     cluster.Strategy
+	WholeNodes   bool
+	Cells        []string
+	Selector     map[string]string
+	Selected     []cluster.DeviceID // sorted
+	Devices      int                // of a replica; 0: to be chosen
+	Distributed  bool
+	Offload      bool
+	InstanceType string
+}
+
+// Replica is one that is there already.
+type Replica struct {
+	Number  int
+	Created int64
+	Health  cluster.Health
+	Offload cluster.Offload
+	// Devices it runs on, node by node, for each of its tasks by name; nil: it does not run.
+	Tasks map[string]int
+}
+
+// Problem is something wrong with a spec, and the field it is about.
+type Problem struct {
+	Field   []any // as in the manifest: "spec", "parallelism", "tensor"
+	Message string
+}
+
+func (p *Problem) Error() string { return p.Message }
