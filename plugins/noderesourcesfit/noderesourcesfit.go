@@ -75,6 +75,9 @@ func possible(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if roomy(s, n) {
 		return nil
 	}
+	if r, known := apart(s, n); known {
+		return r
+	}
 	return fit(s, emptied(n))
 }
 
@@ -201,6 +204,14 @@ func wholeNode(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 func sum(s *cluster.Shape, n *cluster.Node, t tally, want int) *engine.Rejection {
 	need := &s.Need
 	at, reason, cure := n, GPUMemoryInUse, held
+	if r, known := apart(s, n); known && r == nil {
+		if t.takers < want {
+			return taken(s, n, t, want)
+		}
+		return amount(reason, cure, together, int64(need.SumAtLeast), t.most(s, at, want, claim), engine.Bytes)
+	} else if known {
+		return r
+	}
 	empty := emptied(n)
 	if !empty.Feasible(s) {
 		at, reason, cure = empty, GPUMemoryTooSmall, never
@@ -235,8 +246,26 @@ func sum(s *cluster.Shape, n *cluster.Node, t tally, want int) *engine.Rejection
 	return amount(reason, cure, together, int64(least)*int64(l.Bytes), onDevices*int64(l.Bytes), engine.Bytes)
 }
 
+// untouched reports whether nobody holds anything of the node.
+func untouched(n *cluster.Node) bool {
+	for i := range n.Resources {
+		if n.Resources[i].Used != 0 {
+			return false
+		}
+	}
+	for i := range n.Devices {
+		if d := &n.Devices[i]; d.Use.Leases != 0 || d.Foreign != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // emptied is the node with nobody on it.
 func emptied(n *cluster.Node) *cluster.Node {
+	if untouched(n) {
+		return n
+	}
 	e := *n
 	e.Devices = slices.Clone(n.Devices)
 	for i := range e.Devices {

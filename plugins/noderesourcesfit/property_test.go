@@ -53,6 +53,9 @@ func drawNeed(t *rapid.T) cluster.Need {
 		n.Share = cluster.Milli(rapid.Int64Range(1, 1000).Draw(t, "share"))
 	case 3:
 		n.SumAtLeast = cluster.Bytes(rapid.Int64Range(1, 300).Draw(t, "sum")) * g
+		if rapid.Bool().Draw(t, "of shares") {
+			n.Share = cluster.Milli(rapid.Int64Range(1, 1000).Draw(t, "share"))
+		}
 	case 4:
 		n.WholeNode, n.SameProduct = true, false
 		n.SumAtLeast = cluster.Bytes(rapid.Int64Range(0, 300).Draw(t, "sum")) * g
@@ -128,6 +131,21 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 			if err := state.Place(j.Tasks()[0], n, claims); err != nil {
 				t.Fatalf("passes, but: %v", err)
 			}
+		}
+	})
+}
+
+// What is said of an empty node without a copy of it is what is said of the copy.
+func TestApartIsFitOnTheEmptyNode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, n := drawShape(t), fixture.State(drawNode(t)).Node("n")
+		r, known := apart(s, n)
+		if !known {
+			return
+		}
+		want := fit(s, emptied(n))
+		if (r == nil) != (want == nil) || r != nil && r.Reason != want.Reason {
+			t.Fatalf("apart says %+v, the empty node %+v", r, want)
 		}
 	})
 }
