@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/plugins/affinityrequiredfilter"
 	"github.com/berth-project/berth/plugins/affinityscorer"
 	"github.com/berth-project/berth/plugins/capacityfilter"
-	"github.com/berth-project/berth/plugins/cellfilter"
+	"github.com/berth-project/berth/plugins/clusterfilter"
 	"github.com/berth-project/berth/plugins/consolidate"
 	"github.com/berth-project/berth/plugins/deviceorder"
 	"github.com/berth-project/berth/plugins/disruptionbudget"
@@ -67,7 +67,7 @@ var plugins = []entry{
 	{tenantadmission.Name, tenantadmission.New, 0, tenantadmission.Reasons},
 
 	// Which nodes: what they are, then what they have left.
-	{cellfilter.Name, cellfilter.New, 0, cellfilter.Reasons},
+	{clusterfilter.Name, clusterfilter.New, 0, clusterfilter.Reasons},
 	{labelfilter.Name, labelfilter.New, 0, labelfilter.Reasons},
 	{noderesourcefilter.Name, noderesourcefilter.New, 0, noderesourcefilter.Reasons},
 	{affinityrequiredfilter.Name, affinityrequiredfilter.New, 0, affinityrequiredfilter.Reasons},
