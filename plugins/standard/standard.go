@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/plugins/affinityrequiredfilter"
 	"github.com/berth-project/berth/plugins/affinityscorer"
+	"github.com/berth-project/berth/plugins/backendframeworkfilter"
 	"github.com/berth-project/berth/plugins/capacityfilter"
 	"github.com/berth-project/berth/plugins/clusterfilter"
 	"github.com/berth-project/berth/plugins/consolidate"
@@ -15,8 +16,11 @@ import (
 	"github.com/berth-project/berth/plugins/disruptionbudget"
 	"github.com/berth-project/berth/plugins/fairshare"
 	"github.com/berth-project/berth/plugins/firstcome"
+	"github.com/berth-project/berth/plugins/gpumatchingfilter"
 	"github.com/berth-project/berth/plugins/isolationfilter"
 	"github.com/berth-project/berth/plugins/labelfilter"
+	"github.com/berth-project/berth/plugins/labelmatchingfilter"
+	"github.com/berth-project/berth/plugins/localpathfilter"
 	"github.com/berth-project/berth/plugins/minruntime"
 	"github.com/berth-project/berth/plugins/nodegroupsizefilter"
 	"github.com/berth-project/berth/plugins/noderesourcefilter"
@@ -29,6 +33,7 @@ import (
 	"github.com/berth-project/berth/plugins/scarceresourceavoidance"
 	"github.com/berth-project/berth/plugins/spotinstancemanager"
 	"github.com/berth-project/berth/plugins/stalegang"
+	"github.com/berth-project/berth/plugins/statusfilter"
 	"github.com/berth-project/berth/plugins/tainttoleration"
 	"github.com/berth-project/berth/plugins/taskorder"
 	"github.com/berth-project/berth/plugins/tenantadmission"
@@ -66,8 +71,14 @@ var plugins = []entry{
 	// Who may have it at all, before any node is looked at.
 	{tenantadmission.Name, tenantadmission.New, 0, tenantadmission.Reasons},
 
-	// Which nodes: what they are, then what they have left.
+	// Which nodes: what they are, then what they have left. The first six are in the
+	// order in which models are told why not.
 	{clusterfilter.Name, clusterfilter.New, 0, clusterfilter.Reasons},
+	{gpumatchingfilter.Name, gpumatchingfilter.New, 0, gpumatchingfilter.Reasons},
+	{labelmatchingfilter.Name, labelmatchingfilter.New, 0, labelmatchingfilter.Reasons},
+	{statusfilter.Name, statusfilter.New, 0, statusfilter.Reasons},
+	{backendframeworkfilter.Name, backendframeworkfilter.New, 0, backendframeworkfilter.Reasons},
+	{localpathfilter.Name, localpathfilter.New, 0, localpathfilter.Reasons},
 	{labelfilter.Name, labelfilter.New, 0, labelfilter.Reasons},
 	{noderesourcefilter.Name, noderesourcefilter.New, 0, noderesourcefilter.Reasons},
 	{affinityrequiredfilter.Name, affinityrequiredfilter.New, 0, affinityrequiredfilter.Reasons},
