@@ -22,10 +22,13 @@ import (
 	"github.com/berth-project/berth/plugins/labelmatchingfilter"
 	"github.com/berth-project/berth/plugins/localpathfilter"
 	"github.com/berth-project/berth/plugins/minruntime"
+	"github.com/berth-project/berth/plugins/modelfilelocalityscorer"
 	"github.com/berth-project/berth/plugins/nodegroupsizefilter"
 	"github.com/berth-project/berth/plugins/noderesourcefilter"
 	"github.com/berth-project/berth/plugins/noderesourcesfit"
 	"github.com/berth-project/berth/plugins/noderesourcesfitplus"
+	"github.com/berth-project/berth/plugins/offloadlayerscorer"
+	"github.com/berth-project/berth/plugins/placementscorer"
 	"github.com/berth-project/berth/plugins/preempt"
 	"github.com/berth-project/berth/plugins/priority"
 	"github.com/berth-project/berth/plugins/reclaim"
@@ -34,6 +37,7 @@ import (
 	"github.com/berth-project/berth/plugins/spotinstancemanager"
 	"github.com/berth-project/berth/plugins/stalegang"
 	"github.com/berth-project/berth/plugins/statusfilter"
+	"github.com/berth-project/berth/plugins/statusscorer"
 	"github.com/berth-project/berth/plugins/tainttoleration"
 	"github.com/berth-project/berth/plugins/taskorder"
 	"github.com/berth-project/berth/plugins/tenantadmission"
@@ -59,8 +63,16 @@ type entry struct {
 //	 2  AffinityScorer             the user's wish about a task
 //	 2  ScarceResourceAvoidance    keeping tasks that need no device off machines that have some counts twice what packing does
 //	 1  NodeResourcesFitPlus       packing and spreading, per resource
+//	 1  PlacementScorer            the same for models: what operators and users wish still outvotes it
+//	 1  ModelFileLocalityScorer    its full score is 5, so files that are there decide between layouts that are nearly alike
 //	 1  DeviceOrder                among the devices of a node, where nothing else has a say
 //	 1  ResourceUtilizationScorer  among node groups, where nothing else has a say
+//
+// Which replicas are kept is a sum of its own:
+//
+//	100  StatusScorer              whether a replica is healthy comes before all else
+//	 10  OffloadLayerScorer        then how much of it is on devices
+//	  1  PlacementScorer           then where it is
 var plugins = []entry{
 	// Whose turn it is.
 	{fairshare.Name, fairshare.New, 0, fairshare.Reasons},
@@ -95,8 +107,14 @@ var plugins = []entry{
 
 	// Which of them is best.
 	{noderesourcesfitplus.Name, noderesourcesfitplus.New, 1, nil},
+	{placementscorer.Name, placementscorer.New, 1, nil},
+	{modelfilelocalityscorer.Name, modelfilelocalityscorer.New, 1, nil},
 	{affinityscorer.Name, affinityscorer.New, 2, nil},
 	{deviceorder.Name, deviceorder.New, 1, nil},
+
+	// Which replicas a model keeps that gets fewer; PlacementScorer has the last word.
+	{statusscorer.Name, statusscorer.New, 100, nil},
+	{offloadlayerscorer.Name, offloadlayerscorer.New, 10, nil},
 
 	// Who has to go for whom, if nothing else helps: what costs others least first.
 	{consolidate.Name, consolidate.New, 0, consolidate.Reasons},
