@@ -24,7 +24,8 @@ type Decision struct {
 	Devices     []Device `json:"devices"`
 	Group       *Group   `json:"group,omitempty"`
 	Alternative string   `json:"alternative,omitempty"`
-	// Score is the weighted mean of Scores, 0 to 100; evictions have none.
+	// Score is the weighted mean of all scores, 0 to 100; evictions have none. Scores
+	// adds up those of each plugin.
 	Score      *float64           `json:"score,omitempty"`
 	Scores     map[string]float64 `json:"scores,omitempty"`
 	Candidates []Candidate        `json:"candidates,omitempty"` // best first, only where explained
@@ -173,10 +174,15 @@ func CauseText(whom, reason, landing string) string {
 	return text
 }
 
+// parts adds up the scores of each plugin: some have several hooks.
 func parts(s engine.Score) map[string]float64 {
-	out := make(map[string]float64, len(s.Parts))
+	milli := make(map[string]int64, len(s.Parts))
 	for _, p := range s.Parts {
-		out[p.Plugin] = float64(int64(p.Score*1000+0.5)) / 1000
+		milli[p.Plugin] += int64(p.Score*1000 + 0.5)
+	}
+	out := make(map[string]float64, len(milli))
+	for plugin, m := range milli {
+		out[plugin] = float64(m) / 1000
 	}
 	return out
 }

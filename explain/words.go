@@ -13,6 +13,14 @@ import (
 var phrases = map[engine.Reason]string{
 	"LabelMismatch":                "label {subject} missing",
 	"CellMismatch":                 "not in cell {subject}",
+	"GPUNotSelected":               "none of the selected devices is there",
+	"SelectedGPUMissing":           "selected devices missing or lost: {subject}; want {want}, {have} there",
+	"TooFewSelectedGPUs":           "fewer than {want} selected devices",
+	"ModelLabelMismatch":           "label {subject} missing",
+	"NodeNotReady":                 "not ready: {subject}",
+	"BackendNotSupported":          "{subject}",
+	"LocalPathMissing":             "no {subject} there",
+	"LocalPathNotReady":            "not ready to be loaded: {subject}",
 	"NodeUnschedulable":            "closed to new tasks",
 	"TaintNotTolerated":            "taint {subject} not tolerated",
 	"NoDevices":                    "no devices",
@@ -71,6 +79,7 @@ var phrases = map[engine.Reason]string{
 // fewerThanOne says none.
 var fewerThanOne = strings.NewReplacer(
 	"fewer than 1 devices", "no such device",
+	"fewer than 1 selected devices", "no selected device",
 	"fewer than 1 free devices", "no free device",
 	"fewer than 1 idle devices", "no idle device",
 	"fewer than 1 free for", "nothing free for",

@@ -4,7 +4,8 @@
 //
 // It looks at how much of a device is promised and at nothing else, and refuses
 // to know which node is better and how devices are wired. Whole devices are all
-// alike to it: the lowest index goes first.
+// alike to it: the lowest index goes first. Models say themselves how they are
+// laid out; for them PlacementScorer chooses.
 package deviceorder
 
 import (
@@ -51,7 +52,7 @@ func (p *plugin) OnSessionClose(*engine.Session)  {}
 // 99.1. A device that somebody is still leaving loses half a step: among equals
 // it comes last, because whoever gets it has to wait.
 func (p *plugin) score(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
-	if s.Need.Layers != nil {
+	if s.Need.Layers != nil || s.Served() {
 		return 0 // layers go where most of them fit, and any order but that may leave some over
 	}
 	part := min(max(0, d.Use.Milli), cluster.Whole)

@@ -70,6 +70,7 @@ func TestOrder(t *testing.T) {
 func TestScore(t *testing.T) {
 	share := fixture.Job("j").Share(1, 100).Build().Tasks()[0].Shape
 	layers := fixture.Job("j").Shape(func(s *cluster.Shape) { s.Need.Layers = &cluster.Layers{Total: 1, Bytes: 1} }).Build().Tasks()[0].Shape
+	model := fixture.Job("j").Share(1, 100).Served(cluster.Binpack).Build().Tasks()[0].Shape
 	use := func(milli cluster.Milli, releasing int32) cluster.DeviceUse {
 		return cluster.DeviceUse{Milli: milli, ReleasingLeases: releasing}
 	}
@@ -84,6 +85,7 @@ func TestScore(t *testing.T) {
 		"a little more":             {share, use(501, 1), 49.649, 49.451},
 		"full":                      {share, use(1000, 0), 99.1, 0.1},
 		"layers":                    {layers, use(500, 0), 0, 0},
+		"a model":                   {model, use(500, 0), 0, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

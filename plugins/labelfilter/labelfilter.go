@@ -2,12 +2,14 @@
 // node selector, and the instance type where one is asked for.
 //
 // It compares text and refuses to know what any label means. Conditions other
-// than equality are AffinityRequiredFilter's.
+// than equality are AffinityRequiredFilter's, and the labels that models demand
+// are LabelMatchingFilter's.
 package labelfilter
 
 import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/internal/selector"
 )
 
 // Name is the plugin's name in a profile.
@@ -35,20 +37,18 @@ func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(matters, admit) }
 func (plugin) OnSessionClose(*engine.Session)  {}
 
-func matters(s *cluster.Shape) bool { return len(s.Selector) > 0 }
+// matters leaves models to LabelMatchingFilter.
+func matters(s *cluster.Shape) bool { return len(s.Selector) > 0 && !s.Served() }
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	for i := range s.Selector {
-		l := &s.Selector[i]
-		// An empty value is a value: the label itself must be there.
-		if v, ok := n.Labels[l.Key]; !ok || v != l.Value {
-			return &engine.Rejection{
-				Precedence: engine.OtherKind,
-				Reason:     LabelMismatch,
-				Cure:       engine.Grow | engine.Relax,
-				Subject:    l.Key + "=" + l.Value,
-			}
-		}
+	l := selector.Unmet(s, n)
+	if l == nil {
+		return nil
 	}
-	return nil
+	return &engine.Rejection{
+		Precedence: engine.OtherKind,
+		Reason:     LabelMismatch,
+		Cure:       engine.Grow | engine.Relax,
+		Subject:    l.Key + "=" + l.Value,
+	}
 }

@@ -26,15 +26,16 @@ func TestAdmit(t *testing.T) {
 		job  *fixture.JobBuilder
 		want *engine.Rejection
 	}{
-		"nothing demanded":                    {fixture.Job("j"), nil},
-		"all there":                           {fixture.Job("j").Selector("gpu", "h100").Selector("zone", "a"), nil},
-		"missing":                             {fixture.Job("j").Selector("rack", "r1"), lacks("rack=r1")},
-		"other value":                         {fixture.Job("j").Selector("gpu", "a100"), lacks("gpu=a100")},
-		"first of several is named":           {fixture.Job("j").Selector("gpu", "h100").Selector("rack", "r1").Selector("zone", "b"), lacks("rack=r1")},
-		"case counts":                         {fixture.Job("j").Selector("gpu", "H100"), lacks("gpu=H100")},
-		"empty value is there":                {fixture.Job("j").Selector("spare", ""), nil},
-		"empty value is not the same as none": {fixture.Job("j").Selector("rack", ""), lacks("rack=")},
-		"instance type":                       {fixture.Job("j").Selector("node.kubernetes.io/instance-type", "p5.48xlarge"), lacks("node.kubernetes.io/instance-type=p5.48xlarge")},
+		"nothing demanded":                     {fixture.Job("j"), nil},
+		"all there":                            {fixture.Job("j").Selector("gpu", "h100").Selector("zone", "a"), nil},
+		"missing":                              {fixture.Job("j").Selector("rack", "r1"), lacks("rack=r1")},
+		"other value":                          {fixture.Job("j").Selector("gpu", "a100"), lacks("gpu=a100")},
+		"first of several is named":            {fixture.Job("j").Selector("gpu", "h100").Selector("rack", "r1").Selector("zone", "b"), lacks("rack=r1")},
+		"case counts":                          {fixture.Job("j").Selector("gpu", "H100"), lacks("gpu=H100")},
+		"empty value is there":                 {fixture.Job("j").Selector("spare", ""), nil},
+		"empty value is not the same as none":  {fixture.Job("j").Selector("rack", ""), lacks("rack=")},
+		"what models demand is not asked here": {fixture.Job("j").Selector("rack", "r1").Served(cluster.Binpack), nil},
+		"instance type":                        {fixture.Job("j").Selector("node.kubernetes.io/instance-type", "p5.48xlarge"), lacks("node.kubernetes.io/instance-type=p5.48xlarge")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

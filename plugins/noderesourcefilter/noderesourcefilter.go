@@ -4,7 +4,9 @@
 //
 // It decides by kind and refuses to know how many devices there are, how big
 // they are and who holds them: that is NodeResourcesFit's. Only a task that
-// takes a whole node needs every device of it to be of the right kind.
+// takes a whole node needs every device of it to be of the right kind. Devices
+// that were not selected, or speak another runtime than the backend's, count as
+// not there; GPUMatchingFilter and BackendFrameworkFilter say so in clearer words.
 package noderesourcefilter
 
 import (
@@ -29,7 +31,7 @@ const (
 
 // Reasons documents what the plugin gives as reasons.
 var Reasons = []engine.ReasonDoc{
-	{Reason: NoDevices, Cure: engine.Grow, Meaning: "The task needs devices and the node offers none that works."},
+	{Reason: NoDevices, Cure: engine.Grow, Meaning: "The task needs devices and the node offers none that works and that the task may have: one that was selected, where devices were, and that speaks a runtime of its backend."},
 	{Reason: DeviceLabelsInvalid, Cure: engine.Grow, Meaning: "The node's device labels are missing or make no sense, so it takes no task that needs devices. The subject is the label and what is wrong with it."},
 	{Reason: NoSuchPartition, Cure: engine.Grow | engine.Relax, Meaning: "The node has no slice of the partition profile that the task asks for. The subject is that profile."},
 	{Reason: NoSuchDeviceResource, Cure: engine.Grow | engine.Relax, Meaning: "The node has no device that is asked for under this resource name; its devices may be cut into partitions, which have names of their own. The subject is the resource name."},
@@ -65,7 +67,7 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	working, right, nearest := 0, 0, noDevice
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if d.Lost {
+		if d.Lost || !need.Selects(d) || !speaks(need, d) {
 			continue
 		}
 		working++
@@ -83,6 +85,11 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		return nil
 	}
 	return reject(need, n, nearest, working, right)
+}
+
+// speaks reports whether the device is of a runtime that will do.
+func speaks(need *cluster.Need, d *cluster.Device) bool {
+	return len(need.Types) == 0 || slices.Contains(need.Types, d.Type)
 }
 
 // kind is how near a device is to the kind that is needed. The nearest of a

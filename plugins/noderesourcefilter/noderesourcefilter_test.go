@@ -57,6 +57,12 @@ func TestAdmit(t *testing.T) {
 		"labels broken":                    {cluster.Need{Devices: 1}, garbage, invalid},
 		"labels broken, whole node":        {cluster.Need{WholeNode: true}, garbage, invalid},
 
+		"of the runtime":                 {cluster.Need{Devices: 1, Types: []string{"cuda"}}, h100, nil},
+		"of another runtime":             {cluster.Need{Devices: 1, Types: []string{"cann", "rocm"}}, h100, rejection(NoDevices, engine.Grow, "nvidia.com/gpu", 1, 0)},
+		"selected":                       {cluster.Need{Devices: 1, Selected: []cluster.DeviceID{{Node: "h100", Type: "cuda", Index: 7}}}, h100, nil},
+		"others selected":                {cluster.Need{Devices: 1, Selected: []cluster.DeviceID{{Node: "h200", Type: "cuda"}}}, h100, rejection(NoDevices, engine.Grow, "nvidia.com/gpu", 1, 0)},
+		"selected, of the wrong product": {cluster.Need{Devices: 1, Products: []string{"H100"}, Selected: []cluster.DeviceID{{Node: "mixed", Type: "cuda", Index: 1}}}, mixed, rejection(ProductMismatch, elsewhere, "H100", 1, 0)},
+
 		"partition there":                 {cluster.Need{Devices: 1, Partition: "1g.5gb"}, both, nil},
 		"partition on whole devices":      {cluster.Need{Devices: 1, Partition: "1g.5gb"}, h100, rejection(NoSuchPartition, elsewhere, "1g.5gb", 1, 0)},
 		"other partition":                 {cluster.Need{Devices: 3, Partition: "3g.20gb"}, slices, rejection(NoSuchPartition, elsewhere, "3g.20gb", 3, 0)},

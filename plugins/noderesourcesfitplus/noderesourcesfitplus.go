@@ -10,7 +10,7 @@
 //	LeastAllocated  max(capacity − used, 0) × 100 ÷ capacity
 //
 // Every division is rounded down. A resource that the node does not have counts
-// with 0. It refuses to know whether the task fits.
+// with 0. It refuses to know whether the task fits, and how models are laid out.
 package noderesourcesfitplus
 
 import (
@@ -104,8 +104,11 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 }
 
 func (p *plugin) Name() string                    { return Name }
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddShapeOrderFn(nil, p.score) }
+func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddShapeOrderFn(matters, p.score) }
 func (p *plugin) OnSessionClose(*engine.Session)  {}
+
+// matters leaves models to PlacementScorer: they say themselves how they are laid out.
+func matters(s *cluster.Shape) bool { return !s.Served() }
 
 func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	var sum, weights int64

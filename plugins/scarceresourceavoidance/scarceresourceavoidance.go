@@ -13,6 +13,7 @@
 // the scarce one, which would otherwise drown it.
 //
 // It refuses to know whether a task fits: without a reservation it filters nothing.
+// Nor does it score nodes for models, which say themselves how they are laid out.
 package scarceresourceavoidance
 
 import (
@@ -119,13 +120,17 @@ func (p *plugin) setScarce(a Arguments) error {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticOrderFn(nil, p.score)
+	s.AddStaticOrderFn(matters, p.score)
 	if len(p.reserve) > 0 {
 		s.AddShapePredicateFn(needsNone, p.admit)
 	}
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}
+
+// matters leaves models to PlacementScorer. What is reserved is reserved against
+// them as well.
+func matters(s *cluster.Shape) bool { return !s.Served() }
 
 func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	var spare, rare int64 // by weight

@@ -8,20 +8,27 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/plugins/affinityrequiredfilter"
 	"github.com/berth-project/berth/plugins/affinityscorer"
+	"github.com/berth-project/berth/plugins/backendframeworkfilter"
 	"github.com/berth-project/berth/plugins/capacityfilter"
-	"github.com/berth-project/berth/plugins/cellfilter"
+	"github.com/berth-project/berth/plugins/clusterfilter"
 	"github.com/berth-project/berth/plugins/consolidate"
 	"github.com/berth-project/berth/plugins/deviceorder"
 	"github.com/berth-project/berth/plugins/disruptionbudget"
 	"github.com/berth-project/berth/plugins/fairshare"
 	"github.com/berth-project/berth/plugins/firstcome"
+	"github.com/berth-project/berth/plugins/gpumatchingfilter"
 	"github.com/berth-project/berth/plugins/isolationfilter"
 	"github.com/berth-project/berth/plugins/labelfilter"
+	"github.com/berth-project/berth/plugins/labelmatchingfilter"
+	"github.com/berth-project/berth/plugins/localpathfilter"
 	"github.com/berth-project/berth/plugins/minruntime"
+	"github.com/berth-project/berth/plugins/modelfilelocalityscorer"
 	"github.com/berth-project/berth/plugins/nodegroupsizefilter"
 	"github.com/berth-project/berth/plugins/noderesourcefilter"
 	"github.com/berth-project/berth/plugins/noderesourcesfit"
 	"github.com/berth-project/berth/plugins/noderesourcesfitplus"
+	"github.com/berth-project/berth/plugins/offloadlayerscorer"
+	"github.com/berth-project/berth/plugins/placementscorer"
 	"github.com/berth-project/berth/plugins/preempt"
 	"github.com/berth-project/berth/plugins/priority"
 	"github.com/berth-project/berth/plugins/reclaim"
@@ -29,6 +36,8 @@ import (
 	"github.com/berth-project/berth/plugins/scarceresourceavoidance"
 	"github.com/berth-project/berth/plugins/spotinstancemanager"
 	"github.com/berth-project/berth/plugins/stalegang"
+	"github.com/berth-project/berth/plugins/statusfilter"
+	"github.com/berth-project/berth/plugins/statusscorer"
 	"github.com/berth-project/berth/plugins/tainttoleration"
 	"github.com/berth-project/berth/plugins/taskorder"
 	"github.com/berth-project/berth/plugins/tenantadmission"
@@ -54,8 +63,16 @@ type entry struct {
 //	 2  AffinityScorer             the user's wish about a task
 //	 2  ScarceResourceAvoidance    keeping tasks that need no device off machines that have some counts twice what packing does
 //	 1  NodeResourcesFitPlus       packing and spreading, per resource
+//	 1  PlacementScorer            the same for models: what operators and users wish still outvotes it
+//	 1  ModelFileLocalityScorer    its full score is 5, so files that are there decide between layouts that are nearly alike
 //	 1  DeviceOrder                among the devices of a node, where nothing else has a say
 //	 1  ResourceUtilizationScorer  among node groups, where nothing else has a say
+//
+// Which replicas are kept is a sum of its own:
+//
+//	100  StatusScorer              whether a replica is healthy comes before all else
+//	 10  OffloadLayerScorer        then how much of it is on devices
+//	  1  PlacementScorer           then where it is
 var plugins = []entry{
 	// Whose turn it is.
 	{fairshare.Name, fairshare.New, 0, fairshare.Reasons},
@@ -66,8 +83,14 @@ var plugins = []entry{
 	// Who may have it at all, before any node is looked at.
 	{tenantadmission.Name, tenantadmission.New, 0, tenantadmission.Reasons},
 
-	// Which nodes: what they are, then what they have left.
-	{cellfilter.Name, cellfilter.New, 0, cellfilter.Reasons},
+	// Which nodes: what they are, then what they have left. The first six are in the
+	// order in which models are told why not.
+	{clusterfilter.Name, clusterfilter.New, 0, clusterfilter.Reasons},
+	{gpumatchingfilter.Name, gpumatchingfilter.New, 0, gpumatchingfilter.Reasons},
+	{labelmatchingfilter.Name, labelmatchingfilter.New, 0, labelmatchingfilter.Reasons},
+	{statusfilter.Name, statusfilter.New, 0, statusfilter.Reasons},
+	{backendframeworkfilter.Name, backendframeworkfilter.New, 0, backendframeworkfilter.Reasons},
+	{localpathfilter.Name, localpathfilter.New, 0, localpathfilter.Reasons},
 	{labelfilter.Name, labelfilter.New, 0, labelfilter.Reasons},
 	{noderesourcefilter.Name, noderesourcefilter.New, 0, noderesourcefilter.Reasons},
 	{affinityrequiredfilter.Name, affinityrequiredfilter.New, 0, affinityrequiredfilter.Reasons},
@@ -84,8 +107,14 @@ var plugins = []entry{
 
 	// Which of them is best.
 	{noderesourcesfitplus.Name, noderesourcesfitplus.New, 1, nil},
+	{placementscorer.Name, placementscorer.New, 1, nil},
+	{modelfilelocalityscorer.Name, modelfilelocalityscorer.New, 1, nil},
 	{affinityscorer.Name, affinityscorer.New, 2, nil},
 	{deviceorder.Name, deviceorder.New, 1, nil},
+
+	// Which replicas a model keeps that gets fewer; PlacementScorer has the last word.
+	{statusscorer.Name, statusscorer.New, 100, nil},
+	{offloadlayerscorer.Name, offloadlayerscorer.New, 10, nil},
 
 	// Who has to go for whom, if nothing else helps: what costs others least first.
 	{consolidate.Name, consolidate.New, 0, consolidate.Reasons},

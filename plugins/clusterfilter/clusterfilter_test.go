@@ -1,4 +1,4 @@
-package cellfilter
+package clusterfilter
 
 import (
 	"testing"

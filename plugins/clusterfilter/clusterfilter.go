@@ -1,8 +1,8 @@
-// Package cellfilter keeps a task in the cell it was routed to.
+// Package clusterfilter keeps a task in the cell, the cluster, that it was routed to.
 //
 // It refuses to know why the task was routed there and whether another cell
 // would do: moving on to the next cell is for whoever made the request.
-package cellfilter
+package clusterfilter
 
 import (
 	"github.com/berth-project/berth/cluster"
@@ -10,7 +10,7 @@ import (
 )
 
 // Name is the plugin's name in a profile.
-const Name = "CellFilter"
+const Name = "ClusterFilter"
 
 // CellMismatch is a node outside the cell that the task asks for.
 const CellMismatch engine.Reason = "CellMismatch"

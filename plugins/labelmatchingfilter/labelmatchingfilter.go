@@ -1,0 +1,52 @@
+// Package labelmatchingfilter turns down nodes that lack a label which a model
+// demands of the nodes that serve it: all of them must be there, and equal.
+//
+// It compares text and refuses to know what any label means. It is for models
+// alone; what other tasks demand is LabelFilter's.
+package labelmatchingfilter
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/internal/selector"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "LabelMatchingFilter"
+
+// ModelLabelMismatch is a demanded label that the node lacks or has another value for.
+const ModelLabelMismatch engine.Reason = "ModelLabelMismatch"
+
+// Reasons documents what the plugin gives as reasons.
+var Reasons = []engine.ReasonDoc{
+	{Reason: ModelLabelMismatch, Cure: engine.Grow | engine.Relax, Meaning: "The node lacks a label that the model demands, or has another value for it. The subject is the first such label, key=value."},
+}
+
+type plugin struct{}
+
+// New builds the plugin. It has no arguments.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return plugin{}, nil
+}
+
+func (plugin) Name() string                    { return Name }
+func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(matters, admit) }
+func (plugin) OnSessionClose(*engine.Session)  {}
+
+func matters(s *cluster.Shape) bool { return s.Served() && len(s.Selector) > 0 }
+
+func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	l := selector.Unmet(s, n)
+	if l == nil {
+		return nil
+	}
+	return &engine.Rejection{
+		Precedence: engine.OtherKind,
+		Reason:     ModelLabelMismatch,
+		Cure:       engine.Grow | engine.Relax,
+		Subject:    l.Key + "=" + l.Value,
+	}
+}

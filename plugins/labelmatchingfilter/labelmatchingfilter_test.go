@@ -1,0 +1,57 @@
+package labelmatchingfilter
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	if !matters(s) {
+		return nil
+	}
+	return admit(s, n)
+}
+
+func TestAdmit(t *testing.T) {
+	lacks := func(label string) *engine.Rejection {
+		return &engine.Rejection{Reason: ModelLabelMismatch, Cure: engine.Grow | engine.Relax, Subject: label, Precedence: engine.OtherKind}
+	}
+	node := fixture.Node("n").Label("gpu", "h100").Label("zone", "a").Build()
+	model := func() *fixture.JobBuilder { return fixture.Job("m").Served(cluster.Spread) }
+	tests := map[string]struct {
+		job  *fixture.JobBuilder
+		want *engine.Rejection
+	}{
+		"nothing demanded":                   {model(), nil},
+		"all equal":                          {model().Selector("gpu", "h100").Selector("zone", "a"), nil},
+		"one of two missing":                 {model().Selector("gpu", "h100").Selector("rack", "r1"), lacks("rack=r1")},
+		"another value":                      {model().Selector("zone", "b"), lacks("zone=b")},
+		"what is no model is not asked here": {fixture.Job("j").Selector("zone", "b"), nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tt.want, judge(tt.job.Build().Tasks()[0].Shape, node)); d != "" {
+				t.Errorf("rejection (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestPassingAllocatesNothing(t *testing.T) {
+	shape := fixture.Job("m").Served(cluster.Binpack).Selector("gpu", "h100").Build().Tasks()[0].Shape
+	node := fixture.Node("n").Label("gpu", "h100").Build()
+	if got := testing.AllocsPerRun(100, func() { judge(shape, node) }); got != 0 {
+		t.Errorf("%v allocations, want none", got)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"labels": []}`)); err == nil {
+		t.Error("an unknown argument was accepted")
+	}
+}

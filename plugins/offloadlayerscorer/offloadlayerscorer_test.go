@@ -1,0 +1,51 @@
+package offloadlayerscorer
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+func TestKeep(t *testing.T) {
+	layers := func(s *cluster.Shape) {
+		s.Need.Layers = &cluster.Layers{Total: 32, Bytes: fixture.Size("1Gi"), Spill: true, Least: 1}
+	}
+	job := func() *fixture.JobBuilder { return fixture.Job("m") }
+	tests := map[string]struct {
+		job     *fixture.JobBuilder
+		reports cluster.Offload
+		want    float64
+	}{
+		"all on devices":                {job(), cluster.Offload{Layers: 32, Total: 32}, 100},
+		"some":                          {job(), cluster.Offload{Layers: 8, Total: 32}, 25},
+		"none":                          {job(), cluster.Offload{Total: 32}, 0},
+		"nothing known":                 {job(), cluster.Offload{}, 0},
+		"no total":                      {job(), cluster.Offload{Layers: 8}, 0},
+		"more than there are":           {job(), cluster.Offload{Layers: 40, Total: 32}, 100},
+		"fewer than none":               {job(), cluster.Offload{Layers: -1, Total: 32}, 0},
+		"by the books":                  {job().Shape(layers).On("a"), cluster.Offload{}, 75},
+		"by the books, two tasks":       {job().Gang(2).Shape(layers).On("a", "b"), cluster.Offload{}, 50},
+		"by the books, one of them":     {job().Gang(2).Min(1).Shape(layers).On("a"), cluster.Offload{}, 37.5},
+		"what is reported counts first": {job().Shape(layers).On("a"), cluster.Offload{Layers: 16, Total: 32}, 50},
+		"nowhere":                       {job().Shape(layers), cluster.Offload{}, 0},
+		"devices, but no layers":        {job().Devices(1).On("a"), cluster.Offload{}, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := fixture.State(tt.job,
+				fixture.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "T4", "8Gi"))
+			j := state.Job("job/m")
+			j.Offload = tt.reports
+			if got := keep(j); got != tt.want {
+				t.Errorf("score %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"most": 10}`)); err == nil {
+		t.Error("an unknown argument was accepted")
+	}
+}

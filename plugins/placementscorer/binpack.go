@@ -1,0 +1,51 @@
+package placementscorer
+
+import "github.com/berth-project/berth/cluster"
+
+// utilisation is the part, from 0 to 1, that the task takes of what would be free
+// without it, memory of devices counting twice.
+func utilisation(t *cluster.Task) float64 {
+	ram := t.Holds(cluster.Memory)
+	free := int64(0)
+	if l := t.Node.Ledger(cluster.Memory); l != nil {
+		free = l.Free()
+	}
+	if booked(t) {
+		free += ram
+	}
+	pressure := ratio(ram, free)
+	if len(t.Claims) == 0 {
+		return pressure
+	}
+	most := 0.0
+	for i := range t.Claims {
+		most = max(most, taken(t, &t.Claims[i], free))
+	}
+	return (pressure + 2*most) / 3
+}
+
+// taken is the part of a device that a claim takes of what would be free of it.
+func taken(t *cluster.Task, c *cluster.Claim, ram int64) float64 {
+	d := &t.Node.Devices[c.Device]
+	claim, free := int64(c.Memory), int64(d.Free())
+	if d.Memory <= 0 { // nobody knows how much it has
+		claim, free = int64(c.Milli), int64(d.FreeMilli())
+	}
+	if booked(t) {
+		free += claim
+	}
+	if t.Node.Unified && d.Memory > 0 {
+		free = min(free, ram)
+	}
+	return ratio(claim, free)
+}
+
+func ratio(claim, free int64) float64 {
+	switch {
+	case claim <= 0:
+		return 0
+	case claim >= free:
+		return 1
+	}
+	return float64(claim) / float64(free)
+}

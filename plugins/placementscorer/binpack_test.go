@@ -1,0 +1,93 @@
+package placementscorer
+
+import (
+	"math"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+// shape is what the job's tasks look like.
+func shape(j *fixture.JobBuilder) *cluster.Shape { return j.Build().Tasks()[0].Shape }
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
+func TestBinpack(t *testing.T) {
+	model := func() *fixture.JobBuilder { return fixture.Job("m").Served(cluster.Binpack) }
+	empty := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi")).Node("n")
+	// Of the first device 40 GiB are left, of the node's memory 48 GiB.
+	used := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"),
+		fixture.Job("j").CPU(0, "16Gi").DeviceMemory(1, "40Gi").On("n")).Node("n")
+	// The node has shrunk below what runs on it.
+	over := fixture.State(fixture.Node("n").CPU(8, "64Gi"), fixture.Job("j").CPU(0, "80Gi").On("n")).Node("n")
+	nameless := fixture.Node("n").CPU(8, "64Gi").GPUs(1, "X", "0").Build()
+	unified := fixture.Node("n").CPU(8, "64Gi").GPUs(1, "GB10", "64Gi").With(func(n *cluster.Node) { n.Unified = true }).Build()
+	tests := map[string]struct {
+		job  *fixture.JobBuilder
+		node *cluster.Node
+		want float64
+	}{
+		"one device":                 {model().CPU(0, "8Gi").DeviceMemory(1, "20Gi"), empty, 100 * (8.0/64 + 2*20.0/80) / 3},
+		"the fullest that fits":      {model().CPU(0, "8Gi").DeviceMemory(1, "20Gi"), used, 100 * (8.0/48 + 2*20.0/40) / 3},
+		"it does not fit that one":   {model().CPU(0, "8Gi").DeviceMemory(1, "60Gi"), used, 100 * (8.0/48 + 2*60.0/80) / 3},
+		"the best of two devices":    {model().CPU(0, "8Gi").DeviceMemory(2, "20Gi"), used, 100 * (8.0/48 + 2*20.0/40) / 3},
+		"a share of each":            {model().Share(1, 900), empty, 100 * 2 * 0.9 / 3},
+		"whole devices":              {model().Devices(1), empty, 100 * 2.0 / 3},
+		"all that is left":           {model().CPU(0, "48Gi").DeviceMemory(1, "40Gi"), used, 100},
+		"no device":                  {model().CPU(0, "8Gi"), used, 100 * 8.0 / 48},
+		"nothing at all":             {model(), used, 0},
+		"nothing, of less":           {model(), over, 0},
+		"something, of less":         {model().CPU(0, "1Gi"), over, 100},
+		"a device of unknown size":   {model().Share(1, 500), nameless, 100 * 2 * 0.5 / 3},
+		"unified memory":             {model().CPU(0, "16Gi").DeviceMemory(1, "16Gi"), unified, 100 * (32.0/64 + 2*16.0/64) / 3},
+		"what does not fit":          {model().DeviceMemory(1, "90Gi"), empty, 0},
+		"layers that must all be":    {model().Shape(layers(8, false)), empty, 100 * 2 * 32.0 / 80 / 3},
+		"layers, all of them fit":    {model().Shape(layers(8, true)), empty, 100 * (8 + 2*32.0/80/3) / 9},
+		"layers, some of them spill": {model().Shape(layers(44, true)), empty, 100 * (40 + (16.0/64+2)/3) / 45},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := place(shape(tt.job), tt.node); !near(got, tt.want) {
+				t.Errorf("score %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// layers is divisible work of 4 GiB a layer.
+func layers(total int, spill bool) func(*cluster.Shape) {
+	return func(s *cluster.Shape) {
+		s.Need.Layers = &cluster.Layers{Total: total, Bytes: fixture.Size("4Gi"), Least: 1, Spill: spill}
+	}
+}
+
+// One layer more counts before everything else.
+func TestMoreLayersWin(t *testing.T) {
+	more := fixture.State(fixture.Node("n").CPU(8, "640Gi").GPUs(1, "H100", "84Gi")).Node("n")
+	full := fixture.State(fixture.Node("n").CPU(8, "160Gi").GPUs(1, "A100", "80Gi"), fixture.Job("j").CPU(0, "60Gi").On("n")).Node("n")
+	for _, strategy := range []cluster.Strategy{cluster.Binpack, cluster.Spread} {
+		s := shape(fixture.Job("m").Served(strategy).Shape(layers(44, true)))
+		if a, b := place(s, more), place(s, full); a <= b {
+			t.Errorf("%s: 21 layers score %v, 20 layers on a fuller node %v", strategy, a, b)
+		}
+	}
+}
+
+func TestKeepBinpacked(t *testing.T) {
+	model := func(name string) *fixture.JobBuilder {
+		return fixture.Job(name).Served(cluster.Binpack).Set("m", 1).CPU(0, "8Gi").DeviceMemory(1, "20Gi")
+	}
+	state := fixture.State(
+		fixture.Node("a").CPU(8, "64Gi").GPUs(1, "H100", "80Gi"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "H100", "80Gi"),
+		model("alone").On("a"), model("first").On("b"), model("second").On("b"), model("nowhere"), model("both").Gang(2).On("a", "b"),
+	)
+	// With its own claim given back, "alone" would find 60 GiB of a free: "both" is
+	// there too. The others would find 40 GiB of b.
+	a, b := 100*(8.0/56+2*20.0/60)/3, 100*(8.0/48+2*20.0/40)/3
+	for name, want := range map[string]float64{"alone": a, "first": b, "second": b, "nowhere": 0, "both": (a + b) / 2} {
+		if got := keep(state.Job("job/" + name)); !near(got, want) {
+			t.Errorf("%s: score %v, want %v", name, got, want)
+		}
+	}
+}

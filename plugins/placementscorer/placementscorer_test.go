@@ -1,0 +1,162 @@
+package placementscorer
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// run decides with this plugin and says where each job went: node and devices.
+func run(t *testing.T, state *cluster.State) map[string]string {
+	t.Helper()
+	p, err := New(engine.NoArguments{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := fixture.Engine(p, fixture.Fit()).Open(state, engine.Options{Search: engine.Twin})
+	defer s.Close()
+	out, err := s.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	where := map[string]string{}
+	for _, d := range out.Decisions {
+		at := d.Node
+		for _, c := range d.Claims {
+			at += fmt.Sprintf(" %d", c.Device)
+		}
+		where[d.Task.Job.ID[len("job/"):]] = at
+	}
+	return where
+}
+
+func TestReplicas(t *testing.T) {
+	nodes := []fixture.Part{
+		fixture.Node("a").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"),
+		fixture.Node("b").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"),
+	}
+	replicas := func(s cluster.Strategy, n int) []fixture.Part {
+		var out []fixture.Part
+		for i := range n {
+			out = append(out, fixture.Job(fmt.Sprint("m-", i)).Served(s).Set("m", n).Created(int64(i)).DeviceMemory(1, "30Gi"))
+		}
+		return out
+	}
+	tests := map[string]struct {
+		parts []fixture.Part
+		want  map[string]string
+	}{
+		"packed": {replicas(cluster.Binpack, 5), map[string]string{"m-0": "a 0", "m-1": "a 0", "m-2": "a 1", "m-3": "a 1", "m-4": "b 0"}},
+		"spread": {replicas(cluster.Spread, 5), map[string]string{"m-0": "a 0", "m-1": "b 0", "m-2": "a 1", "m-3": "b 1", "m-4": "a 0"}},
+		"spread away from others": {
+			append(replicas(cluster.Spread, 1), fixture.Job("x").Served(cluster.Binpack).Set("x", 1).On("a")),
+			map[string]string{"m-0": "b 0"},
+		},
+		"packed onto what a job holds": {
+			append(replicas(cluster.Binpack, 1), fixture.Job("x").DeviceMemory(1, "10Gi").On("b")),
+			map[string]string{"m-0": "b 0"},
+		},
+		"what is no model is left alone": {
+			[]fixture.Part{fixture.Job("x").DeviceMemory(1, "10Gi").On("b"), fixture.Job("j").DeviceMemory(1, "10Gi")},
+			map[string]string{"j": "a 0"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tt.want, run(t, fixture.State(slices.Concat(nodes, tt.parts)...))); d != "" {
+				t.Errorf("where they went (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// The devices of one node: of 80 GiB the first has all free, the second 20 with
+// one lease, the third 40 with two.
+func TestDevices(t *testing.T) {
+	held := func(name string, device int, memory string) func(*cluster.State) {
+		return func(s *cluster.State) {
+			j := fixture.Job(name).DeviceMemory(1, memory).Build()
+			m := fixture.Size(memory)
+			if err := s.AddJob(j); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Restore(j.Tasks()[0], s.Node("n"), []cluster.Claim{{Device: device, Milli: s.Node("n").Devices[device].Part(m), Memory: m}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tests := map[string]struct {
+		job          *fixture.JobBuilder
+		pack, spread string
+	}{
+		"a little":                  {fixture.Job("m").DeviceMemory(1, "10Gi"), "n 1", "n 0"},
+		"more":                      {fixture.Job("m").DeviceMemory(1, "30Gi"), "n 2", "n 0"},
+		"two devices":               {fixture.Job("m").DeviceMemory(2, "10Gi"), "n 1 2", "n 0 1"},
+		"a share":                   {fixture.Job("m").Share(1, 250), "n 1", "n 0"},
+		"a whole one":               {fixture.Job("m").Devices(1), "n 0", "n 0"},
+		"layers that one can hold":  {fixture.Job("m").Shape(layers(4, false)), "n 1", "n 0"},
+		"layers that only one can":  {fixture.Job("m").Shape(layers(15, false)), "n 0", "n 0"},
+		"layers for more than one":  {fixture.Job("m").Shape(layers(25, false)), "n 0 2", "n 0 2"},
+		"to itself, whatever it is": {fixture.Job("m").DeviceMemory(1, "10Gi").Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), "n 0", "n 0"},
+	}
+	for name, tt := range tests {
+		for strategy, want := range map[cluster.Strategy]string{cluster.Binpack: tt.pack, cluster.Spread: tt.spread} {
+			t.Run(name+", "+string(strategy), func(t *testing.T) {
+				state := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(3, "H100", "80Gi"), tt.job.Served(strategy))
+				for _, hold := range []func(*cluster.State){held("x", 1, "60Gi"), held("y", 2, "20Gi"), held("z", 2, "20Gi")} {
+					hold(state)
+				}
+				if got := run(t, state)["m"]; got != want {
+					t.Errorf("it went to %q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestPoints(t *testing.T) {
+	spread, pack := shape(fixture.Job("m").Served(cluster.Spread).Share(1, 100)), shape(fixture.Job("m").Served(cluster.Binpack).Share(1, 100))
+	idle := cluster.Device{Memory: 1000}
+	device := func(leases, leaving int32, used cluster.Bytes) *cluster.Device {
+		d := idle
+		d.Use = cluster.DeviceUse{Leases: leases, ReleasingLeases: leaving, Memory: used}
+		return &d
+	}
+	tests := map[string]struct {
+		better, worse *cluster.Device
+		shape         *cluster.Shape
+	}{
+		"spread: fewer leases":               {device(1, 0, 900), device(2, 0, 100), spread},
+		"spread: more free":                  {device(1, 0, 400), device(1, 0, 500), spread},
+		"spread: nobody leaves":              {device(1, 0, 400), device(1, 1, 400), spread},
+		"spread: free before nobody leaves":  {device(1, 1, 400), device(1, 0, 500), spread},
+		"spread: very many leases":           {device(98, 0, 900), device(2000, 0, 0), spread},
+		"pack: fuller":                       {device(1, 0, 500), device(9, 0, 400), pack},
+		"pack: nobody leaves":                {device(1, 0, 500), device(1, 1, 500), pack},
+		"pack: fuller before nobody leaves":  {device(1, 1, 500), device(1, 0, 499), pack},
+		"pack: idle, and somebody leaves it": {device(0, 0, 0), device(0, 1, 0), pack},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			better, worse := order(tt.shape, nil, tt.better), order(tt.shape, nil, tt.worse)
+			if better <= worse || better > 100 || worse < 0 {
+				t.Errorf("%v and %v, want more and less, from 0 to 100", better, worse)
+			}
+		})
+	}
+	if got := order(shape(fixture.Job("j").Share(1, 100)), nil, device(0, 0, 0)); got != 0 {
+		t.Errorf("what is no model: %v, want 0", got)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"strategy": "binpack"}`)); err == nil {
+		t.Error("an unknown argument was accepted")
+	}
+}

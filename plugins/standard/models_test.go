@@ -1,0 +1,149 @@
+package standard
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// decide runs a session of the profile, with the given arguments for a plugin.
+func decide(t *testing.T, state *cluster.State, overrides ...Override) engine.Outcome {
+	t.Helper()
+	profile, err := Merge(Profile(), overrides, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(Registry(), profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := e.Open(state, engine.Options{Search: engine.Twin})
+	defer s.Close()
+	out, err := s.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Two plugins never have a say about the same thing.
+func TestWhoScores(t *testing.T) {
+	job := func() *fixture.JobBuilder { return fixture.Job("j").CPU(1000, "1Gi").DeviceMemory(1, "8Gi") }
+	files := func(s *cluster.Shape) { s.Files.Main = "llama" }
+	tests := map[string]struct {
+		job  *fixture.JobBuilder
+		want []string
+	}{
+		"a job":           {job(), []string{"NodeResourcesFitPlus", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},
+		"a packed model":  {job().Served(cluster.Binpack).Shape(files), []string{"ModelFileLocalityScorer", "PlacementScorer", "TaintToleration", "spot-instance-manager"}},
+		"a spread model":  {job().Served(cluster.Spread), []string{"PlacementScorer", "TaintToleration", "spot-instance-manager"}},
+		"without devices": {fixture.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack), []string{"PlacementScorer", "TaintToleration", "spot-instance-manager"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			out := decide(t, fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), tt.job))
+			if len(out.Decisions) != 1 {
+				t.Fatalf("outcome %+v", out)
+			}
+			var got []string
+			for _, p := range out.Decisions[0].Score.Parts {
+				got = append(got, p.Plugin)
+			}
+			slices.Sort(got)
+			if d := cmp.Diff(tt.want, slices.Compact(got)); d != "" {
+				t.Errorf("who scores (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// The devices of models are PlacementScorer's choice, whatever DeviceOrder is told.
+func TestDevicesOfModels(t *testing.T) {
+	spread := Override{Name: "DeviceOrder", Arguments: fixture.Arguments(`{"strategy": "spread"}`)}
+	for strategy, want := range map[cluster.Strategy]int{cluster.Binpack: 0, cluster.Spread: 1} {
+		state := fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(2, "L4", "24Gi"),
+			fixture.Job("x").DeviceMemory(1, "8Gi").On("a"), fixture.Job("j").DeviceMemory(1, "8Gi").Served(strategy))
+		out := decide(t, state, spread)
+		if len(out.Decisions) != 1 || out.Decisions[0].Claims[0].Device != want {
+			t.Errorf("%s: decisions %+v, want device %d", strategy, out.Decisions, want)
+		}
+	}
+}
+
+// Cores that are kept for those who use devices are kept from models without any as well.
+func TestReservationHoldsForModels(t *testing.T) {
+	reserve := Override{Name: "ScarceResourceAvoidance", Arguments: fixture.Arguments(`{"reserve": {"perDevice": {"cpu": "8"}}}`)}
+	state := fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), fixture.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack))
+	out := decide(t, state, reserve)
+	if len(out.Refusals) != 1 || out.Refusals[0].Reason != "ReservedForDevices" {
+		t.Errorf("outcome %+v, want a refusal for ReservedForDevices", out)
+	}
+}
+
+// A wish of the user's outvotes packing, and files that are there decide what is left.
+func TestWishesOutvotePacking(t *testing.T) {
+	full := fixture.Node("full").CPU(8, "64Gi").GPUs(1, "L4", "24Gi")
+	idle := func() *fixture.NodeBuilder { return fixture.Node("idle").CPU(8, "64Gi").GPUs(1, "L4", "24Gi") }
+	other := fixture.Job("x").DeviceMemory(1, "8Gi").On("full")
+	model := func() *fixture.JobBuilder {
+		return fixture.Job("m").Served(cluster.Binpack).DeviceMemory(1, "8Gi").Shape(func(s *cluster.Shape) { s.Files.Main = "llama" })
+	}
+	wish := func(s *cluster.Shape) {
+		s.Preferred = []cluster.Preference{{Weight: 1, Term: cluster.Term{{Key: "zone", Operator: cluster.In, Values: []string{"a"}}}}}
+	}
+	tests := map[string]struct {
+		parts []fixture.Part
+		want  string
+	}{
+		"packing":                     {[]fixture.Part{idle(), model()}, "full"},
+		"a wish":                      {[]fixture.Part{idle().Label("zone", "a"), model().Shape(wish)}, "idle"},
+		"a file is worth less":        {[]fixture.Part{idle().Artifact("llama", cluster.Ready), model()}, "full"},
+		"a file where all else alike": {[]fixture.Part{idle().Artifact("llama", cluster.Ready), fixture.Job("y").DeviceMemory(1, "8Gi").On("idle"), model()}, "idle"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			out := decide(t, fixture.State(append(tt.parts, full, other)...))
+			if len(out.Decisions) != 1 || out.Decisions[0].Node != tt.want {
+				t.Errorf("decisions %+v, want it on %s", out.Decisions, tt.want)
+			}
+		})
+	}
+}
+
+// The last to be kept is the healthy one, then the one with most on devices, then
+// the one that is best where it is, however much the lesser ones say.
+func TestKeepOrder(t *testing.T) {
+	e, err := engine.New(Registry(), Profile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := func(name string, at int64) *fixture.JobBuilder {
+		return fixture.Job(name).Served(cluster.Binpack).Set("m", 1).Created(at).DeviceMemory(1, "8Gi")
+	}
+	state := fixture.State(
+		fixture.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), fixture.Node("c").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"),
+		model("well", 1).Health(cluster.HealthRunning).On("a"), // alone: 8 of 24 GiB
+		model("starts", 2).Health(cluster.HealthStarting).On("b"),
+		model("packed", 3).Health(cluster.HealthRunning).On("b"), // 8 of 16 GiB
+		model("fast", 4).Health(cluster.HealthRunning).On("c"),
+		model("newer", 5).Health(cluster.HealthRunning).On("c"), // as packed as "packed", but newer
+		model("nowhere", 6),
+	)
+	state.Job("job/fast").Offload = cluster.Offload{Layers: 32, Total: 32}
+	state.Job("job/starts").Offload = cluster.Offload{Layers: 32, Total: 32}
+	s := e.Open(state, engine.Options{})
+	defer s.Close()
+	var got []string
+	for _, j := range s.KeepOrder(state.Set("m")) {
+		got = append(got, j.ID)
+	}
+	want := []string{"job/nowhere", "job/starts", "job/well", "job/newer", "job/packed", "job/fast"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("who goes first (-want +got):\n%s", d)
+	}
+}

@@ -1,0 +1,43 @@
+// Package statusfilter keeps tasks off nodes that are not ready.
+//
+// It reads the node's phase and refuses to know what it takes to become ready,
+// and how long. It concerns new tasks only: what runs on a node that stops being
+// ready stays. Nodes that somebody closed are TaintToleration's.
+package statusfilter
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "StatusFilter"
+
+// NodeNotReady is a node in any phase but READY.
+const NodeNotReady engine.Reason = "NodeNotReady"
+
+// Reasons documents what the plugin gives as reasons.
+var Reasons = []engine.ReasonDoc{
+	{Reason: NodeNotReady, Cure: engine.Wait, Meaning: "The node is not ready. The subject is the phase that it is in."},
+}
+
+type plugin struct{}
+
+// New builds the plugin. It has no arguments.
+func New(args engine.Arguments) (engine.Plugin, error) {
+	if err := args.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return plugin{}, nil
+}
+
+func (plugin) Name() string                    { return Name }
+func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(nil, admit) }
+func (plugin) OnSessionClose(*engine.Session)  {}
+
+func admit(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	if n.Ready() {
+		return nil
+	}
+	return &engine.Rejection{Reason: NodeNotReady, Cure: engine.Wait, Subject: string(n.Phase)}
+}

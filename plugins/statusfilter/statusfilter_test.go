@@ -1,0 +1,66 @@
+package statusfilter
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+func TestAdmit(t *testing.T) {
+	not := func(phase string) *engine.Rejection {
+		return &engine.Rejection{Reason: NodeNotReady, Cure: engine.Wait, Subject: phase}
+	}
+	tests := map[string]struct {
+		phase cluster.Phase
+		want  *engine.Rejection
+	}{
+		"says nothing": {"", nil},
+		"ready":        {cluster.PhaseReady, nil},
+		"not ready":    {"NOT_READY", not("NOT_READY")},
+		"unreachable":  {"UNREACHABLE", not("UNREACHABLE")},
+		"case counts":  {"ready", not("ready")},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tt.want, admit(nil, fixture.Node("n").Phase(tt.phase).Build())); d != "" {
+				t.Errorf("rejection (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// It holds for whatever is to be placed, and is told as something to wait for.
+func TestNothingGoesToNodesThatAreNotReady(t *testing.T) {
+	jobs := map[string]*fixture.JobBuilder{
+		"a job":   fixture.Job("j").CPU(1000, "1Gi"),
+		"a model": fixture.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack),
+	}
+	for name, job := range jobs {
+		t.Run(name, func(t *testing.T) {
+			p, err := New(engine.NoArguments{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			state := fixture.State(fixture.Node("a").CPU(8, "64Gi").Phase("NOT_READY"), job)
+			s := fixture.Engine(p, fixture.Fit()).Open(state, engine.Options{Search: engine.Twin})
+			defer s.Close()
+			out, err := s.Run()
+			if err != nil || len(out.Decisions) != 0 || len(out.Refusals) != 1 {
+				t.Fatalf("outcome %+v, error %v", out, err)
+			}
+			if r := out.Refusals[0]; r.Permanent || r.Reason != NodeNotReady {
+				t.Errorf("refused with %s, permanent %v; want %s, to be waited for", r.Reason, r.Permanent, NodeNotReady)
+			}
+		})
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"phase": "READY"}`)); err == nil {
+		t.Error("an unknown argument was accepted")
+	}
+}

@@ -1,0 +1,58 @@
+package statusscorer
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+func TestKeep(t *testing.T) {
+	job := func() *fixture.JobBuilder { return fixture.Job("m").CPU(1000, "1Gi") }
+	tests := map[string]struct {
+		job  *fixture.JobBuilder
+		want float64
+	}{
+		"runs":                              {job().Health(cluster.HealthRunning).On("a"), 100},
+		"runs on a node that is not ready":  {job().Health(cluster.HealthRunning).On("down"), 50},
+		"runs on two nodes, one not ready":  {job().Gang(2).Health(cluster.HealthRunning).On("a", "down"), 50},
+		"runs on two nodes":                 {job().Gang(2).Health(cluster.HealthRunning).On("a", "b"), 100},
+		"starting":                          {job().Health(cluster.HealthStarting).On("a"), 50},
+		"starting, not ready":               {job().Health(cluster.HealthStarting).On("down"), 50},
+		"failed":                            {job().Health(cluster.HealthFailed).On("a"), 0},
+		"nowhere":                           {job(), 0},
+		"said to run, but nowhere":          {job().Health(cluster.HealthRunning), 0},
+		"not known, all bound":              {job().On("a"), 100},
+		"not known, all bound, not ready":   {job().On("down"), 50},
+		"not known, one of two bound":       {job().Gang(2).Min(1).On("a"), 50},
+		"a word that nobody knows":          {job().Health("Sleeping").On("a"), 50},
+		"said to run, surplus is not there": {job().Gang(2).Min(1).Health(cluster.HealthRunning).On("a"), 100},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := fixture.State(tt.job,
+				fixture.Node("a").CPU(8, "64Gi"), fixture.Node("b").CPU(8, "64Gi"), fixture.Node("down").CPU(8, "64Gi").Phase("UNREACHABLE"))
+			if got := keep(state.Job("job/m")); got != tt.want {
+				t.Errorf("score %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// Who is on the way out is not there any more.
+func TestLeaving(t *testing.T) {
+	state := fixture.State(fixture.Node("a").CPU(8, "64Gi"), fixture.Job("m").CPU(1000, "1Gi").Health(cluster.HealthRunning).On("a"))
+	j := state.Job("job/m")
+	if err := state.Evict(j.Tasks()[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got := keep(j); got != 0 {
+		t.Errorf("score %v, want 0", got)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"healthy": 1}`)); err == nil {
+		t.Error("an unknown argument was accepted")
+	}
+}
