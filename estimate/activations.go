@@ -15,7 +15,7 @@ const RuntimeOverhead = cluster.Bytes(704 << 20)
 // generation; older ones take less.
 const workspace = cluster.Bytes(32 << 20)
 
-// rounding: large matrices are handed out in steps of 2 MiB. At most one part in 195
+// rounding: large matrices are handed out in steps of 2 MiB. At most one part in 190
 // of the weights was lost to that; one in 128 leaves room for other shapes.
 const rounding = 128
 

@@ -52,17 +52,21 @@ func (m *Model) noWeights() error {
 func (m *Model) Tensors(max int) []int {
 	var out []int
 	for n := 1; n <= max; n++ {
-		if n == 1 || (m.Architecture != nil && m.divides(n) == nil) {
+		if n == 1 || (m.Architecture != nil && m.Divides(n) == nil) {
 			out = append(out, n)
 		}
 	}
 	return out
 }
 
-func (m *Model) divides(tensor int) error {
+// Divides says why tensor parallelism cannot have that size; nil: it can. Key
+// heads are divided too, or else each is on as many devices as any other.
+func (m *Model) Divides(tensor int) error {
 	switch a := m.Architecture; {
 	case a.Heads%tensor != 0:
 		return fmt.Errorf("the %d attention heads of model %s do not divide over %d devices", a.Heads, m.Name, tensor)
+	case a.Latent == nil && a.KVHeads%tensor != 0 && tensor%max(1, a.KVHeads) != 0:
+		return fmt.Errorf("the %d key heads of model %s do not divide over %d devices, nor the devices over them", a.KVHeads, m.Name, tensor)
 	case a.Vocab%tensor != 0:
 		return fmt.Errorf("the vocabulary of model %s, %d, does not divide over %d devices", m.Name, a.Vocab, tensor)
 	}
@@ -94,7 +98,7 @@ func (m *Model) settle(f Form) (Form, error) {
 	case f.Pipeline > a.Layers:
 		return f, fmt.Errorf("the %d layers of model %s do not make %d stages", a.Layers, m.Name, f.Pipeline)
 	}
-	return f, m.divides(f.Tensor)
+	return f, m.Divides(f.Tensor)
 }
 
 // weightsOn are the weights on the fullest device. What tensor parallelism divides

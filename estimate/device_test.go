@@ -66,6 +66,41 @@ func TestOneDevice(t *testing.T) {
 	}
 }
 
+// By hand, without workspace, rounding and the stream: 24 MiB for each 2,048 × 6,144.
+func TestWidestPoint(t *testing.T) {
+	tests := map[string]struct {
+		change func(*estimate.Model, *estimate.Form)
+		want   cluster.Bytes
+	}{
+		"gate, up, product": {func(m *estimate.Model, _ *estimate.Form) { m.Architecture.Intermediate = 12288 }, 3 * 48 * mib},
+		"divided":           {func(m *estimate.Model, f *estimate.Form) { m.Architecture.Intermediate = 49152; f.Tensor = 4 }, 3 * 48 * mib},
+		"queries of 32 MiB": {func(m *estimate.Model, _ *estimate.Form) {
+			m.Architecture.Intermediate = 0
+			m.Architecture.HeadDim = 256
+		}, (5*32 + 4*8) * mib},
+		"experts, way in": {func(m *estimate.Model, _ *estimate.Form) {
+			m.Architecture.Experts, m.Architecture.Active, m.Architecture.Intermediate = 8, 1, 6144
+		}, 16*mib + 4*24*mib},
+		"experts, way out": {func(m *estimate.Model, _ *estimate.Form) {
+			m.Architecture.Experts, m.Architecture.Active, m.Architecture.Intermediate = 64, 8, 6144
+		}, 8 * 96 * mib},
+		"unpacked weights": {func(m *estimate.Model, _ *estimate.Form) {
+			m.Architecture.Intermediate, m.Weights.Quantised = 12288, "bitsandbytes"
+		}, 3*48*mib + 96*mib},
+		"few tokens": {func(m *estimate.Model, f *estimate.Form) { m.Architecture.Intermediate = 12288; f.Context = 1024 }, 3*24*mib - 48*mib},
+		// 1,000 rows of 128,256, with a third of the stream instead of all of it.
+		"logits": {func(_ *estimate.Model, f *estimate.Form) { f.Sequences = 1000 }, 1000*128256*10 - 64*mib},
+	}
+	for name, test := range tests {
+		m, f := eight(), estimate.Form{Context: 8192}
+		test.change(m, &f)
+		b := device(t, m, f)
+		if got := b.Activations - b.Weights/128 - 32*mib - 96*mib; got != test.want {
+			t.Errorf("%s: %d, want %d", name, got, test.want)
+		}
+	}
+}
+
 func TestParallelismDivides(t *testing.T) {
 	m := eight()
 	tests := map[string]struct {

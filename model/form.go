@@ -168,17 +168,14 @@ func (p *planner) tensors(most int) []int {
 
 // divides says why a size of tensor parallelism will not do; "" if it will.
 func (p *planner) divides(tensor int) string {
-	if p.Source == nil || p.Source.Architecture == nil {
+	if tensor > 1 && p.Backend.PowersOfTwo && tensor&(tensor-1) != 0 {
+		return fmt.Sprintf("%s takes powers of two, and %d is none", p.Backend.Name, tensor)
+	}
+	if p.Source == nil || p.Source.Architecture == nil || p.Memory.Device > 0 || p.Memory.Total > 0 {
 		return ""
 	}
-	a := p.Source.Architecture
-	switch {
-	case tensor > 1 && p.Backend.PowersOfTwo && tensor&(tensor-1) != 0:
-		return fmt.Sprintf("%s takes powers of two, and %d is none", p.Backend.Name, tensor)
-	case a.Heads > 0 && a.Heads%tensor != 0:
-		return fmt.Sprintf("%d attention heads are not divisible by %d", a.Heads, tensor)
-	case a.Vocab > 0 && a.Vocab%tensor != 0:
-		return fmt.Sprintf("a vocabulary of %d is not divisible by %d", a.Vocab, tensor)
+	if err := p.Source.Divides(tensor); err != nil {
+		return err.Error()
 	}
 	return ""
 }

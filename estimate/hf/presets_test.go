@@ -1,8 +1,10 @@
 package hf_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
@@ -87,6 +89,33 @@ func TestBytesPerTokenOfKnownModels(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The table shows both bounds at contexts where they differ little and much.
+func TestTableOfWindows(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| model | bytes per token, all layers | 8,192 tokens, bound | kept | 131,072 tokens, bound | kept |\n|---|---|---|---|---|---|\n")
+	for _, name := range []string{"gemma-3-4b", "gemma-3-27b", "gpt-oss-20b", "gpt-oss-120b"} {
+		text, err := sample.Config(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := read(t, text)
+		bound, err := m.KVPerToken(estimate.Form{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&table, "| %s | %d |", name, bound)
+		for _, context := range []int{8192, 131072} {
+			kept, err := m.KVAt(estimate.Form{}, context)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&table, " %d | %d |", bound*cluster.Bytes(context)>>20, kept>>20)
+		}
+		table.WriteString("\n")
+	}
+	checkTable(t, "windows", table.String())
 }
 
 // Both bounds, worked out by hand: layers that see everything and layers that see

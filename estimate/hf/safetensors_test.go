@@ -17,6 +17,15 @@ func tensorText(name, dtype, shape, offsets string) string {
 	return fmt.Sprintf(`{%q:{"dtype":%q,"shape":%s,"data_offsets":%s}}`, name, dtype, shape, offsets)
 }
 
+func many(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}`)
+	for i := range n - 1 {
+		fmt.Fprintf(&b, `,"%d":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}`, i)
+	}
+	return b.String() + "}"
+}
+
 func TestDamagedAndHostileHeaders(t *testing.T) {
 	length := func(n uint64) []byte { return append(binary.LittleEndian.AppendUint64(nil, n), "{}"...) }
 	tests := map[string]struct {
@@ -46,6 +55,8 @@ func TestDamagedAndHostileHeaders(t *testing.T) {
 		"span too long":      {file(tensorText("a", "F32", "[2]", "[0,4]")), "does not take the 4 bytes"},
 		"half a byte":        {file(tensorText("a", "F4", "[3]", "[0,1]")), "does not take"},
 		"many dimensions":    {file(tensorText("a", "F32", "["+strings.Repeat("1,", 40)+"1]", "[0,4]")), "dimensions"},
+		"very long entry":    {file(tensorText("a", "F32", "["+strings.Repeat("1,", 5<<20)+"1]", "[0,4]")), "longer than 8388608 bytes"},
+		"too many tensors":   {file(many(maxTensors + 1)), "more than 120000 tensors"},
 		"twice":              {file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`), "twice"},
 		"overlap":            {file(`{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}}`), "overlap"},
 	}
