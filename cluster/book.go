@@ -276,7 +276,7 @@ func (s *State) bookReleasing(t *Task, sign int64) {
 // may be lost and a machine may shrink between a promise and its keeping.
 func (n *Node) Keeps(t *Task) bool {
 	for _, a := range t.Shape.Resources {
-		if a.Value > 0 {
+		if a.Value+n.host(t.Shape, t.Claims, a.Name) > 0 {
 			if l := n.Ledger(a.Name); l == nil || l.Used > l.Capacity {
 				return false
 			}

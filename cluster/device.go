@@ -148,7 +148,7 @@ func (s *Shape) Takes(d *Device) bool {
 		return false
 	}
 	if s.Isolation.Exclusive() || n.whole() {
-		return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligible
+		return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligible && n.Memory <= d.Room()
 	}
 	if n.Layers != nil {
 		return n.Layers.fit(d) > 0

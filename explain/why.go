@@ -184,7 +184,7 @@ func (r *Report) funnel(l *lab) {
 	for _, g := range a.Groups {
 		line := fmt.Sprintf("= %s  would do once enough of its %s are free", g.Key, count(g.Nodes, "node"))
 		if x := g.Rejection; x != nil {
-			line = fmt.Sprintf("− %s  %s  %s", g.Key, x.Plugin, words(x, nil))
+			line = fmt.Sprintf("− %s  %s  %s", g.Key, cmp.Or(x.Plugin, "engine"), words(x, nil))
 		}
 		r.groups = append(r.groups, line)
 	}
