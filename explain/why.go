@@ -30,6 +30,8 @@ type Report struct {
 	Evicted   []Eviction `json:"evicted,omitempty"`
 	Displaced []Eviction `json:"displaced,omitempty"`
 	Refusal   *Refusal   `json:"refusal,omitempty"`
+	// Ranking is that of its set, where that had more replicas than are desired.
+	Ranking *Ranking `json:"ranking,omitempty"`
 	// Queues are how its queue and those above it stand with what it lacks.
 	Queues []Standing `json:"queues,omitempty"`
 	Nodes  int        `json:"nodes"`            // in the cluster
@@ -41,6 +43,7 @@ type Report struct {
 	Conflict bool `json:"conflict,omitempty"`
 
 	total, tasks, need int
+	retired            bool
 	own                map[string]bool
 	groups, domains    []string
 	reasons            []string // why its queue has no more, and why nobody goes for it
@@ -97,6 +100,12 @@ func Why(q Question) (*Report, error) {
 	r := &Report{Workload: j.ID, Wants: Wants(j), Placements: []Placement{}, Nodes: len(q.State.Nodes()), total: len(j.Tasks())}
 	if err := r.place(q, before, sim, j); err != nil {
 		return nil, err
+	}
+	for i := range sim.Rankings {
+		if sim.Rankings[i].Set == j.Set.Name {
+			ranking := ranking(&sim.Rankings[i])
+			r.Ranking, r.retired = &ranking, j.Retired
+		}
 	}
 	refused := sim.refusal(j.ID)
 	if refused == nil {

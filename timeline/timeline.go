@@ -152,6 +152,7 @@ func (r *runner) step() error {
 	}
 	r.record(f, &out)
 	r.observe(&out)
+	r.retire(f)
 	if !f.empty() || r.Cycle == 1 {
 		f.Queues = r.usage.changes(r.State)
 	}
