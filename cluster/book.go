@@ -239,6 +239,9 @@ func (s *State) book(t *Task, sign int64) {
 		u.Milli += Milli(sign) * c.Milli
 		u.Memory += Bytes(sign) * c.Memory
 		u.Leases += int32(sign)
+		if t.Shape.Need.WholeNode {
+			u.Nodes += int32(sign)
+		}
 		if n.counts(d) {
 			n.deviceUsed += sign * int64(c.Milli)
 		}

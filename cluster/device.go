@@ -45,6 +45,7 @@ type DeviceUse struct {
 	Exclusive int32 // of these, how many tolerate nobody beside them
 	Session   string
 	Sessions  int32 // leases of the named session
+	Nodes     int32 // leases that are of every device of the node
 
 	ReleasingMilli  Milli
 	ReleasingMemory Bytes
@@ -146,6 +147,9 @@ func (s *Shape) Takes(d *Device) bool {
 	n := &s.Need
 	if !n.Usable(d) || !d.Permits(s.Isolation) {
 		return false
+	}
+	if n.WholeNode && d.Use.Nodes > 0 {
+		return false // no two of those who take nodes share one, however little they take
 	}
 	if s.Isolation.Exclusive() || n.whole() {
 		return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligible && n.Memory <= d.Room()

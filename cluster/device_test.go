@@ -112,6 +112,7 @@ func TestShareOfEveryDevice(t *testing.T) {
 	}{
 		"an idle node":           {nil, 0, []cluster.Claim{{Device: 0, Milli: 500, Memory: 40 * gi}, {Device: 1, Milli: 500, Memory: 40 * gi}}},
 		"half of it is held":     {fixture.Job("x").Share(2, 500).On("n"), 80 * gi, []cluster.Claim{{Device: 0, Milli: 500, Memory: 40 * gi}, {Device: 1, Milli: 500, Memory: 40 * gi}}},
+		"somebody else's node":   {fixture.Job("x").WholeNodes(1, "8Gi").Shape(func(s *cluster.Shape) { s.Need.Share = 100 }).On("n"), 0, nil},
 		"one is too full":        {fixture.Job("x").Share(1, 501).On("n"), 0, nil},
 		"together they are less": {nil, 80*gi + 1, nil},
 	}
