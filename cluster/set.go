@@ -42,9 +42,12 @@ func (s *State) Home(name string) *Key {
 // what runs of it is for the caller to evict.
 func (s *State) Retire(j *Job) {
 	s.dismiss(j)
-	j.Retired = true
+	j.Retired, s.retired[j.ID] = true, j
 	s.settle(j)
 }
+
+// Retired are the jobs that were retired and are still there, by ID.
+func (s *State) Retired() []*Job { return byID(s.retired) }
 
 // Unretire undoes Retire.
 func (s *State) Unretire(j *Job) {
@@ -52,11 +55,15 @@ func (s *State) Unretire(j *Job) {
 		return
 	}
 	j.Retired = false
+	delete(s.retired, j.ID)
 	s.enlist(j)
 	s.settle(j)
 }
 
 func (s *State) enlist(j *Job) {
+	if j.Retired {
+		s.retired[j.ID] = j
+	}
 	if j.Set.Name == "" || j.Retired {
 		return
 	}

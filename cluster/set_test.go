@@ -50,6 +50,9 @@ func TestRetire(t *testing.T) {
 	j, waiting := s.Job("job/m-1"), s.Job("job/m-2")
 	s.Retire(j)
 	s.Retire(waiting)
+	if gone := s.Retired(); len(gone) != 2 || gone[0] != j || gone[1] != waiting {
+		t.Errorf("%v", gone)
+	}
 	if diff := cmp.Diff([]string{"job/m-0"}, members(s, "m")); diff != "" {
 		t.Error(diff)
 	}
@@ -87,8 +90,8 @@ func TestRetire(t *testing.T) {
 	if len(c.Sets()) != 0 {
 		t.Errorf("%v", c.Sets())
 	}
-	if err := c.RemoveJob("job/m-2"); err != nil {
-		t.Fatal(err)
+	if err := c.RemoveJob("job/m-2"); err != nil || len(c.Retired()) != 2 || len(s.Retired()) != 1 {
+		t.Fatal(err, len(c.Retired()), len(s.Retired()))
 	}
 	if r := (cluster.Job{ID: "job/m-3", Retired: true, Set: cluster.Set{Name: "m"}, Alternatives: j.Alternatives}); c.AddJob(&r) != nil || len(c.Sets()) != 0 || len(c.Pending()) != 0 {
 		t.Error("it was retired before it came")

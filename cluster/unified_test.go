@@ -169,3 +169,22 @@ func TestUnifiedBooksAddUp(t *testing.T) {
 		}
 	})
 }
+
+// What is feasible can be chosen, whichever devices are thought best.
+func TestTheBestDevicesMayBeTooMuch(t *testing.T) {
+	n := fixture.Node("n").CPU(8, "100Gi").GPUs(2, "S", "40Gi").GPUs(2, "L", "80Gi").With(func(n *cluster.Node) { n.Unified = true }).Build()
+	s := cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory}}, Need: cluster.Need{Devices: 2}}
+	best := func(d *cluster.Device) int64 { return int64(d.Memory) }
+	if claims, ok := n.Choose(&s, best); !ok || claims[0].Device != 0 || claims[1].Device != 1 || !n.Feasible(&s) {
+		t.Errorf("%v", claims)
+	}
+	for claims := range n.Choices(&s, best) {
+		var sum cluster.Bytes
+		for _, c := range claims {
+			sum += c.Memory
+		}
+		if sum > 100*gi {
+			t.Errorf("%v is %d of 100", claims, sum/gi)
+		}
+	}
+}

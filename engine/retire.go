@@ -27,6 +27,7 @@ type Ranked struct {
 // worth least first. No budget is asked: whoever owns the set wants fewer. It
 // comes before promises are kept, so that nobody starts only to be told to go.
 func (s *Session) retire(out *Outcome) {
+	s.evictRetired(out)
 	for _, name := range s.State.Sets() {
 		jobs := s.State.Set(name)
 		desired := max(0, jobs[0].Set.Desired)
@@ -57,6 +58,23 @@ func (s *Session) retire(out *Outcome) {
 		out.Decisions = append(out.Decisions, stmt.Commit()...)
 		out.Rankings = append(out.Rankings, ranking)
 	}
+}
+
+// evictRetired evicts what still runs of jobs that were retired before: whoever
+// was to see to it may have died before it was done.
+func (s *Session) evictRetired(out *Outcome) {
+	stmt := s.Begin()
+	for _, j := range s.State.Retired() {
+		if j.Placed() > 0 {
+			s.withdraw(j, true)
+			stmt.evictAll(j, s.rankInstances([]*cluster.Job{j})[0].Score)
+		}
+	}
+	if s.err != nil {
+		stmt.Discard()
+		return
+	}
+	out.Decisions = append(out.Decisions, stmt.Commit()...)
 }
 
 // rankInstances says what each job is worth to keep, the first to go first:
@@ -96,6 +114,10 @@ func (c *Score) add(s *Session, plugin string, weight int64, score float64) {
 func (st *Statement) retire(j *cluster.Job, worth Score) {
 	st.session.State.Retire(j)
 	st.log = append(st.log, operation{kind: retired, job: j})
+	st.evictAll(j, worth)
+}
+
+func (st *Statement) evictAll(j *cluster.Job, worth Score) {
 	for _, t := range j.Tasks() {
 		if t.Status != cluster.Bound {
 			continue

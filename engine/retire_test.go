@@ -128,6 +128,15 @@ func TestRetiredLosePromises(t *testing.T) {
 	}
 }
 
+func TestRetiredBeforeAreEvicted(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("m-0").Set("m", 1).Priority(7).Devices(1).On("a"))
+	s.Retire(s.Job("job/m-0"))
+	out := run(t, fixture.Engine(fit(), keep()), s)
+	if len(out.Decisions) != 1 || out.Decisions[0].Reason != engine.ScaledDown || out.Decisions[0].Score.Total != 7000 || len(out.Rankings) != 0 {
+		t.Errorf("%+v", out)
+	}
+}
+
 func TestScoresOfInstancesAreChecked(t *testing.T) {
 	wild := &policy{name: "Wild", open: func(s *engine.Session) {
 		s.AddInstanceOrderFn(func(*cluster.Job) float64 { return 101 })
