@@ -21,7 +21,7 @@ func (w *World) AddModel() error {
 	if w.chance(40) {
 		first.Labels = map[string]string{"app": pick(w, []string{"web", "db"})}
 	}
-	if w.chance(50) {
+	if w.chance(60) {
 		w.wholeForms(&first)
 	} else {
 		for a := range 1 + w.dice.Roll(3) {
@@ -49,15 +49,15 @@ func (w *World) wholeForms(j *cluster.Job) {
 		shape := w.served()
 		j.Alternatives = append(j.Alternatives, cluster.Alternative{Name: "one", Min: 1, Tasks: []*cluster.Task{{Name: "one-0", Shape: &shape}}})
 	}
-	share := pick(w, []cluster.Milli{0, 0, 300, 900})
+	share := pick(w, []cluster.Milli{0, 300, 450, 900})
 	for i, key := range keys {
 		if i == 0 && len(keys) > 1 && w.chance(80) || i > 4 {
 			continue
 		}
-		nodes := 1 + w.dice.Roll(2)
+		nodes := pick(w, []int{1, 1, 1, 2})
 		alt := cluster.Alternative{
 			Name: fmt.Sprintf("g%d", i), Min: nodes,
-			Whole: &cluster.WholeNodes{Replicas: j.Set.Desired, NodesPerReplica: nodes, Memory: cluster.Bytes(8+w.dice.Roll(60)) << 30, Only: &key},
+			Whole: &cluster.WholeNodes{Replicas: j.Set.Desired, NodesPerReplica: nodes, Memory: cluster.Bytes(4+w.dice.Roll(30)) << 30, Only: &key},
 		}
 		for t := range nodes {
 			alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprintf("g%d-%d", i, t), Index: t, Shape: &cluster.Shape{

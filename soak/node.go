@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -30,6 +31,12 @@ func (w *World) AddNode() error {
 		k := pick(w, kinds)
 		for range []int{4, 2, 1}[w.dice.Roll(3)] {
 			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", name, len(n.Devices)), Product: k.product, Type: k.runtime, Memory: k.memory})
+		}
+	}
+	if others := sorted(w.site.nodes); len(others) > 0 && w.chance(30) { // one more of the same kind
+		n.Devices = slices.Clone(w.site.nodes[pick(w, others)].Devices)
+		for i := range n.Devices {
+			n.Devices[i].UUID, n.Devices[i].Lost = fmt.Sprintf("%s-%d", name, i), false
 		}
 	}
 	if w.chance(15) { // devices and tasks share one memory

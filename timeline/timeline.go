@@ -151,8 +151,8 @@ func (r *runner) step() error {
 		return err
 	}
 	r.record(f, &out)
-	r.observe(&out)
 	r.retire(f)
+	r.observe(&out)
 	if !f.empty() || r.Cycle == 1 {
 		f.Queues = r.usage.changes(r.State)
 	}
