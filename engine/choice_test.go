@@ -181,3 +181,30 @@ func TestReplicasWhoseGroupIsGone(t *testing.T) {
 		t.Errorf("the group is back: %v", got)
 	}
 }
+
+func TestRoomIsMadeForAllReplicas(t *testing.T) {
+	guests := []fixture.Part{
+		fixture.Job("x").Preemptible().Devices(1).On("mid-1"), fixture.Job("y").Preemptible().Devices(1).On("mid-2"),
+		fixture.Job("z").Preemptible().Gang(3).Devices(1).On("big-1", "big-2", "big-3"),
+	}
+	s := with(machines(), guests...)
+	set := cluster.Set{Name: "m", Desired: 2}
+	for _, name := range []string{"m-0", "m-1"} {
+		replica(s, name, set, 2, form{big, 1}, form{mid, 1}, form{lost, 1})
+	}
+	e := fixture.Engine(fit(), nodesEnough(), roomMaker(engine.Preempt), fixture.Consent())
+	out := run(t, e, s)
+	gone := map[string]string{}
+	for _, d := range out.Decisions {
+		if d.Action == engine.EvictIt {
+			gone[d.Task.ID] = d.For
+		}
+	}
+	// The group must have room for both when the first is placed, and two single tasks cost less than a gang.
+	if diff := cmp.Diff(map[string]string{"job/x/worker-0": "job/m-0", "job/y/worker-0": "job/m-0"}, gone); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"job/m-0/worker-0": "mid-1", "job/m-1/worker-0": "mid-2"}, where(out)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -112,7 +112,10 @@ func TestGroupsOfAChoice(t *testing.T) {
 			t.Errorf("no %q in %q", want, text)
 		}
 	}
-	if _, why := ask(t, state.Clone(), "job/m"); !strings.Contains(why, "V100 × 8  engine  its group is gone") {
-		t.Error(why)
+	_, why := ask(t, state.Clone(), "job/m")
+	for _, want := range []string{"V100 × 8  engine  its group is gone", "wants 1 whole node of A10 × 1, 8 GiB of device memory, or else 1 whole node"} {
+		if !strings.Contains(strings.Join(strings.Split(why, "\n  "), " "), want) {
+			t.Errorf("no %q in\n%s", want, why)
+		}
 	}
 }
