@@ -239,6 +239,9 @@ func (s *State) book(t *Task, sign int64) {
 		u.Milli += Milli(sign) * c.Milli
 		u.Memory += Bytes(sign) * c.Memory
 		u.Leases += int32(sign)
+		if t.Shape.Need.WholeNode {
+			u.Nodes += int32(sign)
+		}
 		if n.counts(d) {
 			n.deviceUsed += sign * int64(c.Milli)
 		}
@@ -276,7 +279,7 @@ func (s *State) bookReleasing(t *Task, sign int64) {
 // may be lost and a machine may shrink between a promise and its keeping.
 func (n *Node) Keeps(t *Task) bool {
 	for _, a := range t.Shape.Resources {
-		if a.Value > 0 {
+		if a.Value+n.host(t.Shape, t.Claims, a.Name) > 0 {
 			if l := n.Ledger(a.Name); l == nil || l.Used > l.Capacity {
 				return false
 			}

@@ -17,9 +17,10 @@ type Budget struct {
 	Percent, Unavailable bool
 }
 
-// Covers reports whether the budget is about the job.
+// Covers reports whether the budget is about the job. Nobody misses those that
+// were retired.
 func (b *Budget) Covers(j *Job) bool {
-	return b.Namespace == j.Namespace && b.Selector.Matches(j.Labels)
+	return !j.Retired && b.Namespace == j.Namespace && b.Selector.Matches(j.Labels)
 }
 
 // Required is how many of the desired tasks must be running. Percentages are

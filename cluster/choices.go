@@ -84,7 +84,7 @@ func (n *Node) claims(s *Shape, devices []int) []Claim {
 		sum += c.Memory
 		claims = append(claims, c)
 	}
-	if sum < s.Need.SumAtLeast {
+	if sum < s.Need.SumAtLeast || !n.affords(s, claims) {
 		return nil
 	}
 	slices.SortFunc(claims, func(a, b Claim) int { return a.Device - b.Device })

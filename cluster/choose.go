@@ -9,12 +9,18 @@ import "slices"
 // Feasible and Choose are one piece of code on purpose: what a filter lets
 // through, the chooser can place.
 func (n *Node) Choose(s *Shape, score func(*Device) int64) ([]Claim, bool) {
-	need := &s.Need
-	if need.None() {
+	if s.Need.None() {
 		return nil, true
 	}
-	var claims []Claim
-	var ok bool
+	claims, ok := n.pick(s, score)
+	if !ok && n.Unified && score != nil {
+		return n.pick(s, nil) // the best devices are too much together; others may do
+	}
+	return claims, ok
+}
+
+func (n *Node) pick(s *Shape, score func(*Device) int64) (claims []Claim, ok bool) {
+	need := &s.Need
 	switch {
 	case need.WholeNode:
 		claims, ok = n.chooseAll(s)

@@ -32,6 +32,7 @@ func (s *State) Clone() *State {
 		jobs:        make(map[string]*Job, len(s.jobs)),
 		pending:     make(map[string]*Job, len(s.pending)),
 		sets:        make(map[string][]*Job, len(s.sets)),
+		retired:     make(map[string]*Job, len(s.retired)),
 		nominated:   make(map[string]*Task, len(s.nominated)),
 		moving:      make(map[string]*Task, len(s.moving)),
 		shapes:      make(map[string]*interned, len(s.shapes)),
@@ -69,6 +70,9 @@ func (s *State) Clone() *State {
 		for _, j := range jobs {
 			c.sets[name] = append(c.sets[name], c.jobs[j.ID])
 		}
+	}
+	for id := range s.retired {
+		c.retired[id] = c.jobs[id]
 	}
 	for id := range s.pending {
 		c.pending[id] = c.jobs[id]

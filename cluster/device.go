@@ -45,6 +45,7 @@ type DeviceUse struct {
 	Exclusive int32 // of these, how many tolerate nobody beside them
 	Session   string
 	Sessions  int32 // leases of the named session
+	Nodes     int32 // leases that are of every device of the node
 
 	ReleasingMilli  Milli
 	ReleasingMemory Bytes
@@ -147,8 +148,11 @@ func (s *Shape) Takes(d *Device) bool {
 	if !n.Usable(d) || !d.Permits(s.Isolation) {
 		return false
 	}
+	if n.WholeNode && d.Use.Nodes > 0 {
+		return false // no two of those who take nodes share one, however little they take
+	}
 	if s.Isolation.Exclusive() || n.whole() {
-		return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligible
+		return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligible && n.Memory <= d.Room()
 	}
 	if n.Layers != nil {
 		return n.Layers.fit(d) > 0

@@ -19,7 +19,7 @@ type Need struct {
 	Selected    []DeviceID // the only devices that may be taken, sorted; empty: any
 	Partition   string     // MIG profile
 	Resource    string     // the name devices are asked for under; "": any
-	WholeNode   bool       // every device of the node, all of them idle, or with Share that part of each free
+	WholeNode   bool       // every device of the node, all of them idle, or with Share that part of each free; never two on a node
 	Layers      *Layers    // divisible work
 }
 

@@ -14,7 +14,8 @@ func (s *State) Sets() []string { return slices.Sorted(maps.Keys(s.sets)) }
 func (s *State) Set(name string) []*Job { return s.sets[name] }
 
 // Home is the group that the set's replicas belong on: the one that was chosen
-// for them, or else the one that some of them are on. Nil: none yet.
+// for them, or else the one that some of them were placed for, or are on. Nil:
+// none yet.
 func (s *State) Home(name string) *Key {
 	for _, j := range s.sets[name] {
 		if j.Set.Group != nil {
@@ -24,6 +25,9 @@ func (s *State) Home(name string) *Key {
 	for _, j := range s.sets[name] {
 		if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil || !j.Alternatives[j.Chosen].Whole.Together {
 			continue
+		}
+		if only := j.Alternatives[j.Chosen].Whole.Only; only != nil {
+			return only // whatever became of its nodes
 		}
 		for _, t := range j.Tasks() {
 			if t.Node != nil && t.At().Group() != nil {
@@ -38,18 +42,28 @@ func (s *State) Home(name string) *Key {
 // what runs of it is for the caller to evict.
 func (s *State) Retire(j *Job) {
 	s.dismiss(j)
-	j.Retired = true
+	j.Retired, s.retired[j.ID] = true, j
 	s.settle(j)
 }
 
+// Retired are the jobs that were retired and are still there, by ID.
+func (s *State) Retired() []*Job { return byID(s.retired) }
+
 // Unretire undoes Retire.
 func (s *State) Unretire(j *Job) {
+	if !j.Retired {
+		return
+	}
 	j.Retired = false
+	delete(s.retired, j.ID)
 	s.enlist(j)
 	s.settle(j)
 }
 
 func (s *State) enlist(j *Job) {
+	if j.Retired {
+		s.retired[j.ID] = j
+	}
 	if j.Set.Name == "" || j.Retired {
 		return
 	}

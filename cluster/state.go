@@ -37,6 +37,7 @@ type State struct {
 	// pending are the jobs with tasks that are nowhere yet.
 	pending   map[string]*Job
 	sets      map[string][]*Job // by name, sorted by ID
+	retired   map[string]*Job
 	nominated map[string]*Task
 	moving    map[string]*Task // that were promised room elsewhere
 	shapes    map[string]*interned
@@ -57,6 +58,7 @@ func NewState() *State {
 		jobs:      map[string]*Job{},
 		pending:   map[string]*Job{},
 		sets:      map[string][]*Job{},
+		retired:   map[string]*Job{},
 		nominated: map[string]*Task{},
 		moving:    map[string]*Task{},
 		shapes:    map[string]*interned{},

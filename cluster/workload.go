@@ -79,6 +79,7 @@ func (s *State) RemoveJob(id string) error {
 	}
 	delete(s.jobs, id)
 	s.dismiss(j)
+	delete(s.retired, id)
 	delete(s.pending, id)
 	return nil
 }

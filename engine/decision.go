@@ -20,7 +20,7 @@ type Decision struct {
 	Claims      []cluster.Claim
 	Group       cluster.Key
 	Alternative string
-	Score       Score
+	Score       Score // of the node; of a task that is scaled down, what its job was worth to keep
 	// Candidates are all nodes that were possible, best first, where the session explains.
 	Candidates []Candidate
 	Reason     Reason // of an eviction

@@ -14,6 +14,7 @@ const (
 	Evicted     EventKind = "Evicted"
 	Withdrawn   EventKind = "Withdrawn" // a promise that cannot be kept, has been held too long, or is of a gang that lost others
 	Refused     EventKind = "Refused"
+	Retired     EventKind = "Retired" // its set has enough without it; it does not come back
 )
 
 // Event is one thing that happened, virtually (to handlers) or for good (in the stream).
@@ -25,6 +26,7 @@ type Event struct {
 	Undo     bool // it takes back an earlier one
 	Decision *Decision
 	Refusal  *Refusal
+	Score    *Score // of Retired: what it was worth to keep
 }
 
 func (a Action) event() EventKind {

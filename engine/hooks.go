@@ -42,8 +42,8 @@ type (
 	// GroupOrderFn scores a group from 0 to 100; nodes are those that do now.
 	GroupOrderFn func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) float64
 
-	// InstanceOrderFn says from 0 to 100 how much a placed job of a set should be
-	// kept when the set shrinks.
+	// InstanceOrderFn says from 0 to 100 how much a job of a set, placed or not,
+	// should be kept when the set shrinks.
 	InstanceOrderFn func(*cluster.Job) float64
 
 	// VictimFn prepares to judge who may go for the sake of the job, which lacks

@@ -28,6 +28,7 @@ type memo struct {
 	version  uint64 // of the State, when it was refused
 	revision uint64 // of queues and budgets
 	stand    stand
+	home     cluster.Key // of its set; none: the zero key
 	tries    int
 	retry    int64 // 0: only when something changes
 }
@@ -87,7 +88,7 @@ func (s *Session) remember(job *cluster.Job, r *Refusal) {
 		mem.jobs[job.ID] = m
 	}
 	m.refusal, m.version, m.revision = r, s.State.Version(), s.State.Revision()
-	m.stand = standOf(job)
+	m.stand, m.home = standOf(job), s.homeOf(job)
 	m.retry = 0
 	if !r.Permanent || r.Surplus { // what stands may be placed otherwise, so that surplus is never given up
 		m.retry = s.Now + min(longest, firstWait<<min(m.tries, 20))
@@ -112,9 +113,9 @@ func (s *Session) forget() {
 // helped reports whether something changed that may let the job be placed: new
 // terms of a queue or budget, a queue's limit that is not in the way any more, a
 // node that takes one of its tasks and has room that it did not have, or where
-// its own tasks stand. Where a filter looks at more than the node, every change may.
+// its own tasks and those of its set stand. Where a filter looks at more than the node, every change may.
 func (s *Session) helped(m *memo) bool {
-	if m.revision != s.State.Revision() || m.stand != standOf(m.job) {
+	if m.revision != s.State.Revision() || m.stand != standOf(m.job) || m.home != s.homeOf(m.job) {
 		return true
 	}
 	if m.version == s.State.Version() {
@@ -161,4 +162,14 @@ func (s *Session) news(m *memo, t *cluster.Task) bool {
 		}
 	})
 	return found
+}
+
+// homeOf is where the job's set belongs, the zero key where it may go anywhere.
+func (s *Session) homeOf(j *cluster.Job) cluster.Key {
+	if j.Set.Name != "" {
+		if home := s.State.Home(j.Set.Name); home != nil {
+			return *home
+		}
+	}
+	return cluster.Key{}
 }

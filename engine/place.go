@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"iter"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // Place puts the job's pending tasks onto nodes, in the statement: the minimum
 // all together or not at all, then what surplus fits. Its alternatives are tried
@@ -11,14 +15,11 @@ import "github.com/berth-project/berth/cluster"
 // minimum has.
 func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
 	var attempts []Attempt
-	for i := range job.Alternatives {
-		if job.Chosen >= 0 && i != job.Chosen {
-			continue // part of it runs already: the rest follows the same form
-		}
+	for from, forms := range choices(job) {
 		mark := stmt.Checkpoint()
-		missing, surplus := s.placeAlternative(stmt, job, &job.Alternatives[i])
+		alt, missing, surplus := s.placeOne(stmt, job, forms)
 		if missing == nil {
-			if !startable(&job.Alternatives[i]) {
+			if !startable(alt) {
 				stmt.hold(job, mark)
 			}
 			if surplus != nil {
@@ -27,6 +28,7 @@ func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
 			return nil
 		}
 		stmt.Rollback(mark)
+		missing.from, missing.to = from, from+len(forms)
 		attempts = append(attempts, *missing)
 		if s.err != nil {
 			break
@@ -35,21 +37,51 @@ func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
 	return s.refusal(job, attempts, false)
 }
 
+// choices yields what is tried one after the other: alternatives, but those next
+// to each other that each name their group are one choice. Of a job that runs in
+// part the rest follows in the same form.
+func choices(job *cluster.Job) iter.Seq2[int, []cluster.Alternative] {
+	return func(yield func(int, []cluster.Alternative) bool) {
+		if c := job.Chosen; c >= 0 {
+			yield(c, job.Alternatives[c:c+1])
+			return
+		}
+		for from := 0; from < len(job.Alternatives); {
+			to := from + 1
+			for named(&job.Alternatives[from]) && to < len(job.Alternatives) && named(&job.Alternatives[to]) {
+				to++
+			}
+			if !yield(from, job.Alternatives[from:to]) {
+				return
+			}
+			from = to
+		}
+	}
+}
+
+func named(alt *cluster.Alternative) bool { return alt.Whole != nil && alt.Whole.Only != nil }
+
 // startable reports whether the tasks that can start at once or run already make the minimum.
 func startable(alt *cluster.Alternative) bool {
 	return alt.Enough(func(t *cluster.Task) bool { return t.Status == cluster.Bound })
 }
 
+// placeOne places the job in one of the forms, which are one choice. It returns
+// the form that was placed or else what kept the minimum from being placed, and
+// what kept the surplus.
+func (s *Session) placeOne(stmt *Statement, job *cluster.Job, forms []cluster.Alternative) (alt *cluster.Alternative, missing, surplus *Attempt) {
+	if forms[0].Whole != nil {
+		alt, missing = s.placeWhole(stmt, job, forms)
+		return alt, missing, nil
+	}
+	missing, surplus = s.placeAlternative(stmt, &forms[0])
+	return &forms[0], missing, surplus
+}
+
 // placeAlternative returns what kept the minimum from being placed, or else what
 // kept the surplus.
-func (s *Session) placeAlternative(stmt *Statement, job *cluster.Job, alt *cluster.Alternative) (missing, surplus *Attempt) {
+func (s *Session) placeAlternative(stmt *Statement, alt *cluster.Alternative) (missing, surplus *Attempt) {
 	g := s.gang(stmt, alt, nil)
-	if alt.Whole != nil {
-		if missing = s.placeWhole(stmt, job, alt, g.left); missing == nil && !alt.Enough((*cluster.Task).Placed) {
-			missing = g.miss()
-		}
-		return missing, nil
-	}
 	mark := stmt.Checkpoint()
 	if missing = g.arrange(); missing != nil && s.err == nil {
 		stmt.Rollback(mark)
@@ -237,19 +269,14 @@ func (s *Session) scoreTask(scorers []hook[NodeOrderFn], t *cluster.Task, n *clu
 // score works the parts of the node's score out again, to be shown.
 func (s *Session) score(t *cluster.Task, n *cluster.Node) Score {
 	out := Score{Parts: make([]Part, 0, len(s.hooks.shapeOrders)+len(s.hooks.nodeOrders))}
-	part := func(plugin string, weight int64, score float64) {
-		out.Total += s.points(plugin, weight, score)
-		out.Weight += weight
-		out.Parts = append(out.Parts, Part{Plugin: plugin, Score: score, Weight: weight})
-	}
 	for _, h := range s.hooks.shapeOrders {
 		if h.shapes == nil || h.shapes(t.Shape) {
-			part(h.plugin, h.weight, h.fn(t.Shape, n))
+			out.add(s, h.plugin, h.weight, h.fn(t.Shape, n))
 		}
 	}
 	for _, h := range s.hooks.nodeOrders {
 		if h.tasks == nil || h.tasks(t, t.Job) {
-			part(h.plugin, h.weight, h.fn(t, t.Job, n))
+			out.add(s, h.plugin, h.weight, h.fn(t, t.Job, n))
 		}
 	}
 	return out

@@ -142,7 +142,7 @@ func TestRefusalCountsAndNearestMisses(t *testing.T) {
 			}
 			r := out.Refusals[0]
 			slices := cmpopts.SortSlices(func(a, b engine.Tally) bool { return a.Cure < b.Cure })
-			if diff := cmp.Diff(want, r.Attempts[0], slices, cmpopts.IgnoreFields(engine.Attempt{}, "Task"), cmpopts.IgnoreUnexported(engine.Tally{})); diff != "" {
+			if diff := cmp.Diff(want, r.Attempts[0], slices, cmpopts.IgnoreFields(engine.Attempt{}, "Task"), cmpopts.IgnoreUnexported(engine.Tally{}, engine.Attempt{})); diff != "" {
 				t.Errorf("%s, search %d: %s", name, search, diff)
 			}
 			if r.Permanent || r.Reason != "NoDevices" {

@@ -36,9 +36,9 @@ func (r *room) scopes() []*scope {
 	var out []*scope
 	switch {
 	case alt.Whole != nil:
-		home := groupOf(alt)
+		home := r.home(r.job, alt)
 		for _, g := range r.State.Groups() {
-			if home == nil || g == home {
+			if (home == nil || g.Key == *home) && (!named(alt) || g.Key == *alt.Whole.Only) {
 				out = append(out, &scope{group: g})
 			}
 		}

@@ -11,8 +11,10 @@ const (
 	NoNodes         Reason = "NoNodes"         // the cluster, or what the request allows of it, is empty
 	NoSuitableGroup Reason = "NoSuitableGroup" // no node group passed the group filters
 	GroupInUse      Reason = "GroupInUse"      // a group would do once some of its nodes are free again
+	GroupGone       Reason = "GroupGone"       // the group that its set is on has no node any more
 	NoDomainFits    Reason = "NoDomainFits"    // no domain of the required level has room for the minimum
 	StillLeaving    Reason = "StillLeaving"    // members of the gang were evicted and are not gone yet
+	ScaledDown      Reason = "ScaledDown"      // its set has enough replicas without it
 )
 
 // ReasonDoc documents a reason for the reference.
@@ -27,6 +29,8 @@ var Reasons = []ReasonDoc{
 	{NoNodes, Grow, "There is no node at all."},
 	{NoSuitableGroup, Grow, "No node group passed the group filters, even with every node free."},
 	{GroupInUse, Wait | Evict, "A node group would do once enough of its nodes are free."},
+	{GroupGone, Wait | Grow, "The node group that the replicas of its set were placed on, or that this form of the job is for, is not there, or there is no form of the job for it. The job is placed again when it is back. The subject is the group."},
+	{ScaledDown, 0, "Why a task is evicted: its set has more replicas than are desired, and the others are worth more. It does not come back."},
 	{NobodyConsents, 0, "Why a victim stays: no plugin of the profile says that it may go."},
 	{NoDomainFits, Wait | Evict | Grow, "The job, or a subgroup of it, must be in one domain of a level (one rack, say), and no domain has room for its minimum. Waiting helps where some domain would do if it were empty; where none would, nodes are missing."},
 	{StillLeaving, Wait, "Members of the gang were evicted and have not left yet; the gang is placed again when they have."},

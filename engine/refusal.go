@@ -17,7 +17,8 @@ type Refusal struct {
 	Permanent bool
 	// Surplus: the job's minimum is placed, only tasks beyond it are not.
 	Surplus bool
-	// Attempts has one entry for each alternative that was tried.
+	// Attempts has one entry for each alternative that was tried; those that are one
+	// choice between groups share one.
 	Attempts []Attempt
 	// Waiting: it was not tried again, and is what was said before. Retry is when it
 	// will be tried again at the latest; 0: when something changes that may help.
@@ -45,6 +46,8 @@ type Attempt struct {
 	Domains []DomainMiss
 	// Never: even with everybody else gone there is no room for the minimum.
 	Never bool
+
+	from, to int // the alternatives that it is about
 }
 
 // Tally counts rejections of one kind.
@@ -320,8 +323,12 @@ func (a *Attempt) tallies() []Tally {
 	if len(a.Groups) > 0 {
 		out = out[:0]
 		for _, g := range a.Groups {
-			if g.Rejection == nil {
+			x := g.Rejection
+			if x == nil {
 				return []Tally{{Reason: GroupInUse, Cure: Wait | Evict, Nodes: g.Nodes}}
+			}
+			if x.Cure.Transient() {
+				out = append(out, Tally{x.Plugin, x.Reason, x.Cure, g.Nodes, x.Precedence})
 			}
 		}
 		out = append(out, Tally{Reason: NoSuitableGroup, Cure: Grow, Nodes: a.Nodes})

@@ -33,25 +33,14 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, 
 		refusal.spare(p, false, nil)
 		return refusal
 	}
-	for i := range job.Alternatives {
-		if job.Chosen >= 0 && i != job.Chosen || !refusal.evictable(i, p) {
+	for from, forms := range choices(job) {
+		if !refusal.evictable(from, p) {
 			continue
 		}
 		var best *room
-		for k, lacks := range s.minima(&job.Alternatives[i]) {
-			may := s.victims(p, job, lacks)
-			if may == nil {
-				refusal.spare(p, true, nil)
-				continue
-			}
-			r := &room{Session: s, stmt: stmt, job: job, alternative: i, lacks: lacks, purpose: p, why: why, may: may, bounded: s.bounded(refusal), exactly: k > 0}
-			if r.find(); s.err != nil {
+		for i := range forms {
+			if best = s.cheaperRoom(best, &room{Session: s, stmt: stmt, job: job, alternative: from + i, purpose: p, why: why}, refusal); s.err != nil {
 				return refusal
-			}
-			if r.plan == nil {
-				refusal.spare(p, false, r.spared)
-			} else if best == nil || r.cost.compare(&best.cost) < 0 {
-				best = r
 			}
 		}
 		if best != nil {
@@ -59,6 +48,28 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, 
 		}
 	}
 	return refusal
+}
+
+// cheaperRoom looks for room in the form that r is for, and returns what costs least.
+func (s *Session) cheaperRoom(best, form *room, refusal *Refusal) *room {
+	for k, lacks := range s.minima(form.alt()) {
+		may := s.victims(form.purpose, form.job, lacks)
+		if may == nil {
+			refusal.spare(form.purpose, true, nil)
+			continue
+		}
+		r := *form
+		r.lacks, r.may, r.bounded, r.exactly = lacks, may, s.bounded(refusal), k > 0
+		if r.find(); s.err != nil {
+			return nil
+		}
+		if r.plan == nil {
+			refusal.spare(r.purpose, false, r.spared)
+		} else if best == nil || r.cost.compare(&best.cost) < 0 {
+			best = &r
+		}
+	}
+	return best
 }
 
 // minima are the sets of tasks that room is looked for: those that the minimum
@@ -83,13 +94,11 @@ func (s *Session) minima(alt *cluster.Alternative) [][]*cluster.Task {
 // evictable reports whether somebody's going might have helped the alternative.
 // What a queue may not have it may not have wherever others move.
 func (r *Refusal) evictable(alternative int, p Purpose) bool {
-	if len(r.Attempts) == 1 {
-		alternative = 0
-	}
-	if alternative >= len(r.Attempts) {
+	i := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.from <= alternative && alternative < a.to })
+	if i < 0 {
 		return false
 	}
-	a := &r.Attempts[alternative]
+	a := &r.Attempts[i]
 	if p == Move && a.Before != nil {
 		return false
 	}
@@ -263,6 +272,7 @@ func (r *room) thin(plan []*Victim) []*Victim {
 func (r *room) unsure() bool {
 	alt := r.alt()
 	return r.bounded || len(alt.Subgroups) > 0 || !alt.Topology.None() ||
+		alt.Whole != nil && r.job.Set.Name != "" || // the group must have room for the others of its set too
 		slices.ContainsFunc(r.lacks, func(t *cluster.Task) bool { return t.Shape != r.lacks[0].Shape })
 }
 

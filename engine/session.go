@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -35,15 +34,21 @@ type Outcome struct {
 	Decisions []Decision
 	Refusals  []*Refusal
 	Events    []Event
+	// Rankings are the sets that had more jobs than are desired.
+	Rankings []Ranking
 }
 
-// Run makes one pass over the pending jobs: first each gets its minimum, then what
+// Run makes one pass over the pending jobs. Sets that are too large shrink first; then each gets its minimum, then what
 // is left goes to surplus, so that nobody has to go for what came before him in the
 // same pass. An error means that a plugin broke its contract; what was committed
 // before that stands and is in the outcome.
 func (s *Session) Run() (Outcome, error) {
 	var out Outcome
 	s.withdrawLost()
+	if s.retire(&out); s.err != nil {
+		out.Events = s.events
+		return out, s.err
+	}
 	out.Decisions = append(out.Decisions, s.bindNominated()...)
 	s.withdrawExpired()
 	var minima, surplus []*cluster.Job
@@ -307,22 +312,6 @@ func (s *Session) CompareTasks(a, b *cluster.Task) int {
 		}
 	}
 	return 0
-}
-
-// KeepOrder ranks placed jobs of a set for scale-down, the first to go first:
-// lowest keep-preference, then newest, then name.
-func (s *Session) KeepOrder(jobs []*cluster.Job) []*cluster.Job {
-	keep := make(map[*cluster.Job]int64, len(jobs))
-	for _, j := range jobs {
-		for _, h := range s.hooks.instanceOrders {
-			keep[j] += s.points(h.plugin, h.weight, h.fn(j))
-		}
-	}
-	out := slices.Clone(jobs)
-	slices.SortFunc(out, func(a, b *cluster.Job) int {
-		return cmp.Or(cmp.Compare(keep[a], keep[b]), cmp.Compare(b.Created, a.Created), strings.Compare(a.ID, b.ID))
-	})
-	return out
 }
 
 // milli rounds a score to thousandths. The conversion keeps machines that would

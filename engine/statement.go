@@ -19,6 +19,7 @@ type Statement struct {
 type operation struct {
 	kind     operationKind
 	task     *cluster.Task
+	job      *cluster.Job // of retired
 	decision Decision
 	shadow   *cluster.Job // of landed: the job that the task was placed for
 	freed    uint64       // of evicted: when room on the node was given back before
@@ -31,6 +32,7 @@ const (
 	evicted
 	bound
 	landed
+	retired
 )
 
 // Begin opens an empty statement.
@@ -148,6 +150,8 @@ func (st *Statement) Rollback(checkpoint int) {
 			op.task.Started = 0
 		case landed:
 			state.Unland(op.task, op.shadow)
+		case retired:
+			state.Unretire(op.job)
 		}
 	}
 	st.log = st.log[:checkpoint]

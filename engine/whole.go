@@ -7,63 +7,200 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// placeWhole puts the tasks onto whole nodes of one group. Node filters thin out
-// the nodes; group filters then see what is left of each group. What could ever
-// fit is kept apart from what fits now, and groups that fit now are tried, best
-// score first, until one places.
-func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, alt *cluster.Alternative, tasks []*cluster.Task) *Attempt {
-	if len(tasks) == 0 {
-		return nil
+// placeWhole puts the job onto whole nodes of one group, in the form that is for
+// it. Node filters thin out the nodes; group filters then see what is left of
+// each group. What could ever fit is kept apart from what fits now, and groups
+// that fit now are tried, best score first, until one places.
+func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, forms []cluster.Alternative) (*cluster.Alternative, *Attempt) {
+	w := &whole{Session: s, stmt: stmt, job: job, forms: forms}
+	if g := s.gang(stmt, &forms[0], nil); len(g.left) == 0 { // others are chosen from before anything is placed
+		if forms[0].Enough((*cluster.Task).Placed) {
+			return &forms[0], nil
+		}
+		return nil, g.miss()
 	}
-	if a := s.before(tasks[0]); a != nil {
-		a.Alternative, a.Min = alt.Name, alt.Min
-		return a
+	if home := s.home(job, &forms[0]); home != nil {
+		return w.join(*home)
 	}
-	var choices []groupChoice
-	var groups []GroupMiss
-	for _, g := range s.State.Groups() {
-		now, ever := s.survivors(tasks[0], g)
-		if home := groupOf(alt); home != nil {
-			// Some of it runs already: the rest joins them, and the group is not judged again.
-			if g == home {
-				choices = append(choices, groupChoice{g, 0})
-				groups = append(groups, GroupMiss{g.Key, len(ever), nil})
+	w.judge()
+	// Equal scores leave groups in the order of their keys.
+	slices.SortStableFunc(w.choices, func(a, b groupChoice) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), a.group.Key.Compare(b.group.Key))
+	})
+	for i := range w.choices {
+		c := &w.choices[i]
+		a := w.try(c)
+		if a == nil {
+			return c.form, nil
+		}
+		w.groups[c.miss].Rejection = a.rejection()
+		w.last = a
+		if s.err != nil {
+			break
+		}
+	}
+	return nil, w.refused()
+}
+
+// whole is a job that wants whole nodes of one group on its way there.
+type whole struct {
+	*Session
+	stmt    *Statement
+	job     *cluster.Job
+	forms   []cluster.Alternative
+	groups  []GroupMiss
+	choices []groupChoice
+	before  *Attempt // turned down before any node was looked at
+	last    *Attempt // of the groups that were tried
+}
+
+type groupChoice struct {
+	group *cluster.Group
+	form  *cluster.Alternative
+	score int64
+	miss  int // its place among the groups that were judged
+}
+
+// judge asks about every group that a form is for.
+func (w *whole) judge() {
+	all := w.State.Groups()
+	for i := range w.forms {
+		form := &w.forms[i]
+		t := w.first(form)
+		if a := w.Session.before(t); a != nil {
+			if w.before == nil {
+				w.before = a
+				a.Alternative, a.Min = form.Name, form.Min
+			}
+			if named(form) {
+				w.groups = append(w.groups, GroupMiss{*form.Whole.Only, 0, a.Before})
 			}
 			continue
 		}
-		if r := s.rejectGroup(job, alt.Whole, g, ever); r != nil {
-			groups = append(groups, GroupMiss{g.Key, len(ever), r})
+		there := false
+		for _, g := range all {
+			if !named(form) || g.Key == *form.Whole.Only {
+				there = true
+				w.ask(form, t, g)
+			}
+		}
+		if named(form) && !there {
+			w.groups = append(w.groups, gone(*form.Whole.Only))
+		}
+	}
+}
+
+// ask finds out what is wrong with the group, and what it is worth if nothing is.
+func (w *whole) ask(form *cluster.Alternative, t *cluster.Task, g *cluster.Group) {
+	now, ever := w.survivors(t, g)
+	r := w.rejectGroup(w.job, form.Whole, g, ever)
+	if r == nil && w.rejectGroup(w.job, form.Whole, g, now) == nil {
+		w.choices = append(w.choices, groupChoice{g, form, w.scoreGroup(w.job, form.Whole, g, now), len(w.groups)})
+	}
+	w.groups = append(w.groups, GroupMiss{g.Key, len(ever), r})
+}
+
+// try places the form on the group's nodes: whole nodes come all or none.
+func (w *whole) try(c *groupChoice) *Attempt {
+	mark := w.stmt.Checkpoint()
+	g := w.gang(w.stmt, c.form, &scope{group: c.group})
+	g.least = g.placed + len(g.left)
+	a := g.arrange()
+	if a == nil && !c.form.Enough((*cluster.Task).Placed) {
+		a = g.miss() // some have not left yet
+	}
+	if a == nil {
+		return nil
+	}
+	w.stmt.Rollback(mark)
+	if a.Subgroup == "" && a.Level == "" {
+		a.Min = c.form.Min
+	}
+	return a
+}
+
+// join places the job where others of its set are, or more of its own tasks. The
+// group is not judged again: who finds no room there waits for it.
+func (w *whole) join(home cluster.Key) (*cluster.Alternative, *Attempt) {
+	for i := range w.forms {
+		form := &w.forms[i]
+		if named(form) && *form.Whole.Only != home {
 			continue
 		}
-		groups = append(groups, GroupMiss{g.Key, len(ever), nil})
-		if s.rejectGroup(job, alt.Whole, g, now) == nil {
-			choices = append(choices, groupChoice{g, s.scoreGroup(job, alt.Whole, g, now)})
+		if a := w.Session.before(w.first(form)); a != nil {
+			a.Alternative, a.Min = form.Name, form.Min
+			return nil, a
+		}
+		for _, g := range w.State.Groups() {
+			if g.Key != home {
+				continue
+			}
+			a := w.try(&groupChoice{group: g, form: form})
+			if a != nil && w.job.Set.Name != "" {
+				a.Never = false // the group may grow
+			}
+			return form, a
 		}
 	}
-	// Groups come in key order, so equal scores keep it.
-	slices.SortStableFunc(choices, func(a, b groupChoice) int { return cmp.Compare(b.score, a.score) })
-	var last *Attempt
-	for _, c := range choices {
-		mark := stmt.Checkpoint()
-		g := s.gang(stmt, alt, &scope{group: c.group})
-		g.least = g.placed + len(tasks) // whole nodes come all or none
-		if last = g.arrange(); last == nil {
-			return nil
+	w.groups = []GroupMiss{gone(home)}
+	return nil, w.refused()
+}
+
+// refused sums up what is wrong with the groups, as one attempt.
+func (w *whole) refused() *Attempt {
+	if w.before != nil && len(w.choices) == 0 && !slices.ContainsFunc(w.groups, func(g GroupMiss) bool { return g.Rejection != w.before.Before }) {
+		return w.before // nothing else was looked at
+	}
+	a := w.last
+	if a == nil {
+		form := &w.forms[0]
+		for i := range w.forms {
+			if k := slices.IndexFunc(w.groups, func(g GroupMiss) bool {
+				return g.Rejection == nil && named(&w.forms[i]) && g.Key == *w.forms[i].Whole.Only
+			}); k >= 0 {
+				form = &w.forms[i] // it is what the job waits for
+				break
+			}
 		}
-		stmt.Rollback(mark)
-		if s.err != nil {
-			return last
+		a = w.explain(form, w.first(form), nil)
+		a.Alternative, a.Min = form.Name, form.Min
+	}
+	a.Groups, a.Never = w.groups, false // what can never be is said of each group
+	return a
+}
+
+// first is the task that speaks for all: whole nodes are asked for alike.
+func (w *whole) first(form *cluster.Alternative) *cluster.Task {
+	return w.gang(w.stmt, form, nil).left[0]
+}
+
+func gone(k cluster.Key) GroupMiss {
+	return GroupMiss{k, 0, &Rejection{Reason: GroupGone, Cure: Wait | Grow, Subject: k.String()}}
+}
+
+// rejection is what stood in the way of the first task that found no place.
+func (a *Attempt) rejection() *Rejection {
+	r := a.Before
+	if r == nil && len(a.Nearest) > 0 {
+		r = &a.Nearest[0].Rejection
+	}
+	if r != nil && a.Never {
+		r = &Rejection{r.Plugin, r.Reason, r.Cure &^ (Wait | Evict), r.Subject, r.Want, r.Have, r.Precedence}
+	}
+	return r
+}
+
+// home is the group that the job belongs on, since some of it or of its set runs there.
+func (s *Session) home(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
+	if job.Set.Name != "" {
+		if home := s.State.Home(job.Set.Name); home != nil {
+			return home
 		}
 	}
-	if last == nil {
-		last = s.explain(alt, tasks[0], nil)
-		last.Groups = groups
+	if g := groupOf(alt); g != nil {
+		return &g.Key
 	}
-	last.Alternative = alt.Name
-	if last.Subgroup == "" && last.Level == "" {
-		last.Min = alt.Min
-	}
-	return last
+	return nil
 }
 
 // groupOf is the group that tasks of the alternative run on already.
@@ -74,11 +211,6 @@ func groupOf(alt *cluster.Alternative) *cluster.Group {
 		}
 	}
 	return nil
-}
-
-type groupChoice struct {
-	group *cluster.Group
-	score int64
 }
 
 // survivors are the group's nodes that take the task now, and those that would

@@ -62,7 +62,7 @@ func attemptText(a *engine.Attempt, reason engine.Reason, surplus bool) string {
 	case a.Nodes == 0:
 		text += "there are no nodes"
 	case len(a.Groups) > 0:
-		text += string(engine.GroupInUse) + ": " + groupsText(a)
+		text += string(groupReason(a)) + ": " + groupsText(a)
 	default:
 		text += fmt.Sprintf("0/%d nodes: %s", a.Nodes, talliesText(a))
 	}
@@ -138,6 +138,21 @@ func subjects(misses []*engine.Miss) string {
 	return List(names, 3)
 }
 
+// groupReason is what is wrong with the groups as a whole: what waiting can cure
+// before what it cannot.
+func groupReason(a *engine.Attempt) engine.Reason {
+	reason := engine.NoSuitableGroup
+	for _, g := range a.Groups {
+		if g.Rejection == nil {
+			return engine.GroupInUse
+		}
+		if reason == engine.NoSuitableGroup && g.Rejection.Cure.Transient() {
+			reason = g.Rejection.Reason
+		}
+	}
+	return reason
+}
+
 // groupsText says what each filter removed: nodes first, then groups.
 func groupsText(a *engine.Attempt) string {
 	var out []string
@@ -153,7 +168,9 @@ func groupsText(a *engine.Attempt) string {
 		out = append(out, s+")")
 	}
 	for _, g := range a.Groups {
-		if x := g.Rejection; x != nil {
+		if x := g.Rejection; x != nil && x.Plugin == "" {
+			out = append(out, fmt.Sprintf("%s: %s", g.Key, words(x, nil)))
+		} else if x != nil {
 			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, words(x, nil)))
 		} else {
 			out = append(out, fmt.Sprintf("%s would do with more of its %s free", g.Key, count(g.Nodes, "node")))

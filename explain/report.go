@@ -36,12 +36,15 @@ func wrapped(w io.Writer, text, first, indent string) { Wrap(w, text, first, ind
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) {
 	wrapped(w, r.Wants, "", "  ")
+	r.ranked(w)
 	r.evicted(w)
 	refused := "Refused"
 	if len(r.Evicted) > 0 {
 		refused = "Pending again"
 	}
 	switch {
+	case r.retired:
+		return
 	case r.Refusal == nil:
 		r.placed(w)
 		return

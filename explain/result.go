@@ -13,6 +13,8 @@ import (
 type Result struct {
 	Decisions []Decision `json:"decisions"` // in the order they were made
 	Refusals  []Refusal  `json:"refusals"`  // in the order the jobs' turn came
+	// Rankings are the sets that had more replicas than are desired.
+	Rankings []Ranking `json:"rankings,omitempty"`
 }
 
 // Decision is one thing to do.
@@ -24,8 +26,8 @@ type Decision struct {
 	Devices     []Device `json:"devices"`
 	Group       *Group   `json:"group,omitempty"`
 	Alternative string   `json:"alternative,omitempty"`
-	// Score is the weighted mean of all scores, 0 to 100; evictions have none. Scores
-	// adds up those of each plugin.
+	// Score is the weighted mean of all scores, 0 to 100; of evictions only replicas
+	// that are scaled down have one. Scores adds up those of each plugin.
 	Score      *float64           `json:"score,omitempty"`
 	Scores     map[string]float64 `json:"scores,omitempty"`
 	Candidates []Candidate        `json:"candidates,omitempty"` // best first, only where explained
@@ -124,6 +126,9 @@ func (s *Simulation) Result(all bool) *Result {
 	}
 	for _, r := range s.Refusals {
 		out.Refusals = append(out.Refusals, refusal(r, all))
+	}
+	for i := range s.Rankings {
+		out.Rankings = append(out.Rankings, ranking(&s.Rankings[i]))
 	}
 	return out
 }
@@ -233,7 +238,8 @@ func refusal(r *engine.Refusal, all bool) Refusal {
 func mainAttempt(r *engine.Refusal) *engine.Attempt {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
-		if a.Before != nil && a.Before.Reason == r.Reason || a.Level != "" && r.Reason == engine.NoDomainFits {
+		if a.Before != nil && a.Before.Reason == r.Reason || a.Level != "" && r.Reason == engine.NoDomainFits ||
+			len(a.Groups) > 0 && r.Reason == groupReason(a) {
 			return a
 		}
 		for _, c := range a.Counts {

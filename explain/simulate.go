@@ -21,6 +21,7 @@ type Simulation struct {
 	Decisions []engine.Decision
 	Refusals  []*engine.Refusal // of the last session: what is still pending, and why
 	Events    []engine.Event    // of all sessions; a refusal is repeated only if its reason changed
+	Rankings  []engine.Ranking  // of sets that had more replicas than are desired
 	Sessions  int
 }
 
@@ -33,7 +34,8 @@ const maxSessions = 100
 const fullMisses = 2_000_000
 
 // Simulate runs sessions over the state, which it changes, until nothing is
-// decided any more. What is evicted leaves at once and is pending again in the next session.
+// decided any more. What is evicted leaves at once and is pending again in the
+// next session, unless it was retired.
 func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, error) {
 	sim := &Simulation{State: state}
 	told := map[string]engine.Reason{}
@@ -47,6 +49,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		}
 		sim.Sessions++
 		sim.Decisions = append(sim.Decisions, out.Decisions...)
+		sim.Rankings = append(sim.Rankings, out.Rankings...)
 		sim.Refusals = out.Refusals
 		for _, r := range out.Refusals {
 			// What could not fit when fewer were placed cannot now: the machines are
@@ -84,7 +87,8 @@ func release(state *cluster.State, decisions []engine.Decision) {
 	}
 }
 
-// Leave lets an evicted task go: its room is free, and it is pending again.
+// Leave lets an evicted task go: its room is free, and unless it was retired it is
+// pending again.
 func Leave(state *cluster.State, t *cluster.Task) { state.Clear(t) }
 
 func run(e *engine.Engine, state *cluster.State, o engine.Options) (engine.Outcome, error) {

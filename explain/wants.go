@@ -37,11 +37,17 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 func formText(alt *cluster.Alternative) string {
 	if w := alt.Whole; w != nil {
 		text := "whole nodes of one group for " + count(w.Replicas, "replica")
-		if w.NodesPerReplica > 1 {
+		switch {
+		case w.Only != nil: // one replica of a set
+			text = count(w.NodesPerReplica, "whole node") + " of " + w.Only.String()
+		case w.NodesPerReplica > 1:
 			text += fmt.Sprintf(", %d nodes each", w.NodesPerReplica)
 		}
 		if w.Memory > 0 {
-			text += ", " + Memory(w.Memory) + " of device memory each"
+			text += ", " + Memory(w.Memory) + " of device memory"
+		}
+		if w.Memory > 0 && w.Only == nil {
+			text += " each"
 		}
 		return text + conditionsText(alt.Tasks[0].Shape) + topologyText(&alt.Topology)
 	}

@@ -38,6 +38,8 @@ type Report struct {
 	Evicted   []Eviction `json:"evicted,omitempty"`
 	Displaced []Eviction `json:"displaced,omitempty"`
 	Refusal   *Refusal   `json:"refusal,omitempty"`
+	// Ranking is that of its set, where that had more replicas than are desired.
+	Ranking *Ranking `json:"ranking,omitempty"`
 	// Queues are how its queue and those above it stand with what it lacks.
 	Queues []Standing `json:"queues,omitempty"`
 	Nodes  int        `json:"nodes"`            // in the cluster
@@ -49,6 +51,7 @@ type Report struct {
 	Conflict bool `json:"conflict,omitempty"`
 
 	total, tasks, need int
+	retired            bool
 	own                map[string]bool
 	groups, domains    []string
 	reasons            []string // why its queue has no more, and why nobody goes for it
@@ -106,6 +109,12 @@ func Why(q Question) (*Report, error) {
 	r := &Report{Workload: j.ID, Wants: Wants(j), Remarks: j.Remarks, Set: setReport(q.State, j), Placements: []Placement{}, Nodes: len(q.State.Nodes()), total: len(j.Tasks())}
 	if err := r.place(q, before, sim, j); err != nil {
 		return nil, err
+	}
+	for i := range sim.Rankings {
+		if sim.Rankings[i].Set == j.Set.Name {
+			ranking := ranking(&sim.Rankings[i])
+			r.Ranking, r.retired = &ranking, j.Retired
+		}
 	}
 	refused := sim.refusal(j.ID)
 	if refused == nil {
@@ -235,7 +244,7 @@ func (r *Report) funnel(l *lab) {
 	for _, g := range a.Groups {
 		line := fmt.Sprintf("= %s  would do once enough of its %s are free", g.Key, count(g.Nodes, "node"))
 		if x := g.Rejection; x != nil {
-			line = fmt.Sprintf("− %s  %s  %s", g.Key, x.Plugin, words(x, nil))
+			line = fmt.Sprintf("− %s  %s  %s", g.Key, cmp.Or(x.Plugin, "engine"), words(x, nil))
 		}
 		r.groups = append(r.groups, line)
 	}

@@ -65,6 +65,8 @@ var phrases = map[engine.Reason]string{
 	"ClassConflictsWithResourceId": "{subject} contradicts the devices asked for",
 	"ReservedForDevices":           "free {subject} is kept for those who use its devices",
 	"NoSuitableGroup":              "no group of nodes would do",
+	"GroupGone":                    "its group is gone",
+	"ScaledDown":                   "its set has enough replicas without it",
 	"NoDomainFits":                 "no domain that it must be in has room for its minimum",
 	"GroupInUse":                   "the group would do once enough of its nodes are free",
 	"StillLeaving":                 "tasks of its own have not left yet",

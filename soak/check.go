@@ -56,6 +56,9 @@ func (w *World) Check() error {
 			}
 		}
 	}
+	if err := w.checkSets(false); err != nil {
+		return err
+	}
 	for _, q := range w.State.Queues() {
 		if !used[q.Name].equal(q.Used) {
 			return fmt.Errorf("queue %s: the ledger says %v, its tasks %v", q.Name, q.Used, used[q.Name])
@@ -93,7 +96,7 @@ func (w *World) charge(used map[string]amounts, t *cluster.Task, named map[strin
 	for _, a := range t.Shape.Resources {
 		add(a.Name, a.Value)
 	}
-	add(cluster.Memory, spill(t.Shape, t.Claims))
+	add(cluster.Memory, host(t.Node, t.Shape, t.Claims))
 	for _, c := range t.Claims {
 		d := &t.Node.Devices[c.Device]
 		add(d.Resource, int64(c.Milli))
@@ -103,16 +106,21 @@ func (w *World) charge(used map[string]amounts, t *cluster.Task, named map[strin
 	}
 }
 
-func spill(shape *cluster.Shape, claims []cluster.Claim) int64 {
-	l := shape.Need.Layers
-	if l == nil {
-		return 0
+func host(n *cluster.Node, shape *cluster.Shape, claims []cluster.Claim) int64 {
+	var sum cluster.Bytes
+	if l := shape.Need.Layers; l != nil {
+		left := l.Total
+		for _, c := range claims {
+			left -= c.Layers
+		}
+		sum += cluster.Bytes(left) * l.Bytes
 	}
-	left := l.Total
-	for _, c := range claims {
-		left -= c.Layers
+	if n.Unified {
+		for _, c := range claims {
+			sum += c.Memory
+		}
 	}
-	return int64(left) * int64(l.Bytes)
+	return int64(sum)
 }
 
 // amounts are of resources, by name.
@@ -151,7 +159,7 @@ func (w *World) checkNode(n *cluster.Node) error {
 		for _, a := range t.Shape.Resources {
 			v := a.Value
 			if a.Name == cluster.Memory {
-				v += spill(t.Shape, t.Claims)
+				v += host(n, t.Shape, t.Claims)
 			}
 			if soon {
 				promised[a.Name] += v
@@ -206,7 +214,7 @@ func (w *World) checkNode(n *cluster.Node) error {
 		}
 	}
 	for i := range n.Devices {
-		over = over || max(devices[i].memory, devices[i].thereMemory) > n.Devices[i].Memory
+		over = over || max(devices[i].memory, devices[i].thereMemory) > n.Devices[i].Room()
 	}
 	if !over {
 		delete(w.site.shrunk, n.Name) // it fits again, and must from now on
@@ -224,8 +232,8 @@ func checkDevices(n *cluster.Node, devices []holding, shrunk bool) error {
 		if d.Use.Milli != h.milli || d.Use.Memory != h.memory || int(d.Use.Leases) != len(h.promisedTo) {
 			return fmt.Errorf("device %d: the ledger says %+v, tasks hold %d milli and %d bytes", i, d.Use, h.milli, h.memory)
 		}
-		if max(h.milli, h.there) > cluster.Whole || !shrunk && max(h.memory, h.thereMemory) > d.Memory {
-			return fmt.Errorf("device %d is booked twice: %d milli promised, %d held; %d and %d bytes of %d", i, h.milli, h.there, h.memory, h.thereMemory, d.Memory)
+		if max(h.milli, h.there) > cluster.Whole || !shrunk && max(h.memory, h.thereMemory) > d.Room() {
+			return fmt.Errorf("device %d is booked twice: %d milli promised, %d held; %d and %d bytes of %d", i, h.milli, h.there, h.memory, h.thereMemory, d.Room())
 		}
 		for _, holders := range [][]*cluster.Task{h.promisedTo, h.heldByReally} {
 			if err := checkExclusive(holders); err != nil {
@@ -306,7 +314,7 @@ func Dump(s *cluster.State) string {
 		}
 	}
 	for _, j := range s.Jobs() {
-		fmt.Fprintf(&b, "%s chosen=%d placed=%d\n", j.ID, j.Chosen, j.Placed())
+		fmt.Fprintf(&b, "%s chosen=%d placed=%d retired=%v\n", j.ID, j.Chosen, j.Placed(), j.Retired)
 		for a := range j.Alternatives {
 			for _, t := range j.Alternatives[a].Tasks {
 				where := "nowhere"
@@ -319,6 +327,13 @@ func Dump(s *cluster.State) string {
 	}
 	for _, j := range s.Pending() {
 		fmt.Fprintf(&b, "pending %s\n", j.ID)
+	}
+	for _, name := range s.Sets() {
+		fmt.Fprintf(&b, "set %s home %v", name, s.Home(name))
+		for _, j := range s.Set(name) {
+			fmt.Fprintf(&b, " %s", j.ID)
+		}
+		b.WriteByte('\n')
 	}
 	for _, t := range s.Nominated() {
 		fmt.Fprintf(&b, "nominated %s\n", t.ID)

@@ -6,6 +6,8 @@ import "fmt"
 type Counts struct {
 	Steps, Sessions, Decisions, Refusals int
 	Evictions, Moves, Stale              int // stale: of gangs that had lost members
+	ScaledDown, Retired                  int // tasks, and jobs whether they ran or not
+	WholeNodes                           int // that replicas of a set were placed on
 	Crashes, Lost                        int // lost: decisions that were never carried out
 	Waits                                int // refusals that a patient session did not try again
 	Settled, Rounds                      int // rounds: the most that it took
@@ -20,6 +22,9 @@ func (c *Counts) Add(o Counts) {
 	c.Evictions += o.Evictions
 	c.Moves += o.Moves
 	c.Stale += o.Stale
+	c.ScaledDown += o.ScaledDown
+	c.Retired += o.Retired
+	c.WholeNodes += o.WholeNodes
 	c.Crashes += o.Crashes
 	c.Lost += o.Lost
 	c.Waits += o.Waits
@@ -28,6 +33,6 @@ func (c *Counts) Add(o Counts) {
 }
 
 func (c Counts) String() string {
-	return fmt.Sprintf("%d steps, %d sessions, %d decisions, %d refusals, %d evictions (%d moves, %d of stale gangs), %d crashes that lost %d decisions, %d waits, settled %d times in %d rounds at most",
-		c.Steps, c.Sessions, c.Decisions, c.Refusals, c.Evictions, c.Moves, c.Stale, c.Crashes, c.Lost, c.Waits, c.Settled, c.Rounds)
+	return fmt.Sprintf("%d steps, %d sessions, %d decisions, %d refusals, %d evictions (%d moves, %d of stale gangs, %d scaled down), %d retired, %d whole nodes of sets, %d crashes that lost %d decisions, %d waits, settled %d times in %d rounds at most",
+		c.Steps, c.Sessions, c.Decisions, c.Refusals, c.Evictions, c.Moves, c.Stale, c.ScaledDown, c.Retired, c.WholeNodes, c.Crashes, c.Lost, c.Waits, c.Settled, c.Rounds)
 }

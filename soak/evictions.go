@@ -41,6 +41,13 @@ func (w *World) checkEvictions(before *moment, out *engine.Outcome) error {
 			continue
 		}
 		w.Evictions++
+		if d.Reason == engine.ScaledDown {
+			w.ScaledDown++
+			if !d.Task.Job.Retired || d.For != "" {
+				return fmt.Errorf("%s was scaled down for %q, and is retired: %v", d.Task.ID, d.For, d.Task.Job.Retired)
+			}
+			continue
+		}
 		if d.Reason == stale {
 			w.Stale++
 			if swept[d.Task.Job]++; d.For != "" {
@@ -157,6 +164,20 @@ func (w *World) checkBudgets(before *moment, gone []*engine.Decision, swept map[
 		}
 		if running < b.Required(desired) {
 			return fmt.Errorf("%s was evicted: %d run of %d, and budget %s asks for %d", hit, running, desired, b.Name, b.Required(desired))
+		}
+	}
+	return nil
+}
+
+// checkRankings makes sure that as many stay as are desired, and that nobody
+// goes who is worth more than one who stays.
+func (w *World) checkRankings(out *engine.Outcome) error {
+	for _, r := range out.Rankings {
+		w.Retired += len(r.Jobs) - r.Desired
+		for i, x := range r.Jobs {
+			if x.Retired != (i >= r.Desired) || x.Retired != x.Job.Retired || i > 0 && x.Score.Total > r.Jobs[i-1].Score.Total {
+				return fmt.Errorf("%s: of %d replicas %d are desired, and %s comes %d. with %d, retired: %v", r.Set, len(r.Jobs), r.Desired, x.Job.ID, i+1, x.Score.Total, x.Retired)
+			}
 		}
 	}
 	return nil

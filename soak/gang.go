@@ -96,7 +96,7 @@ func (w *World) Agree() error {
 		if err != nil {
 			return err
 		}
-		got := Dump(state)
+		got := Dump(state) + fmt.Sprint(out.Rankings == nil)
 		for _, r := range out.Refusals {
 			got += fmt.Sprintf("refused %s %s permanent=%v surplus=%v\n", r.Job.ID, r.Reason, r.Permanent, r.Surplus)
 			for _, a := range r.Attempts {

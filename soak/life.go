@@ -41,11 +41,14 @@ var happenings = []struct {
 	do     func(*World) error
 }{
 	{"a job arrives", 18, (*World).AddJob},
+	{"a model arrives", 4, (*World).AddModel},
+	{"a model is scaled", 6, (*World).ScaleModel},
 	{"a job ends", 9, (*World).RemoveJob},
 	{"a job runs already", 4, (*World).Restore},
 	{"a node comes", 4, (*World).AddNode},
 	{"a node is lost", 2, (*World).LoseNode},
 	{"a node changes", 7, (*World).ChangeNode},
+	{"devices are read", 4, (*World).Read},
 	{"a queue changes", 6, (*World).ChangeQueue},
 	{"a budget changes", 2, (*World).ChangeBudget},
 	{"time passes", 10, (*World).Pass},

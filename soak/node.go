@@ -2,14 +2,15 @@ package soak
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 )
 
 var kinds = []struct {
-	product string
-	memory  cluster.Bytes
-}{{"A100", 80 << 30}, {"A10", 24 << 30}, {"L4", 24 << 30}}
+	product, runtime string
+	memory           cluster.Bytes
+}{{"A100", "cuda", 80 << 30}, {"A10", "cuda", 24 << 30}, {"L4", "cuda", 24 << 30}, {"MI210", "rocm", 64 << 30}}
 
 // AddNode adds a random node, sometimes under the name of one that is gone.
 func (w *World) AddNode() error {
@@ -29,7 +30,21 @@ func (w *World) AddNode() error {
 	for range []int{1, 2, 1, 0}[w.dice.Roll(4)] {
 		k := pick(w, kinds)
 		for range []int{4, 2, 1}[w.dice.Roll(3)] {
-			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", name, len(n.Devices)), Product: k.product, Type: "cuda", Memory: k.memory})
+			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-%d", name, len(n.Devices)), Product: k.product, Type: k.runtime, Memory: k.memory})
+		}
+	}
+	if others := sorted(w.site.nodes); len(others) > 0 && w.chance(30) { // one more of the same kind
+		n.Devices = slices.Clone(w.site.nodes[pick(w, others)].Devices)
+		for i := range n.Devices {
+			n.Devices[i].UUID, n.Devices[i].Lost = fmt.Sprintf("%s-%d", name, i), false
+		}
+	}
+	if w.chance(15) { // devices and tasks share one memory
+		n.Unified = true
+	}
+	if w.chance(30) {
+		for i := range n.Devices {
+			n.Devices[i].Reserved = cluster.Bytes(w.dice.Roll(4)) << 30
 		}
 	}
 	if w.chance(20) {
@@ -74,6 +89,7 @@ func (w *World) label(n *cluster.Node) {
 		n.Taints = append(n.Taints, cluster.Taint{Key: "gpu", Value: "only", Effect: pick(w, cluster.Effects)})
 	}
 	n.Unschedulable = w.chance(5)
+	n.Phase = pick(w, []cluster.Phase{"", "", "", "", cluster.PhaseReady, "NOT_READY", "UNREACHABLE"})
 }
 
 // LoseNode loses a node with all that runs there.
@@ -138,6 +154,9 @@ func (w *World) change(n *cluster.Node) {
 			if l := &n.Resources[i]; l.Name == cluster.CPU {
 				l.Capacity = int64(8+8*w.dice.Roll(8)) * 1000
 				w.site.shrunk[n.Name] = true
+			}
+			if l := &n.Resources[i]; l.Name == cluster.Memory && n.Unified && w.chance(50) {
+				l.Capacity = int64(32+32*w.dice.Roll(7)) << 30
 			}
 		}
 	}

@@ -62,12 +62,19 @@ func (w *World) Schedule() error {
 		func() error { return w.checkRefusals(out) },
 		func() error { return w.checkEvictions(before, &out) },
 		func() error { return w.checkPatience(patient, &out) },
+		func() error { return w.checkSets(true) },
+		func() error { return w.checkHomes(before.at) },
+		func() error { return w.checkRankings(&out) },
 	} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
-	return w.carryOut(out.Decisions, w.chance(8))
+	dies := w.chance(8)
+	if !dies || w.chance(50) { // it is written down first
+		w.site.retire(out.Rankings)
+	}
+	return w.carryOut(out.Decisions, dies)
 }
 
 func (w *World) run(o engine.Options) (engine.Outcome, error) {

@@ -51,6 +51,11 @@ func (w *World) Settle() error {
 			return fmt.Errorf("it has not settled in %d sessions; the last:\n%s", settlingRounds, strings.Join(tail[max(0, len(tail)-12):], "\n"))
 		}
 	}
+	for _, name := range state.Sets() {
+		if jobs := state.Set(name); len(jobs) > jobs[0].Set.Desired {
+			return fmt.Errorf("it has settled, and %s has %d replicas where %d are desired", name, len(jobs), jobs[0].Set.Desired)
+		}
+	}
 	return nil
 }
 

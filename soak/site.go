@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
 )
 
 // site is what is really there, whatever the scheduler's books say: machines,
@@ -15,6 +16,7 @@ type site struct {
 	queues  map[string]*cluster.Queue
 	budgets map[string]*cluster.Budget
 	jobs    map[string]*cluster.Job // as they were handed in
+	models  map[string]*cluster.Job // by set: what its replicas are made from
 	runs    map[string]*process     // by task
 	// shrunk nodes may hold more than they have; they take nothing new.
 	shrunk map[string]bool
@@ -32,7 +34,7 @@ type process struct {
 func newSite() *site {
 	return &site{
 		nodes: map[string]*cluster.Node{}, queues: map[string]*cluster.Queue{}, budgets: map[string]*cluster.Budget{},
-		jobs: map[string]*cluster.Job{}, runs: map[string]*process{}, shrunk: map[string]bool{},
+		jobs: map[string]*cluster.Job{}, models: map[string]*cluster.Job{}, runs: map[string]*process{}, shrunk: map[string]bool{},
 	}
 }
 
@@ -67,11 +69,33 @@ func (s *site) stop(t *cluster.Task) error {
 }
 
 // drop ends the processes that the function picks.
+// retire remembers who does not come back.
+func (s *site) retire(rankings []engine.Ranking) {
+	for _, r := range rankings {
+		for _, x := range r.Jobs {
+			s.jobs[x.Job.ID].Retired = x.Retired
+		}
+	}
+}
+
+// uses is the memory that processes hold of the device.
+func (s *site) uses(node string, device int) cluster.Bytes {
+	var sum cluster.Bytes
+	for _, p := range s.runs {
+		for _, c := range p.claims {
+			if p.node == node && c.Device == device {
+				sum += c.Memory
+			}
+		}
+	}
+	return sum
+}
+
 func (s *site) drop(gone func(id string, p *process) bool) { maps.DeleteFunc(s.runs, gone) }
 
 // equip gives the node what the other has.
 func equip(n, from *cluster.Node) {
-	n.Cell, n.Unschedulable = from.Cell, from.Unschedulable
+	n.Cell, n.Unschedulable, n.Phase, n.Unified = from.Cell, from.Unschedulable, from.Phase, from.Unified
 	n.Labels = maps.Clone(from.Labels)
 	n.Taints = slices.Clone(from.Taints)
 	n.Resources = slices.Clone(from.Resources)
@@ -209,7 +233,7 @@ func (s *site) check() error {
 		for _, a := range p.shape.Resources {
 			held[p.node][a.Name] += a.Value
 		}
-		held[p.node][cluster.Memory] += spill(p.shape, p.claims)
+		held[p.node][cluster.Memory] += host(n, p.shape, p.claims)
 		for _, c := range p.claims {
 			u := devices[p.node][c.Device]
 			if u == nil {
@@ -224,8 +248,8 @@ func (s *site) check() error {
 				}
 			}
 			u.holders = append(u.holders, id)
-			if u.milli > cluster.Whole || u.memory > n.Devices[c.Device].Memory {
-				return fmt.Errorf("device %d of %s is held twice, by %v: %d milli, %d of %d bytes", c.Device, p.node, u.holders, u.milli, u.memory, n.Devices[c.Device].Memory)
+			if u.milli > cluster.Whole || u.memory > n.Devices[c.Device].Room() {
+				return fmt.Errorf("device %d of %s is held twice, by %v: %d milli, %d of %d bytes", c.Device, p.node, u.holders, u.milli, u.memory, n.Devices[c.Device].Room())
 			}
 		}
 	}

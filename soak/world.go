@@ -124,7 +124,11 @@ func (w *World) RemoveJob() error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	id := pick(w, jobs).ID
+	return w.end(pick(w, jobs).ID)
+}
+
+// end takes a job away, with all that runs of it.
+func (w *World) end(id string) error {
 	delete(w.site.jobs, id)
 	delete(w.torn, id)
 	w.site.drop(func(_ string, p *process) bool { return p.job == id })

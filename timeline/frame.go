@@ -27,7 +27,7 @@ type Result struct {
 type Frame struct {
 	Cycle     int        `json:"cycle"` // counted from 1
 	Time      string     `json:"time"`
-	Ends      []string   `json:"ends,omitempty"`      // workloads whose run time is over, or that were already leaving when the clock started
+	Ends      []string   `json:"ends,omitempty"`      // workloads whose run time is over, that were already leaving when the clock started, or that were retired and have left
 	Left      []string   `json:"left,omitempty"`      // evicted tasks that are gone now: workload/task
 	Arrivals  []string   `json:"arrivals,omitempty"`  // workloads that were created since the cycle before
 	Withdrawn []string   `json:"withdrawn,omitempty"` // tasks whose promised room is promised no more: workload/task

@@ -202,7 +202,9 @@ func (r *runner) observe(out *engine.Outcome) {
 		if d.Action != engine.EvictIt {
 			continue
 		}
-		r.lose(d.Task, d.Claims)
+		if d.Reason != engine.ScaledDown { // its work is done
+			r.lose(d.Task, d.Claims)
+		}
 		delete(r.since, d.Task)
 		r.Life(d.Task.Job.ID).Evictions++
 		r.evictions++
@@ -211,6 +213,16 @@ func (r *runner) observe(out *engine.Outcome) {
 	for _, l := range r.Lives {
 		if l.here() {
 			r.look(l)
+		}
+	}
+}
+
+// retire ends the jobs that their set has enough without, once nothing of them is there.
+func (r *runner) retire(f *Frame) {
+	for _, l := range r.Lives {
+		if l.here() && l.Job.Retired && !slices.ContainsFunc(l.Job.Tasks(), func(t *cluster.Task) bool { return t.Node != nil }) {
+			r.remove(l)
+			f.Ends = append(f.Ends, l.Job.ID)
 		}
 	}
 }

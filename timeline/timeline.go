@@ -151,6 +151,7 @@ func (r *runner) step() error {
 		return err
 	}
 	r.record(f, &out)
+	r.retire(f)
 	r.observe(&out)
 	if !f.empty() || r.Cycle == 1 {
 		f.Queues = r.usage.changes(r.State)

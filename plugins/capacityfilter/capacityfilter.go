@@ -2,6 +2,7 @@
 // what a job of whole nodes needs: its replicas all together, and each of them
 // on the nodes it takes.
 //
+// Where only part of a node's memory counts (WholeNodes.Usable), that part does.
 // It compares sums and refuses to know how a replica is laid out on its nodes.
 // A need of 0 means that nobody said: then there is nothing to compare.
 package capacityfilter
@@ -48,6 +49,9 @@ func admit(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, nodes []*clu
 		return nil
 	}
 	node := int64(g.DeviceMemory())
+	if w.Usable > 0 {
+		node = int64(w.Usable)
+	}
 	if want, have := int64(w.Memory), cluster.MulDiv(node, int64(w.NodesPerReplica), 1); have < want {
 		return reject(ReplicaTooLarge, g, want, have)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/fixture"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -89,5 +91,37 @@ func TestNoColoursInFiles(t *testing.T) {
 	defer f.Close()
 	if terminal(f) {
 		t.Error("colours in a file")
+	}
+}
+
+func TestRankingsAreShown(t *testing.T) {
+	state := fixture.State(fixture.Node("n").CPU(8, "16Gi"),
+		fixture.Job("chat-0").Set("model/chat", 1).CPU(1000, "1Gi").Priority(2).On("n"), fixture.Job("chat-1").Set("model/chat", 1).CPU(1000, "1Gi").On("n"))
+	keep := own{func(s *engine.Session) {
+		s.AddInstanceOrderFn(func(j *cluster.Job) float64 { return float64(j.Priority) * 50 })
+	}}
+	sim, err := explain.Simulate(fixture.Engine(fixture.Fit(), keep), state, explain.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wide := range []bool{false, true} {
+		var b bytes.Buffer
+		(&table{w: &b, wide: wide}).rankings(sim.Result(false))
+		want := "model/chat: 1 of 2 replicas stay\n  job/chat-0  1.0  stays\n  job/chat-1  0.0  goes\n\n"
+		if wide {
+			want = "model/chat: 1 of 2 replicas stay\n  job/chat-0  1.0  stays  Own 1\n  job/chat-1  0.0  goes   Own 0\n\n"
+		}
+		if b.String() != want {
+			t.Errorf("have\n%swant\n%s", b.String(), want)
+		}
+	}
+	var told []string
+	for e := range simulated(sim) {
+		if e.Kind == "Retired" {
+			told = append(told, e.Workload+" "+e.Reason+": "+e.Message)
+		}
+	}
+	if len(told) != 1 || told[0] != "job/chat-1 ScaledDown: worth 0: Own 0" {
+		t.Errorf("%q", told)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/explain"
 	"github.com/berth-project/berth/manifest"
 )
@@ -118,6 +119,9 @@ func simulated(sim *explain.Simulation) iter.Seq[event] {
 			}
 			if d := ev.Decision; d != nil {
 				line.Node, line.For, line.Landing, line.Reason, line.Message = d.Node, d.For, d.Landing, string(d.Reason), makesRoom(d.For)
+			}
+			if ev.Score != nil {
+				line.Reason, line.Message = string(engine.ScaledDown), explain.Worth(ev.Score)
 			}
 			if r := ev.Refusal; r != nil {
 				line.Reason, line.Message = string(r.Reason), explain.Message(r)

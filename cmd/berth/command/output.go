@@ -93,6 +93,7 @@ type table struct {
 func (t *table) print(sim *explain.Simulation, paths string) {
 	result := sim.Result(false)
 	t.decisions(result)
+	t.rankings(result)
 	if len(sim.State.Nodes()) > 0 {
 		explain.Picture(t.w, sim.State, t.style)
 		fmt.Fprintln(t.w)
@@ -140,6 +141,25 @@ func (t *table) decisions(result *explain.Result) {
 	}
 	grid(t.w, rows)
 	fmt.Fprintln(t.w)
+}
+
+// rankings show who goes and who stays of sets that are too large.
+func (t *table) rankings(result *explain.Result) {
+	for i := range result.Rankings {
+		r := &result.Rankings[i]
+		fmt.Fprintln(t.w, r.Title())
+		var rows [][]string
+		for k := range r.Replicas {
+			x := &r.Replicas[k]
+			row := []string{"  " + x.Workload, strconv.FormatFloat(x.Score, 'f', 1, 64), x.Fate()}
+			if t.wide {
+				row = append(row, dash(explain.Scores(x.Scores)))
+			}
+			rows = append(rows, row)
+		}
+		grid(t.w, rows)
+		fmt.Fprintln(t.w)
+	}
 }
 
 // refusals gives pending workloads their sentence, those with the same one

@@ -1,0 +1,163 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+func TestMemoryThatIsThere(t *testing.T) {
+	d := cluster.Device{Memory: 80 * gi, Reserved: 2 * gi, Foreign: 3 * gi, Use: cluster.DeviceUse{Memory: 10 * gi}}
+	if d.Room() != 75*gi || d.Free() != 65*gi {
+		t.Errorf("room %d, free %d", d.Room()/gi, d.Free()/gi)
+	}
+	d.Foreign = 200 * gi
+	if d.Room() != 0 || d.Free() != -10*gi {
+		t.Errorf("room %d, free %d", d.Room()/gi, d.Free()/gi)
+	}
+}
+
+func TestTakesWhatIsReallyFree(t *testing.T) {
+	whole := cluster.Shape{Need: cluster.Need{Devices: 1}}
+	alone := cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 79 * gi}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}}
+	share := cluster.Shape{Need: cluster.Need{Devices: 1, Share: 900}}
+	memory := cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 76 * gi}}
+	layers := cluster.Shape{Need: cluster.Need{Layers: &cluster.Layers{Total: 1, Bytes: 76 * gi}}}
+	tests := map[string]struct {
+		reserved, foreign cluster.Bytes
+		shape             cluster.Shape
+		takes, usable     bool
+	}{
+		"a whole one":                              {2 * gi, gi, whole, true, true},
+		"a whole one that others use":              {0, gi + 1, whole, false, true},
+		"a share":                                  {4 * gi, 4 * gi, share, true, true},
+		"a share that others use":                  {4 * gi, 5 * gi, share, false, true},
+		"a share of what is reserved":              {9 * gi, 0, share, false, false},
+		"memory":                                   {2 * gi, 2 * gi, memory, true, true},
+		"memory that others use":                   {2 * gi, 3 * gi, memory, false, true},
+		"memory that is reserved":                  {5 * gi, 0, memory, false, false},
+		"layers":                                   {2 * gi, 2 * gi, layers, true, true},
+		"layers where others are":                  {2 * gi, 3 * gi, layers, false, true},
+		"all of one that has a little less by now": {0, gi, alone, true, true},
+		"more than one that is used a little has":  {gi / 2, gi, alone, false, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			n := fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi").Build()
+			d := &n.Devices[0]
+			d.Reserved, d.Foreign = tt.reserved, tt.foreign
+			if takes, usable := tt.shape.Takes(d), tt.shape.Need.Usable(d); takes != tt.takes || usable != tt.usable {
+				t.Errorf("takes: %v, usable: %v", takes, usable)
+			}
+			if n.Feasible(&tt.shape) != tt.takes {
+				t.Error("the node says otherwise")
+			}
+			claims, ok := n.Choose(&tt.shape, nil)
+			if ok != tt.takes || ok && claims[0].Memory > d.Room() {
+				t.Errorf("%v, %v", claims, ok)
+			}
+		})
+	}
+}
+
+func TestNeedNamesDevices(t *testing.T) {
+	n := fixture.Node("n").GPUs(2, "A100", "80Gi").GPUs(2, "MI300", "192Gi").With(func(n *cluster.Node) {
+		n.Devices[2].Type, n.Devices[3].Type = "rocm", "rocm"
+	}).Build()
+	if got := n.Devices[3].ID.String(); got != "n:rocm:1" {
+		t.Errorf("the last is %s", got)
+	}
+	tests := map[string]struct {
+		need cluster.Need
+		want []int
+	}{
+		"a type":                    {cluster.Need{Devices: 1, Types: []string{"cann", "rocm"}}, []int{2}},
+		"a type that is not there":  {cluster.Need{Devices: 1, Types: []string{"cann"}}, nil},
+		"more than there are of it": {cluster.Need{Devices: 3, Types: []string{"rocm"}}, nil},
+		"selected ones":             {cluster.Need{Devices: 2, Selected: []cluster.DeviceID{{"n", "cuda", 1}, {"n", "rocm", 1}}}, []int{1, 3}},
+		"never widened":             {cluster.Need{Devices: 2, Selected: []cluster.DeviceID{{"n", "cuda", 1}, {"o", "cuda", 0}}}, nil},
+		"of a type as well":         {cluster.Need{Devices: 1, Types: []string{"rocm"}, Selected: []cluster.DeviceID{{"n", "cuda", 1}, {"n", "rocm", 1}}}, []int{3}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := cluster.Shape{Need: tt.need}
+			claims, _ := n.Choose(&s, nil)
+			var got []int
+			for _, c := range claims {
+				got = append(got, c.Device)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if n.Feasible(&s) != (tt.want != nil) {
+				t.Error("Feasible says otherwise")
+			}
+		})
+	}
+	a, b := cluster.DeviceID{"a", "cuda", 10}, cluster.DeviceID{"a", "cuda", 9}
+	if a.Compare(b) <= 0 || b.Compare(cluster.DeviceID{"a", "rocm", 0}) >= 0 || a.Compare(cluster.DeviceID{"b", "", 0}) >= 0 {
+		t.Error("devices are out of order")
+	}
+}
+
+func TestShareOfEveryDevice(t *testing.T) {
+	half := cluster.Shape{Need: cluster.Need{WholeNode: true, Share: 500}}
+	tests := map[string]struct {
+		held *fixture.JobBuilder
+		sum  cluster.Bytes
+		want []cluster.Claim
+	}{
+		"an idle node":           {nil, 0, []cluster.Claim{{Device: 0, Milli: 500, Memory: 40 * gi}, {Device: 1, Milli: 500, Memory: 40 * gi}}},
+		"half of it is held":     {fixture.Job("x").Share(2, 500).On("n"), 80 * gi, []cluster.Claim{{Device: 0, Milli: 500, Memory: 40 * gi}, {Device: 1, Milli: 500, Memory: 40 * gi}}},
+		"somebody else's node":   {fixture.Job("x").WholeNodes(1, "8Gi").Shape(func(s *cluster.Shape) { s.Need.Share = 100 }).On("n"), 0, nil},
+		"one is too full":        {fixture.Job("x").Share(1, 501).On("n"), 0, nil},
+		"together they are less": {nil, 80*gi + 1, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			parts := []fixture.Part{fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi")}
+			if tt.held != nil {
+				parts = append(parts, tt.held)
+			}
+			n := fixture.State(parts...).Node("n")
+			shape := half
+			shape.Need.SumAtLeast = tt.sum
+			got, _ := n.Choose(&shape, nil)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if most := n.Most(&shape); most != 1 {
+				t.Errorf("a node holds %d", most)
+			}
+		})
+	}
+}
+
+func TestObserve(t *testing.T) {
+	s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(3, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Reserved = 2 * gi }),
+		fixture.Job("x").DeviceMemory(2, "20Gi").On("n"), fixture.Job("y").DeviceMemory(1, "10Gi").On("n"))
+	n := s.Node("n")
+	if err := s.Evict(task(s, "y", 0)); err != nil { // it is still there
+		t.Fatal(err)
+	}
+	version, freed := n.Version(), n.Freed()
+	if err := s.Observe("n", []cluster.Bytes{40 * gi, 75 * gi, -1}); err != nil {
+		t.Fatal(err)
+	}
+	// 80 less 2 reserved, 20 and 10 held leaves 48, of which 40 are free; of the second nobody knows 60 and 75 are said to be.
+	if got := []cluster.Bytes{n.Devices[0].Foreign, n.Devices[1].Foreign, n.Devices[2].Foreign}; !cmp.Equal(got, []cluster.Bytes{8 * gi, 0, 0}) {
+		t.Errorf("%v", got)
+	}
+	if n.Version() <= version || n.Freed() <= freed {
+		t.Error("nobody would know that it changed")
+	}
+	if err := s.Observe("n", []cluster.Bytes{48 * gi}); err != nil || n.Devices[0].Foreign != 0 {
+		t.Errorf("it was given back: %v, %d", err, n.Devices[0].Foreign)
+	}
+	if s.Observe("o", nil) == nil || s.Observe("n", make([]cluster.Bytes, 4)) == nil {
+		t.Error("a reading of what is not there was taken")
+	}
+}

@@ -1,0 +1,130 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+func members(s *cluster.State, name string) []string {
+	var out []string
+	for _, j := range s.Set(name) {
+		out = append(out, j.ID)
+	}
+	return out
+}
+
+func pendingJobs(s *cluster.State) []string {
+	var out []string
+	for _, j := range s.Pending() {
+		out = append(out, j.ID)
+	}
+	return out
+}
+
+func TestSets(t *testing.T) {
+	s := fixture.State(fixture.Job("b-1").Set("b", 2), fixture.Job("b-0").Set("b", 2), fixture.Job("a-0").Set("a", 1), fixture.Job("x"))
+	if diff := cmp.Diff([]string{"a", "b"}, s.Sets()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"job/b-0", "job/b-1"}, members(s, "b")); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.RemoveJob("job/a-0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RemoveJob("job/x"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"b"}, s.Sets()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRetire(t *testing.T) {
+	s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
+		fixture.Job("m-0").Set("m", 1).Devices(1).On("n"), fixture.Job("m-1").Set("m", 1).Devices(1).On("n"), fixture.Job("m-2").Set("m", 1).Devices(1))
+	j, waiting := s.Job("job/m-1"), s.Job("job/m-2")
+	s.Retire(j)
+	s.Retire(waiting)
+	if gone := s.Retired(); len(gone) != 2 || gone[0] != j || gone[1] != waiting {
+		t.Errorf("%v", gone)
+	}
+	if diff := cmp.Diff([]string{"job/m-0"}, members(s, "m")); diff != "" {
+		t.Error(diff)
+	}
+	if len(s.Pending()) != 0 || !j.Running() {
+		t.Errorf("pending: %v", pendingJobs(s))
+	}
+	s.Unretire(waiting)
+	s.Unretire(waiting) // the second time there is nothing to undo
+	if diff := cmp.Diff([]string{"job/m-0", "job/m-2"}, members(s, "m")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"job/m-2"}, pendingJobs(s)); diff != "" {
+		t.Error(diff)
+	}
+	// What has left is not pending again, here or in a copy.
+	if err := s.Evict(task(s, "m-1", 0)); err != nil {
+		t.Fatal(err)
+	}
+	c := s.Clone()
+	for _, s := range []*cluster.State{s, c} {
+		s.Clear(task(s, "m-1", 0))
+		if diff := cmp.Diff([]string{"job/m-2"}, pendingJobs(s)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	c.Retire(c.Job("job/m-0"))
+	if diff := cmp.Diff([]string{"job/m-0", "job/m-2"}, members(s, "m")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"job/m-2"}, members(c, "m")); diff != "" || c.Set("m")[0] == s.Set("m")[1] {
+		t.Error(diff)
+	}
+	// The last to go takes the set with it, and who is gone already leaves it alone.
+	c.Retire(c.Job("job/m-2"))
+	if len(c.Sets()) != 0 {
+		t.Errorf("%v", c.Sets())
+	}
+	if err := c.RemoveJob("job/m-2"); err != nil || len(c.Retired()) != 2 || len(s.Retired()) != 1 {
+		t.Fatal(err, len(c.Retired()), len(s.Retired()))
+	}
+	if r := (cluster.Job{ID: "job/m-3", Retired: true, Set: cluster.Set{Name: "m"}, Alternatives: j.Alternatives}); c.AddJob(&r) != nil || len(c.Sets()) != 0 || len(c.Pending()) != 0 {
+		t.Error("it was retired before it came")
+	}
+}
+
+func TestHome(t *testing.T) {
+	nodes := []fixture.Part{fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Node("b").GPUs(1, "A10", "24Gi")}
+	build := func(parts ...fixture.Part) *cluster.State { return fixture.State(append(parts, nodes...)...) }
+	key := func(s *cluster.State, node string) cluster.Key { return s.Node(node).Group().Key }
+
+	s := build(fixture.Job("m-0").Set("m", 2).WholeNodes(1, "8Gi"), fixture.Job("m-1").Set("m", 2).Devices(1).On("a"))
+	if home := s.Home("m"); home != nil || s.Home("o") != nil {
+		t.Errorf("nobody is on whole nodes: %v", home)
+	}
+	n, tk := s.Node("b"), task(s, "m-0", 0)
+	claims, _ := n.Choose(tk.Shape, nil)
+	if err := s.Restore(tk, n, claims); err != nil {
+		t.Fatal(err)
+	}
+	if home := s.Home("m"); home == nil || *home != key(s, "b") {
+		t.Errorf("some are on b: %v", home)
+	}
+	// The form says more than where it is: a node may have changed since.
+	only := key(s, "a")
+	tk.Job.Alternatives[0].Whole.Only = &only
+	if home := s.Home("m"); *home != only {
+		t.Errorf("it was placed for a: %v", home)
+	}
+	// What was chosen before counts most.
+	chosen := key(s, "b")
+	s.Job("job/m-1").Set.Group = &chosen
+	if home := s.Home("m"); *home != chosen {
+		t.Errorf("b was chosen: %v", home)
+	}
+}

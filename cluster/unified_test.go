@@ -1,0 +1,190 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+// board is a machine of 100 GiB that its device and its tasks share.
+func board() *fixture.NodeBuilder {
+	return fixture.Node("n").CPU(8, "100Gi").GPUs(1, "GB10", "100Gi").With(func(n *cluster.Node) { n.Unified = true })
+}
+
+func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
+	s := fixture.State(board(), fixture.Job("x").CPU(0, "10Gi").DeviceMemory(1, "40Gi"), fixture.Job("y").CPU(0, "20Gi").DeviceMemory(1, "40Gi"))
+	n := s.Node("n")
+	pot := n.Ledger(cluster.Memory)
+	x, y := task(s, "x", 0), task(s, "y", 0)
+	place := func(tk *cluster.Task) error {
+		claims, ok := n.Choose(tk.Shape, nil)
+		if !ok {
+			t.Fatalf("%s has no room", tk.ID)
+		}
+		return s.Place(tk, n, claims)
+	}
+	if err := place(x); err != nil {
+		t.Fatal(err)
+	}
+	if pot.Used != int64(50*gi) || x.Holds(cluster.Memory) != int64(50*gi) {
+		t.Errorf("used %d", pot.Used>>30)
+	}
+	if n.Feasible(y.Shape) {
+		t.Error("60 GiB of 50")
+	}
+	if err := s.Place(y, n, []cluster.Claim{{Milli: 400, Memory: 40 * gi}}); err == nil {
+		t.Error("60 GiB of 50 were booked")
+	}
+	if err := s.Evict(x); err != nil {
+		t.Fatal(err)
+	}
+	if pot.Used != 0 || pot.Releasing != int64(50*gi) {
+		t.Errorf("used %d, releasing %d", pot.Used>>30, pot.Releasing>>30)
+	}
+	if err := place(y); err != nil || y.Status != cluster.Nominated {
+		t.Errorf("%v, %s", err, y.Status)
+	}
+	if s.Bind(y) {
+		t.Error("x is still there")
+	}
+	s.Clear(y)
+	if err := s.Unevict(x); err != nil || pot.Used != int64(50*gi) || pot.Releasing != 0 {
+		t.Errorf("%v, used %d", err, pot.Used>>30)
+	}
+	s.Clear(x)
+	if pot.Used != 0 || n.Devices[0].Use != (cluster.DeviceUse{}) {
+		t.Errorf("%+v, %+v", pot, n.Devices[0].Use)
+	}
+	// The whole device is what the pot still has.
+	w := cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory, Value: int64(30 * gi)}}, Need: cluster.Need{Devices: 1}}
+	claims, _ := n.Choose(&w, nil)
+	if diff := cmp.Diff([]cluster.Claim{{Milli: cluster.Whole, Memory: 70 * gi}}, claims); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPromisesOfAPotThatShrinks(t *testing.T) {
+	s := fixture.State(board(), fixture.Job("x").DeviceMemory(1, "60Gi").On("n"), fixture.Job("y").DeviceMemory(1, "60Gi"))
+	n, x, y := s.Node("n"), task(s, "x", 0), task(s, "y", 0)
+	if err := s.Evict(x); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Place(y, n, []cluster.Claim{{Milli: 600, Memory: 60 * gi}}); err != nil {
+		t.Fatal(err)
+	}
+	if !n.Keeps(y) {
+		t.Error("nothing has changed")
+	}
+	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Ledger(cluster.Memory).Capacity = int64(50 * gi) }); err != nil {
+		t.Fatal(err)
+	}
+	if n.Keeps(y) {
+		t.Error("60 GiB of 50 are kept")
+	}
+}
+
+func TestSpillOnUnifiedMemory(t *testing.T) {
+	layers := func(total int) cluster.Shape {
+		return cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory}}, Need: cluster.Need{Layers: &cluster.Layers{Total: total, Bytes: 10 * gi, Least: 1, Spill: true}}}
+	}
+	n := board().With(func(n *cluster.Node) { n.Devices[0].Reserved = 60 * gi }).Build()
+	fits, more := layers(10), layers(11)
+	if claims, ok := n.Choose(&fits, nil); !ok || claims[0].Layers != 4 {
+		t.Errorf("four on the device, six beside it: %v", claims)
+	}
+	if n.Feasible(&more) {
+		t.Error("eleven of ten")
+	}
+}
+
+// Whatever happens to tasks on a unified node, nothing goes beyond the pot, and
+// undoing leaves no trace.
+func TestUnifiedBooksAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		parts := []fixture.Part{board()}
+		names := []string{"a", "b", "c", "d"}
+		for _, name := range names {
+			j := fixture.Job(name).CPU(0, rapid.SampledFrom([]string{"0", "8Gi", "30Gi"}).Draw(t, "memory"))
+			switch rapid.IntRange(0, 3).Draw(t, "kind") {
+			case 0:
+				j.Share(1, cluster.Milli(rapid.IntRange(1, 999).Draw(t, "share")))
+			case 1:
+				j.DeviceMemory(1, rapid.SampledFrom([]string{"10Gi", "33Gi", "70Gi"}).Draw(t, "device"))
+			case 2:
+				j.Devices(1)
+			default:
+				total := rapid.IntRange(1, 12).Draw(t, "layers")
+				j.Shape(func(s *cluster.Shape) {
+					s.Need.Layers = &cluster.Layers{Total: total, Bytes: 7 * gi, Fixed: gi, Least: total / 2, Spill: true}
+				})
+			}
+			parts = append(parts, j)
+		}
+		s := fixture.State(parts...)
+		n := s.Node("n")
+		for range 20 {
+			tk := task(s, rapid.SampledFrom(names).Draw(t, "task"), 0)
+			before := *n.Ledger(cluster.Memory)
+			use := n.Devices[0].Use
+			switch tk.Status {
+			case cluster.Pending:
+				if claims, ok := n.Choose(tk.Shape, nil); ok {
+					if err := s.Place(tk, n, claims); err != nil {
+						t.Fatalf("what was chosen does not fit: %v", err)
+					}
+					if rapid.Bool().Draw(t, "undo") {
+						s.Clear(tk)
+						if before != *n.Ledger(cluster.Memory) || use != n.Devices[0].Use {
+							t.Fatalf("%+v became %+v", before, *n.Ledger(cluster.Memory))
+						}
+					}
+				}
+			case cluster.Bound:
+				if err := s.Evict(tk); err != nil {
+					t.Fatal(err)
+				}
+				if rapid.Bool().Draw(t, "undo") {
+					if err := s.Unevict(tk); err != nil || before != *n.Ledger(cluster.Memory) || use != n.Devices[0].Use {
+						t.Fatalf("%v: %+v became %+v", err, before, *n.Ledger(cluster.Memory))
+					}
+				}
+			case cluster.Nominated:
+				s.Bind(tk)
+			default:
+				s.Clear(tk)
+			}
+			there := int64(0)
+			for _, o := range n.Tasks {
+				if o.Status != cluster.Nominated {
+					there += o.Holds(cluster.Memory)
+				}
+			}
+			if l := n.Ledger(cluster.Memory); l.Used > l.Capacity || there > l.Capacity || n.Devices[0].Use.Memory > n.Devices[0].Room() {
+				t.Fatalf("%+v, %d there", l, there)
+			}
+		}
+	})
+}
+
+// What is feasible can be chosen, whichever devices are thought best.
+func TestTheBestDevicesMayBeTooMuch(t *testing.T) {
+	n := fixture.Node("n").CPU(8, "100Gi").GPUs(2, "S", "40Gi").GPUs(2, "L", "80Gi").With(func(n *cluster.Node) { n.Unified = true }).Build()
+	s := cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory}}, Need: cluster.Need{Devices: 2}}
+	best := func(d *cluster.Device) int64 { return int64(d.Memory) }
+	if claims, ok := n.Choose(&s, best); !ok || claims[0].Device != 0 || claims[1].Device != 1 || !n.Feasible(&s) {
+		t.Errorf("%v", claims)
+	}
+	for claims := range n.Choices(&s, best) {
+		var sum cluster.Bytes
+		for _, c := range claims {
+			sum += c.Memory
+		}
+		if sum > 100*gi {
+			t.Errorf("%v is %d of 100", claims, sum/gi)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Ranking is a set of which some had to go: who went, who stayed, and what each
+// was worth, those worth most first.
+type Ranking struct {
+	Set     string
+	Desired int
+	Jobs    []Ranked
+}
+
+// Ranked is one job of a ranking.
+type Ranked struct {
+	Job     *cluster.Job
+	Score   Score // what it is worth to keep
+	Retired bool
+}
+
+// retire takes jobs out of sets that have more of them than are desired, those
+// worth least first. No budget is asked: whoever owns the set wants fewer. It
+// comes before promises are kept, so that nobody starts only to be told to go.
+func (s *Session) retire(out *Outcome) {
+	s.evictRetired(out)
+	for _, name := range s.State.Sets() {
+		jobs := s.State.Set(name)
+		desired := max(0, jobs[0].Set.Desired)
+		if len(jobs) <= desired {
+			continue
+		}
+		ranking := Ranking{Set: name, Desired: desired}
+		line := s.rankInstances(jobs)
+		if s.err != nil {
+			return
+		}
+		stmt := s.Begin()
+		for i := range line {
+			r := &line[i]
+			if r.Retired = i < len(line)-desired; !r.Retired {
+				continue
+			}
+			s.withdraw(r.Job, true)
+			if stmt.retire(r.Job, r.Score); s.err != nil {
+				stmt.Discard()
+				return
+			}
+			worth := r.Score
+			s.record(Event{Kind: Retired, Job: r.Job, Score: &worth})
+		}
+		slices.Reverse(line)
+		ranking.Jobs = line
+		out.Decisions = append(out.Decisions, stmt.Commit()...)
+		out.Rankings = append(out.Rankings, ranking)
+	}
+}
+
+// evictRetired evicts what still runs of jobs that were retired before: whoever
+// was to see to it may have died before it was done.
+func (s *Session) evictRetired(out *Outcome) {
+	stmt := s.Begin()
+	for _, j := range s.State.Retired() {
+		if j.Placed() > 0 {
+			s.withdraw(j, true)
+			stmt.evictAll(j, s.rankInstances([]*cluster.Job{j})[0].Score)
+		}
+	}
+	if s.err != nil {
+		stmt.Discard()
+		return
+	}
+	out.Decisions = append(out.Decisions, stmt.Commit()...)
+}
+
+// rankInstances says what each job is worth to keep, the first to go first:
+// lowest sum, then newest, then by ID.
+func (s *Session) rankInstances(jobs []*cluster.Job) []Ranked {
+	out := make([]Ranked, len(jobs))
+	for i, j := range jobs {
+		out[i].Job = j
+		for _, h := range s.hooks.instanceOrders {
+			out[i].Score.add(s, h.plugin, h.weight, h.fn(j))
+		}
+	}
+	slices.SortFunc(out, func(a, b Ranked) int {
+		return cmp.Or(cmp.Compare(a.Score.Total, b.Score.Total), cmp.Compare(b.Job.Created, a.Job.Created), strings.Compare(a.Job.ID, b.Job.ID))
+	})
+	return out
+}
+
+// KeepOrder ranks jobs of a set for scale-down, the first to go first: lowest
+// keep-preference, then newest, then by ID.
+func (s *Session) KeepOrder(jobs []*cluster.Job) []*cluster.Job {
+	out := make([]*cluster.Job, 0, len(jobs))
+	for _, r := range s.rankInstances(jobs) {
+		out = append(out, r.Job)
+	}
+	return out
+}
+
+// add counts one more part.
+func (c *Score) add(s *Session, plugin string, weight int64, score float64) {
+	c.Total += s.points(plugin, weight, score)
+	c.Weight += weight
+	c.Parts = append(c.Parts, Part{Plugin: plugin, Score: score, Weight: weight})
+}
+
+// retire has the job go for good: it is in no set any more, and what runs of it is evicted.
+func (st *Statement) retire(j *cluster.Job, worth Score) {
+	st.session.State.Retire(j)
+	st.log = append(st.log, operation{kind: retired, job: j})
+	st.evictAll(j, worth)
+}
+
+func (st *Statement) evictAll(j *cluster.Job, worth Score) {
+	for _, t := range j.Tasks() {
+		if t.Status != cluster.Bound {
+			continue
+		}
+		if err := st.Evict(t, "", ScaledDown); err != nil {
+			st.session.fail("engine", "scaling down: %v", err)
+			return
+		}
+		st.log[len(st.log)-1].decision.Score = worth
+	}
+}

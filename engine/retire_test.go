@@ -1,0 +1,151 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// keep likes jobs of high priority.
+func keep() *policy {
+	return &policy{name: "Keep", open: func(s *engine.Session) {
+		s.AddInstanceOrderFn(func(j *cluster.Job) float64 { return float64(j.Priority) })
+	}}
+}
+
+// fate is what became of a job of a ranking, and its score.
+type fate struct {
+	Job     string
+	Points  int64
+	Retired bool
+}
+
+func fates(r engine.Ranking) []fate {
+	var out []fate
+	for _, x := range r.Jobs {
+		out = append(out, fate{x.Job.ID, x.Score.Total, x.Retired})
+	}
+	return out
+}
+
+func TestSetsShrink(t *testing.T) {
+	four := func(desired int) []fixture.Part {
+		return []fixture.Part{
+			fixture.Job("m-0").Set("m", desired).Priority(5).Devices(1).On("a"),
+			fixture.Job("m-1").Set("m", desired).Priority(1).Devices(1).On("a"),
+			fixture.Job("m-2").Set("m", desired).Priority(1).Created(9).Devices(1).On("b"),
+			fixture.Job("m-3").Set("m", desired).Priority(3).Devices(9),
+		}
+	}
+	tests := map[string]struct {
+		desired int
+		want    []fate
+		gone    []string
+	}{
+		"enough":        {4, nil, nil},
+		"fewer":         {5, nil, nil},
+		"the newest":    {3, []fate{{"job/m-0", 5000, false}, {"job/m-3", 3000, false}, {"job/m-1", 1000, false}, {"job/m-2", 1000, true}}, []string{"job/m-2/worker-0"}},
+		"one that ran":  {1, []fate{{"job/m-0", 5000, false}, {"job/m-3", 3000, true}, {"job/m-1", 1000, true}, {"job/m-2", 1000, true}}, []string{"job/m-2/worker-0", "job/m-1/worker-0"}},
+		"none are left": {0, []fate{{"job/m-0", 5000, true}, {"job/m-3", 3000, true}, {"job/m-1", 1000, true}, {"job/m-2", 1000, true}}, []string{"job/m-2/worker-0", "job/m-1/worker-0", "job/m-0/worker-0"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := with(twoNodes(), four(tt.desired)...)
+			e := fixture.Engine(fit(), keep())
+			out := run(t, e, s)
+			var got []fate
+			if len(out.Rankings) > 0 {
+				got = fates(out.Rankings[0])
+				if r := out.Rankings[0]; r.Set != "m" || r.Desired != tt.desired {
+					t.Errorf("%+v", r)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+			var gone []string
+			for _, d := range out.Decisions {
+				if d.Action != engine.EvictIt || d.Reason != engine.ScaledDown || d.For != "" || len(d.Score.Parts) != 1 {
+					t.Errorf("%+v", d)
+				}
+				gone = append(gone, d.Task.ID)
+			}
+			if diff := cmp.Diff(tt.gone, gone); diff != "" {
+				t.Error(diff)
+			}
+			told := map[string]int64{}
+			for _, ev := range out.Events {
+				if ev.Kind == engine.Retired {
+					told[ev.Job.ID] = ev.Score.Total
+				}
+			}
+			for _, f := range tt.want {
+				if points, ok := told[f.Job]; ok != f.Retired || ok && points != f.Points {
+					t.Errorf("%s: told of %d, %v", f.Job, points, ok)
+				}
+			}
+			// What left does not come back, and nobody else has to go.
+			for _, j := range s.Jobs() {
+				for _, task := range j.Tasks() {
+					if task.Status == cluster.Releasing {
+						s.Clear(task)
+					}
+				}
+			}
+			if again := run(t, e, s); len(again.Decisions)+len(again.Rankings) != 0 {
+				t.Errorf("%+v", again)
+			}
+			if n := len(s.Set("m")); n != min(4, tt.desired) {
+				t.Errorf("%d are left", n)
+			}
+		})
+	}
+}
+
+func TestRetiredLosePromises(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("x").Preemptible().Devices(2).On("a"), fixture.Job("y").Devices(2).On("b"),
+		fixture.Job("m-0").Set("m", 1).Devices(2))
+	e := fixture.Engine(fit(), keep())
+	if err := s.Evict(s.Job("job/x").Tasks()[0]); err != nil {
+		t.Fatal(err)
+	}
+	if out := run(t, e, s); len(out.Decisions) != 1 || out.Decisions[0].Action != engine.Nominate {
+		t.Fatalf("%+v", out.Decisions)
+	}
+	m := s.Job("job/m-0")
+	m.Set.Desired = 0
+	s.Clear(s.Job("job/x").Tasks()[0]) // its room is free: without retiring it would start
+	out := run(t, e, s)
+	if !m.Retired || m.Placed() != 0 || len(s.Nominated()) != 0 || m.Tasks()[0].Node != nil {
+		t.Errorf("%v, %+v", m.Retired, out)
+	}
+	if got := where(out); got["job/m-0/worker-0"] != "" || got["job/x/worker-0"] != "a" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestRetiredBeforeAreEvicted(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("m-0").Set("m", 1).Priority(7).Devices(1).On("a"))
+	s.Retire(s.Job("job/m-0"))
+	out := run(t, fixture.Engine(fit(), keep()), s)
+	if len(out.Decisions) != 1 || out.Decisions[0].Reason != engine.ScaledDown || out.Decisions[0].Score.Total != 7000 || len(out.Rankings) != 0 {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestScoresOfInstancesAreChecked(t *testing.T) {
+	wild := &policy{name: "Wild", open: func(s *engine.Session) {
+		s.AddInstanceOrderFn(func(*cluster.Job) float64 { return 101 })
+	}}
+	s := with(twoNodes(), fixture.Job("m-0").Set("m", 0).Devices(1).On("a"))
+	if _, err := fixture.Engine(fit(), wild).Open(s, engine.Options{}).Run(); err == nil {
+		t.Error("a score of 101 was taken")
+	}
+	if j := s.Job("job/m-0"); j.Retired || !j.Running() {
+		t.Error("it went all the same")
+	}
+}
