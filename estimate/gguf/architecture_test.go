@@ -78,6 +78,15 @@ func TestArchitectures(t *testing.T) {
 				key("jamba.ssm.inner_size", uint32(32)), key("jamba.ssm.state_size", uint32(4)), key("jamba.ssm.group_count", uint32(1))),
 			shape("jamba", func(a *estimate.Architecture) { a.Cached = 1 }), layer + 2*4*(3*40+128), "",
 		},
+		"every second layer attends": {
+			tiny("qwen3next", key("qwen3next.full_attention_interval", uint32(2)), key("qwen3next.ssm.conv_kernel", uint32(4)),
+				key("qwen3next.ssm.inner_size", uint32(32)), key("qwen3next.ssm.state_size", uint32(4))),
+			shape("qwen3next", func(a *estimate.Architecture) { a.Cached = 1 }), layer + 2*4*(3*32+128), "",
+		},
+		"a model that scores texts": {
+			tiny("qwen3", key("qwen3.pooling_type", uint32(4))),
+			shape("qwen3", nil), 0, "keeps no cache",
+		},
 		"a state alone": {
 			tiny("mamba", key("mamba.attention.head_count", nil), key("mamba.attention.head_count_kv", nil), key("mamba.ssm.conv_kernel", uint32(4)),
 				key("mamba.ssm.inner_size", uint32(32)), key("mamba.ssm.state_size", uint32(4))),
