@@ -15,7 +15,7 @@ const RuntimeOverhead = cluster.Bytes(704 << 20)
 // generation; older ones take less.
 const workspace = cluster.Bytes(32 << 20)
 
-// rounding: large matrices are handed out in steps of 2 MiB. At most one part in 195
+// rounding: large matrices are handed out in steps of 2 MiB. At most one part in 190
 // of the weights was lost to that; one in 128 leaves room for other shapes.
 const rounding = 128
 
@@ -31,15 +31,14 @@ func (m *Model) activations(f Form) cluster.Bytes {
 	// The residual stream, its norm and what a block gives back, with room to spare.
 	stream := product(tokens, hidden, 6, 2)
 	// Queries before and after they are rotated, keys and values alike, the output.
-	queries := int64(a.Heads) / tensor * int64(a.HeadDim)
-	keys := int64(a.keyHeads(f)) * int64(a.HeadDim+a.valueDim())
-	attention := product(tokens, 5*queries+2*keys, 2)
+	queries := cluster.Bytes(product(tokens, int64(a.Heads)/tensor, int64(a.HeadDim), 5, 2))
+	keys := cluster.Bytes(product(tokens, int64(a.keyHeads(f)), int64(a.HeadDim+a.valueDim()), 2, 2))
 	// Gate, up and their product.
 	mlp := product(tokens, width, 3, 2)
 	if a.Experts > 0 {
 		mlp = a.experts(tokens, width)
 	}
-	layer := sum(cluster.Bytes(stream), max(cluster.Bytes(attention), cluster.Bytes(mlp)), a.ahead(f), m.scratch(width))
+	layer := sum(cluster.Bytes(stream), max(sum(queries, keys), cluster.Bytes(mlp)), a.ahead(f), m.scratch(width))
 
 	// One row of logits for each sequence: as they come, in 32 bits, and as
 	// probabilities. Tensor parallelism gathers them whole.

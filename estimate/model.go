@@ -57,8 +57,8 @@ type Architecture struct {
 	ValueDim int
 	// Latent is for models that cache a compressed latent instead of keys and values.
 	Latent *Latent
-	// Windows are the tokens that each layer looks back; 0: all of them. Nil: all
-	// layers look at everything.
+	// Windows are the tokens that each layer with a cache looks back; 0: all of them.
+	// Nil: all layers look at everything.
 	Windows []int
 	// Cached is how many layers keep a cache; 0: all of them do.
 	Cached     int

@@ -17,7 +17,7 @@ import (
 
 const (
 	indexFile = "model.safetensors.index.json"
-	maxIndex  = 256 << 20
+	maxIndex  = 64 << 20
 	maxShards = 10_000
 )
 

@@ -1,7 +1,6 @@
 package hf
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -18,6 +17,13 @@ const maxHeader = 100_000_000
 
 // maxWeights is a pebibyte: far beyond any model, and sums stay far from overflow.
 const maxWeights = 1 << 50
+
+// maxTensors and maxEntry bound what a header can make us keep: the largest models
+// have 91,000 tensors in all their files, and an entry takes a few hundred bytes.
+const (
+	maxTensors = 120_000
+	maxEntry   = 8 << 20
+)
 
 // maxDims is far above what any tensor has; a longer shape is an attack.
 const maxDims = 32
@@ -81,16 +87,20 @@ func decodeHeader(r io.Reader, size int64) (out []tensor, end int64, err error) 
 	if int64(length) > size-8 {
 		return nil, 0, fmt.Errorf("its header is %d bytes long, but only %d are there: download it again", length, max(0, size-8))
 	}
-	d := json.NewDecoder(bufio.NewReader(io.LimitReader(r, int64(length))))
+	in := &io.LimitedReader{R: io.LimitReader(r, int64(length)), N: maxEntry}
+	d := json.NewDecoder(in)
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, 0, errors.New("its header is not a JSON object: it is no safetensors file, or it is damaged")
 	}
 	spans := []span{}
 	seen := map[string]bool{}
-	for d.More() {
+	for in.N = maxEntry; d.More(); in.N = maxEntry {
 		key, err := d.Token()
 		if err != nil {
 			return nil, 0, fmt.Errorf("its header is damaged: %w", err)
+		}
+		if len(out) == maxTensors {
+			return nil, 0, fmt.Errorf("it has more than %d tensors: that is no model", maxTensors)
 		}
 		name, _ := key.(string)
 		if seen[name] {
@@ -106,6 +116,9 @@ func decodeHeader(r io.Reader, size int64) (out []tensor, end int64, err error) 
 		}
 		var e entry
 		if err := d.Decode(&e); err != nil {
+			if in.N <= 0 {
+				err = fmt.Errorf("its entry is longer than %d bytes", maxEntry)
+			}
 			return nil, 0, fmt.Errorf("tensor %q: %w", name, err)
 		}
 		t, s, err := e.tensor(name)

@@ -3,7 +3,7 @@ package hf
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,18 +11,19 @@ import (
 	"github.com/berth-project/berth/estimate"
 )
 
+// The words of a tensor's name, between its dots, that say what it is.
 var (
-	// layerName finds the number of a repeated layer in a tensor's name.
-	layerName = regexp.MustCompile(`(?:^|\.)(?:layers|h|blocks|block|layer)\.(\d+)\.`)
-	// otherTower is what sees or hears; servers keep all of it on each device.
-	otherTower = regexp.MustCompile(`(?i)(?:^|[._])(?:vision|visual|audio|image|speech|multi_modal|mm|modality|img)[a-z]*(?:[._]|$)`)
-	embedding  = regexp.MustCompile(`(?:^|\.)(?:embed_tokens|wte|word_embeddings|tok_embeddings|embed_in|embedding)\.(?:word_embeddings\.)?[a-z_]+$`)
-	head       = regexp.MustCompile(`(?:^|\.)(?:lm_head|embed_out|output_layer)\.[a-z_]+$|^output\.[a-z_]+$`)
-	// undivided is what tensor parallelism leaves whole in a layer: norms, routers,
-	// and what leads into a latent.
-	undivided = regexp.MustCompile(`norm|\.ln_|\.router\.|(?:mlp|ffn|moe|block_sparse_moe)\.gate\.|shared_expert_gate|_a_proj|kv_a_proj_with_mqa|rotary|sinks$`)
-	// beside is what quantised weights bring with them: no parameters of the model.
-	beside = regexp.MustCompile(`(?:_scale|_scales|scales|scale_inv|_zero_point|qzeros|g_idx|weight_shape|absmax|quant_map|quant_state[a-z_.0-9]*|SCB|weight_format|input_scale)$`)
+	repeated   = []string{"layers", "h", "blocks", "block", "layer"}
+	embeddings = []string{"embed_tokens", "wte", "word_embeddings", "tok_embeddings", "embed_in"}
+	heads      = []string{"lm_head", "embed_out", "output_layer"}
+	// towers begin the words of what sees or hears; servers may keep all of it on each device.
+	towers = []string{"vision", "visual", "audio", "image", "speech", "multi_modal", "mm_", "modality", "img"}
+	// undivided is in the words of what tensor parallelism leaves whole in a layer:
+	// norms, and what leads into a latent. Routers are a word of their own.
+	undivided = []string{"norm", "ln_", "_a_proj", "rotary", "sinks", "shared_expert_gate"}
+	routers   = []string{"router", "gate"}
+	// beside end the names of what quantised weights bring with them: no parameters of the model.
+	beside = []string{"_scale", "scales", "scale_inv", "zero_point", "qzeros", "g_idx", "weight_shape", "absmax", "quant_map", "SCB", "weight_format"}
 )
 
 // count adds up the tensors of all files by how they divide.
@@ -110,20 +111,27 @@ const (
 
 // divide says how servers divide the tensor of this name, and its layer.
 func divide(name string) (place, int) {
-	if otherTower.MatchString(name) {
-		return everywhere, 0
-	}
-	if m := layerName.FindStringSubmatch(name); m != nil {
-		layer, err := strconv.Atoi(m[1])
-		if err != nil || undivided.MatchString(name) {
-			return everywhere, layer
+	words := strings.Split(name, ".")
+	layer, whole := -1, false
+	for i, w := range words {
+		if slices.ContainsFunc(towers, func(t string) bool { return strings.HasPrefix(w, t) }) {
+			return everywhere, 0
 		}
-		return inLayers, layer
+		if layer < 0 && i+1 < len(words) && slices.Contains(repeated, w) {
+			if n, err := strconv.Atoi(words[i+1]); err == nil && n >= 0 {
+				layer = n
+			}
+		}
+		whole = whole || slices.Contains(routers, w) || slices.ContainsFunc(undivided, func(u string) bool { return strings.Contains(w, u) })
 	}
-	switch {
-	case head.MatchString(name):
+	switch last := words[max(0, len(words)-2)]; {
+	case layer >= 0 && whole:
+		return everywhere, layer
+	case layer >= 0:
+		return inLayers, layer
+	case slices.Contains(heads, last) || strings.HasPrefix(name, "output."):
 		return atHead, 0
-	case embedding.MatchString(name):
+	case slices.Contains(embeddings, last):
 		return atEmbedding, 0
 	}
 	return everywhere, 0
@@ -132,7 +140,7 @@ func divide(name string) (place, int) {
 // parameters is how many numbers of the model the tensor holds; width is what
 // one takes where several are packed into an integer.
 func (t tensor) parameters(width int) int64 {
-	if beside.MatchString(t.name) {
+	if strings.Contains(t.name, ".quant_state.") || slices.ContainsFunc(beside, func(end string) bool { return strings.HasSuffix(t.name, end) }) {
 		return 0
 	}
 	switch t.dtype {
