@@ -15,7 +15,7 @@ import (
 // No model comes near these. They bound what a hostile file can cost: a header
 // is walked once, in order, and only its tensors and numbers are kept.
 const (
-	maxHeader  = 256 << 20
+	maxHeader  = 64 << 20
 	maxTensors = 1 << 17
 	maxKeys    = 1 << 12
 	maxLayers  = 1 << 10

@@ -13,7 +13,7 @@ const (
 	maxHeads   = 1 << 14
 	maxDim     = 1 << 14 // of a head
 	maxVocab   = 1 << 24
-	maxExperts = 1 << 10
+	maxExperts = 1 << 12
 	maxTokens  = 1 << 28 // of all sequences
 	maxSeqs    = 1 << 16
 )

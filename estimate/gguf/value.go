@@ -137,18 +137,19 @@ func (w *walker) array(v value, key string, depth int) (value, error) {
 	if fixed && (v.length > maxLayers || !isWhole(v.item) && v.item != parser.GGUFMetadataValueTypeBool) {
 		return v, w.skip(v.length*width, "the array "+key)
 	}
+	what := "an item of " + key
 	for range v.length {
 		switch v.item {
 		case parser.GGUFMetadataValueTypeString:
 			var n uint64
 			if n, err = w.uint64("the length of a text"); err == nil {
-				err = w.skip(n, "a text of "+key)
+				err = w.skip(n, what)
 			}
 		case parser.GGUFMetadataValueTypeArray:
 			_, err = w.array(value{at: w.at}, key, depth+1)
 		default:
 			var b []byte
-			if b, err = w.take(int(width), "an item of "+key); err == nil {
+			if b, err = w.take(int(width), what); err == nil {
 				v.list = append(v.list, w.number(v.item, b))
 			}
 		}
