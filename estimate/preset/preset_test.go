@@ -70,9 +70,9 @@ func TestWeightsFollowFromTheArchitecture(t *testing.T) {
 		checked++
 		mlp, embeddings := 3, 2
 		if strings.HasPrefix(p.Name, "falcon") {
-			mlp = 2 // no gate
+			mlp = 2 // no gate; the files hold the tied head twice
 		}
-		if a.Tied {
+		if a.Tied && mlp == 3 {
 			embeddings = 1
 		}
 		numbers := a.Layers*(2*a.Hidden*a.Heads*a.HeadDim+2*a.Hidden*a.KVHeads*a.HeadDim+mlp*a.Hidden*a.Intermediate) + embeddings*a.Vocab*a.Hidden

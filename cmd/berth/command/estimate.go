@@ -36,16 +36,17 @@ func (p *program) estimate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "estimate MODEL",
 		Short: "Say how much memory a model needs, and on which devices it fits",
-		Long: `Says what a model needs of each device, and why: weights, KV cache, activations,
-graphs and overhead; then the fewest devices of each kind that hold it, how it is
-divided over them (tp: tensor parallelism, pp: stages of a pipeline), and the
-largest context that fits there.
+		Long: `Says what a model needs of one device that holds all of it: weights, KV cache,
+activations, graphs and overhead; then, for each kind of device, the fewest that
+hold it, how it is divided over them (tp: tensor parallelism, pp: stages of a
+pipeline), and the largest context that fits so. Tensor parallelism on one node
+is tried first, then stages, then several nodes.
 
 MODEL is the name of a preset (phi-4-mini), a .gguf file, or a directory with
 config.json and safetensors files. Only headers are read.
 
-Without --gpu or --cluster it is a list of common devices, in nodes of up to 8. With
---cluster it is the groups of that cluster, all of them free, and the whole
+Without --gpu or --cluster it is a list of common devices, in up to 4 nodes of 8.
+With --cluster it is the groups of that cluster, all of them free, and the whole
 nodes that a replica takes where models have nodes to themselves.`,
 		Example: `  berth estimate phi-4
   berth estimate ./models/qwen2.5-7b --gpu L4 --context 32768
