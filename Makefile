@@ -51,7 +51,7 @@ bench: ## Measure the engine at 1,000 to 100,000 nodes; docs/performance.md expl
 	$(GO) test ./bench -run '^$$' -bench IndexAgainstScan -benchtime 500x -timeout 30m
 	$(GO) test ./bench -run '^$$' -bench Rank -benchtime 100x -timeout 30m
 	$(GO) test ./bench -run '^$$' -bench Answer -benchtime 1000x -timeout 30m
-	$(GO) test ./bench -run '^$$' -bench 'Allocate|Gang|Reclaim|Impossible' -benchtime 5x -timeout 30m
+	$(GO) test ./bench -run '^$$' -bench 'Allocate|Gang|Reclaim|Impossible|Models' -benchtime 5x -timeout 30m
 
 .PHONY: oracle
 oracle: ## Hold the engine against brute force on small clusters; docs/oracle.md explains the table

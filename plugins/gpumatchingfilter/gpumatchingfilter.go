@@ -47,7 +47,9 @@ func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(matters, admit) }
 func (plugin) OnSessionClose(*engine.Session)  {}
 
-func matters(s *cluster.Shape) bool { return len(s.Need.Selected) > 0 && !s.Need.None() }
+// matters also where no device is taken: a form without any, such as one that runs
+// on cores alone, keeps to the nodes that were meant.
+func matters(s *cluster.Shape) bool { return len(s.Need.Selected) > 0 }
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	need := &s.Need
@@ -69,9 +71,12 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			}
 		}
 	}
-	want := max(1, need.Devices)
-	if need.WholeNode {
-		want = max(want, working)
+	want := need.Devices
+	switch {
+	case need.WholeNode:
+		want = max(1, want, working)
+	case need.Layers != nil:
+		want = max(1, want)
 	}
 	if there >= want {
 		return nil

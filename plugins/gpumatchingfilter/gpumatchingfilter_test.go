@@ -57,7 +57,8 @@ func TestAdmit(t *testing.T) {
 		"layers take one at least":       {cluster.Need{Layers: &cluster.Layers{Total: 4, Bytes: 1}, Selected: ids{cuda("b", 1)}}, node, rejection(SelectedGPUMissing, "b:cuda:1", 1, 0)},
 		"whole node":                     {cluster.Need{WholeNode: true, Selected: ids{cuda("b", 0), cuda("b", 1)}}, full, nil},
 		"whole node, not all selected":   {cluster.Need{WholeNode: true, Selected: ids{cuda("b", 0)}}, full, rejection(TooFewSelectedGPUs, "", 2, 1)},
-		"no device needed":               {cluster.Need{Selected: ids{cuda("a", 0)}}, node, nil},
+		"no device taken":                {cluster.Need{Selected: ids{cuda("b", 7)}}, node, nil},
+		"no device taken, other node":    {cluster.Need{Selected: ids{cuda("a", 0)}}, node, elsewhere},
 		"who holds it is not asked here": {cluster.Need{Devices: 1, Selected: ids{cuda("b", 0)}}, held(), nil},
 	}
 	for name, tt := range tests {

@@ -70,9 +70,10 @@ func (plugin) OnSessionOpen(s *engine.Session) {
 	s.AddShapePredicateFn(nil, fit)
 }
 
-// possible is fit for the node with nobody on it.
+// possible is fit for the node with nobody on it. What fits beside others fits
+// there as well, and needs no closer look; on unified memory that is not so simple.
 func possible(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	if roomy(s, n) {
+	if roomy(s, n) || !n.Unified && supplied(s, n) && n.Feasible(s) {
 		return nil
 	}
 	if r, known := apart(s, n); known {
@@ -100,6 +101,17 @@ func roomy(s *cluster.Shape, n *cluster.Node) bool {
 }
 
 func fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	switch {
+	case !supplied(s, n):
+		return short(s, n)
+	case s.Need.None() || n.Feasible(s):
+		return nil
+	}
+	return devices(s, n)
+}
+
+// supplied reports whether enough is free of everything but devices.
+func supplied(s *cluster.Shape, n *cluster.Node) bool {
 	at := 0
 	for i := range s.Resources {
 		want := &s.Resources[i]
@@ -111,13 +123,10 @@ func fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			at++
 		}
 		if at == len(n.Resources) || n.Resources[at].Free() < want.Value {
-			return short(s, n)
+			return false
 		}
 	}
-	if s.Need.None() || n.Feasible(s) {
-		return nil
-	}
-	return devices(s, n)
+	return true
 }
 
 // short turns down a node that lacks a resource. What no waiting cures comes
