@@ -21,6 +21,7 @@ func (p *planner) byLayers() error {
 	if err != nil {
 		return err
 	}
+	fixed := need.Fixed
 	// A draft and adapters lie whole beside the layers of each device: where layers
 	// are divided that is more than it takes, never less.
 	need.Fixed += p.Adapters
@@ -34,10 +35,11 @@ func (p *planner) byLayers() error {
 		need.Alone += draft
 	}
 	l := cluster.Layers{Total: need.Layers, Bytes: need.Bytes, Fixed: need.Fixed}
-	one := need.Fixed + cluster.Bytes(need.Layers)*need.Bytes
-
 	if p.Place.Devices <= 1 {
-		p.onDevices("1 device", 1, one, need, l)
+		// On one device nothing is divided, so the layers count as what they really are.
+		held := need.Whole.Weights + need.Whole.KVCache
+		beside := need.Whole.Total() - held + need.Fixed - fixed
+		p.onDevices("1 device", 1, held+beside, need, cluster.Layers{Total: 1, Bytes: held, Fixed: beside})
 	}
 	if p.Place.Devices != 1 {
 		name := "several devices"
