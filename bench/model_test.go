@@ -27,8 +27,8 @@ func weights(kind int) *estimate.Model {
 	}
 }
 
-// served are count models of so many kinds, one replica each; every fifth is spread.
-func served(b *testing.B, kinds, count int) []*model.Spec {
+// served are count models of so many kinds, one replica each.
+func served(b *testing.B, strategy cluster.Strategy, kinds, count int) []*model.Spec {
 	vllm, err := backend.Find("vllm")
 	must(b, err)
 	known := make([]*estimate.Model, kinds)
@@ -37,10 +37,6 @@ func served(b *testing.B, kinds, count int) []*model.Spec {
 	}
 	specs := make([]*model.Spec, count)
 	for i := range specs {
-		strategy := cluster.Binpack
-		if i%5 == 4 {
-			strategy = cluster.Spread
-		}
 		specs[i] = &model.Spec{
 			ID: fmt.Sprintf("model/m-%04d", i), Replicas: 1, Backend: vllm, Source: known[i%kinds], Created: int64(i),
 			Serve: estimate.Form{Context: 8192}, Place: model.Place{Strategy: strategy, Distributed: true},
@@ -53,9 +49,12 @@ func served(b *testing.B, kinds, count int) []*model.Spec {
 // BenchmarkModels plans 1,000 models on 1,000 nodes: what each needs, its forms,
 // and one session that places them. Headers were read before.
 func BenchmarkModels(b *testing.B) {
-	for _, kinds := range []int{50, 1000} {
-		b.Run(fmt.Sprintf("kinds=%d", kinds), func(b *testing.B) {
-			specs := served(b, kinds, 1000)
+	for _, c := range []struct {
+		strategy cluster.Strategy
+		kinds    int
+	}{{cluster.Binpack, 50}, {cluster.Spread, 50}, {cluster.Binpack, 1000}, {cluster.Spread, 1000}} {
+		b.Run(fmt.Sprintf("%s/kinds=%d", c.strategy, c.kinds), func(b *testing.B) {
+			specs := served(b, c.strategy, c.kinds, 1000)
 			e := shipped(b)
 			var took time.Duration
 			placed := 0

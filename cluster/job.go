@@ -125,8 +125,9 @@ type WholeNodes struct {
 	// group. Alternatives next to each other that each name their group are one
 	// choice: their groups are compared by score.
 	Only *Key
-	// Together keeps all replicas of the job's set on one group.
-	Together bool
+	// Apart lets each replica of a set be on a group of its own; otherwise all go
+	// where the first went.
+	Apart bool
 	// Usable is how much of a node's device memory counts; 0: all of it.
 	Usable Bytes
 }

@@ -58,7 +58,8 @@ func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
 		if need.Devices == 0 && all >= l.Total {
 			break
 		}
-		fit := min(l.room(&n.Devices[i]), l.Within(pot))
+		later := Bytes(max(0, need.Devices-len(fits)-1)) // devices that must have a layer each after this one
+		fit := min(l.room(&n.Devices[i]), l.Within(pot-later*(l.Fixed+l.Bytes)))
 		if fit == 0 {
 			break // the pot is empty
 		}

@@ -23,7 +23,7 @@ func (s *State) Home(name string) *Key {
 		}
 	}
 	for _, j := range s.sets[name] {
-		if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil || !j.Alternatives[j.Chosen].Whole.Together {
+		if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil || j.Alternatives[j.Chosen].Whole.Apart {
 			continue
 		}
 		if only := j.Alternatives[j.Chosen].Whole.Only; only != nil {

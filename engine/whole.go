@@ -192,7 +192,7 @@ func (a *Attempt) rejection() *Rejection {
 
 // home is the group that the job belongs on, since some of it or of its set runs there.
 func (s *Session) home(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
-	if job.Set.Name != "" {
+	if job.Set.Name != "" && !alt.Whole.Apart {
 		if home := s.State.Home(job.Set.Name); home != nil {
 			return home
 		}

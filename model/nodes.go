@@ -89,7 +89,7 @@ func (p *planner) spread(g *cluster.Group) Form {
 		shape.Need = cluster.Need{WholeNode: true, Share: c.share, SumAtLeast: c.enough * cluster.Bytes(each), Types: p.types, Selected: p.Place.Selected}
 		f.tasks = []piece{{"leader", 1, shape}, {"worker", nodes - 1, shape}}
 		f.whole = &cluster.WholeNodes{
-			Replicas: 1, NodesPerReplica: nodes, Only: &key,
+			Replicas: 1, NodesPerReplica: nodes, Only: &key, Apart: true,
 			Memory: c.enough * cluster.Bytes(each*nodes), Usable: has * cluster.Bytes(each),
 		}
 		return f

@@ -128,7 +128,7 @@ func (p *planner) whole(key cluster.Key, perReplica int, plan *nodes.Plan) {
 		Name: fmt.Sprintf("%s of %s", count(perReplica, "whole node"), key), Group: key.String(),
 		Tensor: 1, Pipeline: perReplica, Devices: key.Count, Nodes: perReplica,
 	}
-	w := &cluster.WholeNodes{Replicas: max(1, p.Replicas), NodesPerReplica: perReplica, Only: &key, Together: true}
+	w := &cluster.WholeNodes{Replicas: max(1, p.Replicas), NodesPerReplica: perReplica, Only: &key}
 	if plan != nil {
 		f.Tensor, f.Pipeline = plan.Tensor, plan.Pipeline
 		f.Each = plan.Need / cluster.Bytes(max(1, plan.GPUs))

@@ -38,7 +38,10 @@ func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(matters,
 func (plugin) OnSessionClose(*engine.Session)  {}
 
 // matters leaves models to LabelMatchingFilter.
-func matters(s *cluster.Shape) bool { return len(s.Selector) > 0 && !s.Served() }
+// matters for all but models that take devices: theirs is LabelMatchingFilter.
+func matters(s *cluster.Shape) bool {
+	return len(s.Selector) > 0 && (!s.Served() || s.Need.WholeNode)
+}
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	l := selector.Unmet(s, n)

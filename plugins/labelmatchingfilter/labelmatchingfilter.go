@@ -2,7 +2,8 @@
 // demands of the nodes that serve it: all of them must be there, and equal.
 //
 // It compares text and refuses to know what any label means. It is for models
-// alone; what other tasks demand is LabelFilter's.
+// that take devices; what others demand, and models that take whole nodes, is
+// LabelFilter's.
 package labelmatchingfilter
 
 import (
@@ -36,7 +37,10 @@ func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(matters, admit) }
 func (plugin) OnSessionClose(*engine.Session)  {}
 
-func matters(s *cluster.Shape) bool { return s.Served() && len(s.Selector) > 0 }
+// matters for models that take devices; those that take whole nodes are LabelFilter's.
+func matters(s *cluster.Shape) bool {
+	return s.Served() && !s.Need.WholeNode && len(s.Selector) > 0
+}
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	l := selector.Unmet(s, n)
