@@ -42,7 +42,7 @@ var rules = []struct {
 	{"explain", []string{"cluster", "engine", "nearest"}, nil, "it turns outcomes into words and asks the engine when it wants to know"},
 	{"estimate/gguf/...", []string{"cluster", "estimate", "estimate/gguf/sample"}, []string{"github.com/gpustack/gguf-parser-go"}, "it turns files into models; what llama.cpp needs for one is the parser's to know"},
 	{"timeline", []string{"cluster", "engine", "explain", "plugins/fairshare"}, nil, "it runs the engine over and over, tells what happened, and sets what queues use beside their fair share"},
-	{"scenario", []string{"api/...", "cluster", "engine", "explain", "manifest", "nearest", "plugins/standard", "timeline"}, nil, "it runs what a file says through the engine that ships"},
+	{"scenario", []string{"api/...", "cluster", "engine", "explain", "manifest", "model", "nearest", "plugins/standard", "timeline"}, nil, "it runs what a file says through the engine that ships"},
 	{"estimate/hf/sample", nil, nil, "it writes files and shares nothing with their reader"},
 	{"estimate/hf", []string{"cluster", "estimate"}, nil, "it reads files and leaves the arithmetic to estimate"},
 	{"soak", []string{"cluster", "engine", "plugins/standard"}, nil, "it runs the engine that ships, and nothing else"},

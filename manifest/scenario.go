@@ -12,7 +12,7 @@ import (
 func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	at := path{"expect"}
 	checks := len(e.Placements) + len(e.Devices) + len(e.Groups) + len(e.Pending) + len(e.Refusals) + len(e.Scores)
-	checks += len(e.Timeline)
+	checks += len(e.Timeline) + len(e.Forms) + len(e.Keep) + len(e.Provisions)
 	if checks == 0 && e.Evictions == nil && e.Settled == nil {
 		r.errorf(at, "the scenario expects nothing, so it could never fail; say what should come of it, such as placements: {job/train/worker-0: gpu-1}")
 	}

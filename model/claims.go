@@ -1,8 +1,10 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate/instance"
@@ -34,6 +36,18 @@ type Provision struct {
 	NodeClaim *NodeClaim `json:"nodeClaim,omitempty"`
 }
 
+// String says it in a sentence.
+func (v Provision) String() string {
+	nodes := fmt.Sprintf("%s wants %s of %s, %d for each replica; %d ready", v.Model, count(v.Wanted, "node"), v.InstanceType, v.PerReplica, v.Ready)
+	switch {
+	case v.Create > 0:
+		return fmt.Sprintf("%s: %s to create.", nodes, count(v.Create, "NodeClaim"))
+	case len(v.Remove) > 0:
+		return fmt.Sprintf("%s: %s to remove, %s.", nodes, count(len(v.Remove), "NodeClaim"), strings.Join(v.Remove, ", "))
+	}
+	return nodes + "."
+}
+
 // NodeClaim is what is said of a node that is to be made.
 type NodeClaim struct {
 	Labels       map[string]string `json:"labels"`
@@ -49,12 +63,8 @@ func Provisions(plans []*Plan, s *cluster.State) []Provision {
 	var out []Provision
 	taken := map[*cluster.Node]bool{}
 	for _, p := range plans {
-		for _, j := range p.Jobs {
-			for _, t := range j.Tasks() {
-				if t.Node != nil {
-					taken[t.Node] = true
-				}
-			}
+		for n := range p.nodes(s) {
+			taken[n] = true
 		}
 	}
 	for _, p := range plans {
@@ -70,18 +80,9 @@ func (p *Plan) provision(s *cluster.State, taken map[*cluster.Node]bool) Provisi
 	if t, err := instance.Find(name); err == nil {
 		name = t.Name
 	}
-	v := Provision{Model: p.Spec.ID, InstanceType: name, PerReplica: p.perReplica()}
+	v := Provision{Model: p.Spec.ID, InstanceType: name, PerReplica: p.perReplica(s)}
 	v.Wanted = v.PerReplica * p.Spec.Replicas
-	own := map[*cluster.Node]bool{}
-	for _, j := range p.Jobs {
-		if j := s.Job(j.ID); j != nil && !j.Retired {
-			for _, t := range j.Tasks() {
-				if t.Node != nil {
-					own[t.Node] = true
-				}
-			}
-		}
-	}
+	own := p.nodes(s)
 	v.Ready = len(own)
 	for _, n := range s.Nodes() {
 		if own[n] || taken[n] || n.Labels[instanceTypeLabel] != name || n.Closed() || !matches(p.Spec.Place.Selector, n) || !idle(n) {
@@ -101,14 +102,29 @@ func (p *Plan) provision(s *cluster.State, taken map[*cluster.Node]bool) Provisi
 	return v
 }
 
+// nodes that replicas are on.
+func (p *Plan) nodes(s *cluster.State) map[*cluster.Node]bool {
+	out := map[*cluster.Node]bool{}
+	for _, j := range p.Jobs {
+		if j := s.Job(j.ID); j != nil && !j.Retired {
+			for _, t := range j.Tasks() {
+				if t.Node != nil {
+					out[t.Node] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
 // perReplica is how many nodes a replica takes: in the form that one runs in, or
 // in the first.
-func (p *Plan) perReplica() int {
+func (p *Plan) perReplica(s *cluster.State) int {
 	if p.Spec.Group != nil {
 		return p.Spec.NodesPerReplica
 	}
 	for _, j := range p.Jobs {
-		if j.Chosen >= 0 {
+		if j := s.Job(j.ID); j != nil && j.Chosen >= 0 {
 			return len(j.Tasks())
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/model"
 	"github.com/berth-project/berth/nearest"
 	"github.com/berth-project/berth/timeline"
 )
@@ -24,11 +25,13 @@ type checker struct {
 	tasks     map[string]*cluster.Task
 	decisions map[string]*engine.Decision // the one with the scores, by task
 	refusals  map[string]*engine.Refusal
+	plans     []*model.Plan
 	out       []Mismatch
 }
 
-func check(s *v1alpha1.Scenario, sim *explain.Simulation) []Mismatch {
+func check(s *v1alpha1.Scenario, sim *explain.Simulation, plans []*model.Plan) []Mismatch {
 	c := newChecker(sim)
+	c.plans = plans
 	for _, j := range sim.State.Jobs() {
 		c.know(j)
 	}
@@ -59,6 +62,9 @@ func (c *checker) expectation(e *v1alpha1.Expectation) {
 	each(e.Placements, c.placement)
 	each(e.Devices, c.devices)
 	each(e.Groups, c.group)
+	each(e.Forms, c.form)
+	each(e.Keep, c.keep)
+	each(e.Provisions, c.provision)
 	for _, id := range e.Pending {
 		c.pending(id)
 	}

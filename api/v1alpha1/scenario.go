@@ -31,6 +31,12 @@ type Expectation struct {
 	Devices map[string][]int `json:"devices,omitempty"`
 	// Groups by workload: the group chosen for it.
 	Groups map[string]string `json:"groups,omitempty"`
+	// Forms by workload: the alternative that was taken, by its name.
+	Forms map[string]string `json:"forms,omitempty"`
+	// Keep by workload and plugin: what it counted for when its set had too many.
+	Keep map[string]map[string]float64 `json:"keep,omitempty"`
+	// Provisions by model: what a provisioner is to do.
+	Provisions map[string]ExpectedProvision `json:"provisions,omitempty"`
 	// Pending workloads: nothing of them is placed.
 	Pending  []string          `json:"pending,omitempty"`
 	Refusals []ExpectedRefusal `json:"refusals,omitempty"`
@@ -42,6 +48,14 @@ type Expectation struct {
 	Timeline []ExpectedMoment `json:"timeline,omitempty"`
 	// Settled: whether nothing can change any more after the cycles; it needs cycles.
 	Settled *bool `json:"settled,omitempty"`
+}
+
+// ExpectedProvision is what a provisioner is to do for a model.
+type ExpectedProvision struct {
+	// Create is how many NodeClaims.
+	Create int `json:"create,omitempty"`
+	// Remove are the nodes to remove.
+	Remove []string `json:"remove,omitempty"`
 }
 
 // ExpectedMoment is what should hold once a cycle has decided.

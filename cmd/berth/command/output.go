@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/model"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -90,7 +91,7 @@ type table struct {
 	style explain.Style
 }
 
-func (t *table) print(sim *explain.Simulation, paths string) {
+func (t *table) print(sim *explain.Simulation, provisions []model.Provision, paths string) {
 	result := sim.Result(false)
 	t.decisions(result)
 	t.rankings(result)
@@ -99,6 +100,7 @@ func (t *table) print(sim *explain.Simulation, paths string) {
 		fmt.Fprintln(t.w)
 	}
 	t.refusals(result)
+	t.provisions(provisions)
 	if len(result.Refusals) > 0 {
 		fmt.Fprintf(t.w, "  What would help: berth why %s %s\n\n", result.Refusals[0].Workload, paths)
 	}
@@ -159,6 +161,13 @@ func (t *table) rankings(result *explain.Result) {
 		}
 		grid(t.w, rows)
 		fmt.Fprintln(t.w)
+	}
+}
+
+// provisions say what a provisioner is to do.
+func (t *table) provisions(list []model.Provision) {
+	for i := range list {
+		explain.Wrap(t.w, list[i].String(), "", "  ", t.style.Width)
 	}
 }
 

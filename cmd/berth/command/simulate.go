@@ -6,6 +6,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/model"
 	"github.com/spf13/cobra"
 )
 
@@ -88,7 +89,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		}
 	}
 	if o.events != "-" {
-		if err := p.writeResult(sim, args, o); err != nil {
+		if err := p.writeResult(sim, model.Provisions(b.Plans(), sim.State), args, o); err != nil {
 			return err
 		}
 	}
@@ -111,15 +112,22 @@ func explainable(state *cluster.State) error {
 	return nil
 }
 
-func (p *program) writeResult(sim *explain.Simulation, args []string, o simulateOptions) error {
+// outcome is what simulate prints as JSON and YAML.
+type outcome struct {
+	*explain.Result
+	// Provisions are what a provisioner is to do for models with an instance type.
+	Provisions []model.Provision `json:"provisions,omitempty"`
+}
+
+func (p *program) writeResult(sim *explain.Simulation, provisions []model.Provision, args []string, o simulateOptions) error {
 	switch o.output {
 	case "json":
-		return writeJSON(p.stdout, sim.Result(o.explain))
+		return writeJSON(p.stdout, outcome{sim.Result(o.explain), provisions})
 	case "yaml":
-		return writeYAML(p.stdout, sim.Result(o.explain))
+		return writeYAML(p.stdout, outcome{sim.Result(o.explain), provisions})
 	}
 	t := table{w: p.stdout, wide: o.output == "wide", style: explain.Style{Color: p.terminal, Width: columns()}}
-	t.print(sim, shellWords(args))
+	t.print(sim, provisions, shellWords(args))
 	return nil
 }
 
