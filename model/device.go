@@ -105,6 +105,10 @@ func (p *planner) node(tensor, pipeline int) {
 		p.left(f, "%s uses one device", p.Backend.Name)
 		return
 	}
+	if n > 1 && p.apart() {
+		p.left(f, notCombined)
+		return
+	}
 	var err error
 	if f.Each, f.Parts, err = p.need(tensor, pipeline); err != nil {
 		p.left(f, "%s", err)
@@ -131,19 +135,17 @@ func (p *planner) node(tensor, pipeline int) {
 // ever reports whether idle devices of some group would do, and if not, why.
 func (p *planner) ever(n int, c claim) (string, bool) {
 	most, product := cluster.Bytes(0), ""
-	for _, g := range p.groups {
-		if g.Key.Count < n || n > 1 && !combines(g.Key) {
+	for i := range p.have {
+		k := &p.have[i]
+		if k.most() < n {
 			continue
 		}
-		has := cluster.Bytes(g.Key.Memory << 20)
-		if c.share > 0 {
-			has = cluster.Bytes(cluster.MulDiv(int64(has), int64(c.share), int64(cluster.Whole)))
-		}
+		has := k.share(c.share)
 		if has >= c.enough {
 			return "", true
 		}
 		if has > most {
-			most, product = has, g.Key.Product
+			most, product = has, k.product
 		}
 	}
 	switch {

@@ -62,9 +62,21 @@ func (p *planner) runsOn(groups []*cluster.Group) error {
 		slices.Sort(p.types)
 	}
 	for _, g := range groups {
-		if p.runs(g) {
+		if len(p.kinds([]*cluster.Group{g})) > 0 {
 			p.groups = append(p.groups, g)
 		}
+	}
+	p.have = p.kinds(p.groups)
+	return p.reach()
+}
+
+// reach refuses a context that the model cannot have.
+func (p *planner) reach() error {
+	if p.Source == nil || p.Source.Architecture == nil {
+		return nil
+	}
+	if most := p.Source.Architecture.MaxContext; most > 0 && p.Serve.Context > most {
+		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("the model takes %s tokens at most, not %s", Thousands(most), Thousands(p.Serve.Context))}
 	}
 	return nil
 }

@@ -71,6 +71,13 @@ func (p *planner) draftBeside() (cluster.Bytes, error) {
 
 // onDevices adds a form on devices of one node; 0 devices: as many as it takes.
 func (p *planner) onDevices(name string, devices int, each cluster.Bytes, need estimate.LayeredNeed, l cluster.Layers) {
+	if devices > 1 && p.apart() {
+		p.left(Form{Name: name, Devices: devices, Nodes: 1}, notCombined)
+		return
+	}
+	if devices == 0 && p.apart() {
+		devices = 1
+	}
 	shape := p.shape(max(need.Host, p.Backend.Host))
 	shape.Need = cluster.Need{Devices: devices, Types: p.types, Selected: p.Place.Selected, Layers: &l, SameProduct: devices != 1}
 	if devices != 1 {
@@ -92,21 +99,19 @@ func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
 		least = l.Least
 	}
 	most, name := 0, ""
-	for _, g := range p.groups {
-		n := g.Key.Count
-		if !combines(g.Key) {
-			n = 1
-		}
+	for i := range p.have {
+		k := &p.have[i]
+		n := k.most()
 		if devices > 0 {
 			if n < devices {
 				continue
 			}
 			n = devices
 		}
-		if on := n * l.Within(cluster.Bytes(g.Key.Memory<<20)); on > most || name == "" {
-			most, name = on, g.Key.Product
+		if on := n * l.Within(k.memory); on > most || name == "" {
+			most, name = on, k.product
 			if devices == 0 || n > 1 {
-				name = fmt.Sprintf("%d × %s", n, g.Key.Product)
+				name = fmt.Sprintf("%d × %s", n, k.product)
 			}
 		}
 	}
@@ -128,9 +133,9 @@ func (p *planner) remote(need estimate.LayeredNeed, l cluster.Layers) {
 	}
 	const more = 2 // with some room taken, a node or two beyond the fewest may do
 	best := map[string]int{}
-	for _, g := range p.groups {
-		if combines(g.Key) {
-			best[g.Key.Product] = max(best[g.Key.Product], g.Key.Count*l.Within(cluster.Bytes(g.Key.Memory<<20)))
+	for i := range p.have {
+		if k := &p.have[i]; k.combines {
+			best[k.product] = max(best[k.product], k.count*l.Within(k.memory))
 		}
 	}
 	type way struct {

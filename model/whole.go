@@ -53,7 +53,7 @@ func (p *planner) wholeNodes() error {
 
 // plan is how a replica lies on nodes of the group.
 func (p *planner) plan(key cluster.Key) (nodes.Plan, error) {
-	if total := p.explicit(key); total > 0 {
+	if total := p.explicit(); total > 0 {
 		node := cluster.Bytes(key.Memory<<20) * cluster.Bytes(key.Count)
 		if !combines(key) {
 			node = cluster.Bytes(key.Memory << 20)
@@ -72,7 +72,7 @@ func (p *planner) plan(key cluster.Key) (nodes.Plan, error) {
 }
 
 // explicit is the memory of a replica that somebody gave; 0: nobody did.
-func (p *planner) explicit(key cluster.Key) cluster.Bytes {
+func (p *planner) explicit() cluster.Bytes {
 	if p.Memory.Total > 0 {
 		return p.Memory.Total
 	}
@@ -89,7 +89,12 @@ func (p *planner) replica() (nodes.Replica, error) {
 		r.Weights += p.Draft.Weights.Total()
 	}
 	if a := p.Source.Architecture; a != nil {
-		perToken, err := p.Source.KVPerToken(p.Serve)
+		f := p.Serve
+		f.Tensor, f.Pipeline = 1, 1
+		if f.Context == 0 {
+			f.Context = nodes.DefaultTokens
+		}
+		perToken, err := p.Source.KVPerToken(f)
 		if err != nil {
 			return r, err
 		}
