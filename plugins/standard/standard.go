@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/plugins/capacityfilter"
 	"github.com/berth-project/berth/plugins/clusterfilter"
 	"github.com/berth-project/berth/plugins/consolidate"
+	"github.com/berth-project/berth/plugins/devicefitscorer"
 	"github.com/berth-project/berth/plugins/deviceorder"
 	"github.com/berth-project/berth/plugins/disruptionbudget"
 	"github.com/berth-project/berth/plugins/fairshare"
@@ -65,6 +66,7 @@ type entry struct {
 //	 1  NodeResourcesFitPlus       packing and spreading, per resource
 //	 1  PlacementScorer            the same for models: what operators and users wish still outvotes it
 //	 1  ModelFileLocalityScorer    its full score is 5, so files that are there decide between layouts that are nearly alike
+//	 1  DeviceFitScorer            its full score is 10: a device no larger than needed is worth a download, and less than a layout
 //	 1  DeviceOrder                among the devices of a node, where nothing else has a say
 //	 1  ResourceUtilizationScorer  among node groups, where nothing else has a say
 //
@@ -109,6 +111,7 @@ var plugins = []entry{
 	{noderesourcesfitplus.Name, noderesourcesfitplus.New, 1, nil},
 	{placementscorer.Name, placementscorer.New, 1, nil},
 	{modelfilelocalityscorer.Name, modelfilelocalityscorer.New, 1, nil},
+	{devicefitscorer.Name, devicefitscorer.New, 1, nil},
 	{affinityscorer.Name, affinityscorer.New, 2, nil},
 	{deviceorder.Name, deviceorder.New, 1, nil},
 

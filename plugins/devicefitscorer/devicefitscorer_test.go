@@ -1,0 +1,78 @@
+package devicefitscorer
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+const gi = cluster.Bytes(1 << 30)
+
+func TestScore(t *testing.T) {
+	shape := func(devices int, share cluster.Milli, sum cluster.Bytes) *cluster.Shape {
+		return &cluster.Shape{Strategy: cluster.Binpack, Need: cluster.Need{Devices: devices, Share: share, SumAtLeast: sum}}
+	}
+	node := func(parts ...func(*fixture.NodeBuilder)) *cluster.Node {
+		b := fixture.Node("n").CPU(8, "64Gi")
+		for _, p := range parts {
+			p(b)
+		}
+		return fixture.State(b).Node("n")
+	}
+	l4 := func(b *fixture.NodeBuilder) { b.GPUs(2, "L4", "24Gi") }
+	a100 := func(b *fixture.NodeBuilder) { b.GPUs(2, "A100", "80Gi") }
+	tests := map[string]struct {
+		shape *cluster.Shape
+		node  *cluster.Node
+		want  float64
+	}{
+		"18 of the 18 GiB that 75 % of 24 are":  {shape(1, 750, 18*gi), node(l4), 10},
+		"18 of the 60 GiB that 75 % of 80 are":  {shape(1, 750, 18*gi), node(a100), 3},
+		"the tighter of two products":           {shape(1, 750, 18*gi), node(a100, l4), 10},
+		"two devices, 18 GiB of each":           {shape(2, 750, 36*gi), node(a100), 3},
+		"too large for the small ones":          {shape(1, 750, 30*gi), node(l4, a100), 5},
+		"too large for all":                     {shape(1, 750, 70*gi), node(l4, a100), 0},
+		"no devices":                            {shape(1, 750, 18*gi), node(), 0},
+		"a whole device is a claim like others": {shape(1, 1000, 40*gi), node(a100), 5},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := score(tt.shape, tt.node); got != tt.want {
+				t.Errorf("have %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// What is held does not count: a tight device that is taken makes no node better.
+func TestHeldDevicesDoNotCount(t *testing.T) {
+	s := fixture.State(
+		fixture.Node("n").CPU(8, "64Gi").GPUs(1, "L4", "24Gi").GPUs(1, "A100", "80Gi"),
+		fixture.Job("other").Shape(func(s *cluster.Shape) {
+			s.Need = cluster.Need{Devices: 1, Products: []string{"L4"}}
+		}).On("n"),
+	)
+	shape := &cluster.Shape{Strategy: cluster.Spread, Need: cluster.Need{Devices: 1, Share: 750, SumAtLeast: 18 * gi}}
+	if got := score(shape, s.Node("n")); got != 3 {
+		t.Errorf("have %v, want 3", got)
+	}
+}
+
+func TestMatters(t *testing.T) {
+	for name, shape := range map[string]*cluster.Shape{
+		"no model":       {Need: cluster.Need{Devices: 1, Share: 900, SumAtLeast: gi}},
+		"bytes":          {Strategy: cluster.Binpack, Need: cluster.Need{Devices: 1, Memory: gi}},
+		"nothing to sum": {Strategy: cluster.Binpack, Need: cluster.Need{Devices: 1, Share: 900}},
+	} {
+		if matters(shape) {
+			t.Errorf("%s: it has nothing to say", name)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	if _, err := New(fixture.Arguments(`{"most": 10}`)); err == nil {
+		t.Error("it has no arguments")
+	}
+}
