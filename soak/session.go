@@ -142,7 +142,8 @@ func (w *World) checkGangs(before *moment, out *engine.Outcome) error {
 }
 
 // checkStarts makes sure that gangs start as a whole: what was bound runs with
-// at least the minimum of its job, unless somebody was evicted after that.
+// at least the minimum of its job, unless somebody was evicted after that. And
+// nothing starts on a node that is not ready.
 func checkStarts(out *engine.Outcome) error {
 	evicted := map[*cluster.Job]bool{}
 	for i := range out.Decisions {
@@ -153,6 +154,11 @@ func checkStarts(out *engine.Outcome) error {
 	for i := range out.Decisions {
 		if d := &out.Decisions[i]; d.Action == engine.Bind && !evicted[d.Task.Job] && !started(d.Task.Job) {
 			return fmt.Errorf("%s was started, and its job is not: %s", d.Task.ID, describe(d.Task.Job))
+		}
+	}
+	for i := range out.Decisions {
+		if d := &out.Decisions[i]; d.Action == engine.Bind && d.Task.Node != nil && d.Task.Node.Name == d.Node && !d.Task.Node.Ready() {
+			return fmt.Errorf("%s was started on %s, which is %s", d.Task.ID, d.Node, d.Task.Node.Phase)
 		}
 	}
 	return nil
