@@ -26,8 +26,8 @@ type Decision struct {
 	Devices     []Device `json:"devices"`
 	Group       *Group   `json:"group,omitempty"`
 	Alternative string   `json:"alternative,omitempty"`
-	// Score is the weighted mean of all scores, 0 to 100; of evictions only replicas
-	// that are scaled down have one. Scores adds up those of each plugin.
+	// Score is the weighted mean of all scores, 0 to 100, and Scores adds up those of
+	// each plugin; evictions have none. What replicas were worth is in Rankings.
 	Score      *float64           `json:"score,omitempty"`
 	Scores     map[string]float64 `json:"scores,omitempty"`
 	Candidates []Candidate        `json:"candidates,omitempty"` // best first, only where explained
@@ -150,7 +150,7 @@ func decision(state *cluster.State, d *engine.Decision, all bool) Decision {
 		g := group(d.Group)
 		out.Group = &g
 	}
-	if len(d.Score.Parts) > 0 {
+	if len(d.Score.Parts) > 0 && d.Action != engine.EvictIt {
 		mean := d.Score.Mean()
 		out.Score, out.Scores = &mean, parts(d.Score)
 	}
