@@ -45,6 +45,6 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 	if device == nil {
 		return "No device that it may use has memory free."
 	}
-	return fmt.Sprintf("Most memory free now: %s on one device (%s, a %s), %s on one node (%s, %s), %s on all %s together.",
+	return fmt.Sprintf("Most memory free now: %s on one device (%s, %s), %s on one node (%s, %s), %s on all %s together.",
 		Memory(device.Free()), device.ID, device.Product, Memory(onNode), node, count(devices, "device"), Memory(onProduct), product)
 }

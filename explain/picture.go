@@ -72,9 +72,10 @@ const (
 	markNominated
 	markReleasing
 	markLost
+	markForeign
 )
 
-var markColors = [...]string{markFree: "2", markWhole: "32", markPart: "33", markExclusive: "35", markNominated: "36", markReleasing: "31", markLost: "31"}
+var markColors = [...]string{markFree: "2", markWhole: "32", markPart: "33", markExclusive: "35", markNominated: "36", markReleasing: "31", markLost: "31", markForeign: "33"}
 
 // assign gives letters to the workloads in the order the picture meets them.
 func (p *painter) assign(state *cluster.State) {
@@ -208,6 +209,8 @@ func (p *painter) cell(n *cluster.Node, i, width int) (int, string) {
 	switch {
 	case d.Lost:
 		return markLost, "x"
+	case len(held) == 0 && d.Memory > 0 && d.Foreign*8 >= d.Memory:
+		return markForeign, Clip("?"+string(levels[min(7, int(d.Foreign*8/d.Memory)-1)]), width)
 	case len(held) == 0:
 		return markFree, "·"
 	}
@@ -265,7 +268,7 @@ func (p *painter) legend(w io.Writer) {
 	}{
 		{markFree, "·", "·", "free"}, {markWhole, "A█", "█", "whole"}, {markPart, "A▄", "▄", "part"},
 		{markExclusive, "[A]", "■", "exclusive"}, {markNominated, "(A)", "▄", "promised"},
-		{markReleasing, "~A", "▄", "leaving"}, {markLost, "x", "x", "lost"},
+		{markReleasing, "~A", "▄", "leaving"}, {markLost, "x", "x", "lost"}, {markForeign, "?▄", "?▄", "in use by somebody unknown"},
 	} {
 		if p.used[m.mark] {
 			sign := m.a

@@ -56,22 +56,31 @@ func (r *Report) Text(w io.Writer) {
 	}
 	r.modelText(w)
 	fmt.Fprintln(w)
-	r.funnelText(w)
-	r.nearText(w)
+	if len(r.Forms) > 0 {
+		r.formsText(w)
+	} else {
+		r.funnelText(w)
+		r.nearText(w)
+	}
+	if r.Offer != "" {
+		fmt.Fprintln(w)
+		wrapped(w, r.Offer, "", "  ")
+	}
 	r.reasonsText(w)
 	r.trialsText(w)
 }
 
 // modelText is what there is to be said of a model beside its refusal.
 func (r *Report) modelText(w io.Writer) {
-	if s := r.Set; s != nil {
-		fmt.Fprintf(w, "%d of %s of %s have a place.\n", s.Placed, count(s.Desired, "replica"), s.Name)
+	if s := r.Set; s != nil && s.Desired > 1 {
+		verb := "have"
+		if s.Placed == 1 {
+			verb = "has"
+		}
+		fmt.Fprintf(w, "%d of %s of %s %s a place.\n", s.Placed, count(s.Desired, "replica"), s.Name, verb)
 	}
 	for _, line := range r.Remarks {
 		wrapped(w, line, "", "  ")
-	}
-	if r.Offer != "" {
-		wrapped(w, r.Offer, "", "  ")
 	}
 }
 
@@ -94,15 +103,11 @@ func (r *Report) funnelText(w io.Writer) {
 		return
 	}
 	width := len(strconv.Itoa(r.Nodes))
-	columns := 0
-	for _, s := range r.Funnel {
-		columns = max(columns, len(s.Plugin))
-	}
 	fmt.Fprintf(w, "  %s\n", count(r.Nodes, "node"))
+	stepLines(w, "  ", r.Funnel, width)
 	left := r.Nodes
 	for _, s := range r.Funnel {
 		left -= s.Nodes
-		fmt.Fprintf(w, "  − %*d  %s  %s\n", width, s.Nodes, pad(s.Plugin, columns), strings.TrimSpace(s.Words+" "+s.Example))
 	}
 	switch {
 	case len(r.Refusal.Groups) > 0:

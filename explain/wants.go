@@ -21,14 +21,36 @@ func Wants(j *cluster.Job) string {
 		}
 	}
 	text := upper(j.ID) + " wants " + forms[0]
-	switch len(forms) {
-	case 1:
-	case 2:
+	others := names(alternatives[1:])
+	switch {
+	case len(forms) == 1:
+	case alternatives[0].Tasks[0].Shape.Served() && others != "":
+		text += ", or else " + others
+	case len(forms) == 2:
 		text += ", or else " + forms[1]
 	default:
 		text += fmt.Sprintf(", or else one of %d other forms", len(forms)-1)
 	}
 	return text + "."
+}
+
+// names are those of a model's other forms, in order; "" where one has none.
+func names(forms []cluster.Alternative) string {
+	const most = 4
+	var out []string
+	for i := range forms {
+		if forms[i].Name == "" {
+			return ""
+		}
+		out = append(out, forms[i].Name)
+	}
+	if more := len(out) - most; more > 0 {
+		return strings.Join(out[:most], ", ") + fmt.Sprintf(" or one of %d other forms", more)
+	}
+	if n := len(out); n > 1 {
+		return strings.Join(out[:n-1], ", ") + " or " + out[n-1]
+	}
+	return strings.Join(out, "")
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
@@ -88,6 +110,8 @@ func needText(s *cluster.Shape) string {
 	var parts []string
 	n := &s.Need
 	switch {
+	case n.Layers != nil && n.Layers.Total == 1:
+		parts = append(parts, "1 device with "+Memory(n.Layers.Fixed+n.Layers.Bytes))
 	case n.Layers != nil:
 		parts = append(parts, fmt.Sprintf("devices for %d layers of %s", n.Layers.Total, Memory(n.Layers.Bytes)))
 	case n.WholeNode:
@@ -107,8 +131,14 @@ func needText(s *cluster.Shape) string {
 		switch {
 		case n.Share > 0 && n.Devices == 1:
 			text = share(int64(n.Share)) + " of a " + what
+			if n.SumAtLeast > 0 {
+				text += " that is at least " + Memory(n.SumAtLeast)
+			}
 		case n.Share > 0:
 			text = fmt.Sprintf("%s of each of %s", share(int64(n.Share)), text)
+			if n.SumAtLeast > 0 {
+				text += ", together at least " + Memory(n.SumAtLeast) + ","
+			}
 		case n.Memory > 0:
 			text += " with " + Memory(n.Memory) + each
 		}

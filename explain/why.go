@@ -44,9 +44,11 @@ type Report struct {
 	Queues []Standing `json:"queues,omitempty"`
 	Nodes  int        `json:"nodes"`            // in the cluster
 	Funnel []Step     `json:"funnel,omitempty"` // who turned down how many of them, in filter order
-	Own    int        `json:"own,omitempty"`    // nodes that its own other tasks would take
-	Trials []Trial    `json:"trials,omitempty"` // what would help, smallest change first, and what would not
-	Tried  int        `json:"tried,omitempty"`  // how many changes were tried out
+	// Forms are those that were tried, of a model that has several.
+	Forms  []Tried `json:"forms,omitempty"`
+	Own    int     `json:"own,omitempty"`    // nodes that its own other tasks would take
+	Trials []Trial `json:"trials,omitempty"` // what would help, smallest change first, and what would not
+	Tried  int     `json:"tried,omitempty"`  // how many changes were tried out
 	// Conflict: no change to the cluster could ever help.
 	Conflict bool `json:"conflict,omitempty"`
 
@@ -139,6 +141,7 @@ func Why(q Question) (*Report, error) {
 		r.room(l)
 	}
 	r.funnel(l)
+	r.tried(l)
 	if r.Nodes > 0 { // without any node there is nothing to add more of
 		r.trials(l)
 	}
@@ -221,33 +224,15 @@ func (r *Report) funnel(l *lab) {
 	own := l.ownNodes()
 	r.own = own
 	for i := range a.Counts {
-		t := &a.Counts[i]
-		misses := missesOf(a, t)
-		kept := slices.DeleteFunc(slices.Clone(misses), func(m *engine.Miss) bool { return own[m.Node] })
-		nodes := t.Nodes - (len(misses) - len(kept))
-		r.Own += len(misses) - len(kept)
-		if nodes == 0 {
-			continue
+		for _, m := range missesOf(a, &a.Counts[i]) {
+			if own[m.Node] {
+				r.Own++
+			}
 		}
-		if len(kept) == 0 {
-			kept = misses
-		}
-		step := Step{Nodes: nodes, Plugin: t.Plugin, Reason: string(t.Reason)}
-		if len(kept) > 0 {
-			step.Words, step.Example = words(&kept[0].Rejection, kept), example(kept)
-		} else {
-			step.Words = spell(string(t.Reason))
-		}
-		r.Funnel = append(r.Funnel, step)
 	}
+	r.Funnel = steps(a, own)
 	r.tasks, r.need = a.Placed, a.Min
-	for _, g := range a.Groups {
-		line := fmt.Sprintf("= %s  would do once enough of its %s are free", g.Key, count(g.Nodes, "node"))
-		if x := g.Rejection; x != nil {
-			line = fmt.Sprintf("− %s  %s  %s", g.Key, cmp.Or(x.Plugin, "engine"), words(x, nil))
-		}
-		r.groups = append(r.groups, line)
-	}
+	r.groups = groupLines(a)
 }
 
 // ownNodes are the nodes where the tasks of the same role would go that did find
@@ -272,7 +257,11 @@ func (l *lab) ownNodes() map[string]bool {
 
 // trials tries changes of every kind and keeps the few that people would ask for.
 func (r *Report) trials(l *lab) {
-	const mostLines, mostFits, mostOfKind, mostFails = 6, 5, 2, 2
+	const mostLines, mostFits, mostFails = 6, 5, 2
+	mostOfKind := 2
+	if l.shape().Served() {
+		mostOfKind = 3 // a model can be asked for in more ways
+	}
 	found := &finder{}
 	l.wait(found)
 	l.raise(found)

@@ -87,6 +87,9 @@ var fewerThanOne = strings.NewReplacer(
 	"fewer than 1 free for", "nothing free for",
 )
 
+// together is the subject of memory that is meant in sum.
+const together = "together"
+
 // words says what a rejection means; misses, where given, are all those like it.
 func words(r *engine.Rejection, misses []*engine.Miss) string {
 	subject := r.Subject
@@ -95,7 +98,11 @@ func words(r *engine.Rejection, misses []*engine.Miss) string {
 	}
 	want, have := pair(r.Want, r.Have)
 	if p, ok := phrases[r.Reason]; ok {
-		return fewerThanOne.Replace(strings.NewReplacer("{subject}", subject, "{want}", want, "{have}", have).Replace(p))
+		text := fewerThanOne.Replace(strings.NewReplacer("{subject}", subject, "{want}", want, "{have}", have).Replace(p))
+		if subject == together {
+			text += " " + together
+		}
+		return text
 	}
 	text := spell(string(r.Reason))
 	if subject != "" {

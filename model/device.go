@@ -152,9 +152,9 @@ func (p *planner) ever(n int, c claim) (string, bool) {
 	case product == "":
 		return fmt.Sprintf("no node has %s that it runs on", count(n, "device")), false
 	case c.share > 0:
-		return fmt.Sprintf("%s of each device are needed, and the largest, %s, gives %s (%s of it)", gib(c.enough), product, gib(most), percent(c.share)), false
+		return fmt.Sprintf("each device must give %s, and the largest, %s, gives %s (%s of it)", gib(c.enough), product, gib(most), percent(c.share)), false
 	}
-	return fmt.Sprintf("%s of each device are needed, and the largest, %s, has %s", gib(c.enough), product, gib(most)), false
+	return fmt.Sprintf("each device must give %s, and the largest, %s, has %s", gib(c.enough), product, gib(most)), false
 }
 
 func deviceName(tensor, pipeline int) string {

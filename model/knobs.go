@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate/nodes"
 )
 
 // Knob is one line along which a model could ask for less, or allow more. The
@@ -54,10 +55,22 @@ func (s *Spec) Knobs() []Knob {
 	if !s.Place.Offload {
 		one("with layers in the node's memory (placement.cpuOffload: true)", 40, func(c *Spec) { c.Place.Offload = true })
 	}
-	if u := s.utilization(); u > 0 && u < mostUtilization && s.Backend != nil && !s.Backend.Static {
-		one(fmt.Sprintf("with gpuMemoryUtilization %d.%02d", mostUtilization/1000, mostUtilization%1000/10), 10, func(c *Spec) { c.Utilization = mostUtilization })
+	if u := s.utilization(); u > 0 && s.Backend != nil && !s.Backend.Static {
+		if u < mostUtilization {
+			one(utilizationText(mostUtilization), 10, func(c *Spec) { c.Utilization = mostUtilization })
+		}
+		// A device that others use in part may still have enough for this model.
+		for i, less := range []cluster.Milli{750, 500, 250} {
+			if less < u {
+				one(utilizationText(less), 16+i, func(c *Spec) { c.Utilization = less })
+			}
+		}
 	}
 	return out
+}
+
+func utilizationText(m cluster.Milli) string {
+	return fmt.Sprintf("with gpuMemoryUtilization %d.%02d", m/1000, m%1000/10)
 }
 
 // mostUtilization leaves what a driver and a display take.
@@ -76,6 +89,9 @@ func (s *Spec) context() []Knob {
 	now := s.Serve.Context
 	if now == 0 && s.Source.Architecture != nil {
 		now = s.Source.Architecture.MaxContext
+	}
+	if s.Serve.Context == 0 && s.Place.WholeNodes {
+		now = nodes.DefaultTokens
 	}
 	if now <= step {
 		return nil

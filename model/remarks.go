@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/estimate"
 )
 
-// remarks say what the model needs and which forms were left out, for whoever
-// asks why it is pending.
+// remarks say what the model needs, which forms were left out and what was taken
+// for granted, for whoever asks why it is pending.
 func (p *planner) remarks() []string {
 	var out []string
 	for _, f := range p.forms {
@@ -20,11 +20,13 @@ func (p *planner) remarks() []string {
 	}
 	for _, f := range p.forms {
 		if f.Problem != "" {
-			out = append(out, fmt.Sprintf("%s was left out: %s.", f.Name, f.Problem))
+			out = append(out, fmt.Sprintf("Not tried as %s: %s.", f.Name, f.Problem))
 		}
 	}
 	if p.Source != nil {
-		out = append(out, p.Source.Assumed...)
+		for _, a := range p.Source.Assumed {
+			out = append(out, "Assumed: "+a)
+		}
 	}
 	return out
 }
