@@ -42,7 +42,17 @@ func (l *lab) replace(job *cluster.Job) func(*cluster.State) error {
 		if job == nil {
 			return fmt.Errorf("%s cannot be so", l.id)
 		}
-		return rewrite(s, l.id, func(j *cluster.Job) { j.Alternatives = slices.Clone(job.Alternatives) })
+		return rewrite(s, l.id, func(j *cluster.Job) {
+			j.Alternatives = slices.Clone(job.Alternatives)
+			for a := range j.Alternatives {
+				alt := &j.Alternatives[a]
+				alt.Tasks = slices.Clone(alt.Tasks)
+				for i, t := range alt.Tasks {
+					fresh := *t // each try places its own
+					alt.Tasks[i] = &fresh
+				}
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate/nodes"
 )
 
 // Knob is one line along which a model could ask for less, or allow more. The
@@ -74,7 +75,11 @@ func (s *Spec) utilization() cluster.Milli {
 func (s *Spec) context() []Knob {
 	const step = 1024
 	now := s.Serve.Context
-	if now == 0 && s.Source.Architecture != nil {
+	switch {
+	case now > 0:
+	case s.Place.WholeNodes:
+		now = nodes.DefaultTokens
+	case s.Source.Architecture != nil:
 		now = s.Source.Architecture.MaxContext
 	}
 	if now <= step {
