@@ -132,7 +132,7 @@ func (p *planner) replica() (nodes.Replica, error) {
 		if err != nil {
 			return r, err
 		}
-		r.BytesPerToken, r.Heads = int64(perToken)*int64(max(1, p.Serve.Sequences)), a.Heads
+		r.BytesPerToken, r.Heads = cluster.MulDiv(int64(perToken), int64(max(1, p.Serve.Sequences)), 1), a.Heads
 	}
 	return r, nil
 }
