@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,6 +20,8 @@ const (
 	maxContext   = 100_000_000 // tokens
 	maxSequences = 1_000_000
 	maxParallel  = 4096
+
+	maxModelMemory = 8 << 40
 )
 
 var (
@@ -167,7 +168,7 @@ func makeModelMemory(s *model.Spec, o *v1alpha1.ModelMemory, at path, r reporter
 		if q.Sign() <= 0 {
 			r.errorf(at.add(field), "want more than 0, have %s; leave it out to have it estimated", q.String())
 		}
-		return cluster.Bytes(min(bytesOf(*q, at.add(field), r), math.MaxInt64>>20))
+		return modelBytes(*q, at.add(field), r)
 	}
 	s.Memory = model.Memory{Device: read(o.Device, "device"), Total: read(o.Total, "total"), Host: read(o.Host, "host")}
 	if o.Device != nil && o.Total != nil {
@@ -175,9 +176,19 @@ func makeModelMemory(s *model.Spec, o *v1alpha1.ModelMemory, at path, r reporter
 	}
 }
 
+// modelBytes reads an amount that a model may take. It is bounded so that no
+// product with devices and replicas overflows.
+func modelBytes(q resource.Quantity, at path, r reporter) cluster.Bytes {
+	if q.CmpInt64(maxModelMemory) > 0 {
+		r.errorf(at, "%s is too large for a model: the most is 8Ti", q.String())
+		return 0
+	}
+	return cluster.Bytes(bytesOf(q, at, r))
+}
+
 // makeSource checks where a model comes from, and names its files.
 func makeSource(s *model.Spec, o *v1alpha1.Model, spec path, r reporter) {
-	known := s.Memory.Device > 0 || s.Memory.Total > 0
+	known := o.Spec.Memory != nil && (o.Spec.Memory.Device != nil || o.Spec.Memory.Total != nil)
 	s.Files.Main = checkSource(&o.Spec.Source, spec.add("source"), !known, r)
 	s.Files.Path = o.Spec.Source.LocalPath
 	if d := o.Spec.Draft; d != nil {
@@ -196,7 +207,7 @@ func makeSource(s *model.Spec, o *v1alpha1.Model, spec path, r reporter) {
 		case (a.Path == "") == (a.Memory == nil):
 			r.errorf(at, "say either path, whose headers are read, or memory")
 		case a.Memory != nil:
-			s.Adapters += cluster.Bytes(min(bytesOf(*a.Memory, at.add("memory"), r), math.MaxInt64>>20))
+			s.Adapters += modelBytes(*a.Memory, at.add("memory"), r)
 		}
 	}
 }

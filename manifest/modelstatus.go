@@ -69,6 +69,12 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 // forms a replica may take depends on what devices there are.
 func (m *stateMaker) models(s *cluster.State) {
 	groups := s.Groups()
+	m.groupOf = map[string]cluster.Key{}
+	for _, g := range groups {
+		for _, n := range g.Nodes {
+			m.groupOf[n.Name] = g.Key
+		}
+	}
 	for _, o := range m.bundle.Models {
 		r := m.bundle.reporter(o, &m.errs)
 		spec := makeModel(o, m.around, r)

@@ -58,8 +58,8 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
 			m.cells[n.Name] = n.Cell
 		}
 	}
-	for a := range j.Alternatives {
-		if tasks := m.placedFrom(&j.Alternatives[a], o); tasks != nil {
+	for _, a := range m.likely(j, places[0].Node) {
+		if tasks := m.placedFrom(a, o); tasks != nil {
 			for i, t := range tasks {
 				m.running = append(m.running, running{
 					job: j, task: t, node: places[i].Node, devices: places[i].Devices, started: nanoseconds(places[i].Started),
@@ -70,6 +70,20 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
 		}
 	}
 	m.reportPlacements(j, o, r)
+}
+
+// likely are the job's alternatives, those for the group of the node before others.
+func (m *stateMaker) likely(j *cluster.Job, node string) []*cluster.Alternative {
+	var own, others []*cluster.Alternative
+	for i := range j.Alternatives {
+		a := &j.Alternatives[i]
+		if w := a.Whole; w != nil && w.Only != nil && *w.Only == m.groupOf[node] {
+			own = append(own, a)
+		} else {
+			others = append(others, a)
+		}
+	}
+	return append(own, others...)
 }
 
 // placedFrom returns the alternative's task for each placement, nil if one is missing or in another cell.

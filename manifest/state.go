@@ -46,6 +46,8 @@ type stateMaker struct {
 	running []running
 	cells   map[string]string // of each node
 
+	groupOf map[string]cluster.Key // of each node, once the nodes are in the books
+
 	offered, asked totals
 	tasks, devices int
 	unplaced       tally // pods whose devices could not be found on their node

@@ -12,10 +12,6 @@ import (
 // a replica takes. A group on which no number of nodes would do has its form
 // too, to be refused with its numbers.
 func (p *planner) wholeNodes() error {
-	if p.Group != nil {
-		p.whole(*p.Group, p.NodesPerReplica, nil)
-		return nil
-	}
 	groups := p.groups
 	if p.Place.InstanceType != "" {
 		t, err := instance.Find(p.Place.InstanceType)
@@ -23,52 +19,90 @@ func (p *planner) wholeNodes() error {
 			return &Problem{[]any{"spec", "placement", "instanceType"}, err.Error()}
 		}
 		p.Place.InstanceType = t.Name // as the table writes it, which is as nodes are labelled
-		plan, err := p.plan(t.Group())
-		if err != nil {
-			return &Problem{[]any{"spec", "placement", "instanceType"}, fmt.Sprintf("%s is too small for the model: %s", t.Name, err)}
-		}
-		if groups = p.ofType(t.Name); len(groups) == 0 {
-			// Nobody is there yet: the provisioner is asked for them.
-			p.whole(t.Group(), plan.Nodes, &plan)
-			p.forms[len(p.forms)-1].whole.Only = nil
-			return nil
+		if p.Group == nil {
+			plan, err := p.plan(t.Group())
+			if err != nil {
+				return &Problem{[]any{"spec", "placement", "instanceType"}, fmt.Sprintf("%s is too small for the model: %s", t.Name, err)}
+			}
+			if groups = p.ofType(t.Name); len(groups) == 0 {
+				p.anywhere(t.Group(), &plan) // nobody is there yet: the provisioner is asked for them
+				return nil
+			}
 		}
 	}
+	if p.Group != nil {
+		p.whole(*p.Group, p.NodesPerReplica, nil)
+		return nil
+	}
 	for _, g := range groups {
-		plan, err := p.plan(g.Key)
-		if err == nil {
-			p.whole(g.Key, plan.Nodes, &plan)
-			continue
-		}
-		need, usable := p.short(g.Key)
-		if need == 0 {
-			p.left(Form{Name: "whole nodes of " + g.Key.String(), Group: g.Key.String()}, "%s", err)
-			continue
-		}
-		p.whole(g.Key, 1, &nodes.Plan{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: need, Usable: usable})
-		p.forms[len(p.forms)-1].Problem = err.Error()
+		p.onGroup(g.Key)
+	}
+	if len(groups) == 0 && (p.Source != nil || p.explicit() > 0) {
+		p.anywhere(cluster.Key{}, &nodes.Plan{Nodes: 1, Tensor: 1, Pipeline: 1, Need: p.explicit()})
+		p.forms[len(p.forms)-1].Name = "whole nodes"
 	}
 	return nil
 }
 
+// onGroup adds the form on nodes of the group.
+func (p *planner) onGroup(key cluster.Key) {
+	plan, err := p.plan(key)
+	if err == nil {
+		p.whole(key, plan.Nodes, &plan)
+		return
+	}
+	need, usable := p.least(key)
+	if need <= usable {
+		p.left(Form{Name: "whole nodes of " + key.String(), Group: key.String()}, "%s", err)
+		return
+	}
+	p.whole(key, 1, &nodes.Plan{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: need, Usable: usable})
+	p.forms[len(p.forms)-1].Problem = err.Error()
+}
+
+// anywhere adds the form on nodes like that of a group that is not there.
+func (p *planner) anywhere(key cluster.Key, plan *nodes.Plan) {
+	p.whole(key, plan.Nodes, plan)
+	f := &p.forms[len(p.forms)-1]
+	f.Group, f.whole.Only = "", nil
+}
+
 // plan is how a replica lies on nodes of the group.
 func (p *planner) plan(key cluster.Key) (nodes.Plan, error) {
+	var plan nodes.Plan
 	if total := p.explicit(); total > 0 {
-		node := cluster.Bytes(key.Memory<<20) * cluster.Bytes(key.Count)
-		if !combines(key) {
-			node = cluster.Bytes(key.Memory << 20)
+		plan = p.given(key, total)
+		if each := cluster.Bytes(key.Memory << 20); p.Memory.Device > each {
+			return plan, fmt.Errorf("%s of each device are needed, and %s has %s", gib(p.Memory.Device), key.Product, gib(each))
 		}
-		n := int(min((total+node-1)/node, mostNodes+1))
-		if !combines(key) && n > 1 || n > mostNodes {
-			return nodes.Plan{}, fmt.Errorf("one replica needs %s, and a node of %s gives %s", gib(total), key, gib(node))
+		if !combines(key) && plan.GPUs > 1 {
+			return plan, fmt.Errorf("one replica needs %s, and one of %s gives %s: parts of devices cannot be combined", gib(total), key, gib(cluster.Bytes(key.Memory<<20)))
 		}
-		return nodes.Plan{GPUs: n * key.Count, Nodes: n, Tensor: key.Count, Pipeline: n, Need: total}, nil
+	} else {
+		r, err := p.replica()
+		if err != nil {
+			return plan, err
+		}
+		if plan, err = r.On(key); err != nil {
+			return plan, err
+		}
 	}
-	r, err := p.replica()
-	if err != nil {
-		return nodes.Plan{}, err
+	if plan.Nodes > mostNodes {
+		return plan, fmt.Errorf("one replica would take %s nodes, and is divided over %d at most", Thousands(plan.Nodes), mostNodes)
 	}
-	return r.On(key)
+	return plan, nil
+}
+
+// given is how a replica of which somebody said the memory lies on such nodes.
+func (p *planner) given(key cluster.Key, total cluster.Bytes) nodes.Plan {
+	each := cluster.Bytes(key.Memory << 20)
+	plan := nodes.Plan{GPUs: p.devices(), Need: total}
+	if p.Memory.Device == 0 {
+		plan.GPUs = int((total + each - 1) / each)
+	}
+	plan.Nodes = (plan.GPUs + key.Count - 1) / key.Count
+	plan.Tensor, plan.Pipeline = key.Count, plan.Nodes
+	return plan
 }
 
 // explicit is the memory of a replica that somebody gave; 0: nobody did.
@@ -76,7 +110,12 @@ func (p *planner) explicit() cluster.Bytes {
 	if p.Memory.Total > 0 {
 		return p.Memory.Total
 	}
-	return p.Memory.Device * cluster.Bytes(max(1, p.Place.Devices, p.Serve.Tensor*max(1, p.Serve.Pipeline)))
+	return p.Memory.Device * cluster.Bytes(p.devices())
+}
+
+// devices of a replica, as far as somebody said.
+func (p *planner) devices() int {
+	return max(1, p.Place.Devices, max(1, p.Serve.Tensor)*max(1, p.Serve.Pipeline))
 }
 
 // replica is what the rule for whole nodes looks at.
@@ -98,19 +137,29 @@ func (p *planner) replica() (nodes.Replica, error) {
 		if err != nil {
 			return r, err
 		}
-		r.BytesPerToken, r.Heads = int64(perToken)*int64(max(1, p.Serve.Sequences)), a.Heads
+		r.BytesPerToken, r.Heads = cluster.MulDiv(int64(perToken), int64(max(1, p.Serve.Sequences)), 1), a.Heads
 	}
 	return r, nil
 }
 
-// short is what a replica needs of a single device and what that gives, where
-// devices cannot be combined; 0 where it is not a matter of size.
-func (p *planner) short(key cluster.Key) (need, usable cluster.Bytes) {
+// least is what a replica needs of one node at the least and what that gives; 0
+// where it is not known.
+func (p *planner) least(key cluster.Key) (need, usable cluster.Bytes) {
+	usable = cluster.Bytes(key.Memory << 20)
+	switch {
+	case p.Memory.Device > 0:
+		return p.Memory.Device, usable
+	case p.Memory.Total > 0:
+		if combines(key) {
+			usable *= cluster.Bytes(key.Count)
+		}
+		return p.Memory.Total, usable
+	}
 	r, err := p.replica()
-	if err != nil || combines(key) {
+	if err != nil {
 		return 0, 0
 	}
-	return r.Single(key)
+	return r.Least(key)
 }
 
 // ofType are the groups of which nodes are of the instance type.

@@ -86,25 +86,31 @@ func (r Replica) On(group cluster.Key) (Plan, error) {
 	return plan, nil
 }
 
-// Single is what the replica needs of one device and what that gives.
-func (r Replica) Single(group cluster.Key) (need, gives cluster.Bytes) {
-	one := group
-	one.Count = 1
-	if r.check(one) != nil {
+// Least is what the replica would need of one node at the least, and what that
+// gives: the numbers of a refusal, where no number of nodes will do.
+func (r Replica) Least(group cluster.Key) (need, gives cluster.Bytes) {
+	if single(group) {
+		group.Count = 1
+	}
+	if r.check(group) != nil {
 		return 0, 0
 	}
 	tokens := r.Tokens
 	if tokens == 0 {
 		tokens = DefaultTokens
 	}
-	kept := sum(product(fixed, 1<<30), product(int64(tokens), r.BytesPerToken, perMille))
+	devices := int64(group.Count)
+	kept := sum(product(fixed, 1<<30, devices), product(int64(tokens), r.BytesPerToken, perMille))
 	weights := product(int64(r.Weights), margin)
-	offered := product(group.Memory, 1<<20, usable)
+	offered := product(group.Memory, 1<<20, usable, devices)
 	return cluster.Bytes(over(sum(weights, kept), 1, true)), cluster.Bytes(over(offered, 1, false))
 }
 
 // most is a bound on what anybody means; beyond it a figure was mistyped.
-const most = 1_000_000
+const (
+	most   = 1_000_000
+	beyond = 1 << 60
+)
 
 func (r Replica) check(group cluster.Key) error {
 	switch {
@@ -154,11 +160,15 @@ func times(a *big.Int, by ...int64) *big.Int { return new(big.Int).Mul(a, produc
 
 func sum(a, b *big.Int) *big.Int { return new(big.Int).Add(a, b) }
 
-// over turns thousandths over each device back into bytes.
+// over turns thousandths over each device back into bytes. It stops at what
+// nobody has.
 func over(a *big.Int, each int64, up bool) int64 {
 	q, rest := new(big.Int).QuoRem(a, product(perMille, each), new(big.Int))
 	if up && rest.Sign() > 0 {
 		q.Add(q, big.NewInt(1))
+	}
+	if !q.IsInt64() || q.Int64() > beyond {
+		return beyond
 	}
 	return q.Int64()
 }
