@@ -128,14 +128,14 @@ func (p *planner) node(tensor, pipeline int) {
 	p.forms = append(p.forms, f)
 }
 
-// ever reports whether idle devices of some group would do, and if not, why.
+// ever reports whether idle devices of some kind would do, and if not, why.
 func (p *planner) ever(n int, c claim) (string, bool) {
 	most, product := cluster.Bytes(0), ""
-	for _, g := range p.groups {
-		if g.Key.Count < n || n > 1 && !combines(g.Key) {
+	for _, k := range p.kinds {
+		if k.Count < n || n > 1 && !combines(k) {
 			continue
 		}
-		has := cluster.Bytes(g.Key.Memory << 20)
+		has := cluster.Bytes(k.Memory << 20)
 		if c.share > 0 {
 			has = cluster.Bytes(cluster.MulDiv(int64(has), int64(c.share), int64(cluster.Whole)))
 		}
@@ -143,7 +143,7 @@ func (p *planner) ever(n int, c claim) (string, bool) {
 			return "", true
 		}
 		if has > most {
-			most, product = has, g.Key.Product
+			most, product = has, k.Product
 		}
 	}
 	switch {

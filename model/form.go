@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
@@ -38,6 +37,7 @@ type piece struct {
 type planner struct {
 	*Spec
 	groups []*cluster.Group // with devices that the backend runs on, in key order
+	kinds  []cluster.Key    // of devices on one node, each of one product, in key order
 	types  []string         // that the backend runs on; nil: any
 	forms  []Form
 }
@@ -188,39 +188,4 @@ func (p *planner) runs(g *cluster.Group) bool {
 		}
 	}
 	return false
-}
-
-// combines reports whether several devices of the group can work on one replica:
-// MIG slices and shared replicas cannot.
-func combines(k cluster.Key) bool {
-	return k.Replicas <= 1 && !strings.Contains(k.Product, "-MIG-") && !strings.HasPrefix(k.Resource, cluster.PartitionResource)
-}
-
-// widest is the most devices of one node that can work on one replica.
-func (p *planner) widest() int {
-	most := 1
-	for _, g := range p.groups {
-		if combines(g.Key) {
-			most = max(most, g.Key.Count)
-		}
-	}
-	return most
-}
-
-// combined are the products that can be combined, nil where all can.
-func (p *planner) combined() []string {
-	var out []string
-	all := true
-	for _, g := range p.groups {
-		if combines(g.Key) {
-			out = append(out, g.Key.Product)
-		} else {
-			all = false
-		}
-	}
-	if all {
-		return nil
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

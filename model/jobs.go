@@ -66,6 +66,7 @@ func (p *planner) runsOn(groups []*cluster.Group) error {
 			p.groups = append(p.groups, g)
 		}
 	}
+	p.findKinds()
 	return nil
 }
 

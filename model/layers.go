@@ -84,7 +84,7 @@ func (p *planner) onDevices(name string, devices int, each cluster.Bytes, need e
 	p.forms = append(p.forms, f)
 }
 
-// holds reports whether idle devices of one node of some group hold the layers,
+// holds reports whether idle devices of one node hold the layers,
 // and if not, why.
 func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
 	least := l.Total
@@ -92,9 +92,9 @@ func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
 		least = l.Least
 	}
 	most, name := 0, ""
-	for _, g := range p.groups {
-		n := g.Key.Count
-		if !combines(g.Key) {
+	for _, k := range p.kinds {
+		n := k.Count
+		if !combines(k) {
 			n = 1
 		}
 		if devices > 0 {
@@ -103,10 +103,10 @@ func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
 			}
 			n = devices
 		}
-		if on := n * l.Within(cluster.Bytes(g.Key.Memory<<20)); on > most || name == "" {
-			most, name = on, g.Key.Product
+		if on := n * l.Within(cluster.Bytes(k.Memory<<20)); on > most || name == "" {
+			most, name = on, k.Product
 			if devices == 0 || n > 1 {
-				name = fmt.Sprintf("%d × %s", n, g.Key.Product)
+				name = fmt.Sprintf("%d × %s", n, k.Product)
 			}
 		}
 	}
@@ -128,9 +128,9 @@ func (p *planner) remote(need estimate.LayeredNeed, l cluster.Layers) {
 	}
 	const more = 2 // with some room taken, a node or two beyond the fewest may do
 	best := map[string]int{}
-	for _, g := range p.groups {
-		if combines(g.Key) {
-			best[g.Key.Product] = max(best[g.Key.Product], g.Key.Count*l.Within(cluster.Bytes(g.Key.Memory<<20)))
+	for _, k := range p.kinds {
+		if combines(k) {
+			best[k.Product] = max(best[k.Product], k.Count*l.Within(cluster.Bytes(k.Memory<<20)))
 		}
 	}
 	type way struct {
