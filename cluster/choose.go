@@ -140,7 +140,7 @@ func (n *Node) chooseAll(s *Shape) ([]Claim, bool) {
 }
 
 // chooseUniform tries one product at a time, in name order, and keeps the first
-// that needs the fewest devices.
+// that needs the fewest devices; where layers may spill, of those that hold most.
 func (n *Node) chooseUniform(s *Shape, score func(*Device) int64) ([]Claim, bool) {
 	var products []string
 	for i := range n.Devices {
@@ -151,11 +151,23 @@ func (n *Node) chooseUniform(s *Shape, score func(*Device) int64) ([]Claim, bool
 	slices.Sort(products)
 	var best []Claim
 	for _, p := range products {
-		if claims, ok := n.choose(s, score, &p); ok && (best == nil || len(claims) < len(best)) {
+		claims, ok := n.choose(s, score, &p)
+		if !ok {
+			continue
+		}
+		if more := layersOn(claims) - layersOn(best); best == nil || more > 0 || more == 0 && len(claims) < len(best) {
 			best = claims
 		}
 	}
 	return best, best != nil
+}
+
+func layersOn(claims []Claim) int {
+	on := 0
+	for i := range claims {
+		on += claims[i].Layers
+	}
+	return on
 }
 
 func (n *Node) choose(s *Shape, score func(*Device) int64, product *string) ([]Claim, bool) {

@@ -20,8 +20,9 @@ var (
 )
 
 // Files lists the files that paths lead to: each once, directories in name
-// order with all .yaml, .yml and .json below them; "-" stays as it is. Links are
-// followed, except those to directories inside a directory, which could go in circles.
+// order with all .yaml, .yml and .json below them, save the .json beside a model's
+// weights; "-" stays as it is. Links are followed, except those to directories
+// inside a directory, which could go in circles.
 func Files(paths []string) ([]string, error) {
 	names, errs := files(paths)
 	return names, errs.failure()
@@ -93,7 +94,8 @@ func openedByShell(name string) bool {
 
 func (l *lister) directory(root string) {
 	names, errs := len(l.names), len(l.errs)
-	known := 0 // files that another path led to already
+	known := 0                 // files that another path led to already
+	model := map[string]bool{} // whether a directory holds one
 	// With a separator at its end a link to a directory is the directory.
 	err := filepath.WalkDir(root+string(filepath.Separator), func(name string, e fs.DirEntry, err error) error {
 		hidden := filepath.Clean(name) != filepath.Clean(root) && e != nil && strings.HasPrefix(e.Name(), ".")
@@ -103,7 +105,10 @@ func (l *lister) directory(root string) {
 			return nil
 		case hidden && e.IsDir():
 			return fs.SkipDir
-		case hidden, e.IsDir(), !slices.Contains(extensions, strings.ToLower(filepath.Ext(name))):
+		case e.IsDir():
+			model[filepath.Clean(name)] = holdsModel(name)
+			return nil
+		case hidden, model[filepath.Dir(name)] && filepath.Ext(name) == ".json", !slices.Contains(extensions, strings.ToLower(filepath.Ext(name))):
 			return nil
 		}
 		// A mounted config map is links to files, which are read like files. What
@@ -123,8 +128,27 @@ func (l *lister) directory(root string) {
 	if err != nil {
 		l.fail(root, "cannot be read: "+cause(err))
 	} else if len(l.names) == names && len(l.errs) == errs && known == 0 {
-		l.fail(root, "the directory has no "+oneOf(extensions)+" file")
+		why := "the directory has no " + oneOf(extensions) + " file"
+		if holdsModel(root) {
+			why = "the directory holds a model, not manifests; name it in a Model, under source"
+		}
+		l.fail(root, why)
 	}
+}
+
+// holdsModel reports whether a directory is a model or an adapter as Hugging Face
+// lays them out: a configuration beside weights, or beside an index of them.
+func holdsModel(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false // whoever walks it says so
+	}
+	var config, weights bool
+	for _, e := range entries {
+		config = config || e.Name() == "config.json" || e.Name() == "adapter_config.json"
+		weights = weights || strings.HasSuffix(strings.TrimSuffix(e.Name(), ".index.json"), ".safetensors")
+	}
+	return config && weights
 }
 
 // cause drops the path that the system's errors repeat.

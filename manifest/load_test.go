@@ -35,6 +35,10 @@ func TestLoad(t *testing.T) {
 		"a/README.md":     "not read",
 		".git/broken.yml": "a: b: c",
 		".hidden.yaml":    "a: b: c",
+		// What lies beside weights is the model's own.
+		"m/config.json": `{"model_type": "llama"}`, "m/model.safetensors.index.json": `{}`, "m/node.yaml": object("Node", "m", ""),
+		"m/lora/adapter_config.json": `{"r": 8}`, "m/lora/adapter_model.safetensors": "",
+		"z/config.json": `{"apiVersion": "berth.dev/v1alpha1", "kind": "Node", "metadata": {"name": "z"}}`,
 	})
 	if err := os.Symlink(filepath.Join(dir, "b.yaml"), filepath.Join(dir, "a", "link.txt")); err != nil {
 		t.Fatal(err)
@@ -48,23 +52,25 @@ func TestLoad(t *testing.T) {
 	for _, n := range b.Nodes {
 		got = append(got, strings.TrimPrefix(b.Where(n), dir+"/"))
 	}
-	if diff := cmp.Diff([]string{"a/x.yml:1", "a/y.json:1", "b.yaml:1", "<stdin>:1"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"a/x.yml:1", "a/y.json:1", "b.yaml:1", "m/node.yaml:1", "z/config.json:1", "<stdin>:1"}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
 func TestLoadErrors(t *testing.T) {
 	dir := write(t, map[string]string{
-		"empty/x.txt": "",
-		"refs.yaml":   job("{queue: nope, tasks: [{name: w, replicas: 0}]}"),
-		"lost.yaml":   object("Queue", "q", "spec: {bogus: 1}") + "\n---\n" + job("{queue: q, tasks: [{name: w}]}"),
-		"none.yaml":   "# nothing\n",
+		"empty/x.txt":   "",
+		"m/config.json": "{}", "m/model.safetensors": "",
+		"refs.yaml": job("{queue: nope, tasks: [{name: w, replicas: 0}]}"),
+		"lost.yaml": object("Queue", "q", "spec: {bogus: 1}") + "\n---\n" + job("{queue: q, tasks: [{name: w}]}"),
+		"none.yaml": "# nothing\n",
 	})
 	tests := map[string]struct {
 		paths []string
 		want  string
 	}{
 		"missing":                    {[]string{"nope.yaml"}, "nope.yaml: cannot be read: no such file or directory"},
+		"a model":                    {[]string{"m"}, "m: the directory holds a model, not manifests; name it in a Model, under source"},
 		"no manifests":               {[]string{"empty"}, "empty: the directory has no .yaml, .yml or .json file"},
 		"nothing in it":              {[]string{"none.yaml"}, "none.yaml: " + emptyRemedy},
 		"object and references both": {[]string{"refs.yaml"}, "refs.yaml:4:15: spec.queue: there is no queue \"nope\"; declare it (kind: Queue, name: nope) or use default\nrefs.yaml:4:49: spec.tasks[0].replicas: want from 1 to 100000, have 0"},

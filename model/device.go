@@ -132,7 +132,7 @@ func (p *planner) node(tensor, pipeline int) {
 	p.forms = append(p.forms, f)
 }
 
-// ever reports whether idle devices of some group would do, and if not, why.
+// ever reports whether idle devices of some kind would do, and if not, why.
 func (p *planner) ever(n int, c claim) (string, bool) {
 	most, product := cluster.Bytes(0), ""
 	for i := range p.have {

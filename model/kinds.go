@@ -41,7 +41,7 @@ func (p *planner) kinds(groups []*cluster.Group) []kind {
 	var out []kind
 	for _, g := range groups {
 		nodes := g.Nodes[:1] // all have the same devices
-		if strings.Contains(g.Key.Product, "+") {
+		if mixed(g.Key) {
 			nodes = g.Nodes // but not where products are mixed
 		}
 		first := len(out)
@@ -68,6 +68,9 @@ func (p *planner) kinds(groups []*cluster.Group) []kind {
 	}
 	return out
 }
+
+// mixed reports whether nodes of the group have several products.
+func mixed(k cluster.Key) bool { return strings.Contains(k.Product, "+") }
 
 // combines reports whether several devices of the group can work on one replica:
 // MIG slices and shared replicas cannot.

@@ -91,7 +91,7 @@ func (p *planner) onDevices(name string, devices int, each cluster.Bytes, need e
 	p.forms = append(p.forms, f)
 }
 
-// holds reports whether idle devices of one node of some group hold the layers,
+// holds reports whether idle devices of one node hold the layers,
 // and if not, why.
 func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
 	least := l.Total

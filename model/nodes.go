@@ -23,6 +23,10 @@ func (p *planner) severalNodes() {
 		if !combines(g.Key) {
 			continue
 		}
+		if mixed(g.Key) {
+			p.left(Form{Name: "several nodes of " + g.Key.String(), Group: g.Key.String()}, "its devices are not of one product")
+			continue
+		}
 		if f := p.spread(g); f.Problem != "" {
 			p.forms = append(p.forms, f)
 		} else {
