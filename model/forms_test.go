@@ -35,9 +35,9 @@ func TestForms(t *testing.T) {
 - several nodes: placement.distributed is not set
 `},
 		"vllm, several nodes": {spec(t, "vllm", "llama-3.3-70b", distributed, tokens(4096)), groups(a10s("a", 4), fixture.Node("b").GPUs(1, "T4", "16Gi")), `
-- 1 device: 135.44 GiB of each device are needed, and the largest, A10, gives 21.6 GiB (90 % of it)
-- 2 devices (tp 2): 68.43 GiB of each device are needed, and the largest, A10, gives 21.6 GiB (90 % of it)
-- 4 devices (tp 4): 34.92 GiB of each device are needed, and the largest, A10, gives 21.6 GiB (90 % of it)
+- 1 device: each device must give 135.44 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
+- 2 devices (tp 2): each device must give 68.43 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
+- 4 devices (tp 4): each device must give 34.92 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
 2 nodes of A10 × 4 (tp 4, pp 2): 4 × 2, nodes 2, devices 4
 14 nodes of T4 × 1 (tp 1, pp 14): 1 × 14, nodes 14, devices 1
 `},
@@ -91,7 +91,7 @@ CPU: 1 × 1, nodes 1, devices 0
 - several nodes: placement.distributed is not set
 `},
 		"custom": {spec(t, "custom", "", total(30), offload), groups(a10s("a", 4)), `
-- 1 device: 30 GiB of each device are needed, and the largest, A10, has 24 GiB
+- 1 device: each device must give 30 GiB, and the largest, A10, has 24 GiB
 2 devices (tp 2): 2 × 1, nodes 1, devices 2
 4 devices (tp 4): 4 × 1, nodes 1, devices 4
 CPU: 1 × 1, nodes 1, devices 0
@@ -106,11 +106,11 @@ CPU: 1 × 1, nodes 1, devices 0
 - 1 device: no node has 1 device that it runs on
 `},
 		"too large": {spec(t, "vllm", "", total(200)), groups(a10s("a", 1)), `
-- 1 device: 200 GiB of each device are needed, and the largest, A10, gives 21.6 GiB (90 % of it)
+- 1 device: each device must give 200 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
 - several nodes: placement.distributed is not set
 `},
 		"too large, bytes": {spec(t, "custom", "", total(200)), groups(a10s("a", 1)), `
-- 1 device: 200 GiB of each device are needed, and the largest, A10, has 24 GiB
+- 1 device: each device must give 200 GiB, and the largest, A10, has 24 GiB
 `},
 		"draft that divides less": {spec(t, "vllm", "", use(toy()), draft(3)), groups(a10s("a", 2)), `
 1 device: 1 × 1, nodes 1, devices 1
