@@ -1,6 +1,9 @@
 package cluster
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Choose picks devices of the node for the shape: the best by score, ties to the
 // lowest index. Score may be nil. It returns false when the node's devices
@@ -139,8 +142,9 @@ func (n *Node) chooseAll(s *Shape) ([]Claim, bool) {
 	return claims, true
 }
 
-// chooseUniform tries one product at a time, in name order, and keeps the first
-// that needs the fewest devices; where layers may spill, of those that hold most.
+// chooseUniform tries one product at a time. It keeps what holds most layers,
+// where they may spill, then what needs the fewest devices, then the product with
+// the best device; among equals the name decides.
 func (n *Node) chooseUniform(s *Shape, score func(*Device) int64) ([]Claim, bool) {
 	var products []string
 	for i := range n.Devices {
@@ -152,14 +156,31 @@ func (n *Node) chooseUniform(s *Shape, score func(*Device) int64) ([]Claim, bool
 	var best []Claim
 	for _, p := range products {
 		claims, ok := n.choose(s, score, &p)
-		if !ok {
-			continue
-		}
-		if more := layersOn(claims) - layersOn(best); best == nil || more > 0 || more == 0 && len(claims) < len(best) {
+		if ok && (best == nil || n.better(claims, best, score)) {
 			best = claims
 		}
 	}
 	return best, best != nil
+}
+
+// better reports whether one product's claims are to be preferred to another's.
+func (n *Node) better(a, b []Claim, score func(*Device) int64) bool {
+	if on, than := layersOn(a), layersOn(b); on != than {
+		return on > than
+	}
+	if len(a) != len(b) || score == nil {
+		return len(a) < len(b)
+	}
+	return n.highest(a, score) > n.highest(b, score)
+}
+
+// highest is the score of the best device that is claimed.
+func (n *Node) highest(claims []Claim, score func(*Device) int64) int64 {
+	most := int64(math.MinInt64)
+	for i := range claims {
+		most = max(most, score(&n.Devices[claims[i].Device]))
+	}
+	return most
 }
 
 func layersOn(claims []Claim) int {

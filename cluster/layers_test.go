@@ -52,6 +52,32 @@ func TestLayersAreDivided(t *testing.T) {
 	}
 }
 
+// One product only: the one that holds most, then the fewest devices, then the best of them.
+func TestLayersOfOneProduct(t *testing.T) {
+	node := fixture.Node("n").CPU(8, "100Gi").GPUs(1, "A", "11Gi").GPUs(2, "B", "9Gi").GPUs(2, "C", "9Gi").Build()
+	tests := map[string]struct {
+		layers cluster.Layers
+		score  func(*cluster.Device) int64
+		want   map[int]int
+	}{
+		"all on one":          {cluster.Layers{Total: 10, Bytes: gi, Fixed: gi}, nil, map[int]int{0: 10}},
+		"no product holds it": {cluster.Layers{Total: 17, Bytes: gi, Fixed: gi}, nil, map[int]int{}},
+		"most, the rest elsewhere": {
+			cluster.Layers{Total: 17, Bytes: gi, Fixed: gi, Least: 1, Spill: true}, nil, map[int]int{1: 8, 2: 8}},
+		"the better of two": {
+			cluster.Layers{Total: 16, Bytes: gi, Fixed: gi}, func(d *cluster.Device) int64 { return int64(d.Index) }, map[int]int{3: 8, 4: 8}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory}}, Need: cluster.Need{SameProduct: true, Layers: &tt.layers}}
+			claims, _ := node.Choose(&s, tt.score)
+			if diff := cmp.Diff(tt.want, split(claims)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestLayersInProportion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := fixture.Node("n").CPU(8, "1Ti").With(func(n *cluster.Node) {

@@ -42,7 +42,7 @@ func modelPlaces(o *v1alpha1.Model) []path {
 	spec := path{"spec"}
 	out := []path{
 		{"metadata", "name"}, spec, spec.add("queue"), spec.add("backendVersion"), spec.add("source"), spec.add("draft"), spec.add("context"),
-		spec.add("parallelism", "tensor"), spec.add("placement", "instanceType"), spec.add("placement", "devices"),
+		spec.add("parallelism"), spec.add("parallelism", "tensor"), spec.add("placement", "instanceType"), spec.add("placement", "devices"),
 		{"status", "group"},
 	}
 	for i := range o.Spec.Adapters {

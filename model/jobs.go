@@ -25,6 +25,9 @@ func (p *Plan) Replica(number int) string { return p.Spec.ID + "-" + strconv.Ito
 func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
 	own := *s // what is found out on the way is not the caller's
 	p := &planner{Spec: &own}
+	if err := p.sensible(); err != nil {
+		return nil, err
+	}
 	if err := p.runsOn(groups); err != nil {
 		return nil, err
 	}
@@ -49,6 +52,21 @@ func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
 		plan.Jobs = append(plan.Jobs, j)
 	}
 	return plan, nil
+}
+
+// sensible refuses what the model or its backend would not do, rather than pass it over.
+func (p *planner) sensible() error {
+	if p.Source == nil || p.Memory.Device > 0 || p.Memory.Total > 0 {
+		return nil
+	}
+	if a := p.Source.Architecture; a != nil && a.MaxContext > 0 && p.Serve.Context > a.MaxContext {
+		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("%s takes at most %s tokens, have %s", p.Source.Name, Thousands(a.MaxContext), Thousands(p.Serve.Context))}
+	}
+	if p.layered() && (p.Serve.Tensor > 0 || p.Serve.Pipeline > 0) {
+		n := max(1, p.Serve.Tensor) * max(1, p.Serve.Pipeline)
+		return &Problem{[]any{"spec", "parallelism"}, fmt.Sprintf("%s divides such a file layer by layer; for a fixed number of devices write placement: {devicesPerReplica: %d}", p.Backend.Name, n)}
+	}
+	return nil
 }
 
 // runsOn finds the types of device that the backend runs on, and their groups.

@@ -26,8 +26,10 @@ func (p *plugin) least(s *cluster.Shape) (int64, string) {
 	}
 	count := int64(max(1, need.Devices))
 	switch {
-	case need.WholeNode || s.Isolation.Exclusive():
+	case s.Isolation.Exclusive():
 		return count * int64(cluster.Whole), name
+	case need.WholeNode:
+		return count * int64(need.Milli()), name
 	case exact(s):
 		return count * int64(need.Milli()), name
 	}
@@ -140,8 +142,12 @@ func costOn(s *cluster.Shape, n *cluster.Node, name string, layers []cluster.Cla
 	c.device = true
 	count := int64(need.Devices)
 	switch {
-	case need.WholeNode:
-		c.least, c.most = named*int64(cluster.Whole), named*int64(cluster.Whole)
+	case need.WholeNode: // or with a share, that part of each of its devices
+		each := int64(need.Milli())
+		if s.Isolation.Exclusive() {
+			each = int64(cluster.Whole)
+		}
+		c.least, c.most = named*each, named*each
 		return c
 	case count == 0:
 		count = int64(len(layers))

@@ -163,6 +163,8 @@ func TestAdmit(t *testing.T) {
 		"which is not limited":     {amd(), list{queue().Limit(gpu, 1000), job("j").Devices(2)}, false, nil},
 		"which is forbidden":       {amd(), list{queue().Limit("amd.com/gpu", 0), job("j").Devices(2)}, false, nil},
 		"a whole node":             {node("n"), list{queue().Limit(gpu, 8000), need(cluster.Need{WholeNode: true})}, true, nil},
+		"a share of a whole node":  {node("n"), list{queue().Limit(gpu, 7200), need(cluster.Need{WholeNode: true, Share: 900})}, true, nil},
+		"a share, too small":       {node("n"), list{queue().Limit(gpu, 7000), need(cluster.Need{WholeNode: true, Share: 900})}, true, tooSmall(gpu, parts(7200), parts(7000))},
 		"a whole node, too small":  {node("n"), list{queue().Limit(gpu, 7000), need(cluster.Need{WholeNode: true})}, true, tooSmall(gpu, parts(8000), parts(7000))},
 		"layers on two devices":    {node("n"), list{queue().Limit(gpu, 2000), layers(0, cluster.Layers{Total: 100})}, true, nil},
 		"layers, reached":          {node("n"), list{queue().Limit(gpu, 2000), job("x").Share(1, 500).On("n"), layers(0, cluster.Layers{Total: 100})}, true, reached(gpu, parts(2000), parts(1500))},
