@@ -74,7 +74,10 @@ func (p *planner) onDevices(name string, devices int, each cluster.Bytes, need e
 	shape := p.shape(max(need.Host, p.Backend.Host))
 	shape.Need = cluster.Need{Devices: devices, Types: p.types, Selected: p.Place.Selected, Layers: &l, SameProduct: devices != 1}
 	if devices != 1 {
-		shape.Need.Products = p.combined()
+		shape.Need.Products = p.together()
+	}
+	if devices == 0 && slices.Equal(shape.Need.Products, []string{noProduct}) {
+		shape.Need.Devices, shape.Need.SameProduct, shape.Need.Products = 1, false, nil // as many as can be together
 	}
 	f := Form{Name: name, Tensor: 1, Pipeline: 1, Devices: devices, Nodes: 1, Each: each, Parts: need.Whole}
 	f.tasks = []piece{{"server", 1, shape}}
@@ -116,7 +119,10 @@ func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
 	if name == "" {
 		return fmt.Sprintf("no node has %s that it runs on", count(max(1, devices), "device")), false
 	}
-	return fmt.Sprintf("%s are needed, and the most that fit are %d, on %s", count(least, "layer"), min(most, l.Total), name), false
+	if l.Total == 1 { // nothing is divided
+		return fmt.Sprintf("%s of one device are needed, and none has so much", gib(l.Fixed+l.Bytes)), false
+	}
+	return fmt.Sprintf("%s needed, and the most that fit are %d, on %s", are(least, "layer"), min(most, l.Total), name), false
 }
 
 // remote adds forms over several nodes, each with an equal part of the layers:
