@@ -39,8 +39,12 @@ func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
 		return nil, p.none()
 	}
 	plan := &Plan{Spec: s, Forms: p.forms}
-	remarks := p.remarks()
-	for _, r := range p.replicas() {
+	remarks, replicas := p.remarks(), p.replicas()
+	if n := p.tasks(kept) * len(replicas); n > MostTasks {
+		return nil, &Problem{[]any{"spec", "replicas"}, fmt.Sprintf("%s in %s are %s tasks to choose from, and %s are the most: ask for fewer, or for the parallelism that is meant",
+			count(len(replicas), "replica"), count(len(kept), "form"), Thousands(n), Thousands(MostTasks))}
+	}
+	for _, r := range replicas {
 		j, err := p.job(r, kept)
 		if err != nil {
 			return nil, err
@@ -49,6 +53,17 @@ func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
 		plan.Jobs = append(plan.Jobs, j)
 	}
 	return plan, nil
+}
+
+// tasks of one replica, in all forms and cells.
+func (p *planner) tasks(forms []Form) int {
+	n := 0
+	for i := range forms {
+		for _, t := range forms[i].tasks {
+			n += t.count
+		}
+	}
+	return n * max(1, len(p.Place.Cells))
 }
 
 // runsOn finds the types of device that the backend runs on, and their groups.

@@ -149,7 +149,7 @@ func (p *planner) remote(need estimate.LayeredNeed, l cluster.Layers) {
 			continue
 		}
 		fewest := max(2, (l.Total+on-1)/on)
-		for n := fewest; n <= min(fewest+more, mostNodes, l.Total); n++ {
+		for n := fewest; n <= min(fewest+more, MostNodes, l.Total); n++ {
 			ways = append(ways, way{n, product})
 		}
 	}
