@@ -37,6 +37,11 @@ func FuzzParse(f *testing.F) {
 		object("DisruptionBudget", "b", "spec: {selector: {matchLabels: {a: b}}, minAvailable: 30%}"),
 		"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {selector: {}, maxUnavailable: 1}",
 		object("Queue", "q", "spec: {minRunTime: {beforePreempt: 10m, beforeReclaim: 1h}}"),
+		aModel("{replicas: 3, source: {preset: phi-4}, context: 8192, sequences: 4, kvCacheBits: 8, parallelism: {tensor: 2}, gpuMemoryUtilization: 0.8}") + gpu,
+		aModel("{source: {gguf: /dev/zero}, draft: {localPath: /dev/stdin}, adapters: [{name: a, path: /dev}]}") + gpu,
+		aModel("{memory: {total: 8Gi, host: 1Gi}, placement: {distributed: true, cpuOffload: true, devices: ['gpu:cuda:0'], cells: [a, b]}}") + gpu,
+		object("Model", "m", "spec: {source: {preset: phi-4-mini}, placement: {unit: Node, instanceType: g5.xlarge}}\nstatus: {group: {product: A10, count: 2, memory: 24Gi, nodesPerReplica: 1}, replicas: [{replica: 3, state: Failed, placements: [{task: node-0, node: gpu, devices: [0, 1]}]}]}") + gpu,
+		aNodeWith("state: X, files: {a: READY}, freeMemory: [1Gi]"),
 		"a: &a {x: 1}\nb: {<<: [*a, *a], x: !!int q}",
 	} {
 		f.Add([]byte(text))

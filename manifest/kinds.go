@@ -119,7 +119,11 @@ func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
 		if o := decode[v1alpha1.Node](n, r, true); o != nil {
 			makeNode(o, r)
 			b.Nodes = append(b.Nodes, o)
-			b.keep(o, r, name)
+			places := []path{name}
+			if len(o.Status.FreeMemory) > 0 {
+				places = append(places, path{"status", "freeMemory"})
+			}
+			b.keep(o, r, places...)
 		}
 	case v1alpha1.KindQueue:
 		if o := decode[v1alpha1.Queue](n, r, true); o != nil {

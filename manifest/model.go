@@ -43,7 +43,7 @@ func modelPlaces(o *v1alpha1.Model) []path {
 	out := []path{
 		{"metadata", "name"}, spec, spec.add("queue"), spec.add("backendVersion"), spec.add("source"), spec.add("draft"), spec.add("context"),
 		spec.add("parallelism"), spec.add("parallelism", "tensor"), spec.add("placement", "instanceType"), spec.add("placement", "devices"),
-		{"status", "group"},
+		spec.add("replicas"), {"status", "group"},
 	}
 	for i := range o.Spec.Adapters {
 		out = append(out, spec.add("adapters", i))
@@ -132,6 +132,9 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 				within(n, 1, maxParallel, spec.add("parallelism", field), r)
 			}
 		}
+		if n := max(1, p.Tensor) * max(1, p.Pipeline); n > maxParallel && max(p.Tensor, p.Pipeline) <= maxParallel {
+			r.errorf(spec.add("parallelism"), "%d × %d are %d devices; the most is %d", p.Tensor, p.Pipeline, n, maxParallel)
+		}
 	}
 	if q := o.GPUMemoryUtilization; q != nil {
 		at := spec.add("gpuMemoryUtilization")
@@ -167,6 +170,7 @@ func makeModelMemory(s *model.Spec, o *v1alpha1.ModelMemory, at path, r reporter
 		}
 		if q.Sign() <= 0 {
 			r.errorf(at.add(field), "want more than 0, have %s; leave it out to have it estimated", q.String())
+			return 0
 		}
 		return modelBytes(*q, at.add(field), r)
 	}

@@ -17,7 +17,7 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 	if g := o.Group; g != nil {
 		at := path{"status", "group"}
 		within(g.Count, 1, maxDevices, at.add("count"), r)
-		within(g.NodesPerReplica, 1, maxReplicas, at.add("nodesPerReplica"), r)
+		within(g.NodesPerReplica, 1, model.MostNodes, at.add("nodesPerReplica"), r)
 		if !s.Place.WholeNodes {
 			r.errorf(at, "a group is chosen with placement: {unit: %s} only", unitNode)
 		}
@@ -92,6 +92,9 @@ func (m *stateMaker) models(s *cluster.State) {
 			continue
 		}
 		m.plans = append(m.plans, plan)
+		if m.tasks > maxTasksInAll {
+			return // it was said, and more would only take memory
+		}
 		for _, j := range plan.Jobs {
 			m.addJob(j, r)
 			m.must(s.AddJob(j))
@@ -114,7 +117,11 @@ func (m *stateMaker) sources(s *model.Spec, o *v1alpha1.Model, r reporter) bool 
 		if name == "" {
 			return nil
 		}
-		found, err := library.Open(name)
+		find := library.Open
+		if src.Preset != "" {
+			find = library.Known
+		}
+		found, err := find(name)
 		switch {
 		case err == nil:
 			return found

@@ -42,8 +42,12 @@ func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
 		return nil, p.none()
 	}
 	plan := &Plan{Spec: s, Forms: p.forms}
-	remarks := p.remarks()
-	for _, r := range p.replicas() {
+	remarks, replicas := p.remarks(), p.replicas()
+	if n := p.tasks(kept) * len(replicas); n > MostTasks {
+		return nil, &Problem{[]any{"spec", "replicas"}, fmt.Sprintf("%s in %s are %s tasks to choose from, and %s are the most: ask for fewer, or for the parallelism that is meant",
+			count(len(replicas), "replica"), count(len(kept), "form"), Thousands(n), Thousands(MostTasks))}
+	}
+	for _, r := range replicas {
 		j, err := p.job(r, kept)
 		if err != nil {
 			return nil, err
@@ -69,6 +73,17 @@ func (p *planner) sensible() error {
 	return nil
 }
 
+// tasks of one replica, in all forms and cells.
+func (p *planner) tasks(forms []Form) int {
+	n := 0
+	for i := range forms {
+		for _, t := range forms[i].tasks {
+			n += t.count
+		}
+	}
+	return n * max(1, len(p.Place.Cells))
+}
+
 // runsOn finds the types of device that the backend runs on, and their groups.
 func (p *planner) runsOn(groups []*cluster.Group) error {
 	types, err := p.Backend.Types(p.Version)
@@ -85,17 +100,6 @@ func (p *planner) runsOn(groups []*cluster.Group) error {
 		}
 	}
 	p.have = p.kinds(p.groups)
-	return p.reach()
-}
-
-// reach refuses a context that the model cannot have.
-func (p *planner) reach() error {
-	if p.Source == nil || p.Source.Architecture == nil {
-		return nil
-	}
-	if most := p.Source.Architecture.MaxContext; most > 0 && p.Serve.Context > most {
-		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("the model takes %s tokens at most, not %s", Thousands(most), Thousands(p.Serve.Context))}
-	}
 	return nil
 }
 

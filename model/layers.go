@@ -81,7 +81,10 @@ func (p *planner) onDevices(name string, devices int, each cluster.Bytes, need e
 	shape := p.shape(max(need.Host, p.Backend.Host))
 	shape.Need = cluster.Need{Devices: devices, Types: p.types, Selected: p.Place.Selected, Layers: &l, SameProduct: devices != 1}
 	if devices != 1 {
-		shape.Need.Products = p.combined()
+		shape.Need.Products = p.together()
+	}
+	if devices == 0 && slices.Equal(shape.Need.Products, []string{noProduct}) {
+		shape.Need.Devices, shape.Need.SameProduct, shape.Need.Products = 1, false, nil // as many as can be together
 	}
 	f := Form{Name: name, Tensor: 1, Pipeline: 1, Devices: devices, Nodes: 1, Each: each, Parts: need.Whole}
 	f.tasks = []piece{{"server", 1, shape}}
@@ -121,6 +124,9 @@ func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
 	if name == "" {
 		return fmt.Sprintf("no node has %s that it runs on", count(max(1, devices), "device")), false
 	}
+	if l.Total == 1 { // nothing is divided
+		return fmt.Sprintf("one device must give %s, and none has so much", gib(l.Fixed+l.Bytes)), false
+	}
 	return fmt.Sprintf("%s must be on devices, and at most %d fit, on %s", count(least, "layer"), min(most, l.Total), name), false
 }
 
@@ -148,7 +154,7 @@ func (p *planner) remote(need estimate.LayeredNeed, l cluster.Layers) {
 			continue
 		}
 		fewest := max(2, (l.Total+on-1)/on)
-		for n := fewest; n <= min(fewest+more, mostNodes, l.Total); n++ {
+		for n := fewest; n <= min(fewest+more, MostNodes, l.Total); n++ {
 			ways = append(ways, way{n, product})
 		}
 	}

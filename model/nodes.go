@@ -8,8 +8,12 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// mostNodes bounds the nodes that one replica is spread over.
-const mostNodes = 64
+// MostNodes bounds the nodes that one replica is spread over, and MostTasks the
+// tasks of a model, of all replicas in all forms.
+const (
+	MostNodes = 64
+	MostTasks = 1_000_000
+)
 
 // severalNodes adds a form for each group whose nodes together hold a replica:
 // all devices of each node, and the fewest nodes that do.
@@ -47,7 +51,7 @@ func (p *planner) spread(g *cluster.Group) Form {
 		return f
 	}
 	tensor, stages := p.split(each)
-	from, to := 2, mostNodes
+	from, to := 2, MostNodes
 	switch {
 	case p.Serve.Tensor > 0 || p.Serve.Pipeline > 0:
 		if tensor = max(1, p.Serve.Tensor); each%tensor != 0 {

@@ -87,8 +87,8 @@ func (p *planner) plan(key cluster.Key) (nodes.Plan, error) {
 			return plan, err
 		}
 	}
-	if plan.Nodes > mostNodes {
-		return plan, fmt.Errorf("one replica would take %s nodes, and is divided over %d at most", Thousands(plan.Nodes), mostNodes)
+	if plan.Nodes > MostNodes {
+		return plan, fmt.Errorf("one replica would take %s nodes, and is divided over %d at most", Thousands(plan.Nodes), MostNodes)
 	}
 	return plan, nil
 }

@@ -27,12 +27,9 @@ func Open(name string) (*estimate.Model, error) {
 	if name == "" {
 		return nil, errors.New("the model's name is empty")
 	}
-	p, unknown := preset.Find(name)
+	m, unknown := Known(name)
 	if unknown == nil {
-		return p.Model(), nil
-	}
-	if s, err := backend.FindSpeech(name); err == nil {
-		return speech(s), nil
+		return m, nil
 	}
 	info, err := os.Stat(name)
 	switch {
@@ -52,6 +49,18 @@ func Open(name string) (*estimate.Model, error) {
 		return nil, err
 	}
 	return remember(path, stamp, read)
+}
+
+// Known returns the model that tables have under this name. No file is looked for.
+func Known(name string) (*estimate.Model, error) {
+	p, unknown := preset.Find(name)
+	if unknown == nil {
+		return p.Model(), nil
+	}
+	if s, err := backend.FindSpeech(name); err == nil {
+		return speech(s), nil
+	}
+	return nil, unknown
 }
 
 // isPath says whether a name can only be meant as a path.
@@ -154,6 +163,9 @@ func stampOf(path string) (string, error) {
 	}
 	var b strings.Builder
 	for _, e := range entries {
+		if dir != path && !isGGUF(e.Name()) {
+			continue // neighbours that cannot be a part of it
+		}
 		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil { // follows links, as caches of models have them
 			fmt.Fprintf(&b, "%s %d %d\n", e.Name(), info.Size(), info.ModTime().UnixNano())
 		}
