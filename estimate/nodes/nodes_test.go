@@ -101,9 +101,9 @@ func TestRefusalsNameBothNumbers(t *testing.T) {
 		group   cluster.Key
 		want    string
 	}{
-		"slice":         {nodes.Replica{Weights: 8 * gi}, group("A100-MIG-1g.10gb", 7, 10), "one replica needs 10.87 GiB, and A100-MIG-1g.10gb has 8.4: MIG slices cannot be combined"},
-		"shared":        {nodes.Replica{Weights: 20 * gi}, shared, "one replica needs 23.72 GiB, and A10-SHARED has 20.16: shared replicas cannot be combined"},
-		"no room":       {nodes.Replica{Weights: gi, BytesPerToken: 1 << 20, Tokens: 8192}, group("T4", 1, 8), "a T4 keeps 6.72 GiB free for a model, but 8192 tokens and the runtime take 10.3 of each: give fewer tokens, or devices with more memory"},
+		"slice":         {nodes.Replica{Weights: 8 * gi}, group("A100-MIG-1g.10gb", 7, 10), "one replica needs 10.87 GiB, and A100-MIG-1g.10gb gives 8.4 GiB: MIG slices cannot be combined"},
+		"shared":        {nodes.Replica{Weights: 20 * gi}, shared, "one replica needs 23.72 GiB, and A10-SHARED gives 20.16 GiB: shared replicas cannot be combined"},
+		"no room":       {nodes.Replica{Weights: gi, BytesPerToken: 1 << 20, Tokens: 8192}, group("T4", 1, 8), "a T4 gives a model 6.72 GiB, but 8192 tokens and the runtime take 10.3 GiB of each: give fewer tokens, or devices with more memory"},
 		"weights":       {nodes.Replica{}, group("A10", 1, 24), "the size of the weights is not known: give the memory explicitly"},
 		"negative":      {nodes.Replica{Weights: gi, Tokens: -1}, group("A10", 1, 24), "bytes per token 0, tokens -1 and heads 0 cannot be negative"},
 		"empty group":   {nodes.Replica{Weights: gi}, cluster.Key{Product: "A10"}, "group A10 × 0 has no device with memory"},
