@@ -1,6 +1,9 @@
 package nodes_test
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -146,4 +149,37 @@ func TestPlansHold(t *testing.T) {
 			t.Fatalf("%+v for twice the tokens of %+v", more, plan)
 		}
 	})
+}
+
+// TestTableOfNodes keeps the table of docs/models.md fresh.
+func TestTableOfNodes(t *testing.T) {
+	groups := []cluster.Key{
+		group("A10, 24 GiB", 1, 24), group("A10, 24 GiB", 2, 24), {Product: "A10, 23,028 MiB", Count: 1, Memory: 23028}, group("A100, 80 GiB", 1, 80),
+		group("A100, 80 GiB", 4, 80), group("A100, 40 GiB", 8, 40), group("H100, 80 GiB", 8, 80), group("H200, 141 GiB", 8, 141),
+	}
+	var b strings.Builder
+	b.WriteString("<!-- nodes -->\n| nodes with |")
+	for _, g := range groups {
+		fmt.Fprintf(&b, " %d × %s |", g.Count, g.Product)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(groups)) + "\n")
+	for _, m := range []string{"phi-4", "qwen2.5-coder-32b", "llama-3.3-70b", "deepseek-r1-0528"} {
+		fmt.Fprintf(&b, "| %s |", m)
+		for _, g := range groups {
+			plan, err := replica(t, m).On(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, " %d |", plan.Nodes)
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("<!-- end nodes -->\n")
+	page, err := os.ReadFile("../../docs/models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), b.String()) {
+		t.Errorf("docs/models.md should have this table:\n%s", b.String())
+	}
 }
