@@ -132,12 +132,12 @@ func needText(s *cluster.Shape) string {
 		case n.Share > 0 && n.Devices == 1:
 			text = share(int64(n.Share)) + " of a " + what
 			if n.SumAtLeast > 0 {
-				text += " that is at least " + Memory(n.SumAtLeast)
+				text += " (at least " + Memory(n.SumAtLeast) + ")"
 			}
 		case n.Share > 0:
 			text = fmt.Sprintf("%s of each of %s", share(int64(n.Share)), text)
 			if n.SumAtLeast > 0 {
-				text += ", together at least " + Memory(n.SumAtLeast) + ","
+				text += " (together at least " + Memory(n.SumAtLeast) + ")"
 			}
 		case n.Memory > 0:
 			text += " with " + Memory(n.Memory) + each
