@@ -1,8 +1,11 @@
 package manifest
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/model"
 )
 
@@ -26,4 +29,27 @@ func Models(file string) ([]*model.Spec, error) {
 		m.errs = Errors{{File: name, Message: "there is no Model in it; a manifest to estimate has kind: Model"}}
 	}
 	return out, m.errs.failure()
+}
+
+// selectionNotes tell of devices that models select and no node has.
+func (m *stateMaker) selectionNotes() []string {
+	nodes := map[string]*cluster.Node{}
+	var names []string
+	for _, n := range m.nodes {
+		nodes[n.Name] = n
+		names = append(names, n.Name)
+	}
+	var out []string
+	for _, p := range m.plans {
+		for _, d := range p.Spec.Place.Selected {
+			n := nodes[d.Node]
+			switch {
+			case n == nil:
+				out = append(out, fmt.Sprintf("%s selects %s, and there is no node %s%s", p.Spec.ID, d, quote(d.Node), suggestion(d.Node, names)))
+			case !slices.ContainsFunc(n.Devices, func(x cluster.Device) bool { return x.Type == d.Type && x.Index == d.Index }):
+				out = append(out, fmt.Sprintf("%s selects %s, which the node does not have", p.Spec.ID, d))
+			}
+		}
+	}
+	return out
 }

@@ -39,7 +39,7 @@ func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
 		return nil, p.none()
 	}
 	plan := &Plan{Spec: s, Forms: p.forms}
-	remarks := p.remarks()
+	remarks := p.remarks(kept)
 	for _, r := range p.replicas() {
 		j, err := p.job(r, kept)
 		if err != nil {

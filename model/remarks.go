@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -10,7 +11,7 @@ import (
 
 // remarks say what the model needs, which forms were left out and what was taken
 // for granted, for whoever asks why it is pending.
-func (p *planner) remarks() []string {
+func (p *planner) remarks(kept []Form) []string {
 	var out []string
 	for _, f := range p.forms {
 		if f.tasks != nil {
@@ -19,7 +20,11 @@ func (p *planner) remarks() []string {
 		}
 	}
 	for _, f := range p.forms {
-		if f.Problem != "" {
+		switch {
+		case f.Problem == "":
+		case slices.ContainsFunc(kept, func(k Form) bool { return k.Name == f.Name }):
+			out = append(out, fmt.Sprintf("As %s it would not fit even if all were free: %s.", f.Name, f.Problem))
+		default:
 			out = append(out, fmt.Sprintf("Not tried as %s: %s.", f.Name, f.Problem))
 		}
 	}

@@ -65,7 +65,8 @@ func pages(root string) (map[string]string, error) {
 		"manifests.md": "# Manifests\n\n" + generated + "Every object has `apiVersion: berth.dev/v1alpha1`, a `kind` and `metadata` with a `name`, as in Kubernetes. Quantities are written as there: `500m`, `64Gi`.\n\n" + manifests,
 		"results.md": "# What `simulate -o json` prints\n\n" + generated + results +
 			"Beside these fields, where models have an instance type, stands `provisions`, a list of [Provision](#provision).\n\n" + provisions,
-		"why.md":      "# What `why -o json` prints\n\n" + generated + reports,
+		"why.md": "# What `why -o json` prints\n\n" + generated + reports +
+			"Beside these fields, for a model with an instance type, stands `provision`, a [Provision](results.md#provision).\n",
 		"timeline.md": "# What `simulate --cycles N -o json` prints\n\n" + generated + courses,
 		"plugins.md":  "# Plugins\n\n" + generated + plugins,
 		"reasons.md":  "# Reasons\n\n" + generated + reasons(),
