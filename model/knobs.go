@@ -87,11 +87,12 @@ func (s *Spec) utilization() cluster.Milli {
 func (s *Spec) context() []Knob {
 	const step = 1024
 	now := s.Serve.Context
-	if now == 0 && s.Source.Architecture != nil {
-		now = s.Source.Architecture.MaxContext
-	}
-	if s.Serve.Context == 0 && s.Place.WholeNodes {
+	switch {
+	case now > 0:
+	case s.Place.WholeNodes:
 		now = nodes.DefaultTokens
+	case s.Source.Architecture != nil:
+		now = s.Source.Architecture.MaxContext
 	}
 	if now <= step {
 		return nil

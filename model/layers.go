@@ -116,7 +116,7 @@ func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
 	if name == "" {
 		return fmt.Sprintf("no node has %s that it runs on", count(max(1, devices), "device")), false
 	}
-	return fmt.Sprintf("%s must be on devices, and at most %d fit, on %s", count(least, "layer"), min(most, l.Total), name), false
+	return fmt.Sprintf("%s are needed, and the most that fit are %d, on %s", count(least, "layer"), min(most, l.Total), name), false
 }
 
 // remote adds forms over several nodes, each with an equal part of the layers:
