@@ -110,8 +110,8 @@ func needText(s *cluster.Shape) string {
 	var parts []string
 	n := &s.Need
 	switch {
-	case n.Layers != nil && n.Layers.Total == 1:
-		parts = append(parts, "1 device with "+Memory(n.Layers.Fixed+n.Layers.Bytes))
+	case n.Layers != nil && n.Layers.Total == 1: // nothing is divided
+		parts = append(parts, "a device with "+Memory(n.Layers.Fixed+n.Layers.Bytes))
 	case n.Layers != nil:
 		parts = append(parts, fmt.Sprintf("devices for %d layers of %s", n.Layers.Total, Memory(n.Layers.Bytes)))
 	case n.WholeNode:

@@ -40,6 +40,7 @@ type planner struct {
 	groups []*cluster.Group // with devices that the backend runs on, in key order
 	types  []string         // that the backend runs on; nil: any
 	forms  []Form
+	hoped  []string // forms that cannot fit and are asked for all the same
 }
 
 // can reports whether the backend may be tried so.

@@ -39,7 +39,7 @@ func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
 		return nil, p.none()
 	}
 	plan := &Plan{Spec: s, Forms: p.forms}
-	remarks := p.remarks(kept)
+	remarks := p.remarks()
 	for _, r := range p.replicas() {
 		j, err := p.job(r, kept)
 		if err != nil {
@@ -106,10 +106,13 @@ func (p *planner) hopeless() []Form {
 			out = append(out, f)
 		}
 	}
-	if p.Place.WholeNodes {
-		return out // the groups are one choice
+	if !p.Place.WholeNodes { // there the groups are one choice
+		out = out[max(0, len(out)-1):]
 	}
-	return out[max(0, len(out)-1):]
+	for _, f := range out {
+		p.hoped = append(p.hoped, f.Name)
+	}
+	return out
 }
 
 // none says why there is no form at all.

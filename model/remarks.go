@@ -11,7 +11,7 @@ import (
 
 // remarks say what the model needs, which forms were left out and what was taken
 // for granted, for whoever asks why it is pending.
-func (p *planner) remarks(kept []Form) []string {
+func (p *planner) remarks() []string {
 	var out []string
 	for _, f := range p.forms {
 		if f.tasks != nil {
@@ -22,7 +22,7 @@ func (p *planner) remarks(kept []Form) []string {
 	for _, f := range p.forms {
 		switch {
 		case f.Problem == "":
-		case slices.ContainsFunc(kept, func(k Form) bool { return k.Name == f.Name }):
+		case slices.Contains(p.hoped, f.Name):
 			out = append(out, fmt.Sprintf("As %s it would not fit even if all were free: %s.", f.Name, f.Problem))
 		default:
 			out = append(out, fmt.Sprintf("Not tried as %s: %s.", f.Name, f.Problem))
