@@ -115,10 +115,13 @@ func standings(s *cluster.State, totals *Totals) map[string]standing {
 	for _, j := range s.Jobs() {
 		for _, t := range j.Tasks() {
 			at := standing{task: t}
-			if t.Node != nil {
+			switch {
+			case t.Node != nil:
 				at.node = t.Node.Name
 				totals.Placed++
-			} else {
+			case j.Retired: // nobody asks for it any more
+				continue
+			default:
 				totals.Pending++
 			}
 			out[t.ID] = at

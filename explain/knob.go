@@ -42,22 +42,18 @@ func (l *lab) replace(job *cluster.Job) func(*cluster.State) error {
 		if job == nil {
 			return fmt.Errorf("%s cannot be so", l.id)
 		}
-		return rewrite(s, l.id, func(j *cluster.Job) { j.Alternatives = fresh(job.Alternatives) })
+		return rewrite(s, l.id, func(j *cluster.Job) {
+			j.Alternatives = slices.Clone(job.Alternatives)
+			for a := range j.Alternatives {
+				alt := &j.Alternatives[a]
+				alt.Tasks = slices.Clone(alt.Tasks)
+				for i, t := range alt.Tasks {
+					fresh := *t // each try places its own
+					alt.Tasks[i] = &fresh
+				}
+			}
+		})
 	}
-}
-
-// fresh copies forms with their tasks: a change may be tried more than once, and
-// what is placed in one try must not be in the next.
-func fresh(forms []cluster.Alternative) []cluster.Alternative {
-	out := slices.Clone(forms)
-	for i := range out {
-		out[i].Tasks = slices.Clone(out[i].Tasks)
-		for k, t := range out[i].Tasks {
-			task := *t
-			out[i].Tasks[k] = &task
-		}
-	}
-	return out
 }
 
 // turnAndGrow is for models that no single change helps: one knob turned, and

@@ -45,7 +45,14 @@ func worth(points int64) float64 { return float64(points) / 100_000 }
 
 // Title is "model/chat: 2 of 4 replicas stay".
 func (r *Ranking) Title() string {
-	return fmt.Sprintf("%s: %d of %s", r.Set, r.Desired, count(len(r.Replicas), "replica")) + " stay"
+	return fmt.Sprintf("%s: %d of %s %s", r.Set, r.Desired, count(len(r.Replicas), "replica"), r.stay())
+}
+
+func (r *Ranking) stay() string {
+	if r.Desired == 1 {
+		return "stays"
+	}
+	return "stay"
 }
 
 // Fate says whether the replica stays.
@@ -80,8 +87,8 @@ func (r *Report) ranked(w io.Writer) {
 		if x.Retired {
 			verb = "Retired"
 		}
-		text := fmt.Sprintf("%s: %d of %s of %s stay, and it ranks %d with %s", verb, r.Ranking.Desired,
-			count(len(r.Ranking.Replicas), "replica"), r.Ranking.Set, i+1, decimal(x.Score, 1))
+		text := fmt.Sprintf("%s: %d of %s of %s %s, and it ranks %d with %s", verb, r.Ranking.Desired,
+			count(len(r.Ranking.Replicas), "replica"), r.Ranking.Set, r.Ranking.stay(), i+1, decimal(x.Score, 1))
 		if len(x.Scores) > 0 {
 			text += " (" + Scores(x.Scores) + ")"
 		}

@@ -208,6 +208,10 @@ func (r *Report) trialsText(w io.Writer) {
 
 // placed says where the tasks are and why there.
 func (r *Report) placed(w io.Writer) {
+	as := ""
+	if r.Form != "" {
+		as = " as " + r.Form
+	}
 	running, fresh := 0, 0
 	for _, p := range r.Placements {
 		if p.Running {
@@ -218,11 +222,11 @@ func (r *Report) placed(w io.Writer) {
 	}
 	switch {
 	case fresh == 0:
-		fmt.Fprintf(w, "Running: %s.\n", r.share(running))
+		fmt.Fprintf(w, "Running%s: %s.\n", as, r.share(running))
 	case running == 0 && len(r.Evicted) > 0:
-		fmt.Fprintf(w, "Placed again: %s.\n", r.share(fresh))
+		fmt.Fprintf(w, "Placed again%s: %s.\n", as, r.share(fresh))
 	case running == 0:
-		fmt.Fprintf(w, "Placed: %s.\n", r.share(fresh))
+		fmt.Fprintf(w, "Placed%s: %s.\n", as, r.share(fresh))
 	default:
 		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, count(r.total, "task"), running)
 	}

@@ -110,8 +110,8 @@ func needText(s *cluster.Shape) string {
 	var parts []string
 	n := &s.Need
 	switch {
-	case n.Layers != nil && n.Layers.Total == 1:
-		parts = append(parts, "1 device with "+Memory(n.Layers.Fixed+n.Layers.Bytes))
+	case n.Layers != nil && n.Layers.Total == 1: // nothing is divided
+		parts = append(parts, "a device with "+Memory(n.Layers.Fixed+n.Layers.Bytes))
 	case n.Layers != nil:
 		parts = append(parts, fmt.Sprintf("devices for %d layers of %s", n.Layers.Total, Memory(n.Layers.Bytes)))
 	case n.WholeNode:
@@ -132,12 +132,12 @@ func needText(s *cluster.Shape) string {
 		case n.Share > 0 && n.Devices == 1:
 			text = share(int64(n.Share)) + " of a " + what
 			if n.SumAtLeast > 0 {
-				text += " that is at least " + Memory(n.SumAtLeast)
+				text += " (at least " + Memory(n.SumAtLeast) + ")"
 			}
 		case n.Share > 0:
 			text = fmt.Sprintf("%s of each of %s", share(int64(n.Share)), text)
 			if n.SumAtLeast > 0 {
-				text += ", together at least " + Memory(n.SumAtLeast) + ","
+				text += " (together at least " + Memory(n.SumAtLeast) + ")"
 			}
 		case n.Memory > 0:
 			text += " with " + Memory(n.Memory) + each

@@ -32,6 +32,8 @@ type Report struct {
 	Set *SetReport `json:"set,omitempty"`
 	// Offer is what there is free for a model, in one sentence.
 	Offer string `json:"offer,omitempty"`
+	// Form that it took, of a model.
+	Form string `json:"form,omitempty"`
 	// Placements are its tasks that have a place.
 	Placements []Placement `json:"placements"`
 	// Evicted is what the simulation evicted of it, and Displaced whom it evicted for it.
@@ -109,6 +111,9 @@ func Why(q Question) (*Report, error) {
 	j := sim.member(q.Workload)
 	q.Workload = j.ID
 	r := &Report{Workload: j.ID, Wants: Wants(j), Remarks: j.Remarks, Set: setReport(q.State, j), Placements: []Placement{}, Nodes: len(q.State.Nodes()), total: len(j.Tasks())}
+	if alt := &j.Alternatives[max(0, j.Chosen)]; j.Chosen >= 0 && alt.Tasks[0].Shape.Served() {
+		r.Form = alt.Name
+	}
 	if err := r.place(q, before, sim, j); err != nil {
 		return nil, err
 	}

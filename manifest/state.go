@@ -175,5 +175,6 @@ func (m *stateMaker) notes() []string {
 		}
 	}
 	out = broken.note(out, "whose device labels cannot be believed, no use to tasks that need devices", "node")
+	out = append(out, m.selectionNotes()...)
 	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
 }

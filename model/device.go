@@ -12,6 +12,18 @@ import (
 type claim struct {
 	share  cluster.Milli // of each device; 0: memory is claimed as such
 	enough cluster.Bytes // that the claim on each device must come to
+
+	// Of a static share, to be told: what must go into it, and how large it is.
+	static   cluster.Bytes
+	fraction cluster.Milli
+}
+
+// within is what of a claim the static share is.
+func (c claim) within(claimed cluster.Bytes) cluster.Bytes {
+	if c.share == 0 {
+		return claimed
+	}
+	return cluster.Bytes(cluster.MulDiv(int64(claimed), int64(c.fraction), int64(c.share)))
 }
 
 // claim turns what each device must give into what is claimed of it.
@@ -36,7 +48,7 @@ func (p *planner) claim(tensor int, f *Form) claim {
 	if left := whole - share; dynamic > 0 && left > 0 {
 		enough = max(enough, cluster.Bytes(cluster.MulDiv(int64(dynamic), int64(whole), int64(left))))
 	}
-	return claim{share: whole, enough: enough + 2} // MulDiv rounds down, twice
+	return claim{share: whole, enough: enough + 2, static: static, fraction: share} // MulDiv rounds down, twice
 }
 
 // dynamicShare is the part of a device that is kept beside a static fraction.
@@ -150,8 +162,13 @@ func (p *planner) ever(n int, c claim) (string, bool) {
 		}
 	}
 	switch {
+	case product == "" && n == 1:
+		return "no node has a device that it runs on", false
 	case product == "":
 		return fmt.Sprintf("no node has %s that it runs on", count(n, "device")), false
+	case c.within(most) < c.static:
+		return fmt.Sprintf("weights and KV cache take %s of each device and may fill %s of it, and the largest, %s, gives them %s",
+			gib(c.static), percent(c.fraction), product, gib(c.within(most))), false
 	case c.share > 0:
 		return fmt.Sprintf("each device must give %s, and the largest, %s, gives %s (%s of it)", gib(c.enough), product, gib(most), percent(c.share)), false
 	}

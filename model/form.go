@@ -40,6 +40,7 @@ type planner struct {
 	types  []string         // that the backend runs on; nil: any
 	have   []kind           // of devices, by group and product
 	forms  []Form
+	hoped  []string // forms that cannot fit and are asked for all the same
 }
 
 // can reports whether the backend may be tried so.

@@ -140,10 +140,13 @@ func (p *planner) hopeless() []Form {
 			out = append(out, f)
 		}
 	}
-	if p.Place.WholeNodes {
-		return out // the groups are one choice
+	if !p.Place.WholeNodes { // there the groups are one choice
+		out = out[max(0, len(out)-1):]
 	}
-	return out[max(0, len(out)-1):]
+	for _, f := range out {
+		p.hoped = append(p.hoped, f.Name)
+	}
+	return out
 }
 
 // none says why there is no form at all.

@@ -94,9 +94,6 @@ func (s *Spec) context() []Knob {
 	case s.Source.Architecture != nil:
 		now = s.Source.Architecture.MaxContext
 	}
-	if s.Serve.Context == 0 && s.Place.WholeNodes {
-		now = nodes.DefaultTokens
-	}
 	if now <= step {
 		return nil
 	}

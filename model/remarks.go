@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -19,7 +20,11 @@ func (p *planner) remarks() []string {
 		}
 	}
 	for _, f := range p.forms {
-		if f.Problem != "" {
+		switch {
+		case f.Problem == "":
+		case slices.Contains(p.hoped, f.Name):
+			out = append(out, fmt.Sprintf("As %s it would not fit even if all were free: %s.", f.Name, f.Problem))
+		default:
 			out = append(out, fmt.Sprintf("Not tried as %s: %s.", f.Name, f.Problem))
 		}
 	}

@@ -70,7 +70,7 @@ type ModelSource struct {
 	// LocalPath is a GGUF file or such a directory that lies on the nodes; it is
 	// read where it is found here too.
 	LocalPath string `json:"localPath,omitempty"`
-	// Files is the name of the model's files among the artifacts of nodes; the
+	// Files is the name of the model's files in status.files of nodes; the
 	// preset, or the path as it is written, unless given.
 	Files string `json:"files,omitempty"`
 }

@@ -17,7 +17,8 @@ import (
 func TestDocsShowWhatIsPrinted(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("COLUMNS", "80")
-	for page, prompt := range map[string]string{"README.md": "$ bin/berth ", filepath.Join("docs", "timeline.md"): "$ berth "} {
+	pages := map[string]string{"README.md": "$ bin/berth ", filepath.Join("docs", "timeline.md"): "$ berth ", filepath.Join("docs", "models.md"): "$ berth "}
+	for page, prompt := range pages {
 		t.Run(page, func(t *testing.T) { checkPage(t, page, prompt) })
 	}
 }

@@ -27,21 +27,38 @@ type Fit struct {
 	// Layers are those of one device where a model is divided layer by layer; 0: it is not.
 	Layers int
 	Use    estimate.Breakdown // of the fullest device
-	Usable cluster.Bytes      // of each device by the backend
+	Usable cluster.Bytes      // of each device by the backend, less what lies beside the model
 	// Context is the largest that fits so; 0: none does, or it does not matter.
 	Context int
 }
 
-// On finds the fewest devices that hold the form. Sizes that the form gives are
+// Terms are what a manifest may say beyond the form.
+type Terms struct {
+	Share cluster.Milli // of each device that is claimed; 0: the backend's own
+	// Beside is what else lies on each device at a tensor parallelism, such as a
+	// draft; nil: nothing.
+	Beside func(tensor int) (cluster.Bytes, error)
+}
+
+// On is Under without terms.
+func On(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
+	return Under(Terms{}, m, b, form, p)
+}
+
+// Under finds the fewest devices that hold the form. Sizes that the form gives are
 // kept. Where nothing holds it, the Fit is the one that comes nearest, with the
 // largest context that it would hold.
-func On(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
+func Under(t Terms, m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
 	form = b.Form(form)
 	switch {
 	case m.Layered != nil && slices.Contains(b.Strategies, backend.Offload):
-		return layered(m, form, devices(b, p), p.Memory)
+		beside, err := t.beside(1)
+		if err != nil {
+			return Fit{}, err
+		}
+		return layered(m, form, devices(b, p), max(0, p.Memory-beside))
 	case m.Architecture == nil:
-		return single(m, b, form, p)
+		return t.single(m, b, form, p)
 	}
 	shapes, err := shapes(m, b, form, p)
 	if err != nil {
@@ -49,7 +66,7 @@ func On(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit,
 	}
 	var near Fit
 	for _, s := range shapes {
-		f, err := shape(m, b, s, p)
+		f, err := t.shape(m, b, s, p)
 		if err != nil {
 			return Fit{}, err
 		}
@@ -64,23 +81,35 @@ func On(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit,
 	return near, nil
 }
 
-func shape(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
+func (t Terms) shape(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
 	use, err := m.Device(form)
 	if err != nil {
 		return Fit{}, err
 	}
-	f := Fit{Devices: form.Tensor * form.Pipeline, Tensor: form.Tensor, Pipeline: form.Pipeline, Use: use, Usable: p.usable(b, form.Tensor)}
+	f := Fit{Devices: form.Tensor * form.Pipeline, Tensor: form.Tensor, Pipeline: form.Pipeline, Use: use}
+	if f.Usable, err = t.usable(b, p, form.Tensor); err != nil {
+		return Fit{}, err
+	}
 	f.Fits = use.Total() <= f.Usable
 	f.Context, err = m.LargestContext(form, f.Usable)
 	return f, err
 }
 
-// usable is what the backend claims of a device.
-func (p Pool) usable(b *backend.Backend, tensor int) cluster.Bytes {
-	if share := b.Fraction(tensor); share > 0 {
-		return cluster.Bytes(cluster.MulDiv(int64(p.Memory), int64(share), int64(cluster.Whole)))
+// usable is what the backend claims of a device, less what lies beside the model.
+func (t Terms) usable(b *backend.Backend, p Pool, tensor int) (cluster.Bytes, error) {
+	beside, err := t.beside(tensor)
+	has := p.Memory
+	if share := cmp.Or(t.Share, b.Fraction(tensor)); share > 0 {
+		has = cluster.Bytes(cluster.MulDiv(int64(p.Memory), int64(share), int64(cluster.Whole)))
 	}
-	return p.Memory
+	return max(0, has-beside), err
+}
+
+func (t Terms) beside(tensor int) (cluster.Bytes, error) {
+	if t.Beside == nil {
+		return 0, nil
+	}
+	return t.Beside(tensor)
 }
 
 // devices are those of the pool that the backend can use together.
@@ -140,11 +169,15 @@ func shapes(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (
 }
 
 // single is for models of which no more than a total is known: they are not divided.
-func single(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
+func (t Terms) single(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
 	if form.Tensor > 1 || form.Pipeline > 1 {
 		return Fit{}, fmt.Errorf("the architecture of model %s is not known, so it cannot be divided over devices", m.Name)
 	}
-	f := Fit{Devices: 1, Tensor: 1, Pipeline: 1, Usable: p.usable(b, 1)}
+	usable, err := t.usable(b, p, 1)
+	if err != nil {
+		return Fit{}, err
+	}
+	f := Fit{Devices: 1, Tensor: 1, Pipeline: 1, Usable: usable}
 	f.Use.Weights = m.Weights.Total()
 	if m.Format != "table" {
 		total, err := m.Crude()

@@ -64,12 +64,12 @@ func (r Replica) On(group cluster.Key) (Plan, error) {
 	offered := times(memory, usable, each)
 	room := new(big.Int).Sub(offered, kept)
 	if room.Sign() <= 0 {
-		return Plan{}, fmt.Errorf("a %s keeps %s GiB free for a model, but %d tokens and the runtime take %s of each: give fewer tokens, or devices with more memory",
+		return Plan{}, fmt.Errorf("a %s gives a model %s GiB, but %d tokens and the runtime take %s GiB of each: give fewer tokens, or devices with more memory",
 			group.Product, gib(offered, each, false), tokens, gib(kept, each, true))
 	}
 	gpus := new(big.Int).Add(new(big.Int).Quo(weights, room), big.NewInt(1))
 	if single(group) && gpus.Cmp(big.NewInt(1)) > 0 {
-		return Plan{}, fmt.Errorf("one replica needs %s GiB, and %s has %s: %s cannot be combined",
+		return Plan{}, fmt.Errorf("one replica needs %s GiB, and %s gives %s GiB: %s cannot be combined",
 			gib(sum(weights, kept), each, true), group.Product, gib(offered, each, false), slices(group))
 	}
 	if !gpus.IsInt64() || gpus.Int64() > most {

@@ -1,6 +1,9 @@
 package nodes_test
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,9 +104,9 @@ func TestRefusalsNameBothNumbers(t *testing.T) {
 		group   cluster.Key
 		want    string
 	}{
-		"slice":         {nodes.Replica{Weights: 8 * gi}, group("A100-MIG-1g.10gb", 7, 10), "one replica needs 10.87 GiB, and A100-MIG-1g.10gb has 8.4: MIG slices cannot be combined"},
-		"shared":        {nodes.Replica{Weights: 20 * gi}, shared, "one replica needs 23.72 GiB, and A10-SHARED has 20.16: shared replicas cannot be combined"},
-		"no room":       {nodes.Replica{Weights: gi, BytesPerToken: 1 << 20, Tokens: 8192}, group("T4", 1, 8), "a T4 keeps 6.72 GiB free for a model, but 8192 tokens and the runtime take 10.3 of each: give fewer tokens, or devices with more memory"},
+		"slice":         {nodes.Replica{Weights: 8 * gi}, group("A100-MIG-1g.10gb", 7, 10), "one replica needs 10.87 GiB, and A100-MIG-1g.10gb gives 8.4 GiB: MIG slices cannot be combined"},
+		"shared":        {nodes.Replica{Weights: 20 * gi}, shared, "one replica needs 23.72 GiB, and A10-SHARED gives 20.16 GiB: shared replicas cannot be combined"},
+		"no room":       {nodes.Replica{Weights: gi, BytesPerToken: 1 << 20, Tokens: 8192}, group("T4", 1, 8), "a T4 gives a model 6.72 GiB, but 8192 tokens and the runtime take 10.3 GiB of each: give fewer tokens, or devices with more memory"},
 		"weights":       {nodes.Replica{}, group("A10", 1, 24), "the size of the weights is not known: give the memory explicitly"},
 		"negative":      {nodes.Replica{Weights: gi, Tokens: -1}, group("A10", 1, 24), "bytes per token 0, tokens -1 and heads 0 cannot be negative"},
 		"empty group":   {nodes.Replica{Weights: gi}, cluster.Key{Product: "A10"}, "group A10 × 0 has no device with memory"},
@@ -146,4 +149,37 @@ func TestPlansHold(t *testing.T) {
 			t.Fatalf("%+v for twice the tokens of %+v", more, plan)
 		}
 	})
+}
+
+// TestTableOfNodes keeps the table of docs/models.md fresh.
+func TestTableOfNodes(t *testing.T) {
+	groups := []cluster.Key{
+		group("A10, 24 GiB", 1, 24), group("A10, 24 GiB", 2, 24), {Product: "A10, 23,028 MiB", Count: 1, Memory: 23028}, group("A100, 80 GiB", 1, 80),
+		group("A100, 80 GiB", 4, 80), group("A100, 40 GiB", 8, 40), group("H100, 80 GiB", 8, 80), group("H200, 141 GiB", 8, 141),
+	}
+	var b strings.Builder
+	b.WriteString("<!-- nodes -->\n| nodes with |")
+	for _, g := range groups {
+		fmt.Fprintf(&b, " %d × %s |", g.Count, g.Product)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(groups)) + "\n")
+	for _, m := range []string{"phi-4", "qwen2.5-coder-32b", "llama-3.3-70b", "deepseek-r1-0528"} {
+		fmt.Fprintf(&b, "| %s |", m)
+		for _, g := range groups {
+			plan, err := replica(t, m).On(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, " %d |", plan.Nodes)
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("<!-- end nodes -->\n")
+	page, err := os.ReadFile("../../docs/models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), b.String()) {
+		t.Errorf("docs/models.md should have this table:\n%s", b.String())
+	}
 }

@@ -33,11 +33,19 @@ func main() {
 
 // pages are all pages of the reference, by file name.
 func pages(root string) (map[string]string, error) {
-	manifests, err := types(filepath.Join(root, "api", "v1alpha1"), "Node", "Queue", "Job", "DisruptionBudget", "SchedulerConfiguration", "Scenario")
+	manifests, err := types(filepath.Join(root, "api", "v1alpha1"), "Node", "Queue", "Job", "Model", "DisruptionBudget", "SchedulerConfiguration", "Scenario")
 	if err != nil {
 		return nil, err
 	}
 	results, err := types(filepath.Join(root, "explain"), "Result")
+	if err != nil {
+		return nil, err
+	}
+	provisions, err := types(filepath.Join(root, "model"), "Provision")
+	if err != nil {
+		return nil, err
+	}
+	reports, err := types(filepath.Join(root, "explain"), "Report")
 	if err != nil {
 		return nil, err
 	}
@@ -55,12 +63,15 @@ func pages(root string) (map[string]string, error) {
 	}
 	return map[string]string{
 		"manifests.md": "# Manifests\n\n" + generated + "Every object has `apiVersion: berth.dev/v1alpha1`, a `kind` and `metadata` with a `name`, as in Kubernetes. Quantities are written as there: `500m`, `64Gi`.\n\n" + manifests,
-		"results.md":   "# What `simulate -o json` prints\n\n" + generated + results,
-		"timeline.md":  "# What `simulate --cycles N -o json` prints\n\n" + generated + courses,
-		"plugins.md":   "# Plugins\n\n" + generated + plugins,
-		"reasons.md":   "# Reasons\n\n" + generated + reasons(),
-		"hooks.md":     "# Hooks\n\n" + generated + "What a plugin can register on a session, in `OnSessionOpen`, and how the answers of several plugins become one. [The guide](../plugins.md) says which to use for what.\n\n" + hooks,
-		"commands.md":  "# Commands\n\n" + generated + commands(),
+		"results.md": "# What `simulate -o json` prints\n\n" + generated + results +
+			"Beside these fields, where models have an instance type, stands `provisions`, a list of [Provision](#provision).\n\n" + provisions,
+		"why.md": "# What `why -o json` prints\n\n" + generated + reports +
+			"Beside these fields, for a model with an instance type, stands `provision`, a [Provision](results.md#provision).\n",
+		"timeline.md": "# What `simulate --cycles N -o json` prints\n\n" + generated + courses,
+		"plugins.md":  "# Plugins\n\n" + generated + plugins,
+		"reasons.md":  "# Reasons\n\n" + generated + reasons(),
+		"hooks.md":    "# Hooks\n\n" + generated + "What a plugin can register on a session, in `OnSessionOpen`, and how the answers of several plugins become one. [The guide](../plugins.md) says which to use for what.\n\n" + hooks,
+		"commands.md": "# Commands\n\n" + generated + commands(),
 	}, nil
 }
 

@@ -46,7 +46,7 @@ func apart(s *cluster.Shape, n *cluster.Node) (*engine.Rejection, bool) {
 	case best.big < want:
 		return amount(GPUMemoryTooSmall, never, "", int64(need.Memory), best.least(s, n, want, memory), engine.Bytes), true
 	}
-	return amount(GPUMemoryTooSmall, never, together, int64(need.SumAtLeast), most, engine.Bytes), true
+	return amount(GPUMemoryTooSmall, never, inSum(want), int64(need.SumAtLeast), most, engine.Bytes), true
 }
 
 // idleClaim is the memory that the shape would get of the device if nobody held any of it.

@@ -50,6 +50,14 @@ var Reasons = []engine.ReasonDoc{
 // together is the subject where devices are too small only in sum.
 const together = "together"
 
+// inSum is the subject of the memory of so many devices.
+func inSum(devices int) string {
+	if devices == 1 {
+		return ""
+	}
+	return together
+}
+
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
@@ -217,7 +225,7 @@ func sum(s *cluster.Shape, n *cluster.Node, t tally, want int) *engine.Rejection
 		if t.takers < want {
 			return taken(s, n, t, want)
 		}
-		return amount(reason, cure, together, int64(need.SumAtLeast), t.most(s, at, want, claim), engine.Bytes)
+		return amount(reason, cure, inSum(want), int64(need.SumAtLeast), t.most(s, at, want, claim), engine.Bytes)
 	} else if known {
 		return r
 	}
@@ -228,9 +236,12 @@ func sum(s *cluster.Shape, n *cluster.Node, t tally, want int) *engine.Rejection
 		return taken(s, n, t, want)
 	}
 	if need.Layers == nil {
-		return amount(reason, cure, together, int64(need.SumAtLeast), t.most(s, at, want, claim), engine.Bytes)
+		return amount(reason, cure, inSum(want), int64(need.SumAtLeast), t.most(s, at, want, claim), engine.Bytes)
 	}
 	l := need.Layers
+	if need.Devices == 1 && l.Total == 1 { // all or nothing: what it takes says more than how many layers
+		return amount(reason, cure, "", int64(l.Fixed+l.Bytes), t.least(s, at, 1, freeMemory), engine.Bytes)
+	}
 	least := l.Total
 	if l.Spill {
 		least = l.Least

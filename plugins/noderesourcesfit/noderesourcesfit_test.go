@@ -74,6 +74,8 @@ func TestFit(t *testing.T) {
 		"layers fit":              {need(model(cluster.Layers{Total: 200})), on(), nil},
 		"layers never fit":        {need(model(cluster.Layers{Total: 400})), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "together", Want: gib(400), Have: gib(320)}},
 		"layers do not fit now":   {need(model(cluster.Layers{Total: 200})), on(job("x").Devices(2).On("n")), &engine.Rejection{Reason: GPUMemoryInUse, Cure: held, Subject: "together", Want: gib(200), Have: gib(160)}},
+		"all layers on one":       {need(cluster.Need{Devices: 1, Layers: &cluster.Layers{Total: 1, Bytes: 70 << 30, Fixed: 5 << 30}}), on(job("x").DeviceMemory(4, "20Gi").On("n")), &engine.Rejection{Reason: GPUMemoryInUse, Cure: held, Want: gib(75), Have: gib(60)}},
+		"a sum of one":            {need(cluster.Need{Devices: 1, Share: 900, SumAtLeast: 73 << 30}), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Want: gib(73), Have: gib(72)}},
 		"layers spill":            {need(model(cluster.Layers{Total: 200, Least: 100, Spill: true})), on(job("x").Devices(2).On("n")), nil},
 		"layers cannot spill now": {need(model(cluster.Layers{Total: 230, Least: 100, Spill: true})), on(job("x").Devices(2).On("n")), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "memory", Want: gib(70), Have: gib(64)}},
 		"layers can never spill":  {need(model(cluster.Layers{Total: 400, Least: 100, Spill: true})), on(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(80), Have: gib(64)}},

@@ -107,9 +107,9 @@ func TestRankingsAreShown(t *testing.T) {
 	for _, wide := range []bool{false, true} {
 		var b bytes.Buffer
 		(&table{w: &b, wide: wide}).rankings(sim.Result(false))
-		want := "model/chat: 1 of 2 replicas stay\n  job/chat-0  1.0  stays\n  job/chat-1  0.0  goes\n\n"
+		want := "model/chat: 1 of 2 replicas stays\n  job/chat-0  1.0  stays\n  job/chat-1  0.0  goes\n\n"
 		if wide {
-			want = "model/chat: 1 of 2 replicas stay\n  job/chat-0  1.0  stays  Own 1\n  job/chat-1  0.0  goes   Own 0\n\n"
+			want = "model/chat: 1 of 2 replicas stays\n  job/chat-0  1.0  stays  Own 1\n  job/chat-1  0.0  goes   Own 0\n\n"
 		}
 		if b.String() != want {
 			t.Errorf("have\n%swant\n%s", b.String(), want)

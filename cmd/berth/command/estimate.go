@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"math/big"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type question struct {
 	backend string
 	form    estimate.Form
 	output  string
+	given   func(flag string) bool
 }
 
 func (p *program) estimate() *cobra.Command {
@@ -43,7 +45,9 @@ pipeline), and the largest context that fits so. Tensor parallelism on one node
 is tried first, then stages, then several nodes.
 
 MODEL is the name of a preset (phi-4-mini), a .gguf file, or a directory with
-config.json and safetensors files. Only headers are read.
+config.json and safetensors files. Only headers are read. It may also be a .yaml
+file with one or more of kind Model: each is taken as it is written there, and
+flags that are given take precedence.
 
 Without --gpu or --cluster it is a list of common devices, in up to 4 nodes of 8.
 With --cluster it is the groups of that cluster, all of them free, and the whole
@@ -51,26 +55,27 @@ nodes that a replica takes where models have nodes to themselves.`,
 		Example: `  berth estimate phi-4
   berth estimate ./models/qwen2.5-7b --gpu L4 --context 32768
   berth estimate llama.gguf --gpu my-card=24Gi
-  berth estimate llama-3.3-70b --cluster cluster/ --kv-bits 8`,
+  berth estimate llama-3.3-70b --cluster cluster/ --kv-bits 8
+  berth estimate examples/models/chat.yaml --cluster examples/models`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fmt.Errorf("berth estimate takes one model, not %d", len(args))
 			}
 			return paths(1, "a model: a preset's name, a .gguf file or a directory")(c, args)
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := q.check(); err != nil {
+				return err
+			}
+			if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" {
+				q.given = c.Flags().Changed
+				return p.estimateManifest(args[0], &q)
+			}
 			v, err := p.answer(args[0], &q)
 			if err != nil {
 				return err
 			}
-			switch q.output {
-			case "json":
-				return writeJSON(p.stdout, v)
-			case "yaml":
-				return writeYAML(p.stdout, v)
-			}
-			v.table(p)
-			return nil
+			return p.writeEstimates(&q, v, v)
 		},
 	}
 	f := c.Flags()
@@ -119,11 +124,8 @@ func (q *question) check() error {
 	return oneOf("--output", q.output, "table", "json", "yaml")
 }
 
-// answer works it out.
+// answer works it out for a model by name.
 func (p *program) answer(name string, q *question) (*estimateView, error) {
-	if err := q.check(); err != nil {
-		return nil, err
-	}
 	m, err := library.Open(name)
 	if err != nil {
 		return nil, err
@@ -132,31 +134,49 @@ func (p *program) answer(name string, q *question) (*estimateView, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := newEstimateView(m, b, q.form)
+	rows, err := p.rows(q)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case len(q.cluster) > 0:
-		err = p.onCluster(v, q.cluster)
-	case len(q.gpus) > 0:
-		for _, g := range q.gpus {
-			var d instance.Device
-			if d, err = device(g); err == nil {
-				err = v.add(d.Product, fit.Pool{Memory: d.Memory, PerNode: usualPerNode, Nodes: usualNodes})
-			}
-			if err != nil {
-				break
-			}
-		}
-	default:
-		for _, d := range instance.Devices() {
-			if err = v.add(d.Product, fit.Pool{Memory: d.Memory, PerNode: usualPerNode, Nodes: usualNodes}); err != nil {
-				break
-			}
-		}
+	v, err := newEstimateView(m, b, q.form, fit.Terms{})
+	if err != nil {
+		return nil, err
 	}
-	return v, err
+	return v, rows(v)
+}
+
+// rows are the kinds of device that are asked about, to be worked out for a model.
+func (p *program) rows(q *question) (func(*estimateView) error, error) {
+	if len(q.cluster) > 0 {
+		groups, err := p.groups(q.cluster)
+		return func(v *estimateView) error {
+			for _, g := range groups {
+				if err := v.addGroup(g); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, err
+	}
+	var devices []instance.Device
+	for _, g := range q.gpus {
+		d, err := device(g)
+		if err != nil {
+			return nil, err
+		}
+		devices = append(devices, d)
+	}
+	if len(devices) == 0 {
+		devices = instance.Devices()
+	}
+	return func(v *estimateView) error {
+		for _, d := range devices {
+			if err := v.add(d.Product, fit.Pool{Memory: d.Memory, PerNode: usualPerNode, Nodes: usualNodes}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
 }
 
 // serves is the backend that was named, or the usual one for such a model.
@@ -178,26 +198,21 @@ func (q *question) serves(m *estimate.Model) (*backend.Backend, error) {
 	return b, err
 }
 
-// onCluster goes through the groups of a cluster as if all of it were free.
-func (p *program) onCluster(v *estimateView, paths []string) error {
+// groups are those of a cluster, taken as if all of it were free.
+func (p *program) groups(paths []string) ([]*cluster.Group, error) {
 	b, err := p.load(paths, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, state, err := p.prepare(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	groups := state.Groups()
 	if len(groups) == 0 {
-		return fmt.Errorf("no node of %s has devices", strings.Join(paths, ", "))
+		return nil, fmt.Errorf("no node of %s has devices", strings.Join(paths, ", "))
 	}
-	for _, g := range groups {
-		if err := v.addGroup(g); err != nil {
-			return err
-		}
-	}
-	return nil
+	return groups, nil
 }
 
 var memoryForm = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,6})?)(Mi|MiB|Gi|GiB)$`)

@@ -46,7 +46,8 @@ func (v *estimateView) table(p *program) {
 		bytes cluster.Bytes
 	}{
 		{"weights", v.Device.Weights}, {"KV cache", v.Device.KVCache}, {"activations", v.Device.Activations},
-		{"graph", v.Device.Graph}, {"overhead", v.Device.Overhead}, {"on one device", v.Device.Total},
+		{"graph", v.Device.Graph}, {"overhead", v.Device.Overhead},
+		{"draft, adapters", v.Device.Beside}, {"on one device", v.Device.Total},
 	} {
 		if part.bytes > 0 {
 			rows = append(rows, []string{"  " + part.name, fmt.Sprintf("%9s", explain.Memory(part.bytes))})
@@ -65,6 +66,9 @@ func (v *estimateView) table(p *program) {
 
 func (v *estimateView) headline() string {
 	s := fmt.Sprintf("%s (%s): ", v.Model, v.Format)
+	if v.Name != "" {
+		s = v.Name + ", " + s
+	}
 	if v.Parameters > 0 {
 		s += millions(v.Parameters) + " parameters, "
 	}

@@ -15,6 +15,7 @@ import (
 
 // estimateView is the answer, as JSON has it. Memory is in bytes.
 type estimateView struct {
+	Name         string        `json:"name,omitempty"` // in its manifest
 	Model        string        `json:"model"`
 	Format       string        `json:"format"`
 	Parameters   int64         `json:"parameters,omitempty"`
@@ -38,6 +39,8 @@ type estimateView struct {
 	model   *estimate.Model
 	backend *backend.Backend
 	form    estimate.Form
+	terms   fit.Terms
+	loaded  cluster.Bytes // weights of a draft and adapters
 }
 
 type breakdownView struct {
@@ -46,6 +49,7 @@ type breakdownView struct {
 	Activations cluster.Bytes `json:"activations"`
 	Graph       cluster.Bytes `json:"graph"`
 	Overhead    cluster.Bytes `json:"overhead"`
+	Beside      cluster.Bytes `json:"draftAndAdapters,omitempty"`
 	Total       cluster.Bytes `json:"total"`
 }
 
@@ -72,11 +76,11 @@ type groupRow struct {
 	Why        string `json:"why,omitempty"`
 }
 
-func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form) (*estimateView, error) {
+func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t fit.Terms) (*estimateView, error) {
 	v := &estimateView{
 		Model: m.Name, Format: m.Format, Parameters: m.Weights.Parameters, Weights: m.Weights.Total(), Quantised: m.Weights.Quantised,
 		Backend: b.Name, Context: f.Context, Sequences: f.Sequences, KVBits: f.KVBits, Host: b.Host, Assumed: m.Assumed,
-		model: m, backend: b, form: f,
+		model: m, backend: b, form: f, terms: t,
 	}
 	if a := m.Architecture; a != nil {
 		v.Architecture, v.MaxContext = a.Name, a.MaxContext
@@ -84,7 +88,7 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form) (*e
 			v.Context = a.MaxContext
 		}
 		if a.MaxContext > 0 && f.Context > a.MaxContext {
-			return nil, fmt.Errorf("--context %d is more than %s can take: %d", f.Context, m.Name, a.MaxContext)
+			return nil, fmt.Errorf("a context of %d is more than %s can take: %d", f.Context, m.Name, a.MaxContext)
 		}
 		whole := f
 		whole.Tensor, whole.Pipeline = 1, 1
@@ -105,7 +109,13 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form) (*e
 		return nil, err
 	}
 	u := whole.Use
-	v.Device = breakdownView{u.Weights, u.KVCache, u.Activations, u.Graph, u.Overhead, u.Total()}
+	beside := cluster.Bytes(0)
+	if t.Beside != nil {
+		if beside, err = t.Beside(1); err != nil {
+			return nil, err
+		}
+	}
+	v.Device = breakdownView{u.Weights, u.KVCache, u.Activations, u.Graph, u.Overhead, beside, u.Total() + beside}
 	if m.Layered != nil && slices.Contains(b.Strategies, backend.Offload) {
 		need, err := m.Layered.Of(b.Form(one))
 		if err != nil {
@@ -114,9 +124,14 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form) (*e
 		v.Host = need.Host
 	}
 	if m.Architecture == nil && m.Format != "table" {
-		v.Assumed = append(slices.Clone(v.Assumed), "The architecture is not known; 1.2 × the weights and 2 GiB are taken, whatever the context.")
+		v.assume("The architecture is not known; 1.2 × the weights and 2 GiB are taken, whatever the context.")
 	}
 	return v, nil
+}
+
+// assume adds a sentence to those of the model, which others share.
+func (v *estimateView) assume(text string) {
+	v.Assumed = append(slices.Clone(v.Assumed), text)
 }
 
 // late is what the last token of the longest context adds; 0 where no layer has a window.
@@ -135,7 +150,7 @@ func late(m *estimate.Model, f estimate.Form) (cluster.Bytes, error) {
 
 // add works out one kind of device.
 func (v *estimateView) add(product string, p fit.Pool) error {
-	f, err := fit.On(v.model, v.backend, v.form, p)
+	f, err := fit.Under(v.terms, v.model, v.backend, v.form, p)
 	if err != nil {
 		return err
 	}
@@ -171,7 +186,7 @@ func (v *estimateView) addGroup(g *cluster.Group) error {
 		row.Why = "the bytes of a token are not known"
 		return nil
 	}
-	r := nodes.Replica{Weights: v.Weights, BytesPerToken: int64(v.PerToken), Tokens: v.form.Context, Heads: v.model.Architecture.Heads}
+	r := nodes.Replica{Weights: v.Weights + v.loaded, BytesPerToken: int64(v.PerToken) * int64(max(1, v.Sequences)), Tokens: v.form.Context, Heads: v.model.Architecture.Heads}
 	if plan, err := r.On(g.Key); err != nil {
 		row.Why = err.Error()
 	} else {

@@ -1,7 +1,10 @@
 package command
 
 import (
+	"fmt"
+
 	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/model"
 	"github.com/spf13/cobra"
 )
 
@@ -44,10 +47,15 @@ is pending; model/NAME-2 is the third one.`,
 			if err != nil {
 				return err
 			}
+			provision := provisionFor(model.Provisions(b.Plans(), state), report)
 			if output == "json" {
-				return writeJSON(p.stdout, report)
+				return writeJSON(p.stdout, answer{report, provision})
 			}
 			report.Text(p.stdout)
+			if provision != nil {
+				fmt.Fprintln(p.stdout)
+				explain.Wrap(p.stdout, provision.String(), "", "  ", columns())
+			}
 			return nil
 		},
 	}
@@ -56,4 +64,21 @@ is pending; model/NAME-2 is the third one.`,
 	t.flag(c)
 	choices(c, "output", "text", "json")
 	return c
+}
+
+// answer is what why prints as JSON.
+type answer struct {
+	*explain.Report
+	// Provision is what a provisioner is to do for the model.
+	Provision *model.Provision `json:"provision,omitempty"`
+}
+
+// provisionFor is that of the model which the workload is a replica of; nil: it has none.
+func provisionFor(all []model.Provision, r *explain.Report) *model.Provision {
+	for i := range all {
+		if r.Set != nil && all[i].Model == r.Set.Name {
+			return &all[i]
+		}
+	}
+	return nil
 }
