@@ -118,10 +118,6 @@ func (p *planner) node(tensor, pipeline int) {
 		p.left(f, "%s uses one device", p.Backend.Name)
 		return
 	}
-	if n > 1 && p.apart() {
-		p.left(f, notCombined)
-		return
-	}
 	var err error
 	if f.Each, f.Parts, err = p.need(tensor, pipeline); err != nil {
 		p.left(f, "%s", err)

@@ -71,7 +71,7 @@ func TestForms(t *testing.T) {
 - several nodes: placement.distributed is not set
 `},
 		"mindie without its devices": {spec(t, "mindie", "", use(toy())), groups(a10s("b", 8)), `
-- 1 device: no node has 1 device that it runs on
+- 1 device: no node has a device that it runs on
 - several nodes: placement.distributed is not set
 `},
 		"voxbox": {spec(t, "voxbox", "", use(table(10)), offload), groups(a10s("a", 2)), `
@@ -103,7 +103,7 @@ CPU: 1 × 1, nodes 1, devices 0
 - CPU: placement.devices selects devices
 `},
 		"custom on nothing": {spec(t, "custom", "", total(8)), nil, `
-- 1 device: no node has 1 device that it runs on
+- 1 device: no node has a device that it runs on
 `},
 		"too large": {spec(t, "vllm", "", total(200)), groups(a10s("a", 1)), `
 - 1 device: each device must give 200 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)

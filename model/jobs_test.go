@@ -159,7 +159,7 @@ func TestProblems(t *testing.T) {
 		"instance type too small": {
 			spec(t, "vllm", "", use(toy()), instance("g6.xlarge"), func(s *model.Spec) { s.Serve.Context, s.Serve.Sequences = 4096, 1000 }),
 			[]any{"spec", "placement", "instanceType"},
-			"g6.xlarge is too small for the model: a L4 keeps 20.16 GiB free for a model, but 4096 tokens and the runtime take 33.55 of each: give fewer tokens, or devices with more memory",
+			"g6.xlarge is too small for the model: a L4 gives a model 20.16 GiB, but 4096 tokens and the runtime take 33.55 GiB of each: give fewer tokens, or devices with more memory",
 		},
 		"instance type of too many": {
 			spec(t, "vllm", "", total(8000), instance("g6.xlarge")), []any{"spec", "placement", "instanceType"},

@@ -92,7 +92,9 @@ func (p *planner) apart() bool {
 	return len(p.have) > 0 && !slices.ContainsFunc(p.have, func(k kind) bool { return k.combines })
 }
 
-const notCombined = "MIG slices and shared replicas cannot be combined"
+// noSuchKind is a product that nothing has, where only parts of devices are there:
+// a form of several is then refused, and says so.
+const noSuchKind = "a kind that can be combined"
 
 // combined are the products that can be combined, nil where all can.
 func (p *planner) combined() []string {
@@ -107,6 +109,9 @@ func (p *planner) combined() []string {
 	}
 	if all {
 		return nil
+	}
+	if len(out) == 0 {
+		return []string{noSuchKind}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

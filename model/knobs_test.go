@@ -28,7 +28,8 @@ func TestKnobs(t *testing.T) {
 			}, append(open, more)...),
 		},
 		"little is left": {
-			spec(t, "vllm", "", use(toy()), tokens(1024), distributed, offload, func(s *model.Spec) { s.Serve.KVBits, s.Utilization = 8, 950 }), nil,
+			spec(t, "vllm", "", use(toy()), tokens(1024), distributed, offload, func(s *model.Spec) { s.Serve.KVBits, s.Utilization = 8, 950 }),
+			[]string{"1: with gpuMemoryUtilization 0.75 [16]", "1: with gpuMemoryUtilization 0.50 [17]", "1: with gpuMemoryUtilization 0.25 [18]"},
 		},
 		"memory that was given":   {spec(t, "custom", "", total(8)), open},
 		"a share of its own":      {spec(t, "sglang", "", total(8)), open},

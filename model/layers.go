@@ -71,10 +71,6 @@ func (p *planner) draftBeside() (cluster.Bytes, error) {
 
 // onDevices adds a form on devices of one node; 0 devices: as many as it takes.
 func (p *planner) onDevices(name string, devices int, each cluster.Bytes, need estimate.LayeredNeed, l cluster.Layers) {
-	if devices > 1 && p.apart() {
-		p.left(Form{Name: name, Devices: devices, Nodes: 1}, notCombined)
-		return
-	}
 	if devices == 0 && p.apart() {
 		devices = 1
 	}

@@ -28,13 +28,6 @@ func count(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
-func are(n int, of string) string {
-	if n == 1 {
-		return count(n, of) + " is"
-	}
-	return count(n, of) + " are"
-}
-
 // Thousands writes a number with commas.
 func Thousands(n int) string {
 	s := strconv.Itoa(n)
