@@ -25,6 +25,9 @@ func (p *Plan) Replica(number int) string { return p.Spec.ID + "-" + strconv.Ito
 func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
 	own := *s // what is found out on the way is not the caller's
 	p := &planner{Spec: &own}
+	if err := p.reaches(); err != nil {
+		return nil, err
+	}
 	if err := p.runsOn(groups); err != nil {
 		return nil, err
 	}
@@ -53,6 +56,18 @@ func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
 		plan.Jobs = append(plan.Jobs, j)
 	}
 	return plan, nil
+}
+
+// reaches says that no cache is for more tokens than the model can take: a figure
+// for fewer of them would be no answer.
+func (p *planner) reaches() error {
+	if p.Source == nil || p.Source.Architecture == nil {
+		return nil
+	}
+	if most := p.Source.Architecture.MaxContext; most > 0 && p.Serve.Context > most {
+		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("%s is more than %s can take: %s", Thousands(p.Serve.Context), p.Source.Name, Thousands(most))}
+	}
+	return nil
 }
 
 // tasks of one replica, in all forms and cells.
