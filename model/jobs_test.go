@@ -138,6 +138,13 @@ func TestProblems(t *testing.T) {
 			spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serve.Tensor = 3 }), []any{"spec", "parallelism", "tensor"},
 			"3 devices (tp 3): the 8 attention heads of model toy do not divide over 3 devices",
 		},
+		"context": {
+			spec(t, "vllm", "", use(toy()), tokens(4097)), []any{"spec", "context"}, "toy takes at most 4,096 tokens, have 4,097",
+		},
+		"tasks": {
+			spec(t, "custom", "", total(8), replicas(10_000), func(s *model.Spec) { s.Place.Cells = make([]string, 50) }), []any{"spec", "replicas"},
+			"10000 replicas in 3 forms are 1,500,000 tasks to choose from, and 1,000,000 are the most: ask for fewer, or for the parallelism that is meant",
+		},
 		"powers of two": {
 			spec(t, "mindie", "", total(8), func(s *model.Spec) { s.Serve.Tensor = 3 }), []any{"spec", "parallelism", "tensor"},
 			"3 devices (tp 3): mindie takes powers of two, and 3 is none",

@@ -77,10 +77,7 @@ func (p *planner) onDevices(name string, devices int, each cluster.Bytes, need e
 	shape := p.shape(max(need.Host, p.Backend.Host))
 	shape.Need = cluster.Need{Devices: devices, Types: p.types, Selected: p.Place.Selected, Layers: &l, SameProduct: devices != 1}
 	if devices != 1 {
-		shape.Need.Products = p.together()
-	}
-	if devices == 0 && slices.Equal(shape.Need.Products, []string{noProduct}) {
-		shape.Need.Devices, shape.Need.SameProduct, shape.Need.Products = 1, false, nil // as many as can be together
+		shape.Need.Products = p.combined()
 	}
 	f := Form{Name: name, Tensor: 1, Pipeline: 1, Devices: devices, Nodes: 1, Each: each, Parts: need.Whole}
 	f.tasks = []piece{{"server", 1, shape}}
