@@ -73,6 +73,9 @@ type Alternative struct {
 	// Subgroups are parts of the job with minima of their own, beside Min.
 	Subgroups []Subgroup
 	Topology  Topology
+	// Running forms are those of tasks that run so already: what asked for them
+	// may have changed since. Nothing is placed anew in one, and they come last.
+	Running bool
 }
 
 // Subgroup is tasks of a job of which some must be placed with the minimum: a

@@ -37,7 +37,7 @@ func (s *Session) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {
 // job lacks of devices for its minimum: if not, moving others is of no use.
 func (s *Session) FreeFor(job *cluster.Job) bool {
 	for i := range job.Alternatives {
-		if job.Chosen >= 0 && i != job.Chosen {
+		if job.Chosen >= 0 && i != job.Chosen || job.Chosen < 0 && job.Alternatives[i].Running {
 			continue
 		}
 		if lacks := s.Lacking(&job.Alternatives[i]); len(lacks) > 0 && s.free() >= s.devicesLacking(lacks) {

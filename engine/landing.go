@@ -22,7 +22,8 @@ func (r *room) land(plan []*Victim) bool {
 }
 
 // shadows are the jobs of the plan as they would be placed again, the largest
-// first; nil where one runs below its minimum, and would move for nothing.
+// first; nil where one runs below its minimum, and would move for nothing, or in a
+// form that nothing is placed in any more.
 func shadows(plan []*Victim) []*cluster.Job {
 	leaving := map[*cluster.Job][]*cluster.Task{}
 	var jobs []*cluster.Job
@@ -35,7 +36,8 @@ func shadows(plan []*Victim) []*cluster.Job {
 	slices.SortStableFunc(jobs, func(a, b *cluster.Job) int { return size(leaving[b]...) - size(leaving[a]...) })
 	out := make([]*cluster.Job, len(jobs))
 	for i, j := range jobs {
-		if out[i] = j.Shadow(leaving[j]); len(out[i].Tasks()) < j.Alternatives[max(j.Chosen, 0)].Min {
+		form := &j.Alternatives[max(j.Chosen, 0)]
+		if out[i] = j.Shadow(leaving[j]); form.Running || len(out[i].Tasks()) < form.Min {
 			return nil
 		}
 	}

@@ -126,7 +126,7 @@ func (s *Session) helped(m *memo) bool {
 	}
 	var asked []*cluster.Shape
 	for i := range m.job.Alternatives {
-		if m.job.Chosen >= 0 && i != m.job.Chosen {
+		if m.job.Chosen >= 0 && i != m.job.Chosen || m.job.Chosen < 0 && m.job.Alternatives[i].Running {
 			continue
 		}
 		for _, t := range m.job.Alternatives[i].Tasks {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,5 +51,42 @@ func TestElasticJobMoves(t *testing.T) {
 	session()
 	if at := state.Job("job/elastic").Tasks()[1].At(); at == nil || at.Name != "d" {
 		t.Errorf("the surplus is at %v, and the rest goes to rack r2", at)
+	}
+}
+
+// What runs in a form of before keeps it, does not move in it, and once evicted
+// is placed as it is asked for now.
+func TestRunningForm(t *testing.T) {
+	mover := &policy{name: "Mover"}
+	mover.open = func(s *engine.Session) {
+		s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
+			return s.MakeRoom(stmt, j, r, engine.Move, "Moved")
+		})
+	}
+	state := fixture.State(
+		fixture.Node("a").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"), fixture.Node("b").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), fixture.Job("big").Devices(2),
+	)
+	j := fixture.Job("old").Devices(2).Preemptible().Build()
+	before := fixture.Job("old").Devices(1).Preemptible().Build().Alternatives[0]
+	before.Name, before.Running = "before", true
+	j.Alternatives = append(j.Alternatives, before)
+	if err := state.AddJob(j); err != nil {
+		t.Fatal(err)
+	}
+	if err := state.Restore(before.Tasks[0], state.Node("a"), []cluster.Claim{{Device: 0, Milli: cluster.Whole, Memory: 24 << 30}}); err != nil {
+		t.Fatal(err)
+	}
+	e := fixture.Engine(fit(), fixture.Consent(), mover)
+	if got := run(t, e, state).Decisions; len(got) > 0 {
+		t.Errorf("nobody can be helped, and still %v", got)
+	}
+	state.Clear(before.Tasks[0])
+	state.RemoveJob("job/big")
+	got := map[string]string{}
+	for _, d := range run(t, e, state).Decisions {
+		got[string(d.Action)+" "+d.Task.ID] = fmt.Sprint(d.Node, " ", len(d.Claims))
+	}
+	if d := cmp.Diff(map[string]string{"Bind job/old/worker-0": "a 2"}, got); d != "" {
+		t.Errorf("placed again (-want +got):\n%s", d)
 	}
 }

@@ -39,14 +39,14 @@ func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
 
 // choices yields what is tried one after the other: alternatives, but those next
 // to each other that each name their group are one choice. Of a job that runs in
-// part the rest follows in the same form.
+// part the rest follows in the same form, and a form that only runs is no choice.
 func choices(job *cluster.Job) iter.Seq2[int, []cluster.Alternative] {
 	return func(yield func(int, []cluster.Alternative) bool) {
 		if c := job.Chosen; c >= 0 {
 			yield(c, job.Alternatives[c:c+1])
 			return
 		}
-		for from := 0; from < len(job.Alternatives); {
+		for from := 0; from < len(job.Alternatives) && !job.Alternatives[from].Running; {
 			to := from + 1
 			for named(&job.Alternatives[from]) && to < len(job.Alternatives) && named(&job.Alternatives[to]) {
 				to++

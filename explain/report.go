@@ -47,6 +47,9 @@ func (r *Report) Text(w io.Writer) {
 		return
 	case r.Refusal == nil:
 		r.placed(w)
+		if n := len(r.Remarks); r.kept && n > 0 {
+			wrapped(w, r.Remarks[n-1], "", "  ")
+		}
 		return
 	case r.Refusal.Surplus:
 		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), count(r.total, "task"), r.Refusal.Reason, r.waiting())

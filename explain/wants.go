@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -13,6 +14,8 @@ func Wants(j *cluster.Job) string {
 	alternatives := j.Alternatives
 	if j.Chosen >= 0 {
 		alternatives = alternatives[j.Chosen : j.Chosen+1]
+	} else if runs := slices.IndexFunc(alternatives, func(a cluster.Alternative) bool { return a.Running }); runs > 0 {
+		alternatives = alternatives[:runs] // what it was is nothing to ask for
 	}
 	for i := range alternatives {
 		// Forms that differ only in where they may run read the same.

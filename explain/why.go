@@ -56,6 +56,7 @@ type Report struct {
 
 	total, tasks, need int
 	retired            bool
+	kept               bool // in a form that it would not be placed in any more, as the last remark says
 	own                map[string]bool
 	groups, domains    []string
 	reasons            []string // why its queue has no more, and why nobody goes for it
@@ -112,7 +113,7 @@ func Why(q Question) (*Report, error) {
 	q.Workload = j.ID
 	r := &Report{Workload: j.ID, Wants: Wants(j), Remarks: j.Remarks, Set: setReport(q.State, j), Placements: []Placement{}, Nodes: len(q.State.Nodes()), total: len(j.Tasks())}
 	if alt := &j.Alternatives[max(0, j.Chosen)]; j.Chosen >= 0 && alt.Tasks[0].Shape.Served() {
-		r.Form = alt.Name
+		r.Form, r.kept = alt.Name, alt.Running
 	}
 	if err := r.place(q, before, sim, j); err != nil {
 		return nil, err

@@ -1,12 +1,14 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/model"
 )
 
 // running is a task that is known to run.
@@ -18,6 +20,7 @@ type running struct {
 	started int64 // when, 0: long ago
 	leaving bool
 	pod     bool
+	because string // it is not what is asked for now
 
 	at path
 	r  reporter
@@ -92,7 +95,7 @@ func (m *stateMaker) placedFrom(a *cluster.Alternative, o placed) []*cluster.Tas
 		return nil
 	}
 	cell := a.Tasks[0].Shape.Cell
-	if want := o.alternative; want != "" && want != a.Name && want+" in "+cell != a.Name {
+	if want := o.alternative; want != "" && !a.Running && want != model.AsItRuns && want != a.Name && want+" in "+cell != a.Name {
 		return nil
 	}
 	byName := make(map[string]*cluster.Task, len(a.Tasks))
@@ -150,17 +153,53 @@ func (m *stateMaker) reportPlacements(j *cluster.Job, o placed, r reporter) {
 // restore books what runs: first the tasks whose devices are known, then those
 // that take what is left; and last, what is on its way out gives its room back.
 func (m *stateMaker) restore(s *cluster.State) {
+	chosen := map[*cluster.Job]bool{} // devices of some task are still to be chosen
+	for _, w := range m.running {
+		chosen[w.job] = chosen[w.job] || w.devices == nil
+	}
 	slices.SortFunc(m.running, func(a, b running) int {
-		if (a.devices != nil) != (b.devices != nil) {
-			if a.devices != nil {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.task.ID, b.task.ID)
+		return cmp.Or(compareBool(chosen[a.job], chosen[b.job]), strings.Compare(a.job.ID, b.job.ID),
+			compareBool(a.devices == nil, b.devices == nil), strings.Compare(a.task.ID, b.task.ID))
 	})
+	var kept [][]running
+	for from := 0; from < len(m.running); {
+		to := from + 1
+		for to < len(m.running) && m.running[to].job == m.running[from].job {
+			to++
+		}
+		if of := m.running[from:to]; !m.book(s, of) {
+			kept = append(kept, of)
+		}
+		from = to
+	}
+	m.keep(s, kept) // they take what the others leave
 	for i := range m.running {
-		w := &m.running[i]
+		if w := &m.running[i]; w.leaving && w.task.Status == cluster.Bound {
+			m.must(s.Evict(w.task))
+		}
+	}
+}
+
+// compareBool puts false first.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// book takes the tasks of one job into the books. It reports false, and has booked
+// none, where they are not what the job asks for any more and it may be kept as it runs.
+func (m *stateMaker) book(s *cluster.State, of []running) bool {
+	as := asItRuns(of[0].job)
+	if as != nil && slices.Contains(as.Tasks, of[0].task) {
+		return false
+	}
+	for i := range of {
+		w := &of[i]
 		n := s.Node(w.node)
 		if n == nil {
 			continue
@@ -168,6 +207,12 @@ func (m *stateMaker) restore(s *cluster.State) {
 		claims, problem := w.claims(n)
 		switch {
 		case problem == "":
+		case as != nil:
+			for k := range i {
+				s.Clear(of[k].task)
+			}
+			of[0].because = fmt.Sprintf("%s on %s: %s", w.task.Name, w.node, problem)
+			return false
 		case w.pod:
 			m.unplaced.add(w.job.ID)
 		default:
@@ -180,11 +225,10 @@ func (m *stateMaker) restore(s *cluster.State) {
 		}
 		w.task.Started = w.started
 	}
-	for i := range m.running {
-		if w := &m.running[i]; w.leaving && w.task.Status == cluster.Bound {
-			m.must(s.Evict(w.task))
-		}
+	if j := of[0].job; j.Chosen >= 0 && j.Alternatives[j.Chosen].Running {
+		m.tellKept(j, "")
 	}
+	return true
 }
 
 // claims is what the task holds of the node's devices, or why it cannot.
@@ -199,11 +243,8 @@ func (w *running) claims(n *cluster.Node) ([]cluster.Claim, string) {
 	wanted := map[int]bool{}
 	products := map[string]bool{}
 	for _, i := range w.devices {
-		if i < 0 || i >= len(n.Devices) {
-			return nil, fmt.Sprintf("it has no device %d; its %d devices count from 0", i, len(n.Devices))
-		}
-		if wanted[i] {
-			return nil, fmt.Sprintf("device %d is listed twice", i)
+		if problem := missing(n, i, wanted[i]); problem != "" {
+			return nil, problem
 		}
 		if d := &n.Devices[i]; !w.task.Shape.Takes(d) {
 			return nil, fmt.Sprintf("device %d is %s", i, w.refused(n, i))

@@ -50,6 +50,7 @@ type stateMaker struct {
 
 	offered, asked totals
 	tasks, devices int
+	kept           tally // replicas that run in a form of before
 	unplaced       tally // pods whose devices could not be found on their node
 }
 
@@ -176,5 +177,6 @@ func (m *stateMaker) notes() []string {
 	}
 	out = broken.note(out, "whose device labels cannot be believed, no use to tasks that need devices", "node")
 	out = append(out, m.selectionNotes()...)
+	out = m.kept.note(out, "kept in a form that is not what the spec asks for now", "replica")
 	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
 }

@@ -78,7 +78,7 @@ func TestClaims(t *testing.T) {
 		"slices alone are refused rather than combined": {
 			spec(t, "custom", "", each(9), func(s *model.Spec) { s.Place.Devices = 2 }),
 			groups(fixture.Node("m").GPUs(7, "A100-MIG-1g.10gb", "10Gi")), map[string]cluster.Need{
-				"2 devices (tp 2) server": {Devices: 2, Memory: 9 * gi, SameProduct: true, Products: []string{"a product that can be combined"}},
+				"2 devices (tp 2) server": {Devices: 2, Memory: 9 * gi, SameProduct: true, Products: []string{"a kind that can be combined"}},
 			},
 		},
 		"layers that spill take one slice": {

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate/backend"
@@ -132,7 +131,7 @@ func (p *planner) node(tensor, pipeline int) {
 		shape.Need.Memory = c.enough
 	}
 	if n > 1 {
-		shape.Need.Products = p.together()
+		shape.Need.Products = p.combined()
 	}
 	f.tasks = []piece{{"server", 1, shape}}
 	if best, ok := p.ever(n, c); !ok {
@@ -169,19 +168,6 @@ func (p *planner) ever(n int, c claim) (string, bool) {
 		return fmt.Sprintf("each device must give %s, and the largest, %s, gives %s (%s of it)", gib(c.enough), product, gib(most), percent(c.share)), false
 	}
 	return fmt.Sprintf("each device must give %s, and the largest, %s, has %s", gib(c.enough), product, gib(most)), false
-}
-
-// noProduct is what is asked for where no device can be combined with another:
-// nothing has it, and a refusal reads well with it.
-const noProduct = "a product that can be combined"
-
-// together are the products of which several devices may be taken; nil: any.
-func (p *planner) together() []string {
-	out := p.combined()
-	if len(out) == 0 && slices.ContainsFunc(p.groups, func(g *cluster.Group) bool { return !combines(g.Key) }) {
-		return []string{noProduct}
-	}
-	return out
 }
 
 func deviceName(tensor, pipeline int) string {

@@ -48,10 +48,7 @@ func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
 			count(len(replicas), "replica"), count(len(kept), "form"), Thousands(n), Thousands(MostTasks))}
 	}
 	for _, r := range replicas {
-		j, err := p.job(r, kept)
-		if err != nil {
-			return nil, err
-		}
+		j := p.job(r, kept)
 		j.Remarks = remarks
 		plan.Jobs = append(plan.Jobs, j)
 	}
@@ -127,8 +124,12 @@ func (p *planner) lay() error {
 
 // onCPU is what the node's memory must hold where there is no device.
 func (p *planner) onCPU() (cluster.Bytes, error) {
+	if p.layered() {
+		need, err := p.layersNeed()
+		return need.Alone, err
+	}
 	each, _, err := p.need(1, 1)
-	return max(each, p.Memory.Host), err
+	return each, err
 }
 
 // hopeless are forms that cannot fit this cluster but can be asked for: a job
@@ -181,7 +182,7 @@ func (p *planner) replicas() []Replica {
 	return out
 }
 
-func (p *planner) job(r Replica, forms []Form) (*cluster.Job, error) {
+func (p *planner) job(r Replica, forms []Form) *cluster.Job {
 	j := &cluster.Job{
 		ID: p.ID + "-" + strconv.Itoa(r.Number), Namespace: p.Namespace, Queue: p.Queue, Priority: p.Priority,
 		Created: r.Created, Preemptible: p.Preemptible, Labels: maps.Clone(p.Labels), Chosen: -1,
@@ -192,58 +193,13 @@ func (p *planner) job(r Replica, forms []Form) (*cluster.Job, error) {
 	if len(cells) == 0 {
 		cells = []string{""}
 	}
-	if r.Tasks != nil {
-		forms = p.running(r, forms)
-	}
 	for i := range forms {
 		for _, cell := range cells {
 			j.Alternatives = append(j.Alternatives, forms[i].alternative(cell))
 		}
 	}
-	return j, nil
-}
-
-// running puts the form that the replica runs in among the forms, if it is not:
-// its spec, or the cluster, may have been another when it was placed.
-func (p *planner) running(r Replica, forms []Form) []Form {
-	for i := range forms {
-		if forms[i].is(r.Tasks) {
-			return forms
-		}
-	}
-	for i := range p.forms {
-		if p.forms[i].tasks != nil && p.forms[i].is(r.Tasks) {
-			return append(slices.Clone(forms), p.forms[i])
-		}
-	}
-	if devices, ok := r.Tasks["server-0"]; ok && len(r.Tasks) == 1 && devices > 0 && !p.layered() && !p.Place.WholeNodes {
-		before := p.forms
-		p.node(p.split(devices))
-		f := p.forms[len(p.forms)-1]
-		p.forms = before
-		if f.tasks != nil {
-			return append(slices.Clone(forms), f)
-		}
-	}
-	return forms
-}
-
-// is reports whether a replica with these tasks, and so many devices of each, may
-// be in this form; -1 devices: nobody said.
-func (f *Form) is(tasks map[string]int) bool {
-	n := 0
-	for _, t := range f.tasks {
-		n += t.count
-		for i := range t.count {
-			devices, there := tasks[t.role+"-"+strconv.Itoa(i)]
-			need := &t.shape.Need
-			if !there || devices >= 0 && need.None() != (devices == 0) ||
-				devices > 0 && need.Devices > 0 && need.Devices != devices {
-				return false
-			}
-		}
-	}
-	return n == len(tasks)
+	j.Alternatives = append(j.Alternatives, p.running(r, forms)...)
+	return j
 }
 
 // alternative is the form as the engine knows it, in a cell.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
-	"github.com/berth-project/berth/fixture"
 	"github.com/berth-project/berth/model"
 )
 
@@ -78,37 +77,6 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// A replica that runs keeps its form, though the spec would not make it any more.
-func TestRunningReplicas(t *testing.T) {
-	runs := func(tasks map[string]int) func(*model.Spec) {
-		return func(s *model.Spec) { s.There = []model.Replica{{Tasks: tasks}} }
-	}
-	g := groups(a10s("a", 4))
-	mixed := groups(a10s("a", 4), fixture.Node("b").GPUs(1, "T4", "16Gi"))
-	one := func(s *model.Spec) { s.Place.Devices = 1 }
-	tests := map[string]struct {
-		spec  *model.Spec
-		nodes []*cluster.Group
-		want  []string
-	}{
-		"among the forms":            {spec(t, "custom", "", total(8), runs(map[string]int{"server-0": 2})), g, []string{"1 device", "2 devices (tp 2)", "4 devices (tp 4)"}},
-		"nobody said how many":       {spec(t, "custom", "", total(8), one, runs(map[string]int{"server-0": -1})), g, []string{"1 device"}},
-		"more devices than now":      {spec(t, "custom", "", total(8), one, runs(map[string]int{"server-0": 4})), g, []string{"1 device", "4 devices (tp 4)"}},
-		"in a form left out":         {spec(t, "custom", "", total(30), runs(map[string]int{"server-0": 1})), g, []string{"2 devices (tp 2)", "4 devices (tp 4)", "1 device"}},
-		"three do not divide":        {spec(t, "mindie", "", total(8), runs(map[string]int{"server-0": 3})), groups(npus("a", 4)), []string{"1 device", "2 devices (tp 2)", "4 devices (tp 4)", "3 devices (tp 1, pp 3)"}},
-		"tasks of no form":           {spec(t, "custom", "", total(8), one, runs(map[string]int{"node-0": 1})), g, []string{"1 device"}},
-		"on several nodes":           {spec(t, "vllm", "", total(100), distributed, runs(map[string]int{"leader-0": 4, "worker-0": 4})), mixed, []string{"7 nodes of T4 × 1 (tp 1, pp 7)", "2 nodes of A10 × 4 (tp 4, pp 2)"}},
-		"on no device":               {spec(t, "voxbox", "", use(table(1)), offload, runs(map[string]int{"server-0": 0})), g, []string{"1 device", "CPU"}},
-		"whole nodes, as they are":   {spec(t, "vllm", "", total(8), wholeNodes, runs(map[string]int{"node-0": 4})), g, []string{"1 whole node of A10 × 4"}},
-		"whole nodes by their group": {spec(t, "vllm", "", total(8), wholeNodes, kept("T4", 1, 3), runs(map[string]int{"node-0": 1, "node-1": 1, "node-2": 1})), g, []string{"3 whole nodes of T4 × 1"}},
-	}
-	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, alternatives(plan(t, tt.spec, tt.nodes).Jobs[0])); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
 // kept is a group that was chosen before.
 func kept(product string, count, perReplica int) func(*model.Spec) {
 	return func(s *model.Spec) {
@@ -137,6 +105,13 @@ func TestProblems(t *testing.T) {
 		"heads": {
 			spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serve.Tensor = 3 }), []any{"spec", "parallelism", "tensor"},
 			"3 devices (tp 3): the 8 attention heads of model toy do not divide over 3 devices",
+		},
+		"context": {
+			spec(t, "vllm", "", use(toy()), tokens(4097)), []any{"spec", "context"}, "toy takes at most 4,096 tokens, have 4,097",
+		},
+		"tasks": {
+			spec(t, "custom", "", total(8), replicas(10_000), func(s *model.Spec) { s.Place.Cells = make([]string, 50) }), []any{"spec", "replicas"},
+			"10000 replicas in 3 forms are 1,500,000 tasks to choose from, and 1,000,000 are the most: ask for fewer, or for the parallelism that is meant",
 		},
 		"powers of two": {
 			spec(t, "mindie", "", total(8), func(s *model.Spec) { s.Serve.Tensor = 3 }), []any{"spec", "parallelism", "tensor"},

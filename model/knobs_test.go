@@ -14,7 +14,8 @@ func TestKnobs(t *testing.T) {
 	open := []string{
 		"1: spread over several nodes (placement.distributed: true) [15]", "1: with layers in the node's memory (placement.cpuOffload: true) [40]",
 	}
-	more := "1: with gpuMemoryUtilization 0.95 [10]"
+	less := []string{"1: with gpuMemoryUtilization 0.75 [16]", "1: with gpuMemoryUtilization 0.50 [17]", "1: with gpuMemoryUtilization 0.25 [18]"}
+	share := append([]string{"1: with gpuMemoryUtilization 0.95 [10]"}, less...)
 	tests := map[string]struct {
 		spec *model.Spec
 		want []string
@@ -25,15 +26,15 @@ func TestKnobs(t *testing.T) {
 				"3: with context ≤ 1,024 instead of 4,096 [65]", "2: with 1 sequence at once instead of 3 [60]",
 				"1: with an 8-bit KV cache (kvCacheBits: 8) [15]", "1: without the draft model [30]",
 				"1: with the parallelism left open [10]", "1: with the selection of devices lifted [12]",
-			}, append(open, more)...),
+			}, append(open, share...)...),
 		},
 		"little is left": {
 			spec(t, "vllm", "", use(toy()), tokens(1024), distributed, offload, func(s *model.Spec) { s.Serve.KVBits, s.Utilization = 8, 950 }),
-			[]string{"1: with gpuMemoryUtilization 0.75 [16]", "1: with gpuMemoryUtilization 0.50 [17]", "1: with gpuMemoryUtilization 0.25 [18]"},
+			less,
 		},
 		"memory that was given":   {spec(t, "custom", "", total(8)), open},
 		"a share of its own":      {spec(t, "sglang", "", total(8)), open},
-		"a share that was given":  {spec(t, "vllm", "", total(8), func(s *model.Spec) { s.Utilization = 800 }), append(open, more)},
+		"a share that was given":  {spec(t, "vllm", "", total(8), func(s *model.Spec) { s.Utilization = 800 }), append(open, share...)},
 		"whole nodes":             {spec(t, "vllm", "", use(toy()), wholeNodes), []string{"1: with context ≤ 1,024 instead of 2,048 [50]", "1: with an 8-bit KV cache (kvCacheBits: 8) [15]"}},
 		"whole nodes, several":    {spec(t, "vllm", "", total(8), wholeNodes, replicas(4)), []string{"3: with 1 replica instead of 4 [95]"}},
 		"whole nodes, 3,000 left": {spec(t, "vllm", "", use(toy()), wholeNodes, tokens(3000), func(s *model.Spec) { s.Serve.KVBits = 4 }), []string{"2: with context ≤ 1,024 instead of 3,000 [59]"}},

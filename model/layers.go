@@ -17,28 +17,15 @@ func (p *planner) layered() bool {
 
 // byLayers adds the forms of such a model.
 func (p *planner) byLayers() error {
-	need, err := p.Source.Layered.Of(p.serve(p.Source))
+	need, err := p.layersNeed()
 	if err != nil {
 		return err
-	}
-	fixed := need.Fixed
-	// A draft and adapters lie whole beside the layers of each device: where layers
-	// are divided that is more than it takes, never less.
-	need.Fixed += p.Adapters
-	need.Alone += p.Adapters
-	if p.Draft != nil {
-		draft, err := p.draftBeside()
-		if err != nil {
-			return fmt.Errorf("draft: %w", err)
-		}
-		need.Fixed += draft
-		need.Alone += draft
 	}
 	l := cluster.Layers{Total: need.Layers, Bytes: need.Bytes, Fixed: need.Fixed}
 	if p.Place.Devices <= 1 {
 		// On one device nothing is divided, so the layers count as what they really are.
 		held := need.Whole.Weights + need.Whole.KVCache
-		beside := need.Whole.Total() - held + need.Fixed - fixed
+		beside := need.Whole.Total() - held + need.beside
 		p.onDevices("1 device", 1, held+beside, need, cluster.Layers{Total: 1, Bytes: held, Fixed: beside})
 	}
 	if p.Place.Devices != 1 {
@@ -59,6 +46,32 @@ func (p *planner) byLayers() error {
 	return nil
 }
 
+// layersNeed is what the layers take, with what lies beside them.
+type layersNeed struct {
+	estimate.LayeredNeed
+	beside cluster.Bytes // of Fixed, the draft and the adapters
+}
+
+// layersNeed counts a draft and adapters whole beside the layers of each device:
+// where layers are divided that is more than it takes, never less.
+func (p *planner) layersNeed() (layersNeed, error) {
+	need, err := p.Source.Layered.Of(p.serve(p.Source))
+	if err != nil {
+		return layersNeed{}, err
+	}
+	beside := p.Adapters
+	if p.Draft != nil {
+		draft, err := p.draftBeside()
+		if err != nil {
+			return layersNeed{}, fmt.Errorf("draft: %w", err)
+		}
+		beside += draft
+	}
+	need.Fixed += beside
+	need.Alone += beside
+	return layersNeed{need, beside}, nil
+}
+
 // draftBeside is what a draft takes of a device, whole.
 func (p *planner) draftBeside() (cluster.Bytes, error) {
 	if p.Draft.Layered != nil {
@@ -70,17 +83,14 @@ func (p *planner) draftBeside() (cluster.Bytes, error) {
 }
 
 // onDevices adds a form on devices of one node; 0 devices: as many as it takes.
-func (p *planner) onDevices(name string, devices int, each cluster.Bytes, need estimate.LayeredNeed, l cluster.Layers) {
+func (p *planner) onDevices(name string, devices int, each cluster.Bytes, need layersNeed, l cluster.Layers) {
 	if devices == 0 && p.apart() {
 		devices = 1
 	}
 	shape := p.shape(max(need.Host, p.Backend.Host))
 	shape.Need = cluster.Need{Devices: devices, Types: p.types, Selected: p.Place.Selected, Layers: &l, SameProduct: devices != 1}
 	if devices != 1 {
-		shape.Need.Products = p.together()
-	}
-	if devices == 0 && slices.Equal(shape.Need.Products, []string{noProduct}) {
-		shape.Need.Devices, shape.Need.SameProduct, shape.Need.Products = 1, false, nil // as many as can be together
+		shape.Need.Products = p.combined()
 	}
 	f := Form{Name: name, Tensor: 1, Pipeline: 1, Devices: devices, Nodes: 1, Each: each, Parts: need.Whole}
 	f.tasks = []piece{{"server", 1, shape}}
@@ -128,7 +138,7 @@ func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
 
 // remote adds forms over several nodes, each with an equal part of the layers:
 // for each product the fewest nodes that hold them, and some more.
-func (p *planner) remote(need estimate.LayeredNeed, l cluster.Layers) {
+func (p *planner) remote(need layersNeed, l cluster.Layers) {
 	if !p.Place.Distributed {
 		p.left(Form{Name: "several nodes"}, "placement.distributed is not set")
 		return
@@ -196,9 +206,7 @@ func (p *planner) onHost(memory cluster.Bytes) {
 		return
 	}
 	shape := p.shape(memory)
-	if p.Memory.Host == 0 {
-		shape.Resources = shape.Resources.With(cluster.Memory, max(shape.Resources.Of(cluster.Memory), int64(memory)))
-	}
+	shape.Resources = shape.Resources.With(cluster.Memory, max(shape.Resources.Of(cluster.Memory), int64(memory)))
 	f.tasks = []piece{{"server", 1, shape}}
 	p.forms = append(p.forms, f)
 }

@@ -44,7 +44,7 @@ several devices: 1 × 1, nodes 1, devices 0
 - partial offload: placement.cpuOffload is not set
 `},
 		"as far as it goes": {spec(t, "llamacpp", "", use(stack()), distributed, offload), groups(a10s("a", 2), fixture.Node("b").GPUs(1, "T4", "4Gi")), `
-- 1 device: 38 GiB of one device are needed, and none has so much
+- 1 device: one device must give 38 GiB, and none has so much
 several devices: 1 × 1, nodes 1, devices 0
 2 nodes of A10: 1 × 2, nodes 2, devices 0
 3 nodes of A10: 1 × 3, nodes 3, devices 0
@@ -76,17 +76,17 @@ partial offload: 1 × 1, nodes 1, devices 2
 CPU: 1 × 1, nodes 1, devices 0
 `},
 		"only on cpu": {spec(t, "llamacpp", "", use(stack()), offload), groups(fixture.Node("b").GPUs(1, "T4", "4Gi")), `
-- 1 device: 38 GiB of one device are needed, and none has so much
-- several devices: 10 layers are needed, and the most that fit are 0, on 1 × T4
+- 1 device: one device must give 38 GiB, and none has so much
+- several devices: 10 layers must be on devices, and at most 0 fit, on 1 × T4
 - several nodes: placement.distributed is not set
-- partial offload: 1 layer is needed, and the most that fit are 0, on 1 × T4
+- partial offload: 1 layer must be on devices, and at most 0 fit, on 1 × T4
 CPU: 1 × 1, nodes 1, devices 0
 `},
 		"slices count alone": {spec(t, "llamacpp", "", use(stack()), offload), groups(fixture.Node("m").GPUs(7, "A100-MIG-1g.10gb", "10Gi")), `
-- 1 device: 38 GiB of one device are needed, and none has so much
-- several devices: 10 layers are needed, and the most that fit are 2, on 1 × A100-MIG-1g.10gb
+- 1 device: one device must give 38 GiB, and none has so much
+- several devices: 10 layers must be on devices, and at most 2 fit, on A100-MIG-1g.10gb
 - several nodes: placement.distributed is not set
-partial offload: 1 × 1, nodes 1, devices 0
+partial offload: 1 × 1, nodes 1, devices 1
 CPU: 1 × 1, nodes 1, devices 0
 `},
 		"selected, not on cpu": {spec(t, "llamacpp", "", use(stack()), offload, selected("a:cuda:0")), groups(l40("a", 1)), `

@@ -108,15 +108,15 @@ func TestRemarks(t *testing.T) {
 	}{
 		"as given": {spec(t, "custom", "", each(30)), []string{
 			"As 1 device it needs 30 GiB of each, as its spec says.",
-			"1 device was left out: 30 GiB of each device are needed, and the largest, A10, has 24 GiB.",
+			"As 1 device it would not fit even if all were free: each device must give 30 GiB, and the largest, A10, has 24 GiB.",
 		}},
 		"whole nodes": {spec(t, "vllm", "", use(eight()), wholeNodes), []string{"It needs 10.87 GiB on 1 whole node of A10 × 1."}},
 		"crude": {spec(t, "custom", "", use(&estimate.Model{Name: "raw", Weights: estimate.Weights{Layers: gi / 2}, Assumed: []string{"So be it."}})), []string{
-			"On 1 device it needs 2.6 GiB: weights 2.6 GiB.", "So be it.",
+			"On 1 device it needs 2.6 GiB: weights 2.6 GiB.", "Assumed: So be it.",
 		}},
 		"part by part": {spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Serve.Sequences = 16 }), []string{
 			"On 1 device it needs 5.83 GiB: weights 4 GiB, KV cache for 16 × 4,096 tokens 512 MiB, activations 136 MiB, graphs 614 MiB, overhead 614 MiB.",
-			"several nodes was left out: placement.distributed is not set.",
+			"Not tried as several nodes: placement.distributed is not set.",
 		}},
 	}
 	for name, tt := range tests {

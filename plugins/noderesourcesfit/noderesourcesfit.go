@@ -105,7 +105,12 @@ func roomy(s *cluster.Shape, n *cluster.Node) bool {
 	if need.None() {
 		return true
 	}
-	return !n.Unified && !need.WholeNode && !need.SameProduct && need.Layers == nil && need.SumAtLeast == 0 && n.Usable(s) >= need.Devices
+	if need.WholeNode {
+		// Who takes all devices whole can have them once they are idle.
+		return !n.Unified && need.Memory == 0 && need.Share == 0 && need.SumAtLeast == 0 && need.Layers == nil && !s.Isolation.Exclusive() &&
+			len(n.Devices) > 0 && len(n.Devices) >= need.Devices && n.Usable(s) == len(n.Devices)
+	}
+	return !n.Unified && !need.SameProduct && need.Layers == nil && need.SumAtLeast == 0 && n.Usable(s) >= need.Devices
 }
 
 func fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {

@@ -1,0 +1,38 @@
+package noderesourcesfit
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+// The quick yes for whole nodes is the answer of the closer look.
+func TestWholeNodesAtAGlance(t *testing.T) {
+	held := func(n *cluster.Node) {
+		for i := range n.Devices {
+			n.Devices[i].Use = cluster.DeviceUse{Milli: cluster.Whole, Memory: n.Devices[i].Memory, Leases: 1, Nodes: 1}
+		}
+	}
+	lost := func(n *cluster.Node) { n.Devices[0].Lost = true }
+	gpus := func() *fixture.NodeBuilder { return fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A10", "24Gi") }
+	nodes := map[string]*cluster.Node{
+		"free": gpus().Build(), "held": gpus().With(held).Build(), "lost": gpus().With(lost).Build(), "none": fixture.Node("n").CPU(8, "64Gi").Build(),
+		"unified": gpus().With(held).With(func(n *cluster.Node) { n.Unified = true }).Build(), "small": fixture.Node("n").CPU(1, "1Gi").GPUs(2, "A10", "24Gi").With(held).Build(),
+	}
+	needs := map[string]cluster.Need{
+		"all": {WholeNode: true}, "three": {WholeNode: true, Devices: 3}, "of another product": {WholeNode: true, Products: []string{"H100"}},
+		"of cann": {WholeNode: true, Types: []string{"cann"}}, "a part": {WholeNode: true, Share: 900, SumAtLeast: 40 << 30},
+		"too much": {WholeNode: true, Share: 900, SumAtLeast: 100 << 30}, "memory": {WholeNode: true, Memory: 30 << 30},
+	}
+	for at, n := range nodes {
+		for name, need := range needs {
+			s := &cluster.Shape{Need: need, Resources: cluster.Resources{{Name: cluster.CPU, Value: 2000}, {Name: cluster.Memory, Value: 2 << 30}}}
+			if diff := cmp.Diff(fit(s, emptied(n)), possible(s, n)); diff != "" {
+				t.Errorf("%s on %s (-closer look +answer):\n%s", name, at, diff)
+			}
+		}
+	}
+}
