@@ -112,6 +112,11 @@ func (c config) architecture() (*estimate.Architecture, []string, error) {
 	if err := cmp.Or(r.err, err); err != nil {
 		return nil, nil, err
 	}
+	long, said, err := c.stretched(a.MaxContext)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.MaxContext, assumed = long, append(assumed, said...)
 	for i, w := range windows {
 		if a.MaxContext > 0 && w >= a.MaxContext {
 			windows[i] = 0
