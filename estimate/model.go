@@ -15,6 +15,9 @@ type Model struct {
 	Format string
 	// Weights are all its weights, and how they divide.
 	Weights Weights
+	// Files is what all published files take, where they hold the weights more than
+	// once; 0: they do not.
+	Files cluster.Bytes
 	// Architecture is nil where nothing but the size of the weights is known.
 	Architecture *Architecture
 	// Layered is the work layer by layer, for those that split it so; nil: it is not known.
@@ -22,6 +25,10 @@ type Model struct {
 	// Assumed are whole sentences on what was taken for granted in reading it.
 	Assumed []string
 }
+
+// Published is the figure that tables give for the weights: all files that were
+// published. The rule for whole nodes goes by it.
+func (m *Model) Published() cluster.Bytes { return max(m.Files, m.Weights.Total()) }
 
 // Weights are the bytes of a model's weights by how they divide over devices.
 type Weights struct {

@@ -21,7 +21,10 @@ type Preset struct {
 	Aliases    []string
 	Repository string // on Hugging Face; it is a name for the preset as well
 	Weights    cluster.Bytes
-	Quantised  string
+	// Loaded is what of the weights a server loads, where the files hold them more
+	// than once; 0: all of it.
+	Loaded    cluster.Bytes
+	Quantised string
 	// BytesPerToken are the keys and values of one token, every layer looking at everything.
 	BytesPerToken int64
 	MaxTokens     int
@@ -46,6 +49,7 @@ type entry struct {
 	Aliases       []string     `yaml:"aliases"`
 	Repository    string       `yaml:"repository"`
 	Weights       table.GiB    `yaml:"weights"`
+	Loaded        int64        `yaml:"loaded"`
 	Quantised     string       `yaml:"quantised"`
 	BytesPerToken int64        `yaml:"bytesPerToken"`
 	MaxTokens     int          `yaml:"maxTokens"`
@@ -83,7 +87,7 @@ var read = sync.OnceValue(func() []Preset {
 	out := make([]Preset, len(entries))
 	for i, e := range entries {
 		out[i] = Preset{
-			Name: e.Name, Aliases: e.Aliases, Repository: e.Repository, Weights: e.Weights.Bytes, Quantised: e.Quantised,
+			Name: e.Name, Aliases: e.Aliases, Repository: e.Repository, Weights: e.Weights.Bytes, Loaded: cluster.Bytes(e.Loaded), Quantised: e.Quantised,
 			BytesPerToken: e.BytesPerToken, MaxTokens: e.MaxTokens, Asked: e.Asked.Bytes, Parameters: e.Parameters,
 			Architecture: e.Architecture.known(e.MaxTokens), Assumed: e.Assumed,
 		}
@@ -149,12 +153,16 @@ func (p *Preset) Model() *estimate.Model {
 	if !a.Tied {
 		w.Head = w.Embedding
 	}
-	w.Layers = p.Weights - w.Embedding - w.Head
+	loaded, files := p.Weights, cluster.Bytes(0)
+	if p.Loaded > 0 {
+		loaded, files = p.Loaded, p.Weights
+	}
+	w.Layers = loaded - w.Embedding - w.Head
 	if p.Parameters > 0 {
-		w.Bits = int(cluster.MulDiv(int64(p.Weights), 800, p.Parameters))
+		w.Bits = int(cluster.MulDiv(int64(loaded), 800, p.Parameters))
 	}
 	return &estimate.Model{
-		Name: p.Name, Format: "preset", Weights: w, Architecture: &a,
+		Name: p.Name, Format: "preset", Weights: w, Files: files, Architecture: &a,
 		Assumed: append([]string{"All weights but the embeddings are taken to divide evenly: a preset has no list of its tensors."}, p.Assumed...),
 	}
 }
