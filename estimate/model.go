@@ -15,6 +15,9 @@ type Model struct {
 	Format string
 	// Weights are all its weights, and how they divide.
 	Weights Weights
+	// Files is what all published files take, where they hold the weights more than
+	// once; 0: they do not.
+	Files cluster.Bytes
 	// Architecture is nil where nothing but the size of the weights is known.
 	Architecture *Architecture
 	// Layered is the work layer by layer, for those that split it so; nil: it is not known.
@@ -22,6 +25,10 @@ type Model struct {
 	// Assumed are whole sentences on what was taken for granted in reading it.
 	Assumed []string
 }
+
+// Published is the figure that tables give for the weights: all files that were
+// published. The rule for whole nodes goes by it.
+func (m *Model) Published() cluster.Bytes { return max(m.Files, m.Weights.Total()) }
 
 // Weights are the bytes of a model's weights by how they divide over devices.
 type Weights struct {
@@ -37,6 +44,9 @@ type Weights struct {
 	Bits int
 	// Quantised names how weights are stored if not as plain numbers: fp8, gptq, awq, Q8_0, …
 	Quantised string
+	// Block is how many numbers along an MLP's width have one scale: a device must
+	// have whole blocks. 0: nothing keeps it from any part.
+	Block int
 	// Parameters is how many there are; 0: not known.
 	Parameters int64
 }
@@ -50,9 +60,12 @@ type Architecture struct {
 	Layers       int
 	Hidden       int // width of the residual stream
 	Intermediate int // width of the widest MLP that a token goes through
-	Heads        int
-	KVHeads      int
-	HeadDim      int
+	// Width is that of one MLP, in a mixture of one expert: tensor parallelism
+	// divides each of them. 0: not known.
+	Width   int
+	Heads   int
+	KVHeads int
+	HeadDim int
 	// ValueDim is the width of a value head where it differs from HeadDim; 0: it does not.
 	ValueDim int
 	// Latent is for models that cache a compressed latent instead of keys and values.

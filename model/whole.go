@@ -123,9 +123,9 @@ func (p *planner) replica() (nodes.Replica, error) {
 	if p.Source == nil {
 		return nodes.Replica{}, fmt.Errorf("how much memory it needs is not known: give memory.total, or a source that can be read")
 	}
-	r := nodes.Replica{Weights: p.Source.Weights.Total() + p.Adapters, Tokens: p.Serve.Context}
+	r := nodes.Replica{Weights: p.Source.Published() + p.Adapters, Tokens: p.Serve.Context}
 	if p.Draft != nil {
-		r.Weights += p.Draft.Weights.Total()
+		r.Weights += p.Draft.Published()
 	}
 	if a := p.Source.Architecture; a != nil {
 		f := p.Serve

@@ -21,15 +21,19 @@ import (
 )
 
 // Open returns the model. A name that is known is never taken for a file, so
-// that the answer does not depend on where one stands; ./name is the file.
+// that the answer does not depend on where one stands; ./name is the file, and
+// never looked up in a table.
 // Callers share what they get and must not change it.
 func Open(name string) (*estimate.Model, error) {
 	if name == "" {
 		return nil, errors.New("the model's name is empty")
 	}
-	m, unknown := Known(name)
-	if unknown == nil {
-		return m, nil
+	var unknown error
+	if !isPath(name) {
+		var m *estimate.Model
+		if m, unknown = Known(name); unknown == nil {
+			return m, nil
+		}
 	}
 	info, err := os.Stat(name)
 	switch {
@@ -87,8 +91,11 @@ func reader(name string, info fs.FileInfo) (path string, read func(string) (*est
 	case !info.IsDir():
 		return "", nil, fmt.Errorf("%s is no model: a .gguf file is one, and a directory with config.json and safetensors files", name)
 	}
-	if _, err := os.Stat(filepath.Join(name, "config.json")); err == nil {
+	switch _, err := os.Stat(filepath.Join(name, "config.json")); {
+	case err == nil:
 		return name, hf.Read, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", nil, err // it is there: a link to itself, say
 	}
 	files, err := ggufs(name)
 	switch {

@@ -24,15 +24,18 @@ func writeGGUF(t *testing.T, path, name string) {
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for _, d := range []string{"phi-4", "llama-3.1-8b-hf", "one", "two", "parts", "none"} {
+	for _, d := range []string{"phi-4", "llama-3.1-8b-hf", "whisper-tiny", "one", "two", "parts", "none", "loop"} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, d := range []string{"phi-4", "llama-3.1-8b-hf"} {
+	for _, d := range []string{"phi-4", "llama-3.1-8b-hf", "whisper-tiny"} {
 		if err := hf.Write(d, "llama-3.1-8b"); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Symlink("config.json", "loop/config.json"); err != nil {
+		t.Fatal(err)
 	}
 	writeGGUF(t, "one/Model.GGUF", "llama-3.1-8b-q8_0")
 	writeGGUF(t, "two/a.gguf", "llama-3.1-8b-q8_0")
@@ -46,6 +49,7 @@ func TestOpen(t *testing.T) {
 		"a file":                         {"two/a.gguf", "gguf", "a"},
 		"a directory with one GGUF file": {"one", "gguf", "Model.GGUF"},
 		"a speech model":                 {"Systran/faster-whisper-small", "table", "whisper-small"},
+		"a directory of a speech model":  {"./whisper-tiny", "safetensors", "whisper-tiny"},
 	}
 	for name, tt := range tests {
 		m, err := Open(tt.name)
@@ -58,6 +62,8 @@ func TestOpen(t *testing.T) {
 		"two":          "two has several models: name one, such as two/a.gguf",
 		"none":         "none has neither a config.json nor a .gguf file",
 		"./nothing":    "./nothing is not there",
+		"./whisper-no": "./whisper-no is not there",
+		"loop":         "too many levels of symbolic links",
 		"missing.gguf": "missing.gguf is not there",
 		"phi-5":        `phi-5 is no file or directory, and no preset is called "phi-5"; did you mean "phi-4"?`,
 		"one/x\x00y":   "invalid argument",

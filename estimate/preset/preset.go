@@ -21,7 +21,11 @@ type Preset struct {
 	Aliases    []string
 	Repository string // on Hugging Face; it is a name for the preset as well
 	Weights    cluster.Bytes
-	Quantised  string
+	// Loaded is what of the weights a server loads, where the files hold them more
+	// than once; 0: all of it.
+	Loaded    cluster.Bytes
+	Quantised string
+	Block     int // numbers that have one scale; 0: none that matter
 	// BytesPerToken are the keys and values of one token, every layer looking at everything.
 	BytesPerToken int64
 	MaxTokens     int
@@ -46,7 +50,9 @@ type entry struct {
 	Aliases       []string     `yaml:"aliases"`
 	Repository    string       `yaml:"repository"`
 	Weights       table.GiB    `yaml:"weights"`
+	Loaded        int64        `yaml:"loaded"`
 	Quantised     string       `yaml:"quantised"`
+	Block         int          `yaml:"block"`
 	BytesPerToken int64        `yaml:"bytesPerToken"`
 	MaxTokens     int          `yaml:"maxTokens"`
 	Asked         table.GiB    `yaml:"asked"`
@@ -60,6 +66,7 @@ type architecture struct {
 	Layers       int    `yaml:"layers"`
 	Hidden       int    `yaml:"hidden"`
 	Intermediate int    `yaml:"intermediate"`
+	Expert       int    `yaml:"expert"`
 	Heads        int    `yaml:"heads"`
 	KVHeads      int    `yaml:"kvHeads"`
 	HeadDim      int    `yaml:"headDim"`
@@ -83,7 +90,7 @@ var read = sync.OnceValue(func() []Preset {
 	out := make([]Preset, len(entries))
 	for i, e := range entries {
 		out[i] = Preset{
-			Name: e.Name, Aliases: e.Aliases, Repository: e.Repository, Weights: e.Weights.Bytes, Quantised: e.Quantised,
+			Name: e.Name, Aliases: e.Aliases, Repository: e.Repository, Weights: e.Weights.Bytes, Loaded: cluster.Bytes(e.Loaded), Quantised: e.Quantised, Block: e.Block,
 			BytesPerToken: e.BytesPerToken, MaxTokens: e.MaxTokens, Asked: e.Asked.Bytes, Parameters: e.Parameters,
 			Architecture: e.Architecture.known(e.MaxTokens), Assumed: e.Assumed,
 		}
@@ -96,6 +103,9 @@ func (a architecture) known(context int) estimate.Architecture {
 		Name: a.Name, Layers: a.Layers, Hidden: a.Hidden, Intermediate: a.Intermediate,
 		Heads: a.Heads, KVHeads: a.KVHeads, HeadDim: a.HeadDim, ValueDim: a.ValueDim,
 		Vocab: a.Vocab, MaxContext: context, Experts: a.Experts, Active: a.Active, Tied: a.Tied,
+	}
+	if out.Width = a.Expert; a.Experts == 0 {
+		out.Width = a.Intermediate
 	}
 	if a.Latent != nil {
 		out.Latent = &estimate.Latent{Rank: a.Latent.Rank, Rope: a.Latent.Rope}
@@ -144,17 +154,22 @@ func (p *Preset) Model() *estimate.Model {
 	w := estimate.Weights{
 		Embedding:  cluster.Bytes(a.Vocab) * cluster.Bytes(a.Hidden) * number,
 		Quantised:  p.Quantised,
+		Block:      p.Block,
 		Parameters: p.Parameters,
 	}
 	if !a.Tied {
 		w.Head = w.Embedding
 	}
-	w.Layers = p.Weights - w.Embedding - w.Head
+	loaded, files := p.Weights, cluster.Bytes(0)
+	if p.Loaded > 0 {
+		loaded, files = p.Loaded, p.Weights
+	}
+	w.Layers = loaded - w.Embedding - w.Head
 	if p.Parameters > 0 {
-		w.Bits = int(cluster.MulDiv(int64(p.Weights), 800, p.Parameters))
+		w.Bits = int(cluster.MulDiv(int64(loaded), 800, p.Parameters))
 	}
 	return &estimate.Model{
-		Name: p.Name, Format: "preset", Weights: w, Architecture: &a,
+		Name: p.Name, Format: "preset", Weights: w, Files: files, Architecture: &a,
 		Assumed: append([]string{"All weights but the embeddings are taken to divide evenly: a preset has no list of its tensors."}, p.Assumed...),
 	}
 }

@@ -1,6 +1,7 @@
 package preset
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,7 +95,7 @@ func TestWeightsFollowFromTheArchitecture(t *testing.T) {
 func TestModelKeepsItsWeights(t *testing.T) {
 	for _, p := range All() {
 		m := p.Model()
-		if m.Weights.Total() != p.Weights || m.Weights.Layers <= 0 {
+		if m.Published() != p.Weights || m.Weights.Layers <= 0 || (p.Loaded == 0 && m.Weights.Total() != p.Weights) {
 			t.Errorf("%s weighs %d, its model %+v", p.Name, p.Weights, m.Weights)
 		}
 		if m.Architecture.MaxContext != p.MaxTokens || m.Format != "preset" || len(m.Assumed) == 0 {
@@ -102,6 +103,40 @@ func TestModelKeepsItsWeights(t *testing.T) {
 		}
 		if p.Quantised == "" && (m.Weights.Bits < 1595 || m.Weights.Bits > 1605) {
 			t.Errorf("%s takes %d hundredths of a bit a parameter", p.Name, m.Weights.Bits)
+		}
+	}
+}
+
+// A repository that holds its weights twice fills a device with one copy.
+func TestOneCopyIsLoaded(t *testing.T) {
+	for name, loaded := range map[string]cluster.Bytes{"gpt-oss-20b": 13_761_264_768, "gpt-oss-120b": 65_248_815_744} {
+		p, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := p.Model()
+		if m.Weights.Total() != loaded || m.Published() != p.Weights || p.Weights < 2*loaded-loaded/50 {
+			t.Errorf("%s loads %d of %d", name, m.Weights.Total(), m.Published())
+		}
+		if said := strings.Join(m.Assumed, " "); !strings.Contains(said, "holds the weights twice") {
+			t.Errorf("%s does not say that it loads one copy: %s", name, said)
+		}
+	}
+}
+
+// Tensor parallelism divides each expert, and keeps the blocks of its weights whole.
+func TestExpertsDivide(t *testing.T) {
+	p, err := Find("deepseek-v3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.Model()
+	if got := m.Tensors(128); !slices.Equal(got, []int{1, 2, 4, 8, 16}) {
+		t.Errorf("%s divides over %d", p.Name, got)
+	}
+	for _, p := range All() {
+		if a := p.Architecture; a.Width <= 0 || a.Width > a.Intermediate {
+			t.Errorf("%s: each MLP is %d wide, all together %d", p.Name, a.Width, a.Intermediate)
 		}
 	}
 }
@@ -162,7 +197,7 @@ func TestEstimatesAgreeWithTheTable(t *testing.T) {
 			t.Errorf("%s: %d bytes a token (%v), the table says %d", p.Name, got, err, p.BytesPerToken)
 		}
 		b, err := m.Device(estimate.Form{Context: p.MaxTokens})
-		if err != nil || b.Weights != p.Weights {
+		if err != nil || b.Weights != m.Weights.Total() {
 			t.Errorf("%s: %+v (%v)", p.Name, b, err)
 		}
 		if full := cluster.Bytes(p.BytesPerToken) * cluster.Bytes(p.MaxTokens); b.KVCache > full || (b.KVCache < full) != (p.Architecture.Windows != nil) {

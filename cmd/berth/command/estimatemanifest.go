@@ -49,7 +49,7 @@ func (q *question) specView(s *model.Spec) (*estimateView, error) {
 	}
 	v.Name, v.loaded = s.ID, s.Adapters
 	if s.Draft != nil {
-		v.loaded += s.Draft.Weights.Total()
+		v.loaded += s.Draft.Published()
 		v.assume("A draft, " + s.Draft.Name + ", lies beside the model; what it takes is not offered to it.")
 	}
 	if s.Utilization > 0 {

@@ -186,7 +186,7 @@ func (v *estimateView) addGroup(g *cluster.Group) error {
 		row.Why = "the bytes of a token are not known"
 		return nil
 	}
-	r := nodes.Replica{Weights: v.Weights + v.loaded, BytesPerToken: int64(v.PerToken) * int64(max(1, v.Sequences)), Tokens: v.form.Context, Heads: v.model.Architecture.Heads}
+	r := nodes.Replica{Weights: v.model.Published() + v.loaded, BytesPerToken: int64(v.PerToken) * int64(max(1, v.Sequences)), Tokens: v.form.Context, Heads: v.model.Architecture.Heads}
 	if plan, err := r.On(g.Key); err != nil {
 		row.Why = err.Error()
 	} else {
