@@ -18,7 +18,7 @@ func (s *State) DeviceAsk(shape *Shape) DeviceAsk {
 		n := g.Nodes[0] // nodes of a group have the same devices
 		for i := range n.Devices {
 			d := &n.Devices[i]
-			if !shape.Need.Usable(d) {
+			if !shape.Need.suits(d) { // which of them are selected is no matter of size
 				continue
 			}
 			there[d.Resource] += len(g.Nodes)

@@ -32,6 +32,7 @@ func TestDeviceAsk(t *testing.T) {
 		"either product":      {need(cluster.Need{Devices: 1, Products: []string{"A100", "MI300"}}), ask(gpu, 1000, "")},
 		"whole nodes":         {need(cluster.Need{WholeNode: true}), ask(gpu, 4000, "")},
 		"layers":              {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 1 << 30}}), ask(gpu, 1000, "")},
+		"selected elsewhere":  {need(cluster.Need{Devices: 1, Selected: []cluster.DeviceID{{Node: "other", Type: "cuda"}}}), ask(gpu, 1000, "")},
 		"none there":          {need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), cluster.DeviceAsk{}},
 		"none of the product": {need(cluster.Need{Devices: 1, Products: []string{"H100"}}), cluster.DeviceAsk{}},
 	}
