@@ -192,6 +192,9 @@ func (n *Node) holds(s *Shape, claims []Claim) error {
 		if c.Milli > d.FreeMilli() || c.Memory > d.Free() || !d.Permits(s.Isolation) {
 			return fmt.Errorf("device %d is held by others", c.Device)
 		}
+		if s.Need.WholeNode && d.Use.Nodes > 0 {
+			return fmt.Errorf("device %d is of a node that another has", c.Device)
+		}
 	}
 	return nil
 }
@@ -301,6 +304,9 @@ func (n *Node) present(t *Task) bool {
 		return true
 	}
 	there := func(o *Task) bool { return o != t && (o.Status == Bound || o.Status == Releasing) }
+	if t.Shape.Need.WholeNode && slices.ContainsFunc(n.Tasks, func(o *Task) bool { return there(o) && o.Shape.Need.WholeNode }) {
+		return false // no two of these share a node, not even while one leaves
+	}
 	for _, a := range t.Shape.Resources {
 		l := n.Ledger(a.Name)
 		if l == nil || l.Releasing == 0 {

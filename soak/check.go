@@ -254,6 +254,9 @@ func checkExclusive(holders []*cluster.Task) error {
 			if t == o {
 				continue
 			}
+			if t.Shape.Need.WholeNode && o.Shape.Need.WholeNode {
+				return fmt.Errorf("%s has the node, and so has %s", t.ID, o.ID)
+			}
 			ti, oi := t.Shape.Isolation, o.Shape.Isolation
 			switch ti.GPU {
 			case cluster.GPUDeviceExclusive, cluster.GPUPartitionExclusive:

@@ -243,6 +243,9 @@ func (s *site) check() error {
 			u.milli += c.Milli
 			u.memory += c.Memory
 			for _, other := range u.holders {
+				if p.shape.Need.WholeNode && s.runs[other].shape.Need.WholeNode {
+					return fmt.Errorf("%s and %s both have node %s", id, other, p.node)
+				}
 				if !p.shape.Isolation.Beside(s.runs[other].shape.Isolation) {
 					return fmt.Errorf("%s and %s run on device %d of %s, and one of them wants to be alone", id, other, c.Device, p.node)
 				}
