@@ -204,7 +204,7 @@ func (w *World) checkNode(n *cluster.Node) error {
 		if l.Used != promised[l.Name] {
 			return fmt.Errorf("%s: the ledger says %d, tasks hold %d", l.Name, l.Used, promised[l.Name])
 		}
-		if l.Used > l.Capacity || physical[l.Name] > l.Capacity {
+		if l.Free() < 0 || physical[l.Name] > l.Capacity {
 			if over = true; tight {
 				return fmt.Errorf("%s: %d promised and %d held of %d", l.Name, l.Used, physical[l.Name], l.Capacity)
 			}
