@@ -37,7 +37,7 @@ func (s *State) Restore(t *Task, n *Node, claims []Claim) error {
 	if s.byName[n.Name] != n {
 		return fmt.Errorf("task %s is said to run on node %s, which is gone", t.ID, n.Name)
 	}
-	if err := n.holds(t.Shape, claims); err != nil {
+	if err := n.holds(t.Shape, claims, true); err != nil {
 		return fmt.Errorf("task %s is said to run on node %s, where it does not fit: %w", t.ID, n.Name, err)
 	}
 	for _, c := range claims {
@@ -178,19 +178,27 @@ func (s *State) fits(t *Task, n *Node, claims []Claim) error {
 			return fmt.Errorf("device %d is lost", c.Device)
 		}
 	}
-	return n.holds(t.Shape, claims)
+	return n.holds(t.Shape, claims, false)
 }
 
-// holds checks that each claim is there to be had. A device that is lost is no
-// news to a task that runs on it.
-func (n *Node) holds(s *Shape, claims []Claim) error {
+// holds checks that each claim is there to be had. That a device is lost is no
+// news to a task that runs on it, and what a reading took for somebody else's may
+// be its own.
+func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
 	for i, c := range claims {
 		if c.Device < 0 || c.Device >= len(n.Devices) || (i > 0 && c.Device <= claims[i-1].Device) {
 			return fmt.Errorf("device %d is not there or claimed twice", c.Device)
 		}
 		d := &n.Devices[c.Device]
-		if c.Milli > d.FreeMilli() || c.Memory > d.Free() || !d.Permits(s.Isolation) {
+		free := d.Free()
+		if runs {
+			free = d.Memory - d.Reserved - d.Use.Memory
+		}
+		if c.Milli > d.FreeMilli() || c.Memory > free || !d.Permits(s.Isolation) {
 			return fmt.Errorf("device %d is held by others", c.Device)
+		}
+		if s.Need.WholeNode && d.Use.Nodes > 0 {
+			return fmt.Errorf("device %d is of a node that another has", c.Device)
 		}
 	}
 	return nil
@@ -280,7 +288,7 @@ func (s *State) bookReleasing(t *Task, sign int64) {
 func (n *Node) Keeps(t *Task) bool {
 	for _, a := range t.Shape.Resources {
 		if a.Value+n.host(t.Shape, t.Claims, a.Name) > 0 {
-			if l := n.Ledger(a.Name); l == nil || l.Used > l.Capacity {
+			if l := n.Ledger(a.Name); l == nil || l.Free() < 0 {
 				return false
 			}
 		}
@@ -301,6 +309,9 @@ func (n *Node) present(t *Task) bool {
 		return true
 	}
 	there := func(o *Task) bool { return o != t && (o.Status == Bound || o.Status == Releasing) }
+	if t.Shape.Need.WholeNode && slices.ContainsFunc(n.Tasks, func(o *Task) bool { return there(o) && o.Shape.Need.WholeNode }) {
+		return false // no two of these share a node, not even while one leaves
+	}
 	for _, a := range t.Shape.Resources {
 		l := n.Ledger(a.Name)
 		if l == nil || l.Releasing == 0 {
@@ -312,7 +323,7 @@ func (n *Node) present(t *Task) bool {
 				held += o.Shape.Resources.Of(a.Name) + n.host(o.Shape, o.Claims, a.Name)
 			}
 		}
-		if held > l.Capacity {
+		if held > l.Capacity-l.Foreign {
 			return false
 		}
 	}

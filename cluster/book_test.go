@@ -316,3 +316,29 @@ func TestUnevictNeverJudges(t *testing.T) {
 		t.Errorf("%v; it is %s", err, j.Status)
 	}
 }
+
+func TestNoTwoTakeOneNode(t *testing.T) {
+	whole := func(s *cluster.Shape) { s.Need.WholeNode, s.Need.Share = true, 400 }
+	s := fixture.State(fixture.Node("n").CPU(8, "100Gi").GPUs(1, "A", "80Gi"), fixture.Job("a").Shape(whole).On("n"), fixture.Job("b").Shape(whole), fixture.Job("c").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Share = 400 }))
+	n, a, b := s.Node("n"), task(s, "a", 0), task(s, "b", 0)
+	claims := []cluster.Claim{{Milli: 400, Memory: 32 * gi}}
+	if s.Place(b, n, claims) == nil || s.Restore(b, n, claims) == nil {
+		t.Error("two have the node")
+	}
+	if err := s.Evict(a); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Place(b, n, claims); err != nil || b.Status != cluster.Nominated {
+		t.Errorf("%v, %s beside one that is still leaving", err, b.Status)
+	}
+	if s.Bind(b) {
+		t.Error("bound beside one that is still leaving")
+	}
+	if err := s.Place(task(s, "c", 0), n, claims); err == nil && task(s, "c", 0).Status != cluster.Bound {
+		t.Error("what takes a part of a device has room beside it")
+	}
+	s.Clear(a)
+	if !s.Bind(b) {
+		t.Error("the node is free")
+	}
+}

@@ -120,8 +120,11 @@ func (n *Need) Selects(d *Device) bool {
 
 // Usable reports whether the device is of the kind, may be taken and is large
 // enough, whoever holds it now.
-func (n *Need) Usable(d *Device) bool {
-	if n.Memory > d.Memory-d.Reserved || !n.Kind(d) || !n.Selects(d) {
+func (n *Need) Usable(d *Device) bool { return n.suits(d) && n.Selects(d) }
+
+// suits reports whether the device is of the kind and large enough, selected or not.
+func (n *Need) suits(d *Device) bool {
+	if n.Memory > d.Memory-d.Reserved || !n.Kind(d) {
 		return false
 	}
 	return d.Reserved == 0 || n.Share == 0 || n.whole() || n.claimFor(0, d).Memory <= d.Memory-d.Reserved

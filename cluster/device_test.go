@@ -135,29 +135,3 @@ func TestShareOfEveryDevice(t *testing.T) {
 		})
 	}
 }
-
-func TestObserve(t *testing.T) {
-	s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(3, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Reserved = 2 * gi }),
-		fixture.Job("x").DeviceMemory(2, "20Gi").On("n"), fixture.Job("y").DeviceMemory(1, "10Gi").On("n"))
-	n := s.Node("n")
-	if err := s.Evict(task(s, "y", 0)); err != nil { // it is still there
-		t.Fatal(err)
-	}
-	version, freed := n.Version(), n.Freed()
-	if err := s.Observe("n", []cluster.Bytes{40 * gi, 75 * gi, -1}); err != nil {
-		t.Fatal(err)
-	}
-	// 80 less 2 reserved, 20 and 10 held leaves 48, of which 40 are free; of the second nobody knows 60 and 75 are said to be.
-	if got := []cluster.Bytes{n.Devices[0].Foreign, n.Devices[1].Foreign, n.Devices[2].Foreign}; !cmp.Equal(got, []cluster.Bytes{8 * gi, 0, 0}) {
-		t.Errorf("%v", got)
-	}
-	if n.Version() <= version || n.Freed() <= freed {
-		t.Error("nobody would know that it changed")
-	}
-	if err := s.Observe("n", []cluster.Bytes{48 * gi}); err != nil || n.Devices[0].Foreign != 0 {
-		t.Errorf("it was given back: %v, %d", err, n.Devices[0].Foreign)
-	}
-	if s.Observe("o", nil) == nil || s.Observe("n", make([]cluster.Bytes, 4)) == nil {
-		t.Error("a reading of what is not there was taken")
-	}
-}

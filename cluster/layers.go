@@ -32,6 +32,11 @@ func (l *Layers) Within(free Bytes) int {
 	return 0
 }
 
+// share is what so many layers take of each of so many devices, beside what is fixed.
+func (l *Layers) share(layers int, devices int64) Bytes {
+	return Bytes((int64(layers)+devices-1)/devices) * l.Bytes
+}
+
 // least is how many layers must be on devices.
 func (l *Layers) least() int {
 	if l.Spill {
@@ -77,12 +82,15 @@ func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
 		}
 	}
 	claims := make([]Claim, 0, len(fits))
+	// Who wants to be alone holds devices whole, as far as the pot goes.
+	rest := max(0, n.pot(s)-Bytes(len(fits))*l.Fixed-Bytes(l.Total)*l.Bytes)
 	for i, k := range divide(on, fits, all) {
 		d := &n.Devices[order[i]]
 		memory := l.Fixed + Bytes(k)*l.Bytes
 		milli := d.Part(memory)
 		if s.Isolation.Exclusive() {
-			milli, memory = Whole, d.Room()
+			more := min(d.Room()-memory, rest)
+			milli, memory, rest = Whole, memory+more, rest-more
 		}
 		claims = append(claims, Claim{Device: order[i], Milli: milli, Memory: memory, Layers: k})
 	}

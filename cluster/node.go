@@ -46,14 +46,16 @@ type Node struct {
 }
 
 // Ledger is one resource of a node. Used counts what is promised; Releasing
-// what evicted tasks still hold physically.
+// what evicted tasks still hold physically; Foreign what a reading of unified
+// memory found in use and the books know nothing of.
 type Ledger struct {
 	Name                      string
 	Capacity, Used, Releasing int64
+	Foreign                   int64
 }
 
-// Free is what nobody was promised.
-func (l *Ledger) Free() int64 { return l.Capacity - l.Used }
+// Free is what nobody was promised or was found to use.
+func (l *Ledger) Free() int64 { return l.Capacity - l.Foreign - l.Used }
 
 // Sharing says how one physical device became several.
 type Sharing struct {

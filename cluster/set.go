@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -84,26 +83,3 @@ func (s *State) dismiss(j *Job) {
 }
 
 func jobByID(j *Job, id string) int { return strings.Compare(j.ID, id) }
-
-// Observe sets what a reading says is free of the node's devices, by index; below
-// 0: nobody looked. Where that is less than the books say, the rest is foreign:
-// somebody uses it whom the books do not know, and it is nobody's to be had.
-func (s *State) Observe(name string, free []Bytes) error {
-	n := s.byName[name]
-	if n == nil {
-		return fmt.Errorf("no node %q", name)
-	}
-	if len(free) > len(n.Devices) {
-		return fmt.Errorf("node %q has %d devices, and %d were read", name, len(n.Devices), len(free))
-	}
-	for i, f := range free {
-		d := &n.Devices[i]
-		d.Foreign = 0
-		if f >= 0 {
-			d.Foreign = max(0, d.Free()-d.Use.ReleasingMemory-f)
-		}
-	}
-	s.touch(n)
-	n.freed = n.version
-	return nil
-}

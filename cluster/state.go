@@ -261,6 +261,7 @@ func (n *Node) normalize() {
 		}
 	}
 	n.nameProducts()
+	n.pour()
 	n.deviceCapacity, n.deviceUsed = 0, 0
 	for i := range n.Devices {
 		if d := &n.Devices[i]; n.counts(d) {

@@ -204,7 +204,7 @@ func (w *World) checkNode(n *cluster.Node) error {
 		if l.Used != promised[l.Name] {
 			return fmt.Errorf("%s: the ledger says %d, tasks hold %d", l.Name, l.Used, promised[l.Name])
 		}
-		if l.Used > l.Capacity || physical[l.Name] > l.Capacity {
+		if l.Free() < 0 || physical[l.Name] > l.Capacity {
 			if over = true; tight {
 				return fmt.Errorf("%s: %d promised and %d held of %d", l.Name, l.Used, physical[l.Name], l.Capacity)
 			}
@@ -253,6 +253,9 @@ func checkExclusive(holders []*cluster.Task) error {
 		for _, o := range holders {
 			if t == o {
 				continue
+			}
+			if t.Shape.Need.WholeNode && o.Shape.Need.WholeNode {
+				return fmt.Errorf("%s has the node, and so has %s", t.ID, o.ID)
 			}
 			ti, oi := t.Shape.Isolation, o.Shape.Isolation
 			switch ti.GPU {

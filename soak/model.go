@@ -154,9 +154,12 @@ func (w *World) Read() error {
 			continue
 		}
 		free := make([]cluster.Bytes, len(n.Devices))
+		foreign := w.foreign()
 		for i := range free {
-			foreign := pick(w, []cluster.Bytes{0, 0, 0, 1 << 29, 4 << 30, 20 << 30, 200 << 30})
-			free[i] = max(0, n.Devices[i].Memory-foreign-w.site.uses(name, i))
+			if !n.Unified { // else all of them see the same pot
+				foreign = w.foreign()
+			}
+			free[i] = max(0, min(n.Devices[i].Memory-w.site.uses(name, i), w.site.pot(name))-foreign)
 			if w.chance(10) {
 				free[i] = -1 // nobody looked
 			}
@@ -164,8 +167,13 @@ func (w *World) Read() error {
 		if err := w.State.Observe(name, free); err != nil {
 			return err
 		}
+		w.site.shrunk[name] = true // promises may not hold any more
 	}
 	return nil
+}
+
+func (w *World) foreign() cluster.Bytes {
+	return pick(w, []cluster.Bytes{0, 0, 0, 1 << 29, 4 << 30, 20 << 30, 200 << 30})
 }
 
 // checkSets makes sure that no set is larger than it should be, that those who

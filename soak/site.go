@@ -68,7 +68,6 @@ func (s *site) stop(t *cluster.Task) error {
 	return nil
 }
 
-// drop ends the processes that the function picks.
 // retire remembers who does not come back.
 func (s *site) retire(rankings []engine.Ranking) {
 	for _, r := range rankings {
@@ -91,6 +90,27 @@ func (s *site) uses(node string, device int) cluster.Bytes {
 	return sum
 }
 
+// pot is what processes leave of unified memory.
+func (s *site) pot(node string) cluster.Bytes {
+	n := s.nodes[node]
+	if !n.Unified {
+		return cluster.MaxDeviceMemory
+	}
+	var left cluster.Bytes
+	for _, l := range n.Resources {
+		if l.Name == cluster.Memory {
+			left = cluster.Bytes(l.Capacity)
+		}
+	}
+	for _, p := range s.runs {
+		if p.node == node {
+			left -= cluster.Bytes(p.shape.Resources.Of(cluster.Memory) + host(n, p.shape, p.claims))
+		}
+	}
+	return left
+}
+
+// drop ends the processes that the function picks.
 func (s *site) drop(gone func(id string, p *process) bool) { maps.DeleteFunc(s.runs, gone) }
 
 // equip gives the node what the other has.
@@ -243,6 +263,9 @@ func (s *site) check() error {
 			u.milli += c.Milli
 			u.memory += c.Memory
 			for _, other := range u.holders {
+				if p.shape.Need.WholeNode && s.runs[other].shape.Need.WholeNode {
+					return fmt.Errorf("%s and %s both have node %s", id, other, p.node)
+				}
 				if !p.shape.Isolation.Beside(s.runs[other].shape.Isolation) {
 					return fmt.Errorf("%s and %s run on device %d of %s, and one of them wants to be alone", id, other, c.Device, p.node)
 				}

@@ -298,7 +298,7 @@ func emptied(n *cluster.Node) *cluster.Node {
 	}
 	e.Resources = slices.Clone(n.Resources)
 	for i := range e.Resources {
-		e.Resources[i].Used, e.Resources[i].Releasing = 0, 0
+		e.Resources[i].Used, e.Resources[i].Releasing, e.Resources[i].Foreign = 0, 0, 0
 	}
 	return &e
 }

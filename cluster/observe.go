@@ -1,0 +1,81 @@
+package cluster
+
+import "fmt"
+
+// Observe sets what a reading says is free of the node's devices, by index; below
+// 0: nobody looked. Where that is less than what those leave who are there, the
+// rest is foreign: somebody uses it whom the books do not know, and it is nobody's
+// to be had. Promises are not there yet.
+//
+// On unified memory a reading is of the pot, so that what tasks hold of it beside
+// devices is known too, and what is foreign is taken from the pot once.
+func (s *State) Observe(name string, free []Bytes) error {
+	n := s.byName[name]
+	if n == nil {
+		return fmt.Errorf("no node %q", name)
+	}
+	if len(free) > len(n.Devices) {
+		return fmt.Errorf("node %q has %d devices, and %d were read", name, len(n.Devices), len(free))
+	}
+	left := n.unheld()
+	changed, fell := false, false
+	for i, f := range free {
+		d, foreign := &n.Devices[i], Bytes(0)
+		if f >= 0 {
+			foreign = max(0, left[i]-f)
+		}
+		changed, fell = changed || foreign != d.Foreign, fell || foreign < d.Foreign
+		d.Foreign = foreign
+	}
+	if !changed {
+		return nil
+	}
+	n.pour()
+	s.touch(n)
+	if fell {
+		n.freed = n.version
+	}
+	return nil
+}
+
+// unheld is the memory of each device that those leave who are on the node.
+func (n *Node) unheld() []Bytes {
+	out := make([]Bytes, len(n.Devices))
+	pot := MaxDeviceMemory
+	if l := n.Ledger(Memory); n.Unified && l != nil {
+		pot = Bytes(l.Capacity)
+	}
+	for i := range out {
+		out[i] = n.Devices[i].Memory - n.Devices[i].Reserved
+	}
+	for _, t := range n.Tasks {
+		if t.Status == Nominated {
+			continue
+		}
+		for _, c := range t.Claims {
+			out[c.Device] -= c.Memory
+		}
+		if n.Unified {
+			pot -= Bytes(t.Shape.Resources.Of(Memory) + n.host(t.Shape, t.Claims, Memory))
+		}
+	}
+	for i := range out {
+		out[i] = min(out[i], pot)
+	}
+	return out
+}
+
+// pour takes what is foreign out of unified memory. Every device sees all of the
+// pot, so what the one that sees most has seen is in it once.
+func (n *Node) pour() {
+	for i := range n.Resources {
+		n.Resources[i].Foreign = 0
+	}
+	l := n.Ledger(Memory)
+	if !n.Unified || l == nil {
+		return
+	}
+	for i := range n.Devices {
+		l.Foreign = max(l.Foreign, int64(n.Devices[i].Foreign))
+	}
+}
