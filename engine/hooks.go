@@ -161,7 +161,8 @@ func (s *Session) AddPrePredicateFn(fn PrePredicateFn) { add(s, &s.hooks.prePred
 //
 // Combining: all must pass. Static filters are asked first, then the other
 // shape-form ones, then the task-form ones, each kind in profile order; the first
-// rejection of a node counts.
+// rejection of a node counts. Where waiting cures the first and it is a static
+// filter's, the first static one that waiting does not cure counts instead.
 func (s *Session) AddShapePredicateFn(matters func(*cluster.Shape) bool, fn ShapePredicateFn) {
 	add(s, &s.hooks.shapePredicates, fn).shapes = matters
 }

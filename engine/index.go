@@ -259,15 +259,28 @@ func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
 	return r.fixed[slot] + points, 0
 }
 
-// filter asks filters in order; the first rejection becomes a key and a code.
+// filter asks filters in order; the first rejection becomes a key and a code. Of
+// static filters one that waiting does not cure has the say: see rejectAt.
 func (x *index) filter(r *ranking, filters []predicate, n *cluster.Node) (int64, uint16) {
+	var left, key int64
+	var waiting uint16
 	for i := range filters {
 		p := &filters[i]
-		if rejection := p.fn(r.shape, n); rejection != nil {
-			return missKey(p.left, rejection), x.code(p, rejection)
+		rejection := p.fn(r.shape, n)
+		if rejection == nil {
+			continue
+		}
+		if waiting == 0 {
+			left = p.left
+		}
+		if !p.static || !rejection.Cure.Transient() {
+			return missKey(left, rejection), x.code(p, rejection)
+		}
+		if waiting == 0 {
+			key, waiting = missKey(left, rejection), x.code(p, rejection)
 		}
 	}
-	return 0, 0
+	return key, waiting
 }
 
 // points adds up scores; false means that one broke the rules and the session is void.

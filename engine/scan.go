@@ -26,23 +26,45 @@ func (s *Session) scan(t *cluster.Task, in *scope) *cluster.Node {
 	return best
 }
 
-// reject asks every filter about the task on the node; the first rejection counts.
+// reject asks the filters about the task on the node: see rejectAt for which
+// rejection counts.
 func (s *Session) reject(t *cluster.Task, n *cluster.Node) *Rejection {
 	filters, _, _ := s.taskHooks(t)
 	r, _ := s.rejectAt(filters, t, n)
 	return r
 }
 
-// rejectAt also says how many shape-form filters were left, itself included.
+// rejectAt gives the first rejection, but where that is of a static filter and
+// waiting cures it, a later static one that waiting does not cure comes before
+// it: nobody should wait for a node that will never do. It also says how many
+// shape-form filters were left at the first, itself included.
 func (s *Session) rejectAt(filters []hook[PredicateFn], t *cluster.Task, n *cluster.Node) (*Rejection, int) {
+	var waiting *Rejection
+	left := 0
 	for i, h := range s.hooks.shapePredicates {
+		if waiting != nil && !h.static {
+			break
+		}
 		if h.shapes != nil && !h.shapes(t.Shape) {
 			continue
 		}
-		if r := h.fn(t.Shape, n); r != nil {
-			r.Plugin = h.plugin
-			return r, len(s.hooks.shapePredicates) - i
+		r := h.fn(t.Shape, n)
+		if r == nil {
+			continue
 		}
+		r.Plugin = h.plugin
+		if waiting == nil {
+			left = len(s.hooks.shapePredicates) - i
+		}
+		if !h.static || !r.Cure.Transient() {
+			return r, left
+		}
+		if waiting == nil {
+			waiting = r
+		}
+	}
+	if waiting != nil {
+		return waiting, left
 	}
 	return s.rejectTask(filters, t, n), 0
 }

@@ -123,3 +123,22 @@ func TestResultIsStable(t *testing.T) {
 		t.Error(empty)
 	}
 }
+
+// What several devices give together reads as a sum, and what each must give does not.
+func TestWordsOfSums(t *testing.T) {
+	gib := func(n int64) engine.Quantity { return engine.Quantity{Value: n << 30, Unit: engine.Bytes} }
+	tests := map[string]engine.Rejection{
+		"8 devices together give less than 240 GiB":      {Reason: "GPUMemoryTooSmall", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
+		"8 devices together have less than 240 GiB free": {Reason: "GPUMemoryInUse", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
+		"devices smaller than 40 GiB":                    {Reason: "GPUMemoryTooSmall", Want: gib(40), Have: gib(24)},
+	}
+	for want, r := range tests {
+		other := engine.Miss{Node: "b", Rejection: r}
+		if r.Subject != "" { // a node with fewer devices is counted with it
+			other.Rejection.Subject = "4 devices together"
+		}
+		if got := words(&r, []*engine.Miss{{Node: "a", Rejection: r}, &other}); got != want {
+			t.Errorf("words %q, want %q", got, want)
+		}
+	}
+}

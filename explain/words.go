@@ -87,22 +87,24 @@ var fewerThanOne = strings.NewReplacer(
 	"fewer than 1 free for", "nothing free for",
 )
 
-// together is the subject of memory that is meant in sum.
-const together = "together"
+// sums are phrases for memory that so many devices give together, who are then the subject.
+var sums = map[engine.Reason]string{
+	"GPUMemoryTooSmall": "{subject} give less than {want}",
+	"GPUMemoryInUse":    "{subject} have less than {want} free",
+}
 
 // words says what a rejection means; misses, where given, are all those like it.
 func words(r *engine.Rejection, misses []*engine.Miss) string {
 	subject := r.Subject
-	if s := subjects(misses); s != "" {
+	p, known := phrases[r.Reason]
+	if sum, ok := sums[r.Reason]; ok && subject != "" {
+		p = sum
+	} else if s := subjects(misses); s != "" {
 		subject = s
 	}
 	want, have := pair(r.Want, r.Have)
-	if p, ok := phrases[r.Reason]; ok {
-		text := fewerThanOne.Replace(strings.NewReplacer("{subject}", subject, "{want}", want, "{have}", have).Replace(p))
-		if subject == together {
-			text += " " + together
-		}
-		return text
+	if known {
+		return fewerThanOne.Replace(strings.NewReplacer("{subject}", subject, "{want}", want, "{have}", have).Replace(p))
 	}
 	text := spell(string(r.Reason))
 	if subject != "" {

@@ -40,11 +40,8 @@ func apart(s *cluster.Shape, n *cluster.Node) (*engine.Rejection, bool) {
 			best, most = t, sum
 		}
 	}
-	switch {
-	case best.kind < want:
-		return count(TooFewDevices, never, want, best.kind), true
-	case best.big < want:
-		return amount(GPUMemoryTooSmall, never, "", int64(need.Memory), best.least(s, n, want, memory), engine.Bytes), true
+	if best.kind < want || best.big < want {
+		return tooFew(s, n, best, want, &forGood), true
 	}
 	return amount(GPUMemoryTooSmall, never, inSum(want), int64(need.SumAtLeast), most, engine.Bytes), true
 }

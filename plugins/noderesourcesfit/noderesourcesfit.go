@@ -37,25 +37,14 @@ const (
 
 // Reasons documents what the plugin gives as reasons.
 var Reasons = []engine.ReasonDoc{
-	{Reason: ResourceTooSmall, Cure: never, Meaning: "Even empty, the node has less of the resource than the task asks for, or none. The subject is the resource; have is the node's capacity."},
+	{Reason: ResourceTooSmall, Cure: never, Meaning: "Even empty, the node has less of the resource than the task asks for, or none; on unified memory, than it takes with its devices. The subject is the resource; have is the node's capacity."},
 	{Reason: InsufficientResource, Cure: held, Meaning: "The node has enough of the resource, but too little of it is free. The subject is the resource; have is what is free."},
 	{Reason: TooFewDevices, Cure: never, Meaning: "Even idle, the node has fewer devices of the kind than the task needs."},
 	{Reason: InsufficientDevices, Cure: held, Meaning: "The node has enough devices of the kind, but others hold them; have counts those that can take the task now."},
-	{Reason: GPUMemoryTooSmall, Cure: never, Meaning: "Even idle, the devices are too small: have is the memory of the smallest device that the task would have to take. With the subject \"together\" it is the memory of all its devices."},
-	{Reason: GPUMemoryInUse, Cure: held, Meaning: "The devices are big enough, but too little of their memory is free: have is the memory free on the fullest device that the task would have to take. With the subject \"together\" it is the memory of all its devices."},
+	{Reason: GPUMemoryTooSmall, Cure: never, Meaning: "Even idle, the devices are too small: have is the memory of the smallest device that the task would have to take. Where the subject is so many devices together, it is what they give in sum."},
+	{Reason: GPUMemoryInUse, Cure: held, Meaning: "The devices are big enough, but too little of their memory is free: have is the memory free on the fullest device that the task would have to take. Where the subject is so many devices together, it is what they give in sum."},
 	{Reason: InsufficientDeviceShare, Cure: held, Meaning: "Too large a part of the devices is held: have is what is free of the fullest device that the task would have to take."},
 	{Reason: NodeInUse, Cure: held, Meaning: "The task takes a whole node and some of its devices are held; have counts the idle ones."},
-}
-
-// together is the subject where devices are too small only in sum.
-const together = "together"
-
-// inSum is the subject of the memory of so many devices.
-func inSum(devices int) string {
-	if devices == 1 {
-		return ""
-	}
-	return together
 }
 
 type plugin struct{}
@@ -87,7 +76,11 @@ func possible(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if r, known := apart(s, n); known {
 		return r
 	}
-	return fit(s, emptied(n))
+	empty := emptied(n)
+	if supplied(s, empty) && (s.Need.None() || empty.Feasible(s)) {
+		return nil
+	}
+	return why(s, empty, &forGood)
 }
 
 // roomy is a quick yes for the plain cases; a no means that a closer look is due.
@@ -113,14 +106,13 @@ func roomy(s *cluster.Shape, n *cluster.Node) bool {
 	return !n.Unified && !need.SameProduct && need.Layers == nil && need.SumAtLeast == 0 && n.Usable(s) >= need.Devices
 }
 
+// fit is asked about nodes that possible lets through, so whatever is short is
+// held by others.
 func fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	switch {
-	case !supplied(s, n):
-		return short(s, n)
-	case s.Need.None() || n.Feasible(s):
+	if supplied(s, n) && (s.Need.None() || n.Feasible(s)) {
 		return nil
 	}
-	return devices(s, n)
+	return why(s, n, &forNow)
 }
 
 // supplied reports whether enough is free of everything but devices.
@@ -140,135 +132,6 @@ func supplied(s *cluster.Shape, n *cluster.Node) bool {
 		}
 	}
 	return true
-}
-
-// short turns down a node that lacks a resource. What no waiting cures comes
-// first, devices included: nobody should wait for cores on a node whose devices
-// are too small anyway.
-func short(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	var waiting *engine.Rejection
-	for _, want := range s.Resources {
-		var capacity, free int64
-		if l := n.Ledger(want.Name); l != nil {
-			capacity, free = l.Capacity, l.Free()
-		}
-		if capacity < want.Value {
-			return resource(ResourceTooSmall, never, want.Name, want.Value, capacity)
-		}
-		if free < want.Value && waiting == nil {
-			waiting = resource(InsufficientResource, held, want.Name, want.Value, free)
-		}
-	}
-	if !s.Need.None() && !n.Feasible(s) {
-		if r := devices(s, n); !r.Cure.Transient() {
-			return r
-		}
-	}
-	return waiting
-}
-
-// devices says why the node's devices will not do; what no waiting cures comes first.
-func devices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	need := &s.Need
-	if need.WholeNode {
-		return wholeNode(s, n)
-	}
-	t := survey(s, n)
-	want := max(1, need.Devices)
-	switch {
-	case t.kind < want:
-		return count(TooFewDevices, never, want, t.kind)
-	case t.big < want:
-		return amount(GPUMemoryTooSmall, never, "", int64(need.Memory), t.least(s, n, want, memory), engine.Bytes)
-	case need.SumAtLeast > 0 || need.Layers != nil:
-		return sum(s, n, t, want)
-	}
-	return taken(s, n, t, want)
-}
-
-// taken turns down for devices that others hold.
-func taken(s *cluster.Shape, n *cluster.Node, t tally, want int) *engine.Rejection {
-	need := &s.Need
-	switch {
-	case s.Isolation.Exclusive() || (need.Share == 0 && need.Memory == 0):
-		return count(InsufficientDevices, held, want, t.takers)
-	case need.Share > 0:
-		return amount(InsufficientDeviceShare, held, "", int64(need.Share), t.least(s, n, want, freeShare), engine.Devices)
-	}
-	return amount(GPUMemoryInUse, held, "", int64(need.Memory), t.least(s, n, want, freeMemory), engine.Bytes)
-}
-
-func wholeNode(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	need := &s.Need
-	t := survey(s, n)
-	want := max(1, need.Devices)
-	var sum cluster.Bytes
-	working := 0
-	for i := range n.Devices {
-		if d := &n.Devices[i]; !d.Lost {
-			working++
-			sum += d.Memory
-		}
-	}
-	switch {
-	case t.kind < max(want, working): // too few, or some are of another kind
-		return count(TooFewDevices, never, max(want, working), t.kind)
-	case t.big < working:
-		return amount(GPUMemoryTooSmall, never, "", int64(need.Memory), t.least(s, n, working, memory), engine.Bytes)
-	case sum < need.SumAtLeast:
-		return amount(GPUMemoryTooSmall, never, together, int64(need.SumAtLeast), int64(sum), engine.Bytes)
-	}
-	return count(NodeInUse, held, working, t.takers)
-}
-
-// sum turns down where it is the devices together that must give enough. Whether
-// that is for good, the empty node says.
-func sum(s *cluster.Shape, n *cluster.Node, t tally, want int) *engine.Rejection {
-	need := &s.Need
-	at, reason, cure := n, GPUMemoryInUse, held
-	if r, known := apart(s, n); known && r == nil {
-		if t.takers < want {
-			return taken(s, n, t, want)
-		}
-		return amount(reason, cure, inSum(want), int64(need.SumAtLeast), t.most(s, at, want, claim), engine.Bytes)
-	} else if known {
-		return r
-	}
-	empty := emptied(n)
-	if !empty.Feasible(s) {
-		at, reason, cure = empty, GPUMemoryTooSmall, never
-	} else if t.takers < want && need.Layers == nil {
-		return taken(s, n, t, want)
-	}
-	if need.Layers == nil {
-		return amount(reason, cure, inSum(want), int64(need.SumAtLeast), t.most(s, at, want, claim), engine.Bytes)
-	}
-	l := need.Layers
-	if need.Devices == 1 && l.Total == 1 { // all or nothing: what it takes says more than how many layers
-		return amount(reason, cure, "", int64(l.Fixed+l.Bytes), t.least(s, at, 1, freeMemory), engine.Bytes)
-	}
-	least := l.Total
-	if l.Spill {
-		least = l.Least
-	}
-	most := need.Devices
-	if most == 0 {
-		most = len(n.Devices)
-	}
-	onDevices := min(t.most(s, at, most, layers), int64(l.Total))
-	spilt := s.Resources.Of(cluster.Memory) + (int64(l.Total)-onDevices)*int64(l.Bytes)
-	free := int64(0)
-	if ram := at.Ledger(cluster.Memory); ram != nil {
-		free = ram.Free()
-	}
-	if onDevices >= int64(least) && free < spilt {
-		// The devices take their part, but the rest has nowhere to go.
-		if reason = InsufficientResource; cure == never {
-			reason = ResourceTooSmall
-		}
-		return resource(reason, cure, cluster.Memory, spilt, free)
-	}
-	return amount(reason, cure, together, int64(least)*int64(l.Bytes), onDevices*int64(l.Bytes), engine.Bytes)
 }
 
 // untouched reports whether nobody holds anything of the node.
@@ -301,18 +164,4 @@ func emptied(n *cluster.Node) *cluster.Node {
 		e.Resources[i].Used, e.Resources[i].Releasing, e.Resources[i].Foreign = 0, 0, 0
 	}
 	return &e
-}
-
-func resource(reason engine.Reason, cure engine.Cure, name string, want, have int64) *engine.Rejection {
-	return &engine.Rejection{Reason: reason, Cure: cure, Subject: name,
-		Want: engine.AmountOf(name, want), Have: engine.AmountOf(name, max(0, have))}
-}
-
-func count(reason engine.Reason, cure engine.Cure, want, have int) *engine.Rejection {
-	return amount(reason, cure, "", int64(want), int64(have), engine.Count)
-}
-
-func amount(reason engine.Reason, cure engine.Cure, subject string, want, have int64, unit engine.Unit) *engine.Rejection {
-	return &engine.Rejection{Reason: reason, Cure: cure, Subject: subject,
-		Want: engine.Quantity{Value: want, Unit: unit}, Have: engine.Quantity{Value: max(0, have), Unit: unit}}
 }

@@ -29,10 +29,29 @@ func cores(n int64) engine.Quantity  { return engine.Quantity{Value: n * 1000, U
 func number(n int64) engine.Quantity { return engine.Quantity{Value: n, Unit: engine.Count} }
 func parts(n int64) engine.Quantity  { return engine.Quantity{Value: n, Unit: engine.Devices} }
 
+// judge asks in the order of a session.
+func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	if r := possible(s, n); r != nil {
+		return r
+	}
+	return fit(s, n)
+}
+
 func TestFit(t *testing.T) {
 	job := fixture.Job
 	mixed := fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").GPUs(3, "L4", "24Gi").Build()
 	model := func(l cluster.Layers) cluster.Need { l.Bytes = 1 << 30; return cluster.Need{Layers: &l} }
+	reserved := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Reserved = 10 << 30 })).Node("n")
+	unified := func(jobs ...*fixture.JobBuilder) *cluster.Node { // two devices and the node share 100 GiB
+		parts := []fixture.Part{fixture.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "100Gi").With(func(n *cluster.Node) { n.Unified = true })}
+		for _, j := range jobs {
+			parts = append(parts, j)
+		}
+		return fixture.State(parts...).Node("n")
+	}
+	pot := func(n cluster.Need) *cluster.Shape {
+		return shape(job("j").CPU(0, "30Gi").Shape(func(s *cluster.Shape) { s.Need = n }))
+	}
 	tests := map[string]struct {
 		shape *cluster.Shape
 		node  *cluster.Node
@@ -61,29 +80,45 @@ func TestFit(t *testing.T) {
 		"one product":             {need(cluster.Need{Devices: 3, SameProduct: true}), mixed, nil},
 		"one product has too few": {need(cluster.Need{Devices: 4, SameProduct: true}), mixed, &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(4), Have: number(3)}},
 		"sum reached":             {need(cluster.Need{Devices: 3, SumAtLeast: 184 << 30}), mixed, nil},
-		"sum never reached":       {need(cluster.Need{Devices: 3, SumAtLeast: 185 << 30}), mixed, &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "together", Want: gib(185), Have: gib(184)}},
+		"sum never reached":       {need(cluster.Need{Devices: 3, SumAtLeast: 185 << 30}), mixed, &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "3 devices together", Want: gib(185), Have: gib(184)}},
 		"sum of what is free":     {need(cluster.Need{Devices: 2, Share: 500, SumAtLeast: 80 << 30}), on(job("x").Devices(3).On("n")), &engine.Rejection{Reason: InsufficientDeviceShare, Cure: held, Want: parts(500), Have: parts(0)}},
 
 		"whole node":            {need(cluster.Need{WholeNode: true, SumAtLeast: 320 << 30}), on(), nil},
 		"whole node in use":     {need(cluster.Need{WholeNode: true}), on(job("x").Share(1, 100).On("n")), &engine.Rejection{Reason: NodeInUse, Cure: held, Want: number(4), Have: number(3)}},
-		"whole node too small":  {need(cluster.Need{WholeNode: true, SumAtLeast: 321 << 30}), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "together", Want: gib(321), Have: gib(320)}},
+		"whole node too small":  {need(cluster.Need{WholeNode: true, SumAtLeast: 321 << 30}), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "4 devices together", Want: gib(321), Have: gib(320)}},
 		"whole node too few":    {need(cluster.Need{WholeNode: true, Devices: 8}), on(), &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(8), Have: number(4)}},
 		"whole node of others":  {need(cluster.Need{WholeNode: true, Products: []string{"A100"}}), mixed, &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(5), Have: number(2)}},
 		"whole node of nothing": {need(cluster.Need{WholeNode: true}), fixture.Node("n").CPU(8, "64Gi").Build(), &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(1), Have: number(0)}},
 
 		"layers fit":              {need(model(cluster.Layers{Total: 200})), on(), nil},
-		"layers never fit":        {need(model(cluster.Layers{Total: 400})), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "together", Want: gib(400), Have: gib(320)}},
-		"layers do not fit now":   {need(model(cluster.Layers{Total: 200})), on(job("x").Devices(2).On("n")), &engine.Rejection{Reason: GPUMemoryInUse, Cure: held, Subject: "together", Want: gib(200), Have: gib(160)}},
+		"layers never fit":        {need(model(cluster.Layers{Total: 400})), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "4 devices together", Want: gib(400), Have: gib(320)}},
+		"layers do not fit now":   {need(model(cluster.Layers{Total: 200})), on(job("x").Devices(2).On("n")), &engine.Rejection{Reason: GPUMemoryInUse, Cure: held, Subject: "4 devices together", Want: gib(200), Have: gib(160)}},
 		"all layers on one":       {need(cluster.Need{Devices: 1, Layers: &cluster.Layers{Total: 1, Bytes: 70 << 30, Fixed: 5 << 30}}), on(job("x").DeviceMemory(4, "20Gi").On("n")), &engine.Rejection{Reason: GPUMemoryInUse, Cure: held, Want: gib(75), Have: gib(60)}},
 		"a sum of one":            {need(cluster.Need{Devices: 1, Share: 900, SumAtLeast: 73 << 30}), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Want: gib(73), Have: gib(72)}},
 		"layers spill":            {need(model(cluster.Layers{Total: 200, Least: 100, Spill: true})), on(job("x").Devices(2).On("n")), nil},
 		"layers cannot spill now": {need(model(cluster.Layers{Total: 230, Least: 100, Spill: true})), on(job("x").Devices(2).On("n")), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "memory", Want: gib(70), Have: gib(64)}},
 		"layers can never spill":  {need(model(cluster.Layers{Total: 400, Least: 100, Spill: true})), on(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(80), Have: gib(64)}},
+		"whole node, share sums":  {need(cluster.Need{WholeNode: true, Share: 900, SumAtLeast: 289 << 30}), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "4 devices together", Want: gib(289), Have: gib(288)}},
+		"reserved of a sum":       {need(cluster.Need{Devices: 1, SumAtLeast: 71 << 30}), reserved, &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Want: gib(71), Have: gib(70)}},
+		"reserved of a share":     {need(cluster.Need{Devices: 1, Share: 900, SumAtLeast: 60 << 30}), reserved, &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Want: gib(72), Have: gib(70)}},
+		"reserved of memory":      {need(cluster.Need{Devices: 1, Memory: 71 << 30}), reserved, &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Want: gib(71), Have: gib(70)}},
+		"a part beside layers":    {need(cluster.Need{Layers: &cluster.Layers{Total: 8, Bytes: 1 << 30, Fixed: 90 << 30}}), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Want: gib(91), Have: gib(80)}},
+		"one layer of each":       {need(cluster.Need{Devices: 3, Layers: &cluster.Layers{Total: 8, Bytes: 1 << 30, Fixed: 29 << 30}}), mixed, &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Want: gib(30), Have: gib(24)}},
+
+		"pot holds it":                {pot(cluster.Need{Devices: 1, Memory: 70 << 30}), unified(), nil},
+		"pot never holds memory":      {pot(cluster.Need{Devices: 1, Memory: 80 << 30}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(110), Have: gib(100)}},
+		"pot never holds a share":     {pot(cluster.Need{Devices: 1, Share: 900, SumAtLeast: 50 << 30}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(120), Have: gib(100)}},
+		"pot never holds layers":      {pot(cluster.Need{Layers: &cluster.Layers{Total: 80, Bytes: 1 << 30}}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(110), Have: gib(100)}},
+		"pot never holds what spills": {pot(cluster.Need{Layers: &cluster.Layers{Total: 80, Bytes: 1 << 30, Spill: true}}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(110), Have: gib(100)}},
+		"pot never holds the node":    {pot(cluster.Need{WholeNode: true, Share: 900}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(210), Have: gib(100)}},
+		"pot never holds two whole":   {pot(cluster.Need{Devices: 2}), unified(), &engine.Rejection{Reason: ResourceTooSmall, Cure: never, Subject: "memory", Want: gib(230), Have: gib(100)}},
+		"pot is held":                 {pot(cluster.Need{Devices: 1, Memory: 60 << 30}), unified(job("x").CPU(0, "20Gi").On("n")), &engine.Rejection{Reason: InsufficientResource, Cure: held, Subject: "memory", Want: gib(90), Have: gib(80)}},
+		"device of a pot is held":     {pot(cluster.Need{Devices: 2, Memory: 20 << 30}), unified(job("x").Share(2, 1).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "a"}).CPU(0, "1Gi").On("n")), &engine.Rejection{Reason: GPUMemoryInUse, Cure: held, Want: gib(20), Have: gib(0)}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, fit(tc.shape, tc.node)); diff != "" {
-				t.Errorf("fit (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, judge(tc.shape, tc.node)); diff != "" {
+				t.Errorf("judge (-want +got):\n%s", diff)
 			}
 		})
 	}

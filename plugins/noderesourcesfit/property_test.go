@@ -27,9 +27,24 @@ func drawNode(t *rapid.T) *fixture.NodeBuilder {
 		}
 	}
 	return b.With(func(n *cluster.Node) {
-		for i := range n.Devices {
-			n.Devices[i].Lost = rapid.IntRange(0, 9).Draw(t, "lost") == 0
+		reserved := cluster.Bytes(0)
+		if rapid.IntRange(0, 4).Draw(t, "reserves") == 0 {
+			reserved = cluster.Bytes(rapid.Int64Range(0, 20).Draw(t, "reserved")) * g
 		}
+		alike := len(n.Devices) > 0 // as on all machines that share their memory
+		for i := range n.Devices {
+			d := &n.Devices[i]
+			alike = alike && d.Memory > 0 && d.Memory == n.Devices[0].Memory
+			d.Lost = rapid.IntRange(0, 9).Draw(t, "lost") == 0
+			if d.Memory == 0 {
+				continue
+			}
+			d.Reserved = reserved
+			if rapid.IntRange(0, 4).Draw(t, "shared") == 0 {
+				d.Foreign = cluster.Bytes(rapid.Int64Range(0, 40).Draw(t, "foreign")) * g
+			}
+		}
+		n.Unified = alike && rapid.Bool().Draw(t, "unified")
 	})
 }
 
@@ -59,9 +74,15 @@ func drawNeed(t *rapid.T) cluster.Need {
 	case 4:
 		n.WholeNode, n.SameProduct = true, false
 		n.SumAtLeast = cluster.Bytes(rapid.Int64Range(0, 300).Draw(t, "sum")) * g
+		if rapid.Bool().Draw(t, "of shares") {
+			n.Share = cluster.Milli(rapid.Int64Range(1, 1000).Draw(t, "share"))
+		}
 	case 5:
-		n.Devices = 0 // as many as it takes
+		if rapid.Bool().Draw(t, "as many as it takes") {
+			n.Devices = 0
+		}
 		l := cluster.Layers{Total: rapid.IntRange(1, 40).Draw(t, "layers"), Bytes: cluster.Bytes(rapid.Int64Range(1, 9).Draw(t, "each")) * g, Fixed: g}
+		n.Devices = min(n.Devices, l.Total) // every device gets one
 		l.Spill = rapid.Bool().Draw(t, "spill")
 		l.Least = rapid.IntRange(0, l.Total).Draw(t, "least")
 		n.Layers = &l
@@ -101,7 +122,13 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 		n := state.Node("n")
 		for i := range rapid.IntRange(1, 8).Draw(t, "tasks") {
 			s := drawShape(t)
-			r := fit(s, n)
+			if n.Unified && n.Ledger(cluster.Memory).Free() <= s.Resources.Of(cluster.Memory) {
+				continue // of a pot with nothing left, any number of devices is nothing
+			}
+			r := judge(s, n)
+			if r != nil && r.Want.Value <= r.Have.Value {
+				t.Fatalf("%+v on %+v: it wants no more than there is: %+v", s, n, r)
+			}
 			if never := possible(s, n); (never == nil) != room(s, emptied(n)) {
 				t.Fatalf("%+v on %+v: %+v, but the empty node has room: %v", s, n, never, room(s, emptied(n)))
 			}
@@ -143,7 +170,10 @@ func TestApartIsFitOnTheEmptyNode(t *testing.T) {
 		if !known {
 			return
 		}
-		want := fit(s, emptied(n))
+		want := why(s, emptied(n), &forGood)
+		if n := emptied(n); supplied(s, n) && n.Feasible(s) {
+			want = nil
+		}
 		if (r == nil) != (want == nil) || r != nil && r.Reason != want.Reason {
 			t.Fatalf("apart says %+v, the empty node %+v", r, want)
 		}

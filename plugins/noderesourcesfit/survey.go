@@ -20,15 +20,31 @@ func survey(s *cluster.Shape, n *cluster.Node) tally {
 		return surveyOf(s, n, "")
 	}
 	var best tally
+	want := max(1, s.Need.Devices)
 	for i := range n.Devices {
 		if i > 0 && n.Devices[i].Product == n.Devices[i-1].Product {
 			continue
 		}
-		if t := surveyOf(s, n, n.Devices[i].Product); i == 0 || best.less(t, max(1, s.Need.Devices)) {
+		t := surveyOf(s, n, n.Devices[i].Product)
+		if i == 0 || best.less(t, want) || !t.less(best, want) && t.gives(s, n) > best.gives(s, n) {
 			best = t
 		}
 	}
 	return best
+}
+
+// gives is what the devices of the product hold together of what must come to a sum.
+func (t *tally) gives(s *cluster.Shape, n *cluster.Node) int64 {
+	need := &s.Need
+	switch {
+	case need.Layers != nil && need.Devices == 0:
+		return t.most(s, n, t.kind, layers)
+	case need.Layers != nil:
+		return t.most(s, n, need.Devices, layers)
+	case need.SumAtLeast > 0:
+		return t.most(s, n, max(1, need.Devices), claim)
+	}
+	return 0
 }
 
 // less compares by what the products could ever give of the wanted devices, then by what they give now.
@@ -106,7 +122,24 @@ func (t *tally) values(out []int64, s *cluster.Shape, n *cluster.Node, of func(*
 	return out
 }
 
-func memory(_ *cluster.Shape, d *cluster.Device) int64 { return int64(d.Memory) }
+// nearest is what the shape takes of the device that is short of least, and what
+// that gives, where all are of the kind and some keep too much for themselves.
+func (t *tally) nearest(s *cluster.Shape, n *cluster.Node) (asks, has int64) {
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if !t.counts(s, d) || s.Need.Usable(d) {
+			continue
+		}
+		want := cluster.MulDiv(int64(d.Memory), int64(s.Need.Share), int64(cluster.Whole))
+		if asks == 0 || want-roomOf(s, d) < asks-has {
+			asks, has = want, roomOf(s, d)
+		}
+	}
+	return asks, has
+}
+
+// roomOf is what anybody can ever have of the device.
+func roomOf(_ *cluster.Shape, d *cluster.Device) int64 { return int64(max(0, d.Memory-d.Reserved)) }
 
 func freeMemory(s *cluster.Shape, d *cluster.Device) int64 {
 	if !d.Permits(s.Isolation) {
@@ -133,13 +166,13 @@ func claim(s *cluster.Shape, d *cluster.Device) int64 {
 	case !s.Takes(d):
 		return 0
 	case s.Isolation.Exclusive():
-		return int64(d.Memory)
-	case s.Need.Share > 0:
+		return int64(d.Room())
+	case s.Need.Share > 0 && s.Need.Share < cluster.Whole:
 		return cluster.MulDiv(int64(d.Memory), int64(s.Need.Share), int64(cluster.Whole))
-	case s.Need.Memory > 0:
+	case s.Need.Memory > 0 && d.Memory > 0:
 		return int64(s.Need.Memory)
 	}
-	return int64(d.Memory)
+	return int64(d.Room())
 }
 
 // layers is how many layers the device has room for.
@@ -147,5 +180,11 @@ func layers(s *cluster.Shape, d *cluster.Device) int64 {
 	if !s.Takes(d) {
 		return 0
 	}
-	return int64(max(0, d.Free()-s.Need.Layers.Fixed) / s.Need.Layers.Bytes)
+	return int64(s.Need.Layers.Within(cluster.Bytes(layerMemory(s, d))))
+}
+
+// layerMemory is what layers can have of the device: they take of its time as
+// they do of its memory.
+func layerMemory(s *cluster.Shape, d *cluster.Device) int64 {
+	return min(freeMemory(s, d), cluster.MulDiv(int64(d.Memory), int64(max(0, d.FreeMilli())), int64(cluster.Whole)))
 }

@@ -111,7 +111,9 @@ func costOn(s *cluster.Shape, n *cluster.Node, name string, layers []cluster.Cla
 	if base := s.Resources.Of(name); base > 0 || name == cluster.Memory {
 		c.least, c.most = base, base
 		if name == cluster.Memory {
-			c.most += spill(s.Need.Layers, layers)
+			low, high := pot(s, n, layers)
+			c.least += low
+			c.most += high + spill(s.Need.Layers, layers)
 		}
 		return c
 	}
@@ -199,15 +201,7 @@ func holds(j *cluster.Job, name string) int64 {
 		if t.Status != cluster.Bound && t.Status != cluster.Nominated {
 			continue
 		}
-		sum += t.Shape.Resources.Of(name)
-		if name == cluster.Memory {
-			sum += spill(t.Shape.Need.Layers, t.Claims)
-		}
-		for _, c := range t.Claims {
-			if d := &t.Node.Devices[c.Device]; d.Resource == name || d.ProductResource == name {
-				sum += int64(c.Milli)
-			}
-		}
+		sum += t.Holds(name)
 	}
 	return sum
 }

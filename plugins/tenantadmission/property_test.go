@@ -67,6 +67,7 @@ func drawNode(t *rapid.T, name string) *fixture.NodeBuilder {
 		}
 	}
 	return b.With(func(n *cluster.Node) {
+		n.Unified = rapid.IntRange(0, 3).Draw(t, "unified") == 0
 		n.DeviceResource = rapid.SampledFrom([]string{gpu, gpu, "amd.com/gpu"}).Draw(t, "resource")
 		for i := range n.Devices {
 			if n.Devices[i].Profile == "" && rapid.IntRange(0, 5).Draw(t, "named") == 0 {

@@ -9,7 +9,8 @@
 // What a task costs its queue is mostly known before any node is looked at, and
 // is then refused there. What depends on the node is bounded from above on each
 // node: memory of a device, whole nodes, layers, the name under which the node's
-// devices are booked, and their product, where a queue has terms for it.
+// devices are booked, and their product, where a queue has terms for it. On
+// unified memory what is claimed of devices counts as memory too.
 package tenantadmission
 
 import (
@@ -46,6 +47,8 @@ var Reasons = []engine.ReasonDoc{
 type plugin struct {
 	state *cluster.State
 	job   verdict
+	// Whether it was asked, and found, that some node has unified memory.
+	looked, unified bool
 }
 
 // verdict is what was found out about the minimum of the form that was asked about last.
@@ -65,7 +68,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.state, p.job = s.State, verdict{}
+	p.state, p.job, p.looked = s.State, verdict{}, false
 	s.AddPrePredicateFn(p.before)
 	s.AddPredicateFn(p.matters, p.admit)
 }
@@ -179,8 +182,8 @@ func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 		switch {
 		case b.name == cluster.CPU:
 		case b.name == cluster.Memory:
-			if need.Layers != nil {
-				return true // layers may spill into it
+			if need.Layers != nil || p.pots() {
+				return true // layers may spill into it, and devices share it
 			}
 		case p.state.Named(b.name):
 			if some, all := p.product(need, b.name); some && !(known && all) {
