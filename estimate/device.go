@@ -47,32 +47,6 @@ func (m *Model) noWeights() error {
 	return fmt.Errorf("the weights of model %s are not known: give its memory in figures", m.Name)
 }
 
-// Tensors are the sizes of tensor parallelism up to max that divide the model's
-// attention heads and its vocabulary. Of an unknown architecture that is 1 alone.
-func (m *Model) Tensors(max int) []int {
-	var out []int
-	for n := 1; n <= max; n++ {
-		if n == 1 || (m.Architecture != nil && m.Divides(n) == nil) {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// Divides says why tensor parallelism cannot have that size; nil: it can. Key
-// heads are divided too, or else each is on as many devices as any other.
-func (m *Model) Divides(tensor int) error {
-	switch a := m.Architecture; {
-	case a.Heads%tensor != 0:
-		return fmt.Errorf("the %d attention heads of model %s do not divide over %d devices", a.Heads, m.Name, tensor)
-	case a.Latent == nil && a.KVHeads%tensor != 0 && tensor%max(1, a.KVHeads) != 0:
-		return fmt.Errorf("the %d key heads of model %s do not divide over %d devices, nor the devices over them", a.KVHeads, m.Name, tensor)
-	case a.Vocab%tensor != 0:
-		return fmt.Errorf("the vocabulary of model %s, %d, does not divide over %d devices", m.Name, a.Vocab, tensor)
-	}
-	return nil
-}
-
 // settle puts in what the form leaves open, and refuses what cannot be.
 func (m *Model) settle(f Form) (Form, error) {
 	a := m.Architecture

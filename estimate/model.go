@@ -44,6 +44,9 @@ type Weights struct {
 	Bits int
 	// Quantised names how weights are stored if not as plain numbers: fp8, gptq, awq, Q8_0, …
 	Quantised string
+	// Block is how many numbers along an MLP's width have one scale: a device must
+	// have whole blocks. 0: nothing keeps it from any part.
+	Block int
 	// Parameters is how many there are; 0: not known.
 	Parameters int64
 }
@@ -57,9 +60,12 @@ type Architecture struct {
 	Layers       int
 	Hidden       int // width of the residual stream
 	Intermediate int // width of the widest MLP that a token goes through
-	Heads        int
-	KVHeads      int
-	HeadDim      int
+	// Width is that of one MLP, in a mixture of one expert: tensor parallelism
+	// divides each of them. 0: not known.
+	Width   int
+	Heads   int
+	KVHeads int
+	HeadDim int
 	// ValueDim is the width of a value head where it differs from HeadDim; 0: it does not.
 	ValueDim int
 	// Latent is for models that cache a compressed latent instead of keys and values.

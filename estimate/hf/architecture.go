@@ -176,10 +176,10 @@ func (r *reader) mlp(a *estimate.Architecture) {
 	a.Experts = r.whole("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
 	if a.Experts < 2 {
 		a.Experts = 0
-		a.Intermediate = dense
 		if dense == 0 {
-			a.Intermediate = 4 * a.Hidden
+			dense = 4 * a.Hidden
 		}
+		a.Intermediate, a.Width = dense, dense
 		return
 	}
 	a.Active = r.whole("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "top_k_experts")
@@ -197,7 +197,7 @@ func (r *reader) mlp(a *estimate.Architecture) {
 	if shared == 0 {
 		shared = r.whole("n_shared_experts", "num_shared_experts", "moe_num_shared_experts") * width
 	}
-	a.Intermediate = max(a.Active*width+shared, dense)
+	a.Intermediate, a.Width = max(a.Active*width+shared, dense), width
 }
 
 // windows are the tokens that each layer looks back.

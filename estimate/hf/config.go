@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"strings"
 )
 
 // maxConfig is far more than any configuration takes.
@@ -134,39 +133,6 @@ func (c config) kind() string {
 		return w[0]
 	}
 	return ""
-}
-
-// quantised names how the weights are stored; empty: as plain numbers. bits is 0
-// where the method has but one width.
-func (c config) quantised() (method string, bits int, err error) {
-	name, raw := c.field("quantization_config", "compression_config")
-	if raw == nil {
-		return "", 0, nil
-	}
-	var q struct {
-		Method string   `json:"quant_method"`
-		Bits   *float64 `json:"bits"`
-		Four   bool     `json:"load_in_4bit"`
-		Eight  bool     `json:"load_in_8bit"`
-	}
-	if err := json.Unmarshal(raw, &q); err != nil {
-		return "", 0, fmt.Errorf("%s: %w", name, err)
-	}
-	switch {
-	case q.Bits != nil && *q.Bits >= 1 && *q.Bits <= 16:
-		bits = int(*q.Bits)
-	case q.Four:
-		bits = 4
-	case q.Eight:
-		bits = 8
-	}
-	if q.Method == "" && (q.Four || q.Eight) {
-		q.Method = "bitsandbytes"
-	}
-	if q.Method == "" {
-		return "", 0, fmt.Errorf("%s does not say quant_method", name)
-	}
-	return strings.ToLower(q.Method), bits, nil
 }
 
 // short is a value for a message.

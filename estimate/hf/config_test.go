@@ -28,39 +28,39 @@ func TestArchitectureByFields(t *testing.T) {
 	}{
 		"gpt2": {
 			`{"model_type":"gpt2","n_layer":12,"n_head":12,"n_embd":768,"vocab_size":50257,"n_positions":1024}`,
-			estimate.Architecture{Name: "gpt2", Layers: 12, Hidden: 768, Intermediate: 3072, Heads: 12, KVHeads: 12, HeadDim: 64, Vocab: 50257, MaxContext: 1024},
+			estimate.Architecture{Name: "gpt2", Layers: 12, Hidden: 768, Intermediate: 3072, Width: 3072, Heads: 12, KVHeads: 12, HeadDim: 64, Vocab: 50257, MaxContext: 1024},
 		},
 		"one key head": {
 			`{"model_type":"gpt_bigcode","multi_query":true,"n_layer":2,"n_head":16,"n_embd":2048,"n_inner":8192,"vocab_size":100}`,
-			estimate.Architecture{Name: "gpt_bigcode", Layers: 2, Hidden: 2048, Intermediate: 8192, Heads: 16, KVHeads: 1, HeadDim: 128, Vocab: 100},
+			estimate.Architecture{Name: "gpt_bigcode", Layers: 2, Hidden: 2048, Intermediate: 8192, Width: 8192, Heads: 16, KVHeads: 1, HeadDim: 128, Vocab: 100},
 		},
 		"falcon that ignores its key heads": {
 			`{"model_type":"falcon","new_decoder_architecture":false,"multi_query":false,"num_kv_heads":3,"num_hidden_layers":2,"num_attention_heads":4,"hidden_size":64,"vocab_size":100}`,
-			estimate.Architecture{Name: "falcon", Layers: 2, Hidden: 64, Intermediate: 256, Heads: 4, KVHeads: 4, HeadDim: 16, Vocab: 100, MaxContext: 2048, Tied: true},
+			estimate.Architecture{Name: "falcon", Layers: 2, Hidden: 64, Intermediate: 256, Width: 256, Heads: 4, KVHeads: 4, HeadDim: 16, Vocab: 100, MaxContext: 2048, Tied: true},
 		},
 		"every other layer looks back 4096": {
 			`{"model_type":"gemma2","sliding_window":4096,"num_hidden_layers":4,"num_attention_heads":8,"num_key_value_heads":4,"head_dim":256,"hidden_size":2304,"intermediate_size":9216,"vocab_size":256000,"max_position_embeddings":8192}`,
-			estimate.Architecture{Name: "gemma2", Layers: 4, Hidden: 2304, Intermediate: 9216, Heads: 8, KVHeads: 4, HeadDim: 256, Windows: []int{4096, 0, 4096, 0}, Vocab: 256000, MaxContext: 8192, Tied: true},
+			estimate.Architecture{Name: "gemma2", Layers: 4, Hidden: 2304, Intermediate: 9216, Width: 9216, Heads: 8, KVHeads: 4, HeadDim: 256, Windows: []int{4096, 0, 4096, 0}, Vocab: 256000, MaxContext: 8192, Tied: true},
 		},
 		"all layers look back": {
 			`{"sliding_window":4096,"num_hidden_layers":2,"num_attention_heads":4,"hidden_size":64,"intermediate_size":128,"vocab_size":100,"max_position_embeddings":32768}`,
-			estimate.Architecture{Layers: 2, Hidden: 64, Intermediate: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Windows: []int{4096, 4096}, Vocab: 100, MaxContext: 32768},
+			estimate.Architecture{Layers: 2, Hidden: 64, Intermediate: 128, Width: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Windows: []int{4096, 4096}, Vocab: 100, MaxContext: 32768},
 		},
 		"the later layers look back": {
 			`{"use_sliding_window":true,"max_window_layers":1,"sliding_window":4096,"num_hidden_layers":3,"num_attention_heads":4,"hidden_size":64,"intermediate_size":128,"vocab_size":100}`,
-			estimate.Architecture{Layers: 3, Hidden: 64, Intermediate: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Windows: []int{0, 4096, 4096}, Vocab: 100},
+			estimate.Architecture{Layers: 3, Hidden: 64, Intermediate: 128, Width: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Windows: []int{0, 4096, 4096}, Vocab: 100},
 		},
 		"a window that is off": {
 			`{"use_sliding_window":false,"sliding_window":4096,"num_hidden_layers":3,"num_attention_heads":4,"hidden_size":64,"intermediate_size":128,"vocab_size":100}`,
-			estimate.Architecture{Layers: 3, Hidden: 64, Intermediate: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Vocab: 100},
+			estimate.Architecture{Layers: 3, Hidden: 64, Intermediate: 128, Width: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Vocab: 100},
 		},
 		"shared and routed experts": {
 			`{"num_experts":60,"num_experts_per_tok":4,"moe_intermediate_size":1408,"shared_expert_intermediate_size":5632,"intermediate_size":5632,"num_hidden_layers":2,"num_attention_heads":16,"hidden_size":2048,"vocab_size":100}`,
-			estimate.Architecture{Layers: 2, Hidden: 2048, Intermediate: 4*1408 + 5632, Heads: 16, KVHeads: 16, HeadDim: 128, Vocab: 100, Experts: 60, Active: 4},
+			estimate.Architecture{Layers: 2, Hidden: 2048, Intermediate: 4*1408 + 5632, Width: 1408, Heads: 16, KVHeads: 16, HeadDim: 128, Vocab: 100, Experts: 60, Active: 4},
 		},
 		"text two levels down": {
 			`{"architectures":["Omni"],"thinker_config":{"text_config":{"num_hidden_layers":2,"num_attention_heads":4,"hidden_size":64,"intermediate_size":128,"vocab_size":100}}}`,
-			estimate.Architecture{Name: "Omni", Layers: 2, Hidden: 64, Intermediate: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Vocab: 100},
+			estimate.Architecture{Name: "Omni", Layers: 2, Hidden: 64, Intermediate: 128, Width: 128, Heads: 4, KVHeads: 4, HeadDim: 16, Vocab: 100},
 		},
 	}
 	for name, test := range tests {
@@ -104,32 +104,6 @@ func TestConfigurationsThatAreWrong(t *testing.T) {
 		var unknown errUnknown
 		if err == nil || !strings.Contains(err.Error(), test.want) || errors.As(err, &unknown) != test.unknown {
 			t.Errorf("%s: the error is %v, want %q in it", name, err, test.want)
-		}
-	}
-}
-
-func TestQuantisation(t *testing.T) {
-	tests := map[string]struct {
-		config, method string
-		bits           int
-		wrong          bool
-	}{
-		"none":         {`{}`, "", 0, false},
-		"gptq":         {`{"quantization_config":{"quant_method":"gptq","bits":4}}`, "gptq", 4, false},
-		"awq":          {`{"quantization_config":{"quant_method":"awq","bits":4}}`, "awq", 4, false},
-		"fp8":          {`{"quantization_config":{"quant_method":"FP8"}}`, "fp8", 0, false},
-		"bitsandbytes": {`{"quantization_config":{"load_in_4bit":true}}`, "bitsandbytes", 4, false},
-		"inside":       {`{"text_config":{"quantization_config":{"quant_method":"mxfp4"}}}`, "mxfp4", 0, false},
-		"not said":     {`{"quantization_config":{}}`, "", 0, true},
-	}
-	for name, test := range tests {
-		c, err := decodeConfig([]byte(test.config))
-		if err != nil {
-			t.Fatal(err)
-		}
-		method, bits, err := c.quantised()
-		if method != test.method || bits != test.bits || (err != nil) != test.wrong {
-			t.Errorf("%s: %q, %d bits, error %v", name, method, bits, err)
 		}
 	}
 }

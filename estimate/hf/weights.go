@@ -28,11 +28,11 @@ var (
 
 // count adds up the tensors of all files by how they divide.
 func count(paths []string, c config, a *estimate.Architecture) (w estimate.Weights, assumed []string, err error) {
-	method, width, err := c.quantised()
+	how, err := c.quantised()
 	if err != nil {
 		return w, nil, err
 	}
-	w.Quantised = method
+	w.Quantised, w.Block = how.method, how.block
 	tied, said, err := c.flag("tie_word_embeddings")
 	if err != nil {
 		return w, nil, err
@@ -76,7 +76,7 @@ func count(paths []string, c config, a *estimate.Architecture) (w estimate.Weigh
 			default:
 				w.Replicated += n
 			}
-			w.Parameters += t.parameters(width)
+			w.Parameters += t.parameters(how.bits)
 			if w.Total() > maxWeights {
 				return w, nil, fmt.Errorf("%s: the tensors so far take more than %d bytes: that is no model", path, int64(maxWeights))
 			}
@@ -158,11 +158,11 @@ func (t tensor) parameters(width int) int64 {
 // divideTotal splits a total as configuration and customs have it: embeddings
 // are kept in 16 bits whatever the layers are stored in.
 func divideTotal(total cluster.Bytes, c config, a *estimate.Architecture) (estimate.Weights, error) {
-	method, _, err := c.quantised()
+	how, err := c.quantised()
 	if err != nil {
 		return estimate.Weights{}, err
 	}
-	w := estimate.Weights{Layers: total, Quantised: method}
+	w := estimate.Weights{Layers: total, Quantised: how.method, Block: how.block}
 	if a == nil {
 		return w, nil
 	}

@@ -25,6 +25,7 @@ type Preset struct {
 	// than once; 0: all of it.
 	Loaded    cluster.Bytes
 	Quantised string
+	Block     int // numbers that have one scale; 0: none that matter
 	// BytesPerToken are the keys and values of one token, every layer looking at everything.
 	BytesPerToken int64
 	MaxTokens     int
@@ -51,6 +52,7 @@ type entry struct {
 	Weights       table.GiB    `yaml:"weights"`
 	Loaded        int64        `yaml:"loaded"`
 	Quantised     string       `yaml:"quantised"`
+	Block         int          `yaml:"block"`
 	BytesPerToken int64        `yaml:"bytesPerToken"`
 	MaxTokens     int          `yaml:"maxTokens"`
 	Asked         table.GiB    `yaml:"asked"`
@@ -64,6 +66,7 @@ type architecture struct {
 	Layers       int    `yaml:"layers"`
 	Hidden       int    `yaml:"hidden"`
 	Intermediate int    `yaml:"intermediate"`
+	Expert       int    `yaml:"expert"`
 	Heads        int    `yaml:"heads"`
 	KVHeads      int    `yaml:"kvHeads"`
 	HeadDim      int    `yaml:"headDim"`
@@ -87,7 +90,7 @@ var read = sync.OnceValue(func() []Preset {
 	out := make([]Preset, len(entries))
 	for i, e := range entries {
 		out[i] = Preset{
-			Name: e.Name, Aliases: e.Aliases, Repository: e.Repository, Weights: e.Weights.Bytes, Loaded: cluster.Bytes(e.Loaded), Quantised: e.Quantised,
+			Name: e.Name, Aliases: e.Aliases, Repository: e.Repository, Weights: e.Weights.Bytes, Loaded: cluster.Bytes(e.Loaded), Quantised: e.Quantised, Block: e.Block,
 			BytesPerToken: e.BytesPerToken, MaxTokens: e.MaxTokens, Asked: e.Asked.Bytes, Parameters: e.Parameters,
 			Architecture: e.Architecture.known(e.MaxTokens), Assumed: e.Assumed,
 		}
@@ -100,6 +103,9 @@ func (a architecture) known(context int) estimate.Architecture {
 		Name: a.Name, Layers: a.Layers, Hidden: a.Hidden, Intermediate: a.Intermediate,
 		Heads: a.Heads, KVHeads: a.KVHeads, HeadDim: a.HeadDim, ValueDim: a.ValueDim,
 		Vocab: a.Vocab, MaxContext: context, Experts: a.Experts, Active: a.Active, Tied: a.Tied,
+	}
+	if out.Width = a.Expert; a.Experts == 0 {
+		out.Width = a.Intermediate
 	}
 	if a.Latent != nil {
 		out.Latent = &estimate.Latent{Rank: a.Latent.Rank, Rope: a.Latent.Rope}
@@ -148,6 +154,7 @@ func (p *Preset) Model() *estimate.Model {
 	w := estimate.Weights{
 		Embedding:  cluster.Bytes(a.Vocab) * cluster.Bytes(a.Hidden) * number,
 		Quantised:  p.Quantised,
+		Block:      p.Block,
 		Parameters: p.Parameters,
 	}
 	if !a.Tied {

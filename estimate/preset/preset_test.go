@@ -1,6 +1,7 @@
 package preset
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,6 +120,23 @@ func TestOneCopyIsLoaded(t *testing.T) {
 		}
 		if said := strings.Join(m.Assumed, " "); !strings.Contains(said, "holds the weights twice") {
 			t.Errorf("%s does not say that it loads one copy: %s", name, said)
+		}
+	}
+}
+
+// Tensor parallelism divides each expert, and keeps the blocks of its weights whole.
+func TestExpertsDivide(t *testing.T) {
+	p, err := Find("deepseek-v3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.Model()
+	if got := m.Tensors(128); !slices.Equal(got, []int{1, 2, 4, 8, 16}) {
+		t.Errorf("%s divides over %d", p.Name, got)
+	}
+	for _, p := range All() {
+		if a := p.Architecture; a.Width <= 0 || a.Width > a.Intermediate {
+			t.Errorf("%s: each MLP is %d wide, all together %d", p.Name, a.Width, a.Intermediate)
 		}
 	}
 }

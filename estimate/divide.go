@@ -1,0 +1,43 @@
+package estimate
+
+import "fmt"
+
+// Tensors are the sizes of tensor parallelism up to max that divide the model. Of
+// an unknown architecture that is 1 alone.
+func (m *Model) Tensors(max int) []int {
+	var out []int
+	for n := 1; n <= max; n++ {
+		if n == 1 || (m.Architecture != nil && m.Divides(n) == nil) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Divides says why tensor parallelism cannot have that size; nil: it can. Key
+// heads are divided too, or else each is on as many devices as any other.
+func (m *Model) Divides(tensor int) error {
+	a, block := m.Architecture, m.Weights.Block
+	switch {
+	case tensor == 1:
+		return nil
+	case a.Heads%tensor != 0:
+		return fmt.Errorf("the %d attention heads of model %s do not divide over %d devices", a.Heads, m.Name, tensor)
+	case a.Latent == nil && a.KVHeads%tensor != 0 && tensor%max(1, a.KVHeads) != 0:
+		return fmt.Errorf("the %d key heads of model %s do not divide over %d devices, nor the devices over them", a.KVHeads, m.Name, tensor)
+	case a.Vocab%tensor != 0:
+		return fmt.Errorf("the vocabulary of model %s, %d, does not divide over %d devices", m.Name, a.Vocab, tensor)
+	case a.Width%tensor != 0:
+		return fmt.Errorf("%s of model %s, %d wide, do not divide over %d devices", a.mlps(), m.Name, a.Width, tensor)
+	case block > 0 && a.Width/tensor%block != 0:
+		return fmt.Errorf("%s of model %s, %d wide, come to %d on each of %d devices, and that is not a multiple of %d, which have one scale", a.mlps(), m.Name, a.Width, a.Width/tensor, tensor, block)
+	}
+	return nil
+}
+
+func (a *Architecture) mlps() string {
+	if a.Experts > 0 {
+		return "the experts"
+	}
+	return "the MLPs"
+}

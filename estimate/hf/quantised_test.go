@@ -1,0 +1,36 @@
+package hf
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestQuantisation(t *testing.T) {
+	tests := map[string]struct {
+		config string
+		want   stored
+		wrong  string
+	}{
+		"none":         {`{}`, stored{}, ""},
+		"gptq":         {`{"quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`, stored{"gptq", 4, 128}, ""},
+		"one scale":    {`{"quantization_config":{"quant_method":"gptq","bits":4,"group_size":-1}}`, stored{"gptq", 4, 0}, ""},
+		"awq":          {`{"quantization_config":{"quant_method":"awq","bits":4,"group_size":64}}`, stored{"awq", 4, 64}, ""},
+		"fp8":          {`{"quantization_config":{"quant_method":"FP8"}}`, stored{"fp8", 0, 0}, ""},
+		"fp8 blocks":   {`{"quantization_config":{"quant_method":"fp8","weight_block_size":[64,128]}}`, stored{"fp8", 0, 128}, ""},
+		"bitsandbytes": {`{"quantization_config":{"load_in_4bit":true}}`, stored{"bitsandbytes", 4, 0}, ""},
+		"inside":       {`{"text_config":{"quantization_config":{"quant_method":"mxfp4"}}}`, stored{"mxfp4", 0, 0}, ""},
+		"not said":     {`{"quantization_config":{}}`, stored{}, "does not say quant_method"},
+		"no blocks":    {`{"quantization_config":{"quant_method":"fp8","weight_block_size":[-1]}}`, stored{}, "blocks of -1"},
+		"text":         {`{"quantization_config":{"quant_method":"gptq","group_size":"x"}}`, stored{}, "quantization_config"},
+	}
+	for name, test := range tests {
+		c, err := decodeConfig([]byte(test.config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.quantised()
+		if got != test.want || (err != nil) != (test.wrong != "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+			t.Errorf("%s: %+v, error %v", name, got, err)
+		}
+	}
+}
