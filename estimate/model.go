@@ -94,6 +94,9 @@ type Form struct {
 	BatchTokens int
 	// KVBits is what a cached number takes: 16 unless given, 8 or 4 where quantised.
 	KVBits int
+	// VocabMultiple is what the vocabulary is filled up to a multiple of before
+	// tensor parallelism divides it; 0: it is divided as it is.
+	VocabMultiple int
 	// Graph and Overhead are what the backend takes of each device for captured
 	// graphs and for itself.
 	Graph, Overhead cluster.Bytes

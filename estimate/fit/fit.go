@@ -128,12 +128,9 @@ func devices(b *backend.Backend, p Pool) int {
 // nodes, whole ones. Of each the fewest devices first, then the fewest stages.
 func shapes(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) ([]estimate.Form, error) {
 	most := devices(b, p)
-	tensors := b.Tensors(m.Tensors(min(p.PerNode, most)))
+	tensors := b.Sizes(m, min(p.PerNode, most))
 	if form.Tensor > 0 {
 		tensors = []int{form.Tensor}
-	}
-	if b.PowersOfTwo && form.Tensor&(form.Tensor-1) != 0 {
-		return nil, fmt.Errorf("%s divides over 1, 2, 4, 8, … devices, not over %d", b.Name, form.Tensor)
 	}
 	var out []estimate.Form
 	for _, t := range tensors {
@@ -152,6 +149,9 @@ func shapes(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (
 	if len(out) == 0 {
 		return nil, fmt.Errorf("model %s has %d layers, and %s can use %d of these devices together: tensor parallelism %d × %d stages do not fit on them",
 			m.Name, m.Architecture.Layers, b.Name, most, max(1, form.Tensor), max(1, form.Pipeline))
+	}
+	if err := b.Divides(m, max(1, form.Tensor)); err != nil {
+		return nil, err
 	}
 	way := func(f estimate.Form) int {
 		switch {

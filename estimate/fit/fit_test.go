@@ -18,7 +18,7 @@ const gi = cluster.Bytes(1) << 30
 func plain() *estimate.Model {
 	return &estimate.Model{
 		Name: "plain", Format: "safetensors", Weights: estimate.Weights{Layers: 32 * gi, Bits: 1600},
-		Architecture: &estimate.Architecture{Layers: 32, Hidden: 1536, Intermediate: 4096, Heads: 12, KVHeads: 12, HeadDim: 128, Vocab: 1200, MaxContext: 65536},
+		Architecture: &estimate.Architecture{Layers: 32, Hidden: 1536, Intermediate: 4096, Heads: 12, KVHeads: 12, HeadDim: 128, Vocab: 1536, MaxContext: 65536},
 	}
 }
 
