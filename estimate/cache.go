@@ -31,19 +31,21 @@ func (m *Model) KVAt(f Form, context int) (cluster.Bytes, error) {
 // LargestContext is the most tokens a sequence can have so that the form fits into
 // so much memory of each device; 0: not one. It is never more than the model can take.
 func (m *Model) LargestContext(f Form, memory cluster.Bytes) (int, error) {
+	return m.Largest(f, func(b Breakdown) bool { return b.Total() <= memory })
+}
+
+// Largest is LargestContext for those who judge by more than the sum. What fits
+// must fit with fewer tokens as well.
+func (m *Model) Largest(f Form, fits func(Breakdown) bool) (int, error) {
 	f.Context = 1
 	if _, err := m.settle(f); err != nil {
 		return 0, err
 	}
-	fits := func(context int) bool {
-		f.Context = context
-		b, err := m.Device(f)
-		return err == nil && b.Total() <= memory // the one error left is that it is too much to count
-	}
 	low, high := 0, orElse(m.Architecture.MaxContext, maxContext)
 	for low < high {
 		mid := low + (high-low+1)/2
-		if fits(mid) {
+		f.Context = mid
+		if b, err := m.Device(f); err == nil && fits(b) { // the one error left is that it is too much to count
 			low = mid
 		} else {
 			high = mid - 1
