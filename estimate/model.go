@@ -5,7 +5,11 @@
 // What is not known is an error, never 0, and what is assumed is said.
 package estimate
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // Model is what is known of a model, whatever it was read from.
 type Model struct {
@@ -117,6 +121,17 @@ func (b Breakdown) Total() cluster.Bytes {
 type Layered struct {
 	// Of says what the form needs; context, sequences and KVBits count.
 	Of func(Form) (LayeredNeed, error)
+	// Assumed are those sentences of the model's that count only where it is split so.
+	Assumed []string
+}
+
+// AssumedWhere is what was taken for granted, where the model is split layer by
+// layer or where it is not.
+func (m *Model) AssumedWhere(layered bool) []string {
+	if layered || m.Layered == nil {
+		return m.Assumed
+	}
+	return slices.DeleteFunc(slices.Clone(m.Assumed), func(s string) bool { return slices.Contains(m.Layered.Assumed, s) })
 }
 
 // LayeredNeed is what such a model needs in one form.
