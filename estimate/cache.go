@@ -70,7 +70,7 @@ func (a *Architecture) kept(f Form, context int) cluster.Bytes {
 	a.stages(f, func(first, end int) {
 		n := int64(0)
 		for i := first; i < end; i++ {
-			n += int64(a.inWindow(i, context))
+			n += int64(a.inWindow(f, i, context))
 		}
 		tokens = max(tokens, n)
 	})
@@ -84,7 +84,7 @@ func (a *Architecture) ahead(f Form) cluster.Bytes {
 	a.stages(f, func(first, end int) {
 		n := int64(0)
 		for i := first; i < end; i++ {
-			room := cluster.MulDiv(int64(f.Context-a.inWindow(i, f.Context)), int64(f.Sequences), 1)
+			room := cluster.MulDiv(int64(f.Context-a.inWindow(f, i, f.Context)), int64(f.Sequences), 1)
 			n += min(int64(f.BatchTokens), room)
 		}
 		most = max(most, n)
@@ -102,9 +102,10 @@ func (a *Architecture) stages(f Form, stage func(first, end int)) {
 }
 
 // inWindow is how many of the context's tokens a layer keeps.
-func (a *Architecture) inWindow(layer, context int) int {
+func (a *Architecture) inWindow(f Form, layer, context int) int {
 	if a.Windows == nil || a.Windows[layer] == 0 {
 		return context
 	}
-	return min(context, a.Windows[layer])
+	floor := cluster.MulDivUp(int64(context), int64(f.WindowFloor), int64(cluster.Whole))
+	return min(context, max(a.Windows[layer], int(floor)))
 }

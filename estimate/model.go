@@ -98,6 +98,12 @@ type Form struct {
 	BatchTokens int
 	// KVBits is what a cached number takes: 16 unless given, 8 or 4 where quantised.
 	KVBits int
+	// Rows of logits that a backend makes room for, however few sequences are held;
+	// 0: one for each sequence.
+	Rows int
+	// WindowFloor is the share of the context that layers with a window keep all the
+	// same, in thousandths; 0: they keep the window alone.
+	WindowFloor cluster.Milli
 	// VocabMultiple is what the vocabulary is filled up to a multiple of before
 	// tensor parallelism divides it; 0: it is divided as it is.
 	VocabMultiple int

@@ -39,6 +39,11 @@ type Backend struct {
 	PowersOfTwo bool
 	// VocabMultiple is what it fills a vocabulary up to before it divides it; 0: it does not.
 	VocabMultiple int
+	// Rows of logits that it makes room for, however few sequences there are.
+	Rows int
+	// WindowFloor is the share of the context that it keeps even in layers with a
+	// window; 0: it keeps the window alone.
+	WindowFloor cluster.Milli
 
 	aliases      []string
 	accelerators []accelerator
@@ -81,6 +86,8 @@ type entry struct {
 	BatchTokens int        `yaml:"batchTokens"`
 	PowersOfTwo bool       `yaml:"powersOfTwo"`
 	Vocab       int        `yaml:"vocabularyMultiple"`
+	Rows        int        `yaml:"rows"`
+	WindowFloor int64      `yaml:"windowFloor"`
 	Static      bool       `yaml:"static"`
 	Speech      bool       `yaml:"speech"`
 }
@@ -93,6 +100,7 @@ var read = sync.OnceValue(func() []*Backend {
 		b := &Backend{
 			Name: e.Name, Strategies: e.Strategies, Overhead: e.Overhead.Bytes, Graph: e.Graph.Bytes, Host: e.Host.Bytes,
 			BatchTokens: e.BatchTokens, Static: e.Static, PowersOfTwo: e.PowersOfTwo, VocabMultiple: e.Vocab,
+			Rows: e.Rows, WindowFloor: cluster.Milli(e.WindowFloor),
 			aliases: e.Aliases, any: e.Any, steps: e.Fractions, speech: e.Speech,
 		}
 		for _, a := range e.Accelerators {

@@ -12,6 +12,12 @@ func (b *Backend) Form(f estimate.Form) estimate.Form {
 	if f.BatchTokens == 0 {
 		f.BatchTokens = b.BatchTokens
 	}
+	if f.Rows == 0 {
+		f.Rows = b.Rows
+	}
+	if f.WindowFloor == 0 {
+		f.WindowFloor = b.WindowFloor
+	}
 	if f.VocabMultiple == 0 {
 		f.VocabMultiple = b.VocabMultiple
 	}

@@ -6,14 +6,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
 )
 
 func TestForm(t *testing.T) {
 	b := find(t, "vllm")
 	got := b.Form(estimate.Form{Tensor: 2, Graph: 7})
-	if diff := cmp.Diff(estimate.Form{Tensor: 2, BatchTokens: 2048, VocabMultiple: 64, Graph: 7, Overhead: b.Overhead}, got); diff != "" || b.Overhead == 0 {
+	if diff := cmp.Diff(estimate.Form{Tensor: 2, BatchTokens: 2048, VocabMultiple: 64, Rows: 256, Graph: 7, Overhead: b.Overhead}, got); diff != "" || b.Overhead == 0 {
 		t.Error(diff)
+	}
+	for name, want := range map[string]cluster.Milli{"vllm": 0, "sglang": 800, "mindie": 1000, "llamacpp": 0} {
+		if got := find(t, name).Form(estimate.Form{}).WindowFloor; got != want {
+			t.Errorf("%s keeps %d of the context beside windows, want %d", name, got, want)
+		}
 	}
 	sizes := []int{1, 2, 3, 4, 5, 8, 10}
 	if diff := cmp.Diff([]int{1, 2, 4, 8}, find(t, "mindie").Tensors(sizes)); diff != "" {

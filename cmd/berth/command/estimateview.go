@@ -88,7 +88,7 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t f
 		if a.MaxContext > 0 && f.Context > a.MaxContext {
 			return nil, fmt.Errorf("a context of %d is more than %s can take: %d", f.Context, m.Name, a.MaxContext)
 		}
-		whole := f
+		whole := b.Form(f)
 		whole.Tensor, whole.Pipeline = 1, 1
 		per, err := m.KVPerToken(whole)
 		if err != nil {
@@ -137,10 +137,11 @@ func (v *estimateView) assume(text string) {
 	v.Assumed = append(slices.Clone(v.Assumed), text)
 }
 
-// late is what the last token of the longest context adds; 0 where no layer has a window.
+// late is what the last token of the longest context adds; 0 where no layer has a
+// window, or where it is never full.
 func late(m *estimate.Model, f estimate.Form) (cluster.Bytes, error) {
 	last := m.Architecture.MaxContext
-	if m.Architecture.Windows == nil || last < 2 {
+	if m.Architecture.Windows == nil || last < 2 || f.WindowFloor > 0 {
 		return 0, nil
 	}
 	before, err := m.KVAt(f, last-1)
