@@ -40,9 +40,9 @@ func (m *Model) activations(f Form) cluster.Bytes {
 	}
 	layer := sum(cluster.Bytes(stream), max(sum(queries, keys), cluster.Bytes(mlp)), a.ahead(f), m.scratch(width))
 
-	// One row of logits for each sequence: as they come, in 32 bits, and as
-	// probabilities. Tensor parallelism gathers them whole.
-	rows := min(int64(f.Sequences), tokens)
+	// One row of logits for each sequence that may be sampled at once: as they come,
+	// in 32 bits, and as probabilities. Tensor parallelism gathers them whole.
+	rows := max(min(int64(f.Sequences), tokens), min(int64(f.Rows), int64(f.BatchTokens)))
 	logits := sum(cluster.Bytes(product(tokens, hidden, 2, 2)), cluster.Bytes(product(rows, int64(a.Vocab), 10)))
 	return sum(workspace, max(layer, logits), m.weightsOn(f)/rounding)
 }

@@ -31,19 +31,21 @@ func (m *Model) KVAt(f Form, context int) (cluster.Bytes, error) {
 // LargestContext is the most tokens a sequence can have so that the form fits into
 // so much memory of each device; 0: not one. It is never more than the model can take.
 func (m *Model) LargestContext(f Form, memory cluster.Bytes) (int, error) {
+	return m.Largest(f, func(b Breakdown) bool { return b.Total() <= memory })
+}
+
+// Largest is LargestContext for those who judge by more than the sum. What fits
+// must fit with fewer tokens as well.
+func (m *Model) Largest(f Form, fits func(Breakdown) bool) (int, error) {
 	f.Context = 1
 	if _, err := m.settle(f); err != nil {
 		return 0, err
 	}
-	fits := func(context int) bool {
-		f.Context = context
-		b, err := m.Device(f)
-		return err == nil && b.Total() <= memory // the one error left is that it is too much to count
-	}
 	low, high := 0, orElse(m.Architecture.MaxContext, maxContext)
 	for low < high {
 		mid := low + (high-low+1)/2
-		if fits(mid) {
+		f.Context = mid
+		if b, err := m.Device(f); err == nil && fits(b) { // the one error left is that it is too much to count
 			low = mid
 		} else {
 			high = mid - 1
@@ -68,7 +70,7 @@ func (a *Architecture) kept(f Form, context int) cluster.Bytes {
 	a.stages(f, func(first, end int) {
 		n := int64(0)
 		for i := first; i < end; i++ {
-			n += int64(a.inWindow(i, context))
+			n += int64(a.inWindow(f, i, context))
 		}
 		tokens = max(tokens, n)
 	})
@@ -82,7 +84,7 @@ func (a *Architecture) ahead(f Form) cluster.Bytes {
 	a.stages(f, func(first, end int) {
 		n := int64(0)
 		for i := first; i < end; i++ {
-			room := cluster.MulDiv(int64(f.Context-a.inWindow(i, f.Context)), int64(f.Sequences), 1)
+			room := cluster.MulDiv(int64(f.Context-a.inWindow(f, i, f.Context)), int64(f.Sequences), 1)
 			n += min(int64(f.BatchTokens), room)
 		}
 		most = max(most, n)
@@ -100,9 +102,10 @@ func (a *Architecture) stages(f Form, stage func(first, end int)) {
 }
 
 // inWindow is how many of the context's tokens a layer keeps.
-func (a *Architecture) inWindow(layer, context int) int {
+func (a *Architecture) inWindow(f Form, layer, context int) int {
 	if a.Windows == nil || a.Windows[layer] == 0 {
 		return context
 	}
-	return min(context, a.Windows[layer])
+	floor := cluster.MulDivUp(int64(context), int64(f.WindowFloor), int64(cluster.Whole))
+	return min(context, max(a.Windows[layer], int(floor)))
 }

@@ -65,14 +65,14 @@ func (m *Model) settle(f Form) (Form, error) {
 	switch {
 	case f.Context == 0:
 		return f, fmt.Errorf("how many tokens model %s can take is not known: give a context", m.Name)
-	case f.Tensor < 0 || f.Pipeline < 0 || f.Sequences < 0 || f.BatchTokens < 0 || f.Context < 0 || f.Graph < 0 || f.Overhead < 0:
+	case f.Tensor < 0 || f.Pipeline < 0 || f.Sequences < 0 || f.BatchTokens < 0 || f.Context < 0 || f.VocabMultiple < 0 || f.Rows < 0 || f.WindowFloor < 0 || f.Graph < 0 || f.Overhead < 0:
 		return f, fmt.Errorf("a form of model %s has a negative number: %+v", m.Name, f)
 	case f.KVBits != 4 && f.KVBits != 8 && f.KVBits != 16 && f.KVBits != 32:
 		return f, fmt.Errorf("a cached number of %d bits is not known: 4, 8, 16 and 32 are", f.KVBits)
 	case f.Pipeline > a.Layers:
 		return f, fmt.Errorf("the %d layers of model %s do not make %d stages", a.Layers, m.Name, f.Pipeline)
 	}
-	return f, m.Divides(f.Tensor)
+	return f, m.Splits(f)
 }
 
 // weightsOn are the weights on the fullest device. What tensor parallelism divides

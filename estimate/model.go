@@ -5,7 +5,11 @@
 // What is not known is an error, never 0, and what is assumed is said.
 package estimate
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // Model is what is known of a model, whatever it was read from.
 type Model struct {
@@ -94,6 +98,15 @@ type Form struct {
 	BatchTokens int
 	// KVBits is what a cached number takes: 16 unless given, 8 or 4 where quantised.
 	KVBits int
+	// Rows of logits that a backend makes room for, however few sequences are held;
+	// 0: one for each sequence.
+	Rows int
+	// WindowFloor is the share of the context that layers with a window keep all the
+	// same, in thousandths; 0: they keep the window alone.
+	WindowFloor cluster.Milli
+	// VocabMultiple is what the vocabulary is filled up to a multiple of before
+	// tensor parallelism divides it; 0: it is divided as it is.
+	VocabMultiple int
 	// Graph and Overhead are what the backend takes of each device for captured
 	// graphs and for itself.
 	Graph, Overhead cluster.Bytes
@@ -114,6 +127,17 @@ func (b Breakdown) Total() cluster.Bytes {
 type Layered struct {
 	// Of says what the form needs; context, sequences and KVBits count.
 	Of func(Form) (LayeredNeed, error)
+	// Assumed are those sentences of the model's that count only where it is split so.
+	Assumed []string
+}
+
+// AssumedWhere is what was taken for granted, where the model is split layer by
+// layer or where it is not.
+func (m *Model) AssumedWhere(layered bool) []string {
+	if layered || m.Layered == nil {
+		return m.Assumed
+	}
+	return slices.DeleteFunc(slices.Clone(m.Assumed), func(s string) bool { return slices.Contains(m.Layered.Assumed, s) })
 }
 
 // LayeredNeed is what such a model needs in one form.

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/estimate"
 	"github.com/berth-project/berth/estimate/internal/table"
 	"github.com/berth-project/berth/nearest"
 )
@@ -38,6 +37,13 @@ type Backend struct {
 	Static bool
 	// PowersOfTwo are the only sizes of tensor parallelism that it takes.
 	PowersOfTwo bool
+	// VocabMultiple is what it fills a vocabulary up to before it divides it; 0: it does not.
+	VocabMultiple int
+	// Rows of logits that it makes room for, however few sequences there are.
+	Rows int
+	// WindowFloor is the share of the context that it keeps even in layers with a
+	// window; 0: it keeps the window alone.
+	WindowFloor cluster.Milli
 
 	aliases      []string
 	accelerators []accelerator
@@ -79,6 +85,9 @@ type entry struct {
 	Host        table.GiB  `yaml:"host"`
 	BatchTokens int        `yaml:"batchTokens"`
 	PowersOfTwo bool       `yaml:"powersOfTwo"`
+	Vocab       int        `yaml:"vocabularyMultiple"`
+	Rows        int        `yaml:"rows"`
+	WindowFloor int64      `yaml:"windowFloor"`
 	Static      bool       `yaml:"static"`
 	Speech      bool       `yaml:"speech"`
 }
@@ -90,7 +99,8 @@ var read = sync.OnceValue(func() []*Backend {
 	for _, e := range data().Backends {
 		b := &Backend{
 			Name: e.Name, Strategies: e.Strategies, Overhead: e.Overhead.Bytes, Graph: e.Graph.Bytes, Host: e.Host.Bytes,
-			BatchTokens: e.BatchTokens, Static: e.Static, PowersOfTwo: e.PowersOfTwo,
+			BatchTokens: e.BatchTokens, Static: e.Static, PowersOfTwo: e.PowersOfTwo, VocabMultiple: e.Vocab,
+			Rows: e.Rows, WindowFloor: cluster.Milli(e.WindowFloor),
 			aliases: e.Aliases, any: e.Any, steps: e.Fractions, speech: e.Speech,
 		}
 		for _, a := range e.Accelerators {
@@ -185,26 +195,4 @@ func (b *Backend) Fraction(tensor int) cluster.Milli {
 		}
 	}
 	return 0
-}
-
-// Form fills in what the backend decides of a form, where it was left open.
-func (b *Backend) Form(f estimate.Form) estimate.Form {
-	if f.BatchTokens == 0 {
-		f.BatchTokens = b.BatchTokens
-	}
-	if f.Graph == 0 {
-		f.Graph = b.Graph
-	}
-	if f.Overhead == 0 {
-		f.Overhead = b.Overhead
-	}
-	return f
-}
-
-// Tensors keeps those sizes of tensor parallelism that it takes.
-func (b *Backend) Tensors(sizes []int) []int {
-	if !b.PowersOfTwo {
-		return sizes
-	}
-	return slices.DeleteFunc(slices.Clone(sizes), func(n int) bool { return n&(n-1) != 0 })
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/estimate"
 )
 
 func find(t *testing.T, name string) *Backend {
@@ -163,21 +162,6 @@ func TestStrategies(t *testing.T) {
 		if b.BatchTokens == 0 || b.Host == 0 || b.any != (len(b.accelerators) == 0) {
 			t.Errorf("%+v", b)
 		}
-	}
-}
-
-func TestForm(t *testing.T) {
-	b := find(t, "vllm")
-	got := b.Form(estimate.Form{Tensor: 2, Graph: 7})
-	if diff := cmp.Diff(estimate.Form{Tensor: 2, BatchTokens: 2048, Graph: 7, Overhead: b.Overhead}, got); diff != "" || b.Overhead == 0 {
-		t.Error(diff)
-	}
-	sizes := []int{1, 2, 3, 4, 5, 8, 10}
-	if diff := cmp.Diff([]int{1, 2, 4, 8}, find(t, "mindie").Tensors(sizes)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(sizes, b.Tensors(sizes)); diff != "" {
-		t.Error(diff)
 	}
 }
 

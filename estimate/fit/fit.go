@@ -16,6 +16,7 @@ import (
 // Pool is devices of one kind: so many a node, on so many nodes.
 type Pool struct {
 	Memory         cluster.Bytes // of one device
+	Reserved       cluster.Bytes // of it, for others
 	PerNode, Nodes int
 }
 
@@ -28,6 +29,8 @@ type Fit struct {
 	Layers int
 	Use    estimate.Breakdown // of the fullest device
 	Usable cluster.Bytes      // of each device by the backend, less what lies beside the model
+	// Claim is what the backend takes of each device for it.
+	Claim backend.Claim
 	// Context is the largest that fits so; 0: none does, or it does not matter.
 	Context int
 }
@@ -56,9 +59,7 @@ func Under(t Terms, m *estimate.Model, b *backend.Backend, form estimate.Form, p
 		if err != nil {
 			return Fit{}, err
 		}
-		return layered(m, form, devices(b, p), max(0, p.Memory-beside))
-	case m.Architecture == nil:
-		return t.single(m, b, form, p)
+		return layered(m, form, devices(b, p), max(0, p.Memory-p.Reserved-beside))
 	}
 	shapes, err := shapes(m, b, form, p)
 	if err != nil {
@@ -82,27 +83,49 @@ func Under(t Terms, m *estimate.Model, b *backend.Backend, form estimate.Form, p
 }
 
 func (t Terms) shape(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
-	use, err := m.Device(form)
+	beside, err := t.beside(form.Tensor)
 	if err != nil {
 		return Fit{}, err
 	}
-	f := Fit{Devices: form.Tensor * form.Pipeline, Tensor: form.Tensor, Pipeline: form.Pipeline, Use: use}
-	if f.Usable, err = t.usable(b, p, form.Tensor); err != nil {
+	f := Fit{Devices: form.Tensor * form.Pipeline, Tensor: form.Tensor, Pipeline: form.Pipeline}
+	if m.Architecture == nil {
+		f.Use, err = crude(m, f.Devices)
+		f.Claim = b.Claim(t.Share, form.Tensor, f.Use.Total()+beside, 0)
+	} else {
+		f.Use, err = m.Device(form)
+		f.Claim = t.claim(b, form.Tensor, f.Use, beside)
+	}
+	if err != nil {
 		return Fit{}, err
 	}
-	f.Fits = use.Total() <= f.Usable
-	f.Context, err = m.LargestContext(form, f.Usable)
+	claimed := f.Claim.Of(p.Memory, p.Reserved)
+	f.Usable = max(0, claimed-beside)
+	f.Fits = claimed >= f.Claim.Enough
+	if m.Architecture != nil {
+		f.Context, err = m.Largest(form, func(use estimate.Breakdown) bool {
+			return claimed >= t.claim(b, form.Tensor, use, beside).Enough
+		})
+	}
 	return f, err
 }
 
-// usable is what the backend claims of a device, less what lies beside the model.
-func (t Terms) usable(b *backend.Backend, p Pool, tensor int) (cluster.Bytes, error) {
-	beside, err := t.beside(tensor)
-	has := p.Memory
-	if share := cmp.Or(t.Share, b.Fraction(tensor)); share > 0 {
-		has = cluster.Bytes(cluster.MulDiv(int64(p.Memory), int64(share), int64(cluster.Whole)))
+// claim is what the backend takes of a device for the model and what lies beside it.
+func (t Terms) claim(b *backend.Backend, tensor int, use estimate.Breakdown, beside cluster.Bytes) backend.Claim {
+	return b.Claim(t.Share, tensor, use.Total()+beside, use.Activations+use.Graph+use.Overhead)
+}
+
+// crude is for models of which no more than a total is known: it is divided evenly.
+func crude(m *estimate.Model, devices int) (estimate.Breakdown, error) {
+	n, weights := cluster.Bytes(devices), m.Weights.Total()
+	all := weights
+	if m.Format != "table" { // which says what it takes in all
+		var err error
+		if all, err = m.Crude(); err != nil {
+			return estimate.Breakdown{}, err
+		}
 	}
-	return max(0, has-beside), err
+	each := (all + n - 1) / n
+	return estimate.Breakdown{Weights: weights / n, Overhead: each - weights/n}, nil
 }
 
 func (t Terms) beside(tensor int) (cluster.Bytes, error) {
@@ -123,21 +146,30 @@ func devices(b *backend.Backend, p Pool) int {
 	return 1
 }
 
+// powers are the sizes that an unknown architecture is taken to divide over.
+func powers(most int) []int {
+	var out []int
+	for n := 1; n <= most; n *= 2 {
+		out = append(out, n)
+	}
+	return out
+}
+
 // shapes are the ways to divide the model, best first: tensor parallelism alone
 // on one node, then with stages on one node, which are slower, then on several
 // nodes, whole ones. Of each the fewest devices first, then the fewest stages.
 func shapes(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) ([]estimate.Form, error) {
 	most := devices(b, p)
-	tensors := b.Tensors(m.Tensors(min(p.PerNode, most)))
+	layers, tensors := max(1, form.Pipeline), powers(min(p.PerNode, most))
+	if m.Architecture != nil {
+		layers, tensors = m.Architecture.Layers, b.Sizes(m, min(p.PerNode, most))
+	}
 	if form.Tensor > 0 {
 		tensors = []int{form.Tensor}
 	}
-	if b.PowersOfTwo && form.Tensor&(form.Tensor-1) != 0 {
-		return nil, fmt.Errorf("%s divides over 1, 2, 4, 8, … devices, not over %d", b.Name, form.Tensor)
-	}
 	var out []estimate.Form
 	for _, t := range tensors {
-		for n := 1; n <= m.Architecture.Layers && t*n <= most; n++ {
+		for n := 1; n <= layers && t*n <= most; n++ {
 			if form.Pipeline > 0 && n != form.Pipeline {
 				continue
 			}
@@ -151,7 +183,10 @@ func shapes(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("model %s has %d layers, and %s can use %d of these devices together: tensor parallelism %d × %d stages do not fit on them",
-			m.Name, m.Architecture.Layers, b.Name, most, max(1, form.Tensor), max(1, form.Pipeline))
+			m.Name, layers, b.Name, most, max(1, form.Tensor), max(1, form.Pipeline))
+	}
+	if err := b.Divides(m, max(1, form.Tensor)); err != nil {
+		return nil, err
 	}
 	way := func(f estimate.Form) int {
 		switch {
@@ -166,26 +201,4 @@ func shapes(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (
 		return cmp.Or(cmp.Compare(way(a), way(b)), cmp.Compare(a.Tensor*a.Pipeline, b.Tensor*b.Pipeline), cmp.Compare(a.Pipeline, b.Pipeline))
 	})
 	return out, nil
-}
-
-// single is for models of which no more than a total is known: they are not divided.
-func (t Terms) single(m *estimate.Model, b *backend.Backend, form estimate.Form, p Pool) (Fit, error) {
-	if form.Tensor > 1 || form.Pipeline > 1 {
-		return Fit{}, fmt.Errorf("the architecture of model %s is not known, so it cannot be divided over devices", m.Name)
-	}
-	usable, err := t.usable(b, p, 1)
-	if err != nil {
-		return Fit{}, err
-	}
-	f := Fit{Devices: 1, Tensor: 1, Pipeline: 1, Usable: usable}
-	f.Use.Weights = m.Weights.Total()
-	if m.Format != "table" {
-		total, err := m.Crude()
-		if err != nil {
-			return Fit{}, err
-		}
-		f.Use.Overhead = total - f.Use.Weights
-	}
-	f.Fits = f.Use.Total() <= f.Usable
-	return f, nil
 }

@@ -18,8 +18,12 @@ const gi = cluster.Bytes(1) << 30
 func plain() *estimate.Model {
 	return &estimate.Model{
 		Name: "plain", Format: "safetensors", Weights: estimate.Weights{Layers: 32 * gi, Bits: 1600},
-		Architecture: &estimate.Architecture{Layers: 32, Hidden: 1536, Intermediate: 4096, Heads: 12, KVHeads: 12, HeadDim: 128, Vocab: 1200, MaxContext: 65536},
+		Architecture: &estimate.Architecture{Layers: 32, Hidden: 1536, Intermediate: 4096, Heads: 12, KVHeads: 12, HeadDim: 128, Vocab: 1536, MaxContext: 65536},
 	}
+}
+
+func pool(memory cluster.Bytes, perNode, nodes int) Pool {
+	return Pool{Memory: memory, PerNode: perNode, Nodes: nodes}
 }
 
 func named(t *testing.T, name string) *backend.Backend {
@@ -44,18 +48,18 @@ func TestFewestDevices(t *testing.T) {
 		pool    Pool
 		want    decided
 	}{
-		"one":                         {"vllm", estimate.Form{Context: 1024}, Pool{48 * gi, 8, 4}, decided{true, 1, 1, 1}},
-		"two":                         {"vllm", estimate.Form{Context: 1024}, Pool{24 * gi, 8, 4}, decided{true, 2, 2, 1}},
-		"12 heads on 3":               {"vllm", estimate.Form{Context: 1024}, Pool{15 * gi, 8, 4}, decided{true, 3, 3, 1}},
-		"6, since 5 does not divide":  {"vllm", estimate.Form{Context: 1024}, Pool{9 * gi, 8, 4}, decided{true, 6, 6, 1}},
-		"mindie takes powers of two":  {"mindie", estimate.Form{Context: 1024}, Pool{19 * gi, 8, 4}, decided{true, 4, 4, 1}},
-		"whole nodes of two":          {"vllm", estimate.Form{Context: 1024}, Pool{15 * gi, 2, 4}, decided{true, 4, 2, 2}},
-		"stages where heads run out":  {"vllm", estimate.Form{Context: 1024}, Pool{13 * gi / 2, 8, 1}, decided{true, 8, 4, 2}},
-		"a longer context takes more": {"vllm", estimate.Form{Context: 65536}, Pool{48 * gi, 8, 4}, decided{true, 2, 2, 1}},
-		"custom stays on one node":    {"custom", estimate.Form{Context: 1024}, Pool{15 * gi, 2, 4}, decided{false, 2, 2, 1}},
-		"sizes that are given":        {"vllm", estimate.Form{Context: 1024, Tensor: 4, Pipeline: 2}, Pool{48 * gi, 8, 4}, decided{true, 8, 4, 2}},
-		"a size that is given":        {"vllm", estimate.Form{Context: 1024, Tensor: 4}, Pool{48 * gi, 8, 4}, decided{true, 4, 4, 1}},
-		"nowhere":                     {"vllm", estimate.Form{Context: 1024}, Pool{4 * gi, 2, 2}, decided{false, 4, 2, 2}},
+		"one":                         {"vllm", estimate.Form{Context: 1024}, pool(48*gi, 8, 4), decided{true, 1, 1, 1}},
+		"two":                         {"vllm", estimate.Form{Context: 1024}, pool(24*gi, 8, 4), decided{true, 2, 2, 1}},
+		"12 heads on 3":               {"vllm", estimate.Form{Context: 1024}, pool(15*gi, 8, 4), decided{true, 3, 3, 1}},
+		"6, since 5 does not divide":  {"vllm", estimate.Form{Context: 1024}, pool(9*gi, 8, 4), decided{true, 6, 6, 1}},
+		"mindie takes powers of two":  {"mindie", estimate.Form{Context: 1024}, pool(19*gi, 8, 4), decided{true, 4, 4, 1}},
+		"whole nodes of two":          {"vllm", estimate.Form{Context: 1024}, pool(15*gi, 2, 4), decided{true, 4, 2, 2}},
+		"stages where heads run out":  {"vllm", estimate.Form{Context: 1024}, pool(13*gi/2, 8, 1), decided{true, 8, 4, 2}},
+		"a longer context takes more": {"vllm", estimate.Form{Context: 65536}, pool(48*gi, 8, 4), decided{true, 2, 2, 1}},
+		"custom stays on one node":    {"custom", estimate.Form{Context: 1024}, pool(15*gi, 2, 4), decided{false, 2, 2, 1}},
+		"sizes that are given":        {"vllm", estimate.Form{Context: 1024, Tensor: 4, Pipeline: 2}, pool(48*gi, 8, 4), decided{true, 8, 4, 2}},
+		"a size that is given":        {"vllm", estimate.Form{Context: 1024, Tensor: 4}, pool(48*gi, 8, 4), decided{true, 4, 4, 1}},
+		"nowhere":                     {"vllm", estimate.Form{Context: 1024}, pool(4*gi, 2, 2), decided{false, 4, 2, 2}},
 	}
 	for name, tt := range tests {
 		f, err := On(plain(), named(t, tt.backend), tt.form, tt.pool)
@@ -66,9 +70,9 @@ func TestFewestDevices(t *testing.T) {
 }
 
 func TestUsableIsTheBackendsShare(t *testing.T) {
-	tests := map[string]cluster.Bytes{"vllm": 900 * 48 * gi / 1000, "sglang": 880 * 48 * gi / 1000, "custom": 48 * gi}
+	tests := map[string]cluster.Bytes{"vllm": 900 * 48 * gi / 1000, "sglang": 48 * gi, "custom": 48 * gi}
 	for name, want := range tests {
-		if f, err := On(plain(), named(t, name), estimate.Form{Context: 1024}, Pool{48 * gi, 8, 4}); err != nil || f.Usable != want {
+		if f, err := On(plain(), named(t, name), estimate.Form{Context: 1024}, pool(48*gi, 8, 4)); err != nil || f.Usable != want {
 			t.Errorf("%s uses %d of a device (%v), want %d", name, f.Usable, err, want)
 		}
 	}
@@ -77,12 +81,12 @@ func TestUsableIsTheBackendsShare(t *testing.T) {
 // Where nothing holds the context, the longest that some shape holds is named.
 func TestNearMissNamesAContext(t *testing.T) {
 	b := named(t, "vllm")
-	f, err := On(plain(), b, estimate.Form{}, Pool{40 * gi, 1, 1})
+	f, err := On(plain(), b, estimate.Form{}, pool(40*gi, 1, 1))
 	if err != nil || f.Fits || f.Context == 0 {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	for context, want := range map[int]bool{f.Context: true, f.Context + 1: false} {
-		if again, err := On(plain(), b, estimate.Form{Context: context}, Pool{40 * gi, 1, 1}); err != nil || again.Fits != want {
+		if again, err := On(plain(), b, estimate.Form{Context: context}, pool(40*gi, 1, 1)); err != nil || again.Fits != want {
 			t.Errorf("%d tokens: %+v, %v", context, again, err)
 		}
 	}
@@ -99,12 +103,12 @@ func TestRefusals(t *testing.T) {
 		"heads":      {plain(), "vllm", estimate.Form{Tensor: 5}, "the 12 attention heads of model plain do not divide over 5 devices"},
 		"powers":     {plain(), "mindie", estimate.Form{Tensor: 6}, "mindie divides over 1, 2, 4, 8, … devices, not over 6"},
 		"too many":   {plain(), "vllm", estimate.Form{Tensor: 6, Pipeline: 9}, "can use 32 of these devices together"},
-		"unknown":    {unknown, "vllm", estimate.Form{Tensor: 2}, "the architecture of model odd is not known"},
+		"unknown":    {unknown, "vllm", estimate.Form{Tensor: 64}, "can use 32 of these devices together"},
 		"layers":     {layeredModel(), "llamacpp", estimate.Form{Tensor: 2}, "divided layer by layer"},
 		"no weights": {&estimate.Model{Name: "empty"}, "vllm", estimate.Form{}, "not known"},
 	}
 	for name, tt := range tests {
-		if _, err := On(tt.model, named(t, tt.backend), tt.form, Pool{48 * gi, 8, 4}); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := On(tt.model, named(t, tt.backend), tt.form, pool(48*gi, 8, 4)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
 	}
@@ -126,9 +130,31 @@ func TestOnlyATotalIsKnown(t *testing.T) {
 		"1.2 times and 2 GiB, too much": {odd, "custom", 14*gi - 1, false, 14 * gi},
 	}
 	for name, tt := range tests {
-		f, err := On(tt.model, named(t, tt.backend), estimate.Form{}, Pool{tt.memory, 8, 4})
+		f, err := On(tt.model, named(t, tt.backend), estimate.Form{}, pool(tt.memory, 1, 1))
 		if err != nil || f.Fits != tt.fits || f.Use.Total() != tt.used || f.Devices != 1 {
 			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+}
+
+// What is known of a model is divided evenly where nothing says how it divides.
+func TestATotalIsDivided(t *testing.T) {
+	odd := &estimate.Model{Name: "odd", Format: "safetensors", Weights: estimate.Weights{Layers: 10 * gi}}
+	for name, tt := range map[string]struct {
+		form   estimate.Form
+		memory cluster.Bytes
+		want   decided
+	}{
+		"14 GiB on two":         {estimate.Form{}, 7 * gi, decided{true, 2, 2, 1}},
+		"powers of two":         {estimate.Form{}, 7*gi - 1, decided{true, 4, 4, 1}},
+		"three, as was asked":   {estimate.Form{Tensor: 3}, 5 * gi, decided{true, 3, 3, 1}},
+		"stages, as were asked": {estimate.Form{Pipeline: 2}, 7 * gi, decided{true, 2, 1, 2}},
+	} {
+		b := named(t, "vllm")
+		b.Strategies = []backend.Strategy{backend.Device, backend.Devices}
+		f, err := Under(Terms{Share: cluster.Whole}, odd, b, tt.form, pool(tt.memory, 8, 1))
+		if diff := cmp.Diff(tt.want, decided{f.Fits, f.Devices, f.Tensor, f.Pipeline}); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
 }
@@ -155,16 +181,16 @@ func TestLayerByLayer(t *testing.T) {
 		context int
 		want    Fit
 	}{
-		"one device": {Pool{12 * gi, 8, 1}, 1024, Fit{
+		"one device": {pool(12*gi, 8, 1), 1024, Fit{
 			Fits: true, Devices: 1, Tensor: 1, Pipeline: 1, Layers: 10, Usable: 12 * gi, Context: 104857,
 			Use: estimate.Breakdown{Weights: 10 * gi, KVCache: 10 << 20, Activations: gi},
 		}},
 		// 5 GiB hold the fixed one and 3 layers with their cache: 4 devices with up to 3 each.
-		"four devices": {Pool{5 * gi, 8, 1}, 1024, Fit{
+		"four devices": {pool(5*gi, 8, 1), 1024, Fit{
 			Fits: true, Devices: 4, Tensor: 1, Pipeline: 1, Layers: 3, Usable: 5 * gi, Context: 349525,
 			Use: estimate.Breakdown{Weights: 3 * gi, KVCache: 3 << 20, Overhead: gi},
 		}},
-		"too few": {Pool{5 * gi, 2, 1}, 1024, Fit{
+		"too few": {pool(5*gi, 2, 1), 1024, Fit{
 			Devices: 2, Tensor: 1, Pipeline: 1, Layers: 5, Usable: 5 * gi,
 			Use: estimate.Breakdown{Weights: 5 * gi, KVCache: 5 << 20, Overhead: gi},
 		}},
@@ -183,12 +209,12 @@ func TestFitsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := rapid.SampledFrom(backend.All()).Draw(t, "backend")
 		form := estimate.Form{Context: rapid.IntRange(1, 65536).Draw(t, "context"), Sequences: rapid.IntRange(1, 64).Draw(t, "sequences")}
-		pool := Pool{cluster.Bytes(rapid.Int64Range(1<<30, 200<<30).Draw(t, "memory")), rapid.IntRange(1, 8).Draw(t, "devices"), rapid.IntRange(1, 4).Draw(t, "nodes")}
+		pool := pool(cluster.Bytes(rapid.Int64Range(1<<30, 200<<30).Draw(t, "memory")), rapid.IntRange(1, 8).Draw(t, "devices"), rapid.IntRange(1, 4).Draw(t, "nodes"))
 		f, err := On(m, b, form, pool)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Fits != (f.Use.Total() <= f.Usable) || f.Fits != (f.Context >= form.Context) || f.Usable > pool.Memory || f.Devices > pool.PerNode*pool.Nodes {
+		if claimed := f.Claim.Of(pool.Memory, 0); f.Fits != (f.Claim.Enough <= claimed) || f.Fits != (f.Context >= form.Context) || f.Usable > pool.Memory || f.Devices > pool.PerNode*pool.Nodes {
 			t.Fatalf("%+v", f)
 		}
 		shape := b.Form(form)
@@ -198,8 +224,14 @@ func TestFitsHold(t *testing.T) {
 				continue
 			}
 			shape.Context = context
-			if use, err := m.Device(shape); err != nil || (use.Total() <= f.Usable) != want {
-				t.Fatalf("%d tokens: %+v of %d (%v)", context, use, f.Usable, err)
+			use, err := m.Device(shape)
+			claim := b.Claim(0, f.Tensor, use.Total(), use.Total()-use.Weights-use.KVCache)
+			if err != nil || (claim.Enough <= claim.Of(pool.Memory, 0)) != want {
+				t.Fatalf("%d tokens: %+v, %+v (%v)", context, use, claim, err)
+			}
+			// No part outgrows its own: weights and cache the static share, all together the claim.
+			if of := claim.Of(pool.Memory, 0); want && (use.Total() > of || claim.Static > claim.Within(of)) {
+				t.Fatalf("%d tokens fit with %+v, %+v", context, use, claim)
 			}
 		}
 	})

@@ -8,6 +8,7 @@ package gguf
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
@@ -46,6 +47,11 @@ func Read(path string) (*estimate.Model, error) {
 		return nil, err
 	}
 	m.Assumed = append(m.Assumed, said...)
+	for _, s := range m.Assumed {
+		if strings.Contains(s, "llama.cpp") { // says how that serves it, not what the file holds
+			m.Layered.Assumed = append(m.Layered.Assumed, s)
+		}
+	}
 	return m, nil
 }
 

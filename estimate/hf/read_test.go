@@ -103,7 +103,7 @@ func TestLatentMixtureInFP8(t *testing.T) {
 		t.Errorf("replicated %d", w.Replicated)
 	}
 	want := &estimate.Architecture{
-		Name: "DeepseekV3ForCausalLM", Layers: 61, Hidden: 7168, Intermediate: 18432 + 0, Heads: 128, KVHeads: 128,
+		Name: "DeepseekV3ForCausalLM", Layers: 61, Hidden: 7168, Intermediate: 18432, Width: 2048, Heads: 128, KVHeads: 128,
 		HeadDim: 192, ValueDim: 128, Latent: &estimate.Latent{Rank: 512, Rope: 64}, Vocab: 129280,
 		MaxContext: 163840, Experts: 256, Active: 8,
 	}

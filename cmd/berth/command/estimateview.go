@@ -3,13 +3,11 @@ package command
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
 	"github.com/berth-project/berth/estimate/backend"
 	"github.com/berth-project/berth/estimate/fit"
-	"github.com/berth-project/berth/estimate/nodes"
 	"github.com/berth-project/berth/explain"
 )
 
@@ -79,7 +77,7 @@ type groupRow struct {
 func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t fit.Terms) (*estimateView, error) {
 	v := &estimateView{
 		Model: m.Name, Format: m.Format, Parameters: m.Weights.Parameters, Weights: m.Weights.Total(), Quantised: m.Weights.Quantised,
-		Backend: b.Name, Context: f.Context, Sequences: f.Sequences, KVBits: f.KVBits, Host: b.Host, Assumed: m.Assumed,
+		Backend: b.Name, Context: f.Context, Sequences: f.Sequences, KVBits: f.KVBits, Host: b.Host, Assumed: m.AssumedWhere(layered(m, b)),
 		model: m, backend: b, form: f, terms: t,
 	}
 	if a := m.Architecture; a != nil {
@@ -90,7 +88,7 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t f
 		if a.MaxContext > 0 && f.Context > a.MaxContext {
 			return nil, fmt.Errorf("a context of %d is more than %s can take: %d", f.Context, m.Name, a.MaxContext)
 		}
-		whole := f
+		whole := b.Form(f)
 		whole.Tensor, whole.Pipeline = 1, 1
 		per, err := m.KVPerToken(whole)
 		if err != nil {
@@ -116,7 +114,7 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t f
 		}
 	}
 	v.Device = breakdownView{u.Weights, u.KVCache, u.Activations, u.Graph, u.Overhead, beside, u.Total() + beside}
-	if m.Layered != nil && slices.Contains(b.Strategies, backend.Offload) {
+	if layered(m, b) {
 		need, err := m.Layered.Of(b.Form(one))
 		if err != nil {
 			return nil, err
@@ -124,9 +122,14 @@ func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t f
 		v.Host = need.Host
 	}
 	if m.Architecture == nil && m.Format != "table" {
-		v.assume("The architecture is not known; 1.2 × the weights and 2 GiB are taken, whatever the context.")
+		v.assume("The architecture is not known; 1.2 × the weights and 2 GiB are taken, whatever the context, in equal parts on all devices.")
 	}
 	return v, nil
+}
+
+// layered says whether the backend splits the model layer by layer.
+func layered(m *estimate.Model, b *backend.Backend) bool {
+	return m.Layered != nil && slices.Contains(b.Strategies, backend.Offload)
 }
 
 // assume adds a sentence to those of the model, which others share.
@@ -134,10 +137,11 @@ func (v *estimateView) assume(text string) {
 	v.Assumed = append(slices.Clone(v.Assumed), text)
 }
 
-// late is what the last token of the longest context adds; 0 where no layer has a window.
+// late is what the last token of the longest context adds; 0 where no layer has a
+// window, or where it is never full.
 func late(m *estimate.Model, f estimate.Form) (cluster.Bytes, error) {
 	last := m.Architecture.MaxContext
-	if m.Architecture.Windows == nil || last < 2 {
+	if m.Architecture.Windows == nil || last < 2 || f.WindowFloor > 0 {
 		return 0, nil
 	}
 	before, err := m.KVAt(f, last-1)
@@ -159,38 +163,22 @@ func (v *estimateView) add(product string, p fit.Pool) error {
 		Layers: f.Layers, Used: f.Use.Total(), Usable: f.Usable, Largest: f.Context,
 	}
 	if !f.Fits {
-		r.Why = fmt.Sprintf("%s it needs %s, and %s can use %s", onShape(f), explain.Memory(r.Used), v.Backend, explain.Memory(r.Usable))
+		r.Why = v.tooLittle(f, p)
 	}
 	v.Devices = append(v.Devices, r)
 	return nil
 }
 
-// addGroup works out one group of a cluster. What cannot be combined is one device.
-func (v *estimateView) addGroup(g *cluster.Group) error {
-	pool := fit.Pool{Memory: cluster.Bytes(g.Key.Memory) << 20, PerNode: g.Key.Count, Nodes: len(g.Nodes)}
-	if g.Key.Replicas > 1 || strings.Contains(g.Key.Product, "-MIG-") {
-		pool.PerNode, pool.Nodes = 1, 1
+// tooLittle says what each device lacks.
+func (v *estimateView) tooLittle(f fit.Fit, p fit.Pool) string {
+	c, claimed := f.Claim, f.Claim.Of(p.Memory, p.Reserved)
+	within := c.Within(claimed)
+	switch {
+	case c.Fraction == 0:
+		return fmt.Sprintf("%s it needs %s, and %s can use %s", onShape(f), explain.Memory(f.Use.Total()), v.Backend, explain.Memory(f.Usable))
+	case c.Static > within:
+		return fmt.Sprintf("%s weights and KV cache take %s, and %s gives them %s", onShape(f), explain.Memory(c.Static), v.Backend, explain.Memory(within))
 	}
-	row := groupRow{Devices: g.Key.Count, Nodes: len(g.Nodes)}
-	kind := g.Nodes[0].Devices[0].Type
-	if ok, err := v.backend.Runs("", kind); err == nil && !ok {
-		v.Devices = append(v.Devices, estimateRow{Product: g.Key.Product, Memory: pool.Memory, Why: fmt.Sprintf("%s does not run on %s", v.Backend, kind), Group: &row})
-		return nil
-	}
-	if err := v.add(g.Key.Product, pool); err != nil {
-		v.Devices = append(v.Devices, estimateRow{Product: g.Key.Product, Memory: pool.Memory, Why: err.Error(), Group: &row})
-		return nil
-	}
-	v.Devices[len(v.Devices)-1].Group = &row
-	if v.model.Architecture == nil {
-		row.Why = "the bytes of a token are not known"
-		return nil
-	}
-	r := nodes.Replica{Weights: v.model.Published() + v.loaded, BytesPerToken: int64(v.PerToken) * int64(max(1, v.Sequences)), Tokens: v.form.Context, Heads: v.model.Architecture.Heads}
-	if plan, err := r.On(g.Key); err != nil {
-		row.Why = err.Error()
-	} else {
-		row.PerReplica = plan.Nodes
-	}
-	return nil
+	return fmt.Sprintf("%s activations, graphs and overhead take %s, and %s leaves them %s", onShape(f),
+		explain.Memory(f.Use.Activations+f.Use.Graph+f.Use.Overhead), v.Backend, explain.Memory(claimed-within))
 }

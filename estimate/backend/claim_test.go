@@ -1,0 +1,45 @@
+package backend
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+func TestClaim(t *testing.T) {
+	const gi = cluster.Bytes(1) << 30
+	tests := map[string]struct {
+		backend       string
+		share         cluster.Milli
+		each, dynamic cluster.Bytes
+		want          Claim
+	}{
+		"a share of everything":       {"vllm", 0, 10 * gi, 2 * gi, Claim{Share: 900, Enough: 10 * gi}},
+		"a share that was given":      {"vllm", 500, 10 * gi, 2 * gi, Claim{Share: 500, Enough: 10 * gi}},
+		"bytes":                       {"custom", 0, 10 * gi, 2 * gi, Claim{Enough: 10 * gi}},
+		"weights within the share":    {"sglang", 0, 89 * gi, gi, Claim{Share: 1000, Enough: 100*gi + 2, Static: 88 * gi, Fraction: 880}},
+		"activations beside it":       {"sglang", 0, 13 * gi, 12 * gi, Claim{Share: 1000, Enough: 100*gi + 2, Static: gi, Fraction: 880}},
+		"a smaller share leaves some": {"sglang", 480, 49 * gi, gi, Claim{Share: 600, Enough: 60*gi + 2, Static: 48 * gi, Fraction: 480}},
+	}
+	for name, tt := range tests {
+		if diff := cmp.Diff(tt.want, find(t, tt.backend).Claim(tt.share, 1, tt.each, tt.dynamic)); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+	for name, tt := range map[string]struct {
+		claim            Claim
+		reserved, of, in cluster.Bytes
+	}{
+		"all of it":         {Claim{}, 0, 100, 100},
+		"what is left":      {Claim{}, 30, 70, 70},
+		"a share":           {Claim{Share: 900}, 10, 90, 90},
+		"more than is left": {Claim{Share: 900}, 11, 0, 0},
+		"a static part":     {Claim{Share: 1000, Fraction: 880}, 0, 100, 88},
+	} {
+		if of := tt.claim.Of(100, tt.reserved); of != tt.of || tt.claim.Within(of) != tt.in {
+			t.Errorf("%s: %d, of it %d", name, of, tt.claim.Within(of))
+		}
+	}
+}
