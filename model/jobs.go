@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -92,11 +93,19 @@ func (p *planner) runsOn(groups []*cluster.Group) error {
 		slices.Sort(p.types)
 	}
 	for _, g := range groups {
-		if len(p.kinds([]*cluster.Group{g})) > 0 {
+		before := len(p.have)
+		for _, k := range p.kinds(g) {
+			if k.profile == "" {
+				p.have = append(p.have, k)
+			} else {
+				p.slices = append(p.slices, k)
+			}
+		}
+		if len(p.have) > before {
 			p.groups = append(p.groups, g)
 		}
 	}
-	p.have = p.kinds(p.groups)
+	slices.SortStableFunc(p.slices, func(a, b kind) int { return cmp.Compare(a.memory, b.memory) })
 	return nil
 }
 
