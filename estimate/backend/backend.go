@@ -38,6 +38,10 @@ type Backend struct {
 	Static bool
 	// PowersOfTwo are the only sizes of tensor parallelism that it takes.
 	PowersOfTwo bool
+	// Formats of models that it serves, and CacheBits that an element of its KV
+	// cache may have; nil: any.
+	Formats   []string
+	CacheBits []int
 
 	aliases      []string
 	accelerators []accelerator
@@ -81,6 +85,8 @@ type entry struct {
 	PowersOfTwo bool       `yaml:"powersOfTwo"`
 	Static      bool       `yaml:"static"`
 	Speech      bool       `yaml:"speech"`
+	Formats     []string   `yaml:"formats"`
+	CacheBits   []int      `yaml:"cacheBits"`
 }
 
 var data = sync.OnceValue(func() document { return table.Read[document]("backends.yaml", file) })
@@ -91,6 +97,7 @@ var read = sync.OnceValue(func() []*Backend {
 		b := &Backend{
 			Name: e.Name, Strategies: e.Strategies, Overhead: e.Overhead.Bytes, Graph: e.Graph.Bytes, Host: e.Host.Bytes,
 			BatchTokens: e.BatchTokens, Static: e.Static, PowersOfTwo: e.PowersOfTwo,
+			Formats: e.Formats, CacheBits: e.CacheBits,
 			aliases: e.Aliases, any: e.Any, steps: e.Fractions, speech: e.Speech,
 		}
 		for _, a := range e.Accelerators {
