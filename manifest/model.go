@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
 	"github.com/berth-project/berth/estimate/backend"
+	"github.com/berth-project/berth/estimate/library"
 	"github.com/berth-project/berth/model"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -124,6 +125,8 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 	}
 	if bits := o.KVCacheBits; bits != 0 && bits != 16 && bits != 8 && bits != 4 {
 		r.errorf(spec.add("kvCacheBits"), "want 16, 8 or 4, have %d", bits)
+	} else if b := s.Backend; bits != 0 && b != nil && len(b.CacheBits) > 0 && !slices.Contains(b.CacheBits, bits) {
+		r.errorf(spec.add("kvCacheBits"), "the cache of %s has %s bits, not %d", b.Name, either(b.CacheBits), bits)
 	}
 	if p := o.Parallelism; p != nil {
 		s.Serve.Tensor, s.Serve.Pipeline = p.Tensor, p.Pipeline
@@ -138,8 +141,13 @@ func makeServe(s *model.Spec, o *v1alpha1.ModelSpec, spec path, r reporter) {
 	}
 	if q := o.GPUMemoryUtilization; q != nil {
 		at := spec.add("gpuMemoryUtilization")
-		if s.Utilization = makeShare(*q, at, r); s.Backend != nil && s.Backend.Fraction(1) == 0 {
-			r.errorf(at, "%s claims the memory that it needs, not a part of each device; leave it out", s.Backend.Name)
+		s.Utilization = makeShare(*q, at, r)
+		switch b := s.Backend; {
+		case b == nil:
+		case b.Fraction(1) == 0:
+			r.errorf(at, "%s claims the memory that it needs, not a part of each device; leave it out", b.Name)
+		case b.Static && s.Utilization >= cluster.Whole:
+			r.errorf(at, "the share of %s is for weights and cache alone, and must leave room for the rest; want less than 1, such as 0.88", b.Name)
 		}
 	}
 }
@@ -151,6 +159,8 @@ func findBackend(o *v1alpha1.ModelSpec, spec path, r reporter) *backend.Backend 
 		name = "vllm"
 		if o.Source.GGUF != "" || strings.EqualFold(filepath.Ext(o.Source.LocalPath), ".gguf") {
 			name = "llamacpp"
+		} else if m, err := library.Known(o.Source.Preset); err == nil && m.Format == "table" {
+			name = "voxbox"
 		}
 	}
 	b, err := backend.Find(name)
@@ -254,9 +264,12 @@ func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r report
 	}
 	if n := o.DevicesPerReplica; n != 0 {
 		within(n, 1, maxParallel, at.add("devicesPerReplica"), r)
-		if t, p := s.Serve.Tensor, s.Serve.Pipeline; t > 0 && max(1, t)*max(1, p) != n {
-			r.errorf(at.add("devicesPerReplica"), "parallelism %d × %d is %d devices, not %d; leave one out", t, max(1, p), t*max(1, p), n)
+		if t, p := max(1, s.Serve.Tensor), max(1, s.Serve.Pipeline); s.Serve.Tensor+s.Serve.Pipeline > 0 && t*p != n {
+			r.errorf(at.add("devicesPerReplica"), "parallelism %d × %d is %d devices, not %d; leave one out", t, p, t*p, n)
 		}
+	}
+	if s.Place.WholeNodes && s.Serve.Tensor+s.Serve.Pipeline > 0 {
+		r.errorf(path{"spec", "parallelism"}, "with unit: %s a replica takes all devices of its nodes, and its parallelism follows from them; leave it out", unitNode)
 	}
 	if o.InstanceType != "" {
 		if o.Unit != unitNode {

@@ -208,3 +208,31 @@ func TestNodeNow(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Each field is for one kind of source.
+func TestSourcesOfAnotherKind(t *testing.T) {
+	dir := t.TempDir()
+	if err := gguf.Llama8B().Write(filepath.Join(dir, "llama.gguf"), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "hf"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := hf.WriteIndex(filepath.Join(dir, "hf"), "llama-3.1-8b"); err != nil {
+		t.Fatal(err)
+	}
+	file, hub := filepath.Join(dir, "llama.gguf"), filepath.Join(dir, "hf")
+	tests := map[string]struct{ spec, want string }{
+		"a directory as GGUF":  {"{source: {gguf: " + hub + "}}", "4:16: spec.source: " + hub + " is no GGUF file; write a directory with config.json under huggingFace"},
+		"a file as directory":  {"{source: {huggingFace: " + file + "}}", "4:16: spec.source: " + file + " is no directory with a config.json; write a GGUF file under gguf"},
+		"with memory given":    {"{memory: {device: 1Gi}, source: {gguf: " + hub + "}}", "4:39: spec.source: " + hub + " is no GGUF file; write a directory with config.json under huggingFace"},
+		"GGUF, of sglang":      {"{backend: sglang, source: {gguf: " + file + "}}", "4:33: spec.source: sglang serves safetensors or presets, and llama is none; name another backend, or say how much memory it needs under memory"},
+		"GGUF, of vllm":        {"{backend: vllm, source: {gguf: " + file + "}}", ""},
+		"directory, of sglang": {"{backend: sglang, source: {huggingFace: " + hub + "}}", ""},
+	}
+	for name, tt := range tests {
+		if diff := cmp.Diff(tt.want, problems(aModel(tt.spec))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -2,13 +2,9 @@ package manifest
 
 import (
 	"errors"
-	"path/filepath"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/estimate"
-	"github.com/berth-project/berth/estimate/hf"
-	"github.com/berth-project/berth/estimate/library"
 	"github.com/berth-project/berth/model"
 )
 
@@ -106,85 +102,6 @@ func (m *stateMaker) models(s *cluster.State) {
 			}
 		}
 	}
-}
-
-// sources reads the model's files, and reports whether it could.
-func (m *stateMaker) sources(s *model.Spec, o *v1alpha1.Model, r reporter) bool {
-	known := s.Memory.Device > 0 || s.Memory.Total > 0
-	ok := true
-	open := func(src *v1alpha1.ModelSource, at path, needed bool) *estimate.Model {
-		name, local := sourceName(src, r)
-		if name == "" {
-			return nil
-		}
-		find := library.Open
-		if src.Preset != "" {
-			find = library.Known
-		}
-		found, err := find(name)
-		switch {
-		case err == nil:
-			return found
-		case !needed:
-			return nil // what it needs was given
-		case local:
-			r.errorf(at, "%s; where it lies on the nodes alone, say how much memory it needs under memory", err)
-		default:
-			r.errorf(at, "%s", err)
-		}
-		ok = false
-		return nil
-	}
-	s.Source = open(&o.Spec.Source, path{"spec", "source"}, !known)
-	if o.Spec.Draft != nil {
-		s.Draft = open(o.Spec.Draft, path{"spec", "draft"}, !known)
-	}
-	for i, a := range o.Spec.Adapters {
-		if a.Path == "" {
-			continue
-		}
-		bytes, err := hf.ReadAdapter(beside(a.Path, r))
-		if err != nil {
-			r.errorf(path{"spec", "adapters", i}, "%s", err)
-			ok = false
-		}
-		s.Adapters += bytes
-	}
-	return ok
-}
-
-// sourceName is what the library knows the source by, and whether it may lie on
-// the nodes alone.
-func sourceName(o *v1alpha1.ModelSource, r reporter) (name string, local bool) {
-	switch {
-	case o.Preset != "":
-		return o.Preset, false
-	case o.GGUF != "":
-		return beside(o.GGUF, r), false
-	case o.HuggingFace != "":
-		return beside(o.HuggingFace, r), false
-	}
-	if o.LocalPath != "" {
-		return beside(o.LocalPath, r), true
-	}
-	return "", false
-}
-
-// beside is a path as seen from the manifest it is written in. It can only be
-// meant as a path.
-func beside(name string, r reporter) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	dir := "."
-	if r.src != nil && r.src.file != "" {
-		dir = filepath.Dir(r.src.file)
-	}
-	name = filepath.Join(dir, name)
-	if !filepath.IsAbs(name) {
-		name = "." + string(filepath.Separator) + name
-	}
-	return name
 }
 
 // observe takes readings into the books, once it is known what runs.

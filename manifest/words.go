@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -54,4 +55,20 @@ func printable(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// either lists things to choose from: "16 or 8", "a, b or c".
+func either[T any](list []T) string {
+	var b strings.Builder
+	for i, x := range list {
+		switch {
+		case i == 0:
+		case i == len(list)-1:
+			b.WriteString(" or ")
+		default:
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, x)
+	}
+	return b.String()
 }

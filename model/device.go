@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate/backend"
@@ -74,13 +75,42 @@ func (p *planner) oneNode() {
 		for _, t := range sizes {
 			p.node(t, 1)
 		}
-		// Where no larger size divides the heads, stages take the rest of a node.
-		if last := sizes[len(sizes)-1]; p.can(backend.Nodes) {
-			for stages := 2; last*stages <= widest && stages <= p.layers(); stages++ {
-				p.node(last, stages)
+		if p.can(backend.Nodes) {
+			p.stages(sizes, widest)
+		}
+	}
+}
+
+// stages adds forms with stages, for devices that tensor parallelism alone does
+// not fit: stages are slower. The fewest devices come first, and of so many the
+// fewest stages.
+func (p *planner) stages(sizes []int, widest int) {
+	short := slices.DeleteFunc(slices.Clone(p.have), func(k kind) bool {
+		return slices.ContainsFunc(sizes, func(t int) bool {
+			c, err := p.asks(t, 1)
+			return err == nil && k.gives(t, c)
+		})
+	})
+	for devices := 2; devices <= widest && len(short) > 0; devices++ {
+		for _, t := range slices.Backward(sizes) {
+			if devices%t != 0 || devices == t || devices/t > p.layers() {
+				continue
+			}
+			c, err := p.asks(t, devices/t)
+			if err == nil && slices.ContainsFunc(short, func(k kind) bool { return k.gives(devices, c) }) {
+				p.node(t, devices/t)
+				break
 			}
 		}
 	}
+}
+
+// asks is what is claimed of each device where a replica is divided so.
+func (p *planner) asks(tensor, pipeline int) (claim, error) {
+	var f Form
+	var err error
+	f.Each, f.Parts, err = p.need(tensor, pipeline)
+	return p.claim(tensor, &f), err
 }
 
 // split divides so many devices: as much tensor parallelism as divides the heads.
@@ -138,6 +168,34 @@ func (p *planner) node(tensor, pipeline int) {
 		f.Problem = best // kept all the same if nothing else is left, to be refused with its numbers
 	}
 	p.forms = append(p.forms, f)
+	if n == 1 {
+		p.onSlices(f, c)
+	}
+}
+
+// onSlices adds the form on one slice of each profile that holds it. Where there
+// is nothing but slices and none does, the largest is asked for, to be refused.
+func (p *planner) onSlices(f Form, c claim) {
+	var seen []string
+	on := func(profile, problem string) {
+		shape := f.tasks[0].shape
+		shape.Need.Partition = profile
+		own := f
+		own.Name, own.Problem, own.tasks = "1 slice "+profile, problem, []piece{{"server", 1, shape}}
+		p.forms = append(p.forms, own)
+	}
+	for i := range p.slices {
+		k := &p.slices[i]
+		if slices.Contains(seen, k.profile) || !k.gives(1, c) {
+			continue
+		}
+		seen = append(seen, k.profile)
+		on(k.profile, "")
+	}
+	if n := len(p.slices); n > 0 && len(p.have) == 0 && len(seen) == 0 {
+		k := &p.slices[n-1]
+		on(k.profile, fmt.Sprintf("it must give %s, and gives %s", gib(c.enough), gib(k.share(c.share))))
+	}
 }
 
 // ever reports whether idle devices of some kind would do, and if not, why.
@@ -145,14 +203,10 @@ func (p *planner) ever(n int, c claim) (string, bool) {
 	most, product := cluster.Bytes(0), ""
 	for i := range p.have {
 		k := &p.have[i]
-		if k.most() < n {
-			continue
-		}
-		has := k.share(c.share)
-		if has >= c.enough {
+		if k.gives(n, c) {
 			return "", true
 		}
-		if has > most {
+		if has := k.share(c.share); k.most() >= n && has > most {
 			most, product = has, k.product
 		}
 	}

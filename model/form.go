@@ -39,6 +39,7 @@ type planner struct {
 	groups []*cluster.Group // with devices that the backend runs on, in key order
 	types  []string         // that the backend runs on; nil: any
 	have   []kind           // of devices, by group and product
+	slices []kind           // of MIG slices that go by their profile, the smallest first
 	forms  []Form
 	hoped  []string // forms that cannot fit and are asked for all the same
 }

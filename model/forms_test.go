@@ -17,6 +17,7 @@ func table(gib cluster.Bytes) *estimate.Model {
 }
 
 func TestForms(t *testing.T) {
+	large := fixture.Node("l").Slices(2, "A100-MIG-3g.40gb", "3g.40gb", "40Gi")
 	mig := fixture.Node("m").Slices(7, "A100-MIG-1g.10gb", "1g.10gb", "10Gi")
 	tests := map[string]struct {
 		spec  *model.Spec
@@ -55,7 +56,23 @@ func TestForms(t *testing.T) {
 `},
 		"vllm, slices": {spec(t, "vllm", "", use(toy())), groups(mig, a10s("a", 2)), `
 1 device: 1 × 1, nodes 1, devices 1
+1 slice 1g.10gb: 1 × 1, nodes 1, devices 1
 2 devices (tp 2): 2 × 1, nodes 1, devices 2
+- several nodes: placement.distributed is not set
+`},
+		"nothing but slices": {spec(t, "vllm", "", use(toy())), groups(mig, large), `
+- 1 device: no node has a device that it runs on
+1 slice 1g.10gb: 1 × 1, nodes 1, devices 1
+1 slice 3g.40gb: 1 × 1, nodes 1, devices 1
+- several nodes: placement.distributed is not set
+`},
+		"the slice that is large enough": {spec(t, "custom", "", total(20)), groups(large, mig), `
+- 1 device: no node has a device that it runs on
+1 slice 3g.40gb: 1 × 1, nodes 1, devices 1
+`},
+		"no slice is large enough": {spec(t, "vllm", "", total(40)), groups(mig, large), `
+- 1 device: no node has a device that it runs on
+- 1 slice 3g.40gb: it must give 40 GiB, and gives 36 GiB
 - several nodes: placement.distributed is not set
 `},
 		"sglang": {spec(t, "sglang", "", use(toy())), groups(a10s("a", 2)), `

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -92,11 +93,19 @@ func (p *planner) runsOn(groups []*cluster.Group) error {
 		slices.Sort(p.types)
 	}
 	for _, g := range groups {
-		if len(p.kinds([]*cluster.Group{g})) > 0 {
+		before := len(p.have)
+		for _, k := range p.kinds(g) {
+			if k.profile == "" {
+				p.have = append(p.have, k)
+			} else {
+				p.slices = append(p.slices, k)
+			}
+		}
+		if len(p.have) > before {
 			p.groups = append(p.groups, g)
 		}
 	}
-	p.have = p.kinds(p.groups)
+	slices.SortStableFunc(p.slices, func(a, b kind) int { return cmp.Compare(a.memory, b.memory) })
 	return nil
 }
 
@@ -189,6 +198,9 @@ func (p *planner) job(r Replica, forms []Form) *cluster.Job {
 		Set:    cluster.Set{Name: p.ID, Desired: p.Replicas, Group: p.Group},
 		Health: r.Health, Offload: r.Offload,
 	}
+	if p.layered() && p.Place.Distributed {
+		p.apartFromItself(j)
+	}
 	cells := p.Place.Cells
 	if len(cells) == 0 {
 		cells = []string{""}
@@ -200,6 +212,19 @@ func (p *planner) job(r Replica, forms []Form) *cluster.Job {
 	}
 	j.Alternatives = append(j.Alternatives, p.running(r, forms)...)
 	return j
+}
+
+// replicaLabel tells the jobs of a model apart.
+const replicaLabel = "berth.dev/replica"
+
+// apartFromItself keeps the tasks of a job on different nodes: several nodes are
+// meant to be several, and the other forms have one task each.
+func (p *planner) apartFromItself(j *cluster.Job) {
+	if j.Labels == nil {
+		j.Labels = map[string]string{}
+	}
+	j.Labels[replicaLabel] = j.ID
+	j.Affinity = []cluster.JobTerm{{Selector: cluster.Term{{Key: replicaLabel, Operator: cluster.In, Values: []string{j.ID}}}, Anti: true}}
 }
 
 // alternative is the form as the engine knows it, in a cell.

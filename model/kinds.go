@@ -7,13 +7,15 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// kind is the devices of one product that nodes of a group have.
+// kind is devices of one product and one size that nodes of a group have.
 type kind struct {
 	product  string
-	memory   cluster.Bytes // of the largest, less what is reserved
-	whole    cluster.Bytes // of the same device, all of it: shares are of that
-	count    int           // on the node that has most
+	profile  string        // of MIG slices that are asked for by it; "": none
+	memory   cluster.Bytes // less what is reserved
+	whole    cluster.Bytes // all of it: shares are of that
+	count    int           // on the node that has most, those with more room included
 	combines bool          // several can work on one replica
+	group    *cluster.Group
 }
 
 // share is what a part of a device comes to; 0 where it is not to be had.
@@ -36,38 +38,55 @@ func (k *kind) most() int {
 	return min(1, k.count)
 }
 
-// kinds are the devices that the backend runs on, by group and product.
-func (p *planner) kinds(groups []*cluster.Group) []kind {
+// kinds are the devices of the group that the backend runs on. Nodes of a group
+// may differ in what is reserved of them, so that all are looked at.
+func (p *planner) kinds(g *cluster.Group) []kind {
 	var out []kind
-	for _, g := range groups {
-		nodes := g.Nodes[:1] // all have the same devices
-		if mixed(g.Key) {
-			nodes = g.Nodes // but not where products are mixed
+	fits := combines(g.Key)
+	for _, n := range g.Nodes {
+		from := len(out)
+		for i := range n.Devices {
+			d := &n.Devices[i]
+			if d.Lost || len(p.types) > 0 && !slices.Contains(p.types, d.Type) {
+				continue
+			}
+			k := kind{product: d.Product, profile: d.Profile, memory: d.Memory - d.Reserved, whole: d.Memory, combines: fits && d.Profile == "", group: g}
+			if !slices.ContainsFunc(out[from:], k.like) {
+				out = append(out, k)
+			}
 		}
-		first := len(out)
-		for _, n := range nodes {
-			counts := map[string]int{}
-			for i := range n.Devices {
-				d := &n.Devices[i]
-				if d.Lost || d.Profile != "" || len(p.types) > 0 && !slices.Contains(p.types, d.Type) {
-					continue
-				}
-				counts[d.Product]++
-				at := slices.IndexFunc(out[first:], func(k kind) bool { return k.product == d.Product })
-				if at < 0 {
-					out = append(out, kind{product: d.Product, combines: combines(g.Key)})
-					at = len(out) - 1 - first
-				}
-				k := &out[first+at]
-				k.count = max(k.count, counts[d.Product])
-				if room := d.Memory - d.Reserved; room > k.memory {
-					k.memory, k.whole = room, d.Memory
+		for i := from; i < len(out); i++ {
+			for x := range n.Devices {
+				if d := &n.Devices[x]; !d.Lost && d.Product == out[i].product && d.Profile == out[i].profile && d.Memory-d.Reserved >= out[i].memory {
+					out[i].count++
 				}
 			}
+		}
+		out = slices.Concat(out[:from:from], p.news(out[:from], out[from:]))
+	}
+	return out
+}
+
+// news folds what one node has into what is known, and returns the rest.
+func (p *planner) news(known, more []kind) []kind {
+	var out []kind
+	for _, k := range more {
+		if at := slices.IndexFunc(known, k.like); at >= 0 {
+			known[at].count = max(known[at].count, k.count)
+		} else {
+			out = append(out, k)
 		}
 	}
 	return out
 }
+
+// like reports whether the devices differ in nothing but their number.
+func (k kind) like(o kind) bool {
+	return k.product == o.product && k.profile == o.profile && k.memory == o.memory && k.whole == o.whole
+}
+
+// gives reports whether so many of its devices can give what is claimed of each.
+func (k *kind) gives(n int, c claim) bool { return k.most() >= n && k.share(c.share) >= c.enough }
 
 // mixed reports whether nodes of the group have several products.
 func mixed(k cluster.Key) bool { return strings.Contains(k.Product, "+") }

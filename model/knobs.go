@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate/backend"
 	"github.com/berth-project/berth/estimate/nodes"
 )
 
@@ -49,11 +50,18 @@ func (s *Spec) Knobs() []Knob {
 		}
 		return out
 	}
-	if !s.Place.Distributed {
+	can := func(x backend.Strategy) bool { return s.Backend != nil && slices.Contains(s.Backend.Strategies, x) }
+	if !s.Place.Distributed && can(backend.Nodes) {
 		one("spread over several nodes (placement.distributed: true)", 15, func(c *Spec) { c.Place.Distributed = true })
 	}
 	if !s.Place.Offload {
-		one("with layers in the node's memory (placement.cpuOffload: true)", 40, func(c *Spec) { c.Place.Offload = true })
+		allow := func(c *Spec) { c.Place.Offload = true }
+		switch {
+		case can(backend.Offload) && (&planner{Spec: s}).layered():
+			one("with layers in the node's memory (placement.cpuOffload: true)", 40, allow)
+		case can(backend.CPU):
+			one("without a device (placement.cpuOffload: true)", 40, allow)
+		}
 	}
 	if u := s.utilization(); u > 0 && s.Backend != nil && !s.Backend.Static {
 		if u < mostUtilization {

@@ -11,9 +11,7 @@ import (
 )
 
 func TestKnobs(t *testing.T) {
-	open := []string{
-		"1: spread over several nodes (placement.distributed: true) [15]", "1: with layers in the node's memory (placement.cpuOffload: true) [40]",
-	}
+	open := []string{"1: spread over several nodes (placement.distributed: true) [15]"}
 	less := []string{"1: with gpuMemoryUtilization 0.75 [16]", "1: with gpuMemoryUtilization 0.50 [17]", "1: with gpuMemoryUtilization 0.25 [18]"}
 	share := append([]string{"1: with gpuMemoryUtilization 0.95 [10]"}, less...)
 	tests := map[string]struct {
@@ -32,7 +30,9 @@ func TestKnobs(t *testing.T) {
 			spec(t, "vllm", "", use(toy()), tokens(1024), distributed, offload, func(s *model.Spec) { s.Serve.KVBits, s.Utilization = 8, 950 }),
 			less,
 		},
-		"memory that was given":   {spec(t, "custom", "", total(8)), open},
+		"memory that was given":   {spec(t, "custom", "", total(8)), []string{"1: without a device (placement.cpuOffload: true) [40]"}},
+		"memory, of llama.cpp":    {spec(t, "llamacpp", "", total(8)), append(open, "1: without a device (placement.cpuOffload: true) [40]")},
+		"layers":                  {spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Serve.KVBits = 8 }), append(open, "1: with layers in the node's memory (placement.cpuOffload: true) [40]")},
 		"a share of its own":      {spec(t, "sglang", "", total(8)), open},
 		"a share that was given":  {spec(t, "vllm", "", total(8), func(s *model.Spec) { s.Utilization = 800 }), append(open, share...)},
 		"whole nodes":             {spec(t, "vllm", "", use(toy()), wholeNodes), []string{"1: with context ≤ 1,024 instead of 2,048 [50]", "1: with an 8-bit KV cache (kvCacheBits: 8) [15]"}},

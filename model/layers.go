@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
@@ -27,6 +29,7 @@ func (p *planner) byLayers() error {
 		held := need.Whole.Weights + need.Whole.KVCache
 		beside := need.Whole.Total() - held + need.beside
 		p.onDevices("1 device", 1, held+beside, need, cluster.Layers{Total: 1, Bytes: held, Fixed: beside})
+		p.onSlices(p.forms[len(p.forms)-1], claim{enough: held + beside})
 	}
 	if p.Place.Devices != 1 {
 		name := "several devices"
@@ -136,23 +139,51 @@ func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
 	return fmt.Sprintf("%s must be on devices, and at most %d fit, on %s", count(least, "layer"), min(most, l.Total), name), false
 }
 
-// remote adds forms over several nodes, each with an equal part of the layers:
-// for each product the fewest nodes that hold them, and some more.
+// remote adds forms over several nodes, each with an equal part of the layers.
 func (p *planner) remote(need layersNeed, l cluster.Layers) {
 	if !p.Place.Distributed {
 		p.left(Form{Name: "several nodes"}, "placement.distributed is not set")
 		return
 	}
+	ways := p.remoteWays(l)
+	if len(ways) == 0 {
+		problem := fmt.Sprintf("no device holds a single layer of %s", gib(l.Fixed+l.Bytes))
+		if n := p.Place.Devices; n > 0 {
+			problem = fmt.Sprintf("%s of one product cannot be divided evenly over several nodes so that they hold it", count(n, "device"))
+		}
+		p.left(Form{Name: "several nodes"}, "%s", problem)
+	}
+	for _, w := range ways {
+		part := l
+		part.Total = (l.Total + w.nodes - 1) / w.nodes
+		shape := p.shape(max(need.Host, p.Backend.Host))
+		shape.Need = cluster.Need{Devices: w.each, Types: p.types, Selected: p.Place.Selected, Layers: &part, SameProduct: true, Products: []string{w.product}}
+		rest := shape
+		rest.Resources = p.shape(p.Backend.Host).Resources
+		p.forms = append(p.forms, Form{
+			Name: fmt.Sprintf("%d nodes of %s", w.nodes, w.product), Tensor: 1, Pipeline: w.nodes, Devices: w.each, Nodes: w.nodes, Parts: need.Whole,
+			tasks: []piece{{"leader", 1, shape}, {"worker", w.nodes - 1, rest}},
+		})
+	}
+}
+
+// way is how layers go over several nodes.
+type way struct {
+	nodes   int
+	product string
+	each    int // devices of each node; 0: as many as it takes
+}
+
+// remoteWays are for each product the fewest nodes that hold the layers, and some
+// more; or all numbers of nodes that divide the devices that were asked for.
+func (p *planner) remoteWays(l cluster.Layers) []way {
 	const more = 2 // with some room taken, a node or two beyond the fewest may do
-	best := map[string]int{}
+	best, widest := map[string]int{}, map[string]int{}
 	for i := range p.have {
 		if k := &p.have[i]; k.combines {
 			best[k.product] = max(best[k.product], k.count*l.Within(k.memory))
+			widest[k.product] = max(widest[k.product], k.count)
 		}
-	}
-	type way struct {
-		nodes   int
-		product string
 	}
 	var ways []way
 	for product, on := range best {
@@ -160,34 +191,19 @@ func (p *planner) remote(need layersNeed, l cluster.Layers) {
 			continue
 		}
 		fewest := max(2, (l.Total+on-1)/on)
-		for n := fewest; n <= min(fewest+more, MostNodes, l.Total); n++ {
-			ways = append(ways, way{n, product})
+		last := min(fewest+more, MostNodes, l.Total)
+		if p.Place.Devices > 0 {
+			last = min(p.Place.Devices, MostNodes, l.Total)
+		}
+		for n := fewest; n <= last; n++ {
+			each := p.Place.Devices / n
+			if each*n == p.Place.Devices && each <= widest[product] {
+				ways = append(ways, way{n, product, each})
+			}
 		}
 	}
-	slices.SortFunc(ways, func(a, b way) int {
-		if a.nodes != b.nodes {
-			return a.nodes - b.nodes
-		}
-		if a.product < b.product {
-			return -1
-		}
-		return 1
-	})
-	for _, w := range ways {
-		part := l
-		part.Total = (l.Total + w.nodes - 1) / w.nodes
-		shape := p.shape(max(need.Host, p.Backend.Host))
-		shape.Need = cluster.Need{Types: p.types, Selected: p.Place.Selected, Layers: &part, SameProduct: true, Products: []string{w.product}}
-		rest := shape
-		rest.Resources = p.shape(p.Backend.Host).Resources
-		p.forms = append(p.forms, Form{
-			Name: fmt.Sprintf("%d nodes of %s", w.nodes, w.product), Tensor: 1, Pipeline: w.nodes, Nodes: w.nodes, Parts: need.Whole,
-			tasks: []piece{{"leader", 1, shape}, {"worker", w.nodes - 1, rest}},
-		})
-	}
-	if len(ways) == 0 {
-		p.left(Form{Name: "several nodes"}, "no device holds a single layer of %s", gib(l.Fixed+l.Bytes))
-	}
+	slices.SortFunc(ways, func(a, b way) int { return cmp.Or(a.nodes-b.nodes, strings.Compare(a.product, b.product)) })
+	return ways
 }
 
 // onHost adds the form without devices.

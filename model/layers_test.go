@@ -68,6 +68,18 @@ partial offload: 1 × 1, nodes 1, devices 2
 - several nodes: placement.distributed is not set
 - partial offload: placement.cpuOffload is not set
 `},
+		"devices over nodes": {spec(t, "llamacpp", "", use(stack()), devices(8), distributed), groups(l40("a", 4), l40("b", 2)), `
+- 8 devices: no node has 8 devices that it runs on
+2 nodes of L40: 1 × 2, nodes 2, devices 4
+4 nodes of L40: 1 × 4, nodes 4, devices 2
+8 nodes of L40: 1 × 8, nodes 8, devices 1
+- partial offload: placement.cpuOffload is not set
+`},
+		"devices that do not divide over nodes": {spec(t, "llamacpp", "", use(stack()), devices(1), distributed), groups(l40("a", 4)), `
+1 device: 1 × 1, nodes 1, devices 1
+- several nodes: 1 device of one product cannot be divided evenly over several nodes so that they hold it
+- partial offload: placement.cpuOffload is not set
+`},
 		"nothing there": {spec(t, "llamacpp", "", use(stack()), offload, distributed), nil, `
 - 1 device: no node has 1 device that it runs on
 - several devices: no node has 1 device that it runs on
@@ -145,5 +157,18 @@ func TestLayersThatAreWrong(t *testing.T) {
 	_, err := model.New(spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Draft = raw }), g)
 	if want := "draft: the weights of model raw are not known: give its memory in figures"; err == nil || err.Error() != want {
 		t.Errorf("the draft: %v", err)
+	}
+}
+
+// Several nodes are several: a replica keeps away from itself, and from nobody else.
+func TestNodesAreDifferent(t *testing.T) {
+	jobs := plan(t, spec(t, "llamacpp", "", use(stack()), distributed, replicas(2)), groups(a10s("a", 1), a10s("b", 1))).Jobs
+	for i, j := range jobs {
+		if len(j.Affinity) != 1 || !j.Affinity[0].Anti || !j.Affinity[0].Selector.Matches(j.Labels) || j.Affinity[0].Selector.Matches(jobs[1-i].Labels) {
+			t.Errorf("%s: %+v with %v", j.ID, j.Affinity, j.Labels)
+		}
+	}
+	if j := plan(t, spec(t, "llamacpp", "", use(stack())), groups(a10s("a", 2))).Jobs[0]; len(j.Affinity) > 0 {
+		t.Errorf("on one node: %+v", j.Affinity)
 	}
 }

@@ -28,7 +28,7 @@ func (p *planner) severalNodes() {
 			continue
 		}
 		if mixed(g.Key) {
-			p.left(Form{Name: "several nodes of " + g.Key.String(), Group: g.Key.String()}, "its devices are not of one product")
+			p.left(Form{Name: "several nodes of " + g.Key.String(), Group: g.Key.String()}, "%s", notUniform)
 			continue
 		}
 		if f := p.spread(g); f.Problem != "" {
@@ -40,6 +40,17 @@ func (p *planner) severalNodes() {
 	// Next to each other they are one choice, so this is only the order in which they are told.
 	slices.SortStableFunc(found, func(a, b Form) int { return cmp.Compare(a.Devices*a.Nodes, b.Devices*b.Nodes) })
 	p.forms = append(p.forms, found...)
+}
+
+// given is what each device of the node of the group that has most gives.
+func (p *planner) given(g *cluster.Group, share cluster.Milli) cluster.Bytes {
+	most := cluster.Bytes(0)
+	for i := range p.have {
+		if k := &p.have[i]; k.group == g && k.count == g.Key.Count {
+			most = max(most, k.share(share))
+		}
+	}
+	return most
 }
 
 // spread lays a replica out over nodes of the group.
@@ -84,10 +95,7 @@ func (p *planner) spread(g *cluster.Group) Form {
 			return fail("%s", err)
 		}
 		c := p.claim(tensor, &f)
-		has := cluster.Bytes(key.Memory << 20)
-		if c.share > 0 {
-			has = cluster.Bytes(cluster.MulDiv(int64(has), int64(c.share), int64(cluster.Whole)))
-		}
+		has := p.given(g, c.share)
 		if has < c.enough {
 			problem = fmt.Sprintf("on %s each device would need %s and gives %s", count(nodes, "node"), gib(c.enough), gib(has))
 			continue

@@ -34,15 +34,32 @@ func (p *planner) wholeNodes() error {
 		p.whole(*p.Group, p.NodesPerReplica, nil)
 		return nil
 	}
+	uniform := 0
 	for _, g := range groups {
+		if mixed(g.Key) {
+			p.left(Form{Name: "whole nodes of " + g.Key.String(), Group: g.Key.String()}, "%s", notUniform)
+			continue
+		}
+		uniform++
 		p.onGroup(g.Key)
 	}
-	if len(groups) == 0 && (p.Source != nil || p.explicit() > 0) {
+	if uniform == 0 && (p.Source != nil || p.explicit() > 0) {
 		p.anywhere(cluster.Key{}, &nodes.Plan{Nodes: 1, Tensor: 1, Pipeline: 1, Need: p.explicit()})
-		p.forms[len(p.forms)-1].Name = "whole nodes"
+		f := &p.forms[len(p.forms)-1]
+		f.Name = "whole nodes"
+		if len(groups) > 0 {
+			f.Problem, f.tasks[0].shape.Need.Products = notUniform, []string{noOneProduct}
+		}
 	}
 	return nil
 }
+
+// notUniform is why nodes that mix products are left out, and noOneProduct what is
+// asked for where there are no others: nothing has it.
+const (
+	notUniform   = "its devices are not of one product"
+	noOneProduct = "one product on the whole node"
+)
 
 // onGroup adds the form on nodes of the group.
 func (p *planner) onGroup(key cluster.Key) {
@@ -71,7 +88,7 @@ func (p *planner) anywhere(key cluster.Key, plan *nodes.Plan) {
 func (p *planner) plan(key cluster.Key) (nodes.Plan, error) {
 	var plan nodes.Plan
 	if total := p.explicit(); total > 0 {
-		plan = p.given(key, total)
+		plan = p.known(key, total)
 		if each := cluster.Bytes(key.Memory << 20); p.Memory.Device > each {
 			return plan, fmt.Errorf("%s of each device are needed, and %s has %s", gib(p.Memory.Device), key.Product, gib(each))
 		}
@@ -93,8 +110,8 @@ func (p *planner) plan(key cluster.Key) (nodes.Plan, error) {
 	return plan, nil
 }
 
-// given is how a replica of which somebody said the memory lies on such nodes.
-func (p *planner) given(key cluster.Key, total cluster.Bytes) nodes.Plan {
+// known is how a replica of which somebody said the memory lies on such nodes.
+func (p *planner) known(key cluster.Key, total cluster.Bytes) nodes.Plan {
 	each := cluster.Bytes(key.Memory << 20)
 	plan := nodes.Plan{GPUs: p.devices(), Need: total}
 	if p.Memory.Device == 0 {

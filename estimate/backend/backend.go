@@ -44,6 +44,10 @@ type Backend struct {
 	// WindowFloor is the share of the context that it keeps even in layers with a
 	// window; 0: it keeps the window alone.
 	WindowFloor cluster.Milli
+	// Formats of models that it serves, and CacheBits that an element of its KV
+	// cache may have; nil: any.
+	Formats   []string
+	CacheBits []int
 
 	aliases      []string
 	accelerators []accelerator
@@ -90,6 +94,8 @@ type entry struct {
 	WindowFloor int64      `yaml:"windowFloor"`
 	Static      bool       `yaml:"static"`
 	Speech      bool       `yaml:"speech"`
+	Formats     []string   `yaml:"formats"`
+	CacheBits   []int      `yaml:"cacheBits"`
 }
 
 var data = sync.OnceValue(func() document { return table.Read[document]("backends.yaml", file) })
@@ -101,6 +107,7 @@ var read = sync.OnceValue(func() []*Backend {
 			Name: e.Name, Strategies: e.Strategies, Overhead: e.Overhead.Bytes, Graph: e.Graph.Bytes, Host: e.Host.Bytes,
 			BatchTokens: e.BatchTokens, Static: e.Static, PowersOfTwo: e.PowersOfTwo, VocabMultiple: e.Vocab,
 			Rows: e.Rows, WindowFloor: cluster.Milli(e.WindowFloor),
+			Formats: e.Formats, CacheBits: e.CacheBits,
 			aliases: e.Aliases, any: e.Any, steps: e.Fractions, speech: e.Speech,
 		}
 		for _, a := range e.Accelerators {

@@ -187,3 +187,23 @@ func TestFindSpeech(t *testing.T) {
 		t.Error("only voxbox has a table")
 	}
 }
+
+// Formats are those that models are read from, and every size of a cache is one
+// that can be written.
+func TestFormats(t *testing.T) {
+	for _, b := range All() {
+		for _, f := range b.Formats {
+			if !slices.Contains([]string{"safetensors", "preset", "gguf", "table"}, f) {
+				t.Errorf("%s: no model has the format %q", b.Name, f)
+			}
+		}
+		for _, n := range b.CacheBits {
+			if n != 16 && n != 8 && n != 4 {
+				t.Errorf("%s: a cache of %d bits", b.Name, n)
+			}
+		}
+		if b.Name != "custom" && len(b.Formats) == 0 {
+			t.Errorf("%s serves everything?", b.Name)
+		}
+	}
+}
