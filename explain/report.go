@@ -62,9 +62,13 @@ func (r *Report) Text(w io.Writer) {
 		r.funnelText(w)
 		r.nearText(w)
 	}
-	if r.Offer != "" {
+	if r.Offer != "" || r.Foreign != "" {
 		fmt.Fprintln(w)
-		wrapped(w, r.Offer, "", "  ")
+	}
+	for _, line := range []string{r.Offer, r.Foreign} {
+		if line != "" {
+			wrapped(w, line, "", "  ")
+		}
 	}
 	r.reasonsText(w)
 	r.trialsText(w)
