@@ -138,12 +138,26 @@ func subjects(misses []*engine.Miss) string {
 	return List(names, 3)
 }
 
+// onceText says when a group would do.
+func onceText(a *engine.Attempt, g *engine.GroupMiss) string {
+	if t := a.Unheld(); t != nil {
+		text := "once more of its " + count(g.Nodes, "node") + " can be used"
+		if misses := missesOf(a, t); len(misses) > 0 {
+			text += " (" + words(&misses[0].Rejection, misses) + ")"
+		}
+		return text
+	}
+	return "with more of its " + count(g.Nodes, "node") + " free"
+}
+
 // groupReason is what is wrong with the groups as a whole: what waiting can cure
 // before what it cannot.
 func groupReason(a *engine.Attempt) engine.Reason {
 	reason := engine.NoSuitableGroup
 	for _, g := range a.Groups {
-		if g.Rejection == nil {
+		if t := a.Unheld(); g.Rejection == nil && t != nil {
+			return t.Reason
+		} else if g.Rejection == nil {
 			return engine.GroupInUse
 		}
 		if reason == engine.NoSuitableGroup && g.Rejection.Cure.Transient() {
@@ -173,7 +187,7 @@ func groupsText(a *engine.Attempt) string {
 		} else if x != nil {
 			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, words(x, nil)))
 		} else {
-			out = append(out, fmt.Sprintf("%s would do with more of its %s free", g.Key, count(g.Nodes, "node")))
+			out = append(out, fmt.Sprintf("%s would do %s", g.Key, onceText(a, &g)))
 		}
 	}
 	if len(out) == 0 {
