@@ -13,6 +13,19 @@ import (
 // noGroup is the sentence that a refusal of a job of whole nodes begins with. It is API.
 const noGroup = "No suitable node group found: insufficient capacity or no matching configurations after filtering."
 
+// hopeless ends the message of a refusal that only a change can cure.
+const hopeless = "waiting cannot help"
+
+// Await takes in that so many nodes are to be made for the workload: then it waits
+// for them, whatever those that are there would do.
+func (r *Refusal) Await(nodes int) {
+	if !r.Permanent || nodes == 0 {
+		return
+	}
+	r.awaits = nodes
+	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + count(nodes, "node") + " to be made"
+}
+
 // Message says in one line why the job was refused, with numbers:
 //
 //	0/120 nodes: 80 GPUMemoryInUse (want 38 GiB, most free 22 GiB), 40 LabelMismatch (gpu=h100); waiting can help
@@ -32,7 +45,7 @@ func Message(r *engine.Refusal) string {
 		b.WriteString(attemptText(a, r.Reason, r.Surplus))
 	}
 	if r.Permanent {
-		b.WriteString("; waiting cannot help")
+		b.WriteString("; " + hopeless)
 	} else {
 		b.WriteString("; waiting can help")
 	}

@@ -167,3 +167,20 @@ func TestGroupsThatAreNotReady(t *testing.T) {
 		})
 	}
 }
+
+// Where nodes are to be made for a workload, nobody says that waiting cannot help.
+func TestAwait(t *testing.T) {
+	for permanent, want := range map[bool]string{true: "no group; it waits for 3 nodes to be made", false: "no group; waiting can help"} {
+		r := Refusal{Permanent: permanent, Message: "no group; waiting can help"}
+		if permanent {
+			r.Message = "no group; waiting cannot help"
+		}
+		r.Await(3)
+		if r.Message != want {
+			t.Errorf("message %q, want %q", r.Message, want)
+		}
+		if report := (&Report{Refusal: &r}); permanent && report.waiting() != "It waits for 3 nodes to be made." {
+			t.Errorf("the report says %q", report.waiting())
+		}
+	}
+}

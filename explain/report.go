@@ -89,7 +89,10 @@ func (r *Report) modelText(w io.Writer) {
 }
 
 func (r *Report) waiting() string {
-	if r.Refusal.Permanent {
+	switch {
+	case r.Refusal.awaits > 0:
+		return "It waits for " + count(r.Refusal.awaits, "node") + " to be made."
+	case r.Refusal.Permanent:
 		return "Waiting cannot help."
 	}
 	return "Waiting can help."
