@@ -82,7 +82,9 @@ type hook[F any] struct {
 	shapes func(*cluster.Shape) bool
 	tasks  func(*cluster.Task, *cluster.Job) bool
 	static bool
-	order  int // place among the hooks of its kind, in the order they are asked
+	bound  bool         // of a score that is registered with it: ranked by, and not itself a score
+	most   ShapeOrderFn // the bound of a task-form score; nil: 100
+	order  int          // place among the hooks of its kind, in the order they are asked
 }
 
 type hooks struct {
@@ -211,8 +213,25 @@ func (s *Session) AddNodeOrderFn(matters func(*cluster.Task, *cluster.Job) bool,
 	add(s, &s.hooks.nodeOrders, fn).tasks = matters
 }
 
+// AddBoundedOrderFn registers a task-form score and, in the shape form, the most
+// that any task of the shape may score on the node. The bound is remembered, nodes
+// are ranked by it, and the score is asked only about those that may still win. A
+// score above its bound fails the session. Matters may be nil; where it answers
+// false the score is left out for every node alike.
+//
+// Combining: as AddShapeOrderFn; the bound adds nothing.
+func (s *Session) AddBoundedOrderFn(matters func(*cluster.Shape) bool, bound ShapeOrderFn, fn NodeOrderFn) {
+	b := add(s, &s.hooks.shapeOrders, bound)
+	b.shapes, b.bound = matters, true
+	h := add(s, &s.hooks.nodeOrders, fn)
+	h.most = bound
+	if matters != nil {
+		h.tasks = func(t *cluster.Task, _ *cluster.Job) bool { return matters(t.Shape) }
+	}
+}
+
 // AddGpuOrderFn registers a score for the devices of a node. It decides which of
-// them a task gets; a policy whose node score depends on that registers both.
+// them a task gets; a policy whose node score depends on that asks Session.Devices.
 //
 // Combining: multiplied with the plugin's weight and added; the highest sums win,
 // ties go to the lowest device index.

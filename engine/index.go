@@ -83,7 +83,10 @@ func (x *index) open(s *Session) {
 		fmt.Fprintf(&b, "p %s %v\n", h.plugin, h.static)
 	}
 	for _, h := range s.hooks.shapeOrders {
-		fmt.Fprintf(&b, "o %s %d %v\n", h.plugin, h.weight, h.static)
+		fmt.Fprintf(&b, "o %s %d %v %v\n", h.plugin, h.weight, h.static, h.bound)
+	}
+	for _, h := range s.hooks.gpuOrders { // scores may ask for Session.Devices
+		fmt.Fprintf(&b, "g %s %d\n", h.plugin, h.weight)
 	}
 	if x.hooks != b.String() {
 		x.hooks = b.String()

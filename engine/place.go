@@ -115,7 +115,7 @@ func (s *Session) placeTask(stmt *Statement, alt *cluster.Alternative, t *cluste
 	}
 	// 3. Devices on it, and the books.
 	d := s.decision(alt, t, node, in)
-	claims, ok := node.Choose(t.Shape, s.deviceScore(t.Shape, node))
+	claims, ok := s.Devices(t.Shape, node)
 	if s.err != nil {
 		return false
 	}
@@ -196,8 +196,10 @@ func (s *Session) walk(t *cluster.Task, in *scope) *cluster.Node {
 	ranks := s.State.Ranks()
 	r.walk(ranks, func(slot int) bool {
 		key := r.keys[slot]
-		// Without task-form scores the first that passes is the best.
-		if key < 0 || s.err != nil || (best != nil && (most == 0 || key+most < bestScore)) {
+		// Without task-form scores the first that passes is the best. Of equal keys
+		// those with the lower names come first, so no later one wins a tie either.
+		if key < 0 || s.err != nil || (best != nil && (len(scorers) == 0 || key+most < bestScore ||
+			key+most == bestScore && ranks[slot] > ranks[best.Slot()])) {
 			return false
 		}
 		n := s.State.At(slot)
@@ -232,7 +234,7 @@ func (s *Session) bestOf(r *ranking, t *cluster.Task, nodes []*cluster.Node) *cl
 }
 
 // taskHooks are the task-form hooks that matter for the task, and the most
-// points that its scorers can add.
+// points that its scorers can add to what nodes are ranked by.
 func (s *Session) taskHooks(t *cluster.Task) (filters []hook[PredicateFn], scorers []hook[NodeOrderFn], most int64) {
 	for _, h := range s.hooks.predicates {
 		if h.tasks == nil || h.tasks(t, t.Job) {
@@ -242,7 +244,9 @@ func (s *Session) taskHooks(t *cluster.Task) (filters []hook[PredicateFn], score
 	for _, h := range s.hooks.nodeOrders {
 		if h.tasks == nil || h.tasks(t, t.Job) {
 			scorers = append(scorers, h)
-			most += h.weight * 100_000
+			if h.most == nil {
+				most += h.weight * 100_000
+			}
 		}
 	}
 	return filters, scorers, most
@@ -258,10 +262,20 @@ func (s *Session) rejectTask(filters []hook[PredicateFn], t *cluster.Task, n *cl
 	return nil
 }
 
+// scoreTask is what task-form scores add to what nodes are ranked by: that has
+// their bounds in it.
 func (s *Session) scoreTask(scorers []hook[NodeOrderFn], t *cluster.Task, n *cluster.Node) int64 {
 	total := int64(0)
 	for _, h := range scorers {
-		total += s.points(h.plugin, h.weight, h.fn(t, t.Job, n))
+		points := s.points(h.plugin, h.weight, h.fn(t, t.Job, n))
+		if h.most != nil {
+			most := s.points(h.plugin, h.weight, h.most(t.Shape, n))
+			if points > most {
+				s.fail(h.plugin, "the score of task %s on node %s is above its bound", t.ID, n.Name)
+			}
+			points -= most
+		}
+		total += points
 	}
 	return total
 }
@@ -270,7 +284,7 @@ func (s *Session) scoreTask(scorers []hook[NodeOrderFn], t *cluster.Task, n *clu
 func (s *Session) score(t *cluster.Task, n *cluster.Node) Score {
 	out := Score{Parts: make([]Part, 0, len(s.hooks.shapeOrders)+len(s.hooks.nodeOrders))}
 	for _, h := range s.hooks.shapeOrders {
-		if h.shapes == nil || h.shapes(t.Shape) {
+		if !h.bound && (h.shapes == nil || h.shapes(t.Shape)) {
 			out.add(s, h.plugin, h.weight, h.fn(t.Shape, n))
 		}
 	}
@@ -280,6 +294,12 @@ func (s *Session) score(t *cluster.Task, n *cluster.Node) Score {
 		}
 	}
 	return out
+}
+
+// Devices are what a task of the shape would get of the node's devices as they are
+// now, for hooks whose score depends on that; false where they cannot hold it.
+func (s *Session) Devices(shape *cluster.Shape, n *cluster.Node) ([]cluster.Claim, bool) {
+	return n.Choose(shape, s.deviceScore(shape, n))
 }
 
 // deviceScore adds up the GpuOrder hooks; nil when there are none.

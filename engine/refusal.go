@@ -324,7 +324,9 @@ func (a *Attempt) tallies() []Tally {
 		out = out[:0]
 		for _, g := range a.Groups {
 			x := g.Rejection
-			if x == nil {
+			if x == nil && a.Unheld() != nil {
+				return []Tally{*a.Unheld()}
+			} else if x == nil {
 				return []Tally{{Reason: GroupInUse, Cure: Wait | Evict, Nodes: g.Nodes}}
 			}
 			if x.Cure.Transient() {
@@ -342,6 +344,22 @@ func (a *Attempt) tallies() []Tally {
 	}
 	if len(out) == 0 {
 		out = append(out, Tally{Reason: NoNodes, Cure: Grow})
+	}
+	return out
+}
+
+// Unheld is what there is to wait for where nobody holds what is waited for, such
+// as a node that is not ready; nil where somebody does, or there is nothing. Of
+// several it is what most nodes are waited for.
+func (a *Attempt) Unheld() *Tally {
+	var out *Tally
+	for i := range a.Counts {
+		switch c := &a.Counts[i]; {
+		case c.Cure&Evict != 0:
+			return nil
+		case c.Cure.Transient() && (out == nil || c.Nodes > out.Nodes):
+			out = c
+		}
 	}
 	return out
 }

@@ -20,8 +20,10 @@ type Difference struct {
 	// placed again; Kept are those that do not have to any more.
 	Evicted []Going `json:"newlyEvicted"`
 	Kept    []Going `json:"noLongerEvicted"`
-	Before  Totals  `json:"before"`
-	After   Totals  `json:"after"`
+	// Gone are tasks that nobody asks for any more.
+	Gone   []Move `json:"noLongerWanted"`
+	Before Totals `json:"before"`
+	After  Totals `json:"after"`
 }
 
 // Move is a task that stands elsewhere than before; "" is nowhere.
@@ -51,7 +53,7 @@ type Totals struct {
 
 // Compare tells two simulations apart, task by task.
 func Compare(before, after *Simulation) *Difference {
-	d := &Difference{Placed: []Move{}, Moved: []Move{}, Pending: []Move{}, Evicted: leaving(after, before), Kept: leaving(before, after)}
+	d := &Difference{Placed: []Move{}, Moved: []Move{}, Pending: []Move{}, Gone: []Move{}, Evicted: leaving(after, before), Kept: leaving(before, after)}
 	was, is := standings(before.State, &d.Before), standings(after.State, &d.After)
 	names := map[string]bool{}
 	for id := range was {
@@ -69,14 +71,21 @@ func Compare(before, after *Simulation) *Difference {
 		a, b := was[id], is[id]
 		t := cmp.Or(b.task, a.task)
 		m := Move{Workload: t.Job.ID, Task: t.Name, From: a.node, To: b.node}
+		old, now := before.State.Job(m.Workload), after.State.Job(m.Workload)
 		switch {
-		case a.node == b.node:
+		case b.task == nil && (now == nil || now.Retired):
+			d.Gone = append(d.Gone, m)
+		case b.task == nil: // it takes another form
 			continue
-		case a.node == "":
+		case a.node == b.node && old != nil && old.Placed() == 0: // pending before, in whatever form
+			continue
+		case a.node == b.node && a.task != nil:
+			continue
+		case a.node == "" && b.node != "":
 			d.Placed = append(d.Placed, m)
 		case b.node != "":
 			d.Moved = append(d.Moved, m)
-		case b.task != nil: // a task that is no longer asked for is no loss
+		default: // it stood, or is new
 			if r := after.refusal(m.Workload); r != nil {
 				m.Message = Message(r)
 			}
@@ -158,16 +167,25 @@ func (d *Difference) Text(w io.Writer) {
 	section("Moved", d.Moved, func(m Move) string { return m.From + " → " + m.To })
 	told := ""
 	section("Newly pending", d.Pending, func(m Move) string {
-		text := "(was on " + m.From + ")"
+		text := "(new)"
+		if m.From != "" {
+			text = "(was on " + m.From + ")"
+		}
 		if m.Workload != told && m.Message != "" {
 			text += "\n    " + strings.TrimSpace(m.Message)
 		}
 		told = m.Workload
 		return text
 	})
+	section("No longer wanted", d.Gone, func(m Move) string {
+		if m.From == "" {
+			return "(was pending)"
+		}
+		return "(was on " + m.From + ")"
+	})
 	going("Newly evicted", d.Evicted)
 	going("No longer evicted", d.Kept)
-	if len(d.Placed)+len(d.Moved)+len(d.Pending)+len(d.Evicted)+len(d.Kept) == 0 {
+	if len(d.Placed)+len(d.Moved)+len(d.Pending)+len(d.Evicted)+len(d.Kept)+len(d.Gone) == 0 {
 		fmt.Fprint(w, "Nothing changes.\n\n")
 	}
 	fmt.Fprintf(w, "before: %s\nafter:  %s\n", Tally(d.Before.Placed, d.Before.Pending), Tally(d.After.Placed, d.After.Pending))

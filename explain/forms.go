@@ -75,7 +75,7 @@ func steps(a *engine.Attempt, own map[string]bool) []Step {
 func groupLines(a *engine.Attempt) []string {
 	var out []string
 	for _, g := range a.Groups {
-		line := fmt.Sprintf("= %s  would do once enough of its %s are free", g.Key, count(g.Nodes, "node"))
+		line := fmt.Sprintf("= %s  would do %s", g.Key, onceText(a, &g))
 		if x := g.Rejection; x != nil {
 			line = fmt.Sprintf("− %s  %s  %s", g.Key, cmp.Or(x.Plugin, "engine"), words(x, nil))
 		}

@@ -13,6 +13,19 @@ import (
 // noGroup is the sentence that a refusal of a job of whole nodes begins with. It is API.
 const noGroup = "No suitable node group found: insufficient capacity or no matching configurations after filtering."
 
+// hopeless ends the message of a refusal that only a change can cure.
+const hopeless = "waiting cannot help"
+
+// Await takes in that so many nodes are to be made for the workload: then it waits
+// for them, whatever those that are there would do.
+func (r *Refusal) Await(nodes int) {
+	if !r.Permanent || nodes == 0 {
+		return
+	}
+	r.awaits = nodes
+	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + count(nodes, "node") + " to be made"
+}
+
 // Message says in one line why the job was refused, with numbers:
 //
 //	0/120 nodes: 80 GPUMemoryInUse (want 38 GiB, most free 22 GiB), 40 LabelMismatch (gpu=h100); waiting can help
@@ -32,7 +45,7 @@ func Message(r *engine.Refusal) string {
 		b.WriteString(attemptText(a, r.Reason, r.Surplus))
 	}
 	if r.Permanent {
-		b.WriteString("; waiting cannot help")
+		b.WriteString("; " + hopeless)
 	} else {
 		b.WriteString("; waiting can help")
 	}
@@ -138,12 +151,26 @@ func subjects(misses []*engine.Miss) string {
 	return List(names, 3)
 }
 
+// onceText says when a group would do.
+func onceText(a *engine.Attempt, g *engine.GroupMiss) string {
+	if t := a.Unheld(); t != nil {
+		text := "once more of its " + count(g.Nodes, "node") + " can be used"
+		if misses := missesOf(a, t); len(misses) > 0 {
+			text += " (" + words(&misses[0].Rejection, misses) + ")"
+		}
+		return text
+	}
+	return "with more of its " + count(g.Nodes, "node") + " free"
+}
+
 // groupReason is what is wrong with the groups as a whole: what waiting can cure
 // before what it cannot.
 func groupReason(a *engine.Attempt) engine.Reason {
 	reason := engine.NoSuitableGroup
 	for _, g := range a.Groups {
-		if g.Rejection == nil {
+		if t := a.Unheld(); g.Rejection == nil && t != nil {
+			return t.Reason
+		} else if g.Rejection == nil {
 			return engine.GroupInUse
 		}
 		if reason == engine.NoSuitableGroup && g.Rejection.Cure.Transient() {
@@ -173,7 +200,7 @@ func groupsText(a *engine.Attempt) string {
 		} else if x != nil {
 			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, words(x, nil)))
 		} else {
-			out = append(out, fmt.Sprintf("%s would do with more of its %s free", g.Key, count(g.Nodes, "node")))
+			out = append(out, fmt.Sprintf("%s would do %s", g.Key, onceText(a, &g)))
 		}
 	}
 	if len(out) == 0 {

@@ -142,3 +142,45 @@ func TestWordsOfSums(t *testing.T) {
 		}
 	}
 }
+
+// A group of nodes that nobody holds, and that are not ready, is not in use.
+func TestGroupsThatAreNotReady(t *testing.T) {
+	job := fixture.Job("m").WholeNodes(1, "8Gi")
+	for name, tt := range map[string]struct {
+		parts  []fixture.Part
+		reason engine.Reason
+		text   string
+	}{
+		"not ready": {[]fixture.Part{h100("a").Phase("NOT_READY"), h100("b").Phase("NOT_READY")}, "NodeNotReady",
+			"NodeNotReady: H100 × 8 would do once more of its 2 nodes can be used (not ready: NOT_READY); waiting can help"},
+		"one is held": {[]fixture.Part{h100("a").Phase("NOT_READY"), h100("b"), fixture.Job("x").Devices(1).On("b")}, engine.GroupInUse,
+			"GroupInUse: H100 × 8 would do with more of its 2 nodes free; waiting can help"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sim, err := Simulate(testEngine(t), fixture.State(append(tt.parts, job)...), Options{})
+			if err != nil || len(sim.Refusals) != 1 {
+				t.Fatalf("%v, %+v", err, sim)
+			}
+			if r := sim.Refusals[0]; r.Reason != tt.reason || !strings.HasSuffix(Message(r), tt.text) {
+				t.Errorf("%s: %s; want %s: … %s", r.Reason, Message(r), tt.reason, tt.text)
+			}
+		})
+	}
+}
+
+// Where nodes are to be made for a workload, nobody says that waiting cannot help.
+func TestAwait(t *testing.T) {
+	for permanent, want := range map[bool]string{true: "no group; it waits for 3 nodes to be made", false: "no group; waiting can help"} {
+		r := Refusal{Permanent: permanent, Message: "no group; waiting can help"}
+		if permanent {
+			r.Message = "no group; waiting cannot help"
+		}
+		r.Await(3)
+		if r.Message != want {
+			t.Errorf("message %q, want %q", r.Message, want)
+		}
+		if report := (&Report{Refusal: &r}); permanent && report.waiting() != "It waits for 3 nodes to be made." {
+			t.Errorf("the report says %q", report.waiting())
+		}
+	}
+}

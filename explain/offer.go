@@ -15,25 +15,28 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 	}
 	var device *cluster.Device
 	var node, product string
-	var onNode, onProduct cluster.Bytes
+	var onDevice, onNode, onProduct cluster.Bytes
 	var devices int
 	products := map[string]cluster.Bytes{}
 	for _, n := range s.Nodes() {
 		if n.Closed() {
 			continue
 		}
+		pot := potOf(n)
 		sums, counts := map[string]cluster.Bytes{}, map[string]int{}
 		for i := range n.Devices {
 			d := &n.Devices[i]
-			if !shape.Need.Kind(d) || !shape.Need.Selects(d) || d.Free() <= 0 || !d.Permits(shape.Isolation) {
+			free := min(d.Free(), pot)
+			if !shape.Need.Kind(d) || !shape.Need.Selects(d) || free <= 0 || !d.Permits(shape.Isolation) {
 				continue
 			}
-			if device == nil || d.Free() > device.Free() {
-				device = d
+			if free > onDevice {
+				device, onDevice = d, free
 			}
-			sums[d.Product] += d.Free()
+			before := sums[d.Product]
+			sums[d.Product] = min(before+free, pot) // devices of one pot have it only once
 			counts[d.Product]++
-			products[d.Product] += d.Free()
+			products[d.Product] += sums[d.Product] - before
 			if sums[d.Product] > onNode {
 				onNode, node, devices = sums[d.Product], n.Name, counts[d.Product]
 			}
@@ -46,5 +49,39 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 		return "No device that it may use has memory free."
 	}
 	return fmt.Sprintf("Most memory free now: %s on one device (%s, %s), %s on one node (%s, %s), %s on all %s together.",
-		Memory(device.Free()), device.ID, device.Product, Memory(onNode), node, count(devices, "device"), Memory(onProduct), product)
+		Memory(onDevice), device.ID, device.Product, Memory(onNode), node, count(devices, "device"), Memory(onProduct), product)
+}
+
+// potOf is the memory that devices share with the node; without one it is more
+// than any device has.
+func potOf(n *cluster.Node) cluster.Bytes {
+	if !n.Unified {
+		return cluster.MaxDeviceMemory
+	}
+	if l := n.Ledger(cluster.Memory); l != nil {
+		return cluster.Bytes(max(0, l.Free()))
+	}
+	return 0
+}
+
+// foreign says what readings found in use on devices that the shape might have had,
+// and the books know nothing of.
+func foreign(s *cluster.State, shape *cluster.Shape) string {
+	if shape.Need.None() {
+		return ""
+	}
+	var names []string
+	var sum cluster.Bytes
+	for _, n := range s.Nodes() {
+		for i := range n.Devices {
+			if d := &n.Devices[i]; d.Foreign > 0 && !n.Closed() && shape.Need.Kind(d) && shape.Need.Selects(d) {
+				names = append(names, d.ID.String())
+				sum += d.Foreign
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Of %s, %s is used by something that Berth does not know.", List(names, 3), Memory(sum))
 }

@@ -65,9 +65,13 @@ func (r *Report) Text(w io.Writer) {
 		r.funnelText(w)
 		r.nearText(w)
 	}
-	if r.Offer != "" {
+	if r.Offer != "" || r.Foreign != "" {
 		fmt.Fprintln(w)
-		wrapped(w, r.Offer, "", "  ")
+	}
+	for _, line := range []string{r.Offer, r.Foreign} {
+		if line != "" {
+			wrapped(w, line, "", "  ")
+		}
 	}
 	r.reasonsText(w)
 	r.trialsText(w)
@@ -88,7 +92,10 @@ func (r *Report) modelText(w io.Writer) {
 }
 
 func (r *Report) waiting() string {
-	if r.Refusal.Permanent {
+	switch {
+	case r.Refusal.awaits > 0:
+		return "It waits for " + count(r.Refusal.awaits, "node") + " to be made."
+	case r.Refusal.Permanent:
 		return "Waiting cannot help."
 	}
 	return "Waiting can help."

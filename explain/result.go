@@ -84,6 +84,8 @@ type Refusal struct {
 	Spared []Sparing `json:"spared,omitempty"`
 	// Retry is when it will be tried again at the latest, for those that are left alone until then.
 	Retry string `json:"retry,omitempty"`
+
+	awaits int // nodes that are to be made for it
 }
 
 // Miss is a node that was turned down.

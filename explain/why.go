@@ -32,6 +32,8 @@ type Report struct {
 	Set *SetReport `json:"set,omitempty"`
 	// Offer is what there is free for a model, in one sentence.
 	Offer string `json:"offer,omitempty"`
+	// Foreign is what readings found in use on devices that it could have, in one sentence.
+	Foreign string `json:"foreign,omitempty"`
 	// Form that it took, of a model.
 	Form string `json:"form,omitempty"`
 	// Placements are its tasks that have a place.
@@ -109,7 +111,7 @@ func Why(q Question) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := sim.member(q.Workload)
+	j := sim.member(q.Workload, before)
 	q.Workload = j.ID
 	r := &Report{Workload: j.ID, Wants: Wants(j), Remarks: j.Remarks, Set: setReport(q.State, j), Placements: []Placement{}, Nodes: len(q.State.Nodes()), total: len(j.Tasks())}
 	if alt := &j.Alternatives[max(0, j.Chosen)]; j.Chosen >= 0 && alt.Tasks[0].Shape.Served() {
@@ -141,7 +143,7 @@ func Why(q Question) (*Report, error) {
 	if q.Tries == 0 {
 		l.budget = defaultTries
 	}
-	r.Offer = offer(q.State, l.shape())
+	r.Offer, r.Foreign = offer(q.State, l.shape()), foreign(q.State, l.shape())
 	if !refused.Surplus { // surplus has nobody go
 		l.claims = l.claim(sought)
 		r.room(l)
@@ -174,8 +176,9 @@ func setReport(s *cluster.State, j *cluster.Job) *SetReport {
 	return out
 }
 
-// member is the workload itself, or of a set the first that is pending.
-func (sim *Simulation) member(id string) *cluster.Job {
+// member is the workload itself, or of a set the first that is pending. Those that
+// were retired are of no set any more, so a set of none is found as it was before.
+func (sim *Simulation) member(id string, before *cluster.State) *cluster.Job {
 	if j := sim.State.Job(id); j != nil {
 		return j
 	}
@@ -184,6 +187,9 @@ func (sim *Simulation) member(id string) *cluster.Job {
 		if sim.refusal(j.ID) != nil {
 			return j
 		}
+	}
+	if len(set) == 0 {
+		return sim.State.Job(before.Set(id)[0].ID)
 	}
 	return set[0]
 }

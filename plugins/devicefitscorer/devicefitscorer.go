@@ -53,9 +53,6 @@ func score(s *cluster.Shape, n *cluster.Node) float64 {
 	best := 0.0
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if i > 0 && d.Memory == n.Devices[i-1].Memory && d.Use == n.Devices[i-1].Use {
-			continue
-		}
 		if f := fit(s, d); f > best && s.Takes(d) {
 			best = f
 		}

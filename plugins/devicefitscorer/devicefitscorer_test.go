@@ -76,3 +76,34 @@ func TestArguments(t *testing.T) {
 		t.Error("it has no arguments")
 	}
 }
+
+// A device that cannot be taken does not stand for the next one, however alike they are.
+func TestDevicesThatDiffer(t *testing.T) {
+	const gib = cluster.Bytes(1 << 30)
+	pair := func(change func(*cluster.Node)) *cluster.Node {
+		return fixture.State(fixture.Node("n").CPU(8, "100Gi").GPUs(2, "L4", "24Gi").With(change)).Node("n")
+	}
+	model := func() cluster.Shape {
+		return cluster.Shape{Strategy: cluster.Binpack, Need: cluster.Need{Devices: 1, Share: 900, SumAtLeast: 21 * gib}}
+	}
+	cuda, second := model(), model()
+	cuda.Need.Types = []string{"cuda"}
+	second.Need.Selected = []cluster.DeviceID{{Node: "n", Type: "cuda", Index: 1}}
+	plain := model()
+	want := score(&plain, pair(func(*cluster.Node) {}))
+	tests := map[string]struct {
+		shape  cluster.Shape
+		change func(*cluster.Node)
+	}{
+		"lost":         {model(), func(n *cluster.Node) { n.Devices[0].Lost = true }},
+		"used by some": {model(), func(n *cluster.Node) { n.Devices[0].Foreign = 20 * gib }},
+		"reserved":     {model(), func(n *cluster.Node) { n.Devices[0].Reserved = 20 * gib }},
+		"of a type":    {cuda, func(n *cluster.Node) { n.Devices[0].Type = "rocm"; n.Devices[1].Type = "cuda" }},
+		"not selected": {second, func(*cluster.Node) {}},
+	}
+	for name, tt := range tests {
+		if got := score(&tt.shape, pair(tt.change)); got != want || got == 0 {
+			t.Errorf("%s: score %v, want %v, of the second device", name, got, want)
+		}
+	}
+}

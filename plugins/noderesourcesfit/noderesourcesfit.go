@@ -76,7 +76,11 @@ func possible(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if r, known := apart(s, n); known {
 		return r
 	}
-	empty := emptied(n)
+	return ever(s, emptied(n))
+}
+
+// ever is the closer look at a node with nobody on it.
+func ever(s *cluster.Shape, empty *cluster.Node) *engine.Rejection {
 	if supplied(s, empty) && (s.Need.None() || empty.Feasible(s)) {
 		return nil
 	}

@@ -170,10 +170,7 @@ func TestApartIsFitOnTheEmptyNode(t *testing.T) {
 		if !known {
 			return
 		}
-		want := why(s, emptied(n), &forGood)
-		if n := emptied(n); supplied(s, n) && n.Feasible(s) {
-			want = nil
-		}
+		want := ever(s, emptied(n))
 		if (r == nil) != (want == nil) || r != nil && r.Reason != want.Reason {
 			t.Fatalf("apart says %+v, the empty node %+v", r, want)
 		}

@@ -48,7 +48,7 @@ func TestBinpack(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := place(shape(tt.job), tt.node); !near(got, tt.want) {
+			if got := pack(own, shape(tt.job), tt.node); !near(got, tt.want) {
 				t.Errorf("score %v, want %v", got, tt.want)
 			}
 		})
@@ -68,7 +68,7 @@ func TestMoreLayersWin(t *testing.T) {
 	full := fixture.State(fixture.Node("n").CPU(8, "160Gi").GPUs(1, "A100", "80Gi"), fixture.Job("j").CPU(0, "60Gi").On("n")).Node("n")
 	for _, strategy := range []cluster.Strategy{cluster.Binpack, cluster.Spread} {
 		s := shape(fixture.Job("m").Served(strategy).Shape(layers(44, true)))
-		if a, b := place(s, more), place(s, full); a <= b {
+		if a, b := pack(own, s, more), pack(own, s, full); a <= b {
 			t.Errorf("%s: 21 layers score %v, 20 layers on a fuller node %v", strategy, a, b)
 		}
 	}

@@ -12,14 +12,16 @@
 // 0 where nothing is asked for, and 1 where nothing is left. On unified memory
 // both are parts of one pot.
 //
-// Spread avoids company. With m other replicas of the model on the node and o
-// replicas of other models, the node is worth
+// Spread avoids company. With m other replicas of the model on the node, whatever
+// else is true of it, it is worth more than 100 ÷ (2 + m) and at most 100 ÷ (1 + m):
+// fewer of this model always come first. What is between, the step of m, is given
+// out by o, the replicas of other models there, and by the devices:
 //
-//	100 ÷ (2 + m) + (100 ÷ (1 + m) − 100 ÷ (2 + m)) ÷ (1 + o)
+//	100 ÷ (2 + m) + step × (0.85 ÷ (1 + o) + 0.15 × device)
 //
-// so that fewer of this model always count before fewer of others. A device with
-// k leases is worth 100 ÷ (1 + k), the mean over those the replica would get
-// counts, and 100 where it gets none. The score is 85 % node and 15 % device.
+// A device with k leases is worth 1 ÷ (1 + k), the mean over those the replica would
+// get counts, and 1 where it gets none. So 85 % are the node, and 15 % the device.
+// Tasks of a replica that are there already are company to those that come.
 //
 // Where layers may spill to the node's memory, how many of them devices hold
 // comes first, whatever the strategy: with s the score from above, l layers of t
@@ -54,30 +56,43 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (plugin) Name() string                   { return Name }
 func (plugin) OnSessionClose(*engine.Session) {}
 
-// OnSessionOpen registers Spread in two halves: what depends on the devices is
-// remembered, and only the company that a replica would have is counted each time.
+// OnSessionOpen registers Spread with a bound: whose replicas are company is not
+// known by the shape, and on nodes without any of the model it makes no difference.
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddShapeOrderFn((*cluster.Shape).Served, place)
-	s.AddNodeOrderFn(spreads, company)
+	s.AddShapeOrderFn(packs, func(shape *cluster.Shape, n *cluster.Node) float64 { return pack(s.Devices, shape, n) })
+	s.AddBoundedOrderFn(spreads, func(shape *cluster.Shape, n *cluster.Node) float64 { return spread(s.Devices, shape, n, 0, guests(n)) },
+		func(t *cluster.Task, j *cluster.Job, n *cluster.Node) float64 {
+			same, others := company(j, n)
+			return spread(s.Devices, t.Shape, n, same, others)
+		})
 	s.AddGpuOrderFn(order)
 	s.AddInstanceOrderFn(keep)
 }
 
-func spreads(t *cluster.Task, _ *cluster.Job) bool { return t.Shape.Strategy == cluster.Spread }
+func packs(s *cluster.Shape) bool   { return s.Served() && s.Strategy != cluster.Spread }
+func spreads(s *cluster.Shape) bool { return s.Strategy == cluster.Spread }
 
-// place is all of Binpack, and of Spread what concerns devices.
-func place(s *cluster.Shape, n *cluster.Node) float64 {
-	claims, ok := n.Choose(s, func(d *cluster.Device) int64 { return points(s, d) })
+// choice says which devices of the node the shape would get.
+type choice func(*cluster.Shape, *cluster.Node) ([]cluster.Claim, bool)
+
+// pack is Binpack's score.
+func pack(choose choice, s *cluster.Shape, n *cluster.Node) float64 {
+	claims, ok := choose(s, n)
 	if !ok {
 		return 0 // whoever filters sees to it
 	}
 	t := cluster.Task{Shape: s, Node: n, Claims: claims}
-	return 100 * layered(&t, devicePart(&t))
+	return 100 * layered(&t, utilisation(&t))
 }
 
-// company is what of Spread concerns others on the node.
-func company(t *cluster.Task, j *cluster.Job, n *cluster.Node) float64 {
-	return 100 * beside(t.Shape, nodePart(j, n))
+// spread is Spread's score, in such company.
+func spread(choose choice, s *cluster.Shape, n *cluster.Node, same, others int) float64 {
+	claims, ok := choose(s, n)
+	if !ok {
+		return 0
+	}
+	t := cluster.Task{Shape: s, Node: n, Claims: claims}
+	return 100 * layered(&t, seclusion(same, others, solitude(&t)))
 }
 
 // keep is what the replica would score if it came now to where it is.
@@ -91,29 +106,17 @@ func keep(j *cluster.Job) float64 {
 			continue
 		}
 		tasks++
-		sum += layered(t, devicePart(t))
-		if t.Shape.Strategy == cluster.Spread {
-			sum += beside(t.Shape, nodePart(j, t.Node))
+		if spreads(t.Shape) {
+			same, others := crowd(j, t.Node)
+			sum += layered(t, seclusion(same, others, solitude(t)))
+		} else {
+			sum += layered(t, utilisation(t))
 		}
 	}
 	if tasks == 0 {
 		return 0
 	}
 	return min(100, 100*sum/float64(tasks))
-}
-
-// devicePart is what can be said from 0 to 1 without looking at others. Conversions
-// keep machines that would fuse a product and a sum from rounding differently.
-func devicePart(t *cluster.Task) float64 {
-	if t.Shape.Strategy == cluster.Spread {
-		return float64(0.15 * solitude(t))
-	}
-	return utilisation(t)
-}
-
-// nodePart is Spread's other part.
-func nodePart(j *cluster.Job, n *cluster.Node) float64 {
-	return float64(0.85 * seclusion(crowd(j, n)))
 }
 
 // layered puts the layers that devices hold before all else, where not all must be there.
@@ -126,14 +129,6 @@ func layered(t *cluster.Task, part float64) float64 {
 		on += t.Claims[i].Layers
 	}
 	return (float64(on) + part) / float64(t.Shape.Need.Layers.Total+1)
-}
-
-// beside is what is left for a part that layers come before.
-func beside(s *cluster.Shape, part float64) float64 {
-	if !spills(s) {
-		return part
-	}
-	return part / float64(s.Need.Layers.Total+1)
 }
 
 func spills(s *cluster.Shape) bool { return s.Need.Layers != nil && s.Need.Layers.Spill }

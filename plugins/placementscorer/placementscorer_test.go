@@ -12,6 +12,11 @@ import (
 	"github.com/berth-project/berth/fixture"
 )
 
+// own is the choice of devices where nobody else has a say.
+func own(s *cluster.Shape, n *cluster.Node) ([]cluster.Claim, bool) {
+	return n.Choose(s, func(d *cluster.Device) int64 { return points(s, d) })
+}
+
 // run decides with this plugin and says where each job went: node and devices.
 func run(t *testing.T, state *cluster.State) map[string]string {
 	t.Helper()

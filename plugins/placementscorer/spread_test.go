@@ -7,24 +7,42 @@ import (
 	"github.com/berth-project/berth/fixture"
 )
 
-// Fewer of this model always count before fewer of others, in the thousandths
-// that decisions are made in. Where there is a great crowd, one other more or less
-// may be too little to count.
-func TestSeclusionIsLexicographic(t *testing.T) {
-	if got := seclusion(0, 0); got != 1 {
+// Fewer of this model always come first, in the thousandths that decisions are
+// made in, whatever others there are and however full the devices.
+func TestFewerOfThisModelComeFirst(t *testing.T) {
+	if got := seclusion(0, 0, 1); got != 1 {
 		t.Errorf("an empty node is worth %v, want 1", got)
 	}
-	points := func(same, others int) int64 { return int64(85_000*seclusion(same, others) + 0.5) }
-	for same := range 30 {
+	points := func(same, others int, device float64) int64 {
+		return int64(100_000*seclusion(same, others, device) + 0.5)
+	}
+	for same := range 20 {
 		for others := range 60 {
-			now, more, again := points(same, others), points(same, others+1), points(same+1, 0)
-			if more > now || more == now && same < 8 && others < 30 {
+			now, again := points(same, others, 0.1), points(same+1, 0, 1)
+			if again >= now || again <= 0 {
+				t.Errorf("%d of this model, %d of others and full devices: %d, with one of this model more, no others and idle devices %d", same, others, now, again)
+			}
+			if more := points(same, others+1, 0.1); more > now || more == now && same < 8 && others < 30 {
 				t.Errorf("%d of this model and %d of others: %d, with one other more %d", same, others, now, more)
 			}
-			if again >= now || again <= 0 {
-				t.Errorf("%d of this model and %d of others: %d, with one of this model more and no others %d", same, others, now, again)
+			if idle := points(same, others, 1); idle <= now {
+				t.Errorf("%d of this model and %d of others: %d, on idle devices %d", same, others, now, idle)
 			}
 		}
+	}
+}
+
+// A node with a crowd of others is better than an idle one with a replica of its own.
+func TestCrowdOfOthersIsBetterThanItsOwn(t *testing.T) {
+	parts := []fixture.Part{fixture.Node("a").CPU(64, "640Gi").GPUs(1, "A", "80Gi"), fixture.Node("b").CPU(64, "640Gi").GPUs(8, "A", "80Gi")}
+	model := func(name, set string) *fixture.JobBuilder {
+		return fixture.Job(name).Served(cluster.Spread).Set(set, 2).DeviceMemory(1, "8Gi")
+	}
+	for _, name := range []string{"s", "t", "u", "v", "w", "x", "y", "z"} {
+		parts = append(parts, model(name, name).On("a"))
+	}
+	if got := run(t, fixture.State(append(parts, model("m-0", "m").On("b"), model("m-1", "m"))...))["m-1"]; got != "a 0" {
+		t.Errorf("it went to %q, want a, where none of its model is", got)
 	}
 }
 
@@ -63,32 +81,34 @@ func TestSpread(t *testing.T) {
 		return fixture.Job(name).Served(cluster.Spread).Set("m", 3)
 	}
 	part := func(name string) *fixture.JobBuilder { return model(name).DeviceMemory(1, "20Gi") }
-	pair := fixture.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi")
 	tests := map[string]struct {
-		job          *fixture.JobBuilder
-		state        []fixture.Part
-		node, device float64
+		job   *fixture.JobBuilder
+		state []fixture.Part
+		want  float64
 	}{
-		"nobody there":              {part("new"), nil, 85, 15},
-		"one, an idle device left":  {part("new"), []fixture.Part{part("a").On("n")}, 85 * 0.5, 15},
-		"one, no idle device left":  {model("new").DeviceMemory(2, "20Gi"), []fixture.Part{part("a").On("n")}, 85 * 0.5, 15 * 0.75},
-		"another model":             {part("new"), []fixture.Part{part("a").Set("x", 1).On("n")}, 85 * 0.75, 15},
-		"this one and another":      {part("new"), []fixture.Part{part("a").On("n"), part("b").Set("x", 1).On("n")}, 85 * (1.0/3 + (1.0/2-1.0/3)/2), 15},
-		"a job is no model":         {part("new"), []fixture.Part{fixture.Job("a").DeviceMemory(2, "20Gi").On("n")}, 85, 15 * 0.5},
-		"no device":                 {model("new"), []fixture.Part{part("a").On("n")}, 85 * 0.5, 15},
-		"layers come first":         {model("new").Shape(layers(44, true)), []fixture.Part{fixture.Job("a").DeviceMemory(2, "20Gi").On("n")}, 85.0 / 45, 100 * (30 + 0.15*0.5) / 45},
-		"it is not asked by itself": {part("new").Gang(2), nil, 85, 15},
+		"nobody there":              {part("new"), nil, 100},
+		"one, an idle device left":  {part("new"), []fixture.Part{part("a").On("n")}, 50},
+		"one, no idle device left":  {model("new").DeviceMemory(2, "20Gi"), []fixture.Part{part("a").On("n")}, 100.0/3 + 100.0/6*(0.85+0.15*0.75)},
+		"another model":             {part("new"), []fixture.Part{part("a").Set("x", 1).On("n")}, 50 + 50*(0.85/2+0.15)},
+		"this one and another":      {part("new"), []fixture.Part{part("a").On("n"), part("b").Set("x", 1).On("n")}, 100.0/3 + 100.0/6*(0.85/2+0.15)},
+		"a job is no model":         {part("new"), []fixture.Part{fixture.Job("a").DeviceMemory(2, "20Gi").On("n")}, 50 + 50*(0.85+0.15/2)},
+		"no device":                 {model("new"), []fixture.Part{part("a").On("n")}, 50},
+		"layers come first":         {model("new").Shape(layers(44, true)), []fixture.Part{fixture.Job("a").DeviceMemory(2, "20Gi").On("n")}, 100 * (30 + 0.5 + 0.5*(0.85+0.15/2)) / 45},
+		"it is not asked by itself": {part("new").Gang(2), nil, 100},
+		"another task of its own":   {part("new").Gang(2).On("n"), nil, 50 + 50*(0.85/2+0.15)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(append(tt.state, pair, tt.job)...)
+			state := fixture.State(append(tt.state, fixture.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"), tt.job)...)
 			j, n := state.Job("job/new"), state.Node("n")
-			task := j.Tasks()[0]
-			if got := company(task, j, n); !near(got, tt.node) {
-				t.Errorf("the node scores %v, want %v", got, tt.node)
+			shape := j.Tasks()[0].Shape
+			same, others := company(j, n)
+			got := spread(own, shape, n, same, others)
+			if !near(got, tt.want) {
+				t.Errorf("score %v, want %v", got, tt.want)
 			}
-			if got := place(task.Shape, n); !near(got, tt.device) {
-				t.Errorf("the devices score %v, want %v", got, tt.device)
+			if most := spread(own, shape, n, 0, guests(n)); got > most {
+				t.Errorf("score %v is above its bound, %v", got, most)
 			}
 		})
 	}
@@ -97,7 +117,7 @@ func TestSpread(t *testing.T) {
 func TestCompanyAllocatesNothing(t *testing.T) {
 	state := fixture.State(fixture.Node("n"), fixture.Job("a").Served(cluster.Spread).Set("m", 2).On("n"), fixture.Job("b").Served(cluster.Spread).Set("m", 2))
 	j, n := state.Job("job/b"), state.Node("n")
-	if got := testing.AllocsPerRun(100, func() { company(j.Tasks()[0], j, n) }); got != 0 {
+	if got := testing.AllocsPerRun(100, func() { company(j, n) }); got != 0 {
 		t.Errorf("%v allocations, want none", got)
 	}
 }
@@ -110,7 +130,7 @@ func TestKeepSpread(t *testing.T) {
 		fixture.Node("a").GPUs(1, "H100", "80Gi"), fixture.Node("b").GPUs(1, "H100", "80Gi"), fixture.Node("c").GPUs(1, "H100", "80Gi"),
 		model("alone").On("a"), model("first").On("b"), model("second").On("b"), model("guest").On("c"), model("other").Set("x", 1).On("c"), model("nowhere"),
 	)
-	for name, want := range map[string]float64{"alone": 100, "first": 85*0.5 + 15*0.5, "second": 85*0.5 + 15*0.5, "guest": 85*0.75 + 15*0.5, "nowhere": 0} {
+	for name, want := range map[string]float64{"alone": 100, "first": 100.0/3 + 100.0/6*(0.85+0.15/2), "second": 100.0/3 + 100.0/6*(0.85+0.15/2), "guest": 50 + 50*(0.85/2+0.15/2), "nowhere": 0} {
 		if got := keep(state.Job("job/" + name)); !near(got, want) {
 			t.Errorf("%s: score %v, want %v", name, got, want)
 		}

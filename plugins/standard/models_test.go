@@ -147,3 +147,22 @@ func TestKeepOrder(t *testing.T) {
 		t.Errorf("who goes first (-want +got):\n%s", d)
 	}
 }
+
+// What a node is worth is said of the devices that the replica gets in the end,
+// whoever had a say in which they are.
+func TestScoreIsOfTheDevicesTaken(t *testing.T) {
+	large := func(s *cluster.Shape) {
+		s.Need = cluster.Need{Devices: 1, Memory: 10 << 30, Products: []string{"H"}}
+	}
+	out := decide(t, fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(1, "H", "100Gi").GPUs(1, "L", "24Gi"),
+		fixture.Job("x").Shape(large).On("a"),
+		fixture.Job("m").Served(cluster.Binpack).Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Share: 500, SumAtLeast: 11 << 30} })))
+	if len(out.Decisions) != 1 || len(out.Decisions[0].Claims) != 1 || out.Decisions[0].Claims[0].Device != 1 {
+		t.Fatalf("outcome %+v, want the second device: it is the tighter one", out)
+	}
+	for _, p := range out.Decisions[0].Score.Parts { // 12 of 24 GiB, which count twice, and no memory
+		if p.Plugin == "PlacementScorer" && (p.Score < 33.3 || p.Score > 33.4) {
+			t.Errorf("PlacementScorer says %v, want a third", p.Score)
+		}
+	}
+}

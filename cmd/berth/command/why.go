@@ -48,6 +48,9 @@ is pending; model/NAME-2 is the third one.`,
 				return err
 			}
 			provision := provisionFor(model.Provisions(b.Plans(), state), report)
+			if provision != nil && report.Refusal != nil {
+				report.Refusal.Await(provision.Create)
+			}
 			if output == "json" {
 				return writeJSON(p.stdout, answer{report, provision})
 			}
