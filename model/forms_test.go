@@ -37,8 +37,8 @@ func TestForms(t *testing.T) {
 `},
 		"vllm, several nodes": {spec(t, "vllm", "llama-3.3-70b", distributed, tokens(4096)), groups(a10s("a", 4), fixture.Node("b").GPUs(1, "T4", "16Gi")), `
 - 1 device: each device must give 135.44 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
-- 2 devices (tp 2): each device must give 68.43 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
-- 4 devices (tp 4): each device must give 34.92 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
+- 2 devices (tp 2): each device must give 68.45 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
+- 4 devices (tp 4): each device must give 35.02 GiB, and the largest, A10, gives 21.6 GiB (90 % of it)
 2 nodes of A10 × 4 (tp 4, pp 2): 4 × 2, nodes 2, devices 4
 14 nodes of T4 × 1 (tp 1, pp 14): 1 × 14, nodes 14, devices 1
 `},

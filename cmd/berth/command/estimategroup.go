@@ -74,10 +74,6 @@ func (v *estimateView) addKind(g *cluster.Group, k *devicesOf, mixed bool) {
 	refuse := func(why string) {
 		v.Devices = append(v.Devices, estimateRow{Product: product, Memory: k.Memory, Why: why, Group: &row})
 	}
-	if k.Profile != "" {
-		refuse(fmt.Sprintf("its slices are asked for by their profile, %s, and models ask for devices", k.Profile))
-		return
-	}
 	if ok, err := v.backend.Runs("", k.Type); err == nil && !ok {
 		refuse(fmt.Sprintf("%s does not run on %s", v.Backend, k.Type))
 		return
