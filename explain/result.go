@@ -43,6 +43,8 @@ type Device struct {
 	Index    int     `json:"index"`
 	Memory   string  `json:"memory"`
 	Fraction float64 `json:"fraction"`
+	// Layers that lie on it, of a model that is divided layer by layer.
+	Layers int `json:"layers,omitempty"`
 }
 
 // Group is the kind of node.
@@ -144,7 +146,7 @@ func decision(state *cluster.State, d *engine.Decision, all bool) Decision {
 		for _, c := range d.Claims {
 			out.Devices = append(out.Devices, Device{
 				UUID: n.Devices[c.Device].UUID, Index: c.Device,
-				Memory: exact(c.Memory), Fraction: float64(c.Milli) / float64(cluster.Whole),
+				Memory: exact(c.Memory), Fraction: float64(c.Milli) / float64(cluster.Whole), Layers: c.Layers,
 			})
 		}
 	}

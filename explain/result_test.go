@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/fixture"
 )
@@ -42,5 +43,17 @@ func TestCauseText(t *testing.T) {
 		if got := Cause(&d); got != want {
 			t.Errorf("have %q, want %q", got, want)
 		}
+	}
+}
+
+func TestDecisionShowsLayers(t *testing.T) {
+	state := fixture.State(fixture.Node("n").GPUs(2, "L4", "24Gi"), fixture.Job("m").Devices(1))
+	d := engine.Decision{Task: state.Job("job/m").Tasks()[0], Node: "n", Claims: []cluster.Claim{{Device: 0, Milli: 500, Layers: 17}, {Device: 1, Milli: 500}}}
+	var layers []int
+	for _, x := range decision(state, &d, false).Devices {
+		layers = append(layers, x.Layers)
+	}
+	if diff := cmp.Diff([]int{17, 0}, layers); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

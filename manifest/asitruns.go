@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -13,6 +14,13 @@ func asItRuns(j *cluster.Job) *cluster.Alternative {
 		return last
 	}
 	return nil
+}
+
+// hasForm reports whether the job may be placed in a form of that name.
+func hasForm(j *cluster.Job, name string) bool {
+	return slices.ContainsFunc(j.Alternatives, func(a cluster.Alternative) bool {
+		return !a.Running && (a.Name == name || strings.HasPrefix(a.Name, name+" in "))
+	})
 }
 
 // keep books jobs that run in a form that they would not be placed in any more.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/model"
 )
 
 // running is a task that is known to run.
@@ -61,6 +60,9 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
 			m.cells[n.Name] = n.Cell
 		}
 	}
+	if asItRuns(j) != nil && !hasForm(j, o.alternative) {
+		o.alternative = "" // a name of before: what runs says more
+	}
 	for _, a := range m.likely(j, places[0].Node) {
 		if tasks := m.placedFrom(a, o); tasks != nil {
 			for i, t := range tasks {
@@ -95,7 +97,7 @@ func (m *stateMaker) placedFrom(a *cluster.Alternative, o placed) []*cluster.Tas
 		return nil
 	}
 	cell := a.Tasks[0].Shape.Cell
-	if want := o.alternative; want != "" && !a.Running && want != model.AsItRuns && want != a.Name && want+" in "+cell != a.Name {
+	if want := o.alternative; want != "" && !a.Running && want != a.Name && want+" in "+cell != a.Name {
 		return nil
 	}
 	byName := make(map[string]*cluster.Task, len(a.Tasks))

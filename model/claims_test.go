@@ -100,7 +100,7 @@ func TestClaims(t *testing.T) {
 		},
 		"whole nodes": {
 			spec(t, "vllm", "", total(30), wholeNodes), groups(a10s("a", 2)), map[string]cluster.Need{
-				"1 whole node of A10 × 2 node": {WholeNode: true, Types: cuda},
+				"1 whole node of A10 × 2 (tp 2) node": {WholeNode: true, Types: cuda},
 			},
 		},
 	}
@@ -179,3 +179,14 @@ func TestHostMemory(t *testing.T) {
 
 // noDevice leaves the form without devices alone.
 func noDevice(s *model.Spec) { s.Serve.Tensor = 2 }
+
+// Without a device the node's memory holds the model, even where less was given for beside one.
+func TestMemoryWithoutDevice(t *testing.T) {
+	for host, want := range map[cluster.Bytes]cluster.Bytes{0: 20, 13: 20, 30: 30} {
+		j := plan(t, spec(t, "custom", "", each(20), offload, func(s *model.Spec) { s.Memory.Host = host * gi }), groups(a10s("a", 1))).Jobs[0]
+		last := j.Alternatives[len(j.Alternatives)-1]
+		if got := cluster.Bytes(last.Tasks[0].Shape.Resources.Of(cluster.Memory)); last.Name != "CPU" || got != want*gi {
+			t.Errorf("with %d GiB given, %s takes %d", host, last.Name, got>>30)
+		}
+	}
+}

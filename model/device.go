@@ -225,12 +225,16 @@ func (p *planner) ever(n int, c claim) (string, bool) {
 }
 
 func deviceName(tensor, pipeline int) string {
-	name := count(tensor*pipeline, "device")
+	return count(tensor*pipeline, "device") + division(tensor, pipeline)
+}
+
+// division is how a name says that a model is divided, "" where it is not.
+func division(tensor, pipeline int) string {
 	switch {
 	case tensor*pipeline == 1:
-		return name
+		return ""
 	case pipeline == 1:
-		return fmt.Sprintf("%s (tp %d)", name, tensor)
+		return fmt.Sprintf(" (tp %d)", tensor)
 	}
-	return fmt.Sprintf("%s (tp %d, pp %d)", name, tensor, pipeline)
+	return fmt.Sprintf(" (tp %d, pp %d)", tensor, pipeline)
 }

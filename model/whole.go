@@ -193,15 +193,29 @@ func (p *planner) ofType(name string) []*cluster.Group {
 	return out
 }
 
+// withinNode is the tensor parallelism within a node: the largest that divides its
+// devices and the model.
+func (p *planner) withinNode(key cluster.Key) int {
+	if combines(key) {
+		for t := key.Count; t > 1; t-- {
+			if key.Count%t == 0 && p.divides(t) == "" {
+				return t
+			}
+		}
+	}
+	return 1
+}
+
 // whole adds the form on so many nodes of the group.
 func (p *planner) whole(key cluster.Key, perReplica int, plan *nodes.Plan) {
-	f := Form{
-		Name: fmt.Sprintf("%s of %s", count(perReplica, "whole node"), key), Group: key.String(),
-		Tensor: 1, Pipeline: perReplica, Devices: key.Count, Nodes: perReplica,
+	f := Form{Group: key.String(), Tensor: p.withinNode(key), Devices: key.Count, Nodes: perReplica}
+	f.Pipeline = perReplica
+	if combines(key) {
+		f.Pipeline = perReplica * key.Count / f.Tensor
 	}
+	f.Name = fmt.Sprintf("%s of %s%s", count(perReplica, "whole node"), key, division(f.Tensor, f.Pipeline))
 	w := &cluster.WholeNodes{Replicas: max(1, p.Replicas), NodesPerReplica: perReplica, Only: &key}
 	if plan != nil {
-		f.Tensor, f.Pipeline = plan.Tensor, plan.Pipeline
 		f.Each = plan.Need / cluster.Bytes(max(1, plan.GPUs))
 		w.Memory, w.Usable = plan.Need, plan.Usable
 	}

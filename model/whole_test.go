@@ -100,6 +100,29 @@ func TestWholeNodes(t *testing.T) {
 	}
 }
 
+// The name of a form says how the model lies on the nodes: all their devices are used.
+func TestWholeNodesAreNamed(t *testing.T) {
+	mig := fixture.Node("m").GPUs(7, "A100-MIG-1g.10gb", "10Gi")
+	tests := map[string]struct {
+		spec *model.Spec
+		node fixture.Part
+		want string
+	}{
+		"one device":   {spec(t, "vllm", "", use(toy()), wholeNodes), a10s("a", 1), "1 whole node of A10 × 1"},
+		"one node":     {spec(t, "vllm", "", use(toy()), wholeNodes), a10s("a", 4), "1 whole node of A10 × 4 (tp 4)"},
+		"heads":        {spec(t, "vllm", "", use(toy()), wholeNodes), a10s("a", 6), "1 whole node of A10 × 6 (tp 2, pp 3)"},
+		"powers":       {spec(t, "mindie", "", total(8), wholeNodes), npus("a", 6), "1 whole node of 910B × 6 (tp 2, pp 3)"},
+		"several":      {spec(t, "vllm", "", total(60), wholeNodes), a10s("a", 2), "2 whole nodes of A10 × 2 (tp 2, pp 2)"},
+		"as it was":    {spec(t, "vllm", "", use(toy()), wholeNodes, kept("T4", 2, 3)), a10s("a", 2), "3 whole nodes of T4 × 2 (tp 2, pp 3)"},
+		"slices alone": {spec(t, "vllm", "", total(8), wholeNodes), mig, "1 whole node of A100-MIG-1g.10gb × 7"},
+	}
+	for name, tt := range tests {
+		if got := alternatives(plan(t, tt.spec, groups(tt.node)).Jobs[0]); len(got) != 1 || got[0] != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 // What was left out, and what is needed, is told to whoever asks.
 func TestRemarks(t *testing.T) {
 	tests := map[string]struct {
