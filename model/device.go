@@ -8,51 +8,10 @@ import (
 	"github.com/berth-project/berth/estimate/backend"
 )
 
-// claim is how a form takes its part of each device.
-type claim struct {
-	share  cluster.Milli // of each device; 0: memory is claimed as such
-	enough cluster.Bytes // that the claim on each device must come to
-
-	// Of a static share, to be told: what must go into it, and how large it is.
-	static   cluster.Bytes
-	fraction cluster.Milli
-}
-
-// within is what of a claim the static share is.
-func (c claim) within(claimed cluster.Bytes) cluster.Bytes {
-	if c.share == 0 {
-		return claimed
-	}
-	return cluster.Bytes(cluster.MulDiv(int64(claimed), int64(c.fraction), int64(c.share)))
-}
-
 // claim turns what each device must give into what is claimed of it.
-//
-// vLLM and MindIE take their share and put everything into it. SGLang's share is
-// for weights and cache alone; graphs and activations come on top.
-func (p *planner) claim(tensor int, f *Form) claim {
-	share := p.Utilization
-	if share == 0 {
-		share = p.Backend.Fraction(tensor)
-	}
-	if share == 0 {
-		return claim{enough: f.Each}
-	}
-	if !p.Backend.Static {
-		return claim{share: share, enough: f.Each}
-	}
-	dynamic := f.Parts.Activations + f.Parts.Graph + f.Parts.Overhead
-	static := f.Each - dynamic
-	whole := min(cluster.Whole, share+dynamicShare)
-	enough := cluster.Bytes(cluster.MulDiv(int64(static), int64(whole), int64(share)))
-	if left := whole - share; dynamic > 0 && left > 0 {
-		enough = max(enough, cluster.Bytes(cluster.MulDiv(int64(dynamic), int64(whole), int64(left))))
-	}
-	return claim{share: whole, enough: enough + 2, static: static, fraction: share} // MulDiv rounds down, twice
+func (p *planner) claim(tensor int, f *Form) backend.Claim {
+	return p.Backend.Claim(p.Utilization, tensor, f.Each, f.Parts.Activations+f.Parts.Graph+f.Parts.Overhead)
 }
-
-// dynamicShare is the part of a device that is kept beside a static fraction.
-const dynamicShare cluster.Milli = 120
 
 // oneNode adds the forms on devices of one node: the sizes that were asked for,
 // or all that might do, fewest devices first.
@@ -106,7 +65,7 @@ func (p *planner) stages(sizes []int, widest int) {
 }
 
 // asks is what is claimed of each device where a replica is divided so.
-func (p *planner) asks(tensor, pipeline int) (claim, error) {
+func (p *planner) asks(tensor, pipeline int) (backend.Claim, error) {
 	var f Form
 	var err error
 	f.Each, f.Parts, err = p.need(tensor, pipeline)
@@ -155,10 +114,10 @@ func (p *planner) node(tensor, pipeline int) {
 	c := p.claim(tensor, &f)
 	shape := p.shape(p.Backend.Host)
 	shape.Need = cluster.Need{Devices: n, Types: p.types, Selected: p.Place.Selected, SameProduct: n > 1}
-	if c.share > 0 {
-		shape.Need.Share, shape.Need.SumAtLeast = c.share, c.enough*cluster.Bytes(n)
+	if c.Share > 0 {
+		shape.Need.Share, shape.Need.SumAtLeast = c.Share, c.Enough*cluster.Bytes(n)
 	} else {
-		shape.Need.Memory = c.enough
+		shape.Need.Memory = c.Enough
 	}
 	if n > 1 {
 		shape.Need.Products = p.combined()
@@ -175,7 +134,7 @@ func (p *planner) node(tensor, pipeline int) {
 
 // onSlices adds the form on one slice of each profile that holds it. Where there
 // is nothing but slices and none does, the largest is asked for, to be refused.
-func (p *planner) onSlices(f Form, c claim) {
+func (p *planner) onSlices(f Form, c backend.Claim) {
 	var seen []string
 	on := func(profile, problem string) {
 		shape := f.tasks[0].shape
@@ -194,19 +153,19 @@ func (p *planner) onSlices(f Form, c claim) {
 	}
 	if n := len(p.slices); n > 0 && len(p.have) == 0 && len(seen) == 0 {
 		k := &p.slices[n-1]
-		on(k.profile, fmt.Sprintf("it must give %s, and gives %s", gib(c.enough), gib(k.share(c.share))))
+		on(k.profile, fmt.Sprintf("it must give %s, and gives %s", gib(c.Enough), gib(k.share(c.Share))))
 	}
 }
 
 // ever reports whether idle devices of some kind would do, and if not, why.
-func (p *planner) ever(n int, c claim) (string, bool) {
+func (p *planner) ever(n int, c backend.Claim) (string, bool) {
 	most, product := cluster.Bytes(0), ""
 	for i := range p.have {
 		k := &p.have[i]
 		if k.gives(n, c) {
 			return "", true
 		}
-		if has := k.share(c.share); k.most() >= n && has > most {
+		if has := k.share(c.Share); k.most() >= n && has > most {
 			most, product = has, k.product
 		}
 	}
@@ -215,13 +174,13 @@ func (p *planner) ever(n int, c claim) (string, bool) {
 		return "no node has a device that it runs on", false
 	case product == "":
 		return fmt.Sprintf("no node has %s that it runs on", count(n, "device")), false
-	case c.within(most) < c.static:
+	case c.Within(most) < c.Static:
 		return fmt.Sprintf("weights and KV cache take %s of each device and may fill %s of it, and the largest, %s, gives them %s",
-			gib(c.static), percent(c.fraction), product, gib(c.within(most))), false
-	case c.share > 0:
-		return fmt.Sprintf("each device must give %s, and the largest, %s, gives %s (%s of it)", gib(c.enough), product, gib(most), percent(c.share)), false
+			gib(c.Static), percent(c.Fraction), product, gib(c.Within(most))), false
+	case c.Share > 0:
+		return fmt.Sprintf("each device must give %s, and the largest, %s, gives %s (%s of it)", gib(c.Enough), product, gib(most), percent(c.Share)), false
 	}
-	return fmt.Sprintf("each device must give %s, and the largest, %s, has %s", gib(c.enough), product, gib(most)), false
+	return fmt.Sprintf("each device must give %s, and the largest, %s, has %s", gib(c.Enough), product, gib(most)), false
 }
 
 func deviceName(tensor, pipeline int) string {

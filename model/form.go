@@ -145,8 +145,7 @@ func (p *planner) serve(m *estimate.Model) estimate.Form {
 // draftTensor is how the draft is divided where the model is divided so: alike
 // if its heads allow it.
 func (p *planner) draftTensor(tensor int) int {
-	sizes := p.Draft.Tensors(tensor)
-	for _, t := range slices.Backward(sizes) {
+	for _, t := range slices.Backward(p.Backend.Sizes(p.Draft, tensor)) {
 		if tensor%t == 0 {
 			return t
 		}
@@ -156,27 +155,23 @@ func (p *planner) draftTensor(tensor int) int {
 
 // tensors are the sizes that tensor parallelism may have, up to the most.
 func (p *planner) tensors(most int) []int {
-	var out []int
-	all := p.Memory.Device > 0 || p.Memory.Total > 0 || p.Source == nil || p.Source.Architecture == nil
-	if all {
-		for t := 1; t <= most; t *= 2 {
-			out = append(out, t)
-		}
-	} else {
-		out = p.Source.Tensors(most)
+	if p.Memory.Device == 0 && p.Memory.Total == 0 && p.Source != nil && p.Source.Architecture != nil {
+		return p.Backend.Sizes(p.Source, most)
 	}
-	return p.Backend.Tensors(out)
+	var out []int
+	for t := 1; t <= most; t *= 2 {
+		out = append(out, t)
+	}
+	return out
 }
 
 // divides says why a size of tensor parallelism will not do; "" if it will.
 func (p *planner) divides(tensor int) string {
-	if tensor > 1 && p.Backend.PowersOfTwo && tensor&(tensor-1) != 0 {
-		return fmt.Sprintf("%s takes powers of two, and %d is none", p.Backend.Name, tensor)
+	m := p.Source
+	if p.Memory.Device > 0 || p.Memory.Total > 0 || m == nil || m.Architecture == nil {
+		m = &estimate.Model{} // of which nothing is known but what the backend demands
 	}
-	if p.Source == nil || p.Source.Architecture == nil || p.Memory.Device > 0 || p.Memory.Total > 0 {
-		return ""
-	}
-	if err := p.Source.Divides(tensor); err != nil {
+	if err := p.Backend.Divides(m, tensor); err != nil {
 		return err.Error()
 	}
 	return ""

@@ -115,7 +115,7 @@ func TestProblems(t *testing.T) {
 		},
 		"powers of two": {
 			spec(t, "mindie", "", total(8), func(s *model.Spec) { s.Serve.Tensor = 3 }), []any{"spec", "parallelism", "tensor"},
-			"3 devices (tp 3): mindie takes powers of two, and 3 is none",
+			"3 devices (tp 3): mindie divides over 1, 2, 4, 8, … devices, not over 3",
 		},
 		"draft": {
 			spec(t, "vllm", "", use(toy()), func(s *model.Spec) { s.Draft = &estimate.Model{Name: "raw", Format: "gguf"} }), []any{"spec"},

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/estimate/backend"
 )
 
 // kind is devices of one product and one size that nodes of a group have.
@@ -86,7 +87,9 @@ func (k kind) like(o kind) bool {
 }
 
 // gives reports whether so many of its devices can give what is claimed of each.
-func (k *kind) gives(n int, c claim) bool { return k.most() >= n && k.share(c.share) >= c.enough }
+func (k *kind) gives(n int, c backend.Claim) bool {
+	return k.most() >= n && k.share(c.Share) >= c.Enough
+}
 
 // mixed reports whether nodes of the group have several products.
 func mixed(k cluster.Key) bool { return strings.Contains(k.Product, "+") }

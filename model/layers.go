@@ -29,7 +29,7 @@ func (p *planner) byLayers() error {
 		held := need.Whole.Weights + need.Whole.KVCache
 		beside := need.Whole.Total() - held + need.beside
 		p.onDevices("1 device", 1, held+beside, need, cluster.Layers{Total: 1, Bytes: held, Fixed: beside})
-		p.onSlices(p.forms[len(p.forms)-1], claim{enough: held + beside})
+		p.onSlices(p.forms[len(p.forms)-1], backend.Claim{Enough: held + beside})
 	}
 	if p.Place.Devices != 1 {
 		name := "several devices"

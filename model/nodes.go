@@ -95,18 +95,18 @@ func (p *planner) spread(g *cluster.Group) Form {
 			return fail("%s", err)
 		}
 		c := p.claim(tensor, &f)
-		has := p.given(g, c.share)
-		if has < c.enough {
-			problem = fmt.Sprintf("on %s each device would need %s and gives %s", count(nodes, "node"), gib(c.enough), gib(has))
+		has := p.given(g, c.Share)
+		if has < c.Enough {
+			problem = fmt.Sprintf("on %s each device would need %s and gives %s", count(nodes, "node"), gib(c.Enough), gib(has))
 			continue
 		}
 		f.Name = fmt.Sprintf("%d nodes of %s (tp %d, pp %d)", nodes, key, tensor, stages*nodes)
 		shape := p.shape(p.Backend.Host)
-		shape.Need = cluster.Need{WholeNode: true, Share: c.share, SumAtLeast: c.enough * cluster.Bytes(each), Types: p.types, Selected: p.Place.Selected}
+		shape.Need = cluster.Need{WholeNode: true, Share: c.Share, SumAtLeast: c.Enough * cluster.Bytes(each), Types: p.types, Selected: p.Place.Selected}
 		f.tasks = []piece{{"leader", 1, shape}, {"worker", nodes - 1, shape}}
 		f.whole = &cluster.WholeNodes{
 			Replicas: 1, NodesPerReplica: nodes, Only: &key, Apart: true,
-			Memory: c.enough * cluster.Bytes(each*nodes), Usable: has * cluster.Bytes(each),
+			Memory: c.Enough * cluster.Bytes(each*nodes), Usable: has * cluster.Bytes(each),
 		}
 		return f
 	}

@@ -29,7 +29,7 @@ func (p *planner) remarks() []string {
 		}
 	}
 	if p.Source != nil {
-		for _, a := range p.Source.Assumed {
+		for _, a := range p.Source.AssumedWhere(p.layered()) {
 			out = append(out, "Assumed: "+a)
 		}
 	}

@@ -90,14 +90,7 @@ func (p *planner) asItRuns(r Replica) (cluster.Alternative, bool) {
 
 // share of each device that a replica holds by its backend; 0: memory is claimed as such.
 func (p *planner) share(devices int) cluster.Milli {
-	share := p.Utilization
-	if share == 0 {
-		share = p.Backend.Fraction(max(1, devices))
-	}
-	if share > 0 && p.Backend.Static {
-		share = min(cluster.Whole, share+dynamicShare)
-	}
-	return share
+	return p.Backend.Claim(p.Utilization, max(1, devices), 0, 0).Share
 }
 
 // is reports whether a replica with these tasks, and so many devices of each, may
