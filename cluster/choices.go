@@ -7,9 +7,9 @@ import (
 
 // Choices yields the ways to hold the shape on the node's devices that really
 // differ, best first: the one that Choose takes, then others. Devices of the same
-// make that are held alike are one choice. Divisible work and whole nodes come
-// in one way only.
-func (n *Node) Choices(s *Shape, score func(*Device) int64) iter.Seq[[]Claim] {
+// make that are held alike are one choice, unless they are among those that
+// others select by name. Divisible work and whole nodes come in one way only.
+func (n *Node) Choices(s *Shape, score func(*Device) int64, named []DeviceID) iter.Seq[[]Claim] {
 	return func(yield func([]Claim) bool) {
 		first, ok := n.Choose(s, score)
 		if !ok || !yield(first) {
@@ -19,23 +19,23 @@ func (n *Node) Choices(s *Shape, score func(*Device) int64) iter.Seq[[]Claim] {
 		if need.None() || need.WholeNode || need.Layers != nil {
 			return
 		}
-		kinds := n.kinds(s, score)
+		kinds := n.kinds(s, score, named)
 		n.combine(kinds, make([]int, 0, need.Devices), need.Devices, func(devices []int) bool {
 			claims := n.claims(s, devices)
-			return claims == nil || n.alike(claims, first) || yield(claims)
+			return claims == nil || n.alike(claims, first, named) || yield(claims)
 		})
 	}
 }
 
 // kinds are the devices that take the shape, those alike together, best first.
-func (n *Node) kinds(s *Shape, score func(*Device) int64) [][]int {
+func (n *Node) kinds(s *Shape, score func(*Device) int64, named []DeviceID) [][]int {
 	var kinds [][]int
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if !s.Takes(d) {
 			continue
 		}
-		k := slices.IndexFunc(kinds, func(k []int) bool { return n.Devices[k[0]].like(d) })
+		k := slices.IndexFunc(kinds, func(k []int) bool { return n.Devices[k[0]].like(d, named) })
 		if k < 0 {
 			k = len(kinds)
 			kinds = append(kinds, nil)
@@ -51,8 +51,11 @@ func (n *Node) kinds(s *Shape, score func(*Device) int64) [][]int {
 }
 
 // like reports whether it makes no difference which of the two is taken.
-func (d *Device) like(o *Device) bool {
-	return d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use == o.Use
+func (d *Device) like(o *Device, named []DeviceID) bool {
+	if d != o && (slices.Contains(named, d.ID) || slices.Contains(named, o.ID)) {
+		return false
+	}
+	return d.Type == o.Type && d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use == o.Use
 }
 
 // combine goes through the ways to take so many devices, the most of the first
@@ -92,13 +95,13 @@ func (n *Node) claims(s *Shape, devices []int) []Claim {
 }
 
 // alike reports whether two ways differ in nothing but which of equal devices they take.
-func (n *Node) alike(a, b []Claim) bool {
+func (n *Node) alike(a, b []Claim, named []DeviceID) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	rest := slices.Clone(b)
 	for _, c := range a {
-		i := slices.IndexFunc(rest, func(o Claim) bool { return n.Devices[c.Device].like(&n.Devices[o.Device]) })
+		i := slices.IndexFunc(rest, func(o Claim) bool { return n.Devices[c.Device].like(&n.Devices[o.Device], named) })
 		if i < 0 {
 			return false
 		}

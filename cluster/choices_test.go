@@ -46,7 +46,7 @@ func TestChoicesThatDiffer(t *testing.T) {
 			}
 			s := fixture.State(parts...)
 			var got [][]int
-			for claims := range s.Node("n").Choices(s.Job("job/j").Tasks()[0].Shape, nil) {
+			for claims := range s.Node("n").Choices(s.Job("job/j").Tasks()[0].Shape, nil, nil) {
 				var devices []int
 				for _, c := range claims {
 					devices = append(devices, c.Device)
@@ -89,5 +89,17 @@ func TestRoomIsNeverTooLittle(t *testing.T) {
 				t.Errorf("%s: room did not shrink from %d", name, room)
 			}
 		}
+	}
+}
+
+func TestChoicesOfNamedDevices(t *testing.T) {
+	s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(4, "A", "80Gi"), fixture.Job("j").Devices(1))
+	n := s.Node("n")
+	var got []int
+	for claims := range n.Choices(task(s, "j", 0).Shape, nil, []cluster.DeviceID{n.Devices[0].ID, n.Devices[2].ID}) {
+		got = append(got, claims[0].Device)
+	}
+	if diff := cmp.Diff([]int{0, 1, 2}, got); diff != "" { // the fourth is like the second
+		t.Error(diff)
 	}
 }

@@ -77,12 +77,15 @@ func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
 		}
 	}
 	claims := make([]Claim, 0, len(fits))
+	// Who wants to be alone holds devices whole, as far as the pot goes.
+	rest := max(0, n.pot(s)-Bytes(len(fits))*l.Fixed-Bytes(l.Total)*l.Bytes)
 	for i, k := range divide(on, fits, all) {
 		d := &n.Devices[order[i]]
 		memory := l.Fixed + Bytes(k)*l.Bytes
 		milli := d.Part(memory)
 		if s.Isolation.Exclusive() {
-			milli, memory = Whole, d.Room()
+			more := min(d.Room()-memory, rest)
+			milli, memory, rest = Whole, memory+more, rest-more
 		}
 		claims = append(claims, Claim{Device: order[i], Milli: milli, Memory: memory, Layers: k})
 	}

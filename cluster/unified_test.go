@@ -178,7 +178,7 @@ func TestTheBestDevicesMayBeTooMuch(t *testing.T) {
 	if claims, ok := n.Choose(&s, best); !ok || claims[0].Device != 0 || claims[1].Device != 1 || !n.Feasible(&s) {
 		t.Errorf("%v", claims)
 	}
-	for claims := range n.Choices(&s, best) {
+	for claims := range n.Choices(&s, best, nil) {
 		var sum cluster.Bytes
 		for _, c := range claims {
 			sum += c.Memory
@@ -186,5 +186,15 @@ func TestTheBestDevicesMayBeTooMuch(t *testing.T) {
 		if sum > 100*gi {
 			t.Errorf("%v is %d of 100", claims, sum/gi)
 		}
+	}
+}
+
+func TestLayersAloneOnUnifiedMemory(t *testing.T) {
+	s := fixture.State(fixture.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "80Gi").With(func(n *cluster.Node) { n.Unified = true }))
+	shape := &cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory, Value: int64(10 * gi)}}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}, Need: cluster.Need{Devices: 2, Layers: &cluster.Layers{Total: 8, Bytes: 2 * gi}}}
+	claims, ok := s.Node("n").Choose(shape, nil)
+	want := []cluster.Claim{{Milli: cluster.Whole, Memory: 80 * gi, Layers: 7}, {Device: 1, Milli: cluster.Whole, Memory: 10 * gi, Layers: 1}}
+	if diff := cmp.Diff(want, claims); diff != "" || !ok {
+		t.Error(diff)
 	}
 }

@@ -31,6 +31,7 @@ type search struct {
 	tasks []seeker
 	kinds []kind
 	steps int
+	named []cluster.DeviceID // that tasks of it select
 }
 
 // seeker is a task of the search.
@@ -135,6 +136,7 @@ func (x *search) prepare() bool {
 				return false
 			}
 			byShape[t.Shape] = nodes
+			x.named = append(x.named, t.Shape.Need.Selected...)
 			for _, n := range nodes {
 				involved[n] = true
 			}
@@ -261,7 +263,7 @@ func (x *search) on(i int, n *cluster.Node) bool {
 	if x.steps--; !x.near(t, n) || s.reject(t, n) != nil {
 		return false
 	}
-	for claims := range n.Choices(t.Shape, s.deviceScore(t.Shape, n)) {
+	for claims := range n.Choices(t.Shape, s.deviceScore(t.Shape, n), x.named) {
 		if x.steps -= allocationCost; x.steps <= 0 {
 			return false
 		}
