@@ -1,9 +1,12 @@
 package cluster
 
+import "math"
+
 // DeviceAsk is what a shape asks of devices, before it has any.
 type DeviceAsk struct {
 	Amount         // in thousandths, under the name of the devices
 	Product string // the resource name of the only product that would do, if some queue has terms for it
+	Least   int64  // in thousandths: with less than this of devices nobody need try
 }
 
 // DeviceAsk is the most that a device of the shape's kind would give. Of several
@@ -13,7 +16,7 @@ func (s *State) DeviceAsk(shape *Shape) DeviceAsk {
 		return DeviceAsk{}
 	}
 	there, asks := map[string]int{}, map[string]int64{}
-	product, several := "", false
+	product, several, least := "", false, int64(math.MaxInt64)
 	for _, g := range s.groups {
 		n := g.Nodes[0] // nodes of a group have the same devices
 		for i := range n.Devices {
@@ -23,6 +26,7 @@ func (s *State) DeviceAsk(shape *Shape) DeviceAsk {
 			}
 			there[d.Resource] += len(g.Nodes)
 			asks[d.Resource] = max(asks[d.Resource], shape.ask(n, d))
+			least = min(least, shape.least(n, d))
 			several = several || product != "" && d.ProductResource != product
 			product = d.ProductResource
 		}
@@ -36,6 +40,9 @@ func (s *State) DeviceAsk(shape *Shape) DeviceAsk {
 	if !several && s.Named(product) {
 		out.Product = product
 	}
+	if len(asks) > 0 {
+		out.Least = least
+	}
 	return out
 }
 
@@ -43,21 +50,45 @@ func (s *State) DeviceAsk(shape *Shape) DeviceAsk {
 // if they are all like it.
 func (s *Shape) ask(n *Node, d *Device) int64 {
 	need := &s.Need
-	count := int64(need.Devices)
-	if need.WholeNode {
-		count = 0
-		for i := range n.Devices {
-			if n.Devices[i].Resource == d.Resource {
-				count++
-			}
-		}
-	}
-	count = max(1, count) // layers take as many as they must: at least one
+	count := s.count(n, d)
 	switch {
 	case s.Isolation.Exclusive() || need.whole():
 		return count * int64(Whole)
-	case need.Share > 0 || need.Layers != nil || need.Memory == 0:
+	case need.Layers != nil:
+		return count * int64(min(Whole, d.Part(need.Layers.Fixed+need.Layers.share(need.Layers.Total, count))))
+	case need.Share > 0 || need.Memory == 0:
 		return count * int64(need.Milli())
 	}
 	return count * int64(d.Part(need.Memory))
+}
+
+// least bounds from below what the shape takes of devices if none is larger than
+// this one: what is divided among several is rounded down on each.
+func (s *Shape) least(n *Node, d *Device) int64 {
+	l := s.Need.Layers
+	if l == nil || s.Isolation.Exclusive() {
+		return s.ask(n, d)
+	}
+	part := int64(d.Part(l.Fixed + Bytes(l.least())*l.Bytes))
+	return max(1, part-int64(len(n.Devices)-1))
+}
+
+// count is how many of such devices the shape takes. Layers take as few as hold
+// them, if they may.
+func (s *Shape) count(n *Node, d *Device) int64 {
+	need := &s.Need
+	if need.Devices > 0 && !need.WholeNode {
+		return int64(need.Devices)
+	}
+	count := int64(0)
+	for i := range n.Devices {
+		if n.Devices[i].Resource == d.Resource {
+			count++
+		}
+	}
+	if l := need.Layers; l != nil && !need.WholeNode {
+		each := int64(max(1, l.Within(d.Memory-d.Reserved)))
+		count = min(count, (int64(l.Total)+each-1)/each)
+	}
+	return max(1, count)
 }

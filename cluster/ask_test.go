@@ -3,6 +3,8 @@ package cluster_test
 import (
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/fixture"
 )
@@ -31,7 +33,10 @@ func TestDeviceAsk(t *testing.T) {
 		"without terms":       {need(cluster.Need{Devices: 1, Products: []string{"A100"}}), ask(gpu, 1000, "")},
 		"either product":      {need(cluster.Need{Devices: 1, Products: []string{"A100", "MI300"}}), ask(gpu, 1000, "")},
 		"whole nodes":         {need(cluster.Need{WholeNode: true}), ask(gpu, 4000, "")},
-		"layers":              {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 1 << 30}}), ask(gpu, 1000, "")},
+		"layers":              {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 10 << 30, Fixed: 10 << 30}}), ask(gpu, 500, "")},
+		"layers of several":   {need(cluster.Need{Layers: &cluster.Layers{Total: 6, Bytes: 30 << 30}}), ask(gpu, 2250, "")},
+		"layers for two":      {need(cluster.Need{Devices: 2, Layers: &cluster.Layers{Total: 3, Bytes: 20 << 30}}), ask(gpu, 1000, "")},
+		"layers alone":        {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 10 << 30}}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), ask(gpu, 1000, "")},
 		"selected elsewhere":  {need(cluster.Need{Devices: 1, Selected: []cluster.DeviceID{{Node: "other", Type: "cuda"}}}), ask(gpu, 1000, "")},
 		"none there":          {need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), cluster.DeviceAsk{}},
 		"none of the product": {need(cluster.Need{Devices: 1, Products: []string{"H100"}}), cluster.DeviceAsk{}},
@@ -39,9 +44,41 @@ func TestDeviceAsk(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"), amd, fixture.Queue("q").Limit("amd.com/gpu:MI300", 1000).Limit(gpu+":H100", 1000), tc.job)
-			if got := state.DeviceAsk(state.Job("job/j").Tasks()[0].Shape); got != tc.want {
+			got := state.DeviceAsk(state.Job("job/j").Tasks()[0].Shape)
+			if got.Least > got.Value {
+				t.Errorf("%+v: the least is more than the most", got)
+			}
+			if got.Least = 0; got != tc.want {
 				t.Errorf("want %+v, have %+v", tc.want, got)
 			}
 		})
 	}
+}
+
+// What Choose takes is never less than the least that nobody need try below.
+func TestDeviceAskLeast(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "roll") }
+		total := 1 + roll(20)
+		need := cluster.Need{Devices: roll(3), Layers: &cluster.Layers{Total: total, Bytes: cluster.Bytes(1+roll(40)) << 28, Fixed: cluster.Bytes(roll(9)) << 28, Spill: roll(2) == 1, Least: roll(total)}}
+		if roll(3) == 0 {
+			need = cluster.Need{Devices: 1 + roll(2), Memory: cluster.Bytes(1+roll(80)) << 29}
+		}
+		state := fixture.State(fixture.Node("a").CPU(8, "90Gi").GPUs(1+roll(3), "A", "24Gi"), fixture.Node("b").CPU(8, "90Gi").GPUs(1+roll(3), "B", "10Gi").GPUs(1+roll(2), "C", "40Gi"),
+			fixture.Job("j").Shape(func(s *cluster.Shape) { s.Need = need }))
+		shape := state.Job("job/j").Tasks()[0].Shape
+		ask := state.DeviceAsk(shape)
+		for _, n := range state.Nodes() {
+			for _, score := range []func(*cluster.Device) int64{nil, func(d *cluster.Device) int64 { return int64(d.Memory) }} {
+				claims, _ := n.Choose(shape, score)
+				sum := int64(0)
+				for _, c := range claims {
+					sum += int64(c.Milli)
+				}
+				if len(claims) > 0 && sum < ask.Least {
+					rt.Fatalf("%v is less than %+v", claims, ask)
+				}
+			}
+		}
+	})
 }

@@ -32,6 +32,11 @@ func (l *Layers) Within(free Bytes) int {
 	return 0
 }
 
+// share is what so many layers take of each of so many devices, beside what is fixed.
+func (l *Layers) share(layers int, devices int64) Bytes {
+	return Bytes((int64(layers)+devices-1)/devices) * l.Bytes
+}
+
 // least is how many layers must be on devices.
 func (l *Layers) least() int {
 	if l.Spill {

@@ -47,11 +47,12 @@ func (s *Session) FreeFor(job *cluster.Job) bool {
 	return false
 }
 
-// devicesLacking is what the tasks ask of devices, whatever their names, in thousandths.
+// devicesLacking is the least that would do for the tasks of devices, whatever
+// their names, in thousandths.
 func (s *Session) devicesLacking(tasks []*cluster.Task) int64 {
 	sum := int64(0)
 	for _, t := range tasks {
-		sum += s.devicesOf(t.Shape).Value
+		sum += s.devicesOf(t.Shape).Least
 	}
 	return sum
 }
