@@ -109,6 +109,7 @@ func (s *State) Clear(t *Task) {
 	t.Started, t.Promised = 0, 0
 	if t.Job.count(t, -1); t.Job.attached+t.Job.expected == 0 {
 		t.Job.Chosen = -1 // nothing of it stands: it may take any form again
+		s.gather(t.Job)
 	}
 	s.settle(t.Job)
 	s.touch(n)

@@ -31,7 +31,8 @@ func (s *State) Clone() *State {
 		queues:      make(map[string]*Queue, len(s.queues)),
 		jobs:        make(map[string]*Job, len(s.jobs)),
 		pending:     make(map[string]*Job, len(s.pending)),
-		sets:        make(map[string][]*Job, len(s.sets)),
+		sets:        make(map[string]*replicas, len(s.sets)),
+		excess:      maps.Clone(s.excess),
 		retired:     make(map[string]*Job, len(s.retired)),
 		nominated:   make(map[string]*Task, len(s.nominated)),
 		moving:      make(map[string]*Task, len(s.moving)),
@@ -66,10 +67,10 @@ func (s *State) Clone() *State {
 	for id, j := range s.jobs {
 		c.jobs[id] = j.clone(c, tasks)
 	}
-	for name, jobs := range s.sets {
-		for _, j := range jobs {
-			c.sets[name] = append(c.sets[name], c.jobs[j.ID])
-		}
+	for name, set := range s.sets {
+		copied := *set
+		copied.jobs, copied.whole = c.sameJobs(set.jobs), c.sameJobs(set.whole)
+		c.sets[name] = &copied
 	}
 	for id := range s.retired {
 		c.retired[id] = c.jobs[id]
@@ -89,6 +90,15 @@ func (s *State) Clone() *State {
 		}
 	}
 	return c
+}
+
+// sameJobs are the copies of the jobs.
+func (s *State) sameJobs(jobs []*Job) []*Job {
+	out := make([]*Job, len(jobs))
+	for i, j := range jobs {
+		out[i] = s.jobs[j.ID]
+	}
+	return out
 }
 
 func (n *Node) clone() *Node {

@@ -6,42 +6,147 @@ import (
 	"strings"
 )
 
+// replicas are the jobs of one set and what the books know of them together.
+type replicas struct {
+	jobs    []*Job // by ID
+	whole   []*Job // of these, by ID, those placed on whole nodes where all of them belong together
+	retired int    // that were of it and are still there
+	desired int
+	group   *Key // that was chosen for all of them; nil: none yet
+}
+
 // Sets are the names of all sets of replicas, in order.
-func (s *State) Sets() []string { return slices.Sorted(maps.Keys(s.sets)) }
+func (s *State) Sets() []string {
+	var out []string
+	for name, set := range s.sets {
+		if len(set.jobs) > 0 {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // Set are the jobs of the set, by ID. Those that were retired are no part of it.
-func (s *State) Set(name string) []*Job { return s.sets[name] }
+func (s *State) Set(name string) []*Job {
+	if set := s.sets[name]; set != nil {
+		return set.jobs
+	}
+	return nil
+}
+
+// Desired is how many jobs the set should have: where they differ about it, the
+// most that one of them says.
+func (s *State) Desired(name string) int {
+	if set := s.sets[name]; set != nil {
+		return set.desired
+	}
+	return 0
+}
+
+// Excess are the names of the sets that have more jobs than they should, in order.
+func (s *State) Excess() []string { return slices.Sorted(maps.Keys(s.excess)) }
+
+// Scale sets how many jobs the set should have.
+func (s *State) Scale(name string, desired int) {
+	if set := s.sets[name]; set != nil {
+		for _, j := range set.jobs {
+			j.Set.Desired = desired
+		}
+		s.compare(name)
+	}
+}
+
+// compare keeps in step what the set should have with what it has.
+func (s *State) compare(name string) {
+	set := s.sets[name]
+	set.desired = 0
+	for _, j := range set.jobs {
+		set.desired = max(set.desired, j.Set.Desired)
+	}
+	s.weigh(name)
+}
+
+func (s *State) weigh(name string) {
+	if set := s.sets[name]; len(set.jobs) > set.desired {
+		s.excess[name] = true
+	} else {
+		delete(s.excess, name)
+	}
+}
 
 // Home is the group that the set's replicas belong on: the one that was chosen
 // for them, or else the one that some of them were placed for, or are on. Nil:
 // none yet.
 func (s *State) Home(name string) *Key {
-	for _, j := range s.sets[name] {
-		if j.Set.Group != nil {
-			return j.Set.Group
-		}
+	set := s.sets[name]
+	if set == nil {
+		return nil
 	}
-	for _, j := range s.sets[name] {
-		if j.Chosen < 0 || j.Alternatives[j.Chosen].Whole == nil || j.Alternatives[j.Chosen].Whole.Apart {
-			continue
-		}
-		if only := j.Alternatives[j.Chosen].Whole.Only; only != nil {
-			return only // whatever became of its nodes
-		}
-		for _, t := range j.Tasks() {
-			if t.Node != nil && t.At().Group() != nil {
-				return &t.At().Group().Key
-			}
+	if set.group != nil {
+		return set.group
+	}
+	for _, j := range set.whole {
+		if home := j.home(); home != nil {
+			return home
 		}
 	}
 	return nil
 }
 
+// home is the group that the job was placed for, or is on, if it is on whole nodes.
+func (j *Job) home() *Key {
+	if only := j.Alternatives[j.Chosen].Whole.Only; only != nil {
+		return only // whatever became of its nodes
+	}
+	for _, t := range j.Tasks() {
+		if t.Node != nil && t.At().Group() != nil {
+			return &t.At().Group().Key
+		}
+	}
+	return nil
+}
+
+// Keep has the job's set stay with the group that the job is on, whatever
+// becomes of its nodes: a group is chosen once.
+func (s *State) Keep(j *Job) {
+	if set := s.sets[j.Set.Name]; set != nil && set.group == nil && j.together() {
+		set.group = j.home()
+	}
+}
+
+// together reports whether the job is placed on whole nodes where all of its set belong.
+func (j *Job) together() bool {
+	if j.Chosen < 0 || j.Set.Name == "" {
+		return false
+	}
+	w := j.Alternatives[j.Chosen].Whole
+	return w != nil && !w.Apart
+}
+
+// gather keeps the list of those on whole nodes in step with the job.
+func (s *State) gather(j *Job) {
+	set := s.sets[j.Set.Name]
+	if set == nil || s.jobs[j.ID] != j {
+		return
+	}
+	i, listed := slices.BinarySearchFunc(set.whole, j.ID, jobByID)
+	switch belongs := j.together() && !j.Retired; {
+	case belongs && !listed:
+		set.whole = slices.Insert(set.whole, i, j)
+	case !belongs && listed:
+		set.whole = slices.Delete(set.whole, i, i+1)
+	}
+}
+
 // Retire takes the job out of its set for good: it is not pending any more, and
 // what runs of it is for the caller to evict.
 func (s *State) Retire(j *Job) {
-	s.dismiss(j)
 	j.Retired, s.retired[j.ID] = true, j
+	if set := s.sets[j.Set.Name]; set != nil {
+		set.retired++
+	}
+	s.dismiss(j)
 	s.settle(j)
 }
 
@@ -55,6 +160,9 @@ func (s *State) Unretire(j *Job) {
 	}
 	j.Retired = false
 	delete(s.retired, j.ID)
+	if set := s.sets[j.Set.Name]; set != nil {
+		set.retired--
+	}
 	s.enlist(j)
 	s.settle(j)
 }
@@ -63,23 +171,50 @@ func (s *State) enlist(j *Job) {
 	if j.Retired {
 		s.retired[j.ID] = j
 	}
-	if j.Set.Name == "" || j.Retired {
+	if j.Set.Name == "" {
 		return
 	}
-	list := s.sets[j.Set.Name]
-	i, _ := slices.BinarySearchFunc(list, j.ID, jobByID)
-	s.sets[j.Set.Name] = slices.Insert(list, i, j)
+	set := s.sets[j.Set.Name]
+	if set == nil {
+		set = &replicas{}
+		s.sets[j.Set.Name] = set
+	}
+	if set.group == nil {
+		set.group = j.Set.Group
+	}
+	if j.Retired {
+		set.retired++
+		return
+	}
+	i, _ := slices.BinarySearchFunc(set.jobs, j.ID, jobByID)
+	set.jobs = slices.Insert(set.jobs, i, j)
+	set.desired = max(set.desired, j.Set.Desired)
+	s.weigh(j.Set.Name)
+	s.gather(j)
 }
 
+// dismiss takes the job out of its set's list. A set that nobody is or was of is forgotten.
 func (s *State) dismiss(j *Job) {
-	list := s.sets[j.Set.Name]
-	if i, found := slices.BinarySearchFunc(list, j.ID, jobByID); found {
-		if list = slices.Delete(list, i, i+1); len(list) == 0 {
-			delete(s.sets, j.Set.Name)
-		} else {
-			s.sets[j.Set.Name] = list
-		}
+	set := s.sets[j.Set.Name]
+	if set == nil {
+		return
 	}
+	if i, found := slices.BinarySearchFunc(set.jobs, j.ID, jobByID); found {
+		set.jobs = slices.Delete(set.jobs, i, i+1)
+	}
+	if i, found := slices.BinarySearchFunc(set.whole, j.ID, jobByID); found {
+		set.whole = slices.Delete(set.whole, i, i+1)
+	}
+	if len(set.jobs)+set.retired == 0 {
+		delete(s.sets, j.Set.Name)
+		delete(s.excess, j.Set.Name)
+		return
+	}
+	if j.Set.Desired == set.desired && !slices.ContainsFunc(set.jobs, func(o *Job) bool { return o.Set.Desired == set.desired }) {
+		s.compare(j.Set.Name)
+		return
+	}
+	s.weigh(j.Set.Name)
 }
 
 func jobByID(j *Job, id string) int { return strings.Compare(j.ID, id) }

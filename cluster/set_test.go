@@ -121,10 +121,58 @@ func TestHome(t *testing.T) {
 	if home := s.Home("m"); *home != only {
 		t.Errorf("it was placed for a: %v", home)
 	}
-	// What was chosen before counts most.
-	chosen := key(s, "b")
-	s.Job("job/m-1").Set.Group = &chosen
-	if home := s.Home("m"); *home != chosen {
-		t.Errorf("b was chosen: %v", home)
+	// What is kept outlives everybody.
+	s.Keep(tk.Job)
+	s.Clear(tk)
+	if home := s.Home("m"); home == nil || *home != only || *s.Clone().Home("m") != only {
+		t.Errorf("a was chosen: %v", home)
 	}
+	// What was chosen before counts most.
+	chosen := key(s, "a")
+	s = build(fixture.Job("m-0").Set("m", 2).WholeNodes(1, "8Gi").On("b"))
+	j := fixture.Job("m-1").Set("m", 2).WholeNodes(1, "8Gi").Build()
+	j.Set.Group = &chosen
+	if err := s.AddJob(j); err != nil {
+		t.Fatal(err)
+	}
+	if home := s.Home("m"); *home != chosen {
+		t.Errorf("a was chosen: %v", home)
+	}
+	for _, id := range []string{"job/m-0", "job/m-1"} {
+		if err := s.RemoveJob(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Home("m") != nil {
+		t.Error("the set is gone")
+	}
+}
+
+// TestExcess: where jobs of a set differ about how many there should be, the most counts.
+func TestExcess(t *testing.T) {
+	s := fixture.State(fixture.Job("m-0").Set("m", 1), fixture.Job("m-1").Set("m", 3), fixture.Job("m-2").Set("m", 3))
+	check := func(desired int, want ...string) {
+		t.Helper()
+		if got := s.Excess(); !cmp.Equal(got, want) || s.Desired("m") != desired {
+			t.Errorf("%d desired, too large: %v", s.Desired("m"), got)
+		}
+	}
+	check(3)
+	s.Retire(s.Job("job/m-2"))
+	check(3)
+	s.Retire(s.Job("job/m-1"))
+	check(1)
+	s.Unretire(s.Job("job/m-1"))
+	s.Unretire(s.Job("job/m-2"))
+	check(3)
+	s.Scale("m", 2)
+	check(2, "m")
+	if got := s.Clone().Excess(); !cmp.Equal(got, []string{"m"}) {
+		t.Errorf("the copy: %v", got)
+	}
+	if err := s.RemoveJob("job/m-0"); err != nil {
+		t.Fatal(err)
+	}
+	check(2)
+	s.Scale("o", 1)
 }

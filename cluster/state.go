@@ -36,7 +36,8 @@ type State struct {
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
 	pending   map[string]*Job
-	sets      map[string][]*Job // by name, sorted by ID
+	sets      map[string]*replicas // by name
+	excess    map[string]bool      // of these, those with more jobs than they should have
 	retired   map[string]*Job
 	nominated map[string]*Task
 	moving    map[string]*Task // that were promised room elsewhere
@@ -57,7 +58,8 @@ func NewState() *State {
 		queues:    map[string]*Queue{},
 		jobs:      map[string]*Job{},
 		pending:   map[string]*Job{},
-		sets:      map[string][]*Job{},
+		sets:      map[string]*replicas{},
+		excess:    map[string]bool{},
 		retired:   map[string]*Job{},
 		nominated: map[string]*Task{},
 		moving:    map[string]*Task{},

@@ -78,6 +78,9 @@ func (s *State) RemoveJob(id string) error {
 		}
 	}
 	delete(s.jobs, id)
+	if set := s.sets[j.Set.Name]; set != nil && j.Retired {
+		set.retired--
+	}
 	s.dismiss(j)
 	delete(s.retired, id)
 	delete(s.pending, id)
@@ -87,6 +90,7 @@ func (s *State) RemoveJob(id string) error {
 // Choose fixes the alternative that the job's tasks are placed from; -1 takes it back.
 func (s *State) Choose(j *Job, alternative int) {
 	j.Chosen = alternative
+	s.gather(j)
 	s.settle(j)
 }
 

@@ -132,9 +132,7 @@ func TestReplicasKeepToTheirGroup(t *testing.T) {
 		t.Error(diff)
 	}
 	// One more than the group has nodes is not denied: it waits, though others would have room.
-	for _, j := range s.Set("m") {
-		j.Set.Desired = 3
-	}
+	s.Scale("m", 3)
 	replica(s, "m-2", cluster.Set{Name: "m", Desired: 3}, 3, all...)
 	out := run(t, e, s)
 	if len(out.Decisions) != 0 || len(out.Refusals) != 1 {
@@ -144,13 +142,13 @@ func TestReplicasKeepToTheirGroup(t *testing.T) {
 	if a := r.Attempts[0]; r.Permanent || r.Reason != "NoDevices" || a.Nodes != 2 || len(a.Counts) != 1 || a.Counts[0].Nodes != 2 {
 		t.Errorf("%+v", r)
 	}
-	// When the others are gone it is free to go anywhere, and a patient session sees that.
+	// When the others are gone the group is still the one that was chosen.
 	for _, id := range []string{"job/m-0", "job/m-1"} {
 		if err := s.RemoveJob(id); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := where(run(t, e, s)); got["job/m-2/worker-0"] != "big-1" {
+	if got := where(run(t, e, s)); got["job/m-2/worker-0"] != "mid-1" {
 		t.Errorf("%v", got)
 	}
 }

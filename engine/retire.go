@@ -28,36 +28,43 @@ type Ranked struct {
 // comes before promises are kept, so that nobody starts only to be told to go.
 func (s *Session) retire(out *Outcome) {
 	s.evictRetired(out)
-	for _, name := range s.State.Sets() {
-		jobs := s.State.Set(name)
-		desired := max(0, jobs[0].Set.Desired)
-		if len(jobs) <= desired {
-			continue
-		}
-		ranking := Ranking{Set: name, Desired: desired}
-		line := s.rankInstances(jobs)
+	for _, name := range s.State.Excess() {
+		stmt := s.Begin()
+		ranking := s.shrink(stmt, name)
 		if s.err != nil {
+			stmt.Discard()
 			return
 		}
-		stmt := s.Begin()
-		for i := range line {
-			r := &line[i]
-			if r.Retired = i < len(line)-desired; !r.Retired {
-				continue
-			}
-			s.withdraw(r.Job, true)
-			if stmt.retire(r.Job, r.Score); s.err != nil {
-				stmt.Discard()
-				return
-			}
-			worth := r.Score
-			s.record(Event{Kind: Retired, Job: r.Job, Score: &worth})
-		}
-		slices.Reverse(line)
-		ranking.Jobs = line
 		out.Decisions = append(out.Decisions, stmt.Commit()...)
 		out.Rankings = append(out.Rankings, ranking)
 	}
+}
+
+// shrink retires jobs of the set one by one. What a job is worth may depend on
+// those that are left, so they are ranked again each time; each is shown with what
+// it was worth when last compared.
+func (s *Session) shrink(stmt *Statement, name string) Ranking {
+	ranking := Ranking{Set: name, Desired: s.State.Desired(name)}
+	for jobs := slices.Clone(s.State.Set(name)); len(jobs) > ranking.Desired; {
+		line := s.rankInstances(jobs)
+		if s.err != nil {
+			break
+		}
+		goes := line[0]
+		goes.Retired = true
+		ranking.Jobs = append(ranking.Jobs, goes)
+		s.withdraw(goes.Job, true)
+		if stmt.retire(goes.Job, goes.Score); s.err != nil {
+			break
+		}
+		s.record(Event{Kind: Retired, Job: goes.Job, Score: &goes.Score})
+		if len(line)-1 == ranking.Desired {
+			ranking.Jobs = append(ranking.Jobs, line[1:]...)
+		}
+		jobs = slices.DeleteFunc(jobs, func(j *cluster.Job) bool { return j == goes.Job })
+	}
+	slices.Reverse(ranking.Jobs)
+	return ranking
 }
 
 // evictRetired evicts what still runs of jobs that were retired before: whoever

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -117,7 +118,7 @@ func TestRetiredLosePromises(t *testing.T) {
 		t.Fatalf("%+v", out.Decisions)
 	}
 	m := s.Job("job/m-0")
-	m.Set.Desired = 0
+	s.Scale("m", 0)
 	s.Clear(s.Job("job/x").Tasks()[0]) // its room is free: without retiring it would start
 	out := run(t, e, s)
 	if !m.Retired || m.Placed() != 0 || len(s.Nominated()) != 0 || m.Tasks()[0].Node != nil {
@@ -147,5 +148,30 @@ func TestScoresOfInstancesAreChecked(t *testing.T) {
 	}
 	if j := s.Job("job/m-0"); j.Retired || !j.Running() {
 		t.Error("it went all the same")
+	}
+}
+
+// TestWorthIsJudgedAnew: who goes changes what the others are worth.
+func TestWorthIsJudgedAnew(t *testing.T) {
+	apart := &policy{name: "Apart", open: func(s *engine.Session) {
+		s.AddInstanceOrderFn(func(j *cluster.Job) float64 {
+			score := 100.0
+			for _, o := range s.State.Set("m") {
+				if o != j && o.Tasks()[0].Node == j.Tasks()[0].Node {
+					score -= 10
+				}
+			}
+			return score
+		})
+	}}
+	parts := []fixture.Part{}
+	for i, n := range []string{"b", "b", "a", "a"} {
+		parts = append(parts, fixture.Job(fmt.Sprint("m-", i)).Set("m", 2).Created(int64(i)).Devices(1).On(n))
+	}
+	s := with(twoNodes(), parts...)
+	out := run(t, fixture.Engine(fit(), apart), s)
+	want := []fate{{"job/m-2", 100_000, false}, {"job/m-0", 90_000, false}, {"job/m-1", 90_000, true}, {"job/m-3", 90_000, true}}
+	if diff := cmp.Diff(want, fates(out.Rankings[0])); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -194,6 +194,9 @@ func (st *Statement) Commit() []Decision {
 				continue
 			}
 			out = append(out, op.decision)
+			if op.kind == placed {
+				st.session.State.Keep(op.task.Job)
+			}
 			if op.kind != evicted && op.task.Job.Stands() {
 				op.task.Job.Torn = 0
 			}

@@ -170,12 +170,13 @@ func (w *World) checkBudgets(before *moment, gone []*engine.Decision, swept map[
 }
 
 // checkRankings makes sure that as many stay as are desired, and that nobody
-// goes who is worth more than one who stays.
+// goes who is worth more than one who stays. Of those who go each was worth least
+// when it was its turn, by what was worth what then.
 func (w *World) checkRankings(out *engine.Outcome) error {
 	for _, r := range out.Rankings {
 		w.Retired += len(r.Jobs) - r.Desired
 		for i, x := range r.Jobs {
-			if x.Retired != (i >= r.Desired) || x.Retired != x.Job.Retired || i > 0 && x.Score.Total > r.Jobs[i-1].Score.Total {
+			if x.Retired != (i >= r.Desired) || x.Retired != x.Job.Retired || i > 0 && i <= r.Desired && x.Score.Total > r.Jobs[i-1].Score.Total {
 				return fmt.Errorf("%s: of %d replicas %d are desired, and %s comes %d. with %d, retired: %v", r.Set, len(r.Jobs), r.Desired, x.Job.ID, i+1, x.Score.Total, x.Retired)
 			}
 		}

@@ -117,11 +117,12 @@ func (w *World) ScaleModel() error {
 	}
 	first := w.site.models[pick(w, sorted(w.site.models))]
 	first.Set.Desired = w.dice.Roll(5)
-	for id, j := range w.site.jobs {
+	for _, j := range w.site.jobs {
 		if j.Set.Name == first.Set.Name {
-			j.Set.Desired, w.State.Job(id).Set.Desired = first.Set.Desired, first.Set.Desired
+			j.Set.Desired = first.Set.Desired
 		}
 	}
+	w.State.Scale(first.Set.Name, first.Set.Desired)
 	return w.replicate(first)
 }
 
@@ -194,8 +195,12 @@ func (w *World) checkSets(settled bool) error {
 	}
 	for _, name := range w.State.Sets() {
 		jobs := w.State.Set(name)
-		if desired := jobs[0].Set.Desired; settled && len(jobs) > desired {
+		desired := jobs[0].Set.Desired
+		if settled && len(jobs) > desired {
 			return fmt.Errorf("%s has %d replicas, and %d are desired", name, len(jobs), desired)
+		}
+		if large := slices.Contains(w.State.Excess(), name); large != (len(jobs) > desired) {
+			return fmt.Errorf("%s has %d replicas of %d, and is too large: %v", name, len(jobs), desired, large)
 		}
 		var home *cluster.Key
 		hosts := map[*cluster.Node]string{}
@@ -217,6 +222,9 @@ func (w *World) checkSets(settled bool) error {
 				}
 				hosts[t.At()] = t.ID
 			}
+		}
+		if at := w.State.Home(name); home != nil && (at == nil || *at != *home) {
+			return fmt.Errorf("%s is on %v, and belongs on %v", name, *home, at)
 		}
 	}
 	return nil

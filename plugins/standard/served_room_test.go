@@ -1,6 +1,7 @@
 package standard
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,5 +67,39 @@ func TestLayersAskForWhatTheyTake(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Fewer replicas that are spread stay spread.
+func TestFewerReplicasStaySpread(t *testing.T) {
+	parts := []fixture.Part{}
+	for _, n := range []string{"a", "b", "c"} {
+		parts = append(parts, fixture.Node(n).CPU(64, "640Gi").GPUs(8, "A", "80Gi"))
+	}
+	for i, n := range []string{"b", "b", "c", "a", "a"} {
+		parts = append(parts, fixture.Job(fmt.Sprint("m-", i)).Served(cluster.Spread).Set("m", 3).Created(int64(i)).DeviceMemory(1, "80Gi").On(n))
+	}
+	if diff := cmp.Diff([]string{"Evict job/m-4", "Evict job/m-1"}, did(decide(t, fixture.State(parts...)))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A group is chosen once: when all replicas have lost their nodes they come back to it.
+func TestGroupOutlivesItsReplicas(t *testing.T) {
+	w := func(name string) *fixture.JobBuilder { return fixture.Job(name).Set("m", 2).WholeNodes(1, "8Gi") }
+	s := fixture.State(fixture.Node("a1").CPU(8, "64Gi").GPUs(4, "A100", "40Gi"), fixture.Node("a2").CPU(8, "64Gi").GPUs(4, "A100", "40Gi"), w("m-0"), w("m-1"))
+	decide(t, s)
+	for _, id := range []string{"job/m-0", "job/m-1"} {
+		s.Clear(s.Job(id).Tasks()[0])
+	}
+	for _, name := range []string{"s1", "s2"} { // which would be a better fit
+		if err := s.AddNode(fixture.Node(name).CPU(8, "64Gi").GPUs(1, "A10", "24Gi").Build()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range decide(t, s).Decisions {
+		if d.Group.Product != "A100" {
+			t.Errorf("%s is on %s", d.Task.ID, d.Node)
+		}
 	}
 }
