@@ -194,6 +194,8 @@ func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
 		free := d.Free()
 		if runs {
 			free = d.Memory - d.Reserved - d.Use.Memory
+		} else if s.counted() {
+			free += d.Use.Beside
 		}
 		if c.Milli > d.FreeMilli() || c.Memory > free || !d.Permits(s.Isolation) {
 			return fmt.Errorf("device %d is held by others", c.Device)
@@ -201,6 +203,9 @@ func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
 		if s.Need.WholeNode && d.Use.Nodes > 0 {
 			return fmt.Errorf("device %d is of a node that another has", c.Device)
 		}
+	}
+	if !runs && !n.shareable(s, claims) {
+		return fmt.Errorf("devices share memory that is less than the claims together")
 	}
 	return nil
 }
@@ -248,6 +253,9 @@ func (s *State) book(t *Task, sign int64) {
 		u.Milli += Milli(sign) * c.Milli
 		u.Memory += Bytes(sign) * c.Memory
 		u.Leases += int32(sign)
+		if n.sliced && !t.Shape.counted() {
+			n.siblings(d, func(o *Device) { o.Use.Beside += Bytes(sign) * c.Memory })
+		}
 		if t.Shape.Need.WholeNode {
 			u.Nodes += int32(sign)
 		}
@@ -296,7 +304,7 @@ func (n *Node) Keeps(t *Task) bool {
 	}
 	for _, c := range t.Claims {
 		d := &n.Devices[c.Device]
-		if d.Lost || d.Use.Milli > Whole || d.Use.Memory > d.Room() {
+		if d.Lost || d.Use.Milli > Whole || d.Use.Memory > d.Room() || !t.Shape.counted() && d.Free() < 0 {
 			return false
 		}
 	}
@@ -341,13 +349,19 @@ func (n *Node) present(t *Task) bool {
 	}
 	for _, c := range t.Claims {
 		d := &n.Devices[c.Device]
-		if d.Use.ReleasingLeases == 0 {
+		if d.Use.ReleasingLeases == 0 && d.Shares == "" {
 			continue
 		}
 		milli, memory := c.Milli, c.Memory
+		if !t.Shape.counted() {
+			memory += n.claimed(d, t.Claims)
+		}
 		for _, o := range n.Tasks {
 			if !there(o) {
 				continue
+			}
+			if !t.Shape.counted() && !o.Shape.counted() {
+				memory += n.claimed(d, o.Claims)
 			}
 			for _, oc := range o.Claims {
 				if oc.Device != c.Device {

@@ -55,7 +55,7 @@ func (d *Device) like(o *Device, named []DeviceID) bool {
 	if d != o && (slices.Contains(named, d.ID) || slices.Contains(named, o.ID)) {
 		return false
 	}
-	return d.Type == o.Type && d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use == o.Use
+	return d.Type == o.Type && d.Shares == o.Shares && d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use == o.Use
 }
 
 // combine goes through the ways to take so many devices, the most of the first

@@ -38,6 +38,9 @@ func (n *Node) pick(s *Shape, score func(*Device) int64) (claims []Claim, ok boo
 // affords reports whether the node's own memory has room for what the claims
 // take of it: on unified memory, all of them.
 func (n *Node) affords(s *Shape, claims []Claim) bool {
+	if !n.shareable(s, claims) {
+		return false
+	}
 	if !n.Unified {
 		return true // what spills was looked at when layers were laid out
 	}
@@ -63,7 +66,7 @@ func (n *Node) Feasible(s *Shape) bool {
 	switch {
 	case need.None():
 		return true
-	case need.WholeNode, need.SameProduct, n.Unified, need.Layers != nil, need.SumAtLeast > 0:
+	case need.WholeNode, need.SameProduct, n.Unified, n.sliced && !s.counted(), need.Layers != nil, need.SumAtLeast > 0:
 		_, ok := n.Choose(s, nil)
 		return ok
 	}
@@ -230,28 +233,29 @@ func (n *Node) choose(s *Shape, score func(*Device) int64, product *string) ([]C
 		}
 		return n.chooseLayers(s, order)
 	}
-	count := need.Devices
-	claims := make([]Claim, 0, count)
+	claims := make([]Claim, 0, need.Devices)
 	var sum Bytes
-	for _, c := range takers[:count] {
-		claim := n.claim(s, c.device)
-		sum += claim.Memory
-		claims = append(claims, claim)
+	take := func() {
+		claims, sum = claims[:0], 0
+		for i := 0; i < len(takers) && len(claims) < need.Devices; i++ {
+			claim := n.claim(s, takers[i].device)
+			if d := &n.Devices[claim.Device]; d.Shares != "" && !s.counted() && claim.Memory+n.claimed(d, claims) > d.Free() {
+				continue // its siblings take what it has
+			}
+			sum += claim.Memory
+			claims = append(claims, claim)
+		}
 	}
-	if sum < need.SumAtLeast {
+	take()
+	if len(claims) == need.Devices && sum < need.SumAtLeast {
 		// The preferred devices are too small together: take the largest instead.
 		slices.SortStableFunc(takers, func(a, b candidate) int {
 			return int(min(1, max(-1, n.Devices[b.device].Memory-n.Devices[a.device].Memory)))
 		})
-		claims, sum = claims[:0], 0
-		for _, c := range takers[:count] {
-			claim := n.claim(s, c.device)
-			sum += claim.Memory
-			claims = append(claims, claim)
-		}
-		if sum < need.SumAtLeast {
-			return nil, false
-		}
+		take()
+	}
+	if len(claims) < need.Devices || sum < need.SumAtLeast {
+		return nil, false
 	}
 	slices.SortFunc(claims, func(a, b Claim) int { return a.Device - b.Device })
 	return claims, true

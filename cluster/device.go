@@ -29,6 +29,9 @@ type Device struct {
 	Link  string   // NVLink domain, "" where unknown
 	// Replica is true for one of several that time-slicing or MPS make of a device.
 	Replica bool
+	// Shares is the UUID of the device whose memory a replica shares with others of
+	// it; "": its memory is its own.
+	Shares string
 	// Parent is the UUID of the physical device a slice or replica is cut from.
 	Parent string
 	// ProductResource names its product among the devices of its resource. The
@@ -46,6 +49,7 @@ type DeviceUse struct {
 	Session   string
 	Sessions  int32 // leases of the named session
 	Nodes     int32 // leases that are of every device of the node
+	Beside    Bytes // that is promised of the same memory through other replicas
 
 	ReleasingMilli  Milli
 	ReleasingMemory Bytes
@@ -59,7 +63,7 @@ func (d *Device) FreeMilli() Milli { return Whole - d.Use.Milli }
 func (d *Device) Room() Bytes { return max(0, d.Memory-d.Reserved-d.Foreign) }
 
 // Free is the device memory that nobody was promised or was found to use.
-func (d *Device) Free() Bytes { return d.Room() - d.Use.Memory }
+func (d *Device) Free() Bytes { return d.Room() - d.Use.Memory - d.Use.Beside }
 
 // negligible is foreign memory that does not keep a task from having a device to
 // itself: drivers and displays take some hundred MiB of an idle one.

@@ -96,6 +96,8 @@ func Replicate(d Device, s Sharing) []Device {
 		}
 		if s.Strategy == mps {
 			out[i].Memory = d.Memory / Bytes(s.Replicas)
+		} else {
+			out[i].Shares = d.UUID
 		}
 	}
 	return out

@@ -149,6 +149,11 @@ func TestDevicesFromLabels(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
+			for i := range tc.want.Devices {
+				if d := &tc.want.Devices[i]; tc.want.Sharing.Strategy == timeSlicing {
+					d.Shares, _, _ = strings.Cut(d.UUID, "::")
+				}
+			}
 			var got result
 			got.Devices, got.Resource, got.Sharing, got.Defect = DevicesFromLabels("n", tc.labels, tc.allocatable)
 			if diff := cmp.Diff(tc.want, got); diff != "" {

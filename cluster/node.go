@@ -38,6 +38,7 @@ type Node struct {
 	// Sums over the devices that count.
 	deviceCapacity, deviceUsed int64
 
+	sliced  bool // devices share memory
 	slot    int
 	group   *Group
 	version uint64

@@ -17,13 +17,9 @@ func (s *State) Observe(name string, free []Bytes) error {
 	if len(free) > len(n.Devices) {
 		return fmt.Errorf("node %q has %d devices, and %d were read", name, len(n.Devices), len(free))
 	}
-	left := n.unheld()
 	changed, fell := false, false
-	for i, f := range free {
-		d, foreign := &n.Devices[i], Bytes(0)
-		if f >= 0 {
-			foreign = max(0, left[i]-f)
-		}
+	for i, foreign := range n.foreign(free) {
+		d := &n.Devices[i]
 		changed, fell = changed || foreign != d.Foreign, fell || foreign < d.Foreign
 		d.Foreign = foreign
 	}
@@ -36,6 +32,25 @@ func (s *State) Observe(name string, free []Bytes) error {
 		n.freed = n.version
 	}
 	return nil
+}
+
+// foreign is what the reading leaves unexplained, by device. Devices that were not
+// read keep what they have, and those that share memory have it together.
+func (n *Node) foreign(free []Bytes) []Bytes {
+	left := n.unheld()
+	out := make([]Bytes, len(n.Devices))
+	for i := range out {
+		switch {
+		case i >= len(free):
+			out[i] = n.Devices[i].Foreign
+		case free[i] >= 0:
+			out[i] = max(0, left[i]-free[i])
+		}
+	}
+	for i := range free {
+		n.siblings(&n.Devices[i], func(o *Device) { out[o.Index] = max(out[o.Index], out[i]) })
+	}
+	return out
 }
 
 // unheld is the memory of each device that those leave who are on the node.
@@ -54,6 +69,7 @@ func (n *Node) unheld() []Bytes {
 		}
 		for _, c := range t.Claims {
 			out[c.Device] -= c.Memory
+			n.siblings(&n.Devices[c.Device], func(o *Device) { out[o.Index] -= c.Memory }) // a reading is of the memory that they share
 		}
 		if n.Unified {
 			pot -= Bytes(t.Shape.Resources.Of(Memory) + n.host(t.Shape, t.Claims, Memory))

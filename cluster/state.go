@@ -249,8 +249,10 @@ func (n *Node) normalize() {
 	}
 	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
 	types := map[string]int{}
+	n.sliced = false
 	for i := range n.Devices {
 		d := &n.Devices[i]
+		n.sliced = n.sliced || d.Shares != ""
 		d.Index = i
 		d.ID = DeviceID{Node: n.Name, Type: d.Type, Index: types[d.Type]}
 		types[d.Type]++

@@ -300,7 +300,7 @@ func least(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, boo
 		}
 	}
 	need := &s.Need
-	if need.Devices == 0 || need.Layers != nil || need.SumAtLeast > 0 || widest == 0 {
+	if need.Devices == 0 || need.Layers != nil || need.SumAtLeast > 0 || widest == 0 || n.TimeSliced() {
 		return 1, true
 	}
 	takes, free := 0, 0

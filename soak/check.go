@@ -216,6 +216,7 @@ func (w *World) checkNode(n *cluster.Node) error {
 	for i := range n.Devices {
 		over = over || max(devices[i].memory, devices[i].thereMemory) > n.Devices[i].Room()
 	}
+	over = over || checkShared(n) != nil
 	if !over {
 		delete(w.site.shrunk, n.Name) // it fits again, and must from now on
 	}
@@ -241,8 +242,38 @@ func checkDevices(n *cluster.Node, devices []holding, shrunk bool) error {
 			}
 		}
 	}
+	if err := checkShared(n); err != nil && !shrunk {
+		return err
+	}
 	if n.DeviceUsed() != used {
 		return fmt.Errorf("devices: the node says %d, tasks hold %d", n.DeviceUsed(), used)
+	}
+	return nil
+}
+
+// checkShared makes sure that what is asked for in bytes of memory that replicas
+// share is there once, promised and physically.
+func checkShared(n *cluster.Node) error {
+	promised, held := map[string]cluster.Bytes{}, map[string]cluster.Bytes{}
+	for _, t := range n.Tasks {
+		need := &t.Shape.Need
+		if t.Shape.Isolation.Exclusive() || need.Memory == 0 && need.Share == 0 && need.Layers == nil {
+			continue
+		}
+		for _, c := range t.Claims {
+			if t.Status != cluster.Releasing {
+				promised[n.Devices[c.Device].Shares] += c.Memory
+			}
+			if t.Status != cluster.Nominated {
+				held[n.Devices[c.Device].Shares] += c.Memory
+			}
+		}
+	}
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if most := max(promised[d.Shares], held[d.Shares]); d.Shares != "" && most > d.Memory-d.Reserved {
+			return fmt.Errorf("device %d and others share %d bytes, and %d are promised or held", i, d.Memory-d.Reserved, most)
+		}
 	}
 	return nil
 }

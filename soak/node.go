@@ -36,7 +36,7 @@ func (w *World) AddNode() error {
 	if others := sorted(w.site.nodes); len(others) > 0 && w.chance(30) { // one more of the same kind
 		n.Devices = slices.Clone(w.site.nodes[pick(w, others)].Devices)
 		for i := range n.Devices {
-			n.Devices[i].UUID, n.Devices[i].Lost = fmt.Sprintf("%s-%d", name, i), false
+			n.Devices[i].UUID, n.Devices[i].Lost = fmt.Sprintf("%s-%d", name, i), false // what shares memory goes on sharing it
 		}
 	}
 	if w.chance(15) { // devices and tasks share one memory
@@ -44,12 +44,20 @@ func (w *World) AddNode() error {
 	}
 	if w.chance(30) {
 		for i := range n.Devices {
-			n.Devices[i].Reserved = cluster.Bytes(w.dice.Roll(4)) << 30
+			if reserved := cluster.Bytes(w.dice.Roll(4)) << 30; n.Devices[i].Shares == "" {
+				n.Devices[i].Reserved = reserved
+			}
 		}
 	}
 	if w.chance(20) {
 		for i := range 3 {
 			n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("%s-mig-%d", name, i), Product: "A100", Type: "cuda", Memory: 10 << 30, Profile: "1g.10gb", Parent: name + "-mig"})
+		}
+	}
+	if w.chance(15) && len(n.Devices) == 0 { // one that time-slicing offers several times
+		n.Sharing = cluster.Sharing{Strategy: "time-slicing", Replicas: 2 + w.dice.Roll(3)}
+		for i := range 1 + w.dice.Roll(2) {
+			n.Devices = append(n.Devices, cluster.Replicate(cluster.Device{UUID: fmt.Sprintf("%s-%d", name, i), Product: "L4", Type: "cuda", Memory: 24 << 30}, n.Sharing)...)
 		}
 	}
 	if w.plain {
@@ -143,7 +151,7 @@ func (w *World) change(n *cluster.Node) {
 		d := &n.Devices[w.dice.Roll(last+1)]
 		d.Lost = !d.Lost
 	case what < 6 && last >= 0:
-		if i := w.dice.Roll(last + 1); !w.holds(n.Name, i) {
+		if i := w.dice.Roll(last + 1); !w.holds(n.Name, i) && n.Devices[i].Shares == "" {
 			n.Devices[i].Memory /= 2 // another one is in its place
 			w.site.shrunk[n.Name] = true
 		}

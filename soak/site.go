@@ -82,7 +82,10 @@ func (s *site) uses(node string, device int) cluster.Bytes {
 	var sum cluster.Bytes
 	for _, p := range s.runs {
 		for _, c := range p.claims {
-			if p.node == node && c.Device == device {
+			if p.node != node {
+				continue
+			}
+			if d := s.nodes[node].Devices; c.Device == device || d[device].Shares != "" && d[device].Shares == d[c.Device].Shares {
 				sum += c.Memory
 			}
 		}
@@ -116,7 +119,7 @@ func (s *site) drop(gone func(id string, p *process) bool) { maps.DeleteFunc(s.r
 // equip gives the node what the other has.
 func equip(n, from *cluster.Node) {
 	n.Cell, n.Unschedulable, n.Phase, n.Unified = from.Cell, from.Unschedulable, from.Phase, from.Unified
-	n.Labels = maps.Clone(from.Labels)
+	n.Labels, n.Sharing = maps.Clone(from.Labels), from.Sharing
 	n.Taints = slices.Clone(from.Taints)
 	n.Resources = slices.Clone(from.Resources)
 	n.Devices = slices.Clone(from.Devices)
