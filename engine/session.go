@@ -25,6 +25,7 @@ type Session struct {
 	served  map[*cluster.Job]bool // others went for them
 	quiet   bool                  // what fails is only tried, and needs no explanation
 	gangs   gangs
+	denied  denied
 	minimal bool  // surplus has to wait for everybody's minimum
 	err     error // a plugin broke its contract: the session is void
 }
@@ -91,13 +92,18 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) {
 		return
 	}
 	stmt := s.Begin()
-	refusal := s.Place(stmt, job)
-	if refusal != nil && !refusal.Surplus {
-		refusal = s.adapt(stmt, job, refusal)
+	refusal := s.toldBefore(job)
+	if refusal == nil {
+		if refusal = s.Place(stmt, job); refusal != nil && !refusal.Surplus {
+			refusal = s.adapt(stmt, job, refusal)
+		}
 	}
 	if s.err != nil {
 		stmt.Discard()
 		return
+	}
+	if refusal != nil {
+		s.denied.add(refusal)
 	}
 	s.remember(job, refusal)
 	if refusal != nil {

@@ -214,6 +214,9 @@ func (st *Statement) Commit() []Decision {
 		d := &out[i]
 		st.session.record(Event{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: st.session.State.Node(d.Node), Decision: d})
 	}
+	if len(out) > 0 {
+		st.session.denied = nil
+	}
 	st.log = nil
 	return out
 }
