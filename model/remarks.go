@@ -14,7 +14,7 @@ import (
 func (p *planner) remarks() []string {
 	var out []string
 	for _, f := range p.forms {
-		if f.tasks != nil {
+		if f.tasks != nil && p.asked(&f) {
 			out = append(out, p.needs(&f))
 			break
 		}
@@ -22,7 +22,7 @@ func (p *planner) remarks() []string {
 	for _, f := range p.forms {
 		switch {
 		case f.Problem == "":
-		case slices.Contains(p.hoped, f.Name):
+		case p.asked(&f):
 			out = append(out, fmt.Sprintf("As %s it would not fit even if all were free: %s.", f.Name, f.Problem))
 		default:
 			out = append(out, fmt.Sprintf("Not tried as %s: %s.", f.Name, f.Problem))
@@ -35,6 +35,10 @@ func (p *planner) remarks() []string {
 	}
 	return out
 }
+
+// asked reports whether the form is asked for, were it only to be refused with its
+// numbers.
+func (p *planner) asked(f *Form) bool { return f.Problem == "" || slices.Contains(p.hoped, f.Name) }
 
 // needs says what the first form asks of a device, part by part.
 func (p *planner) needs(f *Form) string {
@@ -58,7 +62,14 @@ func (p *planner) needs(f *Form) string {
 			parts = append(parts, x.name+" "+gib(x.bytes))
 		}
 	}
-	return fmt.Sprintf("On %s it needs %s: %s.", f.Name, gib(f.Parts.Total()), strings.Join(parts, ", "))
+	on, of := "On", ""
+	switch {
+	case p.layered() && f.Devices != 1: // whose layers go wherever there is room
+		on, of = "As", " in all"
+	case f.Devices > 1 || f.Nodes > 1:
+		of = " of each device"
+	}
+	return fmt.Sprintf("%s %s it needs %s%s: %s.", on, f.Name, gib(f.Parts.Total()), of, strings.Join(parts, ", "))
 }
 
 // tokens names the context that the cache is for.
