@@ -103,7 +103,7 @@ func TestModelStatusErrors(t *testing.T) {
 5:71: status.group.nodesPerReplica: want from 1 to 64, have 0`},
 		"group and sharing": {status("{group: {product: A10, count: 1, memory: 1Gi, nodesPerReplica: 1, sharing: {strategy: slices}}}"), `5:95: status.group.sharing.strategy: unknown value "slices"; write time-slicing or mps`},
 		"many nodes":        {status("{group: {product: A10, count: 1, memory: 1Gi, nodesPerReplica: 10000}}"), `5:72: status.group.nodesPerReplica: want from 1 to 64, have 10000`},
-		"group, of devices": {object("Model", "chat", "spec: {memory: {device: 1Gi}}\nstatus: {group: {product: A10, count: 1, memory: 1Gi, nodesPerReplica: 1}}"), `5:17: status.group: a group is chosen with placement: {unit: Node} only`},
+		"group, of devices": {object("Model", "chat", "spec: {memory: {device: 1Gi}}\nstatus: {group: {product: A10, count: 1, memory: 1Gi, nodesPerReplica: 1}}"), ``},
 		"number": {status("{replicas: [{replica: -1}, {replica: 10001}]}"), `5:31: status.replicas[0].replica: want from 0 to 10000, have -1
 5:46: status.replicas[1].replica: want from 0 to 10000, have 10001`},
 		"twice":            {status("{replicas: [{replica: 1}, {replica: 1}]}"), `5:45: status.replicas[1].replica: replica 1 is already replicas[0]`},

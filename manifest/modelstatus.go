@@ -14,9 +14,6 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 		at := path{"status", "group"}
 		within(g.Count, 1, maxDevices, at.add("count"), r)
 		within(g.NodesPerReplica, 1, model.MostNodes, at.add("nodesPerReplica"), r)
-		if !s.Place.WholeNodes {
-			r.errorf(at, "a group is chosen with placement: {unit: %s} only", unitNode)
-		}
 		key := cluster.Key{Product: g.Product, Count: g.Count, Resource: g.Resource, Memory: int64(checkMemory(g.Memory, at.add("memory"), r)) >> 20}
 		if key.Resource == "" {
 			key.Resource = cluster.DefaultDeviceResource
@@ -25,7 +22,9 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 			checkEnum(g.Sharing.Strategy, strategies, at.add("sharing", "strategy"), r)
 			key.Strategy, key.Replicas = g.Sharing.Strategy, g.Sharing.Replicas
 		}
-		s.Group, s.NodesPerReplica = &key, g.NodesPerReplica
+		if s.Place.WholeNodes { // or its unit was another when the group was chosen
+			s.Group, s.NodesPerReplica = &key, g.NodesPerReplica
+		}
 	}
 	seen := map[int]int{}
 	for i, x := range o.Replicas {
