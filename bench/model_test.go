@@ -63,9 +63,9 @@ func BenchmarkModels(b *testing.B) {
 				s := Cluster(1000)
 				b.StartTimer()
 				start := time.Now()
-				groups := s.Groups()
+				fleet := model.NewFleet(s.Groups())
 				for _, spec := range specs {
-					plan, err := model.New(spec, groups)
+					plan, err := fleet.Plan(spec)
 					must(b, err)
 					for _, j := range plan.Jobs {
 						must(b, s.AddJob(j))

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -250,7 +251,7 @@ func (n *Node) choose(s *Shape, score func(*Device) int64, product *string) ([]C
 	if len(claims) == need.Devices && sum < need.SumAtLeast {
 		// The preferred devices are too small together: take the largest instead.
 		slices.SortStableFunc(takers, func(a, b candidate) int {
-			return int(min(1, max(-1, n.Devices[b.device].Memory-n.Devices[a.device].Memory)))
+			return cmp.Compare(n.claim(s, b.device).Memory, n.claim(s, a.device).Memory)
 		})
 		take()
 	}

@@ -64,6 +64,7 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 // forms a replica may take depends on what devices there are.
 func (m *stateMaker) models(s *cluster.State) {
 	groups := s.Groups()
+	fleet := model.NewFleet(groups)
 	m.groupOf = map[string]cluster.Key{}
 	for _, g := range groups {
 		for _, n := range g.Nodes {
@@ -76,7 +77,7 @@ func (m *stateMaker) models(s *cluster.State) {
 		if !m.sources(spec, o, r) || spec.Backend == nil {
 			continue
 		}
-		plan, err := model.New(spec, groups)
+		plan, err := fleet.Plan(spec)
 		if err != nil {
 			var p *model.Problem
 			at := path{"spec"}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate/backend"
@@ -21,15 +22,43 @@ type Plan struct {
 // Replica is the ID of a replica's job.
 func (p *Plan) Replica(number int) string { return p.Spec.ID + "-" + strconv.Itoa(number) }
 
-// New works out the jobs of a model for a cluster with these groups, in key
-// order. An error that is a Problem names the field it is about.
-func New(s *Spec, groups []*cluster.Group) (*Plan, error) {
+// Fleet is the devices of a cluster, looked at once for many models. It is not
+// safe for concurrent use.
+type Fleet struct {
+	groups []*cluster.Group
+	kinds  map[string][][]kind // by the types of device that count: of each group
+}
+
+// NewFleet looks at groups, which are in key order.
+func NewFleet(groups []*cluster.Group) *Fleet {
+	return &Fleet{groups: groups, kinds: map[string][][]kind{}}
+}
+
+// of is what each group has of these types.
+func (f *Fleet) of(types []string) [][]kind {
+	key := strings.Join(types, ",")
+	out, known := f.kinds[key]
+	if !known {
+		for _, g := range f.groups {
+			out = append(out, kindsOf(g, types))
+		}
+		f.kinds[key] = out
+	}
+	return out
+}
+
+// New is Plan for one model alone.
+func New(s *Spec, groups []*cluster.Group) (*Plan, error) { return NewFleet(groups).Plan(s) }
+
+// Plan works out the jobs of a model for the cluster. An error that is a Problem
+// names the field it is about.
+func (f *Fleet) Plan(s *Spec) (*Plan, error) {
 	own := *s // what is found out on the way is not the caller's
 	p := &planner{Spec: &own}
 	if err := p.sensible(); err != nil {
 		return nil, err
 	}
-	if err := p.runsOn(groups); err != nil {
+	if err := p.runsOn(f); err != nil {
 		return nil, err
 	}
 	if err := p.lay(); err != nil {
@@ -83,7 +112,7 @@ func (p *planner) tasks(forms []Form) int {
 }
 
 // runsOn finds the types of device that the backend runs on, and their groups.
-func (p *planner) runsOn(groups []*cluster.Group) error {
+func (p *planner) runsOn(f *Fleet) error {
 	types, err := p.Backend.Types(p.Version)
 	if err != nil {
 		return &Problem{[]any{"spec", "backendVersion"}, err.Error()}
@@ -92,9 +121,9 @@ func (p *planner) runsOn(groups []*cluster.Group) error {
 		p.types = slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "cpu" })
 		slices.Sort(p.types)
 	}
-	for _, g := range groups {
+	for i, kinds := range f.of(p.types) {
 		before := len(p.have)
-		for _, k := range p.kinds(g) {
+		for _, k := range kinds {
 			if k.profile == "" {
 				p.have = append(p.have, k)
 			} else {
@@ -102,7 +131,7 @@ func (p *planner) runsOn(groups []*cluster.Group) error {
 			}
 		}
 		if len(p.have) > before {
-			p.groups = append(p.groups, g)
+			p.groups = append(p.groups, f.groups[i])
 		}
 	}
 	slices.SortStableFunc(p.slices, func(a, b kind) int { return cmp.Compare(a.memory, b.memory) })

@@ -39,16 +39,16 @@ func (k *kind) most() int {
 	return min(1, k.count)
 }
 
-// kinds are the devices of the group that the backend runs on. Nodes of a group
+// kindsOf are the devices of the group that are of these types, of any if there are none. Nodes of a group
 // may differ in what is reserved of them, so that all are looked at.
-func (p *planner) kinds(g *cluster.Group) []kind {
+func kindsOf(g *cluster.Group, types []string) []kind {
 	var out []kind
 	fits := combines(g.Key)
 	for _, n := range g.Nodes {
 		from := len(out)
 		for i := range n.Devices {
 			d := &n.Devices[i]
-			if d.Lost || len(p.types) > 0 && !slices.Contains(p.types, d.Type) {
+			if d.Lost || len(types) > 0 && !slices.Contains(types, d.Type) {
 				continue
 			}
 			k := kind{product: d.Product, profile: d.Profile, memory: d.Memory - d.Reserved, whole: d.Memory, combines: fits && d.Profile == "", group: g}
@@ -63,13 +63,13 @@ func (p *planner) kinds(g *cluster.Group) []kind {
 				}
 			}
 		}
-		out = slices.Concat(out[:from:from], p.news(out[:from], out[from:]))
+		out = slices.Concat(out[:from:from], news(out[:from], out[from:]))
 	}
 	return out
 }
 
 // news folds what one node has into what is known, and returns the rest.
-func (p *planner) news(known, more []kind) []kind {
+func news(known, more []kind) []kind {
 	var out []kind
 	for _, k := range more {
 		if at := slices.IndexFunc(known, k.like); at >= 0 {

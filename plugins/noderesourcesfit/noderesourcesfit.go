@@ -141,12 +141,12 @@ func supplied(s *cluster.Shape, n *cluster.Node) bool {
 // untouched reports whether nobody holds anything of the node.
 func untouched(n *cluster.Node) bool {
 	for i := range n.Resources {
-		if n.Resources[i].Used != 0 {
+		if l := &n.Resources[i]; l.Used != 0 || l.Foreign != 0 {
 			return false
 		}
 	}
 	for i := range n.Devices {
-		if d := &n.Devices[i]; d.Use.Leases != 0 || d.Foreign != 0 {
+		if d := &n.Devices[i]; d.Use != (cluster.DeviceUse{}) || d.Foreign != 0 {
 			return false
 		}
 	}

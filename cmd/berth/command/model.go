@@ -10,7 +10,7 @@ import (
 
 // knobs lets why try what a model's owner could have written instead.
 func knobs(plans []*model.Plan, state *cluster.State) func(id string) []explain.Knob {
-	groups := state.Groups()
+	fleet := model.NewFleet(state.Groups())
 	return func(id string) []explain.Knob {
 		i := slices.IndexFunc(plans, func(p *model.Plan) bool {
 			return slices.ContainsFunc(p.Jobs, func(j *cluster.Job) bool { return j.ID == id })
@@ -22,7 +22,7 @@ func knobs(plans []*model.Plan, state *cluster.State) func(id string) []explain.
 		for _, k := range plans[i].Spec.Knobs() {
 			out = append(out, explain.Knob{Steps: k.Steps, At: func(step int) (string, int, *cluster.Job) {
 				text, cost, spec := k.At(step)
-				plan, err := model.New(spec, groups)
+				plan, err := fleet.Plan(spec)
 				if err != nil {
 					return text, cost, nil
 				}
