@@ -15,11 +15,10 @@ type Device struct {
 	Memory   Bytes
 	// Lost devices stay in the list, so that indexes keep their meaning, and take nothing new.
 	Lost bool
-	Use  DeviceUse
-
 	// Reserved is memory that no task gets. Foreign is memory that a reading found
 	// in use and the books know nothing of (State.Observe).
 	Reserved, Foreign Bytes
+	Use               DeviceUse
 
 	UUID  string
 	Index int
