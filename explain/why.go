@@ -16,7 +16,8 @@ type Question struct {
 	State    *cluster.State // before the simulation; it is changed
 	Workload string         // its ID, or that of a set: then the first of it that is pending
 	Now      int64
-	// Tries bounds how many changes are tried out; 0 means 64.
+	// Tries bounds how many changes are tried out; 0 means 64, or fewer where
+	// thousands are pending.
 	Tries int
 	// Knobs of a workload, beyond what its tasks alone let one try; nil: there are none.
 	Knobs func(id string) []Knob
@@ -101,6 +102,13 @@ type Trial struct {
 
 const defaultTries = 64
 
+// affordable is how many changes are tried out where so many workloads are pending:
+// each try is a session in which all of them compete.
+func affordable(pending int) int {
+	const many, fewest = 500, 12
+	return max(fewest, min(defaultTries, defaultTries*many/max(1, pending)))
+}
+
 // Why answers the question.
 func Why(q Question) (*Report, error) {
 	if q.State.Job(q.Workload) == nil && len(q.State.Set(q.Workload)) == 0 {
@@ -141,7 +149,7 @@ func Why(q Question) (*Report, error) {
 		knobs: knobsOf(q), budget: max(q.Tries, 0), now: q.Now, at: map[*change]int64{}, evicted: map[*change][]string{},
 	}
 	if q.Tries == 0 {
-		l.budget = defaultTries
+		l.budget = affordable(len(q.State.Pending()))
 	}
 	r.Offer, r.Foreign = offer(q.State, l.shape()), foreign(q.State, l.shape())
 	if !refused.Surplus { // surplus has nobody go
