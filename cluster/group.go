@@ -27,6 +27,12 @@ func (k Key) String() string {
 	return s
 }
 
+// Combines reports whether several devices of a node can work on one thing: MIG
+// slices and shared replicas are parts of devices, without a link between them.
+func (k Key) Combines() bool {
+	return k.Replicas <= 1 && !strings.Contains(k.Product, "-MIG-") && !strings.HasPrefix(k.Resource, PartitionResource)
+}
+
 // Compare orders groups by product, memory and count, then by the rest.
 func (k Key) Compare(o Key) int {
 	return cmp.Or(

@@ -100,16 +100,6 @@ func (s *Session) rankInstances(jobs []*cluster.Job) []Ranked {
 	return out
 }
 
-// KeepOrder ranks jobs of a set for scale-down, the first to go first: lowest
-// keep-preference, then newest, then by ID.
-func (s *Session) KeepOrder(jobs []*cluster.Job) []*cluster.Job {
-	out := make([]*cluster.Job, 0, len(jobs))
-	for _, r := range s.rankInstances(jobs) {
-		out = append(out, r.Job)
-	}
-	return out
-}
-
 // add counts one more part.
 func (c *Score) add(s *Session, plugin string, weight int64, score float64) {
 	c.Total += s.points(plugin, weight, score)

@@ -185,20 +185,6 @@ func TestEventsAndHandlers(t *testing.T) {
 	}
 }
 
-func TestKeepOrder(t *testing.T) {
-	keep := &policy{name: "Keep", open: func(s *engine.Session) {
-		s.AddInstanceOrderFn(func(j *cluster.Job) float64 { return float64(j.Priority) })
-	}}
-	s := with(twoNodes(), fixture.Job("a").Priority(5), fixture.Job("b").Priority(1).Created(1), fixture.Job("c").Priority(1).Created(2), fixture.Job("d").Priority(1).Created(2))
-	var got []string
-	for _, j := range fixture.Engine(keep).Open(s, engine.Options{}).KeepOrder(s.Jobs()) {
-		got = append(got, j.ID)
-	}
-	if diff := cmp.Diff([]string{"job/c", "job/d", "job/b", "job/a"}, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestRegistryIsStrict(t *testing.T) {
 	build := func(p engine.Plugin, err error) engine.PluginBuilder {
 		return func(engine.Arguments) (engine.Plugin, error) { return p, err }

@@ -43,6 +43,21 @@ func (m *Model) Crude() (cluster.Bytes, error) {
 	return cluster.Bytes(cluster.MulDivUp(int64(total), 12, 10)) + 2<<30, nil
 }
 
+// Even is what each of so many devices takes of a model of which no more than a
+// total is known: the crude figure, divided evenly. A table says the total itself.
+func (m *Model) Even(devices int) (Breakdown, error) {
+	n, weights := cluster.Bytes(devices), m.Weights.Total()
+	all := weights
+	if m.Format != "table" {
+		var err error
+		if all, err = m.Crude(); err != nil {
+			return Breakdown{}, err
+		}
+	}
+	each := (all + n - 1) / n
+	return Breakdown{Weights: weights / n, Overhead: each - weights/n}, nil
+}
+
 func (m *Model) noWeights() error {
 	return fmt.Errorf("the weights of model %s are not known: give its memory in figures", m.Name)
 }

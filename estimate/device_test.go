@@ -2,7 +2,6 @@ package estimate_test
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -186,18 +185,16 @@ func TestFormsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestTensors(t *testing.T) {
-	if got := eight().Tensors(40); !slices.Equal(got, []int{1, 2, 4, 8, 16, 32}) {
-		t.Errorf("sizes %v", got)
-	}
-	m := eight()
-	m.Architecture.Vocab = 50257 // odd
-	if got := m.Tensors(8); !slices.Equal(got, []int{1}) {
-		t.Errorf("sizes of an odd vocabulary %v", got)
-	}
-	m.Architecture = nil
-	if got := m.Tensors(8); !slices.Equal(got, []int{1}) {
-		t.Errorf("sizes of an unknown architecture %v", got)
+func TestSplits(t *testing.T) {
+	odd := eight()
+	odd.Architecture.Vocab = 50257
+	for _, tensor := range []int{2, 3, 4, 5, 8, 16, 32, 40} {
+		if err := eight().Splits(estimate.Form{Tensor: tensor}); (err == nil) != (tensor&(tensor-1) == 0) {
+			t.Errorf("over %d: %v", tensor, err)
+		}
+		if odd.Splits(estimate.Form{Tensor: tensor}) == nil {
+			t.Errorf("an odd vocabulary is divided over %d", tensor)
+		}
 	}
 }
 

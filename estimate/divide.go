@@ -2,22 +2,6 @@ package estimate
 
 import "fmt"
 
-// Tensors are the sizes of tensor parallelism up to max that divide the model. Of
-// an unknown architecture that is 1 alone.
-func (m *Model) Tensors(max int) []int {
-	var out []int
-	for n := 1; n <= max; n++ {
-		if n == 1 || (m.Architecture != nil && m.Divides(n) == nil) {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// Divides says why tensor parallelism cannot have that size; nil: it can. It is as
-// strict as any backend; one that fills up the vocabulary is less so.
-func (m *Model) Divides(tensor int) error { return m.Splits(Form{Tensor: tensor}) }
-
 // Splits says why the model cannot be divided as the form has it; nil: it can. Key
 // heads are divided too, or else each is on as many devices as any other.
 func (m *Model) Splits(f Form) error {

@@ -37,7 +37,7 @@ func TestWhatDoesNotDivide(t *testing.T) {
 		"a width by eight":     {dense, 8, ""},
 	}
 	for name, tt := range tests {
-		err := tt.model.Divides(tt.tensor)
+		err := tt.model.Splits(estimate.Form{Tensor: tt.tensor})
 		if (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}

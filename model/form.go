@@ -123,14 +123,7 @@ func (p *planner) parts(m *estimate.Model, tensor, pipeline int) (estimate.Break
 	if m.Architecture != nil {
 		return m.Device(f)
 	}
-	n, all := cluster.Bytes(tensor*pipeline), m.Weights.Total()
-	if m.Format != "table" { // which says what it takes in all
-		var err error
-		if all, err = m.Crude(); err != nil {
-			return estimate.Breakdown{}, err
-		}
-	}
-	return estimate.Breakdown{Weights: (all + n - 1) / n}, nil
+	return m.Even(tensor * pipeline)
 }
 
 // serve is the form with what the backend adds.

@@ -21,14 +21,7 @@ type kind struct {
 
 // share is what a part of a device comes to; 0 where it is not to be had.
 func (k *kind) share(of cluster.Milli) cluster.Bytes {
-	if of == 0 || of >= cluster.Whole {
-		return k.memory
-	}
-	part := cluster.Bytes(cluster.MulDiv(int64(k.whole), int64(of), int64(cluster.Whole)))
-	if part > k.memory {
-		return 0
-	}
-	return part
+	return backend.Claim{Share: of}.Of(k.whole, k.whole-k.memory)
 }
 
 // most is how many of them one replica can use on a node.
@@ -43,7 +36,7 @@ func (k *kind) most() int {
 // may differ in what is reserved of them, so that all are looked at.
 func kindsOf(g *cluster.Group, types []string) []kind {
 	var out []kind
-	fits := combines(g.Key)
+	fits := g.Key.Combines()
 	for _, n := range g.Nodes {
 		from := len(out)
 		for i := range n.Devices {
@@ -93,12 +86,6 @@ func (k *kind) gives(n int, c backend.Claim) bool {
 
 // mixed reports whether nodes of the group have several products.
 func mixed(k cluster.Key) bool { return strings.Contains(k.Product, "+") }
-
-// combines reports whether several devices of the group can work on one replica:
-// MIG slices and shared replicas cannot.
-func combines(k cluster.Key) bool {
-	return k.Replicas <= 1 && !strings.Contains(k.Product, "-MIG-") && !strings.HasPrefix(k.Resource, cluster.PartitionResource)
-}
 
 // widest is the most devices of one node that can work on one replica.
 func (p *planner) widest() int {

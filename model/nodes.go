@@ -24,7 +24,7 @@ func (p *planner) severalNodes() {
 	}
 	var found []Form
 	for _, g := range p.groups {
-		if !combines(g.Key) {
+		if !g.Key.Combines() {
 			continue
 		}
 		if mixed(g.Key) {

@@ -92,7 +92,7 @@ func (p *planner) plan(key cluster.Key) (nodes.Plan, error) {
 		if each := cluster.Bytes(key.Memory << 20); p.Memory.Device > each {
 			return plan, fmt.Errorf("%s of each device are needed, and %s has %s", gib(p.Memory.Device), key.Product, gib(each))
 		}
-		if !combines(key) && plan.GPUs > 1 {
+		if !key.Combines() && plan.GPUs > 1 {
 			return plan, fmt.Errorf("one replica needs %s, and one of %s gives %s: parts of devices cannot be combined", gib(total), key, gib(cluster.Bytes(key.Memory<<20)))
 		}
 	} else {
@@ -167,7 +167,7 @@ func (p *planner) least(key cluster.Key) (need, usable cluster.Bytes) {
 	case p.Memory.Device > 0:
 		return p.Memory.Device, usable
 	case p.Memory.Total > 0:
-		if combines(key) {
+		if key.Combines() {
 			usable *= cluster.Bytes(key.Count)
 		}
 		return p.Memory.Total, usable
@@ -196,7 +196,7 @@ func (p *planner) ofType(name string) []*cluster.Group {
 // withinNode is the tensor parallelism within a node: the largest that divides its
 // devices and the model.
 func (p *planner) withinNode(key cluster.Key) int {
-	if combines(key) {
+	if key.Combines() {
 		for t := key.Count; t > 1; t-- {
 			if key.Count%t == 0 && p.divides(t) == "" {
 				return t
@@ -210,7 +210,7 @@ func (p *planner) withinNode(key cluster.Key) int {
 func (p *planner) whole(key cluster.Key, perReplica int, plan *nodes.Plan) {
 	f := Form{Group: key.String(), Tensor: p.withinNode(key), Devices: key.Count, Nodes: perReplica}
 	f.Pipeline = perReplica
-	if combines(key) {
+	if key.Combines() {
 		f.Pipeline = perReplica * key.Count / f.Tensor
 	}
 	f.Name = fmt.Sprintf("%s of %s%s", count(perReplica, "whole node"), key, division(f.Tensor, f.Pipeline))

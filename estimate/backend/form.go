@@ -2,7 +2,6 @@ package backend
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/berth-project/berth/estimate"
 )
@@ -28,14 +27,6 @@ func (b *Backend) Form(f estimate.Form) estimate.Form {
 		f.Overhead = b.Overhead
 	}
 	return f
-}
-
-// Tensors keeps those sizes of tensor parallelism that it takes.
-func (b *Backend) Tensors(sizes []int) []int {
-	if !b.PowersOfTwo {
-		return sizes
-	}
-	return slices.DeleteFunc(slices.Clone(sizes), func(n int) bool { return n&(n-1) != 0 })
 }
 
 // Divides says why it cannot serve the model at that size of tensor parallelism;

@@ -21,13 +21,6 @@ func TestForm(t *testing.T) {
 			t.Errorf("%s keeps %d of the context beside windows, want %d", name, got, want)
 		}
 	}
-	sizes := []int{1, 2, 3, 4, 5, 8, 10}
-	if diff := cmp.Diff([]int{1, 2, 4, 8}, find(t, "mindie").Tensors(sizes)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(sizes, b.Tensors(sizes)); diff != "" {
-		t.Error(diff)
-	}
 }
 
 // An odd vocabulary is no obstacle where it is filled up to a multiple of 64.

@@ -89,7 +89,7 @@ func (t Terms) shape(m *estimate.Model, b *backend.Backend, form estimate.Form, 
 	}
 	f := Fit{Devices: form.Tensor * form.Pipeline, Tensor: form.Tensor, Pipeline: form.Pipeline}
 	if m.Architecture == nil {
-		f.Use, err = crude(m, f.Devices)
+		f.Use, err = m.Even(f.Devices)
 		f.Claim = b.Claim(t.Share, form.Tensor, f.Use.Total()+beside, 0)
 	} else {
 		f.Use, err = m.Device(form)
@@ -112,20 +112,6 @@ func (t Terms) shape(m *estimate.Model, b *backend.Backend, form estimate.Form, 
 // claim is what the backend takes of a device for the model and what lies beside it.
 func (t Terms) claim(b *backend.Backend, tensor int, use estimate.Breakdown, beside cluster.Bytes) backend.Claim {
 	return b.Claim(t.Share, tensor, use.Total()+beside, use.Activations+use.Graph+use.Overhead)
-}
-
-// crude is for models of which no more than a total is known: it is divided evenly.
-func crude(m *estimate.Model, devices int) (estimate.Breakdown, error) {
-	n, weights := cluster.Bytes(devices), m.Weights.Total()
-	all := weights
-	if m.Format != "table" { // which says what it takes in all
-		var err error
-		if all, err = m.Crude(); err != nil {
-			return estimate.Breakdown{}, err
-		}
-	}
-	each := (all + n - 1) / n
-	return estimate.Breakdown{Weights: weights / n, Overhead: each - weights/n}, nil
 }
 
 func (t Terms) beside(tensor int) (cluster.Bytes, error) {

@@ -133,7 +133,7 @@ func TestPipesAreNotRead(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "config.json", []byte(small))
 	if err := syscall.Mkfifo(filepath.Join(dir, "model.safetensors"), 0o644); err != nil {
-		t.Skip("no pipes here:", err)
+		t.Fatal(err)
 	}
 	if _, err := hf.Read(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("the error is %v", err)

@@ -70,7 +70,7 @@ func TestFullSizeNeedsNoAssumption(t *testing.T) {
 		t.Errorf("a header without data assumes %q", m.Assumed)
 	}
 	if err := os.Truncate(path, st.Size()+16_060_522_496); err != nil {
-		t.Skip("no sparse files here:", err)
+		t.Fatal(err)
 	}
 	m, err = hf.Read(dir)
 	if err != nil {

@@ -49,7 +49,7 @@ func (r Replica) On(group cluster.Key) (Plan, error) {
 		return Plan{}, err
 	}
 	each := int64(group.Count) // the devices that the cache is divided over
-	if single(group) {
+	if !group.Combines() {
 		each = 1
 	}
 	tokens := r.Tokens
@@ -68,9 +68,9 @@ func (r Replica) On(group cluster.Key) (Plan, error) {
 			group.Product, gib(offered, each, false), tokens, gib(kept, each, true))
 	}
 	gpus := new(big.Int).Add(new(big.Int).Quo(weights, room), big.NewInt(1))
-	if single(group) && gpus.Cmp(big.NewInt(1)) > 0 {
+	if !group.Combines() && gpus.Cmp(big.NewInt(1)) > 0 {
 		return Plan{}, fmt.Errorf("one replica needs %s GiB, and %s gives %s GiB: %s cannot be combined",
-			gib(sum(weights, kept), each, true), group.Product, gib(offered, each, false), slices(group))
+			gib(sum(weights, kept), each, true), group.Product, gib(offered, each, false), parts(group))
 	}
 	if !gpus.IsInt64() || gpus.Int64() > most {
 		return Plan{}, fmt.Errorf("%s × %s GiB of room for one replica is more than %d devices", gpus, gib(room, each, false), most)
@@ -78,7 +78,7 @@ func (r Replica) On(group cluster.Key) (Plan, error) {
 	n := gpus.Int64()
 	plan := Plan{GPUs: int(n), Nodes: int((n + int64(group.Count) - 1) / int64(group.Count)), Tensor: 1}
 	plan.Pipeline = plan.Nodes
-	if !single(group) {
+	if group.Combines() {
 		plan.Tensor = tensor(r.Heads, group.Count)
 	}
 	plan.Need = cluster.Bytes(over(sum(weights, times(kept, n)), each, true))
@@ -89,7 +89,7 @@ func (r Replica) On(group cluster.Key) (Plan, error) {
 // Least is what the replica would need of one node at the least, and what that
 // gives: the numbers of a refusal, where no number of nodes will do.
 func (r Replica) Least(group cluster.Key) (need, gives cluster.Bytes) {
-	if single(group) {
+	if !group.Combines() {
 		group.Count = 1
 	}
 	if r.check(group) != nil {
@@ -134,18 +134,15 @@ func tensor(heads, devices int) int {
 	return 1
 }
 
-// single says whether a replica can use but one device of a node: slices and
-// shared replicas are parts of one device, or have no link between them.
-func single(group cluster.Key) bool { return slices(group) != "" }
-
-func slices(group cluster.Key) string {
+// parts names what the devices of a group are parts of; "" where they are whole.
+func parts(group cluster.Key) string {
 	switch {
-	case strings.Contains(group.Product, "-MIG-") || strings.HasPrefix(group.Resource, cluster.PartitionResource):
-		return "MIG slices"
+	case group.Combines():
+		return ""
 	case group.Replicas > 1:
 		return "shared replicas"
 	}
-	return ""
+	return "MIG slices"
 }
 
 func product(of ...int64) *big.Int {

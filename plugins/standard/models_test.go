@@ -117,13 +117,13 @@ func TestWishesOutvotePacking(t *testing.T) {
 
 // The last to be kept is the healthy one, then the one with most on devices, then
 // the one that is best where it is, however much the lesser ones say.
-func TestKeepOrder(t *testing.T) {
+func TestWhoIsKept(t *testing.T) {
 	e, err := engine.New(Registry(), Profile())
 	if err != nil {
 		t.Fatal(err)
 	}
 	model := func(name string, at int64) *fixture.JobBuilder {
-		return fixture.Job(name).Served(cluster.Binpack).Set("m", 1).Created(at).DeviceMemory(1, "8Gi")
+		return fixture.Job(name).Served(cluster.Binpack).Set("m", 5).Created(at).DeviceMemory(1, "8Gi")
 	}
 	state := fixture.State(
 		fixture.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), fixture.Node("c").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"),
@@ -136,11 +136,13 @@ func TestKeepOrder(t *testing.T) {
 	)
 	state.Job("job/fast").Offload = cluster.Offload{Layers: 32, Total: 32}
 	state.Job("job/starts").Offload = cluster.Offload{Layers: 32, Total: 32}
-	s := e.Open(state, engine.Options{})
-	defer s.Close()
+	out, err := e.Open(state, engine.Options{}).Run()
+	if err != nil || len(out.Rankings) != 1 {
+		t.Fatalf("%d rankings, error %v", len(out.Rankings), err)
+	}
 	var got []string
-	for _, j := range s.KeepOrder(state.Set("m")) {
-		got = append(got, j.ID)
+	for _, r := range slices.Backward(out.Rankings[0].Jobs) {
+		got = append(got, r.Job.ID)
 	}
 	want := []string{"job/nowhere", "job/starts", "job/well", "job/newer", "job/packed", "job/fast"}
 	if d := cmp.Diff(want, got); d != "" {

@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate/fit"
@@ -66,7 +65,7 @@ func (v *estimateView) addKind(g *cluster.Group, k *devicesOf, mixed bool) {
 	}
 	pool := fit.Pool{Memory: k.Memory, Reserved: k.Reserved, PerNode: k.perNode, Nodes: k.nodes}
 	switch {
-	case apart(g.Key): // what cannot be combined is one device
+	case !g.Key.Combines(): // what cannot be combined is one device
 		pool.PerNode, pool.Nodes = 1, 1
 	case mixed: // nor can nodes be whose devices differ
 		pool.Nodes = 1
@@ -93,10 +92,4 @@ func (v *estimateView) addKind(g *cluster.Group, k *devicesOf, mixed bool) {
 	} else {
 		row.PerReplica = plan.Nodes
 	}
-}
-
-// apart says whether no two devices of the group can work on one replica: shared
-// replicas and MIG slices.
-func apart(k cluster.Key) bool {
-	return k.Replicas > 1 || strings.Contains(k.Product, "-MIG-") || strings.HasPrefix(k.Resource, cluster.PartitionResource)
 }
