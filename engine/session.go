@@ -220,21 +220,37 @@ func (s *Session) withdrawExpired() {
 	}
 }
 
-// bindNominated binds the tasks whose promised room is really free by now: of a
-// gang, the minimum together or none.
+// bindNominated binds the tasks whose reserved room is free by now: of a gang, the
+// minimum together or none.
 func (s *Session) bindNominated() []Decision {
-	nominated := s.State.Nominated()
 	stmt := s.Begin()
-	for i := 0; i < len(nominated); {
-		job, mark := nominated[i].Job, stmt.Checkpoint()
-		for ; i < len(nominated) && nominated[i].Job == job; i++ { // sorted by ID, so a job's tasks stand together
-			stmt.Bind(nominated[i])
+	for _, tasks := range byJob(s.State.Nominated()) {
+		job, mark := tasks[0].Job, stmt.Checkpoint()
+		for _, t := range tasks {
+			stmt.Bind(t)
 		}
 		if job.Chosen >= 0 && !startable(&job.Alternatives[job.Chosen]) {
 			stmt.Rollback(mark)
 		}
 	}
 	return stmt.Commit()
+}
+
+// byJob groups tasks by job, in the order in which each job's first task comes. The
+// IDs of tasks do not group them: job/ml/mnist/worker-0 sorts between tasks of job/ml.
+func byJob(tasks []*cluster.Task) [][]*cluster.Task {
+	var out [][]*cluster.Task
+	at := map[*cluster.Job]int{}
+	for _, t := range tasks {
+		i, known := at[t.Job]
+		if !known {
+			i = len(out)
+			at[t.Job] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], t)
+	}
+	return out
 }
 
 // torn reports whether a gang that only has promises has lost some of them: what

@@ -125,3 +125,33 @@ func TestUnboundNominationRollsBack(t *testing.T) {
 		t.Errorf("after rollback it is %s", fresh.Status)
 	}
 }
+
+// The ID of job/ml/worker-0-b sorts between the tasks of job/ml. Both gangs are
+// bound all the same once their room is free.
+func TestInterleavedGangsAreBound(t *testing.T) {
+	s := fixture.State(
+		fixture.Node("a").CPU(8, "32Gi").GPUs(4, "L4", "24Gi"),
+		fixture.Job("old").Devices(4).On("a"),
+		fixture.Job("ml").Gang(2).Devices(1), fixture.Job("ml/worker-0-b").Gang(2).Devices(1),
+	)
+	ssn := fixture.Engine(fit()).Open(s, engine.Options{})
+	stmt := ssn.Begin()
+	old := s.Job("job/old").Tasks()[0]
+	if err := stmt.Evict(old, "", "Test"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"job/ml", "job/ml/worker-0-b"} {
+		if r := ssn.Place(stmt, s.Job(id)); r != nil {
+			t.Fatalf("%s is refused: %v", id, r.Reason)
+		}
+	}
+	stmt.Commit()
+	s.Clear(old)
+	want := map[string]string{
+		"job/ml/worker-0": "a", "job/ml/worker-1": "a",
+		"job/ml/worker-0-b/worker-0": "a", "job/ml/worker-0-b/worker-1": "a",
+	}
+	if d := cmp.Diff(want, where(run(t, fixture.Engine(fit()), s))); d != "" {
+		t.Errorf("bound (-want +got):\n%s", d)
+	}
+}

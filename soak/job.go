@@ -27,6 +27,10 @@ func (w *World) AddJob() error {
 	for a := range 1 + w.dice.Roll(2) {
 		j.Alternatives = append(j.Alternatives, w.alternative(a, j.Preemptible))
 	}
+	if others := sorted(w.site.jobs); len(others) > 0 && w.chance(20) {
+		// An ID that has another job's ID as a prefix: it sorts between that job's tasks.
+		j.ID = fmt.Sprintf("%s/alt0-0-%04d", pick(w, others), w.step)
+	}
 	w.site.jobs[j.ID] = j
 	return w.State.AddJob(fresh(j))
 }
