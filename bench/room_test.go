@@ -63,7 +63,7 @@ func full(b *testing.B, nodes int) *cluster.State {
 		must(b, s.AddJob(j))
 		n := s.Node(fmt.Sprintf("node-%05d", i/8))
 		claims, _ := n.Choose(j.Tasks()[0].Shape, nil)
-		must(b, s.Restore(j.Tasks()[0], n, claims))
+		must(b, s.Restore(j.Tasks()[0], n, claims, 0))
 	}
 	return s
 }
@@ -186,7 +186,7 @@ func impossible(b *testing.B, kind string, nodes int) time.Duration {
 		must(b, s.AddJob(j))
 		n := s.Node(fmt.Sprintf("node-%05d", i/8))
 		claims, _ := n.Choose(j.Tasks()[0].Shape, nil)
-		must(b, s.Restore(j.Tasks()[0], n, claims))
+		must(b, s.Restore(j.Tasks()[0], n, claims, 0))
 	}
 	e := shipped(b)
 	queue := ""

@@ -40,6 +40,9 @@ func (b *Budget) Required(desired int) int {
 func (s *State) SetBudget(b *Budget) {
 	s.revision++
 	i, found := slices.BinarySearchFunc(s.budgets, b, (*Budget).compare)
+	was := s.budgets
+	s.cold(func() { s.budgets = was; s.revision++ })
+	s.budgets = slices.Clone(was) // the journal has the old list
 	if found {
 		s.budgets[i] = b
 		return

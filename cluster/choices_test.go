@@ -79,7 +79,7 @@ func TestRoomIsNeverTooLittle(t *testing.T) {
 		for placed := 0; ; placed++ {
 			room := n.Room(shape)
 			claims, ok := n.Choose(shape, nil)
-			if !ok || placed == len(tasks) || s.Place(tasks[placed], n, claims) != nil {
+			if !ok || placed == len(tasks) || s.Place(tasks[placed], n, claims, 0) != nil {
 				if room != 0 && placed < len(tasks) {
 					t.Errorf("%s: room for %d more, and none fits", name, room)
 				}

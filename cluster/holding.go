@@ -12,7 +12,7 @@ func (t *Task) Holds(name string) int64 {
 	if t.Node == nil {
 		return 0
 	}
-	v := t.Shape.Resources.Of(name) + t.Node.host(t.Shape, t.Claims, name)
+	v := t.Held().Resources.Of(name) + t.Node.host(t.Held(), t.Claims, name)
 	for _, c := range t.Claims {
 		if d := &t.Node.Devices[c.Device]; d.Resource == name || d.ProductResource == name {
 			v += int64(c.Milli)

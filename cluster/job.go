@@ -40,6 +40,15 @@ type Job struct {
 	expected int // landings that are held for those of them that move
 }
 
+// jobStatus is what decisions and time have made of a job.
+type jobStatus struct {
+	torn      int64
+	displaced []string
+	retired   bool
+}
+
+func (j *Job) status() jobStatus { return jobStatus{j.Torn, j.Displaced, j.Retired} }
+
 // Set names the replicas a job is one of, and how many there should be.
 type Set struct {
 	Name    string
@@ -155,8 +164,10 @@ type Task struct {
 	Node   *Node // nil while pending
 	Claims []Claim
 
-	landing *Task // holds room for it elsewhere, while it moves
-	shadows *Task // what it stands for, if it is a shadow
+	held    *Shape // what its room is booked with; nil while pending
+	form    int    // its alternative's place in the job
+	landing *Task  // holds room for it elsewhere, while it moves
+	shadows *Task  // what it stands for, if it is a shadow
 }
 
 // Status is where a task stands.

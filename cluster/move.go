@@ -46,30 +46,42 @@ func (t *Task) At() *Node {
 	return t.Node
 }
 
-// Land turns a placed shadow into a promise to the task it stands for.
+// Land turns a placed shadow into the landing of the task that it stands for.
 func (s *State) Land(shadow *Task) {
-	t := shadow.shadows
-	t.landing = shadow
-	shadow.Job = t.Job
-	t.Job.expected++
-	s.moving[t.ID] = t
+	job := shadow.Job
+	s.land(shadow, shadow.shadows.Job, +1)
+	s.cold(func() { s.land(shadow, job, -1) })
 }
 
-// Unland undoes Land: the shadow stands there on its own again.
-func (s *State) Unland(shadow *Task, job *Job) {
+// land gives the shadow to the job; by says whether its task gains (+1) or loses
+// (-1) a landing.
+func (s *State) land(shadow *Task, job *Job, by int) {
 	t := shadow.shadows
-	t.landing = nil
-	t.Job.expected--
 	shadow.Job = job
-	delete(s.moving, t.ID)
+	t.Job.expected += by
+	if t.landing = nil; by > 0 {
+		t.landing = shadow
+	}
+	s.listMoving(t)
 }
 
-// count adds (by +1) or takes away (-1) a task that is on a node, or a landing.
-func (j *Job) count(t *Task, by int) {
-	if t.shadows != nil {
-		j.expected += by
+// link sets the landing of the task.
+func (s *State) link(t, landing *Task) {
+	was := t.landing
+	s.cold(func() { s.relink(t, was) })
+	s.relink(t, landing)
+}
+
+func (s *State) relink(t, landing *Task) {
+	t.landing = landing
+	s.listMoving(t)
+}
+
+func (s *State) listMoving(t *Task) {
+	if t.landing != nil {
+		s.moving[t.ID] = t
 	} else {
-		j.attached += by
+		delete(s.moving, t.ID)
 	}
 }
 
@@ -84,16 +96,10 @@ func (s *State) Strand(t *Task) {
 // Moving are the tasks that are on their way to another node, by ID.
 func (s *State) Moving() []*Task { return byTaskID(s.moving) }
 
-// arrive gives the task that has left its node the room that its shadow held.
+// arrive gives the task that has left its node the room that its landing held.
 func (s *State) arrive(t, shadow *Task) {
-	n, claims := shadow.Node, shadow.Claims
-	promised := shadow.Promised
+	to := shadow.standing()
 	s.Clear(shadow)
-	chosen := t.Job.Chosen
-	s.attach(t, n, claims, Nominated)
-	t.Promised = promised
-	s.nominated[t.ID] = t
-	if chosen < 0 {
-		s.choose(t)
-	}
+	to.status = Nominated
+	s.stand(t, to)
 }

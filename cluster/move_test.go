@@ -19,7 +19,7 @@ func moving(t *testing.T, to string, device int) (*cluster.State, *cluster.Job) 
 	first, claim := j.Tasks()[0], func(d int) []cluster.Claim {
 		return []cluster.Claim{{Device: d, Milli: cluster.Whole, Memory: 24 << 30}}
 	}
-	if err := state.Restore(first, state.Node("a"), claim(2)); err != nil {
+	if err := state.Restore(first, state.Node("a"), claim(2), 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := state.Evict(first); err != nil {
@@ -29,7 +29,7 @@ func moving(t *testing.T, to string, device int) (*cluster.State, *cluster.Job) 
 	if n := len(shadow.Tasks()); n != 1 {
 		t.Fatalf("%d tasks move, and only one runs", n)
 	}
-	if err := state.Place(shadow.Tasks()[0], state.Node(to), claim(device)); err != nil {
+	if err := state.Place(shadow.Tasks()[0], state.Node(to), claim(device), 0); err != nil {
 		t.Fatal(err)
 	}
 	state.Land(shadow.Tasks()[0])
@@ -41,7 +41,7 @@ func TestJobIsPendingWhileItMoves(t *testing.T) {
 	state, j := moving(t, "b", 0)
 	second := j.Tasks()[1]
 	claims := []cluster.Claim{{Device: 0, Milli: cluster.Whole, Memory: 24 << 30}}
-	if err := state.Place(second, state.Node("a"), claims); err != nil {
+	if err := state.Place(second, state.Node("a"), claims, 0); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(state.Pending()); n != 0 {

@@ -102,9 +102,6 @@ func (n *Node) SpecVersion() uint64 { return n.spec }
 // itself changed. What a statement takes back does not count.
 func (n *Node) Freed() uint64 { return max(n.freed, n.spec) }
 
-// Refreed sets Freed back to what it was, for those who undo.
-func (n *Node) Refreed(version uint64) { n.freed = version }
-
 // Group is the group the node belongs to; nil without devices.
 func (n *Node) Group() *Group { return n.group }
 

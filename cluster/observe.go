@@ -1,6 +1,9 @@
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Observe sets what a reading says is free of the node's devices, by index; below
 // 0: nobody looked. Where that is less than what those leave who are there, the
@@ -17,21 +20,33 @@ func (s *State) Observe(name string, free []Bytes) error {
 	if len(free) > len(n.Devices) {
 		return fmt.Errorf("node %q has %d devices, and %d were read", name, len(n.Devices), len(free))
 	}
-	changed, fell := false, false
-	for i, foreign := range n.foreign(free) {
-		d := &n.Devices[i]
-		changed, fell = changed || foreign != d.Foreign, fell || foreign < d.Foreign
-		d.Foreign = foreign
+	to, was := n.foreign(free), make([]Bytes, len(n.Devices))
+	fell := false
+	for i := range was {
+		was[i] = n.Devices[i].Foreign
+		fell = fell || to[i] < was[i]
 	}
-	if !changed {
+	if slices.Equal(was, to) {
 		return nil
 	}
-	n.pour()
-	s.touch(n)
+	freed := n.freed
+	s.setForeign(n, to)
 	if fell {
 		n.freed = n.version
 	}
+	s.cold(func() {
+		s.setForeign(n, was)
+		n.freed = freed
+	})
 	return nil
+}
+
+func (s *State) setForeign(n *Node, foreign []Bytes) {
+	for i := range foreign {
+		n.Devices[i].Foreign = foreign[i]
+	}
+	n.pour()
+	s.touch(n)
 }
 
 // foreign is what the reading leaves unexplained, by device. Devices that were not
@@ -72,7 +87,7 @@ func (n *Node) unheld() []Bytes {
 			n.siblings(&n.Devices[c.Device], func(o *Device) { out[o.Index] -= c.Memory }) // a reading is of the memory that they share
 		}
 		if n.Unified {
-			pot -= Bytes(t.Shape.Resources.Of(Memory) + n.host(t.Shape, t.Claims, Memory))
+			pot -= Bytes(t.held.Resources.Of(Memory) + n.host(t.held, t.Claims, Memory))
 		}
 	}
 	for i := range out {

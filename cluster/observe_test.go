@@ -45,14 +45,14 @@ func TestPromisesAreNotThereYet(t *testing.T) {
 	if err := s.Evict(a); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Place(b, n, []cluster.Claim{{Milli: 750, Memory: 60 * gi}}); err != nil || b.Status != cluster.Nominated {
+	if err := s.Place(b, n, []cluster.Claim{{Milli: 750, Memory: 60 * gi}}, 0); err != nil || b.Status != cluster.Nominated {
 		t.Fatal(err, b.Status)
 	}
 	s.Clear(a)
 	if err := s.Observe("n", []cluster.Bytes{50 * gi}); err != nil || n.Devices[0].Foreign != 30*gi {
 		t.Errorf("%v, foreign %d", err, n.Devices[0].Foreign>>30)
 	}
-	if s.Bind(b) {
+	if s.Bind(b, 0) {
 		t.Error("60 GiB were bound of a device that has 50")
 	}
 }
@@ -66,7 +66,7 @@ func TestReadingsOfUnifiedMemory(t *testing.T) {
 	if err := s.Observe("n", []cluster.Bytes{40 * gi}); err != nil || n.Devices[0].Foreign != 52*gi || n.Ledger(cluster.Memory).Free() != int64(40*gi) {
 		t.Errorf("%v: foreign %d", err, n.Devices[0].Foreign>>30)
 	}
-	if s.Place(more, n, nil) == nil {
+	if s.Place(more, n, nil, 0) == nil {
 		t.Error("90 GiB of 40")
 	}
 	if n.Feasible(&cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory, Value: int64(20 * gi)}}, Need: cluster.Need{Devices: 1, Memory: 30 * gi}}) {
@@ -86,10 +86,10 @@ func TestRestoreWhatAReadingHasSeen(t *testing.T) {
 	if err := s.Observe("n", []cluster.Bytes{20 * gi}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Restore(task(s, "a", 0), n, []cluster.Claim{{Milli: 750, Memory: 60 * gi}}); err != nil || n.Devices[0].Use.Memory != 60*gi {
+	if err := s.Restore(task(s, "a", 0), n, []cluster.Claim{{Milli: 750, Memory: 60 * gi}}, 0); err != nil || n.Devices[0].Use.Memory != 60*gi {
 		t.Errorf("what runs is booked: %v", err)
 	}
-	if s.Place(task(s, "b", 0), n, []cluster.Claim{{Milli: 12, Memory: gi}}) == nil {
+	if s.Place(task(s, "b", 0), n, []cluster.Claim{{Milli: 12, Memory: gi}}, 0) == nil {
 		t.Error("a lost device took something new")
 	}
 }

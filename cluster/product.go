@@ -48,6 +48,9 @@ func (s *State) chargeProduct(t *Task, d *Device, v int64) {
 
 // countTerms counts (sign +1) or forgets (-1) the products that the queue has terms for.
 func (s *State) countTerms(q *Queue, sign int) {
+	if q == nil {
+		return
+	}
 	for _, list := range []Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
 		for _, a := range list {
 			if _, product := SplitProduct(a.Name); product != "" {

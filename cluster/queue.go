@@ -74,28 +74,39 @@ func (s *State) SetQueue(q *Queue) error {
 	if q.Weight == 0 {
 		q.Weight = 1
 	}
+	s.replaceQueue(old, q)
+	s.cold(func() { s.replaceQueue(q, old) })
+	return nil
+}
+
+// replaceQueue puts the queue in the place of the old one. Either may be nil.
+func (s *State) replaceQueue(old, q *Queue) {
 	s.revision++
-	q.Used, q.Firm, q.children = nil, nil, 0
-	if old != nil {
-		q.Used, q.Firm, q.children = old.Used, old.Firm, old.children
-	}
-	if old == nil || old.Parent != q.Parent {
+	if q != nil {
+		q.Used, q.Firm, q.children = nil, nil, 0
 		if old != nil {
-			s.hang(old, -1)
+			q.Used, q.Firm, q.children = old.Used, old.Firm, old.children
 		}
+	}
+	if old == nil || q == nil || old.Parent != q.Parent {
+		s.hang(old, -1)
 		s.hang(q, +1)
 	}
-	if old != nil {
-		s.countTerms(old, -1)
-	}
+	s.countTerms(old, -1)
 	s.countTerms(q, +1)
-	s.queues[q.Name] = q
+	if q != nil {
+		s.queues[q.Name] = q
+	} else {
+		delete(s.queues, old.Name)
+	}
 	s.nameAgain()
-	return nil
 }
 
 // hang puts the queue under its parent (sign +1) or takes it away (-1), with all that it uses.
 func (s *State) hang(q *Queue, sign int) {
+	if q == nil {
+		return
+	}
 	parent := s.Parent(q)
 	if parent == nil {
 		return

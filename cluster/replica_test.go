@@ -28,12 +28,12 @@ func TestReplicasShareTheirMemory(t *testing.T) {
 		if ok != n.Feasible(task(s, name, 0).Shape) {
 			t.Error("what is feasible can be chosen")
 		}
-		return ok && s.Place(task(s, name, 0), n, claims) == nil
+		return ok && s.Place(task(s, name, 0), n, claims, 0) == nil
 	}
 	if !place("a") || !place("b") || place("c") {
 		t.Error("each card has room for one")
 	}
-	if err := s.Place(task(s, "c", 0), n, []cluster.Claim{{Device: 1, Milli: 666, Memory: 16 * gi}}); err == nil {
+	if err := s.Place(task(s, "c", 0), n, []cluster.Claim{{Device: 1, Milli: 666, Memory: 16 * gi}}, 0); err == nil {
 		t.Error("32 of 24 GiB were booked")
 	}
 	if !place("w") {
@@ -43,11 +43,11 @@ func TestReplicasShareTheirMemory(t *testing.T) {
 	if err := s.Evict(task(s, "a", 0)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Place(task(s, "c", 0), n, []cluster.Claim{{Device: 1, Milli: 666, Memory: 16 * gi}}); err != nil || task(s, "c", 0).Status != cluster.Nominated {
+	if err := s.Place(task(s, "c", 0), n, []cluster.Claim{{Device: 1, Milli: 666, Memory: 16 * gi}}, 0); err != nil || task(s, "c", 0).Status != cluster.Nominated {
 		t.Errorf("%v: a has not left", err)
 	}
 	s.Clear(task(s, "a", 0))
-	if !s.Bind(task(s, "c", 0)) {
+	if !s.Bind(task(s, "c", 0), 0) {
 		t.Error("a has left")
 	}
 	// A reading is of the card: what is held through one replica is known to all.
@@ -82,12 +82,12 @@ func TestSharedMemoryIsBookedOnce(t *testing.T) {
 					rt.Fatal(err)
 				}
 			case tk.Status == cluster.Nominated && roll(2) == 0:
-				s.Bind(tk)
+				s.Bind(tk, 0)
 			case tk.Status != cluster.Pending:
 				s.Clear(tk)
 			default:
 				if claims, ok := n.Choose(tk.Shape, nil); ok && n.Room(tk.Shape) > 0 {
-					if err := s.Place(tk, n, claims); err != nil {
+					if err := s.Place(tk, n, claims, 0); err != nil {
 						rt.Fatal(err)
 					}
 				}

@@ -8,6 +8,7 @@ import (
 
 // replicas are the jobs of one set and what the books know of them together.
 type replicas struct {
+	name    string
 	jobs    []*Job // by ID
 	whole   []*Job // of these, by ID, those placed on whole nodes where all of them belong together
 	retired int    // that were of it and are still there
@@ -49,12 +50,22 @@ func (s *State) Excess() []string { return slices.Sorted(maps.Keys(s.excess)) }
 
 // Scale sets how many jobs the set should have.
 func (s *State) Scale(name string, desired int) {
-	if set := s.sets[name]; set != nil {
-		for _, j := range set.jobs {
-			j.Set.Desired = desired
+	set := s.sets[name]
+	if set == nil {
+		return
+	}
+	jobs := slices.Clone(set.jobs)
+	was := make([]int, len(jobs))
+	for i, j := range jobs {
+		was[i], j.Set.Desired = j.Set.Desired, desired
+	}
+	s.compare(name)
+	s.cold(func() {
+		for i, j := range jobs {
+			j.Set.Desired = was[i]
 		}
 		s.compare(name)
-	}
+	})
 }
 
 // compare keeps in step what the set should have with what it has.
@@ -111,7 +122,15 @@ func (j *Job) home() *Key {
 // becomes of its nodes: a group is chosen once.
 func (s *State) Keep(j *Job) {
 	if set := s.sets[j.Set.Name]; set != nil && set.group == nil && j.together() {
-		set.group = j.home()
+		s.keepGroup(set, j.home())
+	}
+}
+
+func (s *State) keepGroup(set *replicas, group *Key) {
+	if was := set.group; was != group {
+		name := set.name
+		s.cold(func() { s.sets[name].group = was })
+		set.group = group
 	}
 }
 
@@ -140,32 +159,34 @@ func (s *State) gather(j *Job) {
 }
 
 // Retire takes the job out of its set for good: it is not pending any more, and
-// what runs of it is for the caller to evict.
+// the caller evicts what runs of it.
 func (s *State) Retire(j *Job) {
-	j.Retired, s.retired[j.ID] = true, j
-	if set := s.sets[j.Set.Name]; set != nil {
-		set.retired++
+	to := j.status()
+	to.retired = true
+	s.update(j, to)
+}
+
+func (s *State) setRetired(j *Job, retired bool) {
+	j.Retired = retired
+	set := s.sets[j.Set.Name]
+	if retired {
+		s.retired[j.ID] = j
+		if set != nil {
+			set.retired++
+		}
+		s.dismiss(j)
+	} else {
+		delete(s.retired, j.ID)
+		if set != nil {
+			set.retired--
+		}
+		s.enlist(j)
 	}
-	s.dismiss(j)
 	s.settle(j)
 }
 
 // Retired are the jobs that were retired and are still there, by ID.
 func (s *State) Retired() []*Job { return byID(s.retired) }
-
-// Unretire undoes Retire.
-func (s *State) Unretire(j *Job) {
-	if !j.Retired {
-		return
-	}
-	j.Retired = false
-	delete(s.retired, j.ID)
-	if set := s.sets[j.Set.Name]; set != nil {
-		set.retired--
-	}
-	s.enlist(j)
-	s.settle(j)
-}
 
 func (s *State) enlist(j *Job) {
 	if j.Retired {
@@ -176,7 +197,7 @@ func (s *State) enlist(j *Job) {
 	}
 	set := s.sets[j.Set.Name]
 	if set == nil {
-		set = &replicas{}
+		set = &replicas{name: j.Set.Name}
 		s.sets[j.Set.Name] = set
 	}
 	if set.group == nil {

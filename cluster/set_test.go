@@ -49,6 +49,7 @@ func TestRetire(t *testing.T) {
 		fixture.Job("m-0").Set("m", 1).Devices(1).On("n"), fixture.Job("m-1").Set("m", 1).Devices(1).On("n"), fixture.Job("m-2").Set("m", 1).Devices(1))
 	j, waiting := s.Job("job/m-1"), s.Job("job/m-2")
 	s.Retire(j)
+	mark := s.Mark()
 	s.Retire(waiting)
 	if gone := s.Retired(); len(gone) != 2 || gone[0] != j || gone[1] != waiting {
 		t.Errorf("%v", gone)
@@ -59,8 +60,7 @@ func TestRetire(t *testing.T) {
 	if len(s.Pending()) != 0 || !j.Running() {
 		t.Errorf("pending: %v", pendingJobs(s))
 	}
-	s.Unretire(waiting)
-	s.Unretire(waiting) // the second time there is nothing to undo
+	s.Undo(mark)
 	if diff := cmp.Diff([]string{"job/m-0", "job/m-2"}, members(s, "m")); diff != "" {
 		t.Error(diff)
 	}
@@ -109,7 +109,7 @@ func TestHome(t *testing.T) {
 	}
 	n, tk := s.Node("b"), task(s, "m-0", 0)
 	claims, _ := n.Choose(tk.Shape, nil)
-	if err := s.Restore(tk, n, claims); err != nil {
+	if err := s.Restore(tk, n, claims, 0); err != nil {
 		t.Fatal(err)
 	}
 	if home := s.Home("m"); home == nil || *home != key(s, "b") {
@@ -158,12 +158,12 @@ func TestExcess(t *testing.T) {
 		}
 	}
 	check(3)
+	mark := s.Mark()
 	s.Retire(s.Job("job/m-2"))
 	check(3)
 	s.Retire(s.Job("job/m-1"))
 	check(1)
-	s.Unretire(s.Job("job/m-1"))
-	s.Unretire(s.Job("job/m-2"))
+	s.Undo(mark)
 	check(3)
 	s.Scale("m", 2)
 	check(2, "m")

@@ -44,6 +44,9 @@ type State struct {
 	shapes    map[string]*interned
 	idle      int // shapes that nobody uses
 
+	journal []record
+	marks   int // that are held; without any, nothing is recorded
+
 	terms    map[string]int // by product that queues have terms for: how many terms
 	products []string       // of these, sorted
 	kinds    map[kind]int   // devices that are not lost
@@ -112,12 +115,18 @@ func (s *State) Changed(since uint64, visit func(slot int)) {
 	}
 }
 
-// AddNode takes the node into the books. The node must be new and its ledgers empty.
+// AddNode adds the node. The node must be new and its ledgers empty.
 func (s *State) AddNode(n *Node) error {
 	if s.byName[n.Name] != nil {
 		return fmt.Errorf("node %q is already there", n.Name)
 	}
 	n.normalize()
+	s.insertNode(n)
+	s.cold(func() { s.deleteNode(n) })
+	return nil
+}
+
+func (s *State) insertNode(n *Node) {
 	if k := len(s.free); k > 0 {
 		n.slot = s.free[k-1]
 		s.free = s.free[:k-1]
@@ -130,7 +139,7 @@ func (s *State) AddNode(n *Node) error {
 		s.born = append(s.born, 0)
 		s.next = append(s.next, 0)
 		s.prev = append(s.prev, 0)
-		s.link(n.slot)
+		s.chain(n.slot)
 	}
 	s.byName[n.Name] = n
 	i, _ := slices.BinarySearchFunc(s.sorted, n.Name, byName)
@@ -140,12 +149,10 @@ func (s *State) AddNode(n *Node) error {
 	s.touch(n)
 	n.spec = n.version
 	s.born[n.slot] = n.version
-	return nil
 }
 
-// RemoveNode takes the node out of the books and returns the tasks that were on
-// it. They are pending again, but for those that were moving elsewhere: they are
-// nominated there.
+// RemoveNode removes the node and returns the tasks that were on it. They are
+// pending again, but for those that were moving elsewhere: they are nominated there.
 func (s *State) RemoveNode(name string) ([]*Task, error) {
 	n := s.byName[name]
 	if n == nil {
@@ -154,7 +161,7 @@ func (s *State) RemoveNode(name string) ([]*Task, error) {
 	var lost []*Task
 	for _, t := range slices.Clone(n.Tasks) {
 		if t.shadows != nil {
-			s.Clear(t) // what was to come here has nowhere to go
+			s.Clear(t) // a landing here has lost its node
 		} else {
 			lost = append(lost, t)
 		}
@@ -162,15 +169,21 @@ func (s *State) RemoveNode(name string) ([]*Task, error) {
 	for _, t := range lost {
 		s.Clear(t)
 	}
+	s.deleteNode(n)
+	s.cold(func() { s.insertNode(n) })
+	return lost, nil
+}
+
+// deleteNode forgets a node that no task is on.
+func (s *State) deleteNode(n *Node) {
 	s.leave(n)
 	s.touch(n) // the slot changed, for those who remember it
-	delete(s.byName, name)
-	i, _ := slices.BinarySearchFunc(s.sorted, name, byName)
+	delete(s.byName, n.Name)
+	i, _ := slices.BinarySearchFunc(s.sorted, n.Name, byName)
 	s.sorted = slices.Delete(s.sorted, i, i+1)
 	s.rerank(i)
 	s.nodes[n.slot] = nil
 	s.free = append(s.free, n.slot)
-	return lost, nil
 }
 
 // LoseNode removes a node that is gone for good: what ran there is pending
@@ -202,32 +215,20 @@ func (s *State) UpdateNode(name string, change func(*Node)) error {
 	if n == nil {
 		return fmt.Errorf("no node %q", name)
 	}
-	tasks := slices.Clone(n.Tasks)
-	for _, t := range tasks {
-		s.rebook(t, -1)
+	before := *n.clone()
+	claims := make([][]Claim, len(n.Tasks))
+	for i, t := range n.Tasks {
+		claims[i] = t.Claims
 	}
-	s.leave(n)
-	change(n)
-	n.Name, n.Isolated = name, 0
-	for i := range n.Resources {
-		n.Resources[i].Used, n.Resources[i].Releasing = 0, 0
-	}
-	for i := range n.Devices {
-		n.Devices[i].Use = DeviceUse{}
-	}
-	n.normalize()
-	s.join(n)
-	s.touch(n)
-	n.spec = n.version
+	s.cold(func() { s.rewrite(n, claims, func(n *Node) { n.become(&before) }) })
+	s.rewrite(n, claims, change)
 	var gone []*Task
-	for _, t := range tasks {
-		if slices.ContainsFunc(t.Claims, func(c Claim) bool { return c.Device >= len(n.Devices) }) {
-			t.Claims = nil
+	for i, t := range n.Tasks {
+		if t.Claims == nil && claims[i] != nil {
 			gone = append(gone, t)
 		}
-		s.rebook(t, +1)
 	}
-	slices.SortStableFunc(gone, func(a, b *Task) int { // landings first, so that nobody lands where there is nothing
+	slices.SortStableFunc(gone, func(a, b *Task) int { // landings first, so that no task arrives where there is nothing
 		switch {
 		case (a.shadows != nil) == (b.shadows != nil):
 			return 0
@@ -240,6 +241,41 @@ func (s *State) UpdateNode(name string, change func(*Node)) error {
 		s.Clear(t)
 	}
 	return nil
+}
+
+// rewrite changes the node while nothing is booked on it, and gives its tasks the
+// claims, in their order; a task of which a device is missing holds none.
+func (s *State) rewrite(n *Node, claims [][]Claim, change func(*Node)) {
+	for _, t := range n.Tasks {
+		s.rebook(t, -1)
+	}
+	s.leave(n)
+	name := n.Name
+	change(n)
+	n.Name, n.Isolated = name, 0
+	for i := range n.Resources {
+		n.Resources[i].Used, n.Resources[i].Releasing = 0, 0
+	}
+	for i := range n.Devices {
+		n.Devices[i].Use = DeviceUse{}
+	}
+	n.normalize()
+	s.join(n)
+	s.touch(n)
+	n.spec = n.version
+	for i, t := range n.Tasks {
+		if t.Claims = claims[i]; slices.ContainsFunc(t.Claims, func(c Claim) bool { return c.Device >= len(n.Devices) }) {
+			t.Claims = nil
+		}
+		s.rebook(t, +1)
+	}
+}
+
+// become takes over what the other node is, and keeps what the State knows it by.
+func (n *Node) become(o *Node) {
+	was := *n
+	*n = *o
+	n.Tasks, n.slot, n.group, n.version, n.freed = was.Tasks, was.slot, was.group, was.version, was.freed
 }
 
 // normalize puts ledgers in order and names every device's resource.
@@ -326,10 +362,10 @@ func (s *State) touch(n *Node) {
 	n.version = s.version
 	s.versions[n.slot] = s.version
 	s.unlink(n.slot)
-	s.link(n.slot)
+	s.chain(n.slot)
 }
 
-func (s *State) link(slot int) {
+func (s *State) chain(slot int) {
 	at := int32(slot + 1)
 	s.next[slot], s.prev[slot] = s.newest, 0
 	if s.newest != 0 {
@@ -384,7 +420,7 @@ func (s *State) Drop(shape *Shape) {
 	if e.uses--; e.uses > 0 {
 		return
 	}
-	if s.idle++; s.idle <= maxIdleShapes {
+	if s.idle++; s.idle <= maxIdleShapes || s.marks > 0 { // an undo finds the shapes that it had
 		return
 	}
 	for key, e := range s.shapes {

@@ -235,7 +235,7 @@ func TestCloneIsApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	claims, _ := s.Node("a").Choose(task(s, "wait", 0).Shape, nil)
-	if err := s.Place(task(s, "wait", 0), s.Node("a"), claims); err != nil {
+	if err := s.Place(task(s, "wait", 0), s.Node("a"), claims, 0); err != nil {
 		t.Fatal(err)
 	}
 	c := s.Clone()

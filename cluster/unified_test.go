@@ -25,7 +25,7 @@ func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s has no room", tk.ID)
 		}
-		return s.Place(tk, n, claims)
+		return s.Place(tk, n, claims, 0)
 	}
 	if err := place(x); err != nil {
 		t.Fatal(err)
@@ -36,9 +36,10 @@ func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 	if n.Feasible(y.Shape) {
 		t.Error("60 GiB of 50")
 	}
-	if err := s.Place(y, n, []cluster.Claim{{Milli: 400, Memory: 40 * gi}}); err == nil {
+	if err := s.Place(y, n, []cluster.Claim{{Milli: 400, Memory: 40 * gi}}, 0); err == nil {
 		t.Error("60 GiB of 50 were booked")
 	}
+	mark := s.Mark()
 	if err := s.Evict(x); err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +49,11 @@ func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 	if err := place(y); err != nil || y.Status != cluster.Nominated {
 		t.Errorf("%v, %s", err, y.Status)
 	}
-	if s.Bind(y) {
+	if s.Bind(y, 0) {
 		t.Error("x is still there")
 	}
-	s.Clear(y)
-	if err := s.Unevict(x); err != nil || pot.Used != int64(50*gi) || pot.Releasing != 0 {
-		t.Errorf("%v, used %d", err, pot.Used>>30)
+	if s.Undo(mark); pot.Used != int64(50*gi) || pot.Releasing != 0 {
+		t.Errorf("used %d", pot.Used>>30)
 	}
 	s.Clear(x)
 	if pot.Used != 0 || n.Devices[0].Use != (cluster.DeviceUse{}) {
@@ -73,7 +73,7 @@ func TestPromisesOfAPotThatShrinks(t *testing.T) {
 	if err := s.Evict(x); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Place(y, n, []cluster.Claim{{Milli: 600, Memory: 60 * gi}}); err != nil {
+	if err := s.Place(y, n, []cluster.Claim{{Milli: 600, Memory: 60 * gi}}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if !n.Keeps(y) {
@@ -133,7 +133,7 @@ func TestUnifiedBooksAddUp(t *testing.T) {
 			switch tk.Status {
 			case cluster.Pending:
 				if claims, ok := n.Choose(tk.Shape, nil); ok {
-					if err := s.Place(tk, n, claims); err != nil {
+					if err := s.Place(tk, n, claims, 0); err != nil {
 						t.Fatalf("what was chosen does not fit: %v", err)
 					}
 					if rapid.Bool().Draw(t, "undo") {
@@ -144,16 +144,18 @@ func TestUnifiedBooksAddUp(t *testing.T) {
 					}
 				}
 			case cluster.Bound:
+				mark := s.Mark()
 				if err := s.Evict(tk); err != nil {
 					t.Fatal(err)
 				}
 				if rapid.Bool().Draw(t, "undo") {
-					if err := s.Unevict(tk); err != nil || before != *n.Ledger(cluster.Memory) || use != n.Devices[0].Use {
-						t.Fatalf("%v: %+v became %+v", err, before, *n.Ledger(cluster.Memory))
+					if s.Undo(mark); before != *n.Ledger(cluster.Memory) || use != n.Devices[0].Use {
+						t.Fatalf("%+v became %+v", before, *n.Ledger(cluster.Memory))
 					}
 				}
+				s.Release(mark)
 			case cluster.Nominated:
-				s.Bind(tk)
+				s.Bind(tk, 0)
 			default:
 				s.Clear(tk)
 			}

@@ -34,15 +34,40 @@ func (s *State) AddJob(j *Job) error {
 	j.Chosen, j.attached, j.expected = -1, 0, 0
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
-			t.Job = j
+			t.Job, t.form = j, a
 			t.ID = j.ID + "/" + t.Name
+		}
+	}
+	s.insertJob(j)
+	s.cold(func() { s.deleteJob(j) })
+	return nil
+}
+
+func (s *State) insertJob(j *Job) {
+	s.jobs[j.ID] = j
+	for a := range j.Alternatives {
+		for _, t := range j.Alternatives[a].Tasks {
 			t.Shape = s.Intern(*t.Shape)
 		}
 	}
-	s.jobs[j.ID] = j
 	s.enlist(j)
 	s.settle(j)
-	return nil
+}
+
+// deleteJob forgets a job of which no task is on a node.
+func (s *State) deleteJob(j *Job) {
+	for a := range j.Alternatives {
+		for _, t := range j.Alternatives[a].Tasks {
+			s.Drop(t.Shape)
+		}
+	}
+	delete(s.jobs, j.ID)
+	if set := s.sets[j.Set.Name]; set != nil && j.Retired {
+		set.retired--
+	}
+	s.dismiss(j)
+	delete(s.retired, j.ID)
+	delete(s.pending, j.ID)
 }
 
 // checkSubgroups makes sure that every subgroup can have its minimum.
@@ -74,24 +99,57 @@ func (s *State) RemoveJob(id string) error {
 		for _, t := range j.Alternatives[a].Tasks {
 			s.Strand(t)
 			s.Clear(t)
-			s.Drop(t.Shape)
 		}
 	}
-	delete(s.jobs, id)
-	if set := s.sets[j.Set.Name]; set != nil && j.Retired {
-		set.retired--
+	if set := s.sets[j.Set.Name]; set != nil && len(set.jobs)+set.retired == 1 {
+		s.keepGroup(set, nil) // the set is forgotten with its last job; an undo finds its group here
 	}
-	s.dismiss(j)
-	delete(s.retired, id)
-	delete(s.pending, id)
+	s.deleteJob(j)
+	s.cold(func() { s.insertJob(j) })
 	return nil
 }
 
-// Choose fixes the alternative that the job's tasks are placed from; -1 takes it back.
+// Choose fixes the alternative that the job's tasks are placed from; -1: none.
 func (s *State) Choose(j *Job, alternative int) {
-	j.Chosen = alternative
-	s.gather(j)
-	s.settle(j)
+	was := j.Chosen
+	s.cold(func() { s.choose(j, was) })
+	s.choose(j, alternative)
+}
+
+// SetTorn notes since when the job runs below its minimum; 0: it does not.
+func (s *State) SetTorn(j *Job, since int64) {
+	if j.Torn != since {
+		to := j.status()
+		to.torn = since
+		s.update(j, to)
+	}
+}
+
+// Displace notes that the victim was evicted for the job: it is not evicted for
+// that job again.
+func (s *State) Displace(j *Job, victim string) {
+	if i, known := slices.BinarySearch(j.Displaced, victim); !known {
+		to := j.status()
+		to.displaced = slices.Insert(slices.Clone(j.Displaced), i, victim)
+		s.update(j, to)
+	}
+}
+
+// update gives the job another status.
+func (s *State) update(j *Job, to jobStatus) {
+	if s.marks > 0 {
+		s.journal = append(s.journal, record{job: j, status: j.status()})
+	}
+	s.setStatus(j, to)
+}
+
+// setStatus is update without the journal.
+func (s *State) setStatus(j *Job, to jobStatus) {
+	retired := j.Retired
+	j.Torn, j.Displaced = to.torn, to.displaced
+	if to.retired != retired {
+		s.setRetired(j, to.retired)
+	}
 }
 
 // Restart makes a job ready to be placed anew, in whichever form: a gang below

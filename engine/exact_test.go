@@ -48,7 +48,7 @@ func TestExactSearch(t *testing.T) {
 		if tasks := job.Alternatives[0].Tasks; roll(4) == 3 { // one runs already
 			n := s.Nodes()[roll(len(s.Nodes()))]
 			if claims, ok := n.Choose(tasks[0].Shape, nil); ok && n.Room(tasks[0].Shape) > 0 {
-				if err := s.Restore(tasks[0], n, claims); err != nil {
+				if err := s.Restore(tasks[0], n, claims, 0); err != nil {
 					rt.Fatal(err)
 				}
 			}

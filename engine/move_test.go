@@ -73,7 +73,7 @@ func TestRunningForm(t *testing.T) {
 	if err := state.AddJob(j); err != nil {
 		t.Fatal(err)
 	}
-	if err := state.Restore(before.Tasks[0], state.Node("a"), []cluster.Claim{{Device: 0, Milli: cluster.Whole, Memory: 24 << 30}}); err != nil {
+	if err := state.Restore(before.Tasks[0], state.Node("a"), []cluster.Claim{{Device: 0, Milli: cluster.Whole, Memory: 24 << 30}}, 0); err != nil {
 		t.Fatal(err)
 	}
 	e := fixture.Engine(fit(), fixture.Consent(), mover)

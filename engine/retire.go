@@ -53,11 +53,10 @@ func (s *Session) shrink(stmt *Statement, name string) Ranking {
 		goes := line[0]
 		goes.Retired = true
 		ranking.Jobs = append(ranking.Jobs, goes)
-		s.withdraw(goes.Job, true)
+		stmt.withdraw(goes.Job, true)
 		if stmt.retire(goes.Job, goes.Score); s.err != nil {
 			break
 		}
-		s.record(Event{Kind: Retired, Job: goes.Job, Score: &goes.Score})
 		if len(line)-1 == ranking.Desired {
 			ranking.Jobs = append(ranking.Jobs, line[1:]...)
 		}
@@ -73,7 +72,7 @@ func (s *Session) evictRetired(out *Outcome) {
 	stmt := s.Begin()
 	for _, j := range s.State.Retired() {
 		if j.Placed() > 0 {
-			s.withdraw(j, true)
+			stmt.withdraw(j, true)
 			stmt.evictAll(j, s.rankInstances([]*cluster.Job{j})[0].Score)
 		}
 	}
@@ -109,8 +108,8 @@ func (c *Score) add(s *Session, plugin string, weight int64, score float64) {
 
 // retire has the job go for good: it is in no set any more, and what runs of it is evicted.
 func (st *Statement) retire(j *cluster.Job, worth Score) {
+	st.log = append(st.log, operation{kind: retired, at: st.position(), job: j, decision: Decision{Score: worth}})
 	st.session.State.Retire(j)
-	st.log = append(st.log, operation{kind: retired, job: j})
 	st.evictAll(j, worth)
 }
 

@@ -169,7 +169,7 @@ func TestNobodyGoesTwiceForTheSameJob(t *testing.T) {
 	s.Clear(s.Job("job/new").Tasks()[0]) // it lost its room, and x is back before it
 	x := s.Job("job/x").Tasks()[0]
 	claims, _ := s.Node("a").Choose(x.Shape, nil)
-	if err := s.Restore(x, s.Node("a"), claims); err != nil {
+	if err := s.Restore(x, s.Node("a"), claims, 0); err != nil {
 		t.Fatal(err)
 	}
 	if out := run(t, e, s); len(out.Decisions) != 0 {

@@ -122,15 +122,16 @@ func (s *Session) sweep() []Decision {
 	if len(s.hooks.sweeps) == 0 {
 		return nil
 	}
+	stmt := s.Begin()
+	stmt.position()
 	for _, j := range s.State.Pending() { // what misses no task is whole
 		switch {
 		case !j.Running() || j.Stands():
-			j.Torn = 0
+			s.State.SetTorn(j, 0)
 		case j.Torn == 0:
-			j.Torn = max(1, s.Now)
+			s.State.SetTorn(j, max(1, s.Now))
 		}
 	}
-	stmt := s.Begin()
 	for _, h := range s.hooks.sweeps {
 		h.fn(stmt)
 	}
@@ -172,19 +173,21 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 	return r
 }
 
-// withdrawLost takes back promises that their node cannot keep any more, or that
+// withdrawLost releases reservations that their node cannot keep any more, or that
 // are of a gang which has lost others.
 func (s *Session) withdrawLost() {
+	stmt := s.Begin()
 	for _, t := range s.State.Nominated() {
 		if t.Status == cluster.Nominated && (!s.keeps(t) || torn(t.Job)) {
-			s.withdraw(t.Job, true)
+			stmt.withdraw(t.Job, true)
 		}
 	}
 	for _, t := range s.State.Moving() {
 		if l := t.Landing(); l != nil && (!s.keeps(l) || torn(t.Job)) {
-			s.withdraw(t.Job, true)
+			stmt.withdraw(t.Job, true)
 		}
 	}
+	stmt.Commit()
 }
 
 // keeps reports whether the node still has what the task was promised, and is
@@ -201,23 +204,25 @@ func (s *Session) keeps(t *cluster.Task) bool {
 	return true
 }
 
-// withdrawExpired takes back promises that have been held for too long, once
-// those are bound that could be. Whoever's turn it is may then have the room.
+// withdrawExpired releases reservations that have been held for too long, once
+// those that can be bound are bound.
 func (s *Session) withdrawExpired() {
 	if s.options.Hold <= 0 {
 		return
 	}
 	expired := func(t *cluster.Task) bool { return s.Now-t.Promised > s.options.Hold }
+	stmt := s.Begin()
 	for _, t := range s.State.Nominated() {
 		if t.Status == cluster.Nominated && expired(t) {
-			s.withdraw(t.Job, !t.Job.Running()) // a gang that has nothing else goes as a whole
+			stmt.withdraw(t.Job, !t.Job.Running()) // a gang of which nothing runs is withdrawn as a whole
 		}
 	}
 	for _, t := range s.State.Moving() {
 		if l := t.Landing(); l != nil && expired(l) {
-			s.withdraw(t.Job, true)
+			stmt.withdraw(t.Job, true)
 		}
 	}
+	stmt.Commit()
 }
 
 // bindNominated binds the tasks whose reserved room is free by now: of a gang, the
@@ -253,25 +258,9 @@ func byJob(tasks []*cluster.Task) [][]*cluster.Task {
 	return out
 }
 
-// torn reports whether a gang that only has promises has lost some of them: what
-// is left would hold room for nothing.
+// torn reports whether a gang with no running task has lost part of its
+// reservations. The remaining ones are useless and must be released.
 func torn(j *cluster.Job) bool { return !j.Running() && !j.Stands() }
-
-// withdraw takes all of a job's nominations back, and its landings.
-func (s *Session) withdraw(j *cluster.Job, landings bool) {
-	for _, t := range j.Tasks() {
-		holder := t
-		if landings && t.Landing() != nil {
-			holder = t.Landing()
-		}
-		if holder.Status == cluster.Nominated {
-			n := holder.Node
-			s.State.Clear(holder)
-			s.tell(Deallocated, holder, n, false)
-			s.record(Event{Kind: Withdrawn, Job: j, Task: t, Node: n})
-		}
-	}
-}
 
 // turns yields the jobs one at a time: the queue whose turn it is gives its first
 // job. Queues are compared anew for each, since every placement may change whose turn it is.

@@ -1,16 +1,13 @@
 package engine
 
-import (
-	"slices"
+import "github.com/berth-project/berth/cluster"
 
-	"github.com/berth-project/berth/cluster"
-)
-
-// Statement is an undo log over State. Its changes are visible to hooks at once;
-// Rollback takes them back one by one, last first, and restores everything but
-// node versions, which only grow. Commit makes the rest final, all or nothing.
+// Statement is a thin layer over the journal of State. Its changes are visible to
+// hooks at once; Rollback takes them back, last first, and restores everything
+// but versions, which only grow. Commit makes the rest final, all or nothing.
 type Statement struct {
 	session *Session
+	mark    *cluster.Mark // of the journal; nil while nothing was changed
 	log     []operation
 	// weighing says how the plan was found that evictions belong to.
 	weighing *Weighing
@@ -18,11 +15,11 @@ type Statement struct {
 
 type operation struct {
 	kind     operationKind
+	at       int // position of the journal before it
 	task     *cluster.Task
-	job      *cluster.Job // of retired
+	node     *cluster.Node // that it is withdrawn from
+	job      *cluster.Job  // that is retired
 	decision Decision
-	shadow   *cluster.Job // of landed: the job that the task was placed for
-	freed    uint64       // of evicted: when room on the node was given back before
 }
 
 type operationKind uint8
@@ -31,12 +28,29 @@ const (
 	placed operationKind = iota
 	evicted
 	bound
-	landed
+	withdrawn
 	retired
+	silent // handlers hear nothing of it
 )
 
 // Begin opens an empty statement.
 func (s *Session) Begin() *Statement { return &Statement{session: s} }
+
+// position is where the journal is now. The first call marks it.
+func (st *Statement) position() int {
+	if st.mark == nil {
+		m := st.session.State.Mark()
+		st.mark = &m
+	}
+	return st.session.State.Position()
+}
+
+func (st *Statement) release() {
+	if st.mark != nil {
+		st.session.State.Release(*st.mark)
+		st.mark = nil
+	}
+}
 
 // Allocate places the task: it is bound, or nominated where part of its room is
 // still releasing. It fails, changing nothing, if the room is not there.
@@ -45,70 +59,70 @@ func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster
 }
 
 func (st *Statement) allocate(d Decision, n *cluster.Node) error {
-	if err := st.session.State.Place(d.Task, n, d.Claims); err != nil {
+	at := st.position()
+	if err := st.session.State.Place(d.Task, n, d.Claims, st.session.Now); err != nil {
 		return err
 	}
-	st.choose(d.Task)
 	d.Action = Bind
-	d.Task.Started = st.session.Now
 	if d.Task.Status == cluster.Nominated {
 		d.Action = Nominate
-		d.Task.Started, d.Task.Promised = 0, st.session.Now
 	}
 	if g := n.Group(); g != nil {
 		d.Group = g.Key
 	}
-	st.log = append(st.log, operation{kind: placed, task: d.Task, decision: d})
+	st.log = append(st.log, operation{kind: placed, at: at, task: d.Task, decision: d})
 	st.session.tell(Allocated, d.Task, n, false)
 	return nil
 }
 
-// Evict asks a bound task to go, for the sake of the job; its room is releasing from now on.
+// Evict evicts a bound task to make room for the job; its room is releasing from now on.
 func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
-	n := t.Node
-	freed := n.Freed()
+	at, n := st.position(), t.Node
 	if err := st.session.State.Evict(t); err != nil {
 		return err
 	}
 	d := Decision{Action: EvictIt, Task: t, Node: n.Name, Claims: t.Claims, Reason: why, For: forJob, Weighing: st.weighing}
-	st.log = append(st.log, operation{kind: evicted, task: t, decision: d, freed: freed})
+	st.log = append(st.log, operation{kind: evicted, at: at, task: t, decision: d})
 	st.session.tell(Deallocated, t, n, false)
 	return nil
 }
 
-// Bind turns a nomination into a binding if the room is really free by now.
+// Bind turns a nomination into a binding if the reserved room is free by now.
 func (st *Statement) Bind(t *cluster.Task) bool {
-	if !st.session.State.Bind(t) {
+	at := st.position()
+	if !st.session.State.Bind(t, st.session.Now) {
 		return false
 	}
-	t.Started = st.session.Now
 	d := Decision{Action: Bind, Task: t, Node: t.Node.Name, Claims: t.Claims}
 	if g := t.Node.Group(); g != nil {
 		d.Group = g.Key
 	}
-	st.log = append(st.log, operation{kind: bound, task: t, decision: d})
+	st.log = append(st.log, operation{kind: bound, at: at, task: t, decision: d})
 	return true
 }
 
-// land promises what the placed shadow job holds to the tasks it stands for.
-func (st *Statement) land(shadow *cluster.Job) {
-	for _, t := range shadow.Tasks() {
-		if t.Shadows() != nil {
-			st.session.State.Land(t)
-			st.log = append(st.log, operation{kind: landed, task: t, shadow: shadow})
+// withdraw releases the job's reservations and, if asked to, its landings.
+func (st *Statement) withdraw(j *cluster.Job, landings bool) {
+	for _, t := range j.Tasks() {
+		holder := t
+		if landings && t.Landing() != nil {
+			holder = t.Landing()
+		}
+		if holder.Status == cluster.Nominated {
+			at, n := st.position(), holder.Node
+			st.session.State.Clear(holder)
+			st.log = append(st.log, operation{kind: withdrawn, at: at, task: holder, node: n})
+			st.session.tell(Deallocated, holder, n, false)
 		}
 	}
 }
 
-// choose fixes the job's alternative with the first of its tasks.
-func (st *Statement) choose(t *cluster.Task) {
-	if t.Job.Chosen >= 0 {
-		return
-	}
-	for i := range t.Job.Alternatives {
-		if slices.Contains(t.Job.Alternatives[i].Tasks, t) {
-			st.session.State.Choose(t.Job, i)
-			return
+// land reserves what the placed shadow job holds for the tasks it stands for.
+func (st *Statement) land(shadow *cluster.Job) {
+	for _, t := range shadow.Tasks() {
+		if t.Shadows() != nil {
+			st.log = append(st.log, operation{kind: silent, at: st.position()})
+			st.session.State.Land(t)
 		}
 	}
 }
@@ -118,8 +132,7 @@ func (st *Statement) choose(t *cluster.Task) {
 func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 	for i := checkpoint; i < len(st.log); i++ {
 		if op := &st.log[i]; op.kind == placed && op.task.Job == j && op.decision.Action == Bind {
-			st.session.State.Unbind(op.task)
-			op.task.Started, op.task.Promised = 0, st.session.Now
+			st.session.State.Hold(op.task, st.session.Now)
 			op.decision.Action = Nominate
 		}
 	}
@@ -132,32 +145,23 @@ func (st *Statement) Checkpoint() int { return len(st.log) }
 func (st *Statement) Rollback(checkpoint int) {
 	state := st.session.State
 	for i := len(st.log) - 1; i >= checkpoint; i-- {
-		switch op := &st.log[i]; op.kind {
+		op := &st.log[i]
+		n := op.node
+		if n == nil && op.task != nil {
+			n = op.task.Node
+		}
+		state.UndoTo(op.at)
+		switch op.kind {
 		case placed:
-			n := op.task.Node
-			freed := n.Freed()
-			state.Clear(op.task)
-			n.Refreed(freed)
 			st.session.tell(Deallocated, op.task, n, true)
-		case evicted:
-			if err := state.Unevict(op.task); err != nil {
-				st.session.fail("engine", "undo: %v", err)
-			}
-			op.task.Node.Refreed(op.freed)
-			st.session.tell(Allocated, op.task, op.task.Node, true)
-		case bound:
-			state.Unbind(op.task)
-			op.task.Started = 0
-		case landed:
-			state.Unland(op.task, op.shadow)
-		case retired:
-			state.Unretire(op.job)
+		case evicted, withdrawn:
+			st.session.tell(Allocated, op.task, n, true)
 		}
 	}
 	st.log = st.log[:checkpoint]
 }
 
-// displace remembers for whom the task's job had to go.
+// displace remembers that the victim's job was evicted for another.
 func (st *Statement) displace(d *Decision) {
 	job := st.session.State.Job(d.For)
 	if job == nil {
@@ -167,9 +171,7 @@ func (st *Statement) displace(d *Decision) {
 		st.session.served = map[*cluster.Job]bool{}
 	}
 	st.session.served[job] = true
-	if i, known := slices.BinarySearch(job.Displaced, d.Task.Job.ID); !known {
-		job.Displaced = slices.Insert(job.Displaced, i, d.Task.Job.ID)
-	}
+	st.session.State.Displace(job, d.Task.Job.ID)
 }
 
 // moves tells the eviction of a task where it lands.
@@ -182,7 +184,10 @@ func (st *Statement) moves(decisions []Decision, landing *Decision) {
 }
 
 // Discard takes everything back.
-func (st *Statement) Discard() { st.Rollback(0) }
+func (st *Statement) Discard() {
+	st.Rollback(0)
+	st.release()
+}
 
 // Commit makes the statement final and returns what is to be done, evictions first.
 func (st *Statement) Commit() []Decision {
@@ -198,7 +203,7 @@ func (st *Statement) Commit() []Decision {
 				st.session.State.Keep(op.task.Job)
 			}
 			if op.kind != evicted && op.task.Job.Stands() {
-				op.task.Job.Torn = 0
+				st.session.State.SetTorn(op.task.Job, 0)
 			}
 			if t := op.task.Shadows(); t != nil {
 				d := &out[len(out)-1]
@@ -210,6 +215,18 @@ func (st *Statement) Commit() []Decision {
 			}
 		}
 	}
+	for i := range st.log {
+		switch op := &st.log[i]; op.kind {
+		case withdrawn:
+			t := op.task
+			if t.Shadows() != nil {
+				t = t.Shadows()
+			}
+			st.session.record(Event{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node})
+		case retired:
+			st.session.record(Event{Kind: Retired, Job: op.job, Score: &op.decision.Score})
+		}
+	}
 	for i := range out {
 		d := &out[i]
 		st.session.record(Event{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: st.session.State.Node(d.Node), Decision: d})
@@ -218,5 +235,6 @@ func (st *Statement) Commit() []Decision {
 		st.session.denied = nil
 	}
 	st.log = nil
+	st.release()
 	return out
 }

@@ -112,7 +112,7 @@ func TestRunningTasksPinTheDomain(t *testing.T) {
 		s := add(t, fixture.State(racks(4, 3)...), gangOf(3, 3, 2, topology))
 		first := s.Job("job/t").Tasks()[0]
 		claims, _ := s.Node("r1-03").Choose(first.Shape, nil)
-		if err := s.Restore(first, s.Node("r1-03"), claims); err != nil {
+		if err := s.Restore(first, s.Node("r1-03"), claims, 0); err != nil {
 			t.Fatal(err)
 		}
 		run(t, fixture.Engine(fit()), s)
@@ -225,7 +225,7 @@ func TestSurplusWithoutADomain(t *testing.T) {
 		teams(1, cluster.Topology{Required: "rack"}, team{tasks: 2, devices: 1}, team{name: "b", tasks: 1, devices: 1, topology: cluster.Topology{Preferred: []string{"rack"}}}))
 	first := s.Job("job/t").Tasks()[0]
 	claims, _ := s.Node("a").Choose(first.Shape, nil)
-	if err := s.Restore(first, s.Node("a"), claims); err != nil {
+	if err := s.Restore(first, s.Node("a"), claims, 0); err != nil {
 		t.Fatal(err)
 	}
 	out := run(t, fixture.Engine(fit()), s)

@@ -167,12 +167,13 @@ func rewrite(s *cluster.State, id string, edit func(*cluster.Job)) error {
 		claims      []cluster.Claim
 		status      cluster.Status
 		started     int64
+		promised    int64
 	}
 	var stand []standing
 	for a := range old.Alternatives {
 		for _, t := range old.Alternatives[a].Tasks {
 			if t.Node != nil {
-				stand = append(stand, standing{a, t.Name, t.Node, slices.Clone(t.Claims), t.Status, t.Started})
+				stand = append(stand, standing{a, t.Name, t.Node, slices.Clone(t.Claims), t.Status, t.Started, t.Promised})
 			}
 		}
 	}
@@ -189,17 +190,16 @@ func rewrite(s *cluster.State, id string, edit func(*cluster.Job)) error {
 	for _, p := range stand {
 		for _, t := range job.Alternatives[p.alternative].Tasks {
 			if t.Name == p.name {
-				if err := s.Restore(t, p.node, p.claims); err != nil {
+				if err := s.Restore(t, p.node, p.claims, p.started); err != nil {
 					return err
 				}
-				t.Started = p.started
 				switch p.status {
 				case cluster.Releasing:
 					if err := s.Evict(t); err != nil {
 						return err
 					}
 				case cluster.Nominated:
-					s.Unbind(t)
+					s.Hold(t, p.promised)
 				}
 			}
 		}

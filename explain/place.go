@@ -132,7 +132,7 @@ func replay(s *cluster.State, decisions []engine.Decision, id string) bool {
 		if job.Chosen < 0 {
 			s.Choose(job, form)
 		}
-		if s.Restore(job.Alternatives[form].Tasks[at], s.Node(d.Node), d.Claims) != nil {
+		if s.Restore(job.Alternatives[form].Tasks[at], s.Node(d.Node), d.Claims, 0) != nil {
 			return false
 		}
 	}

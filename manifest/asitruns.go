@@ -49,11 +49,10 @@ func (m *stateMaker) keep(s *cluster.State, jobs [][]running) {
 				w.r.errorf(w.at, "%s cannot be running on %s: %s", w.task.Name, w.node, problem)
 				continue
 			}
-			if err := s.Restore(w.task, n, claims); err != nil {
+			if err := s.Restore(w.task, n, claims, w.started); err != nil {
 				w.r.errorf(w.at, "%s", err)
 				continue
 			}
-			w.task.Started = w.started
 		}
 		m.tellKept(j, of[0].because)
 	}

@@ -221,11 +221,10 @@ func (m *stateMaker) book(s *cluster.State, of []running) bool {
 			w.r.errorf(w.at, "%s cannot be running on %s: %s", w.task.Name, w.node, problem)
 			continue
 		}
-		if err := s.Restore(w.task, n, claims); err != nil {
+		if err := s.Restore(w.task, n, claims, w.started); err != nil {
 			w.r.errorf(w.at, "%s", err)
 			continue
 		}
-		w.task.Started = w.started
 	}
 	if j := of[0].job; j.Chosen >= 0 && j.Alternatives[j.Chosen].Running {
 		m.tellKept(j, "")

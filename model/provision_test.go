@@ -82,7 +82,7 @@ func TestProvisions(t *testing.T) {
 				}
 				for i, on := range tt.runs[j.ID] {
 					n := s.Node(on)
-					if err := s.Restore(j.Alternatives[0].Tasks[i], n, []cluster.Claim{{Device: 0, Milli: cluster.Whole, Memory: n.Devices[0].Memory}}); err != nil {
+					if err := s.Restore(j.Alternatives[0].Tasks[i], n, []cluster.Claim{{Device: 0, Milli: cluster.Whole, Memory: n.Devices[0].Memory}}, 0); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -76,10 +76,10 @@ func (d *drawing) run(i int) error {
 	}
 	for _, t := range k.tasks {
 		if s := b.at[t.index]; s.node >= 0 {
-			if err := d.State.Restore(t.Task, b.nodes[s.node], s.claims); err != nil {
+			started := d.Now - int64(d.IntN(120))*minute
+			if err := d.State.Restore(t.Task, b.nodes[s.node], s.claims, started); err != nil {
 				return err
 			}
-			t.Task.Started = d.Now - int64(d.IntN(120))*minute
 		}
 	}
 	return nil

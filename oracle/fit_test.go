@@ -28,7 +28,7 @@ func TestBooksAgree(t *testing.T) {
 				c.State.Choose(j.Job, 0)
 				for _, x := range minimum {
 					s := b.at[x.index]
-					if err := c.State.Place(x.Task, b.nodes[s.node], s.claims); err != nil {
+					if err := c.State.Place(x.Task, b.nodes[s.node], s.claims, 0); err != nil {
 						t.Fatalf("case %d: %v", number, err)
 					}
 				}

@@ -189,10 +189,10 @@ func (s *site) restore(state *cluster.State, t *cluster.Task) error {
 	if p == nil {
 		return nil
 	}
-	if err := state.Restore(t, state.Node(p.node), slices.Clone(p.claims)); err != nil {
+	if err := state.Restore(t, state.Node(p.node), slices.Clone(p.claims), p.started); err != nil {
 		return err
 	}
-	if t.Started = p.started; p.leaving {
+	if p.leaving {
 		return state.Evict(t)
 	}
 	return nil

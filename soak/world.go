@@ -101,10 +101,9 @@ func (w *World) Restore() error {
 			continue // nobody can run yet where others are leaving or expected
 		}
 		if claims, ok := n.Choose(t.Shape, nil); ok {
-			if err := w.State.Restore(t, n, claims); err != nil {
+			if err := w.State.Restore(t, n, claims, started); err != nil {
 				return err
 			}
-			t.Started = started
 			if err := w.site.start(t, n.Name, claims, started); err != nil {
 				return err
 			}

@@ -26,7 +26,7 @@ func place(t *testing.T, args engine.Arguments, j *fixture.JobBuilder) []cluster
 		if err := state.AddJob(x); err != nil {
 			t.Fatal(err)
 		}
-		if err := state.Place(x.Tasks()[0], state.Node("n"), []cluster.Claim{{Device: i, Milli: part}}); err != nil {
+		if err := state.Place(x.Tasks()[0], state.Node("n"), []cluster.Claim{{Device: i, Milli: part}}, 0); err != nil {
 			t.Fatal(err)
 		}
 		state.Choose(x, 0)

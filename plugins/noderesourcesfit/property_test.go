@@ -155,7 +155,7 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 			if err := state.AddJob(j); err != nil {
 				t.Fatal(err)
 			}
-			if err := state.Place(j.Tasks()[0], n, claims); err != nil {
+			if err := state.Place(j.Tasks()[0], n, claims, 0); err != nil {
 				t.Fatalf("passes, but: %v", err)
 			}
 		}

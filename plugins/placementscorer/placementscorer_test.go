@@ -91,7 +91,7 @@ func TestDevices(t *testing.T) {
 			if err := s.AddJob(j); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Restore(j.Tasks()[0], s.Node("n"), []cluster.Claim{{Device: device, Milli: s.Node("n").Devices[device].Part(m), Memory: m}}); err != nil {
+			if err := s.Restore(j.Tasks()[0], s.Node("n"), []cluster.Claim{{Device: device, Milli: s.Node("n").Devices[device].Part(m), Memory: m}}, 0); err != nil {
 				t.Fatal(err)
 			}
 		}

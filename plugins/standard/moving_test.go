@@ -103,7 +103,7 @@ func TestMoveWithinShrinkingNode(t *testing.T) {
 		if err := s.AddJob(j); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Restore(j.Tasks()[0], s.Node("a"), []cluster.Claim{{Device: i, Milli: milli, Memory: fixture.Size("40Gi")}}); err != nil {
+		if err := s.Restore(j.Tasks()[0], s.Node("a"), []cluster.Claim{{Device: i, Milli: milli, Memory: fixture.Size("40Gi")}}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,7 +19,7 @@ func TestPlaceEvictNominateBind(t *testing.T) {
 	)
 	n, old, new := s.Node("n"), task(s, "old", 0), task(s, "new", 0)
 	claims := []cluster.Claim{{Device: 0, Milli: 1000, Memory: 80 * gi}}
-	if err := s.Place(new, n, claims); err == nil || !strings.Contains(err.Error(), "not enough cpu") {
+	if err := s.Place(new, n, claims, 0); err == nil || !strings.Contains(err.Error(), "not enough cpu") {
 		t.Fatalf("a full node took a task: %v", err)
 	}
 	version := n.Version()
@@ -32,36 +32,33 @@ func TestPlaceEvictNominateBind(t *testing.T) {
 	if err := s.Evict(old); err == nil {
 		t.Error("a task was evicted twice")
 	}
-	if err := s.Place(new, n, claims); err != nil {
+	if err := s.Place(new, n, claims, 0); err != nil {
 		t.Fatal(err)
 	}
 	if new.Status != cluster.Nominated {
 		t.Fatalf("placed on releasing room it is %s", new.Status)
 	}
-	if err := s.Place(new, n, claims); err == nil {
+	if err := s.Place(new, n, claims, 0); err == nil {
 		t.Error("a task was placed twice")
 	}
-	if err := s.Unevict(new); err == nil {
-		t.Error("a task was given back that was never evicted")
-	}
 	small := task(s, "small", 0)
-	if err := s.Place(small, n, nil); err != nil {
+	if err := s.Place(small, n, nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	if small.Status != cluster.Bound {
 		t.Errorf("there was room at once, yet it is %s", small.Status)
 	}
-	if s.Bind(new) {
+	if s.Bind(new, 0) {
 		t.Error("it was bound while the old one is still there")
 	}
 	if diff := cmp.Diff([]string{"job/new/worker-0"}, ids(s.Nominated())); diff != "" {
 		t.Error(diff)
 	}
 	s.Clear(old)
-	if !s.Bind(new) || new.Status != cluster.Bound || len(s.Nominated()) != 0 {
+	if !s.Bind(new, 0) || new.Status != cluster.Bound || len(s.Nominated()) != 0 {
 		t.Error("it was not bound although the room is free")
 	}
-	s.Unbind(new)
+	s.Hold(new, 0)
 	if new.Status != cluster.Nominated || len(s.Nominated()) != 1 {
 		t.Error("it could not be unbound")
 	}
@@ -104,7 +101,7 @@ func TestNominationOnSharedDevices(t *testing.T) {
 			}
 			new := task(s, "new", 0)
 			claims, _ := s.Node("n").Choose(new.Shape, nil)
-			if err := s.Place(new, s.Node("n"), claims); err != nil {
+			if err := s.Place(new, s.Node("n"), claims, 0); err != nil {
 				t.Fatal(err)
 			}
 			if new.Status != tt.want {
@@ -135,7 +132,7 @@ func TestPlaceRefusesWhatIsNotThere(t *testing.T) {
 					With(func(n *cluster.Node) { n.Devices[1].Lost = true }),
 				fixture.Job("x").Share(1, 500).On("n"), tt.job,
 			)
-			err := s.Place(task(s, "j", 0), s.Node("n"), tt.claims)
+			err := s.Place(task(s, "j", 0), s.Node("n"), tt.claims, 0)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -153,22 +150,22 @@ func TestRestoreBooksWhatRuns(t *testing.T) {
 	)
 	n := s.Node("n")
 	claims := []cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi}}
-	if err := s.Restore(task(s, "big", 0), n, claims); err != nil {
+	if err := s.Restore(task(s, "big", 0), n, claims, 0); err != nil {
 		t.Fatal(err)
 	}
 	if free := n.Ledger(cluster.CPU).Free(); free != -6000 {
 		t.Errorf("%d cores are free", free)
 	}
-	if err := s.Restore(task(s, "big", 0), n, claims); err == nil {
+	if err := s.Restore(task(s, "big", 0), n, claims, 0); err == nil {
 		t.Error("a task was restored twice")
 	}
-	if err := s.Restore(task(s, "twin", 0), n, claims); err == nil {
+	if err := s.Restore(task(s, "twin", 0), n, claims, 0); err == nil {
 		t.Error("a device was booked twice")
 	}
 	if err := s.Evict(task(s, "big", 0)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Restore(task(s, "twin", 0), n, claims); err == nil {
+	if err := s.Restore(task(s, "twin", 0), n, claims, 0); err == nil {
 		t.Error("it is said to run where another is still leaving")
 	}
 }
@@ -183,7 +180,7 @@ func TestSpilledLayersTakeMemory(t *testing.T) {
 	if !ok {
 		t.Fatal("no room")
 	}
-	if err := s.Place(j, n, claims); err != nil {
+	if err := s.Place(j, n, claims, 0); err != nil {
 		t.Fatal(err)
 	}
 	if used := n.Ledger(cluster.Memory).Used; used != 6<<30 {
@@ -265,7 +262,7 @@ func TestLeavingTasksKeepTheirIsolation(t *testing.T) {
 			}
 			fresh := task(s, "new", 0)
 			claims, _ := s.Node("n").Choose(fresh.Shape, nil)
-			if err := s.Place(fresh, s.Node("n"), claims); err != nil {
+			if err := s.Place(fresh, s.Node("n"), claims, 0); err != nil {
 				t.Fatal(err)
 			}
 			if fresh.Status != tt.want {
@@ -302,18 +299,19 @@ func TestKeeps(t *testing.T) {
 	}
 }
 
-// TestUnevictNeverJudges: undo works whatever became of the node.
-func TestUnevictNeverJudges(t *testing.T) {
+// Undo restores what was there, also where it would not be allowed anew.
+func TestUndoNeverJudges(t *testing.T) {
 	s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), fixture.Job("j").Devices(1).On("n"))
 	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Devices[0].Memory /= 2 }); err != nil {
 		t.Fatal(err)
 	}
 	j := task(s, "j", 0)
+	mark := s.Mark()
 	if err := s.Evict(j); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Unevict(j); err != nil || j.Status != cluster.Bound {
-		t.Errorf("%v; it is %s", err, j.Status)
+	if s.Undo(mark); j.Status != cluster.Bound {
+		t.Errorf("it is %s", j.Status)
 	}
 }
 
@@ -322,23 +320,23 @@ func TestNoTwoTakeOneNode(t *testing.T) {
 	s := fixture.State(fixture.Node("n").CPU(8, "100Gi").GPUs(1, "A", "80Gi"), fixture.Job("a").Shape(whole).On("n"), fixture.Job("b").Shape(whole), fixture.Job("c").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Share = 400 }))
 	n, a, b := s.Node("n"), task(s, "a", 0), task(s, "b", 0)
 	claims := []cluster.Claim{{Milli: 400, Memory: 32 * gi}}
-	if s.Place(b, n, claims) == nil || s.Restore(b, n, claims) == nil {
+	if s.Place(b, n, claims, 0) == nil || s.Restore(b, n, claims, 0) == nil {
 		t.Error("two have the node")
 	}
 	if err := s.Evict(a); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Place(b, n, claims); err != nil || b.Status != cluster.Nominated {
+	if err := s.Place(b, n, claims, 0); err != nil || b.Status != cluster.Nominated {
 		t.Errorf("%v, %s beside one that is still leaving", err, b.Status)
 	}
-	if s.Bind(b) {
+	if s.Bind(b, 0) {
 		t.Error("bound beside one that is still leaving")
 	}
-	if err := s.Place(task(s, "c", 0), n, claims); err == nil && task(s, "c", 0).Status != cluster.Bound {
+	if err := s.Place(task(s, "c", 0), n, claims, 0); err == nil && task(s, "c", 0).Status != cluster.Bound {
 		t.Error("what takes a part of a device has room beside it")
 	}
 	s.Clear(a)
-	if !s.Bind(b) {
+	if !s.Bind(b, 0) {
 		t.Error("the node is free")
 	}
 }

@@ -1,0 +1,244 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+)
+
+// fits checks the claims against the ledgers.
+func (s *State) fits(t *Task, n *Node, claims []Claim) error {
+	if s.byName[n.Name] != n {
+		return fmt.Errorf("the node is gone")
+	}
+	for _, a := range t.Shape.Resources {
+		if want := a.Value + n.host(t.Shape, claims, a.Name); want > 0 {
+			if l := n.Ledger(a.Name); l == nil || l.Free() < want {
+				return fmt.Errorf("not enough %s", a.Name)
+			}
+		}
+	}
+	if t.Shape.Isolation.CPU == CPUStrictIsolated && n.Isolated+t.Shape.Cores() > n.Advertised.IsolableCores {
+		return fmt.Errorf("not enough isolable cores")
+	}
+	for _, c := range claims {
+		if c.Device >= 0 && c.Device < len(n.Devices) && n.Devices[c.Device].Lost {
+			return fmt.Errorf("device %d is lost", c.Device)
+		}
+	}
+	return n.holds(t.Shape, claims, false)
+}
+
+// holds checks that each claim is there to be had. That a device is lost is no
+// news to a task that runs on it, and what a reading took for somebody else's may
+// be its own.
+func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
+	for i, c := range claims {
+		if c.Device < 0 || c.Device >= len(n.Devices) || (i > 0 && c.Device <= claims[i-1].Device) {
+			return fmt.Errorf("device %d is not there or claimed twice", c.Device)
+		}
+		d := &n.Devices[c.Device]
+		free := d.Free()
+		if runs {
+			free = d.Memory - d.Reserved - d.Use.Memory
+		} else if s.counted() {
+			free += d.Use.Beside
+		}
+		if c.Milli > d.FreeMilli() || c.Memory > free || !d.Permits(s.Isolation) {
+			return fmt.Errorf("device %d is held by others", c.Device)
+		}
+		if s.Need.WholeNode && d.Use.Nodes > 0 {
+			return fmt.Errorf("device %d is of a node that another has", c.Device)
+		}
+	}
+	if !runs && !n.shareable(s, claims) {
+		return fmt.Errorf("devices share memory that is less than the claims together")
+	}
+	return nil
+}
+
+// host is the node's own memory that claims take beside what the shape asks for:
+// layers that are on no device, and on unified memory the devices' part too.
+func (n *Node) host(s *Shape, claims []Claim, name string) int64 {
+	if name != Memory {
+		return 0
+	}
+	var held Bytes
+	if n.Unified {
+		for i := range claims {
+			held += claims[i].Memory
+		}
+	}
+	if l := s.Need.Layers; l != nil {
+		left := l.Total
+		for _, c := range claims {
+			left -= c.Layers
+		}
+		held += Bytes(left) * l.Bytes
+	}
+	return int64(held)
+}
+
+// book adds (sign +1) or takes back (-1) what the task holds of node, queue and
+// the queue's ancestors.
+func (s *State) book(t *Task, sign int64) {
+	n := t.Node
+	for _, a := range t.held.Resources {
+		v := sign * (a.Value + n.host(t.held, t.Claims, a.Name))
+		if l := n.Ledger(a.Name); l != nil {
+			l.Used += v
+		}
+		s.charge(t, a.Name, v)
+	}
+	iso := t.held.Isolation
+	if iso.CPU == CPUStrictIsolated {
+		n.Isolated += sign * t.held.Cores()
+	}
+	for _, c := range t.Claims {
+		d := &n.Devices[c.Device]
+		u := &d.Use
+		u.Milli += Milli(sign) * c.Milli
+		u.Memory += Bytes(sign) * c.Memory
+		u.Leases += int32(sign)
+		if n.sliced && !t.held.counted() {
+			n.siblings(d, func(o *Device) { o.Use.Beside += Bytes(sign) * c.Memory })
+		}
+		if t.held.Need.WholeNode {
+			u.Nodes += int32(sign)
+		}
+		if n.counts(d) {
+			n.deviceUsed += sign * int64(c.Milli)
+		}
+		if iso.Exclusive() {
+			u.Exclusive += int32(sign)
+		} else if iso.GPU == GPUSessionExclusive {
+			u.Sessions += int32(sign)
+			if u.Sessions > 0 {
+				u.Session = iso.Session
+			} else {
+				u.Session = ""
+			}
+		}
+		s.charge(t, d.Resource, sign*int64(c.Milli))
+		s.chargeProduct(t, d, sign*int64(c.Milli))
+	}
+}
+
+func (s *State) bookReleasing(t *Task, sign int64) {
+	n := t.Node
+	for _, a := range t.held.Resources {
+		if l := n.Ledger(a.Name); l != nil {
+			l.Releasing += sign * (a.Value + n.host(t.held, t.Claims, a.Name))
+		}
+	}
+	for _, c := range t.Claims {
+		u := &n.Devices[c.Device].Use
+		u.ReleasingMilli += Milli(sign) * c.Milli
+		u.ReleasingMemory += Bytes(sign) * c.Memory
+		u.ReleasingLeases += int32(sign)
+	}
+}
+
+// Keeps reports whether the node still has what the task was promised: a device
+// may be lost and a machine may shrink between a promise and its keeping.
+func (n *Node) Keeps(t *Task) bool {
+	for _, a := range t.held.Resources {
+		if a.Value+n.host(t.held, t.Claims, a.Name) > 0 {
+			if l := n.Ledger(a.Name); l == nil || l.Free() < 0 {
+				return false
+			}
+		}
+	}
+	for _, c := range t.Claims {
+		d := &n.Devices[c.Device]
+		if d.Lost || d.Use.Milli > Whole || d.Use.Memory > d.Room() || !t.held.counted() && d.Free() < 0 {
+			return false
+		}
+	}
+	return t.held.Isolation.CPU != CPUStrictIsolated || n.Isolated <= n.Advertised.IsolableCores
+}
+
+// present reports whether the room that the claims name is free of tasks that are
+// releasing it, all other reservations set aside.
+func (n *Node) present(t *Task, claims []Claim) bool {
+	shape := t.Held()
+	if !n.releasing() {
+		return true
+	}
+	there := func(o *Task) bool { return o != t && (o.Status == Bound || o.Status == Releasing) }
+	if shape.Need.WholeNode && slices.ContainsFunc(n.Tasks, func(o *Task) bool { return there(o) && o.held.Need.WholeNode }) {
+		return false // no two of these share a node, not even while one leaves
+	}
+	for _, a := range shape.Resources {
+		l := n.Ledger(a.Name)
+		if l == nil || l.Releasing == 0 {
+			continue
+		}
+		held := a.Value + n.host(shape, claims, a.Name)
+		for _, o := range n.Tasks {
+			if there(o) {
+				held += o.held.Resources.Of(a.Name) + n.host(o.held, o.Claims, a.Name)
+			}
+		}
+		if held > l.Capacity-l.Foreign {
+			return false
+		}
+	}
+	if shape.Isolation.CPU == CPUStrictIsolated {
+		cores := shape.Cores()
+		for _, o := range n.Tasks {
+			if there(o) && o.held.Isolation.CPU == CPUStrictIsolated {
+				cores += o.held.Cores()
+			}
+		}
+		if cores > n.Advertised.IsolableCores {
+			return false
+		}
+	}
+	for _, c := range claims {
+		d := &n.Devices[c.Device]
+		if d.Use.ReleasingLeases == 0 && d.Shares == "" {
+			continue
+		}
+		milli, memory := c.Milli, c.Memory
+		if !shape.counted() {
+			memory += n.claimed(d, claims)
+		}
+		for _, o := range n.Tasks {
+			if !there(o) {
+				continue
+			}
+			if !shape.counted() && !o.held.counted() {
+				memory += n.claimed(d, o.Claims)
+			}
+			for _, oc := range o.Claims {
+				if oc.Device != c.Device {
+					continue
+				}
+				if !shape.Isolation.Beside(o.held.Isolation) {
+					return false
+				}
+				milli += oc.Milli
+				memory += oc.Memory
+			}
+		}
+		if milli > Whole || memory > d.Room() {
+			return false
+		}
+	}
+	return true
+}
+
+// releasing reports whether anything on the node is on its way out.
+func (n *Node) releasing() bool {
+	for i := range n.Resources {
+		if n.Resources[i].Releasing > 0 {
+			return true
+		}
+	}
+	for i := range n.Devices {
+		if n.Devices[i].Use.ReleasingLeases > 0 {
+			return true
+		}
+	}
+	return false
+}
