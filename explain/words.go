@@ -75,6 +75,7 @@ var phrases = map[engine.Reason]string{
 	"ReplicaTooLarge":              "one replica wants {want}, its nodes have {have}",
 	"VictimTooYoung":               "has not run for the minimum time of its queue",
 	"VictimInBudget":               "a disruption budget keeps it",
+	"DeviceMemoryUnknown":          "the memory of its devices is not known",
 	"GroupMemoryTooSmall":          "all replicas want {want}, the group has {have}",
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-project/berth/printable"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -34,7 +35,7 @@ func (e Error) Error() string {
 		w.WriteString(e.Path + ": ")
 	}
 	w.WriteString(e.Message)
-	return printable(w.String())
+	return printable.Text(w.String())
 }
 
 // Errors is everything wrong at once, sorted by place.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/berth-project/berth/printable"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,7 +82,7 @@ func FuzzSet(f *testing.F) {
 			if before != [3]any{b.Queues[0], b.Nodes[0], b.Jobs[0]} {
 				t.Errorf("%q was refused (%v) and changed something", assignment, err)
 			}
-			if strings.ContainsFunc(err.Error(), func(r rune) bool { return r != '\n' && unprintable(r) }) {
+			if strings.ContainsFunc(err.Error(), func(r rune) bool { return r != '\n' && !printable.Is(r) }) {
 				t.Errorf("an error that would break a terminal: %q", err)
 			}
 			return

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/printable"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -150,7 +151,7 @@ func (b *Bundle) LeftOut() map[string]string {
 	for _, o := range b.Pods {
 		switch {
 		case o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed:
-			out[podID(o)] = "it has ended: its phase is " + printable(string(o.Status.Phase))
+			out[podID(o)] = "it has ended: its phase is " + printable.Text(string(o.Status.Phase))
 		case ended(o):
 			out[podID(o)] = "it was deleted before it got a node"
 		case held(o):

@@ -7,7 +7,6 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
 	corev1 "k8s.io/api/core/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // podTask is the name of a pod's only task.
@@ -94,15 +93,14 @@ func labelOrAnnotation(o *corev1.Pod, key string, r reporter) (string, path) {
 	return annotation, path{"metadata", "annotations", key}
 }
 
-// podRequests fills in what the pod asks for, as the Kubernetes scheduler counts it.
+// podRequests fills in what the pod requests.
 func podRequests(o *corev1.Pod, shape *cluster.Shape, s *surroundings, r reporter) {
 	at := path{"spec", "containers"}
 	shape.Resources = cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}}
 	if s.podSlots {
 		shape.Resources = shape.Resources.With(string(corev1.ResourcePods), 1)
 	}
-	requests := resourcehelper.PodRequests(o, resourcehelper.PodResourcesOptions{UseStatusResources: true})
-	for _, a := range amounts(requests, at, r) {
+	for _, a := range amounts(effectiveRequests(o), at, r) {
 		if !isDevice(a.Name) && !s.deviceNames[a.Name] {
 			shape.Resources = shape.Resources.With(a.Name, a.Value)
 			continue

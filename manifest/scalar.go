@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-project/berth/printable"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,13 +63,13 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value) {
 // manifest are told of what cannot; in a dump, which is full of other people's
 // scripts, it is only made visible.
 func (d *decoder) text(n *yaml.Node) string {
-	if !strings.ContainsFunc(n.Value, unprintable) {
+	if printable.All(n.Value) {
 		return n.Value
 	}
 	if d.strict && !slices.ContainsFunc(d.path, func(step any) bool { return step == "annotations" || step == "description" }) {
 		d.errorf(n, "%s has characters that cannot be printed; leave them out", quote(n.Value))
 	}
-	return printable(n.Value)
+	return printable.Text(n.Value)
 }
 
 func (d *decoder) wantText(n *yaml.Node) bool {

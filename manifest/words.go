@@ -3,7 +3,6 @@ package manifest
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/berth-project/berth/nearest"
 )
@@ -38,23 +37,6 @@ func words[T ~string](list []T) []string {
 		out[i] = string(v)
 	}
 	return out
-}
-
-// unprintable reports whether the character could move a terminal's cursor,
-// begin another line or hide what stands beside it.
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
-
-// printable puts a mark where such characters were.
-func printable(s string) string {
-	if !strings.ContainsFunc(s, unprintable) {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if unprintable(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }
 
 // either lists things to choose from: "16 or 8", "a, b or c".

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
@@ -84,9 +85,16 @@ func (p *planner) anywhere(key cluster.Key, plan *nodes.Plan) {
 	f.Group, f.whole.Only = "", nil
 }
 
+// errMemoryUnknown is why no number of nodes is planned: a dump may count devices
+// and say nothing else about them.
+var errMemoryUnknown = errors.New("the memory of its devices is not known: its nodes lack device labels such as " + cluster.LabelMemory)
+
 // plan is how a replica lies on nodes of the group.
 func (p *planner) plan(key cluster.Key) (nodes.Plan, error) {
 	var plan nodes.Plan
+	if key.Memory <= 0 {
+		return plan, errMemoryUnknown
+	}
 	if total := p.explicit(); total > 0 {
 		plan = p.known(key, total)
 		if each := cluster.Bytes(key.Memory << 20); p.Memory.Device > each {

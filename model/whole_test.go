@@ -20,6 +20,11 @@ func eight() *estimate.Model {
 	return &estimate.Model{Name: "eight", Weights: estimate.Weights{Layers: 8 * gi}}
 }
 
+// unlabelled is a node whose devices are counted and not described.
+func unlabelled(name string, count int) fixture.Part {
+	return fixture.Node(name).GPUs(count, "unknown", "0")
+}
+
 func TestWholeNodes(t *testing.T) {
 	device := func(gib cluster.Bytes, n int) func(*model.Spec) {
 		return func(s *model.Spec) { s.Memory.Device, s.Place.Devices = gib*gi, n }
@@ -67,6 +72,28 @@ func TestWholeNodes(t *testing.T) {
 		"memory of each, on nothing like it": {
 			spec(t, "vllm", "", device(20, 0), wholeNodes), groups(fixture.Node("t").GPUs(4, "T4", "16Gi")), []cluster.WholeNodes{
 				{Replicas: 1, NodesPerReplica: 1, Memory: 20 * gi, Only: key("T4", 4, 16), Usable: 16 * gi},
+			},
+		},
+		// A dump may count devices and say nothing else about them.
+		"memory in all, on devices of unknown memory": {
+			spec(t, "vllm", "", total(8), wholeNodes), groups(unlabelled("u", 2)), []cluster.WholeNodes{
+				{Replicas: 1, NodesPerReplica: 1, Memory: 8 * gi, Only: key("unknown", 2, 0)},
+			},
+		},
+		"memory of each, on devices of unknown memory": {
+			spec(t, "vllm", "", device(8, 2), wholeNodes), groups(unlabelled("u", 2)), []cluster.WholeNodes{
+				{Replicas: 1, NodesPerReplica: 1, Memory: 8 * gi, Only: key("unknown", 2, 0)},
+			},
+		},
+		// 1.071 × 8 + 2 × 2.3 GiB.
+		"a source, on devices of unknown memory": {
+			spec(t, "vllm", "", use(eight()), wholeNodes), groups(unlabelled("u", 2)), []cluster.WholeNodes{
+				{Replicas: 1, NodesPerReplica: 1, Memory: 14139032339, Only: key("unknown", 2, 0)},
+			},
+		},
+		"devices of unknown memory are not asked where others will do": {
+			spec(t, "vllm", "", total(8), wholeNodes), groups(unlabelled("u", 2), a10s("b", 1)), []cluster.WholeNodes{
+				{Replicas: 1, NodesPerReplica: 1, Memory: 8 * gi, Only: key("A10", 1, 24)},
 			},
 		},
 		"more nodes than a replica is divided over": {

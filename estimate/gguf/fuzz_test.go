@@ -7,13 +7,15 @@ import (
 
 	"github.com/berth-project/berth/estimate"
 	"github.com/berth-project/berth/estimate/gguf"
+	"github.com/berth-project/berth/printable"
 )
 
-// FuzzRead checks that no file makes reading or estimating panic, and that what
-// is read has weights and layers that cover them.
+// FuzzRead checks that no file makes reading or estimating panic, that what is
+// read has weights and layers that cover them, and that all text is printable.
 func FuzzRead(f *testing.F) {
 	good := [][]byte{
 		tiny("llama").Header(),
+		tiny("ll\x1b[31mama\u202e\x9b").Header(),
 		tiny("llama", key("llama.attention.head_count_kv", []uint32{0, 2})).Header(),
 		tiny("gemma3", key("gemma3.attention.sliding_window", uint32(512))).Header(),
 		tiny("bert", key("bert.attention.causal", false)).Header(),
@@ -34,7 +36,15 @@ func FuzzRead(f *testing.F) {
 		}
 		m, err := gguf.Read(path)
 		if err != nil {
+			if !printable.All(err.Error()) {
+				t.Fatalf("%q is not printable", err)
+			}
 			return
+		}
+		for _, s := range m.Assumed {
+			if !printable.All(s) {
+				t.Fatalf("%q is not printable", s)
+			}
 		}
 		if m.Weights.Total() <= 0 || m.Weights.Parameters <= 0 {
 			t.Fatalf("weights of %+v", m.Weights)

@@ -82,7 +82,22 @@ var hostile = map[string]struct {
 	"withdrawn type":     {raw(start(1, 0), text("t"), uint32(1), uint64(32), q42, room), `tensor "t": type 4 is not known`},
 	"data elsewhere":     {raw(start(1, 0), text("t"), uint32(1), uint64(8), f32, uint64(1)<<63, room), `the data of tensor "t" is said to start at 9223372036854775808, but 0 is where it must`},
 	"tensor twice":       {raw(start(2, 0), text("t"), uint32(1), uint64(8), f32, uint64(0), text("t"), uint32(1), uint64(8), f32, uint64(32), room), `tensor "t" comes twice`},
+	"a key that draws":   {raw(start(0, 1), text("k\x1b[2J\x9b"), str, uint64(1)<<60, room), "byte 50: the file ends within its header: a text of k�[2J� takes 1152921504606846976 bytes and 200 are left"},
 	"odd alignment":      {raw(start(0, 1), text("general.alignment"), u32, uint32(33), room), "byte 53: general.alignment must be a power of 2"},
+}
+
+// What a file says reaches people only as text that a terminal does not obey.
+func TestTextIsPrintable(t *testing.T) {
+	const arch, want = "ll\x1b[31mama\u202e\x9b", "ll�[31mama��"
+	m := mustRead(t, write(t, "m\x1b[2J.gguf", tiny(arch), false))
+	if m.Architecture.Name != want || m.Name != "m�[2J" {
+		t.Errorf("%q of %q, want %q", m.Architecture.Name, m.Name, want)
+	}
+	fails(t, write(t, "m.gguf", tiny(arch, key(arch+".block_count", "two")), false), want+".block_count must be a whole number")
+	m = mustRead(t, write(t, "m.gguf", tiny(arch, key(arch+".block_count", nil)), false))
+	if s := want + " is no language model that is known here"; len(m.Assumed) == 0 || !strings.HasPrefix(m.Assumed[len(m.Assumed)-1], s) {
+		t.Errorf("assumed %q, want %q", m.Assumed, s)
+	}
 }
 
 func TestHostileFiles(t *testing.T) {

@@ -8,13 +8,15 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/berth-project/berth/printable"
 )
 
 var partName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
 
 // showName is the name of a model by its file: without its ending and its part.
 func showName(path string) string {
-	base := filepath.Base(path)
+	base := printable.Text(filepath.Base(path))
 	if m := partName.FindStringSubmatch(base); m != nil {
 		return m[1]
 	}

@@ -3,6 +3,7 @@ package gguf
 import (
 	"math"
 
+	"github.com/berth-project/berth/printable"
 	parser "github.com/gpustack/gguf-parser-go"
 )
 
@@ -89,7 +90,7 @@ func (w *walker) value(kind parser.GGUFMetadataValueType, key string) (value, er
 			return v, w.skip(n, "a text of "+key)
 		}
 		b, err := w.take(int(n), "a text of "+key)
-		v.text = string(b)
+		v.text = printable.Text(string(b))
 		return v, err
 	case parser.GGUFMetadataValueTypeArray:
 		return w.array(v, key, 1)

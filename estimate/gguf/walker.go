@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/berth-project/berth/printable"
 )
 
 // walker reads a header in order and knows where it is.
@@ -69,7 +71,7 @@ func (w *walker) uint64(what string) (uint64, error) {
 	return w.order.Uint64(b), nil
 }
 
-// text reads a string that may not be longer than most.
+// text reads a string that may not be longer than most, and makes it printable.
 func (w *walker) text(most uint64, what string) (string, error) {
 	start := w.at
 	n, err := w.uint64("the length of " + what)
@@ -80,7 +82,7 @@ func (w *walker) text(most uint64, what string) (string, error) {
 		return "", w.wrong(start, "%s is said to have %d bytes; %d are the most", what, n, most)
 	}
 	b, err := w.take(int(n), what)
-	return string(b), err
+	return printable.Text(string(b)), err
 }
 
 func (w *walker) wrong(at int64, format string, args ...any) error {

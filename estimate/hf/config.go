@@ -6,6 +6,9 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"strings"
+
+	"github.com/berth-project/berth/printable"
 )
 
 // maxConfig is far more than any configuration takes.
@@ -105,16 +108,20 @@ func (c config) flag(name string) (value, there bool, err error) {
 	return value, true, nil
 }
 
-// words is a string or a list of them; nil: it is not there, or something else.
+// words is a string or a list of them, made printable; nil: it is not there, or
+// something else.
 func (c config) words(name string) []string {
 	_, raw := c.field(name)
 	var one string
 	if json.Unmarshal(raw, &one) == nil && one != "" {
-		return []string{one}
+		return []string{printable.Text(one)}
 	}
 	var many []string
 	if json.Unmarshal(raw, &many) != nil {
 		return nil
+	}
+	for i := range many {
+		many[i] = printable.Text(many[i])
 	}
 	return many
 }
@@ -123,7 +130,7 @@ func (c config) words(name string) []string {
 func (c config) name() string {
 	var many []string
 	if json.Unmarshal(c.top["architectures"], &many) == nil && len(many) > 0 && many[0] != "" {
-		return many[0]
+		return printable.Text(many[0])
 	}
 	return c.kind()
 }
@@ -135,10 +142,11 @@ func (c config) kind() string {
 	return ""
 }
 
-// short is a value for a message.
+// short is a value for a message, on one line.
 func short(raw json.RawMessage) string {
+	end := ""
 	if len(raw) > 40 {
-		return string(raw[:40]) + "…"
+		raw, end = raw[:40], "…"
 	}
-	return string(raw)
+	return printable.Text(strings.Join(strings.Fields(string(raw)), " ")) + end
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
+	"github.com/berth-project/berth/printable"
 )
 
 func architecture(text string) (*estimate.Architecture, []string, error) {
@@ -128,10 +129,48 @@ func TestPackedWeightsCountEveryParameter(t *testing.T) {
 	}
 }
 
+// What a configuration says reaches people only as text that a terminal does not obey.
+func TestTextIsPrintable(t *testing.T) {
+	const sizes = `"num_hidden_layers":2,"num_attention_heads":4,"hidden_size":64,"vocab_size":100`
+	tests := map[string]struct{ config, want string }{
+		"an escape sequence":   {`{"architectures":["\u001b[31mLlama"],` + sizes + `}`, "�[31mLlama"},
+		"another line":         {`{"architectures":["Llama\r\nFAKE"],` + sizes + `}`, "Llama��FAKE"},
+		"an override":          {`{"model_type":"a` + "\u202e" + `b",` + sizes + `}`, "a�b"},
+		"C1":                   {`{"model_type":"a` + "\u009b" + `2J",` + sizes + `}`, "a�2J"},
+		"bytes that are none":  {`{"model_type":"a` + "\x9b" + `2J",` + sizes + `}`, "a�2J"},
+		"how it is quantised":  {`{"quantization_config":{"quant_method":"\u001b[2Jawq"},` + sizes + `}`, "�[2jawq"},
+		"a value that is none": {`{"num_hidden_layers":"a` + "\u202e" + `b"}`, `num_hidden_layers is "a�b": it must be a whole number from 0 to 1073741824`},
+		"a value that is cut":  {`{"num_hidden_layers":"` + strings.Repeat("é", 30) + `"}`, `num_hidden_layers is "` + strings.Repeat("é", 19) + `�…: it must be a whole number from 0 to 1073741824`},
+		"a value of two lines": {"{\"num_hidden_layers\":[1,\n  2]}", "num_hidden_layers is [1, 2]: it must be a whole number from 0 to 1073741824"},
+	}
+	for name, test := range tests {
+		c, err := decodeConfig([]byte(test.config))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got string
+		a, _, err := c.architecture()
+		how, _ := c.quantised()
+		switch {
+		case err != nil:
+			got = err.Error()
+		case how.method != "":
+			got = how.method
+		default:
+			got = a.Name
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
 func FuzzConfig(f *testing.F) {
 	f.Add([]byte(`{"model_type":"gemma3","text_config":{"model_type":"gemma3_text","num_hidden_layers":34,"hidden_size":2560,"sliding_window":1024}}`))
 	f.Add([]byte(`{"num_experts":60,"num_experts_per_tok":4,"moe_intermediate_size":1408,"num_hidden_layers":2,"num_attention_heads":16,"hidden_size":2048,"vocab_size":100,"max_position_embeddings":8}`))
 	f.Add([]byte(`{"kv_lora_rank":512,"qk_rope_head_dim":64,"qk_nope_head_dim":128,"v_head_dim":128,"num_hidden_layers":2,"num_attention_heads":16,"hidden_size":2048,"vocab_size":100,"layer_types":["full_attention","sliding_attention"],"sliding_window":5}`))
+	f.Add([]byte(`{"architectures":["\u001b[31m"],"model_type":"\u202e","quantization_config":{"quant_method":"\u009b"},"hidden_size":"\u2066"}`))
 	f.Add([]byte(`{"weight_map":{"a":"b.safetensors"},"metadata":{"total_size":1e9}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if ix, err := decodeIndex(data); err == nil && len(ix.WeightMap) == 0 {
@@ -142,8 +181,20 @@ func FuzzConfig(f *testing.F) {
 			return
 		}
 		c.fill()
-		c.quantised()
-		a, _, err := c.architecture()
+		shown := []string{c.name()}
+		how, err := c.quantised()
+		if shown = append(shown, how.method); err != nil {
+			shown = append(shown, err.Error())
+		}
+		a, assumed, err := c.architecture()
+		if shown = append(shown, assumed...); err != nil {
+			shown = append(shown, err.Error())
+		}
+		for _, s := range shown {
+			if !printable.All(s) {
+				t.Fatalf("%q is not printable", s)
+			}
+		}
 		if err != nil {
 			return
 		}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/berth-project/berth/printable"
 )
 
 const (
@@ -157,7 +159,7 @@ func decodeIndex(text []byte) (index, error) {
 	for _, name := range ix.WeightMap {
 		names[name] = true
 		// What an index names lies beside it; anything else would reach for files of others.
-		if name == "" || name != filepath.Base(name) || name == "." || name == ".." || strings.ContainsRune(name, '\\') || !strings.HasSuffix(name, ".safetensors") {
+		if name == "" || name != filepath.Base(name) || name == "." || name == ".." || strings.ContainsRune(name, '\\') || !strings.HasSuffix(name, ".safetensors") || !printable.All(name) {
 			return index{}, fmt.Errorf("weight_map names %q, which is not a .safetensors file of this directory", name)
 		}
 	}

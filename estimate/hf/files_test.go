@@ -45,6 +45,7 @@ func TestWhichFilesCount(t *testing.T) {
 		"one shard missing":           {map[string][]byte{"model.safetensors.index.json": []byte(twoShards), "model-00001-of-00002.safetensors": shard(up)}, 0, "model-00002-of-00002.safetensors is missing (1 of 2", ""},
 		"one shard missing, no index": {map[string][]byte{"model-00001-of-00002.safetensors": shard(up)}, 0, "model-00002-of-00002.safetensors is missing", ""},
 		"index that reaches out":      {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"../b.safetensors"}}`)}, 0, "not a .safetensors file of this directory", ""},
+		"index that hides a name":     {map[string][]byte{"model.safetensors.index.json": []byte(`{"weight_map":{"a":"\u001b[2Jb.safetensors"}}`)}, 0, `"\x1b[2Jb.safetensors", which is not`, ""},
 		"empty index":                 {map[string][]byte{"model.safetensors.index.json": []byte(`{}`)}, 0, "names no file", ""},
 		"pickles only":                {map[string][]byte{"pytorch_model.bin": []byte("x")}, 0, "convert the model to safetensors", ""},
 		"nothing":                     {nil, 0, "no .safetensors file", ""},

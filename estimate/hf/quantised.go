@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/berth-project/berth/printable"
 )
 
 // stored is how weights are stored; the zero value: as plain numbers.
@@ -33,7 +35,7 @@ func (c config) quantised() (stored, error) {
 	if err := json.Unmarshal(raw, &q); err != nil {
 		return stored{}, fmt.Errorf("%s: %w", name, err)
 	}
-	out := stored{method: strings.ToLower(q.Method)}
+	out := stored{method: strings.ToLower(printable.Text(q.Method))}
 	switch {
 	case q.Bits != nil && *q.Bits >= 1 && *q.Bits <= 16:
 		out.bits = int(*q.Bits)

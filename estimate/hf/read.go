@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
+	"github.com/berth-project/berth/printable"
 )
 
 // Read is the model in the directory. Its weights are exact to the byte where the
@@ -72,5 +73,5 @@ func base(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	return filepath.Base(dir)
+	return printable.Text(filepath.Base(dir))
 }

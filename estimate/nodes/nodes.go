@@ -48,6 +48,9 @@ func (r Replica) On(group cluster.Key) (Plan, error) {
 	if err := r.check(group); err != nil {
 		return Plan{}, err
 	}
+	if group.Memory <= 0 {
+		return Plan{}, fmt.Errorf("the memory of the devices of group %s is not known", group)
+	}
 	each := int64(group.Count) // the devices that the cache is divided over
 	if !group.Combines() {
 		each = 1
@@ -118,7 +121,7 @@ func (r Replica) check(group cluster.Key) error {
 		return errors.New("the size of the weights is not known: give the memory explicitly")
 	case r.BytesPerToken < 0 || r.Tokens < 0 || r.Heads < 0:
 		return fmt.Errorf("bytes per token %d, tokens %d and heads %d cannot be negative", r.BytesPerToken, r.Tokens, r.Heads)
-	case group.Count <= 0 || group.Memory <= 0:
+	case group.Count <= 0:
 		return fmt.Errorf("group %s has no device with memory", group)
 	}
 	return nil

@@ -110,6 +110,7 @@ func TestRefusalsNameBothNumbers(t *testing.T) {
 		"weights":       {nodes.Replica{}, group("A10", 1, 24), "the size of the weights is not known: give the memory explicitly"},
 		"negative":      {nodes.Replica{Weights: gi, Tokens: -1}, group("A10", 1, 24), "bytes per token 0, tokens -1 and heads 0 cannot be negative"},
 		"empty group":   {nodes.Replica{Weights: gi}, cluster.Key{Product: "A10"}, "group A10 × 0 has no device with memory"},
+		"no memory":     {nodes.Replica{Weights: gi}, group("unknown", 2, 0), "the memory of the devices of group unknown × 2 is not known"},
 		"absurd weight": {nodes.Replica{Weights: 1 << 62}, group("T4", 1, 3), "more than 1000000 devices"},
 	}
 	for name, tt := range tests {

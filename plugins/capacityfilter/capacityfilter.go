@@ -19,12 +19,14 @@ const Name = "CapacityFilter"
 const (
 	ReplicaTooLarge     engine.Reason = "ReplicaTooLarge"     // one replica's nodes do not hold one replica
 	GroupMemoryTooSmall engine.Reason = "GroupMemoryTooSmall" // the nodes together do not hold all replicas
+	DeviceMemoryUnknown engine.Reason = "DeviceMemoryUnknown" // nothing says what the nodes hold
 )
 
 // Reasons documents what the plugin gives as reasons.
 var Reasons = []engine.ReasonDoc{
 	{Reason: ReplicaTooLarge, Cure: engine.Grow, Meaning: "The device memory of the nodes that one replica takes is less than the replica needs; more nodes of this group do not help, larger ones do. The subject is the group."},
 	{Reason: GroupMemoryTooSmall, Cure: engine.Grow, Meaning: "The device memory of the group's nodes that passed the node filters is less than all replicas need together. The subject is the group."},
+	{Reason: DeviceMemoryUnknown, Cure: engine.Grow, Meaning: "The memory of the group's devices is not known: a dump counts them, and its nodes lack device labels such as nvidia.com/gpu.memory. The subject is the group."},
 }
 
 type plugin struct{}
@@ -51,6 +53,9 @@ func admit(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, nodes []*clu
 	node := int64(g.DeviceMemory())
 	if w.Usable > 0 {
 		node = int64(w.Usable)
+	}
+	if node == 0 {
+		return reject(DeviceMemoryUnknown, g, int64(w.Memory), 0)
 	}
 	if want, have := int64(w.Memory), cluster.MulDiv(node, int64(w.NodesPerReplica), 1); have < want {
 		return reject(ReplicaTooLarge, g, want, have)

@@ -50,6 +50,19 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
+// A group of which nothing says the memory holds nothing, and the reason says why.
+func TestMemoryNotKnown(t *testing.T) {
+	group := &cluster.Group{Key: cluster.Key{Product: "unknown", Count: 2}}
+	want := &engine.Rejection{
+		Reason: DeviceMemoryUnknown, Cure: engine.Grow, Subject: "unknown × 2",
+		Want: engine.Quantity{Value: 8 << 30, Unit: engine.Bytes}, Have: engine.Quantity{Unit: engine.Bytes},
+	}
+	got := admit(nil, &cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: 8 << 30}, group, make([]*cluster.Node, 1))
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("rejection (-want +got):\n%s", d)
+	}
+}
+
 func TestArguments(t *testing.T) {
 	if _, err := New(fixture.Arguments(`{"headroom": 0.1}`)); err == nil {
 		t.Error("an unknown argument was accepted")

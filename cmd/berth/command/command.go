@@ -34,7 +34,7 @@ var errNo = errors.New("no")
 type program struct {
 	registry *engine.Registry
 	stdin    io.Reader
-	stdout   *bufio.Writer
+	stdout   io.Writer
 	stderr   io.Writer
 	terminal bool // a person looks at stdout
 }
@@ -43,18 +43,21 @@ type program struct {
 // answer is no, 2 for bad input or usage, 3 for a bug. Profiles may name every
 // plugin of the registry.
 func Main(r *engine.Registry, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	colors := terminal(stdout)
+	buffer := bufio.NewWriterSize(stdout, 1<<16)
+	stderr = &textWriter{w: stderr}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(stderr, "berth: this is a bug, please report it with the input that caused it: %v\n\n%s", p, debug.Stack())
 			code = exitBug
 		}
 	}()
-	p := &program{r, stdin, bufio.NewWriterSize(stdout, 1<<16), stderr, terminal(stdout)}
+	p := &program{r, stdin, &textWriter{w: buffer, color: colors}, stderr, colors}
 	root := p.root()
 	root.SetArgs(args)
 	err := root.Execute()
 	// What was said so far is an answer only if it arrives: a full disk is an error.
-	if lost := p.stdout.Flush(); lost != nil && (err == nil || errors.Is(err, errNo)) {
+	if lost := buffer.Flush(); lost != nil && (err == nil || errors.Is(err, errNo)) {
 		err = fmt.Errorf("the output could not be written: %w", lost)
 	}
 	switch {
