@@ -53,10 +53,8 @@ func (s *State) Restore(t *Task, n *Node, claims []Claim) error {
 
 // choose fixes the job's alternative with the first of its tasks.
 func (s *State) choose(t *Task) {
-	for i := range t.Job.Alternatives {
-		if t.Job.Chosen < 0 && slices.Contains(t.Job.Alternatives[i].Tasks, t) {
-			s.Choose(t.Job, i)
-		}
+	if t.Job.Chosen < 0 {
+		s.Choose(t.Job, t.Alternative)
 	}
 }
 

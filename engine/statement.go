@@ -41,25 +41,25 @@ func (s *Session) Begin() *Statement { return &Statement{session: s} }
 // Allocate places the task: it is bound, or nominated where part of its room is
 // still releasing. It fails, changing nothing, if the room is not there.
 func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster.Claim) error {
-	return st.allocate(Decision{Task: t, Node: n.Name, Claims: claims}, n)
+	return st.allocate(t, Decision{Node: n.Name, Claims: claims}, n)
 }
 
-func (st *Statement) allocate(d Decision, n *cluster.Node) error {
-	if err := st.session.State.Place(d.Task, n, d.Claims); err != nil {
+func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) error {
+	if err := st.session.State.Place(t, n, d.Claims); err != nil {
 		return err
 	}
-	st.choose(d.Task)
-	d.Action = Bind
-	d.Task.Started = st.session.Now
-	if d.Task.Status == cluster.Nominated {
+	st.choose(t)
+	d.Action, d.Task = Bind, t.Ref()
+	t.Started = st.session.Now
+	if t.Status == cluster.Nominated {
 		d.Action = Nominate
-		d.Task.Started, d.Task.Promised = 0, st.session.Now
+		t.Started, t.Promised = 0, st.session.Now
 	}
 	if g := n.Group(); g != nil {
 		d.Group = g.Key
 	}
-	st.log = append(st.log, operation{kind: placed, task: d.Task, decision: d})
-	st.session.tell(Allocated, d.Task, n, false)
+	st.log = append(st.log, operation{kind: placed, task: t, decision: d})
+	st.session.tell(Allocated, t, n, false)
 	return nil
 }
 
@@ -70,7 +70,7 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	if err := st.session.State.Evict(t); err != nil {
 		return err
 	}
-	d := Decision{Action: EvictIt, Task: t, Node: n.Name, Claims: t.Claims, Reason: why, For: forJob, Weighing: st.weighing}
+	d := Decision{Action: EvictIt, Task: t.Ref(), Node: n.Name, Claims: t.Claims, Reason: why, For: forJob, Weighing: st.weighing}
 	st.log = append(st.log, operation{kind: evicted, task: t, decision: d, freed: freed})
 	st.session.tell(Deallocated, t, n, false)
 	return nil
@@ -82,7 +82,7 @@ func (st *Statement) Bind(t *cluster.Task) bool {
 		return false
 	}
 	t.Started = st.session.Now
-	d := Decision{Action: Bind, Task: t, Node: t.Node.Name, Claims: t.Claims}
+	d := Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims}
 	if g := t.Node.Group(); g != nil {
 		d.Group = g.Key
 	}
@@ -102,14 +102,8 @@ func (st *Statement) land(shadow *cluster.Job) {
 
 // choose fixes the job's alternative with the first of its tasks.
 func (st *Statement) choose(t *cluster.Task) {
-	if t.Job.Chosen >= 0 {
-		return
-	}
-	for i := range t.Job.Alternatives {
-		if slices.Contains(t.Job.Alternatives[i].Tasks, t) {
-			st.session.State.Choose(t.Job, i)
-			return
-		}
+	if t.Job.Chosen < 0 {
+		st.session.State.Choose(t.Job, t.Alternative)
 	}
 }
 
@@ -167,8 +161,8 @@ func (st *Statement) displace(d *Decision) {
 		st.session.served = map[*cluster.Job]bool{}
 	}
 	st.session.served[job] = true
-	if i, known := slices.BinarySearch(job.Displaced, d.Task.Job.ID); !known {
-		job.Displaced = slices.Insert(job.Displaced, i, d.Task.Job.ID)
+	if i, known := slices.BinarySearch(job.Displaced, d.Task.Job); !known {
+		job.Displaced = slices.Insert(job.Displaced, i, d.Task.Job)
 	}
 }
 
@@ -193,17 +187,17 @@ func (st *Statement) Commit() []Decision {
 			if op.kind != want {
 				continue
 			}
-			out = append(out, op.decision)
+			d := op.decision
+			d.Claims = slices.Clone(d.Claims) // the State has those of the log
+			out = append(out, d)
 			if op.kind == placed {
 				st.session.State.Keep(op.task.Job)
 			}
 			if op.kind != evicted && op.task.Job.Stands() {
 				op.task.Job.Torn = 0
 			}
-			if t := op.task.Shadows(); t != nil {
-				d := &out[len(out)-1]
-				d.Task = t // the promise is the task's own
-				st.moves(out, d)
+			if op.task.Shadows() != nil {
+				st.moves(out, &d)
 			}
 			if op.kind == evicted {
 				st.displace(&op.decision)
@@ -212,7 +206,7 @@ func (st *Statement) Commit() []Decision {
 	}
 	for i := range out {
 		d := &out[i]
-		st.session.record(Event{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: st.session.State.Node(d.Node), Decision: d})
+		st.session.record(Record{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: d.Node, Decision: d})
 	}
 	if len(out) > 0 {
 		st.session.denied = nil
