@@ -153,6 +153,8 @@ type Task struct {
 	Index int
 	Job   *Job
 	Shape *Shape
+	// Alternative is the place of its form among the job's; AddJob sets it.
+	Alternative int
 	// Subgroup is its place among the alternative's, counted from 1; 0: in none.
 	Subgroup int
 	// Started is when it was bound; 0: before anybody looked.
@@ -165,9 +167,27 @@ type Task struct {
 	Claims []Claim
 
 	held    *Shape // what its room is booked with; nil while pending
-	form    int    // its alternative's place in the job
 	landing *Task  // holds room for it elsewhere, while it moves
 	shadows *Task  // what it stands for, if it is a shadow
+}
+
+// TaskRef names a task. Forms of a job may have tasks of the same name, so the
+// alternative belongs to it.
+type TaskRef struct {
+	Job         string // its ID
+	Alternative int
+	Name        string
+}
+
+// ID is that of the task.
+func (r TaskRef) ID() string { return r.Job + "/" + r.Name }
+
+// Ref names the task; a shadow has the name of what it stands for.
+func (t *Task) Ref() TaskRef {
+	if t.shadows != nil {
+		t = t.shadows
+	}
+	return TaskRef{t.Job.ID, t.Alternative, t.Name}
 }
 
 // Status is where a task stands.

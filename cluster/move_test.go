@@ -67,3 +67,12 @@ func TestDevicesGoFromUnderATaskThatMoves(t *testing.T) {
 		t.Errorf("it is %s with %v; nominated: %v", first.Status, first.Claims, state.Nominated())
 	}
 }
+
+// A landing is told by the name of the task that it is for.
+func TestLandingHasTheNameOfItsTask(t *testing.T) {
+	state, j := moving(t, "b", 0)
+	first := j.Tasks()[0]
+	if ref := first.Landing().Ref(); ref != first.Ref() || state.Task(ref) != first {
+		t.Errorf("the landing of %v is %v", first.Ref(), ref)
+	}
+}

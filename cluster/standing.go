@@ -70,7 +70,7 @@ func (s *State) shift(t *Task, to standing) {
 	}
 	switch {
 	case to.node != nil && j.Chosen < 0:
-		s.choose(j, t.form)
+		s.choose(j, t.Alternative)
 	case to.node == nil && j.attached+j.expected == 0 && j.Chosen >= 0:
 		s.choose(j, -1) // nothing of it is placed: it may take any form again
 	case n != to.node:

@@ -34,7 +34,7 @@ func (s *State) AddJob(j *Job) error {
 	j.Chosen, j.attached, j.expected = -1, 0, 0
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
-			t.Job, t.form = j, a
+			t.Job, t.Alternative = j, a
 			t.ID = j.ID + "/" + t.Name
 		}
 	}
@@ -188,6 +188,20 @@ func (s *State) Pending() []*Job { return byID(s.pending) }
 
 // Job finds a job by ID, nil if there is none.
 func (s *State) Job(id string) *Job { return s.jobs[id] }
+
+// Task finds a task by its name, nil if there is none.
+func (s *State) Task(r TaskRef) *Task {
+	j := s.jobs[r.Job]
+	if j == nil || r.Alternative < 0 || r.Alternative >= len(j.Alternatives) {
+		return nil
+	}
+	for _, t := range j.Alternatives[r.Alternative].Tasks {
+		if t.Name == r.Name {
+			return t
+		}
+	}
+	return nil
+}
 
 // Jobs are all jobs, by ID.
 func (s *State) Jobs() []*Job { return byID(s.jobs) }

@@ -9,35 +9,38 @@ import (
 
 // denied is what a session remembers of the sets whose replicas it refused, by
 // name: while nothing is decided, another replica like it would be told the same.
-type denied map[string]*Refusal
+type denied map[string]denial
+
+type denial struct {
+	job     *cluster.Job
+	refusal *Refusal
+}
 
 // toldBefore is the refusal of another replica of the job's set, as the job's own;
 // nil where the job must be tried.
 func (s *Session) toldBefore(job *cluster.Job) *Refusal {
-	known := s.denied[job.Set.Name]
-	if known == nil || !interchangeable(known.Job, job) {
+	known, told := s.denied[job.Set.Name]
+	if !told || !interchangeable(known.job, job) {
 		return nil
 	}
-	r := *known
-	r.Job, r.Retry = job, 0
-	r.Attempts = slices.Clone(known.Attempts)
+	r := *known.refusal
+	r.Job, r.Retry = job.ID, 0
+	r.Attempts = slices.Clone(r.Attempts)
 	for i := range r.Attempts {
-		if t := r.Attempts[i].Task; t != nil {
-			r.Attempts[i].Task = counterpart(t, job)
-		}
+		r.Attempts[i].Task.Job = job.ID // its own task is alike in all the rest
 	}
 	return &r
 }
 
 // add remembers the refusal for other replicas of the job's set.
-func (d *denied) add(r *Refusal) {
-	if r.Surplus || r.Job.Set.Name == "" {
+func (d *denied) add(job *cluster.Job, r *Refusal) {
+	if r.Surplus || job.Set.Name == "" {
 		return
 	}
 	if *d == nil {
 		*d = denied{}
 	}
-	(*d)[r.Job.Set.Name] = r
+	(*d)[job.Set.Name] = denial{job, r}
 }
 
 // interchangeable reports whether nothing that decides tells the two jobs apart:
@@ -67,14 +70,4 @@ func sameNodes(a, b *cluster.WholeNodes) bool {
 	}
 	x.Only, y.Only = nil, nil
 	return x == y
-}
-
-// counterpart is the task of the job that the other's task is.
-func counterpart(t *cluster.Task, job *cluster.Job) *cluster.Task {
-	for i := range t.Job.Alternatives {
-		if at := slices.Index(t.Job.Alternatives[i].Tasks, t); at >= 0 {
-			return job.Alternatives[i].Tasks[at]
-		}
-	}
-	return t
 }

@@ -64,7 +64,7 @@ func TestReplicasAreToldTheSame(t *testing.T) {
 			}
 			for _, r := range out.Refusals {
 				if a := r.Attempts[0]; a.Task.Job != r.Job || r.Reason != out.Refusals[0].Reason || a.Nodes != 2 {
-					t.Errorf("%s: %+v", r.Job.ID, r)
+					t.Errorf("%s: %+v", r.Job, r)
 				}
 			}
 		})

@@ -195,7 +195,7 @@ func TestRoomIsMadeForAllReplicas(t *testing.T) {
 	gone := map[string]string{}
 	for _, d := range out.Decisions {
 		if d.Action == engine.EvictIt {
-			gone[d.Task.ID] = d.For
+			gone[d.Task.ID()] = d.For
 		}
 	}
 	// The group must have room for both when the first is placed, and two single tasks cost less than a gang.

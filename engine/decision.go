@@ -12,10 +12,11 @@ const (
 	EvictIt  Action = "Evict"    // make the task go
 )
 
-// Decision is one thing to do.
+// Decision is one thing to do. It holds names and copies, so that it stays true
+// while the State changes.
 type Decision struct {
 	Action      Action
-	Task        *cluster.Task
+	Task        cluster.TaskRef
 	Node        string
 	Claims      []cluster.Claim
 	Group       cluster.Key

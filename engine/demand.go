@@ -113,8 +113,8 @@ func (g *gang) candidates(in *scope, level string, d *demand) []candidate {
 }
 
 // lacks is how many nodes the domain is short of, each as large as its largest.
-func (d *demand) lacks(c candidate, t *cluster.Task) int {
-	i := slices.IndexFunc(d.shapes, func(o *cluster.Task) bool { return o.Shape == t.Shape })
+func (d *demand) lacks(c candidate, shape *cluster.Shape) int {
+	i := slices.IndexFunc(d.shapes, func(o *cluster.Task) bool { return o.Shape == shape })
 	per := 0
 	for _, n := range c.nodes {
 		per = max(per, d.ever(max(i, 0), n))

@@ -17,13 +17,22 @@ const (
 	Retired     EventKind = "Retired" // its set has enough without it; it does not come back
 )
 
-// Event is one thing that happened, virtually (to handlers) or for good (in the stream).
+// Event is what handlers hear while it happens, virtually: it may be taken back.
 type Event struct {
+	Kind EventKind
+	Job  *cluster.Job
+	Task *cluster.Task
+	Node *cluster.Node
+	Undo bool // it takes back an earlier one
+}
+
+// Record is one thing that happened for good. It holds names and copies, so that
+// it stays true while the State changes.
+type Record struct {
 	Kind     EventKind
-	Job      *cluster.Job
-	Task     *cluster.Task
-	Node     *cluster.Node
-	Undo     bool // it takes back an earlier one
+	Job      string          // its ID
+	Task     cluster.TaskRef // zero where it is about the job as a whole
+	Node     string
 	Decision *Decision
 	Refusal  *Refusal
 	Score    *Score // of Retired: what it was worth to keep
@@ -39,7 +48,7 @@ func (a Action) event() EventKind {
 	return BoundTo
 }
 
-func (s *Session) record(e Event) { s.events = append(s.events, e) }
+func (s *Session) record(r Record) { s.events = append(s.events, r) }
 
 func (s *Session) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
 	if len(s.hooks.handlers) == 0 {

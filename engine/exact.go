@@ -94,7 +94,7 @@ func (x *search) repeat(moves []operation) bool {
 		n := x.session.State.Node(m.decision.Node)
 		d := x.session.decision(x.alt, m.task, n, x.in)
 		d.Claims = m.decision.Claims
-		if !x.session.allocate(x.stmt, d, n) {
+		if !x.session.allocate(x.stmt, m.task, d, n) {
 			return false
 		}
 	}
@@ -268,7 +268,7 @@ func (x *search) on(i int, n *cluster.Node) bool {
 			return false
 		}
 		mark := x.stmt.Checkpoint()
-		if !s.allocate(x.stmt, Decision{Task: t, Node: n.Name, Claims: claims}, n) {
+		if !s.allocate(x.stmt, t, Decision{Node: n.Name, Claims: claims}, n) {
 			return false
 		}
 		x.count(t, +1)

@@ -63,7 +63,7 @@ func TestExactSearch(t *testing.T) {
 			var got []engine.Decision
 			for _, task := range job.Tasks() {
 				if task.Node != nil {
-					got = append(got, engine.Decision{Task: task, Node: task.Node.Name, Claims: task.Claims})
+					got = append(got, engine.Decision{Task: task.Ref(), Node: task.Node.Name, Claims: task.Claims})
 				}
 			}
 			stmt.Discard()

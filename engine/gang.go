@@ -211,7 +211,7 @@ func (g *gang) take(i int) bool {
 			break
 		}
 	}
-	a := &Attempt{Task: t}
+	a := &Attempt{Task: unplaced(t)}
 	if !g.quiet && g.session.err == nil {
 		a = g.explain(t, p)
 	}
@@ -299,7 +299,7 @@ func (g *gang) miss() *Attempt {
 		}
 	}
 	if a == nil {
-		return &Attempt{Alternative: g.alt.Name, Task: g.leaving, Placed: g.placed, Min: g.least,
+		return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.leaving), Placed: g.placed, Min: g.least,
 			Nodes: len(s.State.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
 	}
 	if sub := a.Task.Subgroup; a.Level == "" && sub > 0 && g.lacks(sub-1) > 0 {

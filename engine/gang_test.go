@@ -21,7 +21,7 @@ func TestGangWaitsAsAWhole(t *testing.T) {
 	actions := func(out engine.Outcome) map[string]engine.Action {
 		m := map[string]engine.Action{}
 		for _, d := range out.Decisions {
-			m[d.Task.ID] = d.Action
+			m[d.Task.ID()] = d.Action
 		}
 		return m
 	}

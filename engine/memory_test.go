@@ -20,7 +20,7 @@ func patient(t *testing.T, e *engine.Engine, s *cluster.State, now int64, job st
 		t.Fatal(err)
 	}
 	for _, r := range out.Refusals {
-		if r.Job.ID == job {
+		if r.Job == job {
 			return r
 		}
 	}

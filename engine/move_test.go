@@ -31,7 +31,7 @@ func TestElasticJobMoves(t *testing.T) {
 	session := func() map[string]string {
 		got := map[string]string{}
 		for _, d := range run(t, e, state).Decisions {
-			got[string(d.Action)+" "+d.Task.ID] = d.Node
+			got[string(d.Action)+" "+d.Task.ID()] = d.Node
 		}
 		return got
 	}
@@ -84,7 +84,7 @@ func TestRunningForm(t *testing.T) {
 	state.RemoveJob("job/big")
 	got := map[string]string{}
 	for _, d := range run(t, e, state).Decisions {
-		got[string(d.Action)+" "+d.Task.ID] = fmt.Sprint(d.Node, " ", len(d.Claims))
+		got[string(d.Action)+" "+d.Task.ID()] = fmt.Sprint(d.Node, " ", len(d.Claims))
 	}
 	if d := cmp.Diff(map[string]string{"Bind job/old/worker-0": "a 2"}, got); d != "" {
 		t.Errorf("placed again (-want +got):\n%s", d)

@@ -124,11 +124,11 @@ func (s *Session) placeTask(stmt *Statement, alt *cluster.Alternative, t *cluste
 		return false
 	}
 	d.Claims = claims
-	return s.allocate(stmt, d, node)
+	return s.allocate(stmt, t, d, node)
 }
 
 func (s *Session) decision(alt *cluster.Alternative, t *cluster.Task, n *cluster.Node, in *scope) Decision {
-	d := Decision{Task: t, Node: n.Name, Alternative: alt.Name, Score: s.score(t, n)}
+	d := Decision{Node: n.Name, Alternative: alt.Name, Score: s.score(t, n)}
 	if s.options.Explain {
 		d.Candidates = s.candidates(t, in)
 	}
@@ -136,8 +136,8 @@ func (s *Session) decision(alt *cluster.Alternative, t *cluster.Task, n *cluster
 }
 
 // allocate books what the filters let through.
-func (s *Session) allocate(stmt *Statement, d Decision, n *cluster.Node) bool {
-	if err := stmt.allocate(d, n); err != nil {
+func (s *Session) allocate(stmt *Statement, t *cluster.Task, d Decision, n *cluster.Node) bool {
+	if err := stmt.allocate(t, d, n); err != nil {
 		s.fail("NodeResourcesFit", "no filter of the profile saw it: %v; is the plugin missing?", err)
 		return false
 	}
@@ -149,7 +149,7 @@ func (s *Session) before(t *cluster.Task) *Attempt {
 	for _, h := range s.hooks.prePredicates {
 		if r := h.fn(t, t.Job); r != nil {
 			r.Plugin = h.plugin
-			return &Attempt{Task: t, Nodes: len(s.State.Nodes()), Before: r}
+			return &Attempt{Task: unplaced(t), Nodes: len(s.State.Nodes()), Before: r}
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ func where(out engine.Outcome) map[string]string {
 	m := map[string]string{}
 	for _, d := range out.Decisions {
 		if d.Action != engine.EvictIt {
-			m[d.Task.ID] = d.Node
+			m[d.Task.ID()] = d.Node
 		}
 	}
 	return m

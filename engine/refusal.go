@@ -8,9 +8,10 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Refusal is a job turned down in this session, with its rejections summed up.
+// Refusal is a job turned down in this session, with its rejections summed up. It
+// holds names and copies, so that it stays true while the State changes.
 type Refusal struct {
-	Job *cluster.Job
+	Job string // its ID
 	// Reason is the one that matters most: see headline.
 	Reason Reason
 	// Permanent refusals stay until something changes; waiting does not help.
@@ -31,13 +32,13 @@ type Refusal struct {
 // Attempt is one alternative that could not be placed.
 type Attempt struct {
 	Alternative string
-	Task        *cluster.Task // the first that found no place
-	Placed, Min int           // tasks that had found one before, and how many must
-	Nodes       int           // that were looked at
-	Before      *Rejection    // turned down before any node was looked at
-	Counts      []Tally       // nodes turned down, in filter order
-	Nearest     []Miss        // nearest first: ten, or all where the session explains
-	Groups      []GroupMiss   // for whole nodes: each group, and what is wrong with it
+	Task        Unplaced    // the first that found no place
+	Placed, Min int         // tasks that had found one before, and how many must
+	Nodes       int         // that were looked at
+	Before      *Rejection  // turned down before any node was looked at
+	Counts      []Tally     // nodes turned down, in filter order
+	Nearest     []Miss      // nearest first: ten, or all where the session explains
+	Groups      []GroupMiss // for whole nodes: each group, and what is wrong with it
 	// Subgroup is the one that is short; Placed and Min are then its own.
 	Subgroup string
 	// Level is the label whose domains are all too small; Domains are the best
@@ -48,6 +49,23 @@ type Attempt struct {
 	Never bool
 
 	from, to int // the alternatives that it is about
+}
+
+// Unplaced is a task that found no place, and what it asks for.
+type Unplaced struct {
+	cluster.TaskRef
+	Role     string
+	Index    int
+	Subgroup int            // its place among the alternative's, counted from 1; 0: in none
+	Shape    *cluster.Shape // shapes never change
+}
+
+// unplaced copies what a refusal says of the task; there may be none where the session failed.
+func unplaced(t *cluster.Task) Unplaced {
+	if t == nil {
+		return Unplaced{}
+	}
+	return Unplaced{t.Ref(), t.Role, t.Index, t.Subgroup, t.Shape}
 }
 
 // Tally counts rejections of one kind.
@@ -88,7 +106,7 @@ const nearestMisses = 10
 // explain sums up why no node would take the task.
 func (s *Session) explain(alt *cluster.Alternative, t *cluster.Task, in *scope) *Attempt {
 	if s.quiet {
-		return &Attempt{Task: t}
+		return &Attempt{Task: unplaced(t)}
 	}
 	filters, _, _ := s.taskHooks(t)
 	byScan := s.options.Search == Scan || in != nil || len(filters) > 0
@@ -103,7 +121,7 @@ func (s *Session) explain(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 }
 
 func (s *Session) summary(t *cluster.Task, in *scope, byScan bool) *Attempt {
-	a := &Attempt{Task: t, Nodes: len(s.State.Nodes())}
+	a := &Attempt{Task: unplaced(t), Nodes: len(s.State.Nodes())}
 	if in != nil {
 		a.Nodes = len(s.members(in))
 	}
@@ -119,7 +137,7 @@ func (s *Session) summary(t *cluster.Task, in *scope, byScan bool) *Attempt {
 func (s *Session) compare(index, scan *Attempt) {
 	if !slices.Equal(index.Counts, scan.Counts) || !slices.Equal(index.Nearest, scan.Nearest) {
 		s.fail("engine", "index and scan explain %s differently: %v, nearest %v; %v, nearest %v",
-			index.Task.ID, index.Counts, index.Nearest, scan.Counts, scan.Nearest)
+			index.Task.ID(), index.Counts, index.Nearest, scan.Counts, scan.Nearest)
 	}
 }
 
@@ -288,7 +306,7 @@ func (s *Session) verdicts(t *cluster.Task) func(*cluster.Node) (rejected, trans
 
 // refusal sums attempts up.
 func (s *Session) refusal(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
-	r := &Refusal{Job: job, Attempts: attempts, Surplus: surplus, Permanent: true}
+	r := &Refusal{Job: job.ID, Attempts: attempts, Surplus: surplus, Permanent: true}
 	var all []cause
 	for i := range attempts {
 		transient := attempts[i].transient()

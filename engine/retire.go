@@ -18,8 +18,8 @@ type Ranking struct {
 
 // Ranked is one job of a ranking.
 type Ranked struct {
-	Job     *cluster.Job
-	Score   Score // what it is worth to keep
+	Job     string // its ID
+	Score   Score  // what it is worth to keep
 	Retired bool
 }
 
@@ -53,14 +53,15 @@ func (s *Session) shrink(stmt *Statement, name string) Ranking {
 		goes := line[0]
 		goes.Retired = true
 		ranking.Jobs = append(ranking.Jobs, goes)
-		stmt.withdraw(goes.Job, true)
-		if stmt.retire(goes.Job, goes.Score); s.err != nil {
+		job := s.State.Job(goes.Job)
+		stmt.withdraw(job, true)
+		if stmt.retire(job, goes.Score); s.err != nil {
 			break
 		}
 		if len(line)-1 == ranking.Desired {
 			ranking.Jobs = append(ranking.Jobs, line[1:]...)
 		}
-		jobs = slices.DeleteFunc(jobs, func(j *cluster.Job) bool { return j == goes.Job })
+		jobs = slices.DeleteFunc(jobs, func(j *cluster.Job) bool { return j == job })
 	}
 	slices.Reverse(ranking.Jobs)
 	return ranking
@@ -84,18 +85,19 @@ func (s *Session) evictRetired(out *Outcome) {
 }
 
 // rankInstances says what each job is worth to keep, the first to go first:
-// lowest sum, then newest, then by ID.
+// lowest sum, then newest, then by ID. It sorts the list that it is given.
 func (s *Session) rankInstances(jobs []*cluster.Job) []Ranked {
+	slices.SortFunc(jobs, func(a, b *cluster.Job) int {
+		return cmp.Or(cmp.Compare(b.Created, a.Created), strings.Compare(a.ID, b.ID))
+	})
 	out := make([]Ranked, len(jobs))
 	for i, j := range jobs {
-		out[i].Job = j
+		out[i].Job = j.ID
 		for _, h := range s.hooks.instanceOrders {
 			out[i].Score.add(s, h.plugin, h.weight, h.fn(j))
 		}
 	}
-	slices.SortFunc(out, func(a, b Ranked) int {
-		return cmp.Or(cmp.Compare(a.Score.Total, b.Score.Total), cmp.Compare(b.Job.Created, a.Job.Created), strings.Compare(a.Job.ID, b.Job.ID))
-	})
+	slices.SortStableFunc(out, func(a, b Ranked) int { return cmp.Compare(a.Score.Total, b.Score.Total) })
 	return out
 }
 

@@ -28,7 +28,7 @@ type fate struct {
 func fates(r engine.Ranking) []fate {
 	var out []fate
 	for _, x := range r.Jobs {
-		out = append(out, fate{x.Job.ID, x.Score.Total, x.Retired})
+		out = append(out, fate{x.Job, x.Score.Total, x.Retired})
 	}
 	return out
 }
@@ -73,7 +73,7 @@ func TestSetsShrink(t *testing.T) {
 				if d.Action != engine.EvictIt || d.Reason != engine.ScaledDown || d.For != "" || len(d.Score.Parts) != 1 {
 					t.Errorf("%+v", d)
 				}
-				gone = append(gone, d.Task.ID)
+				gone = append(gone, d.Task.ID())
 			}
 			if diff := cmp.Diff(tt.gone, gone); diff != "" {
 				t.Error(diff)
@@ -81,7 +81,7 @@ func TestSetsShrink(t *testing.T) {
 			told := map[string]int64{}
 			for _, ev := range out.Events {
 				if ev.Kind == engine.Retired {
-					told[ev.Job.ID] = ev.Score.Total
+					told[ev.Job] = ev.Score.Total
 				}
 			}
 			for _, f := range tt.want {

@@ -26,7 +26,7 @@ func evicted(out engine.Outcome) []string {
 	var ids []string
 	for _, d := range out.Decisions {
 		if d.Action == engine.EvictIt {
-			ids = append(ids, d.Task.ID[len("job/"):])
+			ids = append(ids, d.Task.ID()[len("job/"):])
 		}
 	}
 	slices.Sort(ids)

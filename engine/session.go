@@ -18,7 +18,7 @@ type Session struct {
 	options Options
 	hooks   hooks
 	opening *weighted // the plugin that is registering hooks
-	events  []Event
+	events  []Record
 	heaps   map[heapKey]*heap
 	asks    map[*cluster.Shape]cluster.DeviceAsk
 	idle    idle
@@ -34,7 +34,7 @@ type Session struct {
 type Outcome struct {
 	Decisions []Decision
 	Refusals  []*Refusal
-	Events    []Event
+	Events    []Record
 	// Rankings are the sets that had more jobs than are desired.
 	Rankings []Ranking
 }
@@ -103,11 +103,11 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) {
 		return
 	}
 	if refusal != nil {
-		s.denied.add(refusal)
+		s.denied.add(job, refusal)
 	}
 	s.remember(job, refusal)
 	if refusal != nil {
-		s.record(Event{Kind: Refused, Job: job, Refusal: refusal})
+		s.record(Record{Kind: Refused, Job: job.ID, Refusal: refusal})
 		out.Refusals = append(out.Refusals, refusal)
 	}
 	if refusal == nil || refusal.Surplus {

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // Statement is a thin layer over the journal of State. Its changes are visible to
 // hooks at once; Rollback takes them back, last first, and restores everything
@@ -55,23 +59,23 @@ func (st *Statement) release() {
 // Allocate places the task: it is bound, or nominated where part of its room is
 // still releasing. It fails, changing nothing, if the room is not there.
 func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster.Claim) error {
-	return st.allocate(Decision{Task: t, Node: n.Name, Claims: claims}, n)
+	return st.allocate(t, Decision{Node: n.Name, Claims: claims}, n)
 }
 
-func (st *Statement) allocate(d Decision, n *cluster.Node) error {
+func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) error {
 	at := st.position()
-	if err := st.session.State.Place(d.Task, n, d.Claims, st.session.Now); err != nil {
+	if err := st.session.State.Place(t, n, d.Claims, st.session.Now); err != nil {
 		return err
 	}
-	d.Action = Bind
-	if d.Task.Status == cluster.Nominated {
+	d.Action, d.Task = Bind, t.Ref()
+	if t.Status == cluster.Nominated {
 		d.Action = Nominate
 	}
 	if g := n.Group(); g != nil {
 		d.Group = g.Key
 	}
-	st.log = append(st.log, operation{kind: placed, at: at, task: d.Task, decision: d})
-	st.session.tell(Allocated, d.Task, n, false)
+	st.log = append(st.log, operation{kind: placed, at: at, task: t, decision: d})
+	st.session.tell(Allocated, t, n, false)
 	return nil
 }
 
@@ -81,7 +85,7 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	if err := st.session.State.Evict(t); err != nil {
 		return err
 	}
-	d := Decision{Action: EvictIt, Task: t, Node: n.Name, Claims: t.Claims, Reason: why, For: forJob, Weighing: st.weighing}
+	d := Decision{Action: EvictIt, Task: t.Ref(), Node: n.Name, Claims: t.Claims, Reason: why, For: forJob, Weighing: st.weighing}
 	st.log = append(st.log, operation{kind: evicted, at: at, task: t, decision: d})
 	st.session.tell(Deallocated, t, n, false)
 	return nil
@@ -93,7 +97,7 @@ func (st *Statement) Bind(t *cluster.Task) bool {
 	if !st.session.State.Bind(t, st.session.Now) {
 		return false
 	}
-	d := Decision{Action: Bind, Task: t, Node: t.Node.Name, Claims: t.Claims}
+	d := Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims}
 	if g := t.Node.Group(); g != nil {
 		d.Group = g.Key
 	}
@@ -171,7 +175,7 @@ func (st *Statement) displace(d *Decision) {
 		st.session.served = map[*cluster.Job]bool{}
 	}
 	st.session.served[job] = true
-	st.session.State.Displace(job, d.Task.Job.ID)
+	st.session.State.Displace(job, d.Task.Job)
 }
 
 // moves tells the eviction of a task where it lands.
@@ -198,17 +202,17 @@ func (st *Statement) Commit() []Decision {
 			if op.kind != want {
 				continue
 			}
-			out = append(out, op.decision)
+			d := op.decision
+			d.Claims = slices.Clone(d.Claims) // the State has those of the log
+			out = append(out, d)
 			if op.kind == placed {
 				st.session.State.Keep(op.task.Job)
 			}
 			if op.kind != evicted && op.task.Job.Stands() {
 				st.session.State.SetTorn(op.task.Job, 0)
 			}
-			if t := op.task.Shadows(); t != nil {
-				d := &out[len(out)-1]
-				d.Task = t // the promise is the task's own
-				st.moves(out, d)
+			if op.task.Shadows() != nil {
+				st.moves(out, &d)
 			}
 			if op.kind == evicted {
 				st.displace(&op.decision)
@@ -218,18 +222,15 @@ func (st *Statement) Commit() []Decision {
 	for i := range st.log {
 		switch op := &st.log[i]; op.kind {
 		case withdrawn:
-			t := op.task
-			if t.Shadows() != nil {
-				t = t.Shadows()
-			}
-			st.session.record(Event{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node})
+			t := op.task.Ref()
+			st.session.record(Record{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node.Name})
 		case retired:
-			st.session.record(Event{Kind: Retired, Job: op.job, Score: &op.decision.Score})
+			st.session.record(Record{Kind: Retired, Job: op.job.ID, Score: &op.decision.Score})
 		}
 	}
 	for i := range out {
 		d := &out[i]
-		st.session.record(Event{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: st.session.State.Node(d.Node), Decision: d})
+		st.session.record(Record{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: d.Node, Decision: d})
 	}
 	if len(out) > 0 {
 		st.session.denied = nil

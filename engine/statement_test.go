@@ -40,13 +40,13 @@ func TestAdaptersMakeRoom(t *testing.T) {
 	out := run(t, e, s)
 	var got []string
 	for _, d := range out.Decisions {
-		got = append(got, string(d.Action)+" "+d.Task.ID+" "+d.Node+" "+d.For)
+		got = append(got, string(d.Action)+" "+d.Task.ID()+" "+d.Node+" "+d.For)
 	}
 	want := []string{"Evict job/cheap/worker-0 a job/new", "Nominate job/new/worker-0 a "}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if len(out.Refusals) != 1 || out.Refusals[0].Job.ID != "job/never" {
+	if len(out.Refusals) != 1 || out.Refusals[0].Job != "job/never" {
 		t.Errorf("refusals: %+v", out.Refusals)
 	}
 	if s.Job("job/cheap").Tasks()[1].Status != cluster.Bound {

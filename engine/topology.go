@@ -111,7 +111,7 @@ func (g *gang) choose(p *part, topology *cluster.Topology, within []*scope, d *d
 		c.fits = d.need - 1 // the sums promised more than there is
 	}
 	if g.quiet = quiet; quiet || g.session.err != nil {
-		return &Attempt{Task: d.shapes[0]}
+		return &Attempt{Task: unplaced(d.shapes[0])}
 	}
 	return g.noDomain(topology.Required, domains, d, attempt)
 }
@@ -222,7 +222,7 @@ func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt fu
 	slices.SortStableFunc(domains, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.fits, a.fits), strings.Compare(a.value(), b.value()))
 	})
-	a := &Attempt{Task: first, Nodes: len(s.members(g.in))}
+	a := &Attempt{Task: unplaced(first), Nodes: len(s.members(g.in))}
 	if len(domains) > 0 {
 		switch got := attempt([]*scope{domains[0].scope}); {
 		case got == nil:
@@ -244,7 +244,7 @@ func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt fu
 		if i == 0 {
 			a.Placed += c.fits
 		}
-		a.Domains = append(a.Domains, DomainMiss{c.value(), len(c.nodes), there + c.fits, d.lacks(c, a.Task)})
+		a.Domains = append(a.Domains, DomainMiss{c.value(), len(c.nodes), there + c.fits, d.lacks(c, a.Task.Shape)})
 	}
 	return a
 }

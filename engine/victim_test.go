@@ -100,7 +100,7 @@ func TestVictimThatMayGoAfterAnother(t *testing.T) {
 	)
 	var got []string
 	for _, d := range run(t, fixture.Engine(fit(), p), state).Decisions {
-		got = append(got, string(d.Action)+" "+d.Task.ID)
+		got = append(got, string(d.Action)+" "+d.Task.ID())
 	}
 	want := []string{"Evict job/x/worker-0", "Evict job/y/worker-0", "Nominate job/new/worker-0"}
 	if d := cmp.Diff(want, got); d != "" {

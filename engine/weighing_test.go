@@ -149,7 +149,7 @@ func TestExplainingChangesNoDecision(t *testing.T) {
 			}
 			var list []string
 			for _, d := range out.Decisions {
-				list = append(list, fmt.Sprint(d.Action, d.Task.ID, d.Node, d.Claims, d.For, d.Reason, d.Landing))
+				list = append(list, fmt.Sprint(d.Action, d.Task.ID(), d.Node, d.Claims, d.For, d.Reason, d.Landing))
 			}
 			return list
 		}

@@ -34,15 +34,15 @@ func choice(d *engine.Decision, also []string) string {
 	var cheaper []string
 	vain, firm := true, true
 	for _, r := range w.Rivals {
-		if r.Job != d.Task.Job.ID && costs(&r, &w.Cost) < 0 {
+		if r.Job != d.Task.Job && costs(&r, &w.Cost) < 0 {
 			cheaper = append(cheaper, r.Job)
 			vain, firm = vain && failed(r), firm && !r.Surplus
 		}
 	}
 	switch {
 	case len(cheaper) == 0:
-		return all + superlative(w.Rivals, d.Task.Job.ID, w.Cost) + "."
-	case !vain && firm && spares(w.Rivals, d.Task.Job.ID):
+		return all + superlative(w.Rivals, d.Task.Job, w.Cost) + "."
+	case !vain && firm && spares(w.Rivals, d.Task.Job):
 		return all + "it is one that can spare the task."
 	case !vain:
 		return ""

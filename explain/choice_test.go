@@ -52,7 +52,7 @@ func TestChoice(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := &engine.Decision{Task: &cluster.Task{Job: &cluster.Job{ID: "v"}}, Weighing: &engine.Weighing{Purpose: engine.Preempt, Rivals: tt.rivals, Cost: tt.cost}}
+			d := &engine.Decision{Task: cluster.TaskRef{Job: "v"}, Weighing: &engine.Weighing{Purpose: engine.Preempt, Rivals: tt.rivals, Cost: tt.cost}}
 			if got := choice(d, tt.also); got != tt.want {
 				t.Errorf("have %q\nwant %q", got, tt.want)
 			}

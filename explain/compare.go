@@ -100,15 +100,15 @@ func leaving(sim, other *Simulation) []Going {
 	known := map[string]bool{}
 	for i := range other.Decisions {
 		if d := &other.Decisions[i]; d.Action == engine.EvictIt {
-			known[d.Task.ID] = true
+			known[d.Task.ID()] = true
 		}
 	}
 	out := []Going{}
 	for i := range sim.Decisions {
 		d := &sim.Decisions[i]
-		if d.Action == engine.EvictIt && !known[d.Task.ID] {
-			known[d.Task.ID] = true // it may have to go twice
-			out = append(out, Going{d.Task.Job.ID, d.Task.Name, d.Node, d.For, string(d.Reason), d.Landing})
+		if d.Action == engine.EvictIt && !known[d.Task.ID()] {
+			known[d.Task.ID()] = true // it may have to go twice
+			out = append(out, Going{d.Task.Job, d.Task.Name, d.Node, d.For, string(d.Reason), d.Landing})
 		}
 	}
 	return out

@@ -32,7 +32,7 @@ type Eviction struct {
 func evictions(s *cluster.State, decisions []engine.Decision, about func(*engine.Decision) bool) []Eviction {
 	var out []Eviction
 	type plan struct {
-		job    *cluster.Job
+		job    string
 		w      *engine.Weighing
 		reason engine.Reason
 		toWhom string
@@ -49,7 +49,7 @@ func evictions(s *cluster.State, decisions []engine.Decision, about func(*engine
 		if !known {
 			n = len(out)
 			at[key] = n
-			out = append(out, Eviction{Workload: d.Task.Job.ID, For: d.For, Reason: string(d.Reason), Weighed: weighed(d.Weighing), plan: d.Weighing})
+			out = append(out, Eviction{Workload: d.Task.Job, For: d.For, Reason: string(d.Reason), Weighed: weighed(d.Weighing), plan: d.Weighing})
 			first = append(first, d)
 		}
 		e := &out[n]
@@ -63,8 +63,9 @@ func evictions(s *cluster.State, decisions []engine.Decision, about func(*engine
 	}
 	for i := range out {
 		e, d := &out[i], first[i]
-		form, _ := indexOf(d.Task)
-		e.total = len(d.Task.Job.Alternatives[max(form, 0)].Tasks)
+		if t := s.Task(d.Task); t != nil {
+			e.total = len(t.Job.Alternatives[t.Alternative].Tasks)
+		}
 		e.also = others(decisions, d)
 		e.Because = grounds(s, d)
 		e.Choice = choice(d, e.also)
@@ -83,7 +84,7 @@ func others(decisions []engine.Decision, d *engine.Decision) []string {
 	}
 	for i := range decisions {
 		o := &decisions[i]
-		if id := o.Task.Job.ID; o.Action == engine.EvictIt && o.Weighing == d.Weighing && id != d.Task.Job.ID && !slices.Contains(out, id) {
+		if id := o.Task.Job; o.Action == engine.EvictIt && o.Weighing == d.Weighing && id != d.Task.Job && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
 	}
@@ -94,14 +95,14 @@ func others(decisions []engine.Decision, d *engine.Decision) []string {
 func grounds(s *cluster.State, d *engine.Decision) string {
 	text := ""
 	if w := d.Weighing; w != nil {
-		switch forJob := s.Job(d.For); {
-		case forJob == nil:
+		switch victim, forJob := s.Job(d.Task.Job), s.Job(d.For); {
+		case victim == nil || forJob == nil:
 		case w.Purpose == engine.Reclaim:
-			text = reclaimText(s, d, forJob)
+			text = reclaimText(s, w, victim, forJob)
 		case w.Purpose == engine.Preempt:
-			text = preemptText(s, d.Task.Job, forJob)
+			text = preemptText(s, victim, forJob)
 		case w.Purpose == engine.Move:
-			text = "what " + d.Task.Job.ID + " leaves is in one piece, and room is held for it elsewhere"
+			text = "what " + victim.ID + " leaves is in one piece, and room is held for it elsewhere"
 		}
 	}
 	if text != "" {
@@ -115,20 +116,20 @@ func grounds(s *cluster.State, d *engine.Decision) string {
 
 // reclaimText sets what the queues held against what they should have: all of the
 // victim's branch from where the two part, and the queue that took it back.
-func reclaimText(s *cluster.State, d *engine.Decision, forJob *cluster.Job) string {
-	own, theirs := s.Queue(forJob.Queue), s.Queue(d.Task.Job.Queue)
+func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.Job) string {
+	own, theirs := s.Queue(forJob.Queue), s.Queue(victim.Queue)
 	if own == nil || theirs == nil {
 		return ""
 	}
 	_, b := s.Fork(own, theirs)
-	for _, ask := range d.Weighing.Asks {
-		mine := standingOf(d.Weighing.Standings, own.Name, ask.Name)
+	for _, ask := range w.Asks {
+		mine := standingOf(w.Standings, own.Name, ask.Name)
 		if mine == nil || b == nil {
 			continue
 		}
 		var above []string
 		for q := theirs; q != nil; q = s.Parent(q) {
-			st := standingOf(d.Weighing.Standings, q.Name, ask.Name)
+			st := standingOf(w.Standings, q.Name, ask.Name)
 			if st == nil || st.Used <= st.Share {
 				above = nil
 				break

@@ -245,7 +245,7 @@ func TestEvictionsOfAnybody(t *testing.T) {
 				texts[i] = b.String()
 				evicted, displaced := 0, 0
 				for _, d := range sim.Decisions {
-					if d.Action == engine.EvictIt && d.Task.Job.ID == j.ID {
+					if d.Action == engine.EvictIt && d.Task.Job == j.ID {
 						evicted++
 					}
 					if d.Action == engine.EvictIt && d.For == j.ID {

@@ -92,7 +92,7 @@ func (l *lab) try(changes ...*change) verdict {
 	}
 	v := verdict{state: state}
 	for _, r := range out.Refusals {
-		if r.Job.ID == l.id {
+		if r.Job == l.id {
 			v.refusal = r
 		}
 	}
@@ -108,7 +108,7 @@ func evictedFor(decisions []engine.Decision, id string) []string {
 	var out []string
 	for i := range decisions {
 		d := &decisions[i]
-		if who := d.Task.Job.ID; d.Action == engine.EvictIt && d.For == id && d.Landing == "" && !slices.Contains(out, who) {
+		if who := d.Task.Job; d.Action == engine.EvictIt && d.For == id && d.Landing == "" && !slices.Contains(out, who) {
 			out = append(out, who)
 		}
 	}

@@ -17,8 +17,8 @@ func (r *Report) place(q Question, before *cluster.State, sim *Simulation, j *cl
 	touched := false
 	for i := range sim.Decisions {
 		d := &sim.Decisions[i]
-		touched = touched || d.Task.Job.ID == j.ID || d.For == j.ID
-		if d.Action == engine.EvictIt && d.Task.Job.ID == j.ID {
+		touched = touched || d.Task.Job == j.ID || d.For == j.ID
+		if d.Action == engine.EvictIt && d.Task.Job == j.ID {
 			ran[d.Task.Name] = false // where it is now, it was not before
 		}
 	}
@@ -28,10 +28,10 @@ func (r *Report) place(q Question, before *cluster.State, sim *Simulation, j *cl
 		if err != nil {
 			return err
 		}
-		r.Evicted = evictions(q.State, decisions, func(d *engine.Decision) bool { return d.Task.Job.ID == j.ID })
+		r.Evicted = evictions(q.State, decisions, func(d *engine.Decision) bool { return d.Task.Job == j.ID })
 		r.Displaced = evictions(q.State, decisions, func(d *engine.Decision) bool { return d.For == j.ID })
 		for i := range decisions {
-			if d := &decisions[i]; d.Task.Job.ID == j.ID && len(d.Score.Parts) > 0 {
+			if d := &decisions[i]; d.Task.Job == j.ID && len(d.Score.Parts) > 0 {
 				chosen[d.Task.Name] = d
 			}
 		}
@@ -121,18 +121,14 @@ func decideAgain(q Question, before *cluster.State, sim *Simulation, j *cluster.
 func replay(s *cluster.State, decisions []engine.Decision, id string) bool {
 	for i := range decisions {
 		d := &decisions[i]
-		if d.Task.Job.ID == id {
+		if d.Task.Job == id {
 			break
 		}
-		job := s.Job(d.Task.Job.ID)
-		form, at := indexOf(d.Task)
-		if d.Action != engine.Bind || job == nil || form < 0 {
+		t := s.Task(d.Task)
+		if d.Action != engine.Bind || t == nil {
 			return false
 		}
-		if job.Chosen < 0 {
-			s.Choose(job, form)
-		}
-		if s.Restore(job.Alternatives[form].Tasks[at], s.Node(d.Node), d.Claims, 0) != nil {
+		if s.Restore(t, s.Node(d.Node), slices.Clone(d.Claims), 0) != nil {
 			return false
 		}
 	}
@@ -142,14 +138,4 @@ func replay(s *cluster.State, decisions []engine.Decision, id string) bool {
 		}
 	}
 	return true
-}
-
-// indexOf is the form that the task belongs to and its place there.
-func indexOf(t *cluster.Task) (form, at int) {
-	for a := range t.Job.Alternatives {
-		if i := slices.Index(t.Job.Alternatives[a].Tasks, t); i >= 0 {
-			return a, i
-		}
-	}
-	return -1, -1
 }

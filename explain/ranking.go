@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
 
@@ -33,7 +32,7 @@ func ranking(r *engine.Ranking) Ranking {
 }
 
 func replica(r *engine.Ranked) Replica {
-	out := Replica{Workload: r.Job.ID, Score: worth(r.Score.Total), Scores: map[string]float64{}, Retired: r.Retired}
+	out := Replica{Workload: r.Job, Score: worth(r.Score.Total), Scores: map[string]float64{}, Retired: r.Retired}
 	for _, p := range r.Score.Parts {
 		out.Scores[p.Plugin] = worth(p.Weight * int64(p.Score*1000+0.5))
 	}
@@ -65,7 +64,7 @@ func (r *Replica) Fate() string {
 
 // Worth says what a replica was worth to keep, and by whose account.
 func Worth(s *engine.Score) string {
-	r := replica(&engine.Ranked{Job: &cluster.Job{}, Score: *s})
+	r := replica(&engine.Ranked{Score: *s})
 	text := "worth " + decimal(r.Score, 1)
 	if len(r.Scores) > 0 {
 		text += ": " + Scores(r.Scores)

@@ -139,7 +139,7 @@ func (s *Simulation) Result(all bool) *Result {
 
 func decision(state *cluster.State, d *engine.Decision, all bool) Decision {
 	out := Decision{
-		Workload: d.Task.Job.ID, Task: d.Task.Name, Action: string(d.Action), Node: d.Node,
+		Workload: d.Task.Job, Task: d.Task.Name, Action: string(d.Action), Node: d.Node,
 		Devices: []Device{}, Alternative: d.Alternative, For: d.For, Reason: string(d.Reason), Landing: d.Landing,
 	}
 	if n := state.Node(d.Node); n != nil {
@@ -206,7 +206,7 @@ func group(k cluster.Key) Group {
 func refusal(r *engine.Refusal, all bool) Refusal {
 	a := mainAttempt(r)
 	out := Refusal{
-		Workload: r.Job.ID, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus,
+		Workload: r.Job, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus,
 		Message: Message(r), Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Spared: sparings(r.Spared),
 	}
 	if r.Retry > 0 {

@@ -48,7 +48,7 @@ func TestCauseText(t *testing.T) {
 
 func TestDecisionShowsLayers(t *testing.T) {
 	state := fixture.State(fixture.Node("n").GPUs(2, "L4", "24Gi"), fixture.Job("m").Devices(1))
-	d := engine.Decision{Task: state.Job("job/m").Tasks()[0], Node: "n", Claims: []cluster.Claim{{Device: 0, Milli: 500, Layers: 17}, {Device: 1, Milli: 500}}}
+	d := engine.Decision{Task: state.Job("job/m").Tasks()[0].Ref(), Node: "n", Claims: []cluster.Claim{{Device: 0, Milli: 500, Layers: 17}, {Device: 1, Milli: 500}}}
 	var layers []int
 	for _, x := range decision(state, &d, false).Devices {
 		layers = append(layers, x.Layers)

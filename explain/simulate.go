@@ -20,7 +20,7 @@ type Simulation struct {
 	State     *cluster.State // as it stands at the end
 	Decisions []engine.Decision
 	Refusals  []*engine.Refusal // of the last session: what is still pending, and why
-	Events    []engine.Event    // of all sessions; a refusal is repeated only if its reason changed
+	Events    []engine.Record   // of all sessions; a refusal is repeated only if its reason changed
 	Rankings  []engine.Ranking  // of sets that had more replicas than are desired
 	Sessions  int
 }
@@ -54,15 +54,15 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		for _, r := range out.Refusals {
 			// What could not fit when fewer were placed cannot now: the machines are
 			// the same, and a session sees only who holds room, not what it takes.
-			never[r.Job.ID] = never[r.Job.ID] || r.Permanent
-			r.Permanent = never[r.Job.ID]
+			never[r.Job] = never[r.Job] || r.Permanent
+			r.Permanent = never[r.Job]
 		}
 		for _, ev := range out.Events {
 			if ev.Refusal != nil {
-				if told[ev.Job.ID] == ev.Refusal.Reason {
+				if told[ev.Job] == ev.Refusal.Reason {
 					continue
 				}
-				told[ev.Job.ID] = ev.Refusal.Reason
+				told[ev.Job] = ev.Refusal.Reason
 			}
 			sim.Events = append(sim.Events, ev)
 		}
@@ -81,8 +81,10 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 // release lets evicted tasks go.
 func release(state *cluster.State, decisions []engine.Decision) {
 	for i := range decisions {
-		if d := &decisions[i]; d.Action == engine.EvictIt && d.Task.Status == cluster.Releasing {
-			Leave(state, d.Task)
+		if d := &decisions[i]; d.Action == engine.EvictIt {
+			if t := state.Task(d.Task); t != nil && t.Status == cluster.Releasing {
+				Leave(state, t)
+			}
 		}
 	}
 }
@@ -100,7 +102,7 @@ func run(e *engine.Engine, state *cluster.State, o engine.Options) (engine.Outco
 // refusal finds the job's refusal, nil if it has none.
 func (s *Simulation) refusal(job string) *engine.Refusal {
 	for _, r := range s.Refusals {
-		if r.Job.ID == job {
+		if r.Job == job {
 			return r
 		}
 	}

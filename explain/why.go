@@ -226,7 +226,7 @@ func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 		return nil, err
 	}
 	for _, r := range out.Refusals {
-		if r.Job.ID == q.Workload && r.Reason == refused.Reason && r.Surplus == refused.Surplus {
+		if r.Job == q.Workload && r.Reason == refused.Reason && r.Surplus == refused.Surplus {
 			r.Permanent = refused.Permanent
 			return r, nil
 		}

@@ -37,8 +37,9 @@ func (g *game) breaks(rule, whom string) { g.broken = append(g.broken, Violation
 
 // task is the table's own of the decision's.
 func (g *game) task(d *engine.Decision) *task {
+	id := d.Task.ID()
 	for _, t := range g.promised.tasks {
-		if t.ID == d.Task.ID {
+		if t.ID == id {
 			return t
 		}
 	}
@@ -185,7 +186,7 @@ func (g *game) land(t *turn, victims uint64) {
 	landed := uint64(0)
 	for _, d := range t.landed {
 		if d.Action == engine.Bind {
-			g.breaks("bound elsewhere before it has left", d.Task.ID)
+			g.breaks("bound elsewhere before it has left", d.Task.ID())
 		}
 		landed |= g.task(d).bit()
 	}
@@ -193,7 +194,7 @@ func (g *game) land(t *turn, victims uint64) {
 		g.breaks("moved, but it has no new place", list(g.promised.members(victims&^landed)))
 	}
 	for _, d := range t.extra {
-		g.breaks("surplus is placed with a job that moves", d.Task.ID)
+		g.breaks("surplus is placed with a job that moves", d.Task.ID())
 	}
 	g.seat(t.extra, true)
 	g.seat(t.landed, false)

@@ -19,11 +19,11 @@ func (f *forged) task(job string, i int) *cluster.Task { return f.state.Job("job
 
 func (f *forged) place(action engine.Action, t *cluster.Task, node string, claims ...cluster.Claim) {
 	kind := map[engine.Action]engine.EventKind{engine.Bind: engine.BoundTo, engine.Nominate: engine.NominatedTo}[action]
-	f.out.Events = append(f.out.Events, engine.Event{Kind: kind, Job: t.Job, Task: t, Decision: &engine.Decision{Action: action, Task: t, Node: node, Claims: claims}})
+	f.out.Events = append(f.out.Events, engine.Record{Kind: kind, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: action, Task: t.Ref(), Node: node, Claims: claims}})
 }
 
 func (f *forged) evict(t *cluster.Task, why engine.Reason, sake string) {
-	f.out.Events = append(f.out.Events, engine.Event{Kind: engine.Evicted, Job: t.Job, Task: t, Decision: &engine.Decision{Action: engine.EvictIt, Task: t, Reason: why, For: sake}})
+	f.out.Events = append(f.out.Events, engine.Record{Kind: engine.Evicted, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: engine.EvictIt, Task: t.Ref(), Reason: why, For: sake}})
 }
 
 // TestForged holds outcomes against the rules that only a broken engine breaks.

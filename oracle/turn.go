@@ -32,7 +32,7 @@ func turns(out engine.Outcome) []*turn {
 		e := &out.Events[i]
 		switch e.Kind {
 		case engine.Refused:
-			of(e.Job.ID).refusal = e.Refusal
+			of(e.Job).refusal = e.Refusal
 		case engine.Evicted:
 			t := of(e.Decision.For)
 			t.evicted = append(t.evicted, e.Decision)
@@ -45,7 +45,7 @@ func turns(out engine.Outcome) []*turn {
 				all[len(all)-1].extra = append(all[len(all)-1].extra, e.Decision)
 				continue
 			}
-			t := of(e.Job.ID)
+			t := of(e.Job)
 			t.placed = append(t.placed, e.Decision)
 		}
 	}
@@ -54,14 +54,14 @@ func turns(out engine.Outcome) []*turn {
 
 // brings reports whether a task of the job is placed in this turn because others
 // of it move: its own turn is over, or not all who move have landed yet.
-func (t *turn) brings(j *cluster.Job, all []*turn) bool {
-	moves := slices.ContainsFunc(t.evicted, func(d *engine.Decision) bool { return d.Task.Job == j })
-	over := slices.ContainsFunc(all, func(o *turn) bool { return o.job == j.ID })
+func (t *turn) brings(job string, all []*turn) bool {
+	moves := slices.ContainsFunc(t.evicted, func(d *engine.Decision) bool { return d.Task.Job == job })
+	over := slices.ContainsFunc(all, func(o *turn) bool { return o.job == job })
 	return moves && len(t.landed) > 0 && (over || len(t.landed) < len(t.evicted))
 }
 
 // evictor is the turn in which the task was evicted, if any.
-func evictor(all []*turn, t *cluster.Task) *turn {
+func evictor(all []*turn, t cluster.TaskRef) *turn {
 	for _, x := range all {
 		for _, d := range x.evicted {
 			if d.Task == t {

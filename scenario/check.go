@@ -52,12 +52,12 @@ func (c *checker) know(j *cluster.Job) {
 
 func (c *checker) expectation(e *v1alpha1.Expectation) {
 	for i := range c.sim.Decisions {
-		if d := &c.sim.Decisions[i]; d.Action != engine.EvictIt && (c.decisions[d.Task.ID] == nil || len(d.Score.Parts) > 0) {
-			c.decisions[d.Task.ID] = d
+		if d := &c.sim.Decisions[i]; d.Action != engine.EvictIt && (c.decisions[d.Task.ID()] == nil || len(d.Score.Parts) > 0) {
+			c.decisions[d.Task.ID()] = d
 		}
 	}
 	for _, r := range c.sim.Refusals {
-		c.refusals[r.Job.ID] = r
+		c.refusals[r.Job] = r
 	}
 	each(e.Placements, c.placement)
 	each(e.Devices, c.devices)
@@ -282,7 +282,7 @@ func (c *checker) evictions(want []string) {
 	}
 	for i := range c.sim.Decisions {
 		if d := &c.sim.Decisions[i]; d.Action == engine.EvictIt {
-			got = append(got, d.Task.ID)
+			got = append(got, d.Task.ID())
 		}
 	}
 	got = append(got, c.evictedInTime()...)

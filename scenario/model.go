@@ -35,7 +35,7 @@ func (c *checker) keep(id string, plugins map[string]float64) {
 	var score *engine.Score
 	for _, r := range c.sim.Rankings {
 		for k := range r.Jobs {
-			if r.Jobs[k].Job.ID == j.ID {
+			if r.Jobs[k].Job == j.ID {
 				score = &r.Jobs[k].Score
 			}
 		}

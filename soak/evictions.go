@@ -17,8 +17,8 @@ const (
 // checkEvictions makes sure that whoever has to go may go, goes for somebody who
 // is placed, and not for the second time.
 func (w *World) checkEvictions(before *moment, out *engine.Outcome) error {
-	withdrawn, fallen := map[*cluster.Job]bool{}, map[*cluster.Job]bool{}
-	promised := map[*cluster.Task]bool{}
+	withdrawn, fallen := map[string]bool{}, map[string]bool{}
+	promised := map[cluster.TaskRef]bool{}
 	for _, e := range out.Events {
 		if e.Kind == engine.Withdrawn {
 			withdrawn[e.Job], fallen[e.Job] = true, true
@@ -41,17 +41,18 @@ func (w *World) checkEvictions(before *moment, out *engine.Outcome) error {
 			continue
 		}
 		w.Evictions++
+		t := w.State.Task(d.Task)
 		if d.Reason == engine.ScaledDown {
 			w.ScaledDown++
-			if !d.Task.Job.Retired || d.For != "" {
-				return fmt.Errorf("%s was scaled down for %q, and is retired: %v", d.Task.ID, d.For, d.Task.Job.Retired)
+			if !t.Job.Retired || d.For != "" {
+				return fmt.Errorf("%s was scaled down for %q, and is retired: %v", t.ID, d.For, t.Job.Retired)
 			}
 			continue
 		}
 		if d.Reason == stale {
 			w.Stale++
-			if swept[d.Task.Job]++; d.For != "" {
-				return fmt.Errorf("%s is of a stale gang, and goes for %s", d.Task.ID, d.For)
+			if swept[t.Job]++; d.For != "" {
+				return fmt.Errorf("%s is of a stale gang, and goes for %s", t.ID, d.For)
 			}
 			continue
 		}
@@ -59,13 +60,13 @@ func (w *World) checkEvictions(before *moment, out *engine.Outcome) error {
 		if err := w.checkVictim(before, d, fallen); err != nil {
 			return err
 		}
-		pairs[[2]string{d.For, d.Task.Job.ID}] = true
+		pairs[[2]string{d.For, t.Job.ID}] = true
 		if d.Reason != consolidated {
 			continue
 		}
 		w.Moves++
-		if !promised[d.Task] || d.Task.Landing() == nil && !withdrawn[d.Task.Job] {
-			return fmt.Errorf("%s moves and has nowhere to go", d.Task.ID)
+		if !promised[d.Task] || t.Landing() == nil && !withdrawn[t.Job.ID] {
+			return fmt.Errorf("%s moves and has nowhere to go", t.ID)
 		}
 	}
 	for pair := range pairs {
@@ -77,14 +78,14 @@ func (w *World) checkEvictions(before *moment, out *engine.Outcome) error {
 	return w.checkBudgets(before, gone, swept)
 }
 
-func (w *World) checkVictim(before *moment, d *engine.Decision, fallen map[*cluster.Job]bool) error {
-	t, job := d.Task, w.State.Job(d.For)
+func (w *World) checkVictim(before *moment, d *engine.Decision, fallen map[string]bool) error {
+	t, job := w.State.Task(d.Task), w.State.Job(d.For)
 	switch {
 	case job == nil:
 		return fmt.Errorf("%s goes for %q, which is not there", t.ID, d.For)
 	case !job.Stands():
 		return fmt.Errorf("%s goes for %s, which is not placed: %s", t.ID, job.ID, describe(job))
-	case before.stood[job] && !fallen[job]:
+	case before.stood[job] && !fallen[job.ID]:
 		return fmt.Errorf("%s goes for surplus of %s", t.ID, job.ID)
 	case !t.Job.Preemptible:
 		return fmt.Errorf("%s goes for %s, and is not preemptible", t.ID, job.ID)
@@ -142,8 +143,8 @@ func (w *World) checkBudgets(before *moment, gone []*engine.Decision, swept map[
 	for _, b := range w.State.Budgets() {
 		hit := ""
 		for _, d := range gone {
-			if b.Covers(d.Task.Job) {
-				hit = d.Task.ID
+			if b.Covers(w.State.Job(d.Task.Job)) {
+				hit = d.Task.ID()
 			}
 		}
 		if hit == "" {
@@ -176,8 +177,8 @@ func (w *World) checkRankings(out *engine.Outcome) error {
 	for _, r := range out.Rankings {
 		w.Retired += len(r.Jobs) - r.Desired
 		for i, x := range r.Jobs {
-			if x.Retired != (i >= r.Desired) || x.Retired != x.Job.Retired || i > 0 && i <= r.Desired && x.Score.Total > r.Jobs[i-1].Score.Total {
-				return fmt.Errorf("%s: of %d replicas %d are desired, and %s comes %d. with %d, retired: %v", r.Set, len(r.Jobs), r.Desired, x.Job.ID, i+1, x.Score.Total, x.Retired)
+			if x.Retired != (i >= r.Desired) || x.Retired != w.State.Job(x.Job).Retired || i > 0 && i <= r.Desired && x.Score.Total > r.Jobs[i-1].Score.Total {
+				return fmt.Errorf("%s: of %d replicas %d are desired, and %s comes %d. with %d, retired: %v", r.Set, len(r.Jobs), r.Desired, x.Job, i+1, x.Score.Total, x.Retired)
 			}
 		}
 	}

@@ -98,9 +98,9 @@ func (w *World) Agree() error {
 		}
 		got := Dump(state) + fmt.Sprint(out.Rankings == nil)
 		for _, r := range out.Refusals {
-			got += fmt.Sprintf("refused %s %s permanent=%v surplus=%v\n", r.Job.ID, r.Reason, r.Permanent, r.Surplus)
+			got += fmt.Sprintf("refused %s %s permanent=%v surplus=%v\n", r.Job, r.Reason, r.Permanent, r.Surplus)
 			for _, a := range r.Attempts {
-				got += fmt.Sprintf("  %s %s %d/%d %v %v\n", a.Task.ID, a.Subgroup, a.Placed, a.Min, a.Domains, a.Counts)
+				got += fmt.Sprintf("  %s %s %d/%d %v %v\n", a.Task.ID(), a.Subgroup, a.Placed, a.Min, a.Domains, a.Counts)
 			}
 		}
 		if first == "" {

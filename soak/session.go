@@ -55,9 +55,10 @@ func (w *World) Schedule() error {
 	}
 	w.Refusals += len(out.Refusals)
 	for _, check := range []func() error{
+		func() error { return w.checkNames(&out) },
 		func() error { return w.checkLimits(before.held) },
 		func() error { return w.checkGangs(before, &out) },
-		func() error { return checkStarts(&out) },
+		func() error { return w.checkStarts(&out) },
 		func() error { return w.checkTopology(before.at) },
 		func() error { return w.checkRefusals(out) },
 		func() error { return w.checkEvictions(before, &out) },
@@ -83,6 +84,28 @@ func (w *World) run(o engine.Options) (engine.Outcome, error) {
 	return s.Run()
 }
 
+// checkNames makes sure that the tasks and jobs that the outcome names are there.
+func (w *World) checkNames(out *engine.Outcome) error {
+	for i := range out.Decisions {
+		if d := &out.Decisions[i]; w.State.Task(d.Task) == nil {
+			return fmt.Errorf("%s of %s, which is not there", d.Action, d.Task.ID())
+		}
+	}
+	for _, r := range out.Refusals {
+		if w.State.Job(r.Job) == nil {
+			return fmt.Errorf("%s was refused, which is not there", r.Job)
+		}
+	}
+	for _, r := range out.Rankings {
+		for _, x := range r.Jobs {
+			if w.State.Job(x.Job) == nil {
+				return fmt.Errorf("%s was ranked, which is not there", x.Job)
+			}
+		}
+	}
+	return nil
+}
+
 // carryOut does what was decided, one after the other. A scheduler that dies
 // leaves the rest undone, and its successor knows nothing of it.
 func (w *World) carryOut(decisions []engine.Decision, dies bool) error {
@@ -95,9 +118,9 @@ func (w *World) carryOut(decisions []engine.Decision, dies bool) error {
 		var err error
 		switch d := &decisions[i]; d.Action {
 		case engine.Bind:
-			err = w.site.start(d.Task, d.Node, d.Claims, w.clock)
+			err = w.site.start(w.State.Task(d.Task), d.Node, d.Claims, w.clock)
 		case engine.EvictIt:
-			err = w.site.stop(d.Task)
+			err = w.site.stop(w.State.Task(d.Task))
 		}
 		if err != nil {
 			return err
@@ -115,8 +138,8 @@ func (w *World) carryOut(decisions []engine.Decision, dies bool) error {
 // torn by what happened are completed or dissolved in time.
 func (w *World) checkGangs(before *moment, out *engine.Outcome) error {
 	for _, e := range out.Events {
-		if _, torn := w.torn[e.Job.ID]; e.Kind == engine.Withdrawn && !torn && !before.started[e.Job] {
-			w.torn[e.Job.ID] = 0 // it counted on a promise
+		if _, torn := w.torn[e.Job]; e.Kind == engine.Withdrawn && !torn && !before.started[w.State.Job(e.Job)] {
+			w.torn[e.Job] = 0 // it counted on a promise
 		}
 	}
 	for _, j := range w.State.Jobs() {
@@ -144,21 +167,24 @@ func (w *World) checkGangs(before *moment, out *engine.Outcome) error {
 // checkStarts makes sure that gangs start as a whole: what was bound runs with
 // at least the minimum of its job, unless somebody was evicted after that. And
 // nothing starts on a node that is not ready.
-func checkStarts(out *engine.Outcome) error {
-	evicted := map[*cluster.Job]bool{}
+func (w *World) checkStarts(out *engine.Outcome) error {
+	evicted := map[string]bool{}
 	for i := range out.Decisions {
 		if d := &out.Decisions[i]; d.Action == engine.EvictIt {
 			evicted[d.Task.Job] = true
 		}
 	}
 	for i := range out.Decisions {
-		if d := &out.Decisions[i]; d.Action == engine.Bind && !evicted[d.Task.Job] && !started(d.Task.Job) {
-			return fmt.Errorf("%s was started, and its job is not: %s", d.Task.ID, describe(d.Task.Job))
+		d := &out.Decisions[i]
+		if d.Action != engine.Bind {
+			continue
 		}
-	}
-	for i := range out.Decisions {
-		if d := &out.Decisions[i]; d.Action == engine.Bind && d.Task.Node != nil && d.Task.Node.Name == d.Node && !d.Task.Node.Ready() {
-			return fmt.Errorf("%s was started on %s, which is %s", d.Task.ID, d.Node, d.Task.Node.Phase)
+		t := w.State.Task(d.Task)
+		if !evicted[t.Job.ID] && !started(t.Job) {
+			return fmt.Errorf("%s was started, and its job is not: %s", t.ID, describe(t.Job))
+		}
+		if t.Node != nil && t.Node.Name == d.Node && !t.Node.Ready() {
+			return fmt.Errorf("%s was started on %s, which is %s", t.ID, d.Node, t.Node.Phase)
 		}
 	}
 	return nil
@@ -171,13 +197,14 @@ func (w *World) checkRefusals(out engine.Outcome) error {
 		if r.Surplus {
 			continue
 		}
-		for _, t := range r.Job.Tasks() {
-			if r.Job.Chosen < 0 && t.Node != nil {
-				return fmt.Errorf("%s was refused, yet %s is on %s", r.Job.ID, t.ID, t.Node.Name)
+		job := w.State.Job(r.Job)
+		for _, t := range job.Tasks() {
+			if job.Chosen < 0 && t.Node != nil {
+				return fmt.Errorf("%s was refused, yet %s is on %s", r.Job, t.ID, t.Node.Name)
 			}
 		}
 		if r.Reason == "" || len(r.Attempts) == 0 {
-			return fmt.Errorf("%s was refused without a reason", r.Job.ID)
+			return fmt.Errorf("%s was refused without a reason", r.Job)
 		}
 		for _, a := range r.Attempts {
 			sum := 0
@@ -185,7 +212,7 @@ func (w *World) checkRefusals(out engine.Outcome) error {
 				sum += c.Nodes
 			}
 			if a.Before == nil && len(a.Groups) == 0 && (a.Level == "" || len(a.Domains) > 0) && sum != a.Nodes {
-				return fmt.Errorf("%s: rejections of %d nodes were counted, there are %d", r.Job.ID, sum, a.Nodes)
+				return fmt.Errorf("%s: rejections of %d nodes were counted, there are %d", r.Job, sum, a.Nodes)
 			}
 		}
 	}

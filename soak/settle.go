@@ -33,7 +33,7 @@ func (w *World) Settle() error {
 		if err != nil {
 			return fmt.Errorf("settling: %w", err)
 		}
-		moved := len(out.Decisions) > 0 || slices.ContainsFunc(out.Events, func(e engine.Event) bool { return e.Kind == engine.Withdrawn })
+		moved := len(out.Decisions) > 0 || slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
 		left := leave(state)
 		pending := len(state.Nominated()) > 0 || slices.ContainsFunc(state.Jobs(), func(j *cluster.Job) bool { return j.Running() && !j.Stands() })
 		switch {
@@ -78,11 +78,11 @@ func summary(out *engine.Outcome) string {
 	for _, e := range out.Events {
 		switch {
 		case e.Decision != nil && e.Decision.Action == engine.EvictIt:
-			parts = append(parts, fmt.Sprintf("%s %s on %s for %s (%s)", e.Kind, e.Task.ID, e.Decision.Node, e.Decision.For, e.Decision.Reason))
+			parts = append(parts, fmt.Sprintf("%s %s on %s for %s (%s)", e.Kind, e.Task.ID(), e.Decision.Node, e.Decision.For, e.Decision.Reason))
 		case e.Decision != nil:
-			parts = append(parts, fmt.Sprintf("%s %s on %s", e.Kind, e.Task.ID, e.Decision.Node))
+			parts = append(parts, fmt.Sprintf("%s %s on %s", e.Kind, e.Task.ID(), e.Decision.Node))
 		case e.Kind == engine.Withdrawn:
-			parts = append(parts, fmt.Sprintf("%s %s", e.Kind, e.Task.ID))
+			parts = append(parts, fmt.Sprintf("%s %s", e.Kind, e.Task.ID()))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -92,7 +92,7 @@ func summary(out *engine.Outcome) string {
 // placed. It asks only where the session decided nothing: then things stand as
 // they stood when it was the job's turn.
 func (w *World) checkPatience(patient bool, out *engine.Outcome) error {
-	if !patient || len(out.Decisions) > 0 || slices.ContainsFunc(out.Events, func(e engine.Event) bool { return e.Kind == engine.Withdrawn }) {
+	if !patient || len(out.Decisions) > 0 || slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn }) {
 		return nil
 	}
 	var s *engine.Session
@@ -107,7 +107,7 @@ func (w *World) checkPatience(patient bool, out *engine.Outcome) error {
 			}
 			s = e.Open(w.State.Clone(), engine.Options{Now: w.clock})
 		}
-		stmt, job := s.Begin(), s.State.Job(r.Job.ID)
+		stmt, job := s.Begin(), s.State.Job(r.Job)
 		placed := job.Placed()
 		s.Place(stmt, job)
 		if n := job.Placed(); n > placed {

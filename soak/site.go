@@ -72,7 +72,7 @@ func (s *site) stop(t *cluster.Task) error {
 func (s *site) retire(rankings []engine.Ranking) {
 	for _, r := range rankings {
 		for _, x := range r.Jobs {
-			s.jobs[x.Job.ID].Retired = x.Retired
+			s.jobs[x.Job].Retired = x.Retired
 		}
 	}
 }

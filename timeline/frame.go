@@ -82,13 +82,13 @@ func (f *Frame) changes() int {
 func (r *runner) record(f *Frame, out *engine.Outcome) {
 	for _, ev := range out.Events {
 		if ev.Kind == engine.Withdrawn {
-			f.Withdrawn = append(f.Withdrawn, ev.Task.ID)
+			f.Withdrawn = append(f.Withdrawn, ev.Task.ID())
 		}
 	}
 	for i := range out.Decisions {
 		d := &out.Decisions[i]
 		x := Decision{
-			Workload: d.Task.Job.ID, Task: d.Task.Name, Action: string(d.Action), Node: d.Node,
+			Workload: d.Task.Job, Task: d.Task.Name, Action: string(d.Action), Node: d.Node,
 			For: d.For, Reason: string(d.Reason), Landing: d.Landing,
 		}
 		for _, c := range d.Claims {
@@ -101,15 +101,15 @@ func (r *runner) record(f *Frame, out *engine.Outcome) {
 	}
 	r.Refusals = out.Refusals
 	for _, x := range out.Refusals {
-		last, known := r.told[x.Job.ID]
+		last, known := r.told[x.Job]
 		// What could not fit when fewer were placed cannot now: the machines are the same.
 		x.Permanent = x.Permanent || last.permanent
 		now := told{x.Reason, x.Permanent, x.Surplus}
 		if known && now == last {
 			continue
 		}
-		r.told[x.Job.ID] = now
-		f.Refusals = append(f.Refusals, Refusal{x.Job.ID, string(x.Reason), x.Permanent, x.Surplus, explain.Message(x)})
+		r.told[x.Job] = now
+		f.Refusals = append(f.Refusals, Refusal{x.Job, string(x.Reason), x.Permanent, x.Surplus, explain.Message(x)})
 	}
 }
 

@@ -202,13 +202,15 @@ func (r *runner) observe(out *engine.Outcome) {
 		if d.Action != engine.EvictIt {
 			continue
 		}
+		// A task that was evicted is in the State until it has left its node.
+		t := r.State.Task(d.Task)
 		if d.Reason != engine.ScaledDown { // its work is done
-			r.lose(d.Task, d.Claims)
+			r.lose(t, d.Claims)
 		}
-		delete(r.since, d.Task)
-		r.Life(d.Task.Job.ID).Evictions++
+		delete(r.since, t)
+		r.Life(d.Task.Job).Evictions++
 		r.evictions++
-		r.leaving = append(r.leaving, departure{task: d.Task, from: r.Now()})
+		r.leaving = append(r.leaving, departure{task: t, from: r.Now()})
 	}
 	for _, l := range r.Lives {
 		if l.here() {

@@ -173,13 +173,13 @@ func TestSession(t *testing.T) {
 			}
 			got, refused := placed{}, map[string]engine.Reason(nil)
 			for _, d := range out.Decisions {
-				got[d.Task.ID] = d.Node
+				got[d.Task.ID()] = d.Node
 			}
 			for _, r := range out.Refusals {
 				if refused == nil {
 					refused = map[string]engine.Reason{}
 				}
-				refused[r.Job.ID] = r.Reason
+				refused[r.Job] = r.Reason
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("placed (-want +got):\n%s", diff)

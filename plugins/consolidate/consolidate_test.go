@@ -38,9 +38,9 @@ func TestConsolidating(t *testing.T) {
 			for _, d := range out.Decisions {
 				if d.Action == engine.EvictIt {
 					if d.Reason != Consolidated || d.For != "job/new" {
-						t.Errorf("%s: %s for %s", d.Task.ID, d.Reason, d.For)
+						t.Errorf("%s: %s for %s", d.Task.ID(), d.Reason, d.For)
 					}
-					got = append(got, d.Task.ID+" to "+d.Task.Landing().Node.Name)
+					got = append(got, d.Task.ID()+" to "+state.Task(d.Task).Landing().Node.Name)
 				}
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {

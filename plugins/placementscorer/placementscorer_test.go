@@ -36,7 +36,7 @@ func run(t *testing.T, state *cluster.State) map[string]string {
 		for _, c := range d.Claims {
 			at += fmt.Sprintf(" %d", c.Device)
 		}
-		where[d.Task.Job.ID[len("job/"):]] = at
+		where[d.Task.Job[len("job/"):]] = at
 	}
 	return where
 }

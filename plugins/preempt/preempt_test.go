@@ -67,10 +67,10 @@ func TestPreempting(t *testing.T) {
 	var evicted []string
 	for _, d := range out.Decisions {
 		if d.Action == engine.EvictIt {
-			evicted = append(evicted, d.Task.Job.ID+" "+d.For+" "+string(d.Reason))
+			evicted = append(evicted, d.Task.Job+" "+d.For+" "+string(d.Reason))
 		}
 	}
-	if len(evicted) != 1 || evicted[0] != "job/low job/new Preempted" || len(out.Refusals) != 1 || out.Refusals[0].Job.ID != "job/large" {
+	if len(evicted) != 1 || evicted[0] != "job/low job/new Preempted" || len(out.Refusals) != 1 || out.Refusals[0].Job != "job/large" {
 		t.Errorf("evicted %v, refused %d", evicted, len(out.Refusals))
 	}
 }

@@ -55,7 +55,7 @@ func TestReclaiming(t *testing.T) {
 			for _, d := range out.Decisions {
 				if d.Action == engine.EvictIt {
 					if evicted++; d.Reason != Reclaimed || d.For != "job/new" {
-						t.Errorf("%s: %s for %s", d.Task.ID, d.Reason, d.For)
+						t.Errorf("%s: %s for %s", d.Task.ID(), d.Reason, d.For)
 					}
 				}
 			}

@@ -142,7 +142,7 @@ func TestWhoIsKept(t *testing.T) {
 	}
 	var got []string
 	for _, r := range slices.Backward(out.Rankings[0].Jobs) {
-		got = append(got, r.Job.ID)
+		got = append(got, r.Job)
 	}
 	want := []string{"job/nowhere", "job/starts", "job/well", "job/newer", "job/packed", "job/fast"}
 	if d := cmp.Diff(want, got); d != "" {

@@ -151,9 +151,9 @@ func TestEventsNameTheNodeOfTheirDecision(t *testing.T) {
 		if e.Decision == nil {
 			continue
 		}
-		got[string(e.Kind)+" "+e.Task.ID] = e.Node.Name
-		if e.Node.Name != e.Decision.Node {
-			t.Errorf("%s of %s: the event says %s, the decision %s", e.Kind, e.Task.ID, e.Node.Name, e.Decision.Node)
+		got[string(e.Kind)+" "+e.Task.ID()] = e.Node
+		if e.Node != e.Decision.Node {
+			t.Errorf("%s of %s: the event says %s, the decision %s", e.Kind, e.Task.ID(), e.Node, e.Decision.Node)
 		}
 	}
 	if d := cmp.Diff(map[string]string{"Evicted job/x/worker-0": "a", "Nominated job/x/worker-0": "b", "Nominated job/new/worker-0": "a"}, got); d != "" {

@@ -15,7 +15,7 @@ import (
 func did(out engine.Outcome) []string {
 	var got []string
 	for _, d := range out.Decisions {
-		got = append(got, string(d.Action)+" "+d.Task.Job.ID)
+		got = append(got, string(d.Action)+" "+d.Task.Job)
 	}
 	return got
 }
@@ -99,7 +99,7 @@ func TestGroupOutlivesItsReplicas(t *testing.T) {
 	}
 	for _, d := range decide(t, s).Decisions {
 		if d.Group.Product != "A100" {
-			t.Errorf("%s is on %s", d.Task.ID, d.Node)
+			t.Errorf("%s is on %s", d.Task.ID(), d.Node)
 		}
 	}
 }

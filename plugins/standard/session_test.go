@@ -47,7 +47,7 @@ func gone(out engine.Outcome) []string {
 	var ids []string
 	for _, d := range out.Decisions {
 		if d.Action == engine.EvictIt {
-			ids = append(ids, d.Task.ID)
+			ids = append(ids, d.Task.ID())
 		}
 	}
 	slices.Sort(ids)

@@ -113,10 +113,7 @@ func encodeEvents(w io.Writer, events iter.Seq[event]) error {
 func simulated(sim *explain.Simulation) iter.Seq[event] {
 	return func(yield func(event) bool) {
 		for _, ev := range sim.Events {
-			line := event{Kind: string(ev.Kind), Workload: ev.Job.ID}
-			if ev.Task != nil {
-				line.Task = ev.Task.Name
-			}
+			line := event{Kind: string(ev.Kind), Workload: ev.Job, Task: ev.Task.Name}
 			if d := ev.Decision; d != nil {
 				line.Node, line.For, line.Landing, line.Reason, line.Message = d.Node, d.For, d.Landing, string(d.Reason), makesRoom(d.For)
 			}

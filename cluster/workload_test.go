@@ -1,0 +1,40 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+// Two forms of the job have a task of the same name.
+func TestTaskByName(t *testing.T) {
+	j := fixture.Job("j").Gang(2).Build()
+	j.Alternatives = append(j.Alternatives, fixture.Job("j").Devices(1).Build().Alternatives...)
+	state := fixture.State()
+	if err := state.AddJob(j); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		ref  cluster.TaskRef
+		want *cluster.Task
+	}{
+		"in the first form":  {cluster.TaskRef{Job: "job/j", Name: "worker-1"}, j.Alternatives[0].Tasks[1]},
+		"in the second form": {cluster.TaskRef{Job: "job/j", Alternative: 1, Name: "worker-0"}, j.Alternatives[1].Tasks[0]},
+		"another name":       {cluster.TaskRef{Job: "job/j", Alternative: 1, Name: "worker-1"}, nil},
+		"another form":       {cluster.TaskRef{Job: "job/j", Alternative: 2, Name: "worker-0"}, nil},
+		"below all forms":    {cluster.TaskRef{Job: "job/j", Alternative: -1, Name: "worker-0"}, nil},
+		"another job":        {cluster.TaskRef{Job: "job/k", Name: "worker-0"}, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := state.Task(tt.ref)
+			if got != tt.want {
+				t.Fatalf("got %v, want %v", got, tt.want)
+			}
+			if got != nil && (got.Ref() != tt.ref || got.ID != tt.ref.ID()) {
+				t.Errorf("it is named %v, ID %s, want %v, ID %s", got.Ref(), got.ID, tt.ref, tt.ref.ID())
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package engine_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// references lists where the type refers to what may change: pointers out of the
+// engine, except to shapes, and whatever else is shared by copies of a value.
+func references(t reflect.Type, path string, seen map[reflect.Type]bool) []string {
+	if seen[t] {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		if t == reflect.TypeFor[*cluster.Shape]() {
+			return nil // shapes never change
+		}
+		if t.Elem().PkgPath() != reflect.TypeFor[engine.Outcome]().PkgPath() {
+			return []string{path + " " + t.String()}
+		}
+		return references(t.Elem(), path, seen)
+	case reflect.Slice, reflect.Array:
+		return references(t.Elem(), path, seen)
+	case reflect.Struct:
+		seen[t] = true
+		var out []string
+		for i := range t.NumField() {
+			f := t.Field(i)
+			out = append(out, references(f.Type, path+"."+f.Name, seen)...)
+		}
+		return out
+	case reflect.Map, reflect.Func, reflect.Interface, reflect.Chan, reflect.UnsafePointer:
+		return []string{path + " " + t.String()}
+	}
+	return nil
+}
+
+// TestOutcomesAreValues: others read an outcome while the State changes.
+func TestOutcomesAreValues(t *testing.T) {
+	tests := map[string]struct {
+		of   reflect.Type
+		want []string
+	}{
+		"what a session returns": {reflect.TypeFor[engine.Outcome](), nil},
+		"what handlers hear":     {reflect.TypeFor[*engine.Event](), []string{".Job *cluster.Job", ".Task *cluster.Task", ".Node *cluster.Node"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, references(tt.of, "", map[reflect.Type]bool{})); diff != "" {
+				t.Errorf("references (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDecisionsHaveTheirOwnClaims: of a placement, of a binding of what was
+// promised, and of an eviction.
+func TestDecisionsHaveTheirOwnClaims(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("old").Devices(2).Preemptible().On("a"), fixture.Job("other").Devices(1).On("b"), fixture.Job("new").Devices(2).Priority(1))
+	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt))
+	var actions []engine.Action
+	for range 2 {
+		for _, d := range run(t, e, s).Decisions {
+			actions = append(actions, d.Action)
+			before := slices.Clone(s.Task(d.Task).Claims)
+			for i := range d.Claims {
+				d.Claims[i].Device = -1
+			}
+			if diff := cmp.Diff(before, s.Task(d.Task).Claims); diff != "" || len(before) == 0 {
+				t.Errorf("%s of %s changes with its decision: %s", d.Action, d.Task.ID(), diff)
+			}
+		}
+		s.Clear(s.Job("job/old").Tasks()[0])
+	}
+	if diff := cmp.Diff([]engine.Action{engine.EvictIt, engine.Nominate, engine.Bind}, actions); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+}
