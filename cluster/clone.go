@@ -26,6 +26,7 @@ func (s *State) Clone() *State {
 		terms:       maps.Clone(s.terms),
 		products:    slices.Clone(s.products),
 		kinds:       maps.Clone(s.kinds),
+		samples:     s.samples, // never changed in place
 		budgets:     slices.Clone(s.budgets),
 		groups:      make(map[Key]*Group, len(s.groups)),
 		queues:      make(map[string]*Queue, len(s.queues)),
@@ -57,6 +58,7 @@ func (s *State) Clone() *State {
 		copied := *q
 		copied.Used = slices.Clone(q.Used)
 		copied.Firm = slices.Clone(q.Firm)
+		copied.children = slices.Clone(q.children)
 		c.queues[name] = &copied
 	}
 	for key, e := range s.shapes {

@@ -37,7 +37,8 @@ type Queue struct {
 	// Firm is the part of Used that jobs hold which are not preemptible.
 	Firm Resources
 
-	children int
+	children []string  // names of the queues below it, in order
+	deserved Resources // see Deserved
 }
 
 // Usage is what a queue held on average from one time to another, in nanoseconds.
@@ -50,7 +51,7 @@ type Usage struct {
 const DefaultQueue = "default"
 
 // Leaf reports whether the queue may have jobs: none is below it.
-func (q *Queue) Leaf() bool { return q.children == 0 }
+func (q *Queue) Leaf() bool { return len(q.children) == 0 }
 
 // WeightOf is the queue's weight for what is left over of the resource.
 func (q *Queue) WeightOf(resource string) int64 {
@@ -75,21 +76,23 @@ func (s *State) SetQueue(q *Queue) error {
 		q.Weight = 1
 	}
 	s.revision++
-	q.Used, q.Firm, q.children = nil, nil, 0
+	q.Used, q.Firm, q.children = nil, nil, nil
 	if old != nil {
 		q.Used, q.Firm, q.children = old.Used, old.Firm, old.children
 	}
+	s.queues[q.Name] = q
 	if old == nil || old.Parent != q.Parent {
 		if old != nil {
 			s.hang(old, -1)
+			s.sumQuotas(s.Parent(old))
 		}
 		s.hang(q, +1)
 	}
+	s.sumQuotas(q)
 	if old != nil {
 		s.countTerms(old, -1)
 	}
 	s.countTerms(q, +1)
-	s.queues[q.Name] = q
 	s.nameAgain()
 	return nil
 }
@@ -100,7 +103,11 @@ func (s *State) hang(q *Queue, sign int) {
 	if parent == nil {
 		return
 	}
-	parent.children += sign
+	if i, _ := slices.BinarySearch(parent.children, q.Name); sign > 0 {
+		parent.children = slices.Insert(parent.children, i, q.Name)
+	} else {
+		parent.children = slices.Delete(parent.children, i, i+1)
+	}
 	for p := parent; p != nil; p = s.Parent(p) {
 		for _, a := range q.Used {
 			p.Used = p.Used.plus(a.Name, int64(sign)*a.Value)

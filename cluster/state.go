@@ -13,7 +13,7 @@ type State struct {
 	free     []int   // slots to reuse
 	byName   map[string]*Node
 	sorted   []*Node  // by name
-	ranks    []int32  // by slot: place in sorted
+	ranks    []int64  // by slot: in the order of names, with gaps
 	versions []uint64 // by slot: when it last changed, also after its node is gone
 	born     []uint64 // by slot: the version its present node came with
 	version  uint64
@@ -30,8 +30,6 @@ type State struct {
 	revision uint64 // grows when queues or budgets change
 	// preemptible counts the tasks of preemptible jobs that are on a node, however they stand there.
 	preemptible int
-	deserved    map[string]Resources // by queue, as of the revision deservedAt
-	deservedAt  uint64
 	// budgets are sorted by namespace and name.
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
@@ -47,7 +45,7 @@ type State struct {
 	terms    map[string]int // by product that queues have terms for: how many terms
 	products []string       // of these, sorted
 	kinds    map[kind]int   // devices that are not lost
-	samples  []Device       // one of each kind; nil until somebody asks
+	samples  []Device       // one of each kind, in order
 }
 
 // NewState returns empty books with the default queue.
@@ -87,13 +85,13 @@ func (s *State) Slots() int { return len(s.nodes) }
 func (s *State) At(slot int) *Node { return s.nodes[slot] }
 
 // Rank orders slots by node name. Adding and removing nodes keeps the order of the others.
-func (s *State) Rank(slot int) int32 { return s.ranks[slot] }
+func (s *State) Rank(slot int) int64 { return s.ranks[slot] }
 
 // Born is the version with which the slot's present node came.
 func (s *State) Born(slot int) uint64 { return s.born[slot] }
 
 // Ranks is Rank for every slot, for those who compare many.
-func (s *State) Ranks() []int32 { return s.ranks }
+func (s *State) Ranks() []int64 { return s.ranks }
 
 // Nodes are all nodes, by name.
 func (s *State) Nodes() []*Node { return s.sorted }
@@ -117,6 +115,17 @@ func (s *State) AddNode(n *Node) error {
 	if s.byName[n.Name] != nil {
 		return fmt.Errorf("node %q is already there", n.Name)
 	}
+	s.seat(n)
+	s.insert(n)
+	if g := s.join(n); g != nil {
+		g.insert(n)
+	}
+	s.arise(n)
+	return nil
+}
+
+// seat gives the node a slot.
+func (s *State) seat(n *Node) {
 	n.normalize()
 	if k := len(s.free); k > 0 {
 		n.slot = s.free[k-1]
@@ -133,14 +142,13 @@ func (s *State) AddNode(n *Node) error {
 		s.link(n.slot)
 	}
 	s.byName[n.Name] = n
-	i, _ := slices.BinarySearchFunc(s.sorted, n.Name, byName)
-	s.sorted = slices.Insert(s.sorted, i, n)
-	s.rerank(i)
-	s.join(n)
+}
+
+// arise gives the new node its first version.
+func (s *State) arise(n *Node) {
 	s.touch(n)
 	n.spec = n.version
 	s.born[n.slot] = n.version
-	return nil
 }
 
 // RemoveNode takes the node out of the books and returns the tasks that were on
@@ -167,7 +175,6 @@ func (s *State) RemoveNode(name string) ([]*Task, error) {
 	delete(s.byName, name)
 	i, _ := slices.BinarySearchFunc(s.sorted, name, byName)
 	s.sorted = slices.Delete(s.sorted, i, i+1)
-	s.rerank(i)
 	s.nodes[n.slot] = nil
 	s.free = append(s.free, n.slot)
 	return lost, nil
@@ -216,7 +223,9 @@ func (s *State) UpdateNode(name string, change func(*Node)) error {
 		n.Devices[i].Use = DeviceUse{}
 	}
 	n.normalize()
-	s.join(n)
+	if g := s.join(n); g != nil {
+		g.insert(n)
+	}
 	s.touch(n)
 	n.spec = n.version
 	var gone []*Task
@@ -275,26 +284,18 @@ func (n *Node) normalize() {
 	}
 }
 
-// rerank gives the nodes from place i on their rank.
-func (s *State) rerank(i int) {
-	for ; i < len(s.sorted); i++ {
-		s.ranks[s.sorted[i].slot] = int32(i)
-	}
-}
-
-func (s *State) join(n *Node) {
+// join counts what the node has and returns its group, which does not list it
+// yet; nil without devices.
+func (s *State) join(n *Node) *Group {
 	s.countKinds(n, +1)
-	k, ok := n.groupKey()
-	if !ok {
-		return
+	n.group = nil
+	if k, ok := n.groupKey(); ok {
+		if n.group = s.groups[k]; n.group == nil {
+			n.group = &Group{Key: k}
+			s.groups[k] = n.group
+		}
 	}
-	g := s.groups[k]
-	if g == nil {
-		g = &Group{Key: k}
-		s.groups[k] = g
-	}
-	g.insert(n)
-	n.group = g
+	return n.group
 }
 
 func (s *State) leave(n *Node) {
