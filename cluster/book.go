@@ -68,6 +68,7 @@ func (s *State) Evict(t *Task) error {
 	s.book(t, -1)
 	t.Status = Releasing
 	s.bookReleasing(t, +1)
+	s.settle(t.Job)
 	s.touch(t.Node)
 	t.Node.freed = t.Node.version
 	return nil
@@ -82,6 +83,7 @@ func (s *State) Unevict(t *Task) error {
 	s.bookReleasing(t, -1)
 	s.book(t, +1)
 	t.Status = Bound
+	s.settle(t.Job)
 	s.touch(t.Node)
 	return nil
 }
@@ -127,6 +129,7 @@ func (s *State) Bind(t *Task) bool {
 	}
 	t.Status = Bound
 	delete(s.nominated, t.ID)
+	s.settle(t.Job)
 	s.touch(t.Node)
 	return true
 }
@@ -135,6 +138,7 @@ func (s *State) Bind(t *Task) bool {
 func (s *State) Unbind(t *Task) {
 	t.Status = Nominated
 	s.nominated[t.ID] = t
+	s.settle(t.Job)
 	s.touch(t.Node)
 }
 

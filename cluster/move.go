@@ -53,6 +53,7 @@ func (s *State) Land(shadow *Task) {
 	shadow.Job = t.Job
 	t.Job.expected++
 	s.moving[t.ID] = t
+	s.settle(t.Job)
 }
 
 // Unland undoes Land: the shadow stands there on its own again.
@@ -62,6 +63,7 @@ func (s *State) Unland(shadow *Task, job *Job) {
 	t.Job.expected--
 	shadow.Job = job
 	delete(s.moving, t.ID)
+	s.settle(t.Job)
 }
 
 // count adds (by +1) or takes away (-1) a task that is on a node, or a landing.

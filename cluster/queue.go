@@ -37,6 +37,7 @@ type Queue struct {
 	// Firm is the part of Used that jobs hold which are not preemptible.
 	Firm Resources
 
+	slot     int
 	children []string  // names of the queues below it, in order
 	deserved Resources // see Deserved
 }
@@ -80,7 +81,7 @@ func (s *State) SetQueue(q *Queue) error {
 	if old != nil {
 		q.Used, q.Firm, q.children = old.Used, old.Firm, old.children
 	}
-	s.queues[q.Name] = q
+	s.seatQueue(q, old)
 	if old == nil || old.Parent != q.Parent {
 		if old != nil {
 			s.hang(old, -1)
@@ -109,6 +110,7 @@ func (s *State) hang(q *Queue, sign int) {
 		parent.children = slices.Delete(parent.children, i, i+1)
 	}
 	for p := parent; p != nil; p = s.Parent(p) {
+		s.recentQueues.touch(p.slot)
 		for _, a := range q.Used {
 			p.Used = p.Used.plus(a.Name, int64(sign)*a.Value)
 		}
@@ -171,6 +173,7 @@ func (s *State) Queues() []*Queue {
 // charge books v on the queue of the task and on all above it.
 func (s *State) charge(t *Task, name string, v int64) {
 	for q := s.queues[t.Job.Queue]; q != nil; q = s.Parent(q) {
+		s.recentQueues.touch(q.slot)
 		q.Used = q.Used.plus(name, v)
 		if !t.Job.Preemptible {
 			q.Firm = q.Firm.plus(name, v)

@@ -9,20 +9,19 @@ import (
 // State is the books of a cluster. It is changed one thing at a time, and every
 // change gives the node it touches a new version. It is not safe for concurrent use.
 type State struct {
-	nodes    []*Node // by slot; nil where a node was removed
-	free     []int   // slots to reuse
-	byName   map[string]*Node
-	sorted   []*Node  // by name
-	ranks    []int64  // by slot: in the order of names, with gaps
-	versions []uint64 // by slot: when it last changed, also after its node is gone
-	born     []uint64 // by slot: the version its present node came with
-	version  uint64
+	nodes  []*Node // by slot; nil where a node was removed
+	free   []int   // slots to reuse
+	byName map[string]*Node
+	sorted []*Node  // by name
+	ranks  []int64  // by slot: in the order of names, with gaps
+	born   []uint64 // by slot: the version its present node came with
+	recent recency  // of nodes, by slot: also after a node is gone
 
-	// The nodes form a list, most recently changed first, so that whoever knows
-	// the cluster as of some version finds what changed since without looking at
-	// the rest. Links are slots plus one; 0 ends the list.
-	next, prev []int32
-	newest     int32
+	jobSlots     []*Job // by slot; nil where a job was removed
+	freeJobs     []int  // slots to reuse
+	recentJobs   recency
+	queueSlots   []*Queue
+	recentQueues recency
 
 	groups   map[Key]*Group
 	queues   map[string]*Queue
@@ -65,12 +64,12 @@ func NewState() *State {
 		terms:     map[string]int{},
 		kinds:     map[kind]int{},
 	}
-	s.queues[DefaultQueue] = &Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}
+	s.seatQueue(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
 	return s
 }
 
 // Version is the version of the most recent change.
-func (s *State) Version() uint64 { return s.version }
+func (s *State) Version() uint64 { return s.recent.version }
 
 // Revision grows whenever a queue or a budget is given new terms.
 func (s *State) Revision() uint64 { return s.revision }
@@ -101,14 +100,7 @@ func (s *State) Node(name string) *Node { return s.byName[name] }
 
 // Changed visits the slots that changed after the version, most recent first,
 // each once. A slot whose node was removed is visited too.
-func (s *State) Changed(since uint64, visit func(slot int)) {
-	for at := s.newest; at != 0; at = s.next[at-1] {
-		if s.versions[at-1] <= since {
-			return
-		}
-		visit(int(at - 1))
-	}
-}
+func (s *State) Changed(since uint64, visit func(slot int)) { s.recent.since(since, visit) }
 
 // AddNode takes the node into the books. The node must be new and its ledgers empty.
 func (s *State) AddNode(n *Node) error {
@@ -135,11 +127,8 @@ func (s *State) seat(n *Node) {
 		n.slot = len(s.nodes)
 		s.nodes = append(s.nodes, n)
 		s.ranks = append(s.ranks, 0)
-		s.versions = append(s.versions, 0)
 		s.born = append(s.born, 0)
-		s.next = append(s.next, 0)
-		s.prev = append(s.prev, 0)
-		s.link(n.slot)
+		s.recent.grow()
 	}
 	s.byName[n.Name] = n
 }
@@ -321,34 +310,10 @@ func (s *State) Groups() []*Group {
 	return out
 }
 
-// touch gives the node a new version and moves its slot to the head of the list.
+// touch gives the node a new version.
 func (s *State) touch(n *Node) {
-	s.version++
-	n.version = s.version
-	s.versions[n.slot] = s.version
-	s.unlink(n.slot)
-	s.link(n.slot)
-}
-
-func (s *State) link(slot int) {
-	at := int32(slot + 1)
-	s.next[slot], s.prev[slot] = s.newest, 0
-	if s.newest != 0 {
-		s.prev[s.newest-1] = at
-	}
-	s.newest = at
-}
-
-func (s *State) unlink(slot int) {
-	next, prev := s.next[slot], s.prev[slot]
-	if next != 0 {
-		s.prev[next-1] = prev
-	}
-	if prev != 0 {
-		s.next[prev-1] = next
-	} else {
-		s.newest = next
-	}
+	s.recent.touch(n.slot)
+	n.version = s.recent.version
 }
 
 // maxIdleShapes is how many shapes are remembered that no task has: what comes

@@ -40,6 +40,7 @@ func (s *State) AddJob(j *Job) error {
 		}
 	}
 	s.jobs[j.ID] = j
+	s.seatJob(j)
 	s.enlist(j)
 	s.settle(j)
 	return nil
@@ -84,6 +85,7 @@ func (s *State) RemoveJob(id string) error {
 	s.dismiss(j)
 	delete(s.retired, id)
 	delete(s.pending, id)
+	s.unseatJob(j)
 	return nil
 }
 
@@ -113,11 +115,13 @@ func (s *State) Restart(j *Job) []*Task {
 	return evicted
 }
 
-// settle keeps the list of pending jobs in step with the job's tasks.
+// settle takes note that the job changed, and keeps the list of pending jobs in
+// step with its tasks.
 func (s *State) settle(j *Job) {
 	if s.jobs[j.ID] != j {
 		return // a shadow is in nobody's books
 	}
+	s.recentJobs.touch(j.slot)
 	if j.attached < len(j.Tasks()) && !j.Retired {
 		s.pending[j.ID] = j
 	} else {
@@ -127,6 +131,9 @@ func (s *State) settle(j *Job) {
 
 // Pending are the jobs with tasks that are nowhere yet, by ID.
 func (s *State) Pending() []*Job { return byID(s.pending) }
+
+// Waits reports whether the job is one of those.
+func (s *State) Waits(j *Job) bool { return s.pending[j.ID] == j }
 
 // Job finds a job by ID, nil if there is none.
 func (s *State) Job(id string) *Job { return s.jobs[id] }
