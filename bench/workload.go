@@ -19,11 +19,20 @@ var products = []struct {
 	{"NVIDIA-L4", 24 << 30},
 }
 
-// Cluster builds n nodes of eight devices each, in racks of 16, of four products,
-// every tenth on spot terms and every fiftieth without devices.
+// Cluster is the books of n nodes.
 func Cluster(n int) *cluster.State {
 	s := cluster.NewState()
-	for i := range n {
+	if err := s.AddNodes(Nodes(n)); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Nodes builds n nodes of eight devices each, in racks of 16, of four products,
+// every tenth on spot terms and every fiftieth without devices.
+func Nodes(n int) []*cluster.Node {
+	out := make([]*cluster.Node, n)
+	for i := range out {
 		p := products[(i*7)%10/3]
 		node := &cluster.Node{
 			Name: fmt.Sprintf("node-%06d", i),
@@ -53,11 +62,9 @@ func Cluster(n int) *cluster.State {
 				})
 			}
 		}
-		if err := s.AddNode(node); err != nil {
-			panic(err)
-		}
+		out[i] = node
 	}
-	return s
+	return out
 }
 
 // Shapes makes n different shapes, most of them what clusters see most: one

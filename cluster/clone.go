@@ -9,34 +9,37 @@ import (
 // Shapes are shared: they never change. Versions carry on from where they are.
 func (s *State) Clone() *State {
 	c := &State{
-		nodes:       make([]*Node, len(s.nodes)),
-		free:        slices.Clone(s.free),
-		byName:      make(map[string]*Node, len(s.byName)),
-		sorted:      make([]*Node, len(s.sorted)),
-		ranks:       slices.Clone(s.ranks),
-		versions:    slices.Clone(s.versions),
-		born:        slices.Clone(s.born),
-		version:     s.version,
-		next:        slices.Clone(s.next),
-		prev:        slices.Clone(s.prev),
-		newest:      s.newest,
-		idle:        s.idle,
-		revision:    s.revision,
-		preemptible: s.preemptible,
-		terms:       maps.Clone(s.terms),
-		products:    slices.Clone(s.products),
-		kinds:       maps.Clone(s.kinds),
-		budgets:     slices.Clone(s.budgets),
-		groups:      make(map[Key]*Group, len(s.groups)),
-		queues:      make(map[string]*Queue, len(s.queues)),
-		jobs:        make(map[string]*Job, len(s.jobs)),
-		pending:     make(map[string]*Job, len(s.pending)),
-		sets:        make(map[string]*replicas, len(s.sets)),
-		excess:      maps.Clone(s.excess),
-		retired:     make(map[string]*Job, len(s.retired)),
-		nominated:   make(map[string]*Task, len(s.nominated)),
-		moving:      make(map[string]*Task, len(s.moving)),
-		shapes:      make(map[string]*interned, len(s.shapes)),
+		nodes:        make([]*Node, len(s.nodes)),
+		free:         slices.Clone(s.free),
+		byName:       make(map[string]*Node, len(s.byName)),
+		sorted:       make([]*Node, len(s.sorted)),
+		ranks:        slices.Clone(s.ranks),
+		born:         slices.Clone(s.born),
+		recent:       s.recent.clone(),
+		jobSlots:     make([]*Job, len(s.jobSlots)),
+		freeJobs:     slices.Clone(s.freeJobs),
+		recentJobs:   s.recentJobs.clone(),
+		queueSlots:   make([]*Queue, len(s.queueSlots)),
+		freeQueues:   slices.Clone(s.freeQueues),
+		recentQueues: s.recentQueues.clone(),
+		idle:         s.idle,
+		revision:     s.revision,
+		preemptible:  s.preemptible,
+		terms:        maps.Clone(s.terms),
+		products:     slices.Clone(s.products),
+		kinds:        maps.Clone(s.kinds),
+		samples:      s.samples, // never changed in place
+		budgets:      slices.Clone(s.budgets),
+		groups:       make(map[Key]*Group, len(s.groups)),
+		queues:       make(map[string]*Queue, len(s.queues)),
+		jobs:         make(map[string]*Job, len(s.jobs)),
+		pending:      make(map[string]*Job, len(s.pending)),
+		sets:         make(map[string]*replicas, len(s.sets)),
+		excess:       maps.Clone(s.excess),
+		retired:      make(map[string]*Job, len(s.retired)),
+		nominated:    make(map[string]*Task, len(s.nominated)),
+		moving:       make(map[string]*Task, len(s.moving)),
+		shapes:       make(map[string]*interned, len(s.shapes)),
 	}
 	for key, g := range s.groups {
 		c.groups[key] = &Group{Key: g.Key, Nodes: make([]*Node, len(g.Nodes))}
@@ -57,7 +60,8 @@ func (s *State) Clone() *State {
 		copied := *q
 		copied.Used = slices.Clone(q.Used)
 		copied.Firm = slices.Clone(q.Firm)
-		c.queues[name] = &copied
+		copied.children = slices.Clone(q.children)
+		c.queues[name], c.queueSlots[q.slot] = &copied, &copied
 	}
 	for key, e := range s.shapes {
 		copied := *e
@@ -65,7 +69,8 @@ func (s *State) Clone() *State {
 	}
 	tasks := map[*Task]*Task{}
 	for id, j := range s.jobs {
-		c.jobs[id] = j.clone(c, tasks)
+		k := j.clone(c, tasks)
+		c.jobs[id], c.jobSlots[k.slot] = k, k
 	}
 	for name, set := range s.sets {
 		copied := *set

@@ -81,42 +81,32 @@ func (s *State) TierWithout(q *Queue, holds func(resource string) int64) (tier T
 
 // Deserved is the queue's quota; of what it has none for, that of the queues below it together.
 func (s *State) Deserved(q *Queue) Resources {
-	if s.deserved == nil || s.deservedAt != s.revision {
-		s.deserved, s.deservedAt = map[string]Resources{}, s.revision
-		below := map[string][]*Queue{}
-		for _, c := range s.Queues() {
-			if c.Parent != "" {
-				below[c.Parent] = append(below[c.Parent], c)
-			}
-		}
-		for _, top := range s.queues {
-			if top.Parent == "" {
-				s.sumQuotas(top, below)
-			}
-		}
+	if known := s.queues[q.Name]; known != nil {
+		return known.deserved
 	}
-	return s.deserved[q.Name]
+	return nil
 }
 
-func (s *State) sumQuotas(q *Queue, below map[string][]*Queue) Resources {
-	sum := map[string]int64{}
-	for _, c := range below[q.Name] {
-		for _, a := range s.sumQuotas(c, below) {
-			total, ok := AddOverflow(sum[a.Name], a.Value)
-			if !ok {
-				total = math.MaxInt64
+// sumQuotas works out again what the queue deserves, and all above it.
+func (s *State) sumQuotas(q *Queue) {
+	for ; q != nil; q = s.Parent(q) {
+		sum := map[string]int64{}
+		for _, name := range q.children {
+			for _, a := range s.queues[name].deserved {
+				total, ok := AddOverflow(sum[a.Name], a.Value)
+				if !ok {
+					total = math.MaxInt64
+				}
+				sum[a.Name] = total
 			}
-			sum[a.Name] = total
 		}
+		for _, a := range q.Quota {
+			sum[a.Name] = a.Value
+		}
+		q.deserved = nil
+		for name, v := range sum {
+			q.deserved = append(q.deserved, Amount{name, v})
+		}
+		slices.SortFunc(q.deserved, func(a, b Amount) int { return strings.Compare(a.Name, b.Name) })
 	}
-	for _, a := range q.Quota {
-		sum[a.Name] = a.Value
-	}
-	var out Resources
-	for name, v := range sum {
-		out = append(out, Amount{name, v})
-	}
-	slices.SortFunc(out, func(a, b Amount) int { return strings.Compare(a.Name, b.Name) })
-	s.deserved[q.Name] = out
-	return out
 }

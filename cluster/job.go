@@ -36,6 +36,7 @@ type Job struct {
 	// Chosen is the alternative its tasks were placed from; -1 while none is placed.
 	Chosen int
 
+	slot     int
 	attached int // tasks that are on a node, however they stand there
 	expected int // landings that are held for those of them that move
 }

@@ -63,6 +63,7 @@ func (s *State) land(shadow *Task, job *Job, by int) {
 		t.landing = shadow
 	}
 	s.listMoving(t)
+	s.settle(t.Job)
 }
 
 // link sets the landing of the task.

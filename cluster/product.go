@@ -103,21 +103,22 @@ func (s *State) countKinds(n *Node, sign int) {
 			delete(s.kinds, k)
 		}
 		if was == 0 || was+sign*run == 0 {
-			s.samples = nil
+			s.sample()
 		}
 	}
 }
 
 // Kinds are one device of every kind there is, for Need.Kind: with product,
 // profile, resource and type, and nothing else. Lost devices are of no kind.
-func (s *State) Kinds() []Device {
-	if s.samples == nil {
-		for k := range s.kinds {
-			s.samples = append(s.samples, Device{Product: k.product, Profile: k.profile, Resource: k.resource, Type: k.runtime, ProductResource: ProductResource(k.resource, k.product)})
-		}
-		slices.SortFunc(s.samples, func(a, b Device) int {
-			return strings.Compare(a.ProductResource+"\x00"+a.Profile+"\x00"+a.Type, b.ProductResource+"\x00"+b.Profile+"\x00"+b.Type)
-		})
+func (s *State) Kinds() []Device { return s.samples }
+
+// sample makes one device of every kind, in order. Earlier answers of Kinds stay as they are.
+func (s *State) sample() {
+	s.samples = make([]Device, 0, len(s.kinds))
+	for k := range s.kinds {
+		s.samples = append(s.samples, Device{Product: k.product, Profile: k.profile, Resource: k.resource, Type: k.runtime, ProductResource: ProductResource(k.resource, k.product)})
 	}
-	return s.samples
+	slices.SortFunc(s.samples, func(a, b Device) int {
+		return strings.Compare(a.ProductResource+"\x00"+a.Profile+"\x00"+a.Type, b.ProductResource+"\x00"+b.Profile+"\x00"+b.Type)
+	})
 }

@@ -37,7 +37,9 @@ type Queue struct {
 	// Firm is the part of Used that jobs hold which are not preemptible.
 	Firm Resources
 
-	children int
+	slot     int
+	children []string  // names of the queues below it, in order
+	deserved Resources // see Deserved
 }
 
 // Usage is what a queue held on average from one time to another, in nanoseconds.
@@ -50,7 +52,7 @@ type Usage struct {
 const DefaultQueue = "default"
 
 // Leaf reports whether the queue may have jobs: none is below it.
-func (q *Queue) Leaf() bool { return q.children == 0 }
+func (q *Queue) Leaf() bool { return len(q.children) == 0 }
 
 // WeightOf is the queue's weight for what is left over of the resource.
 func (q *Queue) WeightOf(resource string) int64 {
@@ -83,22 +85,21 @@ func (s *State) SetQueue(q *Queue) error {
 func (s *State) replaceQueue(old, q *Queue) {
 	s.revision++
 	if q != nil {
-		q.Used, q.Firm, q.children = nil, nil, 0
+		q.Used, q.Firm, q.children = nil, nil, nil
 		if old != nil {
 			q.Used, q.Firm, q.children = old.Used, old.Firm, old.children
 		}
 	}
+	s.seatQueue(q, old)
 	if old == nil || q == nil || old.Parent != q.Parent {
 		s.hang(old, -1)
 		s.hang(q, +1)
 	}
+	if q != nil {
+		s.sumQuotas(q)
+	}
 	s.countTerms(old, -1)
 	s.countTerms(q, +1)
-	if q != nil {
-		s.queues[q.Name] = q
-	} else {
-		delete(s.queues, old.Name)
-	}
 	s.nameAgain()
 }
 
@@ -111,8 +112,14 @@ func (s *State) hang(q *Queue, sign int) {
 	if parent == nil {
 		return
 	}
-	parent.children += sign
+	if i, _ := slices.BinarySearch(parent.children, q.Name); sign > 0 {
+		parent.children = slices.Insert(parent.children, i, q.Name)
+	} else {
+		parent.children = slices.Delete(parent.children, i, i+1)
+	}
+	s.sumQuotas(parent)
 	for p := parent; p != nil; p = s.Parent(p) {
+		s.recentQueues.touch(p.slot)
 		for _, a := range q.Used {
 			p.Used = p.Used.plus(a.Name, int64(sign)*a.Value)
 		}
@@ -175,6 +182,7 @@ func (s *State) Queues() []*Queue {
 // charge books v on the queue of the task and on all above it.
 func (s *State) charge(t *Task, name string, v int64) {
 	for q := s.queues[t.Job.Queue]; q != nil; q = s.Parent(q) {
+		s.recentQueues.touch(q.slot)
 		q.Used = q.Used.plus(name, v)
 		if !t.Job.Preemptible {
 			q.Firm = q.Firm.plus(name, v)

@@ -73,7 +73,7 @@ func (s *State) shift(t *Task, to standing) {
 		s.choose(j, t.Alternative)
 	case to.node == nil && j.attached+j.expected == 0 && j.Chosen >= 0:
 		s.choose(j, -1) // nothing of it is placed: it may take any form again
-	case n != to.node:
+	default:
 		s.settle(j)
 	}
 	if n != nil {

@@ -9,20 +9,20 @@ import (
 // State is the books of a cluster. It is changed one thing at a time, and every
 // change gives the node it touches a new version. It is not safe for concurrent use.
 type State struct {
-	nodes    []*Node // by slot; nil where a node was removed
-	free     []int   // slots to reuse
-	byName   map[string]*Node
-	sorted   []*Node  // by name
-	ranks    []int32  // by slot: place in sorted
-	versions []uint64 // by slot: when it last changed, also after its node is gone
-	born     []uint64 // by slot: the version its present node came with
-	version  uint64
+	nodes  []*Node // by slot; nil where a node was removed
+	free   []int   // slots to reuse
+	byName map[string]*Node
+	sorted []*Node  // by name
+	ranks  []int64  // by slot: in the order of names, with gaps
+	born   []uint64 // by slot: the version its present node came with
+	recent recency  // of nodes, by slot: also after a node is gone
 
-	// The nodes form a list, most recently changed first, so that whoever knows
-	// the cluster as of some version finds what changed since without looking at
-	// the rest. Links are slots plus one; 0 ends the list.
-	next, prev []int32
-	newest     int32
+	jobSlots     []*Job // by slot; nil where a job was removed
+	freeJobs     []int  // slots to reuse
+	recentJobs   recency
+	queueSlots   []*Queue
+	freeQueues   []int
+	recentQueues recency
 
 	groups   map[Key]*Group
 	queues   map[string]*Queue
@@ -30,8 +30,6 @@ type State struct {
 	revision uint64 // grows when queues or budgets change
 	// preemptible counts the tasks of preemptible jobs that are on a node, however they stand there.
 	preemptible int
-	deserved    map[string]Resources // by queue, as of the revision deservedAt
-	deservedAt  uint64
 	// budgets are sorted by namespace and name.
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
@@ -50,7 +48,7 @@ type State struct {
 	terms    map[string]int // by product that queues have terms for: how many terms
 	products []string       // of these, sorted
 	kinds    map[kind]int   // devices that are not lost
-	samples  []Device       // one of each kind; nil until somebody asks
+	samples  []Device       // one of each kind, in order
 }
 
 // NewState returns empty books with the default queue.
@@ -70,12 +68,12 @@ func NewState() *State {
 		terms:     map[string]int{},
 		kinds:     map[kind]int{},
 	}
-	s.queues[DefaultQueue] = &Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}
+	s.seatQueue(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
 	return s
 }
 
 // Version is the version of the most recent change.
-func (s *State) Version() uint64 { return s.version }
+func (s *State) Version() uint64 { return s.recent.version }
 
 // Revision grows whenever a queue or a budget is given new terms.
 func (s *State) Revision() uint64 { return s.revision }
@@ -90,13 +88,13 @@ func (s *State) Slots() int { return len(s.nodes) }
 func (s *State) At(slot int) *Node { return s.nodes[slot] }
 
 // Rank orders slots by node name. Adding and removing nodes keeps the order of the others.
-func (s *State) Rank(slot int) int32 { return s.ranks[slot] }
+func (s *State) Rank(slot int) int64 { return s.ranks[slot] }
 
 // Born is the version with which the slot's present node came.
 func (s *State) Born(slot int) uint64 { return s.born[slot] }
 
 // Ranks is Rank for every slot, for those who compare many.
-func (s *State) Ranks() []int32 { return s.ranks }
+func (s *State) Ranks() []int64 { return s.ranks }
 
 // Nodes are all nodes, by name.
 func (s *State) Nodes() []*Node { return s.sorted }
@@ -106,14 +104,7 @@ func (s *State) Node(name string) *Node { return s.byName[name] }
 
 // Changed visits the slots that changed after the version, most recent first,
 // each once. A slot whose node was removed is visited too.
-func (s *State) Changed(since uint64, visit func(slot int)) {
-	for at := s.newest; at != 0; at = s.next[at-1] {
-		if s.versions[at-1] <= since {
-			return
-		}
-		visit(int(at - 1))
-	}
-}
+func (s *State) Changed(since uint64, visit func(slot int)) { s.recent.since(since, visit) }
 
 // AddNode adds the node. The node must be new and its ledgers empty.
 func (s *State) AddNode(n *Node) error {
@@ -127,6 +118,16 @@ func (s *State) AddNode(n *Node) error {
 }
 
 func (s *State) insertNode(n *Node) {
+	s.seat(n)
+	s.insert(n)
+	if g := s.join(n); g != nil {
+		g.insert(n)
+	}
+	s.arise(n)
+}
+
+// seat gives the node a slot.
+func (s *State) seat(n *Node) {
 	if k := len(s.free); k > 0 {
 		n.slot = s.free[k-1]
 		s.free = s.free[:k-1]
@@ -135,17 +136,14 @@ func (s *State) insertNode(n *Node) {
 		n.slot = len(s.nodes)
 		s.nodes = append(s.nodes, n)
 		s.ranks = append(s.ranks, 0)
-		s.versions = append(s.versions, 0)
 		s.born = append(s.born, 0)
-		s.next = append(s.next, 0)
-		s.prev = append(s.prev, 0)
-		s.chain(n.slot)
+		s.recent.grow()
 	}
 	s.byName[n.Name] = n
-	i, _ := slices.BinarySearchFunc(s.sorted, n.Name, byName)
-	s.sorted = slices.Insert(s.sorted, i, n)
-	s.rerank(i)
-	s.join(n)
+}
+
+// arise gives the new node its first version.
+func (s *State) arise(n *Node) {
 	s.touch(n)
 	n.spec = n.version
 	s.born[n.slot] = n.version
@@ -181,7 +179,6 @@ func (s *State) deleteNode(n *Node) {
 	delete(s.byName, n.Name)
 	i, _ := slices.BinarySearchFunc(s.sorted, n.Name, byName)
 	s.sorted = slices.Delete(s.sorted, i, i+1)
-	s.rerank(i)
 	s.nodes[n.slot] = nil
 	s.free = append(s.free, n.slot)
 }
@@ -260,7 +257,9 @@ func (s *State) rewrite(n *Node, claims [][]Claim, change func(*Node)) {
 		n.Devices[i].Use = DeviceUse{}
 	}
 	n.normalize()
-	s.join(n)
+	if g := s.join(n); g != nil {
+		g.insert(n)
+	}
 	s.touch(n)
 	n.spec = n.version
 	for i, t := range n.Tasks {
@@ -311,26 +310,18 @@ func (n *Node) normalize() {
 	}
 }
 
-// rerank gives the nodes from place i on their rank.
-func (s *State) rerank(i int) {
-	for ; i < len(s.sorted); i++ {
-		s.ranks[s.sorted[i].slot] = int32(i)
-	}
-}
-
-func (s *State) join(n *Node) {
+// join counts what the node has and returns its group, which does not list it
+// yet; nil without devices.
+func (s *State) join(n *Node) *Group {
 	s.countKinds(n, +1)
-	k, ok := n.groupKey()
-	if !ok {
-		return
+	n.group = nil
+	if k, ok := n.groupKey(); ok {
+		if n.group = s.groups[k]; n.group == nil {
+			n.group = &Group{Key: k}
+			s.groups[k] = n.group
+		}
 	}
-	g := s.groups[k]
-	if g == nil {
-		g = &Group{Key: k}
-		s.groups[k] = g
-	}
-	g.insert(n)
-	n.group = g
+	return n.group
 }
 
 func (s *State) leave(n *Node) {
@@ -356,34 +347,10 @@ func (s *State) Groups() []*Group {
 	return out
 }
 
-// touch gives the node a new version and moves its slot to the head of the list.
+// touch gives the node a new version.
 func (s *State) touch(n *Node) {
-	s.version++
-	n.version = s.version
-	s.versions[n.slot] = s.version
-	s.unlink(n.slot)
-	s.chain(n.slot)
-}
-
-func (s *State) chain(slot int) {
-	at := int32(slot + 1)
-	s.next[slot], s.prev[slot] = s.newest, 0
-	if s.newest != 0 {
-		s.prev[s.newest-1] = at
-	}
-	s.newest = at
-}
-
-func (s *State) unlink(slot int) {
-	next, prev := s.next[slot], s.prev[slot]
-	if next != 0 {
-		s.prev[next-1] = prev
-	}
-	if prev != 0 {
-		s.next[prev-1] = next
-	} else {
-		s.newest = next
-	}
+	s.recent.touch(n.slot)
+	n.version = s.recent.version
 }
 
 // maxIdleShapes is how many shapes are remembered that no task has: what comes

@@ -50,6 +50,7 @@ func (s *State) insertJob(j *Job) {
 			t.Shape = s.Intern(*t.Shape)
 		}
 	}
+	s.seatJob(j)
 	s.enlist(j)
 	s.settle(j)
 }
@@ -68,6 +69,7 @@ func (s *State) deleteJob(j *Job) {
 	s.dismiss(j)
 	delete(s.retired, j.ID)
 	delete(s.pending, j.ID)
+	s.unseatJob(j)
 }
 
 // checkSubgroups makes sure that every subgroup can have its minimum.
@@ -171,11 +173,13 @@ func (s *State) Restart(j *Job) []*Task {
 	return evicted
 }
 
-// settle keeps the list of pending jobs in step with the job's tasks.
+// settle takes note that the job changed, and keeps the list of pending jobs in
+// step with its tasks.
 func (s *State) settle(j *Job) {
 	if s.jobs[j.ID] != j {
 		return // a shadow is in nobody's books
 	}
+	s.recentJobs.touch(j.slot)
 	if j.attached < len(j.Tasks()) && !j.Retired {
 		s.pending[j.ID] = j
 	} else {
@@ -185,6 +189,9 @@ func (s *State) settle(j *Job) {
 
 // Pending are the jobs with tasks that are nowhere yet, by ID.
 func (s *State) Pending() []*Job { return byID(s.pending) }
+
+// Waits reports whether the job is one of those.
+func (s *State) Waits(j *Job) bool { return s.pending[j.ID] == j }
 
 // Job finds a job by ID, nil if there is none.
 func (s *State) Job(id string) *Job { return s.jobs[id] }

@@ -19,7 +19,7 @@ type tree struct {
 }
 
 // build makes the levels over the keys as they are.
-func (t *tree) build(ranks []int32) {
+func (t *tree) build(ranks []int64) {
 	t.levels = t.levels[:0]
 	for n := blocks(len(t.keys)); ; n = blocks(n) {
 		level := make([]int32, n)
@@ -36,7 +36,7 @@ func (t *tree) build(ranks []int32) {
 func blocks(n int) int { return (n + fanout - 1) / fanout }
 
 // winner finds the best of a block.
-func (t *tree) winner(level, block int, ranks []int32) int32 {
+func (t *tree) winner(level, block int, ranks []int64) int32 {
 	from := block * fanout
 	if level == 0 {
 		to := min(from+fanout, len(t.keys))
@@ -62,7 +62,7 @@ func (t *tree) winner(level, block int, ranks []int32) int32 {
 }
 
 // set changes one key.
-func (t *tree) set(slot int, key int64, ranks []int32) {
+func (t *tree) set(slot int, key int64, ranks []int64) {
 	old := t.keys[slot]
 	if old == key {
 		return
@@ -95,7 +95,7 @@ func (t *tree) top() int {
 
 // walk visits slots from the best down until visit answers false. It opens
 // blocks best first, so it looks at little more than what it visits.
-func (t *tree) walk(ranks []int32, visit func(slot int) bool) {
+func (t *tree) walk(ranks []int64, visit func(slot int) bool) {
 	if len(t.keys) == 0 {
 		return
 	}
@@ -137,7 +137,7 @@ type entry struct {
 // queue is a binary heap of entries, best first.
 type queue struct {
 	tree    *tree
-	ranks   []int32
+	ranks   []int64
 	entries []entry
 }
 

@@ -136,14 +136,12 @@ func (m *stateMaker) addJob(j *cluster.Job, r reporter) {
 	m.jobs = append(m.jobs, j)
 }
 
-// fill takes the objects into the books. Nodes come in name order, which is also the cheapest.
+// fill takes the objects into the books.
 func (m *stateMaker) fill(s *cluster.State) {
 	for _, q := range topDown(m.queues) {
 		m.must(s.SetQueue(q))
 	}
-	for _, n := range m.nodes {
-		m.must(s.AddNode(n))
-	}
+	m.must(s.AddNodes(m.nodes))
 	for _, j := range m.jobs {
 		m.must(s.AddJob(j))
 	}

@@ -1,0 +1,40 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// BenchmarkAddNodes takes nodes into empty books, in random order of their names:
+// one at a time, and all at once.
+func BenchmarkAddNodes(b *testing.B) {
+	for _, nodes := range []int{1_000, 10_000, 100_000} {
+		add := map[string]func(*cluster.State, []*cluster.Node) error{
+			"bulk": (*cluster.State).AddNodes,
+			"single": func(s *cluster.State, nodes []*cluster.Node) error {
+				for _, n := range nodes {
+					if err := s.AddNode(n); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+		}
+		for _, how := range []string{"single", "bulk"} {
+			b.Run(fmt.Sprintf("%s/nodes=%d", how, nodes), func(b *testing.B) {
+				for range b.N {
+					b.StopTimer()
+					list := Nodes(nodes)
+					rand.New(rand.NewPCG(1, 2)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+					s := cluster.NewState()
+					b.StartTimer()
+					must(b, add[how](s, list))
+				}
+				b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/cluster")
+			})
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package cluster
+
+import "slices"
+
+// recency lists slots, most recently changed first: whoever knows them as of
+// some version finds what changed since without looking at the rest. Links are
+// slots plus one; 0 ends the list.
+type recency struct {
+	version    uint64   // of the most recent change
+	versions   []uint64 // by slot: when it last changed
+	next, prev []int32
+	newest     int32
+}
+
+// grow adds a slot.
+func (r *recency) grow() {
+	r.versions = append(r.versions, 0)
+	r.next = append(r.next, 0)
+	r.prev = append(r.prev, 0)
+	r.link(len(r.versions) - 1)
+}
+
+// touch gives the slot a new version and moves it to the head of the list.
+func (r *recency) touch(slot int) {
+	r.version++
+	r.versions[slot] = r.version
+	if r.newest != int32(slot+1) {
+		r.unlink(slot)
+		r.link(slot)
+	}
+}
+
+// since visits the slots that changed after the version, most recent first, each once.
+func (r *recency) since(version uint64, visit func(slot int)) {
+	for at := r.newest; at != 0 && r.versions[at-1] > version; at = r.next[at-1] {
+		visit(int(at - 1))
+	}
+}
+
+func (r *recency) link(slot int) {
+	at := int32(slot + 1)
+	r.next[slot], r.prev[slot] = r.newest, 0
+	if r.newest != 0 {
+		r.prev[r.newest-1] = at
+	}
+	r.newest = at
+}
+
+func (r *recency) unlink(slot int) {
+	next, prev := r.next[slot], r.prev[slot]
+	if next != 0 {
+		r.prev[next-1] = prev
+	}
+	if prev != 0 {
+		r.next[prev-1] = next
+	} else {
+		r.newest = next
+	}
+}
+
+func (r *recency) clone() recency {
+	c := *r
+	c.versions, c.next, c.prev = slices.Clone(r.versions), slices.Clone(r.next), slices.Clone(r.prev)
+	return c
+}
+
+// JobsVersion is the version of the most recent change of a job. Jobs have
+// versions of their own, apart from those of nodes.
+func (s *State) JobsVersion() uint64 { return s.recentJobs.version }
+
+// ChangedJobs visits the slots of jobs that changed after the version, most recent
+// first, each once: that came, whose tasks stand elsewhere, or that are gone.
+func (s *State) ChangedJobs(since uint64, visit func(slot int)) { s.recentJobs.since(since, visit) }
+
+// JobAt is the job in the slot, nil if there is none.
+func (s *State) JobAt(slot int) *Job { return s.jobSlots[slot] }
+
+// seatJob gives the job a slot.
+func (s *State) seatJob(j *Job) {
+	if k := len(s.freeJobs); k > 0 {
+		j.slot = s.freeJobs[k-1]
+		s.freeJobs = s.freeJobs[:k-1]
+		s.jobSlots[j.slot] = j
+		return
+	}
+	j.slot = len(s.jobSlots)
+	s.jobSlots = append(s.jobSlots, j)
+	s.recentJobs.grow()
+}
+
+// unseatJob takes the job's slot back.
+func (s *State) unseatJob(j *Job) {
+	s.jobSlots[j.slot] = nil
+	s.freeJobs = append(s.freeJobs, j.slot)
+	s.recentJobs.touch(j.slot)
+}
+
+// QueuesVersion is the version of the most recent change of a queue's use or terms.
+func (s *State) QueuesVersion() uint64 { return s.recentQueues.version }
+
+// ChangedQueues visits the queues whose use or terms changed after the version,
+// most recent first, each once. A queue that was removed is not visited; Revision
+// tells.
+func (s *State) ChangedQueues(since uint64, visit func(*Queue)) {
+	s.recentQueues.since(since, func(slot int) {
+		if q := s.queueSlots[slot]; q != nil {
+			visit(q)
+		}
+	})
+}
+
+// QueueChanged is the version at which the queue's use or terms last changed.
+func (s *State) QueueChanged(q *Queue) uint64 { return s.recentQueues.versions[q.slot] }
+
+// seatQueue gives the queue the slot of the one that it replaces, or another one.
+// A queue that nothing replaces gives its slot back.
+func (s *State) seatQueue(q, old *Queue) {
+	slot := 0
+	switch k := len(s.freeQueues); {
+	case old != nil:
+		slot = old.slot
+	case k > 0:
+		slot = s.freeQueues[k-1]
+		s.freeQueues = s.freeQueues[:k-1]
+	default:
+		slot = len(s.queueSlots)
+		s.queueSlots = append(s.queueSlots, nil)
+		s.recentQueues.grow()
+	}
+	s.queueSlots[slot] = q
+	if q == nil {
+		s.freeQueues = append(s.freeQueues, slot)
+		delete(s.queues, old.Name)
+	} else {
+		q.slot = slot
+		s.queues[q.Name] = q
+	}
+	s.recentQueues.touch(slot)
+}

@@ -1,0 +1,105 @@
+package cluster_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// TestChangesAreListed: whatever happens, jobs that stand otherwise than before
+// and queues that use something else are among those that changed since.
+func TestChangesAreListed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := cluster.NewState()
+		must := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, q := range []*cluster.Queue{{Name: "top"}, {Name: "left", Parent: "top"}, {Name: "right", Parent: "top"}} {
+			must(s.SetQueue(q))
+		}
+		for _, name := range []string{"a", "b"} {
+			must(s.AddNode(&cluster.Node{Name: name, Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: 2}}}))
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			jobs, queues := s.JobsVersion(), s.QueuesVersion()
+			stood, used := standings(s), uses(s)
+			happen(t, s)
+			changed := map[string]bool{}
+			s.ChangedJobs(jobs, func(slot int) {
+				if j := s.JobAt(slot); j != nil {
+					changed[j.ID] = true
+				}
+			})
+			for id, now := range standings(s) {
+				if now != stood[id] && !changed[id] {
+					t.Fatalf("%s was %q and is %q, and is not listed", id, stood[id], now)
+				}
+			}
+			s.ChangedQueues(queues, func(q *cluster.Queue) { changed[q.Name] = true })
+			for name, now := range uses(s) {
+				if now != used[name] && !changed[name] {
+					t.Fatalf("queue %s used %q and uses %q, and is not listed", name, used[name], now)
+				}
+			}
+		}
+	})
+}
+
+// happen does one thing or another to a job or its tasks.
+func happen(t *rapid.T, s *cluster.State) {
+	id := fmt.Sprintf("job/%d", rapid.IntRange(0, 3).Draw(t, "job"))
+	j := s.Job(id)
+	if j == nil {
+		shape := &cluster.Shape{Resources: cluster.Resources{{Name: cluster.CPU, Value: 1}}}
+		j = &cluster.Job{ID: id, Queue: rapid.SampledFrom([]string{"left", "right"}).Draw(t, "queue"), Alternatives: []cluster.Alternative{{
+			Min: 1, Tasks: []*cluster.Task{{Name: "0", Shape: shape}, {Name: "1", Shape: shape}},
+		}}}
+		if err := s.AddJob(j); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	task := rapid.SampledFrom(j.Tasks()).Draw(t, "task")
+	switch rapid.IntRange(0, 6).Draw(t, "what") {
+	case 0:
+		if err := s.RemoveJob(id); err != nil {
+			t.Fatal(err)
+		}
+	case 1, 2, 3:
+		_ = s.Place(task, s.Node(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "node")), nil, 0) // there may be no room
+	case 4:
+		mark := s.Mark()
+		if s.Evict(task) == nil && rapid.Bool().Draw(t, "undo") {
+			s.Undo(mark)
+		}
+		s.Release(mark)
+	case 5:
+		s.Clear(task)
+	case 6:
+		s.Bind(task, 0)
+	}
+}
+
+func standings(s *cluster.State) map[string]string {
+	out := map[string]string{}
+	for _, j := range s.Jobs() {
+		out[j.ID] = fmt.Sprint(j.Chosen, s.Waits(j))
+		for _, t := range j.Tasks() {
+			out[j.ID] += t.Status.String()
+		}
+	}
+	return out
+}
+
+func uses(s *cluster.State) map[string]string {
+	out := map[string]string{}
+	for _, q := range s.Queues() {
+		out[q.Name] = fmt.Sprint(q.Used, q.Firm)
+	}
+	return out
+}
