@@ -18,16 +18,11 @@ func BenchmarkAnswer(b *testing.B) {
 			b.Fatal(err)
 		}
 		state := Cluster(nodes)
-		if err := state.SetQueue(&cluster.Queue{Name: "limited", Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: 1 << 40}}}); err != nil {
-			panic(err)
-		}
+		must(b, state.Apply(limitedQueue("limited", 1<<40)))
 		session := e.Open(state, engine.Options{})
 		for _, a := range answers {
 			b.Run(fmt.Sprintf("%s/nodes=%d", a.name, nodes), func(b *testing.B) {
-				job := a.job()
-				if err := state.AddJob(job); err != nil {
-					b.Fatal(err)
-				}
+				job := add(b, state, a.job())
 				ask := func() {
 					stmt := session.Begin()
 					if placed := session.Place(stmt, job) == nil; placed != a.yes {
@@ -42,9 +37,7 @@ func BenchmarkAnswer(b *testing.B) {
 					ask()
 				}
 				b.StopTimer()
-				if err := state.RemoveJob(job.ID); err != nil {
-					b.Fatal(err)
-				}
+				must(b, state.Apply(cluster.JobGone{Job: job.ID}))
 			})
 		}
 	}

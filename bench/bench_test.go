@@ -63,19 +63,14 @@ func BenchmarkRank(b *testing.B) {
 			b.ResetTimer()
 			for i := range b.N {
 				shape.Resources = shape.Resources.With(cluster.CPU, int64(100+i)) // nobody asked for this before
-				job := Job(1_000_000+i, shape)
-				if err := c.state.AddJob(job); err != nil {
-					b.Fatal(err)
-				}
+				job := add(b, c.state, Job(1_000_000+i, shape))
 				stmt := c.session.Begin()
 				if c.session.Place(stmt, job) != nil {
 					b.Fatal("no place")
 				}
 				stmt.Discard()
 				b.StopTimer()
-				if err := c.state.RemoveJob(job.ID); err != nil {
-					b.Fatal(err)
-				}
+				must(b, c.state.Apply(cluster.JobGone{Job: job.ID}))
 				b.StartTimer()
 			}
 		})
@@ -111,11 +106,8 @@ func newCourse(b *testing.B, nodes, shapes int, search engine.Search) *course {
 
 // arrive lets one more job come and says how long placing it took.
 func (c *course) arrive(b *testing.B) time.Duration {
-	job := Job(c.arrived, c.shapes[c.arrived%len(c.shapes)])
+	job := add(b, c.state, Job(c.arrived, c.shapes[c.arrived%len(c.shapes)]))
 	c.arrived++
-	if err := c.state.AddJob(job); err != nil {
-		b.Fatal(err)
-	}
 	if c.session == nil || c.arrived%1000 == 0 { // sessions end; what the index knows lives on
 		c.session = c.engine.Open(c.state, engine.Options{Search: c.search})
 	}
@@ -142,9 +134,7 @@ func (c *course) place(job *cluster.Job) bool {
 // step lets one job arrive and the oldest leave, and says how long placing took.
 func (c *course) step(b *testing.B) time.Duration {
 	took := c.arrive(b)
-	if err := c.state.RemoveJob(c.running[0].ID); err != nil {
-		b.Fatal(err)
-	}
+	must(b, c.state.Apply(cluster.JobGone{Job: c.running[0].ID}))
 	c.running = c.running[1:]
 	return took
 }

@@ -12,11 +12,11 @@ import (
 // one at a time, and all at once.
 func BenchmarkAddNodes(b *testing.B) {
 	for _, nodes := range []int{1_000, 10_000, 100_000} {
-		add := map[string]func(*cluster.State, []*cluster.Node) error{
-			"bulk": (*cluster.State).AddNodes,
-			"single": func(s *cluster.State, nodes []*cluster.Node) error {
-				for _, n := range nodes {
-					if err := s.AddNode(n); err != nil {
+		add := map[string]func(*cluster.State, []cluster.Change) error{
+			"bulk": (*cluster.State).ApplyAll,
+			"single": func(s *cluster.State, changes []cluster.Change) error {
+				for _, c := range changes {
+					if err := s.Apply(c); err != nil {
 						return err
 					}
 				}

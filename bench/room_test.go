@@ -17,7 +17,7 @@ import (
 func machines(b *testing.B, n int) *cluster.State {
 	s := cluster.NewState()
 	for i := range n {
-		node := &cluster.Node{
+		node := cluster.Node{
 			Name:      fmt.Sprintf("node-%05d", i),
 			Labels:    map[string]string{"rack": fmt.Sprintf("r%d", i/16)},
 			Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: 128_000}, {Name: cluster.Memory, Capacity: 1 << 40}},
@@ -25,7 +25,7 @@ func machines(b *testing.B, n int) *cluster.State {
 		for d := range 8 {
 			node.Devices = append(node.Devices, cluster.Device{UUID: fmt.Sprintf("GPU-%05d-%d", i, d), Product: "H100", Type: "cuda", Memory: 80 << 30})
 		}
-		must(b, s.AddNode(node))
+		must(b, s.Apply(cluster.NodePut{Node: node}))
 	}
 	return s
 }
@@ -52,18 +52,36 @@ func gang(name, queue string, tasks, devices int, preemptible bool) *cluster.Job
 	return j
 }
 
+func quotaQueue(name string, quota int64) cluster.Change {
+	return cluster.QueuePut{Queue: cluster.Queue{Name: name, Quota: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: quota}}}}
+}
+
+func limitedQueue(name string, limit int64) cluster.Change {
+	return cluster.QueuePut{Queue: cluster.Queue{Name: name, Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: limit}}}}
+}
+
+// add adds the job and returns it as State has it.
+func add(b *testing.B, s *cluster.State, j *cluster.Job) *cluster.Job {
+	must(b, s.Apply(cluster.JobPut{Job: *j}))
+	return s.Job(j.ID)
+}
+
+// runs adds a job of one task that runs on the node.
+func runs(b *testing.B, s *cluster.State, j *cluster.Job, node string) {
+	t, n := add(b, s, j).Tasks()[0], s.Node(node)
+	claims, _ := n.Choose(t.Shape, nil)
+	must(b, s.Apply(cluster.SeenOn(t, n, claims, 0)))
+}
+
 // full fills every device with a preemptible job of one device, in a queue that deserves nothing.
 func full(b *testing.B, nodes int) *cluster.State {
 	s := machines(b, nodes)
 	gpus := int64(nodes) * 8 * int64(cluster.Whole)
-	must(b, s.SetQueue(&cluster.Queue{Name: "guests", Quota: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: 0}}}))
-	must(b, s.SetQueue(&cluster.Queue{Name: "owners", Quota: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: gpus}}}))
+	must(b, s.Apply(quotaQueue("guests", 0)))
+	must(b, s.Apply(quotaQueue("owners", gpus)))
 	for i := range 8 * nodes {
 		j := gang(fmt.Sprintf("guest-%06d", i), "guests", 1, 1, true)
-		must(b, s.AddJob(j))
-		n := s.Node(fmt.Sprintf("node-%05d", i/8))
-		claims, _ := n.Choose(j.Tasks()[0].Shape, nil)
-		must(b, s.Restore(j.Tasks()[0], n, claims, 0))
+		runs(b, s, j, fmt.Sprintf("node-%05d", i/8))
 	}
 	return s
 }
@@ -106,7 +124,7 @@ func BenchmarkAllocate(b *testing.B) {
 	each(b, []int{500, 1000, 1250, 2500, 5000}, func(b *testing.B, nodes int) time.Duration {
 		s := machines(b, nodes)
 		for i := range 8 * nodes {
-			must(b, s.AddJob(gang(fmt.Sprintf("j-%06d", i), "", 1, 1, false)))
+			add(b, s, gang(fmt.Sprintf("j-%06d", i), "", 1, 1, false))
 		}
 		out, took := session(b, shipped(b), s)
 		if len(out.Decisions) != 8*nodes {
@@ -121,7 +139,7 @@ func BenchmarkAllocate(b *testing.B) {
 func BenchmarkGang(b *testing.B) {
 	each(b, []int{500, 1000, 2000}, func(b *testing.B, nodes int) time.Duration {
 		s := machines(b, nodes)
-		must(b, s.AddJob(gang("gang", "", 512, 1, false)))
+		add(b, s, gang("gang", "", 512, 1, false))
 		out, took := session(b, shipped(b), s)
 		if len(out.Decisions) != 512 {
 			b.Fatalf("%d decisions", len(out.Decisions))
@@ -134,7 +152,7 @@ func BenchmarkGang(b *testing.B) {
 func BenchmarkLargeReclaim(b *testing.B) {
 	each(b, []int{100, 250, 500, 1000, 2000}, func(b *testing.B, nodes int) time.Duration {
 		s := full(b, nodes)
-		must(b, s.AddJob(gang("owner", "owners", nodes/2, 8, true)))
+		add(b, s, gang("owner", "owners", nodes/2, 8, true))
 		out, took := session(b, shipped(b), s)
 		if want := nodes/2*8 + nodes/2; len(out.Decisions) != want {
 			b.Fatalf("%d decisions, want %d evictions and nominations", len(out.Decisions), want)
@@ -148,7 +166,7 @@ func BenchmarkSmallReclaims(b *testing.B) {
 	each(b, []int{50, 100, 125, 250, 500, 1000}, func(b *testing.B, nodes int) time.Duration {
 		s := full(b, nodes)
 		for i := range 8 * nodes {
-			must(b, s.AddJob(gang(fmt.Sprintf("owner-%06d", i), "owners", 1, 1, true)))
+			add(b, s, gang(fmt.Sprintf("owner-%06d", i), "owners", 1, 1, true))
 		}
 		out, took := session(b, shipped(b), s)
 		if want := 2 * 8 * nodes; len(out.Decisions) != want {
@@ -180,13 +198,10 @@ func BenchmarkImpossible(b *testing.B) {
 
 func impossible(b *testing.B, kind string, nodes int) time.Duration {
 	s := machines(b, nodes)
-	must(b, s.SetQueue(&cluster.Queue{Name: "small", Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: 8000}}}))
+	must(b, s.Apply(limitedQueue("small", 8000)))
 	for i := range 8 * nodes {
 		j := gang(fmt.Sprintf("busy-%06d", i), "", 1, 1, kind == "adapters" && i%8 > 0)
-		must(b, s.AddJob(j))
-		n := s.Node(fmt.Sprintf("node-%05d", i/8))
-		claims, _ := n.Choose(j.Tasks()[0].Shape, nil)
-		must(b, s.Restore(j.Tasks()[0], n, claims, 0))
+		runs(b, s, j, fmt.Sprintf("node-%05d", i/8))
 	}
 	e := shipped(b)
 	queue := ""
@@ -197,12 +212,12 @@ func impossible(b *testing.B, kind string, nodes int) time.Duration {
 	if kind == "cold" {
 		before = gang("before", "", 10, 7, false)
 	}
-	must(b, s.AddJob(before))
+	add(b, s, before)
 	session(b, e, s)
-	must(b, s.RemoveJob("job/before"))
+	must(b, s.Apply(cluster.JobGone{Job: "job/before"}))
 	late := gang("late", queue, 10, 8, false)
 	late.Priority = 1
-	must(b, s.AddJob(late))
+	add(b, s, late)
 	out, took := session(b, e, s)
 	if len(out.Decisions) != 0 || len(out.Refusals) != 1 {
 		b.Fatalf("%d decisions, %d refusals", len(out.Decisions), len(out.Refusals))

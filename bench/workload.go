@@ -22,19 +22,19 @@ var products = []struct {
 // Cluster is the books of n nodes.
 func Cluster(n int) *cluster.State {
 	s := cluster.NewState()
-	if err := s.AddNodes(Nodes(n)); err != nil {
+	if err := s.ApplyAll(Nodes(n)); err != nil {
 		panic(err)
 	}
 	return s
 }
 
-// Nodes builds n nodes of eight devices each, in racks of 16, of four products,
+// Nodes are the facts of n nodes of eight devices each, in racks of 16, of four products,
 // every tenth on spot terms and every fiftieth without devices.
-func Nodes(n int) []*cluster.Node {
-	out := make([]*cluster.Node, n)
+func Nodes(n int) []cluster.Change {
+	out := make([]cluster.Change, n)
 	for i := range out {
 		p := products[(i*7)%10/3]
-		node := &cluster.Node{
+		node := cluster.Node{
 			Name: fmt.Sprintf("node-%06d", i),
 			Labels: map[string]string{
 				"kubernetes.io/hostname": fmt.Sprintf("node-%06d", i),
@@ -62,7 +62,7 @@ func Nodes(n int) []*cluster.Node {
 				})
 			}
 		}
-		out[i] = node
+		out[i] = cluster.NodePut{Node: node}
 	}
 	return out
 }

@@ -23,9 +23,9 @@ var Operators = []Operator{In, NotIn, Exists, DoesNotExist, Gt, Lt}
 
 // Requirement is one condition on labels.
 type Requirement struct {
-	Key      string
-	Operator Operator
-	Values   []string
+	Key      string   `json:"key,omitempty"`
+	Operator Operator `json:"operator,omitempty"`
+	Values   []string `json:"values,omitempty"`
 }
 
 // Matches reports whether the labels satisfy the requirement. A label that is
@@ -74,19 +74,19 @@ func (t Term) Matches(labels map[string]string) bool {
 
 // Preference is a weighted term; a negative weight pushes away.
 type Preference struct {
-	Weight int32
-	Term   Term
+	Weight int32 `json:"weight,omitempty"`
+	Term   Term  `json:"term,omitempty"`
 }
 
 // JobTerm ties a job to other jobs, by their labels, within a domain of nodes
 // that share the value of the label Within ("" is the node itself).
 type JobTerm struct {
-	Selector Term
-	Within   string
-	Anti     bool
-	Weight   int32 // 0: required; otherwise a preference of this weight
+	Selector Term   `json:"selector,omitempty"`
+	Within   string `json:"within,omitempty"`
+	Anti     bool   `json:"anti,omitempty"`
+	Weight   int32  `json:"weight,omitempty"` // 0: required; otherwise a preference of this weight
 	// Namespaces to look in; empty: the job's own.
-	Namespaces []string
+	Namespaces []string `json:"namespaces,omitempty"`
 }
 
 // Domain is the node's value for the topology label, and whether it has one.
@@ -113,15 +113,18 @@ var Effects = []Effect{NoSchedule, PreferNoSchedule, NoExecute}
 
 // Taint keeps tasks off a node.
 type Taint struct {
-	Key, Value string
-	Effect     Effect
+	Key    string `json:"key,omitempty"`
+	Value  string `json:"value,omitempty"`
+	Effect Effect `json:"effect,omitempty"`
 }
 
 // Toleration lets a task past taints. Operator is Equal (or "") or Exists; an
 // empty key with Exists tolerates everything, an empty effect every effect.
 type Toleration struct {
-	Key, Operator, Value string
-	Effect               Effect
+	Key      string `json:"key,omitempty"`
+	Operator string `json:"operator,omitempty"`
+	Value    string `json:"value,omitempty"`
+	Effect   Effect `json:"effect,omitempty"`
 }
 
 // Tolerates reports whether the toleration covers the taint.

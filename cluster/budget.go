@@ -1,20 +1,20 @@
 package cluster
 
 import (
-	"slices"
 	"strings"
 )
 
 // Budget bounds how many tasks of some jobs may be missing at a time because
 // somebody evicted them.
 type Budget struct {
-	Name      string
-	Namespace string
-	Selector  Term // labels of the jobs it is about
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Selector  Term   `json:"selector,omitempty"` // labels of the jobs it is about
 	// Bound is how many tasks must be running, or with Unavailable how many may be
 	// missing; with Percent of all that there should be.
-	Bound                int
-	Percent, Unavailable bool
+	Bound       int  `json:"bound,omitempty"`
+	Percent     bool `json:"percent,omitempty"`
+	Unavailable bool `json:"unavailable,omitempty"`
 }
 
 // Covers reports whether the budget is about the job. Nobody misses those that
@@ -34,20 +34,6 @@ func (b *Budget) Required(desired int) int {
 		return max(0, desired-bound)
 	}
 	return bound
-}
-
-// SetBudget adds the budget, or replaces the one of the same name and namespace.
-func (s *State) SetBudget(b *Budget) {
-	s.revision++
-	i, found := slices.BinarySearchFunc(s.budgets, b, (*Budget).compare)
-	was := s.budgets
-	s.cold(func() { s.budgets = was; s.revision++ })
-	s.budgets = slices.Clone(was) // the journal has the old list
-	if found {
-		s.budgets[i] = b
-		return
-	}
-	s.budgets = slices.Insert(s.budgets, i, b)
 }
 
 // Budgets are all budgets, by namespace and name.

@@ -37,8 +37,16 @@ func (s *State) Clone() *State {
 		sets:         make(map[string]*replicas, len(s.sets)),
 		excess:       maps.Clone(s.excess),
 		retired:      make(map[string]*Job, len(s.retired)),
-		nominated:    make(map[string]*Task, len(s.nominated)),
-		moving:       make(map[string]*Task, len(s.moving)),
+		nominated:    make(map[*Task]bool, len(s.nominated)),
+		moving:       make(map[*Task]bool, len(s.moving)),
+		releasing:    make(map[*Task]bool, len(s.releasing)),
+		absent:       make(map[string]*Node, len(s.absent)),
+		unseen:       maps.Clone(s.unseen),
+		jobsIn:       maps.Clone(s.jobsIn),
+		heirs:        maps.Clone(s.heirs),
+		avoiding:     maps.Clone(s.avoiding),
+		now:          s.now,
+		passed:       s.passed,
 		shapes:       make(map[string]*interned, len(s.shapes)),
 	}
 	for key, g := range s.groups {
@@ -50,6 +58,9 @@ func (s *State) Clone() *State {
 		if n.group != nil {
 			m.group = c.groups[n.group.Key]
 		}
+	}
+	for name, n := range s.absent {
+		c.absent[name] = n.clone()
 	}
 	for key, g := range s.groups {
 		for i, n := range g.Nodes {
@@ -83,15 +94,20 @@ func (s *State) Clone() *State {
 	for id := range s.pending {
 		c.pending[id] = c.jobs[id]
 	}
-	for id, t := range s.nominated {
-		c.nominated[id] = tasks[t]
+	for t := range s.nominated {
+		c.nominated[tasks[t]] = true
 	}
-	for id, t := range s.moving {
-		c.moving[id] = tasks[t]
+	for t := range s.moving {
+		c.moving[tasks[t]] = true
 	}
-	for _, n := range c.sorted {
-		for i, t := range n.Tasks {
-			n.Tasks[i] = tasks[t]
+	for t := range s.releasing {
+		c.releasing[tasks[t]] = true
+	}
+	for _, list := range [2][]*Node{c.sorted, c.Absent()} {
+		for _, n := range list {
+			for i, t := range n.Tasks {
+				n.Tasks[i] = tasks[t]
+			}
 		}
 	}
 	return c
@@ -134,12 +150,12 @@ func (j *Job) clone(c *State, tasks map[*Task]*Task) *Job {
 			u.Job = &k
 			u.Claims = slices.Clone(t.Claims)
 			if t.Node != nil {
-				u.Node = c.nodes[t.Node.slot]
+				u.Node = c.node(t.Node.Name)
 			}
 			alt.Tasks[i], tasks[t] = &u, &u
 			if t.landing != nil {
 				l := *t.landing
-				l.Job, l.Claims, l.Node = &k, slices.Clone(l.Claims), c.nodes[l.Node.slot]
+				l.Job, l.Claims, l.Node = &k, slices.Clone(l.Claims), c.node(l.Node.Name)
 				l.shadows, u.landing = &u, &l
 				tasks[t.landing] = &l
 			}

@@ -7,35 +7,66 @@ import "slices"
 type Device struct {
 	// What filters look at comes first: two cache lines a device.
 
-	Product string
+	Product string `json:"product,omitempty"`
 	// Profile is the MIG profile a slice must be asked for by; "" for a device that is asked for by count.
-	Profile string
+	Profile string `json:"profile,omitempty"`
 	// Resource is the name the device is asked for and booked under.
-	Resource string
-	Memory   Bytes
+	Resource string `json:"resource,omitempty"`
+	Memory   Bytes  `json:"memory,omitempty"`
 	// Lost devices stay in the list, so that indexes keep their meaning, and take nothing new.
-	Lost bool
+	Lost bool `json:"lost,omitempty"`
 	// Reserved is memory that no task gets. Foreign is memory that a reading found
 	// in use and the books know nothing of (State.Observe).
-	Reserved, Foreign Bytes
-	Use               DeviceUse
+	Reserved Bytes     `json:"reserved,omitempty"`
+	Foreign  Bytes     `json:"foreign,omitempty"`
+	Use      DeviceUse `json:"-"`
 
-	UUID  string
-	Index int
-	Type  string   // the runtime it speaks: cuda, rocm, cann, …
-	ID    DeviceID // by which it can be selected; the State fills it in
-	NUMA  int      // -1 where unknown
-	Link  string   // NVLink domain, "" where unknown
+	UUID  string   `json:"uuid,omitempty"`
+	Index int      `json:"-"`
+	Type  string   `json:"type,omitempty"` // the runtime it speaks: cuda, rocm, cann, …
+	ID    DeviceID `json:"id,omitzero"`    // by which it can be selected; the State fills it in
+	NUMA  int      `json:"numa,omitempty"` // -1 where unknown
+	Link  string   `json:"link,omitempty"` // NVLink domain, "" where unknown
 	// Replica is true for one of several that time-slicing or MPS make of a device.
-	Replica bool
+	Replica bool `json:"replica,omitempty"`
 	// Shares is the UUID of the device whose memory a replica shares with others of
 	// it; "": its memory is its own.
-	Shares string
+	Shares string `json:"shares,omitempty"`
 	// Parent is the UUID of the physical device a slice or replica is cut from.
-	Parent string
+	Parent string `json:"parent,omitempty"`
 	// ProductResource names its product among the devices of its resource. The
 	// State fills it in; see ProductResource.
-	ProductResource string
+	ProductResource string `json:"-"`
+	// Gone: it is not listed any more. It stays, as a lost one, while a task holds it.
+	Gone bool `json:"gone,omitempty"`
+}
+
+// nameDevices gives devices that have none the ID by which they can be selected: of
+// each type the lowest numbers that are free. A device keeps its ID for as long as
+// the node is known, whatever the order in which devices are listed.
+func (n *Node) nameDevices() {
+	taken := map[DeviceID]bool{}
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if d.ID.Node != n.Name || d.ID.Type != d.Type || taken[d.ID] {
+			d.ID = DeviceID{}
+			continue
+		}
+		taken[d.ID] = true
+	}
+	next := map[string]int{}
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if d.ID != (DeviceID{}) || d.Gone {
+			continue
+		}
+		id := DeviceID{Node: n.Name, Type: d.Type, Index: next[d.Type]}
+		for taken[id] {
+			id.Index++
+		}
+		d.ID, next[d.Type] = id, id.Index+1
+		taken[id] = true
+	}
 }
 
 // DeviceUse is a device's ledger. Used counts what is promised (bound or

@@ -11,12 +11,12 @@ import (
 // Key identifies a group. Label text alone would not do: two kinds of machine
 // can share a product, and shared devices are not whole ones.
 type Key struct {
-	Product  string
-	Count    int
-	Memory   int64  // MiB, per device
-	Resource string // name or names of the devices
-	Strategy string
-	Replicas int
+	Product  string `json:"product,omitempty"`
+	Count    int    `json:"count,omitempty"`
+	Memory   int64  `json:"memory,omitempty"`   // MiB, per device
+	Resource string `json:"resource,omitempty"` // name or names of the devices
+	Strategy string `json:"strategy,omitempty"`
+	Replicas int    `json:"replicas,omitempty"`
 }
 
 func (k Key) String() string {

@@ -70,11 +70,11 @@ func (t Tier) Rank() int {
 // Advertised is what a node promises it can honour. The zero value supports
 // BestEffort and Shared only: whatever is not advertised is not there.
 type Advertised struct {
-	CPU   []CPUClass
-	GPU   []GPUClass
-	Share ShareMode
+	CPU   []CPUClass `json:"cpu,omitempty"`
+	GPU   []GPUClass `json:"gpu,omitempty"`
+	Share ShareMode  `json:"share,omitempty"`
 	// IsolableCores can be cut off from the rest of the machine (StrictIsolated).
-	IsolableCores int64
+	IsolableCores int64 `json:"isolableCores,omitempty"`
 }
 
 // SupportsCPU reports whether the class is advertised; BestEffort always is.
@@ -89,11 +89,11 @@ func (a *Advertised) SupportsGPU(c GPUClass) bool {
 
 // Isolation is what a task asks for.
 type Isolation struct {
-	CPU CPUClass
-	GPU GPUClass
+	CPU CPUClass `json:"cpu,omitempty"`
+	GPU GPUClass `json:"gpu,omitempty"`
 	// Session names the session of a SessionExclusive request; leases of the same
 	// named session may share a device. Unnamed sessions share with nobody.
-	Session string
+	Session string `json:"session,omitempty"`
 }
 
 // Beside reports whether the two may hold parts of one device at the same time.

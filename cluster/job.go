@@ -4,41 +4,50 @@ package cluster
 // alternatives, tried in order; the first that places wins.
 type Job struct {
 	// ID is kind and name, unique in a State: "job/train", "pod/default/web-0".
-	ID        string
-	Namespace string
-	Queue     string
-	Priority  int32
+	ID string `json:"id"`
+	// UID tells jobs apart that have the same ID one after the other; "": not known.
+	UID       string `json:"uid,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Queue     string `json:"queue,omitempty"`
+	Priority  int32  `json:"priority,omitempty"`
 	// Created orders jobs by age, in nanoseconds; 0 is older than everything.
-	Created     int64
-	Preemptible bool
+	Created     int64 `json:"created,omitempty"`
+	Preemptible bool  `json:"preemptible,omitempty"`
 	// RunFor is how long it runs once its minimum has started, in nanoseconds; 0:
 	// nobody knows. Simulations end it then; decisions do not look at it.
-	RunFor       int64
-	Labels       map[string]string
-	Alternatives []Alternative
+	RunFor       int64             `json:"runFor,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Alternatives []Alternative     `json:"alternatives,omitempty"`
 	// Affinity to other jobs; what concerns nodes alone is in the shapes.
-	Affinity []JobTerm
+	Affinity []JobTerm `json:"affinity,omitempty"`
 	// Set is the set of replicas the job belongs to.
-	Set Set
+	Set Set `json:"set,omitzero"`
 	// Displaced are the jobs that tasks were evicted of for this one, by ID in
 	// order: nobody goes twice for the same job.
-	Displaced []string
+	Displaced []string `json:"displaced,omitempty"`
 	// Health and Offload are what is known of a replica that runs.
-	Health  Health
-	Offload Offload
+	Health  Health  `json:"health,omitempty"`
+	Offload Offload `json:"offload,omitzero"`
 	// Retired jobs go for good: their set has enough without them. They are not pending.
-	Retired bool
+	Retired bool `json:"retired,omitempty"`
+	// Open jobs gain and lose tasks one at a time, as pods do: they have one
+	// alternative, and are considered once they have as many tasks as its minimum.
+	Open bool `json:"open,omitempty"`
 	// Remarks are sentences for whoever asks why. Decisions do not look at them.
-	Remarks []string
+	Remarks []string `json:"remarks,omitempty"`
 	// Torn is when it was first seen to run below its minimum; 0: it does not.
-	Torn int64
+	Torn int64 `json:"torn,omitempty"`
+	// Parked is how long the job is left alone after a refusal; nil: it was not refused.
+	Parked *Parked `json:"parked,omitempty"`
 
 	// Chosen is the alternative its tasks were placed from; -1 while none is placed.
-	Chosen int
+	Chosen int `json:"-"`
 
 	slot     int
-	attached int // tasks that are on a node, however they stand there
-	expected int // landings that are held for those of them that move
+	revision uint64
+	absent   bool // only its tasks are known
+	attached int  // tasks that are on a node, however they stand there
+	expected int  // landings that are held for those of them that move
 }
 
 // jobStatus is what decisions and time have made of a job.
@@ -46,16 +55,17 @@ type jobStatus struct {
 	torn      int64
 	displaced []string
 	retired   bool
+	parked    *Parked // never changed in place
 }
 
-func (j *Job) status() jobStatus { return jobStatus{j.Torn, j.Displaced, j.Retired} }
+func (j *Job) status() jobStatus { return jobStatus{j.Torn, j.Displaced, j.Retired, j.Parked} }
 
 // Set names the replicas a job is one of, and how many there should be.
 type Set struct {
-	Name    string
-	Desired int
+	Name    string `json:"name,omitempty"`
+	Desired int    `json:"desired,omitempty"`
 	// Group is the group that was chosen for all of them; nil: none yet.
-	Group *Key
+	Group *Key `json:"group,omitempty"`
 }
 
 // Health is how a replica is.
@@ -69,38 +79,41 @@ const (
 )
 
 // Offload is how many of a replica's layers are on devices; Total 0: not known.
-type Offload struct{ Layers, Total int }
+type Offload struct {
+	Layers int `json:"layers,omitempty"`
+	Total  int `json:"total,omitempty"`
+}
 
 // Alternative is one form a job may take.
 type Alternative struct {
-	Name  string
-	Tasks []*Task
+	Name  string  `json:"name,omitempty"`
+	Tasks []*Task `json:"tasks,omitempty"`
 	// Min of the tasks must be placed together, or none is. Tasks beyond it are
 	// surplus: placed if there is room.
-	Min int
+	Min int `json:"min,omitempty"`
 	// Whole asks for whole nodes of one group; nil: nodes are chosen one by one.
-	Whole *WholeNodes
+	Whole *WholeNodes `json:"whole,omitempty"`
 	// Subgroups are parts of the job with minima of their own, beside Min.
-	Subgroups []Subgroup
-	Topology  Topology
+	Subgroups []Subgroup `json:"subgroups,omitempty"`
+	Topology  Topology   `json:"topology,omitzero"`
 	// Running forms are those of tasks that run so already: what asked for them
 	// may have changed since. Nothing is placed anew in one, and they come last.
-	Running bool
+	Running bool `json:"running,omitempty"`
 }
 
 // Subgroup is tasks of a job of which some must be placed with the minimum: a
 // leader, and at least half of its workers.
 type Subgroup struct {
-	Name     string
-	Min      int
-	Topology Topology
+	Name     string   `json:"name,omitempty"`
+	Min      int      `json:"min,omitempty"`
+	Topology Topology `json:"topology,omitzero"`
 }
 
 // Topology keeps tasks near each other. A level is a label; nodes with the same
 // value of it form a domain, and nodes without it are in none.
 type Topology struct {
-	Required  string   // all tasks in one domain of this level; "": anywhere
-	Preferred []string // narrowest first: in as few domains of each as possible
+	Required  string   `json:"required,omitempty"`  // all tasks in one domain of this level; "": anywhere
+	Preferred []string `json:"preferred,omitempty"` // narrowest first: in as few domains of each as possible
 }
 
 // None reports whether anything goes.
@@ -131,53 +144,66 @@ func (a *Alternative) Enough(counts func(*Task) bool) bool {
 
 // WholeNodes places replicas on whole nodes of one group, never two on a node.
 type WholeNodes struct {
-	Replicas        int
-	NodesPerReplica int
-	Memory          Bytes // device memory that one replica needs, over all its nodes
+	Replicas        int   `json:"replicas,omitempty"`
+	NodesPerReplica int   `json:"nodesPerReplica,omitempty"`
+	Memory          Bytes `json:"memory,omitempty"` // device memory that one replica needs, over all its nodes
 	// Only is the group whose nodes these figures are for; nil: they are for every
 	// group. Alternatives next to each other that each name their group are one
 	// choice: their groups are compared by score.
-	Only *Key
+	Only *Key `json:"only,omitempty"`
 	// Apart lets each replica of a set be on a group of its own; otherwise all go
 	// where the first went.
-	Apart bool
+	Apart bool `json:"apart,omitempty"`
 	// Usable is how much of a node's device memory counts; 0: all of it.
-	Usable Bytes
+	Usable Bytes `json:"usable,omitempty"`
 }
 
 // Task is the smallest thing placed: it goes onto one node.
 type Task struct {
 	// ID is unique in a State: the job's ID, a slash and the task's name.
-	ID    string
-	Name  string // "worker-0"
-	Role  string // "worker"
-	Index int
-	Job   *Job
-	Shape *Shape
+	ID   string `json:"-"`
+	Name string `json:"name"` // "worker-0"
+	// UID tells tasks apart that have the same name one after the other; "": not known.
+	UID   string `json:"uid,omitempty"`
+	Role  string `json:"role,omitempty"` // "worker"
+	Index int    `json:"index,omitempty"`
+	Job   *Job   `json:"-"`
+	Shape *Shape `json:"shape,omitempty"`
 	// Alternative is the place of its form among the job's; AddJob sets it.
-	Alternative int
+	Alternative int `json:"-"`
 	// Subgroup is its place among the alternative's, counted from 1; 0: in none.
-	Subgroup int
+	Subgroup int `json:"subgroup,omitempty"`
 	// Started is when it was bound; 0: before anybody looked.
-	Started int64
+	Started int64 `json:"-"`
 	// Promised is when its nomination was made.
-	Promised int64
+	Promised int64 `json:"-"`
 
-	Status Status
-	Node   *Node // nil while pending
-	Claims []Claim
+	Status Status  `json:"-"`
+	Node   *Node   `json:"-"` // nil while pending
+	Claims []Claim `json:"-"`
 
-	held    *Shape // what its room is booked with; nil while pending
-	landing *Task  // holds room for it elsewhere, while it moves
-	shadows *Task  // what it stands for, if it is a shadow
+	// Attempt counts how often it was assigned or evicted. Answers name it, so that a
+	// late one to an earlier attempt is known.
+	Attempt uint64 `json:"-"`
+	// Spared: it is not evicted before then, since an eviction was refused.
+	Spared int64 `json:"-"`
+
+	held     *Shape    // what its room is booked with; nil while pending
+	eviction *eviction // of a task that is Releasing; nil where something else told it to stop
+	sent     bool      // its binding was sent, and the answer is not known
+	counted  bool      // its devices are not known: State has chosen as many
+	extra    bool      // its job does not request it any more: it is dropped once it has left
+	revision uint64
+	landing  *Task // holds room for it elsewhere, while it moves
+	shadows  *Task // what it stands for, if it is a shadow
 }
 
 // TaskRef names a task. Forms of a job may have tasks of the same name, so the
 // alternative belongs to it.
 type TaskRef struct {
-	Job         string // its ID
-	Alternative int
-	Name        string
+	Job         string `json:"job,omitempty"` // its ID
+	Alternative int    `json:"alternative,omitempty"`
+	Name        string `json:"name,omitempty"`
 }
 
 // ID is that of the task.
@@ -200,10 +226,24 @@ const (
 	Bound            // on its node
 	Nominated        // promised room that is still releasing
 	Releasing        // evicted, but still there
+	Assumed          // assigned to its node, and not yet seen there
 )
 
-func (s Status) String() string {
-	return [...]string{"Pending", "Bound", "Nominated", "Releasing"}[s]
+var statusNames = [...]string{"Pending", "Bound", "Nominated", "Releasing", "Assumed"}
+
+func (s Status) String() string { return statusNames[s] }
+
+// Runs reports whether the task is on its node, or was assigned to it.
+func (t *Task) Runs() bool { return t.Status == Bound || t.Status == Assumed }
+
+// Sent reports whether the task's binding was sent and not answered yet.
+func (t *Task) Sent() bool { return t.sent }
+
+// eviction is what an eviction was for. It never changes.
+type eviction struct {
+	forJob  string
+	at      int64
+	overdue bool // the task does not leave: its room counts as held
 }
 
 // Tasks are those of the chosen alternative, or of the first while none is chosen.
@@ -232,18 +272,18 @@ func (j *Job) Stands() bool {
 
 // Spares reports whether what runs of the job makes its minimum without the task.
 func (j *Job) Spares(t *Task) bool {
-	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(o *Task) bool { return o != t && o.Status == Bound })
+	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(o *Task) bool { return o != t && o.Runs() })
 }
 
 // Placed reports whether the task holds room now or was promised some.
 func (t *Task) Placed() bool {
-	return t.Status == Bound || t.Status == Nominated || t.landing != nil
+	return t.Runs() || t.Status == Nominated || t.landing != nil
 }
 
-// Running reports whether any task of the job is bound.
+// Running reports whether any task of the job runs.
 func (j *Job) Running() bool {
 	for _, t := range j.Tasks() {
-		if t.Status == Bound {
+		if t.Runs() {
 			return true
 		}
 	}

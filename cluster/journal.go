@@ -29,12 +29,6 @@ func (s *State) Release(m Mark) {
 	s.journal = s.journal[:0]
 }
 
-// Position is where the journal is now, for UndoTo while a mark is held.
-func (s *State) Position() int { return len(s.journal) }
-
-// UndoTo takes back every change since the position.
-func (s *State) UndoTo(position int) { s.undoTo(position) }
-
 func (s *State) undoTo(at int) {
 	for i := len(s.journal) - 1; i >= at; i-- {
 		r := s.journal[i]
@@ -52,6 +46,11 @@ type record struct {
 	chosen int    // the alternative of the task's job before
 	freed  uint64 // of the node that the task was on or is on now
 
+	set   *replicas // whose group was chosen
+	group *Key
+
+	landing *Task // that was given to its task; job had it before
+
 	job    *Job
 	status jobStatus
 
@@ -64,6 +63,10 @@ func (s *State) undo(r *record) {
 	switch {
 	case r.task != nil:
 		s.restand(r)
+	case r.set != nil:
+		s.sets[r.set.name].group = r.group
+	case r.landing != nil:
+		s.land(r.landing, r.job, -1)
 	case r.job != nil:
 		s.setStatus(r.job, r.status)
 	default:
@@ -74,9 +77,9 @@ func (s *State) undo(r *record) {
 
 // restand gives the task of the record its standing back.
 func (s *State) restand(r *record) {
-	n := r.task.Node
+	n := r.was.node
 	if n == nil {
-		n = r.was.node
+		n = r.task.Node
 	}
 	s.shift(r.task, r.was)
 	if n != nil {
@@ -86,6 +89,10 @@ func (s *State) restand(r *record) {
 		s.choose(j, r.chosen)
 	}
 }
+
+// recording reports whether changes are recorded. Whoever makes a function for
+// cold asks first: without a mark it would be made for nothing.
+func (s *State) recording() bool { return s.marks > 0 }
 
 // cold records a change that is undone by a function.
 func (s *State) cold(undo func()) {

@@ -8,11 +8,11 @@ import (
 
 // Layers describes work that splits over devices layer by layer.
 type Layers struct {
-	Total int   // how many there are
-	Bytes Bytes // of each
-	Fixed Bytes // on every device used, beside its layers
-	Least int   // that must be on devices; the rest may spill to RAM
-	Spill bool  // whether the rest may spill at all
+	Total int   `json:"total,omitempty"` // how many there are
+	Bytes Bytes `json:"bytes,omitempty"` // of each
+	Fixed Bytes `json:"fixed,omitempty"` // on every device used, beside its layers
+	Least int   `json:"least,omitempty"` // that must be on devices; the rest may spill to RAM
+	Spill bool  `json:"spill,omitempty"` // whether the rest may spill at all
 }
 
 // fit is how many layers the device's free memory holds, if it need hold no more than all.

@@ -83,11 +83,9 @@ func (n *Node) host(s *Shape, claims []Claim, name string) int64 {
 func (s *State) book(t *Task, sign int64) {
 	n := t.Node
 	for _, a := range t.held.Resources {
-		v := sign * (a.Value + n.host(t.held, t.Claims, a.Name))
 		if l := n.Ledger(a.Name); l != nil {
-			l.Used += v
+			l.Used += sign * (a.Value + n.host(t.held, t.Claims, a.Name))
 		}
-		s.charge(t, a.Name, v)
 	}
 	iso := t.held.Isolation
 	if iso.CPU == CPUStrictIsolated {
@@ -118,6 +116,17 @@ func (s *State) book(t *Task, sign int64) {
 				u.Session = ""
 			}
 		}
+	}
+	s.chargeTask(t, sign)
+}
+
+// chargeTask adds or takes back what the task holds of its queue, and of those above it.
+func (s *State) chargeTask(t *Task, sign int64) {
+	for _, a := range t.held.Resources {
+		s.charge(t, a.Name, sign*(a.Value+t.Node.host(t.held, t.Claims, a.Name)))
+	}
+	for _, c := range t.Claims {
+		d := &t.Node.Devices[c.Device]
 		s.charge(t, d.Resource, sign*int64(c.Milli))
 		s.chargeProduct(t, d, sign*int64(c.Milli))
 	}
@@ -164,7 +173,7 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 	if !n.releasing() {
 		return true
 	}
-	there := func(o *Task) bool { return o != t && (o.Status == Bound || o.Status == Releasing) }
+	there := func(o *Task) bool { return o != t && (o.Runs() || o.Status == Releasing) }
 	if shape.Need.WholeNode && slices.ContainsFunc(n.Tasks, func(o *Task) bool { return there(o) && o.held.Need.WholeNode }) {
 		return false // no two of these share a node, not even while one leaves
 	}
@@ -174,6 +183,9 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 			continue
 		}
 		held := a.Value + n.host(shape, claims, a.Name)
+		if held == 0 {
+			continue // it takes nothing of it, however full it is
+		}
 		for _, o := range n.Tasks {
 			if there(o) {
 				held += o.held.Resources.Of(a.Name) + n.host(o.held, o.Claims, a.Name)

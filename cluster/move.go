@@ -19,7 +19,7 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 	}
 	for _, t := range j.Tasks() {
 		if goes[t] {
-			alt.Tasks = append(alt.Tasks, &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: &k, Shape: t.Shape, Subgroup: t.Subgroup, shadows: t})
+			alt.Tasks = append(alt.Tasks, t.shadow(&k))
 		} else if t.Node != nil { // what is pending stays so
 			alt.Tasks = append(alt.Tasks, t)
 			k.attached++
@@ -30,6 +30,11 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 		k.Chosen = -1
 	}
 	return &k
+}
+
+// shadow stands for the task, in a job as it would be placed again.
+func (t *Task) shadow(j *Job) *Task {
+	return &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: j, Shape: t.Shape, Subgroup: t.Subgroup, shadows: t}
 }
 
 // Shadows is the task that this one stands for, nil if it stands for itself.
@@ -46,11 +51,12 @@ func (t *Task) At() *Node {
 	return t.Node
 }
 
-// Land turns a placed shadow into the landing of the task that it stands for.
-func (s *State) Land(shadow *Task) {
+func (s *State) landShadow(shadow *Task) {
 	job := shadow.Job
 	s.land(shadow, shadow.shadows.Job, +1)
-	s.cold(func() { s.land(shadow, job, -1) })
+	if s.recording() {
+		s.journal = append(s.journal, record{landing: shadow, job: job})
+	}
 }
 
 // land gives the shadow to the job; by says whether its task gains (+1) or loses
@@ -68,8 +74,9 @@ func (s *State) land(shadow *Task, job *Job, by int) {
 
 // link sets the landing of the task.
 func (s *State) link(t, landing *Task) {
-	was := t.landing
-	s.cold(func() { s.relink(t, was) })
+	if was := t.landing; s.recording() {
+		s.cold(func() { s.relink(t, was) })
+	}
 	s.relink(t, landing)
 }
 
@@ -80,17 +87,9 @@ func (s *State) relink(t, landing *Task) {
 
 func (s *State) listMoving(t *Task) {
 	if t.landing != nil {
-		s.moving[t.ID] = t
+		s.moving[t] = true
 	} else {
-		delete(s.moving, t.ID)
-	}
-}
-
-// Strand takes the promise back: the task that moves has nowhere to go, and will
-// be pending when it has left.
-func (s *State) Strand(t *Task) {
-	if t.landing != nil {
-		s.Clear(t.landing)
+		delete(s.moving, t)
 	}
 }
 
@@ -100,7 +99,7 @@ func (s *State) Moving() []*Task { return byTaskID(s.moving) }
 // arrive gives the task that has left its node the room that its landing held.
 func (s *State) arrive(t, shadow *Task) {
 	to := shadow.standing()
-	s.Clear(shadow)
-	to.status = Nominated
+	s.clear(shadow)
+	to.attempt = t.Attempt
 	s.stand(t, to)
 }

@@ -9,25 +9,26 @@ import (
 // Need is what a task asks of the devices of one node. What depends on the
 // node's own devices is said here and worked out there.
 type Need struct {
-	Devices     int        // how many devices on this node; 0 with WholeNode or Layers means as many as it takes
-	Memory      Bytes      // of each device, or
-	Share       Milli      // of each device's own total; neither: whole devices
-	SumAtLeast  Bytes      // all claims together must give this
-	SameProduct bool       // no mix of products
-	Products    []string   // allowed products, sorted; empty: any
-	Types       []string   // runtimes that will do (cuda, rocm, …), sorted; empty: any
-	Selected    []DeviceID // the only devices that may be taken, sorted; empty: any
-	Partition   string     // MIG profile
-	Resource    string     // the name devices are asked for under; "": any
-	WholeNode   bool       // every device of the node, all of them idle, or with Share that part of each free; never two on a node
-	Layers      *Layers    // divisible work
+	Devices     int        `json:"devices,omitempty"`     // how many devices on this node; 0 with WholeNode or Layers means as many as it takes
+	Memory      Bytes      `json:"memory,omitempty"`      // of each device, or
+	Share       Milli      `json:"share,omitempty"`       // of each device's own total; neither: whole devices
+	SumAtLeast  Bytes      `json:"sumAtLeast,omitempty"`  // all claims together must give this
+	SameProduct bool       `json:"sameProduct,omitempty"` // no mix of products
+	Products    []string   `json:"products,omitempty"`    // allowed products, sorted; empty: any
+	Types       []string   `json:"types,omitempty"`       // runtimes that will do (cuda, rocm, …), sorted; empty: any
+	Selected    []DeviceID `json:"selected,omitempty"`    // the only devices that may be taken, sorted; empty: any
+	Partition   string     `json:"partition,omitempty"`   // MIG profile
+	Resource    string     `json:"resource,omitempty"`    // the name devices are asked for under; "": any
+	WholeNode   bool       `json:"wholeNode,omitempty"`   // every device of the node, all of them idle, or with Share that part of each free; never two on a node
+	Layers      *Layers    `json:"layers,omitempty"`      // divisible work
 }
 
 // DeviceID names one device of the cluster. Devices of one type are counted from
 // 0 on each node.
 type DeviceID struct {
-	Node, Type string
-	Index      int
+	Node  string `json:"node,omitempty"`
+	Type  string `json:"type,omitempty"`
+	Index int    `json:"index,omitempty"`
 }
 
 func (d DeviceID) String() string { return fmt.Sprintf("%s:%s:%d", d.Node, d.Type, d.Index) }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -8,51 +9,60 @@ import (
 
 // Node is a machine that offers resources and devices.
 type Node struct {
-	Name          string
-	Cell          string
-	Labels        map[string]string
-	Taints        []Taint
-	Unschedulable bool
+	Name          string            `json:"name,omitempty"`
+	Cell          string            `json:"cell,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	Taints        []Taint           `json:"taints,omitempty"`
+	Unschedulable bool              `json:"unschedulable,omitempty"`
 	// Phase says how far the node is from taking tasks; "" and READY: it does.
-	Phase Phase
+	Phase Phase `json:"phase,omitempty"`
 	// Unified is set where devices and tasks share one memory: what is claimed of a
 	// device is booked as memory of the node too.
-	Unified bool
+	Unified bool `json:"unified,omitempty"`
 	// Resources are the node's ledgers, sorted by name. Devices have ledgers of their own.
-	Resources []Ledger
-	Devices   []Device
+	Resources []Ledger `json:"resources,omitempty"`
+	Devices   []Device `json:"devices,omitempty"`
 	// DeviceResource is the name of the devices that are asked for by count.
-	DeviceResource string
-	Sharing        Sharing
-	Advertised     Advertised
+	DeviceResource string     `json:"deviceResource,omitempty"`
+	Sharing        Sharing    `json:"sharing,omitzero"`
+	Advertised     Advertised `json:"advertised,omitzero"`
 	// Artifacts are the files that are there, and whether they are ready.
-	Artifacts map[string]ArtifactState
+	Artifacts map[string]ArtifactState `json:"artifacts,omitempty"`
 	// Defect says why the node's device labels cannot be believed; such a node takes no task that needs devices.
-	Defect *Defect
+	Defect *Defect `json:"defect,omitempty"`
+
+	// Avoids are the shapes that the node turned down a short while ago.
+	Avoids []Avoided `json:"avoids,omitempty"`
 
 	// Isolated counts cores held by StrictIsolated tasks.
-	Isolated int64
+	Isolated int64 `json:"-"`
 	// Tasks on the node or promised room on it, sorted by ID.
-	Tasks []*Task
+	Tasks []*Task `json:"-"`
 
 	// Sums over the devices that count.
 	deviceCapacity, deviceUsed int64
 
-	sliced  bool // devices share memory
-	slot    int
-	group   *Group
-	version uint64
-	spec    uint64 // the version at which anything but its ledgers last changed
-	freed   uint64 // the version at which somebody last gave room back
+	absent   bool // it is gone, or not known yet, and tasks are on it
+	counted  int  // tasks on it whose devices are not known
+	unknown  bool // tasks were seen on it, and it was not
+	revision uint64
+	sliced   bool // devices share memory
+	slot     int
+	group    *Group
+	version  uint64
+	spec     uint64 // the version at which anything but its ledgers last changed
+	freed    uint64 // the version at which somebody last gave room back
 }
 
 // Ledger is one resource of a node. Used counts what is promised; Releasing
 // what evicted tasks still hold physically; Foreign what a reading of unified
 // memory found in use and the books know nothing of.
 type Ledger struct {
-	Name                      string
-	Capacity, Used, Releasing int64
-	Foreign                   int64
+	Name      string `json:"name,omitempty"`
+	Capacity  int64  `json:"capacity,omitempty"`
+	Used      int64  `json:"-"`
+	Releasing int64  `json:"-"`
+	Foreign   int64  `json:"-"`
 }
 
 // Free is what nobody was promised or was found to use.
@@ -60,8 +70,8 @@ func (l *Ledger) Free() int64 { return l.Capacity - l.Foreign - l.Used }
 
 // Sharing says how one physical device became several.
 type Sharing struct {
-	Strategy string // "", "time-slicing" or "mps"
-	Replicas int    // per physical device; 0 or 1: none
+	Strategy string `json:"strategy,omitempty"` // "", "time-slicing" or "mps"
+	Replicas int    `json:"replicas,omitempty"` // per physical device; 0 or 1: none
 }
 
 // Phase is how a node is, as it says of itself or as it is said of it.
@@ -84,8 +94,8 @@ const Ready ArtifactState = "READY"
 
 // Defect is a label that is missing or makes no sense.
 type Defect struct {
-	Label   string
-	Problem string
+	Label   string `json:"label,omitempty"`
+	Problem string `json:"problem,omitempty"`
 }
 
 // Slot is the node's place in the State's table: dense, and reused after removal.
@@ -227,15 +237,23 @@ func (n *Node) LargestDevice(need *Need) Bytes {
 }
 
 func (n *Node) addTask(t *Task) {
-	i, found := slices.BinarySearchFunc(n.Tasks, t.ID, func(x *Task, id string) int { return strings.Compare(x.ID, id) })
+	i, found := slices.BinarySearchFunc(n.Tasks, t, (*Task).compare)
 	if !found {
 		n.Tasks = slices.Insert(n.Tasks, i, t)
 	}
 }
 
 func (n *Node) removeTask(t *Task) {
-	i, found := slices.BinarySearchFunc(n.Tasks, t.ID, func(x *Task, id string) int { return strings.Compare(x.ID, id) })
+	i, found := slices.BinarySearchFunc(n.Tasks, t, (*Task).compare)
 	if found {
 		n.Tasks = slices.Delete(n.Tasks, i, i+1)
 	}
+}
+
+// compare orders tasks by ID; forms of a job may have tasks of the same name.
+func (t *Task) compare(o *Task) int {
+	if c := strings.Compare(t.ID, o.ID); c != 0 {
+		return c
+	}
+	return cmp.Compare(t.Ref().Alternative, o.Ref().Alternative)
 }

@@ -1,25 +1,15 @@
 package cluster
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
-// Observe sets what a reading says is free of the node's devices, by index; below
-// 0: nobody looked. Where that is less than what those leave who are there, the
-// rest is foreign: somebody uses it whom the books do not know, and it is nobody's
-// to be had. Promises are not there yet.
+// observe sets what a reading says is free of the node's devices, by index; below 0:
+// it was not read. If a device reports less free memory than State accounts for,
+// the difference is foreign: a process uses it that Berth did not place, and it is
+// offered to no task. Reservations are not there yet.
 //
 // On unified memory a reading is of the pot, so that what tasks hold of it beside
 // devices is known too, and what is foreign is taken from the pot once.
-func (s *State) Observe(name string, free []Bytes) error {
-	n := s.byName[name]
-	if n == nil {
-		return fmt.Errorf("no node %q", name)
-	}
-	if len(free) > len(n.Devices) {
-		return fmt.Errorf("node %q has %d devices, and %d were read", name, len(n.Devices), len(free))
-	}
+func (s *State) observe(n *Node, free []Bytes) {
 	to, was := n.foreign(free), make([]Bytes, len(n.Devices))
 	fell := false
 	for i := range was {
@@ -27,18 +17,19 @@ func (s *State) Observe(name string, free []Bytes) error {
 		fell = fell || to[i] < was[i]
 	}
 	if slices.Equal(was, to) {
-		return nil
+		return
 	}
 	freed := n.freed
 	s.setForeign(n, to)
 	if fell {
 		n.freed = n.version
 	}
-	s.cold(func() {
-		s.setForeign(n, was)
-		n.freed = freed
-	})
-	return nil
+	if s.recording() {
+		s.cold(func() {
+			s.setForeign(n, was)
+			n.freed = freed
+		})
+	}
 }
 
 func (s *State) setForeign(n *Node, foreign []Bytes) {
@@ -56,9 +47,9 @@ func (n *Node) foreign(free []Bytes) []Bytes {
 	out := make([]Bytes, len(n.Devices))
 	for i := range out {
 		switch {
-		case i >= len(free):
+		case i >= len(free) || free[i] < 0:
 			out[i] = n.Devices[i].Foreign
-		case free[i] >= 0:
+		default:
 			out[i] = max(0, left[i]-free[i])
 		}
 	}
@@ -107,6 +98,9 @@ func (n *Node) pour() {
 		return
 	}
 	for i := range n.Devices {
+		if n.Devices[i].Gone {
+			continue
+		}
 		l.Foreign = max(l.Foreign, int64(n.Devices[i].Foreign))
 	}
 }

@@ -34,8 +34,18 @@ func TestObserve(t *testing.T) {
 	if err := s.Observe("n", []cluster.Bytes{48 * gi}); err != nil || n.Devices[0].Foreign != 0 || n.Freed() <= freed {
 		t.Errorf("it was given back: %v, %d", err, n.Devices[0].Foreign)
 	}
-	if s.Observe("o", nil) == nil || s.Observe("n", make([]cluster.Bytes, 4)) == nil {
-		t.Error("a reading of what is not there was taken")
+	version = n.Version()
+	for name, read := range map[string]cluster.NodeRead{
+		"no such node":   {Name: "o", Free: map[string]cluster.Bytes{"GPU-o-0": 1}},
+		"no such device": {Name: "n", Free: map[string]cluster.Bytes{"GPU-o-0": 1}},
+		"nothing":        {Name: "n"},
+	} {
+		if err := s.Apply(read); err != nil || n.Version() != version {
+			t.Errorf("%s: a reading changed something: %v", name, err)
+		}
+	}
+	if s.Apply(cluster.NodeRead{Name: "n", Free: map[string]cluster.Bytes{"GPU-n-0": -1}}) == nil {
+		t.Error("less than nothing is free")
 	}
 }
 

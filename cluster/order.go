@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -13,16 +12,10 @@ const rankGap = int64(1) << 40
 // rankEnd bounds ranks, so that differences can be counted.
 const rankEnd = int64(1) << 61
 
-// AddNodes adds the nodes like AddNode, one after the other, and puts them in
-// order once. It adds none if one of them is there already or named twice.
-func (s *State) AddNodes(nodes []*Node) error {
+// insertNodes adds new nodes and puts them in order once.
+func (s *State) insertNodes(nodes []*Node) {
 	added := slices.Clone(nodes)
 	sortByName(added)
-	for i, n := range added {
-		if s.byName[n.Name] != nil || i > 0 && added[i-1].Name == n.Name {
-			return fmt.Errorf("node %q is already there", n.Name)
-		}
-	}
 	for _, n := range nodes {
 		n.normalize()
 		s.seat(n)
@@ -40,9 +33,10 @@ func (s *State) AddNodes(nodes []*Node) error {
 	}
 	for _, n := range nodes {
 		s.arise(n)
-		s.cold(func() { s.deleteNode(n) })
+		if s.recording() {
+			s.cold(func() { s.deleteNode(n) })
+		}
 	}
-	return nil
 }
 
 // merge makes one list of two that are each in the order of names.

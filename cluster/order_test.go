@@ -40,7 +40,7 @@ func TestOrderOfNodes(t *testing.T) {
 			switch i := rapid.IntRange(0, 200).Draw(t, "node"); rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0, 1:
 				if name := fmt.Sprintf("n%03d", i); there[name] {
-					if _, err := s.RemoveNode(name); err != nil {
+					if err := s.RemoveNode(name); err != nil {
 						t.Fatal(err)
 					}
 					delete(there, name)
@@ -116,10 +116,11 @@ func TestRanksNeverRunOut(t *testing.T) {
 	}
 }
 
-func TestAddNodesAllOrNone(t *testing.T) {
+// Nodes that are known, or named twice, among many that are new are put again.
+func TestManyNodesAtOnce(t *testing.T) {
 	tests := map[string][]*cluster.Node{
-		"one is there": {{Name: "b"}, {Name: "a"}},
-		"one twice":    {{Name: "b"}, {Name: "b"}},
+		"one is known": {{Name: "b"}, {Name: "a", Cell: "west"}},
+		"one twice":    {{Name: "b"}, {Name: "a", Cell: "east"}, {Name: "a", Cell: "west"}},
 	}
 	for name, nodes := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,11 +128,11 @@ func TestAddNodesAllOrNone(t *testing.T) {
 			if err := s.AddNode(&cluster.Node{Name: "a"}); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.AddNodes(nodes); err == nil {
-				t.Error("they were added")
+			if err := s.AddNodes(nodes); err != nil {
+				t.Error(err)
 			}
-			if diff := gocmp.Diff([]string{"a"}, byRank(s)); diff != "" {
-				t.Error(diff)
+			if diff := gocmp.Diff([]string{"a", "b"}, byRank(s)); diff != "" || s.Node("a").Cell != "west" {
+				t.Error(diff, s.Node("a").Cell)
 			}
 		})
 	}
@@ -168,7 +169,7 @@ func deserved(s *cluster.State, q *cluster.Queue) cluster.Resources {
 	for _, name := range []string{"cpu", "memory"} {
 		sum, known := int64(0), false
 		for _, c := range s.Queues() {
-			if c.Parent != q.Name {
+			if s.Parent(c) != q {
 				continue
 			}
 			for _, a := range deserved(s, c) {

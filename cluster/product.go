@@ -73,9 +73,11 @@ func (s *State) nameAgain() {
 }
 
 func (s *State) rebookAll(sign int64) {
-	for _, n := range s.sorted {
-		for _, t := range n.Tasks {
-			s.rebook(t, sign)
+	for _, list := range [2][]*Node{s.sorted, s.Absent()} {
+		for _, n := range list {
+			for _, t := range n.Tasks {
+				s.rebook(t, sign)
+			}
 		}
 	}
 }

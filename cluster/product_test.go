@@ -71,7 +71,7 @@ func TestProductsInTheBooks(t *testing.T) {
 			"org": {{Name: gpu, Value: 2500}, {Name: h100, Value: 2500}}, "org firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1500}},
 			"team": {{Name: gpu, Value: 2500}, {Name: h100, Value: 2500}}, "team firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1500}},
 		}},
-		"tasks go":    {[]func(*cluster.State) error{limit(h100), func(s *cluster.State) error { _, err := s.RemoveNode("n"); return err }}, map[string]cluster.Resources{}},
+		"tasks go":    {[]func(*cluster.State) error{limit(h100), func(s *cluster.State) error { return s.RemoveNode("n") }}, map[string]cluster.Resources{}},
 		"tasks leave": {[]func(*cluster.State) error{func(s *cluster.State) error { return s.Evict(task(s, "soft", 0)) }, limit(h100)}, map[string]cluster.Resources{"org": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}, "org firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}, "team": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}, "team firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}}},
 	}
 	for name, tc := range tests {
@@ -130,7 +130,7 @@ func TestKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := s.Clone()
-	if _, err := s.RemoveNode("b"); err != nil {
+	if err := s.RemoveNode("b"); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{gpu + ":B200 ", l4 + " "}, kinds(s)); d != "" {

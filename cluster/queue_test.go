@@ -64,17 +64,14 @@ func TestAncestorsAreCharged(t *testing.T) {
 	}
 }
 
-func TestQueuesThatCannotStand(t *testing.T) {
+func TestMalformedQueues(t *testing.T) {
 	tests := map[string]struct {
 		queue cluster.Queue
 		want  string
 	}{
-		"no parent":          {cluster.Queue{Name: "new", Parent: "nobody"}, `queue "new": no parent "nobody"`},
-		"its own parent":     {cluster.Queue{Name: "root", Parent: "root"}, `queue "root": it would be above itself, by way of "root"`},
-		"above itself":       {cluster.Queue{Name: "root", Parent: "low"}, `queue "root": it would be above itself, by way of "low"`},
-		"below jobs":         {cluster.Queue{Name: "new", Parent: "side"}, `queue "new": its parent "side" has jobs; jobs are in leaves`},
-		"below the default":  {cluster.Queue{Name: "new", Parent: "default"}, `queue "new": the default queue has no queues below it: jobs that name no queue are there`},
-		"new and of no name": {cluster.Queue{Name: "new", Parent: "new"}, `queue "new": no parent "new"`},
+		"its own parent":    {cluster.Queue{Name: "root", Parent: "root"}, `queue "root" is its own parent`},
+		"below the default": {cluster.Queue{Name: "new", Parent: "default"}, `queue "new": the default queue has no queues below it, because jobs that name no queue are in it`},
+		"no name":           {cluster.Queue{Parent: "root"}, `a queue without a name`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,16 +82,51 @@ func TestQueuesThatCannotStand(t *testing.T) {
 				t.Errorf("have %v, want %s", err, tc.want)
 			}
 			if d := cmp.Diff(before, cores(s)); d != "" {
-				t.Errorf("the books changed (-want +got):\n%s", d)
+				t.Errorf("State changed (-want +got):\n%s", d)
 			}
 		})
 	}
-	s := tree()
-	if err := s.SetQueue(s.Queue("root")); err == nil {
-		t.Error("the queue in the books was accepted as its own successor")
+}
+
+// Jobs wait while their queue is not a leaf of the tree, whatever the reason, and
+// what runs of them is counted once it is again.
+func TestJobsWaitForTheirQueue(t *testing.T) {
+	up := cluster.Queue{Name: "root", Parent: "low"}
+	tests := map[string]struct {
+		change cluster.Change
+		waits  []string // jobs that are not pending then
+		back   cluster.Change
+	}{
+		"its queue is gone":         {cluster.QueueGone{Name: "low"}, []string{"job/more"}, cluster.QueuePut{Queue: cluster.Queue{Name: "low", Parent: "mid"}}},
+		"a queue above it is gone":  {cluster.QueueGone{Name: "root"}, []string{"job/more"}, cluster.QueuePut{Queue: cluster.Queue{Name: "root"}}},
+		"a queue above is below it": {cluster.QueuePut{Queue: up}, []string{"job/more"}, cluster.QueuePut{Queue: cluster.Queue{Name: "root"}}},
+		"a queue comes below it":    {cluster.QueuePut{Queue: cluster.Queue{Name: "new", Parent: "low"}}, []string{"job/more"}, cluster.QueueGone{Name: "new"}},
 	}
-	if err := s.AddJob(fixture.Job("up").Queue("mid").CPU(1, "0").Build()); err == nil {
-		t.Error("a job was accepted in a queue that has queues below it")
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := tree()
+			if err := s.AddJob(fixture.Job("more").Queue("low").CPU(1, "0").Build()); err != nil {
+				t.Fatal(err)
+			}
+			before, digest := cores(s), s.Digest()
+			if err := s.Apply(tc.change); err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range tc.waits {
+				if s.Waits(s.Job(id)) {
+					t.Errorf("%s is pending", id)
+				}
+			}
+			if err := s.Apply(tc.back); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(before, cores(s)); d != "" || s.Digest() != digest {
+				t.Errorf("it is not as before (-want +got):\n%s", d)
+			}
+			if !s.Waits(s.Job("job/more")) {
+				t.Error("the job is not pending again")
+			}
+		})
 	}
 }
 

@@ -99,3 +99,7 @@ func MulDivUp(a, b, c int64) int64 {
 	}
 	return q
 }
+
+func sortAmounts(r Resources) {
+	slices.SortFunc(r, func(a, b Amount) int { return strings.Compare(a.Name, b.Name) })
+}

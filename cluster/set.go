@@ -13,6 +13,7 @@ type replicas struct {
 	whole   []*Job // of these, by ID, those placed on whole nodes where all of them belong together
 	retired int    // that were of it and are still there
 	desired int
+	scaled  int  // what the set itself was said to have; -1: what its jobs say counts
 	group   *Key // that was chosen for all of them; nil: none yet
 }
 
@@ -48,24 +49,27 @@ func (s *State) Desired(name string) int {
 // Excess are the names of the sets that have more jobs than they should, in order.
 func (s *State) Excess() []string { return slices.Sorted(maps.Keys(s.excess)) }
 
-// Scale sets how many jobs the set should have.
-func (s *State) Scale(name string, desired int) {
-	set := s.sets[name]
-	if set == nil {
+// rescale sets how many jobs the set should have, whatever its jobs say; -1: what
+// they say.
+func (s *State) rescale(set *replicas, desired int) {
+	name, was := set.name, set.scaled
+	if was == desired {
 		return
 	}
-	jobs := slices.Clone(set.jobs)
-	was := make([]int, len(jobs))
-	for i, j := range jobs {
-		was[i], j.Set.Desired = j.Set.Desired, desired
-	}
+	set.scaled = desired
 	s.compare(name)
-	s.cold(func() {
-		for i, j := range jobs {
-			j.Set.Desired = was[i]
-		}
-		s.compare(name)
-	})
+	if s.recording() {
+		s.cold(func() {
+			s.sets[name].scaled = was
+			s.compare(name)
+		})
+	}
+}
+
+func (s *State) addSet(name string) *replicas {
+	set := &replicas{name: name, scaled: -1}
+	s.sets[name] = set
+	return set
 }
 
 // compare keeps in step what the set should have with what it has.
@@ -74,6 +78,9 @@ func (s *State) compare(name string) {
 	set.desired = 0
 	for _, j := range set.jobs {
 		set.desired = max(set.desired, j.Set.Desired)
+	}
+	if set.scaled >= 0 {
+		set.desired = set.scaled
 	}
 	s.weigh(name)
 }
@@ -97,6 +104,11 @@ func (s *State) Home(name string) *Key {
 	if set.group != nil {
 		return set.group
 	}
+	for _, j := range set.jobs {
+		if j.Set.Group != nil {
+			return j.Set.Group
+		}
+	}
 	for _, j := range set.whole {
 		if home := j.home(); home != nil {
 			return home
@@ -118,9 +130,7 @@ func (j *Job) home() *Key {
 	return nil
 }
 
-// Keep has the job's set stay with the group that the job is on, whatever
-// becomes of its nodes: a group is chosen once.
-func (s *State) Keep(j *Job) {
+func (s *State) keep(j *Job) {
 	if set := s.sets[j.Set.Name]; set != nil && set.group == nil && j.together() {
 		s.keepGroup(set, j.home())
 	}
@@ -128,8 +138,9 @@ func (s *State) Keep(j *Job) {
 
 func (s *State) keepGroup(set *replicas, group *Key) {
 	if was := set.group; was != group {
-		name := set.name
-		s.cold(func() { s.sets[name].group = was })
+		if s.recording() {
+			s.journal = append(s.journal, record{set: set, group: was})
+		}
 		set.group = group
 	}
 }
@@ -158,9 +169,7 @@ func (s *State) gather(j *Job) {
 	}
 }
 
-// Retire takes the job out of its set for good: it is not pending any more, and
-// the caller evicts what runs of it.
-func (s *State) Retire(j *Job) {
+func (s *State) retire(j *Job) {
 	to := j.status()
 	to.retired = true
 	s.update(j, to)
@@ -197,11 +206,7 @@ func (s *State) enlist(j *Job) {
 	}
 	set := s.sets[j.Set.Name]
 	if set == nil {
-		set = &replicas{name: j.Set.Name}
-		s.sets[j.Set.Name] = set
-	}
-	if set.group == nil {
-		set.group = j.Set.Group
+		set = s.addSet(j.Set.Name)
 	}
 	if j.Retired {
 		set.retired++
@@ -209,7 +214,9 @@ func (s *State) enlist(j *Job) {
 	}
 	i, _ := slices.BinarySearchFunc(set.jobs, j.ID, jobByID)
 	set.jobs = slices.Insert(set.jobs, i, j)
-	set.desired = max(set.desired, j.Set.Desired)
+	if set.scaled < 0 {
+		set.desired = max(set.desired, j.Set.Desired)
+	}
 	s.weigh(j.Set.Name)
 	s.gather(j)
 }
@@ -226,7 +233,7 @@ func (s *State) dismiss(j *Job) {
 	if i, found := slices.BinarySearchFunc(set.whole, j.ID, jobByID); found {
 		set.whole = slices.Delete(set.whole, i, i+1)
 	}
-	if len(set.jobs)+set.retired == 0 {
+	if len(set.jobs)+set.retired == 0 && set.scaled < 0 && set.group == nil {
 		delete(s.sets, j.Set.Name)
 		delete(s.excess, j.Set.Name)
 		return

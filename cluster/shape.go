@@ -9,19 +9,19 @@ import (
 // no job, no labels. Tasks that look alike share one Shape (State.Intern), and
 // the engine remembers its answers per shape. Shapes never change.
 type Shape struct {
-	Resources   Resources // cpu and memory always present
-	Need        Need
-	Selector    []Label // labels a node must have, sorted
-	Required    []Term  // any of these must match the node; none: all do
-	Preferred   []Preference
-	Tolerations []Toleration
-	Isolation   Isolation
-	Cell        string // "" is any cell
-	Preemptible bool
+	Resources   Resources    `json:"resources,omitempty"` // cpu and memory always present
+	Need        Need         `json:"need,omitzero"`
+	Selector    []Label      `json:"selector,omitempty"` // labels a node must have, sorted
+	Required    []Term       `json:"required,omitempty"` // any of these must match the node; none: all do
+	Preferred   []Preference `json:"preferred,omitempty"`
+	Tolerations []Toleration `json:"tolerations,omitempty"`
+	Isolation   Isolation    `json:"isolation,omitzero"`
+	Cell        string       `json:"cell,omitempty"` // "" is any cell
+	Preemptible bool         `json:"preemptible,omitempty"`
 	// What only models ask for; see Served.
-	Strategy Strategy // how replicas are laid out over nodes; "" for what is no model
-	Backend  string   // what serves it, to be named; Need.Types says what it runs on
-	Files    Files
+	Strategy Strategy `json:"strategy,omitempty"` // how replicas are laid out over nodes; "" for what is no model
+	Backend  string   `json:"backend,omitempty"`  // what serves it, to be named; Need.Types says what it runs on
+	Files    Files    `json:"files,omitzero"`
 
 	key string
 }
@@ -37,16 +37,20 @@ const (
 
 // Files are what a model is loaded from.
 type Files struct {
-	Main, Draft string // names in Node.Artifacts, "" where there is none
+	Main  string `json:"main,omitempty"` // names in Node.Artifacts, "" where there is none
+	Draft string `json:"draft,omitempty"`
 	// Path must be on the node itself where devices are selected; "": it can be fetched.
-	Path string
+	Path string `json:"path,omitempty"`
 }
 
 // Served reports whether the shape is of a model.
 func (s *Shape) Served() bool { return s.Strategy != "" }
 
 // Label is one key and its value.
-type Label struct{ Key, Value string }
+type Label struct {
+	Key   string `json:"key,omitempty"`
+	Value string `json:"value,omitempty"`
+}
 
 // SortLabels turns a map into the sorted list a Shape holds.
 func SortLabels(m map[string]string) []Label {

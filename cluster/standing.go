@@ -1,6 +1,6 @@
 package cluster
 
-import "fmt"
+import "slices"
 
 // standing is where a task stands. State.stand is the one place where it changes:
 // it keeps ledgers, lists, counts and the journal in step.
@@ -10,10 +10,23 @@ type standing struct {
 	claims            []Claim
 	held              *Shape // what its room is booked with, which may not be what it requests now
 	started, promised int64
+	attempt           uint64
+	spared            int64
+	eviction          *eviction
+	sent, counted     bool
 }
 
 func (t *Task) standing() standing {
-	return standing{t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised}
+	return standing{t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised, t.Attempt, t.Spared, t.eviction, t.sent, t.counted}
+}
+
+// nowhere is the standing of the task when it is on no node.
+func (t *Task) nowhere() standing { return standing{attempt: t.Attempt} }
+
+// leaves reports whether a task that stands so gives its room back: reservations
+// on it are allowed. One that does not leave in time holds it.
+func (p *standing) leaves() bool {
+	return p.status == Releasing && (p.eviction == nil || !p.eviction.overdue)
 }
 
 // Held is the shape that the task's room is booked with: the one it was placed with.
@@ -36,17 +49,23 @@ func (s *State) stand(t *Task, to standing) {
 		}
 		s.journal = append(s.journal, r)
 	}
-	frees := n != nil && (to.node != n || to.status == Releasing && t.Status != Releasing)
+	was := t.standing()
+	frees := n != nil && (to.node != n || to.leaves() && !was.leaves())
 	s.shift(t, to)
 	if frees {
 		n.freed = n.version
+	}
+	s.unsettle(n)
+	s.unsettle(to.node)
+	if t.extra && t.Node == nil && t.landing == nil {
+		s.dropExtra(t)
 	}
 }
 
 // shift is stand without the journal.
 func (s *State) shift(t *Task, to standing) {
-	n, j, was := t.Node, t.Job, t.Status
-	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && (was == Releasing) == (to.status == Releasing)
+	n, j, was := t.Node, t.Job, t.standing()
+	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && was.leaves() == to.leaves()
 	if n != nil && !same {
 		s.rebook(t, -1)
 	}
@@ -54,7 +73,17 @@ func (s *State) shift(t *Task, to standing) {
 		n.removeTask(t)
 		s.count(t, -1)
 	}
+	if n != nil && t.counted {
+		n.counted--
+	}
+	if to.node != nil && to.counted {
+		to.node.counted++
+	}
+	if t.held != to.held {
+		s.swapHeld(t, to.held)
+	}
 	t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised = to.status, to.node, to.claims, to.held, to.started, to.promised
+	t.Attempt, t.Spared, t.eviction, t.sent, t.counted = to.attempt, to.spared, to.eviction, to.sent, to.counted
 	if to.node != nil && n != to.node {
 		to.node.addTask(t)
 		s.count(t, +1)
@@ -64,24 +93,67 @@ func (s *State) shift(t *Task, to standing) {
 	}
 	switch {
 	case to.status == Nominated && t.shadows == nil:
-		s.nominated[t.ID] = t
-	case was == Nominated:
-		delete(s.nominated, t.ID)
+		s.nominated[t] = true
+	case was.status == Nominated:
+		delete(s.nominated, t)
 	}
-	switch {
-	case to.node != nil && j.Chosen < 0:
-		s.choose(j, t.Alternative)
-	case to.node == nil && j.attached+j.expected == 0 && j.Chosen >= 0:
-		s.choose(j, -1) // nothing of it is placed: it may take any form again
-	default:
+	if t.shadows == nil && (was.status == Releasing) != (to.status == Releasing) {
+		s.listReleasing(t)
+	}
+	if form := j.form(t); form != j.Chosen {
+		s.choose(j, form)
+	} else {
 		s.settle(j)
 	}
 	if n != nil {
 		s.touch(n)
+		s.listAbsent(n)
 	}
 	if to.node != nil && to.node != n {
 		s.touch(to.node)
+		s.listAbsent(to.node)
 	}
+}
+
+// swapHeld counts the uses of shapes that are held and not requested any more.
+func (s *State) swapHeld(t *Task, held *Shape) {
+	if held != nil && held != t.Shape {
+		s.Intern(*held)
+	}
+	if t.held != nil && t.held != t.Shape {
+		s.Drop(t.held)
+	}
+}
+
+// unsettle has devices chosen again, at the end of the change, for the tasks on the
+// node whose devices are not known.
+func (s *State) unsettle(n *Node) {
+	if n != nil && n.counted > 0 && !slices.Contains(s.unsettled, n) {
+		s.unsettled = append(s.unsettled, n)
+	}
+}
+
+// form is the alternative that the job is placed in, -1 if in none: the first of
+// which a task is on a node. The task is the one that stands elsewhere now.
+func (j *Job) form(t *Task) int {
+	switch {
+	case j.attached+j.expected == 0:
+		return -1 // nothing of it is placed: it may take any form again
+	case len(j.Alternatives) == 1 || t.shadows != nil && j.Chosen >= 0:
+		return max(0, j.Chosen)
+	case t.Node != nil && j.Chosen < 0:
+		return t.Alternative
+	case t.Node != nil:
+		return min(j.Chosen, t.Alternative)
+	case t.Alternative != j.Chosen:
+		return j.Chosen
+	}
+	for a := range j.Alternatives {
+		if slices.ContainsFunc(j.Alternatives[a].Tasks, func(o *Task) bool { return o.Node != nil || o.landing != nil }) {
+			return a
+		}
+	}
+	return -1
 }
 
 func sameClaims(a, b []Claim) bool {
@@ -109,70 +181,17 @@ func (s *State) choose(j *Job, alternative int) {
 
 // rebook adds (sign +1) or takes back (-1) what the task holds, as it stands.
 func (s *State) rebook(t *Task, sign int64) {
-	if t.Status == Releasing {
+	if p := t.standing(); p.leaves() {
 		s.bookReleasing(t, sign)
 	} else {
 		s.book(t, sign)
 	}
 }
 
-// Place books the claims of a pending task on the node: it is then Bound, or
-// Nominated where part of the room is still releasing. The caller has checked
-// that it fits; Place checks again and changes nothing if it does not, because
-// no caller's mistake may ever book a device twice.
-func (s *State) Place(t *Task, n *Node, claims []Claim, now int64) error {
-	if t.Status != Pending {
-		return fmt.Errorf("task %s is %s, not pending", t.ID, t.Status)
-	}
-	if err := s.fits(t, n, claims); err != nil {
-		return fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
-	}
-	to := standing{status: Bound, node: n, claims: claims, held: t.Shape, started: now}
-	if t.shadows != nil || !n.present(t, claims) { // what a landing stands for is still elsewhere
-		to.status, to.started, to.promised = Nominated, 0, now
-	}
-	s.stand(t, to)
-	return nil
-}
-
-// Restore books a task that is known to run on the node. A node may have shrunk
-// below what runs on it, so cores and memory are booked as they are, and the node
-// then takes nothing new; a device is never booked beyond what it has.
-func (s *State) Restore(t *Task, n *Node, claims []Claim, started int64) error {
-	if t.Status != Pending {
-		return fmt.Errorf("task %s is %s, not pending", t.ID, t.Status)
-	}
-	if s.byName[n.Name] != n {
-		return fmt.Errorf("task %s is said to run on node %s, which is gone", t.ID, n.Name)
-	}
-	if err := n.holds(t.Shape, claims, true); err != nil {
-		return fmt.Errorf("task %s is said to run on node %s, where it does not fit: %w", t.ID, n.Name, err)
-	}
-	for _, c := range claims {
-		d := &n.Devices[c.Device]
-		if u := &d.Use; u.Milli+u.ReleasingMilli+c.Milli > Whole || u.Memory+u.ReleasingMemory+c.Memory > d.Memory {
-			return fmt.Errorf("task %s is said to run on device %d of node %s, which a task that is leaving still holds", t.ID, c.Device, n.Name)
-		}
-	}
-	s.stand(t, standing{status: Bound, node: n, claims: claims, held: t.Shape, started: started})
-	return nil
-}
-
-// Evict turns a bound task's room into releasing room: it can be reserved, and is not free yet.
-func (s *State) Evict(t *Task) error {
-	if t.Status != Bound {
-		return fmt.Errorf("task %s is %s, not bound", t.ID, t.Status)
-	}
-	to := t.standing()
-	to.status = Releasing
-	s.stand(t, to)
-	return nil
-}
-
-// Clear takes the task off its node, however it stands there: it has ended, or is
+// clear takes the task off its node, however it stands there: it has ended, or is
 // pending again. Room that it was releasing is then free. A task that moves is
 // then nominated where it has a landing.
-func (s *State) Clear(t *Task) {
+func (s *State) clear(t *Task) {
 	if t.Node == nil {
 		return
 	}
@@ -180,28 +199,26 @@ func (s *State) Clear(t *Task) {
 	if o := t.shadows; o != nil && o.landing == t {
 		s.link(o, nil)
 	}
-	s.stand(t, standing{})
+	s.stand(t, t.nowhere())
 	if shadow != nil {
 		s.arrive(t, shadow)
 	}
 }
 
-// Bind turns a nominated task into a bound one if its reserved room is free by
-// now, and reports whether it did.
-func (s *State) Bind(t *Task, now int64) bool {
-	if t.Status != Nominated || !t.Node.Keeps(t) || !t.Node.present(t, t.Claims) {
-		return false
+// strand releases the landing of the task, if it has one.
+func (s *State) strand(t *Task) {
+	if t.landing != nil {
+		s.clear(t.landing)
 	}
-	to := t.standing()
-	to.status, to.started = Bound, now
-	s.stand(t, to)
-	return true
 }
 
-// Hold turns a task that was just bound into a nominated one: a gang of which one
-// member waits for its room waits as a whole.
-func (s *State) Hold(t *Task, now int64) {
-	to := t.standing()
-	to.status, to.started, to.promised = Nominated, 0, now
-	s.stand(t, to)
+// Releasing are the tasks that are evicted and still on their node, by ID.
+func (s *State) Releasing() []*Task { return byTaskID(s.releasing) }
+
+func (s *State) listReleasing(t *Task) {
+	if t.Status == Releasing {
+		s.releasing[t] = true
+	} else {
+		delete(s.releasing, t)
+	}
 }

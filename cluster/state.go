@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -37,11 +36,20 @@ type State struct {
 	sets      map[string]*replicas // by name
 	excess    map[string]bool      // of these, those with more jobs than they should have
 	retired   map[string]*Job
-	nominated map[string]*Task
-	moving    map[string]*Task // that were promised room elsewhere
+	nominated map[*Task]bool
+	moving    map[*Task]bool // that have a landing
+	releasing map[*Task]bool
+	absent    map[string]*Node     // that are gone, or not known yet, and have tasks on them
+	unseen    map[TaskRef]TaskSeen // of tasks that are not known yet
+	jobsIn    map[string]int       // by queue: how many jobs name it
+	heirs     map[string]int       // by queue: how many queues name it as their parent
+	passed    uint64               // version of queues when the clock was last moved
+	avoiding  map[string]bool      // nodes that avoid shapes
+	now       int64                // when the last session was opened
 	shapes    map[string]*interned
 	idle      int // shapes that nobody uses
 
+	unsettled []*Node // of which devices have to be chosen again for tasks that are counted
 	journal []record
 	marks   int // that are held; without any, nothing is recorded
 
@@ -62,8 +70,14 @@ func NewState() *State {
 		sets:      map[string]*replicas{},
 		excess:    map[string]bool{},
 		retired:   map[string]*Job{},
-		nominated: map[string]*Task{},
-		moving:    map[string]*Task{},
+		nominated: map[*Task]bool{},
+		moving:    map[*Task]bool{},
+		releasing: map[*Task]bool{},
+		absent:    map[string]*Node{},
+		jobsIn:    map[string]int{},
+		avoiding:  map[string]bool{},
+		heirs:     map[string]int{},
+		unseen:    map[TaskRef]TaskSeen{},
 		shapes:    map[string]*interned{},
 		terms:     map[string]int{},
 		kinds:     map[kind]int{},
@@ -106,17 +120,6 @@ func (s *State) Node(name string) *Node { return s.byName[name] }
 // each once. A slot whose node was removed is visited too.
 func (s *State) Changed(since uint64, visit func(slot int)) { s.recent.since(since, visit) }
 
-// AddNode adds the node. The node must be new and its ledgers empty.
-func (s *State) AddNode(n *Node) error {
-	if s.byName[n.Name] != nil {
-		return fmt.Errorf("node %q is already there", n.Name)
-	}
-	n.normalize()
-	s.insertNode(n)
-	s.cold(func() { s.deleteNode(n) })
-	return nil
-}
-
 func (s *State) insertNode(n *Node) {
 	s.seat(n)
 	s.insert(n)
@@ -140,6 +143,9 @@ func (s *State) seat(n *Node) {
 		s.recent.grow()
 	}
 	s.byName[n.Name] = n
+	if len(n.Avoids) > 0 {
+		s.avoiding[n.Name] = true
+	}
 }
 
 // arise gives the new node its first version.
@@ -149,132 +155,16 @@ func (s *State) arise(n *Node) {
 	s.born[n.slot] = n.version
 }
 
-// RemoveNode removes the node and returns the tasks that were on it. They are
-// pending again, but for those that were moving elsewhere: they are nominated there.
-func (s *State) RemoveNode(name string) ([]*Task, error) {
-	n := s.byName[name]
-	if n == nil {
-		return nil, fmt.Errorf("no node %q", name)
-	}
-	var lost []*Task
-	for _, t := range slices.Clone(n.Tasks) {
-		if t.shadows != nil {
-			s.Clear(t) // a landing here has lost its node
-		} else {
-			lost = append(lost, t)
-		}
-	}
-	for _, t := range lost {
-		s.Clear(t)
-	}
-	s.deleteNode(n)
-	s.cold(func() { s.insertNode(n) })
-	return lost, nil
-}
-
-// deleteNode forgets a node that no task is on.
+// deleteNode takes the node out of the tables.
 func (s *State) deleteNode(n *Node) {
 	s.leave(n)
 	s.touch(n) // the slot changed, for those who remember it
 	delete(s.byName, n.Name)
+	delete(s.avoiding, n.Name)
 	i, _ := slices.BinarySearchFunc(s.sorted, n.Name, byName)
 	s.sorted = slices.Delete(s.sorted, i, i+1)
 	s.nodes[n.slot] = nil
 	s.free = append(s.free, n.slot)
-}
-
-// LoseNode removes a node that is gone for good: what ran there is pending
-// again, and a gang that is then below its minimum is restarted. It returns the
-// tasks elsewhere that have to go for that.
-func (s *State) LoseNode(name string) ([]*Task, error) {
-	var jobs []*Job
-	if n := s.byName[name]; n != nil {
-		for _, t := range n.Tasks {
-			jobs = append(jobs, t.Job)
-		}
-	}
-	_, err := s.RemoveNode(name)
-	var evicted []*Task
-	for _, j := range jobs {
-		if j.Chosen >= 0 && !j.Stands() {
-			evicted = append(evicted, s.Restart(j)...)
-		}
-	}
-	return evicted, err
-}
-
-// UpdateNode lets change rewrite what the node is: labels, taints, capacities,
-// devices. What tasks hold is booked anew on what is there afterwards: a device
-// or resource may become smaller than what is held of it, and then takes nothing
-// new; a task whose device is not in the list any more is pending again.
-func (s *State) UpdateNode(name string, change func(*Node)) error {
-	n := s.byName[name]
-	if n == nil {
-		return fmt.Errorf("no node %q", name)
-	}
-	before := *n.clone()
-	claims := make([][]Claim, len(n.Tasks))
-	for i, t := range n.Tasks {
-		claims[i] = t.Claims
-	}
-	s.cold(func() { s.rewrite(n, claims, func(n *Node) { n.become(&before) }) })
-	s.rewrite(n, claims, change)
-	var gone []*Task
-	for i, t := range n.Tasks {
-		if t.Claims == nil && claims[i] != nil {
-			gone = append(gone, t)
-		}
-	}
-	slices.SortStableFunc(gone, func(a, b *Task) int { // landings first, so that no task arrives where there is nothing
-		switch {
-		case (a.shadows != nil) == (b.shadows != nil):
-			return 0
-		case a.shadows != nil:
-			return -1
-		}
-		return 1
-	})
-	for _, t := range gone {
-		s.Clear(t)
-	}
-	return nil
-}
-
-// rewrite changes the node while nothing is booked on it, and gives its tasks the
-// claims, in their order; a task of which a device is missing holds none.
-func (s *State) rewrite(n *Node, claims [][]Claim, change func(*Node)) {
-	for _, t := range n.Tasks {
-		s.rebook(t, -1)
-	}
-	s.leave(n)
-	name := n.Name
-	change(n)
-	n.Name, n.Isolated = name, 0
-	for i := range n.Resources {
-		n.Resources[i].Used, n.Resources[i].Releasing = 0, 0
-	}
-	for i := range n.Devices {
-		n.Devices[i].Use = DeviceUse{}
-	}
-	n.normalize()
-	if g := s.join(n); g != nil {
-		g.insert(n)
-	}
-	s.touch(n)
-	n.spec = n.version
-	for i, t := range n.Tasks {
-		if t.Claims = claims[i]; slices.ContainsFunc(t.Claims, func(c Claim) bool { return c.Device >= len(n.Devices) }) {
-			t.Claims = nil
-		}
-		s.rebook(t, +1)
-	}
-}
-
-// become takes over what the other node is, and keeps what the State knows it by.
-func (n *Node) become(o *Node) {
-	was := *n
-	*n = *o
-	n.Tasks, n.slot, n.group, n.version, n.freed = was.Tasks, was.slot, was.group, was.version, was.freed
 }
 
 // normalize puts ledgers in order and names every device's resource.
@@ -283,14 +173,12 @@ func (n *Node) normalize() {
 		n.DeviceResource = DefaultDeviceResource
 	}
 	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
-	types := map[string]int{}
 	n.sliced = false
+	n.nameDevices()
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		n.sliced = n.sliced || d.Shares != ""
 		d.Index = i
-		d.ID = DeviceID{Node: n.Name, Type: d.Type, Index: types[d.Type]}
-		types[d.Type]++
 		switch {
 		case d.Resource != "":
 		case d.Profile != "":
@@ -347,8 +235,12 @@ func (s *State) Groups() []*Group {
 	return out
 }
 
-// touch gives the node a new version.
+// touch gives the node a new version. An absent node has no slot, and nothing
+// looks at its version.
 func (s *State) touch(n *Node) {
+	if n.absent {
+		return
+	}
 	s.recent.touch(n.slot)
 	n.version = s.recent.version
 }

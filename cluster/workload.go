@@ -1,125 +1,53 @@
 package cluster
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
 
-// AddJob takes a job into the books; its tasks are pending. Shapes are interned here.
-func (s *State) AddJob(j *Job) error {
-	if s.jobs[j.ID] != nil {
-		return fmt.Errorf("%s is already there", j.ID)
-	}
-	if j.Queue == "" {
-		j.Queue = DefaultQueue
-	}
-	switch q := s.queues[j.Queue]; {
-	case q == nil:
-		return fmt.Errorf("%s: no queue %q", j.ID, j.Queue)
-	case !q.Leaf():
-		return fmt.Errorf("%s: queue %q has queues below it; jobs go into those", j.ID, j.Queue)
-	}
-	if len(j.Alternatives) == 0 {
-		return fmt.Errorf("%s has no tasks", j.ID)
-	}
-	for _, alt := range j.Alternatives {
-		if alt.Min < 1 || alt.Min > len(alt.Tasks) {
-			return fmt.Errorf("%s: a minimum of %d for %d tasks", j.ID, alt.Min, len(alt.Tasks))
-		}
-		if err := alt.checkSubgroups(); err != nil {
-			return fmt.Errorf("%s: %w", j.ID, err)
-		}
-	}
-	j.Chosen, j.attached, j.expected = -1, 0, 0
-	for a := range j.Alternatives {
-		for _, t := range j.Alternatives[a].Tasks {
-			t.Job, t.Alternative = j, a
-			t.ID = j.ID + "/" + t.Name
-		}
-	}
-	s.insertJob(j)
-	s.cold(func() { s.deleteJob(j) })
-	return nil
-}
-
 func (s *State) insertJob(j *Job) {
 	s.jobs[j.ID] = j
+	s.seatJob(j)
+	s.list(j)
+	s.settle(j)
+}
+
+// list adds the job to what is kept about all jobs; unlist takes it out again.
+func (s *State) list(j *Job) {
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
 			t.Shape = s.Intern(*t.Shape)
 		}
 	}
-	s.seatJob(j)
+	s.jobsIn[j.Queue]++
 	s.enlist(j)
-	s.settle(j)
 }
 
-// deleteJob forgets a job of which no task is on a node.
-func (s *State) deleteJob(j *Job) {
+func (s *State) unlist(j *Job) {
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
 			s.Drop(t.Shape)
 		}
 	}
-	delete(s.jobs, j.ID)
+	if s.jobsIn[j.Queue]--; s.jobsIn[j.Queue] == 0 {
+		delete(s.jobsIn, j.Queue)
+	}
 	if set := s.sets[j.Set.Name]; set != nil && j.Retired {
 		set.retired--
 	}
 	s.dismiss(j)
 	delete(s.retired, j.ID)
 	delete(s.pending, j.ID)
+}
+
+// deleteJob forgets a job of which no task is on a node.
+func (s *State) deleteJob(j *Job) {
+	s.unlist(j)
+	delete(s.jobs, j.ID)
 	s.unseatJob(j)
 }
 
-// checkSubgroups makes sure that every subgroup can have its minimum.
-func (a *Alternative) checkSubgroups() error {
-	members := make([]int, len(a.Subgroups))
-	for _, t := range a.Tasks {
-		if t.Subgroup < 0 || t.Subgroup > len(members) {
-			return fmt.Errorf("task %s is in a subgroup that is not there", t.Name)
-		}
-		if t.Subgroup > 0 {
-			members[t.Subgroup-1]++
-		}
-	}
-	for i, g := range a.Subgroups {
-		if g.Min < 0 || g.Min > members[i] {
-			return fmt.Errorf("subgroup %s: a minimum of %d for %d tasks", g.Name, g.Min, members[i])
-		}
-	}
-	return nil
-}
-
-// RemoveJob ends a job: its tasks leave their nodes.
-func (s *State) RemoveJob(id string) error {
-	j := s.jobs[id]
-	if j == nil {
-		return fmt.Errorf("no workload %q", id)
-	}
-	for a := range j.Alternatives {
-		for _, t := range j.Alternatives[a].Tasks {
-			s.Strand(t)
-			s.Clear(t)
-		}
-	}
-	if set := s.sets[j.Set.Name]; set != nil && len(set.jobs)+set.retired == 1 {
-		s.keepGroup(set, nil) // the set is forgotten with its last job; an undo finds its group here
-	}
-	s.deleteJob(j)
-	s.cold(func() { s.insertJob(j) })
-	return nil
-}
-
-// Choose fixes the alternative that the job's tasks are placed from; -1: none.
-func (s *State) Choose(j *Job, alternative int) {
-	was := j.Chosen
-	s.cold(func() { s.choose(j, was) })
-	s.choose(j, alternative)
-}
-
-// SetTorn notes since when the job runs below its minimum; 0: it does not.
-func (s *State) SetTorn(j *Job, since int64) {
+func (s *State) setTorn(j *Job, since int64) {
 	if j.Torn != since {
 		to := j.status()
 		to.torn = since
@@ -127,14 +55,33 @@ func (s *State) SetTorn(j *Job, since int64) {
 	}
 }
 
-// Displace notes that the victim was evicted for the job: it is not evicted for
-// that job again.
-func (s *State) Displace(j *Job, victim string) {
+func (s *State) displace(j *Job, victim string) {
 	if i, known := slices.BinarySearch(j.Displaced, victim); !known {
 		to := j.status()
 		to.displaced = slices.Insert(slices.Clone(j.Displaced), i, victim)
 		s.update(j, to)
 	}
+}
+
+// undisplace takes back that the victim was evicted for the job.
+func (s *State) undisplace(j *Job, victim string) {
+	if i, known := slices.BinarySearch(j.Displaced, victim); known {
+		to := j.status()
+		to.displaced = slices.Delete(slices.Clone(j.Displaced), i, i+1)
+		s.update(j, to)
+	}
+}
+
+func (s *State) park(j *Job, p *Parked) {
+	if p == nil && j.Parked == nil || p != nil && j.Parked != nil && *p == *j.Parked {
+		return
+	}
+	to := j.status()
+	if to.parked = nil; p != nil {
+		copied := *p
+		to.parked = &copied
+	}
+	s.update(j, to)
 }
 
 // update gives the job another status.
@@ -148,29 +95,19 @@ func (s *State) update(j *Job, to jobStatus) {
 // setStatus is update without the journal.
 func (s *State) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
-	j.Torn, j.Displaced = to.torn, to.displaced
+	j.Torn, j.Displaced, j.Parked = to.torn, to.displaced, to.parked
 	if to.retired != retired {
 		s.setRetired(j, to.retired)
 	}
 }
 
-// Restart makes a job ready to be placed anew, in whichever form: a gang below
-// its minimum is no gang. Promises are taken back, and what runs is evicted; it
-// is returned, for it holds its room until it has left.
-func (s *State) Restart(j *Job) []*Task {
-	var evicted []*Task
-	for _, t := range j.Tasks() {
-		s.Strand(t)
-		switch t.Status {
-		case Nominated:
-			s.Clear(t)
-		case Bound:
-			if s.Evict(t) == nil {
-				evicted = append(evicted, t)
-			}
-		}
+// admits reports whether the job can be considered: it is known, has as many tasks
+// as its minimum, and is in a queue that may have jobs.
+func (s *State) admits(j *Job) bool {
+	if q := s.queues[j.Queue]; j.absent || q == nil || !q.Leaf() || q.loose {
+		return false
 	}
-	return evicted
+	return !j.Open || j.Alternatives[0].Enough(func(*Task) bool { return true })
 }
 
 // settle takes note that the job changed, and keeps the list of pending jobs in
@@ -180,7 +117,7 @@ func (s *State) settle(j *Job) {
 		return // a shadow is in nobody's books
 	}
 	s.recentJobs.touch(j.slot)
-	if j.attached < len(j.Tasks()) && !j.Retired {
+	if j.attached < len(j.Tasks()) && !j.Retired && s.admits(j) {
 		s.pending[j.ID] = j
 	} else {
 		delete(s.pending, j.ID)
@@ -225,11 +162,11 @@ func byID(jobs map[string]*Job) []*Job {
 // Nominated are the tasks that wait for promised room, by ID.
 func (s *State) Nominated() []*Task { return byTaskID(s.nominated) }
 
-func byTaskID(tasks map[string]*Task) []*Task {
+func byTaskID(tasks map[*Task]bool) []*Task {
 	out := make([]*Task, 0, len(tasks))
-	for _, t := range tasks {
+	for t := range tasks {
 		out = append(out, t)
 	}
-	slices.SortFunc(out, func(a, b *Task) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, (*Task).compare)
 	return out
 }

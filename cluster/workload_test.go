@@ -15,6 +15,7 @@ func TestTaskByName(t *testing.T) {
 	if err := state.AddJob(j); err != nil {
 		t.Fatal(err)
 	}
+	j = state.Job("job/j")
 	tests := map[string]struct {
 		ref  cluster.TaskRef
 		want *cluster.Task

@@ -31,9 +31,7 @@ func TestBoundsEndTheWalk(t *testing.T) {
 	asked := 0
 	s := with(manyNodes(1000))
 	for i := range 5 {
-		if err := s.AddJob(fixture.Job(fmt.Sprint("m-", i)).Set("m", 12).Devices(1).Build()); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, s, jobPut(fixture.Job(fmt.Sprint("m-", i)).Set("m", 12).Devices(1)))
 	}
 	out, err := fixture.Engine(bounded(&asked, 50), fit()).Open(s, engine.Options{}).Run()
 	if err != nil || len(out.Decisions) != 5 {
@@ -53,9 +51,7 @@ func TestBoundsAreExact(t *testing.T) {
 	asked := 0
 	s := with(manyNodes(5))
 	for i := range 12 {
-		if err := s.AddJob(fixture.Job(fmt.Sprint("m-", i)).Set("m", 12).Devices(1).Build()); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, s, jobPut(fixture.Job(fmt.Sprint("m-", i)).Set("m", 12).Devices(1)))
 	}
 	if out, err := fixture.Engine(bounded(&asked, 70), fit()).Open(s, engine.Options{Search: engine.Twin}).Run(); err != nil || len(out.Decisions) != 12 {
 		t.Errorf("%v %+v", err, out)
@@ -65,9 +61,7 @@ func TestBoundsAreExact(t *testing.T) {
 func TestScoresStayWithinTheirBound(t *testing.T) {
 	asked := 0
 	s := with(manyNodes(2))
-	if err := s.AddJob(fixture.Job("m").Devices(1).Build()); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, jobPut(fixture.Job("m").Devices(1)))
 	_, err := fixture.Engine(bounded(&asked, 40), fit()).Open(s, engine.Options{}).Run()
 	if err == nil || !strings.Contains(err.Error(), "above its bound") || !strings.Contains(err.Error(), "Bounded") {
 		t.Errorf("error %v, want one that names the plugin and the bound", err)

@@ -31,7 +31,7 @@ func (r *room) matters(j *cluster.Job) bool {
 		return true
 	}
 	for _, t := range j.Tasks() {
-		if t.Status == cluster.Bound && r.host(t.Node) {
+		if t.Runs() && r.host(t.Node) {
 			return true
 		}
 	}
@@ -123,7 +123,7 @@ func (r *room) order(leaving []*cluster.Task) []*Victim {
 	for progress := true; progress; {
 		progress = false
 		for _, t := range leaving {
-			if t.Status != cluster.Bound {
+			if !t.Runs() {
 				continue
 			}
 			v := VictimOf(t)
@@ -137,7 +137,7 @@ func (r *room) order(leaving []*cluster.Task) []*Victim {
 		}
 	}
 	for _, t := range leaving {
-		if t.Status == cluster.Bound {
+		if t.Runs() {
 			return nil
 		}
 	}
@@ -153,7 +153,7 @@ func wholeJobs(all []rival) []uint32 {
 	var out []uint32
 	for j, mask := range masks {
 		for _, t := range j.Tasks() {
-			if t.Status == cluster.Bound {
+			if t.Runs() {
 				bound[j]++
 			}
 		}

@@ -23,8 +23,8 @@ type form struct {
 	nodes int
 }
 
-// replica is a job with one alternative for each form.
-func replica(s *cluster.State, name string, set cluster.Set, replicas int, forms ...form) *cluster.Job {
+// replica adds a job with one alternative for each form.
+func replica(s *cluster.State, name string, set cluster.Set, replicas int, forms ...form) {
 	j := fixture.Job(name).Set(set.Name, set.Desired).Build()
 	j.Set = set
 	j.Alternatives = nil
@@ -34,10 +34,9 @@ func replica(s *cluster.State, name string, set cluster.Set, replicas int, forms
 		alt.Whole = &cluster.WholeNodes{Replicas: replicas, NodesPerReplica: f.nodes, Memory: 8 << 30, Only: &f.group}
 		j.Alternatives = append(j.Alternatives, alt)
 	}
-	if err := s.AddJob(j); err != nil {
+	if err := s.Apply(cluster.JobPut{Job: *j}); err != nil {
 		panic(err)
 	}
-	return j
 }
 
 func TestAlternativesThatNameGroupsAreOneChoice(t *testing.T) {
@@ -132,7 +131,7 @@ func TestReplicasKeepToTheirGroup(t *testing.T) {
 		t.Error(diff)
 	}
 	// One more than the group has nodes is not denied: it waits, though others would have room.
-	s.Scale("m", 3)
+	apply(t, s, cluster.SetScaled{Set: "m", Desired: 3})
 	replica(s, "m-2", cluster.Set{Name: "m", Desired: 3}, 3, all...)
 	out := run(t, e, s)
 	if len(out.Decisions) != 0 || len(out.Refusals) != 1 {
@@ -143,11 +142,7 @@ func TestReplicasKeepToTheirGroup(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	// When the others are gone the group is still the one that was chosen.
-	for _, id := range []string{"job/m-0", "job/m-1"} {
-		if err := s.RemoveJob(id); err != nil {
-			t.Fatal(err)
-		}
-	}
+	apply(t, s, jobGone("job/m-0"), jobGone("job/m-1"))
 	if got := where(run(t, e, s)); got["job/m-2/worker-0"] != "mid-1" {
 		t.Errorf("%v", got)
 	}
@@ -171,10 +166,7 @@ func TestReplicasWhoseGroupIsGone(t *testing.T) {
 	if r.Reason != engine.GroupGone || r.Permanent || len(r.Attempts[0].Groups) != 1 {
 		t.Errorf("%+v", r)
 	}
-	back := fixture.Node("old").GPUs(8, "V100", "16Gi").Build()
-	if err := s.AddNode(&cluster.Node{Name: "old", Devices: back.Devices}); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, nodePut(fixture.Node("old").GPUs(8, "V100", "16Gi")))
 	if got := where(ask()); got["job/m-0/worker-0"] != "old" {
 		t.Errorf("the group is back: %v", got)
 	}

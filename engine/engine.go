@@ -6,9 +6,11 @@ import "github.com/berth-project/berth/cluster"
 // from session to session. It serves one State at a time and is not safe for
 // concurrent use.
 type Engine struct {
-	plugins []weighted
-	index   *index
-	memory  memory
+	registry *Registry
+	profile  Profile
+	plugins  []weighted
+	index    *index
+	memory   memory
 }
 
 // New builds the profile's plugins.
@@ -17,8 +19,11 @@ func New(r *Registry, p Profile) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{plugins: plugins, index: newIndex()}, nil
+	return &Engine{registry: r, profile: p, plugins: plugins, index: newIndex()}, nil
 }
+
+// Another builds an engine of the same profile that remembers nothing, for another State.
+func (e *Engine) Another() (*Engine, error) { return New(e.registry, e.profile) }
 
 // Options are what a session gets from outside, beside the State.
 type Options struct {
@@ -32,6 +37,8 @@ type Options struct {
 	// Patient leaves jobs alone that were refused before, until waiting is over or
 	// something changed that may help them.
 	Patient bool
+	// Record lists in the outcome what the session did to the State, as changes.
+	Record bool
 	// Explain keeps every candidate of every decision, and every miss of every refusal.
 	Explain bool
 }

@@ -42,15 +42,12 @@ func TestExactSearch(t *testing.T) {
 		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "roll") }
 		parts, job := tinyCluster(roll), tinyGang(roll)
 		s := fixture.State(parts...)
-		if err := s.AddJob(job); err != nil {
-			rt.Fatal(err)
-		}
+		apply(rt, s, cluster.JobPut{Job: *job})
+		job = s.Job(job.ID)
 		if tasks := job.Alternatives[0].Tasks; roll(4) == 3 { // one runs already
 			n := s.Nodes()[roll(len(s.Nodes()))]
-			if claims, ok := n.Choose(tasks[0].Shape, nil); ok && n.Room(tasks[0].Shape) > 0 {
-				if err := s.Restore(tasks[0], n, claims, 0); err != nil {
-					rt.Fatal(err)
-				}
+			if _, ok := n.Choose(tasks[0].Shape, nil); ok && n.Room(tasks[0].Shape) > 0 {
+				apply(rt, s, runsOn(tasks[0], n))
 			}
 		}
 		possible := newOracle(s, job).place(0)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/explain"
 	"github.com/berth-project/berth/fixture"
 )
 
@@ -15,9 +16,7 @@ import (
 func TestGangWaitsAsAWhole(t *testing.T) {
 	s := with(twoNodes(), fixture.Job("old").Devices(2).On("a"), fixture.Job("gang").Gang(2).Devices(2))
 	e := fixture.Engine(fit())
-	if err := s.Evict(s.Job("job/old").Tasks()[0]); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, evicts(s, "job/old"))
 	actions := func(out engine.Outcome) map[string]engine.Action {
 		m := map[string]engine.Action{}
 		for _, d := range out.Decisions {
@@ -32,7 +31,7 @@ func TestGangWaitsAsAWhole(t *testing.T) {
 	if got := actions(run(t, e, s)); len(got) != 0 {
 		t.Errorf("half of it was bound: %v", got)
 	}
-	s.Clear(s.Job("job/old").Tasks()[0])
+	apply(t, s, left(s.Job("job/old").Tasks()[0]))
 	want = map[string]engine.Action{"job/gang/worker-0": engine.Bind, "job/gang/worker-1": engine.Bind}
 	if diff := cmp.Diff(want, actions(run(t, e, s))); diff != "" {
 		t.Error(diff)
@@ -42,15 +41,13 @@ func TestGangWaitsAsAWhole(t *testing.T) {
 // TestElasticJobStartsWithItsMinimum: beyond the minimum each task is on its own.
 func TestElasticJobStartsWithItsMinimum(t *testing.T) {
 	s := with(twoNodes(), fixture.Job("old").Devices(2).On("a"), fixture.Job("grows").Gang(2).Min(1).Devices(2))
-	if err := s.Evict(s.Job("job/old").Tasks()[0]); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, evicts(s, "job/old"))
 	got := map[cluster.Status]int{}
 	run(t, fixture.Engine(fit()), s)
 	for _, task := range s.Job("job/grows").Tasks() {
 		got[task.Status]++
 	}
-	if got[cluster.Bound] != 1 || got[cluster.Nominated] != 1 {
+	if got[cluster.Assumed] != 1 || got[cluster.Nominated] != 1 {
 		t.Errorf("%v", got)
 	}
 }
@@ -60,25 +57,19 @@ func TestElasticJobStartsWithItsMinimum(t *testing.T) {
 func TestPromiseThatCannotBeKept(t *testing.T) {
 	s := with(twoNodes(), fixture.Node("c").CPU(8, "64Gi"), fixture.Job("old").Devices(2).On("a"), fixture.Job("x").Devices(1).On("b"), fixture.Job("new").Devices(2))
 	e := fixture.Engine(fit())
-	if err := s.Evict(s.Job("job/old").Tasks()[0]); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, evicts(s, "job/old"))
 	run(t, e, s)
 	fresh := s.Job("job/new").Tasks()[0]
 	if fresh.Status != cluster.Nominated || fresh.Node.Name != "a" {
 		t.Fatalf("it is %s", fresh.Status)
 	}
-	if err := s.UpdateNode("a", func(n *cluster.Node) { n.Devices[1].Lost = true }); err != nil {
-		t.Fatal(err)
-	}
-	s.Clear(s.Job("job/old").Tasks()[0])
+	apply(t, s, cluster.NodeSeen{Name: "a", Lost: &[]string{s.Node("a").Devices[1].UUID}})
+	apply(t, s, left(s.Job("job/old").Tasks()[0]))
 	out := run(t, e, s)
 	if len(out.Decisions) != 0 || fresh.Status != cluster.Pending || out.Events[0].Kind != engine.Withdrawn {
 		t.Errorf("it is %s; events %v", fresh.Status, out.Events)
 	}
-	if err := s.RemoveJob("job/x"); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, jobGone("job/x"))
 	if diff := cmp.Diff(map[string]string{"job/new/worker-0": "b"}, where(run(t, e, s))); diff != "" {
 		t.Error(diff)
 	}
@@ -121,9 +112,7 @@ func TestAdaptersAreHeldToTheirWord(t *testing.T) {
 // TestGangOfLeavingMembersWaits: what is on its way out does not count for the minimum.
 func TestGangOfLeavingMembersWaits(t *testing.T) {
 	s := with(twoNodes(), fixture.Job("gang").Gang(3).Devices(1).On("a", "a"))
-	if err := s.Evict(s.Job("job/gang").Tasks()[0]); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, evicts(s, "job/gang"))
 	out := run(t, fixture.Engine(fit()), s)
 	if len(out.Decisions) != 0 || out.Refusals[0].Reason != engine.StillLeaving || out.Refusals[0].Permanent {
 		t.Errorf("%v %+v", out.Decisions, out.Refusals[0])
@@ -137,12 +126,12 @@ func TestLostJobTakesAnyForm(t *testing.T) {
 	for _, d := range []int{4, 1} {
 		j.Alternatives = append(j.Alternatives, cluster.Alternative{Min: 1, Tasks: []*cluster.Task{{Name: string(rune('0' + d)), Shape: &cluster.Shape{Need: cluster.Need{Devices: d}}}}})
 	}
-	if err := s.AddJob(j); err != nil {
+	apply(t, s, cluster.JobPut{Job: *j})
+	e := fixture.Engine(fit())
+	if err := explain.Settle(s, run(t, e, s).Decisions); err != nil {
 		t.Fatal(err)
 	}
-	e := fixture.Engine(fit())
-	run(t, e, s)
-	if _, err := s.LoseNode("big"); err != nil {
+	if err := explain.LoseNode(s, "big"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"job/alt/1": "small"}, where(run(t, e, s))); diff != "" {
@@ -187,11 +176,7 @@ func TestNobodyButItself(t *testing.T) {
 		"alone":     {nil, true},
 		"not quite": {[]fixture.Part{fixture.Job("x").On("a")}, false},
 	} {
-		s := with(twoNodes(), tt.parts...)
-		j := mixedGang(3, 2, 2, 1)
-		if err := s.AddJob(j); err != nil {
-			t.Fatal(err)
-		}
+		s := add(t, with(twoNodes(), tt.parts...), mixedGang(3, 2, 2, 1))
 		if r := run(t, fixture.Engine(fit()), s).Refusals[0]; r.Permanent != tt.permanent {
 			t.Errorf("%s: permanent %v", name, r.Permanent)
 		}
@@ -210,10 +195,7 @@ func mixedGang(least int, devices ...int) *cluster.Job {
 // TestMinimumInAnyOrder: any tasks make the minimum, however they were written.
 func TestMinimumInAnyOrder(t *testing.T) {
 	for _, devices := range [][]int{{4, 1, 1}, {1, 4, 1}, {1, 1, 4}} {
-		s := fixture.State(fixture.Node("n").GPUs(2, "A", "8Gi"))
-		if err := s.AddJob(mixedGang(2, devices...)); err != nil {
-			t.Fatal(err)
-		}
+		s := add(t, fixture.State(fixture.Node("n").GPUs(2, "A", "8Gi")), mixedGang(2, devices...))
 		out := run(t, fixture.Engine(fit()), s)
 		if len(out.Decisions) != 2 || len(out.Refusals) != 1 || !out.Refusals[0].Surplus {
 			t.Errorf("%v: %d placed, refusals %v", devices, len(out.Decisions), out.Refusals)
@@ -248,17 +230,10 @@ func TestTornGangGivesUpItsPromises(t *testing.T) {
 		})
 	}}
 	s := with(twoNodes(), fixture.Job("old").Devices(2).On("a"), fixture.Job("gang").Gang(2).Devices(2))
-	if err := s.Evict(s.Job("job/old").Tasks()[0]); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, evicts(s, "job/old"))
 	e := fixture.Engine(fit(), tracker)
 	run(t, e, s)
-	if err := s.UpdateNode("a", func(n *cluster.Node) { n.Devices = n.Devices[:1] }); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.RemoveJob("job/old"); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, cluster.NodeGone{Name: "a"}, jobGone("job/old"))
 	run(t, e, s)
 	if n := s.Job("job/gang").Placed(); n != 0 || !s.Node("b").Devices[0].Idle() {
 		t.Errorf("%d of the gang still hold room", n)
@@ -272,9 +247,7 @@ func TestTornGangGivesUpItsPromises(t *testing.T) {
 // TestWholeNodesWaitForLeavingMembers: what is on its way out does not count for the minimum.
 func TestWholeNodesWaitForLeavingMembers(t *testing.T) {
 	s := with(twoNodes(), fixture.Job("w").WholeNodes(2, "8Gi").On("a"))
-	if err := s.Evict(s.Job("job/w").Tasks()[0]); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, evicts(s, "job/w"))
 	out := run(t, fixture.Engine(fit(), groups()), s)
 	if len(out.Decisions) != 0 || out.Refusals[0].Reason != engine.StillLeaving {
 		t.Errorf("%v %+v", out.Decisions, out.Refusals[0])

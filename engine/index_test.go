@@ -42,19 +42,17 @@ func TestOnlyChangedNodesAreJudgedAgain(t *testing.T) {
 		{"a new shape is judged everywhere", func() {}, 1000},
 		{"nothing changed but the node it went to", func() {}, 1},
 		{"a node that changed twice counts once", func() {
-			for range 2 {
-				_ = s.UpdateNode("n0500", func(n *cluster.Node) { n.Labels["x"] = "y" })
+			for i := range 2 {
+				apply(t, s, respecified(s.Node("n0500"), func(n *cluster.Node) { n.Labels["x"] = fmt.Sprint(i) }))
 			}
 		}, 2},
-		{"a node that is gone is not judged", func() { _, _ = s.RemoveNode("n0007") }, 1},
-		{"a new node is", func() { _ = s.AddNode(fixture.Node("new").CPU(8, "64Gi").GPUs(8, "A100", "80Gi").Build()) }, 2},
+		{"a node that is gone is not judged", func() { apply(t, s, cluster.NodeGone{Name: "n0007"}) }, 1},
+		{"a new node is", func() { apply(t, s, nodePut(fixture.Node("new").CPU(8, "64Gi").GPUs(8, "A100", "80Gi"))) }, 2},
 	}
 	for i, step := range steps {
 		step.do()
 		judged = 0
-		if err := s.AddJob(fixture.Job(fmt.Sprint(i)).Devices(1).Build()); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, s, jobPut(fixture.Job(fmt.Sprint(i)).Devices(1)))
 		out, err := e.Open(s, engine.Options{}).Run() // a session each: the index lives on
 		if err != nil || len(out.Decisions) != 1 {
 			t.Fatalf("%s: %v %+v", step.name, err, out)
@@ -119,15 +117,11 @@ func TestManyShapesAreForgotten(t *testing.T) {
 	e := fixture.Engine(fit())
 	for i := range 1100 {
 		j := fixture.Job(fmt.Sprint(i)).CPU(int64(1+i%1050), "1Mi").Build()
-		if err := s.AddJob(j); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, s, cluster.JobPut{Job: *j})
 		if got := where(run(t, e, s)); len(got) != 1 {
 			t.Fatalf("job %d was not placed", i)
 		}
-		if err := s.RemoveJob(j.ID); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, s, jobGone(j.ID))
 	}
 }
 
@@ -143,14 +137,10 @@ func TestTooManyReasonsAreAMistake(t *testing.T) {
 	e := fixture.Engine(chatty)
 	var err error
 	for j := 0; j < 5000 && err == nil; j++ {
-		if err := s.AddJob(fixture.Job(fmt.Sprint(j)).CPU(int64(j), "1Mi").Build()); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, s, jobPut(fixture.Job(fmt.Sprint(j)).CPU(int64(j), "1Mi")))
 		ssn := e.Open(s, engine.Options{})
 		_, err = ssn.Run()
-		if err := s.RemoveJob(fmt.Sprintf("job/%d", j)); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, s, jobGone(fmt.Sprintf("job/%d", j)))
 	}
 	if err == nil {
 		t.Error("a reason that is no constant went unnoticed")

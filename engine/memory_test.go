@@ -47,42 +47,37 @@ func TestRefusedJobsWait(t *testing.T) {
 
 // TestWhatWakesJobs: what may help, and nothing else.
 func TestWhatWakesJobs(t *testing.T) {
-	limits := func(gpus int64) *cluster.Queue {
-		return &cluster.Queue{Name: "q", Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: gpus}}}
+	limited := cluster.Queue{Name: "q", Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: 5}}}
+	fresh := fixture.Job("new").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Products = []string{"A100"} })
+	always := func(changes ...cluster.Change) func(*cluster.State) []cluster.Change {
+		return func(*cluster.State) []cluster.Change { return changes }
 	}
 	tests := map[string]struct {
-		change func(*cluster.State) error
-		waits  bool
+		changes func(*cluster.State) []cluster.Change
+		waits   bool
 	}{
-		"nothing":                {func(*cluster.State) error { return nil }, true},
-		"room where it may go":   {func(s *cluster.State) error { return s.RemoveJob("job/busy") }, false},
-		"room where it may not":  {func(s *cluster.State) error { return s.RemoveJob("job/elsewhere") }, true},
-		"a node like the others": {func(s *cluster.State) error { return s.AddNode(fixture.Node("d").GPUs(2, "A100", "80Gi").Build()) }, false},
-		"a node it may not use":  {func(s *cluster.State) error { return s.AddNode(fixture.Node("d").GPUs(2, "L4", "8Gi").Build()) }, true},
-		"a label": {func(s *cluster.State) error {
-			return s.UpdateNode("c", func(n *cluster.Node) { n.Devices[1].Product = "A100" })
+		"nothing":                {always(), true},
+		"room where it may go":   {always(jobGone("job/busy")), false},
+		"room where it may not":  {always(jobGone("job/elsewhere")), true},
+		"a node like the others": {always(nodePut(fixture.Node("d").GPUs(2, "A100", "80Gi"))), false},
+		"a node it may not use":  {always(nodePut(fixture.Node("d").GPUs(2, "L4", "8Gi"))), true},
+		"a label": {func(s *cluster.State) []cluster.Change {
+			return []cluster.Change{respecified(s.Node("c"), func(n *cluster.Node) { n.Devices[1].Product = "A100" })}
 		}, false},
-		"another job that comes": {func(s *cluster.State) error { return s.AddJob(fixture.Job("other").Devices(9).Build()) }, true},
-		"new terms for a queue":  {func(s *cluster.State) error { return s.SetQueue(limits(5)) }, false},
-		"another job of the same name": {func(s *cluster.State) error {
-			if err := s.RemoveJob("job/new"); err != nil {
-				return err
-			}
-			return s.AddJob(fixture.Job("new").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Products = []string{"A100"} }).Build())
-		}, false},
+		"another job that comes":       {always(jobPut(fixture.Job("other").Devices(9))), true},
+		"new terms for a queue":        {always(cluster.QueuePut{Queue: limited}), false},
+		"another job of the same name": {always(jobGone("job/new"), jobPut(fresh)), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := with(twoNodes(), fixture.Node("c").GPUs(2, "L4", "80Gi"),
 				fixture.Job("busy").Gang(2).Devices(2).On("a", "b"), fixture.Job("elsewhere").Devices(1).On("c"),
-				fixture.Job("new").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Products = []string{"A100"} }))
+				fresh)
 			e := fixture.Engine(fit())
 			if patient(t, e, s, second, "job/new") == nil {
 				t.Fatal("it was placed")
 			}
-			if err := tt.change(s); err != nil {
-				t.Fatal(err)
-			}
+			apply(t, s, tt.changes(s)...)
 			if r := patient(t, e, s, second, "job/new"); waits(r) != tt.waits {
 				t.Errorf("%+v, want waiting %t", r, tt.waits)
 			}
@@ -97,19 +92,12 @@ func TestPermanentRefusalsAreParked(t *testing.T) {
 	if r := patient(t, e, s, second, "job/new"); r == nil || !r.Permanent || r.Retry != 0 {
 		t.Fatalf("%+v", r)
 	}
-	if err := s.RemoveJob("job/new"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.AddJob(fixture.Job("new").Devices(3).Build()); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, jobGone("job/new"), jobPut(fixture.Job("new").Devices(3)))
 	patient(t, e, s, second, "job/new")
 	if r := patient(t, e, s, 1<<60, "job/new"); !waits(r) {
 		t.Errorf("%+v", r)
 	}
-	if err := s.AddNode(fixture.Node("c").GPUs(4, "A100", "80Gi").Build()); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, nodePut(fixture.Node("c").GPUs(4, "A100", "80Gi")))
 	if r := patient(t, e, s, 1<<60, "job/new"); r != nil {
 		t.Errorf("%+v", r)
 	}
@@ -120,9 +108,7 @@ func TestRollbacksWakeNobody(t *testing.T) {
 	s := with(twoNodes(), fixture.Job("busy").Gang(2).Devices(1).On("a", "b"), fixture.Job("new").Gang(2).Devices(2))
 	e := fixture.Engine(fit())
 	patient(t, e, s, second, "job/new")
-	if err := s.AddJob(fixture.Job("gang").Gang(3).Devices(1).Build()); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, jobPut(fixture.Job("gang").Gang(3).Devices(1)))
 	if r := patient(t, e, s, second, "job/gang"); r == nil {
 		t.Fatal("the gang was placed")
 	}

@@ -43,11 +43,7 @@ func TestElasticJobMoves(t *testing.T) {
 	if d := cmp.Diff(want, session()); d != "" {
 		t.Errorf("it moves (-want +got):\n%s", d)
 	}
-	for _, n := range []*fixture.NodeBuilder{node("c", "r1", 1), node("d", "r2", 1)} {
-		if err := state.AddNode(n.Build()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	apply(t, state, nodePut(node("c", "r1", 1)), nodePut(node("d", "r2", 1)))
 	session()
 	if at := state.Job("job/elastic").Tasks()[1].At(); at == nil || at.Name != "d" {
 		t.Errorf("the surplus is at %v, and the rest goes to rack r2", at)
@@ -70,18 +66,14 @@ func TestRunningForm(t *testing.T) {
 	before := fixture.Job("old").Devices(1).Preemptible().Build().Alternatives[0]
 	before.Name, before.Running = "before", true
 	j.Alternatives = append(j.Alternatives, before)
-	if err := state.AddJob(j); err != nil {
-		t.Fatal(err)
-	}
-	if err := state.Restore(before.Tasks[0], state.Node("a"), []cluster.Claim{{Device: 0, Milli: cluster.Whole, Memory: 24 << 30}}, 0); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, state, cluster.JobPut{Job: *j})
+	old := state.Job("job/old").Alternatives[1].Tasks[0]
+	apply(t, state, runsOn(old, state.Node("a")))
 	e := fixture.Engine(fit(), fixture.Consent(), mover)
 	if got := run(t, e, state).Decisions; len(got) > 0 {
 		t.Errorf("nobody can be helped, and still %v", got)
 	}
-	state.Clear(before.Tasks[0])
-	state.RemoveJob("job/big")
+	apply(t, state, left(old), jobGone("job/big"))
 	got := map[string]string{}
 	for _, d := range run(t, e, state).Decisions {
 		got[string(d.Action)+" "+d.Task.ID()] = fmt.Sprint(d.Node, " ", len(d.Claims))

@@ -12,11 +12,26 @@ import (
 	"github.com/berth-project/berth/fixture"
 )
 
+// decided are the changes that an outcome may hold.
+var decided = []reflect.Type{
+	reflect.TypeFor[cluster.SessionOpened](), reflect.TypeFor[cluster.Decided](), reflect.TypeFor[cluster.Assign](), reflect.TypeFor[cluster.Nominate](),
+	reflect.TypeFor[cluster.Evict](), reflect.TypeFor[cluster.Move](), reflect.TypeFor[cluster.Withdraw](), reflect.TypeFor[cluster.Overdue](),
+	reflect.TypeFor[cluster.Retire](), reflect.TypeFor[cluster.ChooseGroup](), reflect.TypeFor[cluster.Displace](), reflect.TypeFor[cluster.Tear](),
+	reflect.TypeFor[cluster.Park](),
+}
+
 // references lists where the type refers to what may change: pointers out of the
 // engine, except to shapes, and whatever else is shared by copies of a value.
 func references(t reflect.Type, path string, seen map[reflect.Type]bool) []string {
 	if seen[t] {
 		return nil
+	}
+	if t == reflect.TypeFor[cluster.Change]() {
+		var out []string
+		for _, kind := range decided {
+			out = append(out, references(kind, path+" "+kind.Name(), seen)...)
+		}
+		return out
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -78,7 +93,7 @@ func TestDecisionsHaveTheirOwnClaims(t *testing.T) {
 				t.Errorf("%s of %s changes with its decision: %s", d.Action, d.Task.ID(), diff)
 			}
 		}
-		s.Clear(s.Job("job/old").Tasks()[0])
+		apply(t, s, left(s.Job("job/old").Tasks()[0]))
 	}
 	if diff := cmp.Diff([]engine.Action{engine.EvictIt, engine.Nominate, engine.Bind}, actions); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)

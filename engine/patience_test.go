@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/explain"
 	"github.com/berth-project/berth/fixture"
 )
 
@@ -19,12 +20,12 @@ func TestPatienceSeesWhatHappensToTheJobItself(t *testing.T) {
 	}{
 		"nothing": {func(*cluster.State) error { return nil }, map[string]string{}},
 		"it loses its node and is free to go elsewhere": {
-			func(s *cluster.State) error { _, err := s.RemoveNode("a"); return err },
+			func(s *cluster.State) error { return explain.LoseNode(s, "a") },
 			map[string]string{"job/j/worker-0": "b", "job/j/worker-1": "b"},
 		},
 		"its node is in another rack now": {
 			func(s *cluster.State) error {
-				return s.UpdateNode("a", func(n *cluster.Node) { n.Labels = map[string]string{"rack": "r2"} })
+				return s.Apply(respecified(s.Node("a"), func(n *cluster.Node) { n.Labels = map[string]string{"rack": "r2"} }))
 			},
 			map[string]string{"job/j/worker-1": "b"},
 		},

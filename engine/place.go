@@ -63,7 +63,7 @@ func named(alt *cluster.Alternative) bool { return alt.Whole != nil && alt.Whole
 
 // startable reports whether the tasks that can start at once or run already make the minimum.
 func startable(alt *cluster.Alternative) bool {
-	return alt.Enough(func(t *cluster.Task) bool { return t.Status == cluster.Bound })
+	return alt.Enough(func(t *cluster.Task) bool { return t.Runs() })
 }
 
 // placeOne places the job in one of the forms, which are one choice. It returns

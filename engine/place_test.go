@@ -55,9 +55,7 @@ func TestSurplusFollowsLater(t *testing.T) {
 	if got := len(where(run(t, e, s))); got != 2 {
 		t.Errorf("%d tasks placed", got)
 	}
-	if err := s.RemoveJob("job/x"); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, jobGone("job/x"))
 	if diff := cmp.Diff(map[string]string{"job/g/worker-2": "b"}, where(run(t, e, s))); diff != "" {
 		t.Error(diff)
 	}
@@ -77,10 +75,7 @@ func TestFirstAlternativeThatPlacesWins(t *testing.T) {
 		}
 		return j
 	}
-	s := with(twoNodes())
-	if err := s.AddJob(alternatives(5, 3, 2, 1)); err != nil {
-		t.Fatal(err)
-	}
+	s := add(t, with(twoNodes()), alternatives(5, 3, 2, 1))
 	out := run(t, fixture.Engine(fit()), s)
 	if diff := cmp.Diff(map[string]string{"job/alt/2": "a"}, where(out)); diff != "" {
 		t.Error(diff)
@@ -88,10 +83,7 @@ func TestFirstAlternativeThatPlacesWins(t *testing.T) {
 	if out.Decisions[0].Alternative != "2 devices" || s.Job("job/alt").Chosen != 2 {
 		t.Errorf("chosen: %q, %d", out.Decisions[0].Alternative, s.Job("job/alt").Chosen)
 	}
-	none := with(twoNodes())
-	if err := none.AddJob(alternatives(5, 3)); err != nil {
-		t.Fatal(err)
-	}
+	none := add(t, with(twoNodes()), alternatives(5, 3))
 	r := run(t, fixture.Engine(fit()), none).Refusals[0]
 	if len(r.Attempts) != 2 || r.Attempts[1].Alternative != "3 devices" || !r.Permanent || none.Job("job/alt").Chosen != -1 {
 		t.Errorf("refusal: %+v", r)

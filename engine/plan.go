@@ -123,7 +123,7 @@ func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival) []*Victim 
 	var plan []*Victim
 	fits := false
 	for i := 0; i < len(line) && !fits; i++ {
-		if line[i].task.Status != cluster.Bound {
+		if !line[i].task.Runs() {
 			continue // its job is gone already
 		}
 		v := VictimOf(line[i].task)
@@ -210,7 +210,7 @@ func (r *room) first(line []rival, size int) []*Victim {
 	defer r.stmt.Rollback(mark)
 	var plan []*Victim
 	for _, c := range line[:size] {
-		if c.task.Status != cluster.Bound {
+		if !c.task.Runs() {
 			continue
 		}
 		if v := VictimOf(c.task); r.evict(v) {

@@ -111,13 +111,13 @@ func (c *Score) add(s *Session, plugin string, weight int64, score float64) {
 // retire has the job go for good: it is in no set any more, and what runs of it is evicted.
 func (st *Statement) retire(j *cluster.Job, worth Score) {
 	st.log = append(st.log, operation{kind: retired, at: st.position(), job: j, decision: Decision{Score: worth}})
-	st.session.State.Retire(j)
+	st.tx.Retire(j)
 	st.evictAll(j, worth)
 }
 
 func (st *Statement) evictAll(j *cluster.Job, worth Score) {
 	for _, t := range j.Tasks() {
-		if t.Status != cluster.Bound {
+		if !t.Runs() {
 			continue
 		}
 		if err := st.Evict(t, "", ScaledDown); err != nil {

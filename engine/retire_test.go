@@ -93,7 +93,7 @@ func TestSetsShrink(t *testing.T) {
 			for _, j := range s.Jobs() {
 				for _, task := range j.Tasks() {
 					if task.Status == cluster.Releasing {
-						s.Clear(task)
+						apply(t, s, left(task))
 					}
 				}
 			}
@@ -111,15 +111,12 @@ func TestRetiredLosePromises(t *testing.T) {
 	s := with(twoNodes(), fixture.Job("x").Preemptible().Devices(2).On("a"), fixture.Job("y").Devices(2).On("b"),
 		fixture.Job("m-0").Set("m", 1).Devices(2))
 	e := fixture.Engine(fit(), keep())
-	if err := s.Evict(s.Job("job/x").Tasks()[0]); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, evicts(s, "job/x"))
 	if out := run(t, e, s); len(out.Decisions) != 1 || out.Decisions[0].Action != engine.Nominate {
 		t.Fatalf("%+v", out.Decisions)
 	}
 	m := s.Job("job/m-0")
-	s.Scale("m", 0)
-	s.Clear(s.Job("job/x").Tasks()[0]) // its room is free: without retiring it would start
+	apply(t, s, cluster.SetScaled{Set: "m"}, left(s.Job("job/x").Tasks()[0])) // its room is free: without retiring it would start
 	out := run(t, e, s)
 	if !m.Retired || m.Placed() != 0 || len(s.Nominated()) != 0 || m.Tasks()[0].Node != nil {
 		t.Errorf("%v, %+v", m.Retired, out)
@@ -131,7 +128,7 @@ func TestRetiredLosePromises(t *testing.T) {
 
 func TestRetiredBeforeAreEvicted(t *testing.T) {
 	s := with(twoNodes(), fixture.Job("m-0").Set("m", 1).Priority(7).Devices(1).On("a"))
-	s.Retire(s.Job("job/m-0"))
+	apply(t, s, cluster.Decided{Changes: []cluster.Change{cluster.Retire{Job: "job/m-0"}}})
 	out := run(t, fixture.Engine(fit(), keep()), s)
 	if len(out.Decisions) != 1 || out.Decisions[0].Reason != engine.ScaledDown || out.Decisions[0].Score.Total != 7000 || len(out.Rankings) != 0 {
 		t.Errorf("%+v", out)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/explain"
 	"github.com/berth-project/berth/fixture"
 )
 
@@ -116,13 +117,11 @@ func TestMovedTasksLand(t *testing.T) {
 		t.Fatalf("it is %s, its landing %v", x.Status, x.Landing())
 	}
 	// Nobody else gets the room that it was promised.
-	if err := s.AddJob(fixture.Job("late").Devices(2).Build()); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, jobPut(fixture.Job("late").Devices(2)))
 	if out := run(t, e, s); len(out.Decisions) != 0 {
 		t.Errorf("decided %v", out.Decisions)
 	}
-	s.Clear(x)
+	apply(t, s, left(x))
 	if x.Status != cluster.Nominated || x.Node.Name != "b" {
 		t.Fatalf("it is %s", x.Status)
 	}
@@ -146,13 +145,13 @@ func TestLandingThatIsLost(t *testing.T) {
 	s := fixture.State(four("a"), four("b"), low("x").On("a"), low("y").Devices(2).On("b"), fixture.Job("new").Devices(4))
 	run(t, e, s)
 	x := s.Job("job/x").Tasks()[0]
-	if _, err := s.LoseNode("b"); err != nil {
+	if err := explain.LoseNode(s, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if x.Landing() != nil {
 		t.Fatal("it is still expected on a node that is gone")
 	}
-	s.Clear(x)
+	apply(t, s, left(x))
 	if x.Status != cluster.Pending {
 		t.Errorf("it is %s", x.Status)
 	}
@@ -165,13 +164,9 @@ func TestNobodyGoesTwiceForTheSameJob(t *testing.T) {
 	if d := cmp.Diff([]string{"job/x"}, s.Job("job/new").Displaced); d != "" {
 		t.Fatal(d)
 	}
-	s.Clear(s.Job("job/x").Tasks()[0])
-	s.Clear(s.Job("job/new").Tasks()[0]) // it lost its room, and x is back before it
-	x := s.Job("job/x").Tasks()[0]
-	claims, _ := s.Node("a").Choose(x.Shape, nil)
-	if err := s.Restore(x, s.Node("a"), claims, 0); err != nil {
-		t.Fatal(err)
-	}
+	x, fresh := s.Job("job/x").Tasks()[0], s.Job("job/new").Tasks()[0]
+	apply(t, s, left(x), cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: fresh.Ref()}}})
+	apply(t, s, runsOn(x, s.Node("a"))) // it is back before the other
 	if out := run(t, e, s); len(out.Decisions) != 0 {
 		t.Errorf("decided %v", out.Decisions)
 	}

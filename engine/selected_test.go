@@ -14,11 +14,9 @@ func TestGangThatSelects(t *testing.T) {
 	second := *j.Tasks()[1].Shape
 	second.Need.Selected = []cluster.DeviceID{s.Node("a").Devices[0].ID}
 	j.Alternatives[0].Tasks[1].Shape = &second
-	if err := s.AddJob(j); err != nil {
-		t.Fatal(err)
-	}
+	add(t, s, j)
 	out := run(t, fixture.Engine(fit()), s)
-	if len(out.Decisions) != 2 || j.Tasks()[1].Claims[0].Device != 0 {
+	if len(out.Decisions) != 2 || s.Job("job/g").Tasks()[1].Claims[0].Device != 0 {
 		t.Errorf("%+v", out.Refusals)
 	}
 }

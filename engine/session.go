@@ -19,6 +19,7 @@ type Session struct {
 	hooks   hooks
 	opening *weighted // the plugin that is registering hooks
 	events  []Record
+	changes []cluster.Change
 	heaps   map[heapKey]*heap
 	asks    map[*cluster.Shape]cluster.DeviceAsk
 	idle    idle
@@ -35,6 +36,8 @@ type Outcome struct {
 	Decisions []Decision
 	Refusals  []*Refusal
 	Events    []Record
+	// Changes are what the session did to the State, where it records that.
+	Changes []cluster.Change
 	// Rankings are the sets that had more jobs than are desired.
 	Rankings []Ranking
 }
@@ -45,9 +48,10 @@ type Outcome struct {
 // before that stands and is in the outcome.
 func (s *Session) Run() (Outcome, error) {
 	var out Outcome
+	s.openState()
 	s.withdrawLost()
 	if s.retire(&out); s.err != nil {
-		out.Events = s.events
+		out.Events, out.Changes = s.events, s.changes
 		return out, s.err
 	}
 	out.Decisions = append(out.Decisions, s.bindNominated()...)
@@ -81,8 +85,22 @@ func (s *Session) Run() (Outcome, error) {
 		s.withdrawLost() // promises to surplus whose job was evicted meanwhile
 	}
 	s.forget()
-	out.Events = s.events
+	out.Events, out.Changes = s.events, s.changes
 	return out, s.err
+}
+
+// Changes are what the session did to the State so far, where it records that.
+func (s *Session) Changes() []cluster.Change { return s.changes }
+
+// openState moves the clock of the State.
+func (s *Session) openState() {
+	opened := cluster.SessionOpened{Now: s.Now}
+	if err := s.State.Apply(opened); err != nil {
+		s.fail("engine", "%v", err)
+	}
+	if s.options.Record {
+		s.changes = append(s.changes, opened)
+	}
 }
 
 // decide places one job, or has it wait.
@@ -127,9 +145,9 @@ func (s *Session) sweep() []Decision {
 	for _, j := range s.State.Pending() { // what misses no task is whole
 		switch {
 		case !j.Running() || j.Stands():
-			s.State.SetTorn(j, 0)
+			stmt.tx.SetTorn(j, 0)
 		case j.Torn == 0:
-			s.State.SetTorn(j, max(1, s.Now))
+			stmt.tx.SetTorn(j, max(1, s.Now))
 		}
 	}
 	for _, h := range s.hooks.sweeps {

@@ -11,7 +11,8 @@ import (
 // but versions, which only grow. Commit makes the rest final, all or nothing.
 type Statement struct {
 	session *Session
-	mark    *cluster.Mark // of the journal; nil while nothing was changed
+	tx      cluster.Transaction
+	begun   bool // the transaction is open: something was changed
 	log     []operation
 	// weighing says how the plan was found that evictions belong to.
 	weighing *Weighing
@@ -40,20 +41,26 @@ const (
 // Begin opens an empty statement.
 func (s *Session) Begin() *Statement { return &Statement{session: s} }
 
-// position is where the journal is now. The first call marks it.
+// position is where the transaction is now. The first call opens it.
 func (st *Statement) position() int {
-	if st.mark == nil {
-		m := st.session.State.Mark()
-		st.mark = &m
+	if !st.begun {
+		st.tx, st.begun = st.session.State.Begin(), true
 	}
-	return st.session.State.Position()
+	return st.tx.Position()
 }
 
-func (st *Statement) release() {
-	if st.mark != nil {
-		st.session.State.Release(*st.mark)
-		st.mark = nil
+// end makes the transaction final.
+func (st *Statement) end() {
+	switch {
+	case !st.begun:
+	case !st.session.options.Record:
+		st.tx.End()
+	default:
+		if changes := st.tx.Commit(); len(changes) > 0 {
+			st.session.changes = append(st.session.changes, cluster.Decided{Changes: changes})
+		}
 	}
+	st.begun = false
 }
 
 // Allocate places the task: it is bound, or nominated where part of its room is
@@ -64,7 +71,7 @@ func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster
 
 func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) error {
 	at := st.position()
-	if err := st.session.State.Place(t, n, d.Claims, st.session.Now); err != nil {
+	if err := st.tx.Place(t, n, d.Claims, st.session.Now); err != nil {
 		return err
 	}
 	d.Action, d.Task = Bind, t.Ref()
@@ -82,7 +89,7 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 // Evict evicts a bound task to make room for the job; its room is releasing from now on.
 func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	at, n := st.position(), t.Node
-	if err := st.session.State.Evict(t); err != nil {
+	if err := st.tx.Evict(t, forJob, st.session.Now); err != nil {
 		return err
 	}
 	d := Decision{Action: EvictIt, Task: t.Ref(), Node: n.Name, Claims: t.Claims, Reason: why, For: forJob, Weighing: st.weighing}
@@ -94,7 +101,7 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 // Bind turns a nomination into a binding if the reserved room is free by now.
 func (st *Statement) Bind(t *cluster.Task) bool {
 	at := st.position()
-	if !st.session.State.Bind(t, st.session.Now) {
+	if !st.tx.Bind(t, st.session.Now) {
 		return false
 	}
 	d := Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims}
@@ -114,7 +121,10 @@ func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 		}
 		if holder.Status == cluster.Nominated {
 			at, n := st.position(), holder.Node
-			st.session.State.Clear(holder)
+			if err := st.tx.Withdraw(holder); err != nil {
+				st.session.fail("engine", "withdrawing: %v", err)
+				return
+			}
 			st.log = append(st.log, operation{kind: withdrawn, at: at, task: holder, node: n})
 			st.session.tell(Deallocated, holder, n, false)
 		}
@@ -126,7 +136,7 @@ func (st *Statement) land(shadow *cluster.Job) {
 	for _, t := range shadow.Tasks() {
 		if t.Shadows() != nil {
 			st.log = append(st.log, operation{kind: silent, at: st.position()})
-			st.session.State.Land(t)
+			st.tx.Land(t)
 		}
 	}
 }
@@ -136,7 +146,7 @@ func (st *Statement) land(shadow *cluster.Job) {
 func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 	for i := checkpoint; i < len(st.log); i++ {
 		if op := &st.log[i]; op.kind == placed && op.task.Job == j && op.decision.Action == Bind {
-			st.session.State.Hold(op.task, st.session.Now)
+			st.tx.Hold(op.task, st.session.Now)
 			op.decision.Action = Nominate
 		}
 	}
@@ -147,14 +157,13 @@ func (st *Statement) Checkpoint() int { return len(st.log) }
 
 // Rollback takes back everything since the checkpoint.
 func (st *Statement) Rollback(checkpoint int) {
-	state := st.session.State
 	for i := len(st.log) - 1; i >= checkpoint; i-- {
 		op := &st.log[i]
 		n := op.node
 		if n == nil && op.task != nil {
 			n = op.task.Node
 		}
-		state.UndoTo(op.at)
+		st.tx.UndoTo(op.at)
 		switch op.kind {
 		case placed:
 			st.session.tell(Deallocated, op.task, n, true)
@@ -175,7 +184,7 @@ func (st *Statement) displace(d *Decision) {
 		st.session.served = map[*cluster.Job]bool{}
 	}
 	st.session.served[job] = true
-	st.session.State.Displace(job, d.Task.Job)
+	st.tx.Displace(job, d.Task.Job)
 }
 
 // moves tells the eviction of a task where it lands.
@@ -190,7 +199,10 @@ func (st *Statement) moves(decisions []Decision, landing *Decision) {
 // Discard takes everything back.
 func (st *Statement) Discard() {
 	st.Rollback(0)
-	st.release()
+	if st.begun {
+		st.tx.Discard()
+	}
+	st.begun = false
 }
 
 // Commit makes the statement final and returns what is to be done, evictions first.
@@ -206,10 +218,10 @@ func (st *Statement) Commit() []Decision {
 			d.Claims = slices.Clone(d.Claims) // the State has those of the log
 			out = append(out, d)
 			if op.kind == placed {
-				st.session.State.Keep(op.task.Job)
+				st.tx.Keep(op.task.Job)
 			}
 			if op.kind != evicted && op.task.Job.Stands() {
-				st.session.State.SetTorn(op.task.Job, 0)
+				st.tx.SetTorn(op.task.Job, 0)
 			}
 			if op.task.Shadows() != nil {
 				st.moves(out, &d)
@@ -236,6 +248,6 @@ func (st *Statement) Commit() []Decision {
 		st.session.denied = nil
 	}
 	st.log = nil
-	st.release()
+	st.end()
 	return out
 }

@@ -16,7 +16,7 @@ func evictor() *policy {
 		s.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
 			for _, n := range s.State.Nodes() {
 				for _, t := range n.Tasks {
-					if t.Job.Preemptible && t.Status == cluster.Bound {
+					if t.Job.Preemptible && t.Runs() {
 						if err := stmt.Evict(t, job.ID, "MadeRoom"); err != nil {
 							panic(err)
 						}
@@ -55,13 +55,13 @@ func TestAdaptersMakeRoom(t *testing.T) {
 	if len(where(run(t, e, s))) != 0 {
 		t.Error("it was bound before the room was free")
 	}
-	s.Clear(s.Job("job/cheap").Tasks()[0])
+	apply(t, s, left(s.Job("job/cheap").Tasks()[0]))
 	// Its room is free now. The gang it was taken from may not evict its own member to make room for the other.
 	if diff := cmp.Diff(map[string]string{"job/new/worker-0": "a"}, where(run(t, e, s))); diff != "" {
 		t.Error(diff)
 	}
-	if s.Job("job/new").Tasks()[0].Status != cluster.Bound {
-		t.Error("it is not bound")
+	if s.Job("job/new").Tasks()[0].Status != cluster.Assumed {
+		t.Error("it is not assigned")
 	}
 }
 
@@ -91,7 +91,7 @@ func TestRollbackToACheckpoint(t *testing.T) {
 		t.Error("rolled back too little or too much")
 	}
 	stmt.Discard()
-	if x.Status != cluster.Bound || a.Devices[0].Use.Milli != 1000 || a.Devices[0].Use.ReleasingLeases != 0 {
+	if !x.Runs() || a.Devices[0].Use.Milli != 1000 || a.Devices[0].Use.ReleasingLeases != 0 {
 		t.Errorf("not as before: %s %+v", x.Status, a.Devices[0].Use)
 	}
 	if a.Version() <= version {
@@ -115,7 +115,7 @@ func TestUnboundNominationRollsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	stmt.Commit()
-	s.Clear(old)
+	apply(t, s, left(old))
 	again := ssn.Begin()
 	if !again.Bind(fresh) || again.Bind(fresh) {
 		t.Error("Bind does not bind once")
@@ -146,7 +146,7 @@ func TestInterleavedGangsAreBound(t *testing.T) {
 		}
 	}
 	stmt.Commit()
-	s.Clear(old)
+	apply(t, s, left(old))
 	want := map[string]string{
 		"job/ml/worker-0": "a", "job/ml/worker-1": "a",
 		"job/ml/worker-0-b/worker-0": "a", "job/ml/worker-0-b/worker-1": "a",

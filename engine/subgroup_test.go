@@ -70,9 +70,7 @@ func names(out engine.Outcome) []string {
 
 func add(t *testing.T, s *cluster.State, j *cluster.Job) *cluster.State {
 	t.Helper()
-	if err := s.AddJob(j); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, cluster.JobPut{Job: *j})
 	return s
 }
 
@@ -159,9 +157,7 @@ func TestSubgroupIsFilledUpLater(t *testing.T) {
 	if diff := cmp.Diff([]string{"a-0", "b-0"}, names(run(t, e, s))); diff != "" {
 		t.Error(diff)
 	}
-	if err := s.RemoveJob("job/x"); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, jobGone("job/x"))
 	if diff := cmp.Diff([]string{"a-1", "b-1"}, names(run(t, e, s))); diff != "" {
 		t.Error(diff)
 	}

@@ -111,10 +111,7 @@ func TestRunningTasksPinTheDomain(t *testing.T) {
 	for name, topology := range map[string]cluster.Topology{"required": {Required: "rack"}, "preferred": {Preferred: []string{"rack"}}} {
 		s := add(t, fixture.State(racks(4, 3)...), gangOf(3, 3, 2, topology))
 		first := s.Job("job/t").Tasks()[0]
-		claims, _ := s.Node("r1-03").Choose(first.Shape, nil)
-		if err := s.Restore(first, s.Node("r1-03"), claims, 0); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, s, runsOn(first, s.Node("r1-03")))
 		run(t, fixture.Engine(fit()), s)
 		if diff := cmp.Diff(map[string]int{"r1": 3}, spread(s, "rack")); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -224,10 +221,7 @@ func TestSurplusWithoutADomain(t *testing.T) {
 	s := add(t, fixture.State(append(racks(2), fixture.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"))...),
 		teams(1, cluster.Topology{Required: "rack"}, team{tasks: 2, devices: 1}, team{name: "b", tasks: 1, devices: 1, topology: cluster.Topology{Preferred: []string{"rack"}}}))
 	first := s.Job("job/t").Tasks()[0]
-	claims, _ := s.Node("a").Choose(first.Shape, nil)
-	if err := s.Restore(first, s.Node("a"), claims, 0); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, runsOn(first, s.Node("a")))
 	out := run(t, fixture.Engine(fit()), s)
 	if r := out.Refusals[0]; len(out.Decisions) != 0 || !r.Surplus || r.Reason != engine.NoDomainFits {
 		t.Errorf("%v %+v", where(out), r)

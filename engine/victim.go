@@ -36,7 +36,7 @@ func VictimOf(t *cluster.Task) *Victim {
 	}
 	v := &Victim{Job: t.Job, Whole: true}
 	for _, o := range t.Job.Tasks() {
-		if o.Status == cluster.Bound {
+		if o.Runs() {
 			v.Tasks = append(v.Tasks, o)
 		}
 	}
@@ -47,7 +47,7 @@ func VictimOf(t *cluster.Task) *Victim {
 // bound, and the job keeps its minimum without them or nothing of it stays.
 func (v *Victim) stillOne() bool {
 	for _, t := range v.Tasks {
-		if t.Status != cluster.Bound {
+		if !t.Runs() {
 			return false
 		}
 	}
@@ -56,7 +56,7 @@ func (v *Victim) stillOne() bool {
 	}
 	bound := 0
 	for _, t := range v.Job.Tasks() {
-		if t.Status == cluster.Bound {
+		if t.Runs() {
 			bound++
 		}
 	}
@@ -207,7 +207,7 @@ func (c *rival) before(o *rival) int {
 // mayLeave reports whether the task is one of those who could go for the job at
 // all. For whom others went in this session, they shall not have gone in vain.
 func (s *Session) mayLeave(t *cluster.Task, job *cluster.Job) bool {
-	if t.Status != cluster.Bound || !t.Job.Preemptible || t.Job == job || s.served[t.Job] {
+	if !t.Runs() || !t.Job.Preemptible || t.Job == job || s.served[t.Job] {
 		return false
 	}
 	_, before := slices.BinarySearch(job.Displaced, t.Job.ID)

@@ -84,7 +84,7 @@ func TestVictimThatMayGoAfterAnother(t *testing.T) {
 		first := s.State.Job("job/x").Tasks()[0]
 		s.AddPreemptableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
 			return func(v *engine.Victim) engine.Reason {
-				if v.Job.ID == "job/y" && first.Status == cluster.Bound {
+				if v.Job.ID == "job/y" && first.Runs() {
 					return "NotYet"
 				}
 				return engine.Consent

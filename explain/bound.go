@@ -67,7 +67,7 @@ func (b bound) to(v int64) *change {
 				q.OverQuotaWeight = q.OverQuotaWeight.With(b.amount.Name, q.WeightOf(b.amount.Name))
 			}
 		}
-		return s.SetQueue(&q)
+		return s.Apply(cluster.QueuePut{Queue: q})
 	}}
 }
 
@@ -79,14 +79,15 @@ func (l *lab) raise(found *finder) {
 			return
 		}
 		lifted := b.to(-1)
-		v := l.try(lifted)
+		used := int64(0)
+		v := l.tryAnd(func(s *cluster.State) { used = b.used(s) }, lifted)
 		if !v.fits {
 			if l.attempt.Before != nil { // nobody asks about a limit that was not in the way
 				found.no(lifted, v)
 			}
 			continue
 		}
-		if used := b.used(v.state); used > b.amount.Value {
+		if used > b.amount.Value {
 			if c := b.to(used); l.try(c).fits {
 				lifted = c
 			}

@@ -52,12 +52,18 @@ func (l *lab) exactLimits(changes []*change) *change {
 		if c.kind != RaiseLimit {
 			continue
 		}
-		v := l.try(changes...)
+		bounds := l.bounds()
+		uses := make([]int64, len(bounds))
+		v := l.tryAnd(func(s *cluster.State) {
+			for k, b := range bounds {
+				uses[k] = b.used(s)
+			}
+		}, changes...)
 		if !v.fits {
 			break
 		}
-		for _, b := range l.bounds() {
-			used := b.used(v.state)
+		for k, b := range bounds {
+			used := uses[k]
 			if b.to(-1).text != c.text || used <= b.amount.Value {
 				continue
 			}

@@ -47,7 +47,7 @@ func (l *lab) deserve(found *finder) {
 		for _, x := range slices.Backward(all) { // from the top down
 			q := *s.Queue(x.queue)
 			q.Quota = q.Quota.With(x.resource, x.to)
-			if err := s.SetQueue(&q); err != nil {
+			if err := s.Apply(cluster.QueuePut{Queue: q}); err != nil {
 				return err
 			}
 		}
@@ -116,7 +116,7 @@ func (l *lab) wait(found *finder) {
 				j := l.end.Job(id)
 				least, first := minimumRun(l.end, j, p), firstStart(j)
 				for _, t := range j.Tasks() {
-					if t.Status != cluster.Bound || t.Started+least <= l.now {
+					if !t.Runs() || t.Started+least <= l.now {
 						continue
 					}
 					m := moment{t.Started + least, least, id}
@@ -147,7 +147,7 @@ func (l *lab) wait(found *finder) {
 func firstStart(j *cluster.Job) int64 {
 	first := int64(math.MaxInt64)
 	for _, t := range j.Tasks() {
-		if t.Status == cluster.Bound {
+		if t.Runs() {
 			first = min(first, t.Started)
 		}
 	}

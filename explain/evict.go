@@ -108,7 +108,7 @@ func (l *lab) eviction(jobs ...*cluster.Job) *change {
 	c.text = "with " + List(names, 3) + " evicted"
 	c.apply = func(s *cluster.State) error {
 		for _, id := range ids {
-			if err := s.RemoveJob(id); err != nil {
+			if err := s.Apply(cluster.JobGone{Job: id}); err != nil {
 				return err
 			}
 		}

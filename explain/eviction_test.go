@@ -188,16 +188,20 @@ func TestEvictionsInWords(t *testing.T) {
 
 // torn says that the gang has run below its minimum since the clock began.
 func torn(s *cluster.State, id string) *cluster.State {
-	s.Job(id).Torn = clockAt(0)
-	return s
+	return decided(s, cluster.Tear{Job: id, Since: clockAt(0)})
 }
 
 // leaves tells the job's tasks to stop.
 func leaves(s *cluster.State, id string) *cluster.State {
 	for _, t := range s.Job(id).Tasks() {
-		if err := s.Evict(t); err != nil {
-			panic(err)
-		}
+		decided(s, cluster.Evict{Task: t.Ref(), Attempt: t.Attempt + 1})
+	}
+	return s
+}
+
+func decided(s *cluster.State, c cluster.Change) *cluster.State {
+	if err := s.Apply(cluster.Decided{Changes: []cluster.Change{c}}); err != nil {
+		panic(err)
 	}
 	return s
 }

@@ -18,7 +18,7 @@ func inRacks(t *testing.T, tasks int, edit func(*cluster.Alternative)) *cluster.
 		fixture.Job("x").Devices(8).On("a"))
 	j := fixture.Job("g").Gang(tasks).Devices(8).Build()
 	edit(&j.Alternatives[0])
-	if err := s.AddJob(j); err != nil {
+	if err := s.Apply(cluster.JobPut{Job: *j}); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -58,7 +58,7 @@ func AddTwins(s *cluster.State, template *cluster.Node, count int) ([]string, er
 		if s.Node(name) != nil {
 			continue
 		}
-		if err := s.AddNode(Twin(template, name)); err != nil {
+		if err := s.Apply(cluster.NodePut{Node: *Twin(template, name)}); err != nil {
 			return nil, err
 		}
 		names = append(names, name)
@@ -153,7 +153,7 @@ func (l *lab) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 	j := l.job()
 	alt := &j.Alternatives[l.alternative()]
 	s := cluster.NewState()
-	if l.err = s.SetQueue(&cluster.Queue{Name: j.Queue}); l.err != nil {
+	if l.err = s.Apply(cluster.QueuePut{Queue: cluster.Queue{Name: j.Queue}}); l.err != nil {
 		return false
 	}
 	count := 1
@@ -172,13 +172,18 @@ func (l *lab) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 		form.Tasks = append(form.Tasks, &cluster.Task{Name: fmt.Sprintf("probe-%d", i), Role: l.attempt.Task.Role, Index: i, Shape: &shape})
 	}
 	probe.Alternatives = []cluster.Alternative{form}
-	if s.AddJob(&probe) != nil {
+	if s.Apply(cluster.JobPut{Job: probe}) != nil {
 		return false
 	}
 	if _, err := AddTwins(s, n, count); err != nil {
 		return false
 	}
-	out, err := run(l.engine, s, engine.Options{Now: l.now})
+	if l.probe == nil { // the engine itself remembers the cluster in question
+		if l.probe, l.err = l.engine.Another(); l.err != nil {
+			return false
+		}
+	}
+	out, err := run(l.probe, s, engine.Options{Now: l.now})
 	if err != nil {
 		l.err = err
 		return false

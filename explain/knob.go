@@ -92,18 +92,15 @@ func (l *lab) landing(c *change) string {
 	if l.spent() {
 		return ""
 	}
-	v := l.try(c)
-	if v.state == nil || !v.fits {
-		return ""
-	}
-	j := v.state.Job(l.id)
 	counts := map[string]int{}
-	for _, t := range j.Tasks() {
-		for _, claim := range t.Claims {
-			counts[t.Node.Devices[claim.Device].Product]++
+	v := l.tryAnd(func(s *cluster.State) {
+		for _, t := range s.Job(l.id).Tasks() {
+			for _, claim := range t.Claims {
+				counts[t.Node.Devices[claim.Device].Product]++
+			}
 		}
-	}
-	if len(counts) != 1 {
+	}, c)
+	if !v.fits || len(counts) != 1 {
 		return ""
 	}
 	for product, n := range counts {

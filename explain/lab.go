@@ -38,14 +38,14 @@ type change struct {
 type verdict struct {
 	fits    bool
 	refusal *engine.Refusal
-	state   *cluster.State
 }
 
-// lab tries changes on copies of the books. The budget counts tries, never
-// time, so that answers do not depend on the machine.
+// lab tries changes: it applies them, runs a session and undoes both. The budget
+// counts tries, never time, so that answers do not depend on the machine.
 type lab struct {
 	engine  *engine.Engine
-	end     *cluster.State // never changed
+	probe   *engine.Engine // for clusters of its own; nil until one is asked about
+	end     *cluster.State // what is tried on it is undone
 	id      string
 	refusal *engine.Refusal
 	attempt *engine.Attempt
@@ -68,16 +68,23 @@ func (l *lab) shape() *cluster.Shape { return l.attempt.Task.Shape }
 // spent reports whether no further try is allowed.
 func (l *lab) spent() bool { return l.tries >= l.budget || l.err != nil }
 
-// try makes the changes on a copy and runs a full session: all that is pending
+// try makes the changes, runs a full session and undoes both: all that is pending
 // competes, as it would. A change that cannot be made does not fit.
-func (l *lab) try(changes ...*change) verdict {
+func (l *lab) try(changes ...*change) verdict { return l.tryAnd(nil, changes...) }
+
+// tryAnd is try, with a look at the State after the session.
+func (l *lab) tryAnd(look func(*cluster.State), changes ...*change) verdict {
 	if l.spent() {
 		return verdict{}
 	}
 	l.tries++
-	state := l.end.Clone()
+	mark := l.end.Mark()
+	defer func() {
+		l.end.Undo(mark)
+		l.end.Release(mark)
+	}()
 	for _, c := range changes {
-		if err := c.apply(state); err != nil {
+		if err := c.apply(l.end); err != nil {
 			return verdict{}
 		}
 	}
@@ -85,20 +92,23 @@ func (l *lab) try(changes ...*change) verdict {
 	for _, c := range changes {
 		now = max(now, l.at[c])
 	}
-	out, err := run(l.engine, state, engine.Options{Now: now})
+	out, err := run(l.engine, l.end, engine.Options{Now: now})
 	if err != nil {
 		l.err = err
 		return verdict{}
 	}
-	v := verdict{state: state}
+	var v verdict
 	for _, r := range out.Refusals {
 		if r.Job == l.id {
 			v.refusal = r
 		}
 	}
-	v.fits = l.satisfied(state.Job(l.id))
+	v.fits = l.satisfied(l.end.Job(l.id))
 	if v.fits && len(changes) == 1 {
 		l.evicted[changes[0]] = evictedFor(out.Decisions, l.id)
+	}
+	if look != nil {
+		look(l.end)
 	}
 	return v
 }
@@ -156,55 +166,13 @@ func (l *lab) alternative() int {
 // rewrite gives the job another request: what runs of it stays where it is, and
 // edit may change all that is pending.
 func rewrite(s *cluster.State, id string, edit func(*cluster.Job)) error {
-	old := s.Job(id)
-	if old == nil {
+	j := s.Job(id)
+	if j == nil {
 		return fmt.Errorf("no workload %q", id)
 	}
-	type standing struct {
-		alternative int
-		name        string
-		node        *cluster.Node
-		claims      []cluster.Claim
-		status      cluster.Status
-		started     int64
-		promised    int64
-	}
-	var stand []standing
-	for a := range old.Alternatives {
-		for _, t := range old.Alternatives[a].Tasks {
-			if t.Node != nil {
-				stand = append(stand, standing{a, t.Name, t.Node, slices.Clone(t.Claims), t.Status, t.Started, t.Promised})
-			}
-		}
-	}
-	chosen := old.Chosen
-	if err := s.RemoveJob(id); err != nil {
-		return err
-	}
-	job := *old
-	edit(&job)
-	if err := s.AddJob(&job); err != nil {
-		return err
-	}
-	s.Choose(&job, chosen)
-	for _, p := range stand {
-		for _, t := range job.Alternatives[p.alternative].Tasks {
-			if t.Name == p.name {
-				if err := s.Restore(t, p.node, p.claims, p.started); err != nil {
-					return err
-				}
-				switch p.status {
-				case cluster.Releasing:
-					if err := s.Evict(t); err != nil {
-						return err
-					}
-				case cluster.Nominated:
-					s.Hold(t, p.promised)
-				}
-			}
-		}
-	}
-	return nil
+	spec := j.Spec()
+	edit(&spec)
+	return s.Apply(cluster.JobPut{Job: spec})
 }
 
 // reshape edits the shape of the job's tasks like the one that found no place.
@@ -232,16 +200,11 @@ func (l *lab) reshape(edit func(*cluster.Shape)) func(*cluster.State) error {
 // every form it may take: conditions on nodes are the whole job's.
 func (l *lab) reshapeAll(edit func(*cluster.Shape)) func(*cluster.State) error {
 	return func(s *cluster.State) error {
-		running := map[*cluster.Task]bool{}
-		for a := range s.Job(l.id).Alternatives {
-			for _, t := range s.Job(l.id).Alternatives[a].Tasks {
-				running[t] = t.Node != nil
-			}
-		}
+		known := s.Job(l.id).Alternatives
 		return rewrite(s, l.id, func(j *cluster.Job) {
 			for a := range j.Alternatives {
-				for _, t := range j.Alternatives[a].Tasks {
-					if !running[t] {
+				for i, t := range j.Alternatives[a].Tasks {
+					if known[a].Tasks[i].Node == nil {
 						shape := *t.Shape
 						edit(&shape)
 						t.Shape = &shape

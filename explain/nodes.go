@@ -39,11 +39,13 @@ func (l *lab) open() *change {
 func opened(names []string) *change {
 	return &change{OpenNodes, "with " + List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
 		for _, name := range names {
-			err := s.UpdateNode(name, func(n *cluster.Node) {
-				n.Unschedulable, n.Phase = false, ""
-				n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), sick)
-			})
-			if err != nil {
+			n := *s.Node(name)
+			n.Unschedulable, n.Taints = false, slices.DeleteFunc(slices.Clone(n.Taints), sick)
+			ready := cluster.PhaseReady
+			if err := s.Apply(cluster.NodePut{Node: n}); err != nil {
+				return err
+			}
+			if err := s.Apply(cluster.NodeSeen{Name: name, Phase: &ready}); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,7 @@ func TestOffer(t *testing.T) {
 	model := fixture.Job("m").Served(cluster.Binpack).CPU(0, "1Gi").DeviceMemory(1, "40Gi")
 	tests := map[string]struct {
 		parts          []fixture.Part
-		free           []cluster.Bytes // of the devices of n, as read
+		free           map[string]cluster.Bytes // of the devices of n, as read
 		offer, foreign string
 	}{
 		"devices": {[]fixture.Part{fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A", "80Gi")}, nil,
@@ -22,17 +22,15 @@ func TestOffer(t *testing.T) {
 			"Most memory free now: 30 GiB on one device (n:cuda:0, A), 30 GiB on one node (n, 1 device), 30 GiB on all A together.", ""},
 		"an empty pot": {[]fixture.Part{fixture.Node("n").CPU(8, "100Gi").GPUs(2, "A", "80Gi").With(unified), fixture.Job("x").CPU(0, "100Gi").On("n")}, nil,
 			"No device that it may use has memory free.", ""},
-		"used by others": {[]fixture.Part{fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A", "80Gi")}, []cluster.Bytes{74 << 30, 80 << 30},
+		"used by others": {[]fixture.Part{fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A", "80Gi")}, map[string]cluster.Bytes{"GPU-n-0": 74 << 30, "GPU-n-1": 80 << 30},
 			"Most memory free now: 80 GiB on one device (n:cuda:1, A), 154 GiB on one node (n, 2 devices), 154 GiB on all A together.",
 			"Of n:cuda:0, 6 GiB is used by something that Berth does not know."},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := fixture.State(tt.parts...)
-			if tt.free != nil {
-				if err := s.Observe("n", tt.free); err != nil {
-					t.Fatal(err)
-				}
+			if err := s.Apply(cluster.NodeRead{Name: "n", Free: tt.free}); err != nil {
+				t.Fatal(err)
 			}
 			shape := model.Build().Tasks()[0].Shape
 			if got := offer(s, shape); got != tt.offer {

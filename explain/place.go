@@ -128,12 +128,13 @@ func replay(s *cluster.State, decisions []engine.Decision, id string) bool {
 		if d.Action != engine.Bind || t == nil {
 			return false
 		}
-		if s.Restore(t, s.Node(d.Node), slices.Clone(d.Claims), 0) != nil {
+		n := s.Node(d.Node)
+		if s.CanRun(t, n, d.Claims) != nil || s.Apply(cluster.SeenOn(t, n, d.Claims, 0)) != nil {
 			return false
 		}
 	}
 	for _, j := range s.Pending() {
-		if j.ID != id && j.Placed() == 0 && s.RemoveJob(j.ID) != nil {
+		if j.ID != id && j.Placed() == 0 && s.Apply(cluster.JobGone{Job: j.ID}) != nil {
 			return false
 		}
 	}

@@ -99,7 +99,7 @@ func TestGroupsOfAChoice(t *testing.T) {
 		alt.Name, alt.Whole.Replicas, alt.Whole.Only = k.Product, 2, &k
 		j.Alternatives = append(j.Alternatives, alt)
 	}
-	if err := state.AddJob(j); err != nil {
+	if err := state.Apply(cluster.JobPut{Job: *j}); err != nil {
 		t.Fatal(err)
 	}
 	sim := simulate(t, state)

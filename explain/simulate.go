@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -44,6 +45,9 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		nodes, pending := len(state.Nodes()), len(state.Pending())
 		quiet := sim.Sessions > 0 && nodes*pending <= fullMisses
 		out, err := run(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || quiet})
+		if err == nil {
+			err = Settle(state, out.Decisions)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -74,24 +78,92 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		if sim.Sessions == maxSessions {
 			return nil, fmt.Errorf("decisions still change after %d sessions: the plugins of this profile undo each other's work", maxSessions)
 		}
-		release(state, out.Decisions)
-	}
-}
-
-// release lets evicted tasks go.
-func release(state *cluster.State, decisions []engine.Decision) {
-	for i := range decisions {
-		if d := &decisions[i]; d.Action == engine.EvictIt {
-			if t := state.Task(d.Task); t != nil && t.Status == cluster.Releasing {
-				Leave(state, t)
-			}
+		if err := release(state, out.Decisions); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// Leave lets an evicted task go: its room is free, and unless it was retired it is
-// pending again.
-func Leave(state *cluster.State, t *cluster.Task) { state.Clear(t) }
+// Settle has happen at once what a session decided: assigned tasks are seen on
+// their nodes.
+func Settle(state *cluster.State, decisions []engine.Decision) error {
+	for i := range decisions {
+		d := &decisions[i]
+		if t := state.Task(d.Task); d.Action == engine.Bind && t != nil && t.Status == cluster.Assumed {
+			if err := state.Apply(cluster.TaskSeen{Task: d.Task, Node: d.Node}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// release has evicted tasks leave.
+func release(state *cluster.State, decisions []engine.Decision) error {
+	for i := range decisions {
+		if d := &decisions[i]; d.Action == engine.EvictIt {
+			if err := Leave(state, d.Task); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Leave has an evicted task leave its node: its room is free, and unless it was
+// retired it is pending again.
+func Leave(state *cluster.State, ref cluster.TaskRef) error {
+	if t := state.Task(ref); t == nil || t.Status != cluster.Releasing {
+		return nil
+	}
+	return state.Apply(cluster.TaskSeen{Task: ref})
+}
+
+// LoseNode removes a node for good: what ran there is pending again, and a gang
+// that is then below its minimum starts again as a whole.
+func LoseNode(state *cluster.State, name string) error {
+	n := state.Node(name)
+	if n == nil {
+		return fmt.Errorf("no node %q", name)
+	}
+	tasks := slices.Clone(n.Tasks)
+	if err := state.Apply(cluster.NodeGone{Name: name}); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if t.Node != nil && t.Shadows() == nil { // a task that moves is then nominated where it moves to
+			if err := state.Apply(cluster.TaskSeen{Task: t.Ref()}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range tasks {
+		if j := t.Job; j.Chosen >= 0 && !j.Stands() {
+			for _, o := range slices.Clone(j.Tasks()) {
+				if err := stop(state, o); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// stop has a task be on no node, and release what is reserved for it.
+func stop(state *cluster.State, t *cluster.Task) error {
+	if t.Node == nil || t.Shadows() != nil {
+		return nil
+	}
+	if t.Status == cluster.Nominated {
+		return state.Apply(cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: t.Ref()}}})
+	}
+	if t.Landing() != nil {
+		if err := state.Apply(cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: t.Ref(), Landing: true}}}); err != nil {
+			return err
+		}
+	}
+	return state.Apply(cluster.TaskGone{Task: t.Ref()})
+}
 
 func run(e *engine.Engine, state *cluster.State, o engine.Options) (engine.Outcome, error) {
 	s := e.Open(state, o)

@@ -175,7 +175,7 @@ func setReport(s *cluster.State, j *cluster.Job) *SetReport {
 	if j.Set.Name == "" {
 		return nil
 	}
-	out := &SetReport{Name: j.Set.Name, Desired: j.Set.Desired}
+	out := &SetReport{Name: j.Set.Name, Desired: s.Desired(j.Set.Name)}
 	for _, o := range s.Set(j.Set.Name) {
 		if o.Stands() {
 			out.Placed++
@@ -213,15 +213,19 @@ func knobsOf(q Question) []Knob {
 // a large cluster leaves out. Others that are pending found no place either, so
 // leaving them out changes nothing; should it all the same, the refusal stays as it was.
 func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
-	state := q.State.Clone()
-	for _, j := range state.Pending() {
+	mark := q.State.Mark()
+	defer func() {
+		q.State.Undo(mark)
+		q.State.Release(mark)
+	}()
+	for _, j := range q.State.Pending() {
 		if j.ID != q.Workload && j.Placed() == 0 {
-			if err := state.RemoveJob(j.ID); err != nil {
+			if err := q.State.Apply(cluster.JobGone{Job: j.ID}); err != nil {
 				return nil, err
 			}
 		}
 	}
-	out, err := run(q.Engine, state, engine.Options{Now: q.Now, Explain: true})
+	out, err := run(q.Engine, q.State, engine.Options{Now: q.Now, Explain: true})
 	if err != nil {
 		return nil, err
 	}
@@ -263,15 +267,13 @@ func (l *lab) ownNodes() map[string]bool {
 	if a.Placed == 0 || l.refusal.Surplus || a.Before != nil {
 		return out
 	}
-	v := l.try(&change{apply: l.atLeast(a.Placed)})
-	if v.state == nil {
-		return out
-	}
-	for _, t := range v.state.Job(l.id).Tasks() {
-		if t.Node != nil && t.Role == a.Task.Role {
-			out[t.Node.Name] = true
+	l.tryAnd(func(s *cluster.State) {
+		for _, t := range s.Job(l.id).Tasks() {
+			if t.Node != nil && t.Role == a.Task.Role {
+				out[t.Node.Name] = true
+			}
 		}
-	}
+	}, &change{apply: l.atLeast(a.Placed)})
 	return out
 }
 

@@ -49,21 +49,24 @@ func (m *stateMaker) keep(s *cluster.State, jobs [][]running) {
 				w.r.errorf(w.at, "%s cannot be running on %s: %s", w.task.Name, w.node, problem)
 				continue
 			}
-			if err := s.Restore(w.task, n, claims, w.started); err != nil {
+			if err := s.CanRun(w.task, n, claims); err != nil {
 				w.r.errorf(w.at, "%s", err)
 				continue
 			}
+			m.must(s.Apply(cluster.SeenOn(w.task, n, claims, w.started)))
 		}
-		m.tellKept(j, of[0].because)
+		m.tellKept(s, j, of[0].because)
 	}
 }
 
 // tellKept says that the job runs in a form of before.
-func (m *stateMaker) tellKept(j *cluster.Job, why string) {
+func (m *stateMaker) tellKept(s *cluster.State, j *cluster.Job, why string) {
 	if why == "" {
 		why = "none of its forms has these tasks on so many devices"
 	}
-	j.Remarks = append(slices.Clone(j.Remarks), fmt.Sprintf("It is kept as it runs, which is not what its spec asks for now: %s.", why))
+	spec := *j
+	spec.Remarks = append(slices.Clone(j.Remarks), fmt.Sprintf("It is kept as it runs, which is not what its spec asks for now: %s.", why))
+	m.must(s.Apply(cluster.JobPut{Job: spec}))
 	m.kept.add(fmt.Sprintf("%s (%s)", j.ID, why))
 }
 

@@ -93,7 +93,7 @@ func (m *stateMaker) models(s *cluster.State) {
 		}
 		for _, j := range plan.Jobs {
 			m.addJob(j, r)
-			m.must(s.AddJob(j))
+			m.must(s.Apply(cluster.JobPut{Job: *j}))
 		}
 		for i, x := range o.Status.Replicas {
 			at := path{"status", "replicas", i}
@@ -111,11 +111,16 @@ func (m *stateMaker) observe(s *cluster.State) {
 			continue
 		}
 		r := m.bundle.reporter(o, &m.errs)
-		free := make([]cluster.Bytes, 0, len(o.Status.FreeMemory))
-		for _, q := range o.Status.FreeMemory {
-			free = append(free, cluster.Bytes(q.Value()))
+		n := s.Node(o.Name)
+		if len(o.Status.FreeMemory) > len(n.Devices) {
+			r.errorf(path{"status", "freeMemory"}, "node %q has %d devices, and %d were read", o.Name, len(n.Devices), len(o.Status.FreeMemory))
+			continue
 		}
-		if err := s.Observe(o.Name, free); err != nil {
+		free := make(map[string]cluster.Bytes, len(o.Status.FreeMemory))
+		for i, q := range o.Status.FreeMemory {
+			free[n.Devices[i].UUID] = cluster.Bytes(q.Value())
+		}
+		if err := s.Apply(cluster.NodeRead{Name: o.Name, Free: free}); err != nil {
 			r.errorf(path{"status", "freeMemory"}, "%s", err)
 		}
 	}

@@ -176,8 +176,10 @@ func (m *stateMaker) restore(s *cluster.State) {
 	}
 	m.keep(s, kept) // they take what the others leave
 	for i := range m.running {
-		if w := &m.running[i]; w.leaving && w.task.Status == cluster.Bound {
-			m.must(s.Evict(w.task))
+		if w := &m.running[i]; w.leaving && w.task.Runs() {
+			seen := cluster.SeenOn(w.task, w.task.Node, w.task.Claims, w.started)
+			seen.Leaving = true
+			m.must(s.Apply(seen))
 		}
 	}
 }
@@ -211,7 +213,7 @@ func (m *stateMaker) book(s *cluster.State, of []running) bool {
 		case problem == "":
 		case as != nil:
 			for k := range i {
-				s.Clear(of[k].task)
+				m.must(s.Apply(cluster.TaskSeen{Task: of[k].task.Ref()}))
 			}
 			of[0].because = fmt.Sprintf("%s on %s: %s", w.task.Name, w.node, problem)
 			return false
@@ -221,13 +223,14 @@ func (m *stateMaker) book(s *cluster.State, of []running) bool {
 			w.r.errorf(w.at, "%s cannot be running on %s: %s", w.task.Name, w.node, problem)
 			continue
 		}
-		if err := s.Restore(w.task, n, claims, w.started); err != nil {
+		if err := s.CanRun(w.task, n, claims); err != nil {
 			w.r.errorf(w.at, "%s", err)
 			continue
 		}
+		m.must(s.Apply(cluster.SeenOn(w.task, n, claims, w.started)))
 	}
 	if j := of[0].job; j.Chosen >= 0 && j.Alternatives[j.Chosen].Running {
-		m.tellKept(j, "")
+		m.tellKept(s, j, "")
 	}
 	return true
 }

@@ -21,6 +21,7 @@ func (b *Bundle) State() (*cluster.State, error) {
 	}
 	s := cluster.NewState()
 	m.fill(s)
+	m.adopt(s)
 	m.models(s)
 	m.restore(s)
 	m.observe(s)
@@ -139,14 +140,33 @@ func (m *stateMaker) addJob(j *cluster.Job, r reporter) {
 // fill takes the objects into the books.
 func (m *stateMaker) fill(s *cluster.State) {
 	for _, q := range topDown(m.queues) {
-		m.must(s.SetQueue(q))
+		m.must(s.Apply(cluster.QueuePut{Queue: *q}))
 	}
-	m.must(s.AddNodes(m.nodes))
+	nodes := make([]cluster.Change, len(m.nodes))
+	for i, n := range m.nodes {
+		nodes[i] = cluster.NodePut{Node: *n}
+	}
+	m.must(s.ApplyAll(nodes))
+	m.nodes = s.Nodes()
 	for _, j := range m.jobs {
-		m.must(s.AddJob(j))
+		m.must(s.Apply(cluster.JobPut{Job: *j}))
 	}
 	for _, b := range m.budgets {
-		s.SetBudget(b)
+		m.must(s.Apply(cluster.BudgetPut{Budget: *b}))
+	}
+}
+
+// adopt goes on with the State's own jobs and tasks.
+func (m *stateMaker) adopt(s *cluster.State) {
+	for i := range m.running {
+		w := &m.running[i]
+		for a := range w.job.Alternatives {
+			if k := slices.Index(w.job.Alternatives[a].Tasks, w.task); k >= 0 {
+				w.job = s.Job(w.job.ID)
+				w.task = w.job.Alternatives[a].Tasks[k]
+				break
+			}
+		}
 	}
 }
 

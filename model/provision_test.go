@@ -77,12 +77,13 @@ func TestProvisions(t *testing.T) {
 			p := plan(t, x, s.Groups())
 			plans = append(plans, p)
 			for _, j := range p.Jobs {
-				if err := s.AddJob(j); err != nil {
+				if err := s.Apply(cluster.JobPut{Job: *j}); err != nil {
 					t.Fatal(err)
 				}
 				for i, on := range tt.runs[j.ID] {
 					n := s.Node(on)
-					if err := s.Restore(j.Alternatives[0].Tasks[i], n, []cluster.Claim{{Device: 0, Milli: cluster.Whole, Memory: n.Devices[0].Memory}}, 0); err != nil {
+					claims := []cluster.Claim{{Device: 0, Milli: cluster.Whole, Memory: n.Devices[0].Memory}}
+					if err := s.Apply(cluster.SeenOn(s.Job(j.ID).Alternatives[0].Tasks[i], n, claims, 0)); err != nil {
 						t.Fatal(err)
 					}
 				}

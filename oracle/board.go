@@ -54,7 +54,7 @@ func newBoard(w *table) *board {
 		if t.Node != nil {
 			for i, n := range w.nodes {
 				if n == t.Node {
-					b.sit(t, seat{node: i, claims: t.Claims, bound: t.Status == cluster.Bound})
+					b.sit(t, seat{node: i, claims: t.Claims, bound: t.Runs()})
 				}
 			}
 		}

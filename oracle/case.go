@@ -68,7 +68,7 @@ func (d *drawing) nodes() error {
 		if d.chance(25) {
 			count = d.between(1, 8)
 		}
-		n := &cluster.Node{Name: fmt.Sprintf("n%d", i+1)}
+		n := cluster.Node{Name: fmt.Sprintf("n%d", i+1)}
 		each := cluster.Device{Product: product, Memory: 80 * gib}
 		if !d.uniform && d.chance(40) {
 			each = cluster.Device{Product: another, Memory: 48 * gib}
@@ -86,7 +86,7 @@ func (d *drawing) nodes() error {
 		}
 		d.devices += count
 		d.largest = max(d.largest, count)
-		if err := d.State.AddNode(n); err != nil {
+		if err := d.State.Apply(cluster.NodePut{Node: n}); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (d *drawing) queues() error {
 }
 
 func (d *drawing) queue(name, parent string) error {
-	q := &cluster.Queue{Name: name, Parent: parent, Tier: pick(d, cluster.TierStandard, cluster.TierStandard, cluster.TierGuaranteed, cluster.TierScavenger),
+	q := cluster.Queue{Name: name, Parent: parent, Tier: pick(d, cluster.TierStandard, cluster.TierStandard, cluster.TierGuaranteed, cluster.TierScavenger),
 		Priority: int32(d.IntN(2)), Weight: int64(d.between(1, 3)), Created: int64(d.IntN(3))}
 	whole := int64(cluster.Whole)
 	if d.chance(60) {
@@ -140,5 +140,5 @@ func (d *drawing) queue(name, parent string) error {
 	if d.chance(15) {
 		q.MinRunBeforeReclaim = int64(d.between(1, 60)) * minute
 	}
-	return d.State.SetQueue(q)
+	return d.State.Apply(cluster.QueuePut{Queue: q})
 }

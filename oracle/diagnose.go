@@ -3,8 +3,6 @@ package oracle
 import (
 	"fmt"
 	"slices"
-
-	"github.com/berth-project/berth/cluster"
 )
 
 // sure is up to how many tasks that might go the engine compares all plans.
@@ -60,7 +58,7 @@ func (b *board) landsEasily(p plan, tightest bool) bool {
 func (b *board) candidates(j *job) int {
 	count := 0
 	for _, t := range b.tasks {
-		if t.Status == cluster.Bound && t.job.Preemptible && t.job != j {
+		if t.Runs() && t.job.Preemptible && t.job != j {
 			count++
 		}
 	}

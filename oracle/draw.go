@@ -23,7 +23,9 @@ func (d *drawing) jobs() error {
 		}
 	}
 	if d.chance(15) {
-		d.State.SetBudget(d.budget())
+		if err := d.State.Apply(cluster.BudgetPut{Budget: d.budget()}); err != nil {
+			return err
+		}
 	}
 	for i := range waiting {
 		if err := d.wait(i); err != nil {
@@ -41,14 +43,14 @@ var draws = map[Kind]int{Allocate: 20, Reclaim: 8}
 func (d *drawing) wait(i int) error {
 	for more := draws[d.Kind]; ; more-- {
 		j := d.waiting(i)
-		if err := d.State.AddJob(j); err != nil || more <= 0 {
+		if err := d.State.Apply(cluster.JobPut{Job: *j}); err != nil || more <= 0 {
 			return err
 		}
 		g := newGame(d.Kind, d.State, d.Now)
 		if g.foresee(&turn{job: j.ID}).Relevant {
 			return nil
 		}
-		if err := d.State.RemoveJob(j.ID); err != nil {
+		if err := d.State.Apply(cluster.JobGone{Job: j.ID}); err != nil {
 			return err
 		}
 	}
@@ -60,7 +62,7 @@ func (d *drawing) run(i int) error {
 	if d.chance(50) {
 		j.Labels = map[string]string{"app": pick(d, "web", "train")}
 	}
-	if err := d.State.AddJob(j); err != nil {
+	if err := d.State.Apply(cluster.JobPut{Job: *j}); err != nil {
 		return err
 	}
 	b := newBoard(newTable(d.State, d.Now))
@@ -72,12 +74,15 @@ func (d *drawing) run(i int) error {
 		}
 	}
 	if !b.stands(k, 0) {
-		return d.State.RemoveJob(j.ID)
+		return d.State.Apply(cluster.JobGone{Job: j.ID})
 	}
 	for _, t := range k.tasks {
 		if s := b.at[t.index]; s.node >= 0 {
 			started := d.Now - int64(d.IntN(120))*minute
-			if err := d.State.Restore(t.Task, b.nodes[s.node], s.claims, started); err != nil {
+			if err := d.State.CanRun(t.Task, b.nodes[s.node], s.claims); err != nil {
+				return err
+			}
+			if err := d.State.Apply(cluster.SeenOn(t.Task, b.nodes[s.node], s.claims, started)); err != nil {
 				return err
 			}
 		}
@@ -208,8 +213,8 @@ func (d *drawing) shape(preemptible bool) cluster.Shape {
 	return s
 }
 
-func (d *drawing) budget() *cluster.Budget {
-	b := &cluster.Budget{Name: "keep", Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{pick(d, "web", "train")}}},
+func (d *drawing) budget() cluster.Budget {
+	b := cluster.Budget{Name: "keep", Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{pick(d, "web", "train")}}},
 		Unavailable: d.chance(50), Percent: d.chance(40)}
 	b.Bound = d.between(1, 3)
 	if b.Percent {

@@ -25,13 +25,14 @@ func TestBooksAgree(t *testing.T) {
 				if ok, err := b.fits(minimum, true); err != nil || !ok {
 					continue
 				}
-				c.State.Choose(j.Job, 0)
+				tx := c.State.Begin()
 				for _, x := range minimum {
 					s := b.at[x.index]
-					if err := c.State.Place(x.Task, b.nodes[s.node], s.claims, 0); err != nil {
+					if err := tx.Place(x.Task, b.nodes[s.node], s.claims, 0); err != nil {
 						t.Fatalf("case %d: %v", number, err)
 					}
 				}
+				tx.End()
 				if !j.Stands() {
 					t.Fatalf("case %d: %s is placed and does not stand", number, j.ID)
 				}

@@ -21,7 +21,7 @@ func (r *reckless) OnSessionOpen(s *engine.Session) {
 	s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
 		for _, n := range s.State.Nodes() {
 			for _, t := range slices.Clone(n.Tasks) {
-				if t.Status == cluster.Bound && t.Job != j && !r.spare(t) {
+				if t.Runs() && t.Job != j && !r.spare(t) {
 					if err := stmt.Evict(t, j.ID, r.kind.reason()); err != nil {
 						return nil
 					}

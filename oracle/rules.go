@@ -86,7 +86,7 @@ func (b *board) started(u *unit) int64 {
 	first := u.tasks[0].Started
 	if !b.stands(u.job, u.set()) {
 		for _, t := range u.job.tasks {
-			if t.Status == cluster.Bound {
+			if t.Runs() {
 				first = min(first, t.Started)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 // pending job on what is then promised to nobody, or takes it all back.
 func (w *World) Evict() error {
 	before := w.moment()
-	s := w.engine.Open(w.State, engine.Options{Now: w.clock, Search: engine.Twin})
+	s := w.engine.Open(w.State, engine.Options{Now: w.clock, Search: engine.Twin, Record: true})
 	defer s.Close()
 	stmt := s.Begin()
 	victims := w.evictSome(stmt)
@@ -26,6 +26,9 @@ func (w *World) Evict() error {
 		return nil
 	}
 	decisions := stmt.Commit()
+	if err := w.write(s.Changes()...); err != nil {
+		return err
+	}
 	if err := w.checkTopology(before.at); err != nil {
 		return err
 	}
@@ -43,7 +46,7 @@ func (w *World) evictSome(stmt *engine.Statement) []*cluster.Job {
 			continue
 		}
 		for _, t := range j.Tasks() {
-			if t.Status != cluster.Bound {
+			if !t.Runs() {
 				continue
 			}
 			if err := stmt.Evict(t, "", "Soak"); err == nil {

@@ -13,7 +13,7 @@ func (w *World) Check() error {
 	if err := w.site.check(); err != nil {
 		return err
 	}
-	if err := w.site.agrees(w.State); err != nil {
+	if err := w.site.agrees(w.State, w.sent); err != nil {
 		return err
 	}
 	for _, n := range w.State.Nodes() {
@@ -35,7 +35,7 @@ func (w *World) Check() error {
 				if a != j.Chosen {
 					return fmt.Errorf("%s is placed, but alternative %d was chosen", t.ID, j.Chosen)
 				}
-				if w.State.Node(t.Node.Name) != t.Node {
+				if w.State.Node(t.Node.Name) != t.Node && w.sent[t.ID] == nil {
 					return fmt.Errorf("%s is on a node that is gone", t.ID)
 				}
 				if l := t.Landing(); l != nil {

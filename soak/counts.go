@@ -9,6 +9,8 @@ type Counts struct {
 	ScaledDown, Retired                  int // tasks, and jobs whether they ran or not
 	WholeNodes                           int // that replicas of a set were placed on
 	Crashes, Lost                        int // lost: decisions that were never carried out
+	Changes, Replays, Torn               int // changes in logs, logs that were replayed, and torn by a crash
+	Refused, Unanswered                  int // bindings and evictions that were refused, bindings whose answer came late
 	Waits                                int // refusals that a patient session did not try again
 	Settled, Rounds                      int // rounds: the most that it took
 }
@@ -27,12 +29,17 @@ func (c *Counts) Add(o Counts) {
 	c.WholeNodes += o.WholeNodes
 	c.Crashes += o.Crashes
 	c.Lost += o.Lost
+	c.Changes += o.Changes
+	c.Replays += o.Replays
+	c.Torn += o.Torn
+	c.Refused += o.Refused
+	c.Unanswered += o.Unanswered
 	c.Waits += o.Waits
 	c.Settled += o.Settled
 	c.Rounds = max(c.Rounds, o.Rounds)
 }
 
 func (c Counts) String() string {
-	return fmt.Sprintf("%d steps, %d sessions, %d decisions, %d refusals, %d evictions (%d moves, %d of stale gangs, %d scaled down), %d retired, %d whole nodes of sets, %d crashes that lost %d decisions, %d waits, settled %d times in %d rounds at most",
-		c.Steps, c.Sessions, c.Decisions, c.Refusals, c.Evictions, c.Moves, c.Stale, c.ScaledDown, c.Retired, c.WholeNodes, c.Crashes, c.Lost, c.Waits, c.Settled, c.Rounds)
+	return fmt.Sprintf("%d steps, %d sessions, %d decisions, %d refusals, %d evictions (%d moves, %d of stale gangs, %d scaled down), %d retired, %d whole nodes of sets, %d crashes that lost %d decisions, %d changes, %d logs replayed and %d torn, %d bindings and evictions refused, %d bindings answered late, %d waits, settled %d times in %d rounds at most",
+		c.Steps, c.Sessions, c.Decisions, c.Refusals, c.Evictions, c.Moves, c.Stale, c.ScaledDown, c.Retired, c.WholeNodes, c.Crashes, c.Lost, c.Changes, c.Replays, c.Torn, c.Refused, c.Unanswered, c.Waits, c.Settled, c.Rounds)
 }

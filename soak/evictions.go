@@ -98,7 +98,7 @@ func (w *World) checkVictim(before *moment, d *engine.Decision, fallen map[strin
 	}
 	first := w.clock // of a whole job the first task counts
 	for _, o := range t.Job.Tasks() {
-		if _, ran := before.bound[o]; ran && o.Status == cluster.Bound { // what was bound since is no part of who went
+		if _, ran := before.bound[o]; ran && o.Runs() { // what was bound since is no part of who went
 			return fmt.Errorf("%s started at %d, it is %d, and its queue protects it for %d; %s", t.ID, w.started(before, t), w.clock, least, describe(t.Job))
 		}
 		if at, ran := before.bound[o]; ran {
@@ -158,7 +158,7 @@ func (w *World) checkBudgets(before *moment, gone []*engine.Decision, swept map[
 			running += swept[j]
 			desired += min(before.tasks[j], len(j.Tasks()))
 			for _, t := range j.Tasks() {
-				if t.Status == cluster.Bound {
+				if t.Runs() {
 					running++
 				}
 			}

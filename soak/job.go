@@ -32,7 +32,7 @@ func (w *World) AddJob() error {
 		j.ID = fmt.Sprintf("%s/alt0-0-%04d", pick(w, others), w.step)
 	}
 	w.site.jobs[j.ID] = j
-	return w.State.AddJob(fresh(j))
+	return w.tell(cluster.JobPut{Job: *j})
 }
 
 func (w *World) alternative(a int, preemptible bool) cluster.Alternative {

@@ -56,6 +56,8 @@ var happenings = []struct {
 	{"a session", 20, (*World).Schedule},
 	{"somebody evicts", 2, (*World).Evict},
 	{"the scheduler restarts", 1, (*World).Crash},
+	{"bindings are answered", 8, (*World).Answer},
+	{"the log is replayed", 1, (*World).Replay},
 	{"index and scan agree", 1, (*World).Agree},
 	{"a statement is rolled back", 2, (*World).Rollback},
 	{"the world settles", 1, (*World).Settle},
@@ -100,6 +102,9 @@ func (l Life) Run() (total Counts, failure *Failure) {
 			break
 		}
 		if err := w.Check(); err != nil {
+			return total, fail(err)
+		}
+		if err := w.compact(); err != nil {
 			return total, fail(err)
 		}
 	}

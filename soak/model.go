@@ -122,7 +122,9 @@ func (w *World) ScaleModel() error {
 			j.Set.Desired = first.Set.Desired
 		}
 	}
-	w.State.Scale(first.Set.Name, first.Set.Desired)
+	if err := w.tell(cluster.SetScaled{Set: first.Set.Name, Desired: first.Set.Desired}); err != nil {
+		return err
+	}
 	return w.replicate(first)
 }
 
@@ -139,7 +141,7 @@ func (w *World) replicate(first *cluster.Job) error {
 			}
 		}
 		w.site.jobs[j.ID] = j
-		if err := w.State.AddJob(fresh(j)); err != nil {
+		if err := w.tell(cluster.JobPut{Job: *j}); err != nil {
 			return err
 		}
 	}
@@ -154,18 +156,17 @@ func (w *World) Read() error {
 		if len(n.Devices) == 0 || w.chance(50) {
 			continue
 		}
-		free := make([]cluster.Bytes, len(n.Devices))
+		free := map[string]cluster.Bytes{}
 		foreign := w.foreign()
-		for i := range free {
+		for i := range n.Devices {
 			if !n.Unified { // else all of them see the same pot
 				foreign = w.foreign()
 			}
-			free[i] = max(0, min(n.Devices[i].Memory-w.site.uses(name, i), w.site.pot(name))-foreign)
-			if w.chance(10) {
-				free[i] = -1 // nobody looked
+			if w.chance(90) { // the others are not read
+				free[n.Devices[i].UUID] = max(0, min(n.Devices[i].Memory-w.site.uses(name, i), w.site.pot(name))-foreign)
 			}
 		}
-		if err := w.State.Observe(name, free); err != nil {
+		if err := w.tell(cluster.NodeRead{Name: name, Free: free}); err != nil {
 			return err
 		}
 		w.site.shrunk[name] = true // promises may not hold any more
@@ -195,7 +196,7 @@ func (w *World) checkSets(settled bool) error {
 	}
 	for _, name := range w.State.Sets() {
 		jobs := w.State.Set(name)
-		desired := jobs[0].Set.Desired
+		desired := w.State.Desired(name)
 		if settled && len(jobs) > desired {
 			return fmt.Errorf("%s has %d replicas, and %d are desired", name, len(jobs), desired)
 		}

@@ -75,9 +75,7 @@ func (w *World) AddNode() error {
 // report tells the scheduler of a new node.
 func (w *World) report(n *cluster.Node) error {
 	w.site.nodes[n.Name] = n
-	booked := &cluster.Node{Name: n.Name}
-	equip(booked, n)
-	return w.State.AddNode(booked)
+	return w.tell(cluster.NodePut{Node: *n})
 }
 
 func (w *World) label(n *cluster.Node) {
@@ -108,20 +106,28 @@ func (w *World) LoseNode() error {
 	name := pick(w, sorted(w.site.nodes))
 	delete(w.site.nodes, name)
 	delete(w.site.shrunk, name)
-	w.site.drop(func(_ string, p *process) bool { return p.node == name })
-	if !w.restarts {
-		_, err := w.State.RemoveNode(name)
-		w.tear()
+	if err := w.tell(cluster.NodeGone{Name: name}); err != nil {
 		return err
 	}
-	evicted, err := w.State.LoseNode(name)
-	for _, t := range evicted {
-		if err := w.site.stop(t); err != nil {
+	if err := w.die(func(p *process) bool { return p.node == name }); err != nil {
+		return err
+	}
+	return w.whole()
+}
+
+// die ends the processes that the function picks, and tells the scheduler.
+func (w *World) die(dies func(*process) bool) error {
+	for _, id := range sorted(w.site.runs) {
+		p := w.site.runs[id]
+		if !dies(p) {
+			continue
+		}
+		delete(w.site.runs, id)
+		if err := w.tell(cluster.TaskSeen{Task: p.task}); err != nil {
 			return err
 		}
 	}
-	w.tear()
-	return err
+	return nil
 }
 
 // ChangeNode relabels a node, or has it lose or regain a device or some cores,
@@ -133,10 +139,20 @@ func (w *World) ChangeNode() error {
 	name := pick(w, sorted(w.site.nodes))
 	n := w.site.nodes[name]
 	w.change(n)
-	w.site.drop(func(_ string, p *process) bool { // what ran on a device that is gone
+	var lost []string
+	for i := range n.Devices {
+		if n.Devices[i].Lost {
+			lost = append(lost, n.Devices[i].UUID)
+		}
+	}
+	for _, c := range []cluster.Change{cluster.NodePut{Node: *n}, cluster.NodeSeen{Name: name, Phase: &n.Phase, Lost: &lost}} {
+		if err := w.tell(c); err != nil {
+			return err
+		}
+	}
+	if err := w.die(func(p *process) bool { // what ran on a device that is gone
 		return p.node == name && len(p.claims) > 0 && p.claims[len(p.claims)-1].Device >= len(n.Devices)
-	})
-	if err := w.State.UpdateNode(name, func(booked *cluster.Node) { equip(booked, n) }); err != nil {
+	}); err != nil {
 		return err
 	}
 	return w.whole()
@@ -172,10 +188,12 @@ func (w *World) change(n *cluster.Node) {
 
 // holds reports whether anything runs on the device.
 func (w *World) holds(node string, device int) bool {
-	for _, p := range w.site.runs {
-		for _, c := range p.claims {
-			if p.node == node && c.Device == device {
-				return true
+	for _, list := range []map[string]*process{w.site.runs, w.sent} {
+		for _, p := range list {
+			for _, c := range p.claims {
+				if p.node == node && c.Device == device {
+					return true
+				}
 			}
 		}
 	}

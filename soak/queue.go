@@ -59,8 +59,7 @@ func (w *World) ChangeQueue() error {
 		q.Parent = pick(w, []string{"", "lab", "annex"})
 	}
 	w.site.queues[q.Name] = &q
-	booked := q
-	return w.State.SetQueue(&booked)
+	return w.tell(cluster.QueuePut{Queue: q})
 }
 
 // runTimes are for how long queues protect what has started.
@@ -77,7 +76,5 @@ func (w *World) ChangeBudget() error {
 		b.Bound *= 25
 	}
 	w.site.budgets[app] = &b
-	booked := b
-	w.State.SetBudget(&booked)
-	return nil
+	return w.tell(cluster.BudgetPut{Budget: b})
 }

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -26,7 +27,7 @@ func (w *World) moment() *moment {
 		m.stood[j], m.tasks[j] = j.Stands(), len(j.Tasks())
 		m.started[j] = started(j)
 		for _, t := range j.Tasks() {
-			if t.Status == cluster.Bound {
+			if t.Runs() {
 				m.bound[t] = t.Started
 			}
 		}
@@ -36,7 +37,7 @@ func (w *World) moment() *moment {
 
 // started reports whether the tasks that run make the job's minimum.
 func started(j *cluster.Job) bool {
-	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(t *cluster.Task) bool { return t.Status == cluster.Bound })
+	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(t *cluster.Task) bool { return t.Runs() })
 }
 
 // Schedule runs a session and does what it decided, unless the scheduler dies
@@ -47,7 +48,7 @@ func (w *World) Schedule() error {
 	before := w.moment()
 	patient := w.chance(60)
 	out, err := w.run(engine.Options{
-		Now: w.clock, Search: engine.Twin, Patient: patient,
+		Now: w.clock, Search: engine.Twin, Patient: patient, Record: true,
 		Hold: pick(w, []int64{0, 0, 30 * second, 600 * second}),
 	})
 	if err != nil {
@@ -70,6 +71,13 @@ func (w *World) Schedule() error {
 		if err := check(); err != nil {
 			return err
 		}
+	}
+	acted := w.log.lines.Len()
+	if err := w.write(out.Changes...); err != nil {
+		return err
+	}
+	if w.chance(5) {
+		return w.Die(acted) // before anything of it was done
 	}
 	dies := w.chance(8)
 	if !dies || w.chance(50) { // it is written down first
@@ -107,7 +115,8 @@ func (w *World) checkNames(out *engine.Outcome) error {
 }
 
 // carryOut does what was decided, one after the other. A scheduler that dies
-// leaves the rest undone, and its successor knows nothing of it.
+// leaves the rest undone, and its successor knows nothing of it. Some bindings are
+// refused, of some the answer takes its time, and some evictions are refused.
 func (w *World) carryOut(decisions []engine.Decision, dies bool) error {
 	w.Decisions += len(decisions)
 	done := len(decisions)
@@ -115,23 +124,82 @@ func (w *World) carryOut(decisions []engine.Decision, dies bool) error {
 		done = w.dice.Roll(done + 1)
 	}
 	for i := range decisions[:done] {
+		d := &decisions[i]
+		t := w.State.Task(d.Task)
 		var err error
-		switch d := &decisions[i]; d.Action {
-		case engine.Bind:
-			err = w.site.start(w.State.Task(d.Task), d.Node, d.Claims, w.clock)
-		case engine.EvictIt:
-			err = w.site.stop(w.State.Task(d.Task))
+		switch {
+		case d.Action == engine.Bind && t.Status == cluster.Assumed:
+			err = w.bind(t, d)
+		case d.Action == engine.EvictIt && t.Status == cluster.Releasing && w.site.runs[t.ID] == nil && w.sent[t.ID] == nil:
+			err = w.tell(cluster.TaskSeen{Task: d.Task}) // it was assigned in the same session, and never started
+		case d.Action == engine.EvictIt && t.Status == cluster.Releasing:
+			err = w.evict(t)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if !dies {
+		w.tear() // part of a gang may have been refused
 		return nil
 	}
 	w.Crashes++
 	w.Lost += len(decisions) - done
 	return w.boot()
+}
+
+// bind starts an assigned task.
+func (w *World) bind(t *cluster.Task, d *engine.Decision) error {
+	switch {
+	case w.chance(4):
+		w.Refused++
+		return w.tell(cluster.BindFailed{Task: d.Task, Attempt: t.Attempt})
+	case w.chance(4):
+		w.Unanswered++
+		w.sent[t.ID] = &process{job: t.Job.ID, task: d.Task, node: d.Node, shape: t.Shape, claims: slices.Clone(d.Claims), started: w.clock, attempt: t.Attempt}
+		return w.tell(cluster.BindSent{Task: d.Task, Attempt: t.Attempt})
+	}
+	if err := w.site.start(t, d.Node, d.Claims, w.clock); err != nil {
+		return err
+	}
+	return w.tell(cluster.TaskSeen{Task: d.Task, Node: d.Node, Started: w.clock})
+}
+
+// evict stops a task.
+func (w *World) evict(t *cluster.Task) error {
+	if w.sent[t.ID] != nil { // it was sent and not answered: what was to run is deleted
+		delete(w.sent, t.ID)
+		return w.tell(cluster.TaskGone{Task: t.Ref()})
+	}
+	if w.chance(3) {
+		w.Refused++
+		maps.DeleteFunc(w.displaced, func(pair [2]string, _ bool) bool { return pair[1] == t.Job.ID })
+		return w.tell(cluster.EvictionRefused{Task: t.Ref(), Attempt: t.Attempt, Spared: w.clock + 30*second})
+	}
+	return w.site.stop(t)
+}
+
+// Answer brings the answers to bindings that were sent.
+func (w *World) Answer() error {
+	for _, id := range sorted(w.sent) {
+		p := w.sent[id]
+		delete(w.sent, id)
+		t := w.State.Task(p.task)
+		if t == nil || t.Status != cluster.Assumed || t.Attempt != p.attempt {
+			continue // it is of another attempt by now
+		}
+		var err error
+		if w.chance(30) || !w.site.startable(p) {
+			err = w.tell(cluster.BindFailed{Task: p.task, Attempt: p.attempt})
+		} else {
+			w.site.runs[id] = p
+			err = w.tell(cluster.TaskSeen{Task: p.task, Node: p.node, Started: p.started})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.whole()
 }
 
 // checkGangs makes sure that no session tears a gang, and that those that were

@@ -52,8 +52,8 @@ func (w *World) Settle() error {
 		}
 	}
 	for _, name := range state.Sets() {
-		if jobs := state.Set(name); len(jobs) > jobs[0].Set.Desired {
-			return fmt.Errorf("it has settled, and %s has %d replicas where %d are desired", name, len(jobs), jobs[0].Set.Desired)
+		if jobs := state.Set(name); len(jobs) > state.Desired(name) {
+			return fmt.Errorf("it has settled, and %s has %d replicas where %d are desired", name, len(jobs), state.Desired(name))
 		}
 	}
 	return nil
@@ -65,8 +65,9 @@ func leave(state *cluster.State) bool {
 	for _, j := range state.Jobs() {
 		for _, t := range slices.Clone(j.Tasks()) {
 			if t.Status == cluster.Releasing {
-				state.Clear(t)
-				any = true
+				if state.Apply(cluster.TaskSeen{Task: t.Ref()}) == nil {
+					any = true
+				}
 			}
 		}
 	}

@@ -25,10 +25,12 @@ type site struct {
 // process is a task that runs.
 type process struct {
 	job, node string
+	task      cluster.TaskRef
 	shape     *cluster.Shape
 	claims    []cluster.Claim
 	started   int64
 	leaving   bool
+	attempt   uint64 // of the assignment that it was started by
 }
 
 func newSite() *site {
@@ -54,8 +56,14 @@ func (s *site) start(t *cluster.Task, node string, claims []cluster.Claim, now i
 			return fmt.Errorf("%s was started on device %d of %s, which is lost", t.ID, c.Device, node)
 		}
 	}
-	s.runs[t.ID] = &process{job: t.Job.ID, node: node, shape: t.Shape, claims: slices.Clone(claims), started: now}
+	s.runs[t.ID] = &process{job: t.Job.ID, task: t.Ref(), node: node, shape: t.Shape, claims: slices.Clone(claims), started: now, attempt: t.Attempt}
 	return nil
+}
+
+// startable reports whether what the process is to hold is still there.
+func (s *site) startable(p *process) bool {
+	n := s.nodes[p.node]
+	return n != nil && (len(p.claims) == 0 || p.claims[len(p.claims)-1].Device < len(n.Devices))
 }
 
 // stop asks the task to go.
@@ -116,19 +124,6 @@ func (s *site) pot(node string) cluster.Bytes {
 // drop ends the processes that the function picks.
 func (s *site) drop(gone func(id string, p *process) bool) { maps.DeleteFunc(s.runs, gone) }
 
-// equip gives the node what the other has.
-func equip(n, from *cluster.Node) {
-	n.Cell, n.Unschedulable, n.Phase, n.Unified = from.Cell, from.Unschedulable, from.Phase, from.Unified
-	n.Labels, n.Sharing = maps.Clone(from.Labels), from.Sharing
-	n.Taints = slices.Clone(from.Taints)
-	n.Resources = slices.Clone(from.Resources)
-	n.Devices = slices.Clone(from.Devices)
-	n.Advertised = cluster.Advertised{
-		CPU: slices.Clone(from.Advertised.CPU), GPU: slices.Clone(from.Advertised.GPU),
-		IsolableCores: from.Advertised.IsolableCores, Share: from.Advertised.Share,
-	}
-}
-
 // fresh is the job as it was handed in, for somebody to book.
 func fresh(j *cluster.Job) *cluster.Job {
 	k := *j
@@ -151,29 +146,27 @@ func (s *site) books() (*cluster.State, error) {
 	for _, top := range []bool{true, false} {
 		for _, name := range sorted(s.queues) {
 			if q := *s.queues[name]; (q.Parent == "") == top {
-				if err := state.SetQueue(&q); err != nil {
+				if err := state.Apply(cluster.QueuePut{Queue: q}); err != nil {
 					return nil, err
 				}
 			}
 		}
 	}
 	for _, name := range sorted(s.budgets) {
-		b := *s.budgets[name]
-		state.SetBudget(&b)
+		if err := state.Apply(cluster.BudgetPut{Budget: *s.budgets[name]}); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range sorted(s.nodes) {
-		n := &cluster.Node{Name: name}
-		equip(n, s.nodes[name])
-		if err := state.AddNode(n); err != nil {
+		if err := state.Apply(cluster.NodePut{Node: *s.nodes[name]}); err != nil {
 			return nil, err
 		}
 	}
 	for _, id := range sorted(s.jobs) {
-		j := fresh(s.jobs[id])
-		if err := state.AddJob(j); err != nil {
+		if err := state.Apply(cluster.JobPut{Job: *s.jobs[id]}); err != nil {
 			return nil, err
 		}
-		for _, alt := range j.Alternatives {
+		for _, alt := range state.Job(id).Alternatives {
 			for _, t := range alt.Tasks {
 				if err := s.restore(state, t); err != nil {
 					return nil, err
@@ -189,18 +182,18 @@ func (s *site) restore(state *cluster.State, t *cluster.Task) error {
 	if p == nil {
 		return nil
 	}
-	if err := state.Restore(t, state.Node(p.node), slices.Clone(p.claims), p.started); err != nil {
+	n := state.Node(p.node)
+	if err := state.CanRun(t, n, p.claims); err != nil {
 		return err
 	}
-	if p.leaving {
-		return state.Evict(t)
-	}
-	return nil
+	seen := cluster.SeenOn(t, n, p.claims, p.started)
+	seen.Leaving = p.leaving
+	return state.Apply(seen)
 }
 
 // agrees holds the books against what is there: nothing that runs is forgotten,
 // nothing is made up, no job is lost or there twice.
-func (s *site) agrees(state *cluster.State) error {
+func (s *site) agrees(state *cluster.State, sent map[string]*process) error {
 	if got, want := len(state.Nodes()), len(s.nodes); got != want {
 		return fmt.Errorf("the books have %d nodes, there are %d", got, want)
 	}
@@ -215,8 +208,10 @@ func (s *site) agrees(state *cluster.State) error {
 		for _, alt := range j.Alternatives {
 			for _, t := range alt.Tasks {
 				p := s.runs[t.ID]
-				there := t.Status == cluster.Bound || t.Status == cluster.Releasing
+				there := t.Runs() || t.Status == cluster.Releasing
 				switch {
+				case t.Status == cluster.Assumed && sent[t.ID] != nil && p == nil:
+					continue // the answer is not known
 				case there != (p != nil):
 					return fmt.Errorf("%s is %s in the books, and running: %v", t.ID, t.Status, p != nil)
 				case p == nil:

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -29,13 +30,16 @@ type World struct {
 	// torn are the gangs that run below their minimum, because of what happened to
 	// them. From when on the scheduler has known: 0, not yet.
 	torn map[string]int64
+	// sent are the bindings that were sent and not answered, by task.
+	sent map[string]*process
+	log  log
 	// displaced are the jobs that tasks were evicted of for another, by both names.
 	displaced map[[2]string]bool
 }
 
 // newWorld makes a small cluster.
 func newWorld(d dice) (*World, error) {
-	w := &World{site: newSite(), dice: d, clock: 3600 * second, torn: map[string]int64{}}
+	w := &World{site: newSite(), dice: d, clock: 3600 * second, torn: map[string]int64{}, sent: map[string]*process{}}
 	if w.most = 4 + d.Roll(13); w.chance(10) {
 		w.most += 8
 	}
@@ -61,11 +65,21 @@ func (w *World) boot() (err error) {
 	}
 	w.displaced = map[[2]string]bool{}
 	w.torn = map[string]int64{}
+	w.settleSent()
 	if w.State, err = w.site.books(); err != nil {
 		return fmt.Errorf("a new scheduler cannot take over: %w", err)
 	}
 	w.tear()
-	return nil
+	w.log = log{}
+	return w.compact()
+}
+
+// tell has the State make a change, and writes it down.
+func (w *World) tell(c cluster.Change) error {
+	if err := w.State.Apply(c); err != nil {
+		return fmt.Errorf("%s: %w", c.Kind(), err)
+	}
+	return w.write(c)
 }
 
 // Crash ends the scheduler between two sessions and starts a new one.
@@ -97,11 +111,14 @@ func (w *World) Restore() error {
 	started := pick(w, []int64{0, w.clock, w.clock - 100*second})
 	for _, t := range j.Tasks() {
 		n := pick(w, w.State.Nodes())
-		if slices.ContainsFunc(n.Tasks, func(t *cluster.Task) bool { return t.Status != cluster.Bound }) {
+		if slices.ContainsFunc(n.Tasks, func(t *cluster.Task) bool { return !t.Runs() }) {
 			continue // nobody can run yet where others are leaving or expected
 		}
 		if claims, ok := n.Choose(t.Shape, nil); ok {
-			if err := w.State.Restore(t, n, claims, started); err != nil {
+			if err := w.State.CanRun(t, n, claims); err != nil {
+				return err
+			}
+			if err := w.tell(cluster.SeenOn(t, n, claims, started)); err != nil {
 				return err
 			}
 			if err := w.site.start(t, n.Name, claims, started); err != nil {
@@ -131,7 +148,8 @@ func (w *World) end(id string) error {
 	delete(w.site.jobs, id)
 	delete(w.torn, id)
 	w.site.drop(func(_ string, p *process) bool { return p.job == id })
-	return w.State.RemoveJob(id)
+	maps.DeleteFunc(w.sent, func(_ string, p *process) bool { return p.job == id })
+	return w.tell(cluster.JobGone{Job: id})
 }
 
 // Leave lets tasks go that were evicted, some sooner than others: their room is
@@ -144,10 +162,8 @@ func (w *World) Leave() error {
 			continue
 		}
 		delete(w.site.runs, id)
-		for _, t := range w.State.Job(p.job).Tasks() {
-			if t.ID == id {
-				w.State.Clear(t)
-			}
+		if err := w.tell(cluster.TaskSeen{Task: p.task}); err != nil {
+			return err
 		}
 	}
 	return w.whole()
@@ -164,12 +180,40 @@ func (w *World) whole() error {
 		if _, torn := w.torn[j.ID]; !torn {
 			continue
 		}
-		for _, t := range w.State.Restart(j) {
-			if err := w.site.stop(t); err != nil {
+		if err := w.restart(j); err != nil {
+			return err
+		}
+		delete(w.torn, j.ID)
+	}
+	return nil
+}
+
+// restart has a job start anew, in whichever form: what is reserved for it is
+// released, and what runs of it is told to stop.
+func (w *World) restart(j *cluster.Job) error {
+	for _, t := range slices.Clone(j.Tasks()) {
+		if t.Landing() != nil {
+			if err := w.tell(cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: t.Ref(), Landing: true}}}); err != nil {
 				return err
 			}
 		}
-		delete(w.torn, j.ID)
+		switch {
+		case t.Status == cluster.Nominated:
+			if err := w.tell(cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: t.Ref()}}}); err != nil {
+				return err
+			}
+		case w.sent[t.ID] != nil:
+			if err := w.evict(t); err != nil {
+				return err
+			}
+		case t.Runs():
+			if err := w.site.stop(t); err != nil {
+				return err
+			}
+			if err := w.tell(cluster.TaskSeen{Task: t.Ref(), Node: t.Node.Name, Leaving: true}); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

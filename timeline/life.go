@@ -93,7 +93,7 @@ func begin(e *engine.Engine, state *cluster.State, o Options) *runner {
 			switch t.Status {
 			case cluster.Releasing:
 				r.leaving = append(r.leaving, departure{t, o.Start, true})
-			case cluster.Bound:
+			case cluster.Bound, cluster.Assumed:
 				r.since[t] = 1
 			}
 		}
@@ -107,7 +107,7 @@ func begin(e *engine.Engine, state *cluster.State, o Options) *runner {
 		}
 	}
 	for _, l := range r.coming {
-		_ = state.RemoveJob(l.Job.ID) // it is there: it was listed
+		_ = state.Apply(cluster.JobGone{Job: l.Job.ID}) // a name that is known cannot be malformed
 	}
 	slices.SortStableFunc(r.coming, func(a, b *Life) int {
 		return cmp.Or(cmp.Compare(a.Job.Created, b.Job.Created), strings.Compare(a.Job.ID, b.Job.ID))
@@ -120,7 +120,7 @@ func begin(e *engine.Engine, state *cluster.State, o Options) *runner {
 func started(j *cluster.Job, clock int64) int64 {
 	last := int64(0)
 	for _, t := range j.Tasks() {
-		if t.Status == cluster.Bound && t.Started == 0 {
+		if t.Runs() && t.Started == 0 {
 			return clock
 		}
 		last = max(last, t.Started)
@@ -154,14 +154,14 @@ func (r *runner) remove(l *Life) {
 	for _, t := range l.Job.Tasks() {
 		delete(r.since, t)
 	}
-	_ = r.State.RemoveJob(l.Job.ID) // it is there: only this removes it
+	_ = r.State.Apply(cluster.JobGone{Job: l.Job.ID}) // a name that is known cannot be malformed
 	l.Ended, l.Began, l.held = r.Cycle, -1, 0
 	l.mark(r.Cycle, Done)
 }
 
 // depart lets tasks go whose grace is over. What was already leaving when the
 // clock started was ended by somebody, and its job ends with it.
-func (r *runner) depart(f *Frame) {
+func (r *runner) depart(f *Frame) error {
 	stay := r.leaving[:0]
 	for _, d := range r.leaving {
 		t := d.task
@@ -170,7 +170,9 @@ func (r *runner) depart(f *Frame) {
 		case d.from == r.Now() || r.Now()-d.from < r.options.Grace:
 			stay = append(stay, d)
 		default:
-			explain.Leave(r.State, t)
+			if err := explain.Leave(r.State, t.Ref()); err != nil {
+				return err
+			}
 			f.Left = append(f.Left, t.ID)
 			if d.last && t.Job.Placed() == 0 {
 				r.remove(r.Life(t.Job.ID))
@@ -180,15 +182,17 @@ func (r *runner) depart(f *Frame) {
 	}
 	clear(r.leaving[len(stay):])
 	r.leaving = stay
+	return nil
 }
 
 func (r *runner) arrive(f *Frame) error {
 	for len(r.coming) > 0 && r.coming[0].Job.Created <= r.Now() {
 		l := r.coming[0]
 		r.coming = r.coming[1:]
-		if err := r.State.AddJob(l.Job); err != nil {
+		if err := r.State.Apply(cluster.JobPut{Job: *l.Job}); err != nil {
 			return err
 		}
+		l.Job = r.State.Job(l.Job.ID)
 		l.Arrived = r.Cycle
 		f.Arrivals = append(f.Arrivals, l.Job.ID)
 	}
@@ -252,7 +256,7 @@ func (r *runner) look(l *Life) {
 	l.held = 0
 	for _, t := range j.Tasks() {
 		switch t.Status {
-		case cluster.Bound:
+		case cluster.Bound, cluster.Assumed:
 			bound++
 			l.held += milli(t.Claims)
 			if _, known := r.since[t]; !known {
@@ -264,14 +268,14 @@ func (r *runner) look(l *Life) {
 			leaving++
 		}
 	}
-	stands := j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(t *cluster.Task) bool { return t.Status == cluster.Bound })
+	stands := j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(t *cluster.Task) bool { return t.Runs() })
 	switch {
 	case stands && l.Began < 0:
 		l.Began = r.Now()
 	case !stands && l.Began >= 0:
 		l.Began = -1
 		for _, t := range j.Tasks() {
-			if t.Status == cluster.Bound {
+			if t.Runs() {
 				r.lose(t, t.Claims)
 				r.since[t] = r.Cycle
 			}

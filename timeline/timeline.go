@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/explain"
 )
 
 // Options are what a course gets from outside. Times are in nanoseconds.
@@ -136,7 +137,9 @@ func (r *runner) step() error {
 	r.Cycle++
 	f := &Frame{Cycle: r.Cycle, Time: Stamp(r.Now())}
 	r.end(f)                            // 1. jobs whose run time is over end
-	r.depart(f)                         // 2. tasks that were evicted leave
+	if err := r.depart(f); err != nil { // 2. tasks that were evicted leave
+		return err
+	}
 	if err := r.arrive(f); err != nil { // 3. jobs whose time has come arrive
 		return err
 	}
@@ -146,6 +149,9 @@ func (r *runner) step() error {
 		events := out.Events
 		out, err = r.session(false)
 		out.Events = append(events, out.Events...)
+	}
+	if err == nil {
+		err = explain.Settle(r.State, out.Decisions)
 	}
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func (p pusher) OnSessionOpen(s *engine.Session) {
 	s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
 		for _, o := range s.State.Jobs() {
 			for _, t := range o.Tasks() {
-				if o.Priority < j.Priority && t.Status == cluster.Bound {
+				if o.Priority < j.Priority && t.Runs() {
 					if err := stmt.Evict(t, j.ID, "Pushed"); err != nil {
 						return r
 					}
@@ -198,7 +198,8 @@ func TestTornGangLosesAll(t *testing.T) {
 // TestLeavingAtTheStart: what is on its way out when the clock starts does not come back.
 func TestLeavingAtTheStart(t *testing.T) {
 	s := fixture.State(node(), fixture.Job("old").Devices(2).On("a"), fixture.Job("new").Devices(2))
-	if err := s.Evict(s.Job("job/old").Tasks()[0]); err != nil {
+	old := s.Job("job/old").Tasks()[0]
+	if err := s.Apply(cluster.TaskSeen{Task: old.Ref(), Node: "a", Leaving: true}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 9, Every: minute})
@@ -214,7 +215,7 @@ func TestLeavingAtTheStart(t *testing.T) {
 // who wait may still get their turn, so the course has not settled.
 func TestProtectionIsWaitedFor(t *testing.T) {
 	s := fixture.State(node(), fixture.Job("a").Devices(2), fixture.Job("b").Devices(2))
-	if err := s.SetQueue(&cluster.Queue{Name: "protected", MinRunBeforeReclaim: 5 * minute}); err != nil {
+	if err := s.Apply(cluster.QueuePut{Queue: cluster.Queue{Name: "protected", MinRunBeforeReclaim: 5 * minute}}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 99, Every: minute})
@@ -247,8 +248,7 @@ func TestClockFromTheStart(t *testing.T) {
 
 // TestStartedBefore: what runs at the start has run since it started.
 func TestStartedBefore(t *testing.T) {
-	s := fixture.State(node(), fixture.Job("j").Devices(2).RunFor(5*minute).On("a"))
-	s.Job("job/j").Tasks()[0].Started = 7 * minute
+	s := fixture.State(node(), fixture.Job("j").Devices(2).RunFor(5*minute).On("a").Started(7*minute))
 	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 9, Start: 10 * minute, Every: minute})
 	if err != nil {
 		t.Fatal(err)

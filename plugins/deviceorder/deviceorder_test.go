@@ -19,17 +19,14 @@ func place(t *testing.T, args engine.Arguments, j *fixture.JobBuilder) []cluster
 	}
 	state := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(4, "A100", "100Gi"), j)
 	for i, part := range []cluster.Milli{0, 700, 300, 300} {
-		x := fixture.Job(string(rune('a'+i))).Share(1, part).Build()
 		if part == 0 {
 			continue
 		}
-		if err := state.AddJob(x); err != nil {
+		x := fixture.Job(string(rune('a'+i))).Share(1, part).Build()
+		seen := cluster.SeenOn(x.Tasks()[0], state.Node("n"), []cluster.Claim{{Device: i, Milli: part}}, 0)
+		if err := state.ApplyAll([]cluster.Change{cluster.JobPut{Job: *x}, seen}); err != nil {
 			t.Fatal(err)
 		}
-		if err := state.Place(x.Tasks()[0], state.Node("n"), []cluster.Claim{{Device: i, Milli: part}}, 0); err != nil {
-			t.Fatal(err)
-		}
-		state.Choose(x, 0)
 	}
 	s := fixture.Engine(p).Open(state, engine.Options{})
 	defer s.Close()

@@ -87,7 +87,7 @@ func (c *counts) changed(e *engine.Event) {
 func (s *share) count() {
 	running, tasks := 0, s.job.Tasks()
 	for _, t := range tasks {
-		if t.Status == cluster.Bound {
+		if t.Runs() {
 			running++
 		}
 	}

@@ -57,7 +57,7 @@ func recount(s *cluster.State, of *cluster.Job) standing {
 			}
 			desired += len(j.Tasks())
 			for _, t := range j.Tasks() {
-				if t.Status == cluster.Bound {
+				if t.Runs() {
 					running++
 				}
 			}
@@ -99,7 +99,7 @@ func TestCountsAreThoseOfTheBooks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state := fixture.State(fixture.Node("n").CPU(8, "1Gi"), fixture.Node("m").CPU(5, "1Gi"), drawBudget(t, "b"), drawBudget(t, "c"))
 		for i := range rapid.IntRange(2, 6).Draw(t, "jobs") {
-			if err := state.AddJob(drawJob(t, fmt.Sprint("j", i))); err != nil {
+			if err := state.Apply(cluster.JobPut{Job: *drawJob(t, fmt.Sprint("j", i))}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -119,7 +119,7 @@ func TestCountsAreThoseOfTheBooks(t *testing.T) {
 						stmt.Rollback(mark)
 					}
 				case 1:
-					if task.Status == cluster.Bound {
+					if task.Runs() {
 						if err := stmt.Evict(task, "job/new", "Test"); err != nil {
 							t.Fatal(err)
 						}
@@ -150,7 +150,9 @@ func TestCountsAreThoseOfTheBooks(t *testing.T) {
 			for _, j := range jobs { // some of what was evicted has left by the next session
 				for _, task := range j.Tasks() {
 					if task.Status == cluster.Releasing && rapid.Bool().Draw(t, "leaves") {
-						state.Clear(task)
+						if err := state.Apply(cluster.TaskSeen{Task: task.Ref()}); err != nil {
+							t.Fatal(err)
+						}
 					}
 				}
 			}

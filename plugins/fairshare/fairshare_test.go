@@ -110,20 +110,24 @@ func TestOfferKeepsInStep(t *testing.T) {
 			var err error
 			switch what := rapid.IntRange(0, 4).Draw(t, "what"); {
 			case what == 2: // products are counted while somebody has terms for them
-				err = state.SetQueue(&cluster.Queue{Name: "q", Limits: rapid.SampledFrom([]cluster.Resources{nil, {{Name: gpu + ":A", Value: 1}}, {{Name: gpu + ":B", Value: 1}}}).Draw(t, "limits")})
+				limits := rapid.SampledFrom([]cluster.Resources{nil, {{Name: gpu + ":A", Value: 1}}, {{Name: gpu + ":B", Value: 1}}}).Draw(t, "limits")
+				err = state.Apply(cluster.QueuePut{Queue: cluster.Queue{Name: "q", Limits: limits}})
 			case what == 0 && len(nodes) > 0:
-				_, err = state.RemoveNode(rapid.SampledFrom(nodes).Draw(t, "node").Name)
+				err = state.Apply(cluster.NodeGone{Name: rapid.SampledFrom(nodes).Draw(t, "node").Name})
 			case what == 1 && len(nodes) > 0:
-				err = state.UpdateNode(rapid.SampledFrom(nodes).Draw(t, "node").Name, func(n *cluster.Node) {
-					n.Unschedulable = rapid.Bool().Draw(t, "off")
-					n.Devices[0].Lost = rapid.Bool().Draw(t, "lost")
-				})
+				n := *rapid.SampledFrom(nodes).Draw(t, "node")
+				n.Unschedulable = rapid.Bool().Draw(t, "off")
+				var lost []string
+				if rapid.Bool().Draw(t, "lost") {
+					lost = []string{n.Devices[0].UUID}
+				}
+				err = state.ApplyAll([]cluster.Change{cluster.NodePut{Node: n}, cluster.NodeSeen{Name: n.Name, Lost: &lost}})
 			default:
-				n := &cluster.Node{Name: fmt.Sprint("n", i), Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: rapid.Int64Range(0, 9).Draw(t, "cpu")}}}
+				n := cluster.Node{Name: fmt.Sprint("n", i), Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: rapid.Int64Range(0, 9).Draw(t, "cpu")}}}
 				for range rapid.IntRange(1, 3).Draw(t, "devices") {
 					n.Devices = append(n.Devices, cluster.Device{Product: rapid.SampledFrom([]string{"A", "B"}).Draw(t, "product")})
 				}
-				err = state.AddNode(n)
+				err = state.Apply(cluster.NodePut{Node: n})
 			}
 			if err != nil {
 				t.Fatal(err)

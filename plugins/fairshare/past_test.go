@@ -19,7 +19,7 @@ func shared(decay Decay, queues ...fixture.Part) *Tree {
 	s := fixture.State(parts...)
 	for _, q := range s.Queues() {
 		if q.Leaf() && q.Name != cluster.DefaultQueue {
-			if err := s.AddJob(fixture.Job(q.Name).Queue(q.Name).Devices(6).Build()); err != nil {
+			if err := s.Apply(cluster.JobPut{Job: *fixture.Job(q.Name).Queue(q.Name).Devices(6).Build()}); err != nil {
 				panic(err)
 			}
 		}

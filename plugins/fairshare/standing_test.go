@@ -53,7 +53,7 @@ func TestStandingsKeepInStep(t *testing.T) {
 					t.Fatalf("%s was refused: %s", j.ID, r.Reason)
 				}
 				moved++
-			case task.Status == cluster.Bound:
+			case task.Runs():
 				if err := stmt.Evict(task, "", "Test"); err != nil {
 					t.Fatal(err)
 				}

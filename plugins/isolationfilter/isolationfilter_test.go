@@ -148,7 +148,9 @@ func TestAdmit(t *testing.T) {
 // What an evicted task still holds is promised, not contended.
 func TestReleasing(t *testing.T) {
 	state := fixture.State(able(), fixture.Job("x").Devices(2).On("n"))
-	if err := state.Evict(state.Job("job/x").Tasks()[0]); err != nil {
+	task := state.Job("job/x").Tasks()[0]
+	evict := cluster.Evict{Task: task.Ref(), Attempt: task.Attempt + 1}
+	if err := state.Apply(cluster.Decided{Changes: []cluster.Change{evict}}); err != nil {
 		t.Fatal(err)
 	}
 	if r := admit(shape(isolated(fixture.Job("j").Devices(2), "", cluster.GPUDeviceExclusive)), state.Node("n")); r != nil {

@@ -76,7 +76,7 @@ func started(v *engine.Victim) int64 {
 	}
 	first := int64(-1)
 	for _, t := range v.Job.Tasks() {
-		if ran := t.Status == cluster.Bound || t.Status == cluster.Releasing; ran && (first < 0 || t.Started < first) {
+		if ran := t.Runs() || t.Status == cluster.Releasing; ran && (first < 0 || t.Started < first) {
 			first = t.Started
 		}
 	}

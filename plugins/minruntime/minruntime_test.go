@@ -65,7 +65,8 @@ func TestWholeJobAfterItsFirstTaskWent(t *testing.T) {
 	state := fixture.State(fixture.Node("n"), fixture.Queue("q").MinRun(10*time.Minute, 0), fixture.Job("new"),
 		fixture.Job("v").Queue("q").Gang(3).Min(2).On("n", "n", "n").Started(minute, 99*minute, 99*minute))
 	tasks := state.Job("job/v").Tasks()
-	if err := state.Evict(tasks[0]); err != nil {
+	evict := cluster.Evict{Task: tasks[0].Ref(), Attempt: tasks[0].Attempt + 1}
+	if err := state.Apply(cluster.Decided{Changes: []cluster.Change{evict}}); err != nil {
 		t.Fatal(err)
 	}
 	v := engine.VictimOf(tasks[1])

@@ -152,12 +152,14 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 				t.Fatalf("%+v on %+v: passes, but nothing can be chosen", s, n)
 			}
 			j := fixture.Job(fmt.Sprint(i)).Shape(func(into *cluster.Shape) { *into = *s }).Build()
-			if err := state.AddJob(j); err != nil {
+			if err := state.Apply(cluster.JobPut{Job: *j}); err != nil {
 				t.Fatal(err)
 			}
-			if err := state.Place(j.Tasks()[0], n, claims, 0); err != nil {
+			x := state.Begin()
+			if err := x.Place(state.Job(j.ID).Tasks()[0], n, claims, 0); err != nil {
 				t.Fatalf("passes, but: %v", err)
 			}
+			x.End()
 		}
 	})
 }

@@ -11,16 +11,14 @@ import (
 
 // The quick yes for whole nodes is the answer of the closer look.
 func TestWholeNodesAtAGlance(t *testing.T) {
-	held := func(n *cluster.Node) {
-		for i := range n.Devices {
-			n.Devices[i].Use = cluster.DeviceUse{Milli: cluster.Whole, Memory: n.Devices[i].Memory, Leases: 1, Nodes: 1}
-		}
+	held := func(b *fixture.NodeBuilder) *cluster.Node {
+		return fixture.State(b, fixture.Job("x").Devices(2).On("n")).Node("n")
 	}
 	lost := func(n *cluster.Node) { n.Devices[0].Lost = true }
 	gpus := func() *fixture.NodeBuilder { return fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A10", "24Gi") }
 	nodes := map[string]*cluster.Node{
-		"free": gpus().Build(), "held": gpus().With(held).Build(), "lost": gpus().With(lost).Build(), "none": fixture.Node("n").CPU(8, "64Gi").Build(),
-		"unified": gpus().With(held).With(func(n *cluster.Node) { n.Unified = true }).Build(), "small": fixture.Node("n").CPU(1, "1Gi").GPUs(2, "A10", "24Gi").With(held).Build(),
+		"free": gpus().Build(), "held": held(gpus()), "lost": gpus().With(lost).Build(), "none": fixture.Node("n").CPU(8, "64Gi").Build(),
+		"unified": held(gpus().With(func(n *cluster.Node) { n.Unified = true })), "small": held(fixture.Node("n").CPU(1, "1Gi").GPUs(2, "A10", "24Gi")),
 	}
 	needs := map[string]cluster.Need{
 		"all": {WholeNode: true}, "three": {WholeNode: true, Devices: 3}, "of another product": {WholeNode: true, Products: []string{"H100"}},

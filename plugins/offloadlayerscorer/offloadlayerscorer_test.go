@@ -36,7 +36,9 @@ func TestKeep(t *testing.T) {
 			state := fixture.State(tt.job,
 				fixture.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "T4", "8Gi"))
 			j := state.Job("job/m")
-			j.Offload = tt.reports
+			if err := state.Apply(cluster.JobSeen{Job: j.ID, Health: j.Health, Offload: tt.reports}); err != nil {
+				t.Fatal(err)
+			}
 			if got := keep(j); got != tt.want {
 				t.Errorf("score %v, want %v", got, tt.want)
 			}

@@ -134,4 +134,4 @@ func layered(t *cluster.Task, part float64) float64 {
 func spills(s *cluster.Shape) bool { return s.Need.Layers != nil && s.Need.Layers.Spill }
 
 // booked reports whether what the task takes is part of what its node has in use.
-func booked(t *cluster.Task) bool { return t.Status == cluster.Bound || t.Status == cluster.Nominated }
+func booked(t *cluster.Task) bool { return t.Runs() || t.Status == cluster.Nominated }

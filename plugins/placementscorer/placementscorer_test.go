@@ -88,10 +88,8 @@ func TestDevices(t *testing.T) {
 		return func(s *cluster.State) {
 			j := fixture.Job(name).DeviceMemory(1, memory).Build()
 			m := fixture.Size(memory)
-			if err := s.AddJob(j); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Restore(j.Tasks()[0], s.Node("n"), []cluster.Claim{{Device: device, Milli: s.Node("n").Devices[device].Part(m), Memory: m}}, 0); err != nil {
+			seen := cluster.SeenOn(j.Tasks()[0], s.Node("n"), []cluster.Claim{{Device: device, Milli: s.Node("n").Devices[device].Part(m), Memory: m}}, 0)
+			if err := s.ApplyAll([]cluster.Change{cluster.JobPut{Job: *j}, seen}); err != nil {
 				t.Fatal(err)
 			}
 		}

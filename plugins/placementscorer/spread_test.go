@@ -55,7 +55,9 @@ func TestCrowd(t *testing.T) {
 		model("x-0", "x").Gang(3).On("n", "n", "n"), model("y", "").On("n"), model("z", "").On("n"),
 		fixture.Job("batch").On("n"),
 	)
-	if err := state.Evict(state.Job("job/m-4").Tasks()[0]); err != nil {
+	task := state.Job("job/m-4").Tasks()[0]
+	evict := cluster.Evict{Task: task.Ref(), Attempt: task.Attempt + 1}
+	if err := state.Apply(cluster.Decided{Changes: []cluster.Change{evict}}); err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {

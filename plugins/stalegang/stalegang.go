@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
 
@@ -64,7 +63,7 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 			continue
 		}
 		for _, t := range j.Tasks() {
-			if t.Status == cluster.Bound {
+			if t.Runs() {
 				stmt.Evict(t, "", GangBelowMinimum)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/fixture"
 )
@@ -51,7 +52,9 @@ func TestGrace(t *testing.T) {
 		}
 	}
 	for _, task := range state.Job("job/gang").Tasks() {
-		state.Clear(task)
+		if err := state.Apply(cluster.TaskSeen{Task: task.Ref()}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if at(170 * time.Second); state.Job("job/gang").Torn != 0 {
 		t.Error("it is still taken to be torn")

@@ -134,8 +134,12 @@ func TestWhoIsKept(t *testing.T) {
 		model("newer", 5).Health(cluster.HealthRunning).On("c"), // as packed as "packed", but newer
 		model("nowhere", 6),
 	)
-	state.Job("job/fast").Offload = cluster.Offload{Layers: 32, Total: 32}
-	state.Job("job/starts").Offload = cluster.Offload{Layers: 32, Total: 32}
+	for _, id := range []string{"job/fast", "job/starts"} {
+		seen := cluster.JobSeen{Job: id, Health: state.Job(id).Health, Offload: cluster.Offload{Layers: 32, Total: 32}}
+		if err := state.Apply(seen); err != nil {
+			t.Fatal(err)
+		}
+	}
 	out, err := e.Open(state, engine.Options{}).Run()
 	if err != nil || len(out.Rankings) != 1 {
 		t.Fatalf("%d rankings, error %v", len(out.Rankings), err)

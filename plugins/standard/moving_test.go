@@ -44,7 +44,8 @@ func TestPromisedTasksAreNotSpare(t *testing.T) {
 		a100("a", 1), a100("b", 1), a100("c", 1),
 		low("x").Gang(3).Min(2).Priority(1).On("a", "b"), low("y").On("c"),
 	)
-	s.Evict(s.Job("job/y").Tasks()[0])
+	y := s.Job("job/y").Tasks()[0]
+	apply(t, s, cluster.Decided{Changes: []cluster.Change{cluster.Evict{Task: y.Ref(), Attempt: y.Attempt + 1}}})
 	e := profile(t)
 	session(t, e, s, engine.Options{})
 	x := s.Job("job/x")
@@ -75,7 +76,7 @@ func TestMovedGangKeepsItsRack(t *testing.T) {
 	add(t, s, a100("a2", 4).Label("rack", "1"))
 	session(t, e, s, engine.Options{})
 	for _, w := range x.Tasks()[:2] {
-		s.Clear(w)
+		left(t, s, w)
 	}
 	session(t, e, s, engine.Options{})
 	got := map[string]string{}
@@ -100,23 +101,19 @@ func TestMoveWithinShrinkingNode(t *testing.T) {
 		if i > 1 {
 			milli = 500
 		}
-		if err := s.AddJob(j); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Restore(j.Tasks()[0], s.Node("a"), []cluster.Claim{{Device: i, Milli: milli, Memory: fixture.Size("40Gi")}}, 0); err != nil {
-			t.Fatal(err)
-		}
+		claims := []cluster.Claim{{Device: i, Milli: milli, Memory: fixture.Size("40Gi")}}
+		apply(t, s, cluster.JobPut{Job: *j}, cluster.SeenOn(j.Tasks()[0], s.Node("a"), claims, 0))
 	}
 	add(t, s, fixture.Job("new").Devices(1))
 	e := profile(t)
 	if d := cmp.Diff([]string{"job/x/worker-0"}, gone(session(t, e, s, engine.Options{}))); d != "" {
 		t.Fatalf("moved (-want +got):\n%s", d)
 	}
-	if err := s.UpdateNode("a", func(n *cluster.Node) { n.Devices = n.Devices[:2] }); err != nil {
-		t.Fatal(err)
-	}
+	shrunk := *s.Node("a")
+	shrunk.Devices = shrunk.Devices[:2]
+	apply(t, s, cluster.NodePut{Node: shrunk})
 	session(t, e, s, engine.Options{})
-	if x := s.Job("job/x").Tasks()[0]; x.Status == cluster.Bound && len(x.Claims) == 0 {
+	if x := s.Job("job/x").Tasks()[0]; x.Runs() && len(x.Claims) == 0 {
 		t.Error("x runs without a device")
 	}
 }

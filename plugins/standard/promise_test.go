@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/explain"
 	"github.com/berth-project/berth/fixture"
 )
 
@@ -14,15 +15,15 @@ func TestTornTwice(t *testing.T) {
 	e := profile(t)
 	lost := s.Job("job/x").Tasks()[1]
 	cordon(t, s, "b", true)
-	s.Clear(lost)
+	left(t, s, lost)
 	session(t, e, s, engine.Options{Now: 10 * second})
 	cordon(t, s, "b", false)
-	session(t, e, s, engine.Options{Now: 20 * second})
-	if lost.Status != cluster.Bound {
+	settle(t, s, session(t, e, s, engine.Options{Now: 20 * second}))
+	if !lost.Runs() {
 		t.Fatalf("the lost task is %s, want it bound again", lost.Status)
 	}
 	cordon(t, s, "b", true)
-	s.Clear(lost)
+	left(t, s, lost)
 	if got := gone(session(t, e, s, engine.Options{Now: 10_000 * second})); len(got) > 0 {
 		t.Errorf("evicted without any grace: %v", got)
 	}
@@ -41,14 +42,14 @@ func TestCordonedNodeKeepsNoPromise(t *testing.T) {
 		t.Fatalf("new is %s, want it nominated", promised.Status)
 	}
 	cordon(t, s, "a", true)
-	s.Clear(s.Job("job/x").Tasks()[0])
+	left(t, s, s.Job("job/x").Tasks()[0])
 	session(t, e, s, engine.Options{})
 	if promised.Status != cluster.Pending {
 		t.Errorf("new is %s on a cordoned node", promised.Status)
 	}
 	cordon(t, s, "a", false)
 	session(t, e, s, engine.Options{})
-	if promised.Status != cluster.Bound {
+	if !promised.Runs() {
 		t.Errorf("new is %s once the node is back", promised.Status)
 	}
 }
@@ -83,15 +84,15 @@ func TestParkedSurplusLosesItsMinimum(t *testing.T) {
 	s := fixture.State(a100("a", 2), a100("b", 2))
 	j := fixture.Job("x").Gang(2).Min(1).CPU(1000, "1Gi").Build()
 	j.Tasks()[1].Shape.Need.Devices = 8 // no node has as many
-	if err := s.AddJob(j); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, cluster.JobPut{Job: *j})
+	j = s.Job(j.ID)
 	e := profile(t)
 	out := session(t, e, s, engine.Options{Now: 10 * second, Patient: true})
 	if len(out.Refusals) != 1 || !out.Refusals[0].Surplus || !out.Refusals[0].Permanent {
 		t.Fatalf("refusals %v, want the surplus refused for good", out.Refusals)
 	}
-	if _, err := s.LoseNode(j.Tasks()[0].Node.Name); err != nil {
+	settle(t, s, out)
+	if err := explain.LoseNode(s, j.Tasks()[0].Node.Name); err != nil {
 		t.Fatal(err)
 	}
 	session(t, e, s, engine.Options{Now: 1000 * second, Patient: true})

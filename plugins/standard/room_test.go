@@ -192,9 +192,7 @@ func TestNobodyGoesInVain(t *testing.T) {
 				w.Shape.Need.Products = []string{"H100"}
 			}
 		}
-		if err := s.AddJob(j); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, s, cluster.JobPut{Job: *j})
 		slices.Sort(want)
 		if d := cmp.Diff(want, gone(session(t, profile(t), s, engine.Options{}))); d != "" {
 			t.Errorf("%d singles: evicted (-want +got):\n%s", n, d)

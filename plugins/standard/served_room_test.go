@@ -89,13 +89,15 @@ func TestGroupOutlivesItsReplicas(t *testing.T) {
 	w := func(name string) *fixture.JobBuilder { return fixture.Job(name).Set("m", 2).WholeNodes(1, "8Gi") }
 	s := fixture.State(fixture.Node("a1").CPU(8, "64Gi").GPUs(4, "A100", "40Gi"), fixture.Node("a2").CPU(8, "64Gi").GPUs(4, "A100", "40Gi"), w("m-0"), w("m-1"))
 	decide(t, s)
+	var changes []cluster.Change
 	for _, id := range []string{"job/m-0", "job/m-1"} {
-		s.Clear(s.Job(id).Tasks()[0])
+		changes = append(changes, cluster.TaskGone{Task: s.Job(id).Tasks()[0].Ref()})
 	}
 	for _, name := range []string{"s1", "s2"} { // which would be a better fit
-		if err := s.AddNode(fixture.Node(name).CPU(8, "64Gi").GPUs(1, "A10", "24Gi").Build()); err != nil {
-			t.Fatal(err)
-		}
+		changes = append(changes, cluster.NodePut{Node: *fixture.Node(name).CPU(8, "64Gi").GPUs(1, "A10", "24Gi").Build()})
+	}
+	if err := s.ApplyAll(changes); err != nil {
+		t.Fatal(err)
 	}
 	for _, d := range decide(t, s).Decisions {
 		if d.Group.Product != "A100" {

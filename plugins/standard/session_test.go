@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/explain"
 	"github.com/berth-project/berth/fixture"
 	"github.com/berth-project/berth/plugins/standard"
 )
@@ -76,7 +77,7 @@ func bystanders(n int) []fixture.Part {
 func bound(j *cluster.Job) int {
 	n := 0
 	for _, w := range j.Tasks() {
-		if w.Status == cluster.Bound {
+		if w.Runs() {
 			n++
 		}
 	}
@@ -85,24 +86,41 @@ func bound(j *cluster.Job) int {
 
 func cordon(t *testing.T, s *cluster.State, name string, cordoned bool) {
 	t.Helper()
-	if err := s.UpdateNode(name, func(n *cluster.Node) { n.Unschedulable = cordoned }); err != nil {
-		t.Fatal(err)
-	}
+	spec := *s.Node(name)
+	spec.Unschedulable = cordoned
+	apply(t, s, cluster.NodePut{Node: spec})
 }
 
 // add puts a job or a node into books that are in use.
 func add(t *testing.T, s *cluster.State, part any) {
 	t.Helper()
-	var err error
 	switch p := part.(type) {
 	case *fixture.JobBuilder:
-		err = s.AddJob(p.Build())
+		apply(t, s, cluster.JobPut{Job: *p.Build()})
 	case *fixture.NodeBuilder:
-		err = s.AddNode(p.Build())
+		apply(t, s, cluster.NodePut{Node: *p.Build()})
 	default:
 		t.Fatalf("cannot add %T", part)
 	}
-	if err != nil {
+}
+
+// left has the task be on no node.
+func left(t *testing.T, s *cluster.State, task *cluster.Task) {
+	t.Helper()
+	apply(t, s, cluster.TaskSeen{Task: task.Ref()})
+}
+
+func apply(t *testing.T, s *cluster.State, changes ...cluster.Change) {
+	t.Helper()
+	if err := s.ApplyAll(changes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settle has the assigned tasks be seen on their nodes.
+func settle(t *testing.T, s *cluster.State, out engine.Outcome) {
+	t.Helper()
+	if err := explain.Settle(s, out.Decisions); err != nil {
 		t.Fatal(err)
 	}
 }

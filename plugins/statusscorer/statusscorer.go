@@ -38,7 +38,7 @@ func (plugin) OnSessionClose(*engine.Session)  {}
 func keep(j *cluster.Job) float64 {
 	bound, ready := true, true
 	for _, t := range j.Tasks() {
-		bound = bound && t.Status == cluster.Bound
+		bound = bound && t.Runs()
 		if t.Placed() {
 			ready = ready && t.At().Ready()
 		}

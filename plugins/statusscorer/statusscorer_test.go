@@ -43,7 +43,9 @@ func TestKeep(t *testing.T) {
 func TestLeaving(t *testing.T) {
 	state := fixture.State(fixture.Node("a").CPU(8, "64Gi"), fixture.Job("m").CPU(1000, "1Gi").Health(cluster.HealthRunning).On("a"))
 	j := state.Job("job/m")
-	if err := state.Evict(j.Tasks()[0]); err != nil {
+	task := j.Tasks()[0]
+	evict := cluster.Evict{Task: task.Ref(), Attempt: task.Attempt + 1}
+	if err := state.Apply(cluster.Decided{Changes: []cluster.Change{evict}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := keep(j); got != 0 {

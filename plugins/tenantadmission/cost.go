@@ -198,7 +198,7 @@ func spill(l *cluster.Layers, claims []cluster.Claim) int64 {
 func holds(j *cluster.Job, name string) int64 {
 	sum := int64(0)
 	for _, t := range j.Tasks() {
-		if t.Status != cluster.Bound && t.Status != cluster.Nominated {
+		if !t.Runs() && t.Status != cluster.Nominated {
 			continue
 		}
 		sum += t.Holds(name)

@@ -122,7 +122,7 @@ func TestLimitsHold(t *testing.T) {
 		state := fixture.State(drawNode(t, "a"), drawNode(t, "b"), drawQueue(t, "top"), drawQueue(t, "p"), drawQueue(t, "q").Parent("top"))
 		for round := range rapid.IntRange(1, 3).Draw(t, "sessions") {
 			for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
-				if err := state.AddJob(drawJob(t, fmt.Sprint(round, "-", i)).Build()); err != nil {
+				if err := state.Apply(cluster.JobPut{Job: *drawJob(t, fmt.Sprint(round, "-", i)).Build()}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -147,7 +147,7 @@ func TestLimitsHold(t *testing.T) {
 			}
 			for _, j := range state.Jobs() {
 				if rapid.IntRange(0, 2).Draw(t, "ends") == 0 {
-					if err := state.RemoveJob(j.ID); err != nil {
+					if err := state.Apply(cluster.JobGone{Job: j.ID}); err != nil {
 						t.Fatal(err)
 					}
 				}

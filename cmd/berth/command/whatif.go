@@ -105,11 +105,7 @@ func removeNode(state *cluster.State, name string) error {
 	if state.Node(name) == nil {
 		return fmt.Errorf("--remove %s: no such node%s", name, nearest.Hint(name, nodeNames(state)))
 	}
-	evicted, err := state.LoseNode(name)
-	for _, t := range evicted { // time passes: they have left before anything else is decided
-		state.Clear(t)
-	}
-	return err
+	return explain.LoseNode(state, name)
 }
 
 func nodeNames(state *cluster.State) []string {

@@ -159,7 +159,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	session()
-	if err := state.RemoveJob("job/train"); err != nil {
+	if err := state.Apply(cluster.JobGone{Job: "job/train"}); err != nil {
 		t.Fatal(err)
 	}
 	session()

@@ -72,10 +72,8 @@ func TestCountsStayInStep(t *testing.T) {
 			}
 			j := b.Build()
 			j.Namespace = rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace")
-			if err := state.AddJob(j); err != nil {
-				t.Fatal(err)
-			}
-			jobs = append(jobs, j)
+			apply(t, state, cluster.JobPut{Job: *j})
+			jobs = append(jobs, state.Job(j.ID))
 		}
 		f := &follower{Counter{Holders: true}}
 		e := fixture.Engine(f)
@@ -94,7 +92,7 @@ func TestCountsStayInStep(t *testing.T) {
 						_ = st.Allocate(task, rapid.SampledFrom(state.Nodes()).Draw(t, "node"), nil)
 					}
 				case 2:
-					if task.Status == cluster.Bound {
+					if task.Runs() {
 						_ = st.Evict(task, "", "")
 					}
 				case 3:
@@ -126,18 +124,49 @@ func between(t *rapid.T, state *cluster.State, jobs []*cluster.Job) {
 		name := fmt.Sprintf("n%d", rapid.IntRange(0, 3).Draw(t, "node"))
 		switch rapid.IntRange(0, 2).Draw(t, "change") {
 		case 0:
-			state.Clear(rapid.SampledFrom(rapid.SampledFrom(jobs).Draw(t, "job").Tasks()).Draw(t, "task"))
+			apply(t, state, cluster.TaskGone{Task: rapid.SampledFrom(rapid.SampledFrom(jobs).Draw(t, "job").Tasks()).Draw(t, "task").Ref()})
 		case 1:
 			rack := rapid.SampledFrom([]string{"r0", "r1", "r2"}).Draw(t, "rack")
-			_ = state.UpdateNode(name, func(n *cluster.Node) { n.Labels["rack"] = rack })
+			if n := state.Node(name); n != nil {
+				spec := *n
+				spec.Labels = maps.Clone(n.Labels)
+				spec.Labels["rack"] = rack
+				apply(t, state, cluster.NodePut{Node: spec})
+			}
 		case 2:
-			if _, err := state.RemoveNode(name); err == nil && rapid.Bool().Draw(t, "replace") {
-				_ = state.AddNode(fixture.Node(name).CPU(8, "8Gi").Label("rack", "r1").Build())
+			removeNode(t, state, name)
+			if rapid.Bool().Draw(t, "replace") {
+				apply(t, state, nodePut(name, "r1"))
 			}
 		}
 		if len(state.Nodes()) == 0 {
-			_ = state.AddNode(fixture.Node("n0").CPU(8, "8Gi").Label("rack", "r0").Build())
+			apply(t, state, nodePut("n0", "r0"))
 		}
+	}
+}
+
+// removeNode removes the node; what runs there may end with it.
+func removeNode(t *rapid.T, state *cluster.State, name string) {
+	n := state.Node(name)
+	if n == nil {
+		return
+	}
+	tasks := slices.Clone(n.Tasks)
+	apply(t, state, cluster.NodeGone{Name: name})
+	if rapid.Bool().Draw(t, "tasks end") {
+		for _, task := range tasks {
+			apply(t, state, cluster.TaskGone{Task: task.Ref()})
+		}
+	}
+}
+
+func nodePut(name, rack string) cluster.Change {
+	return cluster.NodePut{Node: *fixture.Node(name).CPU(8, "8Gi").Label("rack", rack).Build()}
+}
+
+func apply(t *rapid.T, state *cluster.State, c cluster.Change) {
+	if err := state.Apply(c); err != nil {
+		t.Fatal(err)
 	}
 }
 

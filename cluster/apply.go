@@ -1,0 +1,303 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Apply makes the change. It fails, changing nothing, where a fact is malformed or
+// a decision does not hold any more.
+func (s *State) Apply(c Change) error {
+	if c == nil {
+		return errors.New("no change")
+	}
+	err := c.apply(s)
+	for len(s.unsettled) > 0 {
+		n := s.unsettled[0]
+		s.unsettled = s.unsettled[1:]
+		s.recount(n)
+	}
+	return err
+}
+
+// ApplyAll makes the changes one after the other. It stops at the first that fails.
+// Nodes that are added next to each other are put in order once.
+func (s *State) ApplyAll(changes []Change) error {
+	for i := 0; i < len(changes); i++ {
+		if k := s.newNodes(changes[i:]); k > 1 {
+			if err := s.addNodes(changes[i : i+k]); err != nil {
+				return err
+			}
+			i += k - 1
+			continue
+		}
+		if err := s.Apply(changes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newNodes is how many of the first changes add nodes that are not known.
+func (s *State) newNodes(changes []Change) int {
+	seen := map[string]bool{}
+	for i, c := range changes {
+		put, ok := c.(NodePut)
+		if !ok || put.Node.Name == "" || s.node(put.Node.Name) != nil || seen[put.Node.Name] {
+			return i
+		}
+		seen[put.Node.Name] = true
+	}
+	return len(changes)
+}
+
+func (s *State) addNodes(changes []Change) error {
+	nodes := make([]*Node, len(changes))
+	for i, c := range changes {
+		put := c.(NodePut)
+		n := put.Node.clone()
+		if err := n.prepare(); err != nil {
+			return fmt.Errorf("node %q: %w", n.Name, err)
+		}
+		n.revision = put.Revision
+		nodes[i] = n
+	}
+	s.insertNodes(nodes)
+	return nil
+}
+
+func (c Decided) apply(s *State) error {
+	mark := s.Mark()
+	defer func() {
+		s.unsettled = nil
+		s.Release(mark)
+	}()
+	for _, d := range c.Changes {
+		if err := s.decide(d); err != nil {
+			s.Undo(mark)
+			return fmt.Errorf("%s: %w", d.Kind(), err)
+		}
+	}
+	return nil
+}
+
+// decide applies one decision of a statement.
+func (s *State) decide(c Change) error {
+	switch c.(type) {
+	case Assign, Nominate, Evict, Move, Withdraw, Overdue, Retire, ChooseGroup, Displace, Tear, Park:
+		return c.apply(s)
+	}
+	return errors.New("it is not a decision")
+}
+
+// task finds the task that a decision is about.
+func (s *State) task(ref TaskRef, uid string) (*Task, error) {
+	t := s.Task(ref)
+	if t == nil {
+		return nil, fmt.Errorf("no task %s", ref.ID())
+	}
+	if differ(t.UID, uid) {
+		return nil, fmt.Errorf("task %s is another one now", ref.ID())
+	}
+	return t, nil
+}
+
+func (c Assign) apply(s *State) error {
+	t, err := s.task(c.Task, c.UID)
+	if err != nil {
+		return err
+	}
+	if c.Attempt != t.Attempt+1 {
+		return fmt.Errorf("task %s: attempt %d follows %d", t.ID, c.Attempt, t.Attempt)
+	}
+	n, claims, err := s.room(t, c.Node, c.Devices)
+	if err != nil {
+		return err
+	}
+	if !n.present(t, claims) {
+		return fmt.Errorf("task %s: its room on node %s is not free yet", t.ID, n.Name)
+	}
+	to := standing{status: Assumed, node: n, claims: claims, held: t.Shape, started: c.At, attempt: c.Attempt}
+	if t.Status == Nominated {
+		to.held = t.held // what was reserved
+	}
+	s.stand(t, to)
+	return nil
+}
+
+func (c Nominate) apply(s *State) error {
+	t, err := s.task(c.Task, c.UID)
+	if err != nil {
+		return err
+	}
+	n, claims, err := s.room(t, c.Node, c.Devices)
+	if err != nil {
+		return err
+	}
+	s.stand(t, standing{status: Nominated, node: n, claims: claims, held: t.Shape, promised: c.At, attempt: t.Attempt})
+	return nil
+}
+
+// room checks that the task can have the room: it is pending, and the room is free,
+// or reserved for it. The caller books it.
+func (s *State) room(t *Task, node string, devices []Holding) (*Node, []Claim, error) {
+	n := s.byName[node]
+	if n == nil {
+		return nil, nil, fmt.Errorf("no node %q", node)
+	}
+	claims, err := n.resolve(devices)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.Status == Nominated && t.Node == n && slices.Equal(t.Claims, claims) {
+		if !n.Keeps(t) {
+			return nil, nil, fmt.Errorf("node %q does not have what was reserved for task %s", node, t.ID)
+		}
+		return n, t.Claims, nil
+	}
+	if t.Status != Pending {
+		return nil, nil, fmt.Errorf("task %s is %s, not pending", t.ID, t.Status)
+	}
+	if err := s.fits(t, n, claims); err != nil {
+		return nil, nil, fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
+	}
+	return n, claims, nil
+}
+
+// resolve turns holdings into claims of devices that the node lists.
+func (n *Node) resolve(holdings []Holding) ([]Claim, error) {
+	var out []Claim
+	for _, h := range holdings {
+		i := slices.IndexFunc(n.Devices, func(d Device) bool { return d.UUID == h.Device })
+		if i < 0 {
+			return nil, fmt.Errorf("node %q has no device %q", n.Name, h.Device)
+		}
+		out = append(out, Claim{i, h.Milli, h.Memory, h.Layers})
+	}
+	slices.SortFunc(out, func(a, b Claim) int { return a.Device - b.Device })
+	return out, nil
+}
+
+func (c Evict) apply(s *State) error {
+	t, err := s.task(c.Task, c.UID)
+	if err != nil {
+		return err
+	}
+	if c.Attempt != t.Attempt+1 {
+		return fmt.Errorf("task %s: attempt %d follows %d", t.ID, c.Attempt, t.Attempt)
+	}
+	return s.evict(t, c.For, c.At)
+}
+
+func (c Move) apply(s *State) error {
+	t, err := s.task(c.Task, "")
+	if err != nil {
+		return err
+	}
+	if t.Status != Releasing || t.landing != nil {
+		return fmt.Errorf("task %s does not leave, or has a landing already", t.ID)
+	}
+	shadow := t.shadow(t.Job)
+	n, claims, err := s.room(shadow, c.Node, c.Devices)
+	if err != nil {
+		return err
+	}
+	aside := *t.Job // a landing counts for its job once it has landed
+	shadow.Job = &aside
+	s.stand(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: c.At})
+	s.landShadow(shadow)
+	return nil
+}
+
+func (c Withdraw) apply(s *State) error {
+	t, err := s.task(c.Task, "")
+	switch {
+	case err != nil:
+		return err
+	case c.Landing && t.landing == nil:
+		return fmt.Errorf("task %s has no landing", t.ID)
+	case c.Landing:
+		s.strand(t)
+	case t.Status != Nominated:
+		return fmt.Errorf("task %s is %s, not nominated", t.ID, t.Status)
+	default:
+		s.clear(t)
+	}
+	return nil
+}
+
+func (c Overdue) apply(s *State) error {
+	t, err := s.task(c.Task, "")
+	if err == nil {
+		s.setOverdue(t)
+	}
+	return err
+}
+
+func (c Retire) apply(s *State) error {
+	j, err := s.job(c.Job)
+	if err == nil && !j.Retired {
+		s.retire(j)
+	}
+	return err
+}
+
+func (c ChooseGroup) apply(s *State) error {
+	set := s.sets[c.Set]
+	if set == nil {
+		return fmt.Errorf("no set %q", c.Set)
+	}
+	s.keepGroup(set, &c.Group)
+	return nil
+}
+
+func (c Displace) apply(s *State) error {
+	j, err := s.job(c.Job)
+	if err == nil {
+		for _, victim := range c.Victims {
+			s.displace(j, victim)
+		}
+	}
+	return err
+}
+
+func (c Tear) apply(s *State) error {
+	j, err := s.job(c.Job)
+	if err == nil {
+		s.setTorn(j, c.Since)
+	}
+	return err
+}
+
+func (c Park) apply(s *State) error {
+	j, err := s.job(c.Job)
+	if err == nil {
+		p := &c.Parked
+		if *p == (Parked{}) {
+			p = nil
+		}
+		s.park(j, p)
+	}
+	return err
+}
+
+func (s *State) job(id string) (*Job, error) {
+	j := s.jobs[id]
+	if j == nil {
+		return nil, fmt.Errorf("no job %q", id)
+	}
+	return j, nil
+}
+
+func (c SessionOpened) apply(s *State) error {
+	if c.Now <= s.now {
+		return nil
+	}
+	was := s.now
+	s.pass(c.Now)
+	if s.recording() {
+		s.cold(func() { s.now = was })
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Audit works everything out again that State keeps beside its objects (ledgers,
+// lists, counts, the tree of queues), and reports what differs. Tests and soaks
+// call it; a running scheduler need not.
+func (s *State) Audit() error {
+	again, err := s.Snapshot().State()
+	if err != nil {
+		return fmt.Errorf("the snapshot of the State makes no State: %w", err)
+	}
+	if a, b := s.Digest(), again.Digest(); a != b {
+		return errors.New("the snapshot of the State makes another State")
+	}
+	for _, list := range [2][]*Node{s.sorted, s.Absent()} {
+		for _, n := range list {
+			if err := n.audit(again.node(n.Name)); err != nil {
+				return fmt.Errorf("node %s: %w", n.Name, err)
+			}
+		}
+	}
+	for _, q := range s.queues {
+		o := again.queues[q.Name]
+		if !slices.Equal(q.Used, o.Used) || !slices.Equal(q.Firm, o.Firm) || q.loose != o.loose || !slices.Equal(q.children, o.children) || !slices.Equal(q.deserved, o.deserved) {
+			return fmt.Errorf("queue %s uses %v (firm %v, children %v, deserves %v); its tasks hold %v (%v, %v, %v)", q.Name, q.Used, q.Firm, q.children, q.deserved, o.Used, o.Firm, o.children, o.deserved)
+		}
+	}
+	for _, j := range s.jobs {
+		o := again.jobs[j.ID]
+		if j.attached != o.attached || j.expected != o.expected || j.Chosen != o.Chosen {
+			return fmt.Errorf("%s: %d tasks on nodes and %d landings of alternative %d are counted; there are %d and %d of %d", j.ID, j.attached, j.expected, j.Chosen, o.attached, o.expected, o.Chosen)
+		}
+	}
+	if err := s.auditLists(again); err != nil {
+		return err
+	}
+	return s.auditShapes(again)
+}
+
+func (n *Node) audit(o *Node) error {
+	if !slices.Equal(n.Resources, o.Resources) || n.Isolated != o.Isolated || n.deviceUsed != o.deviceUsed || n.deviceCapacity != o.deviceCapacity {
+		return fmt.Errorf("ledgers %v, its tasks hold %v", n.Resources, o.Resources)
+	}
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		k := slices.IndexFunc(o.Devices, func(x Device) bool { return x.UUID == d.UUID })
+		if k < 0 {
+			if !d.Gone || !d.Idle() {
+				return fmt.Errorf("device %s is not in its snapshot", d.UUID)
+			}
+			continue
+		}
+		if d.Use != o.Devices[k].Use {
+			return fmt.Errorf("device %s: ledger %+v, its tasks hold %+v", d.UUID, d.Use, o.Devices[k].Use)
+		}
+	}
+	return nil
+}
+
+func (s *State) auditLists(o *State) error {
+	for name, pair := range map[string][2]int{
+		"pending": {len(s.pending), len(o.pending)}, "nominated": {len(s.nominated), len(o.nominated)}, "moving": {len(s.moving), len(o.moving)},
+		"releasing": {len(s.releasing), len(o.releasing)}, "retired": {len(s.retired), len(o.retired)}, "excess": {len(s.excess), len(o.excess)},
+		"preemptible": {s.preemptible, o.preemptible}, "groups": {len(s.groups), len(o.groups)}, "kinds": {len(s.kinds), len(o.kinds)},
+		"sets": {len(s.sets), len(o.sets)}, "terms": {len(s.terms), len(o.terms)}, "absent": {len(s.absent), len(o.absent)}, "avoiding": {len(s.avoiding), len(o.avoiding)},
+	} {
+		if pair[0] != pair[1] {
+			return fmt.Errorf("%d are listed as %s, there are %d", pair[0], name, pair[1])
+		}
+	}
+	for id := range s.pending {
+		if o.pending[id] == nil {
+			return fmt.Errorf("%s is listed as pending", id)
+		}
+	}
+	return nil
+}
+
+func (s *State) auditShapes(o *State) error {
+	for key, e := range s.shapes {
+		uses := 0
+		if x := o.shapes[key]; x != nil {
+			uses = x.uses
+		}
+		if e.uses != uses {
+			return fmt.Errorf("a shape is used %d times, and counted %d times: %+v", uses, e.uses, *e.shape)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,306 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+func (c JobPut) apply(s *State) error {
+	spec := &c.Job
+	if err := spec.check(); err != nil {
+		return err
+	}
+	j := s.jobs[spec.ID]
+	switch {
+	case j == nil:
+		j = s.build(spec)
+		j.revision = c.Revision
+		s.addJob(j)
+		s.recall(j)
+	case differ(j.UID, spec.UID):
+		s.replaceJob(j, spec, c.Revision)
+	case !j.absent && stale(c.Revision, j.revision):
+	case !j.absent && j.sameSpec(spec):
+	default:
+		s.respec(j, spec, c.Revision)
+	}
+	return nil
+}
+
+// differ reports whether two UIDs are known and not the same.
+func differ(a, b string) bool { return a != "" && b != "" && a != b }
+
+// check reports what makes a job malformed.
+func (j *Job) check() error {
+	switch {
+	case j.ID == "":
+		return fmt.Errorf("a job without an ID")
+	case len(j.Alternatives) == 0:
+		return fmt.Errorf("%s has no tasks", j.ID)
+	case j.Open && len(j.Alternatives) > 1:
+		return fmt.Errorf("%s is open and has several alternatives; tasks that come one at a time have one form", j.ID)
+	}
+	for i := range j.Alternatives {
+		alt := &j.Alternatives[i]
+		names := make(map[string]bool, len(alt.Tasks))
+		for _, t := range alt.Tasks {
+			if err := t.check(len(alt.Subgroups)); err != nil {
+				return fmt.Errorf("%s: %w", j.ID, err)
+			}
+			if names[t.Name] {
+				return fmt.Errorf("%s: two tasks are named %q", j.ID, t.Name)
+			}
+			names[t.Name] = true
+		}
+		if j.Open {
+			continue
+		}
+		if alt.Min < 1 || alt.Min > len(alt.Tasks) {
+			return fmt.Errorf("%s: a minimum of %d for %d tasks", j.ID, alt.Min, len(alt.Tasks))
+		}
+		if err := alt.checkSubgroups(); err != nil {
+			return fmt.Errorf("%s: %w", j.ID, err)
+		}
+	}
+	return nil
+}
+
+func (t *Task) check(subgroups int) error {
+	switch {
+	case t == nil || t.Name == "":
+		return fmt.Errorf("a task without a name")
+	case t.Shape == nil:
+		return fmt.Errorf("task %s requests nothing: it has no shape", t.Name)
+	case t.Subgroup < 0 || t.Subgroup > subgroups:
+		return fmt.Errorf("task %s is in a subgroup that is not there", t.Name)
+	}
+	return nil
+}
+
+// checkSubgroups makes sure that every subgroup can have its minimum.
+func (a *Alternative) checkSubgroups() error {
+	members := make([]int, len(a.Subgroups))
+	for _, t := range a.Tasks {
+		if t.Subgroup > 0 {
+			members[t.Subgroup-1]++
+		}
+	}
+	for i, g := range a.Subgroups {
+		if g.Min < 0 || g.Min > members[i] {
+			return fmt.Errorf("subgroup %s: a minimum of %d for %d tasks", g.Name, g.Min, members[i])
+		}
+	}
+	return nil
+}
+
+// build makes a job of what a fact says of one. It shares nothing that changes
+// with the fact.
+func (s *State) build(spec *Job) *Job {
+	j := *spec
+	j.Labels, j.Affinity, j.Displaced = maps.Clone(spec.Labels), slices.Clone(spec.Affinity), slices.Clone(spec.Displaced)
+	j.slot, j.absent, j.attached, j.expected, j.Chosen = 0, false, 0, 0, -1
+	if j.Queue == "" {
+		j.Queue = DefaultQueue
+	}
+	j.Alternatives = slices.Clone(spec.Alternatives)
+	for a := range j.Alternatives {
+		alt := &j.Alternatives[a]
+		if j.Open {
+			alt.Tasks = nil // they come one at a time
+			continue
+		}
+		made := make([]Task, len(alt.Tasks))
+		tasks := make([]*Task, len(alt.Tasks))
+		for i, t := range alt.Tasks {
+			made[i] = Task{Job: &j, ID: j.ID + "/" + t.Name, Name: t.Name, UID: t.UID, Role: t.Role, Index: t.Index, Shape: t.Shape, Alternative: a, Subgroup: t.Subgroup}
+			tasks[i] = &made[i]
+		}
+		alt.Tasks = tasks
+	}
+	return &j
+}
+
+func (s *State) addJob(j *Job) {
+	s.insertJob(j)
+	if s.recording() {
+		s.cold(func() { s.deleteJob(j) })
+	}
+}
+
+// removeJob removes the job with all its tasks.
+func (s *State) removeJob(j *Job) {
+	for a := range j.Alternatives {
+		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
+			s.strand(t)
+			s.clear(t)
+		}
+	}
+	if set := s.sets[j.Set.Name]; set != nil && len(set.jobs)+set.retired == 1 {
+		s.keepGroup(set, nil) // the set is forgotten with its last job; an undo finds its group here
+		s.rescale(set, -1)
+	}
+	s.deleteJob(j)
+	if s.recording() {
+		s.cold(func() { s.insertJob(j) })
+	}
+}
+
+// replaceJob puts a job of the same name and another UID in the place of one: it
+// inherits nothing. Tasks of an open job have UIDs of their own and stay.
+func (s *State) replaceJob(j *Job, spec *Job, revision uint64) {
+	if !j.Open || !spec.Open {
+		s.removeJob(j)
+		next := s.build(spec)
+		next.revision = revision
+		s.addJob(next)
+		s.recall(next)
+		return
+	}
+	s.update(j, jobStatus{displaced: slices.Clone(spec.Displaced), torn: spec.Torn, retired: spec.Retired, parked: spec.Parked})
+	s.respec(j, spec, revision)
+}
+
+// sameSpec reports whether the fact says of the job what is known.
+func (j *Job) sameSpec(spec *Job) bool {
+	queue := cmp.Or(spec.Queue, DefaultQueue)
+	return (spec.UID == "" || j.UID == spec.UID) && j.Namespace == spec.Namespace && j.Queue == queue && j.Priority == spec.Priority && j.Created == spec.Created &&
+		j.Preemptible == spec.Preemptible && j.RunFor == spec.RunFor && j.Open == spec.Open && j.Health == spec.Health && j.Offload == spec.Offload &&
+		maps.Equal(j.Labels, spec.Labels) && slices.EqualFunc(j.Affinity, spec.Affinity, (JobTerm).equal) && slices.Equal(j.Remarks, spec.Remarks) &&
+		j.Set.Name == spec.Set.Name && j.Set.Desired == spec.Set.Desired && equalKeys(j.Set.Group, spec.Set.Group) &&
+		slices.EqualFunc(j.requested(), spec.Alternatives, func(a, b Alternative) bool { return a.sameSpec(&b, j.Open) })
+}
+
+func (t JobTerm) equal(o JobTerm) bool {
+	return t.Within == o.Within && t.Anti == o.Anti && t.Weight == o.Weight && slices.Equal(t.Namespaces, o.Namespaces) && t.Selector.equal(o.Selector)
+}
+
+func (t Term) equal(o Term) bool {
+	return slices.EqualFunc(t, o, func(a, b Requirement) bool {
+		return a.Key == b.Key && a.Operator == b.Operator && slices.Equal(a.Values, b.Values)
+	})
+}
+
+func equalKeys(a, b *Key) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+
+func (a *Alternative) sameSpec(b *Alternative, open bool) bool {
+	return a.Name == b.Name && a.Min == b.Min && a.Running == b.Running && a.Topology.equal(b.Topology) && a.Whole.equal(b.Whole) &&
+		slices.EqualFunc(a.Subgroups, b.Subgroups, func(x, y Subgroup) bool {
+			return x.Name == y.Name && x.Min == y.Min && x.Topology.equal(y.Topology)
+		}) &&
+		(open || slices.EqualFunc(a.Tasks, b.Tasks, (*Task).sameSpec))
+}
+
+// requested are the alternatives without tasks that are kept and not requested any more.
+func (j *Job) requested() []Alternative {
+	out := slices.Clone(j.Alternatives)
+	for a := range out {
+		out[a].Tasks = slices.DeleteFunc(slices.Clone(out[a].Tasks), func(t *Task) bool { return t.extra })
+	}
+	return slices.DeleteFunc(out, func(a Alternative) bool { return a.Running && len(a.Tasks) == 0 })
+}
+
+func (t *Topology) equal(o Topology) bool {
+	return t.Required == o.Required && slices.Equal(t.Preferred, o.Preferred)
+}
+
+func (w *WholeNodes) equal(o *WholeNodes) bool {
+	if w == nil || o == nil {
+		return w == o
+	}
+	a, b := *w, *o
+	a.Only, b.Only = nil, nil
+	return a == b && equalKeys(w.Only, o.Only)
+}
+
+func (t *Task) sameSpec(o *Task) bool {
+	return t.Name == o.Name && (o.UID == "" || t.UID == o.UID) && t.Role == o.Role && t.Index == o.Index && t.Subgroup == o.Subgroup && t.Shape.same(o.Shape)
+}
+
+// same reports whether two shapes spell alike.
+func (s *Shape) same(o *Shape) bool { return s == o || s.spell() == o.spell() }
+
+// byPlace orders the tasks of an open job, in whatever order they came.
+func byPlace(a, b *Task) int {
+	return cmp.Or(cmp.Compare(a.Index, b.Index), strings.Compare(a.Name, b.Name))
+}
+
+func (c JobSeen) apply(s *State) error {
+	j := s.jobs[c.Job]
+	if j == nil || j.Health == c.Health && j.Offload == c.Offload {
+		return nil
+	}
+	was := c
+	was.Health, was.Offload = j.Health, j.Offload
+	set := func(c JobSeen) {
+		j.Health, j.Offload = c.Health, c.Offload
+		s.settle(j)
+	}
+	set(c)
+	if s.recording() {
+		s.cold(func() { set(was) })
+	}
+	return nil
+}
+
+func (c JobGone) apply(s *State) error {
+	j := s.jobs[c.Job]
+	switch {
+	case j == nil || j.absent || differ(j.UID, c.UID):
+	case j.Open && len(j.Alternatives[0].Tasks) > 0:
+		s.update(j, jobStatus{})
+		s.respec(j, &Job{ID: j.ID, Open: true, Alternatives: []Alternative{{}}}, 0)
+		s.setAbsent(j, true)
+	default:
+		s.removeJob(j)
+	}
+	return nil
+}
+
+func (s *State) setAbsent(j *Job, absent bool) {
+	if was := j.absent; was != absent {
+		j.absent = absent
+		s.settle(j)
+		if s.recording() {
+			s.cold(func() { j.absent = was; s.settle(j) })
+		}
+	}
+}
+
+func (c SetScaled) apply(s *State) error {
+	if c.Set == "" || c.Desired < 0 {
+		return fmt.Errorf("set %q cannot be scaled to %d", c.Set, c.Desired)
+	}
+	set := s.sets[c.Set]
+	if set == nil {
+		set = s.addSet(c.Set)
+		if s.recording() {
+			s.cold(func() { delete(s.sets, c.Set) })
+		}
+	}
+	s.rescale(set, c.Desired)
+	return nil
+}
+
+// Spec is a copy of what the job requests, to be changed and put again.
+func (j *Job) Spec() Job {
+	spec := *j
+	spec.Alternatives = copied(j.requested())
+	return spec
+}
+
+// copied are the alternatives with copies of their tasks' specs.
+func copied(list []Alternative) []Alternative {
+	out := slices.Clone(list)
+	for a := range out {
+		alt := &out[a]
+		alt.Tasks = slices.Clone(alt.Tasks)
+		alt.Subgroups = slices.Clone(alt.Subgroups)
+		for i, t := range alt.Tasks {
+			alt.Tasks[i] = &Task{Name: t.Name, UID: t.UID, Role: t.Role, Index: t.Index, Shape: t.Shape, Subgroup: t.Subgroup}
+		}
+	}
+	return out
+}

@@ -1,0 +1,317 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+func (c NodePut) apply(s *State) error {
+	if c.Node.Name == "" {
+		return fmt.Errorf("a node without a name")
+	}
+	n := s.node(c.Node.Name)
+	if n != nil && !n.absent && stale(c.Revision, n.revision) {
+		return nil
+	}
+	spec := c.Node.clone()
+	if err := spec.prepare(); err != nil {
+		return fmt.Errorf("node %q: %w", spec.Name, err)
+	}
+	spec.revision = c.Revision
+	switch {
+	case n == nil:
+		spec.normalize()
+		s.insertNode(spec)
+		if s.recording() {
+			s.cold(func() { s.deleteNode(spec) })
+		}
+	case !n.absent && n.sameSpec(spec):
+	default:
+		s.respecify(n, spec)
+	}
+	return nil
+}
+
+// stale reports whether a fact of the revision is older than, or the same as, what
+// is known; 0 is never stale.
+func stale(revision, known uint64) bool { return revision != 0 && revision <= known }
+
+// node finds a node by name, an absent one too.
+func (s *State) node(name string) *Node {
+	if n := s.byName[name]; n != nil {
+		return n
+	}
+	return s.absent[name]
+}
+
+// prepare makes a node of what a fact says of one: nothing is on it yet, and
+// every device has a UUID of its own.
+func (n *Node) prepare() error {
+	n.Isolated, n.Tasks, n.group, n.absent = 0, nil, nil, false
+	for i := range n.Resources {
+		n.Resources[i] = Ledger{Name: n.Resources[i].Name, Capacity: n.Resources[i].Capacity}
+	}
+	uuids := make(map[string]bool, len(n.Devices))
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		d.Use, d.Gone = DeviceUse{}, false
+		if d.UUID == "" {
+			d.UUID = fmt.Sprintf("%s-%d", n.Name, i) // known by its place
+		}
+		if uuids[d.UUID] {
+			return fmt.Errorf("two devices have the UUID %q", d.UUID)
+		}
+		uuids[d.UUID] = true
+	}
+	return nil
+}
+
+// sameSpec reports whether the spec says of the node what is known.
+func (n *Node) sameSpec(spec *Node) bool {
+	return n.Cell == spec.Cell && n.Unschedulable == spec.Unschedulable && n.Unified == spec.Unified &&
+		n.Sharing == spec.Sharing && (spec.DeviceResource == "" && n.DeviceResource == DefaultDeviceResource || n.DeviceResource == spec.DeviceResource) &&
+		maps.Equal(n.Labels, spec.Labels) && slices.Equal(n.Taints, spec.Taints) &&
+		n.Advertised.Share == spec.Advertised.Share && n.Advertised.IsolableCores == spec.Advertised.IsolableCores &&
+		slices.Equal(n.Advertised.CPU, spec.Advertised.CPU) && slices.Equal(n.Advertised.GPU, spec.Advertised.GPU) &&
+		(n.Defect == nil) == (spec.Defect == nil) && (n.Defect == nil || *n.Defect == *spec.Defect) &&
+		sameCapacities(n.Resources, spec.Resources) && n.sameDevices(spec.Devices)
+}
+
+func sameCapacities(known, spec []Ledger) bool {
+	return len(known) == len(spec) && !slices.ContainsFunc(spec, func(l Ledger) bool {
+		i := slices.IndexFunc(known, func(k Ledger) bool { return k.Name == l.Name })
+		return i < 0 || known[i].Capacity != l.Capacity
+	})
+}
+
+func (n *Node) sameDevices(spec []Device) bool {
+	listed := len(n.Devices)
+	for listed > 0 && n.Devices[listed-1].Gone { // they come last
+		listed--
+	}
+	return slices.EqualFunc(n.Devices[:listed], spec, func(d, o Device) bool {
+		return d.UUID == o.UUID && !d.Gone && d.Product == o.Product && d.Profile == o.Profile && d.Memory == o.Memory &&
+			d.Reserved == o.Reserved && d.Type == o.Type && d.NUMA == o.NUMA && d.Link == o.Link && d.Replica == o.Replica &&
+			d.Shares == o.Shares && d.Parent == o.Parent && (o.Resource == "" || d.Resource == o.Resource)
+	})
+}
+
+// respecify gives a known node another spec. Its status stays, and so do the claims
+// of its tasks: devices are known by their UUIDs, whatever their order, and a device
+// that is not listed any more stays as a lost one while a task holds it.
+func (s *State) respecify(n, spec *Node) {
+	devices, at := n.merge(spec.Devices)
+	before, after := n.clone(), *spec
+	after.Devices, after.Phase, after.Artifacts, after.Avoids = devices, n.Phase, n.Artifacts, n.Avoids
+	if n.unknown { // a task was seen on it before it was: the status is the spec's
+		after.Phase, after.Artifacts = spec.Phase, spec.Artifacts
+	}
+	was, to := claimsOf(n), make([][]Claim, len(n.Tasks))
+	for i, claims := range was {
+		to[i] = remap(claims, at)
+	}
+	absent := n.absent
+	s.rewrite(n, to, func() { n.become(&after) }, false)
+	if s.recording() {
+		s.cold(func() { s.rewrite(n, was, func() { n.become(before) }, absent) })
+	}
+	s.unsettle(n)
+}
+
+// merge lists the devices of a spec with the status that they are known to have,
+// then those that are not listed and held. At says where each known device is then.
+func (n *Node) merge(spec []Device) (devices []Device, at []int) {
+	place := make(map[string]int, len(n.Devices))
+	at = make([]int, len(n.Devices))
+	for i := range n.Devices {
+		if at[i] = -1; !n.Devices[i].Gone || !n.Devices[i].Idle() {
+			place[n.Devices[i].UUID] = i
+		}
+	}
+	for _, d := range spec {
+		i, known := place[d.UUID]
+		if known {
+			at[i] = len(devices)
+		}
+		switch {
+		case n.unknown: // the status is the spec's
+		case known:
+			old := &n.Devices[i]
+			d.ID, d.Foreign, d.Lost = old.ID, old.Foreign, old.Lost && !old.Gone
+		default:
+			d.Lost, d.Foreign = false, 0
+		}
+		devices = append(devices, d)
+	}
+	for i := range n.Devices {
+		if d := n.Devices[i]; at[i] < 0 && !d.Idle() {
+			d.Lost, d.Gone = true, true
+			at[i] = len(devices)
+			devices = append(devices, d)
+		}
+	}
+	return devices, at
+}
+
+func claimsOf(n *Node) [][]Claim {
+	out := make([][]Claim, len(n.Tasks))
+	for i, t := range n.Tasks {
+		out[i] = t.Claims
+	}
+	return out
+}
+
+// remap moves claims to where their devices are now.
+func remap(claims []Claim, at []int) []Claim {
+	out := slices.Clone(claims)
+	for i := range out {
+		out[i].Device = at[out[i].Device]
+	}
+	slices.SortFunc(out, func(a, b Claim) int { return a.Device - b.Device })
+	return out
+}
+
+// rewrite changes the node while nothing is booked on it, and then gives its tasks
+// the claims, in their order. Absent says whether the node is out of the tables then.
+func (s *State) rewrite(n *Node, claims [][]Claim, change func(), absent bool) {
+	for _, t := range n.Tasks {
+		s.rebook(t, -1)
+	}
+	if !n.absent {
+		if absent {
+			s.deleteNode(n)
+		} else {
+			s.leave(n)
+		}
+	}
+	was := n.absent
+	change()
+	n.absent, n.Isolated = absent, 0
+	for i := range n.Resources {
+		n.Resources[i].Used, n.Resources[i].Releasing = 0, 0
+	}
+	for i := range n.Devices {
+		n.Devices[i].Use = DeviceUse{}
+	}
+	n.normalize()
+	switch {
+	case absent:
+	case was:
+		s.insertNode(n)
+	default:
+		if g := s.join(n); g != nil {
+			g.insert(n)
+		}
+	}
+	s.touch(n)
+	n.spec = n.version
+	for i, t := range n.Tasks {
+		t.Claims = claims[i]
+		s.rebook(t, +1)
+	}
+	s.listAbsent(n)
+}
+
+// become takes over what the other node is, and keeps what the State knows it by.
+func (n *Node) become(o *Node) {
+	was := *n
+	*n = *o
+	n.Name, n.Tasks, n.slot, n.group, n.version, n.freed, n.counted = was.Name, was.Tasks, was.slot, was.group, was.version, was.freed, was.counted
+	n.Devices, n.Resources = slices.Clone(o.Devices), slices.Clone(o.Resources) // the journal may have o
+}
+
+// listAbsent keeps the list of absent nodes that tasks are on.
+func (s *State) listAbsent(n *Node) {
+	switch {
+	case !n.absent && s.absent[n.Name] != n:
+	case n.absent && len(n.Tasks) > 0:
+		s.absent[n.Name] = n
+	default:
+		delete(s.absent, n.Name)
+	}
+}
+
+// Absent are the nodes that are gone, or not known yet, and have tasks on them, by name.
+func (s *State) Absent() []*Node {
+	out := slices.Collect(maps.Values(s.absent))
+	sortByName(out)
+	return out
+}
+
+func (c NodeSeen) apply(s *State) error {
+	n := s.node(c.Name)
+	if n == nil {
+		return nil // a status without a node says nothing
+	}
+	to := n.clone()
+	if c.Phase != nil {
+		to.Phase = *c.Phase
+	}
+	if c.Artifacts != nil {
+		to.Artifacts = maps.Clone(*c.Artifacts)
+	}
+	changed := to.Phase != n.Phase || !maps.Equal(to.Artifacts, n.Artifacts)
+	if c.Lost != nil {
+		for i := range to.Devices {
+			d := &to.Devices[i]
+			lost := d.Gone || slices.Contains(*c.Lost, d.UUID)
+			changed = changed || lost != d.Lost
+			d.Lost = lost
+		}
+	}
+	if !changed {
+		return nil
+	}
+	before, claims, absent := n.clone(), claimsOf(n), n.absent
+	s.rewrite(n, claims, func() { n.become(to) }, absent)
+	if s.recording() {
+		s.cold(func() { s.rewrite(n, claims, func() { n.become(before) }, absent) })
+	}
+	s.unsettle(n)
+	return nil
+}
+
+func (c NodeGone) apply(s *State) error {
+	n := s.byName[c.Name]
+	if n == nil {
+		return nil
+	}
+	for _, t := range slices.Clone(n.Tasks) {
+		if t.Status == Nominated { // a landing, too
+			s.clear(t)
+		}
+	}
+	if len(n.Tasks) == 0 {
+		s.deleteNode(n)
+		if s.recording() {
+			s.cold(func() { s.insertNode(n) })
+		}
+		return nil
+	}
+	claims := claimsOf(n)
+	s.rewrite(n, claims, func() {}, true)
+	if s.recording() {
+		s.cold(func() { s.rewrite(n, claims, func() {}, false) })
+	}
+	return nil
+}
+
+func (c NodeRead) apply(s *State) error {
+	n := s.byName[c.Name]
+	if n == nil {
+		return nil // nothing to compare it with
+	}
+	free := make([]Bytes, len(n.Devices))
+	for i := range n.Devices {
+		free[i] = -1
+		if v, read := c.Free[n.Devices[i].UUID]; read {
+			if v < 0 {
+				return fmt.Errorf("node %q: device %q has %d bytes free", c.Name, n.Devices[i].UUID, v)
+			}
+			free[i] = v
+		}
+	}
+	s.observe(n, free)
+	return nil
+}

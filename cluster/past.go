@@ -1,0 +1,79 @@
+package cluster
+
+import "slices"
+
+// Queues remember what they used. Reported use is where they start from; from then
+// on a queue is charged, from one session to the next, with what it holds when the
+// next one opens. While that stays the same, nothing is written down.
+
+// maxPast is how many intervals a queue remembers; the oldest are put together.
+const maxPast = 64
+
+// held is what a queue has used since a time, without a change.
+type held struct {
+	since int64
+	used  Resources
+}
+
+// Now is when the last session was opened.
+func (s *State) Now() int64 { return s.now }
+
+// Past is what the queue used until now: what was reported, and what it has held since.
+func (s *State) Past(q *Queue) []Usage {
+	if len(q.held.used) == 0 || q.held.since >= s.now {
+		return q.Past
+	}
+	return append(slices.Clip(q.Past), Usage{q.held.since, s.now, q.held.used})
+}
+
+// pass moves the clock.
+func (s *State) pass(now int64) {
+	was, passed := s.now, s.passed
+	var changed []*Queue
+	var before []Queue
+	s.recentQueues.since(s.passed, func(slot int) {
+		if q := s.queueSlots[slot]; q != nil && !slices.Equal(q.Used, q.held.used) {
+			changed, before = append(changed, q), append(before, Queue{Past: q.Past, held: q.held})
+			q.close(was)
+		}
+	})
+	s.passed = s.recentQueues.version
+	s.now = now
+	if s.recording() {
+		s.cold(func() {
+			s.now, s.passed = was, min(passed, s.passed)
+			for i, q := range changed {
+				q.Past, q.held = before[i].Past, before[i].held
+			}
+		})
+	}
+	for name := range s.avoiding {
+		expired := func(a Avoided) bool { return a.Until <= now }
+		if n := s.byName[name]; n != nil && slices.ContainsFunc(n.Avoids, expired) {
+			s.setAvoids(n, slices.DeleteFunc(slices.Clone(n.Avoids), expired))
+		}
+	}
+}
+
+// close ends the interval in which the queue held the same, and begins the next.
+func (q *Queue) close(at int64) {
+	if len(q.held.used) > 0 && q.held.since < at {
+		q.Past = append(slices.Clip(q.Past), Usage{q.held.since, at, q.held.used})
+		if len(q.Past) > maxPast {
+			q.Past = slices.Insert(slices.Clone(q.Past[2:]), 0, q.Past[0].with(&q.Past[1]))
+		}
+	}
+	q.held = held{at, slices.Clone(q.Used)}
+}
+
+// with is the average of two intervals.
+func (u *Usage) with(o *Usage) Usage {
+	out := Usage{From: min(u.From, o.From), To: max(u.To, o.To)}
+	span := max(1, out.To-out.From)
+	for _, part := range [2]*Usage{u, o} {
+		for _, a := range part.Resources {
+			out.Resources = out.Resources.plus(a.Name, MulDiv(a.Value, max(0, part.To-part.From), span))
+		}
+	}
+	return out
+}

@@ -1,0 +1,180 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+)
+
+func (c QueuePut) apply(s *State) error {
+	switch {
+	case c.Queue.Name == "":
+		return fmt.Errorf("a queue without a name")
+	case c.Queue.Parent == c.Queue.Name:
+		return fmt.Errorf("queue %q is its own parent", c.Queue.Name)
+	case c.Queue.Parent == DefaultQueue:
+		return fmt.Errorf("queue %q: the default queue has no queues below it, because jobs that name no queue are in it", c.Queue.Name)
+	}
+	old := s.queues[c.Queue.Name]
+	if old != nil && stale(c.Revision, old.revision) {
+		return nil
+	}
+	q := c.Queue
+	q.OverQuotaWeight, q.Quota, q.Limits, q.Past = slices.Clone(q.OverQuotaWeight), slices.Clone(q.Quota), slices.Clone(q.Limits), slices.Clone(q.Past)
+	q.Used, q.Firm, q.children, q.deserved, q.loose, q.held, q.revision = nil, nil, nil, nil, false, held{since: s.now}, c.Revision
+	if q.Tier == "" {
+		q.Tier = TierStandard
+	}
+	if q.Weight == 0 {
+		q.Weight = 1
+	}
+	if old != nil {
+		if q.Past, q.held = old.Past, old.held; old.sameTerms(&q) {
+			return nil
+		}
+	}
+	s.swapQueue(old, &q)
+	return nil
+}
+
+func (q *Queue) sameTerms(o *Queue) bool {
+	return q.Parent == o.Parent && q.Tier == o.Tier && q.Priority == o.Priority && q.Created == o.Created && q.Weight == o.Weight &&
+		q.MinRunBeforePreempt == o.MinRunBeforePreempt && q.MinRunBeforeReclaim == o.MinRunBeforeReclaim &&
+		slices.Equal(q.OverQuotaWeight, o.OverQuotaWeight) && slices.Equal(q.Quota, o.Quota) && slices.Equal(q.Limits, o.Limits)
+}
+
+func (c QueueGone) apply(s *State) error {
+	if c.Name == DefaultQueue {
+		return QueuePut{Queue: Queue{Name: DefaultQueue}}.apply(s)
+	}
+	if old := s.queues[c.Name]; old != nil {
+		s.swapQueue(old, nil)
+	}
+	return nil
+}
+
+// swapQueue puts the queue in the place of the old one. Either may be nil.
+func (s *State) swapQueue(old, q *Queue) {
+	s.setQueue(old, q)
+	if s.recording() {
+		s.cold(func() { s.setQueue(q, old) })
+	}
+}
+
+func (s *State) setQueue(old, q *Queue) {
+	s.revision++
+	s.countTerms(old, -1)
+	s.countTerms(q, +1)
+	s.countHeirs(old, -1)
+	s.countHeirs(q, +1)
+	switch {
+	case old != nil && q != nil && old.Parent == q.Parent:
+		q.Used, q.Firm, q.children, q.loose = old.Used, old.Firm, old.children, old.loose
+		s.seatQueue(q, old)
+		s.sumQuotas(q)
+	case old == nil && s.jobsIn[q.Name]+s.heirs[q.Name]+s.jobsIn[q.Parent] == 0 && (q.Parent == "" || s.queues[q.Parent] != nil && !s.queues[q.Parent].loose):
+		q.Used, q.Firm, q.children, q.loose = nil, nil, nil, false
+		s.seatQueue(q, nil)
+		if parent := s.Parent(q); parent != nil {
+			i, _ := slices.BinarySearch(parent.children, q.Name)
+			parent.children = slices.Insert(parent.children, i, q.Name)
+		}
+		s.sumQuotas(q)
+	default:
+		s.seatQueue(q, old)
+		s.hangAll()
+	}
+	s.nameAgain()
+}
+
+// countHeirs counts the queues that name a parent, by that parent.
+func (s *State) countHeirs(q *Queue, by int) {
+	if q == nil || q.Parent == "" {
+		return
+	}
+	if s.heirs[q.Parent] += by; s.heirs[q.Parent] == 0 {
+		delete(s.heirs, q.Parent)
+	}
+}
+
+// hangAll works the tree of queues out again, and what each of them uses.
+func (s *State) hangAll() {
+	for _, q := range s.queues {
+		q.Used, q.Firm, q.children, q.deserved = nil, nil, nil, nil
+		q.loose = s.astray(q)
+		s.recentQueues.touch(q.slot)
+	}
+	for _, q := range s.queues {
+		if parent := s.Parent(q); parent != nil {
+			i, _ := slices.BinarySearch(parent.children, q.Name)
+			parent.children = slices.Insert(parent.children, i, q.Name)
+		}
+	}
+	for _, q := range s.queues {
+		if q.Leaf() {
+			s.sumQuotas(q)
+		}
+	}
+	for _, list := range [2][]*Node{s.sorted, s.Absent()} {
+		for _, n := range list {
+			for _, t := range n.Tasks {
+				if p := t.standing(); !p.leaves() {
+					s.chargeTask(t, +1)
+				}
+			}
+		}
+	}
+	for _, j := range s.jobs {
+		s.settle(j)
+	}
+}
+
+// astray reports whether the way up from the queue does not end at the top.
+func (s *State) astray(q *Queue) bool {
+	for steps := 0; q.Parent != ""; steps++ {
+		if q = s.queues[q.Parent]; q == nil || steps > len(s.queues) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c BudgetPut) apply(s *State) error {
+	if c.Budget.Name == "" {
+		return fmt.Errorf("a budget without a name")
+	}
+	b := c.Budget
+	i, found := slices.BinarySearchFunc(s.budgets, &b, (*Budget).compare)
+	if found && s.budgets[i].equal(&b) {
+		return nil
+	}
+	list := slices.Clone(s.budgets)
+	if found {
+		list[i] = &b
+	} else {
+		list = slices.Insert(list, i, &b)
+	}
+	s.setBudgets(list)
+	return nil
+}
+
+func (c BudgetGone) apply(s *State) error {
+	i, found := slices.BinarySearchFunc(s.budgets, &Budget{Namespace: c.Namespace, Name: c.Name}, (*Budget).compare)
+	if found {
+		s.setBudgets(slices.Delete(slices.Clone(s.budgets), i, i+1))
+	}
+	return nil
+}
+
+// setBudgets replaces the list of budgets; the old one is not changed.
+func (s *State) setBudgets(list []*Budget) {
+	was := s.budgets
+	s.budgets = list
+	s.revision++
+	if s.recording() {
+		s.cold(func() { s.budgets = was; s.revision++ })
+	}
+}
+
+func (b *Budget) equal(o *Budget) bool {
+	return b.Bound == o.Bound && b.Percent == o.Percent && b.Unavailable == o.Unavailable && b.Selector.equal(o.Selector)
+}

@@ -1,0 +1,252 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+)
+
+// respec gives a known job another spec. What runs of it, is reserved for it or is
+// leaving stays where it is, booked by the shape it was placed with. A task that is
+// on a node and not in the new spec stays until it has left.
+func (s *State) respec(j, spec *Job, revision uint64) {
+	next := s.build(spec)
+	next.revision = revision
+	next.Torn, next.Displaced, next.Retired, next.Parked = j.Torn, j.Displaced, j.Retired, j.Parked
+	next.UID = cmp.Or(next.UID, j.UID)
+	tasks := j.adopted(next)
+	before, was := *j, fieldsOf(j.Alternatives)
+	s.reform(j, func() { j.turnInto(next, tasks) })
+	if s.recording() {
+		s.cold(func() { s.reform(j, func() { j.turnInto(&before, was) }) })
+	}
+	s.recall(j)
+}
+
+// adopted lists the tasks of the job's next version: those that are known stay the
+// same tasks. It sets which alternative is chosen there, and adds one for what runs
+// in a form that is not requested any more.
+func (j *Job) adopted(next *Job) [][]fields {
+	tasks, known := fieldsOf(next.Alternatives), fieldsOf(j.Alternatives)
+	if j.Open && next.Open {
+		next.Chosen = j.Chosen
+		return known
+	}
+	for a := range j.Alternatives {
+		old := &j.Alternatives[a]
+		to := next.like(old, a)
+		var left []fields
+		for i, t := range old.Tasks {
+			k := -1
+			if to >= 0 {
+				k = slices.IndexFunc(tasks[to], func(f fields) bool { return f.name == t.Name })
+			}
+			switch {
+			case k >= 0:
+				tasks[to][k].task = t
+			case t.Node != nil:
+				known[a][i].extra = true
+				left = append(left, known[a][i])
+			}
+		}
+		if len(left) > 0 && to < 0 {
+			form := *old
+			form.Running, form.Min = true, min(old.Min, len(left))
+			next.Alternatives = append(next.Alternatives, form)
+			tasks = append(tasks, nil)
+			to = len(tasks) - 1
+		}
+		for _, f := range left {
+			f.alternative = to
+			tasks[to] = append(tasks[to], f)
+		}
+	}
+	next.Chosen = slices.IndexFunc(tasks, func(list []fields) bool {
+		return slices.ContainsFunc(list, func(f fields) bool { return f.task.Node != nil || f.task.landing != nil })
+	})
+	return tasks
+}
+
+// like finds the alternative of the next version that the old one became, -1 if none.
+func (j *Job) like(old *Alternative, at int) int {
+	if old.Name == "" {
+		if at < len(j.Alternatives) && j.Alternatives[at].Name == "" {
+			return at
+		}
+		return -1
+	}
+	return slices.IndexFunc(j.Alternatives, func(a Alternative) bool { return a.Name == old.Name })
+}
+
+// fields are what a spec says of a task.
+type fields struct {
+	task                         *Task
+	name, uid, role, id          string
+	index, alternative, subgroup int
+	shape                        *Shape
+	extra                        bool
+	revision                     uint64
+}
+
+// fieldsOf notes the spec of all tasks, by alternative.
+func fieldsOf(alternatives []Alternative) [][]fields {
+	out := make([][]fields, len(alternatives))
+	for a := range alternatives {
+		for _, t := range alternatives[a].Tasks {
+			out[a] = append(out[a], fields{t, t.Name, t.UID, t.Role, t.ID, t.Index, a, t.Subgroup, t.Shape, t.extra, t.revision})
+		}
+	}
+	return out
+}
+
+// turnInto has the job take over the version, with these tasks.
+func (j *Job) turnInto(version *Job, tasks [][]fields) {
+	*j = *version
+	j.Alternatives = slices.Clone(version.Alternatives)
+	for a := range tasks {
+		list := make([]*Task, len(tasks[a]))
+		for i, f := range tasks[a] {
+			t := f.task
+			t.Job = j
+			t.Name, t.UID, t.Role, t.ID, t.Index, t.Alternative, t.Subgroup = f.name, f.uid, f.role, f.id, f.index, f.alternative, f.subgroup
+			t.Shape, t.extra, t.revision = f.shape, f.extra, f.revision
+			list[i] = t
+		}
+		j.Alternatives[a].Tasks = list
+	}
+}
+
+// reform changes the job while nothing of it is booked or listed.
+func (s *State) reform(j *Job, change func()) {
+	book := func(sign int) {
+		for a := range j.Alternatives {
+			for _, t := range j.Alternatives[a].Tasks {
+				for _, o := range [...]*Task{t, t.landing} {
+					if o != nil && o.Node != nil {
+						if sign < 0 {
+							o.Node.removeTask(o) // its place there depends on its alternative
+						} else {
+							o.Node.addTask(o)
+						}
+						s.rebook(o, int64(sign))
+						if j.Preemptible {
+							s.preemptible += sign
+						}
+					}
+				}
+				if t.held != nil && t.held != t.Shape {
+					s.useShape(t.held, sign)
+				}
+			}
+		}
+	}
+	book(-1)
+	var kept replicas
+	if set := s.sets[j.Set.Name]; set != nil {
+		kept = *set
+	}
+	s.unlist(j)
+	slot, attached, expected := j.slot, j.attached, j.expected
+	change()
+	j.slot, j.attached, j.expected = slot, attached, expected
+	s.list(j)
+	if set := s.sets[j.Set.Name]; set != nil && set.name == kept.name { // also where the job is the only one of it
+		set.group, set.scaled = kept.group, kept.scaled
+		s.weigh(set.name)
+	}
+	book(+1)
+	s.settle(j)
+}
+
+// useShape counts (sign +1) or takes back (-1) one use of the shape.
+func (s *State) useShape(shape *Shape, sign int) {
+	if sign > 0 {
+		s.Intern(*shape)
+	} else {
+		s.Drop(shape)
+	}
+}
+
+// retask gives an open job other tasks. None that leaves the list is on a node.
+func (s *State) retask(j *Job, tasks []*Task) {
+	was := j.Alternatives[0].Tasks
+	s.setTasks(j, tasks)
+	if s.recording() {
+		s.cold(func() { s.setTasks(j, was) })
+	}
+}
+
+func (s *State) setTasks(j *Job, tasks []*Task) {
+	alt := &j.Alternatives[0]
+	for _, t := range tasks {
+		t.Shape = s.Intern(*t.Shape)
+	}
+	for _, t := range alt.Tasks {
+		s.Drop(t.Shape)
+	}
+	alt.Tasks = tasks
+	s.settle(j)
+}
+
+// dropExtra forgets a task that its job does not request any more, once it has left.
+func (s *State) dropExtra(t *Task) {
+	j := t.Job
+	before, tasks := *j, fieldsOf(j.Alternatives)
+	next := *j
+	next.Alternatives = slices.Clone(j.Alternatives)
+	alt := &next.Alternatives[t.Alternative]
+	alt.Tasks = slices.DeleteFunc(slices.Clone(alt.Tasks), func(o *Task) bool { return o == t })
+	if alt.Running {
+		alt.Min = min(alt.Min, len(alt.Tasks))
+	}
+	for last := len(next.Alternatives) - 1; last > 0 && next.Alternatives[last].Running && len(next.Alternatives[last].Tasks) == 0; last-- {
+		next.Alternatives = next.Alternatives[:last] // others keep their place, since answers name it
+	}
+	after := fieldsOf(next.Alternatives)
+	s.reform(j, func() { j.turnInto(&next, after) })
+	if s.recording() {
+		s.cold(func() { s.reform(j, func() { j.turnInto(&before, tasks) }) })
+	}
+}
+
+// recall applies what was seen of the job's tasks before they were known.
+func (s *State) recall(j *Job) {
+	if len(s.unseen) == 0 {
+		return
+	}
+	for a := range j.Alternatives {
+		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
+			s.recallTask(t)
+		}
+	}
+}
+
+func (s *State) recallTask(t *Task) {
+	if seen, waits := s.unseen[t.Ref()]; waits {
+		s.forgetSeen(t.Ref())
+		s.see(t, &seen)
+	}
+}
+
+// keepSeen holds what was seen of a task that is not known yet.
+func (s *State) keepSeen(c TaskSeen) {
+	was, known := s.unseen[c.Task]
+	s.unseen[c.Task] = c
+	if s.recording() {
+		s.cold(func() {
+			if known {
+				s.unseen[c.Task] = was
+			} else {
+				delete(s.unseen, c.Task)
+			}
+		})
+	}
+}
+
+func (s *State) forgetSeen(ref TaskRef) {
+	if was, known := s.unseen[ref]; known {
+		delete(s.unseen, ref)
+		if s.recording() {
+			s.cold(func() { s.unseen[ref] = was })
+		}
+	}
+}

@@ -1,0 +1,370 @@
+package cluster
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Snapshot is a State as a plain value: everything that decisions depend on, and
+// no version, slot, count or cache.
+type Snapshot struct {
+	Now     int64         `json:"now,omitempty"`
+	Queues  []QueueRecord `json:"queues,omitempty"`
+	Nodes   []NodeRecord  `json:"nodes,omitempty"`
+	Budgets []Budget      `json:"budgets,omitempty"`
+	Jobs    []JobRecord   `json:"jobs,omitempty"`
+	Sets    []SetRecord   `json:"sets,omitempty"`
+	Tasks   []TaskRecord  `json:"tasks,omitempty"` // those that were ever placed
+	Unseen  []TaskSeen    `json:"unseen,omitempty"`
+}
+
+// QueueRecord is a queue in a snapshot.
+type QueueRecord struct {
+	Queue    Queue  `json:"queue"`
+	Revision uint64 `json:"revision,omitempty"`
+	// Since and Held are what it has used since the last interval of its past.
+	Since int64     `json:"since,omitempty"`
+	Held  Resources `json:"held,omitempty"`
+}
+
+// NodeRecord is a node in a snapshot.
+type NodeRecord struct {
+	Node     Node   `json:"node"`
+	Revision uint64 `json:"revision,omitempty"`
+	Absent   bool   `json:"absent,omitempty"`  // it is gone, and tasks are on it
+	Unknown  bool   `json:"unknown,omitempty"` // it was never reported
+}
+
+// JobRecord is a job in a snapshot.
+type JobRecord struct {
+	Job      Job               `json:"job"`
+	Revision uint64            `json:"revision,omitempty"`
+	Absent   bool              `json:"absent,omitempty"` // only its tasks are known
+	Tasks    map[string]uint64 `json:"tasks,omitempty"`  // revisions of tasks, by name
+}
+
+// SetRecord is a set of replicas in a snapshot.
+type SetRecord struct {
+	Name   string `json:"name"`
+	Group  *Key   `json:"group,omitempty"`
+	Scaled *int   `json:"scaled,omitempty"`
+}
+
+// TaskRecord is where a task stands, in a snapshot.
+type TaskRecord struct {
+	Task     TaskRef   `json:"task"`
+	Status   Status    `json:"status,omitempty"`
+	Node     string    `json:"node,omitempty"`
+	Devices  []Holding `json:"devices,omitempty"`
+	Counted  bool      `json:"counted,omitempty"` // its devices are not known
+	Held     *Shape    `json:"held,omitempty"`    // what it was placed with, where that is not what it requests now
+	Extra    bool      `json:"extra,omitempty"`   // its job does not request it any more
+	Started  int64     `json:"started,omitempty"`
+	Promised int64     `json:"promised,omitempty"`
+	Attempt  uint64    `json:"attempt,omitempty"`
+	Spared   int64     `json:"spared,omitempty"`
+	Sent     bool      `json:"sent,omitempty"`
+	Evicted  bool      `json:"evicted,omitempty"`
+	For      string    `json:"for,omitempty"`
+	At       int64     `json:"at,omitempty"`
+	Overdue  bool      `json:"overdue,omitempty"`
+	Landing  *Landing  `json:"landing,omitempty"`
+}
+
+// Landing is room that is reserved for a task that moves.
+type Landing struct {
+	Node     string    `json:"node"`
+	Devices  []Holding `json:"devices,omitempty"`
+	Promised int64     `json:"promised,omitempty"`
+	Held     *Shape    `json:"held,omitempty"` // what is reserved, where that is not what the task requests now
+}
+
+// Digest is a fingerprint of everything that decisions depend on: two States with
+// the same digest decide alike.
+func (s *State) Digest() string {
+	h := sha256.New()
+	e := json.NewEncoder(h)
+	s.records(func(record any) { _ = e.Encode(record) }) // a hash does not fail, and records can be encoded
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Snapshot copies the State into a value.
+func (s *State) Snapshot() *Snapshot {
+	out := &Snapshot{}
+	s.records(func(record any) {
+		switch r := record.(type) {
+		case int64:
+			out.Now = r
+		case QueueRecord:
+			out.Queues = append(out.Queues, r)
+		case NodeRecord:
+			out.Nodes = append(out.Nodes, r)
+		case Budget:
+			out.Budgets = append(out.Budgets, r)
+		case JobRecord:
+			out.Jobs = append(out.Jobs, r)
+		case SetRecord:
+			out.Sets = append(out.Sets, r)
+		case TaskRecord:
+			out.Tasks = append(out.Tasks, r)
+		case TaskSeen:
+			out.Unseen = append(out.Unseen, r)
+		}
+	})
+	return out
+}
+
+// records visits the State, object by object, in order.
+func (s *State) records(visit func(any)) {
+	visit(s.now)
+	for _, q := range s.Queues() {
+		visit(QueueRecord{*q, q.revision, q.held.since, q.held.used})
+	}
+	for _, list := range [2][]*Node{s.sorted, s.Absent()} {
+		for _, n := range list {
+			visit(n.record())
+		}
+	}
+	for _, b := range s.budgets {
+		visit(*b)
+	}
+	jobs := s.Jobs()
+	for _, j := range jobs {
+		visit(j.record())
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.sets)) {
+		set := s.sets[name]
+		r := SetRecord{Name: name, Group: set.group}
+		if set.scaled >= 0 {
+			r.Scaled = &set.scaled
+		}
+		if r.Group != nil || r.Scaled != nil {
+			visit(r)
+		}
+	}
+	for _, j := range jobs {
+		for a := range j.Alternatives {
+			for _, t := range j.Alternatives[a].Tasks {
+				if t.Node != nil || t.Attempt > 0 || t.extra {
+					visit(t.record())
+				}
+			}
+		}
+	}
+	unseen := slices.Collect(maps.Values(s.unseen))
+	slices.SortFunc(unseen, func(a, b TaskSeen) int {
+		return cmp.Or(strings.Compare(a.Task.ID(), b.Task.ID()), cmp.Compare(a.Task.Alternative, b.Task.Alternative))
+	})
+	for _, seen := range unseen {
+		visit(seen)
+	}
+}
+
+func (n *Node) record() NodeRecord {
+	r := NodeRecord{Node: *n.clone(), Revision: n.revision, Absent: n.absent, Unknown: n.unknown}
+	r.Node.Devices = slices.DeleteFunc(r.Node.Devices, func(d Device) bool { return d.Gone && d.Idle() })
+	first := slices.IndexFunc(r.Node.Devices, func(d Device) bool { return d.Gone })
+	if first >= 0 { // they come last, and their order means nothing
+		slices.SortFunc(r.Node.Devices[first:], func(a, b Device) int { return strings.Compare(a.UUID, b.UUID) })
+	}
+	return r
+}
+
+func (j *Job) record() JobRecord {
+	r := JobRecord{Job: *j, Revision: j.revision, Absent: j.absent}
+	r.Job.Alternatives = copied(j.Alternatives)
+	for a := range j.Alternatives {
+		for _, t := range j.Alternatives[a].Tasks {
+			if t.revision != 0 {
+				if r.Tasks == nil {
+					r.Tasks = map[string]uint64{}
+				}
+				r.Tasks[t.Name] = t.revision
+			}
+		}
+	}
+	return r
+}
+
+func (t *Task) record() TaskRecord {
+	r := TaskRecord{Task: t.Ref(), Status: t.Status, Counted: t.counted, Extra: t.extra, Started: t.Started, Promised: t.Promised, Attempt: t.Attempt, Spared: t.Spared, Sent: t.sent}
+	if t.Node != nil {
+		r.Node, r.Devices = t.Node.Name, t.Node.holdings(t.Claims)
+	}
+	if t.held != nil && t.held != t.Shape {
+		r.Held = t.held
+	}
+	if e := t.eviction; e != nil {
+		r.Evicted, r.For, r.At, r.Overdue = true, e.forJob, e.at, e.overdue
+	}
+	if l := t.landing; l != nil {
+		r.Landing = &Landing{Node: l.Node.Name, Devices: l.Node.holdings(l.Claims), Promised: l.Promised}
+		if l.held != t.Shape {
+			r.Landing.Held = l.held
+		}
+	}
+	return r
+}
+
+// State makes a State of the snapshot.
+func (sn *Snapshot) State() (*State, error) {
+	s := NewState()
+	s.now = sn.Now
+	for i := range sn.Queues {
+		s.restoreQueue(&sn.Queues[i])
+	}
+	s.hangAll()
+	s.nameAgain()
+	if err := s.restoreNodes(sn.Nodes); err != nil {
+		return nil, err
+	}
+	for i := range sn.Budgets {
+		if err := s.Apply(BudgetPut{sn.Budgets[i]}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range sn.Jobs {
+		if err := s.restoreJob(&sn.Jobs[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range sn.Sets {
+		set := s.sets[r.Name]
+		if set == nil {
+			set = s.addSet(r.Name)
+		}
+		if set.group = r.Group; r.Scaled != nil {
+			s.rescale(set, *r.Scaled)
+		}
+	}
+	for i := range sn.Tasks {
+		if err := s.restoreTask(&sn.Tasks[i]); err != nil {
+			return nil, fmt.Errorf("task %s: %w", sn.Tasks[i].Task.ID(), err)
+		}
+	}
+	for _, seen := range sn.Unseen {
+		s.unseen[seen.Task] = seen
+	}
+	return s, nil
+}
+
+func (s *State) restoreQueue(r *QueueRecord) {
+	q := r.Queue
+	q.Used, q.Firm, q.children, q.deserved = nil, nil, nil, nil
+	q.revision, q.held = r.Revision, held{r.Since, r.Held}
+	old := s.queues[q.Name]
+	s.countTerms(old, -1)
+	s.countTerms(&q, +1)
+	s.countHeirs(old, -1)
+	s.countHeirs(&q, +1)
+	s.seatQueue(&q, old)
+}
+
+func (s *State) restoreNodes(records []NodeRecord) error {
+	var nodes []*Node
+	for i := range records {
+		r := &records[i]
+		n := r.Node.clone()
+		if n.Name == "" || s.node(n.Name) != nil {
+			return fmt.Errorf("node %q has no name, or is there twice", n.Name)
+		}
+		if err := n.prepare(); err != nil {
+			return fmt.Errorf("node %q: %w", n.Name, err)
+		}
+		n.revision, n.unknown = r.Revision, r.Unknown
+		for k := range n.Devices {
+			n.Devices[k].Gone = r.Node.Devices[k].Gone
+		}
+		if r.Absent {
+			n.absent = true
+			n.normalize()
+			s.absent[n.Name] = n
+		} else {
+			nodes = append(nodes, n)
+		}
+	}
+	s.insertNodes(nodes)
+	return nil
+}
+
+func (s *State) restoreJob(r *JobRecord) error {
+	if err := r.Job.check(); err != nil && !r.Job.Open && !slices.ContainsFunc(r.Job.Alternatives, func(a Alternative) bool { return a.Running }) {
+		return err
+	}
+	if s.jobs[r.Job.ID] != nil {
+		return fmt.Errorf("%s is there twice", r.Job.ID)
+	}
+	spec := r.Job
+	spec.Open = false // so that its tasks are made, too
+	j := s.build(&spec)
+	j.Open, j.absent, j.revision = r.Job.Open, r.Absent, r.Revision
+	if r.Absent {
+		j.Queue = r.Job.Queue
+	}
+	for a := range j.Alternatives {
+		for _, t := range j.Alternatives[a].Tasks {
+			t.revision = r.Tasks[t.Name]
+		}
+	}
+	s.insertJob(j)
+	return nil
+}
+
+func (s *State) restoreTask(r *TaskRecord) error {
+	t := s.Task(r.Task)
+	if t == nil {
+		return fmt.Errorf("it is not of its job")
+	}
+	t.extra = r.Extra
+	to := standing{status: r.Status, started: r.Started, promised: r.Promised, attempt: r.Attempt, spared: r.Spared, sent: r.Sent, counted: r.Counted}
+	if r.Evicted {
+		to.eviction = &eviction{r.For, r.At, r.Overdue}
+	}
+	if (r.Node == "") != (r.Status == Pending) {
+		return fmt.Errorf("it is %s on node %q", r.Status, r.Node)
+	}
+	if r.Node != "" {
+		n, claims, err := s.find(r.Node, r.Devices)
+		if err != nil {
+			return err
+		}
+		to.node, to.claims, to.held = n, claims, t.Shape
+		if r.Held != nil {
+			to.held = s.Intern(*r.Held)
+			s.Drop(to.held)
+		}
+	}
+	s.shift(t, to)
+	if r.Landing == nil {
+		return nil
+	}
+	n, claims, err := s.find(r.Landing.Node, r.Landing.Devices)
+	if err != nil {
+		return err
+	}
+	aside := *t.Job
+	shadow := t.shadow(&aside)
+	if r.Landing.Held != nil {
+		shadow.Shape = s.Intern(*r.Landing.Held)
+		s.Drop(shadow.Shape) // a landing does not count as a use
+	}
+	s.shift(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: r.Landing.Promised})
+	s.land(shadow, t.Job, +1)
+	return nil
+}
+
+// find resolves a node, an absent one too, and holdings of its devices.
+func (s *State) find(name string, holdings []Holding) (*Node, []Claim, error) {
+	n := s.node(name)
+	if n == nil {
+		return nil, nil, fmt.Errorf("no node %q", name)
+	}
+	claims, err := n.resolve(holdings)
+	return n, claims, err
+}

@@ -1,0 +1,407 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func (c TaskPut) apply(s *State) error {
+	j := s.jobs[c.Job]
+	if c.Job == "" {
+		return fmt.Errorf("task %q is of no job", c.Task.Name)
+	}
+	if j != nil && !j.Open {
+		return fmt.Errorf("%s is not open: its tasks come with it", c.Job)
+	}
+	subgroups := c.Task.Subgroup
+	if j != nil && !j.absent {
+		subgroups = len(j.Alternatives[0].Subgroups)
+	}
+	if err := c.Task.check(subgroups); err != nil {
+		return fmt.Errorf("%s: %w", c.Job, err)
+	}
+	if j == nil { // it waits for its job
+		j = s.build(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}})
+		j.absent = true
+		s.addJob(j)
+	}
+	tasks := j.Alternatives[0].Tasks
+	i := slices.IndexFunc(tasks, func(t *Task) bool { return t.Name == c.Task.Name })
+	if i >= 0 && differ(tasks[i].UID, c.Task.UID) {
+		s.dropTask(tasks[i])
+		tasks, i = j.Alternatives[0].Tasks, -1
+	}
+	if i >= 0 {
+		s.respecTask(tasks[i], &c)
+		return nil
+	}
+	t := &Task{Job: j, ID: j.ID + "/" + c.Task.Name, Name: c.Task.Name, UID: c.Task.UID, Role: c.Task.Role, Index: c.Task.Index, Shape: c.Task.Shape, Subgroup: c.Task.Subgroup, revision: c.Revision}
+	at, _ := slices.BinarySearchFunc(tasks, t, byPlace)
+	s.retask(j, slices.Insert(slices.Clone(tasks), at, t))
+	s.recallTask(t)
+	return nil
+}
+
+// respecTask gives a task of an open job another spec; what it holds stays.
+func (s *State) respecTask(t *Task, c *TaskPut) {
+	next := c.Task
+	if next.UID == "" {
+		next.UID = t.UID
+	}
+	if stale(c.Revision, t.revision) || t.sameSpec(&next) {
+		return
+	}
+	j := t.Job
+	before, was := *j, fieldsOf(j.Alternatives)
+	tasks := fieldsOf(j.Alternatives)
+	for i := range tasks[0] {
+		if f := &tasks[0][i]; f.task == t {
+			f.uid, f.role, f.index, f.subgroup, f.shape, f.revision = next.UID, next.Role, next.Index, next.Subgroup, next.Shape, c.Revision
+		}
+	}
+	slices.SortFunc(tasks[0], func(a, b fields) int {
+		return byPlace(&Task{Index: a.index, Name: a.name}, &Task{Index: b.index, Name: b.name})
+	})
+	s.reform(j, func() { j.turnInto(&before, tasks) })
+	if s.recording() {
+		s.cold(func() { s.reform(j, func() { j.turnInto(&before, was) }) })
+	}
+}
+
+// removeTask removes a task of an open job. A job of which nothing else is known
+// goes with its last task.
+func (s *State) removeTask(t *Task) {
+	j := t.Job
+	s.dropTask(t)
+	if j.absent && len(j.Alternatives[0].Tasks) == 0 {
+		s.removeJob(j)
+	}
+}
+
+// dropTask takes a task out of its open job.
+func (s *State) dropTask(t *Task) {
+	s.strand(t)
+	s.clear(t)
+	s.retask(t.Job, slices.DeleteFunc(slices.Clone(t.Job.Alternatives[0].Tasks), func(o *Task) bool { return o == t }))
+}
+
+func (c TaskGone) apply(s *State) error {
+	t := s.Task(c.Task)
+	if t == nil {
+		s.forgetSeen(c.Task)
+		return nil
+	}
+	if differ(t.UID, c.UID) {
+		return nil
+	}
+	if c.Rejected > 0 && t.Node != nil && !t.Node.absent {
+		s.avoid(t.Node, t.Held(), c.Rejected)
+	}
+	if t.Job.Open {
+		s.removeTask(t)
+		return nil
+	}
+	s.strand(t)
+	s.clear(t)
+	return nil
+}
+
+func (c TaskSeen) apply(s *State) error {
+	t := s.Task(c.Task)
+	switch {
+	case t == nil && c.Node == "":
+		s.forgetSeen(c.Task)
+	case t == nil:
+		s.keepSeen(c)
+	case differ(t.UID, c.UID):
+		// It is about another task of the same name.
+	default:
+		s.see(t, &c)
+	}
+	return nil
+}
+
+// see brings the task to where it was seen.
+func (s *State) see(t *Task, c *TaskSeen) {
+	switch {
+	case c.Node != "":
+		s.seeOn(t, c)
+	case c.Leaving && t.Runs():
+		to := t.standing()
+		to.status, to.sent = Releasing, false
+		s.stand(t, to)
+	case c.Leaving && t.Status == Releasing:
+	case c.Leaving && t.Job.Open:
+		s.removeTask(t) // it was deleted before it was bound
+	case t.Status == Bound || t.Status == Releasing:
+		s.clear(t)
+	}
+	// A pending or nominated task is on no node anyway. An assumed one may be bound by
+	// now: it stays until its binding is seen or has failed.
+}
+
+// seeOn has the task be on the node that it was seen on.
+func (s *State) seeOn(t *Task, c *TaskSeen) {
+	n := s.node(c.Node)
+	if n == nil {
+		n = s.placeholder(c.Node)
+	}
+	here := t.Node == n && t.Status != Nominated
+	to := standing{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, spared: t.Spared}
+	if here {
+		to = t.standing()
+		if to.sent = false; to.status == Assumed {
+			to.status = Bound
+		}
+		if c.Started != 0 {
+			to.started = c.Started
+		}
+	}
+	if c.Leaving && to.status != Releasing {
+		to.status = Releasing
+	}
+	switch {
+	case c.Devices != nil:
+		to.claims, to.counted = s.claim(n, c.Devices), false
+		if here && !t.counted && slices.Equal(to.claims, t.Claims) {
+			to.claims = t.Claims
+		}
+	case !here:
+		to.claims, to.counted = nil, !t.Shape.Need.None()
+	}
+	if here && to.same(t) {
+		return
+	}
+	if !here {
+		s.strand(t)
+	}
+	s.stand(t, to)
+}
+
+func (p *standing) same(t *Task) bool {
+	return p.status == t.Status && p.started == t.Started && p.sent == t.sent && p.counted == t.counted && sameClaims(p.claims, t.Claims)
+}
+
+// placeholder stands for a node that a task was seen on and that is not known.
+func (s *State) placeholder(name string) *Node {
+	n := &Node{Name: name, absent: true, unknown: true}
+	n.normalize()
+	return n
+}
+
+// claim turns holdings into claims of the node's devices, in order. A device that
+// the node does not list is added as a lost one.
+func (s *State) claim(n *Node, holdings []Holding) []Claim {
+	out := make([]Claim, 0, len(holdings))
+	for _, h := range holdings {
+		i := slices.IndexFunc(n.Devices, func(d Device) bool { return d.UUID == h.Device })
+		if i < 0 || n.Devices[i].Gone && n.Devices[i].Idle() {
+			i = s.addDevice(n, h, i)
+		}
+		out = append(out, Claim{i, h.Milli, h.Memory, h.Layers})
+	}
+	slices.SortFunc(out, func(a, b Claim) int { return a.Device - b.Device })
+	return out
+}
+
+// addDevice adds a device that is not listed, in the place of one that was listed
+// before and is not held, if there is one.
+func (s *State) addDevice(n *Node, h Holding, place int) int {
+	var was *Device
+	if place < 0 {
+		place = len(n.Devices)
+		n.Devices = append(n.Devices, Device{})
+	} else {
+		old := n.Devices[place]
+		was = &old
+	}
+	n.Devices[place] = Device{UUID: h.Device, Lost: true, Gone: true, Index: place, Resource: n.DeviceResource, NUMA: -1, ProductResource: ProductResource(n.DeviceResource, "")}
+	if s.recording() {
+		s.cold(func() {
+			if was != nil {
+				n.Devices[place] = *was
+			} else {
+				n.Devices = n.Devices[:place]
+			}
+		})
+	}
+	return place
+}
+
+// holdings names the devices that the claims are of.
+func (n *Node) holdings(claims []Claim) []Holding {
+	if len(claims) == 0 {
+		return nil
+	}
+	out := make([]Holding, len(claims))
+	for i, c := range claims {
+		out[i] = Holding{n.Devices[c.Device].UUID, c.Milli, c.Memory, c.Layers}
+	}
+	slices.SortFunc(out, func(a, b Holding) int { return strings.Compare(a.Device, b.Device) })
+	return out
+}
+
+// recount chooses devices again for the tasks of the node whose devices are not
+// known: those that the others leave, in the order of the tasks. The outcome does
+// not depend on the order in which tasks were seen.
+func (s *State) recount(n *Node) {
+	var counted []*Task
+	for _, t := range n.Tasks {
+		if t.counted {
+			counted = append(counted, t)
+		}
+	}
+	if len(counted) == 0 {
+		return
+	}
+	was := make([][]Claim, len(counted))
+	for i, t := range counted {
+		was[i] = t.Claims
+		s.setClaims(t, nil)
+	}
+	for i, t := range counted {
+		claims, ok := n.Choose(t.held, nil)
+		if !ok {
+			claims = nil // more than the node has: booked without devices
+		}
+		if slices.Equal(claims, was[i]) {
+			claims = was[i]
+		}
+		s.setClaims(t, claims)
+	}
+}
+
+func (s *State) setClaims(t *Task, claims []Claim) {
+	if sameClaims(t.Claims, claims) {
+		return
+	}
+	to := t.standing()
+	to.claims = claims
+	s.stand(t, to)
+	s.unsettled = slices.DeleteFunc(s.unsettled, func(n *Node) bool { return n == t.Node }) // this is the choosing
+}
+
+func (c BindSent) apply(s *State) error {
+	if t := s.Task(c.Task); t != nil && t.Status == Assumed && t.Attempt == c.Attempt && !t.sent {
+		to := t.standing()
+		to.sent = true
+		s.stand(t, to)
+	}
+	return nil
+}
+
+func (c BindFailed) apply(s *State) error {
+	t := s.Task(c.Task)
+	if t == nil || t.Status != Assumed || t.Attempt != c.Attempt {
+		return nil // a late answer to an earlier attempt
+	}
+	s.clear(t)
+	j := t.Job
+	if j.Stands() || slices.ContainsFunc(j.Tasks(), func(o *Task) bool { return o.Status == Bound }) {
+		return nil // the rest is tried again
+	}
+	for _, o := range j.Tasks() { // the gang starts as a whole or not at all
+		if o.Status == Assumed && !o.sent {
+			s.clear(o)
+		}
+	}
+	return nil
+}
+
+func (c EvictionRefused) apply(s *State) error {
+	t := s.Task(c.Task)
+	if t == nil || t.Status != Releasing || t.eviction == nil || t.Attempt != c.Attempt {
+		return nil
+	}
+	if j := s.jobs[t.eviction.forJob]; j != nil {
+		for a := range j.Alternatives {
+			for _, o := range j.Alternatives[a].Tasks {
+				if o.Status == Nominated {
+					s.clear(o)
+				}
+				s.strand(o)
+			}
+		}
+		s.undisplace(j, t.Job.ID)
+	}
+	s.strand(t)
+	to := t.standing()
+	to.status, to.eviction, to.spared = Bound, nil, c.Spared
+	s.stand(t, to)
+	s.withdrawBroken(t.Node)
+	return nil
+}
+
+// withdrawBroken releases reservations on the node, the latest first, until the node
+// can keep those that are left.
+func (s *State) withdrawBroken(n *Node) {
+	var reserved []*Task
+	for _, t := range n.Tasks {
+		if t.Status == Nominated {
+			reserved = append(reserved, t)
+		}
+	}
+	slices.SortStableFunc(reserved, func(a, b *Task) int { return cmp.Or(cmp.Compare(b.Promised, a.Promised), b.compare(a)) })
+	for _, t := range reserved {
+		if !n.Keeps(t) {
+			s.clear(t)
+		}
+	}
+}
+
+// Avoided is a shape that a node turned down, and until when it is not offered it.
+type Avoided struct {
+	Shape *Shape `json:"shape"`
+	Until int64  `json:"until"`
+}
+
+func (s *State) avoid(n *Node, shape *Shape, until int64) {
+	list := slices.DeleteFunc(slices.Clone(n.Avoids), func(a Avoided) bool { return a.Shape.same(shape) })
+	s.setAvoids(n, append(list, Avoided{shape, until}))
+}
+
+func (s *State) setAvoids(n *Node, list []Avoided) {
+	was := n.Avoids
+	if len(was) == len(list) && len(list) == 0 {
+		return
+	}
+	set := func(list []Avoided) {
+		if n.Avoids = list; len(list) > 0 {
+			s.avoiding[n.Name] = true
+		} else {
+			delete(s.avoiding, n.Name)
+		}
+		s.touch(n)
+		n.spec = n.version
+	}
+	set(list)
+	if s.recording() {
+		s.cold(func() { set(was) })
+	}
+}
+
+// SeenOn is the fact that the task runs on the node, with these claims.
+func SeenOn(t *Task, n *Node, claims []Claim, started int64) TaskSeen {
+	return TaskSeen{Task: t.Ref(), UID: t.UID, Node: n.Name, Devices: n.holdings(claims), Started: started}
+}
+
+// CanRun reports why the task cannot be running on the node with these claims. A
+// node may have shrunk below what runs on it, so cores and memory are taken as they
+// are; a device is never held beyond what it has.
+func (s *State) CanRun(t *Task, n *Node, claims []Claim) error {
+	if s.byName[n.Name] != n {
+		return fmt.Errorf("task %s is said to run on node %s, which is gone", t.ID, n.Name)
+	}
+	if err := n.holds(t.Shape, claims, true); err != nil {
+		return fmt.Errorf("task %s is said to run on node %s, where it does not fit: %w", t.ID, n.Name, err)
+	}
+	for _, c := range claims {
+		d := &n.Devices[c.Device]
+		if u := &d.Use; u.Milli+u.ReleasingMilli+c.Milli > Whole || u.Memory+u.ReleasingMemory+c.Memory > d.Memory {
+			return fmt.Errorf("task %s is said to run on device %d of node %s, which a task that is leaving still holds", t.ID, c.Device, n.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package soak
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+// mostLines is how many changes the log holds before a snapshot takes their place.
+const mostLines = 300
+
+// log is what a scheduler keeps on disk: a snapshot, and the changes since, one to
+// a line. A process that dies while it writes leaves the last line torn.
+type log struct {
+	snapshot []byte
+	lines    bytes.Buffer
+	count    int
+}
+
+// write appends changes to the log.
+func (w *World) write(changes ...cluster.Change) error {
+	for _, c := range changes {
+		line, err := cluster.Encode(c)
+		if err != nil {
+			return err
+		}
+		w.log.lines.Write(line)
+		w.log.lines.WriteByte('\n')
+		w.log.count++
+		w.Changes++
+	}
+	return nil
+}
+
+// compact puts a snapshot in the place of a log that has grown long.
+func (w *World) compact() error {
+	if w.log.snapshot != nil && w.log.count < mostLines {
+		return nil
+	}
+	data, err := json.Marshal(w.State.Snapshot())
+	if err != nil {
+		return err
+	}
+	w.log = log{snapshot: data}
+	return nil
+}
+
+// replay makes a State of the snapshot and the whole lines among the first bytes
+// of the log.
+func (l *log) replay(size int) (*cluster.State, error) {
+	var snapshot cluster.Snapshot
+	if err := json.Unmarshal(l.snapshot, &snapshot); err != nil {
+		return nil, err
+	}
+	state, err := snapshot.State()
+	if err != nil {
+		return nil, err
+	}
+	for rest := l.lines.Bytes()[:size]; ; {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			return state, nil // the rest is torn
+		}
+		c, err := cluster.Decode(rest[:end])
+		if err != nil {
+			return nil, fmt.Errorf("the log cannot be read: %w", err)
+		}
+		if err := state.Apply(c); err != nil {
+			return nil, fmt.Errorf("the log cannot be replayed: %s: %w", rest[:end], err)
+		}
+		rest = rest[end+1:]
+	}
+}
+
+// Replay holds the State against its own log, and against what it keeps beside its objects.
+func (w *World) Replay() error {
+	if err := w.State.Audit(); err != nil {
+		return err
+	}
+	again, err := w.log.replay(w.log.lines.Len())
+	if err != nil {
+		return err
+	}
+	w.Replays++
+	if again.Digest() != w.State.Digest() {
+		return fmt.Errorf("the log gives another State:\n%s", differing(spell(again), spell(w.State)))
+	}
+	return nil
+}
+
+// spell is the State as lines of JSON.
+func spell(s *cluster.State) []string {
+	b, err := json.Marshal(s.Snapshot())
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return strings.Split(strings.ReplaceAll(string(b), "},{", "},\n{"), "\n")
+}
+
+// differing are the lines that only one of the two has.
+func differing(a, b []string) string {
+	var out []string
+	for _, line := range a {
+		if !slices.Contains(b, line) {
+			out = append(out, "- "+line)
+		}
+	}
+	for _, line := range b {
+		if !slices.Contains(a, line) {
+			out = append(out, "+ "+line)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// Die ends the process at any point: its log is torn anywhere behind what it has
+// acted on, and a new process goes on from there. What it finds assigned or evicted
+// it reads back.
+func (w *World) Die(acted int) error {
+	w.Crashes++
+	w.Torn++
+	size := w.log.lines.Len()
+	state, err := w.log.replay(acted + w.dice.Roll(size-acted+1))
+	if err != nil {
+		return err
+	}
+	if w.engine, err = engine.New(standard.Registry(), standard.Profile()); err != nil {
+		return err
+	}
+	w.State, w.log = state, log{}
+	if err := w.compact(); err != nil {
+		return err
+	}
+	w.settleSent()
+	for _, j := range w.State.Jobs() {
+		for _, t := range j.Tasks() {
+			if err := w.readBack(t); err != nil {
+				return err
+			}
+		}
+	}
+	w.displaced = map[[2]string]bool{}
+	w.torn = map[string]int64{}
+	w.tear()
+	return nil
+}
+
+// settleSent decides what became of bindings that were sent and not answered.
+func (w *World) settleSent() {
+	for _, id := range sorted(w.sent) {
+		if p := w.sent[id]; w.chance(50) && w.site.startable(p) {
+			w.site.runs[id] = p
+		}
+		delete(w.sent, id)
+	}
+}
+
+// readBack tells the State what became of a decision that it knows and whose
+// outcome it does not.
+func (w *World) readBack(t *cluster.Task) error {
+	p := w.site.runs[t.ID]
+	switch {
+	case t.Status == cluster.Assumed && p != nil && p.attempt == t.Attempt:
+		return w.tell(cluster.TaskSeen{Task: t.Ref(), Node: p.node, Started: p.started})
+	case t.Status == cluster.Assumed:
+		return w.tell(cluster.BindFailed{Task: t.Ref(), Attempt: t.Attempt})
+	case t.Status == cluster.Releasing && p == nil: // it was assigned in the same session, and never started
+		return w.tell(cluster.TaskSeen{Task: t.Ref()})
+	case t.Status == cluster.Releasing:
+		p.leaving = true // it is told again
+	}
+	return nil
+}
