@@ -54,6 +54,9 @@ const DefaultQueue = "default"
 // Leaf reports whether the queue may have jobs: none is below it.
 func (q *Queue) Leaf() bool { return len(q.children) == 0 }
 
+// Slot is the queue's number in its State. New terms keep it.
+func (q *Queue) Slot() int { return q.slot }
+
 // WeightOf is the queue's weight for what is left over of the resource.
 func (q *Queue) WeightOf(resource string) int64 {
 	if w := q.OverQuotaWeight.Of(resource); w > 0 {

@@ -79,12 +79,13 @@ type hook[F any] struct {
 	plugin string
 	weight int64
 	// For which shapes, or tasks, the hook has anything to say; nil: all.
-	shapes func(*cluster.Shape) bool
-	tasks  func(*cluster.Task, *cluster.Job) bool
-	static bool
-	bound  bool         // of a score that is registered with it: ranked by, and not itself a score
-	most   ShapeOrderFn // the bound of a task-form score; nil: 100
-	order  int          // place among the hooks of its kind, in the order they are asked
+	shapes   func(*cluster.Shape) bool
+	tasks    func(*cluster.Task, *cluster.Job) bool
+	static   bool
+	siblings bool         // of a comparison of queues: asked about queues with the same parent alone
+	bound    bool         // of a score that is registered with it: ranked by, and not itself a score
+	most     ShapeOrderFn // the bound of a task-form score; nil: 100
+	order    int          // place among the hooks of its kind, in the order they are asked
 }
 
 type hooks struct {
@@ -139,8 +140,20 @@ func add[F any](s *Session, list *[]hook[F], fn F) *hook[F] {
 // queue's name.
 func (s *Session) AddQueueOrderFn(fn QueueOrderFn) { add(s, &s.hooks.queueOrders, fn) }
 
-// AddJobOrderFn registers a comparison of jobs within a queue. Jobs are sorted
-// once a session.
+// AddSiblingOrderFn registers a comparison of queues with the same parent: queues
+// are compared where their branches part. While a session runs, the answer for two
+// siblings may change only with what they and the queues below them use: they are
+// compared again when that changes.
+//
+// Combining: as AddQueueOrderFn. Where all comparisons are of this kind, the name
+// that decides last is that of the queue where the branches part.
+func (s *Session) AddSiblingOrderFn(fn QueueOrderFn) {
+	add(s, &s.hooks.queueOrders, fn).siblings = true
+}
+
+// AddJobOrderFn registers a comparison of jobs within a queue. The answer for two
+// jobs may change only when one of them does, and not with time: jobs are kept in
+// order from session to session.
 //
 // Combining: in profile order; the first answer that is not 0 decides, then the
 // job's ID.

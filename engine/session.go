@@ -2,8 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -61,7 +59,7 @@ func (s *Session) Run() (Outcome, error) {
 		}
 	}
 	s.minimal = true
-	for job := range s.turns(minima) { // queue order, then job order
+	for job := range s.each(minima) { // queue order, then job order
 		if s.decide(job, &out); s.err != nil {
 			break
 		}
@@ -70,7 +68,7 @@ func (s *Session) Run() (Outcome, error) {
 		}
 	}
 	s.minimal = false
-	for job := range s.turns(surplus) {
+	for job := range s.each(surplus) {
 		if s.err != nil {
 			break
 		}
@@ -261,50 +259,6 @@ func byJob(tasks []*cluster.Task) [][]*cluster.Task {
 // torn reports whether a gang with no running task has lost part of its
 // reservations. The remaining ones are useless and must be released.
 func torn(j *cluster.Job) bool { return !j.Running() && !j.Stands() }
-
-// turns yields the jobs one at a time: the queue whose turn it is gives its first
-// job. Queues are compared anew for each, since every placement may change whose turn it is.
-func (s *Session) turns(jobs []*cluster.Job) iter.Seq[*cluster.Job] {
-	byQueue := map[string][]*cluster.Job{}
-	for _, j := range jobs {
-		byQueue[j.Queue] = append(byQueue[j.Queue], j)
-	}
-	var queues []*cluster.Queue
-	for _, q := range s.State.Queues() {
-		if jobs := byQueue[q.Name]; len(jobs) > 0 {
-			slices.SortStableFunc(jobs, s.compareJobs)
-			queues = append(queues, q)
-		}
-	}
-	return func(yield func(*cluster.Job) bool) {
-		for len(queues) > 0 {
-			next := 0
-			for i := 1; i < len(queues); i++ {
-				if s.compareQueues(queues[i], queues[next]) < 0 {
-					next = i
-				}
-			}
-			q := queues[next]
-			jobs := byQueue[q.Name]
-			byQueue[q.Name] = jobs[1:]
-			if len(jobs) == 1 {
-				queues = slices.Delete(queues, next, next+1)
-			}
-			if !yield(jobs[0]) {
-				return
-			}
-		}
-	}
-}
-
-func (s *Session) compareQueues(a, b *cluster.Queue) int {
-	for _, h := range s.hooks.queueOrders {
-		if c := h.fn(a, b); c != 0 {
-			return c
-		}
-	}
-	return strings.Compare(a.Name, b.Name)
-}
 
 func (s *Session) compareJobs(a, b *cluster.Job) int {
 	for _, h := range s.hooks.jobOrders {

@@ -12,7 +12,6 @@ package fairshare
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -43,7 +42,7 @@ func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.state, p.tree, p.decay.Now = s, s.State, nil, s.Now
-	s.AddQueueOrderFn(p.compare)
+	s.AddSiblingOrderFn(p.compare)
 	s.AddReclaimableFn(p.reclaimable)
 	s.AddStandingFn(p.standings)
 	s.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
@@ -88,14 +87,10 @@ func (p *plugin) standings(q *cluster.Queue) []engine.Standing {
 	return out
 }
 
-// compare puts two queues in order where their branches part. The name comes
-// last here, and not in the engine: queues of one branch must stay together.
+// compare puts two siblings in order.
 func (p *plugin) compare(l, r *cluster.Queue) int {
 	t := p.shares()
-	a, b := t.fork(l.Name, r.Name)
-	if a == nil {
-		return 0
-	}
+	a, b := t.byName[l.Name], t.byName[r.Name]
 	x, y := t.standing(a), t.standing(b)
 	return cmp.Or(
 		cmp.Compare(x.tier, y.tier),
@@ -104,7 +99,6 @@ func (p *plugin) compare(l, r *cluster.Queue) int {
 		cmp.Compare(b.Priority, a.Priority),
 		compareProducts(x.used, y.total, y.used, x.total),
 		cmp.Compare(a.Created, b.Created),
-		strings.Compare(a.Name, b.Name),
 	)
 }
 

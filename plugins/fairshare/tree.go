@@ -146,15 +146,3 @@ func (t *Tree) divide(total int64, name string, siblings []*Queue, shares map[*Q
 		}
 	}
 }
-
-// fork finds where the branches of two queues part: the two siblings, or nil
-// where one queue is above the other.
-func (t *Tree) fork(left, right string) (a, b *Queue) {
-	l, r := t.byName[left].branch, t.byName[right].branch
-	for i := range min(len(l), len(r)) {
-		if l[i] != r[i] {
-			return l[i], r[i]
-		}
-	}
-	return nil, nil
-}

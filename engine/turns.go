@@ -1,0 +1,304 @@
+package engine
+
+import (
+	stdheap "container/heap"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// line is the jobs of one queue that wait for their turn.
+type line interface {
+	// next takes the first job out of the line; nil where none is left.
+	next() *cluster.Job
+}
+
+// list is a line that is known from the beginning.
+type list []*cluster.Job
+
+func (l *list) next() *cluster.Job {
+	if len(*l) == 0 {
+		return nil
+	}
+	job := (*l)[0]
+	*l = (*l)[1:]
+	return job
+}
+
+// turns decides which queue gives the next job. Queues are compared where their
+// branches part, so they form a tree of heaps that follows the tree of queues: what
+// is decided for a job moves the queues of its branch, and no others. Where a hook
+// compares queues in another way, all are compared anew for every job.
+type turns struct {
+	session *Session
+	root    contender
+	bySlot  []*contender // by slot of the queue
+	leaves  []*contender // that are in line, where there is no tree
+	moved   []*contender // compared otherwise than before
+	known   uint64       // version of the queues that the heaps are in step with
+	tree    bool
+}
+
+// contender is a queue that has jobs in line, or queues below it that do.
+type contender struct {
+	queue *cluster.Queue
+	above *contender
+	below siblings // in line, the first at the top of the heap
+	line  line     // of a leaf
+	place int      // among those below the queue above; -1: not in line
+	moved int      // how many of those below are compared otherwise than before
+}
+
+// siblings are a heap of contenders.
+type siblings struct {
+	turns *turns
+	list  []*contender
+}
+
+func (h *siblings) Len() int { return len(h.list) }
+func (h *siblings) Less(i, j int) bool {
+	return h.turns.session.siblings(h.list[i].queue, h.list[j].queue) < 0
+}
+func (h *siblings) Swap(i, j int) {
+	h.list[i], h.list[j] = h.list[j], h.list[i]
+	h.list[i].place, h.list[j].place = i, j
+}
+func (h *siblings) Push(x any) {
+	c := x.(*contender)
+	c.place = len(h.list)
+	h.list = append(h.list, c)
+}
+func (h *siblings) Pop() any {
+	n := len(h.list) - 1
+	c := h.list[n]
+	h.list[n], h.list = nil, h.list[:n]
+	c.place = -1
+	return c
+}
+
+// newTurns begins without any queue in line.
+func (s *Session) newTurns() *turns {
+	t := &turns{session: s, known: s.State.QueuesVersion()}
+	t.root.below.turns = t
+	t.tree = len(s.hooks.queueOrders) > 0 && !slices.ContainsFunc(s.hooks.queueOrders, func(h hook[QueueOrderFn]) bool { return !h.siblings })
+	return t
+}
+
+// contender finds the queue's place in the tree, or makes it.
+func (t *turns) contender(q *cluster.Queue) *contender {
+	for q.Slot() >= len(t.bySlot) {
+		t.bySlot = append(t.bySlot, nil)
+	}
+	c := t.bySlot[q.Slot()]
+	if c == nil {
+		c = &contender{queue: q, above: &t.root, place: -1}
+		c.below.turns = t
+		if up := t.session.State.Parent(q); up != nil {
+			c.above = t.contender(up)
+		}
+		t.bySlot[q.Slot()] = c
+	}
+	return c
+}
+
+// join puts a queue in line.
+func (t *turns) join(q *cluster.Queue, l line) {
+	c := t.contender(q)
+	c.line = l
+	if c.place >= 0 {
+		return
+	}
+	if !t.tree {
+		c.place = len(t.leaves)
+		t.leaves = append(t.leaves, c)
+		return
+	}
+	for ; c != &t.root && c.place < 0; c = c.above {
+		stdheap.Push(&c.above.below, c)
+	}
+}
+
+// joinAll puts many queues in line that are not in line yet.
+func (t *turns) joinAll(queues []*cluster.Queue, lineOf func(*cluster.Queue) line) {
+	if !t.tree || len(queues) < 8 {
+		for _, q := range queues {
+			t.join(q, lineOf(q))
+		}
+		return
+	}
+	grown := map[*contender]bool{}
+	for _, q := range queues {
+		c := t.contender(q)
+		c.line = lineOf(q)
+		for ; c != &t.root && c.place < 0; c = c.above {
+			c.above.below.Push(c)
+			grown[c.above] = true
+		}
+	}
+	for c := range grown { // each heap by itself, in whatever order
+		stdheap.Init(&c.below)
+	}
+}
+
+// leave takes a queue out of line, and those above it that have no other.
+func (t *turns) leave(c *contender) {
+	if !t.tree {
+		last := len(t.leaves) - 1
+		t.leaves[c.place] = t.leaves[last]
+		t.leaves[c.place].place = c.place
+		t.leaves, c.place = t.leaves[:last], -1
+		return
+	}
+	for ; c != &t.root && len(c.below.list) == 0; c = c.above {
+		stdheap.Remove(&c.above.below, c.place)
+	}
+}
+
+// next is the job whose turn it is, nil where no queue has any left.
+func (t *turns) next() *cluster.Job {
+	for {
+		c := t.first()
+		if c == nil || t.session.err != nil {
+			return nil
+		}
+		if job := c.line.next(); job != nil {
+			return job
+		}
+		t.leave(c)
+	}
+}
+
+// first is the queue whose turn it is.
+func (t *turns) first() *contender {
+	if !t.tree {
+		return t.scan(t.leaves)
+	}
+	t.repair()
+	c := &t.root
+	for len(c.below.list) > 0 {
+		c = c.below.list[0]
+	}
+	if c == &t.root {
+		return nil
+	}
+	if t.session.options.Search == Twin {
+		if slow := t.scan(t.inLine(&t.root, nil)); slow != c {
+			t.session.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", c.queue.Name, slow.queue.Name)
+		}
+	}
+	return c
+}
+
+// scan compares all queues in line. It is what the heaps are checked against.
+func (t *turns) scan(leaves []*contender) *contender {
+	var first *contender
+	for _, c := range leaves {
+		if first == nil || t.session.compareQueues(c.queue, first.queue) < 0 {
+			first = c
+		}
+	}
+	return first
+}
+
+// inLine are the leaves below the contender that are in line.
+func (t *turns) inLine(c *contender, out []*contender) []*contender {
+	if c.line != nil && c.place >= 0 {
+		out = append(out, c)
+	}
+	for _, below := range c.below.list {
+		out = t.inLine(below, out)
+	}
+	return out
+}
+
+// repair moves the queues whose use has changed to their new places. Where several
+// of a heap have, the heap is made anew: each would be compared with others that
+// are out of place.
+func (t *turns) repair() {
+	state := t.session.State
+	if t.known == state.QueuesVersion() {
+		return
+	}
+	state.ChangedQueues(t.known, func(q *cluster.Queue) {
+		if q.Slot() < len(t.bySlot) {
+			if c := t.bySlot[q.Slot()]; c != nil && c.place >= 0 {
+				t.moved = append(t.moved, c)
+			}
+		}
+	})
+	t.known = state.QueuesVersion()
+	for _, c := range t.moved {
+		c.above.moved++
+	}
+	for _, c := range t.moved {
+		switch up := c.above; up.moved {
+		case 0:
+		case 1:
+			stdheap.Fix(&up.below, c.place)
+		default:
+			stdheap.Init(&up.below)
+		}
+		c.above.moved = 0
+	}
+	clear(t.moved)
+	t.moved = t.moved[:0]
+}
+
+// each yields the jobs one at a time: the queue whose turn it is gives its first job.
+func (s *Session) each(jobs []*cluster.Job) func(yield func(*cluster.Job) bool) {
+	byQueue := map[*cluster.Queue]*list{}
+	var queues []*cluster.Queue
+	for _, j := range jobs {
+		q := s.State.Queue(j.Queue)
+		if byQueue[q] == nil {
+			byQueue[q] = &list{}
+			queues = append(queues, q)
+		}
+		*byQueue[q] = append(*byQueue[q], j)
+	}
+	for _, l := range byQueue {
+		slices.SortStableFunc(*l, s.compareJobs)
+	}
+	t := s.newTurns()
+	t.joinAll(queues, func(q *cluster.Queue) line { return byQueue[q] })
+	return func(yield func(*cluster.Job) bool) {
+		for job := t.next(); job != nil && yield(job); job = t.next() {
+		}
+	}
+}
+
+// siblings compares queues with the same parent.
+func (s *Session) siblings(a, b *cluster.Queue) int {
+	for i := range s.hooks.queueOrders {
+		if c := s.hooks.queueOrders[i].fn(a, b); c != 0 {
+			return c
+		}
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// compareQueues compares any two leaves. Hooks that compare siblings are asked
+// about those where the branches of the two part.
+func (s *Session) compareQueues(a, b *cluster.Queue) int {
+	siblings := 0
+	x, y := s.State.Fork(a, b)
+	for i := range s.hooks.queueOrders {
+		h := &s.hooks.queueOrders[i]
+		c := 0
+		switch {
+		case !h.siblings:
+			c = h.fn(a, b)
+		case x != nil:
+			siblings++
+			c = h.fn(x, y)
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	if x != nil && siblings > 0 && siblings == len(s.hooks.queueOrders) {
+		return strings.Compare(x.Name, y.Name)
+	}
+	return strings.Compare(a.Name, b.Name)
+}
