@@ -206,6 +206,9 @@ func (s Status) String() string {
 	return [...]string{"Pending", "Bound", "Nominated", "Releasing"}[s]
 }
 
+// Slot is the job's number in its State. Another job may have it once this one is gone.
+func (j *Job) Slot() int { return j.slot }
+
 // Tasks are those of the chosen alternative, or of the first while none is chosen.
 func (j *Job) Tasks() []*Task {
 	if len(j.Alternatives) == 0 {

@@ -8,7 +8,7 @@ import "github.com/berth-project/berth/cluster"
 type Engine struct {
 	plugins []weighted
 	index   *index
-	memory  memory
+	backlog *backlog // of patient sessions; nil before the first
 }
 
 // New builds the profile's plugins.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -31,8 +32,13 @@ type Session struct {
 // Outcome is what a session decided.
 type Outcome struct {
 	Decisions []Decision
-	Refusals  []*Refusal
-	Events    []Record
+	// Refusals are those of the jobs that were tried; in a patient session, those that
+	// are new or differ from what was said of the job before: see Engine.Refusal.
+	Refusals []*Refusal
+	Events   []Record
+	// Tried are the jobs that had their turn, by ID and in that order. A patient
+	// session leaves those alone that nothing changed for.
+	Tried []string
 	// Rankings are the sets that had more jobs than are desired.
 	Rankings []Ranking
 }
@@ -50,6 +56,21 @@ func (s *Session) Run() (Outcome, error) {
 	}
 	out.Decisions = append(out.Decisions, s.bindNominated()...)
 	s.withdrawExpired()
+	if s.options.Patient {
+		s.passParked(&out)
+	} else {
+		s.passAll(&out)
+	}
+	if s.err == nil {
+		out.Decisions = append(out.Decisions, s.sweep()...)
+		s.withdrawLost() // promises to surplus whose job was evicted meanwhile
+	}
+	out.Events = s.events
+	return out, s.err
+}
+
+// passAll gives every pending job its turn, in queue order, then job order.
+func (s *Session) passAll(out *Outcome) {
 	var minima, surplus []*cluster.Job
 	for _, job := range s.State.Pending() {
 		if job.Stands() {
@@ -59,9 +80,9 @@ func (s *Session) Run() (Outcome, error) {
 		}
 	}
 	s.minimal = true
-	for job := range s.each(minima) { // queue order, then job order
-		if s.decide(job, &out); s.err != nil {
-			break
+	for job := range s.each(minima) {
+		if s.decide(job, out); s.err != nil {
+			return
 		}
 		if job.Stands() && job.Placed() < len(job.Tasks()) {
 			surplus = append(surplus, job)
@@ -69,26 +90,43 @@ func (s *Session) Run() (Outcome, error) {
 	}
 	s.minimal = false
 	for job := range s.each(surplus) {
-		if s.err != nil {
-			break
+		if s.decide(job, out); s.err != nil {
+			return
 		}
-		s.decide(job, &out)
 	}
-	if s.err == nil {
-		out.Decisions = append(out.Decisions, s.sweep()...)
-		s.withdrawLost() // promises to surplus whose job was evicted meanwhile
-	}
-	s.forget()
-	out.Events = s.events
-	return out, s.err
 }
 
-// decide places one job, or has it wait.
-func (s *Session) decide(job *cluster.Job, out *Outcome) {
-	if waits := s.waits(job); waits != nil {
-		out.Refusals = append(out.Refusals, waits)
-		return
+// passParked gives those their turn that were not tried before or that something
+// changed for: what is parked, and not woken, would be refused.
+func (s *Session) passParked(out *Outcome) {
+	b := s.engine.backlog
+	if b == nil || b.state != s.State {
+		b = newBacklog(s.State)
+		s.engine.backlog = b
 	}
+	b.open(s)
+	for phase := range 2 {
+		s.minimal = phase == 0
+		b.begin(phase)
+		for job := b.next(); job != nil && s.err == nil; job = b.next() {
+			before := len(out.Decisions)
+			s.decide(job, out)
+			if made := out.Decisions[before:]; len(made) > 0 {
+				b.committed(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
+			}
+		}
+	}
+	s.minimal = false
+	b.close()
+	if s.err != nil {
+		s.engine.backlog = nil // what was not tried is not known to wait
+	}
+}
+
+// decide places one job, or has it wait. A patient session tells of a refusal only
+// what is new.
+func (s *Session) decide(job *cluster.Job, out *Outcome) {
+	out.Tried = append(out.Tried, job.ID)
 	stmt := s.Begin()
 	refusal := s.toldBefore(job)
 	if refusal == nil {
@@ -103,8 +141,11 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) {
 	if refusal != nil {
 		s.denied.add(job, refusal)
 	}
-	s.remember(job, refusal)
-	if refusal != nil {
+	news := refusal != nil
+	if s.options.Patient {
+		news = s.engine.backlog.settle(job, refusal)
+	}
+	if news {
 		s.record(Record{Kind: Refused, Job: job.ID, Refusal: refusal})
 		out.Refusals = append(out.Refusals, refusal)
 	}
@@ -153,6 +194,9 @@ func (s *Session) fail(plugin string, format string, args ...any) {
 // adapt asks the adapters, in order, to cure the refusal. A plan that does not
 // place the job's minimum is taken back, so that nobody is evicted for nothing.
 func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
+	if s.options.Patient && len(s.hooks.adapters) > 0 && s.State.Preemptible() > 0 {
+		s.engine.backlog.pass(s.State.Queue(job.Queue))
+	}
 	for _, h := range s.hooks.adapters {
 		mark := stmt.Checkpoint()
 		left := h.fn(stmt, job, r)

@@ -79,10 +79,37 @@ func (h *siblings) Pop() any {
 
 // newTurns begins without any queue in line.
 func (s *Session) newTurns() *turns {
-	t := &turns{session: s, known: s.State.QueuesVersion()}
+	t := &turns{session: s, known: s.State.QueuesVersion(), tree: s.branched()}
 	t.root.below.turns = t
-	t.tree = len(s.hooks.queueOrders) > 0 && !slices.ContainsFunc(s.hooks.queueOrders, func(h hook[QueueOrderFn]) bool { return !h.siblings })
 	return t
+}
+
+// branched reports whether queues are compared where their branches part, and nowhere else.
+func (s *Session) branched() bool {
+	return len(s.hooks.queueOrders) > 0 && !slices.ContainsFunc(s.hooks.queueOrders, func(h hook[QueueOrderFn]) bool { return !h.siblings })
+}
+
+// reopen begins another session, over the same tree of queues.
+func (t *turns) reopen(s *Session) {
+	*t = turns{session: s, root: t.root, bySlot: t.bySlot, leaves: t.leaves, moved: t.moved, tree: s.branched()}
+}
+
+// disperse takes all queues out of line.
+func (t *turns) disperse() {
+	for _, c := range t.leaves {
+		c.place = -1
+	}
+	t.leaves = t.leaves[:0]
+	t.root.disperse()
+	t.known = t.session.State.QueuesVersion()
+}
+
+func (c *contender) disperse() {
+	for _, below := range c.below.list {
+		below.place = -1
+		below.disperse()
+	}
+	c.below.list = c.below.list[:0]
 }
 
 // contender finds the queue's place in the tree, or makes it.
@@ -245,6 +272,24 @@ func (t *turns) repair() {
 	t.moved = t.moved[:0]
 }
 
+// Order sorts pending jobs by when their turn comes, as long as none is placed:
+// those that want their minimum first.
+func (s *Session) Order(jobs []*cluster.Job) []*cluster.Job {
+	out := make([]*cluster.Job, 0, len(jobs))
+	for _, stands := range [...]bool{false, true} {
+		var part []*cluster.Job
+		for _, j := range jobs {
+			if j.Stands() == stands {
+				part = append(part, j)
+			}
+		}
+		for j := range s.each(part) {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
 // each yields the jobs one at a time: the queue whose turn it is gives its first job.
 func (s *Session) each(jobs []*cluster.Job) func(yield func(*cluster.Job) bool) {
 	byQueue := map[*cluster.Queue]*list{}
@@ -282,7 +327,10 @@ func (s *Session) siblings(a, b *cluster.Queue) int {
 // about those where the branches of the two part.
 func (s *Session) compareQueues(a, b *cluster.Queue) int {
 	siblings := 0
-	x, y := s.State.Fork(a, b)
+	x, y := a, b
+	if a.Parent != b.Parent {
+		x, y = s.State.Fork(a, b)
+	}
 	for i := range s.hooks.queueOrders {
 		h := &s.hooks.queueOrders[i]
 		c := 0

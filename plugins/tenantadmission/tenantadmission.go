@@ -247,7 +247,7 @@ func (b *bound) tooSmall() engine.Reason {
 }
 
 func (c *cost) reject(b *bound, reason engine.Reason, cure engine.Cure, want, have int64) *engine.Rejection {
-	r := &engine.Rejection{Reason: reason, Cure: cure, Subject: "queue " + b.queue.Name + ": " + c.name,
+	r := &engine.Rejection{Reason: reason, Cure: cure, Subject: "queue " + b.queue.Name + ": " + c.name, Queue: b.queue.Name,
 		Want: engine.AmountOf(c.name, want), Have: engine.AmountOf(c.name, max(0, have))}
 	if c.device {
 		r.Want.Unit, r.Have.Unit = engine.Devices, engine.Devices

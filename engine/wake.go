@@ -1,0 +1,284 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// What wakes a bucket. A change that may help puts its first job in line, and at
+// its turn helped decides by how things stand then whether it is tried:
+//
+//   - The terms of queues or budgets changed, or parameters that a plugin
+//     published: all are tried.
+//   - The time of its back-off has come. Whether others may be evicted depends on
+//     time, on shares and on what budgets count: that is left to this.
+//   - Where the tasks of its set belong has changed, or a node that its own tasks
+//     are on.
+//   - A node has room that it had not, and takes one of its shapes.
+//   - A queue whose bound was in its way uses more or less than before.
+//   - Where a filter looks at more than the shape and the node: any node changed.
+//
+// A job whose own tasks stand otherwise than before is in no bucket: it is tried.
+
+// wake calls whom the changes since the last session may help.
+func (b *backlog) wake(moved map[string]bool) {
+	s := b.session
+	if b.revision != s.State.Revision() || b.epoch != s.engine.index.epoch {
+		for _, lanes := range b.lanes {
+			for _, l := range lanes {
+				if l == nil {
+					continue
+				}
+				for _, k := range l.buckets {
+					b.force(k)
+				}
+			}
+		}
+	}
+	for len(b.timers) > 0 && b.timers[0].parked.due(s.Now) {
+		k := b.timers[0]
+		b.stop(k)
+		b.force(k)
+	}
+	b.seen = b.nodes
+	b.lookAtNodes(func(n *cluster.Node) {
+		for _, t := range n.Tasks {
+			if t.Job.Set.Name != "" {
+				moved[t.Job.Set.Name] = true
+			}
+			if e := b.waiters[t.Job.Slot()]; e != nil && e.bucket != nil {
+				b.force(e.bucket) // it may be in another domain now
+			}
+		}
+	})
+	for name := range moved {
+		for _, k := range b.replica[name] {
+			if k.home != s.homeOf(k.jobs[0].job) {
+				b.force(k)
+			}
+		}
+	}
+	b.lookAtQueues(b.queues)
+	if kinds := s.State.Kinds(); len(kinds) != len(b.kinds) || len(kinds) > 0 && &kinds[0] != &b.kinds[0] {
+		b.kinds = kinds
+		for _, list := range b.blocked {
+			for _, k := range list {
+				b.hail(k)
+			}
+		}
+	}
+	for _, lanes := range b.lanes {
+		for _, l := range lanes {
+			if l != nil && l.loose > 0 {
+				for _, k := range l.buckets {
+					if k.loose {
+						b.hail(k)
+					}
+				}
+			}
+		}
+	}
+}
+
+// force has the bucket's first job be tried.
+func (b *backlog) force(k *bucket) {
+	k.forced = true
+	b.hail(k)
+}
+
+// hail has the bucket be looked at when its turn comes.
+func (b *backlog) hail(k *bucket) {
+	k.lane.call(k)
+	b.assure(k.lane)
+}
+
+// lookAtQueues calls those that the bounds of queues were in the way of which
+// changed after the version.
+func (b *backlog) lookAtQueues(since uint64) {
+	b.state.ChangedQueues(since, func(q *cluster.Queue) {
+		for _, k := range b.blocked[q.Name] {
+			b.hail(k)
+		}
+	})
+}
+
+// lookAtNodes finds the shapes that some node takes which has room it did not
+// have before, and visits the nodes that are not what they were.
+func (b *backlog) lookAtNodes(anew func(*cluster.Node)) {
+	since := b.seen
+	b.state.Changed(since, func(slot int) {
+		n := b.state.At(slot)
+		if n == nil {
+			return
+		}
+		if n.SpecVersion() > since {
+			anew(n)
+		}
+		if n.Freed() <= since {
+			return
+		}
+		for _, a := range b.asked {
+			if b.welcomes(a, n) {
+				b.freshen(a, slot)
+			}
+		}
+	})
+	b.seen = b.state.Version()
+}
+
+// freshen notes that the node takes the shape.
+func (b *backlog) freshen(a *asked, slot int) {
+	if len(a.fresh) == 0 {
+		b.fresh = append(b.fresh, a)
+		b.marks.set(a.id)
+		b.live++
+	}
+	a.fresh = append(a.fresh, slot)
+}
+
+// welcomes reports whether the node takes the shape, or may do so later where that
+// is news. What is plain to see from the ledgers is looked at first.
+func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
+	if a.permanent == 0 && n.Lacks(a.task.Shape) {
+		return false
+	}
+	r, _ := b.session.rejectAt(nil, a.task, n)
+	return r == nil || a.permanent > 0 && r.Cure.Transient()
+}
+
+// begin puts those in line whose turn comes in the phase.
+func (b *backlog) begin(phase int) {
+	b.phase, b.waiting = phase, len(b.sure[phase])
+	b.turns.disperse()
+	for _, l := range b.sure[phase] {
+		slices.SortFunc(l.arrivals, func(x, y *waiter) int { return b.session.compareJobs(x.job, y.job) })
+	}
+	joining := slices.Clone(b.sure[phase])
+	if b.live > 0 {
+		for _, l := range b.lanes[phase] {
+			if l != nil && !l.sure && l.shapes.meets(b.marks) {
+				joining = append(joining, l)
+			}
+		}
+	}
+	b.line(joining)
+}
+
+// line puts lanes in line.
+func (b *backlog) line(lanes []*lane) {
+	b.inLine = append(b.inLine, lanes...)
+	queues := make([]*cluster.Queue, len(lanes))
+	for i, l := range lanes {
+		queues[i] = l.queue
+	}
+	b.turns.joinAll(queues, func(q *cluster.Queue) line { return b.lanes[b.phase][q.Slot()] })
+}
+
+// next is the job whose turn it is. Where no node has any more what others left,
+// those who came for that are not asked one by one.
+func (b *backlog) next() *cluster.Job {
+	if b.live == 0 && b.waiting == 0 {
+		return nil
+	}
+	return b.turns.next()
+}
+
+// committed takes in what a decision changed: room that is taken now, and room
+// that evictions left.
+func (b *backlog) committed(evicted bool) {
+	for _, a := range b.fresh {
+		if len(a.fresh) == 0 {
+			continue
+		}
+		a.fresh = slices.DeleteFunc(a.fresh, func(slot int) bool { return !b.welcomes(a, b.state.At(slot)) })
+		if len(a.fresh) == 0 {
+			b.marks.unset(a.id)
+			b.live--
+		}
+	}
+	if !evicted {
+		return
+	}
+	queues := b.turns.known
+	b.lookAtNodes(func(*cluster.Node) {})
+	b.lookAtQueues(queues)
+	var late []*lane
+	for _, l := range b.lanes[b.phase] {
+		if l == nil {
+			continue
+		}
+		c := b.turns.contender(l.queue)
+		if c.place < 0 && !l.passed && (l.sure || l.shapes.meets(b.marks)) {
+			late = append(late, l)
+		}
+		l.gathered = 0
+	}
+	b.line(late)
+}
+
+// pass notes whose turn was before that of the queue: what happens from now on
+// helps them in the next session.
+func (b *backlog) pass(queue *cluster.Queue) {
+	for _, l := range b.lanes[b.phase] {
+		if l != nil && !l.passed && b.turns.contender(l.queue).place < 0 && b.session.compareQueues(l.queue, queue) < 0 {
+			l.passed = true
+			b.inLine = append(b.inLine, l)
+		}
+	}
+}
+
+// helped reports whether something changed that may let the bucket's job be placed.
+func (s *Session) helped(k *bucket) bool {
+	if k.version == s.State.Version() {
+		return false
+	}
+	found := false
+	openShapes(k.pick.job, func(t *cluster.Task) bool {
+		found = s.news(k, t)
+		return !found
+	})
+	return found
+}
+
+// news reports whether anything changed for the task.
+func (s *Session) news(k *bucket, t *cluster.Task) bool {
+	b := s.engine.backlog
+	if before := s.before(t); before != nil { // whatever nodes have, it may not have it
+		if k.recheck = true; before.Before.Queue == "" {
+			if !k.loose {
+				k.loose = true
+				k.lane.loose++
+			}
+		} else {
+			b.block(k, before.Before.Queue)
+		}
+		return false
+	}
+	if k.before || k.loose {
+		return true
+	}
+	slots := b.asked[t.Shape].fresh
+	if k.recheck {
+		slots = slots[:0:0]
+		s.State.Changed(k.version, func(slot int) { slots = append(slots, slot) })
+	}
+	return slices.ContainsFunc(slots, func(slot int) bool {
+		n := s.State.At(slot)
+		if n == nil || n.Freed() <= k.version {
+			return false
+		}
+		r, _ := s.rejectAt(nil, t, n)
+		return r == nil || k.permanent && r.Cure.Transient()
+	})
+}
+
+// homeOf is where the job's set belongs, the zero key where it may go anywhere.
+func (s *Session) homeOf(j *cluster.Job) cluster.Key {
+	if j.Set.Name != "" {
+		if home := s.State.Home(j.Set.Name); home != nil {
+			return *home
+		}
+	}
+	return cluster.Key{}
+}
