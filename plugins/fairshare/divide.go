@@ -54,8 +54,15 @@ func (c *Claim) most() int64 {
 // Divide gives each claim its part of the total, in the claims' order. The parts
 // depend on the claims alone, and not on the order they come in.
 func Divide(total int64, claims []Claim) []Part {
-	out := make([]Part, len(claims))
-	overQuota(deserved(max(0, total), claims, out), claims, out)
+	out, _ := divide(total, claims, make([]footing, len(claims)))
+	return out
+}
+
+// divide also says what each part stands on, and what is left where all claims
+// have what they can take; -1 where one has not.
+func divide(total int64, claims []Claim, on []footing) (out []Part, slack int64) {
+	out = make([]Part, len(claims))
+	left := overQuota(deserved(max(0, total), claims, out), claims, out, on)
 	for i := range claims {
 		c := &claims[i]
 		switch share := out[i].Share(); {
@@ -65,9 +72,10 @@ func Divide(total int64, claims []Claim) []Part {
 			out[i].Stop = AtLimit
 		default:
 			out[i].Stop = NoneLeft
+			left = -1
 		}
 	}
-	return out
+	return out, left
 }
 
 // deserved gives each claim what it asks for within its quota, the strongest
@@ -98,17 +106,21 @@ func deserved(left int64, claims []Claim, out []Part) int64 {
 
 // overQuota divides what the quotas left: by priority, high first, and by weight
 // among those of one priority who can still take some. What nobody may take stays idle.
-func overQuota(left int64, claims []Claim, out []Part) {
+func overQuota(left int64, claims []Claim, out []Part, on []footing) int64 {
 	classes := indexes(claims, func(i, j int) int { return cmp.Compare(claims[j].Priority, claims[i].Priority) })
 	for _, class := range classes {
-		left = rounds(left, class, claims, out)
+		for _, i := range class {
+			on[i].dry = left == 0
+		}
+		left = rounds(left, class, claims, out, on)
 	}
+	return left
 }
 
 // rounds fills claims by weight. Whoever needs least for its weight is satisfied
 // first, and what it leaves is divided again among the others; that is what
 // rounds come to, whatever their number.
-func rounds(left int64, class []int, claims []Claim, out []Part) int64 {
+func rounds(left int64, class []int, claims []Claim, out []Part, on []footing) int64 {
 	room := func(i int) int64 { return claims[i].most() - out[i].Quota }
 	class = slices.DeleteFunc(class, func(i int) bool { return room(i) == 0 })
 	slices.SortFunc(class, func(i, j int) int { return compareProducts(room(i), weight(&claims[j]), room(j), weight(&claims[i])) })
@@ -126,6 +138,7 @@ func rounds(left int64, class []int, claims []Claim, out []Part) int64 {
 			parts := proportional(left, weights, func(n, m int) int { return elder(&claims[rest[n]], &claims[rest[m]]) })
 			for n, j := range rest {
 				out[j].OverQuota = parts[n]
+				on[j].rest, on[j].left, on[j].all = true, left, all
 			}
 			return 0
 		}

@@ -25,7 +25,8 @@ type plugin struct {
 	state   *cluster.State
 	decay   Decay
 	offer   offer
-	tree    *Tree
+	kept    kept
+	tree    *Tree // nil until a session asks for it
 }
 
 // New builds the plugin. Quotas and weights are the queues'; how their past
@@ -62,13 +63,18 @@ func (p *plugin) moved(e *engine.Event) {
 
 func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
 
-// shares are worked out once a session, when they are first asked for: one queue
-// alone is compared with nobody. They hold for the whole session, since placing
+// shares are brought up to date once a session, when they are first asked for: one
+// queue alone is compared with none. They hold for the whole session, since placing
 // a task turns a pending request into one that is met and leaves the sum as it
-// is; what queues use is read from the books again after every placement.
+// is; what queues use is read from the State again after every placement. Where
+// the past counts, time changes them, and they are worked out anew.
 func (p *plugin) shares() *Tree {
 	if p.tree == nil {
-		p.tree = Shares(p.state, p.offer.of(p.state), p.decay)
+		if total := p.offer.of(p.state); p.decay.counts() {
+			p.tree = Shares(p.state, total, p.decay)
+		} else {
+			p.tree = p.kept.follow(p.state, total)
+		}
 	}
 	return p.tree
 }
@@ -90,7 +96,7 @@ func (p *plugin) standings(q *cluster.Queue) []engine.Standing {
 // compare puts two siblings in order.
 func (p *plugin) compare(l, r *cluster.Queue) int {
 	t := p.shares()
-	a, b := t.byName[l.Name], t.byName[r.Name]
+	a, b := t.bySlot[l.Slot()], t.bySlot[r.Slot()]
 	x, y := t.standing(a), t.standing(b)
 	return cmp.Or(
 		cmp.Compare(x.tier, y.tier),
