@@ -37,6 +37,8 @@ func (s *State) Clone() *State {
 		sets:         make(map[string]*replicas, len(s.sets)),
 		excess:       maps.Clone(s.excess),
 		retired:      make(map[string]*Job, len(s.retired)),
+		torn:         make(map[string]*Job, len(s.torn)),
+		unified:      s.unified,
 		nominated:    make(map[string]*Task, len(s.nominated)),
 		moving:       make(map[string]*Task, len(s.moving)),
 		shapes:       make(map[string]*interned, len(s.shapes)),
@@ -79,6 +81,9 @@ func (s *State) Clone() *State {
 	}
 	for id := range s.retired {
 		c.retired[id] = c.jobs[id]
+	}
+	for id := range s.torn {
+		c.torn[id] = c.jobs[id]
 	}
 	for id := range s.pending {
 		c.pending[id] = c.jobs[id]

@@ -30,6 +30,7 @@ type State struct {
 	revision uint64 // grows when queues or budgets change
 	// preemptible counts the tasks of preemptible jobs that are on a node, however they stand there.
 	preemptible int
+	unified     int // nodes with unified memory
 	// budgets are sorted by namespace and name.
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
@@ -37,6 +38,7 @@ type State struct {
 	sets      map[string]*replicas // by name
 	excess    map[string]bool      // of these, those with more jobs than they should have
 	retired   map[string]*Job
+	torn      map[string]*Job // that run below their minimum
 	nominated map[string]*Task
 	moving    map[string]*Task // that were promised room elsewhere
 	shapes    map[string]*interned
@@ -62,6 +64,7 @@ func NewState() *State {
 		sets:      map[string]*replicas{},
 		excess:    map[string]bool{},
 		retired:   map[string]*Job{},
+		torn:      map[string]*Job{},
 		nominated: map[string]*Task{},
 		moving:    map[string]*Task{},
 		shapes:    map[string]*interned{},
@@ -80,6 +83,9 @@ func (s *State) Revision() uint64 { return s.revision }
 
 // Preemptible is how many tasks of preemptible jobs are on nodes, at whatever stage.
 func (s *State) Preemptible() int { return s.preemptible }
+
+// Unified is how many nodes have unified memory.
+func (s *State) Unified() int { return s.unified }
 
 // Slots is one more than the highest slot ever used.
 func (s *State) Slots() int { return len(s.nodes) }
@@ -314,6 +320,9 @@ func (n *Node) normalize() {
 // yet; nil without devices.
 func (s *State) join(n *Node) *Group {
 	s.countKinds(n, +1)
+	if n.Unified {
+		s.unified++
+	}
 	n.group = nil
 	if k, ok := n.groupKey(); ok {
 		if n.group = s.groups[k]; n.group == nil {
@@ -326,6 +335,9 @@ func (s *State) join(n *Node) *Group {
 
 func (s *State) leave(n *Node) {
 	s.countKinds(n, -1)
+	if n.Unified {
+		s.unified--
+	}
 	g := n.group
 	if g == nil {
 		return

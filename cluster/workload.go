@@ -52,6 +52,7 @@ func (s *State) insertJob(j *Job) {
 	}
 	s.seatJob(j)
 	s.enlist(j)
+	s.listTorn(j)
 	s.settle(j)
 }
 
@@ -69,6 +70,7 @@ func (s *State) deleteJob(j *Job) {
 	s.dismiss(j)
 	delete(s.retired, j.ID)
 	delete(s.pending, j.ID)
+	delete(s.torn, j.ID)
 	s.unseatJob(j)
 }
 
@@ -127,6 +129,17 @@ func (s *State) SetTorn(j *Job, since int64) {
 	}
 }
 
+// Torn are the jobs that run below their minimum, by ID.
+func (s *State) Torn() []*Job { return byID(s.torn) }
+
+func (s *State) listTorn(j *Job) {
+	if j.Torn != 0 && s.jobs[j.ID] == j {
+		s.torn[j.ID] = j
+	} else {
+		delete(s.torn, j.ID)
+	}
+}
+
 // Displace notes that the victim was evicted for the job: it is not evicted for
 // that job again.
 func (s *State) Displace(j *Job, victim string) {
@@ -149,6 +162,7 @@ func (s *State) update(j *Job, to jobStatus) {
 func (s *State) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
 	j.Torn, j.Displaced = to.torn, to.displaced
+	s.listTorn(j)
 	if to.retired != retired {
 		s.setRetired(j, to.retired)
 	}

@@ -20,7 +20,6 @@ type Session struct {
 	events  []Record
 	heaps   map[heapKey]*heap
 	asks    map[*cluster.Shape]cluster.DeviceAsk
-	idle    idle
 	served  map[*cluster.Job]bool // others went for them
 	quiet   bool                  // what fails is only tried, and needs no explanation
 	gangs   gangs
@@ -163,18 +162,34 @@ func (s *Session) sweep() []Decision {
 	}
 	stmt := s.Begin()
 	stmt.position()
-	for _, j := range s.State.Pending() { // what misses no task is whole
+	s.markTorn()
+	for _, h := range s.hooks.sweeps {
+		h.fn(stmt)
+	}
+	return stmt.Commit()
+}
+
+// markTorn notes which gangs run below their minimum: of the jobs that changed
+// since the last sweep, those that miss a task.
+func (s *Session) markTorn() {
+	e := s.engine
+	if e.swept.state != s.State {
+		e.swept.state, e.swept.jobs = s.State, 0
+	}
+	since := e.swept.jobs
+	e.swept.jobs = s.State.JobsVersion()
+	s.State.ChangedJobs(since, func(slot int) {
+		j := s.State.JobAt(slot)
+		if j == nil || !s.State.Waits(j) {
+			return
+		}
 		switch {
 		case !j.Running() || j.Stands():
 			s.State.SetTorn(j, 0)
 		case j.Torn == 0:
 			s.State.SetTorn(j, max(1, s.Now))
 		}
-	}
-	for _, h := range s.hooks.sweeps {
-		h.fn(stmt)
-	}
-	return stmt.Commit()
+	})
 }
 
 // Close ends the session.

@@ -188,7 +188,7 @@ func TestEvictionsInWords(t *testing.T) {
 
 // torn says that the gang has run below its minimum since the clock began.
 func torn(s *cluster.State, id string) *cluster.State {
-	s.Job(id).Torn = clockAt(0)
+	s.SetTorn(s.Job(id), clockAt(0))
 	return s
 }
 

@@ -47,8 +47,6 @@ var Reasons = []engine.ReasonDoc{
 type plugin struct {
 	state *cluster.State
 	job   verdict
-	// Whether it was asked, and found, that some node has unified memory.
-	looked, unified bool
 }
 
 // verdict is what was found out about the minimum of the form that was asked about last.
@@ -68,7 +66,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.state, p.job, p.looked = s.State, verdict{}, false
+	p.state, p.job = s.State, verdict{}
 	s.AddPrePredicateFn(p.before)
 	s.AddPredicateFn(p.matters, p.admit)
 }
