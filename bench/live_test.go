@@ -32,8 +32,8 @@ func BenchmarkLive(b *testing.B) {
 					for i := range took {
 						l.change(b, change)
 						took[i] = l.session(b)
-						if change == "ends" { // as many stay parked
-							l.change(b, "arrives")
+						if change == "ends" { // as many stay parked, and of the same kinds
+							must(b, l.state.AddJob(l.job(l.kinds[l.last], room)))
 							l.session(b)
 						}
 					}
@@ -61,6 +61,8 @@ type live struct {
 	running []string
 	arrived int
 	now     int64
+	kinds   map[string]int // of jobs
+	last    string         // the job that was bound last
 	tried   int
 	decided int
 }
@@ -74,7 +76,7 @@ func newLive(b *testing.B, nodes, parked int, room bool) *live {
 	l := lives[key]
 	if l == nil {
 		clear(lives)
-		l = &live{engine: shipped(b), state: cluster.NewState(), dice: rand.New(rand.NewPCG(1, 2)), room: room, now: 1}
+		l = &live{engine: shipped(b), state: cluster.NewState(), dice: rand.New(rand.NewPCG(1, 2)), room: room, now: 1, kinds: map[string]int{}}
 		must(b, l.state.AddNodes(Nodes(nodes)))
 		for q := range liveQueues {
 			must(b, l.state.SetQueue(&cluster.Queue{Name: fmt.Sprintf("q-%04d", q)}))
@@ -112,6 +114,7 @@ func (l *live) job(kind int, preemptible bool) *cluster.Job {
 	j := Job(l.arrived, shape)
 	j.Queue = fmt.Sprintf("q-%04d", l.arrived%liveQueues)
 	l.arrived++
+	l.kinds[j.ID] = kind
 	return j
 }
 
@@ -143,6 +146,7 @@ func (l *live) session(b *testing.B) time.Duration {
 	for i := range out.Decisions {
 		if d := &out.Decisions[i]; d.Action == engine.Bind {
 			l.decided++
+			l.last = d.Task.Job
 			l.running = append(l.running, d.Task.Job)
 		}
 	}
