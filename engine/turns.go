@@ -34,7 +34,8 @@ type turns struct {
 	session *Session
 	root    contender
 	bySlot  []*contender // by slot of the queue
-	leaves  []*contender // that are in line, where there is no tree
+	leaves  []*contender // in line and in no heap: all, where there is no tree
+	scans   int          // of the leaves so far
 	moved   []*contender // compared otherwise than before
 	known   uint64       // version of the queues that the heaps are in step with
 	tree    bool
@@ -46,8 +47,10 @@ type contender struct {
 	above *contender
 	below siblings // in line, the first at the top of the heap
 	line  line     // of a leaf
-	place int      // among those below the queue above; -1: not in line
-	moved int      // how many of those below are compared otherwise than before
+	depth int
+	loose bool // in no heap
+	place int  // among those below the queue above, or among the leaves; -1: not in line
+	moved int  // how many of those below are compared otherwise than before
 }
 
 // siblings are a heap of contenders.
@@ -97,9 +100,9 @@ func (t *turns) reopen(s *Session) {
 // disperse takes all queues out of line.
 func (t *turns) disperse() {
 	for _, c := range t.leaves {
-		c.place = -1
+		c.place, c.loose = -1, false
 	}
-	t.leaves = t.leaves[:0]
+	t.leaves, t.scans = t.leaves[:0], 0
 	t.root.disperse()
 	t.known = t.session.State.QueuesVersion()
 }
@@ -123,58 +126,55 @@ func (t *turns) contender(q *cluster.Queue) *contender {
 		c.below.turns = t
 		if up := t.session.State.Parent(q); up != nil {
 			c.above = t.contender(up)
+			c.depth = c.above.depth + 1
 		}
 		t.bySlot[q.Slot()] = c
 	}
 	return c
 }
 
+// maxScans is how often the leaves are compared one by one before they are put
+// into heaps: where most have their turn for one job alone, that costs less.
+const maxScans = 3
+
 // join puts a queue in line.
 func (t *turns) join(q *cluster.Queue, l line) {
 	c := t.contender(q)
 	c.line = l
-	if c.place >= 0 {
-		return
-	}
-	if !t.tree {
-		c.place = len(t.leaves)
+	if c.place < 0 {
+		c.place, c.loose = len(t.leaves), true
 		t.leaves = append(t.leaves, c)
-		return
-	}
-	for ; c != &t.root && c.place < 0; c = c.above {
-		stdheap.Push(&c.above.below, c)
+		t.scans = 0
 	}
 }
 
-// joinAll puts many queues in line that are not in line yet.
-func (t *turns) joinAll(queues []*cluster.Queue, lineOf func(*cluster.Queue) line) {
-	if !t.tree || len(queues) < 8 {
-		for _, q := range queues {
-			t.join(q, lineOf(q))
-		}
-		return
-	}
-	grown := map[*contender]bool{}
-	for _, q := range queues {
-		c := t.contender(q)
-		c.line = lineOf(q)
+// pile puts the leaves into the heaps.
+func (t *turns) pile() {
+	for _, c := range t.leaves {
+		c.place, c.loose = -1, false
 		for ; c != &t.root && c.place < 0; c = c.above {
 			c.above.below.Push(c)
-			grown[c.above] = true
+			c.above.moved++
 		}
 	}
-	for c := range grown { // each heap by itself, in whatever order
-		stdheap.Init(&c.below)
+	for _, c := range t.leaves {
+		for up := c.above; up != nil; up = up.above {
+			if up.moved > 0 {
+				stdheap.Init(&up.below)
+				up.moved = 0
+			}
+		}
 	}
+	t.leaves = t.leaves[:0]
 }
 
 // leave takes a queue out of line, and those above it that have no other.
 func (t *turns) leave(c *contender) {
-	if !t.tree {
+	if c.loose {
 		last := len(t.leaves) - 1
 		t.leaves[c.place] = t.leaves[last]
 		t.leaves[c.place].place = c.place
-		t.leaves, c.place = t.leaves[:last], -1
+		t.leaves, c.place, c.loose = t.leaves[:last], -1, false
 		return
 	}
 	for ; c != &t.root && len(c.below.list) == 0; c = c.above {
@@ -196,11 +196,31 @@ func (t *turns) next() *cluster.Job {
 	}
 }
 
-// first is the queue whose turn it is.
+// first is the queue whose turn it is; nil where none is in line.
 func (t *turns) first() *contender {
 	if !t.tree {
 		return t.scan(t.leaves)
 	}
+	if t.scans++; t.scans > maxScans && len(t.leaves) > 0 {
+		t.repair() // before others come in
+		t.pile()
+	}
+	first := t.top()
+	for _, c := range t.leaves {
+		if first == nil || t.compare(c, first) < 0 {
+			first = c
+		}
+	}
+	if t.session.options.Search == Twin && first != nil {
+		if slow := t.scan(append(t.inLine(&t.root, nil), t.leaves...)); slow != first {
+			t.session.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", first.queue.Name, slow.queue.Name)
+		}
+	}
+	return first
+}
+
+// top is the first of those in heaps.
+func (t *turns) top() *contender {
 	t.repair()
 	c := &t.root
 	for len(c.below.list) > 0 {
@@ -209,12 +229,21 @@ func (t *turns) first() *contender {
 	if c == &t.root {
 		return nil
 	}
-	if t.session.options.Search == Twin {
-		if slow := t.scan(t.inLine(&t.root, nil)); slow != c {
-			t.session.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", c.queue.Name, slow.queue.Name)
-		}
-	}
 	return c
+}
+
+// compare compares leaves where their branches part.
+func (t *turns) compare(a, b *contender) int {
+	for a.depth > b.depth {
+		a = a.above
+	}
+	for b.depth > a.depth {
+		b = b.above
+	}
+	for a.above != b.above {
+		a, b = a.above, b.above
+	}
+	return t.session.siblings(a.queue, b.queue)
 }
 
 // scan compares all queues in line. It is what the heaps are checked against.
@@ -230,7 +259,7 @@ func (t *turns) scan(leaves []*contender) *contender {
 
 // inLine are the leaves below the contender that are in line.
 func (t *turns) inLine(c *contender, out []*contender) []*contender {
-	if c.line != nil && c.place >= 0 {
+	if c.line != nil && len(c.below.list) == 0 {
 		out = append(out, c)
 	}
 	for _, below := range c.below.list {
@@ -249,7 +278,7 @@ func (t *turns) repair() {
 	}
 	state.ChangedQueues(t.known, func(q *cluster.Queue) {
 		if q.Slot() < len(t.bySlot) {
-			if c := t.bySlot[q.Slot()]; c != nil && c.place >= 0 {
+			if c := t.bySlot[q.Slot()]; c != nil && c.place >= 0 && !c.loose {
 				t.moved = append(t.moved, c)
 			}
 		}
@@ -306,7 +335,9 @@ func (s *Session) each(jobs []*cluster.Job) func(yield func(*cluster.Job) bool) 
 		slices.SortStableFunc(*l, s.compareJobs)
 	}
 	t := s.newTurns()
-	t.joinAll(queues, func(q *cluster.Queue) line { return byQueue[q] })
+	for _, q := range queues {
+		t.join(q, byQueue[q])
+	}
 	return func(yield func(*cluster.Job) bool) {
 		for job := t.next(); job != nil && yield(job); job = t.next() {
 		}

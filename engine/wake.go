@@ -168,11 +168,9 @@ func (b *backlog) begin(phase int) {
 // line puts lanes in line.
 func (b *backlog) line(lanes []*lane) {
 	b.inLine = append(b.inLine, lanes...)
-	queues := make([]*cluster.Queue, len(lanes))
-	for i, l := range lanes {
-		queues[i] = l.queue
+	for _, l := range lanes {
+		b.turns.join(l.queue, l)
 	}
-	b.turns.joinAll(queues, func(q *cluster.Queue) line { return b.lanes[b.phase][q.Slot()] })
 }
 
 // next is the job whose turn it is. Where no node has any more what others left,
