@@ -1,6 +1,7 @@
 package fairshare
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -20,7 +21,6 @@ type kept struct {
 	queues   uint64
 	columns  map[string]bool // resources that are divided
 	divided  map[divisionOf]*division
-	touched  []*Queue
 	dirty    [][]*division // to be worked out again, by depth
 }
 
@@ -59,7 +59,7 @@ func (k *kept) follow(s *cluster.State, total cluster.Resources) *Tree {
 		if node := k.bySlot[q.Slot()]; node.Leaf() {
 			asking[q.Name] = true
 		}
-		k.touch(k.bySlot[q.Slot()])
+		k.bySlot[q.Slot()].known = false
 	})
 	k.queues = s.QueuesVersion()
 	for name := range asking { // in whatever order: each sets requests of its own
@@ -72,8 +72,12 @@ func (k *kept) follow(s *cluster.State, total cluster.Resources) *Tree {
 // begin makes the tree anew, with nothing asked for.
 func (k *kept) begin(s *cluster.State) {
 	*k = kept{Tree: newTree(s), state: s, revision: s.Revision(), asks: newDemand(s), columns: map[string]bool{}, divided: map[divisionOf]*division{}}
-	for _, q := range k.bySlot {
-		q.parts = map[string]*Share{}
+	line := slices.Clone(k.bySlot)
+	slices.SortFunc(line, func(a, b *Queue) int {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(a.Name, b.Name))
+	})
+	for i, q := range line {
+		q.parts, q.seniority = map[string]*Share{}, i+1
 	}
 	for _, q := range k.bySlot {
 		for _, a := range q.Quota {
@@ -158,7 +162,6 @@ func (k *kept) request(q *Queue, name string, v int64) {
 	}
 	before := sh.most()
 	sh.Request = v
-	k.touch(q)
 	after := sh.most()
 	if after != before {
 		if d := k.divided[divisionOf{q.Parent, name}]; !d.dirty && !k.absorbs(d, q, sh, before, after) {
@@ -173,6 +176,22 @@ func (k *kept) request(q *Queue, name string, v int64) {
 		}
 	}
 	sh.Stop = sh.stop()
+	q.show(sh)
+}
+
+// show lists the share, unless the queue neither asks for any nor deserves some.
+func (q *Queue) show(sh *Share) {
+	q.known = false
+	listed := q.share(sh.Resource)
+	switch visible := sh.Request > 0 || sh.Quota > 0; {
+	case visible && listed != nil:
+		*listed = *sh
+	case visible:
+		i, _ := slices.BinarySearchFunc(q.Shares, sh.Resource, func(x Share, name string) int { return strings.Compare(x.Resource, name) })
+		q.Shares = slices.Insert(q.Shares, i, *sh)
+	case listed != nil:
+		q.Shares = slices.DeleteFunc(q.Shares, func(x Share) bool { return x.Resource == sh.Resource })
+	}
 }
 
 func (sh *Share) most() int64 {
@@ -226,16 +245,7 @@ func (k *kept) soil(d *division) {
 	k.dirty[d.depth] = append(k.dirty[d.depth], d)
 }
 
-func (k *kept) touch(q *Queue) {
-	q.known = false
-	if !q.touched {
-		q.touched = true
-		k.touched = append(k.touched, q)
-	}
-}
-
-// settle works out again what has to be, from the top down, and lists the shares
-// of the queues that it concerns.
+// settle works out again what has to be, from the top down.
 func (k *kept) settle() {
 	for depth := 0; depth < len(k.dirty); depth++ {
 		for _, d := range k.dirty[depth] {
@@ -244,17 +254,6 @@ func (k *kept) settle() {
 		}
 		k.dirty[depth] = k.dirty[depth][:0]
 	}
-	for _, q := range k.touched {
-		q.touched = false
-		q.Shares = q.Shares[:0]
-		for _, sh := range q.parts {
-			if sh.Request > 0 || sh.Quota > 0 {
-				q.Shares = append(q.Shares, *sh)
-			}
-		}
-		slices.SortFunc(q.Shares, func(a, b Share) int { return strings.Compare(a.Resource, b.Resource) })
-	}
-	k.touched = k.touched[:0]
 }
 
 func (k *kept) divide(d *division) {
@@ -279,6 +278,6 @@ func (k *kept) divide(d *division) {
 			k.pour(q, d.resource)
 		}
 		sh.Part = part
-		k.touch(q)
+		q.show(sh)
 	}
 }

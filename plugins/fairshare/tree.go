@@ -30,9 +30,11 @@ type Queue struct {
 	known  bool
 
 	// Where the tree is kept from session to session:
-	parts   map[string]*Share // of all resources that are divided
-	place   int               // among its siblings
-	touched bool
+	parts map[string]*Share // of all resources that are divided
+	place int               // among its siblings
+
+	seniority int
+	touched   bool
 }
 
 // Share is the arithmetic of one queue and one resource.
@@ -140,7 +142,7 @@ func bound(list cluster.Resources, name string) int64 {
 
 // claim is the queue's claim to its share.
 func (q *Queue) claim(sh *Share) Claim {
-	return Claim{Name: q.Name, Tier: q.Tier, Priority: q.Priority, Created: q.Created, Weight: q.WeightOf(sh.Resource), Quota: sh.Quota, Limit: sh.Limit, Request: sh.Request}
+	return Claim{Name: q.Name, Tier: q.Tier, Priority: q.Priority, Created: q.Created, Weight: q.WeightOf(sh.Resource), Quota: sh.Quota, Limit: sh.Limit, Request: sh.Request, seniority: q.seniority}
 }
 
 // divide gives the siblings their parts, and their children theirs of these.
