@@ -39,6 +39,7 @@ func (s *State) Clone() *State {
 		retired:      make(map[string]*Job, len(s.retired)),
 		torn:         make(map[string]*Job, len(s.torn)),
 		unified:      s.unified,
+		classes:      make(map[Class]map[int]int, len(s.classes)),
 		nominated:    make(map[string]*Task, len(s.nominated)),
 		moving:       make(map[string]*Task, len(s.moving)),
 		shapes:       make(map[string]*interned, len(s.shapes)),
@@ -81,6 +82,9 @@ func (s *State) Clone() *State {
 	}
 	for id := range s.retired {
 		c.retired[id] = c.jobs[id]
+	}
+	for class, nodes := range s.classes {
+		c.classes[class] = maps.Clone(nodes)
 	}
 	for id := range s.torn {
 		c.torn[id] = c.jobs[id]

@@ -97,6 +97,7 @@ func (s *State) count(t *Task, by int) {
 	}
 	if t.Job.Preemptible {
 		s.preemptible += by
+		s.classify(t, by)
 	}
 }
 

@@ -61,27 +61,66 @@ func (r *room) heap(t *cluster.Task, in *scope) *heap {
 	return h
 }
 
-// refresh takes in the nodes that changed.
+// refresh takes in the nodes that changed; at first, those that might have victims.
 func (h *heap) refresh(r *room, t *cluster.Task) {
 	ask := r.verdicts(t)
-	for len(h.current) < r.State.Slots() {
-		h.current = append(h.current, nil)
-	}
-	r.State.Changed(h.known, func(slot int) {
-		h.current[slot] = nil
-		n := r.State.At(slot)
-		if n == nil || !h.in.has(n) {
-			return
-		}
-		if rejected, transient := ask(n); rejected && !transient {
-			return
-		}
-		if e := r.bound(t.Shape, n); e != nil {
-			h.current[slot] = e
+	look := func(slot int) {
+		e := h.bound(r, t, slot, ask)
+		h.set(slot, e)
+		if e != nil {
 			h.push(r, e)
 		}
-	})
+	}
+	if h.known > 0 || r.might == nil {
+		r.State.Changed(h.known, look)
+	} else {
+		seen := map[int]bool{}
+		r.State.Classes(func(c cluster.Class, on func(func(int))) bool {
+			if r.might(c) {
+				on(func(slot int) { seen[slot] = true })
+			}
+			return true
+		})
+		for slot := range seen { // in whatever order: the heap has its own
+			look(slot)
+		}
+		if r.options.Search == Twin {
+			h.check(r, t, seen, ask)
+		}
+	}
 	h.known = r.State.Version()
+}
+
+// bound is what room costs at least in the slot; nil where there can be none.
+func (h *heap) bound(r *room, t *cluster.Task, slot int, ask func(*cluster.Node) (rejected, transient bool)) *entryPlan {
+	n := r.State.At(slot)
+	if n == nil || !h.in.has(n) {
+		return nil
+	}
+	if rejected, transient := ask(n); rejected && !transient {
+		return nil
+	}
+	return r.bound(t.Shape, n)
+}
+
+// check fails the session where a node was left out that has victims.
+func (h *heap) check(r *room, t *cluster.Task, seen map[int]bool, ask func(*cluster.Node) (rejected, transient bool)) {
+	r.State.Changed(0, func(slot int) {
+		if !seen[slot] && h.bound(r, t, slot, ask) != nil {
+			r.fail("engine", "node %s has room for task %s if others go, and none of their classes may", r.State.At(slot).Name, t.ID)
+		}
+	})
+}
+
+// set makes the entry the one that counts for its slot.
+func (h *heap) set(slot int, e *entryPlan) {
+	if e == nil && slot >= len(h.current) {
+		return
+	}
+	for slot >= len(h.current) {
+		h.current = append(h.current, nil)
+	}
+	h.current[slot] = e
 }
 
 // cheapest is the node on which it costs least to make room; nil if there is none.

@@ -358,10 +358,7 @@ func (s *Session) siblings(a, b *cluster.Queue) int {
 // about those where the branches of the two part.
 func (s *Session) compareQueues(a, b *cluster.Queue) int {
 	siblings := 0
-	x, y := a, b
-	if a.Parent != b.Parent {
-		x, y = s.State.Fork(a, b)
-	}
+	x, y := s.State.Fork(a, b)
 	for i := range s.hooks.queueOrders {
 		h := &s.hooks.queueOrders[i]
 		c := 0

@@ -45,6 +45,9 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.AddReclaimableFn(veto)
 	s.AddPreemptableFn(veto)
 	s.AddMovableFn(veto)
+	for _, p := range [...]engine.Purpose{engine.Reclaim, engine.Preempt, engine.Move} {
+		s.NarrowVictims(p, engine.NoClass)
+	}
 }
 
 // judge spares a victim that any budget needs.

@@ -45,6 +45,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.state, p.tree, p.decay.Now = s, s.State, nil, s.Now
 	s.AddSiblingOrderFn(p.compare)
 	s.AddReclaimableFn(p.reclaimable)
+	s.NarrowVictims(engine.Reclaim, p.classes)
 	s.AddStandingFn(p.standings)
 	s.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
 }

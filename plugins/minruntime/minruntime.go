@@ -51,11 +51,14 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	}
 	if p.reclaim {
 		s.AddReclaimableFn(veto(s, func(q *cluster.Queue) int64 { return q.MinRunBeforeReclaim }))
+		s.NarrowVictims(engine.Reclaim, engine.NoClass)
 	}
 	if p.preempt {
 		young := veto(s, func(q *cluster.Queue) int64 { return q.MinRunBeforePreempt })
 		s.AddPreemptableFn(young)
 		s.AddMovableFn(young)
+		s.NarrowVictims(engine.Preempt, engine.NoClass)
+		s.NarrowVictims(engine.Move, engine.NoClass)
 	}
 }
 
