@@ -21,10 +21,15 @@ import (
 //
 // With room, what runs is preemptible, so that each refusal is looked into: whether
 // evicting others would help.
+//
+//	preempts  a job of higher priority arrives, and another of its queue is evicted
 func BenchmarkLive(b *testing.B) {
 	for _, room := range []bool{false, true} {
 		for _, size := range [][2]int{{1_000, 1_000}, {100_000, 100_000}} {
-			for _, change := range []string{"ends", "arrives", "node"} {
+			for _, change := range []string{"ends", "arrives", "node", "preempts"} {
+				if change == "preempts" && !room {
+					continue
+				}
 				b.Run(fmt.Sprintf("room=%t/nodes=%d/parked=%d/%s", room, size[0], size[1], change), func(b *testing.B) {
 					l := newLive(b, size[0], size[1], room)
 					took := make([]time.Duration, b.N)
@@ -32,10 +37,7 @@ func BenchmarkLive(b *testing.B) {
 					for i := range took {
 						l.change(b, change)
 						took[i] = l.session(b)
-						if change == "ends" { // as many stay parked, and of the same kinds
-							must(b, l.state.AddJob(l.job(l.kinds[l.last], room)))
-							l.session(b)
-						}
+						l.restore(b, change)
 					}
 					b.StopTimer()
 					slices.Sort(took)
@@ -63,6 +65,7 @@ type live struct {
 	now     int64
 	kinds   map[string]int // of jobs
 	last    string         // the job that was bound last
+	evicted []string       // in the last session
 	tried   int
 	decided int
 }
@@ -127,11 +130,31 @@ func (l *live) change(b *testing.B, what string) {
 		l.running = l.running[:len(l.running)-1]
 	case "arrives":
 		must(b, l.state.AddJob(l.job(l.dice.IntN(10), l.room)))
+	case "preempts":
+		j := l.job(0, l.room)
+		j.Priority = 1
+		must(b, l.state.AddJob(j))
 	case "node":
 		nodes := l.state.Nodes()
 		must(b, l.state.UpdateNode(nodes[l.dice.IntN(len(nodes))].Name, func(n *cluster.Node) {
 			n.Labels["turn"] = fmt.Sprint(l.dice.Uint32())
 		}))
+	}
+}
+
+// restore makes things as they were: as many are parked, and of the same kinds.
+func (l *live) restore(b *testing.B, what string) {
+	switch what {
+	case "ends":
+		must(b, l.state.AddJob(l.job(l.kinds[l.last], l.room)))
+		l.session(b)
+	case "preempts":
+		for _, id := range l.evicted {
+			must(b, l.state.RemoveJob(id))
+			i := slices.Index(l.running, id)
+			l.running = slices.Delete(l.running, i, i+1)
+		}
+		l.session(b)
 	}
 }
 
@@ -143,11 +166,15 @@ func (l *live) session(b *testing.B) time.Duration {
 	took := time.Since(begin)
 	must(b, err)
 	l.tried += len(out.Tried)
+	l.evicted = l.evicted[:0]
 	for i := range out.Decisions {
-		if d := &out.Decisions[i]; d.Action == engine.Bind {
+		switch d := &out.Decisions[i]; d.Action {
+		case engine.Bind:
 			l.decided++
 			l.last = d.Task.Job
 			l.running = append(l.running, d.Task.Job)
+		case engine.EvictIt:
+			l.evicted = append(l.evicted, d.Task.Job)
 		}
 	}
 	return took

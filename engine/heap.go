@@ -13,8 +13,8 @@ import (
 // it is used, it is asked again whether those who would go still may.
 type heap struct {
 	entries []*entryPlan
-	current []*entryPlan // by slot: the one that counts
-	known   uint64       // version of the State it is up to date with
+	current map[int]*entryPlan // by slot: the one that counts
+	known   uint64             // version of the State it is up to date with
 	in      *scope
 }
 
@@ -39,20 +39,22 @@ type heapKey struct {
 	job *cluster.Job
 }
 
+func newHeap(in *scope) *heap { return &heap{in: in, current: map[int]*entryPlan{}} }
+
 // heap returns the nodes for the task. Jobs that ask alike share it within a session.
 func (r *room) heap(t *cluster.Task, in *scope) *heap {
 	key := heapKey{purpose: r.purpose, queue: r.job.Queue, priority: r.job.Priority, shape: t.Shape, in: in,
 		devices: r.Asks(r.lacks, r.devicesOf(t.Shape).Name), cores: r.Asks(r.lacks, cluster.CPU)}
 	filters, _, _ := r.taskHooks(t)
 	if len(filters) > 0 {
-		return &heap{in: in} // what it costs depends on where the others of the gang are
+		return newHeap(in) // what it costs depends on where the others of the gang are
 	}
 	if in != nil && in.group != nil || len(r.job.Displaced) > 0 || r.job.Running() {
 		key.job = r.job
 	}
 	h := r.heaps[key]
 	if h == nil {
-		h = &heap{in: in}
+		h = newHeap(in)
 		if r.heaps == nil {
 			r.heaps = map[heapKey]*heap{}
 		}
@@ -65,9 +67,9 @@ func (r *room) heap(t *cluster.Task, in *scope) *heap {
 func (h *heap) refresh(r *room, t *cluster.Task) {
 	ask := r.verdicts(t)
 	look := func(slot int) {
-		e := h.bound(r, t, slot, ask)
-		h.set(slot, e)
-		if e != nil {
+		delete(h.current, slot)
+		if e := h.bound(r, t, slot, ask); e != nil {
+			h.current[slot] = e
 			h.push(r, e)
 		}
 	}
@@ -112,17 +114,6 @@ func (h *heap) check(r *room, t *cluster.Task, seen map[int]bool, ask func(*clus
 	})
 }
 
-// set makes the entry the one that counts for its slot.
-func (h *heap) set(slot int, e *entryPlan) {
-	if e == nil && slot >= len(h.current) {
-		return
-	}
-	for slot >= len(h.current) {
-		h.current = append(h.current, nil)
-	}
-	h.current[slot] = e
-}
-
 // cheapest is the node on which it costs least to make room; nil if there is none.
 func (h *heap) cheapest(r *room, t *cluster.Task) *entryPlan {
 	h.refresh(r, t)
@@ -148,7 +139,7 @@ func (h *heap) look(r *room, t *cluster.Task, e *entryPlan) {
 	e.seen = h.known
 	if e.plan == nil {
 		r.looks++
-		h.current[e.slot] = nil
+		delete(h.current, e.slot)
 		return
 	}
 	e.looked, e.cost = true, costOf(r.State, e.plan, r.purpose)
@@ -262,6 +253,9 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	}
 	e := &entryPlan{slot: n.Slot()}
 	e.cost = r.cheapestOf(leaving, total(prices, count))
+	if !slices.ContainsFunc(prices, func(p price) bool { return p.whole == nil }) {
+		e.cost.jobs = 1 // whoever goes, goes altogether
+	}
 	return e
 }
 
