@@ -13,7 +13,7 @@ import (
 
 // BenchmarkLive measures a patient session after one change, in a scheduler that
 // has been running: every device is held, and so many jobs are parked in a thousand
-// queues. Open, Run and Close are timed together; what comes and goes is not.
+// queues. Open, Run and Close are timed together; the change itself is not.
 //
 //	ends     a running job ends, and one of those that wait gets its device
 //	arrives  a job arrives, and finds no place

@@ -25,8 +25,8 @@ func (s *State) Classes(visit func(c Class, on func(func(slot int))) bool) {
 	}
 }
 
-// classify counts a task of a preemptible job on its node: by +1 when it comes, -1
-// before it goes.
+// classify counts a task of a preemptible job on its node: by +1 when it is placed,
+// by -1 before it is taken off.
 func (s *State) classify(t *Task, by int) {
 	c := t.Job.Class()
 	nodes := s.classes[c]

@@ -254,7 +254,7 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	e := &entryPlan{slot: n.Slot()}
 	e.cost = r.cheapestOf(leaving, total(prices, count))
 	if !slices.ContainsFunc(prices, func(p price) bool { return p.whole == nil }) {
-		e.cost.jobs = 1 // whoever goes, goes altogether
+		e.cost.jobs = 1 // each victim is a whole job
 	}
 	return e
 }

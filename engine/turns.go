@@ -3,7 +3,6 @@ package engine
 import (
 	stdheap "container/heap"
 	"slices"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -39,45 +38,6 @@ type turns struct {
 	moved   []*contender // compared otherwise than before
 	known   uint64       // version of the queues that the heaps are in step with
 	tree    bool
-}
-
-// contender is a queue that has jobs in line, or queues below it that do.
-type contender struct {
-	queue *cluster.Queue
-	above *contender
-	below siblings // in line, the first at the top of the heap
-	line  line     // of a leaf
-	depth int
-	loose bool // in no heap
-	place int  // among those below the queue above, or among the leaves; -1: not in line
-	moved int  // how many of those below are compared otherwise than before
-}
-
-// siblings are a heap of contenders.
-type siblings struct {
-	turns *turns
-	list  []*contender
-}
-
-func (h *siblings) Len() int { return len(h.list) }
-func (h *siblings) Less(i, j int) bool {
-	return h.turns.session.siblings(h.list[i].queue, h.list[j].queue) < 0
-}
-func (h *siblings) Swap(i, j int) {
-	h.list[i], h.list[j] = h.list[j], h.list[i]
-	h.list[i].place, h.list[j].place = i, j
-}
-func (h *siblings) Push(x any) {
-	c := x.(*contender)
-	c.place = len(h.list)
-	h.list = append(h.list, c)
-}
-func (h *siblings) Pop() any {
-	n := len(h.list) - 1
-	c := h.list[n]
-	h.list[n], h.list = nil, h.list[:n]
-	c.place = -1
-	return c
 }
 
 // newTurns begins without any queue in line.
@@ -299,82 +259,4 @@ func (t *turns) repair() {
 	}
 	clear(t.moved)
 	t.moved = t.moved[:0]
-}
-
-// Order sorts pending jobs by when their turn comes, as long as none is placed:
-// those that want their minimum first.
-func (s *Session) Order(jobs []*cluster.Job) []*cluster.Job {
-	out := make([]*cluster.Job, 0, len(jobs))
-	for _, stands := range [...]bool{false, true} {
-		var part []*cluster.Job
-		for _, j := range jobs {
-			if j.Stands() == stands {
-				part = append(part, j)
-			}
-		}
-		for j := range s.each(part) {
-			out = append(out, j)
-		}
-	}
-	return out
-}
-
-// each yields the jobs one at a time: the queue whose turn it is gives its first job.
-func (s *Session) each(jobs []*cluster.Job) func(yield func(*cluster.Job) bool) {
-	byQueue := map[*cluster.Queue]*list{}
-	var queues []*cluster.Queue
-	for _, j := range jobs {
-		q := s.State.Queue(j.Queue)
-		if byQueue[q] == nil {
-			byQueue[q] = &list{}
-			queues = append(queues, q)
-		}
-		*byQueue[q] = append(*byQueue[q], j)
-	}
-	for _, l := range byQueue {
-		slices.SortStableFunc(*l, s.compareJobs)
-	}
-	t := s.newTurns()
-	for _, q := range queues {
-		t.join(q, byQueue[q])
-	}
-	return func(yield func(*cluster.Job) bool) {
-		for job := t.next(); job != nil && yield(job); job = t.next() {
-		}
-	}
-}
-
-// siblings compares queues with the same parent.
-func (s *Session) siblings(a, b *cluster.Queue) int {
-	for i := range s.hooks.queueOrders {
-		if c := s.hooks.queueOrders[i].fn(a, b); c != 0 {
-			return c
-		}
-	}
-	return strings.Compare(a.Name, b.Name)
-}
-
-// compareQueues compares any two leaves. Hooks that compare siblings are asked
-// about those where the branches of the two part.
-func (s *Session) compareQueues(a, b *cluster.Queue) int {
-	siblings := 0
-	x, y := s.State.Fork(a, b)
-	for i := range s.hooks.queueOrders {
-		h := &s.hooks.queueOrders[i]
-		c := 0
-		switch {
-		case !h.siblings:
-			c = h.fn(a, b)
-		case x != nil:
-			siblings++
-			c = h.fn(x, y)
-		}
-		if c != 0 {
-			return c
-		}
-	}
-	if x != nil && siblings > 0 && siblings == len(s.hooks.queueOrders) {
-		return strings.Compare(x.Name, y.Name)
-	}
-	return strings.Compare(a.Name, b.Name)
 }

@@ -117,8 +117,8 @@ func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task) fu
 	}
 }
 
-// classes says of which classes somebody might go for the job; nil where that is
-// not known.
+// classes says which classes might have victims for the job; nil where that is not
+// known.
 func (s *Session) classes(p Purpose, job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
 	var all []func(cluster.Class) bool
 	for i := range s.hooks.victims[p] {

@@ -21,20 +21,12 @@ import (
 //
 // A job whose own tasks stand otherwise than before is in no bucket: it is tried.
 
-// wake calls whom the changes since the last session may help.
+// wake calls the buckets that changes since the last session may help. Moved are the
+// sets whose jobs changed.
 func (b *backlog) wake(moved map[string]bool) {
 	s := b.session
 	if b.revision != s.State.Revision() || b.epoch != s.engine.index.epoch {
-		for _, lanes := range b.lanes {
-			for _, l := range lanes {
-				if l == nil {
-					continue
-				}
-				for _, k := range l.buckets {
-					b.force(k)
-				}
-			}
-		}
+		b.each(func(k *bucket) { b.force(k) })
 	}
 	for len(b.timers) > 0 && b.timers[0].parked.due(s.Now) {
 		k := b.timers[0]
@@ -60,23 +52,51 @@ func (b *backlog) wake(moved map[string]bool) {
 		}
 	}
 	b.lookAtQueues(b.queues)
-	if kinds := s.State.Kinds(); len(kinds) != len(b.kinds) || len(kinds) > 0 && &kinds[0] != &b.kinds[0] {
-		b.kinds = kinds
-		for _, list := range b.blocked {
-			for _, k := range list {
-				b.hail(k)
-			}
-		}
-	}
+	b.lookAtKinds()
 	for _, lanes := range b.lanes {
 		for _, l := range lanes {
 			if l != nil && l.loose > 0 {
-				for _, k := range l.buckets {
-					if k.loose {
-						b.hail(k)
-					}
-				}
+				l.callLoose()
 			}
+		}
+	}
+}
+
+// each visits all buckets.
+func (b *backlog) each(visit func(*bucket)) {
+	for _, lanes := range b.lanes {
+		for _, l := range lanes {
+			if l == nil {
+				continue
+			}
+			for _, k := range l.buckets {
+				visit(k)
+			}
+		}
+	}
+}
+
+// callLoose calls the buckets that any change of a node may help.
+func (l *lane) callLoose() {
+	for _, k := range l.buckets {
+		if k.loose {
+			l.backlog.hail(k)
+		}
+	}
+}
+
+// lookAtKinds calls the buckets that bounds of queues were in the way of, where
+// the cluster has other kinds of devices than before: what tasks cost depends on
+// them.
+func (b *backlog) lookAtKinds() {
+	kinds := b.state.Kinds()
+	if len(kinds) == len(b.kinds) && (len(kinds) == 0 || &kinds[0] == &b.kinds[0]) {
+		return // the State makes a new list for each change
+	}
+	b.kinds = kinds
+	for _, list := range b.blocked {
+		for _, k := range list {
+			b.hail(k)
 		}
 	}
 }
@@ -93,8 +113,8 @@ func (b *backlog) hail(k *bucket) {
 	b.assure(k.lane)
 }
 
-// lookAtQueues calls those that the bounds of queues were in the way of which
-// changed after the version.
+// lookAtQueues calls the buckets that are blocked by a queue which changed after
+// the version.
 func (b *backlog) lookAtQueues(since uint64) {
 	b.state.ChangedQueues(since, func(q *cluster.Queue) {
 		for _, k := range b.blocked[q.Name] {
@@ -173,8 +193,8 @@ func (b *backlog) line(lanes []*lane) {
 	}
 }
 
-// next is the job whose turn it is. Where no node has any more what others left,
-// those who came for that are not asked one by one.
+// next is the job whose turn it is. Where fresh room is taken by now, the lanes that
+// are in line for it alone are not asked one by one.
 func (b *backlog) next() *cluster.Job {
 	if b.live == 0 && b.waiting == 0 {
 		return nil
@@ -215,8 +235,8 @@ func (b *backlog) committed(evicted bool) {
 	b.line(late)
 }
 
-// pass notes whose turn was before that of the queue: what happens from now on
-// helps them in the next session.
+// pass notes which lanes had their turn before the queue: changes from now on help
+// them in the next session.
 func (b *backlog) pass(queue *cluster.Queue) {
 	for _, l := range b.lanes[b.phase] {
 		if l != nil && !l.passed && b.turns.contender(l.queue).place < 0 && b.session.compareQueues(l.queue, queue) < 0 {
@@ -224,59 +244,4 @@ func (b *backlog) pass(queue *cluster.Queue) {
 			b.inLine = append(b.inLine, l)
 		}
 	}
-}
-
-// helped reports whether something changed that may let the bucket's job be placed.
-func (s *Session) helped(k *bucket) bool {
-	if k.version == s.State.Version() {
-		return false
-	}
-	found := false
-	openShapes(k.pick.job, func(t *cluster.Task) bool {
-		found = s.news(k, t)
-		return !found
-	})
-	return found
-}
-
-// news reports whether anything changed for the task.
-func (s *Session) news(k *bucket, t *cluster.Task) bool {
-	b := s.engine.backlog
-	if before := s.before(t); before != nil { // whatever nodes have, it may not have it
-		if k.recheck = true; before.Before.Queue == "" {
-			if !k.loose {
-				k.loose = true
-				k.lane.loose++
-			}
-		} else {
-			b.block(k, before.Before.Queue)
-		}
-		return false
-	}
-	if k.before || k.loose {
-		return true
-	}
-	slots := b.asked[t.Shape].fresh
-	if k.recheck {
-		slots = slots[:0:0]
-		s.State.Changed(k.version, func(slot int) { slots = append(slots, slot) })
-	}
-	return slices.ContainsFunc(slots, func(slot int) bool {
-		n := s.State.At(slot)
-		if n == nil || n.Freed() <= k.version {
-			return false
-		}
-		r, _ := s.rejectAt(nil, t, n)
-		return r == nil || k.permanent && r.Cure.Transient()
-	})
-}
-
-// homeOf is where the job's set belongs, the zero key where it may go anywhere.
-func (s *Session) homeOf(j *cluster.Job) cluster.Key {
-	if j.Set.Name != "" {
-		if home := s.State.Home(j.Set.Name); home != nil {
-			return *home
-		}
-	}
-	return cluster.Key{}
 }

@@ -17,14 +17,13 @@ type kept struct {
 	state    *cluster.State
 	revision uint64
 	asks     demand
-	jobs     uint64 // versions that it is up to date with
-	queues   uint64
+	queues   uint64          // version that it is up to date with
 	columns  map[string]bool // resources that are divided
 	divided  map[divisionOf]*division
 	dirty    [][]*division // to be worked out again, by depth
 }
 
-// divisionOf is who divides what: the queues below one, or those at the top.
+// divisionOf names a division: of a resource, among the queues below one or at the top.
 type divisionOf struct {
 	parent   *Queue
 	resource string
@@ -44,8 +43,8 @@ type division struct {
 // footing is what the part of a claim stands on beyond its quota.
 type footing struct {
 	dry       bool  // nothing was left for its priority
-	rest      bool  // it shares by weight with others who could take more
-	left, all int64 // of rest: what is shared, and the weights of those who share it
+	rest      bool  // it shares by weight with others that could take more
+	left, all int64 // of rest: what is shared, and the weights of those that share it
 }
 
 // follow brings the tree in step with the State, of which so much is to be divided.

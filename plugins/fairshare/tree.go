@@ -73,7 +73,7 @@ func newTree(s *cluster.State) *Tree {
 	return t
 }
 
-// Shares divides what there is among all queues of the books: top-down, children
+// Shares divides what there is among all queues of the State: top-down, children
 // dividing what their parent gets.
 func Shares(s *cluster.State, total cluster.Resources, decay Decay) *Tree {
 	t := newTree(s)
