@@ -67,6 +67,7 @@ func (s *State) auditLists(o *State) error {
 		"pending": {len(s.pending), len(o.pending)}, "nominated": {len(s.nominated), len(o.nominated)}, "moving": {len(s.moving), len(o.moving)},
 		"releasing": {len(s.releasing), len(o.releasing)}, "retired": {len(s.retired), len(o.retired)}, "excess": {len(s.excess), len(o.excess)},
 		"preemptible": {s.preemptible, o.preemptible}, "groups": {len(s.groups), len(o.groups)}, "kinds": {len(s.kinds), len(o.kinds)},
+		"torn": {len(s.torn), len(o.torn)}, "unified": {s.unified, o.unified}, "classes": {s.classified(), o.classified()},
 		"sets": {len(s.sets), len(o.sets)}, "terms": {len(s.terms), len(o.terms)}, "absent": {len(s.absent), len(o.absent)}, "avoiding": {len(s.avoiding), len(o.avoiding)},
 	} {
 		if pair[0] != pair[1] {
@@ -79,6 +80,19 @@ func (s *State) auditLists(o *State) error {
 		}
 	}
 	return nil
+}
+
+// classified counts the tasks of all classes.
+func (s *State) classified() (count int) {
+	for _, nodes := range s.classes {
+		for slot, n := range nodes {
+			if s.nodes[slot] == nil {
+				return -1 // of a node that is not there
+			}
+			count += n
+		}
+	}
+	return count
 }
 
 func (s *State) auditShapes(o *State) error {

@@ -37,6 +37,9 @@ func (s *State) Clone() *State {
 		sets:         make(map[string]*replicas, len(s.sets)),
 		excess:       maps.Clone(s.excess),
 		retired:      make(map[string]*Job, len(s.retired)),
+		torn:         make(map[string]*Job, len(s.torn)),
+		unified:      s.unified,
+		classes:      make(map[Class]map[int]int, len(s.classes)),
 		nominated:    make(map[*Task]bool, len(s.nominated)),
 		moving:       make(map[*Task]bool, len(s.moving)),
 		releasing:    make(map[*Task]bool, len(s.releasing)),
@@ -90,6 +93,12 @@ func (s *State) Clone() *State {
 	}
 	for id := range s.retired {
 		c.retired[id] = c.jobs[id]
+	}
+	for class, nodes := range s.classes {
+		c.classes[class] = maps.Clone(nodes)
+	}
+	for id := range s.torn {
+		c.torn[id] = c.jobs[id]
 	}
 	for id := range s.pending {
 		c.pending[id] = c.jobs[id]

@@ -25,6 +25,9 @@ func (t *Task) Holds(name string) int64 {
 // above the left queue and the second above the right one. Nil where one is
 // above the other.
 func (s *State) Fork(left, right *Queue) (a, b *Queue) {
+	if left != right && left.Parent == right.Parent {
+		return left, right
+	}
 	l, r := s.branch(left), s.branch(right)
 	for i, j := len(l)-1, len(r)-1; i >= 0 && j >= 0; i, j = i-1, j-1 {
 		if l[i] != r[j] {

@@ -44,11 +44,16 @@ type Job struct {
 	Chosen int `json:"-"`
 
 	slot     int
+	spec     uint64 // version of jobs when it was last given another spec
 	revision uint64
 	absent   bool // only its tasks are known
 	attached int  // tasks that are on a node, however they stand there
 	expected int  // landings that are held for those of them that move
 }
+
+// SpecVersion is the version of jobs (State.JobsVersion) at which the job was last
+// given another spec.
+func (j *Job) SpecVersion() uint64 { return j.spec }
 
 // jobStatus is what decisions and time have made of a job.
 type jobStatus struct {
@@ -245,6 +250,9 @@ type eviction struct {
 	at      int64
 	overdue bool // the task does not leave: its room counts as held
 }
+
+// Slot is the job's number in its State. Another job may have it once this one is gone.
+func (j *Job) Slot() int { return j.slot }
 
 // Tasks are those of the chosen alternative, or of the first while none is chosen.
 func (j *Job) Tasks() []*Task {

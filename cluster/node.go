@@ -225,6 +225,28 @@ func (n *Node) Room(s *Shape) int {
 	return int(min(room, claims/int64(max(1, need.Devices))))
 }
 
+// Lacks reports whether it is plain to see that no task of the shape fits beside
+// what is held: by the ledgers, and by how many devices have anything left.
+func (n *Node) Lacks(s *Shape) bool {
+	for i := range s.Resources {
+		if a := &s.Resources[i]; a.Value > 0 {
+			if l := n.Ledger(a.Name); l == nil || l.Free() < a.Value {
+				return true
+			}
+		}
+	}
+	left := s.Need.Devices
+	for i := range n.Devices {
+		if left <= 0 {
+			return false
+		}
+		if n.Devices[i].FreeMilli() > 0 {
+			left--
+		}
+	}
+	return left > 0
+}
+
 // LargestDevice is the memory of the node's biggest device the need may use, even if held.
 func (n *Node) LargestDevice(need *Need) Bytes {
 	var most Bytes

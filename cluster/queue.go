@@ -62,6 +62,9 @@ func (q *Queue) Loose() bool { return q.loose }
 // Leaf reports whether the queue may have jobs: none is below it.
 func (q *Queue) Leaf() bool { return len(q.children) == 0 }
 
+// Slot is the queue's number in its State. New terms keep it.
+func (q *Queue) Slot() int { return q.slot }
+
 // WeightOf is the queue's weight for what is left over of the resource.
 func (q *Queue) WeightOf(resource string) int64 {
 	if w := q.OverQuotaWeight.Of(resource); w > 0 {

@@ -130,6 +130,7 @@ func (s *State) reform(j *Job, change func()) {
 						s.rebook(o, int64(sign))
 						if j.Preemptible {
 							s.preemptible += sign
+							s.classify(o, sign)
 						}
 					}
 				}
@@ -155,6 +156,7 @@ func (s *State) reform(j *Job, change func()) {
 	}
 	book(+1)
 	s.settle(j)
+	j.spec = s.recentJobs.version
 }
 
 // useShape counts (sign +1) or takes back (-1) one use of the shape.
@@ -176,6 +178,7 @@ func (s *State) retask(j *Job, tasks []*Task) {
 }
 
 func (s *State) setTasks(j *Job, tasks []*Task) {
+	defer func() { j.spec = s.recentJobs.version }()
 	alt := &j.Alternatives[0]
 	for _, t := range tasks {
 		t.Shape = s.Intern(*t.Shape)

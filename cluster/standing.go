@@ -169,6 +169,7 @@ func (s *State) count(t *Task, by int) {
 	}
 	if t.Job.Preemptible {
 		s.preemptible += by
+		s.classify(t, by)
 	}
 }
 

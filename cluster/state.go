@@ -29,6 +29,8 @@ type State struct {
 	revision uint64 // grows when queues or budgets change
 	// preemptible counts the tasks of preemptible jobs that are on a node, however they stand there.
 	preemptible int
+	classes     map[Class]map[int]int // of these: how many are on which slot
+	unified     int                   // nodes with unified memory
 	// budgets are sorted by namespace and name.
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
@@ -36,6 +38,7 @@ type State struct {
 	sets      map[string]*replicas // by name
 	excess    map[string]bool      // of these, those with more jobs than they should have
 	retired   map[string]*Job
+	torn      map[string]*Job // that run below their minimum
 	nominated map[*Task]bool
 	moving    map[*Task]bool // that have a landing
 	releasing map[*Task]bool
@@ -50,8 +53,8 @@ type State struct {
 	idle      int // shapes that nobody uses
 
 	unsettled []*Node // of which devices have to be chosen again for tasks that are counted
-	journal []record
-	marks   int // that are held; without any, nothing is recorded
+	journal   []record
+	marks     int // that are held; without any, nothing is recorded
 
 	terms    map[string]int // by product that queues have terms for: how many terms
 	products []string       // of these, sorted
@@ -70,6 +73,8 @@ func NewState() *State {
 		sets:      map[string]*replicas{},
 		excess:    map[string]bool{},
 		retired:   map[string]*Job{},
+		torn:      map[string]*Job{},
+		classes:   map[Class]map[int]int{},
 		nominated: map[*Task]bool{},
 		moving:    map[*Task]bool{},
 		releasing: map[*Task]bool{},
@@ -94,6 +99,9 @@ func (s *State) Revision() uint64 { return s.revision }
 
 // Preemptible is how many tasks of preemptible jobs are on nodes, at whatever stage.
 func (s *State) Preemptible() int { return s.preemptible }
+
+// Unified is how many nodes have unified memory.
+func (s *State) Unified() int { return s.unified }
 
 // Slots is one more than the highest slot ever used.
 func (s *State) Slots() int { return len(s.nodes) }
@@ -202,6 +210,9 @@ func (n *Node) normalize() {
 // yet; nil without devices.
 func (s *State) join(n *Node) *Group {
 	s.countKinds(n, +1)
+	if n.Unified {
+		s.unified++
+	}
 	n.group = nil
 	if k, ok := n.groupKey(); ok {
 		if n.group = s.groups[k]; n.group == nil {
@@ -214,6 +225,9 @@ func (s *State) join(n *Node) *Group {
 
 func (s *State) leave(n *Node) {
 	s.countKinds(n, -1)
+	if n.Unified {
+		s.unified--
+	}
 	g := n.group
 	if g == nil {
 		return

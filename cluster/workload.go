@@ -21,6 +21,7 @@ func (s *State) list(j *Job) {
 	}
 	s.jobsIn[j.Queue]++
 	s.enlist(j)
+	s.listTorn(j)
 }
 
 func (s *State) unlist(j *Job) {
@@ -38,6 +39,7 @@ func (s *State) unlist(j *Job) {
 	s.dismiss(j)
 	delete(s.retired, j.ID)
 	delete(s.pending, j.ID)
+	delete(s.torn, j.ID)
 }
 
 // deleteJob forgets a job of which no task is on a node.
@@ -52,6 +54,17 @@ func (s *State) setTorn(j *Job, since int64) {
 		to := j.status()
 		to.torn = since
 		s.update(j, to)
+	}
+}
+
+// Torn are the jobs that run below their minimum, by ID.
+func (s *State) Torn() []*Job { return byID(s.torn) }
+
+func (s *State) listTorn(j *Job) {
+	if j.Torn != 0 && s.jobs[j.ID] == j {
+		s.torn[j.ID] = j
+	} else {
+		delete(s.torn, j.ID)
 	}
 }
 
@@ -96,6 +109,7 @@ func (s *State) update(j *Job, to jobStatus) {
 func (s *State) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
 	j.Torn, j.Displaced, j.Parked = to.torn, to.displaced, to.parked
+	s.listTorn(j)
 	if to.retired != retired {
 		s.setRetired(j, to.retired)
 	}

@@ -23,13 +23,18 @@ func (s *Session) toldBefore(job *cluster.Job) *Refusal {
 	if !told || !interchangeable(known.job, job) {
 		return nil
 	}
-	r := *known.refusal
-	r.Job, r.Retry = job.ID, 0
-	r.Attempts = slices.Clone(r.Attempts)
-	for i := range r.Attempts {
-		r.Attempts[i].Task.Job = job.ID // its own task is alike in all the rest
+	return known.refusal.about(job)
+}
+
+// about is the refusal as that of another job, which is interchangeable with the one refused.
+func (r *Refusal) about(job *cluster.Job) *Refusal {
+	out := *r
+	out.Job, out.Retry = job.ID, 0
+	out.Attempts = slices.Clone(r.Attempts)
+	for i := range out.Attempts {
+		out.Attempts[i].Task.Job = job.ID // its own task is alike in all the rest
 	}
-	return &r
+	return &out
 }
 
 // add remembers the refusal for other replicas of the job's set.

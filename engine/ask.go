@@ -59,7 +59,10 @@ func (s *Session) devicesLacking(tasks []*cluster.Task) int64 {
 
 // free is how much of all devices nobody was promised, in thousandths.
 func (s *Session) free() int64 {
-	f := &s.idle
+	f := &s.engine.idle
+	if f.state != s.State {
+		*f = idle{state: s.State}
+	}
 	s.State.Changed(f.known, func(slot int) {
 		for slot >= len(f.nodes) {
 			f.nodes = append(f.nodes, 0)
@@ -79,8 +82,9 @@ func (s *Session) free() int64 {
 	return f.sum
 }
 
-// idle keeps a sum over all nodes in step with the books.
+// idle keeps a sum over all nodes in step with the State, from session to session.
 type idle struct {
+	state *cluster.State
 	known uint64
 	nodes []int64 // by slot
 	sum   int64

@@ -10,7 +10,15 @@ type Engine struct {
 	profile  Profile
 	plugins  []weighted
 	index    *index
-	memory   memory
+	backlog  *backlog // of patient sessions; nil before the first
+	idle     idle
+	swept    swept
+}
+
+// swept is up to where gangs were looked at that may be below their minimum.
+type swept struct {
+	state *cluster.State
+	jobs  uint64
 }
 
 // New builds the profile's plugins.

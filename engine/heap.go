@@ -13,8 +13,8 @@ import (
 // it is used, it is asked again whether those who would go still may.
 type heap struct {
 	entries []*entryPlan
-	current []*entryPlan // by slot: the one that counts
-	known   uint64       // version of the State it is up to date with
+	current map[int]*entryPlan // by slot: the one that counts
+	known   uint64             // version of the State it is up to date with
 	in      *scope
 }
 
@@ -39,20 +39,22 @@ type heapKey struct {
 	job *cluster.Job
 }
 
+func newHeap(in *scope) *heap { return &heap{in: in, current: map[int]*entryPlan{}} }
+
 // heap returns the nodes for the task. Jobs that ask alike share it within a session.
 func (r *room) heap(t *cluster.Task, in *scope) *heap {
 	key := heapKey{purpose: r.purpose, queue: r.job.Queue, priority: r.job.Priority, shape: t.Shape, in: in,
 		devices: r.Asks(r.lacks, r.devicesOf(t.Shape).Name), cores: r.Asks(r.lacks, cluster.CPU)}
 	filters, _, _ := r.taskHooks(t)
 	if len(filters) > 0 {
-		return &heap{in: in} // what it costs depends on where the others of the gang are
+		return newHeap(in) // what it costs depends on where the others of the gang are
 	}
 	if in != nil && in.group != nil || len(r.job.Displaced) > 0 || r.job.Running() {
 		key.job = r.job
 	}
 	h := r.heaps[key]
 	if h == nil {
-		h = &heap{in: in}
+		h = newHeap(in)
 		if r.heaps == nil {
 			r.heaps = map[heapKey]*heap{}
 		}
@@ -61,27 +63,55 @@ func (r *room) heap(t *cluster.Task, in *scope) *heap {
 	return h
 }
 
-// refresh takes in the nodes that changed.
+// refresh takes in the nodes that changed; at first, those that might have victims.
 func (h *heap) refresh(r *room, t *cluster.Task) {
 	ask := r.verdicts(t)
-	for len(h.current) < r.State.Slots() {
-		h.current = append(h.current, nil)
-	}
-	r.State.Changed(h.known, func(slot int) {
-		h.current[slot] = nil
-		n := r.State.At(slot)
-		if n == nil || !h.in.has(n) {
-			return
-		}
-		if rejected, transient := ask(n); rejected && !transient {
-			return
-		}
-		if e := r.bound(t.Shape, n); e != nil {
+	look := func(slot int) {
+		delete(h.current, slot)
+		if e := h.bound(r, t, slot, ask); e != nil {
 			h.current[slot] = e
 			h.push(r, e)
 		}
-	})
+	}
+	if h.known > 0 || r.might == nil {
+		r.State.Changed(h.known, look)
+	} else {
+		seen := map[int]bool{}
+		r.State.Classes(func(c cluster.Class, on func(func(int))) bool {
+			if r.might(c) {
+				on(func(slot int) { seen[slot] = true })
+			}
+			return true
+		})
+		for slot := range seen { // in whatever order: the heap has its own
+			look(slot)
+		}
+		if r.options.Search == Twin {
+			h.check(r, t, seen, ask)
+		}
+	}
 	h.known = r.State.Version()
+}
+
+// bound is what room costs at least in the slot; nil where there can be none.
+func (h *heap) bound(r *room, t *cluster.Task, slot int, ask func(*cluster.Node) (rejected, transient bool)) *entryPlan {
+	n := r.State.At(slot)
+	if n == nil || !h.in.has(n) {
+		return nil
+	}
+	if rejected, transient := ask(n); rejected && !transient {
+		return nil
+	}
+	return r.bound(t.Shape, n)
+}
+
+// check fails the session where a node was left out that has victims.
+func (h *heap) check(r *room, t *cluster.Task, seen map[int]bool, ask func(*cluster.Node) (rejected, transient bool)) {
+	r.State.Changed(0, func(slot int) {
+		if !seen[slot] && h.bound(r, t, slot, ask) != nil {
+			r.fail("engine", "node %s has room for task %s if others go, and none of their classes may", r.State.At(slot).Name, t.ID)
+		}
+	})
 }
 
 // cheapest is the node on which it costs least to make room; nil if there is none.
@@ -109,7 +139,7 @@ func (h *heap) look(r *room, t *cluster.Task, e *entryPlan) {
 	e.seen = h.known
 	if e.plan == nil {
 		r.looks++
-		h.current[e.slot] = nil
+		delete(h.current, e.slot)
 		return
 	}
 	e.looked, e.cost = true, costOf(r.State, e.plan, r.purpose)
@@ -223,6 +253,9 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	}
 	e := &entryPlan{slot: n.Slot()}
 	e.cost = r.cheapestOf(leaving, total(prices, count))
+	if !slices.ContainsFunc(prices, func(p price) bool { return p.whole == nil }) {
+		e.cost.jobs = 1 // each victim is a whole job
+	}
 	return e
 }
 

@@ -53,6 +53,10 @@ type (
 	// victim at a time, while those before it are gone from the books.
 	VictimFn func(forJob *cluster.Job, lacks []*cluster.Task) func(*Victim) Reason
 
+	// ClassFn prepares to say of classes of jobs whether a VictimFn might consent to
+	// any of them: where it says no, the VictimFn consents to none.
+	ClassFn func(forJob *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool
+
 	// AdaptFn tries to cure a refusal: it proposes changes to the statement and
 	// lets Session.Place judge them. It returns what Place said last: nil when the
 	// job is placed.
@@ -79,12 +83,14 @@ type hook[F any] struct {
 	plugin string
 	weight int64
 	// For which shapes, or tasks, the hook has anything to say; nil: all.
-	shapes func(*cluster.Shape) bool
-	tasks  func(*cluster.Task, *cluster.Job) bool
-	static bool
-	bound  bool         // of a score that is registered with it: ranked by, and not itself a score
-	most   ShapeOrderFn // the bound of a task-form score; nil: 100
-	order  int          // place among the hooks of its kind, in the order they are asked
+	shapes   func(*cluster.Shape) bool
+	tasks    func(*cluster.Task, *cluster.Job) bool
+	static   bool
+	siblings bool         // of a comparison of queues: asked about queues with the same parent alone
+	bound    bool         // of a score that is registered with it: ranked by, and not itself a score
+	most     ShapeOrderFn // the bound of a task-form score; nil: 100
+	class    ClassFn      // of a VictimFn: which classes it might consent to; nil: any
+	order    int          // place among the hooks of its kind, in the order they are asked
 }
 
 type hooks struct {
@@ -139,8 +145,20 @@ func add[F any](s *Session, list *[]hook[F], fn F) *hook[F] {
 // queue's name.
 func (s *Session) AddQueueOrderFn(fn QueueOrderFn) { add(s, &s.hooks.queueOrders, fn) }
 
-// AddJobOrderFn registers a comparison of jobs within a queue. Jobs are sorted
-// once a session.
+// AddSiblingOrderFn registers a comparison of queues with the same parent: queues
+// are compared where their branches part. While a session runs, the answer for two
+// siblings may change only with what they and the queues below them use: they are
+// compared again when that changes.
+//
+// Combining: as AddQueueOrderFn. Where all comparisons are of this kind, the name
+// that decides last is that of the queue where the branches part.
+func (s *Session) AddSiblingOrderFn(fn QueueOrderFn) {
+	add(s, &s.hooks.queueOrders, fn).siblings = true
+}
+
+// AddJobOrderFn registers a comparison of jobs within a queue. The answer for two
+// jobs may change only when one of them does, and not with time: jobs are kept in
+// order from session to session.
 //
 // Combining: in profile order; the first answer that is not 0 decides, then the
 // job's ID.
@@ -270,6 +288,24 @@ func (s *Session) AddPreemptableFn(fn VictimFn) { add(s, &s.hooks.victims[Preemp
 //
 // Combining: as AddReclaimableFn.
 func (s *Session) AddMovableFn(fn VictimFn) { add(s, &s.hooks.victims[Move], fn) }
+
+// NarrowVictims says which classes of jobs the plugin's hook of the purpose might
+// consent to. Where all hooks of a purpose are narrowed, only nodes with jobs of
+// such classes are looked at.
+//
+// Combining: a class is looked at if some hook might consent.
+func (s *Session) NarrowVictims(p Purpose, fn ClassFn) {
+	for i := range s.hooks.victims[p] {
+		if h := &s.hooks.victims[p][i]; s.opening != nil && h.plugin == s.opening.Name() {
+			h.class = fn
+		}
+	}
+}
+
+// NoClass is the ClassFn of hooks that object and never consent.
+func NoClass(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
+	return func(cluster.Class) bool { return false }
+}
 
 // AddAdapter registers a cure for refusals of jobs whose minimum found no place.
 //

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -14,8 +12,8 @@ import (
 type index struct {
 	state    *cluster.State
 	session  *Session
-	hooks    string // which hooks the answers came from
-	epoch    uint64 // grows when hooks or published parameters change
+	hooks    []signature // which hooks the answers came from
+	epoch    uint64      // grows when hooks or published parameters change
 	params   map[string]uint64
 	rankings map[*cluster.Shape]*ranking
 	codes    []code
@@ -78,20 +76,45 @@ func (x *index) open(s *Session) {
 	}
 	x.session = s
 	x.sessions++
-	var b strings.Builder
-	for _, h := range s.hooks.shapePredicates {
-		fmt.Fprintf(&b, "p %s %v\n", h.plugin, h.static)
-	}
-	for _, h := range s.hooks.shapeOrders {
-		fmt.Fprintf(&b, "o %s %d %v %v\n", h.plugin, h.weight, h.static, h.bound)
-	}
-	for _, h := range s.hooks.gpuOrders { // scores may ask for Session.Devices
-		fmt.Fprintf(&b, "g %s %d\n", h.plugin, h.weight)
-	}
-	if x.hooks != b.String() {
-		x.hooks = b.String()
+	if !x.same(&s.hooks) {
 		x.epoch++
 	}
+}
+
+// signature is as much of a hook as tells whether answers of the last session still hold.
+type signature struct {
+	kind          byte // predicate, order or order of devices
+	plugin        string
+	weight        int64
+	static, bound bool
+}
+
+// same reports whether the hooks are those of the last session, and remembers them.
+func (x *index) same(h *hooks) bool {
+	at, same := 0, true
+	sign := func(now signature) {
+		switch {
+		case at == len(x.hooks):
+			x.hooks, same = append(x.hooks, now), false
+		case x.hooks[at] != now:
+			x.hooks[at], same = now, false
+		}
+		at++
+	}
+	for i := range h.shapePredicates {
+		p := &h.shapePredicates[i]
+		sign(signature{'p', p.plugin, 0, p.static, false})
+	}
+	for i := range h.shapeOrders {
+		o := &h.shapeOrders[i]
+		sign(signature{'o', o.plugin, o.weight, o.static, o.bound})
+	}
+	for i := range h.gpuOrders { // scores may ask for Session.Devices
+		sign(signature{'g', h.gpuOrders[i].plugin, h.gpuOrders[i].weight, false, false})
+	}
+	same = same && at == len(x.hooks)
+	x.hooks = x.hooks[:at]
+	return same
 }
 
 func (x *index) publish(plugin string, parameters uint64) {

@@ -108,6 +108,10 @@ type Rejection struct {
 	// says more about the request. It is below 0 where the node is not of the kind
 	// that the request meant, and above where a plugin's own reasons need an order.
 	Precedence int8
+	// Queue is the queue whose bound is in the way, of a rejection before any node
+	// is looked at: it stands until what the queue uses or its terms change. "":
+	// it may depend on anything.
+	Queue string
 }
 
 // OtherKind is the Precedence of rejections of nodes that the request did not mean.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -21,12 +22,36 @@ type Refusal struct {
 	// Attempts has one entry for each alternative that was tried; those that are one
 	// choice between groups share one.
 	Attempts []Attempt
-	// Waiting: it was not tried again, and is what was said before. Retry is when it
-	// will be tried again at the latest; 0: when something changes that may help.
-	Waiting bool
-	Retry   int64
+	// Retry is when a patient session tries it again at the latest; 0: when something
+	// changes that may help.
+	Retry int64
 	// Spared are those whom adapters would have evicted, had somebody not spared them.
 	Spared []Sparing
+}
+
+// says reports whether the other refusal says the same of the job.
+func (r *Refusal) says(o *Refusal) bool {
+	x, y := *r, *o
+	x.Retry, y.Retry = 0, 0
+	return reflect.DeepEqual(&x, &y)
+}
+
+// Refusal is what a patient session said last of a job that waits, and when it is
+// tried again at the latest; nil where none has refused it.
+func (e *Engine) Refusal(job *cluster.Job) *Refusal {
+	if e.backlog == nil || job.Slot() >= len(e.backlog.waiters) {
+		return nil
+	}
+	n := e.backlog.waiters[job.Slot()]
+	if n == nil || n.job != job || n.bucket == nil {
+		return nil
+	}
+	r := *n.refusal
+	if n.bucket.said > n.said {
+		r = *n.bucket.refusal.about(job) // another like it was tried for it
+	}
+	r.Retry = n.bucket.parked.RetryAt
+	return &r
 }
 
 // Attempt is one alternative that could not be placed.

@@ -60,6 +60,7 @@ func (s *Session) cheaperRoom(best, form *room, refusal *Refusal) *room {
 		}
 		r := *form
 		r.lacks, r.may, r.bounded, r.exactly = lacks, may, s.bounded(refusal), k > 0
+		r.might = s.classes(form.purpose, form.job, lacks)
 		if r.find(); s.err != nil {
 			return nil
 		}
@@ -170,6 +171,7 @@ type room struct {
 	purpose     Purpose
 	why         Reason
 	may         func(*Victim) *Spared
+	might       func(cluster.Class) bool // nil: any class may have victims
 
 	scratch []*cluster.Task
 	prices  []price

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -22,7 +21,6 @@ type Session struct {
 	changes []cluster.Change
 	heaps   map[heapKey]*heap
 	asks    map[*cluster.Shape]cluster.DeviceAsk
-	idle    idle
 	served  map[*cluster.Job]bool // others went for them
 	quiet   bool                  // what fails is only tried, and needs no explanation
 	gangs   gangs
@@ -34,10 +32,15 @@ type Session struct {
 // Outcome is what a session decided.
 type Outcome struct {
 	Decisions []Decision
-	Refusals  []*Refusal
-	Events    []Record
+	// Refusals are those of the jobs that were tried; in a patient session, those that
+	// are new or differ from what was said of the job before: see Engine.Refusal.
+	Refusals []*Refusal
+	Events   []Record
 	// Changes are what the session did to the State, where it records that.
 	Changes []cluster.Change
+	// Tried are the jobs that had their turn, by ID and in that order. A patient
+	// session leaves those alone that nothing changed for.
+	Tried []string
 	// Rankings are the sets that had more jobs than are desired.
 	Rankings []Ranking
 }
@@ -56,6 +59,21 @@ func (s *Session) Run() (Outcome, error) {
 	}
 	out.Decisions = append(out.Decisions, s.bindNominated()...)
 	s.withdrawExpired()
+	if s.options.Patient {
+		s.passParked(&out)
+	} else {
+		s.passAll(&out)
+	}
+	if s.err == nil {
+		out.Decisions = append(out.Decisions, s.sweep()...)
+		s.withdrawLost() // promises to surplus whose job was evicted meanwhile
+	}
+	out.Events, out.Changes = s.events, s.changes
+	return out, s.err
+}
+
+// passAll gives every pending job its turn, in queue order, then job order.
+func (s *Session) passAll(out *Outcome) {
 	var minima, surplus []*cluster.Job
 	for _, job := range s.State.Pending() {
 		if job.Stands() {
@@ -65,28 +83,20 @@ func (s *Session) Run() (Outcome, error) {
 		}
 	}
 	s.minimal = true
-	for job := range s.turns(minima) { // queue order, then job order
-		if s.decide(job, &out); s.err != nil {
-			break
+	for job := range s.each(minima) {
+		if s.decide(job, out); s.err != nil {
+			return
 		}
 		if job.Stands() && job.Placed() < len(job.Tasks()) {
 			surplus = append(surplus, job)
 		}
 	}
 	s.minimal = false
-	for job := range s.turns(surplus) {
-		if s.err != nil {
-			break
+	for job := range s.each(surplus) {
+		if s.decide(job, out); s.err != nil {
+			return
 		}
-		s.decide(job, &out)
 	}
-	if s.err == nil {
-		out.Decisions = append(out.Decisions, s.sweep()...)
-		s.withdrawLost() // promises to surplus whose job was evicted meanwhile
-	}
-	s.forget()
-	out.Events, out.Changes = s.events, s.changes
-	return out, s.err
 }
 
 // Changes are what the session did to the State so far, where it records that.
@@ -103,12 +113,37 @@ func (s *Session) openState() {
 	}
 }
 
-// decide places one job, or has it wait.
-func (s *Session) decide(job *cluster.Job, out *Outcome) {
-	if waits := s.waits(job); waits != nil {
-		out.Refusals = append(out.Refusals, waits)
-		return
+// passParked gives those their turn that were not tried before or that something
+// changed for: what is parked, and not woken, would be refused.
+func (s *Session) passParked(out *Outcome) {
+	b := s.engine.backlog
+	if b == nil || b.state != s.State {
+		b = newBacklog(s.State)
+		s.engine.backlog = b
 	}
+	b.open(s)
+	for phase := range 2 {
+		s.minimal = phase == 0
+		b.begin(phase)
+		for job := b.next(); job != nil && s.err == nil; job = b.next() {
+			before := len(out.Decisions)
+			s.decide(job, out)
+			if made := out.Decisions[before:]; len(made) > 0 {
+				b.committed(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
+			}
+		}
+	}
+	s.minimal = false
+	b.close()
+	if s.err != nil {
+		s.engine.backlog = nil // what was not tried is not known to wait
+	}
+}
+
+// decide places one job, or has it wait. A patient session tells of a refusal only
+// what is new.
+func (s *Session) decide(job *cluster.Job, out *Outcome) {
+	out.Tried = append(out.Tried, job.ID)
 	stmt := s.Begin()
 	refusal := s.toldBefore(job)
 	if refusal == nil {
@@ -123,8 +158,11 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) {
 	if refusal != nil {
 		s.denied.add(job, refusal)
 	}
-	s.remember(job, refusal)
-	if refusal != nil {
+	news := refusal != nil
+	if s.options.Patient {
+		news = s.engine.backlog.settle(job, refusal)
+	}
+	if news {
 		s.record(Record{Kind: Refused, Job: job.ID, Refusal: refusal})
 		out.Refusals = append(out.Refusals, refusal)
 	}
@@ -133,27 +171,6 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) {
 	} else {
 		stmt.Discard()
 	}
-}
-
-// sweep lets hooks act on their own account, once all have had their turn.
-func (s *Session) sweep() []Decision {
-	if len(s.hooks.sweeps) == 0 {
-		return nil
-	}
-	stmt := s.Begin()
-	stmt.position()
-	for _, j := range s.State.Pending() { // what misses no task is whole
-		switch {
-		case !j.Running() || j.Stands():
-			stmt.tx.SetTorn(j, 0)
-		case j.Torn == 0:
-			stmt.tx.SetTorn(j, max(1, s.Now))
-		}
-	}
-	for _, h := range s.hooks.sweeps {
-		h.fn(stmt)
-	}
-	return stmt.Commit()
 }
 
 // Close ends the session.
@@ -173,6 +190,9 @@ func (s *Session) fail(plugin string, format string, args ...any) {
 // adapt asks the adapters, in order, to cure the refusal. A plan that does not
 // place the job's minimum is taken back, so that nobody is evicted for nothing.
 func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
+	if s.options.Patient && len(s.hooks.adapters) > 0 && s.State.Preemptible() > 0 {
+		s.engine.backlog.pass(s.State.Queue(job.Queue))
+	}
 	for _, h := range s.hooks.adapters {
 		mark := stmt.Checkpoint()
 		left := h.fn(stmt, job, r)
@@ -279,50 +299,6 @@ func byJob(tasks []*cluster.Task) [][]*cluster.Task {
 // torn reports whether a gang with no running task has lost part of its
 // reservations. The remaining ones are useless and must be released.
 func torn(j *cluster.Job) bool { return !j.Running() && !j.Stands() }
-
-// turns yields the jobs one at a time: the queue whose turn it is gives its first
-// job. Queues are compared anew for each, since every placement may change whose turn it is.
-func (s *Session) turns(jobs []*cluster.Job) iter.Seq[*cluster.Job] {
-	byQueue := map[string][]*cluster.Job{}
-	for _, j := range jobs {
-		byQueue[j.Queue] = append(byQueue[j.Queue], j)
-	}
-	var queues []*cluster.Queue
-	for _, q := range s.State.Queues() {
-		if jobs := byQueue[q.Name]; len(jobs) > 0 {
-			slices.SortStableFunc(jobs, s.compareJobs)
-			queues = append(queues, q)
-		}
-	}
-	return func(yield func(*cluster.Job) bool) {
-		for len(queues) > 0 {
-			next := 0
-			for i := 1; i < len(queues); i++ {
-				if s.compareQueues(queues[i], queues[next]) < 0 {
-					next = i
-				}
-			}
-			q := queues[next]
-			jobs := byQueue[q.Name]
-			byQueue[q.Name] = jobs[1:]
-			if len(jobs) == 1 {
-				queues = slices.Delete(queues, next, next+1)
-			}
-			if !yield(jobs[0]) {
-				return
-			}
-		}
-	}
-}
-
-func (s *Session) compareQueues(a, b *cluster.Queue) int {
-	for _, h := range s.hooks.queueOrders {
-		if c := h.fn(a, b); c != 0 {
-			return c
-		}
-	}
-	return strings.Compare(a.Name, b.Name)
-}
 
 func (s *Session) compareJobs(a, b *cluster.Job) int {
 	for _, h := range s.hooks.jobOrders {

@@ -117,6 +117,22 @@ func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task) fu
 	}
 }
 
+// classes says which classes might have victims for the job; nil where that is not
+// known.
+func (s *Session) classes(p Purpose, job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
+	var all []func(cluster.Class) bool
+	for i := range s.hooks.victims[p] {
+		h := &s.hooks.victims[p][i]
+		if h.class == nil {
+			return nil
+		}
+		all = append(all, h.class(job, lacks))
+	}
+	return func(c cluster.Class) bool {
+		return slices.ContainsFunc(all, func(might func(cluster.Class) bool) bool { return might(c) })
+	}
+}
+
 // Spares says who spares the victim and why; nil where it may go for the tasks
 // that the job lacks.
 func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *Victim) *Spared {

@@ -185,7 +185,9 @@ func (a *Attempt) rejection() *Rejection {
 		r = &a.Nearest[0].Rejection
 	}
 	if r != nil && a.Never {
-		r = &Rejection{r.Plugin, r.Reason, r.Cure &^ (Wait | Evict), r.Subject, r.Want, r.Have, r.Precedence}
+		never := *r
+		never.Cure &^= Wait | Evict
+		r = &never
 	}
 	return r
 }

@@ -89,16 +89,27 @@ func summary(out *engine.Outcome) string {
 	return strings.Join(parts, ", ")
 }
 
-// checkPatience makes sure that whoever was left waiting would not have been
-// placed. It asks only where the session decided nothing: then things stand as
-// they stood when it was the job's turn.
+// checkPatience makes sure that every job that was left waiting was told why, and
+// would not have been placed. It tries where the session decided nothing: then
+// things stand as they stood when it was the job's turn.
 func (w *World) checkPatience(patient bool, out *engine.Outcome) error {
-	if !patient || len(out.Decisions) > 0 || slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn }) {
+	if !patient {
 		return nil
 	}
+	still := len(out.Decisions) == 0 && !slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
+	tried := map[string]bool{}
+	for _, id := range out.Tried {
+		tried[id] = true
+	}
 	var s *engine.Session
-	for _, r := range out.Refusals {
-		if !r.Waiting {
+	for _, j := range w.State.Pending() {
+		refusal := w.engine.Refusal(j)
+		switch {
+		case tried[j.ID]:
+			continue
+		case refusal == nil && still:
+			return fmt.Errorf("%s waits, and was never told why", j.ID)
+		case !still:
 			continue
 		}
 		if w.Waits++; s == nil {
@@ -108,11 +119,11 @@ func (w *World) checkPatience(patient bool, out *engine.Outcome) error {
 			}
 			s = e.Open(w.State.Clone(), engine.Options{Now: w.clock})
 		}
-		stmt, job := s.Begin(), s.State.Job(r.Job)
+		stmt, job := s.Begin(), s.State.Job(j.ID)
 		placed := job.Placed()
 		s.Place(stmt, job)
 		if n := job.Placed(); n > placed {
-			return fmt.Errorf("%s was left waiting (%s), and %d of its tasks have room", job.ID, r.Reason, n-placed)
+			return fmt.Errorf("%s was left waiting (%s), and %d of its tasks have room", job.ID, refusal.Reason, n-placed)
 		}
 		stmt.Discard()
 	}

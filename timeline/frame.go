@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/explain"
 )
@@ -99,11 +100,9 @@ func (r *runner) record(f *Frame, out *engine.Outcome) {
 			delete(r.told, x.Workload) // why it waits is news again
 		}
 	}
-	r.Refusals = out.Refusals
-	for _, x := range out.Refusals {
+	for _, said := range out.Refusals {
+		x := r.refusal(said)
 		last, known := r.told[x.Job]
-		// What could not fit when fewer were placed cannot now: the machines are the same.
-		x.Permanent = x.Permanent || last.permanent
 		now := told{x.Reason, x.Permanent, x.Surplus}
 		if known && now == last {
 			continue
@@ -111,6 +110,25 @@ func (r *runner) record(f *Frame, out *engine.Outcome) {
 		r.told[x.Job] = now
 		f.Refusals = append(f.Refusals, Refusal{x.Job, string(x.Reason), x.Permanent, x.Surplus, explain.Message(x)})
 	}
+}
+
+// refusal is what the engine says, seen from here: what could not fit when fewer
+// were placed cannot now, since the machines are the same.
+func (r *runner) refusal(said *engine.Refusal) *engine.Refusal {
+	x := *said
+	x.Permanent = x.Permanent || r.told[x.Job].permanent
+	return &x
+}
+
+// lastSaid is what was said of each of the jobs that wait.
+func (r *runner) lastSaid(jobs []*cluster.Job) []*engine.Refusal {
+	var out []*engine.Refusal
+	for _, j := range jobs {
+		if said := r.engine.Refusal(j); said != nil {
+			out = append(out, r.refusal(said))
+		}
+	}
+	return out
 }
 
 // Stamp spells a time of the clock.

@@ -68,7 +68,7 @@ type Course struct {
 	Settled  bool
 	Frames   []*Frame          // of the cycles in which something happened
 	Lives    []*Life           // one for each job, by ID
-	Refusals []*engine.Refusal // of the last session: what waits, and why
+	Refusals []*engine.Refusal // once it has ended: what waits, and why
 
 	used, lost int64 // thousandths of a device, times cycles
 	devices    int64 // thousandths of all devices
@@ -108,6 +108,7 @@ type runner struct {
 	since   map[*cluster.Task]int // the cycle in which a bound task started
 	usage   usage
 	told    map[string]told
+	waiting []*cluster.Job // after the last cycle, in the order of their turns
 	changes int
 }
 
@@ -144,9 +145,11 @@ func (r *runner) step() error {
 		return err
 	}
 	out, err := r.session(true) // 4. the engine decides
+	asked := false
 	if err == nil && len(out.Decisions) == 0 && r.settled() {
 		// Before anybody says that nothing changes any more, all are asked again.
 		events := out.Events
+		asked = true
 		out, err = r.session(false)
 		out.Events = append(events, out.Events...)
 	}
@@ -163,6 +166,15 @@ func (r *runner) step() error {
 		f.Queues = r.usage.changes(r.State)
 	}
 	r.Settled = len(f.Decisions)+len(f.Withdrawn) == 0 && r.settled()
+	switch {
+	case asked:
+		r.Refusals = nil
+		for _, x := range out.Refusals {
+			r.Refusals = append(r.Refusals, r.refusal(x))
+		}
+	case r.Cycle == r.options.Cycles:
+		r.Refusals = r.lastSaid(r.waiting)
+	}
 	if f.empty() {
 		return nil
 	}
@@ -184,7 +196,11 @@ func (r *runner) session(patient bool) (engine.Outcome, error) {
 	}
 	s := r.engine.Open(r.State, engine.Options{Now: now, Search: r.options.Search, Patient: patient, Hold: max(leastHold, 2*r.options.Grace)})
 	defer s.Close()
-	return s.Run()
+	out, err := s.Run()
+	if r.Cycle == r.options.Cycles {
+		r.waiting = s.Order(r.State.Pending())
+	}
+	return out, err
 }
 
 // settled reports whether the next cycles cannot differ from this one, which has

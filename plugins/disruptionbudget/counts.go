@@ -2,19 +2,16 @@ package disruptionbudget
 
 import (
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/engine"
 )
 
-// counts are what every budget covers, counted when a session first asks and
-// kept in step from then on.
-//
-// Events only tell that something about a job has changed: a task that is placed
-// may be bound or nominated, and a gang that has to wait turns from one into the
-// other later. So the jobs that events name are counted anew, when somebody asks.
+// counts are what every budget covers, counted when a session first asks and kept
+// in step with the jobs that change from then on, also from session to session.
 type counts struct {
-	state *cluster.State
-	jobs  map[*cluster.Job]*share // of jobs that some budget covers; nil: nobody has asked yet
-	stale []*share
+	state    *cluster.State
+	revision uint64               // of the budgets
+	known    uint64               // version of the jobs
+	budgets  map[string][]*budget // by namespace
+	shares   []*share             // by slot of the job; nil: no budget covers it
 }
 
 // budget is a budget and what stands in it.
@@ -28,72 +25,78 @@ type share struct {
 	job              *cluster.Job
 	budgets          []*budget
 	running, desired int
-	stale            bool
-}
-
-// watch keeps counts in step with the session.
-func watch(s *engine.Session) *counts {
-	c := &counts{state: s.State}
-	s.AddEventHandler(engine.EventHandler{AllocateFunc: c.changed, DeallocateFunc: c.changed})
-	return c
 }
 
 // of are the budgets that cover the job, with their counts as of now.
-func (c *counts) of(j *cluster.Job) []*budget {
-	if c.jobs == nil {
-		c.begin()
+func (c *counts) of(s *cluster.State, j *cluster.Job) []*budget {
+	if c.state != s || c.revision != s.Revision() {
+		c.begin(s)
 	}
-	for _, s := range c.stale {
-		s.count()
+	if c.known != s.JobsVersion() {
+		s.ChangedJobs(c.known, c.look)
+		c.known = s.JobsVersion()
 	}
-	c.stale = c.stale[:0]
-	if s := c.jobs[j]; s != nil {
-		return s.budgets
+	if share := c.shares[j.Slot()]; share != nil && share.job == j {
+		return share.budgets
 	}
 	return nil
 }
 
-// begin finds out who is in which budget.
-func (c *counts) begin() {
-	c.jobs = map[*cluster.Job]*share{}
-	byNamespace := map[string][]*budget{}
-	for _, b := range c.state.Budgets() {
-		byNamespace[b.Namespace] = append(byNamespace[b.Namespace], &budget{Budget: b})
-	}
-	for _, j := range c.state.Jobs() {
-		s := &share{job: j}
-		for _, b := range byNamespace[j.Namespace] {
-			if b.Covers(j) {
-				s.budgets = append(s.budgets, b)
-			}
-		}
-		if len(s.budgets) > 0 {
-			c.jobs[j] = s
-			s.count()
-		}
+// begin forgets all that was counted.
+func (c *counts) begin(s *cluster.State) {
+	*c = counts{state: s, revision: s.Revision(), budgets: map[string][]*budget{}}
+	for _, b := range s.Budgets() {
+		c.budgets[b.Namespace] = append(c.budgets[b.Namespace], &budget{Budget: b})
 	}
 }
 
-// changed hears of a task that came or went.
-func (c *counts) changed(e *engine.Event) {
-	if s := c.jobs[e.Job]; s != nil && !s.stale {
-		s.stale = true
-		c.stale = append(c.stale, s)
+// look counts the job in the slot anew.
+func (c *counts) look(slot int) {
+	for slot >= len(c.shares) {
+		c.shares = append(c.shares, nil)
 	}
-}
-
-// count brings the job's part in its budgets up to date. Another form of the
-// job may have another number of tasks.
-func (s *share) count() {
-	running, tasks := 0, s.job.Tasks()
+	j, s := c.state.JobAt(slot), c.shares[slot]
+	if s != nil && s.job != j {
+		s.count(0, 0)
+		s, c.shares[slot] = nil, nil
+	}
+	if j == nil {
+		return
+	}
+	if s == nil {
+		if s = c.cover(j); s == nil {
+			return
+		}
+		c.shares[slot] = s
+	}
+	running, tasks := 0, j.Tasks() // another form of the job may have another number of tasks
 	for _, t := range tasks {
 		if t.Runs() {
 			running++
 		}
 	}
+	s.count(running, len(tasks))
+}
+
+// cover finds the budgets that the job is in; nil if there is none.
+func (c *counts) cover(j *cluster.Job) *share {
+	s := &share{job: j}
+	for _, b := range c.budgets[j.Namespace] {
+		if b.Covers(j) {
+			s.budgets = append(s.budgets, b)
+		}
+	}
+	if len(s.budgets) == 0 {
+		return nil
+	}
+	return s
+}
+
+// count sets the job's part in its budgets.
+func (s *share) count(running, desired int) {
 	for _, b := range s.budgets {
 		b.running += running - s.running
-		b.desired += len(tasks) - s.desired
+		b.desired += desired - s.desired
 	}
-	s.running, s.desired, s.stale = running, len(tasks), false
+	s.running, s.desired = running, desired
 }

@@ -22,34 +22,37 @@ var Reasons = []engine.ReasonDoc{
 	{Reason: InBudget, Cure: engine.Relax, Meaning: "With what would have to go, fewer tasks would be left running than a disruption budget asks for, or there are fewer already. It spares a victim and turns no node down."},
 }
 
-type plugin struct{}
+type plugin struct{ counts counts }
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
 	if err := args.Decode(&struct{}{}); err != nil {
 		return nil, err
 	}
-	return plugin{}, nil
+	return &plugin{}, nil
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (*plugin) Name() string                   { return Name }
+func (*plugin) OnSessionClose(*engine.Session) {}
 
 // OnSessionOpen registers nothing where there are no budgets.
-func (plugin) OnSessionOpen(s *engine.Session) {
+func (p *plugin) OnSessionOpen(s *engine.Session) {
 	if len(s.State.Budgets()) == 0 {
 		return
 	}
-	c := watch(s)
-	veto := func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return c.judge }
+	judge := func(v *engine.Victim) engine.Reason { return p.counts.judge(s.State, v) }
+	veto := func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return judge }
 	s.AddReclaimableFn(veto)
 	s.AddPreemptableFn(veto)
 	s.AddMovableFn(veto)
+	for _, p := range [...]engine.Purpose{engine.Reclaim, engine.Preempt, engine.Move} {
+		s.NarrowVictims(p, engine.NoClass)
+	}
 }
 
 // judge spares a victim that any budget needs.
-func (c *counts) judge(v *engine.Victim) engine.Reason {
-	for _, b := range c.of(v.Job) {
+func (c *counts) judge(s *cluster.State, v *engine.Victim) engine.Reason {
+	for _, b := range c.of(s, v.Job) {
 		if b.running-len(v.Tasks) < b.Required(b.desired) {
 			return InBudget
 		}

@@ -25,19 +25,12 @@ func (room) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// watcher has counts and asks nobody to stay.
-type watcher struct{ counts *counts }
-
-func (*watcher) Name() string                      { return "watcher" }
-func (*watcher) OnSessionClose(*engine.Session)    {}
-func (w *watcher) OnSessionOpen(s *engine.Session) { w.counts = watch(s) }
-
 // standing is what stands in each budget of the job, by its name.
 type standing map[string][2]int
 
-func (w *watcher) standing(j *cluster.Job) standing {
+func (c *counts) standing(s *cluster.State, j *cluster.Job) standing {
 	out := standing{}
-	for _, b := range w.counts.of(j) {
+	for _, b := range c.of(s, j) {
 		out[b.Name] = [2]int{b.running, b.desired}
 	}
 	return out
@@ -103,10 +96,10 @@ func TestCountsAreThoseOfTheBooks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		var kept counts
 		jobs := state.Jobs()
 		for range rapid.IntRange(1, 3).Draw(t, "sessions") {
-			w := &watcher{}
-			s := fixture.Engine(room{}, w, fixture.Consent()).Open(state, engine.Options{})
+			s := fixture.Engine(room{}, fixture.Consent()).Open(state, engine.Options{})
 			stmt := s.Begin()
 			var marks []int
 			for range rapid.IntRange(1, 20).Draw(t, "steps") {
@@ -133,10 +126,10 @@ func TestCountsAreThoseOfTheBooks(t *testing.T) {
 					}
 				}
 				asked := rapid.SampledFrom(jobs).Draw(t, "asked")
-				if d := cmp.Diff(recount(state, asked), w.standing(asked)); d != "" {
+				if d := cmp.Diff(recount(state, asked), kept.standing(state, asked)); d != "" {
 					t.Fatalf("%s: running and desired (-books +counts):\n%s", asked.ID, d)
 				}
-				for _, c := range w.standing(asked) {
+				for _, c := range kept.standing(state, asked) {
 					running += c[0]
 				}
 			}

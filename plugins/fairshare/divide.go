@@ -21,6 +21,8 @@ type Claim struct {
 	Quota    int64
 	Limit    int64 // below 0: none
 	Request  int64
+
+	seniority int // its place by age and name among its siblings, from 1; 0: not known
 }
 
 // Part is what a claim gets, and why it gets no more.
@@ -54,8 +56,15 @@ func (c *Claim) most() int64 {
 // Divide gives each claim its part of the total, in the claims' order. The parts
 // depend on the claims alone, and not on the order they come in.
 func Divide(total int64, claims []Claim) []Part {
-	out := make([]Part, len(claims))
-	overQuota(deserved(max(0, total), claims, out), claims, out)
+	out, _ := divide(total, claims, make([]footing, len(claims)))
+	return out
+}
+
+// divide also says what each part stands on, and what is left where all claims
+// have what they can take; -1 where one has not.
+func divide(total int64, claims []Claim, on []footing) (out []Part, slack int64) {
+	out = make([]Part, len(claims))
+	left := overQuota(deserved(max(0, total), claims, out), claims, out, on)
 	for i := range claims {
 		c := &claims[i]
 		switch share := out[i].Share(); {
@@ -65,9 +74,10 @@ func Divide(total int64, claims []Claim) []Part {
 			out[i].Stop = AtLimit
 		default:
 			out[i].Stop = NoneLeft
+			left = -1
 		}
 	}
-	return out
+	return out, left
 }
 
 // deserved gives each claim what it asks for within its quota, the strongest
@@ -98,42 +108,55 @@ func deserved(left int64, claims []Claim, out []Part) int64 {
 
 // overQuota divides what the quotas left: by priority, high first, and by weight
 // among those of one priority who can still take some. What nobody may take stays idle.
-func overQuota(left int64, claims []Claim, out []Part) {
+func overQuota(left int64, claims []Claim, out []Part, on []footing) int64 {
 	classes := indexes(claims, func(i, j int) int { return cmp.Compare(claims[j].Priority, claims[i].Priority) })
 	for _, class := range classes {
-		left = rounds(left, class, claims, out)
+		for _, i := range class {
+			on[i].dry = left == 0
+		}
+		left = rounds(left, class, claims, out, on)
 	}
+	return left
 }
 
 // rounds fills claims by weight. Whoever needs least for its weight is satisfied
 // first, and what it leaves is divided again among the others; that is what
 // rounds come to, whatever their number.
-func rounds(left int64, class []int, claims []Claim, out []Part) int64 {
-	room := func(i int) int64 { return claims[i].most() - out[i].Quota }
-	class = slices.DeleteFunc(class, func(i int) bool { return room(i) == 0 })
-	slices.SortFunc(class, func(i, j int) int { return compareProducts(room(i), weight(&claims[j]), room(j), weight(&claims[i])) })
+func rounds(left int64, class []int, claims []Claim, out []Part, on []footing) int64 {
+	open := make([]opening, 0, len(class))
 	all := int64(0)
 	for _, i := range class {
-		all += weight(&claims[i])
+		if room := claims[i].most() - out[i].Quota; room != 0 {
+			open = append(open, opening{i, room, weight(&claims[i])})
+			all += weight(&claims[i])
+		}
 	}
-	for k, i := range class {
-		if compareProducts(room(i), all, left, weight(&claims[i])) > 0 {
-			rest := class[k:] // none of them can be satisfied any more
+	slices.SortFunc(open, func(a, b opening) int { return compareProducts(a.room, b.weight, b.room, a.weight) })
+	for k, o := range open {
+		if compareProducts(o.room, all, left, o.weight) > 0 {
+			rest := open[k:] // none of them can be satisfied any more
 			weights := make([]int64, len(rest))
-			for n, j := range rest {
-				weights[n] = weight(&claims[j])
+			for n := range rest {
+				weights[n] = rest[n].weight
 			}
-			parts := proportional(left, weights, func(n, m int) int { return elder(&claims[rest[n]], &claims[rest[m]]) })
+			parts := proportional(left, weights, func(n, m int) int { return elder(&claims[rest[n].claim], &claims[rest[m].claim]) })
 			for n, j := range rest {
-				out[j].OverQuota = parts[n]
+				out[j.claim].OverQuota = parts[n]
+				on[j.claim].rest, on[j.claim].left, on[j.claim].all = true, left, all
 			}
 			return 0
 		}
-		out[i].OverQuota = room(i)
-		left -= out[i].OverQuota
-		all -= weight(&claims[i])
+		out[o.claim].OverQuota = o.room
+		left -= o.room
+		all -= o.weight
 	}
 	return left
+}
+
+// opening is a claim that can take more than its quota.
+type opening struct {
+	claim        int
+	room, weight int64
 }
 
 // weight is bounded so that sums of weights cannot overflow.
@@ -167,11 +190,19 @@ func proportional(amount int64, weights []int64, tie func(i, j int) int) []int64
 		out[i], fractions[i] = int64(q), rem
 		left -= out[i]
 	}
+	if left == 0 {
+		return out
+	}
 	order := make([]int, len(weights))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(fractions[j], fractions[i]), tie(i, j)) })
+	slices.SortFunc(order, func(i, j int) int {
+		if fractions[i] != fractions[j] {
+			return cmp.Compare(fractions[j], fractions[i])
+		}
+		return tie(i, j)
+	})
 	for _, i := range order[:left] { // fewer than there are fractions
 		out[i]++
 	}
@@ -180,6 +211,9 @@ func proportional(amount int64, weights []int64, tie func(i, j int) int) []int64
 
 // elder puts the older claim first, then the one whose name comes first.
 func elder(a, b *Claim) int {
+	if a.seniority > 0 && b.seniority > 0 {
+		return cmp.Compare(a.seniority, b.seniority)
+	}
 	return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(a.Name, b.Name))
 }
 

@@ -12,7 +12,6 @@ package fairshare
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -26,7 +25,8 @@ type plugin struct {
 	state   *cluster.State
 	decay   Decay
 	offer   offer
-	tree    *Tree
+	kept    kept
+	tree    *Tree // nil until a session asks for it
 }
 
 // New builds the plugin. Quotas and weights are the queues'; how their past
@@ -43,8 +43,9 @@ func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.state, p.tree, p.decay.Now = s, s.State, nil, s.Now
-	s.AddQueueOrderFn(p.compare)
+	s.AddSiblingOrderFn(p.compare)
 	s.AddReclaimableFn(p.reclaimable)
+	s.NarrowVictims(engine.Reclaim, p.classes)
 	s.AddStandingFn(p.standings)
 	s.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
 }
@@ -63,13 +64,18 @@ func (p *plugin) moved(e *engine.Event) {
 
 func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
 
-// shares are worked out once a session, when they are first asked for: one queue
-// alone is compared with nobody. They hold for the whole session, since placing
+// shares are brought up to date once a session, when they are first asked for: one
+// queue alone is compared with none. They hold for the whole session, since placing
 // a task turns a pending request into one that is met and leaves the sum as it
-// is; what queues use is read from the books again after every placement.
+// is; what queues use is read from the State again after every placement. Where
+// the past counts, time changes them, and they are worked out anew.
 func (p *plugin) shares() *Tree {
 	if p.tree == nil {
-		p.tree = Shares(p.state, p.offer.of(p.state), p.decay)
+		if total := p.offer.of(p.state); p.decay.counts() {
+			p.tree = Shares(p.state, total, p.decay)
+		} else {
+			p.tree = p.kept.follow(p.state, total)
+		}
 	}
 	return p.tree
 }
@@ -88,14 +94,10 @@ func (p *plugin) standings(q *cluster.Queue) []engine.Standing {
 	return out
 }
 
-// compare puts two queues in order where their branches part. The name comes
-// last here, and not in the engine: queues of one branch must stay together.
+// compare puts two siblings in order.
 func (p *plugin) compare(l, r *cluster.Queue) int {
 	t := p.shares()
-	a, b := t.fork(l.Name, r.Name)
-	if a == nil {
-		return 0
-	}
+	a, b := t.bySlot[l.Slot()], t.bySlot[r.Slot()]
 	x, y := t.standing(a), t.standing(b)
 	return cmp.Or(
 		cmp.Compare(x.tier, y.tier),
@@ -104,7 +106,6 @@ func (p *plugin) compare(l, r *cluster.Queue) int {
 		cmp.Compare(b.Priority, a.Priority),
 		compareProducts(x.used, y.total, y.used, x.total),
 		cmp.Compare(a.Created, b.Created),
-		strings.Compare(a.Name, b.Name),
 	)
 }
 

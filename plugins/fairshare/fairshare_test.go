@@ -3,6 +3,7 @@ package fairshare
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
@@ -60,7 +61,13 @@ func TestQueueOrder(t *testing.T) {
 					got = append(got, q)
 				}
 			}
-			slices.SortFunc(got, p.(*plugin).compare)
+			slices.SortFunc(got, func(l, r *cluster.Queue) int {
+				a, b := state.Fork(l, r)
+				if order := p.(*plugin).compare(a, b); order != 0 {
+					return order
+				}
+				return strings.Compare(a.Name, b.Name)
+			})
 			var names []string
 			for _, q := range got {
 				names = append(names, q.Name)

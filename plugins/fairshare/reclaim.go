@@ -42,6 +42,14 @@ type claimant struct {
 
 // reclaimable says who may go so that the job's queue gets its share.
 func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
+	if c := p.claimant(job, lacks); c != nil && c.within[len(c.branch)-1] {
+		return c.spare
+	}
+	return nil
+}
+
+// claimant is the job as one that wants its queue's share; nil where the queue is not known.
+func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 	t := p.shares()
 	leaf := t.byName[job.Queue]
 	if leaf == nil {
@@ -62,10 +70,23 @@ func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 	for i := len(c.branch) - 1; i >= 0; i-- {
 		c.within[i] = c.within[i+1] && c.staysWithin(c.branch[i])
 	}
-	if !c.within[len(c.branch)-1] {
-		return nil
+	return c
+}
+
+// classes are those of queues that hold more than their share of something that the
+// job asks for: without any of that they might still have it.
+func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
+	c := p.claimant(job, lacks)
+	if c == nil {
+		return engine.NoClass(job, lacks)
 	}
-	return c.spare
+	return func(class cluster.Class) bool {
+		leaf := c.tree.byName[class.Queue]
+		if leaf == nil || leaf == c.branch[len(c.branch)-1] || !c.within[c.fork(leaf)] {
+			return false
+		}
+		return slices.ContainsFunc(c.asks, func(ask cluster.Amount) bool { return above(leaf.branch[c.fork(leaf):], ask.Name, 1) })
+	}
 }
 
 func (c *claimant) staysWithin(q *Queue) bool {

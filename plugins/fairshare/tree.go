@@ -13,6 +13,7 @@ type Tree struct {
 	Roots []*Queue          // by name
 
 	byName map[string]*Queue
+	bySlot []*Queue
 	decay  Decay
 }
 
@@ -27,6 +28,13 @@ type Queue struct {
 	past   map[string]sum // by resource, where the past counts
 	stands standing       // while known
 	known  bool
+
+	// Where the tree is kept from session to session:
+	parts map[string]*Share // of all resources that are divided
+	place int               // among its siblings
+
+	seniority int
+	touched   bool
 }
 
 // Share is the arithmetic of one queue and one resource.
@@ -39,22 +47,21 @@ type Share struct {
 	Past *Past // nil where the past changed nothing
 }
 
-// Shares divides what there is among all queues of the books: top-down, children
-// dividing what their parent gets.
-func Shares(s *cluster.State, total cluster.Resources, decay Decay) *Tree {
-	t := &Tree{Total: total, byName: map[string]*Queue{}, decay: decay}
-	names := map[string]bool{}
-	for _, q := range s.Queues() {
+// newTree is the tree of queues, without shares.
+func newTree(s *cluster.State) *Tree {
+	t := &Tree{byName: map[string]*Queue{}}
+	queues := s.Queues()
+	for _, q := range queues {
 		t.byName[q.Name] = &Queue{Queue: q}
-		for _, list := range []cluster.Resources{q.Quota, q.Used} {
-			for _, a := range list {
-				names[a.Name] = true
-			}
-		}
 	}
-	for _, q := range s.Queues() {
+	t.bySlot = make([]*Queue, len(queues))
+	for _, q := range queues {
 		node := t.byName[q.Name]
-		if node.Parent = t.byName[q.Parent]; node.Parent == nil {
+		t.bySlot[q.Slot()] = node
+		if above := s.Parent(q); above != nil { // a queue that waits for its parent stands alone
+			node.Parent = t.byName[above.Name]
+		}
+		if node.Parent == nil {
 			t.Roots = append(t.Roots, node)
 		} else {
 			node.Parent.Children = append(node.Parent.Children, node)
@@ -65,6 +72,22 @@ func Shares(s *cluster.State, total cluster.Resources, decay Decay) *Tree {
 			q.branch = append(q.branch, p)
 		}
 		slices.Reverse(q.branch)
+	}
+	return t
+}
+
+// Shares divides what there is among all queues of the State: top-down, children
+// dividing what their parent gets.
+func Shares(s *cluster.State, total cluster.Resources, decay Decay) *Tree {
+	t := newTree(s)
+	t.Total, t.decay = total, decay
+	names := map[string]bool{}
+	for _, q := range t.bySlot {
+		for _, list := range []cluster.Resources{q.Quota, q.Used} {
+			for _, a := range list {
+				names[a.Name] = true
+			}
+		}
 	}
 	if decay.counts() {
 		for _, root := range t.Roots {
@@ -120,12 +143,16 @@ func bound(list cluster.Resources, name string) int64 {
 	return -1
 }
 
+// claim is the queue's claim to its share.
+func (q *Queue) claim(sh *Share) Claim {
+	return Claim{Name: q.Name, Tier: q.Tier, Priority: q.Priority, Created: q.Created, Weight: q.WeightOf(sh.Resource), Quota: sh.Quota, Limit: sh.Limit, Request: sh.Request, seniority: q.seniority}
+}
+
 // divide gives the siblings their parts, and their children theirs of these.
 func (t *Tree) divide(total int64, name string, siblings []*Queue, shares map[*Queue]*Share) {
 	claims := make([]Claim, len(siblings))
 	for i, q := range siblings {
-		sh := shares[q]
-		claims[i] = Claim{Name: q.Name, Tier: q.Tier, Priority: q.Priority, Created: q.Created, Weight: q.WeightOf(name), Quota: sh.Quota, Limit: sh.Limit, Request: sh.Request}
+		claims[i] = q.claim(shares[q])
 	}
 	past := make([]*Past, len(siblings))
 	if t.decay.counts() {
@@ -145,16 +172,4 @@ func (t *Tree) divide(total int64, name string, siblings []*Queue, shares map[*Q
 			t.divide(part.Share(), name, q.Children, shares)
 		}
 	}
-}
-
-// fork finds where the branches of two queues part: the two siblings, or nil
-// where one queue is above the other.
-func (t *Tree) fork(left, right string) (a, b *Queue) {
-	l, r := t.byName[left].branch, t.byName[right].branch
-	for i := range min(len(l), len(r)) {
-		if l[i] != r[i] {
-			return l[i], r[i]
-		}
-	}
-	return nil, nil
 }

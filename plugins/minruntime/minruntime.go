@@ -22,33 +22,43 @@ var Reasons = []engine.ReasonDoc{
 	{Reason: TooYoung, Cure: engine.Wait, Meaning: "What would have to go started less than the minimum run time of its queue ago: a task by its own start, a whole job by that of its first task. It spares a victim and turns no node down."},
 }
 
-type plugin struct{}
+// plugin remembers what it found in the terms of queues until they change.
+type plugin struct {
+	state            *cluster.State
+	revision         uint64
+	reclaim, preempt bool // some queue has a run time for it
+}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
 	if err := args.Decode(&struct{}{}); err != nil {
 		return nil, err
 	}
-	return plugin{}, nil
+	return &plugin{}, nil
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (*plugin) Name() string                   { return Name }
+func (*plugin) OnSessionClose(*engine.Session) {}
 
 // OnSessionOpen registers nothing for a purpose that no queue has a run time for.
-func (plugin) OnSessionOpen(s *engine.Session) {
-	reclaim, preempt := false, false
-	for _, q := range s.State.Queues() {
-		reclaim = reclaim || q.MinRunBeforeReclaim > 0
-		preempt = preempt || q.MinRunBeforePreempt > 0
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	if p.state != s.State || p.revision != s.State.Revision() {
+		*p = plugin{state: s.State, revision: s.State.Revision()}
+		for _, q := range s.State.Queues() {
+			p.reclaim = p.reclaim || q.MinRunBeforeReclaim > 0
+			p.preempt = p.preempt || q.MinRunBeforePreempt > 0
+		}
 	}
-	if reclaim {
+	if p.reclaim {
 		s.AddReclaimableFn(veto(s, func(q *cluster.Queue) int64 { return q.MinRunBeforeReclaim }))
+		s.NarrowVictims(engine.Reclaim, engine.NoClass)
 	}
-	if preempt {
+	if p.preempt {
 		young := veto(s, func(q *cluster.Queue) int64 { return q.MinRunBeforePreempt })
 		s.AddPreemptableFn(young)
 		s.AddMovableFn(young)
+		s.NarrowVictims(engine.Preempt, engine.NoClass)
+		s.NarrowVictims(engine.Move, engine.NoClass)
 	}
 }
 

@@ -43,6 +43,7 @@ func (p *plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
 	s.AddPreemptableFn(p.preemptable)
+	s.NarrowVictims(engine.Preempt, p.classes)
 	s.AddAdapter(p.adapt)
 }
 
@@ -55,13 +56,7 @@ func (p *plugin) adapt(stmt *engine.Statement, job *cluster.Job, r *engine.Refus
 // preemptable compares priorities within a queue, and tiers where branches part.
 func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
 	state := p.session.State
-	own := state.Queue(job.Queue)
-	asks := func(resource string) int64 { return p.session.Asks(lacks, resource) }
-	// What the queue counts as is settled before anything of the job is placed.
-	tiers := map[*cluster.Queue]cluster.Tier{}
-	for q := own; q != nil; q = state.Parent(q) {
-		tiers[q] = state.TierWith(q, asks)
-	}
+	own, tiers := p.tiers(job, lacks)
 	return func(v *engine.Victim) engine.Reason {
 		if v.Job.Queue == job.Queue {
 			if v.Job.Priority < job.Priority {
@@ -79,4 +74,39 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 		}
 		return VictimTierNotWeaker
 	}
+}
+
+// classes are those of lower priority in the queue, and those of queues that may
+// count as weaker: beyond its quota a Guaranteed queue is Standard.
+func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
+	state := p.session.State
+	own, tiers := p.tiers(job, lacks)
+	return func(c cluster.Class) bool {
+		q := state.Queue(c.Queue)
+		if q == own {
+			return c.Priority < job.Priority
+		}
+		a, b := state.Fork(own, q)
+		return weakest(b).Rank() > tiers[a].Rank()
+	}
+}
+
+// weakest is the weakest tier that the queue may count as.
+func weakest(q *cluster.Queue) cluster.Tier {
+	if q.Tier == cluster.TierGuaranteed {
+		return cluster.TierStandard
+	}
+	return q.Tier
+}
+
+// tiers are what the job's queue and those above it count as: that is settled
+// before anything of the job is placed.
+func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tiers map[*cluster.Queue]cluster.Tier) {
+	state := p.session.State
+	own, tiers = state.Queue(job.Queue), map[*cluster.Queue]cluster.Tier{}
+	asks := func(resource string) int64 { return p.session.Asks(lacks, resource) }
+	for q := own; q != nil; q = state.Parent(q) {
+		tiers[q] = state.TierWith(q, asks)
+	}
+	return own, tiers
 }

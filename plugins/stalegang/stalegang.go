@@ -58,8 +58,8 @@ func (p *plugin) OnSessionClose(*engine.Session) {}
 
 // sweep looks at pending jobs only: a gang below its minimum misses a task.
 func (p *plugin) sweep(stmt *engine.Statement) {
-	for _, j := range p.session.State.Pending() {
-		if j.Torn == 0 || p.session.Now-j.Torn < p.grace.Nanoseconds() {
+	for _, j := range p.session.State.Torn() {
+		if !p.session.State.Waits(j) || p.session.Now-j.Torn < p.grace.Nanoseconds() {
 			continue
 		}
 		for _, t := range j.Tasks() {

@@ -7,14 +7,8 @@ import (
 )
 
 // pots reports whether some node has unified memory, where claims of devices are
-// memory of the queue too. It looks once a session, and only if memory is bounded.
-func (p *plugin) pots() bool {
-	if !p.looked {
-		p.looked = true
-		p.unified = slices.ContainsFunc(p.state.Nodes(), func(n *cluster.Node) bool { return n.Unified })
-	}
-	return p.unified
-}
+// memory of the queue too.
+func (p *plugin) pots() bool { return p.state.Unified() > 0 }
 
 // pot bounds what the shape's claims take of the node's unified memory. Which
 // devices they are of is not known yet, so they are of the smallest that would

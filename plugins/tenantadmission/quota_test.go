@@ -13,13 +13,13 @@ import (
 func TestQuota(t *testing.T) {
 	deserves := func(v int64) *fixture.QueueBuilder { return queue().Quota(gpu, v) }
 	beyond := func(want, have int64) *engine.Rejection {
-		return &engine.Rejection{Reason: QueueQuotaTooSmall, Cure: engine.Relax, Subject: of(gpu), Want: parts(want), Have: parts(have)}
+		return &engine.Rejection{Reason: QueueQuotaTooSmall, Cure: engine.Relax, Subject: of(gpu), Queue: "q", Want: parts(want), Have: parts(have)}
 	}
 	wait := func(want, have int64) *engine.Rejection {
-		return &engine.Rejection{Reason: QueueQuotaReached, Cure: engine.Wait, Subject: of(gpu), Want: parts(want), Have: parts(have)}
+		return &engine.Rejection{Reason: QueueQuotaReached, Cure: engine.Wait, Subject: of(gpu), Queue: "q", Want: parts(want), Have: parts(have)}
 	}
 	above := wait(2000, 1000)
-	above.Subject = "queue top: " + gpu
+	above.Subject, above.Queue = "queue top: "+gpu, "top"
 	top := fixture.Queue("top").Quota(gpu, 4000)
 	type list = []fixture.Part
 	tests := map[string]struct {

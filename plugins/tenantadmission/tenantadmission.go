@@ -47,8 +47,6 @@ var Reasons = []engine.ReasonDoc{
 type plugin struct {
 	state *cluster.State
 	job   verdict
-	// Whether it was asked, and found, that some node has unified memory.
-	looked, unified bool
 }
 
 // verdict is what was found out about the minimum of the form that was asked about last.
@@ -68,7 +66,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.state, p.job, p.looked = s.State, verdict{}, false
+	p.state, p.job = s.State, verdict{}
 	s.AddPrePredicateFn(p.before)
 	s.AddPredicateFn(p.matters, p.admit)
 }
@@ -247,7 +245,7 @@ func (b *bound) tooSmall() engine.Reason {
 }
 
 func (c *cost) reject(b *bound, reason engine.Reason, cure engine.Cure, want, have int64) *engine.Rejection {
-	r := &engine.Rejection{Reason: reason, Cure: cure, Subject: "queue " + b.queue.Name + ": " + c.name,
+	r := &engine.Rejection{Reason: reason, Cure: cure, Subject: "queue " + b.queue.Name + ": " + c.name, Queue: b.queue.Name,
 		Want: engine.AmountOf(c.name, want), Have: engine.AmountOf(c.name, max(0, have))}
 	if c.device {
 		r.Want.Unit, r.Have.Unit = engine.Devices, engine.Devices

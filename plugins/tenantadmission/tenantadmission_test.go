@@ -39,15 +39,15 @@ func gib(n int64) engine.Quantity   { return engine.Quantity{Value: n << 30, Uni
 func plain(n int64) engine.Quantity { return engine.Quantity{Value: n, Unit: engine.Count} }
 
 func forbidden(resource string, want engine.Quantity) *engine.Rejection {
-	return &engine.Rejection{Reason: QueueForbidsResource, Cure: engine.Relax, Subject: of(resource), Want: want, Have: engine.Quantity{Unit: want.Unit}}
+	return &engine.Rejection{Reason: QueueForbidsResource, Cure: engine.Relax, Subject: of(resource), Queue: "q", Want: want, Have: engine.Quantity{Unit: want.Unit}}
 }
 
 func tooSmall(resource string, want, have engine.Quantity) *engine.Rejection {
-	return &engine.Rejection{Reason: QueueLimitTooSmall, Cure: engine.Relax, Subject: of(resource), Want: want, Have: have}
+	return &engine.Rejection{Reason: QueueLimitTooSmall, Cure: engine.Relax, Subject: of(resource), Queue: "q", Want: want, Have: have}
 }
 
 func reached(resource string, want, have engine.Quantity) *engine.Rejection {
-	return &engine.Rejection{Reason: QueueLimitReached, Cure: held, Subject: of(resource), Want: want, Have: have}
+	return &engine.Rejection{Reason: QueueLimitReached, Cure: held, Subject: of(resource), Queue: "q", Want: want, Have: have}
 }
 
 func need(n cluster.Need) *fixture.JobBuilder {
@@ -122,7 +122,7 @@ func TestAncestors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, state := open(t, tc.parts...)
 			if tc.want != nil {
-				tc.want.Subject = "queue " + subjects[name] + ": " + gpu
+				tc.want.Subject, tc.want.Queue = "queue "+subjects[name]+": "+gpu, subjects[name]
 			}
 			task := state.Job("job/j").Tasks()[0]
 			if diff := cmp.Diff(tc.want, p.before(task, task.Job)); diff != "" {

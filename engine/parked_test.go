@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
@@ -10,8 +11,9 @@ import (
 
 const second = 1_000_000_000
 
-// patient runs a session at the time and returns the job's refusal, nil if it was placed.
-func patient(t *testing.T, e *engine.Engine, s *cluster.State, now int64, job string) *engine.Refusal {
+// patient runs a session at the time and returns what was last said of the job, nil
+// if it is placed, and whether it was left alone.
+func patient(t *testing.T, e *engine.Engine, s *cluster.State, now int64, job string) (*engine.Refusal, bool) {
 	t.Helper()
 	ssn := e.Open(s, engine.Options{Now: now, Patient: true, Search: engine.Twin})
 	defer ssn.Close()
@@ -19,15 +21,8 @@ func patient(t *testing.T, e *engine.Engine, s *cluster.State, now int64, job st
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range out.Refusals {
-		if r.Job == job {
-			return r
-		}
-	}
-	return nil
+	return e.Refusal(s.Job(job)), !slices.Contains(out.Tried, job)
 }
-
-func waits(r *engine.Refusal) bool { return r != nil && r.Waiting }
 
 // TestRefusedJobsWait: each time twice as long, if nothing changes.
 func TestRefusedJobsWait(t *testing.T) {
@@ -38,8 +33,8 @@ func TestRefusedJobsWait(t *testing.T) {
 		waits bool
 		retry int64
 	}{{10 * second, false, 11 * second}, {10*second + 1, true, 11 * second}, {11 * second, false, 13 * second}, {12 * second, true, 13 * second}, {100 * second, false, 104 * second}} {
-		r := patient(t, e, s, at.now, "job/new")
-		if r == nil || r.Waiting != at.waits || r.Retry != at.retry || r.Reason != "NoDevices" {
+		r, waits := patient(t, e, s, at.now, "job/new")
+		if r == nil || waits != at.waits || r.Retry != at.retry || r.Reason != "NoDevices" {
 			t.Errorf("at %d: %+v, want waiting %t until %d", at.now, r, at.waits, at.retry)
 		}
 	}
@@ -74,11 +69,11 @@ func TestWhatWakesJobs(t *testing.T) {
 				fixture.Job("busy").Gang(2).Devices(2).On("a", "b"), fixture.Job("elsewhere").Devices(1).On("c"),
 				fresh)
 			e := fixture.Engine(fit())
-			if patient(t, e, s, second, "job/new") == nil {
+			if r, _ := patient(t, e, s, second, "job/new"); r == nil {
 				t.Fatal("it was placed")
 			}
 			apply(t, s, tt.changes(s)...)
-			if r := patient(t, e, s, second, "job/new"); waits(r) != tt.waits {
+			if r, waits := patient(t, e, s, second, "job/new"); waits != tt.waits {
 				t.Errorf("%+v, want waiting %t", r, tt.waits)
 			}
 		})
@@ -89,16 +84,16 @@ func TestWhatWakesJobs(t *testing.T) {
 func TestPermanentRefusalsAreParked(t *testing.T) {
 	s := with(twoNodes(), fixture.Job("new").Devices(3))
 	e := fixture.Engine(fit())
-	if r := patient(t, e, s, second, "job/new"); r == nil || !r.Permanent || r.Retry != 0 {
+	if r, _ := patient(t, e, s, second, "job/new"); r == nil || !r.Permanent || r.Retry != 0 {
 		t.Fatalf("%+v", r)
 	}
 	apply(t, s, jobGone("job/new"), jobPut(fixture.Job("new").Devices(3)))
 	patient(t, e, s, second, "job/new")
-	if r := patient(t, e, s, 1<<60, "job/new"); !waits(r) {
+	if r, waits := patient(t, e, s, 1<<60, "job/new"); !waits {
 		t.Errorf("%+v", r)
 	}
 	apply(t, s, nodePut(fixture.Node("c").GPUs(4, "A100", "80Gi")))
-	if r := patient(t, e, s, 1<<60, "job/new"); r != nil {
+	if r, _ := patient(t, e, s, 1<<60, "job/new"); r != nil {
 		t.Errorf("%+v", r)
 	}
 }
@@ -109,10 +104,10 @@ func TestRollbacksWakeNobody(t *testing.T) {
 	e := fixture.Engine(fit())
 	patient(t, e, s, second, "job/new")
 	apply(t, s, jobPut(fixture.Job("gang").Gang(3).Devices(1)))
-	if r := patient(t, e, s, second, "job/gang"); r == nil {
+	if r, _ := patient(t, e, s, second, "job/gang"); r == nil {
 		t.Fatal("the gang was placed")
 	}
-	if r := patient(t, e, s, second, "job/new"); !waits(r) {
+	if r, waits := patient(t, e, s, second, "job/new"); !waits {
 		t.Errorf("%+v", r)
 	}
 }

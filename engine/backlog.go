@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// backlog is the pending jobs as patient sessions see them, kept from session to
+// session: those to be tried, and those that were refused, parked in buckets until
+// something changes that may help them. Each session takes in what changed since
+// the last. It serves one State at a time, and losing it loses nothing but time.
+type backlog struct {
+	session *Session
+	state   *cluster.State
+
+	// What it is up to date with.
+	jobs, nodes, queues, revision, epoch uint64
+
+	waiters []*waiter  // by slot of the job; nil: the job is not pending
+	sets    []string   // by slot of the job: the set that it is of
+	lanes   [2][]*lane // of minima and of surplus, by slot of the queue; nil: none yet
+	asked   map[*cluster.Shape]*asked
+	ids     []int // of shapes, to reuse
+	timers  timers
+	blocked map[string][]*bucket // by the queue whose bounds are in the way
+	replica map[string][]*bucket // by set
+	kinds   []cluster.Device
+
+	shapeIDs  map[*cluster.Shape]uint64
+	lastShape uint64
+	spelling  []byte
+	saying    uint64 // counts refusals
+
+	// While a session runs:
+	turns   *turns
+	phase   int
+	waiting int        // sure lanes of the phase whose turn is not over
+	sure    [2][]*lane // in line for more than fresh shapes
+	inLine  []*lane    // that were in line so far
+	fresh   []*asked   // shapes that some node takes since the last session
+	marks   bitset     // of these
+	live    int        // how many of these some node still takes
+	seen    uint64     // version of the State that they are as of
+}
+
+func newBacklog(s *cluster.State) *backlog {
+	return &backlog{
+		state: s, asked: map[*cluster.Shape]*asked{}, blocked: map[string][]*bucket{}, replica: map[string][]*bucket{},
+		shapeIDs: map[*cluster.Shape]uint64{},
+	}
+}
+
+// open takes in what changed since the last session and finds out which jobs that may help.
+func (b *backlog) open(s *Session) {
+	first := b.session == nil
+	b.session, b.phase, b.waiting = s, -1, 0
+	if b.turns == nil || b.revision != s.State.Revision() {
+		b.turns = s.newTurns() // queues have other terms, and may be elsewhere in the tree
+	} else {
+		b.turns.reopen(s)
+	}
+	moved := b.takeJobs()
+	if first {
+		b.nodes, b.queues = s.State.Version(), s.State.QueuesVersion() // nothing is parked yet
+	}
+	b.wake(moved)
+	b.jobs, b.nodes, b.queues = s.State.JobsVersion(), s.State.Version(), s.State.QueuesVersion()
+	b.revision, b.epoch = s.State.Revision(), s.engine.index.epoch
+}
+
+// takeJobs brings the waiters in step with the jobs that changed. It returns the
+// sets that something of happened to.
+func (b *backlog) takeJobs() (moved map[string]bool) {
+	moved = map[string]bool{}
+	b.state.ChangedJobs(b.jobs, func(slot int) {
+		for slot >= len(b.waiters) {
+			b.waiters = append(b.waiters, nil)
+			b.sets = append(b.sets, "")
+		}
+		job, e := b.state.JobAt(slot), b.waiters[slot]
+		if b.sets[slot] != "" {
+			moved[b.sets[slot]] = true
+		}
+		b.sets[slot] = ""
+		if job != nil && job.Set.Name != "" {
+			b.sets[slot] = job.Set.Name
+			moved[job.Set.Name] = true
+		}
+		if e != nil && (job != e.job || !b.state.Waits(job)) {
+			b.remove(e)
+			b.waiters[slot], e = nil, nil
+		}
+		switch {
+		case job == nil || !b.state.Waits(job):
+		case e == nil:
+			b.arrive(&waiter{job: job})
+		case e.bucket == nil || e.stand != standOf(job) || e.lane.surplus != job.Stands() || job.SpecVersion() > b.jobs:
+			b.remove(e)
+			b.arrive(e)
+		}
+	})
+	return moved
+}
+
+// arrive has the job be tried in this session.
+func (b *backlog) arrive(e *waiter) {
+	b.waiters[e.job.Slot()] = e
+	e.lane = b.lane(e.job)
+	e.lane.arrivals, e.arrived = append(e.lane.arrivals, e), true
+	b.assure(e.lane)
+}
+
+// lane finds the lane that the job belongs in, or makes it.
+func (b *backlog) lane(j *cluster.Job) *lane {
+	q, phase := b.state.Queue(j.Queue), 0
+	if j.Stands() {
+		phase = 1
+	}
+	for q.Slot() >= len(b.lanes[phase]) {
+		b.lanes[phase] = append(b.lanes[phase], nil)
+	}
+	l := b.lanes[phase][q.Slot()]
+	if l == nil {
+		l = &lane{backlog: b, surplus: phase == 1, buckets: map[string]*bucket{}, asks: map[*asked][]*bucket{}}
+		b.lanes[phase][q.Slot()] = l
+	}
+	l.queue = q
+	return l
+}
+
+// assure puts the lane in line in its phase.
+func (b *backlog) assure(l *lane) {
+	if l.sure {
+		return
+	}
+	l.sure = true
+	phase := 0
+	if l.surplus {
+		phase = 1
+	}
+	if b.sure[phase] = append(b.sure[phase], l); phase == b.phase {
+		b.waiting++
+	}
+}
+
+// remove takes the job out of its bucket, or from among those to be tried. It
+// keeps its back-off.
+func (b *backlog) remove(e *waiter) {
+	k := e.bucket
+	if k == nil {
+		if e.arrived {
+			e.lane.arrivals = slices.DeleteFunc(e.lane.arrivals, func(o *waiter) bool { return o == e })
+		}
+		e.arrived = false
+		return
+	}
+	e.bucket, e.parked = nil, k.parked
+	i, found := k.index(b.session, e.job)
+	if !found || k.jobs[i] != e { // its order has changed
+		i = slices.Index(k.jobs, e)
+	}
+	k.jobs = slices.Delete(k.jobs, i, i+1)
+	if len(k.jobs) > 0 {
+		return
+	}
+	k.lane.unlist(k)
+	b.unblock(k)
+	b.stop(k)
+	delete(k.lane.buckets, k.key)
+	if name := e.job.Set.Name; name != "" {
+		b.replica[name] = without(b.replica[name], k)
+	}
+}
+
+func without(list []*bucket, k *bucket) []*bucket {
+	return slices.DeleteFunc(list, func(o *bucket) bool { return o == k })
+}
+
+func (b *backlog) unblock(k *bucket) {
+	for _, name := range k.blockers {
+		if b.blocked[name] = without(b.blocked[name], k); len(b.blocked[name]) == 0 {
+			delete(b.blocked, name)
+		}
+	}
+	k.blockers = k.blockers[:0]
+}
+
+// ask finds the shape among those that parked jobs ask for, or adds it.
+func (b *backlog) ask(t *cluster.Task) *asked {
+	a := b.asked[t.Shape]
+	if a == nil {
+		a = &asked{id: len(b.asked) + len(b.ids), task: t}
+		if n := len(b.ids); n > 0 {
+			a.id, b.ids = b.ids[n-1], b.ids[:n-1]
+		}
+		b.asked[t.Shape] = a
+	}
+	return a
+}
+
+// drop forgets a shape that no parked job asks for.
+func (b *backlog) drop(a *asked) {
+	b.ids = append(b.ids, a.id)
+	delete(b.asked, a.task.Shape)
+	if len(a.fresh) > 0 {
+		a.fresh = nil
+		b.live--
+	}
+}
+
+// close ends the session's part.
+func (b *backlog) close() {
+	for _, l := range b.inLine {
+		l.rest()
+	}
+	clear(b.inLine)
+	b.inLine = b.inLine[:0]
+	for phase := range b.sure {
+		for _, l := range b.sure[phase] {
+			l.rest()
+		}
+		clear(b.sure[phase])
+		b.sure[phase] = b.sure[phase][:0]
+	}
+	for _, a := range b.fresh {
+		a.fresh = a.fresh[:0]
+	}
+	b.fresh, b.live = b.fresh[:0], 0
+	clear(b.marks)
+	b.turns.disperse()
+}

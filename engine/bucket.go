@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// waiter is a pending job in the backlog.
+type waiter struct {
+	job     *cluster.Job
+	lane    *lane
+	bucket  *bucket // nil: it is to be tried
+	arrived bool    // it is among the arrivals of its lane
+	stand   stand   // of its tasks, when it was refused
+	parked  Parked  // while it is in no bucket
+	refusal *Refusal
+	said    uint64 // when the refusal was said
+}
+
+// stand is how many of a job's own tasks are where. What it loses itself leaves
+// it with other forms, other domains, and less to keep to.
+type stand struct{ chosen, placed, pending int }
+
+func standOf(j *cluster.Job) stand {
+	out := stand{chosen: j.Chosen, placed: j.Placed()}
+	for _, t := range j.Tasks() {
+		if t.Status == cluster.Pending {
+			out.pending++
+		}
+	}
+	return out
+}
+
+// bucket is refused jobs of one queue that nothing tells apart that decides: where
+// one of them has no place, none has. What was found when one was refused last
+// holds for all, and the first of them is tried for all.
+type bucket struct {
+	key    string
+	lane   *lane
+	jobs   []*waiter // in the order of their turn
+	parked Parked
+	timer  int // place among the timers; -1: none
+
+	refusal   *Refusal // of the last that was tried because something changed
+	said      uint64
+	version   uint64 // of the State, when one was refused last
+	home      cluster.Key
+	asks      []*asked // the shapes of its tasks
+	blockers  []string // queues whose bounds were in the way
+	permanent bool     // waiting does not help
+	before    bool     // something was in the way before any node was looked at
+	loose     bool     // any change of a node may help
+	recheck   bool     // a node would do, and something else was in the way
+
+	pick   *waiter // the one to be tried
+	called bool    // in line
+	forced bool    // to be tried whatever nodes say
+}
+
+// asked is a shape that parked jobs ask for.
+type asked struct {
+	id        int
+	task      *cluster.Task // one of them
+	buckets   int
+	permanent int   // of these, refused for good: a node that may do later is news to them
+	fresh     []int // slots with room since the last session that take the shape
+}
+
+// kinship spells what decides about a job, so that jobs that spell alike are
+// interchangeable. A job like no other has its own ID.
+func (b *backlog) kinship(j *cluster.Job) string {
+	k := b.spelling[:0]
+	if j.Chosen >= 0 || len(j.Affinity)+len(j.Displaced) > 0 || slices.ContainsFunc(j.Alternatives, tied) {
+		return "=" + j.ID
+	}
+	k = text(k, j.Namespace)
+	k = text(k, j.Set.Name)
+	k = binary.AppendVarint(k, int64(j.Set.Desired))
+	k = binary.AppendVarint(k, int64(j.Priority))
+	k = flag(k, j.Preemptible)
+	k = binary.AppendUvarint(k, uint64(len(j.Labels)))
+	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
+		k = text(text(k, name), j.Labels[name])
+	}
+	for i := range j.Alternatives {
+		k = b.form(k, &j.Alternatives[i])
+	}
+	b.spelling = k
+	return string(k)
+}
+
+// tied reports whether a form has parts or domains of its own.
+func tied(a cluster.Alternative) bool { return len(a.Subgroups) > 0 || !a.Topology.None() }
+
+func (b *backlog) form(k []byte, a *cluster.Alternative) []byte {
+	k = text(k, a.Name)
+	k = binary.AppendVarint(k, int64(a.Min))
+	k = flag(k, a.Running)
+	if k = flag(k, a.Whole != nil); a.Whole != nil {
+		w := a.Whole
+		for _, v := range [...]int64{int64(w.Replicas), int64(w.NodesPerReplica), int64(w.Memory), int64(w.Usable)} {
+			k = binary.AppendVarint(k, v)
+		}
+		k = flag(k, w.Apart)
+		if k = flag(k, w.Only != nil); w.Only != nil {
+			for _, s := range [...]string{w.Only.Product, w.Only.Resource, w.Only.Strategy} {
+				k = text(k, s)
+			}
+			for _, v := range [...]int64{int64(w.Only.Count), w.Only.Memory, int64(w.Only.Replicas)} {
+				k = binary.AppendVarint(k, v)
+			}
+		}
+	}
+	k = binary.AppendUvarint(k, uint64(len(a.Tasks)))
+	for _, t := range a.Tasks {
+		k = binary.AppendUvarint(k, b.shapeID(t.Shape))
+		k = text(text(k, t.Name), t.Role)
+		k = binary.AppendVarint(k, int64(t.Index))
+	}
+	return k
+}
+
+// maxShapeIDs is how many shapes have a number at a time.
+const maxShapeIDs = 1 << 16
+
+// shapeID numbers shapes. A shape whose number was forgotten gets another, and
+// jobs that ask for it are then like those that came since.
+func (b *backlog) shapeID(s *cluster.Shape) uint64 {
+	id, known := b.shapeIDs[s]
+	if !known {
+		if len(b.shapeIDs) >= maxShapeIDs {
+			clear(b.shapeIDs)
+		}
+		b.lastShape++
+		id = b.lastShape
+		b.shapeIDs[s] = id
+	}
+	return id
+}
+
+func text(k []byte, s string) []byte { return append(binary.AppendUvarint(k, uint64(len(s))), s...) }
+
+func flag(k []byte, v bool) []byte {
+	if v {
+		return append(k, 1)
+	}
+	return append(k, 0)
+}
+
+// index is the place of the job in the bucket, or where it belongs.
+func (k *bucket) index(s *Session, j *cluster.Job) (int, bool) {
+	return slices.BinarySearchFunc(k.jobs, j, func(e *waiter, j *cluster.Job) int { return s.compareJobs(e.job, j) })
+}
+
+// openShapes visits one pending task of each shape in the forms that the job may still take.
+func openShapes(j *cluster.Job, visit func(*cluster.Task) bool) {
+	var seen []*cluster.Shape
+	for i := range j.Alternatives {
+		if j.Chosen >= 0 && i != j.Chosen || j.Chosen < 0 && j.Alternatives[i].Running {
+			continue
+		}
+		for _, t := range j.Alternatives[i].Tasks {
+			if t.Status != cluster.Pending || slices.Contains(seen, t.Shape) {
+				continue
+			}
+			seen = append(seen, t.Shape)
+			if !visit(t) {
+				return
+			}
+		}
+	}
+}

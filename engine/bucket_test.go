@@ -1,0 +1,123 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// patience runs patient sessions and returns the jobs that each tried.
+func patience(t *testing.T, e *engine.Engine, s *cluster.State, now int64) []string {
+	t.Helper()
+	out, err := e.Open(s, engine.Options{Now: now, Patient: true, Search: engine.Twin}).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Tried
+}
+
+// TestBuckets: of jobs that nothing tells apart the first is tried for all, and the
+// next one only where it was placed.
+func TestBuckets(t *testing.T) {
+	tests := map[string]struct {
+		changes []cluster.Change
+		want    []string // the jobs that are tried then
+	}{
+		"no change":    {nil, nil},
+		"room for one": {[]cluster.Change{jobGone("job/one")}, []string{"job/a"}},
+		"room for all": {
+			[]cluster.Change{nodePut(fixture.Node("c").CPU(64, "1Ti").GPUs(8, "A100", "80Gi"))},
+			[]string{"job/a", "job/b", "job/c", "job/other"},
+		},
+		"other terms of a queue": {[]cluster.Change{cluster.QueuePut{Queue: cluster.Queue{Name: "q"}}}, []string{"job/a", "job/other"}},
+		"another like them": {
+			[]cluster.Change{jobPut(fixture.Job("d").Devices(1))},
+			[]string{"job/d"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := with(twoNodes(), fixture.Job("one").Devices(1).On("a"), fixture.Job("two").Devices(1).On("a"), fixture.Job("busy").Devices(2).On("b"),
+				fixture.Job("a").Devices(1), fixture.Job("b").Devices(1), fixture.Job("c").Devices(1), fixture.Job("other").Devices(1).CPU(10, "0"))
+			e := fixture.Engine(fit())
+			if diff := cmp.Diff([]string{"job/a", "job/b", "job/c", "job/other"}, patience(t, e, s, second)); diff != "" {
+				t.Fatal(diff)
+			}
+			apply(t, s, tt.changes...)
+			if diff := cmp.Diff(tt.want, patience(t, e, s, second)); diff != "" {
+				t.Error(diff)
+			}
+			for _, j := range s.Pending() {
+				if r := e.Refusal(j); r == nil || r.Job != j.ID || r.Reason != "NoDevices" {
+					t.Errorf("%s: %+v", j.ID, r)
+				}
+			}
+		})
+	}
+}
+
+// TestBackOff: only refusals at the time when a job was to be tried again count.
+func TestBackOff(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("busy").Gang(2).Devices(2).On("a", "b"), fixture.Job("new").Gang(2).Devices(1))
+	e := fixture.Engine(fit())
+	patience(t, e, s, 10*second)
+	for i, at := range []struct{ now, retry int64 }{{10*second + 1, 11 * second}, {10*second + 2, 11 * second}, {11 * second, 13 * second}, {12 * second, 13 * second}, {13 * second, 17 * second}} {
+		// A node with room for one of the two wakes the gang.
+		apply(t, s, nodePut(fixture.Node(fmt.Sprint("n", i)).CPU(8, "64Gi").GPUs(1, "A100", "80Gi")))
+		patience(t, e, s, at.now)
+		if r := e.Refusal(s.Job("job/new")); r == nil || r.Retry != at.retry {
+			t.Errorf("at %d: %+v, want it to be tried again at %d", at.now, r, at.retry)
+		}
+		apply(t, s, cluster.NodeGone{Name: fmt.Sprint("n", i)})
+	}
+}
+
+// TestPublishedParametersWake: a job is tried again when a plugin works with others.
+func TestPublishedParametersWake(t *testing.T) {
+	parameters := uint64(1)
+	learns := &policy{name: "Learns", open: func(s *engine.Session) { s.Publish("Learns", parameters) }}
+	s := with(twoNodes(), fixture.Job("new").Devices(3))
+	e := fixture.Engine(learns, fit())
+	for i, want := range [][]string{{"job/new"}, nil, {"job/new"}, nil} {
+		if i == 2 {
+			parameters = 2
+		}
+		if diff := cmp.Diff(want, patience(t, e, s, second)); diff != "" {
+			t.Errorf("session %d: %s", i, diff)
+		}
+	}
+}
+
+// TestNewsAlone: a patient session tells a refusal once, until it says something else.
+func TestNewsAlone(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("new").Devices(3))
+	e := fixture.Engine(fit())
+	weight := int64(1)
+	terms := func() { // all are tried again
+		weight++
+		apply(t, s, cluster.QueuePut{Queue: cluster.Queue{Name: "q", Weight: weight}})
+	}
+	for i, step := range []struct {
+		change      func()
+		tried, told int
+	}{
+		{func() {}, 1, 1},
+		{func() {}, 0, 0},
+		{terms, 1, 0},
+		{func() {
+			apply(t, s, nodePut(fixture.Node("c").GPUs(2, "A100", "80Gi")))
+			terms()
+		}, 1, 1}, // one more node is counted
+	} {
+		step.change()
+		out, err := e.Open(s, engine.Options{Now: second, Patient: true}).Run()
+		if err != nil || len(out.Tried) != step.tried || len(out.Refusals) != step.told {
+			t.Errorf("step %d: %d tried and %d told, want %d and %d (%v)", i, len(out.Tried), len(out.Refusals), step.tried, step.told, err)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// settle files the job after it was tried. It reports whether the refusal is new
+// or another one than was said of the job before.
+func (b *backlog) settle(job *cluster.Job, r *Refusal) (news bool) {
+	e := b.waiters[job.Slot()]
+	tried := e.bucket // nil: it had arrived
+	if r == nil {
+		if b.remove(e); b.state.Waits(job) { // its minimum is placed: the rest has its turn later
+			e = &waiter{job: job}
+			b.arrive(e)
+			return false
+		}
+		b.waiters[job.Slot()] = nil
+		if tried != nil && len(tried.jobs) > 0 {
+			e.lane.call(tried) // the next of them may have a place as well
+		}
+		return false
+	}
+	if tried != nil && (e.stand != standOf(job) || b.lane(job) != e.lane) {
+		b.remove(e)
+		tried = nil
+	}
+	same := tried != nil && r.Reason == tried.refusal.Reason && r.Permanent == tried.refusal.Permanent
+	k := b.park(e, r)
+	if tried != nil {
+		k.refusal, k.said = r, b.saying
+		if !same && len(k.jobs) > 1 { // the others are told as well
+			k.forced = true
+			k.lane.call(k)
+		}
+	}
+	news = e.refusal == nil || !e.refusal.says(r)
+	e.refusal, e.said = r, b.saying
+	return news
+}
+
+// park puts the job into its bucket, and notes what is known now about all of it.
+func (b *backlog) park(e *waiter, r *Refusal) *bucket {
+	b.saying++
+	s, k := b.session, e.bucket
+	if k == nil {
+		e.lane = b.lane(e.job)
+		key := b.kinship(e.job)
+		if k = e.lane.buckets[key]; k == nil {
+			k = &bucket{key: key, lane: e.lane, timer: -1, refusal: r, said: b.saying, parked: e.parked}
+			e.lane.buckets[key] = k
+			if name := e.job.Set.Name; name != "" {
+				b.replica[name] = append(b.replica[name], k)
+			}
+		} else if e.parked.Tries == 0 {
+			k.parked = Parked{} // the back-off of a new job is that of all
+		}
+		i, _ := k.index(s, e.job)
+		k.jobs = slices.Insert(k.jobs, i, e)
+		e.bucket = k
+	}
+	e.stand = standOf(e.job)
+	k.forced, k.recheck = false, false
+	k.version, k.home = s.State.Version(), s.homeOf(e.job)
+	b.register(k, e.job, r)
+	k.parked = k.parked.refused(s.Now, !r.Permanent || r.Surplus) // what stands may be placed otherwise, so surplus is never given up
+	r.Retry = k.parked.RetryAt
+	b.start(k)
+	return k
+}
+
+// register lists the bucket under everything that may help it.
+func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
+	k.lane.unlist(k)
+	b.unblock(k)
+	k.permanent, k.before, k.loose = r.Permanent, false, false
+	for i := range r.Attempts {
+		for _, g := range r.Attempts[i].Groups {
+			if g.Rejection != nil && g.Rejection.Queue != "" {
+				k.before = true
+				b.block(k, g.Rejection.Queue)
+			}
+		}
+		switch a := &r.Attempts[i]; {
+		case a.Before == nil:
+		case a.Before.Queue == "" || a.Placed > 0: // it depends on more than the queue
+			k.before, k.loose = true, true
+		default:
+			k.before = true
+			b.block(k, a.Before.Queue)
+		}
+	}
+	openShapes(job, func(t *cluster.Task) bool {
+		if filters, _, _ := b.session.taskHooks(t); len(filters) > 0 {
+			k.loose = true
+		}
+		k.asks = append(k.asks, b.ask(t))
+		return true
+	})
+	k.lane.list(k)
+}
+
+func (b *backlog) block(k *bucket, queue string) {
+	if !slices.Contains(k.blockers, queue) {
+		k.blockers = append(k.blockers, queue)
+		b.blocked[queue] = append(b.blocked[queue], k)
+	}
+}

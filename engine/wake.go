@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// What wakes a bucket. A change that may help puts its first job in line, and at
+// its turn helped decides by how things stand then whether it is tried:
+//
+//   - The terms of queues or budgets changed, or parameters that a plugin
+//     published: all are tried.
+//   - The time of its back-off has come. Whether others may be evicted depends on
+//     time, on shares and on what budgets count: that is left to this.
+//   - Where the tasks of its set belong has changed, or a node that its own tasks
+//     are on.
+//   - A node has room that it had not, and takes one of its shapes.
+//   - A queue whose bound was in its way uses more or less than before.
+//   - Where a filter looks at more than the shape and the node: any node changed.
+//
+// A job whose own tasks stand otherwise than before is in no bucket: it is tried.
+
+// wake calls the buckets that changes since the last session may help. Moved are the
+// sets whose jobs changed.
+func (b *backlog) wake(moved map[string]bool) {
+	s := b.session
+	if b.revision != s.State.Revision() || b.epoch != s.engine.index.epoch {
+		b.each(func(k *bucket) { b.force(k) })
+	}
+	for len(b.timers) > 0 && b.timers[0].parked.due(s.Now) {
+		k := b.timers[0]
+		b.stop(k)
+		b.force(k)
+	}
+	b.seen = b.nodes
+	b.lookAtNodes(func(n *cluster.Node) {
+		for _, t := range n.Tasks {
+			if t.Job.Set.Name != "" {
+				moved[t.Job.Set.Name] = true
+			}
+			if e := b.waiters[t.Job.Slot()]; e != nil && e.bucket != nil {
+				b.force(e.bucket) // it may be in another domain now
+			}
+		}
+	})
+	for name := range moved {
+		for _, k := range b.replica[name] {
+			if k.home != s.homeOf(k.jobs[0].job) {
+				b.force(k)
+			}
+		}
+	}
+	b.lookAtQueues(b.queues)
+	b.lookAtKinds()
+	for _, lanes := range b.lanes {
+		for _, l := range lanes {
+			if l != nil && l.loose > 0 {
+				l.callLoose()
+			}
+		}
+	}
+}
+
+// each visits all buckets.
+func (b *backlog) each(visit func(*bucket)) {
+	for _, lanes := range b.lanes {
+		for _, l := range lanes {
+			if l == nil {
+				continue
+			}
+			for _, k := range l.buckets {
+				visit(k)
+			}
+		}
+	}
+}
+
+// callLoose calls the buckets that any change of a node may help.
+func (l *lane) callLoose() {
+	for _, k := range l.buckets {
+		if k.loose {
+			l.backlog.hail(k)
+		}
+	}
+}
+
+// lookAtKinds calls the buckets that bounds of queues were in the way of, where
+// the cluster has other kinds of devices than before: what tasks cost depends on
+// them.
+func (b *backlog) lookAtKinds() {
+	kinds := b.state.Kinds()
+	if len(kinds) == len(b.kinds) && (len(kinds) == 0 || &kinds[0] == &b.kinds[0]) {
+		return // the State makes a new list for each change
+	}
+	b.kinds = kinds
+	for _, list := range b.blocked {
+		for _, k := range list {
+			b.hail(k)
+		}
+	}
+}
+
+// force has the bucket's first job be tried.
+func (b *backlog) force(k *bucket) {
+	k.forced = true
+	b.hail(k)
+}
+
+// hail has the bucket be looked at when its turn comes.
+func (b *backlog) hail(k *bucket) {
+	k.lane.call(k)
+	b.assure(k.lane)
+}
+
+// lookAtQueues calls the buckets that are blocked by a queue which changed after
+// the version.
+func (b *backlog) lookAtQueues(since uint64) {
+	b.state.ChangedQueues(since, func(q *cluster.Queue) {
+		for _, k := range b.blocked[q.Name] {
+			b.hail(k)
+		}
+	})
+}
+
+// lookAtNodes finds the shapes that some node takes which has room it did not
+// have before, and visits the nodes that are not what they were.
+func (b *backlog) lookAtNodes(anew func(*cluster.Node)) {
+	since := b.seen
+	b.state.Changed(since, func(slot int) {
+		n := b.state.At(slot)
+		if n == nil {
+			return
+		}
+		if n.SpecVersion() > since {
+			anew(n)
+		}
+		if n.Freed() <= since {
+			return
+		}
+		for _, a := range b.asked {
+			if b.welcomes(a, n) {
+				b.freshen(a, slot)
+			}
+		}
+	})
+	b.seen = b.state.Version()
+}
+
+// freshen notes that the node takes the shape.
+func (b *backlog) freshen(a *asked, slot int) {
+	if len(a.fresh) == 0 {
+		b.fresh = append(b.fresh, a)
+		b.marks.set(a.id)
+		b.live++
+	}
+	a.fresh = append(a.fresh, slot)
+}
+
+// welcomes reports whether the node takes the shape, or may do so later where that
+// is news. What is plain to see from the ledgers is looked at first.
+func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
+	if a.permanent == 0 && n.Lacks(a.task.Shape) {
+		return false
+	}
+	r, _ := b.session.rejectAt(nil, a.task, n)
+	return r == nil || a.permanent > 0 && r.Cure.Transient()
+}
+
+// begin puts those in line whose turn comes in the phase.
+func (b *backlog) begin(phase int) {
+	b.phase, b.waiting = phase, len(b.sure[phase])
+	b.turns.disperse()
+	for _, l := range b.sure[phase] {
+		slices.SortFunc(l.arrivals, func(x, y *waiter) int { return b.session.compareJobs(x.job, y.job) })
+	}
+	joining := slices.Clone(b.sure[phase])
+	if b.live > 0 {
+		for _, l := range b.lanes[phase] {
+			if l != nil && !l.sure && l.shapes.meets(b.marks) {
+				joining = append(joining, l)
+			}
+		}
+	}
+	b.line(joining)
+}
+
+// line puts lanes in line.
+func (b *backlog) line(lanes []*lane) {
+	b.inLine = append(b.inLine, lanes...)
+	for _, l := range lanes {
+		b.turns.join(l.queue, l)
+	}
+}
+
+// next is the job whose turn it is. Where fresh room is taken by now, the lanes that
+// are in line for it alone are not asked one by one.
+func (b *backlog) next() *cluster.Job {
+	if b.live == 0 && b.waiting == 0 {
+		return nil
+	}
+	return b.turns.next()
+}
+
+// committed takes in what a decision changed: room that is taken now, and room
+// that evictions left.
+func (b *backlog) committed(evicted bool) {
+	for _, a := range b.fresh {
+		if len(a.fresh) == 0 {
+			continue
+		}
+		a.fresh = slices.DeleteFunc(a.fresh, func(slot int) bool { return !b.welcomes(a, b.state.At(slot)) })
+		if len(a.fresh) == 0 {
+			b.marks.unset(a.id)
+			b.live--
+		}
+	}
+	if !evicted {
+		return
+	}
+	queues := b.turns.known
+	b.lookAtNodes(func(*cluster.Node) {})
+	b.lookAtQueues(queues)
+	var late []*lane
+	for _, l := range b.lanes[b.phase] {
+		if l == nil {
+			continue
+		}
+		c := b.turns.contender(l.queue)
+		if c.place < 0 && !l.passed && (l.sure || l.shapes.meets(b.marks)) {
+			late = append(late, l)
+		}
+		l.gathered = 0
+	}
+	b.line(late)
+}
+
+// pass notes which lanes had their turn before the queue: changes from now on help
+// them in the next session.
+func (b *backlog) pass(queue *cluster.Queue) {
+	for _, l := range b.lanes[b.phase] {
+		if l != nil && !l.passed && b.turns.contender(l.queue).place < 0 && b.session.compareQueues(l.queue, queue) < 0 {
+			l.passed = true
+			b.inLine = append(b.inLine, l)
+		}
+	}
+}

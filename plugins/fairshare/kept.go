@@ -1,0 +1,282 @@
+package fairshare
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// kept is the tree of a State, kept from session to session. It works out again
+// only what changed requests and totals can change: a claim whose change leaves the
+// other parts as they are, as most do, costs nothing but itself. It equals what
+// Shares works out anew.
+type kept struct {
+	*Tree
+	state    *cluster.State
+	revision uint64
+	asks     demand
+	queues   uint64          // version that it is up to date with
+	columns  map[string]bool // resources that are divided
+	divided  map[divisionOf]*division
+	dirty    [][]*division // to be worked out again, by depth
+}
+
+// divisionOf names a division: of a resource, among the queues below one or at the top.
+type divisionOf struct {
+	parent   *Queue
+	resource string
+}
+
+// division is how siblings divide one resource.
+type division struct {
+	resource string
+	parent   *Queue // nil at the top
+	depth    int
+	siblings []*Queue
+	footing  []footing
+	slack    int64 // what is left once all have what they can take; -1: they have not
+	dirty    bool
+}
+
+// footing is what the part of a claim stands on beyond its quota.
+type footing struct {
+	dry       bool  // nothing was left for its priority
+	rest      bool  // it shares by weight with others that could take more
+	left, all int64 // of rest: what is shared, and the weights of those that share it
+}
+
+// follow brings the tree in step with the State, of which so much is to be divided.
+func (k *kept) follow(s *cluster.State, total cluster.Resources) *Tree {
+	if k.Tree == nil || k.state != s || k.revision != s.Revision() {
+		k.begin(s)
+	}
+	k.divideUp(total)
+	asking := k.asks.follow(s)
+	s.ChangedQueues(k.queues, func(q *cluster.Queue) {
+		if node := k.bySlot[q.Slot()]; node.Leaf() {
+			asking[q.Name] = true
+		}
+		k.bySlot[q.Slot()].known = false
+	})
+	k.queues = s.QueuesVersion()
+	for name := range asking { // in whatever order: each sets requests of its own
+		k.ask(k.byName[name])
+	}
+	k.settle()
+	return k.Tree
+}
+
+// begin makes the tree anew, with nothing asked for.
+func (k *kept) begin(s *cluster.State) {
+	*k = kept{Tree: newTree(s), state: s, revision: s.Revision(), asks: newDemand(s), columns: map[string]bool{}, divided: map[divisionOf]*division{}}
+	line := slices.Clone(k.bySlot)
+	slices.SortFunc(line, func(a, b *Queue) int {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(a.Name, b.Name))
+	})
+	for i, q := range line {
+		q.parts, q.seniority = map[string]*Share{}, i+1
+	}
+	for _, q := range k.bySlot {
+		for _, a := range q.Quota {
+			k.column(a.Name)
+		}
+	}
+}
+
+// column makes a resource one that is divided.
+func (k *kept) column(name string) {
+	if k.columns[name] {
+		return
+	}
+	k.columns[name] = true
+	for _, root := range k.Roots {
+		k.enter(root, name)
+	}
+	k.divisions(name, nil, k.Roots, 0)
+}
+
+// enter gives the queue, and those below it, what they deserve of the resource.
+func (k *kept) enter(q *Queue, name string) *Share {
+	sh := &Share{Resource: name, Limit: bound(q.Limits, name), Quota: bound(q.Quota, name)}
+	q.parts[name] = sh
+	declared := sh.Quota >= 0
+	for _, c := range q.Children {
+		if below := k.enter(c, name); !declared && below.Quota >= 0 {
+			sh.Quota = plus(max(0, sh.Quota), below.Quota)
+		}
+	}
+	return sh
+}
+
+func (k *kept) divisions(name string, parent *Queue, siblings []*Queue, depth int) {
+	if len(siblings) == 0 {
+		return
+	}
+	d := &division{resource: name, parent: parent, depth: depth, siblings: siblings}
+	k.divided[divisionOf{parent, name}] = d
+	for i, q := range siblings {
+		q.place = i
+		k.divisions(name, q, q.Children, depth+1)
+	}
+	k.soil(d)
+}
+
+// divideUp takes in what there is.
+func (k *kept) divideUp(total cluster.Resources) {
+	if slices.Equal(k.Total, total) {
+		return
+	}
+	for name := range k.columns {
+		if k.Total.Of(name) != total.Of(name) {
+			k.soil(k.divided[divisionOf{nil, name}])
+		}
+	}
+	k.Total = total
+	for _, q := range k.bySlot {
+		q.known = false // its dominant part is another
+	}
+}
+
+// ask sets what a leaf holds and asks for.
+func (k *kept) ask(q *Queue) {
+	asks := k.asks.asks[q.Name]
+	for _, a := range q.Used {
+		k.column(a.Name)
+	}
+	for name := range asks {
+		k.column(name)
+	}
+	for name := range q.parts {
+		k.request(q, name, plus(q.Used.Of(name), asks[name].value()))
+	}
+}
+
+// request sets the queue's request, and with it those above.
+func (k *kept) request(q *Queue, name string, v int64) {
+	sh := q.parts[name]
+	if sh.Request == v {
+		return
+	}
+	before := sh.most()
+	sh.Request = v
+	after := sh.most()
+	if after != before {
+		if d := k.divided[divisionOf{q.Parent, name}]; !d.dirty && !k.absorbs(d, q, sh, before, after) {
+			k.soil(d)
+		}
+		if q.Parent != nil {
+			sum := int64(0)
+			for _, c := range q.Parent.Children {
+				sum = plus(sum, c.parts[name].most())
+			}
+			k.request(q.Parent, name, sum)
+		}
+	}
+	sh.Stop = sh.stop()
+	q.show(sh)
+}
+
+// show lists the share, unless the queue neither asks for any nor deserves some.
+func (q *Queue) show(sh *Share) {
+	q.known = false
+	listed := q.share(sh.Resource)
+	switch visible := sh.Request > 0 || sh.Quota > 0; {
+	case visible && listed != nil:
+		*listed = *sh
+	case visible:
+		i, _ := slices.BinarySearchFunc(q.Shares, sh.Resource, func(x Share, name string) int { return strings.Compare(x.Resource, name) })
+		q.Shares = slices.Insert(q.Shares, i, *sh)
+	case listed != nil:
+		q.Shares = slices.DeleteFunc(q.Shares, func(x Share) bool { return x.Resource == sh.Resource })
+	}
+}
+
+func (sh *Share) most() int64 {
+	c := Claim{Limit: sh.Limit, Request: sh.Request}
+	return c.most()
+}
+
+func (sh *Share) stop() Stop {
+	switch share := sh.Share(); {
+	case share >= max(0, sh.Request):
+		return Satisfied
+	case share >= sh.most():
+		return AtLimit
+	}
+	return NoneLeft
+}
+
+// absorbs reports whether the parts of the others stay as they are when the queue
+// can take another amount than before, and sets its own.
+func (k *kept) absorbs(d *division, q *Queue, sh *Share, before, after int64) bool {
+	quota := max(0, min(sh.Quota, after))
+	switch {
+	case d.slack >= 0 && after-before <= d.slack: // all have what they can take, and so has it
+		d.slack -= after - before
+		sh.Part.Quota, sh.Part.OverQuota = quota, after-quota
+		k.pour(q, d.resource)
+		return true
+	case d.slack >= 0 || quota != max(0, min(sh.Quota, before)):
+		return false
+	}
+	f := d.footing[q.place]
+	return f.dry || f.rest && compareProducts(after-sh.Part.Quota, f.all, f.left, weight(&Claim{Weight: q.WeightOf(d.resource)})) > 0
+}
+
+// pour has the queues below divide another amount.
+func (k *kept) pour(q *Queue, name string) {
+	if len(q.Children) > 0 {
+		k.soil(k.divided[divisionOf{q, name}])
+	}
+}
+
+// soil has the division be worked out again.
+func (k *kept) soil(d *division) {
+	if d.dirty {
+		return
+	}
+	for d.depth >= len(k.dirty) {
+		k.dirty = append(k.dirty, nil)
+	}
+	d.dirty = true
+	k.dirty[d.depth] = append(k.dirty[d.depth], d)
+}
+
+// settle works out again what has to be, from the top down.
+func (k *kept) settle() {
+	for depth := 0; depth < len(k.dirty); depth++ {
+		for _, d := range k.dirty[depth] {
+			k.divide(d)
+			d.dirty = false
+		}
+		k.dirty[depth] = k.dirty[depth][:0]
+	}
+}
+
+func (k *kept) divide(d *division) {
+	total := k.Total.Of(d.resource)
+	if d.parent != nil {
+		total = d.parent.parts[d.resource].Share()
+	}
+	claims := make([]Claim, len(d.siblings))
+	for i, q := range d.siblings {
+		claims[i] = q.claim(q.parts[d.resource])
+	}
+	d.footing = make([]footing, len(claims))
+	var parts []Part
+	parts, d.slack = divide(total, claims, d.footing)
+	for i, part := range parts {
+		q := d.siblings[i]
+		sh := q.parts[d.resource]
+		if sh.Part == part {
+			continue
+		}
+		if sh.Share() != part.Share() {
+			k.pour(q, d.resource)
+		}
+		sh.Part = part
+		q.show(sh)
+	}
+}

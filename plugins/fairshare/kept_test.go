@@ -1,0 +1,107 @@
+package fairshare
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// TestKeptSharesAreThoseWorkedOutAnew: whatever is added, removed, placed or given
+// other terms, the tree that is kept in step says the same as one made anew.
+func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := cluster.NewState()
+		var k kept
+		for step := range rapid.IntRange(1, 150).Draw(t, "steps") {
+			happen(t, s, step)
+			if rapid.IntRange(0, 3).Draw(t, "look") > 0 {
+				continue
+			}
+			total := Offered(s)
+			want, got := Shares(s, total, Decay{}), k.follow(s, total)
+			for _, q := range s.Queues() {
+				x, y := want.byName[q.Name], got.byName[q.Name]
+				if diff := cmp.Diff(append([]Share{}, x.Shares...), append([]Share{}, y.Shares...)); diff != "" {
+					t.Fatalf("queue %s: %s", q.Name, diff)
+				}
+				if a, b := *want.standing(x), *got.standing(y); a != b {
+					t.Fatalf("queue %s stands at %v, want %v", q.Name, b, a)
+				}
+			}
+		}
+	})
+}
+
+func apply(t *rapid.T, s *cluster.State, c cluster.Change) {
+	if err := s.Apply(c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// happen does one thing or another to the State.
+func happen(t *rapid.T, s *cluster.State, step int) {
+	n := func(label string, most int) int { return rapid.IntRange(0, most).Draw(t, label) }
+	switch n("what", 9) {
+	case 0:
+		name := fmt.Sprintf("n%d", n("node", 3))
+		if s.Node(name) != nil && n("removed", 1) == 0 {
+			apply(t, s, cluster.NodeGone{Name: name})
+		} else if s.Node(name) == nil {
+			node := &cluster.Node{Name: name, Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: int64(4 + n("cores", 4))}}}
+			for range n("devices", 3) {
+				node.Devices = append(node.Devices, cluster.Device{Product: "P", Memory: cluster.Bytes(1 + n("memory", 1))})
+			}
+			apply(t, s, cluster.NodePut{Node: *node})
+		}
+	case 1, 2:
+		q := &cluster.Queue{
+			Name: fmt.Sprintf("q%d", n("queue", 5)), Weight: int64(1 + n("weight", 3)), Priority: int32(n("priority", 1)), Created: int64(n("created", 2)),
+			Tier: rapid.SampledFrom([]cluster.Tier{cluster.TierStandard, cluster.TierGuaranteed, cluster.TierScavenger}).Draw(t, "tier"),
+		}
+		if parent := fmt.Sprintf("q%d", n("parent", 5)); s.Queue(parent) != nil && n("below", 1) == 0 {
+			q.Parent = parent
+		}
+		for _, list := range []*cluster.Resources{&q.Quota, &q.Limits} {
+			for _, r := range []string{cluster.CPU, cluster.DefaultDeviceResource} {
+				if n(r, 2) == 0 {
+					*list = append(*list, cluster.Amount{Name: r, Value: int64(n("amount", 6))})
+				}
+			}
+		}
+		if q.Parent != q.Name { // some are above themselves, or above jobs
+			apply(t, s, cluster.QueuePut{Queue: *q})
+		}
+	case 3, 4, 5, 6:
+		id := fmt.Sprintf("job/%d", n("job", 8))
+		if s.Job(id) != nil {
+			apply(t, s, cluster.JobGone{Job: id})
+			return
+		}
+		shape := &cluster.Shape{Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(1 + n("cores", 2))}}}
+		if n("device", 1) == 0 {
+			shape.Need = cluster.Need{Devices: 1, Memory: cluster.Bytes(n("memory", 1))}
+		}
+		j := &cluster.Job{ID: id, Queue: fmt.Sprintf("q%d", n("queue", 5)), Alternatives: []cluster.Alternative{{
+			Min: 1, Tasks: []*cluster.Task{{Name: "0", Shape: shape}, {Name: "1", Shape: shape}},
+		}}}
+		apply(t, s, cluster.JobPut{Job: *j}) // its queue may not be there, or not be a leaf
+	default:
+		jobs := s.Jobs()
+		if len(jobs) == 0 || len(s.Nodes()) == 0 {
+			return
+		}
+		task := rapid.SampledFrom(rapid.SampledFrom(jobs).Draw(t, "job").Tasks()).Draw(t, "task")
+		node := rapid.SampledFrom(s.Nodes()).Draw(t, "node")
+		if task.Node != nil {
+			apply(t, s, cluster.TaskGone{Task: task.Ref()})
+		} else if claims, ok := node.Choose(task.Shape, nil); ok {
+			x := s.Begin()
+			_ = x.Place(task, node, claims, int64(step)) // there may be no room
+			x.End()
+		}
+	}
+}
