@@ -237,7 +237,8 @@ func (st *Statement) Commit() []Decision {
 			t := op.task.Ref()
 			st.session.record(Record{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node.Name})
 		case retired:
-			st.session.record(Record{Kind: Retired, Job: op.job.ID, Score: &op.decision.Score})
+			worth := op.decision.Score // a copy: a pointer to it would keep the log, and what it points to
+			st.session.record(Record{Kind: Retired, Job: op.job.ID, Score: &worth})
 		}
 	}
 	for i := range out {
