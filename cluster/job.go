@@ -244,6 +244,18 @@ func (t *Task) Runs() bool { return t.Status == Bound || t.Status == Assumed }
 // Sent reports whether the task's binding was sent and not answered yet.
 func (t *Task) Sent() bool { return t.sent }
 
+// EvictedAt is when the task was evicted; false where it was not, or something
+// else told it to stop.
+func (t *Task) EvictedAt() (at int64, evicted bool) {
+	if t.Status != Releasing || t.eviction == nil {
+		return 0, false
+	}
+	return t.eviction.at, true
+}
+
+// Overdue reports whether the task was evicted and does not leave: its room counts as held.
+func (t *Task) Overdue() bool { return t.eviction != nil && t.eviction.overdue }
+
 // eviction is what an eviction was for. It never changes.
 type eviction struct {
 	forJob  string

@@ -357,6 +357,11 @@ type Avoided struct {
 	Until int64  `json:"until"`
 }
 
+// Avoided reports whether the node turned down a task of the shape a short while ago.
+func (n *Node) Avoided(s *Shape) bool {
+	return len(n.Avoids) > 0 && slices.ContainsFunc(n.Avoids, func(a Avoided) bool { return a.Shape.same(s) })
+}
+
 func (s *State) avoid(n *Node, shape *Shape, until int64) {
 	list := slices.DeleteFunc(slices.Clone(n.Avoids), func(a Avoided) bool { return a.Shape.same(shape) })
 	s.setAvoids(n, append(list, Avoided{shape, until}))

@@ -311,7 +311,7 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 
 // evict has the victim go if it still may: those before it have changed the books.
 func (r *room) evict(v *Victim) bool {
-	if !v.stillOne() {
+	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return t.Spared > r.Now }) {
 		return false
 	}
 	if spared := r.may(v); spared != nil {

@@ -243,7 +243,8 @@ func (s *Session) keeps(t *cluster.Task) bool {
 }
 
 // withdrawExpired releases reservations that have been held for too long, once
-// those that can be bound are bound.
+// those that can be bound are bound. An evicted task that has not left by then is
+// overdue: its room counts as held, and jobs that wait for it look elsewhere.
 func (s *Session) withdrawExpired() {
 	if s.options.Hold <= 0 {
 		return
@@ -260,7 +261,17 @@ func (s *Session) withdrawExpired() {
 			stmt.withdraw(t.Job, true)
 		}
 	}
+	late := false
+	for _, t := range s.State.Releasing() {
+		if at, evicted := t.EvictedAt(); evicted && !t.Overdue() && s.Now-at > s.options.Hold {
+			stmt.overdue(t)
+			late = true
+		}
+	}
 	stmt.Commit()
+	if late {
+		s.withdrawLost() // what was reserved on that room
+	}
 }
 
 // bindNominated binds the tasks whose reserved room is free by now: of a gang, the

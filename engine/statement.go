@@ -131,6 +131,13 @@ func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 	}
 }
 
+// overdue counts the room of an evicted task as held: it does not leave.
+func (st *Statement) overdue(t *cluster.Task) {
+	st.log = append(st.log, operation{kind: silent, at: st.position()})
+	st.tx.Overdue(t)
+	st.session.tell(Allocated, t, t.Node, false)
+}
+
 // land reserves what the placed shadow job holds for the tasks it stands for.
 func (st *Statement) land(shadow *cluster.Job) {
 	for _, t := range shadow.Tasks() {

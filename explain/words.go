@@ -18,6 +18,7 @@ var phrases = map[engine.Reason]string{
 	"TooFewSelectedGPUs":           "fewer than {want} selected devices",
 	"ModelLabelMismatch":           "label {subject} missing",
 	"NodeNotReady":                 "not ready: {subject}",
+	"RejectedByNode":               "turned down a task like it a short while ago",
 	"BackendNotSupported":          "{subject}",
 	"LocalPathMissing":             "no {subject} there",
 	"LocalPathNotReady":            "not ready to be loaded: {subject}",

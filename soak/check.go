@@ -47,7 +47,7 @@ func (w *World) Check() error {
 						w.charge(firm, l, named)
 					}
 				}
-				if t.Status != cluster.Releasing {
+				if !frees(t) {
 					w.charge(used, t, named)
 					if !j.Preemptible {
 						w.charge(firm, t, named)
@@ -155,7 +155,7 @@ func (w *World) checkNode(n *cluster.Node) error {
 		if t.Node != n {
 			return fmt.Errorf("%s is listed here but is elsewhere", t.ID)
 		}
-		soon, there := t.Status != cluster.Releasing, t.Status != cluster.Nominated
+		soon, there := !frees(t), t.Status != cluster.Nominated
 		for _, a := range t.Shape.Resources {
 			v := a.Value
 			if a.Name == cluster.Memory {
@@ -261,7 +261,7 @@ func checkShared(n *cluster.Node) error {
 			continue
 		}
 		for _, c := range t.Claims {
-			if t.Status != cluster.Releasing {
+			if !frees(t) {
 				promised[n.Devices[c.Device].Shares] += c.Memory
 			}
 			if t.Status != cluster.Nominated {
@@ -319,17 +319,33 @@ func (w *World) held() map[string]held {
 func (w *World) checkLimits(before map[string]held) error {
 	for _, q := range w.State.Queues() {
 		for _, l := range q.Limits {
-			if used := q.Used.Of(l.Name); used > l.Value && used > before[q.Name].used.Of(l.Name) {
+			if used := q.Used.Of(l.Name) - w.late(q, l.Name, true); used > l.Value && used > before[q.Name].used.Of(l.Name) {
 				return fmt.Errorf("queue %s uses %d of %s, its limit is %d", q.Name, used, l.Name, l.Value)
 			}
 		}
 		for _, l := range q.Quota {
-			if firm := q.Firm.Of(l.Name); firm > l.Value && firm > before[q.Name].firm.Of(l.Name) {
+			if firm := q.Firm.Of(l.Name) - w.late(q, l.Name, false); firm > l.Value && firm > before[q.Name].firm.Of(l.Name) {
 				return fmt.Errorf("queue %s: jobs that are not preemptible use %d of %s, its quota is %d", q.Name, firm, l.Name, l.Value)
 			}
 		}
 	}
 	return nil
+}
+
+// late is what tasks hold of the queue that were evicted and do not leave: that
+// counts again, and no decision took it.
+func (w *World) late(q *cluster.Queue, resource string, preemptible bool) (sum int64) {
+	for _, t := range w.State.Releasing() {
+		if !t.Overdue() || t.Job.Preemptible && !preemptible {
+			continue
+		}
+		for above := w.State.Queue(t.Job.Queue); above != nil; above = w.State.Parent(above) {
+			if above == q {
+				sum += t.Holds(resource)
+			}
+		}
+	}
+	return sum
 }
 
 // Dump writes the books down, versions aside.
@@ -374,3 +390,6 @@ func Dump(s *cluster.State) string {
 	}
 	return b.String()
 }
+
+// frees reports whether the task gives its room back: one that is overdue holds it.
+func frees(t *cluster.Task) bool { return t.Status == cluster.Releasing && !t.Overdue() }

@@ -1,4 +1,5 @@
-// Package statusfilter keeps tasks off nodes that are not ready.
+// Package statusfilter keeps tasks off nodes that are not ready, and off nodes that
+// turned down a task of the same shape a short while ago.
 //
 // It reads the node's phase and refuses to know what it takes to become ready,
 // and how long. It concerns new tasks only: what runs on a node that stops being
@@ -16,9 +17,13 @@ const Name = "StatusFilter"
 // NodeNotReady is a node in any phase but READY.
 const NodeNotReady engine.Reason = "NodeNotReady"
 
+// RejectedByNode is a node that turned down a task of the shape after it was assigned.
+const RejectedByNode engine.Reason = "RejectedByNode"
+
 // Reasons documents what the plugin gives as reasons.
 var Reasons = []engine.ReasonDoc{
 	{Reason: NodeNotReady, Cure: engine.Wait, Meaning: "The node is not ready. The subject is the phase that it is in."},
+	{Reason: RejectedByNode, Cure: engine.Wait, Meaning: "The node turned down a task like this one after it was assigned, and is avoided for a while."},
 }
 
 type plugin struct{}
@@ -35,8 +40,11 @@ func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(nil, admit) }
 func (plugin) OnSessionClose(*engine.Session)  {}
 
-func admit(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if n.Ready() {
+		if n.Avoided(s) {
+			return &engine.Rejection{Reason: RejectedByNode, Cure: engine.Wait}
+		}
 		return nil
 	}
 	return &engine.Rejection{Reason: NodeNotReady, Cure: engine.Wait, Subject: string(n.Phase)}

@@ -1,0 +1,463 @@
+package standard_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+// The life of a task, row by row: what happens to a decision after it was made.
+
+const sec = int64(1_000_000_000)
+
+// course is a scheduler and its State, driven by hand.
+type course struct {
+	*testing.T
+	state  *cluster.State
+	engine *engine.Engine
+	now    int64
+}
+
+func newCourse(t *testing.T, parts ...fixture.Part) *course {
+	t.Helper()
+	e, err := engine.New(standard.Registry(), standard.Profile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &course{T: t, state: fixture.State(parts...), engine: e, now: 1000 * sec}
+}
+
+func (c *course) tell(changes ...cluster.Change) {
+	c.Helper()
+	for _, ch := range changes {
+		if err := c.state.Apply(ch); err != nil {
+			c.Fatalf("%s: %v", ch.Kind(), err)
+		}
+	}
+	if err := c.state.Audit(); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// session runs one session, and checks that its changes replay to the same State.
+func (c *course) session(after int64) engine.Outcome {
+	c.Helper()
+	c.now += after
+	twin, err := c.state.Snapshot().State()
+	if err != nil {
+		c.Fatal(err)
+	}
+	s := c.engine.Open(c.state, engine.Options{Now: c.now, Hold: 600 * sec, Patient: true, Record: true, Search: engine.Twin})
+	defer s.Close()
+	out, err := s.Run()
+	if err != nil {
+		c.Fatal(err)
+	}
+	for _, ch := range out.Changes {
+		if err := twin.Apply(ch); err != nil {
+			c.Fatal(err)
+		}
+	}
+	if twin.Digest() != c.state.Digest() {
+		c.Fatal("the changes of the session do not replay")
+	}
+	return out
+}
+
+func (c *course) task(job string, i int) *cluster.Task { return c.state.Job("job/" + job).Tasks()[i] }
+
+// statuses counts the tasks of the job by status.
+func (c *course) statuses(job string) map[string]int {
+	out := map[string]int{}
+	for _, t := range c.state.Job("job/" + job).Tasks() {
+		out[t.Status.String()]++
+	}
+	return out
+}
+
+func (c *course) want(job string, want map[string]int) {
+	c.Helper()
+	if d := cmp.Diff(want, c.statuses(job)); d != "" {
+		c.Errorf("%s (-want +got):\n%s", job, d)
+	}
+}
+
+func failed(t *cluster.Task) cluster.Change {
+	return cluster.BindFailed{Task: t.Ref(), Attempt: t.Attempt}
+}
+
+func sent(t *cluster.Task) cluster.Change {
+	return cluster.BindSent{Task: t.Ref(), Attempt: t.Attempt}
+}
+
+func seen(t *cluster.Task) cluster.Change {
+	return cluster.TaskSeen{Task: t.Ref(), Node: t.Node.Name}
+}
+
+func gpus(name string, n int) *fixture.NodeBuilder {
+	return fixture.Node(name).CPU(64, "512Gi").GPUs(n, "L4", "24Gi")
+}
+
+func TestBindingConfirmed(t *testing.T) {
+	c := newCourse(t, gpus("a", 1), fixture.Job("j").Devices(1))
+	c.session(sec)
+	c.want("j", map[string]int{"Assumed": 1})
+	task := c.task("j", 0)
+	assigned := task.Started
+	c.tell(cluster.TaskSeen{Task: task.Ref(), Node: "a", Started: assigned + 5*sec})
+	if task.Status != cluster.Bound || task.Started != assigned+5*sec {
+		t.Errorf("%s since %d, want Bound since %d: the start is corrected", task.Status, task.Started, assigned+5*sec)
+	}
+}
+
+func TestBindingRefused(t *testing.T) {
+	c := newCourse(t, gpus("a", 1), fixture.Job("j").Devices(1))
+	c.session(sec)
+	task := c.task("j", 0)
+	late := failed(task)
+	c.tell(late)
+	c.want("j", map[string]int{"Pending": 1})
+	c.session(sec)
+	c.want("j", map[string]int{"Assumed": 1})
+	c.tell(late) // the answer to the first attempt, once more
+	c.want("j", map[string]int{"Assumed": 1})
+	c.tell(failed(task))
+	c.want("j", map[string]int{"Pending": 1})
+}
+
+func TestAnswerLost(t *testing.T) {
+	c := newCourse(t, gpus("a", 1), fixture.Job("j").Devices(1), fixture.Job("k").Devices(1))
+	c.session(sec)
+	task := c.task("j", 0)
+	c.tell(sent(task), cluster.TaskSeen{Task: task.Ref()}) // a stale fact that says that it is not bound
+	for range 3 {
+		c.session(100_000 * sec)
+	}
+	c.want("j", map[string]int{"Assumed": 1})
+	c.want("k", map[string]int{"Pending": 1}) // the room is not given to another
+	c.tell(failed(task))                      // it was read back
+	c.want("j", map[string]int{"Pending": 1})
+}
+
+// A gang of 64 whose 40th binding is refused while none is confirmed.
+func TestGangRefusedBeforeAnyIsConfirmed(t *testing.T) {
+	c := newCourse(t, gpus("a", 32), gpus("b", 32), fixture.Job("g").Gang(64).Devices(1))
+	c.session(sec)
+	c.want("g", map[string]int{"Assumed": 64})
+	for i := range 39 {
+		c.tell(sent(c.task("g", i)))
+	}
+	c.tell(failed(c.task("g", 39)))
+	c.want("g", map[string]int{"Pending": 25, "Assumed": 39}) // those not sent are pending at once
+	for i := range 39 {
+		c.tell(failed(c.task("g", i))) // read back: none is bound
+	}
+	c.want("g", map[string]int{"Pending": 64})
+	c.session(2 * sec)
+	c.want("g", map[string]int{"Assumed": 64})
+}
+
+// The same with 39 confirmed: nothing is freed under a running task. The gang is
+// completed where it can be, and else evicted after the grace period.
+func TestGangRefusedAfterSomeAreConfirmed(t *testing.T) {
+	for name, completed := range map[string]bool{"completed": true, "evicted": false} {
+		t.Run(name, func(t *testing.T) {
+			c := newCourse(t, gpus("a", 32), gpus("b", 32), fixture.Job("g").Gang(64).Devices(1))
+			c.session(sec)
+			for i := range 39 {
+				c.tell(seen(c.task("g", i)))
+			}
+			refused := c.task("g", 39)
+			node, device := refused.Node.Name, refused.Node.Devices[refused.Claims[0].Device].UUID
+			c.tell(failed(refused))
+			c.want("g", map[string]int{"Bound": 39, "Assumed": 24, "Pending": 1})
+			if completed {
+				c.session(2 * sec)
+				c.want("g", map[string]int{"Bound": 39, "Assumed": 25})
+				return
+			}
+			lost := []string{device} // its room is gone
+			c.tell(cluster.NodeSeen{Name: node, Lost: &lost})
+			for i := 40; i < 64; i++ {
+				if task := c.task("g", i); task.Status == cluster.Assumed {
+					c.tell(seen(task))
+				}
+			}
+			evicted := 0
+			for range 5 {
+				out := c.session(30 * sec) // the grace period of a torn gang is a minute
+				for i := range out.Decisions {
+					if out.Decisions[i].Action == engine.EvictIt {
+						evicted++
+					}
+				}
+			}
+			c.want("g", map[string]int{"Releasing": 63, "Pending": 1})
+			if evicted != 63 {
+				t.Errorf("%d evictions", evicted)
+			}
+		})
+	}
+}
+
+func TestRejectedByTheNode(t *testing.T) {
+	c := newCourse(t, gpus("a", 1), gpus("b", 1))
+	put := cluster.JobPut{Job: cluster.Job{ID: "job/j", Open: true, Alternatives: []cluster.Alternative{{Min: 1}}}}
+	shape := fixture.Job("x").Devices(1).Build().Tasks()[0].Shape
+	pod := func(uid string) cluster.Change {
+		return cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: "p", UID: uid, Shape: shape}}
+	}
+	c.tell(put, pod("first"))
+	c.session(sec)
+	first := c.task("j", 0)
+	node := first.Node.Name
+	c.tell(seen(first), cluster.TaskGone{Task: first.Ref(), UID: "first", Rejected: c.now + 60*sec})
+	if n := len(c.state.Job("job/j").Tasks()); n != 0 {
+		t.Fatalf("%d tasks are left", n)
+	}
+	c.tell(pod("second"))
+	c.session(sec)
+	second := c.task("j", 0)
+	if second.Node == nil || second.Node.Name == node || second.Attempt != 1 {
+		t.Errorf("the successor is on %v, attempt %d; %s is to be avoided", second.Node, second.Attempt, node)
+	}
+	c.tell(cluster.TaskGone{Task: second.Ref(), UID: "second"}, cluster.NodeGone{Name: second.Node.Name}, pod("third"))
+	c.session(sec)
+	c.want("j", map[string]int{"Pending": 1}) // still avoided
+	c.session(61 * sec)
+	if third := c.task("j", 0); third.Node == nil || third.Node.Name != node {
+		t.Errorf("the node is offered again after a while, and the task is on %v", third.Node)
+	}
+}
+
+func TestBoundElsewhereByAnother(t *testing.T) {
+	c := newCourse(t, gpus("a", 1), gpus("b", 1), fixture.Job("j").Devices(1))
+	c.session(sec)
+	task := c.task("j", 0)
+	from, to := task.Node.Name, "b"
+	if from == "b" {
+		to = "a"
+	}
+	c.tell(cluster.TaskSeen{Task: task.Ref(), Node: to})
+	if task.Status != cluster.Bound || task.Node.Name != to || !c.state.Node(from).Devices[0].Idle() || c.state.Node(to).Devices[0].Idle() {
+		t.Errorf("%s on %s", task.Status, task.Node.Name)
+	}
+}
+
+func TestDeletedWhileAssumed(t *testing.T) {
+	c := newCourse(t, gpus("a", 1), fixture.Job("other").Devices(1))
+	c.tell(cluster.JobPut{Job: cluster.Job{ID: "job/j", Priority: 1, Open: true, Alternatives: []cluster.Alternative{{Min: 1}}}},
+		cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: "p", UID: "u", Shape: fixture.Job("x").Devices(1).Build().Tasks()[0].Shape}})
+	c.session(sec)
+	task := c.task("j", 0)
+	c.tell(sent(task), cluster.TaskSeen{Task: task.Ref(), UID: "u", Leaving: true})
+	c.want("j", map[string]int{"Releasing": 1})
+	c.session(sec)
+	if other := c.task("other", 0); other.Runs() {
+		t.Error("its room was given away before it was gone")
+	}
+	c.tell(cluster.TaskGone{Task: task.Ref(), UID: "u"}, cluster.TaskSeen{Task: task.Ref(), UID: "u"})
+	if n := len(c.state.Job("job/j").Tasks()); n != 0 {
+		t.Error("its UID came back")
+	}
+	c.session(sec)
+	c.want("other", map[string]int{"Assumed": 1})
+}
+
+func TestNodeGoneWhileAssumed(t *testing.T) {
+	c := newCourse(t, gpus("a", 1), fixture.Job("j").Devices(1))
+	c.session(sec)
+	task := c.task("j", 0)
+	c.tell(sent(task), cluster.NodeGone{Name: "a"})
+	c.session(10_000 * sec)
+	c.want("j", map[string]int{"Assumed": 1})
+	if absent := c.state.Absent(); len(absent) != 1 || absent[0].Name != "a" {
+		t.Errorf("absent: %v", absent)
+	}
+	c.tell(failed(task))
+	c.want("j", map[string]int{"Pending": 1})
+	if len(c.state.Absent()) != 0 {
+		t.Error("the absent node is remembered for no task")
+	}
+}
+
+// preempted is a cluster in which old was evicted for new.
+func preempted(t *testing.T) *course {
+	t.Helper()
+	c := newCourse(t, gpus("a", 2), fixture.Job("old").Devices(2).Preemptible().On("a"), fixture.Job("new").Devices(2).Priority(10))
+	c.session(sec)
+	c.want("old", map[string]int{"Releasing": 1})
+	c.want("new", map[string]int{"Nominated": 1})
+	return c
+}
+
+func TestEvictionRefused(t *testing.T) {
+	c := preempted(t)
+	old := c.task("old", 0)
+	c.tell(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt - 1}) // of an earlier attempt
+	c.want("old", map[string]int{"Releasing": 1})
+	c.tell(cluster.EvictionRefused{Task: old.Ref(), Attempt: old.Attempt, Spared: c.now + 60*sec})
+	c.want("old", map[string]int{"Bound": 1})
+	c.want("new", map[string]int{"Pending": 1})
+	if d := c.state.Job("job/new").Displaced; len(d) != 0 {
+		t.Errorf("it still counts as displaced: %v", d)
+	}
+	c.session(10 * sec)
+	c.want("old", map[string]int{"Bound": 1}) // spared for a while
+	c.session(60 * sec)
+	c.want("old", map[string]int{"Releasing": 1}) // and then tried again
+}
+
+// An evicted task that never leaves: the waiting job is placed elsewhere, and
+// nothing loops.
+func TestEvictedTaskNeverLeaves(t *testing.T) {
+	c := preempted(t)
+	for range 3 {
+		c.session(300 * sec)
+	}
+	if !c.task("old", 0).Overdue() {
+		t.Fatal("the task is not overdue")
+	}
+	c.want("new", map[string]int{"Pending": 1})
+	decisions := 0
+	for range 10 {
+		decisions += len(c.session(1000 * sec).Decisions)
+	}
+	if decisions != 0 {
+		t.Errorf("%d decisions about room that does not come free", decisions)
+	}
+	c.tell(cluster.NodePut{Node: *gpus("b", 2).Build()})
+	c.session(sec)
+	if task := c.task("new", 0); !task.Runs() || task.Node.Name != "b" {
+		t.Errorf("%s on %v", task.Status, task.Node)
+	}
+	c.tell(cluster.TaskSeen{Task: c.task("old", 0).Ref()}) // it has left after all
+	c.session(sec)
+	c.want("old", map[string]int{"Assumed": 1})
+}
+
+// A foreign pod takes reserved room: it is booked, and the next session withdraws
+// the reservation, of a gang as a whole.
+func TestReservedRoomTaken(t *testing.T) {
+	c := newCourse(t, gpus("a", 2), gpus("b", 2),
+		fixture.Job("old").Gang(2).Devices(2).Preemptible().On("a", "b"), fixture.Job("new").Gang(2).Devices(2).Priority(10))
+	c.session(sec)
+	c.want("new", map[string]int{"Nominated": 2})
+	foreign := fixture.Job("foreign").Devices(2).Build()
+	c.tell(cluster.JobPut{Job: *foreign})
+	n := c.state.Node("a")
+	c.tell(cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/foreign", Name: foreign.Tasks()[0].Name}, Node: "a",
+		Devices: []cluster.Holding{{Device: n.Devices[0].UUID, Milli: cluster.Whole, Memory: n.Devices[0].Memory}, {Device: n.Devices[1].UUID, Milli: cluster.Whole, Memory: n.Devices[1].Memory}}})
+	c.session(sec)
+	c.want("foreign", map[string]int{"Bound": 1})
+	c.want("new", map[string]int{"Pending": 2})
+}
+
+// After a restart reservations are recovered with their devices, form and time.
+func TestRestartKeepsReservations(t *testing.T) {
+	c := preempted(t)
+	digest := c.state.Digest()
+	again, err := c.state.Snapshot().State()
+	if err != nil || again.Digest() != digest {
+		t.Fatalf("%v, another State", err)
+	}
+	e, err := c.engine.Another()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.state, c.engine = again, e
+	if len(c.session(sec).Decisions) != 0 {
+		t.Error("something is decided anew")
+	}
+	c.tell(cluster.TaskSeen{Task: c.task("old", 0).Ref()})
+	c.session(sec)
+	c.want("new", map[string]int{"Assumed": 1})
+}
+
+// A node whose devices are listed in another order: no task moves, and a device
+// keeps the ID by which it is selected.
+func TestDevicesInAnotherOrder(t *testing.T) {
+	c := newCourse(t, gpus("a", 4), fixture.Job("j").Gang(2).Devices(1))
+	c.session(sec)
+	held := func() map[string]string {
+		out := map[string]string{}
+		n := c.state.Node("a")
+		for _, task := range c.state.Job("job/j").Tasks() {
+			for _, claim := range task.Claims {
+				d := &n.Devices[claim.Device]
+				out[task.Name] += fmt.Sprint(d.UUID, " ", d.ID, " ", d.Use.Leases, " ")
+			}
+		}
+		return out
+	}
+	before := held()
+	node := *gpus("a", 4).Build()
+	slices.Reverse(node.Devices)
+	for i := range node.Devices {
+		node.Devices[i].ID = cluster.DeviceID{}
+	}
+	c.tell(cluster.NodePut{Node: node})
+	if d := cmp.Diff(before, held()); d != "" {
+		t.Errorf("held (-want +got):\n%s", d)
+	}
+	if len(c.session(sec).Decisions) != 0 {
+		t.Error("something was decided")
+	}
+}
+
+// A pod added to a running elastic job: nothing else changes.
+func TestTaskAddedToARunningJob(t *testing.T) {
+	c := newCourse(t, gpus("a", 4))
+	shape := fixture.Job("x").Devices(1).Build().Tasks()[0].Shape
+	add := func(name string) cluster.Change {
+		return cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: name, UID: name, Shape: shape}}
+	}
+	c.tell(add("p0")) // before its job
+	c.session(sec)
+	c.tell(cluster.JobPut{Job: cluster.Job{ID: "job/j", Open: true, Alternatives: []cluster.Alternative{{Min: 2}}}})
+	c.session(sec)
+	c.want("j", map[string]int{"Pending": 1}) // it has fewer tasks than its minimum
+	c.tell(add("p1"))
+	c.session(sec)
+	c.want("j", map[string]int{"Assumed": 2})
+	c.tell(seen(c.task("j", 0)), seen(c.task("j", 1)))
+	before := map[string]any{"p0": c.task("j", 0).Claims, "p1": c.task("j", 1).Claims}
+	c.tell(add("p2"))
+	c.session(sec)
+	c.want("j", map[string]int{"Bound": 2, "Assumed": 1})
+	if d := cmp.Diff(before, map[string]any{"p0": c.task("j", 0).Claims, "p1": c.task("j", 1).Claims}); d != "" {
+		t.Error(d)
+	}
+	c.tell(cluster.TaskGone{Task: c.task("j", 0).Ref(), UID: "p0"})
+	c.want("j", map[string]int{"Bound": 1, "Assumed": 1})
+}
+
+// A spec that is put again, with another priority, minimum and shape, leaves what
+// runs where it is, booked as it was placed.
+func TestSpecPutAgain(t *testing.T) {
+	c := newCourse(t, gpus("a", 4), fixture.Job("j").Gang(2).Devices(1))
+	c.session(sec)
+	c.tell(seen(c.task("j", 0)), seen(c.task("j", 1)))
+	used := c.state.Node("a").DeviceUsed()
+	c.tell(cluster.JobPut{Job: *fixture.Job("j").Gang(3).Min(1).Devices(2).Priority(5).Build()})
+	if c.state.Node("a").DeviceUsed() != used {
+		t.Errorf("%d in use, before it was %d", c.state.Node("a").DeviceUsed(), used)
+	}
+	c.want("j", map[string]int{"Bound": 2, "Pending": 1})
+	c.session(sec)
+	c.want("j", map[string]int{"Bound": 2, "Assumed": 1})
+	if c.state.Node("a").DeviceUsed() != used+2000 {
+		t.Errorf("%d in use", c.state.Node("a").DeviceUsed())
+	}
+	c.tell(cluster.JobPut{Job: *fixture.Job("j").Devices(1).Build()}) // one task is left of it
+	c.want("j", map[string]int{"Bound": 2, "Assumed": 1})
+	c.tell(cluster.TaskSeen{Task: c.task("j", 1).Ref()})
+	c.want("j", map[string]int{"Bound": 1, "Assumed": 1}) // what is not requested any more does not come back
+}
