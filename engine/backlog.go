@@ -94,7 +94,11 @@ func (b *backlog) takeJobs() (moved map[string]bool) {
 		switch {
 		case job == nil || !b.state.Waits(job):
 		case e == nil:
-			b.arrive(&waiter{job: job})
+			e = &waiter{job: job}
+			if job.Parked != nil { // as it was before a restart
+				e.parked = *job.Parked
+			}
+			b.arrive(e)
 		case e.bucket == nil || e.stand != standOf(job) || e.lane.surplus != job.Stands() || job.SpecVersion() > b.jobs:
 			b.remove(e)
 			b.arrive(e)

@@ -12,10 +12,10 @@ import (
 type waiter struct {
 	job     *cluster.Job
 	lane    *lane
-	bucket  *bucket // nil: it is to be tried
-	arrived bool    // it is among the arrivals of its lane
-	stand   stand   // of its tasks, when it was refused
-	parked  Parked  // while it is in no bucket
+	bucket  *bucket        // nil: it is to be tried
+	arrived bool           // it is among the arrivals of its lane
+	stand   stand          // of its tasks, when it was refused
+	parked  cluster.Parked // while it is in no bucket
 	refusal *Refusal
 	said    uint64 // when the refusal was said
 }
@@ -41,7 +41,7 @@ type bucket struct {
 	key    string
 	lane   *lane
 	jobs   []*waiter // in the order of their turn
-	parked Parked
+	parked cluster.Parked
 	timer  int // place among the timers; -1: none
 
 	refusal   *Refusal // of the last that was tried because something changed

@@ -55,7 +55,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 				b.replica[name] = append(b.replica[name], k)
 			}
 		} else if e.parked.Tries == 0 {
-			k.parked = Parked{} // the back-off of a new job is that of all
+			k.parked = cluster.Parked{} // the back-off of a new job is that of all
 		}
 		i, _ := k.index(s, e.job)
 		k.jobs = slices.Insert(k.jobs, i, e)
@@ -65,7 +65,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 	k.forced, k.recheck = false, false
 	k.version, k.home = s.State.Version(), s.homeOf(e.job)
 	b.register(k, e.job, r)
-	k.parked = k.parked.refused(s.Now, !r.Permanent || r.Surplus) // what stands may be placed otherwise, so surplus is never given up
+	k.parked = refusedAgain(k.parked, s.Now, !r.Permanent || r.Surplus) // what stands may be placed otherwise, so surplus is never given up
 	r.Retry = k.parked.RetryAt
 	b.start(k)
 	return k

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/berth-project/berth/cluster"
+
 // How long a refused job is left alone if nothing changes that may help it: the
 // first time a second, then twice as long each time, up to five minutes.
 const (
@@ -7,27 +9,37 @@ const (
 	longest         = 300 * firstWait
 )
 
-// Parked is the back-off of a refused job.
-type Parked struct {
-	// Tries counts the first refusal, and those at a time when it was to be tried
-	// again. One that was tried earlier because something changed does not count.
-	Tries   int
-	RetryAt int64 // 0: only when something changes
-}
-
 // due reports whether the time has come to try again.
-func (p Parked) due(now int64) bool { return p.RetryAt > 0 && now >= p.RetryAt }
+func due(p cluster.Parked, now int64) bool { return p.RetryAt > 0 && now >= p.RetryAt }
 
-// refused is the back-off after one more refusal. Where waiting alone does not
+// refusedAgain is the back-off after one more refusal. Tries counts the first
+// refusal, and those at a time when the job was to be tried again; one that was tried
+// earlier because something changed does not count. Where waiting alone does not
 // help, there is no time at which the job is tried again.
-func (p Parked) refused(now int64, waiting bool) Parked {
+func refusedAgain(p cluster.Parked, now int64, waiting bool) cluster.Parked {
 	switch {
 	case !waiting:
 		p.RetryAt = 0
 		p.Tries = max(1, p.Tries)
-	case p.Tries == 0 || p.RetryAt == 0 || p.due(now):
+	case p.Tries == 0 || p.RetryAt == 0 || due(p, now):
 		p.RetryAt = now + min(longest, firstWait<<min(p.Tries, 20))
 		p.Tries++
 	}
 	return p
+}
+
+// writeBackOff keeps the job's back-off in the State, so that a restart does not
+// lose it.
+func (s *Session) writeBackOff(job *cluster.Job) {
+	var p *cluster.Parked
+	if e := s.engine.backlog.waiters[job.Slot()]; e != nil && e.bucket != nil {
+		p = &e.bucket.parked
+	}
+	if p == nil && job.Parked == nil || p != nil && job.Parked != nil && *p == *job.Parked {
+		return
+	}
+	stmt := s.Begin()
+	stmt.position()
+	stmt.tx.Park(job, p)
+	stmt.end()
 }

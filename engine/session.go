@@ -171,6 +171,9 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) {
 	} else {
 		stmt.Discard()
 	}
+	if s.options.Patient {
+		s.writeBackOff(job)
+	}
 }
 
 // Close ends the session.

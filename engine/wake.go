@@ -28,7 +28,7 @@ func (b *backlog) wake(moved map[string]bool) {
 	if b.revision != s.State.Revision() || b.epoch != s.engine.index.epoch {
 		b.each(func(k *bucket) { b.force(k) })
 	}
-	for len(b.timers) > 0 && b.timers[0].parked.due(s.Now) {
+	for len(b.timers) > 0 && due(b.timers[0].parked, s.Now) {
 		k := b.timers[0]
 		b.stop(k)
 		b.force(k)

@@ -10,6 +10,7 @@ type Counts struct {
 	WholeNodes                           int // that replicas of a set were placed on
 	Crashes, Lost                        int // lost: decisions that were never carried out
 	Changes, Replays, Torn               int // changes in logs, logs that were replayed, and torn by a crash
+	Restarts, Earlier                    int // sessions that were also run after a restart, and of these that evicted earlier
 	Refused, Unanswered                  int // bindings and evictions that were refused, bindings whose answer came late
 	Waits                                int // refusals that a patient session did not try again
 	Settled, Rounds                      int // rounds: the most that it took
@@ -32,6 +33,8 @@ func (c *Counts) Add(o Counts) {
 	c.Changes += o.Changes
 	c.Replays += o.Replays
 	c.Torn += o.Torn
+	c.Restarts += o.Restarts
+	c.Earlier += o.Earlier
 	c.Refused += o.Refused
 	c.Unanswered += o.Unanswered
 	c.Waits += o.Waits
@@ -40,6 +43,6 @@ func (c *Counts) Add(o Counts) {
 }
 
 func (c Counts) String() string {
-	return fmt.Sprintf("%d steps, %d sessions, %d decisions, %d refusals, %d evictions (%d moves, %d of stale gangs, %d scaled down), %d retired, %d whole nodes of sets, %d crashes that lost %d decisions, %d changes, %d logs replayed and %d torn, %d bindings and evictions refused, %d bindings answered late, %d waits, settled %d times in %d rounds at most",
-		c.Steps, c.Sessions, c.Decisions, c.Refusals, c.Evictions, c.Moves, c.Stale, c.ScaledDown, c.Retired, c.WholeNodes, c.Crashes, c.Lost, c.Changes, c.Replays, c.Torn, c.Refused, c.Unanswered, c.Waits, c.Settled, c.Rounds)
+	return fmt.Sprintf("%d steps, %d sessions, %d decisions, %d refusals, %d evictions (%d moves, %d of stale gangs, %d scaled down), %d retired, %d whole nodes of sets, %d crashes that lost %d decisions, %d changes, %d logs replayed and %d torn, %d sessions also run after a restart (%d evicted earlier), %d bindings and evictions refused, %d bindings answered late, %d waits, settled %d times in %d rounds at most",
+		c.Steps, c.Sessions, c.Decisions, c.Refusals, c.Evictions, c.Moves, c.Stale, c.ScaledDown, c.Retired, c.WholeNodes, c.Crashes, c.Lost, c.Changes, c.Replays, c.Torn, c.Restarts, c.Earlier, c.Refused, c.Unanswered, c.Waits, c.Settled, c.Rounds)
 }

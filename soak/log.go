@@ -177,3 +177,49 @@ func (w *World) readBack(t *cluster.Task) error {
 	}
 	return nil
 }
+
+// afterRestart runs the session on the State that the log gives, with an engine that
+// remembers nothing, and returns a check that it decides what the other one does. An
+// engine that was not restarted leaves some jobs alone until their back-off is over,
+// since only evictions that time or shares newly allow could help them: where the
+// restarted one finds such, the two may differ.
+func (w *World) afterRestart(o engine.Options) (func(*engine.Outcome) error, error) {
+	state, err := w.log.replay(w.log.lines.Len())
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.New(standard.Registry(), standard.Profile())
+	if err != nil {
+		return nil, err
+	}
+	s := e.Open(state, o)
+	again, err := s.Run()
+	s.Close()
+	if err != nil {
+		return nil, err
+	}
+	return func(out *engine.Outcome) error {
+		w.Restarts++
+		a, b := decided(out), decided(&again)
+		if slices.Equal(a, b) {
+			return nil
+		}
+		if o.Patient && evicts(&again) {
+			w.Earlier++
+			return nil
+		}
+		return fmt.Errorf("after a restart other decisions are made:\n%s", differing(a, b))
+	}, nil
+}
+
+func decided(out *engine.Outcome) (list []string) {
+	for i := range out.Decisions {
+		d := &out.Decisions[i]
+		list = append(list, fmt.Sprint(d.Action, " ", d.Task.ID(), " ", d.Node, " ", d.Claims, " ", d.For))
+	}
+	return list
+}
+
+func evicts(out *engine.Outcome) bool {
+	return slices.ContainsFunc(out.Decisions, func(d engine.Decision) bool { return d.Action == engine.EvictIt })
+}

@@ -47,11 +47,22 @@ func (w *World) Schedule() error {
 	w.Sessions++
 	before := w.moment()
 	patient := w.chance(60)
-	out, err := w.run(engine.Options{
+	options := engine.Options{
 		Now: w.clock, Search: engine.Twin, Patient: patient, Record: true,
 		Hold: pick(w, []int64{0, 0, 30 * second, 600 * second}),
-	})
+	}
+	restarted := func(*engine.Outcome) error { return nil }
+	if w.chance(20) {
+		var err error
+		if restarted, err = w.afterRestart(options); err != nil {
+			return err
+		}
+	}
+	out, err := w.run(options)
 	if err != nil {
+		return err
+	}
+	if err := restarted(&out); err != nil {
 		return err
 	}
 	w.Refusals += len(out.Refusals)
