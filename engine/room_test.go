@@ -197,7 +197,8 @@ func TestObjectionsAreTold(t *testing.T) {
 	}
 }
 
-// TestHoldsExpire: room is not held for ever for somebody who cannot come.
+// TestHoldsExpire: room is not held for ever. A victim that has not left by then is
+// overdue, and nothing is reserved on its room any more.
 func TestHoldsExpire(t *testing.T) {
 	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt))
 	s := fixture.State(four("a"), low("x").Devices(4).On("a"), fixture.Job("new").Devices(4))
@@ -213,8 +214,12 @@ func TestHoldsExpire(t *testing.T) {
 	if at(160); fresh.Status != cluster.Nominated {
 		t.Fatalf("it is %s", fresh.Status)
 	}
-	// Nobody else wants the room, so it is promised anew.
-	if at(161); fresh.Promised != 161 {
-		t.Errorf("it is %s since %d", fresh.Status, fresh.Promised)
+	victim := s.Job("job/x").Tasks()[0]
+	if at(161); fresh.Status != cluster.Pending || !victim.Overdue() {
+		t.Errorf("it is %s, and the victim is overdue: %v", fresh.Status, victim.Overdue())
+	}
+	apply(t, s, cluster.TaskSeen{Task: victim.Ref()})
+	if at(162); !fresh.Runs() {
+		t.Errorf("the victim has left, and it is %s", fresh.Status)
 	}
 }
