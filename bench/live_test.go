@@ -146,13 +146,14 @@ func (l *live) change(b *testing.B, what string) {
 	}
 }
 
-// restore makes things as they were: as many are parked, and of the same kinds.
+// restore makes things as they were: what was evicted leaves, and as many are
+// parked, of the same kinds.
 func (l *live) restore(b *testing.B, what string) {
-	switch what {
-	case "ends":
+	if what == "ends" {
 		l.put(b, l.job(l.kinds[l.last], l.room))
 		l.session(b)
-	case "preempts":
+	}
+	for len(l.evicted) > 0 {
 		for _, id := range l.evicted {
 			must(b, l.state.Apply(cluster.JobGone{Job: id}))
 			i := slices.Index(l.running, id)

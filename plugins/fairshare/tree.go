@@ -34,7 +34,6 @@ type Queue struct {
 	place int               // among its siblings
 
 	seniority int
-	touched   bool
 }
 
 // Share is the arithmetic of one queue and one resource.
