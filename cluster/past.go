@@ -4,7 +4,8 @@ import "slices"
 
 // Queues remember what they used. Reported use is where they start from; from then
 // on a queue is charged, from one session to the next, with what it holds when the
-// next one opens. While that stays the same, nothing is written down.
+// next one opens. While that stays the same, nothing is written down. A queue that
+// has others below it and reports nothing has the past of those.
 
 // maxPast is how many intervals a queue remembers; the oldest are put together.
 const maxPast = 64
@@ -29,12 +30,16 @@ func (s *State) Past(q *Queue) []Usage {
 // pass moves the clock.
 func (s *State) pass(now int64) {
 	was, passed := s.now, s.passed
+	from := was
+	if was == 0 {
+		from = now // nothing is known of the time before the first session but what was reported
+	}
 	var changed []*Queue
 	var before []Queue
 	s.recentQueues.since(s.passed, func(slot int) {
-		if q := s.queueSlots[slot]; q != nil && !slices.Equal(q.Used, q.held.used) {
+		if q := s.queueSlots[slot]; q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.held.used) {
 			changed, before = append(changed, q), append(before, Queue{Past: q.Past, held: q.held})
-			q.close(was)
+			q.close(from)
 		}
 	})
 	s.passed = s.recentQueues.version

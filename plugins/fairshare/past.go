@@ -122,9 +122,9 @@ func (d *Decay) halved(age int64) uint64 {
 // Whoever holds so much for ever has an integral of halfLife ÷ ln 2; parts of
 // that are what the ends differ by, and what is counted here. What is not past
 // yet does not count.
-func (d *Decay) used(q *cluster.Queue) map[string]sum {
+func (d *Decay) used(past []cluster.Usage) map[string]sum {
 	out := map[string]sum{}
-	for _, u := range q.Past {
+	for _, u := range past {
 		to := min(u.To, d.Now)
 		if u.From >= to {
 			continue
@@ -142,10 +142,10 @@ func (d *Decay) used(q *cluster.Queue) map[string]sum {
 
 // recall works out what the queue used, and all below it. A queue that says
 // nothing of its past has that of the queues below it together.
-func (d *Decay) recall(q *Queue) {
-	q.past = d.used(q.Queue)
+func (d *Decay) recall(s *cluster.State, q *Queue) {
+	q.past = d.used(s.Past(q.Queue))
 	for _, c := range q.Children {
-		d.recall(c)
+		d.recall(s, c)
 		if len(q.Queue.Past) > 0 {
 			continue
 		}

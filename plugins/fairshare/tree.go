@@ -90,7 +90,7 @@ func Shares(s *cluster.State, total cluster.Resources, decay Decay) *Tree {
 	}
 	if decay.counts() {
 		for _, root := range t.Roots {
-			decay.recall(root)
+			decay.recall(s, root)
 		}
 	}
 	asks := pendingRequests(s)
