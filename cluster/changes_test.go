@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,8 +16,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// lengthOfLife is how many changes a random course has: with 100 courses a property,
-// and several properties, `go test ./cluster` makes more than 100,000.
+// lengthOfLife is how many changes a random course has as a rule. With 100 courses to
+// a property, `go test ./cluster` makes more than 150,000 in all.
 const lengthOfLife = 150
 
 var changesMade atomic.Int64
@@ -156,53 +157,105 @@ func TestNetChanges(t *testing.T) {
 	})
 }
 
-// The log, written as JSON and read again, gives the same State on the same
-// snapshot, also written as JSON and read again, wherever the snapshot was made.
-func TestReplay(t *testing.T) {
-	live(t, func(w *world) {
-		for range w.roll(lengthOfLife) {
-			w.step()
+// diary is what a process leaves behind: a snapshot and the changes since, one to a
+// line. For the test it has the digest after some of the lines, and where they end.
+type diary struct {
+	snapshot []byte
+	log      []byte
+	lines    int
+	marks    []mark
+}
+
+type mark struct {
+	size, lines int
+	digest      string
+}
+
+func (w *world) newDiary() *diary {
+	data, err := json.Marshal(w.state.Snapshot())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return &diary{snapshot: data, marks: []mark{{digest: w.state.Digest()}}}
+}
+
+func (d *diary) write(w *world, c cluster.Change) {
+	b, err := cluster.Encode(c)
+	if err != nil {
+		w.Fatal(err)
+	}
+	d.log = append(append(d.log, b...), '\n')
+	if d.lines++; d.lines%12 == 0 {
+		d.marks = append(d.marks, mark{len(d.log), d.lines, w.state.Digest()})
+	}
+}
+
+// tear cuts the log within the line that follows a mark.
+func (d *diary) tear(w *world) (mark, int) {
+	m := d.marks[w.roll(len(d.marks))]
+	next := bytes.IndexByte(d.log[m.size:], '\n')
+	return m, m.size + w.roll(max(1, next+1))
+}
+
+// replay makes a State of the snapshot and the whole lines of the log, and returns
+// how many these are.
+func (d *diary) replay(w *world, size int) (*cluster.State, int) {
+	var snapshot cluster.Snapshot
+	if err := json.Unmarshal(d.snapshot, &snapshot); err != nil {
+		w.Fatal(err)
+	}
+	state, err := snapshot.State()
+	if err != nil {
+		w.Fatal(err)
+	}
+	lines := 0
+	for rest := d.log[:size]; ; lines++ {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			return state, lines
 		}
-		data, err := json.Marshal(w.state.Snapshot())
+		b := rest[:end]
+		c, err := cluster.Decode(b)
 		if err != nil {
-			w.Fatal(err)
+			w.Fatalf("%s: %v", b, err)
 		}
-		var log [][]byte
-		for range lengthOfLife {
-			c := w.step()
-			if c == nil {
+		if back, err := cluster.Encode(c); err != nil || string(back) != string(b) {
+			w.Fatalf("%s became %s: %v", b, back, err)
+		}
+		if err := state.Apply(c); err != nil {
+			w.Fatalf("%s: %v\n%s", b, err, strings.Join(spell(state), "\n"))
+		}
+		rest = rest[end+1:]
+	}
+}
+
+// A process dies at any point: the log, written as JSON and torn anywhere, gives on
+// the snapshot the State as it was after the last whole line. The next process goes
+// on from there.
+func TestProcessDeath(t *testing.T) {
+	const length = 1500
+	before := changesMade.Load()
+	live(t, func(w *world) {
+		d := w.newDiary()
+		for range length {
+			if c := w.step(); c != nil {
+				d.write(w, c)
+			}
+			if d.lines < 100 && !w.chance(2) {
 				continue
 			}
-			b, err := cluster.Encode(c)
-			if err != nil {
-				w.Fatal(err)
+			m, size := d.tear(w)
+			state, lines := d.replay(w, size)
+			if lines != m.lines || state.Digest() != m.digest {
+				w.Fatalf("replayed, line %d (%d) gives another State", m.lines, lines)
 			}
-			log = append(log, b)
-		}
-		var snapshot cluster.Snapshot
-		if err := json.Unmarshal(data, &snapshot); err != nil {
-			w.Fatal(err)
-		}
-		again, err := snapshot.State()
-		if err != nil {
-			w.Fatal(err)
-		}
-		for _, b := range log {
-			c, err := cluster.Decode(b)
-			if err != nil {
-				w.Fatalf("%s: %v", b, err)
-			}
-			if back, err := cluster.Encode(c); err != nil || string(back) != string(b) {
-				w.Fatalf("%s became %s: %v", b, back, err)
-			}
-			if err := again.Apply(c); err != nil {
-				w.Fatalf("%s: %v\n%s", b, err, strings.Join(spell(again), "\n"))
-			}
-		}
-		if again.Digest() != w.state.Digest() {
-			w.Fatalf("replayed, it is not the same:\n%s", differing(spell(w.state), spell(again)))
+			w.state, w.now = state, max(w.now, state.Now())
+			d = w.newDiary()
 		}
 	})
+	if made := changesMade.Load() - before; made < 100_000 && !testing.Short() {
+		t.Errorf("only %d changes were made", made)
+	}
 }
 
 // A fact that is told again changes nothing, and touches no version.
