@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// State is the books of a cluster. It is changed one thing at a time, and every
-// change gives the node it touches a new version. It is not safe for concurrent use.
+// State is what is known of a cluster. It changes by Apply or in a Transaction, and
+// every change gives the nodes, jobs and queues that it touches a new version. It is
+// not safe for concurrent use.
 type State struct {
 	nodes  []*Node // by slot; nil where a node was removed
 	free   []int   // slots to reuse
@@ -62,7 +63,7 @@ type State struct {
 	samples  []Device       // one of each kind, in order
 }
 
-// NewState returns empty books with the default queue.
+// NewState returns an empty State with the default queue.
 func NewState() *State {
 	s := &State{
 		byName:    map[string]*Node{},
