@@ -19,6 +19,7 @@ type Session struct {
 	opening *weighted // the plugin that is registering hooks
 	events  []Record
 	changes []cluster.Change
+	wake    int64 // when the next session is wanted; 0: at no time
 	heaps   map[heapKey]*heap
 	asks    map[*cluster.Shape]cluster.DeviceAsk
 	served  map[*cluster.Job]bool // others went for them
@@ -41,6 +42,9 @@ type Outcome struct {
 	// Tried are the jobs that had their turn, by ID and in that order. A patient
 	// session leaves those alone that nothing changed for.
 	Tried []string
+	// NextWake is when the next session should be run if nothing changes before, in
+	// nanoseconds; 0: no time alone changes anything.
+	NextWake int64
 	// Rankings are the sets that had more jobs than are desired.
 	Rankings []Ranking
 }
@@ -68,7 +72,7 @@ func (s *Session) Run() (Outcome, error) {
 		out.Decisions = append(out.Decisions, s.sweep()...)
 		s.withdrawLost() // promises to surplus whose job was evicted meanwhile
 	}
-	out.Events, out.Changes = s.events, s.changes
+	out.Events, out.Changes, out.NextWake = s.events, s.changes, s.nextWake()
 	return out, s.err
 }
 

@@ -60,6 +60,7 @@ func (p *plugin) OnSessionClose(*engine.Session) {}
 func (p *plugin) sweep(stmt *engine.Statement) {
 	for _, j := range p.session.State.Torn() {
 		if !p.session.State.Waits(j) || p.session.Now-j.Torn < p.grace.Nanoseconds() {
+			p.session.WakeAt(j.Torn + p.grace.Nanoseconds())
 			continue
 		}
 		for _, t := range j.Tasks() {

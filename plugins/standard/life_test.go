@@ -461,3 +461,24 @@ func TestSpecPutAgain(t *testing.T) {
 	c.tell(cluster.TaskSeen{Task: c.task("j", 1).Ref()})
 	c.want("j", map[string]int{"Bound": 1, "Assumed": 1}) // what is not requested any more does not come back
 }
+
+// A session says when it wants to be run again although nothing changes.
+func TestNextWake(t *testing.T) {
+	c := preempted(t)
+	if got, want := c.session(sec).NextWake, 1001*sec+600*sec+1; got != want {
+		t.Errorf("woken at %d, want %d: the reservation expires", got, want)
+	}
+	c = newCourse(t, gpus("a", 1), fixture.Job("j").Devices(1), fixture.Job("k").Devices(1))
+	if got, want := c.session(sec).NextWake, 1002*sec; got != want {
+		t.Errorf("woken at %d, want %d: a refused job is tried again after a second", got, want)
+	}
+	c.tell(cluster.JobGone{Job: "job/k"})
+	if got := c.session(sec).NextWake; got != 0 {
+		t.Errorf("woken at %d, and time changes nothing", got)
+	}
+	c = newCourse(t, gpus("a", 2), fixture.Job("g").Gang(3).Devices(1).On("a", "a"))
+	c.session(sec)
+	if got, want := c.session(100*sec).NextWake, int64(0); got == want {
+		t.Error("a gang below its minimum is dissolved at some time")
+	}
+}

@@ -1,0 +1,34 @@
+package engine
+
+// WakeAt asks for a session at the time, or earlier: something may be decided then
+// although nothing changes until then. Plugins call it while a session runs; a time
+// that is not after the session's own is ignored.
+func (s *Session) WakeAt(at int64) {
+	if at > s.Now && (s.wake == 0 || at < s.wake) {
+		s.wake = at
+	}
+}
+
+// nextWake is when the next session should be run if nothing changes before: a
+// refused job is tried again, a reservation expires, an evicted task is overdue, a
+// node or a task is avoided or spared no more, or a plugin asked for it. 0: never.
+func (s *Session) nextWake() int64 {
+	if b := s.engine.backlog; s.options.Patient && b != nil && len(b.timers) > 0 {
+		s.WakeAt(b.timers[0].parked.RetryAt)
+	}
+	if hold := s.options.Hold; hold > 0 {
+		for _, t := range s.State.Nominated() {
+			s.WakeAt(t.Promised + hold + 1)
+		}
+		for _, t := range s.State.Moving() {
+			s.WakeAt(t.Landing().Promised + hold + 1)
+		}
+		for _, t := range s.State.Releasing() {
+			if at, evicted := t.EvictedAt(); evicted && !t.Overdue() {
+				s.WakeAt(at + hold + 1)
+			}
+		}
+	}
+	s.State.Avoiding(func(until int64) { s.WakeAt(until) })
+	return s.wake
+}
