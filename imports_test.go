@@ -42,6 +42,7 @@ var rules = []struct {
 	{"estimate/library", []string{"estimate", "estimate/backend", "estimate/gguf", "estimate/hf", "estimate/preset"}, nil, "it finds out what reads a model, and reads nothing itself"},
 	{"explain", []string{"cluster", "engine", "nearest"}, nil, "it turns outcomes into words and asks the engine when it wants to know"},
 	{"estimate/gguf/...", []string{"cluster", "estimate", "estimate/gguf/sample", "printable"}, []string{"github.com/gpustack/gguf-parser-go"}, "it turns files into models; what llama.cpp needs for one is the parser's to know"},
+	{"live", []string{"cluster", "engine", "explain"}, nil, "it keeps a scheduler running and serves its readers; what is reported and where the log lies is for the front doors"},
 	{"timeline", []string{"cluster", "engine", "explain", "plugins/fairshare"}, nil, "it runs the engine over and over, tells what happened, and sets what queues use beside their fair share"},
 	{"scenario", []string{"api/...", "cluster", "engine", "explain", "manifest", "model", "nearest", "plugins/standard", "timeline"}, nil, "it runs what a file says through the engine that ships"},
 	{"estimate/hf/sample", nil, nil, "it writes files and shares nothing with their reader"},

@@ -20,15 +20,19 @@ type waiter struct {
 	said    uint64 // when the refusal was said
 }
 
-// stand is how many of a job's own tasks are where. What it loses itself leaves
+// stand is how many of a job's own tasks are where, and which of them wait. What it loses itself leaves
 // it with other forms, other domains, and less to keep to.
-type stand struct{ chosen, placed, pending int }
+type stand struct {
+	chosen, placed, pending int
+	which                   uint64 // spells which tasks are pending: others may request other shapes
+}
 
 func standOf(j *cluster.Job) stand {
 	out := stand{chosen: j.Chosen, placed: j.Placed()}
-	for _, t := range j.Tasks() {
+	for i, t := range j.Tasks() {
 		if t.Status == cluster.Pending {
 			out.pending++
+			out.which = (out.which ^ uint64(i+1)) * 1099511628211
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,41 +53,68 @@ type Totals struct {
 }
 
 // Compare tells two simulations apart, task by task.
-func Compare(before, after *Simulation) *Difference {
-	d := &Difference{Placed: []Move{}, Moved: []Move{}, Pending: []Move{}, Gone: []Move{}, Evicted: leaving(after, before), Kept: leaving(before, after)}
-	was, is := standings(before.State, &d.Before), standings(after.State, &d.After)
-	names := map[string]bool{}
-	for id := range was {
-		names[id] = true
+func Compare(before, after *Simulation) *Difference { return compare(before.ending(), after.ending()) }
+
+// WhatIf simulates twice on the same State, without the change and with it, tells
+// the two apart, and leaves the State as it was.
+func WhatIf(e *engine.Engine, state *cluster.State, o Options, change func(*cluster.State) error) (*Difference, error) {
+	before, err := endOf(e, state, o, func(*cluster.State) error { return nil })
+	if err != nil {
+		return nil, err
 	}
-	for id := range is {
-		names[id] = true
+	after, err := endOf(e, state, o, change)
+	if err != nil {
+		return nil, err
 	}
-	var ids []string
-	for id := range names {
-		ids = append(ids, id)
+	return compare(before, after), nil
+}
+
+// endOf is how a simulation ends after the change; both are undone.
+func endOf(e *engine.Engine, state *cluster.State, o Options, change func(*cluster.State) error) (*ending, error) {
+	mark := state.Mark()
+	defer func() {
+		state.Undo(mark)
+		state.Release(mark)
+	}()
+	if err := change(state); err != nil {
+		return nil, err
+	}
+	sim, err := Simulate(e, state, o)
+	if err != nil {
+		return nil, err
+	}
+	return sim.ending(), nil
+}
+
+func compare(before, after *ending) *Difference {
+	d := &Difference{
+		Placed: []Move{}, Moved: []Move{}, Pending: []Move{}, Gone: []Move{},
+		Evicted: leaving(after.sim, before.sim), Kept: leaving(before.sim, after.sim), Before: before.totals, After: after.totals,
+	}
+	ids := slices.Collect(maps.Keys(after.tasks))
+	for id := range before.tasks {
+		if _, both := after.tasks[id]; !both {
+			ids = append(ids, id)
+		}
 	}
 	slices.Sort(ids)
 	for _, id := range ids {
-		a, b := was[id], is[id]
-		t := cmp.Or(b.task, a.task)
-		m := Move{Workload: t.Job.ID, Task: t.Name, From: a.node, To: b.node}
-		old, now := before.State.Job(m.Workload), after.State.Job(m.Workload)
+		a, was := before.tasks[id]
+		b, is := after.tasks[id]
+		m := Move{Workload: cmp.Or(b.job, a.job), Task: cmp.Or(b.task, a.task), From: a.node, To: b.node}
 		switch {
-		case b.task == nil && (now == nil || now.Retired):
+		case !is && !after.wants[m.Workload]:
 			d.Gone = append(d.Gone, m)
-		case b.task == nil: // it takes another form
+		case !is: // it takes another form
 			continue
-		case a.node == b.node && old != nil && old.Placed() == 0: // pending before, in whatever form
-			continue
-		case a.node == b.node && a.task != nil:
+		case a.node == b.node && (was || before.nowhere[m.Workload]): // pending before, in whatever form
 			continue
 		case a.node == "" && b.node != "":
 			d.Placed = append(d.Placed, m)
 		case b.node != "":
 			d.Moved = append(d.Moved, m)
 		default: // it stood, or is new
-			if r := after.refusal(m.Workload); r != nil {
+			if r := after.sim.refusal(m.Workload); r != nil {
 				m.Message = Message(r)
 			}
 			d.Pending = append(d.Pending, m)
@@ -114,29 +142,37 @@ func leaving(sim, other *Simulation) []Going {
 	return out
 }
 
-type standing struct {
-	task *cluster.Task
-	node string
+// ending is how a simulation left the tasks, as values: a State that two
+// simulations run on has only one end at a time.
+type ending struct {
+	sim     *Simulation
+	tasks   map[string]standing
+	nowhere map[string]bool // jobs that have no place
+	wants   map[string]bool // jobs that are not retired
+	totals  Totals
 }
 
-func standings(s *cluster.State, totals *Totals) map[string]standing {
-	out := map[string]standing{}
-	for _, j := range s.Jobs() {
+type standing struct{ job, task, node string }
+
+func (s *Simulation) ending() *ending {
+	e := &ending{sim: s, tasks: map[string]standing{}, nowhere: map[string]bool{}, wants: map[string]bool{}}
+	for _, j := range s.State.Jobs() {
+		e.nowhere[j.ID], e.wants[j.ID] = j.Placed() == 0, !j.Retired
 		for _, t := range j.Tasks() {
-			at := standing{task: t}
+			at := standing{job: j.ID, task: t.Name}
 			switch {
 			case t.Node != nil:
 				at.node = t.Node.Name
-				totals.Placed++
-			case j.Retired: // nobody asks for it any more
+				e.totals.Placed++
+			case j.Retired: // it is not requested any more
 				continue
 			default:
-				totals.Pending++
+				e.totals.Pending++
 			}
-			out[t.ID] = at
+			e.tasks[t.ID] = at
 		}
 	}
-	return out
+	return e
 }
 
 // mostMoves is how many tasks of a kind people are shown; one node less can move thousands.

@@ -7,24 +7,44 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
+// before is what a report says of the State before the simulation. The mark leads
+// back to it: a copy of a large cluster takes longer than the question.
+type before struct {
+	mark cluster.Mark
+	jobs []string        // the workload, or those of the set
+	ran  map[string]bool // by task: it was on a node
+}
+
+// lookBack begins to record what the simulation changes.
+func lookBack(s *cluster.State, workload string) *before {
+	was := &before{mark: s.Mark(), ran: map[string]bool{}}
+	list := s.Set(workload)
+	if j := s.Job(workload); j != nil {
+		list = []*cluster.Job{j}
+	}
+	for _, j := range list {
+		was.jobs = append(was.jobs, j.ID)
+		for _, t := range j.Tasks() {
+			was.ran[t.ID] = t.Node != nil
+		}
+	}
+	return was
+}
+
 // place fills in where its tasks are, the scores of what was decided now, and who
 // has to go for whom.
-func (r *Report) place(q Question, before *cluster.State, sim *Simulation, j *cluster.Job) error {
-	ran := map[string]bool{}
-	for _, t := range before.Job(j.ID).Tasks() {
-		ran[t.Name] = t.Node != nil
-	}
+func (r *Report) place(q Question, was *before, sim *Simulation, j *cluster.Job) error {
 	touched := false
 	for i := range sim.Decisions {
 		d := &sim.Decisions[i]
 		touched = touched || d.Task.Job == j.ID || d.For == j.ID
 		if d.Action == engine.EvictIt && d.Task.Job == j.ID {
-			ran[d.Task.Name] = false // where it is now, it was not before
+			was.ran[d.Task.ID()] = false // where it is now, it was not before
 		}
 	}
 	chosen := map[string]*engine.Decision{}
 	if touched {
-		decisions, err := decideAgain(q, before, sim, j)
+		decisions, err := decideAgain(q, was.mark, sim, j)
 		if err != nil {
 			return err
 		}
@@ -38,7 +58,7 @@ func (r *Report) place(q Question, before *cluster.State, sim *Simulation, j *cl
 	}
 	for _, t := range j.Tasks() {
 		if t.Node != nil {
-			p := placement(t, ran[t.Name], chosen[t.Name])
+			p := placement(t, was.ran[t.ID], chosen[t.Name])
 			if p.Promised {
 				p.WaitsFor = waitsFor(t)
 			}
@@ -99,20 +119,36 @@ func waitsFor(t *cluster.Task) []string {
 // decideAgain works out the scores of the job's decisions with everything
 // explained. Where that is too much for all decisions, the ones before it are
 // taken as they were made and only the job itself decides; without candidates
-// where even that is too much.
-func decideAgain(q Question, before *cluster.State, sim *Simulation, j *cluster.Job) ([]engine.Decision, error) {
-	nodes := len(before.Nodes())
+// where even that is too much. It begins at the mark, before the simulation, and
+// leaves the State as the simulation does.
+func decideAgain(q Question, mark cluster.Mark, sim *Simulation, j *cluster.Job) ([]engine.Decision, error) {
+	nodes := len(q.State.Nodes())
 	if nodes*len(sim.Decisions) <= fullMisses {
-		again, err := Simulate(q.Engine, before, Options{Now: q.Now, Explain: true})
+		q.State.Undo(mark)
+		again, err := Simulate(q.Engine, q.State, Options{Now: q.Now, Explain: true})
 		if err != nil {
 			return nil, err
 		}
 		return again.Decisions, nil
 	}
-	if nodes*len(j.Tasks()) > fullMisses || !replay(before, sim.Decisions, j.ID) {
+	if nodes*len(j.Tasks()) > fullMisses {
 		return sim.Decisions, nil
 	}
-	out, err := run(q.Engine, before, engine.Options{Now: q.Now, Explain: true})
+	q.State.Undo(mark)
+	decisions, err := decideAlone(q, sim, j)
+	q.State.Undo(mark)
+	if err != nil {
+		return nil, err
+	}
+	return decisions, q.State.ApplyAll(sim.changes)
+}
+
+// decideAlone is the session of the job alone, after the decisions before it.
+func decideAlone(q Question, sim *Simulation, j *cluster.Job) ([]engine.Decision, error) {
+	if !replay(q.State, sim.Decisions, j.ID) {
+		return sim.Decisions, nil
+	}
+	out, err := run(q.Engine, q.State, engine.Options{Now: q.Now, Explain: true})
 	return out.Decisions, err
 }
 

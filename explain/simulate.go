@@ -14,6 +14,8 @@ type Options struct {
 	// Explain keeps every candidate of every decision and every miss of every refusal.
 	Explain bool
 	Now     int64
+
+	record bool // keep the changes, so that they can be made again
 }
 
 // Simulation is what became of the pending jobs once nothing changes any more.
@@ -24,6 +26,8 @@ type Simulation struct {
 	Events    []engine.Record   // of all sessions; a refusal is repeated only if its reason changed
 	Rankings  []engine.Ranking  // of sets that had more replicas than are desired
 	Sessions  int
+
+	changes []cluster.Change // from the beginning to the end, where they are recorded
 }
 
 // maxSessions ends a simulation whose plugins never come to rest, such as two
@@ -44,11 +48,12 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 	for {
 		nodes, pending := len(state.Nodes()), len(state.Pending())
 		quiet := sim.Sessions > 0 && nodes*pending <= fullMisses
-		out, err := run(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || quiet})
-		if err == nil {
-			err = Settle(state, out.Decisions)
-		}
+		out, err := run(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || quiet, Record: o.record})
 		if err != nil {
+			return nil, err
+		}
+		sim.changes = append(sim.changes, out.Changes...)
+		if err := settle(state, out.Decisions, sim.apply); err != nil {
 			return nil, err
 		}
 		sim.Sessions++
@@ -78,19 +83,29 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		if sim.Sessions == maxSessions {
 			return nil, fmt.Errorf("decisions still change after %d sessions: the plugins of this profile undo each other's work", maxSessions)
 		}
-		if err := release(state, out.Decisions); err != nil {
+		if err := sim.release(out.Decisions); err != nil {
 			return nil, err
 		}
 	}
 }
 
+// apply makes a change and keeps it.
+func (s *Simulation) apply(c cluster.Change) error {
+	s.changes = append(s.changes, c)
+	return s.State.Apply(c)
+}
+
 // Settle has happen at once what a session decided: assigned tasks are seen on
 // their nodes.
 func Settle(state *cluster.State, decisions []engine.Decision) error {
+	return settle(state, decisions, state.Apply)
+}
+
+func settle(state *cluster.State, decisions []engine.Decision, apply func(cluster.Change) error) error {
 	for i := range decisions {
 		d := &decisions[i]
 		if t := state.Task(d.Task); d.Action == engine.Bind && t != nil && t.Status == cluster.Assumed {
-			if err := state.Apply(cluster.TaskSeen{Task: d.Task, Node: d.Node}); err != nil {
+			if err := apply(cluster.TaskSeen{Task: d.Task, Node: d.Node}); err != nil {
 				return err
 			}
 		}
@@ -99,10 +114,10 @@ func Settle(state *cluster.State, decisions []engine.Decision) error {
 }
 
 // release has evicted tasks leave.
-func release(state *cluster.State, decisions []engine.Decision) error {
+func (s *Simulation) release(decisions []engine.Decision) error {
 	for i := range decisions {
 		if d := &decisions[i]; d.Action == engine.EvictIt {
-			if err := Leave(state, d.Task); err != nil {
+			if err := leave(s.State, d.Task, s.apply); err != nil {
 				return err
 			}
 		}
@@ -112,11 +127,13 @@ func release(state *cluster.State, decisions []engine.Decision) error {
 
 // Leave has an evicted task leave its node: its room is free, and unless it was
 // retired it is pending again.
-func Leave(state *cluster.State, ref cluster.TaskRef) error {
+func Leave(state *cluster.State, ref cluster.TaskRef) error { return leave(state, ref, state.Apply) }
+
+func leave(state *cluster.State, ref cluster.TaskRef, apply func(cluster.Change) error) error {
 	if t := state.Task(ref); t == nil || t.Status != cluster.Releasing {
 		return nil
 	}
-	return state.Apply(cluster.TaskSeen{Task: ref})
+	return apply(cluster.TaskSeen{Task: ref})
 }
 
 // LoseNode removes a node for good: what ran there is pending again, and a gang

@@ -114,18 +114,19 @@ func Why(q Question) (*Report, error) {
 	if q.State.Job(q.Workload) == nil && len(q.State.Set(q.Workload)) == 0 {
 		return nil, fmt.Errorf("no workload %q", q.Workload)
 	}
-	before := q.State.Clone()
-	sim, err := Simulate(q.Engine, q.State, Options{Now: q.Now})
+	was := lookBack(q.State, q.Workload)
+	defer q.State.Release(was.mark)
+	sim, err := Simulate(q.Engine, q.State, Options{Now: q.Now, record: true})
 	if err != nil {
 		return nil, err
 	}
-	j := sim.member(q.Workload, before)
+	j := sim.member(q.Workload, was)
 	q.Workload = j.ID
 	r := &Report{Workload: j.ID, Wants: Wants(j), Remarks: j.Remarks, Set: setReport(q.State, j), Placements: []Placement{}, Nodes: len(q.State.Nodes()), total: len(j.Tasks())}
 	if alt := &j.Alternatives[max(0, j.Chosen)]; j.Chosen >= 0 && alt.Tasks[0].Shape.Served() {
 		r.Form, r.kept = alt.Name, alt.Running
 	}
-	if err := r.place(q, before, sim, j); err != nil {
+	if err := r.place(q, was, sim, j); err != nil {
 		return nil, err
 	}
 	for i := range sim.Rankings {
@@ -186,7 +187,7 @@ func setReport(s *cluster.State, j *cluster.Job) *SetReport {
 
 // member is the workload itself, or of a set the first that is pending. Those that
 // were retired are of no set any more, so a set of none is found as it was before.
-func (sim *Simulation) member(id string, before *cluster.State) *cluster.Job {
+func (sim *Simulation) member(id string, was *before) *cluster.Job {
 	if j := sim.State.Job(id); j != nil {
 		return j
 	}
@@ -197,7 +198,7 @@ func (sim *Simulation) member(id string, before *cluster.State) *cluster.Job {
 		}
 	}
 	if len(set) == 0 {
-		return sim.State.Job(before.Set(id)[0].ID)
+		return sim.State.Job(was.jobs[0])
 	}
 	return set[0]
 }
