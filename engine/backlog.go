@@ -194,7 +194,8 @@ func (b *backlog) unblock(k *bucket) {
 func (b *backlog) ask(t *cluster.Task) *asked {
 	a := b.asked[t.Shape]
 	if a == nil {
-		a = &asked{id: len(b.asked) + len(b.ids), task: t}
+		copied := *t // the task itself may be given another shape
+		a = &asked{id: len(b.asked) + len(b.ids), task: &copied}
 		if n := len(b.ids); n > 0 {
 			a.id, b.ids = b.ids[n-1], b.ids[:n-1]
 		}

@@ -67,7 +67,7 @@ type bucket struct {
 // asked is a shape that parked jobs ask for.
 type asked struct {
 	id        int
-	task      *cluster.Task // one of them
+	task      *cluster.Task // one of them, as it was
 	buckets   int
 	permanent int   // of these, refused for good: a node that may do later is news to them
 	fresh     []int // slots with room since the last session that take the shape

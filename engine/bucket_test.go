@@ -121,3 +121,24 @@ func TestNewsAlone(t *testing.T) {
 		}
 	}
 }
+
+// A parked job that is given another shape, which another parked job has too, is
+// tried again, and both are found when there is room.
+func TestParkedJobWithAnotherSpec(t *testing.T) {
+	s := with(twoNodes(), fixture.Job("busy").Gang(2).Devices(2).On("a", "b"), fixture.Job("one").Devices(1), fixture.Job("two").Devices(2))
+	e := fixture.Engine(fit())
+	patience(t, e, s, second)
+	apply(t, s, jobPut(fixture.Job("one").Devices(2)))
+	if diff := cmp.Diff([]string{"job/one"}, patience(t, e, s, second)); diff != "" {
+		t.Error(diff)
+	}
+	apply(t, s, jobPut(fixture.Job("one").Devices(1)))
+	patience(t, e, s, second)
+	apply(t, s, jobGone("job/busy"))
+	patience(t, e, s, second)
+	for _, id := range []string{"job/one", "job/two"} {
+		if !s.Job(id).Stands() {
+			t.Errorf("%s is not placed", id)
+		}
+	}
+}

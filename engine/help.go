@@ -36,11 +36,7 @@ func (s *Session) news(k *bucket, t *cluster.Task) bool {
 	if k.before || k.loose {
 		return true
 	}
-	a := b.asked[t.Shape]
-	if a == nil {
-		return true // its bucket does not watch the shape: only a try can tell
-	}
-	slots := a.fresh
+	slots := b.asked[t.Shape].fresh
 	if k.recheck {
 		slots = slots[:0:0]
 		s.State.Changed(k.version, func(slot int) { slots = append(slots, slot) })
