@@ -19,7 +19,7 @@ var products = []struct {
 	{"NVIDIA-L4", 24 << 30},
 }
 
-// Cluster is the books of n nodes.
+// Cluster is a State of n nodes.
 func Cluster(n int) *cluster.State {
 	s := cluster.NewState()
 	if err := s.ApplyAll(Nodes(n)); err != nil {

@@ -215,7 +215,7 @@ type (
 // goes back, and with it what queues used in the past.
 type SessionOpened struct {
 	Now int64 `json:"now"`
-	// Profile and Options are what the session ran with, for those who run it again.
+	// Profile and Options are what the session ran with, for a session that is run again.
 	Profile string `json:"profile,omitempty"`
 	Options string `json:"options,omitempty"`
 }

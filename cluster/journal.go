@@ -90,8 +90,8 @@ func (s *State) restand(r *record) {
 	}
 }
 
-// recording reports whether changes are recorded. Whoever makes a function for
-// cold asks first: without a mark it would be made for nothing.
+// recording reports whether changes are recorded. Callers of cold ask first: without
+// a mark its function would be made for nothing.
 func (s *State) recording() bool { return s.marks > 0 }
 
 // cold records a change that is undone by a function.

@@ -28,9 +28,9 @@ func (s *State) fits(t *Task, n *Node, claims []Claim) error {
 	return n.holds(t.Shape, claims, false)
 }
 
-// holds checks that each claim is there to be had. That a device is lost is no
-// news to a task that runs on it, and what a reading took for somebody else's may
-// be its own.
+// holds checks that each device has what is claimed of it. For a task that runs
+// already, a lost device does not matter, and memory that a reading took for foreign
+// may be its own.
 func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
 	for i, c := range claims {
 		if c.Device < 0 || c.Device >= len(n.Devices) || (i > 0 && c.Device <= claims[i-1].Device) {

@@ -51,7 +51,7 @@ type Node struct {
 	group    *Group
 	version  uint64
 	spec     uint64 // the version at which anything but its ledgers last changed
-	freed    uint64 // the version at which somebody last gave room back
+	freed    uint64 // the version at which room was last given back
 }
 
 // Ledger is one resource of a node. Used counts what is promised; Releasing

@@ -2,7 +2,7 @@ package cluster
 
 import "slices"
 
-// recency lists slots, most recently changed first: whoever knows them as of
+// recency lists slots, most recently changed first: a reader that knows them as of
 // some version finds what changed since without looking at the rest. Links are
 // slots plus one; 0 ends the list.
 type recency struct {

@@ -51,7 +51,7 @@ func (s *Session) news(k *bucket, t *cluster.Task) bool {
 	})
 }
 
-// homeOf is where the job's set belongs, the zero key where it may go anywhere.
+// homeOf is the group that the job's set is kept on, the zero key where it has none.
 func (s *Session) homeOf(j *cluster.Job) cluster.Key {
 	if j.Set.Name != "" {
 		if home := s.State.Home(j.Set.Name); home != nil {

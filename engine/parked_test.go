@@ -98,8 +98,8 @@ func TestPermanentRefusalsAreParked(t *testing.T) {
 	}
 }
 
-// TestRollbacksWakeNobody: what others tried in vain is no news.
-func TestRollbacksWakeNobody(t *testing.T) {
+// TestRollbacksWakeNothing: what was tried and rolled back wakes no job.
+func TestRollbacksWakeNothing(t *testing.T) {
 	s := with(twoNodes(), fixture.Job("busy").Gang(2).Devices(1).On("a", "b"), fixture.Job("new").Gang(2).Devices(2))
 	e := fixture.Engine(fit())
 	patient(t, e, s, second, "job/new")

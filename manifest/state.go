@@ -137,7 +137,7 @@ func (m *stateMaker) addJob(j *cluster.Job, r reporter) {
 	m.jobs = append(m.jobs, j)
 }
 
-// fill takes the objects into the books.
+// fill applies the objects to the State.
 func (m *stateMaker) fill(s *cluster.State) {
 	for _, q := range topDown(m.queues) {
 		m.must(s.Apply(cluster.QueuePut{Queue: *q}))
