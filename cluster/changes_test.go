@@ -458,10 +458,13 @@ func TestEveryKindOfChange(t *testing.T) {
 func TestDecodeRefusesNonsense(t *testing.T) {
 	tests := map[string]string{
 		"":                          `no change: unexpected end of JSON input`,
-		"[]":                        `no change: json: cannot unmarshal array into Go value of type struct { Kind string "json:\"kind\"" }`,
+		"[]":                        `no change: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`,
 		`{"kind":"Nodeput"}`:        `no change is of the kind "Nodeput"`,
 		`{"kind":"NodeGone","x":1}`: `NodeGone: json: unknown field "x"`,
-		`{"kind":"Decided","changes":[{"kind":"?"}]}`: `Decided: no change is of the kind "?"`,
+		`{"kind":"Decided","changes":[{"kind":"?"}]}`:                         `Decided: no change is of the kind "?"`,
+		`{"kind":"Decided","changes":[{"kind":"Decided","changes":[]}]}`:      `Decided: a decision holds no decisions of its own`,
+		`{"kind":"TaskSeen","task":{},"devices":[{"device":"d","milli":-1}]}`: `TaskSeen: device "d": milli is -1; it is from 0 to 1152921504606846976`,
+		`{"kind":"NodePut","node":{"name":"n","avoids":[{"until":1}]}}`:       `NodePut: node "n": there is no shape`,
 	}
 	for in, want := range tests {
 		if _, err := cluster.Decode([]byte(in)); err == nil || err.Error() != want {

@@ -15,7 +15,7 @@ import (
 // a version reads the version before it as well.
 const WireVersion = 1
 
-// kinds are the types of changes, by kind.
+// changeTypes are the types of changes, by kind.
 var changeTypes = func() map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for _, c := range []Change{
@@ -42,32 +42,37 @@ func Encode(c Change) ([]byte, error) {
 	return append(out, body[1:]...), nil
 }
 
-// Decode reads a change. A kind or a field that is not known is an error.
+// Decode reads a change. A kind or a field that is not known is an error, and so is
+// a value that no State can have.
 func Decode(data []byte) (Change, error) {
-	var head struct {
-		Kind string `json:"kind"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, fmt.Errorf("no change: %w", err)
-	}
-	kind, known := changeTypes[head.Kind]
-	if !known {
-		return nil, fmt.Errorf("no change is of the kind %q", head.Kind)
-	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
-		return nil, fmt.Errorf("%s: %w", head.Kind, err)
+		return nil, fmt.Errorf("no change: %w", err)
+	}
+	var kind string
+	if name, given := fields["kind"]; given {
+		if err := json.Unmarshal(name, &kind); err != nil {
+			return nil, fmt.Errorf("no change: %w", err)
+		}
+	}
+	of, known := changeTypes[kind]
+	if !known {
+		return nil, fmt.Errorf("no change is of the kind %q", kind)
 	}
 	delete(fields, "kind")
 	body, err := json.Marshal(fields)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", head.Kind, err)
+		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
-	v := reflect.New(kind)
+	v := reflect.New(of)
 	if err := strict(body, v.Interface()); err != nil {
-		return nil, fmt.Errorf("%s: %w", head.Kind, err)
+		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
-	return v.Elem().Interface().(Change), nil
+	c := v.Elem().Interface().(Change)
+	if err := malformed(c); err != nil {
+		return nil, fmt.Errorf("%s: %w", kind, err)
+	}
+	return c, nil
 }
 
 // strict decodes one JSON value and nothing after it.
@@ -99,7 +104,6 @@ func (c Decided) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads decisions with their kinds.
 func (c *Decided) UnmarshalJSON(data []byte) error {
 	var raw struct {
-		Kind    string            `json:"kind"`
 		Changes []json.RawMessage `json:"changes"`
 	}
 	if err := strict(data, &raw); err != nil {
@@ -107,6 +111,12 @@ func (c *Decided) UnmarshalJSON(data []byte) error {
 	}
 	c.Changes = nil
 	for _, b := range raw.Changes {
+		var inner struct {
+			Changes json.RawMessage `json:"changes"`
+		}
+		if err := json.Unmarshal(b, &inner); err == nil && inner.Changes != nil { // each level would be read once for every level above it
+			return errors.New("a decision holds no decisions of its own")
+		}
 		d, err := Decode(b)
 		if err != nil {
 			return err

@@ -82,7 +82,7 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 	}
 	return func(class cluster.Class) bool {
 		leaf := c.tree.byName[class.Queue]
-		if leaf == nil || leaf == c.branch[len(c.branch)-1] || !c.within[c.fork(leaf)] {
+		if leaf == nil || slices.Contains(c.branch, leaf) || !c.within[c.fork(leaf)] {
 			return false
 		}
 		return slices.ContainsFunc(c.asks, func(ask cluster.Amount) bool { return above(leaf.branch[c.fork(leaf):], ask.Name, 1) })
@@ -100,7 +100,7 @@ func (c *claimant) staysWithin(q *Queue) bool {
 
 func (c *claimant) spare(v *engine.Victim) engine.Reason {
 	leaf := c.tree.byName[v.Job.Queue]
-	if leaf == nil || leaf == c.branch[len(c.branch)-1] {
+	if leaf == nil || slices.Contains(c.branch, leaf) { // a job stays in a queue that is gone, or has queues below it by now
 		return VictimInSameQueue
 	}
 	fork := c.fork(leaf)

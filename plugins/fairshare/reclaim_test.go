@@ -33,6 +33,8 @@ func TestWhoMayBeReclaimed(t *testing.T) {
 		"not from what is deserved": {[]fixture.Part{queue("q").Quota(cluster.DefaultDeviceResource, 2000), queue("r").Quota(cluster.DefaultDeviceResource, 6000), held("victim", "r", 6), held("other", "q", 2), job("q")}, ""},
 		// q holds 4 of its share of 4 and asks for 2 more.
 		"not for more than one's share": {[]fixture.Part{queue("q"), queue("r"), held("own", "q", 4), held("victim", "r", 1), held("other", "r", 3), fixture.Job("more").Queue("r").Devices(4), job("q")}, ""},
+		"not in a queue above":          {[]fixture.Part{queue("r"), queue("q").Parent("r"), held("victim", "r", 8), job("q")}, VictimInSameQueue},
+		"not in a queue that is gone":   {[]fixture.Part{queue("q"), held("victim", "gone", 8), job("q")}, VictimInSameQueue},
 		"not in the same queue":         {[]fixture.Part{queue("q"), held("victim", "q", 2), job("q")}, VictimInSameQueue},
 		// A Scavenger could not keep what it takes from a Standard queue.
 		"not from a stronger tier":    {[]fixture.Part{queue("q").Tier(cluster.TierScavenger), queue("r"), held("victim", "r", 2), held("other", "r", 6), job("q")}, VictimOfStrongerTier},

@@ -64,7 +64,10 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 			}
 			return VictimNotLower
 		}
-		a, b := state.Fork(own, state.Queue(v.Job.Queue))
+		a, b := p.fork(own, v.Job.Queue)
+		if b == nil {
+			return VictimTierNotWeaker // none is known to be
+		}
 		tier, keeps := state.TierWithout(b, v.Holds)
 		switch {
 		case keeps:
@@ -79,16 +82,24 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 // classes are those of lower priority in the queue, and those of queues that may
 // count as weaker: beyond its quota a Guaranteed queue is Standard.
 func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
-	state := p.session.State
 	own, tiers := p.tiers(job, lacks)
 	return func(c cluster.Class) bool {
-		q := state.Queue(c.Queue)
-		if q == own {
+		if c.Queue == job.Queue {
 			return c.Priority < job.Priority
 		}
-		a, b := state.Fork(own, q)
-		return weakest(b).Rank() > tiers[a].Rank()
+		a, b := p.fork(own, c.Queue)
+		return b != nil && weakest(b).Rank() > tiers[a].Rank()
 	}
+}
+
+// fork finds where the branches of the two queues part. Nil where they do not: a job
+// that runs stays in its queue when that is gone, or has queues below it by now.
+func (p *plugin) fork(own *cluster.Queue, other string) (a, b *cluster.Queue) {
+	q := p.session.State.Queue(other)
+	if own == nil || q == nil {
+		return nil, nil
+	}
+	return p.session.State.Fork(own, q)
 }
 
 // weakest is the weakest tier that the queue may count as.

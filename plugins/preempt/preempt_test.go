@@ -29,6 +29,8 @@ func TestWhoMayBePreempted(t *testing.T) {
 		"higher priority":                      {[]fixture.Part{queue("q"), victim("q").Priority(3), job("q").Priority(2)}, VictimNotLower},
 		"lower priority in another queue":      {[]fixture.Part{queue("q"), queue("r"), victim("r").Priority(1), job("q").Priority(2)}, VictimTierNotWeaker},
 		"a weaker tier, whatever its priority": {[]fixture.Part{queue("q"), queue("r").Tier(cluster.TierScavenger), victim("r").Priority(9), job("q")}, engine.Consent},
+		"a queue above":                        {[]fixture.Part{queue("r").Tier(cluster.TierScavenger), queue("q").Parent("r"), victim("r"), job("q")}, VictimTierNotWeaker},
+		"a queue that is gone":                 {[]fixture.Part{queue("q"), victim("gone"), job("q")}, VictimTierNotWeaker},
 		"a stronger tier":                      {[]fixture.Part{queue("q").Tier(cluster.TierScavenger), queue("r"), victim("r"), job("q").Priority(9)}, VictimTierNotWeaker},
 		"Guaranteed takes from Standard":       {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r"), victim("r"), job("q")}, engine.Consent},
 		"but not beyond its quota":             {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 1000), queue("r"), victim("r"), job("q")}, VictimTierNotWeaker},

@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// What comes from outside is checked before State is made of it or changed by it:
+// a value that no State can have is an error, and never a panic later.
+
+// maxAmount bounds amounts, so that differences and sums of a few can be counted.
+const maxAmount = 1 << 60
+
+func checkAmount[T ~int | ~int64](what string, v T) error {
+	if v < 0 || int64(v) > maxAmount {
+		return fmt.Errorf("%s is %d; it is from 0 to %d", what, v, int64(maxAmount))
+	}
+	return nil
+}
+
+func (r Resources) check() error {
+	for _, a := range r {
+		if err := checkAmount(a.Name, a.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Shape) check() error {
+	if s == nil {
+		return errors.New("there is no shape")
+	}
+	n := &s.Need
+	err := cmp.Or(s.Resources.check(), checkAmount("devices", n.Devices), checkAmount("memory", n.Memory), checkAmount("share", n.Share), checkAmount("sumAtLeast", n.SumAtLeast))
+	if l := n.Layers; l != nil && err == nil {
+		err = cmp.Or(checkAmount("layers", l.Total), checkAmount("bytes of a layer", l.Bytes), checkAmount("fixed bytes", l.Fixed), checkAmount("least layers", l.Least))
+		if err == nil && l.Bytes > 0 && Bytes(l.Total) > maxAmount/l.Bytes {
+			err = fmt.Errorf("%d layers of %d bytes cannot be counted", l.Total, l.Bytes)
+		}
+	}
+	return err
+}
+
+func (n *Node) check() error {
+	err := cmp.Or(checkAmount("isolable cores", n.Advertised.IsolableCores), checkAmount("replicas", n.Sharing.Replicas))
+	names := map[string]bool{}
+	for _, l := range n.Resources {
+		if err == nil && names[l.Name] {
+			err = fmt.Errorf("resource %q is there twice", l.Name)
+		}
+		names[l.Name] = true
+		err = cmp.Or(err, checkAmount(l.Name, l.Capacity))
+	}
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		err = cmp.Or(err, checkAmount("memory", d.Memory), checkAmount("reserved memory", d.Reserved), checkAmount("foreign memory", d.Foreign))
+	}
+	for _, a := range n.Avoids {
+		err = cmp.Or(err, a.Shape.check())
+	}
+	if err != nil {
+		return fmt.Errorf("node %q: %w", n.Name, err)
+	}
+	return nil
+}
+
+func (q *Queue) check() error {
+	err := cmp.Or(q.OverQuotaWeight.check(), q.Quota.check(), q.Limits.check(), checkAmount("weight", q.Weight),
+		checkAmount("minRunBeforePreempt", q.MinRunBeforePreempt), checkAmount("minRunBeforeReclaim", q.MinRunBeforeReclaim))
+	for _, u := range q.Past {
+		err = cmp.Or(err, u.Resources.check())
+		if u.From > u.To || u.From < 0 {
+			err = cmp.Or(err, fmt.Errorf("its use from %d to %d is no interval", u.From, u.To))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("queue %q: %w", q.Name, err)
+	}
+	return nil
+}
+
+// checkAmounts reports amounts that cannot be counted; check reports the rest.
+func (j *Job) checkAmounts() error {
+	err := cmp.Or(checkAmount("runFor", j.RunFor), checkAmount("desired", j.Set.Desired))
+	if !slices.IsSorted(j.Displaced) {
+		err = cmp.Or(err, errors.New("the displaced jobs are not in order"))
+	}
+	for a := range j.Alternatives {
+		alt := &j.Alternatives[a]
+		if w := alt.Whole; w != nil {
+			err = cmp.Or(err, checkAmount("replicas", w.Replicas), checkAmount("nodesPerReplica", w.NodesPerReplica), checkAmount("memory", w.Memory), checkAmount("usable", w.Usable))
+		}
+		for _, t := range alt.Tasks {
+			if t != nil && t.Shape != nil && err == nil {
+				err = t.Shape.check()
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", j.ID, err)
+	}
+	return nil
+}
+
+// checkHoldings reports holdings that no task can have.
+func checkHoldings(list []Holding) error {
+	devices := make(map[string]bool, len(list))
+	for _, h := range list {
+		if err := cmp.Or(checkAmount("milli", h.Milli), checkAmount("memory", h.Memory), checkAmount("layers", h.Layers)); err != nil {
+			return fmt.Errorf("device %q: %w", h.Device, err)
+		}
+		if devices[h.Device] {
+			return fmt.Errorf("device %q is held twice", h.Device)
+		}
+		devices[h.Device] = true
+	}
+	return nil
+}
+
+// malformed reports what makes a change one that State must not see.
+func malformed(c Change) error {
+	switch c := c.(type) {
+	case NodePut:
+		return c.Node.check()
+	case QueuePut:
+		return c.Queue.check()
+	case BudgetPut:
+		return checkAmount("bound", c.Budget.Bound)
+	case JobPut:
+		return cmp.Or(c.Job.check(), c.Job.checkAmounts())
+	case TaskPut:
+		return cmp.Or(c.Task.check(c.Task.Subgroup), c.Task.Shape.check())
+	case TaskSeen:
+		return checkHoldings(c.Devices)
+	case Assign:
+		return checkHoldings(c.Devices)
+	case Nominate:
+		return checkHoldings(c.Devices)
+	case Move:
+		return checkHoldings(c.Devices)
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+)
+
+// State makes a State of the snapshot. One that no State can have is rejected.
+func (sn *Snapshot) State() (*State, error) {
+	if err := sn.check(); err != nil {
+		return nil, err
+	}
+	s := NewState()
+	s.now = sn.Now
+	for i := range sn.Queues {
+		s.restoreQueue(&sn.Queues[i])
+	}
+	s.hangAll()
+	s.nameAgain()
+	if err := s.restoreNodes(sn.Nodes); err != nil {
+		return nil, err
+	}
+	for i := range sn.Budgets {
+		if err := s.Apply(BudgetPut{sn.Budgets[i]}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range sn.Jobs {
+		s.restoreJob(&sn.Jobs[i])
+	}
+	for _, r := range sn.Sets {
+		set := s.sets[r.Name]
+		if set == nil {
+			set = s.addSet(r.Name)
+		}
+		if set.group = r.Group; r.Scaled != nil {
+			s.rescale(set, *r.Scaled)
+		}
+	}
+	if err := s.restoreTasks(sn.Tasks); err != nil {
+		return nil, err
+	}
+	for _, seen := range sn.Unseen {
+		if s.Task(seen.Task) != nil {
+			return nil, fmt.Errorf("task %s waits until it is known, and is known", seen.Task.ID())
+		}
+		s.unseen[seen.Task] = seen
+	}
+	return s, nil
+}
+
+func (s *State) restoreQueue(r *QueueRecord) {
+	q := r.Queue
+	q.Used, q.Firm, q.children, q.deserved = nil, nil, nil, nil
+	q.revision, q.held = r.Revision, held{r.Since, r.Held}
+	old := s.queues[q.Name]
+	s.countTerms(old, -1)
+	s.countTerms(&q, +1)
+	s.countHeirs(old, -1)
+	s.countHeirs(&q, +1)
+	s.seatQueue(&q, old)
+}
+
+func (s *State) restoreNodes(records []NodeRecord) error {
+	var nodes []*Node
+	for i := range records {
+		r := &records[i]
+		n := r.Node.clone()
+		if err := n.prepare(); err != nil {
+			return fmt.Errorf("node %q: %w", n.Name, err)
+		}
+		n.revision, n.unknown = r.Revision, r.Unknown
+		for k := range n.Devices {
+			n.Devices[k].Gone = r.Node.Devices[k].Gone
+		}
+		if r.Absent {
+			n.absent = true
+			n.normalize()
+			s.absent[n.Name] = n
+		} else {
+			nodes = append(nodes, n)
+		}
+	}
+	s.insertNodes(nodes)
+	return nil
+}
+
+func (s *State) restoreJob(r *JobRecord) {
+	spec := r.Job
+	spec.Open = false // so that its tasks are made, too
+	j := s.build(&spec)
+	j.Open, j.absent, j.revision = r.Job.Open, r.Absent, r.Revision
+	if r.Absent {
+		j.Queue = r.Job.Queue
+	}
+	for a := range j.Alternatives {
+		for _, t := range j.Alternatives[a].Tasks {
+			t.revision = r.Tasks[t.Name]
+		}
+	}
+	s.insertJob(j)
+}
+
+// restoreTasks puts tasks where they are, and then looks for nodes that are known
+// only for tasks that are not there.
+func (s *State) restoreTasks(records []TaskRecord) error {
+	for i := range records {
+		if err := s.restoreTask(&records[i]); err != nil {
+			return fmt.Errorf("task %s: %w", records[i].Task.ID(), err)
+		}
+	}
+	for _, n := range s.Absent() {
+		if len(n.Tasks) == 0 {
+			return fmt.Errorf("node %q is gone, and no task is on it", n.Name)
+		}
+	}
+	return nil
+}
+
+func (s *State) restoreTask(r *TaskRecord) error {
+	t := s.Task(r.Task)
+	if t == nil {
+		return errors.New("its job does not have it")
+	}
+	if err := r.check(); err != nil {
+		return err
+	}
+	t.extra = r.Extra
+	to := standing{status: r.Status, started: r.Started, promised: r.Promised, attempt: r.Attempt, spared: r.Spared, sent: r.Sent, counted: r.Counted}
+	if r.Evicted {
+		to.eviction = &eviction{r.For, r.At, r.Overdue}
+	}
+	if r.Node != "" {
+		n, claims, err := s.find(r.Node, r.Devices)
+		if err != nil {
+			return err
+		}
+		if n.absent && r.Status == Nominated {
+			return fmt.Errorf("room is reserved for it on node %q, which is gone", r.Node)
+		}
+		to.node, to.claims, to.held = n, claims, t.Shape
+		if r.Held != nil {
+			to.held = s.Intern(*r.Held)
+			s.Drop(to.held)
+		}
+	}
+	s.shift(t, to)
+	if r.Landing == nil {
+		return nil
+	}
+	n, claims, err := s.find(r.Landing.Node, r.Landing.Devices)
+	if err != nil {
+		return err
+	}
+	if n.absent {
+		return fmt.Errorf("it moves to node %q, which is gone", n.Name)
+	}
+	aside := *t.Job
+	shadow := t.shadow(&aside)
+	if r.Landing.Held != nil {
+		shadow.Shape = s.Intern(*r.Landing.Held)
+		s.Drop(shadow.Shape) // a landing does not count as a use
+	}
+	s.shift(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: r.Landing.Promised})
+	s.land(shadow, t.Job, +1)
+	return nil
+}
+
+// find resolves a node, an absent one too, and holdings of its devices.
+func (s *State) find(name string, holdings []Holding) (*Node, []Claim, error) {
+	n := s.node(name)
+	if n == nil {
+		return nil, nil, fmt.Errorf("no node %q", name)
+	}
+	claims, err := n.resolve(holdings)
+	return n, claims, err
+}
