@@ -48,7 +48,8 @@ type Configuration struct {
 	Plugins         []PluginEntry // as written
 	Where           string        // file:line
 
-	src *source
+	src     *source
+	written *v1alpha1.SchedulerConfiguration
 }
 
 // PluginEntry is one plugin's place in the profile.
@@ -64,7 +65,7 @@ type PluginEntry struct {
 const minWeight, maxWeight = 1, 100_000
 
 func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuration {
-	out := &Configuration{ReplaceDefaults: c.ReplaceDefaults, Where: r.src.where(), src: r.src}
+	out := &Configuration{ReplaceDefaults: c.ReplaceDefaults, Where: r.src.where(), src: r.src, written: c}
 	first := map[string]int{}
 	for i, p := range c.Plugins {
 		at := path{"plugins", i}

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -177,19 +178,25 @@ func read(p string, stdin io.Reader) (string, []byte, *Error) {
 		}
 		in = f
 	}
-	if size > maxFileSize {
+	buffered := bufio.NewReaderSize(in, snapshotHead)
+	head, _ := buffered.Peek(snapshotHead) // a file that cannot be read fails below
+	most, tooLarge := int64(maxFileSize), tooLarge
+	if isSnapshot(head) {
+		most, tooLarge = maxSnapshotSize, snapshotTooLarge
+	}
+	if size > most {
 		return name, nil, &Error{File: name, Message: tooLarge}
 	}
-	data, err := readAll(in, size)
+	data, err := readAll(io.LimitReader(buffered, most+1), size)
 	if err != nil {
 		return name, nil, &Error{File: name, Message: "cannot be read: " + cause(err)}
 	}
 	return name, data, nil
 }
 
-// readAll reads to the end, or so far that documents sees that it is too much.
+// readAll reads to the end, or to the limit of the reader: so far that parse sees
+// that it is too much.
 func readAll(in io.Reader, size int64) ([]byte, error) {
-	in = io.LimitReader(in, maxFileSize+1)
 	if size <= 0 {
 		return io.ReadAll(in)
 	}

@@ -168,6 +168,8 @@ func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
 			b.scenarios = append(b.scenarios, o)
 			b.keep(o, r)
 		}
+	case v1alpha1.KindSnapshot:
+		r.errorf(nil, "a snapshot is one JSON document in a file of its own, and begins with apiVersion, kind and version, as berth simulate --snapshot-out writes it")
 	default:
 		r.unknownKind(kind, ownKinds)
 	}

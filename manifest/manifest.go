@@ -37,6 +37,7 @@ type Bundle struct {
 	Notes []string
 
 	plans          []*model.Plan // of the models, in their order, as of the last call of State
+	snapshots      []*snapshotFile
 	configurations []*Configuration
 	scenarios      []*v1alpha1.Scenario
 	sources        map[any]*source // by object
@@ -44,7 +45,7 @@ type Bundle struct {
 }
 
 // Load reads files, directories (all .yaml, .yml and .json below them) and, for
-// "-", standard input. The error is Errors: everything wrong, not just the first.
+// "-", standard input; a snapshot stands alone. The error is Errors: everything wrong, not just the first.
 func Load(paths []string) (*Bundle, error) {
 	return LoadFrom(os.Stdin, paths)
 }
@@ -88,6 +89,9 @@ func Parse(name string, data []byte) (*Bundle, error) {
 }
 
 func parse(name string, data []byte) (*Bundle, Errors) {
+	if isSnapshot(data) {
+		return parseSnapshot(name, data)
+	}
 	b := &Bundle{}
 	var errs Errors
 	unread := documents(name, data, func(root *yaml.Node) { b.read(name, root, &errs) })
@@ -107,6 +111,7 @@ func (b *Bundle) Merge(o *Bundle) {
 	b.CoreBudgets = append(b.CoreBudgets, o.CoreBudgets...)
 	b.configurations = append(b.configurations, o.configurations...)
 	b.scenarios = append(b.scenarios, o.scenarios...)
+	b.snapshots = append(b.snapshots, o.snapshots...)
 	b.lost += o.lost
 	for object, src := range o.sources {
 		b.remember(object, src)
@@ -120,12 +125,16 @@ func (b *Bundle) remember(object any, src *source) {
 	b.sources[object] = src
 }
 
-// Configuration is the scheduler's configuration, nil if there is none.
+// Configuration is the scheduler's configuration, nil if there is none. One that was
+// read beside a snapshot counts instead of the snapshot's.
 func (b *Bundle) Configuration() *Configuration {
-	if len(b.configurations) == 0 {
-		return nil
+	if len(b.configurations) > 0 {
+		return b.configurations[0]
 	}
-	return b.configurations[0]
+	if f := b.snapshot(); f != nil {
+		return f.configuration
+	}
+	return nil
 }
 
 // Scenario is what should come of the objects, nil if nothing is said.
@@ -148,5 +157,5 @@ func (b *Bundle) Empty() bool { return b.count() == 0 }
 
 func (b *Bundle) count() int {
 	return len(b.Nodes) + len(b.Queues) + len(b.Jobs) + len(b.Models) + len(b.CoreNodes) + len(b.Pods) + len(b.Budgets) + len(b.CoreBudgets) +
-		len(b.configurations) + len(b.scenarios)
+		len(b.configurations) + len(b.scenarios) + len(b.snapshots)
 }

@@ -3,9 +3,12 @@ package manifest
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Now is the moment that the objects describe, in nanoseconds: what the scenario
-// says, or else the latest time that they name, since equal input gives equal
+// says, or the snapshot, or else the latest time that they name, since equal input gives equal
 // output and the clock is no input. A dump names the last heartbeats of its nodes.
 func (b *Bundle) Now() int64 {
+	if f := b.snapshot(); f != nil {
+		return f.Now
+	}
 	if s := b.Scenario(); s != nil && s.Now != nil {
 		return nanoseconds(s.Now)
 	}

@@ -14,6 +14,10 @@ func (b *Bundle) State() (*cluster.State, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
 	}
+	if f := b.snapshot(); f != nil {
+		b.Notes = f.Notes
+		return f.state()
+	}
 	m := stateMaker{bundle: b, around: b.around(), offered: totals{}, asked: totals{}}
 	m.convert()
 	if err := m.errs.failure(); err != nil {

@@ -21,6 +21,7 @@ func (b *Bundle) Validate() error {
 	var errs Errors
 	b.checkTwice(&errs)
 	b.checkSingle(&errs)
+	b.checkAlone(&errs)
 	b.checkReferences(&errs)
 	b.Notes = b.notes()
 	return errs.failure()

@@ -56,57 +56,90 @@ type NodeClaim struct {
 	Requirements map[string]string `json:"requirements"` // label and the value it must have
 }
 
+// NodeRequest is what a model requests of a provisioner, as a plain value.
+type NodeRequest struct {
+	Model        string `json:"model"`
+	InstanceType string `json:"instanceType,omitempty"` // "": it requests nothing, and its replicas are on nodes
+	Replicas     int    `json:"replicas,omitempty"`
+	// NodesPerReplica holds until a replica has a form, or for good where Fixed.
+	NodesPerReplica int               `json:"nodesPerReplica,omitempty"`
+	Fixed           bool              `json:"fixed,omitempty"`
+	Selector        map[string]string `json:"selector,omitempty"`
+	Jobs            []string          `json:"jobs,omitempty"` // its replicas, by ID
+}
+
+// NodeRequests are those of all models, where at least one has an instance type.
+func NodeRequests(plans []*Plan) []NodeRequest {
+	if !slices.ContainsFunc(plans, func(p *Plan) bool { return p.Spec.Place.InstanceType != "" }) {
+		return nil
+	}
+	out := make([]NodeRequest, len(plans))
+	for i, p := range plans {
+		r := NodeRequest{Model: p.Spec.ID, InstanceType: p.Spec.Place.InstanceType, Replicas: p.Spec.Replicas, Selector: p.Spec.Place.Selector}
+		if r.Fixed = p.Spec.Group != nil; r.Fixed {
+			r.NodesPerReplica = p.Spec.NodesPerReplica
+		} else if f := slices.IndexFunc(p.Forms, func(f Form) bool { return f.whole != nil && f.Problem == "" }); f >= 0 {
+			r.NodesPerReplica = p.Forms[f].Nodes
+		}
+		for _, j := range p.Jobs {
+			r.Jobs = append(r.Jobs, j.ID)
+		}
+		out[i] = r
+	}
+	return out
+}
+
 // Provisions says what a provisioner is to do, once the session has placed what
 // it could. A node is ready for one model only: for the one that is on it, or
 // for the first that could use it.
-func Provisions(plans []*Plan, s *cluster.State) []Provision {
+func Provisions(requests []NodeRequest, s *cluster.State) []Provision {
 	var out []Provision
 	taken := map[*cluster.Node]bool{}
-	for _, p := range plans {
-		for n := range p.nodes(s) {
+	for i := range requests {
+		for n := range requests[i].nodes(s) {
 			taken[n] = true
 		}
 	}
-	for _, p := range plans {
-		if p.Spec.Place.InstanceType != "" {
-			out = append(out, p.provision(s, taken))
+	for i := range requests {
+		if requests[i].InstanceType != "" {
+			out = append(out, requests[i].provision(s, taken))
 		}
 	}
 	return out
 }
 
-func (p *Plan) provision(s *cluster.State, taken map[*cluster.Node]bool) Provision {
-	name := p.Spec.Place.InstanceType
+func (r *NodeRequest) provision(s *cluster.State, taken map[*cluster.Node]bool) Provision {
+	name := r.InstanceType
 	if t, err := instance.Find(name); err == nil {
 		name = t.Name
 	}
-	v := Provision{Model: p.Spec.ID, InstanceType: name, PerReplica: p.perReplica(s)}
-	v.Wanted = v.PerReplica * p.Spec.Replicas
-	own := p.nodes(s)
+	v := Provision{Model: r.Model, InstanceType: name, PerReplica: r.perReplica(s)}
+	v.Wanted = v.PerReplica * r.Replicas
+	own := r.nodes(s)
 	v.Ready = len(own)
 	for _, n := range s.Nodes() {
-		if own[n] || taken[n] || n.Labels[instanceTypeLabel] != name || n.Closed() || !matches(p.Spec.Place.Selector, n) || !idle(n) {
+		if own[n] || taken[n] || n.Labels[instanceTypeLabel] != name || n.Closed() || !matches(r.Selector, n) || !idle(n) {
 			continue
 		}
 		switch {
 		case v.Ready < v.Wanted:
 			taken[n] = true
 			v.Ready++
-		case n.Labels[modelLabel] == labelValue(p.Spec.ID):
+		case n.Labels[modelLabel] == labelValue(r.Model):
 			v.Remove = append(v.Remove, n.Name)
 		}
 	}
 	if v.Create = max(0, v.Wanted-v.Ready); v.Create > 0 {
-		v.NodeClaim = p.nodeClaim(name)
+		v.NodeClaim = r.nodeClaim(name)
 	}
 	return v
 }
 
 // nodes that replicas are on.
-func (p *Plan) nodes(s *cluster.State) map[*cluster.Node]bool {
+func (r *NodeRequest) nodes(s *cluster.State) map[*cluster.Node]bool {
 	out := map[*cluster.Node]bool{}
-	for _, j := range p.Jobs {
-		if j := s.Job(j.ID); j != nil && !j.Retired {
+	for _, id := range r.Jobs {
+		if j := s.Job(id); j != nil && !j.Retired {
 			for _, t := range j.Tasks() {
 				if t.Node != nil {
 					out[t.Node] = true
@@ -119,21 +152,16 @@ func (p *Plan) nodes(s *cluster.State) map[*cluster.Node]bool {
 
 // perReplica is how many nodes a replica takes: in the form that one runs in, or
 // in the first.
-func (p *Plan) perReplica(s *cluster.State) int {
-	if p.Spec.Group != nil {
-		return p.Spec.NodesPerReplica
+func (r *NodeRequest) perReplica(s *cluster.State) int {
+	if r.Fixed {
+		return r.NodesPerReplica
 	}
-	for _, j := range p.Jobs {
-		if j := s.Job(j.ID); j != nil && j.Chosen >= 0 {
+	for _, id := range r.Jobs {
+		if j := s.Job(id); j != nil && j.Chosen >= 0 {
 			return len(j.Tasks())
 		}
 	}
-	for _, f := range p.Forms {
-		if f.whole != nil && f.Problem == "" {
-			return f.Nodes
-		}
-	}
-	return 0
+	return r.NodesPerReplica
 }
 
 func matches(selector map[string]string, n *cluster.Node) bool {
@@ -152,7 +180,7 @@ func idle(n *cluster.Node) bool {
 
 // labelValue is the model's ID as a label can say it.
 func labelValue(id string) string {
-	out := []byte(id[len("model/"):])
+	out := []byte(strings.TrimPrefix(id, "model/"))
 	for i, c := range out {
 		if c == '/' {
 			out[i] = '_' // no name has one, so it stays unique
@@ -161,9 +189,9 @@ func labelValue(id string) string {
 	return string(out)
 }
 
-func (p *Plan) nodeClaim(instanceType string) *NodeClaim {
-	labels := map[string]string{nodePoolLabel: "berth", modelLabel: labelValue(p.Spec.ID)}
-	for k, v := range p.Spec.Place.Selector {
+func (r *NodeRequest) nodeClaim(instanceType string) *NodeClaim {
+	labels := map[string]string{nodePoolLabel: "berth", modelLabel: labelValue(r.Model)}
+	for k, v := range r.Selector {
 		labels[k] = v
 	}
 	return &NodeClaim{

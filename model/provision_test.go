@@ -90,7 +90,7 @@ func TestProvisions(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, v := range model.Provisions(plans, s) {
+		for _, v := range model.Provisions(model.NodeRequests(plans), s) {
 			got = append(got, fmt.Sprint(v))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -103,7 +103,7 @@ func TestNodeClaim(t *testing.T) {
 	s := typed(t, "model/ml/chat", func(s *model.Spec) { s.Place.Selector = map[string]string{"pool": "x"} })
 	state := fixture.State(a10s("other", 1))
 	p := plan(t, s, state.Groups())
-	got := model.Provisions([]*model.Plan{p}, state)[0].NodeClaim
+	got := model.Provisions(model.NodeRequests([]*model.Plan{p}), state)[0].NodeClaim
 	want := &model.NodeClaim{
 		Labels:       map[string]string{"karpenter.sh/nodepool": "berth", "berth.dev/model": "ml_chat", "pool": "x"},
 		Annotations:  map[string]string{"karpenter.sh/do-not-disrupt": "true"},

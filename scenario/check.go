@@ -25,13 +25,13 @@ type checker struct {
 	tasks     map[string]*cluster.Task
 	decisions map[string]*engine.Decision // the one with the scores, by task
 	refusals  map[string]*engine.Refusal
-	plans     []*model.Plan
+	requests  []model.NodeRequest
 	out       []Mismatch
 }
 
-func check(s *v1alpha1.Scenario, sim *explain.Simulation, plans []*model.Plan) []Mismatch {
+func check(s *v1alpha1.Scenario, sim *explain.Simulation, requests []model.NodeRequest) []Mismatch {
 	c := newChecker(sim)
-	c.plans = plans
+	c.requests = requests
 	for _, j := range sim.State.Jobs() {
 		c.know(j)
 	}

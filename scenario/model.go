@@ -58,7 +58,7 @@ func (c *checker) keep(id string, plugins map[string]float64) {
 // provision is what a provisioner is to do for the model.
 func (c *checker) provision(id string, want v1alpha1.ExpectedProvision) {
 	var there []string
-	for _, v := range model.Provisions(c.plans, c.sim.State) {
+	for _, v := range model.Provisions(c.requests, c.sim.State) {
 		if there = append(there, v.Model); v.Model != id {
 			continue
 		}

@@ -101,7 +101,7 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 		if err != nil {
 			return nil, err
 		}
-		return check(s, sim, b.Plans()), nil
+		return check(s, sim, b.NodeRequests()), nil
 	}
 	sim, result, err := simulate(r, b, engine.Twin, true)
 	if err != nil {
@@ -114,7 +114,7 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 	if !bytes.Equal(result, slow) {
 		return nil, fmt.Errorf("the index and the scan come to different results: %s", firstDifference(result, slow))
 	}
-	return check(s, sim, b.Plans()), nil
+	return check(s, sim, b.NodeRequests()), nil
 }
 
 func simulate(r *engine.Registry, b *manifest.Bundle, search engine.Search, all bool) (*explain.Simulation, []byte, error) {

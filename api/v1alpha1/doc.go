@@ -23,6 +23,7 @@ const (
 	KindDisruptionBudget       = "DisruptionBudget"
 	KindSchedulerConfiguration = "SchedulerConfiguration"
 	KindScenario               = "Scenario"
+	KindSnapshot               = "Snapshot"
 )
 
 // Labels and annotations that Berth reads on Kubernetes objects.

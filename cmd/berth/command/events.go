@@ -3,15 +3,11 @@ package command
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/explain"
-	"github.com/berth-project/berth/manifest"
 )
 
 // event is one line of the event stream. It is API.
@@ -28,70 +24,12 @@ type event struct {
 	Message  string `json:"message,omitempty"`
 }
 
-// writeEvents writes the events to standard output for "-", else to a file that
-// is there in full or, if anything goes wrong, as it was before.
+// writeEvents writes the events to standard output for "-", else to a file.
 func (p *program) writeEvents(to string, inputs []string, events iter.Seq[event]) error {
 	if to == "-" {
 		return encodeEvents(p.stdout, events)
 	}
-	info, err := os.Stat(to)
-	if err == nil {
-		if in := sameFile(info, inputs); in != "" {
-			return fmt.Errorf("--events %s would overwrite the input %s; name another file", to, in)
-		}
-		if info.IsDir() {
-			return fmt.Errorf("--events %s is a directory; name a file", to)
-		}
-	}
-	if err == nil && !info.Mode().IsRegular() { // a device or a pipe cannot be replaced
-		f, err := os.OpenFile(to, os.O_WRONLY, 0)
-		if err != nil {
-			return fmt.Errorf("--events: %w", err)
-		}
-		return closing(f, encodeEvents(f, events))
-	}
-	if err := replaceFile(to, func(w io.Writer) error { return encodeEvents(w, events) }); err != nil {
-		return fmt.Errorf("--events: %w", err)
-	}
-	return nil
-}
-
-// sameFile finds the input that the file is, "" if it is none.
-func sameFile(info os.FileInfo, inputs []string) string {
-	names, _ := manifest.Files(inputs) // what could not be listed was reported before
-	for _, name := range names {
-		if in, err := os.Stat(name); err == nil && os.SameFile(in, info) {
-			return name
-		}
-	}
-	return ""
-}
-
-// replaceFile writes beside the file and then takes its place.
-func replaceFile(name string, write func(io.Writer) error) error {
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		name = real
-	}
-	f, err := os.OpenFile(name+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	err = closing(f, write(f))
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error is the one to report
-	}
-	return err
-}
-
-// closing closes the file and returns the first error of the two.
-func closing(f *os.File, err error) error {
-	if failed := f.Close(); err == nil {
-		err = failed
-	}
-	return err
+	return writeFile("--events", to, inputs, func(w io.Writer) error { return encodeEvents(w, events) })
 }
 
 func encodeEvents(w io.Writer, events iter.Seq[event]) error {

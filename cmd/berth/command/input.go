@@ -43,6 +43,7 @@ func (p *program) prepare(b *manifest.Bundle) (*engine.Engine, *cluster.State, e
 	if err != nil {
 		return nil, nil, err
 	}
+	e.Resume(b.Parameters())
 	for _, note := range b.Notes {
 		fmt.Fprintln(p.stderr, "note: "+note)
 	}

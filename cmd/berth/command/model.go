@@ -37,3 +37,14 @@ func knobs(plans []*model.Plan, state *cluster.State) func(id string) []explain.
 		return out
 	}
 }
+
+// served reports whether the workload is a model, or a replica of one.
+func served(state *cluster.State, id string) bool {
+	jobs := state.Set(id)
+	if j := state.Job(id); j != nil {
+		jobs = []*cluster.Job{j}
+	}
+	return slices.ContainsFunc(jobs, func(j *cluster.Job) bool {
+		return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Shape.Served() })
+	})
+}

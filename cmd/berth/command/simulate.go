@@ -11,8 +11,9 @@ import (
 )
 
 type simulateOptions struct {
-	config, output, events string
-	explain, check, fail   bool
+	config, output       string
+	events, snapshot     string // files to write
+	explain, check, fail bool
 	clock
 	course courseOptions
 }
@@ -28,8 +29,11 @@ A PATH is a file, a directory, or - for standard input.
 
 With --cycles it shows the course over time, on a virtual clock: jobs arrive at
 their creationTimestamp, run for their runTime and end, and what is evicted
-starts over. It ends early once nothing can change any more.`,
-		Example: "  berth simulate examples/quickstart\n  berth simulate examples/quickstart --cycles 60 --every 1m\n  kubectl get nodes,pods,pdb -A -o yaml | berth simulate - -o wide",
+starts over. It ends early once nothing can change any more.
+
+With --snapshot-out it also writes what it starts from as one file. That file can
+be given as PATH, alone, wherever manifests can, and gives the same answers.`,
+		Example: "  berth simulate examples/quickstart\n  berth simulate examples/quickstart --cycles 60 --every 1m\n  berth simulate examples/quickstart --snapshot-out now.json\n  kubectl get nodes,pods,pdb -A -o yaml | berth simulate - -o wide",
 		Args:    paths(1, "a file or directory that describes a cluster"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.course.check(c.Flags()); err != nil {
@@ -44,6 +48,7 @@ starts over. It ends early once nothing can change any more.`,
 	f.BoolVar(&o.explain, "explain", false, "list every candidate of every decision and every node of every refusal (json, yaml)")
 	f.BoolVar(&o.fail, "fail-on-pending", false, "exit with 1 if anything is left pending")
 	f.StringVar(&o.events, "events", "", "write the events as JSON lines to this file; - for standard output, instead of the result")
+	f.StringVar(&o.snapshot, "snapshot-out", "", "write what the simulation starts from to this file, as a snapshot")
 	f.BoolVar(&o.check, "check", false, "check every decision against a plain scan of all nodes: slow")
 	o.clock.flag(c)
 	o.course.flags(f)
@@ -54,6 +59,9 @@ starts over. It ends early once nothing can change any more.`,
 func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if err := oneOf("--output", o.output, "table", "wide", "json", "yaml"); err != nil {
 		return err
+	}
+	if o.snapshot == "-" || o.snapshot != "" && o.snapshot == o.events {
+		return fmt.Errorf("--snapshot-out %s: a snapshot needs a file of its own; name one", o.snapshot)
 	}
 	b, err := p.load(args, o.config)
 	if err != nil {
@@ -66,6 +74,11 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	now, err := o.clock.read(b)
 	if err != nil {
 		return err
+	}
+	if o.snapshot != "" {
+		if err := p.writeSnapshot(o.snapshot, args, b.Snapshot(state, now, e.Parameters())); err != nil {
+			return err
+		}
 	}
 	if o.course.given {
 		return p.runTimeline(e, state, args, o, now)
@@ -89,7 +102,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		}
 	}
 	if o.events != "-" {
-		if err := p.writeResult(sim, model.Provisions(b.Plans(), sim.State), args, o); err != nil {
+		if err := p.writeResult(sim, model.Provisions(b.NodeRequests(), sim.State), args, o); err != nil {
 			return err
 		}
 	}

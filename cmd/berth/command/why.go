@@ -43,11 +43,14 @@ is pending; model/NAME-2 is the third one.`,
 			if err != nil {
 				return err
 			}
+			if b.Snapshotted() && served(state, id) {
+				fmt.Fprintln(p.stderr, "note: a snapshot does not hold the manifest of a model, so that other settings of it are not tried")
+			}
 			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id, Now: now, Knobs: knobs(b.Plans(), state)})
 			if err != nil {
 				return err
 			}
-			provision := provisionFor(model.Provisions(b.Plans(), state), report)
+			provision := provisionFor(model.Provisions(b.NodeRequests(), state), report)
 			if provision != nil && report.Refusal != nil {
 				report.Refusal.Await(provision.Create)
 			}

@@ -1,0 +1,34 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// A plugin that learns finds in the next engine what it published in the last.
+func TestParametersOutliveTheEngine(t *testing.T) {
+	learns := func() *policy {
+		return &policy{name: "Learns", open: func(s *engine.Session) {
+			known, _ := s.Published("Learns")
+			s.Publish("Learns", known+1)
+		}}
+	}
+	state := fixture.State(fixture.Node("n").CPU(1, "1Gi"))
+	first := fixture.Engine(learns())
+	if _, ok := first.Open(state, engine.Options{}).Published("Other"); ok {
+		t.Error("a plugin that published nothing has parameters")
+	}
+	first.Open(state, engine.Options{})
+	parameters := first.Parameters()
+	second := fixture.Engine(learns())
+	second.Resume(parameters)
+	second.Open(state, engine.Options{})
+	want := []map[string]uint64{{"Learns": 2}, {"Learns": 3}}
+	if diff := cmp.Diff(want, []map[string]uint64{parameters, second.Parameters()}); diff != "" {
+		t.Errorf("parameters (-want +got):\n%s", diff)
+	}
+}
