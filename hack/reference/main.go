@@ -1,6 +1,6 @@
 // Reference writes docs/reference from the code: manifests and results from the
 // types people meet, plugins and reasons from the registry, hooks from the engine's
-// comments, commands from their help.
+// comments, changes and snapshots from the State's, commands from their help.
 package main
 
 import (
@@ -61,7 +61,12 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	changes, err := changes(root)
+	if err != nil {
+		return nil, err
+	}
 	return map[string]string{
+		"changes.md":   changes,
 		"manifests.md": "# Manifests\n\n" + generated + "Every object has `apiVersion: berth.dev/v1alpha1`, a `kind` and `metadata` with a `name`, as in Kubernetes. Quantities are written as there: `500m`, `64Gi`.\n\n" + manifests,
 		"results.md": "# What `simulate -o json` prints\n\n" + generated + results +
 			"Beside these fields, where models have an instance type, stands `provisions`, a list of [Provision](#provision).\n\n" + provisions,

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -54,13 +55,70 @@ func packageComment(dir string) (string, error) {
 // types documents the named struct types of a package and those they are made
 // of, each as a table of fields. Names that are not there are passed over.
 func types(dir string, roots ...string) (string, error) {
-	_, files, err := parse(dir)
-	if err != nil {
-		return "", err
+	tables, err := tables(dir, nil, roots...)
+	var b strings.Builder
+	for _, t := range tables {
+		b.WriteString(t.text)
 	}
-	structs := map[string]*ast.StructType{}
-	lists := map[string]string{} // named list types, and what they are lists of
-	comments := map[string]string{}
+	return b.String(), err
+}
+
+// table is one type, as a heading and a table of its fields.
+type table struct{ name, text string }
+
+var linked = regexp.MustCompile(`\[(\w+)\]\(#`)
+
+// tables is types, one by one: first the roots, in order. Spelled are types that have
+// another form in JSON than in Go.
+func tables(dir string, spelled map[string]string, roots ...string) ([]table, error) {
+	known, err := declared(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []table
+	var queue []string
+	seen := map[string]bool{}
+	want := func(name string) {
+		if known.structs[name] != nil && !seen[name] {
+			seen[name] = true
+			queue = append(queue, name)
+		}
+	}
+	for _, r := range roots {
+		want(r)
+	}
+	for len(queue) > 0 {
+		var b strings.Builder
+		name := queue[0]
+		queue = queue[1:]
+		fmt.Fprintf(&b, "### %s\n\n%s\n\n| field | type | |\n|---|---|---|\n", strings.ToUpper(name[:1])+name[1:], known.comments[name])
+		for _, f := range known.fields(name) {
+			field, ok := jsonName(f)
+			if !ok {
+				continue
+			}
+			text := known.spell(f.Type, spelled)
+			for _, m := range linked.FindAllStringSubmatch(text, -1) {
+				want(m[1])
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", field, text, strings.TrimSpace(oneLine(f.Doc.Text())+" "+oneLine(f.Comment.Text())))
+		}
+		b.WriteString("\n")
+		out = append(out, table{name, b.String()})
+	}
+	return out, nil
+}
+
+// declarations are the types of a package.
+type declarations struct {
+	structs  map[string]*ast.StructType
+	lists    map[string]string // named list types, and what they are lists of
+	comments map[string]string
+}
+
+func declared(dir string) (declarations, error) {
+	out := declarations{map[string]*ast.StructType{}, map[string]string{}, map[string]string{}}
+	_, files, err := parse(dir)
 	for _, f := range files {
 		for _, d := range f.Decls {
 			g, ok := d.(*ast.GenDecl)
@@ -70,50 +128,47 @@ func types(dir string, roots ...string) (string, error) {
 			for _, s := range g.Specs {
 				t := s.(*ast.TypeSpec)
 				if st, ok := t.Type.(*ast.StructType); ok {
-					structs[t.Name.Name] = st
-					comments[t.Name.Name] = oneLine(g.Doc.Text() + t.Doc.Text())
+					out.structs[t.Name.Name] = st
+					if out.comments[t.Name.Name] = oneLine(t.Doc.Text()); t.Doc == nil {
+						out.comments[t.Name.Name] = oneLine(g.Doc.Text())
+					}
 				}
 				if a, ok := t.Type.(*ast.ArrayType); ok {
 					if of, ok := a.Elt.(*ast.Ident); ok {
-						lists[t.Name.Name] = of.Name
+						out.lists[t.Name.Name] = of.Name
 					}
 				}
 			}
 		}
 	}
-	var b strings.Builder
-	var queue []string
-	seen := map[string]bool{}
-	want := func(name string) {
-		if structs[name] != nil && !seen[name] {
-			seen[name] = true
-			queue = append(queue, name)
+	return out, err
+}
+
+// fields are those of the type, and of the types of the package that it embeds.
+func (k *declarations) fields(name string) []*ast.Field {
+	var out []*ast.Field
+	for _, f := range k.structs[name].Fields.List {
+		if name, ok := f.Type.(*ast.Ident); ok && len(f.Names) == 0 && f.Tag == nil && k.structs[name.Name] != nil {
+			out = append(out, k.fields(name.Name)...)
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// spell writes the type of a field.
+func (k *declarations) spell(e ast.Expr, spelled map[string]string) string {
+	text, inner := spell(e)
+	for _, i := range inner {
+		link := fmt.Sprintf("[%s](#%s)", i, strings.ToLower(i))
+		if form := spelled[i]; form != "" {
+			text = strings.ReplaceAll(text, link, form)
+		} else if of, ok := k.lists[i]; ok {
+			text = fmt.Sprintf("[%s](#%s), or a list of them", of, strings.ToLower(of))
 		}
 	}
-	for _, r := range roots {
-		want(r)
-	}
-	for len(queue) > 0 {
-		name := queue[0]
-		queue = queue[1:]
-		fmt.Fprintf(&b, "### %s\n\n%s\n\n| field | type | |\n|---|---|---|\n", strings.ToUpper(name[:1])+name[1:], comments[name])
-		for _, f := range structs[name].Fields.List {
-			field, ok := jsonName(f)
-			if !ok {
-				continue
-			}
-			text, inner := spell(f.Type)
-			for _, i := range inner {
-				if of, ok := lists[i]; ok {
-					text, i = fmt.Sprintf("[%s](#%s), or a list of them", of, strings.ToLower(of)), of
-				}
-				want(i)
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", field, text, strings.TrimSpace(oneLine(f.Doc.Text())+" "+oneLine(f.Comment.Text())))
-		}
-		b.WriteString("\n")
-	}
-	return b.String(), nil
+	return text
 }
 
 func oneLine(s string) string {
@@ -160,7 +215,7 @@ func spell(e ast.Expr) (string, []string) {
 		}
 		return t.Sel.Name, nil
 	case *ast.Ident:
-		plain := map[string]string{"string": "text", "bool": "true or false", "int": "whole number", "int32": "whole number", "int64": "whole number", "float64": "number", "any": "anything"}
+		plain := map[string]string{"string": "text", "bool": "true or false", "int": "whole number", "int32": "whole number", "int64": "whole number", "uint64": "whole number", "float64": "number", "any": "anything"}
 		if p, ok := plain[t.Name]; ok {
 			return p, nil
 		}
