@@ -53,17 +53,17 @@ func (s *State) newNodes(changes []Change) int {
 }
 
 func (s *State) addNodes(changes []Change) error {
-	nodes := make([]*Node, len(changes))
-	for i, c := range changes {
+	nodes := make([]*Node, 0, len(changes))
+	defer func() { s.insertNodes(nodes) }() // those before a malformed one, too
+	for _, c := range changes {
 		put := c.(NodePut)
 		n := put.Node.clone()
 		if err := n.prepare(); err != nil {
 			return fmt.Errorf("node %q: %w", n.Name, err)
 		}
 		n.revision = put.Revision
-		nodes[i] = n
+		nodes = append(nodes, n)
 	}
-	s.insertNodes(nodes)
 	return nil
 }
 
@@ -74,6 +74,10 @@ func (c Decided) apply(s *State) error {
 		s.Release(mark)
 	}()
 	for _, d := range c.Changes {
+		if d == nil {
+			s.Undo(mark)
+			return errors.New("no decision")
+		}
 		if err := s.decide(d); err != nil {
 			s.Undo(mark)
 			return fmt.Errorf("%s: %w", d.Kind(), err)
@@ -135,7 +139,11 @@ func (c Nominate) apply(s *State) error {
 	if err != nil {
 		return err
 	}
-	s.stand(t, standing{status: Nominated, node: n, claims: claims, held: t.Shape, promised: c.At, attempt: t.Attempt})
+	to := standing{status: Nominated, node: n, claims: claims, held: t.Shape, promised: c.At, attempt: t.Attempt}
+	if t.Status == Nominated {
+		to.held = t.held // what was reserved
+	}
+	s.stand(t, to)
 	return nil
 }
 
@@ -147,6 +155,9 @@ func (s *State) room(t *Task, node string, devices []Holding) (*Node, []Claim, e
 		return nil, nil, fmt.Errorf("no node %q", node)
 	}
 	claims, err := n.resolve(devices)
+	if err == nil {
+		err = t.Held().suited(claims)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,8 +176,26 @@ func (s *State) room(t *Task, node string, devices []Holding) (*Node, []Claim, e
 	return n, claims, nil
 }
 
+// suited checks that claims are of so many devices as the shape requests.
+func (s *Shape) suited(claims []Claim) error {
+	need := &s.Need
+	switch {
+	case need.None() && len(claims) > 0:
+		return errors.New("devices are given, and it requests none")
+	case !need.None() && need.Layers == nil && len(claims) == 0,
+		need.Devices > 0 && !need.WholeNode && need.Layers == nil && len(claims) != need.Devices:
+		return fmt.Errorf("%d devices are given, and it requests %d", len(claims), need.Devices)
+	case slices.ContainsFunc(claims, func(c Claim) bool { return c.Milli <= 0 }):
+		return errors.New("nothing of a device is given")
+	}
+	return nil
+}
+
 // resolve turns holdings into claims of devices that the node lists.
 func (n *Node) resolve(holdings []Holding) ([]Claim, error) {
+	if err := checkHoldings(holdings); err != nil {
+		return nil, err
+	}
 	var out []Claim
 	for _, h := range holdings {
 		i := slices.IndexFunc(n.Devices, func(d Device) bool { return d.UUID == h.Device })

@@ -122,16 +122,19 @@ type (
 	// outcome is not known until it is seen or has failed.
 	BindSent struct {
 		Task    TaskRef `json:"task"`
+		UID     string  `json:"uid,omitempty"`
 		Attempt uint64  `json:"attempt"`
 	}
 	// BindFailed reports that a binding was refused, or was read back as not made.
 	BindFailed struct {
 		Task    TaskRef `json:"task"`
+		UID     string  `json:"uid,omitempty"`
 		Attempt uint64  `json:"attempt"`
 	}
 	// EvictionRefused reports that an eviction was refused. The task is spared until then.
 	EvictionRefused struct {
 		Task    TaskRef `json:"task"`
+		UID     string  `json:"uid,omitempty"`
 		Attempt uint64  `json:"attempt"`
 		Spared  int64   `json:"spared,omitempty"`
 	}

@@ -112,6 +112,9 @@ func checkHoldings(list []Holding) error {
 		if err := cmp.Or(checkAmount("milli", h.Milli), checkAmount("memory", h.Memory), checkAmount("layers", h.Layers)); err != nil {
 			return fmt.Errorf("device %q: %w", h.Device, err)
 		}
+		if h.Device == "" || h.Milli > Whole || h.Memory > MaxDeviceMemory {
+			return fmt.Errorf("device %q: no device has %d thousandths and %d bytes", h.Device, h.Milli, h.Memory)
+		}
 		if devices[h.Device] {
 			return fmt.Errorf("device %q is held twice", h.Device)
 		}

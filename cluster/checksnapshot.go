@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // maxQueueDepth bounds how many queues are above each other: what a task holds is
@@ -42,12 +41,13 @@ func (sn *Snapshot) check() error {
 		}
 		tasks[ref] = true
 	}
+	unseen := make(map[TaskRef]bool, len(sn.Unseen))
 	for i := range sn.Unseen {
 		u := &sn.Unseen[i]
-		if u.Node == "" || tasks[u.Task] {
+		if u.Node == "" || unseen[u.Task] {
 			return fmt.Errorf("task %s was seen on no node, or is there twice", u.Task.ID())
 		}
-		tasks[u.Task] = true
+		unseen[u.Task] = true
 		if err := checkHoldings(u.Devices); err != nil {
 			return fmt.Errorf("task %s: %w", u.Task.ID(), err)
 		}
@@ -152,21 +152,24 @@ func (sn *Snapshot) checkJobs() error {
 // or gained tasks since it was put.
 func (r *JobRecord) checkTasks() error {
 	j := &r.Job
-	if !j.Open && !slices.ContainsFunc(j.Alternatives, func(a Alternative) bool { return a.Running }) {
-		return j.check()
+	if len(j.Alternatives) == 0 {
+		return fmt.Errorf("%s has no tasks", j.ID)
 	}
-	if len(j.Alternatives) == 0 || j.Open && len(j.Alternatives) > 1 {
+	if j.ID == "" {
 		return fmt.Errorf("%s has %d alternatives", j.ID, len(j.Alternatives))
 	}
 	for a := range j.Alternatives {
 		alt, known := &j.Alternatives[a], names{}
-		if alt.Min < 0 {
-			return fmt.Errorf("%s: a minimum of %d", j.ID, alt.Min)
+		switch requested := !j.Open && !alt.Running; {
+		case alt.Min < 0 || requested && (alt.Min < 1 || alt.Min > len(alt.Tasks)):
+			return fmt.Errorf("%s: a minimum of %d for %d tasks", j.ID, alt.Min, len(alt.Tasks))
+		case j.Open && a > 0 && !alt.Running:
+			return fmt.Errorf("%s has %d alternatives", j.ID, len(j.Alternatives))
 		}
 		for _, t := range alt.Tasks {
 			subgroups := len(alt.Subgroups)
-			if t != nil && r.Absent { // its subgroups are not known
-				subgroups = max(0, t.Subgroup)
+			if t != nil { // a task may outlive its subgroup, or come before it
+				subgroups = max(subgroups, t.Subgroup)
 			}
 			if err := t.check(subgroups); err != nil {
 				return fmt.Errorf("%s: %w", j.ID, err)

@@ -41,7 +41,6 @@ var hostile = map[string]string{
 	`j: task t requests nothing: it has no shape`:                                       `{"jobs":[{"job":{"id":"j","open":true,"alternatives":[{"tasks":[{"name":"t"}]}]}}]}`,
 	`j: a task without a name`:                                                          `{"jobs":[{"job":{"id":"j","alternatives":[{"running":true,"tasks":[null]}]}}]}`,
 	`j has 2 alternatives`:                                                              `{"jobs":[{"job":{"id":"j","open":true,"alternatives":[{},{}]}}]}`,
-	`j: task t is in a subgroup that is not there`:                                      `{"jobs":[{"job":{"id":"j","open":true,"alternatives":[{"tasks":[{"name":"t","subgroup":1,"shape":{}}]}]}}]}`,
 	`j: task "t" has no name, or is there twice`:                                        `{"jobs":[{"job":{"id":"j","open":true,"alternatives":[{"tasks":[{"name":"t","shape":{}},{"name":"t","shape":{}}]}]}}]}`,
 	`j: a minimum of 4 for 1 tasks`:                                                     `{"jobs":[{"job":{"id":"j","alternatives":[{"min":4,"tasks":[{"name":"t","shape":{}}]}]}}]}`,
 	`j: share is -1; it is from 0 to 1152921504606846976`:                               `{"jobs":[{"job":{"id":"j","alternatives":[{"min":1,"tasks":[{"name":"t","shape":{"need":{"devices":1,"share":-1}}}]}]}}]}`,

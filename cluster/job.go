@@ -132,11 +132,12 @@ func (a *Alternative) Enough(counts func(*Task) bool) bool {
 	parts = append(parts, make([]int, len(a.Subgroups))...)
 	total := 0
 	for _, t := range a.Tasks {
-		if counts(t) {
-			total++
-			if t.Subgroup > 0 {
-				parts[t.Subgroup-1]++
-			}
+		if !counts(t) || t.extra && !a.Running { // what is not requested any more makes no minimum
+			continue
+		}
+		total++
+		if t.Subgroup > 0 && t.Subgroup <= len(parts) { // a task may outlive its subgroup
+			parts[t.Subgroup-1]++
 		}
 	}
 	for i := range parts {
@@ -197,6 +198,7 @@ type Task struct {
 	eviction *eviction // of a task that is Releasing; nil where something else told it to stop
 	sent     bool      // its binding was sent, and the answer is not known
 	counted  bool      // its devices are not known: State has chosen as many
+	subgroup int       // that it requests; Subgroup is 0 while the job has no such one
 	extra    bool      // its job does not request it any more: it is dropped once it has left
 	revision uint64
 	landing  *Task // holds room for it elsewhere, while it moves
@@ -240,6 +242,13 @@ func (s Status) String() string { return statusNames[s] }
 
 // Runs reports whether the task is on its node, or was assigned to it.
 func (t *Task) Runs() bool { return t.Status == Bound || t.Status == Assumed }
+
+// join puts the task into the subgroup that it requests, if the alternative has it.
+func (t *Task) join(a *Alternative) {
+	if t.Subgroup = t.subgroup; t.extra || t.subgroup > len(a.Subgroups) {
+		t.Subgroup = 0
+	}
+}
 
 // Sent reports whether the task's binding was sent and not answered yet.
 func (t *Task) Sent() bool { return t.sent }

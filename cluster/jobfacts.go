@@ -20,10 +20,11 @@ func (c JobPut) apply(s *State) error {
 		j.revision = c.Revision
 		s.addJob(j)
 		s.recall(j)
+	case !j.absent && stale(c.Revision, j.revision):
 	case differ(j.UID, spec.UID):
 		s.replaceJob(j, spec, c.Revision)
-	case !j.absent && stale(c.Revision, j.revision):
 	case !j.absent && j.sameSpec(spec):
+		j.revision = max(j.revision, c.Revision)
 	default:
 		s.respec(j, spec, c.Revision)
 	}
@@ -72,12 +73,28 @@ func (t *Task) check(subgroups int) error {
 	switch {
 	case t == nil || t.Name == "":
 		return fmt.Errorf("a task without a name")
+	case strings.Contains(t.Name, "/"):
+		return fmt.Errorf("the name of task %s has a slash in it", t.Name)
 	case t.Shape == nil:
 		return fmt.Errorf("task %s requests nothing: it has no shape", t.Name)
+	case repeats(t.Shape.Resources):
+		return fmt.Errorf("task %s requests a resource twice", t.Name)
 	case t.Subgroup < 0 || t.Subgroup > subgroups:
 		return fmt.Errorf("task %s is in a subgroup that is not there", t.Name)
 	}
 	return nil
+}
+
+// repeats reports whether a resource is named twice.
+func repeats(list Resources) bool {
+	for i := range list {
+		for k := range i {
+			if list[i].Name == list[k].Name {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkSubgroups makes sure that every subgroup can have its minimum.
@@ -101,6 +118,8 @@ func (a *Alternative) checkSubgroups() error {
 func (s *State) build(spec *Job) *Job {
 	j := *spec
 	j.Labels, j.Affinity, j.Displaced = maps.Clone(spec.Labels), slices.Clone(spec.Affinity), slices.Clone(spec.Displaced)
+	slices.Sort(j.Displaced)
+	j.Displaced = slices.Compact(j.Displaced)
 	j.slot, j.absent, j.attached, j.expected, j.Chosen = 0, false, 0, 0, -1
 	if j.Queue == "" {
 		j.Queue = DefaultQueue
@@ -108,6 +127,11 @@ func (s *State) build(spec *Job) *Job {
 	j.Alternatives = slices.Clone(spec.Alternatives)
 	for a := range j.Alternatives {
 		alt := &j.Alternatives[a]
+		alt.Topology.Preferred = trim(alt.Topology.Preferred)
+		alt.Subgroups = slices.Clone(alt.Subgroups)
+		for i := range alt.Subgroups {
+			alt.Subgroups[i].Topology.Preferred = trim(alt.Subgroups[i].Topology.Preferred)
+		}
 		if j.Open {
 			alt.Tasks = nil // they come one at a time
 			continue
@@ -115,7 +139,8 @@ func (s *State) build(spec *Job) *Job {
 		made := make([]Task, len(alt.Tasks))
 		tasks := make([]*Task, len(alt.Tasks))
 		for i, t := range alt.Tasks {
-			made[i] = Task{Job: &j, ID: j.ID + "/" + t.Name, Name: t.Name, UID: t.UID, Role: t.Role, Index: t.Index, Shape: t.Shape, Alternative: a, Subgroup: t.Subgroup}
+			made[i] = Task{Job: &j, ID: j.ID + "/" + t.Name, Name: t.Name, UID: t.UID, Role: t.Role, Index: t.Index, Shape: t.Shape, Alternative: a, Subgroup: t.Subgroup, subgroup: t.Subgroup}
+			made[i].join(alt)
 			tasks[i] = &made[i]
 		}
 		alt.Tasks = tasks
@@ -139,8 +164,7 @@ func (s *State) removeJob(j *Job) {
 		}
 	}
 	if set := s.sets[j.Set.Name]; set != nil && len(set.jobs)+set.retired == 1 {
-		s.keepGroup(set, nil) // the set is forgotten with its last job; an undo finds its group here
-		s.rescale(set, -1)
+		s.keepGroup(set, nil) // the group is forgotten with the last job; an undo finds it here
 	}
 	s.deleteJob(j)
 	if s.recording() {
@@ -167,7 +191,7 @@ func (s *State) replaceJob(j *Job, spec *Job, revision uint64) {
 func (j *Job) sameSpec(spec *Job) bool {
 	queue := cmp.Or(spec.Queue, DefaultQueue)
 	return (spec.UID == "" || j.UID == spec.UID) && j.Namespace == spec.Namespace && j.Queue == queue && j.Priority == spec.Priority && j.Created == spec.Created &&
-		j.Preemptible == spec.Preemptible && j.RunFor == spec.RunFor && j.Open == spec.Open && j.Health == spec.Health && j.Offload == spec.Offload &&
+		j.Preemptible == spec.Preemptible && j.RunFor == spec.RunFor && j.Open == spec.Open &&
 		maps.Equal(j.Labels, spec.Labels) && slices.EqualFunc(j.Affinity, spec.Affinity, (JobTerm).equal) && slices.Equal(j.Remarks, spec.Remarks) &&
 		j.Set.Name == spec.Set.Name && j.Set.Desired == spec.Set.Desired && equalKeys(j.Set.Group, spec.Set.Group) &&
 		slices.EqualFunc(j.requested(), spec.Alternatives, func(a, b Alternative) bool { return a.sameSpec(&b, j.Open) })
@@ -216,11 +240,15 @@ func (w *WholeNodes) equal(o *WholeNodes) bool {
 }
 
 func (t *Task) sameSpec(o *Task) bool {
-	return t.Name == o.Name && (o.UID == "" || t.UID == o.UID) && t.Role == o.Role && t.Index == o.Index && t.Subgroup == o.Subgroup && t.Shape.same(o.Shape)
+	return t.Name == o.Name && (o.UID == "" || t.UID == o.UID) && t.Role == o.Role && t.Index == o.Index && t.subgroup == o.Subgroup && t.Shape.same(o.Shape)
 }
 
 // same reports whether two shapes spell alike.
 func (s *Shape) same(o *Shape) bool { return s == o || s.spell() == o.spell() }
+
+// alike is same for shapes that were interned: one that was forgotten and interned
+// again is another pointer.
+func (s *Shape) alike(o *Shape) bool { return s == o || s.key != "" && s.key == o.key }
 
 // byPlace orders the tasks of an open job, in whatever order they came.
 func byPlace(a, b *Task) int {
@@ -299,7 +327,7 @@ func copied(list []Alternative) []Alternative {
 		alt.Tasks = slices.Clone(alt.Tasks)
 		alt.Subgroups = slices.Clone(alt.Subgroups)
 		for i, t := range alt.Tasks {
-			alt.Tasks[i] = &Task{Name: t.Name, UID: t.UID, Role: t.Role, Index: t.Index, Shape: t.Shape, Subgroup: t.Subgroup}
+			alt.Tasks[i] = &Task{Name: t.Name, UID: t.UID, Role: t.Role, Index: t.Index, Shape: t.Shape, Subgroup: t.subgroup}
 		}
 	}
 	return out

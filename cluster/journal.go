@@ -59,7 +59,7 @@ type record struct {
 
 func (s *State) undo(r *record) {
 	marks := s.marks
-	s.marks = 0 // an undo is not recorded
+	s.marks, s.undoing = 0, true // an undo is not recorded
 	switch {
 	case r.task != nil:
 		s.restand(r)
@@ -72,7 +72,7 @@ func (s *State) undo(r *record) {
 	default:
 		r.undo()
 	}
-	s.marks = marks
+	s.marks, s.undoing = marks, false
 }
 
 // restand gives the task of the record its standing back.

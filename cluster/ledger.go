@@ -110,14 +110,39 @@ func (s *State) book(t *Task, sign int64) {
 			u.Exclusive += int32(sign)
 		} else if iso.GPU == GPUSessionExclusive {
 			u.Sessions += int32(sign)
-			if u.Sessions > 0 {
-				u.Session = iso.Session
-			} else {
+			switch {
+			case u.Sessions == 0:
 				u.Session = ""
+			case u.Sessions == 1 && sign > 0:
+				u.Session = iso.Session
+			default: // facts may bring several sessions together
+				u.Session = n.session(c.Device, t, sign > 0)
 			}
 		}
 	}
 	s.chargeTask(t, sign)
+}
+
+// session is the first, by name, of the sessions that hold the device; the task
+// counts or does not.
+func (n *Node) session(device int, t *Task, counts bool) string {
+	first, found := "", false
+	see := func(o *Task) {
+		if o.held.Isolation.GPU == GPUSessionExclusive && slices.ContainsFunc(o.Claims, func(c Claim) bool { return c.Device == device }) {
+			if name := o.held.Isolation.Session; !found || name < first {
+				first, found = name, true
+			}
+		}
+	}
+	for _, o := range n.Tasks {
+		if p := o.standing(); o != t && !p.leaves() && !o.held.Isolation.Exclusive() {
+			see(o)
+		}
+	}
+	if counts {
+		see(t)
+	}
+	return first
 }
 
 // chargeTask adds or takes back what the task holds of its queue, and of those above it.
@@ -159,6 +184,9 @@ func (n *Node) Keeps(t *Task) bool {
 	}
 	for _, c := range t.Claims {
 		d := &n.Devices[c.Device]
+		if u := &d.Use; u.Leases > 1 && (u.Exclusive > 0 || u.Sessions > 0 && u.Sessions != u.Leases) || t.held.Need.WholeNode && u.Nodes > 1 {
+			return false // another was seen on it that tolerates none beside it
+		}
 		if d.Lost || d.Use.Milli > Whole || d.Use.Memory > d.Room() || !t.held.counted() && d.Free() < 0 {
 			return false
 		}

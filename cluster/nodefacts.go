@@ -27,6 +27,7 @@ func (c NodePut) apply(s *State) error {
 			s.cold(func() { s.deleteNode(spec) })
 		}
 	case !n.absent && n.sameSpec(spec):
+		n.revision = max(n.revision, c.Revision)
 	default:
 		s.respecify(n, spec)
 	}
@@ -49,6 +50,7 @@ func (s *State) node(name string) *Node {
 // every device has a UUID of its own.
 func (n *Node) prepare() error {
 	n.Isolated, n.Tasks, n.group, n.absent = 0, nil, nil, false
+	n.Advertised.CPU, n.Advertised.GPU = trim(n.Advertised.CPU), trim(n.Advertised.GPU)
 	for i := range n.Resources {
 		n.Resources[i] = Ledger{Name: n.Resources[i].Name, Capacity: n.Resources[i].Capacity}
 	}
@@ -65,6 +67,14 @@ func (n *Node) prepare() error {
 		uuids[d.UUID] = true
 	}
 	return nil
+}
+
+// trim makes an empty list nil, as it is after a way through JSON.
+func trim[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
 }
 
 // sameSpec reports whether the spec says of the node what is known.
@@ -93,7 +103,7 @@ func (n *Node) sameDevices(spec []Device) bool {
 	return slices.EqualFunc(n.Devices[:listed], spec, func(d, o Device) bool {
 		return d.UUID == o.UUID && !d.Gone && d.Product == o.Product && d.Profile == o.Profile && d.Memory == o.Memory &&
 			d.Reserved == o.Reserved && d.Type == o.Type && d.NUMA == o.NUMA && d.Link == o.Link && d.Replica == o.Replica &&
-			d.Shares == o.Shares && d.Parent == o.Parent && (o.Resource == "" || d.Resource == o.Resource)
+			d.Shares == o.Shares && d.Parent == o.Parent && d.Resource == n.resourceOf(&o)
 	})
 }
 
@@ -104,8 +114,8 @@ func (s *State) respecify(n, spec *Node) {
 	devices, at := n.merge(spec.Devices)
 	before, after := n.clone(), *spec
 	after.Devices, after.Phase, after.Artifacts, after.Avoids = devices, n.Phase, n.Artifacts, n.Avoids
-	if n.unknown { // a task was seen on it before it was: the status is the spec's
-		after.Phase, after.Artifacts = spec.Phase, spec.Artifacts
+	if n.absent { // it is new, or back: the status is the spec's
+		after.Phase, after.Artifacts, after.Avoids = spec.Phase, spec.Artifacts, spec.Avoids
 	}
 	was, to := claimsOf(n), make([][]Claim, len(n.Tasks))
 	for i, claims := range was {
@@ -135,7 +145,10 @@ func (n *Node) merge(spec []Device) (devices []Device, at []int) {
 			at[i] = len(devices)
 		}
 		switch {
-		case n.unknown: // the status is the spec's
+		case n.unknown: // all of it is the spec's
+		case n.absent && known: // back, and its status is the spec's
+			d.ID = n.Devices[i].ID
+		case n.absent:
 		case known:
 			old := &n.Devices[i]
 			d.ID, d.Foreign, d.Lost = old.ID, old.Foreign, old.Lost && !old.Gone

@@ -29,6 +29,7 @@ func (c QueuePut) apply(s *State) error {
 	}
 	if old != nil {
 		if q.Past, q.held = old.Past, old.held; old.sameTerms(&q) {
+			old.revision = max(old.revision, c.Revision)
 			return nil
 		}
 	}

@@ -13,6 +13,11 @@ func (s *State) respec(j, spec *Job, revision uint64) {
 	next.revision = revision
 	next.Torn, next.Displaced, next.Retired, next.Parked = j.Torn, j.Displaced, j.Retired, j.Parked
 	next.UID = cmp.Or(next.UID, j.UID)
+	next.Health, next.Offload = j.Health, j.Offload
+	s.dropReplaced(j, next)
+	if set := s.sets[j.Set.Name]; set != nil && next.Set.Name != j.Set.Name && len(set.jobs)+set.retired == 1 {
+		s.keepGroup(set, nil)
+	}
 	tasks := j.adopted(next)
 	before, was := *j, fieldsOf(j.Alternatives)
 	s.reform(j, func() { j.turnInto(next, tasks) })
@@ -20,6 +25,30 @@ func (s *State) respec(j, spec *Job, revision uint64) {
 		s.cold(func() { s.reform(j, func() { j.turnInto(&before, was) }) })
 	}
 	s.recall(j)
+}
+
+// dropReplaced takes tasks off their nodes that have another UID in the next version,
+// and releases the landings of those that are not requested there.
+func (s *State) dropReplaced(j, next *Job) {
+	if j.Open && next.Open {
+		return
+	}
+	for a := range j.Alternatives {
+		to := next.like(&j.Alternatives[a], a)
+		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
+			k := -1
+			if to >= 0 {
+				k = slices.IndexFunc(next.Alternatives[to].Tasks, func(o *Task) bool { return o.Name == t.Name })
+			}
+			if k < 0 || differ(t.UID, next.Alternatives[to].Tasks[k].UID) {
+				s.strand(t)
+			}
+			if k >= 0 && differ(t.UID, next.Alternatives[to].Tasks[k].UID) {
+				s.clear(t)
+				s.stand(t, standing{}) // not even its attempts are inherited
+			}
+		}
+	}
 }
 
 // adopted lists the tasks of the job's next version: those that are known stay the
@@ -31,9 +60,14 @@ func (j *Job) adopted(next *Job) [][]fields {
 		next.Chosen = j.Chosen
 		return known
 	}
+	taken := map[int]bool{} // alternatives of the next version that an old one became
 	for a := range j.Alternatives {
 		old := &j.Alternatives[a]
 		to := next.like(old, a)
+		if taken[to] {
+			to = -1
+		}
+		taken[to] = true
 		var left []fields
 		for i, t := range old.Tasks {
 			k := -1
@@ -42,7 +76,7 @@ func (j *Job) adopted(next *Job) [][]fields {
 			}
 			switch {
 			case k >= 0:
-				tasks[to][k].task = t
+				tasks[to][k].task, tasks[to][k].uid = t, cmp.Or(tasks[to][k].uid, t.UID)
 			case t.Node != nil:
 				known[a][i].extra = true
 				left = append(left, known[a][i])
@@ -92,7 +126,7 @@ func fieldsOf(alternatives []Alternative) [][]fields {
 	out := make([][]fields, len(alternatives))
 	for a := range alternatives {
 		for _, t := range alternatives[a].Tasks {
-			out[a] = append(out[a], fields{t, t.Name, t.UID, t.Role, t.ID, t.Index, a, t.Subgroup, t.Shape, t.extra, t.revision})
+			out[a] = append(out[a], fields{t, t.Name, t.UID, t.Role, t.ID, t.Index, a, t.subgroup, t.Shape, t.extra, t.revision})
 		}
 	}
 	return out
@@ -107,8 +141,9 @@ func (j *Job) turnInto(version *Job, tasks [][]fields) {
 		for i, f := range tasks[a] {
 			t := f.task
 			t.Job = j
-			t.Name, t.UID, t.Role, t.ID, t.Index, t.Alternative, t.Subgroup = f.name, f.uid, f.role, f.id, f.index, f.alternative, f.subgroup
+			t.Name, t.UID, t.Role, t.ID, t.Index, t.Alternative, t.subgroup = f.name, f.uid, f.role, f.id, f.index, f.alternative, f.subgroup
 			t.Shape, t.extra, t.revision = f.shape, f.extra, f.revision
+			t.join(&j.Alternatives[a])
 			list[i] = t
 		}
 		j.Alternatives[a].Tasks = list
@@ -134,7 +169,7 @@ func (s *State) reform(j *Job, change func()) {
 						}
 					}
 				}
-				if t.held != nil && t.held != t.Shape {
+				if t.held != nil && !t.held.alike(t.Shape) {
 					s.useShape(t.held, sign)
 				}
 			}
@@ -180,10 +215,17 @@ func (s *State) retask(j *Job, tasks []*Task) {
 func (s *State) setTasks(j *Job, tasks []*Task) {
 	defer func() { j.spec = s.recentJobs.version }()
 	alt := &j.Alternatives[0]
-	for _, t := range tasks {
-		t.Shape = s.Intern(*t.Shape)
-	}
+	known := make(map[*Task]bool, len(alt.Tasks))
 	for _, t := range alt.Tasks {
+		known[t] = true
+	}
+	for _, t := range tasks {
+		if !known[t] {
+			t.Shape = s.Intern(*t.Shape)
+		}
+		delete(known, t)
+	}
+	for t := range known {
 		s.Drop(t.Shape)
 	}
 	alt.Tasks = tasks
@@ -224,8 +266,8 @@ func (s *State) recall(j *Job) {
 }
 
 func (s *State) recallTask(t *Task) {
-	if seen, waits := s.unseen[t.Ref()]; waits {
-		s.forgetSeen(t.Ref())
+	if seen, waits := s.unseen[t.Ref()]; waits && !differ(t.UID, seen.UID) {
+		s.forgetSeen(t.Ref(), seen.UID)
 		s.see(t, &seen)
 	}
 }
@@ -245,8 +287,8 @@ func (s *State) keepSeen(c TaskSeen) {
 	}
 }
 
-func (s *State) forgetSeen(ref TaskRef) {
-	if was, known := s.unseen[ref]; known {
+func (s *State) forgetSeen(ref TaskRef, uid string) {
+	if was, known := s.unseen[ref]; known && !differ(was.UID, uid) {
 		delete(s.unseen, ref)
 		if s.recording() {
 			s.cold(func() { s.unseen[ref] = was })

@@ -41,7 +41,7 @@ func (sn *Snapshot) State() (*State, error) {
 		return nil, err
 	}
 	for _, seen := range sn.Unseen {
-		if s.Task(seen.Task) != nil {
+		if t := s.Task(seen.Task); t != nil && !differ(t.UID, seen.UID) {
 			return nil, fmt.Errorf("task %s waits until it is known, and is known", seen.Task.ID())
 		}
 		s.unseen[seen.Task] = seen
@@ -126,6 +126,7 @@ func (s *State) restoreTask(r *TaskRecord) error {
 		return err
 	}
 	t.extra = r.Extra
+	t.join(&t.Job.Alternatives[t.Alternative])
 	to := standing{status: r.Status, started: r.Started, promised: r.Promised, attempt: r.Attempt, spared: r.Spared, sent: r.Sent, counted: r.Counted}
 	if r.Evicted {
 		to.eviction = &eviction{r.For, r.At, r.Overdue}

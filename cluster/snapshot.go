@@ -89,7 +89,20 @@ type Landing struct {
 func (s *State) Digest() string {
 	h := sha256.New()
 	e := json.NewEncoder(h)
-	s.records(func(record any) { _ = e.Encode(record) }) // a hash does not fail, and records can be encoded
+	s.records(func(record any) {
+		switch r := record.(type) { // revisions are the sources' own, and decide nothing
+		case QueueRecord:
+			r.Revision = 0
+			record = r
+		case NodeRecord:
+			r.Revision = 0
+			record = r
+		case JobRecord:
+			r.Revision, r.Tasks = 0, nil
+			record = r
+		}
+		_ = e.Encode(record) // a hash does not fail, and records can be encoded
+	})
 	return hex.EncodeToString(h.Sum(nil))
 }
 
@@ -196,7 +209,7 @@ func (t *Task) record() TaskRecord {
 	if t.Node != nil {
 		r.Node, r.Devices = t.Node.Name, t.Node.holdings(t.Claims)
 	}
-	if t.held != nil && t.held != t.Shape {
+	if t.held != nil && !t.held.alike(t.Shape) {
 		r.Held = t.held
 	}
 	if e := t.eviction; e != nil {
@@ -204,7 +217,7 @@ func (t *Task) record() TaskRecord {
 	}
 	if l := t.landing; l != nil {
 		r.Landing = &Landing{Node: l.Node.Name, Devices: l.Node.holdings(l.Claims), Promised: l.Promised}
-		if l.held != t.Shape {
+		if !l.held.alike(t.Shape) {
 			r.Landing.Held = l.held
 		}
 	}

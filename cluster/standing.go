@@ -117,10 +117,10 @@ func (s *State) shift(t *Task, to standing) {
 
 // swapHeld counts the uses of shapes that are held and not requested any more.
 func (s *State) swapHeld(t *Task, held *Shape) {
-	if held != nil && held != t.Shape {
+	if held != nil && !held.alike(t.Shape) {
 		s.Intern(*held)
 	}
-	if t.held != nil && t.held != t.Shape {
+	if t.held != nil && !t.held.alike(t.Shape) {
 		s.Drop(t.held)
 	}
 }

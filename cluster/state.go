@@ -55,6 +55,7 @@ type State struct {
 
 	unsettled []*Node // of which devices have to be chosen again for tasks that are counted
 	journal   []record
+	undoing   bool
 	marks     int // that are held; without any, nothing is recorded
 
 	terms    map[string]int // by product that queues have terms for: how many terms
@@ -188,13 +189,7 @@ func (n *Node) normalize() {
 		d := &n.Devices[i]
 		n.sliced = n.sliced || d.Shares != ""
 		d.Index = i
-		switch {
-		case d.Resource != "":
-		case d.Profile != "":
-			d.Resource = PartitionResource + d.Profile
-		default:
-			d.Resource = n.DeviceResource
-		}
+		d.Resource = n.resourceOf(d)
 	}
 	n.nameProducts()
 	n.pour()
@@ -271,6 +266,8 @@ type interned struct {
 
 // Intern returns the one Shape that spells like this one and counts the use.
 func (s *State) Intern(shape Shape) *Shape {
+	n := &shape.Need
+	n.Products, n.Types, n.Selected = trim(n.Products), trim(n.Types), trim(n.Selected)
 	shape.key = shape.spell()
 	e := s.shapes[shape.key]
 	switch {
@@ -294,7 +291,7 @@ func (s *State) Drop(shape *Shape) {
 	if e.uses--; e.uses > 0 {
 		return
 	}
-	if s.idle++; s.idle <= maxIdleShapes || s.marks > 0 { // an undo finds the shapes that it had
+	if s.idle++; s.idle <= maxIdleShapes || s.marks > 0 || s.undoing { // an undo finds the shapes that it had
 		return
 	}
 	for key, e := range s.shapes {
@@ -303,4 +300,15 @@ func (s *State) Drop(shape *Shape) {
 		}
 	}
 	s.idle = 0
+}
+
+// resourceOf is the name that the device is requested and booked under.
+func (n *Node) resourceOf(d *Device) string {
+	switch {
+	case d.Resource != "":
+		return d.Resource
+	case d.Profile != "":
+		return PartitionResource + d.Profile
+	}
+	return n.DeviceResource
 }

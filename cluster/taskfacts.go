@@ -15,11 +15,7 @@ func (c TaskPut) apply(s *State) error {
 	if j != nil && !j.Open {
 		return fmt.Errorf("%s is not open: its tasks come with it", c.Job)
 	}
-	subgroups := c.Task.Subgroup
-	if j != nil && !j.absent {
-		subgroups = len(j.Alternatives[0].Subgroups)
-	}
-	if err := c.Task.check(subgroups); err != nil {
+	if err := c.Task.check(c.Task.Subgroup); err != nil { // its subgroup may be known later
 		return fmt.Errorf("%s: %w", c.Job, err)
 	}
 	if j == nil { // it waits for its job
@@ -29,6 +25,9 @@ func (c TaskPut) apply(s *State) error {
 	}
 	tasks := j.Alternatives[0].Tasks
 	i := slices.IndexFunc(tasks, func(t *Task) bool { return t.Name == c.Task.Name })
+	if i >= 0 && stale(c.Revision, tasks[i].revision) {
+		return nil
+	}
 	if i >= 0 && differ(tasks[i].UID, c.Task.UID) {
 		s.dropTask(tasks[i])
 		tasks, i = j.Alternatives[0].Tasks, -1
@@ -37,7 +36,8 @@ func (c TaskPut) apply(s *State) error {
 		s.respecTask(tasks[i], &c)
 		return nil
 	}
-	t := &Task{Job: j, ID: j.ID + "/" + c.Task.Name, Name: c.Task.Name, UID: c.Task.UID, Role: c.Task.Role, Index: c.Task.Index, Shape: c.Task.Shape, Subgroup: c.Task.Subgroup, revision: c.Revision}
+	t := &Task{Job: j, ID: j.ID + "/" + c.Task.Name, Name: c.Task.Name, UID: c.Task.UID, Role: c.Task.Role, Index: c.Task.Index, Shape: c.Task.Shape, subgroup: c.Task.Subgroup, revision: c.Revision}
+	t.join(&j.Alternatives[0])
 	at, _ := slices.BinarySearchFunc(tasks, t, byPlace)
 	s.retask(j, slices.Insert(slices.Clone(tasks), at, t))
 	s.recallTask(t)
@@ -50,7 +50,8 @@ func (s *State) respecTask(t *Task, c *TaskPut) {
 	if next.UID == "" {
 		next.UID = t.UID
 	}
-	if stale(c.Revision, t.revision) || t.sameSpec(&next) {
+	if t.sameSpec(&next) && !t.extra {
+		t.revision = max(t.revision, c.Revision)
 		return
 	}
 	j := t.Job
@@ -58,6 +59,7 @@ func (s *State) respecTask(t *Task, c *TaskPut) {
 	tasks := fieldsOf(j.Alternatives)
 	for i := range tasks[0] {
 		if f := &tasks[0][i]; f.task == t {
+			f.extra = false
 			f.uid, f.role, f.index, f.subgroup, f.shape, f.revision = next.UID, next.Role, next.Index, next.Subgroup, next.Shape, c.Revision
 		}
 	}
@@ -89,11 +91,8 @@ func (s *State) dropTask(t *Task) {
 
 func (c TaskGone) apply(s *State) error {
 	t := s.Task(c.Task)
-	if t == nil {
-		s.forgetSeen(c.Task)
-		return nil
-	}
-	if differ(t.UID, c.UID) {
+	s.forgetSeen(c.Task, c.UID)
+	if t == nil || differ(t.UID, c.UID) {
 		return nil
 	}
 	if c.Rejected > 0 && t.Node != nil && !t.Node.absent {
@@ -109,16 +108,18 @@ func (c TaskGone) apply(s *State) error {
 }
 
 func (c TaskSeen) apply(s *State) error {
+	if err := checkHoldings(c.Devices); err != nil {
+		return fmt.Errorf("task %s: %w", c.Task.ID(), err)
+	}
 	t := s.Task(c.Task)
 	switch {
-	case t == nil && c.Node == "":
-		s.forgetSeen(c.Task)
-	case t == nil:
-		s.keepSeen(c)
-	case differ(t.UID, c.UID):
-		// It is about another task of the same name.
-	default:
+	case t != nil && !differ(t.UID, c.UID):
 		s.see(t, &c)
+	case c.Node == "" && s.unseen[c.Task].UID == c.UID:
+		s.forgetSeen(c.Task, c.UID)
+	case c.Node == "":
+	default: // it is not known yet, or another of the same name is
+		s.keepSeen(c)
 	}
 	return nil
 }
@@ -135,11 +136,11 @@ func (s *State) see(t *Task, c *TaskSeen) {
 	case c.Leaving && t.Status == Releasing:
 	case c.Leaving && t.Job.Open:
 		s.removeTask(t) // it was deleted before it was bound
-	case t.Status == Bound || t.Status == Releasing:
+	case (t.Status == Bound || t.Status == Releasing) && !t.sent:
 		s.clear(t)
 	}
-	// A pending or nominated task is on no node anyway. An assumed one may be bound by
-	// now: it stays until its binding is seen or has failed.
+	// A pending or nominated task is on no node anyway. One whose binding may be made by
+	// now stays until it is seen or has failed.
 }
 
 // seeOn has the task be on the node that it was seen on.
@@ -163,7 +164,7 @@ func (s *State) seeOn(t *Task, c *TaskSeen) {
 		to.status = Releasing
 	}
 	switch {
-	case c.Devices != nil:
+	case len(c.Devices) > 0:
 		to.claims, to.counted = s.claim(n, c.Devices), false
 		if here && !t.counted && slices.Equal(to.claims, t.Claims) {
 			to.claims = t.Claims
@@ -198,7 +199,7 @@ func (s *State) claim(n *Node, holdings []Holding) []Claim {
 	for _, h := range holdings {
 		i := slices.IndexFunc(n.Devices, func(d Device) bool { return d.UUID == h.Device })
 		if i < 0 || n.Devices[i].Gone && n.Devices[i].Idle() {
-			i = s.addDevice(n, h, i)
+			i = s.addDevice(n, h, i, out)
 		}
 		out = append(out, Claim{i, h.Milli, h.Memory, h.Layers})
 	}
@@ -208,8 +209,13 @@ func (s *State) claim(n *Node, holdings []Holding) []Claim {
 
 // addDevice adds a device that is not listed, in the place of one that was listed
 // before and is not held, if there is one.
-func (s *State) addDevice(n *Node, h Holding, place int) int {
+func (s *State) addDevice(n *Node, h Holding, place int, taken []Claim) int {
 	var was *Device
+	if place < 0 {
+		place = slices.IndexFunc(n.Devices, func(d Device) bool {
+			return d.Gone && d.Idle() && !slices.ContainsFunc(taken, func(c Claim) bool { return c.Device == d.Index })
+		})
+	}
 	if place < 0 {
 		place = len(n.Devices)
 		n.Devices = append(n.Devices, Device{})
@@ -247,22 +253,25 @@ func (n *Node) holdings(claims []Claim) []Holding {
 // known: those that the others leave, in the order of the tasks. The outcome does
 // not depend on the order in which tasks were seen.
 func (s *State) recount(n *Node) {
-	var counted []*Task
+	var counted, leaving []*Task
 	for _, t := range n.Tasks {
-		if t.counted {
+		p := t.standing()
+		switch {
+		case t.counted && !p.leaves():
 			counted = append(counted, t)
+		case t.counted && len(t.Claims) == 0:
+			leaving = append(leaving, t) // one that has devices keeps them until it has left
 		}
-	}
-	if len(counted) == 0 {
-		return
 	}
 	was := make([][]Claim, len(counted))
 	for i, t := range counted {
 		was[i] = t.Claims
 		s.setClaims(t, nil)
 	}
+	// A device that a task is leaving is held until it has left.
+	still := func(d *Device) int64 { return int64(max(0, 1-d.Use.ReleasingLeases)) }
 	for i, t := range counted {
-		claims, ok := n.Choose(t.held, nil)
+		claims, ok := n.Choose(t.held, still)
 		if !ok {
 			claims = nil // more than the node has: booked without devices
 		}
@@ -270,6 +279,11 @@ func (s *State) recount(n *Node) {
 			claims = was[i]
 		}
 		s.setClaims(t, claims)
+	}
+	for _, t := range leaving {
+		if claims, ok := n.Choose(t.held, still); ok {
+			s.setClaims(t, claims)
+		}
 	}
 }
 
@@ -284,7 +298,7 @@ func (s *State) setClaims(t *Task, claims []Claim) {
 }
 
 func (c BindSent) apply(s *State) error {
-	if t := s.Task(c.Task); t != nil && t.Status == Assumed && t.Attempt == c.Attempt && !t.sent {
+	if t := s.Task(c.Task); t != nil && !differ(t.UID, c.UID) && t.Status == Assumed && t.Attempt == c.Attempt && !t.sent {
 		to := t.standing()
 		to.sent = true
 		s.stand(t, to)
@@ -294,7 +308,13 @@ func (c BindSent) apply(s *State) error {
 
 func (c BindFailed) apply(s *State) error {
 	t := s.Task(c.Task)
-	if t == nil || t.Status != Assumed || t.Attempt != c.Attempt {
+	switch {
+	case t == nil || differ(t.UID, c.UID):
+		return nil
+	case t.Status == Releasing && t.sent && t.Attempt == c.Attempt+1: // it was evicted before the answer came
+		s.clear(t)
+		return nil
+	case t.Status != Assumed || t.Attempt != c.Attempt:
 		return nil // a late answer to an earlier attempt
 	}
 	s.clear(t)
@@ -312,7 +332,7 @@ func (c BindFailed) apply(s *State) error {
 
 func (c EvictionRefused) apply(s *State) error {
 	t := s.Task(c.Task)
-	if t == nil || t.Status != Releasing || t.eviction == nil || t.Attempt != c.Attempt {
+	if t == nil || differ(t.UID, c.UID) || t.Status != Releasing || t.eviction == nil || t.Attempt != c.Attempt {
 		return nil
 	}
 	if j := s.jobs[t.eviction.forJob]; j != nil {
@@ -324,7 +344,9 @@ func (c EvictionRefused) apply(s *State) error {
 				s.strand(o)
 			}
 		}
-		s.undisplace(j, t.Job.ID)
+		if !slices.ContainsFunc(t.Job.Tasks(), func(o *Task) bool { return o != t && o.eviction != nil && o.eviction.forJob == j.ID }) {
+			s.undisplace(j, t.Job.ID)
+		}
 	}
 	s.strand(t)
 	to := t.standing()
@@ -374,8 +396,16 @@ func (n *Node) Avoided(s *Shape) bool {
 }
 
 func (s *State) avoid(n *Node, shape *Shape, until int64) {
-	list := slices.DeleteFunc(slices.Clone(n.Avoids), func(a Avoided) bool { return a.Shape.same(shape) })
-	s.setAvoids(n, append(list, Avoided{shape, until}))
+	list := slices.DeleteFunc(slices.Clone(n.Avoids), func(a Avoided) bool {
+		if a.Shape.same(shape) {
+			until = max(until, a.Until)
+			return true
+		}
+		return false
+	})
+	list = append(list, Avoided{shape, until})
+	slices.SortFunc(list, func(a, b Avoided) int { return strings.Compare(a.Shape.spell(), b.Shape.spell()) })
+	s.setAvoids(n, list)
 }
 
 func (s *State) setAvoids(n *Node, list []Avoided) {

@@ -30,6 +30,9 @@ var changeTypes = func() map[string]reflect.Type {
 
 // Encode writes a change as one JSON object on one line. Its field "kind" names the type.
 func Encode(c Change) ([]byte, error) {
+	if c == nil {
+		return nil, errors.New("no change")
+	}
 	body, err := json.Marshal(c)
 	if err != nil {
 		return nil, err

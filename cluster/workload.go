@@ -124,6 +124,14 @@ func (s *State) admits(j *Job) bool {
 	return !j.Open || j.Alternatives[0].Enough(func(*Task) bool { return true })
 }
 
+// waits reports whether a task of the chosen alternative is on no node.
+func (j *Job) waits() bool {
+	if len(j.Alternatives) == 1 {
+		return j.attached < len(j.Tasks())
+	}
+	return slices.ContainsFunc(j.Tasks(), func(t *Task) bool { return t.Node == nil }) // tasks of others may be seen on nodes
+}
+
 // settle takes note that the job changed, and keeps the list of pending jobs in
 // step with its tasks.
 func (s *State) settle(j *Job) {
@@ -131,7 +139,7 @@ func (s *State) settle(j *Job) {
 		return // a shadow is in nobody's books
 	}
 	s.recentJobs.touch(j.slot)
-	if j.attached < len(j.Tasks()) && !j.Retired && s.admits(j) {
+	if j.waits() && !j.Retired && s.admits(j) {
 		s.pending[j.ID] = j
 	} else {
 		delete(s.pending, j.ID)

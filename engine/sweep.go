@@ -25,10 +25,8 @@ func (s *Session) markTorn(stmt *Statement) {
 	e.swept.jobs = s.State.JobsVersion()
 	s.State.ChangedJobs(since, func(slot int) {
 		j := s.State.JobAt(slot)
-		if j == nil || !s.State.Waits(j) {
-			return
-		}
 		switch {
+		case j == nil || !s.State.Waits(j) && j.Torn == 0:
 		case !j.Running() || j.Stands():
 			stmt.tx.SetTorn(j, 0)
 		case j.Torn == 0:
