@@ -52,6 +52,7 @@ bench: ## Measure the engine at 1,000 to 100,000 nodes; docs/performance.md expl
 	$(GO) test ./bench -run '^$$' -bench Rank -benchtime 100x -timeout 30m
 	$(GO) test ./bench -run '^$$' -bench Answer -benchtime 1000x -timeout 30m
 	$(GO) test ./bench -run '^$$' -bench 'Allocate|Gang|Reclaim|Impossible|Models' -benchtime 5x -timeout 30m
+	$(GO) test ./live -run '^$$' -bench Why -benchtime 3x -timeout 30m
 
 .PHONY: oracle
 oracle: ## Hold the engine against brute force on small clusters; docs/oracle.md explains the table

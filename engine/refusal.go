@@ -133,8 +133,7 @@ func (s *Session) explain(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 	if s.quiet {
 		return &Attempt{Task: unplaced(t)}
 	}
-	filters, _, _ := s.taskHooks(t)
-	byScan := s.options.Search == Scan || in != nil || len(filters) > 0
+	byScan := s.options.Search == Scan || in != nil || s.tasksDecide(t)
 	a := s.summary(t, in, byScan)
 	if s.options.Search == Twin && !byScan {
 		s.compare(a, s.summary(t, in, true))
@@ -143,6 +142,13 @@ func (s *Session) explain(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 		a.Never = s.never(alt, t, in)
 	}
 	return a
+}
+
+// tasksDecide reports whether a task-form filter may have turned a node down: it is
+// only asked where no shape-form filter has.
+func (s *Session) tasksDecide(t *cluster.Task) bool {
+	filters, _, _ := s.taskHooks(t)
+	return len(filters) > 0 && s.engine.index.ranking(t.Shape).feasible > 0
 }
 
 func (s *Session) summary(t *cluster.Task, in *scope, byScan bool) *Attempt {

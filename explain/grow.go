@@ -90,7 +90,10 @@ func templates(nodes []*cluster.Node) []*cluster.Node {
 	seen := map[string]bool{}
 	var out []*cluster.Node
 	for _, n := range nodes {
-		if k := looks(n); !seen[k] && len(out) < maxLooks {
+		if len(out) == maxLooks {
+			break
+		}
+		if k := looks(n); !seen[k] {
 			seen[k] = true
 			out = append(out, n)
 		}
@@ -256,6 +259,9 @@ func (l *lab) fewest(m Machine, with ...*change) (*change, verdict) {
 // grow tries more nodes of every kind that could hold the task.
 func (l *lab) grow(found *finder) {
 	const mostKinds = 5
+	if l.spent() {
+		return
+	}
 	for i, m := range l.machines(nil) {
 		if i == mostKinds || l.spent() {
 			return

@@ -80,6 +80,9 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		if len(out.Decisions) == 0 && (sim.Sessions > 1 || len(out.Refusals) == 0 || o.Explain) {
 			return sim, nil
 		}
+		if o.record && nodes*pending > fullMisses && len(out.Changes) == 1 {
+			return sim, nil // it was opened and changed nothing: one more would list no more misses
+		}
 		if sim.Sessions == maxSessions {
 			return nil, fmt.Errorf("decisions still change after %d sessions: the plugins of this profile undo each other's work", maxSessions)
 		}
