@@ -11,14 +11,15 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-type hs struct {
+// corner is a State in a corner that random changes seldom reach.
+type corner struct {
 	*testing.T
 	*cluster.State
 }
 
-func review(t *testing.T) *hs { return &hs{t, cluster.NewState()} }
+func newCorner(t *testing.T) *corner { return &corner{t, cluster.NewState()} }
 
-func (h *hs) do(list ...cluster.Change) {
+func (h *corner) do(list ...cluster.Change) {
 	h.Helper()
 	for _, c := range list {
 		if err := h.Apply(c); err != nil {
@@ -27,9 +28,9 @@ func (h *hs) do(list ...cluster.Change) {
 	}
 }
 
-func (h *hs) try(c cluster.Change) (err error, panicked any) {
+func (h *corner) try(c cluster.Change) (panicked any, err error) {
 	defer func() { panicked = recover() }()
-	return h.Apply(c), nil
+	return nil, h.Apply(c)
 }
 
 const hGi = cluster.Bytes(1) << 30
@@ -66,29 +67,29 @@ func whole(node string, i int) []cluster.Holding {
 	return []cluster.Holding{{Device: uuid(node, i), Milli: 1000, Memory: 24 * hGi}}
 }
 
-// H1: JobGone of an open job with subgroups.
-func TestH01JobGoneWithSubgroups(t *testing.T) {
-	h := review(t)
+// JobGone of an open job with subgroups.
+func TestJobGoneWithSubgroups(t *testing.T) {
+	h := newCorner(t)
 	put := hOpen("pod/g", 1)
 	put.Job.Alternatives[0].Subgroups = []cluster.Subgroup{{Name: "leader", Min: 1}}
 	h.do(put, cluster.TaskPut{Job: "pod/g", Task: cluster.Task{Name: "p0", Subgroup: 1, Shape: hShape(0)}})
-	if err, p := h.try(cluster.JobGone{Job: "pod/g"}); err != nil || p != nil {
+	if p, err := h.try(cluster.JobGone{Job: "pod/g"}); err != nil || p != nil {
 		t.Fatalf("err %v, panic %v", err, p)
 	}
 }
 
-// H1b: task before its job; the job has no such subgroup.
-func TestH01bTaskBeforeJobSubgroup(t *testing.T) {
-	h := review(t)
+// Task before its job; the job has no such subgroup.
+func TestTaskBeforeJobSubgroup(t *testing.T) {
+	h := newCorner(t)
 	h.do(cluster.TaskPut{Job: "pod/g", Task: cluster.Task{Name: "p0", Subgroup: 1, Shape: hShape(0)}})
-	if err, p := h.try(hOpen("pod/g", 1)); err != nil || p != nil {
+	if p, err := h.try(hOpen("pod/g", 1)); err != nil || p != nil {
 		t.Fatalf("err %v, panic %v", err, p)
 	}
 }
 
-// H1c: a closed job put again with fewer subgroups while a task runs that is dropped.
-func TestH01cRespecFewerSubgroups(t *testing.T) {
-	h := review(t)
+// A closed job put again with fewer subgroups while a task runs that is dropped.
+func TestRespecFewerSubgroups(t *testing.T) {
+	h := newCorner(t)
 	put := hJobOf("job/j", hShape(0), "a", "b")
 	put.Job.Alternatives[0].Subgroups = []cluster.Subgroup{{Name: "g1"}, {Name: "g2"}}
 	put.Job.Alternatives[0].Tasks[1].Subgroup = 2
@@ -105,9 +106,9 @@ func TestH01cRespecFewerSubgroups(t *testing.T) {
 	h.Job("job/j").Stands()
 }
 
-// H2: a sighting of another UID is given to the task that comes.
-func TestH02RecallAnotherUID(t *testing.T) {
-	h := review(t)
+// A sighting of another UID is given to the task that comes.
+func TestRecallAnotherUID(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 1), hOpen("pod/g", 1))
 	h.do(cluster.TaskSeen{Task: ref("pod/g", "p0"), UID: "u1", Node: "n"})
 	h.do(cluster.TaskPut{Job: "pod/g", Task: cluster.Task{Name: "p0", UID: "u2", Shape: hShape(1)}})
@@ -116,9 +117,9 @@ func TestH02RecallAnotherUID(t *testing.T) {
 	}
 }
 
-// H3: what is seen of the successor before it is put is lost.
-func TestH03SightingOfSuccessorLost(t *testing.T) {
-	h := review(t)
+// What is seen of the successor before it is put is lost.
+func TestSightingOfSuccessorLost(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 1), hOpen("pod/g", 1), cluster.TaskPut{Job: "pod/g", Task: cluster.Task{Name: "p0", UID: "u1", Shape: hShape(1)}})
 	h.do(cluster.TaskSeen{Task: ref("pod/g", "p0"), UID: "u2", Node: "n", Devices: whole("n", 0)})
 	h.do(cluster.TaskPut{Job: "pod/g", Task: cluster.Task{Name: "p0", UID: "u2", Shape: hShape(1)}})
@@ -127,9 +128,9 @@ func TestH03SightingOfSuccessorLost(t *testing.T) {
 	}
 }
 
-// H4: a late TaskGone of u1 forgets the sighting of u2 that waits.
-func TestH04LateGoneForgetsSighting(t *testing.T) {
-	h := review(t)
+// A late TaskGone of u1 forgets the sighting of u2 that waits.
+func TestLateGoneForgetsSighting(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 1), hOpen("pod/g", 1))
 	h.do(cluster.TaskSeen{Task: ref("pod/g", "p0"), UID: "u2", Node: "n", Devices: whole("n", 0)}, cluster.TaskGone{Task: ref("pod/g", "p0"), UID: "u1"})
 	h.do(cluster.TaskPut{Job: "pod/g", Task: cluster.Task{Name: "p0", UID: "u2", Shape: hShape(1)}})
@@ -138,9 +139,9 @@ func TestH04LateGoneForgetsSighting(t *testing.T) {
 	}
 }
 
-// H5: a late answer about u1 hits u2, because attempts begin at 0 again and answers have no UID.
-func TestH05LateAnswerHitsSuccessor(t *testing.T) {
-	h := review(t)
+// A late answer about u1 hits u2, because attempts begin at 0 again and answers have no UID.
+func TestLateAnswerHitsSuccessor(t *testing.T) {
+	h := newCorner(t)
 	r := ref("pod/g", "p0")
 	h.do(hNode("n", 1), hOpen("pod/g", 1), cluster.TaskPut{Job: "pod/g", Task: cluster.Task{Name: "p0", UID: "u1", Shape: hShape(1)}})
 	h.do(cluster.Assign{Task: r, UID: "u1", Node: "n", Devices: whole("n", 0), Attempt: 1}, cluster.BindSent{Task: r, Attempt: 1})
@@ -152,9 +153,9 @@ func TestH05LateAnswerHitsSuccessor(t *testing.T) {
 	}
 }
 
-// H6: a closed job is put again with another UID of a task: it inherits the node.
-func TestH06TaskUIDInSpec(t *testing.T) {
-	h := review(t)
+// A closed job is put again with another UID of a task: it inherits the node.
+func TestTaskUIDInSpec(t *testing.T) {
+	h := newCorner(t)
 	put := hJob("job/j", "w0")
 	put.Job.Alternatives[0].Tasks[0].UID = "u1"
 	h.do(hNode("n", 1), put, cluster.TaskSeen{Task: ref("job/j", "w0"), UID: "u1", Node: "n"})
@@ -166,9 +167,9 @@ func TestH06TaskUIDInSpec(t *testing.T) {
 	}
 }
 
-// H7: stale facts: a revision that brought nothing new is not remembered.
-func TestH07EqualFactForgetsRevision(t *testing.T) {
-	h := review(t)
+// Stale facts: a revision that brought nothing new is not remembered.
+func TestEqualFactForgetsRevision(t *testing.T) {
+	h := newCorner(t)
 	a, b := hNode("n", 0), hNode("n", 0)
 	b.Node.Unschedulable = true
 	a.Revision = 3
@@ -193,9 +194,9 @@ func TestH07EqualFactForgetsRevision(t *testing.T) {
 	}
 }
 
-// H7b: a stale spec of the predecessor replaces the successor.
-func TestH07bStalePredecessor(t *testing.T) {
-	h := review(t)
+// A stale spec of the predecessor replaces the successor.
+func TestStalePredecessor(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 1), hOpen("pod/g", 1))
 	h.do(cluster.TaskPut{Job: "pod/g", Task: cluster.Task{Name: "p0", UID: "u2", Shape: hShape(1)}, Revision: 7}, cluster.TaskSeen{Task: ref("pod/g", "p0"), UID: "u2", Node: "n"})
 	h.do(cluster.TaskPut{Job: "pod/g", Task: cluster.Task{Name: "p0", UID: "u1", Shape: hShape(1)}, Revision: 3})
@@ -204,9 +205,9 @@ func TestH07bStalePredecessor(t *testing.T) {
 	}
 }
 
-// H8: counted tasks: one that leaves and one that stays get the same device.
-func TestH08CountedAndReleasing(t *testing.T) {
-	h := review(t)
+// Counted tasks: one that leaves and one that stays get the same device.
+func TestCountedAndReleasing(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 2), hJob("job/a", "w"), hJob("job/b", "w"), hJob("job/c", "w"), hJobOf("job/z", hShape(0), "w"))
 	h.do(cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n"}, cluster.TaskSeen{Task: ref("job/b", "w"), Node: "n"})
 	h.do(cluster.Evict{Task: ref("job/a", "w"), Attempt: 1})
@@ -218,9 +219,9 @@ func TestH08CountedAndReleasing(t *testing.T) {
 	}
 }
 
-// H9: negative holdings, in a fact and in a decision.
-func TestH09NegativeHoldings(t *testing.T) {
-	h := review(t)
+// Negative holdings, in a fact and in a decision.
+func TestNegativeHoldings(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 1), hJob("job/a", "w"), hJob("job/b", "w"), hJob("job/c", "w"))
 	neg := []cluster.Holding{{Device: uuid("n", 0), Milli: -1000, Memory: -24 * hGi}}
 	if err := h.Apply(cluster.Assign{Task: ref("job/a", "w"), Node: "n", Devices: neg, Attempt: 1}); err == nil {
@@ -230,16 +231,16 @@ func TestH09NegativeHoldings(t *testing.T) {
 	if err := h.Apply(cluster.Assign{Task: ref("job/c", "w"), Node: "n", Devices: whole("n", 0), Attempt: 1}); err == nil {
 		t.Error("decisions booked a device twice")
 	}
-	h2 := review(t)
+	h2 := newCorner(t)
 	h2.do(hNode("n", 1), hJob("job/a", "w"))
 	if err := h2.Apply(cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n", Devices: neg}); err == nil {
 		t.Error("a malformed fact was applied")
 	}
 }
 
-// H9b: a decision that gives a task which needs a device none, or layers that it does not have.
-func TestH09bClaimsThatAreNotTheShapes(t *testing.T) {
-	h := review(t)
+// A decision that gives a task which needs a device none, or layers that it does not have.
+func TestClaimsThatAreNotTheShapes(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 1), hJob("job/a", "w"), hJob("job/b", "w"), hJob("job/c", "w"))
 	h.do(cluster.Assign{Task: ref("job/a", "w"), Node: "n", Devices: whole("n", 0), Attempt: 1})
 	if err := h.Apply(cluster.Assign{Task: ref("job/b", "w"), Node: "n", Attempt: 1}); err == nil {
@@ -250,9 +251,9 @@ func TestH09bClaimsThatAreNotTheShapes(t *testing.T) {
 	}
 }
 
-// H10: a device without a name in TaskSeen makes a State that cannot be restored.
-func TestH10EmptyDeviceName(t *testing.T) {
-	h := review(t)
+// A device without a name in TaskSeen makes a State that cannot be restored.
+func TestEmptyDeviceName(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 1), hJob("job/a", "w"))
 	if err := h.Apply(cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n", Devices: []cluster.Holding{{Milli: 1000}}}); err != nil {
 		return // rejected: fine
@@ -262,16 +263,16 @@ func TestH10EmptyDeviceName(t *testing.T) {
 	}
 }
 
-// H11: "holds no devices" becomes "not known" in JSON.
-func TestH11EmptyDevicesInJSON(t *testing.T) {
+// "holds no devices" becomes "not known" in JSON.
+func TestEmptyDevicesInJSON(t *testing.T) {
 	c := cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n", Devices: []cluster.Holding{}}
 	b, _ := cluster.Encode(c)
 	back, err := cluster.Decode(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, g := review(t), review(t)
-	for _, x := range []*hs{h, g} {
+	h, g := newCorner(t), newCorner(t)
+	for _, x := range []*corner{h, g} {
 		x.do(hNode("n", 1), hJob("job/a", "w"))
 	}
 	h.do(c)
@@ -281,9 +282,9 @@ func TestH11EmptyDevicesInJSON(t *testing.T) {
 	}
 }
 
-// H12: empty and absent lists make different digests, also after a restart.
-func TestH12EmptyLists(t *testing.T) {
-	h := review(t)
+// Empty and absent lists make different digests, also after a restart.
+func TestEmptyLists(t *testing.T) {
+	h := newCorner(t)
 	put := hJob("job/a", "w")
 	put.Job.Alternatives[0].Topology.Preferred = []string{}
 	h.do(put)
@@ -302,18 +303,18 @@ func TestH12EmptyLists(t *testing.T) {
 		}
 	}
 	check("topology")
-	h = review(t)
+	h = newCorner(t)
 	n := hNode("n", 1)
 	n.Node.Advertised.GPU = []cluster.GPUClass{}
 	h.do(n)
 	check("advertised")
-	h = review(t)
+	h = newCorner(t)
 	s := hShape(0)
 	s.Need.Products = []string{}
 	h.do(hJobOf("job/a", s, "w"))
 	check("need")
 	// and which of two equal shapes came first is in the digest
-	a, b := review(t), review(t)
+	a, b := newCorner(t), newCorner(t)
 	x, y := hJobOf("job/x", s, "w"), hJobOf("job/y", hShape(0), "w")
 	a.do(x, y)
 	b.do(y, x)
@@ -322,10 +323,10 @@ func TestH12EmptyLists(t *testing.T) {
 	}
 }
 
-// H13: avoided shapes: order of facts about different tasks.
-func TestH13AvoidsOrder(t *testing.T) {
-	run := func(swap bool) *hs {
-		h := review(t)
+// Avoided shapes: order of facts about different tasks.
+func TestAvoidsOrder(t *testing.T) {
+	run := func(swap bool) *corner {
+		h := newCorner(t)
 		h.do(hNode("n", 2), hOpen("pod/g", 1))
 		for i, s := range []*cluster.Shape{hShape(0), hShape(1)} {
 			name := fmt.Sprintf("p%d", i)
@@ -345,10 +346,10 @@ func TestH13AvoidsOrder(t *testing.T) {
 	}
 }
 
-// H14: a node that comes back keeps its old status only if the task was seen gone later.
-func TestH14NodeBack(t *testing.T) {
-	run := func(first bool) *hs {
-		h := review(t)
+// A node that comes back keeps its old status only if the task was seen gone later.
+func TestNodeBack(t *testing.T) {
+	run := func(first bool) *corner {
+		h := newCorner(t)
 		n := hNode("n", 1)
 		n.Node.Phase = "NOT_READY"
 		n.Node.Devices[0].Lost = true
@@ -368,11 +369,11 @@ func TestH14NodeBack(t *testing.T) {
 	}
 }
 
-// H15: SetScaled is forgotten with the last job, and kept if it comes later.
-func TestH15SetScaledOrder(t *testing.T) {
+// SetScaled is forgotten with the last job, and kept if it comes later.
+func TestSetScaledOrder(t *testing.T) {
 	job := hJob("job/m1", "w")
 	job.Job.Set = cluster.Set{Name: "m", Desired: 1}
-	a, b := review(t), review(t)
+	a, b := newCorner(t), newCorner(t)
 	a.do(cluster.SetScaled{Set: "m", Desired: 3}, job, cluster.JobGone{Job: "job/m1"}, job)
 	b.do(job, cluster.JobGone{Job: "job/m1"}, job, cluster.SetScaled{Set: "m", Desired: 3})
 	if a.Desired("m") != b.Desired("m") {
@@ -380,9 +381,9 @@ func TestH15SetScaledOrder(t *testing.T) {
 	}
 }
 
-// H16: JobPut told again wipes what JobSeen said.
-func TestH16HealthSurvives(t *testing.T) {
-	h := review(t)
+// JobPut told again wipes what JobSeen said.
+func TestHealthSurvives(t *testing.T) {
+	h := newCorner(t)
 	h.do(hJob("job/a", "w"), cluster.JobSeen{Job: "job/a", Health: cluster.HealthFailed})
 	v := h.JobsVersion()
 	h.do(hJob("job/a", "w")) // a resync
@@ -391,9 +392,9 @@ func TestH16HealthSurvives(t *testing.T) {
 	}
 }
 
-// H17: alternatives of the same name: a running task is lost.
-func TestH17SameAlternativeName(t *testing.T) {
-	h := review(t)
+// Alternatives of the same name: a running task is lost.
+func TestSameAlternativeName(t *testing.T) {
+	h := newCorner(t)
 	put := func(priority int32) cluster.JobPut {
 		p := hJob("job/a", "w")
 		p.Job.Priority = priority
@@ -414,9 +415,9 @@ func TestH17SameAlternativeName(t *testing.T) {
 	}
 }
 
-// H18: task names with slashes: IDs collide.
-func TestH18TaskIDsCollide(t *testing.T) {
-	h := review(t)
+// Task names with slashes: IDs collide.
+func TestTaskIDsCollide(t *testing.T) {
+	h := newCorner(t)
 	if h.Apply(hJob("job/a", "b/c")) != nil {
 		return
 	}
@@ -430,9 +431,9 @@ func TestH18TaskIDsCollide(t *testing.T) {
 	}
 }
 
-// H19: two sessions on one device.
-func TestH19Sessions(t *testing.T) {
-	h := review(t)
+// Two sessions on one device.
+func TestSessions(t *testing.T) {
+	h := newCorner(t)
 	of := func(session string) *cluster.Shape {
 		s := hShape(1)
 		s.Need.Share = 200
@@ -451,9 +452,9 @@ func TestH19Sessions(t *testing.T) {
 	}
 }
 
-// H20: a reservation is bound beside a task that tolerates nobody.
-func TestH20BindBesideExclusive(t *testing.T) {
-	h := review(t)
+// A reservation is bound beside a task that tolerates nobody.
+func TestBindBesideExclusive(t *testing.T) {
+	h := newCorner(t)
 	share := hShape(1)
 	share.Need.Share = 400
 	alone := hShape(1)
@@ -469,9 +470,9 @@ func TestH20BindBesideExclusive(t *testing.T) {
 	}
 }
 
-// H21: Nominate again books the new shape without a look.
-func TestH21NominateAgain(t *testing.T) {
-	h := review(t)
+// Nominate again books the new shape without a look.
+func TestNominateAgain(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 0), hJobOf("job/a", hShape(0), "w"), cluster.Nominate{Task: ref("job/a", "w"), Node: "n"})
 	big := hShape(0)
 	big.Resources = cluster.Resources{{Name: cluster.CPU, Value: 1_000_000}, {Name: cluster.Memory, Value: int64(hGi)}}
@@ -481,9 +482,9 @@ func TestH21NominateAgain(t *testing.T) {
 	}
 }
 
-// H22: closed to open: a task that is put stays "extra" and is dropped when its binding fails.
-func TestH22ExtraPutAgain(t *testing.T) {
-	h := review(t)
+// Closed to open: a task that is put stays "extra" and is dropped when its binding fails.
+func TestExtraPutAgain(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 1), hJob("pod/a", "w"), cluster.Assign{Task: ref("pod/a", "w"), Node: "n", Devices: whole("n", 0), Attempt: 1})
 	h.do(hOpen("pod/a", 1), cluster.TaskPut{Job: "pod/a", Task: cluster.Task{Name: "w", Shape: hShape(1)}})
 	h.do(cluster.BindFailed{Task: ref("pod/a", "w"), Attempt: 1})
@@ -492,9 +493,9 @@ func TestH22ExtraPutAgain(t *testing.T) {
 	}
 }
 
-// H23: shapes: digest depends on which idle shapes were purged.
-func TestH23PurgedShapes(t *testing.T) {
-	h := review(t)
+// Shapes: digest depends on which idle shapes were purged.
+func TestPurgedShapes(t *testing.T) {
+	h := newCorner(t)
 	at := func(i int) *cluster.Shape {
 		s := hShape(0)
 		s.Resources[0].Value = int64(1000 + i)
@@ -523,9 +524,9 @@ func TestH23PurgedShapes(t *testing.T) {
 	}
 }
 
-// H24: ApplyAll: a bad node takes the good ones before it along.
-func TestH24ApplyAllStops(t *testing.T) {
-	h := review(t)
+// ApplyAll: a bad node takes the good ones before it along.
+func TestApplyAllStops(t *testing.T) {
+	h := newCorner(t)
 	bad := hNode("c", 2)
 	bad.Node.Devices[1].UUID = bad.Node.Devices[0].UUID
 	err := h.ApplyAll([]cluster.Change{hNode("a", 1), hNode("b", 1), bad})
@@ -537,17 +538,17 @@ func TestH24ApplyAllStops(t *testing.T) {
 	}
 }
 
-// H25: nil in a statement.
-func TestH25NilDecision(t *testing.T) {
-	h := review(t)
-	if _, p := h.try(cluster.Decided{Changes: []cluster.Change{nil}}); p != nil {
+// Nil in a statement.
+func TestNilDecision(t *testing.T) {
+	h := newCorner(t)
+	if p, _ := h.try(cluster.Decided{Changes: []cluster.Change{nil}}); p != nil {
 		t.Errorf("panic %v", p)
 	}
 }
 
-// H26: devices that are not listed pile up on the node.
-func TestH26DevicesLeak(t *testing.T) {
-	h := review(t)
+// Devices that are not listed pile up on the node.
+func TestDevicesLeak(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 1), hJob("job/a", "w"))
 	for i := range 2000 {
 		h.do(cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n", Devices: []cluster.Holding{{Device: fmt.Sprintf("MIG-%d", i), Milli: 1000}}}, cluster.TaskSeen{Task: ref("job/a", "w")})
@@ -558,9 +559,9 @@ func TestH26DevicesLeak(t *testing.T) {
 	}
 }
 
-// H27: overdue duplicates: two shapes rejected at different times; the earlier time wins if told last.
-func TestH27AvoidUntil(t *testing.T) {
-	h := review(t)
+// Overdue duplicates: two shapes rejected at different times; the earlier time wins if told last.
+func TestAvoidUntil(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 2), hOpen("pod/g", 1))
 	for _, name := range []string{"p0", "p1"} {
 		h.do(cluster.TaskPut{Job: "pod/g", Task: cluster.Task{Name: name, Shape: hShape(1)}}, cluster.TaskSeen{Task: ref("pod/g", name), Node: "n"})
@@ -572,23 +573,23 @@ func TestH27AvoidUntil(t *testing.T) {
 	}
 }
 
-// H30: a set whose only job moves to another set leaves its group behind.
-func TestH30SetLeftBehind(t *testing.T) {
+// A set whose only job moves to another set leaves its group behind.
+func TestSetLeftBehind(t *testing.T) {
 	job := func(set string) cluster.JobPut {
 		j := hJob("job/m1", "w")
 		j.Job.Set = cluster.Set{Name: set, Desired: 1}
 		return j
 	}
-	h := review(t)
+	h := newCorner(t)
 	h.do(job("m"), cluster.ChooseGroup{Set: "m", Group: cluster.Key{Product: "L4", Count: 1}}, job("n"))
 	if got := h.Home("m"); got != nil {
 		t.Errorf("nobody is of the set m, and it has the home %v for good", *got)
 	}
 }
 
-// H31: displaced jobs out of order.
-func TestH31DisplacedUnsorted(t *testing.T) {
-	h := review(t)
+// Displaced jobs out of order.
+func TestDisplacedUnsorted(t *testing.T) {
+	h := newCorner(t)
 	j := hJob("job/a", "w")
 	j.Job.Displaced = []string{"job/z", "job/y", "job/b"}
 	h.do(j, cluster.Displace{Job: "job/a", Victims: []string{"job/z"}})
@@ -597,9 +598,9 @@ func TestH31DisplacedUnsorted(t *testing.T) {
 	}
 }
 
-// H32: undo of many shapes (purge while undoing).
-func TestH32UndoPurge(t *testing.T) {
-	h := review(t)
+// Undo of many shapes (purge while undoing).
+func TestUndoPurge(t *testing.T) {
+	h := newCorner(t)
 	at := func(i int) *cluster.Shape {
 		s := hShape(0)
 		s.Resources[0].Value = int64(1000 + i)
@@ -622,9 +623,9 @@ func TestH32UndoPurge(t *testing.T) {
 	}
 }
 
-// H33: a task that is not requested any more moves, and is given room again.
-func TestH33ExtraIsNominated(t *testing.T) {
-	h := review(t)
+// A task that is not requested any more moves, and is given room again.
+func TestExtraIsNominated(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("a", 1), hNode("b", 1), hJob("job/j", "w0", "w1"), cluster.TaskSeen{Task: ref("job/j", "w1"), Node: "a", Devices: whole("a", 0)})
 	h.do(cluster.Evict{Task: ref("job/j", "w1"), Attempt: 1}, cluster.Move{Task: ref("job/j", "w1"), Node: "b", Devices: whole("b", 0)})
 	h.do(hJob("job/j", "w0"), cluster.TaskSeen{Task: ref("job/j", "w1")})
@@ -633,9 +634,9 @@ func TestH33ExtraIsNominated(t *testing.T) {
 	}
 }
 
-// H34: tasks of two forms: the job is not pending although a task of its form waits.
-func TestH34TwoForms(t *testing.T) {
-	h := review(t)
+// Tasks of two forms: the job is not pending although a task of its form waits.
+func TestTwoForms(t *testing.T) {
+	h := newCorner(t)
 	put := hJob("job/a", "w0", "w1")
 	put.Job.Alternatives[0].Name, put.Job.Alternatives[0].Min = "big", 2
 	alt := hJob("job/a", "w0").Job.Alternatives[0]
@@ -648,9 +649,9 @@ func TestH34TwoForms(t *testing.T) {
 	}
 }
 
-// H36: an evicted task whose binding was sent and not answered: a stale fact frees its room.
-func TestH36EvictedWhileSent(t *testing.T) {
-	h := review(t)
+// An evicted task whose binding was sent and not answered: a stale fact frees its room.
+func TestEvictedWhileSent(t *testing.T) {
+	h := newCorner(t)
 	r := ref("job/j", "w")
 	h.do(hNode("n", 1), hJob("job/j", "w"), cluster.Assign{Task: r, Node: "n", Devices: whole("n", 0), Attempt: 1}, cluster.BindSent{Task: r, Attempt: 1})
 	h.do(cluster.Evict{Task: r, Attempt: 2}, cluster.TaskSeen{Task: r}) // as it was before it was bound
@@ -659,9 +660,9 @@ func TestH36EvictedWhileSent(t *testing.T) {
 	}
 }
 
-// H37: requested members do not make the minimum, tasks that nobody requests do.
-func TestH37ExtraCounts(t *testing.T) {
-	h := review(t)
+// Requested members do not make the minimum, tasks that nobody requests do.
+func TestExtraCounts(t *testing.T) {
+	h := newCorner(t)
 	put := hJob("job/j", "w0", "w1", "w2")
 	h.do(hNode("n", 4), put)
 	for _, w := range []string{"w0", "w1", "w2"} {
@@ -675,9 +676,9 @@ func TestH37ExtraCounts(t *testing.T) {
 	}
 }
 
-// H38: a device that is asked for under another name again.
-func TestH38ResourceBack(t *testing.T) {
-	h, g := review(t), review(t)
+// A device that is asked for under another name again.
+func TestResourceBack(t *testing.T) {
+	h, g := newCorner(t), newCorner(t)
 	n := hNode("n", 1)
 	n.Node.Devices[0].Resource = "example.com/gpu"
 	h.do(n, hNode("n", 1))
@@ -687,9 +688,9 @@ func TestH38ResourceBack(t *testing.T) {
 	}
 }
 
-// H39: EvictionRefused after the job was evicted from two tasks.
-func TestH39StillDisplaced(t *testing.T) {
-	h := review(t)
+// EvictionRefused after the job was evicted from two tasks.
+func TestStillDisplaced(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 2), hJob("job/v", "w0", "w1"), hJobOf("job/p", hShape(2), "w"))
 	h.do(cluster.TaskSeen{Task: ref("job/v", "w0"), Node: "n"}, cluster.TaskSeen{Task: ref("job/v", "w1"), Node: "n"})
 	h.do(cluster.Decided{Changes: []cluster.Change{
@@ -701,9 +702,9 @@ func TestH39StillDisplaced(t *testing.T) {
 	}
 }
 
-// H40: shapes with a resource twice are booked otherwise after a restart.
-func TestH40ResourceTwice(t *testing.T) {
-	h := review(t)
+// Shapes with a resource twice are booked otherwise after a restart.
+func TestResourceTwice(t *testing.T) {
+	h := newCorner(t)
 	s := &cluster.Shape{Resources: cluster.Resources{{Name: cluster.CPU, Value: 1000}, {Name: cluster.CPU, Value: 500}, {Name: cluster.Memory, Value: 1}}}
 	if h.Apply(hJobOf("job/a", s, "w")) != nil {
 		return
@@ -721,9 +722,9 @@ func TestH40ResourceTwice(t *testing.T) {
 	}
 }
 
-// H41: huge holdings wrap around.
-func TestH41HugeHoldings(t *testing.T) {
-	h := review(t)
+// Huge holdings wrap around.
+func TestHugeHoldings(t *testing.T) {
+	h := newCorner(t)
 	h.do(hNode("n", 1), hJob("job/a", "w"), hJob("job/b", "w"), hJob("job/c", "w"))
 	const most = cluster.Bytes(1<<63 - 1)
 	for _, j := range []string{"job/a", "job/b"} {
@@ -736,7 +737,7 @@ func TestH41HugeHoldings(t *testing.T) {
 	}
 }
 
-func (h *hs) session(e *engine.Engine, now int64) engine.Outcome {
+func (h *corner) session(e *engine.Engine, now int64) engine.Outcome {
 	h.Helper()
 	s := e.Open(h.State, engine.Options{Now: now * 1_000_000_000, Hold: 600_000_000_000, Patient: true, Record: true})
 	defer s.Close()
@@ -755,9 +756,9 @@ func hEngine(t *testing.T) *engine.Engine {
 	return e
 }
 
-// H42: a gang that a fact made whole again stays torn; the next time it has no grace.
-func TestH42TornForGood(t *testing.T) {
-	h := &hs{t, fixture.State(fixture.Node("a").CPU(64, "512Gi").GPUs(2, "L4", "24Gi"), fixture.Node("full").CPU(64, "512Gi"), fixture.Job("j").Gang(2).Devices(1))}
+// A gang that a fact made whole again stays torn; the next time it has no grace.
+func TestTornForGood(t *testing.T) {
+	h := &corner{t, fixture.State(fixture.Node("a").CPU(64, "512Gi").GPUs(2, "L4", "24Gi"), fixture.Node("full").CPU(64, "512Gi"), fixture.Job("j").Gang(2).Devices(1))}
 	e := hEngine(t)
 	h.session(e, 1000)
 	j := h.Job("job/j")
@@ -787,9 +788,9 @@ func TestH42TornForGood(t *testing.T) {
 	}
 }
 
-// H43: H8 with the engine: it starts a task on a node whose devices are all held.
-func TestH43EngineOnHeldDevice(t *testing.T) {
-	h := review(t)
+// H8 with the engine: it starts a task on a node whose devices are all held.
+func TestEngineOnHeldDevice(t *testing.T) {
+	h := newCorner(t)
 	e := hEngine(t)
 	h.do(hNode("n", 2), hJob("job/a", "w"), hJob("job/b", "w"), hJobOf("job/z", hShape(0), "w"))
 	h.do(cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n"}, cluster.TaskSeen{Task: ref("job/b", "w"), Node: "n"}, cluster.TaskSeen{Task: ref("job/a", "w"), Node: "n", Leaving: true}, cluster.TaskSeen{Task: ref("job/z", "w"), Node: "n"})
@@ -800,9 +801,9 @@ func TestH43EngineOnHeldDevice(t *testing.T) {
 	}
 }
 
-// H44: H1c with the engine.
-func TestH44EngineSubgroups(t *testing.T) {
-	h := review(t)
+// H1c with the engine.
+func TestEngineSubgroups(t *testing.T) {
+	h := newCorner(t)
 	e := hEngine(t)
 	put := hJobOf("job/j", hShape(0), "a", "b")
 	put.Job.Alternatives[0].Subgroups = []cluster.Subgroup{{Name: "g1"}, {Name: "g2"}}
