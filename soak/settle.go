@@ -64,10 +64,15 @@ func leave(state *cluster.State) bool {
 	any := false
 	for _, j := range state.Jobs() {
 		for _, t := range slices.Clone(j.Tasks()) {
-			if t.Status == cluster.Releasing {
-				if state.Apply(cluster.TaskSeen{Task: t.Ref()}) == nil {
-					any = true
-				}
+			if t.Status != cluster.Releasing {
+				continue
+			}
+			var left cluster.Change = cluster.TaskSeen{Task: t.Ref()}
+			if t.Sent() { // whether it was bound is not known: only its end is
+				left = cluster.TaskGone{Task: t.Ref()}
+			}
+			if state.Apply(left) == nil {
+				any = true
 			}
 		}
 	}
