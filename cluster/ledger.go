@@ -135,7 +135,7 @@ func (n *Node) session(device int, t *Task, counts bool) string {
 		}
 	}
 	for _, o := range n.Tasks {
-		if p := o.standing(); o != t && !p.leaves() && !o.held.Isolation.Exclusive() {
+		if o != t && !o.leaves() && !o.held.Isolation.Exclusive() {
 			see(o)
 		}
 	}

@@ -118,7 +118,7 @@ func (s *State) hangAll() {
 	for _, list := range [2][]*Node{s.sorted, s.Absent()} {
 		for _, n := range list {
 			for _, t := range n.Tasks {
-				if p := t.standing(); !p.leaves() {
+				if !t.leaves() {
 					s.chargeTask(t, +1)
 				}
 			}

@@ -221,7 +221,7 @@ func (s *State) setTasks(j *Job, tasks []*Task) {
 	}
 	for _, t := range tasks {
 		if !known[t] {
-			t.Shape = s.Intern(*t.Shape)
+			t.Shape = s.intern(t.Shape)
 		}
 		delete(known, t)
 	}

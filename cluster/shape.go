@@ -108,8 +108,11 @@ func (w *keyWriter) terms(list []Term) {
 	}
 }
 
-func (s *Shape) spell() string {
-	w := make(keyWriter, 0, 128)
+func (s *Shape) spell() string { return string(s.appendKey(nil)) }
+
+// appendKey appends the spelling of the shape.
+func (s *Shape) appendKey(key []byte) []byte {
+	w := keyWriter(key)
 	w.num(int64(len(s.Resources)))
 	for _, a := range s.Resources {
 		w.str(a.Name)
@@ -168,5 +171,5 @@ func (s *Shape) spell() string {
 	w.str(s.Files.Main)
 	w.str(s.Files.Draft)
 	w.str(s.Files.Path)
-	return string(w)
+	return w
 }

@@ -37,6 +37,11 @@ func (t *Task) Held() *Shape {
 	return t.Shape
 }
 
+// leaves is that of the task's standing.
+func (t *Task) leaves() bool {
+	return t.Status == Releasing && (t.eviction == nil || !t.eviction.overdue)
+}
+
 // stand moves the task from where it stands to where it is to stand.
 func (s *State) stand(t *Task, to standing) {
 	n := t.Node
@@ -49,8 +54,7 @@ func (s *State) stand(t *Task, to standing) {
 		}
 		s.journal = append(s.journal, r)
 	}
-	was := t.standing()
-	frees := n != nil && (to.node != n || to.leaves() && !was.leaves())
+	frees := n != nil && (to.node != n || to.leaves() && !t.leaves())
 	s.shift(t, to)
 	if frees {
 		n.freed = n.version
@@ -64,8 +68,8 @@ func (s *State) stand(t *Task, to standing) {
 
 // shift is stand without the journal.
 func (s *State) shift(t *Task, to standing) {
-	n, j, was := t.Node, t.Job, t.standing()
-	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && was.leaves() == to.leaves()
+	n, j, was := t.Node, t.Job, t.Status
+	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && t.leaves() == to.leaves()
 	if n != nil && !same {
 		s.rebook(t, -1)
 	}
@@ -94,10 +98,10 @@ func (s *State) shift(t *Task, to standing) {
 	switch {
 	case to.status == Nominated && t.shadows == nil:
 		s.nominated[t] = true
-	case was.status == Nominated:
+	case was == Nominated:
 		delete(s.nominated, t)
 	}
-	if t.shadows == nil && (was.status == Releasing) != (to.status == Releasing) {
+	if t.shadows == nil && (was == Releasing) != (to.status == Releasing) {
 		s.listReleasing(t)
 	}
 	if form := j.form(t); form != j.Chosen {
@@ -182,7 +186,7 @@ func (s *State) choose(j *Job, alternative int) {
 
 // rebook adds (sign +1) or takes back (-1) what the task holds, as it stands.
 func (s *State) rebook(t *Task, sign int64) {
-	if p := t.standing(); p.leaves() {
+	if t.leaves() {
 		s.bookReleasing(t, sign)
 	} else {
 		s.book(t, sign)

@@ -265,15 +265,21 @@ type interned struct {
 }
 
 // Intern returns the one Shape that spells like this one and counts the use.
-func (s *State) Intern(shape Shape) *Shape {
-	n := &shape.Need
-	n.Products, n.Types, n.Selected = trim(n.Products), trim(n.Types), trim(n.Selected)
-	shape.key = shape.spell()
-	e := s.shapes[shape.key]
+func (s *State) Intern(shape Shape) *Shape { return s.intern(&shape) }
+
+// intern is Intern; the shape given is copied where it is new.
+func (s *State) intern(shape *Shape) *Shape {
+	var room [256]byte
+	key := shape.appendKey(room[:0])
+	e := s.shapes[string(key)]
 	switch {
 	case e == nil:
-		e = &interned{shape: &shape}
-		s.shapes[shape.key] = e
+		copied := *shape
+		n := &copied.Need
+		n.Products, n.Types, n.Selected = trim(n.Products), trim(n.Types), trim(n.Selected)
+		copied.key = string(key)
+		e = &interned{shape: &copied}
+		s.shapes[copied.key] = e
 	case e.uses == 0:
 		s.idle--
 	}

@@ -255,9 +255,8 @@ func (n *Node) holdings(claims []Claim) []Holding {
 func (s *State) recount(n *Node) {
 	var counted, leaving []*Task
 	for _, t := range n.Tasks {
-		p := t.standing()
 		switch {
-		case t.counted && !p.leaves():
+		case t.counted && !t.leaves():
 			counted = append(counted, t)
 		case t.counted && len(t.Claims) == 0:
 			leaving = append(leaving, t) // one that has devices keeps them until it has left

@@ -16,7 +16,7 @@ func (s *State) insertJob(j *Job) {
 func (s *State) list(j *Job) {
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
-			t.Shape = s.Intern(*t.Shape)
+			t.Shape = s.intern(t.Shape)
 		}
 	}
 	s.jobsIn[j.Queue]++
