@@ -284,9 +284,7 @@ func (c ChooseGroup) apply(s *State) error {
 func (c Displace) apply(s *State) error {
 	j, err := s.job(c.Job)
 	if err == nil {
-		for _, victim := range c.Victims {
-			s.displace(j, victim)
-		}
+		s.displace(j, c.Victims)
 	}
 	return err
 }

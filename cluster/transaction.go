@@ -135,9 +135,9 @@ func (x *Transaction) Keep(j *Job) { x.state.keep(j) }
 // SetTorn notes since when the job runs below its minimum; 0: it does not.
 func (x *Transaction) SetTorn(j *Job, since int64) { x.state.setTorn(j, since) }
 
-// Displace notes that a task of the victim was evicted for the job: none is
+// Displace notes that tasks of the victims were evicted for the job: none is
 // evicted for that job again.
-func (x *Transaction) Displace(j *Job, victim string) { x.state.displace(j, victim) }
+func (x *Transaction) Displace(j *Job, victims ...string) { x.state.displace(j, victims) }
 
 // Park notes when the job is tried again; nil: it was not refused.
 func (x *Transaction) Park(j *Job, p *Parked) { x.state.park(j, p) }

@@ -68,10 +68,12 @@ func (s *State) listTorn(j *Job) {
 	}
 }
 
-func (s *State) displace(j *Job, victim string) {
-	if i, known := slices.BinarySearch(j.Displaced, victim); !known {
+func (s *State) displace(j *Job, victims []string) {
+	all := slices.Concat(j.Displaced, victims)
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) > len(j.Displaced) {
 		to := j.status()
-		to.displaced = slices.Insert(slices.Clone(j.Displaced), i, victim)
+		to.displaced = all
 		s.update(j, to)
 	}
 }

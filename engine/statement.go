@@ -181,17 +181,26 @@ func (st *Statement) Rollback(checkpoint int) {
 	st.log = st.log[:checkpoint]
 }
 
-// displace remembers that the victim's job was evicted for another.
-func (st *Statement) displace(d *Decision) {
-	job := st.session.State.Job(d.For)
-	if job == nil {
-		return
+// displace remembers which jobs were evicted for which others.
+func (st *Statement) displace() {
+	victims := map[string][]string{}
+	var jobs []string
+	for i := range st.log {
+		if op := &st.log[i]; op.kind == evicted && st.session.State.Job(op.decision.For) != nil {
+			if victims[op.decision.For] == nil {
+				jobs = append(jobs, op.decision.For)
+			}
+			victims[op.decision.For] = append(victims[op.decision.For], op.task.Job.ID)
+		}
 	}
-	if st.session.served == nil {
-		st.session.served = map[*cluster.Job]bool{}
+	for _, id := range jobs {
+		job := st.session.State.Job(id)
+		if st.session.served == nil {
+			st.session.served = map[*cluster.Job]bool{}
+		}
+		st.session.served[job] = true
+		st.tx.Displace(job, victims[id]...)
 	}
-	st.session.served[job] = true
-	st.tx.Displace(job, d.Task.Job)
 }
 
 // moves tells the eviction of a task where it lands.
@@ -215,6 +224,7 @@ func (st *Statement) Discard() {
 // Commit makes the statement final and returns what is to be done, evictions first.
 func (st *Statement) Commit() []Decision {
 	out := make([]Decision, 0, len(st.log))
+	evicts := false
 	for _, want := range [...]operationKind{evicted, placed, bound} {
 		for i := range st.log {
 			op := &st.log[i]
@@ -233,10 +243,11 @@ func (st *Statement) Commit() []Decision {
 			if op.task.Shadows() != nil {
 				st.moves(out, &d)
 			}
-			if op.kind == evicted {
-				st.displace(&op.decision)
-			}
+			evicts = evicts || op.kind == evicted
 		}
+	}
+	if evicts {
+		st.displace()
 	}
 	for i := range st.log {
 		switch op := &st.log[i]; op.kind {
