@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// Budget bounds how many tasks of some jobs may be missing at a time because
-// somebody evicted them.
+// Budget bounds how many tasks of some jobs may be missing at a time because they
+// were evicted.
 type Budget struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`

@@ -583,7 +583,7 @@ func TestSetLeftBehind(t *testing.T) {
 	h := newCorner(t)
 	h.do(job("m"), cluster.ChooseGroup{Set: "m", Group: cluster.Key{Product: "L4", Count: 1}}, job("n"))
 	if got := h.Home("m"); got != nil {
-		t.Errorf("nobody is of the set m, and it has the home %v for good", *got)
+		t.Errorf("the set m has no job, and keeps the home %v for good", *got)
 	}
 }
 
@@ -660,7 +660,7 @@ func TestEvictedWhileSent(t *testing.T) {
 	}
 }
 
-// Requested members do not make the minimum, tasks that nobody requests do.
+// Tasks that are not requested any more do not make the minimum.
 func TestExtraCounts(t *testing.T) {
 	h := newCorner(t)
 	put := hJob("job/j", "w0", "w1", "w2")

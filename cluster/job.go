@@ -14,7 +14,7 @@ type Job struct {
 	Created     int64 `json:"created,omitempty"`
 	Preemptible bool  `json:"preemptible,omitempty"`
 	// RunFor is how long it runs once its minimum has started, in nanoseconds; 0:
-	// nobody knows. Simulations end it then; decisions do not look at it.
+	// not known. Simulations end it then; decisions do not look at it.
 	RunFor       int64             `json:"runFor,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
 	Alternatives []Alternative     `json:"alternatives,omitempty"`
@@ -23,7 +23,7 @@ type Job struct {
 	// Set is the set of replicas the job belongs to.
 	Set Set `json:"set,omitzero"`
 	// Displaced are the jobs that tasks were evicted of for this one, by ID in
-	// order: nobody goes twice for the same job.
+	// order: no job is evicted twice for the same one.
 	Displaced []string `json:"displaced,omitempty"`
 	// Health and Offload are what is known of a replica that runs.
 	Health  Health  `json:"health,omitempty"`
@@ -33,7 +33,7 @@ type Job struct {
 	// Open jobs gain and lose tasks one at a time, as pods do: they have one
 	// alternative, and are considered once they have as many tasks as its minimum.
 	Open bool `json:"open,omitempty"`
-	// Remarks are sentences for whoever asks why. Decisions do not look at them.
+	// Remarks are sentences for the answer to why. Decisions do not look at them.
 	Remarks []string `json:"remarks,omitempty"`
 	// Torn is when it was first seen to run below its minimum; 0: it does not.
 	Torn int64 `json:"torn,omitempty"`

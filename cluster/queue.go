@@ -27,7 +27,7 @@ type Queue struct {
 	// after they have started, in nanoseconds; 0: as the queue above says.
 	MinRunBeforePreempt int64 `json:"minRunBeforePreempt,omitempty"`
 	MinRunBeforeReclaim int64 `json:"minRunBeforeReclaim,omitempty"`
-	// Past is what the queue used before, for those who let that count.
+	// Past is what the queue used before, for policies that let that count.
 	Past []Usage `json:"past,omitempty"`
 
 	// Used is what its tasks and those of the queues below it hold, sorted by
