@@ -46,30 +46,30 @@ func BenchmarkAnswer(b *testing.B) {
 var answers = []struct {
 	name string
 	yes  bool
-	job  func() *cluster.Job
+	job  func() cluster.Job
 }{
-	{"yes", true, func() *cluster.Job { return devices(1) }},
-	{"no", false, func() *cluster.Job { return devices(9) }},
-	{"no,gang", false, func() *cluster.Job { return devices(9, 9) }},
-	{"yes,limited-queue", true, func() *cluster.Job { return limited(devices(1)) }},
-	{"no,limited-queue", false, func() *cluster.Job { return limited(devices(9)) }},
-	{"yes,memory-in-limited-queue", true, func() *cluster.Job {
+	{"yes", true, func() cluster.Job { return devices(1) }},
+	{"no", false, func() cluster.Job { return devices(9) }},
+	{"no,gang", false, func() cluster.Job { return devices(9, 9) }},
+	{"yes,limited-queue", true, func() cluster.Job { return limited(devices(1)) }},
+	{"no,limited-queue", false, func() cluster.Job { return limited(devices(9)) }},
+	{"yes,memory-in-limited-queue", true, func() cluster.Job {
 		j := limited(devices(1))
 		j.Tasks()[0].Shape.Need.Memory = 10 << 30
 		return j
 	}},
-	{"yes,whole-node", true, func() *cluster.Job {
+	{"yes,whole-node", true, func() cluster.Job {
 		j := devices(0)
 		j.Tasks()[0].Shape.Need.WholeNode = true
 		j.Alternatives[0].Whole = &cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: 100 << 30}
 		return j
 	}},
-	{"yes,away-from-others", true, func() *cluster.Job { return beside(devices(1), cluster.JobTerm{Anti: true}) }},
-	{"no,beside-nobody", false, func() *cluster.Job { return beside(devices(1), cluster.JobTerm{}) }},
+	{"yes,away-from-others", true, func() cluster.Job { return beside(devices(1), cluster.JobTerm{Anti: true}) }},
+	{"no,beside-nobody", false, func() cluster.Job { return beside(devices(1), cluster.JobTerm{}) }},
 }
 
 // devices is a job of tasks with so many devices each.
-func devices(counts ...int) *cluster.Job {
+func devices(counts ...int) cluster.Job {
 	job := Job(-1, Shapes(1)[0])
 	alt := &job.Alternatives[0]
 	alt.Tasks, alt.Min = nil, len(counts)
@@ -81,12 +81,12 @@ func devices(counts ...int) *cluster.Job {
 	return job
 }
 
-func limited(job *cluster.Job) *cluster.Job {
+func limited(job cluster.Job) cluster.Job {
 	job.Queue = "limited"
 	return job
 }
 
-func beside(job *cluster.Job, term cluster.JobTerm) *cluster.Job {
+func beside(job cluster.Job, term cluster.JobTerm) cluster.Job {
 	term.Within = "rack"
 	term.Selector = cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"nobody"}}}
 	job.Affinity = []cluster.JobTerm{term}

@@ -107,10 +107,10 @@ func newLive(b *testing.B, nodes, parked int, room bool) *live {
 	return l
 }
 
-func (l *live) put(b *testing.B, j *cluster.Job) { must(b, l.state.Apply(cluster.JobPut{Job: *j})) }
+func (l *live) put(b *testing.B, j cluster.Job) { must(b, l.state.Apply(cluster.JobPut{Job: j})) }
 
 // job is the next job: one device, or one of nine other shapes that ask for more.
-func (l *live) job(kind int, preemptible bool) *cluster.Job {
+func (l *live) job(kind int, preemptible bool) cluster.Job {
 	devices := []int{1, 1, 1, 1, 2, 2, 2, 4, 4, 8}[kind]
 	shape := cluster.Shape{
 		Resources:   cluster.Resources{{Name: cluster.CPU, Value: int64(devices)*4000 + int64(kind)}, {Name: cluster.Memory, Value: int64(devices) * 16 << 30}},

@@ -68,7 +68,7 @@ func BenchmarkModels(b *testing.B) {
 					plan, err := fleet.Plan(spec)
 					must(b, err)
 					for _, j := range plan.Jobs {
-						add(b, s, j)
+						add(b, s, *j)
 					}
 				}
 				out, _ := session(b, e, s)

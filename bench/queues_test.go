@@ -26,7 +26,7 @@ func BenchmarkQueues(b *testing.B) {
 							}
 						}
 						must(b, s.Apply(cluster.QueuePut{Queue: *q}))
-						must(b, s.Apply(cluster.JobPut{Job: *gang(fmt.Sprintf("j-%05d", i), q.Name, 1, 1, false)}))
+						must(b, s.Apply(cluster.JobPut{Job: gang(fmt.Sprintf("j-%05d", i), q.Name, 1, 1, false)}))
 					}
 					out, took := session(b, shipped(b), s)
 					if len(out.Decisions) != queues/8*8 {

@@ -37,13 +37,13 @@ func must(b *testing.B, err error) {
 }
 
 // gang is a job of so many tasks of so many devices each, with cores and memory beside.
-func gang(name, queue string, tasks, devices int, preemptible bool) *cluster.Job {
+func gang(name, queue string, tasks, devices int, preemptible bool) cluster.Job {
 	shape := &cluster.Shape{
 		Resources:   cluster.Resources{{Name: cluster.CPU, Value: int64(devices) * 4000}, {Name: cluster.Memory, Value: int64(devices) * 16 << 30}},
 		Need:        cluster.Need{Devices: devices},
 		Preemptible: preemptible,
 	}
-	j := &cluster.Job{ID: "job/" + name, Queue: queue, Preemptible: preemptible}
+	j := cluster.Job{ID: "job/" + name, Queue: queue, Preemptible: preemptible}
 	alt := cluster.Alternative{Min: tasks}
 	for i := range tasks {
 		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprintf("w-%d", i), Role: "w", Index: i, Shape: shape})
@@ -61,13 +61,13 @@ func limitedQueue(name string, limit int64) cluster.Change {
 }
 
 // add adds the job and returns it as State has it.
-func add(b *testing.B, s *cluster.State, j *cluster.Job) *cluster.Job {
-	must(b, s.Apply(cluster.JobPut{Job: *j}))
+func add(b *testing.B, s *cluster.State, j cluster.Job) *cluster.Job {
+	must(b, s.Apply(cluster.JobPut{Job: j}))
 	return s.Job(j.ID)
 }
 
 // runs adds a job of one task that runs on the node.
-func runs(b *testing.B, s *cluster.State, j *cluster.Job, node string) {
+func runs(b *testing.B, s *cluster.State, j cluster.Job, node string) {
 	t, n := add(b, s, j).Tasks()[0], s.Node(node)
 	claims, _ := n.Choose(t.Shape, nil)
 	must(b, s.Apply(cluster.SeenOn(t, n, claims, 0)))

@@ -107,8 +107,8 @@ func Shapes(n int) []cluster.Shape {
 }
 
 // Job makes a job of one task.
-func Job(i int, shape cluster.Shape) *cluster.Job {
-	return &cluster.Job{
+func Job(i int, shape cluster.Shape) cluster.Job {
+	return cluster.Job{
 		ID: fmt.Sprintf("job/%07d", i), Created: int64(i), Preemptible: shape.Preemptible,
 		Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: "0", Shape: &shape}}}},
 	}

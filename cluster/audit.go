@@ -74,6 +74,14 @@ func (s *State) auditLists(o *State) error {
 			return fmt.Errorf("%d are listed as %s, there are %d", pair[0], name, pair[1])
 		}
 	}
+	for id, j := range s.jobs {
+		if list := s.jobsIn[j.Queue]; j.seat >= len(list) || list[j.seat] != j {
+			return fmt.Errorf("%s is not where it should be in the list of queue %s", id, j.Queue)
+		}
+		if j.pending != (s.pending[id] == j) {
+			return fmt.Errorf("%s is listed as pending: %v; it says %v", id, !j.pending, j.pending)
+		}
+	}
 	for id := range s.pending {
 		if o.pending[id] == nil {
 			return fmt.Errorf("%s is listed as pending", id)

@@ -45,8 +45,8 @@ func (s *State) Clone() *State {
 		releasing:    make(map[*Task]bool, len(s.releasing)),
 		absent:       make(map[string]*Node, len(s.absent)),
 		unseen:       maps.Clone(s.unseen),
-		jobsIn:       maps.Clone(s.jobsIn),
-		heirs:        maps.Clone(s.heirs),
+		jobsIn:       make(map[string][]*Job, len(s.jobsIn)),
+		heirs:        make(map[string][]string, len(s.heirs)),
 		avoiding:     maps.Clone(s.avoiding),
 		now:          s.now,
 		passed:       s.passed,
@@ -85,6 +85,12 @@ func (s *State) Clone() *State {
 	for id, j := range s.jobs {
 		k := j.clone(c, tasks)
 		c.jobs[id], c.jobSlots[k.slot] = k, k
+	}
+	for name, jobs := range s.jobsIn {
+		c.jobsIn[name] = c.sameJobs(jobs)
+	}
+	for name, queues := range s.heirs {
+		c.heirs[name] = slices.Clone(queues)
 	}
 	for name, set := range s.sets {
 		copied := *set

@@ -93,23 +93,28 @@ func (s *State) Deserved(q *Queue) Resources {
 // sumQuotas works out again what the queue deserves, and all above it.
 func (s *State) sumQuotas(q *Queue) {
 	for ; q != nil; q = s.Parent(q) {
-		sum := map[string]int64{}
-		for _, name := range q.children {
-			for _, a := range s.queues[name].deserved {
-				total, ok := AddOverflow(sum[a.Name], a.Value)
-				if !ok {
-					total = math.MaxInt64
-				}
-				sum[a.Name] = total
-			}
-		}
-		for _, a := range q.Quota {
-			sum[a.Name] = a.Value
-		}
-		q.deserved = nil
-		for name, v := range sum {
-			q.deserved = append(q.deserved, Amount{name, v})
-		}
-		slices.SortFunc(q.deserved, func(a, b Amount) int { return strings.Compare(a.Name, b.Name) })
+		s.sumQuota(q)
 	}
+}
+
+// sumQuota works out again what the queue deserves.
+func (s *State) sumQuota(q *Queue) {
+	sum := map[string]int64{}
+	for _, name := range q.children {
+		for _, a := range s.queues[name].deserved {
+			total, ok := AddOverflow(sum[a.Name], a.Value)
+			if !ok {
+				total = math.MaxInt64
+			}
+			sum[a.Name] = total
+		}
+	}
+	for _, a := range q.Quota {
+		sum[a.Name] = a.Value
+	}
+	q.deserved = nil
+	for name, v := range sum {
+		q.deserved = append(q.deserved, Amount{name, v})
+	}
+	slices.SortFunc(q.deserved, func(a, b Amount) int { return strings.Compare(a.Name, b.Name) })
 }

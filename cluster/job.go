@@ -49,6 +49,8 @@ type Job struct {
 	absent   bool // only its tasks are known
 	attached int  // tasks that are on a node, however they stand there
 	expected int  // landings that are held for those of them that move
+	pending  bool // it is in State.pending
+	seat     int  // its place in State.jobsIn
 }
 
 // SpecVersion is the version of jobs (State.JobsVersion) at which the job was last

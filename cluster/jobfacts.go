@@ -46,15 +46,13 @@ func (j *Job) check() error {
 	}
 	for i := range j.Alternatives {
 		alt := &j.Alternatives[i]
-		names := make(map[string]bool, len(alt.Tasks))
 		for _, t := range alt.Tasks {
 			if err := t.check(len(alt.Subgroups)); err != nil {
 				return fmt.Errorf("%s: %w", j.ID, err)
 			}
-			if names[t.Name] {
-				return fmt.Errorf("%s: two tasks are named %q", j.ID, t.Name)
-			}
-			names[t.Name] = true
+		}
+		if name, twice := namedTwice(alt.Tasks); twice {
+			return fmt.Errorf("%s: two tasks are named %q", j.ID, name)
 		}
 		if j.Open {
 			continue
@@ -67,6 +65,21 @@ func (j *Job) check() error {
 		}
 	}
 	return nil
+}
+
+// namedTwice returns the first name that two tasks have.
+func namedTwice(tasks []*Task) (name string, twice bool) {
+	if len(tasks) < 2 {
+		return "", false
+	}
+	names := make(map[string]bool, len(tasks))
+	for _, t := range tasks {
+		if names[t.Name] {
+			return t.Name, true
+		}
+		names[t.Name] = true
+	}
+	return "", false
 }
 
 func (t *Task) check(subgroups int) error {
@@ -116,36 +129,58 @@ func (a *Alternative) checkSubgroups() error {
 // build makes a job of what a fact says of one. It shares nothing that changes
 // with the fact.
 func (s *State) build(spec *Job) *Job {
-	j := *spec
+	j, made, list := allot(spec)
+	forms := j.Alternatives
+	*j = *spec
 	j.Labels, j.Affinity, j.Displaced = maps.Clone(spec.Labels), slices.Clone(spec.Affinity), slices.Clone(spec.Displaced)
 	slices.Sort(j.Displaced)
 	j.Displaced = slices.Compact(j.Displaced)
-	j.slot, j.absent, j.attached, j.expected, j.Chosen = 0, false, 0, 0, -1
+	j.slot, j.seat, j.absent, j.attached, j.expected, j.pending, j.Chosen = 0, 0, false, 0, 0, false, -1
 	if j.Queue == "" {
 		j.Queue = DefaultQueue
 	}
-	j.Alternatives = slices.Clone(spec.Alternatives)
-	for a := range j.Alternatives {
-		alt := &j.Alternatives[a]
+	j.Alternatives = forms
+	for a := range forms {
+		alt := &forms[a]
+		*alt = spec.Alternatives[a]
 		alt.Topology.Preferred = trim(alt.Topology.Preferred)
 		alt.Subgroups = slices.Clone(alt.Subgroups)
 		for i := range alt.Subgroups {
 			alt.Subgroups[i].Topology.Preferred = trim(alt.Subgroups[i].Topology.Preferred)
 		}
-		if j.Open {
-			alt.Tasks = nil // they come one at a time
-			continue
+		if alt.Tasks = nil; j.Open {
+			continue // they come one at a time
 		}
-		made := make([]Task, len(alt.Tasks))
-		tasks := make([]*Task, len(alt.Tasks))
-		for i, t := range alt.Tasks {
-			made[i] = Task{Job: &j, ID: j.ID + "/" + t.Name, Name: t.Name, UID: t.UID, Role: t.Role, Index: t.Index, Shape: t.Shape, Alternative: a, Subgroup: t.Subgroup, subgroup: t.Subgroup}
+		n := len(spec.Alternatives[a].Tasks)
+		for i, t := range spec.Alternatives[a].Tasks {
+			made[i] = Task{Job: j, ID: j.ID + "/" + t.Name, Name: t.Name, UID: t.UID, Role: t.Role, Index: t.Index, Shape: t.Shape, Alternative: a, Subgroup: t.Subgroup, subgroup: t.Subgroup}
 			made[i].join(alt)
-			tasks[i] = &made[i]
+			list[i] = &made[i]
 		}
-		alt.Tasks = tasks
+		alt.Tasks = list[:n:n]
+		made, list = made[n:], list[n:]
 	}
-	return &j
+	return j
+}
+
+// allot makes room for a job of the spec, its alternatives and their tasks. Most
+// jobs have one task: all of it is then one allocation.
+func allot(spec *Job) (j *Job, tasks []Task, list []*Task) {
+	count := 0
+	for a := range spec.Alternatives {
+		count += len(spec.Alternatives[a].Tasks)
+	}
+	if len(spec.Alternatives) == 1 && count == 1 {
+		room := &struct {
+			job   Job
+			form  [1]Alternative
+			tasks [1]Task
+			list  [1]*Task
+		}{}
+		room.job.Alternatives = room.form[:]
+		return &room.job, room.tasks[:], room.list[:]
+	}
+	return &Job{Alternatives: make([]Alternative, len(spec.Alternatives))}, make([]Task, count), make([]*Task, count)
 }
 
 func (s *State) addJob(j *Job) {
@@ -157,8 +192,9 @@ func (s *State) addJob(j *Job) {
 
 // removeJob removes the job with all its tasks.
 func (s *State) removeJob(j *Job) {
+	var room [8]*Task
 	for a := range j.Alternatives {
-		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
+		for _, t := range append(room[:0], j.Alternatives[a].Tasks...) { // a task that is cleared may leave the list
 			s.strand(t)
 			s.clear(t)
 		}

@@ -183,7 +183,7 @@ func (s *State) reform(j *Job, change func()) {
 	s.unlist(j)
 	slot, attached, expected := j.slot, j.attached, j.expected
 	change()
-	j.slot, j.attached, j.expected = slot, attached, expected
+	j.slot, j.attached, j.expected, j.pending = slot, attached, expected, false
 	s.list(j)
 	if set := s.sets[j.Set.Name]; set != nil && set.name == kept.name { // also where the job is the only one of it
 		set.group, set.scaled = kept.group, kept.scaled
@@ -203,33 +203,38 @@ func (s *State) useShape(shape *Shape, sign int) {
 	}
 }
 
-// retask gives an open job other tasks. None that leaves the list is on a node.
-func (s *State) retask(j *Job, tasks []*Task) {
-	was := j.Alternatives[0].Tasks
-	s.setTasks(j, tasks)
+// addTask adds a task that is on no node to its open job.
+func (s *State) addTask(t *Task) {
+	s.insertTask(t)
 	if s.recording() {
-		s.cold(func() { s.setTasks(j, was) })
+		s.cold(func() { s.deleteTask(t) })
 	}
 }
 
-func (s *State) setTasks(j *Job, tasks []*Task) {
-	defer func() { j.spec = s.recentJobs.version }()
-	alt := &j.Alternatives[0]
-	known := make(map[*Task]bool, len(alt.Tasks))
-	for _, t := range alt.Tasks {
-		known[t] = true
+// takeTask takes a task that is on no node out of its open job.
+func (s *State) takeTask(t *Task) {
+	s.deleteTask(t)
+	if s.recording() {
+		s.cold(func() { s.insertTask(t) })
 	}
-	for _, t := range tasks {
-		if !known[t] {
-			t.Shape = s.intern(t.Shape)
-		}
-		delete(known, t)
-	}
-	for t := range known {
-		s.Drop(t.Shape)
-	}
-	alt.Tasks = tasks
-	s.settle(j)
+}
+
+func (s *State) insertTask(t *Task) {
+	alt := &t.Job.Alternatives[0]
+	at, _ := slices.BinarySearchFunc(alt.Tasks, t, byPlace)
+	t.Shape = s.intern(t.Shape)
+	alt.Tasks = slices.Insert(alt.Tasks, at, t)
+	s.settle(t.Job)
+	t.Job.spec = s.recentJobs.version
+}
+
+func (s *State) deleteTask(t *Task) {
+	alt := &t.Job.Alternatives[0]
+	s.Drop(t.Shape)
+	at := slices.Index(alt.Tasks, t)
+	alt.Tasks = slices.Delete(alt.Tasks, at, at+1)
+	s.settle(t.Job)
+	t.Job.spec = s.recentJobs.version
 }
 
 // dropExtra forgets a task that its job does not request any more, once it has left.

@@ -56,8 +56,7 @@ func (s *State) restoreQueue(r *QueueRecord) {
 	old := s.queues[q.Name]
 	s.countTerms(old, -1)
 	s.countTerms(&q, +1)
-	s.countHeirs(old, -1)
-	s.countHeirs(&q, +1)
+	s.listHeir(&q, true)
 	s.seatQueue(&q, old)
 }
 

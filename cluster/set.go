@@ -157,7 +157,7 @@ func (j *Job) together() bool {
 // gather keeps the list of those on whole nodes in step with the job.
 func (s *State) gather(j *Job) {
 	set := s.sets[j.Set.Name]
-	if set == nil || s.jobs[j.ID] != j {
+	if set == nil || !s.knows(j) {
 		return
 	}
 	i, listed := slices.BinarySearchFunc(set.whole, j.ID, jobByID)

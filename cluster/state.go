@@ -45,13 +45,14 @@ type State struct {
 	releasing map[*Task]bool
 	absent    map[string]*Node     // that are gone, or not known yet, and have tasks on them
 	unseen    map[TaskRef]TaskSeen // of tasks that are not known yet
-	jobsIn    map[string]int       // by queue: how many jobs name it
-	heirs     map[string]int       // by queue: how many queues name it as their parent
+	jobsIn    map[string][]*Job    // by queue, known or not: the jobs that name it, in any order
+	heirs     map[string][]string  // by queue, known or not: the queues that name it as their parent, by name
 	passed    uint64               // version of queues when the clock was last moved
 	avoiding  map[string]bool      // nodes that avoid shapes
 	now       int64                // when the last session was opened
 	shapes    map[string]*interned
-	idle      int // shapes that nobody uses
+	spelling  []byte // of the shape that was interned last: the room is used again
+	idle      int    // shapes that nobody uses
 
 	unsettled []*Node // of which devices have to be chosen again for tasks that are counted
 	journal   []record
@@ -81,9 +82,9 @@ func NewState() *State {
 		moving:    map[*Task]bool{},
 		releasing: map[*Task]bool{},
 		absent:    map[string]*Node{},
-		jobsIn:    map[string]int{},
+		jobsIn:    map[string][]*Job{},
 		avoiding:  map[string]bool{},
-		heirs:     map[string]int{},
+		heirs:     map[string][]string{},
 		unseen:    map[TaskRef]TaskSeen{},
 		shapes:    map[string]*interned{},
 		terms:     map[string]int{},
@@ -269,8 +270,8 @@ func (s *State) Intern(shape Shape) *Shape { return s.intern(&shape) }
 
 // intern is Intern; the shape given is copied where it is new.
 func (s *State) intern(shape *Shape) *Shape {
-	var room [256]byte
-	key := shape.appendKey(room[:0])
+	key := shape.appendKey(s.spelling[:0])
+	s.spelling = key
 	e := s.shapes[string(key)]
 	switch {
 	case e == nil:

@@ -30,7 +30,7 @@ func (c TaskPut) apply(s *State) error {
 	}
 	if i >= 0 && differ(tasks[i].UID, c.Task.UID) {
 		s.dropTask(tasks[i])
-		tasks, i = j.Alternatives[0].Tasks, -1
+		i = -1
 	}
 	if i >= 0 {
 		s.respecTask(tasks[i], &c)
@@ -38,8 +38,7 @@ func (c TaskPut) apply(s *State) error {
 	}
 	t := &Task{Job: j, ID: j.ID + "/" + c.Task.Name, Name: c.Task.Name, UID: c.Task.UID, Role: c.Task.Role, Index: c.Task.Index, Shape: c.Task.Shape, subgroup: c.Task.Subgroup, revision: c.Revision}
 	t.join(&j.Alternatives[0])
-	at, _ := slices.BinarySearchFunc(tasks, t, byPlace)
-	s.retask(j, slices.Insert(slices.Clone(tasks), at, t))
+	s.addTask(t)
 	s.recallTask(t)
 	return nil
 }
@@ -86,7 +85,7 @@ func (s *State) removeTask(t *Task) {
 func (s *State) dropTask(t *Task) {
 	s.strand(t)
 	s.clear(t)
-	s.retask(t.Job, slices.DeleteFunc(slices.Clone(t.Job.Alternatives[0].Tasks), func(o *Task) bool { return o == t }))
+	s.takeTask(t)
 }
 
 func (c TaskGone) apply(s *State) error {

@@ -19,7 +19,8 @@ func (s *State) list(j *Job) {
 			t.Shape = s.intern(t.Shape)
 		}
 	}
-	s.jobsIn[j.Queue]++
+	j.seat = len(s.jobsIn[j.Queue])
+	s.jobsIn[j.Queue] = append(s.jobsIn[j.Queue], j)
 	s.enlist(j)
 	s.listTorn(j)
 }
@@ -30,16 +31,28 @@ func (s *State) unlist(j *Job) {
 			s.Drop(t.Shape)
 		}
 	}
-	if s.jobsIn[j.Queue]--; s.jobsIn[j.Queue] == 0 {
-		delete(s.jobsIn, j.Queue)
-	}
+	s.leaveQueue(j)
 	if set := s.sets[j.Set.Name]; set != nil && j.Retired {
 		set.retired--
 	}
 	s.dismiss(j)
 	delete(s.retired, j.ID)
-	delete(s.pending, j.ID)
+	s.listPending(j, false)
 	delete(s.torn, j.ID)
+}
+
+// leaveQueue takes the job out of the list of its queue. The last one takes its place there.
+func (s *State) leaveQueue(j *Job) {
+	list := s.jobsIn[j.Queue]
+	last := len(list) - 1
+	if last == 0 {
+		delete(s.jobsIn, j.Queue)
+		return
+	}
+	list[j.seat] = list[last]
+	list[j.seat].seat = j.seat
+	list[last] = nil
+	s.jobsIn[j.Queue] = list[:last]
 }
 
 // deleteJob forgets a job of which no task is on a node.
@@ -61,7 +74,7 @@ func (s *State) setTorn(j *Job, since int64) {
 func (s *State) Torn() []*Job { return byID(s.torn) }
 
 func (s *State) listTorn(j *Job) {
-	if j.Torn != 0 && s.jobs[j.ID] == j {
+	if j.Torn != 0 && s.knows(j) {
 		s.torn[j.ID] = j
 	} else {
 		delete(s.torn, j.ID)
@@ -137,22 +150,33 @@ func (j *Job) waits() bool {
 // settle takes note that the job changed, and keeps the list of pending jobs in
 // step with its tasks.
 func (s *State) settle(j *Job) {
-	if s.jobs[j.ID] != j {
-		return // a shadow is in nobody's books
+	if !s.knows(j) {
+		return
 	}
 	s.recentJobs.touch(j.slot)
-	if j.waits() && !j.Retired && s.admits(j) {
+	s.listPending(j, j.waits() && !j.Retired && s.admits(j))
+}
+
+// knows reports whether the job is in the State: a job made of shadows is not.
+func (s *State) knows(j *Job) bool { return j.slot < len(s.jobSlots) && s.jobSlots[j.slot] == j }
+
+func (s *State) listPending(j *Job, waits bool) {
+	switch {
+	case waits == j.pending:
+		return
+	case waits:
 		s.pending[j.ID] = j
-	} else {
+	default:
 		delete(s.pending, j.ID)
 	}
+	j.pending = waits
 }
 
 // Pending are the jobs with tasks that are nowhere yet, by ID.
 func (s *State) Pending() []*Job { return byID(s.pending) }
 
 // Waits reports whether the job is one of those.
-func (s *State) Waits(j *Job) bool { return s.pending[j.ID] == j }
+func (s *State) Waits(j *Job) bool { return j.pending && s.knows(j) }
 
 // Job finds a job by ID, nil if there is none.
 func (s *State) Job(id string) *Job { return s.jobs[id] }

@@ -39,7 +39,17 @@ const (
 )
 
 // Begin opens an empty statement.
-func (s *Session) Begin() *Statement { return &Statement{session: s} }
+func (s *Session) Begin() *Statement {
+	st := &Statement{session: s, log: s.spareLog}
+	s.spareLog = nil
+	return st
+}
+
+// reuse gives the log to the next statement.
+func (st *Statement) reuse() {
+	clear(st.log)
+	st.session.spareLog, st.log = st.log[:0], nil
+}
 
 // position is where the transaction is now. The first call opens it.
 func (st *Statement) position() int {
@@ -178,6 +188,7 @@ func (st *Statement) Rollback(checkpoint int) {
 			st.session.tell(Allocated, op.task, n, true)
 		}
 	}
+	clear(st.log[checkpoint:])
 	st.log = st.log[:checkpoint]
 }
 
@@ -219,6 +230,7 @@ func (st *Statement) Discard() {
 		st.tx.Discard()
 	}
 	st.begun = false
+	st.reuse()
 }
 
 // Commit makes the statement final and returns what is to be done, evictions first.
@@ -231,9 +243,9 @@ func (st *Statement) Commit() []Decision {
 			if op.kind != want {
 				continue
 			}
-			d := op.decision
+			out = append(out, op.decision)
+			d := &out[len(out)-1]
 			d.Claims = slices.Clone(d.Claims) // the State has those of the log
-			out = append(out, d)
 			if op.kind == placed {
 				st.tx.Keep(op.task.Job)
 			}
@@ -241,7 +253,7 @@ func (st *Statement) Commit() []Decision {
 				st.tx.SetTorn(op.task.Job, 0)
 			}
 			if op.task.Shadows() != nil {
-				st.moves(out, &d)
+				st.moves(out, d)
 			}
 			evicts = evicts || op.kind == evicted
 		}
@@ -266,7 +278,7 @@ func (st *Statement) Commit() []Decision {
 	if len(out) > 0 {
 		st.session.denied = nil
 	}
-	st.log = nil
+	st.reuse()
 	st.end()
 	return out
 }

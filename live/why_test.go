@@ -21,7 +21,7 @@ func backlog(b *testing.B, nodes, pending int) *Leader {
 			continue
 		}
 		j := bench.Job(pending+i, whole)
-		must(b, s.Apply(cluster.JobPut{Job: *j}))
+		must(b, s.Apply(cluster.JobPut{Job: j}))
 		t := s.Job(j.ID).Tasks()[0]
 		claims, _ := n.Choose(t.Shape, nil)
 		must(b, s.Apply(cluster.SeenOn(t, n, claims, 0)))
@@ -32,7 +32,7 @@ func backlog(b *testing.B, nodes, pending int) *Leader {
 		if shape.Need.None() {
 			shape = shapes[0] // it would fit
 		}
-		must(b, s.Apply(cluster.JobPut{Job: *bench.Job(i, shape)}))
+		must(b, s.Apply(cluster.JobPut{Job: bench.Job(i, shape)}))
 	}
 	return Lead(Options{State: s, Engine: testEngine(b)})
 }

@@ -1,0 +1,62 @@
+package cluster_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// The cost of one change depends on what it changes, not on what else is there:
+// allocations are counted with few and with many others. Timings are benchmarks.
+func TestChangesCostWhatTheyChange(t *testing.T) {
+	shape := &cluster.Shape{Need: cluster.Need{Devices: 1}}
+	job := func(i int, queue string) cluster.Job {
+		return cluster.Job{ID: fmt.Sprintf("job/%05d", i), Queue: queue, Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: "0", Shape: shape}}}}}
+	}
+	apply := func(s *cluster.State, c cluster.Change) {
+		if err := s.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, change := range map[string]func(s *cluster.State, others int){
+		"a queue that comes after its jobs": func(s *cluster.State, others int) {
+			apply(s, cluster.QueuePut{Queue: cluster.Queue{Name: "late", Parent: "above"}})
+			apply(s, cluster.QueueGone{Name: "late"})
+		},
+		"a queue that gets another parent": func(s *cluster.State, others int) {
+			apply(s, cluster.QueuePut{Queue: cluster.Queue{Name: "leaf", Parent: "other"}})
+			apply(s, cluster.QueuePut{Queue: cluster.Queue{Name: "leaf", Parent: "above"}})
+		},
+		"a job": func(s *cluster.State, others int) {
+			apply(s, cluster.JobPut{Job: job(others, "leaf")})
+			apply(s, cluster.JobGone{Job: fmt.Sprintf("job/%05d", others)})
+		},
+		"a task of an open job": func(s *cluster.State, others int) {
+			apply(s, cluster.TaskPut{Job: "job/open", Task: cluster.Task{Name: "another", Index: others / 2, Shape: shape}})
+			apply(s, cluster.TaskGone{Task: cluster.TaskRef{Job: "job/open", Name: "another"}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var cost [2]float64
+			for i, others := range []int{100, 3000} {
+				s := cluster.NewState()
+				for _, q := range []string{"above", "other"} {
+					apply(s, cluster.QueuePut{Queue: cluster.Queue{Name: q}})
+				}
+				apply(s, cluster.QueuePut{Queue: cluster.Queue{Name: "leaf", Parent: "above"}})
+				apply(s, cluster.JobPut{Job: cluster.Job{ID: "job/open", Open: true, Queue: "leaf", Alternatives: []cluster.Alternative{{Min: 1}}}})
+				for k := range others {
+					apply(s, cluster.JobPut{Job: job(k, "elsewhere")})
+					apply(s, cluster.TaskPut{Job: "job/open", Task: cluster.Task{Name: fmt.Sprint(k), Index: k, Shape: shape}})
+				}
+				apply(s, cluster.JobPut{Job: job(99999, "late")})
+				change(s, others)
+				cost[i] = testing.AllocsPerRun(10, func() { change(s, others) })
+			}
+			if cost[1] > cost[0]+2 {
+				t.Errorf("%v allocations beside 3,000 others, %v beside 100", cost[1], cost[0])
+			}
+		})
+	}
+}
