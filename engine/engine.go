@@ -13,6 +13,7 @@ type Engine struct {
 	backlog  *backlog // of patient sessions; nil before the first
 	idle     idle
 	swept    swept
+	events   int // of the last session that had any
 }
 
 // swept is up to where gangs were looked at that may be below their minimum.

@@ -48,7 +48,15 @@ func (a Action) event() EventKind {
 	return BoundTo
 }
 
-func (s *Session) record(r Record) { s.events = append(s.events, r) }
+// record adds to the events of the session. A session is likely to have as many as
+// the one before it.
+func (s *Session) record(r Record) {
+	if s.events == nil {
+		s.events = make([]Record, 0, max(4, s.engine.events))
+	}
+	s.events = append(s.events, r)
+	s.engine.events = len(s.events)
+}
 
 func (s *Session) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
 	if len(s.hooks.handlers) == 0 {
