@@ -42,7 +42,7 @@ func (s *State) Clone() *State {
 		classes:      make(map[Class]map[int]int, len(s.classes)),
 		nominated:    make(map[*Task]bool, len(s.nominated)),
 		moving:       make(map[*Task]bool, len(s.moving)),
-		releasing:    make(map[*Task]bool, len(s.releasing)),
+		releasing:    make([]*Task, len(s.releasing)),
 		absent:       make(map[string]*Node, len(s.absent)),
 		unseen:       maps.Clone(s.unseen),
 		jobsIn:       make(map[string][]*Job, len(s.jobsIn)),
@@ -115,8 +115,8 @@ func (s *State) Clone() *State {
 	for t := range s.moving {
 		c.moving[tasks[t]] = true
 	}
-	for t := range s.releasing {
-		c.releasing[tasks[t]] = true
+	for i, t := range s.releasing {
+		c.releasing[i] = tasks[t]
 	}
 	for _, list := range [2][]*Node{c.sorted, c.Absent()} {
 		for _, n := range list {

@@ -203,8 +203,10 @@ type Task struct {
 	subgroup int       // that it requests; Subgroup is 0 while the job has no such one
 	extra    bool      // its job does not request it any more: it is dropped once it has left
 	revision uint64
-	landing  *Task // holds room for it elsewhere, while it moves
-	shadows  *Task // what it stands for, if it is a shadow
+	// releasing is its place in State.releasing, while it is there.
+	releasing int
+	landing   *Task // holds room for it elsewhere, while it moves
+	shadows   *Task // what it stands for, if it is a shadow
 }
 
 // TaskRef names a task. Forms of a job may have tasks of the same name, so the

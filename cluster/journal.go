@@ -46,6 +46,11 @@ type record struct {
 	chosen int    // the alternative of the task's job before
 	freed  uint64 // of the node that the task was on or is on now
 
+	rare *rare // a change of something else; nil: of the task
+}
+
+// rare is a change that is made less often than those of a task's standing.
+type rare struct {
 	set   *replicas // whose group was chosen
 	group *Key
 
@@ -57,20 +62,27 @@ type record struct {
 	undo func()
 }
 
+// note records a rare change.
+func (s *State) note(r rare) {
+	if s.marks > 0 {
+		s.journal = append(s.journal, record{rare: &r})
+	}
+}
+
 func (s *State) undo(r *record) {
 	marks := s.marks
 	s.marks, s.undoing = 0, true // an undo is not recorded
-	switch {
-	case r.task != nil:
+	switch o := r.rare; {
+	case o == nil:
 		s.restand(r)
-	case r.set != nil:
-		s.sets[r.set.name].group = r.group
-	case r.landing != nil:
-		s.land(r.landing, r.job, -1)
-	case r.job != nil:
-		s.setStatus(r.job, r.status)
+	case o.set != nil:
+		s.sets[o.set.name].group = o.group
+	case o.landing != nil:
+		s.land(o.landing, o.job, -1)
+	case o.job != nil:
+		s.setStatus(o.job, o.status)
 	default:
-		r.undo()
+		o.undo()
 	}
 	s.marks, s.undoing = marks, false
 }
@@ -95,8 +107,4 @@ func (s *State) restand(r *record) {
 func (s *State) recording() bool { return s.marks > 0 }
 
 // cold records a change that is undone by a function.
-func (s *State) cold(undo func()) {
-	if s.marks > 0 {
-		s.journal = append(s.journal, record{undo: undo})
-	}
-}
+func (s *State) cold(undo func()) { s.note(rare{undo: undo}) }

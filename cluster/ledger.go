@@ -147,13 +147,18 @@ func (n *Node) session(device int, t *Task, counts bool) string {
 
 // chargeTask adds or takes back what the task holds of its queue, and of those above it.
 func (s *State) chargeTask(t *Task, sign int64) {
-	for _, a := range t.held.Resources {
-		s.charge(t, a.Name, sign*(a.Value+t.Node.host(t.held, t.Claims, a.Name)))
-	}
-	for _, c := range t.Claims {
-		d := &t.Node.Devices[c.Device]
-		s.charge(t, d.Resource, sign*int64(c.Milli))
-		s.chargeProduct(t, d, sign*int64(c.Milli))
+	for q := s.queues[t.Job.Queue]; q != nil; q = s.Parent(q) {
+		s.recentQueues.touch(q.slot)
+		for _, a := range t.held.Resources {
+			q.charge(t, a.Name, sign*(a.Value+t.Node.host(t.held, t.Claims, a.Name)))
+		}
+		for _, c := range t.Claims {
+			d := &t.Node.Devices[c.Device]
+			q.charge(t, d.Resource, sign*int64(c.Milli))
+			if len(s.products) > 0 && s.Named(d.ProductResource) {
+				q.charge(t, d.ProductResource, sign*int64(c.Milli))
+			}
+		}
 	}
 }
 

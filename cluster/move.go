@@ -54,9 +54,7 @@ func (t *Task) At() *Node {
 func (s *State) landShadow(shadow *Task) {
 	job := shadow.Job
 	s.land(shadow, shadow.shadows.Job, +1)
-	if s.recording() {
-		s.journal = append(s.journal, record{landing: shadow, job: job})
-	}
+	s.note(rare{landing: shadow, job: job})
 }
 
 // land gives the shadow to the job; by says whether its task gains (+1) or loses

@@ -41,19 +41,19 @@ type netting struct {
 }
 
 func (n *netting) add(r *record) {
-	switch {
-	case r.task != nil:
+	switch o := r.rare; {
+	case o == nil:
 		if n.first(r.task, len(n.tasks), func() bool { return slices.Contains(n.tasks, r.task) }) {
 			n.tasks, n.was = append(n.tasks, r.task), append(n.was, r.was)
 		}
-	case r.landing != nil:
-	case r.job != nil:
-		if n.first(r.job, len(n.jobs), func() bool { return slices.Contains(n.jobs, r.job) }) {
-			n.jobs, n.status = append(n.jobs, r.job), append(n.status, r.status)
+	case o.landing != nil:
+	case o.job != nil:
+		if n.first(o.job, len(n.jobs), func() bool { return slices.Contains(n.jobs, o.job) }) {
+			n.jobs, n.status = append(n.jobs, o.job), append(n.status, o.status)
 		}
-	case r.set != nil:
-		if !slices.Contains(n.sets, r.set) {
-			n.sets, n.groups = append(n.sets, r.set), append(n.groups, r.group)
+	case o.set != nil:
+		if !slices.Contains(n.sets, o.set) {
+			n.sets, n.groups = append(n.sets, o.set), append(n.groups, o.group)
 		}
 	}
 }

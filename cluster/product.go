@@ -39,13 +39,6 @@ func (s *State) Named(product string) bool {
 	return found
 }
 
-// chargeProduct books what a task holds of the device under its product, where that is named.
-func (s *State) chargeProduct(t *Task, d *Device, v int64) {
-	if len(s.products) > 0 && s.Named(d.ProductResource) {
-		s.charge(t, d.ProductResource, v)
-	}
-}
-
 // countTerms counts (sign +1) or forgets (-1) the products that the queue has terms for.
 func (s *State) countTerms(q *Queue, sign int) {
 	if q == nil {

@@ -94,14 +94,11 @@ func (s *State) Queues() []*Queue {
 	return out
 }
 
-// charge books v on the queue of the task and on all above it.
-func (s *State) charge(t *Task, name string, v int64) {
-	for q := s.queues[t.Job.Queue]; q != nil; q = s.Parent(q) {
-		s.recentQueues.touch(q.slot)
-		q.Used = q.Used.plus(name, v)
-		if !t.Job.Preemptible {
-			q.Firm = q.Firm.plus(name, v)
-		}
+// charge books v, which the task holds, on the queue.
+func (q *Queue) charge(t *Task, name string, v int64) {
+	q.Used = q.Used.plus(name, v)
+	if !t.Job.Preemptible {
+		q.Firm = q.Firm.plus(name, v)
 	}
 }
 

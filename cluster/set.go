@@ -138,9 +138,7 @@ func (s *State) keep(j *Job) {
 
 func (s *State) keepGroup(set *replicas, group *Key) {
 	if was := set.group; was != group {
-		if s.recording() {
-			s.journal = append(s.journal, record{set: set, group: was})
-		}
+		s.note(rare{set: set, group: was})
 		set.group = group
 	}
 }

@@ -218,12 +218,21 @@ func (s *State) strand(t *Task) {
 }
 
 // Releasing are the tasks that are evicted and still on their node, by ID.
-func (s *State) Releasing() []*Task { return byTaskID(s.releasing) }
+func (s *State) Releasing() []*Task {
+	return slices.SortedFunc(slices.Values(s.releasing), (*Task).compare)
+}
 
+// listReleasing adds the task to the list, or takes it out: the last one takes its
+// place there.
 func (s *State) listReleasing(t *Task) {
 	if t.Status == Releasing {
-		s.releasing[t] = true
-	} else {
-		delete(s.releasing, t)
+		t.releasing = len(s.releasing)
+		s.releasing = append(s.releasing, t)
+		return
 	}
+	last := len(s.releasing) - 1
+	s.releasing[t.releasing] = s.releasing[last]
+	s.releasing[t.releasing].releasing = t.releasing
+	s.releasing[last] = nil
+	s.releasing = s.releasing[:last]
 }

@@ -41,8 +41,8 @@ type State struct {
 	retired   map[string]*Job
 	torn      map[string]*Job // that run below their minimum
 	nominated map[*Task]bool
-	moving    map[*Task]bool // that have a landing
-	releasing map[*Task]bool
+	moving    map[*Task]bool       // that have a landing
+	releasing []*Task              // in any order
 	absent    map[string]*Node     // that are gone, or not known yet, and have tasks on them
 	unseen    map[TaskRef]TaskSeen // of tasks that are not known yet
 	jobsIn    map[string][]*Job    // by queue, known or not: the jobs that name it, in any order
@@ -80,7 +80,6 @@ func NewState() *State {
 		classes:   map[Class]map[int]int{},
 		nominated: map[*Task]bool{},
 		moving:    map[*Task]bool{},
-		releasing: map[*Task]bool{},
 		absent:    map[string]*Node{},
 		jobsIn:    map[string][]*Job{},
 		avoiding:  map[string]bool{},

@@ -114,9 +114,7 @@ func (s *State) park(j *Job, p *Parked) {
 
 // update gives the job another status.
 func (s *State) update(j *Job, to jobStatus) {
-	if s.marks > 0 {
-		s.journal = append(s.journal, record{job: j, status: j.status()})
-	}
+	s.note(rare{job: j, status: j.status()})
 	s.setStatus(j, to)
 }
 

@@ -75,7 +75,7 @@ func (g *gang) exact() bool {
 		}
 		mark := g.stmt.Checkpoint()
 		found := x.from(0) && g.session.err == nil
-		moves := slices.Clone(g.stmt.log[mark:])
+		moves := g.stmt.placedSince(mark)
 		g.stmt.Rollback(mark)
 		if steps = x.steps; found {
 			return x.repeat(moves)
@@ -89,12 +89,11 @@ func (g *gang) exact() bool {
 }
 
 // repeat makes the moves again, with scores to be shown.
-func (x *search) repeat(moves []operation) bool {
+func (x *search) repeat(moves []move) bool {
 	for _, m := range moves {
-		n := x.session.State.Node(m.decision.Node)
-		d := x.session.decision(x.alt, m.task, n, x.in)
-		d.Claims = m.decision.Claims
-		if !x.session.allocate(x.stmt, m.task, d, n) {
+		d := x.session.decision(x.alt, m.task, m.node, x.in)
+		d.Claims = m.claims
+		if !x.session.allocate(x.stmt, m.task, d, m.node) {
 			return false
 		}
 	}

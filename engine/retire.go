@@ -110,7 +110,7 @@ func (c *Score) add(s *Session, plugin string, weight int64, score float64) {
 
 // retire has the job go for good: it is in no set any more, and what runs of it is evicted.
 func (st *Statement) retire(j *cluster.Job, worth Score) {
-	st.log = append(st.log, operation{kind: retired, at: st.position(), job: j, decision: Decision{Score: worth}})
+	st.log = append(st.log, operation{kind: retired, at: st.position(), job: j, worth: &worth})
 	st.tx.Retire(j)
 	st.evictAll(j, worth)
 }
@@ -124,6 +124,6 @@ func (st *Statement) evictAll(j *cluster.Job, worth Score) {
 			st.session.fail("engine", "scaling down: %v", err)
 			return
 		}
-		st.log[len(st.log)-1].decision.Score = worth
+		st.log[len(st.log)-1].worth = &worth
 	}
 }

@@ -20,16 +20,17 @@ type Session struct {
 	events  []Record
 	changes []cluster.Change
 	// spareLog is the log of a statement that has ended, for the next one.
-	spareLog []operation
-	wake     int64 // when the next session is wanted; 0: at no time
-	heaps    map[heapKey]*heap
-	asks     map[*cluster.Shape]cluster.DeviceAsk
-	served   map[*cluster.Job]bool // others went for them
-	quiet    bool                  // what fails is only tried, and needs no explanation
-	gangs    gangs
-	denied   denied
-	minimal  bool  // surplus has to wait for everybody's minimum
-	err      error // a plugin broke its contract: the session is void
+	spareLog       []operation
+	spareDecisions []Decision
+	wake           int64 // when the next session is wanted; 0: at no time
+	heaps          map[heapKey]*heap
+	asks           map[*cluster.Shape]cluster.DeviceAsk
+	served         map[*cluster.Job]bool // others went for them
+	quiet          bool                  // what fails is only tried, and needs no explanation
+	gangs          gangs
+	denied         denied
+	minimal        bool  // surplus has to wait for everybody's minimum
+	err            error // a plugin broke its contract: the session is void
 }
 
 // Outcome is what a session decided.

@@ -14,17 +14,33 @@ type Statement struct {
 	tx      cluster.Transaction
 	begun   bool // the transaction is open: something was changed
 	log     []operation
+	// decisions are those of the tasks that are placed or bound, in the order of the log.
+	decisions []Decision
 	// weighing says how the plan was found that evictions belong to.
 	weighing *Weighing
 }
 
 type operation struct {
-	kind     operationKind
-	at       int // position of the journal before it
-	task     *cluster.Task
-	node     *cluster.Node // that it is withdrawn from
-	job      *cluster.Job  // that is retired
-	decision Decision
+	kind operationKind
+	at   int // position of the journal before it
+	task *cluster.Task
+	node *cluster.Node // that it is withdrawn from
+	job  *cluster.Job  // that is retired
+	// What an eviction is for: its decision is made when it is final, since most are
+	// only tried.
+	why      Reason
+	forJob   string
+	weighing *Weighing
+	worth    *Score // of a job that is retired: what it was worth to keep
+	// decision is the place in the statement's decisions of that of a task that is
+	// placed or bound, counted from 1; 0: there is none.
+	decision int
+}
+
+// decide logs an operation that is a decision.
+func (st *Statement) decide(kind operationKind, at int, t *cluster.Task, d *Decision) {
+	st.decisions = append(st.decisions, *d)
+	st.log = append(st.log, operation{kind: kind, at: at, task: t, decision: len(st.decisions)})
 }
 
 type operationKind uint8
@@ -40,15 +56,29 @@ const (
 
 // Begin opens an empty statement.
 func (s *Session) Begin() *Statement {
-	st := &Statement{session: s, log: s.spareLog}
-	s.spareLog = nil
+	st := &Statement{session: s, log: s.spareLog, decisions: s.spareDecisions}
+	s.spareLog, s.spareDecisions = nil, nil
 	return st
 }
 
-// reuse gives the log to the next statement.
+// reuse gives the memory of the log to the next statement.
 func (st *Statement) reuse() {
-	clear(st.log)
-	st.session.spareLog, st.log = st.log[:0], nil
+	st.cut(0)
+	st.session.spareLog, st.session.spareDecisions = st.log, st.decisions
+	st.log, st.decisions = nil, nil
+}
+
+// cut shortens the log.
+func (st *Statement) cut(to int) {
+	for i := to; i < len(st.log); i++ {
+		if at := st.log[i].decision; at > 0 {
+			clear(st.decisions[at-1:])
+			st.decisions = st.decisions[:at-1]
+			break
+		}
+	}
+	clear(st.log[to:])
+	st.log = st.log[:to]
 }
 
 // position is where the transaction is now. The first call opens it.
@@ -91,7 +121,7 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 	if g := n.Group(); g != nil {
 		d.Group = g.Key
 	}
-	st.log = append(st.log, operation{kind: placed, at: at, task: t, decision: d})
+	st.decide(placed, at, t, &d)
 	st.session.tell(Allocated, t, n, false)
 	return nil
 }
@@ -102,8 +132,7 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	if err := st.tx.Evict(t, forJob, st.session.Now); err != nil {
 		return err
 	}
-	d := Decision{Action: EvictIt, Task: t.Ref(), Node: n.Name, Claims: t.Claims, Reason: why, For: forJob, Weighing: st.weighing}
-	st.log = append(st.log, operation{kind: evicted, at: at, task: t, decision: d})
+	st.log = append(st.log, operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, weighing: st.weighing})
 	st.session.tell(Deallocated, t, n, false)
 	return nil
 }
@@ -118,7 +147,7 @@ func (st *Statement) Bind(t *cluster.Task) bool {
 	if g := t.Node.Group(); g != nil {
 		d.Group = g.Key
 	}
-	st.log = append(st.log, operation{kind: bound, at: at, task: t, decision: d})
+	st.decide(bound, at, t, &d)
 	return true
 }
 
@@ -162,9 +191,9 @@ func (st *Statement) land(shadow *cluster.Job) {
 // whose last member has to wait for its room waits as a whole.
 func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 	for i := checkpoint; i < len(st.log); i++ {
-		if op := &st.log[i]; op.kind == placed && op.task.Job == j && op.decision.Action == Bind {
+		if op := &st.log[i]; op.kind == placed && op.task.Job == j && st.decisions[op.decision-1].Action == Bind {
 			st.tx.Hold(op.task, st.session.Now)
-			op.decision.Action = Nominate
+			st.decisions[op.decision-1].Action = Nominate
 		}
 	}
 }
@@ -188,8 +217,23 @@ func (st *Statement) Rollback(checkpoint int) {
 			st.session.tell(Allocated, op.task, n, true)
 		}
 	}
-	clear(st.log[checkpoint:])
-	st.log = st.log[:checkpoint]
+	st.cut(checkpoint)
+}
+
+// move is where a task was placed.
+type move struct {
+	task   *cluster.Task
+	node   *cluster.Node
+	claims []cluster.Claim
+}
+
+// placedSince lists the tasks that were placed since the checkpoint.
+func (st *Statement) placedSince(checkpoint int) []move {
+	var out []move
+	for _, op := range st.log[checkpoint:] {
+		out = append(out, move{op.task, op.task.Node, op.task.Claims})
+	}
+	return out
 }
 
 // displace remembers which jobs were evicted for which others.
@@ -197,11 +241,11 @@ func (st *Statement) displace() {
 	victims := map[string][]string{}
 	var jobs []string
 	for i := range st.log {
-		if op := &st.log[i]; op.kind == evicted && st.session.State.Job(op.decision.For) != nil {
-			if victims[op.decision.For] == nil {
-				jobs = append(jobs, op.decision.For)
+		if op := &st.log[i]; op.kind == evicted && st.session.State.Job(op.forJob) != nil {
+			if victims[op.forJob] == nil {
+				jobs = append(jobs, op.forJob)
 			}
-			victims[op.decision.For] = append(victims[op.decision.For], op.task.Job.ID)
+			victims[op.forJob] = append(victims[op.forJob], op.task.Job.ID)
 		}
 	}
 	for _, id := range jobs {
@@ -221,6 +265,16 @@ func (st *Statement) moves(decisions []Decision, landing *Decision) {
 			d.Landing = landing.Node
 		}
 	}
+}
+
+// eviction is the decision to evict.
+func (st *Statement) eviction(op *operation) Decision {
+	t := op.task
+	d := Decision{Action: EvictIt, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Weighing: op.weighing}
+	if op.worth != nil {
+		d.Score = *op.worth
+	}
+	return d
 }
 
 // Discard takes everything back.
@@ -243,7 +297,11 @@ func (st *Statement) Commit() []Decision {
 			if op.kind != want {
 				continue
 			}
-			out = append(out, op.decision)
+			if op.kind == evicted {
+				out = append(out, st.eviction(op))
+			} else {
+				out = append(out, st.decisions[op.decision-1])
+			}
 			d := &out[len(out)-1]
 			d.Claims = slices.Clone(d.Claims) // the State has those of the log
 			if op.kind == placed {
@@ -267,8 +325,7 @@ func (st *Statement) Commit() []Decision {
 			t := op.task.Ref()
 			st.session.record(Record{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node.Name})
 		case retired:
-			worth := op.decision.Score // a copy: a pointer to it would keep the log, and what it points to
-			st.session.record(Record{Kind: Retired, Job: op.job.ID, Score: &worth})
+			st.session.record(Record{Kind: Retired, Job: op.job.ID, Score: op.worth})
 		}
 	}
 	for i := range out {
