@@ -224,7 +224,7 @@ func (h *heap) pop(r *room) {
 func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	leaving, prices := r.scratch[:0], r.prices[:0]
 	for _, t := range n.Tasks {
-		if !r.mayLeave(t, r.job) {
+		if !r.mayLeave(t, r.job) || r.might != nil && !r.might(t.Job.Class()) {
 			continue
 		}
 		if i := slices.IndexFunc(prices, func(p price) bool { return p.whole == t.Job }); i >= 0 {
