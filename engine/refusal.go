@@ -172,8 +172,26 @@ func (s *Session) compare(index, scan *Attempt) {
 	}
 }
 
+// misses are why no node takes a shape, as of a version of the nodes. Refusals of
+// many jobs share them: they never change.
+type misses struct {
+	version uint64
+	counts  []Tally
+	nearest []Miss
+}
+
 // explainIndex reads counts and nearest misses off the ranking.
 func (s *Session) explainIndex(a *Attempt, t *cluster.Task) {
+	if m := s.misses[t.Shape]; m != nil && m.version == s.State.Version() {
+		a.Counts, a.Nearest = m.counts, m.nearest
+		return
+	}
+	defer func() {
+		if s.misses == nil {
+			s.misses = map[*cluster.Shape]*misses{}
+		}
+		s.misses[t.Shape] = &misses{s.State.Version(), slices.Clip(a.Counts), slices.Clip(a.Nearest)}
+	}()
 	x := s.engine.index
 	r := x.ranking(t.Shape)
 	for c, n := range r.counts {

@@ -29,8 +29,9 @@ type Session struct {
 	quiet          bool                  // what fails is only tried, and needs no explanation
 	gangs          gangs
 	denied         denied
-	minimal        bool  // surplus has to wait for everybody's minimum
-	err            error // a plugin broke its contract: the session is void
+	misses         map[*cluster.Shape]*misses // what was found out for refusals
+	minimal        bool                       // surplus has to wait for everybody's minimum
+	err            error                      // a plugin broke its contract: the session is void
 }
 
 // Outcome is what a session decided.

@@ -47,7 +47,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 	never := map[string]bool{}
 	for {
 		nodes, pending := len(state.Nodes()), len(state.Pending())
-		quiet := sim.Sessions > 0 && nodes*pending <= fullMisses
+		quiet := sim.Sessions > 0 && nodes*pending <= fullMisses && !o.record
 		out, err := run(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || quiet, Record: o.record})
 		if err != nil {
 			return nil, err
@@ -80,8 +80,8 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		if len(out.Decisions) == 0 && (sim.Sessions > 1 || len(out.Refusals) == 0 || o.Explain) {
 			return sim, nil
 		}
-		if o.record && nodes*pending > fullMisses && len(out.Changes) == 1 {
-			return sim, nil // it was opened and changed nothing: one more would list no more misses
+		if o.record && len(out.Changes) == 1 {
+			return sim, nil // the session was opened and changed nothing: so would one more
 		}
 		if sim.Sessions == maxSessions {
 			return nil, fmt.Errorf("decisions still change after %d sessions: the plugins of this profile undo each other's work", maxSessions)
