@@ -10,6 +10,9 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/plugins/fairshare"
+	"github.com/berth-project/berth/plugins/standard"
 )
 
 // BenchmarkLive measures a patient session after one change, in a scheduler that
@@ -32,25 +35,42 @@ func BenchmarkLive(b *testing.B) {
 					continue
 				}
 				b.Run(fmt.Sprintf("room=%t/nodes=%d/parked=%d/%s", room, size[0], size[1], change), func(b *testing.B) {
-					l := newLive(b, size[0], size[1], room)
-					took := make([]time.Duration, b.N)
-					b.ResetTimer()
-					for i := range took {
-						l.change(b, change)
-						took[i] = l.session(b)
-						l.restore(b, change)
-					}
-					b.StopTimer()
-					slices.Sort(took)
-					at := func(q float64) float64 { return float64(took[int(q*float64(len(took)-1))].Nanoseconds()) / 1000 }
-					b.ReportMetric(at(0.5), "p50-µs")
-					b.ReportMetric(at(0.99), "p99-µs")
-					b.ReportMetric(float64(l.tried)/float64(b.N), "tried/session")
-					b.ReportMetric(float64(l.decided)/float64(b.N), "decisions/session")
+					newLive(b, size[0], size[1], room, false).measure(b, change)
 				})
 			}
 		}
 	}
+}
+
+// BenchmarkLivePast is BenchmarkLive where the past use of queues counts: each of the
+// thousand queues reports 64 intervals, and a second passes before each session, so
+// that all shares change.
+func BenchmarkLivePast(b *testing.B) {
+	for _, size := range [][2]int{{1_000, 1_000}, {100_000, 100_000}} {
+		for _, change := range []string{"ends", "arrives", "node"} {
+			b.Run(fmt.Sprintf("nodes=%d/parked=%d/%s", size[0], size[1], change), func(b *testing.B) {
+				newLive(b, size[0], size[1], false, true).measure(b, change)
+			})
+		}
+	}
+}
+
+// measure times one session after each change.
+func (l *live) measure(b *testing.B, change string) {
+	took := make([]time.Duration, b.N)
+	b.ResetTimer()
+	for i := range took {
+		l.change(b, change)
+		took[i] = l.session(b)
+		l.restore(b, change)
+	}
+	b.StopTimer()
+	slices.Sort(took)
+	at := func(q float64) float64 { return float64(took[int(q*float64(len(took)-1))].Nanoseconds()) / 1000 }
+	b.ReportMetric(at(0.5), "p50-µs")
+	b.ReportMetric(at(0.99), "p99-µs")
+	b.ReportMetric(float64(l.tried)/float64(b.N), "tried/session")
+	b.ReportMetric(float64(l.decided)/float64(b.N), "decisions/session")
 }
 
 const liveQueues = 1000
@@ -61,6 +81,7 @@ type live struct {
 	state   *cluster.State
 	dice    *rand.Rand
 	room    bool
+	past    bool // past use counts, and time passes
 	running []string
 	arrived int
 	now     int64
@@ -74,16 +95,19 @@ type live struct {
 // lives are schedulers by size: building one takes longer than measuring it.
 var lives = map[string]*live{}
 
-func newLive(b *testing.B, nodes, parked int, room bool) *live {
+func newLive(b *testing.B, nodes, parked int, room, past bool) *live {
 	b.Helper()
-	key := fmt.Sprint(nodes, parked, room)
+	key := fmt.Sprint(nodes, parked, room, past)
 	l := lives[key]
 	if l == nil {
 		clear(lives)
-		l = &live{engine: shipped(b), state: cluster.NewState(), dice: rand.New(rand.NewPCG(1, 2)), room: room, now: 1, kinds: map[string]int{}}
+		l = &live{engine: shipped(b), state: cluster.NewState(), dice: rand.New(rand.NewPCG(1, 2)), room: room, past: past, now: 1, kinds: map[string]int{}}
+		if past {
+			l.engine, l.now = remembering(b), 64*int64(time.Hour)
+		}
 		must(b, l.state.ApplyAll(Nodes(nodes)))
 		for q := range liveQueues {
-			must(b, l.state.Apply(cluster.QueuePut{Queue: cluster.Queue{Name: fmt.Sprintf("q-%04d", q)}}))
+			must(b, l.state.Apply(cluster.QueuePut{Queue: cluster.Queue{Name: fmt.Sprintf("q-%04d", q), Past: l.reported()}}))
 		}
 		for _, n := range l.state.Nodes() {
 			for range n.Devices {
@@ -105,6 +129,33 @@ func newLive(b *testing.B, nodes, parked int, room bool) *live {
 	}
 	l.tried, l.decided = 0, 0
 	return l
+}
+
+// reported is what a queue used in the last 64 hours, where that counts.
+func (l *live) reported() []cluster.Usage {
+	if !l.past {
+		return nil
+	}
+	out := make([]cluster.Usage, 64)
+	for i := range out {
+		from := int64(i) * int64(time.Hour)
+		devices := int64(l.dice.IntN(1000)) * int64(cluster.Whole)
+		out[i] = cluster.Usage{From: from, To: from + int64(time.Hour), Resources: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: devices}}}
+	}
+	return out
+}
+
+// remembering is the engine that ships, with past use that counts half after a day.
+func remembering(b *testing.B) *engine.Engine {
+	p := standard.Profile()
+	for i := range p {
+		if p[i].Name == fairshare.Name {
+			p[i].Arguments = fixture.Arguments(`{"halfLife": "24h"}`)
+		}
+	}
+	e, err := engine.New(standard.Registry(), p)
+	must(b, err)
+	return e
 }
 
 func (l *live) put(b *testing.B, j cluster.Job) { must(b, l.state.Apply(cluster.JobPut{Job: j})) }
@@ -164,6 +215,9 @@ func (l *live) restore(b *testing.B, what string) {
 }
 
 func (l *live) session(b *testing.B) time.Duration {
+	if l.past {
+		l.now += int64(time.Second)
+	}
 	begin := time.Now()
 	s := l.engine.Open(l.state, engine.Options{Now: l.now, Patient: true})
 	out, err := s.Run()

@@ -21,10 +21,18 @@ func (s *State) Now() int64 { return s.now }
 
 // Past is what the queue used until now: what was reported, and what it has held since.
 func (s *State) Past(q *Queue) []Usage {
-	if len(q.held.used) == 0 || q.held.since >= s.now {
-		return q.Past
+	if u, held := s.Held(q); held {
+		return append(slices.Clip(q.Past), u)
 	}
-	return append(slices.Clip(q.Past), Usage{q.held.since, s.now, q.held.used})
+	return q.Past
+}
+
+// Held is what the queue has held since the last interval of its Past; false: nothing.
+func (s *State) Held(q *Queue) (Usage, bool) {
+	if len(q.held.used) == 0 || q.held.since >= s.now {
+		return Usage{}, false
+	}
+	return Usage{q.held.since, s.now, q.held.used}, true
 }
 
 // pass moves the clock.

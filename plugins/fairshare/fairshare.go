@@ -67,15 +67,10 @@ func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
 // shares are brought up to date once a session, when they are first asked for: one
 // queue alone is compared with none. They hold for the whole session, since placing
 // a task turns a pending request into one that is met and leaves the sum as it
-// is; what queues use is read from the State again after every placement. Where
-// the past counts, time changes them, and they are worked out anew.
+// is; what queues use is read from the State again after every placement.
 func (p *plugin) shares() *Tree {
 	if p.tree == nil {
-		if total := p.offer.of(p.state); p.decay.counts() {
-			p.tree = Shares(p.state, total, p.decay)
-		} else {
-			p.tree = p.kept.follow(p.state, total)
-		}
+		p.tree = p.kept.follow(p.state, p.offer.of(p.state), p.decay)
 	}
 	return p.tree
 }

@@ -10,8 +10,10 @@ import (
 
 // kept is the tree of a State, kept from session to session. It works out again
 // only what changed requests and totals can change: a claim whose change leaves the
-// other parts as they are, as most do, costs nothing but itself. It equals what
-// Shares works out anew.
+// other parts as they are, as most do, costs nothing but itself. Where past use
+// counts, time changes all weights, and everything is divided again whenever the
+// shares are asked for; the tree and the requests are kept. It equals what Shares
+// works out anew.
 type kept struct {
 	*Tree
 	state    *cluster.State
@@ -48,9 +50,12 @@ type footing struct {
 }
 
 // follow brings the tree in step with the State, of which so much is to be divided.
-func (k *kept) follow(s *cluster.State, total cluster.Resources) *Tree {
+func (k *kept) follow(s *cluster.State, total cluster.Resources, decay Decay) *Tree {
 	if k.Tree == nil || k.state != s || k.revision != s.Revision() {
 		k.begin(s)
+	}
+	if k.decay = decay; decay.counts() {
+		k.recall()
 	}
 	k.divideUp(total)
 	asking := k.asks.follow(s)
@@ -66,6 +71,17 @@ func (k *kept) follow(s *cluster.State, total cluster.Resources) *Tree {
 	}
 	k.settle()
 	return k.Tree
+}
+
+// recall takes in what the queues used until now.
+func (k *kept) recall() {
+	ages := powers{}
+	for _, root := range k.Roots {
+		k.decay.recall(k.state, root, ages)
+	}
+	for _, d := range k.divided { // in whatever order: each is settled after those above it
+		k.soil(d)
+	}
 }
 
 // begin makes the tree anew, with nothing asked for.
@@ -213,6 +229,8 @@ func (sh *Share) stop() Stop {
 func (k *kept) absorbs(d *division, q *Queue, sh *Share, before, after int64) bool {
 	quota := max(0, min(sh.Quota, after))
 	switch {
+	case k.decay.counts():
+		return false
 	case d.slack >= 0 && after-before <= d.slack: // all have what they can take, and so has it
 		d.slack -= after - before
 		sh.Part.Quota, sh.Part.OverQuota = quota, after-quota
@@ -264,19 +282,20 @@ func (k *kept) divide(d *division) {
 	for i, q := range d.siblings {
 		claims[i] = q.claim(q.parts[d.resource])
 	}
+	past := k.weigh(total, d.resource, d.siblings, claims)
 	d.footing = make([]footing, len(claims))
 	var parts []Part
 	parts, d.slack = divide(total, claims, d.footing)
 	for i, part := range parts {
 		q := d.siblings[i]
 		sh := q.parts[d.resource]
-		if sh.Part == part {
+		if sh.Part == part && past[i] == nil && sh.Past == nil {
 			continue
 		}
 		if sh.Share() != part.Share() {
 			k.pour(q, d.resource)
 		}
-		sh.Part = part
+		sh.Part, sh.Past = part, past[i]
 		q.show(sh)
 	}
 }

@@ -16,13 +16,19 @@ func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cluster.NewState()
 		var k kept
+		var decay Decay
+		if rapid.Bool().Draw(t, "past use counts") {
+			decay = Decay{HalfLife: 10, Weight: 1000}
+		}
 		for step := range rapid.IntRange(1, 150).Draw(t, "steps") {
 			happen(t, s, step)
 			if rapid.IntRange(0, 3).Draw(t, "look") > 0 {
 				continue
 			}
+			decay.Now = max(s.Now(), int64(step-rapid.IntRange(0, 3).Draw(t, "ago")))
+			apply(t, s, cluster.SessionOpened{Now: decay.Now})
 			total := Offered(s)
-			want, got := Shares(s, total, Decay{}), k.follow(s, total)
+			want, got := Shares(s, total, decay), k.follow(s, total, decay)
 			for _, q := range s.Queues() {
 				x, y := want.byName[q.Name], got.byName[q.Name]
 				if diff := cmp.Diff(append([]Share{}, x.Shares...), append([]Share{}, y.Shares...)); diff != "" {
@@ -71,6 +77,9 @@ func happen(t *rapid.T, s *cluster.State, step int) {
 					*list = append(*list, cluster.Amount{Name: r, Value: int64(n("amount", 6))})
 				}
 			}
+		}
+		for i := range n("past", 2) {
+			q.Past = append(q.Past, cluster.Usage{From: int64(i), To: int64(i + 1 + n("to", 3)), Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(n("used", 9))}}})
 		}
 		if q.Parent != q.Name { // some are above themselves, or above jobs
 			apply(t, s, cluster.QueuePut{Queue: *q})

@@ -122,14 +122,14 @@ func (d *Decay) halved(age int64) uint64 {
 // Whoever holds so much for ever has an integral of halfLife ÷ ln 2; parts of
 // that are what the ends differ by, and what is counted here. What is not past
 // yet does not count.
-func (d *Decay) used(past []cluster.Usage) map[string]sum {
-	out := map[string]sum{}
-	for _, u := range past {
+func (d *Decay) used(past []cluster.Usage, out map[string]sum, ages powers) {
+	for i := range past {
+		u := &past[i]
 		to := min(u.To, d.Now)
 		if u.From >= to {
 			continue
 		}
-		late, early := d.halved(d.Now-to), d.halved(d.Now-u.From)
+		late, early := ages.of(d, d.Now-to), ages.of(d, d.Now-u.From)
 		if early >= late {
 			continue // too short, or too long ago, to tell
 		}
@@ -137,15 +137,34 @@ func (d *Decay) used(past []cluster.Usage) map[string]sum {
 			out[a.Name] = out[a.Name].plus(times(a.Value, late-early))
 		}
 	}
-	return out
 }
 
-// recall works out what the queue used, and all below it. A queue that says
+// powers are what halved gives, by age: intervals of many queues begin and end at
+// the same times, those of reports and of sessions.
+type powers map[int64]uint64
+
+func (p powers) of(d *Decay, age int64) uint64 {
+	power, known := p[age]
+	if !known {
+		power = d.halved(age)
+		p[age] = power
+	}
+	return power
+}
+
+// recall works out what the queue used, and all below it. A queue that reports
 // nothing of its past has that of the queues below it together.
-func (d *Decay) recall(s *cluster.State, q *Queue) {
-	q.past = d.used(s.Past(q.Queue))
+func (d *Decay) recall(s *cluster.State, q *Queue, ages powers) {
+	if q.past == nil {
+		q.past = map[string]sum{}
+	}
+	clear(q.past)
+	d.used(q.Queue.Past, q.past, ages)
+	if u, held := s.Held(q.Queue); held {
+		d.used([]cluster.Usage{u}, q.past, ages)
+	}
 	for _, c := range q.Children {
-		d.recall(s, c)
+		d.recall(s, c, ages)
 		if len(q.Queue.Past) > 0 {
 			continue
 		}

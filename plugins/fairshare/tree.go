@@ -89,8 +89,9 @@ func Shares(s *cluster.State, total cluster.Resources, decay Decay) *Tree {
 		}
 	}
 	if decay.counts() {
+		ages := powers{}
 		for _, root := range t.Roots {
-			decay.recall(s, root)
+			decay.recall(s, root, ages)
 		}
 	}
 	asks := pendingRequests(s)
@@ -153,14 +154,7 @@ func (t *Tree) divide(total int64, name string, siblings []*Queue, shares map[*Q
 	for i, q := range siblings {
 		claims[i] = q.claim(shares[q])
 	}
-	past := make([]*Past, len(siblings))
-	if t.decay.counts() {
-		used := make([]sum, len(siblings))
-		for i, q := range siblings {
-			used[i] = q.past[name]
-		}
-		past = t.decay.weigh(total, claims, used)
-	}
+	past := t.weigh(total, name, siblings, claims)
 	for i, part := range Divide(total, claims) {
 		q, sh := siblings[i], shares[siblings[i]]
 		sh.Part, sh.Past = part, past[i]
@@ -171,4 +165,17 @@ func (t *Tree) divide(total int64, name string, siblings []*Queue, shares map[*Q
 			t.divide(part.Share(), name, q.Children, shares)
 		}
 	}
+}
+
+// weigh has the siblings' past count in the weights of their claims, where it does,
+// and returns what it did to each.
+func (t *Tree) weigh(total int64, name string, siblings []*Queue, claims []Claim) []*Past {
+	if !t.decay.counts() {
+		return make([]*Past, len(siblings))
+	}
+	used := make([]sum, len(siblings))
+	for i, q := range siblings {
+		used[i] = q.past[name]
+	}
+	return t.decay.weigh(total, claims, used)
 }
