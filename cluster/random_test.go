@@ -173,6 +173,7 @@ func (w *world) jobPut() cluster.Change {
 	}
 	if j.Open = id == "pod/o1" || id == "pod/o2"; j.Open {
 		j.Alternatives = []cluster.Alternative{{Min: 1 + w.roll(3)}}
+		w.part(&j.Alternatives[0])
 		return cluster.JobPut{Job: j, Revision: of(w, 0, 0, uint64(w.roll(5)))}
 	}
 	for a := range 1 + w.roll(2) {
@@ -184,6 +185,7 @@ func (w *world) jobPut() cluster.Change {
 			alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprintf("w%d", i), Role: "w", Index: i, Shape: w.shape()})
 		}
 		alt.Min = 1 + w.roll(len(alt.Tasks))
+		w.part(&alt)
 		if j.Set.Name != "" && w.chance(50) {
 			alt.Whole = &cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1}
 		}
@@ -192,8 +194,27 @@ func (w *world) jobPut() cluster.Change {
 	return cluster.JobPut{Job: j, Revision: of(w, 0, 0, uint64(w.roll(5)))}
 }
 
+// part gives some alternatives one or two subgroups, with a minimum that its tasks can make.
+func (w *world) part(alt *cluster.Alternative) {
+	if w.chance(70) {
+		return
+	}
+	members := make([]int, 1+w.roll(2))
+	for _, t := range alt.Tasks {
+		if t.Subgroup = w.roll(len(members) + 1); t.Subgroup > 0 {
+			members[t.Subgroup-1]++
+		}
+	}
+	for i, n := range members {
+		if len(alt.Tasks) == 0 {
+			n = 2 // its tasks come one at a time
+		}
+		alt.Subgroups = append(alt.Subgroups, cluster.Subgroup{Name: fmt.Sprintf("g%d", i), Min: w.roll(n + 1)})
+	}
+}
+
 func (w *world) taskPut() cluster.Change {
-	return cluster.TaskPut{Job: of(w, "pod/o1", "pod/o2"), Task: cluster.Task{Name: fmt.Sprintf("p%d", w.roll(3)), UID: w.uid(), Index: w.roll(3), Shape: w.shape()}, Revision: of(w, 0, 0, uint64(w.roll(5)))}
+	return cluster.TaskPut{Job: of(w, "pod/o1", "pod/o2"), Task: cluster.Task{Name: fmt.Sprintf("p%d", w.roll(3)), UID: w.uid(), Index: w.roll(3), Subgroup: of(w, 0, 0, w.roll(3)), Shape: w.shape()}, Revision: of(w, 0, 0, uint64(w.roll(5)))}
 }
 
 // task names a task, one that is there as a rule.
