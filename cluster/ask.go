@@ -6,7 +6,7 @@ import "math"
 type DeviceAsk struct {
 	Amount         // in thousandths, under the name of the devices
 	Product string // the resource name of the only product that would do, if some queue has terms for it
-	Least   int64  // in thousandths: with less than this of devices nobody need try
+	Least   int64  // in thousandths: with less than this of devices the shape cannot be placed
 }
 
 // DeviceAsk is the most that a device of the shape's kind would give. Of several

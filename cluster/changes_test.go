@@ -69,7 +69,7 @@ func TestStateIsConsistent(t *testing.T) {
 func TestUndoIsIdentity(t *testing.T) {
 	live(t, func(w *world) {
 		for range lengthOfLife / 10 {
-			before, was := w.state.Digest(), spell(w.state)
+			before, was := w.state.Digest(), w.state.Lines()
 			now := w.now
 			mark := w.state.Mark()
 			var made []cluster.Change
@@ -79,7 +79,7 @@ func TestUndoIsIdentity(t *testing.T) {
 			after := w.state.Digest()
 			w.state.Undo(mark)
 			if got := w.state.Digest(); got != before {
-				w.Fatalf("not undone: %v\n%s", shows(made), differing(was, spell(w.state)))
+				w.Fatalf("not undone: %v\n%s", shows(made), cluster.Difference(was, w.state.Lines()))
 			}
 			w.audit(nil)
 			w.state.Release(mark)
@@ -101,31 +101,6 @@ func TestUndoIsIdentity(t *testing.T) {
 	})
 }
 
-// spell is the State as lines of JSON, one for each object.
-func spell(s *cluster.State) (out []string) {
-	b, err := json.Marshal(s.Snapshot())
-	if err != nil {
-		return []string{err.Error()}
-	}
-	return strings.Split(strings.ReplaceAll(string(b), "},{", "},\n{"), "\n")
-}
-
-// differing are the lines that only one of the two has.
-func differing(a, b []string) string {
-	var out []string
-	for _, line := range a {
-		if !slices.Contains(b, line) {
-			out = append(out, "- "+line)
-		}
-	}
-	for _, line := range b {
-		if !slices.Contains(a, line) {
-			out = append(out, "+ "+line)
-		}
-	}
-	return strings.Join(out, "\n")
-}
-
 func shows(list []cluster.Change) (out []string) {
 	for _, c := range list {
 		out = append(out, "\n"+show(c))
@@ -143,7 +118,7 @@ func TestNetChanges(t *testing.T) {
 			mark := w.state.Mark()
 			x := w.decide()
 			decided := cluster.Decided{Changes: x.Commit()}
-			after, was := w.state.Digest(), spell(w.state)
+			after, was := w.state.Digest(), w.state.Lines()
 			w.state.Undo(mark)
 			w.state.Release(mark)
 			if err := w.state.Apply(decided); err != nil {
@@ -151,7 +126,7 @@ func TestNetChanges(t *testing.T) {
 			}
 			w.count["Decided"]++
 			if w.state.Digest() != after {
-				w.Fatalf("not the same: %s\n%s", show(decided), differing(was, spell(w.state)))
+				w.Fatalf("not the same: %s\n%s", show(decided), cluster.Difference(was, w.state.Lines()))
 			}
 		}
 	})
@@ -223,7 +198,7 @@ func (d *diary) replay(w *world, size int) (*cluster.State, int) {
 			w.Fatalf("%s became %s: %v", b, back, err)
 		}
 		if err := state.Apply(c); err != nil {
-			w.Fatalf("%s: %v\n%s", b, err, strings.Join(spell(state), "\n"))
+			w.Fatalf("%s: %v\n%s", b, err, strings.Join(state.Lines(), "\n"))
 		}
 		rest = rest[end+1:]
 	}
@@ -267,7 +242,7 @@ func TestFactsToldAgain(t *testing.T) {
 				continue
 			}
 			c := w.tolerate(w.fact())
-			was := spell(w.state)
+			was := w.state.Lines()
 			digest, version, jobs := w.state.Digest(), w.state.Version(), w.state.JobsVersion()
 			if c == nil {
 				continue
@@ -276,7 +251,7 @@ func TestFactsToldAgain(t *testing.T) {
 				w.Fatal(err)
 			}
 			if w.state.Digest() != digest || w.state.Version() != version || w.state.JobsVersion() != jobs {
-				w.Fatalf("told again, it made a difference: %s\n%s", show(c), differing(was, spell(w.state)))
+				w.Fatalf("told again, it made a difference: %s\n%s", show(c), cluster.Difference(was, w.state.Lines()))
 			}
 		}
 	})
@@ -357,9 +332,9 @@ func TestFactsOvertakeEachOther(t *testing.T) {
 			}
 			digest := s.Digest()
 			if first == "" {
-				first, order, lines = digest, shows(made), spell(s)
+				first, order, lines = digest, shows(made), s.Lines()
 			} else if digest != first {
-				w.Fatalf("another order, another State: %v\nand %v\n%s", order, shows(made), differing(lines, spell(s)))
+				w.Fatalf("another order, another State: %v\nand %v\n%s", order, shows(made), cluster.Difference(lines, s.Lines()))
 			}
 		}
 	})

@@ -91,7 +91,7 @@ func (n *Node) enough(s *Shape) bool {
 		if d.Use.Milli > most {
 			continue
 		}
-		// A device that nobody holds takes whatever it is the kind for.
+		// An idle device takes every need that it is the kind for.
 		untouched := d.Use.Leases == 0 && d.Foreign == 0
 		if untouched && need.Usable(d) || !untouched && s.Takes(d) {
 			if left--; left <= 0 {
@@ -113,7 +113,7 @@ func (n *Node) Takers(s *Shape) int {
 	return count
 }
 
-// Usable counts the devices of the kind the shape needs, whoever holds them.
+// Usable counts the devices of the kind the shape needs, held or not.
 func (n *Node) Usable(s *Shape) int {
 	count := 0
 	for i := range n.Devices {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Clone copies the books so that either copy can change without the other.
+// Clone copies the State so that either copy can change without the other.
 // Shapes are shared: they never change. Versions carry on from where they are.
 func (s *State) Clone() *State {
 	c := &State{

@@ -16,7 +16,7 @@ type Device struct {
 	// Lost devices stay in the list, so that indexes keep their meaning, and take nothing new.
 	Lost bool `json:"lost,omitempty"`
 	// Reserved is memory that no task gets. Foreign is memory that a reading found
-	// in use and the books know nothing of (State.Observe).
+	// in use and State does not account for (State.Observe).
 	Reserved Bytes     `json:"reserved,omitempty"`
 	Foreign  Bytes     `json:"foreign,omitempty"`
 	Use      DeviceUse `json:"-"`
@@ -69,30 +69,30 @@ func (n *Node) nameDevices() {
 	}
 }
 
-// DeviceUse is a device's ledger. Used counts what is promised (bound or
-// nominated); Releasing counts what evicted tasks still hold physically.
+// DeviceUse is a device's ledger. Used counts what tasks
+// hold or have reserved; Releasing counts what evicted tasks still hold physically.
 type DeviceUse struct {
 	Milli     Milli
 	Memory    Bytes
 	Leases    int32 // tasks that hold a part of the device
-	Exclusive int32 // of these, how many tolerate nobody beside them
+	Exclusive int32 // of these, how many tolerate no other beside them
 	Session   string
 	Sessions  int32 // leases of the named session
 	Nodes     int32 // leases that are of every device of the node
-	Beside    Bytes // that is promised of the same memory through other replicas
+	Beside    Bytes // that is held of the same memory through other replicas
 
 	ReleasingMilli  Milli
 	ReleasingMemory Bytes
 	ReleasingLeases int32
 }
 
-// FreeMilli is the part of the device that nobody was promised.
+// FreeMilli is the part of the device that is neither held nor reserved.
 func (d *Device) FreeMilli() Milli { return Whole - d.Use.Milli }
 
 // Room is the device memory that tasks can have in all.
 func (d *Device) Room() Bytes { return max(0, d.Memory-d.Reserved-d.Foreign) }
 
-// Free is the device memory that nobody was promised or was found to use.
+// Free is the device memory that is neither held, reserved, nor found in use.
 func (d *Device) Free() Bytes { return d.Room() - d.Use.Memory - d.Use.Beside }
 
 // negligible is foreign memory that does not keep a task from having a device to
@@ -101,7 +101,7 @@ const negligible Bytes = 1 << 30
 
 // Part is the share of the device that so much of its memory stands for: rounded
 // down, so that claims that fill the memory exactly fit, and at least one
-// thousandth, so that nobody comes for free.
+// thousandth, so that no claim is for nothing.
 func (d *Device) Part(memory Bytes) Milli {
 	if d.Memory <= 0 {
 		return Whole
@@ -109,7 +109,7 @@ func (d *Device) Part(memory Bytes) Milli {
 	return max(1, Milli(MulDiv(int64(memory), int64(Whole), int64(d.Memory))))
 }
 
-// Idle reports whether nobody holds any of the device, not even a task on its way out.
+// Idle reports whether no task holds any of the device, not even one that is leaving.
 func (d *Device) Idle() bool { return d.Use.Leases == 0 && d.Use.ReleasingLeases == 0 }
 
 // Claim is what a task holds, or would hold, of one device.
@@ -121,7 +121,7 @@ type Claim struct {
 }
 
 // claimFor is what the need takes of the device: a whole, a share, or memory.
-// Memory and milli are kept in step, so that neither can be promised twice.
+// Memory and milli are kept in step, so that neither can be booked twice.
 func (n *Need) claimFor(i int, d *Device) Claim {
 	switch {
 	case n.Share > 0 && n.Share < Whole:
@@ -134,7 +134,7 @@ func (n *Need) claimFor(i int, d *Device) Claim {
 }
 
 // Kind reports whether the device is of the kind the need asks for, whatever its
-// size and whoever holds it.
+// size, held or not.
 func (n *Need) Kind(d *Device) bool {
 	if d.Lost || d.Profile != n.Partition || (n.Resource != "" && n.Resource != d.Resource) {
 		return false
@@ -153,7 +153,7 @@ func (n *Need) Selects(d *Device) bool {
 }
 
 // Usable reports whether the device is of the kind, may be taken and is large
-// enough, whoever holds it now.
+// enough, held or not.
 func (n *Need) Usable(d *Device) bool { return n.suits(d) && n.Selects(d) }
 
 // suits reports whether the device is of the kind and large enough, selected or not.
@@ -186,7 +186,7 @@ func (s *Shape) Takes(d *Device) bool {
 		return false
 	}
 	if n.WholeNode && d.Use.Nodes > 0 {
-		return false // no two of those who take nodes share one, however little they take
+		return false // tasks that take whole nodes never share one, however little they take
 	}
 	if s.Isolation.Exclusive() || n.whole() {
 		return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligible && n.Memory <= d.Room()

@@ -46,8 +46,8 @@ func (s *State) branch(q *Queue) []*Queue {
 	return out
 }
 
-// TierWith is the tier that the queue counts as for somebody who asks for so much
-// more: beyond its quota a Guaranteed one is Standard.
+// TierWith is the tier of the queue for a job that requests so much more: beyond its
+// quota a Guaranteed queue is Standard.
 func (s *State) TierWith(q *Queue, asks func(resource string) int64) Tier {
 	if q.Tier != TierGuaranteed {
 		return q.Tier
@@ -60,11 +60,11 @@ func (s *State) TierWith(q *Queue, asks func(resource string) int64) Tier {
 	return q.Tier
 }
 
-// TierWithout is the tier that the queue counts as for somebody who would go and
-// give back what he holds. A Guaranteed queue is Standard for what it holds
-// beyond its quota, and Guaranteed for the rest, as it was when it asked for it:
-// who holds nothing that the quota names is beyond nothing. Keeps: it would hold
-// less than its quota, and does not let him go.
+// TierWithout is the tier of the queue for a victim that would be evicted and give
+// back what it holds. A Guaranteed queue is Standard for what it holds beyond its
+// quota, and Guaranteed for the rest: a victim that holds nothing that the quota
+// names is within it. Keeps: without the victim the queue would hold less than its
+// quota, so the victim is protected.
 func (s *State) TierWithout(q *Queue, holds func(resource string) int64) (tier Tier, keeps bool) {
 	if q.Tier != TierGuaranteed {
 		return q.Tier, false

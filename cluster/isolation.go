@@ -67,7 +67,7 @@ func (t Tier) Rank() int {
 	return len(Tiers)
 }
 
-// Advertised is what a node promises it can honour. The zero value supports
+// Advertised is what a node can honour. The zero value supports
 // BestEffort and Shared only: whatever is not advertised is not there.
 type Advertised struct {
 	CPU   []CPUClass `json:"cpu,omitempty"`
@@ -92,7 +92,7 @@ type Isolation struct {
 	CPU CPUClass `json:"cpu,omitempty"`
 	GPU GPUClass `json:"gpu,omitempty"`
 	// Session names the session of a SessionExclusive request; leases of the same
-	// named session may share a device. Unnamed sessions share with nobody.
+	// named session may share a device. An unnamed session shares its device with no other.
 	Session string `json:"session,omitempty"`
 }
 

@@ -181,7 +181,7 @@ type Task struct {
 	Alternative int `json:"-"`
 	// Subgroup is its place among the alternative's, counted from 1; 0: in none.
 	Subgroup int `json:"subgroup,omitempty"`
-	// Started is when it was bound; 0: before anybody looked.
+	// Started is when it was bound; 0: before the first session.
 	Started int64 `json:"-"`
 	// Promised is when its nomination was made.
 	Promised int64 `json:"-"`
@@ -235,7 +235,7 @@ type Status uint8
 const (
 	Pending   Status = iota
 	Bound            // on its node
-	Nominated        // promised room that is still releasing
+	Nominated        // has reserved room, part of which is still releasing
 	Releasing        // evicted, but still there
 	Assumed          // assigned to its node, and not yet seen there
 )
@@ -287,7 +287,7 @@ func (j *Job) Tasks() []*Task {
 	return j.Alternatives[max(j.Chosen, 0)].Tasks
 }
 
-// Placed counts the tasks that hold room now or were promised some.
+// Placed counts the tasks that hold room now or have reserved some.
 func (j *Job) Placed() int {
 	n := 0
 	for _, t := range j.Tasks() {
@@ -308,7 +308,7 @@ func (j *Job) Spares(t *Task) bool {
 	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(o *Task) bool { return o != t && o.Runs() })
 }
 
-// Placed reports whether the task holds room now or was promised some.
+// Placed reports whether the task holds room now or has reserved some.
 func (t *Task) Placed() bool {
 	return t.Runs() || t.Status == Nominated || t.landing != nil
 }

@@ -44,7 +44,7 @@ func HasDeviceLabels(labels map[string]string) bool {
 // Allocatable caps the devices: a label counts what is in the machine,
 // allocatable what is offered. Amounts of devices in it are plain counts, not
 // thousandths. A resource that is not in it is not offered; nil means that
-// nobody knows, and the labels are believed.
+// it is not known, and the labels are believed.
 //
 // Labels hold no UUIDs, and say only how many slices there are and not which
 // device each is cut from: UUIDs are made from the node's name, and slices are
@@ -81,7 +81,7 @@ func DevicesFromLabels(node string, labels map[string]string, allocatable Resour
 }
 
 // Replicate makes the devices that sharing offers of one. MPS divides the
-// memory; time-slicing shows all of it to everybody and keeps nobody apart.
+// memory; time-slicing shows all of it to every task and isolates none.
 func Replicate(d Device, s Sharing) []Device {
 	if s.Replicas < 2 {
 		return []Device{d}

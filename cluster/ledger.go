@@ -177,8 +177,8 @@ func (s *State) bookReleasing(t *Task, sign int64) {
 	}
 }
 
-// Keeps reports whether the node still has what the task was promised: a device
-// may be lost and a machine may shrink between a promise and its keeping.
+// Keeps reports whether the node still has what the task has reserved: a device
+// may be lost, and a node may shrink, between the reservation and the binding.
 func (n *Node) Keeps(t *Task) bool {
 	for _, a := range t.held.Resources {
 		if a.Value+n.host(t.held, t.Claims, a.Name) > 0 {

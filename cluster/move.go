@@ -1,13 +1,13 @@
 package cluster
 
-// A task that moves is evicted and promised room elsewhere at the same time. The
-// promise is kept by a shadow: a nominated task that stands for it there until
-// it has left its old node and takes the shadow's place.
+// A task that moves is evicted, and room is reserved for it elsewhere, at the same
+// time. A shadow holds the reservation: a nominated task that stands for it there
+// until it has left its old node and takes the shadow's place.
 
 // Shadow returns the job as it would be placed again: its bound tasks in the
 // list, which are on their way out, have pending shadows in their stead. Tasks that
-// wait are left out: they do not move. It is in nobody's books; what is placed of
-// it becomes a promise with Land.
+// wait are left out: they do not move. It is not in the State; what is placed of
+// it becomes a reservation with Land.
 func (j *Job) Shadow(leaving []*Task) *Job {
 	k := *j
 	k.attached, k.expected = 0, 0

@@ -36,7 +36,7 @@ type Node struct {
 
 	// Isolated counts cores held by StrictIsolated tasks.
 	Isolated int64 `json:"-"`
-	// Tasks on the node or promised room on it, sorted by ID.
+	// Tasks that are on the node or have reserved room on it, sorted by ID.
 	Tasks []*Task `json:"-"`
 
 	// Sums over the devices that count.
@@ -54,9 +54,9 @@ type Node struct {
 	freed    uint64 // the version at which room was last given back
 }
 
-// Ledger is one resource of a node. Used counts what is promised; Releasing
-// what evicted tasks still hold physically; Foreign what a reading of unified
-// memory found in use and the books know nothing of.
+// Ledger is one resource of a node. Used counts what tasks hold or have
+// reserved; Releasing what evicted tasks still hold physically; Foreign what a
+// reading of unified memory found in use and State does not account for.
 type Ledger struct {
 	Name      string `json:"name,omitempty"`
 	Capacity  int64  `json:"capacity,omitempty"`
@@ -65,7 +65,7 @@ type Ledger struct {
 	Foreign   int64  `json:"-"`
 }
 
-// Free is what nobody was promised or was found to use.
+// Free is what is neither held, reserved, nor found in use.
 func (l *Ledger) Free() int64 { return l.Capacity - l.Foreign - l.Used }
 
 // Sharing says how one physical device became several.
@@ -139,14 +139,14 @@ func (n *Node) Capacity(name string) int64 {
 // DeviceCapacity is the node's devices of its DeviceResource, in thousandths.
 func (n *Node) DeviceCapacity() int64 { return n.deviceCapacity }
 
-// DeviceUsed is how much of DeviceCapacity is promised.
+// DeviceUsed is how much of DeviceCapacity is held or reserved.
 func (n *Node) DeviceUsed() int64 { return n.deviceUsed }
 
 // counts reports whether the device is part of DeviceCapacity.
 func (n *Node) counts(d *Device) bool { return !d.Lost && d.Resource == n.DeviceResource }
 
 // Most bounds from above how many tasks of the shape the node could ever hold at
-// once, with nobody else on it.
+// once, with no other task on it.
 func (n *Node) Most(s *Shape) int {
 	most := int64(math.MaxInt32)
 	for _, a := range s.Resources {

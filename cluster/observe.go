@@ -59,7 +59,7 @@ func (n *Node) foreign(free []Bytes) []Bytes {
 	return out
 }
 
-// unheld is the memory of each device that those leave who are on the node.
+// unheld is the memory of each device that the tasks on the node leave.
 func (n *Node) unheld() []Bytes {
 	out := make([]Bytes, len(n.Devices))
 	pot := MaxDeviceMemory

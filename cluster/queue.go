@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Queue is whose turn it is and how much they may use. Queues form a tree; jobs
+// Queue is what jobs wait in and what limits what they use together. Queues form a tree; jobs
 // are in its leaves.
 type Queue struct {
 	Name     string `json:"name,omitempty"`
@@ -17,11 +17,11 @@ type Queue struct {
 	// that OverQuotaWeight does not name.
 	Weight          int64     `json:"weight,omitempty"`
 	OverQuotaWeight Resources `json:"overQuotaWeight,omitempty"`
-	// Quota is what the queue deserves before anybody gets more than that. A
+	// Quota is what the queue deserves before any queue gets more than its own. A
 	// resource that is absent has no quota of its own.
 	Quota Resources `json:"quota,omitempty"`
 	// Limits bound what the queue's tasks hold together; a resource that is
-	// absent is not limited, one with limit 0 is not theirs to use.
+	// absent is not limited, one with limit 0 cannot be used.
 	Limits Resources `json:"limits,omitempty"`
 	// MinRunBeforePreempt and MinRunBeforeReclaim protect its tasks for so long
 	// after they have started, in nanoseconds; 0: as the queue above says.

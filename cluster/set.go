@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// replicas are the jobs of one set and what the books know of them together.
+// replicas are the jobs of one set and what is known of them together.
 type replicas struct {
 	name    string
 	jobs    []*Job // by ID
@@ -219,7 +219,7 @@ func (s *State) enlist(j *Job) {
 	s.gather(j)
 }
 
-// dismiss takes the job out of its set's list. A set that nobody is or was of is forgotten.
+// dismiss takes the job out of its set's list. A set without jobs is forgotten.
 func (s *State) dismiss(j *Job) {
 	set := s.sets[j.Set.Name]
 	if set == nil {

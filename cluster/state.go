@@ -52,7 +52,7 @@ type State struct {
 	now       int64                // when the last session was opened
 	shapes    map[string]*interned
 	spelling  []byte // of the shape that was interned last: the room is used again
-	idle      int    // shapes that nobody uses
+	idle      int    // shapes without a use
 
 	unsettled []*Node // of which devices have to be chosen again for tasks that are counted
 	journal   []record
@@ -117,7 +117,7 @@ func (s *State) Rank(slot int) int64 { return s.ranks[slot] }
 // Born is the version with which the slot's present node came.
 func (s *State) Born(slot int) uint64 { return s.born[slot] }
 
-// Ranks is Rank for every slot, for those who compare many.
+// Ranks is Rank for every slot, for callers that compare many.
 func (s *State) Ranks() []int64 { return s.ranks }
 
 // Nodes are all nodes, by name.
@@ -168,7 +168,7 @@ func (s *State) arise(n *Node) {
 // deleteNode takes the node out of the tables.
 func (s *State) deleteNode(n *Node) {
 	s.leave(n)
-	s.touch(n) // the slot changed, for those who remember it
+	s.touch(n) // caches learn that the slot changed
 	delete(s.byName, n.Name)
 	delete(s.avoiding, n.Name)
 	i, _ := slices.BinarySearchFunc(s.sorted, n.Name, byName)
@@ -287,7 +287,7 @@ func (s *State) intern(shape *Shape) *Shape {
 	return e.shape
 }
 
-// Drop takes back one use of an interned shape. Shapes that nobody uses are
+// Drop takes back one use of an interned shape. Shapes without a use are
 // forgotten when there are many.
 func (s *State) Drop(shape *Shape) {
 	e := s.shapes[shape.key]

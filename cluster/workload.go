@@ -205,7 +205,7 @@ func byID(jobs map[string]*Job) []*Job {
 	return out
 }
 
-// Nominated are the tasks that wait for promised room, by ID.
+// Nominated are the tasks that wait for reserved room, by ID.
 func (s *State) Nominated() []*Task { return byTaskID(s.nominated) }
 
 func byTaskID(tasks map[*Task]bool) []*Task {

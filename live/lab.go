@@ -11,8 +11,8 @@ import (
 
 // Lab answers questions on a State and with an Engine of its own: what it tries, it
 // undoes. It follows the leader before each answer, and keeps its rankings warm from
-// one to the next. It answers one question at a time; those who ask at the same time
-// take turns, or use several labs.
+// one to the next. It answers one question at a time; concurrent callers
+// wait for each other, or use several labs.
 type Lab struct {
 	follower *Follower
 	engine   *engine.Engine

@@ -67,7 +67,7 @@ type Job struct {
 	Pending              bool // tasks of it are on no node
 	Tasks                []Task
 	// Refusal is the last that the leader said of it while it is pending; nil: none.
-	// It is shared by all who read the view.
+	// All readers of the view share it.
 	Refusal *engine.Refusal
 }
 

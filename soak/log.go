@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -89,34 +88,9 @@ func (w *World) Replay() error {
 	}
 	w.Replays++
 	if again.Digest() != w.State.Digest() {
-		return fmt.Errorf("the log gives another State:\n%s", differing(spell(again), spell(w.State)))
+		return fmt.Errorf("the log gives another State:\n%s", cluster.Difference(again.Lines(), w.State.Lines()))
 	}
 	return nil
-}
-
-// spell is the State as lines of JSON.
-func spell(s *cluster.State) []string {
-	b, err := json.Marshal(s.Snapshot())
-	if err != nil {
-		return []string{err.Error()}
-	}
-	return strings.Split(strings.ReplaceAll(string(b), "},{", "},\n{"), "\n")
-}
-
-// differing are the lines that only one of the two has.
-func differing(a, b []string) string {
-	var out []string
-	for _, line := range a {
-		if !slices.Contains(b, line) {
-			out = append(out, "- "+line)
-		}
-	}
-	for _, line := range b {
-		if !slices.Contains(a, line) {
-			out = append(out, "+ "+line)
-		}
-	}
-	return strings.Join(out, "\n")
 }
 
 // Die ends the process at any point: its log is torn anywhere behind what it has
@@ -208,7 +182,7 @@ func (w *World) afterRestart(o engine.Options) (func(*engine.Outcome) error, err
 			w.Earlier++
 			return nil
 		}
-		return fmt.Errorf("after a restart other decisions are made:\n%s", differing(a, b))
+		return fmt.Errorf("after a restart other decisions are made:\n%s", cluster.Difference(a, b))
 	}, nil
 }
 
