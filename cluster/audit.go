@@ -82,6 +82,23 @@ func (s *State) auditLists(o *State) error {
 			return fmt.Errorf("%s is listed as pending: %v; it says %v", id, !j.pending, j.pending)
 		}
 	}
+	listed := 0
+	for _, list := range s.jobsIn {
+		listed += len(list)
+	}
+	if listed != len(s.jobs) {
+		return fmt.Errorf("%d jobs are listed by queue, there are %d", listed, len(s.jobs))
+	}
+	for i, t := range s.releasing {
+		if t.releasing != i || t.Status != Releasing {
+			return fmt.Errorf("task %s is listed as releasing in the wrong place", t.ID)
+		}
+	}
+	for name, list := range s.heirs {
+		if !slices.Equal(list, o.heirs[name]) {
+			return fmt.Errorf("queues %v are listed below %s, there are %v", list, name, o.heirs[name])
+		}
+	}
 	for id := range s.pending {
 		if o.pending[id] == nil {
 			return fmt.Errorf("%s is listed as pending", id)

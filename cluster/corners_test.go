@@ -338,3 +338,62 @@ func TestEngineSubgroups(t *testing.T) {
 	}()
 	h.session(e, 1001)
 }
+
+// A running task of a closed job that is put again as an open one can end, or come back
+// with another UID.
+func TestClosedJobBecomesOpen(t *testing.T) {
+	for what, end := range map[string]cluster.Change{
+		"it ends":     cluster.TaskGone{Task: ref("job/j", "a")},
+		"another UID": cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: "a", UID: "2", Shape: hShape(1)}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			h := newCorner(t)
+			closed := hJob("job/j", "a")
+			closed.Job.Alternatives[0].Tasks[0].UID = "1"
+			h.do(hNode("n", 1), closed, cluster.TaskSeen{Task: ref("job/j", "a"), Node: "n"}, hOpen("job/j", 1), end)
+			if err := h.Audit(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// An open job that was closed before, and still runs in a form with a name, can be put again.
+func TestOpenJobKeepsItsOldForm(t *testing.T) {
+	h := newCorner(t)
+	closed := hJob("job/j", "a")
+	closed.Job.Alternatives[0].Name = "form"
+	again := hOpen("job/j", 2)
+	h.do(hNode("n", 1), closed, cluster.TaskSeen{Task: ref("job/j", "a"), Node: "n"}, hOpen("job/j", 1), again)
+	if used := h.Node("n").Ledger(cluster.CPU).Used; used != 1000 {
+		t.Errorf("%d of the CPU is used by a task that runs", used)
+	}
+	if err := h.Audit(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The undo of a task that left puts it where it was, in whatever order the list is.
+func TestUndoKeepsTheOrderOfTasks(t *testing.T) {
+	h := newCorner(t)
+	closed := hJobOf("job/j", hShape(0), "c", "a")
+	closed.Job.Alternatives[0].Tasks[0].Index, closed.Job.Alternatives[0].Tasks[1].Index = 2, 0
+	h.do(hNode("n", 1), closed, cluster.TaskSeen{Task: ref("job/j", "c"), Node: "n"}, cluster.TaskSeen{Task: ref("job/j", "a"), Node: "n"}, hOpen("job/j", 1),
+		cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: "b", Index: 1, Shape: hShape(0)}}, cluster.TaskSeen{Task: ref("job/j", "a")})
+	before := h.Digest()
+	mark := h.Mark()
+	h.do(cluster.TaskGone{Task: ref("job/j", "b")})
+	h.Undo(mark)
+	h.Release(mark)
+	if h.Digest() != before {
+		t.Error("not undone")
+	}
+}
+
+// The default queue is at the top.
+func TestDefaultQueueBelowAnother(t *testing.T) {
+	h := newCorner(t)
+	if _, err := h.try(cluster.QueuePut{Queue: cluster.Queue{Name: cluster.DefaultQueue, Parent: "d"}}); err == nil {
+		t.Error("it is accepted below another")
+	}
+}

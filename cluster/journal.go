@@ -65,7 +65,8 @@ type rare struct {
 // note records a rare change.
 func (s *State) note(r rare) {
 	if s.marks > 0 {
-		s.journal = append(s.journal, record{rare: &r})
+		kept := r
+		s.journal = append(s.journal, record{rare: &kept})
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Queue is what jobs wait in and what limits what they use together. Queues form a tree; jobs
+// Queue orders the jobs that name it and limits their use. Queues form a tree; jobs
 // are in its leaves.
 type Queue struct {
 	Name     string `json:"name,omitempty"`
@@ -94,7 +94,7 @@ func (s *State) Queues() []*Queue {
 	return out
 }
 
-// charge books v, which the task holds, on the queue.
+// charge adds v, which the task holds, to what the queue uses.
 func (q *Queue) charge(t *Task, name string, v int64) {
 	q.Used = q.Used.plus(name, v)
 	if !t.Job.Preemptible {

@@ -14,6 +14,9 @@ func (c QueuePut) apply(s *State) error {
 	case c.Queue.Parent == DefaultQueue:
 		return fmt.Errorf("queue %q: the default queue has no queues below it, because jobs that name no queue are in it", c.Queue.Name)
 	}
+	if c.Queue.Name == DefaultQueue && c.Queue.Parent != "" {
+		return fmt.Errorf("queue %q cannot be below %q: jobs that name no queue are in it", DefaultQueue, c.Queue.Parent)
+	}
 	old := s.queues[c.Queue.Name]
 	if old != nil && stale(c.Revision, old.revision) {
 		return nil

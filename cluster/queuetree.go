@@ -18,8 +18,8 @@ func (s *State) setQueue(old, q *Queue) {
 	s.nameAgain()
 }
 
-// rehang is setQueue for a queue that is new, is removed or gets another parent. It
-// costs what the queue and those below it have, and is no matter of all others.
+// rehang is setQueue for a queue that is new, is removed or gets another parent. Its
+// cost depends on the queue and those below it, and on no other.
 func (s *State) rehang(old, q *Queue) {
 	at := old
 	if at == nil {
@@ -100,7 +100,7 @@ func (s *State) below(name string) []string {
 	return out
 }
 
-// chargeQueues books (sign +1) or takes back (-1) what the tasks in these queues hold.
+// chargeQueues adds (sign +1) or takes back (-1) what the tasks in these queues hold.
 func (s *State) chargeQueues(names []string, sign int64) {
 	for _, name := range names {
 		for _, j := range s.jobsIn[name] {
@@ -136,9 +136,10 @@ func (s *State) listHeir(q *Queue, add bool) {
 	switch i, found := slices.BinarySearch(list, q.Name); {
 	case add && !found:
 		s.heirs[q.Parent] = slices.Insert(list, i, q.Name)
+	case !found:
 	case !add && len(list) == 1:
 		delete(s.heirs, q.Parent)
-	case !add && found:
+	case !add:
 		s.heirs[q.Parent] = slices.Delete(list, i, i+1)
 	}
 }

@@ -171,7 +171,7 @@ func (w *world) jobPut() cluster.Change {
 			j.Set.Group = &cluster.Key{Product: "L4", Count: 1}
 		}
 	}
-	if j.Open = id == "pod/o1" || id == "pod/o2"; j.Open {
+	if j.Open = (id == "pod/o1" || id == "pod/o2") != w.chance(3); j.Open { // some are open at one time and closed at another
 		j.Alternatives = []cluster.Alternative{{Min: 1 + w.roll(3)}}
 		w.part(&j.Alternatives[0])
 		return cluster.JobPut{Job: j, Revision: of(w, 0, 0, uint64(w.roll(5)))}

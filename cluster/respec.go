@@ -57,6 +57,7 @@ func (s *State) dropReplaced(j, next *Job) {
 func (j *Job) adopted(next *Job) [][]fields {
 	tasks, known := fieldsOf(next.Alternatives), fieldsOf(j.Alternatives)
 	if j.Open && next.Open {
+		next.Alternatives = append(next.Alternatives, j.Alternatives[1:]...) // that run since before it was open
 		next.Chosen = j.Chosen
 		return known
 	}
@@ -205,33 +206,33 @@ func (s *State) useShape(shape *Shape, sign int) {
 
 // addTask adds a task that is on no node to its open job.
 func (s *State) addTask(t *Task) {
-	s.insertTask(t)
+	at, _ := slices.BinarySearchFunc(t.Job.Alternatives[0].Tasks, t, byPlace)
+	s.insertTask(t, at)
 	if s.recording() {
-		s.cold(func() { s.deleteTask(t) })
+		s.cold(func() { s.deleteTask(t, at) })
 	}
 }
 
 // takeTask takes a task that is on no node out of its open job.
 func (s *State) takeTask(t *Task) {
-	s.deleteTask(t)
+	at := slices.Index(t.Job.Alternatives[0].Tasks, t)
+	s.deleteTask(t, at)
 	if s.recording() {
-		s.cold(func() { s.insertTask(t) })
+		s.cold(func() { s.insertTask(t, at) })
 	}
 }
 
-func (s *State) insertTask(t *Task) {
+func (s *State) insertTask(t *Task, at int) {
 	alt := &t.Job.Alternatives[0]
-	at, _ := slices.BinarySearchFunc(alt.Tasks, t, byPlace)
 	t.Shape = s.intern(t.Shape)
 	alt.Tasks = slices.Insert(alt.Tasks, at, t)
 	s.settle(t.Job)
 	t.Job.spec = s.recentJobs.version
 }
 
-func (s *State) deleteTask(t *Task) {
+func (s *State) deleteTask(t *Task, at int) {
 	alt := &t.Job.Alternatives[0]
 	s.Drop(t.Shape)
-	at := slices.Index(alt.Tasks, t)
 	alt.Tasks = slices.Delete(alt.Tasks, at, at+1)
 	s.settle(t.Job)
 	t.Job.spec = s.recentJobs.version

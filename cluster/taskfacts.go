@@ -85,7 +85,9 @@ func (s *State) removeTask(t *Task) {
 func (s *State) dropTask(t *Task) {
 	s.strand(t)
 	s.clear(t)
-	s.takeTask(t)
+	if slices.Contains(t.Job.Alternatives[0].Tasks, t) { // one that is not requested leaves when it is cleared
+		s.takeTask(t)
+	}
 }
 
 func (c TaskGone) apply(s *State) error {

@@ -107,6 +107,9 @@ func (h *heap) bound(r *room, t *cluster.Task, slot int, ask func(*cluster.Node)
 
 // check fails the session where a node was left out that has victims.
 func (h *heap) check(r *room, t *cluster.Task, seen map[int]bool, ask func(*cluster.Node) (rejected, transient bool)) {
+	might := r.might
+	r.might = nil // every task is asked about
+	defer func() { r.might = might }()
 	r.State.Changed(0, func(slot int) {
 		if !seen[slot] && h.bound(r, t, slot, ask) != nil {
 			r.fail("engine", "node %s has room for task %s if others go, and none of their classes may", r.State.At(slot).Name, t.ID)

@@ -172,26 +172,30 @@ func (s *Session) compare(index, scan *Attempt) {
 	}
 }
 
-// misses are why no node takes a shape, as of a version of the nodes. Refusals of
-// many jobs share them: they never change.
+// misses are why no node takes a shape, as of a version of the nodes and an epoch of
+// the index. Refusals of many jobs share them: they never change.
 type misses struct {
-	version uint64
-	counts  []Tally
-	nearest []Miss
+	version, epoch uint64
+	counts         []Tally
+	nearest        []Miss
 }
 
-// explainIndex reads counts and nearest misses off the ranking.
+// explainIndex is explainShape; what was worked out is kept while it holds.
 func (s *Session) explainIndex(a *Attempt, t *cluster.Task) {
-	if m := s.misses[t.Shape]; m != nil && m.version == s.State.Version() {
+	version, epoch := s.State.Version(), s.engine.index.epoch
+	if m := s.misses[t.Shape]; m != nil && m.version == version && m.epoch == epoch {
 		a.Counts, a.Nearest = m.counts, m.nearest
 		return
 	}
-	defer func() {
-		if s.misses == nil {
-			s.misses = map[*cluster.Shape]*misses{}
-		}
-		s.misses[t.Shape] = &misses{s.State.Version(), slices.Clip(a.Counts), slices.Clip(a.Nearest)}
-	}()
+	s.explainShape(a, t)
+	if s.misses == nil {
+		s.misses = map[*cluster.Shape]*misses{}
+	}
+	s.misses[t.Shape] = &misses{version, epoch, slices.Clip(a.Counts), slices.Clip(a.Nearest)}
+}
+
+// explainShape reads counts and nearest misses off the ranking.
+func (s *Session) explainShape(a *Attempt, t *cluster.Task) {
 	x := s.engine.index
 	r := x.ranking(t.Shape)
 	for c, n := range r.counts {

@@ -30,7 +30,7 @@ type Session struct {
 	gangs          gangs
 	denied         denied
 	misses         map[*cluster.Shape]*misses // what was found out for refusals
-	minimal        bool                       // surplus has to wait for everybody's minimum
+	minimal        bool                       // surplus waits for the minimum of all jobs
 	err            error                      // a plugin broke its contract: the session is void
 }
 

@@ -230,8 +230,10 @@ type move struct {
 // placedSince lists the tasks that were placed since the checkpoint.
 func (st *Statement) placedSince(checkpoint int) []move {
 	var out []move
-	for _, op := range st.log[checkpoint:] {
-		out = append(out, move{op.task, op.task.Node, op.task.Claims})
+	for i := checkpoint; i < len(st.log); i++ {
+		if op := &st.log[i]; op.kind == placed {
+			out = append(out, move{op.task, op.task.Node, op.task.Claims})
+		}
 	}
 	return out
 }

@@ -81,7 +81,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 			return sim, nil
 		}
 		if o.record && len(out.Changes) == 1 {
-			return sim, nil // the session was opened and changed nothing: so would one more
+			return sim, nil // the session changed nothing, and one more would change nothing either
 		}
 		if sim.Sessions == maxSessions {
 			return nil, fmt.Errorf("decisions still change after %d sessions: the plugins of this profile undo each other's work", maxSessions)

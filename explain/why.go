@@ -210,17 +210,31 @@ func knobsOf(q Question) []Knob {
 	return q.Knobs(q.Workload)
 }
 
-// inFull is the refusal with every node's rejection in it, which a simulation of
-// a large cluster leaves out. Others that are pending found no place either, so
-// leaving them out changes nothing; should it all the same, the refusal stays as it was.
+// inFull is the refusal with every node's rejection in it, which a simulation leaves
+// out. The other pending jobs found no place either, so the job is tried alone; where
+// that changes the answer, it is tried among the others, unless there are too many.
 func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
+	full, err := explained(q, refused, true)
+	if full == nil && err == nil && len(q.State.Nodes())*len(q.State.Pending()) <= fullMisses {
+		full, err = explained(q, refused, false)
+	}
+	if full == nil || err != nil {
+		return refused, err
+	}
+	full.Permanent = refused.Permanent
+	return full, nil
+}
+
+// explained runs a session that explains everything, and takes it back. It returns
+// what the session says of the job; nil where that is not the same refusal.
+func explained(q Question, refused *engine.Refusal, alone bool) (*engine.Refusal, error) {
 	mark := q.State.Mark()
 	defer func() {
 		q.State.Undo(mark)
 		q.State.Release(mark)
 	}()
 	for _, j := range q.State.Pending() {
-		if j.ID != q.Workload && j.Placed() == 0 {
+		if alone && j.ID != q.Workload && j.Placed() == 0 {
 			if err := q.State.Apply(cluster.JobGone{Job: j.ID}); err != nil {
 				return nil, err
 			}
@@ -232,11 +246,10 @@ func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 	}
 	for _, r := range out.Refusals {
 		if r.Job == q.Workload && r.Reason == refused.Reason && r.Surplus == refused.Surplus {
-			r.Permanent = refused.Permanent
 			return r, nil
 		}
 	}
-	return refused, nil
+	return nil, nil
 }
 
 // funnel counts who turned down which nodes. Nodes that only the workload's own

@@ -97,7 +97,7 @@ func BenchmarkWhy(b *testing.B) {
 				all += ask(more)
 				b.StopTimer()
 				sessions += session(b, e, leader.State())
-				changed += afterChange(b, e, leader.State(), fmt.Sprintf("job/%07d", size[1]+i))
+				changed += afterChange(b, e, leader.State(), fmt.Sprintf("job/%07d", size[1]+i*50%size[0]))
 			}
 			each := func(d time.Duration, times int) float64 { return d.Seconds() * 1000 / float64(times*b.N) }
 			b.ReportMetric(each(cure, 1), "ms/cure")

@@ -79,7 +79,7 @@ func (k *kept) recall() {
 	for _, root := range k.Roots {
 		k.decay.recall(k.state, root, ages)
 	}
-	for _, d := range k.divided { // in whatever order: each is settled after those above it
+	for _, d := range k.divided { // in any order: each is settled after those above it
 		k.soil(d)
 	}
 }

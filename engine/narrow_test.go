@@ -1,0 +1,63 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// A ClassFn that leaves out classes which the VictimFn consents to is found by a
+// session that searches in both ways.
+func TestClassesThatAreLeftOut(t *testing.T) {
+	narrow := &policy{name: "Narrow", open: func(s *engine.Session) {
+		s.AddPreemptableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
+			return func(*engine.Victim) engine.Reason { return engine.Consent }
+		})
+		s.NarrowVictims(engine.Preempt, engine.NoClass)
+		s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
+			return s.MakeRoom(stmt, j, r, engine.Preempt, "Narrow")
+		})
+	}}
+	parts := []fixture.Part{fixture.Job("new").Devices(1)}
+	for i := range 20 {
+		n := fmt.Sprintf("n%d", i)
+		parts = append(parts, fixture.Node(n).CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), fixture.Job("x"+n).Devices(1).Preemptible().On(n))
+	}
+	s := fixture.Engine(fit(), narrow).Open(fixture.State(parts...), engine.Options{Search: engine.Twin})
+	defer s.Close()
+	if out, err := s.Run(); err == nil {
+		t.Errorf("no error, %d decisions", len(out.Decisions))
+	}
+}
+
+// A parameter that is published while a session runs counts in the refusals after it.
+func TestPublishedBetweenRefusals(t *testing.T) {
+	for _, search := range []engine.Search{engine.Indexed, engine.Twin} {
+		reason := engine.Reason("Old")
+		p := &policy{name: "Learns"}
+		p.open = func(s *engine.Session) {
+			s.AddPrePredicateFn(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
+				if j.ID == "job/b" {
+					reason = "New"
+					s.Publish("Learns", 2)
+				}
+				return nil
+			})
+			s.AddShapePredicateFn(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection {
+				return &engine.Rejection{Reason: reason, Cure: engine.Wait}
+			})
+		}
+		s := fixture.Engine(fit(), p).Open(fixture.State(fixture.Node("n").CPU(8, "32Gi"), fixture.Job("a"), fixture.Job("b")), engine.Options{Search: search})
+		out, err := s.Run()
+		s.Close()
+		if err != nil {
+			t.Fatalf("search %v: %v", search, err)
+		}
+		if a, b := out.Refusals[0].Reason, out.Refusals[1].Reason; a != "Old" || b != "New" {
+			t.Errorf("search %v: refused for %s and %s", search, a, b)
+		}
+	}
+}
