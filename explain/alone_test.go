@@ -47,7 +47,7 @@ func TestWhyAmongOthers(t *testing.T) {
 	}
 	var text strings.Builder
 	r.Text(&text)
-	if !strings.Contains(text.String(), "team=blue:NoSchedule") {
+	if !strings.Contains(text.String(), "taint team=blue:NoSchedule not tolerated") {
 		t.Errorf("the taint is not named:\n%s", &text)
 	}
 }
