@@ -45,9 +45,15 @@ type Device struct {
 // each type the lowest numbers that are free. A device keeps its ID for as long as
 // the node is known, whatever the order in which devices are listed.
 func (n *Node) nameDevices() {
-	taken := map[DeviceID]bool{}
+	var taken map[DeviceID]bool // nil while no device has an ID from before
 	for i := range n.Devices {
 		d := &n.Devices[i]
+		if d.ID == (DeviceID{}) {
+			continue
+		}
+		if taken == nil {
+			taken = map[DeviceID]bool{}
+		}
 		if d.ID.Node != n.Name || d.ID.Type != d.Type || taken[d.ID] {
 			d.ID = DeviceID{}
 			continue
@@ -65,7 +71,6 @@ func (n *Node) nameDevices() {
 			id.Index++
 		}
 		d.ID, next[d.Type] = id, id.Index+1
-		taken[id] = true
 	}
 }
 

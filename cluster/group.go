@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -60,7 +59,7 @@ func (g *Group) DeviceMemory() Bytes {
 // of MIG slices in mixed mode groups by its slices.
 func (n *Node) groupKey() (Key, bool) {
 	k := Key{Strategy: n.Sharing.Strategy, Replicas: n.Sharing.Replicas}
-	products, resources := map[string]bool{}, map[string]bool{}
+	var products, resources []string
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if d.Lost {
@@ -70,7 +69,12 @@ func (n *Node) groupKey() (Key, bool) {
 		if d.Profile != "" && !strings.Contains(name, d.Profile) {
 			name += "-MIG-" + d.Profile
 		}
-		products[name], resources[d.Resource] = true, true
+		if !slices.Contains(products, name) {
+			products = append(products, name)
+		}
+		if !slices.Contains(resources, d.Resource) {
+			resources = append(resources, d.Resource)
+		}
 		k.Count++
 		if mib := int64(d.Memory >> 20); k.Memory == 0 || mib < k.Memory {
 			k.Memory = mib
@@ -79,8 +83,9 @@ func (n *Node) groupKey() (Key, bool) {
 	if k.Count == 0 {
 		return Key{}, false
 	}
-	k.Product = strings.Join(slices.Sorted(maps.Keys(products)), "+")
-	k.Resource = strings.Join(slices.Sorted(maps.Keys(resources)), "+")
+	slices.Sort(products)
+	slices.Sort(resources)
+	k.Product, k.Resource = strings.Join(products, "+"), strings.Join(resources, "+")
 	return k, true
 }
 
