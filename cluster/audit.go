@@ -107,14 +107,30 @@ func (s *State) auditLists(o *State) error {
 	return nil
 }
 
-// classified counts the tasks of all classes.
+// classified counts the tasks of all classes; -1 where one is of a node that is not
+// there, started later than is known, or is counted as what it is not.
 func (s *State) classified() (count int) {
-	for _, nodes := range s.classes {
-		for slot, n := range nodes {
+	for class, nodes := range s.classes {
+		for slot, k := range nodes {
 			if s.nodes[slot] == nil {
-				return -1 // of a node that is not there
+				return -1
 			}
-			count += n
+			elastic := 0
+			for _, t := range s.nodes[slot].Tasks {
+				if !t.Job.Preemptible || t.Job.Class() != class {
+					continue
+				}
+				if t.elastic() {
+					elastic++
+				}
+				if t.Started > k.Newest {
+					return -1
+				}
+			}
+			if elastic != k.elastic {
+				return -1
+			}
+			count += k.count
 		}
 	}
 	return count

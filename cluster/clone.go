@@ -39,7 +39,7 @@ func (s *State) Clone() *State {
 		retired:      make(map[string]*Job, len(s.retired)),
 		torn:         make(map[string]*Job, len(s.torn)),
 		unified:      s.unified,
-		classes:      make(map[Class]map[int]int, len(s.classes)),
+		classes:      make(map[Class]map[int]OnNode, len(s.classes)),
 		nominated:    make(map[*Task]bool, len(s.nominated)),
 		moving:       make(map[*Task]bool, len(s.moving)),
 		releasing:    make([]*Task, len(s.releasing)),

@@ -68,7 +68,7 @@ func (s *State) stand(t *Task, to standing) {
 
 // shift is stand without the journal.
 func (s *State) shift(t *Task, to standing) {
-	n, j, was := t.Node, t.Job, t.Status
+	n, j, was, started := t.Node, t.Job, t.Status, t.Started
 	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && t.leaves() == to.leaves()
 	if n != nil && !same {
 		s.rebook(t, -1)
@@ -88,9 +88,13 @@ func (s *State) shift(t *Task, to standing) {
 	}
 	t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised = to.status, to.node, to.claims, to.held, to.started, to.promised
 	t.Attempt, t.Spared, t.eviction, t.sent, t.counted = to.attempt, to.spared, to.eviction, to.sent, to.counted
-	if to.node != nil && n != to.node {
+	switch {
+	case to.node == nil:
+	case n != to.node:
 		to.node.addTask(t)
 		s.count(t, +1)
+	case started != t.Started && j.Preemptible:
+		s.classify(t, 0)
 	}
 	if to.node != nil && !same {
 		s.rebook(t, +1)

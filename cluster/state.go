@@ -30,8 +30,8 @@ type State struct {
 	revision uint64 // grows when queues or budgets change
 	// preemptible counts the tasks of preemptible jobs that are on a node, however they stand there.
 	preemptible int
-	classes     map[Class]map[int]int // of these: how many are on which slot
-	unified     int                   // nodes with unified memory
+	classes     map[Class]map[int]OnNode // of these: how many are on which slot
+	unified     int                      // nodes with unified memory
 	// budgets are sorted by namespace and name.
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
@@ -77,7 +77,7 @@ func NewState() *State {
 		excess:    map[string]bool{},
 		retired:   map[string]*Job{},
 		torn:      map[string]*Job{},
-		classes:   map[Class]map[int]int{},
+		classes:   map[Class]map[int]OnNode{},
 		nominated: map[*Task]bool{},
 		moving:    map[*Task]bool{},
 		absent:    map[string]*Node{},

@@ -8,9 +8,10 @@ import (
 )
 
 // heap keeps nodes by what it would cost to make room on them for tasks of one
-// shape. A node enters with the least it could cost, and is looked at closely
-// only when it comes to the top. What was found is kept until the node changes; before
-// it is used, it is asked again whether those who would go still may.
+// shape. A node enters with a rough bound, which the classes of the tasks on it give.
+// When it comes to the top, its tasks are asked about, which gives a closer bound;
+// when it comes there again, it is looked at closely. What was found is kept until
+// the node changes; before it is used, the victims are asked about again.
 type heap struct {
 	entries []*entryPlan
 	current map[int]*entryPlan // by slot: the one that counts
@@ -21,6 +22,7 @@ type heap struct {
 type entryPlan struct {
 	slot   int
 	cost   cost
+	rough  bool // only the classes of its tasks are known
 	looked bool
 	seen   uint64 // the version at which the plan was last found to be allowed
 	plan   []*Victim
@@ -63,38 +65,85 @@ func (r *room) heap(t *cluster.Task, in *scope) *heap {
 	return h
 }
 
+// verdict says whether a node is rejected as it is, and whether that may pass.
+type verdict func(*cluster.Node) (rejected, transient bool)
+
 // refresh takes in the nodes that changed; at first, those that might have victims.
-func (h *heap) refresh(r *room, t *cluster.Task) {
-	ask := r.verdicts(t)
-	look := func(slot int) {
-		delete(h.current, slot)
-		if e := h.bound(r, t, slot, ask); e != nil {
-			h.current[slot] = e
-			h.push(r, e)
-		}
-	}
+func (h *heap) refresh(r *room, t *cluster.Task, ask verdict) {
 	if h.known > 0 || r.might == nil {
-		r.State.Changed(h.known, look)
+		r.State.Changed(h.known, func(slot int) { h.refine(r, t, slot, ask) })
 	} else {
-		seen := map[int]bool{}
-		r.State.Classes(func(c cluster.Class, on func(func(int))) bool {
-			if r.might(c) {
-				on(func(slot int) { seen[slot] = true })
-			}
-			return true
-		})
-		for slot := range seen { // in whatever order: the heap has its own
-			look(slot)
-		}
+		h.enter(r)
 		if r.options.Search == Twin {
-			h.check(r, t, seen, ask)
+			h.check(r, t, ask)
 		}
 	}
 	h.known = r.State.Version()
 }
 
+// refine gives the node the bound that the tasks on it give.
+func (h *heap) refine(r *room, t *cluster.Task, slot int, ask verdict) {
+	delete(h.current, slot)
+	if e := h.bound(r, t, slot, ask); e != nil {
+		h.current[slot] = e
+		h.push(r, e)
+	}
+}
+
+// enter adds the nodes that have tasks of classes which might have victims, each with
+// what one task of these costs at least.
+func (h *heap) enter(r *room) {
+	r.State.Classes(func(c cluster.Class, on func(func(slot int, k cluster.OnNode))) bool {
+		if !r.might(c) {
+			return true
+		}
+		var least cost
+		least.tasks[r.rankOf(c.Queue)] = 1
+		least.priority = int64(c.Priority)
+		on(func(slot int, k cluster.OnNode) {
+			if h.in != nil && !h.in.has(r.State.At(slot)) {
+				return
+			}
+			bound := least
+			if bound.young = -k.Newest; k.Whole {
+				bound.jobs = 1
+			}
+			if e := h.current[slot]; e != nil {
+				e.cost.lower(&bound)
+			} else {
+				h.current[slot] = &entryPlan{slot: slot, rough: true, cost: bound}
+			}
+		})
+		return true
+	})
+	h.entries = slices.Grow(h.entries, len(h.current))
+	for _, e := range h.current { // in any order: the heap has its own
+		h.push(r, e)
+	}
+}
+
+// lower makes the cost a bound of both.
+func (c *cost) lower(o *cost) {
+	if slices.Compare(o.tasks[:], c.tasks[:]) < 0 {
+		c.tasks = o.tasks
+	}
+	c.jobs, c.priority, c.young = min(c.jobs, o.jobs), min(c.priority, o.priority), min(c.young, o.young)
+}
+
+// rankOf is the tier that the cost of a task in the queue counts under.
+func (r *room) rankOf(queue string) int {
+	tier := cluster.TierStandard
+	if q := r.State.Queue(queue); q != nil {
+		tier = q.Tier
+	}
+	if r.purpose == Move {
+		return 2
+	}
+	return min(tier.Rank(), 2)
+}
+
 // bound is what room costs at least in the slot; nil where there can be none.
-func (h *heap) bound(r *room, t *cluster.Task, slot int, ask func(*cluster.Node) (rejected, transient bool)) *entryPlan {
+func (h *heap) bound(r *room, t *cluster.Task, slot int, ask verdict) *entryPlan {
 	n := r.State.At(slot)
 	if n == nil || !h.in.has(n) {
 		return nil
@@ -106,12 +155,12 @@ func (h *heap) bound(r *room, t *cluster.Task, slot int, ask func(*cluster.Node)
 }
 
 // check fails the session where a node was left out that has victims.
-func (h *heap) check(r *room, t *cluster.Task, seen map[int]bool, ask func(*cluster.Node) (rejected, transient bool)) {
+func (h *heap) check(r *room, t *cluster.Task, ask verdict) {
 	might := r.might
 	r.might = nil // every task is asked about
 	defer func() { r.might = might }()
 	r.State.Changed(0, func(slot int) {
-		if !seen[slot] && h.bound(r, t, slot, ask) != nil {
+		if h.current[slot] == nil && h.bound(r, t, slot, ask) != nil {
 			r.fail("engine", "node %s has room for task %s if others go, and none of their classes may", r.State.At(slot).Name, t.ID)
 		}
 	})
@@ -119,12 +168,16 @@ func (h *heap) check(r *room, t *cluster.Task, seen map[int]bool, ask func(*clus
 
 // cheapest is the node on which it costs least to make room; nil if there is none.
 func (h *heap) cheapest(r *room, t *cluster.Task) *entryPlan {
-	h.refresh(r, t)
+	ask := r.verdicts(t)
+	h.refresh(r, t, ask)
 	for len(h.entries) > 0 && r.looks < maxLooks && r.err == nil {
 		e := h.entries[0]
 		switch {
 		case h.current[e.slot] != e:
 			h.pop(r)
+		case e.rough:
+			h.pop(r)
+			h.refine(r, t, e.slot, ask)
 		case e.looked && h.still(r, e):
 			return e
 		default:

@@ -342,7 +342,7 @@ func leastOf(alt *cluster.Alternative, shape *cluster.Shape) int {
 // verdicts says of nodes whether shape-form filters turn the task down, and
 // whether waiting may cure it: off the index, or by asking where the index is
 // what is being checked.
-func (s *Session) verdicts(t *cluster.Task) func(*cluster.Node) (rejected, transient bool) {
+func (s *Session) verdicts(t *cluster.Task) verdict {
 	if s.options.Search != Indexed {
 		return func(n *cluster.Node) (bool, bool) {
 			r, _ := s.rejectAt(nil, t, n)
