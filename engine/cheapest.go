@@ -126,7 +126,7 @@ func (r *room) order(leaving []*cluster.Task) []*Victim {
 			if !t.Runs() {
 				continue
 			}
-			v := VictimOf(t)
+			v := r.victimOf(t)
 			if slices.ContainsFunc(v.Tasks, func(o *cluster.Task) bool { return !slices.Contains(leaving, o) }) {
 				return nil
 			}
