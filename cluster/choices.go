@@ -78,16 +78,13 @@ func (n *Node) combine(kinds [][]int, taken []int, left int, yield func([]int) b
 // claims is what the shape holds of the devices; nil where together they will not do.
 func (n *Node) claims(s *Shape, devices []int) []Claim {
 	claims := make([]Claim, 0, len(devices))
-	var sum Bytes
 	for _, i := range devices {
 		if s.Need.SameProduct && n.Devices[i].Product != n.Devices[devices[0]].Product {
 			return nil
 		}
-		c := n.claim(s, i)
-		sum += c.Memory
-		claims = append(claims, c)
+		claims = append(claims, n.claim(s, i))
 	}
-	if sum < s.Need.SumAtLeast || !n.affords(s, claims) {
+	if n.together(s, claims) < s.Need.SumAtLeast || !n.affords(s, claims) {
 		return nil
 	}
 	slices.SortFunc(claims, func(a, b Claim) int { return a.Device - b.Device })

@@ -45,6 +45,9 @@ func (n *Node) affords(s *Shape, claims []Claim) bool {
 	if !n.Unified {
 		return true // what spills was looked at when layers were laid out
 	}
+	if s.counted() && s.Need.Layers == nil && slices.ContainsFunc(claims, func(c Claim) bool { return c.Memory < s.Need.Memory }) {
+		return false // the device has as much, and the pot does not
+	}
 	l := n.Ledger(Memory)
 	return l != nil && l.Free() >= s.Resources.Of(Memory)+n.host(s, claims, Memory)
 }
@@ -67,7 +70,7 @@ func (n *Node) Feasible(s *Shape) bool {
 	switch {
 	case need.None():
 		return true
-	case need.WholeNode, need.SameProduct, n.Unified, n.sliced && !s.counted(), need.Layers != nil, need.SumAtLeast > 0:
+	case need.WholeNode, need.SameProduct, n.Unified, n.SharesMemory(s), need.Layers != nil, need.SumAtLeast > 0:
 		_, ok := n.Choose(s, nil)
 		return ok
 	}
@@ -125,8 +128,7 @@ func (n *Node) Usable(s *Shape) int {
 }
 
 func (n *Node) chooseAll(s *Shape) ([]Claim, bool) {
-	need := &s.Need
-	var sum Bytes
+	need, left := &s.Need, n.pot(s)
 	claims := make([]Claim, 0, len(n.Devices))
 	for i := range n.Devices {
 		d := &n.Devices[i]
@@ -137,10 +139,13 @@ func (n *Node) chooseAll(s *Shape) ([]Claim, bool) {
 			return nil, false
 		}
 		claim := n.claim(s, i)
-		sum += claim.Memory
+		if n.Unified && s.counted() { // all of the pot, as far as it goes
+			claim.Memory = min(claim.Memory, left)
+			left -= claim.Memory
+		}
 		claims = append(claims, claim)
 	}
-	if len(claims) == 0 || len(claims) < need.Devices || sum < need.SumAtLeast {
+	if len(claims) == 0 || len(claims) < need.Devices || n.together(s, claims) < need.SumAtLeast {
 		return nil, false
 	}
 	return claims, true
@@ -227,39 +232,51 @@ func (n *Node) choose(s *Shape, score func(*Device) int64, product *string) ([]C
 		}
 		return 0
 	})
+	order := make([]int, len(takers))
+	for i, c := range takers {
+		order[i] = c.device
+	}
 	if need.Layers != nil {
-		order := make([]int, len(takers))
-		for i, c := range takers {
-			order[i] = c.device
-		}
 		return n.chooseLayers(s, order)
 	}
-	claims := make([]Claim, 0, need.Devices)
-	var sum Bytes
-	take := func() {
-		claims, sum = claims[:0], 0
-		for i := 0; i < len(takers) && len(claims) < need.Devices; i++ {
-			claim := n.claim(s, takers[i].device)
-			if d := &n.Devices[claim.Device]; d.Shares != "" && !s.counted() && claim.Memory+n.claimed(d, claims) > d.Free() {
-				continue // its siblings take what it has
-			}
-			sum += claim.Memory
-			claims = append(claims, claim)
-		}
+	claims := n.take(s, order)
+	if len(claims) == need.Devices && n.together(s, claims) < need.SumAtLeast {
+		claims = n.take(s, n.largest(s, order)) // the preferred devices are too small together
 	}
-	take()
-	if len(claims) == need.Devices && sum < need.SumAtLeast {
-		// The preferred devices are too small together: take the largest instead.
-		slices.SortStableFunc(takers, func(a, b candidate) int {
-			return cmp.Compare(n.claim(s, b.device).Memory, n.claim(s, a.device).Memory)
-		})
-		take()
-	}
-	if len(claims) < need.Devices || sum < need.SumAtLeast {
+	if len(claims) < need.Devices || n.together(s, claims) < need.SumAtLeast {
 		return nil, false
 	}
 	slices.SortFunc(claims, func(a, b Claim) int { return a.Device - b.Device })
 	return claims, true
+}
+
+// take claims as many devices as the shape needs, the first ones first.
+func (n *Node) take(s *Shape, order []int) []Claim {
+	claims := make([]Claim, 0, s.Need.Devices)
+	for _, i := range order {
+		if len(claims) == s.Need.Devices {
+			break
+		}
+		claim := n.claim(s, i)
+		if d := &n.Devices[i]; d.Shares != "" && !s.counted() && claim.Memory+n.claimed(d, claims) > d.Free() {
+			continue // its siblings take what it has
+		}
+		claims = append(claims, claim)
+	}
+	return claims
+}
+
+// largest orders the devices by what they add to a sum: a replica that shares its
+// memory with one before it adds nothing.
+func (n *Node) largest(s *Shape, order []int) []int {
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(n.claim(s, b).Memory, n.claim(s, a).Memory)
+	})
+	if !n.sliced || !s.counted() {
+		return order
+	}
+	first := n.apart(order)
+	return append(first, slices.DeleteFunc(order, func(i int) bool { return slices.Contains(first, i) })...)
 }
 
 // claim is what the shape holds of the device: an exclusive class holds it whole.
@@ -269,7 +286,7 @@ func (n *Node) claim(s *Shape, i int) Claim {
 	if s.Isolation.Exclusive() {
 		c = Claim{Device: i, Milli: Whole, Memory: d.Room()}
 	}
-	if n.Unified && c.Milli == Whole {
+	if n.Unified && s.counted() {
 		c.Memory = min(c.Memory, n.pot(s)) // all that there is left to be had
 	}
 	return c

@@ -50,9 +50,14 @@ type Group struct {
 	Nodes []*Node // sorted by name
 }
 
-// DeviceMemory is the memory of all devices of one of the group's nodes.
+// DeviceMemory is the memory of all devices of one of the group's nodes, which is
+// the most that one of them gives. Replicas by time-slicing share that of their device.
 func (g *Group) DeviceMemory() Bytes {
-	return Bytes(MulDiv(g.Key.Memory<<20, int64(g.Key.Count), 1))
+	devices := int64(g.Key.Count)
+	if per := int64(g.Key.Replicas); per > 1 && g.Key.Strategy == timeSlicing {
+		devices = (devices + per - 1) / per
+	}
+	return Bytes(MulDiv(g.Key.Memory<<20, devices, 1))
 }
 
 // groupKey derives the key from the devices that are asked for by count; a node

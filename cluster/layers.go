@@ -52,7 +52,7 @@ func (l *Layers) least() int {
 func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
 	need, l := &s.Need, s.Need.Layers
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(l.fit(&n.Devices[b]), l.fit(&n.Devices[a])) })
-	if n.sliced && !s.counted() {
+	if n.sliced {
 		order = n.apart(order)
 	}
 	if need.Devices > 0 {

@@ -10,6 +10,10 @@ import "slices"
 // counted reports whether the shape takes devices by count alone.
 func (s *Shape) counted() bool { return s.Isolation.Exclusive() || s.Need.whole() }
 
+// SharesMemory reports whether the shape takes memory of which devices of the node
+// have one together.
+func (n *Node) SharesMemory(s *Shape) bool { return n.sliced && !s.counted() }
+
 // TimeSliced reports whether some of the node's devices share one memory.
 func (n *Node) TimeSliced() bool { return n.sliced }
 
@@ -28,7 +32,7 @@ func (n *Node) siblings(d *Device, visit func(*Device)) {
 // shareable reports whether the claims leave each other their part of memory
 // that they share.
 func (n *Node) shareable(s *Shape, claims []Claim) bool {
-	if !n.sliced || s.counted() {
+	if !n.SharesMemory(s) {
 		return true
 	}
 	for _, c := range claims {
@@ -49,6 +53,24 @@ func (n *Node) claimed(d *Device, claims []Claim) Bytes {
 		}
 	}
 	return sum
+}
+
+// together is the memory that the claims come to. Replicas that are taken whole
+// have the memory that they share, and have it once.
+func (n *Node) together(s *Shape, claims []Claim) Bytes {
+	var sum Bytes
+	for i, c := range claims {
+		if n.sliced && s.counted() && n.shared(&n.Devices[c.Device], claims[:i]) {
+			continue
+		}
+		sum += c.Memory
+	}
+	return sum
+}
+
+// shared reports whether one of the claims is of the memory that the device shares.
+func (n *Node) shared(d *Device, claims []Claim) bool {
+	return d.Shares != "" && slices.ContainsFunc(claims, func(c Claim) bool { return n.Devices[c.Device].Shares == d.Shares })
 }
 
 // apart leaves out replicas that share memory with one before them: they have

@@ -11,7 +11,7 @@ import (
 // not know.
 func apart(s *cluster.Shape, n *cluster.Node) (*engine.Rejection, bool) {
 	need := &s.Need
-	if need.SumAtLeast == 0 || need.Layers != nil || need.WholeNode || n.Unified {
+	if need.SumAtLeast == 0 || need.Layers != nil || need.WholeNode || n.Unified || n.TimeSliced() {
 		return nil, false
 	}
 	for i := range s.Resources {

@@ -99,15 +99,17 @@ func roomy(s *cluster.Shape, n *cluster.Node) bool {
 		}
 	}
 	need := &s.Need
-	if need.None() {
+	switch {
+	case need.None():
 		return true
-	}
-	if need.WholeNode {
+	case n.Unified:
+		return false
+	case need.WholeNode:
 		// Who takes all devices whole can have them once they are idle.
-		return !n.Unified && need.Memory == 0 && need.Share == 0 && need.SumAtLeast == 0 && need.Layers == nil && !s.Isolation.Exclusive() &&
+		return need.Memory == 0 && need.Share == 0 && need.SumAtLeast == 0 && need.Layers == nil && !s.Isolation.Exclusive() &&
 			len(n.Devices) > 0 && len(n.Devices) >= need.Devices && n.Usable(s) == len(n.Devices)
 	}
-	return !n.Unified && !need.SameProduct && need.Layers == nil && need.SumAtLeast == 0 && n.Usable(s) >= need.Devices
+	return !n.SharesMemory(s) && !need.SameProduct && need.Layers == nil && need.SumAtLeast == 0 && n.Usable(s) >= need.Devices
 }
 
 // fit is asked about nodes that possible lets through, so whatever is short is

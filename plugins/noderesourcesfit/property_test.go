@@ -45,7 +45,24 @@ func drawNode(t *rapid.T) *fixture.NodeBuilder {
 			}
 		}
 		n.Unified = alike && rapid.Bool().Draw(t, "unified")
+		if !n.Unified && rapid.IntRange(0, 2).Draw(t, "time-slicing") == 0 {
+			slice(n)
+		}
 	})
+}
+
+// slice makes replicas of one device of neighbours that are alike.
+func slice(n *cluster.Node) {
+	for i := 1; i < len(n.Devices); i++ {
+		a, b := &n.Devices[i-1], &n.Devices[i]
+		if a.Memory == 0 || a.Memory != b.Memory || a.Product != b.Product || a.Profile != b.Profile {
+			continue
+		}
+		if a.Shares == "" {
+			a.Shares = fmt.Sprintf("card-%d", i)
+		}
+		b.Shares, b.Foreign = a.Shares, a.Foreign
+	}
 }
 
 func drawNeed(t *rapid.T) cluster.Need {

@@ -72,7 +72,7 @@ func surveyOf(s *cluster.Shape, n *cluster.Node, product string) tally {
 		// nobody holds takes everything but layers, which may be too large.
 		switch {
 		case d.Use.Milli >= cluster.Whole:
-		case d.Use.Leases == 0 && d.Foreign == 0 && s.Need.Layers == nil, s.Takes(d):
+		case d.Use.Leases == 0 && d.Use.Beside == 0 && d.Foreign == 0 && s.Need.Layers == nil, s.Takes(d):
 			t.takers++
 		}
 	}
@@ -101,9 +101,15 @@ func (t *tally) least(s *cluster.Shape, n *cluster.Node, devices int, of func(*c
 }
 
 // most is what so many devices give together when those that give most are taken.
+// Replicas that are taken whole give the memory that they share once.
 func (t *tally) most(s *cluster.Shape, n *cluster.Node, devices int, of func(*cluster.Shape, *cluster.Device) int64) int64 {
 	var room [32]int64
-	values := t.values(room[:0], s, n, of)
+	var values []int64
+	if n.TimeSliced() && !n.SharesMemory(s) {
+		values = t.cards(s, n, of)
+	} else {
+		values = t.values(room[:0], s, n, of)
+	}
 	sum := int64(0)
 	for _, v := range values[max(0, len(values)-devices):] {
 		sum += v
@@ -111,8 +117,12 @@ func (t *tally) most(s *cluster.Shape, n *cluster.Node, devices int, of func(*cl
 	return sum
 }
 
-// values are what the devices of the kind give, smallest first.
+// values are what the devices of the kind give, smallest first. Layers are laid on
+// one of the replicas that share memory.
 func (t *tally) values(out []int64, s *cluster.Shape, n *cluster.Node, of func(*cluster.Shape, *cluster.Device) int64) []int64 {
+	if s.Need.Layers != nil && n.TimeSliced() {
+		return t.cards(s, n, of)
+	}
 	for i := range n.Devices {
 		if d := &n.Devices[i]; t.counts(s, d) {
 			out = append(out, of(s, d))
@@ -120,6 +130,43 @@ func (t *tally) values(out []int64, s *cluster.Shape, n *cluster.Node, of func(*
 	}
 	slices.Sort(out)
 	return out
+}
+
+// cards are what the devices give, smallest first, replicas that share memory as one.
+func (t *tally) cards(s *cluster.Shape, n *cluster.Node, of func(*cluster.Shape, *cluster.Device) int64) []int64 {
+	var out []int64
+	at := map[string]int{}
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if !t.counts(s, d) {
+			continue
+		}
+		if k, again := at[d.Shares]; again && d.Shares != "" {
+			out[k] = max(out[k], of(s, d))
+			continue
+		}
+		at[d.Shares] = len(out)
+		out = append(out, of(s, d))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// shared is what the devices that take the claim have free together.
+func (t *tally) shared(s *cluster.Shape, n *cluster.Node) int64 {
+	sum := int64(0)
+	for _, v := range t.cards(s, n, freeOfTaker) {
+		sum += v
+	}
+	return sum
+}
+
+// freeOfTaker is what is free of a device that takes the claim.
+func freeOfTaker(s *cluster.Shape, d *cluster.Device) int64 {
+	if !s.Takes(d) {
+		return 0
+	}
+	return freeMemory(s, d)
 }
 
 // nearest is what the shape takes of the device that is short of least, and what

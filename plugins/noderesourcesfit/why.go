@@ -72,7 +72,26 @@ func devices(s *cluster.Shape, n *cluster.Node, as *tone) *engine.Rejection {
 	if r := tooFew(s, n, t, want, as); r != nil {
 		return r
 	}
-	return amount(as.bytes, as.cure, inSum(want), int64(s.Need.SumAtLeast), t.most(s, n, want, claim), engine.Bytes)
+	return together(s, n, t, want, as)
+}
+
+// together says what devices are short of that would each take their part: memory
+// that replicas share, or the sum of what they give.
+func together(s *cluster.Shape, n *cluster.Node, t tally, want int, as *tone) *engine.Rejection {
+	most := t.most(s, n, want, claim)
+	if !n.SharesMemory(s) || most < int64(s.Need.SumAtLeast) {
+		return amount(as.bytes, as.cure, inSum(want), int64(s.Need.SumAtLeast), most, engine.Bytes)
+	}
+	if have := t.shared(s, n); have < most {
+		return amount(as.bytes, as.cure, inSum(want), most, have, engine.Bytes)
+	}
+	// There is as much, in pieces too small for so many: say how many have their part.
+	fewer := *s
+	fewer.Need.WholeNode, fewer.Need.SumAtLeast, fewer.Need.Devices = false, 0, want-1
+	for fewer.Need.Devices > 0 && !n.Feasible(&fewer) {
+		fewer.Need.Devices--
+	}
+	return count(as.devices, as.cure, want, fewer.Need.Devices)
 }
 
 // tooFew says why fewer devices take the shape than it wants; nil where that is not so.
@@ -111,7 +130,7 @@ func wholeNode(s *cluster.Shape, n *cluster.Node, as *tone) *engine.Rejection {
 	case t.kind < all || t.big < all: // too few, too small, or of another kind
 		return tooFew(s, n, t, all, as)
 	}
-	return amount(as.bytes, as.cure, inSum(all), int64(s.Need.SumAtLeast), t.most(s, n, all, claim), engine.Bytes)
+	return together(s, n, t, all, as)
 }
 
 // layered is for work that splits over as many devices as it takes.
@@ -121,6 +140,11 @@ func layered(s *cluster.Shape, n *cluster.Node, as *tone) *engine.Rejection {
 	want := max(1, need.Devices)
 	if t.kind < want {
 		return count(TooFewDevices, never, want, t.kind)
+	}
+	if n.TimeSliced() {
+		if cards := len(t.cards(s, n, layers)); cards < want {
+			return count(TooFewDevices, never, want, cards)
+		}
 	}
 	// What one device must give before anything else counts.
 	if each := int64(l.Fixed + l.Bytes); t.least(s, n, want, layers) == 0 {
