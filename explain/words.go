@@ -77,6 +77,8 @@ var phrases = map[engine.Reason]string{
 	"VictimTooYoung":               "has not run for the minimum time of its queue",
 	"VictimInBudget":               "a disruption budget keeps it",
 	"DeviceMemoryUnknown":          "the memory of its devices is not known",
+	"DeviceMemoryTooSmall":         "its devices give less than {want}",
+	"DeviceMemoryInUse":            "its devices have less than {want} free",
 	"GroupMemoryTooSmall":          "all replicas want {want}, the group has {have}",
 }
 

@@ -42,7 +42,7 @@ func (p *planner) wholeNodes() error {
 			continue
 		}
 		uniform++
-		p.onGroup(g.Key)
+		p.onGroup(g)
 	}
 	if uniform == 0 && (p.Source != nil || p.explicit() > 0) {
 		p.anywhere(cluster.Key{}, &nodes.Plan{Nodes: 1, Tensor: 1, Pipeline: 1, Need: p.explicit()})
@@ -63,19 +63,35 @@ const (
 )
 
 // onGroup adds the form on nodes of the group.
-func (p *planner) onGroup(key cluster.Key) {
-	plan, err := p.plan(key)
+func (p *planner) onGroup(g *cluster.Group) {
+	key, gives := g.Key, p.giving(g)
+	plan, err := p.plan(gives)
 	if err == nil {
 		p.whole(key, plan.Nodes, &plan)
 		return
 	}
-	need, usable := p.least(key)
+	need, usable := p.least(gives)
 	if need <= usable {
 		p.left(Form{Name: "whole nodes of " + key.String(), Group: key.String()}, "%s", err)
 		return
 	}
 	p.whole(key, 1, &nodes.Plan{GPUs: 1, Nodes: 1, Tensor: 1, Pipeline: 1, Need: need, Usable: usable})
 	p.forms[len(p.forms)-1].Problem = err.Error()
+}
+
+// giving is the group's key with the memory that each device of the node that has
+// most can give: some may be reserved, and unified memory may be less.
+func (p *planner) giving(g *cluster.Group) cluster.Key {
+	key, shape := g.Key, p.shape(p.Backend.Host)
+	if !key.Combines() { // a replica has one device
+		return key
+	}
+	var most cluster.Bytes
+	for _, n := range g.Nodes {
+		most = max(most, n.DeviceMemory(&shape))
+	}
+	key.Memory = min(key.Memory, int64(most>>20)/int64(key.Count))
+	return key
 }
 
 // anywhere adds the form on nodes like that of a group that is not there.

@@ -3,7 +3,9 @@
 // on the nodes it takes.
 //
 // Where only part of a node's memory counts (WholeNodes.Usable), that part does.
-// It compares sums and refuses to know how a replica is laid out on its nodes.
+// It compares sums and refuses to know how a replica is laid out on a node's
+// devices. Nodes of a group may differ in what their devices can give, so that a
+// node must give its part of a replica: as much as each other node of it.
 // A need of 0 means that nobody said: then there is nothing to compare.
 package capacityfilter
 
@@ -20,6 +22,9 @@ const (
 	ReplicaTooLarge     engine.Reason = "ReplicaTooLarge"     // one replica's nodes do not hold one replica
 	GroupMemoryTooSmall engine.Reason = "GroupMemoryTooSmall" // the nodes together do not hold all replicas
 	DeviceMemoryUnknown engine.Reason = "DeviceMemoryUnknown" // nothing says what the nodes hold
+
+	DeviceMemoryTooSmall engine.Reason = "DeviceMemoryTooSmall" // the node never gives its part of a replica
+	DeviceMemoryInUse    engine.Reason = "DeviceMemoryInUse"    // it does, but not now
 )
 
 // Reasons documents what the plugin gives as reasons.
@@ -27,6 +32,8 @@ var Reasons = []engine.ReasonDoc{
 	{Reason: ReplicaTooLarge, Cure: engine.Grow, Meaning: "The device memory of the nodes that one replica takes is less than the replica needs; more nodes of this group do not help, larger ones do. The subject is the group."},
 	{Reason: GroupMemoryTooSmall, Cure: engine.Grow, Meaning: "The device memory of the group's nodes that passed the node filters is less than all replicas need together. The subject is the group."},
 	{Reason: DeviceMemoryUnknown, Cure: engine.Grow, Meaning: "The memory of the group's devices is not known: a dump counts them, and its nodes lack device labels such as nvidia.com/gpu.memory. The subject is the group."},
+	{Reason: DeviceMemoryTooSmall, Cure: engine.Grow, Meaning: "Even idle, the devices of the node give less than the node's part of a replica: memory that is reserved is not given, replicas of a device share one memory, and on unified memory it is no more than the node's. The subject is the group."},
+	{Reason: DeviceMemoryInUse, Cure: engine.Wait | engine.Evict, Meaning: "The devices of the node give the node's part of a replica, but too little of it is free: a reading found it in use, or tasks hold it of unified memory. The subject is the group."},
 }
 
 type plugin struct{}
@@ -39,23 +46,68 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return plugin{}, nil
 }
 
-func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddGroupPredicateFn(admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) Name() string                   { return Name }
+func (plugin) OnSessionClose(*engine.Session) {}
+
+func (plugin) OnSessionOpen(s *engine.Session) {
+	f := filter{}
+	s.AddPredicateFn(matters, f.admitNode)
+	s.AddGroupPredicateFn(f.admit)
+}
+
+func matters(t *cluster.Task, j *cluster.Job) bool {
+	w := j.Alternatives[t.Alternative].Whole
+	return w != nil && w.Memory > 0
+}
+
+// filter is the plugin in a session. It remembers what the node of each group that
+// has most can give: capacities do not change while a session runs.
+type filter map[*cluster.Group]cluster.Bytes
+
+func (f filter) most(g *cluster.Group) cluster.Bytes {
+	most, known := f[g]
+	if !known {
+		for _, n := range g.Nodes {
+			most = max(most, n.DeviceMemory(&cluster.Shape{}))
+		}
+		f[g] = most
+	}
+	return most
+}
+
+// admitNode turns down nodes whose devices give less than others of the group do.
+// Where none gives enough, admit turns the group down.
+func (f filter) admitNode(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
+	w, g := j.Alternatives[t.Alternative].Whole, n.Group()
+	if g == nil {
+		return nil // it has no devices, as others say
+	}
+	part := cluster.Bytes(cluster.MulDivUp(int64(w.Memory), 1, int64(max(1, w.NodesPerReplica))))
+	free := n.FreeDeviceMemory(t.Shape)
+	if free >= part || f.most(g) < part {
+		return nil
+	}
+	if ever := n.DeviceMemory(t.Shape); ever < part {
+		return reject(DeviceMemoryTooSmall, g, int64(part), int64(ever))
+	}
+	r := reject(DeviceMemoryInUse, g, int64(part), int64(free))
+	r.Cure = engine.Wait | engine.Evict
+	return r
+}
 
 // admit looks at one replica first: where that fails, no number of nodes helps,
 // and the reason says so. Products stop at the largest number there is: a need
 // too large to count is met by no group.
-func admit(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *engine.Rejection {
+func (f filter) admit(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *engine.Rejection {
 	if w.Memory <= 0 {
 		return nil
 	}
-	node := int64(g.DeviceMemory())
-	if w.Usable > 0 {
-		node = int64(w.Usable)
-	}
-	if node == 0 {
+	if g.Key.Memory <= 0 {
 		return reject(DeviceMemoryUnknown, g, int64(w.Memory), 0)
+	}
+	node := int64(f.most(g))
+	if w.Usable > 0 {
+		node = min(node, int64(w.Usable))
 	}
 	if want, have := int64(w.Memory), cluster.MulDiv(node, int64(w.NodesPerReplica), 1); have < want {
 		return reject(ReplicaTooLarge, g, want, have)

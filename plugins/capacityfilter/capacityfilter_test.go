@@ -1,6 +1,7 @@
 package capacityfilter
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -39,10 +40,14 @@ func TestAdmit(t *testing.T) {
 		"a sum too large to count":     {cluster.WholeNodes{Replicas: math.MaxInt64, NodesPerReplica: 1, Memory: gib(150)}, 2, small(GroupMemoryTooSmall, math.MaxInt64, gib(320))},
 		"a replica too large to count": {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1, Memory: math.MaxInt64}, 2, small(ReplicaTooLarge, math.MaxInt64, gib(160))},
 	}
+	var parts []fixture.Part
+	for i := range 9 {
+		parts = append(parts, fixture.Node(fmt.Sprintf("n%d", i)).CPU(8, "64Gi").GPUs(4, "A100", "40Gi"))
+	}
+	group := fixture.State(parts...).Groups()[0]
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			group := &cluster.Group{Key: cluster.Key{Product: "A100", Count: 4, Memory: 40960}}
-			got := admit(nil, &tt.whole, group, make([]*cluster.Node, tt.nodes))
+			got := filter{}.admit(nil, &tt.whole, group, group.Nodes[:tt.nodes])
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("rejection (-want +got):\n%s", d)
 			}
@@ -52,14 +57,55 @@ func TestAdmit(t *testing.T) {
 
 // A group of which nothing says the memory holds nothing, and the reason says why.
 func TestMemoryNotKnown(t *testing.T) {
-	group := &cluster.Group{Key: cluster.Key{Product: "unknown", Count: 2}}
+	group := fixture.State(fixture.Node("n").GPUs(2, "unknown", "0")).Groups()[0]
 	want := &engine.Rejection{
 		Reason: DeviceMemoryUnknown, Cure: engine.Grow, Subject: "unknown × 2",
 		Want: engine.Quantity{Value: 8 << 30, Unit: engine.Bytes}, Have: engine.Quantity{Unit: engine.Bytes},
 	}
-	got := admit(nil, &cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: 8 << 30}, group, make([]*cluster.Node, 1))
+	got := filter{}.admit(nil, &cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1, Memory: 8 << 30}, group, group.Nodes)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("rejection (-want +got):\n%s", d)
+	}
+}
+
+// What a node gives, of two in a group of which the other gives 48 GiB.
+func TestAdmitNode(t *testing.T) {
+	devices := func(change func(*cluster.Device)) func(*cluster.Node) {
+		return func(n *cluster.Node) {
+			for i := range n.Devices {
+				change(&n.Devices[i])
+			}
+		}
+	}
+	rejection := func(why engine.Reason, cure engine.Cure, want, have int64) *engine.Rejection {
+		return &engine.Rejection{Reason: why, Cure: cure, Subject: "L4 × 2", Want: engine.Quantity{Value: want << 30, Unit: engine.Bytes}, Have: engine.Quantity{Value: have << 30, Unit: engine.Bytes}}
+	}
+	tests := map[string]struct {
+		change func(*cluster.Node)
+		memory string
+		nodes  int // of a replica
+		want   *engine.Rejection
+	}{
+		"all of it":          {devices(func(*cluster.Device) {}), "48Gi", 1, nil},
+		"reserved":           {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 40)},
+		"not all reserved":   {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "40Gi", 1, nil},
+		"its part":           {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "80Gi", 2, nil},
+		"more than its part": {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "82Gi", 2, rejection(DeviceMemoryTooSmall, engine.Grow, 41, 40)},
+		"foreign":            {devices(func(d *cluster.Device) { d.Foreign = 1 << 30 }), "48Gi", 1, rejection(DeviceMemoryInUse, engine.Wait|engine.Evict, 48, 46)},
+		"replicas of one":    {devices(func(d *cluster.Device) { d.Shares = "card" }), "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 24)},
+		"unified":            {func(n *cluster.Node) { n.Unified = true }, "48Gi", 1, rejection(DeviceMemoryTooSmall, engine.Grow, 48, 30)},
+		"too much for all":   {devices(func(d *cluster.Device) { d.Reserved = 4 << 30 }), "49Gi", 1, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			node := func(name string) *fixture.NodeBuilder { return fixture.Node(name).CPU(8, "30Gi").GPUs(2, "L4", "24Gi") }
+			state := fixture.State(node("a").With(tt.change), node("b"), fixture.Job("j").WholeNodes(1, tt.memory))
+			job := state.Jobs()[0]
+			job.Alternatives[0].Whole.NodesPerReplica = tt.nodes
+			if d := cmp.Diff(tt.want, filter{}.admitNode(job.Tasks()[0], job, state.Node("a"))); d != "" {
+				t.Errorf("rejection (-want +got):\n%s", d)
+			}
+		})
 	}
 }
 
