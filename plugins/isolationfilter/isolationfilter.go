@@ -97,17 +97,17 @@ func contention(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return nil
 }
 
-// cores are those that the CPU class may take, in all and free. WholeCore takes
-// cores of which nobody holds a part; StrictIsolated takes cores that can be cut
-// off from the machine.
+// cores are those that the CPU class may take, in all and free: cores of which no
+// task holds a part. StrictIsolated takes those of them that can be cut off from
+// the machine.
 func cores(s *cluster.Shape, n *cluster.Node) (all, free int64) {
-	if s.Isolation.CPU == cluster.CPUStrictIsolated {
-		return n.Advertised.IsolableCores, n.Advertised.IsolableCores - n.Isolated
-	}
 	if l := n.Ledger(cluster.CPU); l != nil {
-		return l.Capacity / int64(cluster.Whole), l.Free() / int64(cluster.Whole)
+		all, free = l.Capacity/int64(cluster.Whole), l.Free()/int64(cluster.Whole)
 	}
-	return 0, 0
+	if s.Isolation.CPU == cluster.CPUStrictIsolated {
+		all, free = min(all, n.Advertised.IsolableCores), min(free, n.Advertised.IsolableCores-n.Isolated)
+	}
+	return all, free
 }
 
 func supportsCores(s *cluster.Shape, n *cluster.Node) *engine.Rejection {

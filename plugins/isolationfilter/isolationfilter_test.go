@@ -67,6 +67,7 @@ func TestAdmit(t *testing.T) {
 		return isolated(fixture.Job("x").CPU(milli, "1Gi"), c, "")
 	}
 	x := func() *fixture.JobBuilder { return fixture.Job("x") }
+	many := cluster.Advertised{CPU: cluster.CPUClasses, IsolableCores: 64}
 	exclusively := cluster.Advertised{GPU: cluster.GPUClasses, Share: cluster.ShareExclusive}
 	sliced := func() *fixture.NodeBuilder { return able().Slices(7, "A100", "1g.10gb", "10Gi") }
 	even := func() *fixture.NodeBuilder { // cut up evenly: slices are asked for by count
@@ -94,7 +95,9 @@ func TestAdmit(t *testing.T) {
 		"StrictIsolated":                 {cpu(4000, cluster.CPUStrictIsolated), on(able()), nil},
 		"StrictIsolated, held":           {cpu(2000, cluster.CPUStrictIsolated), on(able(), held(3000, cluster.CPUStrictIsolated)), contended("StrictIsolated", 2, 1)},
 		"StrictIsolated, beside others":  {cpu(4000, cluster.CPUStrictIsolated), on(able(), held(4000, cluster.CPUWholeCore)), nil},
+		"StrictIsolated, others hold":    {cpu(4000, cluster.CPUStrictIsolated), on(able(), held(5500, "")), contended("StrictIsolated", 4, 2)},
 		"StrictIsolated, never":          {cpu(5000, cluster.CPUStrictIsolated), on(able()), tooFew("StrictIsolated", 5, 4)},
+		"StrictIsolated, more than all":  {cpu(9000, cluster.CPUStrictIsolated), on(plain().Advertise(many)), tooFew("StrictIsolated", 9, 8)},
 
 		"Shared":                              {share(shared), on(plain()), nil},
 		"a share without a class":             {share(none), on(plain()), nil},
