@@ -47,7 +47,7 @@ func (p *plugin) admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if d.Resource != last {
-			last, scarce = d.Resource, p.weight(d.Resource) > 0
+			last, scarce = d.Resource, p.deviceWeight(d.Resource) > 0
 		}
 		if scarce && !d.Lost {
 			devices += int64(cluster.Whole)

@@ -13,7 +13,8 @@
 // the scarce one, which would otherwise drown it.
 //
 // It refuses to know whether a task fits: without a reservation it filters nothing.
-// Nor does it score nodes for models, which say themselves how they are laid out.
+// Nor does it score nodes for models that use devices, which say themselves how
+// they are laid out; a model that runs on the CPU is a task like others.
 package scarceresourceavoidance
 
 import (
@@ -31,7 +32,8 @@ const Name = "ScarceResourceAvoidance"
 
 // Arguments are the plugin's arguments.
 type Arguments struct {
-	// Resources are the scarce ones; without any, those that have weights, or nvidia.com/gpu.
+	// Resources are the scarce ones; without any, those that have weights, or every
+	// resource under which nodes advertise devices.
 	Resources []string `json:"resources"`
 	// Weights of scarce resources; 1 where none is given.
 	Weights map[string]int64 `json:"weights"`
@@ -51,7 +53,7 @@ type PerDevice struct {
 }
 
 type plugin struct {
-	scarce  []scarce
+	scarce  []scarce         // none: every resource that devices have
 	reserve []cluster.Amount // for each unused device
 }
 
@@ -84,10 +86,8 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) setScarce(a Arguments) error {
 	names := a.Resources
 	switch {
-	case names == nil && len(a.Weights) > 0:
-		names = slices.Sorted(maps.Keys(a.Weights))
 	case names == nil:
-		names = []string{cluster.DefaultDeviceResource}
+		names = slices.Sorted(maps.Keys(a.Weights))
 	case len(names) == 0:
 		return fmt.Errorf("resources is empty, so nothing is scarce; name a resource, or leave the field out for the default")
 	}
@@ -128,9 +128,8 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 
 func (p *plugin) OnSessionClose(*engine.Session) {}
 
-// matters leaves models to PlacementScorer. What is reserved is reserved against
-// them as well.
-func matters(s *cluster.Shape) bool { return !s.Served() }
+// matters leaves models that use devices to PlacementScorer.
+func matters(s *cluster.Shape) bool { return !s.Served() || s.Need.None() }
 
 func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	var spare, rare int64 // by weight
@@ -163,7 +162,7 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 		if last = d.Resource; seen(n.Devices[:i], d) || asks(&s.Need, n, d.Resource) {
 			continue
 		}
-		if w := p.weight(d.Resource); w > 0 {
+		if w := p.deviceWeight(d.Resource); w > 0 {
 			spare, rare = spare+w, rare+w
 		} else {
 			spare++
@@ -183,6 +182,14 @@ func (p *plugin) weight(name string) int64 {
 		}
 	}
 	return 0
+}
+
+// deviceWeight is the weight of a resource that devices have.
+func (p *plugin) deviceWeight(name string) int64 {
+	if len(p.scarce) == 0 {
+		return 1
+	}
+	return p.weight(name)
 }
 
 // seen reports whether an earlier device that works has the same resource name.

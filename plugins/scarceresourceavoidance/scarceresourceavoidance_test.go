@@ -25,6 +25,7 @@ func TestScore(t *testing.T) {
 	plain := engine.Arguments(engine.NoArguments{})
 	weighted := fixture.Arguments(`{"weights": {"nvidia.com/gpu": 3}}`)
 	ones := fixture.Arguments(`{"weights": {"nvidia.com/gpu": 1}}`)
+	named := fixture.Arguments(`{"resources": ["nvidia.com/gpu"]}`)
 	fpga := fixture.Arguments(`{"resources": ["nvidia.com/gpu", "example.com/fpga"]}`)
 	cpuTask := shape(job("j").CPU(1000, "1Gi"))
 	machine := func() *fixture.NodeBuilder { return fixture.Node("n").CPU(8, "64Gi") }
@@ -48,12 +49,14 @@ func TestScore(t *testing.T) {
 		"lost devices are not offered":         {plain, cpuTask, machine().GPUs(1, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Lost = true }), 100},
 		"one device is lost":                   {plain, cpuTask, gpu().With(func(n *cluster.Node) { n.Devices[0].Lost = true }), 50},
 		"slices are a type of their own":       {plain, shape(job("j").CPU(1000, "1Gi").Shape(partition)), gpu().Slices(7, "A100", "1g.10gb", "10Gi"), 50},
-		"slices are not scarce":                {plain, shape(job("j").CPU(1000, "1Gi").Devices(1)), gpu().Slices(7, "A100", "1g.10gb", "10Gi"), 100},
+		"slices are scarce as well":            {plain, shape(job("j").CPU(1000, "1Gi").Devices(1)), gpu().Slices(7, "A100", "1g.10gb", "10Gi"), 50},
+		"slices are not listed":                {named, shape(job("j").CPU(1000, "1Gi").Devices(1)), gpu().Slices(7, "A100", "1g.10gb", "10Gi"), 100},
 		"a resource the node lacks":            {plain, shape(job("j").CPU(1000, "1Gi").Resource("absent", 1)), gpu(), 50},
 		"weights of 1 change nothing":          {ones, cpuTask, gpu(), 50},
 		"a weight of 3":                        {weighted, cpuTask, gpu(), 25},
 		"an ordinary resource can be scarce":   {fpga, cpuTask, gpu().Resource("example.com/fpga", 1), 33},
-		"by another name":                      {plain, cpuTask, gpu().With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" }), 100},
+		"by another name":                      {plain, cpuTask, gpu().With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" }), 50},
+		"by a name that is not listed":         {named, cpuTask, gpu().With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" }), 100},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func TestWhoScores(t *testing.T) {
 		"a job":           {job(), []string{"NodeResourcesFitPlus", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},
 		"a packed model":  {job().Served(cluster.Binpack).Shape(files), []string{"ModelFileLocalityScorer", "PlacementScorer", "TaintToleration", "spot-instance-manager"}},
 		"a spread model":  {job().Served(cluster.Spread), []string{"PlacementScorer", "TaintToleration", "spot-instance-manager"}},
-		"without devices": {fixture.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack), []string{"PlacementScorer", "TaintToleration", "spot-instance-manager"}},
+		"without devices": {fixture.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack), []string{"PlacementScorer", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
