@@ -24,10 +24,15 @@ type Decision struct {
 	Score       Score // of the node; of a task that is scaled down, what its job was worth to keep
 	// Candidates are all nodes that were possible, best first, where the session explains.
 	Candidates []Candidate
-	Reason     Reason // of an eviction
-	For        string // the job an eviction makes room for
-	Landing    string // the node that an evicted task moves to; "": it has nowhere to go
-	Weighing   *Weighing
+	GroupScore Score // of the group, where the form takes whole nodes
+	// Groups are all groups that were possible, best first, where the form takes
+	// whole nodes and the session explains. A job that belongs on a group already
+	// has no other.
+	Groups   []GroupCandidate
+	Reason   Reason // of an eviction
+	For      string // the job an eviction makes room for
+	Landing  string // the node that an evicted task moves to; "": it has nowhere to go
+	Weighing *Weighing
 }
 
 // Score is a candidate's score and its parts.
@@ -57,4 +62,11 @@ type Part struct {
 type Candidate struct {
 	Node  string
 	Score Score
+}
+
+// GroupCandidate is a group that would have done, and the form that is for it.
+type GroupCandidate struct {
+	Group       cluster.Key
+	Alternative string
+	Score       Score
 }

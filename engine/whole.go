@@ -25,11 +25,11 @@ func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, forms []cluster.
 	w.judge()
 	// Equal scores leave groups in the order of their keys.
 	slices.SortStableFunc(w.choices, func(a, b groupChoice) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), a.group.Key.Compare(b.group.Key))
+		return cmp.Or(cmp.Compare(b.score.Total, a.score.Total), a.group.Key.Compare(b.group.Key))
 	})
 	for i := range w.choices {
 		c := &w.choices[i]
-		a := w.try(c)
+		a := w.try(w.choices[i:])
 		if a == nil {
 			return c.form, nil
 		}
@@ -52,13 +52,6 @@ type whole struct {
 	choices []groupChoice
 	before  *Attempt // turned down before any node was looked at
 	last    *Attempt // of the groups that were tried
-}
-
-type groupChoice struct {
-	group *cluster.Group
-	form  *cluster.Alternative
-	score int64
-	miss  int // its place among the groups that were judged
 }
 
 // judge asks about every group that a form is for.
@@ -100,9 +93,10 @@ func (w *whole) ask(form *cluster.Alternative, t *cluster.Task, g *cluster.Group
 	w.groups = append(w.groups, GroupMiss{g.Key, len(ever), r})
 }
 
-// try places the form on the group's nodes: whole nodes come all or none.
-func (w *whole) try(c *groupChoice) *Attempt {
-	mark := w.stmt.Checkpoint()
+// try places the form of the first choice on the nodes of its group: whole nodes
+// come all or none. The other choices are those that are left.
+func (w *whole) try(choices []groupChoice) *Attempt {
+	c, mark := &choices[0], w.stmt.Checkpoint()
 	g := w.gang(w.stmt, c.form, &scope{group: c.group})
 	g.least = g.placed + len(g.left)
 	a := g.arrange()
@@ -110,6 +104,7 @@ func (w *whole) try(c *groupChoice) *Attempt {
 		a = g.miss() // some have not left yet
 	}
 	if a == nil {
+		w.stmt.choose(mark, choices)
 		return nil
 	}
 	w.stmt.Rollback(mark)
@@ -120,7 +115,8 @@ func (w *whole) try(c *groupChoice) *Attempt {
 }
 
 // join places the job where others of its set are, or more of its own tasks. The
-// group is not judged again: who finds no room there waits for it.
+// group is scored to be shown, but not judged again: a job that finds no room there
+// waits for it.
 func (w *whole) join(home cluster.Key) (*cluster.Alternative, *Attempt) {
 	for i := range w.forms {
 		form := &w.forms[i]
@@ -135,7 +131,8 @@ func (w *whole) join(home cluster.Key) (*cluster.Alternative, *Attempt) {
 			if g.Key != home {
 				continue
 			}
-			a := w.try(&groupChoice{group: g, form: form})
+			now := w.takers(w.first(form), g)
+			a := w.try([]groupChoice{{group: g, form: form, score: w.scoreGroup(w.job, form.Whole, g, now)}})
 			if a != nil && w.job.Set.Name != "" {
 				a.Never = false // the group may grow
 			}
@@ -257,12 +254,4 @@ func (s *Session) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *clu
 		}
 	}
 	return nil
-}
-
-func (s *Session) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) int64 {
-	total := int64(0)
-	for _, h := range s.hooks.groupOrders {
-		total += s.points(h.plugin, h.weight, h.fn(job, want, g, nodes))
-	}
-	return total
 }

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,5 +87,54 @@ func TestWholeNodesRefused(t *testing.T) {
 	r := out.Refusals[0]
 	if len(out.Decisions) != 0 || r.Reason != "NoDevices" || r.Attempts[0].Nodes != 3 || len(r.Attempts[0].Groups) != 0 {
 		t.Errorf("four nodes of three: %+v", r)
+	}
+}
+
+// TestDecisionsShowTheGroup: how the group was chosen is part of each decision of a
+// whole-node form.
+func TestDecisionsShowTheGroup(t *testing.T) {
+	score := func(points int64) engine.Score {
+		return engine.Score{Total: points * 1000, Weight: 1, Parts: []engine.Part{{Plugin: "Groups", Score: float64(points), Weight: 1}}}
+	}
+	choice := func(k cluster.Key, points int64) engine.GroupCandidate {
+		return engine.GroupCandidate{Group: k, Score: score(points)}
+	}
+	type shown struct {
+		Score  engine.Score
+		Groups []engine.GroupCandidate
+	}
+	tests := map[string]struct {
+		job  fixture.Part
+		want []shown
+	}{
+		"of all":             {fixture.Job("m").WholeNodes(1, "8Gi"), []shown{{score(90), []engine.GroupCandidate{choice(small, 90), choice(mid, 60), choice(big, 20)}}}},
+		"each task":          {fixture.Job("m").WholeNodes(2, "8Gi"), slices.Repeat([]shown{{score(60), []engine.GroupCandidate{choice(mid, 60), choice(big, 20)}}}, 2)},
+		"where it runs":      {fixture.Job("m").WholeNodes(2, "8Gi").On("big-1"), []shown{{score(20), []engine.GroupCandidate{choice(big, 20)}}}},
+		"not of whole nodes": {fixture.Job("m").Devices(8), []shown{{}}},
+	}
+	for name, tt := range tests {
+		for _, explain := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, explained: %v", name, explain), func(t *testing.T) {
+				ssn := fixture.Engine(fit(), groups()).Open(with(machines(), tt.job), engine.Options{Search: engine.Twin, Explain: explain})
+				defer ssn.Close()
+				out, err := ssn.Run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got, want []shown
+				for _, d := range out.Decisions {
+					got = append(got, shown{d.GroupScore, d.Groups})
+				}
+				for _, w := range tt.want {
+					if !explain {
+						w.Groups = nil
+					}
+					want = append(want, w)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
 	}
 }

@@ -36,11 +36,7 @@ func Picture(w io.Writer, state *cluster.State, style Style) {
 		p.names = min(nameColumns, max(p.names, utf8.RuneCountInString(n.Name)))
 	}
 	for _, g := range state.Groups() {
-		title := g.Key.String()
-		if g.Key.Memory > 0 {
-			title += ", " + Memory(cluster.Bytes(g.Key.Memory)<<20) + " each"
-		}
-		p.section(w, title, g.Nodes)
+		p.section(w, GroupTitle(g.Key), g.Nodes)
 	}
 	var plain []*cluster.Node
 	for _, n := range state.Nodes() {

@@ -54,6 +54,9 @@ func (r *Report) place(q Question, was *before, sim *Simulation, j *cluster.Job)
 			if d := &decisions[i]; d.Task.Job == j.ID && len(d.Score.Parts) > 0 {
 				chosen[d.Task.Name] = d
 			}
+			if d := &decisions[i]; d.Task.Job == j.ID && len(d.GroupScore.Parts) > 0 {
+				r.Group = groupChoice(d)
+			}
 		}
 	}
 	for _, t := range j.Tasks() {
@@ -79,8 +82,7 @@ func placement(t *cluster.Task, ran bool, d *engine.Decision) Placement {
 	if d == nil || d.Node != p.Node {
 		return p
 	}
-	mean := d.Score.Mean()
-	p.Score, p.Scores = &mean, parts(d.Score)
+	p.Score, p.Scores = scored(d.Score)
 	p.Others = max(0, len(d.Candidates)-1)
 	for _, c := range d.Candidates {
 		if c.Node != d.Node {

@@ -240,6 +240,9 @@ func (r *Report) placed(w io.Writer) {
 	default:
 		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, count(r.total, "task"), running)
 	}
+	if r.Group != nil {
+		r.Group.text(w)
+	}
 	r.displaced(w)
 	const most = 8
 	for i, p := range r.Placements {
@@ -294,12 +297,13 @@ func (r *Report) placement(w io.Writer, p Placement) {
 	case p.RunnerUp == nil:
 		fmt.Fprintln(w, "    no other node would have taken it")
 	default:
-		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", count(p.Others, "other node"), p.RunnerUp.Node, decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores)), "    ", "      ")
+		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", count(p.Others, "other node"), p.RunnerUp.Node, decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
 	}
 }
 
-// against names the parts in which one score differs from another.
-func against(scores, winner map[string]float64) string {
+// against names the parts in which one score differs from another; tie says what
+// decides where they are equal.
+func against(scores, winner map[string]float64, tie string) string {
 	var out []string
 	for _, n := range slices.Sorted(maps.Keys(scores)) {
 		if scores[n] != winner[n] {
@@ -307,7 +311,7 @@ func against(scores, winner map[string]float64) string {
 		}
 	}
 	if len(out) == 0 {
-		return "which is equal; the first by name wins"
+		return "which is equal; " + tie
 	}
 	return strings.Join(out, ", ")
 }

@@ -31,10 +31,15 @@ type Decision struct {
 	Score      *float64           `json:"score,omitempty"`
 	Scores     map[string]float64 `json:"scores,omitempty"`
 	Candidates []Candidate        `json:"candidates,omitempty"` // best first, only where explained
-	For        string             `json:"for,omitempty"`        // the workload an eviction makes room for
-	Reason     string             `json:"reason,omitempty"`     // of an eviction
-	Landing    string             `json:"landing,omitempty"`    // the node that an evicted task moves to
-	Weighed    *Weighed           `json:"weighed,omitempty"`    // how an eviction was found, only where explained
+	// GroupScore and GroupScores are the same of the group, where the form takes whole
+	// nodes, and Groups are those that were possible.
+	GroupScore  *float64           `json:"groupScore,omitempty"`
+	GroupScores map[string]float64 `json:"groupScores,omitempty"`
+	Groups      []GroupCandidate   `json:"groups,omitempty"`  // best first, only where explained
+	For         string             `json:"for,omitempty"`     // the workload an eviction makes room for
+	Reason      string             `json:"reason,omitempty"`  // of an eviction
+	Landing     string             `json:"landing,omitempty"` // the node that an evicted task moves to
+	Weighed     *Weighed           `json:"weighed,omitempty"` // how an eviction was found, only where explained
 }
 
 // Device is what a task gets of one device.
@@ -62,6 +67,14 @@ type Candidate struct {
 	Node   string             `json:"node"`
 	Score  float64            `json:"score"`
 	Scores map[string]float64 `json:"scores"`
+}
+
+// GroupCandidate is a group that would have done, and the form that is for it.
+type GroupCandidate struct {
+	Group       Group              `json:"group"`
+	Alternative string             `json:"alternative,omitempty"`
+	Score       float64            `json:"score"`
+	Scores      map[string]float64 `json:"scores"`
 }
 
 // Refusal is a workload that was turned down.
@@ -154,17 +167,33 @@ func decision(state *cluster.State, d *engine.Decision, all bool) Decision {
 		g := group(d.Group)
 		out.Group = &g
 	}
-	if len(d.Score.Parts) > 0 && d.Action != engine.EvictIt {
-		mean := d.Score.Mean()
-		out.Score, out.Scores = &mean, parts(d.Score)
+	if d.Action != engine.EvictIt {
+		out.Score, out.Scores = scored(d.Score)
 	}
+	out.GroupScore, out.GroupScores = scored(d.GroupScore)
 	if all {
 		out.Weighed = weighed(d.Weighing)
 		for _, c := range d.Candidates {
 			out.Candidates = append(out.Candidates, Candidate{c.Node, c.Score.Mean(), parts(c.Score)})
 		}
+		for i := range d.Groups {
+			out.Groups = append(out.Groups, groupCandidate(&d.Groups[i]))
+		}
 	}
 	return out
+}
+
+func groupCandidate(c *engine.GroupCandidate) GroupCandidate {
+	return GroupCandidate{group(c.Group), c.Alternative, c.Score.Mean(), parts(c.Score)}
+}
+
+// scored is the mean of a score and its parts, nil where no plugin gave one.
+func scored(s engine.Score) (*float64, map[string]float64) {
+	if len(s.Parts) == 0 {
+		return nil, nil
+	}
+	mean := s.Mean()
+	return &mean, parts(s)
 }
 
 // Cause says for whom a task is evicted, why, and where it goes if it moves; ""

@@ -37,6 +37,8 @@ type Report struct {
 	Foreign string `json:"foreign,omitempty"`
 	// Form that it took, of a model.
 	Form string `json:"form,omitempty"`
+	// Group is how the group was chosen, where it takes whole nodes.
+	Group *GroupChoice `json:"group,omitempty"`
 	// Placements are its tasks that have a place.
 	Placements []Placement `json:"placements"`
 	// Evicted is what the simulation evicted of it, and Displaced whom it evicted for it.

@@ -143,7 +143,6 @@ func (c *checker) devices(id string, want []int) {
 	}
 }
 
-// group accepts the group as it is printed, with "x" for "×", or the product alone.
 func (c *checker) group(id, want string) {
 	j := c.job(id)
 	if j == nil {
@@ -153,7 +152,7 @@ func (c *checker) group(id, want string) {
 		got := c.nodeOf(t)
 		if t.Node != nil && t.Node.Group() != nil {
 			k := t.Node.Group().Key
-			if want == k.Product || strings.ReplaceAll(want, " x ", " × ") == k.String() {
+			if names(want, k) {
 				continue
 			}
 			got = k.String()
@@ -223,41 +222,6 @@ func orAny(reason string) string {
 		return "a refusal"
 	}
 	return reason
-}
-
-func (c *checker) scores(id string, nodes map[string]map[string]float64) {
-	t := c.task(id)
-	if t == nil {
-		return
-	}
-	d := c.decisions[t.ID]
-	if d == nil {
-		c.differ("scores of "+id, "a decision", "none was made")
-		return
-	}
-	each(nodes, func(node string, plugins map[string]float64) {
-		at := slices.IndexFunc(d.Candidates, func(x engine.Candidate) bool { return x.Node == node })
-		if at < 0 {
-			c.differ("scores of "+id+" on "+node, "a candidate", "the node was turned down or is not there")
-			return
-		}
-		each(plugins, func(plugin string, want float64) {
-			what := fmt.Sprintf("score of %s on %s by %s", id, node, plugin)
-			have, hooks := 0.0, 0
-			for _, p := range d.Candidates[at].Score.Parts {
-				if p.Plugin == plugin { // some have several hooks
-					have += p.Score
-					hooks++
-				}
-			}
-			switch {
-			case hooks == 0:
-				c.differ(what, number(want), "no score by it")
-			case math.Abs(have-want) >= 0.0005*float64(hooks): // each counts in thousandths
-				c.differ(what, number(want), number(have))
-			}
-		})
-	})
 }
 
 func number(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }

@@ -131,7 +131,7 @@ func TestRun(t *testing.T) {
 				{"refusal of a", "a refusal", "none: it is placed"},
 				{"score of a/t-0 on n2 by Nobody", "1", "no score by it"},
 				{"score of a/t-0 on n2 by TaintToleration", "99", "100"},
-				{"scores of a/t-0 on n3", "a candidate", "the node was turned down or is not there"},
+				{"scores of a/t-0 on n3", "a candidate", "the node or group was turned down or is not there"},
 				{"scores of b", "a decision", "none was made"},
 				{"evictions", "job/a/t-0", "none"},
 			},
@@ -193,5 +193,35 @@ func TestFiles(t *testing.T) {
 	}
 	if _, err := Files([]string{filepath.Join(dir, "nowhere")}); err == nil {
 		t.Error("no error for what is not there")
+	}
+}
+
+// TestScoresOfGroups: groups go by product, count and memory, as much as it takes
+// to tell them apart.
+func TestScoresOfGroups(t *testing.T) {
+	const objects = `
+---
+{apiVersion: berth.dev/v1alpha1, kind: Node, metadata: {name: n1}, spec: {resources: {cpu: 8, memory: 64Gi}, devices: {product: A100, count: 4, memory: 40Gi}}}
+---
+{apiVersion: berth.dev/v1alpha1, kind: Node, metadata: {name: n2}, spec: {resources: {cpu: 8, memory: 64Gi}, devices: {product: A100, count: 4, memory: 80Gi}}}
+---
+{apiVersion: berth.dev/v1alpha1, kind: Node, metadata: {name: n3}, spec: {resources: {cpu: 8, memory: 64Gi}, devices: {product: L4, count: 1, memory: 24Gi}}}
+---
+{apiVersion: berth.dev/v1alpha1, kind: Job, metadata: {name: a}, spec: {placement: {unit: Node}, tasks: [{name: t, devices: {totalMemory: 8Gi}}]}}
+`
+	for name, c := range map[string]struct {
+		expect string
+		want   []Mismatch
+	}{
+		"as expected": {`{"A100 x 4, 40 GiB each": {ResourceUtilizationScorer: 5}, "A100 × 4, 80 GiB each": {ResourceUtilizationScorer: 2.5}, L4: {ResourceUtilizationScorer: 33.333}}`, nil},
+		"another":     {`{L4 x 1: {ResourceUtilizationScorer: 30}}`, []Mismatch{{"score of a on L4 x 1 by ResourceUtilizationScorer", "30", "33.333"}}},
+		"no such":     {`{L4 x 2: {ResourceUtilizationScorer: 30}}`, []Mismatch{{"scores of a on L4 x 2", "a candidate", "the node or group was turned down or is not there"}}},
+		"several":     {`{A100: {ResourceUtilizationScorer: 5}}`, []Mismatch{{"scores of a on A100", "a candidate", `several groups; write "A100 × 4, 40 GiB each" or "A100 × 4, 80 GiB each"`}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, mismatches(t, "expect: {scores: {a: "+c.expect+"}}"+objects)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

@@ -40,7 +40,8 @@ type Expectation struct {
 	// Pending workloads: nothing of them is placed.
 	Pending  []string          `json:"pending,omitempty"`
 	Refusals []ExpectedRefusal `json:"refusals,omitempty"`
-	// Scores by task, node and plugin, before weights.
+	// Scores by task, node or group, and plugin, before weights. Groups have scores
+	// where the task takes a whole node.
 	Scores map[string]map[string]map[string]float64 `json:"scores,omitempty"`
 	// Evictions are all tasks evicted; an empty list: none.
 	Evictions []string `json:"evictions,omitempty"`

@@ -123,6 +123,10 @@ func (t *table) decisions(result *explain.Result) {
 	if t.wide {
 		head = append(head, "GROUP", "FORM", "SCORES")
 	}
+	grouped := t.wide && slices.ContainsFunc(result.Decisions, func(d explain.Decision) bool { return d.GroupScore != nil })
+	if grouped {
+		head = append(head, "GROUP SCORES")
+	}
 	evicts := slices.ContainsFunc(result.Decisions, func(d explain.Decision) bool { return d.Action == "Evict" })
 	if evicts {
 		head = append(head, "FOR")
@@ -137,6 +141,9 @@ func (t *table) decisions(result *explain.Result) {
 				group = fmt.Sprintf("%s × %d", d.Group.Product, d.Group.Count)
 			}
 			row = append(row, group, dash(d.Alternative), dash(explain.Scores(d.Scores)))
+		}
+		if grouped {
+			row = append(row, dash(explain.Scores(d.GroupScores)))
 		}
 		if evicts {
 			row = append(row, explain.Cause(d))

@@ -45,7 +45,7 @@ be given as PATH, alone, wherever manifests can, and gives the same answers.`,
 	f := c.Flags()
 	f.StringVar(&o.config, "config", "", "file with a SchedulerConfiguration")
 	f.StringVarP(&o.output, "output", "o", "table", "table, wide, json or yaml")
-	f.BoolVar(&o.explain, "explain", false, "list every candidate of every decision and every node of every refusal (json, yaml)")
+	f.BoolVar(&o.explain, "explain", false, "list every candidate of every decision, nodes and groups, and every node of every refusal (json, yaml)")
 	f.BoolVar(&o.fail, "fail-on-pending", false, "exit with 1 if anything is left pending")
 	f.StringVar(&o.events, "events", "", "write the events as JSON lines to this file; - for standard output, instead of the result")
 	f.StringVar(&o.snapshot, "snapshot-out", "", "write what the simulation starts from to this file, as a snapshot")
