@@ -34,7 +34,7 @@ func (s *Shape) check() error {
 		return errors.New("there is no shape")
 	}
 	n := &s.Need
-	err := cmp.Or(s.Resources.check(), checkAmount("devices", n.Devices), checkAmount("memory", n.Memory), checkAmount("share", n.Share), checkAmount("sumAtLeast", n.SumAtLeast))
+	err := cmp.Or(s.Resources.check(), s.LeftOut.check(), checkAmount("devices", n.Devices), checkAmount("memory", n.Memory), checkAmount("share", n.Share), checkAmount("sumAtLeast", n.SumAtLeast))
 	if l := n.Layers; l != nil && err == nil {
 		err = cmp.Or(checkAmount("layers", l.Total), checkAmount("bytes of a layer", l.Bytes), checkAmount("fixed bytes", l.Fixed), checkAmount("least layers", l.Least))
 		if err == nil && l.Bytes > 0 && Bytes(l.Total) > maxAmount/l.Bytes {

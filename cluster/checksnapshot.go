@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // maxQueueDepth bounds how many queues are above each other: what a task holds is
@@ -137,7 +138,7 @@ func (sn *Snapshot) checkJobs() error {
 		}
 		for a := range j.Alternatives {
 			for _, t := range j.Alternatives[a].Tasks {
-				for _, x := range t.Shape.Resources {
+				for _, x := range slices.Concat(t.Shape.Resources, t.Shape.LeftOut) {
 					if !requested.add(x.Name, x.Value) {
 						return fmt.Errorf("with %s more %s is requested than can be counted", j.ID, x.Name)
 					}

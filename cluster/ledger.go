@@ -87,6 +87,11 @@ func (s *State) book(t *Task, sign int64) {
 			l.Used += sign * (a.Value + n.host(t.held, t.Claims, a.Name))
 		}
 	}
+	for _, a := range t.held.LeftOut {
+		if l := n.Ledger(a.Name); l != nil {
+			l.LeftOut += sign * a.Value
+		}
+	}
 	iso := t.held.Isolation
 	if iso.CPU == CPUStrictIsolated {
 		n.Isolated += sign * t.held.Cores()

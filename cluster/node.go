@@ -55,12 +55,13 @@ type Node struct {
 }
 
 // Ledger is one resource of a node. Used counts what tasks hold or have
-// reserved; Releasing what evicted tasks still hold physically; Foreign what a
+// reserved; LeftOut what scores count for them beside that; Releasing what evicted tasks still hold physically; Foreign what a
 // reading of unified memory found in use and State does not account for.
 type Ledger struct {
 	Name      string `json:"name,omitempty"`
 	Capacity  int64  `json:"capacity,omitempty"`
 	Used      int64  `json:"-"`
+	LeftOut   int64  `json:"-"`
 	Releasing int64  `json:"-"`
 	Foreign   int64  `json:"-"`
 }

@@ -205,7 +205,7 @@ func (s *State) rewrite(n *Node, claims [][]Claim, change func(), absent bool) {
 	change()
 	n.absent, n.Isolated = absent, 0
 	for i := range n.Resources {
-		n.Resources[i].Used, n.Resources[i].Releasing = 0, 0
+		n.Resources[i].Used, n.Resources[i].LeftOut, n.Resources[i].Releasing = 0, 0, 0
 	}
 	for i := range n.Devices {
 		n.Devices[i].Use = DeviceUse{}

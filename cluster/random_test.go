@@ -96,6 +96,7 @@ func (w *world) job() string {
 
 func (w *world) shape() *cluster.Shape {
 	s := &cluster.Shape{Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(1+w.roll(3)) * 1000}, {Name: cluster.Memory, Value: int64(w.roll(3)) << 30}}}
+	s.LeftOut = cluster.LeftOut(s.Resources)
 	switch w.roll(6) {
 	case 0:
 		s.Need.Devices = 1 + w.roll(2)

@@ -10,6 +10,7 @@ import (
 // the engine remembers its answers per shape. Shapes never change.
 type Shape struct {
 	Resources   Resources    `json:"resources,omitempty"` // cpu and memory always present
+	LeftOut     Resources    `json:"leftOut,omitempty"`   // what scores count beside Resources; see LeftOut
 	Need        Need         `json:"need,omitzero"`
 	Selector    []Label      `json:"selector,omitempty"` // labels a node must have, sorted
 	Required    []Term       `json:"required,omitempty"` // any of these must match the node; none: all do
@@ -24,6 +25,26 @@ type Shape struct {
 	Files    Files    `json:"files,omitzero"`
 
 	key string
+}
+
+// What scores count for a container that requests no cpu or no memory, as in
+// Kubernetes: a container uses some of both, and a node with many of them is not empty.
+const (
+	DefaultCPU    Milli = 100
+	DefaultMemory Bytes = 200 << 20
+)
+
+// LeftOut is what scores count for one container beside its requests: the defaults
+// of cpu and memory that it does not request. Scores alone count it: whether a task
+// fits, and what its queue uses, goes by its requests.
+func LeftOut(requests Resources) Resources {
+	var out Resources
+	for _, a := range [...]Amount{{CPU, int64(DefaultCPU)}, {Memory, int64(DefaultMemory)}} {
+		if requests.Of(a.Name) == 0 {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // Strategy is how the replicas of a model are laid out over nodes.
@@ -96,6 +117,13 @@ func (w *keyWriter) strs(list []string) {
 		w.str(s)
 	}
 }
+func (w *keyWriter) amounts(list Resources) {
+	w.num(int64(len(list)))
+	for _, a := range list {
+		w.str(a.Name)
+		w.num(a.Value)
+	}
+}
 func (w *keyWriter) terms(list []Term) {
 	w.num(int64(len(list)))
 	for _, t := range list {
@@ -113,11 +141,8 @@ func (s *Shape) spell() string { return string(s.appendKey(nil)) }
 // appendKey appends the spelling of the shape.
 func (s *Shape) appendKey(key []byte) []byte {
 	w := keyWriter(key)
-	w.num(int64(len(s.Resources)))
-	for _, a := range s.Resources {
-		w.str(a.Name)
-		w.num(a.Value)
-	}
+	w.amounts(s.Resources)
+	w.amounts(s.LeftOut)
 	n := &s.Need
 	w.num(int64(n.Devices))
 	w.num(int64(n.Memory))

@@ -16,6 +16,7 @@ func TestInternSeesEveryField(t *testing.T) {
 	full := func() cluster.Shape {
 		return cluster.Shape{
 			Resources:   cluster.Resources{{Name: "cpu", Value: 1}},
+			LeftOut:     cluster.Resources{{Name: "memory", Value: 1}},
 			Need:        cluster.Need{Products: []string{"A"}, Types: []string{"t"}, Selected: []cluster.DeviceID{{Node: "n", Type: "t"}}, Layers: &cluster.Layers{Total: 1}},
 			Selector:    []cluster.Label{{Key: "a", Value: "b"}},
 			Required:    []cluster.Term{{{Key: "k", Operator: cluster.In, Values: []string{"v"}}}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -294,6 +295,10 @@ func (m *jobMaker) shape(t *v1alpha1.Task, at path, nodes int, wholeNodes bool) 
 	}
 	s.Isolation = makeIsolation(m.job.Spec.Isolation, t.Isolation, at.add("isolation"), m.r)
 	isolatedCores(&s)
+	s.LeftOut = slices.DeleteFunc(cluster.LeftOut(s.Resources), func(a cluster.Amount) bool {
+		_, given := t.Resources[corev1.ResourceName(a.Name)] // a request of 0 is one
+		return given
+	})
 	return s, memory
 }
 

@@ -95,11 +95,13 @@ func made(t *testing.T, spec string) *cluster.Job {
 func TestJobShapes(t *testing.T) {
 	const gi = 1 << 30
 	none := cluster.Resources{{Name: "cpu"}, {Name: "memory"}}
+	both := cluster.Resources{{Name: "cpu", Value: 100}, {Name: "memory", Value: 200 << 20}}
 	tests := map[string]struct {
 		spec string
 		want cluster.Shape
 	}{
-		"nothing asked": {"{tasks: [{name: w}]}", cluster.Shape{Resources: none}},
+		"nothing asked":         {"{tasks: [{name: w}]}", cluster.Shape{Resources: none, LeftOut: both}},
+		"a request of 0 is one": {"{tasks: [{name: w, resources: {memory: 0}}]}", cluster.Shape{Resources: none, LeftOut: both[:1]}},
 		"everything": {
 			"{preemptible: true, cells: [west], nodeSelector: {b: c, a: d}, isolation: {cpu: WholeCore, gpu: SessionExclusive, session: s}, tolerations: [{operator: Exists}]," +
 				"placement: {instanceType: big}, affinity: {required: [{matchExpressions: [{key: k, operator: Exists}]}], preferred: [{weight: -3, matchExpressions: [{key: k, operator: In, values: [v]}]}]}," +
@@ -113,16 +115,16 @@ func TestJobShapes(t *testing.T) {
 				Cell: "west", Preemptible: true,
 			},
 		},
-		"one device unless counted":             {"{tasks: [{name: w, devices: {}}]}", cluster.Shape{Resources: none, Need: cluster.Need{Devices: 1}}},
-		"share as a decimal":                    {"{tasks: [{name: w, devices: {share: 0.5}}]}", cluster.Shape{Resources: none, Need: cluster.Need{Devices: 1, Share: 500}}},
-		"share as a quantity":                   {"{tasks: [{name: w, devices: {share: 250m, totalMemory: 4Gi}}]}", cluster.Shape{Resources: none, Need: cluster.Need{Devices: 1, Share: 250, SumAtLeast: 4 * gi}}},
-		"partition":                             {"{tasks: [{name: w, devices: {partition: 1g.5gb}}]}", cluster.Shape{Resources: none, Need: cluster.Need{Devices: 1, Partition: "1g.5gb"}}},
-		"an isolated task takes a core":         {"{tasks: [{name: w, isolation: {cpu: StrictIsolated}}]}", cluster.Shape{Resources: none.With("cpu", 1000), Isolation: cluster.Isolation{CPU: "StrictIsolated"}}},
-		"a session goes with its class":         {"{isolation: {gpu: SessionExclusive, session: s}, tasks: [{name: w, isolation: {gpu: Shared}}]}", cluster.Shape{Resources: none, Isolation: cluster.Isolation{GPU: "Shared"}}},
-		"a task's session with the job's class": {"{isolation: {gpu: SessionExclusive}, tasks: [{name: w, isolation: {session: s}}]}", cluster.Shape{Resources: none, Isolation: cluster.Isolation{GPU: "SessionExclusive", Session: "s"}}},
+		"one device unless counted":             {"{tasks: [{name: w, devices: {}}]}", cluster.Shape{Resources: none, LeftOut: both, Need: cluster.Need{Devices: 1}}},
+		"share as a decimal":                    {"{tasks: [{name: w, devices: {share: 0.5}}]}", cluster.Shape{Resources: none, LeftOut: both, Need: cluster.Need{Devices: 1, Share: 500}}},
+		"share as a quantity":                   {"{tasks: [{name: w, devices: {share: 250m, totalMemory: 4Gi}}]}", cluster.Shape{Resources: none, LeftOut: both, Need: cluster.Need{Devices: 1, Share: 250, SumAtLeast: 4 * gi}}},
+		"partition":                             {"{tasks: [{name: w, devices: {partition: 1g.5gb}}]}", cluster.Shape{Resources: none, LeftOut: both, Need: cluster.Need{Devices: 1, Partition: "1g.5gb"}}},
+		"an isolated task takes a core":         {"{tasks: [{name: w, isolation: {cpu: StrictIsolated}}]}", cluster.Shape{Resources: none.With("cpu", 1000), LeftOut: both[1:], Isolation: cluster.Isolation{CPU: "StrictIsolated"}}},
+		"a session goes with its class":         {"{isolation: {gpu: SessionExclusive, session: s}, tasks: [{name: w, isolation: {gpu: Shared}}]}", cluster.Shape{Resources: none, LeftOut: both, Isolation: cluster.Isolation{GPU: "Shared"}}},
+		"a task's session with the job's class": {"{isolation: {gpu: SessionExclusive}, tasks: [{name: w, isolation: {session: s}}]}", cluster.Shape{Resources: none, LeftOut: both, Isolation: cluster.Isolation{GPU: "SessionExclusive", Session: "s"}}},
 		"whole nodes": {
 			"{placement: {unit: Node, nodesPerReplica: 3}, tasks: [{name: w, devices: {totalMemory: 100, count: 8, sameProduct: true}}]}",
-			cluster.Shape{Resources: none, Need: cluster.Need{WholeNode: true, Devices: 8, SameProduct: true}},
+			cluster.Shape{Resources: none, LeftOut: both, Need: cluster.Need{WholeNode: true, Devices: 8, SameProduct: true}},
 		},
 	}
 	for name, tc := range tests {

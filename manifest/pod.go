@@ -100,7 +100,9 @@ func podRequests(o *corev1.Pod, shape *cluster.Shape, s *surroundings, r reporte
 	if s.podSlots {
 		shape.Resources = shape.Resources.With(string(corev1.ResourcePods), 1)
 	}
-	for _, a := range amounts(effectiveRequests(o), at, r) {
+	requests := effectiveRequests(o, nil)
+	shape.LeftOut = amounts(leftOut(o, requests), at, r)
+	for _, a := range amounts(requests, at, r) {
 		if !isDevice(a.Name) && !s.deviceNames[a.Name] {
 			shape.Resources = shape.Resources.With(a.Name, a.Value)
 			continue

@@ -61,6 +61,7 @@ func TestPodShape(t *testing.T) {
 	j := s.Job("pod/lab/train-1")
 	wantShape := &cluster.Shape{
 		Resources: cluster.Resources{{Name: "cpu", Value: 500}, {Name: "memory"}, {Name: "pods", Value: 1}},
+		LeftOut:   cluster.Resources{{Name: "memory", Value: 200 << 20}},
 		Need:      cluster.Need{Devices: 1, Partition: "1g.5gb", Resource: "nvidia.com/mig-1g.5gb"},
 		Selector:  []cluster.Label{{Key: "kubernetes.io/os", Value: "linux"}},
 		Required: []cluster.Term{{

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-project/berth/cluster"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
@@ -15,9 +16,10 @@ import (
 // sidecars before it where that is more, and the overhead.
 //
 // The API server fills requests in from limits before the scheduler sees a pod. A
-// dump has them, a manifest that was never applied need not. The pod itself is left
-// as it was read: edits may follow.
-func effectiveRequests(o *corev1.Pod) corev1.ResourceList {
+// dump has them, a manifest that was never applied need not. Where defaults are
+// given, each container counts with those of them that it does not request. The pod
+// itself is left as it was read: edits may follow.
+func effectiveRequests(o *corev1.Pod, defaults corev1.ResourceList) corev1.ResourceList {
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
 	pod := *o
 	pod.Spec.Containers = withDefaultRequests(o.Spec.Containers)
@@ -25,7 +27,26 @@ func effectiveRequests(o *corev1.Pod) corev1.ResourceList {
 	if r := o.Spec.Resources; r != nil {
 		pod.Spec.Resources = &corev1.ResourceRequirements{Requests: podLevelRequests(r, resourcehelper.AggregateContainerRequests(&pod, options))}
 	}
+	options.NonMissingContainerRequests = defaults
 	return resourcehelper.PodRequests(&pod, options)
+}
+
+// leftOut is what scores count for the pod beside its requests.
+func leftOut(o *corev1.Pod, requests corev1.ResourceList) corev1.ResourceList {
+	defaults := corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(cluster.DefaultCPU), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(cluster.DefaultMemory), resource.BinarySI),
+	}
+	counted := effectiveRequests(o, defaults)
+	out := corev1.ResourceList{}
+	for name := range defaults {
+		more := counted[name]
+		more.Sub(requests[name])
+		if more.Sign() > 0 {
+			out[name] = more
+		}
+	}
+	return out
 }
 
 // withDefaultRequests are the containers, each with requests for all that it limits.

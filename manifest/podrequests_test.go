@@ -55,3 +55,38 @@ func TestPodRequests(t *testing.T) {
 		}
 	}
 }
+
+// Scores count the default of each container that requests no cpu or no memory.
+func TestPodLeftOut(t *testing.T) {
+	tests := map[string]struct {
+		spec        string
+		cpu, memory int64 // cpu in thousandths, memory in MiB
+	}{
+		"nothing":                 {"containers: [{}]", 100, 200},
+		"each container":          {"containers: [{}, {}, {}]", 300, 600},
+		"those that request none": {"containers: [{resources: {requests: {cpu: 1}}}, {resources: {requests: {memory: 1Gi}}}]", 100, 200},
+		"all is requested":        {"containers: [{resources: {requests: {cpu: 1}, limits: {memory: 1Gi}}}]", 0, 0},
+		"a request of 0 is one":   {"containers: [{resources: {requests: {cpu: 0}}}]", 0, 200},
+		"sidecars":                {"initContainers: [{restartPolicy: Always}], containers: [{}]", 200, 400},
+		"init containers end":     {"initContainers: [{}, {}], containers: [{}]", 100, 200},
+		"a large init container":  {"initContainers: [{resources: {requests: {cpu: 4}}}], containers: [{}]", 0, 200},
+		"the pod requests":        {"resources: {requests: {cpu: 3}}, containers: [{}, {}]", 0, 400},
+		"overhead":                {"overhead: {cpu: 250m}, containers: [{}]", 100, 200},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b, err := Parse("f", []byte(pod("", "{"+tc.spec+"}")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := b.State()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := s.Job("pod/default/p").Tasks()[0].Shape.LeftOut
+			if got.Of("cpu") != tc.cpu || got.Of("memory") != tc.memory<<20 {
+				t.Errorf("%v; want %d of cpu and %d MiB", got, tc.cpu, tc.memory)
+			}
+		})
+	}
+}

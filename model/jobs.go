@@ -265,6 +265,7 @@ func (f *Form) alternative(cell string) cluster.Alternative {
 	for _, piece := range f.tasks {
 		shape := piece.shape
 		shape.Cell = cell
+		shape.LeftOut = cluster.LeftOut(shape.Resources)
 		for i := range piece.count {
 			alt.Tasks = append(alt.Tasks, &cluster.Task{Name: piece.role + "-" + strconv.Itoa(i), Role: piece.role, Index: i, Shape: &shape})
 		}

@@ -83,6 +83,7 @@ func (p *planner) asItRuns(r Replica) (cluster.Alternative, bool) {
 		if share := p.share(devices); !shape.Need.None() && share < cluster.Whole {
 			shape.Need.Share = share
 		}
+		shape.LeftOut = cluster.LeftOut(shape.Resources)
 		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: name, Role: role, Index: index, Shape: &shape})
 	}
 	return alt, true

@@ -104,6 +104,7 @@ func (w *World) shape() cluster.Shape {
 		{Name: cluster.CPU, Value: int64(w.dice.Roll(4)) * 2000},
 		{Name: cluster.Memory, Value: int64(w.dice.Roll(3)) * 16 << 30},
 	}}
+	s.LeftOut = cluster.LeftOut(s.Resources)
 	if !w.plain && w.chance(5) {
 		s.Resources = s.Resources.With("rdma/hca", 1)
 	}

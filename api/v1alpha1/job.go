@@ -85,6 +85,7 @@ type Task struct {
 	// Replicas is how many there are; 1 unless given.
 	Replicas *int `json:"replicas,omitempty"`
 	// Resources of each: cpu, memory and whatever else nodes count. Devices have a field of their own.
+	// A task is one container: without cpu it counts as 100m in scores, without memory as 200 MiB.
 	Resources corev1.ResourceList `json:"resources,omitempty"`
 	Devices   *DeviceNeed         `json:"devices,omitempty"`
 	Isolation *Isolation          `json:"isolation,omitempty"`

@@ -167,7 +167,8 @@ func emptied(n *cluster.Node) *cluster.Node {
 	}
 	e.Resources = slices.Clone(n.Resources)
 	for i := range e.Resources {
-		e.Resources[i].Used, e.Resources[i].Releasing, e.Resources[i].Foreign = 0, 0, 0
+		l := &e.Resources[i]
+		*l = cluster.Ledger{Name: l.Name, Capacity: l.Capacity}
 	}
 	return &e
 }

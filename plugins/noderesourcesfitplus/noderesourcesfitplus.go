@@ -2,15 +2,25 @@
 // strategy and a weight of its own for each resource: devices may be packed
 // while cores and memory are spread.
 //
-// The score is Σ weight·part ÷ Σ weight over the resources that the task asks
-// for and the configuration names, 100 if there is none. With used the amount
+// The score is Σ weight·part ÷ Σ weight over the resources that the task
+// requests and the configuration names, 100 if there is none. With used the amount
 // that the node would have in use, this task included:
 //
 //	MostAllocated   min(used, capacity) × 100 ÷ capacity
 //	LeastAllocated  max(capacity − used, 0) × 100 ÷ capacity
 //
 // Every division is rounded down. A resource that the node does not have counts
-// with 0. It refuses to know whether the task fits, and how models are laid out.
+// with 0.
+//
+// A container that requests no cpu counts as 100m of it, and one that requests no
+// memory as 200 MiB, those of running tasks as well: the NodeResourcesFitPlus of
+// Koordinator and Kubernetes' own scores do the same. A pod has as many containers
+// as it says; a task of a Job or of a Model is one container. So a pod of which one
+// container requests a core and another nothing uses 1.1 cores, and a task that
+// requests no cpu at all is not scored by cpu, but leaves 0.1 cores less to the
+// next one that is.
+//
+// It refuses to know whether the task fits, and how models are laid out.
 package noderesourcesfitplus
 
 import (
@@ -31,12 +41,6 @@ const Name = "NodeResourcesFitPlus"
 const (
 	MostAllocated  = "MostAllocated"  // the fuller the better
 	LeastAllocated = "LeastAllocated" // the emptier the better
-)
-
-// What a task that leaves cpu or memory out is taken to use.
-const (
-	leftOutCPU    = 100       // thousandths of a core
-	leftOutMemory = 200 << 20 // bytes
 )
 
 // Arguments are the plugin's arguments. Without resources devices are packed and
@@ -61,10 +65,9 @@ type plugin struct{ resources []resource }
 
 // resource is one configured resource, made ready.
 type resource struct {
-	name    string
-	weight  int64
-	spread  bool
-	leftOut int64 // what a task that does not ask is taken to use
+	name   string
+	weight int64
+	spread bool
 }
 
 // New builds the plugin.
@@ -91,14 +94,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 		if c.Weight < 1 || c.Weight > engine.MaxWeight {
 			return nil, fmt.Errorf("resources: %s: weight %d is not between 1 and %d; to leave the resource out of the score, remove it", name, c.Weight, engine.MaxWeight)
 		}
-		r := resource{name: name, weight: c.Weight, spread: c.Type == LeastAllocated}
-		switch name {
-		case cluster.CPU:
-			r.leftOut = leftOutCPU
-		case cluster.Memory:
-			r.leftOut = leftOutMemory
-		}
-		p.resources = append(p.resources, r)
+		p.resources = append(p.resources, resource{name: name, weight: c.Weight, spread: c.Type == LeastAllocated})
 	}
 	return p, nil
 }
@@ -114,8 +110,8 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 	var sum, weights int64
 	for i := range p.resources {
 		r := &p.resources[i]
-		used, capacity, asked := r.load(s, n)
-		if !asked {
+		used, capacity, requested := r.load(s, n)
+		if !requested {
 			continue
 		}
 		weights += r.weight
@@ -135,14 +131,10 @@ func (p *plugin) score(s *cluster.Shape, n *cluster.Node) float64 {
 }
 
 // load is what the node would have in use of the resource with the task on it.
-func (r *resource) load(s *cluster.Shape, n *cluster.Node) (used, capacity int64, asked bool) {
-	take := s.Resources.Of(r.name)
-	if take <= 0 {
-		take = r.leftOut
-	}
-	if take > 0 {
+func (r *resource) load(s *cluster.Shape, n *cluster.Node) (used, capacity int64, requested bool) {
+	if take := s.Resources.Of(r.name); take > 0 {
 		if l := n.Ledger(r.name); l != nil {
-			return l.Used + take, l.Capacity, true
+			return l.Used + l.LeftOut + take + s.LeftOut.Of(r.name), l.Capacity, true
 		}
 		return take, 0, true
 	}
@@ -154,7 +146,7 @@ func (r *resource) load(s *cluster.Shape, n *cluster.Node) (used, capacity int64
 
 // devices is load for devices, in thousandths. A need without a resource name
 // asks for what the node's devices are called.
-func (r *resource) devices(s *cluster.Shape, n *cluster.Node) (used, capacity int64, asked bool) {
+func (r *resource) devices(s *cluster.Shape, n *cluster.Node) (used, capacity int64, requested bool) {
 	counted := s.Need.Partition == "" && r.name == n.DeviceResource
 	if counted {
 		used, capacity = n.DeviceUsed(), n.DeviceCapacity()

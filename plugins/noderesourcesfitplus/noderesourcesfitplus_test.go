@@ -33,6 +33,16 @@ func with(n *fixture.NodeBuilder, jobs ...*fixture.JobBuilder) *cluster.Node {
 	return fixture.State(parts...).Node("n")
 }
 
+// leftOut makes a task of the job one container.
+func leftOut(b *fixture.JobBuilder) *fixture.JobBuilder {
+	return b.Shape(func(s *cluster.Shape) { s.LeftOut = cluster.LeftOut(s.Resources) })
+}
+
+// noCPU adds a container that requests no cpu.
+func noCPU(s *cluster.Shape) {
+	s.LeftOut = cluster.Resources{{Name: cluster.CPU, Value: int64(cluster.DefaultCPU)}}
+}
+
 func TestScore(t *testing.T) {
 	job := fixture.Job
 	task := shape(job("j").CPU(16000, "32Gi").Devices(2))
@@ -51,9 +61,12 @@ func TestScore(t *testing.T) {
 		"N1, partly used":  {engine.NoArguments{}, task, with(machine(), job("x").CPU(16000, "32Gi").Devices(4)), 75},
 		"N2, empty":        {engine.NoArguments{}, task, with(machine()), 56},
 		"no devices asked": {engine.NoArguments{}, shape(job("j").CPU(16000, "32Gi")), with(machine()), (83 + 93) / 2},
-		// 95.9 of 96 cores and 511.8 of 512 GiB stay free.
-		"cpu and memory left out":                {engine.NoArguments{}, shape(job("j")), with(machine()), 99},
-		"left out still counts":                  {cpu, shape(job("j")), with(fixture.Node("n").CPU(1, "1Gi")), 90},
+		// What is not requested does not score, however full the node is of it.
+		"nothing requested":                      {engine.NoArguments{}, shape(leftOut(job("j"))), with(machine()), 100},
+		"devices alone requested":                {engine.NoArguments{}, shape(leftOut(job("j").Devices(2))), with(machine(), job("x").CPU(96000, "512Gi")), 25},
+		"another container requests none":        {cpu, shape(job("j").CPU(500, "1Gi").Shape(noCPU)), with(fixture.Node("n").CPU(1, "1Gi")), 40},
+		"running tasks request none":             {cpu, shape(job("j").CPU(500, "1Gi")), with(fixture.Node("n").CPU(1, "1Gi"), leftOut(job("x")), leftOut(job("y"))), 30},
+		"more left out than there is":            {cpu, shape(job("j").CPU(1, "1Gi")), with(fixture.Node("n").CPU(0, "1Gi").Resource("cpu", 150), leftOut(job("x")), leftOut(job("y"))), 0},
 		"nothing in common":                      {gpus, shape(job("j").CPU(16000, "32Gi")), with(machine()), 100},
 		"more than there is":                     {cpu, shape(job("j").CPU(97000, "1Gi")), with(machine()), 0},
 		"devices of a node without":              {gpus, shape(job("j").Devices(1)), with(fixture.Node("n").CPU(1, "1Gi")), 0},
@@ -104,7 +117,7 @@ func TestArguments(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	want := []resource{{"cpu", 1, true, 100}, {"memory", 1, true, 200 << 20}, {"nvidia.com/gpu", 2, false, 0}}
+	want := []resource{{"cpu", 1, true}, {"memory", 1, true}, {"nvidia.com/gpu", 2, false}}
 	if diff := cmp.Diff(want, build(t, engine.NoArguments{}).resources, cmp.AllowUnexported(resource{})); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
