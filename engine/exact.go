@@ -242,7 +242,10 @@ func (x *search) from(i int) bool {
 	if t.twin >= 0 {
 		first = x.tasks[t.twin].at // equal tasks stand in order, or it would be the same arrangement twice
 	}
-	if first >= 0 && x.session.before(t.task) == nil {
+	before := x.session.before(t.task)
+	if before != nil {
+		x.unsure = x.unsure || before.Before.Cure.Transient()
+	} else if first >= 0 {
 		for t.at = first; t.at < len(t.nodes); t.at++ {
 			if x.on(i, t.nodes[t.at]) {
 				return true
@@ -259,7 +262,11 @@ func (x *search) from(i int) bool {
 // on tries the i-th task on the node, with every choice of devices.
 func (x *search) on(i int, n *cluster.Node) bool {
 	s, t := x.session, x.tasks[i].task
-	if x.steps--; !x.near(t, n) || s.reject(t, n) != nil {
+	if x.steps--; !x.near(t, n) {
+		return false
+	}
+	if r := s.reject(t, n); r != nil {
+		x.unsure = x.unsure || r.Cure.unheld() // something other than a task may make room
 		return false
 	}
 	for claims := range n.Choices(t.Shape, s.deviceScore(t.Shape, n), x.named) {

@@ -105,6 +105,7 @@ type hooks struct {
 	gpuOrders       []hook[GpuOrderFn]
 	groupPredicates []hook[GroupPredicateFn]
 	groupOrders     []hook[GroupOrderFn]
+	exclusions      []hook[ExclusionFn]
 	instanceOrders  []hook[InstanceOrderFn]
 	victims         [purposes][]hook[VictimFn]
 	adapters        []hook[AdaptFn]

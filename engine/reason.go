@@ -51,6 +51,9 @@ const (
 // Transient reports whether waiting may help, with or without a push.
 func (c Cure) Transient() bool { return c&(Wait|Evict) != 0 }
 
+// unheld reports whether waiting may help though no task holds what is waited for.
+func (c Cure) unheld() bool { return c&Wait != 0 && c&Evict == 0 }
+
 func (c Cure) String() string {
 	s := ""
 	for i, name := range [...]string{"Wait", "Evict", "Grow", "Relax"} {

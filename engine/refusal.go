@@ -276,69 +276,6 @@ func (s *Session) sortTallies(list []Tally) {
 	})
 }
 
-// never reports whether a gang has no room even in an empty cluster: then waiting
-// would be waiting for nothing.
-func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, in *scope) bool {
-	if len(alt.Tasks) < 2 {
-		return false
-	}
-	need := leastOf(alt, t.Shape)
-	ask := s.verdicts(t)
-	for _, n := range s.State.Nodes() {
-		if need <= 0 {
-			return false
-		}
-		if rejected, transient := ask(n); rejected && !transient {
-			for _, o := range n.Tasks { // what stands there already needs no room
-				if o.Job == t.Job && o.Shape == t.Shape && o.Status != cluster.Releasing {
-					need--
-				}
-			}
-		} else if in.has(n) {
-			need -= n.Most(t.Shape)
-		}
-	}
-	return need > 0
-}
-
-// alone reports whether a gang has nobody but itself in its way. Where a
-// task-form filter has a say, that cannot be known.
-func (s *Session) alone(alt *cluster.Alternative, t *cluster.Task) bool {
-	if filters, _, _ := s.taskHooks(t); len(filters) > 0 || len(alt.Tasks) < 2 {
-		return false
-	}
-	if !slices.ContainsFunc(alt.Tasks, func(o *cluster.Task) bool { return o.Node != nil }) {
-		return false
-	}
-	ask := s.verdicts(t)
-	return !slices.ContainsFunc(s.State.Nodes(), func(n *cluster.Node) bool {
-		rejected, transient := ask(n)
-		return (!rejected || transient) && slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job != t.Job })
-	})
-}
-
-// leastOf is how many tasks of the shape are in the minimum, whoever makes it: at
-// most as many as are of another shape need not be of this one. What the
-// subgroups need adds up.
-func leastOf(alt *cluster.Alternative, shape *cluster.Shape) int {
-	least, parts := alt.Min, 0
-	for _, t := range alt.Tasks {
-		if t.Shape != shape {
-			least--
-		}
-	}
-	for i := range alt.Subgroups {
-		part := alt.Subgroups[i].Min
-		for _, t := range alt.Tasks {
-			if t.Subgroup == i+1 && t.Shape != shape {
-				part--
-			}
-		}
-		parts += max(0, part)
-	}
-	return max(least, parts)
-}
-
 // verdicts says of nodes whether shape-form filters turn the task down, and
 // whether waiting may cure it: off the index, or by asking where the index is
 // what is being checked.

@@ -210,7 +210,8 @@ func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt fu
 	d.look(s)
 	possible := slices.ContainsFunc(domains, func(c candidate) bool {
 		fits, _, _ := d.held(c.nodes, d.ever)
-		return fits >= d.need
+		most, _ := s.apart(first.Job, c.nodes, s.everAny(slices.Concat(d.there, d.tasks), c.scope))
+		return fits >= d.need && most >= there+d.need
 	})
 	if !possible && there == 0 {
 		// Where no node at all could take it, the domains are not to blame.
@@ -233,7 +234,10 @@ func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt fu
 			a = got
 		}
 	}
-	a.Alternative, a.Level, a.Never, a.Placed, a.Min = g.alt.Name, level, !possible, there, there+d.need
+	if !possible {
+		g.alone = nil // the sums say it, whatever a search finds
+	}
+	a.Alternative, a.Level, a.Never, a.Placed, a.Min = g.alt.Name, level, !possible || a == g.alone, there, there+d.need
 	if d.sub > 0 {
 		a.Subgroup = g.alt.Subgroups[d.sub-1].Name
 	}

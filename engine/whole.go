@@ -87,6 +87,9 @@ func (w *whole) judge() {
 func (w *whole) ask(form *cluster.Alternative, t *cluster.Task, g *cluster.Group) {
 	now, ever := w.survivors(t, g)
 	r := w.rejectGroup(w.job, form.Whole, g, ever)
+	if r == nil {
+		r = w.rejectDomains(form, ever)
+	}
 	if r == nil && w.rejectGroup(w.job, form.Whole, g, now) == nil {
 		w.choices = append(w.choices, groupChoice{g, form, w.scoreGroup(w.job, form.Whole, g, now), len(w.groups)})
 	}
@@ -254,4 +257,16 @@ func (s *Session) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *clu
 		}
 	}
 	return nil
+}
+
+// rejectDomains turns a group down whose nodes are in fewer domains than the form
+// needs, where the tasks of the job exclude each other.
+func (s *Session) rejectDomains(form *cluster.Alternative, nodes []*cluster.Node) *Rejection {
+	want := len(form.Tasks)
+	have, r := s.apart(form.Tasks[0].Job, nodes, func(*cluster.Node) int { return 1 })
+	if r == nil || have >= want {
+		return nil
+	}
+	r.Want, r.Have = Quantity{int64(want), Count}, Quantity{int64(have), Count}
+	return r
 }

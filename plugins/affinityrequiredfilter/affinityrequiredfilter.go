@@ -70,6 +70,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.AddStaticPredicateFn(matters, admit)
 	s.AddPrePredicateFn(p.before)
 	s.AddPredicateFn(p.matters, p.admit)
+	s.AddExclusionFn(p.exclusions)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}
@@ -139,6 +140,19 @@ func (p *plugin) admit(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine
 		}
 	}
 	return nil
+}
+
+// exclusions are the anti-terms of the job that match the job itself.
+func (p *plugin) exclusions(j *cluster.Job) []engine.Exclusion {
+	var out []engine.Exclusion
+	for i := range j.Affinity {
+		if t := &j.Affinity[i]; t.Anti && t.Weight == 0 {
+			if term := p.counter.Term(j, t); term.Matches(j) {
+				out = append(out, engine.Exclusion{Level: t.Within, Reason: JobAntiAffinity, Subject: term.Subject})
+			}
+		}
+	}
+	return out
 }
 
 // look finds the counts that concern the job. Jobs are asked about many times in a row.

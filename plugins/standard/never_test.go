@@ -1,11 +1,14 @@
 package standard
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/fixture"
+	"pgregory.net/rapid"
 )
 
 // A node that is not ready, or has not got its files yet, is nothing to wait for
@@ -43,4 +46,42 @@ func TestNobodyWaitsForANodeThatNeverDoes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A gang that is refused for good is refused in the empty cluster as well.
+func TestForGoodMeansEvenAlone(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		draw := func(from, to int, what string) int { return rapid.IntRange(from, to).Draw(r, what) }
+		var nodes []fixture.Part
+		names := make([]string, draw(1, 5, "nodes"))
+		for i := range names {
+			names[i] = fmt.Sprintf("n%d", i)
+			n := fixture.Node(names[i]).CPU(draw(2, 4, "cores"), "64Gi").Label("row", fmt.Sprint(draw(0, 1, "row")))
+			if rack := draw(0, 3, "rack"); rack > 0 {
+				n.Label("rack", fmt.Sprint(rack))
+			}
+			nodes = append(nodes, n)
+		}
+		members := draw(2, 4, "members")
+		gang := fixture.Job("gang").Label("app", "x").Gang(members).Min(draw(2, members, "min")).CPU(int64(1000*draw(1, 3, "task")), "1Gi")
+		for _, within := range []string{"", "rack"} {
+			if rapid.Bool().Draw(r, "apart within "+within) {
+				gang.Affinity(cluster.JobTerm{Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"x"}}}, Within: within, Anti: true})
+			}
+		}
+		if rapid.Bool().Draw(r, "one row") {
+			gang.Topology(cluster.Topology{Required: "row"})
+		}
+		parts := append(slices.Clone(nodes), gang)
+		for i := range draw(0, 4, "others") {
+			other := fixture.Job(fmt.Sprintf("o%d", i)).CPU(int64(1000*draw(1, 4, "held")), "1Gi").Label("app", rapid.SampledFrom([]string{"x", "y"}).Draw(r, "app"))
+			parts = append(parts, other.On(rapid.SampledFrom(names).Draw(r, "on")))
+		}
+		if out := decide(t, fixture.State(parts...)); len(out.Refusals) == 0 || !out.Refusals[0].Permanent || out.Refusals[0].Surplus {
+			return
+		}
+		if out := decide(t, fixture.State(append(nodes, gang)...)); len(out.Decisions) > 0 {
+			r.Fatalf("refused for good, and placed when it is alone: %v", out.Decisions)
+		}
+	})
 }

@@ -1,0 +1,58 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// TestAlone is a gang of which one member fits: what keeps the other out says whether
+// waiting can help. No other job is there.
+func TestAlone(t *testing.T) {
+	const held = engine.Wait | engine.Evict
+	one := func(cure engine.Cure) *policy { // keeps a second member off every node
+		return &policy{name: "One", open: func(s *engine.Session) {
+			s.AddPredicateFn(nil, func(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
+				if j.Placed() == 0 {
+					return nil
+				}
+				return &engine.Rejection{Reason: "One", Cure: cure}
+			})
+		}}
+	}
+	asleep := &policy{name: "Asleep", open: func(s *engine.Session) {
+		s.AddStaticPredicateFn(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+			if n.Name == "b" {
+				return &engine.Rejection{Reason: "Asleep", Cure: engine.Wait}
+			}
+			return nil
+		})
+	}}
+	gang := func(devices int) fixture.Part { return fixture.Job("g").Gang(2).Devices(devices) }
+	used := fixture.Node("b").GPUs(2, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Foreign = 1 << 30 })
+	tests := map[string]struct {
+		policies  []engine.Plugin
+		parts     []fixture.Part
+		permanent bool
+	}{
+		"a filter of the task":             {[]engine.Plugin{one(held)}, onTwo(gang(1)), true},
+		"something may come":               {[]engine.Plugin{one(engine.Wait)}, onTwo(gang(1)), false},
+		"another task on a node of no use": {[]engine.Plugin{one(held)}, onTwo(gang(1), fixture.Node("c").CPU(8, "64Gi"), fixture.Job("x").CPU(1000, "1Gi").On("c")), false},
+		"a node that is not ready":         {[]engine.Plugin{asleep}, onTwo(gang(2)), false},
+		"not ready, and a filter":          {[]engine.Plugin{asleep, one(held)}, onTwo(gang(1)), false},
+		"memory that is no task's":         {[]engine.Plugin{one(held)}, []fixture.Part{twoNodes()[0], used, gang(1)}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := fixture.State(tt.parts...)
+			r := run(t, fixture.Engine(append(tt.policies, fit())...), s).Refusals[0]
+			if r.Permanent != tt.permanent {
+				t.Errorf("%s, permanent %v", r.Reason, r.Permanent)
+			}
+		})
+	}
+}
+
+func onTwo(parts ...fixture.Part) []fixture.Part { return append(twoNodes(), parts...) }
