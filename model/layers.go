@@ -160,10 +160,14 @@ func (p *planner) remote(need layersNeed, l cluster.Layers) {
 		shape.Need = cluster.Need{Devices: w.each, Types: p.types, Selected: p.Place.Selected, Layers: &part, SameProduct: true, Products: []string{w.product}}
 		rest := shape
 		rest.Resources = p.shape(p.Backend.Host).Resources
-		p.forms = append(p.forms, Form{
+		f := Form{
 			Name: fmt.Sprintf("%d nodes of %s", w.nodes, w.product), Tensor: 1, Pipeline: w.nodes, Devices: w.each, Nodes: w.nodes, Parts: need.Whole,
 			tasks: []piece{{"leader", 1, shape}, {"worker", w.nodes - 1, rest}},
-		})
+		}
+		if w.nodes > w.exist {
+			f.Problem = fmt.Sprintf("it takes %d nodes with %s, and there are %d", w.nodes, w.product, w.exist)
+		}
+		p.forms = append(p.forms, f)
 	}
 }
 
@@ -172,15 +176,20 @@ type way struct {
 	nodes   int
 	product string
 	each    int // devices of each node; 0: as many as it takes
+	exist   int // nodes that have the product
 }
 
 // remoteWays are for each product the fewest nodes that hold the layers, and some
-// more; or all numbers of nodes that divide the devices that were asked for.
+// more; or all numbers of nodes that divide the devices that were asked for. Where
+// more nodes than exist are needed, it is the fewest alone.
 func (p *planner) remoteWays(l cluster.Layers) []way {
 	const more = 2 // with some room taken, a node or two beyond the fewest may do
-	best, widest := map[string]int{}, map[string]int{}
+	best, widest, exist := map[string]int{}, map[string]int{}, map[string]int{}
 	for i := range p.have {
 		if k := &p.have[i]; k.combines {
+			if !slices.ContainsFunc(p.have[:i], func(o kind) bool { return o.product == k.product && o.group == k.group }) {
+				exist[k.product] += len(k.group.Nodes)
+			}
 			best[k.product] = max(best[k.product], k.count*l.Within(k.memory))
 			widest[k.product] = max(widest[k.product], k.count)
 		}
@@ -195,10 +204,12 @@ func (p *planner) remoteWays(l cluster.Layers) []way {
 		if p.Place.Devices > 0 {
 			last = min(p.Place.Devices, MostNodes, l.Total)
 		}
-		for n := fewest; n <= last; n++ {
+		found := false
+		for n := fewest; n <= last && (n <= exist[product] || !found); n++ {
 			each := p.Place.Devices / n
 			if each*n == p.Place.Devices && each <= widest[product] {
-				ways = append(ways, way{n, product, each})
+				ways = append(ways, way{n, product, each, exist[product]})
+				found = true
 			}
 		}
 	}

@@ -43,7 +43,7 @@ several devices: 1 × 1, nodes 1, devices 0
 - several nodes: placement.distributed is not set
 - partial offload: placement.cpuOffload is not set
 `},
-		"as far as it goes": {spec(t, "llamacpp", "", use(stack()), distributed, offload), groups(a10s("a", 2), fixture.Node("b").GPUs(1, "T4", "4Gi")), `
+		"as far as it goes": {spec(t, "llamacpp", "", use(stack()), distributed, offload), groups(a10s("a", 2), a10s("b", 2), a10s("c", 1), a10s("d", 1), fixture.Node("e").GPUs(1, "T4", "4Gi")), `
 - 1 device: one device must give 38 GiB, and none has so much
 several devices: 1 × 1, nodes 1, devices 0
 2 nodes of A10: 1 × 2, nodes 2, devices 0
@@ -51,6 +51,14 @@ several devices: 1 × 1, nodes 1, devices 0
 4 nodes of A10: 1 × 4, nodes 4, devices 0
 partial offload: 1 × 1, nodes 1, devices 0
 CPU: 1 × 1, nodes 1, devices 0
+`},
+		"more nodes than exist": {spec(t, "llamacpp", "", use(stack()), distributed), groups(a10s("a", 1), a10s("b", 1), a10s("c", 1), fixture.Node("e").GPUs(1, "T4", "6Gi")), `
+- 1 device: one device must give 38 GiB, and none has so much
+- several devices: 10 layers must be on devices, and at most 5 fit, on 1 × A10
+2 nodes of A10: 1 × 2, nodes 2, devices 0
+3 nodes of A10: 1 × 3, nodes 3, devices 0
+- 10 nodes of T4: it takes 10 nodes with T4, and there are 1
+- partial offload: placement.cpuOffload is not set
 `},
 		"devices given": {spec(t, "llamacpp", "", use(stack()), offload, devices(2)), groups(l40("a", 4)), `
 2 devices: 1 × 1, nodes 1, devices 2
@@ -68,11 +76,10 @@ partial offload: 1 × 1, nodes 1, devices 2
 - several nodes: placement.distributed is not set
 - partial offload: placement.cpuOffload is not set
 `},
-		"devices over nodes": {spec(t, "llamacpp", "", use(stack()), devices(8), distributed), groups(l40("a", 4), l40("b", 2)), `
+		"devices over nodes": {spec(t, "llamacpp", "", use(stack()), devices(8), distributed), groups(l40("a", 4), l40("b", 2), l40("c", 2), l40("d", 2)), `
 - 8 devices: no node has 8 devices that it runs on
 2 nodes of L40: 1 × 2, nodes 2, devices 4
 4 nodes of L40: 1 × 4, nodes 4, devices 2
-8 nodes of L40: 1 × 8, nodes 8, devices 1
 - partial offload: placement.cpuOffload is not set
 `},
 		"devices that do not divide over nodes": {spec(t, "llamacpp", "", use(stack()), devices(1), distributed), groups(l40("a", 4)), `
@@ -121,7 +128,8 @@ func TestLayersAsked(t *testing.T) {
 	s.Draft = &estimate.Model{Name: "draft", Format: "gguf", Layered: &estimate.Layered{Of: func(estimate.Form) (estimate.LayeredNeed, error) {
 		return estimate.LayeredNeed{Whole: estimate.Breakdown{Weights: gi, KVCache: gi, Activations: gi, Graph: 9 * gi}}, nil
 	}}}
-	j := plan(t, s, groups(fixture.Node("a").GPUs(2, "L40", "48Gi"))).Jobs[0]
+	l40 := func(name string) fixture.Part { return fixture.Node(name).GPUs(2, "L40", "48Gi") }
+	j := plan(t, s, groups(l40("a"), l40("b"), l40("c"), l40("d"))).Jobs[0]
 	// The draft's 3 GiB and the adapters' 2 lie beside the layers of each device.
 	want := map[string]cluster.Need{
 		"1 device server":        {Devices: 1, Layers: &cluster.Layers{Total: 1, Bytes: 37 * gi, Fixed: 6 * gi}},
