@@ -9,7 +9,7 @@ type Reason string
 // Reasons that the engine itself gives.
 const (
 	NoNodes         Reason = "NoNodes"         // the cluster, or what the request allows of it, is empty
-	NoSuitableGroup Reason = "NoSuitableGroup" // no node group passed the group filters
+	NoSuitableGroup Reason = "NoSuitableGroup" // no node group passed the group filters, or there is none
 	GroupInUse      Reason = "GroupInUse"      // a group would do once some of its nodes are free again
 	GroupGone       Reason = "GroupGone"       // the group that its set is on has no node any more
 	NoDomainFits    Reason = "NoDomainFits"    // no domain of the required level has room for the minimum
@@ -27,7 +27,7 @@ type ReasonDoc struct {
 // Reasons documents those that the engine itself gives.
 var Reasons = []ReasonDoc{
 	{NoNodes, Grow, "There is no node at all."},
-	{NoSuitableGroup, Grow, "No node group passed the group filters, even with every node free."},
+	{NoSuitableGroup, Grow, "No node group passed the group filters, even with every node free, or there is none: no node has devices."},
 	{GroupInUse, Wait | Evict, "A node group would do once enough of its nodes are free."},
 	{GroupGone, Wait | Grow, "The node group that the replicas of its set were placed on, or that this form of the job is for, is not there, or there is no form of the job for it. The job is placed again when it is back. The subject is the group."},
 	{ScaledDown, 0, "Why a task is evicted: its set has more replicas than are desired, and the others are worth more. It does not come back."},

@@ -63,7 +63,8 @@ type Attempt struct {
 	Before      *Rejection  // turned down before any node was looked at
 	Counts      []Tally     // nodes turned down, in filter order
 	Nearest     []Miss      // nearest first: ten, or all where the session explains
-	Groups      []GroupMiss // for whole nodes: each group, and what is wrong with it
+	Whole       bool        // whole nodes of one group are asked for
+	Groups      []GroupMiss // for whole nodes: each group, and what is wrong with it; there may be none
 	// Subgroup is the one that is short; Placed and Min are then its own.
 	Subgroup string
 	// Level is the label whose domains are all too small; Domains are the best
@@ -328,7 +329,7 @@ func (a *Attempt) tallies() []Tally {
 	if b := a.Before; b != nil {
 		out = append(out, Tally{b.Plugin, b.Reason, b.Cure, a.Nodes, b.Precedence})
 	}
-	if len(a.Groups) > 0 {
+	if a.Whole {
 		out = out[:0]
 		for _, g := range a.Groups {
 			x := g.Rejection

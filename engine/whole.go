@@ -165,7 +165,7 @@ func (w *whole) refused() *Attempt {
 		a = w.explain(form, w.first(form), nil)
 		a.Alternative, a.Min = form.Name, form.Min
 	}
-	a.Groups, a.Never = w.groups, false // what can never be is said of each group
+	a.Whole, a.Groups, a.Never = true, w.groups, false // what can never be is said of each group
 	return a
 }
 

@@ -60,7 +60,7 @@ func alternativeName(a *engine.Attempt, i int) string {
 }
 
 func attemptText(a *engine.Attempt, reason engine.Reason, surplus bool) string {
-	if reason == engine.NoSuitableGroup && len(a.Groups) > 0 {
+	if reason == engine.NoSuitableGroup && a.Whole {
 		return noGroup + " " + groupsText(a)
 	}
 	text := ""
@@ -74,7 +74,7 @@ func attemptText(a *engine.Attempt, reason engine.Reason, surplus bool) string {
 		text += fmt.Sprintf("%s: %s", a.Before.Reason, words(a.Before, nil))
 	case a.Nodes == 0:
 		text += "there are no nodes"
-	case len(a.Groups) > 0:
+	case a.Whole:
 		text += string(groupReason(a)) + ": " + groupsText(a)
 	default:
 		text += fmt.Sprintf("0/%d nodes: %s", a.Nodes, talliesText(a))
@@ -203,8 +203,11 @@ func groupsText(a *engine.Attempt) string {
 			out = append(out, fmt.Sprintf("%s would do %s", g.Key, onceText(a, &g)))
 		}
 	}
-	if len(out) == 0 {
-		return "There is no node with devices."
+	if a.Nodes == 0 {
+		return "there are no nodes"
+	}
+	if len(a.Groups) == 0 {
+		out = append(out, "there is no node with devices")
 	}
 	return strings.Join(out, "; ")
 }

@@ -272,7 +272,7 @@ func mainAttempt(r *engine.Refusal) *engine.Attempt {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
 		if a.Before != nil && a.Before.Reason == r.Reason || a.Level != "" && r.Reason == engine.NoDomainFits ||
-			len(a.Groups) > 0 && r.Reason == groupReason(a) {
+			a.Whole && r.Reason == groupReason(a) {
 			return a
 		}
 		for _, c := range a.Counts {

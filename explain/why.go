@@ -363,7 +363,7 @@ func brief(r *engine.Refusal) string {
 		}
 	}
 	for i := range a.Counts {
-		if t := &a.Counts[i]; t.Reason == r.Reason {
+		if t := &a.Counts[i]; t.Reason == r.Reason || a.Whole && len(a.Groups) == 0 {
 			if misses := missesOf(a, t); len(misses) > 0 {
 				text += words(&misses[0].Rejection, misses)
 				if e := example(misses); e != "" {
