@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // Reason says why a candidate was turned down. Reasons are API: each is a
 // documented constant of the plugin that gives it, and renaming one breaks users.
@@ -54,20 +58,22 @@ func (c Cure) Transient() bool { return c&(Wait|Evict) != 0 }
 // unheld reports whether waiting may help though no task holds what is waited for.
 func (c Cure) unheld() bool { return c&Wait != 0 && c&Evict == 0 }
 
-func (c Cure) String() string {
-	s := ""
+// Names lists the cures in the set.
+func (c Cure) Names() []string {
+	var out []string
 	for i, name := range [...]string{"Wait", "Evict", "Grow", "Relax"} {
 		if c&(1<<i) != 0 {
-			if s != "" {
-				s += "|"
-			}
-			s += name
+			out = append(out, name)
 		}
 	}
-	if s == "" {
+	return out
+}
+
+func (c Cure) String() string {
+	if c == 0 {
 		return "None"
 	}
-	return s
+	return strings.Join(c.Names(), "|")
 }
 
 // Unit says what a Quantity counts.

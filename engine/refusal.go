@@ -317,6 +317,21 @@ func (s *Session) refusal(job *cluster.Job, attempts []Attempt, surplus bool) *R
 	return r
 }
 
+// Cure is everything that would help one of the attempts.
+func (r *Refusal) Cure() Cure {
+	var out Cure
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		for _, c := range a.tallies() {
+			if !a.transient() {
+				c.Cure &^= Wait | Evict
+			}
+			out |= c.Cure
+		}
+	}
+	return out
+}
+
 // cause is a tally and how much it matters.
 type cause struct {
 	Tally

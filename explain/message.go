@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
 
@@ -16,13 +17,26 @@ const noGroup = "No suitable node group found: insufficient capacity or no match
 // hopeless ends the message of a refusal that only a change can cure.
 const hopeless = "waiting cannot help"
 
+// Awaits is how many nodes are to be made for the workloads of a set, by its name.
+type Awaits map[string]int
+
+// Refusal is what is said of a workload that was turned down; State has its set.
+func (a Awaits) Refusal(state *cluster.State, r *engine.Refusal, all bool) Refusal {
+	out := refusal(r, all)
+	if j := state.Job(r.Job); j != nil {
+		out.Await(a[j.Set.Name])
+	}
+	return out
+}
+
 // Await takes in that so many nodes are to be made for the workload: then it waits
 // for them, whatever those that are there would do.
 func (r *Refusal) Await(nodes int) {
 	if !r.Permanent || nodes == 0 {
 		return
 	}
-	r.awaits = nodes
+	r.Awaits, r.Permanent = nodes, false
+	r.Cure = append([]string{engine.Wait.String()}, r.Cure...)
 	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + count(nodes, "node") + " to be made"
 }
 

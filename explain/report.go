@@ -93,8 +93,8 @@ func (r *Report) modelText(w io.Writer) {
 
 func (r *Report) waiting() string {
 	switch {
-	case r.Refusal.awaits > 0:
-		return "It waits for " + count(r.Refusal.awaits, "node") + " to be made."
+	case r.Refusal.Awaits > 0:
+		return "It waits for " + count(r.Refusal.Awaits, "node") + " to be made."
 	case r.Refusal.Permanent:
 		return "Waiting cannot help."
 	}

@@ -84,7 +84,12 @@ type Refusal struct {
 	Reason    string `json:"reason"`
 	Permanent bool   `json:"permanent"` // waiting does not help
 	Surplus   bool   `json:"surplus,omitempty"`
-	Message   string `json:"message"`
+	// Cure is what would help: Wait, Evict, Grow (more or other nodes), Relax (a softer
+	// request). Without any, only a changed request helps.
+	Cure []string `json:"cure,omitempty"`
+	// Awaits is how many nodes are to be made for the workload's model.
+	Awaits  int    `json:"awaits,omitempty"`
+	Message string `json:"message"`
 	// Counts of nodes by reason, for the form of the workload that Reason is about.
 	Counts map[string]int `json:"counts"`
 	Nodes  []Miss         `json:"nodes"` // nearest first: ten, or all where explained
@@ -99,8 +104,6 @@ type Refusal struct {
 	Spared []Sparing `json:"spared,omitempty"`
 	// Retry is when it will be tried again at the latest, for those that are left alone until then.
 	Retry string `json:"retry,omitempty"`
-
-	awaits int // nodes that are to be made for it
 }
 
 // Miss is a node that was turned down.
@@ -142,7 +145,7 @@ func (s *Simulation) Result(all bool) *Result {
 		out.Decisions = append(out.Decisions, decision(s.State, &s.Decisions[i], all))
 	}
 	for _, r := range s.Refusals {
-		out.Refusals = append(out.Refusals, refusal(r, all))
+		out.Refusals = append(out.Refusals, s.Awaits.Refusal(s.State, r, all))
 	}
 	for i := range s.Rankings {
 		out.Rankings = append(out.Rankings, ranking(&s.Rankings[i]))
@@ -235,7 +238,7 @@ func group(k cluster.Key) Group {
 func refusal(r *engine.Refusal, all bool) Refusal {
 	a := mainAttempt(r)
 	out := Refusal{
-		Workload: r.Job, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus,
+		Workload: r.Job, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus, Cure: r.Cure().Names(),
 		Message: Message(r), Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Spared: sparings(r.Spared),
 	}
 	if r.Retry > 0 {

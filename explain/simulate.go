@@ -26,6 +26,8 @@ type Simulation struct {
 	Events    []engine.Record   // of all sessions; a refusal is repeated only if its reason changed
 	Rankings  []engine.Ranking  // of sets that had more replicas than are desired
 	Sessions  int
+	// Awaits are the nodes that are to be made; a simulation does not make them.
+	Awaits Awaits
 
 	changes []cluster.Change // from the beginning to the end, where they are recorded
 }

@@ -108,6 +108,15 @@ func Provisions(requests []NodeRequest, s *cluster.State) []Provision {
 	return out
 }
 
+// Create is how many nodes are to be made for each model, by its ID.
+func Create(provisions []Provision) map[string]int {
+	out := map[string]int{}
+	for i := range provisions {
+		out[provisions[i].Model] = provisions[i].Create
+	}
+	return out
+}
+
 func (r *NodeRequest) provision(s *cluster.State, taken map[*cluster.Node]bool) Provision {
 	name := r.InstanceType
 	if t, err := instance.Find(name); err == nil {

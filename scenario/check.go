@@ -30,6 +30,7 @@ type checker struct {
 }
 
 func check(s *v1alpha1.Scenario, sim *explain.Simulation, requests []model.NodeRequest) []Mismatch {
+	sim.Awaits = model.Create(model.Provisions(requests, sim.State))
 	c := newChecker(sim)
 	c.requests = requests
 	for _, j := range sim.State.Jobs() {
@@ -196,12 +197,12 @@ func (c *checker) refusal(want *v1alpha1.ExpectedRefusal) {
 	if want.Reason != "" && want.Reason != string(r.Reason) {
 		c.differ("refusal of "+want.Workload, want.Reason, string(r.Reason))
 	}
-	if p := want.Permanent; p != nil && *p != r.Permanent {
-		c.differ("refusal of "+want.Workload+", permanent", strconv.FormatBool(*p), strconv.FormatBool(r.Permanent))
+	said := c.sim.Awaits.Refusal(c.sim.State, r, false)
+	if p := want.Permanent; p != nil && *p != said.Permanent {
+		c.differ("refusal of "+want.Workload+", permanent", strconv.FormatBool(*p), strconv.FormatBool(said.Permanent))
 	}
-	message := explain.Message(r)
-	if !strings.Contains(message, want.Message) {
-		c.differ("message for "+want.Workload, strconv.Quote(want.Message), strconv.Quote(message))
+	if !strings.Contains(said.Message, want.Message) {
+		c.differ("message for "+want.Workload, strconv.Quote(want.Message), strconv.Quote(said.Message))
 	}
 	if want.Counts == nil {
 		return

@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/explain"
 )
 
 // Result is what a simulation over time prints as JSON and YAML. It is API:
@@ -53,9 +52,12 @@ type Decision struct {
 type Refusal struct {
 	Workload  string `json:"workload"`
 	Reason    string `json:"reason"`
-	Permanent bool   `json:"permanent"`         // waiting does not help
-	Surplus   bool   `json:"surplus,omitempty"` // its minimum runs; this is about the rest
-	Message   string `json:"message"`
+	Permanent bool   `json:"permanent"` // waiting does not help
+	// Cure is what would help: Wait, Evict, Grow or Relax.
+	Cure    []string `json:"cure,omitempty"`
+	Awaits  int      `json:"awaits,omitempty"`  // nodes that are to be made for it
+	Surplus bool     `json:"surplus,omitempty"` // its minimum runs; this is about the rest
+	Message string   `json:"message"`
 }
 
 // Queue is what a queue has of one resource: devices, or cores where no node has devices.
@@ -108,7 +110,8 @@ func (r *runner) record(f *Frame, out *engine.Outcome) {
 			continue
 		}
 		r.told[x.Job] = now
-		f.Refusals = append(f.Refusals, Refusal{x.Job, string(x.Reason), x.Permanent, x.Surplus, explain.Message(x)})
+		text := r.options.Awaits.Refusal(r.State, x, false)
+		f.Refusals = append(f.Refusals, Refusal{text.Workload, text.Reason, text.Permanent, text.Cure, text.Awaits, text.Surplus, text.Message})
 	}
 }
 

@@ -28,6 +28,8 @@ type Options struct {
 	// Grace is how long an evicted task takes to leave; it is gone in the next cycle at the earliest.
 	Grace  int64
 	Search engine.Search
+	// Awaits are the nodes that are to be made at the start; a course does not make them.
+	Awaits explain.Awaits
 	// Watch, where given, sees the course after every session.
 	Watch func(*Course)
 }

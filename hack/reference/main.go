@@ -53,6 +53,10 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	fields, err := types(filepath.Join(root, "cmd", "berth", "command"), "event")
+	if err != nil {
+		return nil, err
+	}
 	plugins, err := plugins(root)
 	if err != nil {
 		return nil, err
@@ -73,11 +77,22 @@ func pages(root string) (map[string]string, error) {
 		"why.md": "# What `why -o json` prints\n\n" + generated + reports +
 			"Beside these fields, for a model with an instance type, stands `provision`, a [Provision](results.md#provision).\n",
 		"timeline.md": "# What `simulate --cycles N -o json` prints\n\n" + generated + courses,
+		"events.md":   "# What `simulate --events FILE` writes\n\n" + generated + events() + fields,
 		"plugins.md":  "# Plugins\n\n" + generated + plugins,
 		"reasons.md":  "# Reasons\n\n" + generated + reasons(),
 		"hooks.md":    "# Hooks\n\n" + generated + "What a plugin can register on a session, in `OnSessionOpen`, and how the answers of several plugins become one. [The guide](../plugins.md) says which to use for what.\n\n" + hooks,
 		"commands.md": "# Commands\n\n" + generated + commands(),
 	}, nil
+}
+
+func events() string {
+	var b strings.Builder
+	b.WriteString("One JSON object on each line, in the order in which things happen. With `--cycles` they are those of the course over time.\n\n")
+	b.WriteString("| kind | meaning |\n|---|---|\n")
+	for _, k := range command.EventKinds {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", k.Kind, k.Meaning)
+	}
+	return b.String() + "\n"
 }
 
 func reasons() string {

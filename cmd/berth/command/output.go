@@ -12,7 +12,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/explain"
 	"github.com/berth-project/berth/model"
 	"go.yaml.in/yaml/v3"
@@ -100,7 +99,6 @@ func (t *table) print(sim *explain.Simulation, provisions []model.Provision, pat
 		explain.Picture(t.w, sim.State, t.style)
 		fmt.Fprintln(t.w)
 	}
-	await(result, sim.State, provisions)
 	t.refusals(result)
 	t.provisions(provisions)
 	if len(result.Refusals) > 0 {
@@ -170,18 +168,6 @@ func (t *table) rankings(result *explain.Result) {
 		}
 		grid(t.w, rows)
 		fmt.Fprintln(t.w)
-	}
-}
-
-// await tells refusals of models for which nodes are to be made.
-func await(result *explain.Result, state *cluster.State, provisions []model.Provision) {
-	for i := range result.Refusals {
-		r := &result.Refusals[i]
-		for _, v := range provisions {
-			if j := state.Job(r.Workload); j != nil && j.Set.Name == v.Model {
-				r.Await(v.Create)
-			}
-		}
 	}
 }
 

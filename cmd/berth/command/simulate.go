@@ -81,7 +81,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		}
 	}
 	if o.course.given {
-		return p.runTimeline(e, state, args, o, now)
+		return p.runTimeline(e, state, args, o, now, model.Create(model.Provisions(b.NodeRequests(), state)))
 	}
 	if o.explain {
 		if err := explainable(state); err != nil {
@@ -96,13 +96,15 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if err != nil {
 		return err
 	}
+	provisions := model.Provisions(b.NodeRequests(), sim.State)
+	sim.Awaits = model.Create(provisions)
 	if o.events != "" {
 		if err := p.writeEvents(o.events, args, simulated(sim)); err != nil {
 			return err
 		}
 	}
 	if o.events != "-" {
-		if err := p.writeResult(sim, model.Provisions(b.NodeRequests(), sim.State), args, o); err != nil {
+		if err := p.writeResult(sim, provisions, args, o); err != nil {
 			return err
 		}
 	}

@@ -51,8 +51,9 @@ func (o *courseOptions) options(now int64) timeline.Options {
 	return timeline.Options{Cycles: o.cycles, Start: now, Every: int64(o.every), Grace: int64(o.grace)}
 }
 
-func (p *program) runTimeline(e *engine.Engine, state *cluster.State, args []string, o simulateOptions, now int64) error {
+func (p *program) runTimeline(e *engine.Engine, state *cluster.State, args []string, o simulateOptions, now int64, awaits explain.Awaits) error {
 	options := o.course.options(now)
+	options.Awaits = awaits
 	if o.check {
 		options.Search = engine.Twin
 	}
@@ -66,7 +67,7 @@ func (p *program) runTimeline(e *engine.Engine, state *cluster.State, args []str
 		}
 	}
 	if o.events != "-" {
-		if err := p.writeCourse(course, o.output); err != nil {
+		if err := p.writeCourse(course, awaits, o.output); err != nil {
 			return err
 		}
 	}
@@ -76,7 +77,7 @@ func (p *program) runTimeline(e *engine.Engine, state *cluster.State, args []str
 	return nil
 }
 
-func (p *program) writeCourse(course *timeline.Course, output string) error {
+func (p *program) writeCourse(course *timeline.Course, awaits explain.Awaits, output string) error {
 	switch output {
 	case "json":
 		return writeJSON(p.stdout, course.Result())
@@ -88,7 +89,7 @@ func (p *program) writeCourse(course *timeline.Course, output string) error {
 	fmt.Fprintln(t.w)
 	course.Story(t.w, t.style, t.wide)
 	if len(course.Refusals) > 0 {
-		last := explain.Simulation{State: course.State, Refusals: course.Refusals}
+		last := explain.Simulation{State: course.State, Refusals: course.Refusals, Awaits: awaits}
 		t.refusals(last.Result(false))
 		fmt.Fprintln(t.w)
 	}
@@ -123,16 +124,16 @@ func frameEvents(f *timeline.Frame) []event {
 			out = append(out, event{Kind: kind, Workload: id[:i], Task: id[i+1:]})
 		}
 	}
-	workloads("Ended", f.Ends)
-	tasks("Left", f.Left)
-	workloads("Arrived", f.Arrivals)
+	workloads(ended, f.Ends)
+	tasks(left, f.Left)
+	workloads(arrived, f.Arrivals)
 	tasks(string(engine.Withdrawn), f.Withdrawn)
 	kinds := map[string]engine.EventKind{string(engine.Bind): engine.BoundTo, string(engine.Nominate): engine.NominatedTo, string(engine.EvictIt): engine.Evicted}
 	for _, d := range f.Decisions {
 		out = append(out, event{Kind: string(kinds[d.Action]), Workload: d.Workload, Task: d.Task, Node: d.Node, For: d.For, Landing: d.Landing, Reason: d.Reason, Message: makesRoom(d.For)})
 	}
 	for _, r := range f.Refusals {
-		out = append(out, event{Kind: string(engine.Refused), Workload: r.Workload, Reason: r.Reason, Message: r.Message})
+		out = append(out, event{Kind: string(engine.Refused), Workload: r.Workload, Reason: r.Reason, Permanent: &r.Permanent, Cure: r.Cure, Awaits: r.Awaits, Message: r.Message})
 	}
 	return out
 }
