@@ -23,10 +23,12 @@ const (
 	maxParallel  = 4096
 
 	maxModelMemory = 8 << 40
+
+	pack = "Pack" // the strategy that State and its snapshots spell Binpack
 )
 
 var (
-	modelStrategies = []cluster.Strategy{cluster.Binpack, cluster.Spread}
+	modelStrategies = []cluster.Strategy{pack, cluster.Spread, cluster.Binpack}
 	modelStates     = []cluster.Health{cluster.HealthRunning, cluster.HealthStarting, cluster.HealthFailed}
 )
 
@@ -259,7 +261,7 @@ func makeModelPlace(s *model.Spec, o *v1alpha1.ModelPlacement, at path, r report
 		Strategy: cluster.Strategy(o.Strategy), WholeNodes: o.Unit == unitNode, Cells: o.Cells, Selector: o.NodeSelector,
 		Devices: o.DevicesPerReplica, Distributed: o.Distributed, Offload: o.CPUOffload, InstanceType: o.InstanceType,
 	}
-	if o.Strategy == "" {
+	if o.Strategy == "" || o.Strategy == pack {
 		s.Place.Strategy = cluster.Binpack
 	}
 	if n := o.DevicesPerReplica; n != 0 {

@@ -185,6 +185,7 @@ func (m *stateMaker) must(err error) {
 // notes are about the books rather than the objects.
 func (m *stateMaker) notes() []string {
 	out := append(quotaNotes(m.queues), productNotes(m.queues, m.nodes)...)
+	out = append(out, resourceNotes(m.queues, m.jobs, m.nodes)...)
 	var broken, unused tally
 	for i, o := range m.bundle.Budgets { // they come before those of Kubernetes
 		if idle(m.budgets[i], m.jobs) {

@@ -105,7 +105,7 @@ type ModelMemory struct {
 
 // ModelPlacement is where replicas go.
 type ModelPlacement struct {
-	// Strategy is Binpack (the default) or Spread.
+	// Strategy is Pack (the default) or Spread; Binpack is read as Pack.
 	Strategy string `json:"strategy,omitempty"`
 	// Unit is Device (the default) or Node: whole nodes of one group for all
 	// replicas, never two replicas on one.

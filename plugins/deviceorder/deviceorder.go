@@ -9,6 +9,7 @@
 package deviceorder
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
@@ -21,12 +22,16 @@ const Name = "DeviceOrder"
 
 // The strategies.
 const (
-	Pack   = "pack"   // the fullest device that still has room; the default
-	Spread = "spread" // the emptiest
+	Pack   = "Pack"   // the fullest device that still has room; the default
+	Spread = "Spread" // the emptiest
 )
+
+// spelt are other spellings that are read.
+var spelt = map[string]string{"pack": Pack, "spread": Spread}
 
 // Arguments are the plugin's arguments.
 type Arguments struct {
+	// Strategy is Pack (the default) or Spread.
 	Strategy string `json:"strategy"`
 }
 
@@ -38,6 +43,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	if err := args.Decode(&a); err != nil {
 		return nil, err
 	}
+	a.Strategy = cmp.Or(spelt[a.Strategy], a.Strategy)
 	if a.Strategy != Pack && a.Strategy != Spread {
 		return nil, fmt.Errorf("strategy %q is not known%s", a.Strategy, nearest.Hint(a.Strategy, []string{Pack, Spread}))
 	}

@@ -97,8 +97,8 @@ func TestScore(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	tests := map[string]struct{ args, err string }{
-		"a typo":        {`{"strategy": "spraed"}`, `strategy "spraed" is not known; did you mean "spread"?`},
-		"nonsense":      {`{"strategy": "numa"}`, `strategy "numa" is not known; known: pack, spread`},
+		"a typo":        {`{"strategy": "spraed"}`, `strategy "spraed" is not known; did you mean "Spread"?`},
+		"nonsense":      {`{"strategy": "numa"}`, `strategy "numa" is not known; known: Pack, Spread`},
 		"unknown field": {`{"policy": "pack"}`, `json: unknown field "policy"`},
 	}
 	for name, tc := range tests {

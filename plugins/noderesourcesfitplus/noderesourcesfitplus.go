@@ -6,8 +6,10 @@
 // requests and the configuration names, 100 if there is none. With used the amount
 // that the node would have in use, this task included:
 //
-//	MostAllocated   min(used, capacity) × 100 ÷ capacity
-//	LeastAllocated  max(capacity − used, 0) × 100 ÷ capacity
+//	Pack    min(used, capacity) × 100 ÷ capacity
+//	Spread  max(capacity − used, 0) × 100 ÷ capacity
+//
+// MostAllocated and LeastAllocated are read as Pack and Spread.
 //
 // Every division is rounded down. A resource that the node does not have counts
 // with 0.
@@ -24,6 +26,7 @@
 package noderesourcesfitplus
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -39,9 +42,12 @@ const Name = "NodeResourcesFitPlus"
 
 // The strategies.
 const (
-	MostAllocated  = "MostAllocated"  // the fuller the better
-	LeastAllocated = "LeastAllocated" // the emptier the better
+	Pack   = "Pack"   // the fuller the better
+	Spread = "Spread" // the emptier the better
 )
+
+// spelt are the names that kube-scheduler has for them, which are read as well.
+var spelt = map[string]string{"MostAllocated": Pack, "LeastAllocated": Spread}
 
 // Arguments are the plugin's arguments. Without resources devices are packed and
 // cores and memory spread, devices counting twice.
@@ -51,14 +57,14 @@ type Arguments struct {
 
 // Strategy is how one resource is scored.
 type Strategy struct {
-	Type   string `json:"type"`
+	Type   string `json:"type"` // Pack or Spread
 	Weight int64  `json:"weight"`
 }
 
 var defaults = map[string]Strategy{
-	cluster.DefaultDeviceResource: {MostAllocated, 2},
-	cluster.CPU:                   {LeastAllocated, 1},
-	cluster.Memory:                {LeastAllocated, 1},
+	cluster.DefaultDeviceResource: {Pack, 2},
+	cluster.CPU:                   {Spread, 1},
+	cluster.Memory:                {Spread, 1},
 }
 
 type plugin struct{ resources []resource }
@@ -85,16 +91,17 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	p := &plugin{}
 	for _, name := range slices.Sorted(maps.Keys(a.Resources)) {
 		c := a.Resources[name]
+		c.Type = cmp.Or(spelt[c.Type], c.Type)
 		if name == "" {
 			return nil, fmt.Errorf("resources: a resource has no name; write one such as cpu")
 		}
-		if c.Type != MostAllocated && c.Type != LeastAllocated {
-			return nil, fmt.Errorf("resources: %s: type %q is not known%s", name, c.Type, nearest.Hint(c.Type, []string{MostAllocated, LeastAllocated}))
+		if c.Type != Pack && c.Type != Spread {
+			return nil, fmt.Errorf("resources: %s: type %q is not known%s", name, c.Type, nearest.Hint(c.Type, []string{Pack, Spread}))
 		}
 		if c.Weight < 1 || c.Weight > engine.MaxWeight {
 			return nil, fmt.Errorf("resources: %s: weight %d is not between 1 and %d; to leave the resource out of the score, remove it", name, c.Weight, engine.MaxWeight)
 		}
-		p.resources = append(p.resources, resource{name: name, weight: c.Weight, spread: c.Type == LeastAllocated})
+		p.resources = append(p.resources, resource{name: name, weight: c.Weight, spread: c.Type == Spread})
 	}
 	return p, nil
 }

@@ -95,8 +95,8 @@ func TestScore(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	tests := map[string]struct{ args, err string }{
-		"unknown type":   {`{"resources": {"cpu": {"type": "MostAlocated", "weight": 1}}}`, `resources: cpu: type "MostAlocated" is not known; did you mean "MostAllocated"?`},
-		"no type":        {`{"resources": {"cpu": {"weight": 1}}}`, `resources: cpu: type "" is not known; known: MostAllocated, LeastAllocated`},
+		"unknown type":   {`{"resources": {"cpu": {"type": "Spraed", "weight": 1}}}`, `resources: cpu: type "Spraed" is not known; did you mean "Spread"?`},
+		"no type":        {`{"resources": {"cpu": {"weight": 1}}}`, `resources: cpu: type "" is not known; known: Pack, Spread`},
 		"weight 0":       {`{"resources": {"cpu": {"type": "MostAllocated"}}}`, `resources: cpu: weight 0 is not between 1 and 100000; to leave the resource out of the score, remove it`},
 		"weight below 0": {`{"resources": {"cpu": {"type": "MostAllocated", "weight": -1}}}`, `resources: cpu: weight -1 is not between 1 and 100000; to leave the resource out of the score, remove it`},
 		"no resources":   {`{"resources": {}}`, `resources is empty, so every node would score the same; name a resource, or leave the field out for the default`},

@@ -1,0 +1,70 @@
+package manifest
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// resourceNotes tell of resources that queues have terms for, or that workloads
+// request, and that no node has. Without any node that goes without saying.
+func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluster.Node) []string {
+	if len(nodes) == 0 {
+		return nil
+	}
+	there := map[string]bool{cluster.CPU: true, cluster.Memory: true}
+	for _, n := range nodes {
+		for i := range n.Resources {
+			there[n.Resources[i].Name] = true
+		}
+		for i := range n.Devices {
+			there[n.Devices[i].Resource] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(there))
+	var out []string
+	for _, q := range queues {
+		missing := map[string]bool{}
+		for _, list := range []cluster.Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
+			for _, a := range list {
+				if _, product := cluster.SplitProduct(a.Name); product == "" && !there[a.Name] {
+					missing[a.Name] = true
+				}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(missing)) {
+			out = append(out, "queue "+q.Name+" has terms for "+name+", which no node has"+suggestion(name, names))
+		}
+	}
+	requests := map[string]*tally{}
+	for _, j := range jobs {
+		for name := range requested(j) {
+			if !there[name] {
+				if requests[name] == nil {
+					requests[name] = &tally{}
+				}
+				requests[name].add(j.ID)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		out = requests[name].note(out, "requesting "+name+", which no node has"+suggestion(name, names), "workload")
+	}
+	return out
+}
+
+// requested are the names of the resources that tasks of the job request, in any form.
+func requested(j *cluster.Job) map[string]bool {
+	out := map[string]bool{}
+	for i := range j.Alternatives {
+		for _, t := range j.Alternatives[i].Tasks {
+			for _, a := range t.Shape.Resources {
+				if a.Value > 0 {
+					out[a.Name] = true
+				}
+			}
+		}
+	}
+	return out
+}
