@@ -178,6 +178,9 @@ func jobsOf(victims []*engine.Victim) []string {
 
 // barred says which share would be exceeded.
 func (c *claim) barred(p engine.Purpose) string {
+	if p == engine.Reclaim && len(c.asks) == 0 {
+		return " for it: queues divide nothing that it lacks"
+	}
 	for i := range c.standings {
 		st := &c.standings[i]
 		if with := st.Used + c.asks.Of(st.Resource); p == engine.Reclaim && st.Queue == c.standings[0].Queue && with > st.Share {

@@ -196,13 +196,13 @@ func (b *board) sparesReclaim(r *request, u *unit) string {
 	}
 	for _, q := range own {
 		for i := range r.asks {
-			if r.asks[i] > 0 && b.used[q.index][i]+r.asks[i] > q.share[i] {
+			if b.divided[i] && r.asks[i] > 0 && b.used[q.index][i]+r.asks[i] > q.share[i] {
 				return "reclaim 2: the job's queue would be above its share"
 			}
 		}
 	}
 	for i := range r.asks {
-		if r.asks[i] > 0 && held[i] > 0 && (b.keepsShare(others, i, held) || b.deserves(own, i, r.asks) && b.isAbove(others, i)) {
+		if b.divided[i] && r.asks[i] > 0 && held[i] > 0 && (b.keepsShare(others, i, held) || b.deserves(own, i, r.asks) && b.isAbove(others, i)) {
 			return ""
 		}
 	}

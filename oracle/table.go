@@ -47,6 +47,7 @@ type table struct {
 	now     int64
 	nodes   []*cluster.Node
 	queues  []*queue
+	divided [resources]bool // among queues: devices, and what their terms name
 	jobs    []*job
 	tasks   []*task
 	budgets []*cluster.Budget
@@ -108,11 +109,15 @@ func (t *task) like(o *task) bool {
 // newTable reads the books as a session finds them.
 func newTable(s *cluster.State, now int64) *table {
 	w := &table{now: now, nodes: s.Nodes(), budgets: s.Budgets()}
+	w.divided[gpu] = true
 	byName := map[string]*queue{}
 	for _, q := range s.Queues() {
 		k := &queue{index: len(w.queues), name: q.Name, tier: q.Tier, limit: vectorOf(q.Limits, -1), declared: vectorOf(q.Quota, -1),
 			minRunBeforePreempt: q.MinRunBeforePreempt, minRunBeforeReclaim: q.MinRunBeforeReclaim}
 		w.queues = append(w.queues, k)
+		for r := range names {
+			w.divided[r] = w.divided[r] || k.limit[r] >= 0 || k.declared[r] >= 0
+		}
 		byName[q.Name] = k
 	}
 	for _, q := range s.Queues() {
@@ -152,7 +157,7 @@ func (w *table) divide(s *cluster.State) {
 			share(q.Children)
 		}
 	}
-	share(fairshare.Shares(s, fairshare.Offered(s), fairshare.Decay{}).Roots)
+	share(fairshare.Shares(s, fairshare.Offered(s), fairshare.Settings{}).Roots)
 }
 
 // asks is what the task takes wherever it goes. Cases are drawn so that memory

@@ -34,7 +34,9 @@ func Resources(s *cluster.State) []string {
 // changes are the queues that stand otherwise than when it was last asked.
 func (u *usage) changes(s *cluster.State) []Queue {
 	var out []Queue
-	tree := fairshare.Shares(s, fairshare.Offered(s), fairshare.Decay{})
+	// What queues are measured by is divided here even where the profile leaves it
+	// free for all: use is shown beside a share.
+	tree := fairshare.Shares(s, fairshare.Offered(s), fairshare.Settings{Divide: u.resources})
 	var walk func(list []*fairshare.Queue)
 	walk = func(list []*fairshare.Queue) {
 		for _, q := range list {

@@ -5,6 +5,11 @@
 // with that. It refuses to know about nodes and jobs one by one: who may have
 // something at all is decided elsewhere, and so is where it comes from.
 //
+// It divides devices, and of other resources those that the terms of some queue
+// name: its quota, its limits or its over-quota weights. The argument divide, such
+// as [cpu, memory], adds others. The rest is free for all: it counts neither for
+// shares nor for the order of queues, and is not reclaimed.
+//
 // With the argument halfLife, such as 24h, what queues used in the past counts as
 // well: who used more than its weight gets less of what quotas leave, for a
 // while. The argument pastWeight says how strongly, from 0 to 10; 1 unless given.
@@ -21,28 +26,28 @@ import (
 const Name = "FairShare"
 
 type plugin struct {
-	session *engine.Session
-	state   *cluster.State
-	decay   Decay
-	offer   offer
-	kept    kept
-	tree    *Tree // nil until a session asks for it
+	session  *engine.Session
+	state    *cluster.State
+	settings Settings
+	offer    offer
+	kept     kept
+	tree     *Tree // nil until a session asks for it
 }
 
 // New builds the plugin. Quotas and weights are the queues'; how their past
-// counts, if it does, is the profile's.
+// counts, if it does, and what else is divided is the profile's.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	decay, err := ReadDecay(args)
+	settings, err := ReadSettings(args)
 	if err != nil {
 		return nil, err
 	}
-	return &plugin{decay: decay}, nil
+	return &plugin{settings: settings}, nil
 }
 
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session, p.state, p.tree, p.decay.Now = s, s.State, nil, s.Now
+	p.session, p.state, p.tree, p.settings.Decay.Now = s, s.State, nil, s.Now
 	s.AddSiblingOrderFn(p.compare)
 	s.AddReclaimableFn(p.reclaimable)
 	s.NarrowVictims(engine.Reclaim, p.classes)
@@ -70,7 +75,7 @@ func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
 // is; what queues use is read from the State again after every placement.
 func (p *plugin) shares() *Tree {
 	if p.tree == nil {
-		p.tree = p.kept.follow(p.state, p.offer.of(p.state), p.decay)
+		p.tree = p.kept.follow(p.state, p.offer.of(p.state), p.settings)
 	}
 	return p.tree
 }

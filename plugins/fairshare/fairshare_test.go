@@ -87,7 +87,7 @@ func TestShares(t *testing.T) {
 		q("org").Weight(3), q("guest").Limit(gpu, 9000), q("research").Parent("org").Quota(gpu, 4000), q("prod").Parent("org").Weight(2), q("vision").Parent("research").Weight(4), q("speech").Parent("research").Limit(gpu, 0),
 		job("vision", 2, "n"), job("vision", 3, ""), job("speech", 5, ""), job("prod", 5, ""), job("guest", 5, ""),
 	)
-	tree := Shares(state, Offered(state), Decay{})
+	tree := Shares(state, Offered(state), Settings{})
 	got := map[string]Share{}
 	for _, q := range state.Queues() {
 		for _, sh := range tree.byName[q.Name].Shares {

@@ -20,7 +20,9 @@ type kept struct {
 	revision uint64
 	asks     demand
 	queues   uint64          // version that it is up to date with
-	columns  map[string]bool // resources that are divided
+	devices  []string        // resources that devices are requested under
+	divides  map[string]bool // resources that queues divide, requested or not
+	columns  map[string]bool // of these, the ones with quotas, use or requests
 	divided  map[divisionOf]*division
 	dirty    [][]*division // to be worked out again, by depth
 }
@@ -50,11 +52,12 @@ type footing struct {
 }
 
 // follow brings the tree in step with the State, of which so much is to be divided.
-func (k *kept) follow(s *cluster.State, total cluster.Resources, decay Decay) *Tree {
-	if k.Tree == nil || k.state != s || k.revision != s.Revision() {
-		k.begin(s)
+func (k *kept) follow(s *cluster.State, total cluster.Resources, settings Settings) *Tree {
+	devices := deviceNames(s)
+	if k.Tree == nil || k.state != s || k.revision != s.Revision() || !slices.Equal(k.devices, devices) {
+		k.begin(s, devices, settings)
 	}
-	if k.decay = decay; decay.counts() {
+	if k.decay = settings.Decay; k.decay.counts() {
 		k.recall()
 	}
 	k.divideUp(total)
@@ -85,8 +88,11 @@ func (k *kept) recall() {
 }
 
 // begin makes the tree anew, with nothing asked for.
-func (k *kept) begin(s *cluster.State) {
-	*k = kept{Tree: newTree(s), state: s, revision: s.Revision(), asks: newDemand(s), columns: map[string]bool{}, divided: map[divisionOf]*division{}}
+func (k *kept) begin(s *cluster.State, devices []string, settings Settings) {
+	*k = kept{
+		Tree: newTree(s), state: s, revision: s.Revision(), asks: newDemand(s), devices: devices, divides: settings.divided(s, devices),
+		columns: map[string]bool{}, divided: map[divisionOf]*division{},
+	}
 	line := slices.Clone(k.bySlot)
 	slices.SortFunc(line, func(a, b *Queue) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(a.Name, b.Name))
@@ -101,9 +107,9 @@ func (k *kept) begin(s *cluster.State) {
 	}
 }
 
-// column makes a resource one that is divided.
+// column begins to divide a resource, if it is one that queues divide.
 func (k *kept) column(name string) {
-	if k.columns[name] {
+	if k.columns[name] || !k.divides[name] {
 		return
 	}
 	k.columns[name] = true

@@ -16,9 +16,10 @@ func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cluster.NewState()
 		var k kept
-		var decay Decay
+		settings := Settings{Divide: rapid.SampledFrom([][]string{nil, {cluster.CPU}}).Draw(t, "divided besides")}
+		decay := &settings.Decay
 		if rapid.Bool().Draw(t, "past use counts") {
-			decay = Decay{HalfLife: 10, Weight: 1000}
+			*decay = Decay{HalfLife: 10, Weight: 1000}
 		}
 		for step := range rapid.IntRange(1, 150).Draw(t, "steps") {
 			happen(t, s, step)
@@ -28,7 +29,7 @@ func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
 			decay.Now = max(s.Now(), int64(step-rapid.IntRange(0, 3).Draw(t, "ago")))
 			apply(t, s, cluster.SessionOpened{Now: decay.Now})
 			total := Offered(s)
-			want, got := Shares(s, total, decay), k.follow(s, total, decay)
+			want, got := Shares(s, total, settings), k.follow(s, total, settings)
 			for _, q := range s.Queues() {
 				x, y := want.byName[q.Name], got.byName[q.Name]
 				if diff := cmp.Diff(append([]Share{}, x.Shares...), append([]Share{}, y.Shares...)); diff != "" {
@@ -58,8 +59,9 @@ func happen(t *rapid.T, s *cluster.State, step int) {
 			apply(t, s, cluster.NodeGone{Name: name})
 		} else if s.Node(name) == nil {
 			node := &cluster.Node{Name: name, Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: int64(4 + n("cores", 4))}}}
+			resource := rapid.SampledFrom([]string{cluster.DefaultDeviceResource, "example.com/npu"}).Draw(t, "resource")
 			for range n("devices", 3) {
-				node.Devices = append(node.Devices, cluster.Device{Product: "P", Memory: cluster.Bytes(1 + n("memory", 1))})
+				node.Devices = append(node.Devices, cluster.Device{Product: "P", Resource: resource, Memory: cluster.Bytes(1 + n("memory", 1))})
 			}
 			apply(t, s, cluster.NodePut{Node: *node})
 		}

@@ -2,55 +2,17 @@ package fairshare
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"math/bits"
-	"time"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/engine"
 )
-
-// arguments are what a profile may say about the plugin.
-type arguments struct {
-	// HalfLife is the time after which past use counts half; none: it does not count.
-	HalfLife string `json:"halfLife"`
-	// PastWeight is how strongly it counts, from 0 to 10; 1 unless given.
-	PastWeight *float64 `json:"pastWeight"`
-}
 
 // Decay is how past use counts. The zero Decay lets it not count at all.
 type Decay struct {
 	HalfLife int64 // in nanoseconds
 	Weight   int64 // how strongly, in thousandths
 	Now      int64 // what age is counted from
-}
-
-// ReadDecay reads the plugin's arguments; Now is left to the session.
-func ReadDecay(args engine.Arguments) (Decay, error) {
-	var a arguments
-	if err := args.Decode(&a); err != nil {
-		return Decay{}, err
-	}
-	const shortest, longest = time.Second, 100_000 * time.Hour
-	d := Decay{Weight: 1000}
-	if w := a.PastWeight; w != nil {
-		if !(*w >= 0 && *w <= 10) {
-			return Decay{}, fmt.Errorf("pastWeight %v is not from 0 to 10", *w)
-		}
-		if d.Weight = int64(math.Round(*w * 1000)); a.HalfLife == "" {
-			return Decay{}, fmt.Errorf("pastWeight says how strongly the past counts; say with halfLife, such as 24h, how long it does")
-		}
-	}
-	if a.HalfLife == "" {
-		return Decay{}, nil
-	}
-	half, err := time.ParseDuration(a.HalfLife)
-	if err != nil || half < shortest || half > longest {
-		return Decay{}, fmt.Errorf("halfLife %q is no duration from 1s to 100000h; write one such as 24h, or leave it out and the past does not count", a.HalfLife)
-	}
-	d.HalfLife = int64(half)
-	return d, nil
 }
 
 func (d *Decay) counts() bool { return d.HalfLife > 0 && d.Weight > 0 }

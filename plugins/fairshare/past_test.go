@@ -24,7 +24,7 @@ func shared(decay Decay, queues ...fixture.Part) *Tree {
 			}
 		}
 	}
-	return Shares(s, Offered(s), decay)
+	return Shares(s, Offered(s), Settings{Decay: decay})
 }
 
 // A full cluster since ever is 1. For the last half-life it is 1/2, for the one
@@ -148,30 +148,35 @@ func TestHalved(t *testing.T) {
 	})
 }
 
-func TestDecayArguments(t *testing.T) {
+func TestSettings(t *testing.T) {
+	past := func(d Decay) Settings { return Settings{Decay: d} }
 	tests := map[string]struct {
-		want Decay
+		want Settings
 		err  string
 	}{
 		`{}`:                                     {},
-		`{"halfLife": "24h"}`:                    {want: Decay{HalfLife: 24 * hour, Weight: 1000}},
-		`{"halfLife": "90m", "pastWeight": 2.5}`: {want: Decay{HalfLife: hour * 3 / 2, Weight: 2500}},
-		`{"halfLife": "90m", "pastWeight": 0}`:   {want: Decay{HalfLife: hour * 3 / 2}},
+		`{"halfLife": "24h"}`:                    {want: past(Decay{HalfLife: 24 * hour, Weight: 1000})},
+		`{"halfLife": "90m", "pastWeight": 2.5}`: {want: past(Decay{HalfLife: hour * 3 / 2, Weight: 2500})},
+		`{"halfLife": "90m", "pastWeight": 0}`:   {want: past(Decay{HalfLife: hour * 3 / 2})},
 		`{"pastWeight": 2}`:                      {err: "pastWeight says how strongly the past counts; say with halfLife, such as 24h, how long it does"},
 		`{"halfLife": "1h", "pastWeight": 11}`:   {err: "pastWeight 11 is not from 0 to 10"},
 		`{"halfLife": "1h", "pastWeight": -1}`:   {err: "pastWeight -1 is not from 0 to 10"},
 		`{"halfLife": "0s"}`:                     {err: `halfLife "0s" is no duration from 1s to 100000h; write one such as 24h, or leave it out and the past does not count`},
 		`{"halfLife": "1d"}`:                     {err: `halfLife "1d" is no duration from 1s to 100000h; write one such as 24h, or leave it out and the past does not count`},
+		`{"divide": ["cpu", "memory"]}`:          {want: Settings{Divide: []string{"cpu", "memory"}}},
+		`{"divide": [""]}`:                       {err: "divide names a resource without a name; write one such as cpu"},
 		`{"halfLive": "1h"}`:                     {err: `json: unknown field "halfLive"`},
 	}
 	for text, tc := range tests {
-		got, err := ReadDecay(fixture.Arguments(text))
-		if message := ""; err != nil {
-			if message = err.Error(); message != tc.err {
-				t.Errorf("%s: want error %q, have %q", text, tc.err, message)
-			}
-		} else if got != tc.want || tc.err != "" {
-			t.Errorf("%s: want %+v, have %+v", text, tc.want, got)
+		got, err := ReadSettings(fixture.Arguments(text))
+		message := ""
+		if err != nil {
+			message = err.Error()
+		}
+		if message != tc.err {
+			t.Errorf("%s: want error %q, have %q", text, tc.err, message)
+		} else if d := cmp.Diff(tc.want, got); err == nil && d != "" {
+			t.Errorf("%s (-want +got):\n%s", text, d)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestProductsAreDivided(t *testing.T) {
 	}
 	state := fixture.State(parts...)
 	total := Offered(state)
-	tree := Shares(state, total, Decay{})
+	tree := Shares(state, total, Settings{})
 	if d := cmp.Diff(cluster.Resources{{Name: gpu, Value: 8000}, {Name: h100, Value: 4000}}, total[len(total)-2:]); d != "" {
 		t.Errorf("what there is (-want +got):\n%s", d)
 	}

@@ -42,7 +42,7 @@ type claimant struct {
 
 // reclaimable says who may go so that the job's queue gets its share.
 func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
-	if c := p.claimant(job, lacks); c != nil && c.within[len(c.branch)-1] {
+	if c := p.claimant(job, lacks); c != nil && len(c.asks) > 0 && c.within[len(c.branch)-1] {
 		return c.spare
 	}
 	return nil

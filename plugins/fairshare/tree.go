@@ -77,8 +77,9 @@ func newTree(s *cluster.State) *Tree {
 
 // Shares divides what there is among all queues of the State: top-down, children
 // dividing what their parent gets.
-func Shares(s *cluster.State, total cluster.Resources, decay Decay) *Tree {
+func Shares(s *cluster.State, total cluster.Resources, settings Settings) *Tree {
 	t := newTree(s)
+	decay := settings.Decay
 	t.Total, t.decay = total, decay
 	names := map[string]bool{}
 	for _, q := range t.bySlot {
@@ -100,7 +101,11 @@ func Shares(s *cluster.State, total cluster.Resources, decay Decay) *Tree {
 			names[name] = true
 		}
 	}
+	divided := settings.Divided(s)
 	for name := range names {
+		if !divided[name] {
+			continue
+		}
 		shares := map[*Queue]*Share{}
 		for _, root := range t.Roots {
 			root.gather(name, asks, shares)

@@ -28,6 +28,9 @@ Each gets what it asks for within its quota; the rest goes by priority and then
 by weight; the queues below one divide what it gets. A quota that is not the
 queue's own but that of the queues below it stands in parentheses.
 
+Devices are divided, and of other resources those that the terms of some queue
+name, or the profile (FairShare with divide). The rest is free for all.
+
 Where the profile lets the past count (FairShare with halfLife), the weight is
 what the queue's past use has made of it; its own stands beside it.`,
 		Example: "  berth queues cluster/\n  berth queues cluster/ -o json",
@@ -44,14 +47,14 @@ what the queue's past use has made of it; its own stands beside it.`,
 			if err != nil {
 				return err
 			}
-			decay, err := readDecay(b)
+			settings, err := readSettings(b)
 			if err != nil {
 				return err
 			}
-			if decay.Now, err = t.read(b); err != nil {
+			if settings.Decay.Now, err = t.read(b); err != nil {
 				return err
 			}
-			v := viewQueues(state, decay)
+			v := viewQueues(state, settings)
 			if output == "json" {
 				return writeJSON(p.stdout, v.result())
 			}
@@ -66,28 +69,29 @@ what the queue's past use has made of it; its own stands beside it.`,
 	return c
 }
 
-// readDecay is how the bundle's profile lets the past of queues count.
-func readDecay(b *manifest.Bundle) (fairshare.Decay, error) {
+// readSettings is how the bundle's profile wants shares worked out.
+func readSettings(b *manifest.Bundle) (fairshare.Settings, error) {
 	profile, err := scenario.Profile(b)
 	if err != nil {
-		return fairshare.Decay{}, err
+		return fairshare.Settings{}, err
 	}
 	for _, p := range profile {
 		if p.Name == fairshare.Name && p.Arguments != nil {
-			return fairshare.ReadDecay(p.Arguments)
+			return fairshare.ReadSettings(p.Arguments)
 		}
 	}
-	return fairshare.Decay{}, nil
+	return fairshare.Settings{}, nil
 }
 
 // queueView is the tree and what it takes to spell it.
 type queueView struct {
 	tree    *fairshare.Tree
 	devices map[string]bool // resources that count devices
+	divided map[string]bool // resources that queues divide
 }
 
-func viewQueues(state *cluster.State, decay fairshare.Decay) *queueView {
-	v := &queueView{fairshare.Shares(state, fairshare.Offered(state), decay), map[string]bool{cluster.DefaultDeviceResource: true}}
+func viewQueues(state *cluster.State, settings fairshare.Settings) *queueView {
+	v := &queueView{fairshare.Shares(state, fairshare.Offered(state), settings), map[string]bool{cluster.DefaultDeviceResource: true}, settings.Divided(state)}
 	for _, n := range state.Nodes() {
 		for i := range n.Devices {
 			v.devices[n.Devices[i].Resource] = true
@@ -136,14 +140,20 @@ func (v *queueView) table(p *program) {
 		}
 	})
 	grid(p.stdout, rows)
-	var total []string
+	var total, free []string
 	for _, a := range v.tree.Total {
+		if !v.divided[a.Name] {
+			free = append(free, a.Name)
+		}
 		total = append(total, a.Name+" "+explain.Amount(a.Name, a.Value, v.devices[a.Name], false))
 	}
 	if len(total) > 0 {
 		fmt.Fprintf(p.stdout, "\nThe schedulable nodes have %s.\n", explain.List(total, len(total)))
 	} else {
 		fmt.Fprintln(p.stdout, "\nThere is nothing to divide: no schedulable node has anything.")
+	}
+	if len(free) > 0 {
+		fmt.Fprintf(p.stdout, "Free for all: %s.\n", explain.List(free, len(free)))
 	}
 }
 
