@@ -14,8 +14,11 @@ type Queue struct {
 	Priority int32  `json:"priority,omitempty"`
 	Created  int64  `json:"created,omitempty"`
 	// Weight divides what is left over between siblings, for every resource
-	// that OverQuotaWeight does not name.
-	Weight          int64     `json:"weight,omitempty"`
+	// that OverQuotaWeight does not name; 0 stands for 1. A Weightless queue has a
+	// weight of 0: it gets nothing beyond its quota.
+	Weight     int64 `json:"weight,omitempty"`
+	Weightless bool  `json:"weightless,omitempty"`
+	// OverQuotaWeight is the weight for single resources. A weight of 0 is one.
 	OverQuotaWeight Resources `json:"overQuotaWeight,omitempty"`
 	// Quota is what the queue deserves before any queue gets more than its own. A
 	// resource that is absent has no quota of its own.
@@ -65,10 +68,15 @@ func (q *Queue) Leaf() bool { return len(q.children) == 0 }
 // Slot is the queue's number in its State. New terms keep it.
 func (q *Queue) Slot() int { return q.slot }
 
-// WeightOf is the queue's weight for what is left over of the resource.
+// WeightOf is the queue's weight for what is left over of the resource; 0: it gets none of it.
 func (q *Queue) WeightOf(resource string) int64 {
-	if w := q.OverQuotaWeight.Of(resource); w > 0 {
-		return w
+	for i := range q.OverQuotaWeight {
+		if q.OverQuotaWeight[i].Name == resource {
+			return q.OverQuotaWeight[i].Value
+		}
+	}
+	if q.Weightless {
+		return 0
 	}
 	return max(1, q.Weight)
 }

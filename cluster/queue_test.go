@@ -131,8 +131,20 @@ func TestJobsWaitForTheirQueue(t *testing.T) {
 }
 
 func TestWeightOf(t *testing.T) {
-	q := cluster.Queue{Weight: 3, OverQuotaWeight: cluster.Resources{{Name: "cpu", Value: 5}}}
-	if q.WeightOf("cpu") != 5 || q.WeightOf("memory") != 3 || (&cluster.Queue{}).WeightOf("cpu") != 1 {
-		t.Errorf("weights %d, %d, %d", q.WeightOf("cpu"), q.WeightOf("memory"), (&cluster.Queue{}).WeightOf("cpu"))
+	cores := func(weight int64) cluster.Resources { return cluster.Resources{{Name: "cpu", Value: weight}} }
+	tests := map[string]struct {
+		queue       cluster.Queue
+		cpu, memory int64
+	}{
+		"not given":             {cluster.Queue{}, 1, 1},
+		"for one resource":      {cluster.Queue{Weight: 3, OverQuotaWeight: cores(5)}, 5, 3},
+		"0 for one resource":    {cluster.Queue{Weight: 3, OverQuotaWeight: cores(0)}, 0, 3},
+		"weightless":            {cluster.Queue{Weightless: true}, 0, 0},
+		"weightless but for it": {cluster.Queue{Weightless: true, OverQuotaWeight: cores(2)}, 2, 0},
+	}
+	for name, tc := range tests {
+		if cpu, memory := tc.queue.WeightOf("cpu"), tc.queue.WeightOf("memory"); cpu != tc.cpu || memory != tc.memory {
+			t.Errorf("%s: weights %d and %d, want %d and %d", name, cpu, memory, tc.cpu, tc.memory)
+		}
 	}
 }

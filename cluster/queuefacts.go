@@ -27,7 +27,10 @@ func (c QueuePut) apply(s *State) error {
 	if q.Tier == "" {
 		q.Tier = TierStandard
 	}
-	if q.Weight == 0 {
+	switch {
+	case q.Weightless:
+		q.Weight = 0
+	case q.Weight == 0:
 		q.Weight = 1
 	}
 	if old != nil {
@@ -41,7 +44,7 @@ func (c QueuePut) apply(s *State) error {
 }
 
 func (q *Queue) sameTerms(o *Queue) bool {
-	return q.Parent == o.Parent && q.Tier == o.Tier && q.Priority == o.Priority && q.Created == o.Created && q.Weight == o.Weight &&
+	return q.Parent == o.Parent && q.Tier == o.Tier && q.Priority == o.Priority && q.Created == o.Created && q.Weight == o.Weight && q.Weightless == o.Weightless &&
 		q.MinRunBeforePreempt == o.MinRunBeforePreempt && q.MinRunBeforeReclaim == o.MinRunBeforeReclaim &&
 		slices.Equal(q.OverQuotaWeight, o.OverQuotaWeight) && slices.Equal(q.Quota, o.Quota) && slices.Equal(q.Limits, o.Limits)
 }

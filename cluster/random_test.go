@@ -147,7 +147,7 @@ func (w *world) nodeSeen() cluster.Change {
 }
 
 func (w *world) queuePut() cluster.Change {
-	q := cluster.Queue{Name: of(w, "root", "a", "b"), Priority: int32(w.roll(2)), Weight: int64(w.roll(3)), Tier: of(w, "", cluster.TierGuaranteed, cluster.TierScavenger)}
+	q := cluster.Queue{Name: of(w, "root", "a", "b"), Priority: int32(w.roll(2)), Weight: int64(w.roll(3)), Weightless: w.roll(3) == 0, Tier: of(w, "", cluster.TierGuaranteed, cluster.TierScavenger)}
 	if parent := of(w, "", "root", "a", "b"); parent != q.Name {
 		q.Parent = parent
 	}

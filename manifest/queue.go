@@ -24,16 +24,13 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 		checkEnum(o.Spec.Tier, cluster.Tiers, spec.add("tier"), r)
 	}
 	if w := o.Spec.Weight; w != nil {
-		if q.Weight = *w; *w < 1 || *w > maxWeight {
-			r.errorf(spec.add("weight"), "want a weight from 1 to %d, have %d", maxWeight, *w)
-		}
+		q.Weight, q.Weightless = *w, *w == 0
+		checkWeight(*w, spec.add("weight"), r)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Spec.OverQuotaWeight)) {
 		w := o.Spec.OverQuotaWeight[name]
 		s.checkProduct(name, spec.add("overQuotaWeight", name), r)
-		if w < 1 || w > maxWeight {
-			r.errorf(spec.add("overQuotaWeight", name), "want a weight from 1 to %d, have %d", maxWeight, w)
-		}
+		checkWeight(w, spec.add("overQuotaWeight", name), r)
 		q.OverQuotaWeight = append(q.OverQuotaWeight, cluster.Amount{Name: name, Value: w})
 	}
 	q.Limits = s.queueAmounts(o.Spec.Limits, spec.add("limits"), r)
@@ -47,6 +44,12 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 		q.MinRunBeforeReclaim = runTime(t.BeforeReclaim, spec.add("minRunTime", "beforeReclaim"), r)
 	}
 	return q
+}
+
+func checkWeight(w int64, at path, r reporter) {
+	if w < 0 || w > maxWeight {
+		r.errorf(at, "want a weight from 0 to %d, have %d", maxWeight, w)
+	}
 }
 
 // checkQuotas reports quotas that could never be had: above the limit, of the

@@ -26,6 +26,7 @@ func TestQueueErrors(t *testing.T) {
 	pod := "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {berth.dev/queue: a}}\nspec: {containers: [{name: c}]}"
 	tests := map[string]struct{ text, want string }{
 		"fine":                 {queues("{quota: {nvidia.com/gpu: 4}, overQuotaWeight: {cpu: 2}}", "{parent: a, weight: 3}"), ""},
+		"weight of 0":          {queues("{weight: 0, overQuotaWeight: {cpu: 0}}"), ""},
 		"below before above":   {queues("{parent: b}", "{parent: c}", "{}"), ""},
 		"no parent":            {object("Queue", "research", "") + "---\n" + object("Queue", "q", "spec: {parent: reserch}"), `8:16: spec.parent: there is no queue "reserch"; did you mean "research"?`},
 		"the default's child":  {queues("{parent: default}"), "4:16: spec.parent: queue default has no queues below it: jobs that name no queue are there; name another parent"},
@@ -35,7 +36,7 @@ func TestQueueErrors(t *testing.T) {
 		"too deep":             {queues(deep...), "84:16: spec.parent: queues stand at most 16 deep, and this one stands deeper"},
 		"quota above limit":    {queues("{quota: {cpu: 8}, limits: {cpu: 4}}"), "4:21: spec.quota.cpu: the queue deserves 8 and may have no more than 4; raise the limit or lower the quota"},
 		"quota":                {queues("{quota: {cpu: -8}}"), "4:21: spec.quota.cpu: -8 is negative"},
-		"weight":               {queues("{overQuotaWeight: {cpu: 0}}"), "4:31: spec.overQuotaWeight.cpu: want a weight from 1 to 100000, have 0"},
+		"weight":               {queues("{overQuotaWeight: {cpu: -1}}"), "4:31: spec.overQuotaWeight.cpu: want a weight from 0 to 100000, have -1"},
 		"products":             {queues(`{quota: {nvidia.com/gpu: 4, "nvidia.com/gpu:H100": 2}, limits: {"nvidia.com/gpu:H100": 2500m}, overQuotaWeight: {"nvidia.com/gpu:H100": 3}}`), ""},
 		"slices of a product":  {queues(`{limits: {"nvidia.com/mig-1g.10gb:A100": 2}}`), ""},
 		"devices of a node":    {queues(`{limits: {"example.com/npu:X1": 2}}`) + "\n---\n" + object("Node", "n", "spec: {deviceResource: example.com/npu, devices: {product: X1, count: 2, memory: 8Gi}}"), ""},

@@ -99,7 +99,7 @@ func TestNodeErrors(t *testing.T) {
 		"too many devices":          {node("{devices: {product: x, count: 1000, memory: 40Gi, sharing: {strategy: mps, replicas: 2}}}"), "4:17: spec.devices[0]: the node has more than 1024 devices, slices and replicas counted"},
 		"tier":                      {object("Queue", "q", "spec: {tier: BestEffort}"), "4:14: spec.tier: BestEffort is a CPU class and no tier; write Standard"},
 		"tier typo":                 {object("Queue", "q", "spec: {tier: scavenger}"), `4:14: spec.tier: unknown value "scavenger"; did you mean Scavenger?`},
-		"queue weight":              {object("Queue", "q", "spec: {weight: 0}"), "4:16: spec.weight: want a weight from 1 to 100000, have 0"},
+		"queue weight":              {object("Queue", "q", "spec: {weight: -1}"), "4:16: spec.weight: want a weight from 0 to 100000, have -1"},
 		"queue limit":               {object("Queue", "q", "spec: {limits: {nvidia.com/gpu: -1}}"), `4:33: spec.limits["nvidia.com/gpu"]: -1 is negative`},
 		"queue twice":               {object("Queue", "q", "") + "---\n" + object("Queue", "q", ""), "7:18: metadata.name: queue/q is already declared at 1; rename or remove one"},
 	}

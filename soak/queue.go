@@ -40,7 +40,7 @@ func (w *World) ChangeQueue() error {
 	case 1:
 		q.Quota = q.Quota.With(pick(w, terms), amount)
 	case 2:
-		q.OverQuotaWeight = q.OverQuotaWeight.With(pick(w, terms), 1+amount/1000)
+		q.OverQuotaWeight = q.OverQuotaWeight.With(pick(w, terms), amount/1000)
 	case 3: // products are named no more
 		plain := func(list cluster.Resources) cluster.Resources {
 			return slices.DeleteFunc(slices.Clone(list), func(a cluster.Amount) bool { return strings.Contains(a.Name, ":") })
@@ -49,7 +49,7 @@ func (w *World) ChangeQueue() error {
 	case 4:
 		q.Tier = pick(w, []cluster.Tier{cluster.TierGuaranteed, cluster.TierStandard, cluster.TierScavenger})
 	case 5:
-		q.Weight, q.Priority = 1+int64(w.dice.Roll(4)), int32(w.dice.Roll(3))
+		q.Weight, q.Weightless, q.Priority = int64(w.dice.Roll(5)), w.chance(20), int32(w.dice.Roll(3))
 	case 6:
 		q.MinRunBeforePreempt, q.MinRunBeforeReclaim = pick(w, runTimes), pick(w, runTimes)
 	default:

@@ -26,7 +26,9 @@ type QueueSpec struct {
 	// Quota is what the queue deserves before anybody gets more than their own. A
 	// resource that is not named has the sum of the quotas of the queues below it.
 	Quota corev1.ResourceList `json:"quota,omitempty"`
-	// Weight divides what is left over between siblings; 1 unless given.
+	// Weight divides what is left over between siblings; 1 unless given. With a
+	// weight of 0 the fair share of the queue ends at its quota: it may use what
+	// is idle beyond that, and gives it back first.
 	Weight *int64 `json:"weight,omitempty"`
 	// OverQuotaWeight is the weight for single resources, where it differs.
 	OverQuotaWeight map[string]int64 `json:"overQuotaWeight,omitempty"`

@@ -17,7 +17,7 @@ type Claim struct {
 	Tier     cluster.Tier
 	Priority int32
 	Created  int64
-	Weight   int64 // of what is left over; from 1 to 2³¹
+	Weight   int64 // of what is left over; from 0 to 2³¹. With 0 it gets nothing beyond its quota
 	Quota    int64
 	Limit    int64 // below 0: none
 	Request  int64
@@ -42,15 +42,33 @@ type Stop string
 const (
 	Satisfied Stop = "Satisfied" // it has all it asks for
 	AtLimit   Stop = "AtLimit"   // it may not have more
+	AtQuota   Stop = "AtQuota"   // its weight is 0: it deserves nothing beyond its quota
 	NoneLeft  Stop = "NoneLeft"  // nothing is left to divide
 )
 
 // most is what the claim can take at most.
 func (c *Claim) most() int64 {
+	most := c.Request
 	if c.Limit >= 0 {
-		return max(0, min(c.Limit, c.Request))
+		most = min(most, c.Limit)
 	}
-	return max(0, c.Request)
+	if c.Weight == 0 {
+		most = min(most, c.Quota)
+	}
+	return max(0, most)
+}
+
+// stop is why the claim gets no more than the share.
+func (c *Claim) stop(share int64) Stop {
+	switch {
+	case share >= max(0, c.Request):
+		return Satisfied
+	case c.Limit >= 0 && share >= c.Limit:
+		return AtLimit
+	case share >= c.most():
+		return AtQuota
+	}
+	return NoneLeft
 }
 
 // Divide gives each claim its part of the total, in the claims' order. The parts
@@ -66,14 +84,7 @@ func divide(total int64, claims []Claim, on []footing) (out []Part, slack int64)
 	out = make([]Part, len(claims))
 	left := overQuota(deserved(max(0, total), claims, out), claims, out, on)
 	for i := range claims {
-		c := &claims[i]
-		switch share := out[i].Share(); {
-		case share >= max(0, c.Request):
-			out[i].Stop = Satisfied
-		case share >= c.most():
-			out[i].Stop = AtLimit
-		default:
-			out[i].Stop = NoneLeft
+		if out[i].Stop = claims[i].stop(out[i].Share()); out[i].Stop == NoneLeft {
 			left = -1
 		}
 	}

@@ -41,6 +41,10 @@ func TestDivide(t *testing.T) {
 		"quotas, then weights":  {10, list{ask("a", 9).quota(2).weigh(3), ask("b", 9).quota(4)}, []Part{{2, 3, NoneLeft}, {4, 1, NoneLeft}}},
 		"what one leaves":       {12, list{ask("a", 1).weigh(4), ask("b", 9), ask("c", 9)}, []Part{{0, 1, Satisfied}, {0, 6, NoneLeft}, {0, 5, NoneLeft}}},
 		"left over in rounds":   {20, list{ask("a", 2).weigh(2), ask("b", 5), ask("c", 50)}, []Part{{0, 2, Satisfied}, {0, 5, Satisfied}, {0, 13, NoneLeft}}},
+		"weightless":            {12, list{ask("a", 9).quota(2).weigh(0), ask("b", 9)}, []Part{{2, 0, AtQuota}, {0, 9, Satisfied}}},
+		"nothing deserved":      {8, list{ask("a", 9).weigh(0), ask("b", 3).weigh(0)}, []Part{{0, 0, AtQuota}, {0, 0, AtQuota}}},
+		"weightless and short":  {4, list{ask("a", 9).quota(6).weigh(0), ask("b", 9).quota(6)}, []Part{{2, 0, NoneLeft}, {2, 0, NoneLeft}}},
+		"limit below the quota": {8, list{ask("a", 9).quota(4).limit(3).weigh(0)}, []Part{{3, 0, AtLimit}}},
 		"priority first":        {8, list{ask("a", 5), ask("b", 5).first(1)}, []Part{{0, 3, NoneLeft}, {0, 5, Satisfied}}},
 		"quota beats priority":  {8, list{ask("a", 5).quota(5), ask("b", 5).first(1)}, []Part{{5, 0, Satisfied}, {0, 3, NoneLeft}}},
 		"quotas shrink":         {6, list{ask("a", 9).quota(8), ask("b", 9).quota(4)}, []Part{{4, 0, NoneLeft}, {2, 0, NoneLeft}}},
@@ -77,7 +81,7 @@ func drawClaims(t *rapid.T) []Claim {
 	for i := range rapid.IntRange(0, 7).Draw(t, "claims") {
 		c := Claim{
 			Name: string(rune('a' + i)), Tier: rapid.SampledFrom(cluster.Tiers).Draw(t, "tier"), Priority: rapid.Int32Range(0, 2).Draw(t, "priority"),
-			Created: rapid.Int64Range(0, 2).Draw(t, "created"), Weight: rapid.Int64Range(1, 9).Draw(t, "weight"),
+			Created: rapid.Int64Range(0, 2).Draw(t, "created"), Weight: rapid.Int64Range(0, 9).Draw(t, "weight"),
 			Quota: drawAmount(t, "quota"), Request: drawAmount(t, "request"), Limit: -1,
 		}
 		if rapid.Bool().Draw(t, "limited") {
@@ -95,7 +99,7 @@ func TestDivisionIsFair(t *testing.T) {
 		left, open := total, false
 		for i, p := range parts {
 			c := &claims[i]
-			if p.Quota < 0 || p.OverQuota < 0 || p.Quota > c.Quota || p.Share() > c.most() {
+			if p.Quota < 0 || p.OverQuota < 0 || p.Quota > c.Quota || p.Share() > c.most() || c.Weight == 0 && p.OverQuota > 0 {
 				t.Fatalf("%+v got %+v", *c, p)
 			}
 			if left -= p.Share(); left < 0 {

@@ -95,12 +95,12 @@ func TestShares(t *testing.T) {
 		}
 	}
 	want := map[string]Share{
-		"org":      {gpu, 4000, -1, 10_000, Part{4000, 3000, NoneLeft}, nil},
-		"guest":    {gpu, -1, 9000, 5000, Part{0, 1000, NoneLeft}, nil},
-		"research": {gpu, 4000, -1, 5000, Part{4000, 1000, Satisfied}, nil},
-		"prod":     {gpu, -1, -1, 5000, Part{0, 2000, NoneLeft}, nil},
-		"vision":   {gpu, -1, -1, 5000, Part{0, 5000, Satisfied}, nil},
-		"speech":   {gpu, -1, 0, 5000, Part{0, 0, AtLimit}, nil},
+		"org":      {gpu, 4000, -1, 10_000, 10_000, Part{4000, 3000, NoneLeft}, nil},
+		"guest":    {gpu, -1, 9000, 5000, 5000, Part{0, 1000, NoneLeft}, nil},
+		"research": {gpu, 4000, -1, 5000, 5000, Part{4000, 1000, Satisfied}, nil},
+		"prod":     {gpu, -1, -1, 5000, 5000, Part{0, 2000, NoneLeft}, nil},
+		"vision":   {gpu, -1, -1, 5000, 5000, Part{0, 5000, Satisfied}, nil},
+		"speech":   {gpu, -1, 0, 5000, 5000, Part{0, 0, AtLimit}, nil},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("shares (-want +got):\n%s", d)

@@ -171,32 +171,34 @@ func (k *kept) ask(q *Queue) {
 		k.column(name)
 	}
 	for name := range q.parts {
-		k.request(q, name, plus(q.Used.Of(name), asks[name].value()))
+		v := plus(q.Used.Of(name), asks[name].value())
+		k.request(q, name, v, v)
 	}
 }
 
-// request sets the queue's request, and with it those above.
-func (k *kept) request(q *Queue, name string, v int64) {
+// request sets the queue's request and what of it can be taken, and with them those above.
+func (k *kept) request(q *Queue, name string, v, takes int64) {
 	sh := q.parts[name]
-	if sh.Request == v {
+	if sh.Request == v && sh.Takes == takes {
 		return
 	}
-	before := sh.most()
-	sh.Request = v
-	after := sh.most()
+	before, within := q.most(sh), sh.within()
+	sh.Request, sh.Takes = v, takes
+	claim := q.claim(sh)
+	after := claim.most()
 	if after != before {
 		if d := k.divided[divisionOf{q.Parent, name}]; !d.dirty && !k.absorbs(d, q, sh, before, after) {
 			k.soil(d)
 		}
-		if q.Parent != nil {
-			sum := int64(0)
-			for _, c := range q.Parent.Children {
-				sum = plus(sum, c.parts[name].most())
-			}
-			k.request(q.Parent, name, sum)
-		}
 	}
-	sh.Stop = sh.stop()
+	if q.Parent != nil && (after != before || sh.within() != within) {
+		v, takes := int64(0), int64(0)
+		for _, c := range q.Parent.Children {
+			v, takes = plus(v, c.parts[name].within()), plus(takes, c.most(c.parts[name]))
+		}
+		k.request(q.Parent, name, v, takes)
+	}
+	sh.set(Part{sh.Part.Quota, sh.OverQuota, claim.stop(sh.Share())})
 	q.show(sh)
 }
 
@@ -213,21 +215,6 @@ func (q *Queue) show(sh *Share) {
 	case listed != nil:
 		q.Shares = slices.DeleteFunc(q.Shares, func(x Share) bool { return x.Resource == sh.Resource })
 	}
-}
-
-func (sh *Share) most() int64 {
-	c := Claim{Limit: sh.Limit, Request: sh.Request}
-	return c.most()
-}
-
-func (sh *Share) stop() Stop {
-	switch share := sh.Share(); {
-	case share >= max(0, sh.Request):
-		return Satisfied
-	case share >= sh.most():
-		return AtLimit
-	}
-	return NoneLeft
 }
 
 // absorbs reports whether the parts of the others stay as they are when the queue
@@ -295,13 +282,14 @@ func (k *kept) divide(d *division) {
 	for i, part := range parts {
 		q := d.siblings[i]
 		sh := q.parts[d.resource]
-		if sh.Part == part && past[i] == nil && sh.Past == nil {
+		was := sh.Part
+		if sh.set(part); sh.Part == was && past[i] == nil && sh.Past == nil {
 			continue
 		}
-		if sh.Share() != part.Share() {
+		if sh.Share() != was.Share() {
 			k.pour(q, d.resource)
 		}
-		sh.Part, sh.Past = part, past[i]
+		sh.Past = past[i]
 		q.show(sh)
 	}
 }

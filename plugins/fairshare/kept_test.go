@@ -67,7 +67,7 @@ func happen(t *rapid.T, s *cluster.State, step int) {
 		}
 	case 1, 2:
 		q := &cluster.Queue{
-			Name: fmt.Sprintf("q%d", n("queue", 5)), Weight: int64(1 + n("weight", 3)), Priority: int32(n("priority", 1)), Created: int64(n("created", 2)),
+			Name: fmt.Sprintf("q%d", n("queue", 5)), Weight: int64(n("weight", 3)), Weightless: n("weightless", 3) == 0, Priority: int32(n("priority", 1)), Created: int64(n("created", 2)),
 			Tier: rapid.SampledFrom([]cluster.Tier{cluster.TierStandard, cluster.TierGuaranteed, cluster.TierScavenger}).Draw(t, "tier"),
 		}
 		if parent := fmt.Sprintf("q%d", n("parent", 5)); s.Queue(parent) != nil && n("below", 1) == 0 {
@@ -79,6 +79,9 @@ func happen(t *rapid.T, s *cluster.State, step int) {
 					*list = append(*list, cluster.Amount{Name: r, Value: int64(n("amount", 6))})
 				}
 			}
+		}
+		if n("own weight", 2) == 0 {
+			q.OverQuotaWeight = cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: int64(n("weight of devices", 2))}}
 		}
 		for i := range n("past", 2) {
 			q.Past = append(q.Past, cluster.Usage{From: int64(i), To: int64(i + 1 + n("to", 3)), Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(n("used", 9))}}})

@@ -29,8 +29,8 @@ func TestProductsAreDivided(t *testing.T) {
 	}
 	got := map[string][]Share{"a": tree.byName["a"].Shares, "b": tree.byName["b"].Shares}
 	want := map[string][]Share{
-		"a": {{gpu, -1, -1, 8000, Part{0, 4000, NoneLeft}, nil}, {h100, 3000, -1, 4000, Part{3000, 250, NoneLeft}, nil}},
-		"b": {{gpu, -1, -1, 8000, Part{0, 4000, NoneLeft}, nil}, {h100, -1, -1, 4000, Part{0, 750, NoneLeft}, nil}},
+		"a": {{gpu, -1, -1, 8000, 8000, Part{0, 4000, NoneLeft}, nil}, {h100, 3000, -1, 4000, 4000, Part{3000, 250, NoneLeft}, nil}},
+		"b": {{gpu, -1, -1, 8000, 8000, Part{0, 4000, NoneLeft}, nil}, {h100, -1, -1, 4000, 4000, Part{0, 750, NoneLeft}, nil}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("shares (-want +got):\n%s", d)

@@ -42,6 +42,7 @@ type Share struct {
 	Quota    int64 // its own, or the sum of those below it; -1: none
 	Limit    int64 // -1: none
 	Request  int64 // what its tasks hold and what pending ones ask for, within the limits below it
+	Takes    int64 // the part of the request that those below it can take: a weight of 0 ends at the quota
 	Part
 	Past *Past // nil where the past changed nothing
 }
@@ -125,6 +126,7 @@ func (q *Queue) gather(name string, asks map[string]map[string]int64, out map[*Q
 	declared := sh.Quota >= 0
 	if q.Leaf() {
 		sh.Request = plus(q.Used.Of(name), asks[q.Name][name])
+		sh.Takes = sh.Request
 		return sh
 	}
 	for _, c := range q.Children {
@@ -132,8 +134,7 @@ func (q *Queue) gather(name string, asks map[string]map[string]int64, out map[*Q
 		if !declared && below.Quota >= 0 {
 			sh.Quota = plus(max(0, sh.Quota), below.Quota)
 		}
-		claim := Claim{Limit: below.Limit, Request: below.Request}
-		sh.Request = plus(sh.Request, claim.most())
+		sh.Request, sh.Takes = plus(sh.Request, below.within()), plus(sh.Takes, c.most(below))
 	}
 	return sh
 }
@@ -150,7 +151,29 @@ func bound(list cluster.Resources, name string) int64 {
 
 // claim is the queue's claim to its share.
 func (q *Queue) claim(sh *Share) Claim {
-	return Claim{Name: q.Name, Tier: q.Tier, Priority: q.Priority, Created: q.Created, Weight: q.WeightOf(sh.Resource), Quota: sh.Quota, Limit: sh.Limit, Request: sh.Request, seniority: q.seniority}
+	return Claim{Name: q.Name, Tier: q.Tier, Priority: q.Priority, Created: q.Created, Weight: q.WeightOf(sh.Resource), Quota: sh.Quota, Limit: sh.Limit, Request: sh.Takes, seniority: q.seniority}
+}
+
+// most is what the queue can take at most.
+func (q *Queue) most(sh *Share) int64 {
+	c := q.claim(sh)
+	return c.most()
+}
+
+// within is the part of the request that the limit allows.
+func (sh *Share) within() int64 {
+	if sh.Limit >= 0 {
+		return min(sh.Limit, sh.Request)
+	}
+	return sh.Request
+}
+
+// set gives the share its part. A claim that is satisfied may be less than the request.
+func (sh *Share) set(p Part) {
+	if p.Stop == Satisfied && sh.Request > sh.Takes {
+		p.Stop = AtQuota
+	}
+	sh.Part = p
 }
 
 // divide gives the siblings their parts, and their children theirs of these.
@@ -162,7 +185,8 @@ func (t *Tree) divide(total int64, name string, siblings []*Queue, shares map[*Q
 	past := t.weigh(total, name, siblings, claims)
 	for i, part := range Divide(total, claims) {
 		q, sh := siblings[i], shares[siblings[i]]
-		sh.Part, sh.Past = part, past[i]
+		sh.set(part)
+		sh.Past = past[i]
 		if sh.Request > 0 || sh.Quota > 0 {
 			q.Shares = append(q.Shares, *sh)
 		}

@@ -187,6 +187,8 @@ func why(q *fairshare.Queue, sh *fairshare.Share, amount func(int64) string) str
 		stop = "all it asks for"
 	case sh.Stop == fairshare.AtLimit:
 		stop = "up to the limit"
+	case sh.Stop == fairshare.AtQuota:
+		stop = "its weight is 0, so nothing beyond the quota"
 	case q.Parent != nil:
 		stop = q.Parent.Name + " has no more"
 	}
@@ -227,7 +229,7 @@ type shareResult struct {
 	FairShare string         `json:"fairShare"`
 	FromQuota string         `json:"fromQuota"`
 	OverQuota string         `json:"overQuota"`
-	Stop      fairshare.Stop `json:"stop"` // Satisfied, AtLimit or NoneLeft
+	Stop      fairshare.Stop `json:"stop"` // Satisfied, AtLimit, AtQuota or NoneLeft
 	// Where the past counts: the queue's past use, as a part of the whole, and what its weight has become.
 	PastShare       json.Number `json:"pastShare,omitempty"`
 	EffectiveWeight json.Number `json:"effectiveWeight,omitempty"`
