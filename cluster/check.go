@@ -68,7 +68,7 @@ func (n *Node) check() error {
 }
 
 func (q *Queue) check() error {
-	err := cmp.Or(q.OverQuotaWeight.check(), q.Quota.check(), q.Limits.check(), checkAmount("weight", q.Weight),
+	err := cmp.Or(q.OverQuotaWeight.check(), q.checkQuota(), q.Limits.check(), checkAmount("weight", q.Weight),
 		checkAmount("minRunBeforePreempt", q.MinRunBeforePreempt), checkAmount("minRunBeforeReclaim", q.MinRunBeforeReclaim))
 	for _, u := range q.Past {
 		err = cmp.Or(err, u.Resources.check())
@@ -78,6 +78,16 @@ func (q *Queue) check() error {
 	}
 	if err != nil {
 		return fmt.Errorf("queue %q: %w", q.Name, err)
+	}
+	return nil
+}
+
+// checkQuota is as Resources.check, but a quota may be Unlimited.
+func (q *Queue) checkQuota() error {
+	for _, a := range q.Quota {
+		if err := checkAmount(a.Name, a.Value); err != nil && a.Value != Unlimited {
+			return err
+		}
 	}
 	return nil
 }

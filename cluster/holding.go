@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"math"
 	"slices"
 	"strings"
 )
@@ -104,7 +103,7 @@ func (s *State) sumQuota(q *Queue) {
 		for _, a := range s.queues[name].deserved {
 			total, ok := AddOverflow(sum[a.Name], a.Value)
 			if !ok {
-				total = math.MaxInt64
+				total = Unlimited
 			}
 			sum[a.Name] = total
 		}

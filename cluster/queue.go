@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -21,7 +22,8 @@ type Queue struct {
 	// OverQuotaWeight is the weight for single resources. A weight of 0 is one.
 	OverQuotaWeight Resources `json:"overQuotaWeight,omitempty"`
 	// Quota is what the queue deserves before any queue gets more than its own. A
-	// resource that is absent has no quota of its own.
+	// resource that is absent has no quota of its own; with Unlimited the queue
+	// deserves as much as there is.
 	Quota Resources `json:"quota,omitempty"`
 	// Limits bound what the queue's tasks hold together; a resource that is
 	// absent is not limited, one with limit 0 cannot be used.
@@ -54,6 +56,10 @@ type Usage struct {
 	To        int64     `json:"to,omitempty"`
 	Resources Resources `json:"resources,omitempty"`
 }
+
+// Unlimited is the quota of a queue that deserves as much as there is. Sums of
+// quotas that are too large to count come to it.
+const Unlimited = math.MaxInt64
 
 // DefaultQueue holds the jobs that name no queue. It has no limits.
 const DefaultQueue = "default"

@@ -24,7 +24,7 @@ func (l *lab) bounds() []bound {
 			out = append(out, bound{q.Name, a, false})
 		}
 		for _, a := range q.Quota {
-			if !l.job().Preemptible {
+			if !l.job().Preemptible && a.Value != cluster.Unlimited {
 				out = append(out, bound{q.Name, a, true})
 			}
 		}

@@ -149,10 +149,12 @@ func List(names []string, most int) string {
 
 // Amount spells so much of a resource without naming it: for people, or as
 // manifests do, losing nothing. Devices are counted in thousandths; what names
-// a product is always devices.
+// a product is always devices. A quota may be unlimited.
 func Amount(name string, v int64, device, manifest bool) string {
 	_, product := cluster.SplitProduct(name)
 	switch {
+	case v == cluster.Unlimited:
+		return "unlimited"
 	case device || product != "" || name == cluster.CPU:
 		return decimal(float64(v)/1000, 3)
 	case name == cluster.Memory && manifest:

@@ -34,7 +34,7 @@ func makeQueue(o *v1alpha1.Queue, s *surroundings, r reporter) *cluster.Queue {
 		q.OverQuotaWeight = append(q.OverQuotaWeight, cluster.Amount{Name: name, Value: w})
 	}
 	q.Limits = s.queueAmounts(o.Spec.Limits, spec.add("limits"), r)
-	q.Quota = s.queueAmounts(o.Spec.Quota, spec.add("quota"), r)
+	q.Quota = s.quota(o.Spec.Quota, spec.add("quota"), r)
 	for i := range o.Status.Usage {
 		q.Past = append(q.Past, s.usage(&o.Status.Usage[i], path{"status", "usage", i}, r))
 	}
@@ -57,6 +57,9 @@ func checkWeight(w int64, at path, r reporter) {
 func checkQuotas(o *v1alpha1.Queue, r reporter) {
 	for _, name := range slices.Sorted(maps.Keys(o.Spec.Quota)) {
 		want := o.Spec.Quota[name]
+		if want.Unlimited { // as much as there is, within the limit
+			continue
+		}
 		resource, product := cluster.SplitProduct(string(name))
 		above := func(limit corev1.ResourceName, of string) bool {
 			most, limited := o.Spec.Limits[limit]
@@ -169,6 +172,25 @@ func productNotes(queues []*cluster.Queue, nodes []*cluster.Node) []string {
 		for _, name := range slices.Sorted(maps.Keys(missing)) {
 			out = append(out, "queue "+q.Name+" has terms for "+name+", which no node has"+suggestion(name, names))
 		}
+	}
+	return out
+}
+
+// quota converts a quota, of which some may be unlimited.
+func (s *surroundings) quota(list map[corev1.ResourceName]v1alpha1.QuotaAmount, at path, r reporter) cluster.Resources {
+	bounded := corev1.ResourceList{}
+	var unlimited []string
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		if !list[name].Unlimited {
+			bounded[name] = list[name].Quantity
+			continue
+		}
+		s.checkProduct(string(name), at.add(string(name)), r)
+		unlimited = append(unlimited, string(name))
+	}
+	out := s.queueAmounts(bounded, at, r)
+	for _, name := range unlimited {
+		out = out.With(name, cluster.Unlimited)
 	}
 	return out
 }

@@ -27,6 +27,8 @@ func TestQueueErrors(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"fine":                 {queues("{quota: {nvidia.com/gpu: 4}, overQuotaWeight: {cpu: 2}}", "{parent: a, weight: 3}"), ""},
 		"weight of 0":          {queues("{weight: 0, overQuotaWeight: {cpu: 0}}"), ""},
+		"unlimited":            {queues("{quota: {nvidia.com/gpu: unlimited}, limits: {nvidia.com/gpu: 4}}"), ""},
+		"unlimited, a typo":    {queues("{quota: {cpu: unlimitd}}"), `4:21: spec.quota.cpu: want a quantity such as 8, 500m, 80Gi or 1.5Ti, have "unlimitd"`},
 		"below before above":   {queues("{parent: b}", "{parent: c}", "{}"), ""},
 		"no parent":            {object("Queue", "research", "") + "---\n" + object("Queue", "q", "spec: {parent: reserch}"), `8:16: spec.parent: there is no queue "reserch"; did you mean "research"?`},
 		"the default's child":  {queues("{parent: default}"), "4:16: spec.parent: queue default has no queues below it: jobs that name no queue are there; name another parent"},

@@ -114,7 +114,7 @@ func quotaNotes(queues []*cluster.Queue) []string {
 		for _, a := range q.Quota {
 			sum, ok := cluster.AddOverflow(sums[q.Parent].Of(a.Name), a.Value)
 			if !ok {
-				sum = 1<<63 - 1
+				sum = cluster.Unlimited
 			}
 			sums[q.Parent] = sums[q.Parent].With(a.Name, sum)
 		}

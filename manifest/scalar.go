@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/printable"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -122,6 +123,10 @@ func (d *decoder) special(n *yaml.Node, v reflect.Value) bool {
 	switch into := v.Addr().Interface().(type) {
 	case *resource.Quantity:
 		d.quantity(n, into)
+	case *v1alpha1.QuotaAmount:
+		if into.Unlimited = n.Kind == yaml.ScalarNode && n.Value == v1alpha1.Unlimited; !into.Unlimited {
+			d.quantity(n, &into.Quantity)
+		}
 	case *metav1.Time:
 		var t time.Time
 		if d.time(n, &t) {

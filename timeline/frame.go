@@ -66,7 +66,7 @@ type Queue struct {
 	Resource string   `json:"resource"`
 	Used     float64  `json:"used"`  // by its tasks and those of queues below it; promised room counts
 	Share    float64  `json:"share"` // its fair share
-	Quota    *float64 `json:"quota,omitempty"`
+	Quota    *float64 `json:"quota,omitempty"` // none where it is unlimited
 }
 
 // told is what was last said of a job that waits.

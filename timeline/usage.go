@@ -64,7 +64,7 @@ func stand(q *fairshare.Queue, resource string) (Queue, bool) {
 	for i := range q.Shares {
 		if sh := &q.Shares[i]; sh.Resource == resource {
 			out.Share, counts = thousandths(sh.Share()), true
-			if sh.Quota >= 0 {
+			if sh.Quota >= 0 && sh.Quota != cluster.Unlimited {
 				quota := thousandths(sh.Quota)
 				out.Quota = &quota
 			}

@@ -1,7 +1,10 @@
 package v1alpha1
 
 import (
+	"encoding/json"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -25,7 +28,8 @@ type QueueSpec struct {
 	Priority int32 `json:"priority,omitempty"`
 	// Quota is what the queue deserves before anybody gets more than their own. A
 	// resource that is not named has the sum of the quotas of the queues below it.
-	Quota corev1.ResourceList `json:"quota,omitempty"`
+	// With unlimited, the queue deserves as much as there is, within its limit.
+	Quota map[corev1.ResourceName]QuotaAmount `json:"quota,omitempty"`
 	// Weight divides what is left over between siblings; 1 unless given. With a
 	// weight of 0 the fair share of the queue ends at its quota: it may use what
 	// is idle beyond that, and gives it back first.
@@ -40,6 +44,34 @@ type QueueSpec struct {
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 	// MinRunTime protects what has only just started.
 	MinRunTime *MinRunTime `json:"minRunTime,omitempty"`
+}
+
+// Unlimited is how a quota without a bound is written.
+const Unlimited = "unlimited"
+
+// QuotaAmount is a quantity, or unlimited.
+type QuotaAmount struct {
+	resource.Quantity
+	Unlimited bool
+}
+
+// MarshalJSON writes the quantity, or unlimited.
+func (a QuotaAmount) MarshalJSON() ([]byte, error) {
+	if a.Unlimited {
+		return json.Marshal(Unlimited)
+	}
+	return a.Quantity.MarshalJSON()
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (a *QuotaAmount) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) == nil && text == Unlimited {
+		*a = QuotaAmount{Unlimited: true}
+		return nil
+	}
+	a.Unlimited = false
+	return a.Quantity.UnmarshalJSON(data)
 }
 
 // MinRunTime is for how long tasks of the queue and of all below it are left

@@ -206,6 +206,8 @@ func spell(e ast.Expr) (string, []string) {
 			return "map of resource to quantity", nil
 		case "Quantity":
 			return "quantity", nil
+		case "ResourceName":
+			return "resource", nil
 		case "IntOrString":
 			return "whole number or percentage", nil
 		case "Duration":
@@ -215,7 +217,7 @@ func spell(e ast.Expr) (string, []string) {
 		}
 		return t.Sel.Name, nil
 	case *ast.Ident:
-		plain := map[string]string{"string": "text", "bool": "true or false", "int": "whole number", "int32": "whole number", "int64": "whole number", "uint64": "whole number", "float64": "number", "any": "anything"}
+		plain := map[string]string{"string": "text", "bool": "true or false", "int": "whole number", "int32": "whole number", "int64": "whole number", "uint64": "whole number", "float64": "number", "any": "anything", "QuotaAmount": "quantity or unlimited"}
 		if p, ok := plain[t.Name]; ok {
 			return p, nil
 		}

@@ -18,7 +18,7 @@ type Claim struct {
 	Priority int32
 	Created  int64
 	Weight   int64 // of what is left over; from 0 to 2³¹. With 0 it gets nothing beyond its quota
-	Quota    int64
+	Quota    int64 // cluster.Unlimited: as much as there is
 	Limit    int64 // below 0: none
 	Request  int64
 
@@ -94,13 +94,18 @@ func divide(total int64, claims []Claim, on []footing) (out []Part, slack int64)
 // deserved gives each claim what it asks for within its quota, the strongest
 // tier first. The tier in which it runs short shares what is left of the total
 // in proportion; those below it get nothing. It returns what is left.
-func deserved(left int64, claims []Claim, out []Part) int64 {
+func deserved(total int64, claims []Claim, out []Part) int64 {
+	left := total
 	tiers := indexes(claims, func(i, j int) int { return cmp.Compare(claims[i].Tier.Rank(), claims[j].Tier.Rank()) })
 	for _, tier := range tiers {
 		want := make([]int64, len(tier))
 		rest, short := left, false
 		for k, i := range tier {
-			want[k] = max(0, min(claims[i].Quota, claims[i].most()))
+			quota := claims[i].Quota
+			if quota == cluster.Unlimited { // otherwise larger requests would get larger parts
+				quota = total
+			}
+			want[k] = max(0, min(quota, claims[i].most()))
 			if short = short || want[k] > rest; !short { // a sum might be too large to count
 				rest -= want[k]
 			}

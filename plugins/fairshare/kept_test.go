@@ -76,7 +76,11 @@ func happen(t *rapid.T, s *cluster.State, step int) {
 		for _, list := range []*cluster.Resources{&q.Quota, &q.Limits} {
 			for _, r := range []string{cluster.CPU, cluster.DefaultDeviceResource} {
 				if n(r, 2) == 0 {
-					*list = append(*list, cluster.Amount{Name: r, Value: int64(n("amount", 6))})
+					amount := int64(n("amount", 6))
+					if list == &q.Quota && n("unlimited", 4) == 0 {
+						amount = cluster.Unlimited
+					}
+					*list = append(*list, cluster.Amount{Name: r, Value: amount})
 				}
 			}
 		}
