@@ -47,8 +47,11 @@ func (r *Report) Text(w io.Writer) {
 		return
 	case r.Refusal == nil:
 		r.placed(w)
-		if n := len(r.Remarks); r.kept && n > 0 {
+		switch n := len(r.Remarks); {
+		case r.kept && n > 0:
 			wrapped(w, r.Remarks[n-1], "", "  ")
+		case r.Set == nil: // of a model they say what it takes
+			r.remarksText(w)
 		}
 		return
 	case r.Refusal.Surplus:
@@ -86,6 +89,10 @@ func (r *Report) modelText(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%d of %s of %s %s a place.\n", s.Placed, count(s.Desired, "replica"), s.Name, verb)
 	}
+	r.remarksText(w)
+}
+
+func (r *Report) remarksText(w io.Writer) {
 	for _, line := range r.Remarks {
 		wrapped(w, line, "", "  ")
 	}

@@ -60,8 +60,9 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 	checkLabels(o.Labels, path{"metadata", "labels"}, r)
 	j := &cluster.Job{
 		ID: jobID(o), Namespace: o.Namespace, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
-		Created: created(&o.ObjectMeta), Preemptible: o.Spec.Preemptible, Labels: maps.Clone(o.Labels), Chosen: -1,
+		Created: created(&o.ObjectMeta), Labels: maps.Clone(o.Labels), Chosen: -1,
 	}
+	j.Preemptible, j.Remarks = s.preemptible(o.Spec.Preemptible, o.Spec.Queue)
 	if d := o.Spec.RunTime; d != nil {
 		if j.RunFor = int64(d.Duration); j.RunFor <= 0 {
 			r.errorf(spec.add("runTime"), "want more than 0, have %s; leave it out for a job that runs on", d.Duration)
@@ -77,7 +78,7 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 	}
 	common := cluster.Shape{
 		Tolerations: makeTolerations(o.Spec.Tolerations, spec.add("tolerations"), r),
-		Preemptible: o.Spec.Preemptible,
+		Preemptible: j.Preemptible,
 	}
 	j.Affinity = makeAffinity(o.Spec.Affinity, &common, spec.add("affinity"), r)
 	for i, p := range o.Status.Placements {

@@ -69,10 +69,11 @@ func makeModel(o *v1alpha1.Model, around *surroundings, r reporter) *model.Spec 
 	checkLabels(o.Labels, path{"metadata", "labels"}, r)
 	s := &model.Spec{
 		ID: modelID(o), Namespace: o.Namespace, Labels: o.Labels, Created: created(&o.ObjectMeta), Replicas: 1,
-		Version: o.Spec.BackendVersion, Queue: o.Spec.Queue, Priority: o.Spec.Priority, Preemptible: o.Spec.Preemptible,
+		Version: o.Spec.BackendVersion, Queue: o.Spec.Queue, Priority: o.Spec.Priority,
 		Tolerations: makeTolerations(o.Spec.Tolerations, spec.add("tolerations"), r),
 		Resources:   makeModelResources(o, around, spec.add("resources"), r),
 	}
+	s.Preemptible, s.Remarks = around.preemptible(o.Spec.Preemptible, o.Spec.Queue)
 	if n := o.Spec.Replicas; n != nil {
 		s.Replicas = *n
 		within(*n, 0, maxReplicas, spec.add("replicas"), r)

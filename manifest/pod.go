@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -24,6 +25,24 @@ type surroundings struct {
 	hostnames bool
 	// namespaces that pods are in, sorted.
 	namespaces []string
+	// scavengers are the queues whose jobs are preemptible unless they say otherwise:
+	// the queue of the Scavenger tier that each is, or is below.
+	scavengers map[string]string
+}
+
+// preemptible is what a workload says of itself, or what its queue makes of it. A
+// remark says so where it is the queue.
+func (s *surroundings) preemptible(said *bool, queue string) (bool, []string) {
+	if said != nil {
+		return *said, nil
+	}
+	if queue == "" {
+		queue = cluster.DefaultQueue
+	}
+	if scavenger := s.scavengers[queue]; scavenger != "" {
+		return true, []string{fmt.Sprintf("Preemptible: queue %s is of the %s tier, and the workload does not say otherwise.", scavenger, cluster.TierScavenger)}
+	}
+	return false, nil
 }
 
 func podNamespace(o *corev1.Pod) string {
@@ -56,14 +75,7 @@ func makePod(o *corev1.Pod, s *surroundings, r reporter) *cluster.Job {
 	if o.Spec.Priority != nil {
 		j.Priority = *o.Spec.Priority
 	}
-	preemptible, at := labelOrAnnotation(o, v1alpha1.LabelPreemptible, r)
-	switch preemptible {
-	case "true":
-		j.Preemptible = true
-	case "", "false":
-	default:
-		r.errorf(at, `want "true" or "false", have %s`, quote(preemptible))
-	}
+	j.Preemptible, j.Remarks = s.preemptible(podPreemptible(o, r), j.Queue)
 	shape := cluster.Shape{Preemptible: j.Preemptible, Selector: cluster.SortLabels(o.Spec.NodeSelector)}
 	podRequests(o, &shape, s, r)
 	for _, t := range o.Spec.Tolerations {
@@ -75,6 +87,20 @@ func makePod(o *corev1.Pod, s *surroundings, r reporter) *cluster.Job {
 	j.Affinity = podAffinity(o, &shape, s)
 	j.Alternatives = []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: podTask, Shape: &shape}}}}
 	return j
+}
+
+// podPreemptible is what the pod says of itself, nil if it says nothing.
+func podPreemptible(o *corev1.Pod, r reporter) *bool {
+	text, at := labelOrAnnotation(o, v1alpha1.LabelPreemptible, r)
+	is := text == "true"
+	switch text {
+	case "":
+		return nil
+	case "true", "false":
+	default:
+		r.errorf(at, `want "true" or "false", have %s`, quote(text))
+	}
+	return &is
 }
 
 // podQueue is the queue that the pod names, "" if it names none, and where.

@@ -76,6 +76,25 @@ func (t *queueTree) checkAncestors(o *v1alpha1.Queue, r reporter) {
 	}
 }
 
+// scavengers are the queues of the Scavenger tier and those below one, by name, with
+// the nearest such queue.
+func (b *Bundle) scavengers(t *queueTree) map[string]string {
+	tier := map[string]bool{}
+	for _, q := range b.Queues {
+		tier[q.Name] = q.Spec.Tier == string(cluster.TierScavenger)
+	}
+	out := map[string]string{}
+	for _, name := range t.names {
+		for above, steps := name, 0; above != "" && steps <= maxQueueDepth; above, steps = t.parents[above], steps+1 {
+			if tier[above] {
+				out[name] = above
+				break
+			}
+		}
+	}
+	return out
+}
+
 // checkLeaf reports a workload in a queue that is not there or has queues below it.
 func (t *queueTree) checkLeaf(name string, at path, r reporter) {
 	if name == "" {

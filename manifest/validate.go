@@ -160,7 +160,7 @@ func noQueue(name string, there []string) string {
 
 // around is what the bundle as a whole says about how to read each object.
 func (b *Bundle) around() *surroundings {
-	s := &surroundings{deviceNames: map[string]bool{}, podSlots: len(b.CoreNodes) > 0, hostnames: len(b.CoreNodes) > 0}
+	s := &surroundings{deviceNames: map[string]bool{}, podSlots: len(b.CoreNodes) > 0, hostnames: len(b.CoreNodes) > 0, scavengers: b.scavengers(b.queueTree())}
 	hostnames := map[string]bool{}
 	see := func(labels map[string]string, list corev1.ResourceList) {
 		h, ok := labels[corev1.LabelHostname]

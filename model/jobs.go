@@ -72,7 +72,7 @@ func (f *Fleet) Plan(s *Spec) (*Plan, error) {
 		return nil, p.none()
 	}
 	plan := &Plan{Spec: s, Forms: p.forms}
-	remarks, replicas := p.remarks(), p.replicas()
+	remarks, replicas := slices.Concat(p.Remarks, p.remarks()), p.replicas()
 	if n := p.tasks(kept) * len(replicas); n > MostTasks {
 		return nil, &Problem{[]any{"spec", "replicas"}, fmt.Sprintf("%s in %s are %s tasks to choose from, and %s are the most: ask for fewer, or for the parallelism that is meant",
 			count(len(replicas), "replica"), count(len(kept), "form"), Thousands(n), Thousands(MostTasks))}

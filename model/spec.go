@@ -38,6 +38,7 @@ type Spec struct {
 	Queue       string
 	Priority    int32
 	Preemptible bool
+	Remarks     []string // of whoever made the spec
 	Isolation   cluster.Isolation
 	Tolerations []cluster.Toleration
 

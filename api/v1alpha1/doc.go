@@ -32,7 +32,8 @@ const (
 	LabelCell = "berth.dev/cell"
 	// LabelQueue is the queue of a pod, as a label or an annotation.
 	LabelQueue = "berth.dev/queue"
-	// LabelPreemptible is "true" on pods that may be evicted for others, as a label or an annotation.
+	// LabelPreemptible is "true" on pods that may be evicted for others, and "false"
+	// on pods that may not, as a label or an annotation. The default is as for jobs.
 	LabelPreemptible = "berth.dev/preemptible"
 	// LabelInstanceType is what Placement.InstanceType asks for.
 	LabelInstanceType = "node.kubernetes.io/instance-type"

@@ -21,8 +21,9 @@ type JobSpec struct {
 	// Queue that pays for it; "default" unless given.
 	Queue    string `json:"queue,omitempty"`
 	Priority int32  `json:"priority,omitempty"`
-	// Preemptible jobs may be evicted for others.
-	Preemptible bool `json:"preemptible,omitempty"`
+	// Preemptible jobs may be evicted for others. Unless given, jobs of Scavenger
+	// queues, and of queues below one, are preemptible, and others are not.
+	Preemptible *bool `json:"preemptible,omitempty"`
 	// MinMember of the tasks are placed together, or none. Unless given: all of
 	// them, or with subgroups their minima and all tasks that are in none.
 	MinMember *int `json:"minMember,omitempty"`

@@ -50,9 +50,10 @@ type ModelSpec struct {
 	Placement ModelPlacement      `json:"placement,omitempty"`
 
 	// Queue that pays for it; "default" unless given.
-	Queue       string       `json:"queue,omitempty"`
-	Priority    int32        `json:"priority,omitempty"`
-	Preemptible bool         `json:"preemptible,omitempty"`
+	Queue    string `json:"queue,omitempty"`
+	Priority int32  `json:"priority,omitempty"`
+	// Preemptible models may be evicted for others. The default is as for jobs.
+	Preemptible *bool        `json:"preemptible,omitempty"`
 	Isolation   *Isolation   `json:"isolation,omitempty"`
 	Tolerations []Toleration `json:"tolerations,omitempty"`
 }
