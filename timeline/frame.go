@@ -64,8 +64,8 @@ type Refusal struct {
 type Queue struct {
 	Queue    string   `json:"queue"`
 	Resource string   `json:"resource"`
-	Used     float64  `json:"used"`  // by its tasks and those of queues below it; promised room counts
-	Share    float64  `json:"share"` // its fair share
+	Used     float64  `json:"used"`            // by its tasks and those of queues below it; promised room counts
+	Share    float64  `json:"share"`           // its fair share
 	Quota    *float64 `json:"quota,omitempty"` // none where it is unlimited
 }
 
