@@ -126,7 +126,7 @@ func (r *room) order(leaving []*cluster.Task) []*Victim {
 			if !t.Runs() {
 				continue
 			}
-			v := r.victimOf(t)
+			v := VictimOf(t)
 			if slices.ContainsFunc(v.Tasks, func(o *cluster.Task) bool { return !slices.Contains(leaving, o) }) {
 				return nil
 			}

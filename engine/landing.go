@@ -44,32 +44,6 @@ func shadows(plan []*Victim) []*cluster.Job {
 	return out
 }
 
-// stay leaves the members of a gang that moves where they are, as far as the others can
-// move without them.
-func (r *room) stay(plan []*Victim) []*Victim {
-	if r.purpose != Move || !slices.ContainsFunc(plan, func(v *Victim) bool { return len(v.Tasks) > 1 }) {
-		return plan
-	}
-	var parts []*Victim
-	for _, v := range plan {
-		if len(v.Tasks) == 1 {
-			parts = append(parts, v)
-			continue
-		}
-		for _, t := range v.Tasks {
-			parts = append(parts, &Victim{Job: v.Job, Tasks: []*cluster.Task{t}, Part: true})
-		}
-	}
-	works := func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) }
-	if !works(parts) {
-		return plan
-	}
-	if len(parts) > maxUnsure {
-		return r.keep(parts, works)
-	}
-	return r.smallest(parts)
-}
-
 // size is how much room tasks take: of devices, then of cores.
 func size(tasks ...*cluster.Task) int {
 	milli := int64(0)

@@ -100,26 +100,23 @@ func (r *room) look(t *cluster.Task, n *cluster.Node) []*Victim {
 		}
 	}
 	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
-	plan := r.lookIn(t, n, line, r.victimOf)
-	if plan == nil && r.purpose == Move {
-		plan = r.lookIn(t, n, line, VictimOf) // gangs that can only move as a whole
-	}
+	plan := r.lookIn(t, n, line)
 	if len(plan) < 2 || !slices.ContainsFunc(line, func(c rival) bool { return size(line[0].task) != size(c.task) }) {
 		return plan
 	}
 	slices.SortStableFunc(line, func(a, b rival) int {
 		return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(size(b.task), size(a.task)))
 	})
-	other := r.lookIn(t, n, line, r.victimOf)
+	other := r.lookIn(t, n, line)
 	if x, y := costOf(r.State, plan, r.purpose), costOf(r.State, other, r.purpose); other != nil && y.compare(&x) < 0 {
 		return other
 	}
 	return plan
 }
 
-// lookIn evicts rivals in the order given, each as the victim that it is part of, until
-// the task fits the node. Victims without which it fits as well then stay, the last first.
-func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival, victim func(*cluster.Task) *Victim) []*Victim {
+// lookIn has rivals go in the order given until the task fits the node, and then
+// whoever can stay, stays, the last first.
+func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival) []*Victim {
 	filters, _, _ := r.taskHooks(t)
 	mark := r.stmt.Checkpoint()
 	defer r.stmt.Rollback(mark)
@@ -129,7 +126,7 @@ func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival, victim fun
 		if !line[i].task.Runs() {
 			continue // its job is gone already
 		}
-		v := victim(line[i].task)
+		v := VictimOf(line[i].task)
 		if !r.evict(v) {
 			continue
 		}

@@ -209,7 +209,7 @@ func (r *room) find() {
 	if plan == nil || r.err != nil {
 		return
 	}
-	r.plan = r.stay(r.thin(plan))
+	r.plan = r.thin(plan)
 	r.cost = costOf(r.State, r.plan, r.purpose)
 }
 
@@ -245,11 +245,6 @@ func (r *room) thin(plan []*Victim) []*Victim {
 		}
 		return plan
 	}
-	return r.smallest(plan)
-}
-
-// smallest is the cheapest part of the plan that works.
-func (r *room) smallest(plan []*Victim) []*Victim {
 	var parts [][]*Victim
 	for mask := 1; mask < 1<<len(plan)-1; mask++ {
 		var part []*Victim

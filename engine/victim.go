@@ -27,8 +27,6 @@ type Victim struct {
 	Job   *cluster.Job
 	Tasks []*cluster.Task // all bound
 	Whole bool            // nothing of the job is left
-	// Part: the tasks move, and the others of the gang stay where they are.
-	Part bool
 }
 
 // VictimOf is what goes when the bound task has to.
@@ -45,15 +43,6 @@ func VictimOf(t *cluster.Task) *Victim {
 	return v
 }
 
-// victimOf is what goes when the bound task has to, for the purpose. Tasks move one by
-// one: those of the gang that stay keep their places, and so does the one that moves.
-func (r *room) victimOf(t *cluster.Task) *Victim {
-	if v := VictimOf(t); r.purpose != Move || len(v.Tasks) == 1 {
-		return v
-	}
-	return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}, Part: true}
-}
-
 // stillOne reports whether the victim is still what goes together: its tasks are
 // bound, and the job keeps its minimum without them or nothing of it stays.
 func (v *Victim) stillOne() bool {
@@ -61,9 +50,6 @@ func (v *Victim) stillOne() bool {
 		if !t.Runs() {
 			return false
 		}
-	}
-	if v.Part {
-		return true
 	}
 	if !v.Whole {
 		return v.Job.Spares(v.Tasks[0])

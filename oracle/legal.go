@@ -112,7 +112,7 @@ func (g *game) judgeVictims(t *turn, j *job, victims uint64) cost {
 			why = rule
 			continue
 		}
-		if smaller, found, err := b.cheapest(g.kind, j, victims); err == nil && found && smaller.victims != victims && b.closed(smaller.victims) {
+		if smaller, found, err := b.cheapest(g.kind, j, victims); err == nil && found && smaller.victims != victims {
 			g.breaks("fewer of its victims would have been enough", list(b.members(smaller.victims)))
 		}
 		return spent
@@ -215,22 +215,4 @@ func list(tasks []*task) string {
 		ids[i] = t.ID
 	}
 	return strings.Join(ids, ", ")
-}
-
-// closed reports whether no gang is taken in part. A plan that moves a whole gang where
-// a part of it would be enough is not minimal, and breaks no rule.
-func (b *board) closed(victims uint64) bool {
-	for _, j := range b.jobs {
-		taken, runs := uint64(0), uint64(0)
-		for _, t := range j.tasks {
-			if b.at[t.index].bound {
-				runs |= t.bit()
-				taken |= t.bit() & victims
-			}
-		}
-		if taken != 0 && taken != runs && !b.stands(j, taken) {
-			return false
-		}
-	}
-	return true
 }

@@ -36,7 +36,7 @@ func (b *board) units(r *request) []unit {
 				continue
 			}
 			whole.tasks = append(whole.tasks, t)
-			if r.kind == Consolidate || b.stands(j, t.bit()) { // what moves keeps its place in the gang
+			if b.stands(j, t.bit()) {
 				out = append(out, unit{j, []*task{t}})
 			} else {
 				needed = true

@@ -81,7 +81,7 @@ func veto(s *engine.Session, minimum func(*cluster.Queue) int64) engine.VictimFn
 // started is when the victim began to run, 0 for long ago. Tasks of a whole job
 // that went before the rest still tell when it began.
 func started(v *engine.Victim) int64 {
-	if !v.Whole && !v.Part {
+	if !v.Whole {
 		return v.Tasks[0].Started
 	}
 	first := int64(-1)
