@@ -65,7 +65,7 @@ var answers = []struct {
 		return j
 	}},
 	{"yes,away-from-others", true, func() cluster.Job { return beside(devices(1), cluster.JobTerm{Anti: true}) }},
-	{"no,beside-nobody", false, func() cluster.Job { return beside(devices(1), cluster.JobTerm{}) }},
+	{"no,beside-a-job-that-is-nowhere", false, func() cluster.Job { return beside(devices(1), cluster.JobTerm{}) }},
 }
 
 // devices is a job of tasks with so many devices each.

@@ -158,13 +158,21 @@ func productNotes(queues []*cluster.Queue, nodes []*cluster.Node) []string {
 			there[n.Devices[i].ProductResource] = true
 		}
 	}
+	return absentTerms(queues, there, func(name string) bool {
+		_, product := cluster.SplitProduct(name)
+		return product != ""
+	})
+}
+
+// absentTerms tell of terms of queues, those that concern the note, for what is not there.
+func absentTerms(queues []*cluster.Queue, there map[string]bool, concerns func(name string) bool) []string {
 	names := slices.Sorted(maps.Keys(there))
 	var out []string
 	for _, q := range queues {
 		missing := map[string]bool{}
 		for _, list := range []cluster.Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
 			for _, a := range list {
-				if _, product := cluster.SplitProduct(a.Name); product != "" && !there[a.Name] {
+				if concerns(a.Name) && !there[a.Name] {
 					missing[a.Name] = true
 				}
 			}

@@ -23,20 +23,10 @@ func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluste
 		}
 	}
 	names := slices.Sorted(maps.Keys(there))
-	var out []string
-	for _, q := range queues {
-		missing := map[string]bool{}
-		for _, list := range []cluster.Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
-			for _, a := range list {
-				if _, product := cluster.SplitProduct(a.Name); product == "" && !there[a.Name] {
-					missing[a.Name] = true
-				}
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(missing)) {
-			out = append(out, "queue "+q.Name+" has terms for "+name+", which no node has"+suggestion(name, names))
-		}
-	}
+	out := absentTerms(queues, there, func(name string) bool {
+		_, product := cluster.SplitProduct(name)
+		return product == ""
+	})
 	requests := map[string]*tally{}
 	for _, j := range jobs {
 		for name := range requested(j) {

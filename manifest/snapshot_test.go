@@ -91,7 +91,7 @@ func TestHugeSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(name, maxSnapshotSize+1); err != nil {
-		t.Skip("no files with holes here:", err)
+		t.Fatal(err)
 	}
 	_, err := Load([]string{name})
 	if diff := cmp.Diff(name+": larger than 1024 MiB, the most that a snapshot may have", fmt.Sprint(err)); diff != "" {

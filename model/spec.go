@@ -38,7 +38,7 @@ type Spec struct {
 	Queue       string
 	Priority    int32
 	Preemptible bool
-	Remarks     []string // of whoever made the spec
+	Remarks     []string // that came with the spec
 	Isolation   cluster.Isolation
 	Tolerations []cluster.Toleration
 
