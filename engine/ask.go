@@ -21,6 +21,17 @@ func (s *Session) Asks(tasks []*cluster.Task, resource string) int64 {
 	return sum
 }
 
+// AsksStill is how much of the resource those of the tasks ask for that are not placed.
+func (s *Session) AsksStill(tasks []*cluster.Task, resource string) int64 {
+	var left []*cluster.Task
+	for _, t := range tasks {
+		if t.Status == cluster.Pending {
+			left = append(left, t)
+		}
+	}
+	return s.Asks(left, resource)
+}
+
 func (s *Session) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {
 	a, known := s.asks[shape]
 	if !known {

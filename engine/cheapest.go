@@ -7,9 +7,10 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// few are the tasks that might go, where they and the nodes are so few that all
-// plans can be compared. If they are too many, those are left out who are spared
-// while nobody has gone, and those who are nowhere near: they seldom help.
+// few are the tasks that might leave, where they and the nodes are so few that all
+// plans can be compared. If they are too many, those are left out that may not leave
+// even once others have, and those whose job has no task on a node that is asked
+// for: they seldom help.
 func (r *room) few() []rival {
 	if len(r.State.Nodes()) > maxSmall {
 		return nil
@@ -21,11 +22,17 @@ func (r *room) few() []rival {
 	if len(line) == 0 || len(line) > maxUnsure {
 		return nil
 	}
+	for i := range line {
+		c := &line[i]
+		v := VictimOf(c.task)
+		c.evicts = r.way&evicting != 0 && (r.allows(v) || r.mightBeEvicted(v))
+		c.moves = r.way&moving != 0 && r.mightMove(c.task)
+	}
 	return line
 }
 
-// matters reports whether the job has a task where one that is lacking might go;
-// whose queue's limit is in the way matters wherever it is.
+// matters reports whether the job has a task where one that is lacking might be
+// placed. Where the limit of a queue is in the way, every job matters.
 func (r *room) matters(j *cluster.Job) bool {
 	if r.bounded {
 		return true
@@ -38,7 +45,7 @@ func (r *room) matters(j *cluster.Job) bool {
 	return false
 }
 
-// host reports whether some task that is lacking might go to the node.
+// host reports whether some task that is lacking might be placed on the node.
 func (r *room) host(n *cluster.Node) bool {
 	if r.hosts == nil {
 		r.hosts = map[*cluster.Node]bool{}
@@ -61,62 +68,140 @@ func (r *room) host(n *cluster.Node) bool {
 
 // enough reports whether what is free and what the tasks give back is as much as
 // is lacking of devices, whatever their names: sums first, search last.
-func (r *room) enough(leaving []*cluster.Task) bool {
-	sum := r.free()
-	for _, t := range leaving {
-		for _, c := range t.Claims {
-			sum += int64(c.Milli)
-		}
-	}
-	return sum >= r.devicesLacking(r.lacks)
+func (r *room) enough(evicted []*cluster.Task) bool {
+	return r.free()+freed(evicted) >= r.devicesLacking(r.lacks)
 }
 
-// cheapest tries plans from the cheapest up and returns the first that works, if
-// it is cheaper than the one that is known already.
-func (r *room) cheapest(all []rival, known []*Victim) []*Victim {
-	type option struct {
-		mask uint32
-		cost cost
+// set is some of the rivals, and what they cost at least.
+type set struct {
+	mask uint32
+	cost cost
+}
+
+func (s set) of(all []rival) []*cluster.Task {
+	var out []*cluster.Task
+	for m := s.mask; m != 0; m &= m - 1 {
+		out = append(out, all[bits.TrailingZeros32(m)].task)
 	}
-	var options []option
+	return out
+}
+
+// sets are all sets of rivals that might leave for the purpose, the cheapest first.
+func (r *room) sets(all []rival, p Purpose) []set {
+	var out []set
+	may := uint32(0)
+	for i := range all {
+		if p == Move && all[i].moves || p != Move && all[i].evicts {
+			may |= 1 << i
+		}
+	}
 	whole := wholeJobs(all)
-	limit := costOf(r.State, known, r.purpose)
+	lacks := r.devicesLacking(r.lacks)
 	for mask := uint32(1); mask < 1<<len(all); mask++ {
-		o := option{mask: mask}
+		if mask&^may != 0 {
+			continue
+		}
+		s := set{mask, noCost()}
 		for m := mask; m != 0; m &= m - 1 {
-			o.cost.add(r.State, all[bits.TrailingZeros32(m)].task, r.purpose)
+			s.cost.add(r.State, all[bits.TrailingZeros32(m)].task, p)
 		}
 		for _, job := range whole {
 			if mask&job == job {
-				o.cost.jobs++
+				s.cost.addJob(p)
 			}
 		}
-		if known == nil || o.cost.compare(&limit) < 0 {
-			options = append(options, o)
+		if p != Move {
+			s.cost.beyond = max(0, freed(s.of(all))-lacks)
 		}
+		out = append(out, s)
 	}
-	slices.SortStableFunc(options, func(a, b option) int { return a.cost.compare(&b.cost) })
-	for _, o := range options {
-		if r.tries >= maxTries || r.err != nil {
-			return nil
+	slices.SortStableFunc(out, func(a, b set) int { return a.cost.compare(&b.cost) })
+	return out
+}
+
+// cheapest tries plans from the cheapest up and returns the best that works, which is
+// the one that is known already if none costs less.
+func (r *room) cheapest(all []rival, known []*Victim, spent cost) ([]*Victim, cost) {
+	p := Reclaim
+	if r.way == moving {
+		p = Move
+	}
+	var movers []set
+	if r.way == evicting|moving {
+		if r.plan != nil && (known == nil || r.cost.compare(&spent) < 0) {
+			known, spent = r.plan, r.cost
 		}
-		var leaving []*cluster.Task
-		for m := o.mask; m != 0; m &= m - 1 {
-			leaving = append(leaving, all[bits.TrailingZeros32(m)].task)
+		movers = r.sets(all, Move)
+	}
+	for _, s := range r.sets(all, p) {
+		if known != nil && s.cost.compare(&spent) >= 0 || r.over() {
+			break
 		}
-		if !r.enough(leaving) {
+		tasks := s.of(all)
+		if p != Move && !r.enough(tasks) {
 			continue
 		}
-		if plan := r.order(leaving); plan != nil && r.works(plan) {
-			return plan
+		plan := r.order(tasks, p)
+		if plan == nil {
+			continue
+		}
+		if r.way == evicting|moving {
+			plan = r.withMovers(plan, s, movers, all)
+		}
+		if found, c := r.tried(plan); found != nil && (known == nil || c.compare(&spent) < 0) {
+			known, spent = found, c
+		}
+	}
+	return known, spent
+}
+
+// withMovers adds the cheapest set of tasks that move, with which the plan works; nil
+// where there is none.
+func (r *room) withMovers(plan []*Victim, evicts set, sets []set, all []rival) []*Victim {
+	if !r.wouldFit(plan, all) {
+		return nil
+	}
+	for _, s := range sets {
+		if s.mask&evicts.mask != 0 {
+			continue
+		}
+		if r.over() {
+			return nil
+		}
+		with := slices.Clone(plan)
+		for _, t := range s.of(all) {
+			with = append(with, mover(t))
+		}
+		if r.works(with) {
+			return with
 		}
 	}
 	return nil
 }
 
-// order makes victims of the tasks so that each may go once those before it are
-// gone; nil where they cannot go, or not without others.
-func (r *room) order(leaving []*cluster.Task) []*Victim {
+// wouldFit reports whether the job is placed if the plan is carried out and all that
+// may move is gone.
+func (r *room) wouldFit(plan []*Victim, all []rival) bool {
+	mark := r.stmt.Checkpoint()
+	defer r.stmt.Rollback(mark)
+	for _, v := range plan {
+		if !r.leave(v) {
+			return false
+		}
+	}
+	for i := range all {
+		if c := &all[i]; c.moves && c.task.Runs() {
+			r.leave(mover(c.task))
+		}
+	}
+	r.tries++
+	left := r.Place(r.stmt, r.job)
+	return left == nil || left.Surplus
+}
+
+// order makes victims of the tasks so that each may leave once those before it have;
+// nil where they may not leave, or not without others.
+func (r *room) order(leaving []*cluster.Task, p Purpose) []*Victim {
 	mark := r.stmt.Checkpoint()
 	defer r.stmt.Rollback(mark)
 	var plan []*Victim
@@ -126,20 +211,21 @@ func (r *room) order(leaving []*cluster.Task) []*Victim {
 			if !t.Runs() {
 				continue
 			}
-			v := VictimOf(t)
+			v := mover(t)
+			if p != Move {
+				v = VictimOf(t)
+			}
 			if slices.ContainsFunc(v.Tasks, func(o *cluster.Task) bool { return !slices.Contains(leaving, o) }) {
 				return nil
 			}
-			if r.evict(v) {
+			if r.leave(v) {
 				plan = append(plan, v)
 				progress = true
 			}
 		}
 	}
-	for _, t := range leaving {
-		if t.Runs() {
-			return nil
-		}
+	if slices.ContainsFunc(leaving, (*cluster.Task).Runs) {
+		return nil
 	}
 	return plan
 }

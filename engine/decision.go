@@ -29,9 +29,10 @@ type Decision struct {
 	// whole nodes and the session explains. A job that belongs on a group already
 	// has no other.
 	Groups   []GroupCandidate
-	Reason   Reason // of an eviction
-	For      string // the job an eviction makes room for
-	Landing  string // the node that an evicted task moves to; "": it has nowhere to go
+	Reason   Reason  // of an eviction
+	For      string  // the job that an eviction makes room for
+	Purpose  Purpose // of an eviction that makes room
+	Landing  string  // the node that an evicted task moves to; "": it has no place
 	Weighing *Weighing
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -30,7 +31,8 @@ type entryPlan struct {
 
 // heapKey is who asks: the same question has the same answer.
 type heapKey struct {
-	purpose  Purpose
+	way      way
+	last     bool
 	queue    string
 	priority int32
 	shape    *cluster.Shape
@@ -45,7 +47,7 @@ func newHeap(in *scope) *heap { return &heap{in: in, current: map[int]*entryPlan
 
 // heap returns the nodes for the task. Jobs that ask alike share it within a session.
 func (r *room) heap(t *cluster.Task, in *scope) *heap {
-	key := heapKey{purpose: r.purpose, queue: r.job.Queue, priority: r.job.Priority, shape: t.Shape, in: in,
+	key := heapKey{way: r.way, last: r.last, queue: r.job.Queue, priority: r.job.Priority, shape: t.Shape, in: in,
 		devices: r.Asks(r.lacks, r.devicesOf(t.Shape).Name), cores: r.Asks(r.lacks, cluster.CPU)}
 	filters, _, _ := r.taskHooks(t)
 	if len(filters) > 0 {
@@ -70,7 +72,7 @@ type verdict func(*cluster.Node) (rejected, transient bool)
 
 // refresh takes in the nodes that changed; at first, those that might have victims.
 func (h *heap) refresh(r *room, t *cluster.Task, ask verdict) {
-	if h.known > 0 || r.might == nil {
+	if h.known > 0 || r.class == nil {
 		r.State.Changed(h.known, func(slot int) { h.refine(r, t, slot, ask) })
 	} else {
 		h.enter(r)
@@ -94,12 +96,10 @@ func (h *heap) refine(r *room, t *cluster.Task, slot int, ask verdict) {
 // what one task of these costs at least.
 func (h *heap) enter(r *room) {
 	r.State.Classes(func(c cluster.Class, on func(func(slot int, k cluster.OnNode))) bool {
-		if !r.might(c) {
+		if !r.class(c) {
 			return true
 		}
-		var least cost
-		least.tasks[r.rankOf(c.Queue)] = 1
-		least.priority = int64(c.Priority)
+		least := cost{tier: strength(tierOf(r.State, c.Queue)), priority: c.Priority, tasks: 1}
 		on(func(slot int, k cluster.OnNode) {
 			if h.in != nil && !h.in.has(r.State.At(slot)) {
 				return
@@ -124,22 +124,28 @@ func (h *heap) enter(r *room) {
 
 // lower makes the cost a bound of both.
 func (c *cost) lower(o *cost) {
-	if slices.Compare(o.tasks[:], c.tasks[:]) < 0 {
-		c.tasks = o.tasks
+	if o.compareEvicted(c) < 0 {
+		c.tier, c.priority = o.tier, o.priority
 	}
-	c.jobs, c.priority, c.young = min(c.jobs, o.jobs), min(c.priority, o.priority), min(c.young, o.young)
+	c.beyond, c.tasks, c.jobs, c.young = min(c.beyond, o.beyond), min(c.tasks, o.tasks), min(c.jobs, o.jobs), min(c.young, o.young)
 }
 
-// rankOf is the tier that the cost of a task in the queue counts under.
-func (r *room) rankOf(queue string) int {
-	tier := cluster.TierStandard
-	if q := r.State.Queue(queue); q != nil {
-		tier = q.Tier
+// mights says which classes might have victims that leave in the way; nil where that is
+// not known.
+func (r *room) mights(w way) func(cluster.Class) bool {
+	var all []func(cluster.Class) bool
+	for p := range purposes {
+		if r.may[p] == nil || p == Move && w&moving == 0 || p != Move && w&evicting == 0 {
+			continue
+		}
+		if r.might[p] == nil {
+			return nil
+		}
+		all = append(all, r.might[p])
 	}
-	if r.purpose == Move {
-		return 2
+	return func(c cluster.Class) bool {
+		return slices.ContainsFunc(all, func(might func(cluster.Class) bool) bool { return might(c) })
 	}
-	return min(tier.Rank(), 2)
 }
 
 // bound is what room costs at least in the slot; nil where there can be none.
@@ -156,9 +162,9 @@ func (h *heap) bound(r *room, t *cluster.Task, slot int, ask verdict) *entryPlan
 
 // check fails the session where a node was left out that has victims.
 func (h *heap) check(r *room, t *cluster.Task, ask verdict) {
-	might := r.might
-	r.might = nil // every task is asked about
-	defer func() { r.might = might }()
+	class := r.class
+	r.class = nil // every task is asked about
+	defer func() { r.class = class }()
 	r.State.Changed(0, func(slot int) {
 		if h.current[slot] == nil && h.bound(r, t, slot, ask) != nil {
 			r.fail("engine", "node %s has room for task %s if others go, and none of their classes may", r.State.At(slot).Name, t.ID)
@@ -170,7 +176,7 @@ func (h *heap) check(r *room, t *cluster.Task, ask verdict) {
 func (h *heap) cheapest(r *room, t *cluster.Task) *entryPlan {
 	ask := r.verdicts(t)
 	h.refresh(r, t, ask)
-	for len(h.entries) > 0 && r.looks < maxLooks && r.err == nil {
+	for len(h.entries) > 0 && r.looks < r.mostLooks() && r.err == nil {
 		e := h.entries[0]
 		switch {
 		case h.current[e.slot] != e:
@@ -188,9 +194,17 @@ func (h *heap) cheapest(r *room, t *cluster.Task) *entryPlan {
 	return nil
 }
 
+// mostLooks is how many nodes without a plan are looked at.
+func (r *room) mostLooks() int {
+	if r.way == evicting|moving {
+		return maxMixed
+	}
+	return maxLooks
+}
+
 // look finds out what the node really costs; it comes back in its place, if at all.
 func (h *heap) look(r *room, t *cluster.Task, e *entryPlan) {
-	e.plan = r.look(t, r.State.At(e.slot))
+	e.plan, e.cost = r.look(t, r.State.At(e.slot))
 	h.known = r.State.Version() // looking leaves everything as it was
 	e.seen = h.known
 	if e.plan == nil {
@@ -198,7 +212,7 @@ func (h *heap) look(r *room, t *cluster.Task, e *entryPlan) {
 		delete(h.current, e.slot)
 		return
 	}
-	e.looked, e.cost = true, costOf(r.State, e.plan, r.purpose)
+	e.looked = true
 	h.push(r, e)
 }
 
@@ -211,7 +225,7 @@ func (h *heap) still(r *room, e *entryPlan) bool {
 	mark := r.stmt.Checkpoint()
 	ok := true
 	for _, v := range e.plan {
-		ok = ok && r.mayLeave(v.Tasks[0], r.job) && r.evict(v)
+		ok = ok && r.mayLeave(v.Tasks[0], r.job) && r.leave(v)
 	}
 	r.stmt.Rollback(mark)
 	h.known, e.seen = r.State.Version(), r.State.Version()
@@ -276,11 +290,13 @@ func (h *heap) pop(r *room) {
 }
 
 // bound is what it costs at least to make room for the shape on the node; nil
-// where it would not fit even if all went who may.
+// where it would not fit even if all left that may.
 func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	leaving, prices := r.scratch[:0], r.prices[:0]
+	moves := false
+	least := int64(math.MaxInt64) // that one victim frees
 	for _, t := range n.Tasks {
-		if !r.mayLeave(t, r.job) || r.might != nil && !r.might(t.Job.Class()) {
+		if !r.mayLeave(t, r.job) || r.class != nil && !r.class(t.Job.Class()) {
 			continue
 		}
 		if i := slices.IndexFunc(prices, func(p price) bool { return p.whole == t.Job }); i >= 0 {
@@ -288,13 +304,16 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 			leaving = append(leaving, t)
 			continue
 		}
-		v := VictimOf(t)
-		if r.purpose == Move && len(v.Tasks) > maxMoved || r.may(v) != nil {
+		p := price{here: 1, all: 1}
+		if r.way&moving != 0 && r.mightMove(t) {
+			moves = true
+		} else if v := VictimOf(t); r.way&evicting != 0 && r.mightBeEvicted(v) {
+			p.all = len(v.Tasks)
+			if least = min(least, freed(v.Tasks)); v.Whole {
+				p.whole = v.Job
+			}
+		} else {
 			continue
-		}
-		p := price{here: 1, all: len(v.Tasks)}
-		if v.Whole {
-			p.whole = v.Job
 		}
 		prices = append(prices, p)
 		leaving = append(leaving, t)
@@ -303,12 +322,19 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	if len(leaving) == 0 {
 		return nil
 	}
-	count, possible := least(s, n, leaving)
+	count, possible := fewest(s, n, leaving)
 	if !possible {
 		return nil
 	}
 	e := &entryPlan{slot: n.Slot()}
-	e.cost = r.cheapestOf(leaving, total(prices, count))
+	if moves { // perhaps nothing is evicted
+		e.cost = noCost()
+		e.cost.moved.tasks = 1
+		return e
+	}
+	e.cost = r.cheapestOf(leaving, count)
+	e.cost.tasks = int32(total(prices, count))
+	e.cost.beyond = max(0, least-r.devicesOf(s).Least)
 	if !slices.ContainsFunc(prices, func(p price) bool { return p.whole == nil }) {
 		e.cost.jobs = 1 // each victim is a whole job
 	}
@@ -337,37 +363,24 @@ func total(prices []price, count int) int {
 	return sum
 }
 
-// cheapestOf is the least that so many of the tasks cost.
+// cheapestOf is the least that so many of the tasks cost: it takes one of them that is
+// not among the cheapest of that number less one.
 func (r *room) cheapestOf(tasks []*cluster.Task, count int) cost {
-	var c cost
-	tier, priority, started := 0, tasks[0].Job.Priority, int64(0)
-	for _, t := range tasks {
-		rank := 2
-		if r.purpose != Move {
-			rank = min(tierOf(r.State, t).Rank(), 2)
-		}
-		tier = max(tier, rank)
-		priority = min(priority, t.Job.Priority)
-		started = max(started, t.Started)
+	each := make([]cost, len(tasks))
+	young := int64(0)
+	for i, t := range tasks {
+		each[i] = cost{tier: strength(tierOf(r.State, t.Job.Queue)), priority: t.Job.Priority}
+		young = min(young, -t.Started)
 	}
-	c.tasks[tier] = int32(count)
-	c.priority = int64(count) * int64(priority)
-	c.young = -started
+	slices.SortFunc(each, func(a, b cost) int { return a.compareEvicted(&b) })
+	c := each[min(max(count, 1), len(each))-1]
+	c.young = young
 	return c
 }
 
-// mayGo reports whether the task may go as things are.
-func (r *room) mayGo(t *cluster.Task) bool {
-	v := VictimOf(t)
-	if r.purpose == Move && len(v.Tasks) > maxMoved {
-		return false
-	}
-	return r.may(v) == nil
-}
-
-// least bounds from below how many tasks must go for the shape to fit the node;
-// false where it would not fit even if all of them went.
-func least(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, bool) {
+// fewest bounds from below how many tasks must leave for the shape to fit the node;
+// false where it would not fit even if all of them left.
+func fewest(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, bool) {
 	widest := 0
 	for _, t := range leaving {
 		widest = max(widest, len(t.Claims))

@@ -46,16 +46,23 @@ type (
 	// should be kept when the set shrinks.
 	InstanceOrderFn func(*cluster.Job) float64
 
-	// VictimFn prepares to judge who may go for the sake of the job, which lacks
-	// these tasks for its minimum; a nil answer spares everybody. The function it
-	// returns gives Consent where the victim should go, "" where there is nothing
-	// to be said against it, and otherwise the reason why not. It is asked about one
-	// victim at a time, while those before it are gone from the books.
+	// VictimFn prepares to judge which victims may leave for the job, which lacks
+	// these tasks for its minimum; a nil answer protects all. The function that it
+	// returns gives Consent where the victim should leave, "" where it does not object,
+	// and otherwise the reason why not, marked by NotYet where the eviction of others
+	// may end it. It is asked about one victim at a time, while those of the plan that
+	// come before it hold nothing any more. Victims are tried in any order, so that a
+	// plan is judged by the State that it ends in.
 	VictimFn func(forJob *cluster.Job, lacks []*cluster.Task) func(*Victim) Reason
 
 	// ClassFn prepares to say of classes of jobs whether a VictimFn might consent to
 	// any of them: where it says no, the VictimFn consents to none.
 	ClassFn func(forJob *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool
+
+	// BalanceFn prepares to measure how evenly the queues hold what they deserve. It is
+	// asked while the plan is carried out, and answers nil where the plan is fair
+	// without any comparison.
+	BalanceFn func(forJob *cluster.Job, lacks []*cluster.Task, plan []*Victim) func() Balance
 
 	// AdaptFn tries to cure a refusal: it proposes changes to the statement and
 	// lets Session.Place judge them. It returns what Place said last: nil when the
@@ -90,6 +97,7 @@ type hook[F any] struct {
 	bound    bool         // of a score that is registered with it: ranked by, and not itself a score
 	most     ShapeOrderFn // the bound of a task-form score; nil: 100
 	class    ClassFn      // of a VictimFn: which classes it might consent to; nil: any
+	last     *LastResort  // of a VictimFn: what replaces it where no plan was found
 	order    int          // place among the hooks of its kind, in the order they are asked
 }
 
@@ -108,6 +116,7 @@ type hooks struct {
 	exclusions      []hook[ExclusionFn]
 	instanceOrders  []hook[InstanceOrderFn]
 	victims         [purposes][]hook[VictimFn]
+	means           []Means
 	adapters        []hook[AdaptFn]
 	sweeps          []hook[SweepFn]
 	standings       []hook[StandingFn]
@@ -301,6 +310,52 @@ func (s *Session) NarrowVictims(p Purpose, fn ClassFn) {
 			h.class = fn
 		}
 	}
+}
+
+// LastResort is what a plugin's hook of a purpose is replaced by in a second search,
+// where the first found no plan.
+type LastResort struct {
+	Victims VictimFn
+	Classes ClassFn
+	// Balance compares the State that a plan ends in with the State without the plan:
+	// a plan that is not lower is not taken. In both, the room that is idle is given to
+	// pending jobs and to the victims first, in the order of their turns.
+	Balance BalanceFn
+}
+
+// Balance is how evenly queues hold what they deserve at one time.
+type Balance interface {
+	// Below reports whether the queues hold what they deserve more evenly than in the other.
+	Below(Balance) bool
+}
+
+// AddLastResort registers what replaces the plugin's hook of the purpose where no plan
+// was found.
+//
+// Combining: as AddReclaimableFn; a plan must be lower by every Balance.
+func (s *Session) AddLastResort(p Purpose, last LastResort) {
+	for i := range s.hooks.victims[p] {
+		if h := &s.hooks.victims[p][i]; s.opening != nil && h.plugin == s.opening.Name() {
+			h.last = &last
+		}
+	}
+}
+
+// Means is a purpose that victims may leave for, and the reason that their evictions
+// give.
+type Means struct {
+	Purpose Purpose
+	Reason  Reason
+}
+
+// AddMeans lets victims leave for the purpose, so that jobs find room which have none.
+//
+// Combining: one search finds plans whose victims leave for any of the purposes.
+func (s *Session) AddMeans(p Purpose, why Reason) {
+	if len(s.hooks.means) == 0 {
+		s.AddAdapter(s.MakeRoom)
+	}
+	s.hooks.means = append(s.hooks.means, Means{p, why})
 }
 
 // NoClass is the ClassFn of hooks that object and never consent.

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// land promises everybody in the plan room elsewhere, those who need most first.
+// land reserves room elsewhere for all of the plan that moves, the largest first.
 func (r *room) land(plan []*Victim) bool {
 	moving := shadows(plan)
 	if moving == nil {
@@ -21,13 +21,16 @@ func (r *room) land(plan []*Victim) bool {
 	return true
 }
 
-// shadows are the jobs of the plan as they would be placed again, the largest
-// first; nil where one runs below its minimum, and would move for nothing, or in a
-// form that nothing is placed in any more.
+// shadows are the jobs of the plan that move as they would be placed again, the
+// largest first; nil where one runs below its minimum, so that the move would be of no
+// use, or in a form that nothing is placed in any more.
 func shadows(plan []*Victim) []*cluster.Job {
 	leaving := map[*cluster.Job][]*cluster.Task{}
 	var jobs []*cluster.Job
 	for _, v := range plan {
+		if v.Purpose != Move {
+			continue
+		}
 		if leaving[v.Job] == nil {
 			jobs = append(jobs, v.Job)
 		}
@@ -56,9 +59,9 @@ func size(tasks ...*cluster.Task) int {
 	return int(milli)
 }
 
-// together places the job and lands the others as if they were one gang, where
-// one after the other does not work: the best place for the job may be the only
-// one for somebody who moves. Jobs with a topology are left to the plain way.
+// together places the job and lands what moves as if they were one gang, where one
+// after the other does not work: the best place for the job may be the only one for a
+// task that moves. Jobs with a topology are left to the plain way.
 func (r *room) together(plan []*Victim) (*Refusal, bool) {
 	if r.err != nil || len(r.State.Nodes()) > maxSmall {
 		return &Refusal{}, false
@@ -72,11 +75,11 @@ func (r *room) together(plan []*Victim) (*Refusal, bool) {
 	for _, j := range moving {
 		r.stmt.land(j)
 	}
-	left := r.Place(r.stmt, r.job) // what is left of it, if there is room
+	left := r.Place(r.stmt, r.job) // the rest of it, if there is room
 	return left, left == nil || left.Surplus
 }
 
-// seat places exactly the tasks that are lacking and those who move, as one gang.
+// seat places exactly the tasks that are lacking and those that move, as one gang.
 func (r *room) seat(moving []*cluster.Job) bool {
 	all := cluster.Alternative{Name: r.alt().Name, Tasks: slices.Clone(r.lacks)}
 	alternatives := []*cluster.Alternative{r.alt()}

@@ -17,9 +17,7 @@ func TestClassesThatAreLeftOut(t *testing.T) {
 			return func(*engine.Victim) engine.Reason { return engine.Consent }
 		})
 		s.NarrowVictims(engine.Preempt, engine.NoClass)
-		s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
-			return s.MakeRoom(stmt, j, r, engine.Preempt, "Narrow")
-		})
+		s.AddMeans(engine.Preempt, "Narrow")
 	}}
 	parts := []fixture.Part{fixture.Job("new").Devices(1)}
 	for i := range 20 {

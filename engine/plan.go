@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// greedy makes room task by task: where a node takes the task as things are it
-// goes there, else where it costs least. For jobs that must stay within a group or
+// greedy makes room task by task: where a node takes the task as things are it is
+// placed there, else where that costs least. For jobs that must stay within a group or
 // a domain the cheapest of them counts. It returns the victims, or nil.
 func (r *room) greedy() []*Victim {
 	var best []*Victim
@@ -19,18 +19,20 @@ func (r *room) greedy() []*Victim {
 		}
 		mark := r.stmt.Checkpoint()
 		plan := r.within(in)
+		spent := costOf(r.State, plan)
+		spent.beyond = r.stmt.beyond(mark)
 		r.stmt.Rollback(mark)
 		if plan == nil {
 			continue
 		}
-		if c := costOf(r.State, plan, r.purpose); best == nil || c.compare(&least) < 0 {
-			best, least = plan, c
+		if best == nil || spent.compare(&least) < 0 {
+			best, least = plan, spent
 		}
 	}
 	return best
 }
 
-// scopes are where the job may go as a whole: one group, or one domain.
+// scopes are where the job may be placed as a whole: one group, or one domain.
 func (r *room) scopes() []*scope {
 	alt := r.alt()
 	var out []*scope
@@ -56,7 +58,7 @@ func (r *room) scopes() []*scope {
 
 func (r *room) within(in *scope) []*Victim {
 	var plan []*Victim
-	r.weighed = nil // what was weighed elsewhere came to nothing
+	r.weighed = nil // what was weighed in other scopes has no plan
 	for _, t := range r.lacks {
 		if r.best(t, in) == nil {
 			h := r.heap(t, in)
@@ -66,7 +68,7 @@ func (r *room) within(in *scope) []*Victim {
 			}
 			r.weigh(h, t, e)
 			for _, v := range e.plan {
-				if !r.evict(v) {
+				if !r.leave(v) {
 					return nil
 				}
 			}
@@ -75,14 +77,14 @@ func (r *room) within(in *scope) []*Victim {
 		if !r.placeTask(r.stmt, r.alt(), t, in) {
 			return nil
 		}
-		if r.purpose == Move && len(plan) > 0 && !r.landed(plan) {
+		if moves(plan) && !r.landed(plan) {
 			return nil
 		}
 	}
 	return plan
 }
 
-// landed reports whether everybody in the plan would find room now.
+// landed reports whether all of the plan that moves finds room now.
 func (r *room) landed(plan []*Victim) bool {
 	mark := r.stmt.Checkpoint()
 	ok := r.land(plan)
@@ -90,79 +92,135 @@ func (r *room) landed(plan []*Victim) bool {
 	return ok
 }
 
-// look finds out who would have to go for the task to fit the node. Two orders are
-// tried: that of rivals, and with the largest first where fewer of them would do.
-func (r *room) look(t *cluster.Task, n *cluster.Node) []*Victim {
-	var line []rival
-	for _, o := range n.Tasks {
-		if r.mayLeave(o, r.job) && (r.purpose != Move || len(VictimOf(o).Tasks) <= maxMoved) {
-			line = append(line, r.rival(o))
+// look finds out which victims would have to leave for the task to fit the node. Three
+// orders are tried: that of rivals, and with the largest or the smallest first, since
+// these free less beyond what is needed, or take fewer tasks.
+func (r *room) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
+	line := r.rivalsOn(n)
+	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
+	best := r.lookIn(t, n, line, false)
+	if best == nil && r.way&moving != 0 {
+		best = r.lookIn(t, n, line, true) // gangs that can move only as a whole
+	}
+	spent := r.spent(t, n, best)
+	if best == nil || !slices.ContainsFunc(line, func(c rival) bool { return size(line[0].task) != size(c.task) }) {
+		return best, spent
+	}
+	for _, sign := range [...]int{1, -1} {
+		slices.SortStableFunc(line, func(a, b rival) int {
+			return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(a.task.Job.Priority, b.task.Job.Priority), sign*cmp.Compare(size(b.task), size(a.task)))
+		})
+		if other := r.lookIn(t, n, line, false); other != nil {
+			if c := r.spent(t, n, other); c.compare(&spent) < 0 {
+				best, spent = other, c
+			}
 		}
 	}
-	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
-	plan := r.lookIn(t, n, line)
-	if len(plan) < 2 || !slices.ContainsFunc(line, func(c rival) bool { return size(line[0].task) != size(c.task) }) {
-		return plan
-	}
-	slices.SortStableFunc(line, func(a, b rival) int {
-		return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(size(b.task), size(a.task)))
-	})
-	other := r.lookIn(t, n, line)
-	if x, y := costOf(r.State, plan, r.purpose), costOf(r.State, other, r.purpose); other != nil && y.compare(&x) < 0 {
-		return other
-	}
-	return plan
+	return best, spent
 }
 
-// lookIn has rivals go in the order given until the task fits the node, and then
-// whoever can stay, stays, the last first.
-func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival) []*Victim {
+// rivalsOn are the tasks on the node that might leave in this way.
+func (r *room) rivalsOn(n *cluster.Node) []rival {
+	var line []rival
+	for _, o := range n.Tasks {
+		if !r.mayLeave(o, r.job) {
+			continue
+		}
+		c := r.rival(o)
+		c.evicts = r.way&evicting != 0
+		c.moves = r.way&moving != 0 && r.mightMove(o)
+		if c.evicts || c.moves {
+			line = append(line, c)
+		}
+	}
+	return line
+}
+
+// spent is what the plan for one task on one node costs.
+func (r *room) spent(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
+	c := costOf(r.State, plan)
+	here := int64(0)
+	for _, v := range plan {
+		if v.Purpose == Move {
+			continue
+		}
+		for _, o := range v.Tasks {
+			if o.Node == n {
+				here += freed([]*cluster.Task{o})
+			} else {
+				c.beyond += freed([]*cluster.Task{o})
+			}
+		}
+	}
+	c.beyond += max(0, here-max(0, r.devicesOf(t.Shape).Least-idleOn(n)))
+	return c
+}
+
+// idleOn is how much of the node's devices is free, in thousandths.
+func idleOn(n *cluster.Node) int64 {
+	sum := int64(0)
+	for i := range n.Devices {
+		sum += int64(max(0, n.Devices[i].FreeMilli()))
+	}
+	return sum
+}
+
+// lookIn makes rivals leave in the order given until the task fits the node, first
+// those that may be evicted, then those that may move. Victims without which it fits
+// as well then stay, the last first. Whole says that jobs move as a whole.
+func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool) []*Victim {
 	filters, _, _ := r.taskHooks(t)
 	mark := r.stmt.Checkpoint()
 	defer r.stmt.Rollback(mark)
 	var plan []*Victim
-	fits := false
-	for i := 0; i < len(line) && !fits; i++ {
-		if !line[i].task.Runs() {
-			continue // its job is gone already
-		}
-		v := VictimOf(line[i].task)
-		if !r.evict(v) {
-			continue
+	fits, hopeless := false, false
+	add := func(v *Victim) bool {
+		if !r.leave(v) {
+			return false
 		}
 		plan = append(plan, v)
 		rejection, _ := r.rejectAt(filters, t, n)
-		if rejection != nil && rejection.Cure&Evict == 0 {
-			return nil
-		}
 		fits = rejection == nil
+		hopeless = rejection != nil && rejection.Cure&Evict == 0
+		return true
+	}
+	for progress := true; progress && !fits && !hopeless; { // one that may not leave yet may once others have
+		progress = false
+		for i := 0; i < len(line) && !fits && !hopeless; i++ {
+			if c := &line[i]; c.evicts && c.task.Runs() && add(VictimOf(c.task)) {
+				progress = true
+			}
+		}
+	}
+	for i := 0; i < len(line) && !fits && !hopeless; i++ {
+		if c := &line[i]; c.moves && c.task.Runs() {
+			v := mover(c.task)
+			if whole && !c.task.Job.Spares(c.task) {
+				v = wholeJob(c.task.Job, Move)
+			}
+			add(v)
+		}
 	}
 	if !fits {
 		return nil
 	}
-	if len(plan) > 1 {
-		plan = r.keep(plan, func(rest []*Victim) bool {
-			r.stmt.Rollback(mark)
-			for _, v := range rest {
-				if !r.evict(v) {
-					return false
-				}
+	again := func(rest []*Victim) bool {
+		r.stmt.Rollback(mark)
+		for _, v := range rest {
+			if !r.leave(v) {
+				return false
 			}
-			rejection, _ := r.rejectAt(filters, t, n)
-			return rejection == nil
-		})
+		}
+		rejection, _ := r.rejectAt(filters, t, n)
+		return rejection == nil
 	}
-	if r.purpose != Move {
-		return plan
+	if len(plan) > 1 {
+		plan = r.keep(plan, again)
 	}
-	r.stmt.Rollback(mark)
-	for _, v := range plan {
-		r.evict(v)
+	if moves(plan) && (!again(plan) || !r.placeOn(t, n) || !r.land(plan)) {
+		return nil
 	}
-	if r.placeOn(t, n) && r.land(plan) {
-		return plan
-	}
-	return nil
+	return plan
 }
 
 // placeOn allocates the task on the node, to see what is left for others.
@@ -171,8 +229,8 @@ func (r *room) placeOn(t *cluster.Task, n *cluster.Node) bool {
 	return ok && r.stmt.Allocate(t, n, claims) == nil
 }
 
-// keep lets those stay without whom the rest is enough, the dearest first. Who
-// are spared one by one may not go in another order, so order is kept.
+// keep drops the victims without which the rest is enough, the dearest first. The
+// rest keeps its order, since some may leave only after others.
 func (r *room) keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
 	for i := len(plan) - 1; i >= 0 && len(plan) > 1; i-- {
 		rest := slices.Delete(slices.Clone(plan), i, i+1)
@@ -183,9 +241,9 @@ func (r *room) keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
 	return plan
 }
 
-// inLine has rivals of the whole cluster go one after the other until the
-// job is placed, and then lets stay whom it can. It is for what no node can be
-// blamed for, such as the limit of a queue.
+// inLine makes rivals of the whole cluster leave one after the other until the job is
+// placed, and then keeps those in their places that it can. It is for what is not the
+// fault of a node, such as the limit of a queue.
 func (r *room) inLine() []*Victim {
 	line := r.line(maxInLine, true)
 	if line == nil {
@@ -197,45 +255,55 @@ func (r *room) inLine() []*Victim {
 		if len(plan) > 0 && r.works(plan) {
 			break
 		}
-		if size >= len(line) || r.tries >= maxTries || r.err != nil {
+		if size >= len(line) || r.over() {
 			return nil
 		}
 	}
-	return r.keep(plan, func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) })
+	return r.keep(plan, func(rest []*Victim) bool { return !r.over() && r.works(rest) })
 }
 
-// first are the victims that go if the first rivals have to.
+// first are the victims that leave if the first rivals do.
 func (r *room) first(line []rival, size int) []*Victim {
 	mark := r.stmt.Checkpoint()
 	defer r.stmt.Rollback(mark)
 	var plan []*Victim
-	for _, c := range line[:size] {
-		if !c.task.Runs() {
-			continue
-		}
-		if v := VictimOf(c.task); r.evict(v) {
-			plan = append(plan, v)
+	for progress := true; progress; {
+		progress = false
+		for _, c := range line[:size] {
+			if !c.task.Runs() {
+				continue
+			}
+			v := mover(c.task)
+			if r.way&evicting != 0 {
+				v = VictimOf(c.task)
+			}
+			if r.leave(v) {
+				plan = append(plan, v)
+				progress = true
+			}
 		}
 	}
 	return plan
 }
 
-// line are all rivals in order, or only those who may go as things are; nil where
+// line are all rivals in order, or only those that might leave in this way; nil where
 // there are more than most.
-func (r *room) line(most int, free bool) []rival {
-	if free {
-		return r.rivals(r.job, most, r.mayGo)
+func (r *room) line(most int, might bool) []rival {
+	if !might {
+		return r.rivals(r.job, most, nil)
 	}
-	return r.rivals(r.job, most, nil)
+	return r.rivals(r.job, most, func(t *cluster.Task) bool {
+		return r.way&evicting != 0 && r.mightBeEvicted(VictimOf(t)) || r.way&moving != 0 && r.mightMove(t)
+	})
 }
 
-// weigh remembers what else would have done, to be told.
+// weigh remembers the other nodes that would have done, to be told.
 func (r *room) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
 	if len(r.weighed) >= mostNamed {
 		return
 	}
 	add := func(e *entryPlan) {
-		o := Option{Task: t.Name, Node: r.State.At(e.slot).Name, Chosen: e == chosen, Cost: e.cost.told()}
+		o := Option{Task: t.Name, Node: r.State.At(e.slot).Name, Chosen: e == chosen, Cost: r.told(e.plan, e.cost)}
 		for _, v := range e.plan {
 			for _, t := range v.Tasks {
 				o.Go = append(o.Go, t.ID)

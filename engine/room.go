@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -9,91 +8,159 @@ import (
 
 // Bounds of a search for room, in steps.
 const (
-	maxLooks  = 256  // nodes looked at closely in vain
-	maxTries  = 400  // plans put to Place
-	maxUnsure = 12   // tasks that might go, up to which all plans are compared
+	maxLooks  = 256  // nodes that are looked at closely and have no plan
+	maxMixed  = 32   // the same, where victims are evicted and others move
+	maxTries  = 400  // plans that are put to Place in one way
+	maxUnsure = 12   // tasks that might leave, up to which all plans are compared
 	maxSmall  = 64   // nodes, up to which all plans are compared
-	maxInLine = 256  // tasks that might go, up to which they are tried one after the other
-	maxMoved  = 64   // tasks of a job that is moved for another
-	maxThin   = 2048 // victims times tasks, up to which each victim is asked whether it could stay
+	maxInLine = 256  // tasks that might leave, up to which they are tried one after the other
+	maxMoved  = 64   // tasks of a job that moves for another
+	maxThin   = 2048 // victims times tasks, up to which the plan is tried without each victim
 	maxScopes = 32   // groups or domains that are compared
+	maxHanded = 64   // jobs that idle room is given to before two States are compared
 )
 
-// MakeRoom has others go so that the job's minimum is placed: as few as it can,
-// in the order that rivals have, and only those whom the hooks of the purpose
-// let go. Place judges the plan; one that it does not accept is taken back. With
-// the purpose Move, those who go are promised room elsewhere, all of them.
+// way is how victims leave in a search.
+type way uint8
+
+const (
+	evicting way = 1 << iota // by Reclaim or Preempt
+	moving                   // by Move
+)
+
+// MakeRoom frees room for the job's minimum. It looks for the plan that takes least
+// from other jobs, whose victims leave for any of the purposes that the plugins of
+// the profile have means for, and that their hooks consent to. Place judges the plan:
+// one that it does not accept is taken back. Where there is no plan, the last resorts
+// of the plugins are tried.
 //
 // It returns what Place says, or the refusal where no plan was found.
-func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal, p Purpose, why Reason) *Refusal {
+func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) *Refusal {
 	if refusal.Permanent {
-		return refusal // nobody's going would help
+		return refusal // no eviction would help
 	}
 	if s.State.Preemptible() == 0 {
-		refusal.spare(p, false, nil)
-		return refusal
-	}
-	for from, forms := range choices(job) {
-		if !refusal.evictable(from, p) {
-			continue
-		}
-		var best *room
-		for i := range forms {
-			if best = s.cheaperRoom(best, &room{Session: s, stmt: stmt, job: job, alternative: from + i, purpose: p, why: why}, refusal); s.err != nil {
-				return refusal
+		for _, m := range s.hooks.means {
+			if m.Purpose != Move || s.FreeFor(job) {
+				refusal.spare(m.Purpose, false, nil)
 			}
 		}
-		if best != nil {
-			return best.carryOut()
+		return refusal
+	}
+	for _, last := range [...]bool{false, true} {
+		if last && !s.lastResort() {
+			break
+		}
+		for from, forms := range choices(job) {
+			var best *room
+			for i := range forms {
+				form := &room{Session: s, stmt: stmt, job: job, alternative: from + i, last: last}
+				if best = form.cheaper(best, refusal); s.err != nil {
+					return refusal
+				}
+			}
+			if best != nil {
+				return best.carryOut()
+			}
 		}
 	}
 	return refusal
 }
 
-// cheaperRoom looks for room in the form that r is for, and returns what costs least.
-func (s *Session) cheaperRoom(best, form *room, refusal *Refusal) *room {
-	for k, lacks := range s.minima(form.alt()) {
-		may := s.victims(form.purpose, form.job, lacks)
-		if may == nil {
-			refusal.spare(form.purpose, true, nil)
+// lastResort reports whether a plugin has one.
+func (s *Session) lastResort() bool {
+	return slices.ContainsFunc(s.hooks.means, func(m Means) bool {
+		return slices.ContainsFunc(s.hooks.victims[m.Purpose], func(h hook[VictimFn]) bool { return h.last != nil })
+	})
+}
+
+// room is the search for one alternative of one job.
+type room struct {
+	*Session
+	stmt        *Statement
+	job         *cluster.Job
+	alternative int
+	lacks       []*cluster.Task
+	last        bool // the last resorts are asked
+	may         [purposes]func(*Victim) answer
+	might       [purposes]func(cluster.Class) bool // nil: any class may have victims
+	reasons     [purposes]Reason
+
+	way     way                      // of the search that runs
+	class   func(cluster.Class) bool // might has victims that leave in this way; nil: any
+	scratch []*cluster.Task
+	prices  []price
+	bounded bool // the limit of a queue is in the way, and not a node
+	exactly bool // these tasks are to be placed, and not others that would do
+	hosts   map[*cluster.Node]bool
+
+	plan  []*Victim // nil where there is none
+	cost  cost
+	found way // of the search that found it
+
+	looks, tries int
+	most         int // tries that the search which runs may reach
+	spared       [purposes][]Protection
+	counted      map[protected]bool
+	weighed      []Option
+}
+
+func (r *room) alt() *cluster.Alternative { return &r.job.Alternatives[r.alternative] }
+
+// cheaper looks for room in the form that r is for, and returns what costs least.
+func (r *room) cheaper(best *room, refusal *Refusal) *room {
+	for k, lacks := range r.minima(r.alt()) {
+		form := *r
+		form.lacks, form.bounded, form.exactly = lacks, r.Session.bounded(refusal), k > 0
+		if form.prepare(refusal); !form.can(evicting | moving) {
 			continue
 		}
-		r := *form
-		r.lacks, r.may, r.bounded, r.exactly = lacks, may, s.bounded(refusal), k > 0
-		r.might = s.classes(form.purpose, form.job, lacks)
-		if r.find(); s.err != nil {
+		if form.find(); r.err != nil {
 			return nil
 		}
-		if r.plan == nil {
-			refusal.spare(r.purpose, false, r.spared)
-		} else if best == nil || r.cost.compare(&best.cost) < 0 {
-			best = &r
+		if form.plan == nil {
+			form.tell(refusal)
+		} else if best == nil || form.cost.compare(&best.cost) < 0 {
+			best = &form
 		}
 	}
 	return best
 }
 
-// minima are the sets of tasks that room is looked for: those that the minimum
-// needs in the order they are placed and, where others would do too, the smallest.
-func (s *Session) minima(alt *cluster.Alternative) [][]*cluster.Task {
-	first := s.lacking(alt, s.CompareTasks)
-	if len(first) == 0 {
-		return nil
-	}
-	out := [][]*cluster.Task{first}
-	smallest := s.lacking(alt, func(a, b *cluster.Task) int {
-		return cmp.Or(cmp.Compare(s.devicesOf(a.Shape).Value, s.devicesOf(b.Shape).Value), cmp.Compare(a.Shape.Resources.Of(cluster.CPU), b.Shape.Resources.Of(cluster.CPU)))
-	})
-	for _, t := range smallest {
-		if !slices.ContainsFunc(first, func(o *cluster.Task) bool { return o.Shape == t.Shape }) {
-			return append(out, smallest)
+// prepare asks the hooks of each purpose for which something might leave.
+func (r *room) prepare(refusal *Refusal) {
+	for _, m := range r.hooks.means {
+		if !refusal.evictable(r.alternative, m.Purpose) {
+			continue
+		}
+		r.reasons[m.Purpose] = m.Reason
+		if r.may[m.Purpose] = r.victims(m.Purpose, r.job, r.lacks, r.last); r.may[m.Purpose] != nil {
+			r.might[m.Purpose] = r.classes(m.Purpose, r.job, r.lacks, r.last)
+		} else if !r.last {
+			refusal.spare(m.Purpose, true, nil)
 		}
 	}
-	return out
 }
 
-// evictable reports whether somebody's going might have helped the alternative.
-// What a queue may not have it may not have wherever others move.
+// can reports whether victims may leave in one of the ways.
+func (r *room) can(w way) bool {
+	return w&moving != 0 && r.may[Move] != nil || w&evicting != 0 && (r.may[Reclaim] != nil || r.may[Preempt] != nil)
+}
+
+// tell notes in the refusal which victims were protected.
+func (r *room) tell(refusal *Refusal) {
+	if r.last {
+		return // what the first search found is told
+	}
+	for _, m := range r.hooks.means {
+		if p := m.Purpose; r.may[p] != nil && (p != Move || r.free() >= r.devicesLacking(r.lacks)) {
+			refusal.spare(p, false, r.spared[p])
+		}
+	}
+}
+
+// evictable reports whether room that others leave might help the alternative.
+// Moving others does not change what a queue may have.
 func (r *Refusal) evictable(alternative int, p Purpose) bool {
 	i := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.from <= alternative && alternative < a.to })
 	if i < 0 {
@@ -116,104 +183,70 @@ func (s *Session) bounded(r *Refusal) bool {
 	})
 }
 
-// Lacking are the pending tasks that the minimum needs, in the order they are placed.
-func (s *Session) Lacking(alt *cluster.Alternative) []*cluster.Task {
-	return s.lacking(alt, s.CompareTasks)
-}
-
-// lacking are those, the first in the order.
-func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
-	var pending []*cluster.Task
-	short, parts := alt.Min, make([]int, len(alt.Subgroups))
-	for i := range parts {
-		parts[i] = alt.Subgroups[i].Min
-	}
-	for _, t := range alt.Tasks {
-		switch {
-		case t.Status == cluster.Pending:
-			pending = append(pending, t)
-		case t.Placed():
-			short--
-			if t.Subgroup > 0 {
-				parts[t.Subgroup-1]--
-			}
-		}
-	}
-	slices.SortStableFunc(pending, order)
-	needed := make([]bool, len(pending))
-	for i, t := range pending {
-		if t.Subgroup > 0 && parts[t.Subgroup-1] > 0 {
-			parts[t.Subgroup-1]--
-			short--
-			needed[i] = true
-		}
-	}
-	var out []*cluster.Task
-	for i, t := range pending {
-		if !needed[i] && short > 0 {
-			short--
-			needed[i] = true
-		}
-		if needed[i] {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// room is the search for one alternative of one job.
-type room struct {
-	*Session
-	stmt        *Statement
-	job         *cluster.Job
-	alternative int
-	lacks       []*cluster.Task
-	purpose     Purpose
-	why         Reason
-	may         func(*Victim) *Spared
-	might       func(cluster.Class) bool // nil: any class may have victims
-
-	scratch []*cluster.Task
-	prices  []price
-	bounded bool // somebody's limit is in the way, not a node
-	exactly bool // these tasks are to be placed, and not others that would do
-	hosts   map[*cluster.Node]bool
-
-	plan []*Victim // nil where there is none
-	cost cost
-
-	looks, tries int
-	spared       []Protection
-	counted      map[protected]bool
-	weighed      []Option
-}
-
-func (r *room) alt() *cluster.Alternative { return &r.job.Alternatives[r.alternative] }
-
-// find looks for a plan, and leaves the statement as it is.
+// find looks for a plan, and leaves the statement as it is. Moves cost less than any
+// eviction, so they are looked for first; then evictions; then both together.
 func (r *room) find() {
 	quiet := r.quiet
 	r.quiet = true // what fails here needs no explanation
 	defer func() { r.quiet = quiet }()
-	plan := r.greedy()
-	if plan != nil && !r.works(plan) {
-		plan = nil
+	if r.can(moving) && !r.last && r.free() >= r.devicesLacking(r.lacks) {
+		r.search(moving)
 	}
-	if all := r.few(); all != nil {
-		if better := r.cheapest(all, plan); better != nil {
-			plan = better
+	if r.plan != nil || !r.can(evicting) {
+		return
+	}
+	r.search(evicting)
+	if r.can(moving) {
+		r.search(evicting | moving)
+	}
+}
+
+// search looks for a plan that costs less than the one that is known.
+func (r *room) search(w way) {
+	if r.err != nil {
+		return
+	}
+	looks, weighed := r.looks, r.weighed
+	defer func() {
+		if r.plan != nil && r.found != w { // what is told is how this plan was found
+			r.looks, r.weighed = looks, weighed
 		}
+	}()
+	r.way, r.class, r.most, r.looks = w, r.mights(w), r.tries+maxTries, 0
+	all := r.few()
+	if w == evicting|moving && all == nil && r.plan != nil {
+		return // on a large cluster the plan that evicts is good enough
+	}
+	plan, spent := r.tried(r.greedy())
+	if all != nil {
+		plan, spent = r.cheapest(all, plan, spent)
 	} else if plan == nil && r.unsure() {
-		plan = r.inLine()
+		plan, spent = r.tried(r.inLine())
 	}
 	if plan == nil || r.err != nil {
 		return
 	}
-	r.plan = r.thin(plan)
-	r.cost = costOf(r.State, r.plan, r.purpose)
+	if plan, spent = r.thin(plan, spent); r.plan == nil || spent.compare(&r.cost) < 0 {
+		r.plan, r.cost, r.found = plan, spent, w
+	}
 }
 
-// carryOut has those go who are in the plan, and returns what Place says.
+// tried is the plan with what it costs; nil where it does not work.
+func (r *room) tried(plan []*Victim) ([]*Victim, cost) {
+	if plan == nil {
+		return nil, cost{}
+	}
+	spent, ok := r.try(plan)
+	if !ok {
+		return nil, cost{}
+	}
+	return plan, spent
+}
+
+// over reports whether the search has used up its tries.
+func (r *room) over() bool { return r.tries >= r.most || r.err != nil }
+
+// carryOut makes the victims of the plan leave, and returns what Place says.
 func (r *room) carryOut() *Refusal {
 	quiet := r.quiet
 	r.quiet = true
@@ -224,50 +257,49 @@ func (r *room) carryOut() *Refusal {
 	return left
 }
 
-// thin lets stay whom the plan does not need. Where others move, two may have to
-// stay together, since they need room themselves.
-func (r *room) thin(plan []*Victim) []*Victim {
+// thin keeps the victims in their places that the plan does not need.
+func (r *room) thin(plan []*Victim, spent cost) ([]*Victim, cost) {
 	if len(plan) < 2 || len(plan)*len(r.lacks) > maxThin {
-		return plan
+		return plan, spent
 	}
-	if r.purpose != Move || len(plan) > maxUnsure {
-		return r.keep(plan, func(rest []*Victim) bool { return r.tries < maxTries && r.works(rest) })
+	if len(plan) <= maxUnsure && slices.ContainsFunc(plan, func(v *Victim) bool { return v.Purpose == Move }) {
+		return r.part(plan, spent)
 	}
-	var tasks []rival
-	for _, v := range plan {
-		for _, t := range v.Tasks {
-			tasks = append(tasks, r.rival(t))
-		}
+	rest := r.keep(plan, func(rest []*Victim) bool { return !r.over() && r.works(rest) })
+	if len(rest) == len(plan) {
+		return plan, spent
 	}
-	if len(tasks) <= maxUnsure {
-		if better := r.cheapest(tasks, plan); better != nil {
-			return better
-		}
-		return plan
+	return r.tried(rest)
+}
+
+// part is the cheapest part of the plan that works. Where victims move, two may have
+// to stay together, since they need room themselves.
+func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
+	type part struct {
+		victims []*Victim
+		cost    cost
 	}
-	var parts [][]*Victim
+	var parts []part
 	for mask := 1; mask < 1<<len(plan)-1; mask++ {
-		var part []*Victim
+		var p part
 		for i, v := range plan {
 			if mask>>i&1 == 1 {
-				part = append(part, v)
+				p.victims = append(p.victims, v)
 			}
 		}
-		parts = append(parts, part)
+		p.cost = costOf(r.State, p.victims)
+		parts = append(parts, p)
 	}
-	slices.SortStableFunc(parts, func(a, b []*Victim) int {
-		x, y := costOf(r.State, a, r.purpose), costOf(r.State, b, r.purpose)
-		return x.compare(&y)
-	})
-	for _, part := range parts {
-		if r.tries >= maxTries || r.err != nil {
+	slices.SortStableFunc(parts, func(a, b part) int { return a.cost.compare(&b.cost) })
+	for _, p := range parts {
+		if r.over() {
 			break
 		}
-		if r.works(part) {
-			return part
+		if found, cheaper := r.tried(p.victims); found != nil && cheaper.compare(&spent) < 0 {
+			return found, cheaper
 		}
 	}
-	return plan
+	return plan, spent
 }
 
 // unsure reports whether a plan may exist that the search node by node has not seen.
@@ -278,21 +310,35 @@ func (r *room) unsure() bool {
 		slices.ContainsFunc(r.lacks, func(t *cluster.Task) bool { return t.Shape != r.lacks[0].Shape })
 }
 
-// works tries the plan and takes it back.
+// works reports whether the plan works, and takes it back.
 func (r *room) works(plan []*Victim) bool {
-	mark := r.stmt.Checkpoint()
-	_, ok := r.judge(plan)
-	r.stmt.Rollback(mark)
+	_, ok := r.try(plan)
 	return ok
 }
 
-// judge carries the plan out: the victims go, Place puts the job where they were,
-// and what moves lands. It leaves the statement as it is; false means that the
+// try carries the plan out, sees what it costs, and takes it back.
+func (r *room) try(plan []*Victim) (cost, bool) {
+	mark := r.stmt.Checkpoint()
+	_, ok := r.judge(plan)
+	spent := costOf(r.State, plan)
+	if ok {
+		spent.beyond = r.stmt.beyond(mark)
+	}
+	if r.last && ok {
+		ok = r.fair(plan, mark)
+	} else {
+		r.stmt.Rollback(mark)
+	}
+	return spent, ok
+}
+
+// judge carries the plan out: the victims leave, Place puts the job where they were,
+// and those that move land. It leaves the statement as it is; false means that the
 // plan does not work.
 func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 	r.tries++
 	for _, v := range plan {
-		if !r.evict(v) {
+		if !r.leave(v) {
 			return &Refusal{}, false
 		}
 	}
@@ -302,40 +348,86 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 	}
 	left := r.Place(r.stmt, r.job)
 	fits := (left == nil || left.Surplus) && r.err == nil
-	if r.purpose == Move && (!fits || !r.land(plan)) {
+	if moves(plan) && (!fits || !r.land(plan)) {
 		r.stmt.Rollback(mark)
 		return r.together(plan)
 	}
 	return left, fits
 }
 
-// evict has the victim go if it still may: those before it have changed the books.
-func (r *room) evict(v *Victim) bool {
-	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return t.Spared > r.Now }) {
+// moves reports whether victims of the plan move.
+func moves(plan []*Victim) bool {
+	return slices.ContainsFunc(plan, func(v *Victim) bool { return v.Purpose == Move })
+}
+
+// leave makes the victim leave if it still may: those before it have changed what
+// queues hold.
+func (r *room) leave(v *Victim) bool {
+	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return t.Spared > r.Now }) || !r.allows(v) {
 		return false
 	}
-	if spared := r.may(v); spared != nil {
-		r.note(spared, v)
+	if err := r.stmt.evictFor(r.job, v, r.reasons[v.Purpose]); err != nil {
+		r.fail("engine", "making room: %v", err)
 		return false
-	}
-	for _, t := range v.Tasks {
-		if err := r.stmt.Evict(t, r.job.ID, r.why); err != nil {
-			r.fail("engine", "making room: %v", err)
-			return false
-		}
 	}
 	return true
 }
 
-// protected is a job that was spared, and why.
-type protected struct {
-	Spared
-	job *cluster.Job
+// allows reports whether the victim may leave as things are. One that is evicted gets
+// the first purpose that its plugins consent to.
+func (r *room) allows(v *Victim) bool {
+	if v.Purpose == Move {
+		return r.consents(v)
+	}
+	for _, p := range [...]Purpose{Reclaim, Preempt} {
+		if v.Purpose = p; r.consents(v) {
+			return true
+		}
+	}
+	return false
 }
 
-// note counts who was spared, by whom and why.
-func (r *room) note(s *Spared, v *Victim) {
-	key := protected{*s, v.Job}
+func (r *room) consents(v *Victim) bool {
+	if r.may[v.Purpose] == nil {
+		return false
+	}
+	a := r.may[v.Purpose](v)
+	if a.spared != nil {
+		r.note(v.Purpose, a.spared, v)
+	}
+	return a.spared == nil
+}
+
+// mightBeEvicted reports whether the victim may be evicted as things are, or once
+// others have left.
+func (r *room) mightBeEvicted(v *Victim) bool {
+	for _, p := range [...]Purpose{Reclaim, Preempt} {
+		if r.may[p] == nil {
+			continue
+		}
+		if a := r.may[p](v); a.spared == nil || a.yet {
+			return true
+		}
+	}
+	return false
+}
+
+// mightMove reports whether the task may move. A job that would have to move as a
+// whole does so up to a bound.
+func (r *room) mightMove(t *cluster.Task) bool {
+	return r.may[Move] != nil && (t.Job.Spares(t) || len(t.Job.Tasks()) <= maxMoved) && r.may[Move](mover(t)).spared == nil
+}
+
+// protected is a job that was protected, for which purpose and why.
+type protected struct {
+	Spared
+	purpose Purpose
+	job     *cluster.Job
+}
+
+// note counts jobs that were protected.
+func (r *room) note(p Purpose, s *Spared, v *Victim) {
+	key := protected{*s, p, v.Job}
 	if r.counted[key] {
 		return
 	}
@@ -343,5 +435,5 @@ func (r *room) note(s *Spared, v *Victim) {
 		r.counted = map[protected]bool{}
 	}
 	r.counted[key] = true
-	r.spared = protect(r.spared, s, v.Job.ID)
+	r.spared[p] = protect(r.spared[p], s, v.Job.ID)
 }

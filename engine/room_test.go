@@ -13,12 +13,10 @@ import (
 	"github.com/berth-project/berth/fixture"
 )
 
-// roomMaker is an adapter that makes room, whoever has to go.
+// roomMaker makes room for the purpose, whichever victims have to leave.
 func roomMaker(p engine.Purpose) *policy {
 	return &policy{name: "Maker", open: func(s *engine.Session) {
-		s.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
-			return s.MakeRoom(stmt, job, r, p, "MadeRoom")
-		})
+		s.AddMeans(p, "MadeRoom")
 	}}
 }
 

@@ -25,8 +25,9 @@ type Session struct {
 	wake           int64 // when the next session is wanted; 0: at no time
 	heaps          map[heapKey]*heap
 	asks           map[*cluster.Shape]cluster.DeviceAsk
-	served         map[*cluster.Job]bool // others went for them
-	quiet          bool                  // what fails is only tried, and needs no explanation
+	served         map[*cluster.Job]bool  // others were evicted for them in this session
+	bound          map[*cluster.Task]bool // in this session
+	quiet          bool                   // what fails is only tried, and needs no explanation
 	gangs          gangs
 	denied         denied
 	misses         map[*cluster.Shape]*misses // what was found out for refusals

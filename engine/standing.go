@@ -33,17 +33,18 @@ func (s *Session) Standings(queue string) []Standing {
 	return out
 }
 
-// Census is who might go for a job, each asked about while all the others are there.
+// Census is which victims might leave for a job, each asked about while all the others
+// are there.
 type Census struct {
-	// Barred: nobody may go for this job, whoever he is.
-	Barred bool
-	May    []*Victim // one of each job, the first to go first
+	Barred bool      // no victim may leave for this job
+	May    []*Victim // one of each job, the first to be evicted first
 	Spared []Protection
 }
 
-// Census asks who may go for the tasks that the job lacks, and who is spared.
+// Census asks which victims may leave for the tasks that the job lacks, and which are
+// protected.
 func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Census {
-	may := s.victims(p, job, lacks)
+	may := s.victims(p, job, lacks, false)
 	if may == nil {
 		return Census{Barred: true}
 	}
@@ -54,8 +55,8 @@ func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Cen
 			continue
 		}
 		v := VictimOf(c.task)
-		if spared := may(v); spared != nil {
-			out.Spared = protect(out.Spared, spared, v.Job.ID)
+		if a := may(v); a.spared != nil {
+			out.Spared = protect(out.Spared, a.spared, v.Job.ID)
 		} else {
 			out.May = append(out.May, v)
 		}
@@ -64,8 +65,8 @@ func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Cen
 	return out
 }
 
-// rivals are all who might go for the job, or those of them who may, in order; nil
-// where there are more than most.
+// rivals are all tasks that might leave for the job, or those of them that may, in
+// order; nil where there are more than most.
 func (s *Session) rivals(job *cluster.Job, most int, may func(*cluster.Task) bool) []rival {
 	var line []rival
 	for _, n := range s.State.Nodes() {

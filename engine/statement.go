@@ -30,6 +30,7 @@ type operation struct {
 	// only tried.
 	why      Reason
 	forJob   string
+	purpose  Purpose
 	weighing *Weighing
 	worth    *Score // of a job that is retired: what it was worth to keep
 	// decision is the place in the statement's decisions of that of a task that is
@@ -134,6 +135,17 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	}
 	st.log = append(st.log, operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, weighing: st.weighing})
 	st.session.tell(Deallocated, t, n, false)
+	return nil
+}
+
+// evictFor evicts the victim for the job.
+func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
+	for _, t := range v.Tasks {
+		if err := st.Evict(t, j.ID, why); err != nil {
+			return err
+		}
+		st.log[len(st.log)-1].purpose = v.Purpose
+	}
 	return nil
 }
 
@@ -272,7 +284,7 @@ func (st *Statement) moves(decisions []Decision, landing *Decision) {
 // eviction is the decision to evict.
 func (st *Statement) eviction(op *operation) Decision {
 	t := op.task
-	d := Decision{Action: EvictIt, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Weighing: op.weighing}
+	d := Decision{Action: EvictIt, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, Weighing: op.weighing}
 	if op.worth != nil {
 		d.Score = *op.worth
 	}
@@ -314,6 +326,12 @@ func (st *Statement) Commit() []Decision {
 			}
 			if op.task.Shadows() != nil {
 				st.moves(out, d)
+			}
+			if d.Action == Bind && op.task.Job.Preemptible {
+				if st.session.bound == nil {
+					st.session.bound = map[*cluster.Task]bool{}
+				}
+				st.session.bound[op.task] = true
 			}
 			evicts = evicts || op.kind == evicted
 		}

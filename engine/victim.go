@@ -1,57 +1,71 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
 )
 
-// Purpose is why somebody would have to go.
+// Purpose is how, or by which right, a victim leaves its place.
 type Purpose uint8
 
 // The purposes.
 const (
 	Reclaim Purpose = iota // a queue takes back its share from others
-	Preempt                // what matters more takes the place of what matters less
-	Move                   // it goes to another node, so that what it leaves can be used better
+	Preempt                // a job takes the place of one that matters less
+	Move                   // the victim is promised room on another node
 	purposes
 )
 
 func (p Purpose) String() string { return [...]string{"Reclaim", "Preempt", "Move"}[p] }
 
-// Victim is what goes together: one task that its job can spare, or all of a
-// job, since a gang below its minimum is no gang.
+// Victim is what leaves together: a task that its job can spare or, since a gang
+// below its minimum is of no use, all tasks of a job. Tasks that move do so one by
+// one: the others of the gang keep their places.
 type Victim struct {
-	Job   *cluster.Job
-	Tasks []*cluster.Task // all bound
-	Whole bool            // nothing of the job is left
+	Job     *cluster.Job
+	Tasks   []*cluster.Task // all bound
+	Whole   bool            // no task of the job keeps its place
+	Purpose Purpose
 }
 
-// VictimOf is what goes when the bound task has to.
+// VictimOf is what is evicted if the bound task is.
 func VictimOf(t *cluster.Task) *Victim {
 	if t.Job.Spares(t) {
 		return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}}
 	}
-	v := &Victim{Job: t.Job, Whole: true}
-	for _, o := range t.Job.Tasks() {
-		if o.Runs() {
-			v.Tasks = append(v.Tasks, o)
+	return wholeJob(t.Job, Reclaim)
+}
+
+// wholeJob is all that is bound of the job.
+func wholeJob(j *cluster.Job, p Purpose) *Victim {
+	v := &Victim{Job: j, Whole: true, Purpose: p}
+	for _, t := range j.Tasks() {
+		if t.Runs() {
+			v.Tasks = append(v.Tasks, t)
 		}
 	}
 	return v
 }
 
-// stillOne reports whether the victim is still what goes together: its tasks are
-// bound, and the job keeps its minimum without them or nothing of it stays.
+// mover is the task as one that moves.
+func mover(t *cluster.Task) *Victim {
+	return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}, Purpose: Move}
+}
+
+// stillOne reports whether the victim is still what leaves together: its tasks are
+// bound, and the job keeps its minimum without them or no task of it stays.
 func (v *Victim) stillOne() bool {
 	for _, t := range v.Tasks {
 		if !t.Runs() {
 			return false
 		}
 	}
-	if !v.Whole {
+	switch {
+	case v.Purpose == Move:
+		return v.Job.Spares(v.Tasks[0]) || !inFlight(v.Job)
+	case !v.Whole:
 		return v.Job.Spares(v.Tasks[0])
 	}
 	bound := 0
@@ -63,6 +77,14 @@ func (v *Victim) stillOne() bool {
 	return bound == len(v.Tasks)
 }
 
+// inFlight reports whether tasks of the job have yet to arrive where room is held
+// for them. The job needs the others where they are: it may lose its reservations.
+func inFlight(j *cluster.Job) bool {
+	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool {
+		return t.Status == cluster.Nominated || t.Landing() != nil
+	})
+}
+
 // Holds is what the victim's tasks hold of the resource together.
 func (v *Victim) Holds(resource string) int64 {
 	sum := int64(0)
@@ -72,34 +94,59 @@ func (v *Victim) Holds(resource string) int64 {
 	return sum
 }
 
-// Spared says that a victim may not go, by whom and why.
+// Spared says which plugin protects a victim, and why.
 type Spared struct {
 	Plugin string
 	Reason Reason
 }
 
-// Consent is the answer of a VictimFn that says yes. A victim goes if somebody
-// consents and nobody objects; "" is neither.
+// Consent is the answer of a VictimFn that lets the victim leave. A victim leaves if
+// a hook consents and none objects; "" is neither.
 const Consent Reason = "Consent"
 
-// NobodyConsents is why a victim stays that nobody objects to.
+// NobodyConsents is why a victim stays that no hook objects to.
 const NobodyConsents Reason = "NobodyConsents"
 
-// victims combines the hooks of a purpose. Nil where nobody may go for the job.
-func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task) func(*Victim) *Spared {
+const notYet = "not yet: "
+
+// NotYet marks an objection that ends once other victims have left, such as those of
+// the queue which exceeds its share as long as they are there.
+func NotYet(r Reason) Reason { return notYet + r }
+
+// yet is the objection itself, and whether the eviction of others may end it.
+func (r Reason) yet() (Reason, bool) {
+	plain, found := strings.CutPrefix(string(r), notYet)
+	return Reason(plain), found
+}
+
+// answer is what the hooks of a purpose say of a victim.
+type answer struct {
+	spared *Spared // nil: it may leave
+	yet    bool    // it may once others have left
+}
+
+// victims combines the hooks of a purpose, or what replaces them as the last resort.
+// Nil where no victim may leave for the job.
+func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(*Victim) answer {
 	type asked struct {
 		plugin string
 		may    func(*Victim) Reason
 	}
 	var all []asked
-	for _, h := range s.hooks.victims[p] {
-		may := h.fn(job, lacks)
+	for i := range s.hooks.victims[p] {
+		h := &s.hooks.victims[p][i]
+		fn := h.fn
+		if last && h.last != nil {
+			fn = h.last.Victims
+		}
+		may := fn(job, lacks)
 		if may == nil {
 			return nil
 		}
 		all = append(all, asked{h.plugin, may})
 	}
-	return func(v *Victim) *Spared {
+	return func(v *Victim) answer {
+		var out answer
 		consent := false
 		for _, a := range all {
 			switch r := a.may(v); r {
@@ -107,123 +154,57 @@ func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task) fu
 			case Consent:
 				consent = true
 			default:
-				return &Spared{a.plugin, r}
+				plain, yet := r.yet()
+				if !yet {
+					return answer{spared: &Spared{a.plugin, plain}}
+				}
+				if out.spared == nil {
+					out = answer{&Spared{a.plugin, plain}, true}
+				}
 			}
 		}
-		if !consent {
-			return &Spared{"engine", NobodyConsents}
+		if out.spared == nil && !consent {
+			return answer{spared: &Spared{"engine", NobodyConsents}}
 		}
-		return nil
+		return out
 	}
 }
 
 // classes says which classes might have victims for the job; nil where that is not
 // known.
-func (s *Session) classes(p Purpose, job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
+func (s *Session) classes(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(cluster.Class) bool {
 	var all []func(cluster.Class) bool
 	for i := range s.hooks.victims[p] {
 		h := &s.hooks.victims[p][i]
-		if h.class == nil {
+		class := h.class
+		if last && h.last != nil {
+			class = h.last.Classes
+		}
+		if class == nil {
 			return nil
 		}
-		all = append(all, h.class(job, lacks))
+		all = append(all, class(job, lacks))
 	}
 	return func(c cluster.Class) bool {
 		return slices.ContainsFunc(all, func(might func(cluster.Class) bool) bool { return might(c) })
 	}
 }
 
-// Spares says who spares the victim and why; nil where it may go for the tasks
-// that the job lacks.
+// Spares says which plugin protects the victim and why; nil where it may leave for
+// the tasks that the job lacks.
 func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *Victim) *Spared {
-	may := s.victims(p, job, lacks)
+	may := s.victims(p, job, lacks, false)
 	if may == nil {
 		return &Spared{}
 	}
-	return may(v)
+	return may(v).spared
 }
 
-// cost is how much it takes to have somebody go: less is better, from the first field on.
-type cost struct {
-	tasks    [3]int32 // by tier, strongest first
-	jobs     int32    // that are gone altogether: surplus goes first
-	priority int64    // summed over the tasks
-	young    int64    // when the youngest started, negated: who has run longest is worth most
-}
-
-func (c *cost) compare(o *cost) int {
-	return cmp.Or(
-		slices.Compare(c.tasks[:], o.tasks[:]),
-		cmp.Compare(c.jobs, o.jobs),
-		cmp.Compare(c.priority, o.priority),
-		cmp.Compare(c.young, o.young),
-	)
-}
-
-// add counts a task that goes. Who moves loses nothing, whatever his tier.
-func (c *cost) add(s *cluster.State, t *cluster.Task, p Purpose) {
-	tier := 2
-	if p != Move {
-		tier = min(tierOf(s, t).Rank(), 2)
-	}
-	c.tasks[tier]++
-	c.priority += int64(t.Job.Priority)
-	c.young = min(c.young, -t.Started)
-}
-
-func costOf(s *cluster.State, victims []*Victim, p Purpose) cost {
-	var c cost
-	for _, v := range victims {
-		if v.Whole {
-			c.jobs++
-		}
-		for _, t := range v.Tasks {
-			c.add(s, t, p)
-		}
-	}
-	return c
-}
-
-func tierOf(s *cluster.State, t *cluster.Task) cluster.Tier {
-	if q := s.Queue(t.Job.Queue); q != nil {
-		return q.Tier
-	}
-	return cluster.TierStandard
-}
-
-// rival is a task that might go, with what decides its turn.
-type rival struct {
-	task  *cluster.Task
-	tier  int
-	spare bool
-}
-
-func (s *Session) rival(t *cluster.Task) rival {
-	return rival{t, tierOf(s.State, t).Rank(), t.Job.Spares(t)}
-}
-
-// before orders rivals, the first to go first: weaker tier, surplus, lower
-// priority, younger, name.
-func (c *rival) before(o *rival) int {
-	spare := 0
-	if c.spare != o.spare {
-		if spare = 1; c.spare {
-			spare = -1
-		}
-	}
-	return cmp.Or(
-		cmp.Compare(o.tier, c.tier),
-		spare,
-		cmp.Compare(c.task.Job.Priority, o.task.Job.Priority),
-		cmp.Compare(o.task.Started, c.task.Started),
-		strings.Compare(c.task.ID, o.task.ID),
-	)
-}
-
-// mayLeave reports whether the task is one of those who could go for the job at
-// all. For whom others went in this session, they shall not have gone in vain.
+// mayLeave reports whether the task may be a victim for the job at all. What was bound
+// in this session keeps its place, and so does a job that others were evicted for in
+// it, or that was evicted for this one before.
 func (s *Session) mayLeave(t *cluster.Task, job *cluster.Job) bool {
-	if !t.Runs() || !t.Job.Preemptible || t.Job == job || s.served[t.Job] || t.Spared > s.Now {
+	if !t.Runs() || !t.Job.Preemptible || t.Job == job || s.served[t.Job] || s.bound[t] || t.Spared > s.Now {
 		return false
 	}
 	_, before := slices.BinarySearch(job.Displaced, t.Job.ID)

@@ -77,7 +77,7 @@ func TestVictimOf(t *testing.T) {
 	}
 }
 
-// Who goes first may change whether the next one may: it ends, and finds the plan.
+// A victim that may leave only after another is found, whichever is asked about first.
 func TestVictimThatMayGoAfterAnother(t *testing.T) {
 	p := &policy{name: "InTurn"}
 	p.open = func(s *engine.Session) {
@@ -85,14 +85,12 @@ func TestVictimThatMayGoAfterAnother(t *testing.T) {
 		s.AddPreemptableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
 			return func(v *engine.Victim) engine.Reason {
 				if v.Job.ID == "job/y" && first.Runs() {
-					return "NotYet"
+					return engine.NotYet("AfterX")
 				}
 				return engine.Consent
 			}
 		})
-		s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
-			return s.MakeRoom(stmt, j, r, engine.Preempt, "InTurn")
-		})
+		s.AddMeans(engine.Preempt, "InTurn")
 	}
 	state := fixture.State(
 		fixture.Node("a").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"), fixture.Job("new").Devices(2),

@@ -35,16 +35,22 @@ type Weighing struct {
 type Option struct {
 	Task   string
 	Node   string
-	Go     []string // tasks that would have had to go
+	Go     []string // tasks that would have had to leave
 	Chosen bool
 	Cost   Cost
 }
 
-// Cost is what a plan takes from others: less is better, from the first field on.
+// Cost is what a plan takes from other jobs. Plans are compared by the strongest tier
+// that loses a task, then by Highest, Beyond, the number of tasks, Jobs and Youngest,
+// then by Moved: less is better.
 type Cost struct {
-	Tasks    [3]int // of Guaranteed, Standard and Scavenger queues
-	Priority int64  // summed over the tasks
-	Youngest int64  // when the youngest started: who has run longest is worth most
+	Tasks    [3]int // that are evicted, of Guaranteed, Standard and Scavenger queues
+	Highest  int32  // the highest priority of these
+	Beyond   int64  // thousandths of devices that are freed and that the plan does not need
+	Jobs     int    // that are evicted as a whole
+	Priority int64  // summed over the tasks, those that move included
+	Youngest int64  // when the youngest started
+	Moved    int    // tasks that move
 }
 
 // Rival is a job that could have gone: one task of it, or all.
@@ -54,9 +60,12 @@ type Rival struct {
 	Tier     cluster.Tier
 	Priority int32
 	Started  int64
-	Tasks    int // that would have gone together
-	// Tried alone, and whether that would have been enough.
+	Tasks    int   // that would have left together
+	Freed    int64 // thousandths of devices that they hold
+	// Tried alone, whether that would have been enough, and what it would have freed
+	// beyond what is needed.
 	Tried, Enough bool
+	Beyond        int64
 }
 
 // Protection is jobs that might have gone, had nobody spared them.
@@ -95,19 +104,27 @@ func protect(list []Protection, s *Spared, job string) []Protection {
 	return list
 }
 
-func (c *cost) told() Cost {
-	out := Cost{Priority: c.priority, Youngest: -c.young}
-	for i, n := range c.tasks {
-		out.Tasks[i] = int(n)
+// told is the cost in the form that is told.
+func (r *room) told(plan []*Victim, c cost) Cost {
+	out := Cost{Beyond: c.beyond, Jobs: int(c.jobs), Moved: int(c.moved.tasks), Youngest: -min(c.young, c.moved.young)}
+	if c.tasks > 0 {
+		out.Highest = c.priority
+	}
+	for _, v := range plan {
+		for _, t := range v.Tasks {
+			out.Priority += int64(t.Job.Priority)
+			if v.Purpose != Move {
+				out.Tasks[min(tierOf(r.State, v.Job.Queue).Rank(), 2)]++
+			}
+		}
 	}
 	return out
 }
 
-// weighing sums up how the plan was found, before anybody goes.
+// weighing sums up how the plan was found, before any victim leaves.
 func (r *room) weighing(plan []*Victim) *Weighing {
-	c := costOf(r.State, plan, r.purpose)
-	w := &Weighing{Purpose: r.purpose, Looks: r.looks, Tries: r.tries, Cost: c.told(), Options: r.weighed}
-	goes, could := map[string]bool{}, map[string]bool{}
+	w := &Weighing{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.tries, Cost: r.told(plan, r.cost), Options: r.weighed}
+	leaves, could := map[string]bool{}, map[string]bool{}
 	queues := []string{r.job.Queue}
 	for _, v := range plan {
 		could[v.Job.ID] = true
@@ -115,12 +132,12 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 			queues = append(queues, v.Job.Queue)
 		}
 		for _, t := range v.Tasks {
-			goes[t.ID] = true
+			leaves[t.ID] = true
 		}
 	}
-	for i := range w.Options { // the plan may have come from elsewhere
+	for i := range w.Options { // the plan may have come from another search
 		o := &w.Options[i]
-		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Go, func(id string) bool { return !goes[id] })
+		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Go, func(id string) bool { return !leaves[id] })
 	}
 	for _, q := range queues {
 		for _, s := range r.Standings(q) {
@@ -133,23 +150,34 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 		}
 	}
 	if r.options.Explain {
-		w.Rivals = r.couldGo()
+		w.Rivals = r.couldGo(w.Purpose)
 	}
 	for i := range w.Rivals {
 		could[w.Rivals[i].Job] = true
 	}
-	w.Spared = r.sparedBut(could)
+	w.Spared = r.sparedBut(w.Purpose, could)
 	return w
 }
 
-// sparedBut is who was spared, without those who were so only once others had gone.
-func (r *room) sparedBut(could map[string]bool) []Protection {
+// purposeOf is the purpose of the first victim that is evicted, or else Move.
+func purposeOf(plan []*Victim) Purpose {
+	for _, v := range plan {
+		if v.Purpose != Move {
+			return v.Purpose
+		}
+	}
+	return Move
+}
+
+// sparedBut lists the jobs that were protected, without those that were so only once
+// others had left.
+func (r *room) sparedBut(purpose Purpose, could map[string]bool) []Protection {
 	var out []Protection
-	for _, p := range r.spared {
+	for _, p := range r.spared[purpose] {
 		p.Jobs = slices.DeleteFunc(slices.Clone(p.Jobs), func(id string) bool { return could[id] })
 		p.Count = 0
 		for key := range r.counted {
-			if key.Spared == p.Spared && !could[key.job.ID] {
+			if key.purpose == purpose && key.Spared == p.Spared && !could[key.job.ID] {
 				p.Count++
 			}
 		}
@@ -160,25 +188,33 @@ func (r *room) sparedBut(could map[string]bool) []Protection {
 	return out
 }
 
-// couldGo lists who could have gone, and tries those alone that are first in line.
-func (r *room) couldGo() []Rival {
+// couldGo lists the jobs that could have left for the purpose, and tries the first of
+// them alone.
+func (r *room) couldGo(purpose Purpose) []Rival {
 	line := r.line(maxInLine, false)
 	tries, spared, counted := r.tries, r.spared, r.counted
-	r.spared, r.counted = nil, nil
+	r.spared, r.counted = [purposes][]Protection{}, nil
 	defer func() { r.tries, r.spared, r.counted = tries, spared, counted }()
 	var out []Rival
 	seen := map[*cluster.Job]bool{}
 	alone := 0
 	for _, c := range line {
 		v := VictimOf(c.task)
-		if seen[v.Job] || r.may(v) != nil {
+		if purpose == Move {
+			v = mover(c.task)
+		}
+		if seen[v.Job] || !r.allows(v) {
 			continue
 		}
 		seen[v.Job] = true
-		rival := Rival{Job: v.Job.ID, Surplus: c.spare, Tier: tierOf(r.State, c.task), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks)}
+		rival := Rival{Job: v.Job.ID, Surplus: c.spare, Tier: tierOf(r.State, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks)}
 		if alone < mostAlone && r.err == nil {
 			alone++
-			rival.Tried, rival.Enough = true, r.works([]*Victim{v})
+			var spent cost
+			rival.Tried = true
+			if spent, rival.Enough = r.try([]*Victim{v}); rival.Enough {
+				rival.Beyond = spent.beyond
+			}
 		}
 		out = append(out, rival)
 	}

@@ -48,13 +48,13 @@ func TestWeighingOfAnEviction(t *testing.T) {
 	}
 	minute := int64(time.Minute)
 	want := &engine.Weighing{
-		Purpose: engine.Reclaim, Looks: 0, Tries: 1,
-		Cost:    engine.Cost{Tasks: [3]int{0, 1, 0}, Youngest: 2 * minute},
-		Options: []engine.Option{{Task: "worker-0", Node: "a", Go: []string{"job/mid/worker-0"}, Chosen: true, Cost: engine.Cost{Tasks: [3]int{0, 1, 0}, Youngest: 2 * minute}}},
+		Purpose: engine.Reclaim, Looks: 0, Tries: 2,
+		Cost:    engine.Cost{Tasks: [3]int{0, 1, 0}, Jobs: 1, Youngest: 2 * minute},
+		Options: []engine.Option{{Task: "worker-0", Node: "a", Go: []string{"job/mid/worker-0"}, Chosen: true, Cost: engine.Cost{Tasks: [3]int{0, 1, 0}, Jobs: 1, Youngest: 2 * minute}}},
 		Spared:  []engine.Protection{{Spared: engine.Spared{Plugin: "MinRunTime", Reason: "VictimTooYoung"}, Count: 1, Jobs: []string{"job/young"}}},
 		Rivals: []engine.Rival{
-			{Job: "job/mid", Tier: cluster.TierStandard, Started: 2 * minute, Tasks: 1, Tried: true, Enough: true},
-			{Job: "job/old", Tier: cluster.TierStandard, Started: minute, Tasks: 1, Tried: true, Enough: true},
+			{Job: "job/mid", Tier: cluster.TierStandard, Started: 2 * minute, Tasks: 1, Freed: 1000, Tried: true, Enough: true},
+			{Job: "job/old", Tier: cluster.TierStandard, Started: minute, Tasks: 1, Freed: 1000, Tried: true, Enough: true},
 		},
 		Asks: cluster.Resources{{Name: gpu, Value: 1000}},
 		Standings: []engine.Standing{

@@ -1,8 +1,8 @@
-// Package consolidate makes room for a job by moving others together: what is
-// free is enough, but in pieces.
+// Package consolidate makes room for a job by moving tasks of other jobs: enough is
+// free, or is freed by evictions, but in pieces.
 //
-// It moves as few tasks as it can, and none unless all that move land again. It
-// refuses to know whose turn it is: nobody loses his place.
+// As few tasks as possible move, and none unless all that move have room on other
+// nodes. It refuses to know whose turn it is: no job loses its place.
 package consolidate
 
 import (
@@ -21,7 +21,7 @@ var Reasons = []engine.ReasonDoc{
 	{Reason: Consolidated, Meaning: "Of an eviction: the task moves to another node, where room is held for it, so that what it leaves is in one piece."},
 }
 
-type plugin struct{ session *engine.Session }
+type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
@@ -34,22 +34,13 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session = s
 	s.AddMovableFn(movable)
-	s.AddAdapter(p.adapt)
+	s.AddMeans(engine.Move, Consolidated)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}
 
-// movable is everybody who is preemptible: the engine asks about no others.
+// movable lets every preemptible job move: the engine asks about no others.
 func movable(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
 	return func(*engine.Victim) engine.Reason { return engine.Consent }
-}
-
-// adapt looks at sums first: moving others frees nothing.
-func (p *plugin) adapt(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
-	if !p.session.FreeFor(job) {
-		return r
-	}
-	return p.session.MakeRoom(stmt, job, r, engine.Move, Consolidated)
 }

@@ -31,7 +31,8 @@ type plugin struct {
 	settings Settings
 	offer    offer
 	kept     kept
-	tree     *Tree // nil until a session asks for it
+	tree     *Tree            // nil until a session asks for it
+	lowest   map[string]int32 // priority of preemptible jobs that run, by queue; nil until asked for
 }
 
 // New builds the plugin. Quotas and weights are the queues'; how their past
@@ -47,10 +48,11 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session, p.state, p.tree, p.settings.Decay.Now = s, s.State, nil, s.Now
+	p.session, p.state, p.tree, p.lowest, p.settings.Decay.Now = s, s.State, nil, nil, s.Now
 	s.AddSiblingOrderFn(p.compare)
 	s.AddReclaimableFn(p.reclaimable)
 	s.NarrowVictims(engine.Reclaim, p.classes)
+	p.lastResort(s)
 	s.AddStandingFn(p.standings)
 	s.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Why somebody is not a victim of reclaiming.
+// Why a job is not a victim of reclaiming.
 const (
 	VictimInSameQueue         engine.Reason = "VictimInSameQueue"
 	VictimGuaranteed          engine.Reason = "VictimGuaranteed" // a Guaranteed queue would fall below its quota
@@ -25,27 +25,30 @@ var Reasons = []engine.ReasonDoc{
 	{Reason: VictimQueueWithinItsShare, Meaning: "Why nothing is reclaimed from a job: without it, its queue would hold less than its fair share."},
 }
 
-// claimant is a job that wants its queue's share back, and its queue's branch.
+// claimant is a job that wants its queue's share back, and the branch of its queue.
 type claimant struct {
 	plugin *plugin
 	tree   *Tree
+	job    *cluster.Job
 	branch []*Queue
 	asks   cluster.Resources
 	lacks  []*cluster.Task
-	// By level of the branch: whether everything from there down stays within its share.
-	within []bool
-	// By level: the tier it counts as, and what was used before anything of the job was placed.
-	tiers []cluster.Tier
-	used  []cluster.Resources
-	forks map[string]int
+	forks  map[string]int
+
+	version uint64            // of the queues, that the rest is as of; 0: of none
+	left    cluster.Resources // what the job asks for beyond what is placed of it
+	within  []bool            // by level of the branch: all from there down stay within their share
+
+	stood map[*Queue]ratio // siblings of the branch, before anything was evicted; of the last resort
 }
 
-// reclaimable says who may go so that the job's queue gets its share.
+// reclaimable says which victims may leave so that the job's queue gets its share.
 func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
-	if c := p.claimant(job, lacks); c != nil && len(c.asks) > 0 && c.within[len(c.branch)-1] {
-		return c.spare
+	c := p.claimant(job, lacks)
+	if c == nil || len(c.asks) == 0 || !c.mayStay(len(c.branch)-1, (*Share).Share) {
+		return nil
 	}
-	return nil
+	return c.spare
 }
 
 // claimant is the job as one that wants its queue's share; nil where the queue is not known.
@@ -55,22 +58,78 @@ func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 	if leaf == nil {
 		return nil
 	}
-	c := &claimant{plugin: p, tree: t, branch: leaf.branch, lacks: lacks, forks: map[string]int{}}
+	c := &claimant{plugin: p, tree: t, job: job, branch: leaf.branch, lacks: lacks, forks: map[string]int{}}
 	for i := range leaf.Shares {
 		if name := leaf.Shares[i].Resource; p.session.Asks(lacks, name) > 0 {
 			c.asks = append(c.asks, cluster.Amount{Name: name, Value: p.session.Asks(lacks, name)})
 		}
 	}
-	for _, q := range c.branch {
-		c.tiers = append(c.tiers, p.state.TierWith(q.Queue, c.asks.Of))
-		c.used = append(c.used, slices.Clone(q.Used))
-	}
 	c.within = make([]bool, len(c.branch)+1)
+	c.refresh()
+	return c
+}
+
+// refresh follows what the queues hold: victims have left, and tasks of the job may be
+// placed. The plan is judged by the State that it ends in, so what is placed of the job
+// and what it still asks for count together.
+func (c *claimant) refresh() {
+	version := c.plugin.state.QueuesVersion()
+	if c.version == version && c.left != nil {
+		return
+	}
+	c.version, c.left = version, c.left[:0]
+	for _, a := range c.asks {
+		c.left = append(c.left, cluster.Amount{Name: a.Name, Value: c.plugin.session.AsksStill(c.lacks, a.Name)})
+	}
 	c.within[len(c.branch)] = true
 	for i := len(c.branch) - 1; i >= 0; i-- {
-		c.within[i] = c.within[i+1] && c.staysWithin(c.branch[i])
+		c.within[i] = c.within[i+1] && c.stays(c.branch[i], (*Share).Share)
 	}
-	return c
+}
+
+// stays reports whether the queue holds no more than the bound with the job.
+func (c *claimant) stays(q *Queue, bound func(*Share) int64) bool {
+	for _, a := range c.left {
+		if sh := q.share(a.Name); sh != nil && q.Used.Of(a.Name)+a.Value > bound(sh) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayStay reports whether the queue of the level stays within the bound, or would once
+// others of it have left: those of queues below it that it may reclaim from, and in the
+// job's own queue those of lower priority.
+func (c *claimant) mayStay(level int, bound func(*Share) int64) bool {
+	q := c.branch[level]
+	if c.stays(q, bound) {
+		return true
+	}
+	if level == len(c.branch)-1 && !c.plugin.hasBelow(c.job.Queue, c.job.Priority) {
+		return false
+	}
+	for _, a := range c.left {
+		if sh := q.share(a.Name); sh != nil && q.Firm.Of(a.Name)+a.Value > bound(sh) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasBelow reports whether preemptible jobs of lower priority run in the queue. It is
+// found out once a session: what is bound later in it is no victim.
+func (p *plugin) hasBelow(queue string, priority int32) bool {
+	if p.lowest == nil {
+		p.lowest = map[string]int32{}
+		p.state.Classes(func(c cluster.Class, _ func(func(int, cluster.OnNode))) bool {
+			if low, known := p.lowest[c.Queue]; !known || c.Priority < low {
+				p.lowest[c.Queue] = c.Priority
+			}
+			return true
+		})
+	}
+	low, known := p.lowest[queue]
+	return known && low < priority
 }
 
 // classes are those of queues that hold more than their share of something that the
@@ -81,17 +140,19 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 		return engine.NoClass(job, lacks)
 	}
 	return func(class cluster.Class) bool {
+		c.refresh()
 		leaf := c.tree.byName[class.Queue]
-		if leaf == nil || slices.Contains(c.branch, leaf) || !c.within[c.fork(leaf)] {
+		if leaf == nil || slices.Contains(c.branch, leaf) || !c.mayStayFrom(c.fork(leaf), (*Share).Share) {
 			return false
 		}
 		return slices.ContainsFunc(c.asks, func(ask cluster.Amount) bool { return above(leaf.branch[c.fork(leaf):], ask.Name, 1) })
 	}
 }
 
-func (c *claimant) staysWithin(q *Queue) bool {
-	for _, a := range c.asks {
-		if sh := q.share(a.Name); sh != nil && q.Used.Of(a.Name)+a.Value > sh.Share() {
+// mayStayFrom is mayStay for all queues from the level down.
+func (c *claimant) mayStayFrom(level int, bound func(*Share) int64) bool {
+	for i := level; i < len(c.branch); i++ {
+		if !c.mayStay(i, bound) {
 			return false
 		}
 	}
@@ -99,25 +160,45 @@ func (c *claimant) staysWithin(q *Queue) bool {
 }
 
 func (c *claimant) spare(v *engine.Victim) engine.Reason {
-	leaf := c.tree.byName[v.Job.Queue]
+	leaf, fork, objection := c.stronger(v)
+	if objection != "" {
+		return objection
+	}
+	if !slices.ContainsFunc(c.asks, func(ask cluster.Amount) bool {
+		held := v.Holds(ask.Name)
+		return held > 0 && above(leaf.branch[fork:], ask.Name, held)
+	}) {
+		return VictimQueueWithinItsShare
+	}
+	switch {
+	case c.within[fork]:
+		return engine.Consent
+	case c.mayStayFrom(fork, (*Share).Share):
+		return engine.NotYet(QueueBeyondItsShare)
+	}
+	return QueueBeyondItsShare
+}
+
+// stronger finds where the branch of the victim's queue parts from the claimant's, and
+// objects where they do not part or the victim's is of a stronger tier there.
+func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection engine.Reason) {
+	c.refresh()
+	leaf = c.tree.byName[v.Job.Queue]
 	if leaf == nil || slices.Contains(c.branch, leaf) { // a job stays in a queue that is gone, or has queues below it by now
-		return VictimInSameQueue
+		return nil, 0, VictimInSameQueue
 	}
-	fork := c.fork(leaf)
-	switch tier, keeps := c.plugin.state.TierWithout(leaf.branch[fork].Queue, v.Holds); {
+	fork = c.fork(leaf)
+	own := c.branch[fork].Queue
+	theirs, keeps := c.plugin.state.TierWithout(leaf.branch[fork].Queue, v.Holds)
+	switch tier := c.plugin.state.TierWith(own, c.left.Of); {
 	case keeps:
-		return VictimGuaranteed
-	case tier.Rank() < c.tiers[fork].Rank():
-		return VictimOfStrongerTier
-	case !c.within[fork]:
-		return QueueBeyondItsShare
+		return nil, 0, VictimGuaranteed
+	case theirs.Rank() >= tier.Rank():
+		return leaf, fork, ""
+	case theirs.Rank() >= own.Tier.Rank():
+		return nil, 0, engine.NotYet(VictimOfStrongerTier) // the quota may hold once others of the queue have left
 	}
-	for _, ask := range c.asks {
-		if held := v.Holds(ask.Name); held > 0 && (above(leaf.branch[fork:], ask.Name, held) || c.deserves(fork, ask) && beyond(leaf.branch[fork:], ask.Name)) {
-			return engine.Consent
-		}
-	}
-	return VictimQueueWithinItsShare
+	return nil, 0, VictimOfStrongerTier
 }
 
 // fork is the level at which the branch of the victim's queue parts from the claimant's.
@@ -137,26 +218,6 @@ func (c *claimant) fork(leaf *Queue) int {
 func above(branch []*Queue, resource string, gone int64) bool {
 	for _, q := range branch {
 		if sh := q.share(resource); sh != nil && q.Used.Of(resource)-gone < sh.Share() {
-			return false
-		}
-	}
-	return true
-}
-
-// beyond reports whether all queues hold more than both share and quota.
-func beyond(branch []*Queue, resource string) bool {
-	for _, q := range branch {
-		if sh := q.share(resource); sh != nil && q.Used.Of(resource) <= max(sh.Share(), sh.Quota) {
-			return false
-		}
-	}
-	return true
-}
-
-// deserves reports whether the claimant stays within its quotas from the level down.
-func (c *claimant) deserves(fork int, ask cluster.Amount) bool {
-	for i := fork; i < len(c.branch); i++ {
-		if sh := c.branch[i].share(ask.Name); sh == nil || sh.Quota < 0 || c.used[i].Of(ask.Name)+ask.Value > sh.Quota {
 			return false
 		}
 	}

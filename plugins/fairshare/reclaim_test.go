@@ -27,8 +27,8 @@ func TestWhoMayBeReclaimed(t *testing.T) {
 		"down to the share": {[]fixture.Part{queue("q"), queue("r"), held("victim", "r", 2), held("other", "r", 6), job("q")}, engine.Consent},
 		// The same, but the victim is larger than what r has above its share.
 		"not below the share": {[]fixture.Part{queue("q"), queue("r"), held("victim", "r", 3), held("other", "r", 5), job("q")}, VictimQueueWithinItsShare},
-		// q deserves 2 and stays within, so that what cannot be divided goes.
-		"below it for what is deserved": {[]fixture.Part{queue("q").Quota(cluster.DefaultDeviceResource, 2000), queue("r"), held("victim", "r", 8), job("q")}, engine.Consent},
+		// q deserves 2 and stays within: that lets what cannot be divided leave, as the last resort.
+		"not below it for what is deserved": {[]fixture.Part{queue("q").Quota(cluster.DefaultDeviceResource, 2000), queue("r"), held("victim", "r", 8), job("q")}, VictimQueueWithinItsShare},
 		// r deserves 6 and holds 6, so that its share is 6: what it holds is its own.
 		"not from what is deserved": {[]fixture.Part{queue("q").Quota(cluster.DefaultDeviceResource, 2000), queue("r").Quota(cluster.DefaultDeviceResource, 6000), held("victim", "r", 6), held("other", "q", 2), job("q")}, ""},
 		// q holds 4 of its share of 4 and asks for 2 more.

@@ -44,19 +44,15 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
 	s.AddPreemptableFn(p.preemptable)
 	s.NarrowVictims(engine.Preempt, p.classes)
-	s.AddAdapter(p.adapt)
+	s.AddMeans(engine.Preempt, Preempted)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}
 
-func (p *plugin) adapt(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
-	return p.session.MakeRoom(stmt, job, r, engine.Preempt, Preempted)
-}
-
 // preemptable compares priorities within a queue, and tiers where branches part.
 func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
 	state := p.session.State
-	own, tiers := p.tiers(job, lacks)
+	own, tier := p.tiers(job, lacks)
 	return func(v *engine.Victim) engine.Reason {
 		if v.Job.Queue == job.Queue {
 			if v.Job.Priority < job.Priority {
@@ -68,12 +64,14 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 		if b == nil {
 			return VictimTierNotWeaker // none is known to be
 		}
-		tier, keeps := state.TierWithout(b, v.Holds)
+		theirs, keeps := state.TierWithout(b, v.Holds)
 		switch {
 		case keeps:
 			return VictimWithinItsGuarantee
-		case tier.Rank() > tiers[a].Rank():
+		case theirs.Rank() > tier(a).Rank():
 			return engine.Consent
+		case theirs.Rank() > a.Tier.Rank():
+			return engine.NotYet(VictimTierNotWeaker) // the quota of a may hold once others of it have left
 		}
 		return VictimTierNotWeaker
 	}
@@ -82,13 +80,13 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 // classes are those of lower priority in the queue, and those of queues that may
 // count as weaker: beyond its quota a Guaranteed queue is Standard.
 func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
-	own, tiers := p.tiers(job, lacks)
+	own := p.session.State.Queue(job.Queue)
 	return func(c cluster.Class) bool {
 		if c.Queue == job.Queue {
 			return c.Priority < job.Priority
 		}
 		a, b := p.fork(own, c.Queue)
-		return b != nil && weakest(b).Rank() > tiers[a].Rank()
+		return b != nil && weakest(b).Rank() > a.Tier.Rank()
 	}
 }
 
@@ -110,14 +108,10 @@ func weakest(q *cluster.Queue) cluster.Tier {
 	return q.Tier
 }
 
-// tiers are what the job's queue and those above it count as: that is settled
-// before anything of the job is placed.
-func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tiers map[*cluster.Queue]cluster.Tier) {
+// tiers is what the job's queue and those above it count as with the job: those of its
+// tasks that are placed already are part of what the queues hold.
+func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tier func(*cluster.Queue) cluster.Tier) {
 	state := p.session.State
-	own, tiers = state.Queue(job.Queue), map[*cluster.Queue]cluster.Tier{}
-	asks := func(resource string) int64 { return p.session.Asks(lacks, resource) }
-	for q := own; q != nil; q = state.Parent(q) {
-		tiers[q] = state.TierWith(q, asks)
-	}
-	return own, tiers
+	asks := func(resource string) int64 { return p.session.AsksStill(lacks, resource) }
+	return state.Queue(job.Queue), func(q *cluster.Queue) cluster.Tier { return state.TierWith(q, asks) }
 }

@@ -1,12 +1,11 @@
 // Package reclaim makes room for a job by taking back from other queues what
 // they use beyond their fair share.
 //
-// Who is beyond his share is for the hooks to say that a profile has
-// (AddReclaimableFn): without any, nobody goes.
+// Which queues are beyond their share is for the hooks of the profile to say
+// (AddReclaimableFn): without any, nothing is evicted.
 package reclaim
 
 import (
-	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
 
@@ -21,7 +20,7 @@ var Reasons = []engine.ReasonDoc{
 	{Reason: Reclaimed, Meaning: "Of an eviction: the task's queue was above its fair share, and a queue that stays within its own takes its part back."},
 }
 
-type plugin struct{ session *engine.Session }
+type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
@@ -33,13 +32,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 
 func (p *plugin) Name() string { return Name }
 
-func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session = s
-	s.AddAdapter(p.adapt)
-}
+func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddMeans(engine.Reclaim, Reclaimed) }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}
-
-func (p *plugin) adapt(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
-	return p.session.MakeRoom(stmt, job, r, engine.Reclaim, Reclaimed)
-}

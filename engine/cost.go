@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// cost is what a plan takes from other jobs: less is better, from the first field on.
+// Victims that move are compared last.
+type cost struct {
+	tier     int8  // the strongest tier that loses a task: 3 for Guaranteed, 0 for none
+	priority int32 // the highest of those that are evicted
+	beyond   int64 // thousandths of devices that are freed and that the plan does not need
+	tasks    int32 // that are evicted
+	jobs     int32 // that are evicted as a whole: surplus is evicted first
+	young    int64 // when the youngest of them started, negated: the longest run is worth most
+
+	moved struct {
+		tasks, jobs     int32
+		priority, young int64 // the priorities are summed up
+	}
+}
+
+// noCost is the cost of a plan that has no victim.
+func noCost() cost { return cost{priority: math.MinInt32} }
+
+func (c *cost) compare(o *cost) int {
+	return cmp.Or(c.compareEvicted(o), c.compareMoved(o))
+}
+
+// compareEvicted leaves out what moves.
+func (c *cost) compareEvicted(o *cost) int {
+	return cmp.Or(
+		cmp.Compare(c.tier, o.tier),
+		cmp.Compare(c.priority, o.priority),
+		cmp.Compare(c.beyond, o.beyond),
+		cmp.Compare(c.tasks, o.tasks),
+		cmp.Compare(c.jobs, o.jobs),
+		cmp.Compare(c.young, o.young),
+	)
+}
+
+func (c *cost) compareMoved(o *cost) int {
+	return cmp.Or(
+		cmp.Compare(c.moved.tasks, o.moved.tasks),
+		cmp.Compare(c.moved.jobs, o.moved.jobs),
+		cmp.Compare(c.moved.priority, o.moved.priority),
+		cmp.Compare(c.moved.young, o.moved.young),
+	)
+}
+
+// add counts a task that leaves.
+func (c *cost) add(s *cluster.State, t *cluster.Task, p Purpose) {
+	if p == Move {
+		c.moved.tasks++
+		c.moved.priority += int64(t.Job.Priority)
+		c.moved.young = min(c.moved.young, -t.Started)
+		return
+	}
+	c.tier = max(c.tier, strength(tierOf(s, t.Job.Queue)))
+	c.priority = max(c.priority, t.Job.Priority)
+	c.tasks++
+	c.young = min(c.young, -t.Started)
+}
+
+// addJob counts a job of which no task keeps its place.
+func (c *cost) addJob(p Purpose) {
+	if p == Move {
+		c.moved.jobs++
+	} else {
+		c.jobs++
+	}
+}
+
+// costOf is what the victims cost, but for what they free beyond what is needed:
+// that is known once the job is placed.
+func costOf(s *cluster.State, victims []*Victim) cost {
+	c := noCost()
+	for _, v := range victims {
+		if v.Whole {
+			c.addJob(v.Purpose)
+		}
+		for _, t := range v.Tasks {
+			c.add(s, t, v.Purpose)
+		}
+	}
+	return c
+}
+
+// strength orders tiers: a stronger one is greater, and none is 0.
+func strength(t cluster.Tier) int8 { return int8(3 - min(t.Rank(), 2)) }
+
+func tierOf(s *cluster.State, queue string) cluster.Tier {
+	if q := s.Queue(queue); q != nil {
+		return q.Tier
+	}
+	return cluster.TierStandard
+}
+
+// freed is how much of all devices the tasks hold, in thousandths.
+func freed(tasks []*cluster.Task) int64 {
+	sum := int64(0)
+	for _, t := range tasks {
+		for _, c := range t.Claims {
+			sum += int64(c.Milli)
+		}
+	}
+	return sum
+}
+
+// beyond is how much the evictions since the checkpoint freed, on the nodes that they
+// are on, beyond what was placed there since and did not fit what was free before. What
+// victims that move left counts as free.
+func (st *Statement) beyond(checkpoint int) int64 {
+	type touched struct {
+		node           *cluster.Node
+		evicted, taken int64
+	}
+	var nodes []touched
+	at := func(n *cluster.Node) *touched {
+		for i := range nodes {
+			if nodes[i].node == n {
+				return &nodes[i]
+			}
+		}
+		nodes = append(nodes, touched{node: n})
+		return &nodes[len(nodes)-1]
+	}
+	for i := checkpoint; i < len(st.log); i++ {
+		switch op := &st.log[i]; {
+		case op.kind == placed:
+			at(op.task.Node).taken += freed([]*cluster.Task{op.task})
+		case op.kind == evicted && op.purpose != Move:
+			at(op.task.Node).evicted += freed([]*cluster.Task{op.task})
+		}
+	}
+	sum := int64(0)
+	for i := range nodes {
+		t := &nodes[i]
+		if t.evicted == 0 {
+			continue
+		}
+		// What was free before, or was left by victims that move, is idle now or was taken.
+		idle := int64(0)
+		for d := range t.node.Devices {
+			idle += int64(max(0, t.node.Devices[d].FreeMilli()))
+		}
+		before := idle + t.taken - t.evicted
+		sum += max(0, t.evicted-max(0, t.taken-before))
+	}
+	return sum
+}
+
+// rival is a task that might leave, with what decides its turn.
+type rival struct {
+	task  *cluster.Task
+	tier  int
+	spare bool
+	// How it may leave, as far as that is known.
+	evicts, moves bool
+}
+
+func (s *Session) rival(t *cluster.Task) rival {
+	return rival{task: t, tier: tierOf(s.State, t.Job.Queue).Rank(), spare: t.Job.Spares(t)}
+}
+
+// before orders rivals, the first to be evicted first: weaker tier, lower priority,
+// surplus, younger, name.
+func (c *rival) before(o *rival) int {
+	spare := 0
+	if c.spare != o.spare {
+		if spare = 1; c.spare {
+			spare = -1
+		}
+	}
+	return cmp.Or(
+		cmp.Compare(o.tier, c.tier),
+		cmp.Compare(c.task.Job.Priority, o.task.Job.Priority),
+		spare,
+		cmp.Compare(o.task.Started, c.task.Started),
+		strings.Compare(c.task.ID, o.task.ID),
+	)
+}

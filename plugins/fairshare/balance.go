@@ -1,0 +1,289 @@
+package fairshare
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Where no plan keeps all queues within their shares, since jobs cannot be divided, two
+// other rules let victims leave:
+//
+//   - A queue that stays within its quota takes from queues that are beyond theirs.
+//   - A queue takes from a sibling, at whatever level their branches part, if the
+//     siblings then hold what they deserve more evenly: their ratios, the highest
+//     first, are lower with the plan than without it, and its own is lower than that
+//     of the sibling was. A queue that would be beyond its quota takes nothing by this
+//     rule that others hold within theirs. Below the sibling, the queues that stand
+//     highest lose first.
+
+// lastResort registers these rules.
+func (p *plugin) lastResort(s *engine.Session) {
+	s.AddLastResort(engine.Reclaim, engine.LastResort{Victims: p.reclaimableLast, Classes: p.classesLast, Balance: p.balance})
+}
+
+// reclaimableLast says which victims may leave by one of the rules.
+func (p *plugin) reclaimableLast(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
+	c := p.lastClaimant(job, lacks)
+	if c == nil {
+		return nil
+	}
+	return c.spareLast
+}
+
+// lastClaimant is the claimant with how the siblings of its branch stand; nil where no
+// rule can let it have anything.
+func (p *plugin) lastClaimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
+	c := p.claimant(job, lacks)
+	if c == nil || len(c.asks) == 0 {
+		return nil
+	}
+	for level, q := range c.branch {
+		if c.mayStayFrom(level, quotaOf) {
+			return c
+		}
+		own := c.tree.ratio(q, c.left)
+		for _, o := range c.tree.siblings(q) {
+			if o != q && own.compare(c.tree.ratio(o, nil)) < 0 {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// classesLast are those of queues that one of the rules may take from.
+func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
+	c := p.lastClaimant(job, lacks)
+	if c == nil {
+		return engine.NoClass(job, lacks)
+	}
+	return func(class cluster.Class) bool {
+		c.refresh()
+		leaf := c.tree.byName[class.Queue]
+		if leaf == nil || slices.Contains(c.branch, leaf) {
+			return false
+		}
+		fork := c.fork(leaf)
+		theirs := leaf.branch[fork:]
+		for _, ask := range c.asks {
+			if leaf.Used.Of(ask.Name) == 0 {
+				continue
+			}
+			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && beyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, 1) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// quotaOf is the quota as a bound: a queue that has none does not stay within it.
+func quotaOf(sh *Share) int64 { return max(sh.Quota, 0) }
+
+func (c *claimant) spareLast(v *engine.Victim) engine.Reason {
+	leaf, fork, objection := c.stronger(v)
+	if objection != "" {
+		return objection
+	}
+	deserves := c.deserves(fork)
+	theirs := leaf.branch[fork:]
+	for _, ask := range c.asks {
+		held := v.Holds(ask.Name)
+		if held == 0 {
+			continue
+		}
+		if c.within[fork] && above(theirs, ask.Name, held) || deserves && beyond(theirs, ask.Name) {
+			return engine.Consent
+		}
+		if c.evener(fork, theirs[0]) && (deserves || keepQuota(theirs, ask.Name, held)) && c.tree.highest(theirs[1:], ask.Name) {
+			return engine.Consent
+		}
+	}
+	if !deserves && c.mayStayFrom(fork, quotaOf) {
+		return engine.NotYet(VictimQueueWithinItsShare)
+	}
+	return VictimQueueWithinItsShare
+}
+
+// deserves reports whether the claimant stays within its quotas from the level down.
+func (c *claimant) deserves(fork int) bool {
+	for _, q := range c.branch[fork:] {
+		if !c.stays(q, quotaOf) {
+			return false
+		}
+	}
+	return true
+}
+
+// evener reports whether the claimant's queue of the level stands lower with the job
+// than the sibling stood before anything was evicted. A sibling is asked about before
+// it loses anything.
+func (c *claimant) evener(level int, sibling *Queue) bool {
+	stood, known := c.stood[sibling]
+	if !known {
+		if c.stood == nil {
+			c.stood = map[*Queue]ratio{}
+		}
+		stood = c.tree.ratio(sibling, nil)
+		c.stood[sibling] = stood
+	}
+	return c.tree.ratio(c.branch[level], c.left).compare(stood) < 0
+}
+
+// beyond reports whether all queues hold more than their quota.
+func beyond(branch []*Queue, resource string) bool {
+	for _, q := range branch {
+		if sh := q.share(resource); sh != nil && q.Used.Of(resource) <= quotaOf(sh) {
+			return false
+		}
+	}
+	return true
+}
+
+// keepQuota reports whether all queues hold their quota when so much is gone.
+func keepQuota(branch []*Queue, resource string, gone int64) bool {
+	for _, q := range branch {
+		if sh := q.share(resource); sh != nil && q.Used.Of(resource)-gone < quotaOf(sh) {
+			return false
+		}
+	}
+	return true
+}
+
+// siblings are the queues with the same parent, the queue included.
+func (t *Tree) siblings(q *Queue) []*Queue {
+	if q.Parent == nil {
+		return t.Roots
+	}
+	return q.Parent.Children
+}
+
+// highest reports whether none of the siblings of these queues that has victims stands
+// higher than they do.
+func (t *Tree) highest(branch []*Queue, resource string) bool {
+	for _, q := range branch {
+		own := t.ratio(q, nil)
+		for _, o := range t.siblings(q) {
+			if o != q && o.Used.Of(resource) > o.Firm.Of(resource) && t.ratio(o, nil).compare(own) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ratio is what a queue holds of what it deserves, in the resource in which that is most.
+type ratio struct{ held, deserved, total int64 }
+
+// ratio is that of the queue if it holds so much more.
+func (t *Tree) ratio(q *Queue, more cluster.Resources) ratio {
+	top := ratio{total: 1}
+	for i := range q.Shares {
+		sh := &q.Shares[i]
+		r := ratio{q.Used.Of(sh.Resource) + more.Of(sh.Resource), sh.Share(), max(1, t.Total.Of(sh.Resource))}
+		if r.held > 0 && r.compare(top) > 0 {
+			top = r
+		}
+	}
+	return top
+}
+
+// compare orders ratios. One that deserves nothing and holds something is above all
+// others, the more it holds of what there is.
+func (r ratio) compare(o ratio) int {
+	above := func(r ratio) bool { return r.deserved <= 0 && r.held > 0 }
+	switch x, y := above(r), above(o); {
+	case x && y:
+		return compareProducts(r.held, o.total, o.held, r.total)
+	case x:
+		return 1
+	case y:
+		return -1
+	}
+	return compareProducts(r.held, max(1, o.deserved), o.held, max(1, r.deserved))
+}
+
+// balance is how the siblings stand at the levels of a branch.
+type balance struct {
+	levels [][]ratio // from the top down, the highest first
+	lower  []bool    // must be lower at this level, and not only not higher
+}
+
+// balance measures the levels at which the plan is allowed only if the siblings are
+// more even with it; nil where there is none.
+func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine.Victim) func() engine.Balance {
+	c := p.claimant(job, lacks)
+	if c == nil {
+		return nil
+	}
+	lower := make([]bool, len(c.branch))
+	deepest := -1
+	for _, v := range plan {
+		leaf := c.tree.byName[v.Job.Queue]
+		if v.Purpose != engine.Reclaim || leaf == nil || slices.Contains(c.branch, leaf) || c.fair(v, leaf, plan) {
+			continue
+		}
+		fork := c.fork(leaf)
+		lower[fork], deepest = true, max(deepest, fork)
+	}
+	if deepest < 0 {
+		return nil
+	}
+	return func() engine.Balance {
+		b := &balance{lower: lower}
+		for _, q := range c.branch[:deepest+1] {
+			var level []ratio
+			for _, o := range c.tree.siblings(q) {
+				level = append(level, c.tree.ratio(o, nil))
+			}
+			slices.SortFunc(level, func(a, b ratio) int { return b.compare(a) })
+			b.levels = append(b.levels, level)
+		}
+		return b
+	}
+}
+
+// fair reports whether the victim may leave by shares or quotas alone, in the State
+// that the plan ends in.
+func (c *claimant) fair(v *engine.Victim, leaf *Queue, plan []*engine.Victim) bool {
+	fork := c.fork(leaf)
+	theirs := leaf.branch[fork:]
+	for _, ask := range c.asks {
+		if v.Holds(ask.Name) == 0 {
+			continue
+		}
+		if c.within[fork] && above(theirs, ask.Name, 0) {
+			return true
+		}
+		if c.deserves(fork) && !slices.ContainsFunc(theirs, func(q *Queue) bool {
+			gone := int64(0)
+			for _, o := range plan {
+				if below := c.tree.byName[o.Job.Queue]; o.Purpose != engine.Move && below != nil && slices.Contains(below.branch, q) {
+					gone += o.Holds(ask.Name)
+				}
+			}
+			sh := q.share(ask.Name)
+			return sh != nil && q.Used.Of(ask.Name)+gone <= quotaOf(sh)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// Below reports whether the siblings are more even than in the other State.
+func (b *balance) Below(other engine.Balance) bool {
+	o, ok := other.(*balance)
+	if !ok || len(o.levels) != len(b.levels) {
+		return false
+	}
+	for i := range b.levels {
+		c := slices.CompareFunc(b.levels[i], o.levels[i], ratio.compare)
+		if c > 0 || c == 0 && b.lower[i] {
+			return false
+		}
+	}
+	return true
+}
