@@ -25,6 +25,7 @@ type Session struct {
 	wake           int64 // when the next session is wanted; 0: at no time
 	heaps          map[heapKey]*heap
 	asks           map[*cluster.Shape]cluster.DeviceAsk
+	still          still
 	served         map[*cluster.Job]bool  // others were evicted for them in this session
 	bound          map[*cluster.Task]bool // in this session
 	quiet          bool                   // what fails is only tried, and needs no explanation
