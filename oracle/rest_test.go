@@ -1,0 +1,205 @@
+package oracle
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// restless is how many sessions a course may take until it has come to rest.
+const restless = 100
+
+// TestRest runs random clusters in which nothing changes to rest, without the guard of
+// Job.Displaced. Then no job waits that the quota of its queue entitles to room.
+func TestRest(t *testing.T) {
+	for name, size := range map[string]size{
+		"small": {nodes: 3, devices: 4, running: 5, waiting: 4, gang: 3},
+		"large": {nodes: 6, devices: 8, running: 16, waiting: 12, gang: 5},
+	} {
+		for mode, patient := range map[string]bool{"full": false, "patient": true} {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				rapid.Check(t, func(t *rapid.T) { rest(t, size, patient) })
+			})
+		}
+	}
+}
+
+func rest(t *rapid.T, size size, patient bool) {
+	c := &site{T: t, size: size, state: cluster.NewState()}
+	c.draw()
+	before := c.String()
+	course, err := NewCourse(c.state, patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := course.Run(restless); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, before, course)
+	}
+}
+
+// size bounds a random cluster.
+type size struct{ nodes, devices, running, waiting, gang int }
+
+// site draws a cluster.
+type site struct {
+	*rapid.T
+	size
+	state   *cluster.State
+	leaves  []string
+	devices int64 // of the largest node
+	slices  bool  // some node has MIG slices
+}
+
+const profile = "1g.10gb"
+
+func (c *site) roll(what string, n int) int { return rapid.IntRange(0, n-1).Draw(c.T, what) }
+
+func (c *site) chance(what string, percent int) bool { return c.roll(what, 100) >= 100-percent }
+
+func (c *site) apply(change cluster.Change) {
+	if err := c.state.Apply(change); err != nil {
+		c.Fatalf("%s: %v", change.Kind(), err)
+	}
+}
+
+func (c *site) draw() {
+	c.nodes()
+	for i := range 1 + c.roll("roots", 3) {
+		c.queue(string(rune('a'+i)), "", 3)
+	}
+	for i := range c.roll("running", c.size.running+1) {
+		c.run(c.job(fmt.Sprintf("job/r%d", i+1)))
+	}
+	for i := range 1 + c.roll("waiting", c.size.waiting) {
+		c.apply(cluster.JobPut{Job: *c.job(fmt.Sprintf("job/w%d", i+1))})
+	}
+}
+
+// nodes draws nodes, some of which have slices beside their devices.
+func (c *site) nodes() {
+	usual := 1 + c.roll("devices", c.size.devices)
+	for i := range 1 + c.roll("nodes", c.size.nodes) {
+		n := cluster.Node{Name: fmt.Sprintf("n%d", i+1)}
+		count := usual
+		if c.chance("other", 25) {
+			count = 1 + c.roll("devices", c.size.devices)
+		}
+		for range count {
+			n.Devices = append(n.Devices, cluster.Device{Product: product, Memory: 80 * gib})
+		}
+		if c.chance("slices", 20) {
+			c.slices = true
+			for k := range 1 + c.roll("slices", 3) {
+				n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("MIG-%d-%d", i, k), Product: product, Memory: 10 * gib, Profile: profile, Resource: cluster.PartitionResource + profile})
+			}
+		}
+		n.Resources = []cluster.Ledger{{Name: cluster.CPU, Capacity: int64(4*count) * 1000}}
+		c.devices += int64(count)
+		c.apply(cluster.NodePut{Node: n})
+	}
+}
+
+// queue draws a queue and those below it, so many levels.
+func (c *site) queue(name, parent string, levels int) {
+	tiers := []cluster.Tier{cluster.TierStandard, cluster.TierGuaranteed, cluster.TierScavenger}
+	q := cluster.Queue{Name: name, Parent: parent, Tier: cluster.TierStandard, Weight: 1, Priority: int32(max(0, c.roll("queue priority", 6)-4))}
+	if c.chance("tier", 30) {
+		q.Tier = tiers[1+c.roll("tier", 2)]
+	}
+	if c.chance("weight", 30) {
+		q.Weight = int64(c.roll("weight", 4))
+		q.Weightless = q.Weight == 0
+	}
+	whole := int64(cluster.Whole)
+	if c.chance("quota", 60) {
+		q.Quota = q.Quota.With(cluster.DefaultDeviceResource, int64(c.roll("quota", int(c.devices)+2))*whole)
+	}
+	if c.chance("quota of cores", 10) {
+		q.Quota = q.Quota.With(cluster.CPU, int64(c.roll("cores", int(4*c.devices)+1))*whole)
+	}
+	if c.slices && c.chance("quota of slices", 30) {
+		q.Quota = q.Quota.With(cluster.PartitionResource+profile, int64(c.roll("slices", 4))*whole)
+	}
+	if c.chance("limit", 12) {
+		q.Limits = q.Limits.With(cluster.DefaultDeviceResource, max(q.Quota.Of(cluster.DefaultDeviceResource), int64(1+c.roll("limit", int(c.devices)))*whole))
+	}
+	c.apply(cluster.QueuePut{Queue: q})
+	if levels == 1 || !c.chance("children", 30) {
+		c.leaves = append(c.leaves, name)
+		return
+	}
+	for i := range 1 + c.roll("children", 3) {
+		c.queue(fmt.Sprintf("%s%d", name, i+1), name, levels-1)
+	}
+}
+
+// job draws a job: one task, a gang, or one with surplus.
+func (c *site) job(id string) *cluster.Job {
+	j := &cluster.Job{ID: id, Queue: c.leaves[c.roll("queue", len(c.leaves))], Preemptible: !c.chance("firm", 12), Priority: int32(max(0, c.roll("priority", 6)-3)), Created: int64(c.roll("created", 3))}
+	alt := cluster.Alternative{Min: 1}
+	count := 1
+	if c.chance("gang", 50) {
+		count = 1 + c.roll("gang", c.size.gang)
+		alt.Min = count - c.roll("surplus", count)
+	}
+	shape := c.shape()
+	for i := range count {
+		if i > 0 && c.chance("mixed", 10) {
+			shape = c.shape()
+		}
+		own := shape
+		own.Preemptible = j.Preemptible
+		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprint(i), Index: i, Shape: &own})
+	}
+	j.Alternatives = []cluster.Alternative{alt}
+	return j
+}
+
+func (c *site) shape() cluster.Shape {
+	s := cluster.Shape{Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(1+c.roll("cores", 4)) * 1000}}}
+	switch kind := c.roll("kind", 20); {
+	case kind < 13:
+		s.Need.Devices = 1 + c.roll("devices", min(4, c.size.devices))
+	case kind < 17:
+		s.Need = cluster.Need{Devices: 1, Share: []cluster.Milli{500, 250, 400, 700}[c.roll("share", 4)]}
+	case kind < 19 && c.slices:
+		s.Need = cluster.Need{Devices: 1, Partition: profile}
+	case kind < 19:
+		s.Need.Devices = 1
+	}
+	return s
+}
+
+// run has the job run where chance puts its tasks. One that finds no room for its
+// minimum is left out.
+func (c *site) run(j *cluster.Job) {
+	c.apply(cluster.JobPut{Job: *j})
+	placed := 0
+	for _, t := range c.state.Job(j.ID).Tasks() {
+		if placed >= j.Alternatives[0].Min && c.chance("pending", 30) {
+			continue
+		}
+		nodes := c.state.Nodes()
+		first := c.roll("node", len(nodes))
+		for i := range nodes {
+			n := nodes[(first+i)%len(nodes)]
+			if n.Ledger(cluster.CPU).Free() < t.Shape.Resources.Of(cluster.CPU) {
+				continue
+			}
+			if claims, ok := n.Choose(t.Shape, nil); ok {
+				c.apply(cluster.SeenOn(t, n, claims, int64(c.roll("started", 5))*minute))
+				placed++
+				break
+			}
+		}
+	}
+	if placed < j.Alternatives[0].Min {
+		c.apply(cluster.JobGone{Job: j.ID})
+	}
+}
+
+// String writes the cluster down.
+func (c *site) String() string { return (&Case{State: c.state}).String() }
