@@ -363,7 +363,7 @@ func moves(plan []*Victim) bool {
 // leave makes the victim leave if it still may: those before it have changed what
 // queues hold.
 func (r *room) leave(v *Victim) bool {
-	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return t.Spared > r.Now }) || !r.allows(v) {
+	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !r.mayLeave(t, r.job) }) || !r.allows(v) {
 		return false
 	}
 	if err := r.stmt.evictFor(r.job, v, r.reasons[v.Purpose]); err != nil {
