@@ -89,22 +89,33 @@ func (c *claimant) spareLast(v *engine.Victim) engine.Reason {
 	}
 	deserves := c.deserves(fork)
 	theirs := leaf.branch[fork:]
-	for _, ask := range c.asks {
-		held := v.Holds(ask.Name)
-		if held == 0 {
-			continue
-		}
-		if c.within[fork] && above(theirs, ask.Name, held) || deserves && beyond(theirs, ask.Name) {
-			return engine.Consent
-		}
-		if c.evener(fork, theirs[0]) && (deserves || keepQuota(theirs, ask.Name, held)) && c.tree.highest(theirs[1:], ask.Name) {
-			return engine.Consent
-		}
+	if c.within[fork] && c.some(v, func(resource string) bool { return above(theirs, resource, v.Holds(resource)) }) {
+		return engine.Consent
+	}
+	if deserves && c.every(v, func(resource string) bool { return beyond(theirs, resource) }) {
+		return engine.Consent
+	}
+	if c.evener(fork, theirs[0]) && (deserves || c.every(v, func(resource string) bool { return keepQuota(theirs, resource, v.Holds(resource)) })) &&
+		c.some(v, func(resource string) bool { return c.tree.highest(theirs[1:], resource) }) {
+		return engine.Consent
 	}
 	if !deserves && c.mayStayFrom(fork, quotaOf) {
 		return engine.NotYet(VictimQueueWithinItsShare)
 	}
 	return VictimQueueWithinItsShare
+}
+
+// some reports whether the condition holds for a resource that the job asks for and the
+// victim holds.
+func (c *claimant) some(v *engine.Victim, holds func(resource string) bool) bool {
+	return slices.ContainsFunc(c.asks, func(ask cluster.Amount) bool { return v.Holds(ask.Name) > 0 && holds(ask.Name) })
+}
+
+// every reports whether the condition holds for all resources that the job asks for and
+// the victim holds: what is held within the quota of one resource is not taken for
+// what is held beyond the quota of another.
+func (c *claimant) every(v *engine.Victim, holds func(resource string) bool) bool {
+	return c.some(v, func(string) bool { return true }) && !c.some(v, func(resource string) bool { return !holds(resource) })
 }
 
 // deserves reports whether the claimant stays within its quotas from the level down.
@@ -250,27 +261,21 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 func (c *claimant) fair(v *engine.Victim, leaf *Queue, plan []*engine.Victim) bool {
 	fork := c.fork(leaf)
 	theirs := leaf.branch[fork:]
-	for _, ask := range c.asks {
-		if v.Holds(ask.Name) == 0 {
-			continue
-		}
-		if c.within[fork] && above(theirs, ask.Name, 0) {
-			return true
-		}
-		if c.deserves(fork) && !slices.ContainsFunc(theirs, func(q *Queue) bool {
+	if c.within[fork] && c.some(v, func(resource string) bool { return above(theirs, resource, 0) }) {
+		return true
+	}
+	return c.deserves(fork) && c.every(v, func(resource string) bool {
+		return !slices.ContainsFunc(theirs, func(q *Queue) bool {
 			gone := int64(0)
 			for _, o := range plan {
 				if below := c.tree.byName[o.Job.Queue]; o.Purpose != engine.Move && below != nil && slices.Contains(below.branch, q) {
-					gone += o.Holds(ask.Name)
+					gone += o.Holds(resource)
 				}
 			}
-			sh := q.share(ask.Name)
-			return sh != nil && q.Used.Of(ask.Name)+gone <= quotaOf(sh)
-		}) {
-			return true
-		}
-	}
-	return false
+			sh := q.share(resource)
+			return sh != nil && q.Used.Of(resource)+gone <= quotaOf(sh)
+		})
+	})
 }
 
 // Below reports whether the siblings are more even than in the other State.
