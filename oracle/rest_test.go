@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -37,6 +38,9 @@ func rest(t *rapid.T, size size, patient bool) {
 	}
 	if err := course.Run(restless); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, before, course)
+	}
+	if found, _ := Entitled(course.State); len(found) > 0 {
+		t.Fatalf("at rest, %s\n%s\n%s", strings.Join(found, "; "), before, course)
 	}
 }
 
