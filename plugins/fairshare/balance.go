@@ -71,7 +71,7 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 			if leaf.Used.Of(ask.Name) == 0 {
 				continue
 			}
-			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && beyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, 1) {
+			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && c.mayHaveBeenBeyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, 1) {
 				return true
 			}
 		}
@@ -89,10 +89,11 @@ func (c *claimant) spareLast(v *engine.Victim) engine.Reason {
 	}
 	deserves := c.deserves(fork)
 	theirs := leaf.branch[fork:]
+	c.remember(theirs)
 	if c.within[fork] && c.some(v, func(resource string) bool { return above(theirs, resource, v.Holds(resource)) }) {
 		return engine.Consent
 	}
-	if deserves && c.every(v, func(resource string) bool { return beyond(theirs, resource) }) {
+	if deserves && c.every(v, func(resource string) bool { return c.wereBeyond(theirs, resource) }) {
 		return engine.Consent
 	}
 	if c.evener(fork, theirs[0]) && (deserves || c.every(v, func(resource string) bool { return keepQuota(theirs, resource, v.Holds(resource)) })) &&
@@ -129,9 +130,13 @@ func (c *claimant) deserves(fork int) bool {
 }
 
 // evener reports whether the claimant's queue of the level stands lower with the job
-// than the sibling stood before anything was evicted. A sibling is asked about before
-// it loses anything.
+// than the sibling stood before anything was evicted.
 func (c *claimant) evener(level int, sibling *Queue) bool {
+	return c.tree.ratio(c.branch[level], c.left).compare(c.standing(sibling)) < 0
+}
+
+// standing is how the sibling stood when it was first asked about.
+func (c *claimant) standing(sibling *Queue) ratio {
 	stood, known := c.stood[sibling]
 	if !known {
 		if c.stood == nil {
@@ -140,17 +145,39 @@ func (c *claimant) evener(level int, sibling *Queue) bool {
 		stood = c.tree.ratio(sibling, nil)
 		c.stood[sibling] = stood
 	}
-	return c.tree.ratio(c.branch[level], c.left).compare(stood) < 0
+	return stood
 }
 
-// beyond reports whether all queues hold more than their quota.
-func beyond(branch []*Queue, resource string) bool {
+// remember keeps how the sibling stands that the branch begins with, and what its
+// queues hold. A queue is asked about before it loses anything.
+func (c *claimant) remember(branch []*Queue) {
+	if c.before == nil {
+		c.before = map[*Queue]cluster.Resources{}
+	}
+	c.standing(branch[0])
 	for _, q := range branch {
-		if sh := q.share(resource); sh != nil && q.Used.Of(resource) <= quotaOf(sh) {
-			return false
+		if _, known := c.before[q]; !known {
+			c.before[q] = slices.Clone(q.Used)
 		}
 	}
-	return true
+}
+
+// wereBeyond reports whether all queues held more than their quota before anything was
+// evicted.
+func (c *claimant) wereBeyond(branch []*Queue, resource string) bool {
+	return !slices.ContainsFunc(branch, func(q *Queue) bool {
+		sh := q.share(resource)
+		return sh != nil && c.before[q].Of(resource) <= quotaOf(sh)
+	})
+}
+
+// mayHaveBeenBeyond is wereBeyond where nothing was remembered: of a queue that has
+// changed since, it is not known.
+func (c *claimant) mayHaveBeenBeyond(branch []*Queue, resource string) bool {
+	return !slices.ContainsFunc(branch, func(q *Queue) bool {
+		sh := q.share(resource)
+		return sh != nil && c.plugin.state.QueueChanged(q.Queue) <= c.opened && q.Used.Of(resource) <= quotaOf(sh)
+	})
 }
 
 // keepQuota reports whether all queues hold their quota when so much is gone.
