@@ -17,7 +17,6 @@ const (
 	maxMoved  = 64   // tasks of a job that moves for another
 	maxThin   = 2048 // victims times tasks, up to which the plan is tried without each victim
 	maxScopes = 32   // groups or domains that are compared
-	maxHanded = 64   // jobs that idle room is given to before two States are compared
 )
 
 // way is how victims leave in a search.

@@ -11,12 +11,11 @@ import (
 // other rules let victims leave:
 //
 //   - A queue that stays within its quota takes from queues that are beyond theirs.
-//   - A queue takes from a sibling, at whatever level their branches part, if the
-//     siblings then hold what they deserve more evenly: their ratios, the highest
-//     first, are lower with the plan than without it, and its own is lower than that
-//     of the sibling was. A queue that would be beyond its quota takes nothing by this
-//     rule that others hold within theirs. Below the sibling, the queues that stand
-//     highest lose first.
+//   - A queue takes from a sibling, at whatever level their branches part, if more is
+//     then held within shares or, where that is the same, the siblings reach less far
+//     beyond theirs; and if it stands lower then than the sibling stood. A queue that
+//     would be beyond its quota takes nothing by this rule that others hold within
+//     theirs. Below the sibling, the queues that stand highest lose first.
 
 // lastResort registers these rules.
 func (p *plugin) lastResort(s *engine.Session) {
@@ -212,43 +211,6 @@ func (t *Tree) highest(branch []*Queue, resource string) bool {
 	return true
 }
 
-// ratio is what a queue holds of what it deserves, in the resource in which that is most.
-type ratio struct{ held, deserved, total int64 }
-
-// ratio is that of the queue if it holds so much more.
-func (t *Tree) ratio(q *Queue, more cluster.Resources) ratio {
-	top := ratio{total: 1}
-	for i := range q.Shares {
-		sh := &q.Shares[i]
-		r := ratio{q.Used.Of(sh.Resource) + more.Of(sh.Resource), sh.Share(), max(1, t.Total.Of(sh.Resource))}
-		if r.held > 0 && r.compare(top) > 0 {
-			top = r
-		}
-	}
-	return top
-}
-
-// compare orders ratios. One that deserves nothing and holds something is above all
-// others, the more it holds of what there is.
-func (r ratio) compare(o ratio) int {
-	above := func(r ratio) bool { return r.deserved <= 0 && r.held > 0 }
-	switch x, y := above(r), above(o); {
-	case x && y:
-		return compareProducts(r.held, o.total, o.held, r.total)
-	case x:
-		return 1
-	case y:
-		return -1
-	}
-	return compareProducts(r.held, max(1, o.deserved), o.held, max(1, r.deserved))
-}
-
-// balance is how the siblings stand at the levels of a branch.
-type balance struct {
-	levels [][]ratio // from the top down, the highest first
-	lower  []bool    // must be lower at this level, and not only not higher
-}
-
 // balance measures the levels at which the plan is allowed only if the siblings are
 // more even with it; nil where there is none.
 func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine.Victim) func() engine.Balance {
@@ -270,11 +232,11 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 		return nil
 	}
 	return func() engine.Balance {
-		b := &balance{lower: lower}
+		b := &balance{lower: lower, within: c.tree.within()}
 		for _, q := range c.branch[:deepest+1] {
 			var level []ratio
 			for _, o := range c.tree.siblings(q) {
-				level = append(level, c.tree.ratio(o, nil))
+				level = append(level, c.tree.reach(o))
 			}
 			slices.SortFunc(level, func(a, b ratio) int { return b.compare(a) })
 			b.levels = append(b.levels, level)
@@ -303,19 +265,4 @@ func (c *claimant) fair(v *engine.Victim, leaf *Queue, plan []*engine.Victim) bo
 			return sh != nil && q.Used.Of(resource)+gone <= quotaOf(sh)
 		})
 	})
-}
-
-// Below reports whether the siblings are more even than in the other State.
-func (b *balance) Below(other engine.Balance) bool {
-	o, ok := other.(*balance)
-	if !ok || len(o.levels) != len(b.levels) {
-		return false
-	}
-	for i := range b.levels {
-		c := slices.CompareFunc(b.levels[i], o.levels[i], ratio.compare)
-		if c > 0 || c == 0 && b.lower[i] {
-			return false
-		}
-	}
-	return true
 }
