@@ -1,11 +1,7 @@
 package engine
 
-import "github.com/berth-project/berth/cluster"
-
 // fair reports whether the plan, which is carried out since the checkpoint, leaves the
-// queues more even than they are without it. Both States are compared after the room
-// that is idle in them has been given out: a plan that frees room which its victims
-// get back would be made again and again. It takes the plan back.
+// queues more even than they are without it. It takes the plan back.
 func (r *room) fair(plan []*Victim, checkpoint int) bool {
 	defer r.stmt.Rollback(checkpoint)
 	var measures []func() Balance
@@ -21,71 +17,15 @@ func (r *room) fair(plan []*Victim, checkpoint int) bool {
 	if len(measures) == 0 {
 		return true
 	}
-	if !r.handOut(r.returning(plan)) {
-		return false
-	}
 	with := make([]Balance, len(measures))
 	for i, measure := range measures {
 		with[i] = measure()
 	}
 	r.stmt.Rollback(checkpoint)
-	if !r.handOut(nil) {
-		return false
-	}
 	for i, measure := range measures {
 		if !with[i].Below(measure()) {
 			return false
 		}
 	}
 	return r.err == nil
-}
-
-// handOut gives the room that is idle to pending jobs and to others, in the order of
-// their turns. It reports whether its steps were enough.
-func (r *room) handOut(others []*cluster.Job) bool {
-	if r.free() == 0 {
-		return true
-	}
-	jobs := others
-	for _, j := range r.State.Pending() {
-		if j != r.job && r.FreeFor(j) {
-			jobs = append(jobs, j)
-		}
-	}
-	steps := 0
-	for job := range r.each(jobs) {
-		if r.err != nil || r.free() == 0 {
-			break
-		}
-		if !r.FreeFor(job) {
-			continue
-		}
-		if steps++; steps > maxHanded {
-			return false
-		}
-		r.Place(r.stmt, job)
-	}
-	return r.err == nil
-}
-
-// returning are the jobs that the plan evicts tasks of, as they would be placed again.
-func (r *room) returning(plan []*Victim) []*cluster.Job {
-	leaving := map[*cluster.Job][]*cluster.Task{}
-	var jobs []*cluster.Job
-	for _, v := range plan {
-		if v.Purpose == Move || r.State.Queue(v.Job.Queue) == nil {
-			continue
-		}
-		if leaving[v.Job] == nil {
-			jobs = append(jobs, v.Job)
-		}
-		leaving[v.Job] = append(leaving[v.Job], v.Tasks...)
-	}
-	out := make([]*cluster.Job, len(jobs))
-	for i, j := range jobs {
-		out[i] = j.Shadow(leaving[j])
-		form := &out[i].Alternatives[0]
-		form.Min = min(form.Min, j.Alternatives[max(j.Chosen, 0)].Min)
-	}
-	return out
 }

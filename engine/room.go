@@ -17,7 +17,6 @@ const (
 	maxMoved  = 64   // tasks of a job that moves for another
 	maxThin   = 2048 // victims times tasks, up to which the plan is tried without each victim
 	maxScopes = 32   // groups or domains that are compared
-	maxHanded = 64   // jobs that idle room is given to before two States are compared
 )
 
 // way is how victims leave in a search.
@@ -377,7 +376,7 @@ func moves(plan []*Victim) bool {
 // leave makes the victim leave if it still may: those before it have changed what
 // queues hold.
 func (r *room) leave(v *Victim) bool {
-	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return t.Spared > r.Now }) || !r.allows(v) {
+	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !r.mayLeave(t, r.job) }) || !r.allows(v) {
 		return false
 	}
 	if err := r.stmt.evictFor(r.job, v, r.reasons[v.Purpose]); err != nil {
