@@ -21,6 +21,7 @@ const (
 	gib     = cluster.Bytes(1) << 30
 	product = "A100"
 	another = "L40"
+	rack    = "rack"
 )
 
 // drawing is a case in the making.

@@ -47,7 +47,7 @@ func (d *drawing) wait(i int) error {
 			return err
 		}
 		g := newGame(d.Kind, d.State, d.Now)
-		if g.foresee(&turn{job: j.ID}).Relevant {
+		if g.relevant(g.promised.find(j.ID)) {
 			return nil
 		}
 		if err := d.State.Apply(cluster.JobGone{Job: j.ID}); err != nil {
@@ -127,7 +127,7 @@ func (d *drawing) waiting(i int) *cluster.Job {
 // forgets where they were cut.
 func (d *drawing) carve(j *cluster.Job) {
 	b := newBoard(newTable(d.State, d.Now))
-	k := &job{Job: j, branch: []*queue{{limit: vector{-1, -1, -1}, declared: vector{-1, -1, -1}}}}
+	k := &job{Job: j, alt: &cluster.Alternative{}, branch: []*queue{{limit: vector{-1, -1, -1}, declared: vector{-1, -1, -1}}}}
 	k.branch[0].index = len(b.queues)
 	b.used, b.firm, b.at = append(b.used, vector{}), append(b.firm, vector{}), append(b.at, seat{node: -1})
 	alt := &j.Alternatives[0]
