@@ -118,8 +118,25 @@ func (g *game) relevant(j *job) bool {
 		thought, err := g.promised.needsThought(j)
 		return thought && err == nil
 	}
-	_, found, err := g.better(j, nil)
-	return found && err == nil
+	best, found, err := g.better(j, nil)
+	return found && err == nil && (g.kind != Combined || g.promised.mixes(&best))
+}
+
+// mixes reports whether victims of the plan leave for more than one purpose.
+func (b *board) mixes(p *plan) bool {
+	if p.moved != 0 || p.evicted == 0 {
+		return p.moved != 0 && p.evicted != 0
+	}
+	for _, plugin := range []Kind{Reclaim, Preempt} {
+		given := map[*task]Kind{}
+		for _, t := range b.members(p.evicted) {
+			given[t] = plugin
+		}
+		if b.objects(p, given) == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // String shows the plan.

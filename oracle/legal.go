@@ -55,7 +55,6 @@ type played struct {
 	plan   plan
 	form   *job // that it was placed in, or the first
 	given  map[*task]Kind
-	flows  []flow
 	stands bool
 	last   bool // only the last resort allows the plan
 }
@@ -86,15 +85,27 @@ func (g *game) judge(t *turn) *played {
 	if p.plan.victims() != 0 {
 		p.last = g.allowed(t, p)
 	}
-	p.flows = b.flows(p.plan.evicted, p.plan.moved)
 	p.plan.cost = b.costOf(p.form, p.plan.evicted, p.plan.moved)
+	p.plan.cost.beyond = g.beyond(t, &p.plan)
+	return p
+}
+
+// beyond is what the plan frees beyond what is needed. A plan is a set of victims: where
+// the tasks that were placed would have used more of what they leave on other nodes, or
+// others of the job would have, that counts.
+func (g *game) beyond(t *turn, p *plan) int64 {
+	b := g.promised
+	flows := b.flows(p.evicted, p.moved)
 	for _, d := range append(slices.Clone(t.placed), t.landed...) {
 		if n := b.nodeNamed(d.Node); n >= 0 {
-			p.flows[n].placed += g.task(d).asks[gpu]
+			flows[n].placed += g.task(d).asks[gpu]
 		}
 	}
-	p.plan.cost.beyond = beyond(p.flows)
-	return p
+	spent := beyond(flows)
+	if least, ok := b.least(g.kind, p); ok {
+		spent = min(spent, least)
+	}
+	return spent
 }
 
 // carryOut makes the moves of the turn and checks what was placed.

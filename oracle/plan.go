@@ -21,6 +21,7 @@ type search struct {
 	best   plan
 	found  bool
 	plans  int
+	works  []plan // that were found to work, of this request
 }
 
 // cheapest finds the cheapest plan for the first form of the job that has one. It must
@@ -48,9 +49,28 @@ func (b *board) cheapestOf(k Kind, form *job, within plan, under *cost) (plan, b
 	return s.best, s.found, nil
 }
 
+// least is how little the victims of the plan free beyond what is needed; false where no
+// minimum of the form allows the plan.
+func (b *board) least(k Kind, p *plan) (int64, bool) {
+	if p.evicted == 0 || p.request == nil {
+		return 0, false
+	}
+	s := &search{board: b}
+	for _, minimum := range b.minima(p.request.job) {
+		same := *p
+		same.request = newRequest(k, p.request.job, minimum)
+		s.request, s.works = same.request, nil
+		if s.objects(&same, nil) == "" && s.try(same) != nil {
+			break
+		}
+	}
+	return s.best.cost.beyond, s.found
+}
+
 // run tries all sets of victims that are evicted, from the cheapest up, each with all
 // sets of tasks that move.
 func (s *search) run() error {
+	s.works = nil
 	evictable := s.evictable()
 	if hopeless, err := s.hopeless(evictable, s.movable(&plan{})); hopeless || err != nil {
 		return err
@@ -210,6 +230,13 @@ func (s *search) try(p plan) error {
 	if p.moved != 0 && s.tied(&p) != "" {
 		return nil
 	}
+	if slices.ContainsFunc(s.works, func(o plan) bool { return o.evicted&^p.evicted == 0 && o.moved&^p.moved == 0 }) {
+		return nil // a victim could stay
+	}
+	if _, ok, err := s.seatPlan(&p, unbounded); !ok || err != nil {
+		return err
+	}
+	s.works = append(s.works, p)
 	for {
 		most := s.allowance(p.cost)
 		if most < 0 {
