@@ -156,9 +156,9 @@ func (r *room) cheapest(all []rival, known []*Victim, spent cost) ([]*Victim, co
 }
 
 // withMovers adds the cheapest set of tasks that move, with which the plan works; nil
-// where there is none.
+// where there is none, or where the plan works as it is: nothing moves then.
 func (r *room) withMovers(plan []*Victim, evicts set, sets []set, all []rival) []*Victim {
-	if !r.wouldFit(plan, all) {
+	if !r.wouldFit(plan, all) || r.works(plan) {
 		return nil
 	}
 	for _, s := range sets {

@@ -54,7 +54,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 		for from, forms := range choices(job) {
 			var best *room
 			for i := range forms {
-				form := &room{Session: s, stmt: stmt, job: job, alternative: from + i, last: last}
+				form := &room{Session: s, stmt: stmt, job: job, alternative: from + i, choice: [2]int{from, from + len(forms)}, last: last}
 				if best = form.cheaper(best, refusal); s.err != nil {
 					return refusal
 				}
@@ -80,6 +80,7 @@ type room struct {
 	stmt        *Statement
 	job         *cluster.Job
 	alternative int
+	choice      [2]int // the first alternative that is compared with this one, and the one after the last
 	lacks       []*cluster.Task
 	last        bool // the last resorts are asked
 	may         [purposes]func(*Victim) answer
@@ -272,8 +273,9 @@ func (r *room) thin(plan []*Victim, spent cost) ([]*Victim, cost) {
 	return r.tried(rest)
 }
 
-// part is the cheapest part of the plan that works. Where victims move, two may have
-// to stay together, since they need room themselves.
+// part is the cheapest part of the plan that works, even if it frees more beyond what is
+// needed. Where victims move, two may have to stay together, since they need room
+// themselves.
 func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
 	type part struct {
 		victims []*Victim
@@ -295,8 +297,8 @@ func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
 		if r.over() {
 			break
 		}
-		if found, cheaper := r.tried(p.victims); found != nil && cheaper.compare(&spent) < 0 {
-			return found, cheaper
+		if found, less := r.tried(p.victims); found != nil {
+			return found, less
 		}
 	}
 	return plan, spent
@@ -347,12 +349,18 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 		return &Refusal{}, false
 	}
 	left := r.Place(r.stmt, r.job)
-	fits := (left == nil || left.Surplus) && r.err == nil
+	fits := (left == nil || left.Surplus) && r.chosen() && r.err == nil
 	if moves(plan) && (!fits || !r.land(plan)) {
 		r.stmt.Rollback(mark)
 		return r.together(plan)
 	}
 	return left, fits
+}
+
+// chosen reports whether the job is placed in a form that room is made for: the victims
+// may leave for that one, and others are looked at in their turn.
+func (r *room) chosen() bool {
+	return r.choice[0] <= r.job.Chosen && r.job.Chosen < r.choice[1]
 }
 
 // moves reports whether victims of the plan move.
