@@ -92,6 +92,7 @@ type room struct {
 	scratch []*cluster.Task
 	prices  []price
 	bounded bool // the limit of a queue is in the way, and not a node
+	limited bool // no node was looked at: moves alone do not help
 	exactly bool // these tasks are to be placed, and not others that would do
 	hosts   map[*cluster.Node]bool
 
@@ -131,7 +132,7 @@ func (r *room) cheaper(best *room, refusal *Refusal) *room {
 // prepare asks the hooks of each purpose for which something might leave.
 func (r *room) prepare(refusal *Refusal) {
 	for _, m := range r.hooks.means {
-		if !refusal.evictable(r.alternative, m.Purpose) {
+		if !refusal.evictable(r.alternative) {
 			continue
 		}
 		r.reasons[m.Purpose] = m.Reason
@@ -140,6 +141,9 @@ func (r *room) prepare(refusal *Refusal) {
 		} else if !r.last {
 			refusal.spare(m.Purpose, true, nil)
 		}
+	}
+	if r.limited = refusal.limited(r.alternative); r.limited && !r.can(evicting) {
+		r.may[Move] = nil // moving others does not change what a queue may have
 	}
 }
 
@@ -160,18 +164,25 @@ func (r *room) tell(refusal *Refusal) {
 	}
 }
 
-// evictable reports whether room that others leave might help the alternative.
-// Moving others does not change what a queue may have.
-func (r *Refusal) evictable(alternative int, p Purpose) bool {
+// of is what was tried for the alternative; nil where it was not.
+func (r *Refusal) of(alternative int) *Attempt {
 	i := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.from <= alternative && alternative < a.to })
 	if i < 0 {
-		return false
+		return nil
 	}
-	a := &r.Attempts[i]
-	if p == Move && a.Before != nil {
-		return false
-	}
-	return !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 })
+	return &r.Attempts[i]
+}
+
+// evictable reports whether room that others leave might help the alternative.
+func (r *Refusal) evictable(alternative int) bool {
+	a := r.of(alternative)
+	return a != nil && !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 })
+}
+
+// limited reports whether the alternative was turned down before any node was looked at.
+func (r *Refusal) limited(alternative int) bool {
+	a := r.of(alternative)
+	return a != nil && a.Before != nil
 }
 
 // bounded reports whether the job was turned down for more than what nodes have:
@@ -190,7 +201,7 @@ func (r *room) find() {
 	quiet := r.quiet
 	r.quiet = true // what fails here needs no explanation
 	defer func() { r.quiet = quiet }()
-	if r.can(moving) && !r.last && r.free() >= r.devicesLacking(r.lacks) {
+	if r.can(moving) && !r.last && !r.limited && r.free() >= r.devicesLacking(r.lacks) {
 		r.search(moving)
 	}
 	if r.plan != nil || !r.can(evicting) {
@@ -418,6 +429,12 @@ func (r *room) mightBeEvicted(v *Victim) bool {
 		}
 	}
 	return false
+}
+
+// mightLeave reports whether the task may be evicted as things are, or once others have
+// left: a task that its job can spare may be too young alone, and old enough with the rest.
+func (r *room) mightLeave(t *cluster.Task) bool {
+	return r.mightBeEvicted(VictimOf(t)) || t.Job.Spares(t) && r.mightBeEvicted(wholeJob(t.Job, Reclaim))
 }
 
 // mightMove reports whether the task may move. A job that would have to move as a
