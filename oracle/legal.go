@@ -90,9 +90,9 @@ func (g *game) judge(t *turn) *played {
 	return p
 }
 
-// beyond is what the plan frees beyond what is needed. A plan is a set of victims: where
-// the tasks that were placed would have used more of what they leave on other nodes, or
-// others of the job would have, that counts.
+// beyond is what the plan frees beyond what is needed. What is evicted decides: if other
+// seats, other tasks of the job or other moves use more of what the evicted tasks leave,
+// that counts.
 func (g *game) beyond(t *turn, p *plan) int64 {
 	b := g.promised
 	flows := b.flows(p.evicted, p.moved)

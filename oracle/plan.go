@@ -49,18 +49,17 @@ func (b *board) cheapestOf(k Kind, form *job, within plan, under *cost) (plan, b
 	return s.best, s.found, nil
 }
 
-// least is how little the victims of the plan free beyond what is needed; false where no
-// minimum of the form allows the plan.
+// least is how little the plan's evictions free beyond what is needed, whatever moves
+// beside them; false where no minimum of the form allows them.
 func (b *board) least(k Kind, p *plan) (int64, bool) {
 	if p.evicted == 0 || p.request == nil {
 		return 0, false
 	}
-	s := &search{board: b}
+	s := &search{board: b, within: plan{evicted: p.evicted, moved: ^uint64(0)}}
 	for _, minimum := range b.minima(p.request.job) {
-		same := *p
-		same.request = newRequest(k, p.request.job, minimum)
+		same := plan{request: newRequest(k, p.request.job, minimum), evicted: p.evicted, cost: b.costOf(p.request.job, p.evicted, 0)}
 		s.request, s.works = same.request, nil
-		if s.objects(&same, nil) == "" && s.try(same) != nil {
+		if s.objects(&same, nil) == "" && s.move(same, b.members(s.movable(&same))) != nil {
 			break
 		}
 	}
