@@ -20,7 +20,7 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 	for _, t := range j.Tasks() {
 		if goes[t] {
 			alt.Tasks = append(alt.Tasks, t.shadow(&k))
-		} else if t.Node != nil { // what is pending stays so
+		} else if t.Placed() { // what is pending stays so, and what was evicted is to be
 			alt.Tasks = append(alt.Tasks, t)
 			k.attached++
 		}

@@ -24,8 +24,7 @@ func (r *room) few() []rival {
 	}
 	for i := range line {
 		c := &line[i]
-		v := VictimOf(c.task)
-		c.evicts = r.way&evicting != 0 && (r.allows(v) || r.mightBeEvicted(v))
+		c.evicts = r.way&evicting != 0 && (r.allows(VictimOf(c.task)) || r.mightLeave(c.task)) // what objects now is told
 		c.moves = r.way&moving != 0 && r.mightMove(c.task)
 	}
 	return line
@@ -145,38 +144,44 @@ func (r *room) cheapest(all []rival, known []*Victim, spent cost) ([]*Victim, co
 		if plan == nil {
 			continue
 		}
+		var c cost
 		if r.way == evicting|moving {
-			plan = r.withMovers(plan, s, movers, all)
+			plan, c = r.withMovers(plan, s, movers, all)
+		} else {
+			plan, c = r.tried(plan)
 		}
-		if found, c := r.tried(plan); found != nil && (known == nil || c.compare(&spent) < 0) {
-			known, spent = found, c
+		if plan != nil && (known == nil || c.compare(&spent) < 0) {
+			known, spent = plan, c
 		}
 	}
 	return known, spent
 }
 
-// withMovers adds the cheapest set of tasks that move, with which the plan works; nil
-// where there is none.
-func (r *room) withMovers(plan []*Victim, evicts set, sets []set, all []rival) []*Victim {
-	if !r.wouldFit(plan, all) {
-		return nil
+// withMovers adds tasks that move, with which the plan works: as few as possible, and of
+// equally many those with which least is freed beyond what is needed. It returns nil where
+// there are none, or where the plan works as it is: nothing moves then.
+func (r *room) withMovers(plan []*Victim, evicts set, sets []set, all []rival) ([]*Victim, cost) {
+	if !r.wouldFit(plan, all) || r.works(plan) {
+		return nil, cost{}
 	}
+	var best []*Victim
+	var least cost
 	for _, s := range sets {
 		if s.mask&evicts.mask != 0 {
 			continue
 		}
-		if r.over() {
-			return nil
+		if r.over() || best != nil && (s.cost.moved.tasks > least.moved.tasks || least.beyond <= evicts.cost.beyond) {
+			break
 		}
 		with := slices.Clone(plan)
 		for _, t := range s.of(all) {
 			with = append(with, mover(t))
 		}
-		if r.works(with) {
-			return with
+		if found, c := r.tried(with); found != nil && (best == nil || c.compare(&least) < 0) {
+			best, least = found, c
 		}
 	}
-	return nil
+	return best, least
 }
 
 // wouldFit reports whether the job is placed if the plan is carried out and all that

@@ -167,7 +167,7 @@ func idleOn(n *cluster.Node) int64 {
 
 // lookIn makes rivals leave in the order given until the task fits the node, first
 // those that may be evicted, then those that may move. Victims without which it fits
-// as well then stay, the last first. Whole says that jobs move as a whole.
+// as well then stay, the last first. Whole says that all members of a gang move.
 func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool) []*Victim {
 	filters, _, _ := r.taskHooks(t)
 	least := r.fewest(t, n, line)
@@ -194,12 +194,16 @@ func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool
 		}
 	}
 	for i := 0; i < len(line) && !fits && !hopeless; i++ {
-		if c := &line[i]; c.moves && c.task.Runs() {
-			v := mover(c.task)
-			if whole && !c.task.Job.Spares(c.task) {
-				v = wholeJob(c.task.Job, Move)
-			}
-			add(v)
+		c := &line[i]
+		if !c.moves || !c.task.Runs() {
+			continue
+		}
+		gang := []*cluster.Task{c.task}
+		if whole && !c.task.Job.Spares(c.task) {
+			gang = wholeJob(c.task.Job, Move).Tasks
+		}
+		for _, t := range gang {
+			add(mover(t))
 		}
 	}
 	if !fits {
@@ -318,7 +322,7 @@ func (r *room) line(most int, might bool) []rival {
 		return r.rivals(r.job, most, nil)
 	}
 	return r.rivals(r.job, most, func(t *cluster.Task) bool {
-		return r.way&evicting != 0 && r.mightBeEvicted(VictimOf(t)) || r.way&moving != 0 && r.mightMove(t)
+		return r.way&evicting != 0 && r.mightLeave(t) || r.way&moving != 0 && r.mightMove(t)
 	})
 }
 

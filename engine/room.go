@@ -53,7 +53,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 		for from, forms := range choices(job) {
 			var best *room
 			for i := range forms {
-				form := &room{Session: s, stmt: stmt, job: job, alternative: from + i, last: last}
+				form := &room{Session: s, stmt: stmt, job: job, alternative: from + i, choice: [2]int{from, from + len(forms)}, last: last}
 				if best = form.cheaper(best, refusal); s.err != nil {
 					return refusal
 				}
@@ -79,6 +79,7 @@ type room struct {
 	stmt        *Statement
 	job         *cluster.Job
 	alternative int
+	choice      [2]int // the first alternative that is compared with this one, and the one after the last
 	lacks       []*cluster.Task
 	last        bool // the last resorts are asked
 	may         [purposes]func(*Victim) answer
@@ -90,6 +91,7 @@ type room struct {
 	scratch []*cluster.Task
 	prices  []price
 	bounded bool // the limit of a queue is in the way, and not a node
+	limited bool // no node was looked at: moves alone do not help
 	exactly bool // these tasks are to be placed, and not others that would do
 	hosts   map[*cluster.Node]bool
 
@@ -129,7 +131,7 @@ func (r *room) cheaper(best *room, refusal *Refusal) *room {
 // prepare asks the hooks of each purpose for which something might leave.
 func (r *room) prepare(refusal *Refusal) {
 	for _, m := range r.hooks.means {
-		if !refusal.evictable(r.alternative, m.Purpose) {
+		if !refusal.evictable(r.alternative) {
 			continue
 		}
 		r.reasons[m.Purpose] = m.Reason
@@ -138,6 +140,9 @@ func (r *room) prepare(refusal *Refusal) {
 		} else if !r.last {
 			refusal.spare(m.Purpose, true, nil)
 		}
+	}
+	if r.limited = refusal.limited(r.alternative); r.limited && !r.can(evicting) {
+		r.may[Move] = nil // moving others does not change what a queue may have
 	}
 }
 
@@ -158,18 +163,25 @@ func (r *room) tell(refusal *Refusal) {
 	}
 }
 
-// evictable reports whether room that others leave might help the alternative.
-// Moving others does not change what a queue may have.
-func (r *Refusal) evictable(alternative int, p Purpose) bool {
+// of is what was tried for the alternative; nil where it was not.
+func (r *Refusal) of(alternative int) *Attempt {
 	i := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.from <= alternative && alternative < a.to })
 	if i < 0 {
-		return false
+		return nil
 	}
-	a := &r.Attempts[i]
-	if p == Move && a.Before != nil {
-		return false
-	}
-	return !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 })
+	return &r.Attempts[i]
+}
+
+// evictable reports whether room that others leave might help the alternative.
+func (r *Refusal) evictable(alternative int) bool {
+	a := r.of(alternative)
+	return a != nil && !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 })
+}
+
+// limited reports whether the alternative was turned down before any node was looked at.
+func (r *Refusal) limited(alternative int) bool {
+	a := r.of(alternative)
+	return a != nil && a.Before != nil
 }
 
 // bounded reports whether the job was turned down for more than what nodes have:
@@ -188,7 +200,7 @@ func (r *room) find() {
 	quiet := r.quiet
 	r.quiet = true // what fails here needs no explanation
 	defer func() { r.quiet = quiet }()
-	if r.can(moving) && !r.last && r.free() >= r.devicesLacking(r.lacks) {
+	if r.can(moving) && !r.last && !r.limited && r.free() >= r.devicesLacking(r.lacks) {
 		r.search(moving)
 	}
 	if r.plan != nil || !r.can(evicting) {
@@ -285,8 +297,9 @@ func (r *room) thin(plan []*Victim, spent cost) ([]*Victim, cost) {
 	return r.tried(rest)
 }
 
-// part is the cheapest part of the plan that works. Where victims move, two may have
-// to stay together, since they need room themselves.
+// part is the cheapest part of the plan that works, even if it frees more beyond what is
+// needed. Where victims move, two may have to stay together, since they need room
+// themselves.
 func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
 	type part struct {
 		victims []*Victim
@@ -308,8 +321,8 @@ func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
 		if r.over() {
 			break
 		}
-		if found, cheaper := r.tried(p.victims); found != nil && cheaper.compare(&spent) < 0 {
-			return found, cheaper
+		if found, less := r.tried(p.victims); found != nil {
+			return found, less
 		}
 	}
 	return plan, spent
@@ -360,12 +373,18 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 		return &Refusal{}, false
 	}
 	left := r.Place(r.stmt, r.job)
-	fits := (left == nil || left.Surplus) && r.err == nil
+	fits := (left == nil || left.Surplus) && r.chosen() && r.err == nil
 	if moves(plan) && (!fits || !r.land(plan)) {
 		r.stmt.Rollback(mark)
 		return r.together(plan)
 	}
 	return left, fits
+}
+
+// chosen reports whether the job is placed in a form that room is made for: the victims
+// may leave for that one, and others are looked at in their turn.
+func (r *room) chosen() bool {
+	return r.choice[0] <= r.job.Chosen && r.job.Chosen < r.choice[1]
 }
 
 // moves reports whether victims of the plan move.
@@ -423,6 +442,12 @@ func (r *room) mightBeEvicted(v *Victim) bool {
 		}
 	}
 	return false
+}
+
+// mightLeave reports whether the task may be evicted as things are, or once others have
+// left: a task that its job can spare may be too young alone, and old enough with the rest.
+func (r *room) mightLeave(t *cluster.Task) bool {
+	return r.mightBeEvicted(VictimOf(t)) || t.Job.Spares(t) && r.mightBeEvicted(wholeJob(t.Job, Reclaim))
 }
 
 // mightMove reports whether the task may move. A job that would have to move as a

@@ -2,11 +2,12 @@ package oracle
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 )
 
-// board is who holds or was promised what. It is changed in place and back.
+// board is what holds or was promised what. It is changed in place and back.
 type board struct {
 	*table
 	rooms []room
@@ -15,6 +16,16 @@ type board struct {
 	at    []seat   // by task
 	gone  uint64   // tasks that were evicted and may not be placed again
 	steps int      // of searches, left
+
+	fresh  uint64          // tasks that were placed in this session
+	flying uint64          // tasks that moved in this session
+	served map[string]bool // jobs that others were evicted for in this session
+
+	// While the seats of a plan are searched:
+	flow  []flow // by node; nil: of no plan
+	most  int64  // that may be freed beyond what is needed
+	spent int64  // that was, by the seats that were found
+	from  []seat // by task: where a task comes from that moves
 }
 
 // room is what a node has left.
@@ -38,7 +49,8 @@ type seat struct {
 }
 
 func newBoard(w *table) *board {
-	b := &board{table: w, rooms: make([]room, len(w.nodes)), used: make([]vector, len(w.queues)), firm: make([]vector, len(w.queues)), at: make([]seat, len(w.tasks))}
+	b := &board{table: w, rooms: make([]room, len(w.nodes)), used: make([]vector, len(w.queues)), firm: make([]vector, len(w.queues)), at: make([]seat, len(w.tasks)),
+		served: map[string]bool{}, from: make([]seat, len(w.tasks))}
 	for i, n := range w.nodes {
 		b.rooms[i].devices = make([]slot, len(n.Devices))
 		for _, l := range n.Resources {
@@ -50,7 +62,7 @@ func newBoard(w *table) *board {
 		}
 	}
 	for _, t := range w.tasks {
-		b.at[t.index].node = -1
+		b.at[t.index].node, b.from[t.index].node = -1, -1
 		if t.Node != nil {
 			for i, n := range w.nodes {
 				if n == t.Node {
@@ -81,6 +93,11 @@ func (b *board) pending(t *task) bool { return !b.sits(t) && b.gone&t.bit() == 0
 // stands reports whether the tasks that sit make the job's minimum, some of them left out.
 func (b *board) stands(j *job, without uint64) bool {
 	return enough(j, func(t *task) bool { return b.sits(t) && without&t.bit() == 0 })
+}
+
+// standsIn reports whether the job stands in one of its forms.
+func (b *board) standsIn(j *job) bool {
+	return slices.ContainsFunc(j.forms, func(form *job) bool { return b.stands(form, 0) })
 }
 
 // enough reports whether the tasks that count make the job's minimum and those of its subgroups.
@@ -173,7 +190,7 @@ func (b *board) takes(t *task, n int, claims []cluster.Claim) string {
 			return "the node has not enough cores or memory"
 		}
 	}
-	if len(claims) != t.Shape.Need.Devices {
+	if len(claims) != devicesOf(t, node) {
 		return "not as many devices as it asks for"
 	}
 	for i, c := range claims {

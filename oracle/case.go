@@ -21,6 +21,7 @@ const (
 	gib     = cluster.Bytes(1) << 30
 	product = "A100"
 	another = "L40"
+	rack    = "rack"
 )
 
 // drawing is a case in the making.
@@ -32,7 +33,12 @@ type drawing struct {
 	largest int // devices of one node
 	tight   bool
 	uniform bool
+	tasks   int // that run
 }
+
+// mixed reports whether cases of the kind have all means to make room. They have fewer
+// tasks that run, since each may stay, be evicted or move.
+func (k Kind) mixed() bool { return k.has(Consolidate) && k.has(Preempt) }
 
 // Draw makes the case of the kind and number.
 func Draw(k Kind, number int) (*Case, error) {
@@ -59,16 +65,23 @@ func pick[T any](d *drawing, list ...T) T { return list[d.IntN(len(list))] }
 func (d *drawing) nodes() error {
 	d.tight, d.uniform = d.chance(20), d.chance(75)
 	usual := pick(d, 1, 2, 4, 4, 8)
-	most := 6
+	most, odd := 6, 25
+	if d.Kind == Whole { // nodes with equally many devices, so that each requests the same
+		d.uniform, usual, odd = false, pick(d, 1, 2, 2, 4), 0
+	}
+	racks := d.between(2, 3)
 	if d.Kind == Allocate && d.chance(80) {
 		most = 3 // gangs of four fill no more
 	}
 	for i := range d.between(1, most) {
 		count := usual
-		if d.chance(25) {
+		if d.chance(odd) {
 			count = d.between(1, 8)
 		}
 		n := cluster.Node{Name: fmt.Sprintf("n%d", i+1)}
+		if d.Kind == Topology && !d.chance(5) {
+			n.Labels = map[string]string{rack: fmt.Sprintf("r%d", 1+d.IntN(racks))}
+		}
 		each := cluster.Device{Product: product, Memory: 80 * gib}
 		if !d.uniform && d.chance(40) {
 			each = cluster.Device{Product: another, Memory: 48 * gib}
@@ -96,7 +109,7 @@ func (d *drawing) nodes() error {
 // queues draws no tree, a flat one, or one of two levels.
 func (d *drawing) queues() error {
 	d.leaves = []string{cluster.DefaultQueue}
-	across := d.Kind == Reclaim || d.Kind == Preempt && d.chance(60) || d.chance(30)
+	across := d.Kind == Reclaim || d.Kind.mixed() && d.chance(85) || d.Kind == Preempt && d.chance(60) || d.chance(30)
 	if !across {
 		return nil
 	}

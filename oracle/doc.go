@@ -1,34 +1,42 @@
 // Package oracle judges the engine on small clusters by trying everything.
 //
-// It draws random clusters, lets the engine that ships decide, and holds what it
-// did against two things of its own: the rules of docs/designs/0004, written
-// down once more, and a search over all arrangements and all victims. It refuses
-// to know how the engine searches; of the plugins it borrows the fair shares
-// alone, which have tests of their own.
+// It draws random clusters, lets the engine that ships decide, and compares the
+// result with two things of its own: the rules of docs/designs/0004, written down
+// once more, and a search over all arrangements and all plans. It refuses to know how
+// the engine searches. Of the plugins it borrows the fair shares and the order of
+// turns, which have tests of their own.
 package oracle
 
 import "github.com/berth-project/berth/engine"
 
-// Kind is what a case is about: who has to find a way for the pending job.
+// Kind is what a case is about.
 type Kind string
 
-// The kinds. All but the first name the one adapter that is in the profile.
+// The kinds. Those with the name of a plugin have no other means to make room.
 const (
-	Allocate    Kind = "Allocate" // free room alone
-	Consolidate Kind = "Consolidate"
-	Reclaim     Kind = "Reclaim"
-	Preempt     Kind = "Preempt"
+	Allocate     Kind = "Allocate" // free room alone
+	Consolidate  Kind = "Consolidate"
+	Reclaim      Kind = "Reclaim"
+	Preempt      Kind = "Preempt"
+	Combined     Kind = "Combined"     // all means in one plan
+	Topology     Kind = "Topology"     // gangs that stay in one rack, with all means
+	Alternatives Kind = "Alternatives" // jobs with several forms, with all means
+	Whole        Kind = "Whole"        // whole nodes of one group, with all means
 )
 
 // Kinds lists every kind.
-var Kinds = []Kind{Allocate, Consolidate, Reclaim, Preempt}
+var Kinds = []Kind{Allocate, Consolidate, Reclaim, Preempt, Combined, Topology, Alternatives, Whole}
 
-// purpose is what victims go for.
-func (k Kind) purpose() engine.Purpose {
-	return map[Kind]engine.Purpose{Consolidate: engine.Move, Reclaim: engine.Reclaim, Preempt: engine.Preempt}[k]
-}
+// reasons are those that evictions give, by plugin.
+var reasons = map[Kind]engine.Reason{Consolidate: "Consolidated", Reclaim: "Reclaimed", Preempt: "Preempted"}
 
-// reason is the one that evictions give.
-func (k Kind) reason() engine.Reason {
-	return map[Kind]engine.Reason{Consolidate: "Consolidated", Reclaim: "Reclaimed", Preempt: "Preempted"}[k]
+// has reports whether the profile of the kind has the plugin.
+func (k Kind) has(plugin Kind) bool {
+	switch k {
+	case Allocate:
+		return false
+	case Consolidate, Reclaim, Preempt:
+		return k == plugin
+	}
+	return true
 }

@@ -18,6 +18,9 @@ func (d *drawing) jobs() error {
 		waiting = 2
 	}
 	for i := range running {
+		if d.Kind.mixed() && d.tasks >= 8 {
+			break
+		}
 		if err := d.run(i); err != nil {
 			return err
 		}
@@ -37,7 +40,7 @@ func (d *drawing) jobs() error {
 
 // draws is how often a waiting job is drawn until it is relevant: few gangs fit
 // and yet need thought, and few have a right to what others hold.
-var draws = map[Kind]int{Allocate: 20, Reclaim: 8}
+var draws = map[Kind]int{Allocate: 20, Reclaim: 8, Combined: 8, Topology: 4, Alternatives: 4, Whole: 4}
 
 // wait adds a job that waits.
 func (d *drawing) wait(i int) error {
@@ -47,7 +50,7 @@ func (d *drawing) wait(i int) error {
 			return err
 		}
 		g := newGame(d.Kind, d.State, d.Now)
-		if g.foresee(&turn{job: j.ID}).Relevant {
+		if g.relevant(g.promised.find(j.ID)) {
 			return nil
 		}
 		if err := d.State.Apply(cluster.JobGone{Job: j.ID}); err != nil {
@@ -85,6 +88,7 @@ func (d *drawing) run(i int) error {
 			if err := d.State.Apply(cluster.SeenOn(t.Task, b.nodes[s.node], s.claims, started)); err != nil {
 				return err
 			}
+			d.tasks++
 		}
 	}
 	return nil
@@ -97,6 +101,9 @@ func (d *drawing) sit(b *board, t *task) bool {
 	}
 	var seats []seat
 	for n := range b.nodes {
+		if !b.near(t, n) {
+			continue
+		}
 		b.choices(t, n, func(claims []cluster.Claim) bool {
 			seats = append(seats, seat{n, claims, true})
 			return true
@@ -111,8 +118,14 @@ func (d *drawing) sit(b *board, t *task) bool {
 
 func (d *drawing) waiting(i int) *cluster.Job {
 	j := d.job(fmt.Sprintf("job/w%d", i+1), d.chance(70))
-	if d.Kind == Preempt {
+	if d.Kind == Preempt || d.Kind.mixed() {
 		j.Priority += int32(d.IntN(3))
+	}
+	switch d.Kind {
+	case Alternatives:
+		d.forms(j)
+	case Whole:
+		d.whole(j)
 	}
 	if d.Kind == Allocate && d.chance(80) {
 		d.carve(j)
@@ -123,11 +136,32 @@ func (d *drawing) waiting(i int) *cluster.Job {
 	return j
 }
 
+// forms adds forms of the job, each of another shape.
+func (d *drawing) forms(j *cluster.Job) {
+	for i := range d.between(1, 2) {
+		other := d.job(j.ID, j.Preemptible).Alternatives[0]
+		other.Name = fmt.Sprintf("form-%d", i+2)
+		j.Alternatives = append(j.Alternatives, other)
+	}
+}
+
+// whole makes the job request whole nodes of one group.
+func (d *drawing) whole(j *cluster.Job) {
+	count := d.between(1, 2)
+	alt := cluster.Alternative{Min: count, Whole: &cluster.WholeNodes{Replicas: count, NodesPerReplica: 1, Memory: gib}}
+	shape := cluster.Shape{Preemptible: j.Preemptible, Need: cluster.Need{WholeNode: true}, Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(d.IntN(3)) * 1000}}}
+	for i := range count {
+		copied := shape
+		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprint(i), Index: i, Shape: &copied})
+	}
+	j.Alternatives = []cluster.Alternative{alt}
+}
+
 // carve cuts the job's shapes out of the free room, so that it just fits, and
 // forgets where they were cut.
 func (d *drawing) carve(j *cluster.Job) {
 	b := newBoard(newTable(d.State, d.Now))
-	k := &job{Job: j, branch: []*queue{{limit: vector{-1, -1, -1}, declared: vector{-1, -1, -1}}}}
+	k := &job{Job: j, alt: &cluster.Alternative{}, branch: []*queue{{limit: vector{-1, -1, -1}, declared: vector{-1, -1, -1}}}}
 	k.branch[0].index = len(b.queues)
 	b.used, b.firm, b.at = append(b.used, vector{}), append(b.firm, vector{}), append(b.at, seat{node: -1})
 	alt := &j.Alternatives[0]
@@ -151,7 +185,10 @@ func (d *drawing) carve(j *cluster.Job) {
 func (d *drawing) job(id string, preemptible bool) *cluster.Job {
 	j := &cluster.Job{ID: id, Queue: d.leaves[d.IntN(len(d.leaves))], Priority: int32(d.IntN(3)), Created: int64(d.IntN(100)), Preemptible: preemptible}
 	count := 1
-	if d.chance(50) || d.Kind == Allocate {
+	switch {
+	case d.Kind.mixed():
+		count = pick(d, 1, 1, 1, 2, 2, 3)
+	case d.chance(50) || d.Kind == Allocate:
 		count = d.between(2, 4)
 	}
 	mixed := d.chance(25)
@@ -159,6 +196,9 @@ func (d *drawing) job(id string, preemptible bool) *cluster.Job {
 		mixed = d.chance(80)
 	}
 	alt := cluster.Alternative{Min: count}
+	if d.Kind == Topology && d.chance(60) {
+		alt.Topology.Required = rack
+	}
 	if d.chance(35) {
 		alt.Min = d.between(1, count)
 	}

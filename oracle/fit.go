@@ -21,7 +21,7 @@ func (b *board) fits(tasks []*task, keep bool) (bool, error) {
 			return false, nil
 		}
 	}
-	if !b.enoughInAll(tasks) {
+	if !asked(tasks).within(b.free()) {
 		return false, nil
 	}
 	// The largest first: what cannot be had is found early. Equals stand together.
@@ -44,31 +44,24 @@ func (b *board) together(tasks []*task, j *job) vector {
 	return sum
 }
 
-// enoughInAll compares sums: the cheapest no.
-func (b *board) enoughInAll(tasks []*task) bool {
-	var want, have vector
-	for _, t := range tasks {
-		want = want.plus(t.asks, +1)
-	}
+// free is what all nodes have left together.
+func (b *board) free() (sum vector) {
 	for i := range b.rooms {
-		have = have.plus(b.rooms[i].free, +1)
-		for _, d := range b.rooms[i].devices {
-			have[gpu] += int64(cluster.Whole - d.milli)
-		}
+		sum = sum.plus(b.rooms[i].free, +1)
+		sum[gpu] += int64(b.left(i))
 	}
-	for r := range want {
-		if want[r] > have[r] {
-			return false
-		}
-	}
-	return true
+	return sum
 }
 
 // seatAll tries the tasks from the i-th on. Of solutions that differ in the names
 // of equals only the first is looked for: equal tasks go to nodes in order, and
 // of nodes and devices that stand alike the first is taken.
 func (b *board) seatAll(tasks []*task, i int, keep bool) (bool, error) {
+	if b.flow != nil && beyond(b.flow)-asked(tasks[i:])[gpu] > b.most {
+		return false, nil
+	}
 	if i == len(tasks) {
+		b.spent = beyond(b.flow)
 		return true, nil
 	}
 	t := tasks[i]
@@ -80,17 +73,22 @@ func (b *board) seatAll(tasks []*task, i int, keep bool) (bool, error) {
 		first = b.at[tasks[i-1].index].node
 	}
 	for n := first; n < len(b.nodes); n++ {
-		if b.twin(first, n) {
+		if b.twin(first, n) || !b.near(t, n) {
 			continue
 		}
 		found, err := false, error(nil)
 		b.choices(t, n, func(claims []cluster.Claim) bool {
+			if b.from[t.index].node == n && slices.Equal(b.from[t.index].claims, claims) {
+				return true // it would stay where it is
+			}
 			if b.steps--; b.steps < 0 {
 				err = errTooLarge
 				return false
 			}
 			b.sit(t, seat{node: n, claims: claims})
+			b.pour(n, t, +1)
 			found, err = b.seatAll(tasks, i+1, keep)
+			b.pour(n, t, -1)
 			if !found || !keep {
 				b.rise(t)
 			}
@@ -109,11 +107,42 @@ func (b *board) twin(first, n int) bool {
 	for o := first; o < n; o++ {
 		x, y := b.nodes[o], b.nodes[n]
 		if b.rooms[o].free == b.rooms[n].free && slices.Equal(b.rooms[o].devices, b.rooms[n].devices) &&
-			slices.EqualFunc(x.Devices, y.Devices, sameKind) && slices.Equal(x.Advertised.GPU, y.Advertised.GPU) {
+			slices.EqualFunc(x.Devices, y.Devices, sameKind) && slices.Equal(x.Advertised.GPU, y.Advertised.GPU) &&
+			x.Labels[rack] == y.Labels[rack] && (b.flow == nil || b.flow[o] == b.flow[n] && !b.flow[n].origin) {
 			return true
 		}
 	}
 	return false
+}
+
+// pour accounts for a task that a plan places on the node, or takes off it.
+func (b *board) pour(n int, t *task, sign int64) {
+	if b.flow != nil {
+		b.flow[n].placed += sign * t.asks[gpu]
+	}
+}
+
+// near reports whether the node is where the task's form lets it be beside the others
+// of its job: in the same rack, in the same group, or anywhere.
+func (b *board) near(t *task, n int) bool {
+	node, alt := b.nodes[n], t.job.alt
+	level := alt.Topology.Required
+	if level != "" && node.Labels[level] == "" {
+		return false
+	}
+	for _, o := range t.job.tasks {
+		if o == t || !b.sits(o) {
+			continue
+		}
+		other := b.nodes[b.at[o.index].node]
+		if level != "" && other.Labels[level] != node.Labels[level] {
+			return false
+		}
+		if alt.Whole != nil && (other == node || other.Group() != node.Group()) {
+			return false
+		}
+	}
+	return true
 }
 
 func sameKind(a, b cluster.Device) bool { return a.Product == b.Product && a.Memory == b.Memory }
@@ -127,7 +156,7 @@ func (b *board) choices(t *task, n int, visit func([]cluster.Claim) bool) {
 	var chosen []cluster.Claim
 	var from func(device int) bool
 	from = func(device int) bool {
-		if len(chosen) == t.Shape.Need.Devices {
+		if len(chosen) == devicesOf(t, b.nodes[n]) {
 			return visit(slices.Clone(chosen))
 		}
 		for d := device; d < len(r.devices); d++ {
@@ -203,11 +232,13 @@ func asked(tasks []*task) vector {
 	return sum
 }
 
-// allocates reports whether the job's minimum fits as things are.
+// allocates reports whether a minimum of some form of the job fits as things are.
 func (b *board) allocates(j *job) (bool, error) {
-	for _, minimum := range b.minima(j) {
-		if found, err := b.fits(minimum, false); found || err != nil {
-			return found, err
+	for _, form := range j.forms {
+		for _, minimum := range b.minima(form) {
+			if found, err := b.fits(minimum, false); found || err != nil {
+				return found, err
+			}
 		}
 	}
 	return false, nil
@@ -246,7 +277,7 @@ func (b *board) seatEach(tasks []*task, tightest bool) (placed []*task) {
 		}
 		best := seat{node: -1}
 		for n := range b.nodes {
-			if best.node >= 0 && (!tightest || b.left(n) >= b.left(best.node)) {
+			if !b.near(t, n) || best.node >= 0 && (!tightest || b.left(n) >= b.left(best.node)) {
 				continue
 			}
 			b.choices(t, n, func(claims []cluster.Claim) bool {

@@ -14,25 +14,26 @@ type Verdict struct {
 	TooLarge bool // to try everything: nothing else is said
 	// Relevant: plain allocation does not do it, and there is a way.
 	Relevant, Placed, Minimal bool
+	LastResort                bool   // only the last resort allows the plan: what there is beside it is not known
+	Unchecked                 int    // rules of the last resort that were too large to judge
 	Best                      string // the cheapest way, where the engine missed it
 	Why                       string // where the engine missed it: what it would have taken
 	Illegal                   []Violation
 }
 
-// Engine has the standard profile with no adapter but the kind's own: each is judged alone.
+// Engine has the standard profile with no means to make room but those of the kind.
 func Engine(k Kind) (*engine.Engine, error) {
 	var out engine.Profile
 	for _, c := range standard.Profile() {
-		adapter := c.Name == string(Consolidate) || c.Name == string(Reclaim) || c.Name == string(Preempt)
-		if !adapter || c.Name == string(k) {
+		if _, means := reasons[Kind(c.Name)]; !means || k.has(Kind(c.Name)) {
 			out = append(out, c)
 		}
 	}
 	return engine.New(standard.Registry(), out)
 }
 
-// Judge lets the engine decide the case, and holds every pending job's turn
-// against what could have been done.
+// Judge lets the engine decide the case, and compares every pending job's turn with
+// what could have been done.
 func (c *Case) Judge(e *engine.Engine) ([]Verdict, error) {
 	before := c.State.Clone()
 	s := e.Open(c.State, engine.Options{Now: c.Now})
@@ -44,61 +45,101 @@ func (c *Case) Judge(e *engine.Engine) ([]Verdict, error) {
 	g := newGame(c.Kind, before, c.Now)
 	var all []Verdict
 	for _, t := range turns(out) {
-		v := g.foresee(t)
+		v := g.verdict(t)
 		v.Number, v.Job = c.Number, t.job
-		if v.Relevant && len(t.placed) == 0 {
-			v.Why = g.diagnose(t, v.best)
-		}
-		broken := len(g.broken)
-		p := g.play(t)
-		v.Illegal = g.broken[broken:]
-		v.Placed = p.stands
-		v.Minimal = p.stands && !v.best.cost.less(p.cost)
-		if v.Relevant && !v.Minimal {
-			v.Best = fmt.Sprintf("%v %s", v.best.cost, list(g.promised.members(v.best.victims)))
-		}
-		if v.Relevant && v.Placed && !v.Minimal {
-			v.Why = v.excess(p.cost)
-		}
-		if v.Relevant && !v.Placed && t.refusal != nil && t.refusal.Permanent {
-			v.Why += ", and it is refused for good"
-		}
-		all = append(all, v.Verdict)
+		all = append(all, v)
 	}
 	return all, nil
 }
 
-// foreseen is what could be done before the engine's moves are made.
-type foreseen struct {
-	Verdict
-	best plan
-}
-
-// excess puts a plan that costs too much into a class.
-func (v *foreseen) excess(spent cost) string {
-	for i, tier := range []string{"Guaranteed ", "Standard ", "Scavenger ", ""} {
-		if more := spent[i] - v.best.cost[i]; more > 0 {
-			return fmt.Sprintf("%d %stasks too many for a minimum of %d", more, tier, len(v.best.minimum))
+// verdict plays the turn and says how the engine did.
+func (g *game) verdict(t *turn) Verdict {
+	broken, unchecked := len(g.broken), g.unchecked
+	var v Verdict
+	p := g.judge(t)
+	if p != nil {
+		v = g.compare(t, p)
+		g.carryOut(t, p)
+		if v.Relevant && !v.Placed && t.refusal != nil && t.refusal.Permanent {
+			v.Why += ", and it is refused for good"
 		}
 	}
-	return ""
+	v.Illegal, v.Unchecked = g.broken[broken:], g.unchecked-unchecked
+	return v
 }
 
-func (g *game) foresee(t *turn) (v foreseen) {
-	b := g.promised
-	b.steps = maxSteps
-	j := b.find(t.job)
-	if j == nil || b.stands(j, 0) {
+// compare says what could have been done instead, before the moves of the turn are made.
+func (g *game) compare(t *turn, p *played) (v Verdict) {
+	j := g.promised.find(t.job)
+	if g.promised.standsIn(j) {
 		return v // surplus has no right to room
 	}
-	var err error
 	if g.kind == Allocate {
-		v.Relevant, err = b.needsThought(j)
-	} else if free, e := b.allocates(j); free || e != nil {
-		err = e
-	} else {
-		v.best, v.Relevant, err = b.cheapest(g.kind, j, ^uint64(0))
+		relevant, err := g.promised.needsThought(j)
+		placed := len(t.placed) > 0
+		return Verdict{Relevant: relevant, TooLarge: err != nil, Placed: placed, Minimal: placed, Why: "the tasks fit in few arrangements"}
 	}
-	v.TooLarge = err != nil
+	if v.LastResort = p.last; p.last {
+		return v // that there is no other plan is one of its rules
+	}
+	var spent *cost
+	if p.plan.victims() != 0 {
+		spent = &p.plan.cost
+	}
+	best, found, err := g.better(j, spent)
+	if v.TooLarge = err != nil; v.TooLarge {
+		return v
+	}
+	v.Relevant, v.Placed, v.Minimal = found || spent != nil, spent != nil, !found
+	if found {
+		v.Best = best.String(g.promised)
+		if v.Why = g.diagnose(t, best); spent != nil {
+			v.Why = spent.excess(best.cost)
+		}
+	}
 	return v
+}
+
+// better is a plan that the job could have had instead of one with this cost, or at all;
+// there is none where the job fits as things are.
+func (g *game) better(j *job, spent *cost) (plan, bool, error) {
+	b := g.promised
+	b.steps = maxSteps
+	if free, err := b.allocates(j); free || err != nil {
+		return plan{}, false, err
+	}
+	return b.cheapest(g.kind, j, spent)
+}
+
+// relevant reports whether the job would need what the kind is about.
+func (g *game) relevant(j *job) bool {
+	g.promised.steps = maxSteps
+	if g.kind == Allocate {
+		thought, err := g.promised.needsThought(j)
+		return thought && err == nil
+	}
+	best, found, err := g.better(j, nil)
+	return found && err == nil && (g.kind != Combined || g.promised.mixes(&best))
+}
+
+// mixes reports whether victims of the plan leave for more than one purpose.
+func (b *board) mixes(p *plan) bool {
+	if p.moved != 0 || p.evicted == 0 {
+		return p.moved != 0 && p.evicted != 0
+	}
+	for _, plugin := range []Kind{Reclaim, Preempt} {
+		given := map[*task]Kind{}
+		for _, t := range b.members(p.evicted) {
+			given[t] = plugin
+		}
+		if b.objects(p, given) == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// String shows the plan.
+func (p *plan) String(b *board) string {
+	return fmt.Sprintf("%+v, evicted: %s, moved: %s, for: %s", p.cost, list(b.members(p.evicted)), list(b.members(p.moved)), list(p.request.minimum))
 }

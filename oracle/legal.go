@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -10,21 +11,25 @@ import (
 // game follows a session turn by turn: what was promised, and what is there.
 type game struct {
 	kind     Kind
+	now      int64
+	before   *cluster.State
 	promised *board
-	physical *board // those who were evicted are still there
+	physical *board // what was evicted is still there
 	broken   []Violation
+	// unchecked counts what was too large to be judged.
+	unchecked int
 }
 
-// Violation is a rule that was broken, and by what was done to whom.
-type Violation struct{ Rule, Whom string }
+// Violation is a rule that was broken, and for which task or job.
+type Violation struct{ Rule, Of string }
 
 func newGame(k Kind, before *cluster.State, now int64) *game {
 	w := newTable(before, now)
 	w.divide(before)
-	return &game{kind: k, promised: newBoard(w), physical: newBoard(w)}
+	return &game{kind: k, now: now, before: before, promised: newBoard(w), physical: newBoard(w)}
 }
 
-// Legal names the rules that the session broke. Before is the books as it found them.
+// Legal names the rules that the session broke. Before is the State as it found it.
 func Legal(k Kind, before *cluster.State, now int64, out engine.Outcome) []Violation {
 	g := newGame(k, before, now)
 	for _, t := range turns(out) {
@@ -33,92 +38,167 @@ func Legal(k Kind, before *cluster.State, now int64, out engine.Outcome) []Viola
 	return g.broken
 }
 
-func (g *game) breaks(rule, whom string) { g.broken = append(g.broken, Violation{rule, whom}) }
+func (g *game) breaks(rule, of string) { g.broken = append(g.broken, Violation{rule, of}) }
 
 // task is the table's own of the decision's.
 func (g *game) task(d *engine.Decision) *task {
-	id := d.Task.ID()
 	for _, t := range g.promised.tasks {
-		if t.ID == id {
+		if t.Ref() == d.Task {
 			return t
 		}
 	}
 	return nil
 }
 
-// played is what a legal turn came to.
+// played is what a turn came to.
 type played struct {
-	victims uint64
-	cost    cost
-	stands  bool
+	plan   plan
+	form   *job // that it was placed in, or the first
+	given  map[*task]Kind
+	stands bool
+	last   bool // only the last resort allows the plan
 }
 
 // play checks the turn and makes its moves.
-func (g *game) play(t *turn) played {
+func (g *game) play(t *turn) {
+	if p := g.judge(t); p != nil {
+		g.carryOut(t, p)
+	}
+}
+
+// judge reads the plan of the turn and holds it against the rules; nil where it cannot
+// be carried out.
+func (g *game) judge(t *turn) *played {
 	b := g.promised
 	b.steps = maxSteps
-	j := b.find(t.job)
-	if j == nil {
-		g.breaks("evictions for nobody", t.job)
-		return played{}
+	p := &played{form: b.find(t.job)}
+	if p.form == nil {
+		g.breaks("evictions for no job", t.job)
+		return nil
 	}
-	var p played
-	for _, d := range t.evicted {
-		v := g.task(d)
-		if d.Reason != g.kind.reason() {
-			g.breaks("evicted with another reason", v.ID)
-		}
-		if !b.at[v.index].bound {
-			g.breaks("evicted, but it does not run", v.ID)
-			return p
-		}
-		p.victims |= v.bit()
+	if len(t.placed) > 0 {
+		p.form = g.task(t.placed[0]).job
 	}
-	p.cost = g.judgeVictims(t, j, p.victims)
-	b.evict(p.victims)
-	b.gone |= p.victims
-	g.seat(t.placed, true)
-	if p.stands = b.stands(j, 0); len(t.placed) > 0 && !p.stands {
-		g.breaks("placed below its minimum", j.ID)
+	if !g.victims(t, p) {
+		return nil
 	}
-	g.startsTogether(t, j)
-	if g.kind == Consolidate {
-		g.land(t, p.victims)
+	if p.plan.victims() != 0 {
+		p.last = g.allowed(t, p)
 	}
-	if p.victims != 0 && len(t.placed) == 0 {
-		g.breaks("evictions for a job that is not placed", j.ID)
-	}
+	p.plan.cost = b.costOf(p.form, p.plan.evicted, p.plan.moved)
+	p.plan.cost.beyond = g.beyond(t, &p.plan)
 	return p
 }
 
-// judgeVictims holds the victims against the rules. They must be allowed for some
-// minimum among the tasks that were placed, in some order.
-func (g *game) judgeVictims(t *turn, j *job, victims uint64) cost {
-	if victims == 0 {
-		return cost{}
-	}
+// beyond is what the plan frees beyond what is needed. What is evicted decides: if other
+// seats, other tasks of the job or other moves use more of what the evicted tasks leave,
+// that counts.
+func (g *game) beyond(t *turn, p *plan) int64 {
 	b := g.promised
+	flows := b.flows(p.evicted, p.moved)
+	for _, d := range append(slices.Clone(t.placed), t.landed...) {
+		if n := b.nodeNamed(d.Node); n >= 0 {
+			flows[n].placed += g.task(d).asks[gpu]
+		}
+	}
+	spent := beyond(flows)
+	if least, ok := b.least(g.kind, p); ok {
+		spent = min(spent, least)
+	}
+	return spent
+}
+
+// carryOut makes the moves of the turn and checks what was placed.
+func (g *game) carryOut(t *turn, p *played) {
+	b := g.promised
+	origins := map[uint64]seat{}
+	for _, v := range b.members(p.plan.victims()) {
+		origins[v.bit()] = b.rise(v)
+	}
+	b.gone |= p.plan.evicted
+	g.seat(t.placed)
+	if p.stands = b.stands(p.form, 0); len(t.placed) > 0 && !p.stands {
+		g.breaks("placed below its minimum", p.form.ID)
+	}
+	g.startsTogether(t, p.form)
+	g.land(t, p.plan.moved, origins)
+	if p.plan.victims() == 0 {
+		return
+	}
+	if b.served[p.form.ID] = true; len(t.placed) == 0 {
+		g.breaks("evictions for a job that is not placed", p.form.ID)
+	}
+}
+
+// victims reads which tasks are evicted for which plugin, and which move.
+func (g *game) victims(t *turn, p *played) bool {
+	p.given = map[*task]Kind{}
+	for _, d := range t.evicted {
+		v := g.task(d)
+		if !g.promised.at[v.index].bound {
+			g.breaks("evicted, but it does not run", v.ID)
+			return false
+		}
+		for plugin, reason := range reasons {
+			if d.Reason == reason && g.kind.has(plugin) {
+				p.given[v] = plugin
+			}
+		}
+		switch p.given[v] {
+		case Consolidate:
+			p.plan.moved |= v.bit()
+		case "":
+			g.breaks("evicted with another reason", v.ID)
+			fallthrough
+		default:
+			p.plan.evicted |= v.bit()
+		}
+	}
+	return true
+}
+
+// allowed holds the plan against the rules. It must be allowed for some minimum among
+// the tasks that were placed. It reports whether only the last resort allows it.
+func (g *game) allowed(t *turn, turn *played) bool {
+	b, p, form := g.promised, &turn.plan, turn.form
 	placed := uint64(0)
 	for _, d := range t.placed {
 		placed |= g.task(d).bit()
 	}
 	why := "its minimum was not placed"
-	for _, minimum := range b.minima(j) {
-		if !covers(b.members(placed), minimum) {
-			continue
+	for _, last := range []bool{false, true} {
+		for _, minimum := range b.minima(form) {
+			if !covers(b.members(placed), minimum) {
+				continue
+			}
+			p.request = newRequest(g.kind, form, minimum)
+			p.request.last = last
+			rule := b.objects(p, turn.given)
+			if rule == "" && last {
+				rule = g.resort(t, p)
+			}
+			if rule == "" {
+				if !last {
+					g.thin(p)
+				}
+				return last
+			}
+			if why = rule; last && strings.HasPrefix(rule, "last resort") {
+				break
+			}
 		}
-		spent, ok, rule := b.reaches(&request{g.kind, j, asked(minimum)}, victims)
-		if !ok {
-			why = rule
-			continue
-		}
-		if smaller, found, err := b.cheapest(g.kind, j, victims); err == nil && found && smaller.victims != victims {
-			g.breaks("fewer of its victims would have been enough", list(b.members(smaller.victims)))
-		}
-		return spent
 	}
-	g.breaks(why, j.ID)
-	return cost{}
+	g.breaks(why, form.ID)
+	return false
+}
+
+// thin makes sure that no victim of a plan could have stayed.
+func (g *game) thin(p *plan) {
+	b := g.promised
+	part, found, err := b.cheapestOf(g.kind, p.request.job, *p, nil)
+	if err == nil && found && part.victims() != p.victims() {
+		g.breaks("fewer of its victims would have been enough", list(b.members(part.victims())))
+	}
 }
 
 // covers reports whether the tasks have one for each of the minimum, equals being equal.
@@ -140,11 +220,11 @@ func covers(tasks, minimum []*task) bool {
 }
 
 // seat checks and makes placements.
-func (g *game) seat(placed []*engine.Decision, fresh bool) {
+func (g *game) seat(placed []*engine.Decision) {
 	b := g.promised
 	for _, d := range placed {
 		t := g.task(d)
-		if fresh && !b.pending(t) {
+		if !b.pending(t) {
 			g.breaks("placed, but it was not pending", t.ID)
 			continue
 		}
@@ -159,7 +239,11 @@ func (g *game) seat(placed []*engine.Decision, fresh bool) {
 		if why := b.takes(t, n, d.Claims); why != "" {
 			g.breaks(why, t.ID)
 		}
+		if !b.near(t, n) {
+			g.breaks("placed too far from the others of its job", t.ID)
+		}
 		b.sit(t, seat{node: n, claims: d.Claims, bound: d.Action == engine.Bind})
+		b.fresh |= t.bit()
 		if d.Action != engine.Bind {
 			continue
 		}
@@ -181,23 +265,29 @@ func (g *game) startsTogether(t *turn, j *job) {
 	}
 }
 
-// land makes sure that all who moved have a new place.
-func (g *game) land(t *turn, victims uint64) {
+// land makes sure that all that moved have a new place, which is another than before.
+func (g *game) land(t *turn, moved uint64, origins map[uint64]seat) {
+	b := g.promised
 	landed := uint64(0)
 	for _, d := range t.landed {
+		v := g.task(d)
 		if d.Action == engine.Bind {
-			g.breaks("bound elsewhere before it has left", d.Task.ID())
+			g.breaks("bound elsewhere before it has left", v.ID)
 		}
-		landed |= g.task(d).bit()
+		if o := origins[v.bit()]; b.nodes[o.node].Name == d.Node && slices.Equal(o.claims, d.Claims) {
+			g.breaks("moved to where it is", v.ID)
+		}
+		landed |= v.bit()
 	}
-	if landed != victims {
-		g.breaks("moved, but it has no new place", list(g.promised.members(victims&^landed)))
+	if landed != moved {
+		g.breaks("moved, but it has no new place", list(b.members(moved&^landed)))
 	}
 	for _, d := range t.extra {
 		g.breaks("surplus is placed with a job that moves", d.Task.ID())
 	}
-	g.seat(t.extra, true)
-	g.seat(t.landed, false)
+	g.seat(t.extra)
+	g.seat(t.landed)
+	b.flying |= moved
 }
 
 func (w *table) nodeNamed(name string) int {

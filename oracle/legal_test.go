@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// reckless evicts whom it likes and lets Place judge the rest.
+// reckless evicts what it likes and lets Place judge the rest.
 type reckless struct {
 	kind  Kind
 	spare func(*cluster.Task) bool
@@ -22,7 +22,7 @@ func (r *reckless) OnSessionOpen(s *engine.Session) {
 		for _, n := range s.State.Nodes() {
 			for _, t := range slices.Clone(n.Tasks) {
 				if t.Runs() && t.Job != j && !r.spare(t) {
-					if err := stmt.Evict(t, j.ID, r.kind.reason()); err != nil {
+					if err := stmt.Evict(t, j.ID, reasons[r.kind]); err != nil {
 						return nil
 					}
 				}
@@ -32,10 +32,10 @@ func (r *reckless) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// without is the standard profile and no adapter.
+// without is the standard profile without means to make room.
 func without() (out engine.Profile) {
 	for _, p := range standard.Profile() {
-		if !slices.Contains(Kinds, Kind(p.Name)) {
+		if reasons[Kind(p.Name)] == "" {
 			out = append(out, p)
 		}
 	}
@@ -61,8 +61,8 @@ func judgeReckless(t *testing.T, c *Case, spare func(*cluster.Task) bool) []Verd
 	return verdicts
 }
 
-// TestRulesBite lets adapters loose that keep some rules and not others: every
-// rule must be seen to be broken by somebody.
+// TestRulesBite has adapters that keep some rules and not others: every rule must be
+// seen to be broken.
 func TestRulesBite(t *testing.T) {
 	seen := map[string]int{}
 	for _, k := range []Kind{Consolidate, Reclaim, Preempt} {
@@ -94,7 +94,7 @@ func TestRulesBite(t *testing.T) {
 		"fewer of its victims would have been enough", "a gang is left below its minimum", "moved, but it has no new place",
 	} {
 		if seen[want] == 0 {
-			t.Errorf("nobody was seen to break this rule: %s", want)
+			t.Errorf("this rule was never seen to be broken: %s", want)
 		}
 	}
 	t.Log(seen)

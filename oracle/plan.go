@@ -1,127 +1,255 @@
 package oracle
 
 import (
-	"container/heap"
+	"cmp"
 	"math/bits"
+	"slices"
 )
 
-// plan is who goes, and what that costs.
-type plan struct {
-	victims uint64
-	cost    cost
-	minimum []*task // of the job, that it makes room for
-}
-
-// What is tried for a turn at most: sets of victims, and seats. Larger cases are
-// counted and left out.
+// What is tried for a turn at most: plans, and seats. Larger cases are counted and left out.
 const (
-	maxPlans = 4096
+	maxPlans = 20_000
 	maxSteps = 400_000
 )
 
-// cheapest finds the cheapest plan that the rules allow and after which the
-// job's minimum fits, and whoever moves lands. All sets of victims that can be
-// reached one by one, in any order, are tried from the cheapest up. Nobody moves
-// on the board. Only those of the set within may go.
-func (b *board) cheapest(k Kind, j *job, within uint64) (best plan, found bool, err error) {
-	for _, minimum := range b.minima(j) {
-		p, ok, err := b.cheapestFor(&request{k, j, asked(minimum)}, minimum, within)
-		if err != nil {
-			return plan{}, false, err
-		}
-		if ok && (!found || p.cost.less(best.cost)) {
-			best, found = p, true
-		}
-	}
-	return best, found, nil
+// search looks for the cheapest plan for one request.
+type search struct {
+	*board
+	*request
+	within plan  // only victims of these sets leave
+	under  *cost // it must cost less; nil: any will do
+	best   plan
+	found  bool
+	plans  int
+	works  []plan // that were found to work, of this request
 }
 
-func (b *board) cheapestFor(r *request, minimum []*task, within uint64) (plan, bool, error) {
-	if hopeless, err := b.hopeless(r, minimum, within); hopeless || err != nil {
-		return plan{}, false, err
-	}
-	seen := map[uint64]bool{0: true}
-	open := &frontier{{minimum: minimum}}
-	for open.Len() > 0 {
-		p := heap.Pop(open).(plan)
-		seats := b.evict(p.victims)
-		ok, err := b.fits(b.wanting(r, &p), false)
-		if ok || err != nil {
-			b.restore(p.victims, seats)
-			return p, ok, err
-		}
-		for _, u := range b.units(r) {
-			next := plan{p.victims | u.set(), p.cost.plus(costOf(r, &u)), minimum}
-			if u.set()&^within != 0 || seen[next.victims] || b.spares(r, &u) != "" {
-				continue
-			}
-			seen[next.victims] = true
-			heap.Push(open, next)
-		}
-		b.restore(p.victims, seats)
-		if len(seen) > maxPlans {
-			return plan{}, false, errTooLarge
+// cheapest finds the cheapest plan for the first form of the job that has one. It must
+// cost less than the bound, where there is one. The board is left as it is.
+func (b *board) cheapest(k Kind, j *job, under *cost) (plan, bool, error) {
+	all := plan{evicted: ^uint64(0), moved: ^uint64(0)}
+	for _, form := range j.forms {
+		p, found, err := b.cheapestOf(k, form, all, under)
+		if found || err != nil {
+			return p, found, err
 		}
 	}
 	return plan{}, false, nil
 }
 
-// wanting are those who need a seat once the victims are gone.
-func (b *board) wanting(r *request, p *plan) []*task {
-	if r.kind != Consolidate {
-		return p.minimum
-	}
-	return append(b.members(p.victims), p.minimum...)
-}
-
-// hopeless reports whether the minimum would not fit even if everybody went who
-// is not spared for what it is.
-func (b *board) hopeless(r *request, minimum []*task, within uint64) (bool, error) {
-	all := uint64(0)
-	for _, t := range b.tasks {
-		if b.at[t.index].bound && t.job.Preemptible && t.job != r.job {
-			all |= t.bit() & within
+// cheapestOf is cheapest for one form.
+func (b *board) cheapestOf(k Kind, form *job, within plan, under *cost) (plan, bool, error) {
+	s := &search{board: b, within: within, under: under}
+	for _, minimum := range b.minima(form) {
+		s.request = newRequest(k, form, minimum)
+		if err := s.run(); err != nil {
+			return plan{}, false, err
 		}
 	}
-	seats := b.evict(all)
-	ok, err := b.fits(minimum, false)
-	b.restore(all, seats)
+	return s.best, s.found, nil
+}
+
+// least is how little the plan's evictions free beyond what is needed, whatever moves
+// beside them; false where no minimum of the form allows them.
+func (b *board) least(k Kind, p *plan) (int64, bool) {
+	if p.evicted == 0 || p.request == nil {
+		return 0, false
+	}
+	s := &search{board: b, within: plan{evicted: p.evicted, moved: ^uint64(0)}}
+	for _, minimum := range b.minima(p.request.job) {
+		same := plan{request: newRequest(k, p.request.job, minimum), evicted: p.evicted, cost: b.costOf(p.request.job, p.evicted, 0)}
+		s.request, s.works = same.request, nil
+		if s.objects(&same, nil) == "" && s.move(same, b.members(s.movable(&same))) != nil {
+			break
+		}
+	}
+	return s.best.cost.beyond, s.found
+}
+
+// run tries all sets of victims that are evicted, from the cheapest up, each with all
+// sets of tasks that move.
+func (s *search) run() error {
+	s.works = nil
+	evictable := s.evictable()
+	if hopeless, err := s.hopeless(evictable, s.movable(&plan{})); hopeless || err != nil {
+		return err
+	}
+	sets, err := s.evictions(evictable)
+	if err != nil {
+		return err
+	}
+	for i := range sets {
+		p := &sets[i]
+		if s.allowance(p.cost) < 0 {
+			continue
+		}
+		if !s.frees(p.evicted) || s.objects(p, nil) != "" {
+			continue
+		}
+		movable := s.movable(p)
+		if movable != 0 {
+			if hopeless, err := s.hopeless(p.evicted, movable); hopeless {
+				continue
+			} else if err != nil {
+				return err
+			}
+		}
+		if err := s.move(*p, s.members(movable)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allowance is how much a plan with this cost may free beyond what is needed.
+func (s *search) allowance(c cost) int64 {
+	most := unbounded
+	if s.under != nil {
+		most = c.below(*s.under)
+	}
+	if s.found {
+		most = min(most, c.below(s.best.cost))
+	}
+	return most
+}
+
+// evictable are the tasks that some plan might evict.
+func (s *search) evictable() (set uint64) {
+	for _, j := range s.jobs {
+		if own := s.bound(j); own != 0 && !s.never(s.request, j) && s.protects(s.request, s.members(own)[0]) == "" {
+			set |= own & s.within.evicted
+		}
+	}
+	return set
+}
+
+// evictions are all sets of the tasks that leave every gang its minimum or nothing, the
+// cheapest first.
+func (s *search) evictions(evictable uint64) ([]plan, error) {
+	sets := []uint64{0}
+	for _, j := range s.jobs {
+		own := s.bound(j)
+		parts := []uint64{0}
+		for part := own & evictable; part != 0; part = (part - 1) & own & evictable {
+			if part == own || s.makes(j, own&^part) {
+				parts = append(parts, part)
+			}
+		}
+		if len(sets)*len(parts) > maxPlans {
+			return nil, errTooLarge
+		}
+		grown := make([]uint64, 0, len(sets)*len(parts))
+		for _, set := range sets {
+			for _, part := range parts {
+				grown = append(grown, set|part)
+			}
+		}
+		sets = grown
+	}
+	out := make([]plan, len(sets))
+	for i, set := range sets {
+		out[i] = plan{request: s.request, evicted: set, cost: s.costOf(s.job, set, 0)}
+	}
+	slices.SortFunc(out, func(a, b plan) int {
+		return cmp.Or(a.cost.compare(b.cost), cmp.Compare(bits.Reverse64(b.evicted), bits.Reverse64(a.evicted)))
+	})
+	return out, nil
+}
+
+// movable are the tasks that might move beside those that are evicted.
+func (s *search) movable(p *plan) (set uint64) {
+	if !s.kind.has(Consolidate) {
+		return 0
+	}
+	for _, t := range s.tasks {
+		if !s.sits(t) || t.bit()&(p.evicted|^s.within.moved) != 0 || s.protects(s.request, t) != "" {
+			continue
+		}
+		if s.tied(&plan{request: s.request, evicted: p.evicted, moved: t.bit()}) == "" { // together they may not
+			set |= t.bit()
+		}
+	}
+	return set
+}
+
+// frees reports whether as much is free without the evicted tasks as the minimum asks for.
+func (s *search) frees(evicted uint64) bool {
+	free := s.free()
+	for _, t := range s.members(evicted) {
+		free = free.plus(t.asks, +1)
+	}
+	return s.asks.within(free)
+}
+
+// hopeless reports whether the minimum would not fit even if all that may move were gone.
+func (s *search) hopeless(evicted, movable uint64) (bool, error) {
+	seats := s.evict(evicted | movable)
+	defer s.restore(evicted|movable, seats)
+	ok, err := s.fits(s.minimum, false)
 	return !ok, err
 }
 
-// reaches reports whether the rules let exactly these victims go, one after the
-// other, in some order, and what they cost. If not it says which rule stopped it.
-func (b *board) reaches(r *request, victims uint64) (spent cost, ok bool, why string) {
-	seen := map[uint64]bool{}
-	why = "a gang is left below its minimum"
-	var from func(gone uint64, spent cost) (cost, bool)
-	from = func(gone uint64, spent cost) (cost, bool) {
-		if gone == victims || seen[gone] {
-			return spent, gone == victims
+// move tries the plan with every set of tasks that move, the smallest first.
+func (s *search) move(p plan, movable []*task) error {
+	for size := range len(movable) + 1 {
+		p.cost.moved = size
+		if s.allowance(p.cost) < 0 {
+			return nil
 		}
-		seen[gone] = true
-		seats := b.evict(gone)
-		var next []plan
-		for _, u := range b.units(r) {
-			if u.set()&^victims != 0 {
-				continue
-			}
-			if rule := b.spares(r, &u); rule != "" {
-				why = rule
-				continue
-			}
-			next = append(next, plan{victims: gone | u.set(), cost: spent.plus(costOf(r, &u))})
+		if err := s.choose(p, movable, size); err != nil {
+			return err
 		}
-		b.restore(gone, seats)
-		for _, p := range next {
-			if all, ok := from(p.victims, p.cost); ok {
-				return all, true
-			}
-		}
-		return cost{}, false
 	}
-	spent, ok = from(0, cost{})
-	return spent, ok, why
+	return nil
+}
+
+// choose tries the plan with so many more of the tasks.
+func (s *search) choose(p plan, movable []*task, more int) error {
+	if more == 0 {
+		return s.try(p)
+	}
+	for i, t := range movable {
+		if len(movable)-i < more {
+			return nil
+		}
+		with := p
+		with.moved |= t.bit()
+		if err := s.choose(with, movable[i+1:], more-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// try looks for the seats with which the plan costs least.
+func (s *search) try(p plan) error {
+	if s.plans++; s.plans > maxPlans {
+		return errTooLarge
+	}
+	if p.moved != 0 && s.tied(&p) != "" {
+		return nil
+	}
+	if slices.ContainsFunc(s.works, func(o plan) bool { return o.evicted&^p.evicted == 0 && o.moved&^p.moved == 0 }) {
+		return nil // a victim could stay
+	}
+	if _, ok, err := s.seatPlan(&p, unbounded); !ok || err != nil {
+		return err
+	}
+	s.works = append(s.works, p)
+	for {
+		most := s.allowance(p.cost)
+		if most < 0 {
+			return nil
+		}
+		spent, ok, err := s.seatPlan(&p, most)
+		if !ok || err != nil {
+			return err
+		}
+		s.best, s.found = p, true
+		if s.best.cost.beyond = spent; spent == 0 {
+			return nil
+		}
+	}
 }
 
 // evict takes the tasks off their seats, which it returns in order.
@@ -139,20 +267,21 @@ func (b *board) restore(set uint64, seats []seat) {
 	}
 }
 
-// frontier gives the cheapest plan first, then the one that was found first by its set.
-type frontier []plan
-
-func (f frontier) Len() int { return len(f) }
-func (f frontier) Less(i, j int) bool {
-	if f[i].cost != f[j].cost {
-		return f[i].cost.less(f[j].cost)
+// seatPlan seats the minimum and those that move, once the victims have left. It
+// frees no more than so much beyond what is needed, and returns how much.
+func (b *board) seatPlan(p *plan, most int64) (int64, bool, error) {
+	b.flow, b.most = b.flows(p.evicted, p.moved), most
+	seats := b.evict(p.victims())
+	for i, t := range b.members(p.victims()) {
+		if p.moved&t.bit() != 0 {
+			b.from[t.index] = seats[i]
+		}
 	}
-	return bits.Reverse64(f[i].victims) > bits.Reverse64(f[j].victims)
-}
-func (f frontier) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
-func (f *frontier) Push(x any)   { *f = append(*f, x.(plan)) }
-func (f *frontier) Pop() any {
-	last := (*f)[len(*f)-1]
-	*f = (*f)[:len(*f)-1]
-	return last
+	ok, err := b.fits(append(b.members(p.moved), p.request.minimum...), false)
+	for _, t := range b.members(p.moved) {
+		b.from[t.index] = seat{node: -1}
+	}
+	b.restore(p.victims(), seats)
+	b.flow = nil
+	return b.spent, ok, err
 }

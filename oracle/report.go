@@ -14,6 +14,7 @@ type Report struct {
 	Kind                       Kind
 	Drawn, Judged, TooLarge    int // cases, pending jobs, and those too large to try everything
 	Relevant, Placed, Minimal  int
+	LastResort, Unchecked      int // plans of the last resort, and rules of it that were too large to judge
 	Misses, Dearer, Violations []Verdict
 }
 
@@ -71,6 +72,9 @@ func (r *Report) add(verdicts []Verdict) {
 		if len(v.Illegal) > 0 {
 			r.Violations = append(r.Violations, v)
 		}
+		if r.Unchecked += v.Unchecked; v.LastResort {
+			r.LastResort++
+		}
 		switch {
 		case v.TooLarge:
 			r.TooLarge++
@@ -108,9 +112,9 @@ func rate(part, all int) float64 {
 // Table writes the reports as one table, in Markdown.
 func Table(reports []*Report) string {
 	var b strings.Builder
-	b.WriteString("| adapter | cases drawn | pending jobs | too large | relevant | placed | % | minimal % | illegal |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| kind | cases drawn | pending jobs | too large | relevant | placed | % | minimal % | last resort | not judged | illegal |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range reports {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %.2f | %.2f | %d |\n", r.Kind, r.Drawn, r.Judged, r.TooLarge, r.Relevant, r.Placed, r.PlacedRate(), r.MinimalRate(), len(r.Violations))
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %.2f | %.2f | %d | %d | %d |\n", r.Kind, r.Drawn, r.Judged, r.TooLarge, r.Relevant, r.Placed, r.PlacedRate(), r.MinimalRate(), r.LastResort, r.Unchecked, len(r.Violations))
 	}
 	return b.String()
 }

@@ -1,14 +1,179 @@
 package oracle
 
 import (
+	"slices"
+
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/engine"
 )
 
-// unit is what goes together: a task that its job can spare, or all that is left of the job.
+// request is a form of a job that requests room for a minimum.
+type request struct {
+	kind    Kind
+	job     *job
+	minimum []*task
+	asks    vector // of the minimum
+	last    bool   // the rules of the last resort let victims be reclaimed as well
+}
+
+func newRequest(k Kind, j *job, minimum []*task) *request {
+	return &request{kind: k, job: j, minimum: minimum, asks: asked(minimum)}
+}
+
+// unit is what is evicted together: a task that its job can spare, or all that is left of it.
 type unit struct {
 	job   *job
 	tasks []*task
+	whole bool
+}
+
+// plan is a set of victims.
+type plan struct {
+	request        *request
+	evicted, moved uint64
+	cost           cost
+}
+
+func (p *plan) victims() uint64 { return p.evicted | p.moved }
+
+// objects names the rule that forbids the plan; "" where it is allowed. All rules are
+// judged by the State that the plan ends in: the minimum is placed, evicted victims hold
+// nothing, and those that move hold what they held. Given says for which plugin each
+// evicted task leaves; nil: any that allows it.
+func (b *board) objects(p *plan, given map[*task]Kind) string {
+	for _, t := range b.members(p.victims()) {
+		if rule := b.protects(p.request, t); rule != "" {
+			return rule
+		}
+	}
+	if rule := b.tied(p); rule != "" {
+		return rule
+	}
+	before := slices.Clone(b.used)
+	seats := b.evict(p.evicted)
+	defer b.restore(p.evicted, seats)
+	for _, j := range b.jobs {
+		if own := j.set() & p.evicted; own != 0 {
+			if rule := b.leaves(&ending{p.request, p, given, before}, j, own); rule != "" {
+				return rule
+			}
+		}
+	}
+	return ""
+}
+
+// protects says what keeps the task from being a victim of any kind.
+func (b *board) protects(r *request, t *task) string {
+	switch {
+	case t.job.Job == r.job.Job:
+		return "it is a task of the job itself"
+	case !b.at[t.index].bound:
+		return "it does not run"
+	case !t.job.Preemptible:
+		return "it is not preemptible"
+	case slices.Contains(r.job.Displaced, t.job.ID):
+		return "it was displaced for the job before"
+	case b.fresh&t.bit() != 0:
+		return "it was placed in this session"
+	case b.served[t.job.ID]:
+		return "others were evicted for it in this session"
+	}
+	return ""
+}
+
+// tied holds budgets, minima and moves against the victims together.
+func (b *board) tied(p *plan) string {
+	for _, budget := range b.budgets {
+		leaving := 0
+		for _, t := range b.members(p.victims()) {
+			if budget.Covers(t.job.Job) {
+				leaving++
+			}
+		}
+		if leaving > 0 && b.running(budget)-leaving < b.required(budget) {
+			return "its disruption budget would not hold"
+		}
+	}
+	for _, j := range b.jobs {
+		own := b.bound(j)
+		evicted, moved := own&p.evicted, own&p.moved
+		if evicted != 0 && !(evicted == own && moved == 0) && !b.makes(j, own&^evicted) {
+			return "a gang is left below its minimum"
+		}
+		if moved != 0 && b.flying&j.set() != 0 && !b.makes(j, own&^evicted&^moved) {
+			return "a gang moves that is on its way already"
+		}
+	}
+	for _, t := range b.members(p.moved) {
+		if !p.request.kind.has(Consolidate) {
+			return "nothing may move"
+		}
+		if b.now-t.Started < minRun(Consolidate, t.job.leaf()) {
+			return "its minimum run time has not passed"
+		}
+	}
+	return ""
+}
+
+// makes reports whether the tasks of the set make the job's minimum.
+func (b *board) makes(j *job, set uint64) bool {
+	return enough(j, func(t *task) bool { return set&t.bit() != 0 })
+}
+
+// bound are the tasks of the job that run.
+func (b *board) bound(j *job) (set uint64) {
+	for _, t := range j.tasks {
+		if b.at[t.index].bound {
+			set |= t.bit()
+		}
+	}
+	return set
+}
+
+// ending is a plan whose evicted victims are gone from the board.
+type ending struct {
+	*request
+	plan   *plan
+	given  map[*task]Kind
+	before []vector // what queues held before the plan
+}
+
+// leaves names the rule that keeps the tasks from being evicted; "" where they may be,
+// as units one after the other in some order.
+func (b *board) leaves(e *ending, j *job, tasks uint64) string {
+	if tasks == 0 {
+		return ""
+	}
+	rest := tasks | b.bound(j)
+	why := "a gang is left below its minimum"
+	for _, u := range b.units(j, rest) {
+		if u.set()&^tasks != 0 {
+			continue
+		}
+		rule := b.spares(e, &u)
+		if rule == "" {
+			if rule = b.leaves(e, j, tasks&^u.set()); rule == "" {
+				return ""
+			}
+		}
+		why = rule
+	}
+	return why
+}
+
+// units are what may be evicted next of the job, of which so much is there.
+func (b *board) units(j *job, there uint64) (out []unit) {
+	needed := false
+	for _, t := range b.members(there) {
+		if b.makes(j, there&^t.bit()) {
+			out = append(out, unit{job: j, tasks: []*task{t}})
+		} else {
+			needed = true
+		}
+	}
+	if needed {
+		out = append(out, unit{job: j, tasks: b.members(there), whole: true})
+	}
+	return out
 }
 
 func (u *unit) set() (set uint64) {
@@ -18,73 +183,36 @@ func (u *unit) set() (set uint64) {
 	return set
 }
 
-// request is a job that wants room, what it asks for and by which right.
-type request struct {
-	kind Kind
-	job  *job
-	asks vector // by the minimum that is tried
+// spares names the rule that keeps the unit from being evicted; "" where a plugin may evict it.
+func (b *board) spares(e *ending, u *unit) string {
+	why := "no plugin may evict it"
+	for _, plugin := range []Kind{Reclaim, Preempt} {
+		if !e.kind.has(plugin) || e.given != nil && slices.ContainsFunc(u.tasks, func(t *task) bool { return e.given[t] != plugin }) {
+			continue
+		}
+		if b.now-started(u) < minRun(plugin, u.job.leaf()) {
+			why = "its minimum run time has not passed"
+			continue
+		}
+		rule := ""
+		if plugin == Reclaim {
+			rule = b.sparesReclaim(e, u)
+		} else {
+			rule = b.sparesPreempt(e, u)
+		}
+		if rule == "" {
+			return ""
+		}
+		why = rule
+	}
+	return why
 }
 
-// units are all that may go next for the request, whatever the rules of its kind say.
-func (b *board) units(r *request) []unit {
-	var out []unit
-	for _, j := range b.jobs {
-		whole := unit{job: j}
-		needed := false
-		for _, t := range j.tasks {
-			if !b.at[t.index].bound {
-				continue
-			}
-			whole.tasks = append(whole.tasks, t)
-			if b.stands(j, t.bit()) {
-				out = append(out, unit{j, []*task{t}})
-			} else {
-				needed = true
-			}
-		}
-		if needed {
-			out = append(out, whole)
-		}
-	}
-	return out
-}
-
-// spares says which rule keeps the unit from going for the request, with those
-// before it gone from the board; "" where none does.
-func (b *board) spares(r *request, u *unit) string {
-	switch {
-	case u.job == r.job:
-		return "it is the job itself"
-	case !u.job.Preemptible:
-		return "it is not preemptible"
-	}
-	for _, id := range r.job.Displaced {
-		if id == u.job.ID {
-			return "it was displaced for the job before"
-		}
-	}
-	if b.now-b.started(u) < minRun(r.kind, u.job.leaf()) {
-		return "its minimum run time has not passed"
-	}
-	for _, budget := range b.budgets {
-		if budget.Covers(u.job.Job) && b.running(budget)-len(u.tasks) < b.required(budget) {
-			return "its disruption budget would not hold"
-		}
-	}
-	switch r.kind {
-	case Reclaim:
-		return b.sparesReclaim(r, u)
-	case Preempt:
-		return b.sparesPreempt(r, u)
-	}
-	return ""
-}
-
-// started is when the task was, or the job's first: tasks that went before the
+// started is when the task was, or the job's first: tasks that were evicted before the
 // rest still tell when the job began.
-func (b *board) started(u *unit) int64 {
+func started(u *unit) int64 {
 	first := u.tasks[0].Started
-	if !b.stands(u.job, u.set()) {
+	if u.whole {
 		for _, t := range u.job.tasks {
 			if t.Runs() {
 				first = min(first, t.Started)
@@ -95,12 +223,12 @@ func (b *board) started(u *unit) int64 {
 }
 
 // minRun is that of the queue, or of the nearest above that has one.
-func minRun(k Kind, q *queue) int64 {
+func minRun(plugin Kind, q *queue) int64 {
 	for ; q != nil; q = q.parent {
-		if k == Reclaim && q.minRunBeforeReclaim > 0 {
+		if plugin == Reclaim && q.minRunBeforeReclaim > 0 {
 			return q.minRunBeforeReclaim
 		}
-		if k != Reclaim && q.minRunBeforePreempt > 0 {
+		if plugin != Reclaim && q.minRunBeforePreempt > 0 {
 			return q.minRunBeforePreempt
 		}
 	}
@@ -121,167 +249,10 @@ func (b *board) running(budget *cluster.Budget) int {
 // required is how many of the tasks that the budget covers must run.
 func (b *board) required(budget *cluster.Budget) int {
 	n := 0
-	for _, t := range b.tasks {
-		if budget.Covers(t.job.Job) {
-			n++
+	for _, j := range b.jobs {
+		if budget.Covers(j.Job) {
+			n += len(j.tasks)
 		}
 	}
 	return budget.Required(n)
-}
-
-// fork is where the branches part: the queues from there down to the job's and to
-// the victim's. Both are empty where the leaf is the same.
-func fork(j, victim *job) (own, others []*queue) {
-	own, others = j.branch, victim.branch
-	for len(own) > 0 && len(others) > 0 && own[0] == others[0] {
-		own, others = own[1:], others[1:]
-	}
-	return own, others
-}
-
-// tierOf is the tier that the queue counts with for the request: Guaranteed only
-// for what it deserves.
-func (b *board) tierOf(q *queue, asks vector) cluster.Tier {
-	if q.tier != cluster.TierGuaranteed {
-		return q.tier
-	}
-	for r := range asks {
-		if quota := q.quota(r); quota >= 0 && asks[r] > 0 && b.used[q.index][r]+asks[r] > quota {
-			return cluster.TierStandard
-		}
-	}
-	return q.tier
-}
-
-// tierOfVictim is the tier that the queue counts with for the unit, and whether
-// it may lose it at all: what a Guaranteed queue deserves it keeps.
-func (b *board) tierOfVictim(q *queue, held vector) (cluster.Tier, bool) {
-	if q.tier != cluster.TierGuaranteed {
-		return q.tier, true
-	}
-	quotas := false
-	for r := range held {
-		quota := q.quota(r)
-		quotas = quotas || quota >= 0 && held[r] > 0
-		if quota >= 0 && held[r] > 0 && b.used[q.index][r]-held[r] < quota {
-			return q.tier, false
-		}
-	}
-	if quotas {
-		return cluster.TierStandard, true
-	}
-	return q.tier, true
-}
-
-func (b *board) held(u *unit) vector {
-	var sum vector
-	for _, t := range u.tasks {
-		sum = sum.plus(b.holds(t), +1)
-	}
-	return sum
-}
-
-func (b *board) sparesReclaim(r *request, u *unit) string {
-	own, others := fork(r.job, u.job)
-	if len(own) == 0 || len(others) == 0 {
-		return "reclaim: it is in the same queue"
-	}
-	held := b.held(u)
-	tier, may := b.tierOfVictim(others[0], held)
-	if !may {
-		return "reclaim: its Guaranteed queue would hold less than its quota"
-	}
-	if tier.Rank() < b.tierOf(own[0], r.asks).Rank() {
-		return "reclaim 1: its queue is of a stronger tier"
-	}
-	for _, q := range own {
-		for i := range r.asks {
-			if b.divided[i] && r.asks[i] > 0 && b.used[q.index][i]+r.asks[i] > q.share[i] {
-				return "reclaim 2: the job's queue would be above its share"
-			}
-		}
-	}
-	for i := range r.asks {
-		if b.divided[i] && r.asks[i] > 0 && held[i] > 0 && (b.keepsShare(others, i, held) || b.deserves(own, i, r.asks) && b.isAbove(others, i)) {
-			return ""
-		}
-	}
-	return "reclaim 3: its queue would be below its share"
-}
-
-// keepsShare reports whether every queue has at least its share left without what is held.
-func (b *board) keepsShare(queues []*queue, r int, held vector) bool {
-	for _, q := range queues {
-		if b.used[q.index][r]-held[r] < q.share[r] {
-			return false
-		}
-	}
-	return true
-}
-
-// deserves reports whether every queue stays within its quota with what is asked for.
-func (b *board) deserves(queues []*queue, r int, asks vector) bool {
-	for _, q := range queues {
-		if quota := q.quota(r); quota < 0 || b.used[q.index][r]+asks[r] > quota {
-			return false
-		}
-	}
-	return true
-}
-
-// isAbove reports whether every queue holds more than its share and its quota.
-func (b *board) isAbove(queues []*queue, r int) bool {
-	for _, q := range queues {
-		if used := b.used[q.index][r]; used <= q.share[r] || used <= q.quota(r) {
-			return false
-		}
-	}
-	return true
-}
-
-func (b *board) sparesPreempt(r *request, u *unit) string {
-	own, others := fork(r.job, u.job)
-	if len(own) == 0 || len(others) == 0 {
-		if u.job.Priority < r.job.Priority {
-			return ""
-		}
-		return "preempt: it matters as much in the same queue"
-	}
-	tier, may := b.tierOfVictim(others[0], b.held(u))
-	if !may {
-		return "preempt: its Guaranteed queue would hold less than its quota"
-	}
-	if tier.Rank() > b.tierOf(own[0], r.asks).Rank() {
-		return ""
-	}
-	return "preempt: its queue is of no weaker tier"
-}
-
-// cost is what a plan takes, by tier and in all; less is better, the first that differs decides.
-type cost [4]int
-
-// costOf is what the unit adds to a plan: its tasks under the tier of the queue
-// they are in. Who moves lands again, so that tasks alone count.
-func costOf(r *request, u *unit) cost {
-	c := cost{3: len(u.tasks)}
-	if r.kind.purpose() != engine.Move {
-		c[u.job.leaf().tier.Rank()] = len(u.tasks)
-	}
-	return c
-}
-
-func (c cost) plus(o cost) cost {
-	for i := range c {
-		c[i] += o[i]
-	}
-	return c
-}
-
-func (c cost) less(o cost) bool {
-	for i := range c {
-		if c[i] != o[i] {
-			return c[i] < o[i]
-		}
-	}
-	return false
 }

@@ -14,7 +14,7 @@ func node(name string, devices int) *fixture.NodeBuilder {
 }
 
 // TestSpares asks about one victim at a time. The cluster has 8 devices; the job
-// that wants room is job/w, and job/v is the first who might go.
+// that requests room is job/w, and job/v is the victim.
 func TestSpares(t *testing.T) {
 	victim := func(queue string, devices int) *fixture.JobBuilder {
 		return fixture.Job("v").Queue(queue).Devices(devices).Preemptible().On("n")
@@ -52,7 +52,7 @@ func TestSpares(t *testing.T) {
 		"above its own share":   {Reclaim, []fixture.Part{fixture.Queue("a"), fixture.Queue("b"), victim("b", 4), other("b", 4), want("a", 5)}, "reclaim 2: the job's queue would be above its share"},
 		"in the same queue":     {Reclaim, []fixture.Part{victim("", 4), other("", 4), want("", 4)}, "reclaim: it is in the same queue"},
 		"from a stronger tier":  {Reclaim, []fixture.Part{fixture.Queue("a"), fixture.Queue("b").Tier(cluster.TierGuaranteed), victim("b", 4), other("b", 4), want("a", 4)}, "reclaim 1: its queue is of a stronger tier"},
-		"deserved, undividable": {Reclaim, []fixture.Part{fixture.Queue("a").Quota(gpus, 4*device), fixture.Queue("b"), victim("b", 8), want("a", 4)}, ""},
+		"deserved, undividable": {Reclaim, []fixture.Part{fixture.Queue("a").Quota(gpus, 4*device), fixture.Queue("b"), victim("b", 8), want("a", 4)}, "reclaim 3: its queue would be below its share"},
 		"deserved by both": {Reclaim, []fixture.Part{fixture.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 2*device), fixture.Queue("b").Quota(gpus, 8*device), victim("b", 8), want("a", 2)},
 			"reclaim 3: its queue would be below its share"},
 	} {
@@ -61,8 +61,12 @@ func TestSpares(t *testing.T) {
 		w.divide(s)
 		b := newBoard(w)
 		j := b.find("job/w")
-		rule := b.spares(&request{c.kind, j, asked(j.tasks)}, &unit{b.find("job/v"), b.find("job/v").tasks})
-		if rule != c.rule {
+		v := b.find("job/v").set()
+		p := &plan{request: newRequest(c.kind, j, j.tasks), evicted: v}
+		if c.kind == Consolidate {
+			p.evicted, p.moved = 0, v
+		}
+		if rule := b.objects(p, nil); rule != c.rule {
 			t.Errorf("%s: %q, want %q", name, rule, c.rule)
 		}
 	}
@@ -86,19 +90,24 @@ func TestCheapest(t *testing.T) {
 		victims string
 		cost    cost
 	}{
-		"a spare task before a gang": {[]fixture.Part{a, gang("g", "a", 4, 4), gang("s", "a", 4, 1), high(2)}, "job/s/worker-0, job/s/worker-1", cost{0, 2, 0, 2}},
-		"a whole gang where it must": {[]fixture.Part{a, gang("g", "a", 4, 4), gang("f", "a", 4, 4).Priority(5), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3", cost{0, 4, 0, 4}},
-		"many Scavengers before one": {[]fixture.Part{a, weak, gang("g", "z", 4, 4), gang("s", "a", 4, 1), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3", cost{0, 0, 4, 4}},
-		"no way":                     {[]fixture.Part{a, gang("g", "a", 4, 4).Priority(5), gang("s", "a", 4, 1), high(5)}, "", cost{}},
+		"a spare task before a gang": {[]fixture.Part{a, gang("g", "a", 4, 4), gang("s", "a", 4, 1), high(2)}, "job/s/worker-0, job/s/worker-1", cost{tier: 2, tasks: 2}},
+		"a whole gang where it must": {[]fixture.Part{a, gang("g", "a", 4, 4), gang("f", "a", 4, 4).Priority(5), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3",
+			cost{tier: 2, beyond: 3 * device, tasks: 4, jobs: 1}},
+		"many Scavengers before one": {[]fixture.Part{a, weak, gang("g", "z", 4, 4), gang("s", "a", 4, 1), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3",
+			cost{tier: 1, beyond: 3 * device, tasks: 4, jobs: 1}},
+		"priority before what is freed": {[]fixture.Part{a, gang("g", "a", 4, 4), gang("s", "a", 4, 1).Priority(1), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3",
+			cost{tier: 2, beyond: 3 * device, tasks: 4, jobs: 1}},
+		"what is freed before how many": {[]fixture.Part{a, fixture.Job("l").Queue("a").Devices(4).Preemptible().On("n"), gang("s", "a", 4, 1), high(2)}, "job/s/worker-0, job/s/worker-1", cost{tier: 2, tasks: 2}},
+		"no way":                        {[]fixture.Part{a, gang("g", "a", 4, 4).Priority(5), gang("s", "a", 4, 1), high(5)}, "", cost{}},
 	} {
 		s := fixture.State(append([]fixture.Part{node("n", 8)}, c.parts...)...)
 		w := newTable(s, 1000*minute)
 		w.divide(s)
 		b := newBoard(w)
 		b.steps = maxSteps
-		p, found, err := b.cheapest(Preempt, b.find("job/w"), ^uint64(0))
-		if err != nil || found != (c.victims != "") || list(b.members(p.victims)) != c.victims || p.cost != c.cost {
-			t.Errorf("%s: %v %v %v %s", name, err, found, p.cost, list(b.members(p.victims)))
+		p, found, err := b.cheapest(Preempt, b.find("job/w"), nil)
+		if err != nil || found != (c.victims != "") || list(b.members(p.evicted)) != c.victims || p.cost != c.cost {
+			t.Errorf("%s: %v %v %v %s", name, err, found, p.cost, list(b.members(p.evicted)))
 		}
 	}
 }

@@ -27,6 +27,16 @@ func (v vector) plus(o vector, sign int64) vector {
 	return v
 }
 
+// within reports whether it is no more than the other of any resource.
+func (v vector) within(o vector) bool {
+	for r := range v {
+		if v[r] > o[r] {
+			return false
+		}
+	}
+	return true
+}
+
 // vectorOf reads a list; what it does not name is absent.
 func vectorOf(list cluster.Resources, absent int64) vector {
 	var v vector
@@ -41,13 +51,14 @@ func vectorOf(list cluster.Resources, absent int64) vector {
 	return v
 }
 
-// table is who there is and what they ask for: all that stays as it is while
+// table is what there is and what it asks for: all that stays as it is while
 // arrangements are tried.
 type table struct {
 	now     int64
 	nodes   []*cluster.Node
 	queues  []*queue
 	divided [resources]bool // among queues: devices, and what their terms name
+	total   vector          // that all nodes have
 	jobs    []*job
 	tasks   []*task
 	budgets []*cluster.Budget
@@ -80,13 +91,23 @@ func (q *queue) quota(r int) int64 {
 	return sum
 }
 
-// job is one form: cases have no alternatives.
+// job is one form of a job.
 type job struct {
 	*cluster.Job
-	index  int
+	index  int // of the job
+	form   int
+	forms  []*job   // all of them, in order
 	branch []*queue // from the top down to its own
 	alt    *cluster.Alternative
 	tasks  []*task
+}
+
+// set is all tasks of the form.
+func (j *job) set() (set uint64) {
+	for _, t := range j.tasks {
+		set |= t.bit()
+	}
+	return set
 }
 
 func (j *job) leaf() *queue { return j.branch[len(j.branch)-1] }
@@ -110,6 +131,14 @@ func (t *task) like(o *task) bool {
 func newTable(s *cluster.State, now int64) *table {
 	w := &table{now: now, nodes: s.Nodes(), budgets: s.Budgets()}
 	w.divided[gpu] = true
+	for _, n := range w.nodes {
+		w.total[gpu] += int64(len(n.Devices)) * int64(cluster.Whole)
+		for _, l := range n.Resources {
+			if r := slices.Index(names[:], l.Name); r >= 0 {
+				w.total[r] += l.Capacity
+			}
+		}
+	}
 	byName := map[string]*queue{}
 	for _, q := range s.Queues() {
 		k := &queue{index: len(w.queues), name: q.Name, tier: q.Tier, limit: vectorOf(q.Limits, -1), declared: vectorOf(q.Quota, -1),
@@ -127,20 +156,30 @@ func newTable(s *cluster.State, now int64) *table {
 		}
 	}
 	for _, j := range s.Jobs() {
-		k := &job{Job: j, index: len(w.jobs), alt: &j.Alternatives[0]}
-		for q := byName[j.Queue]; q != nil; q = q.parent {
-			k.branch = append(k.branch, q)
-		}
-		slices.Reverse(k.branch)
-		w.jobs = append(w.jobs, k)
+		w.addJob(j, byName)
+	}
+	return w
+}
+
+// addJob adds all forms of the job. That in which it runs, or else the first, stands for it.
+func (w *table) addJob(j *cluster.Job, byName map[string]*queue) {
+	var branch []*queue
+	for q := byName[j.Queue]; q != nil; q = q.parent {
+		branch = append(branch, q)
+	}
+	slices.Reverse(branch)
+	forms := make([]*job, len(j.Alternatives))
+	for i := range j.Alternatives {
+		k := &job{Job: j, index: len(w.jobs), form: i, forms: forms, branch: branch, alt: &j.Alternatives[i]}
 		for _, t := range k.alt.Tasks {
 			u := &task{Task: t, index: len(w.tasks), job: k}
 			u.asks = w.asks(u)
 			k.tasks = append(k.tasks, u)
 			w.tasks = append(w.tasks, u)
 		}
+		forms[i] = k
 	}
-	return w
+	w.jobs = append(w.jobs, forms[max(0, j.Chosen)])
 }
 
 // divide works the fair shares out, as a session does when it opens.
@@ -167,13 +206,22 @@ func (w *table) asks(t *task) vector {
 	for _, n := range w.nodes {
 		for i := range n.Devices {
 			if ofKind(t, &n.Devices[i]) {
-				v[gpu] = int64(t.Shape.Need.Devices) * int64(claimOn(t, i, &n.Devices[i]).Milli)
+				v[gpu] = int64(devicesOf(t, n)) * int64(claimOn(t, i, &n.Devices[i]).Milli)
 				return v
 			}
 		}
 	}
 	v[gpu] = int64(t.Shape.Need.Devices) * int64(cluster.Whole)
 	return v
+}
+
+// devicesOf is how many devices of the node the task takes. Cases are drawn so that
+// whole nodes are requested only where all have equally many.
+func devicesOf(t *task, n *cluster.Node) int {
+	if t.Shape.Need.WholeNode {
+		return len(n.Devices)
+	}
+	return t.Shape.Need.Devices
 }
 
 // claimOn is what the task holds of the device if it goes there.

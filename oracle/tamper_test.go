@@ -65,12 +65,17 @@ func TestForged(t *testing.T) {
 		}, rules: []string{"what is not preemptible goes beyond the quota"}},
 		"for nothing": {forge: func(f *forged) { f.evict(f.task("r", 0), "Preempted", "job/w") },
 			rules: []string{"evictions for a job that is not placed", "its minimum was not placed"}},
-		"for nobody": {forge: func(f *forged) { f.evict(f.task("r", 0), "Preempted", "") }, rules: []string{"evictions for nobody"}},
+		"for no job": {forge: func(f *forged) { f.evict(f.task("r", 0), "Preempted", "") }, rules: []string{"evictions for no job"}},
 		"another reason, and too soon": {forge: func(f *forged) {
 			f.evict(f.task("r", 0), "Consolidated", "job/w")
 			f.place(engine.Bind, f.task("w", 0), "n", whole(0))
 			f.place(engine.Bind, f.task("w", 1), "n", whole(1))
-		}, rules: []string{"bound before there is room", "evicted with another reason", "fewer of its victims would have been enough"}},
+		}, rules: []string{"bound before there is room", "evicted with another reason", "no plugin may evict it"}},
+		"more than needed": {forge: func(f *forged) {
+			f.evict(f.task("r", 0), "Preempted", "job/w")
+			f.place(engine.Nominate, f.task("w", 0), "n", whole(0))
+			f.place(engine.Nominate, f.task("w", 1), "n", whole(1))
+		}, rules: []string{"fewer of its victims would have been enough"}},
 		"twice": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 0), "m", whole(1))

@@ -12,13 +12,13 @@ type turn struct {
 	job     string
 	evicted []*engine.Decision
 	placed  []*engine.Decision
-	landed  []*engine.Decision // new places of those who were evicted
+	landed  []*engine.Decision // new places of tasks that move
 	extra   []*engine.Decision // tasks of theirs that had been waiting
 	refusal *engine.Refusal
 }
 
-// turns reads the session's events: whose turn it was, and what came of it. What
-// belongs to nobody's turn comes under no name.
+// turns reads the session's events: for which job the turn was, and what came of it.
+// What belongs to no turn comes under no name.
 func turns(out engine.Outcome) []*turn {
 	var all []*turn
 	of := func(job string) *turn {
@@ -53,11 +53,17 @@ func turns(out engine.Outcome) []*turn {
 }
 
 // brings reports whether a task of the job is placed in this turn because others
-// of it move: its own turn is over, or not all who move have landed yet.
+// of it move: its own turn is over, or not all that move have landed yet.
 func (t *turn) brings(job string, all []*turn) bool {
-	moves := slices.ContainsFunc(t.evicted, func(d *engine.Decision) bool { return d.Task.Job == job })
+	moving, moves := 0, false
+	for _, d := range t.evicted {
+		if d.Reason == reasons[Consolidate] {
+			moving++
+			moves = moves || d.Task.Job == job
+		}
+	}
 	over := slices.ContainsFunc(all, func(o *turn) bool { return o.job == job })
-	return moves && len(t.landed) > 0 && (over || len(t.landed) < len(t.evicted))
+	return moves && len(t.landed) > 0 && (over || len(t.landed) < moving)
 }
 
 // evictor is the turn in which the task was evicted, if any.

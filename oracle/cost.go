@@ -1,0 +1,129 @@
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// cost is what a plan takes, in the order in which plans are compared: less is
+// better, and the first field that differs decides.
+type cost struct {
+	form     int   // of the job: an earlier one is better
+	tier     int   // the strongest that loses a task: 3 for Guaranteed, 0 for none
+	priority int32 // the highest of those that are evicted
+	beyond   int64 // thousandths of devices that are freed and not needed
+	tasks    int   // that are evicted
+	jobs     int   // that are evicted as a whole
+	young    int64 // when the youngest of them started, negated
+	moved    int   // tasks
+}
+
+func (c cost) compare(o cost) int {
+	return cmp.Or(c.compareFirst(o), cmp.Compare(c.beyond, o.beyond), c.compareRest(o))
+}
+
+// compareFirst compares what comes before what is freed beyond what is needed.
+func (c cost) compareFirst(o cost) int {
+	return cmp.Or(cmp.Compare(c.form, o.form), cmp.Compare(c.tier, o.tier), cmp.Compare(c.priority, o.priority))
+}
+
+// compareRest compares what comes after.
+func (c cost) compareRest(o cost) int {
+	return cmp.Or(cmp.Compare(c.tasks, o.tasks), cmp.Compare(c.jobs, o.jobs), cmp.Compare(c.young, o.young), cmp.Compare(c.moved, o.moved))
+}
+
+// below is how much a plan with this cost may free beyond what is needed to be cheaper
+// than the other; negative where it cannot be.
+func (c cost) below(o cost) int64 {
+	switch first, rest := c.compareFirst(o), c.compareRest(o); {
+	case first < 0:
+		return unbounded
+	case first > 0:
+		return -1
+	case rest < 0:
+		return o.beyond
+	}
+	return o.beyond - 1
+}
+
+// unbounded is more than any cluster has.
+const unbounded = int64(1) << 60
+
+// evicts counts a task that is evicted.
+func (c *cost) evicts(t *task) {
+	strength := 3 - t.job.leaf().tier.Rank()
+	if c.tasks == 0 {
+		c.priority = t.job.Priority
+	}
+	c.tier, c.priority, c.tasks, c.young = max(c.tier, strength), max(c.priority, t.job.Priority), c.tasks+1, min(c.young, -t.Started)
+}
+
+// costOf is what the victims cost, but for what they free beyond what is needed.
+func (b *board) costOf(form *job, evicted, moved uint64) cost {
+	c := cost{form: form.form, moved: len(b.members(moved))}
+	for _, t := range b.members(evicted) {
+		c.evicts(t)
+	}
+	for _, j := range b.jobs {
+		if own := b.bound(j); own != 0 && own&^evicted == 0 {
+			c.jobs++
+		}
+	}
+	return c
+}
+
+// excess names the first field in which the cost is above the other.
+func (c cost) excess(o cost) string {
+	switch {
+	case c.form != o.form:
+		return "a later form than needed"
+	case c.tier != o.tier:
+		return "a stronger tier than needed"
+	case c.priority != o.priority:
+		return "a higher priority than needed"
+	case c.beyond != o.beyond:
+		return "more is freed than needed"
+	case c.tasks != o.tasks:
+		return fmt.Sprintf("%d tasks more than needed are evicted", c.tasks-o.tasks)
+	case c.jobs != o.jobs:
+		return "whole jobs instead of surplus"
+	case c.young != o.young:
+		return "an older task than needed"
+	}
+	return fmt.Sprintf("%d tasks more than needed move", c.moved-o.moved)
+}
+
+// flow is what a plan does to the devices of one node, in thousandths.
+type flow struct {
+	evicted int64 // held by tasks that are evicted
+	before  int64 // free before, or left by tasks that move
+	placed  int64 // by the plan
+	origin  bool  // a task that moves comes from there
+}
+
+// flows begins the account of a plan whose victims are still on the board.
+func (b *board) flows(evicted, moved uint64) []flow {
+	out := make([]flow, len(b.nodes))
+	for n := range out {
+		out[n].before = int64(b.left(n))
+	}
+	for _, t := range b.members(evicted) {
+		out[b.at[t.index].node].evicted += b.holds(t)[gpu]
+	}
+	for _, t := range b.members(moved) {
+		at := b.at[t.index].node
+		out[at].before += b.holds(t)[gpu]
+		out[at].origin = true
+	}
+	return out
+}
+
+// beyond is what is freed beyond what is needed.
+func beyond(flows []flow) (sum int64) {
+	for _, f := range flows {
+		if f.evicted > 0 {
+			sum += max(0, f.evicted-max(0, f.placed-f.before))
+		}
+	}
+	return sum
+}
