@@ -32,6 +32,8 @@ type backlog struct {
 	spelling  []byte
 	saying    uint64 // counts refusals
 
+	sessions uint64 // counts them
+
 	// While a session runs:
 	turns   *turns
 	phase   int
@@ -55,6 +57,7 @@ func newBacklog(s *cluster.State) *backlog {
 func (b *backlog) open(s *Session) {
 	first := b.session == nil
 	b.session, b.phase, b.waiting = s, -1, 0
+	b.sessions++
 	if b.turns == nil || b.revision != s.State.Revision() {
 		b.turns = s.newTurns() // queues have other terms, and may be elsewhere in the tree
 	} else {
@@ -165,6 +168,9 @@ func (b *backlog) remove(e *waiter) {
 		i = slices.Index(k.jobs, e)
 	}
 	k.jobs = slices.Delete(k.jobs, i, i+1)
+	if i == 0 {
+		k.lane.leastKnown = false
+	}
 	if len(k.jobs) > 0 {
 		return
 	}

@@ -62,6 +62,8 @@ type bucket struct {
 	pick   *waiter // the one to be tried
 	called bool    // in line
 	forced bool    // to be tried whatever nodes say
+	ahead  *waiter // in the heap of all that are parked: the first whose turn is to come
+	passed moment  // when one of it had its turn
 }
 
 // asked is a shape that parked jobs ask for.

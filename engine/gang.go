@@ -73,7 +73,9 @@ func (s *Session) gang(stmt *Statement, alt *cluster.Alternative, in *scope) *ga
 	for _, t := range alt.Tasks {
 		switch {
 		case t.Placed():
-			g.count(t, +1)
+			if alt.Counts(t) {
+				g.count(t, +1)
+			}
 		case t.Status == cluster.Pending:
 			g.left = append(g.left, t)
 		default:

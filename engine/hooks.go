@@ -16,11 +16,12 @@ import (
 // with a paragraph that begins "Combining:" and says how the answers of several
 // plugins become one; docs/reference/hooks.md is made from these comments.
 type (
-	// QueueOrderFn, JobOrderFn and TaskOrderFn compare: negative puts the left
-	// one first, 0 leaves it to others.
-	QueueOrderFn func(left, right *cluster.Queue) int
-	JobOrderFn   func(left, right *cluster.Job) int
-	TaskOrderFn  func(left, right *cluster.Task) int
+	// QueueOrderFn, SiblingOrderFn, JobOrderFn and TaskOrderFn compare: negative puts
+	// the left one first, 0 leaves it to others.
+	QueueOrderFn   func(left, right *cluster.Queue) int
+	SiblingOrderFn func(left, right Bid) int
+	JobOrderFn     func(left, right *cluster.Job) int
+	TaskOrderFn    func(left, right *cluster.Task) int
 
 	// PrePredicateFn turns a task down before any node is looked at; nil lets it pass.
 	PrePredicateFn func(*cluster.Task, *cluster.Job) *Rejection
@@ -71,6 +72,13 @@ type (
 	SweepFn func(*Statement)
 )
 
+// Bid is a queue whose turn it may be, and the job that it would give: the first in
+// its line, or the first in the line of the queue below it whose turn it would be.
+type Bid struct {
+	Queue *cluster.Queue
+	Job   *cluster.Job
+}
+
 // EventHandler hears every virtual allocation and eviction, and every undo of
 // one as its opposite. Handlers cannot fail and must be quick.
 type EventHandler struct {
@@ -94,7 +102,7 @@ type hook[F any] struct {
 }
 
 type hooks struct {
-	queueOrders     []hook[QueueOrderFn]
+	queueOrders     []hook[SiblingOrderFn]
 	jobOrders       []hook[JobOrderFn]
 	taskOrders      []hook[TaskOrderFn]
 	prePredicates   []hook[PrePredicateFn]
@@ -144,16 +152,20 @@ func add[F any](s *Session, list *[]hook[F], fn F) *hook[F] {
 //
 // Combining: in profile order; the first answer that is not 0 decides, then the
 // queue's name.
-func (s *Session) AddQueueOrderFn(fn QueueOrderFn) { add(s, &s.hooks.queueOrders, fn) }
+func (s *Session) AddQueueOrderFn(fn QueueOrderFn) {
+	add(s, &s.hooks.queueOrders, func(l, r Bid) int { return fn(l.Queue, r.Queue) })
+}
 
-// AddSiblingOrderFn registers a comparison of queues with the same parent: queues
-// are compared where their branches part. While a session runs, the answer for two
-// siblings may change only with what they and the queues below them use: they are
-// compared again when that changes.
+// AddSiblingOrderFn registers a comparison of queues with the same parent, each with
+// the job that it would give: queues are compared where their branches part. While a
+// session runs, the answer for two siblings may change only with what they and the
+// queues below them use, and with the jobs: they are compared again when one of these
+// changes. Jobs that nothing tells apart but their names and ages must be answered
+// alike. Session.Lacks has the tasks that the job would be given room for.
 //
 // Combining: as AddQueueOrderFn. Where all comparisons are of this kind, the name
 // that decides last is that of the queue where the branches part.
-func (s *Session) AddSiblingOrderFn(fn QueueOrderFn) {
+func (s *Session) AddSiblingOrderFn(fn SiblingOrderFn) {
 	add(s, &s.hooks.queueOrders, fn).siblings = true
 }
 

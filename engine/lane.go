@@ -20,9 +20,14 @@ type lane struct {
 	shapes   bitset // of asks
 	loose    int    // buckets that any change of a node may help
 
+	least      *bucket // whose first job comes before those of the others
+	leastKnown bool
+
 	// While a session runs:
 	called   []*bucket    // heap of those that something may have helped
-	cursor   *cluster.Job // the last that was tried
+	cursor   *cluster.Job // the last that was looked at: those before it had their turn
+	taken    bool         // it had its own
+	parked   parkedHeap   // once the lane had a turn: all buckets with jobs that have not
 	gathered int          // how many of the fresh shapes were looked up
 	sure     bool         // it is in line for more than fresh shapes
 	passed   bool         // its turn is over
@@ -47,17 +52,25 @@ func (l *lane) call(k *bucket) {
 	if k.called {
 		return
 	}
+	if e := l.after(k); e != nil {
+		k.pick, k.called = e, true
+		stdheap.Push(l, k)
+	}
+}
+
+// after is the bucket's first job whose turn is still to come; nil: there is none.
+func (l *lane) after(k *bucket) *waiter {
 	at := 0
 	if l.cursor != nil {
 		i, found := k.index(l.backlog.session, l.cursor)
-		if at = i; found {
+		if at = i; found && l.taken {
 			at++
 		}
 	}
-	if at < len(k.jobs) {
-		k.pick, k.called = k.jobs[at], true
-		stdheap.Push(l, k)
+	if at == len(k.jobs) {
+		return nil
 	}
+	return k.jobs[at]
 }
 
 // gather calls the buckets that ask for a shape which a node takes since the last session.
@@ -71,28 +84,86 @@ func (l *lane) gather() {
 	}
 }
 
-// next is the first job that something may have helped, or that was not tried before.
-func (l *lane) next() *cluster.Job {
-	l.gather()
+// head is the first job whose turn is still to come, whether it is to be tried or
+// not: what is parked holds its place in the line, or the order of turns would depend
+// on what was tried in earlier sessions.
+func (l *lane) head() *cluster.Job {
+	e := l.front(false)
+	if e == nil {
+		return nil
+	}
+	return e.job
+}
+
+// front is the first whose turn is still to come, of all or of those to be tried.
+func (l *lane) front(tried bool) *waiter {
 	s := l.backlog.session
-	for len(l.arrivals)+len(l.called) > 0 {
-		if len(l.called) == 0 || len(l.arrivals) > 0 && s.compareJobs(l.arrivals[0].job, l.called[0].pick.job) < 0 {
-			e := l.arrivals[0]
-			l.arrivals, e.arrived = l.arrivals[1:], false
-			l.cursor = e.job
-			return e.job
+	var first *waiter
+	offer := func(e *waiter) {
+		if first == nil || s.compareJobs(e.job, first.job) < 0 {
+			first = e
 		}
-		k := stdheap.Pop(l).(*bucket)
+	}
+	if len(l.arrivals) > 0 {
+		offer(l.arrivals[0])
+	}
+	if len(l.called) > 0 {
+		offer(l.called[0].pick)
+	}
+	switch {
+	case tried:
+	case l.cursor == nil:
+		if k := l.first(); k != nil {
+			offer(k.jobs[0])
+		}
+	default:
+		if e := l.parked.front(l); e != nil {
+			offer(e)
+		}
+	}
+	if first != nil && l.cursor != nil {
+		l.cursor, l.taken = first.job, false
+	}
+	return first
+}
+
+// first is the bucket with the job that comes first; nil: there is none.
+func (l *lane) first() *bucket {
+	if !l.leastKnown {
+		l.least, l.leastKnown = nil, true
+		for _, k := range l.buckets { // in any order: no two jobs compare equal
+			if l.least == nil || l.backlog.session.compareJobs(k.jobs[0].job, l.least.jobs[0].job) < 0 {
+				l.least = k
+			}
+		}
+	}
+	return l.least
+}
+
+// next takes the first job out of the line, and reports whether it is to be tried:
+// something may have helped it, or it was not tried before.
+func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
+	l.gather()
+	if len(l.arrivals)+len(l.called) == 0 {
+		if l.passed = true; l.sure {
+			l.backlog.waiting--
+		}
+		return nil, false
+	}
+	e := l.front(alone)
+	l.cursor, l.taken = e.job, true
+	if len(l.arrivals) > 0 && l.arrivals[0] == e {
+		l.arrivals, e.arrived = l.arrivals[1:], false
+		return e.job, true
+	}
+	k := e.bucket
+	if len(l.called) > 0 && l.called[0] == k && k.pick == e {
+		stdheap.Pop(l)
 		k.called = false
-		if k.forced || s.helped(k) {
-			l.cursor = k.pick.job
-			return k.pick.job
-		}
+		try = k.forced || l.backlog.session.helped(k)
 	}
-	if l.passed = true; l.sure {
-		l.backlog.waiting--
-	}
-	return nil
+	k.passed = l.backlog.moment()
+	return e.job, try
 }
 
 // rest ends the lane's part in a session.
@@ -102,7 +173,8 @@ func (l *lane) rest() {
 	}
 	clear(l.called)
 	l.called = l.called[:0]
-	l.cursor, l.gathered, l.sure, l.passed = nil, 0, false, false
+	l.parked.rest()
+	l.cursor, l.taken, l.gathered, l.sure, l.passed = nil, false, 0, false, false
 }
 
 // list registers the bucket for what it asks.

@@ -51,20 +51,20 @@ func (s *Session) each(jobs []*cluster.Job) func(yield func(*cluster.Job) bool) 
 }
 
 // siblings compares queues with the same parent.
-func (s *Session) siblings(a, b *cluster.Queue) int {
+func (s *Session) siblings(a, b Bid) int {
 	for i := range s.hooks.queueOrders {
 		if c := s.hooks.queueOrders[i].fn(a, b); c != 0 {
 			return c
 		}
 	}
-	return strings.Compare(a.Name, b.Name)
+	return strings.Compare(a.Queue.Name, b.Queue.Name)
 }
 
 // compareQueues compares any two leaves. Hooks that compare siblings are asked
 // about those where the branches of the two part.
-func (s *Session) compareQueues(a, b *cluster.Queue) int {
+func (s *Session) compareQueues(a, b Bid) int {
 	siblings := 0
-	x, y := s.State.Fork(a, b)
+	x, y := s.State.Fork(a.Queue, b.Queue)
 	for i := range s.hooks.queueOrders {
 		h := &s.hooks.queueOrders[i]
 		c := 0
@@ -73,7 +73,7 @@ func (s *Session) compareQueues(a, b *cluster.Queue) int {
 			c = h.fn(a, b)
 		case x != nil:
 			siblings++
-			c = h.fn(x, y)
+			c = h.fn(Bid{x, a.Job}, Bid{y, b.Job})
 		}
 		if c != 0 {
 			return c
@@ -82,5 +82,31 @@ func (s *Session) compareQueues(a, b *cluster.Queue) int {
 	if x != nil && siblings > 0 && siblings == len(s.hooks.queueOrders) {
 		return strings.Compare(x.Name, y.Name)
 	}
-	return strings.Compare(a.Name, b.Name)
+	return strings.Compare(a.Queue.Name, b.Queue.Name)
+}
+
+// Lacks are the tasks that the job's turn is for, in the first form that would be
+// tried: those that its minimum needs or, where it has its minimum, the next one.
+func (s *Session) Lacks(job *cluster.Job) []*cluster.Task {
+	for _, forms := range choices(job) {
+		if lacks := s.Lacking(&forms[0]); len(lacks) > 0 {
+			return lacks
+		}
+		if next := s.nextPending(&forms[0]); next != nil {
+			return []*cluster.Task{next}
+		}
+		break
+	}
+	return nil
+}
+
+// nextPending is the first pending task in the order they are placed; nil: there is none.
+func (s *Session) nextPending(alt *cluster.Alternative) *cluster.Task {
+	var next *cluster.Task
+	for _, t := range alt.Tasks {
+		if t.Status == cluster.Pending && (next == nil || s.CompareTasks(t, next) < 0) {
+			next = t
+		}
+	}
+	return next
 }

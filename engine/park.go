@@ -59,6 +59,9 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 		}
 		i, _ := k.index(s, e.job)
 		k.jobs = slices.Insert(k.jobs, i, e)
+		if i == 0 {
+			e.lane.leastKnown = false
+		}
 		e.bucket = k
 	}
 	e.stand = standOf(e.job)

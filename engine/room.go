@@ -132,7 +132,7 @@ func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Tas
 		switch {
 		case t.Status == cluster.Pending:
 			pending = append(pending, t)
-		case t.Placed():
+		case t.Placed() && alt.Counts(t):
 			short--
 			if t.Subgroup > 0 {
 				parts[t.Subgroup-1]--
@@ -311,7 +311,7 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 
 // evict has the victim go if it still may: those before it have changed the books.
 func (r *room) evict(v *Victim) bool {
-	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return t.Spared > r.Now }) {
+	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return r.Session.bound[t] || t.Spared > r.Now }) {
 		return false
 	}
 	if spared := r.may(v); spared != nil {

@@ -25,8 +25,9 @@ type Session struct {
 	wake           int64 // when the next session is wanted; 0: at no time
 	heaps          map[heapKey]*heap
 	asks           map[*cluster.Shape]cluster.DeviceAsk
-	served         map[*cluster.Job]bool // others went for them
-	quiet          bool                  // what fails is only tried, and needs no explanation
+	served         map[*cluster.Job]bool  // others went for them
+	bound          map[*cluster.Task]bool // in this session, of preemptible jobs: they are no victims in it
+	quiet          bool                   // what fails is only tried, and needs no explanation
 	gangs          gangs
 	denied         denied
 	misses         map[*cluster.Shape]*misses // what was found out for refusals
@@ -202,7 +203,7 @@ func (s *Session) fail(plugin string, format string, args ...any) {
 // place the job's minimum is taken back, so that nobody is evicted for nothing.
 func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
 	if s.options.Patient && len(s.hooks.adapters) > 0 && s.State.Preemptible() > 0 {
-		s.engine.backlog.pass(s.State.Queue(job.Queue))
+		s.engine.backlog.pass(job)
 	}
 	for _, h := range s.hooks.adapters {
 		mark := stmt.Checkpoint()

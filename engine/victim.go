@@ -223,7 +223,7 @@ func (c *rival) before(o *rival) int {
 // mayLeave reports whether the task is one of those who could go for the job at
 // all. For whom others went in this session, they shall not have gone in vain.
 func (s *Session) mayLeave(t *cluster.Task, job *cluster.Job) bool {
-	if !t.Runs() || !t.Job.Preemptible || t.Job == job || s.served[t.Job] || t.Spared > s.Now {
+	if !t.Runs() || !t.Job.Preemptible || t.Job == job || s.served[t.Job] || s.bound[t] || t.Spared > s.Now {
 		return false
 	}
 	_, before := slices.BinarySearch(job.Displaced, t.Job.ID)

@@ -235,11 +235,15 @@ func (b *backlog) committed(evicted bool) {
 	b.line(late)
 }
 
-// pass notes which lanes had their turn before the queue: changes from now on help
+// pass notes which lanes had their turn before the job: changes from now on help
 // them in the next session.
-func (b *backlog) pass(queue *cluster.Queue) {
+func (b *backlog) pass(job *cluster.Job) {
+	queue := b.state.Queue(job.Queue)
 	for _, l := range b.lanes[b.phase] {
-		if l != nil && !l.passed && b.turns.contender(l.queue).place < 0 && b.session.compareQueues(l.queue, queue) < 0 {
+		if l == nil || l.passed || b.turns.contender(l.queue).place >= 0 {
+			continue
+		}
+		if head := l.head(); head != nil && b.session.compareQueues(Bid{l.queue, head}, Bid{queue, job}) < 0 {
 			l.passed = true
 			b.inLine = append(b.inLine, l)
 		}

@@ -98,7 +98,7 @@ func (d *drawing) sit(b *board, t *task) bool {
 	var seats []seat
 	for n := range b.nodes {
 		b.choices(t, n, func(claims []cluster.Claim) bool {
-			seats = append(seats, seat{n, claims, true})
+			seats = append(seats, seat{node: n, claims: claims, bound: true})
 			return true
 		})
 	}

@@ -159,7 +159,7 @@ func (g *game) seat(placed []*engine.Decision, fresh bool) {
 		if why := b.takes(t, n, d.Claims); why != "" {
 			g.breaks(why, t.ID)
 		}
-		b.sit(t, seat{node: n, claims: d.Claims, bound: d.Action == engine.Bind})
+		b.sit(t, seat{node: n, claims: d.Claims, bound: d.Action == engine.Bind, fresh: d.Action == engine.Bind})
 		if d.Action != engine.Bind {
 			continue
 		}

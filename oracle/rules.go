@@ -58,6 +58,11 @@ func (b *board) spares(r *request, u *unit) string {
 	case !u.job.Preemptible:
 		return "it is not preemptible"
 	}
+	for _, t := range u.tasks {
+		if b.at[t.index].fresh {
+			return "it was bound in this session"
+		}
+	}
 	for _, id := range r.job.Displaced {
 		if id == u.job.ID {
 			return "it was displaced for the job before"

@@ -1,0 +1,101 @@
+package fairshare
+
+import (
+	"cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// compare puts two siblings in order. What decides is what they would hold with the
+// job that they would give: were it what they hold now, a queue could go beyond its
+// quota with a job that another queue, still within its own, then evicts. The dominant
+// part is what they hold now, so that equal queues take turns whatever the size of
+// their jobs.
+func (p *plugin) compare(l, r engine.Bid) int {
+	t := p.shares()
+	a, b := t.bySlot[l.Queue.Slot()], t.bySlot[r.Queue.Slot()]
+	x, y := p.standing(a, l.Job), p.standing(b, r.Job)
+	return cmp.Or(
+		cmp.Compare(x.tier, y.tier),
+		cmp.Compare(x.aboveShare, y.aboveShare),
+		cmp.Compare(x.aboveQuota, y.aboveQuota),
+		cmp.Compare(b.Priority, a.Priority),
+		compareProducts(x.used, y.total, y.used, x.total),
+		cmp.Compare(a.Created, b.Created),
+	)
+}
+
+// standing is what decides between siblings; less goes first.
+type standing struct {
+	job                    *cluster.Job // that it is judged with
+	tier                   int
+	aboveShare, aboveQuota int
+	used, total            int64 // of the resource of which the queue has the largest part
+}
+
+// standing is how the queue stands with the job: there are many comparisons to a placement.
+func (p *plugin) standing(q *Queue, job *cluster.Job) *standing {
+	if !q.known || q.stands.job != job {
+		q.stands, q.known = p.tree.stand(q, p.asks(job)), true
+		q.stands.job = job
+	}
+	return &q.stands
+}
+
+// forget forgets how the job's queue stood, and all above it.
+func (t *Tree) forget(job *cluster.Job) {
+	if leaf := t.byName[job.Queue]; leaf != nil {
+		for _, q := range leaf.branch {
+			q.known = false
+		}
+	}
+}
+
+// asks is what the job's turn is for, of the resources that its queue divides.
+func (p *plugin) asks(job *cluster.Job) cluster.Resources {
+	lacks := p.session.Lacks(job)
+	var out cluster.Resources
+	if leaf := p.tree.byName[job.Queue]; leaf != nil && len(lacks) > 0 {
+		for i := range leaf.Shares {
+			name := leaf.Shares[i].Resource
+			if v := p.session.Asks(lacks, name); v > 0 {
+				out = append(out, cluster.Amount{Name: name, Value: v})
+			}
+		}
+	}
+	return out
+}
+
+// stand compares what the queue would hold with its share and its quota. It would be
+// above one of them if it would in any resource that is asked for.
+func (t *Tree) stand(q *Queue, asks cluster.Resources) standing {
+	s := standing{tier: q.Tier.Rank(), total: 1}
+	quota, beyond := false, false
+	for i := range q.Shares {
+		sh := &q.Shares[i]
+		used, total := q.Used.Of(sh.Resource), t.Total.Of(sh.Resource)
+		if ask := asks.Of(sh.Resource); ask > 0 && total > 0 { // what no node has is no reason to wait longer
+			with := plus(used, ask)
+			if with > sh.Share() {
+				s.aboveShare = 1
+			}
+			if sh.Quota >= 0 && with > sh.Quota {
+				beyond = true
+			}
+		}
+		quota = quota || sh.Quota >= 0
+		if used > 0 && compareProducts(used, s.total, s.used, total) > 0 {
+			s.used, s.total = used, total
+		}
+	}
+	if !quota || beyond {
+		s.aboveQuota = 1
+	}
+	// What a Guaranteed queue would hold beyond its quota counts as Standard. One
+	// without a quota has nothing to be beyond.
+	if beyond && q.Tier == cluster.TierGuaranteed {
+		s.tier = cluster.TierStandard.Rank()
+	}
+	return s
+}
