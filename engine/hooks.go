@@ -23,6 +23,10 @@ type (
 	JobOrderFn     func(left, right *cluster.Job) int
 	TaskOrderFn    func(left, right *cluster.Task) int
 
+	// SurplusFn says whether others may be evicted for the task that the job wants
+	// beyond its minimum.
+	SurplusFn func(job *cluster.Job, lacks []*cluster.Task) bool
+
 	// PrePredicateFn turns a task down before any node is looked at; nil lets it pass.
 	PrePredicateFn func(*cluster.Task, *cluster.Job) *Rejection
 	// ShapePredicateFn turns a node down for every task of the shape; nil lets it pass.
@@ -103,7 +107,9 @@ type hook[F any] struct {
 
 type hooks struct {
 	queueOrders     []hook[SiblingOrderFn]
+	jobPriorities   []hook[JobOrderFn]
 	jobOrders       []hook[JobOrderFn]
+	surpluses       []hook[SurplusFn]
 	taskOrders      []hook[TaskOrderFn]
 	prePredicates   []hook[PrePredicateFn]
 	shapePredicates []hook[ShapePredicateFn]
@@ -169,9 +175,25 @@ func (s *Session) AddSiblingOrderFn(fn SiblingOrderFn) {
 	add(s, &s.hooks.queueOrders, fn).siblings = true
 }
 
-// AddJobOrderFn registers a comparison of jobs within a queue. The answer for two
-// jobs may change only when one of them does, and not with time: jobs are kept in
-// order from session to session.
+// AddJobPriorityFn registers a comparison of jobs within a queue that counts before
+// all others. Of jobs that it does not tell apart, those that lack their minimum come
+// first; then tasks beyond the minimum are dealt in turn, to the job that has the
+// fewest. The answer for two jobs may change only when one of them does, and not with
+// time: jobs are kept in order from session to session.
+//
+// Combining: in profile order; the first answer that is not 0 decides, then what the
+// jobs lack, then the comparisons of AddJobOrderFn.
+func (s *Session) AddJobPriorityFn(fn JobOrderFn) { add(s, &s.hooks.jobPriorities, fn) }
+
+// AddSurplusFn registers a say over whether room may be made for a task beyond its
+// job's minimum.
+//
+// Combining: room is made if some hook says so.
+func (s *Session) AddSurplusFn(fn SurplusFn) { add(s, &s.hooks.surpluses, fn) }
+
+// AddJobOrderFn registers a comparison of jobs within a queue that want the same:
+// their minimum, or as many tasks more. The answer for two jobs may change only when
+// one of them does, and not with time: jobs are kept in order from session to session.
 //
 // Combining: in profile order; the first answer that is not 0 decides, then the
 // job's ID.

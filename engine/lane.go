@@ -7,12 +7,10 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// lane is the backlog of one queue: of jobs that want their minimum, or of those
-// that want more.
+// lane is the backlog of one queue.
 type lane struct {
 	backlog *backlog
 	queue   *cluster.Queue
-	surplus bool
 
 	arrivals []*waiter // to be tried, whatever changed
 	buckets  map[string]*bucket
@@ -24,19 +22,19 @@ type lane struct {
 	leastKnown bool
 
 	// While a session runs:
-	called   []*bucket    // heap of those that something may have helped
-	cursor   *cluster.Job // the last that was looked at: those before it had their turn
-	taken    bool         // it had its own
-	parked   parkedHeap   // once the lane had a turn: all buckets with jobs that have not
-	gathered int          // how many of the fresh shapes were looked up
-	sure     bool         // it is in line for more than fresh shapes
-	passed   bool         // its turn is over
+	called   []*bucket  // heap of those that something may have helped
+	cursor   turn       // the last that was looked at: those before it had theirs; no job: none was
+	taken    bool       // it had its own
+	parked   parkedHeap // once the lane had a turn: all buckets with jobs that have not
+	gathered int        // how many of the fresh shapes were looked up
+	sure     bool       // it is in line for more than fresh shapes
+	passed   bool       // its turn is over
 }
 
 // The heap of called buckets, in the order of the jobs that they would try.
 func (l *lane) Len() int { return len(l.called) }
 func (l *lane) Less(i, j int) bool {
-	return l.backlog.session.compareJobs(l.called[i].pick.job, l.called[j].pick.job) < 0
+	return l.backlog.compareWaiters(l.called[i].pick, l.called[j].pick) < 0
 }
 func (l *lane) Swap(i, j int) { l.called[i], l.called[j] = l.called[j], l.called[i] }
 func (l *lane) Push(x any)    { l.called = append(l.called, x.(*bucket)) }
@@ -61,7 +59,7 @@ func (l *lane) call(k *bucket) {
 // after is the bucket's first job whose turn is still to come; nil: there is none.
 func (l *lane) after(k *bucket) *waiter {
 	at := 0
-	if l.cursor != nil {
+	if l.cursor.job != nil {
 		i, found := k.index(l.backlog.session, l.cursor)
 		if at = i; found && l.taken {
 			at++
@@ -97,10 +95,9 @@ func (l *lane) head() *cluster.Job {
 
 // front is the first whose turn is still to come, of all or of those to be tried.
 func (l *lane) front(tried bool) *waiter {
-	s := l.backlog.session
 	var first *waiter
 	offer := func(e *waiter) {
-		if first == nil || s.compareJobs(e.job, first.job) < 0 {
+		if first == nil || l.backlog.compareWaiters(e, first) < 0 {
 			first = e
 		}
 	}
@@ -112,7 +109,7 @@ func (l *lane) front(tried bool) *waiter {
 	}
 	switch {
 	case tried:
-	case l.cursor == nil:
+	case l.cursor.job == nil:
 		if k := l.first(); k != nil {
 			offer(k.jobs[0])
 		}
@@ -121,8 +118,8 @@ func (l *lane) front(tried bool) *waiter {
 			offer(e)
 		}
 	}
-	if first != nil && l.cursor != nil {
-		l.cursor, l.taken = first.job, false
+	if first != nil && l.cursor.job != nil {
+		l.cursor, l.taken = first.turn, false
 	}
 	return first
 }
@@ -132,7 +129,7 @@ func (l *lane) first() *bucket {
 	if !l.leastKnown {
 		l.least, l.leastKnown = nil, true
 		for _, k := range l.buckets { // in any order: no two jobs compare equal
-			if l.least == nil || l.backlog.session.compareJobs(k.jobs[0].job, l.least.jobs[0].job) < 0 {
+			if l.least == nil || l.backlog.compareWaiters(k.jobs[0], l.least.jobs[0]) < 0 {
 				l.least = k
 			}
 		}
@@ -151,7 +148,7 @@ func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 		return nil, false
 	}
 	e := l.front(alone)
-	l.cursor, l.taken = e.job, true
+	l.cursor, l.taken = e.turn, true
 	if len(l.arrivals) > 0 && l.arrivals[0] == e {
 		l.arrivals, e.arrived = l.arrivals[1:], false
 		return e.job, true
@@ -174,7 +171,7 @@ func (l *lane) rest() {
 	clear(l.called)
 	l.called = l.called[:0]
 	l.parked.rest()
-	l.cursor, l.taken, l.gathered, l.sure, l.passed = nil, false, 0, false, false
+	l.cursor, l.taken, l.gathered, l.sure, l.passed = turn{}, false, 0, false, false
 }
 
 // list registers the bucket for what it asks.

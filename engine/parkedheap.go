@@ -24,7 +24,7 @@ func (b *backlog) moment() moment { return moment{b.sessions, b.state.QueuesVers
 
 func (h *parkedHeap) Len() int { return len(h.buckets) }
 func (h *parkedHeap) Less(i, j int) bool {
-	return h.lane.backlog.session.compareJobs(h.buckets[i].ahead.job, h.buckets[j].ahead.job) < 0
+	return h.lane.backlog.compareWaiters(h.buckets[i].ahead, h.buckets[j].ahead) < 0
 }
 func (h *parkedHeap) Swap(i, j int) { h.buckets[i], h.buckets[j] = h.buckets[j], h.buckets[i] }
 func (h *parkedHeap) Push(x any)    { h.buckets = append(h.buckets, x.(*bucket)) }

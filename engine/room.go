@@ -140,6 +140,9 @@ func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Tas
 		}
 	}
 	slices.SortStableFunc(pending, order)
+	if s.growing != nil && len(pending) > 0 && pending[0].Job == s.growing {
+		return pending[:1]
+	}
 	needed := make([]bool, len(pending))
 	for i, t := range pending {
 		if t.Subgroup > 0 && parts[t.Subgroup-1] > 0 {
@@ -301,7 +304,7 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 		return &Refusal{}, false
 	}
 	left := r.Place(r.stmt, r.job)
-	fits := (left == nil || left.Surplus) && r.err == nil
+	fits := r.fits(r.job, left) && r.err == nil
 	if r.purpose == Move && (!fits || !r.land(plan)) {
 		r.stmt.Rollback(mark)
 		return r.together(plan)

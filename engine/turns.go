@@ -18,22 +18,31 @@ type line interface {
 	next(alone bool) (job *cluster.Job, try bool)
 }
 
-// list is a line that is known from the beginning.
-type list []*cluster.Job
+// list is a line in which all jobs are to be tried.
+type list struct {
+	session *Session
+	turns   []turn
+}
 
 func (l *list) head() *cluster.Job {
-	if len(*l) == 0 {
+	if len(l.turns) == 0 {
 		return nil
 	}
-	return (*l)[0]
+	return l.turns[0].job
 }
 
 func (l *list) next(bool) (*cluster.Job, bool) {
 	job := l.head()
 	if job != nil {
-		*l = (*l)[1:]
+		l.turns = l.turns[1:]
 	}
 	return job, job != nil
+}
+
+// insert puts a turn in its place in the line.
+func (l *list) insert(t turn) {
+	i, _ := slices.BinarySearchFunc(l.turns, t, l.session.compareTurns)
+	l.turns = slices.Insert(l.turns, i, t)
 }
 
 // turns decides which queue gives the next job. Queues are compared where their

@@ -53,25 +53,21 @@ func (b *backlog) wake(moved map[string]bool) {
 	}
 	b.lookAtQueues(b.queues)
 	b.lookAtKinds()
-	for _, lanes := range b.lanes {
-		for _, l := range lanes {
-			if l != nil && l.loose > 0 {
-				l.callLoose()
-			}
+	for _, l := range b.lanes {
+		if l != nil && l.loose > 0 {
+			l.callLoose()
 		}
 	}
 }
 
 // each visits all buckets.
 func (b *backlog) each(visit func(*bucket)) {
-	for _, lanes := range b.lanes {
-		for _, l := range lanes {
-			if l == nil {
-				continue
-			}
-			for _, k := range l.buckets {
-				visit(k)
-			}
+	for _, l := range b.lanes {
+		if l == nil {
+			continue
+		}
+		for _, k := range l.buckets {
+			visit(k)
 		}
 	}
 }
@@ -167,16 +163,15 @@ func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
 	return r == nil || a.permanent > 0 && r.Cure.Transient()
 }
 
-// begin puts those in line whose turn comes in the phase.
-func (b *backlog) begin(phase int) {
-	b.phase, b.waiting = phase, len(b.sure[phase])
+// begin puts those in line whose turn comes.
+func (b *backlog) begin() {
 	b.turns.disperse()
-	for _, l := range b.sure[phase] {
-		slices.SortFunc(l.arrivals, func(x, y *waiter) int { return b.session.compareJobs(x.job, y.job) })
+	for _, l := range b.sure {
+		slices.SortFunc(l.arrivals, b.compareWaiters)
 	}
-	joining := slices.Clone(b.sure[phase])
+	joining := slices.Clone(b.sure)
 	if b.live > 0 {
-		for _, l := range b.lanes[phase] {
+		for _, l := range b.lanes {
 			if l != nil && !l.sure && l.shapes.meets(b.marks) {
 				joining = append(joining, l)
 			}
@@ -222,7 +217,7 @@ func (b *backlog) committed(evicted bool) {
 	b.lookAtNodes(func(*cluster.Node) {})
 	b.lookAtQueues(queues)
 	var late []*lane
-	for _, l := range b.lanes[b.phase] {
+	for _, l := range b.lanes {
 		if l == nil {
 			continue
 		}
@@ -239,7 +234,7 @@ func (b *backlog) committed(evicted bool) {
 // them in the next session.
 func (b *backlog) pass(job *cluster.Job) {
 	queue := b.state.Queue(job.Queue)
-	for _, l := range b.lanes[b.phase] {
+	for _, l := range b.lanes {
 		if l == nil || l.passed || b.turns.contender(l.queue).place >= 0 {
 			continue
 		}

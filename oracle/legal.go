@@ -104,6 +104,10 @@ func (g *game) judgeVictims(t *turn, j *job, victims uint64) cost {
 	}
 	why := "its minimum was not placed"
 	for _, minimum := range b.minima(j) {
+		if b.stands(j, 0) && !b.insideQuota(j, asked(minimum)) {
+			why = "surplus beyond the quota has others go"
+			continue
+		}
 		if !covers(b.members(placed), minimum) {
 			continue
 		}

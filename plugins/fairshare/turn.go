@@ -54,17 +54,41 @@ func (t *Tree) forget(job *cluster.Job) {
 
 // asks is what the job's turn is for, of the resources that its queue divides.
 func (p *plugin) asks(job *cluster.Job) cluster.Resources {
-	lacks := p.session.Lacks(job)
+	if leaf := p.tree.byName[job.Queue]; leaf != nil {
+		return p.asked(leaf, p.session.Lacks(job))
+	}
+	return nil
+}
+
+// asked is what the tasks ask for, of the resources that the leaf divides with others.
+func (p *plugin) asked(leaf *Queue, tasks []*cluster.Task) cluster.Resources {
 	var out cluster.Resources
-	if leaf := p.tree.byName[job.Queue]; leaf != nil && len(lacks) > 0 {
-		for i := range leaf.Shares {
-			name := leaf.Shares[i].Resource
-			if v := p.session.Asks(lacks, name); v > 0 {
-				out = append(out, cluster.Amount{Name: name, Value: v})
-			}
+	for i := range leaf.Shares {
+		name := leaf.Shares[i].Resource
+		if v := p.session.Asks(tasks, name); v > 0 {
+			out = append(out, cluster.Amount{Name: name, Value: v})
 		}
 	}
 	return out
+}
+
+// deserved reports whether the job's queue has a quota of something that the tasks
+// ask for, and stays within its quotas with them, as do all queues above it.
+func (p *plugin) deserved(job *cluster.Job, tasks []*cluster.Task) bool {
+	leaf := p.shares().byName[job.Queue]
+	if leaf == nil {
+		return false
+	}
+	named := false
+	for _, a := range p.asked(leaf, tasks) {
+		named = named || leaf.share(a.Name).Quota >= 0
+		for _, q := range leaf.branch {
+			if sh := q.share(a.Name); sh != nil && sh.Quota >= 0 && plus(q.Used.Of(a.Name), a.Value) > sh.Quota {
+				return false
+			}
+		}
+	}
+	return named
 }
 
 // stand compares what the queue would hold with its share and its quota. It would be
