@@ -18,7 +18,9 @@ type lane struct {
 	shapes   bitset // of asks
 	loose    int    // buckets that any change of a node may help
 
-	least      *bucket // whose first job comes before those of the others
+	// The first that is parked, kept from session to session, and its job.
+	least      *waiter
+	leastJob   *cluster.Job
 	leastKnown bool
 
 	// While a session runs:
@@ -86,6 +88,10 @@ func (l *lane) gather() {
 // not: what is parked holds its place in the line, or the order of turns would depend
 // on what was tried in earlier sessions.
 func (l *lane) head() *cluster.Job {
+	if l.cursor.job == nil && len(l.arrivals) == 0 { // so are most lanes, in most sessions
+		l.first()
+		return l.leastJob
+	}
 	e := l.front(false)
 	if e == nil {
 		return nil
@@ -110,8 +116,8 @@ func (l *lane) front(tried bool) *waiter {
 	switch {
 	case tried:
 	case l.cursor.job == nil:
-		if k := l.first(); k != nil {
-			offer(k.jobs[0])
+		if e := l.first(); e != nil {
+			offer(e)
 		}
 	default:
 		if e := l.parked.front(l); e != nil {
@@ -124,13 +130,13 @@ func (l *lane) front(tried bool) *waiter {
 	return first
 }
 
-// first is the bucket with the job that comes first; nil: there is none.
-func (l *lane) first() *bucket {
+// first is the first that is parked; nil: there is none.
+func (l *lane) first() *waiter {
 	if !l.leastKnown {
-		l.least, l.leastKnown = nil, true
+		l.least, l.leastJob, l.leastKnown = nil, nil, true
 		for _, k := range l.buckets { // in any order: no two jobs compare equal
-			if l.least == nil || l.backlog.compareWaiters(k.jobs[0], l.least.jobs[0]) < 0 {
-				l.least = k
+			if l.least == nil || l.backlog.compareWaiters(k.jobs[0], l.least) < 0 {
+				l.least, l.leastJob = k.jobs[0], k.jobs[0].job
 			}
 		}
 	}
@@ -142,12 +148,17 @@ func (l *lane) first() *bucket {
 func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 	l.gather()
 	if len(l.arrivals)+len(l.called) == 0 {
-		if l.passed = true; l.sure {
+		if !l.passed && l.sure {
 			l.backlog.waiting--
 		}
-		return nil, false
+		if l.passed = true; alone || l.backlog.turns.contender(l.queue).depth == 0 {
+			return nil, false
+		}
 	}
 	e := l.front(alone)
+	if e == nil {
+		return nil, false
+	}
 	l.cursor, l.taken = e.turn, true
 	if len(l.arrivals) > 0 && l.arrivals[0] == e {
 		l.arrivals, e.arrived = l.arrivals[1:], false

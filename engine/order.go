@@ -110,6 +110,9 @@ func (s *Session) compareQueues(a, b Bid) int {
 // tried: those that its minimum needs or, where it has its minimum, the next one.
 func (s *Session) Lacks(job *cluster.Job) []*cluster.Task {
 	for _, forms := range choices(job) {
+		if tasks := forms[0].Tasks; len(tasks) == 1 && tasks[0].Status == cluster.Pending {
+			return tasks // most jobs are such, and this is asked often
+		}
 		if lacks := s.Lacking(&forms[0]); len(lacks) > 0 {
 			return lacks
 		}

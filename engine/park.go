@@ -12,11 +12,11 @@ func (b *backlog) settle(job *cluster.Job, r *Refusal) (news bool) {
 	e := b.waiters[job.Slot()]
 	tried := e.bucket // nil: it had arrived
 	if r == nil {
-		if b.remove(e); b.state.Waits(job) {
-			b.again(job)
-			return false
-		}
+		b.remove(e)
 		b.waiters[job.Slot()] = nil
+		if b.state.Waits(job) {
+			b.again(job)
+		}
 		if tried != nil && len(tried.jobs) > 0 {
 			e.lane.call(tried) // the next of them may have a place as well
 		}

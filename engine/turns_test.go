@@ -93,7 +93,7 @@ func TestTurns(t *testing.T) {
 
 // TestTurnsWithJobs: where the jobs decide as well, the heaps give turns as comparing
 // all queues does. A patient session that has tried the jobs before places the same
-// ones in the same order as one that has not.
+// tasks in the same order as one that has not, minima and surplus.
 func TestTurnsWithJobs(t *testing.T) {
 	devices := func(j *cluster.Job) int { return j.Tasks()[0].Shape.Need.Devices }
 	siblings := &policy{name: "Siblings", open: func(s *engine.Session) {
@@ -127,8 +127,12 @@ func TestTurnsWithJobs(t *testing.T) {
 		arrived := 0
 		arrive := func() {
 			for range rapid.IntRange(1, 10).Draw(t, "jobs") {
-				j := cluster.Job{ID: fmt.Sprintf("job/j%02d", arrived), Queue: rapid.SampledFrom(leaves).Draw(t, "queue"), Created: int64(rapid.IntRange(0, 9).Draw(t, "created")),
-					Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: "0", Shape: &cluster.Shape{Need: cluster.Need{Devices: rapid.IntRange(1, 9).Draw(t, "devices")}}}}}}}
+				j := cluster.Job{ID: fmt.Sprintf("job/j%02d", arrived), Queue: rapid.SampledFrom(leaves).Draw(t, "queue"), Created: int64(rapid.IntRange(0, 9).Draw(t, "created"))}
+				form, shape := cluster.Alternative{Min: 1}, cluster.Shape{Need: cluster.Need{Devices: rapid.IntRange(1, 9).Draw(t, "devices")}}
+				for i := range rapid.IntRange(1, 3).Draw(t, "tasks") {
+					form.Tasks = append(form.Tasks, &cluster.Task{Name: fmt.Sprint(i), Shape: &shape})
+				}
+				j.Alternatives = []cluster.Alternative{form}
 				arrived++
 				put(cluster.JobPut{Job: j})
 			}

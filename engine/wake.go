@@ -177,7 +177,42 @@ func (b *backlog) begin() {
 			}
 		}
 	}
-	b.line(joining)
+	b.line(append(joining, b.kin(joining)...))
+}
+
+// kin are the lanes that have nothing to be tried, and hold a place in line all the
+// same: where branches part, a queue above them and one of those that join stands with
+// the job of the one that comes first.
+func (b *backlog) kin(joining []*lane) (out []*lane) {
+	if len(joining) < 2 {
+		return nil
+	}
+	above := map[*contender]bool{}
+	for _, l := range joining {
+		for c := b.turns.contender(l.queue).above; c.depth >= 0 && !above[c]; c = c.above {
+			above[c] = true
+		}
+	}
+	if len(above) == 0 {
+		return nil
+	}
+	joined := map[*lane]bool{}
+	for _, l := range joining {
+		joined[l] = true
+	}
+	for _, l := range b.lanes {
+		if l == nil || joined[l] {
+			continue
+		}
+		c := b.turns.contender(l.queue).above
+		for c.depth >= 0 && !above[c] {
+			c = c.above
+		}
+		if c.depth >= 0 && l.head() != nil {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // line puts lanes in line.

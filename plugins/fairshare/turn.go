@@ -16,22 +16,20 @@ func (p *plugin) compare(l, r engine.Bid) int {
 	t := p.shares()
 	a, b := t.bySlot[l.Queue.Slot()], t.bySlot[r.Queue.Slot()]
 	x, y := p.standing(a, l.Job), p.standing(b, r.Job)
-	return cmp.Or(
-		cmp.Compare(x.tier, y.tier),
-		cmp.Compare(x.aboveShare, y.aboveShare),
-		cmp.Compare(x.aboveQuota, y.aboveQuota),
-		cmp.Compare(b.Priority, a.Priority),
-		compareProducts(x.used, y.total, y.used, x.total),
-		cmp.Compare(a.Created, b.Created),
-	)
+	if x.rank != y.rank {
+		return x.rank - y.rank
+	}
+	if a.Priority != b.Priority {
+		return cmp.Compare(b.Priority, a.Priority)
+	}
+	return cmp.Or(compareProducts(x.used, y.total, y.used, x.total), cmp.Compare(a.Created, b.Created))
 }
 
 // standing is what decides between siblings; less goes first.
 type standing struct {
-	job                    *cluster.Job // that it is judged with
-	tier                   int
-	aboveShare, aboveQuota int
-	used, total            int64 // of the resource of which the queue has the largest part
+	job         *cluster.Job // that it is judged with
+	rank        int          // by tier, then above its share, then above its quota
+	used, total int64        // of the resource of which the queue has the largest part
 }
 
 // standing is how the queue stands with the job: there are many comparisons to a placement.
@@ -46,18 +44,30 @@ func (p *plugin) standing(q *Queue, job *cluster.Job) *standing {
 // forget forgets how the job's queue stood, and all above it.
 func (t *Tree) forget(job *cluster.Job) {
 	if leaf := t.byName[job.Queue]; leaf != nil {
+		leaf.asks.job = nil
 		for _, q := range leaf.branch {
 			q.known = false
 		}
 	}
 }
 
-// asks is what the job's turn is for, of the resources that its queue divides.
+// asks is what a job's turn is for.
+type asks struct {
+	job    *cluster.Job
+	amount cluster.Resources
+}
+
+// asks is what the job's turn is for, of the resources that its queue divides. It is
+// remembered for the last job of the queue: shares change more often than that.
 func (p *plugin) asks(job *cluster.Job) cluster.Resources {
-	if leaf := p.tree.byName[job.Queue]; leaf != nil {
-		return p.asked(leaf, p.session.Lacks(job))
+	leaf := p.tree.byName[job.Queue]
+	if leaf == nil {
+		return nil
 	}
-	return nil
+	if leaf.asks.job != job {
+		leaf.asks = asks{job, p.asked(leaf, p.session.Lacks(job))}
+	}
+	return leaf.asks.amount
 }
 
 // asked is what the tasks ask for, of the resources that the leaf divides with others.
@@ -94,32 +104,32 @@ func (p *plugin) deserved(job *cluster.Job, tasks []*cluster.Task) bool {
 // stand compares what the queue would hold with its share and its quota. It would be
 // above one of them if it would in any resource that is asked for.
 func (t *Tree) stand(q *Queue, asks cluster.Resources) standing {
-	s := standing{tier: q.Tier.Rank(), total: 1}
-	quota, beyond := false, false
+	s := standing{total: 1}
+	quota, beyond, aboveShare := false, false, false
 	for i := range q.Shares {
 		sh := &q.Shares[i]
 		used, total := q.Used.Of(sh.Resource), t.Total.Of(sh.Resource)
 		if ask := asks.Of(sh.Resource); ask > 0 && total > 0 { // what no node has is no reason to wait longer
 			with := plus(used, ask)
-			if with > sh.Share() {
-				s.aboveShare = 1
-			}
-			if sh.Quota >= 0 && with > sh.Quota {
-				beyond = true
-			}
+			aboveShare = aboveShare || with > sh.Share()
+			beyond = beyond || sh.Quota >= 0 && with > sh.Quota
 		}
 		quota = quota || sh.Quota >= 0
 		if used > 0 && compareProducts(used, s.total, s.used, total) > 0 {
 			s.used, s.total = used, total
 		}
 	}
-	if !quota || beyond {
-		s.aboveQuota = 1
-	}
 	// What a Guaranteed queue would hold beyond its quota counts as Standard. One
 	// without a quota has nothing to be beyond.
-	if beyond && q.Tier == cluster.TierGuaranteed {
-		s.tier = cluster.TierStandard.Rank()
+	tier := q.Tier
+	if beyond && tier == cluster.TierGuaranteed {
+		tier = cluster.TierStandard
+	}
+	if s.rank = 4 * tier.Rank(); aboveShare {
+		s.rank += 2
+	}
+	if !quota || beyond {
+		s.rank++
 	}
 	return s
 }
