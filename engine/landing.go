@@ -76,7 +76,7 @@ func (r *room) together(plan []*Victim) (*Refusal, bool) {
 		r.stmt.land(j)
 	}
 	left := r.Place(r.stmt, r.job) // the rest of it, if there is room
-	return left, left == nil || left.Surplus
+	return left, r.fits(r.job, left)
 }
 
 // seat places exactly the tasks that are lacking and those that move, as one gang.

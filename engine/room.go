@@ -373,7 +373,7 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 		return &Refusal{}, false
 	}
 	left := r.Place(r.stmt, r.job)
-	fits := (left == nil || left.Surplus) && r.chosen() && r.err == nil
+	fits := r.fits(r.job, left) && r.chosen() && r.err == nil
 	if moves(plan) && (!fits || !r.land(plan)) {
 		r.stmt.Rollback(mark)
 		return r.together(plan)

@@ -168,6 +168,10 @@ func (g *game) allowed(t *turn, turn *played) bool {
 	why := "its minimum was not placed"
 	for _, last := range []bool{false, true} {
 		for _, minimum := range b.minima(form) {
+			if b.stands(form, 0) && !b.insideQuota(form, asked(minimum)) {
+				why = "surplus beyond the quota evicts others"
+				continue
+			}
 			if !covers(b.members(placed), minimum) {
 				continue
 			}

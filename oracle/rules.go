@@ -256,3 +256,21 @@ func (b *board) required(budget *cluster.Budget) int {
 	}
 	return budget.Required(n)
 }
+
+// insideQuota reports whether the job's queue has a quota of something that is asked
+// for, and it and all queues above it stay within theirs.
+func (b *board) insideQuota(j *job, asks vector) bool {
+	named := false
+	for r := range asks {
+		if asks[r] == 0 {
+			continue
+		}
+		named = named || j.leaf().quota(r) >= 0
+		for _, q := range j.branch {
+			if quota := q.quota(r); quota >= 0 && b.used[q.index][r]+asks[r] > quota {
+				return false
+			}
+		}
+	}
+	return named
+}
