@@ -292,9 +292,9 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 		if r.purpose == Move && len(v.Tasks) > maxMoved || r.may(v) != nil {
 			continue
 		}
-		p := price{here: 1, all: len(v.Tasks)}
+		p := price{here: 1, all: 1}
 		if v.Whole {
-			p.whole = v.Job
+			p.whole, p.all = v.Job, len(v.Tasks)
 		}
 		prices = append(prices, p)
 		leaving = append(leaving, t)

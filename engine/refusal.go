@@ -25,6 +25,9 @@ type Refusal struct {
 	// Retry is when a patient session tries it again at the latest; 0: when something
 	// changes that may help.
 	Retry int64
+	// Delayed is until when the job evicts and moves nothing, where its preemption
+	// delay was what kept adapters from being asked; 0: they were.
+	Delayed int64
 	// Spared are those whom adapters would have evicted, had somebody not spared them.
 	Spared []Sparing
 }

@@ -80,7 +80,7 @@ func (s *Session) minima(alt *cluster.Alternative) [][]*cluster.Task {
 	if len(first) == 0 {
 		return nil
 	}
-	out := [][]*cluster.Task{first}
+	out := append([][]*cluster.Task{first}, s.otherSubgroups(alt)...)
 	smallest := s.lacking(alt, func(a, b *cluster.Task) int {
 		return cmp.Or(cmp.Compare(s.devicesOf(a.Shape).Value, s.devicesOf(b.Shape).Value), cmp.Compare(a.Shape.Resources.Of(cluster.CPU), b.Shape.Resources.Of(cluster.CPU)))
 	})
@@ -123,16 +123,27 @@ func (s *Session) Lacking(alt *cluster.Alternative) []*cluster.Task {
 
 // lacking are those, the first in the order.
 func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
+	return s.lackingOf(alt, s.wanted(alt, nil), order)
+}
+
+// lackingOf are those where the minimum is made of the subgroups that are wanted.
+func (s *Session) lackingOf(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
 	var pending []*cluster.Task
 	short, parts := alt.Min, make([]int, len(alt.Subgroups))
 	for i := range parts {
-		parts[i] = alt.Subgroups[i].Min
+		if wanted == nil || wanted[i] {
+			parts[i] = alt.Subgroups[i].Min
+		}
 	}
 	for _, t := range alt.Tasks {
 		switch {
+		case t.Subgroup > 0 && wanted != nil && !wanted[t.Subgroup-1]:
+			if t.Placed() {
+				short--
+			}
 		case t.Status == cluster.Pending:
 			pending = append(pending, t)
-		case t.Placed():
+		case t.Placed() || t.Status == cluster.Succeeded:
 			short--
 			if t.Subgroup > 0 {
 				parts[t.Subgroup-1]--

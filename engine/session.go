@@ -95,7 +95,7 @@ func (s *Session) passAll(out *Outcome) {
 		if s.decide(job, out); s.err != nil {
 			return
 		}
-		if job.Stands() && job.Placed() < len(job.Tasks()) {
+		if job.Stands() && job.Missing() > 0 {
 			surplus = append(surplus, job)
 		}
 	}
@@ -201,6 +201,11 @@ func (s *Session) fail(plugin string, format string, args ...any) {
 // adapt asks the adapters, in order, to cure the refusal. A plan that does not
 // place the job's minimum is taken back, so that nobody is evicted for nothing.
 func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
+	if until := job.DelayEnds(); until > s.Now {
+		r.Delayed = until
+		s.WakeAt(until)
+		return r
+	}
 	if s.options.Patient && len(s.hooks.adapters) > 0 && s.State.Preemptible() > 0 {
 		s.engine.backlog.pass(s.State.Queue(job.Queue))
 	}
@@ -294,7 +299,7 @@ func (s *Session) bindNominated() []Decision {
 		for _, t := range tasks {
 			stmt.Bind(t)
 		}
-		if job.Chosen >= 0 && !startable(&job.Alternatives[job.Chosen]) {
+		if alt := &job.Alternatives[max(0, job.Chosen)]; job.Chosen >= 0 && (!startable(alt) || inPart(alt, tasks)) {
 			stmt.Rollback(mark)
 		}
 	}

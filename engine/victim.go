@@ -21,8 +21,8 @@ const (
 
 func (p Purpose) String() string { return [...]string{"Reclaim", "Preempt", "Move"}[p] }
 
-// Victim is what goes together: one task that its job can spare, or all of a
-// job, since a gang below its minimum is no gang.
+// Victim is what goes together: one task that its job can spare, a subgroup that it
+// can spare, or all of a job, since a gang below its minimum is no gang.
 type Victim struct {
 	Job   *cluster.Job
 	Tasks []*cluster.Task // all bound
@@ -33,6 +33,9 @@ type Victim struct {
 func VictimOf(t *cluster.Task) *Victim {
 	if t.Job.Spares(t) {
 		return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}}
+	}
+	if tasks := t.Job.SparesSubgroup(t); tasks != nil {
+		return &Victim{Job: t.Job, Tasks: tasks}
 	}
 	v := &Victim{Job: t.Job, Whole: true}
 	for _, o := range t.Job.Tasks() {
@@ -52,7 +55,7 @@ func (v *Victim) stillOne() bool {
 		}
 	}
 	if !v.Whole {
-		return v.Job.Spares(v.Tasks[0])
+		return len(v.Tasks) == 1 && v.Job.Spares(v.Tasks[0]) || slices.Equal(v.Tasks, v.Job.SparesSubgroup(v.Tasks[0]))
 	}
 	bound := 0
 	for _, t := range v.Job.Tasks() {
@@ -199,7 +202,7 @@ type rival struct {
 }
 
 func (s *Session) rival(t *cluster.Task) rival {
-	return rival{t, tierOf(s.State, t).Rank(), t.Job.Spares(t)}
+	return rival{t, tierOf(s.State, t).Rank(), t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
 }
 
 // before orders rivals, the first to go first: weaker tier, surplus, lower
