@@ -165,7 +165,7 @@ func (a *Alternative) Enough(counts func(*Task) bool) bool {
 			parts[t.Subgroup-1]++
 		}
 	}
-	return total >= a.Min && (len(parts) == 0 || a.met(parts))
+	return total >= a.Min && (len(parts) == 0 || a.Met(parts))
 }
 
 // WholeNodes places replicas on whole nodes of one group, never two on a node.

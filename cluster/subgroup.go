@@ -67,8 +67,9 @@ func (a *Alternative) Standing(members []int) []bool {
 	return stands
 }
 
-// met reports whether as many subgroups have their minimum as the job needs.
-func (a *Alternative) met(members []int) bool {
+// Met reports whether as many subgroups have their minimum as the job needs, by how
+// many of its own tasks each has.
+func (a *Alternative) Met(members []int) bool {
 	if !a.Nested() {
 		for i := range members {
 			if members[i] < a.Subgroups[i].Min {
