@@ -210,10 +210,10 @@ func (a *Alternative) members(counts func(*Task) bool) []int {
 // counts reports whether the task counts for the minimum.
 func (a *Alternative) counts(t *Task, counts func(*Task) bool) bool {
 	switch {
+	case t.Status < Succeeded && !t.extra: // as almost all
+		return counts(t)
 	case t.Status == Failed || t.extra && !a.Running: // what is not requested any more makes no minimum
 		return false
-	case t.Status == Succeeded:
-		return true
 	}
-	return counts(t)
+	return t.Status == Succeeded || counts(t)
 }
