@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"math"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // Asks is how much of the resource the tasks ask for together. What a task takes
 // of a device is known once it has one; until then the most that a device of its
@@ -14,9 +18,29 @@ func (s *Session) Asks(tasks []*cluster.Task, resource string) int64 {
 		}
 		total, ok := cluster.AddOverflow(sum, v)
 		if !ok {
-			return 1<<63 - 1
+			return math.MaxInt64
 		}
 		sum = total
+	}
+	return sum
+}
+
+// ChargeOf is what the tasks, once placed, count as in the queue's account of the
+// resource. It differs from what they ask for where they ask for MIG slices: those
+// that the queue has no terms for count as their fraction of nvidia.com/gpu.
+func (s *Session) ChargeOf(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
+	sum := s.Asks(tasks, resource)
+	if resource != cluster.DefaultDeviceResource {
+		return sum
+	}
+	for _, t := range tasks {
+		if d := s.devicesOf(t.Shape); d.OfGPU > 0 && !q.Names(d.Name) {
+			total, ok := cluster.AddOverflow(sum, d.OfGPU)
+			if !ok {
+				return math.MaxInt64
+			}
+			sum = total
+		}
 	}
 	return sum
 }

@@ -30,9 +30,10 @@ type claimant struct {
 	plugin *plugin
 	tree   *Tree
 	branch []*Queue
-	asks   cluster.Resources
 	lacks  []*cluster.Task
-	// By level of the branch: whether everything from there down stays within its share.
+	// By level of the branch: what the job would be charged there, of what is divided.
+	asks []cluster.Resources
+	// By level: whether everything from there down stays within its share.
 	within []bool
 	// By level: the tier it counts as, and what was used before anything of the job was placed.
 	tiers []cluster.Tier
@@ -42,7 +43,7 @@ type claimant struct {
 
 // reclaimable says who may go so that the job's queue gets its share.
 func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
-	if c := p.claimant(job, lacks); c != nil && len(c.asks) > 0 && c.within[len(c.branch)-1] {
+	if c := p.claimant(job, lacks); c != nil && len(c.asks[len(c.branch)-1]) > 0 && c.within[len(c.branch)-1] {
 		return c.spare
 	}
 	return nil
@@ -56,21 +57,29 @@ func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 		return nil
 	}
 	c := &claimant{plugin: p, tree: t, branch: leaf.branch, lacks: lacks, forks: map[string]int{}}
-	for i := range leaf.Shares {
-		if name := leaf.Shares[i].Resource; p.session.Asks(lacks, name) > 0 {
-			c.asks = append(c.asks, cluster.Amount{Name: name, Value: p.session.Asks(lacks, name)})
-		}
-	}
 	for _, q := range c.branch {
-		c.tiers = append(c.tiers, p.state.TierWith(q.Queue, c.asks.Of))
+		asks := p.asks(q, lacks)
+		c.asks = append(c.asks, asks)
+		c.tiers = append(c.tiers, p.state.TierWith(q.Queue, asks.Of))
 		c.used = append(c.used, slices.Clone(q.Used))
 	}
 	c.within = make([]bool, len(c.branch)+1)
 	c.within[len(c.branch)] = true
 	for i := len(c.branch) - 1; i >= 0; i-- {
-		c.within[i] = c.within[i+1] && c.staysWithin(c.branch[i])
+		c.within[i] = c.within[i+1] && c.branch[i].staysWithin(c.asks[i])
 	}
 	return c
+}
+
+// asks is what the tasks would be charged to the queue, of what it has a share of.
+func (p *plugin) asks(q *Queue, lacks []*cluster.Task) (out cluster.Resources) {
+	for i := range q.Shares {
+		name := q.Shares[i].Resource
+		if v := p.session.ChargeOf(q.Queue, lacks, name); v > 0 {
+			out = append(out, cluster.Amount{Name: name, Value: v})
+		}
+	}
+	return out
 }
 
 // classes are those of queues that hold more than their share of something that the
@@ -85,12 +94,15 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 		if leaf == nil || slices.Contains(c.branch, leaf) || !c.within[c.fork(leaf)] {
 			return false
 		}
-		return slices.ContainsFunc(c.asks, func(ask cluster.Amount) bool { return above(leaf.branch[c.fork(leaf):], ask.Name, 1) })
+		fork := c.fork(leaf)
+		return slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
+			return above(leaf.branch[fork:], ask.Name, func(q *Queue) int64 { return leastCharge(q, ask.Name) })
+		})
 	}
 }
 
-func (c *claimant) staysWithin(q *Queue) bool {
-	for _, a := range c.asks {
+func (q *Queue) staysWithin(asks cluster.Resources) bool {
+	for _, a := range asks {
 		if sh := q.share(a.Name); sh != nil && q.Used.Of(a.Name)+a.Value > sh.Share() {
 			return false
 		}
@@ -104,7 +116,9 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 		return VictimInSameQueue
 	}
 	fork := c.fork(leaf)
-	switch tier, keeps := c.plugin.state.TierWithout(leaf.branch[fork].Queue, v.Holds); {
+	theirs := leaf.branch[fork:]
+	held := func(resource string) int64 { return v.ChargeOf(theirs[0].Queue, resource) }
+	switch tier, keeps := c.plugin.state.TierWithout(theirs[0].Queue, held); {
 	case keeps:
 		return VictimGuaranteed
 	case tier.Rank() < c.tiers[fork].Rank():
@@ -112,8 +126,9 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 	case !c.within[fork]:
 		return QueueBeyondItsShare
 	}
-	for _, ask := range c.asks {
-		if held := v.Holds(ask.Name); held > 0 && (above(leaf.branch[fork:], ask.Name, held) || c.deserves(fork, ask) && beyond(leaf.branch[fork:], ask.Name)) {
+	for _, ask := range c.asks[fork] {
+		gone := func(q *Queue) int64 { return v.ChargeOf(q.Queue, ask.Name) }
+		if held(ask.Name) > 0 && (above(theirs, ask.Name, gone) || c.deserves(fork, ask.Name) && beyond(theirs, ask.Name, gone)) {
 			return engine.Consent
 		}
 	}
@@ -133,20 +148,22 @@ func (c *claimant) fork(leaf *Queue) int {
 	return i
 }
 
-// above reports whether all queues keep their share when so much is gone.
-func above(branch []*Queue, resource string, gone int64) bool {
+// above reports whether all queues keep their share when so much of each is gone.
+func above(branch []*Queue, resource string, gone func(*Queue) int64) bool {
 	for _, q := range branch {
-		if sh := q.share(resource); sh != nil && q.Used.Of(resource)-gone < sh.Share() {
-			return false
+		if sh := q.share(resource); sh != nil {
+			if v := gone(q); v > 0 && q.Used.Of(resource)-v < sh.Share() {
+				return false
+			}
 		}
 	}
 	return true
 }
 
-// beyond reports whether all queues hold more than both share and quota.
-func beyond(branch []*Queue, resource string) bool {
+// beyond reports whether all queues that lose something hold more than both share and quota.
+func beyond(branch []*Queue, resource string, gone func(*Queue) int64) bool {
 	for _, q := range branch {
-		if sh := q.share(resource); sh != nil && q.Used.Of(resource) <= max(sh.Share(), sh.Quota) {
+		if sh := q.share(resource); sh != nil && gone(q) > 0 && q.Used.Of(resource) <= max(sh.Share(), sh.Quota) {
 			return false
 		}
 	}
@@ -154,9 +171,10 @@ func beyond(branch []*Queue, resource string) bool {
 }
 
 // deserves reports whether the claimant stays within its quotas from the level down.
-func (c *claimant) deserves(fork int, ask cluster.Amount) bool {
+func (c *claimant) deserves(fork int, resource string) bool {
 	for i := fork; i < len(c.branch); i++ {
-		if sh := c.branch[i].share(ask.Name); sh == nil || sh.Quota < 0 || c.used[i].Of(ask.Name)+ask.Value > sh.Quota {
+		ask := c.asks[i].Of(resource)
+		if sh := c.branch[i].share(resource); ask > 0 && (sh == nil || sh.Quota < 0 || c.used[i].Of(resource)+ask > sh.Quota) {
 			return false
 		}
 	}

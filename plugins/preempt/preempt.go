@@ -68,7 +68,7 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 		if b == nil {
 			return VictimTierNotWeaker // none is known to be
 		}
-		tier, keeps := state.TierWithout(b, v.Holds)
+		tier, keeps := state.TierWithout(b, func(resource string) int64 { return v.ChargeOf(b, resource) })
 		switch {
 		case keeps:
 			return VictimWithinItsGuarantee
@@ -115,9 +115,8 @@ func weakest(q *cluster.Queue) cluster.Tier {
 func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tiers map[*cluster.Queue]cluster.Tier) {
 	state := p.session.State
 	own, tiers = state.Queue(job.Queue), map[*cluster.Queue]cluster.Tier{}
-	asks := func(resource string) int64 { return p.session.Asks(lacks, resource) }
 	for q := own; q != nil; q = state.Parent(q) {
-		tiers[q] = state.TierWith(q, asks)
+		tiers[q] = state.TierWith(q, func(resource string) int64 { return p.session.ChargeOf(q, lacks, resource) })
 	}
 	return own, tiers
 }
