@@ -290,11 +290,16 @@ func (k *kept) settle() {
 	}
 }
 
-func (k *kept) divide(d *division) {
-	total := k.Total.Of(d.resource)
-	if d.parent != nil {
-		total = k.accounts.falls(d.parent, d.resource, func(of string) int64 { return d.parent.part(of).Share() })
+// total is what the siblings divide.
+func (k *kept) total(d *division) int64 {
+	if d.parent == nil {
+		return k.Total.Of(d.resource)
 	}
+	return k.accounts.falls(d.parent, d.resource, func(of string) int64 { return d.parent.part(of).Share() })
+}
+
+func (k *kept) divide(d *division) {
+	total := k.total(d)
 	claims := make([]Claim, len(d.siblings))
 	for i, q := range d.siblings {
 		claims[i] = q.claim(q.parts[d.resource])
