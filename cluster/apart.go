@@ -44,3 +44,11 @@ func (t *JobTerm) Matches(j, o *Job) bool {
 	}
 	return slices.Contains(t.Namespaces, o.Namespace) && t.Selector.Matches(o.Labels)
 }
+
+// Repels reports whether a required anti-term of one of the two jobs is about the
+// other, in whatever domain.
+func (j *Job) Repels(o *Job) bool { return j.avoids(o) || o.avoids(j) }
+
+func (j *Job) avoids(o *Job) bool {
+	return slices.ContainsFunc(j.Affinity, func(t JobTerm) bool { return t.Anti && t.Weight == 0 && t.Matches(j, o) })
+}

@@ -118,6 +118,9 @@ func (r *room) look(t *cluster.Task, n *cluster.Node) []*Victim {
 // whoever can stay, stays, the last first.
 func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival) []*Victim {
 	filters, _, _ := r.taskHooks(t)
+	if rejection, _ := r.rejectAt(filters, t, n); rejection != nil && rejection.Cure&Evict == 0 {
+		return nil
+	}
 	mark := r.stmt.Checkpoint()
 	defer r.stmt.Rollback(mark)
 	var plan []*Victim
@@ -126,15 +129,16 @@ func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival) []*Victim 
 		if !line[i].task.Runs() {
 			continue // its job is gone already
 		}
-		v := VictimOf(line[i].task)
+		v, before := VictimOf(line[i].task), r.stmt.Checkpoint()
 		if !r.evict(v) {
 			continue
 		}
-		plan = append(plan, v)
 		rejection, _ := r.rejectAt(filters, t, n)
-		if rejection != nil && rejection.Cure&Evict == 0 {
-			return nil
+		if rejection != nil && rejection.Cure&Evict == 0 { // without the victim it is not allowed there: it must be near it
+			r.stmt.Rollback(before)
+			continue
 		}
+		plan = append(plan, v)
 		fits = rejection == nil
 	}
 	if !fits {
@@ -188,7 +192,10 @@ func (r *room) keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
 // blamed for, such as the limit of a queue.
 func (r *room) inLine() []*Victim {
 	line := r.line(maxInLine, true)
-	if line == nil {
+	if line == nil { // of too many, those that it must be away from, wherever they are
+		line = r.rivals(r.job, maxInLine, func(t *cluster.Task) bool { return t.Job.Repels(r.job) && r.mayGo(t) })
+	}
+	if len(line) == 0 {
 		return nil
 	}
 	var plan []*Victim
