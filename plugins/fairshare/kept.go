@@ -204,24 +204,6 @@ func (k *kept) request(q *Queue, name string, v, takes int64) {
 	q.show(sh)
 }
 
-// rise sets the request of a queue that has others below it.
-func (k *kept) rise(q *Queue, name string) {
-	v, takes := int64(0), int64(0)
-	for _, c := range q.Children {
-		v = plus(v, k.accounts.rises(c, name, func(of string) int64 { return c.part(of).within() }))
-		takes = plus(takes, k.accounts.rises(c, name, func(of string) int64 { return c.most(c.part(of)) }))
-	}
-	k.request(q, name, v, takes)
-}
-
-// part is the queue's share of the resource; nothing of it where no queue asks for any.
-func (q *Queue) part(name string) *Share {
-	if sh := q.parts[name]; sh != nil {
-		return sh
-	}
-	return &Share{Resource: name, Limit: -1, Quota: -1}
-}
-
 // show lists the share, unless the queue neither asks for any nor deserves some.
 func (q *Queue) show(sh *Share) {
 	q.known = false
@@ -288,14 +270,6 @@ func (k *kept) settle() {
 		}
 		k.dirty[depth] = k.dirty[depth][:0]
 	}
-}
-
-// total is what the siblings divide.
-func (k *kept) total(d *division) int64 {
-	if d.parent == nil {
-		return k.Total.Of(d.resource)
-	}
-	return k.accounts.falls(d.parent, d.resource, func(of string) int64 { return d.parent.part(of).Share() })
 }
 
 func (k *kept) divide(d *division) {
