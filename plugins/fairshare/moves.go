@@ -11,15 +11,11 @@ func (k *kept) moves() bool {
 	if !k.decay.counts() {
 		return false
 	}
-	lasting := map[*Queue]map[string]sum{}
-	for _, root := range k.Roots {
-		last(root, lasting)
-	}
 	for _, d := range k.divided { // in any order: one that moves is enough
 		then := make([]sum, len(d.siblings))
 		claims := make([]Claim, len(d.siblings))
 		for i, q := range d.siblings {
-			then[i], claims[i] = lasting[q][d.resource], q.claim(q.parts[d.resource])
+			then[i], claims[i] = q.lasting(d.resource), q.claim(q.parts[d.resource])
 		}
 		total := k.total(d)
 		pasts := k.decay.weigh(total, claims, then)
@@ -41,23 +37,15 @@ func (q *Queue) weighs(resource string, past *Past) int64 {
 	return past.Weight
 }
 
-// last works out what the queue will have used once it has held for ever what it
-// holds now, and all below it. It is what recall comes to.
-func last(q *Queue, out map[*Queue]map[string]sum) {
-	used := map[string]sum{}
+// lasting is what the queue will have used of the resource once it has held for ever
+// what it holds now. It is what recall comes to.
+func (q *Queue) lasting(resource string) sum {
 	if len(q.Children) == 0 || len(q.Queue.Past) > 0 {
-		for _, a := range q.Used {
-			used[a.Name] = times(a.Value, one)
-		}
+		return times(q.Used.Of(resource), one)
 	}
+	var all sum
 	for _, c := range q.Children {
-		last(c, out)
-		if len(q.Queue.Past) > 0 {
-			continue
-		}
-		for name, s := range out[c] {
-			used[name] = used[name].plus(s)
-		}
+		all = all.plus(c.lasting(resource))
 	}
-	out[q] = used
+	return all
 }
