@@ -13,8 +13,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-const gpu = cluster.DefaultDeviceResource
-
 func job(queue string, devices int, at string) fixture.Part {
 	b := fixture.Job(fmt.Sprintf("%s-%d-%s", queue, devices, at)).Queue(queue).Devices(devices)
 	if at != "" {
