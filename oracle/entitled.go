@@ -88,6 +88,9 @@ func (c *court) sentence(j *cluster.Job, minimum []*cluster.Task) string {
 			continue
 		}
 		for _, moving := range [...]bool{false, true} {
+			if moving && c.limited(p) {
+				break // MakeRoom moves nothing for a job that a limit is in the way of
+			}
 			if c.fits(p, moving) {
 				var ids []string
 				for _, t := range p.evicted {
@@ -130,6 +133,18 @@ func (c *court) allowed(p *plea) bool {
 		}
 	}
 	return true
+}
+
+// limited reports whether a limit is in the way of the job as things are.
+func (c *court) limited(p *plea) bool {
+	for q := c.Queue(p.job.Queue); q != nil; q = c.Parent(q) {
+		for _, l := range q.Limits {
+			if q.Used.Of(l.Name)+p.asks[l.Name] > l.Value {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // reclaimable is rules 1 and 4 for the victim: a task, or all tasks of its job.
