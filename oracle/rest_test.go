@@ -36,6 +36,7 @@ func TestRest(t *testing.T) {
 		"large, patient, with ranks": {size: large, patient: true, ranks: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var seen judged
 			rapid.Check(t, func(t *rapid.T) {
 				drawn := &site{T: t, size: c.size, ranks: c.ranks, state: cluster.NewState()}
