@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // fair reports whether the plan, which is carried out since the checkpoint, leaves the
 // queues more even than they are without it. Both States are compared after the room
@@ -41,31 +45,45 @@ func (r *room) fair(plan []*Victim, checkpoint int) bool {
 }
 
 // handOut gives the room that is idle to pending jobs and to others, in the order of
-// their turns. It reports whether its steps were enough.
+// their turns: first what minima lack, then surplus, that of the job included. It reports
+// whether its steps were enough.
 func (r *room) handOut(others []*cluster.Job) bool {
-	if r.free() == 0 {
-		return true
-	}
-	jobs := others
-	for _, j := range r.State.Pending() {
-		if j != r.job && r.FreeFor(j) {
-			jobs = append(jobs, j)
+	minimal, steps := r.minimal, 0
+	defer func() { r.minimal = minimal }()
+	for _, r.minimal = range [...]bool{true, false} {
+		var jobs []*cluster.Job
+		for _, list := range [...][]*cluster.Job{others, r.State.Pending()} {
+			for _, j := range list {
+				if stands := j.Stands(); stands != r.minimal && (stands || j != r.job) && r.mayGet(j) {
+					jobs = append(jobs, j)
+				}
+			}
 		}
-	}
-	steps := 0
-	for job := range r.each(jobs) {
-		if r.err != nil || r.free() == 0 {
-			break
+		for job := range r.each(jobs) {
+			if r.err != nil || r.free() == 0 {
+				break
+			}
+			if !r.mayGet(job) {
+				continue
+			}
+			if steps++; steps > maxHanded {
+				return false
+			}
+			r.Place(r.stmt, job)
 		}
-		if !r.FreeFor(job) {
-			continue
-		}
-		if steps++; steps > maxHanded {
-			return false
-		}
-		r.Place(r.stmt, job)
 	}
 	return r.err == nil
+}
+
+// mayGet reports whether enough devices are free for what the minimum of the job lacks or,
+// where it lacks nothing, for one of its pending tasks.
+func (r *room) mayGet(j *cluster.Job) bool {
+	if !j.Stands() {
+		return r.FreeFor(j)
+	}
+	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool {
+		return t.Status == cluster.Pending && r.devicesOf(t.Shape).Least <= r.free()
+	})
 }
 
 // returning are the jobs that the plan evicts tasks of, as they would be placed again.
