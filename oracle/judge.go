@@ -16,6 +16,7 @@ type Verdict struct {
 	Relevant, Placed, Minimal bool
 	LastResort                bool   // only the last resort allows the plan: what there is beside it is not known
 	Unchecked                 int    // rules of the last resort that were too large to judge
+	Did                       string // the plan that was carried out
 	Best                      string // the cheapest way, where the engine missed it
 	Why                       string // where the engine missed it: what it would have taken
 	Illegal                   []Violation
@@ -59,6 +60,7 @@ func (g *game) verdict(t *turn) Verdict {
 	p := g.judge(t)
 	if p != nil {
 		v = g.compare(t, p)
+		v.Did = p.plan.String(g.promised)
 		g.carryOut(t, p)
 		if v.Relevant && !v.Placed && t.refusal != nil && t.refusal.Permanent {
 			v.Why += ", and it is refused for good"
@@ -139,7 +141,10 @@ func (b *board) mixes(p *plan) bool {
 	return true
 }
 
-// String shows the plan.
+// String shows the plan; "" where there is none.
 func (p *plan) String(b *board) string {
+	if p.request == nil {
+		return ""
+	}
 	return fmt.Sprintf("%+v, evicted: %s, moved: %s, for: %s", p.cost, list(b.members(p.evicted)), list(b.members(p.moved)), list(p.request.minimum))
 }

@@ -148,9 +148,11 @@ func (g *game) uneven(p *plan) []bool {
 	lower := make([]bool, len(p.request.job.branch))
 	deepest := -1
 	for _, v := range b.members(p.evicted) {
-		u := unit{job: v.job, tasks: []*task{v}}
 		own, others := fork(p.request.job, v.job)
-		if len(own) == 0 || b.sparesPreempt(e, &u) == "" || b.shares(e, own, others, held(&u)) == "" || b.quotaFirst(e, own, others, held(&u)) {
+		fair := func(u unit) bool {
+			return b.sparesPreempt(e, &u) == "" || b.shares(e, own, others, held(&u)) == "" || b.quotaFirst(e, own, others, held(&u))
+		}
+		if len(own) == 0 || fair(unit{job: v.job, tasks: []*task{v}}) || b.bound(v.job) == 0 && fair(unit{job: v.job, tasks: b.members(p.evicted & v.job.set())}) {
 			continue
 		}
 		level := len(lower) - len(own)
