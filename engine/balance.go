@@ -51,14 +51,13 @@ func (r *room) handOut(others []*cluster.Job) bool {
 	minimal, steps := r.minimal, 0
 	defer func() { r.minimal = minimal }()
 	for _, r.minimal = range [...]bool{true, false} {
-		var jobs []*cluster.Job
-		for _, list := range [...][]*cluster.Job{others, r.State.Pending()} {
-			for _, j := range list {
-				if stands := j.Stands(); stands != r.minimal && (stands || j != r.job) && r.mayGet(j) {
-					jobs = append(jobs, j)
-				}
-			}
-		}
+		jobs := slices.DeleteFunc(r.State.Pending(), func(j *cluster.Job) bool {
+			return slices.ContainsFunc(others, func(o *cluster.Job) bool { return o.ID == j.ID }) // it stands for both
+		})
+		jobs = slices.DeleteFunc(append(jobs, others...), func(j *cluster.Job) bool {
+			stands := j.Stands()
+			return stands == r.minimal || !stands && j == r.job || !r.mayGet(j)
+		})
 		for job := range r.each(jobs) {
 			if r.err != nil || r.free() == 0 {
 				break
@@ -86,7 +85,8 @@ func (r *room) mayGet(j *cluster.Job) bool {
 	})
 }
 
-// returning are the jobs that the plan evicts tasks of, as they would be placed again.
+// returning are the jobs that the plan evicts tasks of, as they would be placed again,
+// with those of their tasks that are pending already.
 func (r *room) returning(plan []*Victim) []*cluster.Job {
 	leaving := map[*cluster.Job][]*cluster.Task{}
 	var jobs []*cluster.Job
@@ -104,6 +104,11 @@ func (r *room) returning(plan []*Victim) []*cluster.Job {
 		out[i] = j.Shadow(leaving[j])
 		form := &out[i].Alternatives[0]
 		form.Min = min(form.Min, j.Alternatives[max(j.Chosen, 0)].Min)
+		for _, t := range j.Tasks() {
+			if t.Status == cluster.Pending {
+				form.Tasks = append(form.Tasks, t)
+			}
+		}
 	}
 	return out
 }
