@@ -372,7 +372,8 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 
 // leaveAll makes the victims leave, as they may in the order of the plan. Where some are
 // reclaimed and others preempted, all are asked about again with those that are preempted
-// first: what a queue loses by preemption may be what it was to keep.
+// first: what a queue loses by preemption may be what it was to keep. What is left of a
+// job is evicted after its surplus, so both have the same purpose.
 func (r *room) leaveAll(plan []*Victim) bool {
 	mark := r.stmt.Checkpoint()
 	for _, v := range plan {
@@ -381,6 +382,11 @@ func (r *room) leaveAll(plan []*Victim) bool {
 		}
 	}
 	for preempted := 0; ; {
+		for _, v := range plan {
+			if v.Purpose == Reclaim && slices.ContainsFunc(plan, func(o *Victim) bool { return o.Job == v.Job && o.Purpose == Preempt }) {
+				v.Purpose = Preempt
+			}
+		}
 		var rest []*Victim
 		for _, p := range [...]Purpose{Preempt, Reclaim, Move} {
 			for _, v := range plan {
