@@ -14,6 +14,10 @@ type OnNode struct {
 	Newest int64 // no task of them started later
 	// Whole: none of their jobs can spare a task, so that each is evicted as a whole.
 	Whole bool
+	// If one of them is evicted, so many tasks are at least, unless their job has lost
+	// some, and so many thousandths of devices are freed.
+	Tasks int
+	Freed int64
 
 	count, elastic int
 }
@@ -48,7 +52,7 @@ func (s *State) classify(t *Task, by int) {
 		s.classes[c] = nodes
 	}
 	slot := t.Node.slot
-	k := nodes[slot]
+	k, known := nodes[slot]
 	if t.elastic() {
 		k.elastic += by
 	}
@@ -58,12 +62,63 @@ func (s *State) classify(t *Task, by int) {
 			delete(s.classes, c)
 		}
 		return
-	case by < 0 && t.Started >= k.Newest:
-		k.Newest = newestOf(t.Node, t)
-	case by >= 0:
-		k.Newest = max(k.Newest, t.Started)
+	case by < 0:
+		if tasks, freed := t.leavesWith(); t.Started >= k.Newest || tasks <= k.Tasks || freed <= k.Freed {
+			k.sum(t.Node, t)
+		}
+	case !known:
+		k.Newest = t.Started
+		k.Tasks, k.Freed = t.leavesWith()
+	default:
+		k.add(t)
 	}
 	nodes[slot] = k
+}
+
+// add takes in one more task.
+func (k *OnNode) add(t *Task) {
+	tasks, freed := t.leavesWith()
+	k.Newest, k.Tasks, k.Freed = max(k.Newest, t.Started), min(k.Tasks, tasks), min(k.Freed, freed)
+}
+
+// sum takes in the tasks on the node of the same class as the one that leaves, without it.
+func (k *OnNode) sum(n *Node, leaves *Task) {
+	class, first := leaves.Job.Class(), true
+	for _, t := range n.Tasks {
+		if t == leaves || t.Job.Class() != class {
+			continue
+		}
+		if first {
+			k.Newest, first = t.Started, false
+			k.Tasks, k.Freed = t.leavesWith()
+			continue
+		}
+		k.add(t)
+	}
+}
+
+// maxAlike is up to how many tasks of a job are compared with each other.
+const maxAlike = 1024
+
+// leavesWith is how many tasks are evicted with this one, it included, and how much of
+// devices they hold at least, in thousandths.
+func (t *Task) leavesWith() (tasks int, freed int64) {
+	for _, c := range t.Claims {
+		freed += int64(c.Milli)
+	}
+	if t.elastic() {
+		return 1, freed
+	}
+	alt := &t.Job.Alternatives[t.Alternative]
+	if len(alt.Tasks) > maxAlike {
+		return len(alt.Tasks), freed
+	}
+	for _, o := range alt.Tasks {
+		if o.Shape != t.Shape {
+			return len(alt.Tasks), freed
+		}
+	}
+	return len(alt.Tasks), freed * int64(len(alt.Tasks))
 }
 
 // elastic reports whether the job may have tasks beyond its minimum.
@@ -73,16 +128,4 @@ func (t *Task) elastic() bool {
 	}
 	alt := &t.Job.Alternatives[t.Alternative]
 	return alt.Min < len(alt.Tasks)
-}
-
-// newestOf is when the newest of the tasks on the node started that are of the same
-// class as the one that leaves.
-func newestOf(n *Node, leaves *Task) int64 {
-	newest, class := int64(0), leaves.Job.Class()
-	for _, t := range n.Tasks {
-		if t != leaves && t.Job.Class() == class {
-			newest = max(newest, t.Started)
-		}
-	}
-	return newest
 }

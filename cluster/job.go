@@ -126,6 +126,10 @@ type Topology struct {
 // None reports whether anything goes.
 func (t *Topology) None() bool { return t.Required == "" && len(t.Preferred) == 0 }
 
+// Counts reports whether the task, where it is placed, counts towards the minimum:
+// what is not requested any more does not.
+func (a *Alternative) Counts(t *Task) bool { return !t.extra || a.Running }
+
 // Enough reports whether the tasks that count make the minimum, and those of
 // each subgroup make its own.
 func (a *Alternative) Enough(counts func(*Task) bool) bool {
@@ -134,7 +138,7 @@ func (a *Alternative) Enough(counts func(*Task) bool) bool {
 	parts = append(parts, make([]int, len(a.Subgroups))...)
 	total := 0
 	for _, t := range a.Tasks {
-		if !counts(t) || t.extra && !a.Running { // what is not requested any more makes no minimum
+		if !counts(t) || !a.Counts(t) {
 			continue
 		}
 		total++

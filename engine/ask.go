@@ -22,14 +22,48 @@ func (s *Session) Asks(tasks []*cluster.Task, resource string) int64 {
 }
 
 // AsksStill is how much of the resource those of the tasks ask for that are not placed.
+// It is asked often about the tasks that one job lacks, so the sums are kept in step.
 func (s *Session) AsksStill(tasks []*cluster.Task, resource string) int64 {
-	var left []*cluster.Task
-	for _, t := range tasks {
-		if t.Status == cluster.Pending {
-			left = append(left, t)
+	if len(tasks) == 0 {
+		return 0
+	}
+	k := &s.still
+	if len(k.tasks) != len(tasks) || &k.tasks[0] != &tasks[0] {
+		*k = still{tasks: tasks, of: make(map[*cluster.Task]bool, len(tasks))}
+		for _, t := range tasks {
+			k.of[t] = true
 		}
 	}
-	return s.Asks(left, resource)
+	for i := range k.sums {
+		if k.sums[i].Name == resource {
+			return k.sums[i].Value
+		}
+	}
+	sum := int64(0)
+	for i := range tasks {
+		if tasks[i].Status == cluster.Pending {
+			sum += s.Asks(tasks[i:i+1], resource)
+		}
+	}
+	k.sums = append(k.sums, cluster.Amount{Name: resource, Value: sum})
+	return sum
+}
+
+// still is what tasks ask for that are not placed, as far as it was asked about.
+type still struct {
+	tasks []*cluster.Task
+	of    map[*cluster.Task]bool
+	sums  cluster.Resources
+}
+
+// follow takes in that the task is placed, or is not any more.
+func (k *still) follow(s *Session, t *cluster.Task, sign int64) {
+	if len(k.sums) == 0 || !k.of[t] {
+		return
+	}
+	for i := range k.sums {
+		k.sums[i].Value += sign * s.Asks([]*cluster.Task{t}, k.sums[i].Name)
+	}
 }
 
 func (s *Session) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {

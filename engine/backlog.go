@@ -17,9 +17,9 @@ type backlog struct {
 	// What it is up to date with.
 	jobs, nodes, queues, revision, epoch uint64
 
-	waiters []*waiter  // by slot of the job; nil: the job is not pending
-	sets    []string   // by slot of the job: the set that it is of
-	lanes   [2][]*lane // of minima and of surplus, by slot of the queue; nil: none yet
+	waiters []*waiter // by slot of the job; nil: the job is not pending
+	sets    []string  // by slot of the job: the set that it is of
+	lanes   []*lane   // by slot of the queue; nil: none yet
 	asked   map[*cluster.Shape]*asked
 	ids     []int // of shapes, to reuse
 	timers  timers
@@ -32,16 +32,17 @@ type backlog struct {
 	spelling  []byte
 	saying    uint64 // counts refusals
 
+	sessions uint64 // counts them
+
 	// While a session runs:
 	turns   *turns
-	phase   int
-	waiting int        // sure lanes of the phase whose turn is not over
-	sure    [2][]*lane // in line for more than fresh shapes
-	inLine  []*lane    // that were in line so far
-	fresh   []*asked   // shapes that some node takes since the last session
-	marks   bitset     // of these
-	live    int        // how many of these some node still takes
-	seen    uint64     // version of the State that they are as of
+	waiting int      // sure lanes whose turn is not over
+	sure    []*lane  // in line for more than fresh shapes
+	inLine  []*lane  // that were in line so far
+	fresh   []*asked // shapes that some node takes since the last session
+	marks   bitset   // of these
+	live    int      // how many of these some node still takes
+	seen    uint64   // version of the State that they are as of
 }
 
 func newBacklog(s *cluster.State) *backlog {
@@ -54,7 +55,8 @@ func newBacklog(s *cluster.State) *backlog {
 // open takes in what changed since the last session and finds out which jobs that may help.
 func (b *backlog) open(s *Session) {
 	first := b.session == nil
-	b.session, b.phase, b.waiting = s, -1, 0
+	b.session, b.waiting = s, 0
+	b.sessions++
 	if b.turns == nil || b.revision != s.State.Revision() {
 		b.turns = s.newTurns() // queues have other terms, and may be elsewhere in the tree
 	} else {
@@ -94,13 +96,14 @@ func (b *backlog) takeJobs() (moved map[string]bool) {
 		switch {
 		case job == nil || !b.state.Waits(job):
 		case e == nil:
-			e = &waiter{job: job}
+			e = &waiter{turn: turnOf(job)}
 			if job.Parked != nil { // as it was before a restart
 				e.parked = *job.Parked
 			}
 			b.arrive(e)
-		case e.bucket == nil || e.stand != standOf(job) || e.lane.surplus != job.Stands() || job.SpecVersion() > b.jobs:
+		case e.bucket == nil || e.stand != standOf(job) || e.turn != turnOf(job) || job.SpecVersion() > b.jobs:
 			b.remove(e)
+			e.turn = turnOf(job)
 			b.arrive(e)
 		}
 	})
@@ -115,35 +118,38 @@ func (b *backlog) arrive(e *waiter) {
 	b.assure(e.lane)
 }
 
+// again gives the job another turn in this session, for a task beyond its minimum.
+func (b *backlog) again(job *cluster.Job) {
+	e := &waiter{turn: turnOf(job)}
+	b.arrive(e)
+	l := e.lane
+	i, _ := slices.BinarySearchFunc(l.arrivals[:len(l.arrivals)-1], e, b.compareWaiters)
+	copy(l.arrivals[i+1:], l.arrivals[i:])
+	l.arrivals[i] = e
+}
+
+func (b *backlog) compareWaiters(x, y *waiter) int { return b.session.compareTurns(x.turn, y.turn) }
+
 // lane finds the lane that the job belongs in, or makes it.
 func (b *backlog) lane(j *cluster.Job) *lane {
-	q, phase := b.state.Queue(j.Queue), 0
-	if j.Stands() {
-		phase = 1
+	q := b.state.Queue(j.Queue)
+	for q.Slot() >= len(b.lanes) {
+		b.lanes = append(b.lanes, nil)
 	}
-	for q.Slot() >= len(b.lanes[phase]) {
-		b.lanes[phase] = append(b.lanes[phase], nil)
-	}
-	l := b.lanes[phase][q.Slot()]
+	l := b.lanes[q.Slot()]
 	if l == nil {
-		l = &lane{backlog: b, surplus: phase == 1, buckets: map[string]*bucket{}, asks: map[*asked][]*bucket{}}
-		b.lanes[phase][q.Slot()] = l
+		l = &lane{backlog: b, buckets: map[string]*bucket{}, asks: map[*asked][]*bucket{}}
+		b.lanes[q.Slot()] = l
 	}
 	l.queue = q
 	return l
 }
 
-// assure puts the lane in line in its phase.
+// assure puts the lane in line.
 func (b *backlog) assure(l *lane) {
-	if l.sure {
-		return
-	}
-	l.sure = true
-	phase := 0
-	if l.surplus {
-		phase = 1
-	}
-	if b.sure[phase] = append(b.sure[phase], l); phase == b.phase {
+	if !l.sure {
+		l.sure = true
+		b.sure = append(b.sure, l)
 		b.waiting++
 	}
 }
@@ -160,11 +166,14 @@ func (b *backlog) remove(e *waiter) {
 		return
 	}
 	e.bucket, e.parked = nil, k.parked
-	i, found := k.index(b.session, e.job)
+	i, found := k.index(b.session, e.turn)
 	if !found || k.jobs[i] != e { // its order has changed
 		i = slices.Index(k.jobs, e)
 	}
 	k.jobs = slices.Delete(k.jobs, i, i+1)
+	if i == 0 {
+		k.lane.leastKnown = false
+	}
 	if len(k.jobs) > 0 {
 		return
 	}
@@ -221,13 +230,11 @@ func (b *backlog) close() {
 	}
 	clear(b.inLine)
 	b.inLine = b.inLine[:0]
-	for phase := range b.sure {
-		for _, l := range b.sure[phase] {
-			l.rest()
-		}
-		clear(b.sure[phase])
-		b.sure[phase] = b.sure[phase][:0]
+	for _, l := range b.sure {
+		l.rest()
 	}
+	clear(b.sure)
+	b.sure = b.sure[:0]
 	for _, a := range b.fresh {
 		a.fresh = a.fresh[:0]
 	}

@@ -10,7 +10,7 @@ import (
 
 // waiter is a pending job in the backlog.
 type waiter struct {
-	job     *cluster.Job
+	turn
 	lane    *lane
 	bucket  *bucket        // nil: it is to be tried
 	arrived bool           // it is among the arrivals of its lane
@@ -62,6 +62,8 @@ type bucket struct {
 	pick   *waiter // the one to be tried
 	called bool    // in line
 	forced bool    // to be tried whatever nodes say
+	ahead  *waiter // in the heap of all that are parked: the first whose turn is to come
+	passed moment  // when one of it had its turn
 }
 
 // asked is a shape that parked jobs ask for.
@@ -154,9 +156,9 @@ func flag(k []byte, v bool) []byte {
 	return append(k, 0)
 }
 
-// index is the place of the job in the bucket, or where it belongs.
-func (k *bucket) index(s *Session, j *cluster.Job) (int, bool) {
-	return slices.BinarySearchFunc(k.jobs, j, func(e *waiter, j *cluster.Job) int { return s.compareJobs(e.job, j) })
+// index is the place of the turn in the bucket, or where it belongs.
+func (k *bucket) index(s *Session, t turn) (int, bool) {
+	return slices.BinarySearchFunc(k.jobs, t, func(e *waiter, t turn) int { return s.compareTurns(e.turn, t) })
 }
 
 // openShapes visits one pending task of each shape in the forms that the job may still take.

@@ -59,6 +59,11 @@ func (s *Session) record(r Record) {
 }
 
 func (s *Session) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
+	if kind == Allocated {
+		s.still.follow(s, t, -1)
+	} else {
+		s.still.follow(s, t, +1)
+	}
 	if len(s.hooks.handlers) == 0 {
 		return
 	}

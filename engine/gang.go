@@ -73,7 +73,9 @@ func (s *Session) gang(stmt *Statement, alt *cluster.Alternative, in *scope) *ga
 	for _, t := range alt.Tasks {
 		switch {
 		case t.Placed():
-			g.count(t, +1)
+			if alt.Counts(t) {
+				g.count(t, +1)
+			}
 		case t.Status == cluster.Pending:
 			g.left = append(g.left, t)
 		default:
@@ -168,14 +170,16 @@ func (g *gang) minimum() *Attempt {
 	return nil
 }
 
-// surplus places what fits beyond the minimum, and returns why not all of it did.
-func (g *gang) surplus() *Attempt {
-	for i := 0; i < len(g.left) && g.session.err == nil; {
+// surplus places so many tasks beyond the minimum, and returns why fewer fit.
+func (g *gang) surplus(tasks int) *Attempt {
+	for i := 0; i < len(g.left) && tasks > 0 && g.session.err == nil; {
+		before := len(g.left)
 		if !g.hopeful(g.left[i]) || !g.take(i) {
 			i++
 		}
+		tasks -= before - len(g.left)
 	}
-	if len(g.failed) == 0 {
+	if len(g.failed) == 0 || tasks <= 0 {
 		return nil
 	}
 	return g.failed[0]

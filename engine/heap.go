@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -75,7 +74,7 @@ func (h *heap) refresh(r *room, t *cluster.Task, ask verdict) {
 	if h.known > 0 || r.class == nil {
 		r.State.Changed(h.known, func(slot int) { h.refine(r, t, slot, ask) })
 	} else {
-		h.enter(r)
+		h.enter(r, r.devicesOf(t.Shape).Least)
 		if r.options.Search == Twin {
 			h.check(r, t, ask)
 		}
@@ -94,7 +93,7 @@ func (h *heap) refine(r *room, t *cluster.Task, slot int, ask verdict) {
 
 // enter adds the nodes that have tasks of classes which might have victims, each with
 // what one task of these costs at least.
-func (h *heap) enter(r *room) {
+func (h *heap) enter(r *room, need int64) {
 	r.State.Classes(func(c cluster.Class, on func(func(slot int, k cluster.OnNode))) bool {
 		if !r.class(c) {
 			return true
@@ -105,6 +104,7 @@ func (h *heap) enter(r *room) {
 				return
 			}
 			bound := least
+			bound.tasks, bound.beyond = int32(k.Tasks), max(0, k.Freed-need)
 			if bound.young = -k.Newest; k.Whole {
 				bound.jobs = 1
 			}
@@ -118,7 +118,10 @@ func (h *heap) enter(r *room) {
 	})
 	h.entries = slices.Grow(h.entries, len(h.current))
 	for _, e := range h.current { // in any order: the heap has its own
-		h.push(r, e)
+		h.entries = append(h.entries, e)
+	}
+	for i := len(h.entries)/2 - 1; i >= 0; i-- {
+		h.down(r, i)
 	}
 }
 
@@ -274,10 +277,15 @@ func (h *heap) pop(r *room) {
 	n := len(h.entries) - 1
 	h.entries[0], h.entries[n] = h.entries[n], nil
 	h.entries = h.entries[:n]
-	for i := 0; ; {
+	h.down(r, 0)
+}
+
+// down moves the i-th entry to its place among those below it.
+func (h *heap) down(r *room, i int) {
+	for {
 		best := i
 		for _, c := range [...]int{2*i + 1, 2*i + 2} {
-			if c < n && h.less(r, h.entries[c], h.entries[best]) {
+			if c < len(h.entries) && h.less(r, h.entries[c], h.entries[best]) {
 				best = c
 			}
 		}
@@ -294,7 +302,6 @@ func (h *heap) pop(r *room) {
 func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	leaving, prices := r.scratch[:0], r.prices[:0]
 	moves := false
-	least := int64(math.MaxInt64) // that one victim frees
 	for _, t := range n.Tasks {
 		if !r.mayLeave(t, r.job) || r.class != nil && !r.class(t.Job.Class()) {
 			continue
@@ -308,8 +315,7 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 		if r.way&moving != 0 && r.mightMove(t) {
 			moves = true
 		} else if v := VictimOf(t); r.way&evicting != 0 && r.mightBeEvicted(v) {
-			p.all = len(v.Tasks)
-			if least = min(least, freed(v.Tasks)); v.Whole {
+			if p.all, p.freed = len(v.Tasks), freed(v.Tasks); v.Whole {
 				p.whole = v.Job
 			}
 		} else {
@@ -329,38 +335,48 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	e := &entryPlan{slot: n.Slot()}
 	if moves { // perhaps nothing is evicted
 		e.cost = noCost()
-		e.cost.moved.tasks = 1
+		if e.cost.moved.tasks = 1; r.way == moving {
+			e.cost.moved.tasks = int32(count)
+		}
 		return e
 	}
 	e.cost = r.cheapestOf(leaving, count)
-	e.cost.tasks = int32(total(prices, count))
-	e.cost.beyond = max(0, least-r.devicesOf(s).Least)
+	e.cost.tasks = int32(total(prices, count, func(p *price) int64 { return int64(p.all) }))
+	e.cost.beyond = max(0, total(prices, count, func(p *price) int64 { return p.freed })-r.devicesOf(s).Least)
 	if !slices.ContainsFunc(prices, func(p price) bool { return p.whole == nil }) {
-		e.cost.jobs = 1 // each victim is a whole job
+		e.cost.jobs = int32(max(1, total(prices, count, func(*price) int64 { return 1 }))) // each victim is a whole job
 	}
 	return e
 }
 
-// price is a victim seen from one node: how many of its tasks are there, and how
-// many go with them in all.
+// price is a victim seen from one node: how many of its tasks are there, how many
+// leave with them in all, and how much of devices they free.
 type price struct {
-	whole     *cluster.Job // nil: it goes alone
+	whole     *cluster.Job // nil: the task leaves alone
 	here, all int
+	freed     int64
 }
 
-// total is how many tasks go at least if so many of the node's have to: victims
-// that cost least for what they give first, the last one in part.
-func total(prices []price, count int) int {
-	slices.SortStableFunc(prices, func(a, b price) int { return cmp.Compare(a.all*b.here, b.all*a.here) })
-	sum := 0
-	for _, p := range prices {
+// total is how much is paid at least if so many of the node's tasks have to leave:
+// victims that cost least for what they give first, the last one in part, and no less
+// than one victim costs.
+func total(prices []price, count int, pays func(*price) int64) int64 {
+	slices.SortStableFunc(prices, func(a, b price) int {
+		return cmp.Compare(pays(&a)*int64(b.here), pays(&b)*int64(a.here))
+	})
+	sum, one := int64(0), pays(&prices[0])
+	for i := range prices {
+		one = min(one, pays(&prices[i]))
+	}
+	for i := range prices {
+		p := &prices[i]
 		if count <= p.here {
-			return sum + p.all*count/p.here
+			return max(one, sum+pays(p)*int64(count)/int64(p.here))
 		}
-		sum += p.all
+		sum += pays(p)
 		count -= p.here
 	}
-	return sum
+	return max(one, sum)
 }
 
 // cheapestOf is the least that so many of the tasks cost: it takes one of them that is

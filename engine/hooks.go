@@ -16,11 +16,16 @@ import (
 // with a paragraph that begins "Combining:" and says how the answers of several
 // plugins become one; docs/reference/hooks.md is made from these comments.
 type (
-	// QueueOrderFn, JobOrderFn and TaskOrderFn compare: negative puts the left
-	// one first, 0 leaves it to others.
-	QueueOrderFn func(left, right *cluster.Queue) int
-	JobOrderFn   func(left, right *cluster.Job) int
-	TaskOrderFn  func(left, right *cluster.Task) int
+	// QueueOrderFn, SiblingOrderFn, JobOrderFn and TaskOrderFn compare: negative puts
+	// the left one first, 0 leaves it to others.
+	QueueOrderFn   func(left, right *cluster.Queue) int
+	SiblingOrderFn func(left, right Bid) int
+	JobOrderFn     func(left, right *cluster.Job) int
+	TaskOrderFn    func(left, right *cluster.Task) int
+
+	// SurplusFn says whether others may be evicted for the task that the job wants
+	// beyond its minimum.
+	SurplusFn func(job *cluster.Job, lacks []*cluster.Task) bool
 
 	// PrePredicateFn turns a task down before any node is looked at; nil lets it pass.
 	PrePredicateFn func(*cluster.Task, *cluster.Job) *Rejection
@@ -78,6 +83,13 @@ type (
 	SweepFn func(*Statement)
 )
 
+// Bid is a queue whose turn it may be, and the job that it would give: the first in
+// its line, or the first in the line of the queue below it whose turn it would be.
+type Bid struct {
+	Queue *cluster.Queue
+	Job   *cluster.Job
+}
+
 // EventHandler hears every virtual allocation and eviction, and every undo of
 // one as its opposite. Handlers cannot fail and must be quick.
 type EventHandler struct {
@@ -102,8 +114,10 @@ type hook[F any] struct {
 }
 
 type hooks struct {
-	queueOrders     []hook[QueueOrderFn]
+	queueOrders     []hook[SiblingOrderFn]
+	jobPriorities   []hook[JobOrderFn]
 	jobOrders       []hook[JobOrderFn]
+	surpluses       []hook[SurplusFn]
 	taskOrders      []hook[TaskOrderFn]
 	prePredicates   []hook[PrePredicateFn]
 	shapePredicates []hook[ShapePredicateFn]
@@ -153,22 +167,42 @@ func add[F any](s *Session, list *[]hook[F], fn F) *hook[F] {
 //
 // Combining: in profile order; the first answer that is not 0 decides, then the
 // queue's name.
-func (s *Session) AddQueueOrderFn(fn QueueOrderFn) { add(s, &s.hooks.queueOrders, fn) }
+func (s *Session) AddQueueOrderFn(fn QueueOrderFn) {
+	add(s, &s.hooks.queueOrders, func(l, r Bid) int { return fn(l.Queue, r.Queue) })
+}
 
-// AddSiblingOrderFn registers a comparison of queues with the same parent: queues
-// are compared where their branches part. While a session runs, the answer for two
-// siblings may change only with what they and the queues below them use: they are
-// compared again when that changes.
+// AddSiblingOrderFn registers a comparison of queues with the same parent, each with
+// the job that it would give: queues are compared where their branches part. While a
+// session runs, the answer for two siblings may change only with what they and the
+// queues below them use, and with the jobs: they are compared again when one of these
+// changes. Jobs that nothing tells apart but their names and ages must be answered
+// alike. Session.Lacks has the tasks that the job would be given room for.
 //
 // Combining: as AddQueueOrderFn. Where all comparisons are of this kind, the name
 // that decides last is that of the queue where the branches part.
-func (s *Session) AddSiblingOrderFn(fn QueueOrderFn) {
+func (s *Session) AddSiblingOrderFn(fn SiblingOrderFn) {
 	add(s, &s.hooks.queueOrders, fn).siblings = true
 }
 
-// AddJobOrderFn registers a comparison of jobs within a queue. The answer for two
-// jobs may change only when one of them does, and not with time: jobs are kept in
-// order from session to session.
+// AddJobPriorityFn registers a comparison of jobs within a queue that counts before
+// all others. Of jobs that it does not tell apart, those that lack their minimum come
+// first; then tasks beyond the minimum are dealt in turn, to the job that has the
+// fewest. The answer for two jobs may change only when one of them does, and not with
+// time: jobs are kept in order from session to session.
+//
+// Combining: in profile order; the first answer that is not 0 decides, then what the
+// jobs lack, then the comparisons of AddJobOrderFn.
+func (s *Session) AddJobPriorityFn(fn JobOrderFn) { add(s, &s.hooks.jobPriorities, fn) }
+
+// AddSurplusFn registers a say over whether room may be made for a task beyond its
+// job's minimum.
+//
+// Combining: room is made if some hook says so.
+func (s *Session) AddSurplusFn(fn SurplusFn) { add(s, &s.hooks.surpluses, fn) }
+
+// AddJobOrderFn registers a comparison of jobs within a queue that want the same:
+// their minimum, or as many tasks more. The answer for two jobs may change only when
+// one of them does, and not with time: jobs are kept in order from session to session.
 //
 // Combining: in profile order; the first answer that is not 0 decides, then the
 // job's ID.

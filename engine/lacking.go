@@ -42,7 +42,7 @@ func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Tas
 		switch {
 		case t.Status == cluster.Pending:
 			pending = append(pending, t)
-		case t.Placed():
+		case t.Placed() && alt.Counts(t):
 			short--
 			if t.Subgroup > 0 {
 				parts[t.Subgroup-1]--
@@ -50,6 +50,9 @@ func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Tas
 		}
 	}
 	slices.SortStableFunc(pending, order)
+	if s.growing != nil && len(pending) > 0 && pending[0].Job == s.growing {
+		return pending[:1]
+	}
 	needed := make([]bool, len(pending))
 	for i, t := range pending {
 		if t.Subgroup > 0 && parts[t.Subgroup-1] > 0 {

@@ -79,7 +79,7 @@ func (r *room) together(plan []*Victim) (*Refusal, bool) {
 		return &Refusal{}, false
 	}
 	left := r.Place(r.stmt, r.job) // the rest of it, if there is room
-	return left, (left == nil || left.Surplus) && r.chosen() && r.err == nil
+	return left, r.fits(r.job, left) && r.chosen() && r.err == nil
 }
 
 // seat places exactly the tasks that are lacking and those that move, as one gang.

@@ -7,12 +7,10 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// lane is the backlog of one queue: of jobs that want their minimum, or of those
-// that want more.
+// lane is the backlog of one queue.
 type lane struct {
 	backlog *backlog
 	queue   *cluster.Queue
-	surplus bool
 
 	arrivals []*waiter // to be tried, whatever changed
 	buckets  map[string]*bucket
@@ -20,18 +18,25 @@ type lane struct {
 	shapes   bitset // of asks
 	loose    int    // buckets that any change of a node may help
 
+	// The first that is parked, kept from session to session, and its job.
+	least      *waiter
+	leastJob   *cluster.Job
+	leastKnown bool
+
 	// While a session runs:
-	called   []*bucket    // heap of those that something may have helped
-	cursor   *cluster.Job // the last that was tried
-	gathered int          // how many of the fresh shapes were looked up
-	sure     bool         // it is in line for more than fresh shapes
-	passed   bool         // its turn is over
+	called   []*bucket  // heap of those that something may have helped
+	cursor   turn       // the last that was looked at: those before it had theirs; no job: none was
+	taken    bool       // it had its own
+	parked   parkedHeap // once the lane had a turn: all buckets with jobs that have not
+	gathered int        // how many of the fresh shapes were looked up
+	sure     bool       // it is in line for more than fresh shapes
+	passed   bool       // its turn is over
 }
 
 // The heap of called buckets, in the order of the jobs that they would try.
 func (l *lane) Len() int { return len(l.called) }
 func (l *lane) Less(i, j int) bool {
-	return l.backlog.session.compareJobs(l.called[i].pick.job, l.called[j].pick.job) < 0
+	return l.backlog.compareWaiters(l.called[i].pick, l.called[j].pick) < 0
 }
 func (l *lane) Swap(i, j int) { l.called[i], l.called[j] = l.called[j], l.called[i] }
 func (l *lane) Push(x any)    { l.called = append(l.called, x.(*bucket)) }
@@ -47,17 +52,25 @@ func (l *lane) call(k *bucket) {
 	if k.called {
 		return
 	}
+	if e := l.after(k); e != nil {
+		k.pick, k.called = e, true
+		stdheap.Push(l, k)
+	}
+}
+
+// after is the bucket's first job whose turn is still to come; nil: there is none.
+func (l *lane) after(k *bucket) *waiter {
 	at := 0
-	if l.cursor != nil {
+	if l.cursor.job != nil {
 		i, found := k.index(l.backlog.session, l.cursor)
-		if at = i; found {
+		if at = i; found && l.taken {
 			at++
 		}
 	}
-	if at < len(k.jobs) {
-		k.pick, k.called = k.jobs[at], true
-		stdheap.Push(l, k)
+	if at == len(k.jobs) {
+		return nil
 	}
+	return k.jobs[at]
 }
 
 // gather calls the buckets that ask for a shape which a node takes since the last session.
@@ -71,28 +84,94 @@ func (l *lane) gather() {
 	}
 }
 
-// next is the first job that something may have helped, or that was not tried before.
-func (l *lane) next() *cluster.Job {
+// head is the first job whose turn is still to come, whether it is to be tried or
+// not: what is parked holds its place in the line, or the order of turns would depend
+// on what was tried in earlier sessions.
+func (l *lane) head() *cluster.Job {
+	if l.cursor.job == nil && len(l.arrivals) == 0 { // so are most lanes, in most sessions
+		l.first()
+		return l.leastJob
+	}
+	e := l.front(false)
+	if e == nil {
+		return nil
+	}
+	return e.job
+}
+
+// front is the first whose turn is still to come, of all or of those to be tried.
+func (l *lane) front(tried bool) *waiter {
+	var first *waiter
+	offer := func(e *waiter) {
+		if first == nil || l.backlog.compareWaiters(e, first) < 0 {
+			first = e
+		}
+	}
+	if len(l.arrivals) > 0 {
+		offer(l.arrivals[0])
+	}
+	if len(l.called) > 0 {
+		offer(l.called[0].pick)
+	}
+	switch {
+	case tried:
+	case l.cursor.job == nil:
+		if e := l.first(); e != nil {
+			offer(e)
+		}
+	default:
+		if e := l.parked.front(l); e != nil {
+			offer(e)
+		}
+	}
+	if first != nil && l.cursor.job != nil {
+		l.cursor, l.taken = first.turn, false
+	}
+	return first
+}
+
+// first is the first that is parked; nil: there is none.
+func (l *lane) first() *waiter {
+	if !l.leastKnown {
+		l.least, l.leastJob, l.leastKnown = nil, nil, true
+		for _, k := range l.buckets { // in any order: no two jobs compare equal
+			if l.least == nil || l.backlog.compareWaiters(k.jobs[0], l.least) < 0 {
+				l.least, l.leastJob = k.jobs[0], k.jobs[0].job
+			}
+		}
+	}
+	return l.least
+}
+
+// next takes the first job out of the line, and reports whether it is to be tried:
+// something may have helped it, or it was not tried before.
+func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 	l.gather()
-	s := l.backlog.session
-	for len(l.arrivals)+len(l.called) > 0 {
-		if len(l.called) == 0 || len(l.arrivals) > 0 && s.compareJobs(l.arrivals[0].job, l.called[0].pick.job) < 0 {
-			e := l.arrivals[0]
-			l.arrivals, e.arrived = l.arrivals[1:], false
-			l.cursor = e.job
-			return e.job
+	if len(l.arrivals)+len(l.called) == 0 {
+		if !l.passed && l.sure {
+			l.backlog.waiting--
 		}
-		k := stdheap.Pop(l).(*bucket)
+		if l.passed = true; alone || l.backlog.turns.contender(l.queue).depth == 0 {
+			return nil, false
+		}
+	}
+	e := l.front(alone)
+	if e == nil {
+		return nil, false
+	}
+	l.cursor, l.taken = e.turn, true
+	if len(l.arrivals) > 0 && l.arrivals[0] == e {
+		l.arrivals, e.arrived = l.arrivals[1:], false
+		return e.job, true
+	}
+	k := e.bucket
+	if len(l.called) > 0 && l.called[0] == k && k.pick == e {
+		stdheap.Pop(l)
 		k.called = false
-		if k.forced || s.helped(k) {
-			l.cursor = k.pick.job
-			return k.pick.job
-		}
+		try = k.forced || l.backlog.session.helped(k)
 	}
-	if l.passed = true; l.sure {
-		l.backlog.waiting--
-	}
-	return nil
+	k.passed = l.backlog.moment()
+	return e.job, try
 }
 
 // rest ends the lane's part in a session.
@@ -102,7 +181,8 @@ func (l *lane) rest() {
 	}
 	clear(l.called)
 	l.called = l.called[:0]
-	l.cursor, l.gathered, l.sure, l.passed = nil, 0, false, false
+	l.parked.rest()
+	l.cursor, l.taken, l.gathered, l.sure, l.passed = turn{}, false, 0, false, false
 }
 
 // list registers the bucket for what it asks.

@@ -1,70 +1,91 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
 )
 
-// Order sorts pending jobs by when their turn comes, as long as none is placed:
-// those that want their minimum first.
+// turn is a job that waits in the line of its queue, for its minimum or for one task
+// more. It keeps its place in the line while the job itself changes.
+type turn struct {
+	job     *cluster.Job
+	surplus int // how many tasks beyond its minimum it has; -1: it lacks its minimum
+}
+
+func turnOf(j *cluster.Job) turn {
+	if !j.Stands() {
+		return turn{j, -1}
+	}
+	return turn{j, max(0, j.Placed()-j.Alternatives[j.Chosen].Min)}
+}
+
+// compareTurns orders the line of a queue. Of jobs of one priority those come first
+// that lack their minimum, then those with the least surplus, so that it is dealt in turn.
+func (s *Session) compareTurns(a, b turn) int {
+	for _, h := range s.hooks.jobPriorities {
+		if c := h.fn(a.job, b.job); c != 0 {
+			return c
+		}
+	}
+	if a.surplus != b.surplus {
+		return cmp.Compare(a.surplus, b.surplus)
+	}
+	for _, h := range s.hooks.jobOrders {
+		if c := h.fn(a.job, b.job); c != 0 {
+			return c
+		}
+	}
+	return strings.Compare(a.job.ID, b.job.ID)
+}
+
+// Order sorts pending jobs by when their turn comes, as long as none is placed.
 func (s *Session) Order(jobs []*cluster.Job) []*cluster.Job {
 	out := make([]*cluster.Job, 0, len(jobs))
-	for _, stands := range [...]bool{false, true} {
-		var part []*cluster.Job
-		for _, j := range jobs {
-			if j.Stands() == stands {
-				part = append(part, j)
-			}
-		}
-		for j := range s.each(part) {
-			out = append(out, j)
-		}
+	t := s.lineUp(jobs)
+	for job := t.next(); job != nil; job = t.next() {
+		out = append(out, job)
 	}
 	return out
 }
 
-// each yields the jobs one at a time: the queue whose turn it is gives its first job.
-func (s *Session) each(jobs []*cluster.Job) func(yield func(*cluster.Job) bool) {
+// lineUp puts the jobs into the lines of their queues.
+func (s *Session) lineUp(jobs []*cluster.Job) *turns {
 	byQueue := map[*cluster.Queue]*list{}
 	var queues []*cluster.Queue
 	for _, j := range jobs {
 		q := s.State.Queue(j.Queue)
 		if byQueue[q] == nil {
-			byQueue[q] = &list{}
+			byQueue[q] = &list{session: s}
 			queues = append(queues, q)
 		}
-		*byQueue[q] = append(*byQueue[q], j)
-	}
-	for _, l := range byQueue {
-		slices.SortStableFunc(*l, s.compareJobs)
+		byQueue[q].turns = append(byQueue[q].turns, turnOf(j))
 	}
 	t := s.newTurns()
 	for _, q := range queues {
+		slices.SortFunc(byQueue[q].turns, s.compareTurns)
 		t.join(q, byQueue[q])
 	}
-	return func(yield func(*cluster.Job) bool) {
-		for job := t.next(); job != nil && yield(job); job = t.next() {
-		}
-	}
+	return t
 }
 
 // siblings compares queues with the same parent.
-func (s *Session) siblings(a, b *cluster.Queue) int {
+func (s *Session) siblings(a, b Bid) int {
 	for i := range s.hooks.queueOrders {
 		if c := s.hooks.queueOrders[i].fn(a, b); c != 0 {
 			return c
 		}
 	}
-	return strings.Compare(a.Name, b.Name)
+	return strings.Compare(a.Queue.Name, b.Queue.Name)
 }
 
 // compareQueues compares any two leaves. Hooks that compare siblings are asked
 // about those where the branches of the two part.
-func (s *Session) compareQueues(a, b *cluster.Queue) int {
+func (s *Session) compareQueues(a, b Bid) int {
 	siblings := 0
-	x, y := s.State.Fork(a, b)
+	x, y := s.State.Fork(a.Queue, b.Queue)
 	for i := range s.hooks.queueOrders {
 		h := &s.hooks.queueOrders[i]
 		c := 0
@@ -73,7 +94,7 @@ func (s *Session) compareQueues(a, b *cluster.Queue) int {
 			c = h.fn(a, b)
 		case x != nil:
 			siblings++
-			c = h.fn(x, y)
+			c = h.fn(Bid{x, a.Job}, Bid{y, b.Job})
 		}
 		if c != 0 {
 			return c
@@ -82,5 +103,34 @@ func (s *Session) compareQueues(a, b *cluster.Queue) int {
 	if x != nil && siblings > 0 && siblings == len(s.hooks.queueOrders) {
 		return strings.Compare(x.Name, y.Name)
 	}
-	return strings.Compare(a.Name, b.Name)
+	return strings.Compare(a.Queue.Name, b.Queue.Name)
+}
+
+// Lacks are the tasks that the job's turn is for, in the first form that would be
+// tried: those that its minimum needs or, where it has its minimum, the next one.
+func (s *Session) Lacks(job *cluster.Job) []*cluster.Task {
+	for _, forms := range choices(job) {
+		if tasks := forms[0].Tasks; len(tasks) == 1 && tasks[0].Status == cluster.Pending {
+			return tasks // most jobs are such, and this is asked often
+		}
+		if lacks := s.Lacking(&forms[0]); len(lacks) > 0 {
+			return lacks
+		}
+		if next := s.nextPending(&forms[0]); next != nil {
+			return []*cluster.Task{next}
+		}
+		break
+	}
+	return nil
+}
+
+// nextPending is the first pending task in the order they are placed; nil: there is none.
+func (s *Session) nextPending(alt *cluster.Alternative) *cluster.Task {
+	var next *cluster.Task
+	for _, t := range alt.Tasks {
+		if t.Status == cluster.Pending && (next == nil || s.CompareTasks(t, next) < 0) {
+			next = t
+		}
+	}
+	return next
 }

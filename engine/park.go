@@ -12,12 +12,11 @@ func (b *backlog) settle(job *cluster.Job, r *Refusal) (news bool) {
 	e := b.waiters[job.Slot()]
 	tried := e.bucket // nil: it had arrived
 	if r == nil {
-		if b.remove(e); b.state.Waits(job) { // its minimum is placed: the rest has its turn later
-			e = &waiter{job: job}
-			b.arrive(e)
-			return false
-		}
+		b.remove(e)
 		b.waiters[job.Slot()] = nil
+		if b.state.Waits(job) {
+			b.again(job)
+		}
 		if tried != nil && len(tried.jobs) > 0 {
 			e.lane.call(tried) // the next of them may have a place as well
 		}
@@ -46,7 +45,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 	b.saying++
 	s, k := b.session, e.bucket
 	if k == nil {
-		e.lane = b.lane(e.job)
+		e.lane, e.turn = b.lane(e.job), turnOf(e.job)
 		key := b.kinship(e.job)
 		if k = e.lane.buckets[key]; k == nil {
 			k = &bucket{key: key, lane: e.lane, timer: -1, refusal: r, said: b.saying, parked: e.parked}
@@ -57,8 +56,11 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 		} else if e.parked.Tries == 0 {
 			k.parked = cluster.Parked{} // the back-off of a new job is that of all
 		}
-		i, _ := k.index(s, e.job)
+		i, _ := k.index(s, e.turn)
 		k.jobs = slices.Insert(k.jobs, i, e)
+		if i == 0 {
+			e.lane.leastKnown = false
+		}
 		e.bucket = k
 	}
 	e.stand = standOf(e.job)

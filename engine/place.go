@@ -12,7 +12,8 @@ import (
 // simulation, admission, adapters and the real thing all come here.
 //
 // A nil refusal means that every task has its place; one marked Surplus that the
-// minimum has.
+// minimum has. In a session's own turns a job is given its minimum and no more, or
+// where it has that one task more: a nil refusal then means that it has.
 func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
 	var attempts []Attempt
 	for from, forms := range choices(job) {
@@ -23,6 +24,7 @@ func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
 				stmt.hold(job, mark)
 			}
 			if surplus != nil {
+				surplus.from, surplus.to = from, from+len(forms)
 				return s.refusal(job, []Attempt{*surplus}, true)
 			}
 			return nil
@@ -96,10 +98,13 @@ func (s *Session) placeAlternative(stmt *Statement, alt *cluster.Alternative) (m
 	if missing != nil {
 		return missing, nil
 	}
-	if s.minimal {
-		return nil, nil // surplus has its turn when all have their minimum
+	switch {
+	case s.growing != nil && len(alt.Tasks) > 0 && alt.Tasks[0].Job == s.growing:
+		return nil, g.surplus(s.goal - s.growing.Placed())
+	case s.minimal:
+		return nil, nil
 	}
-	return nil, g.surplus()
+	return nil, g.surplus(len(g.left))
 }
 
 // placeTask finds the task the best of all nodes, or of the scope, and allocates it there.

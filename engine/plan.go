@@ -170,6 +170,7 @@ func idleOn(n *cluster.Node) int64 {
 // as well then stay, the last first. Whole says that all members of a gang move.
 func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool) []*Victim {
 	filters, _, _ := r.taskHooks(t)
+	least := r.fewest(t, n, line)
 	mark := r.stmt.Checkpoint()
 	defer r.stmt.Rollback(mark)
 	var plan []*Victim
@@ -218,13 +219,37 @@ func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool
 		rejection, _ := r.rejectAt(filters, t, n)
 		return rejection == nil
 	}
-	if len(plan) > 1 {
+	if len(plan) > 1 && leavingFrom(n, plan) > least {
 		plan = r.keep(plan, again)
 	}
 	if moves(plan) && (!again(plan) || !r.placeOn(t, n) || !r.land(plan)) {
 		return nil
 	}
 	return plan
+}
+
+// fewest is how many of the rivals have to leave at least for the task to fit the node.
+func (r *room) fewest(t *cluster.Task, n *cluster.Node, line []rival) int {
+	tasks := r.scratch[:0]
+	for i := range line {
+		tasks = append(tasks, line[i].task)
+	}
+	r.scratch = tasks
+	least, _ := fewest(t.Shape, n, tasks)
+	return least
+}
+
+// leavingFrom is how many tasks of the plan leave the node.
+func leavingFrom(n *cluster.Node, plan []*Victim) int {
+	count := 0
+	for _, v := range plan {
+		for _, t := range v.Tasks {
+			if t.Node == n {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // placeOn allocates the task on the node, to see what is left for others.

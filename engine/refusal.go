@@ -25,8 +25,11 @@ type Refusal struct {
 	// Retry is when a patient session tries it again at the latest; 0: when something
 	// changes that may help.
 	Retry int64
-	// Spared are those whom adapters would have evicted, had somebody not spared them.
+	// Spared are the jobs that might have been victims and were protected, by purpose.
 	Spared []Sparing
+	// Settled: nothing that runs ends by itself, and sessions decide nothing any more,
+	// so time alone does not help. The engine does not know that; a course does.
+	Settled bool
 }
 
 // says reports whether the other refusal says the same of the job.

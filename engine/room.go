@@ -18,7 +18,6 @@ const (
 	maxMoved  = 64   // tasks of a job that moves for another
 	maxThin   = 2048 // victims times tasks, up to which the plan is tried without each victim
 	maxScopes = 32   // groups or domains that are compared
-	maxHanded = 64   // jobs that idle room is given to before two States are compared
 )
 
 // way is how victims leave in a search.
@@ -209,9 +208,23 @@ func (r *room) find() {
 		return
 	}
 	r.search(evicting)
-	if r.can(moving) {
+	if r.can(moving) && r.anyOf(evicting) {
 		r.search(evicting | moving)
 	}
+}
+
+// anyOf reports whether a class runs that might have victims which leave in the way.
+func (r *room) anyOf(w way) bool {
+	might := r.mights(w)
+	if might == nil {
+		return true
+	}
+	found := false
+	r.State.Classes(func(c cluster.Class, _ func(func(int, cluster.OnNode))) bool {
+		found = might(c)
+		return !found
+	})
+	return found
 }
 
 // search looks for a plan that costs less than the one that is known.
@@ -362,7 +375,7 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 		return &Refusal{}, false
 	}
 	left := r.Place(r.stmt, r.job)
-	fits := (left == nil || left.Surplus) && r.chosen() && r.err == nil
+	fits := r.fits(r.job, left) && r.chosen() && r.err == nil
 	if moves(plan) && (!fits || !r.land(plan)) {
 		r.stmt.Rollback(mark)
 		return r.together(plan)
@@ -429,7 +442,7 @@ func (r *room) leave(v *Victim) bool { return r.leaveFor(v, Reclaim) }
 
 // leaveFor is leave for one of the purposes from the given one on.
 func (r *room) leaveFor(v *Victim, from Purpose) bool {
-	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return t.Spared > r.Now }) || !r.allows(v, from) {
+	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !r.mayLeave(t, r.job) }) || !r.allows(v, from) {
 		return false
 	}
 	if err := r.stmt.evictFor(r.job, v, r.reasons[v.Purpose]); err != nil {

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -25,13 +24,16 @@ type Session struct {
 	wake           int64 // when the next session is wanted; 0: at no time
 	heaps          map[heapKey]*heap
 	asks           map[*cluster.Shape]cluster.DeviceAsk
+	still          still
 	served         map[*cluster.Job]bool  // others were evicted for them in this session
-	bound          map[*cluster.Task]bool // in this session
+	bound          map[*cluster.Task]bool // in this session, of preemptible jobs: they are no victims in it
 	quiet          bool                   // what fails is only tried, and needs no explanation
 	gangs          gangs
 	denied         denied
 	misses         map[*cluster.Shape]*misses // what was found out for refusals
-	minimal        bool                       // surplus waits for the minimum of all jobs
+	growing        *cluster.Job               // whose turn is for a task beyond its minimum
+	goal           int                        // how many of its tasks are placed then
+	minimal        bool                       // jobs are placed without surplus: that has turns of its own
 	err            error                      // a plugin broke its contract: the session is void
 }
 
@@ -54,10 +56,9 @@ type Outcome struct {
 	Rankings []Ranking
 }
 
-// Run makes one pass over the pending jobs. Sets that are too large shrink first; then each gets its minimum, then what
-// is left goes to surplus, so that nobody has to go for what came before him in the
-// same pass. An error means that a plugin broke its contract; what was committed
-// before that stands and is in the outcome.
+// Run makes one pass over the pending jobs, once sets that are too large have shrunk.
+// A turn is for the minimum of a job, or for one task beyond it. An error means that a
+// plugin broke its contract; what was committed before that stands and is in the outcome.
 func (s *Session) Run() (Outcome, error) {
 	var out Outcome
 	s.openState()
@@ -81,29 +82,12 @@ func (s *Session) Run() (Outcome, error) {
 	return out, s.err
 }
 
-// passAll gives every pending job its turn, in queue order, then job order.
+// passAll gives every pending job its turns, in queue order, then job order.
 func (s *Session) passAll(out *Outcome) {
-	var minima, surplus []*cluster.Job
-	for _, job := range s.State.Pending() {
-		if job.Stands() {
-			surplus = append(surplus, job)
-		} else {
-			minima = append(minima, job)
-		}
-	}
-	s.minimal = true
-	for job := range s.each(minima) {
-		if s.decide(job, out); s.err != nil {
-			return
-		}
-		if job.Stands() && job.Placed() < len(job.Tasks()) {
-			surplus = append(surplus, job)
-		}
-	}
-	s.minimal = false
-	for job := range s.each(surplus) {
-		if s.decide(job, out); s.err != nil {
-			return
+	t := s.lineUp(s.State.Pending())
+	for job := t.next(); job != nil && s.err == nil; job = t.next() {
+		if again := s.decide(job, out); again {
+			t.contender(s.State.Queue(job.Queue)).line.(*list).insert(turnOf(job))
 		}
 	}
 }
@@ -131,38 +115,44 @@ func (s *Session) passParked(out *Outcome) {
 		s.engine.backlog = b
 	}
 	b.open(s)
-	for phase := range 2 {
-		s.minimal = phase == 0
-		b.begin(phase)
-		for job := b.next(); job != nil && s.err == nil; job = b.next() {
-			before := len(out.Decisions)
-			s.decide(job, out)
-			if made := out.Decisions[before:]; len(made) > 0 {
-				b.committed(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
-			}
+	b.begin()
+	for job := b.next(); job != nil && s.err == nil; job = b.next() {
+		before := len(out.Decisions)
+		s.decide(job, out)
+		if made := out.Decisions[before:]; len(made) > 0 {
+			b.committed(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
 		}
 	}
-	s.minimal = false
 	b.close()
 	if s.err != nil {
 		s.engine.backlog = nil // what was not tried is not known to wait
 	}
 }
 
-// decide places one job, or has it wait. A patient session tells of a refusal only
-// what is new.
-func (s *Session) decide(job *cluster.Job, out *Outcome) {
+// decide places a job's minimum or, where it has that, one task more, or has it wait.
+// It reports whether the job is to have another turn. A patient session tells of a
+// refusal only what is new.
+func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	out.Tried = append(out.Tried, job.ID)
 	stmt := s.Begin()
+	placed := job.Placed()
+	s.minimal = true
+	if job.Stands() {
+		s.growing, s.goal = job, placed+1
+	}
 	refusal := s.toldBefore(job)
 	if refusal == nil {
-		if refusal = s.Place(stmt, job); refusal != nil && !refusal.Surplus {
+		if refusal = s.Place(stmt, job); refusal != nil && (!refusal.Surplus || s.deserved(job)) {
 			refusal = s.adapt(stmt, job, refusal)
 		}
 	}
+	s.minimal, s.growing = false, nil
+	if refusal == nil && job.Placed() == placed && s.State.Waits(job) {
+		s.fail("engine", "%s was not refused, and nothing of it was placed", job.ID)
+	}
 	if s.err != nil {
 		stmt.Discard()
-		return
+		return false
 	}
 	if refusal != nil {
 		s.denied.add(job, refusal)
@@ -183,6 +173,18 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) {
 	if s.options.Patient {
 		s.writeBackOff(job)
 	}
+	return refusal == nil && s.State.Waits(job)
+}
+
+// fits reports whether what Place says is that the job has what its turn is for.
+func (s *Session) fits(job *cluster.Job, r *Refusal) bool {
+	return r == nil || r.Surplus && s.growing != job
+}
+
+// deserved reports whether room may be made for the job's next task beyond its minimum.
+func (s *Session) deserved(job *cluster.Job) bool {
+	lacks := s.Lacks(job)
+	return slices.ContainsFunc(s.hooks.surpluses, func(h hook[SurplusFn]) bool { return h.fn(job, lacks) })
 }
 
 // Close ends the session.
@@ -199,11 +201,11 @@ func (s *Session) fail(plugin string, format string, args ...any) {
 	}
 }
 
-// adapt asks the adapters, in order, to cure the refusal. A plan that does not
-// place the job's minimum is taken back, so that nobody is evicted for nothing.
+// adapt asks the adapters, in order, to cure the refusal. A plan that does not place
+// what the job's turn is for is taken back, so that nothing is evicted for nothing.
 func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
 	if s.options.Patient && len(s.hooks.adapters) > 0 && s.State.Preemptible() > 0 {
-		s.engine.backlog.pass(s.State.Queue(job.Queue))
+		s.engine.backlog.pass(job)
 	}
 	for _, h := range s.hooks.adapters {
 		mark := stmt.Checkpoint()
@@ -211,8 +213,8 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 		if s.err != nil {
 			return r
 		}
-		if left == nil || left.Surplus {
-			if job.Stands() {
+		if s.fits(job, left) {
+			if job.Stands() && (s.growing != job || job.Placed() >= s.goal) {
 				return left
 			}
 			s.fail(h.plugin, "the adapter says that %s is placed, but its minimum is not", job.ID)
@@ -322,15 +324,6 @@ func byJob(tasks []*cluster.Task) [][]*cluster.Task {
 // torn reports whether a gang with no running task has lost part of its
 // reservations. The remaining ones are useless and must be released.
 func torn(j *cluster.Job) bool { return !j.Running() && !j.Stands() }
-
-func (s *Session) compareJobs(a, b *cluster.Job) int {
-	for _, h := range s.hooks.jobOrders {
-		if c := h.fn(a, b); c != 0 {
-			return c
-		}
-	}
-	return strings.Compare(a.ID, b.ID)
-}
 
 // CompareTasks orders tasks of a job: by the hooks, then as they were written.
 func (s *Session) CompareTasks(a, b *cluster.Task) int {

@@ -272,6 +272,14 @@ func (st *Statement) displace() {
 	}
 }
 
+// settleIn notes that the task is bound in this session.
+func (s *Session) settleIn(t *cluster.Task) {
+	if s.bound == nil {
+		s.bound = map[*cluster.Task]bool{}
+	}
+	s.bound[t] = true
+}
+
 // moves tells the eviction of a task where it lands.
 func (st *Statement) moves(decisions []Decision, landing *Decision) {
 	for i := range decisions {
@@ -321,17 +329,14 @@ func (st *Statement) Commit() []Decision {
 			if op.kind == placed {
 				st.tx.Keep(op.task.Job)
 			}
+			if d.Action == Bind && op.task.Job.Preemptible {
+				st.session.settleIn(op.task)
+			}
 			if op.kind != evicted && op.task.Job.Stands() {
 				st.tx.SetTorn(op.task.Job, 0)
 			}
 			if op.task.Shadows() != nil {
 				st.moves(out, d)
-			}
-			if d.Action == Bind && op.task.Job.Preemptible {
-				if st.session.bound == nil {
-					st.session.bound = map[*cluster.Task]bool{}
-				}
-				st.session.bound[op.task] = true
 			}
 			evicts = evicts || op.kind == evicted
 		}

@@ -9,32 +9,55 @@ import (
 
 // line is the jobs of one queue that wait for their turn.
 type line interface {
-	// next takes the first job out of the line; nil where none is left.
-	next() *cluster.Job
+	// head is the first job in the line; nil where none is left. It stays the same
+	// until it is taken, or its queue's last job is decided.
+	head() *cluster.Job
+	// next takes the first job out of the line, nil where none is left that is to be
+	// tried, and reports whether it is to be tried. Where the line is alone, jobs that
+	// are not to be tried are left out.
+	next(alone bool) (job *cluster.Job, try bool)
 }
 
-// list is a line that is known from the beginning.
-type list []*cluster.Job
+// list is a line in which all jobs are to be tried.
+type list struct {
+	session *Session
+	turns   []turn
+}
 
-func (l *list) next() *cluster.Job {
-	if len(*l) == 0 {
+func (l *list) head() *cluster.Job {
+	if len(l.turns) == 0 {
 		return nil
 	}
-	job := (*l)[0]
-	*l = (*l)[1:]
-	return job
+	return l.turns[0].job
+}
+
+func (l *list) next(bool) (*cluster.Job, bool) {
+	job := l.head()
+	if job != nil {
+		l.turns = l.turns[1:]
+	}
+	return job, job != nil
+}
+
+// insert puts a turn in its place in the line.
+func (l *list) insert(t turn) {
+	i, _ := slices.BinarySearchFunc(l.turns, t, l.session.compareTurns)
+	l.turns = slices.Insert(l.turns, i, t)
 }
 
 // turns decides which queue gives the next job. Queues are compared where their
-// branches part, so they form a tree of heaps that follows the tree of queues: what
-// is decided for a job moves the queues of its branch, and no others. Where a hook
-// compares queues in another way, all are compared anew for every job.
+// branches part, each with the job that it would give, so they form a tree of heaps
+// that follows the tree of queues: what is decided for a job moves the queues of its
+// branch, and no others. Where a hook compares queues in another way, all are
+// compared anew for every job.
 type turns struct {
 	session *Session
 	root    contender
 	bySlot  []*contender // by slot of the queue
-	leaves  []*contender // in line and in no heap: all, where there is no tree
+	leaves  []*contender // in line, while there are no heaps
 	scans   int          // of the leaves so far
+	piled   bool         // the queues in line are in heaps
+	last    *contender   // whose job was taken last: it has another head now
 	moved   []*contender // compared otherwise than before
 	known   uint64       // version of the queues that the heaps are in step with
 	tree    bool
@@ -44,12 +67,13 @@ type turns struct {
 func (s *Session) newTurns() *turns {
 	t := &turns{session: s, known: s.State.QueuesVersion(), tree: s.branched()}
 	t.root.below.turns = t
+	t.root.depth = -1
 	return t
 }
 
 // branched reports whether queues are compared where their branches part, and nowhere else.
 func (s *Session) branched() bool {
-	return len(s.hooks.queueOrders) > 0 && !slices.ContainsFunc(s.hooks.queueOrders, func(h hook[QueueOrderFn]) bool { return !h.siblings })
+	return len(s.hooks.queueOrders) > 0 && !slices.ContainsFunc(s.hooks.queueOrders, func(h hook[SiblingOrderFn]) bool { return !h.siblings })
 }
 
 // reopen begins another session, over the same tree of queues.
@@ -60,9 +84,12 @@ func (t *turns) reopen(s *Session) {
 // disperse takes all queues out of line.
 func (t *turns) disperse() {
 	for _, c := range t.leaves {
-		c.place, c.loose = -1, false
+		c.place = -1
 	}
-	t.leaves, t.scans = t.leaves[:0], 0
+	for _, c := range t.moved {
+		c.marked, c.above.moved = false, 0
+	}
+	t.leaves, t.moved, t.scans, t.piled, t.last = t.leaves[:0], t.moved[:0], 0, false, nil
 	t.root.disperse()
 	t.known = t.session.State.QueuesVersion()
 }
@@ -100,126 +127,200 @@ const maxScans = 3
 // join puts a queue in line.
 func (t *turns) join(q *cluster.Queue, l line) {
 	c := t.contender(q)
-	c.line = l
-	if c.place < 0 {
-		c.place, c.loose = len(t.leaves), true
+	c.line, c.first = l, l.head()
+	switch {
+	case c.place >= 0:
+		t.mark(c)
+	case t.piled:
+		t.push(c)
+	default:
+		c.place = len(t.leaves)
 		t.leaves = append(t.leaves, c)
-		t.scans = 0
 	}
 }
 
-// pile puts the leaves into the heaps.
+// pile puts the leaves into heaps.
 func (t *turns) pile() {
-	for _, c := range t.leaves {
-		c.place, c.loose = -1, false
-		for ; c != &t.root && c.place < 0; c = c.above {
-			c.above.below.Push(c)
-			c.above.moved++
-		}
+	leaves := t.leaves
+	t.leaves, t.piled, t.known = nil, true, t.session.State.QueuesVersion()
+	for _, c := range leaves {
+		c.place = -1
+		t.push(c)
 	}
-	for _, c := range t.leaves {
-		for up := c.above; up != nil; up = up.above {
-			if up.moved > 0 {
-				stdheap.Init(&up.below)
-				up.moved = 0
-			}
-		}
-	}
-	t.leaves = t.leaves[:0]
+	t.leaves = leaves[:0]
 }
 
-// leave takes a queue out of line, and those above it that have no other.
+// push puts a queue, and those above it that are in no heap, at the end of their
+// heaps. They get their places when the heaps are repaired.
+func (t *turns) push(c *contender) {
+	for up := c; up != &t.root && up.place < 0; up = up.above {
+		up.above.below.Push(up)
+	}
+	t.mark(c)
+}
+
+// leave takes a queue out of line, and those above it that have no other. The heaps
+// are in order but for the queue itself.
 func (t *turns) leave(c *contender) {
-	if c.loose {
+	if !t.piled {
 		last := len(t.leaves) - 1
 		t.leaves[c.place] = t.leaves[last]
 		t.leaves[c.place].place = c.place
-		t.leaves, c.place, c.loose = t.leaves[:last], -1, false
+		t.leaves, c.place = t.leaves[:last], -1
 		return
 	}
 	for ; c != &t.root && len(c.below.list) == 0; c = c.above {
 		stdheap.Remove(&c.above.below, c.place)
 	}
+	t.mark(c)
 }
 
 // next is the job whose turn it is, nil where no queue has any left.
 func (t *turns) next() *cluster.Job {
 	for {
-		c := t.first()
+		c := t.front()
 		if c == nil || t.session.err != nil {
 			return nil
 		}
-		if job := c.line.next(); job != nil {
+		if job := t.take(c); job != nil {
 			return job
 		}
-		t.leave(c)
 	}
 }
 
-// first is the queue whose turn it is; nil where none is in line.
-func (t *turns) first() *contender {
+// take takes the first job that is to be tried out of the queue's line, as long as it
+// is the queue's turn. Nil: it is that of another, perhaps.
+func (t *turns) take(c *contender) *cluster.Job {
+	for {
+		was := c.first
+		job, try := c.line.next(t.alone())
+		if job == nil {
+			t.leave(c)
+			return nil
+		}
+		if try {
+			t.last = c
+			return job
+		}
+		if c.first = c.line.head(); c.first == nil || t.worse(c, was) {
+			t.mark(c)
+			return nil
+		}
+	}
+}
+
+// worse reports whether the queue is to be compared with others again, since it would
+// give another job than before.
+func (t *turns) worse(c *contender, was *cluster.Job) bool {
 	if !t.tree {
-		return t.scan(t.leaves)
+		return true
 	}
-	if t.scans++; t.scans > maxScans && len(t.leaves) > 0 {
-		t.repair() // before others come in
-		t.pile()
-	}
-	first := t.top()
-	for _, c := range t.leaves {
-		if first == nil || t.compare(c, first) < 0 {
-			first = c
+	for up := c; up != &t.root; up = up.above {
+		if t.session.siblings(Bid{up.queue, c.first}, Bid{up.queue, was}) > 0 {
+			return true
 		}
 	}
-	if t.session.options.Search == Twin && first != nil {
-		if slow := t.scan(append(t.inLine(&t.root, nil), t.leaves...)); slow != first {
-			t.session.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", first.queue.Name, slow.queue.Name)
+	return false
+}
+
+// alone reports whether one queue is in line.
+func (t *turns) alone() bool {
+	if !t.piled {
+		return len(t.leaves) == 1
+	}
+	c := &t.root
+	for len(c.below.list) == 1 {
+		c = c.below.list[0]
+	}
+	return len(c.below.list) == 0
+}
+
+// front is the queue whose turn it is; nil where none is in line.
+func (t *turns) front() *contender {
+	if c := t.last; c != nil {
+		t.last, c.first = nil, c.line.head()
+		t.mark(c)
+	}
+	var front *contender
+	switch {
+	case !t.tree:
+		front = t.scan()
+	case !t.piled && t.scans < maxScans:
+		t.scans++
+		t.known = t.session.State.QueuesVersion()
+		front = t.elect(t.leaves)
+	default:
+		if !t.piled {
+			t.pile()
+		}
+		front = t.top()
+		if t.session.options.Search == Twin && front != nil {
+			if slow := t.elect(t.inLine(&t.root, nil)); slow != front && slow.first != nil {
+				t.session.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", front.queue.Name, slow.queue.Name)
+			}
 		}
 	}
-	return first
+	if front != nil && front.first == nil {
+		return nil // it comes after all that have a job
+	}
+	return front
 }
 
 // top is the first of those in heaps.
 func (t *turns) top() *contender {
 	t.repair()
-	c := &t.root
-	for len(c.below.list) > 0 {
-		c = c.below.list[0]
+	if c := t.root.leaf(); c != &t.root {
+		return c
 	}
-	if c == &t.root {
-		return nil
-	}
-	return c
+	return nil
 }
 
-// compare compares leaves where their branches part.
-func (t *turns) compare(a, b *contender) int {
-	for a.depth > b.depth {
-		a = a.above
-	}
-	for b.depth > a.depth {
-		b = b.above
-	}
-	for a.above != b.above {
-		a, b = a.above, b.above
-	}
-	return t.session.siblings(a.queue, b.queue)
-}
-
-// scan compares all queues in line. It is what the heaps are checked against.
-func (t *turns) scan(leaves []*contender) *contender {
+// scan compares all leaves with each other.
+func (t *turns) scan() *contender {
 	var first *contender
-	for _, c := range leaves {
-		if first == nil || t.session.compareQueues(c.queue, first.queue) < 0 {
+	for _, c := range t.leaves {
+		if c.first != nil && (first == nil || t.session.compareQueues(c.bid(), first.bid()) < 0) {
 			first = c
 		}
 	}
 	return first
 }
 
+// elect finds the leaf whose turn it is among those given: from the bottom of the
+// tree up, each queue is compared with its siblings, with the job of the leaf that
+// comes first below it. It is what the heaps are checked against.
+func (t *turns) elect(leaves []*contender) *contender {
+	deepest := 0
+	for _, c := range leaves {
+		deepest = max(deepest, c.depth)
+	}
+	inner := make([][]*contender, deepest+1) // by depth
+	for depth := deepest; depth >= 0; depth-- {
+		for _, c := range leaves {
+			if c.depth == depth {
+				inner = c.stand(inner)
+			}
+		}
+		for _, c := range inner[depth] {
+			inner = c.stand(inner)
+		}
+	}
+	front := t.root.elected()
+	t.root.best = nil
+	for _, list := range inner {
+		for _, c := range list {
+			c.best = nil
+		}
+	}
+	if front == &t.root {
+		return nil
+	}
+	return front
+}
+
 // inLine are the leaves below the contender that are in line.
 func (t *turns) inLine(c *contender, out []*contender) []*contender {
-	if c.line != nil && len(c.below.list) == 0 {
+	if c != &t.root && len(c.below.list) == 0 {
 		out = append(out, c)
 	}
 	for _, below := range c.below.list {
@@ -228,34 +329,47 @@ func (t *turns) inLine(c *contender, out []*contender) []*contender {
 	return out
 }
 
-// repair moves the queues whose use has changed to their new places. Where several
-// of a heap have, the heap is made anew: each would be compared with others that
-// are out of place.
-func (t *turns) repair() {
-	state := t.session.State
-	if t.known == state.QueuesVersion() {
+// mark notes that the queue is compared otherwise than before, and so are those
+// above it.
+func (t *turns) mark(c *contender) {
+	if !t.piled {
 		return
 	}
-	state.ChangedQueues(t.known, func(q *cluster.Queue) {
-		if q.Slot() < len(t.bySlot) {
-			if c := t.bySlot[q.Slot()]; c != nil && c.place >= 0 && !c.loose {
-				t.moved = append(t.moved, c)
-			}
-		}
-	})
-	t.known = state.QueuesVersion()
-	for _, c := range t.moved {
+	for ; c != &t.root && !c.marked; c = c.above {
+		c.marked = true
 		c.above.moved++
+		t.moved = append(t.moved, c)
+	}
+}
+
+// repair moves the queues that are compared otherwise than before to their new
+// places, from the bottom of the tree up. Where several of a heap are, the heap is
+// made anew: each would be compared with others that are out of place.
+func (t *turns) repair() {
+	if state := t.session.State; t.known != state.QueuesVersion() {
+		state.ChangedQueues(t.known, func(q *cluster.Queue) {
+			if q.Slot() < len(t.bySlot) {
+				if c := t.bySlot[q.Slot()]; c != nil && c.place >= 0 {
+					t.mark(c)
+				}
+			}
+		})
+		t.known = state.QueuesVersion()
+	}
+	slices.SortStableFunc(t.moved, func(a, b *contender) int { return b.depth - a.depth })
+	for _, c := range t.moved {
+		switch up := c.above; {
+		case c.place < 0: // it has left
+		case up.moved == 1:
+			stdheap.Fix(&up.below, c.place)
+		case up.moved > 1:
+			stdheap.Init(&up.below)
+			up.moved = 0
+			continue
+		}
 	}
 	for _, c := range t.moved {
-		switch up := c.above; up.moved {
-		case 0:
-		case 1:
-			stdheap.Fix(&up.below, c.place)
-		default:
-			stdheap.Init(&up.below)
-		}
-		c.above.moved = 0
+		c.marked, c.above.moved = false, 0
 	}
 	clear(t.moved)
 	t.moved = t.moved[:0]

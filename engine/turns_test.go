@@ -65,7 +65,9 @@ func TestTurns(t *testing.T) {
 				}
 			}
 		}
-		siblings := &policy{name: "Siblings", open: func(s *engine.Session) { s.AddSiblingOrderFn(usesLess) }}
+		siblings := &policy{name: "Siblings", open: func(s *engine.Session) {
+			s.AddSiblingOrderFn(func(l, r engine.Bid) int { return usesLess(l.Queue, r.Queue) })
+		}}
 		leavesOnly := &policy{name: "Leaves", open: func(s *engine.Session) {
 			s.AddQueueOrderFn(func(l, r *cluster.Queue) int {
 				a, b := linear.Fork(l, r)
@@ -85,6 +87,81 @@ func TestTurns(t *testing.T) {
 		}
 		if diff := cmp.Diff(*byScan, *byHeaps); diff != "" {
 			t.Fatal(diff)
+		}
+	})
+}
+
+// TestTurnsWithJobs: where the jobs decide as well, the heaps give turns as comparing
+// all queues does. A patient session that has tried the jobs before places the same
+// tasks in the same order as one that has not, minima and surplus.
+func TestTurnsWithJobs(t *testing.T) {
+	devices := func(j *cluster.Job) int { return j.Tasks()[0].Shape.Need.Devices }
+	siblings := &policy{name: "Siblings", open: func(s *engine.Session) {
+		s.AddSiblingOrderFn(func(l, r engine.Bid) int {
+			used := func(b engine.Bid) int {
+				return int(b.Queue.Used.Of(cluster.DefaultDeviceResource)/1000) + devices(b.Job)
+			}
+			return used(l)/3 - used(r)/3
+		})
+	}}
+	rapid.Check(t, func(t *rapid.T) {
+		state := fixture.State(fixture.Node("a").CPU(64, "512Gi").GPUs(8, "L4", "24Gi"), fixture.Node("b").CPU(64, "512Gi").GPUs(2, "L4", "24Gi"))
+		put := func(c cluster.Change) {
+			if err := state.Apply(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var leaves []string
+		for i := range rapid.IntRange(1, 8).Draw(t, "queues") {
+			q := cluster.Queue{Name: fmt.Sprintf("q%02d", i)}
+			if i > 0 && rapid.Bool().Draw(t, "below") {
+				q.Parent = fmt.Sprintf("q%02d", rapid.IntRange(0, i-1).Draw(t, "parent"))
+			}
+			put(cluster.QueuePut{Queue: q})
+		}
+		for _, q := range state.Queues() {
+			if q.Leaf() {
+				leaves = append(leaves, q.Name)
+			}
+		}
+		arrived := 0
+		arrive := func() {
+			for range rapid.IntRange(1, 10).Draw(t, "jobs") {
+				j := cluster.Job{ID: fmt.Sprintf("job/j%02d", arrived), Queue: rapid.SampledFrom(leaves).Draw(t, "queue"), Created: int64(rapid.IntRange(0, 9).Draw(t, "created"))}
+				form, shape := cluster.Alternative{Min: 1}, cluster.Shape{Need: cluster.Need{Devices: rapid.IntRange(1, 9).Draw(t, "devices")}}
+				for i := range rapid.IntRange(1, 3).Draw(t, "tasks") {
+					form.Tasks = append(form.Tasks, &cluster.Task{Name: fmt.Sprint(i), Shape: &shape})
+				}
+				j.Alternatives = []cluster.Alternative{form}
+				arrived++
+				put(cluster.JobPut{Job: j})
+			}
+		}
+		session := func(e *engine.Engine, s *cluster.State, patient bool) (out []string) {
+			outcome, err := e.Open(s, engine.Options{Search: engine.Twin, Patient: patient}).Run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range outcome.Decisions {
+				out = append(out, d.Task.ID()+" on "+d.Node)
+			}
+			return out
+		}
+		oldest := &policy{name: "Oldest", open: func(s *engine.Session) {
+			s.AddJobOrderFn(func(l, r *cluster.Job) int { return int(l.Created - r.Created) })
+		}}
+		remembers := fixture.Engine(siblings, oldest, fit())
+		for range 4 {
+			arrive()
+			for _, j := range state.Jobs() {
+				if j.Placed() > 0 && rapid.Bool().Draw(t, "ends") {
+					put(cluster.JobGone{Job: j.ID})
+				}
+			}
+			all := session(fixture.Engine(siblings, oldest, fit()), state.Clone(), false)
+			if diff := cmp.Diff(all, session(remembers, state, true)); diff != "" {
+				t.Fatalf("a session that remembers decides otherwise (-all +patient):\n%s", diff)
+			}
 		}
 	})
 }

@@ -53,25 +53,21 @@ func (b *backlog) wake(moved map[string]bool) {
 	}
 	b.lookAtQueues(b.queues)
 	b.lookAtKinds()
-	for _, lanes := range b.lanes {
-		for _, l := range lanes {
-			if l != nil && l.loose > 0 {
-				l.callLoose()
-			}
+	for _, l := range b.lanes {
+		if l != nil && l.loose > 0 {
+			l.callLoose()
 		}
 	}
 }
 
 // each visits all buckets.
 func (b *backlog) each(visit func(*bucket)) {
-	for _, lanes := range b.lanes {
-		for _, l := range lanes {
-			if l == nil {
-				continue
-			}
-			for _, k := range l.buckets {
-				visit(k)
-			}
+	for _, l := range b.lanes {
+		if l == nil {
+			continue
+		}
+		for _, k := range l.buckets {
+			visit(k)
 		}
 	}
 }
@@ -167,22 +163,56 @@ func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
 	return r == nil || a.permanent > 0 && r.Cure.Transient()
 }
 
-// begin puts those in line whose turn comes in the phase.
-func (b *backlog) begin(phase int) {
-	b.phase, b.waiting = phase, len(b.sure[phase])
+// begin puts those in line whose turn comes.
+func (b *backlog) begin() {
 	b.turns.disperse()
-	for _, l := range b.sure[phase] {
-		slices.SortFunc(l.arrivals, func(x, y *waiter) int { return b.session.compareJobs(x.job, y.job) })
+	for _, l := range b.sure {
+		slices.SortFunc(l.arrivals, b.compareWaiters)
 	}
-	joining := slices.Clone(b.sure[phase])
+	joining := slices.Clone(b.sure)
 	if b.live > 0 {
-		for _, l := range b.lanes[phase] {
+		for _, l := range b.lanes {
 			if l != nil && !l.sure && l.shapes.meets(b.marks) {
 				joining = append(joining, l)
 			}
 		}
 	}
-	b.line(joining)
+	b.line(append(joining, b.kin(joining)...))
+}
+
+// kin are the lanes that have nothing to be tried, and hold a place in line all the
+// same: where branches part, a queue above them and one of those that join stands with
+// the job of the one that comes first.
+func (b *backlog) kin(joining []*lane) (out []*lane) {
+	if len(joining) < 2 {
+		return nil
+	}
+	above := map[*contender]bool{}
+	for _, l := range joining {
+		for c := b.turns.contender(l.queue).above; c.depth >= 0 && !above[c]; c = c.above {
+			above[c] = true
+		}
+	}
+	if len(above) == 0 {
+		return nil
+	}
+	joined := map[*lane]bool{}
+	for _, l := range joining {
+		joined[l] = true
+	}
+	for _, l := range b.lanes {
+		if l == nil || joined[l] {
+			continue
+		}
+		c := b.turns.contender(l.queue).above
+		for c.depth >= 0 && !above[c] {
+			c = c.above
+		}
+		if c.depth >= 0 && l.head() != nil {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // line puts lanes in line.
@@ -222,7 +252,7 @@ func (b *backlog) committed(evicted bool) {
 	b.lookAtNodes(func(*cluster.Node) {})
 	b.lookAtQueues(queues)
 	var late []*lane
-	for _, l := range b.lanes[b.phase] {
+	for _, l := range b.lanes {
 		if l == nil {
 			continue
 		}
@@ -235,11 +265,15 @@ func (b *backlog) committed(evicted bool) {
 	b.line(late)
 }
 
-// pass notes which lanes had their turn before the queue: changes from now on help
+// pass notes which lanes had their turn before the job: changes from now on help
 // them in the next session.
-func (b *backlog) pass(queue *cluster.Queue) {
-	for _, l := range b.lanes[b.phase] {
-		if l != nil && !l.passed && b.turns.contender(l.queue).place < 0 && b.session.compareQueues(l.queue, queue) < 0 {
+func (b *backlog) pass(job *cluster.Job) {
+	queue := b.state.Queue(job.Queue)
+	for _, l := range b.lanes {
+		if l == nil || l.passed || b.turns.contender(l.queue).place >= 0 {
+			continue
+		}
+		if head := l.head(); head != nil && b.session.compareQueues(Bid{l.queue, head}, Bid{queue, job}) < 0 {
 			l.passed = true
 			b.inLine = append(b.inLine, l)
 		}

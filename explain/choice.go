@@ -4,116 +4,133 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-project/berth/engine"
 )
 
-// choice says why it was this one of those that could have gone. It says only
-// what was tried: plans are searched for within bounds.
+// choice says why this workload was evicted and not another that could have been. It
+// says only what is known: rivals are tried alone, and only the first of many.
 func choice(d *engine.Decision, also []string) string {
 	w := d.Weighing
 	if w == nil || len(w.Rivals) == 0 {
 		return ""
 	}
-	n, verb := len(w.Rivals), "gone"
+	n, verb := len(w.Rivals), "been evicted"
 	if w.Purpose == engine.Move {
 		verb = "moved"
 	}
-	if n == 1 {
+	text := ""
+	if len(also) > 0 {
+		text = "It leaves together with " + List(also, 3) + ". "
+	} else if n == 1 {
 		return "No other workload could have " + verb + "."
 	}
-	all := fmt.Sprintf("Of %d workloads that could have %s, ", n, verb)
-	failed := func(r engine.Rival) bool { return r.Tried && !r.Enough }
-	if len(also) > 0 {
-		together := "It goes together with " + List(also, 3) + "."
-		if !slices.ContainsFunc(w.Rivals, func(r engine.Rival) bool { return !failed(r) }) {
-			together += " " + all + "none alone would have been enough."
-		}
-		return together
+	clauses := objectionsTo(w, append([]string{d.Task.Job}, also...))
+	if len(clauses) == 0 {
+		return strings.TrimSpace(text)
 	}
-	var cheaper []string
-	vain, firm := true, true
-	for _, r := range w.Rivals {
-		if r.Job != d.Task.Job && costs(&r, &w.Cost) < 0 {
-			cheaper = append(cheaper, r.Job)
-			vain, firm = vain && failed(r), firm && !r.Surplus
-		}
-	}
-	switch {
-	case len(cheaper) == 0:
-		return all + superlative(w.Rivals, d.Task.Job, w.Cost) + "."
-	case !vain && firm && spares(w.Rivals, d.Task.Job):
-		return all + "it is one that can spare the task."
-	case !vain:
-		return ""
-	case len(cheaper) == 1:
-		return all + cheaper[0] + " was nearer to going, but would not have been enough."
-	}
-	return all + List(cheaper, 3) + " were nearer to going, but none of them alone would have been enough."
+	return text + fmt.Sprintf("Of %d workloads that could have %s, ", n, verb) + strings.Join(clauses, "; ") + "."
 }
 
-func spares(rivals []engine.Rival, job string) bool {
-	return slices.ContainsFunc(rivals, func(r engine.Rival) bool { return r.Job == job && r.Surplus })
+// objectionsTo says of the rivals that stay what is against each, by what counts first.
+func objectionsTo(w *engine.Weighing, leaving []string) []string {
+	byReason := make([][]string, len(objections))
+	for i := range w.Rivals {
+		r := &w.Rivals[i]
+		if slices.Contains(leaving, r.Job) {
+			continue
+		}
+		at := objection(w, r)
+		byReason[at] = append(byReason[at], r.Job)
+	}
+	var out []string
+	for at, jobs := range byReason {
+		if len(jobs) == 0 {
+			continue
+		}
+		one, many, _ := strings.Cut(objections[at], "|")
+		if len(jobs) > 1 {
+			one = many
+		}
+		out = append(out, strings.Replace(one, "{}", List(jobs, 3), 1))
+	}
+	return out
 }
 
-// costs compares what it takes to have the rival go with what the plan takes.
-func costs(r *engine.Rival, plan *engine.Cost) int {
-	var c engine.Cost
-	c.Tasks[min(r.Tier.Rank(), len(c.Tasks)-1)] = r.Tasks
-	return cmp.Or(
-		slices.Compare(c.Tasks[:], plan.Tasks[:]),
-		cmp.Compare(int64(r.Priority)*int64(r.Tasks), plan.Priority),
-		cmp.Compare(plan.Youngest, r.Started),
-	)
+// objections are what is against a rival, for one and for several, in the order in
+// which plans are compared.
+var objections = [...]string{
+	"{} is of a stronger tier|{} are of a stronger tier",
+	"{} has a higher priority|{} have higher priorities",
+	"{} would free more that is not needed|{} would each free more that is not needed",
+	"more tasks of {} would have to leave|more tasks of each of {} would have to leave",
+	"{} would have to leave as a whole|{} would each have to leave as a whole",
+	"{} has run for longer|{} have run for longer",
+	"{} is alike in what counts|{} are alike in what counts",
+	"{} alone would not have been enough|none of {} alone would have been enough",
+	"{} was not tried alone|{} were not tried alone",
+	"{} alone would have been enough|each of {} alone would have been enough",
 }
 
-// superlative narrows the rivals down to the one that went, by what counts in turn.
-func superlative(rivals []engine.Rival, job string, plan engine.Cost) string {
-	left := slices.Clone(rivals)
-	var those []string
-	narrow := func(text string, better func(a, b *engine.Rival) int) bool {
-		before := len(left)
-		best := left[0]
-		for i := range left {
-			if better(&left[i], &best) < 0 {
-				best = left[i]
-			}
-		}
-		left = slices.DeleteFunc(left, func(r engine.Rival) bool { return better(&r, &best) != 0 })
-		narrowed := len(left) < before
-		if narrowed && text != "" {
-			those = append(those, text)
-		}
-		return narrowed
-	}
-	one := slices.IndexFunc(rivals, func(r engine.Rival) bool { return r.Job == job })
-	if one < 0 || rivals[one].Tasks != plan.Tasks[0]+plan.Tasks[1]+plan.Tasks[2] {
-		return "none was nearer to going"
-	}
-	it := rivals[one]
-	narrow(fmt.Sprintf("of the weakest tier (%s)", it.Tier), func(a, b *engine.Rival) int { return cmp.Compare(b.Tier.Rank(), a.Tier.Rank()) })
-	narrow(fmt.Sprintf("with the fewest tasks (%d)", it.Tasks), func(a, b *engine.Rival) int { return cmp.Compare(a.Tasks, b.Tasks) })
-	narrow(fmt.Sprintf("of the lowest priority (%d)", it.Priority), func(a, b *engine.Rival) int { return cmp.Compare(a.Priority, b.Priority) })
-	youngest := narrow("", func(a, b *engine.Rival) int { return cmp.Compare(b.Started, a.Started) })
-	if !slices.ContainsFunc(left, func(r engine.Rival) bool { return r.Job == job }) {
-		return "none was nearer to going"
-	}
-	head := "the only one"
+const (
+	strongerTier = iota
+	higherPriority
+	freesMore
+	moreTasks
+	wholeJob
+	ranLonger
+	alike
+	notEnough
+	notTried
+	enough
+)
+
+// objection is what is against the rival first.
+func objection(w *engine.Weighing, r *engine.Rival) int {
+	moves := w.Purpose == engine.Move
+	tier := cmp.Compare(strongest(w.Cost.Tasks), r.Tier.Rank())
 	switch {
-	case len(left) > 1 && youngest:
-		head = fmt.Sprintf("one of the %d youngest", len(left))
-	case len(left) > 1:
-		head = fmt.Sprintf("one of %d", len(left))
-	case youngest:
-		head = "the youngest"
+	case r.Tried && !r.Enough:
+		return notEnough
+	case moves && !r.Tried:
+		return notTried
+	case !moves && tier > 0:
+		return strongerTier
+	case !moves && tier == 0 && r.Priority > w.Cost.Highest:
+		return higherPriority
+	case !r.Tried:
+		return notTried
 	}
-	switch {
-	case len(left) == len(rivals):
-		return "all are alike in what counts"
-	case len(those) == 0:
-		return "it is " + head
-	case youngest:
-		return "it is " + head + " of those " + List(those, len(those))
+	whole := 1
+	if r.Surplus || moves {
+		whole = 0
 	}
-	return "it is " + head + " " + List(those, len(those))
+	for at, c := range map[bool][]int{
+		false: {strongerTier: tier, higherPriority: cmp.Compare(r.Priority, w.Cost.Highest), freesMore: cmp.Compare(r.Beyond, w.Cost.Beyond),
+			moreTasks: cmp.Compare(r.Tasks, total(w.Cost.Tasks)), wholeJob: cmp.Compare(whole, w.Cost.Jobs), ranLonger: cmp.Compare(w.Cost.Youngest, r.Started)},
+		true: {strongerTier: 0, higherPriority: cmp.Compare(int64(r.Priority), w.Cost.Priority), freesMore: 0,
+			moreTasks: cmp.Compare(r.Tasks, w.Cost.Moved), wholeJob: 0, ranLonger: cmp.Compare(w.Cost.Youngest, r.Started)},
+	}[moves] {
+		if c > 0 {
+			return at
+		}
+		if c < 0 {
+			return enough // the search is bounded, and did not see it
+		}
+	}
+	return alike
+}
+
+func total(tasks [3]int) int { return tasks[0] + tasks[1] + tasks[2] }
+
+// strongest is the rank of the strongest tier that loses a task, one more than the
+// weakest where none does.
+func strongest(tasks [3]int) int {
+	for rank, n := range tasks {
+		if n > 0 {
+			return rank
+		}
+	}
+	return len(tasks)
 }

@@ -11,44 +11,40 @@ import (
 
 func TestChoice(t *testing.T) {
 	rival := func(name string, tier cluster.Tier, tasks int, priority int32, started int64) engine.Rival {
-		return engine.Rival{Job: name, Tier: tier, Tasks: tasks, Priority: priority, Started: started, Tried: true}
+		return engine.Rival{Job: name, Tier: tier, Tasks: tasks, Priority: priority, Started: started, Tried: true, Enough: true}
 	}
 	it := rival("v", cluster.TierStandard, 1, 5, 9)
-	spare := it
-	spare.Surplus = true
-	enough := rival("cheap", cluster.TierStandard, 1, 0, 9)
-	enough.Enough = true
-	cost := engine.Cost{Tasks: [3]int{0, 1, 0}, Priority: 5, Youngest: 9}
+	like := rival("a", cluster.TierStandard, 1, 5, 9)
+	other := func(change func(*engine.Rival)) []engine.Rival {
+		r := like
+		change(&r)
+		return []engine.Rival{it, r}
+	}
+	cost := engine.Cost{Tasks: [3]int{0, 1, 0}, Highest: 5, Priority: 5, Jobs: 1, Youngest: 9}
+	surplus := cost
+	surplus.Jobs = 0
 	tests := map[string]struct {
 		rivals []engine.Rival
 		cost   engine.Cost
 		also   []string
 		want   string
 	}{
-		"nothing is known": {nil, cost, nil, ""},
-		"alone":            {[]engine.Rival{it}, cost, nil, "No other workload could have gone."},
-		"weakest tier": {[]engine.Rival{it, rival("a", cluster.TierGuaranteed, 1, 0, 10)}, cost, nil,
-			"Of 2 workloads that could have gone, it is the only one of the weakest tier (Standard)."},
-		"smallest": {[]engine.Rival{it, rival("a", cluster.TierStandard, 2, 0, 10)}, cost, nil,
-			"Of 2 workloads that could have gone, it is the only one with the fewest tasks (1)."},
-		"youngest": {[]engine.Rival{it, rival("a", cluster.TierStandard, 1, 5, 8)}, cost, nil,
-			"Of 2 workloads that could have gone, it is the youngest."},
-		"tier, priority and youngest": {[]engine.Rival{it, rival("a", cluster.TierGuaranteed, 1, 0, 10), rival("b", cluster.TierStandard, 1, 6, 10), rival("c", cluster.TierStandard, 1, 5, 8)}, cost, nil,
-			"Of 4 workloads that could have gone, it is the youngest of those of the weakest tier (Standard) and of the lowest priority (5)."},
-		"alike": {[]engine.Rival{it, rival("a", cluster.TierStandard, 1, 5, 9)}, cost, nil,
-			"Of 2 workloads that could have gone, all are alike in what counts."},
-		"two alike": {[]engine.Rival{it, rival("a", cluster.TierStandard, 1, 5, 9), rival("b", cluster.TierStandard, 1, 5, 1)}, cost, nil,
-			"Of 3 workloads that could have gone, it is one of the 2 youngest."},
-		"the first would not do": {[]engine.Rival{rival("a", cluster.TierStandard, 1, 0, 9), it}, cost, nil,
-			"Of 2 workloads that could have gone, a was nearer to going, but would not have been enough."},
-		"the first would have done": {[]engine.Rival{enough, it}, cost, nil, ""},
-		"its job can spare it": {[]engine.Rival{enough, spare}, cost, nil,
-			"Of 2 workloads that could have gone, it is one that can spare the task."},
-		"two tasks of one job": {[]engine.Rival{it, rival("a", cluster.TierStandard, 3, 5, 9)}, engine.Cost{Tasks: [3]int{0, 2, 0}, Priority: 10, Youngest: 9}, nil,
-			"Of 2 workloads that could have gone, none was nearer to going."},
-		"together": {[]engine.Rival{it, rival("a", cluster.TierStandard, 1, 5, 9)}, cost, []string{"a"},
-			"It goes together with a. Of 2 workloads that could have gone, none alone would have been enough."},
-		"together, untried": {[]engine.Rival{it, enough}, cost, []string{"a"}, "It goes together with a."},
+		"nothing is known":         {nil, cost, nil, ""},
+		"alone":                    {[]engine.Rival{it}, cost, nil, "No other workload could have been evicted."},
+		"tier":                     {other(func(r *engine.Rival) { r.Tier = cluster.TierGuaranteed }), cost, nil, "Of 2 workloads that could have been evicted, a is of a stronger tier."},
+		"priority":                 {other(func(r *engine.Rival) { r.Priority = 6 }), cost, nil, "Of 2 workloads that could have been evicted, a has a higher priority."},
+		"beyond":                   {other(func(r *engine.Rival) { r.Beyond = 4000 }), cost, nil, "Of 2 workloads that could have been evicted, a would free more that is not needed."},
+		"tasks":                    {other(func(r *engine.Rival) { r.Tasks = 2 }), cost, nil, "Of 2 workloads that could have been evicted, more tasks of a would have to leave."},
+		"whole":                    {other(func(r *engine.Rival) {}), surplus, nil, "Of 2 workloads that could have been evicted, a would have to leave as a whole."},
+		"age":                      {other(func(r *engine.Rival) { r.Started = 8 }), cost, nil, "Of 2 workloads that could have been evicted, a has run for longer."},
+		"alike":                    {other(func(r *engine.Rival) {}), cost, nil, "Of 2 workloads that could have been evicted, a is alike in what counts."},
+		"not enough":               {other(func(r *engine.Rival) { r.Priority, r.Enough = 0, false }), cost, nil, "Of 2 workloads that could have been evicted, a alone would not have been enough."},
+		"not tried":                {other(func(r *engine.Rival) { r.Tried = false }), cost, nil, "Of 2 workloads that could have been evicted, a was not tried alone."},
+		"the search has missed it": {other(func(r *engine.Rival) { r.Priority = 0 }), cost, nil, "Of 2 workloads that could have been evicted, a alone would have been enough."},
+		"several": {[]engine.Rival{it, rival("a", cluster.TierStandard, 1, 6, 9), rival("b", cluster.TierStandard, 1, 7, 9), rival("c", cluster.TierStandard, 1, 5, 1)}, cost, nil,
+			"Of 4 workloads that could have been evicted, a and b have higher priorities; c has run for longer."},
+		"together":         {[]engine.Rival{it, like}, cost, []string{"a"}, "It leaves together with a."},
+		"together, others": {[]engine.Rival{it, like, rival("b", cluster.TierStandard, 1, 9, 9)}, cost, []string{"a"}, "It leaves together with a. Of 3 workloads that could have been evicted, b has a higher priority."},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

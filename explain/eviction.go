@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Eviction is a workload that has to go, or some tasks of it, for the sake of another.
+// Eviction is a workload that has to leave, or some tasks of it, for another.
 type Eviction struct {
 	Workload string   `json:"workload"`
 	Tasks    []string `json:"tasks"`
@@ -23,7 +23,7 @@ type Eviction struct {
 
 	plan   *engine.Weighing
 	total  int      // tasks that it has
-	also   []string // who goes with it
+	also   []string // that leave with it
 	spared string
 }
 
@@ -97,11 +97,11 @@ func grounds(s *cluster.State, d *engine.Decision) string {
 	if w := d.Weighing; w != nil {
 		switch victim, forJob := s.Job(d.Task.Job), s.Job(d.For); {
 		case victim == nil || forJob == nil:
-		case w.Purpose == engine.Reclaim:
+		case d.Purpose == engine.Reclaim:
 			text = reclaimText(s, w, victim, forJob)
-		case w.Purpose == engine.Preempt:
+		case d.Purpose == engine.Preempt:
 			text = preemptText(s, victim, forJob)
-		case w.Purpose == engine.Move:
+		case d.Purpose == engine.Move:
 			text = "what " + victim.ID + " leaves is in one piece, and room is held for it elsewhere"
 		}
 	}
@@ -139,12 +139,27 @@ func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.J
 				break
 			}
 		}
+		if theirs := standingOf(w.Standings, b.Name, ask.Name); len(above) == 0 && theirs != nil && theirs.Used > 0 {
+			return lastResort(theirs, mine, ask)
+		}
 		if len(above) > 0 {
 			return fmt.Sprintf("%s; queue %s held %s of its fair share of %s and wanted %s more",
 				strings.Join(above, ", and "), own.Name, amountOf(ask.Name, mine.Used), resourceText(ask.Name, mine.Share), amountOf(ask.Name, ask.Value))
 		}
 	}
 	return ""
+}
+
+// lastResort says by which rule a victim is reclaimed where no plan keeps all queues
+// within their shares.
+func lastResort(theirs, mine *engine.Standing, ask cluster.Amount) string {
+	name := ask.Name
+	if mine.Quota >= 0 && mine.Used+ask.Value <= mine.Quota && theirs.Used > max(0, theirs.Quota) {
+		return fmt.Sprintf("queue %s held %s, more than its quota of %s; queue %s stays within its quota of %s",
+			theirs.Queue, resourceText(name, theirs.Used), amountOf(name, max(0, theirs.Quota)), mine.Queue, amountOf(name, mine.Quota))
+	}
+	return fmt.Sprintf("queue %s held %s where its fair share is %s, and queue %s holds %s of its fair share of %s with the workload: the queues are more even",
+		theirs.Queue, resourceText(name, theirs.Used), amountOf(name, theirs.Share), mine.Queue, amountOf(name, mine.Used+ask.Value), amountOf(name, mine.Share))
 }
 
 // amountOf spells so much of a resource that is named nearby.
@@ -191,7 +206,7 @@ func options(w *engine.Weighing) []string {
 		if chosen >= 0 {
 			taken = jobNames(w.Options[chosen].Go, nil)
 		}
-		verb := "gone"
+		verb := "been evicted"
 		if w.Purpose == engine.Move {
 			verb = "moved"
 		}
@@ -231,20 +246,33 @@ func jobNames(tasks, apart []string) []string {
 
 var tiers = [...]cluster.Tier{cluster.TierGuaranteed, cluster.TierStandard, cluster.TierScavenger}
 
-// dearer says in what the one cost is more than the other.
+// dearer says in what the one cost is more than the other, by what counts first.
 func dearer(c, than *engine.Cost) string {
-	for i, tier := range tiers {
-		if c.Tasks[i] != than.Tasks[i] {
-			return fmt.Sprintf("%s of %s queues instead of %d", count(c.Tasks[i], "task"), tier, than.Tasks[i])
-		}
-	}
-	switch sum := c.Tasks[0] + c.Tasks[1] + c.Tasks[2]; {
-	case c.Priority != than.Priority && sum == 1:
-		return fmt.Sprintf("its priority is %d instead of %d", c.Priority, than.Priority)
-	case c.Priority != than.Priority:
-		return fmt.Sprintf("their priorities add up to %d instead of %d", c.Priority, than.Priority)
-	case c.Youngest != than.Youngest:
+	x, y := strongest(c.Tasks), strongest(than.Tasks)
+	switch {
+	case x < y && y < len(tiers):
+		return fmt.Sprintf("%s of %s queues instead of %s queues", count(c.Tasks[x], "task"), tiers[x], tiers[y])
+	case x < y:
+		return fmt.Sprintf("%s of %s queues would be evicted", count(c.Tasks[x], "task"), tiers[x])
+	case c.Highest > than.Highest:
+		return fmt.Sprintf("the highest priority is %d instead of %d", c.Highest, than.Highest)
+	case c.Beyond > than.Beyond:
+		return fmt.Sprintf("%s would be freed that are not needed instead of %s", deviceText(c.Beyond), deviceText(than.Beyond))
+	case total(c.Tasks) > total(than.Tasks):
+		return fmt.Sprintf("%s instead of %d", count(total(c.Tasks), "task"), total(than.Tasks))
+	case c.Jobs > than.Jobs:
+		return "a workload would have to leave as a whole"
+	case c.Youngest < than.Youngest && total(c.Tasks) > 0:
+		return "that has run for longer"
+	case c.Moved > than.Moved:
+		return fmt.Sprintf("%s would move instead of %d", count(c.Moved, "task"), than.Moved)
+	case c.Priority > than.Priority:
+		return fmt.Sprintf("the priorities add up to %d instead of %d", c.Priority, than.Priority)
+	case c.Youngest < than.Youngest:
 		return "that has run for longer"
 	}
-	return "that is no worse; the first node by name wins"
+	return "that is no worse; the first node by name is taken"
 }
+
+// deviceText spells so many thousandths of devices.
+func deviceText(milli int64) string { return resourceText(cluster.DefaultDeviceResource, milli) }

@@ -58,12 +58,24 @@ func Message(r *engine.Refusal) string {
 		}
 		b.WriteString(attemptText(a, r.Reason, r.Surplus))
 	}
-	if r.Permanent {
+	switch {
+	case r.Permanent:
 		b.WriteString("; " + hopeless)
-	} else {
+	case r.Settled:
+		b.WriteString("; " + settled(r))
+	default:
 		b.WriteString("; waiting can help")
 	}
 	return b.String()
+}
+
+// settled says what would have to happen where time alone does not help.
+func settled(r *engine.Refusal) string {
+	text := "nothing that runs has a run time, so it stays pending until a workload ends or is evicted"
+	if slices.ContainsFunc(r.Attempts, func(a engine.Attempt) bool { return a.Before == nil }) {
+		text += ", or nodes are added"
+	}
+	return text
 }
 
 func alternativeName(a *engine.Attempt, i int) string {

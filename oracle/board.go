@@ -46,6 +46,7 @@ type seat struct {
 	node   int // -1: none
 	claims []cluster.Claim
 	bound  bool
+	fresh  bool // bound in this session
 }
 
 func newBoard(w *table) *board {

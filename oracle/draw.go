@@ -105,7 +105,7 @@ func (d *drawing) sit(b *board, t *task) bool {
 			continue
 		}
 		b.choices(t, n, func(claims []cluster.Claim) bool {
-			seats = append(seats, seat{n, claims, true})
+			seats = append(seats, seat{node: n, claims: claims, bound: true})
 			return true
 		})
 	}

@@ -14,7 +14,7 @@ type Verdict struct {
 	TooLarge bool // to try everything: nothing else is said
 	// Relevant: plain allocation does not do it, and there is a way.
 	Relevant, Placed, Minimal bool
-	LastResort                bool   // only the last resort allows the plan: what there is beside it is not known
+	LastResort                bool   // only the last resort allows a plan
 	Unchecked                 int    // rules of the last resort that were too large to judge
 	Did                       string // the plan that was carried out
 	Best                      string // the cheapest way, where the engine missed it
@@ -81,14 +81,15 @@ func (g *game) compare(t *turn, p *played) (v Verdict) {
 		placed := len(t.placed) > 0
 		return Verdict{Relevant: relevant, TooLarge: err != nil, Placed: placed, Minimal: placed, Why: "the tasks fit in few arrangements"}
 	}
-	if v.LastResort = p.last; p.last {
-		return v // that there is no other plan is one of its rules
-	}
 	var spent *cost
 	if p.plan.victims() != 0 {
 		spent = &p.plan.cost
 	}
-	best, found, err := g.better(j, spent)
+	best, found, err := g.better(j, spent, p.last) // that there is no other plan is one of the rules of the last resort
+	if v.LastResort = p.last; spent == nil && !found && err == nil {
+		best, found, err = g.better(j, nil, true)
+		v.LastResort = found
+	}
 	if v.TooLarge = err != nil; v.TooLarge {
 		return v
 	}
@@ -104,13 +105,13 @@ func (g *game) compare(t *turn, p *played) (v Verdict) {
 
 // better is a plan that the job could have had instead of one with this cost, or at all;
 // there is none where the job fits as things are.
-func (g *game) better(j *job, spent *cost) (plan, bool, error) {
+func (g *game) better(j *job, spent *cost, last bool) (plan, bool, error) {
 	b := g.promised
 	b.steps = maxSteps
 	if free, err := b.allocates(j); free || err != nil {
 		return plan{}, false, err
 	}
-	return b.cheapest(g.kind, j, spent)
+	return b.cheapest(g.kind, j, spent, last)
 }
 
 // relevant reports whether the job would need what the kind is about.
@@ -120,7 +121,7 @@ func (g *game) relevant(j *job) bool {
 		thought, err := g.promised.needsThought(j)
 		return thought && err == nil
 	}
-	best, found, err := g.better(j, nil)
+	best, found, err := g.better(j, nil, false)
 	return found && err == nil && (g.kind != Combined || g.promised.mixes(&best))
 }
 

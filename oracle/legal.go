@@ -168,6 +168,10 @@ func (g *game) allowed(t *turn, turn *played) bool {
 	why := "its minimum was not placed"
 	for _, last := range []bool{false, true} {
 		for _, minimum := range b.minima(form) {
+			if b.stands(form, 0) && !b.insideQuota(form, asked(minimum)) {
+				why = "surplus beyond the quota evicts others"
+				continue
+			}
 			if !covers(b.members(placed), minimum) {
 				continue
 			}
@@ -175,12 +179,10 @@ func (g *game) allowed(t *turn, turn *played) bool {
 			p.request.last = last
 			rule := b.objects(p, turn.given)
 			if rule == "" && last {
-				rule = g.resort(t, p)
+				rule = g.resort(t)
 			}
 			if rule == "" {
-				if !last {
-					g.thin(p)
-				}
+				g.thin(p)
 				return last
 			}
 			if why = rule; last && strings.HasPrefix(rule, "last resort") {
@@ -197,7 +199,7 @@ func (g *game) allowed(t *turn, turn *played) bool {
 // the job and what moves together, but not with a topology.
 func (g *game) thin(p *plan) {
 	b := g.promised
-	part, found, err := b.cheapestOf(g.kind, p.request.job, *p, nil)
+	part, found, err := b.cheapestOf(g.kind, p.request.job, *p, nil, p.request.last)
 	if slices.ContainsFunc(append(b.members(part.moved), p.request.minimum...), func(t *task) bool { return t.job.alt.Topology.Required != "" }) && part.moved != 0 {
 		return
 	}

@@ -51,12 +51,16 @@ func (b *board) objects(p *plan, given map[*task]Kind) string {
 	before := slices.Clone(b.used)
 	seats := b.evict(p.evicted)
 	defer b.restore(p.evicted, seats)
+	e := &ending{p.request, p, given, before}
 	for _, j := range b.jobs {
 		if own := j.set() & p.evicted; own != 0 {
-			if rule := b.leaves(&ending{p.request, p, given, before}, j, own); rule != "" {
+			if rule := b.leaves(e, j, own); rule != "" {
 				return rule
 			}
 		}
+	}
+	if e.last && !b.balanced(e) {
+		return "reclaim 5: no more is held within shares, and the queues are no more even"
 	}
 	return ""
 }
@@ -255,4 +259,22 @@ func (b *board) required(budget *cluster.Budget) int {
 		}
 	}
 	return budget.Required(n)
+}
+
+// insideQuota reports whether the job's queue has a quota of something that is asked
+// for, and it and all queues above it stay within theirs.
+func (b *board) insideQuota(j *job, asks vector) bool {
+	named := false
+	for r := range asks {
+		if asks[r] == 0 {
+			continue
+		}
+		named = named || j.leaf().quota(r) >= 0
+		for _, q := range j.branch {
+			if quota := q.quota(r); quota >= 0 && b.used[q.index][r]+asks[r] > quota {
+				return false
+			}
+		}
+	}
+	return named
 }

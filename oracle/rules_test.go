@@ -142,7 +142,7 @@ func TestCheapest(t *testing.T) {
 		w.divide(s)
 		b := newBoard(w)
 		b.steps = maxSteps
-		p, found, err := b.cheapest(Preempt, b.find("job/w"), nil)
+		p, found, err := b.cheapest(Preempt, b.find("job/w"), nil, false)
 		if err != nil || found != (c.victims != "") || list(b.members(p.evicted)) != c.victims || p.cost != c.cost {
 			t.Errorf("%s: %v %v %v %s", name, err, found, p.cost, list(b.members(p.evicted)))
 		}

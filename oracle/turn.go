@@ -22,7 +22,7 @@ type turn struct {
 func turns(out engine.Outcome) []*turn {
 	var all []*turn
 	of := func(job string) *turn {
-		if n := len(all); n > 0 && all[n-1].job == job { // surplus has a turn of its own
+		if n := len(all); n > 0 && all[n-1].job == job {
 			return all[n-1]
 		}
 		all = append(all, &turn{job: job})
@@ -35,6 +35,10 @@ func turns(out engine.Outcome) []*turn {
 			of(e.Job).refusal = e.Refusal
 		case engine.Evicted:
 			t := of(e.Decision.For)
+			if len(t.placed) > 0 { // a task beyond the minimum has a turn of its own
+				t = &turn{job: t.job}
+				all = append(all, t)
+			}
 			t.evicted = append(t.evicted, e.Decision)
 		case engine.BoundTo, engine.NominatedTo:
 			if t := evictor(all, e.Task); t != nil {

@@ -85,8 +85,8 @@ func (w *World) checkVictim(before *moment, d *engine.Decision, fallen map[strin
 		return fmt.Errorf("%s goes for %q, which is not there", t.ID, d.For)
 	case !job.Stands():
 		return fmt.Errorf("%s goes for %s, which is not placed: %s", t.ID, job.ID, describe(job))
-	case before.stood[job] && !fallen[job.ID]:
-		return fmt.Errorf("%s goes for surplus of %s", t.ID, job.ID)
+	case before.stood[job] && !fallen[job.ID] && len(w.State.Deserved(w.State.Queue(job.Queue))) == 0:
+		return fmt.Errorf("%s goes for surplus of %s, whose queue has no quota", t.ID, job.ID)
 	case !t.Job.Preemptible:
 		return fmt.Errorf("%s goes for %s, and is not preemptible", t.ID, job.ID)
 	case t.Job == job:

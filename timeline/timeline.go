@@ -173,6 +173,7 @@ func (r *runner) step() error {
 		r.Refusals = nil
 		for _, x := range out.Refusals {
 			r.Refusals = append(r.Refusals, r.refusal(x))
+			r.Refusals[len(r.Refusals)-1].Settled = r.Settled
 		}
 	case r.Cycle == r.options.Cycles:
 		r.Refusals = r.lastSaid(r.waiting)

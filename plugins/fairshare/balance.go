@@ -11,12 +11,11 @@ import (
 // other rules let victims leave:
 //
 //   - A queue that stays within its quota takes from queues that are beyond theirs.
-//   - A queue takes from a sibling, at whatever level their branches part, if the
-//     siblings then hold what they deserve more evenly: their ratios, the highest
-//     first, are lower with the plan than without it, and its own is lower than that
-//     of the sibling was. A queue that would be beyond its quota takes nothing by this
-//     rule that others hold within theirs. Below the sibling, the queues that stand
-//     highest lose first.
+//   - A queue takes from a sibling, at whatever level their branches part, if more is
+//     then held within shares or, where that is the same, the siblings reach less far
+//     beyond theirs; and if it stands lower then than the sibling stood. A queue that
+//     would be beyond its quota takes nothing by this rule that others hold within
+//     theirs. Below the sibling, the queues that stand highest lose first.
 
 // lastResort registers these rules.
 func (p *plugin) lastResort(s *engine.Session) {
@@ -71,7 +70,7 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 			if leaf.Used.Of(ask.Name) == 0 {
 				continue
 			}
-			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && beyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, 1) {
+			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && c.mayHaveBeenBeyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, 1) {
 				return true
 			}
 		}
@@ -89,22 +88,34 @@ func (c *claimant) spareLast(v *engine.Victim) engine.Reason {
 	}
 	deserves := c.deserves(fork)
 	theirs := leaf.branch[fork:]
-	for _, ask := range c.asks {
-		held := v.Holds(ask.Name)
-		if held == 0 {
-			continue
-		}
-		if c.within[fork] && above(theirs, ask.Name, held) || deserves && beyond(theirs, ask.Name) {
-			return engine.Consent
-		}
-		if c.evener(fork, theirs[0]) && (deserves || keepQuota(theirs, ask.Name, held)) && c.tree.highest(theirs[1:], ask.Name) {
-			return engine.Consent
-		}
+	c.remember(theirs)
+	if c.within[fork] && c.some(v, func(resource string) bool { return above(theirs, resource, v.Holds(resource)) }) {
+		return engine.Consent
+	}
+	if deserves && c.every(v, func(resource string) bool { return c.wereBeyond(theirs, resource) }) {
+		return engine.Consent
+	}
+	if c.evener(fork, theirs[0]) && (deserves || c.every(v, func(resource string) bool { return keepQuota(theirs, resource, v.Holds(resource)) })) &&
+		c.some(v, func(resource string) bool { return c.tree.highest(theirs[1:], resource) }) {
+		return engine.Consent
 	}
 	if !deserves && c.mayStayFrom(fork, quotaOf) {
 		return engine.NotYet(VictimQueueWithinItsShare)
 	}
 	return VictimQueueWithinItsShare
+}
+
+// some reports whether the condition holds for a resource that the job asks for and the
+// victim holds.
+func (c *claimant) some(v *engine.Victim, holds func(resource string) bool) bool {
+	return slices.ContainsFunc(c.asks, func(ask cluster.Amount) bool { return v.Holds(ask.Name) > 0 && holds(ask.Name) })
+}
+
+// every reports whether the condition holds for all resources that the job asks for and
+// the victim holds: what is held within the quota of one resource is not taken for
+// what is held beyond the quota of another.
+func (c *claimant) every(v *engine.Victim, holds func(resource string) bool) bool {
+	return c.some(v, func(string) bool { return true }) && !c.some(v, func(resource string) bool { return !holds(resource) })
 }
 
 // deserves reports whether the claimant stays within its quotas from the level down.
@@ -118,9 +129,13 @@ func (c *claimant) deserves(fork int) bool {
 }
 
 // evener reports whether the claimant's queue of the level stands lower with the job
-// than the sibling stood before anything was evicted. A sibling is asked about before
-// it loses anything.
+// than the sibling stood before anything was evicted.
 func (c *claimant) evener(level int, sibling *Queue) bool {
+	return c.tree.ratio(c.branch[level], c.left).compare(c.standing(sibling)) < 0
+}
+
+// standing is how the sibling stood when it was first asked about.
+func (c *claimant) standing(sibling *Queue) ratio {
 	stood, known := c.stood[sibling]
 	if !known {
 		if c.stood == nil {
@@ -129,17 +144,39 @@ func (c *claimant) evener(level int, sibling *Queue) bool {
 		stood = c.tree.ratio(sibling, nil)
 		c.stood[sibling] = stood
 	}
-	return c.tree.ratio(c.branch[level], c.left).compare(stood) < 0
+	return stood
 }
 
-// beyond reports whether all queues hold more than their quota.
-func beyond(branch []*Queue, resource string) bool {
+// remember keeps how the sibling stands that the branch begins with, and what its
+// queues hold. A queue is asked about before it loses anything.
+func (c *claimant) remember(branch []*Queue) {
+	if c.before == nil {
+		c.before = map[*Queue]cluster.Resources{}
+	}
+	c.standing(branch[0])
 	for _, q := range branch {
-		if sh := q.share(resource); sh != nil && q.Used.Of(resource) <= quotaOf(sh) {
-			return false
+		if _, known := c.before[q]; !known {
+			c.before[q] = slices.Clone(q.Used)
 		}
 	}
-	return true
+}
+
+// wereBeyond reports whether all queues held more than their quota before anything was
+// evicted.
+func (c *claimant) wereBeyond(branch []*Queue, resource string) bool {
+	return !slices.ContainsFunc(branch, func(q *Queue) bool {
+		sh := q.share(resource)
+		return sh != nil && c.before[q].Of(resource) <= quotaOf(sh)
+	})
+}
+
+// mayHaveBeenBeyond is wereBeyond where nothing was remembered: of a queue that has
+// changed since, it is not known.
+func (c *claimant) mayHaveBeenBeyond(branch []*Queue, resource string) bool {
+	return !slices.ContainsFunc(branch, func(q *Queue) bool {
+		sh := q.share(resource)
+		return sh != nil && c.plugin.state.QueueChanged(q.Queue) <= c.opened && q.Used.Of(resource) <= quotaOf(sh)
+	})
 }
 
 // keepQuota reports whether all queues hold their quota when so much is gone.
@@ -174,43 +211,6 @@ func (t *Tree) highest(branch []*Queue, resource string) bool {
 	return true
 }
 
-// ratio is what a queue holds of what it deserves, in the resource in which that is most.
-type ratio struct{ held, deserved, total int64 }
-
-// ratio is that of the queue if it holds so much more.
-func (t *Tree) ratio(q *Queue, more cluster.Resources) ratio {
-	top := ratio{total: 1}
-	for i := range q.Shares {
-		sh := &q.Shares[i]
-		r := ratio{q.Used.Of(sh.Resource) + more.Of(sh.Resource), sh.Share(), max(1, t.Total.Of(sh.Resource))}
-		if r.held > 0 && r.compare(top) > 0 {
-			top = r
-		}
-	}
-	return top
-}
-
-// compare orders ratios. One that deserves nothing and holds something is above all
-// others, the more it holds of what there is.
-func (r ratio) compare(o ratio) int {
-	above := func(r ratio) bool { return r.deserved <= 0 && r.held > 0 }
-	switch x, y := above(r), above(o); {
-	case x && y:
-		return compareProducts(r.held, o.total, o.held, r.total)
-	case x:
-		return 1
-	case y:
-		return -1
-	}
-	return compareProducts(r.held, max(1, o.deserved), o.held, max(1, r.deserved))
-}
-
-// balance is how the siblings stand at the levels of a branch.
-type balance struct {
-	levels [][]ratio // from the top down, the highest first
-	lower  []bool    // must be lower at this level, and not only not higher
-}
-
 // balance measures the levels at which the plan is allowed only if the siblings are
 // more even with it; nil where there is none.
 func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine.Victim) func() engine.Balance {
@@ -232,11 +232,11 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 		return nil
 	}
 	return func() engine.Balance {
-		b := &balance{lower: lower}
+		b := &balance{lower: lower, within: c.tree.within()}
 		for _, q := range c.branch[:deepest+1] {
 			var level []ratio
 			for _, o := range c.tree.siblings(q) {
-				level = append(level, c.tree.ratio(o, nil))
+				level = append(level, c.tree.reach(o))
 			}
 			slices.SortFunc(level, func(a, b ratio) int { return b.compare(a) })
 			b.levels = append(b.levels, level)
@@ -250,40 +250,19 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 func (c *claimant) fair(v *engine.Victim, leaf *Queue, plan []*engine.Victim) bool {
 	fork := c.fork(leaf)
 	theirs := leaf.branch[fork:]
-	for _, ask := range c.asks {
-		if v.Holds(ask.Name) == 0 {
-			continue
-		}
-		if c.within[fork] && above(theirs, ask.Name, 0) {
-			return true
-		}
-		if c.deserves(fork) && !slices.ContainsFunc(theirs, func(q *Queue) bool {
+	if c.within[fork] && c.some(v, func(resource string) bool { return above(theirs, resource, 0) }) {
+		return true
+	}
+	return c.deserves(fork) && c.every(v, func(resource string) bool {
+		return !slices.ContainsFunc(theirs, func(q *Queue) bool {
 			gone := int64(0)
 			for _, o := range plan {
 				if below := c.tree.byName[o.Job.Queue]; o.Purpose != engine.Move && below != nil && slices.Contains(below.branch, q) {
-					gone += o.Holds(ask.Name)
+					gone += o.Holds(resource)
 				}
 			}
-			sh := q.share(ask.Name)
-			return sh != nil && q.Used.Of(ask.Name)+gone <= quotaOf(sh)
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
-// Below reports whether the siblings are more even than in the other State.
-func (b *balance) Below(other engine.Balance) bool {
-	o, ok := other.(*balance)
-	if !ok || len(o.levels) != len(b.levels) {
-		return false
-	}
-	for i := range b.levels {
-		c := slices.CompareFunc(b.levels[i], o.levels[i], ratio.compare)
-		if c > 0 || c == 0 && b.lower[i] {
-			return false
-		}
-	}
-	return true
+			sh := q.share(resource)
+			return sh != nil && q.Used.Of(resource)+gone <= quotaOf(sh)
+		})
+	})
 }

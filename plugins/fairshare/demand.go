@@ -58,9 +58,9 @@ func (t total) value() int64 {
 	return int64(t.low)
 }
 
-// follow takes in the jobs that changed and returns the queues that ask for
-// something else than before.
-func (d *demand) follow(s *cluster.State) map[string]bool {
+// follow takes in the jobs that changed, visits them, and returns the queues that ask
+// for something else than before.
+func (d *demand) follow(s *cluster.State, visit func(*cluster.Job)) map[string]bool {
 	changed := map[string]bool{}
 	if d.stale() {
 		for name := range d.asks {
@@ -73,7 +73,11 @@ func (d *demand) follow(s *cluster.State) map[string]bool {
 		for slot >= len(d.jobs) {
 			d.jobs = append(d.jobs, pending{})
 		}
-		was, now := &d.jobs[slot], d.lacks(s.JobAt(slot))
+		job := s.JobAt(slot)
+		if job != nil {
+			visit(job)
+		}
+		was, now := &d.jobs[slot], d.lacks(job)
 		if was.queue == now.queue && slices.Equal(was.shapes, now.shapes) {
 			return
 		}

@@ -16,8 +16,6 @@
 package fairshare
 
 import (
-	"cmp"
-
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
@@ -50,6 +48,7 @@ func (p *plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.state, p.tree, p.lowest, p.settings.Decay.Now = s, s.State, nil, nil, s.Now
 	s.AddSiblingOrderFn(p.compare)
+	s.AddSurplusFn(p.deserved)
 	s.AddReclaimableFn(p.reclaimable)
 	s.NarrowVictims(engine.Reclaim, p.classes)
 	p.lastResort(s)
@@ -57,16 +56,12 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
 }
 
-// moved forgets how the task's queue stood, and all above it.
+// moved forgets how the task's queue stood.
 func (p *plugin) moved(e *engine.Event) {
 	if p.tree == nil {
 		return
 	}
-	if leaf := p.tree.byName[e.Task.Job.Queue]; leaf != nil {
-		for _, q := range leaf.branch {
-			q.known = false
-		}
-	}
+	p.tree.forget(e.Task.Job)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
@@ -94,66 +89,4 @@ func (p *plugin) standings(q *cluster.Queue) []engine.Standing {
 		out = append(out, engine.Standing{Queue: q.Name, Resource: sh.Resource, Used: q.Used.Of(sh.Resource), Request: sh.Request, Share: sh.Share(), Quota: sh.Quota})
 	}
 	return out
-}
-
-// compare puts two siblings in order.
-func (p *plugin) compare(l, r *cluster.Queue) int {
-	t := p.shares()
-	a, b := t.bySlot[l.Slot()], t.bySlot[r.Slot()]
-	x, y := t.standing(a), t.standing(b)
-	return cmp.Or(
-		cmp.Compare(x.tier, y.tier),
-		cmp.Compare(x.aboveShare, y.aboveShare),
-		cmp.Compare(x.aboveQuota, y.aboveQuota),
-		cmp.Compare(b.Priority, a.Priority),
-		compareProducts(x.used, y.total, y.used, x.total),
-		cmp.Compare(a.Created, b.Created),
-	)
-}
-
-// standing is what decides between siblings; less goes first.
-type standing struct {
-	tier                   int
-	aboveShare, aboveQuota int
-	used, total            int64 // of the resource of which the queue has the largest part
-}
-
-// standing is how the queue stands now: there are many comparisons to a placement.
-func (t *Tree) standing(q *Queue) *standing {
-	if !q.known {
-		q.stands, q.known = t.stand(q), true
-	}
-	return &q.stands
-}
-
-// stand reads what the queue uses. A queue has reached its share, or its quota,
-// once it has in any resource that it asks more of.
-func (t *Tree) stand(q *Queue) standing {
-	s := standing{tier: q.Tier.Rank(), total: 1}
-	quota, beyond := false, false
-	for i := range q.Shares {
-		sh := &q.Shares[i]
-		used, total := q.Used.Of(sh.Resource), t.Total.Of(sh.Resource)
-		if sh.Request > used && total > 0 { // what nobody has is no reason to wait longer
-			if used >= sh.Share() {
-				s.aboveShare = 1
-			}
-			if sh.Quota >= 0 && used >= sh.Quota {
-				beyond = true
-			}
-		}
-		quota = quota || sh.Quota >= 0
-		if used > 0 && compareProducts(used, s.total, s.used, total) > 0 {
-			s.used, s.total = used, total
-		}
-	}
-	if !quota || beyond {
-		s.aboveQuota = 1
-	}
-	// What a Guaranteed queue uses beyond its quota counts as Standard. One
-	// without a quota has nothing to be beyond.
-	if beyond && q.Tier == cluster.TierGuaranteed {
-		s.tier = cluster.TierStandard.Rank()
-	}
-	return s
 }

@@ -31,18 +31,22 @@ func TestQueueOrder(t *testing.T) {
 		parts list
 		want  []string // the queues with pending jobs, as they come
 	}{
-		"tier first":                 {list{q("a").Tier(scavenger).Priority(9), q("b"), q("c").Tier(guaranteed), job("a", 1, ""), job("b", 1, ""), job("c", 1, "")}, []string{"c", "b", "a"}},
-		"guaranteed up to its quota": {list{q("a").Quota(gpu, 2000).Tier(guaranteed), q("b").Priority(1), job("a", 1, "n"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
-		"and standard beyond":        {list{q("a").Quota(gpu, 1000).Tier(guaranteed), q("b").Priority(1), job("a", 1, "n"), job("a", 1, ""), job("b", 1, "")}, []string{"b", "a"}},
-		"but before scavengers":      {list{q("a").Quota(gpu, 1000).Tier(guaranteed), q("b").Tier(scavenger), job("a", 1, "n"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
-		"below its share first":      {list{q("a").Priority(1).Weight(1), q("b").Priority(1).Weight(7), job("a", 2, "n"), job("a", 8, ""), job("b", 3, "n"), job("b", 8, "")}, []string{"b", "a"}},
-		"then below its quota":       {list{q("a").Priority(1), q("b").Quota(gpu, 4000), job("a", 1, ""), job("b", 2, "n"), job("b", 1, "")}, []string{"b", "a"}},
-		"then priority":              {list{q("a"), q("b").Priority(1), job("a", 1, ""), job("b", 2, "n"), job("b", 1, "")}, []string{"b", "a"}},
-		"then the smaller part":      {list{q("a"), q("b"), job("a", 2, "n"), job("a", 1, ""), job("b", 1, "n"), job("b", 2, "")}, []string{"b", "a"}},
-		"then age":                   {list{q("a").Created(2), q("b").Created(1), job("a", 1, ""), job("b", 1, "")}, []string{"b", "a"}},
-		"then name":                  {list{q("b"), q("a"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
-		"where branches part":        {list{q("x").Priority(1), q("y"), q("a").Parent("y").Priority(9), q("b").Parent("x"), job("a", 1, ""), job("b", 1, "")}, []string{"b", "a"}},
-		"branches stay together":     {list{q("x"), q("y"), q("a").Parent("x"), q("b").Parent("y"), q("c").Parent("x"), job("a", 1, ""), job("b", 1, ""), job("c", 1, "")}, []string{"a", "c", "b"}},
+		"tier first":                        {list{q("a").Tier(scavenger).Priority(9), q("b"), q("c").Tier(guaranteed), job("a", 1, ""), job("b", 1, ""), job("c", 1, "")}, []string{"c", "b", "a"}},
+		"guaranteed up to its quota":        {list{q("a").Quota(gpu, 2000).Tier(guaranteed), q("b").Priority(1), job("a", 1, "n"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
+		"and standard beyond":               {list{q("a").Quota(gpu, 1000).Tier(guaranteed), q("b").Priority(1), job("a", 1, "n"), job("a", 1, ""), job("b", 1, "")}, []string{"b", "a"}},
+		"but before scavengers":             {list{q("a").Quota(gpu, 1000).Tier(guaranteed), q("b").Tier(scavenger), job("a", 1, "n"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
+		"below its share first":             {list{q("a").Priority(1).Weight(1), q("b").Priority(1).Weight(7), job("a", 2, "n"), job("a", 8, ""), job("b", 3, "n"), job("b", 4, "")}, []string{"b", "a"}},
+		"with the job above its share":      {list{q("a"), q("b"), job("a", 6, ""), job("b", 1, "n"), job("b", 3, "")}, []string{"b", "a"}},
+		"with the job beyond its quota":     {list{q("a").Quota(gpu, 2000), q("b").Quota(gpu, 2000), job("a", 1, "n"), job("a", 2, ""), job("b", 1, "n"), job("b", 1, "")}, []string{"b", "a"}},
+		"with the job beyond its guarantee": {list{q("a").Quota(gpu, 2000).Tier(guaranteed), q("b"), job("a", 1, "n"), job("a", 2, ""), job("b", 1, "")}, []string{"b", "a"}},
+		"what the job does not ask for":     {list{q("a").Quota(gpu, 1000), q("b").Quota(gpu, 1000), job("a", 2, "n"), fixture.Job("cores").Queue("a").CPU(1000, "0"), job("b", 2, "")}, []string{"a", "b"}},
+		"then below its quota":              {list{q("a").Priority(1), q("b").Quota(gpu, 4000), job("a", 1, ""), job("b", 2, "n"), job("b", 1, "")}, []string{"b", "a"}},
+		"then priority":                     {list{q("a"), q("b").Priority(1), job("a", 1, ""), job("b", 2, "n"), job("b", 1, "")}, []string{"b", "a"}},
+		"then the smaller part":             {list{q("a"), q("b"), job("a", 2, "n"), job("a", 1, ""), job("b", 1, "n"), job("b", 2, "")}, []string{"b", "a"}},
+		"then age":                          {list{q("a").Created(2), q("b").Created(1), job("a", 1, ""), job("b", 1, "")}, []string{"b", "a"}},
+		"then name":                         {list{q("b"), q("a"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
+		"where branches part":               {list{q("x").Priority(1), q("y"), q("a").Parent("y").Priority(9), q("b").Parent("x"), job("a", 1, ""), job("b", 1, "")}, []string{"b", "a"}},
+		"branches stay together":            {list{q("x"), q("y"), q("a").Parent("x"), q("b").Parent("y"), q("c").Parent("x"), job("a", 1, ""), job("b", 1, ""), job("c", 1, "")}, []string{"a", "c", "b"}},
 		"what nobody has": {list{q("a"), q("b"), fixture.Job("j").Queue("a").Resource("example.com/fpga", 1), fixture.Job("k").Queue("b").CPU(1000, "0")},
 			[]string{"a", "b"}},
 	}
@@ -61,9 +65,13 @@ func TestQueueOrder(t *testing.T) {
 					got = append(got, q)
 				}
 			}
+			heads := map[*cluster.Queue]*cluster.Job{}
+			for _, j := range state.Pending() {
+				heads[state.Queue(j.Queue)] = j
+			}
 			slices.SortFunc(got, func(l, r *cluster.Queue) int {
 				a, b := state.Fork(l, r)
-				if order := p.(*plugin).compare(a, b); order != 0 {
+				if order := p.(*plugin).compare(engine.Bid{Queue: a, Job: heads[l]}, engine.Bid{Queue: b, Job: heads[r]}); order != 0 {
 					return order
 				}
 				return strings.Compare(a.Name, b.Name)

@@ -61,7 +61,7 @@ func (k *kept) follow(s *cluster.State, total cluster.Resources, settings Settin
 		k.recall()
 	}
 	k.divideUp(total)
-	asking := k.asks.follow(s)
+	asking := k.asks.follow(s, k.Tree.forget)
 	s.ChangedQueues(k.queues, func(q *cluster.Queue) {
 		if node := k.bySlot[q.Slot()]; node.Leaf() {
 			asking[q.Name] = true

@@ -2,12 +2,15 @@ package fairshare
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
 )
 
 // TestKeptSharesAreThoseWorkedOutAnew: whatever is added, removed, placed or given
@@ -15,7 +18,8 @@ import (
 func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cluster.NewState()
-		var k kept
+		p := &plugin{}
+		e := fixture.Engine(p)
 		settings := Settings{Divide: rapid.SampledFrom([][]string{nil, {cluster.CPU}}).Draw(t, "divided besides")}
 		decay := &settings.Decay
 		if rapid.Bool().Draw(t, "past use counts") {
@@ -29,16 +33,26 @@ func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
 			decay.Now = max(s.Now(), int64(step-rapid.IntRange(0, 3).Draw(t, "ago")))
 			apply(t, s, cluster.SessionOpened{Now: decay.Now})
 			total := Offered(s)
-			want, got := Shares(s, total, settings), k.follow(s, total, settings)
+			p.settings = settings
+			ssn := e.Open(s, engine.Options{Now: decay.Now})
+			want, got := Shares(s, total, settings), p.shares()
 			for _, q := range s.Queues() {
 				x, y := want.byName[q.Name], got.byName[q.Name]
 				if diff := cmp.Diff(append([]Share{}, x.Shares...), append([]Share{}, y.Shares...)); diff != "" {
 					t.Fatalf("queue %s: %s", q.Name, diff)
 				}
-				if a, b := *want.standing(x), *got.standing(y); a != b {
-					t.Fatalf("queue %s stands at %v, want %v", q.Name, b, a)
+				for _, j := range s.Pending() {
+					if leaf := got.byName[j.Queue]; leaf == nil || !slices.Contains(leaf.branch, y) {
+						continue
+					}
+					a, b := want.stand(x, p.asks(j)), *p.standing(y, j)
+					if a.job = j; a != b {
+						t.Fatalf("queue %s stands at %v with %s, want %v", q.Name, b, j.ID, a)
+					}
+					break // as the first of its line
 				}
 			}
+			ssn.Close()
 		}
 	})
 }

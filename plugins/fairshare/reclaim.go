@@ -35,11 +35,14 @@ type claimant struct {
 	lacks  []*cluster.Task
 	forks  map[string]int
 
+	opened  uint64            // version of the queues before anything was evicted
 	version uint64            // of the queues, that the rest is as of; 0: of none
 	left    cluster.Resources // what the job asks for beyond what is placed of it
 	within  []bool            // by level of the branch: all from there down stay within their share
 
-	stood map[*Queue]ratio // siblings of the branch, before anything was evicted; of the last resort
+	// Of the last resort, before anything was evicted:
+	stood  map[*Queue]ratio             // how siblings of the branch stood
+	before map[*Queue]cluster.Resources // what queues of victims held
 }
 
 // reclaimable says which victims may leave so that the job's queue gets its share.
@@ -58,7 +61,7 @@ func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 	if leaf == nil {
 		return nil
 	}
-	c := &claimant{plugin: p, tree: t, job: job, branch: leaf.branch, lacks: lacks, forks: map[string]int{}}
+	c := &claimant{plugin: p, tree: t, job: job, branch: leaf.branch, lacks: lacks, forks: map[string]int{}, opened: p.state.QueuesVersion()}
 	for i := range leaf.Shares {
 		if name := leaf.Shares[i].Resource; p.session.Asks(lacks, name) > 0 {
 			c.asks = append(c.asks, cluster.Amount{Name: name, Value: p.session.Asks(lacks, name)})

@@ -2,6 +2,7 @@ package fairshare
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
@@ -32,8 +33,15 @@ func TestStandingsKeepInStep(t *testing.T) {
 		check := func() {
 			tree := p.shares()
 			for name, q := range tree.byName {
-				if fresh := tree.stand(q); *tree.standing(q) != fresh {
-					t.Fatalf("queue %s is said to stand at %+v and stands at %+v", name, *tree.standing(q), fresh)
+				for _, j := range state.Pending() {
+					if !slices.Contains(tree.byName[j.Queue].branch, q) {
+						continue
+					}
+					fresh := tree.stand(q, p.asks(j))
+					if fresh.job = j; *p.standing(q, j) != fresh {
+						t.Fatalf("queue %s is said to stand at %+v and stands at %+v", name, *p.standing(q, j), fresh)
+					}
+					break // as the first of its line
 				}
 			}
 		}

@@ -28,6 +28,7 @@ type Queue struct {
 	past   map[string]sum // by resource, where the past counts
 	stands standing       // while known
 	known  bool
+	asks   asks // of a leaf
 
 	// Where the tree is kept from session to session:
 	parts map[string]*Share // of all resources that are divided

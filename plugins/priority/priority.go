@@ -1,7 +1,8 @@
 // Package priority puts a queue's jobs of higher priority first.
 //
-// It refuses to know what a priority may do to jobs that run already, and
-// leaves jobs of equal priority to the comparisons after it.
+// It refuses to know what a priority may do to jobs that run already. Of jobs of
+// equal priority those that lack their minimum come first, and the rest is left to the
+// comparisons of other plugins.
 package priority
 
 import (
@@ -25,7 +26,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddJobOrderFn(compare) }
+func (plugin) OnSessionOpen(s *engine.Session) { s.AddJobPriorityFn(compare) }
 func (plugin) OnSessionClose(*engine.Session)  {}
 
 func compare(l, r *cluster.Job) int { return cmp.Compare(r.Priority, l.Priority) }

@@ -1,0 +1,56 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// What was bound in a session is no victim in it; in the next it is.
+func TestBoundInThisSession(t *testing.T) {
+	evicts := &policy{name: "Evicts", open: func(s *engine.Session) {
+		s.AddMeans(engine.Preempt, "Preempted")
+	}}
+	state := fixture.State(fixture.Node("n").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), fixture.Job("first").Devices(1).Preemptible(), fixture.Job("second").Devices(1))
+	e := fixture.Engine(fit(), fixture.Consent(), evicts)
+	for _, want := range [][]string{{"Bind job/first/worker-0"}, {"Evict job/first/worker-0", "Nominate job/second/worker-0"}} {
+		var got []string
+		for _, d := range run(t, e, state).Decisions {
+			got = append(got, string(d.Action)+" "+d.Task.ID())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// A task that is not requested any more makes no minimum: the job gets another, and a
+// patient session ends.
+func TestNotRequestedMakesNoMinimum(t *testing.T) {
+	task := func(name string) *cluster.Task {
+		return &cluster.Task{Name: name, Shape: &cluster.Shape{Need: cluster.Need{Devices: 1}}}
+	}
+	job := cluster.Job{ID: "job/j", Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{task("old")}}}}
+	state := fixture.State(fixture.Node("n").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"))
+	apply(t, state, cluster.JobPut{Job: job})
+	e := fixture.Engine(fit())
+	session := func() map[string]string {
+		out, err := e.Open(state, engine.Options{Patient: true}).Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return where(out)
+	}
+	if diff := cmp.Diff(map[string]string{"job/j/old": "n"}, session()); diff != "" {
+		t.Fatal(diff)
+	}
+	job.Alternatives = []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{task("new")}}}
+	apply(t, state, cluster.JobPut{Job: job})
+	if diff := cmp.Diff(map[string]string{"job/j/new": "n"}, session()); diff != "" {
+		t.Error(diff)
+	}
+}

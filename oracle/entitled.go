@@ -1,0 +1,261 @@
+package oracle
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/plugins/fairshare"
+)
+
+// What Entitled tries at most.
+const (
+	maxHolders = 8      // preemptible tasks that run
+	maxSeats   = 20_000 // seats for one set of victims
+)
+
+// Entitled names the pending jobs that the quotas of their queues entitle to room that
+// others hold, with the victims: rules 1 and 4 of docs/designs/0004 let these be
+// evicted, and then the job's minimum fits, where all preemptible tasks may move. It
+// tries every set of victims, and reports false where there are too many.
+func Entitled(s *cluster.State) (found []string, tried bool) {
+	c := &court{State: s, divided: (&fairshare.Settings{}).Divided(s)}
+	for _, j := range s.Jobs() {
+		for _, t := range j.Tasks() {
+			if t.Runs() && j.Preemptible {
+				c.running = append(c.running, t)
+			}
+		}
+	}
+	if len(c.running) > maxHolders {
+		return nil, false
+	}
+	for _, j := range s.Pending() {
+		if j.Placed() > 0 {
+			continue
+		}
+		for _, minimum := range minimaOf(j) {
+			if victims := c.sentence(j, minimum); victims != "" {
+				found = append(found, fmt.Sprintf("%s of %s waits, and its quota entitles it to the room of %s", j.ID, j.Queue, victims))
+				break
+			}
+		}
+	}
+	return found, true
+}
+
+// court judges what a State has come to.
+type court struct {
+	*cluster.State
+	divided map[string]bool
+	running []*cluster.Task // preemptible
+}
+
+// minimaOf are the sets of tasks that make the minimum of the job, which has no
+// subgroups; of sets that differ in the names of equal tasks, one.
+func minimaOf(j *cluster.Job) [][]*cluster.Task {
+	var out [][]*cluster.Task
+	known := map[string]bool{}
+	tasks := j.Alternatives[0].Tasks
+	for mask := range uint(1) << len(tasks) {
+		if bits.OnesCount(mask) != j.Alternatives[0].Min {
+			continue
+		}
+		var set []*cluster.Task
+		var shapes []string
+		for i, t := range tasks {
+			if mask>>i&1 == 1 {
+				set = append(set, t)
+				shapes = append(shapes, fmt.Sprintf("%p", t.Shape))
+			}
+		}
+		slices.Sort(shapes)
+		if key := strings.Join(shapes, " "); !known[key] {
+			known[key] = true
+			out = append(out, set)
+		}
+	}
+	return out
+}
+
+// plea is a job with the tasks that make its minimum, and the tasks that would be
+// evicted for it.
+type plea struct {
+	job     *cluster.Job
+	minimum []*cluster.Task
+	asks    map[string]int64
+	evicted []*cluster.Task
+}
+
+// sentence are the victims that may be evicted so that the minimum fits; "" where
+// there are none.
+func (c *court) sentence(j *cluster.Job, minimum []*cluster.Task) string {
+	p := &plea{job: j, minimum: minimum, asks: map[string]int64{}}
+	for _, t := range minimum {
+		for _, a := range t.Shape.Resources {
+			p.asks[a.Name] += a.Value
+		}
+		if d := c.DeviceAsk(t.Shape); d.Value > 0 {
+			p.asks[d.Name] += d.Value
+		}
+	}
+	masks := make([]uint, 0, 1<<len(c.running))
+	for mask := uint(1); mask < 1<<len(c.running); mask++ {
+		masks = append(masks, mask)
+	}
+	slices.SortStableFunc(masks, func(a, b uint) int { return bits.OnesCount(a) - bits.OnesCount(b) })
+	for _, mask := range masks {
+		p.evicted = p.evicted[:0]
+		for i, t := range c.running {
+			if mask>>i&1 == 1 {
+				p.evicted = append(p.evicted, t)
+			}
+		}
+		if !c.allowed(p) {
+			continue
+		}
+		for _, moving := range [...]bool{false, true} {
+			if c.fits(p, moving) {
+				var ids []string
+				for _, t := range p.evicted {
+					ids = append(ids, fmt.Sprintf("%s of %s", t.ID, t.Job.Queue))
+				}
+				return fmt.Sprintf("%s (others move: %v)", strings.Join(ids, ", "), moving)
+			}
+		}
+	}
+	return ""
+}
+
+// allowed reports whether all of the evicted may be by rules 1 and 4, and the job by
+// the limits and, where it is not preemptible, the quotas of its queues.
+func (c *court) allowed(p *plea) bool {
+	for _, t := range p.evicted {
+		stay, all := 0, 0
+		for _, o := range t.Job.Tasks() {
+			if o.Runs() {
+				all++
+				if !slices.Contains(p.evicted, o) {
+					stay++
+				}
+			}
+		}
+		if stay > 0 && stay < t.Job.Alternatives[0].Min || !c.reclaimable(p, t, stay == 0) {
+			return false
+		}
+	}
+	for q := c.Queue(p.job.Queue); q != nil; q = c.Parent(q) {
+		for _, l := range q.Limits {
+			if p.asks[l.Name] > 0 && c.ends(p, q, l.Name) > l.Value {
+				return false
+			}
+		}
+		for _, l := range q.Quota {
+			if !p.job.Preemptible && p.asks[l.Name] > 0 && q.Firm.Of(l.Name)+p.asks[l.Name] > l.Value {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// reclaimable is rules 1 and 4 for the victim: a task, or all tasks of its job.
+func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
+	a, b := c.Fork(c.Queue(p.job.Queue), c.Queue(t.Job.Queue))
+	if a == nil {
+		return false
+	}
+	held := func(resource string) int64 {
+		if !whole {
+			return t.Holds(resource)
+		}
+		sum := int64(0)
+		for _, o := range t.Job.Tasks() {
+			if o.Runs() {
+				sum += o.Holds(resource)
+			}
+		}
+		return sum
+	}
+	if !c.tiersAllow(p, a, b, held) {
+		return false
+	}
+	common := false
+	for resource, ask := range p.asks {
+		if ask == 0 || !c.divided[resource] {
+			continue
+		}
+		for q := c.Queue(p.job.Queue); ; q = c.Parent(q) {
+			if c.ends(p, q, resource) > c.quota(q, resource) {
+				return false
+			}
+			if q == a {
+				break
+			}
+		}
+		if held(resource) == 0 {
+			continue
+		}
+		common = true
+		for q := c.Queue(t.Job.Queue); ; q = c.Parent(q) {
+			if q.Used.Of(resource) <= c.quota(q, resource) {
+				return false
+			}
+			if q == b {
+				break
+			}
+		}
+	}
+	return common
+}
+
+// tiersAllow is rule 1, by effective tiers.
+func (c *court) tiersAllow(p *plea, a, b *cluster.Queue, held func(string) int64) bool {
+	own, theirs := a.Tier, b.Tier
+	for _, quota := range c.Deserved(a) {
+		if own == cluster.TierGuaranteed && p.asks[quota.Name] > 0 && c.ends(p, a, quota.Name) > quota.Value {
+			own = cluster.TierStandard
+		}
+	}
+	if theirs == cluster.TierGuaranteed {
+		for _, quota := range c.Deserved(b) {
+			if held(quota.Name) == 0 {
+				continue
+			}
+			if c.ends(p, b, quota.Name) < quota.Value {
+				return false
+			}
+			theirs = cluster.TierStandard
+		}
+	}
+	return theirs.Rank() >= own.Rank()
+}
+
+// quota is what the queue deserves; 0 where it has none.
+func (c *court) quota(q *cluster.Queue, resource string) int64 { return c.Deserved(q).Of(resource) }
+
+// ends is what the queue holds of the resource at the end of the plan.
+func (c *court) ends(p *plea, q *cluster.Queue, resource string) int64 {
+	sum := q.Used.Of(resource)
+	for _, t := range p.evicted {
+		if c.above(q, t.Job.Queue) {
+			sum -= t.Holds(resource)
+		}
+	}
+	if c.above(q, p.job.Queue) {
+		sum += p.asks[resource]
+	}
+	return sum
+}
+
+// above reports whether the queue is the named one or above it.
+func (c *court) above(q *cluster.Queue, name string) bool {
+	for o := c.Queue(name); o != nil; o = c.Parent(o) {
+		if o == q {
+			return true
+		}
+	}
+	return false
+}

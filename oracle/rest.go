@@ -1,0 +1,200 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+// Course is what sessions decide, one after the other, on a cluster in which nothing
+// arrives, ends or changes. After each session the evicted tasks leave, an hour
+// passes, and Job.Displaced is forgotten, so that the rules of docs/designs/0004 alone
+// have to bring the course to rest.
+type Course struct {
+	State    *cluster.State
+	Sessions int
+	Evicted  int
+
+	engine  *engine.Engine
+	options engine.Options
+	guarded bool
+	seen    map[string]int      // the session that led to an arrangement
+	again   map[[2]string][]int // the sessions in which a job was evicted for another
+	lines   []string
+}
+
+// NewCourse begins a course with the State, which it changes. A guarded one keeps
+// Job.Displaced.
+func NewCourse(s *cluster.State, patient, guarded bool) (*Course, error) {
+	e, err := engine.New(standard.Registry(), standard.Profile())
+	if err != nil {
+		return nil, err
+	}
+	c := &Course{State: s, engine: e, guarded: guarded, options: engine.Options{Patient: patient, Now: s.Now()}, seen: map[string]int{}, again: map[[2]string][]int{}}
+	c.seen[c.arrangement()] = 0
+	return c, nil
+}
+
+// Run runs sessions until two in a row decide nothing. It fails where that takes more
+// than most, or where an arrangement comes back.
+func (c *Course) Run(most int) error {
+	for quiet := 0; quiet < 2; {
+		if c.Sessions == most {
+			return fmt.Errorf("the course has not come to rest in %d sessions", most)
+		}
+		busy, err := c.step()
+		if err != nil {
+			return fmt.Errorf("session %d: %w", c.Sessions, err)
+		}
+		if quiet++; busy {
+			quiet = 0
+		}
+	}
+	return nil
+}
+
+// step runs one session, and reports whether it decided anything or left something to
+// be done.
+func (c *Course) step() (busy bool, err error) {
+	c.Sessions++
+	c.options.Now += 60 * minute // longer than any task is protected
+	s := c.engine.Open(c.State, c.options)
+	out, err := s.Run()
+	s.Close()
+	if err != nil {
+		return false, err
+	}
+	if err := c.note(&out); err != nil {
+		return false, err
+	}
+	decided := len(out.Decisions) > 0 || slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
+	left, err := c.leave()
+	if err != nil {
+		return false, err
+	}
+	if err := c.forget(); err != nil {
+		return false, err
+	}
+	if decided && !c.guarded { // with the guard, less may be done the next time
+		now := c.arrangement()
+		if before, known := c.seen[now]; known {
+			return false, fmt.Errorf("every task is where it was after session %d", before)
+		}
+		c.seen[now] = c.Sessions
+	}
+	return decided || left || len(c.State.Nominated()) > 0, nil
+}
+
+// leave has the evicted tasks leave.
+func (c *Course) leave() (any bool, err error) {
+	for _, t := range c.State.Releasing() {
+		if err := c.State.Apply(cluster.TaskSeen{Task: t.Ref()}); err != nil {
+			return false, err
+		}
+		any = true
+	}
+	return any, nil
+}
+
+// forget clears Job.Displaced of all jobs. No change does that, so the State is made
+// again from its snapshot, and the engine with it.
+func (c *Course) forget() error {
+	if c.guarded || !slices.ContainsFunc(c.State.Jobs(), func(j *cluster.Job) bool { return len(j.Displaced) > 0 }) {
+		return nil
+	}
+	snapshot := c.State.Snapshot()
+	for i := range snapshot.Jobs {
+		snapshot.Jobs[i].Job.Displaced = nil
+	}
+	var err error
+	if c.State, err = snapshot.State(); err != nil {
+		return err
+	}
+	c.engine, err = c.engine.Another()
+	return err
+}
+
+// arrangement is where every task is, and how it stands there.
+func (c *Course) arrangement() string {
+	var b strings.Builder
+	for _, j := range c.State.Jobs() {
+		for _, t := range j.Tasks() {
+			if t.Node != nil {
+				fmt.Fprintln(&b, t.ID, t.Status, t.Node.Name, t.Claims)
+			}
+		}
+	}
+	return b.String()
+}
+
+// note writes down what the session decided. A task that is bound in a session is
+// never evicted in it.
+func (c *Course) note(out *engine.Outcome) error {
+	bound := map[cluster.TaskRef]bool{}
+	pairs := map[[2]string]bool{}
+	for _, e := range out.Events {
+		line := ""
+		switch d := e.Decision; {
+		case e.Kind == engine.Withdrawn:
+			line = fmt.Sprintf("%s is not nominated any more", c.called(e.Task.ID()))
+		case d == nil:
+			continue
+		case d.Action == engine.EvictIt && d.Landing != "":
+			line = fmt.Sprintf("%s moves from %s to %s for %s", c.called(d.Task.ID()), d.Node, d.Landing, c.called(d.For))
+		case d.Action == engine.EvictIt:
+			line = fmt.Sprintf("%s is evicted from %s for %s (%s)", c.called(d.Task.ID()), d.Node, c.called(d.For), d.Reason)
+		case d.Action == engine.Bind:
+			line = fmt.Sprintf("%s is bound to %s", c.called(d.Task.ID()), d.Node)
+		default:
+			line = fmt.Sprintf("%s is nominated to %s", c.called(d.Task.ID()), d.Node)
+		}
+		c.lines = append(c.lines, fmt.Sprintf("%3d: %s", c.Sessions, line))
+		switch d := e.Decision; {
+		case d == nil:
+		case d.Action == engine.Bind:
+			bound[d.Task] = true
+		case d.Action == engine.EvictIt:
+			c.Evicted++
+			pairs[[2]string{d.Task.Job, d.For}] = true
+			if bound[d.Task] {
+				return fmt.Errorf("%s is bound and evicted in one session", d.Task.ID())
+			}
+		}
+	}
+	for p := range pairs {
+		c.again[p] = append(c.again[p], c.Sessions)
+	}
+	return nil
+}
+
+// called is the task or job with its queue.
+func (c *Course) called(id string) string {
+	for _, j := range c.State.Jobs() {
+		if j.ID == id || strings.HasPrefix(id, j.ID+"/") {
+			return fmt.Sprintf("%s of %s", id, j.Queue)
+		}
+	}
+	return id
+}
+
+// String is the course: what was decided, and which jobs were evicted again for the
+// same job.
+func (c *Course) String() string {
+	var repeated []string
+	for p, sessions := range c.again {
+		if len(sessions) > 1 {
+			repeated = append(repeated, fmt.Sprintf("%s leaves for %s in sessions %v", c.called(p[0]), c.called(p[1]), sessions))
+		}
+	}
+	slices.Sort(repeated)
+	const most = 60
+	lines := c.lines
+	if len(lines) > most {
+		lines = append([]string{fmt.Sprintf("... %d lines", len(lines)-most)}, lines[len(lines)-most:]...)
+	}
+	return strings.Join(slices.Concat(lines, repeated), "\n")
+}

@@ -1,0 +1,263 @@
+package oracle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// restless is how many sessions a course may take until it has come to rest.
+const restless = 100
+
+// judged counts what TestRest has seen.
+type judged struct{ clusters, sessions, longest, evicted, tried int }
+
+// TestRest runs random clusters in which nothing changes to rest. Where all jobs of a
+// queue have one priority, the rules bring them there without the guard of
+// Job.Displaced, and then no job waits that the quota of its queue entitles to room.
+// Where they have several, preemption within a queue frees more than it needs, so that
+// the guard has to end it; see docs/oracle.md.
+func TestRest(t *testing.T) {
+	small := size{nodes: 3, devices: 4, running: 10, waiting: 7, gang: 3}
+	large := size{nodes: 5, devices: 4, running: 16, waiting: 10, gang: 4}
+	for name, c := range map[string]struct {
+		size
+		patient, priorities bool
+	}{
+		"small":                           {size: small},
+		"small, patient":                  {size: small, patient: true},
+		"small, with priorities":          {size: small, priorities: true},
+		"large":                           {size: large},
+		"large, patient":                  {size: large, patient: true},
+		"large, patient, with priorities": {size: large, patient: true, priorities: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seen judged
+			rapid.Check(t, func(t *rapid.T) {
+				drawn := &site{T: t, size: c.size, priorities: c.priorities, state: cluster.NewState()}
+				drawn.rest(c.patient, &seen)
+			})
+			t.Logf("%+v", seen)
+		})
+	}
+}
+
+func (c *site) rest(patient bool, seen *judged) {
+	c.draw()
+	before := c.String()
+	course, err := NewCourse(c.state, patient, c.priorities)
+	if err != nil {
+		c.Fatal(err)
+	}
+	if err := course.Run(restless); err != nil {
+		c.Fatalf("%v\n%s\n%s", err, before, course)
+	}
+	seen.clusters++
+	seen.sessions += course.Sessions
+	seen.longest = max(seen.longest, course.Sessions)
+	seen.evicted += course.Evicted
+	if c.priorities {
+		return
+	}
+	found, tried := Entitled(course.State)
+	if len(found) > 0 {
+		c.Fatalf("at rest, %s\n%s\n%s", strings.Join(found, "; "), before, course)
+	}
+	if tried {
+		seen.tried++
+	}
+}
+
+// size bounds a random cluster.
+type size struct{ nodes, devices, running, waiting, gang int }
+
+// site draws a cluster.
+type site struct {
+	*rapid.T
+	size
+	state   *cluster.State
+	leaves  []string
+	devices int64 // of the largest node
+	slices  bool  // some node has MIG slices
+	// priorities: the jobs of a queue have several.
+	priorities bool
+	priority   map[string]int32 // of all jobs of a queue, where they have one
+}
+
+const profile = "1g.10gb"
+
+func (c *site) roll(what string, n int) int { return rapid.IntRange(0, n-1).Draw(c.T, what) }
+
+// even is roll without the preference for small numbers that rapid has: with it most
+// clusters would be nearly empty. It shrinks to 0 all the same.
+func (c *site) even(what string, n int) int {
+	const prime = 10007
+	return rapid.IntRange(0, prime-1).Draw(c.T, what) * 7919 % prime * n / prime
+}
+
+func (c *site) chance(what string, percent int) bool { return c.even(what, 100) >= 100-percent }
+
+func (c *site) apply(change cluster.Change) {
+	if err := c.state.Apply(change); err != nil {
+		c.Fatalf("%s: %v", change.Kind(), err)
+	}
+}
+
+func (c *site) draw() {
+	c.priority = map[string]int32{}
+	c.nodes()
+	for i := range 1 + c.even("roots", 3) {
+		c.queue(string(rune('a'+i)), "", 3)
+	}
+	first := c.leaves[c.even("first queue", len(c.leaves))] // it came first, and took most
+	for i := range c.even("running", c.size.running+1) {
+		j := c.job(fmt.Sprintf("job/r%d", i+1))
+		if c.chance("first queue", 50) {
+			j.Queue = first
+			j.Priority = c.prioritize(first)
+		}
+		c.run(j)
+	}
+	for i := range 1 + c.even("waiting", c.size.waiting) {
+		c.apply(cluster.JobPut{Job: *c.job(fmt.Sprintf("job/w%d", i+1))})
+	}
+}
+
+// nodes draws nodes, some of which have slices beside their devices.
+func (c *site) nodes() {
+	usual := 1 + c.even("devices", c.size.devices)
+	for i := range 1 + c.even("nodes", c.size.nodes) {
+		n := cluster.Node{Name: fmt.Sprintf("n%d", i+1)}
+		count := usual
+		if c.chance("other", 25) {
+			count = 1 + c.roll("devices", c.size.devices)
+		}
+		for range count {
+			n.Devices = append(n.Devices, cluster.Device{Product: product, Memory: 80 * gib})
+		}
+		if c.chance("slices", 20) {
+			c.slices = true
+			for k := range 1 + c.roll("slices", 3) {
+				n.Devices = append(n.Devices, cluster.Device{UUID: fmt.Sprintf("MIG-%d-%d", i, k), Product: product, Memory: 10 * gib, Profile: profile, Resource: cluster.PartitionResource + profile})
+			}
+		}
+		n.Resources = []cluster.Ledger{{Name: cluster.CPU, Capacity: int64(4*count) * 1000}}
+		c.devices += int64(count)
+		c.apply(cluster.NodePut{Node: n})
+	}
+}
+
+// queue draws a queue and those below it, so many levels.
+func (c *site) queue(name, parent string, levels int) {
+	tiers := []cluster.Tier{cluster.TierStandard, cluster.TierGuaranteed, cluster.TierScavenger}
+	q := cluster.Queue{Name: name, Parent: parent, Tier: cluster.TierStandard, Weight: 1, Priority: int32(max(0, c.roll("queue priority", 6)-4))}
+	if c.chance("tier", 30) {
+		q.Tier = tiers[1+c.roll("tier", 2)]
+	}
+	if c.chance("weight", 30) {
+		q.Weight = int64(c.roll("weight", 4))
+		q.Weightless = q.Weight == 0
+	}
+	whole := int64(cluster.Whole)
+	if c.chance("quota", 60) {
+		q.Quota = q.Quota.With(cluster.DefaultDeviceResource, int64(c.even("quota", int(c.devices)+2))*whole)
+	}
+	if c.chance("quota of cores", 10) {
+		q.Quota = q.Quota.With(cluster.CPU, int64(c.roll("cores", int(4*c.devices)+1))*whole)
+	}
+	if c.slices && c.chance("quota of slices", 30) {
+		q.Quota = q.Quota.With(cluster.PartitionResource+profile, int64(c.roll("slices", 4))*whole)
+	}
+	if c.chance("limit", 12) {
+		q.Limits = q.Limits.With(cluster.DefaultDeviceResource, max(q.Quota.Of(cluster.DefaultDeviceResource), int64(1+c.roll("limit", int(c.devices)))*whole))
+	}
+	c.apply(cluster.QueuePut{Queue: q})
+	if levels == 1 || !c.chance("children", 30) {
+		c.leaves = append(c.leaves, name)
+		return
+	}
+	for i := range 1 + c.roll("children", 3) {
+		c.queue(fmt.Sprintf("%s%d", name, i+1), name, levels-1)
+	}
+}
+
+// job draws a job: one task, a gang, or one with surplus.
+func (c *site) job(id string) *cluster.Job {
+	j := &cluster.Job{ID: id, Queue: c.leaves[c.even("queue", len(c.leaves))], Preemptible: !c.chance("firm", 12), Created: int64(c.roll("created", 3))}
+	j.Priority = c.prioritize(j.Queue)
+	alt := cluster.Alternative{Min: 1}
+	count := 1
+	if c.chance("gang", 50) {
+		count = 1 + c.even("gang", c.size.gang)
+		alt.Min = count - c.roll("surplus", count)
+	}
+	shape := c.shape()
+	for i := range count {
+		if i > 0 && c.chance("mixed", 10) {
+			shape = c.shape()
+		}
+		own := shape
+		own.Preemptible = j.Preemptible
+		alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprint(i), Index: i, Shape: &own})
+	}
+	j.Alternatives = []cluster.Alternative{alt}
+	return j
+}
+
+// prioritize draws the priority of a job of the queue.
+func (c *site) prioritize(queue string) int32 {
+	if _, known := c.priority[queue]; c.priorities || !known {
+		c.priority[queue] = int32(max(0, c.even("priority", 6)-3))
+	}
+	return c.priority[queue]
+}
+
+func (c *site) shape() cluster.Shape {
+	s := cluster.Shape{Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(1+c.roll("cores", 4)) * 1000}}}
+	switch kind := c.even("kind", 20); {
+	case kind < 13:
+		s.Need.Devices = 1 + c.even("devices", min(4, c.size.devices))
+	case kind < 17:
+		s.Need = cluster.Need{Devices: 1, Share: []cluster.Milli{500, 250, 400, 700}[c.roll("share", 4)]}
+	case kind < 19 && c.slices:
+		s.Need = cluster.Need{Devices: 1, Partition: profile}
+	case kind < 19:
+		s.Need.Devices = 1
+	}
+	return s
+}
+
+// run has the job run where chance puts its tasks. One that finds no room for its
+// minimum is left out.
+func (c *site) run(j *cluster.Job) {
+	c.apply(cluster.JobPut{Job: *j})
+	placed := 0
+	for _, t := range c.state.Job(j.ID).Tasks() {
+		if placed >= j.Alternatives[0].Min && c.chance("pending", 30) {
+			continue
+		}
+		nodes := c.state.Nodes()
+		first := c.even("node", len(nodes))
+		for i := range nodes {
+			n := nodes[(first+i)%len(nodes)]
+			if n.Ledger(cluster.CPU).Free() < t.Shape.Resources.Of(cluster.CPU) {
+				continue
+			}
+			if claims, ok := n.Choose(t.Shape, nil); ok {
+				c.apply(cluster.SeenOn(t, n, claims, int64(c.roll("started", 5))*minute))
+				placed++
+				break
+			}
+		}
+	}
+	if placed < j.Alternatives[0].Min {
+		c.apply(cluster.JobGone{Job: j.ID})
+	}
+}
+
+// String writes the cluster down.
+func (c *site) String() string { return (&Case{State: c.state}).String() }

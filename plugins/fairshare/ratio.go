@@ -1,0 +1,102 @@
+package fairshare
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// ratio is what a queue holds of what it deserves, in the resource in which that is most.
+type ratio struct{ held, deserved, total int64 }
+
+// ratio is that of the queue if it holds so much more.
+func (t *Tree) ratio(q *Queue, more cluster.Resources) ratio {
+	top := ratio{total: 1}
+	for i := range q.Shares {
+		sh := &q.Shares[i]
+		r := ratio{q.Used.Of(sh.Resource) + more.Of(sh.Resource), sh.Share(), max(1, t.Total.Of(sh.Resource))}
+		if r.held > 0 && r.compare(top) > 0 {
+			top = r
+		}
+	}
+	return top
+}
+
+// reach is the ratio of the queue if it gets all that is idle, as far as it asks for it.
+func (t *Tree) reach(q *Queue) ratio {
+	top := ratio{total: 1}
+	for i := range q.Shares {
+		sh := &q.Shares[i]
+		held := min(q.Used.Of(sh.Resource)+t.idle(sh.Resource), max(q.Used.Of(sh.Resource), sh.within()))
+		r := ratio{held, sh.Share(), max(1, t.Total.Of(sh.Resource))}
+		if r.held > 0 && r.compare(top) > 0 {
+			top = r
+		}
+	}
+	return top
+}
+
+// idle is what no queue holds of the resource.
+func (t *Tree) idle(resource string) int64 {
+	left := t.Total.Of(resource)
+	for _, q := range t.Roots {
+		left -= q.Used.Of(resource)
+	}
+	return max(0, left)
+}
+
+// within is what leaves hold within their shares, as balance has it.
+func (t *Tree) within() int64 {
+	sum := int64(0)
+	for _, q := range t.bySlot {
+		for i := range q.Shares {
+			if sh := &q.Shares[i]; q.Leaf() {
+				sum += cluster.MulDiv(min(q.Used.Of(sh.Resource), sh.Share()), 1_000_000, max(1, t.Total.Of(sh.Resource)))
+			}
+		}
+	}
+	return sum
+}
+
+// compare orders ratios. One that deserves nothing and holds something is above all
+// others, the more it holds of what there is.
+func (r ratio) compare(o ratio) int {
+	above := func(r ratio) bool { return r.deserved <= 0 && r.held > 0 }
+	switch x, y := above(r), above(o); {
+	case x && y:
+		return compareProducts(r.held, o.total, o.held, r.total)
+	case x:
+		return 1
+	case y:
+		return -1
+	}
+	return compareProducts(r.held, max(1, o.deserved), o.held, max(1, r.deserved))
+}
+
+// balance is how much is held within shares, and how the siblings stand at the levels
+// of a branch. Tasks that are placed in idle room never lessen the first and, where
+// they leave it as it is, never raise the second.
+type balance struct {
+	within int64     // what leaves hold within their shares, in millionths of all there is, summed up over resources
+	levels [][]ratio // from the top down, the highest first
+	lower  []bool    // must be lower at this level, and not only not higher
+}
+
+// Below reports whether the siblings are more even than in the other State.
+func (b *balance) Below(other engine.Balance) bool {
+	o, ok := other.(*balance)
+	if !ok || len(o.levels) != len(b.levels) {
+		return false
+	}
+	if b.within != o.within {
+		return b.within > o.within
+	}
+	for i := range b.levels {
+		c := slices.CompareFunc(b.levels[i], o.levels[i], ratio.compare)
+		if c > 0 || c == 0 && b.lower[i] {
+			return false
+		}
+	}
+	return true
+}
