@@ -46,7 +46,6 @@ type seat struct {
 	node   int // -1: none
 	claims []cluster.Claim
 	bound  bool
-	fresh  bool // bound in this session
 }
 
 func newBoard(w *table) *board {

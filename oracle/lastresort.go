@@ -110,11 +110,19 @@ func compareProducts(a, b, c, d int64) int {
 
 // resort names the rule of the last resort that forbids the plan; "" where it is allowed,
 // or where it is too large to be judged.
-func (g *game) resort(t *turn) string {
+func (g *game) resort(t *turn, p *plan) string {
 	b := g.promised
-	if _, found, err := b.cheapest(g.kind, b.find(t.job), nil, false); found {
+	j := b.find(t.job)
+	found, err := false, error(nil)
+	if b.standsIn(j) { // the turn is for this task, whatever others need
+		_, found, err = b.cheapestFor(p.request, all, nil)
+	} else {
+		_, found, err = b.cheapest(g.kind, j, nil, false)
+	}
+	if found {
 		return "last resort: another plan follows the rules"
-	} else if err != nil {
+	}
+	if err != nil {
 		g.unchecked++
 	}
 	return ""

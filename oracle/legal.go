@@ -179,13 +179,13 @@ func (g *game) allowed(t *turn, turn *played) bool {
 			p.request.last = last
 			rule := b.objects(p, turn.given)
 			if rule == "" && last {
-				rule = g.resort(t)
+				rule = g.resort(t, p)
 			}
 			if rule == "" {
 				g.thin(p)
 				return last
 			}
-			if why = rule; last && strings.HasPrefix(rule, "last resort") {
+			if why = rule; last && strings.HasPrefix(rule, "last resort") && !b.stands(form, 0) {
 				break
 			}
 		}

@@ -12,6 +12,9 @@ const (
 	maxSteps = 400_000
 )
 
+// all are the bounds of a plan that any task may leave for.
+var all = plan{evicted: ^uint64(0), moved: ^uint64(0)}
+
 // search looks for the cheapest plan for one request.
 type search struct {
 	*board
@@ -28,7 +31,6 @@ type search struct {
 // cost less than the bound, where there is one. The board is left as it is. Last says
 // that the last resort is allowed.
 func (b *board) cheapest(k Kind, j *job, under *cost, last bool) (plan, bool, error) {
-	all := plan{evicted: ^uint64(0), moved: ^uint64(0)}
 	for _, form := range j.forms {
 		p, found, err := b.cheapestOf(k, form, all, under, last)
 		if found || err != nil {
@@ -49,6 +51,13 @@ func (b *board) cheapestOf(k Kind, form *job, within plan, under *cost, last boo
 		}
 	}
 	return s.best, s.found, nil
+}
+
+// cheapestFor is cheapest for what one request asks for, without the last resort.
+func (b *board) cheapestFor(r *request, within plan, under *cost) (plan, bool, error) {
+	s := &search{board: b, request: newRequest(r.kind, r.job, r.minimum), within: within, under: under}
+	err := s.run()
+	return s.best, s.found, err
 }
 
 // least is how little the plan's evictions free beyond what is needed, whatever moves
