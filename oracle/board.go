@@ -20,6 +20,8 @@ type board struct {
 	fresh  uint64          // tasks that were placed in this session
 	flying uint64          // tasks that moved in this session
 	served map[string]bool // jobs that others were evicted for in this session
+	// displaced are the jobs that were evicted for a job in this session, or moved.
+	displaced map[string][]string
 
 	// While the seats of a plan are searched:
 	flow  []flow // by node; nil: of no plan
@@ -50,7 +52,7 @@ type seat struct {
 
 func newBoard(w *table) *board {
 	b := &board{table: w, rooms: make([]room, len(w.nodes)), used: make([]vector, len(w.queues)), firm: make([]vector, len(w.queues)), at: make([]seat, len(w.tasks)),
-		served: map[string]bool{}, from: make([]seat, len(w.tasks))}
+		served: map[string]bool{}, displaced: map[string][]string{}, from: make([]seat, len(w.tasks))}
 	for i, n := range w.nodes {
 		b.rooms[i].devices = make([]slot, len(n.Devices))
 		for _, l := range n.Resources {

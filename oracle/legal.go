@@ -114,6 +114,7 @@ func (g *game) carryOut(t *turn, p *played) {
 	origins := map[uint64]seat{}
 	for _, v := range b.members(p.plan.victims()) {
 		origins[v.bit()] = b.rise(v)
+		b.displaced[p.form.ID] = append(b.displaced[p.form.ID], v.job.ID)
 	}
 	b.gone |= p.plan.evicted
 	g.seat(t.placed)

@@ -74,7 +74,7 @@ func (b *board) protects(r *request, t *task) string {
 		return "it does not run"
 	case !t.job.Preemptible:
 		return "it is not preemptible"
-	case slices.Contains(r.job.Displaced, t.job.ID):
+	case slices.Contains(r.job.Displaced, t.job.ID), slices.Contains(b.displaced[r.job.ID], t.job.ID):
 		return "it was displaced for the job before"
 	case b.fresh&t.bit() != 0:
 		return "it was placed in this session"
