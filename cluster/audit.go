@@ -32,8 +32,8 @@ func (s *State) Audit() error {
 	}
 	for _, j := range s.jobs {
 		o := again.jobs[j.ID]
-		if j.attached != o.attached || j.expected != o.expected || j.Chosen != o.Chosen {
-			return fmt.Errorf("%s: %d tasks on nodes and %d landings of alternative %d are counted; there are %d and %d of %d", j.ID, j.attached, j.expected, j.Chosen, o.attached, o.expected, o.Chosen)
+		if j.attached != o.attached || j.expected != o.expected || j.ended != o.ended || j.Chosen != o.Chosen {
+			return fmt.Errorf("%s: %d tasks on nodes, %d landings and %d ended of alternative %d are counted; there are %d, %d and %d of %d", j.ID, j.attached, j.expected, j.ended, j.Chosen, o.attached, o.expected, o.ended, o.Chosen)
 		}
 	}
 	if err := s.auditLists(again); err != nil {

@@ -71,7 +71,7 @@ type (
 // Facts about jobs and tasks.
 type (
 	// JobPut reports what a job requests. A job that is new also gets its status from
-	// it: Displaced, Retired and Torn. What runs of a known job, is reserved for it or
+	// it: Displaced, Evicted, Retired and Torn. What runs of a known job, is reserved for it or
 	// is leaving stays as it is. Tasks of an Open job come with TaskPut.
 	JobPut struct {
 		Job      Job    `json:"job"`
@@ -110,11 +110,14 @@ type (
 		Leaving bool      `json:"leaving,omitempty"` // it was told to stop
 		Started int64     `json:"started,omitempty"`
 	}
-	// TaskGone reports that a task has ended. A task of an open job is removed with it;
-	// one of another job counts as ended with its job, and is pending until then.
+	// TaskGone reports that a task is gone. With Ended it has ended, and stays so until
+	// it is seen on a node, put with another UID, or gone once more. Otherwise a task of
+	// an open job is removed, and one of another job is pending again.
 	TaskGone struct {
 		Task TaskRef `json:"task"`
 		UID  string  `json:"uid,omitempty"`
+		// Ended is Succeeded or Failed: the task needs no room, and is not placed again.
+		Ended Status `json:"ended,omitempty"`
 		// Rejected: its node turned it down. The node is avoided for its shape until then.
 		Rejected int64 `json:"rejected,omitempty"`
 	}

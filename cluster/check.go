@@ -94,7 +94,10 @@ func (q *Queue) checkQuota() error {
 
 // checkAmounts reports amounts that cannot be counted; check reports the rest.
 func (j *Job) checkAmounts() error {
-	err := cmp.Or(checkAmount("runFor", j.RunFor), checkAmount("desired", j.Set.Desired))
+	err := cmp.Or(checkAmount("runFor", j.RunFor), checkAmount("preemptionDelay", j.PreemptionDelay), checkAmount("desired", j.Set.Desired))
+	if j.StaleGrace != nil {
+		err = cmp.Or(err, checkAmount("staleGrace", max(0, *j.StaleGrace)))
+	}
 	if !slices.IsSorted(j.Displaced) {
 		err = cmp.Or(err, errors.New("the displaced jobs are not in order"))
 	}
@@ -148,6 +151,8 @@ func malformed(c Change) error {
 		return cmp.Or(c.Task.check(c.Task.Subgroup), c.Task.Shape.check())
 	case TaskSeen:
 		return checkHoldings(c.Devices)
+	case TaskGone:
+		return c.check()
 	case Assign:
 		return checkHoldings(c.Devices)
 	case Nominate:

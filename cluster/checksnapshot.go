@@ -167,6 +167,9 @@ func (r *JobRecord) checkTasks() error {
 		case j.Open && a > 0 && !alt.Running:
 			return fmt.Errorf("%s has %d alternatives", j.ID, len(j.Alternatives))
 		}
+		if err := alt.checkParents(); err != nil {
+			return fmt.Errorf("%s: %w", j.ID, err)
+		}
 		for _, t := range alt.Tasks {
 			subgroups := len(alt.Subgroups)
 			if t != nil { // a task may outlive its subgroup, or come before it
@@ -185,11 +188,12 @@ func (r *JobRecord) checkTasks() error {
 
 // check reports a standing that no task has.
 func (r *TaskRecord) check() error {
+	nowhere := r.Status == Pending || r.Status == Succeeded || r.Status == Failed
 	switch {
-	case (r.Node == "") != (r.Status == Pending):
+	case (r.Node == "") != nowhere:
 		return fmt.Errorf("it is %s on node %q", r.Status, r.Node)
-	case r.Status == Pending && (len(r.Devices) > 0 || r.Counted || r.Sent || r.Held != nil || r.Extra):
-		return errors.New("it is Pending, and holds something")
+	case nowhere && (len(r.Devices) > 0 || r.Counted || r.Sent || r.Held != nil || r.Extra):
+		return fmt.Errorf("it is %s, and holds something", r.Status)
 	case r.Status != Releasing && (r.Evicted || r.Landing != nil):
 		return fmt.Errorf("it is %s, and leaves", r.Status)
 	case !r.Evicted && (r.For != "" || r.At != 0 || r.Overdue):

@@ -1,5 +1,7 @@
 package cluster
 
+import "math"
+
 // Job is tasks that stand or fall together. It may come in several
 // alternatives, tried in order; the first that places wins.
 type Job struct {
@@ -15,9 +17,15 @@ type Job struct {
 	Preemptible bool  `json:"preemptible,omitempty"`
 	// RunFor is how long it runs once its minimum has started, in nanoseconds; 0:
 	// not known. Simulations end it then; decisions do not look at it.
-	RunFor       int64             `json:"runFor,omitempty"`
-	Labels       map[string]string `json:"labels,omitempty"`
-	Alternatives []Alternative     `json:"alternatives,omitempty"`
+	RunFor int64 `json:"runFor,omitempty"`
+	// StaleGrace is how long it may run below its minimum before what is left of it
+	// is evicted, in nanoseconds; below 0: for good; nil: as the profile says.
+	StaleGrace *int64 `json:"staleGrace,omitempty"`
+	// PreemptionDelay is for how long, in nanoseconds, it evicts and moves nothing
+	// after it was created or evicted.
+	PreemptionDelay int64             `json:"preemptionDelay,omitempty"`
+	Labels          map[string]string `json:"labels,omitempty"`
+	Alternatives    []Alternative     `json:"alternatives,omitempty"`
 	// Affinity to other jobs; what concerns nodes alone is in the shapes.
 	Affinity []JobTerm `json:"affinity,omitempty"`
 	// Set is the set of replicas the job belongs to.
@@ -37,6 +45,9 @@ type Job struct {
 	Remarks []string `json:"remarks,omitempty"`
 	// Torn is when it was first seen to run below its minimum; 0: it does not.
 	Torn int64 `json:"torn,omitempty"`
+	// Evicted is when a task of it was evicted last; 0: never. It is kept for jobs
+	// with a PreemptionDelay.
+	Evicted int64 `json:"evicted,omitempty"`
 	// Parked is how long the job is left alone after a refusal; nil: it was not refused.
 	Parked *Parked `json:"parked,omitempty"`
 
@@ -49,6 +60,7 @@ type Job struct {
 	absent   bool // only its tasks are known
 	attached int  // tasks that are on a node, however they stand there
 	expected int  // landings that are held for those of them that move
+	ended    int  // tasks that have ended
 	pending  bool // it is in State.pending
 	seat     int  // its place in State.jobsIn
 }
@@ -60,12 +72,28 @@ func (j *Job) SpecVersion() uint64 { return j.spec }
 // jobStatus is what decisions and time have made of a job.
 type jobStatus struct {
 	torn      int64
+	evicted   int64
 	displaced []string
 	retired   bool
 	parked    *Parked // never changed in place
 }
 
-func (j *Job) status() jobStatus { return jobStatus{j.Torn, j.Displaced, j.Retired, j.Parked} }
+func (j *Job) status() jobStatus {
+	return jobStatus{j.Torn, j.Evicted, j.Displaced, j.Retired, j.Parked}
+}
+
+// DelayEnds is when the job's PreemptionDelay ends; 0: it has none. A job that was
+// created at no known time has none before its first eviction.
+func (j *Job) DelayEnds() int64 {
+	from := max(j.Created, j.Evicted)
+	if j.PreemptionDelay <= 0 || from <= 0 {
+		return 0
+	}
+	if end, ok := AddOverflow(from, j.PreemptionDelay); ok {
+		return end
+	}
+	return math.MaxInt64
+}
 
 // Set names the replicas a job is one of, and how many there should be.
 type Set struct {
@@ -102,18 +130,13 @@ type Alternative struct {
 	Whole *WholeNodes `json:"whole,omitempty"`
 	// Subgroups are parts of the job with minima of their own, beside Min.
 	Subgroups []Subgroup `json:"subgroups,omitempty"`
-	Topology  Topology   `json:"topology,omitzero"`
+	// MinSubgroups is how many of the subgroups that are in no other must have their
+	// minimum; 0: all. The rest is surplus, each as a whole.
+	MinSubgroups int      `json:"minSubgroups,omitempty"`
+	Topology     Topology `json:"topology,omitzero"`
 	// Running forms are those of tasks that run so already: what asked for them
 	// may have changed since. Nothing is placed anew in one, and they come last.
 	Running bool `json:"running,omitempty"`
-}
-
-// Subgroup is tasks of a job of which some must be placed with the minimum: a
-// leader, and at least half of its workers.
-type Subgroup struct {
-	Name     string   `json:"name,omitempty"`
-	Min      int      `json:"min,omitempty"`
-	Topology Topology `json:"topology,omitzero"`
 }
 
 // Topology keeps tasks near each other. A level is a label; nodes with the same
@@ -131,14 +154,14 @@ func (t *Topology) None() bool { return t.Required == "" && len(t.Preferred) == 
 func (a *Alternative) Counts(t *Task) bool { return !t.extra || a.Running }
 
 // Enough reports whether the tasks that count make the minimum, and those of
-// each subgroup make its own.
+// each subgroup make its own. What succeeded counts, and what failed does not.
 func (a *Alternative) Enough(counts func(*Task) bool) bool {
 	var room [8]int
 	parts := room[:0]
 	parts = append(parts, make([]int, len(a.Subgroups))...)
 	total := 0
 	for _, t := range a.Tasks {
-		if !counts(t) || !a.Counts(t) {
+		if !a.counts(t, counts) {
 			continue
 		}
 		total++
@@ -146,12 +169,7 @@ func (a *Alternative) Enough(counts func(*Task) bool) bool {
 			parts[t.Subgroup-1]++
 		}
 	}
-	for i := range parts {
-		if parts[i] < a.Subgroups[i].Min {
-			return false
-		}
-	}
-	return total >= a.Min
+	return total >= a.Min && (len(parts) == 0 || a.Met(parts))
 }
 
 // WholeNodes places replicas on whole nodes of one group, never two on a node.
@@ -242,11 +260,16 @@ const (
 	Nominated        // has reserved room, part of which is still releasing
 	Releasing        // evicted, but still there
 	Assumed          // assigned to its node, and not yet seen there
+	Succeeded        // has ended well: it needs no room, and counts for the minimum
+	Failed           // has ended otherwise: it counts for nothing
 )
 
-var statusNames = [...]string{"Pending", "Bound", "Nominated", "Releasing", "Assumed"}
+var statusNames = [...]string{"Pending", "Bound", "Nominated", "Releasing", "Assumed", "Succeeded", "Failed"}
 
 func (s Status) String() string { return statusNames[s] }
+
+// Ended reports whether the task has ended. It is on no node, and is not placed again.
+func (t *Task) Ended() bool { return t.Status == Succeeded || t.Status == Failed }
 
 // Runs reports whether the task is on its node, or was assigned to it.
 func (t *Task) Runs() bool { return t.Status == Bound || t.Status == Assumed }
@@ -293,9 +316,24 @@ func (j *Job) Tasks() []*Task {
 
 // Placed counts the tasks that hold room now or have reserved some.
 func (j *Job) Placed() int {
+	return count(j.Tasks(), (*Task).Placed)
+}
+
+// Missing counts the tasks that are neither placed nor ended.
+func (j *Job) Missing() int { return len(j.Tasks()) - j.Placed() - j.Ended() }
+
+// Ended counts the tasks that have ended.
+func (j *Job) Ended() int {
+	if j.ended == 0 {
+		return 0
+	}
+	return count(j.Tasks(), (*Task).Ended)
+}
+
+func count(tasks []*Task, which func(*Task) bool) int {
 	n := 0
-	for _, t := range j.Tasks() {
-		if t.Placed() {
+	for _, t := range tasks {
+		if which(t) {
 			n++
 		}
 	}
@@ -307,9 +345,14 @@ func (j *Job) Stands() bool {
 	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough((*Task).Placed)
 }
 
-// Spares reports whether what runs of the job makes its minimum without the task.
+// Spares reports whether what runs of the job makes its minimum without the task, and
+// the subgroups that it is in keep their own.
 func (j *Job) Spares(t *Task) bool {
-	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(o *Task) bool { return o != t && o.Runs() })
+	if j.Chosen < 0 {
+		return false
+	}
+	a := &j.Alternatives[j.Chosen]
+	return a.Enough(func(o *Task) bool { return o != t && o.Runs() }) && (t.Subgroup == 0 || a.keeps(t.Subgroup, func(o *Task) bool { return o == t }))
 }
 
 // Placed reports whether the task holds room now or has reserved some.

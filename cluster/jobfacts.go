@@ -51,6 +51,9 @@ func (j *Job) check() error {
 				return fmt.Errorf("%s: %w", j.ID, err)
 			}
 		}
+		if err := alt.checkParents(); err != nil {
+			return fmt.Errorf("%s: %w", j.ID, err)
+		}
 		if name, twice := namedTwice(alt.Tasks); twice {
 			return fmt.Errorf("%s: two tasks are named %q", j.ID, name)
 		}
@@ -110,22 +113,6 @@ func repeats(list Resources) bool {
 	return false
 }
 
-// checkSubgroups makes sure that every subgroup can have its minimum.
-func (a *Alternative) checkSubgroups() error {
-	members := make([]int, len(a.Subgroups))
-	for _, t := range a.Tasks {
-		if t.Subgroup > 0 {
-			members[t.Subgroup-1]++
-		}
-	}
-	for i, g := range a.Subgroups {
-		if g.Min < 0 || g.Min > members[i] {
-			return fmt.Errorf("subgroup %s: a minimum of %d for %d tasks", g.Name, g.Min, members[i])
-		}
-	}
-	return nil
-}
-
 // build makes a job of what a fact says of one. It shares nothing that changes
 // with the fact.
 func (s *State) build(spec *Job) *Job {
@@ -135,7 +122,11 @@ func (s *State) build(spec *Job) *Job {
 	j.Labels, j.Affinity, j.Displaced = maps.Clone(spec.Labels), slices.Clone(spec.Affinity), slices.Clone(spec.Displaced)
 	slices.Sort(j.Displaced)
 	j.Displaced = slices.Compact(j.Displaced)
-	j.slot, j.seat, j.absent, j.attached, j.expected, j.pending, j.Chosen = 0, 0, false, 0, 0, false, -1
+	if spec.StaleGrace != nil {
+		grace := *spec.StaleGrace
+		j.StaleGrace = &grace
+	}
+	j.slot, j.seat, j.absent, j.attached, j.expected, j.ended, j.pending, j.Chosen = 0, 0, false, 0, 0, 0, false, -1
 	if j.Queue == "" {
 		j.Queue = DefaultQueue
 	}
@@ -219,7 +210,7 @@ func (s *State) replaceJob(j *Job, spec *Job, revision uint64) {
 		s.recall(next)
 		return
 	}
-	s.update(j, jobStatus{displaced: slices.Clone(spec.Displaced), torn: spec.Torn, retired: spec.Retired, parked: spec.Parked})
+	s.update(j, jobStatus{displaced: slices.Clone(spec.Displaced), torn: spec.Torn, evicted: spec.Evicted, retired: spec.Retired, parked: spec.Parked})
 	s.respec(j, spec, revision)
 }
 
@@ -227,9 +218,9 @@ func (s *State) replaceJob(j *Job, spec *Job, revision uint64) {
 func (j *Job) sameSpec(spec *Job) bool {
 	queue := cmp.Or(spec.Queue, DefaultQueue)
 	return (spec.UID == "" || j.UID == spec.UID) && j.Namespace == spec.Namespace && j.Queue == queue && j.Priority == spec.Priority && j.Created == spec.Created &&
-		j.Preemptible == spec.Preemptible && j.RunFor == spec.RunFor && j.Open == spec.Open &&
+		j.Preemptible == spec.Preemptible && j.RunFor == spec.RunFor && j.PreemptionDelay == spec.PreemptionDelay && equalPointers(j.StaleGrace, spec.StaleGrace) && j.Open == spec.Open &&
 		maps.Equal(j.Labels, spec.Labels) && slices.EqualFunc(j.Affinity, spec.Affinity, (JobTerm).equal) && slices.Equal(j.Remarks, spec.Remarks) &&
-		j.Set.Name == spec.Set.Name && j.Set.Desired == spec.Set.Desired && equalKeys(j.Set.Group, spec.Set.Group) &&
+		j.Set.Name == spec.Set.Name && j.Set.Desired == spec.Set.Desired && equalPointers(j.Set.Group, spec.Set.Group) &&
 		slices.EqualFunc(j.requested(), spec.Alternatives, func(a, b Alternative) bool { return a.sameSpec(&b, j.Open) })
 }
 
@@ -243,12 +234,14 @@ func (t Term) equal(o Term) bool {
 	})
 }
 
-func equalKeys(a, b *Key) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+func equalPointers[T comparable](a, b *T) bool {
+	return (a == nil) == (b == nil) && (a == nil || *a == *b)
+}
 
 func (a *Alternative) sameSpec(b *Alternative, open bool) bool {
-	return a.Name == b.Name && a.Min == b.Min && a.Running == b.Running && a.Topology.equal(b.Topology) && a.Whole.equal(b.Whole) &&
+	return a.Name == b.Name && a.Min == b.Min && a.MinSubgroups == b.MinSubgroups && a.Running == b.Running && a.Topology.equal(b.Topology) && a.Whole.equal(b.Whole) &&
 		slices.EqualFunc(a.Subgroups, b.Subgroups, func(x, y Subgroup) bool {
-			return x.Name == y.Name && x.Min == y.Min && x.Topology.equal(y.Topology)
+			return x.Name == y.Name && x.Min == y.Min && x.Parent == y.Parent && x.MinSubgroups == y.MinSubgroups && x.Topology.equal(y.Topology)
 		}) &&
 		(open || slices.EqualFunc(a.Tasks, b.Tasks, (*Task).sameSpec))
 }
@@ -272,7 +265,7 @@ func (w *WholeNodes) equal(o *WholeNodes) bool {
 	}
 	a, b := *w, *o
 	a.Only, b.Only = nil, nil
-	return a == b && equalKeys(w.Only, o.Only)
+	return a == b && equalPointers(w.Only, o.Only)
 }
 
 func (t *Task) sameSpec(o *Task) bool {

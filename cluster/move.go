@@ -1,5 +1,7 @@
 package cluster
 
+import "slices"
+
 // A task that moves is evicted, and room is reserved for it elsewhere, at the same
 // time. A shadow holds the reservation: a nominated task that stands for it there
 // until it has left its old node and takes the shadow's place.
@@ -26,6 +28,12 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 		}
 	}
 	alt.Min = len(alt.Tasks) // all of them land
+	if alt.Nested() {
+		alt.MinSubgroups, alt.Subgroups = 0, slices.Clone(alt.Subgroups)
+		for i := range alt.Subgroups {
+			alt.Subgroups[i].Min, alt.Subgroups[i].MinSubgroups = 0, 0
+		}
+	}
 	if k.Alternatives, k.Chosen = []Alternative{alt}, 0; k.attached == 0 {
 		k.Chosen = -1
 	}

@@ -20,7 +20,7 @@ func (s *State) net(from int) []Change {
 		n.job(n.jobs[i], &n.status[i])
 	}
 	for i, set := range n.sets {
-		if set.group != nil && !equalKeys(set.group, n.groups[i]) {
+		if set.group != nil && !equalPointers(set.group, n.groups[i]) {
 			n.rest = append(n.rest, ChooseGroup{set.name, *set.group})
 		}
 	}

@@ -81,6 +81,9 @@ func (w *world) fact() cluster.Change {
 		if w.chance(30) {
 			gone.Rejected = w.now + int64(1+w.roll(50))
 		}
+		if w.chance(40) {
+			gone.Ended = of(w, cluster.Succeeded, cluster.Failed)
+		}
 		return gone
 	}
 	return w.answer()
@@ -166,6 +169,13 @@ func (w *world) jobPut() cluster.Change {
 	if w.chance(30) {
 		j.Labels = map[string]string{"app": of(w, "web", "db")}
 	}
+	if w.chance(30) {
+		j.PreemptionDelay = int64(1 + w.roll(20))
+	}
+	if w.chance(20) {
+		grace := int64(w.roll(3) - 1)
+		j.StaleGrace = &grace
+	}
 	if id == "job/m1" || id == "job/m2" {
 		j.Set = cluster.Set{Name: of(w, "m", "n"), Desired: w.roll(3)}
 		if w.chance(20) {
@@ -211,6 +221,18 @@ func (w *world) part(alt *cluster.Alternative) {
 			n = 2 // its tasks come one at a time
 		}
 		alt.Subgroups = append(alt.Subgroups, cluster.Subgroup{Name: fmt.Sprintf("g%d", i), Min: w.roll(n + 1)})
+	}
+	if len(members) > 1 && w.chance(30) {
+		alt.Subgroups[1].Parent = 1
+	}
+	if alt.MinSubgroups = w.roll(2); len(alt.Tasks) > 0 { // as many as are needed can make the job's minimum
+		loose := len(alt.Tasks)
+		for _, n := range members {
+			loose -= n
+		}
+		if fewest := loose + alt.Least(func(sub int) int { return members[sub-1] }); fewest < alt.Min {
+			alt.MinSubgroups = 0
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func (s *State) respec(j, spec *Job, revision uint64) {
 	next := s.build(spec)
 	next.revision = revision
-	next.Torn, next.Displaced, next.Retired, next.Parked = j.Torn, j.Displaced, j.Retired, j.Parked
+	next.Torn, next.Evicted, next.Displaced, next.Retired, next.Parked = j.Torn, j.Evicted, j.Displaced, j.Retired, j.Parked
 	next.UID = cmp.Or(next.UID, j.UID)
 	next.Health, next.Offload = j.Health, j.Offload
 	s.dropReplaced(j, next)
@@ -96,7 +96,7 @@ func (j *Job) adopted(next *Job) [][]fields {
 		}
 	}
 	next.Chosen = slices.IndexFunc(tasks, func(list []fields) bool {
-		return slices.ContainsFunc(list, func(f fields) bool { return f.task.Node != nil || f.task.landing != nil })
+		return slices.ContainsFunc(list, func(f fields) bool { return f.task.started() || f.task.landing != nil })
 	})
 	return tasks
 }
@@ -185,6 +185,7 @@ func (s *State) reform(j *Job, change func()) {
 	slot, attached, expected := j.slot, j.attached, j.expected
 	change()
 	j.slot, j.attached, j.expected, j.pending = slot, attached, expected, false
+	j.recountEnded()
 	s.list(j)
 	if set := s.sets[j.Set.Name]; set != nil && set.name == kept.name { // also where the job is the only one of it
 		set.group, set.scaled = kept.group, kept.scaled
@@ -226,6 +227,7 @@ func (s *State) insertTask(t *Task, at int) {
 	alt := &t.Job.Alternatives[0]
 	t.Shape = s.intern(t.Shape)
 	alt.Tasks = slices.Insert(alt.Tasks, at, t)
+	t.Job.recountEnded()
 	s.settle(t.Job)
 	t.Job.spec = s.recentJobs.version
 }
@@ -234,6 +236,7 @@ func (s *State) deleteTask(t *Task, at int) {
 	alt := &t.Job.Alternatives[0]
 	s.Drop(t.Shape)
 	alt.Tasks = slices.Delete(alt.Tasks, at, at+1)
+	t.Job.recountEnded()
 	s.settle(t.Job)
 	t.Job.spec = s.recentJobs.version
 }

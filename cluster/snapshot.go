@@ -163,7 +163,7 @@ func (s *State) records(visit func(any)) {
 	for _, j := range jobs {
 		for a := range j.Alternatives {
 			for _, t := range j.Alternatives[a].Tasks {
-				if t.Node != nil || t.Attempt > 0 || t.extra {
+				if t.started() || t.Attempt > 0 || t.extra {
 					visit(t.record())
 				}
 			}

@@ -68,7 +68,7 @@ func (s *State) stand(t *Task, to standing) {
 
 // shift is stand without the journal.
 func (s *State) shift(t *Task, to standing) {
-	n, j, was, started := t.Node, t.Job, t.Status, t.Started
+	n, j, was, started, ended := t.Node, t.Job, t.Status, t.Started, t.Ended()
 	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && t.leaves() == to.leaves()
 	if n != nil && !same {
 		s.rebook(t, -1)
@@ -88,6 +88,9 @@ func (s *State) shift(t *Task, to standing) {
 	}
 	t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised = to.status, to.node, to.claims, to.held, to.started, to.promised
 	t.Attempt, t.Spared, t.eviction, t.sent, t.counted = to.attempt, to.spared, to.eviction, to.sent, to.counted
+	if t.Ended() != ended {
+		j.recountEnded()
+	}
 	switch {
 	case to.node == nil:
 	case n != to.node:
@@ -142,26 +145,37 @@ func (s *State) unsettle(n *Node) {
 }
 
 // form is the alternative that the job is placed in, -1 if in none: the first of
-// which a task is on a node. The task is the one that stands elsewhere now.
+// which a task is on a node, or has ended. The task is the one that stands elsewhere now.
 func (j *Job) form(t *Task) int {
 	switch {
-	case j.attached+j.expected == 0:
+	case j.attached+j.expected+j.ended == 0:
 		return -1 // nothing of it is placed: it may take any form again
 	case len(j.Alternatives) == 1 || t.shadows != nil && j.Chosen >= 0:
 		return max(0, j.Chosen)
-	case t.Node != nil && j.Chosen < 0:
+	case t.started() && j.Chosen < 0:
 		return t.Alternative
-	case t.Node != nil:
+	case t.started():
 		return min(j.Chosen, t.Alternative)
 	case t.Alternative != j.Chosen:
 		return j.Chosen
 	}
 	for a := range j.Alternatives {
-		if slices.ContainsFunc(j.Alternatives[a].Tasks, func(o *Task) bool { return o.Node != nil || o.landing != nil }) {
+		if slices.ContainsFunc(j.Alternatives[a].Tasks, func(o *Task) bool { return o.started() || o.landing != nil }) {
 			return a
 		}
 	}
 	return -1
+}
+
+// started reports whether the task is on a node or has ended: its job has its form.
+func (t *Task) started() bool { return t.Node != nil || t.Ended() }
+
+// recountEnded counts the tasks that have ended.
+func (j *Job) recountEnded() {
+	j.ended = 0
+	for a := range j.Alternatives {
+		j.ended += count(j.Alternatives[a].Tasks, (*Task).Ended)
+	}
 }
 
 func sameClaims(a, b []Claim) bool {
@@ -197,11 +211,11 @@ func (s *State) rebook(t *Task, sign int64) {
 	}
 }
 
-// clear takes the task off its node, however it stands there: it has ended, or is
-// pending again. Room that it was releasing is then free. A task that moves is
-// then nominated where it has a landing.
+// clear takes the task off its node, however it stands there: it is pending again,
+// as is one that had ended. Room that it was releasing is then free. A task that
+// moves is then nominated where it has a landing.
 func (s *State) clear(t *Task) {
-	if t.Node == nil {
+	if !t.started() {
 		return
 	}
 	shadow := t.landing

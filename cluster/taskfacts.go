@@ -91,6 +91,9 @@ func (s *State) dropTask(t *Task) {
 }
 
 func (c TaskGone) apply(s *State) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	t := s.Task(c.Task)
 	s.forgetSeen(c.Task, c.UID)
 	if t == nil || differ(t.UID, c.UID) {
@@ -99,12 +102,27 @@ func (c TaskGone) apply(s *State) error {
 	if c.Rejected > 0 && t.Node != nil && !t.Node.absent {
 		s.avoid(t.Node, t.Held(), c.Rejected)
 	}
-	if t.Job.Open {
+	if t.Job.Open && c.Ended == Pending {
 		s.removeTask(t)
 		return nil
 	}
 	s.strand(t)
-	s.clear(t)
+	if c.Ended == Pending || t.extra {
+		s.clear(t)
+		return nil
+	}
+	if to := t.nowhere(); t.Status != c.Ended {
+		to.status = c.Ended
+		s.stand(t, to)
+	}
+	return nil
+}
+
+// check reports an end that no task has.
+func (c *TaskGone) check() error {
+	if c.Ended != Pending && c.Ended != Succeeded && c.Ended != Failed {
+		return fmt.Errorf("task %s has ended as %s; it is Succeeded, Failed or left out", c.Task.ID(), c.Ended)
+	}
 	return nil
 }
 
@@ -134,7 +152,7 @@ func (s *State) see(t *Task, c *TaskSeen) {
 		to := t.standing()
 		to.status, to.sent = Releasing, false
 		s.stand(t, to)
-	case c.Leaving && t.Status == Releasing:
+	case c.Leaving && (t.Status == Releasing || t.Ended()):
 	case c.Leaving && t.Job.Open:
 		s.removeTask(t) // it was deleted before it was bound
 	case (t.Status == Bound || t.Status == Releasing) && !t.sent:

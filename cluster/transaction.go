@@ -76,6 +76,11 @@ func (s *State) evict(t *Task, forJob string, now int64) error {
 	to := t.standing()
 	to.status, to.eviction, to.attempt = Releasing, &eviction{forJob: forJob, at: now}, t.Attempt+1
 	s.stand(t, to)
+	if j := t.Job; j.PreemptionDelay > 0 && now > j.Evicted {
+		status := j.status()
+		status.evicted = now
+		s.update(j, status)
+	}
 	return nil
 }
 

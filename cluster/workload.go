@@ -121,7 +121,7 @@ func (s *State) update(j *Job, to jobStatus) {
 // setStatus is update without the journal.
 func (s *State) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
-	j.Torn, j.Displaced, j.Parked = to.torn, to.displaced, to.parked
+	j.Torn, j.Evicted, j.Displaced, j.Parked = to.torn, to.evicted, to.displaced, to.parked
 	s.listTorn(j)
 	if to.retired != retired {
 		s.setRetired(j, to.retired)
@@ -137,12 +137,14 @@ func (s *State) admits(j *Job) bool {
 	return !j.Open || j.Alternatives[0].Enough(func(*Task) bool { return true })
 }
 
-// waits reports whether a task of the chosen alternative is on no node.
+// waits reports whether a task of the chosen alternative is on no node. A job that
+// runs waits as well where too many of its tasks failed for its minimum.
 func (j *Job) waits() bool {
-	if len(j.Alternatives) == 1 {
+	if len(j.Alternatives) == 1 && j.ended == 0 {
 		return j.attached < len(j.Tasks())
 	}
-	return slices.ContainsFunc(j.Tasks(), func(t *Task) bool { return t.Node == nil }) // tasks of others may be seen on nodes
+	return slices.ContainsFunc(j.Tasks(), func(t *Task) bool { return !t.started() }) || // tasks of others may be seen on nodes
+		j.ended > 0 && j.Running() && !j.Stands()
 }
 
 // settle takes note that the job changed, and keeps the list of pending jobs in

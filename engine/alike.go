@@ -51,7 +51,7 @@ func (d *denied) add(job *cluster.Job, r *Refusal) {
 // interchangeable reports whether nothing that decides tells the two jobs apart:
 // both wait as a whole, in the same forms.
 func interchangeable(a, b *cluster.Job) bool {
-	return a != b && a.Chosen < 0 && b.Chosen < 0 &&
+	return a != b && a.Chosen < 0 && b.Chosen < 0 && a.DelayEnds() == b.DelayEnds() &&
 		a.Set.Desired == b.Set.Desired && a.Queue == b.Queue && a.Namespace == b.Namespace && a.Priority == b.Priority && a.Preemptible == b.Preemptible &&
 		len(a.Affinity)+len(b.Affinity)+len(a.Displaced)+len(b.Displaced) == 0 && maps.Equal(a.Labels, b.Labels) &&
 		slices.EqualFunc(a.Alternatives, b.Alternatives, sameForm)

@@ -23,12 +23,12 @@ type waiter struct {
 // stand is how many of a job's own tasks are where, and which of them wait. What it loses itself leaves
 // it with other forms, other domains, and less to keep to.
 type stand struct {
-	chosen, placed, pending int
-	which                   uint64 // spells which tasks are pending: others may request other shapes
+	chosen, placed, pending, ended int
+	which                          uint64 // spells which tasks are pending: others may request other shapes
 }
 
 func standOf(j *cluster.Job) stand {
-	out := stand{chosen: j.Chosen, placed: j.Placed()}
+	out := stand{chosen: j.Chosen, placed: j.Placed(), ended: j.Ended()}
 	for i, t := range j.Tasks() {
 		if t.Status == cluster.Pending {
 			out.pending++
@@ -79,7 +79,7 @@ type asked struct {
 // interchangeable. A job like no other has its own ID.
 func (b *backlog) kinship(j *cluster.Job) string {
 	k := b.spelling[:0]
-	if j.Chosen >= 0 || len(j.Affinity)+len(j.Displaced) > 0 || slices.ContainsFunc(j.Alternatives, tied) {
+	if j.Chosen >= 0 || j.PreemptionDelay > 0 || len(j.Affinity)+len(j.Displaced) > 0 || slices.ContainsFunc(j.Alternatives, tied) {
 		return "=" + j.ID
 	}
 	k = text(k, j.Namespace)

@@ -164,7 +164,7 @@ type rival struct {
 }
 
 func (s *Session) rival(t *cluster.Task) rival {
-	return rival{task: t, tier: tierOf(s.State, t.Job.Queue).Rank(), spare: t.Job.Spares(t)}
+	return rival{task: t, tier: tierOf(s.State, t.Job.Queue).Rank(), spare: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
 }
 
 // before orders rivals, the first to be evicted first: weaker tier, lower priority,

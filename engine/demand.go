@@ -32,15 +32,15 @@ type candidate struct {
 func (g *gang) demand(sub int) *demand {
 	d := &demand{sub: sub, need: g.needs()}
 	if sub > 0 {
-		d.need = max(1, g.lacks(sub-1))
+		d.need = max(1, g.short(sub))
 	}
 	for _, t := range g.alt.Tasks {
-		if t.Placed() && (sub == 0 || t.Subgroup == sub) {
+		if t.Placed() && (sub == 0 || g.alt.In(t.Subgroup, sub)) {
 			d.there = append(d.there, t)
 		}
 	}
 	for _, t := range g.left {
-		if sub > 0 && t.Subgroup != sub {
+		if sub > 0 && !g.alt.In(t.Subgroup, sub) {
 			continue
 		}
 		d.tasks = append(d.tasks, t)

@@ -32,6 +32,7 @@ type search struct {
 	kinds []kind
 	steps int
 	named []cluster.DeviceID // that tasks of it select
+	began []int              // members that were placed before, by subgroup
 }
 
 // seeker is a task of the search.
@@ -55,6 +56,9 @@ func (g *gang) exact() bool {
 	if !g.uncertain() {
 		return false
 	}
+	if g.wanted != nil {
+		g.wanted, g.free = nil, true
+	}
 	scopes := []*scope{g.in}
 	if level := g.alt.Topology.Required; level != "" {
 		scopes = scopes[:0]
@@ -68,7 +72,7 @@ func (g *gang) exact() bool {
 	steps := min(exactSteps, sessionSteps-g.session.gangs.searched)
 	defer func(from int) { g.session.gangs.searched += from - max(0, steps) }(steps)
 	for _, in := range scopes {
-		x := &search{gang: g, in: in, steps: steps}
+		x := &search{gang: g, in: in, steps: steps, began: slices.Clone(g.members)}
 		if !x.prepare() {
 			g.unsure = true
 			continue
@@ -202,10 +206,8 @@ func (x *search) could(i int) bool {
 	if total < x.needs() {
 		return false
 	}
-	for sub := range left {
-		if left[sub] < x.lacks(sub) {
-			return false
-		}
+	if !x.within(left) {
+		return false
 	}
 	spare := total - x.needs() // that may be left out
 	for k := range x.kinds {
@@ -231,7 +233,7 @@ func (x *search) hasRoom(k, i int) bool {
 
 // from places the tasks from i on, or leaves some out, until the minimum stands.
 func (x *search) from(i int) bool {
-	if x.needs() == 0 {
+	if x.needs() == 0 && !x.dangling() {
 		return true
 	}
 	if x.steps <= 0 || x.session.err != nil || i == len(x.tasks) || !x.could(i) {
@@ -296,7 +298,7 @@ func (x *search) near(t *cluster.Task, n *cluster.Node) bool {
 		}
 		v, ok := n.Labels[level]
 		return ok && !slices.ContainsFunc(x.alt.Tasks, func(o *cluster.Task) bool {
-			if !o.Placed() || sub > 0 && o.Subgroup != sub {
+			if !o.Placed() || sub > 0 && !x.alt.In(o.Subgroup, sub) {
 				return false
 			}
 			at, ok := o.At().Labels[level]
@@ -306,5 +308,10 @@ func (x *search) near(t *cluster.Task, n *cluster.Node) bool {
 	if !inOne(x.alt.Topology.Required, 0) {
 		return false
 	}
-	return t.Subgroup == 0 || inOne(x.alt.Subgroups[t.Subgroup-1].Topology.Required, t.Subgroup)
+	for sub := t.Subgroup; sub > 0; sub = x.alt.Subgroups[sub-1].Parent {
+		if !inOne(x.alt.Subgroups[sub-1].Topology.Required, sub) {
+			return false
+		}
+	}
+	return true
 }

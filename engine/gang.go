@@ -17,9 +17,13 @@ type gang struct {
 	left    []*cluster.Task
 	few     [4]*cluster.Task // room for those of a small job
 	leaving *cluster.Task    // one that was evicted and is not gone
+	failure *cluster.Task    // one that failed
 	least   int              // that must be placed
 	placed  int
 	members []int // placed, by subgroup
+
+	wanted, excluded []bool // subgroups that make the minimum, and those that may not; nil: all, none
+	free             bool   // any subgroups may make it
 
 	job  part
 	subs []part // of the subgroups; only those with a topology of their own are used
@@ -72,18 +76,23 @@ func (s *Session) gang(stmt *Statement, alt *cluster.Alternative, in *scope) *ga
 	g.left = g.few[:0]
 	for _, t := range alt.Tasks {
 		switch {
-		case t.Placed():
+		case t.Placed() || t.Status == cluster.Succeeded:
 			if alt.Counts(t) {
 				g.count(t, +1)
 			}
 		case t.Status == cluster.Pending:
 			g.left = append(g.left, t)
+		case t.Status == cluster.Failed:
+			g.failure = t
 		default:
 			g.leaving = t
 		}
 	}
 	if len(s.hooks.taskOrders) > 0 {
 		slices.SortStableFunc(g.left, s.CompareTasks)
+	}
+	if alt.Nested() {
+		g.wanted = chosen(alt, g.members, nil, 0)
 	}
 	return g
 }
@@ -96,7 +105,12 @@ func (g *gang) count(t *cluster.Task, by int) {
 }
 
 // lacks is how many tasks the subgroup's minimum is short of.
-func (g *gang) lacks(sub int) int { return max(0, g.alt.Subgroups[sub].Min-g.members[sub]) }
+func (g *gang) lacks(sub int) int {
+	if g.wanted != nil && !g.wanted[sub] {
+		return 0
+	}
+	return max(0, g.alt.Subgroups[sub].Min-g.members[sub])
+}
 
 // open is how many more tasks the minimum needs that no subgroup's speaks for.
 func (g *gang) open() int {
@@ -109,6 +123,9 @@ func (g *gang) open() int {
 
 // needs is how many more tasks must be placed.
 func (g *gang) needs() int {
+	if g.free {
+		return max(g.least-g.placed, g.alt.Least(func(sub int) int { return g.lacks(sub - 1) }))
+	}
 	n := g.open()
 	for i := range g.members {
 		n += g.lacks(i)
@@ -116,21 +133,29 @@ func (g *gang) needs() int {
 	return n
 }
 
-// part is where the task's topology is kept: its subgroup's, or else the job's.
+// part is where the task's topology is kept: its subgroup's, that of the first one
+// around it that has one, or else the job's.
 func (g *gang) part(t *cluster.Task) *part {
-	if t.Subgroup > 0 && !g.alt.Subgroups[t.Subgroup-1].Topology.None() {
+	switch {
+	case t.Subgroup == 0:
+		return &g.job
+	case !g.alt.Subgroups[t.Subgroup-1].Topology.None():
 		return &g.subs[t.Subgroup-1]
 	}
-	return &g.job
+	return g.around(t.Subgroup)
 }
 
 // hopeful reports whether the task may still find a place.
 func (g *gang) hopeful(t *cluster.Task) bool {
-	p := g.part(t)
-	if p.trail == nil {
-		return len(g.job.trail) > 0 // a subgroup goes where its job may
+	if !g.wants(t.Subgroup) {
+		return false
 	}
-	return p.from(t.Shape) < len(p.trail)
+	p := g.part(t)
+	if p.trail != nil {
+		return p.from(t.Shape) < len(p.trail)
+	}
+	outer := g.outermost(t.Subgroup)
+	return outer > 0 && len(g.around(outer).trail) > 0 // a subgroup goes where what it is in may
 }
 
 // next finds the task to be placed next towards the minimum, -1 if nobody is
@@ -170,8 +195,14 @@ func (g *gang) minimum() *Attempt {
 	return nil
 }
 
-// surplus places so many tasks beyond the minimum, and returns why fewer fit.
+// surplus places so many tasks beyond the minimum, and returns why fewer fit. A
+// subgroup that is not needed is placed as a whole.
 func (g *gang) surplus(tasks int) *Attempt {
+	if g.wanted != nil {
+		before := len(g.left)
+		g.extend(tasks)
+		tasks -= before - len(g.left)
+	}
 	for i := 0; i < len(g.left) && tasks > 0 && g.session.err == nil; {
 		before := len(g.left)
 		if !g.hopeful(g.left[i]) || !g.take(i) {
@@ -191,9 +222,9 @@ func (g *gang) surplus(tasks int) *Attempt {
 func (g *gang) take(i int) bool {
 	t := g.left[i]
 	p := g.part(t)
-	if p.trail == nil {
-		if a := g.settle(t.Subgroup); a != nil {
-			p.trail = []*scope{}
+	if outer := g.outermost(t.Subgroup); outer > 0 {
+		if a := g.settle(outer); a != nil {
+			g.subs[outer-1].trail = []*scope{}
 			g.fail(a)
 			g.giveUp()
 			return false
@@ -284,6 +315,21 @@ func (g *gang) giveUp() {
 	}
 }
 
+// depleted says that too many tasks failed for the minimum; nil where enough are left.
+func (g *gang) depleted() *Attempt {
+	if g.failure == nil || g.alt.Enough(func(*cluster.Task) bool { return true }) {
+		return nil
+	}
+	left := 0
+	for _, t := range g.alt.Tasks {
+		if t.Status != cluster.Failed {
+			left++
+		}
+	}
+	return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.failure), Placed: g.placed, Min: g.least, Nodes: len(g.session.State.Nodes()),
+		Before: &Rejection{Reason: TasksFailed, Want: Quantity{int64(g.least), Count}, Have: Quantity{int64(left), Count}}}
+}
+
 // miss is what kept the minimum from being placed: the subgroup that is short,
 // if one is, or the first task that found no place.
 func (g *gang) miss() *Attempt {
@@ -303,6 +349,12 @@ func (g *gang) miss() *Attempt {
 		}
 	}
 	if a == nil {
+		a = g.depleted()
+	}
+	if a == nil {
+		if g.leaving == nil {
+			g.leaving = g.alt.Tasks[0] // none is left to be placed, and none failed
+		}
 		return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.leaving), Placed: g.placed, Min: g.least,
 			Nodes: len(s.State.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
 	}

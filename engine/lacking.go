@@ -14,7 +14,7 @@ func (s *Session) minima(alt *cluster.Alternative) [][]*cluster.Task {
 	if len(first) == 0 {
 		return nil
 	}
-	out := [][]*cluster.Task{first}
+	out := append([][]*cluster.Task{first}, s.otherSubgroups(alt)...)
 	smallest := s.lacking(alt, func(a, b *cluster.Task) int {
 		return cmp.Or(cmp.Compare(s.devicesOf(a.Shape).Value, s.devicesOf(b.Shape).Value), cmp.Compare(a.Shape.Resources.Of(cluster.CPU), b.Shape.Resources.Of(cluster.CPU)))
 	})
@@ -33,16 +33,29 @@ func (s *Session) Lacking(alt *cluster.Alternative) []*cluster.Task {
 
 // lacking are the same, in the order given.
 func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
+	return s.lackingOf(alt, s.wanted(alt, nil), order)
+}
+
+// lackingOf are those where the minimum is made of the subgroups that are wanted. Of a
+// job that grows, it is the next task beyond the minimum.
+func (s *Session) lackingOf(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
 	var pending []*cluster.Task
 	short, parts := alt.Min, make([]int, len(alt.Subgroups))
 	for i := range parts {
-		parts[i] = alt.Subgroups[i].Min
+		if wanted == nil || wanted[i] {
+			parts[i] = alt.Subgroups[i].Min
+		}
 	}
 	for _, t := range alt.Tasks {
+		counts := (t.Placed() || t.Status == cluster.Succeeded) && alt.Counts(t)
 		switch {
+		case t.Subgroup > 0 && wanted != nil && !wanted[t.Subgroup-1]:
+			if counts {
+				short--
+			}
 		case t.Status == cluster.Pending:
 			pending = append(pending, t)
-		case t.Placed() && alt.Counts(t):
+		case counts:
 			short--
 			if t.Subgroup > 0 {
 				parts[t.Subgroup-1]--
@@ -53,21 +66,26 @@ func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Tas
 	if s.growing != nil && len(pending) > 0 && pending[0].Job == s.growing {
 		return pending[:1]
 	}
-	needed := make([]bool, len(pending))
+	return needed(pending, short, parts)
+}
+
+// needed are those of the pending tasks that the job and its subgroups are short of.
+func needed(pending []*cluster.Task, short int, parts []int) []*cluster.Task {
+	takes := make([]bool, len(pending))
 	for i, t := range pending {
 		if t.Subgroup > 0 && parts[t.Subgroup-1] > 0 {
 			parts[t.Subgroup-1]--
 			short--
-			needed[i] = true
+			takes[i] = true
 		}
 	}
 	var out []*cluster.Task
 	for i, t := range pending {
-		if !needed[i] && short > 0 {
+		if !takes[i] && short > 0 {
 			short--
-			needed[i] = true
+			takes[i] = true
 		}
-		if needed[i] {
+		if takes[i] {
 			out = append(out, t)
 		}
 	}

@@ -122,31 +122,26 @@ func (s *Session) awaits(filters []hook[PredicateFn], t *cluster.Task, n *cluste
 
 // minimumOf is how many tasks are in the minimum.
 func minimumOf(alt *cluster.Alternative) int {
-	parts := 0
-	for i := range alt.Subgroups {
-		parts += alt.Subgroups[i].Min
-	}
-	return max(alt.Min, parts)
+	return max(alt.Min, alt.Least(func(sub int) int { return alt.Subgroups[sub-1].Min }))
 }
 
 // leastOf is how many tasks of the shape are in the minimum, whichever tasks make
 // it: at most as many as are of another shape need not be of this one. What the
 // subgroups need adds up.
 func leastOf(alt *cluster.Alternative, shape *cluster.Shape) int {
-	least, parts := alt.Min, 0
+	least := alt.Min
 	for _, t := range alt.Tasks {
 		if t.Shape != shape {
 			least--
 		}
 	}
-	for i := range alt.Subgroups {
-		part := alt.Subgroups[i].Min
+	return max(least, alt.Least(func(sub int) int {
+		part := alt.Subgroups[sub-1].Min
 		for _, t := range alt.Tasks {
-			if t.Subgroup == i+1 && t.Shape != shape {
+			if t.Subgroup == sub && t.Shape != shape {
 				part--
 			}
 		}
-		parts += max(0, part)
-	}
-	return max(least, parts)
+		return max(0, part)
+	}))
 }

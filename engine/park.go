@@ -68,6 +68,9 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 	k.version, k.home = s.State.Version(), s.homeOf(e.job)
 	b.register(k, e.job, r)
 	k.parked = refusedAgain(k.parked, s.Now, !r.Permanent || r.Surplus) // what stands may be placed otherwise, so surplus is never given up
+	if r.Delayed > s.Now && k.parked.RetryAt > r.Delayed {
+		k.parked.RetryAt = r.Delayed // evictions may help from then on
+	}
 	r.Retry = k.parked.RetryAt
 	b.start(k)
 	return k

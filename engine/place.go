@@ -84,8 +84,21 @@ func (s *Session) placeOne(stmt *Statement, job *cluster.Job, forms []cluster.Al
 // kept the surplus.
 func (s *Session) placeAlternative(stmt *Statement, alt *cluster.Alternative) (missing, surplus *Attempt) {
 	g := s.gang(stmt, alt, nil)
+	if a := g.depleted(); a != nil {
+		return a, nil
+	}
 	mark := stmt.Checkpoint()
-	if missing = g.arrange(); missing != nil && s.err == nil {
+	missing = g.arrange()
+	for next := g; missing != nil && s.err == nil && next.wanted != nil; {
+		stmt.Rollback(mark)
+		if next = next.instead(); next == nil {
+			break
+		}
+		if next.arrange() == nil {
+			g, missing = next, nil
+		}
+	}
+	if missing != nil && s.err == nil {
 		stmt.Rollback(mark)
 		again := s.gang(stmt, alt, nil)
 		if again.exact() {

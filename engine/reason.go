@@ -17,6 +17,7 @@ const (
 	GroupInUse      Reason = "GroupInUse"      // a group would do once some of its nodes are free again
 	GroupGone       Reason = "GroupGone"       // the group that its set is on has no node any more
 	NoDomainFits    Reason = "NoDomainFits"    // no domain of the required level has room for the minimum
+	TasksFailed     Reason = "TasksFailed"     // too few tasks are left for the minimum
 	StillLeaving    Reason = "StillLeaving"    // members of the gang were evicted and are not gone yet
 	ScaledDown      Reason = "ScaledDown"      // its set has enough replicas without it
 )
@@ -37,6 +38,7 @@ var Reasons = []ReasonDoc{
 	{ScaledDown, 0, "Why a task is evicted: its set has more replicas than are desired, and the others are worth more. It does not come back."},
 	{NobodyConsents, 0, "Why a victim stays: no plugin of the profile says that it may go."},
 	{NoDomainFits, Wait | Evict | Grow, "The job, or a subgroup of it, must be in one domain of a level (one rack, say), and no domain has room for its minimum. Waiting helps where some domain would do if it were empty; where none would, nodes are missing."},
+	{TasksFailed, 0, "So many tasks of the job failed that those left do not make its minimum. It waits until failed ones are put anew."},
 	{StillLeaving, Wait, "Members of the gang were evicted and have not left yet; the gang is placed again when they have."},
 }
 

@@ -25,6 +25,9 @@ type Refusal struct {
 	// Retry is when a patient session tries it again at the latest; 0: when something
 	// changes that may help.
 	Retry int64
+	// Delayed is until when the job evicts and moves nothing, where its preemption
+	// delay was what kept it from making room; 0: it tried.
+	Delayed int64
 	// Spared are the jobs that might have been victims and were protected, by purpose.
 	Spared []Sparing
 	// Settled: nothing that runs ends by itself, and sessions decide nothing any more,

@@ -204,6 +204,11 @@ func (s *Session) fail(plugin string, format string, args ...any) {
 // adapt asks the adapters, in order, to cure the refusal. A plan that does not place
 // what the job's turn is for is taken back, so that nothing is evicted for nothing.
 func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
+	if until := job.DelayEnds(); until > s.Now {
+		r.Delayed = until
+		s.WakeAt(until)
+		return r
+	}
 	if s.options.Patient && len(s.hooks.adapters) > 0 && s.State.Preemptible() > 0 {
 		s.engine.backlog.pass(job)
 	}
@@ -297,7 +302,7 @@ func (s *Session) bindNominated() []Decision {
 		for _, t := range tasks {
 			stmt.Bind(t)
 		}
-		if job.Chosen >= 0 && !startable(&job.Alternatives[job.Chosen]) {
+		if alt := &job.Alternatives[max(0, job.Chosen)]; job.Chosen >= 0 && (!startable(alt) || inPart(alt, tasks)) {
 			stmt.Rollback(mark)
 		}
 	}

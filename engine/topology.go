@@ -39,11 +39,14 @@ func (g *gang) arrange() *Attempt {
 	return a
 }
 
-// settle finds a subgroup with a topology of its own a domain inside the job's,
-// and places what its minimum needs there.
+// settle finds a subgroup with a topology of its own a domain inside that of what it
+// is in, and places what its minimum needs there.
 func (g *gang) settle(sub int) *Attempt {
 	d := g.demand(sub)
-	return g.choose(&g.subs[sub-1], &g.alt.Subgroups[sub-1].Topology, g.job.trail, d, func() *Attempt {
+	return g.choose(&g.subs[sub-1], &g.alt.Subgroups[sub-1].Topology, g.around(sub).trail, d, func() *Attempt {
+		if g.alt.Nested() {
+			return g.fillGroup(sub)
+		}
 		for range d.need {
 			i := slices.IndexFunc(g.left, func(t *cluster.Task) bool { return t.Subgroup == sub && g.hopeful(t) })
 			for i >= 0 && !g.take(i) {
@@ -70,8 +73,10 @@ func (g *gang) choose(p *part, topology *cluster.Topology, within []*scope, d *d
 			g.stmt.Rollback(mark)
 			g.left, g.placed, g.failed = saved.left, saved.placed, saved.failed[:len(saved.failed):len(saved.failed)]
 			copy(g.members, saved.members)
-			if p == &g.job {
-				clear(g.subs)
+			for i := range g.subs {
+				if g.alt.In(i+1, d.sub) {
+					g.subs[i] = part{}
+				}
 			}
 			*p = part{}
 		}

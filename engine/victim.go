@@ -20,9 +20,9 @@ const (
 
 func (p Purpose) String() string { return [...]string{"Reclaim", "Preempt", "Move"}[p] }
 
-// Victim is what leaves together: a task that its job can spare or, since a gang
-// below its minimum is of no use, all tasks of a job. Tasks that move do so one by
-// one: the others of the gang keep their places.
+// Victim is what leaves together: a task that its job can spare, a subgroup that it can
+// spare or, since a gang below its minimum is of no use, all tasks of a job. Tasks that
+// move do so one by one: the others of the gang keep their places.
 type Victim struct {
 	Job     *cluster.Job
 	Tasks   []*cluster.Task // all bound
@@ -34,6 +34,9 @@ type Victim struct {
 func VictimOf(t *cluster.Task) *Victim {
 	if t.Job.Spares(t) {
 		return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}}
+	}
+	if tasks := t.Job.SparesSubgroup(t); tasks != nil {
+		return &Victim{Job: t.Job, Tasks: tasks}
 	}
 	return wholeJob(t.Job, Reclaim)
 }
@@ -66,7 +69,7 @@ func (v *Victim) stillOne() bool {
 	case v.Purpose == Move:
 		return v.Job.Spares(v.Tasks[0]) || !inFlight(v.Job)
 	case !v.Whole:
-		return v.Job.Spares(v.Tasks[0])
+		return len(v.Tasks) == 1 && v.Job.Spares(v.Tasks[0]) || slices.Equal(v.Tasks, v.Job.SparesSubgroup(v.Tasks[0]))
 	}
 	bound := 0
 	for _, t := range v.Job.Tasks() {

@@ -13,7 +13,11 @@ import (
 // that fit now are tried, best score first, until one places.
 func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, forms []cluster.Alternative) (*cluster.Alternative, *Attempt) {
 	w := &whole{Session: s, stmt: stmt, job: job, forms: forms}
-	if g := s.gang(stmt, &forms[0], nil); len(g.left) == 0 { // others are chosen from before anything is placed
+	g := s.gang(stmt, &forms[0], nil)
+	if a := g.depleted(); a != nil {
+		return nil, a
+	}
+	if len(g.left) == 0 { // others are chosen from before anything is placed
 		if forms[0].Enough((*cluster.Task).Placed) {
 			return &forms[0], nil
 		}

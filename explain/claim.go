@@ -70,6 +70,18 @@ func (r *Report) room(l *lab) {
 		r.Refusal.Spared = append(r.Refusal.Spared, Sparing{p.String(), x.Barred, protections(x.Spared)})
 	}
 	r.reasons = append(c.queueLines(l.end), c.roomLines(l)...)
+	if l.refusal.Delayed > 0 {
+		r.reasons = append(r.reasons, delayText(l.job(), l.refusal.Delayed))
+	}
+}
+
+// delayText says why the job evicts nothing yet.
+func delayText(j *cluster.Job, until int64) string {
+	from := "it was created"
+	if j.Evicted > j.Created {
+		from = "it was evicted"
+	}
+	return fmt.Sprintf("It evicts and moves nothing before %s: its preemption delay is %s from when %s.", stamp(until), spanText(j.PreemptionDelay), from)
 }
 
 // queueLines say how its queue stands with devices, or with cores where it wants

@@ -95,7 +95,8 @@ func (l *lab) outrank(found *finder) {
 	}
 }
 
-// wait lets time pass until others have run for as long as they are left alone.
+// wait lets time pass until others have run for as long as they are left alone, or
+// the job has waited for as long as it evicts nothing.
 func (l *lab) wait(found *finder) {
 	const most = 4
 	c := l.claims
@@ -128,13 +129,20 @@ func (l *lab) wait(found *finder) {
 			}
 		}
 	}
+	if at := l.refusal.Delayed; at > 0 {
+		all = append(all, moment{at: at})
+	}
 	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.who, b.who)) })
 	all = slices.Compact(all)
 	for _, m := range all[:min(len(all), most)] {
 		if l.spent() {
 			return
 		}
-		later := &change{Wait, fmt.Sprintf("once %s has run for %s, at %s", m.who, spanText(m.span), stamp(m.at)), 1, func(*cluster.State) error { return nil }}
+		text := fmt.Sprintf("once %s has run for %s, at %s", m.who, spanText(m.span), stamp(m.at))
+		if m.who == "" {
+			text = "once its preemption delay is over, at " + stamp(m.at)
+		}
+		later := &change{Wait, text, 1, func(*cluster.State) error { return nil }}
 		l.at[later] = m.at
 		if l.try(later).fits {
 			found.yes(later)

@@ -98,6 +98,24 @@ func subgroupsText(alt *cluster.Alternative) string {
 			text += ", " + g.Name + strings.TrimPrefix(near, ",")
 		}
 	}
+	return text + neededSubgroupsText(alt)
+}
+
+// neededSubgroupsText is how many subgroups are needed, where some are surplus.
+func neededSubgroupsText(alt *cluster.Alternative) string {
+	const most = 6
+	text := ""
+	for outer := 0; outer <= len(alt.Subgroups); outer++ {
+		var inside []string
+		for i := range alt.Subgroups {
+			if alt.Subgroups[i].Parent == outer {
+				inside = append(inside, alt.Subgroups[i].Name)
+			}
+		}
+		if needed := alt.Needed(outer); needed < len(inside) {
+			text += fmt.Sprintf(", at least %d of the subgroups %s", needed, List(inside, most))
+		}
+	}
 	return text
 }
 

@@ -219,7 +219,7 @@ func (m Machine) change(n int) *change {
 func (l *lab) fewest(m Machine, with ...*change) (*change, verdict) {
 	missing, pending := l.missing(), 0
 	for _, j := range l.end.Pending() {
-		pending += len(j.Tasks()) - j.Placed()
+		pending += j.Missing()
 	}
 	// Others that are pending may take what was meant for this one.
 	const mostNodes = 4096

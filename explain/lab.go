@@ -127,9 +127,8 @@ func evictedFor(decisions []engine.Decision, id string) []string {
 
 // satisfied: the minimum has its place; where only surplus was missing, all has.
 func (l *lab) satisfied(j *cluster.Job) bool {
-	alt := &j.Alternatives[max(j.Chosen, 0)]
 	if l.refusal.Surplus {
-		return j.Placed() == len(alt.Tasks)
+		return j.Missing() == 0
 	}
 	return j.Stands()
 }
@@ -139,7 +138,7 @@ func (l *lab) missing() int {
 	j := l.job()
 	alt := &j.Alternatives[l.alternative()]
 	if l.refusal.Surplus {
-		return max(1, len(alt.Tasks)-j.Placed())
+		return max(1, j.Missing())
 	}
 	if sub := l.short(); sub >= 0 {
 		return max(1, l.attempt.Min-l.attempt.Placed)

@@ -59,7 +59,13 @@ func (r *Report) place(q Question, was *before, sim *Simulation, j *cluster.Job)
 			}
 		}
 	}
+	if r.torn = tornText(j, q.Now); r.torn != "" {
+		r.TornSince = stamp(j.Torn)
+	}
 	for _, t := range j.Tasks() {
+		if t.Ended() {
+			r.Ended = append(r.Ended, Ended{t.Name, t.Status.String()})
+		}
 		if t.Node != nil {
 			p := placement(t, was.ran[t.ID], chosen[t.Name])
 			if p.Promised {

@@ -36,6 +36,10 @@ func wrapped(w io.Writer, text, first, indent string) { Wrap(w, text, first, ind
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) {
 	wrapped(w, r.Wants, "", "  ")
+	r.endedText(w)
+	if r.torn != "" {
+		wrapped(w, r.torn, "", "  ")
+	}
 	r.ranked(w)
 	r.evicted(w)
 	refused := "Refused"

@@ -104,6 +104,8 @@ type Refusal struct {
 	Spared []Sparing `json:"spared,omitempty"`
 	// Retry is when it will be tried again at the latest, for those that are left alone until then.
 	Retry string `json:"retry,omitempty"`
+	// Delayed is until when it evicts and moves nothing, by its preemption delay.
+	Delayed string `json:"delayed,omitempty"`
 }
 
 // Miss is a node that was turned down.
@@ -243,6 +245,9 @@ func refusal(r *engine.Refusal, all bool) Refusal {
 	}
 	if r.Retry > 0 {
 		out.Retry = stamp(r.Retry)
+	}
+	if r.Delayed > 0 {
+		out.Delayed = stamp(r.Delayed)
 	}
 	for _, c := range a.Counts {
 		out.Counts[string(c.Reason)] += c.Nodes

@@ -77,7 +77,9 @@ func formText(alt *cluster.Alternative) string {
 		return text + conditionsText(alt.Tasks[0].Shape) + topologyText(&alt.Topology)
 	}
 	var parts []string
-	same := true
+	same := !slices.ContainsFunc(alt.Tasks, func(t *cluster.Task) bool {
+		return t.Shape != alt.Tasks[0].Shape && conditionsText(t.Shape) != conditionsText(alt.Tasks[0].Shape)
+	})
 	for i := 0; i < len(alt.Tasks); {
 		n := i
 		for n < len(alt.Tasks) && alt.Tasks[n].Shape == alt.Tasks[i].Shape && alt.Tasks[n].Role == alt.Tasks[i].Role {
@@ -89,9 +91,11 @@ func formText(alt *cluster.Alternative) string {
 			text = fmt.Sprintf("%d × %s", n-i, text)
 		}
 		if role := alt.Tasks[i].Role; role != "" && n-i < len(alt.Tasks) {
+			if !same {
+				role += conditionsText(s)
+			}
 			text += " (" + role + ")"
 		}
-		same = same && conditionsText(s) == conditionsText(alt.Tasks[0].Shape)
 		parts = append(parts, text)
 		i = n
 	}

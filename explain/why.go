@@ -41,6 +41,10 @@ type Report struct {
 	Group *GroupChoice `json:"group,omitempty"`
 	// Placements are its tasks that have a place.
 	Placements []Placement `json:"placements"`
+	// Ended are its tasks that have ended.
+	Ended []Ended `json:"ended,omitempty"`
+	// TornSince is since when it has run below its minimum.
+	TornSince string `json:"tornSince,omitempty"`
 	// Evicted is what the simulation evicted of it, and Displaced whom it evicted for it.
 	Evicted   []Eviction `json:"evicted,omitempty"`
 	Displaced []Eviction `json:"displaced,omitempty"`
@@ -59,6 +63,7 @@ type Report struct {
 	// Conflict: no change to the cluster could ever help.
 	Conflict bool `json:"conflict,omitempty"`
 
+	torn               string // since when it has run below its minimum, in a sentence
 	total, tasks, need int
 	retired            bool
 	kept               bool // in a form that it would not be placed in any more, as the last remark says
@@ -81,6 +86,12 @@ type Placement struct {
 	Scores   map[string]float64 `json:"scores,omitempty"`
 	RunnerUp *Candidate         `json:"runnerUp,omitempty"`
 	Others   int                `json:"others,omitempty"` // nodes that would have done as well
+}
+
+// Ended is a task that has ended, and how: Succeeded or Failed.
+type Ended struct {
+	Task  string `json:"task"`
+	State string `json:"state"`
 }
 
 // Step is one line of the funnel.

@@ -70,6 +70,7 @@ var phrases = map[engine.Reason]string{
 	"ScaledDown":                   "its set has enough replicas without it",
 	"NoDomainFits":                 "no domain that it must be in has room for its minimum",
 	"GroupInUse":                   "the group would do once enough of its nodes are free",
+	"TasksFailed":                  "too many of its tasks failed",
 	"StillLeaving":                 "tasks of its own have not left yet",
 	"NoNodes":                      "there is no node at all",
 	"GroupTooSmall":                "too few nodes, want {want}, have {have}",

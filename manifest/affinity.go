@@ -76,19 +76,31 @@ func makeAffinity(a *v1alpha1.Affinity, s *cluster.Shape, at path, r reporter) [
 	if a == nil {
 		return nil
 	}
-	for i, t := range a.Required {
-		s.Required = append(s.Required, makeTerm(t.MatchExpressions, at.add("required", i), r))
-	}
-	for i, p := range a.Preferred {
-		at := at.add("preferred", i)
-		if p.Weight == 0 || p.Weight < -maxAffinityWeight || p.Weight > maxAffinityWeight {
-			r.errorf(at.add("weight"), "want a weight from -%d to %d and not 0, have %d", maxAffinityWeight, maxAffinityWeight, p.Weight)
-		}
-		s.Preferred = append(s.Preferred, cluster.Preference{Weight: p.Weight, Term: makeTerm(p.MatchExpressions, at, r)})
-	}
+	s.Required = makeRequired(a.Required, at.add("required"), r)
+	s.Preferred = makePreferred(a.Preferred, at.add("preferred"), r)
 	var out []cluster.JobTerm
 	for i, j := range a.Jobs {
 		out = append(out, makeJobTerm(j, at.add("jobs", i), r))
+	}
+	return out
+}
+
+func makeRequired(list []v1alpha1.NodeTerm, at path, r reporter) []cluster.Term {
+	var out []cluster.Term
+	for i, t := range list {
+		out = append(out, makeTerm(t.MatchExpressions, at.add(i), r))
+	}
+	return out
+}
+
+func makePreferred(list []v1alpha1.PreferredTerm, at path, r reporter) []cluster.Preference {
+	var out []cluster.Preference
+	for i, p := range list {
+		at := at.add(i)
+		if p.Weight == 0 || p.Weight < -maxAffinityWeight || p.Weight > maxAffinityWeight {
+			r.errorf(at.add("weight"), "want a weight from -%d to %d and not 0, have %d", maxAffinityWeight, maxAffinityWeight, p.Weight)
+		}
+		out = append(out, cluster.Preference{Weight: p.Weight, Term: makeTerm(p.MatchExpressions, at, r)})
 	}
 	return out
 }

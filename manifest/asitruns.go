@@ -40,6 +40,10 @@ func (m *stateMaker) keep(s *cluster.State, jobs [][]running) {
 		for i := range of {
 			w := &of[i]
 			w.task = as.Tasks[slices.IndexFunc(as.Tasks, func(t *cluster.Task) bool { return t.Name == w.task.Name })]
+			if w.ended != cluster.Pending {
+				m.must(s.Apply(cluster.TaskGone{Task: w.task.Ref(), Ended: w.ended}))
+				continue
+			}
 			n := s.Node(w.node)
 			if n == nil {
 				continue

@@ -68,6 +68,11 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 			r.errorf(spec.add("runTime"), "want more than 0, have %s; leave it out for a job that runs on", d.Duration)
 		}
 	}
+	j.StaleGrace = staleGrace(o.Spec.StaleGrace, spec.add("staleGrace"), r)
+	j.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.add("preemptionDelay"), r)
+	checkTime(o.Status.TornSince, path{"status", "tornSince"}, r)
+	checkTime(o.Status.Evicted, path{"status", "evicted"}, r)
+	j.Torn, j.Evicted = nanoseconds(o.Status.TornSince), nanoseconds(o.Status.Evicted)
 	checkDistinct(o.Spec.Cells, "cell", spec.add("cells"), r)
 	checkLabels(o.Spec.NodeSelector, spec.add("nodeSelector"), r)
 	if iso := o.Spec.Isolation; iso != nil {
@@ -81,8 +86,8 @@ func makeJob(o *v1alpha1.Job, s *surroundings, r reporter) *cluster.Job {
 		Preemptible: j.Preemptible,
 	}
 	j.Affinity = makeAffinity(o.Spec.Affinity, &common, spec.add("affinity"), r)
-	for i, p := range o.Status.Placements {
-		checkTime(p.Started, path{"status", "placements", i, "started"}, r)
+	for i := range o.Status.Placements {
+		checkPlacement(&o.Status.Placements[i], path{"status", "placements", i}, r)
 	}
 
 	m := jobMaker{job: o, common: common, around: s, r: r, left: maxTasks}
@@ -175,7 +180,7 @@ func (m *jobMaker) perCell(a *v1alpha1.Alternative, at, minAt path) []cluster.Al
 		}
 		out = append(out, cluster.Alternative{
 			Name: name, Tasks: plan.tasks(cell), Min: least, Whole: plan.whole,
-			Subgroups: slices.Clone(plan.subgroups), Topology: plan.topology,
+			Subgroups: slices.Clone(plan.subgroups), MinSubgroups: plan.minSubgroups, Topology: plan.topology,
 		})
 	}
 	return out
@@ -188,8 +193,9 @@ type plan struct {
 	nodes int // that each replica takes
 	whole *cluster.WholeNodes
 
-	subgroups []cluster.Subgroup
-	topology  cluster.Topology
+	subgroups    []cluster.Subgroup
+	minSubgroups int
+	topology     cluster.Topology
 }
 
 type role struct {
@@ -229,7 +235,8 @@ func (m *jobMaker) plan(a *v1alpha1.Alternative, at, placementAt path) *plan {
 		count := int64(replicas) * int64(p.nodes)
 		total += count
 		shape, memory := m.shape(t, at, p.nodes, placement.Unit == unitNode)
-		shape.Selector = selector
+		shape.Selector = m.selector(selector, t.NodeSelector, at.add("nodeSelector"))
+		m.nodeAffinity(&shape, t.Affinity, at.add("affinity"))
 		if placement.Unit == unitNode {
 			p.whole = &cluster.WholeNodes{Replicas: replicas, NodesPerReplica: p.nodes, Memory: memory}
 		}

@@ -74,6 +74,8 @@ func makeModel(o *v1alpha1.Model, around *surroundings, r reporter) *model.Spec 
 		Resources:   makeModelResources(o, around, spec.add("resources"), r),
 	}
 	s.Preemptible, s.Remarks = around.preemptible(o.Spec.Preemptible, o.Spec.Queue)
+	s.StaleGrace = staleGrace(o.Spec.StaleGrace, spec.add("staleGrace"), r)
+	s.PreemptionDelay = preemptionDelay(o.Spec.PreemptionDelay, spec.add("preemptionDelay"), r)
 	if n := o.Spec.Replicas; n != nil {
 		s.Replicas = *n
 		within(*n, 0, maxReplicas, spec.add("replicas"), r)

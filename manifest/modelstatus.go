@@ -46,8 +46,11 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 		if x.Created != nil {
 			rep.Created = nanoseconds(x.Created)
 		}
+		checkTime(x.TornSince, at.add("tornSince"), r)
+		checkTime(x.Evicted, at.add("evicted"), r)
+		rep.Torn, rep.Evicted = nanoseconds(x.TornSince), nanoseconds(x.Evicted)
 		for k, p := range x.Placements {
-			checkTime(p.Started, at.add("placements", k, "started"), r)
+			checkPlacement(&x.Placements[k], at.add("placements", k), r)
 			if rep.Tasks == nil {
 				rep.Tasks = map[string]int{}
 			}

@@ -28,6 +28,8 @@ func (b *Bundle) Now() int64 {
 		for i := range o.Status.Placements {
 			see(o.Status.Placements[i].Started)
 		}
+		see(o.Status.TornSince)
+		see(o.Status.Evicted)
 	}
 	for _, o := range b.Models {
 		see(&o.CreationTimestamp)
@@ -36,6 +38,8 @@ func (b *Bundle) Now() int64 {
 			for i := range r.Placements {
 				see(r.Placements[i].Started)
 			}
+			see(r.TornSince)
+			see(r.Evicted)
 		}
 	}
 	for _, o := range b.Pods {

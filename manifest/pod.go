@@ -76,6 +76,7 @@ func makePod(o *corev1.Pod, s *surroundings, r reporter) *cluster.Job {
 		j.Priority = *o.Spec.Priority
 	}
 	j.Preemptible, j.Remarks = s.preemptible(podPreemptible(o, r), j.Queue)
+	j.PreemptionDelay = podDelay(o, r)
 	shape := cluster.Shape{Preemptible: j.Preemptible, Selector: cluster.SortLabels(o.Spec.NodeSelector)}
 	podRequests(o, &shape, s, r)
 	for _, t := range o.Spec.Tolerations {

@@ -18,6 +18,7 @@ type running struct {
 	devices []int // by index; nil: to be chosen
 	started int64 // when, 0: long ago
 	leaving bool
+	ended   cluster.Status // Succeeded or Failed; Pending: it has not
 	pod     bool
 	because string // it is not what is asked for now
 
@@ -68,6 +69,7 @@ func (m *stateMaker) runningTasks(j *cluster.Job, o placed, r reporter) {
 			for i, t := range tasks {
 				m.running = append(m.running, running{
 					job: j, task: t, node: places[i].Node, devices: places[i].Devices, started: nanoseconds(places[i].Started),
+					leaving: places[i].State == taskReleasing, ended: outcome(&places[i]),
 					at: o.at.add("placements", i), r: r,
 				})
 			}
@@ -107,7 +109,7 @@ func (m *stateMaker) placedFrom(a *cluster.Alternative, o placed) []*cluster.Tas
 	out := make([]*cluster.Task, 0, len(o.places))
 	for _, p := range o.places {
 		t := byName[p.Task]
-		if t == nil || !holdsSo(t, p.Devices) || (cell != "" && m.cells[p.Node] != cell) {
+		if t == nil || !holdsSo(t, p.Devices) || (cell != "" && p.Node != "" && m.cells[p.Node] != cell) {
 			return nil
 		}
 		out = append(out, t)
@@ -204,6 +206,10 @@ func (m *stateMaker) book(s *cluster.State, of []running) bool {
 	}
 	for i := range of {
 		w := &of[i]
+		if w.ended != cluster.Pending {
+			m.must(s.Apply(cluster.TaskGone{Task: w.task.Ref(), Ended: w.ended}))
+			continue
+		}
 		n := s.Node(w.node)
 		if n == nil {
 			continue
@@ -213,7 +219,7 @@ func (m *stateMaker) book(s *cluster.State, of []running) bool {
 		case problem == "":
 		case as != nil:
 			for k := range i {
-				m.must(s.Apply(cluster.TaskSeen{Task: of[k].task.Ref()}))
+				m.must(s.Apply(cluster.TaskGone{Task: of[k].task.Ref()}))
 			}
 			of[0].because = fmt.Sprintf("%s on %s: %s", w.task.Name, w.node, problem)
 			return false

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
@@ -13,6 +14,9 @@ func (m *jobMaker) inherit(a *v1alpha1.Alternative, at path) (subgroups, topolog
 	subgroups, topology = at.add("subgroups"), at.add("topology")
 	if len(a.Subgroups) == 0 {
 		a.Subgroups, subgroups = m.job.Spec.Subgroups, path{"spec", "subgroups"}
+		if a.MinSubgroups == nil {
+			a.MinSubgroups = m.job.Spec.MinSubgroups
+		}
 	}
 	if a.Topology == nil {
 		a.Topology, topology = m.job.Spec.Topology, path{"spec", "topology"}
@@ -63,12 +67,15 @@ func (m *jobMaker) arrange(a *v1alpha1.Alternative, at path, p *plan) bool {
 		}
 		p.subgroups = append(p.subgroups, cluster.Subgroup{Name: g.Name, Min: least, Topology: makeTopology(g.Topology, at.add("topology"), m.r)})
 	}
-	return ok
+	return m.nest(a, at, subgroupsAt, p) && ok
 }
 
 // members counts the tasks of subgroup i and marks them as its own.
 func (m *jobMaker) members(a *v1alpha1.Alternative, i int, at path, roles map[string]*role) (int, bool) {
 	g := &a.Subgroups[i]
+	if len(g.Tasks) == 0 && slices.ContainsFunc(a.Subgroups, func(o v1alpha1.Subgroup) bool { return o.Parent == g.Name }) {
+		return 0, true
+	}
 	if len(g.Tasks) == 0 {
 		m.r.errorf(at.add("tasks"), "say which tasks are in the subgroup, such as [%s]", clip(a.Tasks[0].Name))
 		return 0, false
@@ -110,15 +117,14 @@ func taskNames(a *v1alpha1.Alternative) []string {
 
 // minimum is how many tasks must stand together, false if what is written makes no sense.
 func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *plan) (int, bool) {
-	parts, loose := 0, p.total
-	for _, g := range p.subgroups {
-		parts += g.Min
-	}
+	alt := cluster.Alternative{Subgroups: p.subgroups, MinSubgroups: p.minSubgroups}
+	parts := alt.Least(func(sub int) int { return p.subgroups[sub-1].Min })
+	members := make([]int, len(p.subgroups)+1)
 	for i := range p.roles {
-		if p.roles[i].subgroup > 0 {
-			loose -= p.roles[i].count
-		}
+		members[p.roles[i].subgroup] += p.roles[i].count
 	}
+	loose := members[0]
+	fewest := loose + alt.Least(func(sub int) int { return members[sub] })
 	if a.MinMember == nil {
 		return max(1, parts+loose), true
 	}
@@ -130,6 +136,8 @@ func (m *jobMaker) minimum(a *v1alpha1.Alternative, at path, p *plan) (int, bool
 		problem = fmt.Sprintf("%d of only %d tasks; lower it or add replicas", least, p.total)
 	case p.whole != nil && least < p.total:
 		problem = fmt.Sprintf("unit %s places all replicas together, %d tasks; leave minMember out", unitNode, p.total)
+	case least > fewest:
+		problem = fmt.Sprintf("%d, and as many subgroups as are needed may have only %d tasks; lower it, or leave it out", least, fewest)
 	case least < parts:
 		problem = fmt.Sprintf("%d is less than the subgroups' own minima, which add up to %d; raise it, or leave it out", least, parts)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -143,9 +144,11 @@ func (b *Bundle) checkReferences(errs *Errors) {
 
 // checkPlaced reports a placement on a node that is not there.
 func checkPlaced(p v1alpha1.TaskPlacement, at path, nodes map[string]bool, names []string, r reporter) {
-	if p.Node == "" {
+	switch {
+	case outcome(&p) != cluster.Pending: // it is on none, and the one that it was on may be gone
+	case p.Node == "":
 		r.errorf(at, "say the node that %s runs on", quote(p.Task))
-	} else if !nodes[p.Node] {
+	case !nodes[p.Node]:
 		r.errorf(at.add("node"), "there is no node %s%s", quote(p.Node), suggestion(p.Node, names))
 	}
 }

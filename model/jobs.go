@@ -226,6 +226,7 @@ func (p *planner) job(r Replica, forms []Form) *cluster.Job {
 		Created: r.Created, Preemptible: p.Preemptible, Labels: maps.Clone(p.Labels), Chosen: -1,
 		Set:    cluster.Set{Name: p.ID, Desired: p.Replicas, Group: p.Group},
 		Health: r.Health, Offload: r.Offload,
+		StaleGrace: p.StaleGrace, PreemptionDelay: p.PreemptionDelay, Torn: r.Torn, Evicted: r.Evicted,
 	}
 	if p.layered() && p.Place.Distributed {
 		p.apartFromItself(j)

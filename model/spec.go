@@ -35,12 +35,14 @@ type Spec struct {
 
 	Place Place
 
-	Queue       string
-	Priority    int32
-	Preemptible bool
-	Remarks     []string // that came with the spec
-	Isolation   cluster.Isolation
-	Tolerations []cluster.Toleration
+	Queue           string
+	Priority        int32
+	Preemptible     bool
+	StaleGrace      *int64 // as of the job of each replica
+	PreemptionDelay int64
+	Remarks         []string // that came with the spec
+	Isolation       cluster.Isolation
+	Tolerations     []cluster.Toleration
 
 	// Group was chosen for all replicas before, with so many nodes for each; nil: not yet.
 	Group           *cluster.Key
@@ -66,10 +68,11 @@ type Place struct {
 
 // Replica is one that is there already.
 type Replica struct {
-	Number  int
-	Created int64
-	Health  cluster.Health
-	Offload cluster.Offload
+	Number        int
+	Created       int64
+	Health        cluster.Health
+	Offload       cluster.Offload
+	Torn, Evicted int64 // as of its job
 	// Devices it runs on, node by node, for each of its tasks by name; nil: it does not run.
 	Tasks map[string]int
 }

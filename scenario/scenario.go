@@ -73,7 +73,7 @@ func Thorough(b *manifest.Bundle) (bool, error) {
 	}
 	tasks := 0
 	for _, j := range state.Pending() {
-		tasks += len(j.Tasks()) - j.Placed()
+		tasks += j.Missing()
 	}
 	return len(state.Nodes())*tasks <= most, nil
 }

@@ -26,7 +26,7 @@ func (w *World) Check() error {
 	for _, j := range w.State.Jobs() {
 		for a := range j.Alternatives {
 			for _, t := range j.Alternatives[a].Tasks {
-				if (t.Node == nil) != (t.Status == cluster.Pending) {
+				if (t.Node == nil) != (t.Status == cluster.Pending || t.Ended()) {
 					return fmt.Errorf("%s is %s on node %v", t.ID, t.Status, t.Node)
 				}
 				if t.Node == nil {

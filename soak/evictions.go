@@ -87,6 +87,8 @@ func (w *World) checkVictim(before *moment, d *engine.Decision, fallen map[strin
 		return fmt.Errorf("%s goes for %s, which is not placed: %s", t.ID, job.ID, describe(job))
 	case before.stood[job] && !fallen[job.ID] && len(w.State.Deserved(w.State.Queue(job.Queue))) == 0:
 		return fmt.Errorf("%s goes for surplus of %s, whose queue has no quota", t.ID, job.ID)
+	case job.DelayEnds() > w.clock:
+		return fmt.Errorf("%s goes for %s, which evicts nothing before %d", t.ID, job.ID, job.DelayEnds())
 	case !t.Job.Preemptible:
 		return fmt.Errorf("%s goes for %s, and is not preemptible", t.ID, job.ID)
 	case t.Job == job:
@@ -156,7 +158,7 @@ func (w *World) checkBudgets(before *moment, gone []*engine.Decision, swept map[
 				continue
 			}
 			running += swept[j]
-			desired += min(before.tasks[j], len(j.Tasks()))
+			desired += min(before.tasks[j], len(j.Tasks())-j.Ended())
 			for _, t := range j.Tasks() {
 				if t.Runs() {
 					running++

@@ -28,11 +28,11 @@ func (w *World) checkTopology(before map[*cluster.Task]*cluster.Node) error {
 			continue
 		}
 		alt := &j.Alternatives[j.Chosen]
-		if err := oneDomain(alt.Tasks, 0, alt.Topology.Required, before); err != nil {
+		if err := oneDomain(alt.Tasks, alt.Topology.Required, before); err != nil {
 			return err
 		}
 		for i := range alt.Subgroups {
-			if err := oneDomain(alt.Tasks, i+1, alt.Subgroups[i].Topology.Required, before); err != nil {
+			if err := oneDomain(tasksIn(alt, i+1), alt.Subgroups[i].Topology.Required, before); err != nil {
 				return err
 			}
 		}
@@ -40,14 +40,27 @@ func (w *World) checkTopology(before map[*cluster.Task]*cluster.Node) error {
 	return nil
 }
 
-func oneDomain(tasks []*cluster.Task, sub int, level string, before map[*cluster.Task]*cluster.Node) error {
+// tasksIn are the tasks of the subgroup and of those in it.
+func tasksIn(alt *cluster.Alternative, sub int) []*cluster.Task {
+	var out []*cluster.Task
+	for _, t := range alt.Tasks {
+		for k := t.Subgroup; k > 0; k = alt.Subgroups[k-1].Parent {
+			if k == sub {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+func oneDomain(tasks []*cluster.Task, level string, before map[*cluster.Task]*cluster.Node) error {
 	if level == "" {
 		return nil
 	}
 	var placed []*cluster.Task
 	fresh := false
 	for _, t := range tasks {
-		if t.Placed() && (sub == 0 || t.Subgroup == sub) {
+		if t.Placed() {
 			placed = append(placed, t)
 			fresh = fresh || before[t] != t.At()
 		}
@@ -61,23 +74,38 @@ func oneDomain(tasks []*cluster.Task, sub int, level string, before map[*cluster
 	return nil
 }
 
-// checkSubgroups counts members anew.
+// checkSubgroups counts members anew: as many subgroups as are needed have their own
+// minimum, and so many of the subgroups in them as they need.
 func checkSubgroups(j *cluster.Job) error {
 	if j.Placed() == 0 {
 		return nil
 	}
-	for i, g := range j.Alternatives[j.Chosen].Subgroups {
+	alt := &j.Alternatives[j.Chosen]
+	if have, all := standing(alt, 0); have < all && (alt.MinSubgroups == 0 || have < alt.MinSubgroups) {
+		return fmt.Errorf("%s: %d of %d subgroups have their minimum, and %d are needed: %s", j.ID, have, all, alt.MinSubgroups, describe(j))
+	}
+	return nil
+}
+
+// standing counts the subgroups in the subgroup, and those that have their minimum.
+func standing(alt *cluster.Alternative, sub int) (have, all int) {
+	for i, g := range alt.Subgroups {
+		if g.Parent != sub {
+			continue
+		}
+		all++
 		members := 0
-		for _, t := range j.Tasks() {
-			if t.Subgroup == i+1 && t.Placed() {
+		for _, t := range alt.Tasks {
+			if t.Subgroup == i+1 && (t.Placed() || t.Status == cluster.Succeeded) {
 				members++
 			}
 		}
-		if members < g.Min {
-			return fmt.Errorf("%s: subgroup %s has %d tasks placed, its minimum is %d", j.ID, g.Name, members, g.Min)
+		inside, of := standing(alt, i+1)
+		if members >= g.Min && (inside == of || g.MinSubgroups > 0 && inside >= g.MinSubgroups) {
+			have++
 		}
 	}
-	return nil
+	return have, all
 }
 
 // Agree decides on two copies, by index and by scan, and compares the books. The

@@ -31,6 +31,13 @@ func (w *World) AddJob() error {
 		// An ID that has another job's ID as a prefix: it sorts between that job's tasks.
 		j.ID = fmt.Sprintf("%s/alt0-0-%04d", pick(w, others), w.step)
 	}
+	if w.chance(20) {
+		grace := pick(w, []int64{0, 30, 120}) * second
+		j.StaleGrace = &grace
+	}
+	if w.chance(20) {
+		j.Evicted, j.PreemptionDelay = w.clock, pick(w, []int64{20, 100})*second
+	}
 	w.site.jobs[j.ID] = j
 	return w.tell(cluster.JobPut{Job: *j})
 }
@@ -84,6 +91,27 @@ func (w *World) divide(alt *cluster.Alternative) {
 		if w.chance(30) {
 			g.Topology = w.topology()
 		}
+	}
+	if w.chance(40) {
+		w.nest(alt)
+	}
+}
+
+// nest puts a subgroup into another, or has some of them be surplus.
+func (w *World) nest(alt *cluster.Alternative) {
+	if len(alt.Subgroups) > 1 && w.chance(50) {
+		alt.Subgroups[1].Parent = 1
+	}
+	if alt.MinSubgroups = w.dice.Roll(2); w.chance(50) && len(alt.Subgroups) > 1 && alt.Subgroups[1].Parent == 1 {
+		alt.Subgroups[0].MinSubgroups = 1
+	}
+	members := make([]int, len(alt.Subgroups)+1)
+	for _, t := range alt.Tasks {
+		members[t.Subgroup]++
+	}
+	alt.Min = min(alt.Min, members[0]+alt.Least(func(sub int) int { return members[sub] }))
+	if alt.Min < 1 { // the subgroup that is needed has no tasks
+		alt.Min, alt.MinSubgroups = 1, 0
 	}
 }
 

@@ -52,7 +52,7 @@ var happenings = []struct {
 	{"a queue changes", 6, (*World).ChangeQueue},
 	{"a budget changes", 2, (*World).ChangeBudget},
 	{"time passes", 10, (*World).Pass},
-	{"evicted tasks leave", 12, (*World).Leave},
+	{"tasks leave or end", 12, (*World).Leave},
 	{"a session", 20, (*World).Schedule},
 	{"somebody evicts", 2, (*World).Evict},
 	{"the scheduler restarts", 1, (*World).Crash},

@@ -236,11 +236,18 @@ func (w *World) checkGangs(before *moment, out *engine.Outcome) error {
 		switch missing := missing(j); {
 		case missing && since == 0:
 			w.torn[j.ID] = w.clock
-		case missing && w.clock-since >= grace:
+		case missing && w.clock-since >= graceOf(j):
 			return fmt.Errorf("%s runs below its minimum since %d, and it is %d: %s", j.ID, since, w.clock, describe(j))
 		}
 	}
 	return nil
+}
+
+func graceOf(j *cluster.Job) int64 {
+	if j.StaleGrace != nil {
+		return *j.StaleGrace
+	}
+	return grace
 }
 
 // checkStarts makes sure that gangs start as a whole: what was bound runs with

@@ -15,9 +15,10 @@ type site struct {
 	nodes   map[string]*cluster.Node // as they report themselves, nothing booked
 	queues  map[string]*cluster.Queue
 	budgets map[string]*cluster.Budget
-	jobs    map[string]*cluster.Job // as they were handed in
-	models  map[string]*cluster.Job // by set: what its replicas are made from
-	runs    map[string]*process     // by task
+	jobs    map[string]*cluster.Job     // as they were handed in
+	models  map[string]*cluster.Job     // by set: what its replicas are made from
+	runs    map[string]*process         // by task
+	ended   map[string]cluster.TaskGone // by task: how it ended
 	// shrunk nodes may hold more than they have; they take nothing new.
 	shrunk map[string]bool
 }
@@ -36,7 +37,7 @@ type process struct {
 func newSite() *site {
 	return &site{
 		nodes: map[string]*cluster.Node{}, queues: map[string]*cluster.Queue{}, budgets: map[string]*cluster.Budget{},
-		jobs: map[string]*cluster.Job{}, models: map[string]*cluster.Job{}, runs: map[string]*process{}, shrunk: map[string]bool{},
+		jobs: map[string]*cluster.Job{}, models: map[string]*cluster.Job{}, runs: map[string]*process{}, ended: map[string]cluster.TaskGone{}, shrunk: map[string]bool{},
 	}
 }
 
@@ -178,6 +179,9 @@ func (s *site) books() (*cluster.State, error) {
 }
 
 func (s *site) restore(state *cluster.State, t *cluster.Task) error {
+	if gone, ended := s.ended[t.ID]; ended && gone.Task == t.Ref() {
+		return state.Apply(gone)
+	}
 	p := s.runs[t.ID]
 	if p == nil {
 		return nil

@@ -148,12 +148,26 @@ func (w *World) end(id string) error {
 	delete(w.site.jobs, id)
 	delete(w.torn, id)
 	w.site.drop(func(_ string, p *process) bool { return p.job == id })
+	maps.DeleteFunc(w.site.ended, func(_ string, gone cluster.TaskGone) bool { return gone.Task.Job == id })
 	maps.DeleteFunc(w.sent, func(_ string, p *process) bool { return p.job == id })
 	return w.tell(cluster.JobGone{Job: id})
 }
 
+// endTask has a task that runs end, well or not.
+func (w *World) endTask() error {
+	runs := slices.DeleteFunc(sorted(w.site.runs), func(id string) bool { return w.site.runs[id].leaving })
+	if len(runs) == 0 {
+		return nil
+	}
+	id := pick(w, runs)
+	gone := cluster.TaskGone{Task: w.site.runs[id].task, Ended: pick(w, []cluster.Status{cluster.Succeeded, cluster.Failed})}
+	delete(w.site.runs, id)
+	w.site.ended[id] = gone
+	return w.tell(gone)
+}
+
 // Leave lets tasks go that were evicted, some sooner than others: their room is
-// then really free.
+// then really free. Now and then another task ends by itself.
 func (w *World) Leave() error {
 	all := w.chance(50)
 	for _, id := range sorted(w.site.runs) {
@@ -163,6 +177,11 @@ func (w *World) Leave() error {
 		}
 		delete(w.site.runs, id)
 		if err := w.tell(cluster.TaskSeen{Task: p.task}); err != nil {
+			return err
+		}
+	}
+	if w.chance(15) {
+		if err := w.endTask(); err != nil {
 			return err
 		}
 	}

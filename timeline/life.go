@@ -89,7 +89,7 @@ func begin(e *engine.Engine, state *cluster.State, o Options) *runner {
 		r.Lives = append(r.Lives, l)
 		there := false
 		for _, t := range j.Tasks() {
-			there = there || t.Node != nil
+			there = there || t.Node != nil || t.Ended()
 			switch t.Status {
 			case cluster.Releasing:
 				r.leaving = append(r.leaving, departure{t, o.Start, true})
@@ -252,7 +252,7 @@ func milli(claims []cluster.Claim) int64 {
 // any more starts over: what its other tasks have done is lost as well.
 func (r *runner) look(l *Life) {
 	j := l.Job
-	bound, promised, leaving := 0, 0, 0
+	bound, promised, leaving, succeeded := 0, 0, 0, 0
 	l.held = 0
 	for _, t := range j.Tasks() {
 		switch t.Status {
@@ -266,6 +266,8 @@ func (r *runner) look(l *Life) {
 			promised++
 		case cluster.Releasing:
 			leaving++
+		case cluster.Succeeded:
+			succeeded++
 		}
 	}
 	stands := j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough(func(t *cluster.Task) bool { return t.Runs() })
@@ -285,7 +287,9 @@ func (r *runner) look(l *Life) {
 	switch {
 	case leaving > 0:
 		m = Evicted
-	case bound == len(j.Tasks()):
+	case succeeded == len(j.Tasks()):
+		m = Done
+	case bound+succeeded == len(j.Tasks()):
 		m = Running
 	case bound > 0:
 		m = Part

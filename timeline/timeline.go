@@ -208,8 +208,8 @@ func (r *runner) session(patient bool) (engine.Outcome, error) {
 
 // settled reports whether the next cycles cannot differ from this one, which has
 // decided nothing: nothing is to come, and time alone changes nothing. What it
-// could change is who is protected by a minimum run time, and only for the sake
-// of somebody who waits.
+// could change is which tasks a minimum run time protects, and which jobs a
+// preemption delay keeps from evicting: both matter only to a job that waits.
 func (r *runner) settled() bool {
 	if len(r.coming) > 0 || len(r.leaving) > 0 || len(r.State.Nominated()) > 0 {
 		return false
@@ -219,8 +219,12 @@ func (r *runner) settled() bool {
 			return false
 		}
 	}
-	if len(r.State.Pending()) == 0 {
+	pending := r.State.Pending()
+	if len(pending) == 0 {
 		return true
+	}
+	if slices.ContainsFunc(pending, func(j *cluster.Job) bool { return j.DelayEnds() > r.Now() }) {
+		return false
 	}
 	protected := int64(0)
 	for _, q := range r.State.Queues() {

@@ -35,6 +35,9 @@ const (
 	// LabelPreemptible is "true" on pods that may be evicted for others, and "false"
 	// on pods that may not, as a label or an annotation. The default is as for jobs.
 	LabelPreemptible = "berth.dev/preemptible"
+	// AnnotationPreemptionDelay is for how long a pod evicts and moves nothing, as a
+	// job's preemptionDelay: "5m".
+	AnnotationPreemptionDelay = "berth.dev/preemption-delay"
 	// LabelInstanceType is what Placement.InstanceType asks for.
 	LabelInstanceType = "node.kubernetes.io/instance-type"
 )

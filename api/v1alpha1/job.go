@@ -29,11 +29,21 @@ type JobSpec struct {
 	MinMember *int `json:"minMember,omitempty"`
 	// Subgroups are parts of the job with minima and a topology of their own.
 	Subgroups []Subgroup `json:"subgroups,omitempty"`
+	// MinSubgroups is how many of the subgroups without a parent must have their
+	// minimum; all of them unless given. The rest is surplus, each as a whole.
+	MinSubgroups *int `json:"minSubgroups,omitempty"`
 	// Topology keeps all tasks near each other.
 	Topology *Topology `json:"topology,omitempty"`
 	// RunTime is how long it runs once its minimum has started: simulations over
 	// time end it then. Decisions do not look at it. None: it runs on.
 	RunTime *metav1.Duration `json:"runTime,omitempty"`
+	// StaleGrace is how long the job may run below its minimum before the rest of it
+	// is evicted; below 0: for good. Unless given, the StaleGang plugin decides.
+	StaleGrace *metav1.Duration `json:"staleGrace,omitempty"`
+	// PreemptionDelay is for how long the job evicts and moves nothing after it was
+	// created, or evicted last: it is placed where there is free room, and waits
+	// otherwise, perhaps for nodes that are being added. None: it does not wait.
+	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
 	// Cells to try, in order; the whole job goes into one. None: any node will do.
 	Cells []string `json:"cells,omitempty"`
 	// NodeSelector is labels that nodes must have.
@@ -54,20 +64,28 @@ type Alternative struct {
 	Name      string     `json:"name,omitempty"`
 	MinMember *int       `json:"minMember,omitempty"`
 	Subgroups []Subgroup `json:"subgroups,omitempty"`
-	Topology  *Topology  `json:"topology,omitempty"`
-	Placement *Placement `json:"placement,omitempty"`
-	Tasks     []Task     `json:"tasks"`
+	// MinSubgroups of its own subgroups, or of the job's.
+	MinSubgroups *int       `json:"minSubgroups,omitempty"`
+	Topology     *Topology  `json:"topology,omitempty"`
+	Placement    *Placement `json:"placement,omitempty"`
+	Tasks        []Task     `json:"tasks"`
 }
 
 // Subgroup is tasks of a job of which so many are placed with the job's minimum:
-// a leader, and at least half of its workers.
+// a leader, and at least half of its workers. Subgroups may be in others.
 type Subgroup struct {
 	Name string `json:"name"`
-	// Tasks are entries of the job's tasks, by name; an entry is in one subgroup at most.
-	Tasks []string `json:"tasks"`
-	// MinMember of its tasks are placed with the job's minimum; all of them unless given.
+	// Parent is the subgroup that it is in, by name; none: it is in the job itself.
+	Parent string `json:"parent,omitempty"`
+	// Tasks are entries of the job's tasks, by name; an entry is in one subgroup at
+	// most. A subgroup that others are in needs none of its own.
+	Tasks []string `json:"tasks,omitempty"`
+	// MinMember of its own tasks are placed with its minimum; all of them unless given.
 	MinMember *int `json:"minMember,omitempty"`
-	// Topology keeps its tasks near each other.
+	// MinSubgroups is how many of the subgroups in it must have their minimum; all of
+	// them unless given. The rest is surplus, each as a whole.
+	MinSubgroups *int `json:"minSubgroups,omitempty"`
+	// Topology keeps its tasks, and those of all subgroups in it, near each other.
 	Topology *Topology `json:"topology,omitempty"`
 }
 
@@ -90,6 +108,18 @@ type Task struct {
 	Resources corev1.ResourceList `json:"resources,omitempty"`
 	Devices   *DeviceNeed         `json:"devices,omitempty"`
 	Isolation *Isolation          `json:"isolation,omitempty"`
+	// NodeSelector is labels that its nodes must have, beside those that the job asks for.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// Affinity to nodes, beside the job's.
+	Affinity *NodeAffinity `json:"affinity,omitempty"`
+}
+
+// NodeAffinity draws tasks to nodes, or keeps them away.
+type NodeAffinity struct {
+	// Required: a node must match any of the terms, and what the job requires.
+	Required []NodeTerm `json:"required,omitempty"`
+	// Preferred terms add to a node's score, or take from it, as the job's do.
+	Preferred []PreferredTerm `json:"preferred,omitempty"`
 }
 
 // DeviceNeed is what one task asks of the devices of its node: whole devices,
@@ -195,13 +225,24 @@ type JobStatus struct {
 	// Alternative that runs, by its name; the first one that has all the placed tasks unless given.
 	Alternative string          `json:"alternative,omitempty"`
 	Placements  []TaskPlacement `json:"placements,omitempty"`
+	// TornSince is since when it has run below its minimum; unless given, a session
+	// notes it when it first sees it.
+	TornSince *metav1.Time `json:"tornSince,omitempty"`
+	// Evicted is when a task of it was evicted last; the preemption delay counts from
+	// there.
+	Evicted *metav1.Time `json:"evicted,omitempty"`
 }
 
-// TaskPlacement is where one task runs.
+// TaskPlacement is where one task runs, or how it ended.
 type TaskPlacement struct {
 	// Task by its name and number: worker-0.
 	Task string `json:"task"`
-	Node string `json:"node"`
+	// Node that it is on; none where it has ended.
+	Node string `json:"node,omitempty"`
+	// State is Running (the default), Releasing, Succeeded or Failed. A task that is
+	// Releasing holds its room until it has left. One that has ended holds nothing and
+	// is not placed again: if it Succeeded it counts for the minimum, and if it Failed it does not.
+	State string `json:"state,omitempty"`
 	// Devices by index; chosen for it unless given.
 	Devices []int `json:"devices,omitempty"`
 	// Started is when it began to run; long ago unless given.

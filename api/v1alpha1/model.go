@@ -53,9 +53,13 @@ type ModelSpec struct {
 	Queue    string `json:"queue,omitempty"`
 	Priority int32  `json:"priority,omitempty"`
 	// Preemptible models may be evicted for others. The default is as for jobs.
-	Preemptible *bool        `json:"preemptible,omitempty"`
-	Isolation   *Isolation   `json:"isolation,omitempty"`
-	Tolerations []Toleration `json:"tolerations,omitempty"`
+	Preemptible *bool `json:"preemptible,omitempty"`
+	// StaleGrace is how long a replica may run below its minimum, as for jobs.
+	StaleGrace *metav1.Duration `json:"staleGrace,omitempty"`
+	// PreemptionDelay is for how long a replica evicts and moves nothing, as for jobs.
+	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
+	Isolation       *Isolation       `json:"isolation,omitempty"`
+	Tolerations     []Toleration     `json:"tolerations,omitempty"`
 }
 
 // ModelSource says where a model comes from: one of preset, gguf, huggingFace
@@ -161,6 +165,10 @@ type ModelReplica struct {
 	// Form that it took, by its name; the first one that has all the placed tasks unless given.
 	Form       string          `json:"form,omitempty"`
 	Placements []TaskPlacement `json:"placements,omitempty"`
+	// TornSince is since when it has run below its minimum, as for jobs.
+	TornSince *metav1.Time `json:"tornSince,omitempty"`
+	// Evicted is when a task of it was evicted last, as for jobs.
+	Evicted *metav1.Time `json:"evicted,omitempty"`
 	// OffloadedLayers of TotalLayers are on devices.
 	OffloadedLayers int `json:"offloadedLayers,omitempty"`
 	TotalLayers     int `json:"totalLayers,omitempty"`

@@ -75,7 +75,7 @@ func (c *counts) look(slot int) {
 			running++
 		}
 	}
-	s.count(running, len(tasks))
+	s.count(running, len(tasks)-j.Ended())
 }
 
 // cover finds the budgets that the job is in; nil if there is none.

@@ -82,7 +82,11 @@ func veto(s *engine.Session, minimum func(*cluster.Queue) int64) engine.VictimFn
 // that went before the rest still tell when it began.
 func started(v *engine.Victim) int64 {
 	if !v.Whole {
-		return v.Tasks[0].Started
+		first := v.Tasks[0].Started
+		for _, t := range v.Tasks {
+			first = min(first, t.Started)
+		}
+		return first
 	}
 	first := int64(-1)
 	for _, t := range v.Job.Tasks() {

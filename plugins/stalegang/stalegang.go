@@ -25,7 +25,7 @@ var Reasons = []engine.ReasonDoc{
 // arguments are what a profile may say about the plugin.
 type arguments struct {
 	// Grace is how long a gang may run below its minimum while its missing members
-	// are being placed again.
+	// are being placed again. A job may say otherwise: staleGrace.
 	Grace string `json:"grace"`
 }
 
@@ -59,8 +59,15 @@ func (p *plugin) OnSessionClose(*engine.Session) {}
 // sweep looks at pending jobs only: a gang below its minimum misses a task.
 func (p *plugin) sweep(stmt *engine.Statement) {
 	for _, j := range p.session.State.Torn() {
-		if !p.session.State.Waits(j) || p.session.Now-j.Torn < p.grace.Nanoseconds() {
-			p.session.WakeAt(j.Torn + p.grace.Nanoseconds())
+		grace := p.grace.Nanoseconds()
+		if j.StaleGrace != nil {
+			grace = *j.StaleGrace
+		}
+		if grace < 0 {
+			continue
+		}
+		if !p.session.State.Waits(j) || p.session.Now-j.Torn < grace {
+			p.session.WakeAt(j.Torn + grace)
 			continue
 		}
 		for _, t := range j.Tasks() {

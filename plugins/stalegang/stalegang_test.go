@@ -21,6 +21,49 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestGraceOfAJob: what the job says counts before the profile's minute, from when it
+// was torn as its fact says.
+func TestGraceOfAJob(t *testing.T) {
+	tests := map[string]struct {
+		own  time.Duration
+		torn int64
+		want map[time.Duration]int // evictions, by when
+	}{
+		"longer":      {10 * time.Minute, 1, map[time.Duration]int{5 * time.Minute: 0, 11 * time.Minute: 1}},
+		"none":        {0, 1, map[time.Duration]int{time.Second: 1}},
+		"for good":    {-1, 1, map[time.Duration]int{1000 * time.Hour: 0}},
+		"told of":     {time.Minute, int64(2 * time.Minute), map[time.Duration]int{2*time.Minute + 59*time.Second: 0, 3 * time.Minute: 1}},
+		"not told of": {time.Minute, 0, map[time.Duration]int{time.Hour: 0}},
+	}
+	for name, tt := range tests {
+		for now, want := range tt.want {
+			t.Run(name+" at "+now.String(), func(t *testing.T) {
+				p, err := New(grace("60s"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				gang := fixture.Job("gang").Gang(2).Devices(1).StaleGrace(int64(tt.own)).Build()
+				gang.Torn = tt.torn
+				state := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"))
+				for _, c := range []cluster.Change{cluster.JobPut{Job: *gang}, cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/gang", Name: "worker-0"}, Node: "a"}} {
+					if err := state.Apply(c); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s := fixture.Engine(fixture.Fit(), p).Open(state, engine.Options{Now: int64(now)})
+				defer s.Close()
+				out, err := s.Run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(out.Decisions) != want {
+					t.Errorf("%d evictions, want %d", len(out.Decisions), want)
+				}
+			})
+		}
+	}
+}
+
 // TestGrace: the gang misses a member that has no place. It is left alone for a
 // minute from when that was first seen, and then dissolved.
 func TestGrace(t *testing.T) {

@@ -119,7 +119,7 @@ func explainable(state *cluster.State) error {
 	const most = 10_000_000
 	tasks := 0
 	for _, j := range state.Pending() {
-		tasks += len(j.Tasks()) - j.Placed()
+		tasks += j.Missing()
 	}
 	if nodes := len(state.Nodes()); nodes > 0 && tasks > most/nodes {
 		return fmt.Errorf("--explain would list %d nodes for each of %d tasks, which is too much; ask about one workload: berth why WORKLOAD PATH", nodes, tasks)

@@ -1,0 +1,88 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// ofThree is a job of three subgroups a, b and c, of which two are needed, with one
+// task each that requests so many devices.
+func ofThree(devices ...int) *cluster.Job {
+	none := cluster.Topology{}
+	j := fixture.Job("j").Gang(3).Min(2).Devices(1).Subgroup("a", 1, 1, none).Subgroup("b", 1, 1, none).Subgroup("c", 1, 1, none).Build()
+	j.Alternatives[0].MinSubgroups = 2
+	for i, t := range j.Alternatives[0].Tasks {
+		t.Shape.Need.Devices = devices[i]
+	}
+	return j
+}
+
+// TestTwoOfThree: which two of the subgroups make the minimum, on a node of four devices.
+func TestTwoOfThree(t *testing.T) {
+	tests := map[string]struct {
+		devices []int
+		want    map[string]string // where tasks are
+	}{
+		"the first two":             {[]int{2, 2, 2}, map[string]string{"worker-0": "n", "worker-1": "n"}},
+		"the second finds no room":  {[]int{2, 3, 2}, map[string]string{"worker-0": "n", "worker-2": "n"}},
+		"the first is too large":    {[]int{5, 2, 2}, map[string]string{"worker-1": "n", "worker-2": "n"}},
+		"the first is in their way": {[]int{3, 2, 2}, map[string]string{"worker-1": "n", "worker-2": "n"}}, // only the exact search sees it
+		"all three":                 {[]int{2, 1, 1}, map[string]string{"worker-0": "n", "worker-1": "n", "worker-2": "n"}},
+		"no two":                    {[]int{3, 2, 3}, map[string]string{}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"))
+			apply(t, s, cluster.JobPut{Job: *ofThree(tt.devices...)})
+			e := fixture.Engine(fit())
+			if _, err := e.Open(s, engine.Options{Now: 1, Search: engine.Twin}).Run(); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for _, task := range s.Job("job/j").Tasks() {
+				if task.Node != nil {
+					got[task.Name] = task.Node.Name
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestSurplusSubgroupStartsAsAWhole: of the two tasks of c one has its room at once, and
+// the other waits for a task that leaves: both wait, while a and b run.
+func TestSurplusSubgroupStartsAsAWhole(t *testing.T) {
+	none := cluster.Topology{}
+	j := fixture.Job("j").Gang(4).Min(2).Devices(1).Subgroup("a", 1, 1, none).Subgroup("b", 1, 1, none).Subgroup("c", 2, 2, none).Build()
+	j.Alternatives[0].MinSubgroups = 2
+	s := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"), fixture.Job("old").Devices(1).On("n"))
+	old := s.Job("job/old").Tasks()[0]
+	apply(t, s, cluster.JobPut{Job: *j}, cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/j", Name: "worker-0"}, Node: "n"},
+		cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/j", Name: "worker-1"}, Node: "n"}, cluster.TaskSeen{Task: old.Ref(), Node: "n", Leaving: true})
+	e := fixture.Engine(fit())
+	run := func(now int64) (got []string) {
+		if _, err := e.Open(s, engine.Options{Now: now}).Run(); err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range s.Job("job/j").Tasks() {
+			got = append(got, task.Status.String())
+		}
+		return got
+	}
+	for now := range int64(2) { // the room of one of them is free, and it does not start alone
+		if diff := cmp.Diff([]string{"Bound", "Bound", "Nominated", "Nominated"}, run(1+now)); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+	apply(t, s, cluster.TaskSeen{Task: old.Ref()}, jobGone("job/old"))
+	if diff := cmp.Diff([]string{"Bound", "Bound", "Assumed", "Assumed"}, run(3)); diff != "" {
+		t.Error(diff)
+	}
+}

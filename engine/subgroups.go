@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Subgroups may be in others, and of those in one place so many may be needed and the
+// rest surplus. A gang then has a choice: which subgroups its minimum is made of.
+// They are chosen before anything is placed, and where one finds no room, another
+// takes its place. The exact search needs no choice: it looks for any.
+
+// chosen says which subgroups make the minimum of the outer one, or of the job for 0:
+// those that have their minimum already, and as many more as are needed, those first
+// of which something is placed. Nil where too few are left that are not excluded.
+func chosen(alt *cluster.Alternative, members []int, excluded []bool, outer int) []bool {
+	stands, able := alt.Standing(members), alt.Standing(possible(alt))
+	out := make([]bool, len(members))
+	if outer > 0 {
+		if !able[outer-1] {
+			return nil
+		}
+		out[outer-1] = true
+	}
+	for ; outer <= len(out); outer++ {
+		if outer > 0 && !out[outer-1] {
+			continue
+		}
+		short := alt.Needed(outer)
+		var others []int
+		for i := range out {
+			switch {
+			case alt.Subgroups[i].Parent != outer:
+			case stands[i]:
+				out[i] = true
+				short--
+			case able[i] && (excluded == nil || !excluded[i]):
+				others = append(others, i)
+			}
+		}
+		if short > len(others) {
+			return nil
+		}
+		slices.SortStableFunc(others, func(a, b int) int { return begun(alt, members, a+1, b+1) })
+		for _, i := range others[:max(0, short)] {
+			out[i] = true
+		}
+	}
+	return out
+}
+
+// begun orders subgroups: those of which something is placed come first.
+func begun(alt *cluster.Alternative, members []int, a, b int) int {
+	placed := func(sub int) int {
+		for i, n := range members {
+			if n > 0 && alt.In(i+1, sub) {
+				return 0
+			}
+		}
+		return 1
+	}
+	return placed(a) - placed(b)
+}
+
+// possible counts the tasks of each subgroup that have not failed.
+func possible(alt *cluster.Alternative) []int {
+	out := make([]int, len(alt.Subgroups))
+	for _, t := range alt.Tasks {
+		if t.Subgroup > 0 && t.Status != cluster.Failed {
+			out[t.Subgroup-1]++
+		}
+	}
+	return out
+}
+
+// placedMembers counts the tasks of each subgroup that are placed, or succeeded.
+func placedMembers(alt *cluster.Alternative) []int {
+	out := make([]int, len(alt.Subgroups))
+	for _, t := range alt.Tasks {
+		if t.Subgroup > 0 && (t.Placed() || t.Status == cluster.Succeeded) {
+			out[t.Subgroup-1]++
+		}
+	}
+	return out
+}
+
+// wants reports whether tasks of the subgroup are placed: those of the minimum, and
+// of surplus subgroups those that have their own.
+func (g *gang) wants(sub int) bool { return sub == 0 || g.wanted == nil || g.wanted[sub-1] }
+
+// instead is the gang with other subgroups: without the one that found no room, or the
+// first around it that another can take the place of; nil where there is none.
+func (g *gang) instead() *gang {
+	before := placedMembers(g.alt)
+	stood := g.alt.Standing(before)
+	for _, f := range g.failed {
+		for sub := f.Task.Subgroup; sub > 0; sub = g.alt.Subgroups[sub-1].Parent {
+			if !g.wanted[sub-1] || stood[sub-1] {
+				continue
+			}
+			excluded := make([]bool, len(g.wanted))
+			copy(excluded, g.excluded)
+			excluded[sub-1] = true
+			if wanted := chosen(g.alt, before, excluded, 0); wanted != nil {
+				next := g.session.gang(g.stmt, g.alt, g.in)
+				next.wanted, next.excluded = wanted, excluded
+				return next
+			}
+		}
+	}
+	return nil
+}
+
+// extend places surplus subgroups, each with its minimum or not at all.
+func (g *gang) extend(tasks int) {
+	left := len(g.left)
+	for i := range g.wanted {
+		if left-len(g.left) >= tasks {
+			return
+		}
+		parent := g.alt.Subgroups[i].Parent
+		if g.wanted[i] || !g.wants(parent) || g.session.err != nil {
+			continue
+		}
+		inside := chosen(g.alt, g.members, nil, i+1)
+		if inside == nil {
+			continue
+		}
+		saved, mark := g.save(), g.stmt.Checkpoint()
+		for k, wanted := range inside {
+			g.wanted[k] = g.wanted[k] || wanted
+		}
+		if a := g.minimum(); a != nil {
+			g.stmt.Rollback(mark)
+			*g = saved
+			g.failed = append(g.failed[:len(g.failed):len(g.failed)], a)
+		} else if !started(g.alt)[i] {
+			g.stmt.hold(g.alt.Tasks[0].Job, mark) // it starts as a whole
+		}
+	}
+}
+
+// save copies what a try that is taken back may change.
+func (g *gang) save() gang {
+	out := *g
+	out.members, out.wanted = slices.Clone(g.members), slices.Clone(g.wanted)
+	out.job.full = slices.Clone(g.job.full)
+	out.subs = slices.Clone(g.subs)
+	for i := range out.subs {
+		out.subs[i].full = slices.Clone(out.subs[i].full)
+	}
+	return out
+}
+
+// wanted says which subgroups make the minimum, without those that are excluded; nil: all.
+func (s *Session) wanted(alt *cluster.Alternative, excluded []bool) []bool {
+	if !alt.Nested() {
+		return nil
+	}
+	return chosen(alt, placedMembers(alt), excluded, 0)
+}
+
+// mostChoices is for how many other choices of subgroups room is looked for.
+const mostChoices = 8
+
+// otherSubgroups are the tasks that the minimum lacks where one of the subgroups that
+// it is made of is left to others.
+func (s *Session) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
+	wanted := s.wanted(alt, nil)
+	if wanted == nil {
+		return nil
+	}
+	var out [][]*cluster.Task
+	stands := alt.Standing(placedMembers(alt))
+	for i := range wanted {
+		if !wanted[i] || stands[i] || len(out) == mostChoices {
+			continue
+		}
+		excluded := make([]bool, len(wanted))
+		excluded[i] = true
+		other := s.wanted(alt, excluded)
+		if other == nil {
+			continue
+		}
+		if lacks := s.lackingOf(alt, other, s.CompareTasks); len(lacks) > 0 {
+			out = append(out, lacks)
+		}
+	}
+	return out
+}
+
+// started says which subgroups run with their minimum.
+func started(alt *cluster.Alternative) []bool {
+	members := make([]int, len(alt.Subgroups))
+	for _, t := range alt.Tasks {
+		if t.Subgroup > 0 && (t.Runs() || t.Status == cluster.Succeeded) {
+			members[t.Subgroup-1]++
+		}
+	}
+	return alt.Standing(members)
+}
+
+// inPart reports whether a subgroup has its minimum with tasks that wait for their
+// room, while one of those that are to start now is in it: it starts as a whole.
+func inPart(alt *cluster.Alternative, starts []*cluster.Task) bool {
+	if !alt.Nested() {
+		return false
+	}
+	runs, stands := started(alt), alt.Standing(placedMembers(alt))
+	return slices.ContainsFunc(starts, func(t *cluster.Task) bool {
+		return t.Subgroup > 0 && t.Runs() && stands[t.Subgroup-1] && !runs[t.Subgroup-1]
+	})
+}

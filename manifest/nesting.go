@@ -1,0 +1,93 @@
+package manifest
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/cluster"
+)
+
+// nest puts subgroups into those that they name as their parents, and says how many
+// each needs. Parents come first then, whatever order they are written in. It reports
+// whether that makes sense.
+func (m *jobMaker) nest(a *v1alpha1.Alternative, at, subgroupsAt path, p *plan) bool {
+	ok, names, inside := true, []string{}, make([]int, len(a.Subgroups)+1)
+	for i := range a.Subgroups {
+		names = append(names, a.Subgroups[i].Name)
+	}
+	for i := range a.Subgroups {
+		g, at := &a.Subgroups[i], subgroupsAt.add(i, "parent")
+		if g.Parent == "" {
+			inside[0]++
+			continue
+		}
+		k := slices.Index(names, g.Parent)
+		if k < 0 {
+			m.r.errorf(at, "there is no subgroup %s%s", quote(g.Parent), didYouMean(g.Parent, names))
+			ok = false
+			continue
+		}
+		p.subgroups[i].Parent = k + 1
+		inside[k+1]++
+	}
+	if !ok {
+		return false
+	}
+	const most = 1000
+	if nested := inside[0] < len(a.Subgroups) || a.MinSubgroups != nil; nested && len(a.Subgroups) > most {
+		m.r.errorf(subgroupsAt, "%d subgroups; where some are in others, or surplus, %d are allowed", len(a.Subgroups), most)
+		return false
+	}
+	needAt := at
+	if a.MinSubgroups != nil && a.MinSubgroups == m.job.Spec.MinSubgroups {
+		needAt = path{"spec"}
+	}
+	p.minSubgroups, ok = m.needed(a.MinSubgroups, inside[0], needAt)
+	for i := range a.Subgroups {
+		least, fine := m.needed(a.Subgroups[i].MinSubgroups, inside[i+1], subgroupsAt.add(i))
+		p.subgroups[i].MinSubgroups = least
+		ok = ok && fine
+	}
+	return m.parentsFirst(subgroupsAt, p) && ok
+}
+
+// needed is how many subgroups of those inside must have their minimum; 0: all.
+func (m *jobMaker) needed(least *int, inside int, at path) (int, bool) {
+	switch {
+	case least == nil:
+		return 0, true
+	case *least < 1:
+		m.r.errorf(at.add("minSubgroups"), "want at least 1, have %d; leave it out where all are needed", *least)
+	case *least > inside:
+		m.r.errorf(at.add("minSubgroups"), "%d of only %d subgroups; lower it, or add some", *least, inside)
+	default:
+		return *least, true
+	}
+	return 0, false
+}
+
+// parentsFirst orders the subgroups so that each comes after the one that it is in.
+func (m *jobMaker) parentsFirst(at path, p *plan) bool {
+	place := make([]int, len(p.subgroups)+1) // of each as it is written, counted from 1; 0: not yet
+	var out []cluster.Subgroup
+	for len(out) < len(p.subgroups) {
+		before := len(out)
+		for i, g := range p.subgroups {
+			if place[i+1] == 0 && (g.Parent == 0 || place[g.Parent] > 0) {
+				g.Parent = place[g.Parent]
+				out = append(out, g)
+				place[i+1] = len(out)
+			}
+		}
+		if len(out) == before {
+			i := slices.Index(place[1:], 0)
+			m.r.errorf(at.add(i, "parent"), "subgroup %s is in itself, by way of its parents", quote(p.subgroups[i].Name))
+			return false
+		}
+	}
+	p.subgroups = out
+	for i := range p.roles {
+		p.roles[i].subgroup = place[p.roles[i].subgroup]
+	}
+	return true
+}
