@@ -24,7 +24,7 @@ func (r *room) few() []rival {
 	}
 	for i := range line {
 		c := &line[i]
-		c.evicts = r.way&evicting != 0 && (r.allows(VictimOf(c.task)) || r.mightLeave(c.task)) // what objects now is told
+		c.evicts = r.way&evicting != 0 && (r.allows(VictimOf(c.task), Reclaim) || r.mightLeave(c.task)) // what objects now is told
 		c.moves = r.way&moving != 0 && r.mightMove(c.task)
 	}
 	return line

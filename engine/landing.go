@@ -61,22 +61,25 @@ func size(tasks ...*cluster.Task) int {
 
 // together places the job and lands what moves as if they were one gang, where one
 // after the other does not work: the best place for the job may be the only one for a
-// task that moves. Jobs with a topology are left to the plain way.
+// task that moves. Where that does not work, as with a topology, what moves lands first.
 func (r *room) together(plan []*Victim) (*Refusal, bool) {
 	if r.err != nil || len(r.State.Nodes()) > maxSmall {
 		return &Refusal{}, false
 	}
 	moving := shadows(plan)
-	mark := r.stmt.Checkpoint()
-	if moving == nil || !r.seat(moving) {
-		r.stmt.Rollback(mark)
+	if moving == nil {
 		return &Refusal{}, false
 	}
-	for _, j := range moving {
-		r.stmt.land(j)
+	mark := r.stmt.Checkpoint()
+	if r.seat(moving) {
+		for _, j := range moving {
+			r.stmt.land(j)
+		}
+	} else if r.stmt.Rollback(mark); r.err != nil || !r.land(plan) {
+		return &Refusal{}, false
 	}
 	left := r.Place(r.stmt, r.job) // the rest of it, if there is room
-	return left, r.fits(r.job, left)
+	return left, r.fits(r.job, left) && r.chosen() && r.err == nil
 }
 
 // seat places exactly the tasks that are lacking and those that move, as one gang.

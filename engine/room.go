@@ -11,6 +11,7 @@ const (
 	maxLooks  = 256  // nodes that are looked at closely and have no plan
 	maxMixed  = 32   // the same, where victims are evicted and others move
 	maxTries  = 400  // plans that are put to Place in one way
+	maxAll    = 1000 // the same, where all plans are compared
 	maxUnsure = 12   // tasks that might leave, up to which all plans are compared
 	maxSmall  = 64   // nodes, up to which all plans are compared
 	maxInLine = 256  // tasks that might leave, up to which they are tried one after the other
@@ -239,6 +240,9 @@ func (r *room) search(w way) {
 	}()
 	r.way, r.class, r.most, r.looks = w, r.mights(w), r.tries+maxTries, 0
 	all := r.few()
+	if all != nil {
+		r.most = r.tries + maxAll
+	}
 	if w == evicting|moving && all == nil && r.plan != nil {
 		return // on a large cluster the plan that evicts is good enough
 	}
@@ -363,10 +367,8 @@ func (r *room) try(plan []*Victim) (cost, bool) {
 // plan does not work.
 func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 	r.tries++
-	for _, v := range plan {
-		if !r.leave(v) {
-			return &Refusal{}, false
-		}
+	if !r.leaveAll(plan) {
+		return &Refusal{}, false
 	}
 	mark := r.stmt.Checkpoint()
 	if r.exactly && !r.seat(nil) {
@@ -379,6 +381,48 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 		return r.together(plan)
 	}
 	return left, fits
+}
+
+// leaveAll makes the victims leave, as they may in the order of the plan. Where some are
+// reclaimed and others preempted, all are asked about again with those that are preempted
+// first: what a queue loses by preemption may be what it was to keep. What is left of a
+// job is evicted after its surplus, so both have the same purpose.
+func (r *room) leaveAll(plan []*Victim) bool {
+	mark := r.stmt.Checkpoint()
+	for _, v := range plan {
+		if !r.leave(v) {
+			return false
+		}
+	}
+	for preempted := 0; ; {
+		for _, v := range plan {
+			if v.Purpose == Reclaim && slices.ContainsFunc(plan, func(o *Victim) bool { return o.Job == v.Job && o.Purpose == Preempt }) {
+				v.Purpose = Preempt
+			}
+		}
+		var rest []*Victim
+		for _, p := range [...]Purpose{Preempt, Reclaim, Move} {
+			for _, v := range plan {
+				if v.Purpose == p {
+					rest = append(rest, v)
+				}
+			}
+			if p == Preempt {
+				if len(rest) == preempted { // none at first, or no more than the last time
+					return true
+				}
+				preempted = len(rest)
+			}
+		}
+		r.stmt.Rollback(mark)
+		for len(rest) > 0 { // one that may not leave yet may once others have
+			left := slices.DeleteFunc(slices.Clone(rest), func(v *Victim) bool { return r.leaveFor(v, v.Purpose) })
+			if len(left) == len(rest) {
+				return false
+			}
+			rest = left
+		}
+	}
 }
 
 // chosen reports whether the job is placed in a form that room is made for: the victims
@@ -394,8 +438,11 @@ func moves(plan []*Victim) bool {
 
 // leave makes the victim leave if it still may: those before it have changed what
 // queues hold.
-func (r *room) leave(v *Victim) bool {
-	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !r.mayLeave(t, r.job) }) || !r.allows(v) {
+func (r *room) leave(v *Victim) bool { return r.leaveFor(v, Reclaim) }
+
+// leaveFor is leave for one of the purposes from the given one on.
+func (r *room) leaveFor(v *Victim, from Purpose) bool {
+	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !r.mayLeave(t, r.job) }) || !r.allows(v, from) {
 		return false
 	}
 	if err := r.stmt.evictFor(r.job, v, r.reasons[v.Purpose]); err != nil {
@@ -406,16 +453,17 @@ func (r *room) leave(v *Victim) bool {
 }
 
 // allows reports whether the victim may leave as things are. One that is evicted gets
-// the first purpose that its plugins consent to.
-func (r *room) allows(v *Victim) bool {
+// the first purpose that its plugins consent to, from the one given on.
+func (r *room) allows(v *Victim, from Purpose) bool {
 	if v.Purpose == Move {
 		return r.consents(v)
 	}
-	for _, p := range [...]Purpose{Reclaim, Preempt} {
+	for p := from; p <= Preempt; p++ {
 		if v.Purpose = p; r.consents(v) {
 			return true
 		}
 	}
+	v.Purpose = from
 	return false
 }
 

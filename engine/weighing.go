@@ -203,7 +203,7 @@ func (r *room) couldGo(purpose Purpose) []Rival {
 		if purpose == Move {
 			v = mover(c.task)
 		}
-		if seen[v.Job] || !r.allows(v) {
+		if seen[v.Job] || !r.allows(v, Reclaim) {
 			continue
 		}
 		seen[v.Job] = true

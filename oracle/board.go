@@ -20,6 +20,8 @@ type board struct {
 	fresh  uint64          // tasks that were placed in this session
 	flying uint64          // tasks that moved in this session
 	served map[string]bool // jobs that others were evicted for in this session
+	// displaced are the jobs that were evicted for a job in this session, or moved.
+	displaced map[string][]string
 
 	// While the seats of a plan are searched:
 	flow  []flow // by node; nil: of no plan
@@ -46,12 +48,11 @@ type seat struct {
 	node   int // -1: none
 	claims []cluster.Claim
 	bound  bool
-	fresh  bool // bound in this session
 }
 
 func newBoard(w *table) *board {
 	b := &board{table: w, rooms: make([]room, len(w.nodes)), used: make([]vector, len(w.queues)), firm: make([]vector, len(w.queues)), at: make([]seat, len(w.tasks)),
-		served: map[string]bool{}, from: make([]seat, len(w.tasks))}
+		served: map[string]bool{}, displaced: map[string][]string{}, from: make([]seat, len(w.tasks))}
 	for i, n := range w.nodes {
 		b.rooms[i].devices = make([]slot, len(n.Devices))
 		for _, l := range n.Resources {

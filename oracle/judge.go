@@ -14,8 +14,9 @@ type Verdict struct {
 	TooLarge bool // to try everything: nothing else is said
 	// Relevant: plain allocation does not do it, and there is a way.
 	Relevant, Placed, Minimal bool
-	LastResort                bool   // only the last resort allows the plan: what there is beside it is not known
+	LastResort                bool   // only the last resort allows a plan
 	Unchecked                 int    // rules of the last resort that were too large to judge
+	Did                       string // the plan that was carried out
 	Best                      string // the cheapest way, where the engine missed it
 	Why                       string // where the engine missed it: what it would have taken
 	Illegal                   []Violation
@@ -59,6 +60,7 @@ func (g *game) verdict(t *turn) Verdict {
 	p := g.judge(t)
 	if p != nil {
 		v = g.compare(t, p)
+		v.Did = p.plan.String(g.promised)
 		g.carryOut(t, p)
 		if v.Relevant && !v.Placed && t.refusal != nil && t.refusal.Permanent {
 			v.Why += ", and it is refused for good"
@@ -79,14 +81,15 @@ func (g *game) compare(t *turn, p *played) (v Verdict) {
 		placed := len(t.placed) > 0
 		return Verdict{Relevant: relevant, TooLarge: err != nil, Placed: placed, Minimal: placed, Why: "the tasks fit in few arrangements"}
 	}
-	if v.LastResort = p.last; p.last {
-		return v // that there is no other plan is one of its rules
-	}
 	var spent *cost
 	if p.plan.victims() != 0 {
 		spent = &p.plan.cost
 	}
-	best, found, err := g.better(j, spent)
+	best, found, err := g.better(j, spent, p.last) // that there is no other plan is one of the rules of the last resort
+	if v.LastResort = p.last; spent == nil && !found && err == nil {
+		best, found, err = g.better(j, nil, true)
+		v.LastResort = found
+	}
 	if v.TooLarge = err != nil; v.TooLarge {
 		return v
 	}
@@ -102,13 +105,13 @@ func (g *game) compare(t *turn, p *played) (v Verdict) {
 
 // better is a plan that the job could have had instead of one with this cost, or at all;
 // there is none where the job fits as things are.
-func (g *game) better(j *job, spent *cost) (plan, bool, error) {
+func (g *game) better(j *job, spent *cost, last bool) (plan, bool, error) {
 	b := g.promised
 	b.steps = maxSteps
 	if free, err := b.allocates(j); free || err != nil {
 		return plan{}, false, err
 	}
-	return b.cheapest(g.kind, j, spent)
+	return b.cheapest(g.kind, j, spent, last)
 }
 
 // relevant reports whether the job would need what the kind is about.
@@ -118,7 +121,7 @@ func (g *game) relevant(j *job) bool {
 		thought, err := g.promised.needsThought(j)
 		return thought && err == nil
 	}
-	best, found, err := g.better(j, nil)
+	best, found, err := g.better(j, nil, false)
 	return found && err == nil && (g.kind != Combined || g.promised.mixes(&best))
 }
 
@@ -139,7 +142,10 @@ func (b *board) mixes(p *plan) bool {
 	return true
 }
 
-// String shows the plan.
+// String shows the plan; "" where there is none.
 func (p *plan) String(b *board) string {
+	if p.request == nil {
+		return ""
+	}
 	return fmt.Sprintf("%+v, evicted: %s, moved: %s, for: %s", p.cost, list(b.members(p.evicted)), list(b.members(p.moved)), list(p.request.minimum))
 }

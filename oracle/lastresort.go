@@ -4,23 +4,28 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
-
-	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/engine"
 )
 
 // quotaFirst is rule 4: the job's queues end within their quotas, and the victim's were
 // beyond theirs before the plan.
 func (b *board) quotaFirst(e *ending, own, others []*queue, held vector) bool {
-	if !b.withinQuota(e, own) {
-		return false
-	}
+	return b.withinQuota(e, own) && b.every(e, held, func(r int) bool {
+		return !slices.ContainsFunc(others, func(q *queue) bool { return e.before[q.index][r] <= max(0, q.quota(r)) })
+	})
+}
+
+// every reports whether it is so of every resource that the job requests and the victim
+// holds, and of one at least.
+func (b *board) every(e *ending, held vector, is func(r int) bool) bool {
+	some := false
 	for r := range e.asks {
-		if b.concerns(e, held, r) && !slices.ContainsFunc(others, func(q *queue) bool { return e.before[q.index][r] <= max(0, q.quota(r)) }) {
-			return true
+		if b.concerns(e, held, r) {
+			if some = true; !is(r) {
+				return false
+			}
 		}
 	}
-	return false
+	return some
 }
 
 // withinQuota reports whether the queues hold no more than their quotas with the job. A
@@ -42,9 +47,11 @@ func (b *board) moreEven(e *ending, own, others []*queue, held vector) bool {
 	if b.ratioOf(own[0], b.used[own[0].index].plus(e.asks, +1)).compare(b.ratioOf(others[0], e.before[others[0].index])) >= 0 {
 		return false
 	}
-	deserved := b.withinQuota(e, own)
+	if !b.withinQuota(e, own) && !b.every(e, held, func(r int) bool { return b.keep(others, r, func(q *queue) int64 { return q.quota(r) }) }) {
+		return false
+	}
 	for r := range e.asks {
-		if b.concerns(e, held, r) && (deserved || b.keep(others, r, func(q *queue) int64 { return q.quota(r) })) && b.highest(e, others[1:], r) {
+		if b.concerns(e, held, r) && b.highest(e, others[1:], r) {
 			return true
 		}
 	}
@@ -105,52 +112,58 @@ func compareProducts(a, b, c, d int64) int {
 // or where it is too large to be judged.
 func (g *game) resort(t *turn, p *plan) string {
 	b := g.promised
-	if _, found, err := b.cheapest(g.kind, b.find(t.job), nil); found {
+	j := b.find(t.job)
+	found, err := false, error(nil)
+	if b.standsIn(j) { // the turn is for this task, whatever others need
+		_, found, err = b.cheapestFor(p.request, all, nil)
+	} else {
+		_, found, err = b.cheapest(g.kind, j, nil, false)
+	}
+	if found {
 		return "last resort: another plan follows the rules"
-	} else if err != nil {
-		g.unchecked++
 	}
-	levels := g.uneven(p)
-	if levels == nil {
-		return ""
-	}
-	if b.gone|b.flying != 0 { // evictions of earlier turns: what is idle is not known
-		g.unchecked++
-		return ""
-	}
-	without, err := g.handOut(nil, nil)
 	if err != nil {
-		return err.Error()
-	}
-	with, err := g.handOut(b.members(p.victims()), append(slices.Clone(t.placed), t.landed...))
-	if err != nil {
-		return err.Error()
-	}
-	for level, lower := range levels {
-		q := p.request.job.branch[level]
-		c := slices.CompareFunc(b.standings(q, with), b.standings(q, without), ratio.compare)
-		if c > 0 || c == 0 && lower {
-			return "reclaim 5: the queues would be less even"
-		}
+		g.unchecked++
 	}
 	return ""
 }
 
-// uneven are the levels of the job's branch at which the siblings must not stand higher
+// balanced is the part of rule 5 that concerns the plan: more is held within shares than
+// without it or, where that is equal, the reach of the siblings is lower.
+func (b *board) balanced(e *ending) bool {
+	levels := b.uneven(e)
+	if levels == nil {
+		return true
+	}
+	with := slices.Clone(b.used)
+	for _, q := range e.job.branch {
+		with[q.index] = with[q.index].plus(e.asks, +1)
+	}
+	if c := cmp.Compare(b.withinShares(with), b.withinShares(e.before)); c != 0 {
+		return c > 0
+	}
+	for level, lower := range levels {
+		q := e.job.branch[level]
+		if c := slices.CompareFunc(b.reaches(q, with), b.reaches(q, e.before), ratio.compare); c > 0 || c == 0 && lower {
+			return false
+		}
+	}
+	return true
+}
+
+// uneven are the levels of the job's branch at which the siblings must not reach higher
 // with the plan: all down to the last at which only rule 5 lets a victim leave. There they
-// must stand lower. Nil where rule 5 is not needed.
-func (g *game) uneven(p *plan) []bool {
-	b := g.promised
-	before := slices.Clone(b.used)
-	seats := b.evict(p.evicted)
-	defer b.restore(p.evicted, seats)
-	e := &ending{p.request, p, nil, before}
-	lower := make([]bool, len(p.request.job.branch))
+// must reach lower. Nil where rule 5 is not needed.
+func (b *board) uneven(e *ending) []bool {
+	lower := make([]bool, len(e.job.branch))
 	deepest := -1
-	for _, v := range b.members(p.evicted) {
-		u := unit{job: v.job, tasks: []*task{v}}
-		own, others := fork(p.request.job, v.job)
-		if len(own) == 0 || b.sparesPreempt(e, &u) == "" || b.shares(e, own, others, held(&u)) == "" || b.quotaFirst(e, own, others, held(&u)) {
+	for _, v := range b.members(e.plan.evicted) {
+		own, others := fork(e.job, v.job)
+		fair := func(u unit) bool {
+			return e.given[v] == Preempt || e.given == nil && e.kind.has(Preempt) && b.sparesPreempt(e, &u) == "" ||
+				b.shares(e, own, others, held(&u)) == "" || b.quotaFirst(e, own, others, held(&u))
+		}
+		if len(own) == 0 || fair(unit{job: v.job, tasks: []*task{v}}) || b.bound(v.job) == 0 && fair(unit{job: v.job, tasks: b.members(e.plan.evicted & v.job.set())}) {
 			continue
 		}
 		level := len(lower) - len(own)
@@ -162,52 +175,38 @@ func (g *game) uneven(p *plan) []bool {
 	return lower[:deepest+1]
 }
 
-// standings are the ratios of the siblings of the queue, the highest first.
-func (w *table) standings(q *queue, used []vector) (out []ratio) {
-	for _, o := range w.queues {
-		if o.parent == q.parent {
-			out = append(out, w.ratioOf(o, used[o.index]))
+// withinShares is what leaves hold within their shares, in millionths of what there is,
+// summed up over resources.
+func (w *table) withinShares(used []vector) (sum int64) {
+	for _, q := range w.queues {
+		for r := range names {
+			if w.divided[r] && len(q.children) == 0 && w.total[r] > 0 {
+				sum += min(used[q.index][r], q.share[r]) * 1_000_000 / w.total[r]
+			}
 		}
+	}
+	return sum
+}
+
+// reaches are the ratios of the siblings of the queue if each got all that is idle, as far
+// as it asks for it; the highest first.
+func (w *table) reaches(q *queue, used []vector) (out []ratio) {
+	idle := w.total
+	for _, o := range w.queues {
+		if o.parent == nil {
+			idle = idle.plus(used[o.index], -1)
+		}
+	}
+	for _, o := range w.queues {
+		if o.parent != q.parent {
+			continue
+		}
+		held := used[o.index]
+		for r := range held {
+			held[r] = min(held[r]+max(0, idle[r]), max(held[r], o.request[r]))
+		}
+		out = append(out, w.ratioOf(o, held))
 	}
 	slices.SortFunc(out, func(a, b ratio) int { return b.compare(a) })
 	return out
-}
-
-// handOut gives the room that is idle once the tasks have left and others are placed to
-// pending jobs, and returns what queues hold then. An engine without means to make room
-// does it, so that the order of turns is that of the profile.
-func (g *game) handOut(leaving []*task, placed []*engine.Decision) ([]vector, error) {
-	b := g.promised
-	s := g.before.Clone()
-	for _, t := range leaving {
-		if err := s.Apply(cluster.TaskSeen{Task: t.Ref()}); err != nil {
-			return nil, err
-		}
-	}
-	for _, t := range b.members(b.fresh) {
-		at := b.at[t.index]
-		if err := s.Apply(cluster.SeenOn(t.Task, b.nodes[at.node], at.claims, g.now)); err != nil {
-			return nil, err
-		}
-	}
-	for _, d := range placed {
-		t := g.task(d)
-		if err := s.Apply(cluster.SeenOn(t.Task, b.nodes[b.nodeNamed(d.Node)], d.Claims, g.now)); err != nil {
-			return nil, err
-		}
-	}
-	e, err := Engine(Allocate)
-	if err != nil {
-		return nil, err
-	}
-	session := e.Open(s, engine.Options{Now: g.now})
-	defer session.Close()
-	if _, err := session.Run(); err != nil {
-		return nil, err
-	}
-	used := make([]vector, len(b.queues))
-	for i, q := range b.queues {
-		used[i] = vectorOf(s.Queue(q.name).Used, 0)
-	}
-	return used, nil
 }

@@ -114,6 +114,7 @@ func (g *game) carryOut(t *turn, p *played) {
 	origins := map[uint64]seat{}
 	for _, v := range b.members(p.plan.victims()) {
 		origins[v.bit()] = b.rise(v)
+		b.displaced[p.form.ID] = append(b.displaced[p.form.ID], v.job.ID)
 	}
 	b.gone |= p.plan.evicted
 	g.seat(t.placed)
@@ -182,12 +183,10 @@ func (g *game) allowed(t *turn, turn *played) bool {
 				rule = g.resort(t, p)
 			}
 			if rule == "" {
-				if !last {
-					g.thin(p)
-				}
+				g.thin(p)
 				return last
 			}
-			if why = rule; last && strings.HasPrefix(rule, "last resort") {
+			if why = rule; last && strings.HasPrefix(rule, "last resort") && !b.stands(form, 0) {
 				break
 			}
 		}
@@ -196,10 +195,15 @@ func (g *game) allowed(t *turn, turn *played) bool {
 	return false
 }
 
-// thin makes sure that no victim of a plan could have stayed.
+// thin makes sure that no victim of a plan could have stayed. Where a gang that stays in
+// one rack moves, such a plan is only not minimal: the engine searches all arrangements of
+// the job and what moves together, but not with a topology.
 func (g *game) thin(p *plan) {
 	b := g.promised
-	part, found, err := b.cheapestOf(g.kind, p.request.job, *p, nil)
+	part, found, err := b.cheapestOf(g.kind, p.request.job, *p, nil, p.request.last)
+	if slices.ContainsFunc(append(b.members(part.moved), p.request.minimum...), func(t *task) bool { return t.job.alt.Topology.Required != "" }) && part.moved != 0 {
+		return
+	}
 	if err == nil && found && part.victims() != p.victims() {
 		g.breaks("fewer of its victims would have been enough", list(b.members(part.victims())))
 	}

@@ -64,6 +64,7 @@ func TestOracle(t *testing.T) {
 		}
 		t.Logf("%s, not placed:\n%s", k, Groups(r.Misses, 10))
 		t.Logf("%s, not minimal:\n%s", k, Groups(r.Dearer, 10))
+		t.Logf("%s, of the last resort:\n%s", k, Groups(r.Others, 10))
 	}
 	t.Log("\n" + Table(reports))
 }

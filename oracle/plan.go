@@ -12,6 +12,9 @@ const (
 	maxSteps = 400_000
 )
 
+// all are the bounds of a plan that any task may leave for.
+var all = plan{evicted: ^uint64(0), moved: ^uint64(0)}
+
 // search looks for the cheapest plan for one request.
 type search struct {
 	*board
@@ -25,11 +28,11 @@ type search struct {
 }
 
 // cheapest finds the cheapest plan for the first form of the job that has one. It must
-// cost less than the bound, where there is one. The board is left as it is.
-func (b *board) cheapest(k Kind, j *job, under *cost) (plan, bool, error) {
-	all := plan{evicted: ^uint64(0), moved: ^uint64(0)}
+// cost less than the bound, where there is one. The board is left as it is. Last says
+// that the last resort is allowed.
+func (b *board) cheapest(k Kind, j *job, under *cost, last bool) (plan, bool, error) {
 	for _, form := range j.forms {
-		p, found, err := b.cheapestOf(k, form, all, under)
+		p, found, err := b.cheapestOf(k, form, all, under, last)
 		if found || err != nil {
 			return p, found, err
 		}
@@ -38,15 +41,23 @@ func (b *board) cheapest(k Kind, j *job, under *cost) (plan, bool, error) {
 }
 
 // cheapestOf is cheapest for one form.
-func (b *board) cheapestOf(k Kind, form *job, within plan, under *cost) (plan, bool, error) {
+func (b *board) cheapestOf(k Kind, form *job, within plan, under *cost, last bool) (plan, bool, error) {
 	s := &search{board: b, within: within, under: under}
 	for _, minimum := range b.minima(form) {
 		s.request = newRequest(k, form, minimum)
+		s.request.last = last
 		if err := s.run(); err != nil {
 			return plan{}, false, err
 		}
 	}
 	return s.best, s.found, nil
+}
+
+// cheapestFor is cheapest for what one request asks for, without the last resort.
+func (b *board) cheapestFor(r *request, within plan, under *cost) (plan, bool, error) {
+	s := &search{board: b, request: newRequest(r.kind, r.job, r.minimum), within: within, under: under}
+	err := s.run()
+	return s.best, s.found, err
 }
 
 // least is how little the plan's evictions free beyond what is needed, whatever moves
@@ -58,6 +69,7 @@ func (b *board) least(k Kind, p *plan) (int64, bool) {
 	s := &search{board: b, within: plan{evicted: p.evicted, moved: ^uint64(0)}}
 	for _, minimum := range b.minima(p.request.job) {
 		same := plan{request: newRequest(k, p.request.job, minimum), evicted: p.evicted, cost: b.costOf(p.request.job, p.evicted, 0)}
+		same.request.last = p.request.last
 		s.request, s.works = same.request, nil
 		if s.objects(&same, nil) == "" && s.move(same, b.members(s.movable(&same))) != nil {
 			break

@@ -139,7 +139,7 @@ func (b *board) never(r *request, j *job) bool {
 		return true
 	}
 	for i := range r.asks {
-		if b.divided[i] && r.asks[i] > 0 && b.keep(others, i, func(q *queue) int64 { return q.share[i] + 1 }) {
+		if b.divided[i] && r.asks[i] > 0 && (r.last || b.keep(others, i, func(q *queue) int64 { return q.share[i] + 1 })) {
 			return false
 		}
 	}

@@ -20,7 +20,7 @@ func (r *reference) OnSessionOpen(s *engine.Session) {
 	s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, left *engine.Refusal) *engine.Refusal {
 		w := newTable(s.State, s.Now)
 		for i := range w.queues {
-			w.queues[i].share = opening.queues[i].share
+			w.queues[i].share, w.queues[i].request = opening.queues[i].share, opening.queues[i].request
 		}
 		b := newBoard(w)
 		for _, t := range b.tasks {
@@ -30,7 +30,7 @@ func (r *reference) OnSessionOpen(s *engine.Session) {
 			}
 		}
 		b.steps = maxSteps
-		p, found, err := b.cheapest(r.kind, b.find(j.ID), nil)
+		p, found, err := b.cheapest(r.kind, b.find(j.ID), nil, false)
 		if !found || err != nil {
 			return left
 		}

@@ -14,8 +14,10 @@ type Report struct {
 	Kind                       Kind
 	Drawn, Judged, TooLarge    int // cases, pending jobs, and those too large to try everything
 	Relevant, Placed, Minimal  int
-	LastResort, Unchecked      int // plans of the last resort, and rules of it that were too large to judge
+	Last                       struct{ Relevant, Placed, Minimal int } // where only the last resort allows a plan
+	Unchecked                  int                                     // plans of it of which it is not known whether there is another
 	Misses, Dearer, Violations []Verdict
+	Others                     []Verdict // of the last resort: not placed, or not minimal
 }
 
 // Survey draws cases of the kind, from number 0 on, until so many were relevant
@@ -72,14 +74,15 @@ func (r *Report) add(verdicts []Verdict) {
 		if len(v.Illegal) > 0 {
 			r.Violations = append(r.Violations, v)
 		}
-		if r.Unchecked += v.Unchecked; v.LastResort {
-			r.LastResort++
-		}
+		r.Unchecked += v.Unchecked
 		switch {
 		case v.TooLarge:
 			r.TooLarge++
 			continue
 		case !v.Relevant:
+			continue
+		case v.LastResort:
+			r.addLast(v)
 			continue
 		}
 		r.Relevant++
@@ -94,6 +97,18 @@ func (r *Report) add(verdicts []Verdict) {
 			r.Misses = append(r.Misses, v)
 		}
 	}
+}
+
+func (r *Report) addLast(v Verdict) {
+	if r.Last.Relevant++; v.Placed {
+		r.Last.Placed++
+	}
+	if v.Placed && v.Minimal {
+		r.Last.Minimal++
+		return
+	}
+	v.Why = "last resort: " + v.Why
+	r.Others = append(r.Others, v)
 }
 
 // PlacedRate is how many of the relevant were placed, in percent.
@@ -112,9 +127,9 @@ func rate(part, all int) float64 {
 // Table writes the reports as one table, in Markdown.
 func Table(reports []*Report) string {
 	var b strings.Builder
-	b.WriteString("| kind | cases drawn | pending jobs | too large | relevant | placed | % | minimal % | last resort | not judged | illegal |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| kind | cases drawn | pending jobs | too large | relevant | placed | % | minimal % | last resort | % | minimal % | illegal |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range reports {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %.2f | %.2f | %d | %d | %d |\n", r.Kind, r.Drawn, r.Judged, r.TooLarge, r.Relevant, r.Placed, r.PlacedRate(), r.MinimalRate(), r.LastResort, r.Unchecked, len(r.Violations))
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %.2f | %.2f | %d | %.2f | %.2f | %d |\n", r.Kind, r.Drawn, r.Judged, r.TooLarge, r.Relevant, r.Placed, r.PlacedRate(), r.MinimalRate(), r.Last.Relevant, rate(r.Last.Placed, r.Last.Relevant), rate(r.Last.Minimal, r.Last.Placed), len(r.Violations))
 	}
 	return b.String()
 }

@@ -51,12 +51,16 @@ func (b *board) objects(p *plan, given map[*task]Kind) string {
 	before := slices.Clone(b.used)
 	seats := b.evict(p.evicted)
 	defer b.restore(p.evicted, seats)
+	e := &ending{p.request, p, given, before}
 	for _, j := range b.jobs {
 		if own := j.set() & p.evicted; own != 0 {
-			if rule := b.leaves(&ending{p.request, p, given, before}, j, own); rule != "" {
+			if rule := b.leaves(e, j, own); rule != "" {
 				return rule
 			}
 		}
+	}
+	if e.last && !b.balanced(e) {
+		return "reclaim 5: no more is held within shares, and the queues are no more even"
 	}
 	return ""
 }
@@ -70,7 +74,7 @@ func (b *board) protects(r *request, t *task) string {
 		return "it does not run"
 	case !t.job.Preemptible:
 		return "it is not preemptible"
-	case slices.Contains(r.job.Displaced, t.job.ID):
+	case slices.Contains(r.job.Displaced, t.job.ID), slices.Contains(b.displaced[r.job.ID], t.job.ID):
 		return "it was displaced for the job before"
 	case b.fresh&t.bit() != 0:
 		return "it was placed in this session"

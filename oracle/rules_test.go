@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
@@ -72,6 +73,42 @@ func TestSpares(t *testing.T) {
 	}
 }
 
+// TestLastResort asks about a victim that the other rules protect. The cluster has 8
+// devices, of which queue b holds all.
+func TestLastResort(t *testing.T) {
+	gpus := names[gpu]
+	for name, c := range map[string]struct {
+		a, b *fixture.QueueBuilder
+		held []int // by the jobs of b, the victim's first
+		asks int
+		may  bool
+	}{
+		"within the quota, from beyond it": {fixture.Queue("a").Quota(gpus, 4*device), fixture.Queue("b"), []int{8}, 4, true},
+		"within the quotas of both":        {fixture.Queue("a").Quota(gpus, 4*device), fixture.Queue("b").Quota(gpus, 8*device), []int{8}, 8, false},
+		"more even":                        {fixture.Queue("a"), fixture.Queue("b"), []int{5, 3}, 5, true},
+		"as uneven as before":              {fixture.Queue("a"), fixture.Queue("b"), []int{8}, 8, false},
+		"beyond its quota, of a quota":     {fixture.Queue("a"), fixture.Queue("b").Quota(gpus, 4*device), []int{5, 3}, 2, false},
+	} {
+		parts := []fixture.Part{node("n", 8), c.a, c.b, fixture.Job("w").Queue("a").Devices(c.asks).Preemptible()}
+		for i, devices := range c.held {
+			parts = append(parts, fixture.Job(fmt.Sprint("v", i)).Queue("b").Devices(devices).Preemptible().On("n"))
+		}
+		s := fixture.State(parts...)
+		w := newTable(s, 1000*minute)
+		w.divide(s)
+		b := newBoard(w)
+		j := b.find("job/w")
+		p := &plan{request: newRequest(Reclaim, j, j.tasks), evicted: b.find("job/v0").set()}
+		if b.objects(p, nil) == "" {
+			t.Errorf("%s: the other rules allow it", name)
+		}
+		p.request.last = true
+		if rule := b.objects(p, nil); (rule == "") != c.may {
+			t.Errorf("%s: %q", name, rule)
+		}
+	}
+}
+
 // TestCheapest has plans of known cost.
 func TestCheapest(t *testing.T) {
 	gang := func(name, queue string, tasks, least int) *fixture.JobBuilder {
@@ -105,7 +142,7 @@ func TestCheapest(t *testing.T) {
 		w.divide(s)
 		b := newBoard(w)
 		b.steps = maxSteps
-		p, found, err := b.cheapest(Preempt, b.find("job/w"), nil)
+		p, found, err := b.cheapest(Preempt, b.find("job/w"), nil, false)
 		if err != nil || found != (c.victims != "") || list(b.members(p.evicted)) != c.victims || p.cost != c.cost {
 			t.Errorf("%s: %v %v %v %s", name, err, found, p.cost, list(b.members(p.evicted)))
 		}

@@ -73,6 +73,7 @@ type queue struct {
 	limit    vector // -1: none
 	declared vector // its own quota; -1: none
 	share    vector // as the session opens
+	request  vector // what its tasks hold and pending ones ask for, within the limits
 
 	minRunBeforePreempt, minRunBeforeReclaim int64
 }
@@ -190,7 +191,10 @@ func (w *table) divide(s *cluster.State) {
 			own := w.queues[slices.IndexFunc(w.queues, func(k *queue) bool { return k.name == q.Name })]
 			for i := range q.Shares {
 				if r := slices.Index(names[:], q.Shares[i].Resource); r >= 0 {
-					own.share[r] = q.Shares[i].Share()
+					own.share[r], own.request[r] = q.Shares[i].Share(), q.Shares[i].Request
+					if own.limit[r] >= 0 {
+						own.request[r] = min(own.request[r], own.limit[r])
+					}
 				}
 			}
 			share(q.Children)

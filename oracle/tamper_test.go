@@ -27,13 +27,15 @@ func (f *forged) evict(t *cluster.Task, why engine.Reason, sake string) {
 }
 
 // TestForged holds outcomes against the rules that only a broken engine breaks.
-// Nodes n and m have two devices each; job/r holds both of n.
+// Nodes n and m have two devices each, and l in another rack has one; job/r holds both of n.
 func TestForged(t *testing.T) {
 	whole := func(i int) cluster.Claim { return cluster.Claim{Device: i, Milli: cluster.Whole, Memory: 80 * gib} }
 	gpus := names[gpu]
 	for name, c := range map[string]struct {
+		kind  Kind // "": Preempt
 		queue *fixture.QueueBuilder
 		firm  bool
+		racks bool
 		forge func(*forged)
 		rules []string
 	}{
@@ -76,6 +78,26 @@ func TestForged(t *testing.T) {
 			f.place(engine.Nominate, f.task("w", 0), "n", whole(0))
 			f.place(engine.Nominate, f.task("w", 1), "n", whole(1))
 		}, rules: []string{"fewer of its victims would have been enough"}},
+		"moved to where it is": {kind: Consolidate, forge: func(f *forged) {
+			f.evict(f.task("r", 0), "Consolidated", "job/w")
+			f.place(engine.Nominate, f.task("w", 0), "m", whole(0))
+			f.place(engine.Nominate, f.task("w", 1), "m", whole(1))
+			f.place(engine.Nominate, f.task("r", 0), "n", whole(0), whole(1))
+		}, rules: []string{"fewer of its victims would have been enough", "moved to where it is"}},
+		"moved nowhere": {kind: Combined, forge: func(f *forged) {
+			f.evict(f.task("r", 0), "Consolidated", "job/w")
+			f.place(engine.Nominate, f.task("w", 0), "n", whole(0))
+			f.place(engine.Nominate, f.task("w", 1), "n", whole(1))
+		}, rules: []string{"fewer of its victims would have been enough", "moved, but it has no new place"}},
+		"reclaimed in its own queue": {kind: Combined, forge: func(f *forged) {
+			f.evict(f.task("r", 0), "Reclaimed", "job/w")
+			f.place(engine.Nominate, f.task("w", 0), "n", whole(0))
+			f.place(engine.Nominate, f.task("w", 1), "n", whole(1))
+		}, rules: []string{"reclaim: it is in the same queue"}},
+		"in two racks": {kind: Topology, racks: true, forge: func(f *forged) {
+			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
+			f.place(engine.Bind, f.task("w", 1), "l", whole(0))
+		}, rules: []string{"placed too far from the others of its job"}},
 		"twice": {forge: func(f *forged) {
 			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
 			f.place(engine.Bind, f.task("w", 0), "m", whole(1))
@@ -88,11 +110,17 @@ func TestForged(t *testing.T) {
 		if !c.firm {
 			want.Preemptible()
 		}
-		f := &forged{state: fixture.State(node("n", 2), node("m", 2), c.queue, fixture.Job("r").Queue("q").Devices(2).Preemptible().On("n"), want)}
+		if c.kind == "" {
+			c.kind = Preempt
+		}
+		if c.racks {
+			want.Topology(cluster.Topology{Required: rack})
+		}
+		f := &forged{state: fixture.State(node("n", 2).Label(rack, "r1"), node("m", 2).Label(rack, "r1"), node("l", 1).Label(rack, "r2"), c.queue, fixture.Job("r").Queue("q").Devices(2).Preemptible().On("n"), want)}
 		before := f.state.Clone()
 		c.forge(f)
 		var rules []string
-		for _, v := range Legal(Preempt, before, 1000*minute, f.out) {
+		for _, v := range Legal(c.kind, before, 1000*minute, f.out) {
 			if !slices.Contains(rules, v.Rule) {
 				rules = append(rules, v.Rule)
 			}
