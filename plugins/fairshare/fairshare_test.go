@@ -85,6 +85,19 @@ func TestQueueOrder(t *testing.T) {
 	}
 }
 
+// A queue may be compared with itself, with two jobs.
+func TestOneQueueWithTwoJobs(t *testing.T) {
+	p := &plugin{}
+	state := fixture.State(fixture.Node("n").GPUs(8, "A100", "80Gi"), fixture.Queue("a").Quota(gpu, 2000), job("a", 1, ""), job("a", 3, ""))
+	s := fixture.Engine(p).Open(state, engine.Options{})
+	defer s.Close()
+	within := engine.Bid{Queue: state.Queue("a"), Job: state.Job("job/a-1-")}
+	beyond := engine.Bid{Queue: state.Queue("a"), Job: state.Job("job/a-3-")}
+	if p.compare(within, beyond) >= 0 || p.compare(beyond, within) <= 0 {
+		t.Errorf("within its quota: %d, beyond: %d", p.compare(within, beyond), p.compare(beyond, within))
+	}
+}
+
 // The arithmetic of three levels, as scenarios/queues/three-levels.yaml has it.
 func TestShares(t *testing.T) {
 	q := fixture.Queue

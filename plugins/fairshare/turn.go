@@ -16,7 +16,8 @@ import (
 func (p *plugin) compare(l, r engine.Bid) int {
 	t := p.shares()
 	a, b := t.bySlot[l.Queue.Slot()], t.bySlot[r.Queue.Slot()]
-	x, y := p.standing(a, l.Job), p.standing(b, r.Job)
+	x := *p.standing(a, l.Job) // a copy: it may be the same queue with another job
+	y := p.standing(b, r.Job)
 	if x.rank != y.rank {
 		return x.rank - y.rank
 	}
