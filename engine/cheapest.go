@@ -96,8 +96,9 @@ func (r *room) sets(all []rival, p Purpose) []set {
 	}
 	whole := wholeJobs(all)
 	lacks := r.devicesLacking(r.lacks)
+	near := r.near(all)
 	for mask := uint32(1); mask < 1<<len(all); mask++ {
-		if mask&^may != 0 {
+		if mask&^may != 0 || r.way == moving && mask&near == 0 {
 			continue
 		}
 		s := set{mask, noCost()}
@@ -116,6 +117,17 @@ func (r *room) sets(all []rival, p Purpose) []set {
 	}
 	slices.SortStableFunc(out, func(a, b set) int { return a.cost.compare(&b.cost) })
 	return out
+}
+
+// near is the mask of the rivals on nodes where a task that is lacking might be placed.
+func (r *room) near(all []rival) uint32 {
+	mask := uint32(0)
+	for i := range all {
+		if r.host(all[i].task.Node) {
+			mask |= 1 << i
+		}
+	}
+	return mask
 }
 
 // cheapest tries plans from the cheapest up and returns the best that works, which is

@@ -11,6 +11,7 @@ const (
 	maxLooks  = 256  // nodes that are looked at closely and have no plan
 	maxMixed  = 32   // the same, where victims are evicted and others move
 	maxTries  = 400  // plans that are put to Place in one way
+	maxLost   = 64   // plans of these with victims that do not land
 	maxAll    = 1000 // the same, where all plans are compared
 	maxUnsure = 12   // tasks that might leave, up to which all plans are compared
 	maxSmall  = 64   // nodes, up to which all plans are compared
@@ -102,6 +103,7 @@ type room struct {
 
 	looks, tries int
 	most         int // tries that the search which runs may reach
+	lost         int // plans of the search with victims that do not land
 	spared       [purposes][]Protection
 	counted      map[protected]bool
 	weighed      []Option
@@ -238,7 +240,7 @@ func (r *room) search(w way) {
 			r.looks, r.weighed = looks, weighed
 		}
 	}()
-	r.way, r.class, r.most, r.looks = w, r.mights(w), r.tries+maxTries, 0
+	r.way, r.class, r.most, r.looks, r.lost = w, r.mights(w), r.tries+maxTries, 0, 0
 	all := r.few()
 	if all != nil {
 		r.most = r.tries + maxAll
@@ -273,7 +275,7 @@ func (r *room) tried(plan []*Victim) ([]*Victim, cost) {
 }
 
 // over reports whether the search has used up its tries.
-func (r *room) over() bool { return r.tries >= r.most || r.err != nil }
+func (r *room) over() bool { return r.tries >= r.most || r.lost >= maxLost || r.err != nil }
 
 // carryOut makes the victims of the plan leave, and returns what Place says.
 func (r *room) carryOut() *Refusal {
@@ -376,9 +378,11 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 	}
 	left := r.Place(r.stmt, r.job)
 	fits := r.fits(r.job, left) && r.chosen() && r.err == nil
-	if moves(plan) && (!fits || !r.land(plan)) {
+	if fits && moves(plan) && !r.land(plan) {
 		r.stmt.Rollback(mark)
-		return r.together(plan)
+		if left, fits = r.together(plan); !fits {
+			r.lost++
+		}
 	}
 	return left, fits
 }
