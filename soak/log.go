@@ -144,6 +144,8 @@ func (w *World) readBack(t *cluster.Task) error {
 		return w.tell(cluster.TaskSeen{Task: t.Ref(), Node: p.node, Started: p.started})
 	case t.Status == cluster.Assumed:
 		return w.tell(cluster.BindFailed{Task: t.Ref(), Attempt: t.Attempt})
+	case t.Status == cluster.Releasing && p == nil && t.Sent(): // whether it was bound was not known: only its end is
+		return w.tell(cluster.TaskGone{Task: t.Ref()})
 	case t.Status == cluster.Releasing && p == nil: // it was assigned in the same session, and never started
 		return w.tell(cluster.TaskSeen{Task: t.Ref()})
 	case t.Status == cluster.Releasing:
