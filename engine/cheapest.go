@@ -200,7 +200,7 @@ func (r *room) wouldFit(plan []*Victim, all []rival) bool {
 		}
 	}
 	r.tries++
-	left := r.Place(r.stmt, r.job)
+	left := r.place()
 	return left == nil || left.Surplus
 }
 

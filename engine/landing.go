@@ -78,8 +78,8 @@ func (r *room) together(plan []*Victim) (*Refusal, bool) {
 	} else if r.stmt.Rollback(mark); r.err != nil || !r.land(plan) {
 		return &Refusal{}, false
 	}
-	left := r.Place(r.stmt, r.job) // the rest of it, if there is room
-	return left, r.fits(r.job, left) && r.chosen() && r.err == nil
+	left := r.place() // the rest of it, if there is room
+	return left, r.fits(r.job, left) && r.err == nil
 }
 
 // seat places exactly the tasks that are lacking and those that move, as one gang.

@@ -54,7 +54,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 		for from, forms := range choices(job) {
 			var best *room
 			for i := range forms {
-				form := &room{Session: s, stmt: stmt, job: job, alternative: from + i, choice: [2]int{from, from + len(forms)}, last: last}
+				form := &room{Session: s, stmt: stmt, job: job, alternative: from + i, choice: from, last: last}
 				if best = form.cheaper(best, refusal); s.err != nil {
 					return refusal
 				}
@@ -80,7 +80,7 @@ type room struct {
 	stmt        *Statement
 	job         *cluster.Job
 	alternative int
-	choice      [2]int // the first alternative that is compared with this one, and the one after the last
+	choice      int // the first of the alternatives that it is compared with
 	lacks       []*cluster.Task
 	last        bool // the last resorts are asked
 	may         [purposes]func(*Victim) answer
@@ -374,8 +374,8 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 	if r.exactly && !r.seat(nil) {
 		return &Refusal{}, false
 	}
-	left := r.Place(r.stmt, r.job)
-	fits := r.fits(r.job, left) && r.chosen() && r.err == nil
+	left := r.place()
+	fits := r.fits(r.job, left) && r.err == nil
 	if moves(plan) && (!fits || !r.land(plan)) {
 		r.stmt.Rollback(mark)
 		return r.together(plan)
@@ -425,10 +425,10 @@ func (r *room) leaveAll(plan []*Victim) bool {
 	}
 }
 
-// chosen reports whether the job is placed in a form that room is made for: the victims
-// may leave for that one, and others are looked at in their turn.
-func (r *room) chosen() bool {
-	return r.choice[0] <= r.job.Chosen && r.job.Chosen < r.choice[1]
+// place is Place in a form that room is made for: the victims may leave for that one,
+// and others are looked at in their turn.
+func (r *room) place() *Refusal {
+	return r.placeAs(r.stmt, r.job, func(from int) bool { return from == r.choice })
 }
 
 // moves reports whether victims of the plan move.
