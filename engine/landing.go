@@ -47,6 +47,14 @@ func shadows(plan []*Victim) []*cluster.Job {
 	return out
 }
 
+// landsBack reports whether the victim moves to where it is: it can stay.
+func landsBack(v *Victim) bool {
+	return v.Purpose == Move && slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool {
+		to := t.Landing()
+		return to != nil && to.Node == t.Node && slices.Equal(to.Claims, t.Claims)
+	})
+}
+
 // size is how much room tasks take: of devices, then of cores.
 func size(tasks ...*cluster.Task) int {
 	milli := int64(0)

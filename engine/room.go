@@ -350,6 +350,7 @@ func (r *room) works(plan []*Victim) bool {
 func (r *room) try(plan []*Victim) (cost, bool) {
 	mark := r.stmt.Checkpoint()
 	_, ok := r.judge(plan)
+	ok = ok && !slices.ContainsFunc(plan, landsBack)
 	spent := costOf(r.State, plan)
 	if ok {
 		spent.beyond = r.stmt.beyond(mark)
