@@ -119,7 +119,7 @@ func (c Assign) apply(s *State) error {
 	if err != nil {
 		return err
 	}
-	if !n.present(t, claims) {
+	if !s.present(t, n, claims) {
 		return fmt.Errorf("task %s: its room on node %s is not free yet", t.ID, n.Name)
 	}
 	to := standing{status: Assumed, node: n, claims: claims, held: t.Shape, started: c.At, attempt: c.Attempt}

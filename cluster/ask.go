@@ -5,6 +5,7 @@ import "math"
 // DeviceAsk is what a shape asks of devices, before it has any.
 type DeviceAsk struct {
 	Amount         // in thousandths, under the name of the devices
+	OfGPU   int64  // of slices: what they are of nvidia.com/gpu, for a queue without terms for their name
 	Product string // the resource name of the only product that would do, if some queue has terms for it
 	Least   int64  // in thousandths: with less than this of devices the shape cannot be placed
 }
@@ -15,7 +16,7 @@ func (s *State) DeviceAsk(shape *Shape) DeviceAsk {
 	if shape.Need.None() {
 		return DeviceAsk{}
 	}
-	there, asks := map[string]int{}, map[string]int64{}
+	there, asks, parts := map[string]int{}, map[string]int64{}, map[string]int64{}
 	product, several, least := "", false, int64(math.MaxInt64)
 	for _, g := range s.groups {
 		n := g.Nodes[0] // nodes of a group have the same devices
@@ -25,7 +26,11 @@ func (s *State) DeviceAsk(shape *Shape) DeviceAsk {
 				continue
 			}
 			there[d.Resource] += len(g.Nodes)
-			asks[d.Resource] = max(asks[d.Resource], shape.ask(n, d))
+			count, each := shape.count(n, d), shape.ask(n, d)
+			asks[d.Resource] = max(asks[d.Resource], count*int64(each))
+			if d.Fraction > 0 && d.Resource != DefaultDeviceResource {
+				parts[d.Resource] = max(parts[d.Resource], count*d.ofGPU(each))
+			}
 			least = min(least, shape.least(n, d))
 			several = several || product != "" && d.ProductResource != product
 			product = d.ProductResource
@@ -34,7 +39,7 @@ func (s *State) DeviceAsk(shape *Shape) DeviceAsk {
 	var out DeviceAsk
 	for name, v := range asks {
 		if out.Name == "" || there[name] > there[out.Name] || there[name] == there[out.Name] && name < out.Name {
-			out.Amount = Amount{name, v}
+			out.Amount, out.OfGPU = Amount{name, v}, parts[name]
 		}
 	}
 	if !several && s.Named(product) {
@@ -46,20 +51,19 @@ func (s *State) DeviceAsk(shape *Shape) DeviceAsk {
 	return out
 }
 
-// ask is what the shape takes of the node's devices that have the device's name,
-// if they are all like it.
-func (s *Shape) ask(n *Node, d *Device) int64 {
+// ask is what the shape takes of each of the node's devices that have the device's
+// name, if they are all like it.
+func (s *Shape) ask(n *Node, d *Device) Milli {
 	need := &s.Need
-	count := s.count(n, d)
 	switch {
 	case s.Isolation.Exclusive() || need.whole():
-		return count * int64(Whole)
+		return Whole
 	case need.Layers != nil:
-		return count * int64(min(Whole, d.Part(need.Layers.Fixed+need.Layers.share(need.Layers.Total, count))))
+		return min(Whole, d.Part(need.Layers.Fixed+need.Layers.share(need.Layers.Total, s.count(n, d))))
 	case need.Share > 0 || need.Memory == 0:
-		return count * int64(need.Milli())
+		return need.Milli()
 	}
-	return count * int64(d.Part(need.Memory))
+	return d.Part(need.Memory)
 }
 
 // least bounds from below what the shape takes of devices if none is larger than
@@ -67,7 +71,7 @@ func (s *Shape) ask(n *Node, d *Device) int64 {
 func (s *Shape) least(n *Node, d *Device) int64 {
 	l := s.Need.Layers
 	if l == nil || s.Isolation.Exclusive() {
-		return s.ask(n, d)
+		return s.count(n, d) * int64(s.ask(n, d))
 	}
 	part := int64(d.Part(l.Fixed + Bytes(l.least())*l.Bytes))
 	return max(1, part-int64(len(n.Devices)-1))

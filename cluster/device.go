@@ -37,6 +37,9 @@ type Device struct {
 	// ProductResource names its product among the devices of its resource. The
 	// State fills it in; see ProductResource.
 	ProductResource string `json:"-"`
+	// Fraction is the fraction of a GPU that a MIG slice is which is asked for by its
+	// profile; 0 for any other device. The State fills it in.
+	Fraction Milli `json:"-"`
 	// Gone: it is not listed any more. It stays, as a lost one, while a task holds it.
 	Gone bool `json:"gone,omitempty"`
 }

@@ -245,15 +245,11 @@ func (r *labelReader) single(base Device, count int, s Sharing, resource string)
 // slicesPerDevice is how many slices of the profile a device has room for. The
 // labels do not say how many devices there are, only slices.
 func slicesPerDevice(product, profile string) int {
-	parts := 7
-	if strings.Contains(product, "A30") {
-		parts = 4
-	}
 	i := strings.Index(profile, "g.")
 	if i < 1 || profile[i-1] < '1' || profile[i-1] > '9' {
 		return 1
 	}
-	return max(1, parts/int(profile[i-1]-'0'))
+	return max(1, computeSlices(product)/int(profile[i-1]-'0'))
 }
 
 // mixed is slices under names of their own beside whole devices. The count of

@@ -163,6 +163,9 @@ func (s *State) chargeTask(t *Task, sign int64) {
 			if len(s.products) > 0 && s.Named(d.ProductResource) {
 				q.charge(t, d.ProductResource, sign*int64(c.Milli))
 			}
+			if d.Fraction > 0 && d.Resource != DefaultDeviceResource {
+				q.charge(t, DefaultDeviceResource, sign*q.Charge(d, c.Milli, DefaultDeviceResource))
+			}
 		}
 	}
 }

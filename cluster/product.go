@@ -76,9 +76,12 @@ func (s *State) rebookAll(sign int64) {
 }
 
 // kind is what a need can ask of a device, its size aside.
-type kind struct{ product, profile, resource, runtime string }
+type kind struct {
+	product, profile, resource, runtime string
+	fraction                            Milli
+}
 
-func (d *Device) kind() kind { return kind{d.Product, d.Profile, d.Resource, d.Type} }
+func (d *Device) kind() kind { return kind{d.Product, d.Profile, d.Resource, d.Type, d.Fraction} }
 
 // countKinds adds (sign +1) or takes away (-1) the node's devices.
 func (s *State) countKinds(n *Node, sign int) {
@@ -104,14 +107,14 @@ func (s *State) countKinds(n *Node, sign int) {
 }
 
 // Kinds are one device of every kind there is, for Need.Kind: with product,
-// profile, resource and type, and nothing else. Lost devices are of no kind.
+// profile, fraction, resource and type, and nothing else. Lost devices are of no kind.
 func (s *State) Kinds() []Device { return s.samples }
 
 // sample makes one device of every kind, in order. Earlier answers of Kinds stay as they are.
 func (s *State) sample() {
 	s.samples = make([]Device, 0, len(s.kinds))
 	for k := range s.kinds {
-		s.samples = append(s.samples, Device{Product: k.product, Profile: k.profile, Resource: k.resource, Type: k.runtime, ProductResource: ProductResource(k.resource, k.product)})
+		s.samples = append(s.samples, Device{Product: k.product, Profile: k.profile, Resource: k.resource, Type: k.runtime, ProductResource: ProductResource(k.resource, k.product), Fraction: k.fraction})
 	}
 	slices.SortFunc(s.samples, func(a, b Device) int {
 		return strings.Compare(a.ProductResource+"\x00"+a.Profile+"\x00"+a.Type, b.ProductResource+"\x00"+b.Profile+"\x00"+b.Type)

@@ -37,7 +37,8 @@ type Queue struct {
 
 	// Used is what its tasks and those of the queues below it hold, sorted by
 	// name; devices in thousandths, under their resource name and under those of
-	// products that some queue has terms for.
+	// products that some queue has terms for. MIG slices that the queue has no terms
+	// for count as their fraction of nvidia.com/gpu as well.
 	Used Resources `json:"-"`
 	// Firm is the part of Used that jobs hold which are not preemptible.
 	Firm Resources `json:"-"`

@@ -8,7 +8,7 @@ func (s *State) setQueue(old, q *Queue) {
 	s.revision++
 	s.countTerms(old, -1)
 	s.countTerms(q, +1)
-	if old != nil && q != nil && old.Parent == q.Parent {
+	if old != nil && q != nil && old.Parent == q.Parent && old.sameAccounts(q) {
 		q.Used, q.Firm, q.children, q.loose = old.Used, old.Firm, old.children, old.loose
 		s.seatQueue(q, old)
 		s.sumQuotas(q)
@@ -18,8 +18,8 @@ func (s *State) setQueue(old, q *Queue) {
 	s.nameAgain()
 }
 
-// rehang is setQueue for a queue that is new, is removed or gets another parent. Its
-// cost depends on the queue and those below it, and on no other.
+// rehang is setQueue for a queue that is new, is removed, gets another parent or is
+// charged for slices under another name. Its cost depends on the queue and those below it, and on no other.
 func (s *State) rehang(old, q *Queue) {
 	at := old
 	if at == nil {

@@ -189,7 +189,10 @@ func (n *Node) normalize() {
 		d := &n.Devices[i]
 		n.sliced = n.sliced || d.Shares != ""
 		d.Index = i
-		d.Resource = n.resourceOf(d)
+		d.Resource, d.Fraction = n.resourceOf(d), 0
+		if d.Profile != "" {
+			d.Fraction = fractionOf(d.Product, d.Profile)
+		}
 	}
 	n.nameProducts()
 	n.pour()

@@ -41,7 +41,8 @@ func (x *Transaction) Commit() []Change {
 }
 
 // Place books the claims of a pending task on the node: it is then Assumed, or
-// Nominated where part of the room is still releasing. The caller has checked
+// Nominated where part of the room is still releasing, or a task that it must be
+// away from is still leaving. The caller has checked
 // that it fits; Place checks again and changes nothing if it does not, because
 // no caller's mistake may ever book a device twice.
 func (x *Transaction) Place(t *Task, n *Node, claims []Claim, now int64) error {
@@ -53,7 +54,7 @@ func (x *Transaction) Place(t *Task, n *Node, claims []Claim, now int64) error {
 		return fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
 	}
 	to := standing{node: n, claims: claims, held: t.Shape, attempt: t.Attempt}
-	if t.shadows != nil || !n.present(t, claims) { // what a landing stands for is still elsewhere
+	if t.shadows != nil || !s.present(t, n, claims) { // what a landing stands for is still elsewhere
 		to.status, to.promised = Nominated, now
 	} else {
 		to.status, to.started = Assumed, now
@@ -87,7 +88,7 @@ func (s *State) evict(t *Task, forJob string, now int64) error {
 // Bind turns a nominated task into an assumed one if its reserved room is free by
 // now, and reports whether it did.
 func (x *Transaction) Bind(t *Task, now int64) bool {
-	if t.Status != Nominated || !t.Node.Keeps(t) || !t.Node.present(t, t.Claims) {
+	if t.Status != Nominated || !t.Node.Keeps(t) || !x.state.present(t, t.Node, t.Claims) {
 		return false
 	}
 	to := t.standing()

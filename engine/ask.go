@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"math"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // Asks is how much of the resource the tasks ask for together. What a task takes
 // of a device is known once it has one; until then the most that a device of its
@@ -14,16 +18,36 @@ func (s *Session) Asks(tasks []*cluster.Task, resource string) int64 {
 		}
 		total, ok := cluster.AddOverflow(sum, v)
 		if !ok {
-			return 1<<63 - 1
+			return math.MaxInt64
 		}
 		sum = total
 	}
 	return sum
 }
 
-// AsksStill is how much of the resource those of the tasks ask for that are not placed.
-// It is asked often about the tasks that one job lacks, so the sums are kept in step.
-func (s *Session) AsksStill(tasks []*cluster.Task, resource string) int64 {
+// ChargeOf is what the tasks, once placed, count as in the queue's account of the
+// resource. It differs from what they ask for where they ask for MIG slices: those
+// that the queue has no terms for count as their fraction of nvidia.com/gpu.
+func (s *Session) ChargeOf(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
+	sum := s.Asks(tasks, resource)
+	if resource != cluster.DefaultDeviceResource {
+		return sum
+	}
+	for _, t := range tasks {
+		if d := s.devicesOf(t.Shape); d.OfGPU > 0 && !q.Names(d.Name) {
+			total, ok := cluster.AddOverflow(sum, d.OfGPU)
+			if !ok {
+				return math.MaxInt64
+			}
+			sum = total
+		}
+	}
+	return sum
+}
+
+// ChargeStill is ChargeOf for those of the tasks that are not placed. It is asked often
+// about the tasks that one job lacks, so the sums are kept in step.
+func (s *Session) ChargeStill(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
 	if len(tasks) == 0 {
 		return 0
 	}
@@ -35,25 +59,31 @@ func (s *Session) AsksStill(tasks []*cluster.Task, resource string) int64 {
 		}
 	}
 	for i := range k.sums {
-		if k.sums[i].Name == resource {
+		if k.sums[i].queue == q && k.sums[i].Name == resource {
 			return k.sums[i].Value
 		}
 	}
 	sum := int64(0)
 	for i := range tasks {
 		if tasks[i].Status == cluster.Pending {
-			sum += s.Asks(tasks[i:i+1], resource)
+			sum += s.ChargeOf(q, tasks[i:i+1], resource)
 		}
 	}
-	k.sums = append(k.sums, cluster.Amount{Name: resource, Value: sum})
+	k.sums = append(k.sums, charge{q, cluster.Amount{Name: resource, Value: sum}})
 	return sum
 }
 
-// still is what tasks ask for that are not placed, as far as it was asked about.
+// still is what tasks would be charged that are not placed, as far as it was asked about.
 type still struct {
 	tasks []*cluster.Task
 	of    map[*cluster.Task]bool
-	sums  cluster.Resources
+	sums  []charge
+}
+
+// charge is an amount in a queue's account.
+type charge struct {
+	queue *cluster.Queue
+	cluster.Amount
 }
 
 // follow takes in that the task is placed, or is not any more.
@@ -62,7 +92,7 @@ func (k *still) follow(s *Session, t *cluster.Task, sign int64) {
 		return
 	}
 	for i := range k.sums {
-		k.sums[i].Value += sign * s.Asks([]*cluster.Task{t}, k.sums[i].Name)
+		k.sums[i].Value += sign * s.ChargeOf(k.sums[i].queue, []*cluster.Task{t}, k.sums[i].Name)
 	}
 }
 

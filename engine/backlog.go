@@ -59,6 +59,7 @@ func (b *backlog) open(s *Session) {
 	b.sessions++
 	if b.turns == nil || b.revision != s.State.Revision() {
 		b.turns = s.newTurns() // queues have other terms, and may be elsewhere in the tree
+		b.requeue()
 	} else {
 		b.turns.reopen(s)
 	}
@@ -69,6 +70,18 @@ func (b *backlog) open(s *Session) {
 	b.wake(moved)
 	b.jobs, b.nodes, b.queues = s.State.JobsVersion(), s.State.Version(), s.State.QueuesVersion()
 	b.revision, b.epoch = s.State.Revision(), s.engine.index.epoch
+}
+
+// requeue finds the queues of the lanes again: a queue with other terms is another object.
+func (b *backlog) requeue() {
+	for _, l := range b.lanes {
+		if l == nil {
+			continue
+		}
+		if q := b.state.Queue(l.queue.Name); q != nil {
+			l.queue = q
+		}
+	}
 }
 
 // takeJobs brings the waiters in step with the jobs that changed. It returns the

@@ -111,3 +111,22 @@ func TestRollbacksWakeNothing(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// A queue that moves to another parent is compared there, also where its jobs are parked.
+func TestParkedJobsFollowTheirQueue(t *testing.T) {
+	siblings := &policy{name: "Siblings", open: func(s *engine.Session) {
+		s.AddSiblingOrderFn(func(l, r engine.Bid) int { return int(r.Queue.Priority - l.Queue.Priority) })
+	}}
+	queue := func(name, parent string, priority int32) cluster.QueuePut {
+		return cluster.QueuePut{Queue: cluster.Queue{Name: name, Parent: parent, Priority: priority}}
+	}
+	s := with(twoNodes(), fixture.Job("busy").Gang(2).Devices(2).On("a", "b"))
+	apply(t, s, queue("weak", "", 0), queue("strong", "", 1), queue("x", "weak", 0), queue("y", "strong", 0),
+		jobPut(fixture.Job("x").Queue("x").Devices(2)), jobPut(fixture.Job("y").Queue("y").Devices(2)))
+	e := fixture.Engine(siblings, fit())
+	patient(t, e, s, second, "job/x")
+	apply(t, s, queue("x", "strong", 1), jobGone("job/busy"), cluster.NodeGone{Name: "b"})
+	if r, _ := patient(t, e, s, 2*second, "job/x"); r != nil {
+		t.Errorf("job/x was refused: %+v", r)
+	}
+}

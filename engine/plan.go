@@ -170,30 +170,36 @@ func idleOn(n *cluster.Node) int64 {
 // as well then stay, the last first. Whole says that all members of a gang move.
 func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool) []*Victim {
 	filters, _, _ := r.taskHooks(t)
+	if rejection, _ := r.rejectAt(filters, t, n); rejection != nil && rejection.Cure&Evict == 0 {
+		return nil
+	}
 	least := r.fewest(t, n, line)
 	mark := r.stmt.Checkpoint()
 	defer r.stmt.Rollback(mark)
 	var plan []*Victim
-	fits, hopeless := false, false
+	fits := false
 	add := func(v *Victim) bool {
+		before := r.stmt.Checkpoint()
 		if !r.leave(v) {
 			return false
 		}
-		plan = append(plan, v)
 		rejection, _ := r.rejectAt(filters, t, n)
-		fits = rejection == nil
-		hopeless = rejection != nil && rejection.Cure&Evict == 0
+		if rejection != nil && rejection.Cure&Evict == 0 { // the task must be near the victim
+			r.stmt.Rollback(before)
+			return false
+		}
+		plan, fits = append(plan, v), rejection == nil
 		return true
 	}
-	for progress := true; progress && !fits && !hopeless; { // one that may not leave yet may once others have
+	for progress := true; progress && !fits; { // one that may not leave yet may once others have
 		progress = false
-		for i := 0; i < len(line) && !fits && !hopeless; i++ {
+		for i := 0; i < len(line) && !fits; i++ {
 			if c := &line[i]; c.evicts && c.task.Runs() && add(VictimOf(c.task)) {
 				progress = true
 			}
 		}
 	}
-	for i := 0; i < len(line) && !fits && !hopeless; i++ {
+	for i := 0; i < len(line) && !fits; i++ {
 		c := &line[i]
 		if !c.moves || !c.task.Runs() {
 			continue
@@ -275,7 +281,10 @@ func (r *room) keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
 // fault of a node, such as the limit of a queue.
 func (r *room) inLine() []*Victim {
 	line := r.line(maxInLine, true)
-	if line == nil {
+	if line == nil { // of too many, those that it must be away from, wherever they are
+		line = r.rivals(r.job, maxInLine, func(t *cluster.Task) bool { return t.Job.Repels(r.job) && r.leavable(t) })
+	}
+	if len(line) == 0 {
 		return nil
 	}
 	var plan []*Victim
@@ -321,9 +330,12 @@ func (r *room) line(most int, might bool) []rival {
 	if !might {
 		return r.rivals(r.job, most, nil)
 	}
-	return r.rivals(r.job, most, func(t *cluster.Task) bool {
-		return r.way&evicting != 0 && r.mightLeave(t) || r.way&moving != 0 && r.mightMove(t)
-	})
+	return r.rivals(r.job, most, r.leavable)
+}
+
+// leavable reports whether the task might leave in this way.
+func (r *room) leavable(t *cluster.Task) bool {
+	return r.way&evicting != 0 && r.mightLeave(t) || r.way&moving != 0 && r.mightMove(t)
 }
 
 // weigh remembers the other nodes that would have done, to be told.

@@ -255,15 +255,29 @@ func (t *turns) front() *contender {
 		}
 		front = t.top()
 		if t.session.options.Search == Twin && front != nil {
-			if slow := t.elect(t.inLine(&t.root, nil)); slow != front && slow.first != nil {
-				t.session.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", front.queue.Name, slow.queue.Name)
-			}
+			t.check(front)
 		}
 	}
 	if front != nil && front.first == nil {
 		return nil // it comes after all that have a job
 	}
 	return front
+}
+
+// check holds the heaps against comparing all that are in line, and the tree against
+// that of the State.
+func (t *turns) check(front *contender) {
+	all := t.inLine(&t.root, nil)
+	if slow := t.elect(all); slow != front && slow.first != nil {
+		t.session.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", front.queue.Name, slow.queue.Name)
+	}
+	for _, c := range all {
+		for ; c != &t.root; c = c.above {
+			if t.session.State.Queue(c.queue.Name) != c.queue || t.session.State.Parent(c.queue) != c.above.queue {
+				t.session.fail("engine", "queue %s is elsewhere in the tree of turns than in that of queues", c.queue.Name)
+			}
+		}
+	}
 }
 
 // top is the first of those in heaps.

@@ -88,11 +88,12 @@ func inFlight(j *cluster.Job) bool {
 	})
 }
 
-// Holds is what the victim's tasks hold of the resource together.
-func (v *Victim) Holds(resource string) int64 {
+// ChargeOf is what the victim's tasks together count as in the queue's account of
+// the resource.
+func (v *Victim) ChargeOf(q *cluster.Queue, resource string) int64 {
 	sum := int64(0)
 	for _, t := range v.Tasks {
-		sum += t.Holds(resource)
+		sum += q.ChargeOf(t, resource)
 	}
 	return sum
 }

@@ -144,7 +144,7 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 			if !slices.Contains(w.Standings, s) {
 				w.Standings = append(w.Standings, s)
 			}
-			if ask := r.Asks(r.lacks, s.Resource); ask > 0 {
+			if ask := r.ChargeOf(r.State.Queue(r.job.Queue), r.lacks, s.Resource); ask > 0 {
 				w.Asks = w.Asks.With(s.Resource, ask)
 			}
 		}

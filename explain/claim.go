@@ -35,7 +35,7 @@ func (l *lab) claim(sought []engine.Sparing) *claim {
 	defer s.Close()
 	lacks := s.Lacking(&l.job().Alternatives[l.alternative()])
 	for _, st := range s.Standings(l.job().Queue) {
-		if ask := s.Asks(lacks, st.Resource); ask > 0 {
+		if ask := s.ChargeOf(l.end.Queue(st.Queue), lacks, st.Resource); ask > 0 {
 			c.asks = c.asks.With(st.Resource, ask)
 			c.standings = append(c.standings, st)
 		}

@@ -19,7 +19,9 @@ func resourceNotes(queues []*cluster.Queue, jobs []*cluster.Job, nodes []*cluste
 			there[n.Resources[i].Name] = true
 		}
 		for i := range n.Devices {
-			there[n.Devices[i].Resource] = true
+			if there[n.Devices[i].Resource] = true; n.Devices[i].Fraction > 0 {
+				there[cluster.DefaultDeviceResource] = true // of which slices are parts
+			}
 		}
 	}
 	names := slices.Sorted(maps.Keys(there))

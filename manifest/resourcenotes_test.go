@@ -17,7 +17,9 @@ func TestResourceNotes(t *testing.T) {
 		want  []string
 	}{
 		"a node": {nodes, []string{"queue q has terms for H100, which no node has", "1 workload requesting example.com/fpga, which no node has: job/j"}},
-		"none":   {nil, nil},
+		"slices are parts of GPUs": {[]*cluster.Node{fixture.Node("n").CPU(8, "8Gi").Slices(1, "A100", "1g.10gb", "10Gi").Build()},
+			[]string{"queue q has terms for H100, which no node has", "1 workload requesting example.com/fpga, which no node has: job/j"}},
+		"none": {nil, nil},
 	}
 	for name, tt := range tests {
 		if diff := cmp.Diff(tt.want, resourceNotes(queues, jobs, tt.nodes)); diff != "" {

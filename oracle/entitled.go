@@ -33,14 +33,12 @@ func Entitled(s *cluster.State) (found []string, tried bool) {
 		return nil, false
 	}
 	for _, j := range s.Pending() {
-		if j.Placed() > 0 {
-			continue
+		tasks := j.Alternatives[0].Tasks
+		if j.Placed() > 0 || slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return t.Shape != tasks[0].Shape }) {
+			continue // where tasks differ, there are many minima, and MakeRoom tries two of them
 		}
-		for _, minimum := range minimaOf(j) {
-			if victims := c.sentence(j, minimum); victims != "" {
-				found = append(found, fmt.Sprintf("%s of %s waits, and its quota entitles it to the room of %s", j.ID, j.Queue, victims))
-				break
-			}
+		if victims := c.sentence(j, tasks[:j.Alternatives[0].Min]); victims != "" {
+			found = append(found, fmt.Sprintf("%s of %s waits, and its quota entitles it to the room of %s", j.ID, j.Queue, victims))
 		}
 	}
 	return found, true
@@ -51,33 +49,6 @@ type court struct {
 	*cluster.State
 	divided map[string]bool
 	running []*cluster.Task // preemptible
-}
-
-// minimaOf are the sets of tasks that make the minimum of the job, which has no
-// subgroups; of sets that differ in the names of equal tasks, one.
-func minimaOf(j *cluster.Job) [][]*cluster.Task {
-	var out [][]*cluster.Task
-	known := map[string]bool{}
-	tasks := j.Alternatives[0].Tasks
-	for mask := range uint(1) << len(tasks) {
-		if bits.OnesCount(mask) != j.Alternatives[0].Min {
-			continue
-		}
-		var set []*cluster.Task
-		var shapes []string
-		for i, t := range tasks {
-			if mask>>i&1 == 1 {
-				set = append(set, t)
-				shapes = append(shapes, fmt.Sprintf("%p", t.Shape))
-			}
-		}
-		slices.Sort(shapes)
-		if key := strings.Join(shapes, " "); !known[key] {
-			known[key] = true
-			out = append(out, set)
-		}
-	}
-	return out
 }
 
 // plea is a job with the tasks that make its minimum, and the tasks that would be
@@ -117,6 +88,9 @@ func (c *court) sentence(j *cluster.Job, minimum []*cluster.Task) string {
 			continue
 		}
 		for _, moving := range [...]bool{false, true} {
+			if moving && c.limited(p) {
+				break // MakeRoom moves nothing for a job that a limit is in the way of
+			}
 			if c.fits(p, moving) {
 				var ids []string
 				for _, t := range p.evicted {
@@ -159,6 +133,18 @@ func (c *court) allowed(p *plea) bool {
 		}
 	}
 	return true
+}
+
+// limited reports whether a limit is in the way of the job as things are.
+func (c *court) limited(p *plea) bool {
+	for q := c.Queue(p.job.Queue); q != nil; q = c.Parent(q) {
+		for _, l := range q.Limits {
+			if q.Used.Of(l.Name)+p.asks[l.Name] > l.Value {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // reclaimable is rules 1 and 4 for the victim: a task, or all tasks of its job.

@@ -85,14 +85,17 @@ func (w *World) named() map[string]bool {
 
 // charge adds what the task holds to its queue and to all above it.
 func (w *World) charge(used map[string]amounts, t *cluster.Task, named map[string]bool) {
-	add := func(name string, v int64) {
+	charge := func(name string, v int64, counts func(*cluster.Queue) bool) {
 		for q := t.Job.Queue; q != ""; q = w.State.Queue(q).Parent {
 			if used[q] == nil {
 				used[q] = amounts{}
 			}
-			used[q][name] += v
+			if counts(w.State.Queue(q)) {
+				used[q][name] += v
+			}
 		}
 	}
+	add := func(name string, v int64) { charge(name, v, func(*cluster.Queue) bool { return true }) }
 	for _, a := range t.Shape.Resources {
 		add(a.Name, a.Value)
 	}
@@ -102,6 +105,9 @@ func (w *World) charge(used map[string]amounts, t *cluster.Task, named map[strin
 		add(d.Resource, int64(c.Milli))
 		if product := d.Resource + ":" + d.Product; named[product] {
 			add(product, int64(c.Milli))
+		}
+		if d.Profile == "1g.10gb" { // one of the seven slices of a GPU
+			charge(cluster.DefaultDeviceResource, max(1, int64(c.Milli)*142/1000), func(q *cluster.Queue) bool { return !q.Names(d.Resource) })
 		}
 	}
 }
@@ -341,7 +347,7 @@ func (w *World) late(q *cluster.Queue, resource string, preemptible bool) (sum i
 		}
 		for above := w.State.Queue(t.Job.Queue); above != nil; above = w.State.Parent(above) {
 			if above == q {
-				sum += t.Holds(resource)
+				sum += q.ChargeOf(t, resource)
 			}
 		}
 	}

@@ -23,10 +23,12 @@ func queues() []*cluster.Queue {
 	}
 }
 
-// terms are the resources that queues get terms for: mostly all devices, sometimes those of one product.
+// terms are the resources that queues get terms for: mostly all devices, sometimes
+// those of one product, or slices.
 var terms = []string{
 	cluster.DefaultDeviceResource, cluster.DefaultDeviceResource,
 	cluster.DefaultDeviceResource + ":A100", cluster.DefaultDeviceResource + ":L4", cluster.PartitionResource + "1g.10gb:A100",
+	cluster.PartitionResource + "1g.10gb",
 }
 
 // ChangeQueue gives a queue another limit, quota, weight, tier or run time, or
@@ -41,9 +43,11 @@ func (w *World) ChangeQueue() error {
 		q.Quota = q.Quota.With(pick(w, terms), amount)
 	case 2:
 		q.OverQuotaWeight = q.OverQuotaWeight.With(pick(w, terms), amount/1000)
-	case 3: // products are named no more
+	case 3: // products and slices are named no more
 		plain := func(list cluster.Resources) cluster.Resources {
-			return slices.DeleteFunc(slices.Clone(list), func(a cluster.Amount) bool { return strings.Contains(a.Name, ":") })
+			return slices.DeleteFunc(slices.Clone(list), func(a cluster.Amount) bool {
+				return strings.Contains(a.Name, ":") || strings.HasPrefix(a.Name, cluster.PartitionResource)
+			})
 		}
 		q.Limits, q.Quota, q.OverQuotaWeight = plain(q.Limits), plain(q.Quota), plain(q.OverQuotaWeight)
 	case 4:

@@ -17,7 +17,10 @@ type Result struct {
 	Cycles int    `json:"cycles"` // that were run
 	// Settled is the cycle after which nothing can change any more; the simulation
 	// then ends early. Absent: it had not come to rest.
-	Settled   int        `json:"settled,omitempty"`
+	Settled int `json:"settled,omitempty"`
+	// Quiet is the cycle after which nothing happened, where it has not settled
+	// because time alone may still change decisions: shares move while past use fades.
+	Quiet     int        `json:"quiet,omitempty"`
 	Frames    []*Frame   `json:"frames"`    // of the cycles in which something happened, in order
 	Workloads []Workload `json:"workloads"` // by name
 	Summary   Summary    `json:"summary"`

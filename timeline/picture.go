@@ -75,6 +75,8 @@ func (p *painter) head() string {
 	s := fmt.Sprintf("%s, %s of %s", strings.Replace(strings.TrimSuffix(Stamp(p.Start), "Z"), "T", " ", 1)+" UTC", count(p.Cycle, "cycle"), Span(p.Every))
 	if p.Settled {
 		s += fmt.Sprintf("; settled after cycle %d, at %s", p.Rest(), p.time(p.Rest()))
+	} else if p.Wake > 0 {
+		s += fmt.Sprintf("; quiet after cycle %d, at %s, and not settled: time alone may still change decisions, as past use fades", p.Rest(), p.time(p.Rest()))
 	}
 	return s
 }

@@ -47,6 +47,8 @@ func (c *Course) Result() *Result {
 	out := &Result{Start: Stamp(c.Start), Every: Span(c.Every), Cycles: c.Cycle, Frames: c.Frames, Workloads: []Workload{}, Summary: c.Summary()}
 	if c.Settled {
 		out.Settled = c.Rest()
+	} else if c.Wake > 0 {
+		out.Quiet = c.Rest()
 	}
 	if out.Frames == nil {
 		out.Frames = []*Frame{}

@@ -67,7 +67,10 @@ type Course struct {
 	Start, Every int64
 	Cycle        int // the last one that was run, counted from 1
 	// Settled: nothing can change any more. The course then ends before its time.
-	Settled  bool
+	Settled bool
+	// Wake is when time alone may next change a decision, although nothing happens, as
+	// where past use fades; 0: it does not.
+	Wake     int64
 	Frames   []*Frame          // of the cycles in which something happened
 	Lives    []*Life           // one for each job, by ID
 	Refusals []*engine.Refusal // once it has ended: what waits, and why
@@ -154,6 +157,7 @@ func (r *runner) step() error {
 		asked = true
 		out, err = r.session(false)
 		out.Events = append(events, out.Events...)
+		r.Wake = out.NextWake
 	}
 	if err == nil {
 		err = explain.Settle(r.State, out.Decisions)
@@ -181,6 +185,7 @@ func (r *runner) step() error {
 	if f.empty() {
 		return nil
 	}
+	r.Wake = 0
 	r.Frames = append(r.Frames, f)
 	if r.changes += f.changes(); r.changes > maxChanges {
 		return fmt.Errorf("more than %d things have happened by cycle %d; give fewer cycles, or longer ones", maxChanges, r.Cycle)
@@ -208,10 +213,11 @@ func (r *runner) session(patient bool) (engine.Outcome, error) {
 
 // settled reports whether the next cycles cannot differ from this one, which has
 // decided nothing: nothing is to come, and time alone changes nothing. What it
-// could change is which tasks a minimum run time protects, and which jobs a
-// preemption delay keeps from evicting: both matter only to a job that waits.
+// could change is who is protected by a minimum run time, and only for the sake
+// of somebody who waits, and what plugins ask for another session for, such as
+// shares that move while past use fades.
 func (r *runner) settled() bool {
-	if len(r.coming) > 0 || len(r.leaving) > 0 || len(r.State.Nominated()) > 0 {
+	if len(r.coming) > 0 || len(r.leaving) > 0 || len(r.State.Nominated()) > 0 || r.Wake > r.Now() {
 		return false
 	}
 	for _, l := range r.Lives {

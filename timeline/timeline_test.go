@@ -285,3 +285,44 @@ func TestCheck(t *testing.T) {
 		})
 	}
 }
+
+// waker asks for another session until a time.
+type waker struct{ until int64 }
+
+func (waker) Name() string                   { return "Waker" }
+func (waker) OnSessionClose(*engine.Session) {}
+func (w waker) OnSessionOpen(s *engine.Session) {
+	if s.Now < w.until {
+		s.WakeAt(min(w.until, s.Now+2*minute))
+	}
+}
+
+// TestWakeIsWaitedFor: while a plugin asks for another session, time alone may change
+// something, and the course has not settled.
+func TestWakeIsWaitedFor(t *testing.T) {
+	type end struct {
+		settled      bool
+		cycle, quiet int
+	}
+	for name, c := range map[string]struct {
+		until  int64
+		cycles int
+		want   end
+	}{
+		"none asks":                {0, 99, end{true, 2, 0}},
+		"until the plugin is done": {9 * minute, 99, end{true, 10, 0}},
+		"the cycles end before":    {9 * minute, 5, end{false, 5, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := course(t, newEngine(t, waker{c.until}), timeline.Options{Cycles: c.cycles, Start: minute - minute/2}, fixture.Job("a").Devices(2), fixture.Job("b").Devices(2))
+			if diff := cmp.Diff(c.want, end{got.Settled, got.Cycle, got.Result().Quiet}, cmp.AllowUnexported(end{})); diff != "" {
+				t.Error(diff)
+			}
+			var picture bytes.Buffer
+			got.Picture(&picture, explain.Style{}, false)
+			if quiet := strings.Contains(picture.String(), "; quiet after cycle 1, at 00:00:30, and not settled: time alone may still change decisions"); quiet != (c.want.quiet > 0) {
+				t.Errorf("quiet: %v\n%s", quiet, picture.String())
+			}
+		})
+	}
+}

@@ -39,8 +39,10 @@ type QueueSpec struct {
 	// Limits bound what the tasks of the queue and of all below it hold together. A resource that is not
 	// named is not limited; one with limit 0 is not theirs to use. Devices are
 	// limited by their resource name, such as nvidia.com/gpu, or those of one
-	// product by both, such as nvidia.com/gpu:NVIDIA-L4. The same names serve
-	// quotas and weights.
+	// product by both, such as nvidia.com/gpu:NVIDIA-L4. MIG slices count under
+	// their own name, such as nvidia.com/mig-1g.10gb, where the queue has terms for
+	// it, and as a fraction of nvidia.com/gpu, such as 1/7, where it has none. The
+	// same names serve quotas and weights.
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 	// MinRunTime protects what has only just started.
 	MinRunTime *MinRunTime `json:"minRunTime,omitempty"`

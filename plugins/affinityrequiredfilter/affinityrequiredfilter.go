@@ -8,7 +8,8 @@
 // Terms about jobs work as on Kubernetes. A job's own placed tasks count. A term
 // to be near jobs that matches the job itself passes while no such job is
 // placed anywhere, or the first of them could never start. To be kept away is
-// mutual: a placed job keeps those away that its required anti-terms match.
+// mutual: a placed job keeps those away that its required anti-terms match. A job
+// that was evicted has made room: others are placed, and start once it has left.
 package affinityrequiredfilter
 
 import (

@@ -35,14 +35,14 @@ func (p *plugin) reclaimableLast(job *cluster.Job, lacks []*cluster.Task) func(*
 // rule can let it have anything.
 func (p *plugin) lastClaimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 	c := p.claimant(job, lacks)
-	if c == nil || len(c.asks) == 0 {
+	if c == nil || len(c.asks[len(c.branch)-1]) == 0 {
 		return nil
 	}
 	for level, q := range c.branch {
 		if c.mayStayFrom(level, quotaOf) {
 			return c
 		}
-		own := c.tree.ratio(q, c.left)
+		own := c.tree.ratio(q, c.left[level])
 		for _, o := range c.tree.siblings(q) {
 			if o != q && own.compare(c.tree.ratio(o, nil)) < 0 {
 				return c
@@ -66,11 +66,11 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 		}
 		fork := c.fork(leaf)
 		theirs := leaf.branch[fork:]
-		for _, ask := range c.asks {
-			if leaf.Used.Of(ask.Name) == 0 {
+		for _, ask := range c.asks[fork] {
+			if theirs[0].Used.Of(ask.Name) == 0 {
 				continue
 			}
-			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && c.mayHaveBeenBeyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, 1) {
+			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && c.mayHaveBeenBeyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, func(q *Queue) int64 { return leastCharge(q, ask.Name) }) {
 				return true
 			}
 		}
@@ -89,14 +89,14 @@ func (c *claimant) spareLast(v *engine.Victim) engine.Reason {
 	deserves := c.deserves(fork)
 	theirs := leaf.branch[fork:]
 	c.remember(theirs)
-	if c.within[fork] && c.some(v, func(resource string) bool { return above(theirs, resource, v.Holds(resource)) }) {
+	if c.within[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) }) {
 		return engine.Consent
 	}
-	if deserves && c.every(v, func(resource string) bool { return c.wereBeyond(theirs, resource) }) {
+	if deserves && c.every(v, theirs[0], fork, func(resource string) bool { return c.wereBeyond(theirs, resource, charged(v, resource)) }) {
 		return engine.Consent
 	}
-	if c.evener(fork, theirs[0]) && (deserves || c.every(v, func(resource string) bool { return keepQuota(theirs, resource, v.Holds(resource)) })) &&
-		c.some(v, func(resource string) bool { return c.tree.highest(theirs[1:], resource) }) {
+	if c.evener(fork, theirs[0]) && (deserves || c.every(v, theirs[0], fork, func(resource string) bool { return keep(theirs, resource, charged(v, resource), quotaOf) })) &&
+		c.some(v, theirs[0], fork, func(resource string) bool { return c.tree.highest(theirs[1:], resource) }) {
 		return engine.Consent
 	}
 	if !deserves && c.mayStayFrom(fork, quotaOf) {
@@ -105,23 +105,25 @@ func (c *claimant) spareLast(v *engine.Victim) engine.Reason {
 	return VictimQueueWithinItsShare
 }
 
-// some reports whether the condition holds for a resource that the job asks for and the
-// victim holds.
-func (c *claimant) some(v *engine.Victim, holds func(resource string) bool) bool {
-	return slices.ContainsFunc(c.asks, func(ask cluster.Amount) bool { return v.Holds(ask.Name) > 0 && holds(ask.Name) })
+// some reports whether the condition holds for a resource that the job asks for and
+// that the sibling is charged for the victim.
+func (c *claimant) some(v *engine.Victim, sibling *Queue, fork int, holds func(resource string) bool) bool {
+	return slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
+		return v.ChargeOf(sibling.Queue, ask.Name) > 0 && holds(ask.Name)
+	})
 }
 
-// every reports whether the condition holds for all resources that the job asks for and
-// the victim holds: what is held within the quota of one resource is not taken for
-// what is held beyond the quota of another.
-func (c *claimant) every(v *engine.Victim, holds func(resource string) bool) bool {
-	return c.some(v, func(string) bool { return true }) && !c.some(v, func(resource string) bool { return !holds(resource) })
+// every reports whether the condition holds for all such resources: what is held within
+// the quota of one resource is not taken for what is held beyond the quota of another.
+func (c *claimant) every(v *engine.Victim, sibling *Queue, fork int, holds func(resource string) bool) bool {
+	return c.some(v, sibling, fork, func(string) bool { return true }) &&
+		!c.some(v, sibling, fork, func(resource string) bool { return !holds(resource) })
 }
 
 // deserves reports whether the claimant stays within its quotas from the level down.
 func (c *claimant) deserves(fork int) bool {
-	for _, q := range c.branch[fork:] {
-		if !c.stays(q, quotaOf) {
+	for level := fork; level < len(c.branch); level++ {
+		if !c.stays(level, quotaOf) {
 			return false
 		}
 	}
@@ -131,7 +133,7 @@ func (c *claimant) deserves(fork int) bool {
 // evener reports whether the claimant's queue of the level stands lower with the job
 // than the sibling stood before anything was evicted.
 func (c *claimant) evener(level int, sibling *Queue) bool {
-	return c.tree.ratio(c.branch[level], c.left).compare(c.standing(sibling)) < 0
+	return c.tree.ratio(c.branch[level], c.left[level]).compare(c.standing(sibling)) < 0
 }
 
 // standing is how the sibling stood when it was first asked about.
@@ -161,12 +163,12 @@ func (c *claimant) remember(branch []*Queue) {
 	}
 }
 
-// wereBeyond reports whether all queues held more than their quota before anything was
-// evicted.
-func (c *claimant) wereBeyond(branch []*Queue, resource string) bool {
+// wereBeyond reports whether all queues that lose something held more than their quota
+// before anything was evicted.
+func (c *claimant) wereBeyond(branch []*Queue, resource string, gone func(*Queue) int64) bool {
 	return !slices.ContainsFunc(branch, func(q *Queue) bool {
 		sh := q.share(resource)
-		return sh != nil && c.before[q].Of(resource) <= quotaOf(sh)
+		return sh != nil && gone(q) > 0 && c.before[q].Of(resource) <= quotaOf(sh)
 	})
 }
 
@@ -177,16 +179,6 @@ func (c *claimant) mayHaveBeenBeyond(branch []*Queue, resource string) bool {
 		sh := q.share(resource)
 		return sh != nil && c.plugin.state.QueueChanged(q.Queue) <= c.opened && q.Used.Of(resource) <= quotaOf(sh)
 	})
-}
-
-// keepQuota reports whether all queues hold their quota when so much is gone.
-func keepQuota(branch []*Queue, resource string, gone int64) bool {
-	for _, q := range branch {
-		if sh := q.share(resource); sh != nil && q.Used.Of(resource)-gone < quotaOf(sh) {
-			return false
-		}
-	}
-	return true
 }
 
 // siblings are the queues with the same parent, the queue included.
@@ -250,19 +242,27 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 func (c *claimant) fair(v *engine.Victim, leaf *Queue, plan []*engine.Victim) bool {
 	fork := c.fork(leaf)
 	theirs := leaf.branch[fork:]
-	if c.within[fork] && c.some(v, func(resource string) bool { return above(theirs, resource, 0) }) {
+	if c.within[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return ended(theirs, resource, charged(v, resource)) }) {
 		return true
 	}
-	return c.deserves(fork) && c.every(v, func(resource string) bool {
+	return c.deserves(fork) && c.every(v, theirs[0], fork, func(resource string) bool {
 		return !slices.ContainsFunc(theirs, func(q *Queue) bool {
 			gone := int64(0)
 			for _, o := range plan {
 				if below := c.tree.byName[o.Job.Queue]; o.Purpose != engine.Move && below != nil && slices.Contains(below.branch, q) {
-					gone += o.Holds(resource)
+					gone += o.ChargeOf(q.Queue, resource)
 				}
 			}
 			sh := q.share(resource)
 			return sh != nil && q.Used.Of(resource)+gone <= quotaOf(sh)
 		})
+	})
+}
+
+// ended reports whether all queues that have lost something hold their share.
+func ended(branch []*Queue, resource string, lost func(*Queue) int64) bool {
+	return !slices.ContainsFunc(branch, func(q *Queue) bool {
+		sh := q.share(resource)
+		return sh != nil && lost(q) > 0 && q.Used.Of(resource) < sh.Share()
 	})
 }

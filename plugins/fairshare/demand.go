@@ -141,6 +141,9 @@ func (d *demand) count(p *pending, by func(total, int64) total, tasks int, chang
 		for _, x := range a.all {
 			asks[x.Name] = by(asks[x.Name], x.Value)
 		}
+		if x := a.devices; ofGPU(x, d.state.Queue(p.queue)) > 0 {
+			asks[cluster.DefaultDeviceResource] = by(asks[cluster.DefaultDeviceResource], x.OfGPU)
+		}
 	}
 }
 

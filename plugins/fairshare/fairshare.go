@@ -13,6 +13,7 @@
 // With the argument halfLife, such as 24h, what queues used in the past counts as
 // well: who used more than its weight gets less of what quotas leave, for a
 // while. The argument pastWeight says how strongly, from 0 to 10; 1 unless given.
+// While shares move with time, the plugin asks for a session 64 times in a half-life.
 package fairshare
 
 import (
@@ -73,6 +74,9 @@ func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
 func (p *plugin) shares() *Tree {
 	if p.tree == nil {
 		p.tree = p.kept.follow(p.state, p.offer.of(p.state), p.settings)
+		if p.kept.moves() {
+			p.session.WakeAt(p.session.Now + max(1, p.settings.Decay.HalfLife/wakes))
+		}
 	}
 	return p.tree
 }

@@ -13,8 +13,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-const gpu = cluster.DefaultDeviceResource
-
 func job(queue string, devices int, at string) fixture.Part {
 	b := fixture.Job(fmt.Sprintf("%s-%d-%s", queue, devices, at)).Queue(queue).Devices(devices)
 	if at != "" {
@@ -84,6 +82,19 @@ func TestQueueOrder(t *testing.T) {
 				t.Errorf("order (-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// A queue may be compared with itself, with two jobs.
+func TestOneQueueWithTwoJobs(t *testing.T) {
+	p := &plugin{}
+	state := fixture.State(fixture.Node("n").GPUs(8, "A100", "80Gi"), fixture.Queue("a").Quota(gpu, 2000), job("a", 1, ""), job("a", 3, ""))
+	s := fixture.Engine(p).Open(state, engine.Options{})
+	defer s.Close()
+	within := engine.Bid{Queue: state.Queue("a"), Job: state.Job("job/a-1-")}
+	beyond := engine.Bid{Queue: state.Queue("a"), Job: state.Job("job/a-3-")}
+	if p.compare(within, beyond) >= 0 || p.compare(beyond, within) <= 0 {
+		t.Errorf("within its quota: %d, beyond: %d", p.compare(within, beyond), p.compare(beyond, within))
 	}
 }
 

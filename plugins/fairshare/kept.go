@@ -19,8 +19,9 @@ type kept struct {
 	state    *cluster.State
 	revision uint64
 	asks     demand
-	queues   uint64          // version that it is up to date with
-	devices  []string        // resources that devices are requested under
+	queues   uint64 // version that it is up to date with
+	kinds    []cluster.Device
+	accounts accounts        // profiles that queues have terms for
 	divides  map[string]bool // resources that queues divide, requested or not
 	columns  map[string]bool // of these, the ones with quotas, use or requests
 	divided  map[divisionOf]*division
@@ -53,9 +54,8 @@ type footing struct {
 
 // follow brings the tree in step with the State, of which so much is to be divided.
 func (k *kept) follow(s *cluster.State, total cluster.Resources, settings Settings) *Tree {
-	devices := deviceNames(s)
-	if k.Tree == nil || k.state != s || k.revision != s.Revision() || !slices.Equal(k.devices, devices) {
-		k.begin(s, devices, settings)
+	if k.Tree == nil || k.state != s || k.revision != s.Revision() || !slices.Equal(k.kinds, s.Kinds()) {
+		k.begin(s, settings)
 	}
 	if k.decay = settings.Decay; k.decay.counts() {
 		k.recall()
@@ -88,9 +88,9 @@ func (k *kept) recall() {
 }
 
 // begin makes the tree anew, with nothing asked for.
-func (k *kept) begin(s *cluster.State, devices []string, settings Settings) {
+func (k *kept) begin(s *cluster.State, settings Settings) {
 	*k = kept{
-		Tree: newTree(s), state: s, revision: s.Revision(), asks: newDemand(s), devices: devices, divides: settings.divided(s, devices),
+		Tree: newTree(s), state: s, revision: s.Revision(), asks: newDemand(s), kinds: s.Kinds(), accounts: accountsOf(s), divides: settings.Divided(s),
 		columns: map[string]bool{}, divided: map[divisionOf]*division{},
 	}
 	line := slices.Clone(k.bySlot)
@@ -111,6 +111,9 @@ func (k *kept) begin(s *cluster.State, devices []string, settings Settings) {
 func (k *kept) column(name string) {
 	if k.columns[name] || !k.divides[name] {
 		return
+	}
+	if k.accounts.has(name) {
+		k.column(gpu) // of which they are parts
 	}
 	k.columns[name] = true
 	for _, root := range k.Roots {
@@ -192,11 +195,10 @@ func (k *kept) request(q *Queue, name string, v, takes int64) {
 		}
 	}
 	if q.Parent != nil && (after != before || sh.within() != within) {
-		v, takes := int64(0), int64(0)
-		for _, c := range q.Parent.Children {
-			v, takes = plus(v, c.parts[name].within()), plus(takes, c.most(c.parts[name]))
+		k.rise(q.Parent, name)
+		if k.accounts.differ(q, name) {
+			k.rise(q.Parent, gpu)
 		}
-		k.request(q.Parent, name, v, takes)
 	}
 	sh.set(Part{sh.Part.Quota, sh.OverQuota, claim.stop(sh.Share())})
 	q.show(sh)
@@ -238,8 +240,12 @@ func (k *kept) absorbs(d *division, q *Queue, sh *Share, before, after int64) bo
 
 // pour has the queues below divide another amount.
 func (k *kept) pour(q *Queue, name string) {
-	if len(q.Children) > 0 {
-		k.soil(k.divided[divisionOf{q, name}])
+	if len(q.Children) == 0 {
+		return
+	}
+	k.soil(k.divided[divisionOf{q, name}])
+	if k.accounts.has(name) {
+		k.soil(k.divided[divisionOf{q, gpu}])
 	}
 }
 
@@ -267,10 +273,7 @@ func (k *kept) settle() {
 }
 
 func (k *kept) divide(d *division) {
-	total := k.Total.Of(d.resource)
-	if d.parent != nil {
-		total = d.parent.parts[d.resource].Share()
-	}
+	total := k.total(d)
 	claims := make([]Claim, len(d.siblings))
 	for i, q := range d.siblings {
 		claims[i] = q.claim(q.parts[d.resource])

@@ -51,9 +51,36 @@ func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
 					}
 					break // as the first of its line
 				}
+				if name, held := unrequested(y); name != "" && !jobsAbove(s) {
+					t.Fatalf("queue %s holds %d of %s and requests less", q.Name, held, name)
+				}
 			}
 			ssn.Close()
 		}
+	})
+}
+
+// unrequested is an amount that the queue holds of what is divided and does not
+// request: slices count under one name below it and under another in it. Requests
+// end at limits below.
+func unrequested(q *Queue) (string, int64) {
+	for _, a := range q.Used {
+		if sh := q.parts[a.Name]; sh != nil && sh.Request < a.Value && !limited(q, a.Name) {
+			return a.Name, a.Value
+		}
+	}
+	return "", 0
+}
+
+// jobsAbove reports whether a job is in a queue that has others below it by now.
+func jobsAbove(s *cluster.State) bool {
+	return slices.ContainsFunc(s.Jobs(), func(j *cluster.Job) bool { q := s.Queue(j.Queue); return q != nil && !q.Leaf() })
+}
+
+// limited reports whether a queue below has a limit of what slices may count as.
+func limited(q *Queue, name string) bool {
+	return slices.ContainsFunc(q.Children, func(c *Queue) bool {
+		return bound(c.Limits, name) >= 0 || bound(c.Limits, cluster.PartitionResource+"1g.1gb") >= 0 || bound(c.Limits, gpu) >= 0 || limited(c, name)
 	})
 }
 
@@ -77,6 +104,9 @@ func happen(t *rapid.T, s *cluster.State, step int) {
 			for range n("devices", 3) {
 				node.Devices = append(node.Devices, cluster.Device{Product: "P", Resource: resource, Memory: cluster.Bytes(1 + n("memory", 1))})
 			}
+			for range n("slices", 2) {
+				node.Devices = append(node.Devices, cluster.Device{Product: "P", Profile: "1g.1gb", Memory: 1})
+			}
 			apply(t, s, cluster.NodePut{Node: *node})
 		}
 	case 1, 2:
@@ -88,7 +118,7 @@ func happen(t *rapid.T, s *cluster.State, step int) {
 			q.Parent = parent
 		}
 		for _, list := range []*cluster.Resources{&q.Quota, &q.Limits} {
-			for _, r := range []string{cluster.CPU, cluster.DefaultDeviceResource} {
+			for _, r := range []string{cluster.CPU, cluster.DefaultDeviceResource, cluster.PartitionResource + "1g.1gb"} {
 				if n(r, 2) == 0 {
 					amount := int64(n("amount", 6))
 					if list == &q.Quota && n("unlimited", 4) == 0 {
@@ -115,7 +145,7 @@ func happen(t *rapid.T, s *cluster.State, step int) {
 		}
 		shape := &cluster.Shape{Resources: cluster.Resources{{Name: cluster.CPU, Value: int64(1 + n("cores", 2))}}}
 		if n("device", 1) == 0 {
-			shape.Need = cluster.Need{Devices: 1, Memory: cluster.Bytes(n("memory", 1))}
+			shape.Need = cluster.Need{Devices: 1, Memory: cluster.Bytes(n("memory", 1)), Partition: rapid.SampledFrom([]string{"", "1g.1gb"}).Draw(t, "profile")}
 		}
 		j := &cluster.Job{ID: id, Queue: fmt.Sprintf("q%d", n("queue", 5)), Alternatives: []cluster.Alternative{{
 			Min: 1, Tasks: []*cluster.Task{{Name: "0", Shape: shape}, {Name: "1", Shape: shape}},

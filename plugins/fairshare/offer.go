@@ -64,21 +64,25 @@ func (o *offer) has(out cluster.Resources, n *cluster.Node) cluster.Resources {
 		if d.Lost || n.Defect != nil {
 			continue
 		}
-		out = addDevice(out, own, d.Resource)
+		out = addDevice(out, own, d.Resource, cluster.Whole)
 		if len(o.products) > 0 && o.state.Named(d.ProductResource) {
-			out = addDevice(out, own, d.ProductResource)
+			out = addDevice(out, own, d.ProductResource, cluster.Whole)
+		}
+		if d.Fraction > 0 && d.Resource != cluster.DefaultDeviceResource {
+			out = addDevice(out, own, cluster.DefaultDeviceResource, d.Fraction)
 		}
 	}
 	return out
 }
 
-// addDevice counts one more device under the name, among the amounts from own on.
-func addDevice(out cluster.Resources, own int, name string) cluster.Resources {
+// addDevice counts one more device, or a part of one, under the name, among the
+// amounts from own on.
+func addDevice(out cluster.Resources, own int, name string, part cluster.Milli) cluster.Resources {
 	for i := own; i < len(out); i++ {
 		if out[i].Name == name {
-			out[i].Value += int64(cluster.Whole)
+			out[i].Value += int64(part)
 			return out
 		}
 	}
-	return append(out, cluster.Amount{Name: name, Value: int64(cluster.Whole)})
+	return append(out, cluster.Amount{Name: name, Value: int64(part)})
 }

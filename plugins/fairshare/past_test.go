@@ -125,7 +125,8 @@ func TestPastIsFair(t *testing.T) {
 			t.Errorf("the past still counts after 63 half-lives (-want +got):\n%s", d)
 		}
 		a.Past(90*hour, 95*hour, gpu, 3000)
-		if after := shares(decay); after["a"] > before["a"] {
+		// Shares are rounded up or down to thousandths, so one more may be due to that.
+		if after := shares(decay); after["a"] > before["a"]+1 {
 			t.Errorf("a used more and gets %d instead of %d", after["a"], before["a"])
 		}
 	})

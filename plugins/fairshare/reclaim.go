@@ -31,14 +31,14 @@ type claimant struct {
 	tree   *Tree
 	job    *cluster.Job
 	branch []*Queue
-	asks   cluster.Resources
+	asks   []cluster.Resources // by level of the branch: what the job would be charged there
 	lacks  []*cluster.Task
 	forks  map[string]int
 
-	opened  uint64            // version of the queues before anything was evicted
-	version uint64            // of the queues, that the rest is as of; 0: of none
-	left    cluster.Resources // what the job asks for beyond what is placed of it
-	within  []bool            // by level of the branch: all from there down stay within their share
+	opened  uint64              // version of the queues before anything was evicted
+	version uint64              // of the queues, that the rest is as of; 0: of none
+	left    []cluster.Resources // by level: the same, without what is placed of the job
+	within  []bool              // by level of the branch: all from there down stay within their share
 
 	// Of the last resort, before anything was evicted:
 	stood  map[*Queue]ratio             // how siblings of the branch stood
@@ -48,7 +48,7 @@ type claimant struct {
 // reclaimable says which victims may leave so that the job's queue gets its share.
 func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
 	c := p.claimant(job, lacks)
-	if c == nil || len(c.asks) == 0 || !c.mayStay(len(c.branch)-1, (*Share).Share) {
+	if c == nil || len(c.asks[len(c.branch)-1]) == 0 || !c.mayStay(len(c.branch)-1, (*Share).Share) {
 		return nil
 	}
 	return c.spare
@@ -62,11 +62,10 @@ func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 		return nil
 	}
 	c := &claimant{plugin: p, tree: t, job: job, branch: leaf.branch, lacks: lacks, forks: map[string]int{}, opened: p.state.QueuesVersion()}
-	for i := range leaf.Shares {
-		if name := leaf.Shares[i].Resource; p.session.Asks(lacks, name) > 0 {
-			c.asks = append(c.asks, cluster.Amount{Name: name, Value: p.session.Asks(lacks, name)})
-		}
+	for _, q := range c.branch {
+		c.asks = append(c.asks, p.asked(q, lacks))
 	}
+	c.left = make([]cluster.Resources, len(c.branch))
 	c.within = make([]bool, len(c.branch)+1)
 	c.refresh()
 	return c
@@ -77,22 +76,27 @@ func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 // and what it still asks for count together.
 func (c *claimant) refresh() {
 	version := c.plugin.state.QueuesVersion()
-	if c.version == version && c.left != nil {
+	if c.version == version && c.left[0] != nil {
 		return
 	}
-	c.version, c.left = version, c.left[:0]
-	for _, a := range c.asks {
-		c.left = append(c.left, cluster.Amount{Name: a.Name, Value: c.plugin.session.AsksStill(c.lacks, a.Name)})
+	c.version = version
+	for i, q := range c.branch {
+		left := make(cluster.Resources, 0, len(c.asks[i]))
+		for _, a := range c.asks[i] {
+			left = append(left, cluster.Amount{Name: a.Name, Value: c.plugin.session.ChargeStill(q.Queue, c.lacks, a.Name)})
+		}
+		c.left[i] = left
 	}
 	c.within[len(c.branch)] = true
 	for i := len(c.branch) - 1; i >= 0; i-- {
-		c.within[i] = c.within[i+1] && c.stays(c.branch[i], (*Share).Share)
+		c.within[i] = c.within[i+1] && c.stays(i, (*Share).Share)
 	}
 }
 
-// stays reports whether the queue holds no more than the bound with the job.
-func (c *claimant) stays(q *Queue, bound func(*Share) int64) bool {
-	for _, a := range c.left {
+// stays reports whether the queue of the level holds no more than the bound with the job.
+func (c *claimant) stays(level int, bound func(*Share) int64) bool {
+	q := c.branch[level]
+	for _, a := range c.left[level] {
 		if sh := q.share(a.Name); sh != nil && q.Used.Of(a.Name)+a.Value > bound(sh) {
 			return false
 		}
@@ -105,13 +109,13 @@ func (c *claimant) stays(q *Queue, bound func(*Share) int64) bool {
 // job's own queue those of lower priority.
 func (c *claimant) mayStay(level int, bound func(*Share) int64) bool {
 	q := c.branch[level]
-	if c.stays(q, bound) {
+	if c.stays(level, bound) {
 		return true
 	}
 	if level == len(c.branch)-1 && !c.plugin.hasBelow(c.job.Queue, c.job.Priority) {
 		return false
 	}
-	for _, a := range c.left {
+	for _, a := range c.left[level] {
 		if sh := q.share(a.Name); sh != nil && q.Firm.Of(a.Name)+a.Value > bound(sh) {
 			return false
 		}
@@ -148,7 +152,10 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 		if leaf == nil || slices.Contains(c.branch, leaf) || !c.mayStayFrom(c.fork(leaf), (*Share).Share) {
 			return false
 		}
-		return slices.ContainsFunc(c.asks, func(ask cluster.Amount) bool { return above(leaf.branch[c.fork(leaf):], ask.Name, 1) })
+		fork := c.fork(leaf)
+		return slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
+			return above(leaf.branch[fork:], ask.Name, func(q *Queue) int64 { return leastCharge(q, ask.Name) })
+		})
 	}
 }
 
@@ -167,10 +174,8 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 	if objection != "" {
 		return objection
 	}
-	if !slices.ContainsFunc(c.asks, func(ask cluster.Amount) bool {
-		held := v.Holds(ask.Name)
-		return held > 0 && above(leaf.branch[fork:], ask.Name, held)
-	}) {
+	theirs := leaf.branch[fork:]
+	if !c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) }) {
 		return VictimQueueWithinItsShare
 	}
 	switch {
@@ -192,8 +197,8 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 	}
 	fork = c.fork(leaf)
 	own := c.branch[fork].Queue
-	theirs, keeps := c.plugin.state.TierWithout(leaf.branch[fork].Queue, v.Holds)
-	switch tier := c.plugin.state.TierWith(own, c.left.Of); {
+	theirs, keeps := c.plugin.state.TierWithout(leaf.branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.branch[fork].Queue, resource) })
+	switch tier := c.plugin.state.TierWith(own, c.left[fork].Of); {
 	case keeps:
 		return nil, 0, VictimGuaranteed
 	case theirs.Rank() >= tier.Rank():
@@ -217,14 +222,26 @@ func (c *claimant) fork(leaf *Queue) int {
 	return i
 }
 
-// above reports whether all queues keep their share when so much is gone.
-func above(branch []*Queue, resource string, gone int64) bool {
+// above reports whether all queues that lose something keep their share.
+func above(branch []*Queue, resource string, gone func(*Queue) int64) bool {
+	return keep(branch, resource, gone, (*Share).Share)
+}
+
+// keep reports whether all queues that lose something keep as much as the bound.
+func keep(branch []*Queue, resource string, gone func(*Queue) int64, bound func(*Share) int64) bool {
 	for _, q := range branch {
-		if sh := q.share(resource); sh != nil && q.Used.Of(resource)-gone < sh.Share() {
-			return false
+		if sh := q.share(resource); sh != nil {
+			if v := gone(q); v > 0 && q.Used.Of(resource)-v < bound(sh) {
+				return false
+			}
 		}
 	}
 	return true
+}
+
+// charged is what the victim is charged in the account of each queue.
+func charged(v *engine.Victim, resource string) func(*Queue) int64 {
+	return func(q *Queue) int64 { return v.ChargeOf(q.Queue, resource) }
 }
 
 // share is the queue's share of the resource, nil if it neither asks for any nor deserves some.

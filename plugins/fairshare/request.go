@@ -31,6 +31,9 @@ func pendingRequests(s *cluster.State) map[string]map[string]int64 {
 				if d.Product != "" {
 					asks[d.Product] = plus(asks[d.Product], d.Value)
 				}
+				if v := ofGPU(d, s.Queue(j.Queue)); v > 0 {
+					asks[cluster.DefaultDeviceResource] = plus(asks[cluster.DefaultDeviceResource], v)
+				}
 			}
 		}
 	}

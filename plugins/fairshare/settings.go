@@ -66,11 +66,9 @@ func (a *arguments) decay() (Decay, error) {
 // queue name, and what the profile adds. All others are free for all: a quota of
 // devices would be worth little if cores, which no queue has terms for, were divided
 // by weight.
-func (o *Settings) Divided(s *cluster.State) map[string]bool { return o.divided(s, deviceNames(s)) }
-
-func (o *Settings) divided(s *cluster.State, devices []string) map[string]bool {
+func (o *Settings) Divided(s *cluster.State) map[string]bool {
 	out := map[string]bool{}
-	for _, list := range [][]string{devices, o.Divide} {
+	for _, list := range [][]string{deviceNames(s), o.Divide} {
 		for _, name := range list {
 			out[name] = true
 		}
@@ -85,13 +83,15 @@ func (o *Settings) divided(s *cluster.State, devices []string) map[string]bool {
 	return out
 }
 
-// deviceNames are the resources that devices of nodes are requested under, sorted.
+// deviceNames are the resources that devices of nodes are divided under:
+// slices are parts of GPUs unless some queue has terms for their own name.
 func deviceNames(s *cluster.State) []string {
 	kinds := s.Kinds()
 	out := make([]string, len(kinds))
 	for i := range kinds {
-		out[i] = kinds[i].Resource
+		if out[i] = kinds[i].Resource; kinds[i].Fraction > 0 {
+			out[i] = gpu
+		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }

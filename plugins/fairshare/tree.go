@@ -104,15 +104,26 @@ func Shares(s *cluster.State, total cluster.Resources, settings Settings) *Tree 
 		}
 	}
 	divided := settings.Divided(s)
-	for name := range names {
+	g := gathering{asks, accountsOf(s), map[string]map[*Queue]*Share{}}
+	work := func(name string) {
 		if !divided[name] {
-			continue
+			return
 		}
-		shares := map[*Queue]*Share{}
+		g.shares[name] = map[*Queue]*Share{}
 		for _, root := range t.Roots {
-			root.gather(name, asks, shares)
+			g.gather(root, name)
 		}
-		t.divide(total.Of(name), name, t.Roots, shares)
+		t.divide(total.Of(name), name, t.Roots, &g)
+	}
+	for _, a := range g.accounts { // before nvidia.com/gpu, of which they are parts
+		if names[a.name] {
+			names[gpu] = true
+			work(a.name)
+			delete(names, a.name)
+		}
+	}
+	for name := range names {
+		work(name)
 	}
 	for _, q := range t.byName {
 		slices.SortFunc(q.Shares, func(a, b Share) int { return strings.Compare(a.Resource, b.Resource) })
@@ -120,24 +131,39 @@ func Shares(s *cluster.State, total cluster.Resources, settings Settings) *Tree 
 	return t
 }
 
+// gathering is what shares are worked out from, and the shares by resource.
+type gathering struct {
+	asks     map[string]map[string]int64
+	accounts accounts
+	shares   map[string]map[*Queue]*Share
+}
+
 // gather adds up, from the leaves, what is deserved and asked for.
-func (q *Queue) gather(name string, asks map[string]map[string]int64, out map[*Queue]*Share) *Share {
+func (g *gathering) gather(q *Queue, name string) *Share {
 	sh := &Share{Resource: name, Limit: bound(q.Limits, name), Quota: bound(q.Quota, name)}
-	out[q] = sh
+	g.shares[name][q] = sh
 	declared := sh.Quota >= 0
 	if q.Leaf() {
-		sh.Request = plus(q.Used.Of(name), asks[q.Name][name])
+		sh.Request = plus(q.Used.Of(name), g.asks[q.Name][name])
 		sh.Takes = sh.Request
 		return sh
 	}
 	for _, c := range q.Children {
-		below := c.gather(name, asks, out)
-		if !declared && below.Quota >= 0 {
+		if below := g.gather(c, name); !declared && below.Quota >= 0 {
 			sh.Quota = plus(max(0, sh.Quota), below.Quota)
 		}
-		sh.Request, sh.Takes = plus(sh.Request, below.within()), plus(sh.Takes, c.most(below))
+		sh.Request = plus(sh.Request, g.accounts.rises(c, name, func(of string) int64 { return g.of(c, of).within() }))
+		sh.Takes = plus(sh.Takes, g.accounts.rises(c, name, func(of string) int64 { return c.most(g.of(c, of)) }))
 	}
 	return sh
+}
+
+// of is the queue's share of the resource; nothing of it where no queue asks for any.
+func (g *gathering) of(q *Queue, name string) *Share {
+	if sh := g.shares[name][q]; sh != nil {
+		return sh
+	}
+	return &Share{Resource: name, Limit: -1, Quota: -1}
 }
 
 // bound is the named amount, -1 where the list does not name it.
@@ -178,21 +204,21 @@ func (sh *Share) set(p Part) {
 }
 
 // divide gives the siblings their parts, and their children theirs of these.
-func (t *Tree) divide(total int64, name string, siblings []*Queue, shares map[*Queue]*Share) {
+func (t *Tree) divide(total int64, name string, siblings []*Queue, g *gathering) {
 	claims := make([]Claim, len(siblings))
 	for i, q := range siblings {
-		claims[i] = q.claim(shares[q])
+		claims[i] = q.claim(g.shares[name][q])
 	}
 	past := t.weigh(total, name, siblings, claims)
 	for i, part := range Divide(total, claims) {
-		q, sh := siblings[i], shares[siblings[i]]
+		q, sh := siblings[i], g.shares[name][siblings[i]]
 		sh.set(part)
 		sh.Past = past[i]
 		if sh.Request > 0 || sh.Quota > 0 {
 			q.Shares = append(q.Shares, *sh)
 		}
 		if len(q.Children) > 0 {
-			t.divide(part.Share(), name, q.Children, shares)
+			t.divide(g.accounts.falls(q, name, func(of string) int64 { return g.of(q, of).Share() }), name, q.Children, g)
 		}
 	}
 }

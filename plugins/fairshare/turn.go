@@ -9,18 +9,25 @@ import (
 
 // compare puts two siblings in order. What decides is what they would hold with the
 // job that they would give: were it what they hold now, a queue could go beyond its
-// quota with a job that another queue, still within its own, then evicts. The dominant
-// part is what they hold now, so that equal queues take turns whatever the size of
-// their jobs.
+// quota with a job that another queue, still within its own, then evicts. Of queues
+// that would both be above their share, the one that would stand lower is first: it
+// would take the room from the other (see balance). The dominant part is what they hold
+// now, so that equal queues take turns whatever the size of their jobs.
 func (p *plugin) compare(l, r engine.Bid) int {
 	t := p.shares()
 	a, b := t.bySlot[l.Queue.Slot()], t.bySlot[r.Queue.Slot()]
-	x, y := p.standing(a, l.Job), p.standing(b, r.Job)
+	x := *p.standing(a, l.Job) // a copy: it may be the same queue with another job
+	y := p.standing(b, r.Job)
 	if x.rank != y.rank {
 		return x.rank - y.rank
 	}
 	if a.Priority != b.Priority {
 		return cmp.Compare(b.Priority, a.Priority)
+	}
+	if x.above {
+		if c := x.with.compare(y.with); c != 0 {
+			return c
+		}
 	}
 	return cmp.Or(compareProducts(x.used, y.total, y.used, x.total), cmp.Compare(a.Created, b.Created))
 }
@@ -30,6 +37,8 @@ type standing struct {
 	job         *cluster.Job // that it is judged with
 	rank        int          // by tier, then above its share, then above its quota
 	used, total int64        // of the resource of which the queue has the largest part
+	above       bool         // it would be above its share
+	with        ratio        // what it would then hold of that
 }
 
 // standing is how the queue stands with the job: there are many comparisons to a placement.
@@ -70,12 +79,12 @@ func (p *plugin) asks(job *cluster.Job) cluster.Resources {
 	return leaf.asks.amount
 }
 
-// asked is what the tasks ask for, of the resources that the leaf divides with others.
-func (p *plugin) asked(leaf *Queue, tasks []*cluster.Task) cluster.Resources {
+// asked is what the tasks would be charged to the queue, of what it has a share of.
+func (p *plugin) asked(q *Queue, tasks []*cluster.Task) cluster.Resources {
 	var out cluster.Resources
-	for i := range leaf.Shares {
-		name := leaf.Shares[i].Resource
-		if v := p.session.Asks(tasks, name); v > 0 {
+	for i := range q.Shares {
+		name := q.Shares[i].Resource
+		if v := p.session.ChargeOf(q.Queue, tasks, name); v > 0 {
 			out = append(out, cluster.Amount{Name: name, Value: v})
 		}
 	}
@@ -127,6 +136,7 @@ func (t *Tree) stand(q *Queue, asks cluster.Resources) standing {
 	}
 	if s.rank = 4 * tier.Rank(); aboveShare {
 		s.rank += 2
+		s.above, s.with = true, t.ratio(q, asks)
 	}
 	if !quota || beyond {
 		s.rank++

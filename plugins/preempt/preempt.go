@@ -64,7 +64,7 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 		if b == nil {
 			return VictimTierNotWeaker // none is known to be
 		}
-		theirs, keeps := state.TierWithout(b, v.Holds)
+		theirs, keeps := state.TierWithout(b, func(resource string) int64 { return v.ChargeOf(b, resource) })
 		switch {
 		case keeps:
 			return VictimWithinItsGuarantee
@@ -112,6 +112,7 @@ func weakest(q *cluster.Queue) cluster.Tier {
 // tasks that are placed already are part of what the queues hold.
 func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tier func(*cluster.Queue) cluster.Tier) {
 	state := p.session.State
-	asks := func(resource string) int64 { return p.session.AsksStill(lacks, resource) }
-	return state.Queue(job.Queue), func(q *cluster.Queue) cluster.Tier { return state.TierWith(q, asks) }
+	return state.Queue(job.Queue), func(q *cluster.Queue) cluster.Tier {
+		return state.TierWith(q, func(resource string) int64 { return p.session.ChargeStill(q, lacks, resource) })
+	}
 }

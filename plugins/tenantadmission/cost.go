@@ -13,27 +13,44 @@ func exact(s *cluster.Shape) bool {
 	return !need.WholeNode && need.Layers == nil && (need.Share > 0 || need.Memory == 0 || s.Isolation.Exclusive())
 }
 
-// least is what the shape's devices cost wherever it goes, in thousandths, and
-// under what name; nothing if the cluster has several names for them.
-func (p *plugin) least(s *cluster.Shape) (int64, string) {
+// least is what the shape's devices cost of the bound wherever it is placed, in
+// thousandths; nothing if they have several names, or count under it on some nodes only.
+func (p *plugin) least(s *cluster.Shape, b *bound) int64 {
 	need := &s.Need
 	if need.None() {
-		return 0, ""
+		return 0
 	}
 	name := p.nameOf(need)
 	if name == "" {
-		return 0, ""
+		return 0
 	}
-	count := int64(max(1, need.Devices))
+	each := cluster.Milli(1) // of memory no task takes less than a thousandth
 	switch {
 	case s.Isolation.Exclusive():
-		return count * int64(cluster.Whole), name
-	case need.WholeNode:
-		return count * int64(need.Milli()), name
-	case exact(s):
-		return count * int64(need.Milli()), name
+		each = cluster.Whole
+	case need.WholeNode || exact(s):
+		each = need.Milli()
 	}
-	return count, name // of memory nobody takes less than a thousandth
+	return int64(max(1, need.Devices)) * p.charge(need, name, b, each)
+}
+
+// charge is what so much of a device costs of the bound at least, whichever of those
+// that the need may use it is. The name is that of their resource.
+func (p *plugin) charge(need *cluster.Need, name string, b *bound, each cluster.Milli) int64 {
+	if name == b.name {
+		return int64(each)
+	}
+	least := int64(math.MaxInt64)
+	kinds := p.state.Kinds()
+	for i := range kinds {
+		if d := &kinds[i]; need.Kind(d) {
+			least = min(least, b.queue.Charge(d, each, b.name))
+		}
+	}
+	if least == math.MaxInt64 {
+		return 0
+	}
+	return least
 }
 
 // nameOf is the name the need's devices are booked under: the one it asks for,
@@ -71,23 +88,33 @@ func (p *plugin) product(need *cluster.Need, name string) (some, all bool) {
 	return some, some && all
 }
 
-// under reports whether the need's devices all count under the bound, wherever
-// they are. The name is that of their resource.
-func (p *plugin) under(need *cluster.Need, name, bound string) bool {
-	if name == bound || !p.state.Named(bound) {
-		return name == bound
+// varies reports whether slices that the need may use are different fractions of a
+// GPU, and the bound is on GPUs.
+func (p *plugin) varies(need *cluster.Need, b *bound) bool {
+	if need.Partition == "" || b.name != cluster.DefaultDeviceResource {
+		return false
 	}
-	_, all := p.product(need, bound)
-	return all
+	first := int64(-1)
+	kinds := p.state.Kinds()
+	for i := range kinds {
+		if d := &kinds[i]; need.Kind(d) {
+			v := b.queue.Charge(d, cluster.Whole, b.name)
+			if first >= 0 && v != first {
+				return true
+			}
+			first = v
+		}
+	}
+	return false
 }
 
 // together is what the cheapest of the tasks cost of the resource at least, so many of them.
-func (p *plugin) together(tasks []*cluster.Task, count int, name string) cost {
-	out := cost{name: name}
+func (p *plugin) together(tasks []*cluster.Task, count int, b *bound) cost {
+	out := cost{name: b.name}
 	each := make([]int64, len(tasks))
 	for i, t := range tasks {
-		each[i] = t.Shape.Resources.Of(name)
-		if devices, of := p.least(t.Shape); devices > 0 && p.under(&t.Shape.Need, of, name) {
+		each[i] = t.Shape.Resources.Of(b.name)
+		if devices := p.least(t.Shape, b); devices > 0 {
 			each[i], out.device = devices, true
 		}
 	}
@@ -106,7 +133,8 @@ func (p *plugin) together(tasks []*cluster.Task, count int, name string) cost {
 // costOn bounds what the shape costs of the resource on the node. Layers that
 // take as many devices as they need come with the claims they would make: which
 // devices these are may change with their order, but not how many or how full.
-func costOn(s *cluster.Shape, n *cluster.Node, name string, layers []cluster.Claim) cost {
+func costOn(s *cluster.Shape, n *cluster.Node, b *bound, layers []cluster.Claim) cost {
+	name := b.name
 	c := cost{name: name}
 	if base := s.Resources.Of(name); base > 0 || name == cluster.Memory {
 		c.least, c.most = base, base
@@ -118,18 +146,19 @@ func costOn(s *cluster.Shape, n *cluster.Node, name string, layers []cluster.Cla
 		return c
 	}
 	need := &s.Need
-	var usable, named, takers, low, high int64
+	var usable, named, takers, low, high, all int64
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if !need.Usable(d) {
 			continue
 		}
 		usable++
-		if d.Resource != name && d.ProductResource != name {
+		milli := b.queue.Charge(d, claim(s, d), name)
+		if milli == 0 {
 			continue
 		}
 		named++
-		milli := claim(s, d)
+		all += milli
 		if low == 0 || milli < low {
 			low = milli
 		}
@@ -145,11 +174,7 @@ func costOn(s *cluster.Shape, n *cluster.Node, name string, layers []cluster.Cla
 	count := int64(need.Devices)
 	switch {
 	case need.WholeNode: // or with a share, that part of each of its devices
-		each := int64(need.Milli())
-		if s.Isolation.Exclusive() {
-			each = int64(cluster.Whole)
-		}
-		c.least, c.most = named*each, named*each
+		c.least, c.most = all, all
 		return c
 	case count == 0:
 		count = int64(len(layers))
@@ -164,19 +189,21 @@ func costOn(s *cluster.Shape, n *cluster.Node, name string, layers []cluster.Cla
 }
 
 // claim is the most that the shape may hold of the device, in thousandths.
-func claim(s *cluster.Shape, d *cluster.Device) int64 {
+func claim(s *cluster.Shape, d *cluster.Device) cluster.Milli {
 	need := &s.Need
 	memory := int64(need.Memory)
 	if l := need.Layers; l != nil {
 		memory = min(int64(d.Memory), int64(l.Fixed)+cluster.MulDiv(int64(l.Total), int64(l.Bytes), 1))
 	}
 	switch {
-	case exact(s) && !s.Isolation.Exclusive():
-		return int64(need.Milli())
-	case s.Isolation.Exclusive() || memory <= 0 || d.Memory <= 0:
-		return int64(cluster.Whole)
+	case s.Isolation.Exclusive():
+		return cluster.Whole
+	case exact(s) || need.WholeNode:
+		return need.Milli()
+	case memory <= 0 || d.Memory <= 0:
+		return cluster.Whole
 	}
-	return int64(d.Part(cluster.Bytes(memory)))
+	return d.Part(cluster.Bytes(memory))
 }
 
 // spill is the most of the node's memory that layers take which are on no device.
@@ -194,14 +221,14 @@ func spill(l *cluster.Layers, claims []cluster.Claim) int64 {
 	return int64(left) * int64(l.Bytes)
 }
 
-// holds is what the job's own tasks hold of the resource by now.
-func holds(j *cluster.Job, name string) int64 {
+// holds is what the job's own tasks count as under the bound by now.
+func holds(j *cluster.Job, b *bound) int64 {
 	sum := int64(0)
 	for _, t := range j.Tasks() {
 		if !t.Runs() && t.Status != cluster.Nominated {
 			continue
 		}
-		sum += t.Holds(name)
+		sum += b.queue.ChargeOf(t, b.name)
 	}
 	return sum
 }

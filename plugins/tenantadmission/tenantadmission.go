@@ -9,8 +9,9 @@
 // What a task costs its queue is mostly known before any node is looked at, and
 // is then refused there. What depends on the node is bounded from above on each
 // node: memory of a device, whole nodes, layers, the name under which the node's
-// devices are booked, and their product, where a queue has terms for it. On
-// unified memory what is claimed of devices counts as memory too.
+// devices are booked, and their product, where a queue has terms for it. A MIG
+// slice counts as its fraction of nvidia.com/gpu where the queue has no terms for
+// the slice. On unified memory what is claimed of devices counts as memory too.
 package tenantadmission
 
 import (
@@ -78,10 +79,9 @@ func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 	if !p.limited(j) {
 		return nil
 	}
-	devices, name := p.least(t.Shape)
-	r := p.judge(j, func(limited string) cost {
-		c := cost{name: limited, most: t.Shape.Resources.Of(limited)}
-		if devices > 0 && p.under(&t.Shape.Need, name, limited) {
+	r := p.judge(j, func(b bound) cost {
+		c := cost{name: b.name, most: t.Shape.Resources.Of(b.name)}
+		if devices := p.least(t.Shape, &b); devices > 0 {
 			c.most, c.device = devices, true
 		}
 		c.least = c.most
@@ -136,10 +136,10 @@ func (p *plugin) bounds(j *cluster.Job) iter.Seq[bound] {
 
 // judge holds a cost against all that the job is under. What can never be had is
 // said before what cannot be had now.
-func (p *plugin) judge(j *cluster.Job, of func(resource string) cost) *engine.Rejection {
+func (p *plugin) judge(j *cluster.Job, of func(bound) cost) *engine.Rejection {
 	var waiting *engine.Rejection
 	for b := range p.bounds(j) {
-		c := of(b.name)
+		c := of(b)
 		if r := c.judge(&b, j); r != nil && !r.Cure.Transient() {
 			return r
 		} else if waiting == nil {
@@ -161,7 +161,7 @@ func (p *plugin) minimum(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 		return nil // the task itself was judged already
 	}
 	for b := range p.bounds(j) {
-		if c := p.together(alt.Tasks, alt.Min, b.name); b.value > 0 && c.least > b.value {
+		if c := p.together(alt.Tasks, alt.Min, &b); b.value > 0 && c.least > b.value {
 			p.job.rejection = c.reject(&b, b.tooSmall(), engine.Relax, c.least, b.value)
 			break
 		}
@@ -177,17 +177,18 @@ func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 	}
 	known := exact(t.Shape) && p.nameOf(need) != "" // before any node is looked at
 	for b := range p.bounds(j) {
+		_, product := cluster.SplitProduct(b.name)
 		switch {
 		case b.name == cluster.CPU:
 		case b.name == cluster.Memory:
 			if need.Layers != nil || p.pots() {
 				return true // layers may spill into it, and devices share it
 			}
-		case p.state.Named(b.name):
+		case product != "":
 			if some, all := p.product(need, b.name); some && !(known && all) {
 				return true
 			}
-		case !known:
+		case !known || p.varies(need, &b):
 			return true
 		}
 	}
@@ -203,7 +204,7 @@ func (p *plugin) admit(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine
 			return nil // it does not fit, which is not for us to say
 		}
 	}
-	return p.judge(j, func(limited string) cost { return costOn(t.Shape, n, limited, layers) })
+	return p.judge(j, func(b bound) cost { return costOn(t.Shape, n, &b, layers) })
 }
 
 // cost is what a task takes of one resource, as far as that is known.
@@ -227,7 +228,7 @@ func (c *cost) judge(b *bound, j *cluster.Job) *engine.Rejection {
 	case c.least > b.value:
 		return c.reject(b, b.tooSmall(), engine.Relax, c.least, b.value)
 	}
-	if own := holds(j, c.name); own == b.used { // nobody to wait for
+	if own := holds(j, b); own == b.used { // nobody to wait for
 		return c.reject(b, b.tooSmall(), engine.Relax, own+c.most, b.value)
 	}
 	if b.quota {

@@ -86,7 +86,10 @@ func TestBefore(t *testing.T) {
 		"devices by name":       {list{amd(), queue().Limit("amd.com/gpu", 0), need(cluster.Need{Devices: 1, Resource: "amd.com/gpu"})}, forbidden("amd.com/gpu", parts(1000))},
 		"another name":          {list{amd(), queue().Limit("amd.com/gpu", 0), need(cluster.Need{Devices: 1, Resource: gpu})}, nil},
 		"slices":                {list{node("m").Slices(7, "A100", "1g.10gb", "10Gi"), queue().Limit(mig, 2000), need(cluster.Need{Devices: 3, Partition: "1g.10gb"})}, tooSmall(mig, parts(3000), parts(2000))},
-		"slices are not GPUs":   {list{node("m").Slices(7, "A100", "1g.10gb", "10Gi"), queue().Limit(gpu, 0), need(cluster.Need{Devices: 3, Partition: "1g.10gb"})}, nil},
+		"slices of no GPU":      {list{node("m").Slices(7, "A100", "1g.10gb", "10Gi"), queue().Limit(gpu, 0), need(cluster.Need{Devices: 3, Partition: "1g.10gb"})}, forbidden(gpu, parts(3*142))},
+		"slices fill a GPU":     {list{node("m").Slices(7, "A100", "1g.10gb", "10Gi"), queue().Limit(gpu, 1000), need(cluster.Need{Devices: 7, Partition: "1g.10gb"})}, nil},
+		"slices beyond a GPU":   {list{node("m").Slices(7, "A100", "3g.40gb", "40Gi"), queue().Limit(gpu, 1000), need(cluster.Need{Devices: 3, Partition: "3g.40gb"})}, tooSmall(gpu, parts(3*428), parts(1000))},
+		"slices with terms":     {list{node("m").Slices(7, "A100", "1g.10gb", "10Gi"), queue().Limit(gpu, 0).Limit(mig, 3000), need(cluster.Need{Devices: 3, Partition: "1g.10gb"})}, nil},
 		"whole nodes, at least": {list{queue().Limit(gpu, 4000), need(cluster.Need{WholeNode: true, Devices: 8})}, tooSmall(gpu, parts(8000), parts(4000))},
 	}
 	for name, tc := range tests {

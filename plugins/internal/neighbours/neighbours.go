@@ -4,8 +4,9 @@
 // import another; it is no plugin and has no hooks of its own.
 //
 // It counts and refuses to know what a count means for a task. A task counts
-// while it is on a node or was promised room there, also one that was evicted:
-// until it has really left, it is a neighbour.
+// while it is on a node or was promised room there. One that was evicted does not: it
+// has made room, and until it has left, State keeps tasks waiting that must be away
+// from it. One that does not leave in time counts again.
 package neighbours
 
 import (
@@ -51,10 +52,8 @@ func (c *Counter) Open(s *engine.Session) {
 	c.known = c.state.Version()
 	hear := func(by int) func(*engine.Event) {
 		return func(e *engine.Event) {
-			if c.state == s.State { // or somebody went on to other books
-				if e.Task.Status != cluster.Releasing && !(e.Undo && e.Kind == engine.Allocated) {
-					c.add(e.Task, e.Node, by)
-				}
+			if c.state == s.State { // or a session was opened on another State
+				c.add(e.Task, e.Node, by)
 			}
 		}
 	}
@@ -74,7 +73,7 @@ func (c *Counter) Term(j *cluster.Job, t *cluster.JobTerm) *Term {
 		c.terms[key] = term
 		for _, n := range c.state.Nodes() {
 			for _, task := range n.Tasks {
-				if term.Matches(task.Job) {
+				if stays(task) && term.Matches(task.Job) {
 					term.add(n, +1)
 				}
 			}
@@ -112,9 +111,14 @@ func (c *Counter) recount(slot int) {
 		return
 	}
 	for _, t := range n.Tasks {
-		c.add(t, n, +1)
+		if stays(t) {
+			c.add(t, n, +1)
+		}
 	}
 }
+
+// stays reports whether the task counts: it is not one that was evicted and leaves.
+func stays(t *cluster.Task) bool { return t.Status != cluster.Releasing || t.Overdue() }
 
 func (c *Counter) add(task *cluster.Task, n *cluster.Node, by int) {
 	for _, t := range c.terms {

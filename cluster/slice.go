@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A MIG slice is a device with a resource of its own, such as nvidia.com/mig-1g.10gb,
+// and a fraction of a GPU. A queue whose terms name that resource has an account for
+// it. Any other queue has not, and the slice counts there as its fraction of
+// nvidia.com/gpu: a quota of one GPU is worth as much in slices as in one piece.
+
+// fractionOf is the fraction of a GPU that a slice of the profile is: its compute
+// slices of those that the product has, rounded down so that slices that fill a GPU
+// count as no more than one. Memory does not count: 1g.20gb is as much as 1g.10gb. A
+// profile that does not say counts as a whole GPU.
+func fractionOf(product, profile string) Milli {
+	end := strings.IndexFunc(profile, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 1 || profile[end] != 'g' && profile[end] != 'c' { // 1g.10gb, and 1c.3g.20gb for a part of 3g.20gb
+		return Whole
+	}
+	slices, err := strconv.Atoi(profile[:end])
+	if err != nil || slices < 1 {
+		return Whole
+	}
+	return Milli(min(int64(Whole), MulDiv(int64(slices), int64(Whole), int64(computeSlices(product)))))
+}
+
+// computeSlices is into how many slices MIG cuts a GPU of the product.
+func computeSlices(product string) int {
+	if strings.Contains(product, "A30") || strings.Contains(product, "RTX-PRO-6000") {
+		return 4
+	}
+	return 7
+}
+
+// Fraction is the fraction of a GPU that slices of the resource are, the largest if
+// products differ; 0 where it is not that of slices, or no node has any.
+func (s *State) Fraction(resource string) Milli {
+	most := Milli(0)
+	for i := range s.samples {
+		if d := &s.samples[i]; d.Resource == resource {
+			most = max(most, d.Fraction)
+		}
+	}
+	return most
+}
+
+// Names reports whether the queue has terms for the resource.
+func (q *Queue) Names(resource string) bool {
+	for _, list := range [...]Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
+		for i := range list {
+			if list[i].Name == resource {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sameAccounts reports whether both queues have terms for the same profiles.
+func (q *Queue) sameAccounts(o *Queue) bool { return q.accounts(o) && o.accounts(q) }
+
+// accounts reports whether the queue has terms for all profiles that the other has
+// terms for.
+func (q *Queue) accounts(o *Queue) bool {
+	for _, list := range [...]Resources{o.Quota, o.Limits, o.OverQuotaWeight} {
+		for i := range list {
+			if name := list[i].Name; strings.HasPrefix(name, PartitionResource) && !q.Names(name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Charge is what so much of the device counts as in the queue's account of the
+// resource.
+func (q *Queue) Charge(d *Device, milli Milli, resource string) int64 {
+	switch {
+	case d.Resource == resource || d.ProductResource == resource:
+		return int64(milli)
+	case d.Fraction > 0 && resource == DefaultDeviceResource && !q.Names(d.Resource):
+		return d.ofGPU(milli)
+	}
+	return 0
+}
+
+// ofGPU is the part of a GPU that so much of a slice is. No claim is for nothing.
+func (d *Device) ofGPU(milli Milli) int64 {
+	if milli == 0 {
+		return 0
+	}
+	return max(1, MulDiv(int64(milli), int64(d.Fraction), int64(Whole)))
+}
+
+// ChargeOf is what the task, which is on a node, counts as in the queue's account of
+// the resource.
+func (q *Queue) ChargeOf(t *Task, resource string) int64 {
+	v := t.Holds(resource)
+	if t.Node == nil || resource != DefaultDeviceResource {
+		return v
+	}
+	for _, c := range t.Claims {
+		if d := &t.Node.Devices[c.Device]; d.Fraction > 0 && d.Resource != resource {
+			v += q.Charge(d, c.Milli, resource)
+		}
+	}
+	return v
+}
