@@ -197,7 +197,7 @@ func (r *room) withMovers(plan []*Victim, evicts set, sets []set, all []rival) (
 }
 
 // wouldFit reports whether the job is placed if the plan is carried out and all that
-// may move is gone.
+// may move is gone, also what may not move together.
 func (r *room) wouldFit(plan []*Victim, all []rival) bool {
 	mark := r.stmt.Checkpoint()
 	defer r.stmt.Rollback(mark)
@@ -208,11 +208,14 @@ func (r *room) wouldFit(plan []*Victim, all []rival) bool {
 	}
 	for i := range all {
 		if c := &all[i]; c.moves && c.task.Runs() {
-			r.leave(mover(c.task))
+			if err := r.stmt.evictFor(r.job, mover(c.task), r.reasons[Move]); err != nil {
+				r.fail("engine", "making room: %v", err)
+				return false
+			}
 		}
 	}
 	r.tries++
-	left := r.Place(r.stmt, r.job)
+	left := r.place()
 	return left == nil || left.Surplus
 }
 

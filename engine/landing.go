@@ -47,6 +47,14 @@ func shadows(plan []*Victim) []*cluster.Job {
 	return out
 }
 
+// landsBack reports whether the victim moves to where it is: it can stay.
+func landsBack(v *Victim) bool {
+	return v.Purpose == Move && slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool {
+		to := t.Landing()
+		return to != nil && to.Node == t.Node && slices.Equal(to.Claims, t.Claims)
+	})
+}
+
 // size is how much room tasks take: of devices, then of cores.
 func size(tasks ...*cluster.Task) int {
 	milli := int64(0)
@@ -78,8 +86,8 @@ func (r *room) together(plan []*Victim) (*Refusal, bool) {
 	} else if r.stmt.Rollback(mark); r.err != nil || !r.land(plan) {
 		return &Refusal{}, false
 	}
-	left := r.Place(r.stmt, r.job) // the rest of it, if there is room
-	return left, r.fits(r.job, left) && r.chosen() && r.err == nil
+	left := r.place() // the rest of it, if there is room
+	return left, r.fits(r.job, left) && r.err == nil
 }
 
 // seat places exactly the tasks that are lacking and those that move, as one gang.

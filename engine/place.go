@@ -15,8 +15,16 @@ import (
 // minimum has. In a session's own turns a job is given its minimum and no more, or
 // where it has that one task more: a nil refusal then means that it has.
 func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal {
+	return s.placeAs(stmt, job, func(int) bool { return true })
+}
+
+// placeAs is Place with some of the choices, which begin with these alternatives.
+func (s *Session) placeAs(stmt *Statement, job *cluster.Job, may func(from int) bool) *Refusal {
 	var attempts []Attempt
 	for from, forms := range choices(job) {
+		if !may(from) {
+			continue
+		}
 		mark := stmt.Checkpoint()
 		alt, missing, surplus := s.placeOne(stmt, job, forms)
 		if missing == nil {

@@ -11,7 +11,6 @@ const (
 	maxLooks  = 256  // nodes that are looked at closely and have no plan
 	maxMixed  = 32   // the same, where victims are evicted and others move
 	maxTries  = 400  // plans that are put to Place in one way
-	maxLost   = 64   // plans of these with victims that do not land
 	maxAll    = 1000 // the same, where all plans are compared
 	maxUnsure = 12   // tasks that might leave, up to which all plans are compared
 	maxSmall  = 64   // nodes, up to which all plans are compared
@@ -55,7 +54,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 		for from, forms := range choices(job) {
 			var best *room
 			for i := range forms {
-				form := &room{Session: s, stmt: stmt, job: job, alternative: from + i, choice: [2]int{from, from + len(forms)}, last: last}
+				form := &room{Session: s, stmt: stmt, job: job, alternative: from + i, choice: from, last: last}
 				if best = form.cheaper(best, refusal); s.err != nil {
 					return refusal
 				}
@@ -81,7 +80,7 @@ type room struct {
 	stmt        *Statement
 	job         *cluster.Job
 	alternative int
-	choice      [2]int // the first alternative that is compared with this one, and the one after the last
+	choice      int // the first of the alternatives that it is compared with
 	lacks       []*cluster.Task
 	last        bool // the last resorts are asked
 	may         [purposes]func(*Victim) answer
@@ -103,7 +102,6 @@ type room struct {
 
 	looks, tries int
 	most         int // tries that the search which runs may reach
-	lost         int // plans of the search with victims that do not land
 	spared       [purposes][]Protection
 	counted      map[protected]bool
 	weighed      []Option
@@ -240,7 +238,7 @@ func (r *room) search(w way) {
 			r.looks, r.weighed = looks, weighed
 		}
 	}()
-	r.way, r.class, r.most, r.looks, r.lost = w, r.mights(w), r.tries+maxTries, 0, 0
+	r.way, r.class, r.most, r.looks = w, r.mights(w), r.tries+maxTries, 0
 	all := r.few()
 	if all != nil {
 		r.most = r.tries + maxAll
@@ -275,7 +273,7 @@ func (r *room) tried(plan []*Victim) ([]*Victim, cost) {
 }
 
 // over reports whether the search has used up its tries.
-func (r *room) over() bool { return r.tries >= r.most || r.lost >= maxLost || r.err != nil }
+func (r *room) over() bool { return r.tries >= r.most || r.err != nil }
 
 // carryOut makes the victims of the plan leave, and returns what Place says.
 func (r *room) carryOut() *Refusal {
@@ -352,6 +350,7 @@ func (r *room) works(plan []*Victim) bool {
 func (r *room) try(plan []*Victim) (cost, bool) {
 	mark := r.stmt.Checkpoint()
 	_, ok := r.judge(plan)
+	ok = ok && !slices.ContainsFunc(plan, landsBack)
 	spent := costOf(r.State, plan)
 	if ok {
 		spent.beyond = r.stmt.beyond(mark)
@@ -376,13 +375,11 @@ func (r *room) judge(plan []*Victim) (*Refusal, bool) {
 	if r.exactly && !r.seat(nil) {
 		return &Refusal{}, false
 	}
-	left := r.Place(r.stmt, r.job)
-	fits := r.fits(r.job, left) && r.chosen() && r.err == nil
+	left := r.place()
+	fits := r.fits(r.job, left) && r.err == nil
 	if fits && moves(plan) && !r.land(plan) {
 		r.stmt.Rollback(mark)
-		if left, fits = r.together(plan); !fits {
-			r.lost++
-		}
+		return r.together(plan)
 	}
 	return left, fits
 }
@@ -429,10 +426,10 @@ func (r *room) leaveAll(plan []*Victim) bool {
 	}
 }
 
-// chosen reports whether the job is placed in a form that room is made for: the victims
-// may leave for that one, and others are looked at in their turn.
-func (r *room) chosen() bool {
-	return r.choice[0] <= r.job.Chosen && r.job.Chosen < r.choice[1]
+// place is Place in a form that room is made for: the victims may leave for that one,
+// and others are looked at in their turn.
+func (r *room) place() *Refusal {
+	return r.placeAs(r.stmt, r.job, func(from int) bool { return from == r.choice })
 }
 
 // moves reports whether victims of the plan move.

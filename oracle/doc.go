@@ -3,8 +3,8 @@
 // It draws random clusters, lets the engine that ships decide, and compares the
 // result with two things of its own: the rules of docs/designs/0004, written down
 // once more, and a search over all arrangements and all plans. It refuses to know how
-// the engine searches. Of the plugins it borrows the fair shares and the order of
-// turns, which have tests of their own.
+// the engine searches. Of the plugins it borrows the fair shares alone, which have tests
+// of their own.
 package oracle
 
 import "github.com/berth-project/berth/engine"

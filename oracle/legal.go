@@ -195,13 +195,13 @@ func (g *game) allowed(t *turn, turn *played) bool {
 	return false
 }
 
-// thin makes sure that no victim of a plan could have stayed. Where a gang that stays in
-// one rack moves, such a plan is only not minimal: the engine searches all arrangements of
-// the job and what moves together, but not with a topology.
+// thin makes sure that no victim of a plan could have stayed. Where tasks move beside a
+// form with a topology or of whole nodes, such a plan is only not minimal: the engine
+// searches all arrangements of the job and what moves together, but not of such forms.
 func (g *game) thin(p *plan) {
 	b := g.promised
 	part, found, err := b.cheapestOf(g.kind, p.request.job, *p, nil, p.request.last)
-	if slices.ContainsFunc(append(b.members(part.moved), p.request.minimum...), func(t *task) bool { return t.job.alt.Topology.Required != "" }) && part.moved != 0 {
+	if slices.ContainsFunc(append(b.members(part.moved), p.request.minimum...), func(t *task) bool { return t.job.alt.Topology.Required != "" || t.job.alt.Whole != nil }) && part.moved != 0 {
 		return
 	}
 	if err == nil && found && part.victims() != p.victims() {
