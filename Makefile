@@ -20,7 +20,7 @@ test: lint unit outoftree scenarios cover ## Everything CI runs: lint, tests, sc
 
 .PHONY: unit
 unit:
-	$(GO) test -count=1 -timeout 20m -coverprofile=coverage.out -coverpkg=./cluster,./engine ./...
+	$(GO) test -count=1 -timeout 60m -coverprofile=coverage.out -coverpkg=./cluster,./engine ./...
 
 .PHONY: outoftree
 outoftree: ## Build and test the plugins that live in modules of their own, the guide's among them
