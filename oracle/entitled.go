@@ -56,22 +56,27 @@ type court struct {
 type plea struct {
 	job     *cluster.Job
 	minimum []*cluster.Task
-	asks    map[string]int64
+	names   []string // of the resources that these request, whatever queue they are charged to
 	evicted []*cluster.Task
 }
 
 // sentence are the victims that may be evicted so that the minimum fits; "" where
 // there are none.
 func (c *court) sentence(j *cluster.Job, minimum []*cluster.Task) string {
-	p := &plea{job: j, minimum: minimum, asks: map[string]int64{}}
+	p := &plea{job: j, minimum: minimum}
 	for _, t := range minimum {
 		for _, a := range t.Shape.Resources {
-			p.asks[a.Name] += a.Value
+			p.names = append(p.names, a.Name)
 		}
 		if d := c.DeviceAsk(t.Shape); d.Value > 0 {
-			p.asks[d.Name] += d.Value
+			p.names = append(p.names, d.Name)
+			if d.OfGPU > 0 {
+				p.names = append(p.names, cluster.DefaultDeviceResource)
+			}
 		}
 	}
+	slices.Sort(p.names)
+	p.names = slices.Compact(p.names)
 	masks := make([]uint, 0, 1<<len(c.running))
 	for mask := uint(1); mask < 1<<len(c.running); mask++ {
 		masks = append(masks, mask)
@@ -122,12 +127,12 @@ func (c *court) allowed(p *plea) bool {
 	}
 	for q := c.Queue(p.job.Queue); q != nil; q = c.Parent(q) {
 		for _, l := range q.Limits {
-			if p.asks[l.Name] > 0 && c.ends(p, q, l.Name) > l.Value {
+			if c.asks(p, q, l.Name) > 0 && c.ends(p, q, l.Name) > l.Value {
 				return false
 			}
 		}
 		for _, l := range q.Quota {
-			if !p.job.Preemptible && p.asks[l.Name] > 0 && q.Firm.Of(l.Name)+p.asks[l.Name] > l.Value {
+			if ask := c.asks(p, q, l.Name); !p.job.Preemptible && ask > 0 && q.Firm.Of(l.Name)+ask > l.Value {
 				return false
 			}
 		}
@@ -139,7 +144,7 @@ func (c *court) allowed(p *plea) bool {
 func (c *court) limited(p *plea) bool {
 	for q := c.Queue(p.job.Queue); q != nil; q = c.Parent(q) {
 		for _, l := range q.Limits {
-			if q.Used.Of(l.Name)+p.asks[l.Name] > l.Value {
+			if q.Used.Of(l.Name)+c.asks(p, q, l.Name) > l.Value {
 				return true
 			}
 		}
@@ -153,14 +158,14 @@ func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
 	if a == nil {
 		return false
 	}
-	held := func(resource string) int64 {
+	held := func(q *cluster.Queue, resource string) int64 {
 		if !whole {
-			return t.Holds(resource)
+			return q.ChargeOf(t, resource)
 		}
 		sum := int64(0)
 		for _, o := range t.Job.Tasks() {
 			if o.Runs() {
-				sum += o.Holds(resource)
+				sum += q.ChargeOf(o, resource)
 			}
 		}
 		return sum
@@ -169,24 +174,24 @@ func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
 		return false
 	}
 	common := false
-	for resource, ask := range p.asks {
-		if ask == 0 || !c.divided[resource] {
+	for _, resource := range p.names {
+		if !c.divided[resource] {
 			continue
 		}
 		for q := c.Queue(p.job.Queue); ; q = c.Parent(q) {
-			if c.ends(p, q, resource) > c.quota(q, resource) {
+			if c.asks(p, q, resource) > 0 && c.ends(p, q, resource) > c.quota(q, resource) {
 				return false
 			}
 			if q == a {
 				break
 			}
 		}
-		if held(resource) == 0 {
+		if c.asks(p, a, resource) == 0 || held(b, resource) == 0 {
 			continue
 		}
 		common = true
 		for q := c.Queue(t.Job.Queue); ; q = c.Parent(q) {
-			if q.Used.Of(resource) <= c.quota(q, resource) {
+			if held(q, resource) > 0 && c.ends(p, q, resource)+c.largest(p, q, resource) <= c.quota(q, resource) {
 				return false
 			}
 			if q == b {
@@ -198,16 +203,16 @@ func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
 }
 
 // tiersAllow is rule 1, by effective tiers.
-func (c *court) tiersAllow(p *plea, a, b *cluster.Queue, held func(string) int64) bool {
+func (c *court) tiersAllow(p *plea, a, b *cluster.Queue, held func(*cluster.Queue, string) int64) bool {
 	own, theirs := a.Tier, b.Tier
 	for _, quota := range c.Deserved(a) {
-		if own == cluster.TierGuaranteed && p.asks[quota.Name] > 0 && c.ends(p, a, quota.Name) > quota.Value {
+		if own == cluster.TierGuaranteed && c.asks(p, a, quota.Name) > 0 && c.ends(p, a, quota.Name) > quota.Value {
 			own = cluster.TierStandard
 		}
 	}
 	if theirs == cluster.TierGuaranteed {
 		for _, quota := range c.Deserved(b) {
-			if held(quota.Name) == 0 {
+			if held(b, quota.Name) == 0 {
 				continue
 			}
 			if c.ends(p, b, quota.Name) < quota.Value {
@@ -222,18 +227,57 @@ func (c *court) tiersAllow(p *plea, a, b *cluster.Queue, held func(string) int64
 // quota is what the queue deserves; 0 where it has none.
 func (c *court) quota(q *cluster.Queue, resource string) int64 { return c.Deserved(q).Of(resource) }
 
+// asks is what the minimum would be charged in the queue's account of the resource.
+func (c *court) asks(p *plea, q *cluster.Queue, resource string) int64 {
+	sum := int64(0)
+	for _, t := range p.minimum {
+		sum += t.Shape.Resources.Of(resource)
+		switch d := c.DeviceAsk(t.Shape); {
+		case d.Name == resource:
+			sum += d.Value
+		case resource == cluster.DefaultDeviceResource && !q.Names(d.Name):
+			sum += d.OfGPU
+		}
+	}
+	return sum
+}
+
 // ends is what the queue holds of the resource at the end of the plan.
 func (c *court) ends(p *plea, q *cluster.Queue, resource string) int64 {
 	sum := q.Used.Of(resource)
 	for _, t := range p.evicted {
 		if c.above(q, t.Job.Queue) {
-			sum -= t.Holds(resource)
+			sum -= q.ChargeOf(t, resource)
 		}
 	}
 	if c.above(q, p.job.Queue) {
-		sum += p.asks[resource]
+		sum += c.asks(p, q, resource)
 	}
 	return sum
+}
+
+// largest is the most that a victim of the queue holds of the resource: a task that its
+// job can spare or, of a job that is evicted as a whole, what is left of it once those
+// have been.
+func (c *court) largest(p *plea, q *cluster.Queue, resource string) (most int64) {
+	held := map[*cluster.Job][]int64{}
+	for _, t := range p.evicted {
+		if c.above(q, t.Job.Queue) {
+			held[t.Job] = append(held[t.Job], q.ChargeOf(t, resource))
+		}
+	}
+	for j, each := range held {
+		slices.Sort(each)
+		together := int64(0)
+		for _, one := range each[:min(len(each), j.Alternatives[0].Min)] {
+			together += one
+		}
+		if len(each) < j.Placed() {
+			together = each[len(each)-1]
+		}
+		most = max(most, together)
+	}
+	return most
 }
 
 // above reports whether the queue is the named one or above it.

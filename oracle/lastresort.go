@@ -6,12 +6,32 @@ import (
 	"slices"
 )
 
-// quotaFirst is rule 4: the job's queues end within their quotas, and the victim's were
-// beyond theirs before the plan.
+// quotaFirst is rule 4: the job's queues end within their quotas, and the victim's hold
+// more than theirs until the last of their victims leaves. The largest may be the last.
 func (b *board) quotaFirst(e *ending, own, others []*queue, held vector) bool {
 	return b.withinQuota(e, own) && b.every(e, held, func(r int) bool {
-		return !slices.ContainsFunc(others, func(q *queue) bool { return e.before[q.index][r] <= max(0, q.quota(r)) })
+		return !slices.ContainsFunc(others, func(q *queue) bool {
+			return b.used[q.index][r]+b.largest(e, q, r) <= max(0, q.quota(r))
+		})
 	})
+}
+
+// largest is the most that a victim of the queue held of the resource: a task, or a job
+// that is evicted as a whole.
+func (b *board) largest(e *ending, q *queue, r int) (most int64) {
+	for _, j := range b.jobs {
+		if !slices.Contains(j.branch, q) {
+			continue
+		}
+		evicted := b.members(e.plan.evicted & j.set())
+		for _, t := range evicted {
+			most = max(most, asked([]*task{t})[r])
+		}
+		if b.bound(j) == 0 {
+			most = max(most, asked(evicted)[r])
+		}
+	}
+	return most
 }
 
 // every reports whether it is so of every resource that the job requests and the victim

@@ -10,7 +10,9 @@ import (
 // Where no plan keeps all queues within their shares, since jobs cannot be divided, two
 // other rules let victims leave:
 //
-//   - A queue that stays within its quota takes from queues that are beyond theirs.
+//   - A queue that stays within its quota takes from queues that are beyond theirs,
+//     victim by victim: each of them leaves while its queue still holds more than its
+//     quota.
 //   - A queue takes from a sibling, at whatever level their branches part, if more is
 //     then held within shares or, where that is the same, the siblings reach less far
 //     beyond theirs; and if it stands lower then than the sibling stood. A queue that
@@ -88,11 +90,11 @@ func (c *claimant) spareLast(v *engine.Victim) engine.Reason {
 	}
 	deserves := c.deserves(fork)
 	theirs := leaf.branch[fork:]
-	c.remember(theirs)
+	c.standing(theirs[0])
 	if c.within[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) }) {
 		return engine.Consent
 	}
-	if deserves && c.every(v, theirs[0], fork, func(resource string) bool { return c.wereBeyond(theirs, resource, charged(v, resource)) }) {
+	if deserves && c.every(v, theirs[0], fork, func(resource string) bool { return beyond(theirs, resource, charged(v, resource)) }) {
 		return engine.Consent
 	}
 	if c.evener(fork, theirs[0]) && (deserves || c.every(v, theirs[0], fork, func(resource string) bool { return keep(theirs, resource, charged(v, resource), quotaOf) })) &&
@@ -149,31 +151,17 @@ func (c *claimant) standing(sibling *Queue) ratio {
 	return stood
 }
 
-// remember keeps how the sibling stands that the branch begins with, and what its
-// queues hold. A queue is asked about before it loses anything.
-func (c *claimant) remember(branch []*Queue) {
-	if c.before == nil {
-		c.before = map[*Queue]cluster.Resources{}
-	}
-	c.standing(branch[0])
-	for _, q := range branch {
-		if _, known := c.before[q]; !known {
-			c.before[q] = slices.Clone(q.Used)
-		}
-	}
-}
-
-// wereBeyond reports whether all queues that lose something held more than their quota
-// before anything was evicted.
-func (c *claimant) wereBeyond(branch []*Queue, resource string, gone func(*Queue) int64) bool {
+// beyond reports whether all queues that lose something still hold more than their
+// quota.
+func beyond(branch []*Queue, resource string, gone func(*Queue) int64) bool {
 	return !slices.ContainsFunc(branch, func(q *Queue) bool {
 		sh := q.share(resource)
-		return sh != nil && gone(q) > 0 && c.before[q].Of(resource) <= quotaOf(sh)
+		return sh != nil && gone(q) > 0 && q.Used.Of(resource) <= quotaOf(sh)
 	})
 }
 
-// mayHaveBeenBeyond is wereBeyond where nothing was remembered: of a queue that has
-// changed since, it is not known.
+// mayHaveBeenBeyond reports whether all the queues may have held more than their quota
+// before anything was evicted: of a queue that has changed since, it is not known.
 func (c *claimant) mayHaveBeenBeyond(branch []*Queue, resource string) bool {
 	return !slices.ContainsFunc(branch, func(q *Queue) bool {
 		sh := q.share(resource)
@@ -247,14 +235,14 @@ func (c *claimant) fair(v *engine.Victim, leaf *Queue, plan []*engine.Victim) bo
 	}
 	return c.deserves(fork) && c.every(v, theirs[0], fork, func(resource string) bool {
 		return !slices.ContainsFunc(theirs, func(q *Queue) bool {
-			gone := int64(0)
+			largest := int64(0)
 			for _, o := range plan {
 				if below := c.tree.byName[o.Job.Queue]; o.Purpose != engine.Move && below != nil && slices.Contains(below.branch, q) {
-					gone += o.ChargeOf(q.Queue, resource)
+					largest = max(largest, o.ChargeOf(q.Queue, resource))
 				}
 			}
 			sh := q.share(resource)
-			return sh != nil && q.Used.Of(resource)+gone <= quotaOf(sh)
+			return sh != nil && q.Used.Of(resource)+largest <= quotaOf(sh)
 		})
 	})
 }

@@ -40,9 +40,7 @@ type claimant struct {
 	left    []cluster.Resources // by level: the same, without what is placed of the job
 	within  []bool              // by level of the branch: all from there down stay within their share
 
-	// Of the last resort, before anything was evicted:
-	stood  map[*Queue]ratio             // how siblings of the branch stood
-	before map[*Queue]cluster.Resources // what queues of victims held
+	stood map[*Queue]ratio // of the last resort: how siblings of the branch stood before anything was evicted
 }
 
 // reclaimable says which victims may leave so that the job's queue gets its share.
