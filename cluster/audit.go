@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -107,33 +108,50 @@ func (s *State) auditLists(o *State) error {
 	return nil
 }
 
-// classified counts the tasks of all classes; -1 where one is of a node that is not
-// there, started later than is known, or is counted as what it is not.
+// classified counts the tasks of all classes; -1 where a class says of a node what is
+// not so.
 func (s *State) classified() (count int) {
-	for class, nodes := range s.classes {
-		for slot, k := range nodes {
-			if s.nodes[slot] == nil {
+	for name, in := range s.classes {
+		elastic, takings := 0, map[taking]int{}
+		for slot, k := range in.nodes {
+			if s.nodes[slot] == nil || k != s.nodes[slot].classed(name) {
 				return -1
 			}
-			elastic := 0
-			for _, t := range s.nodes[slot].Tasks {
-				if !t.Job.Preemptible || t.Job.Class() != class {
-					continue
-				}
-				if t.elastic() {
-					elastic++
-				}
-				if t.Started > k.Newest {
-					return -1
-				}
+			if k.elastic > 0 {
+				elastic++
 			}
-			if elastic != k.elastic {
-				return -1
-			}
+			takings[taking{k.Tasks, k.Freed}]++
 			count += k.count
+		}
+		first, _, found := s.Newest(name, func(int) bool { return false })
+		if elastic != in.elastic || !maps.Equal(takings, in.takings) || !found {
+			return -1
+		}
+		for slot, k := range in.nodes {
+			if a, b := (age{k.Newest, s.nodes[slot].Name, slot}), (age{in.nodes[first].Newest, s.nodes[first].Name, first}); a.before(&b) {
+				return -1
+			}
 		}
 	}
 	return count
+}
+
+// classed is what runs of the class on the node.
+func (n *Node) classed(c Class) (k OnNode) {
+	for _, t := range n.Tasks {
+		if !t.mayBeVictim() || t.Job.Class() != c {
+			continue
+		}
+		tasks, freed := t.leavesWith()
+		if t.elastic() {
+			k.elastic++
+		}
+		if k.count++; k.count == 1 {
+			k.Newest, k.Tasks, k.Freed = t.Started, tasks, freed
+		}
+		k.add(t.Started, tasks, freed)
+	}
+	return k
 }
 
 func (s *State) auditShapes(o *State) error {

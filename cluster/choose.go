@@ -116,8 +116,18 @@ func (n *Node) Takers(s *Shape) int {
 	return count
 }
 
+// Alike reports whether the shape can use all of the node's devices or none, if they
+// are idle, so that one can be asked about for all.
+func (n *Node) Alike(s *Shape) bool { return n.uniform && len(s.Need.Selected) == 0 }
+
 // Usable counts the devices of the kind the shape needs, held or not.
 func (n *Node) Usable(s *Shape) int {
+	if n.Alike(s) {
+		if s.Need.Usable(&n.Devices[0]) {
+			return len(n.Devices)
+		}
+		return 0
+	}
 	count := 0
 	for i := range n.Devices {
 		if s.Need.Usable(&n.Devices[i]) {

@@ -1,5 +1,7 @@
 package cluster
 
+import "slices"
+
 // Class is what decides first about whether a job may be evicted for another.
 type Class struct {
 	Queue    string
@@ -9,7 +11,7 @@ type Class struct {
 // Class is the class of the job.
 func (j *Job) Class() Class { return Class{j.Queue, j.Priority} }
 
-// OnNode is what tasks of one class are on one node.
+// OnNode is what runs of one class on one node.
 type OnNode struct {
 	Newest int64 // no task of them started later
 	// Whole: none of their jobs can spare a task, so that each is evicted as a whole.
@@ -22,78 +24,236 @@ type OnNode struct {
 	count, elastic int
 }
 
-// Classes visits the classes of the preemptible jobs that have tasks on nodes,
-// in no order, until visit answers false. On lists the slots of these nodes, in
-// no order either.
-func (s *State) Classes(visit func(c Class, on func(func(slot int, k OnNode))) bool) {
-	for c, nodes := range s.classes {
-		on := func(see func(slot int, k OnNode)) {
-			for slot, k := range nodes {
-				k.Whole = k.elastic == 0
-				see(slot, k)
-			}
+// class is what runs of one class, by slot of the node.
+type class struct {
+	nodes   map[int]OnNode
+	elastic int            // nodes on which some job can spare a task
+	takings map[taking]int // how many nodes are of each
+	byAge   *ages          // nil until it is asked for
+}
+
+// taking is what a node has of a class, as far as a victim's cost depends on it.
+type taking struct {
+	tasks int
+	freed int64
+}
+
+// set changes what the node has of the class. Nothing is left of it where the count is 0.
+func (c *class) set(n *Node, was, now OnNode) {
+	if was.count > 0 {
+		k := taking{was.Tasks, was.Freed}
+		if c.takings[k]--; c.takings[k] == 0 {
+			delete(c.takings, k)
 		}
-		if !visit(c, on) {
+		if was.elastic > 0 {
+			c.elastic--
+		}
+	}
+	if now.count == 0 {
+		delete(c.nodes, n.slot)
+		return
+	}
+	c.takings[taking{now.Tasks, now.Freed}]++
+	if now.elastic > 0 {
+		c.elastic++
+	}
+	c.nodes[n.slot] = now
+	if c.byAge != nil && (was.count == 0 || was.Newest != now.Newest) {
+		c.byAge.push(age{now.Newest, n.Name, n.slot})
+	}
+}
+
+// Classes visits the classes that preemptible tasks of run, in no order, until visit
+// answers false.
+func (s *State) Classes(visit func(Class) bool) {
+	for c := range s.classes {
+		if !visit(c) {
 			return
 		}
 	}
 }
 
-// classify counts a task of a preemptible job on its node: by +1 when it is placed,
-// by -1 before it is taken off, by 0 when it started at another time than was known.
+// NodesOf visits the slots of the nodes on which preemptible tasks of the class run, in
+// no order.
+func (s *State) NodesOf(c Class, visit func(slot int, k OnNode)) {
+	if in := s.classes[c]; in != nil {
+		for slot, k := range in.nodes {
+			k.Whole = k.elastic == 0
+			visit(slot, k)
+		}
+	}
+}
+
+// RunsOn reports whether preemptible tasks of the class run on the node in the slot.
+func (s *State) RunsOn(c Class, slot int) bool {
+	in := s.classes[c]
+	return in != nil && in.nodes[slot].count > 0
+}
+
+// Newest is the node on which the newest task of the class runs, the first by name of
+// several, but for nodes that are to be skipped. With it comes what any node has of the
+// class at least; Newest is that node's. It reports false where there is no such node.
+func (s *State) Newest(c Class, skip func(slot int) bool) (slot int, least OnNode, found bool) {
+	in := s.classes[c]
+	if in == nil {
+		return 0, OnNode{}, false
+	}
+	if in.byAge == nil || len(in.byAge.heap) > 2*len(in.nodes)+64 {
+		in.byAge = &ages{}
+		for slot, k := range in.nodes {
+			in.byAge.heap = append(in.byAge.heap, age{k.Newest, s.nodes[slot].Name, slot})
+		}
+		in.byAge.build()
+	}
+	slot, found = in.byAge.first(func(a age) bool {
+		k, known := in.nodes[a.slot]
+		return known && k.Newest == a.newest && s.nodes[a.slot].Name == a.name
+	}, skip)
+	if !found {
+		return 0, OnNode{}, false
+	}
+	first := true
+	for k := range in.takings {
+		if first {
+			least.Tasks, least.Freed, first = k.tasks, k.freed, false
+		}
+		least.Tasks, least.Freed = min(least.Tasks, k.tasks), min(least.Freed, k.freed)
+	}
+	least.Newest, least.Whole = in.nodes[slot].Newest, in.elastic == 0
+	return slot, least, true
+}
+
+// age is a node by the newest task of a class that runs on it.
+type age struct {
+	newest int64
+	name   string
+	slot   int
+}
+
+func (a *age) before(b *age) bool {
+	return a.newest > b.newest || a.newest == b.newest && a.name < b.name
+}
+
+// ages is a heap of nodes, the newest first. What does not hold any more is dropped
+// when it comes to the top.
+type ages struct{ heap []age }
+
+// first is the slot of the first that holds and is not skipped.
+func (h *ages) first(holds func(age) bool, skip func(slot int) bool) (slot int, found bool) {
+	var skipped []age
+	for len(h.heap) > 0 && !found {
+		switch top := h.heap[0]; {
+		case !holds(top) || slices.Contains(skipped, top):
+			h.pop()
+		case skip(top.slot):
+			skipped = append(skipped, top)
+			h.pop()
+		default:
+			slot, found = top.slot, true
+		}
+	}
+	for _, a := range skipped {
+		h.push(a)
+	}
+	return slot, found
+}
+
+func (h *ages) push(a age) {
+	h.heap = append(h.heap, a)
+	for i := len(h.heap) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !h.heap[i].before(&h.heap[up]) {
+			return
+		}
+		h.heap[i], h.heap[up] = h.heap[up], h.heap[i]
+		i = up
+	}
+}
+
+func (h *ages) pop() {
+	last := len(h.heap) - 1
+	h.heap[0] = h.heap[last]
+	h.heap = h.heap[:last]
+	h.down(0)
+}
+
+func (h *ages) build() {
+	for i := len(h.heap)/2 - 1; i >= 0; i-- {
+		h.down(i)
+	}
+}
+
+func (h *ages) down(i int) {
+	for {
+		best := i
+		for _, c := range [...]int{2*i + 1, 2*i + 2} {
+			if c < len(h.heap) && h.heap[c].before(&h.heap[best]) {
+				best = c
+			}
+		}
+		if best == i {
+			return
+		}
+		h.heap[i], h.heap[best] = h.heap[best], h.heap[i]
+		i = best
+	}
+}
+
+// mayBeVictim reports whether the task is listed in its class.
+func (t *Task) mayBeVictim() bool { return t.Job.Preemptible && t.Runs() && !t.Node.absent }
+
+// classify lists a task in its class: by +1 once it runs on its node, by -1 before it
+// does not any more.
 func (s *State) classify(t *Task, by int) {
-	if t.Node.absent {
+	if !t.mayBeVictim() {
 		return
 	}
 	c := t.Job.Class()
-	nodes := s.classes[c]
-	if nodes == nil {
-		nodes = map[int]OnNode{}
-		s.classes[c] = nodes
+	in := s.classes[c]
+	if in == nil {
+		in = &class{nodes: map[int]OnNode{}, takings: map[taking]int{}}
+		s.classes[c] = in
 	}
-	slot := t.Node.slot
-	k, known := nodes[slot]
+	was := in.nodes[t.Node.slot]
+	k := was
 	if t.elastic() {
 		k.elastic += by
 	}
+	tasks, freed := t.leavesWith()
 	switch k.count += by; {
 	case k.count == 0:
-		if delete(nodes, slot); len(nodes) == 0 {
-			delete(s.classes, c)
-		}
-		return
 	case by < 0:
-		if tasks, freed := t.leavesWith(); t.Started >= k.Newest || tasks <= k.Tasks || freed <= k.Freed {
-			k.sum(t.Node, t)
+		if t.Started >= k.Newest || tasks <= k.Tasks || freed <= k.Freed {
+			k.sum(t)
 		}
-	case !known:
-		k.Newest = t.Started
-		k.Tasks, k.Freed = t.leavesWith()
+	case was.count == 0:
+		k.Newest, k.Tasks, k.Freed = t.Started, tasks, freed
 	default:
-		k.add(t)
+		k.add(t.Started, tasks, freed)
 	}
-	nodes[slot] = k
+	if in.set(t.Node, was, k); len(in.nodes) == 0 {
+		delete(s.classes, c)
+	}
 }
 
 // add takes in one more task.
-func (k *OnNode) add(t *Task) {
-	tasks, freed := t.leavesWith()
-	k.Newest, k.Tasks, k.Freed = max(k.Newest, t.Started), min(k.Tasks, tasks), min(k.Freed, freed)
+func (k *OnNode) add(started int64, tasks int, freed int64) {
+	k.Newest, k.Tasks, k.Freed = max(k.Newest, started), min(k.Tasks, tasks), min(k.Freed, freed)
 }
 
-// sum takes in the tasks on the node of the same class as the one that leaves, without it.
-func (k *OnNode) sum(n *Node, leaves *Task) {
+// sum takes in what runs on the node of the same class as the task, but for the task.
+func (k *OnNode) sum(leaves *Task) {
 	class, first := leaves.Job.Class(), true
-	for _, t := range n.Tasks {
-		if t == leaves || t.Job.Class() != class {
+	for _, t := range leaves.Node.Tasks {
+		if t == leaves || !t.mayBeVictim() || t.Job.Class() != class {
 			continue
 		}
+		tasks, freed := t.leavesWith()
 		if first {
-			k.Newest, first = t.Started, false
-			k.Tasks, k.Freed = t.leavesWith()
+			k.Newest, k.Tasks, k.Freed, first = t.Started, tasks, freed, false
 			continue
 		}
-		k.add(t)
+		k.add(t.Started, tasks, freed)
 	}
 }
 

@@ -39,7 +39,7 @@ func (s *State) Clone() *State {
 		retired:      make(map[string]*Job, len(s.retired)),
 		torn:         make(map[string]*Job, len(s.torn)),
 		unified:      s.unified,
-		classes:      make(map[Class]map[int]OnNode, len(s.classes)),
+		classes:      make(map[Class]*class, len(s.classes)),
 		nominated:    make(map[*Task]bool, len(s.nominated)),
 		moving:       make(map[*Task]bool, len(s.moving)),
 		releasing:    make([]*Task, len(s.releasing)),
@@ -100,8 +100,8 @@ func (s *State) Clone() *State {
 	for id := range s.retired {
 		c.retired[id] = c.jobs[id]
 	}
-	for class, nodes := range s.classes {
-		c.classes[class] = maps.Clone(nodes)
+	for name, in := range s.classes {
+		c.classes[name] = &class{nodes: maps.Clone(in.nodes), elastic: in.elastic, takings: maps.Clone(in.takings)}
 	}
 	for id := range s.torn {
 		c.torn[id] = c.jobs[id]

@@ -272,7 +272,9 @@ func (s Status) String() string { return statusNames[s] }
 func (t *Task) Ended() bool { return t.Status == Succeeded || t.Status == Failed }
 
 // Runs reports whether the task is on its node, or was assigned to it.
-func (t *Task) Runs() bool { return t.Status == Bound || t.Status == Assumed }
+func (t *Task) Runs() bool { return t.Status.runs() }
+
+func (s Status) runs() bool { return s == Bound || s == Assumed }
 
 // join puts the task into the subgroup that it requests, if the alternative has it.
 func (t *Task) join(a *Alternative) {

@@ -47,6 +47,7 @@ type Node struct {
 	unknown  bool // tasks were seen on it, and it was not
 	revision uint64
 	sliced   bool // devices share memory
+	uniform  bool // all devices are of one kind and size
 	slot     int
 	group    *Group
 	version  uint64

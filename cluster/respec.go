@@ -166,8 +166,8 @@ func (s *State) reform(j *Job, change func()) {
 						s.rebook(o, int64(sign))
 						if j.Preemptible {
 							s.preemptible += sign
-							s.classify(o, sign)
 						}
+						s.classify(o, sign)
 					}
 				}
 				if t.held != nil && !t.held.alike(t.Shape) {

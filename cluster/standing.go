@@ -68,10 +68,14 @@ func (s *State) stand(t *Task, to standing) {
 
 // shift is stand without the journal.
 func (s *State) shift(t *Task, to standing) {
-	n, j, was, started, ended := t.Node, t.Job, t.Status, t.Started, t.Ended()
+	n, j, was, ended := t.Node, t.Job, t.Status, t.Ended()
 	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && t.leaves() == to.leaves()
 	if n != nil && !same {
 		s.rebook(t, -1)
+	}
+	reclassify := !same || t.Started != to.started || t.Status.runs() != to.status.runs()
+	if reclassify {
+		s.classify(t, -1)
 	}
 	if n != nil && n != to.node {
 		n.removeTask(t)
@@ -91,13 +95,12 @@ func (s *State) shift(t *Task, to standing) {
 	if t.Ended() != ended {
 		j.recountEnded()
 	}
-	switch {
-	case to.node == nil:
-	case n != to.node:
+	if to.node != nil && n != to.node {
 		to.node.addTask(t)
 		s.count(t, +1)
-	case started != t.Started && j.Preemptible:
-		s.classify(t, 0)
+	}
+	if reclassify {
+		s.classify(t, +1)
 	}
 	if to.node != nil && !same {
 		s.rebook(t, +1)
@@ -191,7 +194,6 @@ func (s *State) count(t *Task, by int) {
 	}
 	if t.Job.Preemptible {
 		s.preemptible += by
-		s.classify(t, by)
 	}
 }
 

@@ -30,8 +30,8 @@ type State struct {
 	revision uint64 // grows when queues or budgets change
 	// preemptible counts the tasks of preemptible jobs that are on a node, however they stand there.
 	preemptible int
-	classes     map[Class]map[int]OnNode // of these: how many are on which slot
-	unified     int                      // nodes with unified memory
+	classes     map[Class]*class // of these: what runs
+	unified     int              // nodes with unified memory
 	// budgets are sorted by namespace and name.
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
@@ -77,7 +77,7 @@ func NewState() *State {
 		excess:    map[string]bool{},
 		retired:   map[string]*Job{},
 		torn:      map[string]*Job{},
-		classes:   map[Class]map[int]OnNode{},
+		classes:   map[Class]*class{},
 		nominated: map[*Task]bool{},
 		moving:    map[*Task]bool{},
 		absent:    map[string]*Node{},
@@ -195,6 +195,7 @@ func (n *Node) normalize() {
 		}
 	}
 	n.nameProducts()
+	n.uniform = n.devicesAlike()
 	n.pour()
 	n.deviceCapacity, n.deviceUsed = 0, 0
 	for i := range n.Devices {
@@ -203,6 +204,16 @@ func (n *Node) normalize() {
 			n.deviceUsed += int64(d.Use.Milli)
 		}
 	}
+}
+
+// devicesAlike reports whether a need that selects no device takes either all of the
+// node's devices or none, if they are idle.
+func (n *Node) devicesAlike() bool {
+	return len(n.Devices) > 0 && !slices.ContainsFunc(n.Devices[1:], func(d Device) bool {
+		o := &n.Devices[0]
+		return d.Memory != o.Memory || d.Reserved != o.Reserved || d.Lost != o.Lost ||
+			d.Profile != o.Profile || d.Resource != o.Resource || d.Product != o.Product || d.Type != o.Type
+	})
 }
 
 // join counts what the node has and returns its group, which does not list it

@@ -213,20 +213,6 @@ func (r *room) find() {
 	}
 }
 
-// anyOf reports whether a class runs that might have victims which leave in the way.
-func (r *room) anyOf(w way) bool {
-	might := r.mights(w)
-	if might == nil {
-		return true
-	}
-	found := false
-	r.State.Classes(func(c cluster.Class, _ func(func(int, cluster.OnNode))) bool {
-		found = might(c)
-		return !found
-	})
-	return found
-}
-
 // search looks for a plan that costs less than the one that is known.
 func (r *room) search(w way) {
 	if r.err != nil {

@@ -358,7 +358,7 @@ func (st *Statement) Commit() []Decision {
 		st.session.record(Record{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: d.Node, Decision: d})
 	}
 	if len(out) > 0 {
-		st.session.denied = nil
+		st.session.denied, st.session.heaps = nil, nil // queues may lose other jobs now
 	}
 	st.reuse()
 	st.end()

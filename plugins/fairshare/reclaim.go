@@ -126,7 +126,7 @@ func (c *claimant) mayStay(level int, bound func(*Share) int64) bool {
 func (p *plugin) hasBelow(queue string, priority int32) bool {
 	if p.lowest == nil {
 		p.lowest = map[string]int32{}
-		p.state.Classes(func(c cluster.Class, _ func(func(int, cluster.OnNode))) bool {
+		p.state.Classes(func(c cluster.Class) bool {
 			if low, known := p.lowest[c.Queue]; !known || c.Priority < low {
 				p.lowest[c.Queue] = c.Priority
 			}

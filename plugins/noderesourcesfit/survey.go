@@ -58,13 +58,18 @@ func (t tally) less(o tally, want int) bool {
 
 func surveyOf(s *cluster.Shape, n *cluster.Node, product string) tally {
 	t := tally{product: product}
+	alike := n.Alike(s)
+	kind, big := false, false
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if !t.counts(s, d) {
-			continue
+		if i == 0 || !alike {
+			kind = t.counts(s, d)
+			big = kind && s.Need.Usable(d)
 		}
-		t.kind++
-		if !s.Need.Usable(d) {
+		if kind {
+			t.kind++
+		}
+		if !big {
 			continue
 		}
 		t.big++

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// bound is what it costs at least to make room for the shape on the node; nil
+// where it would not fit even if all left that may.
+func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
+	leaving, prices := r.scratch[:0], r.prices[:0]
+	moves := false
+	for _, t := range n.Tasks {
+		if !r.mayLeave(t, r.job) || r.class != nil && !r.class(t.Job.Class()) {
+			continue
+		}
+		if i := slices.IndexFunc(prices, func(p price) bool { return p.whole == t.Job }); i >= 0 {
+			prices[i].here++
+			leaving = append(leaving, t)
+			continue
+		}
+		p := price{here: 1, all: 1}
+		if r.way&moving != 0 && r.mightMove(t) {
+			moves = true
+		} else if v := VictimOf(t); r.way&evicting != 0 && r.mightBeEvicted(v) {
+			if p.all, p.freed = len(v.Tasks), freed(v.Tasks); v.Whole {
+				p.whole = v.Job
+			}
+		} else {
+			continue
+		}
+		prices = append(prices, p)
+		leaving = append(leaving, t)
+	}
+	r.scratch, r.prices = leaving, prices
+	if len(leaving) == 0 {
+		return nil
+	}
+	count, possible := fewest(s, n, leaving)
+	if !possible {
+		return nil
+	}
+	e := &entryPlan{slot: n.Slot()}
+	if moves { // perhaps nothing is evicted
+		e.cost = noCost()
+		if e.cost.moved.tasks = 1; r.way == moving {
+			e.cost.moved.tasks = int32(count)
+		}
+		return e
+	}
+	e.cost = r.cheapestOf(leaving, count)
+	e.cost.tasks = int32(total(prices, count, func(p *price) int64 { return int64(p.all) }))
+	e.cost.beyond = max(0, total(prices, count, func(p *price) int64 { return p.freed })-r.devicesOf(s).Least)
+	if !slices.ContainsFunc(prices, func(p price) bool { return p.whole == nil }) {
+		e.cost.jobs = int32(max(1, total(prices, count, func(*price) int64 { return 1 }))) // each victim is a whole job
+	}
+	return e
+}
+
+// price is a victim seen from one node: how many of its tasks are there, how many
+// leave with them in all, and how much of devices they free.
+type price struct {
+	whole     *cluster.Job // nil: the task leaves alone
+	here, all int
+	freed     int64
+}
+
+// total is how much is paid at least if so many of the node's tasks have to leave:
+// victims that cost least for what they give first, the last one in part, and no less
+// than one victim costs.
+func total(prices []price, count int, pays func(*price) int64) int64 {
+	slices.SortStableFunc(prices, func(a, b price) int {
+		return cmp.Compare(pays(&a)*int64(b.here), pays(&b)*int64(a.here))
+	})
+	sum, one := int64(0), pays(&prices[0])
+	for i := range prices {
+		one = min(one, pays(&prices[i]))
+	}
+	for i := range prices {
+		p := &prices[i]
+		if count <= p.here {
+			return max(one, sum+pays(p)*int64(count)/int64(p.here))
+		}
+		sum += pays(p)
+		count -= p.here
+	}
+	return max(one, sum)
+}
+
+// cheapestOf is the least that so many of the tasks cost: it takes one of them that is
+// not among the cheapest of that number less one.
+func (r *room) cheapestOf(tasks []*cluster.Task, count int) cost {
+	each := make([]cost, len(tasks))
+	young := int64(0)
+	for i, t := range tasks {
+		each[i] = cost{tier: strength(tierOf(r.State, t.Job.Queue)), priority: t.Job.Priority}
+		young = min(young, -t.Started)
+	}
+	slices.SortFunc(each, func(a, b cost) int { return a.compareEvicted(&b) })
+	c := each[min(max(count, 1), len(each))-1]
+	c.young = young
+	return c
+}
+
+// fewest bounds from below how many tasks must leave for the shape to fit the node;
+// false where it would not fit even if all of them left.
+func fewest(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, bool) {
+	widest := 0
+	for _, t := range leaving {
+		widest = max(widest, len(t.Claims))
+	}
+	for _, want := range s.Resources {
+		l := n.Ledger(want.Name)
+		if want.Value <= 0 || l != nil && l.Free() >= want.Value {
+			continue
+		}
+		if l == nil || l.Capacity < want.Value {
+			return 0, false
+		}
+		free := l.Free()
+		for _, t := range leaving {
+			free += t.Holds(want.Name)
+		}
+		if free < want.Value {
+			return 0, false
+		}
+	}
+	need := &s.Need
+	if need.Devices == 0 || need.Layers != nil || need.SumAtLeast > 0 || widest == 0 || n.TimeSliced() {
+		return 1, true
+	}
+	takes, free := 0, 0
+	for i := range n.Devices {
+		if d := &n.Devices[i]; s.Takes(d) {
+			takes++
+		} else if d.Use.Milli == 0 {
+			free++ // it is idle, and will not do for other reasons
+		}
+	}
+	if takes >= need.Devices {
+		return 1, true
+	}
+	if need.Share == 0 && need.Memory == 0 || s.Isolation.Exclusive() {
+		emptied := 0 // devices that nobody would hold any more
+		for i := range n.Devices {
+			held := n.Devices[i].Use.Milli
+			for _, t := range leaving {
+				for _, c := range t.Claims {
+					if c.Device == i {
+						held -= c.Milli
+					}
+				}
+			}
+			if held <= 0 {
+				emptied++
+			}
+		}
+		if emptied-free < need.Devices {
+			return 0, false
+		}
+	}
+	return (need.Devices - takes + widest - 1) / widest, true
+}

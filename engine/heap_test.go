@@ -1,0 +1,79 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// above lets jobs be evicted whose queue holds more devices than the bound.
+type above map[string]int64
+
+func (above) Name() string                   { return "Above" }
+func (above) OnSessionClose(*engine.Session) {}
+func (a above) OnSessionOpen(s *engine.Session) {
+	may := func(queue string) bool {
+		bound, known := a[queue]
+		return known && s.State.Queue(queue).Used.Of(cluster.DefaultDeviceResource) > bound*1000
+	}
+	s.AddReclaimableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
+		return func(v *engine.Victim) engine.Reason {
+			if may(v.Job.Queue) {
+				return engine.Consent
+			}
+			return "NotAbove"
+		}
+	})
+	s.NarrowVictims(engine.Reclaim, func(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
+		return func(c cluster.Class) bool { return may(c.Queue) }
+	})
+	s.AddMeans(engine.Reclaim, "Reclaimed")
+	s.AddQueueOrderFn(func(l, r *cluster.Queue) int { // the first turn is that of queue a, the next that of another
+		turn := func(q *cluster.Queue) int {
+			switch _, bounded := a[q.Name]; {
+			case bounded:
+				return 1
+			case q.Used.Of(cluster.DefaultDeviceResource) > 0:
+				return 2
+			}
+			return 0
+		}
+		return turn(l) - turn(r)
+	})
+}
+
+// A queue that was at its bound when the first job looked for room, and is above it
+// since, has victims for the next job that asks alike.
+func TestHeapsFollowQueues(t *testing.T) {
+	parts := []fixture.Part{fixture.Queue("a"), fixture.Queue("b"), fixture.Queue("c"), fixture.Node("other").GPUs(1, "L4", "24Gi")}
+	for i := range 70 { // too many for all plans to be compared
+		node := fmt.Sprintf("n%02d", i)
+		queue := "c"
+		if i < 5 {
+			queue = "b"
+		}
+		parts = append(parts, fixture.Node(node).GPUs(1, "A100", "80Gi"), fixture.Job("r"+node).Queue(queue).Devices(1).Preemptible().On(node))
+	}
+	want := func(name, queue, product string) fixture.Part {
+		return fixture.Job(name).Queue(queue).Devices(1).Preemptible().Shape(func(s *cluster.Shape) { s.Need.Products = []string{product} })
+	}
+	parts = append(parts, want("1", "a", "A100"), want("2", "c", "L4"), want("3", "a", "A100"))
+	s := fixture.Engine(fit(), above{"b": 4, "c": 65}).Open(fixture.State(parts...), engine.Options{})
+	defer s.Close()
+	out, err := s.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, d := range out.Decisions {
+		if d.Action == engine.EvictIt {
+			got[d.For] = d.Task.Job
+		}
+	}
+	if len(out.Refusals) > 0 || got["job/1"] != "job/rn00" || got["job/3"] != "job/rn05" {
+		t.Errorf("evicted: %v, refused: %d", got, len(out.Refusals))
+	}
+}
