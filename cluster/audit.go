@@ -109,49 +109,39 @@ func (s *State) auditLists(o *State) error {
 }
 
 // classified counts the tasks of all classes; -1 where a class says of a node what is
-// not so.
+// not so, or nodes are not in the order of their age.
 func (s *State) classified() (count int) {
-	for name, in := range s.classes {
-		elastic, takings := 0, map[taking]int{}
-		for slot, k := range in.nodes {
-			if s.nodes[slot] == nil || k != s.nodes[slot].classed(name) {
-				return -1
-			}
-			if k.elastic > 0 {
-				elastic++
-			}
-			takings[taking{k.Tasks, k.Freed}]++
-			count += k.count
-		}
-		first, _, found := s.Newest(name, func(int) bool { return false })
-		if elastic != in.elastic || !maps.Equal(takings, in.takings) || !found {
+	for name, c := range s.classes {
+		takings := map[taking]int{}
+		if len(c.byAge) != len(c.nodes) {
 			return -1
 		}
-		for slot, k := range in.nodes {
-			if a, b := (age{k.Newest, s.nodes[slot].Name, slot}), (age{in.nodes[first].Newest, s.nodes[first].Name, first}); a.before(&b) {
+		for i, r := range c.byAge {
+			n := s.nodes[r.slot]
+			if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.place != i || r.before(c.byAge[max(0, i-1)/2]) {
 				return -1
 			}
+			now := running{slot: r.slot, name: r.name, place: i}
+			for _, t := range n.Tasks {
+				if t.mayBeVictim() && t.Job.Class() == name {
+					if t.elastic() {
+						now.elastic++
+					}
+					now.add(t, now.count == 0)
+					now.count++
+				}
+			}
+			if now.whole = now.elastic == 0; now != *r {
+				return -1
+			}
+			takings[r.taking]++
+			count += r.count
+		}
+		if !maps.Equal(takings, c.takings) {
+			return -1
 		}
 	}
 	return count
-}
-
-// classed is what runs of the class on the node.
-func (n *Node) classed(c Class) (k OnNode) {
-	for _, t := range n.Tasks {
-		if !t.mayBeVictim() || t.Job.Class() != c {
-			continue
-		}
-		tasks, freed := t.leavesWith()
-		if t.elastic() {
-			k.elastic++
-		}
-		if k.count++; k.count == 1 {
-			k.Newest, k.Tasks, k.Freed = t.Started, tasks, freed
-		}
-		k.add(t.Started, tasks, freed)
-	}
-	return k
 }
 
 func (s *State) auditShapes(o *State) error {

@@ -1,6 +1,10 @@
 package cluster
 
-import "slices"
+import (
+	"maps"
+	"math"
+	"slices"
+)
 
 // Class is what decides first about whether a job may be evicted for another.
 type Class struct {
@@ -20,47 +24,37 @@ type OnNode struct {
 	// some, and so many thousandths of devices are freed.
 	Tasks int
 	Freed int64
-
-	count, elastic int
 }
 
-// class is what runs of one class, by slot of the node.
+// class is what runs of one class.
 type class struct {
-	nodes   map[int]OnNode
-	elastic int            // nodes on which some job can spare a task
-	takings map[taking]int // how many nodes are of each
-	byAge   *ages          // nil until it is asked for
+	nodes   map[int]*running // by slot
+	byAge   []*running       // a heap: the newest first
+	takings map[taking]int   // how many nodes are of each
 }
 
-// taking is what a node has of a class, as far as a victim's cost depends on it.
+// running is what runs of a class on one node.
+type running struct {
+	slot           int
+	name           string // of the node
+	newest         int64
+	count, elastic int // tasks; of jobs that can spare one
+	taking
+	place int // in the heap
+}
+
+// taking is what a victim of the class takes at least on a node.
 type taking struct {
+	whole bool
 	tasks int
 	freed int64
 }
 
-// set changes what the node has of the class. Nothing is left of it where the count is 0.
-func (c *class) set(n *Node, was, now OnNode) {
-	if was.count > 0 {
-		k := taking{was.Tasks, was.Freed}
-		if c.takings[k]--; c.takings[k] == 0 {
-			delete(c.takings, k)
-		}
-		if was.elastic > 0 {
-			c.elastic--
-		}
-	}
-	if now.count == 0 {
-		delete(c.nodes, n.slot)
-		return
-	}
-	c.takings[taking{now.Tasks, now.Freed}]++
-	if now.elastic > 0 {
-		c.elastic++
-	}
-	c.nodes[n.slot] = now
-	if c.byAge != nil && (was.count == 0 || was.Newest != now.Newest) {
-		c.byAge.push(age{now.Newest, n.Name, n.slot})
-	}
+func (r *running) onNode() OnNode { return OnNode{r.newest, r.whole, r.tasks, r.freed} }
+
+// before orders nodes by age, the newest first, then by name.
+func (r *running) before(o *running) bool {
+	return r.newest > o.newest || r.newest == o.newest && r.name < o.name
 }
 
 // Classes visits the classes that preemptible tasks of run, in no order, until visit
@@ -77,9 +71,8 @@ func (s *State) Classes(visit func(Class) bool) {
 // no order.
 func (s *State) NodesOf(c Class, visit func(slot int, k OnNode)) {
 	if in := s.classes[c]; in != nil {
-		for slot, k := range in.nodes {
-			k.Whole = k.elastic == 0
-			visit(slot, k)
+		for _, r := range in.byAge {
+			visit(r.slot, r.onNode())
 		}
 	}
 }
@@ -87,7 +80,7 @@ func (s *State) NodesOf(c Class, visit func(slot int, k OnNode)) {
 // RunsOn reports whether preemptible tasks of the class run on the node in the slot.
 func (s *State) RunsOn(c Class, slot int) bool {
 	in := s.classes[c]
-	return in != nil && in.nodes[slot].count > 0
+	return in != nil && in.nodes[slot] != nil
 }
 
 // Newest is the node on which the newest task of the class runs, the first by name of
@@ -98,105 +91,106 @@ func (s *State) Newest(c Class, skip func(slot int) bool) (slot int, least OnNod
 	if in == nil {
 		return 0, OnNode{}, false
 	}
-	if in.byAge == nil || len(in.byAge.heap) > 2*len(in.nodes)+64 {
-		in.byAge = &ages{}
-		for slot, k := range in.nodes {
-			in.byAge.heap = append(in.byAge.heap, age{k.Newest, s.nodes[slot].Name, slot})
-		}
-		in.byAge.build()
-	}
-	slot, found = in.byAge.first(func(a age) bool {
-		k, known := in.nodes[a.slot]
-		return known && k.Newest == a.newest && s.nodes[a.slot].Name == a.name
-	}, skip)
-	if !found {
+	first := in.first(skip)
+	if first == nil {
 		return 0, OnNode{}, false
 	}
-	first := true
+	least = OnNode{first.newest, true, math.MaxInt, math.MaxInt64}
 	for k := range in.takings {
-		if first {
-			least.Tasks, least.Freed, first = k.tasks, k.freed, false
-		}
+		least.Whole = least.Whole && k.whole
 		least.Tasks, least.Freed = min(least.Tasks, k.tasks), min(least.Freed, k.freed)
 	}
-	least.Newest, least.Whole = in.nodes[slot].Newest, in.elastic == 0
-	return slot, least, true
+	return first.slot, least, true
 }
 
-// age is a node by the newest task of a class that runs on it.
-type age struct {
-	newest int64
-	name   string
-	slot   int
-}
-
-func (a *age) before(b *age) bool {
-	return a.newest > b.newest || a.newest == b.newest && a.name < b.name
-}
-
-// ages is a heap of nodes, the newest first. What does not hold any more is dropped
-// when it comes to the top.
-type ages struct{ heap []age }
-
-// first is the slot of the first that holds and is not skipped.
-func (h *ages) first(holds func(age) bool, skip func(slot int) bool) (slot int, found bool) {
-	var skipped []age
-	for len(h.heap) > 0 && !found {
-		switch top := h.heap[0]; {
-		case !holds(top) || slices.Contains(skipped, top):
-			h.pop()
-		case skip(top.slot):
-			skipped = append(skipped, top)
-			h.pop()
-		default:
-			slot, found = top.slot, true
-		}
-	}
-	for _, a := range skipped {
-		h.push(a)
-	}
-	return slot, found
-}
-
-func (h *ages) push(a age) {
-	h.heap = append(h.heap, a)
-	for i := len(h.heap) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !h.heap[i].before(&h.heap[up]) {
-			return
-		}
-		h.heap[i], h.heap[up] = h.heap[up], h.heap[i]
-		i = up
-	}
-}
-
-func (h *ages) pop() {
-	last := len(h.heap) - 1
-	h.heap[0] = h.heap[last]
-	h.heap = h.heap[:last]
-	h.down(0)
-}
-
-func (h *ages) build() {
-	for i := len(h.heap)/2 - 1; i >= 0; i-- {
-		h.down(i)
-	}
-}
-
-func (h *ages) down(i int) {
-	for {
-		best := i
-		for _, c := range [...]int{2*i + 1, 2*i + 2} {
-			if c < len(h.heap) && h.heap[c].before(&h.heap[best]) {
-				best = c
+// first is the first by age that is not to be skipped. Those that may come next are the
+// ones below nodes that are skipped.
+func (c *class) first(skip func(slot int) bool) *running {
+	next := []*running{c.byAge[0]}
+	for len(next) > 0 {
+		best := 0
+		for i, r := range next {
+			if r.before(next[best]) {
+				best = i
 			}
 		}
-		if best == i {
+		r := next[best]
+		if !skip(r.slot) {
+			return r
+		}
+		next = slices.Delete(next, best, best+1)
+		for _, below := range [...]int{2*r.place + 1, 2*r.place + 2} {
+			if below < len(c.byAge) {
+				next = append(next, c.byAge[below])
+			}
+		}
+	}
+	return nil
+}
+
+// fix moves the one at the place to where it belongs in the heap.
+func (c *class) fix(at int) {
+	for at > 0 && c.byAge[at].before(c.byAge[(at-1)/2]) {
+		c.swap(at, (at-1)/2)
+		at = (at - 1) / 2
+	}
+	for {
+		best := at
+		for _, below := range [...]int{2*at + 1, 2*at + 2} {
+			if below < len(c.byAge) && c.byAge[below].before(c.byAge[best]) {
+				best = below
+			}
+		}
+		if best == at {
 			return
 		}
-		h.heap[i], h.heap[best] = h.heap[best], h.heap[i]
-		i = best
+		c.swap(at, best)
+		at = best
 	}
+}
+
+func (c *class) swap(i, j int) {
+	c.byAge[i], c.byAge[j] = c.byAge[j], c.byAge[i]
+	c.byAge[i].place, c.byAge[j].place = i, j
+}
+
+// count counts nodes that are of the kind.
+func (c *class) count(k taking, by int) {
+	if c.takings[k] += by; c.takings[k] == 0 {
+		delete(c.takings, k)
+	}
+}
+
+// enter is the node's part, which is empty where the node has none yet.
+func (c *class) enter(n *Node) *running {
+	r := c.nodes[n.slot]
+	if r == nil {
+		r = &running{slot: n.slot, name: n.Name, place: len(c.byAge)}
+		c.nodes[n.slot] = r
+		c.byAge = append(c.byAge, r)
+	}
+	return r
+}
+
+// leave takes a node out on which nothing runs any more.
+func (c *class) leave(r *running) {
+	delete(c.nodes, r.slot)
+	at, last := r.place, len(c.byAge)-1
+	c.swap(at, last)
+	c.byAge[last] = nil
+	if c.byAge = c.byAge[:last]; at < last {
+		c.fix(at)
+	}
+}
+
+func (c *class) clone() *class {
+	out := &class{nodes: make(map[int]*running, len(c.nodes)), byAge: make([]*running, len(c.byAge)), takings: maps.Clone(c.takings)}
+	parts := make([]running, len(c.byAge))
+	for i, r := range c.byAge {
+		parts[i] = *r
+		out.byAge[i], out.nodes[r.slot] = &parts[i], &parts[i]
+	}
+	return out
 }
 
 // mayBeVictim reports whether the task is listed in its class.
@@ -208,52 +202,55 @@ func (s *State) classify(t *Task, by int) {
 	if !t.mayBeVictim() {
 		return
 	}
-	c := t.Job.Class()
-	in := s.classes[c]
-	if in == nil {
-		in = &class{nodes: map[int]OnNode{}, takings: map[taking]int{}}
-		s.classes[c] = in
+	name := t.Job.Class()
+	c := s.classes[name]
+	if c == nil {
+		c = &class{nodes: map[int]*running{}, takings: map[taking]int{}}
+		s.classes[name] = c
 	}
-	was := in.nodes[t.Node.slot]
-	k := was
+	r := c.enter(t.Node)
+	if r.count > 0 {
+		c.count(r.taking, -1)
+	}
 	if t.elastic() {
-		k.elastic += by
+		r.elastic += by
 	}
-	tasks, freed := t.leavesWith()
-	switch k.count += by; {
-	case k.count == 0:
-	case by < 0:
-		if t.Started >= k.Newest || tasks <= k.Tasks || freed <= k.Freed {
-			k.sum(t)
+	switch r.count += by; {
+	case r.count == 0:
+		if c.leave(r); len(c.nodes) == 0 {
+			delete(s.classes, name)
 		}
-	case was.count == 0:
-		k.Newest, k.Tasks, k.Freed = t.Started, tasks, freed
+		return
+	case by > 0:
+		r.add(t, r.count == 1)
 	default:
-		k.add(t.Started, tasks, freed)
+		if tasks, freed := t.leavesWith(); t.Started >= r.newest || tasks <= r.tasks || freed <= r.freed {
+			r.sum(t)
+		}
 	}
-	if in.set(t.Node, was, k); len(in.nodes) == 0 {
-		delete(s.classes, c)
-	}
+	r.whole = r.elastic == 0
+	c.count(r.taking, +1)
+	c.fix(r.place)
 }
 
-// add takes in one more task.
-func (k *OnNode) add(started int64, tasks int, freed int64) {
-	k.Newest, k.Tasks, k.Freed = max(k.Newest, started), min(k.Tasks, tasks), min(k.Freed, freed)
+// add takes in one more task, which may be the first.
+func (r *running) add(t *Task, first bool) {
+	tasks, freed := t.leavesWith()
+	if first {
+		r.newest, r.tasks, r.freed = t.Started, tasks, freed
+		return
+	}
+	r.newest, r.tasks, r.freed = max(r.newest, t.Started), min(r.tasks, tasks), min(r.freed, freed)
 }
 
 // sum takes in what runs on the node of the same class as the task, but for the task.
-func (k *OnNode) sum(leaves *Task) {
+func (r *running) sum(leaves *Task) {
 	class, first := leaves.Job.Class(), true
 	for _, t := range leaves.Node.Tasks {
-		if t == leaves || !t.mayBeVictim() || t.Job.Class() != class {
-			continue
+		if t != leaves && t.mayBeVictim() && t.Job.Class() == class {
+			r.add(t, first)
+			first = false
 		}
-		tasks, freed := t.leavesWith()
-		if first {
-			k.Newest, k.Tasks, k.Freed, first = t.Started, tasks, freed, false
-			continue
-		}
-		k.add(t.Started, tasks, freed)
 	}
 }
 

@@ -101,7 +101,7 @@ func (s *State) Clone() *State {
 		c.retired[id] = c.jobs[id]
 	}
 	for name, in := range s.classes {
-		c.classes[name] = &class{nodes: maps.Clone(in.nodes), elastic: in.elastic, takings: maps.Clone(in.takings)}
+		c.classes[name] = in.clone()
 	}
 	for id := range s.torn {
 		c.torn[id] = c.jobs[id]
