@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
 )
 
 // TestChangesAreListed: whatever happens, jobs that stand otherwise than before
@@ -102,4 +104,40 @@ func uses(s *cluster.State) map[string]string {
 		out[q.Name] = fmt.Sprint(q.Used, q.Firm)
 	}
 	return out
+}
+
+// A job that is given another spec changes the nodes that its tasks are on or land on,
+// and no others; so does taking that back.
+func TestAnotherSpecChangesTheNodesOfItsTasks(t *testing.T) {
+	s, j := moving(t, "b", 0)
+	for _, c := range []cluster.Change{
+		cluster.NodePut{Node: cluster.Node{Name: "c"}},
+		cluster.NodePut{Node: cluster.Node{Name: "gone"}},
+		cluster.TaskSeen{Task: j.Tasks()[1].Ref(), Node: "gone"},
+		cluster.NodeGone{Name: "gone"},
+	} {
+		if err := s.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	since := s.Version()
+	changed := func() map[string]bool {
+		out := map[string]bool{}
+		s.Changed(since, func(slot int) { out[s.At(slot).Name] = true })
+		since = s.Version()
+		return out
+	}
+	mark := s.Mark()
+	defer s.Release(mark)
+	want := map[string]bool{"a": true, "b": true}
+	if err := s.Apply(cluster.JobPut{Job: *fixture.Job("j").Gang(2).Min(1).Devices(1).Label("app", "web").Build()}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, changed()); diff != "" {
+		t.Errorf("another spec (-want +got):\n%s", diff)
+	}
+	s.Undo(mark)
+	if diff := cmp.Diff(want, changed()); diff != "" {
+		t.Errorf("taken back (-want +got):\n%s", diff)
+	}
 }

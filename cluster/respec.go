@@ -151,7 +151,8 @@ func (j *Job) turnInto(version *Job, tasks [][]fields) {
 	}
 }
 
-// reform changes the job while nothing of it is booked or listed.
+// reform changes the job while nothing of it is booked or listed. The nodes that its
+// tasks are on change as well: what is known of the tasks there is by their job's spec.
 func (s *State) reform(j *Job, change func()) {
 	book := func(sign int) {
 		for a := range j.Alternatives {
@@ -162,6 +163,7 @@ func (s *State) reform(j *Job, change func()) {
 							o.Node.removeTask(o) // its place there depends on its alternative
 						} else {
 							o.Node.addTask(o)
+							s.touch(o.Node)
 						}
 						s.rebook(o, int64(sign))
 						if j.Preemptible {

@@ -221,3 +221,38 @@ func TestHoldsExpire(t *testing.T) {
 		t.Errorf("the victim has left, and it is %s", fresh.Status)
 	}
 }
+
+// TestOverdueIsOneDecision: a task becomes overdue and what is reserved on its room is
+// withdrawn in one record, so that no part of the log has the room held and reserved.
+func TestOverdueIsOneDecision(t *testing.T) {
+	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt))
+	s := fixture.State(four("a"), low("x").Devices(4).On("a"), fixture.Job("new").Devices(4))
+	at := func(now int64) []cluster.Change {
+		ssn := e.Open(s, engine.Options{Now: now, Hold: 60, Record: true})
+		defer ssn.Close()
+		out, err := ssn.Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Changes
+	}
+	at(100)
+	apply(t, s, cluster.JobGone{Job: "job/new"}, cluster.JobPut{Job: *fixture.Job("next").Devices(4).Build()})
+	at(150)
+	next := s.Job("job/next").Tasks()[0]
+	if next.Status != cluster.Nominated {
+		t.Fatalf("it is %s, and not nominated on the room that is released", next.Status)
+	}
+	replayed := s.Clone()
+	changes := at(161)
+	want := []cluster.Change{
+		cluster.SessionOpened{Now: 161},
+		cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: next.Ref()}, cluster.Overdue{Task: s.Job("job/x").Tasks()[0].Ref()}}},
+	}
+	if diff := cmp.Diff(want, changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if apply(t, replayed, changes...); replayed.Digest() != s.Digest() {
+		t.Error("replayed, the changes give another State")
+	}
+}

@@ -230,10 +230,16 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 	return r
 }
 
-// withdrawLost releases reservations that their node cannot keep any more, or that
-// are of a gang which has lost others.
+// withdrawLost releases, in a statement of its own, reservations that cannot be kept.
 func (s *Session) withdrawLost() {
 	stmt := s.Begin()
+	s.withdrawUnkept(stmt)
+	stmt.Commit()
+}
+
+// withdrawUnkept releases reservations that their node cannot keep any more, or that
+// are of a gang which has lost others.
+func (s *Session) withdrawUnkept(stmt *Statement) {
 	for _, t := range s.State.Nominated() {
 		if t.Status == cluster.Nominated && (!s.keeps(t) || torn(t.Job)) {
 			stmt.withdraw(t.Job, true)
@@ -244,7 +250,6 @@ func (s *Session) withdrawLost() {
 			stmt.withdraw(t.Job, true)
 		}
 	}
-	stmt.Commit()
 }
 
 // keeps reports whether the node still has what the task was promised, and is
@@ -263,7 +268,9 @@ func (s *Session) keeps(t *cluster.Task) bool {
 
 // withdrawExpired releases reservations that have been held for too long, once
 // those that can be bound are bound. An evicted task that has not left by then is
-// overdue: its room counts as held, and jobs that wait for it look elsewhere.
+// overdue: its room counts as held, and jobs that wait for it look elsewhere. The
+// statement withdraws what is reserved on that room as well: apart from it, the room
+// would be held and reserved at once.
 func (s *Session) withdrawExpired() {
 	if s.options.Hold <= 0 {
 		return
@@ -287,10 +294,10 @@ func (s *Session) withdrawExpired() {
 			late = true
 		}
 	}
-	stmt.Commit()
 	if late {
-		s.withdrawLost() // what was reserved on that room
+		s.withdrawUnkept(stmt)
 	}
+	stmt.Commit()
 }
 
 // bindNominated binds the tasks whose reserved room is free by now: of a gang, the

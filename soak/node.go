@@ -103,7 +103,10 @@ func (w *World) LoseNode() error {
 	if len(w.site.nodes) == 0 {
 		return nil
 	}
-	name := pick(w, sorted(w.site.nodes))
+	return w.lose(pick(w, sorted(w.site.nodes)))
+}
+
+func (w *World) lose(name string) error {
 	delete(w.site.nodes, name)
 	delete(w.site.shrunk, name)
 	if err := w.tell(cluster.NodeGone{Name: name}); err != nil {

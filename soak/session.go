@@ -167,13 +167,18 @@ func (w *World) bind(t *cluster.Task, d *engine.Decision) error {
 		return w.tell(cluster.BindFailed{Task: d.Task, Attempt: t.Attempt})
 	case w.chance(4):
 		w.Unanswered++
-		w.sent[t.ID] = &process{job: t.Job.ID, task: d.Task, node: d.Node, shape: t.Shape, claims: slices.Clone(d.Claims), started: w.clock, attempt: t.Attempt}
-		return w.tell(cluster.BindSent{Task: d.Task, Attempt: t.Attempt})
+		return w.send(t, d)
 	}
 	if err := w.site.start(t, d.Node, d.Claims, w.clock); err != nil {
 		return err
 	}
 	return w.tell(cluster.TaskSeen{Task: d.Task, Node: d.Node, Started: w.clock})
+}
+
+// send binds an assigned task; the answer comes later.
+func (w *World) send(t *cluster.Task, d *engine.Decision) error {
+	w.sent[t.ID] = w.site.process(t, d.Node, d.Claims, w.clock)
+	return w.tell(cluster.BindSent{Task: d.Task, Attempt: t.Attempt})
 }
 
 // evict stops a task.
@@ -190,7 +195,8 @@ func (w *World) evict(t *cluster.Task) error {
 	return w.site.stop(t)
 }
 
-// Answer brings the answers to bindings that were sent.
+// Answer brings the answers to bindings that were sent. Those to a node that is gone
+// fail, also where another node has its name by now.
 func (w *World) Answer() error {
 	for _, id := range sorted(w.sent) {
 		p := w.sent[id]

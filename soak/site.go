@@ -26,6 +26,7 @@ type site struct {
 // process is a task that runs.
 type process struct {
 	job, node string
+	on        *cluster.Node // the node itself: another one may have its name later
 	task      cluster.TaskRef
 	shape     *cluster.Shape
 	claims    []cluster.Claim
@@ -57,14 +58,20 @@ func (s *site) start(t *cluster.Task, node string, claims []cluster.Claim, now i
 			return fmt.Errorf("%s was started on device %d of %s, which is lost", t.ID, c.Device, node)
 		}
 	}
-	s.runs[t.ID] = &process{job: t.Job.ID, task: t.Ref(), node: node, shape: t.Shape, claims: slices.Clone(claims), started: now, attempt: t.Attempt}
+	s.runs[t.ID] = s.process(t, node, claims, now)
 	return nil
 }
 
-// startable reports whether what the process is to hold is still there.
+// process is what the task is, or is to be, on the node.
+func (s *site) process(t *cluster.Task, node string, claims []cluster.Claim, now int64) *process {
+	return &process{job: t.Job.ID, task: t.Ref(), node: node, on: s.nodes[node], shape: t.Shape, claims: slices.Clone(claims), started: now, attempt: t.Attempt}
+}
+
+// startable reports whether what the process is to hold is still there. A node that
+// has come under the same name since then is another one.
 func (s *site) startable(p *process) bool {
 	n := s.nodes[p.node]
-	return n != nil && (len(p.claims) == 0 || p.claims[len(p.claims)-1].Device < len(n.Devices))
+	return n != nil && n == p.on && (len(p.claims) == 0 || p.claims[len(p.claims)-1].Device < len(n.Devices))
 }
 
 // stop asks the task to go.

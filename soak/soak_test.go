@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
 )
 
 // TestPromises lives 500 lives, the same ones every time. `make soak` lives others.
@@ -51,6 +53,43 @@ func TestLivesRepeat(t *testing.T) {
 		if first != second {
 			t.Errorf("seed %d: %v, and then %v", seed, first, second)
 		}
+	}
+}
+
+// A binding that was sent to a node that is gone starts nothing on another node of the
+// same name, whether it is answered or the scheduler restarts.
+func TestBindingToANodeThatIsGone(t *testing.T) {
+	for name, what := range map[string]func(*World) error{"answered": (*World).Answer, "restarted": (*World).Crash} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(10) { // some answers are refusals anyway
+				w := &World{site: newSite(), dice: roll(seed, 0), clock: 3600 * second, torn: map[string]int64{}, sent: map[string]*process{}}
+				must := func(err error) {
+					t.Helper()
+					if err != nil {
+						t.Fatalf("seed %d: %v", seed, err)
+					}
+				}
+				must(w.boot())
+				must(w.report(fixture.Node("n").CPU(8, "8Gi").Build()))
+				job := fixture.Job("j").CPU(1000, "1Gi").Build()
+				w.site.jobs[job.ID] = job
+				must(w.tell(cluster.JobPut{Job: *job}))
+				out, err := w.run(engine.Options{Now: w.clock, Record: true})
+				must(err)
+				must(w.write(out.Changes...))
+				if len(out.Decisions) != 1 {
+					t.Fatalf("seed %d: decided %v", seed, out.Decisions)
+				}
+				must(w.send(w.State.Task(out.Decisions[0].Task), &out.Decisions[0]))
+				must(w.lose("n"))
+				must(w.report(fixture.Node("n").CPU(8, "8Gi").Build()))
+				must(what(w))
+				must(w.Check())
+				if task := w.State.Job(job.ID).Tasks()[0]; len(w.site.runs) > 0 || task.Status != cluster.Pending {
+					t.Errorf("seed %d: %d processes run, and the task is %s", seed, len(w.site.runs), task.Status)
+				}
+			}
+		})
 	}
 }
 

@@ -56,7 +56,7 @@ func (c *counts) look(slot int) {
 		c.shares = append(c.shares, nil)
 	}
 	j, s := c.state.JobAt(slot), c.shares[slot]
-	if s != nil && s.job != j {
+	if s != nil && (s.job != j || j.SpecVersion() > c.known) { // other labels are in other budgets
 		s.count(0, 0)
 		s, c.shares[slot] = nil, nil
 	}

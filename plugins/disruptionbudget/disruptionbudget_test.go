@@ -94,6 +94,36 @@ func TestVictimsAddUp(t *testing.T) {
 	}
 }
 
+// A job that is given other labels is in other budgets, also within a session.
+func TestAnotherSpec(t *testing.T) {
+	state := fixture.State(fixture.Node("n"), fixture.Job("new"),
+		fixture.Budget("web").Label("app", "web").MinAvailable(1), fixture.Budget("api").Label("app", "api").MinAvailable(2),
+		web("x").On("n"), web("y").On("n"))
+	s := open(t, state)
+	defer s.Close()
+	spared := func(job string) bool {
+		return s.Spares(engine.Preempt, state.Job("job/new"), nil, engine.VictimOf(state.Job(job).Tasks()[0])) != nil
+	}
+	if spared("job/x") || spared("job/y") {
+		t.Error("either may be evicted: one is enough")
+	}
+	mark := state.Mark()
+	defer state.Release(mark)
+	if err := state.Apply(cluster.JobPut{Job: *fixture.Job("x").Label("app", "api").Build()}); err != nil {
+		t.Fatal(err)
+	}
+	if !spared("job/x") {
+		t.Error("job/x may be evicted, and is the only one of a budget of two")
+	}
+	if !spared("job/y") {
+		t.Error("job/y may be evicted, and is the only one of its budget")
+	}
+	state.Undo(mark)
+	if spared("job/x") || spared("job/y") {
+		t.Error("with the former spec, either may be evicted again")
+	}
+}
+
 func TestArguments(t *testing.T) {
 	if _, err := New(fixture.Arguments(`{"minAvailable": 1}`)); err == nil {
 		t.Error("an unknown argument was accepted")

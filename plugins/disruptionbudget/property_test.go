@@ -77,6 +77,7 @@ func drawJob(t *rapid.T, name string) *cluster.Job {
 	size := rapid.IntRange(1, 4).Draw(t, "tasks")
 	build := func(n int) *cluster.Job {
 		return fixture.Job(name).Label("app", rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "app")).
+			Namespace(rapid.SampledFrom([]string{"", "", "", "ml"}).Draw(t, "namespace")).
 			CPU(rapid.Int64Range(1, 4).Draw(t, "cpu")*1000, "0").Gang(n).Min(rapid.IntRange(1, n).Draw(t, "min")).Build()
 	}
 	j := build(size)
@@ -86,7 +87,8 @@ func drawJob(t *rapid.T, name string) *cluster.Job {
 	return j
 }
 
-// Whatever a statement does and takes back, the counts are those of the books.
+// Whatever a statement does and takes back, and whatever specs jobs are given, the
+// counts are those of the State.
 func TestCountsAreThoseOfTheBooks(t *testing.T) {
 	nominated, running := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -140,6 +142,13 @@ func TestCountsAreThoseOfTheBooks(t *testing.T) {
 			}
 			s.Close()
 			nominated += len(state.Nominated())
+			for i := range jobs {
+				if rapid.IntRange(0, 3).Draw(t, "respec") == 0 {
+					if err := state.Apply(cluster.JobPut{Job: *drawJob(t, fmt.Sprint("j", i))}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
 			for _, j := range jobs { // some of what was evicted has left by the next session
 				for _, task := range j.Tasks() {
 					if task.Status == cluster.Releasing && rapid.Bool().Draw(t, "leaves") {

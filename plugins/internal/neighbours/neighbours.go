@@ -52,7 +52,9 @@ func (c *Counter) Open(s *engine.Session) {
 	c.known = c.state.Version()
 	hear := func(by int) func(*engine.Event) {
 		return func(e *engine.Event) {
-			if c.state == s.State { // or a session was opened on another State
+			// Otherwise a session was opened on another State, or the node is gone and
+			// its tasks do not count.
+			if c.state == s.State && c.state.Node(e.Node.Name) == e.Node {
 				c.add(e.Task, e.Node, by)
 			}
 		}

@@ -66,21 +66,16 @@ func TestCountsStayInStep(t *testing.T) {
 		)
 		var jobs []*cluster.Job
 		for i := range 8 {
-			b := fixture.Job(fmt.Sprint(i)).CPU(1000, "1Gi").Gang(2).Label("app", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "app"))
-			if k := rapid.IntRange(0, 2*len(terms)).Draw(t, "term"); k < len(terms) {
-				b.Affinity(terms[k])
-			}
-			j := b.Build()
-			j.Namespace = rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace")
-			apply(t, state, cluster.JobPut{Job: *j})
-			jobs = append(jobs, state.Job(j.ID))
+			put := jobPut(t, fmt.Sprint(i))
+			apply(t, state, put)
+			jobs = append(jobs, state.Job(put.Job.ID))
 		}
 		f := &follower{Counter{Holders: true}}
 		e := fixture.Engine(f)
 		asker := fixture.Job("asker").Label("app", "a").Build()
 		asker.Namespace = "x"
 
-		for range rapid.IntRange(1, 4).Draw(t, "sessions") {
+		for range rapid.IntRange(1, 6).Draw(t, "sessions") {
 			s := e.Open(state, engine.Options{})
 			st := s.Begin()
 			marks := []int{0}
@@ -92,8 +87,8 @@ func TestCountsStayInStep(t *testing.T) {
 						_ = st.Allocate(task, rapid.SampledFrom(state.Nodes()).Draw(t, "node"), nil)
 					}
 				case 2:
-					if task.Runs() {
-						_ = st.Evict(task, "", "")
+					if running := running(jobs); len(running) > 0 {
+						_ = st.Evict(rapid.SampledFrom(running).Draw(t, "running"), "", "")
 					}
 				case 3:
 					marks = append(marks, st.Checkpoint())
@@ -118,11 +113,33 @@ func TestCountsStayInStep(t *testing.T) {
 	})
 }
 
-// between changes the books behind the counter's back.
+// running are the tasks that run, on nodes that are gone as well.
+func running(jobs []*cluster.Job) []*cluster.Task {
+	var out []*cluster.Task
+	for _, j := range jobs {
+		for _, t := range j.Tasks() {
+			if t.Runs() {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// jobPut is a job, or another spec of it.
+func jobPut(t *rapid.T, name string) cluster.JobPut {
+	b := fixture.Job(name).CPU(1000, "1Gi").Gang(2).Label("app", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "app"))
+	if k := rapid.IntRange(0, 2*len(terms)).Draw(t, "term"); k < len(terms) {
+		b.Affinity(terms[k])
+	}
+	return cluster.JobPut{Job: *b.Namespace(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace")).Build()}
+}
+
+// between changes the State while no session hears of it.
 func between(t *rapid.T, state *cluster.State, jobs []*cluster.Job) {
 	for range rapid.IntRange(0, 3).Draw(t, "changes") {
 		name := fmt.Sprintf("n%d", rapid.IntRange(0, 3).Draw(t, "node"))
-		switch rapid.IntRange(0, 2).Draw(t, "change") {
+		switch rapid.IntRange(0, 3).Draw(t, "change") {
 		case 0:
 			apply(t, state, cluster.TaskGone{Task: rapid.SampledFrom(rapid.SampledFrom(jobs).Draw(t, "job").Tasks()).Draw(t, "task").Ref()})
 		case 1:
@@ -138,6 +155,8 @@ func between(t *rapid.T, state *cluster.State, jobs []*cluster.Job) {
 			if rapid.Bool().Draw(t, "replace") {
 				apply(t, state, nodePut(name, "r1"))
 			}
+		case 3:
+			apply(t, state, jobPut(t, fmt.Sprint(rapid.IntRange(0, len(jobs)-1).Draw(t, "job"))))
 		}
 		if len(state.Nodes()) == 0 {
 			apply(t, state, nodePut("n0", "r0"))
@@ -177,6 +196,46 @@ func compare(t *rapid.T, f *follower, state *cluster.State, asker *cluster.Job) 
 	want, got := counted(&fresh.Counter, state, asker), counted(&f.Counter, state, asker)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("counts (-anew +kept):\n%s", diff)
+	}
+}
+
+// A task that is still on a node that is gone does not count. When it is evicted,
+// no rack loses a task, whatever node has the slot by now.
+func TestEvictedFromANodeThatIsGone(t *testing.T) {
+	for name, next := range map[string][]cluster.Change{
+		"the slot is free":          nil,
+		"another node has the slot": {cluster.NodePut{Node: *fixture.Node("n2").CPU(8, "8Gi").Label("rack", "r0").Build()}},
+		"there is no node at all":   {cluster.TaskGone{Task: cluster.TaskRef{Job: "job/other", Name: "worker-0"}}, cluster.NodeGone{Name: "n1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := fixture.State(
+				fixture.Node("n0").CPU(8, "8Gi").Label("rack", "r0"), fixture.Node("n1").CPU(8, "8Gi").Label("rack", "r0"),
+				fixture.Job("stays").Label("app", "a").On("n0"), fixture.Job("other").Label("app", "a").Affinity(terms[1]).On("n1"),
+			)
+			f := &follower{Counter{Holders: true}}
+			e, asker := fixture.Engine(f), fixture.Job("asker").Label("app", "a").Build()
+			e.Open(state, engine.Options{}).Close()
+			f.Term(asker, &terms[0])
+			for _, c := range append([]cluster.Change{cluster.NodeGone{Name: "n0"}}, next...) {
+				if err := state.Apply(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := e.Open(state, engine.Options{})
+			defer s.Close()
+			want := f.Term(asker, &terms[0]).Anywhere()
+			stmt := s.Begin()
+			if err := stmt.Evict(state.Job("job/stays").Tasks()[0], "", ""); err != nil {
+				t.Fatal(err)
+			}
+			if got := f.Term(asker, &terms[0]).Anywhere(); got != want {
+				t.Errorf("%d tasks after the eviction, want %d", got, want)
+			}
+			stmt.Discard()
+			if got := f.Term(asker, &terms[0]).Anywhere(); got != want {
+				t.Errorf("%d tasks after it was taken back, want %d", got, want)
+			}
+		})
 	}
 }
 
