@@ -68,7 +68,7 @@ func (s *State) auditLists(o *State) error {
 		"pending": {len(s.pending), len(o.pending)}, "nominated": {len(s.nominated), len(o.nominated)}, "moving": {len(s.moving), len(o.moving)},
 		"releasing": {len(s.releasing), len(o.releasing)}, "retired": {len(s.retired), len(o.retired)}, "excess": {len(s.excess), len(o.excess)},
 		"preemptible": {s.preemptible, o.preemptible}, "groups": {len(s.groups), len(o.groups)}, "kinds": {len(s.kinds), len(o.kinds)},
-		"torn": {len(s.torn), len(o.torn)}, "unified": {s.unified, o.unified}, "classes": {s.classified(), o.classified()},
+		"torn": {len(s.torn), len(o.torn)}, "tiers": {s.Weakest(), o.Weakest()}, "unified": {s.unified, o.unified}, "classes": {s.classified(), o.classified()},
 		"sets": {len(s.sets), len(o.sets)}, "terms": {len(s.terms), len(o.terms)}, "absent": {len(s.absent), len(o.absent)}, "avoiding": {len(s.avoiding), len(o.avoiding)},
 	} {
 		if pair[0] != pair[1] {

@@ -39,6 +39,7 @@ func (s *State) Clone() *State {
 		retired:      make(map[string]*Job, len(s.retired)),
 		torn:         make(map[string]*Job, len(s.torn)),
 		unified:      s.unified,
+		tiers:        s.tiers,
 		classes:      make(map[Class]*class, len(s.classes)),
 		nominated:    make(map[*Task]bool, len(s.nominated)),
 		moving:       make(map[*Task]bool, len(s.moving)),

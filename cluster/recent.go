@@ -112,6 +112,16 @@ func (s *State) ChangedQueues(since uint64, visit func(*Queue)) {
 // QueueChanged is the version at which the queue's use or terms last changed.
 func (s *State) QueueChanged(q *Queue) uint64 { return s.recentQueues.versions[q.slot] }
 
+// Weakest is the rank of the weakest tier that a queue has.
+func (s *State) Weakest() int {
+	for rank := len(s.tiers) - 1; rank > 0; rank-- {
+		if s.tiers[rank] > 0 {
+			return rank
+		}
+	}
+	return 0
+}
+
 // seatQueue gives the queue the slot of the one that it replaces, or another one.
 // A queue that nothing replaces gives its slot back.
 func (s *State) seatQueue(q, old *Queue) {
@@ -128,6 +138,12 @@ func (s *State) seatQueue(q, old *Queue) {
 		s.recentQueues.grow()
 	}
 	s.queueSlots[slot] = q
+	if old != nil {
+		s.tiers[old.Tier.Rank()]--
+	}
+	if q != nil {
+		s.tiers[q.Tier.Rank()]++
+	}
 	if q == nil {
 		s.freeQueues = append(s.freeQueues, slot)
 		delete(s.queues, old.Name)

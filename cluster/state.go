@@ -32,6 +32,7 @@ type State struct {
 	preemptible int
 	classes     map[Class]*class // of these: what runs
 	unified     int              // nodes with unified memory
+	tiers       [4]int           // queues, by rank of their tier
 	// budgets are sorted by namespace and name.
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.

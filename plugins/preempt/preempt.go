@@ -81,9 +81,16 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 // count as weaker: beyond its quota a Guaranteed queue is Standard.
 func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
 	own := p.session.State.Queue(job.Queue)
+	weaker := false // some queue may count as weaker than the job's or one above it
+	for q := own; q != nil; q = p.session.State.Parent(q) {
+		weaker = weaker || max(p.session.State.Weakest(), cluster.TierStandard.Rank()) > q.Tier.Rank()
+	}
 	return func(c cluster.Class) bool {
 		if c.Queue == job.Queue {
 			return c.Priority < job.Priority
+		}
+		if !weaker {
+			return false
 		}
 		a, b := p.fork(own, c.Queue)
 		return b != nil && weakest(b).Rank() > a.Tier.Rank()
