@@ -79,7 +79,8 @@ func (d *Decay) weighClass(whole sum, class []int, claims []Claim, used []sum, o
 	if all.less(whole) {
 		all = whole
 	}
-	for _, i := range class {
+	pasts := make([]Past, len(class))
+	for n, i := range class {
 		if !competes(i) {
 			continue
 		}
@@ -87,7 +88,8 @@ func (d *Decay) weighClass(whole sum, class []int, claims []Claim, used []sum, o
 		u := used[i].of(all, unit)
 		claims[i].Weight = max(1, w/100, w+d.Weight*(w-u)/1000)
 		changed += claims[i].Weight
-		out[i] = &Past{Share: (used[i].of(all, 2000) + 1) / 2}
+		out[i] = &pasts[n]
+		out[i].Share = (used[i].of(all, 2000) + 1) / 2
 	}
 	for _, i := range class {
 		if out[i] != nil {
