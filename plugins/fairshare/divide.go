@@ -241,11 +241,11 @@ func indexes(claims []Claim, compare func(i, j int) int) [][]int {
 	}
 	slices.SortStableFunc(all, compare)
 	var out [][]int
-	for _, i := range all {
-		if n := len(out); n > 0 && compare(out[n-1][0], i) == 0 {
-			out[n-1] = append(out[n-1], i)
-		} else {
-			out = append(out, []int{i})
+	begin := 0
+	for n := range all {
+		if n+1 == len(all) || compare(all[n], all[n+1]) != 0 {
+			out = append(out, all[begin:n+1])
+			begin = n + 1
 		}
 	}
 	return out

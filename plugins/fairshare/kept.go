@@ -78,10 +78,7 @@ func (k *kept) follow(s *cluster.State, total cluster.Resources, settings Settin
 
 // recall takes in what the queues used until now.
 func (k *kept) recall() {
-	ages := powers{}
-	for _, root := range k.Roots {
-		k.decay.recall(k.state, root, ages)
-	}
+	k.Tree.recall(k.state)
 	for _, d := range k.divided { // in any order: each is settled after those above it
 		k.soil(d)
 	}
@@ -93,6 +90,7 @@ func (k *kept) begin(s *cluster.State, settings Settings) {
 		Tree: newTree(s), state: s, revision: s.Revision(), asks: newDemand(s), kinds: s.Kinds(), accounts: accountsOf(s), divides: settings.Divided(s),
 		columns: map[string]bool{}, divided: map[divisionOf]*division{},
 	}
+	k.recollection = newRecollection(k.divides)
 	line := slices.Clone(k.bySlot)
 	slices.SortFunc(line, func(a, b *Queue) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(a.Name, b.Name))

@@ -19,9 +19,13 @@ func (k *kept) moves() bool {
 		}
 		total := k.total(d)
 		pasts := k.decay.weigh(total, claims, then)
+		for i, q := range d.siblings {
+			if q.weighs(d.resource, q.parts[d.resource].Past) != q.weighs(d.resource, pasts[i]) {
+				return true
+			}
+		}
 		for i, part := range Divide(total, claims) {
-			q := d.siblings[i]
-			if sh := q.parts[d.resource]; sh.Share() != part.Share() || q.weighs(sh.Resource, sh.Past) != q.weighs(sh.Resource, pasts[i]) {
+			if d.siblings[i].parts[d.resource].Share() != part.Share() {
 				return true
 			}
 		}

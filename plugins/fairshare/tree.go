@@ -15,6 +15,8 @@ type Tree struct {
 	byName map[string]*Queue
 	bySlot []*Queue
 	decay  Decay
+
+	recollection recollection
 }
 
 // Queue is a queue with its shares.
@@ -25,8 +27,8 @@ type Queue struct {
 	branch   []*Queue // from the top down to the queue
 	Shares   []Share  // by resource; those that the queue neither asks for nor has a quota of are left out
 
-	past   map[string]sum // by resource, where the past counts
-	stands standing       // while known
+	past   []sum    // by place of the resource, where the past counts
+	stands standing // while known
 	known  bool
 	asks   asks // of a leaf
 
@@ -81,8 +83,7 @@ func newTree(s *cluster.State) *Tree {
 // dividing what their parent gets.
 func Shares(s *cluster.State, total cluster.Resources, settings Settings) *Tree {
 	t := newTree(s)
-	decay := settings.Decay
-	t.Total, t.decay = total, decay
+	t.Total, t.decay = total, settings.Decay
 	names := map[string]bool{}
 	for _, q := range t.bySlot {
 		for _, list := range []cluster.Resources{q.Quota, q.Used} {
@@ -91,11 +92,10 @@ func Shares(s *cluster.State, total cluster.Resources, settings Settings) *Tree 
 			}
 		}
 	}
-	if decay.counts() {
-		ages := powers{}
-		for _, root := range t.Roots {
-			decay.recall(s, root, ages)
-		}
+	divided := settings.Divided(s)
+	t.recollection = newRecollection(divided)
+	if t.decay.counts() {
+		t.recall(s)
 	}
 	asks := pendingRequests(s)
 	for _, list := range asks {
@@ -103,7 +103,6 @@ func Shares(s *cluster.State, total cluster.Resources, settings Settings) *Tree 
 			names[name] = true
 		}
 	}
-	divided := settings.Divided(s)
 	g := gathering{asks, accountsOf(s), map[string]map[*Queue]*Share{}}
 	work := func(name string) {
 		if !divided[name] {
@@ -229,9 +228,9 @@ func (t *Tree) weigh(total int64, name string, siblings []*Queue, claims []Claim
 	if !t.decay.counts() {
 		return make([]*Past, len(siblings))
 	}
-	used := make([]sum, len(siblings))
+	used, place := make([]sum, len(siblings)), t.recollection.places[name]
 	for i, q := range siblings {
-		used[i] = q.past[name]
+		used[i] = q.past[place]
 	}
 	return t.decay.weigh(total, claims, used)
 }
