@@ -47,6 +47,9 @@ func (n *Node) audit(o *Node) error {
 	if !slices.Equal(n.Resources, o.Resources) || n.Isolated != o.Isolated || n.deviceUsed != o.deviceUsed || n.deviceCapacity != o.deviceCapacity {
 		return fmt.Errorf("ledgers %v, its tasks hold %v", n.Resources, o.Resources)
 	}
+	if n.leavable != n.sumLeavable() {
+		return fmt.Errorf("preemptible tasks hold %d thousandths of devices, %d are counted", n.sumLeavable(), n.leavable)
+	}
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		k := slices.IndexFunc(o.Devices, func(x Device) bool { return x.UUID == d.UUID })
@@ -106,6 +109,17 @@ func (s *State) auditLists(o *State) error {
 		}
 	}
 	return nil
+}
+
+// sumLeavable is the sum that Node.Leavable is kept as.
+func (n *Node) sumLeavable() int64 {
+	sum := int64(0)
+	for _, t := range n.Tasks {
+		if t.mayBeVictim() {
+			sum += t.milli()
+		}
+	}
+	return sum
 }
 
 // classified counts the tasks of all classes; -1 where a class says of a node what is

@@ -202,6 +202,7 @@ func (s *State) classify(t *Task, by int) {
 	if !t.mayBeVictim() {
 		return
 	}
+	t.Node.leavable += int64(by) * t.milli()
 	name := t.Job.Class()
 	c := s.classes[name]
 	if c == nil {
@@ -209,14 +210,13 @@ func (s *State) classify(t *Task, by int) {
 		s.classes[name] = c
 	}
 	r := c.enter(t.Node)
-	if r.count > 0 {
-		c.count(r.taking, -1)
-	}
+	was, newest := r.taking, r.newest
 	if t.elastic() {
 		r.elastic += by
 	}
 	switch r.count += by; {
 	case r.count == 0:
+		c.count(was, -1)
 		if c.leave(r); len(c.nodes) == 0 {
 			delete(s.classes, name)
 		}
@@ -229,8 +229,16 @@ func (s *State) classify(t *Task, by int) {
 		}
 	}
 	r.whole = r.elastic == 0
-	c.count(r.taking, +1)
-	c.fix(r.place)
+	first := by > 0 && r.count == 1
+	if first || r.taking != was {
+		c.count(r.taking, +1)
+		if !first {
+			c.count(was, -1)
+		}
+	}
+	if first || r.newest != newest {
+		c.fix(r.place)
+	}
 }
 
 // add takes in one more task, which may be the first.
@@ -254,29 +262,32 @@ func (r *running) sum(leaves *Task) {
 	}
 }
 
-// maxAlike is up to how many tasks of a job are compared with each other.
-const maxAlike = 1024
-
 // leavesWith is how many tasks are evicted with this one, it included, and how much of
 // devices they hold at least, in thousandths.
 func (t *Task) leavesWith() (tasks int, freed int64) {
-	for _, c := range t.Claims {
-		freed += int64(c.Milli)
-	}
+	freed = t.milli()
 	if t.elastic() {
 		return 1, freed
 	}
 	alt := &t.Job.Alternatives[t.Alternative]
-	if len(alt.Tasks) > maxAlike {
+	if !t.alike {
 		return len(alt.Tasks), freed
-	}
-	for _, o := range alt.Tasks {
-		if o.Shape != t.Shape {
-			return len(alt.Tasks), freed
-		}
 	}
 	return len(alt.Tasks), freed * int64(len(alt.Tasks))
 }
+
+// milli is how much the task holds of devices, in thousandths.
+func (t *Task) milli() int64 {
+	sum := int64(0)
+	for _, c := range t.Claims {
+		sum += int64(c.Milli)
+	}
+	return sum
+}
+
+// Leavable is how much of the node's devices preemptible tasks hold which run, in
+// thousandths.
+func (n *Node) Leavable() int64 { return n.leavable }
 
 // elastic reports whether the job may have tasks beyond its minimum.
 func (t *Task) elastic() bool {

@@ -224,6 +224,7 @@ type Task struct {
 	counted  bool      // its devices are not known: State has chosen as many
 	subgroup int       // that it requests; Subgroup is 0 while the job has no such one
 	extra    bool      // its job does not request it any more: it is dropped once it has left
+	alike    bool      // all tasks of its alternative have its shape
 	revision uint64
 	// releasing is its place in State.releasing, while it is there.
 	releasing int

@@ -41,6 +41,7 @@ type Node struct {
 
 	// Sums over the devices that count.
 	deviceCapacity, deviceUsed int64
+	leavable                   int64 // thousandths of devices that preemptible tasks hold which run
 
 	absent   bool // it is gone, or not known yet, and tasks are on it
 	counted  int  // tasks on it whose devices are not known

@@ -232,7 +232,7 @@ func (s *State) rewrite(n *Node, claims [][]Claim, change func(), absent bool) {
 func (n *Node) become(o *Node) {
 	was := *n
 	*n = *o
-	n.Name, n.Tasks, n.slot, n.group, n.version, n.freed, n.counted = was.Name, was.Tasks, was.slot, was.group, was.version, was.freed, was.counted
+	n.Name, n.Tasks, n.slot, n.group, n.version, n.freed, n.counted, n.leavable = was.Name, was.Tasks, was.slot, was.group, was.version, was.freed, was.counted, was.leavable
 	n.Devices, n.Resources = slices.Clone(o.Devices), slices.Clone(o.Resources) // the journal may have o
 }
 

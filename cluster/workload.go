@@ -15,8 +15,13 @@ func (s *State) insertJob(j *Job) {
 // list adds the job to what is kept about all jobs; unlist takes it out again.
 func (s *State) list(j *Job) {
 	for a := range j.Alternatives {
-		for _, t := range j.Alternatives[a].Tasks {
+		tasks := j.Alternatives[a].Tasks
+		for _, t := range tasks {
 			t.Shape = s.intern(t.Shape)
+		}
+		alike := !slices.ContainsFunc(tasks, func(t *Task) bool { return t.Shape != tasks[0].Shape })
+		for _, t := range tasks {
+			t.alike = alike
 		}
 	}
 	j.seat = len(s.jobsIn[j.Queue])

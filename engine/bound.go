@@ -10,12 +10,19 @@ import (
 // bound is what it costs at least to make room for the shape on the node; nil
 // where it would not fit even if all left that may.
 func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
-	leaving, prices := r.scratch[:0], r.prices[:0]
-	moves := false
+	all, prices := r.scratch[:0], r.prices[:0]
 	for _, t := range n.Tasks {
-		if !r.mayLeave(t, r.job) || r.class != nil && !r.class(t.Job.Class()) {
-			continue
+		if r.mayLeave(t, r.job) && (r.class == nil || r.class(t.Job.Class())) {
+			all = append(all, t)
 		}
+	}
+	r.scratch = all
+	if _, possible := fewest(s, n, all); len(all) == 0 || !possible {
+		return nil // whatever the hooks say of them
+	}
+	leaving := all[:0]
+	moves := false
+	for _, t := range all {
 		if i := slices.IndexFunc(prices, func(p price) bool { return p.whole == t.Job }); i >= 0 {
 			prices[i].here++
 			leaving = append(leaving, t)
@@ -34,8 +41,7 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 		prices = append(prices, p)
 		leaving = append(leaving, t)
 	}
-	r.scratch, r.prices = leaving, prices
-	if len(leaving) == 0 {
+	if r.prices = prices; len(leaving) == 0 {
 		return nil
 	}
 	count, possible := fewest(s, n, leaving)

@@ -17,9 +17,9 @@ func (r *room) few() []rival {
 	}
 	line := r.line(maxUnsure, false)
 	if line == nil {
-		line = slices.DeleteFunc(r.line(maxInLine, true), func(c rival) bool { return !r.matters(c.task.Job) })
+		line = r.rivals(r.job, maxUnsure, func(t *cluster.Task) bool { return r.matters(t.Job) && r.leavable(t) })
 	}
-	if len(line) == 0 || len(line) > maxUnsure {
+	if len(line) == 0 {
 		return nil
 	}
 	for i := range line {

@@ -67,7 +67,7 @@ func (h *heap) least(r *room, c cluster.Class, k *cluster.OnNode) cost {
 func (h *heap) flood(r *room, c cluster.Class) {
 	var fresh []entryPlan
 	r.State.NodesOf(c, func(slot int, k cluster.OnNode) {
-		if h.in != nil && !h.in.has(r.State.At(slot)) {
+		if n := r.State.At(slot); h.in != nil && !h.in.has(n) || !h.enough(n) {
 			return
 		}
 		bound := noCost() // perhaps nothing is evicted
@@ -90,6 +90,10 @@ func (h *heap) flood(r *room, c cluster.Class) {
 		h.down(r, i)
 	}
 }
+
+// enough reports whether the node would have as much of devices as the shape requests
+// at least, if all left it that may.
+func (h *heap) enough(n *cluster.Node) bool { return n.Leavable() >= h.need || n.Leavable()+idleOn(n) >= h.need }
 
 // lower makes the cost a bound of both.
 func (c *cost) lower(o *cost) {

@@ -97,7 +97,7 @@ func (h *heap) refine(r *room, t *cluster.Task, slot int, ask verdict) {
 // bound is what room costs at least in the slot; nil where there can be none.
 func (h *heap) bound(r *room, t *cluster.Task, slot int, ask verdict) *entryPlan {
 	n := r.State.At(slot)
-	if n == nil || !h.in.has(n) {
+	if n == nil || !h.in.has(n) || !h.enough(n) {
 		return nil
 	}
 	if rejected, transient := ask(n); rejected && !transient {
