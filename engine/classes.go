@@ -93,7 +93,9 @@ func (h *heap) flood(r *room, c cluster.Class) {
 
 // enough reports whether the node would have as much of devices as the shape requests
 // at least, if all left it that may.
-func (h *heap) enough(n *cluster.Node) bool { return n.Leavable() >= h.need || n.Leavable()+idleOn(n) >= h.need }
+func (h *heap) enough(n *cluster.Node) bool {
+	return n.Leavable() >= h.need || n.Leavable()+idleOn(n) >= h.need
+}
 
 // lower makes the cost a bound of both.
 func (c *cost) lower(o *cost) {

@@ -50,7 +50,7 @@ func newHeap(in *scope) *heap { return &heap{in: in, current: map[int]*entryPlan
 // decided.
 func (r *room) heap(t *cluster.Task, in *scope) *heap {
 	key := heapKey{way: r.way, last: r.last, queue: r.job.Queue, priority: r.job.Priority, shape: t.Shape, in: in,
-		devices: r.Asks(r.lacks, r.devicesOf(t.Shape).Name), cores: r.Asks(r.lacks, cluster.CPU)}
+		devices: r.sum(r.devicesOf(t.Shape).Name), cores: r.sum(cluster.CPU)}
 	filters, _, _ := r.taskHooks(t)
 	if len(filters) > 0 {
 		return newHeap(in) // what it costs depends on where the others of the gang are
@@ -67,6 +67,19 @@ func (r *room) heap(t *cluster.Task, in *scope) *heap {
 		r.heaps[key] = h
 	}
 	return h
+}
+
+// sum is how much of the resource the job asks for with all that is lacking.
+func (r *room) sum(resource string) int64 {
+	sum, known := r.sums[resource]
+	if !known {
+		if r.sums == nil {
+			r.sums = map[string]int64{}
+		}
+		sum = r.Asks(r.lacks, resource)
+		r.sums[resource] = sum
+	}
+	return sum
 }
 
 // verdict says whether a node is rejected as it is, and whether that may pass.

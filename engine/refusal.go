@@ -80,7 +80,8 @@ type Attempt struct {
 	// Never: even with everybody else gone there is no room for the minimum.
 	Never bool
 
-	from, to int // the alternatives that it is about
+	from, to int  // the alternatives that it is about
+	untold   bool // the nearest misses are found once the job stays refused
 }
 
 // Unplaced is a task that found no place, and what it asks for.
@@ -173,7 +174,7 @@ func (s *Session) summary(t *cluster.Task, in *scope, byScan bool) *Attempt {
 
 // compare fails the session where index and scan explain differently.
 func (s *Session) compare(index, scan *Attempt) {
-	if !slices.Equal(index.Counts, scan.Counts) || !slices.Equal(index.Nearest, scan.Nearest) {
+	if !slices.Equal(index.Counts, scan.Counts) || !index.untold && !slices.Equal(index.Nearest, scan.Nearest) {
 		s.fail("engine", "index and scan explain %s differently: %v, nearest %v; %v, nearest %v",
 			index.Task.ID(), index.Counts, index.Nearest, scan.Counts, scan.Nearest)
 	}
@@ -184,41 +185,71 @@ func (s *Session) compare(index, scan *Attempt) {
 type misses struct {
 	version, epoch uint64
 	counts         []Tally
-	nearest        []Miss
+	nearest        []Miss // nil until they are told
 }
 
-// explainIndex is explainShape; what was worked out is kept while it holds.
+// explainIndex reads counts and nearest misses off the ranking; what was worked out is
+// kept while it holds. Nearest misses cost more than all the rest, so they are put off
+// while the job may still get room.
 func (s *Session) explainIndex(a *Attempt, t *cluster.Task) {
-	version, epoch := s.State.Version(), s.engine.index.epoch
-	if m := s.misses[t.Shape]; m != nil && m.version == version && m.epoch == epoch {
-		a.Counts, a.Nearest = m.counts, m.nearest
+	m := s.missesOf(t.Shape)
+	if a.Counts = m.counts; s.later > 0 && s.later == m.version {
+		a.untold = true
 		return
 	}
-	s.explainShape(a, t)
+	a.Nearest = s.nearest(m, t.Shape)
+}
+
+// tellNearest finds the nearest misses that were put off. The State is as it was then.
+func (s *Session) tellNearest(job *cluster.Job, r *Refusal) {
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		if !a.untold {
+			continue
+		}
+		shape := a.Task.Shape
+		a.untold, a.Nearest = false, s.nearest(s.missesOf(shape), shape)
+		if s.options.Search == Twin {
+			s.compare(a, s.summary(&cluster.Task{Job: job, Shape: shape}, nil, true))
+		}
+	}
+}
+
+// missesOf counts why no node takes the shape, as things are.
+func (s *Session) missesOf(shape *cluster.Shape) *misses {
+	version, x := s.State.Version(), s.engine.index
+	if m := s.misses[shape]; m != nil && m.version == version && m.epoch == x.epoch {
+		return m
+	}
+	m := &misses{version: version, epoch: x.epoch}
+	for c, n := range x.ranking(shape).counts {
+		if n > 0 {
+			k := &x.codes[c]
+			m.counts = append(m.counts, Tally{k.plugin, k.reason, k.cure, int(n), k.precedence})
+		}
+	}
+	s.sortTallies(m.counts)
+	m.counts = slices.Clip(m.counts)
 	if s.misses == nil {
 		s.misses = map[*cluster.Shape]*misses{}
 	}
-	s.misses[t.Shape] = &misses{version, epoch, slices.Clip(a.Counts), slices.Clip(a.Nearest)}
+	s.misses[shape] = m
+	return m
 }
 
-// explainShape reads counts and nearest misses off the ranking.
-func (s *Session) explainShape(a *Attempt, t *cluster.Task) {
-	x := s.engine.index
-	r := x.ranking(t.Shape)
-	for c, n := range r.counts {
-		if n > 0 {
-			k := &x.codes[c]
-			a.Counts = append(a.Counts, Tally{k.plugin, k.reason, k.cure, int(n), k.precedence})
-		}
+// nearest are the nodes that came nearest to taking the shape.
+func (s *Session) nearest(m *misses, shape *cluster.Shape) []Miss {
+	if m.nearest == nil {
+		s.engine.index.ranking(shape).walk(s.State.Ranks(), func(slot int) bool {
+			n := s.State.At(slot)
+			if rejection, _ := s.rejectShape(shape, n); rejection != nil {
+				m.nearest = append(m.nearest, Miss{n.Name, *rejection})
+			}
+			return s.options.Explain || len(m.nearest) < nearestMisses
+		})
+		m.nearest = slices.Clip(m.nearest)
 	}
-	s.sortTallies(a.Counts)
-	r.walk(s.State.Ranks(), func(slot int) bool {
-		n := s.State.At(slot)
-		if rejection := s.reject(t, n); rejection != nil {
-			a.Nearest = append(a.Nearest, Miss{n.Name, *rejection})
-		}
-		return s.options.Explain || len(a.Nearest) < nearestMisses
-	})
+	return m.nearest
 }
 
 // explainScan asks every node again: task-form filters have no ranking.
@@ -277,6 +308,9 @@ func (s *Session) filterOrder() map[string]int {
 }
 
 func (s *Session) sortTallies(list []Tally) {
+	if len(list) < 2 {
+		return
+	}
 	order := s.filterOrder()
 	slices.SortFunc(list, func(a, b Tally) int {
 		return cmp.Or(cmp.Compare(order[a.Plugin], order[b.Plugin]), strings.Compare(string(a.Reason), string(b.Reason)), cmp.Compare(a.Cure, b.Cure), cmp.Compare(a.precedence, b.precedence))

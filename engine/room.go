@@ -95,6 +95,7 @@ type room struct {
 	limited bool // no node was looked at: moves alone do not help
 	exactly bool // these tasks are to be placed, and not others that would do
 	hosts   map[*cluster.Node]bool
+	sums    map[string]int64 // of what is lacking, by resource
 
 	plan  []*Victim // nil where there is none
 	cost  cost
@@ -382,8 +383,14 @@ func (r *room) leaveAll(plan []*Victim) bool {
 		}
 	}
 	for preempted := 0; ; {
+		preempts := map[*cluster.Job]bool{}
 		for _, v := range plan {
-			if v.Purpose == Reclaim && slices.ContainsFunc(plan, func(o *Victim) bool { return o.Job == v.Job && o.Purpose == Preempt }) {
+			if v.Purpose == Preempt {
+				preempts[v.Job] = true
+			}
+		}
+		for _, v := range plan {
+			if v.Purpose == Reclaim && preempts[v.Job] {
 				v.Purpose = Preempt
 			}
 		}

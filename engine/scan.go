@@ -34,21 +34,30 @@ func (s *Session) reject(t *cluster.Task, n *cluster.Node) *Rejection {
 	return r
 }
 
-// rejectAt gives the first rejection, but where that is of a static filter and
-// waiting cures it, a later static one that waiting does not cure comes before
-// it: nobody should wait for a node that will never do. It also says how many
-// shape-form filters were left at the first, itself included.
+// rejectAt gives the rejection of the shape-form filters or, where they let the task
+// pass, that of the task-form filters, and how many shape-form filters were left.
 func (s *Session) rejectAt(filters []hook[PredicateFn], t *cluster.Task, n *cluster.Node) (*Rejection, int) {
+	if r, left := s.rejectShape(t.Shape, n); r != nil {
+		return r, left
+	}
+	return s.rejectTask(filters, t, n), 0
+}
+
+// rejectShape gives the first rejection, but where that is of a static filter and
+// waiting cures it, a later static one that waiting does not cure comes before it: it
+// is of no use to wait for a node that will never do. It also says how many shape-form
+// filters were left at the first, itself included.
+func (s *Session) rejectShape(shape *cluster.Shape, n *cluster.Node) (*Rejection, int) {
 	var waiting *Rejection
 	left := 0
 	for i, h := range s.hooks.shapePredicates {
 		if waiting != nil && !h.static {
 			break
 		}
-		if h.shapes != nil && !h.shapes(t.Shape) {
+		if h.shapes != nil && !h.shapes(shape) {
 			continue
 		}
-		r := h.fn(t.Shape, n)
+		r := h.fn(shape, n)
 		if r == nil {
 			continue
 		}
@@ -63,10 +72,7 @@ func (s *Session) rejectAt(filters []hook[PredicateFn], t *cluster.Task, n *clus
 			waiting = r
 		}
 	}
-	if waiting != nil {
-		return waiting, left
-	}
-	return s.rejectTask(filters, t, n), 0
+	return waiting, left
 }
 
 // candidates are all feasible nodes with their scores, best first.

@@ -31,6 +31,7 @@ type Session struct {
 	gangs          gangs
 	denied         denied
 	misses         map[*cluster.Shape]*misses // what was found out for refusals
+	later          uint64                     // at this version of the nodes, nearest misses are put off; 0: they are not
 	growing        *cluster.Job               // whose turn is for a task beyond its minimum
 	goal           int                        // how many of its tasks are placed then
 	minimal        bool                       // jobs are placed without surplus: that has turns of its own
@@ -142,8 +143,16 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	}
 	refusal := s.toldBefore(job)
 	if refusal == nil {
-		if refusal = s.Place(stmt, job); refusal != nil && (!refusal.Surplus || s.deserved(job)) {
+		if len(s.hooks.means) > 0 && len(s.hooks.adapters) == 1 { // MakeRoom does not ask for them
+			s.later = s.State.Version()
+		}
+		refusal = s.Place(stmt, job)
+		s.later = 0
+		if refusal != nil && (!refusal.Surplus || s.deserved(job)) {
 			refusal = s.adapt(stmt, job, refusal)
+		}
+		if refusal != nil {
+			s.tellNearest(job, refusal)
 		}
 	}
 	s.minimal, s.growing = false, nil
