@@ -123,37 +123,49 @@ func (n *Node) sumLeavable() int64 {
 }
 
 // classified counts the tasks of all classes; -1 where a class says of a node what is
-// not so, or nodes are not in the order of their age.
+// not so, or nodes or classes are out of order.
 func (s *State) classified() (count int) {
-	for name, c := range s.classes {
-		takings := map[taking]int{}
-		if len(c.byAge) != len(c.nodes) {
-			return -1
-		}
-		for i, r := range c.byAge {
-			n := s.nodes[r.slot]
-			if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.place != i || r.before(c.byAge[max(0, i-1)/2]) {
+	for queue, list := range s.classes {
+		for i, c := range list {
+			tasks := s.auditClass(c)
+			if tasks < 0 || c.Queue != queue || i > 0 && c.Priority <= list[i-1].Priority {
 				return -1
 			}
-			now := running{slot: r.slot, name: r.name, place: i}
-			for _, t := range n.Tasks {
-				if t.mayBeVictim() && t.Job.Class() == name {
-					if t.elastic() {
-						now.elastic++
-					}
-					now.add(t, now.count == 0)
-					now.count++
+			count += tasks
+		}
+	}
+	return count
+}
+
+// auditClass counts the tasks of the class; -1 where it says what is not so.
+func (s *State) auditClass(c *class) (count int) {
+	takings := map[taking]int{}
+	if len(c.byAge) != len(c.nodes) || len(c.nodes) == 0 {
+		return -1
+	}
+	for i, r := range c.byAge {
+		n := s.nodes[r.slot]
+		if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.place != i || r.before(c.byAge[max(0, i-1)/2]) {
+			return -1
+		}
+		now := running{slot: r.slot, name: r.name, place: i}
+		for _, t := range n.Tasks {
+			if t.mayBeVictim() && t.Job.Class() == c.Class {
+				if t.elastic() {
+					now.elastic++
 				}
+				now.add(t, now.count == 0)
+				now.count++
 			}
-			if now.whole = now.elastic == 0; now != *r {
-				return -1
-			}
-			takings[r.taking]++
-			count += r.count
 		}
-		if !maps.Equal(takings, c.takings) {
+		if now.whole = now.elastic == 0; now != *r {
 			return -1
 		}
+		takings[r.taking]++
+		count += r.count
+	}
+	if !maps.Equal(takings, c.takings) {
+		return -1
 	}
 	return count
 }

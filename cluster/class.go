@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -28,6 +29,7 @@ type OnNode struct {
 
 // class is what runs of one class.
 type class struct {
+	Class
 	nodes   map[int]*running // by slot
 	byAge   []*running       // a heap: the newest first
 	takings map[taking]int   // how many nodes are of each
@@ -60,17 +62,42 @@ func (r *running) before(o *running) bool {
 // Classes visits the classes that preemptible tasks of run, in no order, until visit
 // answers false.
 func (s *State) Classes(visit func(Class) bool) {
-	for c := range s.classes {
-		if !visit(c) {
-			return
+	for _, list := range s.classes {
+		for _, c := range list {
+			if !visit(c.Class) {
+				return
+			}
 		}
 	}
+}
+
+// Lowest is the lowest priority of preemptible tasks that run in the queue; false where
+// none does.
+func (s *State) Lowest(queue string) (priority int32, found bool) {
+	list := s.classes[queue]
+	if len(list) == 0 {
+		return 0, false
+	}
+	return list[0].Priority, true
+}
+
+// class finds the class; nil where nothing of it runs.
+func (s *State) class(c Class) *class {
+	if at, found := s.classAt(c); found {
+		return s.classes[c.Queue][at]
+	}
+	return nil
+}
+
+// classAt is the place of the class among those of its queue, or where it belongs.
+func (s *State) classAt(c Class) (int, bool) {
+	return slices.BinarySearchFunc(s.classes[c.Queue], c, func(in *class, c Class) int { return cmp.Compare(in.Priority, c.Priority) })
 }
 
 // NodesOf visits the slots of the nodes on which preemptible tasks of the class run, in
 // no order.
 func (s *State) NodesOf(c Class, visit func(slot int, k OnNode)) {
-	if in := s.classes[c]; in != nil {
+	if in := s.class(c); in != nil {
 		for _, r := range in.byAge {
 			visit(r.slot, r.onNode())
 		}
@@ -79,7 +106,7 @@ func (s *State) NodesOf(c Class, visit func(slot int, k OnNode)) {
 
 // RunsOn reports whether preemptible tasks of the class run on the node in the slot.
 func (s *State) RunsOn(c Class, slot int) bool {
-	in := s.classes[c]
+	in := s.class(c)
 	return in != nil && in.nodes[slot] != nil
 }
 
@@ -87,7 +114,7 @@ func (s *State) RunsOn(c Class, slot int) bool {
 // several, but for nodes that are to be skipped. With it comes what any node has of the
 // class at least; Newest is that node's. It reports false where there is no such node.
 func (s *State) Newest(c Class, skip func(slot int) bool) (slot int, least OnNode, found bool) {
-	in := s.classes[c]
+	in := s.class(c)
 	if in == nil {
 		return 0, OnNode{}, false
 	}
@@ -184,7 +211,7 @@ func (c *class) leave(r *running) {
 }
 
 func (c *class) clone() *class {
-	out := &class{nodes: make(map[int]*running, len(c.nodes)), byAge: make([]*running, len(c.byAge)), takings: maps.Clone(c.takings)}
+	out := &class{Class: c.Class, nodes: make(map[int]*running, len(c.nodes)), byAge: make([]*running, len(c.byAge)), takings: maps.Clone(c.takings)}
 	parts := make([]running, len(c.byAge))
 	for i, r := range c.byAge {
 		parts[i] = *r
@@ -204,10 +231,11 @@ func (s *State) classify(t *Task, by int) {
 	}
 	t.Node.leavable += int64(by) * t.milli()
 	name := t.Job.Class()
-	c := s.classes[name]
+	c := s.class(name)
 	if c == nil {
-		c = &class{nodes: map[int]*running{}, takings: map[taking]int{}}
-		s.classes[name] = c
+		c = &class{Class: name, nodes: map[int]*running{}, takings: map[taking]int{}}
+		at, _ := s.classAt(name)
+		s.classes[name.Queue] = slices.Insert(s.classes[name.Queue], at, c)
 	}
 	r := c.enter(t.Node)
 	was, newest := r.taking, r.newest
@@ -218,7 +246,7 @@ func (s *State) classify(t *Task, by int) {
 	case r.count == 0:
 		c.count(was, -1)
 		if c.leave(r); len(c.nodes) == 0 {
-			delete(s.classes, name)
+			s.dropClass(name)
 		}
 		return
 	case by > 0:
@@ -238,6 +266,14 @@ func (s *State) classify(t *Task, by int) {
 	}
 	if first || r.newest != newest {
 		c.fix(r.place)
+	}
+}
+
+// dropClass forgets a class of which nothing runs any more.
+func (s *State) dropClass(c Class) {
+	at, _ := s.classAt(c)
+	if s.classes[c.Queue] = slices.Delete(s.classes[c.Queue], at, at+1); len(s.classes[c.Queue]) == 0 {
+		delete(s.classes, c.Queue)
 	}
 }
 

@@ -40,7 +40,7 @@ func (s *State) Clone() *State {
 		torn:         make(map[string]*Job, len(s.torn)),
 		unified:      s.unified,
 		tiers:        s.tiers,
-		classes:      make(map[Class]*class, len(s.classes)),
+		classes:      make(map[string][]*class, len(s.classes)),
 		nominated:    make(map[*Task]bool, len(s.nominated)),
 		moving:       make(map[*Task]bool, len(s.moving)),
 		releasing:    make([]*Task, len(s.releasing)),
@@ -101,8 +101,10 @@ func (s *State) Clone() *State {
 	for id := range s.retired {
 		c.retired[id] = c.jobs[id]
 	}
-	for name, in := range s.classes {
-		c.classes[name] = in.clone()
+	for queue, list := range s.classes {
+		for _, in := range list {
+			c.classes[queue] = append(c.classes[queue], in.clone())
+		}
 	}
 	for id := range s.torn {
 		c.torn[id] = c.jobs[id]

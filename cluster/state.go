@@ -30,9 +30,9 @@ type State struct {
 	revision uint64 // grows when queues or budgets change
 	// preemptible counts the tasks of preemptible jobs that are on a node, however they stand there.
 	preemptible int
-	classes     map[Class]*class // of these: what runs
-	unified     int              // nodes with unified memory
-	tiers       [4]int           // queues, by rank of their tier
+	classes     map[string][]*class // of these, by queue and the lowest priority first: what runs
+	unified     int                 // nodes with unified memory
+	tiers       [4]int              // queues, by rank of their tier
 	// budgets are sorted by namespace and name.
 	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
@@ -78,7 +78,7 @@ func NewState() *State {
 		excess:    map[string]bool{},
 		retired:   map[string]*Job{},
 		torn:      map[string]*Job{},
-		classes:   map[Class]*class{},
+		classes:   map[string][]*class{},
 		nominated: map[*Task]bool{},
 		moving:    map[*Task]bool{},
 		absent:    map[string]*Node{},

@@ -12,7 +12,7 @@ import (
 // even once others have, and those whose job has no task on a node that is asked
 // for: they seldom help.
 func (r *room) few() []rival {
-	if len(r.State.Nodes()) > maxSmall {
+	if !r.small() {
 		return nil
 	}
 	line := r.line(maxUnsure, false)
@@ -29,6 +29,9 @@ func (r *room) few() []rival {
 	}
 	return line
 }
+
+// small reports whether the cluster is so small that all plans can be compared.
+func (r *room) small() bool { return len(r.State.Nodes()) <= maxSmall }
 
 // matters reports whether the job has a task where one that is lacking might be
 // placed. Where the limit of a queue is in the way, every job matters.

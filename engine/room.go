@@ -209,6 +209,9 @@ func (r *room) find() {
 		return
 	}
 	r.search(evicting)
+	if r.plan != nil && !r.small() {
+		return // on a large cluster the plan that evicts is good enough
+	}
 	if r.can(moving) && r.anyOf(evicting) {
 		r.search(evicting | moving)
 	}
@@ -231,7 +234,7 @@ func (r *room) search(w way) {
 		r.most = r.tries + maxAll
 	}
 	if w == evicting|moving && all == nil && r.plan != nil {
-		return // on a large cluster the plan that evicts is good enough
+		return // so it is where too many tasks might leave
 	}
 	plan, spent := r.tried(r.greedy())
 	if all != nil {

@@ -30,8 +30,7 @@ type plugin struct {
 	settings Settings
 	offer    offer
 	kept     kept
-	tree     *Tree            // nil until a session asks for it
-	lowest   map[string]int32 // priority of preemptible jobs that run, by queue; nil until asked for
+	tree     *Tree // nil until a session asks for it
 }
 
 // New builds the plugin. Quotas and weights are the queues'; how their past
@@ -47,7 +46,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session, p.state, p.tree, p.lowest, p.settings.Decay.Now = s, s.State, nil, nil, s.Now
+	p.session, p.state, p.tree, p.settings.Decay.Now = s, s.State, nil, s.Now
 	s.AddSiblingOrderFn(p.compare)
 	s.AddSurplusFn(p.deserved)
 	s.AddReclaimableFn(p.reclaimable)

@@ -110,8 +110,10 @@ func (c *claimant) mayStay(level int, bound func(*Share) int64) bool {
 	if c.stays(level, bound) {
 		return true
 	}
-	if level == len(c.branch)-1 && !c.plugin.hasBelow(c.job.Queue, c.job.Priority) {
-		return false
+	if level == len(c.branch)-1 {
+		if low, runs := c.plugin.state.Lowest(c.job.Queue); !runs || low >= c.job.Priority {
+			return false
+		}
 	}
 	for _, a := range c.left[level] {
 		if sh := q.share(a.Name); sh != nil && q.Firm.Of(a.Name)+a.Value > bound(sh) {
@@ -119,22 +121,6 @@ func (c *claimant) mayStay(level int, bound func(*Share) int64) bool {
 		}
 	}
 	return true
-}
-
-// hasBelow reports whether preemptible jobs of lower priority run in the queue. It is
-// found out once a session: what is bound later in it is no victim.
-func (p *plugin) hasBelow(queue string, priority int32) bool {
-	if p.lowest == nil {
-		p.lowest = map[string]int32{}
-		p.state.Classes(func(c cluster.Class) bool {
-			if low, known := p.lowest[c.Queue]; !known || c.Priority < low {
-				p.lowest[c.Queue] = c.Priority
-			}
-			return true
-		})
-	}
-	low, known := p.lowest[queue]
-	return known && low < priority
 }
 
 // classes are those of queues that hold more than their share of something that the
