@@ -50,6 +50,7 @@ type taking struct {
 	whole bool
 	tasks int
 	freed int64
+	each  int64 // thousandths of devices that a task holds at least
 }
 
 func (r *running) onNode() OnNode { return OnNode{r.newest, r.whole, r.tasks, r.freed} }
@@ -128,6 +129,20 @@ func (s *State) Newest(c Class, skip func(slot int) bool) (slot int, least OnNod
 		least.Tasks, least.Freed = min(least.Tasks, k.tasks), min(least.Freed, k.freed)
 	}
 	return first.slot, least, true
+}
+
+// Each is the least that a preemptible task of the class holds of devices which runs, in
+// thousandths.
+func (s *State) Each(c Class) int64 {
+	in := s.class(c)
+	if in == nil {
+		return 0
+	}
+	least := int64(math.MaxInt64)
+	for k := range in.takings {
+		least = min(least, k.each)
+	}
+	return least
 }
 
 // first is the first by age that is not to be skipped. Those that may come next are the
@@ -252,7 +267,7 @@ func (s *State) classify(t *Task, by int) {
 	case by > 0:
 		r.add(t, r.count == 1)
 	default:
-		if tasks, freed := t.leavesWith(); t.Started >= r.newest || tasks <= r.tasks || freed <= r.freed {
+		if tasks, freed := t.leavesWith(); t.Started >= r.newest || tasks <= r.tasks || freed <= r.freed || t.milli() <= r.each {
 			r.sum(t)
 		}
 	}
@@ -281,10 +296,10 @@ func (s *State) dropClass(c Class) {
 func (r *running) add(t *Task, first bool) {
 	tasks, freed := t.leavesWith()
 	if first {
-		r.newest, r.tasks, r.freed = t.Started, tasks, freed
+		r.newest, r.tasks, r.freed, r.each = t.Started, tasks, freed, t.milli()
 		return
 	}
-	r.newest, r.tasks, r.freed = max(r.newest, t.Started), min(r.tasks, tasks), min(r.freed, freed)
+	r.newest, r.tasks, r.freed, r.each = max(r.newest, t.Started), min(r.tasks, tasks), min(r.freed, freed), min(r.each, t.milli())
 }
 
 // sum takes in what runs on the node of the same class as the task, but for the task.

@@ -72,7 +72,7 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 			if theirs[0].Used.Of(ask.Name) == 0 {
 				continue
 			}
-			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && c.mayHaveBeenBeyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, func(q *Queue) int64 { return leastCharge(q, ask.Name) }) {
+			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && c.mayHaveBeenBeyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, c.plugin.leastCharge(class, ask.Name)) {
 				return true
 			}
 		}
@@ -213,10 +213,11 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 	}
 	return func() engine.Balance {
 		b := &balance{lower: lower, within: c.tree.within()}
+		idle := c.tree.idle()
 		for _, q := range c.branch[:deepest+1] {
 			var level []ratio
 			for _, o := range c.tree.siblings(q) {
-				level = append(level, c.tree.reach(o))
+				level = append(level, c.tree.reach(o, idle))
 			}
 			slices.SortFunc(level, func(a, b ratio) int { return b.compare(a) })
 			b.levels = append(b.levels, level)

@@ -24,11 +24,11 @@ func (t *Tree) ratio(q *Queue, more cluster.Resources) ratio {
 }
 
 // reach is the ratio of the queue if it gets all that is idle, as far as it asks for it.
-func (t *Tree) reach(q *Queue) ratio {
+func (t *Tree) reach(q *Queue, idle cluster.Resources) ratio {
 	top := ratio{total: 1}
 	for i := range q.Shares {
 		sh := &q.Shares[i]
-		held := min(q.Used.Of(sh.Resource)+t.idle(sh.Resource), max(q.Used.Of(sh.Resource), sh.within()))
+		held := min(q.Used.Of(sh.Resource)+idle.Of(sh.Resource), max(q.Used.Of(sh.Resource), sh.within()))
 		r := ratio{held, sh.Share(), max(1, t.Total.Of(sh.Resource))}
 		if r.held > 0 && r.compare(top) > 0 {
 			top = r
@@ -37,13 +37,16 @@ func (t *Tree) reach(q *Queue) ratio {
 	return top
 }
 
-// idle is what no queue holds of the resource.
-func (t *Tree) idle(resource string) int64 {
-	left := t.Total.Of(resource)
-	for _, q := range t.Roots {
-		left -= q.Used.Of(resource)
+// idle is what no queue holds.
+func (t *Tree) idle() cluster.Resources {
+	out := slices.Clone(t.Total)
+	for i := range out {
+		for _, q := range t.Roots {
+			out[i].Value -= q.Used.Of(out[i].Name)
+		}
+		out[i].Value = max(0, out[i].Value)
 	}
-	return max(0, left)
+	return out
 }
 
 // within is what leaves hold within their shares, as balance has it.

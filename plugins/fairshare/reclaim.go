@@ -33,7 +33,6 @@ type claimant struct {
 	branch []*Queue
 	asks   []cluster.Resources // by level of the branch: what the job would be charged there
 	lacks  []*cluster.Task
-	forks  map[string]int
 
 	opened  uint64              // version of the queues before anything was evicted
 	version uint64              // of the queues, that the rest is as of; 0: of none
@@ -59,7 +58,7 @@ func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 	if leaf == nil {
 		return nil
 	}
-	c := &claimant{plugin: p, tree: t, job: job, branch: leaf.branch, lacks: lacks, forks: map[string]int{}, opened: p.state.QueuesVersion()}
+	c := &claimant{plugin: p, tree: t, job: job, branch: leaf.branch, lacks: lacks, opened: p.state.QueuesVersion()}
 	for _, q := range c.branch {
 		c.asks = append(c.asks, p.asked(q, lacks))
 	}
@@ -133,13 +132,13 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 	return func(class cluster.Class) bool {
 		c.refresh()
 		leaf := c.tree.byName[class.Queue]
-		if leaf == nil || slices.Contains(c.branch, leaf) || !c.mayStayFrom(c.fork(leaf), (*Share).Share) {
+		if leaf == nil || slices.Contains(c.branch, leaf) {
 			return false
 		}
 		fork := c.fork(leaf)
 		return slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
-			return above(leaf.branch[fork:], ask.Name, func(q *Queue) int64 { return leastCharge(q, ask.Name) })
-		})
+			return above(leaf.branch[fork:], ask.Name, c.plugin.leastCharge(class, ask.Name))
+		}) && c.mayStayFrom(fork, (*Share).Share)
 	}
 }
 
@@ -195,14 +194,10 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 
 // fork is the level at which the branch of the victim's queue parts from the claimant's.
 func (c *claimant) fork(leaf *Queue) int {
-	if i, known := c.forks[leaf.Name]; known {
-		return i
-	}
 	i := 0
 	for c.branch[i] == leaf.branch[i] {
 		i++
 	}
-	c.forks[leaf.Name] = i
 	return i
 }
 

@@ -109,13 +109,31 @@ func ofGPU(ask cluster.DeviceAsk, q *cluster.Queue) int64 {
 	return ask.OfGPU
 }
 
-// leastCharge is the least of the resource that the queue loses with a victim that
-// its siblings can ask to go: none of nvidia.com/gpu where it has slices of its own.
-func leastCharge(q *Queue, resource string) int64 {
-	if resource == gpu && len(profiles(q.Queue)) > 0 {
-		return 0
+// leastCharge is the least of the resource that queues lose with a victim of the class
+// which holds some: nothing of nvidia.com/gpu where they have slices of their own.
+func (p *plugin) leastCharge(class cluster.Class, resource string) func(*Queue) int64 {
+	least := int64(-1) // not asked for yet
+	return func(q *Queue) int64 {
+		switch sh := q.share(resource); {
+		case resource == gpu && len(profiles(q.Queue)) > 0:
+			return 0
+		case sh != nil && q.Used.Of(resource) <= sh.Share():
+			return 1 // that is too much already
+		}
+		if least < 0 {
+			least = 1
+			if resource == gpu && p.plain() {
+				least = max(least, p.state.Each(class))
+			}
+		}
+		return least
 	}
-	return 1
+}
+
+// plain reports whether all devices are whole and count as nvidia.com/gpu, so that a
+// task is charged for all that it holds of devices.
+func (p *plugin) plain() bool {
+	return !slices.ContainsFunc(p.state.Kinds(), func(d cluster.Device) bool { return d.Resource != gpu || d.Profile != "" })
 }
 
 // rise sets the request of a queue that has others below it.
