@@ -178,8 +178,8 @@ func BenchmarkSmallReclaims(b *testing.B) {
 
 // BenchmarkImpossible refuses a job of ten tasks of eight devices in a scheduler
 // that has been running: at once by the sums, with a shape that is known, with one
-// that is new, and after all adapters have looked for room in vain: every node has
-// seven jobs that may go and one that may not.
+// that is new, and after a search for room that finds none: every node has
+// seven jobs that may be evicted and one that may not.
 func BenchmarkImpossible(b *testing.B) {
 	for _, kind := range []string{"sums", "warm", "cold", "adapters"} {
 		for _, nodes := range []int{1250, 2500, 5000} {

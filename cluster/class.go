@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	stdheap "container/heap"
 	"maps"
 	"math"
 	"slices"
@@ -31,7 +32,7 @@ type OnNode struct {
 type class struct {
 	Class
 	nodes   map[int]*running // by slot
-	byAge   []*running       // a heap: the newest first
+	byAge   ages             // a heap: the newest first
 	takings map[taking]int   // how many nodes are of each
 }
 
@@ -50,7 +51,7 @@ type taking struct {
 	whole bool
 	tasks int
 	freed int64
-	each  int64 // thousandths of devices that a task holds at least
+	each  int64 // thousandths of devices that a task holds at least; 0: one of them is lost
 }
 
 func (r *running) onNode() OnNode { return OnNode{r.newest, r.whole, r.tasks, r.freed} }
@@ -132,7 +133,7 @@ func (s *State) Newest(c Class, skip func(slot int) bool) (slot int, least OnNod
 }
 
 // Each is the least that a preemptible task of the class holds of devices which runs, in
-// thousandths.
+// thousandths; 0 where one of them is lost, since Kinds does not say what it counts as.
 func (s *State) Each(c Class) int64 {
 	in := s.class(c)
 	if in == nil {
@@ -170,30 +171,25 @@ func (c *class) first(skip func(slot int) bool) *running {
 	return nil
 }
 
-// fix moves the one at the place to where it belongs in the heap.
-func (c *class) fix(at int) {
-	for at > 0 && c.byAge[at].before(c.byAge[(at-1)/2]) {
-		c.swap(at, (at-1)/2)
-		at = (at - 1) / 2
-	}
-	for {
-		best := at
-		for _, below := range [...]int{2*at + 1, 2*at + 2} {
-			if below < len(c.byAge) && c.byAge[below].before(c.byAge[best]) {
-				best = below
-			}
-		}
-		if best == at {
-			return
-		}
-		c.swap(at, best)
-		at = best
-	}
-}
+// ages is a heap of nodes, each of which knows its place.
+type ages []*running
 
-func (c *class) swap(i, j int) {
-	c.byAge[i], c.byAge[j] = c.byAge[j], c.byAge[i]
-	c.byAge[i].place, c.byAge[j].place = i, j
+func (a ages) Len() int           { return len(a) }
+func (a ages) Less(i, j int) bool { return a[i].before(a[j]) }
+func (a ages) Swap(i, j int) {
+	a[i], a[j] = a[j], a[i]
+	a[i].place, a[j].place = i, j
+}
+func (a *ages) Push(x any) {
+	r := x.(*running)
+	r.place = len(*a)
+	*a = append(*a, r)
+}
+func (a *ages) Pop() any {
+	last := len(*a) - 1
+	r := (*a)[last]
+	(*a)[last], *a = nil, (*a)[:last]
+	return r
 }
 
 // count counts nodes that are of the kind.
@@ -203,30 +199,8 @@ func (c *class) count(k taking, by int) {
 	}
 }
 
-// enter is the node's part, which is empty where the node has none yet.
-func (c *class) enter(n *Node) *running {
-	r := c.nodes[n.slot]
-	if r == nil {
-		r = &running{slot: n.slot, name: n.Name, place: len(c.byAge)}
-		c.nodes[n.slot] = r
-		c.byAge = append(c.byAge, r)
-	}
-	return r
-}
-
-// leave takes a node out on which nothing runs any more.
-func (c *class) leave(r *running) {
-	delete(c.nodes, r.slot)
-	at, last := r.place, len(c.byAge)-1
-	c.swap(at, last)
-	c.byAge[last] = nil
-	if c.byAge = c.byAge[:last]; at < last {
-		c.fix(at)
-	}
-}
-
 func (c *class) clone() *class {
-	out := &class{Class: c.Class, nodes: make(map[int]*running, len(c.nodes)), byAge: make([]*running, len(c.byAge)), takings: maps.Clone(c.takings)}
+	out := &class{Class: c.Class, nodes: make(map[int]*running, len(c.nodes)), byAge: make(ages, len(c.byAge)), takings: maps.Clone(c.takings)}
 	parts := make([]running, len(c.byAge))
 	for i, r := range c.byAge {
 		parts[i] = *r
@@ -252,35 +226,40 @@ func (s *State) classify(t *Task, by int) {
 		at, _ := s.classAt(name)
 		s.classes[name.Queue] = slices.Insert(s.classes[name.Queue], at, c)
 	}
-	r := c.enter(t.Node)
+	r := c.nodes[t.Node.slot]
+	first := r == nil
+	if first {
+		r = &running{slot: t.Node.slot, name: t.Node.Name}
+		c.nodes[r.slot] = r
+	}
 	was, newest := r.taking, r.newest
-	if t.elastic() {
+	if r.count += by; t.elastic() {
 		r.elastic += by
 	}
-	switch r.count += by; {
+	switch {
 	case r.count == 0:
-		c.count(was, -1)
-		if c.leave(r); len(c.nodes) == 0 {
+		delete(c.nodes, r.slot)
+		stdheap.Remove(&c.byAge, r.place)
+		if c.count(was, -1); len(c.nodes) == 0 {
 			s.dropClass(name)
 		}
 		return
 	case by > 0:
-		r.add(t, r.count == 1)
+		r.add(t, first)
 	default:
-		if tasks, freed := t.leavesWith(); t.Started >= r.newest || tasks <= r.tasks || freed <= r.freed || t.milli() <= r.each {
-			r.sum(t)
-		}
+		r.sum(t)
 	}
-	r.whole = r.elastic == 0
-	first := by > 0 && r.count == 1
-	if first || r.taking != was {
+	if r.whole = r.elastic == 0; first {
 		c.count(r.taking, +1)
-		if !first {
-			c.count(was, -1)
-		}
+		stdheap.Push(&c.byAge, r)
+		return
 	}
-	if first || r.newest != newest {
-		c.fix(r.place)
+	if r.taking != was {
+		c.count(r.taking, +1)
+		c.count(was, -1)
+	}
+	if r.newest != newest {
+		stdheap.Fix(&c.byAge, r.place)
 	}
 }
 
@@ -296,10 +275,10 @@ func (s *State) dropClass(c Class) {
 func (r *running) add(t *Task, first bool) {
 	tasks, freed := t.leavesWith()
 	if first {
-		r.newest, r.tasks, r.freed, r.each = t.Started, tasks, freed, t.milli()
+		r.newest, r.tasks, r.freed, r.each = t.Started, tasks, freed, t.present()
 		return
 	}
-	r.newest, r.tasks, r.freed, r.each = max(r.newest, t.Started), min(r.tasks, tasks), min(r.freed, freed), min(r.each, t.milli())
+	r.newest, r.tasks, r.freed, r.each = max(r.newest, t.Started), min(r.tasks, tasks), min(r.freed, freed), min(r.each, t.present())
 }
 
 // sum takes in what runs on the node of the same class as the task, but for the task.
@@ -334,6 +313,14 @@ func (t *Task) milli() int64 {
 		sum += int64(c.Milli)
 	}
 	return sum
+}
+
+// present is milli, or 0 where the task holds a device that is lost.
+func (t *Task) present() int64 {
+	if slices.ContainsFunc(t.Claims, func(c Claim) bool { return t.Node.Devices[c.Device].Lost }) {
+		return 0
+	}
+	return t.milli()
 }
 
 // Leavable is how much of the node's devices preemptible tasks hold which run, in

@@ -149,7 +149,7 @@ func fewest(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, bo
 		return 1, true
 	}
 	if need.Share == 0 && need.Memory == 0 || s.Isolation.Exclusive() {
-		emptied := 0 // devices that nobody would hold any more
+		emptied := 0 // devices that no task would hold any more
 		for i := range n.Devices {
 			held := n.Devices[i].Use.Milli
 			for _, t := range leaving {

@@ -71,7 +71,7 @@ func size(tasks ...*cluster.Task) int {
 // after the other does not work: the best place for the job may be the only one for a
 // task that moves. Where that does not work, as with a topology, what moves lands first.
 func (r *room) together(plan []*Victim) (*Refusal, bool) {
-	if r.err != nil || len(r.State.Nodes()) > maxSmall {
+	if r.err != nil || !r.small() {
 		return &Refusal{}, false
 	}
 	moving := shadows(plan)

@@ -72,7 +72,7 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 			if theirs[0].Used.Of(ask.Name) == 0 {
 				continue
 			}
-			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && c.mayHaveBeenBeyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, c.plugin.leastCharge(class, ask.Name)) {
+			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && c.mayBeBeyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, c.plugin.leastCharge(class, ask.Name)) {
 				return true
 			}
 		}
@@ -160,9 +160,10 @@ func beyond(branch []*Queue, resource string, gone func(*Queue) int64) bool {
 	})
 }
 
-// mayHaveBeenBeyond reports whether all the queues may have held more than their quota
-// before anything was evicted: of a queue that has changed since, it is not known.
-func (c *claimant) mayHaveBeenBeyond(branch []*Queue, resource string) bool {
+// mayBeBeyond reports whether all the queues may hold more than their quota. One that
+// has changed since the search began may have lost victims, and get them back when a
+// plan is taken back.
+func (c *claimant) mayBeBeyond(branch []*Queue, resource string) bool {
 	return !slices.ContainsFunc(branch, func(q *Queue) bool {
 		sh := q.share(resource)
 		return sh != nil && c.plugin.state.QueueChanged(q.Queue) <= c.opened && q.Used.Of(resource) <= quotaOf(sh)

@@ -41,10 +41,10 @@ func (d *Decay) halved(age int64) uint64 {
 
 // Past is what a queue's past did to its weight for one resource.
 type Past struct {
-	// Share is the queue's past use, in thousandths of what all who compete for
+	// Share is the queue's past use, in thousandths of what all that compete for
 	// it used, or of what there is, whichever is more.
 	Share int64
-	// Weight is what the queue's weight has become, in thousandths. All who
+	// Weight is what the queue's weight has become, in thousandths. All that
 	// compete weigh together what they did.
 	Weight int64
 }
