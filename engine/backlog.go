@@ -185,7 +185,7 @@ func (b *backlog) remove(e *waiter) {
 	}
 	k.jobs = slices.Delete(k.jobs, i, i+1)
 	if i == 0 {
-		k.lane.leastKnown = false
+		k.lane.reorder()
 	}
 	if len(k.jobs) > 0 {
 		return

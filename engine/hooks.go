@@ -90,6 +90,10 @@ type Bid struct {
 	Job   *cluster.Job
 }
 
+// FreezeFn prepares to compare other bids with the bid as it stands now, whatever is
+// decided meanwhile: negative puts the frozen bid first, as in a SiblingOrderFn.
+type FreezeFn func(Bid) func(other Bid) int
+
 // EventHandler hears every virtual allocation and eviction, and every undo of
 // one as its opposite. Handlers cannot fail and must be quick.
 type EventHandler struct {
@@ -106,6 +110,7 @@ type hook[F any] struct {
 	tasks    func(*cluster.Task, *cluster.Job) bool
 	static   bool
 	siblings bool         // of a comparison of queues: asked about queues with the same parent alone
+	freeze   FreezeFn     // of such a comparison; nil: bids cannot be compared later
 	bound    bool         // of a score that is registered with it: ranked by, and not itself a score
 	most     ShapeOrderFn // the bound of a task-form score; nil: 100
 	class    ClassFn      // of a VictimFn: which classes it might consent to; nil: any
@@ -182,6 +187,19 @@ func (s *Session) AddQueueOrderFn(fn QueueOrderFn) {
 // that decides last is that of the queue where the branches part.
 func (s *Session) AddSiblingOrderFn(fn SiblingOrderFn) {
 	add(s, &s.hooks.queueOrders, fn).siblings = true
+}
+
+// FreezeBids says how the plugin's comparison of siblings compares with a bid as it
+// stood before. Where all comparisons of queues have this, patient sessions come to the
+// next job that is to be tried without giving each parked job its turn.
+//
+// Combining: as AddSiblingOrderFn.
+func (s *Session) FreezeBids(fn FreezeFn) {
+	for i := range s.hooks.queueOrders {
+		if h := &s.hooks.queueOrders[i]; s.opening != nil && h.plugin == s.opening.Name() {
+			h.freeze = fn
+		}
+	}
 }
 
 // AddJobPriorityFn registers a comparison of jobs within a queue that counts before

@@ -22,6 +22,8 @@ type lane struct {
 	least      *waiter
 	leastJob   *cluster.Job
 	leastKnown bool
+	guard      *waiter // see post; nil: none is known
+	guards     bitset  // the shapes that nodes took then
 
 	// While a session runs:
 	called   []*bucket  // heap of those that something may have helped
@@ -130,6 +132,9 @@ func (l *lane) front(tried bool) *waiter {
 	return first
 }
 
+// reorder forgets what is known of the first jobs of buckets.
+func (l *lane) reorder() { l.leastKnown, l.guard = false, nil }
+
 // first is the first that is parked; nil: there is none.
 func (l *lane) first() *waiter {
 	if !l.leastKnown {
@@ -148,10 +153,7 @@ func (l *lane) first() *waiter {
 func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 	l.gather()
 	if len(l.arrivals)+len(l.called) == 0 {
-		if !l.passed && l.sure {
-			l.backlog.waiting--
-		}
-		if l.passed = true; alone || l.backlog.turns.contender(l.queue).depth == 0 {
+		if l.end(); alone || l.backlog.turns.contender(l.queue).depth == 0 {
 			return nil, false
 		}
 	}
@@ -174,6 +176,14 @@ func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 	return e.job, try
 }
 
+// end notes that the lane's turn is over.
+func (l *lane) end() {
+	if !l.passed && l.sure {
+		l.backlog.waiting--
+	}
+	l.passed = true
+}
+
 // rest ends the lane's part in a session.
 func (l *lane) rest() {
 	for _, k := range l.called {
@@ -187,6 +197,7 @@ func (l *lane) rest() {
 
 // list registers the bucket for what it asks.
 func (l *lane) list(k *bucket) {
+	l.guard = nil
 	for _, a := range k.asks {
 		a.buckets++
 		if k.permanent {
@@ -202,6 +213,7 @@ func (l *lane) list(k *bucket) {
 
 // unlist takes back what list did.
 func (l *lane) unlist(k *bucket) {
+	l.guard = nil
 	for _, a := range k.asks {
 		a.buckets--
 		if k.permanent {

@@ -81,6 +81,27 @@ func (s *Session) siblings(a, b Bid) int {
 	return strings.Compare(a.Queue.Name, b.Queue.Name)
 }
 
+// freezes reports whether bids can be compared as they stood before.
+func (s *Session) freezes() bool {
+	return !slices.ContainsFunc(s.hooks.queueOrders, func(h hook[SiblingOrderFn]) bool { return h.freeze == nil })
+}
+
+// freeze prepares to compare other bids of siblings with the bid as it stands now.
+func (s *Session) freeze(bid Bid) func(other Bid) int {
+	frozen := make([]func(Bid) int, len(s.hooks.queueOrders))
+	for i := range frozen {
+		frozen[i] = s.hooks.queueOrders[i].freeze(bid)
+	}
+	return func(other Bid) int {
+		for _, fn := range frozen {
+			if c := fn(other); c != 0 {
+				return c
+			}
+		}
+		return strings.Compare(bid.Queue.Name, other.Queue.Name)
+	}
+}
+
 // compareQueues compares any two leaves. Hooks that compare siblings are asked
 // about those where the branches of the two part.
 func (s *Session) compareQueues(a, b Bid) int {

@@ -59,7 +59,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 		i, _ := k.index(s, e.turn)
 		k.jobs = slices.Insert(k.jobs, i, e)
 		if i == 0 {
-			e.lane.leastKnown = false
+			e.lane.reorder()
 		}
 		e.bucket = k
 	}

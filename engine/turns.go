@@ -61,11 +61,15 @@ type turns struct {
 	moved   []*contender // compared otherwise than before
 	known   uint64       // version of the queues that the heaps are in step with
 	tree    bool
+
+	flat      bool            // all in line are lanes of siblings, and may be elected
+	elections int             // so far
+	levels    []func(Bid) int // the dearest bids of the lanes that were elected, as they stood
 }
 
 // newTurns begins without any queue in line.
 func (s *Session) newTurns() *turns {
-	t := &turns{session: s, known: s.State.QueuesVersion(), tree: s.branched()}
+	t := &turns{session: s, known: s.State.QueuesVersion(), tree: s.branched(), flat: s.mayElect()}
 	t.root.below.turns = t
 	t.root.depth = -1
 	return t
@@ -78,7 +82,7 @@ func (s *Session) branched() bool {
 
 // reopen begins another session, over the same tree of queues.
 func (t *turns) reopen(s *Session) {
-	*t = turns{session: s, root: t.root, bySlot: t.bySlot, leaves: t.leaves, moved: t.moved, tree: s.branched()}
+	*t = turns{session: s, root: t.root, bySlot: t.bySlot, leaves: t.leaves, moved: t.moved, tree: s.branched(), flat: s.mayElect(), levels: t.levels[:0]}
 }
 
 // disperse takes all queues out of line.
@@ -89,7 +93,8 @@ func (t *turns) disperse() {
 	for _, c := range t.moved {
 		c.marked, c.above.moved = false, 0
 	}
-	t.leaves, t.moved, t.scans, t.piled, t.last = t.leaves[:0], t.moved[:0], 0, false, nil
+	clear(t.levels)
+	t.leaves, t.moved, t.levels, t.scans, t.piled, t.last = t.leaves[:0], t.moved[:0], t.levels[:0], 0, false, nil
 	t.root.disperse()
 	t.known = t.session.State.QueuesVersion()
 }
@@ -127,7 +132,10 @@ const maxScans = 3
 // join puts a queue in line.
 func (t *turns) join(q *cluster.Queue, l line) {
 	c := t.contender(q)
-	c.line, c.first = l, l.head()
+	c.line, c.first, c.won = l, l.head(), len(t.levels)
+	if _, parks := l.(*lane); !parks || c.depth > 0 {
+		t.flat = false
+	}
 	switch {
 	case c.place >= 0:
 		t.mark(c)
@@ -177,6 +185,10 @@ func (t *turns) leave(c *contender) {
 
 // next is the job whose turn it is, nil where no queue has any left.
 func (t *turns) next() *cluster.Job {
+	if job := t.elected(); job != nil || t.elects() {
+		return job
+	}
+	t.advance()
 	for {
 		c := t.front()
 		if c == nil || t.session.err != nil {

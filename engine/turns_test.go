@@ -97,11 +97,13 @@ func TestTurns(t *testing.T) {
 func TestTurnsWithJobs(t *testing.T) {
 	devices := func(j *cluster.Job) int { return j.Tasks()[0].Shape.Need.Devices }
 	siblings := &policy{name: "Siblings", open: func(s *engine.Session) {
-		s.AddSiblingOrderFn(func(l, r engine.Bid) int {
-			used := func(b engine.Bid) int {
-				return int(b.Queue.Used.Of(cluster.DefaultDeviceResource)/1000) + devices(b.Job)
-			}
-			return used(l)/3 - used(r)/3
+		used := func(b engine.Bid) int {
+			return int(b.Queue.Used.Of(cluster.DefaultDeviceResource)/1000) + devices(b.Job)
+		}
+		s.AddSiblingOrderFn(func(l, r engine.Bid) int { return used(l)/3 - used(r)/3 })
+		s.FreezeBids(func(l engine.Bid) func(engine.Bid) int {
+			frozen := used(l) / 3
+			return func(r engine.Bid) int { return frozen - used(r)/3 }
 		})
 	}}
 	rapid.Check(t, func(t *rapid.T) {
@@ -112,9 +114,10 @@ func TestTurnsWithJobs(t *testing.T) {
 			}
 		}
 		var leaves []string
+		flat := rapid.Bool().Draw(t, "flat")
 		for i := range rapid.IntRange(1, 8).Draw(t, "queues") {
 			q := cluster.Queue{Name: fmt.Sprintf("q%02d", i)}
-			if i > 0 && rapid.Bool().Draw(t, "below") {
+			if !flat && i > 0 && rapid.Bool().Draw(t, "below") {
 				q.Parent = fmt.Sprintf("q%02d", rapid.IntRange(0, i-1).Draw(t, "parent"))
 			}
 			put(cluster.QueuePut{Queue: q})
@@ -126,7 +129,7 @@ func TestTurnsWithJobs(t *testing.T) {
 		}
 		arrived := 0
 		arrive := func() {
-			for range rapid.IntRange(1, 10).Draw(t, "jobs") {
+			for range rapid.IntRange(0, 10).Draw(t, "jobs") {
 				j := cluster.Job{ID: fmt.Sprintf("job/j%02d", arrived), Queue: rapid.SampledFrom(leaves).Draw(t, "queue"), Created: int64(rapid.IntRange(0, 9).Draw(t, "created"))}
 				form, shape := cluster.Alternative{Min: 1}, cluster.Shape{Need: cluster.Need{Devices: rapid.IntRange(1, 9).Draw(t, "devices")}}
 				for i := range rapid.IntRange(1, 3).Draw(t, "tasks") {
@@ -137,8 +140,8 @@ func TestTurnsWithJobs(t *testing.T) {
 				put(cluster.JobPut{Job: j})
 			}
 		}
-		session := func(e *engine.Engine, s *cluster.State, patient bool) (out []string) {
-			outcome, err := e.Open(s, engine.Options{Search: engine.Twin, Patient: patient}).Run()
+		session := func(e *engine.Engine, s *cluster.State, options engine.Options) (out []string) {
+			outcome, err := e.Open(s, options).Run()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,15 +154,16 @@ func TestTurnsWithJobs(t *testing.T) {
 			s.AddJobOrderFn(func(l, r *cluster.Job) int { return int(l.Created - r.Created) })
 		}}
 		remembers := fixture.Engine(siblings, oldest, fit())
-		for range 4 {
+		search := rapid.SampledFrom([]engine.Search{engine.Indexed, engine.Twin}).Draw(t, "search") // by election, and without
+		for range 6 {
 			arrive()
 			for _, j := range state.Jobs() {
 				if j.Placed() > 0 && rapid.Bool().Draw(t, "ends") {
 					put(cluster.JobGone{Job: j.ID})
 				}
 			}
-			all := session(fixture.Engine(siblings, oldest, fit()), state.Clone(), false)
-			if diff := cmp.Diff(all, session(remembers, state, true)); diff != "" {
+			all := session(fixture.Engine(siblings, oldest, fit()), state.Clone(), engine.Options{Search: engine.Twin})
+			if diff := cmp.Diff(all, session(remembers, state, engine.Options{Search: search, Patient: true})); diff != "" {
 				t.Fatalf("a session that remembers decides otherwise (-all +patient):\n%s", diff)
 			}
 		}

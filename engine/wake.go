@@ -268,6 +268,7 @@ func (b *backlog) committed(evicted bool) {
 // pass notes which lanes had their turn before the job: changes from now on help
 // them in the next session.
 func (b *backlog) pass(job *cluster.Job) {
+	b.turns.advance()
 	queue := b.state.Queue(job.Queue)
 	for _, l := range b.lanes {
 		if l == nil || l.passed || b.turns.contender(l.queue).place >= 0 {

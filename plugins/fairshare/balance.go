@@ -72,7 +72,8 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 			if theirs[0].Used.Of(ask.Name) == 0 {
 				continue
 			}
-			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && c.mayBeBeyond(theirs, ask.Name) || c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, c.plugin.leastCharge(class, ask.Name)) {
+			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && (c.mayBeBeyond(theirs, ask.Name) || c.mayBeEvener(fork, theirs[0])) ||
+				c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, c.plugin.leastCharge(class, ask.Name)) {
 				return true
 			}
 		}
@@ -136,6 +137,12 @@ func (c *claimant) deserves(fork int) bool {
 // than the sibling stood before anything was evicted.
 func (c *claimant) evener(level int, sibling *Queue) bool {
 	return c.tree.ratio(c.branch[level], c.left[level]).compare(c.standing(sibling)) < 0
+}
+
+// mayBeEvener is evener once all others of the claimant's queue have left that may.
+func (c *claimant) mayBeEvener(level int, sibling *Queue) bool {
+	q := c.branch[level]
+	return c.tree.ratioOf(q, q.Firm, c.left[level]).compare(c.standing(sibling)) < 0
 }
 
 // standing is how the sibling stood when it was first asked about.

@@ -11,11 +11,14 @@ import (
 type ratio struct{ held, deserved, total int64 }
 
 // ratio is that of the queue if it holds so much more.
-func (t *Tree) ratio(q *Queue, more cluster.Resources) ratio {
+func (t *Tree) ratio(q *Queue, more cluster.Resources) ratio { return t.ratioOf(q, q.Used, more) }
+
+// ratioOf is that of the queue if it holds both.
+func (t *Tree) ratioOf(q *Queue, held, more cluster.Resources) ratio {
 	top := ratio{total: 1}
 	for i := range q.Shares {
 		sh := &q.Shares[i]
-		r := ratio{q.Used.Of(sh.Resource) + more.Of(sh.Resource), sh.Share(), max(1, t.Total.Of(sh.Resource))}
+		r := ratio{held.Of(sh.Resource) + more.Of(sh.Resource), sh.Share(), max(1, t.Total.Of(sh.Resource))}
 		if r.held > 0 && r.compare(top) > 0 {
 			top = r
 		}

@@ -17,19 +17,17 @@ func (p *plugin) compare(l, r engine.Bid) int {
 	t := p.shares()
 	a, b := t.bySlot[l.Queue.Slot()], t.bySlot[r.Queue.Slot()]
 	x := *p.standing(a, l.Job) // a copy: it may be the same queue with another job
-	y := p.standing(b, r.Job)
-	if x.rank != y.rank {
-		return x.rank - y.rank
+	return x.compare(a, p.standing(b, r.Job), b)
+}
+
+// freeze compares bids with one as it stands now.
+func (p *plugin) freeze(l engine.Bid) func(engine.Bid) int {
+	a := p.shares().bySlot[l.Queue.Slot()]
+	x := *p.standing(a, l.Job)
+	return func(r engine.Bid) int {
+		b := p.tree.bySlot[r.Queue.Slot()]
+		return x.compare(a, p.standing(b, r.Job), b)
 	}
-	if a.Priority != b.Priority {
-		return cmp.Compare(b.Priority, a.Priority)
-	}
-	if x.above {
-		if c := x.with.compare(y.with); c != 0 {
-			return c
-		}
-	}
-	return cmp.Or(compareProducts(x.used, y.total, y.used, x.total), cmp.Compare(a.Created, b.Created))
 }
 
 // standing is what decides between siblings; less goes first.
@@ -39,6 +37,22 @@ type standing struct {
 	used, total int64        // of the resource of which the queue has the largest part
 	above       bool         // it would be above its share
 	with        ratio        // what it would then hold of that
+}
+
+// compare puts the queue that stands so before or after another.
+func (s *standing) compare(q *Queue, o *standing, other *Queue) int {
+	if s.rank != o.rank {
+		return s.rank - o.rank
+	}
+	if q.Priority != other.Priority {
+		return cmp.Compare(other.Priority, q.Priority)
+	}
+	if s.above {
+		if c := s.with.compare(o.with); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(compareProducts(s.used, o.total, o.used, s.total), cmp.Compare(q.Created, other.Created))
 }
 
 // standing is how the queue stands with the job: there are many comparisons to a placement.

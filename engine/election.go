@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Most lanes that are in line hold jobs that nothing helped before the first that is to
+// be tried, their goal. Such a job is not tried, but its lane comes to the next only
+// when it is the first of all heads. So a lane comes to its goal when its dearest bid up
+// to there is the least of all heads, and of two lanes the one whose dearest bid is less
+// comes to its goal first. An election compares these bids instead of giving each job
+// its turn, where all queues in line are siblings.
+
+// maxElections is how many there are in a session before queues are put into heaps: one
+// compares all queues that are in line.
+const maxElections = 16
+
+// elects reports whether the next job is found by election.
+func (t *turns) elects() bool { return t.flat && !t.piled && t.elections < maxElections }
+
+// mayElect reports whether elections decide the same as giving each job its turn, and
+// are not themselves what is to be checked.
+func (s *Session) mayElect() bool {
+	return s.options.Search == Indexed && s.branched() && s.freezes()
+}
+
+// elected is the first job that is to be tried; nil: there is none, or it is no longer
+// found by election.
+func (t *turns) elected() *cluster.Job {
+	for t.session.err == nil && t.elects() {
+		t.elections++
+		t.known = t.session.State.QueuesVersion()
+		if c := t.last; c != nil {
+			t.last, c.first = nil, c.line.head()
+		}
+		c, dear := t.poll()
+		if c == nil {
+			return nil
+		}
+		t.levels = append(t.levels, t.session.freeze(Bid{c.queue, dear}))
+		c.won = len(t.levels)
+		job, try := c.line.next(true)
+		if t.last = c; try {
+			return job
+		}
+	}
+	return nil
+}
+
+// poll finds the lane that comes to its goal first, and its dearest bid up to there.
+func (t *turns) poll() (first *contender, dear *cluster.Job) {
+	var least Bid
+	for _, c := range t.leaves {
+		if c.first == nil {
+			continue
+		}
+		l := c.line.(*lane)
+		if least.Queue != nil {
+			bid := c.bid()
+			if l.guarded() {
+				bid.Job = l.guard.job
+			}
+			if t.session.siblings(least, bid) < 0 {
+				continue
+			}
+		}
+		if e := l.dearest(least); e != nil {
+			first, least = c, Bid{c.queue, e.job}
+		}
+	}
+	return first, least.Job
+}
+
+// goal is the first job that is to be tried; nil: there is none.
+func (l *lane) goal() *waiter {
+	l.gather()
+	var goal *waiter
+	if len(l.arrivals) > 0 {
+		goal = l.arrivals[0]
+	}
+	if len(l.called) > 0 && (goal == nil || l.backlog.compareWaiters(l.called[0].pick, goal) < 0) {
+		goal = l.called[0].pick
+	}
+	return goal
+}
+
+// dearest is the job with the dearest bid up to the goal of the lane; nil: it has none,
+// or one of these bids is above that of another queue. All jobs of a bucket bid alike, so
+// that the first stands for all.
+func (l *lane) dearest(least Bid) *waiter {
+	goal := l.goal()
+	if goal == nil {
+		return nil
+	}
+	s := l.backlog.session
+	above := func(bid Bid, e *waiter) bool { return bid.Queue != nil && s.siblings(bid, Bid{l.queue, e.job}) < 0 }
+	if above(least, goal) {
+		return nil
+	}
+	dear := goal
+	for _, k := range l.buckets { // in any order: the dearest is sought
+		e := l.before(k, goal)
+		if e == nil {
+			continue
+		}
+		if above(least, e) {
+			l.post(e)
+			return nil
+		}
+		if above(Bid{l.queue, dear.job}, e) {
+			dear = e
+		}
+	}
+	l.post(dear)
+	return dear
+}
+
+// post remembers a job that comes before the goal of the lane, or is the goal, for
+// elections to come: if its bid is too dear, the lane need not be looked into.
+func (l *lane) post(e *waiter) {
+	if l.cursor.job == nil && !l.sure {
+		l.guard = e
+		l.guards = append(l.guards[:0], l.backlog.marks...)
+	}
+}
+
+// guarded reports whether the guard still comes before the goal of the lane: nodes take
+// the same shapes, and the first jobs of all buckets are the same.
+func (l *lane) guarded() bool {
+	return l.guard != nil && l.cursor.job == nil && !l.sure && slices.Equal(l.guards, l.backlog.marks)
+}
+
+// before is the bucket's first job whose turn is still to come, where that is before
+// another; nil: there is none.
+func (l *lane) before(k *bucket, other *waiter) *waiter {
+	if e := l.after(k); e != nil && l.backlog.compareWaiters(e, other) < 0 {
+		return e
+	}
+	return nil
+}
+
+// advance gives all jobs their turn that elections left out: in each lane those that bid
+// less than some lane that was elected since the lane was itself. What those that were
+// elected held has changed since; what the others bid has not.
+func (t *turns) advance() {
+	if len(t.levels) == 0 {
+		return
+	}
+	for i := len(t.leaves) - 1; i >= 0; i-- { // one that leaves has the last take its place
+		if c := t.leaves[i]; c != t.last && c.first != nil && t.behind(c, c.first) {
+			c.line.(*lane).advance(t, c)
+		}
+	}
+	for _, c := range t.leaves {
+		c.won = 0
+	}
+	t.levels = t.levels[:0]
+}
+
+// behind reports whether the job had its turn before one of the elected.
+func (t *turns) behind(c *contender, job *cluster.Job) bool {
+	return slices.ContainsFunc(t.levels[c.won:], func(level func(Bid) int) bool { return level(Bid{c.queue, job}) > 0 })
+}
+
+// advance gives the jobs of the lane their turn that come before one of the elected.
+func (l *lane) advance(t *turns, c *contender) {
+	goal := l.goal()
+	if goal == nil {
+		l.end()
+		t.leave(c)
+		return
+	}
+	next := goal
+	for _, k := range l.buckets { // in any order: the first is sought
+		if e := l.before(k, next); e != nil && !t.behind(c, e.job) {
+			next = e
+		}
+	}
+	l.cursor, l.taken, c.first = next.turn, false, next.job
+}
