@@ -28,9 +28,9 @@ type Queue struct {
 	Shares   []Share  // by resource; those that the queue neither asks for nor has a quota of are left out
 
 	past   []sum    // by place of the resource, where the past counts
-	stands standing // while known
+	stands [2]standing // with the jobs that it was last compared with, while known
 	known  bool
-	asks   asks // of a leaf
+	asks   [2]asks // of a leaf, for the same jobs
 
 	// Where the tree is kept from session to session:
 	parts map[string]*Share // of all resources that are divided

@@ -57,17 +57,24 @@ func (s *standing) compare(q *Queue, o *standing, other *Queue) int {
 
 // standing is how the queue stands with the job: there are many comparisons to a placement.
 func (p *plugin) standing(q *Queue, job *cluster.Job) *standing {
-	if !q.known || q.stands.job != job {
-		q.stands, q.known = p.tree.stand(q, p.asks(job)), true
-		q.stands.job = job
+	if !q.known {
+		q.stands, q.known = [2]standing{}, true
 	}
-	return &q.stands
+	for i := range q.stands {
+		if q.stands[i].job == job {
+			return &q.stands[i]
+		}
+	}
+	q.stands[1] = q.stands[0]
+	q.stands[0] = p.tree.stand(q, p.asks(job))
+	q.stands[0].job = job
+	return &q.stands[0]
 }
 
 // forget forgets how the job's queue stood, and all above it.
 func (t *Tree) forget(job *cluster.Job) {
 	if leaf := t.byName[job.Queue]; leaf != nil {
-		leaf.asks.job = nil
+		leaf.asks = [2]asks{}
 		for _, q := range leaf.branch {
 			q.known = false
 		}
@@ -81,16 +88,20 @@ type asks struct {
 }
 
 // asks is what the job's turn is for, of the resources that its queue divides. It is
-// remembered for the last job of the queue: shares change more often than that.
+// remembered for the last jobs of the queue: shares change more often than that.
 func (p *plugin) asks(job *cluster.Job) cluster.Resources {
 	leaf := p.tree.byName[job.Queue]
 	if leaf == nil {
 		return nil
 	}
-	if leaf.asks.job != job {
-		leaf.asks = asks{job, p.asked(leaf, p.session.Lacks(job))}
+	for i := range leaf.asks {
+		if leaf.asks[i].job == job {
+			return leaf.asks[i].amount
+		}
 	}
-	return leaf.asks.amount
+	leaf.asks[1] = leaf.asks[0]
+	leaf.asks[0] = asks{job, p.asked(leaf, p.session.Lacks(job))}
+	return leaf.asks[0].amount
 }
 
 // asked is what the tasks would be charged to the queue, of what it has a share of.
