@@ -164,7 +164,7 @@ func (s *State) auditClass(c *class) (count int) {
 		takings[r.taking]++
 		count += r.count
 	}
-	if !maps.Equal(takings, c.takings) {
+	if !maps.Equal(takings, c.takings) || leastOf(takings) != c.least {
 		return -1
 	}
 	return count

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	stdheap "container/heap"
 	"maps"
-	"math"
 	"slices"
 )
 
@@ -34,6 +33,7 @@ type class struct {
 	nodes   map[int]*running // by slot
 	byAge   ages             // a heap: the newest first
 	takings map[taking]int   // how many nodes are of each
+	least   taking           // of these
 }
 
 // running is what runs of a class on one node.
@@ -124,26 +124,16 @@ func (s *State) Newest(c Class, skip func(slot int) bool) (slot int, least OnNod
 	if first == nil {
 		return 0, OnNode{}, false
 	}
-	least = OnNode{first.newest, true, math.MaxInt, math.MaxInt64}
-	for k := range in.takings {
-		least.Whole = least.Whole && k.whole
-		least.Tasks, least.Freed = min(least.Tasks, k.tasks), min(least.Freed, k.freed)
-	}
-	return first.slot, least, true
+	return first.slot, OnNode{first.newest, in.least.whole, in.least.tasks, in.least.freed}, true
 }
 
 // Each is the least that a preemptible task of the class holds of devices which runs, in
 // thousandths; 0 where one of them is lost, since Kinds does not say what it counts as.
 func (s *State) Each(c Class) int64 {
-	in := s.class(c)
-	if in == nil {
-		return 0
+	if in := s.class(c); in != nil {
+		return in.least.each
 	}
-	least := int64(math.MaxInt64)
-	for k := range in.takings {
-		least = min(least, k.each)
-	}
-	return least
+	return 0
 }
 
 // first is the first by age that is not to be skipped. Those that may come next are the
@@ -194,13 +184,37 @@ func (a *ages) Pop() any {
 
 // count counts nodes that are of the kind.
 func (c *class) count(k taking, by int) {
-	if c.takings[k] += by; c.takings[k] == 0 {
+	switch c.takings[k] += by; c.takings[k] {
+	case 0:
 		delete(c.takings, k)
+		c.least = leastOf(c.takings)
+	case by: // the first
+		if len(c.takings) == 1 {
+			c.least = k
+		}
+		c.least = c.least.and(k)
 	}
 }
 
+// leastOf is what a victim takes at least on any of the nodes.
+func leastOf(takings map[taking]int) (least taking) {
+	first := true
+	for k := range takings {
+		if first {
+			least, first = k, false
+		}
+		least = least.and(k)
+	}
+	return least
+}
+
+// and is what a victim takes at least on nodes of either kind.
+func (k taking) and(o taking) taking {
+	return taking{k.whole && o.whole, min(k.tasks, o.tasks), min(k.freed, o.freed), min(k.each, o.each)}
+}
+
 func (c *class) clone() *class {
-	out := &class{Class: c.Class, nodes: make(map[int]*running, len(c.nodes)), byAge: make(ages, len(c.byAge)), takings: maps.Clone(c.takings)}
+	out := &class{Class: c.Class, nodes: make(map[int]*running, len(c.nodes)), byAge: make(ages, len(c.byAge)), takings: maps.Clone(c.takings), least: c.least}
 	parts := make([]running, len(c.byAge))
 	for i, r := range c.byAge {
 		parts[i] = *r

@@ -41,7 +41,7 @@ func (p *plugin) lastClaimant(job *cluster.Job, lacks []*cluster.Task) *claimant
 		return nil
 	}
 	for level, q := range c.branch {
-		if c.mayStayFrom(level, quotaOf) {
+		if c.mayDeserve(level) {
 			return c
 		}
 		own := c.tree.ratio(q, c.left[level])
@@ -72,8 +72,8 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 			if theirs[0].Used.Of(ask.Name) == 0 {
 				continue
 			}
-			if c.evener(fork, theirs[0]) || c.mayStayFrom(fork, quotaOf) && (c.mayBeBeyond(theirs, ask.Name) || c.mayBeEvener(fork, theirs[0])) ||
-				c.mayStayFrom(fork, (*Share).Share) && above(theirs, ask.Name, c.plugin.leastCharge(class, ask.Name)) {
+			if c.evener(fork, theirs[0]) || c.mayDeserve(fork) && (c.mayBeBeyond(theirs, ask.Name) || c.mayBeEvener(fork, theirs[0])) ||
+				c.mayBeWithin[fork] && c.plugin.mayBeAbove(theirs, class, ask.Name) {
 				return true
 			}
 		}
@@ -102,7 +102,7 @@ func (c *claimant) spareLast(v *engine.Victim) engine.Reason {
 		c.some(v, theirs[0], fork, func(resource string) bool { return c.tree.highest(theirs[1:], resource) }) {
 		return engine.Consent
 	}
-	if !deserves && c.mayStayFrom(fork, quotaOf) {
+	if !deserves && c.mayDeserve(fork) {
 		return engine.NotYet(VictimQueueWithinItsShare)
 	}
 	return VictimQueueWithinItsShare

@@ -39,6 +39,8 @@ type claimant struct {
 	left    []cluster.Resources // by level: the same, without what is placed of the job
 	within  []bool              // by level of the branch: all from there down stay within their share
 
+	mayBeWithin []bool // by level: they would once others have left
+
 	stood map[*Queue]ratio // of the last resort: how siblings of the branch stood before anything was evicted
 }
 
@@ -63,7 +65,7 @@ func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 		c.asks = append(c.asks, p.asked(q, lacks))
 	}
 	c.left = make([]cluster.Resources, len(c.branch))
-	c.within = make([]bool, len(c.branch)+1)
+	c.within, c.mayBeWithin = make([]bool, len(c.branch)+1), make([]bool, len(c.branch)+1)
 	c.refresh()
 	return c
 }
@@ -84,9 +86,10 @@ func (c *claimant) refresh() {
 		}
 		c.left[i] = left
 	}
-	c.within[len(c.branch)] = true
+	c.within[len(c.branch)], c.mayBeWithin[len(c.branch)] = true, true
 	for i := len(c.branch) - 1; i >= 0; i-- {
 		c.within[i] = c.within[i+1] && c.stays(i, (*Share).Share)
+		c.mayBeWithin[i] = c.mayBeWithin[i+1] && c.mayStay(i, (*Share).Share)
 	}
 }
 
@@ -136,16 +139,16 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 			return false
 		}
 		fork := c.fork(leaf)
-		return slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
-			return above(leaf.branch[fork:], ask.Name, c.plugin.leastCharge(class, ask.Name))
-		}) && c.mayStayFrom(fork, (*Share).Share)
+		return c.mayBeWithin[fork] && slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
+			return c.plugin.mayBeAbove(leaf.branch[fork:], class, ask.Name)
+		})
 	}
 }
 
-// mayStayFrom is mayStay for all queues from the level down.
-func (c *claimant) mayStayFrom(level int, bound func(*Share) int64) bool {
+// mayDeserve is deserves once others have left.
+func (c *claimant) mayDeserve(level int) bool {
 	for i := level; i < len(c.branch); i++ {
-		if !c.mayStay(i, bound) {
+		if !c.mayStay(i, quotaOf) {
 			return false
 		}
 	}
@@ -164,7 +167,7 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 	switch {
 	case c.within[fork]:
 		return engine.Consent
-	case c.mayStayFrom(fork, (*Share).Share):
+	case c.mayBeWithin[fork]:
 		return engine.NotYet(QueueBeyondItsShare)
 	}
 	return QueueBeyondItsShare

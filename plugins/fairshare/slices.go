@@ -109,25 +109,37 @@ func ofGPU(ask cluster.DeviceAsk, q *cluster.Queue) int64 {
 	return ask.OfGPU
 }
 
-// leastCharge is the least of the resource that queues lose with a victim of the class
-// which holds some: nothing of nvidia.com/gpu where they have slices of their own.
-func (p *plugin) leastCharge(class cluster.Class, resource string) func(*Queue) int64 {
+// mayBeAbove reports whether all queues of the branch may keep their share of the
+// resource without a victim of the class. Those that have slices of their own may lose
+// nothing of nvidia.com/gpu.
+func (p *plugin) mayBeAbove(branch []*Queue, class cluster.Class, resource string) bool {
 	least := int64(-1) // not asked for yet
-	return func(q *Queue) int64 {
-		switch sh := q.share(resource); {
-		case resource == gpu && len(profiles(q.Queue)) > 0:
-			return 0
-		case sh != nil && q.Used.Of(resource) <= sh.Share():
-			return 1 // that is too much already
+	for _, q := range branch {
+		sh := q.share(resource)
+		if sh == nil || resource == gpu && q.slices {
+			continue
+		}
+		used := q.Used.Of(resource)
+		if used <= sh.Share() {
+			return false
 		}
 		if least < 0 {
-			least = 1
-			if resource == gpu && p.plain() {
-				least = max(least, p.state.Each(class))
-			}
+			least = p.leastCharge(class, resource)
 		}
-		return least
+		if used-least < sh.Share() {
+			return false
+		}
 	}
+	return true
+}
+
+// leastCharge is the least of the resource that a queue loses with a victim of the class
+// which holds some.
+func (p *plugin) leastCharge(class cluster.Class, resource string) int64 {
+	if resource != gpu || !p.plain() {
+		return 1
+	}
+	return max(1, p.state.Each(class))
 }
 
 // plain reports whether all devices are whole and count as nvidia.com/gpu, so that a

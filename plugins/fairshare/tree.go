@@ -25,9 +25,10 @@ type Queue struct {
 	Parent   *Queue
 	Children []*Queue // by name
 	branch   []*Queue // from the top down to the queue
+	slices   bool     // it has terms for MIG slices
 	Shares   []Share  // by resource; those that the queue neither asks for nor has a quota of are left out
 
-	past   []sum    // by place of the resource, where the past counts
+	past   []sum       // by place of the resource, where the past counts
 	stands [2]standing // with the jobs that it was last compared with, while known
 	known  bool
 	asks   [2]asks // of a leaf, for the same jobs
@@ -55,7 +56,7 @@ func newTree(s *cluster.State) *Tree {
 	t := &Tree{byName: map[string]*Queue{}}
 	queues := s.Queues()
 	for _, q := range queues {
-		t.byName[q.Name] = &Queue{Queue: q}
+		t.byName[q.Name] = &Queue{Queue: q, slices: len(profiles(q)) > 0}
 	}
 	t.bySlot = make([]*Queue, len(queues))
 	for _, q := range queues {
