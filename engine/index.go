@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -51,7 +52,7 @@ type ranking struct {
 	epoch    uint64
 	session  uint64 // whose hooks are compiled in
 	asked    uint64
-	fixed    []int64  // by slot: the key as far as static hooks go, a miss or points
+	fixed    []int64  // by slot: the key as far as static hooks go, a miss, points, or unscored
 	codes    []uint16 // by slot: why not, 0 for feasible or absent
 	counts   []int32  // by code
 	feasible int
@@ -257,8 +258,12 @@ func (r *ranking) count(key int64, c uint16, by int32) {
 	r.counts[c] += by
 }
 
-// judge gives the slot's node its key for the shape. Static hooks are asked only
-// if the node is to be judged anew.
+// unscored stands for the static scores of a node that has had no room since it is
+// judged by what it is.
+const unscored = math.MaxInt64
+
+// judge gives the slot's node its key for the shape. Static filters are asked only
+// if the node is to be judged anew, and static scores once it has room.
 func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
 	n := x.state.At(slot)
 	if n == nil {
@@ -269,14 +274,17 @@ func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
 			r.fixed[slot] = key
 			return key, c
 		}
+		r.fixed[slot] = unscored
+	}
+	if key, c := x.filter(r, r.filters, n); c != 0 {
+		return key, c
+	}
+	if r.fixed[slot] == unscored {
 		points, ok := x.points(r, r.staticScorers, n)
 		if !ok {
 			return absent, 0
 		}
 		r.fixed[slot] = points
-	}
-	if key, c := x.filter(r, r.filters, n); c != 0 {
-		return key, c
 	}
 	points, ok := x.points(r, r.scorers, n)
 	if !ok {
