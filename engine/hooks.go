@@ -90,9 +90,9 @@ type Bid struct {
 	Job   *cluster.Job
 }
 
-// FreezeFn prepares to compare other bids with the bid as it stands now, whatever is
+// FrozenOrderFn prepares to compare other bids with the bid as it stands now, whatever is
 // decided meanwhile: negative puts the frozen bid first, as in a SiblingOrderFn.
-type FreezeFn func(Bid) func(other Bid) int
+type FrozenOrderFn func(Bid) func(other Bid) int
 
 // EventHandler hears every virtual allocation and eviction, and every undo of
 // one as its opposite. Handlers cannot fail and must be quick.
@@ -109,13 +109,13 @@ type hook[F any] struct {
 	shapes   func(*cluster.Shape) bool
 	tasks    func(*cluster.Task, *cluster.Job) bool
 	static   bool
-	siblings bool         // of a comparison of queues: asked about queues with the same parent alone
-	freeze   FreezeFn     // of such a comparison; nil: bids cannot be compared later
-	bound    bool         // of a score that is registered with it: ranked by, and not itself a score
-	most     ShapeOrderFn // the bound of a task-form score; nil: 100
-	class    ClassFn      // of a VictimFn: which classes it might consent to; nil: any
-	last     *LastResort  // of a VictimFn: what replaces it where no plan was found
-	order    int          // place among the hooks of its kind, in the order they are asked
+	siblings bool          // of a comparison of queues: asked about queues with the same parent alone
+	freeze   FrozenOrderFn // of such a comparison; nil: bids cannot be compared later
+	bound    bool          // of a score that is registered with it: ranked by, and not itself a score
+	most     ShapeOrderFn  // the bound of a task-form score; nil: 100
+	class    ClassFn       // of a VictimFn: which classes it might consent to; nil: any
+	last     *LastResort   // of a VictimFn: what replaces it where no plan was found
+	order    int           // place among the hooks of its kind, in the order they are asked
 }
 
 type hooks struct {
@@ -189,12 +189,12 @@ func (s *Session) AddSiblingOrderFn(fn SiblingOrderFn) {
 	add(s, &s.hooks.queueOrders, fn).siblings = true
 }
 
-// FreezeBids says how the plugin's comparison of siblings compares with a bid as it
-// stood before. Where all comparisons of queues have this, patient sessions come to the
-// next job that is to be tried without giving each parked job its turn.
+// AddFrozenOrderFn registers how the plugin's comparison of siblings compares with a bid
+// as it stood before. It is optional: where all comparisons of queues have it, patient
+// sessions find the next job to be tried without giving each parked job its turn.
 //
 // Combining: as AddSiblingOrderFn.
-func (s *Session) FreezeBids(fn FreezeFn) {
+func (s *Session) AddFrozenOrderFn(fn FrozenOrderFn) {
 	for i := range s.hooks.queueOrders {
 		if h := &s.hooks.queueOrders[i]; s.opening != nil && h.plugin == s.opening.Name() {
 			h.freeze = fn

@@ -101,7 +101,7 @@ func TestTurnsWithJobs(t *testing.T) {
 			return int(b.Queue.Used.Of(cluster.DefaultDeviceResource)/1000) + devices(b.Job)
 		}
 		s.AddSiblingOrderFn(func(l, r engine.Bid) int { return used(l)/3 - used(r)/3 })
-		s.FreezeBids(func(l engine.Bid) func(engine.Bid) int {
+		s.AddFrozenOrderFn(func(l engine.Bid) func(engine.Bid) int {
 			frozen := used(l) / 3
 			return func(r engine.Bid) int { return frozen - used(r)/3 }
 		})

@@ -1,6 +1,7 @@
 package fairshare
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -86,26 +87,43 @@ func quotaOf(sh *Share) int64 { return max(sh.Quota, 0) }
 
 func (c *claimant) spareLast(v *engine.Victim) engine.Reason {
 	leaf, fork, objection := c.stronger(v)
-	if objection != "" {
+	if leaf == nil {
 		return objection
 	}
-	deserves := c.deserves(fork)
 	theirs := leaf.branch[fork:]
+	switch allowed := c.allows(v, theirs, fork); {
+	case objection == "" && allowed:
+		return engine.Consent
+	case allowed || c.mayAllow(v, theirs, fork):
+		return engine.NotYet(cmp.Or(objection, VictimQueueWithinItsShare))
+	}
+	return cmp.Or(objection, VictimQueueWithinItsShare)
+}
+
+// allows reports whether the victim may leave by shares or by one of the rules, as the
+// queues are now.
+func (c *claimant) allows(v *engine.Victim, theirs []*Queue, fork int) bool {
+	deserves := c.deserves(fork)
 	c.standing(theirs[0])
-	if c.within[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) }) {
-		return engine.Consent
+	switch {
+	case c.within[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) }):
+		return true
+	case deserves && c.every(v, theirs[0], fork, func(resource string) bool { return beyond(theirs, resource, charged(v, resource)) }):
+		return true
 	}
-	if deserves && c.every(v, theirs[0], fork, func(resource string) bool { return beyond(theirs, resource, charged(v, resource)) }) {
-		return engine.Consent
+	return c.evener(fork, theirs[0]) && (deserves || c.every(v, theirs[0], fork, func(resource string) bool { return keep(theirs, resource, charged(v, resource), quotaOf) })) &&
+		c.some(v, theirs[0], fork, func(resource string) bool { return c.tree.highest(theirs[1:], resource) })
+}
+
+// mayAllow reports whether the victim may leave once others have left, so that the
+// claimant stays within its share or its quota.
+func (c *claimant) mayAllow(v *engine.Victim, theirs []*Queue, fork int) bool {
+	if c.mayBeWithin[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) }) {
+		return true
 	}
-	if c.evener(fork, theirs[0]) && (deserves || c.every(v, theirs[0], fork, func(resource string) bool { return keep(theirs, resource, charged(v, resource), quotaOf) })) &&
-		c.some(v, theirs[0], fork, func(resource string) bool { return c.tree.highest(theirs[1:], resource) }) {
-		return engine.Consent
-	}
-	if !deserves && c.mayDeserve(fork) {
-		return engine.NotYet(VictimQueueWithinItsShare)
-	}
-	return VictimQueueWithinItsShare
+	return !c.deserves(fork) && c.mayDeserve(fork) && c.some(v, theirs[0], fork, func(resource string) bool {
+		return c.mayBeBeyond(theirs, resource) || c.mayBeEvener(fork, theirs[0])
+	})
 }
 
 // some reports whether the condition holds for a resource that the job asks for and
@@ -173,6 +191,9 @@ func beyond(branch []*Queue, resource string, gone func(*Queue) int64) bool {
 func (c *claimant) mayBeBeyond(branch []*Queue, resource string) bool {
 	return !slices.ContainsFunc(branch, func(q *Queue) bool {
 		sh := q.share(resource)
+		if resource == gpu && q.slices {
+			return false // it may lose nothing of that
+		}
 		return sh != nil && c.plugin.state.QueueChanged(q.Queue) <= c.opened && q.Used.Of(resource) <= quotaOf(sh)
 	})
 }

@@ -48,7 +48,7 @@ func (p *plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.state, p.tree, p.settings.Decay.Now = s, s.State, nil, s.Now
 	s.AddSiblingOrderFn(p.compare)
-	s.FreezeBids(p.freeze)
+	s.AddFrozenOrderFn(p.freeze)
 	s.AddSurplusFn(p.deserved)
 	s.AddReclaimableFn(p.reclaimable)
 	s.NarrowVictims(engine.Reclaim, p.classes)

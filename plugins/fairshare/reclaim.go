@@ -157,14 +157,17 @@ func (c *claimant) mayDeserve(level int) bool {
 
 func (c *claimant) spare(v *engine.Victim) engine.Reason {
 	leaf, fork, objection := c.stronger(v)
-	if objection != "" {
+	if leaf == nil {
 		return objection
 	}
 	theirs := leaf.branch[fork:]
-	if !c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) }) {
+	switch surplus := c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) }); {
+	case objection != "" && surplus && c.mayBeWithin[fork]:
+		return engine.NotYet(objection)
+	case objection != "":
+		return objection
+	case !surplus:
 		return VictimQueueWithinItsShare
-	}
-	switch {
 	case c.within[fork]:
 		return engine.Consent
 	case c.mayBeWithin[fork]:
@@ -174,7 +177,9 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 }
 
 // stronger finds where the branch of the victim's queue parts from the claimant's, and
-// objects where they do not part or the victim's is of a stronger tier there.
+// objects where they do not part or the victim's is of a stronger tier there. The leaf is
+// nil where nothing ends the objection; else the claimant's quota may hold once others of
+// its queue have left.
 func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection engine.Reason) {
 	c.refresh()
 	leaf = c.tree.byName[v.Job.Queue]
@@ -190,7 +195,7 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 	case theirs.Rank() >= tier.Rank():
 		return leaf, fork, ""
 	case theirs.Rank() >= own.Tier.Rank():
-		return nil, 0, engine.NotYet(VictimOfStrongerTier) // the quota may hold once others of the queue have left
+		return leaf, fork, VictimOfStrongerTier
 	}
 	return nil, 0, VictimOfStrongerTier
 }

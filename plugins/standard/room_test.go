@@ -239,3 +239,15 @@ func TestTakenOnceAndForAll(t *testing.T) {
 		}
 	}
 }
+
+// A victim that holds nothing of what is divided is not waited for: no other eviction
+// makes it one that may leave. The session checks that no node with victims is left out.
+func TestVictimsWithoutDevicesAreNotWaitedFor(t *testing.T) {
+	s := fixture.State(fixture.Queue("owners").Quota(gpu, 1000), fixture.Queue("others"),
+		fixture.Node("a").CPU(64, "16Gi").GPUs(1, "A100", "80Gi"), fixture.Node("b").CPU(64, "64Gi").GPUs(1, "A100", "80Gi"),
+		low("mine").Queue("owners").On("a"), fixture.Job("theirs").Queue("others").CPU(1000, "64Gi").Preemptible().On("b"),
+		fixture.Job("new").Queue("owners").Devices(1).CPU(1000, "32Gi").Priority(5))
+	if out := session(t, profile(t), s, engine.Options{Search: engine.Twin}); len(out.Decisions) > 0 {
+		t.Errorf("%v", out.Decisions)
+	}
+}
