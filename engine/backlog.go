@@ -40,7 +40,8 @@ type backlog struct {
 	sure    []*lane  // in line for more than fresh shapes
 	inLine  []*lane  // that were in line so far
 	fresh   []*asked // shapes that some node takes since the last session
-	marks   bitset   // of these
+	since   bitset   // of these
+	marks   bitset   // of these that some node still takes
 	live    int      // how many of these some node still takes
 	seen    uint64   // version of the State that they are as of
 }
@@ -253,5 +254,6 @@ func (b *backlog) close() {
 	}
 	b.fresh, b.live = b.fresh[:0], 0
 	clear(b.marks)
+	clear(b.since)
 	b.turns.disperse()
 }

@@ -14,7 +14,7 @@ type contender struct {
 	marked bool         // compared otherwise than before
 	moved  int          // how many of those below are
 	best   *contender   // of those below, while all are compared
-	won    int          // how many had been elected when it was last, itself included
+	won    int          // the length of turns.levels when it last won or joined: later levels are those of others
 }
 
 // leaf is the leaf that comes first below the contender, or the contender itself.

@@ -6,12 +6,13 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Most lanes that are in line hold jobs that nothing helped before the first that is to
-// be tried, their goal. Such a job is not tried, but its lane comes to the next only
-// when it is the first of all heads. So a lane comes to its goal when its dearest bid up
-// to there is the least of all heads, and of two lanes the one whose dearest bid is less
-// comes to its goal first. An election compares these bids instead of giving each job
-// its turn, where all queues in line are siblings.
+// The goal of a lane is its first job that is to be tried. In most lanes parked jobs come
+// before it, which nothing has helped. They are not tried, but each holds its place: the
+// lane comes to its next job only when its bid with the present one is the lowest of all
+// lanes. So a lane comes to its goal once its highest bid up to the goal, the dearest, is
+// the lowest of all, and of two lanes the one whose dearest bid is lower comes to its goal
+// first. Where all queues in line are siblings, an election compares these bids instead of
+// giving each job its turn.
 
 // maxElections is how many there are in a session before queues are put into heaps: one
 // compares all queues that are in line.
@@ -122,14 +123,15 @@ func (l *lane) dearest(least Bid) *waiter {
 func (l *lane) post(e *waiter) {
 	if l.cursor.job == nil && !l.sure {
 		l.guard = e
-		l.guards = append(l.guards[:0], l.backlog.marks...)
+		l.guards = append(l.guards[:0], l.backlog.since...)
 	}
 }
 
-// guarded reports whether the guard still comes before the goal of the lane: nodes take
-// the same shapes, and the first jobs of all buckets are the same.
+// guarded reports whether the guard still comes before the goal of the lane, or is the
+// goal: the session has found the same shapes that nodes take, and the first jobs of all
+// buckets are the same.
 func (l *lane) guarded() bool {
-	return l.guard != nil && l.cursor.job == nil && !l.sure && slices.Equal(l.guards, l.backlog.marks)
+	return l.guard != nil && l.cursor.job == nil && !l.sure && slices.Equal(l.guards, l.backlog.since)
 }
 
 // before is the bucket's first job whose turn is still to come, where that is before
@@ -142,8 +144,8 @@ func (l *lane) before(k *bucket, other *waiter) *waiter {
 }
 
 // advance gives all jobs their turn that elections left out: in each lane those that bid
-// less than some lane that was elected since the lane was itself. What those that were
-// elected held has changed since; what the others bid has not.
+// less than a lane which was elected since the lane won or joined. The bids of lanes that
+// did not win are what they were. Those of the elected are not, so they are frozen.
 func (t *turns) advance() {
 	if len(t.levels) == 0 {
 		return
@@ -156,6 +158,7 @@ func (t *turns) advance() {
 	for _, c := range t.leaves {
 		c.won = 0
 	}
+	clear(t.levels)
 	t.levels = t.levels[:0]
 }
 

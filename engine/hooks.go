@@ -189,17 +189,20 @@ func (s *Session) AddSiblingOrderFn(fn SiblingOrderFn) {
 	add(s, &s.hooks.queueOrders, fn).siblings = true
 }
 
-// AddFrozenOrderFn registers how the plugin's comparison of siblings compares with a bid
-// as it stood before. It is optional: where all comparisons of queues have it, patient
-// sessions find the next job to be tried without giving each parked job its turn.
+// AddFrozenOrderFn registers how the comparison of siblings that the plugin registered
+// last compares with a bid as it stood before. Until something changes, its answers must
+// be those of the comparison, and these must put all bids in one order. It is optional:
+// where all comparisons of queues have it, patient sessions find the next job to be tried
+// without giving each parked job its turn.
 //
 // Combining: as AddSiblingOrderFn.
 func (s *Session) AddFrozenOrderFn(fn FrozenOrderFn) {
-	for i := range s.hooks.queueOrders {
-		if h := &s.hooks.queueOrders[i]; s.opening != nil && h.plugin == s.opening.Name() {
-			h.freeze = fn
-		}
+	last := len(s.hooks.queueOrders) - 1
+	if last < 0 || s.opening == nil || s.hooks.queueOrders[last].plugin != s.opening.Name() || !s.hooks.queueOrders[last].siblings {
+		s.fail("engine", "AddFrozenOrderFn is called after AddSiblingOrderFn of the same plugin; there is none")
+		return
 	}
+	s.hooks.queueOrders[last].freeze = fn
 }
 
 // AddJobPriorityFn registers a comparison of jobs within a queue that counts before

@@ -258,8 +258,8 @@ func (r *ranking) count(key int64, c uint16, by int32) {
 	r.counts[c] += by
 }
 
-// unscored stands for the static scores of a node that has had no room since it is
-// judged by what it is.
+// unscored stands for the static scores of a node that has had no room since its spec
+// was last judged.
 const unscored = math.MaxInt64
 
 // judge gives the slot's node its key for the shape. Static filters are asked only

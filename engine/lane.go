@@ -23,7 +23,7 @@ type lane struct {
 	leastJob   *cluster.Job
 	leastKnown bool
 	guard      *waiter // see post; nil: none is known
-	guards     bitset  // the shapes that nodes took then
+	guards     bitset  // backlog.since when the guard was set
 
 	// While a session runs:
 	called   []*bucket  // heap of those that something may have helped
@@ -75,13 +75,13 @@ func (l *lane) after(k *bucket) *waiter {
 	return k.jobs[at]
 }
 
-// gather calls the buckets that ask for a shape which a node takes since the last session.
+// gather calls the buckets that ask for a shape which a node takes since the last
+// session. Whether one still does is looked at when the turn of the bucket comes: what is
+// called must not depend on when the lane is looked into.
 func (l *lane) gather() {
 	for ; l.gathered < len(l.backlog.fresh); l.gathered++ {
-		if a := l.backlog.fresh[l.gathered]; len(a.fresh) > 0 {
-			for _, k := range l.asks[a] {
-				l.call(k)
-			}
+		for _, k := range l.asks[l.backlog.fresh[l.gathered]] {
+			l.call(k)
 		}
 	}
 }

@@ -148,6 +148,7 @@ func (b *backlog) freshen(a *asked, slot int) {
 	if len(a.fresh) == 0 {
 		b.fresh = append(b.fresh, a)
 		b.marks.set(a.id)
+		b.since.set(a.id)
 		b.live++
 	}
 	a.fresh = append(a.fresh, slot)

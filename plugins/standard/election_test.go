@@ -26,7 +26,7 @@ func TestElections(test *testing.T) {
 				}
 			}
 		}
-		queues := rapid.IntRange(2, 6).Draw(t, "queues")
+		queues := rapid.IntRange(2, 7).Draw(t, "queues")
 		for i := range queues {
 			q := cluster.Queue{Name: fmt.Sprintf("q%d", i), Priority: int32(rapid.IntRange(0, 1).Draw(t, "queue priority"))}
 			if rapid.Bool().Draw(t, "has a quota") {
@@ -37,7 +37,7 @@ func TestElections(test *testing.T) {
 		byElection, byTurns := profile(test), profile(test)
 		arrived := 0
 		for round := range rapid.IntRange(2, 8).Draw(t, "rounds") {
-			for range rapid.IntRange(0, 6).Draw(t, "jobs") {
+			for range rapid.IntRange(0, 12).Draw(t, "jobs") {
 				j := fixture.Job(fmt.Sprintf("j%02d", arrived)).Queue(fmt.Sprintf("q%d", rapid.IntRange(0, queues-1).Draw(t, "queue"))).
 					Devices(rapid.SampledFrom([]int{1, 1, 2, 4, 8}).Draw(t, "devices")).Created(int64(arrived)).
 					Priority(int32(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "priority")))
@@ -52,7 +52,7 @@ func TestElections(test *testing.T) {
 					put(cluster.JobGone{Job: j.ID})
 				}
 			}
-			now := int64(round+1) * 100_000_000
+			now := int64(round+1) * 10_000_000
 			got := decisions(t, byElection, elects, engine.Options{Now: now, Patient: true})
 			want := decisions(t, byTurns, walks, engine.Options{Now: now, Patient: true, Search: engine.Twin})
 			if d := cmp.Diff(want, got); d != "" {

@@ -1,0 +1,182 @@
+package engine_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// labelled has queues bid what the label of the job says, and more the more they use.
+func labelled(step int) *policy {
+	bid := func(b engine.Bid) int {
+		n, _ := strconv.Atoi(b.Job.Labels["bid"])
+		if step > 0 {
+			n += int(b.Queue.Used.Of(cluster.DefaultDeviceResource)/1000) / step * 3
+		}
+		return n
+	}
+	return &policy{name: "Labelled", open: func(s *engine.Session) {
+		s.AddSiblingOrderFn(func(l, r engine.Bid) int { return bid(l) - bid(r) })
+		s.AddFrozenOrderFn(func(l engine.Bid) func(engine.Bid) int {
+			frozen := bid(l)
+			return func(r engine.Bid) int { return frozen - bid(r) }
+		})
+		s.AddJobPriorityFn(func(l, r *cluster.Job) int { return int(r.Priority - l.Priority) })
+		s.AddJobOrderFn(func(l, r *cluster.Job) int { return int(l.Created - r.Created) })
+	}}
+}
+
+// labelledEvictor evicts preemptible jobs, one after the other, for jobs with the label.
+func labelledEvictor(t rapid.TB) *policy {
+	return &policy{name: "Evictor", open: func(s *engine.Session) {
+		s.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
+			if job.Labels["evicts"] == "" {
+				return r
+			}
+			for _, n := range s.State.Nodes() {
+				for _, task := range n.Tasks {
+					if !task.Job.Preemptible || !task.Runs() || task.Job == job {
+						continue
+					}
+					if err := stmt.Evict(task, job.ID, "MadeRoom"); err != nil {
+						t.Fatal(err)
+					}
+					if s.Place(stmt, job) == nil {
+						return nil
+					}
+				}
+			}
+			return r
+		})
+	}}
+}
+
+// outcome runs a patient session and spells what it tried and decided.
+func outcome(t rapid.TB, e *engine.Engine, s *cluster.State, now int64, search engine.Search) []string {
+	ssn := e.Open(s, engine.Options{Now: now, Patient: true, Search: search})
+	defer ssn.Close()
+	out, err := ssn.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := []string{fmt.Sprint("tried ", out.Tried)}
+	for _, d := range out.Decisions {
+		told = append(told, fmt.Sprintf("%v %s on %s", d.Action, d.Task.ID(), d.Node))
+	}
+	return told
+}
+
+// TestElections: patient sessions that find the next job by election try and decide the
+// same as those that give every parked job its turn, whatever is evicted meanwhile.
+func TestElections(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes := []fixture.Part{fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Node("b").GPUs(8, "A100", "80Gi"), fixture.Node("c").GPUs(3, "A100", "80Gi"), fixture.Node("d").GPUs(8, "A100", "80Gi")}
+		step := rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "step")
+		searches := []engine.Search{engine.Twin, engine.Indexed}
+		var states []*cluster.State
+		var engines []*engine.Engine
+		for range searches {
+			states, engines = append(states, fixture.State(nodes...)), append(engines, fixture.Engine(labelled(step), fit(), labelledEvictor(t)))
+		}
+		put := func(c cluster.Change) {
+			for _, s := range states {
+				if err := s.Apply(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		queues, nested := rapid.IntRange(3, 7).Draw(t, "queues"), rapid.IntRange(0, 3).Draw(t, "nested") == 0
+		if nested {
+			put(cluster.QueuePut{Queue: cluster.Queue{Name: "p"}})
+		}
+		for i := range queues {
+			q := cluster.Queue{Name: fmt.Sprintf("q%d", i)}
+			if nested && i > 0 && i < 3 {
+				q.Parent = "p"
+			}
+			put(cluster.QueuePut{Queue: q})
+		}
+		arrived, now := 0, int64(second)
+		for round := range rapid.IntRange(2, 8).Draw(t, "rounds") {
+			for range rapid.IntRange(0, 14).Draw(t, "jobs") {
+				j := fixture.Job(fmt.Sprintf("j%03d", arrived)).Queue(fmt.Sprintf("q%d", rapid.IntRange(0, queues-1).Draw(t, "queue"))).
+					Devices(rapid.SampledFrom([]int{1, 1, 2, 4, 8}).Draw(t, "devices")).Created(int64(rapid.IntRange(0, 20).Draw(t, "created"))).
+					Label("bid", strconv.Itoa(rapid.IntRange(0, 12).Draw(t, "bid"))).
+					Priority(int32(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "priority")))
+				if rapid.IntRange(0, 2).Draw(t, "evicts") == 0 {
+					j.Label("evicts", "yes")
+				}
+				if rapid.Bool().Draw(t, "preemptible") {
+					j.Preemptible()
+				}
+				if rapid.IntRange(0, 4).Draw(t, "elastic") == 0 {
+					j.Gang(3).Min(rapid.IntRange(1, 2).Draw(t, "min"))
+				}
+				arrived++
+				put(cluster.JobPut{Job: *j.Build()})
+			}
+			for _, j := range states[0].Jobs() {
+				if j.Running() && rapid.IntRange(0, 3).Draw(t, "ends") == 0 {
+					put(cluster.JobGone{Job: j.ID})
+				}
+			}
+			now += int64(rapid.SampledFrom([]int{1, 1, 1, 300_000_000}).Draw(t, "pace"))
+			want, got := outcome(t, engines[0], states[0], now, searches[0]), outcome(t, engines[1], states[1], now, searches[1])
+			if d := cmp.Diff(want, got); d != "" {
+				t.Fatalf("round %d (-turns +election):\n%s", round, d)
+			}
+			for _, task := range states[0].Releasing() {
+				if rapid.Bool().Draw(t, "leaves") {
+					put(cluster.JobGone{Job: task.Job.ID})
+				}
+			}
+		}
+	})
+}
+
+// TestElectionsLookIntoLanes: what is decided does not depend on which lanes an election
+// had to look into, nor on what was remembered of them. In the last session z2 takes the
+// only free device, and n1 evicts the victim; m1 has its turn after that.
+func TestElectionsLookIntoLanes(t *testing.T) {
+	job := func(name string, devices, bid int) *fixture.JobBuilder {
+		return fixture.Job(name).Queue(name[:1]).Devices(devices).Label("bid", strconv.Itoa(bid))
+	}
+	want := []string{"tried [job/z2 job/n1 job/m1]", "Bind job/z2/worker-0 on a", "Evict job/victim/worker-0 on b", "Nominate job/n1/worker-0 on b", "Nominate job/m1/worker-0 on b"}
+	for range 30 { // maps are walked in another order every time
+		for _, search := range []engine.Search{engine.Indexed, engine.Twin} {
+			s := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Node("b").GPUs(8, "A100", "80Gi"))
+			for _, name := range []string{"b", "k", "m", "n", "v", "z"} {
+				apply(t, s, cluster.QueuePut{Queue: cluster.Queue{Name: name}})
+			}
+			e := fixture.Engine(labelled(0), fit(), labelledEvictor(t))
+			apply(t, s, jobPut(job("busy", 1, 0)), jobPut(job("victim", 8, 1).Preemptible()))
+			outcome(t, e, s, second, search)
+			apply(t, s, jobPut(job("k1", 1, 40)), jobPut(job("m0", 8, 5).Created(1)), jobPut(job("mx", 8, 80).Created(2)), jobPut(job("my", 8, 45).Created(2)), jobPut(job("m1", 1, 30).Created(3)),
+				jobPut(job("z1", 1, 10).Created(1)), jobPut(job("z2", 1, 10).Created(2)))
+			outcome(t, e, s, second+1, search)
+			apply(t, s, jobGone("job/busy"))
+			outcome(t, e, s, second+2, search)
+			apply(t, s, jobGone("job/z1"), jobGone("job/k1"), jobPut(job("n1", 4, 50).Label("evicts", "yes")))
+			if d := cmp.Diff(want, outcome(t, e, s, second+3, search)); d != "" {
+				t.Fatalf("search %d (-want +got):\n%s", search, d)
+			}
+		}
+	}
+}
+
+// A plugin registers what it compares with before it says how frozen bids compare.
+func TestFrozenOrderNeedsAnOrder(t *testing.T) {
+	e := fixture.Engine(&policy{name: "Frozen", open: func(s *engine.Session) {
+		s.AddFrozenOrderFn(func(engine.Bid) func(engine.Bid) int { return nil })
+	}})
+	if _, err := e.Open(fixture.State(), engine.Options{}).Run(); err == nil {
+		t.Error("it was taken")
+	}
+}
