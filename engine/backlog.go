@@ -43,6 +43,7 @@ type backlog struct {
 	since   bitset   // of these
 	marks   bitset   // of these that some node still takes
 	live    int      // how many of these some node still takes
+	evicts  bool     // others may be evicted
 	seen    uint64   // version of the State that they are as of
 }
 

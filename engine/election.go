@@ -121,7 +121,7 @@ func (l *lane) dearest(least Bid) *waiter {
 // post remembers a job that comes before the goal of the lane, or is the goal, for
 // elections to come: if its bid is too dear, the lane need not be looked into.
 func (l *lane) post(e *waiter) {
-	if l.cursor.job == nil && !l.sure {
+	if b := l.backlog; l.cursor.job == nil && !l.sure && (b.evicts || slices.Equal(b.marks, b.since)) {
 		l.guard = e
 		l.guards = append(l.guards[:0], l.backlog.since...)
 	}

@@ -76,12 +76,14 @@ func (l *lane) after(k *bucket) *waiter {
 }
 
 // gather calls the buckets that ask for a shape which a node takes since the last
-// session. Whether one still does is looked at when the turn of the bucket comes: what is
-// called must not depend on when the lane is looked into.
+// session. Where others may be evicted, so that a shape may be taken again, all are
+// called: what is decided must not depend on when the lane is looked into.
 func (l *lane) gather() {
 	for ; l.gathered < len(l.backlog.fresh); l.gathered++ {
-		for _, k := range l.asks[l.backlog.fresh[l.gathered]] {
-			l.call(k)
+		if a := l.backlog.fresh[l.gathered]; len(a.fresh) > 0 || l.backlog.evicts {
+			for _, k := range l.asks[a] {
+				l.call(k)
+			}
 		}
 	}
 }

@@ -166,6 +166,7 @@ func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
 
 // begin puts those in line whose turn comes.
 func (b *backlog) begin() {
+	b.evicts = len(b.session.hooks.adapters) > 0 && b.state.Preemptible() > 0
 	b.turns.disperse()
 	for _, l := range b.sure {
 		slices.SortFunc(l.arrivals, b.compareWaiters)
