@@ -18,8 +18,11 @@ import (
 // compares all queues that are in line.
 const maxElections = 16
 
-// elects reports whether the next job is found by election.
-func (t *turns) elects() bool { return t.flat && !t.piled && t.elections < maxElections }
+// elects reports whether the next job is found by election: a queue that is alone has
+// none to be compared with.
+func (t *turns) elects() bool {
+	return t.flat && !t.piled && t.elections < maxElections && len(t.leaves) > 1
+}
 
 // mayElect reports whether elections decide the same as giving each job its turn, and
 // are not themselves what is to be checked.
