@@ -139,6 +139,9 @@ func (s *State) Each(c Class) int64 {
 // first is the first by age that is not to be skipped. Those that may come next are the
 // ones below nodes that are skipped.
 func (c *class) first(skip func(slot int) bool) *running {
+	if r := c.byAge[0]; !skip(r.slot) {
+		return r // so it is at first
+	}
 	next := []*running{c.byAge[0]}
 	for len(next) > 0 {
 		best := 0

@@ -14,16 +14,22 @@ const maxOpened = 64
 // opened, one entry stands for all of them: what the cheapest of them costs at least.
 // Where the order of nodes is not by age, as with moves, all nodes enter at once.
 func (h *heap) enter(r *room) {
+	var classes []cluster.Class
 	r.State.Classes(func(c cluster.Class) bool {
-		switch {
-		case r.class != nil && !r.class(c):
-		case r.way&moving != 0 || h.in != nil:
-			h.flood(r, c)
-		default:
-			h.next(r, &entryPlan{class: &c})
+		if r.class == nil || r.class(c) {
+			classes = append(classes, c)
 		}
 		return true
 	})
+	entries := make([]entryPlan, len(classes))
+	for i := range classes {
+		if r.way&moving != 0 || h.in != nil {
+			h.flood(r, classes[i])
+		} else if e := &entries[i]; h.stand(r, e, &classes[i]) {
+			h.entries = append(h.entries, e)
+		}
+	}
+	h.order(r)
 }
 
 // open brings the node that the class comes to next into the heap, with the bound that
@@ -41,11 +47,19 @@ func (h *heap) open(r *room, t *cluster.Task, e *entryPlan, ask verdict) {
 
 // next puts the class back with the bound of the nodes that are not opened.
 func (h *heap) next(r *room, e *entryPlan) {
-	slot, least, found := r.State.Newest(*e.class, h.seen)
-	if found {
-		e.slot, e.cost = slot, h.least(r, *e.class, &least)
+	if h.stand(r, e, e.class) {
 		h.push(r, e)
 	}
+}
+
+// stand has the entry stand for the nodes of the class that are not opened. It reports
+// whether there are any.
+func (h *heap) stand(r *room, e *entryPlan, c *cluster.Class) bool {
+	slot, least, found := r.State.Newest(*c, h.seen)
+	if found {
+		e.slot, e.class, e.cost = slot, c, h.least(r, *c, &least)
+	}
+	return found
 }
 
 // seen reports whether the node is or was in the heap.
@@ -86,9 +100,7 @@ func (h *heap) flood(r *room, c cluster.Class) {
 		h.current[fresh[i].slot] = &fresh[i]
 		h.entries = append(h.entries, &fresh[i])
 	}
-	for i := len(h.entries)/2 - 1; i >= 0; i-- {
-		h.down(r, i)
-	}
+	h.order(r)
 }
 
 // enough reports whether the node would have as much of devices as the shape requests

@@ -99,6 +99,13 @@ func (h *heap) refresh(r *room, t *cluster.Task, ask verdict) {
 	h.known = r.State.Version()
 }
 
+// order makes a heap of the entries.
+func (h *heap) order(r *room) {
+	for i := len(h.entries)/2 - 1; i >= 0; i-- {
+		h.down(r, i)
+	}
+}
+
 // refine gives the node the bound that the tasks on it give.
 func (h *heap) refine(r *room, t *cluster.Task, slot int, ask verdict) {
 	e := h.bound(r, t, slot, ask)

@@ -32,6 +32,7 @@ type Queue struct {
 	stands [2]standing // with the jobs that it was last compared with, while known
 	known  bool
 	asks   [2]asks // of a leaf, for the same jobs
+	oldest int     // of stands
 
 	// Where the tree is kept from session to session:
 	parts map[string]*Share // of all resources that are divided

@@ -58,23 +58,24 @@ func (s *standing) compare(q *Queue, o *standing, other *Queue) int {
 // standing is how the queue stands with the job: there are many comparisons to a placement.
 func (p *plugin) standing(q *Queue, job *cluster.Job) *standing {
 	if !q.known {
-		q.stands, q.known = [2]standing{}, true
+		q.stands[0].job, q.stands[1].job, q.known = nil, nil, true
 	}
 	for i := range q.stands {
 		if q.stands[i].job == job {
 			return &q.stands[i]
 		}
 	}
-	q.stands[1] = q.stands[0]
-	q.stands[0] = p.tree.stand(q, p.asks(job))
-	q.stands[0].job = job
-	return &q.stands[0]
+	s := &q.stands[q.oldest]
+	q.oldest = 1 - q.oldest
+	*s = p.tree.stand(q, p.asks(job))
+	s.job = job
+	return s
 }
 
 // forget forgets how the job's queue stood, and all above it.
 func (t *Tree) forget(job *cluster.Job) {
 	if leaf := t.byName[job.Queue]; leaf != nil {
-		leaf.asks = [2]asks{}
+		leaf.asks[0].job, leaf.asks[1].job = nil, nil
 		for _, q := range leaf.branch {
 			q.known = false
 		}
