@@ -210,10 +210,13 @@ func (g *gang) surplus(tasks int) *Attempt {
 		}
 		tasks -= before - len(g.left)
 	}
-	if len(g.failed) == 0 || tasks <= 0 {
+	switch {
+	case tasks <= 0:
 		return nil
+	case len(g.failed) > 0:
+		return g.failed[0]
 	}
-	return g.failed[0]
+	return g.stranded()
 }
 
 // take places one of those that are left, or the part that it is the first of,
@@ -328,6 +331,24 @@ func (g *gang) depleted() *Attempt {
 	}
 	return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.failure), Placed: g.placed, Min: g.least, Nodes: len(g.session.State.Nodes()),
 		Before: &Rejection{Reason: TasksFailed, Want: Quantity{int64(g.least), Count}, Have: Quantity{int64(left), Count}}}
+}
+
+// stranded says that so many tasks of a surplus subgroup failed that those left do not
+// make its minimum, so that none of them was tried; nil where there is no such subgroup.
+func (g *gang) stranded() *Attempt {
+	for _, t := range g.left {
+		at := t.Subgroup
+		if g.wants(at) {
+			continue
+		}
+		for parent := g.alt.Subgroups[at-1].Parent; !g.wants(parent); parent = g.alt.Subgroups[at-1].Parent {
+			at = parent
+		}
+		sub := &g.alt.Subgroups[at-1]
+		return &Attempt{Alternative: g.alt.Name, Task: unplaced(t), Subgroup: sub.Name, Placed: g.members[at-1], Min: sub.Min, Nodes: len(g.session.State.Nodes()),
+			Before: &Rejection{Reason: TasksFailed, Want: Quantity{int64(sub.Min), Count}, Have: Quantity{int64(possible(g.alt)[at-1]), Count}}}
+	}
+	return nil
 }
 
 // miss is what kept the minimum from being placed: the subgroup that is short,

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -40,6 +41,36 @@ func (w *World) AddJob() error {
 	}
 	w.site.jobs[j.ID] = j
 	return w.tell(cluster.JobPut{Job: *j})
+}
+
+// ChangeJob gives a job another spec: other labels, another priority or queue, another
+// minimum. What runs of it runs on.
+func (w *World) ChangeJob() error {
+	if len(w.site.jobs) == 0 {
+		return nil
+	}
+	j := *w.site.jobs[pick(w, sorted(w.site.jobs))]
+	j.Alternatives = slices.Clone(j.Alternatives)
+	if j.Set.Name != "" {
+		return nil // the spec of a replica is its model's
+	}
+	switch w.dice.Roll(4) {
+	case 0:
+		j.Labels = map[string]string{"app": pick(w, []string{"web", "db"})}
+	case 1:
+		j.Priority = int32(w.dice.Roll(3))
+	case 2:
+		j.Queue = pick(w, leaves)
+	case 3:
+		if a := &j.Alternatives[w.dice.Roll(len(j.Alternatives))]; a.Whole == nil && len(a.Subgroups) == 0 {
+			a.Min = 1 + w.dice.Roll(len(a.Tasks))
+		}
+	}
+	w.site.jobs[j.ID] = &j
+	if err := w.tell(cluster.JobPut{Job: j}); err != nil {
+		return err
+	}
+	return w.whole()
 }
 
 func (w *World) alternative(a int, preemptible bool) cluster.Alternative {

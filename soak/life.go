@@ -45,6 +45,7 @@ var happenings = []struct {
 	{"a model is scaled", 6, (*World).ScaleModel},
 	{"a job ends", 9, (*World).RemoveJob},
 	{"a job runs already", 4, (*World).Restore},
+	{"a job changes", 4, (*World).ChangeJob},
 	{"a node comes", 4, (*World).AddNode},
 	{"a node is lost", 2, (*World).LoseNode},
 	{"a node changes", 7, (*World).ChangeNode},

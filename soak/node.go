@@ -72,9 +72,15 @@ func (w *World) AddNode() error {
 	return w.report(n)
 }
 
-// report tells the scheduler of a new node.
+// report tells the scheduler of a new node. Bindings to a node of the same name that is
+// gone are not answered yet: they count on the new one, which may have less.
 func (w *World) report(n *cluster.Node) error {
 	w.site.nodes[n.Name] = n
+	for _, p := range w.sent {
+		if p.node == n.Name {
+			w.site.shrunk[n.Name] = true
+		}
+	}
 	return w.tell(cluster.NodePut{Node: *n})
 }
 
