@@ -77,23 +77,11 @@ func (t *turns) poll() (first *contender, dear *cluster.Job) {
 	return first, least.Job
 }
 
-// goal is the first job that is to be tried; nil: there is none.
-func (l *lane) goal() *waiter {
-	l.gather()
-	var goal *waiter
-	if len(l.arrivals) > 0 {
-		goal = l.arrivals[0]
-	}
-	if len(l.called) > 0 && (goal == nil || l.backlog.compareWaiters(l.called[0].pick, goal) < 0) {
-		goal = l.called[0].pick
-	}
-	return goal
-}
-
 // dearest is the job with the dearest bid up to the goal of the lane; nil: it has none,
 // or one of these bids is above that of another queue. All jobs of a bucket bid alike, so
 // that the first stands for all.
 func (l *lane) dearest(least Bid) *waiter {
+	l.gather()
 	goal := l.goal()
 	if goal == nil {
 		return nil
@@ -172,6 +160,7 @@ func (t *turns) behind(c *contender, job *cluster.Job) bool {
 
 // advance gives the jobs of the lane their turn that come before one of the elected.
 func (l *lane) advance(t *turns, c *contender) {
+	l.gather()
 	goal := l.goal()
 	if goal == nil {
 		l.end()

@@ -103,19 +103,25 @@ func (l *lane) head() *cluster.Job {
 	return e.job
 }
 
+// goal is the first job that is to be tried; nil: there is none.
+func (l *lane) goal() *waiter {
+	var goal *waiter
+	if len(l.arrivals) > 0 {
+		goal = l.arrivals[0]
+	}
+	if len(l.called) > 0 && (goal == nil || l.backlog.compareWaiters(l.called[0].pick, goal) < 0) {
+		goal = l.called[0].pick
+	}
+	return goal
+}
+
 // front is the first whose turn is still to come, of all or of those to be tried.
 func (l *lane) front(tried bool) *waiter {
-	var first *waiter
+	first := l.goal()
 	offer := func(e *waiter) {
 		if first == nil || l.backlog.compareWaiters(e, first) < 0 {
 			first = e
 		}
-	}
-	if len(l.arrivals) > 0 {
-		offer(l.arrivals[0])
-	}
-	if len(l.called) > 0 {
-		offer(l.called[0].pick)
 	}
 	switch {
 	case tried:

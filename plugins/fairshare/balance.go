@@ -106,7 +106,7 @@ func (c *claimant) allows(v *engine.Victim, theirs []*Queue, fork int) bool {
 	deserves := c.deserves(fork)
 	c.standing(theirs[0])
 	switch {
-	case c.within[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) }):
+	case c.within[fork] && c.exceeds(v, theirs, fork):
 		return true
 	case deserves && c.every(v, theirs[0], fork, func(resource string) bool { return beyond(theirs, resource, charged(v, resource)) }):
 		return true
@@ -118,7 +118,7 @@ func (c *claimant) allows(v *engine.Victim, theirs []*Queue, fork int) bool {
 // mayAllow reports whether the victim may leave once others have left, so that the
 // claimant stays within its share or its quota.
 func (c *claimant) mayAllow(v *engine.Victim, theirs []*Queue, fork int) bool {
-	if c.mayBeWithin[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) }) {
+	if c.mayBeWithin[fork] && c.exceeds(v, theirs, fork) {
 		return true
 	}
 	return !c.deserves(fork) && c.mayDeserve(fork) && c.some(v, theirs[0], fork, func(resource string) bool {

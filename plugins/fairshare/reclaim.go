@@ -161,12 +161,12 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 		return objection
 	}
 	theirs := leaf.branch[fork:]
-	switch surplus := c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) }); {
-	case objection != "" && surplus && c.mayBeWithin[fork]:
+	switch exceeds := c.exceeds(v, theirs, fork); {
+	case objection != "" && exceeds && c.mayBeWithin[fork]:
 		return engine.NotYet(objection)
 	case objection != "":
 		return objection
-	case !surplus:
+	case !exceeds:
 		return VictimQueueWithinItsShare
 	case c.within[fork]:
 		return engine.Consent
@@ -207,6 +207,12 @@ func (c *claimant) fork(leaf *Queue) int {
 		i++
 	}
 	return i
+}
+
+// exceeds reports whether the queues of the victim hold more than their shares of
+// something that the job asks for, so that they keep these without the victim.
+func (c *claimant) exceeds(v *engine.Victim, theirs []*Queue, fork int) bool {
+	return c.some(v, theirs[0], fork, func(resource string) bool { return above(theirs, resource, charged(v, resource)) })
 }
 
 // above reports whether all queues that lose something keep their share.
