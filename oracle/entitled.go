@@ -173,6 +173,13 @@ func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
 	if !c.tiersAllow(p, a, b, held) {
 		return false
 	}
+	for q := c.Parent(a); q != nil; q = c.Parent(q) {
+		for _, quota := range c.Deserved(q) {
+			if q.Tier == cluster.TierGuaranteed && held(q, quota.Name) > 0 && c.asks(p, q, quota.Name) == 0 && c.ends(p, q, quota.Name) < quota.Value {
+				return false // the victim would take it back from other tiers
+			}
+		}
+	}
 	common := false
 	for _, resource := range p.names {
 		if !c.divided[resource] {

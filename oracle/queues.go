@@ -46,6 +46,17 @@ func (b *board) tierOfVictim(q *queue, held vector) (cluster.Tier, bool) {
 	return tier, true
 }
 
+// losesQuota reports whether the queue is Guaranteed and below its quota of something
+// that the victim held and the job does not request.
+func (b *board) losesQuota(q *queue, asks, held vector) bool {
+	for r := range held {
+		if q.tier == cluster.TierGuaranteed && held[r] > 0 && asks[r] == 0 && b.used[q.index][r] < q.quota(r) {
+			return true
+		}
+	}
+	return false
+}
+
 // held is what the tasks of the unit hold, or held before they were evicted.
 func held(u *unit) vector { return asked(u.tasks) }
 
@@ -79,6 +90,11 @@ func (b *board) sparesReclaim(e *ending, u *unit) string {
 	}
 	if tier.Rank() < b.tierOf(own[0], e.asks).Rank() {
 		return "reclaim 1: its queue is of a stronger tier"
+	}
+	for _, q := range e.job.branch[:len(e.job.branch)-len(own)] {
+		if b.losesQuota(q, e.asks, held) {
+			return "reclaim 1: a Guaranteed queue above both would hold less than its quota"
+		}
 	}
 	rule := b.shares(e, own, others, held)
 	if rule != "" && e.last && (b.quotaFirst(e, own, others, held) || b.moreEven(e, own, others, held)) {

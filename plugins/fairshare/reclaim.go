@@ -10,7 +10,7 @@ import (
 // Why a job is not a victim of reclaiming.
 const (
 	VictimInSameQueue         engine.Reason = "VictimInSameQueue"
-	VictimGuaranteed          engine.Reason = "VictimGuaranteed" // a Guaranteed queue would fall below its quota
+	VictimGuaranteed          engine.Reason = "VictimGuaranteed" // a Guaranteed queue, its own or one above, would fall below its quota
 	VictimOfStrongerTier      engine.Reason = "VictimOfStrongerTier"
 	QueueBeyondItsShare       engine.Reason = "QueueBeyondItsShare" // the one that wants to reclaim
 	VictimQueueWithinItsShare engine.Reason = "VictimQueueWithinItsShare"
@@ -19,7 +19,7 @@ const (
 // Reasons documents what the plugin gives as reasons.
 var Reasons = []engine.ReasonDoc{
 	{Reason: VictimInSameQueue, Meaning: "Why nothing is reclaimed from a job: it is in the same queue."},
-	{Reason: VictimGuaranteed, Meaning: "Why nothing is reclaimed from a job: its queue is Guaranteed, and would hold less than its quota without it."},
+	{Reason: VictimGuaranteed, Meaning: "Why nothing is reclaimed from a job: its queue, or one above it, is Guaranteed, and would hold less than its quota without it."},
 	{Reason: VictimOfStrongerTier, Meaning: "Why nothing is reclaimed from a job: its queue is of a stronger tier, and would take the room back."},
 	{Reason: QueueBeyondItsShare, Meaning: "Why nothing is reclaimed from a job: the queue that wants its room would be above its own fair share with it."},
 	{Reason: VictimQueueWithinItsShare, Meaning: "Why nothing is reclaimed from a job: without it, its queue would hold less than its fair share."},
@@ -187,6 +187,9 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 		return nil, 0, VictimInSameQueue
 	}
 	fork = c.fork(leaf)
+	if c.wouldReturn(v, fork) {
+		return nil, 0, VictimGuaranteed
+	}
 	own := c.branch[fork].Queue
 	theirs, keeps := c.plugin.state.TierWithout(leaf.branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.branch[fork].Queue, resource) })
 	switch tier := c.plugin.state.TierWith(own, c.left[fork].Of); {
@@ -198,6 +201,24 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 		return leaf, fork, VictimOfStrongerTier
 	}
 	return nil, 0, VictimOfStrongerTier
+}
+
+// wouldReturn reports whether a Guaranteed queue above both would hold less than its
+// quota of something that the victim holds and the job does not ask for: the victim
+// would take that back from other tiers, in the name of that queue.
+func (c *claimant) wouldReturn(v *engine.Victim, fork int) bool {
+	for level, above := range c.branch[:fork] {
+		_, keeps := c.plugin.state.TierWithout(above.Queue, func(resource string) int64 {
+			if c.asks[level].Of(resource) > 0 {
+				return 0
+			}
+			return v.ChargeOf(above.Queue, resource)
+		})
+		if keeps {
+			return true
+		}
+	}
+	return false
 }
 
 // fork is the level at which the branch of the victim's queue parts from the claimant's.
