@@ -44,7 +44,7 @@ func (s *State) Audit() error {
 }
 
 func (n *Node) audit(o *Node) error {
-	if !slices.Equal(n.Resources, o.Resources) || n.Isolated != o.Isolated || n.deviceUsed != o.deviceUsed || n.deviceCapacity != o.deviceCapacity {
+	if !slices.Equal(n.Resources, o.Resources) || n.Isolated != o.Isolated || n.deviceUsed != o.deviceUsed || n.deviceCapacity != o.deviceCapacity || n.filled != o.filled {
 		return fmt.Errorf("ledgers %v, its tasks hold %v", n.Resources, o.Resources)
 	}
 	if n.leavable != n.sumLeavable() {

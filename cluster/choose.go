@@ -89,6 +89,9 @@ func (n *Node) enough(s *Shape) bool {
 		most = Whole - 1
 	}
 	left := need.Devices
+	if n.Unfilled() < left {
+		return false // without a look at them
+	}
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if d.Use.Milli > most {

@@ -99,7 +99,11 @@ func (s *State) book(t *Task, sign int64) {
 	for _, c := range t.Claims {
 		d := &n.Devices[c.Device]
 		u := &d.Use
+		was := u.Milli >= Whole
 		u.Milli += Milli(sign) * c.Milli
+		if now := u.Milli >= Whole; now != was {
+			n.filled += int(sign)
+		}
 		u.Memory += Bytes(sign) * c.Memory
 		u.Leases += int32(sign)
 		if n.sliced && !t.held.counted() {

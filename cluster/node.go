@@ -42,6 +42,7 @@ type Node struct {
 	// Sums over the devices that count.
 	deviceCapacity, deviceUsed int64
 	leavable                   int64 // thousandths of devices that preemptible tasks hold which run
+	filled                     int   // devices that are held whole
 
 	absent   bool // it is gone, or not known yet, and tasks are on it
 	counted  int  // tasks on it whose devices are not known
@@ -144,6 +145,44 @@ func (n *Node) DeviceCapacity() int64 { return n.deviceCapacity }
 
 // DeviceUsed is how much of DeviceCapacity is held or reserved.
 func (n *Node) DeviceUsed() int64 { return n.deviceUsed }
+
+// Unfilled counts the devices that are not held whole: no other takes anything.
+func (n *Node) Unfilled() int { return len(n.Devices) - n.filled }
+
+// Emptied is the node with no task on it and nothing found in use; the node itself
+// where that is so. It is for looking at, and not part of a State.
+func (n *Node) Emptied() *Node {
+	if n.untouched() {
+		return n
+	}
+	e := *n
+	e.filled, e.deviceUsed = 0, 0
+	e.Devices = slices.Clone(n.Devices)
+	for i := range e.Devices {
+		e.Devices[i].Use, e.Devices[i].Foreign = DeviceUse{}, 0
+	}
+	e.Resources = slices.Clone(n.Resources)
+	for i := range e.Resources {
+		l := &e.Resources[i]
+		*l = Ledger{Name: l.Name, Capacity: l.Capacity}
+	}
+	return &e
+}
+
+// untouched reports whether nothing of the node is held or found in use.
+func (n *Node) untouched() bool {
+	for i := range n.Resources {
+		if l := &n.Resources[i]; l.Used != 0 || l.Foreign != 0 {
+			return false
+		}
+	}
+	for i := range n.Devices {
+		if d := &n.Devices[i]; d.Use != (DeviceUse{}) || d.Foreign != 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // counts reports whether the device is part of DeviceCapacity.
 func (n *Node) counts(d *Device) bool { return !d.Lost && d.Resource == n.DeviceResource }

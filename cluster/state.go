@@ -198,11 +198,15 @@ func (n *Node) normalize() {
 	n.nameProducts()
 	n.uniform = n.devicesAlike()
 	n.pour()
-	n.deviceCapacity, n.deviceUsed = 0, 0
+	n.deviceCapacity, n.deviceUsed, n.filled = 0, 0, 0
 	for i := range n.Devices {
-		if d := &n.Devices[i]; n.counts(d) {
+		d := &n.Devices[i]
+		if n.counts(d) {
 			n.deviceCapacity += int64(Whole)
 			n.deviceUsed += int64(d.Use.Milli)
+		}
+		if d.Use.Milli >= Whole {
+			n.filled++
 		}
 	}
 }
@@ -210,11 +214,14 @@ func (n *Node) normalize() {
 // devicesAlike reports whether a need that selects no device takes either all of the
 // node's devices or none, if they are idle.
 func (n *Node) devicesAlike() bool {
-	return len(n.Devices) > 0 && !slices.ContainsFunc(n.Devices[1:], func(d Device) bool {
-		o := &n.Devices[0]
-		return d.Memory != o.Memory || d.Reserved != o.Reserved || d.Lost != o.Lost ||
-			d.Profile != o.Profile || d.Resource != o.Resource || d.Product != o.Product || d.Type != o.Type
-	})
+	for i := range n.Devices {
+		d, o := &n.Devices[i], &n.Devices[0]
+		if d.Memory != o.Memory || d.Reserved != o.Reserved || d.Lost != o.Lost ||
+			d.Profile != o.Profile || d.Resource != o.Resource || d.Product != o.Product || d.Type != o.Type {
+			return false
+		}
+	}
+	return len(n.Devices) > 0
 }
 
 // join counts what the node has and returns its group, which does not list it

@@ -17,7 +17,8 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 		}
 	}
 	r.scratch = all
-	if _, possible := fewest(s, n, all); len(all) == 0 || !possible {
+	count, possible := fewest(s, n, all)
+	if len(all) == 0 || !possible {
 		return nil // whatever the hooks say of them
 	}
 	leaving := all[:0]
@@ -44,9 +45,10 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	if r.prices = prices; len(leaving) == 0 {
 		return nil
 	}
-	count, possible := fewest(s, n, leaving)
-	if !possible {
-		return nil
+	if len(leaving) < len(all) {
+		if count, possible = fewest(s, n, leaving); !possible {
+			return nil
+		}
 	}
 	e := &entryPlan{slot: n.Slot()}
 	if moves { // perhaps nothing is evicted
@@ -138,11 +140,13 @@ func fewest(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, bo
 		return 1, true
 	}
 	takes, free := 0, 0
-	for i := range n.Devices {
-		if d := &n.Devices[i]; s.Takes(d) {
-			takes++
-		} else if d.Use.Milli == 0 {
-			free++ // it is idle, and will not do for other reasons
+	if n.Unfilled() > 0 {
+		for i := range n.Devices {
+			if d := &n.Devices[i]; s.Takes(d) {
+				takes++
+			} else if d.Use.Milli == 0 {
+				free++ // it is idle, and will not do for other reasons
+			}
 		}
 	}
 	if takes >= need.Devices {

@@ -8,8 +8,6 @@
 package noderesourcesfit
 
 import (
-	"slices"
-
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 )
@@ -76,7 +74,7 @@ func possible(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if r, known := apart(s, n); known {
 		return r
 	}
-	return ever(s, emptied(n))
+	return ever(s, n.Emptied())
 }
 
 // ever is the closer look at a node with nobody on it.
@@ -138,37 +136,4 @@ func supplied(s *cluster.Shape, n *cluster.Node) bool {
 		}
 	}
 	return true
-}
-
-// untouched reports whether nobody holds anything of the node.
-func untouched(n *cluster.Node) bool {
-	for i := range n.Resources {
-		if l := &n.Resources[i]; l.Used != 0 || l.Foreign != 0 {
-			return false
-		}
-	}
-	for i := range n.Devices {
-		if d := &n.Devices[i]; d.Use != (cluster.DeviceUse{}) || d.Foreign != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// emptied is the node with nobody on it.
-func emptied(n *cluster.Node) *cluster.Node {
-	if untouched(n) {
-		return n
-	}
-	e := *n
-	e.Devices = slices.Clone(n.Devices)
-	for i := range e.Devices {
-		e.Devices[i].Use, e.Devices[i].Foreign = cluster.DeviceUse{}, 0
-	}
-	e.Resources = slices.Clone(n.Resources)
-	for i := range e.Resources {
-		l := &e.Resources[i]
-		*l = cluster.Ledger{Name: l.Name, Capacity: l.Capacity}
-	}
-	return &e
 }

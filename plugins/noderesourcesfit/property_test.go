@@ -146,14 +146,14 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 			if r != nil && r.Want.Value <= r.Have.Value {
 				t.Fatalf("%+v on %+v: it wants no more than there is: %+v", s, n, r)
 			}
-			if never := possible(s, n); (never == nil) != room(s, emptied(n)) {
-				t.Fatalf("%+v on %+v: %+v, but the empty node has room: %v", s, n, never, room(s, emptied(n)))
+			if never := possible(s, n); (never == nil) != room(s, n.Emptied()) {
+				t.Fatalf("%+v on %+v: %+v, but the empty node has room: %v", s, n, never, room(s, n.Emptied()))
 			}
 			if (r == nil) != room(s, n) {
 				t.Fatalf("%+v on %+v: rejection %+v, but room %v", s, n, r, room(s, n))
 			}
 			if r != nil {
-				if ever := room(s, emptied(n)); r.Cure.Transient() != ever {
+				if ever := room(s, n.Emptied()); r.Cure.Transient() != ever {
 					t.Fatalf("%+v on %+v: rejection %+v, but the empty node has room: %v", s, n, r, ever)
 				}
 				continue
@@ -189,7 +189,7 @@ func TestApartIsFitOnTheEmptyNode(t *testing.T) {
 		if !known {
 			return
 		}
-		want := ever(s, emptied(n))
+		want := ever(s, n.Emptied())
 		if (r == nil) != (want == nil) || r != nil && r.Reason != want.Reason {
 			t.Fatalf("apart says %+v, the empty node %+v", r, want)
 		}

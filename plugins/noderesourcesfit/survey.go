@@ -60,6 +60,15 @@ func surveyOf(s *cluster.Shape, n *cluster.Node, product string) tally {
 	t := tally{product: product}
 	alike := n.Alike(s)
 	kind, big := false, false
+	if alike && n.Unfilled() == 0 { // one look for all
+		if kind = t.counts(s, &n.Devices[0]); kind {
+			t.kind = len(n.Devices)
+		}
+		if kind && s.Need.Usable(&n.Devices[0]) {
+			t.big = len(n.Devices)
+		}
+		return t
+	}
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if i == 0 || !alike {

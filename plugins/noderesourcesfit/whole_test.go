@@ -28,7 +28,7 @@ func TestWholeNodesAtAGlance(t *testing.T) {
 	for at, n := range nodes {
 		for name, need := range needs {
 			s := &cluster.Shape{Need: need, Resources: cluster.Resources{{Name: cluster.CPU, Value: 2000}, {Name: cluster.Memory, Value: 2 << 30}}}
-			empty := emptied(n)
+			empty := n.Emptied()
 			want := why(s, empty, &forGood)
 			if supplied(s, empty) && empty.Feasible(s) {
 				want = nil
