@@ -59,7 +59,7 @@ func (b *backlog) open(s *Session) {
 	first := b.session == nil
 	b.session, b.waiting = s, 0
 	b.sessions++
-	if b.turns == nil || b.revision != s.State.Revision() {
+	if b.turns == nil || b.revision != s.finder.state.Revision() {
 		b.turns = s.newTurns() // queues have other terms, and may be elsewhere in the tree
 		b.requeue()
 	} else {
@@ -67,11 +67,11 @@ func (b *backlog) open(s *Session) {
 	}
 	moved := b.takeJobs()
 	if first {
-		b.nodes, b.queues = s.State.Version(), s.State.QueuesVersion() // nothing is parked yet
+		b.nodes, b.queues = s.finder.state.Version(), s.finder.state.QueuesVersion() // nothing is parked yet
 	}
 	b.wake(moved)
-	b.jobs, b.nodes, b.queues = s.State.JobsVersion(), s.State.Version(), s.State.QueuesVersion()
-	b.revision, b.epoch = s.State.Revision(), s.engine.index.epoch
+	b.jobs, b.nodes, b.queues = s.finder.state.JobsVersion(), s.finder.state.Version(), s.finder.state.QueuesVersion()
+	b.revision, b.epoch = s.finder.state.Revision(), s.engine.index.epoch
 }
 
 // requeue finds the queues of the lanes again: a queue with other terms is another object.

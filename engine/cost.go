@@ -163,8 +163,8 @@ type rival struct {
 	evicts, moves bool
 }
 
-func (s *Session) rival(t *cluster.Task) rival {
-	return rival{task: t, tier: tierOf(s.State, t.Job.Queue).Rank(), spare: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
+func (v *victims) rival(t *cluster.Task) rival {
+	return rival{task: t, tier: tierOf(v.state, t.Job.Queue).Rank(), spare: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
 }
 
 // before orders rivals, the first to be evicted first: weaker tier, lower priority,

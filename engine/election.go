@@ -33,7 +33,7 @@ func (s *Session) mayElect() bool {
 // elected is the first job that is to be tried; nil: there is none, or it is no longer
 // found by election.
 func (t *turns) elected() *cluster.Job {
-	for t.session.err == nil && t.elects() {
+	for t.session.fault.err == nil && t.elects() {
 		t.elections++
 		t.known = t.session.State.QueuesVersion()
 		if c := t.last; c != nil {

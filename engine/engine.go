@@ -64,7 +64,13 @@ const (
 
 // Open starts a session: plugins register their hooks.
 func (e *Engine) Open(state *cluster.State, o Options) *Session {
-	s := &Session{State: state, Now: o.Now, engine: e, options: o}
+	s := &Session{State: state, Now: o.Now, engine: e, options: o, fault: &fault{}}
+	s.finder = &finder{state: state, hooks: &s.hooks, index: e.index, search: o.Search, fault: s.fault}
+	s.accounts = &accounts{state: state, idle: &e.idle}
+	s.explainer = &explainer{finder: s.finder, all: o.Explain}
+	s.clerk = &clerk{state: state, now: o.Now, hooks: &s.hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, last: &e.events,
+		decided: func() { s.denied = nil; s.heaps.clear() }} // queues may lose other jobs now
+	s.victims, s.heaps = &victims{state: state, hooks: &s.hooks, clerk: s.clerk}, &heaps{}
 	for i := range e.plugins {
 		s.opening = &e.plugins[i]
 		e.plugins[i].OnSessionOpen(s)

@@ -50,25 +50,25 @@ func (a Action) event() EventKind {
 
 // record adds to the events of the session. A session is likely to have as many as
 // the one before it.
-func (s *Session) record(r Record) {
-	if s.events == nil {
-		s.events = make([]Record, 0, max(4, s.engine.events))
+func (c *clerk) record(r Record) {
+	if c.events == nil {
+		c.events = make([]Record, 0, max(4, *c.last))
 	}
-	s.events = append(s.events, r)
-	s.engine.events = len(s.events)
+	c.events = append(c.events, r)
+	*c.last = len(c.events)
 }
 
-func (s *Session) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
+func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
 	if kind == Allocated {
-		s.still.follow(s, t, -1)
+		c.accounts.follow(t, -1)
 	} else {
-		s.still.follow(s, t, +1)
+		c.accounts.follow(t, +1)
 	}
-	if len(s.hooks.handlers) == 0 {
+	if len(c.hooks.handlers) == 0 {
 		return
 	}
 	e := Event{Kind: kind, Job: t.Job, Task: t, Node: n, Undo: undo}
-	for _, h := range s.hooks.handlers {
+	for _, h := range c.hooks.handlers {
 		if kind == Allocated && h.AllocateFunc != nil {
 			h.AllocateFunc(&e)
 		}

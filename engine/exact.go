@@ -69,8 +69,8 @@ func (g *gang) exact() bool {
 			}
 		}
 	}
-	steps := min(exactSteps, sessionSteps-g.session.gangs.searched)
-	defer func(from int) { g.session.gangs.searched += from - max(0, steps) }(steps)
+	steps := min(exactSteps, sessionSteps-*g.placer.searched)
+	defer func(from int) { *g.placer.searched += from - max(0, steps) }(steps)
 	for _, in := range scopes {
 		x := &search{gang: g, in: in, steps: steps, began: slices.Clone(g.members)}
 		if !x.prepare() {
@@ -78,13 +78,13 @@ func (g *gang) exact() bool {
 			continue
 		}
 		mark := g.stmt.Checkpoint()
-		found := x.from(0) && g.session.err == nil
+		found := x.from(0) && g.placer.fault.err == nil
 		moves := g.stmt.placedSince(mark)
 		g.stmt.Rollback(mark)
 		if steps = x.steps; found {
 			return x.repeat(moves)
 		}
-		if steps <= 0 || g.session.err != nil {
+		if steps <= 0 || g.placer.fault.err != nil {
 			g.unsure = true
 			break
 		}
@@ -95,9 +95,9 @@ func (g *gang) exact() bool {
 // repeat makes the moves again, with scores to be shown.
 func (x *search) repeat(moves []move) bool {
 	for _, m := range moves {
-		d := x.session.decision(x.alt, m.task, m.node, x.in)
+		d := x.placer.decision(x.alt, m.task, m.node, x.in)
 		d.Claims = m.claims
-		if !x.session.allocate(x.stmt, m.task, d, m.node) {
+		if !x.placer.allocate(m.task, d, m.node) {
 			return false
 		}
 	}
@@ -119,7 +119,7 @@ func (g *gang) uncertain() bool {
 		if t.Shape != g.left[0].Shape || need.Layers != nil || need.SumAtLeast > 0 || need.Devices > 1 && (need.Share > 0 || need.Memory > 0) {
 			return true
 		}
-		if filters, _, _ := g.session.taskHooks(t); len(filters) > 0 {
+		if filters, _, _ := g.placer.finder.taskHooks(t); len(filters) > 0 {
 			return true
 		}
 	}
@@ -129,7 +129,6 @@ func (g *gang) uncertain() bool {
 // prepare lists the tasks and, for each, the nodes that may take it; false if
 // there are too many.
 func (x *search) prepare() bool {
-	s := x.session
 	involved := map[*cluster.Node]bool{}
 	byShape := map[*cluster.Shape][]*cluster.Node{}
 	for i, t := range x.left {
@@ -157,7 +156,7 @@ func (x *search) prepare() bool {
 		}
 		x.tasks = append(x.tasks, seeker{task: t, kind: k, nodes: nodes, twin: twin})
 	}
-	return len(involved) <= exactNodes && s.err == nil
+	return len(involved) <= exactNodes && x.placer.fault.err == nil
 }
 
 // hosts are the nodes with room for the task that no filter rules out for good,
@@ -168,14 +167,14 @@ func (x *search) hosts(t *cluster.Task) []*cluster.Node {
 		score int64
 	}
 	var hosts []host
-	ask := x.session.verdicts(t)
-	for _, n := range x.session.members(x.in) {
+	ask := x.placer.finder.verdicts(t)
+	for _, n := range x.placer.finder.members(x.in) {
 		if rejected, transient := ask(n); rejected && !transient || n.Room(t.Shape) == 0 {
 			continue
 		}
 		h := host{n, -1} // scores are for nodes that pass
-		if x.session.reject(t, n) == nil {
-			h.score = x.session.score(t, n).Total
+		if x.placer.finder.reject(t, n) == nil {
+			h.score = x.placer.finder.score(t, n).Total
 		}
 		if hosts = append(hosts, h); len(hosts) > exactNodes {
 			break
@@ -236,7 +235,7 @@ func (x *search) from(i int) bool {
 	if x.needs() == 0 && !x.dangling() {
 		return true
 	}
-	if x.steps <= 0 || x.session.err != nil || i == len(x.tasks) || !x.could(i) {
+	if x.steps <= 0 || x.placer.fault.err != nil || i == len(x.tasks) || !x.could(i) {
 		return false
 	}
 	t := &x.tasks[i]
@@ -244,7 +243,7 @@ func (x *search) from(i int) bool {
 	if t.twin >= 0 {
 		first = x.tasks[t.twin].at // equal tasks stand in order, or it would be the same arrangement twice
 	}
-	before := x.session.before(t.task)
+	before := x.placer.finder.before(t.task)
 	if before != nil {
 		x.unsure = x.unsure || before.Before.Cure.Transient()
 	} else if first >= 0 {
@@ -252,7 +251,7 @@ func (x *search) from(i int) bool {
 			if x.on(i, t.nodes[t.at]) {
 				return true
 			}
-			if x.steps <= 0 || x.session.err != nil {
+			if x.steps <= 0 || x.placer.fault.err != nil {
 				return false
 			}
 		}
@@ -263,20 +262,20 @@ func (x *search) from(i int) bool {
 
 // on tries the i-th task on the node, with every choice of devices.
 func (x *search) on(i int, n *cluster.Node) bool {
-	s, t := x.session, x.tasks[i].task
+	p, t := x.placer, x.tasks[i].task
 	if x.steps--; !x.near(t, n) {
 		return false
 	}
-	if r := s.reject(t, n); r != nil {
+	if r := p.finder.reject(t, n); r != nil {
 		x.unsure = x.unsure || r.Cure.unheld() // something other than a task may make room
 		return false
 	}
-	for claims := range n.Choices(t.Shape, s.deviceScore(t.Shape, n), x.named) {
+	for claims := range n.Choices(t.Shape, p.finder.deviceScore(t.Shape, n), x.named) {
 		if x.steps -= allocationCost; x.steps <= 0 {
 			return false
 		}
 		mark := x.stmt.Checkpoint()
-		if !s.allocate(x.stmt, t, Decision{Node: n.Name, Claims: claims}, n) {
+		if !p.allocate(t, Decision{Node: n.Name, Claims: claims}, n) {
 			return false
 		}
 		x.count(t, +1)

@@ -28,9 +28,9 @@ func (s *Session) AddExclusionFn(fn ExclusionFn) { add(s, &s.hooks.exclusions, f
 // apart bounds how many tasks of the job the nodes hold where its tasks exclude each
 // other, and names the tightest exclusion; nil where there is none. Room is how many
 // tasks a node holds.
-func (s *Session) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cluster.Node) int) (most int, by *Rejection) {
+func (e *explainer) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cluster.Node) int) (most int, by *Rejection) {
 	most = math.MaxInt
-	for _, h := range s.hooks.exclusions {
+	for _, h := range e.finder.hooks.exclusions {
 		for _, x := range h.fn(job) {
 			if sum := domainsWith(x.Level, nodes, room); sum < most {
 				most = sum

@@ -10,21 +10,21 @@ type groupChoice struct {
 	miss  int // its place among the groups that were judged
 }
 
-func (s *Session) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) Score {
-	out := Score{Parts: make([]Part, 0, len(s.hooks.groupOrders))}
-	for _, h := range s.hooks.groupOrders {
-		out.add(s, h.plugin, h.weight, h.fn(job, want, g, nodes))
+func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) Score {
+	out := Score{Parts: make([]Part, 0, len(p.finder.hooks.groupOrders))}
+	for _, h := range p.finder.hooks.groupOrders {
+		out.add(p.finder, h.plugin, h.weight, h.fn(job, want, g, nodes))
 	}
 	return out
 }
 
 // takers are the group's nodes that take the task now.
-func (s *Session) takers(t *cluster.Task, g *cluster.Group) []*cluster.Node {
-	ask := s.verdicts(t)
-	filters, _, _ := s.taskHooks(t)
+func (p *placer) takers(t *cluster.Task, g *cluster.Group) []*cluster.Node {
+	ask := p.finder.verdicts(t)
+	filters, _, _ := p.finder.taskHooks(t)
 	var out []*cluster.Node
 	for _, n := range g.Nodes {
-		if rejected, _ := ask(n); !rejected && s.rejectTask(filters, t, n) == nil {
+		if rejected, _ := ask(n); !rejected && p.finder.rejectTask(filters, t, n) == nil {
 			out = append(out, n)
 		}
 	}
@@ -35,7 +35,7 @@ func (s *Session) takers(t *cluster.Task, g *cluster.Group) []*cluster.Node {
 // is the first of the choices.
 func (st *Statement) choose(checkpoint int, choices []groupChoice) {
 	var groups []GroupCandidate
-	if st.session.options.Explain {
+	if st.clerk.explain {
 		for _, c := range choices {
 			groups = append(groups, GroupCandidate{c.group.Key, c.form.Name, c.score})
 		}

@@ -22,7 +22,7 @@ func (s *Session) helped(k *bucket) bool {
 // news reports whether anything changed for the task.
 func (s *Session) news(k *bucket, t *cluster.Task) bool {
 	b := s.engine.backlog
-	if before := s.before(t); before != nil { // whatever nodes have, it may not have it
+	if before := s.finder.before(t); before != nil { // whatever nodes have, it may not have it
 		if k.recheck = true; before.Before.Queue == "" {
 			if !k.loose {
 				k.loose = true
@@ -46,7 +46,7 @@ func (s *Session) news(k *bucket, t *cluster.Task) bool {
 		if n == nil || n.Freed() <= k.version {
 			return false
 		}
-		r, _ := s.rejectAt(nil, t, n)
+		r, _ := s.finder.rejectAt(nil, t, n)
 		return r == nil || k.permanent && r.Cure.Transient()
 	})
 }

@@ -160,7 +160,7 @@ func (h *hooks) staticFirst() {
 
 func add[F any](s *Session, list *[]hook[F], fn F) *hook[F] {
 	if s.opening == nil {
-		s.fail("engine", "a hook was registered after the session had opened; register hooks in OnSessionOpen")
+		s.fault.fail("engine", "a hook was registered after the session had opened; register hooks in OnSessionOpen")
 		return &hook[F]{}
 	}
 	*list = append(*list, hook[F]{fn: fn, plugin: s.opening.Name(), weight: s.opening.weight, order: len(*list)})
@@ -199,7 +199,7 @@ func (s *Session) AddSiblingOrderFn(fn SiblingOrderFn) {
 func (s *Session) AddFrozenOrderFn(fn FrozenOrderFn) {
 	last := len(s.hooks.queueOrders) - 1
 	if last < 0 || s.opening == nil || s.hooks.queueOrders[last].plugin != s.opening.Name() || !s.hooks.queueOrders[last].siblings {
-		s.fail("engine", "AddFrozenOrderFn is called after AddSiblingOrderFn of the same plugin; there is none")
+		s.fault.fail("engine", "AddFrozenOrderFn is called after AddSiblingOrderFn of the same plugin; there is none")
 		return
 	}
 	s.hooks.queueOrders[last].freeze = fn

@@ -71,8 +71,8 @@ type predicate struct {
 
 // open prepares the index for a session.
 func (x *index) open(s *Session) {
-	if x.state != s.State {
-		x.state = s.State
+	if x.state != s.finder.state {
+		x.state = s.finder.state
 		clear(x.rankings)
 	}
 	x.session = s
@@ -144,7 +144,7 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	} else if r.known != x.state.Version() {
 		x.refresh(r)
 	}
-	if x.session.err != nil {
+	if x.session.fault.err != nil {
 		r.epoch = 0 // what was judged while a plugin broke the rules is not to be remembered
 	}
 	return r
@@ -324,7 +324,7 @@ func (x *index) points(r *ranking, scorers []hook[ShapeOrderFn], n *cluster.Node
 		o := &scorers[i]
 		score := o.fn(r.shape, n)
 		if !(score >= 0 && score <= 100) {
-			x.session.fail(o.plugin, "a score of %v for node %s is not between 0 and 100", score, n.Name)
+			x.session.fault.fail(o.plugin, "a score of %v for node %s is not between 0 and 100", score, n.Name)
 			return 0, false
 		}
 		total += o.weight * milli(score)
@@ -346,7 +346,7 @@ func (x *index) code(p *predicate, r *Rejection) uint16 {
 	i := slices.Index(x.codes, want)
 	if i < 0 {
 		if i = len(x.codes); i > maxCodes {
-			x.session.fail(p.plugin, "gives too many different reasons; a reason is a constant")
+			x.session.fault.fail(p.plugin, "gives too many different reasons; a reason is a constant")
 			return 1
 		}
 		x.codes = append(x.codes, want)

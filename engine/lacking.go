@@ -7,16 +7,27 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
+// shortage says which tasks jobs lack.
+type shortage struct {
+	hooks    *hooks
+	accounts *accounts
+	growing  *cluster.Job // whose turn is for a task beyond its minimum
+}
+
+func (s *Session) shortage(growing *cluster.Job) shortage {
+	return shortage{&s.hooks, s.accounts, growing}
+}
+
 // minima are the sets of tasks that room is looked for: those that the minimum
 // needs in the order they are placed and, where others would do too, the smallest.
-func (s *Session) minima(alt *cluster.Alternative) [][]*cluster.Task {
-	first := s.lacking(alt, s.CompareTasks)
+func (l *shortage) minima(alt *cluster.Alternative) [][]*cluster.Task {
+	first := l.sorted(alt, l.compare)
 	if len(first) == 0 {
 		return nil
 	}
-	out := append([][]*cluster.Task{first}, s.otherSubgroups(alt)...)
-	smallest := s.lacking(alt, func(a, b *cluster.Task) int {
-		return cmp.Or(cmp.Compare(s.devicesOf(a.Shape).Value, s.devicesOf(b.Shape).Value), cmp.Compare(a.Shape.Resources.Of(cluster.CPU), b.Shape.Resources.Of(cluster.CPU)))
+	out := append([][]*cluster.Task{first}, l.otherSubgroups(alt)...)
+	smallest := l.sorted(alt, func(a, b *cluster.Task) int {
+		return cmp.Or(cmp.Compare(l.accounts.devicesOf(a.Shape).Value, l.accounts.devicesOf(b.Shape).Value), cmp.Compare(a.Shape.Resources.Of(cluster.CPU), b.Shape.Resources.Of(cluster.CPU)))
 	})
 	for _, t := range smallest {
 		if !slices.ContainsFunc(first, func(o *cluster.Task) bool { return o.Shape == t.Shape }) {
@@ -27,18 +38,18 @@ func (s *Session) minima(alt *cluster.Alternative) [][]*cluster.Task {
 }
 
 // Lacking are the pending tasks that the minimum needs, in the order they are placed.
-func (s *Session) Lacking(alt *cluster.Alternative) []*cluster.Task {
-	return s.lacking(alt, s.CompareTasks)
+func (l *shortage) of(alt *cluster.Alternative) []*cluster.Task {
+	return l.sorted(alt, l.compare)
 }
 
 // lacking are the same, in the order given.
-func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
-	return s.lackingOf(alt, s.wanted(alt, nil), order)
+func (l *shortage) sorted(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
+	return l.made(alt, l.wanted(alt, nil), order)
 }
 
 // lackingOf are those where the minimum is made of the subgroups that are wanted. Of a
 // job that grows, it is the next task beyond the minimum.
-func (s *Session) lackingOf(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
+func (l *shortage) made(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
 	var pending []*cluster.Task
 	short, parts := alt.Min, make([]int, len(alt.Subgroups))
 	for i := range parts {
@@ -63,7 +74,7 @@ func (s *Session) lackingOf(alt *cluster.Alternative, wanted []bool, order func(
 		}
 	}
 	slices.SortStableFunc(pending, order)
-	if s.growing != nil && len(pending) > 0 && pending[0].Job == s.growing {
+	if l.growing != nil && len(pending) > 0 && pending[0].Job == l.growing {
 		return pending[:1]
 	}
 	return needed(pending, short, parts)

@@ -40,7 +40,7 @@ func (g *gang) fillGroup(sub int) *Attempt {
 		for i >= 0 && !g.take(i) {
 			i = g.nextIn(sub)
 		}
-		if i < 0 || g.session.err != nil {
+		if i < 0 || g.placer.fault.err != nil {
 			return g.miss()
 		}
 	}

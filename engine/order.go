@@ -129,15 +129,15 @@ func (s *Session) compareQueues(a, b Bid) int {
 
 // Lacks are the tasks that the job's turn is for, in the first form that would be
 // tried: those that its minimum needs or, where it has its minimum, the next one.
-func (s *Session) Lacks(job *cluster.Job) []*cluster.Task {
+func (l *shortage) lacks(job *cluster.Job) []*cluster.Task {
 	for _, forms := range choices(job) {
 		if tasks := forms[0].Tasks; len(tasks) == 1 && tasks[0].Status == cluster.Pending {
 			return tasks // most jobs are such, and this is asked often
 		}
-		if lacks := s.Lacking(&forms[0]); len(lacks) > 0 {
+		if lacks := l.of(&forms[0]); len(lacks) > 0 {
 			return lacks
 		}
-		if next := s.nextPending(&forms[0]); next != nil {
+		if next := l.next(&forms[0]); next != nil {
 			return []*cluster.Task{next}
 		}
 		break
@@ -146,10 +146,10 @@ func (s *Session) Lacks(job *cluster.Job) []*cluster.Task {
 }
 
 // nextPending is the first pending task in the order they are placed; nil: there is none.
-func (s *Session) nextPending(alt *cluster.Alternative) *cluster.Task {
+func (l *shortage) next(alt *cluster.Alternative) *cluster.Task {
 	var next *cluster.Task
 	for _, t := range alt.Tasks {
-		if t.Status == cluster.Pending && (next == nil || s.CompareTasks(t, next) < 0) {
+		if t.Status == cluster.Pending && (next == nil || l.compare(t, next) < 0) {
 			next = t
 		}
 	}

@@ -98,7 +98,7 @@ func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
 		}
 	}
 	openShapes(job, func(t *cluster.Task) bool {
-		if filters, _, _ := b.session.taskHooks(t); len(filters) > 0 {
+		if filters, _, _ := b.session.finder.taskHooks(t); len(filters) > 0 {
 			k.loose = true
 		}
 		k.asks = append(k.asks, b.ask(t))

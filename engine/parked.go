@@ -38,7 +38,7 @@ func (s *Session) writeBackOff(job *cluster.Job) {
 	if p == nil && job.Parked == nil || p != nil && job.Parked != nil && *p == *job.Parked {
 		return
 	}
-	stmt := s.Begin()
+	stmt := s.clerk.begin()
 	stmt.position()
 	stmt.tx.Park(job, p)
 	stmt.end()

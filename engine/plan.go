@@ -7,21 +7,43 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
+// nodewise searches node by node: it makes room for one task after the other, each on
+// the node where that costs least.
+type nodewise struct {
+	want     *want
+	exits    *exits
+	leaver   *leaver
+	trial    *trial
+	placer   *placer
+	finder   *finder
+	accounts *accounts
+	heaps    *heaps
+	state    *cluster.State
+	stmt     *Statement
+	fault    *fault
+
+	looks   int // nodes that were looked at closely and have no plan
+	weighed []Option
+	scratch []*cluster.Task
+	prices  []price
+	sums    map[string]int64 // of what is lacking, by resource
+}
+
 // greedy makes room task by task: where a node takes the task as things are it is
 // placed there, else where that costs least. For jobs that must stay within a group or
 // a domain the cheapest of them counts. It returns the victims, or nil.
-func (r *room) greedy() []*Victim {
+func (w *nodewise) greedy() []*Victim {
 	var best []*Victim
 	var least cost
-	for i, in := range r.scopes() {
-		if i == maxScopes || r.err != nil {
+	for i, in := range w.scopes() {
+		if i == maxScopes || w.fault.err != nil {
 			break
 		}
-		mark := r.stmt.Checkpoint()
-		plan := r.within(in)
-		spent := costOf(r.State, plan)
-		spent.beyond = r.stmt.beyond(mark)
-		r.stmt.Rollback(mark)
+		mark := w.stmt.Checkpoint()
+		plan := w.within(in)
+		spent := costOf(w.state, plan)
+		spent.beyond = w.stmt.beyond(mark)
+		w.stmt.Rollback(mark)
 		if plan == nil {
 			continue
 		}
@@ -33,19 +55,19 @@ func (r *room) greedy() []*Victim {
 }
 
 // scopes are where the job may be placed as a whole: one group, or one domain.
-func (r *room) scopes() []*scope {
-	alt := r.alt()
+func (w *nodewise) scopes() []*scope {
+	alt := w.want.alt()
 	var out []*scope
 	switch {
 	case alt.Whole != nil:
-		home := r.home(r.job, alt)
-		for _, g := range r.State.Groups() {
+		home := w.placer.home(w.want.job, alt)
+		for _, g := range w.state.Groups() {
 			if (home == nil || g.Key == *home) && (!named(alt) || g.Key == *alt.Whole.Only) {
 				out = append(out, &scope{group: g})
 			}
 		}
 	case alt.Topology.Required != "":
-		for _, in := range r.split(nil, alt.Topology.Required) {
+		for _, in := range w.finder.split(nil, alt.Topology.Required) {
 			if !slices.ContainsFunc(alt.Tasks, func(t *cluster.Task) bool { return t.Placed() && !in.has(t.At()) }) {
 				out = append(out, in)
 			}
@@ -56,28 +78,28 @@ func (r *room) scopes() []*scope {
 	return out
 }
 
-func (r *room) within(in *scope) []*Victim {
+func (w *nodewise) within(in *scope) []*Victim {
 	var plan []*Victim
-	r.weighed = nil // what was weighed in other scopes has no plan
-	for _, t := range r.lacks {
-		if r.best(t, in) == nil {
-			h := r.heap(t, in)
-			e := h.cheapest(r, t)
-			if e == nil || r.err != nil {
+	w.weighed = nil // what was weighed in other scopes has no plan
+	for _, t := range w.want.lacks {
+		if w.finder.best(t, in) == nil {
+			h := w.heap(t, in)
+			e := h.cheapest(w, t)
+			if e == nil || w.fault.err != nil {
 				return nil
 			}
-			r.weigh(h, t, e)
+			w.weigh(h, t, e)
 			for _, v := range e.plan {
-				if !r.leave(v) {
+				if !w.leaver.leave(v) {
 					return nil
 				}
 			}
 			plan = append(plan, e.plan...)
 		}
-		if !r.placeTask(r.stmt, r.alt(), t, in) {
+		if !w.placer.placeTask(w.want.alt(), t, in) {
 			return nil
 		}
-		if moves(plan) && !r.landed(plan) {
+		if moves(plan) && !w.trial.landed(plan) {
 			return nil
 		}
 	}
@@ -85,24 +107,24 @@ func (r *room) within(in *scope) []*Victim {
 }
 
 // landed reports whether all of the plan that moves finds room now.
-func (r *room) landed(plan []*Victim) bool {
-	mark := r.stmt.Checkpoint()
-	ok := r.land(plan)
-	r.stmt.Rollback(mark)
+func (x *trial) landed(plan []*Victim) bool {
+	mark := x.stmt.Checkpoint()
+	ok := x.land(plan)
+	x.stmt.Rollback(mark)
 	return ok
 }
 
 // look finds out which victims would have to leave for the task to fit the node. Three
 // orders are tried: that of rivals, and with the largest or the smallest first, since
 // these free less beyond what is needed, or take fewer tasks.
-func (r *room) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
-	line := r.rivalsOn(n)
+func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
+	line := w.exits.rivalsOn(n)
 	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
-	best := r.lookIn(t, n, line, false)
-	if best == nil && r.way&moving != 0 {
-		best = r.lookIn(t, n, line, true) // gangs that can move only as a whole
+	best := w.lookIn(t, n, line, false)
+	if best == nil && w.exits.way&moving != 0 {
+		best = w.lookIn(t, n, line, true) // gangs that can move only as a whole
 	}
-	spent := r.spent(t, n, best)
+	spent := w.spent(t, n, best)
 	if best == nil || !slices.ContainsFunc(line, func(c rival) bool { return size(line[0].task) != size(c.task) }) {
 		return best, spent
 	}
@@ -110,8 +132,8 @@ func (r *room) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 		slices.SortStableFunc(line, func(a, b rival) int {
 			return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(a.task.Job.Priority, b.task.Job.Priority), sign*cmp.Compare(size(b.task), size(a.task)))
 		})
-		if other := r.lookIn(t, n, line, false); other != nil {
-			if c := r.spent(t, n, other); c.compare(&spent) < 0 {
+		if other := w.lookIn(t, n, line, false); other != nil {
+			if c := w.spent(t, n, other); c.compare(&spent) < 0 {
 				best, spent = other, c
 			}
 		}
@@ -120,15 +142,15 @@ func (r *room) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 }
 
 // rivalsOn are the tasks on the node that might leave in this way.
-func (r *room) rivalsOn(n *cluster.Node) []rival {
+func (e *exits) rivalsOn(n *cluster.Node) []rival {
 	var line []rival
 	for _, o := range n.Tasks {
-		if !r.mayLeave(o, r.job) {
+		if !e.leaver.victims.mayLeave(o, e.leaver.want.job) {
 			continue
 		}
-		c := r.rival(o)
-		c.evicts = r.way&evicting != 0
-		c.moves = r.way&moving != 0 && r.mightMove(o)
+		c := e.leaver.victims.rival(o)
+		c.evicts = e.way&evicting != 0
+		c.moves = e.way&moving != 0 && e.leaver.mightMove(o)
 		if c.evicts || c.moves {
 			line = append(line, c)
 		}
@@ -137,8 +159,8 @@ func (r *room) rivalsOn(n *cluster.Node) []rival {
 }
 
 // spent is what the plan for one task on one node costs.
-func (r *room) spent(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
-	c := costOf(r.State, plan)
+func (w *nodewise) spent(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
+	c := costOf(w.state, plan)
 	here := int64(0)
 	for _, v := range plan {
 		if v.Purpose == Move {
@@ -152,7 +174,7 @@ func (r *room) spent(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
 			}
 		}
 	}
-	c.beyond += max(0, here-max(0, r.devicesOf(t.Shape).Least-idleOn(n)))
+	c.beyond += max(0, here-max(0, w.accounts.devicesOf(t.Shape).Least-idleOn(n)))
 	return c
 }
 
@@ -168,24 +190,24 @@ func idleOn(n *cluster.Node) int64 {
 // lookIn makes rivals leave in the order given until the task fits the node, first
 // those that may be evicted, then those that may move. Victims without which it fits
 // as well then stay, the last first. Whole says that all members of a gang move.
-func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool) []*Victim {
-	filters, _, _ := r.taskHooks(t)
-	if rejection, _ := r.rejectAt(filters, t, n); rejection != nil && rejection.Cure&Evict == 0 {
+func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool) []*Victim {
+	filters, _, _ := w.finder.taskHooks(t)
+	if rejection, _ := w.finder.rejectAt(filters, t, n); rejection != nil && rejection.Cure&Evict == 0 {
 		return nil
 	}
-	least := r.fewest(t, n, line)
-	mark := r.stmt.Checkpoint()
-	defer r.stmt.Rollback(mark)
+	least := w.fewest(t, n, line)
+	mark := w.stmt.Checkpoint()
+	defer w.stmt.Rollback(mark)
 	var plan []*Victim
 	fits := false
 	add := func(v *Victim) bool {
-		before := r.stmt.Checkpoint()
-		if !r.leave(v) {
+		before := w.stmt.Checkpoint()
+		if !w.leaver.leave(v) {
 			return false
 		}
-		rejection, _ := r.rejectAt(filters, t, n)
+		rejection, _ := w.finder.rejectAt(filters, t, n)
 		if rejection != nil && rejection.Cure&Evict == 0 { // the task must be near the victim
-			r.stmt.Rollback(before)
+			w.stmt.Rollback(before)
 			return false
 		}
 		plan, fits = append(plan, v), rejection == nil
@@ -216,31 +238,31 @@ func (r *room) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool
 		return nil
 	}
 	again := func(rest []*Victim) bool {
-		r.stmt.Rollback(mark)
+		w.stmt.Rollback(mark)
 		for _, v := range rest {
-			if !r.leave(v) {
+			if !w.leaver.leave(v) {
 				return false
 			}
 		}
-		rejection, _ := r.rejectAt(filters, t, n)
+		rejection, _ := w.finder.rejectAt(filters, t, n)
 		return rejection == nil
 	}
 	if len(plan) > 1 && leavingFrom(n, plan) > least {
-		plan = r.keep(plan, again)
+		plan = keep(plan, again)
 	}
-	if moves(plan) && (!again(plan) || !r.placeOn(t, n) || !r.land(plan)) {
+	if moves(plan) && (!again(plan) || !w.placeOn(t, n) || !w.trial.land(plan)) {
 		return nil
 	}
 	return plan
 }
 
 // fewest is how many of the rivals have to leave at least for the task to fit the node.
-func (r *room) fewest(t *cluster.Task, n *cluster.Node, line []rival) int {
-	tasks := r.scratch[:0]
+func (w *nodewise) fewest(t *cluster.Task, n *cluster.Node, line []rival) int {
+	tasks := w.scratch[:0]
 	for i := range line {
 		tasks = append(tasks, line[i].task)
 	}
-	r.scratch = tasks
+	w.scratch = tasks
 	least, _ := fewest(t.Shape, n, tasks)
 	return least
 }
@@ -259,14 +281,14 @@ func leavingFrom(n *cluster.Node, plan []*Victim) int {
 }
 
 // placeOn allocates the task on the node, to see what is left for others.
-func (r *room) placeOn(t *cluster.Task, n *cluster.Node) bool {
-	claims, ok := n.Choose(t.Shape, r.deviceScore(t.Shape, n))
-	return ok && r.stmt.Allocate(t, n, claims) == nil
+func (w *nodewise) placeOn(t *cluster.Task, n *cluster.Node) bool {
+	claims, ok := n.Choose(t.Shape, w.finder.deviceScore(t.Shape, n))
+	return ok && w.stmt.Allocate(t, n, claims) == nil
 }
 
 // keep drops the victims without which the rest is enough, the dearest first. The
 // rest keeps its order, since some may leave only after others.
-func (r *room) keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
+func keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
 	for i := len(plan) - 1; i >= 0 && len(plan) > 1; i-- {
 		rest := slices.Delete(slices.Clone(plan), i, i+1)
 		if enough(rest) {
@@ -279,31 +301,31 @@ func (r *room) keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
 // inLine makes rivals of the whole cluster leave one after the other until the job is
 // placed, and then keeps those in their places that it can. It is for what is not the
 // fault of a node, such as the limit of a queue.
-func (r *room) inLine() []*Victim {
-	line := r.line(maxInLine, true)
+func (r *room) inLine(exits *exits) []*Victim {
+	line := exits.line(maxInLine, true)
 	if line == nil { // of too many, those that it must be away from, wherever they are
-		line = r.rivals(r.job, maxInLine, func(t *cluster.Task) bool { return t.Job.Repels(r.job) && r.leavable(t) })
+		line = r.leaver.victims.rivals(r.want.job, maxInLine, func(t *cluster.Task) bool { return t.Job.Repels(r.want.job) && exits.leavable(t) })
 	}
 	if len(line) == 0 {
 		return nil
 	}
 	var plan []*Victim
 	for size := 1; ; size *= 2 {
-		plan = r.first(line, min(size, len(line)))
-		if len(plan) > 0 && r.works(plan) {
+		plan = exits.first(line, min(size, len(line)))
+		if len(plan) > 0 && r.trial.works(plan) {
 			break
 		}
-		if size >= len(line) || r.over() {
+		if size >= len(line) || r.trial.over() {
 			return nil
 		}
 	}
-	return r.keep(plan, func(rest []*Victim) bool { return !r.over() && r.works(rest) })
+	return keep(plan, func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 }
 
 // first are the victims that leave if the first rivals do.
-func (r *room) first(line []rival, size int) []*Victim {
-	mark := r.stmt.Checkpoint()
-	defer r.stmt.Rollback(mark)
+func (e *exits) first(line []rival, size int) []*Victim {
+	mark := e.leaver.stmt.Checkpoint()
+	defer e.leaver.stmt.Rollback(mark)
 	var plan []*Victim
 	for progress := true; progress; {
 		progress = false
@@ -312,10 +334,10 @@ func (r *room) first(line []rival, size int) []*Victim {
 				continue
 			}
 			v := mover(c.task)
-			if r.way&evicting != 0 {
+			if e.way&evicting != 0 {
 				v = VictimOf(c.task)
 			}
-			if r.leave(v) {
+			if e.leaver.leave(v) {
 				plan = append(plan, v)
 				progress = true
 			}
@@ -326,38 +348,37 @@ func (r *room) first(line []rival, size int) []*Victim {
 
 // line are all rivals in order, or only those that might leave in this way; nil where
 // there are more than most.
-func (r *room) line(most int, might bool) []rival {
+func (e *exits) line(most int, might bool) []rival {
 	if !might {
-		return r.rivals(r.job, most, nil)
+		return e.leaver.victims.rivals(e.leaver.want.job, most, nil)
 	}
-	return r.rivals(r.job, most, r.leavable)
+	return e.leaver.victims.rivals(e.leaver.want.job, most, e.leavable)
 }
 
 // leavable reports whether the task might leave in this way.
-func (r *room) leavable(t *cluster.Task) bool {
-	return r.way&evicting != 0 && r.mightLeave(t) || r.way&moving != 0 && r.mightMove(t)
+func (e *exits) leavable(t *cluster.Task) bool {
+	return e.way&evicting != 0 && e.leaver.mightLeave(t) || e.way&moving != 0 && e.leaver.mightMove(t)
 }
 
 // weigh remembers the other nodes that would have done, to be told.
-func (r *room) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
-	if len(r.weighed) >= mostNamed {
+func (w *nodewise) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
+	if len(w.weighed) >= mostNamed {
 		return
 	}
 	add := func(e *entryPlan) {
-		o := Option{Task: t.Name, Node: r.State.At(e.slot).Name, Chosen: e == chosen, Cost: r.told(e.plan, e.cost)}
+		o := Option{Task: t.Name, Node: w.state.At(e.slot).Name, Chosen: e == chosen, Cost: told(w.state, e.plan, e.cost)}
 		for _, v := range e.plan {
 			for _, t := range v.Tasks {
 				o.Go = append(o.Go, t.ID)
 			}
 		}
-		r.weighed = append(r.weighed, o)
+		w.weighed = append(w.weighed, o)
 	}
 	add(chosen)
-	if r.options.Explain {
-		looks := r.looks
-		for _, e := range h.others(r, t, 3) {
+	if w.placer.explainer.all {
+		aside := *w // what is only told uses up nothing
+		for _, e := range h.others(&aside, t, 3) {
 			add(e)
 		}
-		r.looks = looks // what is only told uses up nothing
 	}
 }

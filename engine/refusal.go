@@ -136,46 +136,50 @@ type DomainMiss struct {
 // nearestMisses is how many misses a refusal keeps unless all are asked for.
 const nearestMisses = 10
 
+// explainer says why jobs are refused.
+type explainer struct {
+	finder *finder
+	all    bool                       // every miss is told, and not only the nearest
+	misses map[*cluster.Shape]*misses // what was found out
+}
+
 // explain sums up why no node would take the task.
-func (s *Session) explain(alt *cluster.Alternative, t *cluster.Task, in *scope) *Attempt {
-	if s.quiet {
-		return &Attempt{Task: unplaced(t)}
-	}
-	byScan := s.options.Search == Scan || in != nil || s.tasksDecide(t)
-	a := s.summary(t, in, byScan)
-	if s.options.Search == Twin && !byScan {
-		s.compare(a, s.summary(t, in, true))
+func (e *explainer) explain(alt *cluster.Alternative, t *cluster.Task, in *scope, later uint64) *Attempt {
+	byScan := e.finder.search == Scan || in != nil || e.tasksDecide(t)
+	a := e.summary(t, in, byScan, later)
+	if e.finder.search == Twin && !byScan {
+		e.compare(a, e.summary(t, in, true, 0))
 	}
 	if slices.ContainsFunc(a.Counts, func(c Tally) bool { return c.Cure.Transient() }) {
-		a.Never = s.never(alt, t, in)
+		a.Never = e.never(alt, t, in)
 	}
 	return a
 }
 
 // tasksDecide reports whether a task-form filter may have turned a node down: it is
 // only asked where no shape-form filter has.
-func (s *Session) tasksDecide(t *cluster.Task) bool {
-	filters, _, _ := s.taskHooks(t)
-	return len(filters) > 0 && s.engine.index.ranking(t.Shape).feasible > 0
+func (e *explainer) tasksDecide(t *cluster.Task) bool {
+	filters, _, _ := e.finder.taskHooks(t)
+	return len(filters) > 0 && e.finder.index.ranking(t.Shape).feasible > 0
 }
 
-func (s *Session) summary(t *cluster.Task, in *scope, byScan bool) *Attempt {
-	a := &Attempt{Task: unplaced(t), Nodes: len(s.State.Nodes())}
+func (e *explainer) summary(t *cluster.Task, in *scope, byScan bool, later uint64) *Attempt {
+	a := &Attempt{Task: unplaced(t), Nodes: len(e.finder.state.Nodes())}
 	if in != nil {
-		a.Nodes = len(s.members(in))
+		a.Nodes = len(e.finder.members(in))
 	}
 	if byScan {
-		s.explainScan(a, t, in)
+		e.explainScan(a, t, in)
 	} else {
-		s.explainIndex(a, t)
+		e.explainIndex(a, t, later)
 	}
 	return a
 }
 
 // compare fails the session where index and scan explain differently.
-func (s *Session) compare(index, scan *Attempt) {
+func (e *explainer) compare(index, scan *Attempt) {
 	if !slices.Equal(index.Counts, scan.Counts) || !index.untold && !slices.Equal(index.Nearest, scan.Nearest) {
-		s.fail("engine", "index and scan explain %s differently: %v, nearest %v; %v, nearest %v",
+		e.finder.fault.fail("engine", "index and scan explain %s differently: %v, nearest %v; %v, nearest %v",
 			index.Task.ID(), index.Counts, index.Nearest, scan.Counts, scan.Nearest)
 	}
 }
@@ -191,34 +195,34 @@ type misses struct {
 // explainIndex reads counts and nearest misses off the ranking; what was worked out is
 // kept while it holds. Nearest misses cost more than all the rest, so they are put off
 // while the job may still get room.
-func (s *Session) explainIndex(a *Attempt, t *cluster.Task) {
-	m := s.missesOf(t.Shape)
-	if a.Counts = m.counts; s.later > 0 && s.later == m.version {
+func (e *explainer) explainIndex(a *Attempt, t *cluster.Task, later uint64) {
+	m := e.missesOf(t.Shape)
+	if a.Counts = m.counts; later > 0 && later == m.version {
 		a.untold = true
 		return
 	}
-	a.Nearest = s.nearest(m, t.Shape)
+	a.Nearest = e.nearest(m, t.Shape)
 }
 
 // tellNearest finds the nearest misses that were put off. The State is as it was then.
-func (s *Session) tellNearest(job *cluster.Job, r *Refusal) {
+func (e *explainer) tellNearest(job *cluster.Job, r *Refusal) {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
 		if !a.untold {
 			continue
 		}
 		shape := a.Task.Shape
-		a.untold, a.Nearest = false, s.nearest(s.missesOf(shape), shape)
-		if s.options.Search == Twin {
-			s.compare(a, s.summary(&cluster.Task{Job: job, Shape: shape}, nil, true))
+		a.untold, a.Nearest = false, e.nearest(e.missesOf(shape), shape)
+		if e.finder.search == Twin {
+			e.compare(a, e.summary(&cluster.Task{Job: job, Shape: shape}, nil, true, 0))
 		}
 	}
 }
 
 // missesOf counts why no node takes the shape, as things are.
-func (s *Session) missesOf(shape *cluster.Shape) *misses {
-	version, x := s.State.Version(), s.engine.index
-	if m := s.misses[shape]; m != nil && m.version == version && m.epoch == x.epoch {
+func (e *explainer) missesOf(shape *cluster.Shape) *misses {
+	version, x := e.finder.state.Version(), e.finder.index
+	if m := e.misses[shape]; m != nil && m.version == version && m.epoch == x.epoch {
 		return m
 	}
 	m := &misses{version: version, epoch: x.epoch}
@@ -228,24 +232,24 @@ func (s *Session) missesOf(shape *cluster.Shape) *misses {
 			m.counts = append(m.counts, Tally{k.plugin, k.reason, k.cure, int(n), k.precedence})
 		}
 	}
-	s.sortTallies(m.counts)
+	e.sortTallies(m.counts)
 	m.counts = slices.Clip(m.counts)
-	if s.misses == nil {
-		s.misses = map[*cluster.Shape]*misses{}
+	if e.misses == nil {
+		e.misses = map[*cluster.Shape]*misses{}
 	}
-	s.misses[shape] = m
+	e.misses[shape] = m
 	return m
 }
 
 // nearest are the nodes that came nearest to taking the shape.
-func (s *Session) nearest(m *misses, shape *cluster.Shape) []Miss {
+func (e *explainer) nearest(m *misses, shape *cluster.Shape) []Miss {
 	if m.nearest == nil {
-		s.engine.index.ranking(shape).walk(s.State.Ranks(), func(slot int) bool {
-			n := s.State.At(slot)
-			if rejection, _ := s.rejectShape(shape, n); rejection != nil {
+		e.finder.index.ranking(shape).walk(e.finder.state.Ranks(), func(slot int) bool {
+			n := e.finder.state.At(slot)
+			if rejection, _ := e.finder.rejectShape(shape, n); rejection != nil {
 				m.nearest = append(m.nearest, Miss{n.Name, *rejection})
 			}
-			return s.options.Explain || len(m.nearest) < nearestMisses
+			return e.all || len(m.nearest) < nearestMisses
 		})
 		m.nearest = slices.Clip(m.nearest)
 	}
@@ -253,18 +257,18 @@ func (s *Session) nearest(m *misses, shape *cluster.Shape) []Miss {
 }
 
 // explainScan asks every node again: task-form filters have no ranking.
-func (s *Session) explainScan(a *Attempt, t *cluster.Task, in *scope) {
+func (e *explainer) explainScan(a *Attempt, t *cluster.Task, in *scope) {
 	type miss struct {
 		Miss
 		left int
 	}
 	var misses []miss
-	filters, _, _ := s.taskHooks(t)
-	for _, n := range s.State.Nodes() {
+	filters, _, _ := e.finder.taskHooks(t)
+	for _, n := range e.finder.state.Nodes() {
 		if !in.has(n) {
 			continue
 		}
-		r, left := s.rejectAt(filters, t, n)
+		r, left := e.finder.rejectAt(filters, t, n)
 		if r == nil {
 			continue
 		}
@@ -278,12 +282,12 @@ func (s *Session) explainScan(a *Attempt, t *cluster.Task, in *scope) {
 		}
 		a.Counts[i].Nodes++
 	}
-	s.sortTallies(a.Counts)
+	e.sortTallies(a.Counts)
 	slices.SortStableFunc(misses, func(a, b miss) int {
 		return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.Rejection.gap(), b.Rejection.gap()))
 	})
 	for i, m := range misses {
-		if i == nearestMisses && !s.options.Explain {
+		if i == nearestMisses && !e.all {
 			return
 		}
 		a.Nearest = append(a.Nearest, m.Miss)
@@ -291,27 +295,27 @@ func (s *Session) explainScan(a *Attempt, t *cluster.Task, in *scope) {
 }
 
 // filterOrder is each filter plugin's place: shape-form filters run first.
-func (s *Session) filterOrder() map[string]int {
+func (e *explainer) filterOrder() map[string]int {
 	order := map[string]int{}
-	for _, h := range s.hooks.prePredicates {
+	for _, h := range e.finder.hooks.prePredicates {
 		order[h.plugin] = 0
 	}
-	for _, h := range s.hooks.shapePredicates {
+	for _, h := range e.finder.hooks.shapePredicates {
 		order[h.plugin] = 1 + h.order
 	}
-	for _, h := range s.hooks.predicates {
+	for _, h := range e.finder.hooks.predicates {
 		if _, known := order[h.plugin]; !known {
-			order[h.plugin] = 1 + len(s.hooks.shapePredicates) + h.order
+			order[h.plugin] = 1 + len(e.finder.hooks.shapePredicates) + h.order
 		}
 	}
 	return order
 }
 
-func (s *Session) sortTallies(list []Tally) {
+func (e *explainer) sortTallies(list []Tally) {
 	if len(list) < 2 {
 		return
 	}
-	order := s.filterOrder()
+	order := e.filterOrder()
 	slices.SortFunc(list, func(a, b Tally) int {
 		return cmp.Or(cmp.Compare(order[a.Plugin], order[b.Plugin]), strings.Compare(string(a.Reason), string(b.Reason)), cmp.Compare(a.Cure, b.Cure), cmp.Compare(a.precedence, b.precedence))
 	})
@@ -320,14 +324,14 @@ func (s *Session) sortTallies(list []Tally) {
 // verdicts says of nodes whether shape-form filters turn the task down, and
 // whether waiting may cure it: off the index, or by asking where the index is
 // what is being checked.
-func (s *Session) verdicts(t *cluster.Task) verdict {
-	if s.options.Search != Indexed {
+func (f *finder) verdicts(t *cluster.Task) verdict {
+	if f.search != Indexed {
 		return func(n *cluster.Node) (bool, bool) {
-			r, _ := s.rejectAt(nil, t, n)
+			r, _ := f.rejectAt(nil, t, n)
 			return r != nil, r != nil && r.Cure.Transient()
 		}
 	}
-	x := s.engine.index
+	x := f.index
 	r := x.ranking(t.Shape)
 	return func(n *cluster.Node) (bool, bool) {
 		c := r.codes[n.Slot()]
@@ -336,7 +340,7 @@ func (s *Session) verdicts(t *cluster.Task) verdict {
 }
 
 // refusal sums attempts up.
-func (s *Session) refusal(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
+func (e *explainer) refusal(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
 	r := &Refusal{Job: job.ID, Attempts: attempts, Surplus: surplus, Permanent: true}
 	var all []cause
 	for i := range attempts {

@@ -29,9 +29,9 @@ type Ranked struct {
 func (s *Session) retire(out *Outcome) {
 	s.evictRetired(out)
 	for _, name := range s.State.Excess() {
-		stmt := s.Begin()
+		stmt := s.clerk.begin()
 		ranking := s.shrink(stmt, name)
-		if s.err != nil {
+		if s.fault.err != nil {
 			stmt.Discard()
 			return
 		}
@@ -47,7 +47,7 @@ func (s *Session) shrink(stmt *Statement, name string) Ranking {
 	ranking := Ranking{Set: name, Desired: s.State.Desired(name)}
 	for jobs := slices.Clone(s.State.Set(name)); len(jobs) > ranking.Desired; {
 		line := s.rankInstances(jobs)
-		if s.err != nil {
+		if s.fault.err != nil {
 			break
 		}
 		goes := line[0]
@@ -55,7 +55,7 @@ func (s *Session) shrink(stmt *Statement, name string) Ranking {
 		ranking.Jobs = append(ranking.Jobs, goes)
 		job := s.State.Job(goes.Job)
 		stmt.withdraw(job, true)
-		if stmt.retire(job, goes.Score); s.err != nil {
+		if stmt.retire(job, goes.Score); s.fault.err != nil {
 			break
 		}
 		if len(line)-1 == ranking.Desired {
@@ -70,14 +70,14 @@ func (s *Session) shrink(stmt *Statement, name string) Ranking {
 // evictRetired evicts what still runs of jobs that were retired before: whoever
 // was to see to it may have died before it was done.
 func (s *Session) evictRetired(out *Outcome) {
-	stmt := s.Begin()
+	stmt := s.clerk.begin()
 	for _, j := range s.State.Retired() {
 		if j.Placed() > 0 {
 			stmt.withdraw(j, true)
 			stmt.evictAll(j, s.rankInstances([]*cluster.Job{j})[0].Score)
 		}
 	}
-	if s.err != nil {
+	if s.fault.err != nil {
 		stmt.Discard()
 		return
 	}
@@ -94,7 +94,7 @@ func (s *Session) rankInstances(jobs []*cluster.Job) []Ranked {
 	for i, j := range jobs {
 		out[i].Job = j.ID
 		for _, h := range s.hooks.instanceOrders {
-			out[i].Score.add(s, h.plugin, h.weight, h.fn(j))
+			out[i].Score.add(s.finder, h.plugin, h.weight, h.fn(j))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Ranked) int { return cmp.Compare(a.Score.Total, b.Score.Total) })
@@ -102,8 +102,8 @@ func (s *Session) rankInstances(jobs []*cluster.Job) []Ranked {
 }
 
 // add counts one more part.
-func (c *Score) add(s *Session, plugin string, weight int64, score float64) {
-	c.Total += s.points(plugin, weight, score)
+func (c *Score) add(f *finder, plugin string, weight int64, score float64) {
+	c.Total += f.points(plugin, weight, score)
 	c.Weight += weight
 	c.Parts = append(c.Parts, Part{Plugin: plugin, Score: score, Weight: weight})
 }
@@ -121,7 +121,7 @@ func (st *Statement) evictAll(j *cluster.Job, worth Score) {
 			continue
 		}
 		if err := st.Evict(t, "", ScaledDown); err != nil {
-			st.session.fail("engine", "scaling down: %v", err)
+			st.clerk.fault.fail("engine", "scaling down: %v", err)
 			return
 		}
 		st.log[len(st.log)-1].worth = &worth

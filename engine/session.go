@@ -12,30 +12,20 @@ type Session struct {
 	State *cluster.State
 	Now   int64
 
-	engine  *Engine
-	options Options
-	hooks   hooks
-	opening *weighted // the plugin that is registering hooks
-	events  []Record
-	changes []cluster.Change
-	// spareLog is the log of a statement that has ended, for the next one.
-	spareLog       []operation
-	spareDecisions []Decision
-	wake           int64 // when the next session is wanted; 0: at no time
-	heaps          map[heapKey]*heap
-	asks           map[*cluster.Shape]cluster.DeviceAsk
-	still          still
-	served         map[*cluster.Job]bool  // others were evicted for them in this session
-	bound          map[*cluster.Task]bool // in this session, of preemptible jobs: they are no victims in it
-	quiet          bool                   // what fails is only tried, and needs no explanation
-	gangs          gangs
-	denied         denied
-	misses         map[*cluster.Shape]*misses // what was found out for refusals
-	later          uint64                     // at this version of the nodes, nearest misses are put off; 0: they are not
-	growing        *cluster.Job               // whose turn is for a task beyond its minimum
-	goal           int                        // how many of its tasks are placed then
-	minimal        bool                       // jobs are placed without surplus: that has turns of its own
-	err            error                      // a plugin broke its contract: the session is void
+	engine    *Engine
+	options   Options
+	hooks     hooks
+	opening   *weighted // the plugin that is registering hooks
+	wake      int64     // when the next session is wanted; 0: at no time
+	heaps     *heaps
+	victims   *victims
+	searched  int // steps that exact searches took
+	denied    denied
+	fault     *fault
+	finder    *finder
+	accounts  *accounts
+	explainer *explainer
+	clerk     *clerk
 }
 
 // Outcome is what a session decided.
@@ -64,9 +54,9 @@ func (s *Session) Run() (Outcome, error) {
 	var out Outcome
 	s.openState()
 	s.withdrawLost()
-	if s.retire(&out); s.err != nil {
-		out.Events, out.Changes = s.events, s.changes
-		return out, s.err
+	if s.retire(&out); s.fault.err != nil {
+		out.Events, out.Changes = s.clerk.events, s.clerk.changes
+		return out, s.fault.err
 	}
 	out.Decisions = append(out.Decisions, s.bindNominated()...)
 	s.withdrawExpired()
@@ -75,18 +65,18 @@ func (s *Session) Run() (Outcome, error) {
 	} else {
 		s.passAll(&out)
 	}
-	if s.err == nil {
+	if s.fault.err == nil {
 		out.Decisions = append(out.Decisions, s.sweep()...)
 		s.withdrawLost() // promises to surplus whose job was evicted meanwhile
 	}
-	out.Events, out.Changes, out.NextWake = s.events, s.changes, s.nextWake()
-	return out, s.err
+	out.Events, out.Changes, out.NextWake = s.clerk.events, s.clerk.changes, s.nextWake()
+	return out, s.fault.err
 }
 
 // passAll gives every pending job its turns, in queue order, then job order.
 func (s *Session) passAll(out *Outcome) {
 	t := s.lineUp(s.State.Pending())
-	for job := t.next(); job != nil && s.err == nil; job = t.next() {
+	for job := t.next(); job != nil && s.fault.err == nil; job = t.next() {
 		if again := s.decide(job, out); again {
 			t.contender(s.State.Queue(job.Queue)).line.(*list).insert(turnOf(job))
 		}
@@ -94,16 +84,16 @@ func (s *Session) passAll(out *Outcome) {
 }
 
 // Changes are what the session did to the State so far, where it records that.
-func (s *Session) Changes() []cluster.Change { return s.changes }
+func (s *Session) Changes() []cluster.Change { return s.clerk.changes }
 
 // openState moves the clock of the State.
 func (s *Session) openState() {
 	opened := cluster.SessionOpened{Now: s.Now}
 	if err := s.State.Apply(opened); err != nil {
-		s.fail("engine", "%v", err)
+		s.fault.fail("engine", "%v", err)
 	}
 	if s.options.Record {
-		s.changes = append(s.changes, opened)
+		s.clerk.changes = append(s.clerk.changes, opened)
 	}
 }
 
@@ -117,7 +107,7 @@ func (s *Session) passParked(out *Outcome) {
 	}
 	b.open(s)
 	b.begin()
-	for job := b.next(); job != nil && s.err == nil; job = b.next() {
+	for job := b.next(); job != nil && s.fault.err == nil; job = b.next() {
 		before := len(out.Decisions)
 		s.decide(job, out)
 		if made := out.Decisions[before:]; len(made) > 0 {
@@ -125,7 +115,7 @@ func (s *Session) passParked(out *Outcome) {
 		}
 	}
 	b.close()
-	if s.err != nil {
+	if s.fault.err != nil {
 		s.engine.backlog = nil // what was not tried is not known to wait
 	}
 }
@@ -135,31 +125,30 @@ func (s *Session) passParked(out *Outcome) {
 // refusal only what is new.
 func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	out.Tried = append(out.Tried, job.ID)
-	stmt := s.Begin()
+	stmt := s.clerk.begin()
 	placed := job.Placed()
-	s.minimal = true
+	stmt.aim.minimal = true
 	if job.Stands() {
-		s.growing, s.goal = job, placed+1
+		stmt.aim.growing, stmt.aim.goal = job, placed+1
 	}
 	refusal := s.toldBefore(job)
 	if refusal == nil {
+		place := s.placer(stmt)
 		if len(s.hooks.means) > 0 && len(s.hooks.adapters) == 1 { // MakeRoom does not ask for them
-			s.later = s.State.Version()
+			place.aim.later = s.State.Version()
 		}
-		refusal = s.Place(stmt, job)
-		s.later = 0
-		if refusal != nil && (!refusal.Surplus || s.deserved(job)) {
+		refusal = place.place(job)
+		if refusal != nil && (!refusal.Surplus || s.hooks.deserved(job, place.shortage.lacks(job))) {
 			refusal = s.adapt(stmt, job, refusal)
 		}
 		if refusal != nil {
-			s.tellNearest(job, refusal)
+			s.explainer.tellNearest(job, refusal)
 		}
 	}
-	s.minimal, s.growing = false, nil
 	if refusal == nil && job.Placed() == placed && s.State.Waits(job) {
-		s.fail("engine", "%s was not refused, and nothing of it was placed", job.ID)
+		s.fault.fail("engine", "%s was not refused, and nothing of it was placed", job.ID)
 	}
-	if s.err != nil {
+	if s.fault.err != nil {
 		stmt.Discard()
 		return false
 	}
@@ -171,7 +160,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		news = s.engine.backlog.settle(job, refusal)
 	}
 	if news {
-		s.record(Record{Kind: Refused, Job: job.ID, Refusal: refusal})
+		s.clerk.record(Record{Kind: Refused, Job: job.ID, Refusal: refusal})
 		out.Refusals = append(out.Refusals, refusal)
 	}
 	if refusal == nil || refusal.Surplus {
@@ -185,15 +174,14 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	return refusal == nil && s.State.Waits(job)
 }
 
-// fits reports whether what Place says is that the job has what its turn is for.
-func (s *Session) fits(job *cluster.Job, r *Refusal) bool {
-	return r == nil || r.Surplus && s.growing != job
+// met reports whether what Place says is that the job has what its turn is for.
+func (a *aim) met(job *cluster.Job, r *Refusal) bool {
+	return r == nil || r.Surplus && a.growing != job
 }
 
 // deserved reports whether room may be made for the job's next task beyond its minimum.
-func (s *Session) deserved(job *cluster.Job) bool {
-	lacks := s.Lacks(job)
-	return slices.ContainsFunc(s.hooks.surpluses, func(h hook[SurplusFn]) bool { return h.fn(job, lacks) })
+func (h *hooks) deserved(job *cluster.Job, lacks []*cluster.Task) bool {
+	return slices.ContainsFunc(h.surpluses, func(h hook[SurplusFn]) bool { return h.fn(job, lacks) })
 }
 
 // Close ends the session.
@@ -203,10 +191,13 @@ func (s *Session) Close() {
 	}
 }
 
+// fault is why the session is void: a plugin broke its contract. Nil: it is not.
+type fault struct{ err error }
+
 // fail voids the session; the first failure counts.
-func (s *Session) fail(plugin string, format string, args ...any) {
-	if s.err == nil {
-		s.err = fmt.Errorf("plugin %s: %s", plugin, fmt.Sprintf(format, args...))
+func (x *fault) fail(plugin string, format string, args ...any) {
+	if x.err == nil {
+		x.err = fmt.Errorf("plugin %s: %s", plugin, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -224,14 +215,14 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 	for _, h := range s.hooks.adapters {
 		mark := stmt.Checkpoint()
 		left := h.fn(stmt, job, r)
-		if s.err != nil {
+		if s.fault.err != nil {
 			return r
 		}
-		if s.fits(job, left) {
-			if job.Stands() && (s.growing != job || job.Placed() >= s.goal) {
+		if stmt.aim.met(job, left) {
+			if job.Stands() && (stmt.aim.growing != job || job.Placed() >= stmt.aim.goal) {
 				return left
 			}
-			s.fail(h.plugin, "the adapter says that %s is placed, but its minimum is not", job.ID)
+			s.fault.fail(h.plugin, "the adapter says that %s is placed, but its minimum is not", job.ID)
 			return r
 		}
 		stmt.Rollback(mark)
@@ -241,7 +232,7 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 
 // withdrawLost releases, in a statement of its own, reservations that cannot be kept.
 func (s *Session) withdrawLost() {
-	stmt := s.Begin()
+	stmt := s.clerk.begin()
 	s.withdrawUnkept(stmt)
 	stmt.Commit()
 }
@@ -285,7 +276,7 @@ func (s *Session) withdrawExpired() {
 		return
 	}
 	expired := func(t *cluster.Task) bool { return s.Now-t.Promised > s.options.Hold }
-	stmt := s.Begin()
+	stmt := s.clerk.begin()
 	for _, t := range s.State.Nominated() {
 		if t.Status == cluster.Nominated && expired(t) {
 			stmt.withdraw(t.Job, !t.Job.Running()) // a gang of which nothing runs is withdrawn as a whole
@@ -312,7 +303,7 @@ func (s *Session) withdrawExpired() {
 // bindNominated binds the tasks whose reserved room is free by now: of a gang, the
 // minimum together or none.
 func (s *Session) bindNominated() []Decision {
-	stmt := s.Begin()
+	stmt := s.clerk.begin()
 	for _, tasks := range byJob(s.State.Nominated()) {
 		job, mark := tasks[0].Job, stmt.Checkpoint()
 		for _, t := range tasks {
@@ -347,8 +338,8 @@ func byJob(tasks []*cluster.Task) [][]*cluster.Task {
 func torn(j *cluster.Job) bool { return !j.Running() && !j.Stands() }
 
 // CompareTasks orders tasks of a job: by the hooks, then as they were written.
-func (s *Session) CompareTasks(a, b *cluster.Task) int {
-	for _, h := range s.hooks.taskOrders {
+func (l *shortage) compare(a, b *cluster.Task) int {
+	for _, h := range l.hooks.taskOrders {
 		if c := h.fn(a, b); c != 0 {
 			return c
 		}
@@ -361,9 +352,9 @@ func (s *Session) CompareTasks(a, b *cluster.Task) int {
 func milli(score float64) int64 { return int64(float64(score*1000) + 0.5) }
 
 // points turns a score into weighted milli-points and holds plugins to the range.
-func (s *Session) points(plugin string, weight int64, score float64) int64 {
+func (f *finder) points(plugin string, weight int64, score float64) int64 {
 	if !(score >= 0 && score <= 100) { // NaN included
-		s.fail(plugin, "a score of %v is not between 0 and 100", score)
+		f.fault.fail(plugin, "a score of %v is not between 0 and 100", score)
 		return 0
 	}
 	return weight * milli(score)

@@ -20,10 +20,13 @@ type Standing struct {
 
 // Standings are those of the queue and of all above it, the queue's own first.
 // There are none where no plugin of the profile knows what a queue should have.
-func (s *Session) Standings(queue string) []Standing {
+func (s *Session) Standings(queue string) []Standing { return s.explainer.standings(queue) }
+
+func (e *explainer) standings(queue string) []Standing {
 	var out []Standing
-	for q := s.State.Queue(queue); q != nil; q = s.State.Parent(q) {
-		for _, h := range s.hooks.standings {
+	state := e.finder.state
+	for q := state.Queue(queue); q != nil; q = state.Parent(q) {
+		for _, h := range e.finder.hooks.standings {
 			if list := h.fn(q); list != nil {
 				out = append(out, list...)
 				break
@@ -44,13 +47,13 @@ type Census struct {
 // Census asks which victims may leave for the tasks that the job lacks, and which are
 // protected.
 func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Census {
-	may := s.victims(p, job, lacks, false)
+	may := s.victims.may(p, job, lacks, false)
 	if may == nil {
 		return Census{Barred: true}
 	}
 	var out Census
 	seen := map[*cluster.Job]bool{}
-	for _, c := range s.rivals(job, math.MaxInt, nil) {
+	for _, c := range s.victims.rivals(job, math.MaxInt, nil) {
 		if seen[c.task.Job] {
 			continue
 		}
@@ -67,15 +70,15 @@ func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Cen
 
 // rivals are all tasks that might leave for the job, or those of them that may, in
 // order; nil where there are more than most.
-func (s *Session) rivals(job *cluster.Job, most int, may func(*cluster.Task) bool) []rival {
+func (v *victims) rivals(job *cluster.Job, most int, may func(*cluster.Task) bool) []rival {
 	var line []rival
-	for _, n := range s.State.Nodes() {
+	for _, n := range v.state.Nodes() {
 		for _, t := range n.Tasks {
-			if s.mayLeave(t, job) && (may == nil || may(t)) {
+			if v.mayLeave(t, job) && (may == nil || may(t)) {
 				if len(line) == most {
 					return nil
 				}
-				line = append(line, s.rival(t))
+				line = append(line, v.rival(t))
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func (g *gang) instead() *gang {
 			copy(excluded, g.excluded)
 			excluded[sub-1] = true
 			if wanted := chosen(g.alt, before, excluded, 0); wanted != nil {
-				next := g.session.gang(g.stmt, g.alt, g.in)
+				next := g.placer.gang(g.alt, g.in)
 				next.wanted, next.excluded = wanted, excluded
 				return next
 			}
@@ -120,7 +120,7 @@ func (g *gang) extend(tasks int) {
 			return
 		}
 		parent := g.alt.Subgroups[i].Parent
-		if g.wanted[i] || !g.wants(parent) || g.session.err != nil {
+		if g.wanted[i] || !g.wants(parent) || g.placer.fault.err != nil {
 			continue
 		}
 		inside := chosen(g.alt, g.members, nil, i+1)
@@ -154,7 +154,7 @@ func (g *gang) save() gang {
 }
 
 // wanted says which subgroups make the minimum, without those that are excluded; nil: all.
-func (s *Session) wanted(alt *cluster.Alternative, excluded []bool) []bool {
+func (l *shortage) wanted(alt *cluster.Alternative, excluded []bool) []bool {
 	if !alt.Nested() {
 		return nil
 	}
@@ -166,8 +166,8 @@ const mostChoices = 8
 
 // otherSubgroups are the tasks that the minimum lacks where one of the subgroups that
 // it is made of is left to others.
-func (s *Session) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
-	wanted := s.wanted(alt, nil)
+func (l *shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
+	wanted := l.wanted(alt, nil)
 	if wanted == nil {
 		return nil
 	}
@@ -179,11 +179,11 @@ func (s *Session) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
 		}
 		excluded := make([]bool, len(wanted))
 		excluded[i] = true
-		other := s.wanted(alt, excluded)
+		other := l.wanted(alt, excluded)
 		if other == nil {
 			continue
 		}
-		if lacks := s.lackingOf(alt, other, s.CompareTasks); len(lacks) > 0 {
+		if lacks := l.made(alt, other, l.compare); len(lacks) > 0 {
 			out = append(out, lacks)
 		}
 	}

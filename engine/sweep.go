@@ -5,7 +5,7 @@ func (s *Session) sweep() []Decision {
 	if len(s.hooks.sweeps) == 0 {
 		return nil
 	}
-	stmt := s.Begin()
+	stmt := s.clerk.begin()
 	stmt.position()
 	s.markTorn(stmt)
 	for _, h := range s.hooks.sweeps {

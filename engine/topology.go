@@ -52,7 +52,7 @@ func (g *gang) settle(sub int) *Attempt {
 			for i >= 0 && !g.take(i) {
 				i = slices.IndexFunc(g.left, func(t *cluster.Task) bool { return t.Subgroup == sub && g.hopeful(t) })
 			}
-			if i < 0 || g.session.err != nil {
+			if i < 0 || g.placer.fault.err != nil {
 				return g.miss()
 			}
 		}
@@ -69,7 +69,7 @@ func (g *gang) choose(p *part, topology *cluster.Topology, within []*scope, d *d
 		mark := g.stmt.Checkpoint()
 		p.trail = trail
 		a := try()
-		if a != nil && g.session.err == nil && g.quiet {
+		if a != nil && g.placer.fault.err == nil && g.quiet {
 			g.stmt.Rollback(mark)
 			g.left, g.placed, g.failed = saved.left, saved.placed, saved.failed[:len(saved.failed):len(saved.failed)]
 			copy(g.members, saved.members)
@@ -86,7 +86,7 @@ func (g *gang) choose(p *part, topology *cluster.Topology, within []*scope, d *d
 		trails := g.trails(within, topology.Preferred, d)
 		g.quiet = true
 		for _, trail := range trails[:len(trails)-1] {
-			if g.steps <= 0 || g.session.err != nil {
+			if g.steps <= 0 || g.placer.fault.err != nil {
 				break
 			}
 			if attempt(trail) == nil {
@@ -105,7 +105,7 @@ func (g *gang) choose(p *part, topology *cluster.Topology, within []*scope, d *d
 			continue
 		}
 		for _, trail := range g.trails([]*scope{c.scope}, topology.Preferred, d) {
-			if g.steps <= 0 || g.session.err != nil {
+			if g.steps <= 0 || g.placer.fault.err != nil {
 				break
 			}
 			if attempt(trail) == nil {
@@ -115,7 +115,7 @@ func (g *gang) choose(p *part, topology *cluster.Topology, within []*scope, d *d
 		}
 		c.fits = d.need - 1 // the sums promised more than there is
 	}
-	if g.quiet = quiet; quiet || g.session.err != nil {
+	if g.quiet = quiet; quiet || g.placer.fault.err != nil {
 		return &Attempt{Task: unplaced(d.shapes[0])}
 	}
 	return g.noDomain(topology.Required, domains, d, attempt)
@@ -207,20 +207,20 @@ func (g *gang) fill(in *scope, levels []string, d *demand, want int) []*scope {
 // noDomain says why no domain of the level would do, or that the part found a
 // place after all.
 func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt func([]*scope) *Attempt) *Attempt {
-	s, first, there := g.session, d.shapes[0], len(d.there)
-	if a := s.before(first); a != nil {
+	p, first, there := g.placer, d.shapes[0], len(d.there)
+	if a := p.finder.before(first); a != nil {
 		a.Alternative, a.Placed, a.Min = g.alt.Name, there, there+d.need
 		return a
 	}
-	d.look(s)
+	d.look(p.finder)
 	possible := slices.ContainsFunc(domains, func(c candidate) bool {
 		fits, _, _ := d.held(c.nodes, d.ever)
-		most, _ := s.apart(first.Job, c.nodes, s.everAny(slices.Concat(d.there, d.tasks), c.scope))
+		most, _ := p.explainer.apart(first.Job, c.nodes, p.explainer.everAny(slices.Concat(d.there, d.tasks), c.scope))
 		return fits >= d.need && most >= there+d.need
 	})
 	if !possible && there == 0 {
 		// Where no node at all could take it, the domains are not to blame.
-		if a := s.explain(g.alt, first, g.in); !a.transient() && rejects(a) == a.Nodes {
+		if a := p.explain(g.alt, first, g.in); !a.transient() && rejects(a) == a.Nodes {
 			a.Alternative, a.Placed, a.Min = g.alt.Name, there, there+d.need
 			return a
 		}
@@ -228,7 +228,7 @@ func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt fu
 	slices.SortStableFunc(domains, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.fits, a.fits), strings.Compare(a.value(), b.value()))
 	})
-	a := &Attempt{Task: unplaced(first), Nodes: len(s.members(g.in))}
+	a := &Attempt{Task: unplaced(first), Nodes: len(p.finder.members(g.in))}
 	if len(domains) > 0 {
 		switch got := attempt([]*scope{domains[0].scope}); {
 		case got == nil:

@@ -191,7 +191,7 @@ func (t *turns) next() *cluster.Job {
 	t.advance()
 	for {
 		c := t.front()
-		if c == nil || t.session.err != nil {
+		if c == nil || t.session.fault.err != nil {
 			return nil
 		}
 		if job := t.take(c); job != nil {
@@ -281,12 +281,12 @@ func (t *turns) front() *contender {
 func (t *turns) check(front *contender) {
 	all := t.inLine(&t.root, nil)
 	if slow := t.elect(all); slow != front && slow.first != nil {
-		t.session.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", front.queue.Name, slow.queue.Name)
+		t.session.fault.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", front.queue.Name, slow.queue.Name)
 	}
 	for _, c := range all {
 		for ; c != &t.root; c = c.above {
 			if t.session.State.Queue(c.queue.Name) != c.queue || t.session.State.Parent(c.queue) != c.above.queue {
-				t.session.fail("engine", "queue %s is elsewhere in the tree of turns than in that of queues", c.queue.Name)
+				t.session.fault.fail("engine", "queue %s is elsewhere in the tree of turns than in that of queues", c.queue.Name)
 			}
 		}
 	}

@@ -129,16 +129,23 @@ type answer struct {
 	yet    bool    // it may once others have left
 }
 
-// victims combines the hooks of a purpose, or what replaces them as the last resort.
+// victims says which tasks might leave for a job, by what the hooks say.
+type victims struct {
+	state *cluster.State
+	hooks *hooks
+	clerk *clerk
+}
+
+// may combines the hooks of a purpose, or what replaces them as the last resort.
 // Nil where no victim may leave for the job.
-func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(*Victim) answer {
+func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(*Victim) answer {
 	type asked struct {
 		plugin string
 		may    func(*Victim) Reason
 	}
 	var all []asked
-	for i := range s.hooks.victims[p] {
-		h := &s.hooks.victims[p][i]
+	for i := range v.hooks.victims[p] {
+		h := &v.hooks.victims[p][i]
 		fn := h.fn
 		if last && h.last != nil {
 			fn = h.last.Victims
@@ -174,12 +181,12 @@ func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task, la
 	}
 }
 
-// classes says which classes might have victims for the job; nil where that is not
+// might says which classes might have victims for the job; nil where that is not
 // known.
-func (s *Session) classes(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(cluster.Class) bool {
+func (v *victims) might(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(cluster.Class) bool {
 	var all []func(cluster.Class) bool
-	for i := range s.hooks.victims[p] {
-		h := &s.hooks.victims[p][i]
+	for i := range v.hooks.victims[p] {
+		h := &v.hooks.victims[p][i]
 		class := h.class
 		if last && h.last != nil {
 			class = h.last.Classes
@@ -197,7 +204,7 @@ func (s *Session) classes(p Purpose, job *cluster.Job, lacks []*cluster.Task, la
 // Spares says which plugin protects the victim and why; nil where it may leave for
 // the tasks that the job lacks.
 func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *Victim) *Spared {
-	may := s.victims(p, job, lacks, false)
+	may := s.victims.may(p, job, lacks, false)
 	if may == nil {
 		return &Spared{}
 	}
@@ -207,8 +214,8 @@ func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *
 // mayLeave reports whether the task may be a victim for the job at all. What was bound
 // in this session keeps its place, and so does a job that others were evicted for in
 // it, or that was evicted for this one before.
-func (s *Session) mayLeave(t *cluster.Task, job *cluster.Job) bool {
-	if !t.Runs() || !t.Job.Preemptible || t.Job == job || s.served[t.Job] || s.bound[t] || t.Spared > s.Now {
+func (v *victims) mayLeave(t *cluster.Task, job *cluster.Job) bool {
+	if !t.Runs() || !t.Job.Preemptible || t.Job == job || v.clerk.served[t.Job] || v.clerk.bound[t] || t.Spared > v.clerk.now {
 		return false
 	}
 	_, before := slices.BinarySearch(job.Displaced, t.Job.ID)

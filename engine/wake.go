@@ -160,7 +160,7 @@ func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
 	if a.permanent == 0 && n.Lacks(a.task.Shape) {
 		return false
 	}
-	r, _ := b.session.rejectAt(nil, a.task, n)
+	r, _ := b.session.finder.rejectAt(nil, a.task, n)
 	return r == nil || a.permanent > 0 && r.Cure.Transient()
 }
 
