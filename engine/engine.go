@@ -70,6 +70,9 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.explainer = &explainer{finder: s.finder, all: o.Explain}
 	s.clerk = &clerk{state: state, now: o.Now, hooks: &s.hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, last: &e.events,
 		decided: func() { s.denied = nil; s.heaps.clear() }} // queues may lose other jobs now
+	s.order = &order{state: state, hooks: &s.hooks, search: o.Search, fault: s.fault}
+	s.promises = promises{clerk: s.clerk, hold: o.Hold}
+	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
 	s.victims, s.heaps = &victims{state: state, hooks: &s.hooks, clerk: s.clerk}, &heaps{}
 	for i := range e.plugins {
 		s.opening = &e.plugins[i]
@@ -77,6 +80,6 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	}
 	s.opening = nil
 	s.hooks.staticFirst()
-	e.index.open(s)
+	e.index.open(state, &s.hooks, s.fault)
 	return s
 }

@@ -12,8 +12,9 @@ import (
 // nodes that changed since. It lives as long as the engine.
 type index struct {
 	state    *cluster.State
-	session  *Session
-	hooks    []signature // which hooks the answers came from
+	hooks    *hooks
+	fault    *fault
+	signed   []signature // which hooks the answers came from
 	epoch    uint64      // grows when hooks or published parameters change
 	params   map[string]uint64
 	rankings map[*cluster.Shape]*ranking
@@ -70,14 +71,14 @@ type predicate struct {
 }
 
 // open prepares the index for a session.
-func (x *index) open(s *Session) {
-	if x.state != s.finder.state {
-		x.state = s.finder.state
+func (x *index) open(state *cluster.State, h *hooks, fault *fault) {
+	if x.state != state {
+		x.state = state
 		clear(x.rankings)
 	}
-	x.session = s
+	x.hooks, x.fault = h, fault
 	x.sessions++
-	if !x.same(&s.hooks) {
+	if !x.same(h) {
 		x.epoch++
 	}
 }
@@ -95,10 +96,10 @@ func (x *index) same(h *hooks) bool {
 	at, same := 0, true
 	sign := func(now signature) {
 		switch {
-		case at == len(x.hooks):
-			x.hooks, same = append(x.hooks, now), false
-		case x.hooks[at] != now:
-			x.hooks[at], same = now, false
+		case at == len(x.signed):
+			x.signed, same = append(x.signed, now), false
+		case x.signed[at] != now:
+			x.signed[at], same = now, false
 		}
 		at++
 	}
@@ -113,8 +114,8 @@ func (x *index) same(h *hooks) bool {
 	for i := range h.gpuOrders { // scores may ask for Session.Devices
 		sign(signature{'g', h.gpuOrders[i].plugin, h.gpuOrders[i].weight, false, false})
 	}
-	same = same && at == len(x.hooks)
-	x.hooks = x.hooks[:at]
+	same = same && at == len(x.signed)
+	x.signed = x.signed[:at]
 	return same
 }
 
@@ -144,7 +145,7 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	} else if r.known != x.state.Version() {
 		x.refresh(r)
 	}
-	if x.session.fault.err != nil {
+	if x.fault.err != nil {
 		r.epoch = 0 // what was judged while a plugin broke the rules is not to be remembered
 	}
 	return r
@@ -165,7 +166,7 @@ func (x *index) evictOldest() {
 
 // compile takes in the session's hooks that matter for the shape.
 func (x *index) compile(r *ranking) {
-	h := &x.session.hooks
+	h := x.hooks
 	r.session = x.sessions
 	r.filters, r.staticFilters = r.filters[:0], r.staticFilters[:0]
 	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
@@ -324,7 +325,7 @@ func (x *index) points(r *ranking, scorers []hook[ShapeOrderFn], n *cluster.Node
 		o := &scorers[i]
 		score := o.fn(r.shape, n)
 		if !(score >= 0 && score <= 100) {
-			x.session.fault.fail(o.plugin, "a score of %v for node %s is not between 0 and 100", score, n.Name)
+			x.fault.fail(o.plugin, "a score of %v for node %s is not between 0 and 100", score, n.Name)
 			return 0, false
 		}
 		total += o.weight * milli(score)
@@ -346,7 +347,7 @@ func (x *index) code(p *predicate, r *Rejection) uint16 {
 	i := slices.Index(x.codes, want)
 	if i < 0 {
 		if i = len(x.codes); i > maxCodes {
-			x.session.fault.fail(p.plugin, "gives too many different reasons; a reason is a constant")
+			x.fault.fail(p.plugin, "gives too many different reasons; a reason is a constant")
 			return 1
 		}
 		x.codes = append(x.codes, want)

@@ -102,3 +102,13 @@ func needed(pending []*cluster.Task, short int, parts []int) []*cluster.Task {
 	}
 	return out
 }
+
+// compare orders tasks of a job: by the hooks, then as they were written.
+func (l *shortage) compare(a, b *cluster.Task) int {
+	for _, h := range l.hooks.taskOrders {
+		if c := h.fn(a, b); c != 0 {
+			return c
+		}
+	}
+	return 0
+}

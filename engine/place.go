@@ -385,3 +385,16 @@ func (f *finder) deviceScore(shape *cluster.Shape, n *cluster.Node) func(*cluste
 		return total
 	}
 }
+
+// milli rounds a score to thousandths. The conversion keeps machines that would
+// fuse the product and the sum from rounding differently.
+func milli(score float64) int64 { return int64(float64(score*1000) + 0.5) }
+
+// points turns a score into weighted milli-points and holds plugins to the range.
+func (f *finder) points(plugin string, weight int64, score float64) int64 {
+	if !(score >= 0 && score <= 100) { // NaN included
+		f.fault.fail(plugin, "a score of %v is not between 0 and 100", score)
+		return 0
+	}
+	return weight * milli(score)
+}

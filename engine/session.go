@@ -7,25 +7,32 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Session is one pass over the pending jobs.
+// Session is one pass over the pending jobs. Run has its steps; each is done by a part
+// that is given what it needs. Calls between the parts go one way: from whose turn it is
+// and from making room to placing, from placing to finding nodes and to explaining why
+// there is none, and from all of them to the statement and the State.
 type Session struct {
 	State *cluster.State
 	Now   int64
 
-	engine    *Engine
-	options   Options
-	hooks     hooks
-	opening   *weighted // the plugin that is registering hooks
-	wake      int64     // when the next session is wanted; 0: at no time
-	heaps     *heaps
-	victims   *victims
-	searched  int // steps that exact searches took
-	denied    denied
-	fault     *fault
-	finder    *finder
-	accounts  *accounts
-	explainer *explainer
-	clerk     *clerk
+	engine   *Engine
+	options  Options
+	hooks    hooks
+	opening  *weighted // the plugin that is registering hooks
+	wake     int64     // when the next session is wanted; 0: at no time
+	searched int       // steps that exact searches took
+	denied   denied
+	fault    *fault
+
+	order      *order     // whose turn it is
+	finder     *finder    // nodes for tasks
+	explainer  *explainer // why jobs are refused
+	accounts   *accounts  // what tasks ask for
+	clerk      *clerk     // statements, and what they commit
+	victims    *victims   // which tasks might leave for a job
+	heaps      *heaps     // nodes by what room costs on them
+	promises   promises   // what earlier sessions reserved
+	retirement retirement // of jobs that their sets have too many of
 }
 
 // Outcome is what a session decided.
@@ -47,35 +54,47 @@ type Outcome struct {
 	Rankings []Ranking
 }
 
-// Run makes one pass over the pending jobs, once sets that are too large have shrunk.
-// A turn is for the minimum of a job, or for one task beyond it. An error means that a
-// plugin broke its contract; what was committed before that stands and is in the outcome.
+// Run makes one pass over the pending jobs. A turn is for the minimum of a job, or for
+// one task beyond it. An error means that a plugin broke its contract; what was committed
+// before that stands and is in the outcome.
 func (s *Session) Run() (Outcome, error) {
 	var out Outcome
-	s.openState()
-	s.withdrawLost()
-	if s.retire(&out); s.fault.err != nil {
-		out.Events, out.Changes = s.clerk.events, s.clerk.changes
-		return out, s.fault.err
-	}
-	out.Decisions = append(out.Decisions, s.bindNominated()...)
-	s.withdrawExpired()
-	if s.options.Patient {
-		s.passParked(&out)
-	} else {
-		s.passAll(&out)
-	}
-	if s.fault.err == nil {
-		out.Decisions = append(out.Decisions, s.sweep()...)
-		s.withdrawLost() // promises to surplus whose job was evicted meanwhile
-	}
+	s.run(&out)
 	out.Events, out.Changes, out.NextWake = s.clerk.events, s.clerk.changes, s.nextWake()
 	return out, s.fault.err
 }
 
+func (s *Session) run(out *Outcome) {
+	// 1. The clock of the State is moved.
+	s.openState()
+	// 2. Reservations that cannot be kept are withdrawn.
+	s.promises.lost()
+	// 3. Sets that have too many jobs shrink.
+	if s.retirement.run(out); s.fault.err != nil {
+		return
+	}
+	// 4. Reservations whose room is free by now are bound, and those held for too long
+	// are withdrawn.
+	out.Decisions = append(out.Decisions, s.promises.bind()...)
+	s.promises.expired()
+	// 5. The pending jobs have their turns: see decide.
+	if s.options.Patient {
+		s.passParked(out)
+	} else {
+		s.passAll(out)
+	}
+	if s.fault.err != nil {
+		return
+	}
+	// 6. Hooks act on their own account.
+	out.Decisions = append(out.Decisions, s.sweep()...)
+	// 7. Reservations for surplus of jobs that were evicted meanwhile are withdrawn.
+	s.promises.lost()
+}
+
 // passAll gives every pending job its turns, in queue order, then job order.
 func (s *Session) passAll(out *Outcome) {
-	t := s.lineUp(s.State.Pending())
+	t := s.order.lineUp(s.State.Pending())
 	for job := t.next(); job != nil && s.fault.err == nil; job = t.next() {
 		if again := s.decide(job, out); again {
 			t.contender(s.State.Queue(job.Queue)).line.(*list).insert(turnOf(job))
@@ -105,7 +124,7 @@ func (s *Session) passParked(out *Outcome) {
 		b = newBacklog(s.State)
 		s.engine.backlog = b
 	}
-	b.open(s)
+	b.open(s.order, s.finder, s.Now)
 	b.begin()
 	for job := b.next(); job != nil && s.fault.err == nil; job = b.next() {
 		before := len(out.Decisions)
@@ -131,7 +150,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	if job.Stands() {
 		stmt.aim.growing, stmt.aim.goal = job, placed+1
 	}
-	refusal := s.toldBefore(job)
+	refusal := s.denied.told(job)
 	if refusal == nil {
 		place := s.placer(stmt)
 		if len(s.hooks.means) > 0 && len(s.hooks.adapters) == 1 { // MakeRoom does not ask for them
@@ -169,7 +188,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		stmt.Discard()
 	}
 	if s.options.Patient {
-		s.writeBackOff(job)
+		s.engine.backlog.write(s.clerk, job)
 	}
 	return refusal == nil && s.State.Waits(job)
 }
@@ -228,134 +247,4 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 		stmt.Rollback(mark)
 	}
 	return r
-}
-
-// withdrawLost releases, in a statement of its own, reservations that cannot be kept.
-func (s *Session) withdrawLost() {
-	stmt := s.clerk.begin()
-	s.withdrawUnkept(stmt)
-	stmt.Commit()
-}
-
-// withdrawUnkept releases reservations that their node cannot keep any more, or that
-// are of a gang which has lost others.
-func (s *Session) withdrawUnkept(stmt *Statement) {
-	for _, t := range s.State.Nominated() {
-		if t.Status == cluster.Nominated && (!s.keeps(t) || torn(t.Job)) {
-			stmt.withdraw(t.Job, true)
-		}
-	}
-	for _, t := range s.State.Moving() {
-		if l := t.Landing(); l != nil && (!s.keeps(l) || torn(t.Job)) {
-			stmt.withdraw(t.Job, true)
-		}
-	}
-}
-
-// keeps reports whether the node still has what the task was promised, and is
-// still one that it may go to.
-func (s *Session) keeps(t *cluster.Task) bool {
-	if !t.Node.Keeps(t) {
-		return false
-	}
-	for _, h := range s.hooks.shapePredicates {
-		if h.static && (h.shapes == nil || h.shapes(t.Shape)) && h.fn(t.Shape, t.Node) != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// withdrawExpired releases reservations that have been held for too long, once
-// those that can be bound are bound. An evicted task that has not left by then is
-// overdue: its room counts as held, and jobs that wait for it look elsewhere. The
-// statement withdraws what is reserved on that room as well: apart from it, the room
-// would be held and reserved at once.
-func (s *Session) withdrawExpired() {
-	if s.options.Hold <= 0 {
-		return
-	}
-	expired := func(t *cluster.Task) bool { return s.Now-t.Promised > s.options.Hold }
-	stmt := s.clerk.begin()
-	for _, t := range s.State.Nominated() {
-		if t.Status == cluster.Nominated && expired(t) {
-			stmt.withdraw(t.Job, !t.Job.Running()) // a gang of which nothing runs is withdrawn as a whole
-		}
-	}
-	for _, t := range s.State.Moving() {
-		if l := t.Landing(); l != nil && expired(l) {
-			stmt.withdraw(t.Job, true)
-		}
-	}
-	late := false
-	for _, t := range s.State.Releasing() {
-		if at, evicted := t.EvictedAt(); evicted && !t.Overdue() && s.Now-at > s.options.Hold {
-			stmt.overdue(t)
-			late = true
-		}
-	}
-	if late {
-		s.withdrawUnkept(stmt)
-	}
-	stmt.Commit()
-}
-
-// bindNominated binds the tasks whose reserved room is free by now: of a gang, the
-// minimum together or none.
-func (s *Session) bindNominated() []Decision {
-	stmt := s.clerk.begin()
-	for _, tasks := range byJob(s.State.Nominated()) {
-		job, mark := tasks[0].Job, stmt.Checkpoint()
-		for _, t := range tasks {
-			stmt.Bind(t)
-		}
-		if alt := &job.Alternatives[max(0, job.Chosen)]; job.Chosen >= 0 && (!startable(alt) || inPart(alt, tasks)) {
-			stmt.Rollback(mark)
-		}
-	}
-	return stmt.Commit()
-}
-
-// byJob groups tasks by job, in the order in which each job's first task comes. The
-// IDs of tasks do not group them: job/ml/mnist/worker-0 sorts between tasks of job/ml.
-func byJob(tasks []*cluster.Task) [][]*cluster.Task {
-	var out [][]*cluster.Task
-	at := map[*cluster.Job]int{}
-	for _, t := range tasks {
-		i, known := at[t.Job]
-		if !known {
-			i = len(out)
-			at[t.Job] = i
-			out = append(out, nil)
-		}
-		out[i] = append(out[i], t)
-	}
-	return out
-}
-
-// torn reports whether a gang with no running task has lost part of its
-// reservations. The remaining ones are useless and must be released.
-func torn(j *cluster.Job) bool { return !j.Running() && !j.Stands() }
-
-// CompareTasks orders tasks of a job: by the hooks, then as they were written.
-func (l *shortage) compare(a, b *cluster.Task) int {
-	for _, h := range l.hooks.taskOrders {
-		if c := h.fn(a, b); c != 0 {
-			return c
-		}
-	}
-	return 0
-}
-
-// milli rounds a score to thousandths. The conversion keeps machines that would
-// fuse the product and the sum from rounding differently.
-func milli(score float64) int64 { return int64(float64(score*1000) + 0.5) }
-
-// points turns a score into weighted milli-points and holds plugins to the range.
-func (f *finder) points(plugin string, weight int64, score float64) int64 {
-	if !(score >= 0 && score <= 100) { // NaN included
-		f.fault.fail(plugin, "a score of %v is not between 0 and 100", score)
-		return 0
-	}
-	return weight * milli(score)
 }
