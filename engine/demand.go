@@ -20,7 +20,7 @@ type demand struct {
 // candidate is a domain and how much of the demand it holds, at most: sums first,
 // search last.
 type candidate struct {
-	*scope
+	scope *scope
 	fits  int  // tasks
 	all   bool // of each shape, as many as there are
 	spare int  // what would be left over of its room
@@ -116,7 +116,7 @@ func (g *gang) candidates(in *scope, level string, d *demand) []candidate {
 func (d *demand) lacks(c candidate, shape *cluster.Shape) int {
 	i := slices.IndexFunc(d.shapes, func(o *cluster.Task) bool { return o.Shape == shape })
 	per := 0
-	for _, n := range c.nodes {
+	for _, n := range c.scope.nodes {
 		per = max(per, d.ever(max(i, 0), n))
 	}
 	if per == 0 {

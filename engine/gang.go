@@ -145,6 +145,14 @@ func (g *gang) part(t *cluster.Task) *part {
 	return g.around(t.Subgroup)
 }
 
+// partOf is the topology of the subgroup, or of the job for 0.
+func (g *gang) partOf(sub int) *part {
+	if sub == 0 {
+		return &g.job
+	}
+	return &g.subs[sub-1]
+}
+
 // hopeful reports whether the task may still find a place.
 func (g *gang) hopeful(t *cluster.Task) bool {
 	if !g.wants(t.Subgroup) {

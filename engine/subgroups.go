@@ -127,30 +127,32 @@ func (g *gang) extend(tasks int) {
 		if inside == nil {
 			continue
 		}
-		saved, mark := g.save(), g.stmt.Checkpoint()
+		next, mark := g.copy(), g.stmt.Checkpoint()
 		for k, wanted := range inside {
-			g.wanted[k] = g.wanted[k] || wanted
+			next.wanted[k] = next.wanted[k] || wanted
 		}
-		if a := g.minimum(); a != nil {
+		if a := next.minimum(); a != nil {
 			g.stmt.Rollback(mark)
-			*g = saved
 			g.failed = append(g.failed[:len(g.failed):len(g.failed)], a)
-		} else if !started(g.alt)[i] {
+			continue
+		}
+		if *g = *next; !started(g.alt)[i] {
 			g.stmt.hold(g.alt.Tasks[0].Job, mark) // it starts as a whole
 		}
 	}
 }
 
-// save copies what a try that is taken back may change.
-func (g *gang) save() gang {
-	out := *g
-	out.members, out.wanted = slices.Clone(g.members), slices.Clone(g.wanted)
-	out.job.full = slices.Clone(g.job.full)
-	out.subs = slices.Clone(g.subs)
-	for i := range out.subs {
-		out.subs[i].full = slices.Clone(out.subs[i].full)
+// copy is the gang for a try that may be taken back.
+func (g *gang) copy() *gang {
+	next := *g
+	next.members, next.wanted = slices.Clone(g.members), slices.Clone(g.wanted)
+	next.failed = slices.Clip(g.failed)
+	next.job.full = slices.Clone(g.job.full)
+	next.subs = slices.Clone(g.subs)
+	for i := range next.subs {
+		next.subs[i].full = slices.Clone(next.subs[i].full)
 	}
-	return out
+	return &next
 }
 
 // wanted says which subgroups make the minimum, without those that are excluded; nil: all.
