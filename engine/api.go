@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/berth-project/berth/cluster"
+import (
+	"math"
+
+	"github.com/berth-project/berth/cluster"
+)
 
 // This file is what hooks and adapters may ask of the session.
 
@@ -60,3 +64,78 @@ func (s *Session) CompareTasks(a, b *cluster.Task) int {
 	order := s.shortage(nil)
 	return order.compare(a, b)
 }
+
+// Order sorts pending jobs by when their turn comes, as long as none is placed.
+func (s *Session) Order(jobs []*cluster.Job) []*cluster.Job {
+	out := make([]*cluster.Job, 0, len(jobs))
+	t := s.order.lineUp(jobs)
+	for job := t.next(); job != nil; job = t.next() {
+		out = append(out, job)
+	}
+	return out
+}
+
+// Standings are those of the queue and of all above it, the queue's own first.
+// There are none where no plugin of the profile knows what a queue should have.
+func (s *Session) Standings(queue string) []Standing { return s.explainer.standings(queue) }
+
+// Census asks which victims may leave for the tasks that the job lacks, and which are
+// protected.
+func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Census {
+	may := s.victims.may(p, job, lacks, false)
+	if may == nil {
+		return Census{Barred: true}
+	}
+	var out Census
+	seen := map[*cluster.Job]bool{}
+	for _, c := range s.victims.rivals(job, math.MaxInt, nil) {
+		if seen[c.task.Job] {
+			continue
+		}
+		v := VictimOf(c.task)
+		if a := may(v); a.spared != nil {
+			out.Spared = protect(out.Spared, a.spared, v.Job.ID)
+		} else {
+			out.May = append(out.May, v)
+		}
+		seen[c.task.Job] = true
+	}
+	return out
+}
+
+// Census is which victims might leave for a job, each asked about while all the others
+// are there.
+type Census struct {
+	Barred bool      // no victim may leave for this job
+	May    []*Victim // one of each job, the first to be evicted first
+	Spared []Protection
+}
+
+// Spares says which plugin protects the victim and why; nil where it may leave for
+// the tasks that the job lacks.
+func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *Victim) *Spared {
+	may := s.victims.may(p, job, lacks, false)
+	if may == nil {
+		return &Spared{}
+	}
+	return may(v).spared
+}
+
+// WakeAt asks for a session at the time, or earlier: something may be decided then
+// although nothing changes until then. Plugins call it while a session runs; a time
+// that is not after the session's own is ignored.
+func (s *Session) WakeAt(at int64) {
+	if at > s.Now && (s.wake == 0 || at < s.wake) {
+		s.wake = at
+	}
+}
+
+// Published is what the plugin published last (see Publish), in this engine or in
+// the one that it resumes: a plugin that learns continues from there after a restart.
+func (s *Session) Published(plugin string) (parameters uint64, ok bool) {
+	parameters, ok = s.engine.index.params[plugin]
+	return parameters, ok
+}
+
+// Changes are what the session did to the State so far, where it records that.
+func (s *Session) Changes() []cluster.Change { return s.clerk.changes }

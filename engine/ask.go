@@ -117,20 +117,6 @@ func (acc *accounts) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {
 	return a
 }
 
-// FreeFor reports whether as much is free, wherever it is, as some form of the
-// job lacks of devices for its minimum: if not, moving others is of no use.
-func (l *shortage) freeFor(job *cluster.Job) bool {
-	for i := range job.Alternatives {
-		if job.Chosen >= 0 && i != job.Chosen || job.Chosen < 0 && job.Alternatives[i].Running {
-			continue
-		}
-		if lacks := l.of(&job.Alternatives[i]); len(lacks) > 0 && l.accounts.free() >= l.accounts.devicesLacking(lacks) {
-			return true
-		}
-	}
-	return false
-}
-
 // devicesLacking is the least that would do for the tasks of devices, whatever
 // their names, in thousandths.
 func (acc *accounts) devicesLacking(tasks []*cluster.Task) int64 {

@@ -117,38 +117,6 @@ func (c *cost) lower(o *cost) {
 	c.beyond, c.tasks, c.jobs, c.young = min(c.beyond, o.beyond), min(c.tasks, o.tasks), min(c.jobs, o.jobs), min(c.young, o.young)
 }
 
-// mights says which classes might have victims that leave in the way; nil where that is
-// not known.
-func (l *leaver) mights(w way) func(cluster.Class) bool {
-	var all []func(cluster.Class) bool
-	for p := range purposes {
-		if l.may[p] == nil || p == Move && w&moving == 0 || p != Move && w&evicting == 0 {
-			continue
-		}
-		if l.might[p] == nil {
-			return nil
-		}
-		all = append(all, l.might[p])
-	}
-	return func(c cluster.Class) bool {
-		return slices.ContainsFunc(all, func(might func(cluster.Class) bool) bool { return might(c) })
-	}
-}
-
-// anyOf reports whether a class runs that might have victims which leave in the way.
-func (l *leaver) anyOf(w way) bool {
-	might := l.mights(w)
-	if might == nil {
-		return true
-	}
-	found := false
-	l.victims.state.Classes(func(c cluster.Class) bool {
-		found = might(c)
-		return !found
-	})
-	return found
-}
-
 // check fails the session where a node was left out that has victims.
 func (h *heap) check(w *nodewise, t *cluster.Task, ask verdict) {
 	every, any := *w, *w.exits

@@ -47,33 +47,3 @@ func (a Action) event() EventKind {
 	}
 	return BoundTo
 }
-
-// record adds to the events of the session. A session is likely to have as many as
-// the one before it.
-func (c *clerk) record(r Record) {
-	if c.events == nil {
-		c.events = make([]Record, 0, max(4, *c.last))
-	}
-	c.events = append(c.events, r)
-	*c.last = len(c.events)
-}
-
-func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
-	if kind == Allocated {
-		c.accounts.follow(t, -1)
-	} else {
-		c.accounts.follow(t, +1)
-	}
-	if len(c.hooks.handlers) == 0 {
-		return
-	}
-	e := Event{Kind: kind, Job: t.Job, Task: t, Node: n, Undo: undo}
-	for _, h := range c.hooks.handlers {
-		if kind == Allocated && h.AllocateFunc != nil {
-			h.AllocateFunc(&e)
-		}
-		if kind == Deallocated && h.DeallocateFunc != nil {
-			h.DeallocateFunc(&e)
-		}
-	}
-}

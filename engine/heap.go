@@ -51,42 +51,6 @@ func (h *heaps) clear() { h.byKey = nil }
 
 func newHeap(in *scope) *heap { return &heap{in: in, current: map[int]*entryPlan{}} }
 
-// heap returns the nodes for the task. Jobs that ask alike share it until something is
-// decided.
-func (w *nodewise) heap(t *cluster.Task, in *scope) *heap {
-	key := heapKey{way: w.exits.way, last: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
-		devices: w.sum(w.accounts.devicesOf(t.Shape).Name), cores: w.sum(cluster.CPU)}
-	filters, _, _ := w.finder.taskHooks(t)
-	if len(filters) > 0 {
-		return newHeap(in) // what it costs depends on where the others of the gang are
-	}
-	if in != nil && in.group != nil || len(w.want.job.Displaced) > 0 || w.want.job.Running() {
-		key.job = w.want.job
-	}
-	h := w.heaps.byKey[key]
-	if h == nil {
-		h = newHeap(in)
-		if w.heaps.byKey == nil {
-			w.heaps.byKey = map[heapKey]*heap{}
-		}
-		w.heaps.byKey[key] = h
-	}
-	return h
-}
-
-// sum is how much of the resource the job asks for with all that is lacking.
-func (w *nodewise) sum(resource string) int64 {
-	sum, known := w.sums[resource]
-	if !known {
-		if w.sums == nil {
-			w.sums = map[string]int64{}
-		}
-		sum = w.accounts.sum(w.want.lacks, resource)
-		w.sums[resource] = sum
-	}
-	return sum
-}
-
 // verdict says whether a node is rejected as it is, and whether that may pass.
 type verdict func(*cluster.Node) (rejected, transient bool)
 
@@ -154,14 +118,6 @@ func (h *heap) cheapest(w *nodewise, t *cluster.Task) *entryPlan {
 		}
 	}
 	return nil
-}
-
-// mostLooks is how many nodes without a plan are looked at.
-func (w *nodewise) mostLooks() int {
-	if w.exits.way == evicting|moving {
-		return maxMixed
-	}
-	return maxLooks
 }
 
 // look finds out what the node really costs; it comes back in its place, if at all.

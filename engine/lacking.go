@@ -37,17 +37,17 @@ func (l *shortage) minima(alt *cluster.Alternative) [][]*cluster.Task {
 	return out
 }
 
-// Lacking are the pending tasks that the minimum needs, in the order they are placed.
+// of are the pending tasks that the minimum needs, in the order they are placed.
 func (l *shortage) of(alt *cluster.Alternative) []*cluster.Task {
 	return l.sorted(alt, l.compare)
 }
 
-// lacking are the same, in the order given.
+// sorted are the same, in the order given.
 func (l *shortage) sorted(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
 	return l.made(alt, l.wanted(alt, nil), order)
 }
 
-// lackingOf are those where the minimum is made of the subgroups that are wanted. Of a
+// made are those where the minimum is made of the subgroups that are wanted. Of a
 // job that grows, it is the next task beyond the minimum.
 func (l *shortage) made(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
 	var pending []*cluster.Task
@@ -112,3 +112,83 @@ func (l *shortage) compare(a, b *cluster.Task) int {
 	}
 	return 0
 }
+
+// lacks are the tasks that the job's turn is for, in the first form that would be
+// tried: those that its minimum needs or, where it has its minimum, the next one.
+func (l *shortage) lacks(job *cluster.Job) []*cluster.Task {
+	for _, forms := range choices(job) {
+		if tasks := forms[0].Tasks; len(tasks) == 1 && tasks[0].Status == cluster.Pending {
+			return tasks // most jobs are such, and this is asked often
+		}
+		if lacks := l.of(&forms[0]); len(lacks) > 0 {
+			return lacks
+		}
+		if next := l.next(&forms[0]); next != nil {
+			return []*cluster.Task{next}
+		}
+		break
+	}
+	return nil
+}
+
+// next is the first pending task in the order they are placed; nil: there is none.
+func (l *shortage) next(alt *cluster.Alternative) *cluster.Task {
+	var next *cluster.Task
+	for _, t := range alt.Tasks {
+		if t.Status == cluster.Pending && (next == nil || l.compare(t, next) < 0) {
+			next = t
+		}
+	}
+	return next
+}
+
+// freeFor reports whether as much is free, wherever it is, as some form of the
+// job lacks of devices for its minimum: if not, moving others is of no use.
+func (l *shortage) freeFor(job *cluster.Job) bool {
+	for i := range job.Alternatives {
+		if job.Chosen >= 0 && i != job.Chosen || job.Chosen < 0 && job.Alternatives[i].Running {
+			continue
+		}
+		if lacks := l.of(&job.Alternatives[i]); len(lacks) > 0 && l.accounts.free() >= l.accounts.devicesLacking(lacks) {
+			return true
+		}
+	}
+	return false
+}
+
+// otherSubgroups are the tasks that the minimum lacks where one of the subgroups that
+// it is made of is left to others.
+func (l *shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
+	wanted := l.wanted(alt, nil)
+	if wanted == nil {
+		return nil
+	}
+	var out [][]*cluster.Task
+	stands := alt.Standing(placedMembers(alt))
+	for i := range wanted {
+		if !wanted[i] || stands[i] || len(out) == mostChoices {
+			continue
+		}
+		excluded := make([]bool, len(wanted))
+		excluded[i] = true
+		other := l.wanted(alt, excluded)
+		if other == nil {
+			continue
+		}
+		if lacks := l.made(alt, other, l.compare); len(lacks) > 0 {
+			out = append(out, lacks)
+		}
+	}
+	return out
+}
+
+// wanted says which subgroups make the minimum, without those that are excluded; nil: all.
+func (l *shortage) wanted(alt *cluster.Alternative, excluded []bool) []bool {
+	if !alt.Nested() {
+		return nil
+	}
+	return chosen(alt, placedMembers(alt), excluded, 0)
+}
+
+// mostChoices is for how many other choices of subgroups room is looked for.
+const mostChoices = 8

@@ -125,3 +125,11 @@ func (x *trial) seat(moving []*cluster.Job) bool {
 	}
 	return x.fault.err == nil
 }
+
+// landed reports whether all of the plan that moves finds room now.
+func (x *trial) landed(plan []*Victim) bool {
+	mark := x.stmt.Checkpoint()
+	ok := x.land(plan)
+	x.stmt.Rollback(mark)
+	return ok
+}

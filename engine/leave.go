@@ -162,3 +162,114 @@ func (l *leaver) note(p Purpose, s *Spared, v *Victim) {
 	l.counted[key] = true
 	l.spared[p] = protect(l.spared[p], s, v.Job.ID)
 }
+
+// prepare asks the hooks of each purpose for which something might leave.
+func (l *leaver) prepare(means []Means, refusal *Refusal) {
+	w := l.want
+	for _, m := range means {
+		if !refusal.evictable(w.alternative) {
+			continue
+		}
+		l.reasons[m.Purpose] = m.Reason
+		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
+			l.might[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last)
+		} else if !w.last {
+			refusal.spare(m.Purpose, true, nil)
+		}
+	}
+	if w.limited = refusal.limited(w.alternative); w.limited && !l.can(evicting) {
+		l.may[Move] = nil // moving others does not change what a queue may have
+	}
+}
+
+// can reports whether victims may leave in one of the ways.
+func (l *leaver) can(w way) bool {
+	return w&moving != 0 && l.may[Move] != nil || w&evicting != 0 && (l.may[Reclaim] != nil || l.may[Preempt] != nil)
+}
+
+// mights says which classes might have victims that leave in the way; nil where that is
+// not known.
+func (l *leaver) mights(w way) func(cluster.Class) bool {
+	var all []func(cluster.Class) bool
+	for p := range purposes {
+		if l.may[p] == nil || p == Move && w&moving == 0 || p != Move && w&evicting == 0 {
+			continue
+		}
+		if l.might[p] == nil {
+			return nil
+		}
+		all = append(all, l.might[p])
+	}
+	return func(c cluster.Class) bool {
+		return slices.ContainsFunc(all, func(might func(cluster.Class) bool) bool { return might(c) })
+	}
+}
+
+// anyOf reports whether a class runs that might have victims which leave in the way.
+func (l *leaver) anyOf(w way) bool {
+	might := l.mights(w)
+	if might == nil {
+		return true
+	}
+	found := false
+	l.victims.state.Classes(func(c cluster.Class) bool {
+		found = might(c)
+		return !found
+	})
+	return found
+}
+
+// first are the victims that leave if the first rivals do.
+func (e *exits) first(line []rival, size int) []*Victim {
+	mark := e.leaver.stmt.Checkpoint()
+	defer e.leaver.stmt.Rollback(mark)
+	var plan []*Victim
+	for progress := true; progress; {
+		progress = false
+		for _, c := range line[:size] {
+			if !c.task.Runs() {
+				continue
+			}
+			v := mover(c.task)
+			if e.way&evicting != 0 {
+				v = VictimOf(c.task)
+			}
+			if e.leaver.leave(v) {
+				plan = append(plan, v)
+				progress = true
+			}
+		}
+	}
+	return plan
+}
+
+// line are all rivals in order, or only those that might leave in this way; nil where
+// there are more than most.
+func (e *exits) line(most int, might bool) []rival {
+	if !might {
+		return e.leaver.victims.rivals(e.leaver.want.job, most, nil)
+	}
+	return e.leaver.victims.rivals(e.leaver.want.job, most, e.leavable)
+}
+
+// leavable reports whether the task might leave in this way.
+func (e *exits) leavable(t *cluster.Task) bool {
+	return e.way&evicting != 0 && e.leaver.mightLeave(t) || e.way&moving != 0 && e.leaver.mightMove(t)
+}
+
+// rivalsOn are the tasks on the node that might leave in this way.
+func (e *exits) rivalsOn(n *cluster.Node) []rival {
+	var line []rival
+	for _, o := range n.Tasks {
+		if !e.leaver.victims.mayLeave(o, e.leaver.want.job) {
+			continue
+		}
+		c := e.leaver.victims.rival(o)
+		c.evicts = e.way&evicting != 0
+		c.moves = e.way&moving != 0 && e.leaver.mightMove(o)
+		if c.evicts || c.moves {
+			line = append(line, c)
+		}
+	}
+	return line
+}

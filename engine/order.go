@@ -49,16 +49,6 @@ func (o *order) compareTurns(a, b turn) int {
 	return strings.Compare(a.job.ID, b.job.ID)
 }
 
-// Order sorts pending jobs by when their turn comes, as long as none is placed.
-func (s *Session) Order(jobs []*cluster.Job) []*cluster.Job {
-	out := make([]*cluster.Job, 0, len(jobs))
-	t := s.order.lineUp(jobs)
-	for job := t.next(); job != nil; job = t.next() {
-		out = append(out, job)
-	}
-	return out
-}
-
 // lineUp puts the jobs into the lines of their queues.
 func (o *order) lineUp(jobs []*cluster.Job) *turns {
 	byQueue := map[*cluster.Queue]*list{}
@@ -133,33 +123,4 @@ func (o *order) compareQueues(a, b Bid) int {
 		return strings.Compare(x.Name, y.Name)
 	}
 	return strings.Compare(a.Queue.Name, b.Queue.Name)
-}
-
-// Lacks are the tasks that the job's turn is for, in the first form that would be
-// tried: those that its minimum needs or, where it has its minimum, the next one.
-func (l *shortage) lacks(job *cluster.Job) []*cluster.Task {
-	for _, forms := range choices(job) {
-		if tasks := forms[0].Tasks; len(tasks) == 1 && tasks[0].Status == cluster.Pending {
-			return tasks // most jobs are such, and this is asked often
-		}
-		if lacks := l.of(&forms[0]); len(lacks) > 0 {
-			return lacks
-		}
-		if next := l.next(&forms[0]); next != nil {
-			return []*cluster.Task{next}
-		}
-		break
-	}
-	return nil
-}
-
-// nextPending is the first pending task in the order they are placed; nil: there is none.
-func (l *shortage) next(alt *cluster.Alternative) *cluster.Task {
-	var next *cluster.Task
-	for _, t := range alt.Tasks {
-		if t.Status == cluster.Pending && (next == nil || l.compare(t, next) < 0) {
-			next = t
-		}
-	}
-	return next
 }

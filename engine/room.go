@@ -74,27 +74,6 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 	return refusal
 }
 
-// lastResort reports whether a plugin has one.
-func (h *hooks) lastResort() bool {
-	return slices.ContainsFunc(h.means, func(m Means) bool {
-		return slices.ContainsFunc(h.victims[m.Purpose], func(h hook[VictimFn]) bool { return h.last != nil })
-	})
-}
-
-// want is what room is made for: tasks that a job lacks in one of its forms.
-type want struct {
-	job         *cluster.Job
-	alternative int
-	choice      int // the first of the alternatives that it is compared with
-	lacks       []*cluster.Task
-	last        bool // the last resorts are asked
-	bounded     bool // the limit of a queue is in the way, and not a node
-	limited     bool // no node was looked at: moves alone do not help
-	exactly     bool // these tasks are to be placed, and not others that would do
-}
-
-func (w *want) alt() *cluster.Alternative { return &w.job.Alternatives[w.alternative] }
-
 // room is the search for room for what a job wants.
 type room struct {
 	want     *want
@@ -141,30 +120,6 @@ func (r *room) cheaper(best *room, refusal *Refusal) *room {
 	return best
 }
 
-// prepare asks the hooks of each purpose for which something might leave.
-func (l *leaver) prepare(means []Means, refusal *Refusal) {
-	w := l.want
-	for _, m := range means {
-		if !refusal.evictable(w.alternative) {
-			continue
-		}
-		l.reasons[m.Purpose] = m.Reason
-		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
-			l.might[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last)
-		} else if !w.last {
-			refusal.spare(m.Purpose, true, nil)
-		}
-	}
-	if w.limited = refusal.limited(w.alternative); w.limited && !l.can(evicting) {
-		l.may[Move] = nil // moving others does not change what a queue may have
-	}
-}
-
-// can reports whether victims may leave in one of the ways.
-func (l *leaver) can(w way) bool {
-	return w&moving != 0 && l.may[Move] != nil || w&evicting != 0 && (l.may[Reclaim] != nil || l.may[Preempt] != nil)
-}
-
 // tell notes in the refusal which victims were protected.
 func (r *room) tell(refusal *Refusal) {
 	if r.want.last {
@@ -175,37 +130,6 @@ func (r *room) tell(refusal *Refusal) {
 			refusal.spare(p, false, r.leaver.spared[p])
 		}
 	}
-}
-
-// of is what was tried for the alternative; nil where it was not.
-func (r *Refusal) of(alternative int) *Attempt {
-	i := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.from <= alternative && alternative < a.to })
-	if i < 0 {
-		return nil
-	}
-	return &r.Attempts[i]
-}
-
-// evictable reports whether room that others leave might help the alternative.
-func (r *Refusal) evictable(alternative int) bool {
-	a := r.of(alternative)
-	return a != nil && !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 })
-}
-
-// limited reports whether the alternative was turned down before any node was looked at.
-func (r *Refusal) limited(alternative int) bool {
-	a := r.of(alternative)
-	return a != nil && a.Before != nil
-}
-
-// bounded reports whether the job was turned down for more than what nodes have:
-// before any node was looked at, or by a filter that sees more than the node.
-func (h *hooks) bounded(r *Refusal) bool {
-	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
-		return a.Before != nil || slices.ContainsFunc(a.Counts, func(c Tally) bool {
-			return slices.ContainsFunc(h.predicates, func(p hook[PredicateFn]) bool { return p.plugin == c.Plugin })
-		})
-	})
 }
 
 // find looks for a plan, and leaves the statement as it is. Moves cost less than any
@@ -257,32 +181,6 @@ func (r *room) search(w way) {
 		r.looks, r.weighed = nodes.looks, nodes.weighed
 	}
 }
-
-// trial carries plans out, judges them by the State that they end in, and takes them back.
-type trial struct {
-	want   *want
-	leaver *leaver
-	placer *placer
-	stmt   *Statement
-	fault  *fault
-	tries  int // plans that were put to Place
-	most   int // tries that the search which runs may reach
-}
-
-// tried is the plan with what it costs; nil where it does not work.
-func (x *trial) tried(plan []*Victim) ([]*Victim, cost) {
-	if plan == nil {
-		return nil, cost{}
-	}
-	spent, ok := x.try(plan)
-	if !ok {
-		return nil, cost{}
-	}
-	return plan, spent
-}
-
-// over reports whether the search has used up its tries.
-func (x *trial) over() bool { return x.tries >= x.most || x.fault.err != nil }
 
 // carryOut makes the victims of the plan leave, and returns what Place says.
 func (r *room) carryOut() *Refusal {
@@ -346,57 +244,38 @@ func (r *room) unsure() bool {
 		slices.ContainsFunc(r.want.lacks, func(t *cluster.Task) bool { return t.Shape != r.want.lacks[0].Shape })
 }
 
-// works reports whether the plan works, and takes it back.
-func (x *trial) works(plan []*Victim) bool {
-	_, ok := x.try(plan)
-	return ok
+// keep drops the victims without which the rest is enough, the dearest first. The
+// rest keeps its order, since some may leave only after others.
+func keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
+	for i := len(plan) - 1; i >= 0 && len(plan) > 1; i-- {
+		rest := slices.Delete(slices.Clone(plan), i, i+1)
+		if enough(rest) {
+			plan = rest
+		}
+	}
+	return plan
 }
 
-// try carries the plan out, sees what it costs, and takes it back.
-func (x *trial) try(plan []*Victim) (cost, bool) {
-	mark := x.stmt.Checkpoint()
-	_, ok := x.judge(plan)
-	ok = ok && !slices.ContainsFunc(plan, landsBack)
-	spent := costOf(x.placer.finder.state, plan)
-	if ok {
-		spent.beyond = x.stmt.beyond(mark)
+// inLine makes rivals of the whole cluster leave one after the other until the job is
+// placed, and then keeps those in their places that it can. It is for what is not the
+// fault of a node, such as the limit of a queue.
+func (r *room) inLine(exits *exits) []*Victim {
+	line := exits.line(maxInLine, true)
+	if line == nil { // of too many, those that it must be away from, wherever they are
+		line = r.leaver.victims.rivals(r.want.job, maxInLine, func(t *cluster.Task) bool { return t.Job.Repels(r.want.job) && exits.leavable(t) })
 	}
-	if x.want.last && ok {
-		ok = x.fair(plan, mark)
-	} else {
-		x.stmt.Rollback(mark)
+	if len(line) == 0 {
+		return nil
 	}
-	return spent, ok
-}
-
-// judge carries the plan out: the victims leave, Place puts the job where they were,
-// and those that move land. It leaves the statement as it is; false means that the
-// plan does not work.
-func (x *trial) judge(plan []*Victim) (*Refusal, bool) {
-	x.tries++
-	if !x.leaver.leaveAll(plan) {
-		return &Refusal{}, false
+	var plan []*Victim
+	for size := 1; ; size *= 2 {
+		plan = exits.first(line, min(size, len(line)))
+		if len(plan) > 0 && r.trial.works(plan) {
+			break
+		}
+		if size >= len(line) || r.trial.over() {
+			return nil
+		}
 	}
-	mark := x.stmt.Checkpoint()
-	if x.want.exactly && !x.seat(nil) {
-		return &Refusal{}, false
-	}
-	left := x.place()
-	fits := x.placer.aim.met(x.want.job, left) && x.fault.err == nil
-	if fits && moves(plan) && !x.land(plan) {
-		x.stmt.Rollback(mark)
-		return x.together(plan)
-	}
-	return left, fits
-}
-
-// place is Place in a form that room is made for: the victims may leave for that one,
-// and others are looked at in their turn.
-func (x *trial) place() *Refusal {
-	return x.placer.placeAs(x.want.job, func(from int) bool { return from == x.want.choice })
-}
-
-// moves reports whether victims of the plan move.
-func moves(plan []*Victim) bool {
-	return slices.ContainsFunc(plan, func(v *Victim) bool { return v.Purpose == Move })
+	return keep(plan, func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -101,9 +100,6 @@ func (s *Session) passAll(out *Outcome) {
 		}
 	}
 }
-
-// Changes are what the session did to the State so far, where it records that.
-func (s *Session) Changes() []cluster.Change { return s.clerk.changes }
 
 // openState moves the clock of the State.
 func (s *Session) openState() {
@@ -207,16 +203,6 @@ func (h *hooks) deserved(job *cluster.Job, lacks []*cluster.Task) bool {
 func (s *Session) Close() {
 	for _, p := range s.engine.plugins {
 		p.OnSessionClose(s)
-	}
-}
-
-// fault is why the session is void: a plugin broke its contract. Nil: it is not.
-type fault struct{ err error }
-
-// fail voids the session; the first failure counts.
-func (x *fault) fail(plugin string, format string, args ...any) {
-	if x.err == nil {
-		x.err = fmt.Errorf("plugin %s: %s", plugin, fmt.Sprintf(format, args...))
 	}
 }
 

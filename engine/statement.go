@@ -6,28 +6,6 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// clerk opens the statements of a session and keeps what they commit: events, changes,
-// and which jobs are not to be victims any more.
-type clerk struct {
-	state     *cluster.State
-	now       int64
-	hooks     *hooks
-	accounts  *accounts
-	fault     *fault
-	recording bool // changes are listed
-	explain   bool
-	last      *int // how many events the last session had that had any
-
-	events  []Record
-	changes []cluster.Change
-	served  map[*cluster.Job]bool  // others were evicted for them in this session
-	bound   map[*cluster.Task]bool // in this session, of preemptible jobs: they are no victims in it
-	decided func()                 // is called when decisions are final
-	// spareLog is the log of a statement that has ended, for the next one.
-	spareLog       []operation
-	spareDecisions []Decision
-}
-
 // Statement is a thin layer over the journal of State. Its changes are visible to
 // hooks at once; Rollback takes them back, last first, and restores everything
 // but versions, which only grow. Commit makes the rest final, all or nothing.
@@ -77,13 +55,6 @@ const (
 	retired
 	silent // handlers hear nothing of it
 )
-
-// begin opens an empty statement.
-func (c *clerk) begin() *Statement {
-	st := &Statement{clerk: c, log: c.spareLog, decisions: c.spareDecisions}
-	c.spareLog, c.spareDecisions = nil, nil
-	return st
-}
 
 // reuse gives the memory of the log to the next statement.
 func (st *Statement) reuse() {
@@ -295,14 +266,6 @@ func (st *Statement) displace() {
 	}
 }
 
-// settleIn notes that the task is bound in this session.
-func (c *clerk) settleIn(t *cluster.Task) {
-	if c.bound == nil {
-		c.bound = map[*cluster.Task]bool{}
-	}
-	c.bound[t] = true
-}
-
 // moves tells the eviction of a task where it lands.
 func (st *Statement) moves(decisions []Decision, landing *Decision) {
 	for i := range decisions {
@@ -386,4 +349,21 @@ func (st *Statement) Commit() []Decision {
 	st.reuse()
 	st.end()
 	return out
+}
+
+// choose tells the decisions since the checkpoint how their group was chosen: it
+// is the first of the choices.
+func (st *Statement) choose(checkpoint int, choices []groupChoice) {
+	var groups []GroupCandidate
+	if st.clerk.explain {
+		for _, c := range choices {
+			groups = append(groups, GroupCandidate{c.group.Key, c.form.Name, c.score})
+		}
+	}
+	for i := checkpoint; i < len(st.log); i++ {
+		if op := &st.log[i]; op.kind == placed {
+			d := &st.decisions[op.decision-1]
+			d.GroupScore, d.Groups = choices[0].score, groups
+		}
+	}
 }

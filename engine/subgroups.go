@@ -155,43 +155,6 @@ func (g *gang) copy() *gang {
 	return &next
 }
 
-// wanted says which subgroups make the minimum, without those that are excluded; nil: all.
-func (l *shortage) wanted(alt *cluster.Alternative, excluded []bool) []bool {
-	if !alt.Nested() {
-		return nil
-	}
-	return chosen(alt, placedMembers(alt), excluded, 0)
-}
-
-// mostChoices is for how many other choices of subgroups room is looked for.
-const mostChoices = 8
-
-// otherSubgroups are the tasks that the minimum lacks where one of the subgroups that
-// it is made of is left to others.
-func (l *shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
-	wanted := l.wanted(alt, nil)
-	if wanted == nil {
-		return nil
-	}
-	var out [][]*cluster.Task
-	stands := alt.Standing(placedMembers(alt))
-	for i := range wanted {
-		if !wanted[i] || stands[i] || len(out) == mostChoices {
-			continue
-		}
-		excluded := make([]bool, len(wanted))
-		excluded[i] = true
-		other := l.wanted(alt, excluded)
-		if other == nil {
-			continue
-		}
-		if lacks := l.made(alt, other, l.compare); len(lacks) > 0 {
-			out = append(out, lacks)
-		}
-	}
-	return out
-}
-
 // started says which subgroups run with their minimum.
 func started(alt *cluster.Alternative) []bool {
 	members := make([]int, len(alt.Subgroups))

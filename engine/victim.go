@@ -201,16 +201,6 @@ func (v *victims) might(p Purpose, job *cluster.Job, lacks []*cluster.Task, last
 	}
 }
 
-// Spares says which plugin protects the victim and why; nil where it may leave for
-// the tasks that the job lacks.
-func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *Victim) *Spared {
-	may := s.victims.may(p, job, lacks, false)
-	if may == nil {
-		return &Spared{}
-	}
-	return may(v).spared
-}
-
 // mayLeave reports whether the task may be a victim for the job at all. What was bound
 // in this session keeps its place, and so does a job that others were evicted for in
 // it, or that was evicted for this one before.

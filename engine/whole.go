@@ -240,19 +240,6 @@ func (p *placer) survivors(t *cluster.Task, g *cluster.Group) (now, ever []*clus
 	return now, ever
 }
 
-// onlyHeld reports whether every shape-form filter that turns the node down does
-// so for what others hold.
-func (f *finder) onlyHeld(t *cluster.Task, n *cluster.Node) bool {
-	for _, h := range f.hooks.shapePredicates {
-		if h.shapes == nil || h.shapes(t.Shape) {
-			if r := h.fn(t.Shape, n); r != nil && !r.Cure.Transient() {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 func (p *placer) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *Rejection {
 	for _, h := range p.finder.hooks.groupPredicates {
 		if r := h.fn(job, want, g, nodes); r != nil {
@@ -273,4 +260,33 @@ func (p *placer) rejectDomains(form *cluster.Alternative, nodes []*cluster.Node)
 	}
 	r.Want, r.Have = Quantity{int64(want), Count}, Quantity{int64(have), Count}
 	return r
+}
+
+// groupChoice is a group that fits now, and the form that is for it.
+type groupChoice struct {
+	group *cluster.Group
+	form  *cluster.Alternative
+	score Score
+	miss  int // its place among the groups that were judged
+}
+
+func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) Score {
+	out := Score{Parts: make([]Part, 0, len(p.finder.hooks.groupOrders))}
+	for _, h := range p.finder.hooks.groupOrders {
+		out.add(p.finder, h.plugin, h.weight, h.fn(job, want, g, nodes))
+	}
+	return out
+}
+
+// takers are the group's nodes that take the task now.
+func (p *placer) takers(t *cluster.Task, g *cluster.Group) []*cluster.Node {
+	ask := p.finder.verdicts(t)
+	filters, _, _ := p.finder.taskHooks(t)
+	var out []*cluster.Node
+	for _, n := range g.Nodes {
+		if rejected, _ := ask(n); !rejected && p.finder.rejectTask(filters, t, n) == nil {
+			out = append(out, n)
+		}
+	}
+	return out
 }

@@ -106,14 +106,6 @@ func (w *nodewise) within(in *scope) []*Victim {
 	return plan
 }
 
-// landed reports whether all of the plan that moves finds room now.
-func (x *trial) landed(plan []*Victim) bool {
-	mark := x.stmt.Checkpoint()
-	ok := x.land(plan)
-	x.stmt.Rollback(mark)
-	return ok
-}
-
 // look finds out which victims would have to leave for the task to fit the node. Three
 // orders are tried: that of rivals, and with the largest or the smallest first, since
 // these free less beyond what is needed, or take fewer tasks.
@@ -139,23 +131,6 @@ func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 		}
 	}
 	return best, spent
-}
-
-// rivalsOn are the tasks on the node that might leave in this way.
-func (e *exits) rivalsOn(n *cluster.Node) []rival {
-	var line []rival
-	for _, o := range n.Tasks {
-		if !e.leaver.victims.mayLeave(o, e.leaver.want.job) {
-			continue
-		}
-		c := e.leaver.victims.rival(o)
-		c.evicts = e.way&evicting != 0
-		c.moves = e.way&moving != 0 && e.leaver.mightMove(o)
-		if c.evicts || c.moves {
-			line = append(line, c)
-		}
-	}
-	return line
 }
 
 // spent is what the plan for one task on one node costs.
@@ -286,80 +261,6 @@ func (w *nodewise) placeOn(t *cluster.Task, n *cluster.Node) bool {
 	return ok && w.stmt.Allocate(t, n, claims) == nil
 }
 
-// keep drops the victims without which the rest is enough, the dearest first. The
-// rest keeps its order, since some may leave only after others.
-func keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
-	for i := len(plan) - 1; i >= 0 && len(plan) > 1; i-- {
-		rest := slices.Delete(slices.Clone(plan), i, i+1)
-		if enough(rest) {
-			plan = rest
-		}
-	}
-	return plan
-}
-
-// inLine makes rivals of the whole cluster leave one after the other until the job is
-// placed, and then keeps those in their places that it can. It is for what is not the
-// fault of a node, such as the limit of a queue.
-func (r *room) inLine(exits *exits) []*Victim {
-	line := exits.line(maxInLine, true)
-	if line == nil { // of too many, those that it must be away from, wherever they are
-		line = r.leaver.victims.rivals(r.want.job, maxInLine, func(t *cluster.Task) bool { return t.Job.Repels(r.want.job) && exits.leavable(t) })
-	}
-	if len(line) == 0 {
-		return nil
-	}
-	var plan []*Victim
-	for size := 1; ; size *= 2 {
-		plan = exits.first(line, min(size, len(line)))
-		if len(plan) > 0 && r.trial.works(plan) {
-			break
-		}
-		if size >= len(line) || r.trial.over() {
-			return nil
-		}
-	}
-	return keep(plan, func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
-}
-
-// first are the victims that leave if the first rivals do.
-func (e *exits) first(line []rival, size int) []*Victim {
-	mark := e.leaver.stmt.Checkpoint()
-	defer e.leaver.stmt.Rollback(mark)
-	var plan []*Victim
-	for progress := true; progress; {
-		progress = false
-		for _, c := range line[:size] {
-			if !c.task.Runs() {
-				continue
-			}
-			v := mover(c.task)
-			if e.way&evicting != 0 {
-				v = VictimOf(c.task)
-			}
-			if e.leaver.leave(v) {
-				plan = append(plan, v)
-				progress = true
-			}
-		}
-	}
-	return plan
-}
-
-// line are all rivals in order, or only those that might leave in this way; nil where
-// there are more than most.
-func (e *exits) line(most int, might bool) []rival {
-	if !might {
-		return e.leaver.victims.rivals(e.leaver.want.job, most, nil)
-	}
-	return e.leaver.victims.rivals(e.leaver.want.job, most, e.leavable)
-}
-
-// leavable reports whether the task might leave in this way.
-func (e *exits) leavable(t *cluster.Task) bool {
-	return e.way&evicting != 0 && e.leaver.mightLeave(t) || e.way&moving != 0 && e.leaver.mightMove(t)
-}
-
 // weigh remembers the other nodes that would have done, to be told.
 func (w *nodewise) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
 	if len(w.weighed) >= mostNamed {
@@ -381,4 +282,48 @@ func (w *nodewise) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
 			add(e)
 		}
 	}
+}
+
+// heap returns the nodes for the task. Jobs that ask alike share it until something is
+// decided.
+func (w *nodewise) heap(t *cluster.Task, in *scope) *heap {
+	key := heapKey{way: w.exits.way, last: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
+		devices: w.sum(w.accounts.devicesOf(t.Shape).Name), cores: w.sum(cluster.CPU)}
+	filters, _, _ := w.finder.taskHooks(t)
+	if len(filters) > 0 {
+		return newHeap(in) // what it costs depends on where the others of the gang are
+	}
+	if in != nil && in.group != nil || len(w.want.job.Displaced) > 0 || w.want.job.Running() {
+		key.job = w.want.job
+	}
+	h := w.heaps.byKey[key]
+	if h == nil {
+		h = newHeap(in)
+		if w.heaps.byKey == nil {
+			w.heaps.byKey = map[heapKey]*heap{}
+		}
+		w.heaps.byKey[key] = h
+	}
+	return h
+}
+
+// sum is how much of the resource the job asks for with all that is lacking.
+func (w *nodewise) sum(resource string) int64 {
+	sum, known := w.sums[resource]
+	if !known {
+		if w.sums == nil {
+			w.sums = map[string]int64{}
+		}
+		sum = w.accounts.sum(w.want.lacks, resource)
+		w.sums[resource] = sum
+	}
+	return sum
+}
+
+// mostLooks is how many nodes without a plan are looked at.
+func (w *nodewise) mostLooks() int {
+	if w.exits.way == evicting|moving {
+		return maxMixed
+	}
+	return maxLooks
 }

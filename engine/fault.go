@@ -1,0 +1,15 @@
+package engine
+
+import (
+	"fmt"
+)
+
+// fault is why the session is void: a plugin broke its contract. Nil: it is not.
+type fault struct{ err error }
+
+// fail voids the session; the first failure counts.
+func (x *fault) fail(plugin string, format string, args ...any) {
+	if x.err == nil {
+		x.err = fmt.Errorf("plugin %s: %s", plugin, fmt.Sprintf(format, args...))
+	}
+}
