@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/numeral"
 )
 
 // Eviction is a workload that has to leave, or some tasks of it, for another.
@@ -251,21 +252,21 @@ func dearer(c, than *engine.Cost) string {
 	x, y := strongest(c.Tasks), strongest(than.Tasks)
 	switch {
 	case x < y && y < len(tiers):
-		return fmt.Sprintf("%s of %s queues instead of %s queues", count(c.Tasks[x], "task"), tiers[x], tiers[y])
+		return fmt.Sprintf("%s of %s queues instead of %s queues", numeral.Count(c.Tasks[x], "task"), tiers[x], tiers[y])
 	case x < y:
-		return fmt.Sprintf("%s of %s queues would be evicted", count(c.Tasks[x], "task"), tiers[x])
+		return fmt.Sprintf("%s of %s queues would be evicted", numeral.Count(c.Tasks[x], "task"), tiers[x])
 	case c.Highest > than.Highest:
 		return fmt.Sprintf("the highest priority is %d instead of %d", c.Highest, than.Highest)
 	case c.Beyond > than.Beyond:
 		return fmt.Sprintf("%s would be freed that are not needed instead of %s", deviceText(c.Beyond), deviceText(than.Beyond))
 	case total(c.Tasks) > total(than.Tasks):
-		return fmt.Sprintf("%s instead of %d", count(total(c.Tasks), "task"), total(than.Tasks))
+		return fmt.Sprintf("%s instead of %d", numeral.Count(total(c.Tasks), "task"), total(than.Tasks))
 	case c.Jobs > than.Jobs:
 		return "a workload would have to leave as a whole"
 	case c.Youngest < than.Youngest && total(c.Tasks) > 0:
 		return "that has run for longer"
 	case c.Moved > than.Moved:
-		return fmt.Sprintf("%s would move instead of %d", count(c.Moved, "task"), than.Moved)
+		return fmt.Sprintf("%s would move instead of %d", numeral.Count(c.Moved, "task"), than.Moved)
 	case c.Priority > than.Priority:
 		return fmt.Sprintf("the priorities add up to %d instead of %d", c.Priority, than.Priority)
 	case c.Youngest < than.Youngest:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/numeral"
 )
 
 // Weighed is how a plan to make room was found.
@@ -153,7 +154,7 @@ func sparedText(s *cluster.State, p engine.Purpose, list []engine.Protection) st
 		}
 		many := strconv.Itoa(x.Count)
 		if i == 0 {
-			many = count(x.Count, "workload")
+			many = numeral.Count(x.Count, "workload")
 		}
 		out = append(out, fmt.Sprintf("%s %s (%s)", many, clause(s, p, x.Reason, x.Jobs), who))
 	}
