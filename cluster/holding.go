@@ -22,27 +22,35 @@ func (t *Task) Holds(name string) int64 {
 
 // Fork finds where the branches of two queues part: the two siblings, the first
 // above the left queue and the second above the right one. Nil where one is
-// above the other.
+// above the other, or one of them is nil.
 func (s *State) Fork(left, right *Queue) (a, b *Queue) {
-	if left != right && left.Parent == right.Parent {
+	if left == right || left == nil || right == nil {
+		return nil, nil
+	}
+	if left.Parent == right.Parent {
 		return left, right
 	}
-	l, r := s.branch(left), s.branch(right)
-	for i, j := len(l)-1, len(r)-1; i >= 0 && j >= 0; i, j = i-1, j-1 {
-		if l[i] != r[j] {
-			return l[i], r[j]
-		}
+	deeper := s.depth(left) - s.depth(right)
+	for ; deeper > 0; deeper-- {
+		left = s.Parent(left)
 	}
-	return nil, nil
+	for ; deeper < 0; deeper++ {
+		right = s.Parent(right)
+	}
+	for left != right {
+		a, b = left, right
+		left, right = s.Parent(left), s.Parent(right)
+	}
+	return a, b
 }
 
-// branch is the queue and all above it, from the bottom up.
-func (s *State) branch(q *Queue) []*Queue {
-	var out []*Queue
-	for ; q != nil; q = s.Parent(q) {
-		out = append(out, q)
+// depth is how many queues are above the queue.
+func (s *State) depth(q *Queue) int {
+	n := 0
+	for q = s.Parent(q); q != nil; q = s.Parent(q) {
+		n++
 	}
-	return out
+	return n
 }
 
 // TierWith is the tier of the queue for a job that requests so much more: beyond its

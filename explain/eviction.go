@@ -119,13 +119,13 @@ func grounds(s *cluster.State, d *engine.Decision) string {
 // victim's branch from where the two part, and the queue that took it back.
 func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.Job) string {
 	own, theirs := s.Queue(forJob.Queue), s.Queue(victim.Queue)
-	if own == nil || theirs == nil {
+	_, b := s.Fork(own, theirs)
+	if b == nil {
 		return ""
 	}
-	_, b := s.Fork(own, theirs)
 	for _, ask := range w.Asks {
 		mine := standingOf(w.Standings, own.Name, ask.Name)
-		if mine == nil || b == nil {
+		if mine == nil {
 			continue
 		}
 		var above []string
@@ -180,11 +180,7 @@ func preemptText(s *cluster.State, victim, forJob *cluster.Job) string {
 	if victim.Queue == forJob.Queue {
 		return fmt.Sprintf("in queue %s, %s has priority %d and %s %d", victim.Queue, victim.ID, victim.Priority, forJob.ID, forJob.Priority)
 	}
-	own, theirs := s.Queue(forJob.Queue), s.Queue(victim.Queue)
-	if own == nil || theirs == nil {
-		return ""
-	}
-	a, b := s.Fork(own, theirs)
+	a, b := s.Fork(s.Queue(forJob.Queue), s.Queue(victim.Queue))
 	if a == nil {
 		return ""
 	}

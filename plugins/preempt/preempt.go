@@ -60,9 +60,9 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 			}
 			return VictimNotLower
 		}
-		a, b := p.fork(own, v.Job.Queue)
-		if b == nil {
-			return VictimTierNotWeaker // none is known to be
+		a, b := state.Fork(own, state.Queue(v.Job.Queue))
+		if b == nil { // a job that runs stays in its queue when that is gone, or has queues below it by now
+			return VictimTierNotWeaker
 		}
 		theirs, keeps := state.TierWithout(b, func(resource string) int64 { return v.ChargeOf(b, resource) })
 		switch {
@@ -80,10 +80,11 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 // classes are those of lower priority in the queue, and those of queues that may
 // count as weaker: beyond its quota a Guaranteed queue is Standard.
 func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
-	own := p.session.State.Queue(job.Queue)
+	state := p.session.State
+	own := state.Queue(job.Queue)
 	weaker := false // some queue may count as weaker than the job's or one above it
-	for q := own; q != nil; q = p.session.State.Parent(q) {
-		weaker = weaker || max(p.session.State.Weakest(), cluster.TierStandard.Rank()) > q.Tier.Rank()
+	for q := own; q != nil; q = state.Parent(q) {
+		weaker = weaker || max(state.Weakest(), cluster.TierStandard.Rank()) > q.Tier.Rank()
 	}
 	return func(c cluster.Class) bool {
 		if c.Queue == job.Queue {
@@ -92,19 +93,9 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 		if !weaker {
 			return false
 		}
-		a, b := p.fork(own, c.Queue)
+		a, b := state.Fork(own, state.Queue(c.Queue))
 		return b != nil && weakest(b).Rank() > a.Tier.Rank()
 	}
-}
-
-// fork finds where the branches of the two queues part. Nil where they do not: a job
-// that runs stays in its queue when that is gone, or has queues below it by now.
-func (p *plugin) fork(own *cluster.Queue, other string) (a, b *cluster.Queue) {
-	q := p.session.State.Queue(other)
-	if own == nil || q == nil {
-		return nil, nil
-	}
-	return p.session.State.Fork(own, q)
 }
 
 // weakest is the weakest tier that the queue may count as.
