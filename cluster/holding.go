@@ -53,42 +53,6 @@ func (s *State) depth(q *Queue) int {
 	return n
 }
 
-// TierWith is the tier of the queue for a job that requests so much more: beyond its
-// quota a Guaranteed queue is Standard.
-func (s *State) TierWith(q *Queue, asks func(resource string) int64) Tier {
-	if q.Tier != TierGuaranteed {
-		return q.Tier
-	}
-	for _, quota := range s.Deserved(q) {
-		if ask := asks(quota.Name); ask > 0 && q.Used.Of(quota.Name)+ask > quota.Value {
-			return TierStandard
-		}
-	}
-	return q.Tier
-}
-
-// TierWithout is the tier of the queue for a victim that would be evicted and give
-// back what it holds. A Guaranteed queue is Standard for what it holds beyond its
-// quota, and Guaranteed for the rest: a victim that holds nothing that the quota
-// names is within it. Keeps: without the victim the queue would hold less than its
-// quota, so the victim is protected.
-func (s *State) TierWithout(q *Queue, holds func(resource string) int64) (tier Tier, keeps bool) {
-	if q.Tier != TierGuaranteed {
-		return q.Tier, false
-	}
-	tier = TierGuaranteed
-	for _, quota := range s.Deserved(q) {
-		held := holds(quota.Name)
-		if held > 0 && q.Used.Of(quota.Name)-held < quota.Value {
-			return TierGuaranteed, true
-		}
-		if held > 0 {
-			tier = TierStandard
-		}
-	}
-	return tier, false
-}
-
 // Deserved is the queue's quota; of what it has none for, that of the queues below it together.
 func (s *State) Deserved(q *Queue) Resources {
 	if known := s.queues[q.Name]; known != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/internal/tier"
 )
 
 // Why a job is not a victim of reclaiming.
@@ -191,11 +192,11 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 		return nil, 0, VictimGuaranteed
 	}
 	own := c.branch[fork].Queue
-	theirs, keeps := c.plugin.state.TierWithout(leaf.branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.branch[fork].Queue, resource) })
-	switch tier := c.plugin.state.TierWith(own, c.left[fork].Of); {
+	theirs, keeps := tier.Without(c.plugin.state, leaf.branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.branch[fork].Queue, resource) })
+	switch mine := tier.With(c.plugin.state, own, c.left[fork].Of); {
 	case keeps:
 		return nil, 0, VictimGuaranteed
-	case theirs.Rank() >= tier.Rank():
+	case theirs.Rank() >= mine.Rank():
 		return leaf, fork, ""
 	case theirs.Rank() >= own.Tier.Rank():
 		return leaf, fork, VictimOfStrongerTier
@@ -208,7 +209,7 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 // would take that back from other tiers, in the name of that queue.
 func (c *claimant) wouldReturn(v *engine.Victim, fork int) bool {
 	for level, above := range c.branch[:fork] {
-		_, keeps := c.plugin.state.TierWithout(above.Queue, func(resource string) int64 {
+		_, keeps := tier.Without(c.plugin.state, above.Queue, func(resource string) int64 {
 			if c.asks[level].Of(resource) > 0 {
 				return 0
 			}

@@ -7,6 +7,7 @@ package preempt
 import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/internal/tier"
 )
 
 // Name is the plugin's name in a profile.
@@ -52,7 +53,7 @@ func (p *plugin) OnSessionClose(*engine.Session) {}
 // preemptable compares priorities within a queue, and tiers where branches part.
 func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
 	state := p.session.State
-	own, tier := p.tiers(job, lacks)
+	own, tierOf := p.tiers(job, lacks)
 	return func(v *engine.Victim) engine.Reason {
 		if v.Job.Queue == job.Queue {
 			if v.Job.Priority < job.Priority {
@@ -64,11 +65,11 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 		if b == nil { // a job that runs stays in its queue when that is gone, or has queues below it by now
 			return VictimTierNotWeaker
 		}
-		theirs, keeps := state.TierWithout(b, func(resource string) int64 { return v.ChargeOf(b, resource) })
+		theirs, keeps := tier.Without(state, b, func(resource string) int64 { return v.ChargeOf(b, resource) })
 		switch {
 		case keeps:
 			return VictimWithinItsGuarantee
-		case theirs.Rank() > tier(a).Rank():
+		case theirs.Rank() > tierOf(a).Rank():
 			return engine.Consent
 		case theirs.Rank() > a.Tier.Rank():
 			return engine.NotYet(VictimTierNotWeaker) // the quota of a may hold once others of it have left
@@ -94,23 +95,15 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 			return false
 		}
 		a, b := state.Fork(own, state.Queue(c.Queue))
-		return b != nil && weakest(b).Rank() > a.Tier.Rank()
+		return b != nil && tier.Weakest(b).Rank() > a.Tier.Rank()
 	}
-}
-
-// weakest is the weakest tier that the queue may count as.
-func weakest(q *cluster.Queue) cluster.Tier {
-	if q.Tier == cluster.TierGuaranteed {
-		return cluster.TierStandard
-	}
-	return q.Tier
 }
 
 // tiers is what the job's queue and those above it count as with the job: those of its
 // tasks that are placed already are part of what the queues hold.
-func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tier func(*cluster.Queue) cluster.Tier) {
+func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tierOf func(*cluster.Queue) cluster.Tier) {
 	state := p.session.State
 	return state.Queue(job.Queue), func(q *cluster.Queue) cluster.Tier {
-		return state.TierWith(q, func(resource string) int64 { return p.session.ChargeStill(q, lacks, resource) })
+		return tier.With(state, q, func(resource string) int64 { return p.session.ChargeStill(q, lacks, resource) })
 	}
 }
