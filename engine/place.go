@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"iter"
 
 	"github.com/berth-project/berth/cluster"
@@ -146,7 +147,7 @@ func (s *Session) placeTask(stmt *Statement, alt *cluster.Alternative, t *cluste
 		return false
 	}
 	if !ok {
-		s.fail("NodeResourcesFit", "no filter of the profile saw that the devices of node %s cannot hold task %s; is the plugin missing?", node.Name, t.ID)
+		s.unguarded(fmt.Errorf("the devices of node %s cannot hold task %s", node.Name, t.ID))
 		return false
 	}
 	d.Claims = claims
@@ -164,10 +165,17 @@ func (s *Session) decision(alt *cluster.Alternative, t *cluster.Task, n *cluster
 // allocate books what the filters let through.
 func (s *Session) allocate(stmt *Statement, t *cluster.Task, d Decision, n *cluster.Node) bool {
 	if err := stmt.allocate(t, d, n); err != nil {
-		s.fail("NodeResourcesFit", "no filter of the profile saw it: %v; is the plugin missing?", err)
+		s.unguarded(err)
 		return false
 	}
 	return true
+}
+
+// unguarded ends the session where the filters admitted a task to a node without room for it.
+func (s *Session) unguarded(err error) {
+	if s.err == nil {
+		s.err = fmt.Errorf("no filter of the profile saw that %w; a plugin that rejects nodes without room is missing", err)
+	}
 }
 
 // before asks the hooks that need no node.
