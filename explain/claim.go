@@ -139,7 +139,7 @@ func (c *claim) roomLines(l *lab) []string {
 			continue
 		}
 		x := c.census[p]
-		spared := sparedText(l.end, p, x.Spared)
+		spared := l.phrases.sparedText(l.end, p, x.Spared)
 		switch {
 		case p == engine.Reclaim && (x.Barred || spared != "") && !shared(l.end, l.job().Queue):
 			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")

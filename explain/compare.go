@@ -116,7 +116,7 @@ func compare(before, after *ending) *Difference {
 			d.Moved = append(d.Moved, m)
 		default: // it stood, or is new
 			if r := after.sim.refusal(m.Workload); r != nil {
-				m.Message = Message(r)
+				m.Message = after.sim.Phrases.message(r)
 			}
 			d.Pending = append(d.Pending, m)
 		}

@@ -30,7 +30,7 @@ type Eviction struct {
 
 // evictions gathers what was decided at once: tasks of one workload that go for
 // the same plan.
-func evictions(s *cluster.State, decisions []engine.Decision, about func(*engine.Decision) bool) []Eviction {
+func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about func(*engine.Decision) bool) []Eviction {
 	var out []Eviction
 	type plan struct {
 		job    string
@@ -68,10 +68,10 @@ func evictions(s *cluster.State, decisions []engine.Decision, about func(*engine
 			e.total = len(t.Job.Alternatives[t.Alternative].Tasks)
 		}
 		e.also = others(decisions, d)
-		e.Because = grounds(s, d)
+		e.Because = ph.grounds(s, d)
 		e.Choice = choice(d, e.also)
 		if w := d.Weighing; w != nil {
-			e.spared = sparedText(s, w.Purpose, w.Spared)
+			e.spared = ph.sparedText(s, w.Purpose, w.Spared)
 		}
 	}
 	return out
@@ -93,7 +93,7 @@ func others(decisions []engine.Decision, d *engine.Decision) []string {
 }
 
 // grounds say by which rule it has to go, with the numbers that it was decided on.
-func grounds(s *cluster.State, d *engine.Decision) string {
+func (ph Phrases) grounds(s *cluster.State, d *engine.Decision) string {
 	text := ""
 	if w := d.Weighing; w != nil {
 		switch victim, forJob := s.Job(d.Task.Job), s.Job(d.For); {
@@ -109,7 +109,7 @@ func grounds(s *cluster.State, d *engine.Decision) string {
 	if text != "" {
 		return text
 	}
-	if p, ok := phrases[d.Reason]; ok {
+	if p := ph[d.Reason].Phrase; p != "" {
 		return p
 	}
 	return spell(string(d.Reason))

@@ -16,9 +16,9 @@ const Name = "Consolidate"
 // Consolidated is why a task was moved.
 const Consolidated engine.Reason = "Consolidated"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: Consolidated, Meaning: "Of an eviction: the task moves to another node, where room is held for it, so that what it leaves is in one piece."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: Consolidated, Phrase: "moved, so that what it leaves is in one piece", Meaning: "Of an eviction: the task moves to another node, where room is held for it, so that what it leaves is in one piece."},
 }
 
 type plugin struct{}
@@ -31,7 +31,8 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return &plugin{}, nil
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.AddMovableFn(movable)

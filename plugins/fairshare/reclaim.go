@@ -17,13 +17,13 @@ const (
 	VictimQueueWithinItsShare engine.Reason = "VictimQueueWithinItsShare"
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: VictimInSameQueue, Meaning: "Why nothing is reclaimed from a job: it is in the same queue."},
-	{Reason: VictimGuaranteed, Meaning: "Why nothing is reclaimed from a job: its queue, or one above it, is Guaranteed, and would hold less than its quota without it."},
-	{Reason: VictimOfStrongerTier, Meaning: "Why nothing is reclaimed from a job: its queue is of a stronger tier, and would take the room back."},
-	{Reason: QueueBeyondItsShare, Meaning: "Why nothing is reclaimed from a job: the queue that wants its room would be above its own fair share with it."},
-	{Reason: VictimQueueWithinItsShare, Meaning: "Why nothing is reclaimed from a job: without it, its queue would hold less than its fair share."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: VictimInSameQueue, Phrase: "in the same queue", Spared: "in the same queue", Meaning: "Why nothing is reclaimed from a job: it is in the same queue."},
+	{Reason: VictimGuaranteed, Phrase: "its Guaranteed queue would fall below its quota", Spared: "whose Guaranteed queue would hold less than its quota", Meaning: "Why nothing is reclaimed from a job: its queue, or one above it, is Guaranteed, and would hold less than its quota without it."},
+	{Reason: VictimOfStrongerTier, Phrase: "of a stronger tier", Spared: "of a stronger tier", Meaning: "Why nothing is reclaimed from a job: its queue is of a stronger tier, and would take the room back."},
+	{Reason: QueueBeyondItsShare, Phrase: "the queue that asks would be above its own fair share", Spared: "outside of a queue above its own that would exceed its fair share", Meaning: "Why nothing is reclaimed from a job: the queue that wants its room would be above its own fair share with it."},
+	{Reason: VictimQueueWithinItsShare, Phrase: "its queue would fall below its fair share", Spared: "whose queue would fall below its fair share", Meaning: "Why nothing is reclaimed from a job: without it, its queue would hold less than its fair share."},
 }
 
 // claimant is a job that wants its queue's share back, and the branch of its queue.

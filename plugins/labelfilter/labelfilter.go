@@ -18,12 +18,15 @@ const Name = "LabelFilter"
 // LabelMismatch is a demanded label that the node lacks or has another value for.
 const LabelMismatch engine.Reason = "LabelMismatch"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: LabelMismatch, Cure: engine.Grow | engine.Relax, Meaning: "The node lacks a label that the task demands, or has another value for it. The subject is the first such label, key=value."},
+var filter = selector.Filter{
+	Plugin:  Name,
+	Concern: concern,
+	Doc: engine.ReasonDoc{
+		Reason: LabelMismatch, Cure: engine.Grow | engine.Relax,
+		Phrase:  "label {subject} missing",
+		Meaning: "The node lacks a label that the task demands, or has another value for it. The subject is the first such label, key=value.",
+	},
 }
-
-var filter = selector.Filter{Plugin: Name, Reason: LabelMismatch, Concern: concern}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) { return filter.New(args) }

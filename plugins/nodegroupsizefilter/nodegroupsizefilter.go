@@ -16,9 +16,9 @@ const Name = "NodeGroupSizeFilter"
 // GroupTooSmall is a group with fewer nodes than all replicas take together.
 const GroupTooSmall engine.Reason = "GroupTooSmall"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: GroupTooSmall, Cure: engine.Grow, Meaning: "Fewer nodes of the group passed the node filters than all replicas take together: replicas × nodes per replica, since no two replicas share a node. The subject is the group."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: GroupTooSmall, Cure: engine.Grow, Phrase: "too few nodes, want {want}, have {have}", Meaning: "Fewer nodes of the group passed the node filters than all replicas take together: replicas × nodes per replica, since no two replicas share a node. The subject is the group."},
 }
 
 type plugin struct{}
@@ -32,6 +32,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 }
 
 func (plugin) Name() string                    { return Name }
+func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
 func (plugin) OnSessionOpen(s *engine.Session) { s.AddGroupPredicateFn(admit) }
 func (plugin) OnSessionClose(*engine.Session)  {}
 

@@ -21,12 +21,12 @@ const (
 	VictimWithinItsGuarantee engine.Reason = "VictimWithinItsGuarantee" // a Guaranteed queue would fall below its quota
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: Preempted, Meaning: "Of an eviction: a job of higher priority in the same queue, or of a stronger tier in another, takes the task's place."},
-	{Reason: VictimNotLower, Meaning: "Why a job is not preempted: its priority is not lower than that of the job in the same queue that wants its room."},
-	{Reason: VictimTierNotWeaker, Meaning: "Why a job is not preempted: its queue is of no weaker tier than the one that wants its room."},
-	{Reason: VictimWithinItsGuarantee, Meaning: "Why a job is not preempted: its queue is Guaranteed, and would hold less than its quota without it."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: Preempted, Phrase: "the other one matters more", Meaning: "Of an eviction: a job of higher priority in the same queue, or of a stronger tier in another, takes the task's place."},
+	{Reason: VictimNotLower, Phrase: "of no lower priority", Spared: "of no lower priority", Meaning: "Why a job is not preempted: its priority is not lower than that of the job in the same queue that wants its room."},
+	{Reason: VictimTierNotWeaker, Phrase: "of no weaker tier", Spared: "of no weaker tier", Meaning: "Why a job is not preempted: its queue is of no weaker tier than the one that wants its room."},
+	{Reason: VictimWithinItsGuarantee, Phrase: "its Guaranteed queue would fall below its quota", Spared: "whose Guaranteed queue would fall below its quota", Meaning: "Why a job is not preempted: its queue is Guaranteed, and would hold less than its quota without it."},
 }
 
 type plugin struct{ session *engine.Session }
@@ -39,7 +39,8 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return &plugin{}, nil
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s

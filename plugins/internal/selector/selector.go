@@ -12,8 +12,8 @@ import (
 
 // Filter rejects nodes that lack a label which a shape demands.
 type Filter struct {
-	Plugin  string // its name in a profile
-	Reason  engine.Reason
+	Plugin  string                    // its name in a profile
+	Doc     engine.ReasonDoc          // of the reason that it gives
 	Concern func(*cluster.Shape) bool // which shapes with a selector it is for
 }
 
@@ -24,6 +24,9 @@ func (f *Filter) New(args engine.Arguments) (engine.Plugin, error) {
 
 // Name is the plugin's name.
 func (f *Filter) Name() string { return f.Plugin }
+
+// Reasons documents the one that the plugin gives.
+func (f *Filter) Reasons() []engine.ReasonDoc { return []engine.ReasonDoc{f.Doc} }
 
 // OnSessionOpen registers the filter.
 func (f *Filter) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(f.Matters, f.Admit) }
@@ -42,8 +45,8 @@ func (f *Filter) Admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		if v, ok := n.Labels[l.Key]; !ok || v != l.Value {
 			return &engine.Rejection{
 				Precedence: engine.OtherKind,
-				Reason:     f.Reason,
-				Cure:       engine.Grow | engine.Relax,
+				Reason:     f.Doc.Reason,
+				Cure:       f.Doc.Cure,
 				Subject:    l.Key + "=" + l.Value,
 			}
 		}

@@ -13,7 +13,7 @@ import (
 func TestAdmit(t *testing.T) {
 	node := fixture.Node("n").Label("gpu", "h100").Label("spare", "").Label("zone", "a").Build()
 	type labels = []cluster.Label
-	f := Filter{Plugin: "Filter", Reason: "Lacks", Concern: func(*cluster.Shape) bool { return true }}
+	f := Filter{Plugin: "Filter", Doc: engine.ReasonDoc{Reason: "Lacks", Cure: engine.Grow | engine.Relax}, Concern: func(*cluster.Shape) bool { return true }}
 	tests := map[string]struct {
 		demanded labels
 		want     string
