@@ -135,12 +135,8 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 	}
 	return func(class cluster.Class) bool {
 		c.refresh()
-		leaf := c.tree.byName[class.Queue]
-		if leaf == nil || slices.Contains(c.branch, leaf) {
-			return false
-		}
-		fork := c.fork(leaf)
-		return c.mayBeWithin[fork] && slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
+		leaf, fork := c.fork(class.Queue)
+		return leaf != nil && c.mayBeWithin[fork] && slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
 			return c.plugin.mayBeAbove(leaf.branch[fork:], class, ask.Name)
 		})
 	}
@@ -183,12 +179,11 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 // its queue have left.
 func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection engine.Reason) {
 	c.refresh()
-	leaf = c.tree.byName[v.Job.Queue]
-	if leaf == nil || slices.Contains(c.branch, leaf) { // a job stays in a queue that is gone, or has queues below it by now
+	leaf, fork = c.fork(v.Job.Queue)
+	switch {
+	case leaf == nil:
 		return nil, 0, VictimInSameQueue
-	}
-	fork = c.fork(leaf)
-	if c.wouldReturn(v, fork) {
+	case c.wouldReturn(v, fork):
 		return nil, 0, VictimGuaranteed
 	}
 	own := c.branch[fork].Queue
@@ -222,13 +217,18 @@ func (c *claimant) wouldReturn(v *engine.Victim, fork int) bool {
 	return false
 }
 
-// fork is the level at which the branch of the victim's queue parts from the claimant's.
-func (c *claimant) fork(leaf *Queue) int {
-	i := 0
-	for c.branch[i] == leaf.branch[i] {
-		i++
+// fork is the victim's queue, and the level at which its branch parts from the claimant's.
+// The queue is nil where they do not part: a job stays in a queue that is gone, or has
+// queues below it by now.
+func (c *claimant) fork(queue string) (leaf *Queue, level int) {
+	leaf = c.tree.byName[queue]
+	if leaf == nil || slices.Contains(c.branch, leaf) {
+		return nil, 0
 	}
-	return i
+	for c.branch[level] == leaf.branch[level] {
+		level++
+	}
+	return leaf, level
 }
 
 // exceeds reports whether the queues of the victim hold more than their shares of
