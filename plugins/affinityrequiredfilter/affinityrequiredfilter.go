@@ -57,10 +57,7 @@ type view struct {
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return &plugin{counter: neighbours.Counter{Holders: true}}, nil
+	return &plugin{counter: neighbours.Counter{Holders: true}}, args.Decode(&struct{}{})
 }
 
 func (p *plugin) Name() string              { return Name }
