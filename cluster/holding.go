@@ -22,63 +22,35 @@ func (t *Task) Holds(name string) int64 {
 
 // Fork finds where the branches of two queues part: the two siblings, the first
 // above the left queue and the second above the right one. Nil where one is
-// above the other.
+// above the other, or one of them is nil.
 func (s *State) Fork(left, right *Queue) (a, b *Queue) {
-	if left != right && left.Parent == right.Parent {
+	if left == right || left == nil || right == nil {
+		return nil, nil
+	}
+	if left.Parent == right.Parent {
 		return left, right
 	}
-	l, r := s.branch(left), s.branch(right)
-	for i, j := len(l)-1, len(r)-1; i >= 0 && j >= 0; i, j = i-1, j-1 {
-		if l[i] != r[j] {
-			return l[i], r[j]
-		}
+	deeper := s.depth(left) - s.depth(right)
+	for ; deeper > 0; deeper-- {
+		left = s.Parent(left)
 	}
-	return nil, nil
+	for ; deeper < 0; deeper++ {
+		right = s.Parent(right)
+	}
+	for left != right {
+		a, b = left, right
+		left, right = s.Parent(left), s.Parent(right)
+	}
+	return a, b
 }
 
-// branch is the queue and all above it, from the bottom up.
-func (s *State) branch(q *Queue) []*Queue {
-	var out []*Queue
-	for ; q != nil; q = s.Parent(q) {
-		out = append(out, q)
+// depth is how many queues are above the queue.
+func (s *State) depth(q *Queue) int {
+	n := 0
+	for q = s.Parent(q); q != nil; q = s.Parent(q) {
+		n++
 	}
-	return out
-}
-
-// TierWith is the tier of the queue for a job that requests so much more: beyond its
-// quota a Guaranteed queue is Standard.
-func (s *State) TierWith(q *Queue, asks func(resource string) int64) Tier {
-	if q.Tier != TierGuaranteed {
-		return q.Tier
-	}
-	for _, quota := range s.Deserved(q) {
-		if ask := asks(quota.Name); ask > 0 && q.Used.Of(quota.Name)+ask > quota.Value {
-			return TierStandard
-		}
-	}
-	return q.Tier
-}
-
-// TierWithout is the tier of the queue for a victim that would be evicted and give
-// back what it holds. A Guaranteed queue is Standard for what it holds beyond its
-// quota, and Guaranteed for the rest: a victim that holds nothing that the quota
-// names is within it. Keeps: without the victim the queue would hold less than its
-// quota, so the victim is protected.
-func (s *State) TierWithout(q *Queue, holds func(resource string) int64) (tier Tier, keeps bool) {
-	if q.Tier != TierGuaranteed {
-		return q.Tier, false
-	}
-	tier = TierGuaranteed
-	for _, quota := range s.Deserved(q) {
-		held := holds(quota.Name)
-		if held > 0 && q.Used.Of(quota.Name)-held < quota.Value {
-			return TierGuaranteed, true
-		}
-		if held > 0 {
-			tier = TierStandard
-		}
-	}
-	return tier, false
+	return n
 }
 
 // Deserved is the queue's quota; of what it has none for, that of the queues below it together.

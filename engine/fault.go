@@ -13,3 +13,10 @@ func (x *fault) fail(plugin string, format string, args ...any) {
 		x.err = fmt.Errorf("plugin %s: %s", plugin, fmt.Sprintf(format, args...))
 	}
 }
+
+// unguarded voids the session where the filters admitted a task to a node without room for it.
+func (x *fault) unguarded(err error) {
+	if x.err == nil {
+		x.err = fmt.Errorf("no filter of the profile saw that %w; a plugin that rejects nodes without room is missing", err)
+	}
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"iter"
 
 	"github.com/berth-project/berth/cluster"
@@ -172,7 +173,7 @@ func (p *placer) placeTask(alt *cluster.Alternative, t *cluster.Task, in *scope)
 		return false
 	}
 	if !ok {
-		p.fault.fail("NodeResourcesFit", "no filter of the profile saw that the devices of node %s cannot hold task %s; is the plugin missing?", node.Name, t.ID)
+		p.fault.unguarded(fmt.Errorf("the devices of node %s cannot hold task %s", node.Name, t.ID))
 		return false
 	}
 	d.Claims = claims
@@ -190,7 +191,7 @@ func (p *placer) decision(alt *cluster.Alternative, t *cluster.Task, n *cluster.
 // allocate books what the filters let through.
 func (p *placer) allocate(t *cluster.Task, d Decision, n *cluster.Node) bool {
 	if err := p.stmt.allocate(t, d, n); err != nil {
-		p.fault.fail("NodeResourcesFit", "no filter of the profile saw it: %v; is the plugin missing?", err)
+		p.fault.unguarded(err)
 		return false
 	}
 	return true

@@ -119,7 +119,7 @@ func TestBrokenScoresVoidTheSession(t *testing.T) {
 func TestCapacityMustBeChecked(t *testing.T) {
 	for name, job := range map[string]*fixture.JobBuilder{"devices": fixture.Job("j").Devices(3), "cores": fixture.Job("j").CPU(9000, "1Gi")} {
 		_, err := fixture.Engine().Open(with(twoNodes(), job), engine.Options{}).Run()
-		if err == nil || !strings.Contains(err.Error(), "NodeResourcesFit") {
+		if err == nil || !strings.Contains(err.Error(), "a plugin that rejects nodes without room is missing") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/numeral"
 )
 
 // combine is for requests that no single change helps. It grants everything at
@@ -162,7 +163,7 @@ func (l *lab) cutText(edit func(*cluster.Shape)) string {
 	edit(&is)
 	var out []string
 	if is.Need.Devices != was.Need.Devices {
-		out = append(out, count(is.Need.Devices, "device")+" instead of "+strconv.Itoa(was.Need.Devices))
+		out = append(out, numeral.Count(is.Need.Devices, "device")+" instead of "+strconv.Itoa(was.Need.Devices))
 	}
 	if is.Need.Memory != was.Need.Memory {
 		out = append(out, Memory(is.Need.Memory)+" per device instead of "+Memory(was.Need.Memory))

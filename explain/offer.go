@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/numeral"
 )
 
 // offer says what the cluster has free for a model just now: the best single
@@ -49,7 +50,7 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 		return "No device that it may use has memory free."
 	}
 	return fmt.Sprintf("Most memory free now: %s on one device (%s, %s), %s on one node (%s, %s), %s on all %s together.",
-		Memory(onDevice), device.ID, device.Product, Memory(onNode), node, count(devices, "device"), Memory(onProduct), product)
+		Memory(onDevice), device.ID, device.Product, Memory(onNode), node, numeral.Count(devices, "device"), Memory(onProduct), product)
 }
 
 // potOf is the memory that devices share with the node; without one it is more

@@ -106,7 +106,7 @@ func TestGroupsOfAChoice(t *testing.T) {
 	if len(sim.Refusals) != 1 || sim.Refusals[0].Reason != engine.GroupGone {
 		t.Fatalf("%+v", sim.Refusals)
 	}
-	text := Message(sim.Refusals[0])
+	text := sim.Phrases.message(sim.Refusals[0])
 	for _, want := range []string{"GroupGone: ", "NodeGroupSizeFilter removed A10 × 1 (GroupTooSmall: too few nodes, want 2, have 1)", "V100 × 8: its group is gone", "waiting can help"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %q", want, text)

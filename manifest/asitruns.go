@@ -40,11 +40,7 @@ func (m *stateMaker) keep(s *cluster.State, jobs [][]running) {
 		for i := range of {
 			w := &of[i]
 			w.task = as.Tasks[slices.IndexFunc(as.Tasks, func(t *cluster.Task) bool { return t.Name == w.task.Name })]
-			if w.ended != cluster.Pending {
-				m.must(s.Apply(cluster.TaskGone{Task: w.task.Ref(), Ended: w.ended}))
-				continue
-			}
-			n := s.Node(w.node)
+			n := m.nodeOf(s, w)
 			if n == nil {
 				continue
 			}
@@ -53,11 +49,7 @@ func (m *stateMaker) keep(s *cluster.State, jobs [][]running) {
 				w.r.errorf(w.at, "%s cannot be running on %s: %s", w.task.Name, w.node, problem)
 				continue
 			}
-			if err := s.CanRun(w.task, n, claims); err != nil {
-				w.r.errorf(w.at, "%s", err)
-				continue
-			}
-			m.must(s.Apply(cluster.SeenOn(w.task, n, claims, w.started)))
+			m.run(s, w, n, claims)
 		}
 		m.tellKept(s, j, of[0].because)
 	}

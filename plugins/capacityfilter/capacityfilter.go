@@ -27,26 +27,24 @@ const (
 	DeviceMemoryInUse    engine.Reason = "DeviceMemoryInUse"    // it does, but not now
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: ReplicaTooLarge, Cure: engine.Grow, Meaning: "The device memory of the nodes that one replica takes is less than the replica needs; more nodes of this group do not help, larger ones do. The subject is the group."},
-	{Reason: GroupMemoryTooSmall, Cure: engine.Grow, Meaning: "The device memory of the group's nodes that passed the node filters is less than all replicas need together. The subject is the group."},
-	{Reason: DeviceMemoryUnknown, Cure: engine.Grow, Meaning: "The memory of the group's devices is not known: a dump counts them, and its nodes lack device labels such as nvidia.com/gpu.memory. The subject is the group."},
-	{Reason: DeviceMemoryTooSmall, Cure: engine.Grow, Meaning: "Even idle, the devices of the node give less than the node's part of a replica: memory that is reserved is not given, replicas of a device share one memory, and on unified memory it is no more than the node's. The subject is the group."},
-	{Reason: DeviceMemoryInUse, Cure: engine.Wait | engine.Evict, Meaning: "The devices of the node give the node's part of a replica, but too little of it is free: a reading found it in use, or tasks hold it of unified memory. The subject is the group."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: ReplicaTooLarge, Cure: engine.Grow, Phrase: "one replica wants {want}, its nodes have {have}", Meaning: "The device memory of the nodes that one replica takes is less than the replica needs; more nodes of this group do not help, larger ones do. The subject is the group."},
+	{Reason: GroupMemoryTooSmall, Cure: engine.Grow, Phrase: "all replicas want {want}, the group has {have}", Meaning: "The device memory of the group's nodes that passed the node filters is less than all replicas need together. The subject is the group."},
+	{Reason: DeviceMemoryUnknown, Cure: engine.Grow, Phrase: "the memory of its devices is not known", Meaning: "The memory of the group's devices is not known: a dump counts them, and its nodes lack device labels such as nvidia.com/gpu.memory. The subject is the group."},
+	{Reason: DeviceMemoryTooSmall, Cure: engine.Grow, Phrase: "its devices give less than {want}", Meaning: "Even idle, the devices of the node give less than the node's part of a replica: memory that is reserved is not given, replicas of a device share one memory, and on unified memory it is no more than the node's. The subject is the group."},
+	{Reason: DeviceMemoryInUse, Cure: engine.Wait | engine.Evict, Phrase: "its devices have less than {want} free", Meaning: "The devices of the node give the node's part of a replica, but too little of it is free: a reading found it in use, or tasks hold it of unified memory. The subject is the group."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                   { return Name }
+func (plugin) Reasons() []engine.ReasonDoc    { return reasons }
 func (plugin) OnSessionClose(*engine.Session) {}
 
 func (plugin) OnSessionOpen(s *engine.Session) {

@@ -17,22 +17,20 @@ const Name = "DisruptionBudget"
 // InBudget is given for a victim that a budget keeps.
 const InBudget engine.Reason = "VictimInBudget"
 
-// Reasons documents what the plugin says about victims.
-var Reasons = []engine.ReasonDoc{
-	{Reason: InBudget, Cure: engine.Relax, Meaning: "With what would have to go, fewer tasks would be left running than a disruption budget asks for, or there are fewer already. It spares a victim and turns no node down."},
+// reasons documents what the plugin says about victims.
+var reasons = []engine.ReasonDoc{
+	{Reason: InBudget, Cure: engine.Relax, Phrase: "a disruption budget keeps it", Spared: "that a disruption budget keeps", Meaning: "With what would have to go, fewer tasks would be left running than a disruption budget asks for, or there are fewer already. It spares a victim and turns no node down."},
 }
 
 type plugin struct{ counts counts }
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return &plugin{}, nil
+	return &plugin{}, args.Decode(&struct{}{})
 }
 
 func (*plugin) Name() string                   { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc    { return reasons }
 func (*plugin) OnSessionClose(*engine.Session) {}
 
 // OnSessionOpen registers nothing where there are no budgets.

@@ -63,11 +63,10 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 	}
 	return func(class cluster.Class) bool {
 		c.refresh()
-		leaf := c.tree.byName[class.Queue]
-		if leaf == nil || slices.Contains(c.branch, leaf) {
+		leaf, fork := c.fork(class.Queue)
+		if leaf == nil {
 			return false
 		}
-		fork := c.fork(leaf)
 		theirs := leaf.branch[fork:]
 		for _, ask := range c.asks[fork] {
 			if theirs[0].Used.Of(ask.Name) == 0 {
@@ -230,11 +229,10 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 	lower := make([]bool, len(c.branch))
 	deepest := -1
 	for _, v := range plan {
-		leaf := c.tree.byName[v.Job.Queue]
-		if v.Purpose != engine.Reclaim || leaf == nil || slices.Contains(c.branch, leaf) || c.fair(v, leaf, plan) {
+		leaf, fork := c.fork(v.Job.Queue)
+		if v.Purpose != engine.Reclaim || leaf == nil || c.fair(v, leaf.branch[fork:], fork, plan) {
 			continue
 		}
-		fork := c.fork(leaf)
 		lower[fork], deepest = true, max(deepest, fork)
 	}
 	if deepest < 0 {
@@ -257,9 +255,7 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 
 // fair reports whether the victim may leave by shares or quotas alone, in the State
 // that the plan ends in.
-func (c *claimant) fair(v *engine.Victim, leaf *Queue, plan []*engine.Victim) bool {
-	fork := c.fork(leaf)
-	theirs := leaf.branch[fork:]
+func (c *claimant) fair(v *engine.Victim, theirs []*Queue, fork int, plan []*engine.Victim) bool {
 	if c.within[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return ended(theirs, resource, charged(v, resource)) }) {
 		return true
 	}

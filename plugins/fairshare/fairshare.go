@@ -43,7 +43,8 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return &plugin{settings: settings}, nil
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.state, p.tree, p.settings.Decay.Now = s, s.State, nil, s.Now

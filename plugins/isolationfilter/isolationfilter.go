@@ -30,25 +30,23 @@ const (
 	ClassConflictsWithResourceId engine.Reason = "ClassConflictsWithResourceId" // the request contradicts itself: the client corrects it
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: NoNodeSupportsClass, Cure: engine.Grow, Meaning: "The node does not advertise the isolation class that the task asks for, or could not honour it even with nobody else there. The subject is the class."},
-	{Reason: NodesSupportButContended, Cure: engine.Wait | engine.Evict, Meaning: "The node honours the class, but the cores or devices it takes are held by others. The subject is the class."},
-	{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Meaning: "The task shares devices and the node's share mode is exclusive. An operator can change the mode; otherwise it takes other nodes. The subject is the class."},
-	{Reason: ClassConflictsWithResourceId, Meaning: "The class does not go with the devices that the task names: DeviceExclusive with a partition, or PartitionExclusive with a resource whose devices are not partitions. Only a changed request helps. The subject is the class."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: NoNodeSupportsClass, Cure: engine.Grow, Phrase: "does not support {subject}", Meaning: "The node does not advertise the isolation class that the task asks for, or could not honour it even with nobody else there. The subject is the class."},
+	{Reason: NodesSupportButContended, Cure: engine.Wait | engine.Evict, Phrase: "fewer than {want} free for {subject}", One: "nothing free for {subject}", Meaning: "The node honours the class, but the cores or devices it takes are held by others. The subject is the class."},
+	{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Phrase: "its share mode is exclusive", Meaning: "The task shares devices and the node's share mode is exclusive. An operator can change the mode; otherwise it takes other nodes. The subject is the class."},
+	{Reason: ClassConflictsWithResourceId, Phrase: "{subject} contradicts the devices asked for", Meaning: "The class does not go with the devices that the task names: DeviceExclusive with a partition, or PartitionExclusive with a resource whose devices are not partitions. Only a changed request helps. The subject is the class."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                   { return Name }
+func (plugin) Reasons() []engine.ReasonDoc    { return reasons }
 func (plugin) OnSessionClose(*engine.Session) {}
 
 // OnSessionOpen asks for what no waiting cures apart from what others hold: the

@@ -33,29 +33,27 @@ const (
 	held  = engine.Wait | engine.Evict
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: ResourceTooSmall, Cure: never, Meaning: "Even empty, the node has less of the resource than the task asks for, or none; on unified memory, than it takes with its devices. The subject is the resource; have is the node's capacity."},
-	{Reason: InsufficientResource, Cure: held, Meaning: "The node has enough of the resource, but too little of it is free. The subject is the resource; have is what is free."},
-	{Reason: TooFewDevices, Cure: never, Meaning: "Even idle, the node has fewer devices of the kind than the task needs."},
-	{Reason: InsufficientDevices, Cure: held, Meaning: "The node has enough devices of the kind, but others hold them; have counts those that can take the task now."},
-	{Reason: GPUMemoryTooSmall, Cure: never, Meaning: "Even idle, the devices are too small: have is the memory of the smallest device that the task would have to take. Where the subject is so many devices together, it is what they give in sum."},
-	{Reason: GPUMemoryInUse, Cure: held, Meaning: "The devices are big enough, but too little of their memory is free: have is the memory free on the fullest device that the task would have to take. Where the subject is so many devices together, it is what they give in sum."},
-	{Reason: InsufficientDeviceShare, Cure: held, Meaning: "Too large a part of the devices is held: have is what is free of the fullest device that the task would have to take."},
-	{Reason: NodeInUse, Cure: held, Meaning: "The task takes a whole node and some of its devices are held; have counts the idle ones."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: ResourceTooSmall, Cure: never, Phrase: "less {subject} than {want}", Meaning: "Even empty, the node has less of the resource than the task asks for, or none; on unified memory, than it takes with its devices. The subject is the resource; have is the node's capacity."},
+	{Reason: InsufficientResource, Cure: held, Phrase: "less free {subject} than {want}", Meaning: "The node has enough of the resource, but too little of it is free. The subject is the resource; have is what is free."},
+	{Reason: TooFewDevices, Cure: never, Phrase: "fewer than {want} devices", One: "no such device", Meaning: "Even idle, the node has fewer devices of the kind than the task needs."},
+	{Reason: InsufficientDevices, Cure: held, Phrase: "fewer than {want} free devices", One: "no free device", Meaning: "The node has enough devices of the kind, but others hold them; have counts those that can take the task now."},
+	{Reason: GPUMemoryTooSmall, Cure: never, Phrase: "devices smaller than {want}", About: "{subject} give less than {want}", Meaning: "Even idle, the devices are too small: have is the memory of the smallest device that the task would have to take. Where the subject is so many devices together, it is what they give in sum."},
+	{Reason: GPUMemoryInUse, Cure: held, Phrase: "less than {want} free on enough devices", About: "{subject} have less than {want} free", Meaning: "The devices are big enough, but too little of their memory is free: have is the memory free on the fullest device that the task would have to take. Where the subject is so many devices together, it is what they give in sum."},
+	{Reason: InsufficientDeviceShare, Cure: held, Phrase: "less than {want} free on enough devices", Meaning: "Too large a part of the devices is held: have is what is free of the fullest device that the task would have to take."},
+	{Reason: NodeInUse, Cure: held, Phrase: "fewer than {want} idle devices, and it takes the whole node", One: "no idle device, and it takes the whole node", Meaning: "The task takes a whole node and some of its devices are held; have counts the idle ones."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                   { return Name }
+func (plugin) Reasons() []engine.ReasonDoc    { return reasons }
 func (plugin) OnSessionClose(*engine.Session) {}
 
 // OnSessionOpen asks apart what the node could ever hold: that depends on the

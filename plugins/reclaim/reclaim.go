@@ -15,22 +15,20 @@ const Name = "Reclaim"
 // Reclaimed is why a task was evicted.
 const Reclaimed engine.Reason = "Reclaimed"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: Reclaimed, Meaning: "Of an eviction: the task's queue was above its fair share, and a queue that stays within its own takes its part back."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: Reclaimed, Phrase: "its queue was above its fair share", Meaning: "Of an eviction: the task's queue was above its fair share, and a queue that stays within its own takes its part back."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return &plugin{}, nil
+	return &plugin{}, args.Decode(&struct{}{})
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddMeans(engine.Reclaim, Reclaimed) }
 

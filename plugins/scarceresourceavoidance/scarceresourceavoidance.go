@@ -117,7 +117,8 @@ func (p *plugin) setScarce(a Arguments) error {
 	return nil
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.AddStaticOrderFn(matters, p.score)

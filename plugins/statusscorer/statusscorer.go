@@ -25,10 +25,7 @@ type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
