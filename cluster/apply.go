@@ -68,10 +68,10 @@ func (s *State) addNodes(changes []Change) error {
 }
 
 func (c Decided) apply(s *State) error {
-	mark := s.Mark()
+	mark := s.journal.mark()
 	defer func() {
 		s.unsettled = nil
-		s.Release(mark)
+		s.journal.release(mark)
 	}()
 	for _, d := range c.Changes {
 		if d == nil {
@@ -323,8 +323,8 @@ func (c SessionOpened) apply(s *State) error {
 	}
 	was := s.now
 	s.pass(c.Now)
-	if s.recording() {
-		s.cold(func() { s.now = was })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.now = was })
 	}
 	return nil
 }

@@ -171,9 +171,9 @@ func (s *State) auditClass(c *class) (count int) {
 }
 
 func (s *State) auditShapes(o *State) error {
-	for key, e := range s.shapes {
+	for key, e := range s.shapes.known {
 		uses := 0
-		if x := o.shapes[key]; x != nil {
+		if x := o.shapes.known[key]; x != nil {
 			uses = x.uses
 		}
 		if e.uses != uses {

@@ -1,8 +1,6 @@
 package cluster
 
-import (
-	"strings"
-)
+import "strings"
 
 // Budget bounds how many tasks of some jobs may be missing at a time because they
 // were evicted.

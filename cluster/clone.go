@@ -22,7 +22,6 @@ func (s *State) Clone() *State {
 		queueSlots:   make([]*Queue, len(s.queueSlots)),
 		freeQueues:   slices.Clone(s.freeQueues),
 		recentQueues: s.recentQueues.clone(),
-		idle:         s.idle,
 		revision:     s.revision,
 		preemptible:  s.preemptible,
 		terms:        maps.Clone(s.terms),
@@ -51,7 +50,6 @@ func (s *State) Clone() *State {
 		avoiding:     maps.Clone(s.avoiding),
 		now:          s.now,
 		passed:       s.passed,
-		shapes:       make(map[string]*interned, len(s.shapes)),
 	}
 	for key, g := range s.groups {
 		c.groups[key] = &Group{Key: g.Key, Nodes: make([]*Node, len(g.Nodes))}
@@ -78,10 +76,7 @@ func (s *State) Clone() *State {
 		copied.children = slices.Clone(q.children)
 		c.queues[name], c.queueSlots[q.slot] = &copied, &copied
 	}
-	for key, e := range s.shapes {
-		copied := *e
-		c.shapes[key] = &copied
-	}
+	c.shapes = s.shapes.clone(&c.journal)
 	tasks := map[*Task]*Task{}
 	for id, j := range s.jobs {
 		k := j.clone(c, tasks)

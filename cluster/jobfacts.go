@@ -176,8 +176,8 @@ func allot(spec *Job) (j *Job, tasks []Task, list []*Task) {
 
 func (s *State) addJob(j *Job) {
 	s.insertJob(j)
-	if s.recording() {
-		s.cold(func() { s.deleteJob(j) })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.deleteJob(j) })
 	}
 }
 
@@ -194,8 +194,8 @@ func (s *State) removeJob(j *Job) {
 		s.keepGroup(set, nil) // the group is forgotten with the last job; an undo finds it here
 	}
 	s.deleteJob(j)
-	if s.recording() {
-		s.cold(func() { s.insertJob(j) })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.insertJob(j) })
 	}
 }
 
@@ -296,8 +296,8 @@ func (c JobSeen) apply(s *State) error {
 		s.settle(j)
 	}
 	set(c)
-	if s.recording() {
-		s.cold(func() { set(was) })
+	if s.journal.recording() {
+		s.journal.cold(func() { set(was) })
 	}
 	return nil
 }
@@ -320,8 +320,8 @@ func (s *State) setAbsent(j *Job, absent bool) {
 	if was := j.absent; was != absent {
 		j.absent = absent
 		s.settle(j)
-		if s.recording() {
-			s.cold(func() { j.absent = was; s.settle(j) })
+		if s.journal.recording() {
+			s.journal.cold(func() { j.absent = was; s.settle(j) })
 		}
 	}
 }
@@ -333,8 +333,8 @@ func (c SetScaled) apply(s *State) error {
 	set := s.sets[c.Set]
 	if set == nil {
 		set = s.addSet(c.Set)
-		if s.recording() {
-			s.cold(func() { delete(s.sets, c.Set) })
+		if s.journal.recording() {
+			s.journal.cold(func() { delete(s.sets, c.Set) })
 		}
 	}
 	s.rescale(set, c.Desired)

@@ -62,7 +62,7 @@ func (t *Task) At() *Node {
 func (s *State) landShadow(shadow *Task) {
 	job := shadow.Job
 	s.land(shadow, shadow.shadows.Job, +1)
-	s.note(rare{landing: shadow, job: job})
+	s.journal.note(rare{landing: shadow, job: job})
 }
 
 // land gives the shadow to the job; by says whether its task gains (+1) or loses
@@ -80,8 +80,8 @@ func (s *State) land(shadow *Task, job *Job, by int) {
 
 // link sets the landing of the task.
 func (s *State) link(t, landing *Task) {
-	if was := t.landing; s.recording() {
-		s.cold(func() { s.relink(t, was) })
+	if was := t.landing; s.journal.recording() {
+		s.journal.cold(func() { s.relink(t, was) })
 	}
 	s.relink(t, landing)
 }

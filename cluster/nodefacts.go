@@ -23,8 +23,8 @@ func (c NodePut) apply(s *State) error {
 	case n == nil:
 		spec.normalize()
 		s.insertNode(spec)
-		if s.recording() {
-			s.cold(func() { s.deleteNode(spec) })
+		if s.journal.recording() {
+			s.journal.cold(func() { s.deleteNode(spec) })
 		}
 	case !n.absent && n.sameSpec(spec):
 		n.revision = max(n.revision, c.Revision)
@@ -123,8 +123,8 @@ func (s *State) respecify(n, spec *Node) {
 	}
 	absent := n.absent
 	s.rewrite(n, to, func() { n.become(&after) }, false)
-	if s.recording() {
-		s.cold(func() { s.rewrite(n, was, func() { n.become(before) }, absent) })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.rewrite(n, was, func() { n.become(before) }, absent) })
 	}
 	s.unsettle(n)
 }
@@ -280,8 +280,8 @@ func (c NodeSeen) apply(s *State) error {
 	}
 	before, claims, absent := n.clone(), claimsOf(n), n.absent
 	s.rewrite(n, claims, func() { n.become(to) }, absent)
-	if s.recording() {
-		s.cold(func() { s.rewrite(n, claims, func() { n.become(before) }, absent) })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.rewrite(n, claims, func() { n.become(before) }, absent) })
 	}
 	s.unsettle(n)
 	return nil
@@ -299,15 +299,15 @@ func (c NodeGone) apply(s *State) error {
 	}
 	if len(n.Tasks) == 0 {
 		s.deleteNode(n)
-		if s.recording() {
-			s.cold(func() { s.insertNode(n) })
+		if s.journal.recording() {
+			s.journal.cold(func() { s.insertNode(n) })
 		}
 		return nil
 	}
 	claims := claimsOf(n)
 	s.rewrite(n, claims, func() {}, true)
-	if s.recording() {
-		s.cold(func() { s.rewrite(n, claims, func() {}, false) })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.rewrite(n, claims, func() {}, false) })
 	}
 	return nil
 }

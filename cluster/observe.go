@@ -24,8 +24,8 @@ func (s *State) observe(n *Node, free []Bytes) {
 	if fell {
 		n.freed = n.version
 	}
-	if s.recording() {
-		s.cold(func() {
+	if s.journal.recording() {
+		s.journal.cold(func() {
 			s.setForeign(n, was)
 			n.freed = freed
 		})

@@ -33,8 +33,8 @@ func (s *State) insertNodes(nodes []*Node) {
 	}
 	for _, n := range nodes {
 		s.arise(n)
-		if s.recording() {
-			s.cold(func() { s.deleteNode(n) })
+		if s.journal.recording() {
+			s.journal.cold(func() { s.deleteNode(n) })
 		}
 	}
 }

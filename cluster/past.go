@@ -52,8 +52,8 @@ func (s *State) pass(now int64) {
 	})
 	s.passed = s.recentQueues.version
 	s.now = now
-	if s.recording() {
-		s.cold(func() {
+	if s.journal.recording() {
+		s.journal.cold(func() {
 			s.now, s.passed = was, min(passed, s.passed)
 			for i, q := range changed {
 				q.Past, q.held = before[i].Past, before[i].held

@@ -62,8 +62,8 @@ func (c QueueGone) apply(s *State) error {
 // swapQueue puts the queue in the place of the old one. Either may be nil.
 func (s *State) swapQueue(old, q *Queue) {
 	s.setQueue(old, q)
-	if s.recording() {
-		s.cold(func() { s.setQueue(q, old) })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.setQueue(q, old) })
 	}
 }
 
@@ -99,8 +99,8 @@ func (s *State) setBudgets(list []*Budget) {
 	was := s.budgets
 	s.budgets = list
 	s.revision++
-	if s.recording() {
-		s.cold(func() { s.budgets = was; s.revision++ })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.budgets = was; s.revision++ })
 	}
 }
 

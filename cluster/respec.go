@@ -21,8 +21,8 @@ func (s *State) respec(j, spec *Job, revision uint64) {
 	tasks := j.adopted(next)
 	before, was := *j, fieldsOf(j.Alternatives)
 	s.reform(j, func() { j.turnInto(next, tasks) })
-	if s.recording() {
-		s.cold(func() { s.reform(j, func() { j.turnInto(&before, was) }) })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.reform(j, func() { j.turnInto(&before, was) }) })
 	}
 	s.recall(j)
 }
@@ -173,7 +173,7 @@ func (s *State) reform(j *Job, change func()) {
 					}
 				}
 				if t.held != nil && !t.held.alike(t.Shape) {
-					s.useShape(t.held, sign)
+					s.shapes.use(t.held, sign)
 				}
 			}
 		}
@@ -198,21 +198,12 @@ func (s *State) reform(j *Job, change func()) {
 	j.spec = s.recentJobs.version
 }
 
-// useShape counts (sign +1) or takes back (-1) one use of the shape.
-func (s *State) useShape(shape *Shape, sign int) {
-	if sign > 0 {
-		s.Intern(*shape)
-	} else {
-		s.Drop(shape)
-	}
-}
-
 // addTask adds a task that is on no node to its open job.
 func (s *State) addTask(t *Task) {
 	at, _ := slices.BinarySearchFunc(t.Job.Alternatives[0].Tasks, t, byPlace)
 	s.insertTask(t, at)
-	if s.recording() {
-		s.cold(func() { s.deleteTask(t, at) })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.deleteTask(t, at) })
 	}
 }
 
@@ -220,14 +211,14 @@ func (s *State) addTask(t *Task) {
 func (s *State) takeTask(t *Task) {
 	at := slices.Index(t.Job.Alternatives[0].Tasks, t)
 	s.deleteTask(t, at)
-	if s.recording() {
-		s.cold(func() { s.insertTask(t, at) })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.insertTask(t, at) })
 	}
 }
 
 func (s *State) insertTask(t *Task, at int) {
 	alt := &t.Job.Alternatives[0]
-	t.Shape = s.intern(t.Shape)
+	t.Shape = s.shapes.intern(t.Shape)
 	alt.Tasks = slices.Insert(alt.Tasks, at, t)
 	t.Job.recountEnded()
 	s.settle(t.Job)
@@ -236,7 +227,7 @@ func (s *State) insertTask(t *Task, at int) {
 
 func (s *State) deleteTask(t *Task, at int) {
 	alt := &t.Job.Alternatives[0]
-	s.Drop(t.Shape)
+	s.shapes.drop(t.Shape)
 	alt.Tasks = slices.Delete(alt.Tasks, at, at+1)
 	t.Job.recountEnded()
 	s.settle(t.Job)
@@ -259,8 +250,8 @@ func (s *State) dropExtra(t *Task) {
 	}
 	after := fieldsOf(next.Alternatives)
 	s.reform(j, func() { j.turnInto(&next, after) })
-	if s.recording() {
-		s.cold(func() { s.reform(j, func() { j.turnInto(&before, tasks) }) })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.reform(j, func() { j.turnInto(&before, tasks) }) })
 	}
 }
 
@@ -287,8 +278,8 @@ func (s *State) recallTask(t *Task) {
 func (s *State) keepSeen(c TaskSeen) {
 	was, known := s.unseen[c.Task]
 	s.unseen[c.Task] = c
-	if s.recording() {
-		s.cold(func() {
+	if s.journal.recording() {
+		s.journal.cold(func() {
 			if known {
 				s.unseen[c.Task] = was
 			} else {
@@ -301,8 +292,8 @@ func (s *State) keepSeen(c TaskSeen) {
 func (s *State) forgetSeen(ref TaskRef, uid string) {
 	if was, known := s.unseen[ref]; known && !differ(was.UID, uid) {
 		delete(s.unseen, ref)
-		if s.recording() {
-			s.cold(func() { s.unseen[ref] = was })
+		if s.journal.recording() {
+			s.journal.cold(func() { s.unseen[ref] = was })
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (s *State) restoreTask(r *TaskRecord) error {
 		to.node, to.claims, to.held = n, claims, t.Shape
 		if r.Held != nil {
 			to.held = s.Intern(*r.Held)
-			s.Drop(to.held)
+			s.shapes.drop(to.held)
 		}
 	}
 	s.shift(t, to)
@@ -159,7 +159,7 @@ func (s *State) restoreTask(r *TaskRecord) error {
 	shadow := t.shadow(&aside)
 	if r.Landing.Held != nil {
 		shadow.Shape = s.Intern(*r.Landing.Held)
-		s.Drop(shadow.Shape) // a landing does not count as a use
+		s.shapes.drop(shadow.Shape) // a landing does not count as a use
 	}
 	s.shift(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: r.Landing.Promised})
 	s.land(shadow, t.Job, +1)

@@ -58,8 +58,8 @@ func (s *State) rescale(set *replicas, desired int) {
 	}
 	set.scaled = desired
 	s.compare(name)
-	if s.recording() {
-		s.cold(func() {
+	if s.journal.recording() {
+		s.journal.cold(func() {
 			s.sets[name].scaled = was
 			s.compare(name)
 		})
@@ -138,7 +138,7 @@ func (s *State) keep(j *Job) {
 
 func (s *State) keepGroup(set *replicas, group *Key) {
 	if was := set.group; was != group {
-		s.note(rare{set: set, group: was})
+		s.journal.note(rare{set: set, group: was})
 		set.group = group
 	}
 }

@@ -45,14 +45,14 @@ func (t *Task) leaves() bool {
 // stand moves the task from where it stands to where it is to stand.
 func (s *State) stand(t *Task, to standing) {
 	n := t.Node
-	if s.marks > 0 {
+	if s.journal.recording() {
 		r := record{task: t, was: t.standing(), chosen: t.Job.Chosen}
 		if n != nil {
 			r.freed = n.freed
 		} else if to.node != nil {
 			r.freed = to.node.freed
 		}
-		s.journal = append(s.journal, r)
+		s.journal.records = append(s.journal.records, r)
 	}
 	frees := n != nil && (to.node != n || to.leaves() && !t.leaves())
 	s.shift(t, to)
@@ -63,6 +63,21 @@ func (s *State) stand(t *Task, to standing) {
 	s.unsettle(to.node)
 	if t.extra && t.Node == nil && t.landing == nil {
 		s.dropExtra(t)
+	}
+}
+
+// restand gives the task of the record its standing back.
+func (s *State) restand(r *record) {
+	n := r.was.node
+	if n == nil {
+		n = r.task.Node
+	}
+	s.shift(r.task, r.was)
+	if n != nil {
+		n.freed = r.freed
+	}
+	if j := r.task.Job; j.Chosen != r.chosen {
+		s.choose(j, r.chosen)
 	}
 }
 
@@ -135,7 +150,7 @@ func (s *State) swapHeld(t *Task, held *Shape) {
 		s.Intern(*held)
 	}
 	if t.held != nil && !t.held.alike(t.Shape) {
-		s.Drop(t.held)
+		s.shapes.drop(t.held)
 	}
 }
 

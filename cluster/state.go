@@ -51,14 +51,10 @@ type State struct {
 	passed    uint64               // version of queues when the clock was last moved
 	avoiding  map[string]bool      // nodes that avoid shapes
 	now       int64                // when the last session was opened
-	shapes    map[string]*interned
-	spelling  []byte // of the shape that was interned last: the room is used again
-	idle      int    // shapes without a use
+	shapes    shapes
 
 	unsettled []*Node // of which devices have to be chosen again for tasks that are counted
-	journal   []record
-	undoing   bool
-	marks     int // that are held; without any, nothing is recorded
+	journal   journal
 
 	terms    map[string]int // by product that queues have terms for: how many terms
 	products []string       // of these, sorted
@@ -86,10 +82,10 @@ func NewState() *State {
 		avoiding:  map[string]bool{},
 		heirs:     map[string][]string{},
 		unseen:    map[TaskRef]TaskSeen{},
-		shapes:    map[string]*interned{},
 		terms:     map[string]int{},
 		kinds:     map[kind]int{},
 	}
+	s.shapes = shapes{journal: &s.journal, known: map[string]*interned{}}
 	s.seatQueue(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
 	return s
 }
@@ -277,58 +273,12 @@ func (s *State) touch(n *Node) {
 	n.version = s.recent.version
 }
 
-// maxIdleShapes is how many shapes are remembered that no task has: what comes
-// back finds its ranking again.
-const maxIdleShapes = 1024
-
-type interned struct {
-	shape *Shape
-	uses  int
-}
-
 // Intern returns the one Shape that spells like this one and counts the use.
-func (s *State) Intern(shape Shape) *Shape { return s.intern(&shape) }
-
-// intern is Intern; the shape given is copied where it is new.
-func (s *State) intern(shape *Shape) *Shape {
-	key := shape.appendKey(s.spelling[:0])
-	s.spelling = key
-	e := s.shapes[string(key)]
-	switch {
-	case e == nil:
-		copied := *shape
-		n := &copied.Need
-		n.Products, n.Types, n.Selected = trim(n.Products), trim(n.Types), trim(n.Selected)
-		copied.key = string(key)
-		e = &interned{shape: &copied}
-		s.shapes[copied.key] = e
-	case e.uses == 0:
-		s.idle--
-	}
-	e.uses++
-	return e.shape
-}
+func (s *State) Intern(shape Shape) *Shape { return s.shapes.intern(&shape) }
 
 // Drop takes back one use of an interned shape. Shapes without a use are
 // forgotten when there are many.
-func (s *State) Drop(shape *Shape) {
-	e := s.shapes[shape.key]
-	if e == nil || e.uses == 0 {
-		return
-	}
-	if e.uses--; e.uses > 0 {
-		return
-	}
-	if s.idle++; s.idle <= maxIdleShapes || s.marks > 0 || s.undoing { // an undo finds the shapes that it had
-		return
-	}
-	for key, e := range s.shapes {
-		if e.uses == 0 {
-			delete(s.shapes, key)
-		}
-	}
-	s.idle = 0
-}
+func (s *State) Drop(shape *Shape) { s.shapes.drop(shape) }
 
 // resourceOf is the name that the device is requested and booked under.
 func (n *Node) resourceOf(d *Device) string {

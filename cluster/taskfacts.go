@@ -66,8 +66,8 @@ func (s *State) respecTask(t *Task, c *TaskPut) {
 		return byPlace(&Task{Index: a.index, Name: a.name}, &Task{Index: b.index, Name: b.name})
 	})
 	s.reform(j, func() { j.turnInto(&before, tasks) })
-	if s.recording() {
-		s.cold(func() { s.reform(j, func() { j.turnInto(&before, was) }) })
+	if s.journal.recording() {
+		s.journal.cold(func() { s.reform(j, func() { j.turnInto(&before, was) }) })
 	}
 }
 
@@ -243,8 +243,8 @@ func (s *State) addDevice(n *Node, h Holding, place int, taken []Claim) int {
 		was = &old
 	}
 	n.Devices[place] = Device{UUID: h.Device, Lost: true, Gone: true, Index: place, Resource: n.DeviceResource, NUMA: -1, ProductResource: ProductResource(n.DeviceResource, "")}
-	if s.recording() {
-		s.cold(func() {
+	if s.journal.recording() {
+		s.journal.cold(func() {
 			if was != nil {
 				n.Devices[place] = *was
 			} else {
@@ -441,8 +441,8 @@ func (s *State) setAvoids(n *Node, list []Avoided) {
 		n.spec = n.version
 	}
 	set(list)
-	if s.recording() {
-		s.cold(func() { set(was) })
+	if s.journal.recording() {
+		s.journal.cold(func() { set(was) })
 	}
 }
 

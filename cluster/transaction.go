@@ -12,13 +12,13 @@ type Transaction struct {
 }
 
 // Begin opens a transaction.
-func (s *State) Begin() Transaction { return Transaction{s, s.Mark()} }
+func (s *State) Begin() Transaction { return Transaction{s, s.journal.mark()} }
 
 // Position is where the transaction is now, for UndoTo.
-func (x *Transaction) Position() int { return len(x.state.journal) }
+func (x *Transaction) Position() int { return len(x.state.journal.records) }
 
 // UndoTo takes back everything since the position.
-func (x *Transaction) UndoTo(position int) { x.state.undoTo(max(position, x.mark.at)) }
+func (x *Transaction) UndoTo(position int) { x.state.journal.undoTo(max(position, x.mark.at), x.state) }
 
 // Discard takes everything back and ends the transaction.
 func (x *Transaction) Discard() {
@@ -29,13 +29,13 @@ func (x *Transaction) Discard() {
 // End ends the transaction; what it did stays.
 func (x *Transaction) End() {
 	x.state.unsettled = nil // decisions take room that is free: the others keep theirs
-	x.state.Release(x.mark)
+	x.state.journal.release(x.mark)
 }
 
 // Commit ends the transaction and returns its net changes: undone and then applied
 // as Decided, they give the same State.
 func (x *Transaction) Commit() []Change {
-	out := x.state.net(x.mark.at)
+	out := x.state.journal.net(x.mark.at)
 	x.End()
 	return out
 }

@@ -17,7 +17,7 @@ func (s *State) list(j *Job) {
 	for a := range j.Alternatives {
 		tasks := j.Alternatives[a].Tasks
 		for _, t := range tasks {
-			t.Shape = s.intern(t.Shape)
+			t.Shape = s.shapes.intern(t.Shape)
 		}
 		alike := !slices.ContainsFunc(tasks, func(t *Task) bool { return t.Shape != tasks[0].Shape })
 		for _, t := range tasks {
@@ -33,7 +33,7 @@ func (s *State) list(j *Job) {
 func (s *State) unlist(j *Job) {
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
-			s.Drop(t.Shape)
+			s.shapes.drop(t.Shape)
 		}
 	}
 	s.leaveQueue(j)
@@ -119,7 +119,7 @@ func (s *State) park(j *Job, p *Parked) {
 
 // update gives the job another status.
 func (s *State) update(j *Job, to jobStatus) {
-	s.note(rare{job: j, status: j.status()})
+	s.journal.note(rare{job: j, status: j.status()})
 	s.setStatus(j, to)
 }
 
