@@ -44,7 +44,7 @@ func (s *State) newNodes(changes []Change) int {
 	seen := map[string]bool{}
 	for i, c := range changes {
 		put, ok := c.(NodePut)
-		if !ok || put.Node.Name == "" || s.node(put.Node.Name) != nil || seen[put.Node.Name] {
+		if !ok || put.Node.Name == "" || s.fleet.find(put.Node.Name) != nil || seen[put.Node.Name] {
 			return i
 		}
 		seen[put.Node.Name] = true
@@ -54,7 +54,7 @@ func (s *State) newNodes(changes []Change) int {
 
 func (s *State) addNodes(changes []Change) error {
 	nodes := make([]*Node, 0, len(changes))
-	defer func() { s.insertNodes(nodes) }() // those before a malformed one, too
+	defer func() { s.fleet.addAll(nodes) }() // those before a malformed one, too
 	for _, c := range changes {
 		put := c.(NodePut)
 		n := put.Node.clone()
@@ -150,7 +150,7 @@ func (c Nominate) apply(s *State) error {
 // room checks that the task can have the room: it is pending, and the room is free,
 // or reserved for it. The caller books it.
 func (s *State) room(t *Task, node string, devices []Holding) (*Node, []Claim, error) {
-	n := s.byName[node]
+	n := s.fleet.byName[node]
 	if n == nil {
 		return nil, nil, fmt.Errorf("no node %q", node)
 	}

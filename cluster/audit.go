@@ -18,9 +18,9 @@ func (s *State) Audit() error {
 	if a, b := s.Digest(), again.Digest(); a != b {
 		return errors.New("the snapshot of the State makes another State")
 	}
-	for _, list := range [2][]*Node{s.sorted, s.Absent()} {
+	for _, list := range [2][]*Node{s.fleet.sorted, s.fleet.Absent()} {
 		for _, n := range list {
-			if err := n.audit(again.node(n.Name)); err != nil {
+			if err := n.audit(again.fleet.find(n.Name)); err != nil {
 				return fmt.Errorf("node %s: %w", n.Name, err)
 			}
 		}
@@ -70,9 +70,9 @@ func (s *State) auditLists(o *State) error {
 	for name, pair := range map[string][2]int{
 		"pending": {len(s.pending), len(o.pending)}, "nominated": {len(s.nominated), len(o.nominated)}, "moving": {len(s.moving), len(o.moving)},
 		"releasing": {len(s.releasing), len(o.releasing)}, "retired": {len(s.retired), len(o.retired)}, "excess": {len(s.excess), len(o.excess)},
-		"preemptible": {s.preemptible, o.preemptible}, "groups": {len(s.groups), len(o.groups)}, "kinds": {len(s.kinds), len(o.kinds)},
-		"torn": {len(s.torn), len(o.torn)}, "tiers": {s.Weakest(), o.Weakest()}, "unified": {s.unified, o.unified}, "classes": {s.classified(), o.classified()},
-		"sets": {len(s.sets), len(o.sets)}, "terms": {len(s.terms), len(o.terms)}, "absent": {len(s.absent), len(o.absent)}, "avoiding": {len(s.avoiding), len(o.avoiding)},
+		"preemptible": {s.preemptible, o.preemptible}, "groups": {len(s.fleet.groups), len(o.fleet.groups)}, "kinds": {len(s.fleet.kinds), len(o.fleet.kinds)},
+		"torn": {len(s.torn), len(o.torn)}, "tiers": {s.Weakest(), o.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classified(), o.classified()},
+		"sets": {len(s.sets), len(o.sets)}, "terms": {len(s.terms), len(o.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
 	} {
 		if pair[0] != pair[1] {
 			return fmt.Errorf("%d are listed as %s, there are %d", pair[0], name, pair[1])
@@ -144,7 +144,7 @@ func (s *State) auditClass(c *class) (count int) {
 		return -1
 	}
 	for i, r := range c.byAge {
-		n := s.nodes[r.slot]
+		n := s.fleet.slots[r.slot]
 		if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.place != i || r.before(c.byAge[max(0, i-1)/2]) {
 			return -1
 		}

@@ -9,13 +9,6 @@ import (
 // Shapes are shared: they never change. Versions carry on from where they are.
 func (s *State) Clone() *State {
 	c := &State{
-		nodes:        make([]*Node, len(s.nodes)),
-		free:         slices.Clone(s.free),
-		byName:       make(map[string]*Node, len(s.byName)),
-		sorted:       make([]*Node, len(s.sorted)),
-		ranks:        slices.Clone(s.ranks),
-		born:         slices.Clone(s.born),
-		recent:       s.recent.clone(),
 		jobSlots:     make([]*Job, len(s.jobSlots)),
 		freeJobs:     slices.Clone(s.freeJobs),
 		recentJobs:   s.recentJobs.clone(),
@@ -26,10 +19,7 @@ func (s *State) Clone() *State {
 		preemptible:  s.preemptible,
 		terms:        maps.Clone(s.terms),
 		products:     slices.Clone(s.products),
-		kinds:        maps.Clone(s.kinds),
-		samples:      s.samples, // never changed in place
 		budgets:      slices.Clone(s.budgets),
-		groups:       make(map[Key]*Group, len(s.groups)),
 		queues:       make(map[string]*Queue, len(s.queues)),
 		jobs:         make(map[string]*Job, len(s.jobs)),
 		pending:      make(map[string]*Job, len(s.pending)),
@@ -37,38 +27,18 @@ func (s *State) Clone() *State {
 		excess:       maps.Clone(s.excess),
 		retired:      make(map[string]*Job, len(s.retired)),
 		torn:         make(map[string]*Job, len(s.torn)),
-		unified:      s.unified,
 		tiers:        s.tiers,
 		classes:      make(map[string][]*class, len(s.classes)),
 		nominated:    make(map[*Task]bool, len(s.nominated)),
 		moving:       make(map[*Task]bool, len(s.moving)),
 		releasing:    make([]*Task, len(s.releasing)),
-		absent:       make(map[string]*Node, len(s.absent)),
 		unseen:       maps.Clone(s.unseen),
 		jobsIn:       make(map[string][]*Job, len(s.jobsIn)),
 		heirs:        make(map[string][]string, len(s.heirs)),
-		avoiding:     maps.Clone(s.avoiding),
 		now:          s.now,
 		passed:       s.passed,
 	}
-	for key, g := range s.groups {
-		c.groups[key] = &Group{Key: g.Key, Nodes: make([]*Node, len(g.Nodes))}
-	}
-	for i, n := range s.sorted {
-		m := n.clone()
-		c.sorted[i], c.nodes[m.slot], c.byName[m.Name] = m, m, m
-		if n.group != nil {
-			m.group = c.groups[n.group.Key]
-		}
-	}
-	for name, n := range s.absent {
-		c.absent[name] = n.clone()
-	}
-	for key, g := range s.groups {
-		for i, n := range g.Nodes {
-			c.groups[key].Nodes[i] = c.nodes[n.slot]
-		}
-	}
+	c.fleet = s.fleet.clone(&c.journal)
 	for name, q := range s.queues {
 		copied := *q
 		copied.Used = slices.Clone(q.Used)
@@ -116,7 +86,7 @@ func (s *State) Clone() *State {
 	for i, t := range s.releasing {
 		c.releasing[i] = tasks[t]
 	}
-	for _, list := range [2][]*Node{c.sorted, c.Absent()} {
+	for _, list := range [2][]*Node{c.fleet.sorted, c.fleet.Absent()} {
 		for _, n := range list {
 			for i, t := range n.Tasks {
 				n.Tasks[i] = tasks[t]
@@ -163,12 +133,12 @@ func (j *Job) clone(c *State, tasks map[*Task]*Task) *Job {
 			u.Job = &k
 			u.Claims = slices.Clone(t.Claims)
 			if t.Node != nil {
-				u.Node = c.node(t.Node.Name)
+				u.Node = c.fleet.find(t.Node.Name)
 			}
 			alt.Tasks[i], tasks[t] = &u, &u
 			if t.landing != nil {
 				l := *t.landing
-				l.Job, l.Claims, l.Node = &k, slices.Clone(l.Claims), c.node(l.Node.Name)
+				l.Job, l.Claims, l.Node = &k, slices.Clone(l.Claims), c.fleet.find(l.Node.Name)
 				l.shadows, u.landing = &u, &l
 				tasks[t.landing] = &l
 			}

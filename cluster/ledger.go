@@ -7,7 +7,7 @@ import (
 
 // fits checks the claims against the ledgers.
 func (s *State) fits(t *Task, n *Node, claims []Claim) error {
-	if s.byName[n.Name] != n {
+	if s.fleet.byName[n.Name] != n {
 		return fmt.Errorf("the node is gone")
 	}
 	for _, a := range t.Shape.Resources {

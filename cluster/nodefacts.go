@@ -10,7 +10,7 @@ func (c NodePut) apply(s *State) error {
 	if c.Node.Name == "" {
 		return fmt.Errorf("a node without a name")
 	}
-	n := s.node(c.Node.Name)
+	n := s.fleet.find(c.Node.Name)
 	if n != nil && !n.absent && stale(c.Revision, n.revision) {
 		return nil
 	}
@@ -22,10 +22,7 @@ func (c NodePut) apply(s *State) error {
 	switch {
 	case n == nil:
 		spec.normalize()
-		s.insertNode(spec)
-		if s.journal.recording() {
-			s.journal.cold(func() { s.deleteNode(spec) })
-		}
+		s.fleet.add(spec)
 	case !n.absent && n.sameSpec(spec):
 		n.revision = max(n.revision, c.Revision)
 	default:
@@ -37,14 +34,6 @@ func (c NodePut) apply(s *State) error {
 // stale reports whether a fact of the revision is older than, or the same as, what
 // is known; 0 is never stale.
 func stale(revision, known uint64) bool { return revision != 0 && revision <= known }
-
-// node finds a node by name, an absent one too.
-func (s *State) node(name string) *Node {
-	if n := s.byName[name]; n != nil {
-		return n
-	}
-	return s.absent[name]
-}
 
 // prepare makes a node of what a fact says of one: nothing is on it yet, and
 // every device has a UUID of its own.
@@ -194,9 +183,9 @@ func (s *State) rewrite(n *Node, claims [][]Claim, change func(), absent bool) {
 	}
 	if !n.absent {
 		if absent {
-			s.deleteNode(n)
+			s.fleet.delete(n)
 		} else {
-			s.leave(n)
+			s.fleet.leave(n)
 		}
 	}
 	was := n.absent
@@ -212,20 +201,20 @@ func (s *State) rewrite(n *Node, claims [][]Claim, change func(), absent bool) {
 	switch {
 	case absent:
 	case was:
-		s.insertNode(n)
+		s.fleet.insert(n)
 	default:
-		if g := s.join(n); g != nil {
+		if g := s.fleet.join(n); g != nil {
 			g.insert(n)
 		}
 	}
-	s.touch(n)
+	s.fleet.touch(n)
 	n.spec = n.version
 	for i, t := range n.Tasks {
 		t.Claims = claims[i]
 		s.rebook(t, +1)
 		s.classify(t, +1)
 	}
-	s.listAbsent(n)
+	s.fleet.listAbsent(n)
 }
 
 // become takes over what the other node is, and keeps what the State knows it by.
@@ -236,26 +225,11 @@ func (n *Node) become(o *Node) {
 	n.Devices, n.Resources = slices.Clone(o.Devices), slices.Clone(o.Resources) // the journal may have o
 }
 
-// listAbsent keeps the list of absent nodes that tasks are on.
-func (s *State) listAbsent(n *Node) {
-	switch {
-	case !n.absent && s.absent[n.Name] != n:
-	case n.absent && len(n.Tasks) > 0:
-		s.absent[n.Name] = n
-	default:
-		delete(s.absent, n.Name)
-	}
-}
-
 // Absent are the nodes that are gone, or not known yet, and have tasks on them, by name.
-func (s *State) Absent() []*Node {
-	out := slices.Collect(maps.Values(s.absent))
-	sortByName(out)
-	return out
-}
+func (s *State) Absent() []*Node { return s.fleet.Absent() }
 
 func (c NodeSeen) apply(s *State) error {
-	n := s.node(c.Name)
+	n := s.fleet.find(c.Name)
 	if n == nil {
 		return nil // a status without a node says nothing
 	}
@@ -288,7 +262,7 @@ func (c NodeSeen) apply(s *State) error {
 }
 
 func (c NodeGone) apply(s *State) error {
-	n := s.byName[c.Name]
+	n := s.fleet.byName[c.Name]
 	if n == nil {
 		return nil
 	}
@@ -298,10 +272,7 @@ func (c NodeGone) apply(s *State) error {
 		}
 	}
 	if len(n.Tasks) == 0 {
-		s.deleteNode(n)
-		if s.journal.recording() {
-			s.journal.cold(func() { s.insertNode(n) })
-		}
+		s.fleet.remove(n)
 		return nil
 	}
 	claims := claimsOf(n)
@@ -313,7 +284,7 @@ func (c NodeGone) apply(s *State) error {
 }
 
 func (c NodeRead) apply(s *State) error {
-	n := s.byName[c.Name]
+	n := s.fleet.byName[c.Name]
 	if n == nil {
 		return nil // nothing to compare it with
 	}
@@ -327,6 +298,6 @@ func (c NodeRead) apply(s *State) error {
 			free[i] = v
 		}
 	}
-	s.observe(n, free)
+	s.fleet.observe(n, free)
 	return nil
 }

@@ -60,10 +60,10 @@ func (s *State) pass(now int64) {
 			}
 		})
 	}
-	for name := range s.avoiding {
+	for name := range s.fleet.avoiding {
 		expired := func(a Avoided) bool { return a.Until <= now }
-		if n := s.byName[name]; n != nil && slices.ContainsFunc(n.Avoids, expired) {
-			s.setAvoids(n, slices.DeleteFunc(slices.Clone(n.Avoids), expired))
+		if n := s.fleet.byName[name]; n != nil && slices.ContainsFunc(n.Avoids, expired) {
+			s.fleet.setAvoids(n, slices.DeleteFunc(slices.Clone(n.Avoids), expired))
 		}
 	}
 }

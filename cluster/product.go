@@ -66,7 +66,7 @@ func (s *State) nameAgain() {
 }
 
 func (s *State) rebookAll(sign int64) {
-	for _, list := range [2][]*Node{s.sorted, s.Absent()} {
+	for _, list := range [2][]*Node{s.fleet.sorted, s.fleet.Absent()} {
 		for _, n := range list {
 			for _, t := range n.Tasks {
 				s.rebook(t, sign)
@@ -83,40 +83,6 @@ type kind struct {
 
 func (d *Device) kind() kind { return kind{d.Product, d.Profile, d.Resource, d.Type, d.Fraction} }
 
-// countKinds adds (sign +1) or takes away (-1) the node's devices.
-func (s *State) countKinds(n *Node, sign int) {
-	for i := 0; i < len(n.Devices); {
-		d := &n.Devices[i]
-		k, run := d.kind(), 0
-		for ; i < len(n.Devices) && k == n.Devices[i].kind(); i++ {
-			if !n.Devices[i].Lost {
-				run++
-			}
-		}
-		if run == 0 {
-			continue
-		}
-		was := s.kinds[k]
-		if s.kinds[k] = was + sign*run; s.kinds[k] == 0 {
-			delete(s.kinds, k)
-		}
-		if was == 0 || was+sign*run == 0 {
-			s.sample()
-		}
-	}
-}
-
 // Kinds are one device of every kind there is, for Need.Kind: with product,
 // profile, fraction, resource and type, and nothing else. Lost devices are of no kind.
-func (s *State) Kinds() []Device { return s.samples }
-
-// sample makes one device of every kind, in order. Earlier answers of Kinds stay as they are.
-func (s *State) sample() {
-	s.samples = make([]Device, 0, len(s.kinds))
-	for k := range s.kinds {
-		s.samples = append(s.samples, Device{Product: k.product, Profile: k.profile, Resource: k.resource, Type: k.runtime, ProductResource: ProductResource(k.resource, k.product), Fraction: k.fraction})
-	}
-	slices.SortFunc(s.samples, func(a, b Device) int {
-		return strings.Compare(a.ProductResource+"\x00"+a.Profile+"\x00"+a.Type, b.ProductResource+"\x00"+b.Profile+"\x00"+b.Type)
-	})
-}
+func (s *State) Kinds() []Device { return s.fleet.samples }

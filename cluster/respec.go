@@ -163,7 +163,7 @@ func (s *State) reform(j *Job, change func()) {
 							o.Node.removeTask(o) // its place there depends on its alternative
 						} else {
 							o.Node.addTask(o)
-							s.touch(o.Node)
+							s.fleet.touch(o.Node)
 						}
 						s.rebook(o, int64(sign))
 						if j.Preemptible {

@@ -75,12 +75,12 @@ func (s *State) restoreNodes(records []NodeRecord) error {
 		if r.Absent {
 			n.absent = true
 			n.normalize()
-			s.absent[n.Name] = n
+			s.fleet.absent[n.Name] = n
 		} else {
 			nodes = append(nodes, n)
 		}
 	}
-	s.insertNodes(nodes)
+	s.fleet.addAll(nodes)
 	return nil
 }
 
@@ -108,7 +108,7 @@ func (s *State) restoreTasks(records []TaskRecord) error {
 			return fmt.Errorf("task %s: %w", records[i].Task.ID(), err)
 		}
 	}
-	for _, n := range s.Absent() {
+	for _, n := range s.fleet.Absent() {
 		if len(n.Tasks) == 0 {
 			return fmt.Errorf("node %q is gone, and no task is on it", n.Name)
 		}
@@ -168,7 +168,7 @@ func (s *State) restoreTask(r *TaskRecord) error {
 
 // find resolves a node, an absent one too, and holdings of its devices.
 func (s *State) find(name string, holdings []Holding) (*Node, []Claim, error) {
-	n := s.node(name)
+	n := s.fleet.find(name)
 	if n == nil {
 		return nil, nil, fmt.Errorf("no node %q", name)
 	}

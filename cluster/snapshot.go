@@ -138,7 +138,7 @@ func (s *State) records(visit func(any)) {
 	for _, q := range s.Queues() {
 		visit(QueueRecord{*q, q.revision, q.held.since, q.held.used})
 	}
-	for _, list := range [2][]*Node{s.sorted, s.Absent()} {
+	for _, list := range [2][]*Node{s.fleet.sorted, s.fleet.Absent()} {
 		for _, n := range list {
 			visit(n.record())
 		}

@@ -135,12 +135,12 @@ func (s *State) shift(t *Task, to standing) {
 		s.settle(j)
 	}
 	if n != nil {
-		s.touch(n)
-		s.listAbsent(n)
+		s.fleet.touch(n)
+		s.fleet.listAbsent(n)
 	}
 	if to.node != nil && to.node != n {
-		s.touch(to.node)
-		s.listAbsent(to.node)
+		s.fleet.touch(to.node)
+		s.fleet.listAbsent(to.node)
 	}
 }
 

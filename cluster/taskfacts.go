@@ -100,7 +100,7 @@ func (c TaskGone) apply(s *State) error {
 		return nil
 	}
 	if c.Rejected > 0 && t.Node != nil && !t.Node.absent {
-		s.avoid(t.Node, t.Held(), c.Rejected)
+		s.fleet.avoid(t.Node, t.Held(), c.Rejected)
 	}
 	if t.Job.Open && c.Ended == Pending {
 		s.removeTask(t)
@@ -164,7 +164,7 @@ func (s *State) see(t *Task, c *TaskSeen) {
 
 // seeOn has the task be on the node that it was seen on.
 func (s *State) seeOn(t *Task, c *TaskSeen) {
-	n := s.node(c.Node)
+	n := s.fleet.find(c.Node)
 	if n == nil {
 		n = s.placeholder(c.Node)
 	}
@@ -184,7 +184,7 @@ func (s *State) seeOn(t *Task, c *TaskSeen) {
 	}
 	switch {
 	case len(c.Devices) > 0:
-		to.claims, to.counted = s.claim(n, c.Devices), false
+		to.claims, to.counted = s.fleet.claim(n, c.Devices), false
 		if here && !t.counted && slices.Equal(to.claims, t.Claims) {
 			to.claims = t.Claims
 		}
@@ -213,12 +213,12 @@ func (s *State) placeholder(name string) *Node {
 
 // claim turns holdings into claims of the node's devices, in order. A device that
 // the node does not list is added as a lost one.
-func (s *State) claim(n *Node, holdings []Holding) []Claim {
+func (f *fleet) claim(n *Node, holdings []Holding) []Claim {
 	out := make([]Claim, 0, len(holdings))
 	for _, h := range holdings {
 		i := slices.IndexFunc(n.Devices, func(d Device) bool { return d.UUID == h.Device })
 		if i < 0 || n.Devices[i].Gone && n.Devices[i].Idle() {
-			i = s.addDevice(n, h, i, out)
+			i = f.addDevice(n, h, i, out)
 		}
 		out = append(out, Claim{i, h.Milli, h.Memory, h.Layers})
 	}
@@ -228,7 +228,7 @@ func (s *State) claim(n *Node, holdings []Holding) []Claim {
 
 // addDevice adds a device that is not listed, in the place of one that was listed
 // before and is not held, if there is one.
-func (s *State) addDevice(n *Node, h Holding, place int, taken []Claim) int {
+func (f *fleet) addDevice(n *Node, h Holding, place int, taken []Claim) int {
 	var was *Device
 	if place < 0 {
 		place = slices.IndexFunc(n.Devices, func(d Device) bool {
@@ -243,8 +243,8 @@ func (s *State) addDevice(n *Node, h Holding, place int, taken []Claim) int {
 		was = &old
 	}
 	n.Devices[place] = Device{UUID: h.Device, Lost: true, Gone: true, Index: place, Resource: n.DeviceResource, NUMA: -1, ProductResource: ProductResource(n.DeviceResource, "")}
-	if s.journal.recording() {
-		s.journal.cold(func() {
+	if f.journal.recording() {
+		f.journal.cold(func() {
 			if was != nil {
 				n.Devices[place] = *was
 			} else {
@@ -398,52 +398,11 @@ type Avoided struct {
 }
 
 // Avoiding visits the times until which nodes avoid shapes.
-func (s *State) Avoiding(visit func(until int64)) {
-	for name := range s.avoiding {
-		if n := s.byName[name]; n != nil {
-			for _, a := range n.Avoids {
-				visit(a.Until)
-			}
-		}
-	}
-}
+func (s *State) Avoiding(visit func(until int64)) { s.fleet.Avoiding(visit) }
 
 // Avoided reports whether the node turned down a task of the shape a short while ago.
 func (n *Node) Avoided(s *Shape) bool {
 	return len(n.Avoids) > 0 && slices.ContainsFunc(n.Avoids, func(a Avoided) bool { return a.Shape.same(s) })
-}
-
-func (s *State) avoid(n *Node, shape *Shape, until int64) {
-	list := slices.DeleteFunc(slices.Clone(n.Avoids), func(a Avoided) bool {
-		if a.Shape.same(shape) {
-			until = max(until, a.Until)
-			return true
-		}
-		return false
-	})
-	list = append(list, Avoided{shape, until})
-	slices.SortFunc(list, func(a, b Avoided) int { return strings.Compare(a.Shape.spell(), b.Shape.spell()) })
-	s.setAvoids(n, list)
-}
-
-func (s *State) setAvoids(n *Node, list []Avoided) {
-	was := n.Avoids
-	if len(was) == len(list) && len(list) == 0 {
-		return
-	}
-	set := func(list []Avoided) {
-		if n.Avoids = list; len(list) > 0 {
-			s.avoiding[n.Name] = true
-		} else {
-			delete(s.avoiding, n.Name)
-		}
-		s.touch(n)
-		n.spec = n.version
-	}
-	set(list)
-	if s.journal.recording() {
-		s.journal.cold(func() { set(was) })
-	}
 }
 
 // SeenOn is the fact that the task runs on the node, with these claims.
@@ -455,7 +414,7 @@ func SeenOn(t *Task, n *Node, claims []Claim, started int64) TaskSeen {
 // node may have shrunk below what runs on it, so cores and memory are taken as they
 // are; a device is never held beyond what it has.
 func (s *State) CanRun(t *Task, n *Node, claims []Claim) error {
-	if s.byName[n.Name] != n {
+	if s.fleet.byName[n.Name] != n {
 		return fmt.Errorf("task %s is said to run on node %s, which is gone", t.ID, n.Name)
 	}
 	if err := n.holds(t.Shape, claims, true); err != nil {

@@ -1,0 +1,286 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// fleet is the nodes. Every change of a node gives it a new version.
+type fleet struct {
+	journal  *journal
+	slots    []*Node // nil where a node was removed
+	free     []int   // slots to reuse
+	byName   map[string]*Node
+	sorted   []*Node          // by name
+	ranks    []int64          // by slot: in the order of names, with gaps
+	born     []uint64         // by slot: the version its present node came with
+	recent   recency          // by slot: also after a node is gone
+	absent   map[string]*Node // that are gone, or not known yet, and have tasks on them
+	avoiding map[string]bool  // nodes that avoid shapes
+	groups   map[Key]*Group
+	unified  int          // nodes with unified memory
+	kinds    map[kind]int // devices that are not lost
+	samples  []Device     // one of each kind, in order
+}
+
+func newFleet(l *journal) fleet {
+	return fleet{journal: l, byName: map[string]*Node{}, absent: map[string]*Node{}, avoiding: map[string]bool{}, groups: map[Key]*Group{}, kinds: map[kind]int{}}
+}
+
+// find finds a node by name, an absent one too.
+func (f *fleet) find(name string) *Node {
+	if n := f.byName[name]; n != nil {
+		return n
+	}
+	return f.absent[name]
+}
+
+// listAbsent keeps the list of absent nodes that tasks are on.
+func (f *fleet) listAbsent(n *Node) {
+	switch {
+	case !n.absent && f.absent[n.Name] != n:
+	case n.absent && len(n.Tasks) > 0:
+		f.absent[n.Name] = n
+	default:
+		delete(f.absent, n.Name)
+	}
+}
+
+// Absent is that of State.
+func (f *fleet) Absent() []*Node {
+	out := slices.Collect(maps.Values(f.absent))
+	sortByName(out)
+	return out
+}
+
+// countKinds adds (sign +1) or takes away (-1) the node's devices.
+func (f *fleet) countKinds(n *Node, sign int) {
+	for i := 0; i < len(n.Devices); {
+		d := &n.Devices[i]
+		k, run := d.kind(), 0
+		for ; i < len(n.Devices) && k == n.Devices[i].kind(); i++ {
+			if !n.Devices[i].Lost {
+				run++
+			}
+		}
+		if run == 0 {
+			continue
+		}
+		was := f.kinds[k]
+		if f.kinds[k] = was + sign*run; f.kinds[k] == 0 {
+			delete(f.kinds, k)
+		}
+		if was == 0 || was+sign*run == 0 {
+			f.sample()
+		}
+	}
+}
+
+// sample makes one device of every kind, in order. Earlier answers of Kinds stay as they are.
+func (f *fleet) sample() {
+	f.samples = make([]Device, 0, len(f.kinds))
+	for k := range f.kinds {
+		f.samples = append(f.samples, Device{Product: k.product, Profile: k.profile, Resource: k.resource, Type: k.runtime, ProductResource: ProductResource(k.resource, k.product), Fraction: k.fraction})
+	}
+	slices.SortFunc(f.samples, func(a, b Device) int {
+		return strings.Compare(a.ProductResource+"\x00"+a.Profile+"\x00"+a.Type, b.ProductResource+"\x00"+b.Profile+"\x00"+b.Type)
+	})
+}
+
+// Fraction is that of State.
+func (f *fleet) Fraction(resource string) Milli {
+	most := Milli(0)
+	for i := range f.samples {
+		if d := &f.samples[i]; d.Resource == resource {
+			most = max(most, d.Fraction)
+		}
+	}
+	return most
+}
+
+// add adds a new node.
+func (f *fleet) add(n *Node) {
+	f.insert(n)
+	if f.journal.recording() {
+		f.journal.cold(func() { f.delete(n) })
+	}
+}
+
+// remove removes a node that no task is on.
+func (f *fleet) remove(n *Node) {
+	f.delete(n)
+	if f.journal.recording() {
+		f.journal.cold(func() { f.insert(n) })
+	}
+}
+
+// insert is add without the journal, and delete is remove without it.
+func (f *fleet) insert(n *Node) {
+	f.seat(n)
+	f.order(n)
+	if g := f.join(n); g != nil {
+		g.insert(n)
+	}
+	f.arise(n)
+}
+
+// seat gives the node a slot.
+func (f *fleet) seat(n *Node) {
+	if k := len(f.free); k > 0 {
+		n.slot = f.free[k-1]
+		f.free = f.free[:k-1]
+		f.slots[n.slot] = n
+	} else {
+		n.slot = len(f.slots)
+		f.slots = append(f.slots, n)
+		f.ranks = append(f.ranks, 0)
+		f.born = append(f.born, 0)
+		f.recent.grow()
+	}
+	f.byName[n.Name] = n
+	if len(n.Avoids) > 0 {
+		f.avoiding[n.Name] = true
+	}
+}
+
+// arise gives the new node its first version.
+func (f *fleet) arise(n *Node) {
+	f.touch(n)
+	n.spec = n.version
+	f.born[n.slot] = n.version
+}
+
+func (f *fleet) delete(n *Node) {
+	f.leave(n)
+	f.touch(n) // caches learn that the slot changed
+	delete(f.byName, n.Name)
+	delete(f.avoiding, n.Name)
+	i, _ := slices.BinarySearchFunc(f.sorted, n.Name, byName)
+	f.sorted = slices.Delete(f.sorted, i, i+1)
+	f.slots[n.slot] = nil
+	f.free = append(f.free, n.slot)
+}
+
+// join counts what the node has and returns its group, which does not list it
+// yet; nil without devices.
+func (f *fleet) join(n *Node) *Group {
+	f.countKinds(n, +1)
+	if n.Unified {
+		f.unified++
+	}
+	n.group = nil
+	if k, ok := n.groupKey(); ok {
+		if n.group = f.groups[k]; n.group == nil {
+			n.group = &Group{Key: k}
+			f.groups[k] = n.group
+		}
+	}
+	return n.group
+}
+
+func (f *fleet) leave(n *Node) {
+	f.countKinds(n, -1)
+	if n.Unified {
+		f.unified--
+	}
+	g := n.group
+	if g == nil {
+		return
+	}
+	g.remove(n)
+	if len(g.Nodes) == 0 {
+		delete(f.groups, g.Key)
+	}
+	n.group = nil
+}
+
+// Groups is that of State.
+func (f *fleet) Groups() []*Group {
+	out := make([]*Group, 0, len(f.groups))
+	for _, g := range f.groups {
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b *Group) int { return a.Key.Compare(b.Key) })
+	return out
+}
+
+// touch gives the node a new version. An absent node has no slot, and nothing
+// looks at its version.
+func (f *fleet) touch(n *Node) {
+	if n.absent {
+		return
+	}
+	f.recent.touch(n.slot)
+	n.version = f.recent.version
+}
+
+// Avoiding is that of State.
+func (f *fleet) Avoiding(visit func(until int64)) {
+	for name := range f.avoiding {
+		if n := f.byName[name]; n != nil {
+			for _, a := range n.Avoids {
+				visit(a.Until)
+			}
+		}
+	}
+}
+
+func (f *fleet) avoid(n *Node, shape *Shape, until int64) {
+	list := slices.DeleteFunc(slices.Clone(n.Avoids), func(a Avoided) bool {
+		if a.Shape.same(shape) {
+			until = max(until, a.Until)
+			return true
+		}
+		return false
+	})
+	list = append(list, Avoided{shape, until})
+	slices.SortFunc(list, func(a, b Avoided) int { return strings.Compare(a.Shape.spell(), b.Shape.spell()) })
+	f.setAvoids(n, list)
+}
+
+func (f *fleet) setAvoids(n *Node, list []Avoided) {
+	was := n.Avoids
+	if len(was) == len(list) && len(list) == 0 {
+		return
+	}
+	set := func(list []Avoided) {
+		if n.Avoids = list; len(list) > 0 {
+			f.avoiding[n.Name] = true
+		} else {
+			delete(f.avoiding, n.Name)
+		}
+		f.touch(n)
+		n.spec = n.version
+	}
+	set(list)
+	if f.journal.recording() {
+		f.journal.cold(func() { set(was) })
+	}
+}
+
+// clone copies the fleet. Its nodes still have the tasks of the old one.
+func (f *fleet) clone(l *journal) fleet {
+	c := newFleet(l)
+	c.byName = make(map[string]*Node, len(f.byName))
+	c.slots, c.free, c.sorted = make([]*Node, len(f.slots)), slices.Clone(f.free), make([]*Node, len(f.sorted))
+	c.ranks, c.born, c.recent = slices.Clone(f.ranks), slices.Clone(f.born), f.recent.clone()
+	c.avoiding, c.unified, c.kinds = maps.Clone(f.avoiding), f.unified, maps.Clone(f.kinds)
+	c.samples = f.samples // never changed in place
+	for i, n := range f.sorted {
+		m := n.clone()
+		c.sorted[i], c.slots[m.slot], c.byName[m.Name] = m, m, m
+	}
+	for name, n := range f.absent {
+		c.absent[name] = n.clone()
+	}
+	for key, g := range f.groups {
+		to := &Group{Key: g.Key, Nodes: make([]*Node, len(g.Nodes))}
+		for i, n := range g.Nodes {
+			to.Nodes[i] = c.slots[n.slot]
+			to.Nodes[i].group = to
+		}
+		c.groups[key] = to
+	}
+	return c
+}
