@@ -318,13 +318,14 @@ func (s *State) job(id string) (*Job, error) {
 }
 
 func (c SessionOpened) apply(s *State) error {
-	if c.Now <= s.now {
+	if c.Now <= s.tree.now {
 		return nil
 	}
-	was := s.now
-	s.pass(c.Now)
+	was := s.tree.now
+	s.tree.pass(c.Now)
+	s.fleet.expire(c.Now)
 	if s.journal.recording() {
-		s.journal.cold(func() { s.now = was })
+		s.journal.cold(func() { s.tree.now = was })
 	}
 	return nil
 }

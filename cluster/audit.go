@@ -25,8 +25,8 @@ func (s *State) Audit() error {
 			}
 		}
 	}
-	for _, q := range s.queues {
-		o := again.queues[q.Name]
+	for _, q := range s.tree.byName {
+		o := again.tree.byName[q.Name]
 		if !slices.Equal(q.Used, o.Used) || !slices.Equal(q.Firm, o.Firm) || q.loose != o.loose || !slices.Equal(q.children, o.children) || !slices.Equal(q.deserved, o.deserved) {
 			return fmt.Errorf("queue %s uses %v (firm %v, children %v, deserves %v); its tasks hold %v (%v, %v, %v)", q.Name, q.Used, q.Firm, q.children, q.deserved, o.Used, o.Firm, o.children, o.deserved)
 		}
@@ -71,8 +71,8 @@ func (s *State) auditLists(o *State) error {
 		"pending": {len(s.pending), len(o.pending)}, "nominated": {len(s.nominated), len(o.nominated)}, "moving": {len(s.moving), len(o.moving)},
 		"releasing": {len(s.releasing), len(o.releasing)}, "retired": {len(s.retired), len(o.retired)}, "excess": {len(s.excess), len(o.excess)},
 		"preemptible": {s.preemptible, o.preemptible}, "groups": {len(s.fleet.groups), len(o.fleet.groups)}, "kinds": {len(s.fleet.kinds), len(o.fleet.kinds)},
-		"torn": {len(s.torn), len(o.torn)}, "tiers": {s.Weakest(), o.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classified(), o.classified()},
-		"sets": {len(s.sets), len(o.sets)}, "terms": {len(s.terms), len(o.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
+		"torn": {len(s.torn), len(o.torn)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classified(), o.classified()},
+		"sets": {len(s.sets), len(o.sets)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
 	} {
 		if pair[0] != pair[1] {
 			return fmt.Errorf("%d are listed as %s, there are %d", pair[0], name, pair[1])
@@ -98,9 +98,9 @@ func (s *State) auditLists(o *State) error {
 			return fmt.Errorf("task %s is listed as releasing in the wrong place", t.ID)
 		}
 	}
-	for name, list := range s.heirs {
-		if !slices.Equal(list, o.heirs[name]) {
-			return fmt.Errorf("queues %v are listed below %s, there are %v", list, name, o.heirs[name])
+	for name, list := range s.tree.heirs {
+		if !slices.Equal(list, o.tree.heirs[name]) {
+			return fmt.Errorf("queues %v are listed below %s, there are %v", list, name, o.tree.heirs[name])
 		}
 	}
 	for id := range s.pending {

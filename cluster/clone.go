@@ -9,43 +9,25 @@ import (
 // Shapes are shared: they never change. Versions carry on from where they are.
 func (s *State) Clone() *State {
 	c := &State{
-		jobSlots:     make([]*Job, len(s.jobSlots)),
-		freeJobs:     slices.Clone(s.freeJobs),
-		recentJobs:   s.recentJobs.clone(),
-		queueSlots:   make([]*Queue, len(s.queueSlots)),
-		freeQueues:   slices.Clone(s.freeQueues),
-		recentQueues: s.recentQueues.clone(),
-		revision:     s.revision,
-		preemptible:  s.preemptible,
-		terms:        maps.Clone(s.terms),
-		products:     slices.Clone(s.products),
-		budgets:      slices.Clone(s.budgets),
-		queues:       make(map[string]*Queue, len(s.queues)),
-		jobs:         make(map[string]*Job, len(s.jobs)),
-		pending:      make(map[string]*Job, len(s.pending)),
-		sets:         make(map[string]*replicas, len(s.sets)),
-		excess:       maps.Clone(s.excess),
-		retired:      make(map[string]*Job, len(s.retired)),
-		torn:         make(map[string]*Job, len(s.torn)),
-		tiers:        s.tiers,
-		classes:      make(map[string][]*class, len(s.classes)),
-		nominated:    make(map[*Task]bool, len(s.nominated)),
-		moving:       make(map[*Task]bool, len(s.moving)),
-		releasing:    make([]*Task, len(s.releasing)),
-		unseen:       maps.Clone(s.unseen),
-		jobsIn:       make(map[string][]*Job, len(s.jobsIn)),
-		heirs:        make(map[string][]string, len(s.heirs)),
-		now:          s.now,
-		passed:       s.passed,
+		jobSlots:    make([]*Job, len(s.jobSlots)),
+		freeJobs:    slices.Clone(s.freeJobs),
+		recentJobs:  s.recentJobs.clone(),
+		preemptible: s.preemptible,
+		jobs:        make(map[string]*Job, len(s.jobs)),
+		pending:     make(map[string]*Job, len(s.pending)),
+		sets:        make(map[string]*replicas, len(s.sets)),
+		excess:      maps.Clone(s.excess),
+		retired:     make(map[string]*Job, len(s.retired)),
+		torn:        make(map[string]*Job, len(s.torn)),
+		classes:     make(map[string][]*class, len(s.classes)),
+		nominated:   make(map[*Task]bool, len(s.nominated)),
+		moving:      make(map[*Task]bool, len(s.moving)),
+		releasing:   make([]*Task, len(s.releasing)),
+		unseen:      maps.Clone(s.unseen),
+		jobsIn:      make(map[string][]*Job, len(s.jobsIn)),
 	}
 	c.fleet = s.fleet.clone(&c.journal)
-	for name, q := range s.queues {
-		copied := *q
-		copied.Used = slices.Clone(q.Used)
-		copied.Firm = slices.Clone(q.Firm)
-		copied.children = slices.Clone(q.children)
-		c.queues[name], c.queueSlots[q.slot] = &copied, &copied
-	}
+	c.tree = s.tree.clone(&c.journal)
 	c.shapes = s.shapes.clone(&c.journal)
 	tasks := map[*Task]*Task{}
 	for id, j := range s.jobs {
@@ -54,9 +36,6 @@ func (s *State) Clone() *State {
 	}
 	for name, jobs := range s.jobsIn {
 		c.jobsIn[name] = c.sameJobs(jobs)
-	}
-	for name, queues := range s.heirs {
-		c.heirs[name] = slices.Clone(queues)
 	}
 	for name, set := range s.sets {
 		copied := *set

@@ -239,6 +239,16 @@ func (f *fleet) avoid(n *Node, shape *Shape, until int64) {
 	f.setAvoids(n, list)
 }
 
+// expire has nodes take the shapes again that they avoided until now.
+func (f *fleet) expire(now int64) {
+	for name := range f.avoiding {
+		expired := func(a Avoided) bool { return a.Until <= now }
+		if n := f.byName[name]; n != nil && slices.ContainsFunc(n.Avoids, expired) {
+			f.setAvoids(n, slices.DeleteFunc(slices.Clone(n.Avoids), expired))
+		}
+	}
+}
+
 func (f *fleet) setAvoids(n *Node, list []Avoided) {
 	was := n.Avoids
 	if len(was) == len(list) && len(list) == 0 {

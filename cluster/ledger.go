@@ -129,7 +129,7 @@ func (s *State) book(t *Task, sign int64) {
 			}
 		}
 	}
-	s.chargeTask(t, sign)
+	s.tree.charge(t, sign)
 }
 
 // session is the first, by name, of the sessions that hold the device; the task
@@ -152,26 +152,6 @@ func (n *Node) session(device int, t *Task, counts bool) string {
 		see(t)
 	}
 	return first
-}
-
-// chargeTask adds or takes back what the task holds of its queue, and of those above it.
-func (s *State) chargeTask(t *Task, sign int64) {
-	for q := s.queues[t.Job.Queue]; q != nil; q = s.Parent(q) {
-		s.recentQueues.touch(q.slot)
-		for _, a := range t.held.Resources {
-			q.charge(t, a.Name, sign*(a.Value+t.Node.host(t.held, t.Claims, a.Name)))
-		}
-		for _, c := range t.Claims {
-			d := &t.Node.Devices[c.Device]
-			q.charge(t, d.Resource, sign*int64(c.Milli))
-			if len(s.products) > 0 && s.Named(d.ProductResource) {
-				q.charge(t, d.ProductResource, sign*int64(c.Milli))
-			}
-			if d.Fraction > 0 && d.Resource != DefaultDeviceResource {
-				q.charge(t, DefaultDeviceResource, sign*q.Charge(d, c.Milli, DefaultDeviceResource))
-			}
-		}
-	}
 }
 
 func (s *State) bookReleasing(t *Task, sign int64) {

@@ -17,54 +17,38 @@ type held struct {
 }
 
 // Now is when the last session was opened.
-func (s *State) Now() int64 { return s.now }
+func (s *State) Now() int64 { return s.tree.now }
 
 // Past is what the queue used until now: what was reported, and what it has held since.
-func (s *State) Past(q *Queue) []Usage {
-	if u, held := s.Held(q); held {
-		return append(slices.Clip(q.Past), u)
-	}
-	return q.Past
-}
+func (s *State) Past(q *Queue) []Usage { return s.tree.Past(q) }
 
 // Held is what the queue has held since the last interval of its Past; false: nothing.
-func (s *State) Held(q *Queue) (Usage, bool) {
-	if len(q.held.used) == 0 || q.held.since >= s.now {
-		return Usage{}, false
-	}
-	return Usage{q.held.since, s.now, q.held.used}, true
-}
+func (s *State) Held(q *Queue) (Usage, bool) { return s.tree.Held(q) }
 
 // pass moves the clock.
-func (s *State) pass(now int64) {
-	was, passed := s.now, s.passed
+func (tr *tree) pass(now int64) {
+	was, passed := tr.now, tr.passed
 	from := was
 	if was == 0 {
 		from = now // nothing is known of the time before the first session but what was reported
 	}
 	var changed []*Queue
 	var before []Queue
-	s.recentQueues.since(s.passed, func(slot int) {
-		if q := s.queueSlots[slot]; q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.held.used) {
+	tr.recent.since(tr.passed, func(slot int) {
+		if q := tr.slots[slot]; q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.held.used) {
 			changed, before = append(changed, q), append(before, Queue{Past: q.Past, held: q.held})
 			q.close(from)
 		}
 	})
-	s.passed = s.recentQueues.version
-	s.now = now
-	if s.journal.recording() {
-		s.journal.cold(func() {
-			s.now, s.passed = was, min(passed, s.passed)
+	tr.passed = tr.recent.version
+	tr.now = now
+	if tr.journal.recording() {
+		tr.journal.cold(func() {
+			tr.now, tr.passed = was, min(passed, tr.passed)
 			for i, q := range changed {
 				q.Past, q.held = before[i].Past, before[i].held
 			}
 		})
-	}
-	for name := range s.fleet.avoiding {
-		expired := func(a Avoided) bool { return a.Until <= now }
-		if n := s.fleet.byName[name]; n != nil && slices.ContainsFunc(n.Avoids, expired) {
-			s.fleet.setAvoids(n, slices.DeleteFunc(slices.Clone(n.Avoids), expired))
-		}
 	}
 }
 
@@ -89,4 +73,20 @@ func (u *Usage) with(o *Usage) Usage {
 		}
 	}
 	return out
+}
+
+// Past is that of State.
+func (tr *tree) Past(q *Queue) []Usage {
+	if u, held := tr.Held(q); held {
+		return append(slices.Clip(q.Past), u)
+	}
+	return q.Past
+}
+
+// Held is that of State.
+func (tr *tree) Held(q *Queue) (Usage, bool) {
+	if len(q.held.used) == 0 || q.held.since >= tr.now {
+		return Usage{}, false
+	}
+	return Usage{q.held.since, tr.now, q.held.used}, true
 }

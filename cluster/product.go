@@ -31,37 +31,20 @@ func (n *Node) nameProducts() {
 
 // Products are the names of products that some queue has terms for, sorted. The
 // queues' books are kept under these as well, and under no others.
-func (s *State) Products() []string { return s.products }
+func (s *State) Products() []string { return s.tree.products }
 
 // Named reports whether some queue has terms for the product.
-func (s *State) Named(product string) bool {
-	_, found := slices.BinarySearch(s.products, product)
-	return found
-}
-
-// countTerms counts (sign +1) or forgets (-1) the products that the queue has terms for.
-func (s *State) countTerms(q *Queue, sign int) {
-	if q == nil {
-		return
-	}
-	for _, list := range []Resources{q.Quota, q.Limits, q.OverQuotaWeight} {
-		for _, a := range list {
-			if _, product := SplitProduct(a.Name); product != "" {
-				s.terms[a.Name] += sign
-			}
-		}
-	}
-}
+func (s *State) Named(product string) bool { return s.tree.Named(product) }
 
 // nameAgain brings the names of products in step with the queues' terms. Where
 // they change, which is rare, everything is booked anew under the new ones.
 func (s *State) nameAgain() {
-	maps.DeleteFunc(s.terms, func(_ string, count int) bool { return count == 0 })
-	if len(s.terms) == len(s.products) && !slices.ContainsFunc(s.products, func(name string) bool { return s.terms[name] == 0 }) {
+	maps.DeleteFunc(s.tree.terms, func(_ string, count int) bool { return count == 0 })
+	if len(s.tree.terms) == len(s.tree.products) && !slices.ContainsFunc(s.tree.products, func(name string) bool { return s.tree.terms[name] == 0 }) {
 		return
 	}
 	s.rebookAll(-1)
-	s.products = slices.Sorted(maps.Keys(s.terms))
+	s.tree.products = slices.Sorted(maps.Keys(s.tree.terms))
 	s.rebookAll(+1)
 }
 

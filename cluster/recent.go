@@ -96,60 +96,15 @@ func (s *State) unseatJob(j *Job) {
 }
 
 // QueuesVersion is the version of the most recent change of a queue's use or terms.
-func (s *State) QueuesVersion() uint64 { return s.recentQueues.version }
+func (s *State) QueuesVersion() uint64 { return s.tree.recent.version }
 
 // ChangedQueues visits the queues whose use or terms changed after the version,
 // most recent first, each once. A queue that was removed is not visited; Revision
 // tells.
-func (s *State) ChangedQueues(since uint64, visit func(*Queue)) {
-	s.recentQueues.since(since, func(slot int) {
-		if q := s.queueSlots[slot]; q != nil {
-			visit(q)
-		}
-	})
-}
+func (s *State) ChangedQueues(since uint64, visit func(*Queue)) { s.tree.ChangedQueues(since, visit) }
 
 // QueueChanged is the version at which the queue's use or terms last changed.
-func (s *State) QueueChanged(q *Queue) uint64 { return s.recentQueues.versions[q.slot] }
+func (s *State) QueueChanged(q *Queue) uint64 { return s.tree.recent.versions[q.slot] }
 
 // Weakest is the rank of the weakest tier that a queue has.
-func (s *State) Weakest() int {
-	for rank := len(s.tiers) - 1; rank > 0; rank-- {
-		if s.tiers[rank] > 0 {
-			return rank
-		}
-	}
-	return 0
-}
-
-// seatQueue gives the queue the slot of the one that it replaces, or another one.
-// A queue that nothing replaces gives its slot back.
-func (s *State) seatQueue(q, old *Queue) {
-	slot := 0
-	switch k := len(s.freeQueues); {
-	case old != nil:
-		slot = old.slot
-	case k > 0:
-		slot = s.freeQueues[k-1]
-		s.freeQueues = s.freeQueues[:k-1]
-	default:
-		slot = len(s.queueSlots)
-		s.queueSlots = append(s.queueSlots, nil)
-		s.recentQueues.grow()
-	}
-	s.queueSlots[slot] = q
-	if old != nil {
-		s.tiers[old.Tier.Rank()]--
-	}
-	if q != nil {
-		s.tiers[q.Tier.Rank()]++
-	}
-	if q == nil {
-		s.freeQueues = append(s.freeQueues, slot)
-		delete(s.queues, old.Name)
-	} else {
-		q.slot = slot
-		s.queues[q.Name] = q
-	}
-	s.recentQueues.touch(slot)
-}
+func (s *State) Weakest() int { return s.tree.Weakest() }

@@ -11,11 +11,11 @@ func (sn *Snapshot) State() (*State, error) {
 		return nil, err
 	}
 	s := NewState()
-	s.now = sn.Now
+	s.tree.now = sn.Now
 	for i := range sn.Queues {
 		s.restoreQueue(&sn.Queues[i])
 	}
-	s.hangAll()
+	s.tree.hangAll()
 	s.nameAgain()
 	if err := s.restoreNodes(sn.Nodes); err != nil {
 		return nil, err
@@ -53,11 +53,11 @@ func (s *State) restoreQueue(r *QueueRecord) {
 	q := r.Queue
 	q.Used, q.Firm, q.children, q.deserved = nil, nil, nil, nil
 	q.revision, q.held = r.Revision, held{r.Since, r.Held}
-	old := s.queues[q.Name]
-	s.countTerms(old, -1)
-	s.countTerms(&q, +1)
-	s.listHeir(&q, true)
-	s.seatQueue(&q, old)
+	old := s.tree.byName[q.Name]
+	s.tree.countTerms(old, -1)
+	s.tree.countTerms(&q, +1)
+	s.tree.listHeir(&q, true)
+	s.tree.seat(&q, old)
 }
 
 func (s *State) restoreNodes(records []NodeRecord) error {

@@ -134,8 +134,8 @@ func (s *State) Snapshot() *Snapshot {
 
 // records visits the State, object by object, in order.
 func (s *State) records(visit func(any)) {
-	visit(s.now)
-	for _, q := range s.Queues() {
+	visit(s.tree.now)
+	for _, q := range s.tree.Queues() {
 		visit(QueueRecord{*q, q.revision, q.held.since, q.held.used})
 	}
 	for _, list := range [2][]*Node{s.fleet.sorted, s.fleet.Absent()} {
@@ -143,7 +143,7 @@ func (s *State) records(visit func(any)) {
 			visit(n.record())
 		}
 	}
-	for _, b := range s.budgets {
+	for _, b := range s.tree.budgets {
 		visit(*b)
 	}
 	jobs := s.Jobs()

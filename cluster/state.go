@@ -10,23 +10,16 @@ import (
 // not safe for concurrent use.
 type State struct {
 	fleet fleet
+	tree  tree
 
-	jobSlots     []*Job // by slot; nil where a job was removed
-	freeJobs     []int  // slots to reuse
-	recentJobs   recency
-	queueSlots   []*Queue
-	freeQueues   []int
-	recentQueues recency
+	jobSlots   []*Job // by slot; nil where a job was removed
+	freeJobs   []int  // slots to reuse
+	recentJobs recency
 
-	queues   map[string]*Queue
-	jobs     map[string]*Job
-	revision uint64 // grows when queues or budgets change
+	jobs map[string]*Job
 	// preemptible counts the tasks of preemptible jobs that are on a node, however they stand there.
 	preemptible int
 	classes     map[string][]*class // of these, by queue and the lowest priority first: what runs
-	tiers       [4]int              // queues, by rank of their tier
-	// budgets are sorted by namespace and name.
-	budgets []*Budget
 	// pending are the jobs with tasks that are nowhere yet.
 	pending   map[string]*Job
 	sets      map[string]*replicas // by name
@@ -38,22 +31,15 @@ type State struct {
 	releasing []*Task              // in any order
 	unseen    map[TaskRef]TaskSeen // of tasks that are not known yet
 	jobsIn    map[string][]*Job    // by queue, known or not: the jobs that name it, in any order
-	heirs     map[string][]string  // by queue, known or not: the queues that name it as their parent, by name
-	passed    uint64               // version of queues when the clock was last moved
-	now       int64                // when the last session was opened
 	shapes    shapes
 
 	unsettled []*Node // of which devices have to be chosen again for tasks that are counted
 	journal   journal
-
-	terms    map[string]int // by product that queues have terms for: how many terms
-	products []string       // of these, sorted
 }
 
 // NewState returns an empty State with the default queue.
 func NewState() *State {
 	s := &State{
-		queues:    map[string]*Queue{},
 		jobs:      map[string]*Job{},
 		pending:   map[string]*Job{},
 		sets:      map[string]*replicas{},
@@ -64,13 +50,12 @@ func NewState() *State {
 		nominated: map[*Task]bool{},
 		moving:    map[*Task]bool{},
 		jobsIn:    map[string][]*Job{},
-		heirs:     map[string][]string{},
 		unseen:    map[TaskRef]TaskSeen{},
-		terms:     map[string]int{},
 	}
 	s.fleet = newFleet(&s.journal)
+	s.tree = newTree(&s.journal)
 	s.shapes = shapes{journal: &s.journal, known: map[string]*interned{}}
-	s.seatQueue(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
+	s.tree.seat(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
 	return s
 }
 
@@ -78,7 +63,7 @@ func NewState() *State {
 func (s *State) Version() uint64 { return s.fleet.recent.version }
 
 // Revision grows whenever a queue or a budget is given new terms.
-func (s *State) Revision() uint64 { return s.revision }
+func (s *State) Revision() uint64 { return s.tree.revision }
 
 // Preemptible is how many tasks of preemptible jobs are on nodes, at whatever stage.
 func (s *State) Preemptible() int { return s.preemptible }

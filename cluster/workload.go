@@ -136,7 +136,7 @@ func (s *State) setStatus(j *Job, to jobStatus) {
 // admits reports whether the job can be considered: it is known, has as many tasks
 // as its minimum, and is in a queue that may have jobs.
 func (s *State) admits(j *Job) bool {
-	if q := s.queues[j.Queue]; j.absent || q == nil || !q.Leaf() || q.loose {
+	if q := s.tree.byName[j.Queue]; j.absent || q == nil || !q.Leaf() || q.loose {
 		return false
 	}
 	return !j.Open || j.Alternatives[0].Enough(func(*Task) bool { return true })
