@@ -273,11 +273,11 @@ func (c Retire) apply(s *State) error {
 }
 
 func (c ChooseGroup) apply(s *State) error {
-	set := s.sets[c.Set]
+	set := s.sets.byName[c.Set]
 	if set == nil {
 		return fmt.Errorf("no set %q", c.Set)
 	}
-	s.keepGroup(set, &c.Group)
+	s.sets.keepGroup(set, &c.Group)
 	return nil
 }
 

@@ -69,10 +69,10 @@ func (n *Node) audit(o *Node) error {
 func (s *State) auditLists(o *State) error {
 	for name, pair := range map[string][2]int{
 		"pending": {len(s.pending), len(o.pending)}, "nominated": {len(s.nominated), len(o.nominated)}, "moving": {len(s.moving), len(o.moving)},
-		"releasing": {len(s.releasing), len(o.releasing)}, "retired": {len(s.retired), len(o.retired)}, "excess": {len(s.excess), len(o.excess)},
-		"preemptible": {s.preemptible, o.preemptible}, "groups": {len(s.fleet.groups), len(o.fleet.groups)}, "kinds": {len(s.fleet.kinds), len(o.fleet.kinds)},
+		"releasing": {len(s.releasing), len(o.releasing)}, "retired": {len(s.retired), len(o.retired)}, "excess": {len(s.sets.excess), len(o.sets.excess)},
+		"preemptible": {s.classes.preemptible, o.classes.preemptible}, "groups": {len(s.fleet.groups), len(o.fleet.groups)}, "kinds": {len(s.fleet.kinds), len(o.fleet.kinds)},
 		"torn": {len(s.torn), len(o.torn)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classified(), o.classified()},
-		"sets": {len(s.sets), len(o.sets)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
+		"sets": {len(s.sets.byName), len(o.sets.byName)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
 	} {
 		if pair[0] != pair[1] {
 			return fmt.Errorf("%d are listed as %s, there are %d", pair[0], name, pair[1])
@@ -125,7 +125,7 @@ func (n *Node) sumLeavable() int64 {
 // classified counts the tasks of all classes; -1 where a class says of a node what is
 // not so, or nodes or classes are out of order.
 func (s *State) classified() (count int) {
-	for queue, list := range s.classes {
+	for queue, list := range s.classes.byQueue {
 		for i, c := range list {
 			tasks := s.auditClass(c)
 			if tasks < 0 || c.Queue != queue || i > 0 && c.Priority <= list[i-1].Priority {

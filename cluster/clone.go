@@ -9,24 +9,21 @@ import (
 // Shapes are shared: they never change. Versions carry on from where they are.
 func (s *State) Clone() *State {
 	c := &State{
-		jobSlots:    make([]*Job, len(s.jobSlots)),
-		freeJobs:    slices.Clone(s.freeJobs),
-		recentJobs:  s.recentJobs.clone(),
-		preemptible: s.preemptible,
-		jobs:        make(map[string]*Job, len(s.jobs)),
-		pending:     make(map[string]*Job, len(s.pending)),
-		sets:        make(map[string]*replicas, len(s.sets)),
-		excess:      maps.Clone(s.excess),
-		retired:     make(map[string]*Job, len(s.retired)),
-		torn:        make(map[string]*Job, len(s.torn)),
-		classes:     make(map[string][]*class, len(s.classes)),
-		nominated:   make(map[*Task]bool, len(s.nominated)),
-		moving:      make(map[*Task]bool, len(s.moving)),
-		releasing:   make([]*Task, len(s.releasing)),
-		unseen:      maps.Clone(s.unseen),
-		jobsIn:      make(map[string][]*Job, len(s.jobsIn)),
+		jobSlots:   make([]*Job, len(s.jobSlots)),
+		freeJobs:   slices.Clone(s.freeJobs),
+		recentJobs: s.recentJobs.clone(),
+		jobs:       make(map[string]*Job, len(s.jobs)),
+		pending:    make(map[string]*Job, len(s.pending)),
+		retired:    make(map[string]*Job, len(s.retired)),
+		torn:       make(map[string]*Job, len(s.torn)),
+		nominated:  make(map[*Task]bool, len(s.nominated)),
+		moving:     make(map[*Task]bool, len(s.moving)),
+		releasing:  make([]*Task, len(s.releasing)),
+		unseen:     maps.Clone(s.unseen),
+		jobsIn:     make(map[string][]*Job, len(s.jobsIn)),
 	}
 	c.fleet = s.fleet.clone(&c.journal)
+	c.classes = s.classes.clone()
 	c.tree = s.tree.clone(&c.journal)
 	c.shapes = s.shapes.clone(&c.journal)
 	tasks := map[*Task]*Task{}
@@ -37,18 +34,9 @@ func (s *State) Clone() *State {
 	for name, jobs := range s.jobsIn {
 		c.jobsIn[name] = c.sameJobs(jobs)
 	}
-	for name, set := range s.sets {
-		copied := *set
-		copied.jobs, copied.whole = c.sameJobs(set.jobs), c.sameJobs(set.whole)
-		c.sets[name] = &copied
-	}
+	c.sets = s.sets.clone(&c.journal, c.sameJobs)
 	for id := range s.retired {
 		c.retired[id] = c.jobs[id]
-	}
-	for queue, list := range s.classes {
-		for _, in := range list {
-			c.classes[queue] = append(c.classes[queue], in.clone())
-		}
 	}
 	for id := range s.torn {
 		c.torn[id] = c.jobs[id]

@@ -43,7 +43,7 @@ func (s *State) Land(shadow *Task) { s.landShadow(shadow) }
 
 func (s *State) Retire(j *Job) { s.retire(j) }
 
-func (s *State) Keep(j *Job) { s.keep(j) }
+func (s *State) Keep(j *Job) { s.sets.keep(j) }
 
 func (s *State) Scale(name string, desired int) error { return s.Apply(SetScaled{name, desired}) }
 

@@ -190,9 +190,7 @@ func (s *State) removeJob(j *Job) {
 			s.clear(t)
 		}
 	}
-	if set := s.sets[j.Set.Name]; set != nil && len(set.jobs)+set.retired == 1 {
-		s.keepGroup(set, nil) // the group is forgotten with the last job; an undo finds it here
-	}
+	s.sets.forgetGroup(j)
 	s.deleteJob(j)
 	if s.journal.recording() {
 		s.journal.cold(func() { s.insertJob(j) })
@@ -330,14 +328,7 @@ func (c SetScaled) apply(s *State) error {
 	if c.Set == "" || c.Desired < 0 {
 		return fmt.Errorf("set %q cannot be scaled to %d", c.Set, c.Desired)
 	}
-	set := s.sets[c.Set]
-	if set == nil {
-		set = s.addSet(c.Set)
-		if s.journal.recording() {
-			s.journal.cold(func() { delete(s.sets, c.Set) })
-		}
-	}
-	s.rescale(set, c.Desired)
+	s.sets.scale(c.Set, c.Desired)
 	return nil
 }
 

@@ -89,7 +89,7 @@ func (r *record) undo(s *State) {
 	case o == nil:
 		s.restand(r)
 	case o.set != nil:
-		s.sets[o.set.name].group = o.group
+		s.sets.byName[o.set.name].group = o.group
 	case o.landing != nil:
 		s.land(o.landing, o.job, -1)
 	case o.job != nil:

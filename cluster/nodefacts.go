@@ -179,7 +179,7 @@ func remap(claims []Claim, at []int) []Claim {
 func (s *State) rewrite(n *Node, claims [][]Claim, change func(), absent bool) {
 	for _, t := range n.Tasks {
 		s.rebook(t, -1)
-		s.classify(t, -1) // where it was, if the node was there
+		s.classes.list(t, -1) // where it was, if the node was there
 	}
 	if !n.absent {
 		if absent {
@@ -212,7 +212,7 @@ func (s *State) rewrite(n *Node, claims [][]Claim, change func(), absent bool) {
 	for i, t := range n.Tasks {
 		t.Claims = claims[i]
 		s.rebook(t, +1)
-		s.classify(t, +1)
+		s.classes.list(t, +1)
 	}
 	s.fleet.listAbsent(n)
 }

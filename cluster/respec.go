@@ -15,8 +15,8 @@ func (s *State) respec(j, spec *Job, revision uint64) {
 	next.UID = cmp.Or(next.UID, j.UID)
 	next.Health, next.Offload = j.Health, j.Offload
 	s.dropReplaced(j, next)
-	if set := s.sets[j.Set.Name]; set != nil && next.Set.Name != j.Set.Name && len(set.jobs)+set.retired == 1 {
-		s.keepGroup(set, nil)
+	if next.Set.Name != j.Set.Name {
+		s.sets.forgetGroup(j)
 	}
 	tasks := j.adopted(next)
 	before, was := *j, fieldsOf(j.Alternatives)
@@ -167,9 +167,9 @@ func (s *State) reform(j *Job, change func()) {
 						}
 						s.rebook(o, int64(sign))
 						if j.Preemptible {
-							s.preemptible += sign
+							s.classes.preemptible += sign
 						}
-						s.classify(o, sign)
+						s.classes.list(o, sign)
 					}
 				}
 				if t.held != nil && !t.held.alike(t.Shape) {
@@ -180,7 +180,7 @@ func (s *State) reform(j *Job, change func()) {
 	}
 	book(-1)
 	var kept replicas
-	if set := s.sets[j.Set.Name]; set != nil {
+	if set := s.sets.byName[j.Set.Name]; set != nil {
 		kept = *set
 	}
 	s.unlist(j)
@@ -189,9 +189,9 @@ func (s *State) reform(j *Job, change func()) {
 	j.slot, j.attached, j.expected, j.pending = slot, attached, expected, false
 	j.recountEnded()
 	s.list(j)
-	if set := s.sets[j.Set.Name]; set != nil && set.name == kept.name { // also where the job is the only one of it
+	if set := s.sets.byName[j.Set.Name]; set != nil && set.name == kept.name { // also where the job is the only one of it
 		set.group, set.scaled = kept.group, kept.scaled
-		s.weigh(set.name)
+		s.sets.weigh(set.name)
 	}
 	book(+1)
 	s.settle(j)

@@ -29,12 +29,12 @@ func (sn *Snapshot) State() (*State, error) {
 		s.restoreJob(&sn.Jobs[i])
 	}
 	for _, r := range sn.Sets {
-		set := s.sets[r.Name]
+		set := s.sets.byName[r.Name]
 		if set == nil {
-			set = s.addSet(r.Name)
+			set = s.sets.add(r.Name)
 		}
 		if set.group = r.Group; r.Scaled != nil {
-			s.rescale(set, *r.Scaled)
+			s.sets.rescale(set, *r.Scaled)
 		}
 	}
 	if err := s.restoreTasks(sn.Tasks); err != nil {

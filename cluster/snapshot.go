@@ -150,8 +150,8 @@ func (s *State) records(visit func(any)) {
 	for _, j := range jobs {
 		visit(j.record())
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.sets)) {
-		set := s.sets[name]
+	for _, name := range slices.Sorted(maps.Keys(s.sets.byName)) {
+		set := s.sets.byName[name]
 		r := SetRecord{Name: name, Group: set.group}
 		if set.scaled >= 0 {
 			r.Scaled = &set.scaled

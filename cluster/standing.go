@@ -90,7 +90,7 @@ func (s *State) shift(t *Task, to standing) {
 	}
 	reclassify := !same || t.Started != to.started || t.Status.runs() != to.status.runs()
 	if reclassify {
-		s.classify(t, -1)
+		s.classes.list(t, -1)
 	}
 	if n != nil && n != to.node {
 		n.removeTask(t)
@@ -115,7 +115,7 @@ func (s *State) shift(t *Task, to standing) {
 		s.count(t, +1)
 	}
 	if reclassify {
-		s.classify(t, +1)
+		s.classes.list(t, +1)
 	}
 	if to.node != nil && !same {
 		s.rebook(t, +1)
@@ -208,14 +208,16 @@ func (s *State) count(t *Task, by int) {
 		t.Job.attached += by
 	}
 	if t.Job.Preemptible {
-		s.preemptible += by
+		s.classes.preemptible += by
 	}
 }
 
 // choose fixes the alternative that the job's tasks are placed from; -1: none.
 func (s *State) choose(j *Job, alternative int) {
 	j.Chosen = alternative
-	s.gather(j)
+	if s.knows(j) {
+		s.sets.gather(j)
+	}
 	s.settle(j)
 }
 

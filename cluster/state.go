@@ -9,21 +9,18 @@ import (
 // every change gives the nodes, jobs and queues that it touches a new version. It is
 // not safe for concurrent use.
 type State struct {
-	fleet fleet
-	tree  tree
+	fleet   fleet
+	tree    tree
+	classes classes
+	sets    sets
 
 	jobSlots   []*Job // by slot; nil where a job was removed
 	freeJobs   []int  // slots to reuse
 	recentJobs recency
 
 	jobs map[string]*Job
-	// preemptible counts the tasks of preemptible jobs that are on a node, however they stand there.
-	preemptible int
-	classes     map[string][]*class // of these, by queue and the lowest priority first: what runs
 	// pending are the jobs with tasks that are nowhere yet.
 	pending   map[string]*Job
-	sets      map[string]*replicas // by name
-	excess    map[string]bool      // of these, those with more jobs than they should have
 	retired   map[string]*Job
 	torn      map[string]*Job // that run below their minimum
 	nominated map[*Task]bool
@@ -42,11 +39,8 @@ func NewState() *State {
 	s := &State{
 		jobs:      map[string]*Job{},
 		pending:   map[string]*Job{},
-		sets:      map[string]*replicas{},
-		excess:    map[string]bool{},
 		retired:   map[string]*Job{},
 		torn:      map[string]*Job{},
-		classes:   map[string][]*class{},
 		nominated: map[*Task]bool{},
 		moving:    map[*Task]bool{},
 		jobsIn:    map[string][]*Job{},
@@ -54,6 +48,8 @@ func NewState() *State {
 	}
 	s.fleet = newFleet(&s.journal)
 	s.tree = newTree(&s.journal)
+	s.classes = classes{byQueue: map[string][]*class{}}
+	s.sets = sets{&s.journal, map[string]*replicas{}, map[string]bool{}}
 	s.shapes = shapes{journal: &s.journal, known: map[string]*interned{}}
 	s.tree.seat(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
 	return s
@@ -66,7 +62,7 @@ func (s *State) Version() uint64 { return s.fleet.recent.version }
 func (s *State) Revision() uint64 { return s.tree.revision }
 
 // Preemptible is how many tasks of preemptible jobs are on nodes, at whatever stage.
-func (s *State) Preemptible() int { return s.preemptible }
+func (s *State) Preemptible() int { return s.classes.preemptible }
 
 // Unified is how many nodes have unified memory.
 func (s *State) Unified() int { return s.fleet.unified }

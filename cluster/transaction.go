@@ -136,7 +136,7 @@ func (x *Transaction) Retire(j *Job) { x.state.retire(j) }
 
 // Keep has the job's set stay with the group that the job is on, whatever
 // becomes of its nodes: a group is chosen once.
-func (x *Transaction) Keep(j *Job) { x.state.keep(j) }
+func (x *Transaction) Keep(j *Job) { x.state.sets.keep(j) }
 
 // SetTorn notes since when the job runs below its minimum; 0: it does not.
 func (x *Transaction) SetTorn(j *Job, since int64) { x.state.setTorn(j, since) }

@@ -26,7 +26,10 @@ func (s *State) list(j *Job) {
 	}
 	j.seat = len(s.jobsIn[j.Queue])
 	s.jobsIn[j.Queue] = append(s.jobsIn[j.Queue], j)
-	s.enlist(j)
+	if j.Retired {
+		s.retired[j.ID] = j
+	}
+	s.sets.enlist(j)
 	s.listTorn(j)
 }
 
@@ -37,10 +40,7 @@ func (s *State) unlist(j *Job) {
 		}
 	}
 	s.leaveQueue(j)
-	if set := s.sets[j.Set.Name]; set != nil && j.Retired {
-		set.retired--
-	}
-	s.dismiss(j)
+	s.sets.unlist(j)
 	delete(s.retired, j.ID)
 	s.listPending(j, false)
 	delete(s.torn, j.ID)
