@@ -13,7 +13,7 @@ func (s *State) present(t *Task, n *Node, claims []Claim) bool {
 // Such a task has made room: the node can be reserved. But it is still there, and to
 // be kept away holds until it has left.
 func (s *State) apart(t *Task, n *Node) bool {
-	for _, o := range s.releasing {
+	for _, o := range s.roster.releasing {
 		if o != t && (t.Job.excludes(o.Job, n, o.Node) || o.Job.excludes(t.Job, o.Node, n)) {
 			return false
 		}

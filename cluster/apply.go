@@ -95,20 +95,8 @@ func (s *State) decide(c Change) error {
 	return errors.New("it is not a decision")
 }
 
-// task finds the task that a decision is about.
-func (s *State) task(ref TaskRef, uid string) (*Task, error) {
-	t := s.Task(ref)
-	if t == nil {
-		return nil, fmt.Errorf("no task %s", ref.ID())
-	}
-	if differ(t.UID, uid) {
-		return nil, fmt.Errorf("task %s is another one now", ref.ID())
-	}
-	return t, nil
-}
-
 func (c Assign) apply(s *State) error {
-	t, err := s.task(c.Task, c.UID)
+	t, err := s.roster.task(c.Task, c.UID)
 	if err != nil {
 		return err
 	}
@@ -131,7 +119,7 @@ func (c Assign) apply(s *State) error {
 }
 
 func (c Nominate) apply(s *State) error {
-	t, err := s.task(c.Task, c.UID)
+	t, err := s.roster.task(c.Task, c.UID)
 	if err != nil {
 		return err
 	}
@@ -209,7 +197,7 @@ func (n *Node) resolve(holdings []Holding) ([]Claim, error) {
 }
 
 func (c Evict) apply(s *State) error {
-	t, err := s.task(c.Task, c.UID)
+	t, err := s.roster.task(c.Task, c.UID)
 	if err != nil {
 		return err
 	}
@@ -220,7 +208,7 @@ func (c Evict) apply(s *State) error {
 }
 
 func (c Move) apply(s *State) error {
-	t, err := s.task(c.Task, "")
+	t, err := s.roster.task(c.Task, "")
 	if err != nil {
 		return err
 	}
@@ -240,7 +228,7 @@ func (c Move) apply(s *State) error {
 }
 
 func (c Withdraw) apply(s *State) error {
-	t, err := s.task(c.Task, "")
+	t, err := s.roster.task(c.Task, "")
 	switch {
 	case err != nil:
 		return err
@@ -257,7 +245,7 @@ func (c Withdraw) apply(s *State) error {
 }
 
 func (c Overdue) apply(s *State) error {
-	t, err := s.task(c.Task, "")
+	t, err := s.roster.task(c.Task, "")
 	if err == nil {
 		s.setOverdue(t)
 	}
@@ -265,7 +253,7 @@ func (c Overdue) apply(s *State) error {
 }
 
 func (c Retire) apply(s *State) error {
-	j, err := s.job(c.Job)
+	j, err := s.roster.job(c.Job)
 	if err == nil && !j.Retired {
 		s.retire(j)
 	}
@@ -282,7 +270,7 @@ func (c ChooseGroup) apply(s *State) error {
 }
 
 func (c Displace) apply(s *State) error {
-	j, err := s.job(c.Job)
+	j, err := s.roster.job(c.Job)
 	if err == nil {
 		s.displace(j, c.Victims)
 	}
@@ -290,7 +278,7 @@ func (c Displace) apply(s *State) error {
 }
 
 func (c Tear) apply(s *State) error {
-	j, err := s.job(c.Job)
+	j, err := s.roster.job(c.Job)
 	if err == nil {
 		s.setTorn(j, c.Since)
 	}
@@ -298,7 +286,7 @@ func (c Tear) apply(s *State) error {
 }
 
 func (c Park) apply(s *State) error {
-	j, err := s.job(c.Job)
+	j, err := s.roster.job(c.Job)
 	if err == nil {
 		p := &c.Parked
 		if *p == (Parked{}) {
@@ -307,14 +295,6 @@ func (c Park) apply(s *State) error {
 		s.park(j, p)
 	}
 	return err
-}
-
-func (s *State) job(id string) (*Job, error) {
-	j := s.jobs[id]
-	if j == nil {
-		return nil, fmt.Errorf("no job %q", id)
-	}
-	return j, nil
 }
 
 func (c SessionOpened) apply(s *State) error {

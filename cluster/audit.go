@@ -31,8 +31,8 @@ func (s *State) Audit() error {
 			return fmt.Errorf("queue %s uses %v (firm %v, children %v, deserves %v); its tasks hold %v (%v, %v, %v)", q.Name, q.Used, q.Firm, q.children, q.deserved, o.Used, o.Firm, o.children, o.deserved)
 		}
 	}
-	for _, j := range s.jobs {
-		o := again.jobs[j.ID]
+	for _, j := range s.roster.jobs {
+		o := again.roster.jobs[j.ID]
 		if j.attached != o.attached || j.expected != o.expected || j.ended != o.ended || j.Chosen != o.Chosen {
 			return fmt.Errorf("%s: %d tasks on nodes, %d landings and %d ended of alternative %d are counted; there are %d, %d and %d of %d", j.ID, j.attached, j.expected, j.ended, j.Chosen, o.attached, o.expected, o.ended, o.Chosen)
 		}
@@ -68,32 +68,32 @@ func (n *Node) audit(o *Node) error {
 
 func (s *State) auditLists(o *State) error {
 	for name, pair := range map[string][2]int{
-		"pending": {len(s.pending), len(o.pending)}, "nominated": {len(s.nominated), len(o.nominated)}, "moving": {len(s.moving), len(o.moving)},
-		"releasing": {len(s.releasing), len(o.releasing)}, "retired": {len(s.retired), len(o.retired)}, "excess": {len(s.sets.excess), len(o.sets.excess)},
+		"pending": {len(s.roster.pending), len(o.roster.pending)}, "nominated": {len(s.roster.nominated), len(o.roster.nominated)}, "moving": {len(s.roster.moving), len(o.roster.moving)},
+		"releasing": {len(s.roster.releasing), len(o.roster.releasing)}, "retired": {len(s.roster.retired), len(o.roster.retired)}, "excess": {len(s.sets.excess), len(o.sets.excess)},
 		"preemptible": {s.classes.preemptible, o.classes.preemptible}, "groups": {len(s.fleet.groups), len(o.fleet.groups)}, "kinds": {len(s.fleet.kinds), len(o.fleet.kinds)},
-		"torn": {len(s.torn), len(o.torn)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classified(), o.classified()},
+		"torn": {len(s.roster.torn), len(o.roster.torn)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classified(), o.classified()},
 		"sets": {len(s.sets.byName), len(o.sets.byName)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
 	} {
 		if pair[0] != pair[1] {
 			return fmt.Errorf("%d are listed as %s, there are %d", pair[0], name, pair[1])
 		}
 	}
-	for id, j := range s.jobs {
-		if list := s.jobsIn[j.Queue]; j.seat >= len(list) || list[j.seat] != j {
+	for id, j := range s.roster.jobs {
+		if list := s.roster.byQueue[j.Queue]; j.seat >= len(list) || list[j.seat] != j {
 			return fmt.Errorf("%s is not where it should be in the list of queue %s", id, j.Queue)
 		}
-		if j.pending != (s.pending[id] == j) {
+		if j.pending != (s.roster.pending[id] == j) {
 			return fmt.Errorf("%s is listed as pending: %v; it says %v", id, !j.pending, j.pending)
 		}
 	}
 	listed := 0
-	for _, list := range s.jobsIn {
+	for _, list := range s.roster.byQueue {
 		listed += len(list)
 	}
-	if listed != len(s.jobs) {
-		return fmt.Errorf("%d jobs are listed by queue, there are %d", listed, len(s.jobs))
+	if listed != len(s.roster.jobs) {
+		return fmt.Errorf("%d jobs are listed by queue, there are %d", listed, len(s.roster.jobs))
 	}
-	for i, t := range s.releasing {
+	for i, t := range s.roster.releasing {
 		if t.releasing != i || t.Status != Releasing {
 			return fmt.Errorf("task %s is listed as releasing in the wrong place", t.ID)
 		}
@@ -103,8 +103,8 @@ func (s *State) auditLists(o *State) error {
 			return fmt.Errorf("queues %v are listed below %s, there are %v", list, name, o.tree.heirs[name])
 		}
 	}
-	for id := range s.pending {
-		if o.pending[id] == nil {
+	for id := range s.roster.pending {
+		if o.roster.pending[id] == nil {
 			return fmt.Errorf("%s is listed as pending", id)
 		}
 	}

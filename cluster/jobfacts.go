@@ -13,7 +13,7 @@ func (c JobPut) apply(s *State) error {
 	if err := spec.check(); err != nil {
 		return err
 	}
-	j := s.jobs[spec.ID]
+	j := s.roster.jobs[spec.ID]
 	switch {
 	case j == nil:
 		j = s.build(spec)
@@ -283,7 +283,7 @@ func byPlace(a, b *Task) int {
 }
 
 func (c JobSeen) apply(s *State) error {
-	j := s.jobs[c.Job]
+	j := s.roster.jobs[c.Job]
 	if j == nil || j.Health == c.Health && j.Offload == c.Offload {
 		return nil
 	}
@@ -301,7 +301,7 @@ func (c JobSeen) apply(s *State) error {
 }
 
 func (c JobGone) apply(s *State) error {
-	j := s.jobs[c.Job]
+	j := s.roster.jobs[c.Job]
 	switch {
 	case j == nil || j.absent || differ(j.UID, c.UID):
 	case j.Open && len(j.Alternatives[0].Tasks) > 0:

@@ -74,7 +74,7 @@ func (s *State) land(shadow *Task, job *Job, by int) {
 	if t.landing = nil; by > 0 {
 		t.landing = shadow
 	}
-	s.listMoving(t)
+	s.roster.listMoving(t)
 	s.settle(t.Job)
 }
 
@@ -88,19 +88,11 @@ func (s *State) link(t, landing *Task) {
 
 func (s *State) relink(t, landing *Task) {
 	t.landing = landing
-	s.listMoving(t)
-}
-
-func (s *State) listMoving(t *Task) {
-	if t.landing != nil {
-		s.moving[t] = true
-	} else {
-		delete(s.moving, t)
-	}
+	s.roster.listMoving(t)
 }
 
 // Moving are the tasks that are on their way to another node, by ID.
-func (s *State) Moving() []*Task { return byTaskID(s.moving) }
+func (s *State) Moving() []*Task { return byTaskID(s.roster.moving) }
 
 // arrive gives the task that has left its node the room that its landing held.
 func (s *State) arrive(t, shadow *Task) {

@@ -40,7 +40,7 @@ func (s *State) rehang(old, q *Queue) {
 // chargeQueues adds (sign +1) or takes back (-1) what the tasks in these queues hold.
 func (s *State) chargeQueues(names []string, sign int64) {
 	for _, name := range names {
-		for _, j := range s.jobsIn[name] {
+		for _, j := range s.roster.byQueue[name] {
 			for a := range j.Alternatives {
 				for _, t := range j.Alternatives[a].Tasks {
 					s.chargePlaced(t, sign)
@@ -59,7 +59,7 @@ func (s *State) chargePlaced(t *Task, sign int64) {
 
 // settleQueue settles the jobs that name the queue.
 func (s *State) settleQueue(name string) {
-	for _, j := range s.jobsIn[name] {
+	for _, j := range s.roster.byQueue[name] {
 		s.settle(j)
 	}
 }

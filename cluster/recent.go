@@ -66,34 +66,14 @@ func (r *recency) clone() recency {
 
 // JobsVersion is the version of the most recent change of a job. Jobs have
 // versions of their own, apart from those of nodes.
-func (s *State) JobsVersion() uint64 { return s.recentJobs.version }
+func (s *State) JobsVersion() uint64 { return s.roster.recent.version }
 
 // ChangedJobs visits the slots of jobs that changed after the version, most recent
 // first, each once: that came, whose tasks stand elsewhere, or that are gone.
-func (s *State) ChangedJobs(since uint64, visit func(slot int)) { s.recentJobs.since(since, visit) }
+func (s *State) ChangedJobs(since uint64, visit func(slot int)) { s.roster.recent.since(since, visit) }
 
 // JobAt is the job in the slot, nil if there is none.
-func (s *State) JobAt(slot int) *Job { return s.jobSlots[slot] }
-
-// seatJob gives the job a slot.
-func (s *State) seatJob(j *Job) {
-	if k := len(s.freeJobs); k > 0 {
-		j.slot = s.freeJobs[k-1]
-		s.freeJobs = s.freeJobs[:k-1]
-		s.jobSlots[j.slot] = j
-		return
-	}
-	j.slot = len(s.jobSlots)
-	s.jobSlots = append(s.jobSlots, j)
-	s.recentJobs.grow()
-}
-
-// unseatJob takes the job's slot back.
-func (s *State) unseatJob(j *Job) {
-	s.jobSlots[j.slot] = nil
-	s.freeJobs = append(s.freeJobs, j.slot)
-	s.recentJobs.touch(j.slot)
-}
+func (s *State) JobAt(slot int) *Job { return s.roster.slots[slot] }
 
 // QueuesVersion is the version of the most recent change of a queue's use or terms.
 func (s *State) QueuesVersion() uint64 { return s.tree.recent.version }

@@ -195,7 +195,7 @@ func (s *State) reform(j *Job, change func()) {
 	}
 	book(+1)
 	s.settle(j)
-	j.spec = s.recentJobs.version
+	j.spec = s.roster.recent.version
 }
 
 // addTask adds a task that is on no node to its open job.
@@ -222,7 +222,7 @@ func (s *State) insertTask(t *Task, at int) {
 	alt.Tasks = slices.Insert(alt.Tasks, at, t)
 	t.Job.recountEnded()
 	s.settle(t.Job)
-	t.Job.spec = s.recentJobs.version
+	t.Job.spec = s.roster.recent.version
 }
 
 func (s *State) deleteTask(t *Task, at int) {
@@ -231,7 +231,7 @@ func (s *State) deleteTask(t *Task, at int) {
 	alt.Tasks = slices.Delete(alt.Tasks, at, at+1)
 	t.Job.recountEnded()
 	s.settle(t.Job)
-	t.Job.spec = s.recentJobs.version
+	t.Job.spec = s.roster.recent.version
 }
 
 // dropExtra forgets a task that its job does not request any more, once it has left.
@@ -257,7 +257,7 @@ func (s *State) dropExtra(t *Task) {
 
 // recall applies what was seen of the job's tasks before they were known.
 func (s *State) recall(j *Job) {
-	if len(s.unseen) == 0 {
+	if len(s.roster.unseen) == 0 {
 		return
 	}
 	for a := range j.Alternatives {
@@ -268,32 +268,8 @@ func (s *State) recall(j *Job) {
 }
 
 func (s *State) recallTask(t *Task) {
-	if seen, waits := s.unseen[t.Ref()]; waits && !differ(t.UID, seen.UID) {
-		s.forgetSeen(t.Ref(), seen.UID)
+	if seen, waits := s.roster.unseen[t.Ref()]; waits && !differ(t.UID, seen.UID) {
+		s.roster.forgetSeen(t.Ref(), seen.UID)
 		s.see(t, &seen)
-	}
-}
-
-// keepSeen holds what was seen of a task that is not known yet.
-func (s *State) keepSeen(c TaskSeen) {
-	was, known := s.unseen[c.Task]
-	s.unseen[c.Task] = c
-	if s.journal.recording() {
-		s.journal.cold(func() {
-			if known {
-				s.unseen[c.Task] = was
-			} else {
-				delete(s.unseen, c.Task)
-			}
-		})
-	}
-}
-
-func (s *State) forgetSeen(ref TaskRef, uid string) {
-	if was, known := s.unseen[ref]; known && !differ(was.UID, uid) {
-		delete(s.unseen, ref)
-		if s.journal.recording() {
-			s.journal.cold(func() { s.unseen[ref] = was })
-		}
 	}
 }

@@ -41,10 +41,10 @@ func (sn *Snapshot) State() (*State, error) {
 		return nil, err
 	}
 	for _, seen := range sn.Unseen {
-		if t := s.Task(seen.Task); t != nil && !differ(t.UID, seen.UID) {
+		if t := s.roster.Task(seen.Task); t != nil && !differ(t.UID, seen.UID) {
 			return nil, fmt.Errorf("task %s waits until it is known, and is known", seen.Task.ID())
 		}
-		s.unseen[seen.Task] = seen
+		s.roster.unseen[seen.Task] = seen
 	}
 	return s, nil
 }
@@ -117,7 +117,7 @@ func (s *State) restoreTasks(records []TaskRecord) error {
 }
 
 func (s *State) restoreTask(r *TaskRecord) error {
-	t := s.Task(r.Task)
+	t := s.roster.Task(r.Task)
 	if t == nil {
 		return errors.New("its job does not have it")
 	}

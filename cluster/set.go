@@ -165,17 +165,17 @@ func (s *State) retire(j *Job) {
 func (s *State) setRetired(j *Job, retired bool) {
 	j.Retired = retired
 	if retired {
-		s.retired[j.ID] = j
+		s.roster.retired[j.ID] = j
 		s.sets.retire(j)
 	} else {
-		delete(s.retired, j.ID)
+		delete(s.roster.retired, j.ID)
 		s.sets.unretire(j)
 	}
 	s.settle(j)
 }
 
 // Retired are the jobs that were retired and are still there, by ID.
-func (s *State) Retired() []*Job { return byID(s.retired) }
+func (s *State) Retired() []*Job { return byID(s.roster.retired) }
 
 // retire takes out of its set a job that is retired from now on.
 func (ss *sets) retire(j *Job) {

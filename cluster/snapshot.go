@@ -169,7 +169,7 @@ func (s *State) records(visit func(any)) {
 			}
 		}
 	}
-	unseen := slices.Collect(maps.Values(s.unseen))
+	unseen := slices.Collect(maps.Values(s.roster.unseen))
 	slices.SortFunc(unseen, func(a, b TaskSeen) int {
 		return cmp.Or(strings.Compare(a.Task.ID(), b.Task.ID()), cmp.Compare(a.Task.Alternative, b.Task.Alternative))
 	})

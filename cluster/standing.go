@@ -122,12 +122,12 @@ func (s *State) shift(t *Task, to standing) {
 	}
 	switch {
 	case to.status == Nominated && t.shadows == nil:
-		s.nominated[t] = true
+		s.roster.nominated[t] = true
 	case was == Nominated:
-		delete(s.nominated, t)
+		delete(s.roster.nominated, t)
 	}
 	if t.shadows == nil && (was == Releasing) != (to.status == Releasing) {
-		s.listReleasing(t)
+		s.roster.listReleasing(t)
 	}
 	if form := j.form(t); form != j.Chosen {
 		s.choose(j, form)
@@ -215,7 +215,7 @@ func (s *State) count(t *Task, by int) {
 // choose fixes the alternative that the job's tasks are placed from; -1: none.
 func (s *State) choose(j *Job, alternative int) {
 	j.Chosen = alternative
-	if s.knows(j) {
+	if s.roster.knows(j) {
 		s.sets.gather(j)
 	}
 	s.settle(j)
@@ -256,20 +256,5 @@ func (s *State) strand(t *Task) {
 
 // Releasing are the tasks that are evicted and still on their node, by ID.
 func (s *State) Releasing() []*Task {
-	return slices.SortedFunc(slices.Values(s.releasing), (*Task).compare)
-}
-
-// listReleasing adds the task to the list, or takes it out: the last one takes its
-// place there.
-func (s *State) listReleasing(t *Task) {
-	if t.Status == Releasing {
-		t.releasing = len(s.releasing)
-		s.releasing = append(s.releasing, t)
-		return
-	}
-	last := len(s.releasing) - 1
-	s.releasing[t.releasing] = s.releasing[last]
-	s.releasing[t.releasing].releasing = t.releasing
-	s.releasing[last] = nil
-	s.releasing = s.releasing[:last]
+	return slices.SortedFunc(slices.Values(s.roster.releasing), (*Task).compare)
 }

@@ -9,48 +9,25 @@ import (
 // every change gives the nodes, jobs and queues that it touches a new version. It is
 // not safe for concurrent use.
 type State struct {
+	journal journal
 	fleet   fleet
+	roster  roster
 	tree    tree
 	classes classes
 	sets    sets
-
-	jobSlots   []*Job // by slot; nil where a job was removed
-	freeJobs   []int  // slots to reuse
-	recentJobs recency
-
-	jobs map[string]*Job
-	// pending are the jobs with tasks that are nowhere yet.
-	pending   map[string]*Job
-	retired   map[string]*Job
-	torn      map[string]*Job // that run below their minimum
-	nominated map[*Task]bool
-	moving    map[*Task]bool       // that have a landing
-	releasing []*Task              // in any order
-	unseen    map[TaskRef]TaskSeen // of tasks that are not known yet
-	jobsIn    map[string][]*Job    // by queue, known or not: the jobs that name it, in any order
-	shapes    shapes
+	shapes  shapes
 
 	unsettled []*Node // of which devices have to be chosen again for tasks that are counted
-	journal   journal
 }
 
 // NewState returns an empty State with the default queue.
 func NewState() *State {
-	s := &State{
-		jobs:      map[string]*Job{},
-		pending:   map[string]*Job{},
-		retired:   map[string]*Job{},
-		torn:      map[string]*Job{},
-		nominated: map[*Task]bool{},
-		moving:    map[*Task]bool{},
-		jobsIn:    map[string][]*Job{},
-		unseen:    map[TaskRef]TaskSeen{},
-	}
-	s.fleet = newFleet(&s.journal)
-	s.tree = newTree(&s.journal)
+	s := &State{}
+	l := &s.journal
+	s.fleet, s.roster, s.tree = newFleet(l), newRoster(l), newTree(l)
 	s.classes = classes{byQueue: map[string][]*class{}}
-	s.sets = sets{&s.journal, map[string]*replicas{}, map[string]bool{}}
-	s.shapes = shapes{journal: &s.journal, known: map[string]*interned{}}
+	s.sets = sets{l, map[string]*replicas{}, map[string]bool{}}
+	s.shapes = shapes{journal: l, known: map[string]*interned{}}
 	s.tree.seat(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
 	return s
 }

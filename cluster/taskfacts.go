@@ -8,7 +8,7 @@ import (
 )
 
 func (c TaskPut) apply(s *State) error {
-	j := s.jobs[c.Job]
+	j := s.roster.jobs[c.Job]
 	if c.Job == "" {
 		return fmt.Errorf("task %q is of no job", c.Task.Name)
 	}
@@ -94,8 +94,8 @@ func (c TaskGone) apply(s *State) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	t := s.Task(c.Task)
-	s.forgetSeen(c.Task, c.UID)
+	t := s.roster.Task(c.Task)
+	s.roster.forgetSeen(c.Task, c.UID)
 	if t == nil || differ(t.UID, c.UID) {
 		return nil
 	}
@@ -130,15 +130,15 @@ func (c TaskSeen) apply(s *State) error {
 	if err := checkHoldings(c.Devices); err != nil {
 		return fmt.Errorf("task %s: %w", c.Task.ID(), err)
 	}
-	t := s.Task(c.Task)
+	t := s.roster.Task(c.Task)
 	switch {
 	case t != nil && !differ(t.UID, c.UID):
 		s.see(t, &c)
-	case c.Node == "" && s.unseen[c.Task].UID == c.UID:
-		s.forgetSeen(c.Task, c.UID)
+	case c.Node == "" && s.roster.unseen[c.Task].UID == c.UID:
+		s.roster.forgetSeen(c.Task, c.UID)
 	case c.Node == "":
 	default: // it is not known yet, or another of the same name is
-		s.keepSeen(c)
+		s.roster.keepSeen(c)
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (s *State) setClaims(t *Task, claims []Claim) {
 }
 
 func (c BindSent) apply(s *State) error {
-	if t := s.Task(c.Task); t != nil && !differ(t.UID, c.UID) && t.Status == Assumed && t.Attempt == c.Attempt && !t.sent {
+	if t := s.roster.Task(c.Task); t != nil && !differ(t.UID, c.UID) && t.Status == Assumed && t.Attempt == c.Attempt && !t.sent {
 		to := t.standing()
 		to.sent = true
 		s.stand(t, to)
@@ -325,7 +325,7 @@ func (c BindSent) apply(s *State) error {
 }
 
 func (c BindFailed) apply(s *State) error {
-	t := s.Task(c.Task)
+	t := s.roster.Task(c.Task)
 	switch {
 	case t == nil || differ(t.UID, c.UID):
 		return nil
@@ -349,11 +349,11 @@ func (c BindFailed) apply(s *State) error {
 }
 
 func (c EvictionRefused) apply(s *State) error {
-	t := s.Task(c.Task)
+	t := s.roster.Task(c.Task)
 	if t == nil || differ(t.UID, c.UID) || t.Status != Releasing || t.eviction == nil || t.Attempt != c.Attempt {
 		return nil
 	}
-	if j := s.jobs[t.eviction.forJob]; j != nil {
+	if j := s.roster.jobs[t.eviction.forJob]; j != nil {
 		for a := range j.Alternatives {
 			for _, o := range j.Alternatives[a].Tasks {
 				if o.Status == Nominated {

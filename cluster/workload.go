@@ -6,8 +6,8 @@ import (
 )
 
 func (s *State) insertJob(j *Job) {
-	s.jobs[j.ID] = j
-	s.seatJob(j)
+	s.roster.jobs[j.ID] = j
+	s.roster.seat(j)
 	s.list(j)
 	s.settle(j)
 }
@@ -24,13 +24,12 @@ func (s *State) list(j *Job) {
 			t.alike = alike
 		}
 	}
-	j.seat = len(s.jobsIn[j.Queue])
-	s.jobsIn[j.Queue] = append(s.jobsIn[j.Queue], j)
+	s.roster.joinQueue(j)
 	if j.Retired {
-		s.retired[j.ID] = j
+		s.roster.retired[j.ID] = j
 	}
 	s.sets.enlist(j)
-	s.listTorn(j)
+	s.roster.listTorn(j)
 }
 
 func (s *State) unlist(j *Job) {
@@ -39,32 +38,18 @@ func (s *State) unlist(j *Job) {
 			s.shapes.drop(t.Shape)
 		}
 	}
-	s.leaveQueue(j)
+	s.roster.leaveQueue(j)
 	s.sets.unlist(j)
-	delete(s.retired, j.ID)
-	s.listPending(j, false)
-	delete(s.torn, j.ID)
-}
-
-// leaveQueue takes the job out of the list of its queue. The last one takes its place there.
-func (s *State) leaveQueue(j *Job) {
-	list := s.jobsIn[j.Queue]
-	last := len(list) - 1
-	if last == 0 {
-		delete(s.jobsIn, j.Queue)
-		return
-	}
-	list[j.seat] = list[last]
-	list[j.seat].seat = j.seat
-	list[last] = nil
-	s.jobsIn[j.Queue] = list[:last]
+	delete(s.roster.retired, j.ID)
+	s.roster.listPending(j, false)
+	delete(s.roster.torn, j.ID)
 }
 
 // deleteJob forgets a job of which no task is on a node.
 func (s *State) deleteJob(j *Job) {
 	s.unlist(j)
-	delete(s.jobs, j.ID)
-	s.unseatJob(j)
+	delete(s.roster.jobs, j.ID)
+	s.roster.unseat(j)
 }
 
 func (s *State) setTorn(j *Job, since int64) {
@@ -76,15 +61,7 @@ func (s *State) setTorn(j *Job, since int64) {
 }
 
 // Torn are the jobs that run below their minimum, by ID.
-func (s *State) Torn() []*Job { return byID(s.torn) }
-
-func (s *State) listTorn(j *Job) {
-	if j.Torn != 0 && s.knows(j) {
-		s.torn[j.ID] = j
-	} else {
-		delete(s.torn, j.ID)
-	}
-}
+func (s *State) Torn() []*Job { return byID(s.roster.torn) }
 
 func (s *State) displace(j *Job, victims []string) {
 	all := slices.Concat(j.Displaced, victims)
@@ -127,7 +104,7 @@ func (s *State) update(j *Job, to jobStatus) {
 func (s *State) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
 	j.Torn, j.Evicted, j.Displaced, j.Parked = to.torn, to.evicted, to.displaced, to.parked
-	s.listTorn(j)
+	s.roster.listTorn(j)
 	if to.retired != retired {
 		s.setRetired(j, to.retired)
 	}
@@ -155,53 +132,27 @@ func (j *Job) waits() bool {
 // settle takes note that the job changed, and keeps the list of pending jobs in
 // step with its tasks.
 func (s *State) settle(j *Job) {
-	if !s.knows(j) {
+	if !s.roster.knows(j) {
 		return
 	}
-	s.recentJobs.touch(j.slot)
-	s.listPending(j, j.waits() && !j.Retired && s.admits(j))
-}
-
-// knows reports whether the job is in the State: a job made of shadows is not.
-func (s *State) knows(j *Job) bool { return j.slot < len(s.jobSlots) && s.jobSlots[j.slot] == j }
-
-func (s *State) listPending(j *Job, waits bool) {
-	switch {
-	case waits == j.pending:
-		return
-	case waits:
-		s.pending[j.ID] = j
-	default:
-		delete(s.pending, j.ID)
-	}
-	j.pending = waits
+	s.roster.recent.touch(j.slot)
+	s.roster.listPending(j, j.waits() && !j.Retired && s.admits(j))
 }
 
 // Pending are the jobs with tasks that are nowhere yet, by ID.
-func (s *State) Pending() []*Job { return byID(s.pending) }
+func (s *State) Pending() []*Job { return byID(s.roster.pending) }
 
 // Waits reports whether the job is one of those.
-func (s *State) Waits(j *Job) bool { return j.pending && s.knows(j) }
+func (s *State) Waits(j *Job) bool { return j.pending && s.roster.knows(j) }
 
 // Job finds a job by ID, nil if there is none.
-func (s *State) Job(id string) *Job { return s.jobs[id] }
+func (s *State) Job(id string) *Job { return s.roster.jobs[id] }
 
 // Task finds a task by its name, nil if there is none.
-func (s *State) Task(r TaskRef) *Task {
-	j := s.jobs[r.Job]
-	if j == nil || r.Alternative < 0 || r.Alternative >= len(j.Alternatives) {
-		return nil
-	}
-	for _, t := range j.Alternatives[r.Alternative].Tasks {
-		if t.Name == r.Name {
-			return t
-		}
-	}
-	return nil
-}
+func (s *State) Task(r TaskRef) *Task { return s.roster.Task(r) }
 
 // Jobs are all jobs, by ID.
-func (s *State) Jobs() []*Job { return byID(s.jobs) }
+func (s *State) Jobs() []*Job { return byID(s.roster.jobs) }
 
 func byID(jobs map[string]*Job) []*Job {
 	out := make([]*Job, 0, len(jobs))
@@ -213,7 +164,7 @@ func byID(jobs map[string]*Job) []*Job {
 }
 
 // Nominated are the tasks that wait for reserved room, by ID.
-func (s *State) Nominated() []*Task { return byTaskID(s.nominated) }
+func (s *State) Nominated() []*Task { return byTaskID(s.roster.nominated) }
 
 func byTaskID(tasks map[*Task]bool) []*Task {
 	out := make([]*Task, 0, len(tasks))
