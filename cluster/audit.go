@@ -37,10 +37,10 @@ func (s *State) Audit() error {
 			return fmt.Errorf("%s: %d tasks on nodes, %d landings and %d ended of alternative %d are counted; there are %d, %d and %d of %d", j.ID, j.attached, j.expected, j.ended, j.Chosen, o.attached, o.expected, o.ended, o.Chosen)
 		}
 	}
-	if err := s.auditLists(again); err != nil {
+	if err := auditLists(s, again); err != nil {
 		return err
 	}
-	return s.auditShapes(again)
+	return s.shapes.audit(&again.shapes)
 }
 
 func (n *Node) audit(o *Node) error {
@@ -66,12 +66,12 @@ func (n *Node) audit(o *Node) error {
 	return nil
 }
 
-func (s *State) auditLists(o *State) error {
+func auditLists(s, o *State) error {
 	for name, pair := range map[string][2]int{
 		"pending": {len(s.roster.pending), len(o.roster.pending)}, "nominated": {len(s.roster.nominated), len(o.roster.nominated)}, "moving": {len(s.roster.moving), len(o.roster.moving)},
 		"releasing": {len(s.roster.releasing), len(o.roster.releasing)}, "retired": {len(s.roster.retired), len(o.roster.retired)}, "excess": {len(s.sets.excess), len(o.sets.excess)},
 		"preemptible": {s.classes.preemptible, o.classes.preemptible}, "groups": {len(s.fleet.groups), len(o.fleet.groups)}, "kinds": {len(s.fleet.kinds), len(o.fleet.kinds)},
-		"torn": {len(s.roster.torn), len(o.roster.torn)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classified(), o.classified()},
+		"torn": {len(s.roster.torn), len(o.roster.torn)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classes.audit(s.fleet.slots), o.classes.audit(o.fleet.slots)},
 		"sets": {len(s.sets.byName), len(o.sets.byName)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
 	} {
 		if pair[0] != pair[1] {
@@ -122,12 +122,12 @@ func (n *Node) sumLeavable() int64 {
 	return sum
 }
 
-// classified counts the tasks of all classes; -1 where a class says of a node what is
+// audit counts the tasks of all classes; -1 where a class says of a node what is
 // not so, or nodes or classes are out of order.
-func (s *State) classified() (count int) {
-	for queue, list := range s.classes.byQueue {
+func (k *classes) audit(nodes []*Node) (count int) {
+	for queue, list := range k.byQueue {
 		for i, c := range list {
-			tasks := s.auditClass(c)
+			tasks := c.audit(nodes)
 			if tasks < 0 || c.Queue != queue || i > 0 && c.Priority <= list[i-1].Priority {
 				return -1
 			}
@@ -137,14 +137,14 @@ func (s *State) classified() (count int) {
 	return count
 }
 
-// auditClass counts the tasks of the class; -1 where it says what is not so.
-func (s *State) auditClass(c *class) (count int) {
+// audit counts the tasks of the class; -1 where it says what is not so.
+func (c *class) audit(nodes []*Node) (count int) {
 	takings := map[taking]int{}
 	if len(c.byAge) != len(c.nodes) || len(c.nodes) == 0 {
 		return -1
 	}
 	for i, r := range c.byAge {
-		n := s.fleet.slots[r.slot]
+		n := nodes[r.slot]
 		if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.place != i || r.before(c.byAge[max(0, i-1)/2]) {
 			return -1
 		}
@@ -170,10 +170,10 @@ func (s *State) auditClass(c *class) (count int) {
 	return count
 }
 
-func (s *State) auditShapes(o *State) error {
-	for key, e := range s.shapes.known {
+func (h *shapes) audit(o *shapes) error {
+	for key, e := range h.known {
 		uses := 0
-		if x := o.shapes.known[key]; x != nil {
+		if x := o.known[key]; x != nil {
 			uses = x.uses
 		}
 		if e.uses != uses {

@@ -14,6 +14,7 @@ func (s *State) Clone() *State {
 	var tasks map[*Task]*Task
 	c.roster, tasks = s.roster.clone(l, &c.fleet)
 	c.sets = s.sets.clone(l, c.roster.same)
+	c.connect()
 	for _, list := range [2][]*Node{c.fleet.sorted, c.fleet.Absent()} {
 		for _, n := range list {
 			for i, t := range n.Tasks {

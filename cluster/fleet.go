@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -293,4 +294,66 @@ func (f *fleet) clone(l *journal) fleet {
 		c.groups[key] = to
 	}
 	return c
+}
+
+// room checks that the task can have the room: it is pending, and the room is free,
+// or reserved for it. The caller books it.
+func (f *fleet) room(t *Task, node string, devices []Holding) (*Node, []Claim, error) {
+	n := f.byName[node]
+	if n == nil {
+		return nil, nil, fmt.Errorf("no node %q", node)
+	}
+	claims, err := n.resolve(devices)
+	if err == nil {
+		err = t.Held().suited(claims)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.Status == Nominated && t.Node == n && slices.Equal(t.Claims, claims) {
+		if !n.Keeps(t) {
+			return nil, nil, fmt.Errorf("node %q does not have what was reserved for task %s", node, t.ID)
+		}
+		return n, t.Claims, nil
+	}
+	if t.Status != Pending {
+		return nil, nil, fmt.Errorf("task %s is %s, not pending", t.ID, t.Status)
+	}
+	if err := f.fits(t, n, claims); err != nil {
+		return nil, nil, fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
+	}
+	return n, claims, nil
+}
+
+// fits checks the claims against the ledgers.
+func (f *fleet) fits(t *Task, n *Node, claims []Claim) error {
+	if f.byName[n.Name] != n {
+		return fmt.Errorf("the node is gone")
+	}
+	for _, a := range t.Shape.Resources {
+		if want := a.Value + n.host(t.Shape, claims, a.Name); want > 0 {
+			if l := n.Ledger(a.Name); l == nil || l.Free() < want {
+				return fmt.Errorf("not enough %s", a.Name)
+			}
+		}
+	}
+	if t.Shape.Isolation.CPU == CPUStrictIsolated && n.Isolated+t.Shape.Cores() > n.Advertised.IsolableCores {
+		return fmt.Errorf("not enough isolable cores")
+	}
+	for _, c := range claims {
+		if c.Device >= 0 && c.Device < len(n.Devices) && n.Devices[c.Device].Lost {
+			return fmt.Errorf("device %d is lost", c.Device)
+		}
+	}
+	return n.holds(t.Shape, claims, false)
+}
+
+// resolve resolves a node, an absent one too, and holdings of its devices.
+func (f *fleet) resolve(name string, holdings []Holding) (*Node, []Claim, error) {
+	n := f.find(name)
+	if n == nil {
+		return nil, nil, fmt.Errorf("no node %q", name)
+	}
+	claims, err := n.resolve(holdings)
+	return n, claims, err
 }

@@ -87,13 +87,13 @@ func (l *journal) note(r rare) {
 func (r *record) undo(s *State) {
 	switch o := r.rare; {
 	case o == nil:
-		s.restand(r)
+		s.standings.restand(r)
 	case o.set != nil:
 		s.sets.byName[o.set.name].group = o.group
 	case o.landing != nil:
-		s.land(o.landing, o.job, -1)
+		s.standings.land(o.landing, o.job, -1)
 	case o.job != nil:
-		s.setStatus(o.job, o.status)
+		s.workload.setStatus(o.job, o.status)
 	default:
 		o.undo()
 	}

@@ -1,10 +1,6 @@
 package cluster
 
-import (
-	"maps"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // ProductResource names the devices of one product among those of a resource,
 // such as nvidia.com/gpu:NVIDIA-L4. No resource has a colon in its own name.
@@ -35,28 +31,6 @@ func (s *State) Products() []string { return s.tree.products }
 
 // Named reports whether some queue has terms for the product.
 func (s *State) Named(product string) bool { return s.tree.Named(product) }
-
-// nameAgain brings the names of products in step with the queues' terms. Where
-// they change, which is rare, everything is booked anew under the new ones.
-func (s *State) nameAgain() {
-	maps.DeleteFunc(s.tree.terms, func(_ string, count int) bool { return count == 0 })
-	if len(s.tree.terms) == len(s.tree.products) && !slices.ContainsFunc(s.tree.products, func(name string) bool { return s.tree.terms[name] == 0 }) {
-		return
-	}
-	s.rebookAll(-1)
-	s.tree.products = slices.Sorted(maps.Keys(s.tree.terms))
-	s.rebookAll(+1)
-}
-
-func (s *State) rebookAll(sign int64) {
-	for _, list := range [2][]*Node{s.fleet.sorted, s.fleet.Absent()} {
-		for _, n := range list {
-			for _, t := range n.Tasks {
-				s.rebook(t, sign)
-			}
-		}
-	}
-}
 
 // kind is what a need can ask of a device, its size aside.
 type kind struct {

@@ -39,7 +39,7 @@ func (c QueuePut) apply(s *State) error {
 			return nil
 		}
 	}
-	s.swapQueue(old, &q)
+	s.accounts.swap(old, &q)
 	return nil
 }
 
@@ -54,17 +54,9 @@ func (c QueueGone) apply(s *State) error {
 		return QueuePut{Queue: Queue{Name: DefaultQueue}}.apply(s)
 	}
 	if old := s.tree.byName[c.Name]; old != nil {
-		s.swapQueue(old, nil)
+		s.accounts.swap(old, nil)
 	}
 	return nil
-}
-
-// swapQueue puts the queue in the place of the old one. Either may be nil.
-func (s *State) swapQueue(old, q *Queue) {
-	s.setQueue(old, q)
-	if s.journal.recording() {
-		s.journal.cold(func() { s.setQueue(q, old) })
-	}
 }
 
 func (c BudgetPut) apply(s *State) error {

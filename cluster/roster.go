@@ -161,6 +161,11 @@ func (r *roster) listPending(j *Job, waits bool) {
 	j.pending = waits
 }
 
+// Releasing is that of State.
+func (r *roster) Releasing() []*Task {
+	return slices.SortedFunc(slices.Values(r.releasing), (*Task).compare)
+}
+
 // Task is that of State.
 func (r *roster) Task(ref TaskRef) *Task {
 	j := r.jobs[ref.Job]

@@ -156,24 +156,6 @@ func (ss *sets) gather(j *Job) {
 	}
 }
 
-func (s *State) retire(j *Job) {
-	to := j.status()
-	to.retired = true
-	s.update(j, to)
-}
-
-func (s *State) setRetired(j *Job, retired bool) {
-	j.Retired = retired
-	if retired {
-		s.roster.retired[j.ID] = j
-		s.sets.retire(j)
-	} else {
-		delete(s.roster.retired, j.ID)
-		s.sets.unretire(j)
-	}
-	s.settle(j)
-}
-
 // Retired are the jobs that were retired and are still there, by ID.
 func (s *State) Retired() []*Job { return byID(s.roster.retired) }
 

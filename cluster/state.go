@@ -17,7 +17,14 @@ type State struct {
 	sets    sets
 	shapes  shapes
 
-	unsettled []*Node // of which devices have to be chosen again for tasks that are counted
+	// What spans tables.
+	workload  workload
+	booking   booking
+	accounts  accounts
+	standings standings
+	specs     specs
+	sightings sightings
+	inventory inventory
 }
 
 // NewState returns an empty State with the default queue.
@@ -28,8 +35,20 @@ func NewState() *State {
 	s.classes = classes{byQueue: map[string][]*class{}}
 	s.sets = sets{l, map[string]*replicas{}, map[string]bool{}}
 	s.shapes = shapes{journal: l, known: map[string]*interned{}}
+	s.connect()
 	s.tree.seat(&Queue{Name: DefaultQueue, Tier: TierStandard, Weight: 1}, nil)
 	return s
+}
+
+// connect gives what spans tables the tables that it works on.
+func (s *State) connect() {
+	s.workload = workload{&s.journal, &s.roster, &s.tree, &s.sets, &s.shapes}
+	s.booking = booking{&s.fleet, &s.tree, &s.classes}
+	s.accounts = accounts{&s.journal, &s.roster, &s.tree, &s.workload, &s.booking}
+	s.standings = standings{&s.journal, &s.fleet, &s.roster, &s.shapes, &s.classes, &s.workload, &s.booking, &s.specs, nil}
+	s.specs = specs{&s.journal, &s.fleet, &s.roster, &s.sets, &s.shapes, &s.classes, &s.workload, &s.booking, &s.standings, &s.sightings}
+	s.sightings = sightings{&s.fleet, &s.roster, &s.standings, &s.specs}
+	s.inventory = inventory{&s.journal, &s.fleet, &s.classes, &s.booking, &s.standings}
 }
 
 // Version is the version of the most recent change.

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,9 +18,9 @@ func (c TaskPut) apply(s *State) error {
 		return fmt.Errorf("%s: %w", c.Job, err)
 	}
 	if j == nil { // it waits for its job
-		j = s.build(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}})
+		j = build(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}})
 		j.absent = true
-		s.addJob(j)
+		s.workload.add(j)
 	}
 	tasks := j.Alternatives[0].Tasks
 	i := slices.IndexFunc(tasks, func(t *Task) bool { return t.Name == c.Task.Name })
@@ -29,65 +28,18 @@ func (c TaskPut) apply(s *State) error {
 		return nil
 	}
 	if i >= 0 && differ(tasks[i].UID, c.Task.UID) {
-		s.dropTask(tasks[i])
+		s.specs.dropTask(tasks[i])
 		i = -1
 	}
 	if i >= 0 {
-		s.respecTask(tasks[i], &c)
+		s.specs.respecTask(tasks[i], &c)
 		return nil
 	}
 	t := &Task{Job: j, ID: j.ID + "/" + c.Task.Name, Name: c.Task.Name, UID: c.Task.UID, Role: c.Task.Role, Index: c.Task.Index, Shape: c.Task.Shape, subgroup: c.Task.Subgroup, revision: c.Revision}
 	t.join(&j.Alternatives[0])
-	s.addTask(t)
-	s.recallTask(t)
+	s.workload.addTask(t)
+	s.sightings.recallTask(t)
 	return nil
-}
-
-// respecTask gives a task of an open job another spec; what it holds stays.
-func (s *State) respecTask(t *Task, c *TaskPut) {
-	next := c.Task
-	if next.UID == "" {
-		next.UID = t.UID
-	}
-	if t.sameSpec(&next) && !t.extra {
-		t.revision = max(t.revision, c.Revision)
-		return
-	}
-	j := t.Job
-	before, was := *j, fieldsOf(j.Alternatives)
-	tasks := fieldsOf(j.Alternatives)
-	for i := range tasks[0] {
-		if f := &tasks[0][i]; f.task == t {
-			f.extra = false
-			f.uid, f.role, f.index, f.subgroup, f.shape, f.revision = next.UID, next.Role, next.Index, next.Subgroup, next.Shape, c.Revision
-		}
-	}
-	slices.SortFunc(tasks[0], func(a, b fields) int {
-		return byPlace(&Task{Index: a.index, Name: a.name}, &Task{Index: b.index, Name: b.name})
-	})
-	s.reform(j, func() { j.turnInto(&before, tasks) })
-	if s.journal.recording() {
-		s.journal.cold(func() { s.reform(j, func() { j.turnInto(&before, was) }) })
-	}
-}
-
-// removeTask removes a task of an open job. A job of which nothing else is known
-// goes with its last task.
-func (s *State) removeTask(t *Task) {
-	j := t.Job
-	s.dropTask(t)
-	if j.absent && len(j.Alternatives[0].Tasks) == 0 {
-		s.removeJob(j)
-	}
-}
-
-// dropTask takes a task out of its open job.
-func (s *State) dropTask(t *Task) {
-	s.strand(t)
-	s.clear(t)
-	if slices.Contains(t.Job.Alternatives[0].Tasks, t) { // one that is not requested leaves when it is cleared
-		s.takeTask(t)
-	}
 }
 
 func (c TaskGone) apply(s *State) error {
@@ -103,17 +55,17 @@ func (c TaskGone) apply(s *State) error {
 		s.fleet.avoid(t.Node, t.Held(), c.Rejected)
 	}
 	if t.Job.Open && c.Ended == Pending {
-		s.removeTask(t)
+		s.specs.removeTask(t)
 		return nil
 	}
-	s.strand(t)
+	s.standings.strand(t)
 	if c.Ended == Pending || t.extra {
-		s.clear(t)
+		s.standings.clear(t)
 		return nil
 	}
 	if to := t.nowhere(); t.Status != c.Ended {
 		to.status = c.Ended
-		s.stand(t, to)
+		s.standings.stand(t, to)
 	}
 	return nil
 }
@@ -133,7 +85,7 @@ func (c TaskSeen) apply(s *State) error {
 	t := s.roster.Task(c.Task)
 	switch {
 	case t != nil && !differ(t.UID, c.UID):
-		s.see(t, &c)
+		s.sightings.see(t, &c)
 	case c.Node == "" && s.roster.unseen[c.Task].UID == c.UID:
 		s.roster.forgetSeen(c.Task, c.UID)
 	case c.Node == "":
@@ -143,30 +95,38 @@ func (c TaskSeen) apply(s *State) error {
 	return nil
 }
 
+// sightings is how tasks come to be where they were seen.
+type sightings struct {
+	fleet     *fleet
+	roster    *roster
+	standings *standings
+	specs     *specs
+}
+
 // see brings the task to where it was seen.
-func (s *State) see(t *Task, c *TaskSeen) {
+func (g *sightings) see(t *Task, c *TaskSeen) {
 	switch {
 	case c.Node != "":
-		s.seeOn(t, c)
+		g.seeOn(t, c)
 	case c.Leaving && t.Runs():
 		to := t.standing()
 		to.status, to.sent = Releasing, false
-		s.stand(t, to)
+		g.standings.stand(t, to)
 	case c.Leaving && (t.Status == Releasing || t.Ended()):
 	case c.Leaving && t.Job.Open:
-		s.removeTask(t) // it was deleted before it was bound
+		g.specs.removeTask(t) // it was deleted before it was bound
 	case (t.Status == Bound || t.Status == Releasing) && !t.sent:
-		s.clear(t)
+		g.standings.clear(t)
 	}
 	// A pending or nominated task is on no node anyway. One whose binding may be made by
 	// now stays until it is seen or has failed.
 }
 
 // seeOn has the task be on the node that it was seen on.
-func (s *State) seeOn(t *Task, c *TaskSeen) {
-	n := s.fleet.find(c.Node)
+func (g *sightings) seeOn(t *Task, c *TaskSeen) {
+	n := g.fleet.find(c.Node)
 	if n == nil {
-		n = s.placeholder(c.Node)
+		n = placeholder(c.Node)
 	}
 	here := t.Node == n && t.Status != Nominated
 	to := standing{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, spared: t.Spared}
@@ -184,7 +144,7 @@ func (s *State) seeOn(t *Task, c *TaskSeen) {
 	}
 	switch {
 	case len(c.Devices) > 0:
-		to.claims, to.counted = s.fleet.claim(n, c.Devices), false
+		to.claims, to.counted = g.fleet.claim(n, c.Devices), false
 		if here && !t.counted && slices.Equal(to.claims, t.Claims) {
 			to.claims = t.Claims
 		}
@@ -195,9 +155,9 @@ func (s *State) seeOn(t *Task, c *TaskSeen) {
 		return
 	}
 	if !here {
-		s.strand(t)
+		g.standings.strand(t)
 	}
-	s.stand(t, to)
+	g.standings.stand(t, to)
 }
 
 func (p *standing) same(t *Task) bool {
@@ -205,7 +165,7 @@ func (p *standing) same(t *Task) bool {
 }
 
 // placeholder stands for a node that a task was seen on and that is not known.
-func (s *State) placeholder(name string) *Node {
+func placeholder(name string) *Node {
 	n := &Node{Name: name, absent: true, unknown: true}
 	n.normalize()
 	return n
@@ -268,58 +228,11 @@ func (n *Node) holdings(claims []Claim) []Holding {
 	return out
 }
 
-// recount chooses devices again for the tasks of the node whose devices are not
-// known: those that the others leave, in the order of the tasks. The outcome does
-// not depend on the order in which tasks were seen.
-func (s *State) recount(n *Node) {
-	var counted, leaving []*Task
-	for _, t := range n.Tasks {
-		switch {
-		case t.counted && !t.leaves():
-			counted = append(counted, t)
-		case t.counted && len(t.Claims) == 0:
-			leaving = append(leaving, t) // one that has devices keeps them until it has left
-		}
-	}
-	was := make([][]Claim, len(counted))
-	for i, t := range counted {
-		was[i] = t.Claims
-		s.setClaims(t, nil)
-	}
-	// A device that a task is leaving is held until it has left.
-	still := func(d *Device) int64 { return int64(max(0, 1-d.Use.ReleasingLeases)) }
-	for i, t := range counted {
-		claims, ok := n.Choose(t.held, still)
-		if !ok {
-			claims = nil // more than the node has: booked without devices
-		}
-		if slices.Equal(claims, was[i]) {
-			claims = was[i]
-		}
-		s.setClaims(t, claims)
-	}
-	for _, t := range leaving {
-		if claims, ok := n.Choose(t.held, still); ok {
-			s.setClaims(t, claims)
-		}
-	}
-}
-
-func (s *State) setClaims(t *Task, claims []Claim) {
-	if sameClaims(t.Claims, claims) {
-		return
-	}
-	to := t.standing()
-	to.claims = claims
-	s.stand(t, to)
-	s.unsettled = slices.DeleteFunc(s.unsettled, func(n *Node) bool { return n == t.Node }) // this is the choosing
-}
-
 func (c BindSent) apply(s *State) error {
 	if t := s.roster.Task(c.Task); t != nil && !differ(t.UID, c.UID) && t.Status == Assumed && t.Attempt == c.Attempt && !t.sent {
 		to := t.standing()
 		to.sent = true
-		s.stand(t, to)
+		s.standings.stand(t, to)
 	}
 	return nil
 }
@@ -330,19 +243,19 @@ func (c BindFailed) apply(s *State) error {
 	case t == nil || differ(t.UID, c.UID):
 		return nil
 	case t.Status == Releasing && t.sent && t.Attempt == c.Attempt+1: // it was evicted before the answer came
-		s.clear(t)
+		s.standings.clear(t)
 		return nil
 	case t.Status != Assumed || t.Attempt != c.Attempt:
 		return nil // a late answer to an earlier attempt
 	}
-	s.clear(t)
+	s.standings.clear(t)
 	j := t.Job
 	if j.Stands() || slices.ContainsFunc(j.Tasks(), func(o *Task) bool { return o.Status == Bound }) {
 		return nil // the rest is tried again
 	}
 	for _, o := range j.Tasks() { // the gang starts as a whole or not at all
 		if o.Status == Assumed && !o.sent {
-			s.clear(o)
+			s.standings.clear(o)
 		}
 	}
 	return nil
@@ -357,38 +270,21 @@ func (c EvictionRefused) apply(s *State) error {
 		for a := range j.Alternatives {
 			for _, o := range j.Alternatives[a].Tasks {
 				if o.Status == Nominated {
-					s.clear(o)
+					s.standings.clear(o)
 				}
-				s.strand(o)
+				s.standings.strand(o)
 			}
 		}
 		if !slices.ContainsFunc(t.Job.Tasks(), func(o *Task) bool { return o != t && o.eviction != nil && o.eviction.forJob == j.ID }) {
-			s.undisplace(j, t.Job.ID)
+			s.workload.undisplace(j, t.Job.ID)
 		}
 	}
-	s.strand(t)
+	s.standings.strand(t)
 	to := t.standing()
 	to.status, to.eviction, to.spared = Bound, nil, c.Spared
-	s.stand(t, to)
-	s.withdrawBroken(t.Node)
+	s.standings.stand(t, to)
+	s.standings.withdrawBroken(t.Node)
 	return nil
-}
-
-// withdrawBroken releases reservations on the node, the latest first, until the node
-// can keep those that are left.
-func (s *State) withdrawBroken(n *Node) {
-	var reserved []*Task
-	for _, t := range n.Tasks {
-		if t.Status == Nominated {
-			reserved = append(reserved, t)
-		}
-	}
-	slices.SortStableFunc(reserved, func(a, b *Task) int { return cmp.Or(cmp.Compare(b.Promised, a.Promised), b.compare(a)) })
-	for _, t := range reserved {
-		if !n.Keeps(t) {
-			s.clear(t)
-		}
-	}
 }
 
 // Avoided is a shape that a node turned down, and until when it is not offered it.
@@ -427,4 +323,23 @@ func (s *State) CanRun(t *Task, n *Node, claims []Claim) error {
 		}
 	}
 	return nil
+}
+
+// recall applies what was seen of the job's tasks before they were known.
+func (g *sightings) recall(j *Job) {
+	if len(g.roster.unseen) == 0 {
+		return
+	}
+	for a := range j.Alternatives {
+		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
+			g.recallTask(t)
+		}
+	}
+}
+
+func (g *sightings) recallTask(t *Task) {
+	if seen, waits := g.roster.unseen[t.Ref()]; waits && !differ(t.UID, seen.UID) {
+		g.roster.forgetSeen(t.Ref(), seen.UID)
+		g.see(t, &seen)
+	}
 }

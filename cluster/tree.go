@@ -339,3 +339,9 @@ func (tr *tree) clone(l *journal) tree {
 	}
 	return c
 }
+
+func (tr *tree) chargePlaced(t *Task, sign int64) {
+	if t != nil && t.Node != nil && !t.leaves() {
+		tr.charge(t, sign)
+	}
+}

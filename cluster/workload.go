@@ -5,84 +5,95 @@ import (
 	"strings"
 )
 
-func (s *State) insertJob(j *Job) {
-	s.roster.jobs[j.ID] = j
-	s.roster.seat(j)
-	s.list(j)
-	s.settle(j)
+// workload is how jobs come, change their status and are removed: the lists of jobs,
+// of sets and of shapes stay in step.
+type workload struct {
+	journal *journal
+	roster  *roster
+	tree    *tree
+	sets    *sets
+	shapes  *shapes
+}
+
+// insert is add without the journal.
+func (w *workload) insert(j *Job) {
+	w.roster.jobs[j.ID] = j
+	w.roster.seat(j)
+	w.list(j)
+	w.settle(j)
 }
 
 // list adds the job to what is kept about all jobs; unlist takes it out again.
-func (s *State) list(j *Job) {
+func (w *workload) list(j *Job) {
 	for a := range j.Alternatives {
 		tasks := j.Alternatives[a].Tasks
 		for _, t := range tasks {
-			t.Shape = s.shapes.intern(t.Shape)
+			t.Shape = w.shapes.intern(t.Shape)
 		}
 		alike := !slices.ContainsFunc(tasks, func(t *Task) bool { return t.Shape != tasks[0].Shape })
 		for _, t := range tasks {
 			t.alike = alike
 		}
 	}
-	s.roster.joinQueue(j)
+	w.roster.joinQueue(j)
 	if j.Retired {
-		s.roster.retired[j.ID] = j
+		w.roster.retired[j.ID] = j
 	}
-	s.sets.enlist(j)
-	s.roster.listTorn(j)
+	w.sets.enlist(j)
+	w.roster.listTorn(j)
 }
 
-func (s *State) unlist(j *Job) {
+func (w *workload) unlist(j *Job) {
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
-			s.shapes.drop(t.Shape)
+			w.shapes.drop(t.Shape)
 		}
 	}
-	s.roster.leaveQueue(j)
-	s.sets.unlist(j)
-	delete(s.roster.retired, j.ID)
-	s.roster.listPending(j, false)
-	delete(s.roster.torn, j.ID)
+	w.roster.leaveQueue(j)
+	w.sets.unlist(j)
+	delete(w.roster.retired, j.ID)
+	w.roster.listPending(j, false)
+	delete(w.roster.torn, j.ID)
 }
 
-// deleteJob forgets a job of which no task is on a node.
-func (s *State) deleteJob(j *Job) {
-	s.unlist(j)
-	delete(s.roster.jobs, j.ID)
-	s.roster.unseat(j)
+// delete forgets a job of which no task is on a node.
+func (w *workload) delete(j *Job) {
+	w.unlist(j)
+	delete(w.roster.jobs, j.ID)
+	w.roster.unseat(j)
 }
 
-func (s *State) setTorn(j *Job, since int64) {
+func (w *workload) setTorn(j *Job, since int64) {
 	if j.Torn != since {
 		to := j.status()
 		to.torn = since
-		s.update(j, to)
+		w.update(j, to)
 	}
 }
 
 // Torn are the jobs that run below their minimum, by ID.
 func (s *State) Torn() []*Job { return byID(s.roster.torn) }
 
-func (s *State) displace(j *Job, victims []string) {
+func (w *workload) displace(j *Job, victims []string) {
 	all := slices.Concat(j.Displaced, victims)
 	slices.Sort(all)
 	if all = slices.Compact(all); len(all) > len(j.Displaced) {
 		to := j.status()
 		to.displaced = all
-		s.update(j, to)
+		w.update(j, to)
 	}
 }
 
 // undisplace takes back that the victim was evicted for the job.
-func (s *State) undisplace(j *Job, victim string) {
+func (w *workload) undisplace(j *Job, victim string) {
 	if i, known := slices.BinarySearch(j.Displaced, victim); known {
 		to := j.status()
 		to.displaced = slices.Delete(slices.Clone(j.Displaced), i, i+1)
-		s.update(j, to)
+		w.update(j, to)
 	}
 }
 
-func (s *State) park(j *Job, p *Parked) {
+func (w *workload) park(j *Job, p *Parked) {
 	if p == nil && j.Parked == nil || p != nil && j.Parked != nil && *p == *j.Parked {
 		return
 	}
@@ -91,29 +102,29 @@ func (s *State) park(j *Job, p *Parked) {
 		copied := *p
 		to.parked = &copied
 	}
-	s.update(j, to)
+	w.update(j, to)
 }
 
 // update gives the job another status.
-func (s *State) update(j *Job, to jobStatus) {
-	s.journal.note(rare{job: j, status: j.status()})
-	s.setStatus(j, to)
+func (w *workload) update(j *Job, to jobStatus) {
+	w.journal.note(rare{job: j, status: j.status()})
+	w.setStatus(j, to)
 }
 
 // setStatus is update without the journal.
-func (s *State) setStatus(j *Job, to jobStatus) {
+func (w *workload) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
 	j.Torn, j.Evicted, j.Displaced, j.Parked = to.torn, to.evicted, to.displaced, to.parked
-	s.roster.listTorn(j)
+	w.roster.listTorn(j)
 	if to.retired != retired {
-		s.setRetired(j, to.retired)
+		w.setRetired(j, to.retired)
 	}
 }
 
 // admits reports whether the job can be considered: it is known, has as many tasks
 // as its minimum, and is in a queue that may have jobs.
-func (s *State) admits(j *Job) bool {
-	if q := s.tree.byName[j.Queue]; j.absent || q == nil || !q.Leaf() || q.loose {
+func (w *workload) admits(j *Job) bool {
+	if q := w.tree.byName[j.Queue]; j.absent || q == nil || !q.Leaf() || q.loose {
 		return false
 	}
 	return !j.Open || j.Alternatives[0].Enough(func(*Task) bool { return true })
@@ -131,12 +142,12 @@ func (j *Job) waits() bool {
 
 // settle takes note that the job changed, and keeps the list of pending jobs in
 // step with its tasks.
-func (s *State) settle(j *Job) {
-	if !s.roster.knows(j) {
+func (w *workload) settle(j *Job) {
+	if !w.roster.knows(j) {
 		return
 	}
-	s.roster.recent.touch(j.slot)
-	s.roster.listPending(j, j.waits() && !j.Retired && s.admits(j))
+	w.roster.recent.touch(j.slot)
+	w.roster.listPending(j, j.waits() && !j.Retired && w.admits(j))
 }
 
 // Pending are the jobs with tasks that are nowhere yet, by ID.
@@ -173,4 +184,92 @@ func byTaskID(tasks map[*Task]bool) []*Task {
 	}
 	slices.SortFunc(out, (*Task).compare)
 	return out
+}
+
+// add adds a new job.
+func (w *workload) add(j *Job) {
+	w.insert(j)
+	if w.journal.recording() {
+		w.journal.cold(func() { w.delete(j) })
+	}
+}
+
+func (w *workload) setAbsent(j *Job, absent bool) {
+	if was := j.absent; was != absent {
+		j.absent = absent
+		w.settle(j)
+		if w.journal.recording() {
+			w.journal.cold(func() { j.absent = was; w.settle(j) })
+		}
+	}
+}
+
+// settleQueue settles the jobs that name the queue.
+func (w *workload) settleQueue(name string) {
+	for _, j := range w.roster.byQueue[name] {
+		w.settle(j)
+	}
+}
+
+// addTask adds a task that is on no node to its open job.
+func (w *workload) addTask(t *Task) {
+	at, _ := slices.BinarySearchFunc(t.Job.Alternatives[0].Tasks, t, byPlace)
+	w.insertTask(t, at)
+	if w.journal.recording() {
+		w.journal.cold(func() { w.deleteTask(t, at) })
+	}
+}
+
+// takeTask takes a task that is on no node out of its open job.
+func (w *workload) takeTask(t *Task) {
+	at := slices.Index(t.Job.Alternatives[0].Tasks, t)
+	w.deleteTask(t, at)
+	if w.journal.recording() {
+		w.journal.cold(func() { w.insertTask(t, at) })
+	}
+}
+
+func (w *workload) insertTask(t *Task, at int) {
+	alt := &t.Job.Alternatives[0]
+	t.Shape = w.shapes.intern(t.Shape)
+	alt.Tasks = slices.Insert(alt.Tasks, at, t)
+	t.Job.recountEnded()
+	w.settle(t.Job)
+	t.Job.spec = w.roster.recent.version
+}
+
+func (w *workload) deleteTask(t *Task, at int) {
+	alt := &t.Job.Alternatives[0]
+	w.shapes.drop(t.Shape)
+	alt.Tasks = slices.Delete(alt.Tasks, at, at+1)
+	t.Job.recountEnded()
+	w.settle(t.Job)
+	t.Job.spec = w.roster.recent.version
+}
+
+func (w *workload) retire(j *Job) {
+	to := j.status()
+	to.retired = true
+	w.update(j, to)
+}
+
+func (w *workload) setRetired(j *Job, retired bool) {
+	j.Retired = retired
+	if retired {
+		w.roster.retired[j.ID] = j
+		w.sets.retire(j)
+	} else {
+		delete(w.roster.retired, j.ID)
+		w.sets.unretire(j)
+	}
+	w.settle(j)
+}
+
+// choose fixes the alternative that the job's tasks are placed from; -1: none.
+func (w *workload) choose(j *Job, alternative int) {
+	j.Chosen = alternative
+	if w.roster.knows(j) {
+		w.sets.gather(j)
+	}
+	w.settle(j)
 }
