@@ -10,13 +10,11 @@ import (
 // fleet is the nodes. Every change of a node gives it a new version.
 type fleet struct {
 	journal  *journal
-	slots    []*Node // nil where a node was removed
-	free     []int   // slots to reuse
+	slots    slots[Node]
 	byName   map[string]*Node
 	sorted   []*Node          // by name
 	ranks    []int64          // by slot: in the order of names, with gaps
 	born     []uint64         // by slot: the version its present node came with
-	recent   recency          // by slot: also after a node is gone
 	absent   map[string]*Node // that are gone, or not known yet, and have tasks on them
 	avoiding map[string]bool  // nodes that avoid shapes
 	groups   map[Key]*Group
@@ -128,16 +126,9 @@ func (f *fleet) insert(n *Node) {
 
 // seat gives the node a slot.
 func (f *fleet) seat(n *Node) {
-	if k := len(f.free); k > 0 {
-		n.slot = f.free[k-1]
-		f.free = f.free[:k-1]
-		f.slots[n.slot] = n
-	} else {
-		n.slot = len(f.slots)
-		f.slots = append(f.slots, n)
+	if n.slot = f.slots.take(n); n.slot == len(f.ranks) {
 		f.ranks = append(f.ranks, 0)
 		f.born = append(f.born, 0)
-		f.recent.grow()
 	}
 	f.byName[n.Name] = n
 	if len(n.Avoids) > 0 {
@@ -159,8 +150,7 @@ func (f *fleet) delete(n *Node) {
 	delete(f.avoiding, n.Name)
 	i, _ := slices.BinarySearchFunc(f.sorted, n.Name, byName)
 	f.sorted = slices.Delete(f.sorted, i, i+1)
-	f.slots[n.slot] = nil
-	f.free = append(f.free, n.slot)
+	f.slots.free(n.slot)
 }
 
 // join counts what the node has and returns its group, which does not list it
@@ -212,8 +202,8 @@ func (f *fleet) touch(n *Node) {
 	if n.absent {
 		return
 	}
-	f.recent.touch(n.slot)
-	n.version = f.recent.version
+	f.slots.touch(n.slot)
+	n.version = f.slots.version
 }
 
 // Avoiding is that of State.
@@ -274,13 +264,12 @@ func (f *fleet) setAvoids(n *Node, list []Avoided) {
 func (f *fleet) clone(l *journal) fleet {
 	c := newFleet(l)
 	c.byName = make(map[string]*Node, len(f.byName))
-	c.slots, c.free, c.sorted = make([]*Node, len(f.slots)), slices.Clone(f.free), make([]*Node, len(f.sorted))
-	c.ranks, c.born, c.recent = slices.Clone(f.ranks), slices.Clone(f.born), f.recent.clone()
+	c.slots, c.sorted, c.ranks, c.born = f.slots.clone(), make([]*Node, len(f.sorted)), slices.Clone(f.ranks), slices.Clone(f.born)
 	c.avoiding, c.unified, c.kinds = maps.Clone(f.avoiding), f.unified, maps.Clone(f.kinds)
 	c.samples = f.samples // never changed in place
 	for i, n := range f.sorted {
 		m := n.clone()
-		c.sorted[i], c.slots[m.slot], c.byName[m.Name] = m, m, m
+		c.sorted[i], c.slots.at[m.slot], c.byName[m.Name] = m, m, m
 	}
 	for name, n := range f.absent {
 		c.absent[name] = n.clone()
@@ -288,7 +277,7 @@ func (f *fleet) clone(l *journal) fleet {
 	for key, g := range f.groups {
 		to := &Group{Key: g.Key, Nodes: make([]*Node, len(g.Nodes))}
 		for i, n := range g.Nodes {
-			to.Nodes[i] = c.slots[n.slot]
+			to.Nodes[i] = c.slots.at[n.slot]
 			to.Nodes[i].group = to
 		}
 		c.groups[key] = to

@@ -34,13 +34,13 @@ func (tr *tree) pass(now int64) {
 	}
 	var changed []*Queue
 	var before []Queue
-	tr.recent.since(tr.passed, func(slot int) {
-		if q := tr.slots[slot]; q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.held.used) {
+	tr.slots.since(tr.passed, func(slot int) {
+		if q := tr.slots.at[slot]; q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.held.used) {
 			changed, before = append(changed, q), append(before, Queue{Past: q.Past, held: q.held})
 			q.close(from)
 		}
 	})
-	tr.passed = tr.recent.version
+	tr.passed = tr.slots.version
 	tr.now = now
 	if tr.journal.recording() {
 		tr.journal.cold(func() {

@@ -58,25 +58,52 @@ func (r *recency) unlink(slot int) {
 	}
 }
 
-func (r *recency) clone() recency {
-	c := *r
-	c.versions, c.next, c.prev = slices.Clone(r.versions), slices.Clone(r.next), slices.Clone(r.prev)
+// slots number nodes, jobs or queues, and list the numbers by recency, also of what
+// is gone.
+type slots[T any] struct {
+	recency
+	at     []*T  // by slot; nil where one was removed
+	unused []int // slots to use again
+}
+
+// take gives x a slot.
+func (s *slots[T]) take(x *T) (slot int) {
+	if k := len(s.unused); k > 0 {
+		slot, s.unused = s.unused[k-1], s.unused[:k-1]
+	} else {
+		slot, s.at = len(s.at), append(s.at, nil)
+		s.grow()
+	}
+	s.at[slot] = x
+	return slot
+}
+
+// free takes the slot back.
+func (s *slots[T]) free(slot int) {
+	s.at[slot] = nil
+	s.unused = append(s.unused, slot)
+}
+
+// clone copies the slots, with nothing in them yet.
+func (s *slots[T]) clone() slots[T] {
+	c := slots[T]{s.recency, make([]*T, len(s.at)), slices.Clone(s.unused)}
+	c.versions, c.next, c.prev = slices.Clone(s.versions), slices.Clone(s.next), slices.Clone(s.prev)
 	return c
 }
 
 // JobsVersion is the version of the most recent change of a job. Jobs have
 // versions of their own, apart from those of nodes.
-func (s *State) JobsVersion() uint64 { return s.roster.recent.version }
+func (s *State) JobsVersion() uint64 { return s.roster.slots.version }
 
 // ChangedJobs visits the slots of jobs that changed after the version, most recent
 // first, each once: that came, whose tasks stand elsewhere, or that are gone.
-func (s *State) ChangedJobs(since uint64, visit func(slot int)) { s.roster.recent.since(since, visit) }
+func (s *State) ChangedJobs(since uint64, visit func(slot int)) { s.roster.slots.since(since, visit) }
 
 // JobAt is the job in the slot, nil if there is none.
-func (s *State) JobAt(slot int) *Job { return s.roster.slots[slot] }
+func (s *State) JobAt(slot int) *Job { return s.roster.slots.at[slot] }
 
 // QueuesVersion is the version of the most recent change of a queue's use or terms.
-func (s *State) QueuesVersion() uint64 { return s.tree.recent.version }
+func (s *State) QueuesVersion() uint64 { return s.tree.slots.version }
 
 // ChangedQueues visits the queues whose use or terms changed after the version,
 // most recent first, each once. A queue that was removed is not visited; Revision
@@ -84,7 +111,7 @@ func (s *State) QueuesVersion() uint64 { return s.tree.recent.version }
 func (s *State) ChangedQueues(since uint64, visit func(*Queue)) { s.tree.ChangedQueues(since, visit) }
 
 // QueueChanged is the version at which the queue's use or terms last changed.
-func (s *State) QueueChanged(q *Queue) uint64 { return s.tree.recent.versions[q.slot] }
+func (s *State) QueueChanged(q *Queue) uint64 { return s.tree.slots.versions[q.slot] }
 
 // Weakest is the rank of the weakest tier that a queue has.
 func (s *State) Weakest() int { return s.tree.Weakest() }

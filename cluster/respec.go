@@ -210,7 +210,7 @@ func (sp *specs) reform(j *Job, change func()) {
 	}
 	book(+1)
 	sp.workload.settle(j)
-	j.spec = sp.roster.recent.version
+	j.spec = sp.roster.slots.version
 }
 
 // dropExtra forgets a task that its job does not request any more, once it has left.

@@ -10,9 +10,7 @@ import (
 type roster struct {
 	journal   *journal
 	jobs      map[string]*Job // by ID
-	slots     []*Job          // nil where a job was removed
-	free      []int           // slots to reuse
-	recent    recency         // by slot
+	slots     slots[Job]
 	pending   map[string]*Job // with tasks that are on no node yet
 	torn      map[string]*Job // that run below their minimum
 	retired   map[string]*Job
@@ -57,26 +55,6 @@ func (r *roster) listMoving(t *Task) {
 	} else {
 		delete(r.moving, t)
 	}
-}
-
-// seat gives the job a slot.
-func (r *roster) seat(j *Job) {
-	if k := len(r.free); k > 0 {
-		j.slot = r.free[k-1]
-		r.free = r.free[:k-1]
-		r.slots[j.slot] = j
-		return
-	}
-	j.slot = len(r.slots)
-	r.slots = append(r.slots, j)
-	r.recent.grow()
-}
-
-// unseat takes the job's slot back.
-func (r *roster) unseat(j *Job) {
-	r.slots[j.slot] = nil
-	r.free = append(r.free, j.slot)
-	r.recent.touch(j.slot)
 }
 
 // keepSeen holds what was seen of a task that is not known yet.
@@ -147,7 +125,7 @@ func (r *roster) listTorn(j *Job) {
 }
 
 // knows reports whether the job is in the State: a job made of shadows is not.
-func (r *roster) knows(j *Job) bool { return j.slot < len(r.slots) && r.slots[j.slot] == j }
+func (r *roster) knows(j *Job) bool { return j.slot < len(r.slots.at) && r.slots.at[j.slot] == j }
 
 func (r *roster) listPending(j *Job, waits bool) {
 	switch {
@@ -184,10 +162,10 @@ func (r *roster) Task(ref TaskRef) *Task {
 // copy of each task is.
 func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 	c, tasks = newRoster(l), map[*Task]*Task{}
-	c.jobs, c.slots, c.free, c.recent = make(map[string]*Job, len(r.jobs)), make([]*Job, len(r.slots)), slices.Clone(r.free), r.recent.clone()
+	c.jobs, c.slots = make(map[string]*Job, len(r.jobs)), r.slots.clone()
 	for id, j := range r.jobs {
 		k := j.clone(f, tasks)
-		c.jobs[id], c.slots[k.slot] = k, k
+		c.jobs[id], c.slots.at[k.slot] = k, k
 	}
 	c.pending, c.torn, c.retired = c.among(r.pending), c.among(r.torn), c.among(r.retired)
 	for name, jobs := range r.byQueue {

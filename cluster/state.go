@@ -52,7 +52,7 @@ func (s *State) connect() {
 }
 
 // Version is the version of the most recent change.
-func (s *State) Version() uint64 { return s.fleet.recent.version }
+func (s *State) Version() uint64 { return s.fleet.slots.version }
 
 // Revision grows whenever a queue or a budget is given new terms.
 func (s *State) Revision() uint64 { return s.tree.revision }
@@ -64,10 +64,10 @@ func (s *State) Preemptible() int { return s.classes.preemptible }
 func (s *State) Unified() int { return s.fleet.unified }
 
 // Slots is one more than the highest slot ever used.
-func (s *State) Slots() int { return len(s.fleet.slots) }
+func (s *State) Slots() int { return len(s.fleet.slots.at) }
 
 // At is the node in the slot, nil if there is none.
-func (s *State) At(slot int) *Node { return s.fleet.slots[slot] }
+func (s *State) At(slot int) *Node { return s.fleet.slots.at[slot] }
 
 // Rank orders slots by node name. Adding and removing nodes keeps the order of the others.
 func (s *State) Rank(slot int) int64 { return s.fleet.ranks[slot] }
@@ -86,7 +86,7 @@ func (s *State) Node(name string) *Node { return s.fleet.byName[name] }
 
 // Changed visits the slots that changed after the version, most recent first,
 // each once. A slot whose node was removed is visited too.
-func (s *State) Changed(since uint64, visit func(slot int)) { s.fleet.recent.since(since, visit) }
+func (s *State) Changed(since uint64, visit func(slot int)) { s.fleet.slots.since(since, visit) }
 
 // normalize puts ledgers in order and names every device's resource.
 func (n *Node) normalize() {

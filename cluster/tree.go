@@ -11,9 +11,7 @@ import (
 type tree struct {
 	journal  *journal
 	byName   map[string]*Queue
-	slots    []*Queue
-	free     []int               // slots to reuse
-	recent   recency             // by slot
+	slots    slots[Queue]
 	heirs    map[string][]string // by queue, known or not: the queues that name it as their parent, by name
 	terms    map[string]int      // by product that queues have terms for: how many terms
 	products []string            // of these, sorted
@@ -91,7 +89,7 @@ func (tr *tree) sumQuota(q *Queue) {
 // charge adds or takes back what the task holds of its queue, and of those above it.
 func (tr *tree) charge(t *Task, sign int64) {
 	for q := tr.byName[t.Job.Queue]; q != nil; q = tr.Parent(q) {
-		tr.recent.touch(q.slot)
+		tr.slots.touch(q.slot)
 		for _, a := range t.held.Resources {
 			q.charge(t, a.Name, sign*(a.Value+t.Node.host(t.held, t.Claims, a.Name)))
 		}
@@ -191,12 +189,12 @@ func (tr *tree) hang(old, q *Queue, below []string) (above [2]*Queue) {
 		if k := tr.byName[name]; k != nil {
 			tr.listChildren(k)
 			tr.sumQuota(k)
-			tr.recent.touch(k.slot)
+			tr.slots.touch(k.slot)
 		}
 	}
 	for _, k := range above {
 		for tr.sumQuotas(k); k != nil; k = tr.Parent(k) {
-			tr.recent.touch(k.slot)
+			tr.slots.touch(k.slot)
 		}
 	}
 	return above
@@ -249,7 +247,7 @@ func (tr *tree) listChildren(q *Queue) {
 func (tr *tree) hangAll() {
 	for _, q := range tr.byName {
 		q.loose = tr.astray(q)
-		tr.recent.touch(q.slot)
+		tr.slots.touch(q.slot)
 	}
 	for _, q := range tr.byName {
 		tr.listChildren(q)
@@ -273,8 +271,8 @@ func (tr *tree) astray(q *Queue) bool {
 
 // ChangedQueues is that of State.
 func (tr *tree) ChangedQueues(since uint64, visit func(*Queue)) {
-	tr.recent.since(since, func(slot int) {
-		if q := tr.slots[slot]; q != nil {
+	tr.slots.since(since, func(slot int) {
+		if q := tr.slots.at[slot]; q != nil {
 			visit(q)
 		}
 	})
@@ -294,45 +292,34 @@ func (tr *tree) Weakest() int {
 // A queue that nothing replaces gives its slot back.
 func (tr *tree) seat(q, old *Queue) {
 	slot := 0
-	switch k := len(tr.free); {
-	case old != nil:
-		slot = old.slot
-	case k > 0:
-		slot = tr.free[k-1]
-		tr.free = tr.free[:k-1]
-	default:
-		slot = len(tr.slots)
-		tr.slots = append(tr.slots, nil)
-		tr.recent.grow()
-	}
-	tr.slots[slot] = q
 	if old != nil {
+		slot = old.slot
+		tr.slots.at[slot] = q
 		tr.tiers[old.Tier.Rank()]--
+	} else {
+		slot = tr.slots.take(q)
 	}
 	if q != nil {
-		tr.tiers[q.Tier.Rank()]++
-	}
-	if q == nil {
-		tr.free = append(tr.free, slot)
-		delete(tr.byName, old.Name)
-	} else {
 		q.slot = slot
 		tr.byName[q.Name] = q
+		tr.tiers[q.Tier.Rank()]++
+	} else {
+		tr.slots.free(slot)
+		delete(tr.byName, old.Name)
 	}
-	tr.recent.touch(slot)
+	tr.slots.touch(slot)
 }
 
 func (tr *tree) clone(l *journal) tree {
 	c := *tr
-	c.journal, c.byName, c.slots, c.free = l, make(map[string]*Queue, len(tr.byName)), make([]*Queue, len(tr.slots)), slices.Clone(tr.free)
-	c.recent, c.heirs, c.terms = tr.recent.clone(), make(map[string][]string, len(tr.heirs)), maps.Clone(tr.terms)
-	c.products, c.budgets = slices.Clone(tr.products), slices.Clone(tr.budgets)
+	c.journal, c.byName, c.slots, c.heirs = l, make(map[string]*Queue, len(tr.byName)), tr.slots.clone(), make(map[string][]string, len(tr.heirs))
+	c.terms, c.products, c.budgets = maps.Clone(tr.terms), slices.Clone(tr.products), slices.Clone(tr.budgets)
 	for name, q := range tr.byName {
 		copied := *q
 		copied.Used = slices.Clone(q.Used)
 		copied.Firm = slices.Clone(q.Firm)
 		copied.children = slices.Clone(q.children)
-		c.byName[name], c.slots[q.slot] = &copied, &copied
+		c.byName[name], c.slots.at[q.slot] = &copied, &copied
 	}
 	for name, queues := range tr.heirs {
 		c.heirs[name] = slices.Clone(queues)

@@ -18,7 +18,7 @@ type workload struct {
 // insert is add without the journal.
 func (w *workload) insert(j *Job) {
 	w.roster.jobs[j.ID] = j
-	w.roster.seat(j)
+	j.slot = w.roster.slots.take(j)
 	w.list(j)
 	w.settle(j)
 }
@@ -60,7 +60,8 @@ func (w *workload) unlist(j *Job) {
 func (w *workload) delete(j *Job) {
 	w.unlist(j)
 	delete(w.roster.jobs, j.ID)
-	w.roster.unseat(j)
+	w.roster.slots.free(j.slot)
+	w.roster.slots.touch(j.slot)
 }
 
 func (w *workload) setTorn(j *Job, since int64) {
@@ -146,7 +147,7 @@ func (w *workload) settle(j *Job) {
 	if !w.roster.knows(j) {
 		return
 	}
-	w.roster.recent.touch(j.slot)
+	w.roster.slots.touch(j.slot)
 	w.roster.listPending(j, j.waits() && !j.Retired && w.admits(j))
 }
 
@@ -235,7 +236,7 @@ func (w *workload) insertTask(t *Task, at int) {
 	alt.Tasks = slices.Insert(alt.Tasks, at, t)
 	t.Job.recountEnded()
 	w.settle(t.Job)
-	t.Job.spec = w.roster.recent.version
+	t.Job.spec = w.roster.slots.version
 }
 
 func (w *workload) deleteTask(t *Task, at int) {
@@ -244,7 +245,7 @@ func (w *workload) deleteTask(t *Task, at int) {
 	alt.Tasks = slices.Delete(alt.Tasks, at, at+1)
 	t.Job.recountEnded()
 	w.settle(t.Job)
-	t.Job.spec = w.roster.recent.version
+	t.Job.spec = w.roster.slots.version
 }
 
 func (w *workload) retire(j *Job) {
