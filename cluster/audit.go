@@ -18,11 +18,9 @@ func (s *State) Audit() error {
 	if a, b := s.Digest(), again.Digest(); a != b {
 		return errors.New("the snapshot of the State makes another State")
 	}
-	for _, list := range [2][]*Node{s.fleet.sorted, s.fleet.Absent()} {
-		for _, n := range list {
-			if err := n.audit(again.fleet.find(n.Name)); err != nil {
-				return fmt.Errorf("node %s: %w", n.Name, err)
-			}
+	for _, n := range s.fleet.all() {
+		if err := n.audit(again.fleet.find(n.Name)); err != nil {
+			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
 	for _, q := range s.tree.byName {

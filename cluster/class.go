@@ -81,9 +81,29 @@ func (r *running) before(o *running) bool {
 // answers false.
 func (s *State) Classes(visit func(Class) bool) { s.classes.visit(visit) }
 
+// visit is State.Classes.
+func (k *classes) visit(visit func(Class) bool) {
+	for _, list := range k.byQueue {
+		for _, c := range list {
+			if !visit(c.Class) {
+				return
+			}
+		}
+	}
+}
+
 // Lowest is the lowest priority of preemptible tasks that run in the queue; false where
 // none does.
 func (s *State) Lowest(queue string) (priority int32, found bool) { return s.classes.Lowest(queue) }
+
+// Lowest is State.Lowest.
+func (k *classes) Lowest(queue string) (priority int32, found bool) {
+	list := k.byQueue[queue]
+	if len(list) == 0 {
+		return 0, false
+	}
+	return list[0].Priority, true
+}
 
 // find finds the class; nil where nothing of it runs.
 func (k *classes) find(c Class) *class {
@@ -102,8 +122,23 @@ func (k *classes) at(c Class) (int, bool) {
 // no order.
 func (s *State) NodesOf(c Class, visit func(slot int, k OnNode)) { s.classes.NodesOf(c, visit) }
 
+// NodesOf is State.NodesOf.
+func (k *classes) NodesOf(c Class, visit func(slot int, k OnNode)) {
+	if in := k.find(c); in != nil {
+		for _, r := range in.byAge {
+			visit(r.slot, r.onNode())
+		}
+	}
+}
+
 // RunsOn reports whether preemptible tasks of the class run on the node in the slot.
 func (s *State) RunsOn(c Class, slot int) bool { return s.classes.RunsOn(c, slot) }
+
+// RunsOn is State.RunsOn.
+func (k *classes) RunsOn(c Class, slot int) bool {
+	in := k.find(c)
+	return in != nil && in.nodes[slot] != nil
+}
 
 // Newest is the node on which the newest task of the class runs, the first by name of
 // several, but for nodes that are to be skipped. With it comes what any node has of the
@@ -112,9 +147,30 @@ func (s *State) Newest(c Class, skip func(slot int) bool) (slot int, least OnNod
 	return s.classes.Newest(c, skip)
 }
 
+// Newest is State.Newest.
+func (k *classes) Newest(c Class, skip func(slot int) bool) (slot int, least OnNode, found bool) {
+	in := k.find(c)
+	if in == nil {
+		return 0, OnNode{}, false
+	}
+	first := in.first(skip)
+	if first == nil {
+		return 0, OnNode{}, false
+	}
+	return first.slot, OnNode{first.newest, in.least.whole, in.least.tasks, in.least.freed}, true
+}
+
 // Each is the least that a preemptible task of the class holds of devices which runs, in
 // thousandths; 0 where one of them is lost, since Kinds does not say what it counts as.
 func (s *State) Each(c Class) int64 { return s.classes.Each(c) }
+
+// Each is State.Each.
+func (k *classes) Each(c Class) int64 {
+	if in := k.find(c); in != nil {
+		return in.least.each
+	}
+	return 0
+}
 
 // first is the first by age that is not to be skipped. Those that may come next are the
 // ones below nodes that are skipped.
@@ -331,60 +387,4 @@ func (t *Task) elastic() bool {
 	}
 	alt := &t.Job.Alternatives[t.Alternative]
 	return alt.Min < len(alt.Tasks)
-}
-
-// visit is that of State.
-func (k *classes) visit(visit func(Class) bool) {
-	for _, list := range k.byQueue {
-		for _, c := range list {
-			if !visit(c.Class) {
-				return
-			}
-		}
-	}
-}
-
-// Lowest is that of State.
-func (k *classes) Lowest(queue string) (priority int32, found bool) {
-	list := k.byQueue[queue]
-	if len(list) == 0 {
-		return 0, false
-	}
-	return list[0].Priority, true
-}
-
-// NodesOf is that of State.
-func (k *classes) NodesOf(c Class, visit func(slot int, k OnNode)) {
-	if in := k.find(c); in != nil {
-		for _, r := range in.byAge {
-			visit(r.slot, r.onNode())
-		}
-	}
-}
-
-// RunsOn is that of State.
-func (k *classes) RunsOn(c Class, slot int) bool {
-	in := k.find(c)
-	return in != nil && in.nodes[slot] != nil
-}
-
-// Newest is that of State.
-func (k *classes) Newest(c Class, skip func(slot int) bool) (slot int, least OnNode, found bool) {
-	in := k.find(c)
-	if in == nil {
-		return 0, OnNode{}, false
-	}
-	first := in.first(skip)
-	if first == nil {
-		return 0, OnNode{}, false
-	}
-	return first.slot, OnNode{first.newest, in.least.whole, in.least.tasks, in.least.freed}, true
-}
-
-// Each is that of State.
-func (k *classes) Each(c Class) int64 {
-	if in := k.find(c); in != nil {
-		return in.least.each
-	}
-	return 0
 }

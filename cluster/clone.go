@@ -15,11 +15,9 @@ func (s *State) Clone() *State {
 	c.roster, tasks = s.roster.clone(l, &c.fleet)
 	c.sets = s.sets.clone(l, c.roster.same)
 	c.connect()
-	for _, list := range [2][]*Node{c.fleet.sorted, c.fleet.Absent()} {
-		for _, n := range list {
-			for i, t := range n.Tasks {
-				n.Tasks[i] = tasks[t]
-			}
+	for _, n := range c.fleet.all() {
+		for i, t := range n.Tasks {
+			n.Tasks[i] = tasks[t]
 		}
 	}
 	return c

@@ -35,6 +35,9 @@ func (f *fleet) find(name string) *Node {
 	return f.absent[name]
 }
 
+// all are all nodes, the absent ones last.
+func (f *fleet) all() []*Node { return slices.Concat(f.sorted, f.Absent()) }
+
 // listAbsent keeps the list of absent nodes that tasks are on.
 func (f *fleet) listAbsent(n *Node) {
 	switch {
@@ -46,7 +49,7 @@ func (f *fleet) listAbsent(n *Node) {
 	}
 }
 
-// Absent is that of State.
+// Absent is State.Absent.
 func (f *fleet) Absent() []*Node {
 	out := slices.Collect(maps.Values(f.absent))
 	sortByName(out)
@@ -87,7 +90,7 @@ func (f *fleet) sample() {
 	})
 }
 
-// Fraction is that of State.
+// Fraction is State.Fraction.
 func (f *fleet) Fraction(resource string) Milli {
 	most := Milli(0)
 	for i := range f.samples {
@@ -186,14 +189,9 @@ func (f *fleet) leave(n *Node) {
 	n.group = nil
 }
 
-// Groups is that of State.
+// Groups is State.Groups.
 func (f *fleet) Groups() []*Group {
-	out := make([]*Group, 0, len(f.groups))
-	for _, g := range f.groups {
-		out = append(out, g)
-	}
-	slices.SortFunc(out, func(a, b *Group) int { return a.Key.Compare(b.Key) })
-	return out
+	return ordered(f.groups, func(a, b *Group) int { return a.Key.Compare(b.Key) })
 }
 
 // touch gives the node a new version. An absent node has no slot, and nothing
@@ -206,7 +204,7 @@ func (f *fleet) touch(n *Node) {
 	n.version = f.slots.version
 }
 
-// Avoiding is that of State.
+// Avoiding is State.Avoiding.
 func (f *fleet) Avoiding(visit func(until int64)) {
 	for name := range f.avoiding {
 		if n := f.byName[name]; n != nil {

@@ -267,11 +267,9 @@ func (n *Node) releasing() bool {
 
 // rebookAll is rebook for all tasks that are on nodes.
 func (b *booking) rebookAll(sign int64) {
-	for _, list := range [2][]*Node{b.fleet.sorted, b.fleet.Absent()} {
-		for _, n := range list {
-			for _, t := range n.Tasks {
-				b.rebook(t, sign)
-			}
+	for _, n := range b.fleet.all() {
+		for _, t := range n.Tasks {
+			b.rebook(t, sign)
 		}
 	}
 }
@@ -286,6 +284,12 @@ func (b *booking) count(t *Task, by int) {
 	if t.Job.Preemptible {
 		b.classes.preemptible += by
 	}
+}
+
+// enter is rebook, and lists the task in its class or takes it out of it.
+func (b *booking) enter(t *Task, sign int) {
+	b.rebook(t, int64(sign))
+	b.classes.list(t, sign)
 }
 
 // rebook adds (sign +1) or takes back (-1) what the task holds, as it stands.

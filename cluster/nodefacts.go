@@ -100,7 +100,6 @@ func (n *Node) sameDevices(spec []Device) bool {
 type inventory struct {
 	journal   *journal
 	fleet     *fleet
-	classes   *classes
 	booking   *booking
 	standings *standings
 }
@@ -193,8 +192,7 @@ func (v *inventory) change(n, to *Node, claims [][]Claim, absent bool) {
 // rewrite is change without the journal.
 func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 	for _, t := range n.Tasks {
-		v.booking.rebook(t, -1)
-		v.classes.list(t, -1) // where it was, if the node was there
+		v.booking.enter(t, -1) // in the class where it was, if the node was there
 	}
 	if !n.absent {
 		if absent {
@@ -226,8 +224,7 @@ func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 	n.spec = n.version
 	for i, t := range n.Tasks {
 		t.Claims = claims[i]
-		v.booking.rebook(t, +1)
-		v.classes.list(t, +1)
+		v.booking.enter(t, +1)
 	}
 	v.fleet.listAbsent(n)
 }

@@ -22,8 +22,24 @@ func (s *State) Now() int64 { return s.tree.now }
 // Past is what the queue used until now: what was reported, and what it has held since.
 func (s *State) Past(q *Queue) []Usage { return s.tree.Past(q) }
 
+// Past is State.Past.
+func (tr *tree) Past(q *Queue) []Usage {
+	if u, held := tr.Held(q); held {
+		return append(slices.Clip(q.Past), u)
+	}
+	return q.Past
+}
+
 // Held is what the queue has held since the last interval of its Past; false: nothing.
 func (s *State) Held(q *Queue) (Usage, bool) { return s.tree.Held(q) }
+
+// Held is State.Held.
+func (tr *tree) Held(q *Queue) (Usage, bool) {
+	if len(q.held.used) == 0 || q.held.since >= tr.now {
+		return Usage{}, false
+	}
+	return Usage{q.held.since, tr.now, q.held.used}, true
+}
 
 // pass moves the clock.
 func (tr *tree) pass(now int64) {
@@ -73,20 +89,4 @@ func (u *Usage) with(o *Usage) Usage {
 		}
 	}
 	return out
-}
-
-// Past is that of State.
-func (tr *tree) Past(q *Queue) []Usage {
-	if u, held := tr.Held(q); held {
-		return append(slices.Clip(q.Past), u)
-	}
-	return q.Past
-}
-
-// Held is that of State.
-func (tr *tree) Held(q *Queue) (Usage, bool) {
-	if len(q.held.used) == 0 || q.held.since >= tr.now {
-		return Usage{}, false
-	}
-	return Usage{q.held.since, tr.now, q.held.used}, true
 }

@@ -25,8 +25,8 @@ func (n *Node) nameProducts() {
 	}
 }
 
-// Products are the names of products that some queue has terms for, sorted. The
-// queues' books are kept under these as well, and under no others.
+// Products are the names of products that some queue has terms for, sorted. What
+// queues use is counted under these names as well, and under no other products.
 func (s *State) Products() []string { return s.tree.products }
 
 // Named reports whether some queue has terms for the product.

@@ -33,12 +33,7 @@ func (sp *specs) respec(j, spec *Job, revision uint64) {
 	if next.Set.Name != j.Set.Name {
 		sp.sets.forgetGroup(j)
 	}
-	tasks := j.adopted(next)
-	before, was := *j, fieldsOf(j.Alternatives)
-	sp.reform(j, func() { j.turnInto(next, tasks) })
-	if sp.journal.recording() {
-		sp.journal.cold(func() { sp.reform(j, func() { j.turnInto(&before, was) }) })
-	}
+	sp.turn(j, next, j.adopted(next))
 	sp.sightings.recall(j)
 }
 
@@ -166,9 +161,19 @@ func (j *Job) turnInto(version *Job, tasks [][]fields) {
 	}
 }
 
-// reform changes the job while nothing of it is booked or listed. The nodes that its
-// tasks are on change as well: what is known of the tasks there is by their job's spec.
-func (sp *specs) reform(j *Job, change func()) {
+// turn has the job take over the version, with these tasks.
+func (sp *specs) turn(j, version *Job, tasks [][]fields) {
+	before, was := *j, fieldsOf(j.Alternatives)
+	sp.reform(j, version, tasks)
+	if sp.journal.recording() {
+		sp.journal.cold(func() { sp.reform(j, &before, was) })
+	}
+}
+
+// reform is turn without the journal. The job changes while nothing of it is booked or
+// listed. The nodes that its tasks are on change as well: what is known of the tasks
+// there is by their job's spec.
+func (sp *specs) reform(j, version *Job, tasks [][]fields) {
 	book := func(sign int) {
 		for a := range j.Alternatives {
 			for _, t := range j.Alternatives[a].Tasks {
@@ -180,11 +185,10 @@ func (sp *specs) reform(j *Job, change func()) {
 							o.Node.addTask(o)
 							sp.fleet.touch(o.Node)
 						}
-						sp.booking.rebook(o, int64(sign))
+						sp.booking.enter(o, sign)
 						if j.Preemptible {
 							sp.classes.preemptible += sign
 						}
-						sp.classes.list(o, sign)
 					}
 				}
 				if t.held != nil && !t.held.alike(t.Shape) {
@@ -200,7 +204,7 @@ func (sp *specs) reform(j *Job, change func()) {
 	}
 	sp.workload.unlist(j)
 	slot, attached, expected := j.slot, j.attached, j.expected
-	change()
+	j.turnInto(version, tasks)
 	j.slot, j.attached, j.expected, j.pending = slot, attached, expected, false
 	j.recountEnded()
 	sp.workload.list(j)
@@ -216,7 +220,6 @@ func (sp *specs) reform(j *Job, change func()) {
 // dropExtra forgets a task that its job does not request any more, once it has left.
 func (sp *specs) dropExtra(t *Task) {
 	j := t.Job
-	before, tasks := *j, fieldsOf(j.Alternatives)
 	next := *j
 	next.Alternatives = slices.Clone(j.Alternatives)
 	alt := &next.Alternatives[t.Alternative]
@@ -227,11 +230,7 @@ func (sp *specs) dropExtra(t *Task) {
 	for last := len(next.Alternatives) - 1; last > 0 && next.Alternatives[last].Running && len(next.Alternatives[last].Tasks) == 0; last-- {
 		next.Alternatives = next.Alternatives[:last] // others keep their place, since answers name it
 	}
-	after := fieldsOf(next.Alternatives)
-	sp.reform(j, func() { j.turnInto(&next, after) })
-	if sp.journal.recording() {
-		sp.journal.cold(func() { sp.reform(j, func() { j.turnInto(&before, tasks) }) })
-	}
+	sp.turn(j, &next, fieldsOf(next.Alternatives))
 }
 
 // remove removes the job with all its tasks.
@@ -244,10 +243,7 @@ func (sp *specs) remove(j *Job) {
 		}
 	}
 	sp.sets.forgetGroup(j)
-	sp.workload.delete(j)
-	if sp.journal.recording() {
-		sp.journal.cold(func() { sp.workload.insert(j) })
-	}
+	sp.workload.remove(j)
 }
 
 // replace puts a job of the same name and another UID in the place of one: it
@@ -275,8 +271,7 @@ func (sp *specs) respecTask(t *Task, c *TaskPut) {
 		t.revision = max(t.revision, c.Revision)
 		return
 	}
-	j := t.Job
-	before, was := *j, fieldsOf(j.Alternatives)
+	j := *t.Job
 	tasks := fieldsOf(j.Alternatives)
 	for i := range tasks[0] {
 		if f := &tasks[0][i]; f.task == t {
@@ -287,14 +282,11 @@ func (sp *specs) respecTask(t *Task, c *TaskPut) {
 	slices.SortFunc(tasks[0], func(a, b fields) int {
 		return byPlace(&Task{Index: a.index, Name: a.name}, &Task{Index: b.index, Name: b.name})
 	})
-	sp.reform(j, func() { j.turnInto(&before, tasks) })
-	if sp.journal.recording() {
-		sp.journal.cold(func() { sp.reform(j, func() { j.turnInto(&before, was) }) })
-	}
+	sp.turn(t.Job, &j, tasks)
 }
 
 // removeTask removes a task of an open job. A job of which nothing else is known
-// goes with its last task.
+// is removed with its last task.
 func (sp *specs) removeTask(t *Task) {
 	j := t.Job
 	sp.dropTask(t)

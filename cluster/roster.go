@@ -139,12 +139,12 @@ func (r *roster) listPending(j *Job, waits bool) {
 	j.pending = waits
 }
 
-// Releasing is that of State.
+// Releasing is State.Releasing.
 func (r *roster) Releasing() []*Task {
 	return slices.SortedFunc(slices.Values(r.releasing), (*Task).compare)
 }
 
-// Task is that of State.
+// Task is State.Task.
 func (r *roster) Task(ref TaskRef) *Task {
 	j := r.jobs[ref.Job]
 	if j == nil || ref.Alternative < 0 || ref.Alternative >= len(j.Alternatives) {

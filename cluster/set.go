@@ -27,12 +27,40 @@ type sets struct {
 // Sets are the names of all sets of replicas, in order.
 func (s *State) Sets() []string { return s.sets.Names() }
 
+// Names is State.Sets.
+func (ss *sets) Names() []string {
+	var out []string
+	for name, set := range ss.byName {
+		if len(set.jobs) > 0 {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Set are the jobs of the set, by ID. Those that were retired are no part of it.
 func (s *State) Set(name string) []*Job { return s.sets.Jobs(name) }
+
+// Jobs is State.Set.
+func (ss *sets) Jobs(name string) []*Job {
+	if set := ss.byName[name]; set != nil {
+		return set.jobs
+	}
+	return nil
+}
 
 // Desired is how many jobs the set should have: where they differ about it, the
 // most that one of them says.
 func (s *State) Desired(name string) int { return s.sets.Desired(name) }
+
+// Desired is State.Desired.
+func (ss *sets) Desired(name string) int {
+	if set := ss.byName[name]; set != nil {
+		return set.desired
+	}
+	return 0
+}
 
 // Excess are the names of the sets that have more jobs than they should, in order.
 func (s *State) Excess() []string { return slices.Sorted(maps.Keys(s.sets.excess)) }
@@ -97,6 +125,28 @@ func (ss *sets) weigh(name string) {
 // for them, or else the one that some of them were placed for, or are on. Nil:
 // none yet.
 func (s *State) Home(name string) *Key { return s.sets.Home(name) }
+
+// Home is State.Home.
+func (ss *sets) Home(name string) *Key {
+	set := ss.byName[name]
+	if set == nil {
+		return nil
+	}
+	if set.group != nil {
+		return set.group
+	}
+	for _, j := range set.jobs {
+		if j.Set.Group != nil {
+			return j.Set.Group
+		}
+	}
+	for _, j := range set.whole {
+		if home := j.home(); home != nil {
+			return home
+		}
+	}
+	return nil
+}
 
 // home is the group that the job was placed for, or is on, if it is on whole nodes.
 func (j *Job) home() *Key {
@@ -230,56 +280,6 @@ func (ss *sets) dismiss(j *Job) {
 }
 
 func jobByID(j *Job, id string) int { return strings.Compare(j.ID, id) }
-
-// Names is that of State.
-func (ss *sets) Names() []string {
-	var out []string
-	for name, set := range ss.byName {
-		if len(set.jobs) > 0 {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// Jobs is that of State.
-func (ss *sets) Jobs(name string) []*Job {
-	if set := ss.byName[name]; set != nil {
-		return set.jobs
-	}
-	return nil
-}
-
-// Desired is that of State.
-func (ss *sets) Desired(name string) int {
-	if set := ss.byName[name]; set != nil {
-		return set.desired
-	}
-	return 0
-}
-
-// Home is that of State.
-func (ss *sets) Home(name string) *Key {
-	set := ss.byName[name]
-	if set == nil {
-		return nil
-	}
-	if set.group != nil {
-		return set.group
-	}
-	for _, j := range set.jobs {
-		if j.Set.Group != nil {
-			return j.Set.Group
-		}
-	}
-	for _, j := range set.whole {
-		if home := j.home(); home != nil {
-			return home
-		}
-	}
-	return nil
-}
 
 // clone copies the sets; same are the copies of jobs.
 func (ss *sets) clone(l *journal, same func([]*Job) []*Job) sets {

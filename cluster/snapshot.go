@@ -138,10 +138,8 @@ func (s *State) records(visit func(any)) {
 	for _, q := range s.tree.Queues() {
 		visit(QueueRecord{*q, q.revision, q.held.since, q.held.used})
 	}
-	for _, list := range [2][]*Node{s.fleet.sorted, s.fleet.Absent()} {
-		for _, n := range list {
-			visit(n.record())
-		}
+	for _, n := range s.fleet.all() {
+		visit(n.record())
 	}
 	for _, b := range s.tree.budgets {
 		visit(*b)

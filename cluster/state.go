@@ -48,7 +48,7 @@ func (s *State) connect() {
 	s.standings = standings{&s.journal, &s.fleet, &s.roster, &s.shapes, &s.classes, &s.workload, &s.booking, &s.specs, nil}
 	s.specs = specs{&s.journal, &s.fleet, &s.roster, &s.sets, &s.shapes, &s.classes, &s.workload, &s.booking, &s.standings, &s.sightings}
 	s.sightings = sightings{&s.fleet, &s.roster, &s.standings, &s.specs}
-	s.inventory = inventory{&s.journal, &s.fleet, &s.classes, &s.booking, &s.standings}
+	s.inventory = inventory{&s.journal, &s.fleet, &s.booking, &s.standings}
 }
 
 // Version is the version of the most recent change.

@@ -26,7 +26,7 @@ func newTree(l *journal) tree {
 	return tree{journal: l, byName: map[string]*Queue{}, heirs: map[string][]string{}, terms: map[string]int{}}
 }
 
-// Fork is that of State.
+// Fork is State.Fork.
 func (tr *tree) Fork(left, right *Queue) (a, b *Queue) {
 	if left != right && left.Parent == right.Parent {
 		return left, right
@@ -49,7 +49,7 @@ func (tr *tree) branch(q *Queue) []*Queue {
 	return out
 }
 
-// Deserved is that of State.
+// Deserved is State.Deserved.
 func (tr *tree) Deserved(q *Queue) Resources {
 	if known := tr.byName[q.Name]; known != nil {
 		return known.deserved
@@ -106,7 +106,7 @@ func (tr *tree) charge(t *Task, sign int64) {
 	}
 }
 
-// Named is that of State.
+// Named is State.Named.
 func (tr *tree) Named(product string) bool {
 	_, found := slices.BinarySearch(tr.products, product)
 	return found
@@ -126,7 +126,7 @@ func (tr *tree) countTerms(q *Queue, sign int) {
 	}
 }
 
-// Parent is that of State.
+// Parent is State.Parent.
 func (tr *tree) Parent(q *Queue) *Queue {
 	if q.Parent == "" || q.loose {
 		return nil
@@ -134,14 +134,9 @@ func (tr *tree) Parent(q *Queue) *Queue {
 	return tr.byName[q.Parent]
 }
 
-// Queues is that of State.
+// Queues is State.Queues.
 func (tr *tree) Queues() []*Queue {
-	out := make([]*Queue, 0, len(tr.byName))
-	for _, q := range tr.byName {
-		out = append(out, q)
-	}
-	slices.SortFunc(out, func(a, b *Queue) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	return ordered(tr.byName, func(a, b *Queue) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // setBudgets replaces the list of budgets; the old one is not changed.
@@ -269,7 +264,7 @@ func (tr *tree) astray(q *Queue) bool {
 	return false
 }
 
-// ChangedQueues is that of State.
+// ChangedQueues is State.ChangedQueues.
 func (tr *tree) ChangedQueues(since uint64, visit func(*Queue)) {
 	tr.slots.since(since, func(slot int) {
 		if q := tr.slots.at[slot]; q != nil {
@@ -278,7 +273,7 @@ func (tr *tree) ChangedQueues(since uint64, visit func(*Queue)) {
 	})
 }
 
-// Weakest is that of State.
+// Weakest is State.Weakest.
 func (tr *tree) Weakest() int {
 	for rank := len(tr.tiers) - 1; rank > 0; rank-- {
 		if tr.tiers[rank] > 0 {

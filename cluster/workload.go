@@ -15,7 +15,23 @@ type workload struct {
 	shapes  *shapes
 }
 
-// insert is add without the journal.
+// add adds a new job.
+func (w *workload) add(j *Job) {
+	w.insert(j)
+	if w.journal.recording() {
+		w.journal.cold(func() { w.delete(j) })
+	}
+}
+
+// remove removes a job of which no task is on a node.
+func (w *workload) remove(j *Job) {
+	w.delete(j)
+	if w.journal.recording() {
+		w.journal.cold(func() { w.insert(j) })
+	}
+}
+
+// insert is add without the journal, and delete is remove without it.
 func (w *workload) insert(j *Job) {
 	w.roster.jobs[j.ID] = j
 	j.slot = w.roster.slots.take(j)
@@ -56,7 +72,6 @@ func (w *workload) unlist(j *Job) {
 	delete(w.roster.torn, j.ID)
 }
 
-// delete forgets a job of which no task is on a node.
 func (w *workload) delete(j *Job) {
 	w.unlist(j)
 	delete(w.roster.jobs, j.ID)
@@ -167,11 +182,16 @@ func (s *State) Task(r TaskRef) *Task { return s.roster.Task(r) }
 func (s *State) Jobs() []*Job { return byID(s.roster.jobs) }
 
 func byID(jobs map[string]*Job) []*Job {
-	out := make([]*Job, 0, len(jobs))
-	for _, j := range jobs {
-		out = append(out, j)
+	return ordered(jobs, func(a, b *Job) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// ordered lists the values of a map in order.
+func ordered[K comparable, V any](m map[K]V, compare func(a, b V) int) []V {
+	out := make([]V, 0, len(m))
+	for _, v := range m {
+		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b *Job) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, compare)
 	return out
 }
 
@@ -185,14 +205,6 @@ func byTaskID(tasks map[*Task]bool) []*Task {
 	}
 	slices.SortFunc(out, (*Task).compare)
 	return out
-}
-
-// add adds a new job.
-func (w *workload) add(j *Job) {
-	w.insert(j)
-	if w.journal.recording() {
-		w.journal.cold(func() { w.delete(j) })
-	}
 }
 
 func (w *workload) setAbsent(j *Job, absent bool) {
