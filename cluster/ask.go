@@ -42,7 +42,7 @@ func (s *State) DeviceAsk(shape *Shape) DeviceAsk {
 			out.Amount, out.OfGPU = Amount{name, v}, parts[name]
 		}
 	}
-	if !several && s.tree.Named(product) {
+	if !several && s.Named(product) {
 		out.Product = product
 	}
 	if len(asks) > 0 {

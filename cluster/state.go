@@ -17,7 +17,7 @@ type State struct {
 	sets    sets
 	shapes  shapes
 
-	// What spans tables.
+	// What changes several tables.
 	workload  workload
 	booking   booking
 	accounts  accounts
@@ -40,7 +40,7 @@ func NewState() *State {
 	return s
 }
 
-// connect gives what spans tables the tables that it works on.
+// connect gives what changes several tables the tables that it works on.
 func (s *State) connect() {
 	s.workload = workload{&s.journal, &s.roster, &s.tree, &s.sets, &s.shapes}
 	s.booking = booking{&s.fleet, &s.tree, &s.classes}
