@@ -244,11 +244,8 @@ func (f *fleet) setAvoids(n *Node, list []Avoided) {
 		return
 	}
 	set := func(list []Avoided) {
-		if n.Avoids = list; len(list) > 0 {
-			f.avoiding[n.Name] = true
-		} else {
-			delete(f.avoiding, n.Name)
-		}
+		n.Avoids = list
+		keepIf(len(list) > 0, f.avoiding, n.Name, true)
 		f.touch(n)
 		n.spec = n.version
 	}

@@ -28,6 +28,19 @@ func newRoster(l *journal) roster {
 	}
 }
 
+// add adds a new job, which is in no list yet.
+func (r *roster) add(j *Job) {
+	r.jobs[j.ID] = j
+	j.slot = r.slots.take(j)
+}
+
+// remove removes a job that is in no list any more.
+func (r *roster) remove(j *Job) {
+	delete(r.jobs, j.ID)
+	r.slots.free(j.slot)
+	r.slots.touch(j.slot)
+}
+
 // task finds the task that a decision is about.
 func (r *roster) task(ref TaskRef, uid string) (*Task, error) {
 	t := r.Task(ref)
@@ -49,13 +62,17 @@ func (r *roster) job(id string) (*Job, error) {
 	return j, nil
 }
 
-func (r *roster) listMoving(t *Task) {
-	if t.landing != nil {
-		r.moving[t] = true
-	} else {
-		delete(r.moving, t)
+// listNominated keeps the list in step with the task, which stood otherwise before.
+func (r *roster) listNominated(t *Task, was Status) {
+	switch {
+	case t.Status == Nominated && t.shadows == nil:
+		r.nominated[t] = true
+	case was == Nominated:
+		delete(r.nominated, t)
 	}
 }
+
+func (r *roster) listMoving(t *Task) { keepIf(t.landing != nil, r.moving, t, true) }
 
 // keepSeen holds what was seen of a task that is not known yet.
 func (r *roster) keepSeen(c TaskSeen) {
@@ -96,10 +113,19 @@ func (r *roster) listReleasing(t *Task) {
 	r.releasing = r.releasing[:last]
 }
 
-// joinQueue adds the job to the list of its queue.
-func (r *roster) joinQueue(j *Job) {
+// list adds the job to the lists of jobs; unlist takes it out of them.
+func (r *roster) list(j *Job) {
 	j.seat = len(r.byQueue[j.Queue])
 	r.byQueue[j.Queue] = append(r.byQueue[j.Queue], j)
+	r.listRetired(j)
+	r.listTorn(j)
+}
+
+func (r *roster) unlist(j *Job) {
+	r.leaveQueue(j)
+	r.listPending(j, false)
+	delete(r.retired, j.ID)
+	delete(r.torn, j.ID)
 }
 
 // leaveQueue takes the job out of the list of its queue. The last one takes its place there.
@@ -116,11 +142,17 @@ func (r *roster) leaveQueue(j *Job) {
 	r.byQueue[j.Queue] = list[:last]
 }
 
-func (r *roster) listTorn(j *Job) {
-	if j.Torn != 0 && r.knows(j) {
-		r.torn[j.ID] = j
+func (r *roster) listRetired(j *Job) { keepIf(j.Retired, r.retired, j.ID, j) }
+
+func (r *roster) listTorn(j *Job) { keepIf(j.Torn != 0 && r.knows(j), r.torn, j.ID, j) }
+
+// keepIf has the map hold the value where the condition is true, and nothing under
+// the key otherwise.
+func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
+	if condition {
+		m[key] = value
 	} else {
-		delete(r.torn, j.ID)
+		delete(m, key)
 	}
 }
 

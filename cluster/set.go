@@ -114,11 +114,8 @@ func (ss *sets) compare(name string) {
 }
 
 func (ss *sets) weigh(name string) {
-	if set := ss.byName[name]; len(set.jobs) > set.desired {
-		ss.excess[name] = true
-	} else {
-		delete(ss.excess, name)
-	}
+	set := ss.byName[name]
+	keepIf(len(set.jobs) > set.desired, ss.excess, name, true)
 }
 
 // Home is the group that the set's replicas belong on: the one that was chosen

@@ -137,12 +137,7 @@ func (p *standings) shift(t *Task, to standing) {
 	if to.node != nil && !same {
 		p.booking.rebook(t, +1)
 	}
-	switch {
-	case to.status == Nominated && t.shadows == nil:
-		p.roster.nominated[t] = true
-	case was == Nominated:
-		delete(p.roster.nominated, t)
-	}
+	p.roster.listNominated(t, was)
 	if t.shadows == nil && (was == Releasing) != (to.status == Releasing) {
 		p.roster.listReleasing(t)
 	}

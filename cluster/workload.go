@@ -33,8 +33,7 @@ func (w *workload) remove(j *Job) {
 
 // insert is add without the journal, and delete is remove without it.
 func (w *workload) insert(j *Job) {
-	w.roster.jobs[j.ID] = j
-	j.slot = w.roster.slots.take(j)
+	w.roster.add(j)
 	w.list(j)
 	w.settle(j)
 }
@@ -51,12 +50,8 @@ func (w *workload) list(j *Job) {
 			t.alike = alike
 		}
 	}
-	w.roster.joinQueue(j)
-	if j.Retired {
-		w.roster.retired[j.ID] = j
-	}
+	w.roster.list(j)
 	w.sets.enlist(j)
-	w.roster.listTorn(j)
 }
 
 func (w *workload) unlist(j *Job) {
@@ -65,18 +60,13 @@ func (w *workload) unlist(j *Job) {
 			w.shapes.drop(t.Shape)
 		}
 	}
-	w.roster.leaveQueue(j)
+	w.roster.unlist(j)
 	w.sets.unlist(j)
-	delete(w.roster.retired, j.ID)
-	w.roster.listPending(j, false)
-	delete(w.roster.torn, j.ID)
 }
 
 func (w *workload) delete(j *Job) {
 	w.unlist(j)
-	delete(w.roster.jobs, j.ID)
-	w.roster.slots.free(j.slot)
-	w.roster.slots.touch(j.slot)
+	w.roster.remove(j)
 }
 
 func (w *workload) setTorn(j *Job, since int64) {
@@ -268,11 +258,10 @@ func (w *workload) retire(j *Job) {
 
 func (w *workload) setRetired(j *Job, retired bool) {
 	j.Retired = retired
+	w.roster.listRetired(j)
 	if retired {
-		w.roster.retired[j.ID] = j
 		w.sets.retire(j)
 	} else {
-		delete(w.roster.retired, j.ID)
 		w.sets.unretire(j)
 	}
 	w.settle(j)
