@@ -18,7 +18,7 @@ func (s *State) DeviceAsk(shape *Shape) DeviceAsk {
 	}
 	there, asks, parts := map[string]int{}, map[string]int64{}, map[string]int64{}
 	product, several, least := "", false, int64(math.MaxInt64)
-	for _, g := range s.groups {
+	for _, g := range s.fleet.groups {
 		n := g.Nodes[0] // nodes of a group have the same devices
 		for i := range n.Devices {
 			d := &n.Devices[i]

@@ -5,29 +5,6 @@ import (
 	"slices"
 )
 
-// fits checks the claims against the ledgers.
-func (s *State) fits(t *Task, n *Node, claims []Claim) error {
-	if s.byName[n.Name] != n {
-		return fmt.Errorf("the node is gone")
-	}
-	for _, a := range t.Shape.Resources {
-		if want := a.Value + n.host(t.Shape, claims, a.Name); want > 0 {
-			if l := n.Ledger(a.Name); l == nil || l.Free() < want {
-				return fmt.Errorf("not enough %s", a.Name)
-			}
-		}
-	}
-	if t.Shape.Isolation.CPU == CPUStrictIsolated && n.Isolated+t.Shape.Cores() > n.Advertised.IsolableCores {
-		return fmt.Errorf("not enough isolable cores")
-	}
-	for _, c := range claims {
-		if c.Device >= 0 && c.Device < len(n.Devices) && n.Devices[c.Device].Lost {
-			return fmt.Errorf("device %d is lost", c.Device)
-		}
-	}
-	return n.holds(t.Shape, claims, false)
-}
-
 // holds checks that each device has what is claimed of it. For a task that runs
 // already, a lost device does not matter, and memory that a reading took for foreign
 // may be its own.
@@ -78,9 +55,16 @@ func (n *Node) host(s *Shape, claims []Claim, name string) int64 {
 	return int64(held)
 }
 
+// booking is what tasks hold: the ledgers of nodes, the use of queues, and counts.
+type booking struct {
+	fleet   *fleet
+	tree    *tree
+	classes *classes
+}
+
 // book adds (sign +1) or takes back (-1) what the task holds of node, queue and
 // the queue's ancestors.
-func (s *State) book(t *Task, sign int64) {
+func (b *booking) book(t *Task, sign int64) {
 	n := t.Node
 	for _, a := range t.held.Resources {
 		if l := n.Ledger(a.Name); l != nil {
@@ -129,7 +113,7 @@ func (s *State) book(t *Task, sign int64) {
 			}
 		}
 	}
-	s.chargeTask(t, sign)
+	b.tree.charge(t, sign)
 }
 
 // session is the first, by name, of the sessions that hold the device; the task
@@ -154,27 +138,8 @@ func (n *Node) session(device int, t *Task, counts bool) string {
 	return first
 }
 
-// chargeTask adds or takes back what the task holds of its queue, and of those above it.
-func (s *State) chargeTask(t *Task, sign int64) {
-	for q := s.queues[t.Job.Queue]; q != nil; q = s.Parent(q) {
-		s.recentQueues.touch(q.slot)
-		for _, a := range t.held.Resources {
-			q.charge(t, a.Name, sign*(a.Value+t.Node.host(t.held, t.Claims, a.Name)))
-		}
-		for _, c := range t.Claims {
-			d := &t.Node.Devices[c.Device]
-			q.charge(t, d.Resource, sign*int64(c.Milli))
-			if len(s.products) > 0 && s.Named(d.ProductResource) {
-				q.charge(t, d.ProductResource, sign*int64(c.Milli))
-			}
-			if d.Fraction > 0 && d.Resource != DefaultDeviceResource {
-				q.charge(t, DefaultDeviceResource, sign*q.Charge(d, c.Milli, DefaultDeviceResource))
-			}
-		}
-	}
-}
-
-func (s *State) bookReleasing(t *Task, sign int64) {
+// bookReleasing is book for a task that gives its room back.
+func (b *booking) bookReleasing(t *Task, sign int64) {
 	n := t.Node
 	for _, a := range t.held.Resources {
 		if l := n.Ledger(a.Name); l != nil {
@@ -298,4 +263,40 @@ func (n *Node) releasing() bool {
 		}
 	}
 	return false
+}
+
+// rebookAll is rebook for all tasks that are on nodes.
+func (b *booking) rebookAll(sign int64) {
+	for _, n := range b.fleet.all() {
+		for _, t := range n.Tasks {
+			b.rebook(t, sign)
+		}
+	}
+}
+
+// count adds (by +1) or takes away (-1) a task that is on a node, or a landing.
+func (b *booking) count(t *Task, by int) {
+	if t.shadows != nil {
+		t.Job.expected += by
+	} else {
+		t.Job.attached += by
+	}
+	if t.Job.Preemptible {
+		b.classes.preemptible += by
+	}
+}
+
+// enter is rebook, and lists the task in its class or takes it out of it.
+func (b *booking) enter(t *Task, sign int) {
+	b.rebook(t, int64(sign))
+	b.classes.list(t, sign)
+}
+
+// rebook adds (sign +1) or takes back (-1) what the task holds, as it stands.
+func (b *booking) rebook(t *Task, sign int64) {
+	if t.leaves() {
+		b.bookReleasing(t, sign)
+	} else {
+		b.book(t, sign)
+	}
 }

@@ -9,7 +9,7 @@ import "slices"
 //
 // On unified memory a reading is of the pot, so that what tasks hold of it beside
 // devices is known too, and what is foreign is taken from the pot once.
-func (s *State) observe(n *Node, free []Bytes) {
+func (f *fleet) observe(n *Node, free []Bytes) {
 	to, was := n.foreign(free), make([]Bytes, len(n.Devices))
 	fell := false
 	for i := range was {
@@ -20,24 +20,24 @@ func (s *State) observe(n *Node, free []Bytes) {
 		return
 	}
 	freed := n.freed
-	s.setForeign(n, to)
+	f.setForeign(n, to)
 	if fell {
 		n.freed = n.version
 	}
-	if s.recording() {
-		s.cold(func() {
-			s.setForeign(n, was)
+	if f.journal.recording() {
+		f.journal.cold(func() {
+			f.setForeign(n, was)
 			n.freed = freed
 		})
 	}
 }
 
-func (s *State) setForeign(n *Node, foreign []Bytes) {
+func (f *fleet) setForeign(n *Node, foreign []Bytes) {
 	for i := range foreign {
 		n.Devices[i].Foreign = foreign[i]
 	}
 	n.pour()
-	s.touch(n)
+	f.touch(n)
 }
 
 // foreign is what the reading leaves unexplained, by device. Devices that were not
