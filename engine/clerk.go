@@ -9,7 +9,7 @@ import (
 type clerk struct {
 	state     *cluster.State
 	now       int64
-	hooks     *hooks
+	hooks     *Hooks
 	accounts  *accounts
 	fault     *fault
 	recording bool // changes are listed

@@ -65,21 +65,22 @@ const (
 // Open starts a session: plugins register their hooks.
 func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s := &Session{State: state, Now: o.Now, engine: e, options: o, fault: &fault{}}
-	s.finder = &finder{state: state, hooks: &s.hooks, index: e.index, search: o.Search, fault: s.fault}
+	s.Hooks = &Hooks{fault: s.fault, index: e.index, makeRoom: s.MakeRoom}
+	s.finder = &finder{state: state, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
 	s.accounts = &accounts{state: state, idle: &e.idle}
 	s.explainer = &explainer{finder: s.finder, all: o.Explain}
-	s.clerk = &clerk{state: state, now: o.Now, hooks: &s.hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, last: &e.events,
+	s.clerk = &clerk{state: state, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, last: &e.events,
 		decided: func() { s.denied = nil; s.heaps.clear() }} // queues may lose other jobs now
-	s.order = &order{state: state, hooks: &s.hooks, search: o.Search, fault: s.fault}
+	s.order = &order{state: state, hooks: s.Hooks, search: o.Search, fault: s.fault}
 	s.promises = promises{clerk: s.clerk, hold: o.Hold}
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
-	s.victims, s.heaps = &victims{state: state, hooks: &s.hooks, clerk: s.clerk}, &heaps{}
+	s.victims, s.heaps = &victims{state: state, hooks: s.Hooks, clerk: s.clerk}, &heaps{}
 	for i := range e.plugins {
-		s.opening = &e.plugins[i]
+		s.Hooks.opening = &e.plugins[i]
 		e.plugins[i].OnSessionOpen(s)
 	}
-	s.opening = nil
-	s.hooks.staticFirst()
-	e.index.open(state, &s.hooks, s.fault)
+	s.Hooks.opening = nil
+	s.Hooks.staticFirst()
+	e.index.open(state, s.Hooks, s.fault)
 	return s
 }

@@ -15,15 +15,15 @@ type Exclusion struct {
 	Subject string
 }
 
-// ExclusionFn says at which levels the tasks of a job exclude each other.
-type ExclusionFn func(*cluster.Job) []Exclusion
+// ExclusionRule says at which levels the tasks of a job exclude each other.
+type ExclusionRule func(*cluster.Job) []Exclusion
 
-// AddExclusionFn registers what is known about filters that keep the tasks of one
+// AddExclusion registers what is known about filters that keep the tasks of one
 // job apart. Nothing is placed by it: a gang with fewer domains than its minimum is
 // told that waiting cannot help.
 //
 // Combining: all exclusions count.
-func (s *Session) AddExclusionFn(fn ExclusionFn) { add(s, &s.hooks.exclusions, fn) }
+func (h *Hooks) AddExclusion(fn ExclusionRule) { add(h, &h.exclusions, fn) }
 
 // apart bounds how many tasks of the job the nodes hold where its tasks exclude each
 // other, and names the tightest exclusion; nil where there is none. Room is how many

@@ -172,15 +172,15 @@ func (e *explainer) explainScan(a *Attempt, t *cluster.Task, in *scope) {
 // filterOrder is each filter plugin's place: shape-form filters run first.
 func (e *explainer) filterOrder() map[string]int {
 	order := map[string]int{}
-	for _, h := range e.finder.hooks.prePredicates {
+	for _, h := range e.finder.hooks.preFilters {
 		order[h.plugin] = 0
 	}
-	for _, h := range e.finder.hooks.shapePredicates {
+	for _, h := range e.finder.hooks.shapeFilters {
 		order[h.plugin] = 1 + h.order
 	}
-	for _, h := range e.finder.hooks.predicates {
+	for _, h := range e.finder.hooks.taskFilters {
 		if _, known := order[h.plugin]; !known {
-			order[h.plugin] = 1 + len(e.finder.hooks.shapePredicates) + h.order
+			order[h.plugin] = 1 + len(e.finder.hooks.shapeFilters) + h.order
 		}
 	}
 	return order

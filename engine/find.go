@@ -8,7 +8,7 @@ import (
 // scan of all nodes.
 type finder struct {
 	state  *cluster.State
-	hooks  *hooks
+	hooks  *Hooks
 	index  *index
 	search Search
 	fault  *fault
@@ -17,7 +17,7 @@ type finder struct {
 
 // before asks the hooks that need no node.
 func (f *finder) before(t *cluster.Task) *Attempt {
-	for _, h := range f.hooks.prePredicates {
+	for _, h := range f.hooks.preFilters {
 		if r := h.fn(t, t.Job); r != nil {
 			r.Plugin = h.plugin
 			return &Attempt{Task: unplaced(t), Nodes: len(f.state.Nodes()), Before: r}
@@ -106,13 +106,13 @@ func (f *finder) bestOf(r *ranking, t *cluster.Task, nodes []*cluster.Node) *clu
 
 // taskHooks are the task-form hooks that matter for the task, and the most
 // points that its scorers can add to what nodes are ranked by.
-func (f *finder) taskHooks(t *cluster.Task) (filters []hook[PredicateFn], scorers []hook[NodeOrderFn], most int64) {
-	for _, h := range f.hooks.predicates {
+func (f *finder) taskHooks(t *cluster.Task) (filters []hook[TaskFilter], scorers []hook[TaskScore], most int64) {
+	for _, h := range f.hooks.taskFilters {
 		if h.tasks == nil || h.tasks(t, t.Job) {
 			filters = append(filters, h)
 		}
 	}
-	for _, h := range f.hooks.nodeOrders {
+	for _, h := range f.hooks.taskScores {
 		if h.tasks == nil || h.tasks(t, t.Job) {
 			scorers = append(scorers, h)
 			if h.most == nil {
@@ -123,7 +123,7 @@ func (f *finder) taskHooks(t *cluster.Task) (filters []hook[PredicateFn], scorer
 	return filters, scorers, most
 }
 
-func (f *finder) rejectTask(filters []hook[PredicateFn], t *cluster.Task, n *cluster.Node) *Rejection {
+func (f *finder) rejectTask(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) *Rejection {
 	for _, h := range filters {
 		if r := h.fn(t, t.Job, n); r != nil {
 			r.Plugin = h.plugin
@@ -135,7 +135,7 @@ func (f *finder) rejectTask(filters []hook[PredicateFn], t *cluster.Task, n *clu
 
 // scoreTask is what task-form scores add to what nodes are ranked by: that has
 // their bounds in it.
-func (f *finder) scoreTask(scorers []hook[NodeOrderFn], t *cluster.Task, n *cluster.Node) int64 {
+func (f *finder) scoreTask(scorers []hook[TaskScore], t *cluster.Task, n *cluster.Node) int64 {
 	total := int64(0)
 	for _, h := range scorers {
 		points := f.points(h.plugin, h.weight, h.fn(t, t.Job, n))
@@ -153,13 +153,13 @@ func (f *finder) scoreTask(scorers []hook[NodeOrderFn], t *cluster.Task, n *clus
 
 // score works the parts of the node's score out again, to be shown.
 func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
-	out := Score{Parts: make([]Part, 0, len(f.hooks.shapeOrders)+len(f.hooks.nodeOrders))}
-	for _, h := range f.hooks.shapeOrders {
+	out := Score{Parts: make([]Part, 0, len(f.hooks.shapeScores)+len(f.hooks.taskScores))}
+	for _, h := range f.hooks.shapeScores {
 		if !h.bound && (h.shapes == nil || h.shapes(t.Shape)) {
 			out.add(f, h.plugin, h.weight, h.fn(t.Shape, n))
 		}
 	}
-	for _, h := range f.hooks.nodeOrders {
+	for _, h := range f.hooks.taskScores {
 		if h.tasks == nil || h.tasks(t, t.Job) {
 			out.add(f, h.plugin, h.weight, h.fn(t, t.Job, n))
 		}
@@ -175,12 +175,12 @@ func (f *finder) devices(shape *cluster.Shape, n *cluster.Node) ([]cluster.Claim
 
 // deviceScore adds up the GpuOrder hooks; nil when there are none.
 func (f *finder) deviceScore(shape *cluster.Shape, n *cluster.Node) func(*cluster.Device) int64 {
-	if len(f.hooks.gpuOrders) == 0 {
+	if len(f.hooks.deviceScores) == 0 {
 		return nil
 	}
 	return func(d *cluster.Device) int64 {
 		total := int64(0)
-		for _, h := range f.hooks.gpuOrders {
+		for _, h := range f.hooks.deviceScores {
 			total += f.points(h.plugin, h.weight, h.fn(shape, n, d))
 		}
 		return total
@@ -221,7 +221,7 @@ func (f *finder) verdicts(t *cluster.Task) verdict {
 // onlyHeld reports whether every shape-form filter that turns the node down does
 // so for what others hold.
 func (f *finder) onlyHeld(t *cluster.Task, n *cluster.Node) bool {
-	for _, h := range f.hooks.shapePredicates {
+	for _, h := range f.hooks.shapeFilters {
 		if h.shapes == nil || h.shapes(t.Shape) {
 			if r := h.fn(t.Shape, n); r != nil && !r.Cure.Transient() {
 				return false

@@ -12,7 +12,7 @@ import (
 // nodes that changed since. It lives as long as the engine.
 type index struct {
 	state    *cluster.State
-	hooks    *hooks
+	hooks    *Hooks
 	fault    *fault
 	signed   []signature // which hooks the answers came from
 	epoch    uint64      // grows when hooks or published parameters change
@@ -61,17 +61,17 @@ type ranking struct {
 
 	// What matters for the shape, static hooks apart from the others.
 	filters, staticFilters []predicate
-	scorers, staticScorers []hook[ShapeOrderFn]
+	scorers, staticScorers []hook[ShapeScore]
 }
 
 type predicate struct {
-	hook[ShapePredicateFn]
+	hook[ShapeFilter]
 	seen []uint16 // codes this predicate has given: few
-	left int64    // predicates from this one on, itself included
+	left int64    // taskFilters from this one on, itself included
 }
 
 // open prepares the index for a session.
-func (x *index) open(state *cluster.State, h *hooks, fault *fault) {
+func (x *index) open(state *cluster.State, h *Hooks, fault *fault) {
 	if x.state != state {
 		x.state = state
 		clear(x.rankings)
@@ -92,7 +92,7 @@ type signature struct {
 }
 
 // same reports whether the hooks are those of the last session, and remembers them.
-func (x *index) same(h *hooks) bool {
+func (x *index) same(h *Hooks) bool {
 	at, same := 0, true
 	sign := func(now signature) {
 		switch {
@@ -103,16 +103,16 @@ func (x *index) same(h *hooks) bool {
 		}
 		at++
 	}
-	for i := range h.shapePredicates {
-		p := &h.shapePredicates[i]
+	for i := range h.shapeFilters {
+		p := &h.shapeFilters[i]
 		sign(signature{'p', p.plugin, 0, p.static, false})
 	}
-	for i := range h.shapeOrders {
-		o := &h.shapeOrders[i]
+	for i := range h.shapeScores {
+		o := &h.shapeScores[i]
 		sign(signature{'o', o.plugin, o.weight, o.static, o.bound})
 	}
-	for i := range h.gpuOrders { // scores may ask for Session.Devices
-		sign(signature{'g', h.gpuOrders[i].plugin, h.gpuOrders[i].weight, false, false})
+	for i := range h.deviceScores { // scores may ask for Session.Devices
+		sign(signature{'g', h.deviceScores[i].plugin, h.deviceScores[i].weight, false, false})
 	}
 	same = same && at == len(x.signed)
 	x.signed = x.signed[:at]
@@ -170,7 +170,7 @@ func (x *index) compile(r *ranking) {
 	r.session = x.sessions
 	r.filters, r.staticFilters = r.filters[:0], r.staticFilters[:0]
 	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
-	for _, p := range h.shapePredicates {
+	for _, p := range h.shapeFilters {
 		if p.shapes != nil && !p.shapes(r.shape) {
 			continue
 		}
@@ -178,9 +178,9 @@ func (x *index) compile(r *ranking) {
 		if p.static {
 			list = &r.staticFilters
 		}
-		*list = append(*list, predicate{hook: p, left: int64(len(h.shapePredicates) - p.order)})
+		*list = append(*list, predicate{hook: p, left: int64(len(h.shapeFilters) - p.order)})
 	}
-	for _, o := range h.shapeOrders {
+	for _, o := range h.shapeScores {
 		if o.shapes != nil && !o.shapes(r.shape) {
 			continue
 		}
@@ -319,7 +319,7 @@ func (x *index) filter(r *ranking, filters []predicate, n *cluster.Node) (int64,
 }
 
 // points adds up scores; false means that one broke the rules and the session is void.
-func (x *index) points(r *ranking, scorers []hook[ShapeOrderFn], n *cluster.Node) (int64, bool) {
+func (x *index) points(r *ranking, scorers []hook[ShapeScore], n *cluster.Node) (int64, bool) {
 	total := int64(0)
 	for i := range scorers {
 		o := &scorers[i]

@@ -9,13 +9,13 @@ import (
 
 // shortage says which tasks jobs lack.
 type shortage struct {
-	hooks    *hooks
+	hooks    *Hooks
 	accounts *accounts
 	growing  *cluster.Job // whose turn is for a task beyond its minimum
 }
 
 func (s *Session) shortage(growing *cluster.Job) shortage {
-	return shortage{&s.hooks, s.accounts, growing}
+	return shortage{s.Hooks, s.accounts, growing}
 }
 
 // minima are the sets of tasks that room is looked for: those that the minimum

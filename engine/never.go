@@ -112,7 +112,7 @@ func (e *explainer) alone(alt *cluster.Alternative, t *cluster.Task) bool {
 
 // awaits reports whether the node turns the task down for something other than what
 // tasks hold, and waiting may cure it.
-func (e *explainer) awaits(filters []hook[PredicateFn], t *cluster.Task, n *cluster.Node) bool {
+func (e *explainer) awaits(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) bool {
 	if slices.ContainsFunc(n.Devices, func(d cluster.Device) bool { return d.Foreign > 0 }) {
 		return true
 	}

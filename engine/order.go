@@ -11,7 +11,7 @@ import (
 // order says whose turn it is: it compares queues, and the jobs of one queue.
 type order struct {
 	state  *cluster.State
-	hooks  *hooks
+	hooks  *Hooks
 	search Search
 	fault  *fault
 }
@@ -81,7 +81,7 @@ func (o *order) siblings(a, b Bid) int {
 
 // freezes reports whether bids can be compared as they stood before.
 func (o *order) freezes() bool {
-	return !slices.ContainsFunc(o.hooks.queueOrders, func(h hook[SiblingOrderFn]) bool { return h.freeze == nil })
+	return !slices.ContainsFunc(o.hooks.queueOrders, func(h hook[SiblingOrder]) bool { return h.freeze == nil })
 }
 
 // freeze prepares to compare other bids of siblings with the bid as it stands now.

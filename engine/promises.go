@@ -37,7 +37,7 @@ func (p *promises) keeps(t *cluster.Task) bool {
 	if !t.Node.Keeps(t) {
 		return false
 	}
-	for _, h := range p.clerk.hooks.shapePredicates {
+	for _, h := range p.clerk.hooks.shapeFilters {
 		if h.static && (h.shapes == nil || h.shapes(t.Shape)) && h.fn(t.Shape, t.Node) != nil {
 			return false
 		}

@@ -99,7 +99,7 @@ func (r *retirement) rank(jobs []*cluster.Job) []Ranked {
 	out := make([]Ranked, len(jobs))
 	for i, j := range jobs {
 		out[i].Job = j.ID
-		for _, h := range r.clerk.hooks.instanceOrders {
+		for _, h := range r.clerk.hooks.instanceScores {
 			out[i].Score.add(r.finder, h.plugin, h.weight, h.fn(j))
 		}
 	}

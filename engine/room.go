@@ -42,7 +42,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 	place := s.placer(stmt)
 	place.aim.quiet = true // what fails here needs no explanation
 	if s.State.Preemptible() == 0 {
-		for _, m := range s.hooks.means {
+		for _, m := range s.Hooks.means {
 			if m.Purpose != Move || place.shortage.freeFor(job) {
 				refusal.spare(m.Purpose, false, nil)
 			}
@@ -50,13 +50,13 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 		return refusal
 	}
 	for _, last := range [...]bool{false, true} {
-		if last && !s.hooks.lastResort() {
+		if last && !s.Hooks.lastResort() {
 			break
 		}
 		for from, forms := range choices(job) {
 			var best *room
 			for i := range forms {
-				form := want{job: job, alternative: from + i, choice: from, last: last, bounded: s.hooks.bounded(refusal)}
+				form := want{job: job, alternative: from + i, choice: from, last: last, bounded: s.Hooks.bounded(refusal)}
 				for k, lacks := range place.shortage.minima(form.alt()) {
 					w := form
 					w.lacks, w.exactly = lacks, k > 0
@@ -98,7 +98,7 @@ type room struct {
 // might leave.
 func (s *Session) room(place *placer, w *want, refusal *Refusal) *room {
 	leaver := &leaver{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
-	leaver.prepare(s.hooks.means, refusal)
+	leaver.prepare(s.Hooks.means, refusal)
 	return &room{want: w, placer: place, accounts: s.accounts, heaps: s.heaps, leaver: leaver,
 		trial: &trial{want: w, leaver: leaver, placer: place, stmt: place.stmt, fault: s.fault},
 		state: s.State, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}

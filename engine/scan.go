@@ -36,7 +36,7 @@ func (f *finder) reject(t *cluster.Task, n *cluster.Node) *Rejection {
 
 // rejectAt gives the rejection of the shape-form filters or, where they let the task
 // pass, that of the task-form filters, and how many shape-form filters were left.
-func (f *finder) rejectAt(filters []hook[PredicateFn], t *cluster.Task, n *cluster.Node) (*Rejection, int) {
+func (f *finder) rejectAt(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) (*Rejection, int) {
 	if r, left := f.rejectShape(t.Shape, n); r != nil {
 		return r, left
 	}
@@ -50,7 +50,7 @@ func (f *finder) rejectAt(filters []hook[PredicateFn], t *cluster.Task, n *clust
 func (f *finder) rejectShape(shape *cluster.Shape, n *cluster.Node) (*Rejection, int) {
 	var waiting *Rejection
 	left := 0
-	for i, h := range f.hooks.shapePredicates {
+	for i, h := range f.hooks.shapeFilters {
 		if waiting != nil && !h.static {
 			break
 		}
@@ -63,7 +63,7 @@ func (f *finder) rejectShape(shape *cluster.Shape, n *cluster.Node) (*Rejection,
 		}
 		r.Plugin = h.plugin
 		if waiting == nil {
-			left = len(f.hooks.shapePredicates) - i
+			left = len(f.hooks.shapeFilters) - i
 		}
 		if !h.static || !r.Cure.Transient() {
 			return r, left

@@ -13,13 +13,12 @@ import (
 type Session struct {
 	State *cluster.State
 	Now   int64
+	Hooks *Hooks // where plugins register, in OnSessionOpen
 
 	engine   *Engine
 	options  Options
-	hooks    hooks
-	opening  *weighted // the plugin that is registering hooks
-	wake     int64     // when the next session is wanted; 0: at no time
-	searched int       // steps that exact searches took
+	wake     int64 // when the next session is wanted; 0: at no time
+	searched int   // steps that exact searches took
 	denied   denied
 	fault    *fault
 
@@ -149,11 +148,11 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	refusal := s.denied.told(job)
 	if refusal == nil {
 		place := s.placer(stmt)
-		if len(s.hooks.means) > 0 && len(s.hooks.adapters) == 1 { // MakeRoom does not ask for them
+		if len(s.Hooks.means) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom does not ask for them
 			place.aim.later = s.State.Version()
 		}
 		refusal = place.place(job)
-		if refusal != nil && (!refusal.Surplus || s.hooks.deserved(job, place.shortage.lacks(job))) {
+		if refusal != nil && (!refusal.Surplus || s.Hooks.deserved(job, place.shortage.lacks(job))) {
 			refusal = s.adapt(stmt, job, refusal)
 		}
 		if refusal != nil {
@@ -195,8 +194,8 @@ func (a *aim) met(job *cluster.Job, r *Refusal) bool {
 }
 
 // deserved reports whether room may be made for the job's next task beyond its minimum.
-func (h *hooks) deserved(job *cluster.Job, lacks []*cluster.Task) bool {
-	return slices.ContainsFunc(h.surpluses, func(h hook[SurplusFn]) bool { return h.fn(job, lacks) })
+func (h *Hooks) deserved(job *cluster.Job, lacks []*cluster.Task) bool {
+	return slices.ContainsFunc(h.surpluses, func(h hook[SurplusRule]) bool { return h.fn(job, lacks) })
 }
 
 // Close ends the session.
@@ -214,10 +213,10 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 		s.WakeAt(until)
 		return r
 	}
-	if s.options.Patient && len(s.hooks.adapters) > 0 && s.State.Preemptible() > 0 {
+	if s.options.Patient && len(s.Hooks.adapters) > 0 && s.State.Preemptible() > 0 {
 		s.engine.backlog.pass(job)
 	}
-	for _, h := range s.hooks.adapters {
+	for _, h := range s.Hooks.adapters {
 		mark := stmt.Checkpoint()
 		left := h.fn(stmt, job, r)
 		if s.fault.err != nil {

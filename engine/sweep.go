@@ -2,13 +2,13 @@ package engine
 
 // sweep lets hooks act on their own account, once all have had their turn.
 func (s *Session) sweep() []Decision {
-	if len(s.hooks.sweeps) == 0 {
+	if len(s.Hooks.sweeps) == 0 {
 		return nil
 	}
 	stmt := s.clerk.begin()
 	stmt.position()
 	s.markTorn(stmt)
-	for _, h := range s.hooks.sweeps {
+	for _, h := range s.Hooks.sweeps {
 		h.fn(stmt)
 	}
 	return stmt.Commit()

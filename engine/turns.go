@@ -77,7 +77,7 @@ func (o *order) newTurns() *turns {
 
 // branched reports whether queues are compared where their branches part, and nowhere else.
 func (o *order) branched() bool {
-	return len(o.hooks.queueOrders) > 0 && !slices.ContainsFunc(o.hooks.queueOrders, func(h hook[SiblingOrderFn]) bool { return !h.siblings })
+	return len(o.hooks.queueOrders) > 0 && !slices.ContainsFunc(o.hooks.queueOrders, func(h hook[SiblingOrder]) bool { return !h.siblings })
 }
 
 // reopen begins another session, over the same tree of queues.

@@ -104,7 +104,7 @@ type Spared struct {
 	Reason Reason
 }
 
-// Consent is the answer of a VictimFn that lets the victim leave. A victim leaves if
+// Consent is the answer of a VictimRule that lets the victim leave. A victim leaves if
 // a hook consents and none objects; "" is neither.
 const Consent Reason = "Consent"
 
@@ -132,7 +132,7 @@ type answer struct {
 // victims says which tasks might leave for a job, by what the hooks say.
 type victims struct {
 	state *cluster.State
-	hooks *hooks
+	hooks *Hooks
 	clerk *clerk
 }
 

@@ -43,17 +43,17 @@ func (r *Refusal) limited(alternative int) bool {
 
 // bounded reports whether the job was turned down for more than what nodes have:
 // before any node was looked at, or by a filter that sees more than the node.
-func (h *hooks) bounded(r *Refusal) bool {
+func (h *Hooks) bounded(r *Refusal) bool {
 	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
 		return a.Before != nil || slices.ContainsFunc(a.Counts, func(c Tally) bool {
-			return slices.ContainsFunc(h.predicates, func(p hook[PredicateFn]) bool { return p.plugin == c.Plugin })
+			return slices.ContainsFunc(h.taskFilters, func(p hook[TaskFilter]) bool { return p.plugin == c.Plugin })
 		})
 	})
 }
 
 // lastResort reports whether a plugin has one.
-func (h *hooks) lastResort() bool {
+func (h *Hooks) lastResort() bool {
 	return slices.ContainsFunc(h.means, func(m Means) bool {
-		return slices.ContainsFunc(h.victims[m.Purpose], func(h hook[VictimFn]) bool { return h.last != nil })
+		return slices.ContainsFunc(h.victims[m.Purpose], func(h hook[VictimRule]) bool { return h.last != nil })
 	})
 }

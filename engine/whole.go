@@ -241,7 +241,7 @@ func (p *placer) survivors(t *cluster.Task, g *cluster.Group) (now, ever []*clus
 }
 
 func (p *placer) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *Rejection {
-	for _, h := range p.finder.hooks.groupPredicates {
+	for _, h := range p.finder.hooks.groupFilters {
 		if r := h.fn(job, want, g, nodes); r != nil {
 			r.Plugin = h.plugin
 			return r
@@ -271,8 +271,8 @@ type groupChoice struct {
 }
 
 func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) Score {
-	out := Score{Parts: make([]Part, 0, len(p.finder.hooks.groupOrders))}
-	for _, h := range p.finder.hooks.groupOrders {
+	out := Score{Parts: make([]Part, 0, len(p.finder.hooks.groupScores))}
+	for _, h := range p.finder.hooks.groupScores {
 		out.add(p.finder, h.plugin, h.weight, h.fn(job, want, g, nodes))
 	}
 	return out

@@ -17,7 +17,7 @@ type keeper struct{}
 func (keeper) Name() string                   { return "Keeper" }
 func (keeper) OnSessionClose(*engine.Session) {}
 func (keeper) OnSessionOpen(s *engine.Session) {
-	s.AddInstanceOrderFn(func(j *cluster.Job) float64 { return float64(j.Priority) * 10 })
+	s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 10 })
 }
 
 // chat is a model of which three replicas run, one waits, and two are desired.

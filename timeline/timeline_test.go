@@ -25,7 +25,7 @@ type pusher struct{ one bool }
 func (pusher) Name() string                   { return "Pusher" }
 func (pusher) OnSessionClose(*engine.Session) {}
 func (p pusher) OnSessionOpen(s *engine.Session) {
-	s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
+	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
 		for _, o := range s.State.Jobs() {
 			for _, t := range o.Tasks() {
 				if o.Priority < j.Priority && t.Runs() {

@@ -66,10 +66,10 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.seen = view{}
 	p.counter.Open(s)
-	s.AddStaticPredicateFn(matters, admit)
-	s.AddPrePredicateFn(p.before)
-	s.AddPredicateFn(p.matters, p.admit)
-	s.AddExclusionFn(p.exclusions)
+	s.Hooks.AddStaticFilter(matters, admit)
+	s.Hooks.AddPreFilter(p.before)
+	s.Hooks.AddTaskFilter(p.matters, p.admit)
+	s.Hooks.AddExclusion(p.exclusions)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}

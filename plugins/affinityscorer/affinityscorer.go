@@ -46,8 +46,8 @@ func (p *plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.job = nil
 	p.counter.Open(s)
-	s.AddStaticOrderFn(prefersNodes, scoreNode)
-	s.AddNodeOrderFn(prefersJobs, p.scoreJobs)
+	s.Hooks.AddStaticScore(prefersNodes, scoreNode)
+	s.Hooks.AddTaskScore(prefersJobs, p.scoreJobs)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}

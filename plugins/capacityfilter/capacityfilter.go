@@ -49,8 +49,8 @@ func (plugin) OnSessionClose(*engine.Session) {}
 
 func (plugin) OnSessionOpen(s *engine.Session) {
 	f := filter{}
-	s.AddPredicateFn(matters, f.admitNode)
-	s.AddGroupPredicateFn(f.admit)
+	s.Hooks.AddTaskFilter(matters, f.admitNode)
+	s.Hooks.AddGroupFilter(f.admit)
 }
 
 func matters(t *cluster.Task, j *cluster.Job) bool {

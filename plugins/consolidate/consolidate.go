@@ -32,8 +32,8 @@ func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.AddMovableFn(movable)
-	s.AddMeans(engine.Move, Consolidated)
+	s.Hooks.AddMovable(movable)
+	s.Hooks.AddMeans(engine.Move, Consolidated)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}

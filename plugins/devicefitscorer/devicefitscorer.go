@@ -32,8 +32,8 @@ func (plugin) OnSessionClose(*engine.Session) {}
 // OnSessionOpen registers both: which devices of a node are taken must agree with
 // what the node is worth.
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddShapeOrderFn(matters, score)
-	s.AddGpuOrderFn(func(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
+	s.Hooks.AddShapeScore(matters, score)
+	s.Hooks.AddDeviceScore(func(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
 		if !matters(s) {
 			return 0
 		}

@@ -40,11 +40,11 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	}
 	judge := func(v *engine.Victim) engine.Reason { return p.counts.judge(s.State, v) }
 	veto := func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return judge }
-	s.AddReclaimableFn(veto)
-	s.AddPreemptableFn(veto)
-	s.AddMovableFn(veto)
+	s.Hooks.AddReclaimable(veto)
+	s.Hooks.AddPreemptable(veto)
+	s.Hooks.AddMovable(veto)
 	for _, p := range [...]engine.Purpose{engine.Reclaim, engine.Preempt, engine.Move} {
-		s.NarrowVictims(p, engine.NoClass)
+		s.Hooks.NarrowVictims(p, engine.NoClass)
 	}
 }
 

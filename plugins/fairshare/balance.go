@@ -22,7 +22,7 @@ import (
 
 // lastResort registers these rules.
 func (p *plugin) lastResort(s *engine.Session) {
-	s.AddLastResort(engine.Reclaim, engine.LastResort{Victims: p.reclaimableLast, Classes: p.classesLast, Balance: p.balance})
+	s.Hooks.AddLastResort(engine.Reclaim, engine.LastResort{Victims: p.reclaimableLast, Classes: p.classesLast, Balance: p.balance})
 }
 
 // reclaimableLast says which victims may leave by one of the rules.

@@ -52,8 +52,8 @@ func (plugin) OnSessionClose(*engine.Session) {}
 // OnSessionOpen asks for what no waiting cures apart from what others hold: the
 // first depends on the node alone.
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticPredicateFn(matters, support)
-	s.AddShapePredicateFn(matters, contention)
+	s.Hooks.AddStaticFilter(matters, support)
+	s.Hooks.AddShapeFilter(matters, contention)
 }
 
 func matters(s *cluster.Shape) bool { return asksCPU(s) || asksGPU(s) }

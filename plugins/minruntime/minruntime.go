@@ -48,19 +48,19 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		}
 	}
 	if p.reclaim {
-		s.AddReclaimableFn(veto(s, engine.Reclaim))
-		s.NarrowVictims(engine.Reclaim, engine.NoClass)
+		s.Hooks.AddReclaimable(veto(s, engine.Reclaim))
+		s.Hooks.NarrowVictims(engine.Reclaim, engine.NoClass)
 	}
 	if p.preempt {
-		s.AddPreemptableFn(veto(s, engine.Preempt))
-		s.AddMovableFn(veto(s, engine.Move))
-		s.NarrowVictims(engine.Preempt, engine.NoClass)
-		s.NarrowVictims(engine.Move, engine.NoClass)
+		s.Hooks.AddPreemptable(veto(s, engine.Preempt))
+		s.Hooks.AddMovable(veto(s, engine.Move))
+		s.Hooks.NarrowVictims(engine.Preempt, engine.NoClass)
+		s.Hooks.NarrowVictims(engine.Move, engine.NoClass)
 	}
 }
 
 // veto protects victims that are younger than their queues' minimum.
-func veto(s *engine.Session, p engine.Purpose) engine.VictimFn {
+func veto(s *engine.Session, p engine.Purpose) engine.VictimRule {
 	may := func(v *engine.Victim) engine.Reason {
 		least := minimum(s.State, v.Job, p)
 		if least == 0 {

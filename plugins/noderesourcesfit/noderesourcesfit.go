@@ -59,8 +59,8 @@ func (plugin) OnSessionClose(*engine.Session) {}
 // OnSessionOpen asks apart what the node could ever hold: that depends on the
 // node alone, and nobody should be told to wait where it could not.
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticPredicateFn(nil, possible)
-	s.AddShapePredicateFn(nil, fit)
+	s.Hooks.AddStaticFilter(nil, possible)
+	s.Hooks.AddShapeFilter(nil, fit)
 }
 
 // possible is fit for the node with nobody on it. What fits beside others fits

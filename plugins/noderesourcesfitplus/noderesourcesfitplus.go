@@ -107,7 +107,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 }
 
 func (p *plugin) Name() string                    { return Name }
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddShapeOrderFn(matters, p.score) }
+func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddShapeScore(matters, p.score) }
 func (p *plugin) OnSessionClose(*engine.Session)  {}
 
 // matters leaves models to PlacementScorer: they say themselves how they are laid out.

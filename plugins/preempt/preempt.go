@@ -41,9 +41,9 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
-	s.AddPreemptableFn(p.preemptable)
-	s.NarrowVictims(engine.Preempt, p.classes)
-	s.AddMeans(engine.Preempt, Preempted)
+	s.Hooks.AddPreemptable(p.preemptable)
+	s.Hooks.NarrowVictims(engine.Preempt, p.classes)
+	s.Hooks.AddMeans(engine.Preempt, Preempted)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}

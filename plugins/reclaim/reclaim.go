@@ -2,7 +2,7 @@
 // they use beyond their fair share.
 //
 // Which queues are beyond their share is for the hooks of the profile to say
-// (AddReclaimableFn): without any, nothing is evicted.
+// (AddReclaimable): without any, nothing is evicted.
 package reclaim
 
 import (
@@ -30,6 +30,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddMeans(engine.Reclaim, Reclaimed) }
+func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddMeans(engine.Reclaim, Reclaimed) }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}

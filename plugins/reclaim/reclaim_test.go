@@ -14,7 +14,7 @@ type above struct{}
 func (above) Name() string                   { return "Above" }
 func (above) OnSessionClose(*engine.Session) {}
 func (above) OnSessionOpen(s *engine.Session) {
-	s.AddReclaimableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
+	s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
 		return func(v *engine.Victim) engine.Reason {
 			if s.State.Queue(v.Job.Queue).Used.Of(cluster.DefaultDeviceResource) <= 2000 {
 				return "NotRich"

@@ -26,7 +26,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddGroupOrderFn(score) }
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddGroupScore(score) }
 func (plugin) OnSessionClose(*engine.Session)  {}
 
 // score stops at 100: a group too small for the replica is no better than one that it fills.

@@ -121,9 +121,9 @@ func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticOrderFn(matters, p.score)
+	s.Hooks.AddStaticScore(matters, p.score)
 	if len(p.reserve) > 0 {
-		s.AddShapePredicateFn(needsNone, p.admit)
+		s.Hooks.AddShapeFilter(needsNone, p.admit)
 	}
 }
 

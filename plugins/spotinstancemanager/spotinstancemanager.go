@@ -62,8 +62,8 @@ func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticPredicateFn(unstoppable, p.admit)
-	s.AddStaticOrderFn(nil, p.score)
+	s.Hooks.AddStaticFilter(unstoppable, p.admit)
+	s.Hooks.AddStaticScore(nil, p.score)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}

@@ -52,7 +52,7 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
-	s.AddSweepFn(p.sweep)
+	s.Hooks.AddSweep(p.sweep)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}

@@ -35,7 +35,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 
 func (plugin) Name() string                    { return Name }
 func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(nil, admit) }
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(nil, admit) }
 func (plugin) OnSessionClose(*engine.Session)  {}
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {

@@ -40,8 +40,8 @@ func (plugin) Name() string                { return Name }
 func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticPredicateFn(nil, admit)
-	s.AddStaticOrderFn(nil, score)
+	s.Hooks.AddStaticFilter(nil, admit)
+	s.Hooks.AddStaticScore(nil, score)
 }
 
 func (plugin) OnSessionClose(*engine.Session) {}

@@ -66,8 +66,8 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.state, p.job = s.State, verdict{}
-	s.AddPrePredicateFn(p.before)
-	s.AddPredicateFn(p.matters, p.admit)
+	s.Hooks.AddPreFilter(p.before)
+	s.Hooks.AddTaskFilter(p.matters, p.admit)
 }
 
 func (p *plugin) OnSessionClose(*engine.Session) {}

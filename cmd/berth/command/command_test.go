@@ -50,7 +50,7 @@ func runMain(t *testing.T, open func(*engine.Session), args ...string) (int, str
 
 func TestMainWithAPluginFromOutside(t *testing.T) {
 	refuse := func(s *engine.Session) {
-		s.AddPrePredicateFn(func(*cluster.Task, *cluster.Job) *engine.Rejection {
+		s.Hooks.AddPreFilter(func(*cluster.Task, *cluster.Job) *engine.Rejection {
 			return &engine.Rejection{Reason: "NotToday", Subject: "the weather"}
 		})
 	}
@@ -76,7 +76,7 @@ func TestMainNeverPanics(t *testing.T) {
 
 func TestAPluginThatBreaksItsContractIsNamed(t *testing.T) {
 	code, _, errs := runMain(t, func(s *engine.Session) {
-		s.AddShapeOrderFn(nil, func(*cluster.Shape, *cluster.Node) float64 { return 101 })
+		s.Hooks.AddShapeScore(nil, func(*cluster.Shape, *cluster.Node) float64 { return 101 })
 	}, "simulate", "-")
 	if code != exitInput || !strings.Contains(errs, "Own") {
 		t.Errorf("%d: %s", code, errs)
@@ -98,7 +98,7 @@ func TestRankingsAreShown(t *testing.T) {
 	state := fixture.State(fixture.Node("n").CPU(8, "16Gi"),
 		fixture.Job("chat-0").Set("model/chat", 1).CPU(1000, "1Gi").Priority(2).On("n"), fixture.Job("chat-1").Set("model/chat", 1).CPU(1000, "1Gi").On("n"))
 	keep := own{func(s *engine.Session) {
-		s.AddInstanceOrderFn(func(j *cluster.Job) float64 { return float64(j.Priority) * 50 })
+		s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 50 })
 	}}
 	sim, err := explain.Simulate(fixture.Engine(fixture.Fit(), keep), state, explain.Options{})
 	if err != nil {

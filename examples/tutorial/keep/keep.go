@@ -31,9 +31,9 @@ func (plugin) Name() string                   { return Name }
 func (plugin) OnSessionClose(*engine.Session) {}
 
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddReclaimableFn(spare)
-	s.AddPreemptableFn(spare)
-	s.AddMovableFn(spare)
+	s.Hooks.AddReclaimable(spare)
+	s.Hooks.AddPreemptable(spare)
+	s.Hooks.AddMovable(spare)
 }
 
 // spare is the same for every job that asks, so there is nothing to prepare.

@@ -70,12 +70,12 @@ func (p *tracker) OnSessionOpen(s *engine.Session) {
 			}
 		}
 	}
-	s.AddEventHandler(engine.EventHandler{
+	s.Hooks.AddEventHandler(engine.EventHandler{
 		AllocateFunc:   func(e *engine.Event) { p.tasks[e.Job.Namespace]++ },
 		DeallocateFunc: func(e *engine.Event) { p.tasks[e.Job.Namespace]-- },
 	})
 	if p.MaxTasks > 0 {
-		s.AddPrePredicateFn(p.admit)
+		s.Hooks.AddPreFilter(p.admit)
 	}
 }
 

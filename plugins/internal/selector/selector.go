@@ -29,7 +29,7 @@ func (f *Filter) Name() string { return f.Plugin }
 func (f *Filter) Reasons() []engine.ReasonDoc { return []engine.ReasonDoc{f.Doc} }
 
 // OnSessionOpen registers the filter.
-func (f *Filter) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(f.Matters, f.Admit) }
+func (f *Filter) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(f.Matters, f.Admit) }
 
 // OnSessionClose does nothing: no state is kept.
 func (*Filter) OnSessionClose(*engine.Session) {}
