@@ -53,15 +53,15 @@ type (
 
 	// VictimRule prepares to judge which victims may leave for the job, which lacks
 	// these tasks for its minimum; a nil answer protects all. The function that it
-	// returns gives Consent where the victim should leave, "" where it does not object,
-	// and otherwise the reason why not, marked by NotYet where the eviction of others
-	// may end it. It is asked about one victim at a time, while those of the plan that
+	// returns says Allow where the victim should leave, NoOpinion where that is left to
+	// others, Protect where it stays, and NotYet where the eviction of others may end
+	// that. It is asked about one victim at a time, while those of the plan that
 	// come before it hold nothing any more. Victims are tried in any order, so that a
 	// plan is judged by the State that it ends in.
-	VictimRule func(forJob *cluster.Job, lacks []*cluster.Task) func(*Victim) Reason
+	VictimRule func(forJob *cluster.Job, lacks []*cluster.Task) func(*Victim) Verdict
 
-	// ClassRule prepares to say of classes of jobs whether a VictimRule might consent to
-	// any of them: where it says no, the VictimRule consents to none.
+	// ClassRule prepares to say of classes of jobs whether a VictimRule might allow
+	// victims of them: where it says no, the VictimRule allows none.
 	ClassRule func(forJob *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool
 
 	// BalanceRule prepares to measure how evenly the queues hold what they deserve. It is

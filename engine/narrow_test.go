@@ -13,8 +13,8 @@ import (
 // session that searches in both ways.
 func TestClassesThatAreLeftOut(t *testing.T) {
 	narrow := &policy{name: "Narrow", open: func(s *engine.Session) {
-		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
-			return func(*engine.Victim) engine.Reason { return engine.Consent }
+		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+			return func(*engine.Victim) engine.Verdict { return engine.Allow }
 		})
 		s.Hooks.NarrowVictims(engine.Preempt, engine.NoClass)
 		s.Hooks.AddMeans(engine.Preempt, "Narrow")

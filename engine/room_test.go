@@ -172,12 +172,12 @@ func TestNobodyGoesTwiceForTheSameJob(t *testing.T) {
 
 func TestObjectionsAreTold(t *testing.T) {
 	never := &policy{name: "Never", open: func(s *engine.Session) {
-		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
-			return func(v *engine.Victim) engine.Reason {
+		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+			return func(v *engine.Victim) engine.Verdict {
 				if v.Job.ID == "job/dear" {
-					return "TooDear"
+					return engine.Protect("TooDear")
 				}
-				return ""
+				return engine.NoOpinion
 			}
 		})
 	}}

@@ -201,7 +201,9 @@ func (h *Hooks) deserved(job *cluster.Job, lacks []*cluster.Task) bool {
 // Close ends the session.
 func (s *Session) Close() {
 	for _, p := range s.engine.plugins {
-		p.OnSessionClose(s)
+		if c, ok := p.Plugin.(Closer); ok {
+			c.OnSessionClose(s)
+		}
 	}
 }
 

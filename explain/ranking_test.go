@@ -15,7 +15,6 @@ import (
 type keeper struct{}
 
 func (keeper) Name() string                   { return "Keeper" }
-func (keeper) OnSessionClose(*engine.Session) {}
 func (keeper) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 10 })
 }

@@ -16,7 +16,6 @@ type reckless struct {
 }
 
 func (r *reckless) Name() string                   { return "Reckless" }
-func (r *reckless) OnSessionClose(*engine.Session) {}
 func (r *reckless) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
 		for _, n := range s.State.Nodes() {

@@ -13,7 +13,6 @@ import (
 type reference struct{ kind Kind }
 
 func (r *reference) Name() string                   { return "Reference" }
-func (r *reference) OnSessionClose(*engine.Session) {}
 func (r *reference) OnSessionOpen(s *engine.Session) {
 	opening := newTable(s.State, s.Now)
 	opening.divide(s.State)

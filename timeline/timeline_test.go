@@ -23,7 +23,6 @@ const minute = int64(time.Minute)
 type pusher struct{ one bool }
 
 func (pusher) Name() string                   { return "Pusher" }
-func (pusher) OnSessionClose(*engine.Session) {}
 func (p pusher) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
 		for _, o := range s.State.Jobs() {
@@ -231,7 +230,6 @@ func TestProtectionIsWaitedFor(t *testing.T) {
 type clock struct{ seen []int64 }
 
 func (*clock) Name() string                      { return "Clock" }
-func (*clock) OnSessionClose(*engine.Session)    {}
 func (c *clock) OnSessionOpen(s *engine.Session) { c.seen = append(c.seen, s.Now) }
 
 // A clock that starts in 1970 is ahead by a nanosecond, but goes no slower for it:
@@ -290,7 +288,6 @@ func TestCheck(t *testing.T) {
 type waker struct{ until int64 }
 
 func (waker) Name() string                   { return "Waker" }
-func (waker) OnSessionClose(*engine.Session) {}
 func (w waker) OnSessionOpen(s *engine.Session) {
 	if s.Now < w.until {
 		s.WakeAt(min(w.until, s.Now+2*minute))

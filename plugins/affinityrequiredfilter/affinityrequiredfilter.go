@@ -72,8 +72,6 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddExclusion(p.exclusions)
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) {}
-
 func matters(s *cluster.Shape) bool { return len(s.Required) > 0 }
 
 // admit judges the node's labels: one fulfilled term is enough.

@@ -50,8 +50,6 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddTaskScore(prefersJobs, p.scoreJobs)
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) {}
-
 func prefersNodes(s *cluster.Shape) bool {
 	for i := range s.Preferred {
 		if s.Preferred[i].Weight != 0 {

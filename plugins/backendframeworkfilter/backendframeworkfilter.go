@@ -36,7 +36,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (plugin) Name() string                    { return Name }
 func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(matters, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
 
 func matters(s *cluster.Shape) bool { return len(s.Need.Types) > 0 && !s.Need.None() }
 

@@ -43,9 +43,8 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) Reasons() []engine.ReasonDoc    { return reasons }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (plugin) Name() string                { return Name }
+func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (plugin) OnSessionOpen(s *engine.Session) {
 	f := filter{}

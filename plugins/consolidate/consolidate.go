@@ -36,9 +36,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddMeans(engine.Move, Consolidated)
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) {}
-
 // movable lets every preemptible job move: the engine asks about no others.
-func movable(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
-	return func(*engine.Victim) engine.Reason { return engine.Consent }
+func movable(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+	return func(*engine.Victim) engine.Verdict { return engine.Allow }
 }

@@ -26,8 +26,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (plugin) Name() string { return Name }
 
 // OnSessionOpen registers both: which devices of a node are taken must agree with
 // what the node is worth.

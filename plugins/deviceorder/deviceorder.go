@@ -52,7 +52,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 
 func (p *plugin) Name() string                    { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddDeviceScore(p.score) }
-func (p *plugin) OnSessionClose(*engine.Session)  {}
 
 // score goes in steps of 0.099 for each thousandth of the device, from 0.1 to
 // 99.1. A device that somebody is still leaving loses half a step: among equals

@@ -29,17 +29,16 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return &plugin{}, args.Decode(&struct{}{})
 }
 
-func (*plugin) Name() string                   { return Name }
-func (*plugin) Reasons() []engine.ReasonDoc    { return reasons }
-func (*plugin) OnSessionClose(*engine.Session) {}
+func (*plugin) Name() string                { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen registers nothing where there are no budgets.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	if len(s.State.Budgets()) == 0 {
 		return
 	}
-	judge := func(v *engine.Victim) engine.Reason { return p.counts.judge(s.State, v) }
-	veto := func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return judge }
+	judge := func(v *engine.Victim) engine.Verdict { return p.counts.judge(s.State, v) }
+	veto := func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return judge }
 	s.Hooks.AddReclaimable(veto)
 	s.Hooks.AddPreemptable(veto)
 	s.Hooks.AddMovable(veto)
@@ -49,11 +48,11 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 }
 
 // judge spares a victim that any budget needs.
-func (c *counts) judge(s *cluster.State, v *engine.Victim) engine.Reason {
+func (c *counts) judge(s *cluster.State, v *engine.Victim) engine.Verdict {
 	for _, b := range c.of(s, v.Job) {
 		if b.running-len(v.Tasks) < b.Required(b.desired) {
-			return InBudget
+			return engine.Protect(InBudget)
 		}
 	}
-	return ""
+	return engine.NoOpinion
 }

@@ -14,8 +14,7 @@ import (
 // room keeps tasks off nodes that have no room for them.
 type room struct{}
 
-func (room) Name() string                   { return "room" }
-func (room) OnSessionClose(*engine.Session) {}
+func (room) Name() string { return "room" }
 func (room) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeFilter(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		if n.Ledger(cluster.CPU).Free() < s.Resources.Of(cluster.CPU) {

@@ -26,7 +26,7 @@ func (p *plugin) lastResort(s *engine.Session) {
 }
 
 // reclaimableLast says which victims may leave by one of the rules.
-func (p *plugin) reclaimableLast(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
+func (p *plugin) reclaimableLast(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
 	c := p.lastClaimant(job, lacks)
 	if c == nil {
 		return nil
@@ -84,19 +84,19 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 // quotaOf is the quota as a bound: a queue that has none does not stay within it.
 func quotaOf(sh *Share) int64 { return max(sh.Quota, 0) }
 
-func (c *claimant) spareLast(v *engine.Victim) engine.Reason {
+func (c *claimant) spareLast(v *engine.Victim) engine.Verdict {
 	leaf, fork, objection := c.stronger(v)
 	if leaf == nil {
-		return objection
+		return engine.Protect(objection)
 	}
 	theirs := leaf.branch[fork:]
 	switch allowed := c.allows(v, theirs, fork); {
 	case objection == "" && allowed:
-		return engine.Consent
+		return engine.Allow
 	case allowed || c.mayAllow(v, theirs, fork):
 		return engine.NotYet(cmp.Or(objection, VictimQueueWithinItsShare))
 	}
-	return cmp.Or(objection, VictimQueueWithinItsShare)
+	return engine.Protect(cmp.Or(objection, VictimQueueWithinItsShare))
 }
 
 // allows reports whether the victim may leave by shares or by one of the rules, as the

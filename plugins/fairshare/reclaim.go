@@ -46,7 +46,7 @@ type claimant struct {
 }
 
 // reclaimable says which victims may leave so that the job's queue gets its share.
-func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
+func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
 	c := p.claimant(job, lacks)
 	if c == nil || len(c.asks[len(c.branch)-1]) == 0 || !c.mayStay(len(c.branch)-1, (*Share).Share) {
 		return nil
@@ -152,25 +152,25 @@ func (c *claimant) mayDeserve(level int) bool {
 	return true
 }
 
-func (c *claimant) spare(v *engine.Victim) engine.Reason {
+func (c *claimant) spare(v *engine.Victim) engine.Verdict {
 	leaf, fork, objection := c.stronger(v)
 	if leaf == nil {
-		return objection
+		return engine.Protect(objection)
 	}
 	theirs := leaf.branch[fork:]
 	switch exceeds := c.exceeds(v, theirs, fork); {
 	case objection != "" && exceeds && c.mayBeWithin[fork]:
 		return engine.NotYet(objection)
 	case objection != "":
-		return objection
+		return engine.Protect(objection)
 	case !exceeds:
-		return VictimQueueWithinItsShare
+		return engine.Protect(VictimQueueWithinItsShare)
 	case c.within[fork]:
-		return engine.Consent
+		return engine.Allow
 	case c.mayBeWithin[fork]:
 		return engine.NotYet(QueueBeyondItsShare)
 	}
-	return QueueBeyondItsShare
+	return engine.Protect(QueueBeyondItsShare)
 }
 
 // stronger finds where the branch of the victim's queue parts from the claimant's, and

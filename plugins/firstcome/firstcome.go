@@ -23,7 +23,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 
 func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddJobOrder(compare) }
-func (plugin) OnSessionClose(*engine.Session)  {}
 
 func compare(l, r *cluster.Job) int {
 	return cmp.Compare(l.Created, r.Created)

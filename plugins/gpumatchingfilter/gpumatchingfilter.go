@@ -43,7 +43,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (plugin) Name() string                    { return Name }
 func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(matters, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
 
 // matters also where no device is taken: a form without any, such as one that runs
 // on cores alone, keeps to the nodes that were meant.

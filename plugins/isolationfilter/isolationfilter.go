@@ -45,9 +45,8 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) Reasons() []engine.ReasonDoc    { return reasons }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (plugin) Name() string                { return Name }
+func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen asks for what no waiting cures apart from what others hold: the
 // first depends on the node alone.

@@ -37,7 +37,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (plugin) Name() string                    { return Name }
 func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(matters, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
 
 func matters(s *cluster.Shape) bool { return s.Files.Path != "" && len(s.Need.Selected) > 0 }
 

@@ -34,9 +34,8 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return &plugin{}, args.Decode(&struct{}{})
 }
 
-func (*plugin) Name() string                   { return Name }
-func (*plugin) Reasons() []engine.ReasonDoc    { return reasons }
-func (*plugin) OnSessionClose(*engine.Session) {}
+func (*plugin) Name() string                { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen registers nothing for a purpose that no queue has a run time for.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
@@ -61,17 +60,17 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 
 // veto protects victims that are younger than their queues' minimum.
 func veto(s *engine.Session, p engine.Purpose) engine.VictimRule {
-	may := func(v *engine.Victim) engine.Reason {
+	may := func(v *engine.Victim) engine.Verdict {
 		least := minimum(s.State, v.Job, p)
 		if least == 0 {
-			return ""
+			return engine.NoOpinion
 		}
 		if at := started(v); at != 0 && s.Now-at < least {
-			return TooYoung
+			return engine.Protect(TooYoung)
 		}
-		return ""
+		return engine.NoOpinion
 	}
-	return func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return may }
+	return func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return may }
 }
 
 // minimum is how long a job is protected after its start: what the nearest queue at or

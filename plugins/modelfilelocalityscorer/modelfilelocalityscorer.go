@@ -30,7 +30,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 
 func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticScore(matters, score) }
-func (plugin) OnSessionClose(*engine.Session)  {}
 
 func matters(s *cluster.Shape) bool { return s.Files.Main != "" || s.Files.Draft != "" }
 

@@ -31,7 +31,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (plugin) Name() string                    { return Name }
 func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddGroupFilter(admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
 
 func admit(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *engine.Rejection {
 	want := cluster.MulDiv(int64(w.Replicas), int64(w.NodesPerReplica), 1)

@@ -52,9 +52,8 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) Reasons() []engine.ReasonDoc    { return reasons }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (plugin) Name() string                { return Name }
+func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen asks apart what the node could ever hold: that depends on the
 // node alone, and nobody should be told to wait where it could not.

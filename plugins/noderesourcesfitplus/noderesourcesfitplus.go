@@ -108,7 +108,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 
 func (p *plugin) Name() string                    { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddShapeScore(matters, p.score) }
-func (p *plugin) OnSessionClose(*engine.Session)  {}
 
 // matters leaves models to PlacementScorer: they say themselves how they are laid out.
 func matters(s *cluster.Shape) bool { return !s.Served() }

@@ -50,8 +50,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (plugin) Name() string { return Name }
 
 // OnSessionOpen registers Spread with a bound: whose replicas are company is not
 // known by the shape, and on nodes without any of the model it makes no difference.

@@ -46,33 +46,31 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddMeans(engine.Preempt, Preempted)
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) {}
-
 // preemptable compares priorities within a queue, and tiers where branches part.
-func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
+func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
 	state := p.session.State
 	own, tierOf := p.tiers(job, lacks)
-	return func(v *engine.Victim) engine.Reason {
+	return func(v *engine.Victim) engine.Verdict {
 		if v.Job.Queue == job.Queue {
 			if v.Job.Priority < job.Priority {
-				return engine.Consent
+				return engine.Allow
 			}
-			return VictimNotLower
+			return engine.Protect(VictimNotLower)
 		}
 		a, b := state.Fork(own, state.Queue(v.Job.Queue))
 		if b == nil { // a job that runs stays in its queue when that is gone, or has queues below it by now
-			return VictimTierNotWeaker
+			return engine.Protect(VictimTierNotWeaker)
 		}
 		theirs, keeps := tier.Without(state, b, func(resource string) int64 { return v.ChargeOf(b, resource) })
 		switch {
 		case keeps:
-			return VictimWithinItsGuarantee
+			return engine.Protect(VictimWithinItsGuarantee)
 		case theirs.Rank() > tierOf(a).Rank():
-			return engine.Consent
+			return engine.Allow
 		case theirs.Rank() > a.Tier.Rank():
 			return engine.NotYet(VictimTierNotWeaker) // the quota of a may hold once others of it have left
 		}
-		return VictimTierNotWeaker
+		return engine.Protect(VictimTierNotWeaker)
 	}
 }
 

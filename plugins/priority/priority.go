@@ -24,6 +24,5 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 
 func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddJobPriority(compare) }
-func (plugin) OnSessionClose(*engine.Session)  {}
 
 func compare(l, r *cluster.Job) int { return cmp.Compare(r.Priority, l.Priority) }

@@ -31,5 +31,3 @@ func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddMeans(engine.Reclaim, Reclaimed) }
-
-func (p *plugin) OnSessionClose(*engine.Session) {}

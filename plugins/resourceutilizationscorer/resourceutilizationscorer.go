@@ -27,7 +27,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 
 func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddGroupScore(score) }
-func (plugin) OnSessionClose(*engine.Session)  {}
 
 // score stops at 100: a group too small for the replica is no better than one that it fills.
 func score(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, _ []*cluster.Node) float64 {

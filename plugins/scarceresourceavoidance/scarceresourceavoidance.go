@@ -127,8 +127,6 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	}
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) {}
-
 // matters leaves models that use devices to PlacementScorer.
 func matters(s *cluster.Shape) bool { return !s.Served() || s.Need.None() }
 

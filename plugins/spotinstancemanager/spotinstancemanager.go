@@ -66,8 +66,6 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticScore(nil, p.score)
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) {}
-
 // unstoppable says which tasks the filter is for: all others pass unasked.
 func unstoppable(s *cluster.Shape) bool { return !s.Preemptible }
 

@@ -55,8 +55,6 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddSweep(p.sweep)
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) {}
-
 // sweep looks at pending jobs only: a gang below its minimum misses a task.
 func (p *plugin) sweep(stmt *engine.Statement) {
 	for _, j := range p.session.State.Torn() {

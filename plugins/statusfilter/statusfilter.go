@@ -36,7 +36,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (plugin) Name() string                    { return Name }
 func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(nil, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if n.Ready() {

@@ -30,7 +30,6 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 
 func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddInstanceScore(keep) }
-func (plugin) OnSessionClose(*engine.Session)  {}
 
 func keep(j *cluster.Job) float64 {
 	bound, ready := true, true

@@ -44,8 +44,6 @@ func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticScore(nil, score)
 }
 
-func (plugin) OnSessionClose(*engine.Session) {}
-
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if n.Unschedulable && !tolerates(s, unschedulable) {
 		return reject(NodeUnschedulable, unschedulable)

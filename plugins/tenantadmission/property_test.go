@@ -14,8 +14,7 @@ import (
 // would, and prefers devices in an order of its own.
 type room struct{ order []int64 }
 
-func (room) Name() string                   { return "room" }
-func (room) OnSessionClose(*engine.Session) {}
+func (room) Name() string { return "room" }
 func (r room) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddShapeFilter(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		for _, a := range s.Resources {

@@ -70,8 +70,6 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddTaskFilter(p.matters, p.admit)
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) {}
-
 // before judges by what the task costs at least, wherever it goes.
 func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 	if !p.limited(j) {

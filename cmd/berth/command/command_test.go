@@ -19,7 +19,6 @@ type own struct{ open func(*engine.Session) }
 
 func (own) Name() string                      { return "Own" }
 func (o own) OnSessionOpen(s *engine.Session) { o.open(s) }
-func (own) OnSessionClose(*engine.Session)    {}
 
 const input = `
 apiVersion: berth.dev/v1alpha1

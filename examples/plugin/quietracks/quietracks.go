@@ -35,8 +35,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return p, nil
 }
 
-func (p *plugin) Name() string                   { return Name }
-func (p *plugin) OnSessionClose(*engine.Session) {}
+func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(

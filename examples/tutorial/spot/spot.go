@@ -52,6 +52,4 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) {}
-
 func (p *plugin) isSpot(n *cluster.Node) bool { return n.Labels[p.spotLabelKey] == p.spotLabelValue }

@@ -31,9 +31,6 @@ func (f *Filter) Reasons() []engine.ReasonDoc { return []engine.ReasonDoc{f.Doc}
 // OnSessionOpen registers the filter.
 func (f *Filter) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(f.Matters, f.Admit) }
 
-// OnSessionClose does nothing: no state is kept.
-func (*Filter) OnSessionClose(*engine.Session) {}
-
 // Matters reports whether the filter is for the shape.
 func (f *Filter) Matters(s *cluster.Shape) bool { return len(s.Selector) > 0 && f.Concern(s) }
 
