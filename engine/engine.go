@@ -73,6 +73,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 		decided: func() { s.denied = nil; s.heaps.clear() }} // queues may lose other jobs now
 	s.order = &order{state: state, hooks: s.Hooks, search: o.Search, fault: s.fault}
 	s.promises = promises{clerk: s.clerk, hold: o.Hold}
+	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
 	s.victims, s.heaps = &victims{state: state, hooks: s.Hooks, clerk: s.clerk}, &heaps{}
 	for i := range e.plugins {

@@ -31,6 +31,7 @@ type Session struct {
 	heaps      *heaps     // nodes by what room costs on them
 	promises   promises   // what earlier sessions reserved
 	retirement retirement // of jobs that their sets have too many of
+	sweeping   sweeping   // what hooks do once all jobs have had their turn
 }
 
 // Outcome is what a session decided.
@@ -85,7 +86,7 @@ func (s *Session) run(out *Outcome) {
 		return
 	}
 	// 6. Hooks act on their own account.
-	out.Decisions = append(out.Decisions, s.sweep()...)
+	out.Decisions = append(out.Decisions, s.sweeping.run()...)
 	// 7. Reservations for surplus of jobs that were evicted meanwhile are withdrawn.
 	s.promises.lost()
 }
