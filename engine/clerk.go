@@ -16,6 +16,7 @@ type clerk struct {
 	explain   bool
 	last      *int // how many events the last session had that had any
 
+	open    *Statement // the one that has not ended; nil: none
 	events  []Record
 	changes []cluster.Change
 	served  map[*cluster.Job]bool  // others were evicted for them in this session
@@ -29,7 +30,7 @@ type clerk struct {
 // begin opens an empty statement.
 func (c *clerk) begin() *Statement {
 	st := &Statement{clerk: c, log: c.spareLog, decisions: c.spareDecisions}
-	c.spareLog, c.spareDecisions = nil, nil
+	c.spareLog, c.spareDecisions, c.open = nil, nil, st
 	return st
 }
 

@@ -76,12 +76,18 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
 	s.victims, s.heaps = &victims{state: state, hooks: s.Hooks, clerk: s.clerk}, &heaps{}
-	for i := range e.plugins {
-		s.Hooks.opening = &e.plugins[i]
-		e.plugins[i].OnSessionOpen(s)
-	}
-	s.Hooks.opening = nil
+	s.open()
 	s.Hooks.staticFirst()
 	e.index.open(state, s.Hooks, s.fault)
 	return s
+}
+
+// open lets the plugins register their hooks.
+func (s *Session) open() {
+	defer s.contain()
+	defer func() { s.Hooks.opening = nil }()
+	for i := range s.engine.plugins {
+		s.Hooks.opening = &s.engine.plugins[i]
+		s.engine.plugins[i].OnSessionOpen(s)
+	}
 }

@@ -119,6 +119,9 @@ func (x *index) same(h *Hooks) bool {
 	return same
 }
 
+// forget drops all rankings: one of them may be half judged.
+func (x *index) forget() { clear(x.rankings) }
+
 func (x *index) publish(plugin string, parameters uint64) {
 	if x.params[plugin] != parameters {
 		x.params[plugin] = parameters

@@ -58,12 +58,18 @@ type Outcome struct {
 // before that stands and is in the outcome.
 func (s *Session) Run() (Outcome, error) {
 	var out Outcome
-	s.run(&out)
+	func() {
+		defer s.contain()
+		s.run(&out)
+	}()
 	out.Events, out.Changes, out.NextWake = s.clerk.events, s.clerk.changes, s.nextWake()
 	return out, s.fault.err
 }
 
 func (s *Session) run(out *Outcome) {
+	if s.fault.err != nil {
+		return // a plugin broke its contract when the session was opened
+	}
 	// 1. The clock of the State is moved.
 	s.openState()
 	// 2. Reservations that cannot be kept are withdrawn.
@@ -201,6 +207,7 @@ func (h *Hooks) deserved(job *cluster.Job, lacks []*cluster.Task) bool {
 
 // Close ends the session.
 func (s *Session) Close() {
+	defer s.contain()
 	for _, p := range s.engine.plugins {
 		if c, ok := p.Plugin.(Closer); ok {
 			c.OnSessionClose(s)

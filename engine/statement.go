@@ -58,6 +58,9 @@ const (
 
 // reuse gives the memory of the log to the next statement.
 func (st *Statement) reuse() {
+	if st.clerk.open == st {
+		st.clerk.open = nil
+	}
 	st.cut(0)
 	st.clerk.spareLog, st.clerk.spareDecisions = st.log, st.decisions
 	st.log, st.decisions = nil, nil
