@@ -113,3 +113,37 @@ func TestPanicOfTheEngineGoesOn(t *testing.T) {
 	s.State = nil
 	_, _ = s.Run()
 }
+
+// TestRejectionsHaveReasons: one without a reason voids the session, whatever its form.
+func TestRejectionsHaveReasons(t *testing.T) {
+	none := &engine.Rejection{Cure: engine.Wait}
+	tests := map[string]func(*engine.Session){
+		"static": func(s *engine.Session) {
+			s.Hooks.AddStaticFilter(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection { return none })
+		},
+		"shape": func(s *engine.Session) {
+			s.Hooks.AddShapeFilter(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection { return none })
+		},
+		"task": func(s *engine.Session) {
+			s.Hooks.AddTaskFilter(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) *engine.Rejection { return none })
+		},
+		"before": func(s *engine.Session) {
+			s.Hooks.AddPreFilter(func(*cluster.Task, *cluster.Job) *engine.Rejection { return none })
+		},
+		"victim": func(s *engine.Session) {
+			s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+				return func(*engine.Victim) engine.Verdict { return engine.Protect("") }
+			})
+			s.Hooks.AddMeans(engine.Preempt, "Preempted")
+		},
+	}
+	for name, open := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Job("low").Devices(1).Preemptible().On("a"), fixture.Job("j").Devices(1))
+			_, err := fixture.Engine(fixture.Fit(), &policy{name: "Mute", open: open}).Open(state, engine.Options{}).Run()
+			if err == nil || !strings.Contains(err.Error(), "plugin Mute: ") || !strings.Contains(err.Error(), "reason") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

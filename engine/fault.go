@@ -20,3 +20,12 @@ func (x *fault) unguarded(err error) {
 		x.err = fmt.Errorf("no filter of the profile saw that %w; a plugin that rejects nodes without room is missing", err)
 	}
 }
+
+// sign notes whose rejection it is. One without a reason voids the session: what it is
+// for could not be told.
+func (x *fault) sign(plugin string, r *Rejection) *Rejection {
+	if r.Plugin = plugin; r.Reason == "" {
+		x.fail(plugin, "a rejection has no reason; a reason is a constant such as NoSuchRack")
+	}
+	return r
+}

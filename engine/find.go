@@ -19,8 +19,7 @@ type finder struct {
 func (f *finder) before(t *cluster.Task) *Attempt {
 	for _, h := range f.hooks.preFilters {
 		if r := h.fn(t, t.Job); r != nil {
-			r.Plugin = h.plugin
-			return &Attempt{Task: unplaced(t), Nodes: len(f.state.Nodes()), Before: r}
+			return &Attempt{Task: unplaced(t), Nodes: len(f.state.Nodes()), Before: f.fault.sign(h.plugin, r)}
 		}
 	}
 	return nil
@@ -126,8 +125,7 @@ func (f *finder) taskHooks(t *cluster.Task) (filters []hook[TaskFilter], scorers
 func (f *finder) rejectTask(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) *Rejection {
 	for _, h := range filters {
 		if r := h.fn(t, t.Job, n); r != nil {
-			r.Plugin = h.plugin
-			return r
+			return f.fault.sign(h.plugin, r)
 		}
 	}
 	return nil

@@ -346,6 +346,7 @@ func (x *index) code(p *predicate, r *Rejection) uint16 {
 			return c
 		}
 	}
+	x.fault.sign(p.plugin, r)
 	want := code{plugin: p.plugin, reason: r.Reason, cure: r.Cure, precedence: r.Precedence}
 	i := slices.Index(x.codes, want)
 	if i < 0 {

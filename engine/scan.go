@@ -61,7 +61,7 @@ func (f *finder) rejectShape(shape *cluster.Shape, n *cluster.Node) (*Rejection,
 		if r == nil {
 			continue
 		}
-		r.Plugin = h.plugin
+		f.fault.sign(h.plugin, r)
 		if waiting == nil {
 			left = len(f.hooks.shapeFilters) - i
 		}

@@ -243,8 +243,7 @@ func (p *placer) survivors(t *cluster.Task, g *cluster.Group) (now, ever []*clus
 func (p *placer) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *Rejection {
 	for _, h := range p.finder.hooks.groupFilters {
 		if r := h.fn(job, want, g, nodes); r != nil {
-			r.Plugin = h.plugin
-			return r
+			return p.fault.sign(h.plugin, r)
 		}
 	}
 	return nil
