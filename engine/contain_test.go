@@ -139,7 +139,11 @@ func TestRejectionsHaveReasons(t *testing.T) {
 	}
 	for name, open := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Job("low").Devices(1).Preemptible().On("a"), fixture.Job("j").Devices(1))
+			j := fixture.Job("j").Devices(1)
+			if name == "victim" {
+				j.Devices(2)
+			}
+			state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Job("low").Devices(1).Preemptible().On("a"), j)
 			_, err := fixture.Engine(fixture.Fit(), &policy{name: "Mute", open: open}).Open(state, engine.Options{}).Run()
 			if err == nil || !strings.Contains(err.Error(), "plugin Mute: ") || !strings.Contains(err.Error(), "reason") {
 				t.Errorf("%v", err)
