@@ -50,32 +50,19 @@ func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
 			return fmt.Errorf("device %d is of a node that another has", c.Device)
 		}
 	}
-	if !runs && !n.shareable(s, claims) {
+	if !runs && !supplyOf(s, n).leave(claims) {
 		return fmt.Errorf("devices share memory that is less than the claims together")
 	}
 	return nil
 }
 
-// host is the node's own memory that claims take beside what the shape asks for:
-// layers that are on no device, and on unified memory the devices' part too.
-func (n *Node) host(s *Shape, claims []Claim, name string) int64 {
-	if name != Memory {
+// host is the node's own memory that the claims take beside what the shape requests,
+// if that is the resource's name.
+func (n *Node) host(s *Shape, claims []Claim, resource string) int64 {
+	if resource != Memory {
 		return 0
 	}
-	var held Bytes
-	if n.Unified {
-		for i := range claims {
-			held += claims[i].Memory
-		}
-	}
-	if l := s.Need.Layers; l != nil {
-		left := l.Total
-		for _, c := range claims {
-			left -= c.Layers
-		}
-		held += Bytes(left) * l.Bytes
-	}
-	return int64(held)
+	return supplyOf(s, n).host(claims)
 }
 
 // book adds (sign +1) or takes back (-1) what the task holds of node, queue and
@@ -107,7 +94,7 @@ func (s *State) book(t *Task, sign int64) {
 		u.Memory += Bytes(sign) * c.Memory
 		u.Leases += int32(sign)
 		if n.sliced && !t.held.counted() {
-			n.siblings(d, func(o *Device) { o.Use.Beside += Bytes(sign) * c.Memory })
+			siblings(n.Devices, d, func(o *Device) { o.Use.Beside += Bytes(sign) * c.Memory })
 		}
 		if t.held.Need.WholeNode {
 			u.Nodes += int32(sign)
@@ -258,14 +245,14 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 		}
 		milli, memory := c.Milli, c.Memory
 		if !shape.counted() {
-			memory += n.claimed(d, claims)
+			memory += claimed(n.Devices, d, claims)
 		}
 		for _, o := range n.Tasks {
 			if !there(o) {
 				continue
 			}
 			if !shape.counted() && !o.held.counted() {
-				memory += n.claimed(d, o.Claims)
+				memory += claimed(n.Devices, d, o.Claims)
 			}
 			for _, oc := range o.Claims {
 				if oc.Device != c.Device {

@@ -54,7 +54,7 @@ func (n *Node) foreign(free []Bytes) []Bytes {
 		}
 	}
 	for i := range free {
-		n.siblings(&n.Devices[i], func(o *Device) { out[o.Index] = max(out[o.Index], out[i]) })
+		siblings(n.Devices, &n.Devices[i], func(o *Device) { out[o.Index] = max(out[o.Index], out[i]) })
 	}
 	return out
 }
@@ -75,10 +75,10 @@ func (n *Node) unheld() []Bytes {
 		}
 		for _, c := range t.Claims {
 			out[c.Device] -= c.Memory
-			n.siblings(&n.Devices[c.Device], func(o *Device) { out[o.Index] -= c.Memory }) // a reading is of the memory that they share
+			siblings(n.Devices, &n.Devices[c.Device], func(o *Device) { out[o.Index] -= c.Memory }) // a reading is of the memory that they share
 		}
 		if n.Unified {
-			pot -= Bytes(t.held.Resources.Of(Memory) + n.host(t.held, t.Claims, Memory))
+			pot -= Bytes(t.held.Resources.Of(Memory) + supplyOf(t.held, n).host(t.Claims))
 		}
 	}
 	for i := range out {

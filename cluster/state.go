@@ -300,6 +300,7 @@ func (s *State) intern(shape *Shape) *Shape {
 		n := &copied.Need
 		n.Products, n.Types, n.Selected = trim(n.Products), trim(n.Types), trim(n.Selected)
 		copied.key = string(key)
+		copied.ways = waysOf(&copied)
 		e = &interned{shape: &copied}
 		s.shapes[copied.key] = e
 	case e.uses == 0:
