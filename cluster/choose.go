@@ -18,8 +18,11 @@ func (n *Node) Choose(s *Shape, score func(*Device) int64) ([]Claim, bool) {
 	return supplyOf(s, n).choose(score)
 }
 
-// Feasible reports whether Choose would find devices. It allocates nothing in the plain cases.
-func (n *Node) Feasible(s *Shape) bool { return s.Need.None() || supplyOf(s, n).feasible() }
+// Feasible reports whether Choose would find devices. It allocates nothing in the
+// plain cases, and says no to a full node without a look at its devices.
+func (n *Node) Feasible(s *Shape) bool {
+	return n.Unfilled() >= s.Need.Devices && (s.Need.None() || supplyOf(s, n).feasible())
+}
 
 func (v supply) feasible() bool {
 	if !v.unified && v.s.set().plain() && !v.s.bonded() && !v.shares() {
@@ -33,15 +36,11 @@ func (v supply) feasible() bool {
 // stops when it has found them, and looks closely only at devices that are partly held.
 func (v supply) enough() bool {
 	s, n := v.s, v.n
-	left := s.Need.Devices
-	if n.Unfilled() < left {
-		return false // without a look at them
-	}
-	alike := n.Alike(s)
+	alike := v.alike()
 	if alike && !s.Usable(&n.Devices[0]) {
 		return false
 	}
-	spare := s.part().spare(s)
+	left, spare := s.Need.Devices, s.part().spare(s)
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if d.Use.Milli > spare {
@@ -58,13 +57,9 @@ func (v supply) enough() bool {
 	return false
 }
 
-// Alike reports whether the shape can use all of the node's devices or none, if they
-// are idle, so that one can be asked about for all.
-func (n *Node) Alike(s *Shape) bool { return n.uniform && len(s.Need.Selected) == 0 }
-
 // Usable counts the devices of the kind the shape needs, held or not.
 func (n *Node) Usable(s *Shape) int {
-	if n.Alike(s) {
+	if supplyOf(s, n).alike() {
 		if s.Usable(&n.Devices[0]) {
 			return len(n.Devices)
 		}

@@ -42,39 +42,6 @@ type Device struct {
 	Gone bool `json:"gone,omitempty"`
 }
 
-// nameDevices gives devices that have none the ID by which they can be selected: of
-// each type the lowest numbers that are free. A device keeps its ID for as long as
-// the node is known, whatever the order in which devices are listed.
-func (n *Node) nameDevices() {
-	var taken map[DeviceID]bool // nil while no device has an ID from before
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		if d.ID == (DeviceID{}) {
-			continue
-		}
-		if taken == nil {
-			taken = map[DeviceID]bool{}
-		}
-		if d.ID.Node != n.Name || d.ID.Type != d.Type || taken[d.ID] {
-			d.ID = DeviceID{}
-			continue
-		}
-		taken[d.ID] = true
-	}
-	next := map[string]int{}
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		if d.ID != (DeviceID{}) || d.Gone {
-			continue
-		}
-		id := DeviceID{Node: n.Name, Type: d.Type, Index: next[d.Type]}
-		for taken[id] {
-			id.Index++
-		}
-		d.ID, next[d.Type] = id, id.Index+1
-	}
-}
-
 // DeviceUse is a device's ledger. Used counts what tasks
 // hold or have reserved; Releasing counts what evicted tasks still hold physically.
 type DeviceUse struct {

@@ -77,10 +77,10 @@ func (layered) price(s *Shape, d *Device) Milli {
 	return Whole
 }
 
-func (layered) cheapest(*Shape) (Milli, bool)  { return 1, false }
-func (layered) tooSmall(*survey, int) Shortage { return Shortage{Lack: LackBytes} }
+func (layered) cheapest(*Shape) (Milli, bool) { return 1, false }
+func (layered) tooSmall(survey, int) Shortage { return Shortage{Lack: LackBytes} }
 
-func (layered) inUse(v *survey, want int) Shortage { return short(LackDevices, want, v.takers) }
+func (layered) inUse(v survey, want int) Shortage { return short(LackDevices, want, v.takers) }
 
 // The set.
 
@@ -230,7 +230,7 @@ func (layered) load(s *Shape, d *Device, capacity int64) int64 {
 func (layered) roomy(supply) bool { return false }
 
 // gives counts on one of the replicas that share memory.
-func (layered) gives(v *survey) int64 {
+func (layered) gives(v survey) int64 {
 	most := v.s.Need.Devices
 	if most == 0 {
 		most = v.kind
@@ -259,7 +259,7 @@ func (t layered) short(v supply) Shortage {
 	if most == 0 {
 		most = has.kind
 	}
-	on := min(t.gives(&has), int64(l.Total))
+	on := min(t.gives(has), int64(l.Total))
 	if on >= int64(l.least()) { // the devices take their part, and the node has no room for the rest
 		return v.lackMemory((int64(l.Total) - on) * int64(l.Bytes))
 	}

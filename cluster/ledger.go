@@ -99,7 +99,7 @@ func (s *State) book(t *Task, sign int64) {
 		if t.held.Need.WholeNode {
 			u.Nodes += int32(sign)
 		}
-		if n.counts(d) {
+		if d.countsAs(n.DeviceResource) {
 			n.deviceUsed += sign * int64(c.Milli)
 		}
 		if iso.Exclusive() {
@@ -112,16 +112,16 @@ func (s *State) book(t *Task, sign int64) {
 			case u.Sessions == 1 && sign > 0:
 				u.Session = iso.Session
 			default: // facts may bring several sessions together
-				u.Session = n.session(c.Device, t, sign > 0)
+				u.Session = firstSession(n, c.Device, t, sign > 0)
 			}
 		}
 	}
 	s.chargeTask(t, sign)
 }
 
-// session is the first, by name, of the sessions that hold the device; the task
+// firstSession is the first, by name, of the sessions that hold the device; the task
 // counts or does not.
-func (n *Node) session(device int, t *Task, counts bool) string {
+func firstSession(n *Node, device int, t *Task, counts bool) string {
 	first, found := "", false
 	see := func(o *Task) {
 		if o.held.Isolation.GPU == GPUSessionExclusive && slices.ContainsFunc(o.Claims, func(c Claim) bool { return c.Device == device }) {
@@ -202,7 +202,8 @@ func (n *Node) Keeps(t *Task) bool {
 // releasing it, all other reservations set aside.
 func (n *Node) present(t *Task, claims []Claim) bool {
 	shape := t.Held()
-	if !n.releasing() {
+	leaves := func(d *Device) bool { return d.Use.ReleasingLeases > 0 }
+	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Releasing > 0 }) && !anyDevice(n.Devices, leaves) {
 		return true
 	}
 	there := func(o *Task) bool { return o != t && (o.Runs() || o.Status == Releasing) }
@@ -270,19 +271,4 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 		}
 	}
 	return true
-}
-
-// releasing reports whether anything on the node is on its way out.
-func (n *Node) releasing() bool {
-	for i := range n.Resources {
-		if n.Resources[i].Releasing > 0 {
-			return true
-		}
-	}
-	for i := range n.Devices {
-		if n.Devices[i].Use.ReleasingLeases > 0 {
-			return true
-		}
-	}
-	return false
 }

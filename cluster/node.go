@@ -152,7 +152,7 @@ func (n *Node) Unfilled() int { return len(n.Devices) - n.filled }
 // Emptied is the node with no task on it and nothing found in use; the node itself
 // where that is so. It is for looking at, and not part of a State.
 func (n *Node) Emptied() *Node {
-	if n.untouched() {
+	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Used != 0 || l.Foreign != 0 }) && !anyDevice(n.Devices, (*Device).touched) {
 		return n
 	}
 	e := *n
@@ -168,24 +168,6 @@ func (n *Node) Emptied() *Node {
 	}
 	return &e
 }
-
-// untouched reports whether nothing of the node is held or found in use.
-func (n *Node) untouched() bool {
-	for i := range n.Resources {
-		if l := &n.Resources[i]; l.Used != 0 || l.Foreign != 0 {
-			return false
-		}
-	}
-	for i := range n.Devices {
-		if d := &n.Devices[i]; d.Use != (DeviceUse{}) || d.Foreign != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// counts reports whether the device is part of DeviceCapacity.
-func (n *Node) counts(d *Device) bool { return !d.Lost && d.Resource == n.DeviceResource }
 
 // Most bounds from above how many tasks of the shape the node could ever hold at
 // once, with no other task on it.
@@ -253,17 +235,6 @@ func (n *Node) Lacks(s *Shape) bool {
 		}
 	}
 	return n.Unfilled() < s.Need.Devices
-}
-
-// LargestDevice is the memory of the node's biggest device the need may use, even if held.
-func (n *Node) LargestDevice(need *Need) Bytes {
-	var most Bytes
-	for i := range n.Devices {
-		if d := &n.Devices[i]; !d.Lost && d.Profile == need.Partition {
-			most = max(most, d.Memory)
-		}
-	}
-	return most
 }
 
 func (n *Node) addTask(t *Task) {

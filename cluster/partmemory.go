@@ -33,11 +33,11 @@ func (memory) fill(s *Shape, d *Device) (part, free int64) {
 func (memory) price(s *Shape, d *Device) Milli { return d.Part(s.Need.Memory) }
 func (memory) cheapest(*Shape) (Milli, bool)   { return 1, false }
 
-func (memory) tooSmall(v *survey, want int) Shortage {
+func (memory) tooSmall(v survey, want int) Shortage {
 	return Shortage{Lack: LackBytes, Want: int64(v.s.Need.Memory), Have: v.least(want, capacityOf)}
 }
 
-func (memory) inUse(v *survey, want int) Shortage {
+func (memory) inUse(v survey, want int) Shortage {
 	return Shortage{Lack: LackBytes, Want: int64(v.s.Need.Memory), Have: v.least(want, freeMemory)}
 }
 

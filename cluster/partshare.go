@@ -42,7 +42,7 @@ func (share) price(s *Shape, _ *Device) Milli { return s.Need.Share }
 func (share) cheapest(s *Shape) (Milli, bool) { return s.Need.Share, true }
 
 // tooSmall is said of the device that is short of least: each keeps too much for itself.
-func (share) tooSmall(v *survey, _ int) Shortage {
+func (share) tooSmall(v survey, _ int) Shortage {
 	out := Shortage{Lack: LackBytes}
 	for i := range v.n.Devices {
 		d := &v.n.Devices[i]
@@ -57,7 +57,7 @@ func (share) tooSmall(v *survey, _ int) Shortage {
 	return out
 }
 
-func (share) inUse(v *survey, want int) Shortage {
+func (share) inUse(v survey, want int) Shortage {
 	return Shortage{Lack: LackShare, Want: int64(v.s.Need.Share), Have: v.least(want, freeShare)}
 }
 
@@ -82,4 +82,4 @@ func (fullShare) empties() bool       { return false }
 func (fullShare) matters(*Shape) bool { return true }
 
 func (fullShare) fill(s *Shape, d *Device) (part, free int64) { return share{}.fill(s, d) }
-func (fullShare) inUse(v *survey, want int) Shortage          { return share{}.inUse(v, want) }
+func (fullShare) inUse(v survey, want int) Shortage           { return share{}.inUse(v, want) }

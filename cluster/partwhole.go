@@ -19,8 +19,8 @@ func (whole) times(*Shape, Milli, Bytes) int64        { return 1 }
 func (whole) fill(*Shape, *Device) (part, free int64) { return 1, 1 }
 func (whole) price(*Shape, *Device) Milli             { return Whole }
 func (whole) cheapest(*Shape) (Milli, bool)           { return Whole, true }
-func (whole) tooSmall(*survey, int) Shortage          { return Shortage{Lack: LackBytes} }
-func (whole) inUse(v *survey, want int) Shortage      { return short(LackDevices, want, v.takers) }
+func (whole) tooSmall(survey, int) Shortage           { return Shortage{Lack: LackBytes} }
+func (whole) inUse(v survey, want int) Shortage       { return short(LackDevices, want, v.takers) }
 func (whole) memory(_ *Shape, d *Device) (_, _ Bytes) { return 0, d.Room() }
 
 // alone is the part of those whose isolation keeps others off their devices. They
@@ -46,4 +46,4 @@ func (a alone) takes(s *Shape, d *Device) bool {
 	return d.empty() && s.Need.Memory <= d.Room() && a.suits(s, d)
 }
 
-func (a alone) tooSmall(v *survey, want int) Shortage { return a.requested(v.s).tooSmall(v, want) }
+func (a alone) tooSmall(v survey, want int) Shortage { return a.requested(v.s).tooSmall(v, want) }

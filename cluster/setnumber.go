@@ -92,7 +92,7 @@ func (number) roomy(v supply) bool {
 
 func (number) empty(supply) (Shortage, bool) { return Shortage{}, false }
 
-func (number) gives(*survey) int64 { return 0 }
+func (number) gives(survey) int64 { return 0 }
 
 func (t number) short(v supply) Shortage {
 	has, want := surveyOf(v), max(1, v.s.Need.Devices)

@@ -38,7 +38,7 @@ func largest(v supply, order []int) []int {
 func (sum) fewest(supply, []*Task) (int, bool) { return 1, true }
 func (sum) roomy(supply) bool                  { return false }
 
-func (sum) gives(v *survey) int64 { return v.most(max(1, v.s.Need.Devices), claimNow) }
+func (sum) gives(v survey) int64 { return v.most(max(1, v.s.Need.Devices), claimNow) }
 
 // empty needs no copy of the node: models request sums in a thousand sizes, and a
 // copy of every node for each would cost more than all else.
@@ -64,7 +64,7 @@ func (sum) empty(v supply) (Shortage, bool) {
 			return Shortage{}, true
 		}
 		has.takers = 0 // held or not
-		if most < 0 || best.less(&has, want) || !has.less(&best, want) && sum > most {
+		if most < 0 || best.less(has, want) || !has.less(best, want) && sum > most {
 			best, most = has, sum
 		}
 	}

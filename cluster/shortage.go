@@ -88,7 +88,7 @@ func surveyOf(v supply) survey {
 		}
 		last = group
 		t := surveyGroup(v, group)
-		if i == 0 || best.less(&t, want) || !t.less(&best, want) && set.gives(&t) > set.gives(&best) {
+		if i == 0 || best.less(t, want) || !t.less(best, want) && set.gives(t) > set.gives(best) {
 			best = t
 		}
 	}
@@ -96,7 +96,7 @@ func surveyOf(v supply) survey {
 }
 
 // less compares by what the groups could ever give of the wanted devices, then by what they give now.
-func (t *survey) less(o *survey, want int) bool {
+func (t survey) less(o survey, want int) bool {
 	return cmp.Or(
 		cmp.Compare(min(t.kind, want), min(o.kind, want)),
 		cmp.Compare(min(t.big, want), min(o.big, want)),
@@ -107,7 +107,7 @@ func (t *survey) less(o *survey, want int) bool {
 func surveyGroup(v supply, group string) survey {
 	t := survey{supply: v, group: group}
 	s, n := v.s, v.n
-	alike, part := n.Alike(s), s.part()
+	alike, part := v.alike(), s.part()
 	kind, big := false, false
 	if alike && n.Unfilled() == 0 && group == "" { // one look for all
 		if t.counts(&n.Devices[0]) {
@@ -142,12 +142,12 @@ func surveyGroup(v supply, group string) survey {
 }
 
 // counts reports whether the device is of the kind, whatever its size.
-func (t *survey) counts(d *Device) bool {
+func (t survey) counts(d *Device) bool {
 	return t.s.Need.Kind(d) && t.s.Need.Selects(d) && (t.group == "" || t.group == t.s.group(d))
 }
 
 // least is what the last of so many devices gives when those that give most are taken.
-func (t *survey) least(devices int, of func(*Shape, *Device) int64) int64 {
+func (t survey) least(devices int, of func(*Shape, *Device) int64) int64 {
 	if devices == 1 {
 		most := int64(0)
 		for i := range t.n.Devices {
@@ -164,7 +164,7 @@ func (t *survey) least(devices int, of func(*Shape, *Device) int64) int64 {
 
 // most is what so many devices give together when those that give most are taken.
 // Replicas that are taken whole give the memory that they share once.
-func (t *survey) most(devices int, of func(*Shape, *Device) int64) int64 {
+func (t survey) most(devices int, of func(*Shape, *Device) int64) int64 {
 	var room [32]int64
 	var values []int64
 	if t.n.sliced && !t.shares() {
@@ -180,7 +180,7 @@ func (t *survey) most(devices int, of func(*Shape, *Device) int64) int64 {
 }
 
 // values are what the devices of the kind give, smallest first.
-func (t *survey) values(out []int64, of func(*Shape, *Device) int64) []int64 {
+func (t survey) values(out []int64, of func(*Shape, *Device) int64) []int64 {
 	if t.once {
 		return t.cards(of)
 	}
@@ -194,7 +194,7 @@ func (t *survey) values(out []int64, of func(*Shape, *Device) int64) []int64 {
 }
 
 // cards are what the devices give, smallest first, replicas that share memory as one.
-func (t *survey) cards(of func(*Shape, *Device) int64) []int64 {
+func (t survey) cards(of func(*Shape, *Device) int64) []int64 {
 	var out []int64
 	at := map[string]int{}
 	for i := range t.n.Devices {
@@ -214,7 +214,7 @@ func (t *survey) cards(of func(*Shape, *Device) int64) []int64 {
 }
 
 // tooFew is why fewer devices take the shape than it wants, if that is so.
-func (t *survey) tooFew(want int) Shortage {
+func (t survey) tooFew(want int) Shortage {
 	switch {
 	case t.kind < want:
 		return short(LackKind, want, t.kind)
@@ -228,7 +228,7 @@ func (t *survey) tooFew(want int) Shortage {
 
 // together is what devices are short of that would each take their part: memory
 // that replicas share, or the sum of what they give.
-func (t *survey) together(want int) Shortage {
+func (t survey) together(want int) Shortage {
 	most := t.most(want, claimNow)
 	out := Shortage{Lack: LackBytes, Devices: want, Want: int64(t.s.Need.SumAtLeast), Have: most}
 	if !t.shares() || most < out.Want {

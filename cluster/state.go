@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"slices"
-	"strings"
 )
 
 // State is what is known of a cluster. It changes by Apply or in a Transaction, and
@@ -178,52 +177,6 @@ func (s *State) deleteNode(n *Node) {
 	s.free = append(s.free, n.slot)
 }
 
-// normalize puts ledgers in order and names every device's resource.
-func (n *Node) normalize() {
-	if n.DeviceResource == "" {
-		n.DeviceResource = DefaultDeviceResource
-	}
-	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
-	n.sliced = false
-	n.nameDevices()
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		n.sliced = n.sliced || d.Shares != ""
-		d.Index = i
-		d.Resource, d.Fraction = n.resourceOf(d), 0
-		if d.Profile != "" {
-			d.Fraction = fractionOf(d.Product, d.Profile)
-		}
-	}
-	n.nameProducts()
-	n.uniform = n.devicesAlike()
-	n.pour()
-	n.deviceCapacity, n.deviceUsed, n.filled = 0, 0, 0
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		if n.counts(d) {
-			n.deviceCapacity += int64(Whole)
-			n.deviceUsed += int64(d.Use.Milli)
-		}
-		if d.Use.Milli >= Whole {
-			n.filled++
-		}
-	}
-}
-
-// devicesAlike reports whether a need that selects no device takes either all of the
-// node's devices or none, if they are idle.
-func (n *Node) devicesAlike() bool {
-	for i := range n.Devices {
-		d, o := &n.Devices[i], &n.Devices[0]
-		if d.Memory != o.Memory || d.Reserved != o.Reserved || d.Lost != o.Lost ||
-			d.Profile != o.Profile || d.Resource != o.Resource || d.Product != o.Product || d.Type != o.Type {
-			return false
-		}
-	}
-	return len(n.Devices) > 0
-}
-
 // join counts what the node has and returns its group, which does not list it
 // yet; nil without devices.
 func (s *State) join(n *Node) *Group {
@@ -329,15 +282,4 @@ func (s *State) Drop(shape *Shape) {
 		}
 	}
 	s.idle = 0
-}
-
-// resourceOf is the name that the device is requested and booked under.
-func (n *Node) resourceOf(d *Device) string {
-	switch {
-	case d.Resource != "":
-		return d.Resource
-	case d.Profile != "":
-		return PartitionResource + d.Profile
-	}
-	return n.DeviceResource
 }

@@ -37,6 +37,9 @@ func (d *Device) empty() bool {
 	return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligible
 }
 
+// touched reports whether any of the device is held or found in use.
+func (d *Device) touched() bool { return d.Use != (DeviceUse{}) || d.Foreign != 0 }
+
 // Idle reports whether no task holds any of the device, not even one that is leaving.
 func (d *Device) Idle() bool { return d.Use.Leases == 0 && d.Use.ReleasingLeases == 0 }
 
@@ -97,6 +100,10 @@ type supply struct {
 
 func supplyOf(s *Shape, n *Node) supply { return supply{s, n, n.Unified} }
 
+// alike reports whether the shape can use all of the devices or none, if they are
+// idle, so that one can be asked about for all.
+func (v supply) alike() bool { return v.n.uniform && len(v.s.Need.Selected) == 0 }
+
 // shares reports whether the shape takes memory of which devices have one together.
 func (v supply) shares() bool { return v.n.sliced && !v.s.counted() }
 
@@ -111,6 +118,10 @@ func (v supply) pot() Bytes {
 	}
 	return 0
 }
+
+// Pot is the unified memory of the node that the shape's devices can have; without
+// one it is more than any device has.
+func (s *Shape) Pot(n *Node) Bytes { return supplyOf(s, n).pot() }
 
 // claim is what the shape holds of the device.
 func (v supply) claim(i int) Claim {
@@ -225,7 +236,7 @@ func apart(devices []Device, order []int) []int {
 
 // DeviceMemory is what the node's devices give such a task with no other task and
 // no foreign process on the node.
-func (n *Node) DeviceMemory(s *Shape) Bytes {
+func (s *Shape) DeviceMemory(n *Node) Bytes {
 	sum := sumDevices(n.Devices, (*Device).Capacity)
 	if !n.Unified {
 		return sum
@@ -234,7 +245,7 @@ func (n *Node) DeviceMemory(s *Shape) Bytes {
 }
 
 // FreeDeviceMemory is what they give it now.
-func (n *Node) FreeDeviceMemory(s *Shape) Bytes {
+func (s *Shape) FreeDeviceMemory(n *Node) Bytes {
 	sum := sumDevices(n.Devices, func(d *Device) Bytes { return max(0, d.Free()) })
 	if !n.Unified {
 		return sum
@@ -254,11 +265,13 @@ func sumDevices(devices []Device, of func(*Device) Bytes) Bytes {
 
 // repeated reports whether a device before it has the memory that the device shares.
 func repeated(before []Device, d *Device) bool {
-	if d.Shares == "" {
-		return false
-	}
-	for i := range before {
-		if o := &before[i]; !o.Lost && o.Shares == d.Shares {
+	return d.Shares != "" && anyDevice(before, func(o *Device) bool { return !o.Lost && o.Shares == d.Shares })
+}
+
+// anyDevice reports whether what is asked is so of any device.
+func anyDevice(devices []Device, is func(*Device) bool) bool {
+	for i := range devices {
+		if is(&devices[i]) {
 			return true
 		}
 	}

@@ -61,8 +61,8 @@ type part interface {
 
 	// tooSmall and inUse are what so many devices are short of: to be large enough,
 	// and to have enough free.
-	tooSmall(v *survey, want int) Shortage
-	inUse(v *survey, want int) Shortage
+	tooSmall(v survey, want int) Shortage
+	inUse(v survey, want int) Shortage
 }
 
 // set is a way to ask for devices together.
@@ -113,7 +113,7 @@ type set interface {
 	// short is what the node is short of; gives is what the devices that were counted
 	// give together.
 	short(v supply) Shortage
-	gives(v *survey) int64
+	gives(v survey) int64
 }
 
 // bond is a condition on the devices of a task together: they are of one group.
@@ -154,6 +154,7 @@ func (s *Shape) bond() bond {
 	return findBond(&s.Need)
 }
 
+//go:noinline
 func findPart(s *Shape) part {
 	at := 0
 	for !parts[at].asked(s) {
@@ -162,6 +163,7 @@ func findPart(s *Shape) part {
 	return parts[at]
 }
 
+//go:noinline
 func findSet(s *Shape) set {
 	at := 0
 	for !sets[at].asked(s) {

@@ -23,10 +23,7 @@ func pot(s *cluster.Shape, n *cluster.Node, layers []cluster.Claim) (least, most
 		}
 		return 0, most
 	}
-	free := int64(0) // all that there is left to be had
-	if l := n.Ledger(cluster.Memory); l != nil {
-		free = max(0, l.Free()-s.Resources.Of(cluster.Memory))
-	}
+	free := int64(s.Pot(n)) // all that there is left to be had
 	var low, high []int64
 	for i := range n.Devices {
 		d := &n.Devices[i]
