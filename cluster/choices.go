@@ -32,7 +32,7 @@ func (c choice) kinds(named []DeviceID) [][]int {
 		if !c.s.Takes(d) {
 			continue
 		}
-		k := slices.IndexFunc(kinds, func(k []int) bool { return devices[k[0]].like(d, named) })
+		k := slices.IndexFunc(kinds, func(k []int) bool { return c.like(&devices[k[0]], d, named) })
 		if k < 0 {
 			k = len(kinds)
 			kinds = append(kinds, nil)
@@ -48,8 +48,8 @@ func (c choice) kinds(named []DeviceID) [][]int {
 }
 
 // like reports whether it makes no difference which of the two is taken.
-func (d *Device) like(o *Device, named []DeviceID) bool {
-	if d != o && (slices.Contains(named, d.ID) || slices.Contains(named, o.ID)) {
+func (c choice) like(d, o *Device, named []DeviceID) bool {
+	if d != o && (slices.Contains(named, d.ID) || slices.Contains(named, o.ID)) || c.s.bonded() && c.s.group(d) != c.s.group(o) {
 		return false
 	}
 	return d.Type == o.Type && d.Shares == o.Shares && d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use == o.Use
@@ -96,7 +96,7 @@ func (c choice) alike(a, b []Claim, named []DeviceID) bool {
 	}
 	devices, rest := c.n.Devices, slices.Clone(b)
 	for _, x := range a {
-		i := slices.IndexFunc(rest, func(o Claim) bool { return devices[x.Device].like(&devices[o.Device], named) })
+		i := slices.IndexFunc(rest, func(o Claim) bool { return c.like(&devices[x.Device], &devices[o.Device], named) })
 		if i < 0 {
 			return false
 		}

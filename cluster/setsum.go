@@ -46,10 +46,13 @@ func (sum) empty(v supply) (Shortage, bool) {
 	if v.unified || v.n.sliced {
 		return Shortage{}, false
 	}
-	s, want := v.s, max(1, v.s.Need.Devices)
+	s, want, one := v.s, max(1, v.s.Need.Devices), v.oneGroup()
 	var best survey
 	most, last := int64(-1), ""
 	for i := range v.n.Devices {
+		if i > 0 && (one || !s.bonded()) {
+			break
+		}
 		group := ""
 		if s.bonded() {
 			group = s.group(&v.n.Devices[i])

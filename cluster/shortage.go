@@ -80,8 +80,11 @@ func surveyOf(v supply) survey {
 		return surveyGroup(v, "")
 	}
 	var best survey
-	last, set, want := "", v.s.set(), max(1, v.s.Need.Devices)
+	last, set, want, one := "", v.s.set(), max(1, v.s.Need.Devices), v.oneGroup()
 	for i := range v.n.Devices {
+		if i > 0 && one {
+			break
+		}
 		group := v.s.group(&v.n.Devices[i])
 		if i > 0 && group == last {
 			continue
@@ -107,9 +110,9 @@ func (t survey) less(o survey, want int) bool {
 func surveyGroup(v supply, group string) survey {
 	t := survey{supply: v, group: group}
 	s, n := v.s, v.n
-	alike, part := v.alike(), s.part()
+	alike, part := v.oneGroup(), s.part()
 	kind, big := false, false
-	if alike && n.Unfilled() == 0 && group == "" { // one look for all
+	if alike && n.Unfilled() == 0 { // one look for all
 		if t.counts(&n.Devices[0]) {
 			t.kind = len(n.Devices)
 			if part.suits(s, &n.Devices[0]) {
@@ -120,7 +123,7 @@ func surveyGroup(v supply, group string) survey {
 	}
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if i == 0 || !alike || group != "" {
+		if i == 0 || !alike {
 			kind = t.counts(d)
 			big = kind && part.suits(s, d)
 		}

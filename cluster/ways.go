@@ -120,6 +120,8 @@ type set interface {
 type bond interface {
 	asked(n *Need) bool
 	group(n *Need, d *Device) string
+	// uniform reports whether devices of one kind and size are of one group.
+	uniform() bool
 }
 
 // ways is how a shape asks for devices. It is found when the shape is interned; a
@@ -196,6 +198,7 @@ func (s *Shape) group(d *Device) string { return s.bond().group(&s.Need, d) }
 type both struct{ a, b bond }
 
 func (both) asked(*Need) bool                  { return false }
+func (t both) uniform() bool                   { return t.a.uniform() && t.b.uniform() }
 func (t both) group(n *Need, d *Device) string { return t.a.group(n, d) + "\x00" + t.b.group(n, d) }
 
 // sameProduct is asked for by those that cannot use a mix of products.
@@ -203,6 +206,7 @@ type sameProduct struct{}
 
 func (sameProduct) asked(n *Need) bool              { return n.SameProduct }
 func (sameProduct) group(_ *Need, d *Device) string { return d.Product }
+func (sameProduct) uniform() bool                   { return true }
 
 // counted reports whether the shape takes devices by count alone.
 func (s *Shape) counted() bool { return s.part().counted() }
