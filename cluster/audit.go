@@ -19,7 +19,7 @@ func (s *State) Audit() error {
 		return errors.New("the snapshot of the State makes another State")
 	}
 	for _, n := range s.fleet.all() {
-		if err := n.audit(again.fleet.find(n.Name)); err != nil {
+		if err := auditNode(n, again.fleet.find(n.Name)); err != nil {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
@@ -41,12 +41,12 @@ func (s *State) Audit() error {
 	return s.shapes.audit(&again.shapes)
 }
 
-func (n *Node) audit(o *Node) error {
+func auditNode(n, o *Node) error {
 	if !slices.Equal(n.Resources, o.Resources) || n.Isolated != o.Isolated || n.deviceUsed != o.deviceUsed || n.deviceCapacity != o.deviceCapacity || n.filled != o.filled {
 		return fmt.Errorf("ledgers %v, its tasks hold %v", n.Resources, o.Resources)
 	}
-	if n.leavable != n.sumLeavable() {
-		return fmt.Errorf("preemptible tasks hold %d thousandths of devices, %d are counted", n.sumLeavable(), n.leavable)
+	if n.leavable != sumLeavable(n) {
+		return fmt.Errorf("preemptible tasks hold %d thousandths of devices, %d are counted", sumLeavable(n), n.leavable)
 	}
 	for i := range n.Devices {
 		d := &n.Devices[i]
@@ -110,7 +110,7 @@ func auditLists(s, o *State) error {
 }
 
 // sumLeavable is the sum that Node.Leavable is kept as.
-func (n *Node) sumLeavable() int64 {
+func sumLeavable(n *Node) int64 {
 	sum := int64(0)
 	for _, t := range n.Tasks {
 		if t.mayBeVictim() {

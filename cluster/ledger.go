@@ -27,32 +27,19 @@ func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
 			return fmt.Errorf("device %d is of a node that another has", c.Device)
 		}
 	}
-	if !runs && !n.shareable(s, claims) {
+	if !runs && !supplyOf(s, n).leave(claims) {
 		return fmt.Errorf("devices share memory that is less than the claims together")
 	}
 	return nil
 }
 
-// host is the node's own memory that claims take beside what the shape asks for:
-// layers that are on no device, and on unified memory the devices' part too.
-func (n *Node) host(s *Shape, claims []Claim, name string) int64 {
-	if name != Memory {
+// host is the node's own memory that the claims take beside what the shape requests,
+// if that is the resource's name.
+func (n *Node) host(s *Shape, claims []Claim, resource string) int64 {
+	if resource != Memory {
 		return 0
 	}
-	var held Bytes
-	if n.Unified {
-		for i := range claims {
-			held += claims[i].Memory
-		}
-	}
-	if l := s.Need.Layers; l != nil {
-		left := l.Total
-		for _, c := range claims {
-			left -= c.Layers
-		}
-		held += Bytes(left) * l.Bytes
-	}
-	return int64(held)
+	return supplyOf(s, n).host(claims)
 }
 
 // booking is what tasks hold: the ledgers of nodes, the use of queues, and counts.
@@ -91,12 +78,12 @@ func (b *booking) book(t *Task, sign int64) {
 		u.Memory += Bytes(sign) * c.Memory
 		u.Leases += int32(sign)
 		if n.sliced && !t.held.counted() {
-			n.siblings(d, func(o *Device) { o.Use.Beside += Bytes(sign) * c.Memory })
+			siblings(n.Devices, d, func(o *Device) { o.Use.Beside += Bytes(sign) * c.Memory })
 		}
 		if t.held.Need.WholeNode {
 			u.Nodes += int32(sign)
 		}
-		if n.counts(d) {
+		if d.countsAs(n.DeviceResource) {
 			n.deviceUsed += sign * int64(c.Milli)
 		}
 		if iso.Exclusive() {
@@ -109,16 +96,16 @@ func (b *booking) book(t *Task, sign int64) {
 			case u.Sessions == 1 && sign > 0:
 				u.Session = iso.Session
 			default: // facts may bring several sessions together
-				u.Session = n.session(c.Device, t, sign > 0)
+				u.Session = firstSession(n, c.Device, t, sign > 0)
 			}
 		}
 	}
 	b.tree.charge(t, sign)
 }
 
-// session is the first, by name, of the sessions that hold the device; the task
+// firstSession is the first, by name, of the sessions that hold the device; the task
 // counts or does not.
-func (n *Node) session(device int, t *Task, counts bool) string {
+func firstSession(n *Node, device int, t *Task, counts bool) string {
 	first, found := "", false
 	see := func(o *Task) {
 		if o.held.Isolation.GPU == GPUSessionExclusive && slices.ContainsFunc(o.Claims, func(c Claim) bool { return c.Device == device }) {
@@ -180,7 +167,8 @@ func (n *Node) Keeps(t *Task) bool {
 // releasing it, all other reservations set aside.
 func (n *Node) present(t *Task, claims []Claim) bool {
 	shape := t.Held()
-	if !n.releasing() {
+	leaves := func(d *Device) bool { return d.Use.ReleasingLeases > 0 }
+	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Releasing > 0 }) && !anyDevice(n.Devices, leaves) {
 		return true
 	}
 	there := func(o *Task) bool { return o != t && (o.Runs() || o.Status == Releasing) }
@@ -223,14 +211,14 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 		}
 		milli, memory := c.Milli, c.Memory
 		if !shape.counted() {
-			memory += n.claimed(d, claims)
+			memory += claimed(n.Devices, d, claims)
 		}
 		for _, o := range n.Tasks {
 			if !there(o) {
 				continue
 			}
 			if !shape.counted() && !o.held.counted() {
-				memory += n.claimed(d, o.Claims)
+				memory += claimed(n.Devices, d, o.Claims)
 			}
 			for _, oc := range o.Claims {
 				if oc.Device != c.Device {
@@ -248,21 +236,6 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 		}
 	}
 	return true
-}
-
-// releasing reports whether anything on the node is on its way out.
-func (n *Node) releasing() bool {
-	for i := range n.Resources {
-		if n.Resources[i].Releasing > 0 {
-			return true
-		}
-	}
-	for i := range n.Devices {
-		if n.Devices[i].Use.ReleasingLeases > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // rebookAll is rebook for all tasks that are on nodes.

@@ -74,7 +74,7 @@ func (n *Node) sameSpec(spec *Node) bool {
 		n.Advertised.Share == spec.Advertised.Share && n.Advertised.IsolableCores == spec.Advertised.IsolableCores &&
 		slices.Equal(n.Advertised.CPU, spec.Advertised.CPU) && slices.Equal(n.Advertised.GPU, spec.Advertised.GPU) &&
 		(n.Defect == nil) == (spec.Defect == nil) && (n.Defect == nil || *n.Defect == *spec.Defect) &&
-		sameCapacities(n.Resources, spec.Resources) && n.sameDevices(spec.Devices)
+		sameCapacities(n.Resources, spec.Resources) && sameDevices(n.Devices, spec.Devices, n.DeviceResource)
 }
 
 func sameCapacities(known, spec []Ledger) bool {
@@ -84,15 +84,15 @@ func sameCapacities(known, spec []Ledger) bool {
 	})
 }
 
-func (n *Node) sameDevices(spec []Device) bool {
-	listed := len(n.Devices)
-	for listed > 0 && n.Devices[listed-1].Gone { // they come last
+func sameDevices(known, spec []Device, resource string) bool {
+	listed := len(known)
+	for listed > 0 && known[listed-1].Gone { // they come last
 		listed--
 	}
-	return slices.EqualFunc(n.Devices[:listed], spec, func(d, o Device) bool {
+	return slices.EqualFunc(known[:listed], spec, func(d, o Device) bool {
 		return d.UUID == o.UUID && !d.Gone && d.Product == o.Product && d.Profile == o.Profile && d.Memory == o.Memory &&
 			d.Reserved == o.Reserved && d.Type == o.Type && d.NUMA == o.NUMA && d.Link == o.Link && d.Replica == o.Replica &&
-			d.Shares == o.Shares && d.Parent == o.Parent && d.Resource == n.resourceOf(&o)
+			d.Shares == o.Shares && d.Parent == o.Parent && d.Resource == o.resourceOn(resource)
 	})
 }
 
@@ -108,7 +108,7 @@ type inventory struct {
 // of its tasks: devices are known by their UUIDs, whatever their order, and a device
 // that is not listed any more stays as a lost one while a task holds it.
 func (v *inventory) respecify(n, spec *Node) {
-	devices, at := n.merge(spec.Devices)
+	devices, at := mergeDevices(n, spec.Devices)
 	after := *spec
 	after.Devices, after.Phase, after.Artifacts, after.Avoids = devices, n.Phase, n.Artifacts, n.Avoids
 	if n.absent { // it is new, or back: the status is the spec's
@@ -122,9 +122,9 @@ func (v *inventory) respecify(n, spec *Node) {
 	v.standings.recountLater(n)
 }
 
-// merge lists the devices of a spec with the status that they are known to have,
+// mergeDevices lists the devices of a spec with the status that they are known to have,
 // then those that are not listed and held. At says where each known device is then.
-func (n *Node) merge(spec []Device) (devices []Device, at []int) {
+func mergeDevices(n *Node, spec []Device) (devices []Device, at []int) {
 	place := make(map[string]int, len(n.Devices))
 	at = make([]int, len(n.Devices))
 	for i := range n.Devices {

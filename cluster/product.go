@@ -12,19 +12,6 @@ func SplitProduct(name string) (resource, product string) {
 	return resource, product
 }
 
-// nameProducts gives every device the name that its product is booked under.
-// Devices that stand together are mostly alike and share it.
-func (n *Node) nameProducts() {
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		if i > 0 && n.Devices[i-1].Resource == d.Resource && n.Devices[i-1].Product == d.Product {
-			d.ProductResource = n.Devices[i-1].ProductResource
-		} else {
-			d.ProductResource = ProductResource(d.Resource, d.Product)
-		}
-	}
-}
-
 // Products are the names of products that some queue has terms for, sorted. What
 // queues use is counted under these names as well, and under no other products.
 func (s *State) Products() []string { return s.tree.products }

@@ -1,10 +1,5 @@
 package cluster
 
-import (
-	"slices"
-	"strings"
-)
-
 // State is what is known of a cluster. It changes by Apply or in a Transaction, and
 // every change gives the nodes, jobs and queues that it touches a new version. It is
 // not safe for concurrent use.
@@ -88,52 +83,6 @@ func (s *State) Node(name string) *Node { return s.fleet.byName[name] }
 // each once. A slot whose node was removed is visited too.
 func (s *State) Changed(since uint64, visit func(slot int)) { s.fleet.slots.since(since, visit) }
 
-// normalize puts ledgers in order and names every device's resource.
-func (n *Node) normalize() {
-	if n.DeviceResource == "" {
-		n.DeviceResource = DefaultDeviceResource
-	}
-	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
-	n.sliced = false
-	n.nameDevices()
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		n.sliced = n.sliced || d.Shares != ""
-		d.Index = i
-		d.Resource, d.Fraction = n.resourceOf(d), 0
-		if d.Profile != "" {
-			d.Fraction = fractionOf(d.Product, d.Profile)
-		}
-	}
-	n.nameProducts()
-	n.uniform = n.devicesAlike()
-	n.pour()
-	n.deviceCapacity, n.deviceUsed, n.filled = 0, 0, 0
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		if n.counts(d) {
-			n.deviceCapacity += int64(Whole)
-			n.deviceUsed += int64(d.Use.Milli)
-		}
-		if d.Use.Milli >= Whole {
-			n.filled++
-		}
-	}
-}
-
-// devicesAlike reports whether a need that selects no device takes either all of the
-// node's devices or none, if they are idle.
-func (n *Node) devicesAlike() bool {
-	for i := range n.Devices {
-		d, o := &n.Devices[i], &n.Devices[0]
-		if d.Memory != o.Memory || d.Reserved != o.Reserved || d.Lost != o.Lost ||
-			d.Profile != o.Profile || d.Resource != o.Resource || d.Product != o.Product || d.Type != o.Type {
-			return false
-		}
-	}
-	return len(n.Devices) > 0
-}
-
 // Groups are all groups, in key order.
 func (s *State) Groups() []*Group { return s.fleet.Groups() }
 
@@ -143,14 +92,3 @@ func (s *State) Intern(shape Shape) *Shape { return s.shapes.intern(&shape) }
 // Drop takes back one use of an interned shape. Shapes without a use are
 // forgotten when there are many.
 func (s *State) Drop(shape *Shape) { s.shapes.drop(shape) }
-
-// resourceOf is the name that the device is requested and booked under.
-func (n *Node) resourceOf(d *Device) string {
-	switch {
-	case d.Resource != "":
-		return d.Resource
-	case d.Profile != "":
-		return PartitionResource + d.Profile
-	}
-	return n.DeviceResource
-}

@@ -115,10 +115,6 @@ func (w *nodewise) cheapestOf(tasks []*cluster.Task, count int) cost {
 // fewest bounds from below how many tasks must leave for the shape to fit the node;
 // false where it would not fit even if all of them left.
 func fewest(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, bool) {
-	widest := 0
-	for _, t := range leaving {
-		widest = max(widest, len(t.Claims))
-	}
 	for _, want := range s.Resources {
 		l := n.Ledger(want.Name)
 		if want.Value <= 0 || l != nil && l.Free() >= want.Value {
@@ -135,41 +131,5 @@ func fewest(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, bo
 			return 0, false
 		}
 	}
-	need := &s.Need
-	if need.Devices == 0 || need.Layers != nil || need.SumAtLeast > 0 || widest == 0 || n.TimeSliced() {
-		return 1, true
-	}
-	takes, free := 0, 0
-	if n.Unfilled() > 0 {
-		for i := range n.Devices {
-			if d := &n.Devices[i]; s.Takes(d) {
-				takes++
-			} else if d.Use.Milli == 0 {
-				free++ // it is idle, and will not do for other reasons
-			}
-		}
-	}
-	if takes >= need.Devices {
-		return 1, true
-	}
-	if need.Share == 0 && need.Memory == 0 || s.Isolation.Exclusive() {
-		emptied := 0 // devices that no task would hold any more
-		for i := range n.Devices {
-			held := n.Devices[i].Use.Milli
-			for _, t := range leaving {
-				for _, c := range t.Claims {
-					if c.Device == i {
-						held -= c.Milli
-					}
-				}
-			}
-			if held <= 0 {
-				emptied++
-			}
-		}
-		if emptied-free < need.Devices {
-			return 0, false
-		}
-	}
-	return (need.Devices - takes + widest - 1) / widest, true
+	return s.Fewest(n, leaving)
 }

@@ -115,8 +115,7 @@ func (g *gang) uncertain() bool {
 		return true
 	}
 	for _, t := range g.left {
-		need := &t.Shape.Need
-		if t.Shape != g.left[0].Shape || need.Layers != nil || need.SumAtLeast > 0 || need.Devices > 1 && (need.Share > 0 || need.Memory > 0) {
+		if t.Shape != g.left[0].Shape || t.Shape.Matters() {
 			return true
 		}
 		if filters, _, _ := g.placer.finder.taskHooks(t); len(filters) > 0 {

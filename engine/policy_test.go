@@ -37,7 +37,12 @@ func fit() *policy {
 				}
 			}
 			if !n.Feasible(shape) {
-				want, have := int64(shape.Need.Devices), int64(n.Takers(shape))
+				want, have := int64(shape.Need.Devices), int64(0)
+				for i := range n.Devices {
+					if shape.Takes(&n.Devices[i]) {
+						have++
+					}
+				}
 				cure := engine.Wait | engine.Evict
 				if n.Usable(shape) < shape.Need.Devices {
 					cure = engine.Grow

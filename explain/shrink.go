@@ -100,10 +100,7 @@ func (l *lab) lessDeviceMemory() (int, func(int) *change) {
 	var room []int64
 	for _, n := range l.end.Nodes() {
 		for i := range n.Devices {
-			d := &n.Devices[i]
-			// Memory and time are booked in step, so the scarcer of the two counts.
-			b := min(int64(d.Free()), cluster.MulDiv(int64(d.Memory), int64(d.FreeMilli()), int64(cluster.Whole)))
-			room = append(room, b>>20<<20)
+			room = append(room, int64(n.Devices[i].InStep())>>20<<20)
 		}
 	}
 	room = below(room, int64(want))

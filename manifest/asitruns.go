@@ -93,7 +93,7 @@ func (w *running) kept(n *cluster.Node, sharers map[*cluster.Device]cluster.Byte
 		d := &n.Devices[i]
 		c := cluster.Claim{Device: i, Milli: cluster.Whole, Memory: d.Room()}
 		if share := w.task.Shape.Need.Share; share > 0 {
-			c.Milli, c.Memory = share, cluster.Bytes(cluster.MulDiv(int64(d.Memory), int64(share), int64(cluster.Whole)))
+			c.Milli, c.Memory = share, d.Of(share)
 		}
 		if part := max(0, d.Free()) / sharers[d]; part < c.Memory {
 			c.Memory = part

@@ -302,7 +302,7 @@ func (w *running) refused(n *cluster.Node, i int) string {
 	switch {
 	case d.Lost:
 		return "lost"
-	case !w.task.Shape.Need.Usable(d):
+	case !w.task.Shape.Usable(d):
 		return "not of the kind it asks for"
 	}
 	for _, t := range n.Tasks {

@@ -89,7 +89,7 @@ func (p *planner) giving(g *cluster.Group) cluster.Key {
 	}
 	var most cluster.Bytes
 	for _, n := range g.Nodes {
-		most = max(most, n.DeviceMemory(&shape))
+		most = max(most, shape.DeviceMemory(n))
 	}
 	key.Memory = min(key.Memory, int64(most>>20)/int64(key.Count))
 	return key

@@ -64,8 +64,9 @@ type filter map[*cluster.Group]cluster.Bytes
 func (f filter) most(g *cluster.Group) cluster.Bytes {
 	most, known := f[g]
 	if !known {
+		var any cluster.Shape
 		for _, n := range g.Nodes {
-			most = max(most, n.DeviceMemory(&cluster.Shape{}))
+			most = max(most, any.DeviceMemory(n))
 		}
 		f[g] = most
 	}
@@ -80,11 +81,11 @@ func (f filter) admitNode(t *cluster.Task, j *cluster.Job, n *cluster.Node) *eng
 		return nil // it has no devices, as others say
 	}
 	part := cluster.Bytes(cluster.MulDivUp(int64(w.Memory), 1, int64(max(1, w.NodesPerReplica))))
-	free := n.FreeDeviceMemory(t.Shape)
+	free := t.Shape.FreeDeviceMemory(n)
 	if free >= part || f.most(g) < part {
 		return nil
 	}
-	if ever := n.DeviceMemory(t.Shape); ever < part {
+	if ever := t.Shape.DeviceMemory(n); ever < part {
 		return reject(DeviceMemoryTooSmall, g, int64(part), int64(ever))
 	}
 	r := reject(DeviceMemoryInUse, g, int64(part), int64(free))

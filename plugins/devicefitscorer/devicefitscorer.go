@@ -60,7 +60,7 @@ func score(s *cluster.Shape, n *cluster.Node) float64 {
 func fit(s *cluster.Shape, d *cluster.Device) float64 {
 	need := &s.Need
 	each := need.SumAtLeast / cluster.Bytes(max(1, need.Devices))
-	claimed := cluster.Bytes(cluster.MulDiv(int64(d.Memory), int64(need.Share), int64(cluster.Whole)))
+	claimed := d.Of(need.Share)
 	if claimed <= 0 || each > claimed {
 		return 0
 	}

@@ -68,13 +68,7 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			}
 		}
 	}
-	want := need.Devices
-	switch {
-	case need.WholeNode:
-		want = max(1, want, working)
-	case need.Layers != nil:
-		want = max(1, want)
-	}
+	want := s.Wanted(working)
 	if there >= want {
 		return nil
 	}

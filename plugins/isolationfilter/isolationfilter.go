@@ -88,7 +88,7 @@ func contention(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		return nil
 	}
 	usable, free := leases(s, n)
-	if want := wanted(s, usable); usable >= want && free < want {
+	if want := int64(s.Wanted(int(usable))); usable >= want && free < want {
 		return contended(string(s.GPUClass()), want, free)
 	}
 	return nil
@@ -128,18 +128,18 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	case class == cluster.GPUDeviceExclusive && need.Partition != "":
 		// A partition shares its device with the other partitions, whoever holds this one.
 		return contradiction(class)
-	case parts && need.Resource != "" && n.Usable(s) > 0 && !partitioned(need, n):
+	case parts && need.Resource != "" && n.Usable(s) > 0 && !partitioned(s, n):
 		// It names whole devices and asks for partitions. Without a name it may mean those of another node.
 		return contradiction(class)
 	}
-	if !n.Advertised.SupportsGPU(class) || (parts && !partitioned(need, n)) {
+	if !n.Advertised.SupportsGPU(class) || (parts && !partitioned(s, n)) {
 		return unsupported(string(class))
 	}
 	var usable int64
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		switch {
-		case !need.Usable(d):
+		case !s.Usable(d):
 			continue
 		case class != cluster.GPUShared && d.Replica:
 			return unsupported(string(class)) // replicas of a device keep nobody apart, whatever the books say
@@ -148,7 +148,7 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		}
 		usable++
 	}
-	if usable < wanted(s, usable) {
+	if usable < int64(s.Wanted(int(usable))) {
 		return nil // too few devices is for others to say
 	}
 	if class == cluster.GPUShared && n.Advertised.Share == cluster.ShareExclusive {
@@ -157,26 +157,17 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return nil
 }
 
-// wanted is how many devices must be free for the class: all of a whole node's.
-func wanted(s *cluster.Shape, usable int64) int64 {
-	want := int64(max(1, s.Need.Devices))
-	if s.Need.WholeNode {
-		return max(want, usable)
-	}
-	return want
-}
-
 // leases counts the devices that the need may use, and those on which the class
 // may join whoever is there. What is releasing counts as free: the task is then
 // promised the room.
 func leases(s *cluster.Shape, n *cluster.Node) (usable, free int64) {
-	want := int64(max(1, s.Need.Devices))
+	want := int64(s.Wanted(len(n.Devices)))
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if free >= want && !s.Need.WholeNode {
+		if free >= want {
 			return usable, free // enough
 		}
-		if !s.Need.Usable(d) {
+		if !s.Usable(d) {
 			continue
 		}
 		usable++
@@ -189,11 +180,11 @@ func leases(s *cluster.Shape, n *cluster.Node) (usable, free int64) {
 
 // partitioned reports whether all the devices that the need may use are slices:
 // those of a machine that is cut up evenly are asked for by count, without a profile.
-func partitioned(need *cluster.Need, n *cluster.Node) bool {
+func partitioned(s *cluster.Shape, n *cluster.Node) bool {
 	some := false
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if !need.Usable(d) {
+		if !s.Usable(d) {
 			continue
 		}
 		if d.Profile == "" && !strings.Contains(d.Product, "-MIG-") {

@@ -81,7 +81,7 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if working > 0 && right == working {
 		return nil
 	}
-	return reject(need, n, nearest, working, right)
+	return reject(s, n, nearest, working, right)
 }
 
 // speaks reports whether the device is of a runtime that will do.
@@ -116,11 +116,8 @@ func kindOf(need *cluster.Need, d *cluster.Device) kind {
 	return rightKind
 }
 
-func reject(need *cluster.Need, n *cluster.Node, nearest kind, working, right int) *engine.Rejection {
-	want := max(1, need.Devices)
-	if need.WholeNode {
-		want = max(want, working)
-	}
+func reject(s *cluster.Shape, n *cluster.Node, nearest kind, working, right int) *engine.Rejection {
+	need, want := &s.Need, s.Wanted(working)
 	r := &engine.Rejection{
 		Precedence: engine.OtherKind,
 		Cure:       engine.Grow | engine.Relax,

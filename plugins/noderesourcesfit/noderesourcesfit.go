@@ -56,27 +56,39 @@ func (plugin) Name() string                { return Name }
 func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen asks apart what the node could ever hold: that depends on the
-// node alone, and nobody should be told to wait where it could not.
+// node alone, and where it could not, waiting is no cure.
 func (plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(nil, possible)
 	s.Hooks.AddShapeFilter(nil, fit)
 }
 
-// possible is fit for the node with nobody on it. What fits beside others fits
+// possible is fit for the node with no task on it. What fits beside others fits
 // there as well, and needs no closer look; on unified memory that is not so simple.
 func possible(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if roomy(s, n) || !n.Unified && supplied(s, n) && n.Feasible(s) {
 		return nil
 	}
-	if r, known := apart(s, n); known {
-		return r
+	if capable(s, n) {
+		if short, known := s.EverShort(n); known {
+			return forGood.devices(short)
+		}
 	}
 	return ever(s, n.Emptied())
 }
 
-// ever is the closer look at a node with nobody on it.
+// capable reports whether the node has as much of everything but devices.
+func capable(s *cluster.Shape, n *cluster.Node) bool {
+	for i := range s.Resources {
+		if want := &s.Resources[i]; want.Value > 0 && n.Capacity(want.Name) < want.Value {
+			return false
+		}
+	}
+	return true
+}
+
+// ever is the closer look at a node with no task on it.
 func ever(s *cluster.Shape, empty *cluster.Node) *engine.Rejection {
-	if supplied(s, empty) && (s.Need.None() || empty.Feasible(s)) {
+	if supplied(s, empty) && empty.Feasible(s) {
 		return nil
 	}
 	return why(s, empty, &forGood)
@@ -93,24 +105,13 @@ func roomy(s *cluster.Shape, n *cluster.Node) bool {
 			return false
 		}
 	}
-	need := &s.Need
-	switch {
-	case need.None():
-		return true
-	case n.Unified:
-		return false
-	case need.WholeNode:
-		// Who takes all devices whole can have them once they are idle.
-		return need.Memory == 0 && need.Share == 0 && need.SumAtLeast == 0 && need.Layers == nil && !s.Isolation.Exclusive() &&
-			len(n.Devices) > 0 && len(n.Devices) >= need.Devices && n.Usable(s) == len(n.Devices)
-	}
-	return !n.SharesMemory(s) && !need.SameProduct && need.Layers == nil && need.SumAtLeast == 0 && n.Usable(s) >= need.Devices
+	return s.Roomy(n)
 }
 
 // fit is asked about nodes that possible lets through, so whatever is short is
 // held by others.
 func fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	if supplied(s, n) && (s.Need.None() || n.Feasible(s)) {
+	if supplied(s, n) && n.Feasible(s) {
 		return nil
 	}
 	return why(s, n, &forNow)

@@ -171,7 +171,8 @@ func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 	if need.None() {
 		return false
 	}
-	known := exact(t.Shape) && p.nameOf(need) != "" // before any node is looked at
+	_, exact := t.Shape.Cheapest()
+	known := exact && p.nameOf(need) != "" // before any node is looked at
 	for b := range p.bounds(j) {
 		_, product := cluster.SplitProduct(b.name)
 		switch {
@@ -194,7 +195,7 @@ func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 // admit judges by what the task would cost at most on this node.
 func (p *plugin) admit(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
 	var layers []cluster.Claim
-	if t.Shape.Need.Layers != nil && t.Shape.Need.Devices == 0 {
+	if t.Shape.Open() {
 		ok := false
 		if layers, ok = n.Choose(t.Shape, nil); !ok {
 			return nil // it does not fit, which is not for us to say
