@@ -132,8 +132,8 @@ func TestWordsOfDocumentedReasons(t *testing.T) {
 
 type elsewhere struct{}
 
-func (elsewhere) Name() string                   { return "Elsewhere" }
-func (elsewhere) OnSessionOpen(*engine.Session)  {}
+func (elsewhere) Name() string                  { return "Elsewhere" }
+func (elsewhere) OnSessionOpen(*engine.Session) {}
 func (elsewhere) Reasons() []engine.ReasonDoc {
 	return []engine.ReasonDoc{
 		{Reason: "RackTooHot", Phrase: "rack {subject} has fewer than {want} fans", One: "rack {subject} has no fan"},

@@ -14,7 +14,7 @@ import (
 // keeper likes jobs of high priority, ten times as much as old ones.
 type keeper struct{}
 
-func (keeper) Name() string                   { return "Keeper" }
+func (keeper) Name() string { return "Keeper" }
 func (keeper) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 10 })
 }

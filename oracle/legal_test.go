@@ -15,7 +15,7 @@ type reckless struct {
 	spare func(*cluster.Task) bool
 }
 
-func (r *reckless) Name() string                   { return "Reckless" }
+func (r *reckless) Name() string { return "Reckless" }
 func (r *reckless) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
 		for _, n := range s.State.Nodes() {

@@ -12,7 +12,7 @@ import (
 // reference carries out the cheapest plan of the brute force.
 type reference struct{ kind Kind }
 
-func (r *reference) Name() string                   { return "Reference" }
+func (r *reference) Name() string { return "Reference" }
 func (r *reference) OnSessionOpen(s *engine.Session) {
 	opening := newTable(s.State, s.Now)
 	opening.divide(s.State)

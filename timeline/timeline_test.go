@@ -22,7 +22,7 @@ const minute = int64(time.Minute)
 // first task where one is enough.
 type pusher struct{ one bool }
 
-func (pusher) Name() string                   { return "Pusher" }
+func (pusher) Name() string { return "Pusher" }
 func (p pusher) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
 		for _, o := range s.State.Jobs() {
@@ -287,7 +287,7 @@ func TestCheck(t *testing.T) {
 // waker asks for another session until a time.
 type waker struct{ until int64 }
 
-func (waker) Name() string                   { return "Waker" }
+func (waker) Name() string { return "Waker" }
 func (w waker) OnSessionOpen(s *engine.Session) {
 	if s.Now < w.until {
 		s.WakeAt(min(w.until, s.Now+2*minute))

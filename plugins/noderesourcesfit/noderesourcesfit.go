@@ -45,21 +45,26 @@ var reasons = []engine.ReasonDoc{
 	{Reason: NodeInUse, Cure: held, Phrase: "fewer than {want} idle devices, and it takes the whole node", One: "no idle device, and it takes the whole node", Meaning: "The task takes a whole node and some of its devices are held; have counts the idle ones."},
 }
 
-type plugin struct{}
+// plugin remembers what it said last: most nodes that are full are short of the same,
+// and a rejection that does not change can be given again.
+type plugin struct {
+	short cluster.Shortage
+	said  *engine.Rejection
+}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	return plugin{}, args.Decode(&struct{}{})
+	return &plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string                { return Name }
-func (plugin) Reasons() []engine.ReasonDoc { return reasons }
+func (*plugin) Name() string                { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen asks apart what the node could ever hold: that depends on the
 // node alone, and where it could not, waiting is no cure.
-func (plugin) OnSessionOpen(s *engine.Session) {
+func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddStaticFilter(nil, possible)
-	s.Hooks.AddShapeFilter(nil, fit)
+	s.Hooks.AddShapeFilter(nil, p.fit)
 }
 
 // possible is fit for the node with no task on it. What fits beside others fits
@@ -110,11 +115,17 @@ func roomy(s *cluster.Shape, n *cluster.Node) bool {
 
 // fit is asked about nodes that possible lets through, so whatever is short is
 // held by others.
-func fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	if supplied(s, n) && n.Feasible(s) {
+func (p *plugin) fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	if !supplied(s, n) {
+		return why(s, n, &forNow)
+	}
+	if n.Feasible(s) {
 		return nil
 	}
-	return why(s, n, &forNow)
+	if short := s.Short(n); p.said == nil || short != p.short {
+		p.short, p.said = short, forNow.devices(short)
+	}
+	return p.said
 }
 
 // supplied reports whether enough is free of everything but devices.
