@@ -68,7 +68,11 @@ func TestMainWithAPluginFromOutside(t *testing.T) {
 
 func TestMainNeverPanics(t *testing.T) {
 	code, out, errs := runMain(t, func(*engine.Session) { panic("oops") }, "simulate", "-")
-	if code != exitBug || out != "" || !strings.Contains(errs, "this is a bug") || !strings.Contains(errs, "oops") {
+	if code != exitInput || out != "" || !strings.Contains(errs, "plugin Own") || !strings.Contains(errs, "oops") {
+		t.Errorf("a plugin panics: %d: %s%s", code, out, errs)
+	}
+	code, out, errs = runMain(t, func(s *engine.Session) { s.State = nil }, "simulate", "-")
+	if code != exitBug || out != "" || !strings.Contains(errs, "this is a bug") {
 		t.Errorf("%d: %s%s", code, out, errs)
 	}
 }
