@@ -5,15 +5,15 @@ import "slices"
 // present reports whether the task can start on the node now: the room that the
 // claims name is free of tasks that are releasing it, and no task that is leaving is
 // one that it must be away from. All other reservations are set aside.
-func (s *State) present(t *Task, n *Node, claims []Claim) bool {
-	return n.present(t, claims) && s.apart(t, n)
+func (r *roster) present(t *Task, n *Node, claims []Claim) bool {
+	return n.present(t, claims) && r.apart(t, n)
 }
 
 // apart reports whether no task that is leaving keeps the task away from the node.
 // Such a task has made room: the node can be reserved. But it is still there, and to
 // be kept away holds until it has left.
-func (s *State) apart(t *Task, n *Node) bool {
-	for _, o := range s.releasing {
+func (r *roster) apart(t *Task, n *Node) bool {
+	for _, o := range r.releasing {
 		if o != t && (t.Job.excludes(o.Job, n, o.Node) || o.Job.excludes(t.Job, o.Node, n)) {
 			return false
 		}

@@ -13,11 +13,7 @@ func (s *State) Apply(c Change) error {
 		return errors.New("no change")
 	}
 	err := c.apply(s)
-	for len(s.unsettled) > 0 {
-		n := s.unsettled[0]
-		s.unsettled = s.unsettled[1:]
-		s.recount(n)
-	}
+	s.standings.recountAll()
 	return err
 }
 
@@ -25,8 +21,8 @@ func (s *State) Apply(c Change) error {
 // Nodes that are added next to each other are put in order once.
 func (s *State) ApplyAll(changes []Change) error {
 	for i := 0; i < len(changes); i++ {
-		if k := s.newNodes(changes[i:]); k > 1 {
-			if err := s.addNodes(changes[i : i+k]); err != nil {
+		if k := s.inventory.newNodes(changes[i:]); k > 1 {
+			if err := s.inventory.addNodes(changes[i : i+k]); err != nil {
 				return err
 			}
 			i += k - 1
@@ -39,46 +35,18 @@ func (s *State) ApplyAll(changes []Change) error {
 	return nil
 }
 
-// newNodes is how many of the first changes add nodes that are not known.
-func (s *State) newNodes(changes []Change) int {
-	seen := map[string]bool{}
-	for i, c := range changes {
-		put, ok := c.(NodePut)
-		if !ok || put.Node.Name == "" || s.node(put.Node.Name) != nil || seen[put.Node.Name] {
-			return i
-		}
-		seen[put.Node.Name] = true
-	}
-	return len(changes)
-}
-
-func (s *State) addNodes(changes []Change) error {
-	nodes := make([]*Node, 0, len(changes))
-	defer func() { s.insertNodes(nodes) }() // those before a malformed one, too
-	for _, c := range changes {
-		put := c.(NodePut)
-		n := put.Node.clone()
-		if err := n.prepare(); err != nil {
-			return fmt.Errorf("node %q: %w", n.Name, err)
-		}
-		n.revision = put.Revision
-		nodes = append(nodes, n)
-	}
-	return nil
-}
-
 func (c Decided) apply(s *State) error {
-	mark := s.Mark()
+	mark := s.journal.mark()
 	defer func() {
-		s.unsettled = nil
-		s.Release(mark)
+		s.standings.later = nil
+		s.journal.release(mark)
 	}()
 	for _, d := range c.Changes {
 		if d == nil {
 			s.Undo(mark)
 			return errors.New("no decision")
 		}
-		if err := s.decide(d); err != nil {
+		if err := decide(s, d); err != nil {
 			s.Undo(mark)
 			return fmt.Errorf("%s: %w", d.Kind(), err)
 		}
@@ -87,7 +55,7 @@ func (c Decided) apply(s *State) error {
 }
 
 // decide applies one decision of a statement.
-func (s *State) decide(c Change) error {
+func decide(s *State, c Change) error {
 	switch c.(type) {
 	case Assign, Nominate, Evict, Move, Withdraw, Overdue, Retire, ChooseGroup, Displace, Tear, Park:
 		return c.apply(s)
@@ -95,47 +63,35 @@ func (s *State) decide(c Change) error {
 	return errors.New("it is not a decision")
 }
 
-// task finds the task that a decision is about.
-func (s *State) task(ref TaskRef, uid string) (*Task, error) {
-	t := s.Task(ref)
-	if t == nil {
-		return nil, fmt.Errorf("no task %s", ref.ID())
-	}
-	if differ(t.UID, uid) {
-		return nil, fmt.Errorf("task %s is another one now", ref.ID())
-	}
-	return t, nil
-}
-
 func (c Assign) apply(s *State) error {
-	t, err := s.task(c.Task, c.UID)
+	t, err := s.roster.task(c.Task, c.UID)
 	if err != nil {
 		return err
 	}
 	if c.Attempt != t.Attempt+1 {
 		return fmt.Errorf("task %s: attempt %d follows %d", t.ID, c.Attempt, t.Attempt)
 	}
-	n, claims, err := s.room(t, c.Node, c.Devices)
+	n, claims, err := s.fleet.room(t, c.Node, c.Devices)
 	if err != nil {
 		return err
 	}
-	if !s.present(t, n, claims) {
+	if !s.roster.present(t, n, claims) {
 		return fmt.Errorf("task %s: its room on node %s is not free yet", t.ID, n.Name)
 	}
 	to := standing{status: Assumed, node: n, claims: claims, held: t.Shape, started: c.At, attempt: c.Attempt}
 	if t.Status == Nominated {
 		to.held = t.held // what was reserved
 	}
-	s.stand(t, to)
+	s.standings.stand(t, to)
 	return nil
 }
 
 func (c Nominate) apply(s *State) error {
-	t, err := s.task(c.Task, c.UID)
+	t, err := s.roster.task(c.Task, c.UID)
 	if err != nil {
 		return err
 	}
-	n, claims, err := s.room(t, c.Node, c.Devices)
+	n, claims, err := s.fleet.room(t, c.Node, c.Devices)
 	if err != nil {
 		return err
 	}
@@ -143,37 +99,8 @@ func (c Nominate) apply(s *State) error {
 	if t.Status == Nominated {
 		to.held = t.held // what was reserved
 	}
-	s.stand(t, to)
+	s.standings.stand(t, to)
 	return nil
-}
-
-// room checks that the task can have the room: it is pending, and the room is free,
-// or reserved for it. The caller books it.
-func (s *State) room(t *Task, node string, devices []Holding) (*Node, []Claim, error) {
-	n := s.byName[node]
-	if n == nil {
-		return nil, nil, fmt.Errorf("no node %q", node)
-	}
-	claims, err := n.resolve(devices)
-	if err == nil {
-		err = t.Held().suited(claims)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if t.Status == Nominated && t.Node == n && slices.Equal(t.Claims, claims) {
-		if !n.Keeps(t) {
-			return nil, nil, fmt.Errorf("node %q does not have what was reserved for task %s", node, t.ID)
-		}
-		return n, t.Claims, nil
-	}
-	if t.Status != Pending {
-		return nil, nil, fmt.Errorf("task %s is %s, not pending", t.ID, t.Status)
-	}
-	if err := s.fits(t, n, claims); err != nil {
-		return nil, nil, fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
-	}
-	return n, claims, nil
 }
 
 // suited checks that claims are of so many devices as the shape requests.
@@ -209,18 +136,18 @@ func (n *Node) resolve(holdings []Holding) ([]Claim, error) {
 }
 
 func (c Evict) apply(s *State) error {
-	t, err := s.task(c.Task, c.UID)
+	t, err := s.roster.task(c.Task, c.UID)
 	if err != nil {
 		return err
 	}
 	if c.Attempt != t.Attempt+1 {
 		return fmt.Errorf("task %s: attempt %d follows %d", t.ID, c.Attempt, t.Attempt)
 	}
-	return s.evict(t, c.For, c.At)
+	return s.standings.evict(t, c.For, c.At)
 }
 
 func (c Move) apply(s *State) error {
-	t, err := s.task(c.Task, "")
+	t, err := s.roster.task(c.Task, "")
 	if err != nil {
 		return err
 	}
@@ -228,103 +155,96 @@ func (c Move) apply(s *State) error {
 		return fmt.Errorf("task %s does not leave, or has a landing already", t.ID)
 	}
 	shadow := t.shadow(t.Job)
-	n, claims, err := s.room(shadow, c.Node, c.Devices)
+	n, claims, err := s.fleet.room(shadow, c.Node, c.Devices)
 	if err != nil {
 		return err
 	}
 	aside := *t.Job // a landing counts for its job once it has landed
 	shadow.Job = &aside
-	s.stand(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: c.At})
-	s.landShadow(shadow)
+	s.standings.stand(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: c.At})
+	s.standings.landShadow(shadow)
 	return nil
 }
 
 func (c Withdraw) apply(s *State) error {
-	t, err := s.task(c.Task, "")
+	t, err := s.roster.task(c.Task, "")
 	switch {
 	case err != nil:
 		return err
 	case c.Landing && t.landing == nil:
 		return fmt.Errorf("task %s has no landing", t.ID)
 	case c.Landing:
-		s.strand(t)
+		s.standings.strand(t)
 	case t.Status != Nominated:
 		return fmt.Errorf("task %s is %s, not nominated", t.ID, t.Status)
 	default:
-		s.clear(t)
+		s.standings.clear(t)
 	}
 	return nil
 }
 
 func (c Overdue) apply(s *State) error {
-	t, err := s.task(c.Task, "")
+	t, err := s.roster.task(c.Task, "")
 	if err == nil {
-		s.setOverdue(t)
+		s.standings.setOverdue(t)
 	}
 	return err
 }
 
 func (c Retire) apply(s *State) error {
-	j, err := s.job(c.Job)
+	j, err := s.roster.job(c.Job)
 	if err == nil && !j.Retired {
-		s.retire(j)
+		s.workload.retire(j)
 	}
 	return err
 }
 
 func (c ChooseGroup) apply(s *State) error {
-	set := s.sets[c.Set]
+	set := s.sets.byName[c.Set]
 	if set == nil {
 		return fmt.Errorf("no set %q", c.Set)
 	}
-	s.keepGroup(set, &c.Group)
+	s.sets.keepGroup(set, &c.Group)
 	return nil
 }
 
 func (c Displace) apply(s *State) error {
-	j, err := s.job(c.Job)
+	j, err := s.roster.job(c.Job)
 	if err == nil {
-		s.displace(j, c.Victims)
+		s.workload.displace(j, c.Victims)
 	}
 	return err
 }
 
 func (c Tear) apply(s *State) error {
-	j, err := s.job(c.Job)
+	j, err := s.roster.job(c.Job)
 	if err == nil {
-		s.setTorn(j, c.Since)
+		s.workload.setTorn(j, c.Since)
 	}
 	return err
 }
 
 func (c Park) apply(s *State) error {
-	j, err := s.job(c.Job)
+	j, err := s.roster.job(c.Job)
 	if err == nil {
 		p := &c.Parked
 		if *p == (Parked{}) {
 			p = nil
 		}
-		s.park(j, p)
+		s.workload.park(j, p)
 	}
 	return err
 }
 
-func (s *State) job(id string) (*Job, error) {
-	j := s.jobs[id]
-	if j == nil {
-		return nil, fmt.Errorf("no job %q", id)
-	}
-	return j, nil
-}
-
 func (c SessionOpened) apply(s *State) error {
-	if c.Now <= s.now {
+	if c.Now <= s.tree.now {
 		return nil
 	}
-	was := s.now
-	s.pass(c.Now)
-	if s.recording() {
-		s.cold(func() { s.now = was })
+	was := s.tree.now
+	s.tree.pass(c.Now)
+	s.fleet.expire(c.Now)
+	if s.journal.recording() {
+		s.journal.cold(func() { s.tree.now = was })
 	}
 	return nil
 }

@@ -18,37 +18,35 @@ func (s *State) Audit() error {
 	if a, b := s.Digest(), again.Digest(); a != b {
 		return errors.New("the snapshot of the State makes another State")
 	}
-	for _, list := range [2][]*Node{s.sorted, s.Absent()} {
-		for _, n := range list {
-			if err := n.audit(again.node(n.Name)); err != nil {
-				return fmt.Errorf("node %s: %w", n.Name, err)
-			}
+	for _, n := range s.fleet.all() {
+		if err := auditNode(n, again.fleet.find(n.Name)); err != nil {
+			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
-	for _, q := range s.queues {
-		o := again.queues[q.Name]
+	for _, q := range s.tree.byName {
+		o := again.tree.byName[q.Name]
 		if !slices.Equal(q.Used, o.Used) || !slices.Equal(q.Firm, o.Firm) || q.loose != o.loose || !slices.Equal(q.children, o.children) || !slices.Equal(q.deserved, o.deserved) {
 			return fmt.Errorf("queue %s uses %v (firm %v, children %v, deserves %v); its tasks hold %v (%v, %v, %v)", q.Name, q.Used, q.Firm, q.children, q.deserved, o.Used, o.Firm, o.children, o.deserved)
 		}
 	}
-	for _, j := range s.jobs {
-		o := again.jobs[j.ID]
+	for _, j := range s.roster.jobs {
+		o := again.roster.jobs[j.ID]
 		if j.attached != o.attached || j.expected != o.expected || j.ended != o.ended || j.Chosen != o.Chosen {
 			return fmt.Errorf("%s: %d tasks on nodes, %d landings and %d ended of alternative %d are counted; there are %d, %d and %d of %d", j.ID, j.attached, j.expected, j.ended, j.Chosen, o.attached, o.expected, o.ended, o.Chosen)
 		}
 	}
-	if err := s.auditLists(again); err != nil {
+	if err := auditLists(s, again); err != nil {
 		return err
 	}
-	return s.auditShapes(again)
+	return s.shapes.audit(&again.shapes)
 }
 
-func (n *Node) audit(o *Node) error {
+func auditNode(n, o *Node) error {
 	if !slices.Equal(n.Resources, o.Resources) || n.Isolated != o.Isolated || n.deviceUsed != o.deviceUsed || n.deviceCapacity != o.deviceCapacity || n.filled != o.filled {
 		return fmt.Errorf("ledgers %v, its tasks hold %v", n.Resources, o.Resources)
 	}
-	if n.leavable != n.sumLeavable() {
-		return fmt.Errorf("preemptible tasks hold %d thousandths of devices, %d are counted", n.sumLeavable(), n.leavable)
+	if n.leavable != sumLeavable(n) {
+		return fmt.Errorf("preemptible tasks hold %d thousandths of devices, %d are counted", sumLeavable(n), n.leavable)
 	}
 	for i := range n.Devices {
 		d := &n.Devices[i]
@@ -66,45 +64,45 @@ func (n *Node) audit(o *Node) error {
 	return nil
 }
 
-func (s *State) auditLists(o *State) error {
+func auditLists(s, o *State) error {
 	for name, pair := range map[string][2]int{
-		"pending": {len(s.pending), len(o.pending)}, "nominated": {len(s.nominated), len(o.nominated)}, "moving": {len(s.moving), len(o.moving)},
-		"releasing": {len(s.releasing), len(o.releasing)}, "retired": {len(s.retired), len(o.retired)}, "excess": {len(s.excess), len(o.excess)},
-		"preemptible": {s.preemptible, o.preemptible}, "groups": {len(s.groups), len(o.groups)}, "kinds": {len(s.kinds), len(o.kinds)},
-		"torn": {len(s.torn), len(o.torn)}, "tiers": {s.Weakest(), o.Weakest()}, "unified": {s.unified, o.unified}, "classes": {s.classified(), o.classified()},
-		"sets": {len(s.sets), len(o.sets)}, "terms": {len(s.terms), len(o.terms)}, "absent": {len(s.absent), len(o.absent)}, "avoiding": {len(s.avoiding), len(o.avoiding)},
+		"pending": {len(s.roster.pending), len(o.roster.pending)}, "nominated": {len(s.roster.nominated), len(o.roster.nominated)}, "moving": {len(s.roster.moving), len(o.roster.moving)},
+		"releasing": {len(s.roster.releasing), len(o.roster.releasing)}, "retired": {len(s.roster.retired), len(o.roster.retired)}, "excess": {len(s.sets.excess), len(o.sets.excess)},
+		"preemptible": {s.classes.preemptible, o.classes.preemptible}, "groups": {len(s.fleet.groups), len(o.fleet.groups)}, "kinds": {len(s.fleet.kinds), len(o.fleet.kinds)},
+		"torn": {len(s.roster.torn), len(o.roster.torn)}, "tiers": {s.tree.Weakest(), o.tree.Weakest()}, "unified": {s.fleet.unified, o.fleet.unified}, "classes": {s.classes.audit(s.fleet.slots.at), o.classes.audit(o.fleet.slots.at)},
+		"sets": {len(s.sets.byName), len(o.sets.byName)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
 	} {
 		if pair[0] != pair[1] {
 			return fmt.Errorf("%d are listed as %s, there are %d", pair[0], name, pair[1])
 		}
 	}
-	for id, j := range s.jobs {
-		if list := s.jobsIn[j.Queue]; j.seat >= len(list) || list[j.seat] != j {
+	for id, j := range s.roster.jobs {
+		if list := s.roster.byQueue[j.Queue]; j.seat >= len(list) || list[j.seat] != j {
 			return fmt.Errorf("%s is not where it should be in the list of queue %s", id, j.Queue)
 		}
-		if j.pending != (s.pending[id] == j) {
+		if j.pending != (s.roster.pending[id] == j) {
 			return fmt.Errorf("%s is listed as pending: %v; it says %v", id, !j.pending, j.pending)
 		}
 	}
 	listed := 0
-	for _, list := range s.jobsIn {
+	for _, list := range s.roster.byQueue {
 		listed += len(list)
 	}
-	if listed != len(s.jobs) {
-		return fmt.Errorf("%d jobs are listed by queue, there are %d", listed, len(s.jobs))
+	if listed != len(s.roster.jobs) {
+		return fmt.Errorf("%d jobs are listed by queue, there are %d", listed, len(s.roster.jobs))
 	}
-	for i, t := range s.releasing {
+	for i, t := range s.roster.releasing {
 		if t.releasing != i || t.Status != Releasing {
 			return fmt.Errorf("task %s is listed as releasing in the wrong place", t.ID)
 		}
 	}
-	for name, list := range s.heirs {
-		if !slices.Equal(list, o.heirs[name]) {
-			return fmt.Errorf("queues %v are listed below %s, there are %v", list, name, o.heirs[name])
+	for name, list := range s.tree.heirs {
+		if !slices.Equal(list, o.tree.heirs[name]) {
+			return fmt.Errorf("queues %v are listed below %s, there are %v", list, name, o.tree.heirs[name])
 		}
 	}
-	for id := range s.pending {
-		if o.pending[id] == nil {
+	for id := range s.roster.pending {
+		if o.roster.pending[id] == nil {
 			return fmt.Errorf("%s is listed as pending", id)
 		}
 	}
@@ -112,7 +110,7 @@ func (s *State) auditLists(o *State) error {
 }
 
 // sumLeavable is the sum that Node.Leavable is kept as.
-func (n *Node) sumLeavable() int64 {
+func sumLeavable(n *Node) int64 {
 	sum := int64(0)
 	for _, t := range n.Tasks {
 		if t.mayBeVictim() {
@@ -122,12 +120,12 @@ func (n *Node) sumLeavable() int64 {
 	return sum
 }
 
-// classified counts the tasks of all classes; -1 where a class says of a node what is
+// audit counts the tasks of all classes; -1 where a class says of a node what is
 // not so, or nodes or classes are out of order.
-func (s *State) classified() (count int) {
-	for queue, list := range s.classes {
+func (k *classes) audit(nodes []*Node) (count int) {
+	for queue, list := range k.byQueue {
 		for i, c := range list {
-			tasks := s.auditClass(c)
+			tasks := c.audit(nodes)
 			if tasks < 0 || c.Queue != queue || i > 0 && c.Priority <= list[i-1].Priority {
 				return -1
 			}
@@ -137,14 +135,14 @@ func (s *State) classified() (count int) {
 	return count
 }
 
-// auditClass counts the tasks of the class; -1 where it says what is not so.
-func (s *State) auditClass(c *class) (count int) {
+// audit counts the tasks of the class; -1 where it says what is not so.
+func (c *class) audit(nodes []*Node) (count int) {
 	takings := map[taking]int{}
 	if len(c.byAge) != len(c.nodes) || len(c.nodes) == 0 {
 		return -1
 	}
 	for i, r := range c.byAge {
-		n := s.nodes[r.slot]
+		n := nodes[r.slot]
 		if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.place != i || r.before(c.byAge[max(0, i-1)/2]) {
 			return -1
 		}
@@ -170,10 +168,10 @@ func (s *State) auditClass(c *class) (count int) {
 	return count
 }
 
-func (s *State) auditShapes(o *State) error {
-	for key, e := range s.shapes {
+func (h *shapes) audit(o *shapes) error {
+	for key, e := range h.known {
 		uses := 0
-		if x := o.shapes[key]; x != nil {
+		if x := o.known[key]; x != nil {
 			uses = x.uses
 		}
 		if e.uses != uses {

@@ -1,8 +1,6 @@
 package cluster
 
-import (
-	"strings"
-)
+import "strings"
 
 // Budget bounds how many tasks of some jobs may be missing at a time because they
 // were evicted.
@@ -37,7 +35,7 @@ func (b *Budget) Required(desired int) int {
 }
 
 // Budgets are all budgets, by namespace and name.
-func (s *State) Budgets() []*Budget { return s.budgets }
+func (s *State) Budgets() []*Budget { return s.tree.budgets }
 
 func (b *Budget) compare(o *Budget) int {
 	if c := strings.Compare(b.Namespace, o.Namespace); c != 0 {

@@ -8,59 +8,56 @@ import (
 // Choices yields the ways to hold the shape on the node's devices that really
 // differ, best first: the one that Choose takes, then others. Devices of the same
 // make that are held alike are one choice, unless they are among those that
-// others select by name. Divisible work and whole nodes come in one way only.
+// others select by name.
 func (n *Node) Choices(s *Shape, score func(*Device) int64, named []DeviceID) iter.Seq[[]Claim] {
 	return func(yield func([]Claim) bool) {
 		first, ok := n.Choose(s, score)
-		if !ok || !yield(first) {
+		if !ok || !yield(first) || s.Need.None() || s.set().single() {
 			return
 		}
-		need := &s.Need
-		if need.None() || need.WholeNode || need.Layers != nil {
-			return
-		}
-		kinds := n.kinds(s, score, named)
-		n.combine(kinds, make([]int, 0, need.Devices), need.Devices, func(devices []int) bool {
-			claims := n.claims(s, devices)
-			return claims == nil || n.alike(claims, first, named) || yield(claims)
+		c := choice{supplyOf(s, n), score}
+		combine(c.kinds(named), make([]int, 0, s.Need.Devices), s.Need.Devices, func(devices []int) bool {
+			claims := c.claims(devices)
+			return claims == nil || c.alike(claims, first, named) || yield(claims)
 		})
 	}
 }
 
 // kinds are the devices that take the shape, those alike together, best first.
-func (n *Node) kinds(s *Shape, score func(*Device) int64, named []DeviceID) [][]int {
+func (c choice) kinds(named []DeviceID) [][]int {
 	var kinds [][]int
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		if !s.Takes(d) {
+	devices := c.n.Devices
+	for i := range devices {
+		d := &devices[i]
+		if !c.s.Takes(d) {
 			continue
 		}
-		k := slices.IndexFunc(kinds, func(k []int) bool { return n.Devices[k[0]].like(d, named) })
+		k := slices.IndexFunc(kinds, func(k []int) bool { return c.like(&devices[k[0]], d, named) })
 		if k < 0 {
 			k = len(kinds)
 			kinds = append(kinds, nil)
 		}
 		kinds[k] = append(kinds[k], i)
 	}
-	if score != nil {
+	if c.score != nil {
 		slices.SortStableFunc(kinds, func(a, b []int) int {
-			return int(min(1, max(-1, score(&n.Devices[b[0]])-score(&n.Devices[a[0]]))))
+			return int(min(1, max(-1, c.score(&devices[b[0]])-c.score(&devices[a[0]]))))
 		})
 	}
 	return kinds
 }
 
 // like reports whether it makes no difference which of the two is taken.
-func (d *Device) like(o *Device, named []DeviceID) bool {
-	if d != o && (slices.Contains(named, d.ID) || slices.Contains(named, o.ID)) {
+func (c choice) like(d, o *Device, named []DeviceID) bool {
+	if d != o && (slices.Contains(named, d.ID) || slices.Contains(named, o.ID)) || c.s.bonded() && c.s.group(d) != c.s.group(o) {
 		return false
 	}
 	return d.Type == o.Type && d.Shares == o.Shares && d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use == o.Use
 }
 
-// combine goes through the ways to take so many devices, the most of the first
+// combine tries the ways to take so many devices, the most of the first
 // kind first, until yield answers false.
-func (n *Node) combine(kinds [][]int, taken []int, left int, yield func([]int) bool) bool {
+func combine(kinds [][]int, taken []int, left int, yield func([]int) bool) bool {
 	if left == 0 {
 		return yield(taken)
 	}
@@ -68,7 +65,7 @@ func (n *Node) combine(kinds [][]int, taken []int, left int, yield func([]int) b
 		return true
 	}
 	for count := min(left, len(kinds[0])); count >= 0; count-- {
-		if !n.combine(kinds[1:], append(taken, kinds[0][:count]...), left-count, yield) {
+		if !combine(kinds[1:], append(taken, kinds[0][:count]...), left-count, yield) {
 			return false
 		}
 	}
@@ -76,29 +73,30 @@ func (n *Node) combine(kinds [][]int, taken []int, left int, yield func([]int) b
 }
 
 // claims is what the shape holds of the devices; nil where together they will not do.
-func (n *Node) claims(s *Shape, devices []int) []Claim {
+func (c choice) claims(devices []int) []Claim {
 	claims := make([]Claim, 0, len(devices))
+	bonded := c.s.bonded()
 	for _, i := range devices {
-		if s.Need.SameProduct && n.Devices[i].Product != n.Devices[devices[0]].Product {
+		if bonded && c.s.group(&c.n.Devices[i]) != c.s.group(&c.n.Devices[devices[0]]) {
 			return nil
 		}
-		claims = append(claims, n.claim(s, i))
+		claims = append(claims, c.claim(i))
 	}
-	if n.together(s, claims) < s.Need.SumAtLeast || !n.affords(s, claims) {
+	if !c.s.set().met(c.supply, claims) || !c.affords(claims) {
 		return nil
 	}
-	slices.SortFunc(claims, func(a, b Claim) int { return a.Device - b.Device })
+	sortClaims(claims)
 	return claims
 }
 
 // alike reports whether two ways differ in nothing but which of equal devices they take.
-func (n *Node) alike(a, b []Claim, named []DeviceID) bool {
+func (c choice) alike(a, b []Claim, named []DeviceID) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	rest := slices.Clone(b)
-	for _, c := range a {
-		i := slices.IndexFunc(rest, func(o Claim) bool { return n.Devices[c.Device].like(&n.Devices[o.Device], named) })
+	devices, rest := c.n.Devices, slices.Clone(b)
+	for _, x := range a {
+		i := slices.IndexFunc(rest, func(o Claim) bool { return c.like(&devices[x.Device], &devices[o.Device], named) })
 		if i < 0 {
 			return false
 		}

@@ -54,6 +54,22 @@ type taking struct {
 	each  int64 // thousandths of devices that a task holds at least; 0: one of them is lost
 }
 
+// classes are the tasks of preemptible jobs that are on nodes.
+type classes struct {
+	byQueue     map[string][]*class // the lowest priority first: what runs
+	preemptible int                 // tasks, however they stand there
+}
+
+func (k *classes) clone() classes {
+	c := classes{make(map[string][]*class, len(k.byQueue)), k.preemptible}
+	for queue, list := range k.byQueue {
+		for _, in := range list {
+			c.byQueue[queue] = append(c.byQueue[queue], in.clone())
+		}
+	}
+	return c
+}
+
 func (r *running) onNode() OnNode { return OnNode{r.newest, r.whole, r.tasks, r.freed} }
 
 // before orders nodes by age, the newest first, then by name.
@@ -63,8 +79,11 @@ func (r *running) before(o *running) bool {
 
 // Classes visits the classes that preemptible tasks of run, in no order, until visit
 // answers false.
-func (s *State) Classes(visit func(Class) bool) {
-	for _, list := range s.classes {
+func (s *State) Classes(visit func(Class) bool) { s.classes.visit(visit) }
+
+// visit is State.Classes.
+func (k *classes) visit(visit func(Class) bool) {
+	for _, list := range k.byQueue {
 		for _, c := range list {
 			if !visit(c.Class) {
 				return
@@ -75,31 +94,37 @@ func (s *State) Classes(visit func(Class) bool) {
 
 // Lowest is the lowest priority of preemptible tasks that run in the queue; false where
 // none does.
-func (s *State) Lowest(queue string) (priority int32, found bool) {
-	list := s.classes[queue]
+func (s *State) Lowest(queue string) (priority int32, found bool) { return s.classes.Lowest(queue) }
+
+// Lowest is State.Lowest.
+func (k *classes) Lowest(queue string) (priority int32, found bool) {
+	list := k.byQueue[queue]
 	if len(list) == 0 {
 		return 0, false
 	}
 	return list[0].Priority, true
 }
 
-// class finds the class; nil where nothing of it runs.
-func (s *State) class(c Class) *class {
-	if at, found := s.classAt(c); found {
-		return s.classes[c.Queue][at]
+// find finds the class; nil where nothing of it runs.
+func (k *classes) find(c Class) *class {
+	if at, found := k.at(c); found {
+		return k.byQueue[c.Queue][at]
 	}
 	return nil
 }
 
-// classAt is the place of the class among those of its queue, or where it belongs.
-func (s *State) classAt(c Class) (int, bool) {
-	return slices.BinarySearchFunc(s.classes[c.Queue], c, func(in *class, c Class) int { return cmp.Compare(in.Priority, c.Priority) })
+// at is the place of the class among those of its queue, or where it belongs.
+func (k *classes) at(c Class) (int, bool) {
+	return slices.BinarySearchFunc(k.byQueue[c.Queue], c, func(in *class, c Class) int { return cmp.Compare(in.Priority, c.Priority) })
 }
 
 // NodesOf visits the slots of the nodes on which preemptible tasks of the class run, in
 // no order.
-func (s *State) NodesOf(c Class, visit func(slot int, k OnNode)) {
-	if in := s.class(c); in != nil {
+func (s *State) NodesOf(c Class, visit func(slot int, k OnNode)) { s.classes.NodesOf(c, visit) }
+
+// NodesOf is State.NodesOf.
+func (k *classes) NodesOf(c Class, visit func(slot int, k OnNode)) {
+	if in := k.find(c); in != nil {
 		for _, r := range in.byAge {
 			visit(r.slot, r.onNode())
 		}
@@ -107,8 +132,11 @@ func (s *State) NodesOf(c Class, visit func(slot int, k OnNode)) {
 }
 
 // RunsOn reports whether preemptible tasks of the class run on the node in the slot.
-func (s *State) RunsOn(c Class, slot int) bool {
-	in := s.class(c)
+func (s *State) RunsOn(c Class, slot int) bool { return s.classes.RunsOn(c, slot) }
+
+// RunsOn is State.RunsOn.
+func (k *classes) RunsOn(c Class, slot int) bool {
+	in := k.find(c)
 	return in != nil && in.nodes[slot] != nil
 }
 
@@ -116,7 +144,12 @@ func (s *State) RunsOn(c Class, slot int) bool {
 // several, but for nodes that are to be skipped. With it comes what any node has of the
 // class at least; Newest is that node's. It reports false where there is no such node.
 func (s *State) Newest(c Class, skip func(slot int) bool) (slot int, least OnNode, found bool) {
-	in := s.class(c)
+	return s.classes.Newest(c, skip)
+}
+
+// Newest is State.Newest.
+func (k *classes) Newest(c Class, skip func(slot int) bool) (slot int, least OnNode, found bool) {
+	in := k.find(c)
 	if in == nil {
 		return 0, OnNode{}, false
 	}
@@ -129,8 +162,11 @@ func (s *State) Newest(c Class, skip func(slot int) bool) (slot int, least OnNod
 
 // Each is the least that a preemptible task of the class holds of devices which runs, in
 // thousandths; 0 where one of them is lost, since Kinds does not say what it counts as.
-func (s *State) Each(c Class) int64 {
-	if in := s.class(c); in != nil {
+func (s *State) Each(c Class) int64 { return s.classes.Each(c) }
+
+// Each is State.Each.
+func (k *classes) Each(c Class) int64 {
+	if in := k.find(c); in != nil {
 		return in.least.each
 	}
 	return 0
@@ -229,19 +265,19 @@ func (c *class) clone() *class {
 // mayBeVictim reports whether the task is listed in its class.
 func (t *Task) mayBeVictim() bool { return t.Job.Preemptible && t.Runs() && !t.Node.absent }
 
-// classify lists a task in its class: by +1 once it runs on its node, by -1 before it
+// list lists a task in its class: by +1 once it runs on its node, by -1 before it
 // does not any more.
-func (s *State) classify(t *Task, by int) {
+func (k *classes) list(t *Task, by int) {
 	if !t.mayBeVictim() {
 		return
 	}
 	t.Node.leavable += int64(by) * t.milli()
 	name := t.Job.Class()
-	c := s.class(name)
+	c := k.find(name)
 	if c == nil {
 		c = &class{Class: name, nodes: map[int]*running{}, takings: map[taking]int{}}
-		at, _ := s.classAt(name)
-		s.classes[name.Queue] = slices.Insert(s.classes[name.Queue], at, c)
+		at, _ := k.at(name)
+		k.byQueue[name.Queue] = slices.Insert(k.byQueue[name.Queue], at, c)
 	}
 	r := c.nodes[t.Node.slot]
 	first := r == nil
@@ -258,7 +294,7 @@ func (s *State) classify(t *Task, by int) {
 		delete(c.nodes, r.slot)
 		stdheap.Remove(&c.byAge, r.place)
 		if c.count(was, -1); len(c.nodes) == 0 {
-			s.dropClass(name)
+			k.drop(name)
 		}
 		return
 	case by > 0:
@@ -280,11 +316,11 @@ func (s *State) classify(t *Task, by int) {
 	}
 }
 
-// dropClass forgets a class of which nothing runs any more.
-func (s *State) dropClass(c Class) {
-	at, _ := s.classAt(c)
-	if s.classes[c.Queue] = slices.Delete(s.classes[c.Queue], at, at+1); len(s.classes[c.Queue]) == 0 {
-		delete(s.classes, c.Queue)
+// drop forgets a class of which nothing runs any more.
+func (k *classes) drop(c Class) {
+	at, _ := k.at(c)
+	if k.byQueue[c.Queue] = slices.Delete(k.byQueue[c.Queue], at, at+1); len(k.byQueue[c.Queue]) == 0 {
+		delete(k.byQueue, c.Queue)
 	}
 }
 

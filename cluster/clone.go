@@ -8,136 +8,19 @@ import (
 // Clone copies the State so that either copy can change without the other.
 // Shapes are shared: they never change. Versions carry on from where they are.
 func (s *State) Clone() *State {
-	c := &State{
-		nodes:        make([]*Node, len(s.nodes)),
-		free:         slices.Clone(s.free),
-		byName:       make(map[string]*Node, len(s.byName)),
-		sorted:       make([]*Node, len(s.sorted)),
-		ranks:        slices.Clone(s.ranks),
-		born:         slices.Clone(s.born),
-		recent:       s.recent.clone(),
-		jobSlots:     make([]*Job, len(s.jobSlots)),
-		freeJobs:     slices.Clone(s.freeJobs),
-		recentJobs:   s.recentJobs.clone(),
-		queueSlots:   make([]*Queue, len(s.queueSlots)),
-		freeQueues:   slices.Clone(s.freeQueues),
-		recentQueues: s.recentQueues.clone(),
-		idle:         s.idle,
-		revision:     s.revision,
-		preemptible:  s.preemptible,
-		terms:        maps.Clone(s.terms),
-		products:     slices.Clone(s.products),
-		kinds:        maps.Clone(s.kinds),
-		samples:      s.samples, // never changed in place
-		budgets:      slices.Clone(s.budgets),
-		groups:       make(map[Key]*Group, len(s.groups)),
-		queues:       make(map[string]*Queue, len(s.queues)),
-		jobs:         make(map[string]*Job, len(s.jobs)),
-		pending:      make(map[string]*Job, len(s.pending)),
-		sets:         make(map[string]*replicas, len(s.sets)),
-		excess:       maps.Clone(s.excess),
-		retired:      make(map[string]*Job, len(s.retired)),
-		torn:         make(map[string]*Job, len(s.torn)),
-		unified:      s.unified,
-		tiers:        s.tiers,
-		classes:      make(map[string][]*class, len(s.classes)),
-		nominated:    make(map[*Task]bool, len(s.nominated)),
-		moving:       make(map[*Task]bool, len(s.moving)),
-		releasing:    make([]*Task, len(s.releasing)),
-		absent:       make(map[string]*Node, len(s.absent)),
-		unseen:       maps.Clone(s.unseen),
-		jobsIn:       make(map[string][]*Job, len(s.jobsIn)),
-		heirs:        make(map[string][]string, len(s.heirs)),
-		avoiding:     maps.Clone(s.avoiding),
-		now:          s.now,
-		passed:       s.passed,
-		shapes:       make(map[string]*interned, len(s.shapes)),
-	}
-	for key, g := range s.groups {
-		c.groups[key] = &Group{Key: g.Key, Nodes: make([]*Node, len(g.Nodes))}
-	}
-	for i, n := range s.sorted {
-		m := n.clone()
-		c.sorted[i], c.nodes[m.slot], c.byName[m.Name] = m, m, m
-		if n.group != nil {
-			m.group = c.groups[n.group.Key]
-		}
-	}
-	for name, n := range s.absent {
-		c.absent[name] = n.clone()
-	}
-	for key, g := range s.groups {
-		for i, n := range g.Nodes {
-			c.groups[key].Nodes[i] = c.nodes[n.slot]
-		}
-	}
-	for name, q := range s.queues {
-		copied := *q
-		copied.Used = slices.Clone(q.Used)
-		copied.Firm = slices.Clone(q.Firm)
-		copied.children = slices.Clone(q.children)
-		c.queues[name], c.queueSlots[q.slot] = &copied, &copied
-	}
-	for key, e := range s.shapes {
-		copied := *e
-		c.shapes[key] = &copied
-	}
-	tasks := map[*Task]*Task{}
-	for id, j := range s.jobs {
-		k := j.clone(c, tasks)
-		c.jobs[id], c.jobSlots[k.slot] = k, k
-	}
-	for name, jobs := range s.jobsIn {
-		c.jobsIn[name] = c.sameJobs(jobs)
-	}
-	for name, queues := range s.heirs {
-		c.heirs[name] = slices.Clone(queues)
-	}
-	for name, set := range s.sets {
-		copied := *set
-		copied.jobs, copied.whole = c.sameJobs(set.jobs), c.sameJobs(set.whole)
-		c.sets[name] = &copied
-	}
-	for id := range s.retired {
-		c.retired[id] = c.jobs[id]
-	}
-	for queue, list := range s.classes {
-		for _, in := range list {
-			c.classes[queue] = append(c.classes[queue], in.clone())
-		}
-	}
-	for id := range s.torn {
-		c.torn[id] = c.jobs[id]
-	}
-	for id := range s.pending {
-		c.pending[id] = c.jobs[id]
-	}
-	for t := range s.nominated {
-		c.nominated[tasks[t]] = true
-	}
-	for t := range s.moving {
-		c.moving[tasks[t]] = true
-	}
-	for i, t := range s.releasing {
-		c.releasing[i] = tasks[t]
-	}
-	for _, list := range [2][]*Node{c.sorted, c.Absent()} {
-		for _, n := range list {
-			for i, t := range n.Tasks {
-				n.Tasks[i] = tasks[t]
-			}
+	c := &State{classes: s.classes.clone()}
+	l := &c.journal
+	c.fleet, c.tree, c.shapes = s.fleet.clone(l), s.tree.clone(l), s.shapes.clone(l)
+	var tasks map[*Task]*Task
+	c.roster, tasks = s.roster.clone(l, &c.fleet)
+	c.sets = s.sets.clone(l, c.roster.same)
+	c.connect()
+	for _, n := range c.fleet.all() {
+		for i, t := range n.Tasks {
+			n.Tasks[i] = tasks[t]
 		}
 	}
 	return c
-}
-
-// sameJobs are the copies of the jobs.
-func (s *State) sameJobs(jobs []*Job) []*Job {
-	out := make([]*Job, len(jobs))
-	for i, j := range jobs {
-		out[i] = s.jobs[j.ID]
-	}
-	return out
 }
 
 func (n *Node) clone() *Node {
@@ -153,8 +36,8 @@ func (n *Node) clone() *Node {
 	return &m
 }
 
-// clone copies the job into c, whose nodes are there already.
-func (j *Job) clone(c *State, tasks map[*Task]*Task) *Job {
+// clone copies the job, with its tasks on the nodes of the fleet.
+func (j *Job) clone(f *fleet, tasks map[*Task]*Task) *Job {
 	k := *j
 	k.Labels = maps.Clone(j.Labels)
 	k.Affinity = slices.Clone(j.Affinity)
@@ -168,12 +51,12 @@ func (j *Job) clone(c *State, tasks map[*Task]*Task) *Job {
 			u.Job = &k
 			u.Claims = slices.Clone(t.Claims)
 			if t.Node != nil {
-				u.Node = c.node(t.Node.Name)
+				u.Node = f.find(t.Node.Name)
 			}
 			alt.Tasks[i], tasks[t] = &u, &u
 			if t.landing != nil {
 				l := *t.landing
-				l.Job, l.Claims, l.Node = &k, slices.Clone(l.Claims), c.node(l.Node.Name)
+				l.Job, l.Claims, l.Node = &k, slices.Clone(l.Claims), f.find(l.Node.Name)
 				l.shadows, u.landing = &u, &l
 				tasks[t.landing] = &l
 			}

@@ -49,7 +49,7 @@ func TestTakesWhatIsReallyFree(t *testing.T) {
 			n := fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi").Build()
 			d := &n.Devices[0]
 			d.Reserved, d.Foreign = tt.reserved, tt.foreign
-			if takes, usable := tt.shape.Takes(d), tt.shape.Need.Usable(d); takes != tt.takes || usable != tt.usable {
+			if takes, usable := tt.shape.Takes(d), tt.shape.Usable(d); takes != tt.takes || usable != tt.usable {
 				t.Errorf("takes: %v, usable: %v", takes, usable)
 			}
 			if n.Feasible(&tt.shape) != tt.takes {

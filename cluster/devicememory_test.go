@@ -38,7 +38,7 @@ func TestDeviceMemoryOfAWholeNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			state := fixture.State(fixture.Node("n").CPU(8, "36Gi").GPUs(2, "L4", "24Gi").With(tt.change), fixture.Job("j").CPU(1000, "2Gi").WholeNodes(1, "1Gi"))
 			n, s := state.Node("n"), state.Jobs()[0].Tasks()[0].Shape
-			got := memory{Ever: n.DeviceMemory(s), Now: n.FreeDeviceMemory(s)}
+			got := memory{Ever: s.DeviceMemory(n), Now: s.FreeDeviceMemory(n)}
 			claims, _ := n.Choose(s, nil)
 			for _, c := range claims {
 				got.Claims = append(got.Claims, c.Memory)

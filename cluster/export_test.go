@@ -23,11 +23,11 @@ func (s *State) Restore(t *Task, n *Node, claims []Claim, started int64) error {
 	return s.Apply(SeenOn(t, n, claims, started))
 }
 
-func (s *State) Evict(t *Task) error { return s.evict(t, "", 0) }
+func (s *State) Evict(t *Task) error { return s.standings.evict(t, "", 0) }
 
-func (s *State) Clear(t *Task) { s.clear(t) }
+func (s *State) Clear(t *Task) { s.standings.clear(t) }
 
-func (s *State) Strand(t *Task) { s.strand(t) }
+func (s *State) Strand(t *Task) { s.standings.strand(t) }
 
 func (s *State) Bind(t *Task, now int64) bool {
 	x := Transaction{state: s}
@@ -39,11 +39,11 @@ func (s *State) Hold(t *Task, now int64) {
 	x.Hold(t, now)
 }
 
-func (s *State) Land(shadow *Task) { s.landShadow(shadow) }
+func (s *State) Land(shadow *Task) { s.standings.landShadow(shadow) }
 
-func (s *State) Retire(j *Job) { s.retire(j) }
+func (s *State) Retire(j *Job) { s.workload.retire(j) }
 
-func (s *State) Keep(j *Job) { s.keep(j) }
+func (s *State) Keep(j *Job) { s.sets.keep(j) }
 
 func (s *State) Scale(name string, desired int) error { return s.Apply(SetScaled{name, desired}) }
 

@@ -1,10 +1,5 @@
 package cluster
 
-import (
-	"slices"
-	"strings"
-)
-
 // Holds is what the task holds of the resource: cores and memory, with
 // what its claims take of it, and devices in thousandths.
 func (t *Task) Holds(name string) int64 {
@@ -22,98 +17,8 @@ func (t *Task) Holds(name string) int64 {
 
 // Fork finds where the branches of two queues part: the two siblings, the first
 // above the left queue and the second above the right one. Nil where one is
-// above the other.
-func (s *State) Fork(left, right *Queue) (a, b *Queue) {
-	if left != right && left.Parent == right.Parent {
-		return left, right
-	}
-	l, r := s.branch(left), s.branch(right)
-	for i, j := len(l)-1, len(r)-1; i >= 0 && j >= 0; i, j = i-1, j-1 {
-		if l[i] != r[j] {
-			return l[i], r[j]
-		}
-	}
-	return nil, nil
-}
-
-// branch is the queue and all above it, from the bottom up.
-func (s *State) branch(q *Queue) []*Queue {
-	var out []*Queue
-	for ; q != nil; q = s.Parent(q) {
-		out = append(out, q)
-	}
-	return out
-}
-
-// TierWith is the tier of the queue for a job that requests so much more: beyond its
-// quota a Guaranteed queue is Standard.
-func (s *State) TierWith(q *Queue, asks func(resource string) int64) Tier {
-	if q.Tier != TierGuaranteed {
-		return q.Tier
-	}
-	for _, quota := range s.Deserved(q) {
-		if ask := asks(quota.Name); ask > 0 && q.Used.Of(quota.Name)+ask > quota.Value {
-			return TierStandard
-		}
-	}
-	return q.Tier
-}
-
-// TierWithout is the tier of the queue for a victim that would be evicted and give
-// back what it holds. A Guaranteed queue is Standard for what it holds beyond its
-// quota, and Guaranteed for the rest: a victim that holds nothing that the quota
-// names is within it. Keeps: without the victim the queue would hold less than its
-// quota, so the victim is protected.
-func (s *State) TierWithout(q *Queue, holds func(resource string) int64) (tier Tier, keeps bool) {
-	if q.Tier != TierGuaranteed {
-		return q.Tier, false
-	}
-	tier = TierGuaranteed
-	for _, quota := range s.Deserved(q) {
-		held := holds(quota.Name)
-		if held > 0 && q.Used.Of(quota.Name)-held < quota.Value {
-			return TierGuaranteed, true
-		}
-		if held > 0 {
-			tier = TierStandard
-		}
-	}
-	return tier, false
-}
+// above the other, or one of them is nil.
+func (s *State) Fork(left, right *Queue) (a, b *Queue) { return s.tree.Fork(left, right) }
 
 // Deserved is the queue's quota; of what it has none for, that of the queues below it together.
-func (s *State) Deserved(q *Queue) Resources {
-	if known := s.queues[q.Name]; known != nil {
-		return known.deserved
-	}
-	return nil
-}
-
-// sumQuotas works out again what the queue deserves, and all above it.
-func (s *State) sumQuotas(q *Queue) {
-	for ; q != nil; q = s.Parent(q) {
-		s.sumQuota(q)
-	}
-}
-
-// sumQuota works out again what the queue deserves.
-func (s *State) sumQuota(q *Queue) {
-	sum := map[string]int64{}
-	for _, name := range q.children {
-		for _, a := range s.queues[name].deserved {
-			total, ok := AddOverflow(sum[a.Name], a.Value)
-			if !ok {
-				total = Unlimited
-			}
-			sum[a.Name] = total
-		}
-	}
-	for _, a := range q.Quota {
-		sum[a.Name] = a.Value
-	}
-	q.deserved = nil
-	for name, v := range sum {
-		q.deserved = append(q.deserved, Amount{name, v})
-	}
-	slices.SortFunc(q.deserved, func(a, b Amount) int { return strings.Compare(a.Name, b.Name) })
-}
+func (s *State) Deserved(q *Queue) Resources { return s.tree.Deserved(q) }

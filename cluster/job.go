@@ -61,8 +61,8 @@ type Job struct {
 	attached int  // tasks that are on a node, however they stand there
 	expected int  // landings that are held for those of them that move
 	ended    int  // tasks that have ended
-	pending  bool // it is in State.pending
-	seat     int  // its place in State.jobsIn
+	pending  bool // it is in roster.pending
+	seat     int  // its place in roster.byQueue
 }
 
 // SpecVersion is the version of jobs (State.JobsVersion) at which the job was last
@@ -226,7 +226,7 @@ type Task struct {
 	extra    bool      // its job does not request it any more: it is dropped once it has left
 	alike    bool      // all tasks of its alternative have its shape
 	revision uint64
-	// releasing is its place in State.releasing, while it is there.
+	// releasing is its place in roster.releasing, while it is there.
 	releasing int
 	landing   *Task // holds room for it elsewhere, while it moves
 	shadows   *Task // what it stands for, if it is a shadow

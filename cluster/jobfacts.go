@@ -13,20 +13,20 @@ func (c JobPut) apply(s *State) error {
 	if err := spec.check(); err != nil {
 		return err
 	}
-	j := s.jobs[spec.ID]
+	j := s.roster.jobs[spec.ID]
 	switch {
 	case j == nil:
-		j = s.build(spec)
+		j = build(spec)
 		j.revision = c.Revision
-		s.addJob(j)
-		s.recall(j)
+		s.workload.add(j)
+		s.sightings.recall(j)
 	case !j.absent && stale(c.Revision, j.revision):
 	case differ(j.UID, spec.UID):
-		s.replaceJob(j, spec, c.Revision)
+		s.specs.replace(j, spec, c.Revision)
 	case !j.absent && j.sameSpec(spec):
 		j.revision = max(j.revision, c.Revision)
 	default:
-		s.respec(j, spec, c.Revision)
+		s.specs.respec(j, spec, c.Revision)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func repeats(list Resources) bool {
 
 // build makes a job of what a fact says of one. It shares nothing that changes
 // with the fact.
-func (s *State) build(spec *Job) *Job {
+func build(spec *Job) *Job {
 	j, made, list := allot(spec)
 	forms := j.Alternatives
 	*j = *spec
@@ -172,46 +172,6 @@ func allot(spec *Job) (j *Job, tasks []Task, list []*Task) {
 		return &room.job, room.tasks[:], room.list[:]
 	}
 	return &Job{Alternatives: make([]Alternative, len(spec.Alternatives))}, make([]Task, count), make([]*Task, count)
-}
-
-func (s *State) addJob(j *Job) {
-	s.insertJob(j)
-	if s.recording() {
-		s.cold(func() { s.deleteJob(j) })
-	}
-}
-
-// removeJob removes the job with all its tasks.
-func (s *State) removeJob(j *Job) {
-	var room [8]*Task
-	for a := range j.Alternatives {
-		for _, t := range append(room[:0], j.Alternatives[a].Tasks...) { // a task that is cleared may leave the list
-			s.strand(t)
-			s.clear(t)
-		}
-	}
-	if set := s.sets[j.Set.Name]; set != nil && len(set.jobs)+set.retired == 1 {
-		s.keepGroup(set, nil) // the group is forgotten with the last job; an undo finds it here
-	}
-	s.deleteJob(j)
-	if s.recording() {
-		s.cold(func() { s.insertJob(j) })
-	}
-}
-
-// replaceJob puts a job of the same name and another UID in the place of one: it
-// inherits nothing. Tasks of an open job have UIDs of their own and stay.
-func (s *State) replaceJob(j *Job, spec *Job, revision uint64) {
-	if !j.Open || !spec.Open {
-		s.removeJob(j)
-		next := s.build(spec)
-		next.revision = revision
-		s.addJob(next)
-		s.recall(next)
-		return
-	}
-	s.update(j, jobStatus{displaced: slices.Clone(spec.Displaced), torn: spec.Torn, evicted: spec.Evicted, retired: spec.Retired, parked: spec.Parked})
-	s.respec(j, spec, revision)
 }
 
 // sameSpec reports whether the fact says of the job what is known.
@@ -285,7 +245,7 @@ func byPlace(a, b *Task) int {
 }
 
 func (c JobSeen) apply(s *State) error {
-	j := s.jobs[c.Job]
+	j := s.roster.jobs[c.Job]
 	if j == nil || j.Health == c.Health && j.Offload == c.Offload {
 		return nil
 	}
@@ -293,51 +253,34 @@ func (c JobSeen) apply(s *State) error {
 	was.Health, was.Offload = j.Health, j.Offload
 	set := func(c JobSeen) {
 		j.Health, j.Offload = c.Health, c.Offload
-		s.settle(j)
+		s.workload.settle(j)
 	}
 	set(c)
-	if s.recording() {
-		s.cold(func() { set(was) })
+	if s.journal.recording() {
+		s.journal.cold(func() { set(was) })
 	}
 	return nil
 }
 
 func (c JobGone) apply(s *State) error {
-	j := s.jobs[c.Job]
+	j := s.roster.jobs[c.Job]
 	switch {
 	case j == nil || j.absent || differ(j.UID, c.UID):
 	case j.Open && len(j.Alternatives[0].Tasks) > 0:
-		s.update(j, jobStatus{})
-		s.respec(j, &Job{ID: j.ID, Open: true, Alternatives: []Alternative{{}}}, 0)
-		s.setAbsent(j, true)
+		s.workload.update(j, jobStatus{})
+		s.specs.respec(j, &Job{ID: j.ID, Open: true, Alternatives: []Alternative{{}}}, 0)
+		s.workload.setAbsent(j, true)
 	default:
-		s.removeJob(j)
+		s.specs.remove(j)
 	}
 	return nil
-}
-
-func (s *State) setAbsent(j *Job, absent bool) {
-	if was := j.absent; was != absent {
-		j.absent = absent
-		s.settle(j)
-		if s.recording() {
-			s.cold(func() { j.absent = was; s.settle(j) })
-		}
-	}
 }
 
 func (c SetScaled) apply(s *State) error {
 	if c.Set == "" || c.Desired < 0 {
 		return fmt.Errorf("set %q cannot be scaled to %d", c.Set, c.Desired)
 	}
-	set := s.sets[c.Set]
-	if set == nil {
-		set = s.addSet(c.Set)
-		if s.recording() {
-			s.cold(func() { delete(s.sets, c.Set) })
-		}
-	}
-	s.rescale(set, c.Desired)
+	s.sets.scale(c.Set, c.Desired)
 	return nil
 }
 

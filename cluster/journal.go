@@ -1,40 +1,53 @@
 package cluster
 
-// The journal records how to undo each change of a State. Mark begins recording,
-// and Undo takes back everything since a mark, the last change first. The journal
-// is not the log: the log holds what happened, as values, and is kept; the journal
-// holds pointers into State and is emptied when the last mark is released.
+// journal records how to undo each change of a State. Mark begins recording, and
+// Undo takes back everything since a mark, the last change first. The journal is not
+// the log: the log holds what happened, as values, and is kept; the journal holds
+// pointers into State and is emptied when the last mark is released.
 //
 // Versions only grow, so caches notice an undo like any other change.
+type journal struct {
+	records []record
+	marks   int // that are held; without any, nothing is recorded
+	undoing bool
+}
 
 // Mark is a place in the journal of a State.
 type Mark struct{ at, depth int }
 
 // Mark begins to record changes. Each Mark needs one Release.
-func (s *State) Mark() Mark {
-	s.marks++
-	return Mark{len(s.journal), s.marks}
+func (s *State) Mark() Mark { return s.journal.mark() }
+
+func (l *journal) mark() Mark {
+	l.marks++
+	return Mark{len(l.records), l.marks}
 }
 
 // Undo takes back every change since the mark. The mark stays valid.
-func (s *State) Undo(m Mark) { s.undoTo(m.at) }
+func (s *State) Undo(m Mark) { s.journal.undoTo(m.at, s) }
 
 // Release forgets the mark, and those made after it. The changes stay.
-func (s *State) Release(m Mark) {
-	s.marks = min(s.marks, m.depth-1)
-	if s.marks > 0 {
+func (s *State) Release(m Mark) { s.journal.release(m) }
+
+func (l *journal) release(m Mark) {
+	l.marks = min(l.marks, m.depth-1)
+	if l.marks > 0 {
 		return
 	}
-	clear(s.journal) // drop the pointers, keep the memory
-	s.journal = s.journal[:0]
+	clear(l.records) // drop the pointers, keep the memory
+	l.records = l.records[:0]
 }
 
-func (s *State) undoTo(at int) {
-	for i := len(s.journal) - 1; i >= at; i-- {
-		r := s.journal[i]
-		s.journal[i] = record{}
-		s.journal = s.journal[:i]
-		s.undo(&r)
+// undoTo takes back every change of the State since the place.
+func (l *journal) undoTo(at int, s *State) {
+	for i := len(l.records) - 1; i >= at; i-- {
+		r := l.records[i]
+		l.records[i] = record{}
+		l.records = l.records[:i]
+		marks := l.marks
+		l.marks, l.undoing = 0, true // an undo is not recorded
+		r.undo(s)
+		l.marks, l.undoing = marks, false
 	}
 }
 
@@ -63,49 +76,32 @@ type rare struct {
 }
 
 // note records a rare change.
-func (s *State) note(r rare) {
-	if s.marks > 0 {
+func (l *journal) note(r rare) {
+	if l.marks > 0 {
 		kept := r
-		s.journal = append(s.journal, record{rare: &kept})
+		l.records = append(l.records, record{rare: &kept})
 	}
 }
 
-func (s *State) undo(r *record) {
-	marks := s.marks
-	s.marks, s.undoing = 0, true // an undo is not recorded
+// undo calls what made the change to take it back.
+func (r *record) undo(s *State) {
 	switch o := r.rare; {
 	case o == nil:
-		s.restand(r)
+		s.standings.restand(r)
 	case o.set != nil:
-		s.sets[o.set.name].group = o.group
+		s.sets.byName[o.set.name].group = o.group
 	case o.landing != nil:
-		s.land(o.landing, o.job, -1)
+		s.standings.land(o.landing, o.job, -1)
 	case o.job != nil:
-		s.setStatus(o.job, o.status)
+		s.workload.setStatus(o.job, o.status)
 	default:
 		o.undo()
-	}
-	s.marks, s.undoing = marks, false
-}
-
-// restand gives the task of the record its standing back.
-func (s *State) restand(r *record) {
-	n := r.was.node
-	if n == nil {
-		n = r.task.Node
-	}
-	s.shift(r.task, r.was)
-	if n != nil {
-		n.freed = r.freed
-	}
-	if j := r.task.Job; j.Chosen != r.chosen {
-		s.choose(j, r.chosen)
 	}
 }
 
 // recording reports whether changes are recorded. Callers of cold ask first: without
 // a mark its function would be made for nothing.
-func (s *State) recording() bool { return s.marks > 0 }
+func (l *journal) recording() bool { return l.marks > 0 }
 
 // cold records a change that is undone by a function.
-func (s *State) cold(undo func()) { s.note(rare{undo: undo}) }
+func (l *journal) cold(undo func()) { l.note(rare{undo: undo}) }

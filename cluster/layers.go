@@ -15,15 +15,6 @@ type Layers struct {
 	Spill bool  `json:"spill,omitempty"` // whether the rest may spill at all
 }
 
-// fit is how many layers the device's free memory holds, if it need hold no more than all.
-func (l *Layers) fit(d *Device) int { return min(l.room(d), l.Total) }
-
-// room is how many layers of this size the device's free memory holds.
-func (l *Layers) room(d *Device) int {
-	free := min(d.Free(), Bytes(MulDiv(int64(d.Memory), int64(max(0, d.FreeMilli())), int64(Whole))))
-	return l.Within(free)
-}
-
 // Within is how many layers so much memory of one device holds.
 func (l *Layers) Within(free Bytes) int {
 	if room := free - l.Fixed; room > 0 && l.Bytes > 0 {
@@ -45,15 +36,69 @@ func (l *Layers) least() int {
 	return l.Total
 }
 
-// chooseLayers takes as few devices as hold all layers, those that hold most
-// first, or as many as were asked for, and divides the layers among them in
-// proportion to what they have free. What no device holds must be allowed to
-// spill to the node's memory.
-func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
-	need, l := &s.Need, s.Need.Layers
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(l.fit(&n.Devices[b]), l.fit(&n.Devices[a])) })
-	if n.sliced {
-		order = n.apart(order)
+// layered is both part and set of divisible work: of each device it takes room for
+// some of its layers, and as few devices as hold them all, or as many as requested.
+type layered struct{ number }
+
+func (layered) asked(s *Shape) bool { return s.Need.Layers != nil }
+
+// The part.
+
+func (layered) counted() bool { return false }
+func (layered) empties() bool { return false }
+func (layered) sure() bool    { return false } // a layer may be too large
+
+func (layered) suits(_ *Shape, d *Device) bool { return d.Reserved <= d.Memory }
+func (layered) takes(s *Shape, d *Device) bool { return s.Need.Layers.Within(d.InStep()) > 0 }
+
+// claim is that of a device for which layers are not counted.
+func (layered) claim(_ *Shape, _ *Device, room Bytes) (Milli, Bytes) { return Whole, room }
+
+func (layered) spare(*Shape) Milli { return Whole - 1 }
+
+// times: a task takes a thousandth of a device at least.
+func (layered) times(_ *Shape, milli Milli, _ Bytes) int64 { return int64(milli) }
+
+func (layered) memory(s *Shape, d *Device) (least, most Bytes) {
+	return s.Need.Layers.Fixed + s.Need.Layers.Bytes, d.Room()
+}
+
+// fill leaves out what a device holds beside its layers: it makes no difference to
+// the order of devices.
+func (layered) fill(s *Shape, d *Device) (part, free int64) {
+	return MulDiv(int64(s.Need.Layers.Bytes), int64(s.Need.Layers.Total), 1), int64(d.Free())
+}
+
+func (layered) price(s *Shape, d *Device) Milli {
+	l := s.Need.Layers
+	if all := min(int64(d.Memory), int64(l.Fixed)+MulDiv(int64(l.Total), int64(l.Bytes), 1)); all > 0 {
+		return d.Part(Bytes(all))
+	}
+	return Whole
+}
+
+func (layered) cheapest(*Shape) (Milli, bool) { return 1, false }
+func (layered) tooSmall(survey, int) Shortage { return Shortage{Lack: LackBytes} }
+
+func (layered) inUse(v survey, want int) Shortage { return short(LackDevices, want, v.takers) }
+
+// The set.
+
+func (layered) plain() bool         { return false }
+func (layered) single() bool        { return true }
+func (layered) sized() bool         { return false }
+func (layered) open(s *Shape) bool  { return s.Need.Devices == 0 }
+func (layered) matters(*Shape) bool { return true }
+
+// lay takes as few devices as hold all layers, those that hold most first, or as
+// many as were requested, and divides the layers among them in proportion to what
+// they have free. What no device holds must be allowed to spill to the node's memory.
+func (layered) lay(c choice, order []int) ([]Claim, bool) {
+	need, l := &c.s.Need, c.s.Need.Layers
+	room := func(i int) int { return l.Within(c.n.Devices[i].InStep()) }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(min(room(b), l.Total), min(room(a), l.Total)) })
+	if c.n.sliced {
+		order = apart(c.n.Devices, order)
 	}
 	if need.Devices > 0 {
 		if len(order) < need.Devices || l.Total < need.Devices {
@@ -61,13 +106,13 @@ func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
 		}
 		order = order[:need.Devices]
 	}
-	fits, all, pot := make([]int, 0, len(order)), 0, n.pot(s)
+	fits, all, pot := make([]int, 0, len(order)), 0, c.pot()
 	for _, i := range order {
 		if need.Devices == 0 && all >= l.Total {
 			break
 		}
 		later := Bytes(max(0, need.Devices-len(fits)-1)) // devices that must have a layer each after this one
-		fit := min(l.room(&n.Devices[i]), l.Within(pot-later*(l.Fixed+l.Bytes)))
+		fit := min(room(i), l.Within(pot-later*(l.Fixed+l.Bytes)))
 		if fit == 0 {
 			break // the pot is empty
 		}
@@ -78,31 +123,31 @@ func (n *Node) chooseLayers(s *Shape, order []int) ([]Claim, bool) {
 	if on < l.least() || len(fits) < max(1, need.Devices) {
 		return nil, false
 	}
-	if spill := Bytes(l.Total-on) * l.Bytes; spill > 0 && !n.Unified { // affords looks at the pot
-		m := n.Ledger(Memory)
-		if m == nil || m.Free() < s.Resources.Of(Memory)+int64(spill) {
+	if spill := Bytes(l.Total-on) * l.Bytes; spill > 0 && !c.unified { // affords looks at the pot
+		m := c.n.Ledger(Memory)
+		if m == nil || m.Free() < c.s.Resources.Of(Memory)+int64(spill) {
 			return nil, false
 		}
 	}
 	claims := make([]Claim, 0, len(fits))
-	// Who wants to be alone holds devices whole, as far as the pot goes.
-	rest := max(0, n.pot(s)-Bytes(len(fits))*l.Fixed-Bytes(l.Total)*l.Bytes)
+	// A task that tolerates no other holds devices whole, as far as the pot allows.
+	rest := max(0, c.pot()-Bytes(len(fits))*l.Fixed-Bytes(l.Total)*l.Bytes)
 	for i, k := range divide(on, fits, all) {
-		d := &n.Devices[order[i]]
+		d := &c.n.Devices[order[i]]
 		memory := l.Fixed + Bytes(k)*l.Bytes
 		milli := d.Part(memory)
-		if s.Isolation.Exclusive() {
+		if c.s.counted() {
 			more := min(d.Room()-memory, rest)
 			milli, memory, rest = Whole, memory+more, rest-more
 		}
 		claims = append(claims, Claim{Device: order[i], Milli: milli, Memory: memory, Layers: k})
 	}
-	slices.SortFunc(claims, func(a, b Claim) int { return a.Device - b.Device })
+	sortClaims(claims)
 	return claims, true
 }
 
 // divide gives each device one layer, and the rest of them in proportion to what
-// each could hold beyond it. Remainders go to those that come first.
+// each could hold beyond it. Those that come first have the remainders.
 func divide(layers int, fits []int, all int) []int {
 	out := make([]int, len(fits))
 	rest, room := layers-len(fits), all-len(fits)
@@ -122,4 +167,117 @@ func divide(layers int, fits []int, all int) []int {
 		}
 	}
 	return out
+}
+
+// layersOn is how many layers the claims hold.
+func layersOn(claims []Claim) int {
+	on := 0
+	for i := range claims {
+		on += claims[i].Layers
+	}
+	return on
+}
+
+func (layered) spill(s *Shape, claims []Claim) Bytes {
+	return Bytes(s.Need.Layers.Total-layersOn(claims)) * s.Need.Layers.Bytes
+}
+
+func (layered) maySpill(s *Shape) Bytes {
+	l := s.Need.Layers
+	return Bytes(l.Total-l.least()) * l.Bytes
+}
+
+func (layered) fewest(supply, []*Task) (int, bool) { return 1, true }
+
+// count is that of as few devices as hold the layers, if they may.
+func (layered) count(v supply, d *Device) int64 {
+	need, l := &v.s.Need, v.s.Need.Layers
+	if need.Devices > 0 {
+		return int64(need.Devices)
+	}
+	each := int64(max(1, l.Within(d.Memory-d.Reserved)))
+	return max(1, min(named(v.n, d), (int64(l.Total)+each-1)/each))
+}
+
+func (t layered) each(v supply, d *Device) Milli {
+	if v.s.counted() {
+		return Whole
+	}
+	l := v.s.Need.Layers
+	return min(Whole, d.Part(l.Fixed+l.share(l.Total, t.count(v, d))))
+}
+
+// least takes into account that what is divided among several devices is rounded
+// down on each.
+func (t layered) least(v supply, d *Device) int64 {
+	if v.s.counted() {
+		return t.count(v, d) * int64(Whole)
+	}
+	l := v.s.Need.Layers
+	part := int64(d.Part(l.Fixed + Bytes(l.least())*l.Bytes))
+	return max(1, part-int64(len(v.n.Devices)-1))
+}
+
+func (layered) load(s *Shape, d *Device, capacity int64) int64 {
+	if d.Memory == 0 {
+		return capacity
+	}
+	l := s.Need.Layers
+	memory := int64(max(1, s.Need.Devices))*int64(l.Fixed) + int64(l.Total)*int64(l.Bytes)
+	return min(capacity, int64(d.Part(Bytes(memory))))
+}
+
+func (layered) roomy(supply) bool { return false }
+
+// gives counts on one of the replicas that share memory.
+func (layered) gives(v survey) int64 {
+	most := v.s.Need.Devices
+	if most == 0 {
+		most = v.kind
+	}
+	v.once = v.n.sliced
+	return v.most(most, layersIn)
+}
+
+func (t layered) short(v supply) Shortage {
+	need, l := &v.s.Need, v.s.Need.Layers
+	has := surveyOf(v)
+	want := max(1, need.Devices)
+	if has.kind < want {
+		return short(LackKind, want, has.kind)
+	}
+	if has.once = v.n.sliced; has.once {
+		if cards := len(has.cards(layersIn)); cards < want {
+			return short(LackKind, want, cards)
+		}
+	}
+	// What one device must give before anything else counts.
+	if each := int64(l.Fixed + l.Bytes); has.least(want, layersIn) == 0 {
+		return Shortage{Lack: LackBytes, Want: each, Have: min(has.least(want, layerMemory), each-1)}
+	}
+	most := need.Devices
+	if most == 0 {
+		most = has.kind
+	}
+	on := min(t.gives(has), int64(l.Total))
+	if on >= int64(l.least()) { // the devices take their part, and the node has no room for the rest
+		return v.lackMemory((int64(l.Total) - on) * int64(l.Bytes))
+	}
+	return Shortage{Lack: LackBytes, Devices: most, Want: int64(l.least()) * int64(l.Bytes), Have: on * int64(l.Bytes)}
+}
+
+// layersIn is how many layers the device has room for.
+func layersIn(s *Shape, d *Device) int64 {
+	if !s.Takes(d) {
+		return 0
+	}
+	return int64(s.Need.Layers.Within(Bytes(layerMemory(s, d))))
+}
+
+// layerMemory is what layers can have of the device.
+func layerMemory(s *Shape, d *Device) int64 {
+	if !d.Permits(s.Isolation) {
+		return 0
+	}
+	return int64(d.InStep())
 }

@@ -5,29 +5,6 @@ import (
 	"slices"
 )
 
-// fits checks the claims against the ledgers.
-func (s *State) fits(t *Task, n *Node, claims []Claim) error {
-	if s.byName[n.Name] != n {
-		return fmt.Errorf("the node is gone")
-	}
-	for _, a := range t.Shape.Resources {
-		if want := a.Value + n.host(t.Shape, claims, a.Name); want > 0 {
-			if l := n.Ledger(a.Name); l == nil || l.Free() < want {
-				return fmt.Errorf("not enough %s", a.Name)
-			}
-		}
-	}
-	if t.Shape.Isolation.CPU == CPUStrictIsolated && n.Isolated+t.Shape.Cores() > n.Advertised.IsolableCores {
-		return fmt.Errorf("not enough isolable cores")
-	}
-	for _, c := range claims {
-		if c.Device >= 0 && c.Device < len(n.Devices) && n.Devices[c.Device].Lost {
-			return fmt.Errorf("device %d is lost", c.Device)
-		}
-	}
-	return n.holds(t.Shape, claims, false)
-}
-
 // holds checks that each device has what is claimed of it. For a task that runs
 // already, a lost device does not matter, and memory that a reading took for foreign
 // may be its own.
@@ -50,37 +27,31 @@ func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
 			return fmt.Errorf("device %d is of a node that another has", c.Device)
 		}
 	}
-	if !runs && !n.shareable(s, claims) {
+	if !runs && !supplyOf(s, n).leave(claims) {
 		return fmt.Errorf("devices share memory that is less than the claims together")
 	}
 	return nil
 }
 
-// host is the node's own memory that claims take beside what the shape asks for:
-// layers that are on no device, and on unified memory the devices' part too.
-func (n *Node) host(s *Shape, claims []Claim, name string) int64 {
-	if name != Memory {
+// host is the node's own memory that the claims take beside what the shape requests,
+// if that is the resource's name.
+func (n *Node) host(s *Shape, claims []Claim, resource string) int64 {
+	if resource != Memory {
 		return 0
 	}
-	var held Bytes
-	if n.Unified {
-		for i := range claims {
-			held += claims[i].Memory
-		}
-	}
-	if l := s.Need.Layers; l != nil {
-		left := l.Total
-		for _, c := range claims {
-			left -= c.Layers
-		}
-		held += Bytes(left) * l.Bytes
-	}
-	return int64(held)
+	return supplyOf(s, n).host(claims)
+}
+
+// booking is what tasks hold: the ledgers of nodes, the use of queues, and counts.
+type booking struct {
+	fleet   *fleet
+	tree    *tree
+	classes *classes
 }
 
 // book adds (sign +1) or takes back (-1) what the task holds of node, queue and
 // the queue's ancestors.
-func (s *State) book(t *Task, sign int64) {
+func (b *booking) book(t *Task, sign int64) {
 	n := t.Node
 	for _, a := range t.held.Resources {
 		if l := n.Ledger(a.Name); l != nil {
@@ -107,12 +78,12 @@ func (s *State) book(t *Task, sign int64) {
 		u.Memory += Bytes(sign) * c.Memory
 		u.Leases += int32(sign)
 		if n.sliced && !t.held.counted() {
-			n.siblings(d, func(o *Device) { o.Use.Beside += Bytes(sign) * c.Memory })
+			siblings(n.Devices, d, func(o *Device) { o.Use.Beside += Bytes(sign) * c.Memory })
 		}
 		if t.held.Need.WholeNode {
 			u.Nodes += int32(sign)
 		}
-		if n.counts(d) {
+		if d.countsAs(n.DeviceResource) {
 			n.deviceUsed += sign * int64(c.Milli)
 		}
 		if iso.Exclusive() {
@@ -125,16 +96,16 @@ func (s *State) book(t *Task, sign int64) {
 			case u.Sessions == 1 && sign > 0:
 				u.Session = iso.Session
 			default: // facts may bring several sessions together
-				u.Session = n.session(c.Device, t, sign > 0)
+				u.Session = firstSession(n, c.Device, t, sign > 0)
 			}
 		}
 	}
-	s.chargeTask(t, sign)
+	b.tree.charge(t, sign)
 }
 
-// session is the first, by name, of the sessions that hold the device; the task
+// firstSession is the first, by name, of the sessions that hold the device; the task
 // counts or does not.
-func (n *Node) session(device int, t *Task, counts bool) string {
+func firstSession(n *Node, device int, t *Task, counts bool) string {
 	first, found := "", false
 	see := func(o *Task) {
 		if o.held.Isolation.GPU == GPUSessionExclusive && slices.ContainsFunc(o.Claims, func(c Claim) bool { return c.Device == device }) {
@@ -154,27 +125,8 @@ func (n *Node) session(device int, t *Task, counts bool) string {
 	return first
 }
 
-// chargeTask adds or takes back what the task holds of its queue, and of those above it.
-func (s *State) chargeTask(t *Task, sign int64) {
-	for q := s.queues[t.Job.Queue]; q != nil; q = s.Parent(q) {
-		s.recentQueues.touch(q.slot)
-		for _, a := range t.held.Resources {
-			q.charge(t, a.Name, sign*(a.Value+t.Node.host(t.held, t.Claims, a.Name)))
-		}
-		for _, c := range t.Claims {
-			d := &t.Node.Devices[c.Device]
-			q.charge(t, d.Resource, sign*int64(c.Milli))
-			if len(s.products) > 0 && s.Named(d.ProductResource) {
-				q.charge(t, d.ProductResource, sign*int64(c.Milli))
-			}
-			if d.Fraction > 0 && d.Resource != DefaultDeviceResource {
-				q.charge(t, DefaultDeviceResource, sign*q.Charge(d, c.Milli, DefaultDeviceResource))
-			}
-		}
-	}
-}
-
-func (s *State) bookReleasing(t *Task, sign int64) {
+// bookReleasing is book for a task that gives its room back.
+func (b *booking) bookReleasing(t *Task, sign int64) {
 	n := t.Node
 	for _, a := range t.held.Resources {
 		if l := n.Ledger(a.Name); l != nil {
@@ -215,7 +167,8 @@ func (n *Node) Keeps(t *Task) bool {
 // releasing it, all other reservations set aside.
 func (n *Node) present(t *Task, claims []Claim) bool {
 	shape := t.Held()
-	if !n.releasing() {
+	leaves := func(d *Device) bool { return d.Use.ReleasingLeases > 0 }
+	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Releasing > 0 }) && !anyDevice(n.Devices, leaves) {
 		return true
 	}
 	there := func(o *Task) bool { return o != t && (o.Runs() || o.Status == Releasing) }
@@ -258,14 +211,14 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 		}
 		milli, memory := c.Milli, c.Memory
 		if !shape.counted() {
-			memory += n.claimed(d, claims)
+			memory += claimed(n.Devices, d, claims)
 		}
 		for _, o := range n.Tasks {
 			if !there(o) {
 				continue
 			}
 			if !shape.counted() && !o.held.counted() {
-				memory += n.claimed(d, o.Claims)
+				memory += claimed(n.Devices, d, o.Claims)
 			}
 			for _, oc := range o.Claims {
 				if oc.Device != c.Device {
@@ -285,17 +238,38 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 	return true
 }
 
-// releasing reports whether anything on the node is on its way out.
-func (n *Node) releasing() bool {
-	for i := range n.Resources {
-		if n.Resources[i].Releasing > 0 {
-			return true
+// rebookAll is rebook for all tasks that are on nodes.
+func (b *booking) rebookAll(sign int64) {
+	for _, n := range b.fleet.all() {
+		for _, t := range n.Tasks {
+			b.rebook(t, sign)
 		}
 	}
-	for i := range n.Devices {
-		if n.Devices[i].Use.ReleasingLeases > 0 {
-			return true
-		}
+}
+
+// count adds (by +1) or takes away (-1) a task that is on a node, or a landing.
+func (b *booking) count(t *Task, by int) {
+	if t.shadows != nil {
+		t.Job.expected += by
+	} else {
+		t.Job.attached += by
 	}
-	return false
+	if t.Job.Preemptible {
+		b.classes.preemptible += by
+	}
+}
+
+// enter is rebook, and lists the task in its class or takes it out of it.
+func (b *booking) enter(t *Task, sign int) {
+	b.rebook(t, int64(sign))
+	b.classes.list(t, sign)
+}
+
+// rebook adds (sign +1) or takes back (-1) what the task holds, as it stands.
+func (b *booking) rebook(t *Task, sign int64) {
+	if t.leaves() {
+		b.bookReleasing(t, sign)
+	} else {
+		b.book(t, sign)
+	}
 }

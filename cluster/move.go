@@ -59,53 +59,45 @@ func (t *Task) At() *Node {
 	return t.Node
 }
 
-func (s *State) landShadow(shadow *Task) {
+func (p *standings) landShadow(shadow *Task) {
 	job := shadow.Job
-	s.land(shadow, shadow.shadows.Job, +1)
-	s.note(rare{landing: shadow, job: job})
+	p.land(shadow, shadow.shadows.Job, +1)
+	p.journal.note(rare{landing: shadow, job: job})
 }
 
 // land gives the shadow to the job; by says whether its task gains (+1) or loses
 // (-1) a landing.
-func (s *State) land(shadow *Task, job *Job, by int) {
+func (p *standings) land(shadow *Task, job *Job, by int) {
 	t := shadow.shadows
 	shadow.Job = job
 	t.Job.expected += by
 	if t.landing = nil; by > 0 {
 		t.landing = shadow
 	}
-	s.listMoving(t)
-	s.settle(t.Job)
+	p.roster.listMoving(t)
+	p.workload.settle(t.Job)
 }
 
 // link sets the landing of the task.
-func (s *State) link(t, landing *Task) {
-	if was := t.landing; s.recording() {
-		s.cold(func() { s.relink(t, was) })
+func (p *standings) link(t, landing *Task) {
+	if was := t.landing; p.journal.recording() {
+		p.journal.cold(func() { p.relink(t, was) })
 	}
-	s.relink(t, landing)
+	p.relink(t, landing)
 }
 
-func (s *State) relink(t, landing *Task) {
+func (p *standings) relink(t, landing *Task) {
 	t.landing = landing
-	s.listMoving(t)
-}
-
-func (s *State) listMoving(t *Task) {
-	if t.landing != nil {
-		s.moving[t] = true
-	} else {
-		delete(s.moving, t)
-	}
+	p.roster.listMoving(t)
 }
 
 // Moving are the tasks that are on their way to another node, by ID.
-func (s *State) Moving() []*Task { return byTaskID(s.moving) }
+func (s *State) Moving() []*Task { return byTaskID(s.roster.moving) }
 
 // arrive gives the task that has left its node the room that its landing held.
-func (s *State) arrive(t, shadow *Task) {
+func (p *standings) arrive(t, shadow *Task) {
 	to := shadow.standing()
-	s.clear(shadow)
+	p.clear(shadow)
 	to.attempt = t.Attempt
-	s.stand(t, to)
+	p.stand(t, to)
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,6 +24,34 @@ type Need struct {
 	Layers      *Layers    `json:"layers,omitempty"`      // divisible work
 }
 
+// spell writes every field of the need.
+func (n *Need) spell(w *keyWriter) {
+	w.num(int64(n.Devices))
+	w.num(int64(n.Memory))
+	w.num(int64(n.Share))
+	w.num(int64(n.SumAtLeast))
+	w.flag(n.SameProduct)
+	w.strs(n.Products)
+	w.strs(n.Types)
+	w.num(int64(len(n.Selected)))
+	for _, d := range n.Selected {
+		w.str(d.Node)
+		w.str(d.Type)
+		w.num(int64(d.Index))
+	}
+	w.str(n.Partition)
+	w.str(n.Resource)
+	w.flag(n.WholeNode)
+	w.flag(n.Layers != nil)
+	if l := n.Layers; l != nil {
+		w.num(int64(l.Total))
+		w.num(int64(l.Bytes))
+		w.num(int64(l.Fixed))
+		w.num(int64(l.Least))
+		w.flag(l.Spill)
+	}
+}
+
 // DeviceID names one device of the cluster. Devices of one type are counted from
 // 0 on each node.
 type DeviceID struct {
@@ -41,9 +70,23 @@ func (d DeviceID) Compare(o DeviceID) int {
 // None reports whether the need asks for no device at all.
 func (n *Need) None() bool { return n.Devices == 0 && !n.WholeNode && n.Layers == nil }
 
-// whole reports whether each device is taken whole.
-func (n *Need) whole() bool {
-	return n.Memory == 0 && n.Layers == nil && (n.Share == 0 || n.Share >= Whole)
+// Kind reports whether the device is of the kind the need asks for, whatever its
+// size, held or not.
+func (n *Need) Kind(d *Device) bool {
+	if d.Lost || d.Profile != n.Partition || (n.Resource != "" && n.Resource != d.Resource) {
+		return false
+	}
+	return (len(n.Products) == 0 || containsString(n.Products, d.Product)) &&
+		(len(n.Types) == 0 || containsString(n.Types, d.Type))
+}
+
+// Selects reports whether the device is one of those selected, if any are.
+func (n *Need) Selects(d *Device) bool {
+	if len(n.Selected) == 0 {
+		return true
+	}
+	_, found := slices.BinarySearchFunc(n.Selected, d.ID, DeviceID.Compare)
+	return found
 }
 
 // Milli is the part of a device's time a claim takes of each device, as far as
@@ -53,4 +96,13 @@ func (n *Need) Milli() Milli {
 		return n.Share
 	}
 	return Whole
+}
+
+func containsString(list []string, s string) bool {
+	for i := range list {
+		if list[i] == s {
+			return true
+		}
+	}
+	return false
 }

@@ -5,13 +5,13 @@ import "slices"
 // net sums up what the journal records since the place: the decisions that lead
 // from there to here. Decisions that free room come first, so that those that take
 // it can be applied one after the other.
-func (s *State) net(from int) []Change {
-	if len(s.journal) == from {
+func (l *journal) net(from int) []Change {
+	if len(l.records) == from {
 		return nil
 	}
 	var n netting
-	for i := from; i < len(s.journal); i++ {
-		n.add(&s.journal[i])
+	for i := from; i < len(l.records); i++ {
+		n.add(&l.records[i])
 	}
 	for i := range n.tasks {
 		n.task(n.tasks[i], &n.was[i])

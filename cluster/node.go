@@ -152,7 +152,7 @@ func (n *Node) Unfilled() int { return len(n.Devices) - n.filled }
 // Emptied is the node with no task on it and nothing found in use; the node itself
 // where that is so. It is for looking at, and not part of a State.
 func (n *Node) Emptied() *Node {
-	if n.untouched() {
+	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Used != 0 || l.Foreign != 0 }) && !anyDevice(n.Devices, (*Device).touched) {
 		return n
 	}
 	e := *n
@@ -169,24 +169,6 @@ func (n *Node) Emptied() *Node {
 	return &e
 }
 
-// untouched reports whether nothing of the node is held or found in use.
-func (n *Node) untouched() bool {
-	for i := range n.Resources {
-		if l := &n.Resources[i]; l.Used != 0 || l.Foreign != 0 {
-			return false
-		}
-	}
-	for i := range n.Devices {
-		if d := &n.Devices[i]; d.Use != (DeviceUse{}) || d.Foreign != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// counts reports whether the device is part of DeviceCapacity.
-func (n *Node) counts(d *Device) bool { return !d.Lost && d.Resource == n.DeviceResource }
-
 // Most bounds from above how many tasks of the shape the node could ever hold at
 // once, with no other task on it.
 func (n *Node) Most(s *Shape) int {
@@ -199,29 +181,16 @@ func (n *Node) Most(s *Shape) int {
 	if s.Isolation.CPU == CPUStrictIsolated {
 		most = min(most, n.Advertised.IsolableCores/s.Cores())
 	}
-	need := &s.Need
-	if need.None() {
+	if s.Need.None() {
 		return int(most)
 	}
-	claims := int64(0) // that the devices could take in all
+	parts := int64(0) // that the devices could take in all
 	for i := range n.Devices {
-		d := &n.Devices[i]
-		switch {
-		case !need.Usable(d):
-		case need.Layers != nil && !s.Isolation.Exclusive():
-			claims += int64(Whole) // a thousandth each, at least
-		case s.Isolation.Exclusive() || need.whole():
-			claims++
-		case need.Share > 0:
-			claims += int64(Whole / need.Share)
-		default:
-			claims += int64(d.Memory / need.Memory)
+		if d := &n.Devices[i]; s.Usable(d) {
+			parts += s.part().times(s, Whole, d.Memory)
 		}
 	}
-	if need.WholeNode {
-		return int(min(most, claims, 1))
-	}
-	return int(min(most, claims/int64(max(1, need.Devices))))
+	return int(min(most, s.set().tasks(s, parts)))
 }
 
 // Room is how many tasks of the shape fit beside what is held, at most: it only
@@ -240,31 +209,19 @@ func (n *Node) Room(s *Shape) int {
 	if s.Isolation.CPU == CPUStrictIsolated {
 		room = min(room, max(0, n.Advertised.IsolableCores-n.Isolated)/s.Cores())
 	}
-	need := &s.Need
 	switch {
 	case room == 0 || !n.Feasible(s):
 		return 0
-	case need.None():
+	case s.Need.None():
 		return int(room)
-	case need.WholeNode:
-		return 1
 	}
-	claims := int64(0) // that the devices could take in all
+	parts := int64(0) // that the devices could take in all
 	for i := range n.Devices {
-		d := &n.Devices[i]
-		switch {
-		case !s.Takes(d):
-		case need.Layers != nil && !s.Isolation.Exclusive():
-			claims += int64(d.FreeMilli()) // a thousandth each, at least
-		case s.Isolation.Exclusive() || need.whole():
-			claims++
-		case need.Share > 0:
-			claims += int64(d.FreeMilli() / need.Share)
-		default:
-			claims += int64(d.Free() / need.Memory)
+		if d := &n.Devices[i]; s.Takes(d) {
+			parts += s.part().times(s, d.FreeMilli(), d.Free())
 		}
 	}
-	return int(min(room, claims/int64(max(1, need.Devices))))
+	return int(min(room, s.set().tasks(s, parts)))
 }
 
 // Lacks reports whether it is plain to see that no task of the shape fits beside
@@ -277,27 +234,7 @@ func (n *Node) Lacks(s *Shape) bool {
 			}
 		}
 	}
-	left := s.Need.Devices
-	for i := range n.Devices {
-		if left <= 0 {
-			return false
-		}
-		if n.Devices[i].FreeMilli() > 0 {
-			left--
-		}
-	}
-	return left > 0
-}
-
-// LargestDevice is the memory of the node's biggest device the need may use, even if held.
-func (n *Node) LargestDevice(need *Need) Bytes {
-	var most Bytes
-	for i := range n.Devices {
-		if d := &n.Devices[i]; !d.Lost && d.Profile == need.Partition {
-			most = max(most, d.Memory)
-		}
-	}
-	return most
+	return n.Unfilled() < s.Need.Devices
 }
 
 func (n *Node) addTask(t *Task) {

@@ -10,7 +10,7 @@ func (c NodePut) apply(s *State) error {
 	if c.Node.Name == "" {
 		return fmt.Errorf("a node without a name")
 	}
-	n := s.node(c.Node.Name)
+	n := s.fleet.find(c.Node.Name)
 	if n != nil && !n.absent && stale(c.Revision, n.revision) {
 		return nil
 	}
@@ -22,14 +22,11 @@ func (c NodePut) apply(s *State) error {
 	switch {
 	case n == nil:
 		spec.normalize()
-		s.insertNode(spec)
-		if s.recording() {
-			s.cold(func() { s.deleteNode(spec) })
-		}
+		s.fleet.add(spec)
 	case !n.absent && n.sameSpec(spec):
 		n.revision = max(n.revision, c.Revision)
 	default:
-		s.respecify(n, spec)
+		s.inventory.respecify(n, spec)
 	}
 	return nil
 }
@@ -37,14 +34,6 @@ func (c NodePut) apply(s *State) error {
 // stale reports whether a fact of the revision is older than, or the same as, what
 // is known; 0 is never stale.
 func stale(revision, known uint64) bool { return revision != 0 && revision <= known }
-
-// node finds a node by name, an absent one too.
-func (s *State) node(name string) *Node {
-	if n := s.byName[name]; n != nil {
-		return n
-	}
-	return s.absent[name]
-}
 
 // prepare makes a node of what a fact says of one: nothing is on it yet, and
 // every device has a UUID of its own.
@@ -85,7 +74,7 @@ func (n *Node) sameSpec(spec *Node) bool {
 		n.Advertised.Share == spec.Advertised.Share && n.Advertised.IsolableCores == spec.Advertised.IsolableCores &&
 		slices.Equal(n.Advertised.CPU, spec.Advertised.CPU) && slices.Equal(n.Advertised.GPU, spec.Advertised.GPU) &&
 		(n.Defect == nil) == (spec.Defect == nil) && (n.Defect == nil || *n.Defect == *spec.Defect) &&
-		sameCapacities(n.Resources, spec.Resources) && n.sameDevices(spec.Devices)
+		sameCapacities(n.Resources, spec.Resources) && sameDevices(n.Devices, spec.Devices, n.DeviceResource)
 }
 
 func sameCapacities(known, spec []Ledger) bool {
@@ -95,43 +84,47 @@ func sameCapacities(known, spec []Ledger) bool {
 	})
 }
 
-func (n *Node) sameDevices(spec []Device) bool {
-	listed := len(n.Devices)
-	for listed > 0 && n.Devices[listed-1].Gone { // they come last
+func sameDevices(known, spec []Device, resource string) bool {
+	listed := len(known)
+	for listed > 0 && known[listed-1].Gone { // they come last
 		listed--
 	}
-	return slices.EqualFunc(n.Devices[:listed], spec, func(d, o Device) bool {
+	return slices.EqualFunc(known[:listed], spec, func(d, o Device) bool {
 		return d.UUID == o.UUID && !d.Gone && d.Product == o.Product && d.Profile == o.Profile && d.Memory == o.Memory &&
 			d.Reserved == o.Reserved && d.Type == o.Type && d.NUMA == o.NUMA && d.Link == o.Link && d.Replica == o.Replica &&
-			d.Shares == o.Shares && d.Parent == o.Parent && d.Resource == n.resourceOf(&o)
+			d.Shares == o.Shares && d.Parent == o.Parent && d.Resource == o.resourceOn(resource)
 	})
+}
+
+// inventory is how nodes become others while tasks are on them.
+type inventory struct {
+	journal   *journal
+	fleet     *fleet
+	booking   *booking
+	standings *standings
 }
 
 // respecify gives a known node another spec. Its status stays, and so do the claims
 // of its tasks: devices are known by their UUIDs, whatever their order, and a device
 // that is not listed any more stays as a lost one while a task holds it.
-func (s *State) respecify(n, spec *Node) {
-	devices, at := n.merge(spec.Devices)
-	before, after := n.clone(), *spec
+func (v *inventory) respecify(n, spec *Node) {
+	devices, at := mergeDevices(n, spec.Devices)
+	after := *spec
 	after.Devices, after.Phase, after.Artifacts, after.Avoids = devices, n.Phase, n.Artifacts, n.Avoids
 	if n.absent { // it is new, or back: the status is the spec's
 		after.Phase, after.Artifacts, after.Avoids = spec.Phase, spec.Artifacts, spec.Avoids
 	}
-	was, to := claimsOf(n), make([][]Claim, len(n.Tasks))
-	for i, claims := range was {
-		to[i] = remap(claims, at)
+	claims := claimsOf(n)
+	for i := range claims {
+		claims[i] = remap(claims[i], at)
 	}
-	absent := n.absent
-	s.rewrite(n, to, func() { n.become(&after) }, false)
-	if s.recording() {
-		s.cold(func() { s.rewrite(n, was, func() { n.become(before) }, absent) })
-	}
-	s.unsettle(n)
+	v.change(n, &after, claims, false)
+	v.standings.recountLater(n)
 }
 
-// merge lists the devices of a spec with the status that they are known to have,
+// mergeDevices lists the devices of a spec with the status that they are known to have,
 // then those that are not listed and held. At says where each known device is then.
-func (n *Node) merge(spec []Device) (devices []Device, at []int) {
+func mergeDevices(n *Node, spec []Device) (devices []Device, at []int) {
 	place := make(map[string]int, len(n.Devices))
 	at = make([]int, len(n.Devices))
 	for i := range n.Devices {
@@ -185,22 +178,31 @@ func remap(claims []Claim, at []int) []Claim {
 	return out
 }
 
-// rewrite changes the node while nothing is booked on it, and then gives its tasks
-// the claims, in their order. Absent says whether the node is out of the tables then.
-func (s *State) rewrite(n *Node, claims [][]Claim, change func(), absent bool) {
+// change has the node become the other one while nothing is booked on it, and then
+// gives its tasks the claims, in their order. Absent says whether the node is out of
+// the fleet then.
+func (v *inventory) change(n, to *Node, claims [][]Claim, absent bool) {
+	before, was, wasAbsent := n.clone(), claimsOf(n), n.absent
+	v.rewrite(n, to, claims, absent)
+	if v.journal.recording() {
+		v.journal.cold(func() { v.rewrite(n, before, was, wasAbsent) })
+	}
+}
+
+// rewrite is change without the journal.
+func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 	for _, t := range n.Tasks {
-		s.rebook(t, -1)
-		s.classify(t, -1) // where it was, if the node was there
+		v.booking.enter(t, -1) // in the class where it was, if the node was there
 	}
 	if !n.absent {
 		if absent {
-			s.deleteNode(n)
+			v.fleet.delete(n)
 		} else {
-			s.leave(n)
+			v.fleet.leave(n)
 		}
 	}
 	was := n.absent
-	change()
+	n.become(to)
 	n.absent, n.Isolated = absent, 0
 	for i := range n.Resources {
 		n.Resources[i].Used, n.Resources[i].LeftOut, n.Resources[i].Releasing = 0, 0, 0
@@ -212,20 +214,19 @@ func (s *State) rewrite(n *Node, claims [][]Claim, change func(), absent bool) {
 	switch {
 	case absent:
 	case was:
-		s.insertNode(n)
+		v.fleet.insert(n)
 	default:
-		if g := s.join(n); g != nil {
+		if g := v.fleet.join(n); g != nil {
 			g.insert(n)
 		}
 	}
-	s.touch(n)
+	v.fleet.touch(n)
 	n.spec = n.version
 	for i, t := range n.Tasks {
 		t.Claims = claims[i]
-		s.rebook(t, +1)
-		s.classify(t, +1)
+		v.booking.enter(t, +1)
 	}
-	s.listAbsent(n)
+	v.fleet.listAbsent(n)
 }
 
 // become takes over what the other node is, and keeps what the State knows it by.
@@ -236,26 +237,11 @@ func (n *Node) become(o *Node) {
 	n.Devices, n.Resources = slices.Clone(o.Devices), slices.Clone(o.Resources) // the journal may have o
 }
 
-// listAbsent keeps the list of absent nodes that tasks are on.
-func (s *State) listAbsent(n *Node) {
-	switch {
-	case !n.absent && s.absent[n.Name] != n:
-	case n.absent && len(n.Tasks) > 0:
-		s.absent[n.Name] = n
-	default:
-		delete(s.absent, n.Name)
-	}
-}
-
 // Absent are the nodes that are gone, or not known yet, and have tasks on them, by name.
-func (s *State) Absent() []*Node {
-	out := slices.Collect(maps.Values(s.absent))
-	sortByName(out)
-	return out
-}
+func (s *State) Absent() []*Node { return s.fleet.Absent() }
 
 func (c NodeSeen) apply(s *State) error {
-	n := s.node(c.Name)
+	n := s.fleet.find(c.Name)
 	if n == nil {
 		return nil // a status without a node says nothing
 	}
@@ -278,42 +264,31 @@ func (c NodeSeen) apply(s *State) error {
 	if !changed {
 		return nil
 	}
-	before, claims, absent := n.clone(), claimsOf(n), n.absent
-	s.rewrite(n, claims, func() { n.become(to) }, absent)
-	if s.recording() {
-		s.cold(func() { s.rewrite(n, claims, func() { n.become(before) }, absent) })
-	}
-	s.unsettle(n)
+	s.inventory.change(n, to, claimsOf(n), n.absent)
+	s.standings.recountLater(n)
 	return nil
 }
 
 func (c NodeGone) apply(s *State) error {
-	n := s.byName[c.Name]
+	n := s.fleet.byName[c.Name]
 	if n == nil {
 		return nil
 	}
 	for _, t := range slices.Clone(n.Tasks) {
 		if t.Status == Nominated { // a landing, too
-			s.clear(t)
+			s.standings.clear(t)
 		}
 	}
 	if len(n.Tasks) == 0 {
-		s.deleteNode(n)
-		if s.recording() {
-			s.cold(func() { s.insertNode(n) })
-		}
+		s.fleet.remove(n)
 		return nil
 	}
-	claims := claimsOf(n)
-	s.rewrite(n, claims, func() {}, true)
-	if s.recording() {
-		s.cold(func() { s.rewrite(n, claims, func() {}, false) })
-	}
+	s.inventory.change(n, n.clone(), claimsOf(n), true)
 	return nil
 }
 
 func (c NodeRead) apply(s *State) error {
-	n := s.byName[c.Name]
+	n := s.fleet.byName[c.Name]
 	if n == nil {
 		return nil // nothing to compare it with
 	}
@@ -327,6 +302,34 @@ func (c NodeRead) apply(s *State) error {
 			free[i] = v
 		}
 	}
-	s.observe(n, free)
+	s.fleet.observe(n, free)
+	return nil
+}
+
+// newNodes is how many of the first changes add nodes that are not known.
+func (v *inventory) newNodes(changes []Change) int {
+	seen := map[string]bool{}
+	for i, c := range changes {
+		put, ok := c.(NodePut)
+		if !ok || put.Node.Name == "" || v.fleet.find(put.Node.Name) != nil || seen[put.Node.Name] {
+			return i
+		}
+		seen[put.Node.Name] = true
+	}
+	return len(changes)
+}
+
+func (v *inventory) addNodes(changes []Change) error {
+	nodes := make([]*Node, 0, len(changes))
+	defer func() { v.fleet.addAll(nodes) }() // those before a malformed one, too
+	for _, c := range changes {
+		put := c.(NodePut)
+		n := put.Node.clone()
+		if err := n.prepare(); err != nil {
+			return fmt.Errorf("node %q: %w", n.Name, err)
+		}
+		n.revision = put.Revision
+		nodes = append(nodes, n)
+	}
 	return nil
 }

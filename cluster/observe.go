@@ -9,8 +9,8 @@ import "slices"
 //
 // On unified memory a reading is of the pot, so that what tasks hold of it beside
 // devices is known too, and what is foreign is taken from the pot once.
-func (s *State) observe(n *Node, free []Bytes) {
-	to, was := n.foreign(free), make([]Bytes, len(n.Devices))
+func (f *fleet) observe(n *Node, free []Bytes) {
+	to, was := foreignMemory(n, free), make([]Bytes, len(n.Devices))
 	fell := false
 	for i := range was {
 		was[i] = n.Devices[i].Foreign
@@ -20,30 +20,30 @@ func (s *State) observe(n *Node, free []Bytes) {
 		return
 	}
 	freed := n.freed
-	s.setForeign(n, to)
+	f.setForeign(n, to)
 	if fell {
 		n.freed = n.version
 	}
-	if s.recording() {
-		s.cold(func() {
-			s.setForeign(n, was)
+	if f.journal.recording() {
+		f.journal.cold(func() {
+			f.setForeign(n, was)
 			n.freed = freed
 		})
 	}
 }
 
-func (s *State) setForeign(n *Node, foreign []Bytes) {
+func (f *fleet) setForeign(n *Node, foreign []Bytes) {
 	for i := range foreign {
 		n.Devices[i].Foreign = foreign[i]
 	}
-	n.pour()
-	s.touch(n)
+	pour(n)
+	f.touch(n)
 }
 
-// foreign is what the reading leaves unexplained, by device. Devices that were not
+// foreignMemory is what the reading leaves unexplained, by device. Devices that were not
 // read keep what they have, and those that share memory have it together.
-func (n *Node) foreign(free []Bytes) []Bytes {
-	left := n.unheld()
+func foreignMemory(n *Node, free []Bytes) []Bytes {
+	left := unheld(n)
 	out := make([]Bytes, len(n.Devices))
 	for i := range out {
 		switch {
@@ -54,13 +54,13 @@ func (n *Node) foreign(free []Bytes) []Bytes {
 		}
 	}
 	for i := range free {
-		n.siblings(&n.Devices[i], func(o *Device) { out[o.Index] = max(out[o.Index], out[i]) })
+		siblings(n.Devices, &n.Devices[i], func(o *Device) { out[o.Index] = max(out[o.Index], out[i]) })
 	}
 	return out
 }
 
 // unheld is the memory of each device that the tasks on the node leave.
-func (n *Node) unheld() []Bytes {
+func unheld(n *Node) []Bytes {
 	out := make([]Bytes, len(n.Devices))
 	pot := MaxDeviceMemory
 	if l := n.Ledger(Memory); n.Unified && l != nil {
@@ -75,10 +75,10 @@ func (n *Node) unheld() []Bytes {
 		}
 		for _, c := range t.Claims {
 			out[c.Device] -= c.Memory
-			n.siblings(&n.Devices[c.Device], func(o *Device) { out[o.Index] -= c.Memory }) // a reading is of the memory that they share
+			siblings(n.Devices, &n.Devices[c.Device], func(o *Device) { out[o.Index] -= c.Memory }) // a reading is of the memory that they share
 		}
 		if n.Unified {
-			pot -= Bytes(t.held.Resources.Of(Memory) + n.host(t.held, t.Claims, Memory))
+			pot -= Bytes(t.held.Resources.Of(Memory) + supplyOf(t.held, n).host(t.Claims))
 		}
 	}
 	for i := range out {
@@ -89,7 +89,7 @@ func (n *Node) unheld() []Bytes {
 
 // pour takes what is foreign out of unified memory. Every device sees all of the
 // pot, so what the one that sees most has seen is in it once.
-func (n *Node) pour() {
+func pour(n *Node) {
 	for i := range n.Resources {
 		n.Resources[i].Foreign = 0
 	}

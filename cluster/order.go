@@ -12,19 +12,19 @@ const rankGap = int64(1) << 40
 // rankEnd bounds ranks, so that differences can be counted.
 const rankEnd = int64(1) << 61
 
-// insertNodes adds new nodes and puts them in order once.
-func (s *State) insertNodes(nodes []*Node) {
+// addAll adds new nodes and puts them in order once.
+func (f *fleet) addAll(nodes []*Node) {
 	added := slices.Clone(nodes)
 	sortByName(added)
 	for _, n := range nodes {
 		n.normalize()
-		s.seat(n)
+		f.seat(n)
 	}
-	s.sorted = merge(s.sorted, added)
-	s.rerank()
+	f.sorted = merge(f.sorted, added)
+	f.rerank()
 	joined := map[*Group][]*Node{}
 	for _, n := range added {
-		if g := s.join(n); g != nil {
+		if g := f.join(n); g != nil {
 			joined[g] = append(joined[g], n)
 		}
 	}
@@ -32,9 +32,9 @@ func (s *State) insertNodes(nodes []*Node) {
 		g.Nodes = merge(g.Nodes, list)
 	}
 	for _, n := range nodes {
-		s.arise(n)
-		if s.recording() {
-			s.cold(func() { s.deleteNode(n) })
+		f.arise(n)
+		if f.journal.recording() {
+			f.journal.cold(func() { f.delete(n) })
 		}
 	}
 }
@@ -52,43 +52,43 @@ func merge(a, b []*Node) []*Node {
 	return append(append(out, a...), b...)
 }
 
-// insert puts the node into the order by name.
-func (s *State) insert(n *Node) {
-	i, _ := slices.BinarySearchFunc(s.sorted, n.Name, byName)
-	s.sorted = slices.Insert(s.sorted, i, n)
-	rank, ok := s.between(i)
+// order puts the node into the order by name.
+func (f *fleet) order(n *Node) {
+	i, _ := slices.BinarySearchFunc(f.sorted, n.Name, byName)
+	f.sorted = slices.Insert(f.sorted, i, n)
+	rank, ok := f.between(i)
 	if !ok {
-		s.rerank()
+		f.rerank()
 		return
 	}
-	s.ranks[n.slot] = rank
+	f.ranks[n.slot] = rank
 }
 
 // between finds a rank for the node at place i, between those of its neighbours;
 // false where there is none left.
-func (s *State) between(i int) (int64, bool) {
+func (f *fleet) between(i int) (int64, bool) {
 	var low, high int64
 	if i > 0 {
-		low = s.ranks[s.sorted[i-1].slot]
+		low = f.ranks[f.sorted[i-1].slot]
 	}
-	if i+1 < len(s.sorted) {
-		high = s.ranks[s.sorted[i+1].slot]
+	if i+1 < len(f.sorted) {
+		high = f.ranks[f.sorted[i+1].slot]
 	}
 	switch {
-	case len(s.sorted) == 1:
+	case len(f.sorted) == 1:
 		return 0, true
 	case i == 0:
 		return high - rankGap, high > -rankEnd
-	case i+1 == len(s.sorted):
+	case i+1 == len(f.sorted):
 		return low + rankGap, low < rankEnd
 	}
 	return low + (high-low)/2, high-low > 1
 }
 
 // rerank gives all nodes their rank anew, far apart.
-func (s *State) rerank() {
-	for i, n := range s.sorted {
-		s.ranks[n.slot] = int64(i) * rankGap
+func (f *fleet) rerank() {
+	for i, n := range f.sorted {
+		f.ranks[n.slot] = int64(i) * rankGap
 	}
 }
 

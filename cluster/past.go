@@ -17,54 +17,54 @@ type held struct {
 }
 
 // Now is when the last session was opened.
-func (s *State) Now() int64 { return s.now }
+func (s *State) Now() int64 { return s.tree.now }
 
 // Past is what the queue used until now: what was reported, and what it has held since.
-func (s *State) Past(q *Queue) []Usage {
-	if u, held := s.Held(q); held {
+func (s *State) Past(q *Queue) []Usage { return s.tree.Past(q) }
+
+// Past is State.Past.
+func (tr *tree) Past(q *Queue) []Usage {
+	if u, held := tr.Held(q); held {
 		return append(slices.Clip(q.Past), u)
 	}
 	return q.Past
 }
 
 // Held is what the queue has held since the last interval of its Past; false: nothing.
-func (s *State) Held(q *Queue) (Usage, bool) {
-	if len(q.held.used) == 0 || q.held.since >= s.now {
+func (s *State) Held(q *Queue) (Usage, bool) { return s.tree.Held(q) }
+
+// Held is State.Held.
+func (tr *tree) Held(q *Queue) (Usage, bool) {
+	if len(q.held.used) == 0 || q.held.since >= tr.now {
 		return Usage{}, false
 	}
-	return Usage{q.held.since, s.now, q.held.used}, true
+	return Usage{q.held.since, tr.now, q.held.used}, true
 }
 
 // pass moves the clock.
-func (s *State) pass(now int64) {
-	was, passed := s.now, s.passed
+func (tr *tree) pass(now int64) {
+	was, passed := tr.now, tr.passed
 	from := was
 	if was == 0 {
 		from = now // nothing is known of the time before the first session but what was reported
 	}
 	var changed []*Queue
 	var before []Queue
-	s.recentQueues.since(s.passed, func(slot int) {
-		if q := s.queueSlots[slot]; q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.held.used) {
+	tr.slots.since(tr.passed, func(slot int) {
+		if q := tr.slots.at[slot]; q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.held.used) {
 			changed, before = append(changed, q), append(before, Queue{Past: q.Past, held: q.held})
 			q.close(from)
 		}
 	})
-	s.passed = s.recentQueues.version
-	s.now = now
-	if s.recording() {
-		s.cold(func() {
-			s.now, s.passed = was, min(passed, s.passed)
+	tr.passed = tr.slots.version
+	tr.now = now
+	if tr.journal.recording() {
+		tr.journal.cold(func() {
+			tr.now, tr.passed = was, min(passed, tr.passed)
 			for i, q := range changed {
 				q.Past, q.held = before[i].Past, before[i].held
 			}
 		})
-	}
-	for name := range s.avoiding {
-		expired := func(a Avoided) bool { return a.Until <= now }
-		if n := s.byName[name]; n != nil && slices.ContainsFunc(n.Avoids, expired) {
-			s.setAvoids(n, slices.DeleteFunc(slices.Clone(n.Avoids), expired))
-		}
 	}
 }
 

@@ -89,25 +89,13 @@ func (q *Queue) WeightOf(resource string) int64 {
 }
 
 // Queue finds a queue by name, nil if there is none.
-func (s *State) Queue(name string) *Queue { return s.queues[name] }
+func (s *State) Queue(name string) *Queue { return s.tree.byName[name] }
 
 // Parent is the queue above, nil at the top and where the queue waits for it.
-func (s *State) Parent(q *Queue) *Queue {
-	if q.Parent == "" || q.loose {
-		return nil
-	}
-	return s.queues[q.Parent]
-}
+func (s *State) Parent(q *Queue) *Queue { return s.tree.Parent(q) }
 
 // Queues are all queues, by name.
-func (s *State) Queues() []*Queue {
-	out := make([]*Queue, 0, len(s.queues))
-	for _, q := range s.queues {
-		out = append(out, q)
-	}
-	slices.SortFunc(out, func(a, b *Queue) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
+func (s *State) Queues() []*Queue { return s.tree.Queues() }
 
 // charge adds v, which the task holds, to what the queue uses.
 func (q *Queue) charge(t *Task, name string, v int64) {

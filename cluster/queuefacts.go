@@ -17,13 +17,13 @@ func (c QueuePut) apply(s *State) error {
 	if c.Queue.Name == DefaultQueue && c.Queue.Parent != "" {
 		return fmt.Errorf("queue %q cannot be below %q: jobs that name no queue are in it", DefaultQueue, c.Queue.Parent)
 	}
-	old := s.queues[c.Queue.Name]
+	old := s.tree.byName[c.Queue.Name]
 	if old != nil && stale(c.Revision, old.revision) {
 		return nil
 	}
 	q := c.Queue
 	q.OverQuotaWeight, q.Quota, q.Limits, q.Past = slices.Clone(q.OverQuotaWeight), slices.Clone(q.Quota), slices.Clone(q.Limits), slices.Clone(q.Past)
-	q.Used, q.Firm, q.children, q.deserved, q.loose, q.held, q.revision = nil, nil, nil, nil, false, held{since: s.now}, c.Revision
+	q.Used, q.Firm, q.children, q.deserved, q.loose, q.held, q.revision = nil, nil, nil, nil, false, held{since: s.tree.now}, c.Revision
 	if q.Tier == "" {
 		q.Tier = TierStandard
 	}
@@ -39,7 +39,7 @@ func (c QueuePut) apply(s *State) error {
 			return nil
 		}
 	}
-	s.swapQueue(old, &q)
+	s.accounts.swap(old, &q)
 	return nil
 }
 
@@ -53,18 +53,10 @@ func (c QueueGone) apply(s *State) error {
 	if c.Name == DefaultQueue {
 		return QueuePut{Queue: Queue{Name: DefaultQueue}}.apply(s)
 	}
-	if old := s.queues[c.Name]; old != nil {
-		s.swapQueue(old, nil)
+	if old := s.tree.byName[c.Name]; old != nil {
+		s.accounts.swap(old, nil)
 	}
 	return nil
-}
-
-// swapQueue puts the queue in the place of the old one. Either may be nil.
-func (s *State) swapQueue(old, q *Queue) {
-	s.setQueue(old, q)
-	if s.recording() {
-		s.cold(func() { s.setQueue(q, old) })
-	}
 }
 
 func (c BudgetPut) apply(s *State) error {
@@ -72,36 +64,26 @@ func (c BudgetPut) apply(s *State) error {
 		return fmt.Errorf("a budget without a name")
 	}
 	b := c.Budget
-	i, found := slices.BinarySearchFunc(s.budgets, &b, (*Budget).compare)
-	if found && s.budgets[i].equal(&b) {
+	i, found := slices.BinarySearchFunc(s.tree.budgets, &b, (*Budget).compare)
+	if found && s.tree.budgets[i].equal(&b) {
 		return nil
 	}
-	list := slices.Clone(s.budgets)
+	list := slices.Clone(s.tree.budgets)
 	if found {
 		list[i] = &b
 	} else {
 		list = slices.Insert(list, i, &b)
 	}
-	s.setBudgets(list)
+	s.tree.setBudgets(list)
 	return nil
 }
 
 func (c BudgetGone) apply(s *State) error {
-	i, found := slices.BinarySearchFunc(s.budgets, &Budget{Namespace: c.Namespace, Name: c.Name}, (*Budget).compare)
+	i, found := slices.BinarySearchFunc(s.tree.budgets, &Budget{Namespace: c.Namespace, Name: c.Name}, (*Budget).compare)
 	if found {
-		s.setBudgets(slices.Delete(slices.Clone(s.budgets), i, i+1))
+		s.tree.setBudgets(slices.Delete(slices.Clone(s.tree.budgets), i, i+1))
 	}
 	return nil
-}
-
-// setBudgets replaces the list of budgets; the old one is not changed.
-func (s *State) setBudgets(list []*Budget) {
-	was := s.budgets
-	s.budgets = list
-	s.revision++
-	if s.recording() {
-		s.cold(func() { s.budgets = was; s.revision++ })
-	}
 }
 
 func (b *Budget) equal(o *Budget) bool {

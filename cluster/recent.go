@@ -58,98 +58,60 @@ func (r *recency) unlink(slot int) {
 	}
 }
 
-func (r *recency) clone() recency {
-	c := *r
-	c.versions, c.next, c.prev = slices.Clone(r.versions), slices.Clone(r.next), slices.Clone(r.prev)
+// slots number nodes, jobs or queues, and list the numbers by recency, also of what
+// is gone.
+type slots[T any] struct {
+	recency
+	at     []*T  // by slot; nil where one was removed
+	unused []int // slots to use again
+}
+
+// take gives x a slot.
+func (s *slots[T]) take(x *T) (slot int) {
+	if k := len(s.unused); k > 0 {
+		slot, s.unused = s.unused[k-1], s.unused[:k-1]
+	} else {
+		slot, s.at = len(s.at), append(s.at, nil)
+		s.grow()
+	}
+	s.at[slot] = x
+	return slot
+}
+
+// free takes the slot back.
+func (s *slots[T]) free(slot int) {
+	s.at[slot] = nil
+	s.unused = append(s.unused, slot)
+}
+
+// clone copies the slots, with nothing in them yet.
+func (s *slots[T]) clone() slots[T] {
+	c := slots[T]{s.recency, make([]*T, len(s.at)), slices.Clone(s.unused)}
+	c.versions, c.next, c.prev = slices.Clone(s.versions), slices.Clone(s.next), slices.Clone(s.prev)
 	return c
 }
 
 // JobsVersion is the version of the most recent change of a job. Jobs have
 // versions of their own, apart from those of nodes.
-func (s *State) JobsVersion() uint64 { return s.recentJobs.version }
+func (s *State) JobsVersion() uint64 { return s.roster.slots.version }
 
 // ChangedJobs visits the slots of jobs that changed after the version, most recent
 // first, each once: that came, whose tasks stand elsewhere, or that are gone.
-func (s *State) ChangedJobs(since uint64, visit func(slot int)) { s.recentJobs.since(since, visit) }
+func (s *State) ChangedJobs(since uint64, visit func(slot int)) { s.roster.slots.since(since, visit) }
 
 // JobAt is the job in the slot, nil if there is none.
-func (s *State) JobAt(slot int) *Job { return s.jobSlots[slot] }
-
-// seatJob gives the job a slot.
-func (s *State) seatJob(j *Job) {
-	if k := len(s.freeJobs); k > 0 {
-		j.slot = s.freeJobs[k-1]
-		s.freeJobs = s.freeJobs[:k-1]
-		s.jobSlots[j.slot] = j
-		return
-	}
-	j.slot = len(s.jobSlots)
-	s.jobSlots = append(s.jobSlots, j)
-	s.recentJobs.grow()
-}
-
-// unseatJob takes the job's slot back.
-func (s *State) unseatJob(j *Job) {
-	s.jobSlots[j.slot] = nil
-	s.freeJobs = append(s.freeJobs, j.slot)
-	s.recentJobs.touch(j.slot)
-}
+func (s *State) JobAt(slot int) *Job { return s.roster.slots.at[slot] }
 
 // QueuesVersion is the version of the most recent change of a queue's use or terms.
-func (s *State) QueuesVersion() uint64 { return s.recentQueues.version }
+func (s *State) QueuesVersion() uint64 { return s.tree.slots.version }
 
 // ChangedQueues visits the queues whose use or terms changed after the version,
 // most recent first, each once. A queue that was removed is not visited; Revision
 // tells.
-func (s *State) ChangedQueues(since uint64, visit func(*Queue)) {
-	s.recentQueues.since(since, func(slot int) {
-		if q := s.queueSlots[slot]; q != nil {
-			visit(q)
-		}
-	})
-}
+func (s *State) ChangedQueues(since uint64, visit func(*Queue)) { s.tree.ChangedQueues(since, visit) }
 
 // QueueChanged is the version at which the queue's use or terms last changed.
-func (s *State) QueueChanged(q *Queue) uint64 { return s.recentQueues.versions[q.slot] }
+func (s *State) QueueChanged(q *Queue) uint64 { return s.tree.slots.versions[q.slot] }
 
 // Weakest is the rank of the weakest tier that a queue has.
-func (s *State) Weakest() int {
-	for rank := len(s.tiers) - 1; rank > 0; rank-- {
-		if s.tiers[rank] > 0 {
-			return rank
-		}
-	}
-	return 0
-}
-
-// seatQueue gives the queue the slot of the one that it replaces, or another one.
-// A queue that nothing replaces gives its slot back.
-func (s *State) seatQueue(q, old *Queue) {
-	slot := 0
-	switch k := len(s.freeQueues); {
-	case old != nil:
-		slot = old.slot
-	case k > 0:
-		slot = s.freeQueues[k-1]
-		s.freeQueues = s.freeQueues[:k-1]
-	default:
-		slot = len(s.queueSlots)
-		s.queueSlots = append(s.queueSlots, nil)
-		s.recentQueues.grow()
-	}
-	s.queueSlots[slot] = q
-	if old != nil {
-		s.tiers[old.Tier.Rank()]--
-	}
-	if q != nil {
-		s.tiers[q.Tier.Rank()]++
-	}
-	if q == nil {
-		s.freeQueues = append(s.freeQueues, slot)
-		delete(s.queues, old.Name)
-	} else {
-		q.slot = slot
-		s.queues[q.Name] = q
-	}
-	s.recentQueues.touch(slot)
-}
+func (s *State) Weakest() int { return s.tree.Weakest() }

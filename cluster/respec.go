@@ -5,31 +5,41 @@ import (
 	"slices"
 )
 
+// specs is how jobs and their tasks get other specs, and are removed, while tasks of
+// them are on nodes.
+type specs struct {
+	journal   *journal
+	fleet     *fleet
+	roster    *roster
+	sets      *sets
+	shapes    *shapes
+	classes   *classes
+	workload  *workload
+	booking   *booking
+	standings *standings
+	sightings *sightings
+}
+
 // respec gives a known job another spec. What runs of it, is reserved for it or is
 // leaving stays where it is, booked by the shape it was placed with. A task that is
 // on a node and not in the new spec stays until it has left.
-func (s *State) respec(j, spec *Job, revision uint64) {
-	next := s.build(spec)
+func (sp *specs) respec(j, spec *Job, revision uint64) {
+	next := build(spec)
 	next.revision = revision
 	next.Torn, next.Evicted, next.Displaced, next.Retired, next.Parked = j.Torn, j.Evicted, j.Displaced, j.Retired, j.Parked
 	next.UID = cmp.Or(next.UID, j.UID)
 	next.Health, next.Offload = j.Health, j.Offload
-	s.dropReplaced(j, next)
-	if set := s.sets[j.Set.Name]; set != nil && next.Set.Name != j.Set.Name && len(set.jobs)+set.retired == 1 {
-		s.keepGroup(set, nil)
+	sp.dropReplaced(j, next)
+	if next.Set.Name != j.Set.Name {
+		sp.sets.forgetGroup(j)
 	}
-	tasks := j.adopted(next)
-	before, was := *j, fieldsOf(j.Alternatives)
-	s.reform(j, func() { j.turnInto(next, tasks) })
-	if s.recording() {
-		s.cold(func() { s.reform(j, func() { j.turnInto(&before, was) }) })
-	}
-	s.recall(j)
+	sp.turn(j, next, j.adopted(next))
+	sp.sightings.recall(j)
 }
 
 // dropReplaced takes tasks off their nodes that have another UID in the next version,
 // and releases the landings of those that are not requested there.
-func (s *State) dropReplaced(j, next *Job) {
+func (sp *specs) dropReplaced(j, next *Job) {
 	if j.Open && next.Open {
 		return
 	}
@@ -41,11 +51,11 @@ func (s *State) dropReplaced(j, next *Job) {
 				k = slices.IndexFunc(next.Alternatives[to].Tasks, func(o *Task) bool { return o.Name == t.Name })
 			}
 			if k < 0 || differ(t.UID, next.Alternatives[to].Tasks[k].UID) {
-				s.strand(t)
+				sp.standings.strand(t)
 			}
 			if k >= 0 && differ(t.UID, next.Alternatives[to].Tasks[k].UID) {
-				s.clear(t)
-				s.stand(t, standing{}) // not even its attempts are inherited
+				sp.standings.clear(t)
+				sp.standings.stand(t, standing{}) // not even its attempts are inherited
 			}
 		}
 	}
@@ -151,9 +161,19 @@ func (j *Job) turnInto(version *Job, tasks [][]fields) {
 	}
 }
 
-// reform changes the job while nothing of it is booked or listed. The nodes that its
-// tasks are on change as well: what is known of the tasks there is by their job's spec.
-func (s *State) reform(j *Job, change func()) {
+// turn has the job take over the version, with these tasks.
+func (sp *specs) turn(j, version *Job, tasks [][]fields) {
+	before, was := *j, fieldsOf(j.Alternatives)
+	sp.reform(j, version, tasks)
+	if sp.journal.recording() {
+		sp.journal.cold(func() { sp.reform(j, &before, was) })
+	}
+}
+
+// reform is turn without the journal. The job changes while nothing of it is booked or
+// listed. The nodes that its tasks are on change as well: what is known of the tasks
+// there is by their job's spec.
+func (sp *specs) reform(j, version *Job, tasks [][]fields) {
 	book := func(sign int) {
 		for a := range j.Alternatives {
 			for _, t := range j.Alternatives[a].Tasks {
@@ -163,90 +183,43 @@ func (s *State) reform(j *Job, change func()) {
 							o.Node.removeTask(o) // its place there depends on its alternative
 						} else {
 							o.Node.addTask(o)
-							s.touch(o.Node)
+							sp.fleet.touch(o.Node)
 						}
-						s.rebook(o, int64(sign))
+						sp.booking.enter(o, sign)
 						if j.Preemptible {
-							s.preemptible += sign
+							sp.classes.preemptible += sign
 						}
-						s.classify(o, sign)
 					}
 				}
 				if t.held != nil && !t.held.alike(t.Shape) {
-					s.useShape(t.held, sign)
+					sp.shapes.use(t.held, sign)
 				}
 			}
 		}
 	}
 	book(-1)
 	var kept replicas
-	if set := s.sets[j.Set.Name]; set != nil {
+	if set := sp.sets.byName[j.Set.Name]; set != nil {
 		kept = *set
 	}
-	s.unlist(j)
+	sp.workload.unlist(j)
 	slot, attached, expected := j.slot, j.attached, j.expected
-	change()
+	j.turnInto(version, tasks)
 	j.slot, j.attached, j.expected, j.pending = slot, attached, expected, false
 	j.recountEnded()
-	s.list(j)
-	if set := s.sets[j.Set.Name]; set != nil && set.name == kept.name { // also where the job is the only one of it
+	sp.workload.list(j)
+	if set := sp.sets.byName[j.Set.Name]; set != nil && set.name == kept.name { // also where the job is the only one of it
 		set.group, set.scaled = kept.group, kept.scaled
-		s.weigh(set.name)
+		sp.sets.weigh(set.name)
 	}
 	book(+1)
-	s.settle(j)
-	j.spec = s.recentJobs.version
-}
-
-// useShape counts (sign +1) or takes back (-1) one use of the shape.
-func (s *State) useShape(shape *Shape, sign int) {
-	if sign > 0 {
-		s.Intern(*shape)
-	} else {
-		s.Drop(shape)
-	}
-}
-
-// addTask adds a task that is on no node to its open job.
-func (s *State) addTask(t *Task) {
-	at, _ := slices.BinarySearchFunc(t.Job.Alternatives[0].Tasks, t, byPlace)
-	s.insertTask(t, at)
-	if s.recording() {
-		s.cold(func() { s.deleteTask(t, at) })
-	}
-}
-
-// takeTask takes a task that is on no node out of its open job.
-func (s *State) takeTask(t *Task) {
-	at := slices.Index(t.Job.Alternatives[0].Tasks, t)
-	s.deleteTask(t, at)
-	if s.recording() {
-		s.cold(func() { s.insertTask(t, at) })
-	}
-}
-
-func (s *State) insertTask(t *Task, at int) {
-	alt := &t.Job.Alternatives[0]
-	t.Shape = s.intern(t.Shape)
-	alt.Tasks = slices.Insert(alt.Tasks, at, t)
-	t.Job.recountEnded()
-	s.settle(t.Job)
-	t.Job.spec = s.recentJobs.version
-}
-
-func (s *State) deleteTask(t *Task, at int) {
-	alt := &t.Job.Alternatives[0]
-	s.Drop(t.Shape)
-	alt.Tasks = slices.Delete(alt.Tasks, at, at+1)
-	t.Job.recountEnded()
-	s.settle(t.Job)
-	t.Job.spec = s.recentJobs.version
+	sp.workload.settle(j)
+	j.spec = sp.roster.slots.version
 }
 
 // dropExtra forgets a task that its job does not request any more, once it has left.
-func (s *State) dropExtra(t *Task) {
+func (sp *specs) dropExtra(t *Task) {
 	j := t.Job
-	before, tasks := *j, fieldsOf(j.Alternatives)
 	next := *j
 	next.Alternatives = slices.Clone(j.Alternatives)
 	alt := &next.Alternatives[t.Alternative]
@@ -257,52 +230,76 @@ func (s *State) dropExtra(t *Task) {
 	for last := len(next.Alternatives) - 1; last > 0 && next.Alternatives[last].Running && len(next.Alternatives[last].Tasks) == 0; last-- {
 		next.Alternatives = next.Alternatives[:last] // others keep their place, since answers name it
 	}
-	after := fieldsOf(next.Alternatives)
-	s.reform(j, func() { j.turnInto(&next, after) })
-	if s.recording() {
-		s.cold(func() { s.reform(j, func() { j.turnInto(&before, tasks) }) })
-	}
+	sp.turn(j, &next, fieldsOf(next.Alternatives))
 }
 
-// recall applies what was seen of the job's tasks before they were known.
-func (s *State) recall(j *Job) {
-	if len(s.unseen) == 0 {
+// remove removes the job with all its tasks.
+func (sp *specs) remove(j *Job) {
+	var room [8]*Task
+	for a := range j.Alternatives {
+		for _, t := range append(room[:0], j.Alternatives[a].Tasks...) { // a task that is cleared may leave the list
+			sp.standings.strand(t)
+			sp.standings.clear(t)
+		}
+	}
+	sp.sets.forgetGroup(j)
+	sp.workload.remove(j)
+}
+
+// replace puts a job of the same name and another UID in the place of one: it
+// inherits nothing. Tasks of an open job have UIDs of their own and stay.
+func (sp *specs) replace(j *Job, spec *Job, revision uint64) {
+	if !j.Open || !spec.Open {
+		sp.remove(j)
+		next := build(spec)
+		next.revision = revision
+		sp.workload.add(next)
+		sp.sightings.recall(next)
 		return
 	}
-	for a := range j.Alternatives {
-		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
-			s.recallTask(t)
+	sp.workload.update(j, jobStatus{displaced: slices.Clone(spec.Displaced), torn: spec.Torn, evicted: spec.Evicted, retired: spec.Retired, parked: spec.Parked})
+	sp.respec(j, spec, revision)
+}
+
+// respecTask gives a task of an open job another spec; what it holds stays.
+func (sp *specs) respecTask(t *Task, c *TaskPut) {
+	next := c.Task
+	if next.UID == "" {
+		next.UID = t.UID
+	}
+	if t.sameSpec(&next) && !t.extra {
+		t.revision = max(t.revision, c.Revision)
+		return
+	}
+	j := *t.Job
+	tasks := fieldsOf(j.Alternatives)
+	for i := range tasks[0] {
+		if f := &tasks[0][i]; f.task == t {
+			f.extra = false
+			f.uid, f.role, f.index, f.subgroup, f.shape, f.revision = next.UID, next.Role, next.Index, next.Subgroup, next.Shape, c.Revision
 		}
 	}
+	slices.SortFunc(tasks[0], func(a, b fields) int {
+		return byPlace(&Task{Index: a.index, Name: a.name}, &Task{Index: b.index, Name: b.name})
+	})
+	sp.turn(t.Job, &j, tasks)
 }
 
-func (s *State) recallTask(t *Task) {
-	if seen, waits := s.unseen[t.Ref()]; waits && !differ(t.UID, seen.UID) {
-		s.forgetSeen(t.Ref(), seen.UID)
-		s.see(t, &seen)
+// removeTask removes a task of an open job. A job of which nothing else is known
+// is removed with its last task.
+func (sp *specs) removeTask(t *Task) {
+	j := t.Job
+	sp.dropTask(t)
+	if j.absent && len(j.Alternatives[0].Tasks) == 0 {
+		sp.remove(j)
 	}
 }
 
-// keepSeen holds what was seen of a task that is not known yet.
-func (s *State) keepSeen(c TaskSeen) {
-	was, known := s.unseen[c.Task]
-	s.unseen[c.Task] = c
-	if s.recording() {
-		s.cold(func() {
-			if known {
-				s.unseen[c.Task] = was
-			} else {
-				delete(s.unseen, c.Task)
-			}
-		})
-	}
-}
-
-func (s *State) forgetSeen(ref TaskRef, uid string) {
-	if was, known := s.unseen[ref]; known && !differ(was.UID, uid) {
-		delete(s.unseen, ref)
-		if s.recording() {
-			s.cold(func() { s.unseen[ref] = was })
-		}
+// dropTask takes a task out of its open job.
+func (sp *specs) dropTask(t *Task) {
+	sp.standings.strand(t)
+	sp.standings.clear(t)
+	if slices.Contains(t.Job.Alternatives[0].Tasks, t) { // one that is not requested leaves when it is cleared
+		sp.workload.takeTask(t)
 	}
 }

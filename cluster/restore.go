@@ -11,13 +11,13 @@ func (sn *Snapshot) State() (*State, error) {
 		return nil, err
 	}
 	s := NewState()
-	s.now = sn.Now
+	s.tree.now = sn.Now
 	for i := range sn.Queues {
-		s.restoreQueue(&sn.Queues[i])
+		sn.Queues[i].restore(s)
 	}
-	s.hangAll()
-	s.nameAgain()
-	if err := s.restoreNodes(sn.Nodes); err != nil {
+	s.tree.hangAll()
+	s.accounts.rename()
+	if err := sn.restoreNodes(s); err != nil {
 		return nil, err
 	}
 	for i := range sn.Budgets {
@@ -26,44 +26,44 @@ func (sn *Snapshot) State() (*State, error) {
 		}
 	}
 	for i := range sn.Jobs {
-		s.restoreJob(&sn.Jobs[i])
+		sn.Jobs[i].restore(s)
 	}
 	for _, r := range sn.Sets {
-		set := s.sets[r.Name]
+		set := s.sets.byName[r.Name]
 		if set == nil {
-			set = s.addSet(r.Name)
+			set = s.sets.add(r.Name)
 		}
 		if set.group = r.Group; r.Scaled != nil {
-			s.rescale(set, *r.Scaled)
+			s.sets.rescale(set, *r.Scaled)
 		}
 	}
-	if err := s.restoreTasks(sn.Tasks); err != nil {
+	if err := sn.restoreTasks(s); err != nil {
 		return nil, err
 	}
 	for _, seen := range sn.Unseen {
-		if t := s.Task(seen.Task); t != nil && !differ(t.UID, seen.UID) {
+		if t := s.roster.Task(seen.Task); t != nil && !differ(t.UID, seen.UID) {
 			return nil, fmt.Errorf("task %s waits until it is known, and is known", seen.Task.ID())
 		}
-		s.unseen[seen.Task] = seen
+		s.roster.unseen[seen.Task] = seen
 	}
 	return s, nil
 }
 
-func (s *State) restoreQueue(r *QueueRecord) {
+func (r *QueueRecord) restore(s *State) {
 	q := r.Queue
 	q.Used, q.Firm, q.children, q.deserved = nil, nil, nil, nil
 	q.revision, q.held = r.Revision, held{r.Since, r.Held}
-	old := s.queues[q.Name]
-	s.countTerms(old, -1)
-	s.countTerms(&q, +1)
-	s.listHeir(&q, true)
-	s.seatQueue(&q, old)
+	old := s.tree.byName[q.Name]
+	s.tree.countTerms(old, -1)
+	s.tree.countTerms(&q, +1)
+	s.tree.listHeir(&q, true)
+	s.tree.seat(&q, old)
 }
 
-func (s *State) restoreNodes(records []NodeRecord) error {
+func (sn *Snapshot) restoreNodes(s *State) error {
 	var nodes []*Node
-	for i := range records {
-		r := &records[i]
+	for i := range sn.Nodes {
+		r := &sn.Nodes[i]
 		n := r.Node.clone()
 		if err := n.prepare(); err != nil {
 			return fmt.Errorf("node %q: %w", n.Name, err)
@@ -75,19 +75,19 @@ func (s *State) restoreNodes(records []NodeRecord) error {
 		if r.Absent {
 			n.absent = true
 			n.normalize()
-			s.absent[n.Name] = n
+			s.fleet.absent[n.Name] = n
 		} else {
 			nodes = append(nodes, n)
 		}
 	}
-	s.insertNodes(nodes)
+	s.fleet.addAll(nodes)
 	return nil
 }
 
-func (s *State) restoreJob(r *JobRecord) {
+func (r *JobRecord) restore(s *State) {
 	spec := r.Job
 	spec.Open = false // so that its tasks are made, too
-	j := s.build(&spec)
+	j := build(&spec)
 	j.Open, j.absent, j.revision = r.Job.Open, r.Absent, r.Revision
 	if r.Absent {
 		j.Queue = r.Job.Queue
@@ -97,18 +97,18 @@ func (s *State) restoreJob(r *JobRecord) {
 			t.revision = r.Tasks[t.Name]
 		}
 	}
-	s.insertJob(j)
+	s.workload.insert(j)
 }
 
 // restoreTasks puts tasks where they are, and then looks for nodes that are known
 // only for tasks that are not there.
-func (s *State) restoreTasks(records []TaskRecord) error {
-	for i := range records {
-		if err := s.restoreTask(&records[i]); err != nil {
-			return fmt.Errorf("task %s: %w", records[i].Task.ID(), err)
+func (sn *Snapshot) restoreTasks(s *State) error {
+	for i := range sn.Tasks {
+		if err := sn.Tasks[i].restore(s); err != nil {
+			return fmt.Errorf("task %s: %w", sn.Tasks[i].Task.ID(), err)
 		}
 	}
-	for _, n := range s.Absent() {
+	for _, n := range s.fleet.Absent() {
 		if len(n.Tasks) == 0 {
 			return fmt.Errorf("node %q is gone, and no task is on it", n.Name)
 		}
@@ -116,8 +116,8 @@ func (s *State) restoreTasks(records []TaskRecord) error {
 	return nil
 }
 
-func (s *State) restoreTask(r *TaskRecord) error {
-	t := s.Task(r.Task)
+func (r *TaskRecord) restore(s *State) error {
+	t := s.roster.Task(r.Task)
 	if t == nil {
 		return errors.New("its job does not have it")
 	}
@@ -131,7 +131,7 @@ func (s *State) restoreTask(r *TaskRecord) error {
 		to.eviction = &eviction{r.For, r.At, r.Overdue}
 	}
 	if r.Node != "" {
-		n, claims, err := s.find(r.Node, r.Devices)
+		n, claims, err := s.fleet.resolve(r.Node, r.Devices)
 		if err != nil {
 			return err
 		}
@@ -141,14 +141,14 @@ func (s *State) restoreTask(r *TaskRecord) error {
 		to.node, to.claims, to.held = n, claims, t.Shape
 		if r.Held != nil {
 			to.held = s.Intern(*r.Held)
-			s.Drop(to.held)
+			s.shapes.drop(to.held)
 		}
 	}
-	s.shift(t, to)
+	s.standings.shift(t, to)
 	if r.Landing == nil {
 		return nil
 	}
-	n, claims, err := s.find(r.Landing.Node, r.Landing.Devices)
+	n, claims, err := s.fleet.resolve(r.Landing.Node, r.Landing.Devices)
 	if err != nil {
 		return err
 	}
@@ -159,19 +159,9 @@ func (s *State) restoreTask(r *TaskRecord) error {
 	shadow := t.shadow(&aside)
 	if r.Landing.Held != nil {
 		shadow.Shape = s.Intern(*r.Landing.Held)
-		s.Drop(shadow.Shape) // a landing does not count as a use
+		s.shapes.drop(shadow.Shape) // a landing does not count as a use
 	}
-	s.shift(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: r.Landing.Promised})
-	s.land(shadow, t.Job, +1)
+	s.standings.shift(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: r.Landing.Promised})
+	s.standings.land(shadow, t.Job, +1)
 	return nil
-}
-
-// find resolves a node, an absent one too, and holdings of its devices.
-func (s *State) find(name string, holdings []Holding) (*Node, []Claim, error) {
-	n := s.node(name)
-	if n == nil {
-		return nil, nil, fmt.Errorf("no node %q", name)
-	}
-	claims, err := n.resolve(holdings)
-	return n, claims, err
 }

@@ -17,10 +17,20 @@ type replicas struct {
 	group   *Key // that was chosen for all of them; nil: none yet
 }
 
+// sets are the sets of replicas.
+type sets struct {
+	journal *journal
+	byName  map[string]*replicas
+	excess  map[string]bool // of these, those with more jobs than they should have
+}
+
 // Sets are the names of all sets of replicas, in order.
-func (s *State) Sets() []string {
+func (s *State) Sets() []string { return s.sets.Names() }
+
+// Names is State.Sets.
+func (ss *sets) Names() []string {
 	var out []string
-	for name, set := range s.sets {
+	for name, set := range ss.byName {
 		if len(set.jobs) > 0 {
 			out = append(out, name)
 		}
@@ -30,8 +40,11 @@ func (s *State) Sets() []string {
 }
 
 // Set are the jobs of the set, by ID. Those that were retired are no part of it.
-func (s *State) Set(name string) []*Job {
-	if set := s.sets[name]; set != nil {
+func (s *State) Set(name string) []*Job { return s.sets.Jobs(name) }
+
+// Jobs is State.Set.
+func (ss *sets) Jobs(name string) []*Job {
+	if set := ss.byName[name]; set != nil {
 		return set.jobs
 	}
 	return nil
@@ -39,42 +52,57 @@ func (s *State) Set(name string) []*Job {
 
 // Desired is how many jobs the set should have: where they differ about it, the
 // most that one of them says.
-func (s *State) Desired(name string) int {
-	if set := s.sets[name]; set != nil {
+func (s *State) Desired(name string) int { return s.sets.Desired(name) }
+
+// Desired is State.Desired.
+func (ss *sets) Desired(name string) int {
+	if set := ss.byName[name]; set != nil {
 		return set.desired
 	}
 	return 0
 }
 
 // Excess are the names of the sets that have more jobs than they should, in order.
-func (s *State) Excess() []string { return slices.Sorted(maps.Keys(s.excess)) }
+func (s *State) Excess() []string { return slices.Sorted(maps.Keys(s.sets.excess)) }
+
+// scale is rescale for a set that may not be known yet.
+func (ss *sets) scale(name string, desired int) {
+	set := ss.byName[name]
+	if set == nil {
+		set = ss.add(name)
+		if ss.journal.recording() {
+			ss.journal.cold(func() { delete(ss.byName, name) })
+		}
+	}
+	ss.rescale(set, desired)
+}
 
 // rescale sets how many jobs the set should have, whatever its jobs say; -1: what
 // they say.
-func (s *State) rescale(set *replicas, desired int) {
+func (ss *sets) rescale(set *replicas, desired int) {
 	name, was := set.name, set.scaled
 	if was == desired {
 		return
 	}
 	set.scaled = desired
-	s.compare(name)
-	if s.recording() {
-		s.cold(func() {
-			s.sets[name].scaled = was
-			s.compare(name)
+	ss.compare(name)
+	if ss.journal.recording() {
+		ss.journal.cold(func() {
+			ss.byName[name].scaled = was
+			ss.compare(name)
 		})
 	}
 }
 
-func (s *State) addSet(name string) *replicas {
+func (ss *sets) add(name string) *replicas {
 	set := &replicas{name: name, scaled: -1}
-	s.sets[name] = set
+	ss.byName[name] = set
 	return set
 }
 
 // compare keeps in step what the set should have with what it has.
-func (s *State) compare(name string) {
-	set := s.sets[name]
+func (ss *sets) compare(name string) {
+	set := ss.byName[name]
 	set.desired = 0
 	for _, j := range set.jobs {
 		set.desired = max(set.desired, j.Set.Desired)
@@ -82,22 +110,22 @@ func (s *State) compare(name string) {
 	if set.scaled >= 0 {
 		set.desired = set.scaled
 	}
-	s.weigh(name)
+	ss.weigh(name)
 }
 
-func (s *State) weigh(name string) {
-	if set := s.sets[name]; len(set.jobs) > set.desired {
-		s.excess[name] = true
-	} else {
-		delete(s.excess, name)
-	}
+func (ss *sets) weigh(name string) {
+	set := ss.byName[name]
+	keepIf(len(set.jobs) > set.desired, ss.excess, name, true)
 }
 
 // Home is the group that the set's replicas belong on: the one that was chosen
 // for them, or else the one that some of them were placed for, or are on. Nil:
 // none yet.
-func (s *State) Home(name string) *Key {
-	set := s.sets[name]
+func (s *State) Home(name string) *Key { return s.sets.Home(name) }
+
+// Home is State.Home.
+func (ss *sets) Home(name string) *Key {
+	set := ss.byName[name]
 	if set == nil {
 		return nil
 	}
@@ -130,16 +158,24 @@ func (j *Job) home() *Key {
 	return nil
 }
 
-func (s *State) keep(j *Job) {
-	if set := s.sets[j.Set.Name]; set != nil && set.group == nil && j.together() {
-		s.keepGroup(set, j.home())
+func (ss *sets) keep(j *Job) {
+	if set := ss.byName[j.Set.Name]; set != nil && set.group == nil && j.together() {
+		ss.keepGroup(set, j.home())
 	}
 }
 
-func (s *State) keepGroup(set *replicas, group *Key) {
+func (ss *sets) keepGroup(set *replicas, group *Key) {
 	if was := set.group; was != group {
-		s.note(rare{set: set, group: was})
+		ss.journal.note(rare{set: set, group: was})
 		set.group = group
+	}
+}
+
+// forgetGroup forgets the group of the job's set if the job, which leaves, is the
+// last of it. An undo finds it in the journal.
+func (ss *sets) forgetGroup(j *Job) {
+	if set := ss.byName[j.Set.Name]; set != nil && len(set.jobs)+set.retired == 1 {
+		ss.keepGroup(set, nil)
 	}
 }
 
@@ -153,9 +189,9 @@ func (j *Job) together() bool {
 }
 
 // gather keeps the list of those on whole nodes in step with the job.
-func (s *State) gather(j *Job) {
-	set := s.sets[j.Set.Name]
-	if set == nil || !s.knows(j) {
+func (ss *sets) gather(j *Job) {
+	set := ss.byName[j.Set.Name]
+	if set == nil {
 		return
 	}
 	i, listed := slices.BinarySearchFunc(set.whole, j.ID, jobByID)
@@ -167,44 +203,41 @@ func (s *State) gather(j *Job) {
 	}
 }
 
-func (s *State) retire(j *Job) {
-	to := j.status()
-	to.retired = true
-	s.update(j, to)
-}
-
-func (s *State) setRetired(j *Job, retired bool) {
-	j.Retired = retired
-	set := s.sets[j.Set.Name]
-	if retired {
-		s.retired[j.ID] = j
-		if set != nil {
-			set.retired++
-		}
-		s.dismiss(j)
-	} else {
-		delete(s.retired, j.ID)
-		if set != nil {
-			set.retired--
-		}
-		s.enlist(j)
-	}
-	s.settle(j)
-}
-
 // Retired are the jobs that were retired and are still there, by ID.
-func (s *State) Retired() []*Job { return byID(s.retired) }
+func (s *State) Retired() []*Job { return byID(s.roster.retired) }
 
-func (s *State) enlist(j *Job) {
-	if j.Retired {
-		s.retired[j.ID] = j
+// retire takes out of its set a job that is retired from now on.
+func (ss *sets) retire(j *Job) {
+	if set := ss.byName[j.Set.Name]; set != nil {
+		set.retired++
 	}
+	ss.dismiss(j)
+}
+
+// unretire puts a job back into its set.
+func (ss *sets) unretire(j *Job) {
+	if set := ss.byName[j.Set.Name]; set != nil {
+		set.retired--
+	}
+	ss.enlist(j)
+}
+
+// unlist forgets the job.
+func (ss *sets) unlist(j *Job) {
+	if set := ss.byName[j.Set.Name]; set != nil && j.Retired {
+		set.retired--
+	}
+	ss.dismiss(j)
+}
+
+// enlist adds the job to its set.
+func (ss *sets) enlist(j *Job) {
 	if j.Set.Name == "" {
 		return
 	}
-	set := s.sets[j.Set.Name]
+	set := ss.byName[j.Set.Name]
 	if set == nil {
-		set = s.addSet(j.Set.Name)
+		set = ss.add(j.Set.Name)
 	}
 	if j.Retired {
 		set.retired++
@@ -215,13 +248,13 @@ func (s *State) enlist(j *Job) {
 	if set.scaled < 0 {
 		set.desired = max(set.desired, j.Set.Desired)
 	}
-	s.weigh(j.Set.Name)
-	s.gather(j)
+	ss.weigh(j.Set.Name)
+	ss.gather(j)
 }
 
 // dismiss takes the job out of its set's list. A set without jobs is forgotten.
-func (s *State) dismiss(j *Job) {
-	set := s.sets[j.Set.Name]
+func (ss *sets) dismiss(j *Job) {
+	set := ss.byName[j.Set.Name]
 	if set == nil {
 		return
 	}
@@ -232,15 +265,26 @@ func (s *State) dismiss(j *Job) {
 		set.whole = slices.Delete(set.whole, i, i+1)
 	}
 	if len(set.jobs)+set.retired == 0 && set.scaled < 0 && set.group == nil {
-		delete(s.sets, j.Set.Name)
-		delete(s.excess, j.Set.Name)
+		delete(ss.byName, j.Set.Name)
+		delete(ss.excess, j.Set.Name)
 		return
 	}
 	if j.Set.Desired == set.desired && !slices.ContainsFunc(set.jobs, func(o *Job) bool { return o.Set.Desired == set.desired }) {
-		s.compare(j.Set.Name)
+		ss.compare(j.Set.Name)
 		return
 	}
-	s.weigh(j.Set.Name)
+	ss.weigh(j.Set.Name)
 }
 
 func jobByID(j *Job, id string) int { return strings.Compare(j.ID, id) }
+
+// clone copies the sets; same are the copies of jobs.
+func (ss *sets) clone(l *journal, same func([]*Job) []*Job) sets {
+	c := sets{l, make(map[string]*replicas, len(ss.byName)), maps.Clone(ss.excess)}
+	for name, set := range ss.byName {
+		copied := *set
+		copied.jobs, copied.whole = same(set.jobs), same(set.whole)
+		c.byName[name] = &copied
+	}
+	return c
+}

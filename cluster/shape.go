@@ -24,7 +24,8 @@ type Shape struct {
 	Backend  string   `json:"backend,omitempty"`  // what serves it, to be named; Need.Types says what it runs on
 	Files    Files    `json:"files,omitzero"`
 
-	key string
+	key  string
+	ways ways
 }
 
 // What scores count for a container that requests no cpu or no memory, as in
@@ -90,7 +91,7 @@ func (s *Shape) Cores() int64 {
 
 // GPUClass is the class to check: a part of a device is sharing, said or not.
 func (s *Shape) GPUClass() GPUClass {
-	if s.Isolation.GPU == "" && !s.Need.None() && !s.Need.whole() {
+	if s.Isolation.GPU == "" && !s.Need.None() && !s.counted() {
 		return GPUShared
 	}
 	return s.Isolation.GPU
@@ -143,31 +144,7 @@ func (s *Shape) appendKey(key []byte) []byte {
 	w := keyWriter(key)
 	w.amounts(s.Resources)
 	w.amounts(s.LeftOut)
-	n := &s.Need
-	w.num(int64(n.Devices))
-	w.num(int64(n.Memory))
-	w.num(int64(n.Share))
-	w.num(int64(n.SumAtLeast))
-	w.flag(n.SameProduct)
-	w.strs(n.Products)
-	w.strs(n.Types)
-	w.num(int64(len(n.Selected)))
-	for _, d := range n.Selected {
-		w.str(d.Node)
-		w.str(d.Type)
-		w.num(int64(d.Index))
-	}
-	w.str(n.Partition)
-	w.str(n.Resource)
-	w.flag(n.WholeNode)
-	w.flag(n.Layers != nil)
-	if l := n.Layers; l != nil {
-		w.num(int64(l.Total))
-		w.num(int64(l.Bytes))
-		w.num(int64(l.Fixed))
-		w.num(int64(l.Least))
-		w.flag(l.Spill)
-	}
+	s.Need.spell(&w)
 	w.num(int64(len(s.Selector)))
 	for _, l := range s.Selector {
 		w.str(l.Key)

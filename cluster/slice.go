@@ -36,15 +36,7 @@ func computeSlices(product string) int {
 
 // Fraction is the fraction of a GPU that slices of the resource are, the largest if
 // products differ; 0 where it is not that of slices, or no node has any.
-func (s *State) Fraction(resource string) Milli {
-	most := Milli(0)
-	for i := range s.samples {
-		if d := &s.samples[i]; d.Resource == resource {
-			most = max(most, d.Fraction)
-		}
-	}
-	return most
-}
+func (s *State) Fraction(resource string) Milli { return s.fleet.Fraction(resource) }
 
 // Names reports whether the queue has terms for the resource.
 func (q *Queue) Names(resource string) bool {

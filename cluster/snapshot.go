@@ -134,24 +134,22 @@ func (s *State) Snapshot() *Snapshot {
 
 // records visits the State, object by object, in order.
 func (s *State) records(visit func(any)) {
-	visit(s.now)
-	for _, q := range s.Queues() {
+	visit(s.tree.now)
+	for _, q := range s.tree.Queues() {
 		visit(QueueRecord{*q, q.revision, q.held.since, q.held.used})
 	}
-	for _, list := range [2][]*Node{s.sorted, s.Absent()} {
-		for _, n := range list {
-			visit(n.record())
-		}
+	for _, n := range s.fleet.all() {
+		visit(n.record())
 	}
-	for _, b := range s.budgets {
+	for _, b := range s.tree.budgets {
 		visit(*b)
 	}
 	jobs := s.Jobs()
 	for _, j := range jobs {
 		visit(j.record())
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.sets)) {
-		set := s.sets[name]
+	for _, name := range slices.Sorted(maps.Keys(s.sets.byName)) {
+		set := s.sets.byName[name]
 		r := SetRecord{Name: name, Group: set.group}
 		if set.scaled >= 0 {
 			r.Scaled = &set.scaled
@@ -169,7 +167,7 @@ func (s *State) records(visit func(any)) {
 			}
 		}
 	}
-	unseen := slices.Collect(maps.Values(s.unseen))
+	unseen := slices.Collect(maps.Values(s.roster.unseen))
 	slices.SortFunc(unseen, func(a, b TaskSeen) int {
 		return cmp.Or(strings.Compare(a.Task.ID(), b.Task.ID()), cmp.Compare(a.Task.Alternative, b.Task.Alternative))
 	})

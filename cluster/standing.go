@@ -1,9 +1,12 @@
 package cluster
 
-import "slices"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
-// standing is where a task stands. State.stand is the one place where it changes:
-// it keeps ledgers, lists, counts and the journal in step.
+// standing is where a task stands.
 type standing struct {
 	status            Status
 	node              *Node
@@ -14,6 +17,20 @@ type standing struct {
 	spared            int64
 	eviction          *eviction
 	sent, counted     bool
+}
+
+// standings is how a task comes to stand elsewhere. stand is the one place where that
+// happens: it keeps ledgers, lists, counts and the journal in step.
+type standings struct {
+	journal  *journal
+	fleet    *fleet
+	roster   *roster
+	shapes   *shapes
+	classes  *classes
+	workload *workload
+	booking  *booking
+	specs    *specs
+	later    []*Node // of which devices have to be chosen again for tasks that are counted
 }
 
 func (t *Task) standing() standing {
@@ -43,43 +60,58 @@ func (t *Task) leaves() bool {
 }
 
 // stand moves the task from where it stands to where it is to stand.
-func (s *State) stand(t *Task, to standing) {
+func (p *standings) stand(t *Task, to standing) {
 	n := t.Node
-	if s.marks > 0 {
+	if p.journal.recording() {
 		r := record{task: t, was: t.standing(), chosen: t.Job.Chosen}
 		if n != nil {
 			r.freed = n.freed
 		} else if to.node != nil {
 			r.freed = to.node.freed
 		}
-		s.journal = append(s.journal, r)
+		p.journal.records = append(p.journal.records, r)
 	}
 	frees := n != nil && (to.node != n || to.leaves() && !t.leaves())
-	s.shift(t, to)
+	p.shift(t, to)
 	if frees {
 		n.freed = n.version
 	}
-	s.unsettle(n)
-	s.unsettle(to.node)
+	p.recountLater(n)
+	p.recountLater(to.node)
 	if t.extra && t.Node == nil && t.landing == nil {
-		s.dropExtra(t)
+		p.specs.dropExtra(t)
+	}
+}
+
+// restand gives the task of the record its standing back.
+func (p *standings) restand(r *record) {
+	n := r.was.node
+	if n == nil {
+		n = r.task.Node
+	}
+	p.shift(r.task, r.was)
+	if n != nil {
+		n.freed = r.freed
+	}
+	if j := r.task.Job; j.Chosen != r.chosen {
+		p.workload.choose(j, r.chosen)
 	}
 }
 
 // shift is stand without the journal.
-func (s *State) shift(t *Task, to standing) {
+func (p *standings) shift(t *Task, to standing) {
 	n, j, was, ended := t.Node, t.Job, t.Status, t.Ended()
 	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && t.leaves() == to.leaves()
 	if n != nil && !same {
-		s.rebook(t, -1)
+		p.booking.rebook(t, -1)
 	}
 	reclassify := !same || t.Started != to.started || t.Status.runs() != to.status.runs()
 	if reclassify {
-		s.classify(t, -1)
+		p.classes.list(t, -1)
 	}
 	if n != nil && n != to.node {
 		n.removeTask(t)
-		s.count(t, -1)
+		p.booking.count(t, -1)
 	}
 	if n != nil && t.counted {
 		n.counted--
@@ -88,7 +120,7 @@ func (s *State) shift(t *Task, to standing) {
 		to.node.counted++
 	}
 	if t.held != to.held {
-		s.swapHeld(t, to.held)
+		p.swapHeld(t, to.held)
 	}
 	t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised = to.status, to.node, to.claims, to.held, to.started, to.promised
 	t.Attempt, t.Spared, t.eviction, t.sent, t.counted = to.attempt, to.spared, to.eviction, to.sent, to.counted
@@ -97,53 +129,48 @@ func (s *State) shift(t *Task, to standing) {
 	}
 	if to.node != nil && n != to.node {
 		to.node.addTask(t)
-		s.count(t, +1)
+		p.booking.count(t, +1)
 	}
 	if reclassify {
-		s.classify(t, +1)
+		p.classes.list(t, +1)
 	}
 	if to.node != nil && !same {
-		s.rebook(t, +1)
+		p.booking.rebook(t, +1)
 	}
-	switch {
-	case to.status == Nominated && t.shadows == nil:
-		s.nominated[t] = true
-	case was == Nominated:
-		delete(s.nominated, t)
-	}
+	p.roster.listNominated(t, was)
 	if t.shadows == nil && (was == Releasing) != (to.status == Releasing) {
-		s.listReleasing(t)
+		p.roster.listReleasing(t)
 	}
 	if form := j.form(t); form != j.Chosen {
-		s.choose(j, form)
+		p.workload.choose(j, form)
 	} else {
-		s.settle(j)
+		p.workload.settle(j)
 	}
 	if n != nil {
-		s.touch(n)
-		s.listAbsent(n)
+		p.fleet.touch(n)
+		p.fleet.listAbsent(n)
 	}
 	if to.node != nil && to.node != n {
-		s.touch(to.node)
-		s.listAbsent(to.node)
+		p.fleet.touch(to.node)
+		p.fleet.listAbsent(to.node)
 	}
 }
 
 // swapHeld counts the uses of shapes that are held and not requested any more.
-func (s *State) swapHeld(t *Task, held *Shape) {
+func (p *standings) swapHeld(t *Task, held *Shape) {
 	if held != nil && !held.alike(t.Shape) {
-		s.Intern(*held)
+		p.shapes.intern(held)
 	}
 	if t.held != nil && !t.held.alike(t.Shape) {
-		s.Drop(t.held)
+		p.shapes.drop(t.held)
 	}
 }
 
-// unsettle has devices chosen again, at the end of the change, for the tasks on the
+// recountLater has devices chosen again, at the end of the change, for the tasks on the
 // node whose devices are not known.
-func (s *State) unsettle(n *Node) {
-	if n != nil && n.counted > 0 && !slices.Contains(s.unsettled, n) {
-		s.unsettled = append(s.unsettled, n)
+func (p *standings) recountLater(n *Node) {
+	if n != nil && n.counted > 0 && !slices.Contains(p.later, n) {
+		p.later = append(p.later, n)
 	}
 }
 
@@ -185,74 +212,129 @@ func sameClaims(a, b []Claim) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// count adds (by +1) or takes away (-1) a task that is on a node, or a landing.
-func (s *State) count(t *Task, by int) {
-	if t.shadows != nil {
-		t.Job.expected += by
-	} else {
-		t.Job.attached += by
-	}
-	if t.Job.Preemptible {
-		s.preemptible += by
-	}
-}
-
-// choose fixes the alternative that the job's tasks are placed from; -1: none.
-func (s *State) choose(j *Job, alternative int) {
-	j.Chosen = alternative
-	s.gather(j)
-	s.settle(j)
-}
-
-// rebook adds (sign +1) or takes back (-1) what the task holds, as it stands.
-func (s *State) rebook(t *Task, sign int64) {
-	if t.leaves() {
-		s.bookReleasing(t, sign)
-	} else {
-		s.book(t, sign)
-	}
-}
-
 // clear takes the task off its node, however it stands there: it is pending again,
 // as is one that had ended. Room that it was releasing is then free. A task that
 // moves is then nominated where it has a landing.
-func (s *State) clear(t *Task) {
+func (p *standings) clear(t *Task) {
 	if !t.started() {
 		return
 	}
 	shadow := t.landing
 	if o := t.shadows; o != nil && o.landing == t {
-		s.link(o, nil)
+		p.link(o, nil)
 	}
-	s.stand(t, t.nowhere())
+	p.stand(t, t.nowhere())
 	if shadow != nil {
-		s.arrive(t, shadow)
+		p.arrive(t, shadow)
 	}
 }
 
 // strand releases the landing of the task, if it has one.
-func (s *State) strand(t *Task) {
+func (p *standings) strand(t *Task) {
 	if t.landing != nil {
-		s.clear(t.landing)
+		p.clear(t.landing)
 	}
 }
 
 // Releasing are the tasks that are evicted and still on their node, by ID.
-func (s *State) Releasing() []*Task {
-	return slices.SortedFunc(slices.Values(s.releasing), (*Task).compare)
+func (s *State) Releasing() []*Task { return s.roster.Releasing() }
+
+// recountAll chooses devices again on all nodes where that is due.
+func (p *standings) recountAll() {
+	for len(p.later) > 0 {
+		n := p.later[0]
+		p.later = p.later[1:]
+		p.recount(n)
+	}
 }
 
-// listReleasing adds the task to the list, or takes it out: the last one takes its
-// place there.
-func (s *State) listReleasing(t *Task) {
-	if t.Status == Releasing {
-		t.releasing = len(s.releasing)
-		s.releasing = append(s.releasing, t)
+// recount chooses devices again for the tasks of the node whose devices are not
+// known: those that the others leave, in the order of the tasks. The outcome does
+// not depend on the order in which tasks were seen.
+func (p *standings) recount(n *Node) {
+	var counted, leaving []*Task
+	for _, t := range n.Tasks {
+		switch {
+		case t.counted && !t.leaves():
+			counted = append(counted, t)
+		case t.counted && len(t.Claims) == 0:
+			leaving = append(leaving, t) // one that has devices keeps them until it has left
+		}
+	}
+	was := make([][]Claim, len(counted))
+	for i, t := range counted {
+		was[i] = t.Claims
+		p.setClaims(t, nil)
+	}
+	// A device that a task is leaving is held until it has left.
+	still := func(d *Device) int64 { return int64(max(0, 1-d.Use.ReleasingLeases)) }
+	for i, t := range counted {
+		claims, ok := n.Choose(t.held, still)
+		if !ok {
+			claims = nil // more than the node has: booked without devices
+		}
+		if slices.Equal(claims, was[i]) {
+			claims = was[i]
+		}
+		p.setClaims(t, claims)
+	}
+	for _, t := range leaving {
+		if claims, ok := n.Choose(t.held, still); ok {
+			p.setClaims(t, claims)
+		}
+	}
+}
+
+func (p *standings) setClaims(t *Task, claims []Claim) {
+	if sameClaims(t.Claims, claims) {
 		return
 	}
-	last := len(s.releasing) - 1
-	s.releasing[t.releasing] = s.releasing[last]
-	s.releasing[t.releasing].releasing = t.releasing
-	s.releasing[last] = nil
-	s.releasing = s.releasing[:last]
+	to := t.standing()
+	to.claims = claims
+	p.stand(t, to)
+	p.later = slices.DeleteFunc(p.later, func(n *Node) bool { return n == t.Node }) // this is the choosing
+}
+
+// withdrawBroken releases reservations on the node, the latest first, until the node
+// can keep those that are left.
+func (p *standings) withdrawBroken(n *Node) {
+	var reserved []*Task
+	for _, t := range n.Tasks {
+		if t.Status == Nominated {
+			reserved = append(reserved, t)
+		}
+	}
+	slices.SortStableFunc(reserved, func(a, b *Task) int { return cmp.Or(cmp.Compare(b.Promised, a.Promised), b.compare(a)) })
+	for _, t := range reserved {
+		if !n.Keeps(t) {
+			p.clear(t)
+		}
+	}
+}
+
+// evict turns the room of a task that runs into releasing room.
+func (p *standings) evict(t *Task, forJob string, now int64) error {
+	if !t.Runs() {
+		return fmt.Errorf("task %s is %s, and does not run", t.ID, t.Status)
+	}
+	to := t.standing()
+	to.status, to.eviction, to.attempt = Releasing, &eviction{forJob: forJob, at: now}, t.Attempt+1
+	p.stand(t, to)
+	if j := t.Job; j.PreemptionDelay > 0 && now > j.Evicted {
+		status := j.status()
+		status.evicted = now
+		p.workload.update(j, status)
+	}
+	return nil
+}
+
+// setOverdue counts the room of a releasing task as held.
+func (p *standings) setOverdue(t *Task) {
+	if t.Status == Releasing && t.eviction != nil && !t.eviction.overdue {
+		to := t.standing()
+		late := *t.eviction
+		late.overdue = true
+		to.eviction = &late
+		p.stand(t, to)
+	}
 }

@@ -1,14 +1,13 @@
 package cluster
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 )
 
 func (c TaskPut) apply(s *State) error {
-	j := s.jobs[c.Job]
+	j := s.roster.jobs[c.Job]
 	if c.Job == "" {
 		return fmt.Errorf("task %q is of no job", c.Task.Name)
 	}
@@ -19,9 +18,9 @@ func (c TaskPut) apply(s *State) error {
 		return fmt.Errorf("%s: %w", c.Job, err)
 	}
 	if j == nil { // it waits for its job
-		j = s.build(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}})
+		j = build(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}})
 		j.absent = true
-		s.addJob(j)
+		s.workload.add(j)
 	}
 	tasks := j.Alternatives[0].Tasks
 	i := slices.IndexFunc(tasks, func(t *Task) bool { return t.Name == c.Task.Name })
@@ -29,91 +28,44 @@ func (c TaskPut) apply(s *State) error {
 		return nil
 	}
 	if i >= 0 && differ(tasks[i].UID, c.Task.UID) {
-		s.dropTask(tasks[i])
+		s.specs.dropTask(tasks[i])
 		i = -1
 	}
 	if i >= 0 {
-		s.respecTask(tasks[i], &c)
+		s.specs.respecTask(tasks[i], &c)
 		return nil
 	}
 	t := &Task{Job: j, ID: j.ID + "/" + c.Task.Name, Name: c.Task.Name, UID: c.Task.UID, Role: c.Task.Role, Index: c.Task.Index, Shape: c.Task.Shape, subgroup: c.Task.Subgroup, revision: c.Revision}
 	t.join(&j.Alternatives[0])
-	s.addTask(t)
-	s.recallTask(t)
+	s.workload.addTask(t)
+	s.sightings.recallTask(t)
 	return nil
-}
-
-// respecTask gives a task of an open job another spec; what it holds stays.
-func (s *State) respecTask(t *Task, c *TaskPut) {
-	next := c.Task
-	if next.UID == "" {
-		next.UID = t.UID
-	}
-	if t.sameSpec(&next) && !t.extra {
-		t.revision = max(t.revision, c.Revision)
-		return
-	}
-	j := t.Job
-	before, was := *j, fieldsOf(j.Alternatives)
-	tasks := fieldsOf(j.Alternatives)
-	for i := range tasks[0] {
-		if f := &tasks[0][i]; f.task == t {
-			f.extra = false
-			f.uid, f.role, f.index, f.subgroup, f.shape, f.revision = next.UID, next.Role, next.Index, next.Subgroup, next.Shape, c.Revision
-		}
-	}
-	slices.SortFunc(tasks[0], func(a, b fields) int {
-		return byPlace(&Task{Index: a.index, Name: a.name}, &Task{Index: b.index, Name: b.name})
-	})
-	s.reform(j, func() { j.turnInto(&before, tasks) })
-	if s.recording() {
-		s.cold(func() { s.reform(j, func() { j.turnInto(&before, was) }) })
-	}
-}
-
-// removeTask removes a task of an open job. A job of which nothing else is known
-// goes with its last task.
-func (s *State) removeTask(t *Task) {
-	j := t.Job
-	s.dropTask(t)
-	if j.absent && len(j.Alternatives[0].Tasks) == 0 {
-		s.removeJob(j)
-	}
-}
-
-// dropTask takes a task out of its open job.
-func (s *State) dropTask(t *Task) {
-	s.strand(t)
-	s.clear(t)
-	if slices.Contains(t.Job.Alternatives[0].Tasks, t) { // one that is not requested leaves when it is cleared
-		s.takeTask(t)
-	}
 }
 
 func (c TaskGone) apply(s *State) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	t := s.Task(c.Task)
-	s.forgetSeen(c.Task, c.UID)
+	t := s.roster.Task(c.Task)
+	s.roster.forgetSeen(c.Task, c.UID)
 	if t == nil || differ(t.UID, c.UID) {
 		return nil
 	}
 	if c.Rejected > 0 && t.Node != nil && !t.Node.absent {
-		s.avoid(t.Node, t.Held(), c.Rejected)
+		s.fleet.avoid(t.Node, t.Held(), c.Rejected)
 	}
 	if t.Job.Open && c.Ended == Pending {
-		s.removeTask(t)
+		s.specs.removeTask(t)
 		return nil
 	}
-	s.strand(t)
+	s.standings.strand(t)
 	if c.Ended == Pending || t.extra {
-		s.clear(t)
+		s.standings.clear(t)
 		return nil
 	}
 	if to := t.nowhere(); t.Status != c.Ended {
 		to.status = c.Ended
-		s.stand(t, to)
+		s.standings.stand(t, to)
 	}
 	return nil
 }
@@ -130,43 +82,51 @@ func (c TaskSeen) apply(s *State) error {
 	if err := checkHoldings(c.Devices); err != nil {
 		return fmt.Errorf("task %s: %w", c.Task.ID(), err)
 	}
-	t := s.Task(c.Task)
+	t := s.roster.Task(c.Task)
 	switch {
 	case t != nil && !differ(t.UID, c.UID):
-		s.see(t, &c)
-	case c.Node == "" && s.unseen[c.Task].UID == c.UID:
-		s.forgetSeen(c.Task, c.UID)
+		s.sightings.see(t, &c)
+	case c.Node == "" && s.roster.unseen[c.Task].UID == c.UID:
+		s.roster.forgetSeen(c.Task, c.UID)
 	case c.Node == "":
 	default: // it is not known yet, or another of the same name is
-		s.keepSeen(c)
+		s.roster.keepSeen(c)
 	}
 	return nil
 }
 
+// sightings is how tasks come to be where they were seen.
+type sightings struct {
+	fleet     *fleet
+	roster    *roster
+	standings *standings
+	specs     *specs
+}
+
 // see brings the task to where it was seen.
-func (s *State) see(t *Task, c *TaskSeen) {
+func (g *sightings) see(t *Task, c *TaskSeen) {
 	switch {
 	case c.Node != "":
-		s.seeOn(t, c)
+		g.seeOn(t, c)
 	case c.Leaving && t.Runs():
 		to := t.standing()
 		to.status, to.sent = Releasing, false
-		s.stand(t, to)
+		g.standings.stand(t, to)
 	case c.Leaving && (t.Status == Releasing || t.Ended()):
 	case c.Leaving && t.Job.Open:
-		s.removeTask(t) // it was deleted before it was bound
+		g.specs.removeTask(t) // it was deleted before it was bound
 	case (t.Status == Bound || t.Status == Releasing) && !t.sent:
-		s.clear(t)
+		g.standings.clear(t)
 	}
 	// A pending or nominated task is on no node anyway. One whose binding may be made by
 	// now stays until it is seen or has failed.
 }
 
 // seeOn has the task be on the node that it was seen on.
-func (s *State) seeOn(t *Task, c *TaskSeen) {
-	n := s.node(c.Node)
+func (g *sightings) seeOn(t *Task, c *TaskSeen) {
+	n := g.fleet.find(c.Node)
 	if n == nil {
-		n = s.placeholder(c.Node)
+		n = placeholder(c.Node)
 	}
 	here := t.Node == n && t.Status != Nominated
 	to := standing{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, spared: t.Spared}
@@ -184,7 +144,7 @@ func (s *State) seeOn(t *Task, c *TaskSeen) {
 	}
 	switch {
 	case len(c.Devices) > 0:
-		to.claims, to.counted = s.claim(n, c.Devices), false
+		to.claims, to.counted = g.fleet.claim(n, c.Devices), false
 		if here && !t.counted && slices.Equal(to.claims, t.Claims) {
 			to.claims = t.Claims
 		}
@@ -195,9 +155,9 @@ func (s *State) seeOn(t *Task, c *TaskSeen) {
 		return
 	}
 	if !here {
-		s.strand(t)
+		g.standings.strand(t)
 	}
-	s.stand(t, to)
+	g.standings.stand(t, to)
 }
 
 func (p *standing) same(t *Task) bool {
@@ -205,7 +165,7 @@ func (p *standing) same(t *Task) bool {
 }
 
 // placeholder stands for a node that a task was seen on and that is not known.
-func (s *State) placeholder(name string) *Node {
+func placeholder(name string) *Node {
 	n := &Node{Name: name, absent: true, unknown: true}
 	n.normalize()
 	return n
@@ -213,12 +173,12 @@ func (s *State) placeholder(name string) *Node {
 
 // claim turns holdings into claims of the node's devices, in order. A device that
 // the node does not list is added as a lost one.
-func (s *State) claim(n *Node, holdings []Holding) []Claim {
+func (f *fleet) claim(n *Node, holdings []Holding) []Claim {
 	out := make([]Claim, 0, len(holdings))
 	for _, h := range holdings {
 		i := slices.IndexFunc(n.Devices, func(d Device) bool { return d.UUID == h.Device })
 		if i < 0 || n.Devices[i].Gone && n.Devices[i].Idle() {
-			i = s.addDevice(n, h, i, out)
+			i = f.addDevice(n, h, i, out)
 		}
 		out = append(out, Claim{i, h.Milli, h.Memory, h.Layers})
 	}
@@ -228,7 +188,7 @@ func (s *State) claim(n *Node, holdings []Holding) []Claim {
 
 // addDevice adds a device that is not listed, in the place of one that was listed
 // before and is not held, if there is one.
-func (s *State) addDevice(n *Node, h Holding, place int, taken []Claim) int {
+func (f *fleet) addDevice(n *Node, h Holding, place int, taken []Claim) int {
 	var was *Device
 	if place < 0 {
 		place = slices.IndexFunc(n.Devices, func(d Device) bool {
@@ -243,8 +203,8 @@ func (s *State) addDevice(n *Node, h Holding, place int, taken []Claim) int {
 		was = &old
 	}
 	n.Devices[place] = Device{UUID: h.Device, Lost: true, Gone: true, Index: place, Resource: n.DeviceResource, NUMA: -1, ProductResource: ProductResource(n.DeviceResource, "")}
-	if s.recording() {
-		s.cold(func() {
+	if f.journal.recording() {
+		f.journal.cold(func() {
 			if was != nil {
 				n.Devices[place] = *was
 			} else {
@@ -268,127 +228,63 @@ func (n *Node) holdings(claims []Claim) []Holding {
 	return out
 }
 
-// recount chooses devices again for the tasks of the node whose devices are not
-// known: those that the others leave, in the order of the tasks. The outcome does
-// not depend on the order in which tasks were seen.
-func (s *State) recount(n *Node) {
-	var counted, leaving []*Task
-	for _, t := range n.Tasks {
-		switch {
-		case t.counted && !t.leaves():
-			counted = append(counted, t)
-		case t.counted && len(t.Claims) == 0:
-			leaving = append(leaving, t) // one that has devices keeps them until it has left
-		}
-	}
-	was := make([][]Claim, len(counted))
-	for i, t := range counted {
-		was[i] = t.Claims
-		s.setClaims(t, nil)
-	}
-	// A device that a task is leaving is held until it has left.
-	still := func(d *Device) int64 { return int64(max(0, 1-d.Use.ReleasingLeases)) }
-	for i, t := range counted {
-		claims, ok := n.Choose(t.held, still)
-		if !ok {
-			claims = nil // more than the node has: booked without devices
-		}
-		if slices.Equal(claims, was[i]) {
-			claims = was[i]
-		}
-		s.setClaims(t, claims)
-	}
-	for _, t := range leaving {
-		if claims, ok := n.Choose(t.held, still); ok {
-			s.setClaims(t, claims)
-		}
-	}
-}
-
-func (s *State) setClaims(t *Task, claims []Claim) {
-	if sameClaims(t.Claims, claims) {
-		return
-	}
-	to := t.standing()
-	to.claims = claims
-	s.stand(t, to)
-	s.unsettled = slices.DeleteFunc(s.unsettled, func(n *Node) bool { return n == t.Node }) // this is the choosing
-}
-
 func (c BindSent) apply(s *State) error {
-	if t := s.Task(c.Task); t != nil && !differ(t.UID, c.UID) && t.Status == Assumed && t.Attempt == c.Attempt && !t.sent {
+	if t := s.roster.Task(c.Task); t != nil && !differ(t.UID, c.UID) && t.Status == Assumed && t.Attempt == c.Attempt && !t.sent {
 		to := t.standing()
 		to.sent = true
-		s.stand(t, to)
+		s.standings.stand(t, to)
 	}
 	return nil
 }
 
 func (c BindFailed) apply(s *State) error {
-	t := s.Task(c.Task)
+	t := s.roster.Task(c.Task)
 	switch {
 	case t == nil || differ(t.UID, c.UID):
 		return nil
 	case t.Status == Releasing && t.sent && t.Attempt == c.Attempt+1: // it was evicted before the answer came
-		s.clear(t)
+		s.standings.clear(t)
 		return nil
 	case t.Status != Assumed || t.Attempt != c.Attempt:
 		return nil // a late answer to an earlier attempt
 	}
-	s.clear(t)
+	s.standings.clear(t)
 	j := t.Job
 	if j.Stands() || slices.ContainsFunc(j.Tasks(), func(o *Task) bool { return o.Status == Bound }) {
 		return nil // the rest is tried again
 	}
 	for _, o := range j.Tasks() { // the gang starts as a whole or not at all
 		if o.Status == Assumed && !o.sent {
-			s.clear(o)
+			s.standings.clear(o)
 		}
 	}
 	return nil
 }
 
 func (c EvictionRefused) apply(s *State) error {
-	t := s.Task(c.Task)
+	t := s.roster.Task(c.Task)
 	if t == nil || differ(t.UID, c.UID) || t.Status != Releasing || t.eviction == nil || t.Attempt != c.Attempt {
 		return nil
 	}
-	if j := s.jobs[t.eviction.forJob]; j != nil {
+	if j := s.roster.jobs[t.eviction.forJob]; j != nil {
 		for a := range j.Alternatives {
 			for _, o := range j.Alternatives[a].Tasks {
 				if o.Status == Nominated {
-					s.clear(o)
+					s.standings.clear(o)
 				}
-				s.strand(o)
+				s.standings.strand(o)
 			}
 		}
 		if !slices.ContainsFunc(t.Job.Tasks(), func(o *Task) bool { return o != t && o.eviction != nil && o.eviction.forJob == j.ID }) {
-			s.undisplace(j, t.Job.ID)
+			s.workload.undisplace(j, t.Job.ID)
 		}
 	}
-	s.strand(t)
+	s.standings.strand(t)
 	to := t.standing()
 	to.status, to.eviction, to.spared = Bound, nil, c.Spared
-	s.stand(t, to)
-	s.withdrawBroken(t.Node)
+	s.standings.stand(t, to)
+	s.standings.withdrawBroken(t.Node)
 	return nil
-}
-
-// withdrawBroken releases reservations on the node, the latest first, until the node
-// can keep those that are left.
-func (s *State) withdrawBroken(n *Node) {
-	var reserved []*Task
-	for _, t := range n.Tasks {
-		if t.Status == Nominated {
-			reserved = append(reserved, t)
-		}
-	}
-	slices.SortStableFunc(reserved, func(a, b *Task) int { return cmp.Or(cmp.Compare(b.Promised, a.Promised), b.compare(a)) })
-	for _, t := range reserved {
-		if !n.Keeps(t) {
-			s.clear(t)
-		}
-	}
 }
 
 // Avoided is a shape that a node turned down, and until when it is not offered it.
@@ -398,52 +294,11 @@ type Avoided struct {
 }
 
 // Avoiding visits the times until which nodes avoid shapes.
-func (s *State) Avoiding(visit func(until int64)) {
-	for name := range s.avoiding {
-		if n := s.byName[name]; n != nil {
-			for _, a := range n.Avoids {
-				visit(a.Until)
-			}
-		}
-	}
-}
+func (s *State) Avoiding(visit func(until int64)) { s.fleet.Avoiding(visit) }
 
 // Avoided reports whether the node turned down a task of the shape a short while ago.
 func (n *Node) Avoided(s *Shape) bool {
 	return len(n.Avoids) > 0 && slices.ContainsFunc(n.Avoids, func(a Avoided) bool { return a.Shape.same(s) })
-}
-
-func (s *State) avoid(n *Node, shape *Shape, until int64) {
-	list := slices.DeleteFunc(slices.Clone(n.Avoids), func(a Avoided) bool {
-		if a.Shape.same(shape) {
-			until = max(until, a.Until)
-			return true
-		}
-		return false
-	})
-	list = append(list, Avoided{shape, until})
-	slices.SortFunc(list, func(a, b Avoided) int { return strings.Compare(a.Shape.spell(), b.Shape.spell()) })
-	s.setAvoids(n, list)
-}
-
-func (s *State) setAvoids(n *Node, list []Avoided) {
-	was := n.Avoids
-	if len(was) == len(list) && len(list) == 0 {
-		return
-	}
-	set := func(list []Avoided) {
-		if n.Avoids = list; len(list) > 0 {
-			s.avoiding[n.Name] = true
-		} else {
-			delete(s.avoiding, n.Name)
-		}
-		s.touch(n)
-		n.spec = n.version
-	}
-	set(list)
-	if s.recording() {
-		s.cold(func() { set(was) })
-	}
 }
 
 // SeenOn is the fact that the task runs on the node, with these claims.
@@ -455,7 +310,7 @@ func SeenOn(t *Task, n *Node, claims []Claim, started int64) TaskSeen {
 // node may have shrunk below what runs on it, so cores and memory are taken as they
 // are; a device is never held beyond what it has.
 func (s *State) CanRun(t *Task, n *Node, claims []Claim) error {
-	if s.byName[n.Name] != n {
+	if s.fleet.byName[n.Name] != n {
 		return fmt.Errorf("task %s is said to run on node %s, which is gone", t.ID, n.Name)
 	}
 	if err := n.holds(t.Shape, claims, true); err != nil {
@@ -468,4 +323,23 @@ func (s *State) CanRun(t *Task, n *Node, claims []Claim) error {
 		}
 	}
 	return nil
+}
+
+// recall applies what was seen of the job's tasks before they were known.
+func (g *sightings) recall(j *Job) {
+	if len(g.roster.unseen) == 0 {
+		return
+	}
+	for a := range j.Alternatives {
+		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
+			g.recallTask(t)
+		}
+	}
+}
+
+func (g *sightings) recallTask(t *Task) {
+	if seen, waits := g.roster.unseen[t.Ref()]; waits && !differ(t.UID, seen.UID) {
+		g.roster.forgetSeen(t.Ref(), seen.UID)
+		g.see(t, &seen)
+	}
 }

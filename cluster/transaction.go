@@ -12,13 +12,13 @@ type Transaction struct {
 }
 
 // Begin opens a transaction.
-func (s *State) Begin() Transaction { return Transaction{s, s.Mark()} }
+func (s *State) Begin() Transaction { return Transaction{s, s.journal.mark()} }
 
 // Position is where the transaction is now, for UndoTo.
-func (x *Transaction) Position() int { return len(x.state.journal) }
+func (x *Transaction) Position() int { return len(x.state.journal.records) }
 
 // UndoTo takes back everything since the position.
-func (x *Transaction) UndoTo(position int) { x.state.undoTo(max(position, x.mark.at)) }
+func (x *Transaction) UndoTo(position int) { x.state.journal.undoTo(max(position, x.mark.at), x.state) }
 
 // Discard takes everything back and ends the transaction.
 func (x *Transaction) Discard() {
@@ -28,14 +28,14 @@ func (x *Transaction) Discard() {
 
 // End ends the transaction; what it did stays.
 func (x *Transaction) End() {
-	x.state.unsettled = nil // decisions take room that is free: the others keep theirs
-	x.state.Release(x.mark)
+	x.state.standings.later = nil // decisions take room that is free: the others keep theirs
+	x.state.journal.release(x.mark)
 }
 
 // Commit ends the transaction and returns its net changes: undone and then applied
 // as Decided, they give the same State.
 func (x *Transaction) Commit() []Change {
-	out := x.state.net(x.mark.at)
+	out := x.state.journal.net(x.mark.at)
 	x.End()
 	return out
 }
@@ -50,50 +50,35 @@ func (x *Transaction) Place(t *Task, n *Node, claims []Claim, now int64) error {
 	if t.Status != Pending {
 		return fmt.Errorf("task %s is %s, not pending", t.ID, t.Status)
 	}
-	if err := s.fits(t, n, claims); err != nil {
+	if err := s.fleet.fits(t, n, claims); err != nil {
 		return fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
 	}
 	to := standing{node: n, claims: claims, held: t.Shape, attempt: t.Attempt}
-	if t.shadows != nil || !s.present(t, n, claims) { // what a landing stands for is still elsewhere
+	if t.shadows != nil || !s.roster.present(t, n, claims) { // what a landing stands for is still elsewhere
 		to.status, to.promised = Nominated, now
 	} else {
 		to.status, to.started = Assumed, now
 		to.attempt++
 	}
-	s.stand(t, to)
+	s.standings.stand(t, to)
 	return nil
 }
 
 // Evict turns the room of a task that runs into releasing room: it can be
 // reserved, and is not free yet.
 func (x *Transaction) Evict(t *Task, forJob string, now int64) error {
-	return x.state.evict(t, forJob, now)
-}
-
-func (s *State) evict(t *Task, forJob string, now int64) error {
-	if !t.Runs() {
-		return fmt.Errorf("task %s is %s, and does not run", t.ID, t.Status)
-	}
-	to := t.standing()
-	to.status, to.eviction, to.attempt = Releasing, &eviction{forJob: forJob, at: now}, t.Attempt+1
-	s.stand(t, to)
-	if j := t.Job; j.PreemptionDelay > 0 && now > j.Evicted {
-		status := j.status()
-		status.evicted = now
-		s.update(j, status)
-	}
-	return nil
+	return x.state.standings.evict(t, forJob, now)
 }
 
 // Bind turns a nominated task into an assumed one if its reserved room is free by
 // now, and reports whether it did.
 func (x *Transaction) Bind(t *Task, now int64) bool {
-	if t.Status != Nominated || !t.Node.Keeps(t) || !x.state.present(t, t.Node, t.Claims) {
+	if t.Status != Nominated || !t.Node.Keeps(t) || !x.state.roster.present(t, t.Node, t.Claims) {
 		return false
 	}
 	to := t.standing()
 	to.status, to.started, to.promised, to.attempt = Assumed, now, 0, t.Attempt+1
-	x.state.stand(t, to)
+	x.state.standings.stand(t, to)
 	return true
 }
 
@@ -102,7 +87,7 @@ func (x *Transaction) Bind(t *Task, now int64) bool {
 func (x *Transaction) Hold(t *Task, now int64) {
 	to := t.standing()
 	to.status, to.started, to.promised, to.attempt = Nominated, 0, now, t.Attempt-1
-	x.state.stand(t, to)
+	x.state.standings.stand(t, to)
 }
 
 // Withdraw releases the room reserved for a nominated task, or by a landing.
@@ -110,40 +95,30 @@ func (x *Transaction) Withdraw(t *Task) error {
 	if t.Status != Nominated {
 		return fmt.Errorf("task %s is %s, not nominated", t.ID, t.Status)
 	}
-	x.state.clear(t)
+	x.state.standings.clear(t)
 	return nil
 }
 
 // Land turns a placed shadow into the landing of the task that it stands for.
-func (x *Transaction) Land(shadow *Task) { x.state.landShadow(shadow) }
+func (x *Transaction) Land(shadow *Task) { x.state.standings.landShadow(shadow) }
 
 // Overdue counts the room of a releasing task as held.
-func (x *Transaction) Overdue(t *Task) { x.state.setOverdue(t) }
-
-func (s *State) setOverdue(t *Task) {
-	if t.Status == Releasing && t.eviction != nil && !t.eviction.overdue {
-		to := t.standing()
-		late := *t.eviction
-		late.overdue = true
-		to.eviction = &late
-		s.stand(t, to)
-	}
-}
+func (x *Transaction) Overdue(t *Task) { x.state.standings.setOverdue(t) }
 
 // Retire takes the job out of its set for good: it is not pending any more, and
 // the caller evicts what runs of it.
-func (x *Transaction) Retire(j *Job) { x.state.retire(j) }
+func (x *Transaction) Retire(j *Job) { x.state.workload.retire(j) }
 
 // Keep has the job's set stay with the group that the job is on, whatever
 // becomes of its nodes: a group is chosen once.
-func (x *Transaction) Keep(j *Job) { x.state.keep(j) }
+func (x *Transaction) Keep(j *Job) { x.state.sets.keep(j) }
 
 // SetTorn notes since when the job runs below its minimum; 0: it does not.
-func (x *Transaction) SetTorn(j *Job, since int64) { x.state.setTorn(j, since) }
+func (x *Transaction) SetTorn(j *Job, since int64) { x.state.workload.setTorn(j, since) }
 
 // Displace notes that tasks of the victims were evicted for the job: none is
 // evicted for that job again.
-func (x *Transaction) Displace(j *Job, victims ...string) { x.state.displace(j, victims) }
+func (x *Transaction) Displace(j *Job, victims ...string) { x.state.workload.displace(j, victims) }
 
 // Park notes when the job is tried again; nil: it was not refused.
-func (x *Transaction) Park(j *Job, p *Parked) { x.state.park(j, p) }
+func (x *Transaction) Park(j *Job, p *Parked) { x.state.workload.park(j, p) }

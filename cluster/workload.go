@@ -5,107 +5,101 @@ import (
 	"strings"
 )
 
-func (s *State) insertJob(j *Job) {
-	s.jobs[j.ID] = j
-	s.seatJob(j)
-	s.list(j)
-	s.settle(j)
+// workload is how jobs come, change their status and are removed: the lists of jobs,
+// of sets and of shapes stay in step.
+type workload struct {
+	journal *journal
+	roster  *roster
+	tree    *tree
+	sets    *sets
+	shapes  *shapes
+}
+
+// add adds a new job.
+func (w *workload) add(j *Job) {
+	w.insert(j)
+	if w.journal.recording() {
+		w.journal.cold(func() { w.delete(j) })
+	}
+}
+
+// remove removes a job of which no task is on a node.
+func (w *workload) remove(j *Job) {
+	w.delete(j)
+	if w.journal.recording() {
+		w.journal.cold(func() { w.insert(j) })
+	}
+}
+
+// insert is add without the journal, and delete is remove without it.
+func (w *workload) insert(j *Job) {
+	w.roster.add(j)
+	w.list(j)
+	w.settle(j)
 }
 
 // list adds the job to what is kept about all jobs; unlist takes it out again.
-func (s *State) list(j *Job) {
+func (w *workload) list(j *Job) {
 	for a := range j.Alternatives {
 		tasks := j.Alternatives[a].Tasks
 		for _, t := range tasks {
-			t.Shape = s.intern(t.Shape)
+			t.Shape = w.shapes.intern(t.Shape)
 		}
 		alike := !slices.ContainsFunc(tasks, func(t *Task) bool { return t.Shape != tasks[0].Shape })
 		for _, t := range tasks {
 			t.alike = alike
 		}
 	}
-	j.seat = len(s.jobsIn[j.Queue])
-	s.jobsIn[j.Queue] = append(s.jobsIn[j.Queue], j)
-	s.enlist(j)
-	s.listTorn(j)
+	w.roster.list(j)
+	w.sets.enlist(j)
 }
 
-func (s *State) unlist(j *Job) {
+func (w *workload) unlist(j *Job) {
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
-			s.Drop(t.Shape)
+			w.shapes.drop(t.Shape)
 		}
 	}
-	s.leaveQueue(j)
-	if set := s.sets[j.Set.Name]; set != nil && j.Retired {
-		set.retired--
-	}
-	s.dismiss(j)
-	delete(s.retired, j.ID)
-	s.listPending(j, false)
-	delete(s.torn, j.ID)
+	w.roster.unlist(j)
+	w.sets.unlist(j)
 }
 
-// leaveQueue takes the job out of the list of its queue. The last one takes its place there.
-func (s *State) leaveQueue(j *Job) {
-	list := s.jobsIn[j.Queue]
-	last := len(list) - 1
-	if last == 0 {
-		delete(s.jobsIn, j.Queue)
-		return
-	}
-	list[j.seat] = list[last]
-	list[j.seat].seat = j.seat
-	list[last] = nil
-	s.jobsIn[j.Queue] = list[:last]
+func (w *workload) delete(j *Job) {
+	w.unlist(j)
+	w.roster.remove(j)
 }
 
-// deleteJob forgets a job of which no task is on a node.
-func (s *State) deleteJob(j *Job) {
-	s.unlist(j)
-	delete(s.jobs, j.ID)
-	s.unseatJob(j)
-}
-
-func (s *State) setTorn(j *Job, since int64) {
+func (w *workload) setTorn(j *Job, since int64) {
 	if j.Torn != since {
 		to := j.status()
 		to.torn = since
-		s.update(j, to)
+		w.update(j, to)
 	}
 }
 
 // Torn are the jobs that run below their minimum, by ID.
-func (s *State) Torn() []*Job { return byID(s.torn) }
+func (s *State) Torn() []*Job { return byID(s.roster.torn) }
 
-func (s *State) listTorn(j *Job) {
-	if j.Torn != 0 && s.knows(j) {
-		s.torn[j.ID] = j
-	} else {
-		delete(s.torn, j.ID)
-	}
-}
-
-func (s *State) displace(j *Job, victims []string) {
+func (w *workload) displace(j *Job, victims []string) {
 	all := slices.Concat(j.Displaced, victims)
 	slices.Sort(all)
 	if all = slices.Compact(all); len(all) > len(j.Displaced) {
 		to := j.status()
 		to.displaced = all
-		s.update(j, to)
+		w.update(j, to)
 	}
 }
 
 // undisplace takes back that the victim was evicted for the job.
-func (s *State) undisplace(j *Job, victim string) {
+func (w *workload) undisplace(j *Job, victim string) {
 	if i, known := slices.BinarySearch(j.Displaced, victim); known {
 		to := j.status()
 		to.displaced = slices.Delete(slices.Clone(j.Displaced), i, i+1)
-		s.update(j, to)
+		w.update(j, to)
 	}
 }
 
-func (s *State) park(j *Job, p *Parked) {
+func (w *workload) park(j *Job, p *Parked) {
 	if p == nil && j.Parked == nil || p != nil && j.Parked != nil && *p == *j.Parked {
 		return
 	}
@@ -114,29 +108,29 @@ func (s *State) park(j *Job, p *Parked) {
 		copied := *p
 		to.parked = &copied
 	}
-	s.update(j, to)
+	w.update(j, to)
 }
 
 // update gives the job another status.
-func (s *State) update(j *Job, to jobStatus) {
-	s.note(rare{job: j, status: j.status()})
-	s.setStatus(j, to)
+func (w *workload) update(j *Job, to jobStatus) {
+	w.journal.note(rare{job: j, status: j.status()})
+	w.setStatus(j, to)
 }
 
 // setStatus is update without the journal.
-func (s *State) setStatus(j *Job, to jobStatus) {
+func (w *workload) setStatus(j *Job, to jobStatus) {
 	retired := j.Retired
 	j.Torn, j.Evicted, j.Displaced, j.Parked = to.torn, to.evicted, to.displaced, to.parked
-	s.listTorn(j)
+	w.roster.listTorn(j)
 	if to.retired != retired {
-		s.setRetired(j, to.retired)
+		w.setRetired(j, to.retired)
 	}
 }
 
 // admits reports whether the job can be considered: it is known, has as many tasks
 // as its minimum, and is in a queue that may have jobs.
-func (s *State) admits(j *Job) bool {
-	if q := s.queues[j.Queue]; j.absent || q == nil || !q.Leaf() || q.loose {
+func (w *workload) admits(j *Job) bool {
+	if q := w.tree.byName[j.Queue]; j.absent || q == nil || !q.Leaf() || q.loose {
 		return false
 	}
 	return !j.Open || j.Alternatives[0].Enough(func(*Task) bool { return true })
@@ -154,66 +148,45 @@ func (j *Job) waits() bool {
 
 // settle takes note that the job changed, and keeps the list of pending jobs in
 // step with its tasks.
-func (s *State) settle(j *Job) {
-	if !s.knows(j) {
+func (w *workload) settle(j *Job) {
+	if !w.roster.knows(j) {
 		return
 	}
-	s.recentJobs.touch(j.slot)
-	s.listPending(j, j.waits() && !j.Retired && s.admits(j))
-}
-
-// knows reports whether the job is in the State: a job made of shadows is not.
-func (s *State) knows(j *Job) bool { return j.slot < len(s.jobSlots) && s.jobSlots[j.slot] == j }
-
-func (s *State) listPending(j *Job, waits bool) {
-	switch {
-	case waits == j.pending:
-		return
-	case waits:
-		s.pending[j.ID] = j
-	default:
-		delete(s.pending, j.ID)
-	}
-	j.pending = waits
+	w.roster.slots.touch(j.slot)
+	w.roster.listPending(j, j.waits() && !j.Retired && w.admits(j))
 }
 
 // Pending are the jobs with tasks that are nowhere yet, by ID.
-func (s *State) Pending() []*Job { return byID(s.pending) }
+func (s *State) Pending() []*Job { return byID(s.roster.pending) }
 
 // Waits reports whether the job is one of those.
-func (s *State) Waits(j *Job) bool { return j.pending && s.knows(j) }
+func (s *State) Waits(j *Job) bool { return j.pending && s.roster.knows(j) }
 
 // Job finds a job by ID, nil if there is none.
-func (s *State) Job(id string) *Job { return s.jobs[id] }
+func (s *State) Job(id string) *Job { return s.roster.jobs[id] }
 
 // Task finds a task by its name, nil if there is none.
-func (s *State) Task(r TaskRef) *Task {
-	j := s.jobs[r.Job]
-	if j == nil || r.Alternative < 0 || r.Alternative >= len(j.Alternatives) {
-		return nil
-	}
-	for _, t := range j.Alternatives[r.Alternative].Tasks {
-		if t.Name == r.Name {
-			return t
-		}
-	}
-	return nil
-}
+func (s *State) Task(r TaskRef) *Task { return s.roster.Task(r) }
 
 // Jobs are all jobs, by ID.
-func (s *State) Jobs() []*Job { return byID(s.jobs) }
+func (s *State) Jobs() []*Job { return byID(s.roster.jobs) }
 
 func byID(jobs map[string]*Job) []*Job {
-	out := make([]*Job, 0, len(jobs))
-	for _, j := range jobs {
-		out = append(out, j)
+	return ordered(jobs, func(a, b *Job) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// ordered lists the values of a map in order.
+func ordered[K comparable, V any](m map[K]V, compare func(a, b V) int) []V {
+	out := make([]V, 0, len(m))
+	for _, v := range m {
+		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b *Job) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, compare)
 	return out
 }
 
 // Nominated are the tasks that wait for reserved room, by ID.
-func (s *State) Nominated() []*Task { return byTaskID(s.nominated) }
+func (s *State) Nominated() []*Task { return byTaskID(s.roster.nominated) }
 
 func byTaskID(tasks map[*Task]bool) []*Task {
 	out := make([]*Task, 0, len(tasks))
@@ -222,4 +195,83 @@ func byTaskID(tasks map[*Task]bool) []*Task {
 	}
 	slices.SortFunc(out, (*Task).compare)
 	return out
+}
+
+func (w *workload) setAbsent(j *Job, absent bool) {
+	if was := j.absent; was != absent {
+		j.absent = absent
+		w.settle(j)
+		if w.journal.recording() {
+			w.journal.cold(func() { j.absent = was; w.settle(j) })
+		}
+	}
+}
+
+// settleQueue settles the jobs that name the queue.
+func (w *workload) settleQueue(name string) {
+	for _, j := range w.roster.byQueue[name] {
+		w.settle(j)
+	}
+}
+
+// addTask adds a task that is on no node to its open job.
+func (w *workload) addTask(t *Task) {
+	at, _ := slices.BinarySearchFunc(t.Job.Alternatives[0].Tasks, t, byPlace)
+	w.insertTask(t, at)
+	if w.journal.recording() {
+		w.journal.cold(func() { w.deleteTask(t, at) })
+	}
+}
+
+// takeTask takes a task that is on no node out of its open job.
+func (w *workload) takeTask(t *Task) {
+	at := slices.Index(t.Job.Alternatives[0].Tasks, t)
+	w.deleteTask(t, at)
+	if w.journal.recording() {
+		w.journal.cold(func() { w.insertTask(t, at) })
+	}
+}
+
+func (w *workload) insertTask(t *Task, at int) {
+	alt := &t.Job.Alternatives[0]
+	t.Shape = w.shapes.intern(t.Shape)
+	alt.Tasks = slices.Insert(alt.Tasks, at, t)
+	t.Job.recountEnded()
+	w.settle(t.Job)
+	t.Job.spec = w.roster.slots.version
+}
+
+func (w *workload) deleteTask(t *Task, at int) {
+	alt := &t.Job.Alternatives[0]
+	w.shapes.drop(t.Shape)
+	alt.Tasks = slices.Delete(alt.Tasks, at, at+1)
+	t.Job.recountEnded()
+	w.settle(t.Job)
+	t.Job.spec = w.roster.slots.version
+}
+
+func (w *workload) retire(j *Job) {
+	to := j.status()
+	to.retired = true
+	w.update(j, to)
+}
+
+func (w *workload) setRetired(j *Job, retired bool) {
+	j.Retired = retired
+	w.roster.listRetired(j)
+	if retired {
+		w.sets.retire(j)
+	} else {
+		w.sets.unretire(j)
+	}
+	w.settle(j)
+}
+
+// choose fixes the alternative that the job's tasks are placed from; -1: none.
+func (w *workload) choose(j *Job, alternative int) {
+	j.Chosen = alternative
+	if w.roster.knows(j) {
+		w.sets.gather(j)
+	}
+	w.settle(j)
 }

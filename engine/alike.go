@@ -16,10 +16,10 @@ type denial struct {
 	refusal *Refusal
 }
 
-// toldBefore is the refusal of another replica of the job's set, as the job's own;
+// told is the refusal of another replica of the job's set, as the job's own;
 // nil where the job must be tried.
-func (s *Session) toldBefore(job *cluster.Job) *Refusal {
-	known, told := s.denied[job.Set.Name]
+func (d denied) told(job *cluster.Job) *Refusal {
+	known, told := d[job.Set.Name]
 	if !told || !interchangeable(known.job, job) {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 // asked counts how often a filter looks at each job.
 func asked(counts map[string]int) *policy {
 	return &policy{name: "Asked", open: func(s *engine.Session) {
-		s.AddPrePredicateFn(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
+		s.Hooks.AddPreFilter(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
 			counts[j.ID]++
 			return nil
 		})

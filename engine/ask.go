@@ -6,14 +6,22 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Asks is how much of the resource the tasks ask for together. What a task takes
+// accounts is what tasks ask for and what they are charged in the accounts of queues.
+type accounts struct {
+	state  *cluster.State
+	shapes map[*cluster.Shape]cluster.DeviceAsk
+	still  still
+	idle   *idle
+}
+
+// sum is how much of the resource the tasks ask for together. What a task takes
 // of a device is known once it has one; until then the most that a device of its
 // kind would give stands for it.
-func (s *Session) Asks(tasks []*cluster.Task, resource string) int64 {
+func (acc *accounts) sum(tasks []*cluster.Task, resource string) int64 {
 	sum := int64(0)
 	for _, t := range tasks {
 		v := t.Shape.Resources.Of(resource)
-		if d := s.devicesOf(t.Shape); d.Name == resource || d.Product == resource && resource != "" {
+		if d := acc.devicesOf(t.Shape); d.Name == resource || d.Product == resource && resource != "" {
 			v += d.Value
 		}
 		total, ok := cluster.AddOverflow(sum, v)
@@ -25,16 +33,16 @@ func (s *Session) Asks(tasks []*cluster.Task, resource string) int64 {
 	return sum
 }
 
-// ChargeOf is what the tasks, once placed, count as in the queue's account of the
+// chargeOf is what the tasks, once placed, count as in the queue's account of the
 // resource. It differs from what they ask for where they ask for MIG slices: those
 // that the queue has no terms for count as their fraction of nvidia.com/gpu.
-func (s *Session) ChargeOf(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
-	sum := s.Asks(tasks, resource)
+func (acc *accounts) chargeOf(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
+	sum := acc.sum(tasks, resource)
 	if resource != cluster.DefaultDeviceResource {
 		return sum
 	}
 	for _, t := range tasks {
-		if d := s.devicesOf(t.Shape); d.OfGPU > 0 && !q.Names(d.Name) {
+		if d := acc.devicesOf(t.Shape); d.OfGPU > 0 && !q.Names(d.Name) {
 			total, ok := cluster.AddOverflow(sum, d.OfGPU)
 			if !ok {
 				return math.MaxInt64
@@ -45,13 +53,13 @@ func (s *Session) ChargeOf(q *cluster.Queue, tasks []*cluster.Task, resource str
 	return sum
 }
 
-// ChargeStill is ChargeOf for those of the tasks that are not placed. It is asked often
+// chargeStill is chargeOf for those of the tasks that are not placed. It is asked often
 // about the tasks that one job lacks, so the sums are kept in step.
-func (s *Session) ChargeStill(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
+func (acc *accounts) chargeStill(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
 	if len(tasks) == 0 {
 		return 0
 	}
-	k := &s.still
+	k := &acc.still
 	if len(k.tasks) != len(tasks) || &k.tasks[0] != &tasks[0] {
 		*k = still{tasks: tasks, of: make(map[*cluster.Task]bool, len(tasks))}
 		for _, t := range tasks {
@@ -66,7 +74,7 @@ func (s *Session) ChargeStill(q *cluster.Queue, tasks []*cluster.Task, resource 
 	sum := int64(0)
 	for i := range tasks {
 		if tasks[i].Status == cluster.Pending {
-			sum += s.ChargeOf(q, tasks[i:i+1], resource)
+			sum += acc.chargeOf(q, tasks[i:i+1], resource)
 		}
 	}
 	k.sums = append(k.sums, charge{q, cluster.Amount{Name: resource, Value: sum}})
@@ -87,64 +95,51 @@ type charge struct {
 }
 
 // follow takes in that the task is placed, or is not any more.
-func (k *still) follow(s *Session, t *cluster.Task, sign int64) {
+func (acc *accounts) follow(t *cluster.Task, sign int64) {
+	k := &acc.still
 	if len(k.sums) == 0 || !k.of[t] {
 		return
 	}
 	for i := range k.sums {
-		k.sums[i].Value += sign * s.ChargeOf(k.sums[i].queue, []*cluster.Task{t}, k.sums[i].Name)
+		k.sums[i].Value += sign * acc.chargeOf(k.sums[i].queue, []*cluster.Task{t}, k.sums[i].Name)
 	}
 }
 
-func (s *Session) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {
-	a, known := s.asks[shape]
+func (acc *accounts) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {
+	a, known := acc.shapes[shape]
 	if !known {
-		if s.asks == nil {
-			s.asks = map[*cluster.Shape]cluster.DeviceAsk{}
+		if acc.shapes == nil {
+			acc.shapes = map[*cluster.Shape]cluster.DeviceAsk{}
 		}
-		a = s.State.DeviceAsk(shape)
-		s.asks[shape] = a
+		a = acc.state.DeviceAsk(shape)
+		acc.shapes[shape] = a
 	}
 	return a
 }
 
-// FreeFor reports whether as much is free, wherever it is, as some form of the
-// job lacks of devices for its minimum: if not, moving others is of no use.
-func (s *Session) FreeFor(job *cluster.Job) bool {
-	for i := range job.Alternatives {
-		if job.Chosen >= 0 && i != job.Chosen || job.Chosen < 0 && job.Alternatives[i].Running {
-			continue
-		}
-		if lacks := s.Lacking(&job.Alternatives[i]); len(lacks) > 0 && s.free() >= s.devicesLacking(lacks) {
-			return true
-		}
-	}
-	return false
-}
-
 // devicesLacking is the least that would do for the tasks of devices, whatever
 // their names, in thousandths.
-func (s *Session) devicesLacking(tasks []*cluster.Task) int64 {
+func (acc *accounts) devicesLacking(tasks []*cluster.Task) int64 {
 	sum := int64(0)
 	for _, t := range tasks {
-		sum += s.devicesOf(t.Shape).Least
+		sum += acc.devicesOf(t.Shape).Least
 	}
 	return sum
 }
 
 // free is how much of all devices nobody was promised, in thousandths.
-func (s *Session) free() int64 {
-	f := &s.engine.idle
-	if f.state != s.State {
-		*f = idle{state: s.State}
+func (acc *accounts) free() int64 {
+	f := acc.idle
+	if f.state != acc.state {
+		*f = idle{state: acc.state}
 	}
-	s.State.Changed(f.known, func(slot int) {
+	acc.state.Changed(f.known, func(slot int) {
 		for slot >= len(f.nodes) {
 			f.nodes = append(f.nodes, 0)
 		}
 		f.sum -= f.nodes[slot]
 		f.nodes[slot] = 0
-		if n := s.State.At(slot); n != nil && !n.Closed() {
+		if n := acc.state.At(slot); n != nil && !n.Closed() {
 			for i := range n.Devices {
 				if d := &n.Devices[i]; !d.Lost {
 					f.nodes[slot] += int64(max(0, d.FreeMilli()))
@@ -153,7 +148,7 @@ func (s *Session) free() int64 {
 		}
 		f.sum += f.nodes[slot]
 	})
-	f.known = s.State.Version()
+	f.known = acc.state.Version()
 	return f.sum
 }
 

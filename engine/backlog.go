@@ -11,8 +11,10 @@ import (
 // something changes that may help them. Each session takes in what changed since
 // the last. It serves one State at a time, and losing it loses nothing but time.
 type backlog struct {
-	session *Session
-	state   *cluster.State
+	order  *order
+	finder *finder
+	now    int64
+	state  *cluster.State
 
 	// What it is up to date with.
 	jobs, nodes, queues, revision, epoch uint64
@@ -55,23 +57,23 @@ func newBacklog(s *cluster.State) *backlog {
 }
 
 // open takes in what changed since the last session and finds out which jobs that may help.
-func (b *backlog) open(s *Session) {
-	first := b.session == nil
-	b.session, b.waiting = s, 0
+func (b *backlog) open(o *order, f *finder, now int64) {
+	first := b.order == nil
+	b.order, b.finder, b.now, b.waiting = o, f, now, 0
 	b.sessions++
-	if b.turns == nil || b.revision != s.State.Revision() {
-		b.turns = s.newTurns() // queues have other terms, and may be elsewhere in the tree
+	if b.turns == nil || b.revision != b.state.Revision() {
+		b.turns = o.newTurns() // queues have other terms, and may be elsewhere in the tree
 		b.requeue()
 	} else {
-		b.turns.reopen(s)
+		b.turns.reopen(o)
 	}
 	moved := b.takeJobs()
 	if first {
-		b.nodes, b.queues = s.State.Version(), s.State.QueuesVersion() // nothing is parked yet
+		b.nodes, b.queues = b.state.Version(), b.state.QueuesVersion() // nothing is parked yet
 	}
 	b.wake(moved)
-	b.jobs, b.nodes, b.queues = s.State.JobsVersion(), s.State.Version(), s.State.QueuesVersion()
-	b.revision, b.epoch = s.State.Revision(), s.engine.index.epoch
+	b.jobs, b.nodes, b.queues = b.state.JobsVersion(), b.state.Version(), b.state.QueuesVersion()
+	b.revision, b.epoch = b.state.Revision(), f.index.epoch
 }
 
 // requeue finds the queues of the lanes again: a queue with other terms is another object.
@@ -143,7 +145,7 @@ func (b *backlog) again(job *cluster.Job) {
 	l.arrivals[i] = e
 }
 
-func (b *backlog) compareWaiters(x, y *waiter) int { return b.session.compareTurns(x.turn, y.turn) }
+func (b *backlog) compareWaiters(x, y *waiter) int { return b.order.compareTurns(x.turn, y.turn) }
 
 // lane finds the lane that the job belongs in, or makes it.
 func (b *backlog) lane(j *cluster.Job) *lane {
@@ -181,7 +183,7 @@ func (b *backlog) remove(e *waiter) {
 		return
 	}
 	e.bucket, e.parked = nil, k.parked
-	i, found := k.index(b.session, e.turn)
+	i, found := k.index(b.order, e.turn)
 	if !found || k.jobs[i] != e { // its order has changed
 		i = slices.Index(k.jobs, e)
 	}

@@ -2,13 +2,13 @@ package engine
 
 // fair reports whether the plan, which is carried out since the checkpoint, leaves the
 // queues more even than they are without it. It takes the plan back.
-func (r *room) fair(plan []*Victim, checkpoint int) bool {
-	defer r.stmt.Rollback(checkpoint)
+func (x *trial) fair(plan []*Victim, checkpoint int) bool {
+	defer x.stmt.Rollback(checkpoint)
 	var measures []func() Balance
 	for p := range purposes {
-		for i := range r.hooks.victims[p] {
-			if h := &r.hooks.victims[p][i]; h.last != nil && h.last.Balance != nil {
-				if measure := h.last.Balance(r.job, r.lacks, plan); measure != nil {
+		for i := range x.placer.finder.hooks.victims[p] {
+			if h := &x.placer.finder.hooks.victims[p][i]; h.last != nil && h.last.Balance != nil {
+				if measure := h.last.Balance(x.want.job, x.want.lacks, plan); measure != nil {
 					measures = append(measures, measure)
 				}
 			}
@@ -21,11 +21,11 @@ func (r *room) fair(plan []*Victim, checkpoint int) bool {
 	for i, measure := range measures {
 		with[i] = measure()
 	}
-	r.stmt.Rollback(checkpoint)
+	x.stmt.Rollback(checkpoint)
 	for i, measure := range measures {
 		if !with[i].Below(measure()) {
 			return false
 		}
 	}
-	return r.err == nil
+	return x.fault.err == nil
 }

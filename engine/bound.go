@@ -9,14 +9,14 @@ import (
 
 // bound is what it costs at least to make room for the shape on the node; nil
 // where it would not fit even if all left that may.
-func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
-	all, prices := r.scratch[:0], r.prices[:0]
+func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
+	all, prices := w.scratch[:0], w.prices[:0]
 	for _, t := range n.Tasks {
-		if r.mayLeave(t, r.job) && (r.class == nil || r.class(t.Job.Class())) {
+		if w.leaver.victims.mayLeave(t, w.want.job) && (w.exits.class == nil || w.exits.class(t.Job.Class())) {
 			all = append(all, t)
 		}
 	}
-	r.scratch = all
+	w.scratch = all
 	count, possible := fewest(s, n, all)
 	if len(all) == 0 || !possible {
 		return nil // whatever the hooks say of them
@@ -30,9 +30,9 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 			continue
 		}
 		p := price{here: 1, all: 1}
-		if r.way&moving != 0 && r.mightMove(t) {
+		if w.exits.way&moving != 0 && w.leaver.mightMove(t) {
 			moves = true
-		} else if v := VictimOf(t); r.way&evicting != 0 && r.mightBeEvicted(v) {
+		} else if v := VictimOf(t); w.exits.way&evicting != 0 && w.leaver.mightBeEvicted(v) {
 			if p.all, p.freed = len(v.Tasks), freed(v.Tasks); v.Whole {
 				p.whole = v.Job
 			}
@@ -42,7 +42,7 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 		prices = append(prices, p)
 		leaving = append(leaving, t)
 	}
-	if r.prices = prices; len(leaving) == 0 {
+	if w.prices = prices; len(leaving) == 0 {
 		return nil
 	}
 	if len(leaving) < len(all) {
@@ -53,14 +53,14 @@ func (r *room) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	e := &entryPlan{slot: n.Slot()}
 	if moves { // perhaps nothing is evicted
 		e.cost = noCost()
-		if e.cost.moved.tasks = 1; r.way == moving {
+		if e.cost.moved.tasks = 1; w.exits.way == moving {
 			e.cost.moved.tasks = int32(count)
 		}
 		return e
 	}
-	e.cost = r.cheapestOf(leaving, count)
+	e.cost = w.cheapestOf(leaving, count)
 	e.cost.tasks = int32(total(prices, count, func(p *price) int64 { return int64(p.all) }))
-	e.cost.beyond = max(0, total(prices, count, func(p *price) int64 { return p.freed })-r.devicesOf(s).Least)
+	e.cost.beyond = max(0, total(prices, count, func(p *price) int64 { return p.freed })-w.accounts.devicesOf(s).Least)
 	if !slices.ContainsFunc(prices, func(p price) bool { return p.whole == nil }) {
 		e.cost.jobs = int32(max(1, total(prices, count, func(*price) int64 { return 1 }))) // each victim is a whole job
 	}
@@ -99,11 +99,11 @@ func total(prices []price, count int, pays func(*price) int64) int64 {
 
 // cheapestOf is the least that so many of the tasks cost: it takes one of them that is
 // not among the cheapest of that number less one.
-func (r *room) cheapestOf(tasks []*cluster.Task, count int) cost {
+func (w *nodewise) cheapestOf(tasks []*cluster.Task, count int) cost {
 	each := make([]cost, len(tasks))
 	young := int64(0)
 	for i, t := range tasks {
-		each[i] = cost{tier: strength(tierOf(r.State, t.Job.Queue)), priority: t.Job.Priority}
+		each[i] = cost{tier: strength(tierOf(w.state, t.Job.Queue)), priority: t.Job.Priority}
 		young = min(young, -t.Started)
 	}
 	slices.SortFunc(each, func(a, b cost) int { return a.compareEvicted(&b) })
@@ -115,10 +115,6 @@ func (r *room) cheapestOf(tasks []*cluster.Task, count int) cost {
 // fewest bounds from below how many tasks must leave for the shape to fit the node;
 // false where it would not fit even if all of them left.
 func fewest(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, bool) {
-	widest := 0
-	for _, t := range leaving {
-		widest = max(widest, len(t.Claims))
-	}
 	for _, want := range s.Resources {
 		l := n.Ledger(want.Name)
 		if want.Value <= 0 || l != nil && l.Free() >= want.Value {
@@ -135,41 +131,5 @@ func fewest(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, bo
 			return 0, false
 		}
 	}
-	need := &s.Need
-	if need.Devices == 0 || need.Layers != nil || need.SumAtLeast > 0 || widest == 0 || n.TimeSliced() {
-		return 1, true
-	}
-	takes, free := 0, 0
-	if n.Unfilled() > 0 {
-		for i := range n.Devices {
-			if d := &n.Devices[i]; s.Takes(d) {
-				takes++
-			} else if d.Use.Milli == 0 {
-				free++ // it is idle, and will not do for other reasons
-			}
-		}
-	}
-	if takes >= need.Devices {
-		return 1, true
-	}
-	if need.Share == 0 && need.Memory == 0 || s.Isolation.Exclusive() {
-		emptied := 0 // devices that no task would hold any more
-		for i := range n.Devices {
-			held := n.Devices[i].Use.Milli
-			for _, t := range leaving {
-				for _, c := range t.Claims {
-					if c.Device == i {
-						held -= c.Milli
-					}
-				}
-			}
-			if held <= 0 {
-				emptied++
-			}
-		}
-		if emptied-free < need.Devices {
-			return 0, false
-		}
-	}
-	return (need.Devices - takes + widest - 1) / widest, true
+	return s.Fewest(n, leaving)
 }

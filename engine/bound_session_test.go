@@ -13,7 +13,7 @@ import (
 // What was bound in a session is no victim in it; in the next it is.
 func TestBoundInThisSession(t *testing.T) {
 	evicts := &policy{name: "Evicts", open: func(s *engine.Session) {
-		s.AddMeans(engine.Preempt, "Preempted")
+		s.Hooks.AddMeans(engine.Preempt, "Preempted")
 	}}
 	state := fixture.State(fixture.Node("n").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), fixture.Job("first").Devices(1).Preemptible(), fixture.Job("second").Devices(1))
 	e := fixture.Engine(fit(), fixture.Consent(), evicts)

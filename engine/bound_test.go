@@ -13,7 +13,7 @@ import (
 // bounded scores every node 50 but those where the job's set is; asked counts how often.
 func bounded(asked *int, bound float64) *policy {
 	return &policy{name: "Bounded", open: func(s *engine.Session) {
-		s.AddBoundedOrderFn(nil, func(*cluster.Shape, *cluster.Node) float64 { return bound },
+		s.Hooks.AddBoundedScore(nil, func(*cluster.Shape, *cluster.Node) float64 { return bound },
 			func(_ *cluster.Task, j *cluster.Job, n *cluster.Node) float64 {
 				*asked++
 				for _, t := range n.Tasks {

@@ -157,8 +157,8 @@ func flag(k []byte, v bool) []byte {
 }
 
 // index is the place of the turn in the bucket, or where it belongs.
-func (k *bucket) index(s *Session, t turn) (int, bool) {
-	return slices.BinarySearchFunc(k.jobs, t, func(e *waiter, t turn) int { return s.compareTurns(e.turn, t) })
+func (k *bucket) index(o *order, t turn) (int, bool) {
+	return slices.BinarySearchFunc(k.jobs, t, func(e *waiter, t turn) int { return o.compareTurns(e.turn, t) })
 }
 
 // openShapes visits one pending task of each shape in the forms that the job may still take.

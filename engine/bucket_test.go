@@ -80,7 +80,7 @@ func TestBackOff(t *testing.T) {
 // TestPublishedParametersWake: a job is tried again when a plugin works with others.
 func TestPublishedParametersWake(t *testing.T) {
 	parameters := uint64(1)
-	learns := &policy{name: "Learns", open: func(s *engine.Session) { s.Publish("Learns", parameters) }}
+	learns := &policy{name: "Learns", open: func(s *engine.Session) { s.Hooks.Publish("Learns", parameters) }}
 	s := with(twoNodes(), fixture.Job("new").Devices(3))
 	e := fixture.Engine(learns, fit())
 	for i, want := range [][]string{{"job/new"}, nil, {"job/new"}, nil} {

@@ -67,13 +67,13 @@ func TestAlternativesThatNameGroupsAreOneChoice(t *testing.T) {
 // nodesEnough is groups with several nodes a replica.
 func nodesEnough() *policy {
 	return &policy{name: "Groups", open: func(s *engine.Session) {
-		s.AddGroupPredicateFn(func(_ *cluster.Job, want *cluster.WholeNodes, _ *cluster.Group, nodes []*cluster.Node) *engine.Rejection {
+		s.Hooks.AddGroupFilter(func(_ *cluster.Job, want *cluster.WholeNodes, _ *cluster.Group, nodes []*cluster.Node) *engine.Rejection {
 			if len(nodes) < want.Replicas*want.NodesPerReplica {
 				return &engine.Rejection{Reason: "TooFew", Cure: engine.Grow}
 			}
 			return nil
 		})
-		s.AddGroupOrderFn(func(_ *cluster.Job, _ *cluster.WholeNodes, g *cluster.Group, _ []*cluster.Node) float64 {
+		s.Hooks.AddGroupScore(func(_ *cluster.Job, _ *cluster.WholeNodes, g *cluster.Group, _ []*cluster.Node) float64 {
 			return max(0, 100-float64(g.Key.Count)*10)
 		})
 	}}

@@ -13,51 +13,51 @@ const maxOpened = 64
 // enter adds the classes that might have victims. As long as no node of a class is
 // opened, one entry stands for all of them: what the cheapest of them costs at least.
 // Where the order of nodes is not by age, as with moves, all nodes enter at once.
-func (h *heap) enter(r *room) {
+func (h *heap) enter(w *nodewise) {
 	var classes []cluster.Class
-	r.State.Classes(func(c cluster.Class) bool {
-		if r.class == nil || r.class(c) {
+	w.state.Classes(func(c cluster.Class) bool {
+		if w.exits.class == nil || w.exits.class(c) {
 			classes = append(classes, c)
 		}
 		return true
 	})
 	entries := make([]entryPlan, len(classes))
 	for i := range classes {
-		if r.way&moving != 0 || h.in != nil {
-			h.flood(r, classes[i])
-		} else if e := &entries[i]; h.stand(r, e, &classes[i]) {
+		if w.exits.way&moving != 0 || h.in != nil {
+			h.flood(w, classes[i])
+		} else if e := &entries[i]; h.stand(w, e, &classes[i]) {
 			h.entries = append(h.entries, e)
 		}
 	}
-	h.order(r)
+	h.order(w)
 }
 
 // open brings the node that the class comes to next into the heap, with the bound that
 // its tasks give.
-func (h *heap) open(r *room, t *cluster.Task, e *entryPlan, ask verdict) {
+func (h *heap) open(w *nodewise, t *cluster.Task, e *entryPlan, ask verdict) {
 	if e.opened++; e.opened > maxOpened {
-		h.flood(r, *e.class)
+		h.flood(w, *e.class)
 		return
 	}
 	if !h.seen(e.slot) {
-		h.refine(r, t, e.slot, ask)
+		h.refine(w, t, e.slot, ask)
 	}
-	h.next(r, e)
+	h.next(w, e)
 }
 
 // next puts the class back with the bound of the nodes that are not opened.
-func (h *heap) next(r *room, e *entryPlan) {
-	if h.stand(r, e, e.class) {
-		h.push(r, e)
+func (h *heap) next(w *nodewise, e *entryPlan) {
+	if h.stand(w, e, e.class) {
+		h.push(w, e)
 	}
 }
 
 // stand has the entry stand for the nodes of the class that are not opened. It reports
 // whether there are any.
-func (h *heap) stand(r *room, e *entryPlan, c *cluster.Class) bool {
-	slot, least, found := r.State.Newest(*c, h.seen)
+func (h *heap) stand(w *nodewise, e *entryPlan, c *cluster.Class) bool {
+	slot, least, found := w.state.Newest(*c, h.seen)
 	if found {
-		e.slot, e.class, e.cost = slot, c, h.least(r, *c, &least)
+		e.slot, e.class, e.cost = slot, c, h.least(w, *c, &least)
 	}
 	return found
 }
@@ -69,8 +69,8 @@ func (h *heap) seen(slot int) bool {
 }
 
 // least is what it costs at least to evict one of these.
-func (h *heap) least(r *room, c cluster.Class, k *cluster.OnNode) cost {
-	out := cost{tier: strength(tierOf(r.State, c.Queue)), priority: c.Priority, tasks: int32(k.Tasks), beyond: max(0, k.Freed-h.need), young: min(0, -k.Newest)}
+func (h *heap) least(w *nodewise, c cluster.Class, k *cluster.OnNode) cost {
+	out := cost{tier: strength(tierOf(w.state, c.Queue)), priority: c.Priority, tasks: int32(k.Tasks), beyond: max(0, k.Freed-h.need), young: min(0, -k.Newest)}
 	if k.Whole {
 		out.jobs = 1
 	}
@@ -78,15 +78,15 @@ func (h *heap) least(r *room, c cluster.Class, k *cluster.OnNode) cost {
 }
 
 // flood brings all nodes of the class into the heap.
-func (h *heap) flood(r *room, c cluster.Class) {
+func (h *heap) flood(w *nodewise, c cluster.Class) {
 	var fresh []entryPlan
-	r.State.NodesOf(c, func(slot int, k cluster.OnNode) {
-		if n := r.State.At(slot); h.in != nil && !h.in.has(n) || !h.enough(n) {
+	w.state.NodesOf(c, func(slot int, k cluster.OnNode) {
+		if n := w.state.At(slot); h.in != nil && !h.in.has(n) || !h.enough(n) {
 			return
 		}
 		bound := noCost() // perhaps nothing is evicted
-		if bound.moved.tasks = 1; r.way&moving == 0 {
-			bound = h.least(r, c, &k)
+		if bound.moved.tasks = 1; w.exits.way&moving == 0 {
+			bound = h.least(w, c, &k)
 		}
 		if e, seen := h.current[slot]; seen {
 			if e == nil || !e.rough {
@@ -100,7 +100,7 @@ func (h *heap) flood(r *room, c cluster.Class) {
 		h.current[fresh[i].slot] = &fresh[i]
 		h.entries = append(h.entries, &fresh[i])
 	}
-	h.order(r)
+	h.order(w)
 }
 
 // enough reports whether the node would have as much of devices as the shape requests
@@ -117,48 +117,15 @@ func (c *cost) lower(o *cost) {
 	c.beyond, c.tasks, c.jobs, c.young = min(c.beyond, o.beyond), min(c.tasks, o.tasks), min(c.jobs, o.jobs), min(c.young, o.young)
 }
 
-// mights says which classes might have victims that leave in the way; nil where that is
-// not known.
-func (r *room) mights(w way) func(cluster.Class) bool {
-	var all []func(cluster.Class) bool
-	for p := range purposes {
-		if r.may[p] == nil || p == Move && w&moving == 0 || p != Move && w&evicting == 0 {
-			continue
-		}
-		if r.might[p] == nil {
-			return nil
-		}
-		all = append(all, r.might[p])
-	}
-	return func(c cluster.Class) bool {
-		return slices.ContainsFunc(all, func(might func(cluster.Class) bool) bool { return might(c) })
-	}
-}
-
-// anyOf reports whether a class runs that might have victims which leave in the way.
-func (r *room) anyOf(w way) bool {
-	might := r.mights(w)
-	if might == nil {
-		return true
-	}
-	found := false
-	r.State.Classes(func(c cluster.Class) bool {
-		found = might(c)
-		return !found
-	})
-	return found
-}
-
 // check fails the session where a node was left out that has victims.
-func (h *heap) check(r *room, t *cluster.Task, ask verdict) {
-	class := r.class
-	r.class = nil // every task is asked about
-	defer func() { r.class = class }()
-	r.State.Changed(0, func(slot int) {
-		if h.bound(r, t, slot, ask) != nil && !slices.ContainsFunc(h.entries, func(e *entryPlan) bool {
-			return e.slot == slot || e.class != nil && r.State.RunsOn(*e.class, slot)
+func (h *heap) check(w *nodewise, t *cluster.Task, ask verdict) {
+	every, any := *w, *w.exits
+	every.exits, any.class = &any, nil // every task is asked about
+	w.state.Changed(0, func(slot int) {
+		if h.bound(&every, t, slot, ask) != nil && !slices.ContainsFunc(h.entries, func(e *entryPlan) bool {
+			return e.slot == slot || e.class != nil && w.state.RunsOn(*e.class, slot)
 		}) {
-			r.fail("engine", "node %s has room for task %s if others are evicted, and none of their classes might be", r.State.At(slot).Name, t.ID)
+			w.fault.fail("engine", "node %s has room for task %s if others are evicted, and none of their classes might be", w.state.At(slot).Name, t.ID)
 		}
 	})
 }

@@ -55,7 +55,7 @@ func (t *turns) before(a, leafOfA, b, leafOfB *contender) bool {
 	if x == nil || y == nil {
 		return x != nil
 	}
-	return t.session.siblings(Bid{a.queue, x}, Bid{b.queue, y}) < 0
+	return t.order.siblings(Bid{a.queue, x}, Bid{b.queue, y}) < 0
 }
 
 // siblings are a heap of contenders.

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"math"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -152,35 +151,4 @@ func (st *Statement) beyond(checkpoint int) int64 {
 		sum += max(0, t.evicted-max(0, t.taken-before))
 	}
 	return sum
-}
-
-// rival is a task that might leave, with what decides its turn.
-type rival struct {
-	task  *cluster.Task
-	tier  int
-	spare bool
-	// How it may leave, as far as that is known.
-	evicts, moves bool
-}
-
-func (s *Session) rival(t *cluster.Task) rival {
-	return rival{task: t, tier: tierOf(s.State, t.Job.Queue).Rank(), spare: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
-}
-
-// before orders rivals, the first to be evicted first: weaker tier, lower priority,
-// surplus, younger, name.
-func (c *rival) before(o *rival) int {
-	spare := 0
-	if c.spare != o.spare {
-		if spare = 1; c.spare {
-			spare = -1
-		}
-	}
-	return cmp.Or(
-		cmp.Compare(o.tier, c.tier),
-		cmp.Compare(c.task.Job.Priority, o.task.Job.Priority),
-		spare,
-		cmp.Compare(o.task.Started, c.task.Started),
-		strings.Compare(c.task.ID, o.task.ID),
-	)
 }

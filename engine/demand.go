@@ -20,7 +20,7 @@ type demand struct {
 // candidate is a domain and how much of the demand it holds, at most: sums first,
 // search last.
 type candidate struct {
-	*scope
+	scope *scope
 	fits  int  // tasks
 	all   bool // of each shape, as many as there are
 	spare int  // what would be left over of its room
@@ -56,10 +56,10 @@ func (g *gang) demand(sub int) *demand {
 }
 
 // look takes in what the filters say of nodes as they are now.
-func (d *demand) look(s *Session) {
+func (d *demand) look(f *finder) {
 	d.ask = d.ask[:0]
 	for _, t := range d.shapes {
-		d.ask = append(d.ask, s.verdicts(t))
+		d.ask = append(d.ask, f.verdicts(t))
 	}
 }
 
@@ -97,8 +97,8 @@ func (d *demand) held(nodes []*cluster.Node, room func(int, *cluster.Node) int) 
 
 // candidates are the domains of a level in the scope, by value.
 func (g *gang) candidates(in *scope, level string, d *demand) []candidate {
-	d.look(g.session)
-	domains := g.session.split(in, level)
+	d.look(g.placer.finder)
+	domains := g.placer.finder.split(in, level)
 	out := make([]candidate, 0, len(domains))
 	for _, dom := range domains {
 		c := candidate{scope: dom, here: true}
@@ -116,7 +116,7 @@ func (g *gang) candidates(in *scope, level string, d *demand) []candidate {
 func (d *demand) lacks(c candidate, shape *cluster.Shape) int {
 	i := slices.IndexFunc(d.shapes, func(o *cluster.Task) bool { return o.Shape == shape })
 	per := 0
-	for _, n := range c.nodes {
+	for _, n := range c.scope.nodes {
 		per = max(per, d.ever(max(i, 0), n))
 	}
 	if per == 0 {

@@ -26,16 +26,16 @@ func (t *turns) elects() bool {
 
 // mayElect reports whether elections decide the same as giving each job its turn, and
 // are not themselves what is to be checked.
-func (s *Session) mayElect() bool {
-	return s.options.Search == Indexed && s.branched() && s.freezes()
+func (o *order) mayElect() bool {
+	return o.search == Indexed && o.branched() && o.freezes()
 }
 
 // elected is the first job that is to be tried; nil: there is none, or it is no longer
 // found by election.
 func (t *turns) elected() *cluster.Job {
-	for t.session.err == nil && t.elects() {
+	for t.order.fault.err == nil && t.elects() {
 		t.elections++
-		t.known = t.session.State.QueuesVersion()
+		t.known = t.order.state.QueuesVersion()
 		if c := t.last; c != nil {
 			t.last, c.first = nil, c.line.head()
 		}
@@ -43,7 +43,7 @@ func (t *turns) elected() *cluster.Job {
 		if c == nil {
 			return nil
 		}
-		t.levels = append(t.levels, t.session.freeze(Bid{c.queue, dear}))
+		t.levels = append(t.levels, t.order.freeze(Bid{c.queue, dear}))
 		c.won = len(t.levels)
 		job, try := c.line.next(true)
 		if t.last = c; try {
@@ -66,7 +66,7 @@ func (t *turns) poll() (first *contender, dear *cluster.Job) {
 			if l.guarded() {
 				bid.Job = l.guard.job
 			}
-			if t.session.siblings(least, bid) < 0 {
+			if t.order.siblings(least, bid) < 0 {
 				continue
 			}
 		}
@@ -86,8 +86,8 @@ func (l *lane) dearest(least Bid) *waiter {
 	if goal == nil {
 		return nil
 	}
-	s := l.backlog.session
-	above := func(bid Bid, e *waiter) bool { return bid.Queue != nil && s.siblings(bid, Bid{l.queue, e.job}) < 0 }
+	o := l.backlog.order
+	above := func(bid Bid, e *waiter) bool { return bid.Queue != nil && o.siblings(bid, Bid{l.queue, e.job}) < 0 }
 	if above(least, goal) {
 		return nil
 	}

@@ -23,20 +23,20 @@ func labelled(step int) *policy {
 		return n
 	}
 	return &policy{name: "Labelled", open: func(s *engine.Session) {
-		s.AddSiblingOrderFn(func(l, r engine.Bid) int { return bid(l) - bid(r) })
-		s.AddFrozenOrderFn(func(l engine.Bid) func(engine.Bid) int {
+		s.Hooks.AddSiblingOrder(func(l, r engine.Bid) int { return bid(l) - bid(r) })
+		s.Hooks.AddFrozenOrder(func(l engine.Bid) func(engine.Bid) int {
 			frozen := bid(l)
 			return func(r engine.Bid) int { return frozen - bid(r) }
 		})
-		s.AddJobPriorityFn(func(l, r *cluster.Job) int { return int(r.Priority - l.Priority) })
-		s.AddJobOrderFn(func(l, r *cluster.Job) int { return int(l.Created - r.Created) })
+		s.Hooks.AddJobPriority(func(l, r *cluster.Job) int { return int(r.Priority - l.Priority) })
+		s.Hooks.AddJobOrder(func(l, r *cluster.Job) int { return int(l.Created - r.Created) })
 	}}
 }
 
 // labelledEvictor evicts preemptible jobs, one after the other, for jobs with the label.
 func labelledEvictor(t rapid.TB) *policy {
 	return &policy{name: "Evictor", open: func(s *engine.Session) {
-		s.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
+		s.Hooks.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
 			if job.Labels["evicts"] == "" {
 				return r
 			}
@@ -174,7 +174,7 @@ func TestElectionsLookIntoLanes(t *testing.T) {
 // A plugin registers what it compares with before it says how frozen bids compare.
 func TestFrozenOrderNeedsAnOrder(t *testing.T) {
 	e := fixture.Engine(&policy{name: "Frozen", open: func(s *engine.Session) {
-		s.AddFrozenOrderFn(func(engine.Bid) func(engine.Bid) int { return nil })
+		s.Hooks.AddFrozenOrder(func(engine.Bid) func(engine.Bid) int { return nil })
 	}})
 	if _, err := e.Open(fixture.State(), engine.Options{}).Run(); err == nil {
 		t.Error("it was taken")

@@ -47,33 +47,3 @@ func (a Action) event() EventKind {
 	}
 	return BoundTo
 }
-
-// record adds to the events of the session. A session is likely to have as many as
-// the one before it.
-func (s *Session) record(r Record) {
-	if s.events == nil {
-		s.events = make([]Record, 0, max(4, s.engine.events))
-	}
-	s.events = append(s.events, r)
-	s.engine.events = len(s.events)
-}
-
-func (s *Session) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
-	if kind == Allocated {
-		s.still.follow(s, t, -1)
-	} else {
-		s.still.follow(s, t, +1)
-	}
-	if len(s.hooks.handlers) == 0 {
-		return
-	}
-	e := Event{Kind: kind, Job: t.Job, Task: t, Node: n, Undo: undo}
-	for _, h := range s.hooks.handlers {
-		if kind == Allocated && h.AllocateFunc != nil {
-			h.AllocateFunc(&e)
-		}
-		if kind == Deallocated && h.DeallocateFunc != nil {
-			h.DeallocateFunc(&e)
-		}
-	}
-}

@@ -26,7 +26,7 @@ const (
 
 // search is one exact search.
 type search struct {
-	*gang
+	gang  *gang
 	in    *scope
 	tasks []seeker
 	kinds []kind
@@ -69,8 +69,8 @@ func (g *gang) exact() bool {
 			}
 		}
 	}
-	steps := min(exactSteps, sessionSteps-g.session.gangs.searched)
-	defer func(from int) { g.session.gangs.searched += from - max(0, steps) }(steps)
+	steps := min(exactSteps, sessionSteps-*g.placer.searched)
+	defer func(from int) { *g.placer.searched += from - max(0, steps) }(steps)
 	for _, in := range scopes {
 		x := &search{gang: g, in: in, steps: steps, began: slices.Clone(g.members)}
 		if !x.prepare() {
@@ -78,13 +78,13 @@ func (g *gang) exact() bool {
 			continue
 		}
 		mark := g.stmt.Checkpoint()
-		found := x.from(0) && g.session.err == nil
+		found := x.from(0) && g.placer.fault.err == nil
 		moves := g.stmt.placedSince(mark)
 		g.stmt.Rollback(mark)
 		if steps = x.steps; found {
 			return x.repeat(moves)
 		}
-		if steps <= 0 || g.session.err != nil {
+		if steps <= 0 || g.placer.fault.err != nil {
 			g.unsure = true
 			break
 		}
@@ -95,9 +95,9 @@ func (g *gang) exact() bool {
 // repeat makes the moves again, with scores to be shown.
 func (x *search) repeat(moves []move) bool {
 	for _, m := range moves {
-		d := x.session.decision(x.alt, m.task, m.node, x.in)
+		d := x.gang.placer.decision(x.gang.alt, m.task, m.node, x.in)
 		d.Claims = m.claims
-		if !x.session.allocate(x.stmt, m.task, d, m.node) {
+		if !x.gang.placer.allocate(m.task, d, m.node) {
 			return false
 		}
 	}
@@ -115,11 +115,10 @@ func (g *gang) uncertain() bool {
 		return true
 	}
 	for _, t := range g.left {
-		need := &t.Shape.Need
-		if t.Shape != g.left[0].Shape || need.Layers != nil || need.SumAtLeast > 0 || need.Devices > 1 && (need.Share > 0 || need.Memory > 0) {
+		if t.Shape != g.left[0].Shape || t.Shape.Matters() {
 			return true
 		}
-		if filters, _, _ := g.session.taskHooks(t); len(filters) > 0 {
+		if filters, _, _ := g.placer.finder.taskHooks(t); len(filters) > 0 {
 			return true
 		}
 	}
@@ -129,10 +128,9 @@ func (g *gang) uncertain() bool {
 // prepare lists the tasks and, for each, the nodes that may take it; false if
 // there are too many.
 func (x *search) prepare() bool {
-	s := x.session
 	involved := map[*cluster.Node]bool{}
 	byShape := map[*cluster.Shape][]*cluster.Node{}
-	for i, t := range x.left {
+	for i, t := range x.gang.left {
 		nodes, known := byShape[t.Shape]
 		if !known {
 			if nodes = x.hosts(t); len(nodes) > exactNodes {
@@ -157,7 +155,7 @@ func (x *search) prepare() bool {
 		}
 		x.tasks = append(x.tasks, seeker{task: t, kind: k, nodes: nodes, twin: twin})
 	}
-	return len(involved) <= exactNodes && s.err == nil
+	return len(involved) <= exactNodes && x.gang.placer.fault.err == nil
 }
 
 // hosts are the nodes with room for the task that no filter rules out for good,
@@ -168,14 +166,14 @@ func (x *search) hosts(t *cluster.Task) []*cluster.Node {
 		score int64
 	}
 	var hosts []host
-	ask := x.session.verdicts(t)
-	for _, n := range x.session.members(x.in) {
+	ask := x.gang.placer.finder.verdicts(t)
+	for _, n := range x.gang.placer.finder.members(x.in) {
 		if rejected, transient := ask(n); rejected && !transient || n.Room(t.Shape) == 0 {
 			continue
 		}
 		h := host{n, -1} // scores are for nodes that pass
-		if x.session.reject(t, n) == nil {
-			h.score = x.session.score(t, n).Total
+		if x.gang.placer.finder.reject(t, n) == nil {
+			h.score = x.gang.placer.finder.score(t, n).Total
 		}
 		if hosts = append(hosts, h); len(hosts) > exactNodes {
 			break
@@ -192,7 +190,7 @@ func (x *search) hosts(t *cluster.Task) []*cluster.Node {
 // could reports whether the tasks from i on may still make the minimum: sums
 // first, search last.
 func (x *search) could(i int) bool {
-	left := make([]int, len(x.members))
+	left := make([]int, len(x.gang.members))
 	for k := range x.kinds {
 		x.kinds[k].least = 0
 	}
@@ -203,13 +201,13 @@ func (x *search) could(i int) bool {
 		x.kinds[t.kind].least++ // for now: all there are
 	}
 	total := len(x.tasks) - i
-	if total < x.needs() {
+	if total < x.gang.needs() {
 		return false
 	}
 	if !x.within(left) {
 		return false
 	}
-	spare := total - x.needs() // that may be left out
+	spare := total - x.gang.needs() // that may be left out
 	for k := range x.kinds {
 		if x.kinds[k].least -= spare; x.kinds[k].least > 0 && !x.hasRoom(k, i) {
 			return false
@@ -233,10 +231,10 @@ func (x *search) hasRoom(k, i int) bool {
 
 // from places the tasks from i on, or leaves some out, until the minimum stands.
 func (x *search) from(i int) bool {
-	if x.needs() == 0 && !x.dangling() {
+	if x.gang.needs() == 0 && !x.dangling() {
 		return true
 	}
-	if x.steps <= 0 || x.session.err != nil || i == len(x.tasks) || !x.could(i) {
+	if x.steps <= 0 || x.gang.placer.fault.err != nil || i == len(x.tasks) || !x.could(i) {
 		return false
 	}
 	t := &x.tasks[i]
@@ -244,15 +242,15 @@ func (x *search) from(i int) bool {
 	if t.twin >= 0 {
 		first = x.tasks[t.twin].at // equal tasks stand in order, or it would be the same arrangement twice
 	}
-	before := x.session.before(t.task)
+	before := x.gang.placer.finder.before(t.task)
 	if before != nil {
-		x.unsure = x.unsure || before.Before.Cure.Transient()
+		x.gang.unsure = x.gang.unsure || before.Before.Cure.Transient()
 	} else if first >= 0 {
 		for t.at = first; t.at < len(t.nodes); t.at++ {
 			if x.on(i, t.nodes[t.at]) {
 				return true
 			}
-			if x.steps <= 0 || x.session.err != nil {
+			if x.steps <= 0 || x.gang.placer.fault.err != nil {
 				return false
 			}
 		}
@@ -263,28 +261,28 @@ func (x *search) from(i int) bool {
 
 // on tries the i-th task on the node, with every choice of devices.
 func (x *search) on(i int, n *cluster.Node) bool {
-	s, t := x.session, x.tasks[i].task
+	p, t := x.gang.placer, x.tasks[i].task
 	if x.steps--; !x.near(t, n) {
 		return false
 	}
-	if r := s.reject(t, n); r != nil {
-		x.unsure = x.unsure || r.Cure.unheld() // something other than a task may make room
+	if r := p.finder.reject(t, n); r != nil {
+		x.gang.unsure = x.gang.unsure || r.Cure.unheld() // something other than a task may make room
 		return false
 	}
-	for claims := range n.Choices(t.Shape, s.deviceScore(t.Shape, n), x.named) {
+	for claims := range n.Choices(t.Shape, p.finder.deviceScore(t.Shape, n), x.named) {
 		if x.steps -= allocationCost; x.steps <= 0 {
 			return false
 		}
-		mark := x.stmt.Checkpoint()
-		if !s.allocate(x.stmt, t, Decision{Node: n.Name, Claims: claims}, n) {
+		mark := x.gang.stmt.Checkpoint()
+		if !p.allocate(t, Decision{Node: n.Name, Claims: claims}, n) {
 			return false
 		}
-		x.count(t, +1)
+		x.gang.count(t, +1)
 		if x.from(i + 1) {
 			return true
 		}
-		x.count(t, -1)
-		x.stmt.Rollback(mark)
+		x.gang.count(t, -1)
+		x.gang.stmt.Rollback(mark)
 	}
 	return false
 }
@@ -297,19 +295,19 @@ func (x *search) near(t *cluster.Task, n *cluster.Node) bool {
 			return true
 		}
 		v, ok := n.Labels[level]
-		return ok && !slices.ContainsFunc(x.alt.Tasks, func(o *cluster.Task) bool {
-			if !o.Placed() || sub > 0 && !x.alt.In(o.Subgroup, sub) {
+		return ok && !slices.ContainsFunc(x.gang.alt.Tasks, func(o *cluster.Task) bool {
+			if !o.Placed() || sub > 0 && !x.gang.alt.In(o.Subgroup, sub) {
 				return false
 			}
 			at, ok := o.At().Labels[level]
 			return !ok || at != v
 		})
 	}
-	if !inOne(x.alt.Topology.Required, 0) {
+	if !inOne(x.gang.alt.Topology.Required, 0) {
 		return false
 	}
-	for sub := t.Subgroup; sub > 0; sub = x.alt.Subgroups[sub-1].Parent {
-		if !inOne(x.alt.Subgroups[sub-1].Topology.Required, sub) {
+	for sub := t.Subgroup; sub > 0; sub = x.gang.alt.Subgroups[sub-1].Parent {
+		if !inOne(x.gang.alt.Subgroups[sub-1].Topology.Required, sub) {
 			return false
 		}
 	}

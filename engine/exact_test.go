@@ -17,7 +17,7 @@ import (
 // where it is anti, never two in one.
 func selfish() *policy {
 	return &policy{name: "Selfish", open: func(s *engine.Session) {
-		s.AddPredicateFn(func(_ *cluster.Task, j *cluster.Job) bool { return len(j.Affinity) > 0 },
+		s.Hooks.AddTaskFilter(func(_ *cluster.Task, j *cluster.Job) bool { return len(j.Affinity) > 0 },
 			func(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
 				term := j.Affinity[0]
 				here, _ := n.Domain(term.Within)
@@ -186,7 +186,7 @@ func TestExactSearchIsBounded(t *testing.T) {
 	const nodes = 60
 	allocations := 0
 	counting := &policy{name: "Counting", open: func(s *engine.Session) {
-		s.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) { allocations++ }})
+		s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) { allocations++ }})
 	}}
 	// A node of eight holds one task of five or two of four, so it would take 69 nodes.
 	var devices []int
@@ -227,7 +227,7 @@ func TestLeaderMakesRoomForItsWorkers(t *testing.T) {
 func TestManyPuzzlesShareASession(t *testing.T) {
 	allocations := 0
 	counting := &policy{name: "Counting", open: func(s *engine.Session) {
-		s.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) { allocations++ }})
+		s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) { allocations++ }})
 	}}
 	var devices []int
 	for range 9 {

@@ -15,22 +15,22 @@ type Exclusion struct {
 	Subject string
 }
 
-// ExclusionFn says at which levels the tasks of a job exclude each other.
-type ExclusionFn func(*cluster.Job) []Exclusion
+// ExclusionRule says at which levels the tasks of a job exclude each other.
+type ExclusionRule func(*cluster.Job) []Exclusion
 
-// AddExclusionFn registers what is known about filters that keep the tasks of one
+// AddExclusion registers what is known about filters that keep the tasks of one
 // job apart. Nothing is placed by it: a gang with fewer domains than its minimum is
 // told that waiting cannot help.
 //
 // Combining: all exclusions count.
-func (s *Session) AddExclusionFn(fn ExclusionFn) { add(s, &s.hooks.exclusions, fn) }
+func (h *Hooks) AddExclusion(fn ExclusionRule) { add(h, &h.exclusions, fn) }
 
 // apart bounds how many tasks of the job the nodes hold where its tasks exclude each
 // other, and names the tightest exclusion; nil where there is none. Room is how many
 // tasks a node holds.
-func (s *Session) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cluster.Node) int) (most int, by *Rejection) {
+func (e *explainer) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cluster.Node) int) (most int, by *Rejection) {
 	most = math.MaxInt
-	for _, h := range s.hooks.exclusions {
+	for _, h := range e.finder.hooks.exclusions {
 		for _, x := range h.fn(job) {
 			if sum := domainsWith(x.Level, nodes, room); sum < most {
 				most = sum

@@ -10,7 +10,7 @@ import (
 // left, and where the rest may go. Tasks go in the order of the hooks, but
 // surplus only when the job and all its subgroups have their minimum.
 type gang struct {
-	session *Session
+	placer  *placer
 	stmt    *Statement
 	alt     *cluster.Alternative
 	in      *scope // nothing of it goes anywhere else
@@ -68,8 +68,8 @@ func (p *part) pass(shape *cluster.Shape, scopes int) {
 }
 
 // gang takes stock of the alternative.
-func (s *Session) gang(stmt *Statement, alt *cluster.Alternative, in *scope) *gang {
-	g := &gang{session: s, stmt: stmt, alt: alt, in: in, least: alt.Min, steps: trialSteps}
+func (p *placer) gang(alt *cluster.Alternative, in *scope) *gang {
+	g := &gang{placer: p, stmt: p.stmt, alt: alt, in: in, least: alt.Min, steps: trialSteps}
 	if len(alt.Subgroups) > 0 {
 		g.members, g.subs = make([]int, len(alt.Subgroups)), make([]part, len(alt.Subgroups))
 	}
@@ -88,8 +88,8 @@ func (s *Session) gang(stmt *Statement, alt *cluster.Alternative, in *scope) *ga
 			g.leaving = t
 		}
 	}
-	if len(s.hooks.taskOrders) > 0 {
-		slices.SortStableFunc(g.left, s.CompareTasks)
+	if len(p.finder.hooks.taskOrders) > 0 {
+		slices.SortStableFunc(g.left, p.shortage.compare)
 	}
 	if alt.Nested() {
 		g.wanted = chosen(alt, g.members, nil, 0)
@@ -145,6 +145,14 @@ func (g *gang) part(t *cluster.Task) *part {
 	return g.around(t.Subgroup)
 }
 
+// partOf is the topology of the subgroup, or of the job for 0.
+func (g *gang) partOf(sub int) *part {
+	if sub == 0 {
+		return &g.job
+	}
+	return &g.subs[sub-1]
+}
+
 // hopeful reports whether the task may still find a place.
 func (g *gang) hopeful(t *cluster.Task) bool {
 	if !g.wants(t.Subgroup) {
@@ -167,7 +175,7 @@ func (g *gang) next() int {
 		switch {
 		case !g.hopeful(t):
 		case t.Subgroup > 0 && g.lacks(t.Subgroup-1) > 0:
-			if any >= 0 && g.session.CompareTasks(g.left[any], t) < 0 {
+			if any >= 0 && g.placer.shortage.compare(g.left[any], t) < 0 {
 				return any
 			}
 			return i
@@ -188,7 +196,7 @@ func (g *gang) minimum() *Attempt {
 		if i < 0 {
 			return g.miss()
 		}
-		if g.take(i); g.session.err != nil {
+		if g.take(i); g.placer.fault.err != nil {
 			return g.miss()
 		}
 	}
@@ -203,7 +211,7 @@ func (g *gang) surplus(tasks int) *Attempt {
 		g.extend(tasks)
 		tasks -= before - len(g.left)
 	}
-	for i := 0; i < len(g.left) && tasks > 0 && g.session.err == nil; {
+	for i := 0; i < len(g.left) && tasks > 0 && g.placer.fault.err == nil; {
 		before := len(g.left)
 		if !g.hopeful(g.left[i]) || !g.take(i) {
 			i++
@@ -235,7 +243,7 @@ func (g *gang) take(i int) bool {
 		return true
 	}
 	for at := p.from(t.Shape); at < len(p.trail); at++ {
-		if g.steps--; g.session.placeTask(g.stmt, g.alt, t, p.trail[at]) {
+		if g.steps--; g.placer.placeTask(g.alt, t, p.trail[at]) {
 			g.count(t, +1)
 			if i == 0 {
 				g.left = g.left[1:]
@@ -245,12 +253,12 @@ func (g *gang) take(i int) bool {
 			return true
 		}
 		p.pass(t.Shape, at+1)
-		if g.session.err != nil {
+		if g.placer.fault.err != nil {
 			break
 		}
 	}
 	a := &Attempt{Task: unplaced(t)}
-	if !g.quiet && g.session.err == nil {
+	if !g.quiet && g.placer.fault.err == nil {
 		a = g.explain(t, p)
 	}
 	g.fail(a)
@@ -261,10 +269,10 @@ func (g *gang) take(i int) bool {
 // explain says why the task found no place. What was merely preferred is no
 // reason: the last scope of a trail is the widest.
 func (g *gang) explain(t *cluster.Task, p *part) *Attempt {
-	if a := g.session.before(t); a != nil {
+	if a := g.placer.finder.before(t); a != nil {
 		return a
 	}
-	a := g.session.explain(g.alt, t, p.trail[len(p.trail)-1])
+	a := g.placer.explain(g.alt, t, p.trail[len(p.trail)-1])
 	if !a.Never && a.transient() && g.ownDoing() {
 		a.Never, g.alone = true, a
 	}
@@ -278,7 +286,7 @@ func (g *gang) ownDoing() bool {
 	for _, t := range g.alt.Tasks {
 		if !slices.Contains(asked, t.Shape) {
 			asked = append(asked, t.Shape)
-			if !g.session.alone(g.alt, t) {
+			if !g.placer.explainer.alone(g.alt, t) {
 				return false
 			}
 		}
@@ -329,7 +337,7 @@ func (g *gang) depleted() *Attempt {
 			left++
 		}
 	}
-	return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.failure), Placed: g.placed, Min: g.least, Nodes: len(g.session.State.Nodes()),
+	return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.failure), Placed: g.placed, Min: g.least, Nodes: len(g.placer.finder.state.Nodes()),
 		Before: &Rejection{Reason: TasksFailed, Want: Quantity{int64(g.least), Count}, Have: Quantity{int64(left), Count}}}
 }
 
@@ -345,7 +353,7 @@ func (g *gang) stranded() *Attempt {
 			at = parent
 		}
 		sub := &g.alt.Subgroups[at-1]
-		return &Attempt{Alternative: g.alt.Name, Task: unplaced(t), Subgroup: sub.Name, Placed: g.members[at-1], Min: sub.Min, Nodes: len(g.session.State.Nodes()),
+		return &Attempt{Alternative: g.alt.Name, Task: unplaced(t), Subgroup: sub.Name, Placed: g.members[at-1], Min: sub.Min, Nodes: len(g.placer.finder.state.Nodes()),
 			Before: &Rejection{Reason: TasksFailed, Want: Quantity{int64(sub.Min), Count}, Have: Quantity{int64(possible(g.alt)[at-1]), Count}}}
 	}
 	return nil
@@ -362,7 +370,6 @@ func (g *gang) miss() *Attempt {
 			}
 		}
 	}
-	s := g.session
 	if a != nil && !a.transient() && g.canDoWithout() {
 		// Those who can never be placed are not needed: what the others wait for counts.
 		if i := slices.IndexFunc(g.failed, (*Attempt).transient); i >= 0 {
@@ -377,7 +384,7 @@ func (g *gang) miss() *Attempt {
 			g.leaving = g.alt.Tasks[0] // none is left to be placed, and none failed
 		}
 		return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.leaving), Placed: g.placed, Min: g.least,
-			Nodes: len(s.State.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
+			Nodes: len(g.placer.finder.state.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
 	}
 	if sub := a.Task.Subgroup; a.Level == "" && sub > 0 && g.lacks(sub-1) > 0 {
 		a.Subgroup, a.Placed, a.Min = g.alt.Subgroups[sub-1].Name, g.members[sub-1], g.alt.Subgroups[sub-1].Min

@@ -76,11 +76,11 @@ func TestPromiseThatCannotBeKept(t *testing.T) {
 }
 
 func TestAdaptersAreHeldToTheirWord(t *testing.T) {
-	adapter := func(fn func(*engine.Session) engine.AdaptFn) *policy {
-		return &policy{name: "Adapter", open: func(s *engine.Session) { s.AddAdapter(fn(s)) }}
+	adapter := func(fn func(*engine.Session) engine.Adapter) *policy {
+		return &policy{name: "Adapter", open: func(s *engine.Session) { s.Hooks.AddAdapter(fn(s)) }}
 	}
 	// A minimum that is placed is a success, though surplus is left.
-	place := adapter(func(s *engine.Session) engine.AdaptFn {
+	place := adapter(func(s *engine.Session) engine.Adapter {
 		return func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
 			if err := stmt.Evict(s.State.Job("job/cheap").Tasks()[0], j.ID, "Test"); err != nil {
 				t.Error(err)
@@ -94,7 +94,7 @@ func TestAdaptersAreHeldToTheirWord(t *testing.T) {
 		t.Errorf("%d placed, refusals %v", s.Job("job/elastic").Placed(), out.Refusals)
 	}
 	// One that evicts and places nothing breaks the session, and nobody is evicted.
-	lie := adapter(func(s *engine.Session) engine.AdaptFn {
+	lie := adapter(func(s *engine.Session) engine.Adapter {
 		return func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
 			if err := stmt.Evict(s.State.Job("job/cheap").Tasks()[0], j.ID, "Test"); err != nil {
 				t.Error(err)
@@ -142,7 +142,7 @@ func TestLostJobTakesAnyForm(t *testing.T) {
 // TestBrokenScoreIsNotRemembered: the session after a broken one says so as well.
 func TestBrokenScoreIsNotRemembered(t *testing.T) {
 	broken := &policy{name: "Broken", open: func(s *engine.Session) {
-		s.AddShapeOrderFn(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
+		s.Hooks.AddShapeScore(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
 			if n.Name == "a" {
 				return -1
 			}
@@ -161,7 +161,7 @@ func TestBrokenScoreIsNotRemembered(t *testing.T) {
 func TestLateHooksAreAMistake(t *testing.T) {
 	s := with(twoNodes(), fixture.Job("j"))
 	ssn := fixture.Engine(fit()).Open(s, engine.Options{})
-	ssn.AddShapeOrderFn(nil, func(*cluster.Shape, *cluster.Node) float64 { return 1 })
+	ssn.Hooks.AddShapeScore(nil, func(*cluster.Shape, *cluster.Node) float64 { return 1 })
 	if _, err := ssn.Run(); err == nil || !strings.Contains(err.Error(), "OnSessionOpen") {
 		t.Errorf("%v", err)
 	}
@@ -206,7 +206,7 @@ func TestMinimumInAnyOrder(t *testing.T) {
 // TestMembersThatRunNeedNoRoom: a gang whose members run on closed nodes is not beyond hope.
 func TestMembersThatRunNeedNoRoom(t *testing.T) {
 	closed := &policy{name: "Closed", open: func(s *engine.Session) {
-		s.AddStaticPredicateFn(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+		s.Hooks.AddStaticFilter(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			if n.Unschedulable {
 				return &engine.Rejection{Reason: "Closed", Cure: engine.Grow}
 			}
@@ -224,7 +224,7 @@ func TestMembersThatRunNeedNoRoom(t *testing.T) {
 func TestTornGangGivesUpItsPromises(t *testing.T) {
 	heard := map[string]int{}
 	tracker := &policy{name: "Tracker", open: func(s *engine.Session) {
-		s.AddEventHandler(engine.EventHandler{
+		s.Hooks.AddEventHandler(engine.EventHandler{
 			AllocateFunc:   func(e *engine.Event) { heard[e.Task.ID]++ },
 			DeallocateFunc: func(e *engine.Event) { heard[e.Task.ID]-- },
 		})
@@ -258,7 +258,7 @@ func TestWholeNodesWaitForLeavingMembers(t *testing.T) {
 func TestTiesUnderATaskFilterStopAtTheFirst(t *testing.T) {
 	asked := 0
 	filter := &policy{name: "Filter", open: func(s *engine.Session) {
-		s.AddPredicateFn(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) *engine.Rejection {
+		s.Hooks.AddTaskFilter(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) *engine.Rejection {
 			asked++
 			return nil
 		})

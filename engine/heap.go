@@ -44,182 +44,143 @@ type heapKey struct {
 	job *cluster.Job
 }
 
+// heaps are those of a session. Jobs that ask alike share them until something is decided.
+type heaps struct{ byKey map[heapKey]*heap }
+
+func (h *heaps) clear() { h.byKey = nil }
+
 func newHeap(in *scope) *heap { return &heap{in: in, current: map[int]*entryPlan{}} }
-
-// heap returns the nodes for the task. Jobs that ask alike share it until something is
-// decided.
-func (r *room) heap(t *cluster.Task, in *scope) *heap {
-	key := heapKey{way: r.way, last: r.last, queue: r.job.Queue, priority: r.job.Priority, shape: t.Shape, in: in,
-		devices: r.sum(r.devicesOf(t.Shape).Name), cores: r.sum(cluster.CPU)}
-	filters, _, _ := r.taskHooks(t)
-	if len(filters) > 0 {
-		return newHeap(in) // what it costs depends on where the others of the gang are
-	}
-	if in != nil && in.group != nil || len(r.job.Displaced) > 0 || r.job.Running() {
-		key.job = r.job
-	}
-	h := r.heaps[key]
-	if h == nil {
-		h = newHeap(in)
-		if r.heaps == nil {
-			r.heaps = map[heapKey]*heap{}
-		}
-		r.heaps[key] = h
-	}
-	return h
-}
-
-// sum is how much of the resource the job asks for with all that is lacking.
-func (r *room) sum(resource string) int64 {
-	sum, known := r.sums[resource]
-	if !known {
-		if r.sums == nil {
-			r.sums = map[string]int64{}
-		}
-		sum = r.Asks(r.lacks, resource)
-		r.sums[resource] = sum
-	}
-	return sum
-}
 
 // verdict says whether a node is rejected as it is, and whether that may pass.
 type verdict func(*cluster.Node) (rejected, transient bool)
 
 // refresh takes in the nodes that changed; at first, those that might have victims.
-func (h *heap) refresh(r *room, t *cluster.Task, ask verdict) {
+func (h *heap) refresh(w *nodewise, t *cluster.Task, ask verdict) {
 	if h.known > 0 {
-		r.State.Changed(h.known, func(slot int) { h.refine(r, t, slot, ask) })
+		w.state.Changed(h.known, func(slot int) { h.refine(w, t, slot, ask) })
 	} else {
-		h.need = r.devicesOf(t.Shape).Least
-		h.enter(r)
-		if r.options.Search == Twin {
-			h.check(r, t, ask)
+		h.need = w.accounts.devicesOf(t.Shape).Least
+		h.enter(w)
+		if w.finder.search == Twin {
+			h.check(w, t, ask)
 		}
 	}
-	h.known = r.State.Version()
+	h.known = w.state.Version()
 }
 
 // order makes a heap of the entries.
-func (h *heap) order(r *room) {
+func (h *heap) order(w *nodewise) {
 	for i := len(h.entries)/2 - 1; i >= 0; i-- {
-		h.down(r, i)
+		h.down(w, i)
 	}
 }
 
 // refine gives the node the bound that the tasks on it give.
-func (h *heap) refine(r *room, t *cluster.Task, slot int, ask verdict) {
-	e := h.bound(r, t, slot, ask)
+func (h *heap) refine(w *nodewise, t *cluster.Task, slot int, ask verdict) {
+	e := h.bound(w, t, slot, ask)
 	if h.current[slot] = e; e != nil {
-		h.push(r, e)
+		h.push(w, e)
 	}
 }
 
 // bound is what room costs at least in the slot; nil where there can be none.
-func (h *heap) bound(r *room, t *cluster.Task, slot int, ask verdict) *entryPlan {
-	n := r.State.At(slot)
+func (h *heap) bound(w *nodewise, t *cluster.Task, slot int, ask verdict) *entryPlan {
+	n := w.state.At(slot)
 	if n == nil || !h.in.has(n) || !h.enough(n) {
 		return nil
 	}
 	if rejected, transient := ask(n); rejected && !transient {
 		return nil
 	}
-	return r.bound(t.Shape, n)
+	return w.bound(t.Shape, n)
 }
 
 // cheapest is the node on which it costs least to make room; nil if there is none.
-func (h *heap) cheapest(r *room, t *cluster.Task) *entryPlan {
-	ask := r.verdicts(t)
-	h.refresh(r, t, ask)
-	for len(h.entries) > 0 && r.looks < r.mostLooks() && r.err == nil {
+func (h *heap) cheapest(w *nodewise, t *cluster.Task) *entryPlan {
+	ask := w.finder.verdicts(t)
+	h.refresh(w, t, ask)
+	for len(h.entries) > 0 && w.looks < w.mostLooks() && w.fault.err == nil {
 		e := h.entries[0]
 		switch {
 		case e.class != nil:
-			h.pop(r)
-			h.open(r, t, e, ask)
+			h.pop(w)
+			h.open(w, t, e, ask)
 		case h.current[e.slot] != e:
-			h.pop(r)
+			h.pop(w)
 		case e.rough:
-			h.pop(r)
-			h.refine(r, t, e.slot, ask)
-		case e.looked && h.still(r, e):
+			h.pop(w)
+			h.refine(w, t, e.slot, ask)
+		case e.looked && h.still(w, e):
 			return e
 		default:
-			h.pop(r)
-			h.look(r, t, e)
+			h.pop(w)
+			h.look(w, t, e)
 		}
 	}
 	return nil
 }
 
-// mostLooks is how many nodes without a plan are looked at.
-func (r *room) mostLooks() int {
-	if r.way == evicting|moving {
-		return maxMixed
-	}
-	return maxLooks
-}
-
 // look finds out what the node really costs; it comes back in its place, if at all.
-func (h *heap) look(r *room, t *cluster.Task, e *entryPlan) {
-	e.plan, e.cost = r.look(t, r.State.At(e.slot))
-	h.known = r.State.Version() // looking leaves everything as it was
+func (h *heap) look(w *nodewise, t *cluster.Task, e *entryPlan) {
+	e.plan, e.cost = w.look(t, w.state.At(e.slot))
+	h.known = w.state.Version() // looking leaves everything as it was
 	e.seen = h.known
 	if e.plan == nil {
-		r.looks++
+		w.looks++
 		h.current[e.slot] = nil
 		return
 	}
 	e.looked = true
-	h.push(r, e)
+	h.push(w, e)
 }
 
 // still reports whether those who would go still may, one after the other:
 // meanwhile others have gone.
-func (h *heap) still(r *room, e *entryPlan) bool {
-	if e.seen == r.State.Version() {
+func (h *heap) still(w *nodewise, e *entryPlan) bool {
+	if e.seen == w.state.Version() {
 		return true
 	}
-	mark := r.stmt.Checkpoint()
+	mark := w.stmt.Checkpoint()
 	ok := true
 	for _, v := range e.plan {
-		ok = ok && r.mayLeave(v.Tasks[0], r.job) && r.leave(v)
+		ok = ok && w.leaver.victims.mayLeave(v.Tasks[0], w.want.job) && w.leaver.leave(v)
 	}
-	r.stmt.Rollback(mark)
-	h.known, e.seen = r.State.Version(), r.State.Version()
+	w.stmt.Rollback(mark)
+	h.known, e.seen = w.state.Version(), w.state.Version()
 	return ok
 }
 
 // others are further nodes that would do, best first.
-func (h *heap) others(r *room, t *cluster.Task, most int) []*entryPlan {
+func (h *heap) others(w *nodewise, t *cluster.Task, most int) []*entryPlan {
 	var out []*entryPlan
 	var aside []*entryPlan
 	for len(out) < most {
-		e := h.cheapest(r, t)
+		e := h.cheapest(w, t)
 		if e == nil {
 			break
 		}
-		h.pop(r)
+		h.pop(w)
 		aside = append(aside, e)
 		if len(aside) > 1 { // the first is the one chosen
 			out = append(out, e)
 		}
 	}
 	for _, e := range aside {
-		h.push(r, e)
+		h.push(w, e)
 	}
 	return out
 }
 
-func (h *heap) less(r *room, a, b *entryPlan) bool {
-	ranks := r.State.Ranks()
+func (h *heap) less(w *nodewise, a, b *entryPlan) bool {
+	ranks := w.state.Ranks()
 	return cmp.Or(a.cost.compare(&b.cost), cmp.Compare(ranks[a.slot], ranks[b.slot])) < 0
 }
 
-func (h *heap) push(r *room, e *entryPlan) {
+func (h *heap) push(w *nodewise, e *entryPlan) {
 	h.entries = append(h.entries, e)
 	for i := len(h.entries) - 1; i > 0; {
 		up := (i - 1) / 2
-		if !h.less(r, h.entries[i], h.entries[up]) {
+		if !h.less(w, h.entries[i], h.entries[up]) {
 			return
 		}
 		h.entries[i], h.entries[up] = h.entries[up], h.entries[i]
@@ -227,19 +188,19 @@ func (h *heap) push(r *room, e *entryPlan) {
 	}
 }
 
-func (h *heap) pop(r *room) {
+func (h *heap) pop(w *nodewise) {
 	n := len(h.entries) - 1
 	h.entries[0], h.entries[n] = h.entries[n], nil
 	h.entries = h.entries[:n]
-	h.down(r, 0)
+	h.down(w, 0)
 }
 
 // down moves the i-th entry to its place among those below it.
-func (h *heap) down(r *room, i int) {
+func (h *heap) down(w *nodewise, i int) {
 	for {
 		best := i
 		for _, c := range [...]int{2*i + 1, 2*i + 2} {
-			if c < len(h.entries) && h.less(r, h.entries[c], h.entries[best]) {
+			if c < len(h.entries) && h.less(w, h.entries[c], h.entries[best]) {
 				best = c
 			}
 		}

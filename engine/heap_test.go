@@ -12,26 +12,25 @@ import (
 // above lets jobs be evicted whose queue holds more devices than the bound.
 type above map[string]int64
 
-func (above) Name() string                   { return "Above" }
-func (above) OnSessionClose(*engine.Session) {}
+func (above) Name() string { return "Above" }
 func (a above) OnSessionOpen(s *engine.Session) {
 	may := func(queue string) bool {
 		bound, known := a[queue]
 		return known && s.State.Queue(queue).Used.Of(cluster.DefaultDeviceResource) > bound*1000
 	}
-	s.AddReclaimableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
-		return func(v *engine.Victim) engine.Reason {
+	s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+		return func(v *engine.Victim) engine.Verdict {
 			if may(v.Job.Queue) {
-				return engine.Consent
+				return engine.Allow
 			}
-			return "NotAbove"
+			return engine.Protect("NotAbove")
 		}
 	})
-	s.NarrowVictims(engine.Reclaim, func(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
+	s.Hooks.NarrowVictims(engine.Reclaim, func(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
 		return func(c cluster.Class) bool { return may(c.Queue) }
 	})
-	s.AddMeans(engine.Reclaim, "Reclaimed")
-	s.AddQueueOrderFn(func(l, r *cluster.Queue) int { // the first turn is that of queue a, the next that of another
+	s.Hooks.AddMeans(engine.Reclaim, "Reclaimed")
+	s.Hooks.AddQueueOrder(func(l, r *cluster.Queue) int { // the first turn is that of queue a, the next that of another
 		turn := func(q *cluster.Queue) int {
 			switch _, bounded := a[q.Name]; {
 			case bounded:

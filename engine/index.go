@@ -12,8 +12,9 @@ import (
 // nodes that changed since. It lives as long as the engine.
 type index struct {
 	state    *cluster.State
-	session  *Session
-	hooks    []signature // which hooks the answers came from
+	hooks    *Hooks
+	fault    *fault
+	signed   []signature // which hooks the answers came from
 	epoch    uint64      // grows when hooks or published parameters change
 	params   map[string]uint64
 	rankings map[*cluster.Shape]*ranking
@@ -60,24 +61,24 @@ type ranking struct {
 
 	// What matters for the shape, static hooks apart from the others.
 	filters, staticFilters []predicate
-	scorers, staticScorers []hook[ShapeOrderFn]
+	scorers, staticScorers []hook[ShapeScore]
 }
 
 type predicate struct {
-	hook[ShapePredicateFn]
+	hook[ShapeFilter]
 	seen []uint16 // codes this predicate has given: few
-	left int64    // predicates from this one on, itself included
+	left int64    // taskFilters from this one on, itself included
 }
 
 // open prepares the index for a session.
-func (x *index) open(s *Session) {
-	if x.state != s.State {
-		x.state = s.State
+func (x *index) open(state *cluster.State, h *Hooks, fault *fault) {
+	if x.state != state {
+		x.state = state
 		clear(x.rankings)
 	}
-	x.session = s
+	x.hooks, x.fault = h, fault
 	x.sessions++
-	if !x.same(&s.hooks) {
+	if !x.same(h) {
 		x.epoch++
 	}
 }
@@ -91,32 +92,35 @@ type signature struct {
 }
 
 // same reports whether the hooks are those of the last session, and remembers them.
-func (x *index) same(h *hooks) bool {
+func (x *index) same(h *Hooks) bool {
 	at, same := 0, true
 	sign := func(now signature) {
 		switch {
-		case at == len(x.hooks):
-			x.hooks, same = append(x.hooks, now), false
-		case x.hooks[at] != now:
-			x.hooks[at], same = now, false
+		case at == len(x.signed):
+			x.signed, same = append(x.signed, now), false
+		case x.signed[at] != now:
+			x.signed[at], same = now, false
 		}
 		at++
 	}
-	for i := range h.shapePredicates {
-		p := &h.shapePredicates[i]
+	for i := range h.shapeFilters {
+		p := &h.shapeFilters[i]
 		sign(signature{'p', p.plugin, 0, p.static, false})
 	}
-	for i := range h.shapeOrders {
-		o := &h.shapeOrders[i]
+	for i := range h.shapeScores {
+		o := &h.shapeScores[i]
 		sign(signature{'o', o.plugin, o.weight, o.static, o.bound})
 	}
-	for i := range h.gpuOrders { // scores may ask for Session.Devices
-		sign(signature{'g', h.gpuOrders[i].plugin, h.gpuOrders[i].weight, false, false})
+	for i := range h.deviceScores { // scores may ask for Session.Devices
+		sign(signature{'g', h.deviceScores[i].plugin, h.deviceScores[i].weight, false, false})
 	}
-	same = same && at == len(x.hooks)
-	x.hooks = x.hooks[:at]
+	same = same && at == len(x.signed)
+	x.signed = x.signed[:at]
 	return same
 }
+
+// forget drops all rankings: one of them may be half judged.
+func (x *index) forget() { clear(x.rankings) }
 
 func (x *index) publish(plugin string, parameters uint64) {
 	if x.params[plugin] != parameters {
@@ -144,7 +148,7 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	} else if r.known != x.state.Version() {
 		x.refresh(r)
 	}
-	if x.session.err != nil {
+	if x.fault.err != nil {
 		r.epoch = 0 // what was judged while a plugin broke the rules is not to be remembered
 	}
 	return r
@@ -165,11 +169,11 @@ func (x *index) evictOldest() {
 
 // compile takes in the session's hooks that matter for the shape.
 func (x *index) compile(r *ranking) {
-	h := &x.session.hooks
+	h := x.hooks
 	r.session = x.sessions
 	r.filters, r.staticFilters = r.filters[:0], r.staticFilters[:0]
 	r.scorers, r.staticScorers = r.scorers[:0], r.staticScorers[:0]
-	for _, p := range h.shapePredicates {
+	for _, p := range h.shapeFilters {
 		if p.shapes != nil && !p.shapes(r.shape) {
 			continue
 		}
@@ -177,9 +181,9 @@ func (x *index) compile(r *ranking) {
 		if p.static {
 			list = &r.staticFilters
 		}
-		*list = append(*list, predicate{hook: p, left: int64(len(h.shapePredicates) - p.order)})
+		*list = append(*list, predicate{hook: p, left: int64(len(h.shapeFilters) - p.order)})
 	}
-	for _, o := range h.shapeOrders {
+	for _, o := range h.shapeScores {
 		if o.shapes != nil && !o.shapes(r.shape) {
 			continue
 		}
@@ -318,13 +322,13 @@ func (x *index) filter(r *ranking, filters []predicate, n *cluster.Node) (int64,
 }
 
 // points adds up scores; false means that one broke the rules and the session is void.
-func (x *index) points(r *ranking, scorers []hook[ShapeOrderFn], n *cluster.Node) (int64, bool) {
+func (x *index) points(r *ranking, scorers []hook[ShapeScore], n *cluster.Node) (int64, bool) {
 	total := int64(0)
 	for i := range scorers {
 		o := &scorers[i]
 		score := o.fn(r.shape, n)
 		if !(score >= 0 && score <= 100) {
-			x.session.fail(o.plugin, "a score of %v for node %s is not between 0 and 100", score, n.Name)
+			x.fault.fail(o.plugin, "a score of %v for node %s is not between 0 and 100", score, n.Name)
 			return 0, false
 		}
 		total += o.weight * milli(score)
@@ -342,11 +346,12 @@ func (x *index) code(p *predicate, r *Rejection) uint16 {
 			return c
 		}
 	}
+	x.fault.sign(p.plugin, r)
 	want := code{plugin: p.plugin, reason: r.Reason, cure: r.Cure, precedence: r.Precedence}
 	i := slices.Index(x.codes, want)
 	if i < 0 {
 		if i = len(x.codes); i > maxCodes {
-			x.session.fail(p.plugin, "gives too many different reasons; a reason is a constant")
+			x.fault.fail(p.plugin, "gives too many different reasons; a reason is a constant")
 			return 1
 		}
 		x.codes = append(x.codes, want)

@@ -14,7 +14,7 @@ import (
 // counting counts how often nodes are judged.
 func counting(judged *int) *policy {
 	return &policy{name: "Counting", open: func(s *engine.Session) {
-		s.AddShapePredicateFn(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection {
+		s.Hooks.AddShapeFilter(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection {
 			*judged++
 			return nil
 		})
@@ -67,8 +67,8 @@ func TestPublishStartsANewEpoch(t *testing.T) {
 	judged, price := 0, 1.0
 	var ssn *engine.Session
 	priced := &policy{name: "Priced", open: func(s *engine.Session) {
-		s.Publish("Priced", uint64(price))
-		s.AddShapeOrderFn(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
+		s.Hooks.Publish("Priced", uint64(price))
+		s.Hooks.AddShapeScore(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
 			judged++
 			if n.Name == "b" {
 				return price
@@ -128,7 +128,7 @@ func TestManyShapesAreForgotten(t *testing.T) {
 func TestTooManyReasonsAreAMistake(t *testing.T) {
 	i := 0
 	chatty := &policy{name: "Chatty", open: func(s *engine.Session) {
-		s.AddShapePredicateFn(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection {
+		s.Hooks.AddShapeFilter(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection {
 			i++
 			return &engine.Rejection{Reason: engine.Reason(fmt.Sprint("reason ", i))}
 		})

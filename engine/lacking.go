@@ -7,16 +7,27 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
+// shortage says which tasks jobs lack.
+type shortage struct {
+	hooks    *Hooks
+	accounts *accounts
+	growing  *cluster.Job // whose turn is for a task beyond its minimum
+}
+
+func (s *Session) shortage(growing *cluster.Job) shortage {
+	return shortage{s.Hooks, s.accounts, growing}
+}
+
 // minima are the sets of tasks that room is looked for: those that the minimum
 // needs in the order they are placed and, where others would do too, the smallest.
-func (s *Session) minima(alt *cluster.Alternative) [][]*cluster.Task {
-	first := s.lacking(alt, s.CompareTasks)
+func (l *shortage) minima(alt *cluster.Alternative) [][]*cluster.Task {
+	first := l.sorted(alt, l.compare)
 	if len(first) == 0 {
 		return nil
 	}
-	out := append([][]*cluster.Task{first}, s.otherSubgroups(alt)...)
-	smallest := s.lacking(alt, func(a, b *cluster.Task) int {
-		return cmp.Or(cmp.Compare(s.devicesOf(a.Shape).Value, s.devicesOf(b.Shape).Value), cmp.Compare(a.Shape.Resources.Of(cluster.CPU), b.Shape.Resources.Of(cluster.CPU)))
+	out := append([][]*cluster.Task{first}, l.otherSubgroups(alt)...)
+	smallest := l.sorted(alt, func(a, b *cluster.Task) int {
+		return cmp.Or(cmp.Compare(l.accounts.devicesOf(a.Shape).Value, l.accounts.devicesOf(b.Shape).Value), cmp.Compare(a.Shape.Resources.Of(cluster.CPU), b.Shape.Resources.Of(cluster.CPU)))
 	})
 	for _, t := range smallest {
 		if !slices.ContainsFunc(first, func(o *cluster.Task) bool { return o.Shape == t.Shape }) {
@@ -26,19 +37,19 @@ func (s *Session) minima(alt *cluster.Alternative) [][]*cluster.Task {
 	return out
 }
 
-// Lacking are the pending tasks that the minimum needs, in the order they are placed.
-func (s *Session) Lacking(alt *cluster.Alternative) []*cluster.Task {
-	return s.lacking(alt, s.CompareTasks)
+// of are the pending tasks that the minimum needs, in the order they are placed.
+func (l *shortage) of(alt *cluster.Alternative) []*cluster.Task {
+	return l.sorted(alt, l.compare)
 }
 
-// lacking are the same, in the order given.
-func (s *Session) lacking(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
-	return s.lackingOf(alt, s.wanted(alt, nil), order)
+// sorted are the same, in the order given.
+func (l *shortage) sorted(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
+	return l.made(alt, l.wanted(alt, nil), order)
 }
 
-// lackingOf are those where the minimum is made of the subgroups that are wanted. Of a
+// made are those where the minimum is made of the subgroups that are wanted. Of a
 // job that grows, it is the next task beyond the minimum.
-func (s *Session) lackingOf(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
+func (l *shortage) made(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
 	var pending []*cluster.Task
 	short, parts := alt.Min, make([]int, len(alt.Subgroups))
 	for i := range parts {
@@ -63,7 +74,7 @@ func (s *Session) lackingOf(alt *cluster.Alternative, wanted []bool, order func(
 		}
 	}
 	slices.SortStableFunc(pending, order)
-	if s.growing != nil && len(pending) > 0 && pending[0].Job == s.growing {
+	if l.growing != nil && len(pending) > 0 && pending[0].Job == l.growing {
 		return pending[:1]
 	}
 	return needed(pending, short, parts)
@@ -91,3 +102,93 @@ func needed(pending []*cluster.Task, short int, parts []int) []*cluster.Task {
 	}
 	return out
 }
+
+// compare orders tasks of a job: by the hooks, then as they were written.
+func (l *shortage) compare(a, b *cluster.Task) int {
+	for _, h := range l.hooks.taskOrders {
+		if c := h.fn(a, b); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// lacks are the tasks that the job's turn is for, in the first form that would be
+// tried: those that its minimum needs or, where it has its minimum, the next one.
+func (l *shortage) lacks(job *cluster.Job) []*cluster.Task {
+	for _, forms := range choices(job) {
+		if tasks := forms[0].Tasks; len(tasks) == 1 && tasks[0].Status == cluster.Pending {
+			return tasks // most jobs are such, and this is asked often
+		}
+		if lacks := l.of(&forms[0]); len(lacks) > 0 {
+			return lacks
+		}
+		if next := l.next(&forms[0]); next != nil {
+			return []*cluster.Task{next}
+		}
+		break
+	}
+	return nil
+}
+
+// next is the first pending task in the order they are placed; nil: there is none.
+func (l *shortage) next(alt *cluster.Alternative) *cluster.Task {
+	var next *cluster.Task
+	for _, t := range alt.Tasks {
+		if t.Status == cluster.Pending && (next == nil || l.compare(t, next) < 0) {
+			next = t
+		}
+	}
+	return next
+}
+
+// freeFor reports whether as much is free, wherever it is, as some form of the
+// job lacks of devices for its minimum: if not, moving others is of no use.
+func (l *shortage) freeFor(job *cluster.Job) bool {
+	for i := range job.Alternatives {
+		if job.Chosen >= 0 && i != job.Chosen || job.Chosen < 0 && job.Alternatives[i].Running {
+			continue
+		}
+		if lacks := l.of(&job.Alternatives[i]); len(lacks) > 0 && l.accounts.free() >= l.accounts.devicesLacking(lacks) {
+			return true
+		}
+	}
+	return false
+}
+
+// otherSubgroups are the tasks that the minimum lacks where one of the subgroups that
+// it is made of is left to others.
+func (l *shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
+	wanted := l.wanted(alt, nil)
+	if wanted == nil {
+		return nil
+	}
+	var out [][]*cluster.Task
+	stands := alt.Standing(placedMembers(alt))
+	for i := range wanted {
+		if !wanted[i] || stands[i] || len(out) == mostChoices {
+			continue
+		}
+		excluded := make([]bool, len(wanted))
+		excluded[i] = true
+		other := l.wanted(alt, excluded)
+		if other == nil {
+			continue
+		}
+		if lacks := l.made(alt, other, l.compare); len(lacks) > 0 {
+			out = append(out, lacks)
+		}
+	}
+	return out
+}
+
+// wanted says which subgroups make the minimum, without those that are excluded; nil: all.
+func (l *shortage) wanted(alt *cluster.Alternative, excluded []bool) []bool {
+	if !alt.Nested() {
+		return nil
+	}
+	return chosen(alt, placedMembers(alt), excluded, 0)
+}
+
+// mostChoices is for how many other choices of subgroups room is looked for.
+const mostChoices = 8

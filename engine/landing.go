@@ -7,16 +7,16 @@ import (
 )
 
 // land reserves room elsewhere for all of the plan that moves, the largest first.
-func (r *room) land(plan []*Victim) bool {
+func (x *trial) land(plan []*Victim) bool {
 	moving := shadows(plan)
 	if moving == nil {
 		return false
 	}
 	for _, shadow := range moving {
-		if left := r.Place(r.stmt, shadow); left != nil || r.err != nil {
+		if left := x.placer.place(shadow); left != nil || x.fault.err != nil {
 			return false
 		}
-		r.stmt.land(shadow)
+		x.stmt.land(shadow)
 	}
 	return true
 }
@@ -70,30 +70,30 @@ func size(tasks ...*cluster.Task) int {
 // together places the job and lands what moves as if they were one gang, where one
 // after the other does not work: the best place for the job may be the only one for a
 // task that moves. Where that does not work, as with a topology, what moves lands first.
-func (r *room) together(plan []*Victim) (*Refusal, bool) {
-	if r.err != nil || !r.small() {
+func (x *trial) together(plan []*Victim) (*Refusal, bool) {
+	if x.fault.err != nil || !small(x.placer.finder.state) {
 		return &Refusal{}, false
 	}
 	moving := shadows(plan)
 	if moving == nil {
 		return &Refusal{}, false
 	}
-	mark := r.stmt.Checkpoint()
-	if r.seat(moving) {
+	mark := x.stmt.Checkpoint()
+	if x.seat(moving) {
 		for _, j := range moving {
-			r.stmt.land(j)
+			x.stmt.land(j)
 		}
-	} else if r.stmt.Rollback(mark); r.err != nil || !r.land(plan) {
+	} else if x.stmt.Rollback(mark); x.fault.err != nil || !x.land(plan) {
 		return &Refusal{}, false
 	}
-	left := r.place() // the rest of it, if there is room
-	return left, r.fits(r.job, left) && r.err == nil
+	left := x.place() // the rest of it, if there is room
+	return left, x.placer.aim.met(x.want.job, left) && x.fault.err == nil
 }
 
 // seat places exactly the tasks that are lacking and those that move, as one gang.
-func (r *room) seat(moving []*cluster.Job) bool {
-	all := cluster.Alternative{Name: r.alt().Name, Tasks: slices.Clone(r.lacks)}
-	alternatives := []*cluster.Alternative{r.alt()}
+func (x *trial) seat(moving []*cluster.Job) bool {
+	all := cluster.Alternative{Name: x.want.alt().Name, Tasks: slices.Clone(x.want.lacks)}
+	alternatives := []*cluster.Alternative{x.want.alt()}
 	for _, j := range moving {
 		alternatives = append(alternatives, &j.Alternatives[0]) // what moves has one form
 	}
@@ -103,7 +103,7 @@ func (r *room) seat(moving []*cluster.Job) bool {
 		}
 	}
 	// All of them must be placed, so that subgroups have nothing to add.
-	all.Subgroups = make([]cluster.Subgroup, len(r.alt().Subgroups))
+	all.Subgroups = make([]cluster.Subgroup, len(x.want.alt().Subgroups))
 	for _, j := range moving {
 		for _, t := range j.Tasks() {
 			if t.Shadows() != nil {
@@ -113,15 +113,23 @@ func (r *room) seat(moving []*cluster.Job) bool {
 		}
 	}
 	all.Min = len(all.Tasks)
-	mark := r.stmt.Checkpoint()
-	if r.gang(r.stmt, &all, nil).arrange() != nil {
-		r.stmt.Rollback(mark)
-		if r.err != nil || !r.gang(r.stmt, &all, nil).exact() {
+	mark := x.stmt.Checkpoint()
+	if x.placer.gang(&all, nil).arrange() != nil {
+		x.stmt.Rollback(mark)
+		if x.fault.err != nil || !x.placer.gang(&all, nil).exact() {
 			return false
 		}
 	}
-	if !startable(r.alt()) {
-		r.stmt.hold(r.job, mark)
+	if !startable(x.want.alt()) {
+		x.stmt.hold(x.want.job, mark)
 	}
-	return r.err == nil
+	return x.fault.err == nil
+}
+
+// landed reports whether all of the plan that moves finds room now.
+func (x *trial) landed(plan []*Victim) bool {
+	mark := x.stmt.Checkpoint()
+	ok := x.land(plan)
+	x.stmt.Rollback(mark)
+	return ok
 }

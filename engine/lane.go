@@ -64,7 +64,7 @@ func (l *lane) call(k *bucket) {
 func (l *lane) after(k *bucket) *waiter {
 	at := 0
 	if l.cursor.job != nil {
-		i, found := k.index(l.backlog.session, l.cursor)
+		i, found := k.index(l.backlog.order, l.cursor)
 		if at = i; found && l.taken {
 			at++
 		}
@@ -178,7 +178,7 @@ func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 	if len(l.called) > 0 && l.called[0] == k && k.pick == e {
 		stdheap.Pop(l)
 		k.called = false
-		try = k.forced || l.backlog.session.helped(k)
+		try = k.forced || k.helped(l.backlog)
 	}
 	k.passed = l.backlog.moment()
 	return e.job, try

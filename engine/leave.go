@@ -6,14 +6,35 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
+// leaver makes victims leave for a job, as far as the hooks consent, and remembers which
+// are protected.
+type leaver struct {
+	want    *want
+	stmt    *Statement
+	victims *victims
+	fault   *fault
+	may     [purposes]func(*Victim) answer
+	might   [purposes]func(cluster.Class) bool // nil: any class may have victims
+	reasons [purposes]Reason
+	spared  [purposes][]Protection
+	counted map[protected]bool
+}
+
+// exits are the ways in which victims leave in one search.
+type exits struct {
+	leaver *leaver
+	way    way
+	class  func(cluster.Class) bool // might has victims that leave in this way; nil: any
+}
+
 // leaveAll makes the victims leave, as they may in the order of the plan. Where some are
 // reclaimed and others preempted, all are asked about again with those that are preempted
 // first: what a queue loses by preemption may be what it was to keep. What is left of a
 // job is evicted after its surplus, so both have the same purpose.
-func (r *room) leaveAll(plan []*Victim) bool {
-	mark := r.stmt.Checkpoint()
+func (l *leaver) leaveAll(plan []*Victim) bool {
+	mark := l.stmt.Checkpoint()
 	for _, v := range plan {
-		if !r.leave(v) {
+		if !l.leave(v) {
 			return false
 		}
 	}
@@ -43,9 +64,9 @@ func (r *room) leaveAll(plan []*Victim) bool {
 				preempted = len(rest)
 			}
 		}
-		r.stmt.Rollback(mark)
+		l.stmt.Rollback(mark)
 		for len(rest) > 0 { // one that may not leave yet may once others have
-			left := slices.DeleteFunc(slices.Clone(rest), func(v *Victim) bool { return r.leaveFor(v, v.Purpose) })
+			left := slices.DeleteFunc(slices.Clone(rest), func(v *Victim) bool { return l.leaveFor(v, v.Purpose) })
 			if len(left) == len(rest) {
 				return false
 			}
@@ -56,15 +77,15 @@ func (r *room) leaveAll(plan []*Victim) bool {
 
 // leave makes the victim leave if it still may: those before it have changed what
 // queues hold.
-func (r *room) leave(v *Victim) bool { return r.leaveFor(v, Reclaim) }
+func (l *leaver) leave(v *Victim) bool { return l.leaveFor(v, Reclaim) }
 
 // leaveFor is leave for one of the purposes from the given one on.
-func (r *room) leaveFor(v *Victim, from Purpose) bool {
-	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !r.mayLeave(t, r.job) }) || !r.allows(v, from) {
+func (l *leaver) leaveFor(v *Victim, from Purpose) bool {
+	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !l.victims.mayLeave(t, l.want.job) }) || !l.allows(v, from) {
 		return false
 	}
-	if err := r.stmt.evictFor(r.job, v, r.reasons[v.Purpose]); err != nil {
-		r.fail("engine", "making room: %v", err)
+	if err := l.stmt.evictFor(l.want.job, v, l.reasons[v.Purpose]); err != nil {
+		l.fault.fail("engine", "making room: %v", err)
 		return false
 	}
 	return true
@@ -72,12 +93,12 @@ func (r *room) leaveFor(v *Victim, from Purpose) bool {
 
 // allows reports whether the victim may leave as things are. One that is evicted gets
 // the first purpose that its plugins consent to, from the one given on.
-func (r *room) allows(v *Victim, from Purpose) bool {
+func (l *leaver) allows(v *Victim, from Purpose) bool {
 	if v.Purpose == Move {
-		return r.consents(v)
+		return l.consents(v)
 	}
 	for p := from; p <= Preempt; p++ {
-		if v.Purpose = p; r.consents(v) {
+		if v.Purpose = p; l.consents(v) {
 			return true
 		}
 	}
@@ -85,25 +106,25 @@ func (r *room) allows(v *Victim, from Purpose) bool {
 	return false
 }
 
-func (r *room) consents(v *Victim) bool {
-	if r.may[v.Purpose] == nil {
+func (l *leaver) consents(v *Victim) bool {
+	if l.may[v.Purpose] == nil {
 		return false
 	}
-	a := r.may[v.Purpose](v)
+	a := l.may[v.Purpose](v)
 	if a.spared != nil {
-		r.note(v.Purpose, a.spared, v)
+		l.note(v.Purpose, a.spared, v)
 	}
 	return a.spared == nil
 }
 
 // mightBeEvicted reports whether the victim may be evicted as things are, or once
 // others have left.
-func (r *room) mightBeEvicted(v *Victim) bool {
+func (l *leaver) mightBeEvicted(v *Victim) bool {
 	for _, p := range [...]Purpose{Reclaim, Preempt} {
-		if r.may[p] == nil {
+		if l.may[p] == nil {
 			continue
 		}
-		if a := r.may[p](v); a.spared == nil || a.yet {
+		if a := l.may[p](v); a.spared == nil || a.yet {
 			return true
 		}
 	}
@@ -112,14 +133,14 @@ func (r *room) mightBeEvicted(v *Victim) bool {
 
 // mightLeave reports whether the task may be evicted as things are, or once others have
 // left: a task that its job can spare may be too young alone, and old enough with the rest.
-func (r *room) mightLeave(t *cluster.Task) bool {
-	return r.mightBeEvicted(VictimOf(t)) || t.Job.Spares(t) && r.mightBeEvicted(wholeJob(t.Job, Reclaim))
+func (l *leaver) mightLeave(t *cluster.Task) bool {
+	return l.mightBeEvicted(VictimOf(t)) || t.Job.Spares(t) && l.mightBeEvicted(wholeJob(t.Job, Reclaim))
 }
 
 // mightMove reports whether the task may move. A job that would have to move as a
 // whole does so up to a bound.
-func (r *room) mightMove(t *cluster.Task) bool {
-	return r.may[Move] != nil && (t.Job.Spares(t) || len(t.Job.Tasks()) <= maxMoved) && r.may[Move](mover(t)).spared == nil
+func (l *leaver) mightMove(t *cluster.Task) bool {
+	return l.may[Move] != nil && (t.Job.Spares(t) || len(t.Job.Tasks()) <= maxMoved) && l.may[Move](mover(t)).spared == nil
 }
 
 // protected is a job that was protected, for which purpose and why.
@@ -130,14 +151,125 @@ type protected struct {
 }
 
 // note counts jobs that were protected.
-func (r *room) note(p Purpose, s *Spared, v *Victim) {
+func (l *leaver) note(p Purpose, s *Spared, v *Victim) {
 	key := protected{*s, p, v.Job}
-	if r.counted[key] {
+	if l.counted[key] {
 		return
 	}
-	if r.counted == nil {
-		r.counted = map[protected]bool{}
+	if l.counted == nil {
+		l.counted = map[protected]bool{}
 	}
-	r.counted[key] = true
-	r.spared[p] = protect(r.spared[p], s, v.Job.ID)
+	l.counted[key] = true
+	l.spared[p] = protect(l.spared[p], s, v.Job.ID)
+}
+
+// prepare asks the hooks of each purpose for which something might leave.
+func (l *leaver) prepare(means []Means, refusal *Refusal) {
+	w := l.want
+	for _, m := range means {
+		if !refusal.evictable(w.alternative) {
+			continue
+		}
+		l.reasons[m.Purpose] = m.Reason
+		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
+			l.might[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last)
+		} else if !w.last {
+			refusal.spare(m.Purpose, true, nil)
+		}
+	}
+	if w.limited = refusal.limited(w.alternative); w.limited && !l.can(evicting) {
+		l.may[Move] = nil // moving others does not change what a queue may have
+	}
+}
+
+// can reports whether victims may leave in one of the ways.
+func (l *leaver) can(w way) bool {
+	return w&moving != 0 && l.may[Move] != nil || w&evicting != 0 && (l.may[Reclaim] != nil || l.may[Preempt] != nil)
+}
+
+// mights says which classes might have victims that leave in the way; nil where that is
+// not known.
+func (l *leaver) mights(w way) func(cluster.Class) bool {
+	var all []func(cluster.Class) bool
+	for p := range purposes {
+		if l.may[p] == nil || p == Move && w&moving == 0 || p != Move && w&evicting == 0 {
+			continue
+		}
+		if l.might[p] == nil {
+			return nil
+		}
+		all = append(all, l.might[p])
+	}
+	return func(c cluster.Class) bool {
+		return slices.ContainsFunc(all, func(might func(cluster.Class) bool) bool { return might(c) })
+	}
+}
+
+// anyOf reports whether a class runs that might have victims which leave in the way.
+func (l *leaver) anyOf(w way) bool {
+	might := l.mights(w)
+	if might == nil {
+		return true
+	}
+	found := false
+	l.victims.state.Classes(func(c cluster.Class) bool {
+		found = might(c)
+		return !found
+	})
+	return found
+}
+
+// first are the victims that leave if the first rivals do.
+func (e *exits) first(line []rival, size int) []*Victim {
+	mark := e.leaver.stmt.Checkpoint()
+	defer e.leaver.stmt.Rollback(mark)
+	var plan []*Victim
+	for progress := true; progress; {
+		progress = false
+		for _, c := range line[:size] {
+			if !c.task.Runs() {
+				continue
+			}
+			v := mover(c.task)
+			if e.way&evicting != 0 {
+				v = VictimOf(c.task)
+			}
+			if e.leaver.leave(v) {
+				plan = append(plan, v)
+				progress = true
+			}
+		}
+	}
+	return plan
+}
+
+// line are all rivals in order, or only those that might leave in this way; nil where
+// there are more than most.
+func (e *exits) line(most int, might bool) []rival {
+	if !might {
+		return e.leaver.victims.rivals(e.leaver.want.job, most, nil)
+	}
+	return e.leaver.victims.rivals(e.leaver.want.job, most, e.leavable)
+}
+
+// leavable reports whether the task might leave in this way.
+func (e *exits) leavable(t *cluster.Task) bool {
+	return e.way&evicting != 0 && e.leaver.mightLeave(t) || e.way&moving != 0 && e.leaver.mightMove(t)
+}
+
+// rivalsOn are the tasks on the node that might leave in this way.
+func (e *exits) rivalsOn(n *cluster.Node) []rival {
+	var line []rival
+	for _, o := range n.Tasks {
+		if !e.leaver.victims.mayLeave(o, e.leaver.want.job) {
+			continue
+		}
+		c := e.leaver.victims.rival(o)
+		c.evicts = e.way&evicting != 0
+		c.moves = e.way&moving != 0 && e.leaver.mightMove(o)
+		if c.evicts || c.moves {
+			line = append(line, c)
+		}
+	}
+	return line
 }

@@ -16,7 +16,7 @@ import (
 func TestElasticJobMoves(t *testing.T) {
 	mover := &policy{name: "Mover"}
 	mover.open = func(s *engine.Session) {
-		s.AddMeans(engine.Move, "Moved")
+		s.Hooks.AddMeans(engine.Move, "Moved")
 	}
 	node := func(name, rack string, gpus int) *fixture.NodeBuilder {
 		return fixture.Node(name).CPU(8, "32Gi").GPUs(gpus, "L4", "24Gi").Label("rack", rack)
@@ -53,7 +53,7 @@ func TestElasticJobMoves(t *testing.T) {
 func TestRunningForm(t *testing.T) {
 	mover := &policy{name: "Mover"}
 	mover.open = func(s *engine.Session) {
-		s.AddMeans(engine.Move, "Moved")
+		s.Hooks.AddMeans(engine.Move, "Moved")
 	}
 	state := fixture.State(
 		fixture.Node("a").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"), fixture.Node("b").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), fixture.Job("big").Devices(2),

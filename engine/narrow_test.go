@@ -9,15 +9,15 @@ import (
 	"github.com/berth-project/berth/fixture"
 )
 
-// A ClassFn that leaves out classes which the VictimFn consents to is found by a
+// A ClassRule that leaves out classes which the VictimRule consents to is found by a
 // session that searches in both ways.
 func TestClassesThatAreLeftOut(t *testing.T) {
 	narrow := &policy{name: "Narrow", open: func(s *engine.Session) {
-		s.AddPreemptableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
-			return func(*engine.Victim) engine.Reason { return engine.Consent }
+		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+			return func(*engine.Victim) engine.Verdict { return engine.Allow }
 		})
-		s.NarrowVictims(engine.Preempt, engine.NoClass)
-		s.AddMeans(engine.Preempt, "Narrow")
+		s.Hooks.NarrowVictims(engine.Preempt, engine.NoClass)
+		s.Hooks.AddMeans(engine.Preempt, "Narrow")
 	}}
 	parts := []fixture.Part{fixture.Job("new").Devices(1)}
 	for i := range 20 {
@@ -37,14 +37,14 @@ func TestPublishedBetweenRefusals(t *testing.T) {
 		reason := engine.Reason("Old")
 		p := &policy{name: "Learns"}
 		p.open = func(s *engine.Session) {
-			s.AddPrePredicateFn(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
+			s.Hooks.AddPreFilter(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
 				if j.ID == "job/b" {
 					reason = "New"
-					s.Publish("Learns", 2)
+					s.Hooks.Publish("Learns", 2)
 				}
 				return nil
 			})
-			s.AddShapePredicateFn(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection {
+			s.Hooks.AddShapeFilter(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection {
 				return &engine.Rejection{Reason: reason, Cure: engine.Wait}
 			})
 		}

@@ -40,7 +40,7 @@ func (g *gang) fillGroup(sub int) *Attempt {
 		for i >= 0 && !g.take(i) {
 			i = g.nextIn(sub)
 		}
-		if i < 0 || g.session.err != nil {
+		if i < 0 || g.placer.fault.err != nil {
 			return g.miss()
 		}
 	}
@@ -69,29 +69,29 @@ func (g *gang) nextIn(sub int) int {
 
 // within reports whether as many tasks as are left, by subgroup, may make the minima.
 func (x *search) within(left []int) bool {
-	if !x.free {
+	if !x.gang.free {
 		for sub := range left {
-			if left[sub] < x.lacks(sub) {
+			if left[sub] < x.gang.lacks(sub) {
 				return false
 			}
 		}
 		return true
 	}
 	for sub := range left {
-		left[sub] += x.members[sub]
+		left[sub] += x.gang.members[sub]
 	}
-	return x.alt.Met(left)
+	return x.gang.alt.Met(left)
 }
 
 // dangling reports whether the search has placed tasks of a subgroup that has not
 // its minimum: they would run for nothing.
 func (x *search) dangling() bool {
-	if !x.free {
+	if !x.gang.free {
 		return false
 	}
-	stands := x.alt.Standing(x.members)
-	for i, n := range x.members {
-		for sub := i + 1; n > x.began[i] && sub > 0; sub = x.alt.Subgroups[sub-1].Parent {
+	stands := x.gang.alt.Standing(x.gang.members)
+	for i, n := range x.gang.members {
+		for sub := i + 1; n > x.began[i] && sub > 0; sub = x.gang.alt.Subgroups[sub-1].Parent {
 			if !stands[sub-1] {
 				return true
 			}

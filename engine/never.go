@@ -8,13 +8,13 @@ import (
 
 // never reports whether a gang has no room even in an empty cluster: then waiting
 // cannot help.
-func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, in *scope) bool {
+func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) bool {
 	if len(alt.Tasks) < 2 {
 		return false
 	}
-	need, room := leastOf(alt, t.Shape), s.ever(t, in)
+	need, room := leastOf(alt, t.Shape), e.ever(t, in)
 	sum := 0
-	for _, n := range s.State.Nodes() {
+	for _, n := range e.finder.state.Nodes() {
 		if sum >= need {
 			break
 		}
@@ -23,23 +23,23 @@ func (s *Session) never(alt *cluster.Alternative, t *cluster.Task, in *scope) bo
 	if sum < need {
 		return true
 	}
-	most, by := s.apart(t.Job, s.State.Nodes(), room)
+	most, by := e.apart(t.Job, e.finder.state.Nodes(), room)
 	if by == nil {
 		return false
 	}
 	if most < need {
 		return true
 	}
-	most, _ = s.apart(t.Job, s.State.Nodes(), s.everAny(alt.Tasks, in))
+	most, _ = e.apart(t.Job, e.finder.state.Nodes(), e.everAny(alt.Tasks, in))
 	return most < minimumOf(alt)
 }
 
 // ever is how many tasks like this one a node holds with every other job gone: none
 // where a filter turns the node down and waiting does not cure it, or the node is
 // outside the scope. Tasks of the job that stand there need no room.
-func (s *Session) ever(t *cluster.Task, in *scope) func(*cluster.Node) int {
-	ask := s.verdicts(t)
-	filters, _, _ := s.taskHooks(t)
+func (e *explainer) ever(t *cluster.Task, in *scope) func(*cluster.Node) int {
+	ask := e.finder.verdicts(t)
+	filters, _, _ := e.finder.taskHooks(t)
 	possible := func(n *cluster.Node) bool {
 		if !in.has(n) {
 			return false
@@ -47,7 +47,7 @@ func (s *Session) ever(t *cluster.Task, in *scope) func(*cluster.Node) int {
 		if rejected, transient := ask(n); rejected && !transient {
 			return false
 		}
-		r := s.rejectTask(filters, t, n)
+		r := e.finder.rejectTask(filters, t, n)
 		return r == nil || r.Cure.Transient()
 	}
 	return func(n *cluster.Node) int {
@@ -65,13 +65,13 @@ func (s *Session) ever(t *cluster.Task, in *scope) func(*cluster.Node) int {
 }
 
 // everAny is ever for tasks of any of the shapes.
-func (s *Session) everAny(tasks []*cluster.Task, in *scope) func(*cluster.Node) int {
+func (e *explainer) everAny(tasks []*cluster.Task, in *scope) func(*cluster.Node) int {
 	var rooms []func(*cluster.Node) int
 	var asked []*cluster.Shape
 	for _, t := range tasks {
 		if !slices.Contains(asked, t.Shape) {
 			asked = append(asked, t.Shape)
-			rooms = append(rooms, s.ever(t, in))
+			rooms = append(rooms, e.ever(t, in))
 		}
 	}
 	return func(n *cluster.Node) int {
@@ -86,37 +86,37 @@ func (s *Session) everAny(tasks []*cluster.Task, in *scope) func(*cluster.Node) 
 // alone reports whether a gang has no task but its own in its way, and waits for
 // nothing else, such as a node that is not ready. A task-form filter may look at any
 // node, so that where one has a say no other task may be anywhere.
-func (s *Session) alone(alt *cluster.Alternative, t *cluster.Task) bool {
-	filters, _, _ := s.taskHooks(t)
+func (e *explainer) alone(alt *cluster.Alternative, t *cluster.Task) bool {
+	filters, _, _ := e.finder.taskHooks(t)
 	if len(alt.Tasks) < 2 || len(filters) > 0 && alt.Whole != nil {
 		return false
 	}
 	if !slices.ContainsFunc(alt.Tasks, func(o *cluster.Task) bool { return o.Node != nil }) {
 		return false
 	}
-	ask := s.verdicts(t)
+	ask := e.finder.verdicts(t)
 	counts := func(n *cluster.Node) bool {
 		rejected, transient := ask(n)
 		return !rejected || transient
 	}
-	for _, n := range s.State.Nodes() {
+	for _, n := range e.finder.state.Nodes() {
 		others := slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job != t.Job })
 		if others && (len(filters) > 0 || counts(n)) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(s.State.Nodes(), func(n *cluster.Node) bool {
-		return counts(n) && s.awaits(filters, t, n)
+	return !slices.ContainsFunc(e.finder.state.Nodes(), func(n *cluster.Node) bool {
+		return counts(n) && e.awaits(filters, t, n)
 	})
 }
 
 // awaits reports whether the node turns the task down for something other than what
 // tasks hold, and waiting may cure it.
-func (s *Session) awaits(filters []hook[PredicateFn], t *cluster.Task, n *cluster.Node) bool {
+func (e *explainer) awaits(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) bool {
 	if slices.ContainsFunc(n.Devices, func(d cluster.Device) bool { return d.Foreign > 0 }) {
 		return true
 	}
-	r, _ := s.rejectAt(filters, t, n)
+	r, _ := e.finder.rejectAt(filters, t, n)
 	return r != nil && r.Cure.unheld()
 }
 

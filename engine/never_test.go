@@ -14,7 +14,7 @@ func TestAlone(t *testing.T) {
 	const held = engine.Wait | engine.Evict
 	one := func(cure engine.Cure) *policy { // keeps a second member off every node
 		return &policy{name: "One", open: func(s *engine.Session) {
-			s.AddPredicateFn(nil, func(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
+			s.Hooks.AddTaskFilter(nil, func(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
 				if j.Placed() == 0 {
 					return nil
 				}
@@ -23,7 +23,7 @@ func TestAlone(t *testing.T) {
 		}}
 	}
 	asleep := &policy{name: "Asleep", open: func(s *engine.Session) {
-		s.AddStaticPredicateFn(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+		s.Hooks.AddStaticFilter(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			if n.Name == "b" {
 				return &engine.Rejection{Reason: "Asleep", Cure: engine.Wait}
 			}

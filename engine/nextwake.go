@@ -1,14 +1,5 @@
 package engine
 
-// WakeAt asks for a session at the time, or earlier: something may be decided then
-// although nothing changes until then. Plugins call it while a session runs; a time
-// that is not after the session's own is ignored.
-func (s *Session) WakeAt(at int64) {
-	if at > s.Now && (s.wake == 0 || at < s.wake) {
-		s.wake = at
-	}
-}
-
 // nextWake is when the next session should be run if nothing changes before: a
 // refused job is tried again, a reservation expires, an evicted task is overdue, a
 // node or a task is avoided or spared no more, or a plugin asked for it. 0: never.

@@ -8,6 +8,14 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
+// order says whose turn it is: it compares queues, and the jobs of one queue.
+type order struct {
+	state  *cluster.State
+	hooks  *Hooks
+	search Search
+	fault  *fault
+}
+
 // turn is a job that waits in the line of its queue, for its minimum or for one task
 // more. It keeps its place in the line while the job itself changes.
 type turn struct {
@@ -24,8 +32,8 @@ func turnOf(j *cluster.Job) turn {
 
 // compareTurns orders the line of a queue. Of jobs of one priority those come first
 // that lack their minimum, then those with the least surplus, so that it is dealt in turn.
-func (s *Session) compareTurns(a, b turn) int {
-	for _, h := range s.hooks.jobPriorities {
+func (o *order) compareTurns(a, b turn) int {
+	for _, h := range o.hooks.jobPriorities {
 		if c := h.fn(a.job, b.job); c != 0 {
 			return c
 		}
@@ -33,7 +41,7 @@ func (s *Session) compareTurns(a, b turn) int {
 	if a.surplus != b.surplus {
 		return cmp.Compare(a.surplus, b.surplus)
 	}
-	for _, h := range s.hooks.jobOrders {
+	for _, h := range o.hooks.jobOrders {
 		if c := h.fn(a.job, b.job); c != 0 {
 			return c
 		}
@@ -41,40 +49,30 @@ func (s *Session) compareTurns(a, b turn) int {
 	return strings.Compare(a.job.ID, b.job.ID)
 }
 
-// Order sorts pending jobs by when their turn comes, as long as none is placed.
-func (s *Session) Order(jobs []*cluster.Job) []*cluster.Job {
-	out := make([]*cluster.Job, 0, len(jobs))
-	t := s.lineUp(jobs)
-	for job := t.next(); job != nil; job = t.next() {
-		out = append(out, job)
-	}
-	return out
-}
-
 // lineUp puts the jobs into the lines of their queues.
-func (s *Session) lineUp(jobs []*cluster.Job) *turns {
+func (o *order) lineUp(jobs []*cluster.Job) *turns {
 	byQueue := map[*cluster.Queue]*list{}
 	var queues []*cluster.Queue
 	for _, j := range jobs {
-		q := s.State.Queue(j.Queue)
+		q := o.state.Queue(j.Queue)
 		if byQueue[q] == nil {
-			byQueue[q] = &list{session: s}
+			byQueue[q] = &list{order: o}
 			queues = append(queues, q)
 		}
 		byQueue[q].turns = append(byQueue[q].turns, turnOf(j))
 	}
-	t := s.newTurns()
+	t := o.newTurns()
 	for _, q := range queues {
-		slices.SortFunc(byQueue[q].turns, s.compareTurns)
+		slices.SortFunc(byQueue[q].turns, o.compareTurns)
 		t.join(q, byQueue[q])
 	}
 	return t
 }
 
 // siblings compares queues with the same parent.
-func (s *Session) siblings(a, b Bid) int {
-	for i := range s.hooks.queueOrders {
-		if c := s.hooks.queueOrders[i].fn(a, b); c != 0 {
+func (o *order) siblings(a, b Bid) int {
+	for i := range o.hooks.queueOrders {
+		if c := o.hooks.queueOrders[i].fn(a, b); c != 0 {
 			return c
 		}
 	}
@@ -82,15 +80,15 @@ func (s *Session) siblings(a, b Bid) int {
 }
 
 // freezes reports whether bids can be compared as they stood before.
-func (s *Session) freezes() bool {
-	return !slices.ContainsFunc(s.hooks.queueOrders, func(h hook[SiblingOrderFn]) bool { return h.freeze == nil })
+func (o *order) freezes() bool {
+	return !slices.ContainsFunc(o.hooks.queueOrders, func(h hook[SiblingOrder]) bool { return h.freeze == nil })
 }
 
 // freeze prepares to compare other bids of siblings with the bid as it stands now.
-func (s *Session) freeze(bid Bid) func(other Bid) int {
-	frozen := make([]func(Bid) int, len(s.hooks.queueOrders))
+func (o *order) freeze(bid Bid) func(other Bid) int {
+	frozen := make([]func(Bid) int, len(o.hooks.queueOrders))
 	for i := range frozen {
-		frozen[i] = s.hooks.queueOrders[i].freeze(bid)
+		frozen[i] = o.hooks.queueOrders[i].freeze(bid)
 	}
 	return func(other Bid) int {
 		for _, fn := range frozen {
@@ -104,11 +102,11 @@ func (s *Session) freeze(bid Bid) func(other Bid) int {
 
 // compareQueues compares any two leaves. Hooks that compare siblings are asked
 // about those where the branches of the two part.
-func (s *Session) compareQueues(a, b Bid) int {
+func (o *order) compareQueues(a, b Bid) int {
 	siblings := 0
-	x, y := s.State.Fork(a.Queue, b.Queue)
-	for i := range s.hooks.queueOrders {
-		h := &s.hooks.queueOrders[i]
+	x, y := o.state.Fork(a.Queue, b.Queue)
+	for i := range o.hooks.queueOrders {
+		h := &o.hooks.queueOrders[i]
 		c := 0
 		switch {
 		case !h.siblings:
@@ -121,37 +119,8 @@ func (s *Session) compareQueues(a, b Bid) int {
 			return c
 		}
 	}
-	if x != nil && siblings > 0 && siblings == len(s.hooks.queueOrders) {
+	if x != nil && siblings > 0 && siblings == len(o.hooks.queueOrders) {
 		return strings.Compare(x.Name, y.Name)
 	}
 	return strings.Compare(a.Queue.Name, b.Queue.Name)
-}
-
-// Lacks are the tasks that the job's turn is for, in the first form that would be
-// tried: those that its minimum needs or, where it has its minimum, the next one.
-func (s *Session) Lacks(job *cluster.Job) []*cluster.Task {
-	for _, forms := range choices(job) {
-		if tasks := forms[0].Tasks; len(tasks) == 1 && tasks[0].Status == cluster.Pending {
-			return tasks // most jobs are such, and this is asked often
-		}
-		if lacks := s.Lacking(&forms[0]); len(lacks) > 0 {
-			return lacks
-		}
-		if next := s.nextPending(&forms[0]); next != nil {
-			return []*cluster.Task{next}
-		}
-		break
-	}
-	return nil
-}
-
-// nextPending is the first pending task in the order they are placed; nil: there is none.
-func (s *Session) nextPending(alt *cluster.Alternative) *cluster.Task {
-	var next *cluster.Task
-	for _, t := range alt.Tasks {
-		if t.Status == cluster.Pending && (next == nil || s.CompareTasks(t, next) < 0) {
-			next = t
-		}
-	}
-	return next
 }

@@ -14,7 +14,7 @@ func TestParametersOutliveTheEngine(t *testing.T) {
 	learns := func() *policy {
 		return &policy{name: "Learns", open: func(s *engine.Session) {
 			known, _ := s.Published("Learns")
-			s.Publish("Learns", known+1)
+			s.Hooks.Publish("Learns", known+1)
 		}}
 	}
 	state := fixture.State(fixture.Node("n").CPU(1, "1Gi"))

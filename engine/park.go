@@ -43,7 +43,7 @@ func (b *backlog) settle(job *cluster.Job, r *Refusal) (news bool) {
 // park puts the job into its bucket, and notes what is known now about all of it.
 func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 	b.saying++
-	s, k := b.session, e.bucket
+	k := e.bucket
 	if k == nil {
 		e.lane, e.turn = b.lane(e.job), turnOf(e.job)
 		key := b.kinship(e.job)
@@ -56,7 +56,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 		} else if e.parked.Tries == 0 {
 			k.parked = cluster.Parked{} // the back-off of a new job is that of all
 		}
-		i, _ := k.index(s, e.turn)
+		i, _ := k.index(b.order, e.turn)
 		k.jobs = slices.Insert(k.jobs, i, e)
 		if i == 0 {
 			e.lane.reorder()
@@ -65,10 +65,10 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 	}
 	e.stand = standOf(e.job)
 	k.forced, k.recheck = false, false
-	k.version, k.home = s.State.Version(), s.homeOf(e.job)
+	k.version, k.home = b.state.Version(), homeOf(b.state, e.job)
 	b.register(k, e.job, r)
-	k.parked = refusedAgain(k.parked, s.Now, !r.Permanent || r.Surplus) // what stands may be placed otherwise, so surplus is never given up
-	if r.Delayed > s.Now && k.parked.RetryAt > r.Delayed {
+	k.parked = refusedAgain(k.parked, b.now, !r.Permanent || r.Surplus) // what stands may be placed otherwise, so surplus is never given up
+	if r.Delayed > b.now && k.parked.RetryAt > r.Delayed {
 		k.parked.RetryAt = r.Delayed // evictions may help from then on
 	}
 	r.Retry = k.parked.RetryAt
@@ -98,7 +98,7 @@ func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
 		}
 	}
 	openShapes(job, func(t *cluster.Task) bool {
-		if filters, _, _ := b.session.taskHooks(t); len(filters) > 0 {
+		if filters, _, _ := b.finder.taskHooks(t); len(filters) > 0 {
 			k.loose = true
 		}
 		k.asks = append(k.asks, b.ask(t))

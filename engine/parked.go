@@ -28,17 +28,17 @@ func refusedAgain(p cluster.Parked, now int64, waiting bool) cluster.Parked {
 	return p
 }
 
-// writeBackOff keeps the job's back-off in the State, so that a restart does not
+// write keeps the job's back-off in the State, so that a restart does not
 // lose it.
-func (s *Session) writeBackOff(job *cluster.Job) {
+func (b *backlog) write(c *clerk, job *cluster.Job) {
 	var p *cluster.Parked
-	if e := s.engine.backlog.waiters[job.Slot()]; e != nil && e.bucket != nil {
+	if e := b.waiters[job.Slot()]; e != nil && e.bucket != nil {
 		p = &e.bucket.parked
 	}
 	if p == nil && job.Parked == nil || p != nil && job.Parked != nil && *p == *job.Parked {
 		return
 	}
-	stmt := s.Begin()
+	stmt := c.begin()
 	stmt.position()
 	stmt.tx.Park(job, p)
 	stmt.end()

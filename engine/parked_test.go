@@ -115,7 +115,7 @@ func TestRollbacksWakeNothing(t *testing.T) {
 // A queue that moves to another parent is compared there, also where its jobs are parked.
 func TestParkedJobsFollowTheirQueue(t *testing.T) {
 	siblings := &policy{name: "Siblings", open: func(s *engine.Session) {
-		s.AddSiblingOrderFn(func(l, r engine.Bid) int { return int(r.Queue.Priority - l.Queue.Priority) })
+		s.Hooks.AddSiblingOrder(func(l, r engine.Bid) int { return int(r.Queue.Priority - l.Queue.Priority) })
 	}}
 	queue := func(name, parent string, priority int32) cluster.QueuePut {
 		return cluster.QueuePut{Queue: cluster.Queue{Name: name, Parent: parent, Priority: priority}}

@@ -92,7 +92,7 @@ func TestFirstAlternativeThatPlacesWins(t *testing.T) {
 
 func TestRefusalCountsAndNearestMisses(t *testing.T) {
 	label := &policy{name: "Label", open: func(s *engine.Session) {
-		s.AddShapePredicateFn(func(s *cluster.Shape) bool { return s.Cell != "" }, func(shape *cluster.Shape, n *cluster.Node) *engine.Rejection {
+		s.Hooks.AddShapeFilter(func(s *cluster.Shape) bool { return s.Cell != "" }, func(shape *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			if n.Cell != shape.Cell {
 				return &engine.Rejection{Reason: "WrongCell", Cure: engine.Grow, Subject: n.Cell}
 			}
@@ -124,7 +124,7 @@ func TestRefusalCountsAndNearestMisses(t *testing.T) {
 	}
 	// The scan and the index explain alike, and so does a profile with a task-form filter.
 	aside := &policy{name: "Aside", open: func(s *engine.Session) {
-		s.AddPredicateFn(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) *engine.Rejection { return nil })
+		s.Hooks.AddTaskFilter(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) *engine.Rejection { return nil })
 	}}
 	for name, e := range map[string]*engine.Engine{"plain": fixture.Engine(label, fit()), "task form": fixture.Engine(label, fit(), aside)} {
 		for _, search := range []engine.Search{engine.Indexed, engine.Scan} {
@@ -169,7 +169,7 @@ func TestPermanence(t *testing.T) {
 func TestHeadline(t *testing.T) {
 	reject := func(by map[string]engine.Rejection) *policy {
 		return &policy{name: "Picky", open: func(s *engine.Session) {
-			s.AddShapePredicateFn(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+			s.Hooks.AddShapeFilter(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
 				r := by[n.Name]
 				return &r
 			})
@@ -192,7 +192,7 @@ func TestHeadline(t *testing.T) {
 
 func TestBeforeAnyNode(t *testing.T) {
 	limit := &policy{name: "Limit", open: func(s *engine.Session) {
-		s.AddPrePredicateFn(func(*cluster.Task, *cluster.Job) *engine.Rejection {
+		s.Hooks.AddPreFilter(func(*cluster.Task, *cluster.Job) *engine.Rejection {
 			return &engine.Rejection{Reason: "Limit", Cure: engine.Wait, Subject: "queue q"}
 		})
 	}}

@@ -14,6 +14,10 @@ import (
 type Plugin interface {
 	Name() string
 	OnSessionOpen(*Session)
+}
+
+// Closer is a plugin that is told when a session closes.
+type Closer interface {
 	OnSessionClose(*Session)
 }
 

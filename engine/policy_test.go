@@ -26,7 +26,7 @@ func (p *policy) OnSessionClose(s *engine.Session) {
 // fit checks capacity, as some plugin of every profile must.
 func fit() *policy {
 	return &policy{name: "Fit", open: func(s *engine.Session) {
-		s.AddShapePredicateFn(nil, func(shape *cluster.Shape, n *cluster.Node) *engine.Rejection {
+		s.Hooks.AddShapeFilter(nil, func(shape *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			for _, a := range shape.Resources {
 				if l := n.Ledger(a.Name); a.Value > 0 && (l == nil || l.Free() < a.Value) {
 					have := engine.Quantity{Unit: engine.Cores}
@@ -37,7 +37,12 @@ func fit() *policy {
 				}
 			}
 			if !n.Feasible(shape) {
-				want, have := int64(shape.Need.Devices), int64(n.Takers(shape))
+				want, have := int64(shape.Need.Devices), int64(0)
+				for i := range n.Devices {
+					if shape.Takes(&n.Devices[i]) {
+						have++
+					}
+				}
 				cure := engine.Wait | engine.Evict
 				if n.Usable(shape) < shape.Need.Devices {
 					cure = engine.Grow
@@ -52,7 +57,7 @@ func fit() *policy {
 // prefer scores nodes by a number each.
 func prefer(name string, points map[string]float64) *policy {
 	return &policy{name: name, open: func(s *engine.Session) {
-		s.AddShapeOrderFn(nil, func(_ *cluster.Shape, n *cluster.Node) float64 { return points[n.Name] })
+		s.Hooks.AddShapeScore(nil, func(_ *cluster.Shape, n *cluster.Node) float64 { return points[n.Name] })
 	}}
 }
 

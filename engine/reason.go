@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -22,24 +23,56 @@ const (
 	ScaledDown      Reason = "ScaledDown"      // its set has enough replicas without it
 )
 
-// ReasonDoc documents a reason for the reference.
+// ReasonDoc documents a reason: what it means, for the reference, and how it is
+// told in a sentence. Where Phrase is empty, words are made of the reason's name.
 type ReasonDoc struct {
 	Reason  Reason
 	Cure    Cure
 	Meaning string
+
+	// Phrase says what is wrong with a candidate, or why a task is evicted. In it,
+	// {subject}, {want} and {have} stand for those of the rejection.
+	Phrase string
+	One    string // replaces Phrase where the count that is wanted is 1, so that none is there
+	About  string // replaces Phrase where the rejection has a subject
+
+	// Spared says which jobs are protected for this reason from being evicted: it
+	// completes "2 workloads …".
+	Spared string
+	// Span is how long after its start a job is protected; nil: the protection does
+	// not end with time. In Spared, {time} stands for it, or for Spans where it is not
+	// the same for all jobs.
+	Span  func(s *cluster.State, victim *cluster.Job, p Purpose) int64
+	Spans string
+}
+
+// Documented is a plugin that documents the reasons which it gives.
+type Documented interface {
+	Reasons() []ReasonDoc
+}
+
+// Reasons are those of the engine itself, then those of its plugins in the profile's order.
+func (e *Engine) Reasons() []ReasonDoc {
+	out := slices.Clone(Reasons)
+	for i := range e.plugins {
+		if d, ok := e.plugins[i].Plugin.(Documented); ok {
+			out = append(out, d.Reasons()...)
+		}
+	}
+	return out
 }
 
 // Reasons documents those that the engine itself gives.
 var Reasons = []ReasonDoc{
-	{NoNodes, Grow, "There is no node at all."},
-	{NoSuitableGroup, Grow, "No node group passed the group filters, even with every node free, or there is none: no node has devices."},
-	{GroupInUse, Wait | Evict, "A node group would do once enough of its nodes are free."},
-	{GroupGone, Wait | Grow, "The node group that the replicas of its set were placed on, or that this form of the job is for, is not there, or there is no form of the job for it. The job is placed again when it is back. The subject is the group."},
-	{ScaledDown, 0, "Why a task is evicted: its set has more replicas than are desired, and the others are worth more. It does not come back."},
-	{NobodyConsents, 0, "Why a victim stays: no plugin of the profile says that it may go."},
-	{NoDomainFits, Wait | Evict | Grow, "The job, or a subgroup of it, must be in one domain of a level (one rack, say), and no domain has room for its minimum. Waiting helps where some domain would do if it were empty; where none would, nodes are missing."},
-	{TasksFailed, 0, "So many tasks of the job failed that those left do not make its minimum. It waits until failed ones are put anew."},
-	{StillLeaving, Wait, "Members of the gang were evicted and have not left yet; the gang is placed again when they have."},
+	{Reason: NoNodes, Cure: Grow, Phrase: "there is no node at all", Meaning: "There is no node at all."},
+	{Reason: NoSuitableGroup, Cure: Grow, Phrase: "no group of nodes would do", Meaning: "No node group passed the group filters, even with every node free, or there is none: no node has devices."},
+	{Reason: GroupInUse, Cure: Wait | Evict, Phrase: "the group would do once enough of its nodes are free", Meaning: "A node group would do once enough of its nodes are free."},
+	{Reason: GroupGone, Cure: Wait | Grow, Phrase: "its group is gone", Meaning: "The node group that the replicas of its set were placed on, or that this form of the job is for, is not there, or there is no form of the job for it. The job is placed again when it is back. The subject is the group."},
+	{Reason: ScaledDown, Phrase: "its set has enough replicas without it", Meaning: "Why a task is evicted: its set has more replicas than are desired, and the others are worth more. It does not come back."},
+	{Reason: NobodyConsents, Phrase: "no plugin says that it may go", Spared: "that no plugin lets go", Meaning: "Why a victim stays: no plugin of the profile says that it may go."},
+	{Reason: NoDomainFits, Cure: Wait | Evict | Grow, Phrase: "no domain that it must be in has room for its minimum", Meaning: "The job, or a subgroup of it, must be in one domain of a level (one rack, say), and no domain has room for its minimum. Waiting helps where some domain would do if it were empty; where none would, nodes are missing."},
+	{Reason: TasksFailed, Phrase: "too many of its tasks failed", Meaning: "So many tasks of the job failed that those left do not make its minimum. It waits until failed ones are put anew."},
+	{Reason: StillLeaving, Cure: Wait, Phrase: "tasks of its own have not left yet", Meaning: "Members of the gang were evicted and have not left yet; the gang is placed again when they have."},
 }
 
 // Cure is a bit set of what would make a rejection go away. An empty Cure means

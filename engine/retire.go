@@ -23,15 +23,21 @@ type Ranked struct {
 	Retired bool
 }
 
-// retire takes jobs out of sets that have more of them than are desired, those
+// retirement takes jobs out of sets that have more of them than are desired.
+type retirement struct {
+	clerk  *clerk
+	finder *finder
+}
+
+// run takes jobs out of sets that have more of them than are desired, those
 // worth least first. No budget is asked: whoever owns the set wants fewer. It
 // comes before promises are kept, so that nobody starts only to be told to go.
-func (s *Session) retire(out *Outcome) {
-	s.evictRetired(out)
-	for _, name := range s.State.Excess() {
-		stmt := s.Begin()
-		ranking := s.shrink(stmt, name)
-		if s.err != nil {
+func (r *retirement) run(out *Outcome) {
+	r.evict(out)
+	for _, name := range r.clerk.state.Excess() {
+		stmt := r.clerk.begin()
+		ranking := r.shrink(stmt, name)
+		if r.clerk.fault.err != nil {
 			stmt.Discard()
 			return
 		}
@@ -43,19 +49,19 @@ func (s *Session) retire(out *Outcome) {
 // shrink retires jobs of the set one by one. What a job is worth may depend on
 // those that are left, so they are ranked again each time; each is shown with what
 // it was worth when last compared.
-func (s *Session) shrink(stmt *Statement, name string) Ranking {
-	ranking := Ranking{Set: name, Desired: s.State.Desired(name)}
-	for jobs := slices.Clone(s.State.Set(name)); len(jobs) > ranking.Desired; {
-		line := s.rankInstances(jobs)
-		if s.err != nil {
+func (r *retirement) shrink(stmt *Statement, name string) Ranking {
+	ranking := Ranking{Set: name, Desired: r.clerk.state.Desired(name)}
+	for jobs := slices.Clone(r.clerk.state.Set(name)); len(jobs) > ranking.Desired; {
+		line := r.rank(jobs)
+		if r.clerk.fault.err != nil {
 			break
 		}
 		goes := line[0]
 		goes.Retired = true
 		ranking.Jobs = append(ranking.Jobs, goes)
-		job := s.State.Job(goes.Job)
+		job := r.clerk.state.Job(goes.Job)
 		stmt.withdraw(job, true)
-		if stmt.retire(job, goes.Score); s.err != nil {
+		if stmt.retire(job, goes.Score); r.clerk.fault.err != nil {
 			break
 		}
 		if len(line)-1 == ranking.Desired {
@@ -67,34 +73,34 @@ func (s *Session) shrink(stmt *Statement, name string) Ranking {
 	return ranking
 }
 
-// evictRetired evicts what still runs of jobs that were retired before: whoever
+// evict evicts what still runs of jobs that were retired before: whoever
 // was to see to it may have died before it was done.
-func (s *Session) evictRetired(out *Outcome) {
-	stmt := s.Begin()
-	for _, j := range s.State.Retired() {
+func (r *retirement) evict(out *Outcome) {
+	stmt := r.clerk.begin()
+	for _, j := range r.clerk.state.Retired() {
 		if j.Placed() > 0 {
 			stmt.withdraw(j, true)
-			stmt.evictAll(j, s.rankInstances([]*cluster.Job{j})[0].Score)
+			stmt.evictAll(j, r.rank([]*cluster.Job{j})[0].Score)
 		}
 	}
-	if s.err != nil {
+	if r.clerk.fault.err != nil {
 		stmt.Discard()
 		return
 	}
 	out.Decisions = append(out.Decisions, stmt.Commit()...)
 }
 
-// rankInstances says what each job is worth to keep, the first to go first:
+// rank says what each job is worth to keep, the first to go first:
 // lowest sum, then newest, then by ID. It sorts the list that it is given.
-func (s *Session) rankInstances(jobs []*cluster.Job) []Ranked {
+func (r *retirement) rank(jobs []*cluster.Job) []Ranked {
 	slices.SortFunc(jobs, func(a, b *cluster.Job) int {
 		return cmp.Or(cmp.Compare(b.Created, a.Created), strings.Compare(a.ID, b.ID))
 	})
 	out := make([]Ranked, len(jobs))
 	for i, j := range jobs {
 		out[i].Job = j.ID
-		for _, h := range s.hooks.instanceOrders {
-			out[i].Score.add(s, h.plugin, h.weight, h.fn(j))
+		for _, h := range r.clerk.hooks.instanceScores {
+			out[i].Score.add(r.finder, h.plugin, h.weight, h.fn(j))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Ranked) int { return cmp.Compare(a.Score.Total, b.Score.Total) })
@@ -102,8 +108,8 @@ func (s *Session) rankInstances(jobs []*cluster.Job) []Ranked {
 }
 
 // add counts one more part.
-func (c *Score) add(s *Session, plugin string, weight int64, score float64) {
-	c.Total += s.points(plugin, weight, score)
+func (c *Score) add(f *finder, plugin string, weight int64, score float64) {
+	c.Total += f.points(plugin, weight, score)
 	c.Weight += weight
 	c.Parts = append(c.Parts, Part{Plugin: plugin, Score: score, Weight: weight})
 }
@@ -121,7 +127,7 @@ func (st *Statement) evictAll(j *cluster.Job, worth Score) {
 			continue
 		}
 		if err := st.Evict(t, "", ScaledDown); err != nil {
-			st.session.fail("engine", "scaling down: %v", err)
+			st.clerk.fault.fail("engine", "scaling down: %v", err)
 			return
 		}
 		st.log[len(st.log)-1].worth = &worth

@@ -14,7 +14,7 @@ import (
 // keep likes jobs of high priority.
 func keep() *policy {
 	return &policy{name: "Keep", open: func(s *engine.Session) {
-		s.AddInstanceOrderFn(func(j *cluster.Job) float64 { return float64(j.Priority) })
+		s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) })
 	}}
 }
 
@@ -137,7 +137,7 @@ func TestRetiredBeforeAreEvicted(t *testing.T) {
 
 func TestScoresOfInstancesAreChecked(t *testing.T) {
 	wild := &policy{name: "Wild", open: func(s *engine.Session) {
-		s.AddInstanceOrderFn(func(*cluster.Job) float64 { return 101 })
+		s.Hooks.AddInstanceScore(func(*cluster.Job) float64 { return 101 })
 	}}
 	s := with(twoNodes(), fixture.Job("m-0").Set("m", 0).Devices(1).On("a"))
 	if _, err := fixture.Engine(fit(), wild).Open(s, engine.Options{}).Run(); err == nil {
@@ -151,7 +151,7 @@ func TestScoresOfInstancesAreChecked(t *testing.T) {
 // TestWorthIsJudgedAnew: who goes changes what the others are worth.
 func TestWorthIsJudgedAnew(t *testing.T) {
 	apart := &policy{name: "Apart", open: func(s *engine.Session) {
-		s.AddInstanceOrderFn(func(j *cluster.Job) float64 {
+		s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 {
 			score := 100.0
 			for _, o := range s.State.Set("m") {
 				if o != j && o.Tasks()[0].Node == j.Tasks()[0].Node {

@@ -39,24 +39,31 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 	if refusal.Permanent {
 		return refusal // no eviction would help
 	}
+	place := s.placer(stmt)
+	place.aim.quiet = true // what fails here needs no explanation
 	if s.State.Preemptible() == 0 {
-		for _, m := range s.hooks.means {
-			if m.Purpose != Move || s.FreeFor(job) {
+		for _, m := range s.Hooks.means {
+			if m.Purpose != Move || place.shortage.freeFor(job) {
 				refusal.spare(m.Purpose, false, nil)
 			}
 		}
 		return refusal
 	}
 	for _, last := range [...]bool{false, true} {
-		if last && !s.lastResort() {
+		if last && !s.Hooks.lastResort() {
 			break
 		}
 		for from, forms := range choices(job) {
 			var best *room
 			for i := range forms {
-				form := &room{Session: s, stmt: stmt, job: job, alternative: from + i, choice: from, last: last}
-				if best = form.cheaper(best, refusal); s.err != nil {
-					return refusal
+				form := want{job: job, alternative: from + i, choice: from, last: last, bounded: s.Hooks.bounded(refusal)}
+				for k, lacks := range place.shortage.minima(form.alt()) {
+					w := form
+					w.lacks, w.exactly = lacks, k > 0
+					best = s.room(place, &w, refusal).cheaper(best, refusal)
+					if s.fault.err != nil {
+						return refusal
+					}
 				}
 			}
 			if best != nil {
@@ -67,228 +74,135 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 	return refusal
 }
 
-// lastResort reports whether a plugin has one.
-func (s *Session) lastResort() bool {
-	return slices.ContainsFunc(s.hooks.means, func(m Means) bool {
-		return slices.ContainsFunc(s.hooks.victims[m.Purpose], func(h hook[VictimFn]) bool { return h.last != nil })
-	})
-}
-
-// room is the search for one alternative of one job.
+// room is the search for room for what a job wants.
 type room struct {
-	*Session
-	stmt        *Statement
-	job         *cluster.Job
-	alternative int
-	choice      int // the first of the alternatives that it is compared with
-	lacks       []*cluster.Task
-	last        bool // the last resorts are asked
-	may         [purposes]func(*Victim) answer
-	might       [purposes]func(cluster.Class) bool // nil: any class may have victims
-	reasons     [purposes]Reason
+	want     *want
+	placer   *placer
+	accounts *accounts
+	heaps    *heaps
+	leaver   *leaver
+	trial    *trial
+	state    *cluster.State
+	stmt     *Statement
+	fault    *fault
+	hosts    *hosts
 
-	way     way                      // of the search that runs
-	class   func(cluster.Class) bool // might has victims that leave in this way; nil: any
-	scratch []*cluster.Task
-	prices  []price
-	bounded bool // the limit of a queue is in the way, and not a node
-	limited bool // no node was looked at: moves alone do not help
-	exactly bool // these tasks are to be placed, and not others that would do
-	hosts   map[*cluster.Node]bool
-	sums    map[string]int64 // of what is lacking, by resource
-
-	plan  []*Victim // nil where there is none
-	cost  cost
-	found way // of the search that found it
-
-	looks, tries int
-	most         int // tries that the search which runs may reach
-	spared       [purposes][]Protection
-	counted      map[protected]bool
-	weighed      []Option
+	plan    []*Victim // nil where there is none
+	cost    cost
+	found   way // of the search that found it
+	looks   int // nodes that were looked at closely and have no plan
+	weighed []Option
 }
 
-func (r *room) alt() *cluster.Alternative { return &r.job.Alternatives[r.alternative] }
+// room prepares the search, and asks the hooks of each purpose for which something
+// might leave.
+func (s *Session) room(place *placer, w *want, refusal *Refusal) *room {
+	leaver := &leaver{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
+	leaver.prepare(s.Hooks.means, refusal)
+	return &room{want: w, placer: place, accounts: s.accounts, heaps: s.heaps, leaver: leaver,
+		trial: &trial{want: w, leaver: leaver, placer: place, stmt: place.stmt, fault: s.fault},
+		state: s.State, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}
+}
 
-// cheaper looks for room in the form that r is for, and returns what costs least.
+// cheaper looks for room, and returns what costs less: this room or the best so far.
 func (r *room) cheaper(best *room, refusal *Refusal) *room {
-	for k, lacks := range r.minima(r.alt()) {
-		form := *r
-		form.lacks, form.bounded, form.exactly = lacks, r.Session.bounded(refusal), k > 0
-		if form.prepare(refusal); !form.can(evicting | moving) {
-			continue
-		}
-		if form.find(); r.err != nil {
-			return nil
-		}
-		if form.plan == nil {
-			form.tell(refusal)
-		} else if best == nil || form.cost.compare(&best.cost) < 0 {
-			best = &form
-		}
+	if !r.leaver.can(evicting | moving) {
+		return best
+	}
+	if r.find(); r.fault.err != nil {
+		return nil
+	}
+	if r.plan == nil {
+		r.tell(refusal)
+	} else if best == nil || r.cost.compare(&best.cost) < 0 {
+		return r
 	}
 	return best
 }
 
-// prepare asks the hooks of each purpose for which something might leave.
-func (r *room) prepare(refusal *Refusal) {
-	for _, m := range r.hooks.means {
-		if !refusal.evictable(r.alternative) {
-			continue
-		}
-		r.reasons[m.Purpose] = m.Reason
-		if r.may[m.Purpose] = r.victims(m.Purpose, r.job, r.lacks, r.last); r.may[m.Purpose] != nil {
-			r.might[m.Purpose] = r.classes(m.Purpose, r.job, r.lacks, r.last)
-		} else if !r.last {
-			refusal.spare(m.Purpose, true, nil)
-		}
-	}
-	if r.limited = refusal.limited(r.alternative); r.limited && !r.can(evicting) {
-		r.may[Move] = nil // moving others does not change what a queue may have
-	}
-}
-
-// can reports whether victims may leave in one of the ways.
-func (r *room) can(w way) bool {
-	return w&moving != 0 && r.may[Move] != nil || w&evicting != 0 && (r.may[Reclaim] != nil || r.may[Preempt] != nil)
-}
-
 // tell notes in the refusal which victims were protected.
 func (r *room) tell(refusal *Refusal) {
-	if r.last {
+	if r.want.last {
 		return // what the first search found is told
 	}
-	for _, m := range r.hooks.means {
-		if p := m.Purpose; r.may[p] != nil && (p != Move || r.free() >= r.devicesLacking(r.lacks)) {
-			refusal.spare(p, false, r.spared[p])
+	for _, m := range r.placer.finder.hooks.means {
+		if p := m.Purpose; r.leaver.may[p] != nil && (p != Move || r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks)) {
+			refusal.spare(p, false, r.leaver.spared[p])
 		}
 	}
-}
-
-// of is what was tried for the alternative; nil where it was not.
-func (r *Refusal) of(alternative int) *Attempt {
-	i := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.from <= alternative && alternative < a.to })
-	if i < 0 {
-		return nil
-	}
-	return &r.Attempts[i]
-}
-
-// evictable reports whether room that others leave might help the alternative.
-func (r *Refusal) evictable(alternative int) bool {
-	a := r.of(alternative)
-	return a != nil && !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 })
-}
-
-// limited reports whether the alternative was turned down before any node was looked at.
-func (r *Refusal) limited(alternative int) bool {
-	a := r.of(alternative)
-	return a != nil && a.Before != nil
-}
-
-// bounded reports whether the job was turned down for more than what nodes have:
-// before any node was looked at, or by a filter that sees more than the node.
-func (s *Session) bounded(r *Refusal) bool {
-	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
-		return a.Before != nil || slices.ContainsFunc(a.Counts, func(c Tally) bool {
-			return slices.ContainsFunc(s.hooks.predicates, func(h hook[PredicateFn]) bool { return h.plugin == c.Plugin })
-		})
-	})
 }
 
 // find looks for a plan, and leaves the statement as it is. Moves cost less than any
 // eviction, so they are looked for first; then evictions; then both together.
 func (r *room) find() {
-	quiet := r.quiet
-	r.quiet = true // what fails here needs no explanation
-	defer func() { r.quiet = quiet }()
-	if r.can(moving) && !r.last && !r.limited && r.free() >= r.devicesLacking(r.lacks) {
+	if r.leaver.can(moving) && !r.want.last && !r.want.limited && r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks) {
 		r.search(moving)
 	}
-	if r.plan != nil || !r.can(evicting) {
+	if r.plan != nil || !r.leaver.can(evicting) {
 		return
 	}
 	r.search(evicting)
-	if r.plan != nil && !r.small() {
+	if r.plan != nil && !small(r.state) {
 		return // on a large cluster the plan that evicts is good enough
 	}
-	if r.can(moving) && r.anyOf(evicting) {
+	if r.leaver.can(moving) && r.leaver.anyOf(evicting) {
 		r.search(evicting | moving)
 	}
 }
 
 // search looks for a plan that costs less than the one that is known.
 func (r *room) search(w way) {
-	if r.err != nil {
+	if r.fault.err != nil {
 		return
 	}
-	looks, weighed := r.looks, r.weighed
-	defer func() {
-		if r.plan != nil && r.found != w { // what is told is how this plan was found
-			r.looks, r.weighed = looks, weighed
-		}
-	}()
-	r.way, r.class, r.most, r.looks = w, r.mights(w), r.tries+maxTries, 0
-	all := r.few()
-	if all != nil {
-		r.most = r.tries + maxAll
+	exits := &exits{leaver: r.leaver, way: w, class: r.leaver.mights(w)}
+	every := &everyPlan{want: r.want, exits: exits, leaver: r.leaver, trial: r.trial, accounts: r.accounts, hosts: r.hosts, state: r.state, stmt: r.stmt, fault: r.fault}
+	all := every.few()
+	if r.trial.most = r.trial.tries + maxTries; all != nil {
+		r.trial.most = r.trial.tries + maxAll
 	}
 	if w == evicting|moving && all == nil && r.plan != nil {
 		return // so it is where too many tasks might leave
 	}
-	plan, spent := r.tried(r.greedy())
+	nodes := &nodewise{want: r.want, exits: exits, leaver: r.leaver, trial: r.trial, placer: r.placer, finder: r.placer.finder, accounts: r.accounts, heaps: r.heaps,
+		state: r.state, stmt: r.stmt, fault: r.fault, weighed: r.weighed}
+	plan, spent := r.trial.tried(nodes.greedy())
 	if all != nil {
-		plan, spent = r.cheapest(all, plan, spent)
+		plan, spent = every.cheapest(all, plan, spent, r)
 	} else if plan == nil && r.unsure() {
-		plan, spent = r.tried(r.inLine())
+		plan, spent = r.trial.tried(r.inLine(exits))
 	}
-	if plan == nil || r.err != nil {
-		return
+	if plan != nil && r.fault.err == nil {
+		if plan, spent = r.thin(plan, spent); r.plan == nil || spent.compare(&r.cost) < 0 {
+			r.plan, r.cost, r.found = plan, spent, w
+		}
 	}
-	if plan, spent = r.thin(plan, spent); r.plan == nil || spent.compare(&r.cost) < 0 {
-		r.plan, r.cost, r.found = plan, spent, w
+	if r.plan == nil || r.found == w { // what is told is how the plan was found
+		r.looks, r.weighed = nodes.looks, nodes.weighed
 	}
 }
-
-// tried is the plan with what it costs; nil where it does not work.
-func (r *room) tried(plan []*Victim) ([]*Victim, cost) {
-	if plan == nil {
-		return nil, cost{}
-	}
-	spent, ok := r.try(plan)
-	if !ok {
-		return nil, cost{}
-	}
-	return plan, spent
-}
-
-// over reports whether the search has used up its tries.
-func (r *room) over() bool { return r.tries >= r.most || r.err != nil }
 
 // carryOut makes the victims of the plan leave, and returns what Place says.
 func (r *room) carryOut() *Refusal {
-	quiet := r.quiet
-	r.quiet = true
-	defer func() { r.quiet = quiet }()
 	r.stmt.weighing = r.weighing(r.plan)
-	left, _ := r.judge(r.plan)
+	left, _ := r.trial.judge(r.plan)
 	r.stmt.weighing = nil
 	return left
 }
 
 // thin keeps the victims in their places that the plan does not need.
 func (r *room) thin(plan []*Victim, spent cost) ([]*Victim, cost) {
-	if len(plan) < 2 || len(plan)*len(r.lacks) > maxThin {
+	if len(plan) < 2 || len(plan)*len(r.want.lacks) > maxThin {
 		return plan, spent
 	}
 	if len(plan) <= maxUnsure && slices.ContainsFunc(plan, func(v *Victim) bool { return v.Purpose == Move }) {
 		return r.part(plan, spent)
 	}
-	rest := r.keep(plan, func(rest []*Victim) bool { return !r.over() && r.works(rest) })
+	rest := keep(plan, func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 	if len(rest) == len(plan) {
 		return plan, spent
 	}
-	return r.tried(rest)
+	return r.trial.tried(rest)
 }
 
 // part is the cheapest part of the plan that works, even if it frees more beyond what is
@@ -307,15 +221,15 @@ func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
 				p.victims = append(p.victims, v)
 			}
 		}
-		p.cost = costOf(r.State, p.victims)
+		p.cost = costOf(r.state, p.victims)
 		parts = append(parts, p)
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return a.cost.compare(&b.cost) })
 	for _, p := range parts {
-		if r.over() {
+		if r.trial.over() {
 			break
 		}
-		if found, less := r.tried(p.victims); found != nil {
+		if found, less := r.trial.tried(p.victims); found != nil {
 			return found, less
 		}
 	}
@@ -324,63 +238,44 @@ func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
 
 // unsure reports whether a plan may exist that the search node by node has not seen.
 func (r *room) unsure() bool {
-	alt := r.alt()
-	return r.bounded || len(alt.Subgroups) > 0 || !alt.Topology.None() ||
-		alt.Whole != nil && r.job.Set.Name != "" || // the group must have room for the others of its set too
-		slices.ContainsFunc(r.lacks, func(t *cluster.Task) bool { return t.Shape != r.lacks[0].Shape })
+	alt := r.want.alt()
+	return r.want.bounded || len(alt.Subgroups) > 0 || !alt.Topology.None() ||
+		alt.Whole != nil && r.want.job.Set.Name != "" || // the group must have room for the others of its set too
+		slices.ContainsFunc(r.want.lacks, func(t *cluster.Task) bool { return t.Shape != r.want.lacks[0].Shape })
 }
 
-// works reports whether the plan works, and takes it back.
-func (r *room) works(plan []*Victim) bool {
-	_, ok := r.try(plan)
-	return ok
+// keep drops the victims without which the rest is enough, the dearest first. The
+// rest keeps its order, since some may leave only after others.
+func keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
+	for i := len(plan) - 1; i >= 0 && len(plan) > 1; i-- {
+		rest := slices.Delete(slices.Clone(plan), i, i+1)
+		if enough(rest) {
+			plan = rest
+		}
+	}
+	return plan
 }
 
-// try carries the plan out, sees what it costs, and takes it back.
-func (r *room) try(plan []*Victim) (cost, bool) {
-	mark := r.stmt.Checkpoint()
-	_, ok := r.judge(plan)
-	ok = ok && !slices.ContainsFunc(plan, landsBack)
-	spent := costOf(r.State, plan)
-	if ok {
-		spent.beyond = r.stmt.beyond(mark)
+// inLine makes rivals of the whole cluster leave one after the other until the job is
+// placed, and then keeps those in their places that it can. It is for what is not the
+// fault of a node, such as the limit of a queue.
+func (r *room) inLine(exits *exits) []*Victim {
+	line := exits.line(maxInLine, true)
+	if line == nil { // of too many, those that it must be away from, wherever they are
+		line = r.leaver.victims.rivals(r.want.job, maxInLine, func(t *cluster.Task) bool { return t.Job.Repels(r.want.job) && exits.leavable(t) })
 	}
-	if r.last && ok {
-		ok = r.fair(plan, mark)
-	} else {
-		r.stmt.Rollback(mark)
+	if len(line) == 0 {
+		return nil
 	}
-	return spent, ok
-}
-
-// judge carries the plan out: the victims leave, Place puts the job where they were,
-// and those that move land. It leaves the statement as it is; false means that the
-// plan does not work.
-func (r *room) judge(plan []*Victim) (*Refusal, bool) {
-	r.tries++
-	if !r.leaveAll(plan) {
-		return &Refusal{}, false
+	var plan []*Victim
+	for size := 1; ; size *= 2 {
+		plan = exits.first(line, min(size, len(line)))
+		if len(plan) > 0 && r.trial.works(plan) {
+			break
+		}
+		if size >= len(line) || r.trial.over() {
+			return nil
+		}
 	}
-	mark := r.stmt.Checkpoint()
-	if r.exactly && !r.seat(nil) {
-		return &Refusal{}, false
-	}
-	left := r.place()
-	fits := r.fits(r.job, left) && r.err == nil
-	if fits && moves(plan) && !r.land(plan) {
-		r.stmt.Rollback(mark)
-		return r.together(plan)
-	}
-	return left, fits
-}
-
-// place is Place in a form that room is made for: the victims may leave for that one,
-// and others are looked at in their turn.
-func (r *room) place() *Refusal {
-	return r.placeAs(r.stmt, r.job, func(from int) bool { return from == r.choice })
-}
-
-// moves reports whether victims of the plan move.
-func moves(plan []*Victim) bool {
-	return slices.ContainsFunc(plan, func(v *Victim) bool { return v.Purpose == Move })
+	return keep(plan, func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 }

@@ -16,7 +16,7 @@ import (
 // roomMaker makes room for the purpose, whichever victims have to leave.
 func roomMaker(p engine.Purpose) *policy {
 	return &policy{name: "Maker", open: func(s *engine.Session) {
-		s.AddMeans(p, "MadeRoom")
+		s.Hooks.AddMeans(p, "MadeRoom")
 	}}
 }
 
@@ -172,12 +172,12 @@ func TestNobodyGoesTwiceForTheSameJob(t *testing.T) {
 
 func TestObjectionsAreTold(t *testing.T) {
 	never := &policy{name: "Never", open: func(s *engine.Session) {
-		s.AddPreemptableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
-			return func(v *engine.Victim) engine.Reason {
+		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+			return func(v *engine.Victim) engine.Verdict {
 				if v.Job.ID == "job/dear" {
-					return "TooDear"
+					return engine.Protect("TooDear")
 				}
-				return ""
+				return engine.NoOpinion
 			}
 		})
 	}}

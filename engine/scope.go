@@ -15,12 +15,6 @@ type scope struct {
 	nodes  []*cluster.Node // exactly these, by name; nil where a group alone says it
 }
 
-// gangs is what a session remembers between gangs.
-type gangs struct {
-	levels   map[string][]*scope // what the cluster divides into, by label
-	searched int                 // steps that exact searches took
-}
-
 // everywhere is where tasks may go that nothing ties down.
 var everywhere = []*scope{nil}
 
@@ -45,10 +39,10 @@ func (in *scope) has(n *cluster.Node) bool {
 func (in *scope) value() string { return in.labels[len(in.labels)-1].Value }
 
 // members are the scope's nodes, by name.
-func (s *Session) members(in *scope) []*cluster.Node {
+func (f *finder) members(in *scope) []*cluster.Node {
 	switch {
 	case in == nil:
-		return s.State.Nodes()
+		return f.state.Nodes()
 	case in.nodes == nil:
 		return in.group.Nodes
 	}
@@ -58,25 +52,25 @@ func (s *Session) members(in *scope) []*cluster.Node {
 // split divides the scope into the domains of a level, by value. Nodes without
 // the label are in none. What the whole cluster divides into is worked out once
 // a session.
-func (s *Session) split(in *scope, level string) []*scope {
+func (f *finder) split(in *scope, level string) []*scope {
 	if in != nil {
-		return s.domains(in, level)
+		return f.domains(in, level)
 	}
-	all, known := s.gangs.levels[level]
+	all, known := f.levels[level]
 	if !known {
-		all = s.domains(nil, level)
-		if s.gangs.levels == nil {
-			s.gangs.levels = map[string][]*scope{}
+		all = f.domains(nil, level)
+		if f.levels == nil {
+			f.levels = map[string][]*scope{}
 		}
-		s.gangs.levels[level] = all
+		f.levels[level] = all
 	}
 	return all
 }
 
-func (s *Session) domains(in *scope, level string) []*scope {
+func (f *finder) domains(in *scope, level string) []*scope {
 	byValue := map[string]*scope{}
 	var out []*scope
-	for _, n := range s.members(in) {
+	for _, n := range f.members(in) {
 		v, ok := n.Labels[level]
 		if !ok {
 			continue

@@ -16,9 +16,9 @@ import (
 func TestOrderOfQueuesAndJobs(t *testing.T) {
 	var asked []string
 	orders := &policy{name: "Orders", open: func(s *engine.Session) {
-		s.AddQueueOrderFn(func(l, r *cluster.Queue) int { return int(r.Priority - l.Priority) })
-		s.AddJobOrderFn(func(l, r *cluster.Job) int { return int(r.Priority - l.Priority) })
-		s.AddPrePredicateFn(func(t *cluster.Task, j *cluster.Job) *engine.Rejection {
+		s.Hooks.AddQueueOrder(func(l, r *cluster.Queue) int { return int(r.Priority - l.Priority) })
+		s.Hooks.AddJobOrder(func(l, r *cluster.Job) int { return int(r.Priority - l.Priority) })
+		s.Hooks.AddPreFilter(func(t *cluster.Task, j *cluster.Job) *engine.Rejection {
 			asked = append(asked, j.ID)
 			return nil
 		})
@@ -35,7 +35,7 @@ func TestOrderOfQueuesAndJobs(t *testing.T) {
 
 func TestTaskOrder(t *testing.T) {
 	backwards := &policy{name: "Backwards", open: func(s *engine.Session) {
-		s.AddTaskOrderFn(func(l, r *cluster.Task) int { return r.Index - l.Index })
+		s.Hooks.AddTaskOrder(func(l, r *cluster.Task) int { return r.Index - l.Index })
 	}}
 	s := with(twoNodes(), fixture.Job("j").Gang(3).Devices(1))
 	out := run(t, fixture.Engine(backwards, fit()), s)
@@ -89,13 +89,13 @@ func TestTiesGoToTheLowestName(t *testing.T) {
 func TestBrokenScoresVoidTheSession(t *testing.T) {
 	bad := map[string]func(*engine.Session, float64){
 		"shape": func(s *engine.Session, v float64) {
-			s.AddShapeOrderFn(nil, func(*cluster.Shape, *cluster.Node) float64 { return v })
+			s.Hooks.AddShapeScore(nil, func(*cluster.Shape, *cluster.Node) float64 { return v })
 		},
 		"node": func(s *engine.Session, v float64) {
-			s.AddNodeOrderFn(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) float64 { return v })
+			s.Hooks.AddTaskScore(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) float64 { return v })
 		},
 		"device": func(s *engine.Session, v float64) {
-			s.AddGpuOrderFn(func(*cluster.Shape, *cluster.Node, *cluster.Device) float64 { return v })
+			s.Hooks.AddDeviceScore(func(*cluster.Shape, *cluster.Node, *cluster.Device) float64 { return v })
 		},
 	}
 	for name, add := range bad {
@@ -119,7 +119,7 @@ func TestBrokenScoresVoidTheSession(t *testing.T) {
 func TestCapacityMustBeChecked(t *testing.T) {
 	for name, job := range map[string]*fixture.JobBuilder{"devices": fixture.Job("j").Devices(3), "cores": fixture.Job("j").CPU(9000, "1Gi")} {
 		_, err := fixture.Engine().Open(with(twoNodes(), job), engine.Options{}).Run()
-		if err == nil || !strings.Contains(err.Error(), "NodeResourcesFit") {
+		if err == nil || !strings.Contains(err.Error(), "a plugin that rejects nodes without room is missing") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -128,11 +128,11 @@ func TestCapacityMustBeChecked(t *testing.T) {
 func TestTaskFormHooksAreExact(t *testing.T) {
 	// The task-form scorer turns the ranking around: the walk must not stop early.
 	turn := &policy{name: "Turn", open: func(s *engine.Session) {
-		s.AddNodeOrderFn(func(t *cluster.Task, _ *cluster.Job) bool { return t.Job.ID == "job/j" },
+		s.Hooks.AddTaskScore(func(t *cluster.Task, _ *cluster.Job) bool { return t.Job.ID == "job/j" },
 			func(_ *cluster.Task, _ *cluster.Job, n *cluster.Node) float64 {
 				return map[string]float64{"a": 0, "b": 10, "c": 31}[n.Name]
 			})
-		s.AddPredicateFn(func(t *cluster.Task, _ *cluster.Job) bool { return t.Job.ID == "job/k" },
+		s.Hooks.AddTaskFilter(func(t *cluster.Task, _ *cluster.Job) bool { return t.Job.ID == "job/k" },
 			func(_ *cluster.Task, _ *cluster.Job, n *cluster.Node) *engine.Rejection {
 				if n.Name == "a" {
 					return &engine.Rejection{Reason: "NotHere"}
@@ -151,7 +151,7 @@ func TestTaskFormHooksAreExact(t *testing.T) {
 
 func TestDeviceOrderDecidesDevices(t *testing.T) {
 	last := &policy{name: "Last", open: func(s *engine.Session) {
-		s.AddGpuOrderFn(func(_ *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 { return float64(d.Index) })
+		s.Hooks.AddDeviceScore(func(_ *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 { return float64(d.Index) })
 	}}
 	out := run(t, fixture.Engine(fit(), last), with(twoNodes(), fixture.Job("j").Devices(1)))
 	if diff := cmp.Diff([]cluster.Claim{{Device: 1, Milli: 1000, Memory: 80 << 30}}, out.Decisions[0].Claims); diff != "" {
@@ -163,7 +163,7 @@ func TestEventsAndHandlers(t *testing.T) {
 	held := map[string]int{}
 	closed := false
 	tracker := &policy{name: "Tracker", open: func(s *engine.Session) {
-		s.AddEventHandler(engine.EventHandler{
+		s.Hooks.AddEventHandler(engine.EventHandler{
 			AllocateFunc:   func(e *engine.Event) { held[e.Job.ID]++ },
 			DeallocateFunc: func(e *engine.Event) { held[e.Job.ID]-- },
 		})

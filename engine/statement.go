@@ -10,12 +10,13 @@ import (
 // hooks at once; Rollback takes them back, last first, and restores everything
 // but versions, which only grow. Commit makes the rest final, all or nothing.
 type Statement struct {
-	session *Session
-	tx      cluster.Transaction
-	begun   bool // the transaction is open: something was changed
-	log     []operation
+	clerk *clerk
+	tx    cluster.Transaction
+	begun bool // the transaction is open: something was changed
+	log   []operation
 	// decisions are those of the tasks that are placed or bound, in the order of the log.
 	decisions []Decision
+	aim       aim // what jobs are placed for in it
 	// weighing says how the plan was found that evictions belong to.
 	weighing *Weighing
 }
@@ -55,17 +56,13 @@ const (
 	silent // handlers hear nothing of it
 )
 
-// Begin opens an empty statement.
-func (s *Session) Begin() *Statement {
-	st := &Statement{session: s, log: s.spareLog, decisions: s.spareDecisions}
-	s.spareLog, s.spareDecisions = nil, nil
-	return st
-}
-
 // reuse gives the memory of the log to the next statement.
 func (st *Statement) reuse() {
+	if st.clerk.open == st {
+		st.clerk.open = nil
+	}
 	st.cut(0)
-	st.session.spareLog, st.session.spareDecisions = st.log, st.decisions
+	st.clerk.spareLog, st.clerk.spareDecisions = st.log, st.decisions
 	st.log, st.decisions = nil, nil
 }
 
@@ -85,7 +82,7 @@ func (st *Statement) cut(to int) {
 // position is where the transaction is now. The first call opens it.
 func (st *Statement) position() int {
 	if !st.begun {
-		st.tx, st.begun = st.session.State.Begin(), true
+		st.tx, st.begun = st.clerk.state.Begin(), true
 	}
 	return st.tx.Position()
 }
@@ -94,11 +91,11 @@ func (st *Statement) position() int {
 func (st *Statement) end() {
 	switch {
 	case !st.begun:
-	case !st.session.options.Record:
+	case !st.clerk.recording:
 		st.tx.End()
 	default:
 		if changes := st.tx.Commit(); len(changes) > 0 {
-			st.session.changes = append(st.session.changes, cluster.Decided{Changes: changes})
+			st.clerk.changes = append(st.clerk.changes, cluster.Decided{Changes: changes})
 		}
 	}
 	st.begun = false
@@ -112,7 +109,7 @@ func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster
 
 func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) error {
 	at := st.position()
-	if err := st.tx.Place(t, n, d.Claims, st.session.Now); err != nil {
+	if err := st.tx.Place(t, n, d.Claims, st.clerk.now); err != nil {
 		return err
 	}
 	d.Action, d.Task = Bind, t.Ref()
@@ -123,18 +120,18 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 		d.Group = g.Key
 	}
 	st.decide(placed, at, t, &d)
-	st.session.tell(Allocated, t, n, false)
+	st.clerk.tell(Allocated, t, n, false)
 	return nil
 }
 
 // Evict evicts a bound task to make room for the job; its room is releasing from now on.
 func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	at, n := st.position(), t.Node
-	if err := st.tx.Evict(t, forJob, st.session.Now); err != nil {
+	if err := st.tx.Evict(t, forJob, st.clerk.now); err != nil {
 		return err
 	}
 	st.log = append(st.log, operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, weighing: st.weighing})
-	st.session.tell(Deallocated, t, n, false)
+	st.clerk.tell(Deallocated, t, n, false)
 	return nil
 }
 
@@ -152,7 +149,7 @@ func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 // Bind turns a nomination into a binding if the reserved room is free by now.
 func (st *Statement) Bind(t *cluster.Task) bool {
 	at := st.position()
-	if !st.tx.Bind(t, st.session.Now) {
+	if !st.tx.Bind(t, st.clerk.now) {
 		return false
 	}
 	d := Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims}
@@ -173,11 +170,11 @@ func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 		if holder.Status == cluster.Nominated {
 			at, n := st.position(), holder.Node
 			if err := st.tx.Withdraw(holder); err != nil {
-				st.session.fail("engine", "withdrawing: %v", err)
+				st.clerk.fault.fail("engine", "withdrawing: %v", err)
 				return
 			}
 			st.log = append(st.log, operation{kind: withdrawn, at: at, task: holder, node: n})
-			st.session.tell(Deallocated, holder, n, false)
+			st.clerk.tell(Deallocated, holder, n, false)
 		}
 	}
 }
@@ -186,7 +183,7 @@ func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 func (st *Statement) overdue(t *cluster.Task) {
 	st.log = append(st.log, operation{kind: silent, at: st.position()})
 	st.tx.Overdue(t)
-	st.session.tell(Allocated, t, t.Node, false)
+	st.clerk.tell(Allocated, t, t.Node, false)
 }
 
 // land reserves what the placed shadow job holds for the tasks it stands for.
@@ -204,7 +201,7 @@ func (st *Statement) land(shadow *cluster.Job) {
 func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 	for i := checkpoint; i < len(st.log); i++ {
 		if op := &st.log[i]; op.kind == placed && op.task.Job == j && st.decisions[op.decision-1].Action == Bind {
-			st.tx.Hold(op.task, st.session.Now)
+			st.tx.Hold(op.task, st.clerk.now)
 			st.decisions[op.decision-1].Action = Nominate
 		}
 	}
@@ -224,9 +221,9 @@ func (st *Statement) Rollback(checkpoint int) {
 		st.tx.UndoTo(op.at)
 		switch op.kind {
 		case placed:
-			st.session.tell(Deallocated, op.task, n, true)
+			st.clerk.tell(Deallocated, op.task, n, true)
 		case evicted, withdrawn:
-			st.session.tell(Allocated, op.task, n, true)
+			st.clerk.tell(Allocated, op.task, n, true)
 		}
 	}
 	st.cut(checkpoint)
@@ -255,7 +252,7 @@ func (st *Statement) displace() {
 	victims := map[string][]string{}
 	var jobs []string
 	for i := range st.log {
-		if op := &st.log[i]; op.kind == evicted && st.session.State.Job(op.forJob) != nil {
+		if op := &st.log[i]; op.kind == evicted && st.clerk.state.Job(op.forJob) != nil {
 			if victims[op.forJob] == nil {
 				jobs = append(jobs, op.forJob)
 			}
@@ -263,21 +260,13 @@ func (st *Statement) displace() {
 		}
 	}
 	for _, id := range jobs {
-		job := st.session.State.Job(id)
-		if st.session.served == nil {
-			st.session.served = map[*cluster.Job]bool{}
+		job := st.clerk.state.Job(id)
+		if st.clerk.served == nil {
+			st.clerk.served = map[*cluster.Job]bool{}
 		}
-		st.session.served[job] = true
+		st.clerk.served[job] = true
 		st.tx.Displace(job, victims[id]...)
 	}
-}
-
-// settleIn notes that the task is bound in this session.
-func (s *Session) settleIn(t *cluster.Task) {
-	if s.bound == nil {
-		s.bound = map[*cluster.Task]bool{}
-	}
-	s.bound[t] = true
 }
 
 // moves tells the eviction of a task where it lands.
@@ -330,7 +319,7 @@ func (st *Statement) Commit() []Decision {
 				st.tx.Keep(op.task.Job)
 			}
 			if d.Action == Bind && op.task.Job.Preemptible {
-				st.session.settleIn(op.task)
+				st.clerk.settleIn(op.task)
 			}
 			if op.kind != evicted && op.task.Job.Stands() {
 				st.tx.SetTorn(op.task.Job, 0)
@@ -348,19 +337,36 @@ func (st *Statement) Commit() []Decision {
 		switch op := &st.log[i]; op.kind {
 		case withdrawn:
 			t := op.task.Ref()
-			st.session.record(Record{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node.Name})
+			st.clerk.record(Record{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node.Name})
 		case retired:
-			st.session.record(Record{Kind: Retired, Job: op.job.ID, Score: op.worth})
+			st.clerk.record(Record{Kind: Retired, Job: op.job.ID, Score: op.worth})
 		}
 	}
 	for i := range out {
 		d := &out[i]
-		st.session.record(Record{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: d.Node, Decision: d})
+		st.clerk.record(Record{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: d.Node, Decision: d})
 	}
 	if len(out) > 0 {
-		st.session.denied, st.session.heaps = nil, nil // queues may lose other jobs now
+		st.clerk.decided()
 	}
 	st.reuse()
 	st.end()
 	return out
+}
+
+// choose tells the decisions since the checkpoint how their group was chosen: it
+// is the first of the choices.
+func (st *Statement) choose(checkpoint int, choices []groupChoice) {
+	var groups []GroupCandidate
+	if st.clerk.explain {
+		for _, c := range choices {
+			groups = append(groups, GroupCandidate{c.group.Key, c.form.Name, c.score})
+		}
+	}
+	for i := checkpoint; i < len(st.log); i++ {
+		if op := &st.log[i]; op.kind == placed {
+			d := &st.decisions[op.decision-1]
+			d.GroupScore, d.Groups = choices[0].score, groups
+		}
+	}
 }

@@ -13,7 +13,7 @@ import (
 // evictor evicts whatever is preemptible, until the job fits.
 func evictor() *policy {
 	return &policy{name: "Evictor", open: func(s *engine.Session) {
-		s.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
+		s.Hooks.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
 			for _, n := range s.State.Nodes() {
 				for _, t := range n.Tasks {
 					if t.Job.Preemptible && t.Runs() {

@@ -45,7 +45,7 @@ func teams(least int, topology cluster.Topology, list ...team) *cluster.Job {
 // leaders puts the tasks of that role first.
 func leaders() *policy {
 	return &policy{name: "Leaders", open: func(s *engine.Session) {
-		s.AddTaskOrderFn(func(a, b *cluster.Task) int {
+		s.Hooks.AddTaskOrder(func(a, b *cluster.Task) int {
 			switch {
 			case a.Role == b.Role:
 				return 0

@@ -103,7 +103,7 @@ func (g *gang) instead() *gang {
 			copy(excluded, g.excluded)
 			excluded[sub-1] = true
 			if wanted := chosen(g.alt, before, excluded, 0); wanted != nil {
-				next := g.session.gang(g.stmt, g.alt, g.in)
+				next := g.placer.gang(g.alt, g.in)
 				next.wanted, next.excluded = wanted, excluded
 				return next
 			}
@@ -120,74 +120,39 @@ func (g *gang) extend(tasks int) {
 			return
 		}
 		parent := g.alt.Subgroups[i].Parent
-		if g.wanted[i] || !g.wants(parent) || g.session.err != nil {
+		if g.wanted[i] || !g.wants(parent) || g.placer.fault.err != nil {
 			continue
 		}
 		inside := chosen(g.alt, g.members, nil, i+1)
 		if inside == nil {
 			continue
 		}
-		saved, mark := g.save(), g.stmt.Checkpoint()
+		next, mark := g.copy(), g.stmt.Checkpoint()
 		for k, wanted := range inside {
-			g.wanted[k] = g.wanted[k] || wanted
+			next.wanted[k] = next.wanted[k] || wanted
 		}
-		if a := g.minimum(); a != nil {
+		if a := next.minimum(); a != nil {
 			g.stmt.Rollback(mark)
-			*g = saved
 			g.failed = append(g.failed[:len(g.failed):len(g.failed)], a)
-		} else if !started(g.alt)[i] {
+			continue
+		}
+		if *g = *next; !started(g.alt)[i] {
 			g.stmt.hold(g.alt.Tasks[0].Job, mark) // it starts as a whole
 		}
 	}
 }
 
-// save copies what a try that is taken back may change.
-func (g *gang) save() gang {
-	out := *g
-	out.members, out.wanted = slices.Clone(g.members), slices.Clone(g.wanted)
-	out.job.full = slices.Clone(g.job.full)
-	out.subs = slices.Clone(g.subs)
-	for i := range out.subs {
-		out.subs[i].full = slices.Clone(out.subs[i].full)
+// copy is the gang for a try that may be taken back.
+func (g *gang) copy() *gang {
+	next := *g
+	next.members, next.wanted = slices.Clone(g.members), slices.Clone(g.wanted)
+	next.failed = slices.Clip(g.failed)
+	next.job.full = slices.Clone(g.job.full)
+	next.subs = slices.Clone(g.subs)
+	for i := range next.subs {
+		next.subs[i].full = slices.Clone(next.subs[i].full)
 	}
-	return out
-}
-
-// wanted says which subgroups make the minimum, without those that are excluded; nil: all.
-func (s *Session) wanted(alt *cluster.Alternative, excluded []bool) []bool {
-	if !alt.Nested() {
-		return nil
-	}
-	return chosen(alt, placedMembers(alt), excluded, 0)
-}
-
-// mostChoices is for how many other choices of subgroups room is looked for.
-const mostChoices = 8
-
-// otherSubgroups are the tasks that the minimum lacks where one of the subgroups that
-// it is made of is left to others.
-func (s *Session) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
-	wanted := s.wanted(alt, nil)
-	if wanted == nil {
-		return nil
-	}
-	var out [][]*cluster.Task
-	stands := alt.Standing(placedMembers(alt))
-	for i := range wanted {
-		if !wanted[i] || stands[i] || len(out) == mostChoices {
-			continue
-		}
-		excluded := make([]bool, len(wanted))
-		excluded[i] = true
-		other := s.wanted(alt, excluded)
-		if other == nil {
-			continue
-		}
-		if lacks := s.lackingOf(alt, other, s.CompareTasks); len(lacks) > 0 {
-			out = append(out, lacks)
-		}
-	}
-	return out
+	return &next
 }
 
 // started says which subgroups run with their minimum.

@@ -1,14 +1,19 @@
 package engine
 
-// sweep lets hooks act on their own account, once all have had their turn.
-func (s *Session) sweep() []Decision {
-	if len(s.hooks.sweeps) == 0 {
+// sweeping lets hooks act on their own account, once all jobs have had their turn.
+type sweeping struct {
+	clerk *clerk
+	swept *swept
+}
+
+func (w *sweeping) run() []Decision {
+	if len(w.clerk.hooks.sweeps) == 0 {
 		return nil
 	}
-	stmt := s.Begin()
+	stmt := w.clerk.begin()
 	stmt.position()
-	s.markTorn(stmt)
-	for _, h := range s.hooks.sweeps {
+	w.markTorn(stmt)
+	for _, h := range w.clerk.hooks.sweeps {
 		h.fn(stmt)
 	}
 	return stmt.Commit()
@@ -16,21 +21,21 @@ func (s *Session) sweep() []Decision {
 
 // markTorn notes which gangs run below their minimum: of the jobs that changed
 // since the last sweep, those that miss a task.
-func (s *Session) markTorn(stmt *Statement) {
-	e := s.engine
-	if e.swept.state != s.State {
-		e.swept.state, e.swept.jobs = s.State, 0
+func (w *sweeping) markTorn(stmt *Statement) {
+	state := w.clerk.state
+	if w.swept.state != state {
+		w.swept.state, w.swept.jobs = state, 0
 	}
-	since := e.swept.jobs
-	e.swept.jobs = s.State.JobsVersion()
-	s.State.ChangedJobs(since, func(slot int) {
-		j := s.State.JobAt(slot)
+	since := w.swept.jobs
+	w.swept.jobs = state.JobsVersion()
+	state.ChangedJobs(since, func(slot int) {
+		j := state.JobAt(slot)
 		switch {
-		case j == nil || !s.State.Waits(j) && j.Torn == 0:
+		case j == nil || !state.Waits(j) && j.Torn == 0:
 		case !j.Running() || j.Stands():
 			stmt.tx.SetTorn(j, 0)
 		case j.Torn == 0:
-			stmt.tx.SetTorn(j, max(1, s.Now))
+			stmt.tx.SetTorn(j, max(1, w.clerk.now))
 		}
 	})
 }

@@ -30,7 +30,7 @@ func (g *gang) arrange() *Attempt {
 		return g.minimum()
 	}
 	stands := g.needs() == 0
-	a := g.choose(&g.job, &g.alt.Topology, []*scope{g.in}, g.demand(0), g.minimum)
+	a := g.choose(g.demand(0), &g.alt.Topology, []*scope{g.in}, (*gang).minimum)
 	if a != nil && stands { // the minimum is where it is, and only surplus has nowhere to go
 		g.job.trail = []*scope{}
 		g.fail(a)
@@ -43,7 +43,7 @@ func (g *gang) arrange() *Attempt {
 // is in, and places what its minimum needs there.
 func (g *gang) settle(sub int) *Attempt {
 	d := g.demand(sub)
-	return g.choose(&g.subs[sub-1], &g.alt.Subgroups[sub-1].Topology, g.around(sub).trail, d, func() *Attempt {
+	return g.choose(d, &g.alt.Subgroups[sub-1].Topology, g.around(sub).trail, func(g *gang) *Attempt {
 		if g.alt.Nested() {
 			return g.fillGroup(sub)
 		}
@@ -52,7 +52,7 @@ func (g *gang) settle(sub int) *Attempt {
 			for i >= 0 && !g.take(i) {
 				i = slices.IndexFunc(g.left, func(t *cluster.Task) bool { return t.Subgroup == sub && g.hopeful(t) })
 			}
-			if i < 0 || g.session.err != nil {
+			if i < 0 || g.placer.fault.err != nil {
 				return g.miss()
 			}
 		}
@@ -60,65 +60,56 @@ func (g *gang) settle(sub int) *Attempt {
 	})
 }
 
-// choose tries to place the part in one domain after the other and keeps the
-// first where it works.
-func (g *gang) choose(p *part, topology *cluster.Topology, within []*scope, d *demand, try func() *Attempt) *Attempt {
-	saved, quiet := *g, g.quiet
-	saved.members = slices.Clone(g.members)
-	attempt := func(trail []*scope) *Attempt {
-		mark := g.stmt.Checkpoint()
-		p.trail = trail
-		a := try()
-		if a != nil && g.session.err == nil && g.quiet {
+// choose tries to place the subgroup, or the job for 0, in one domain after the other
+// and keeps the first where it works. Each try is made with a copy of the gang.
+func (g *gang) choose(d *demand, topology *cluster.Topology, within []*scope, try func(*gang) *Attempt) *Attempt {
+	attempt := func(trail []*scope, quiet bool) *Attempt {
+		mark, next := g.stmt.Checkpoint(), g.copy()
+		next.quiet = quiet
+		next.partOf(d.sub).trail = trail
+		a := try(next)
+		if a != nil && quiet && g.placer.fault.err == nil {
 			g.stmt.Rollback(mark)
-			g.left, g.placed, g.failed = saved.left, saved.placed, saved.failed[:len(saved.failed):len(saved.failed)]
-			copy(g.members, saved.members)
-			for i := range g.subs {
-				if g.alt.In(i+1, d.sub) {
-					g.subs[i] = part{}
-				}
-			}
-			*p = part{}
+			g.steps = next.steps // tries that were taken back count
+			return a
 		}
+		next.quiet = g.quiet
+		*g = *next
 		return a
 	}
 	if topology.Required == "" {
 		trails := g.trails(within, topology.Preferred, d)
-		g.quiet = true
-		for _, trail := range trails[:len(trails)-1] {
-			if g.steps <= 0 || g.session.err != nil {
+		last := len(trails) - 1
+		for _, trail := range trails[:last] {
+			if g.steps <= 0 || g.placer.fault.err != nil {
 				break
 			}
-			if attempt(trail) == nil {
-				g.quiet = quiet
+			if attempt(trail, true) == nil {
 				return nil
 			}
 		}
-		g.quiet = quiet
-		return attempt(trails[len(trails)-1])
+		return attempt(trails[last], g.quiet)
 	}
 	domains := g.required(within, topology.Required, d)
-	g.quiet = true
 	for i := range domains {
 		c := &domains[i]
 		if c.fits < d.need {
 			continue
 		}
 		for _, trail := range g.trails([]*scope{c.scope}, topology.Preferred, d) {
-			if g.steps <= 0 || g.session.err != nil {
+			if g.steps <= 0 || g.placer.fault.err != nil {
 				break
 			}
-			if attempt(trail) == nil {
-				g.quiet = quiet
+			if attempt(trail, true) == nil {
 				return nil
 			}
 		}
 		c.fits = d.need - 1 // the sums promised more than there is
 	}
-	if g.quiet = quiet; quiet || g.session.err != nil {
+	if g.quiet || g.placer.fault.err != nil {
 		return &Attempt{Task: unplaced(d.shapes[0])}
 	}
-	return g.noDomain(topology.Required, domains, d, attempt)
+	return g.noDomain(topology.Required, domains, d, func(trail []*scope) *Attempt { return attempt(trail, false) })
 }
 
 // required are the domains that the part may go to, the best first: one that
@@ -207,28 +198,28 @@ func (g *gang) fill(in *scope, levels []string, d *demand, want int) []*scope {
 // noDomain says why no domain of the level would do, or that the part found a
 // place after all.
 func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt func([]*scope) *Attempt) *Attempt {
-	s, first, there := g.session, d.shapes[0], len(d.there)
-	if a := s.before(first); a != nil {
+	p, first, there := g.placer, d.shapes[0], len(d.there)
+	if a := p.finder.before(first); a != nil {
 		a.Alternative, a.Placed, a.Min = g.alt.Name, there, there+d.need
 		return a
 	}
-	d.look(s)
+	d.look(p.finder)
 	possible := slices.ContainsFunc(domains, func(c candidate) bool {
-		fits, _, _ := d.held(c.nodes, d.ever)
-		most, _ := s.apart(first.Job, c.nodes, s.everAny(slices.Concat(d.there, d.tasks), c.scope))
+		fits, _, _ := d.held(c.scope.nodes, d.ever)
+		most, _ := p.explainer.apart(first.Job, c.scope.nodes, p.explainer.everAny(slices.Concat(d.there, d.tasks), c.scope))
 		return fits >= d.need && most >= there+d.need
 	})
 	if !possible && there == 0 {
 		// Where no node at all could take it, the domains are not to blame.
-		if a := s.explain(g.alt, first, g.in); !a.transient() && rejects(a) == a.Nodes {
+		if a := p.explain(g.alt, first, g.in); !a.transient() && rejects(a) == a.Nodes {
 			a.Alternative, a.Placed, a.Min = g.alt.Name, there, there+d.need
 			return a
 		}
 	}
 	slices.SortStableFunc(domains, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.fits, a.fits), strings.Compare(a.value(), b.value()))
+		return cmp.Or(cmp.Compare(b.fits, a.fits), strings.Compare(a.scope.value(), b.scope.value()))
 	})
-	a := &Attempt{Task: unplaced(first), Nodes: len(s.members(g.in))}
+	a := &Attempt{Task: unplaced(first), Nodes: len(p.finder.members(g.in))}
 	if len(domains) > 0 {
 		switch got := attempt([]*scope{domains[0].scope}); {
 		case got == nil:
@@ -253,7 +244,7 @@ func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt fu
 		if i == 0 {
 			a.Placed += c.fits
 		}
-		a.Domains = append(a.Domains, DomainMiss{c.value(), len(c.nodes), there + c.fits, d.lacks(c, a.Task.Shape)})
+		a.Domains = append(a.Domains, DomainMiss{c.scope.value(), len(c.scope.nodes), there + c.fits, d.lacks(c, a.Task.Shape)})
 	}
 	return a
 }

@@ -20,8 +20,8 @@ type line interface {
 
 // list is a line in which all jobs are to be tried.
 type list struct {
-	session *Session
-	turns   []turn
+	order *order
+	turns []turn
 }
 
 func (l *list) head() *cluster.Job {
@@ -41,7 +41,7 @@ func (l *list) next(bool) (*cluster.Job, bool) {
 
 // insert puts a turn in its place in the line.
 func (l *list) insert(t turn) {
-	i, _ := slices.BinarySearchFunc(l.turns, t, l.session.compareTurns)
+	i, _ := slices.BinarySearchFunc(l.turns, t, l.order.compareTurns)
 	l.turns = slices.Insert(l.turns, i, t)
 }
 
@@ -51,16 +51,16 @@ func (l *list) insert(t turn) {
 // branch, and no others. Where a hook compares queues in another way, all are
 // compared anew for every job.
 type turns struct {
-	session *Session
-	root    contender
-	bySlot  []*contender // by slot of the queue
-	leaves  []*contender // in line, while there are no heaps
-	scans   int          // of the leaves so far
-	piled   bool         // the queues in line are in heaps
-	last    *contender   // whose job was taken last: it has another head now
-	moved   []*contender // compared otherwise than before
-	known   uint64       // version of the queues that the heaps are in step with
-	tree    bool
+	order  *order
+	root   contender
+	bySlot []*contender // by slot of the queue
+	leaves []*contender // in line, while there are no heaps
+	scans  int          // of the leaves so far
+	piled  bool         // the queues in line are in heaps
+	last   *contender   // whose job was taken last: it has another head now
+	moved  []*contender // compared otherwise than before
+	known  uint64       // version of the queues that the heaps are in step with
+	tree   bool
 
 	flat      bool            // all in line are lanes of siblings, and may be elected
 	elections int             // so far
@@ -68,21 +68,21 @@ type turns struct {
 }
 
 // newTurns begins without any queue in line.
-func (s *Session) newTurns() *turns {
-	t := &turns{session: s, known: s.State.QueuesVersion(), tree: s.branched(), flat: s.mayElect()}
+func (o *order) newTurns() *turns {
+	t := &turns{order: o, known: o.state.QueuesVersion(), tree: o.branched(), flat: o.mayElect()}
 	t.root.below.turns = t
 	t.root.depth = -1
 	return t
 }
 
 // branched reports whether queues are compared where their branches part, and nowhere else.
-func (s *Session) branched() bool {
-	return len(s.hooks.queueOrders) > 0 && !slices.ContainsFunc(s.hooks.queueOrders, func(h hook[SiblingOrderFn]) bool { return !h.siblings })
+func (o *order) branched() bool {
+	return len(o.hooks.queueOrders) > 0 && !slices.ContainsFunc(o.hooks.queueOrders, func(h hook[SiblingOrder]) bool { return !h.siblings })
 }
 
 // reopen begins another session, over the same tree of queues.
-func (t *turns) reopen(s *Session) {
-	*t = turns{session: s, root: t.root, bySlot: t.bySlot, leaves: t.leaves, moved: t.moved, tree: s.branched(), flat: s.mayElect(), levels: t.levels[:0]}
+func (t *turns) reopen(o *order) {
+	*t = turns{order: o, root: t.root, bySlot: t.bySlot, leaves: t.leaves, moved: t.moved, tree: o.branched(), flat: o.mayElect(), levels: t.levels[:0]}
 }
 
 // disperse takes all queues out of line.
@@ -96,7 +96,7 @@ func (t *turns) disperse() {
 	clear(t.levels)
 	t.leaves, t.moved, t.levels, t.scans, t.piled, t.last = t.leaves[:0], t.moved[:0], t.levels[:0], 0, false, nil
 	t.root.disperse()
-	t.known = t.session.State.QueuesVersion()
+	t.known = t.order.state.QueuesVersion()
 }
 
 func (c *contender) disperse() {
@@ -116,7 +116,7 @@ func (t *turns) contender(q *cluster.Queue) *contender {
 	if c == nil {
 		c = &contender{queue: q, above: &t.root, place: -1}
 		c.below.turns = t
-		if up := t.session.State.Parent(q); up != nil {
+		if up := t.order.state.Parent(q); up != nil {
 			c.above = t.contender(up)
 			c.depth = c.above.depth + 1
 		}
@@ -150,7 +150,7 @@ func (t *turns) join(q *cluster.Queue, l line) {
 // pile puts the leaves into heaps.
 func (t *turns) pile() {
 	leaves := t.leaves
-	t.leaves, t.piled, t.known = nil, true, t.session.State.QueuesVersion()
+	t.leaves, t.piled, t.known = nil, true, t.order.state.QueuesVersion()
 	for _, c := range leaves {
 		c.place = -1
 		t.push(c)
@@ -191,7 +191,7 @@ func (t *turns) next() *cluster.Job {
 	t.advance()
 	for {
 		c := t.front()
-		if c == nil || t.session.err != nil {
+		if c == nil || t.order.fault.err != nil {
 			return nil
 		}
 		if job := t.take(c); job != nil {
@@ -228,7 +228,7 @@ func (t *turns) worse(c *contender, was *cluster.Job) bool {
 		return true
 	}
 	for up := c; up != &t.root; up = up.above {
-		if t.session.siblings(Bid{up.queue, c.first}, Bid{up.queue, was}) > 0 {
+		if t.order.siblings(Bid{up.queue, c.first}, Bid{up.queue, was}) > 0 {
 			return true
 		}
 	}
@@ -259,14 +259,14 @@ func (t *turns) front() *contender {
 		front = t.scan()
 	case !t.piled && t.scans < maxScans:
 		t.scans++
-		t.known = t.session.State.QueuesVersion()
+		t.known = t.order.state.QueuesVersion()
 		front = t.elect(t.leaves)
 	default:
 		if !t.piled {
 			t.pile()
 		}
 		front = t.top()
-		if t.session.options.Search == Twin && front != nil {
+		if t.order.search == Twin && front != nil {
 			t.check(front)
 		}
 	}
@@ -281,12 +281,12 @@ func (t *turns) front() *contender {
 func (t *turns) check(front *contender) {
 	all := t.inLine(&t.root, nil)
 	if slow := t.elect(all); slow != front && slow.first != nil {
-		t.session.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", front.queue.Name, slow.queue.Name)
+		t.order.fault.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", front.queue.Name, slow.queue.Name)
 	}
 	for _, c := range all {
 		for ; c != &t.root; c = c.above {
-			if t.session.State.Queue(c.queue.Name) != c.queue || t.session.State.Parent(c.queue) != c.above.queue {
-				t.session.fail("engine", "queue %s is elsewhere in the tree of turns than in that of queues", c.queue.Name)
+			if t.order.state.Queue(c.queue.Name) != c.queue || t.order.state.Parent(c.queue) != c.above.queue {
+				t.order.fault.fail("engine", "queue %s is elsewhere in the tree of turns than in that of queues", c.queue.Name)
 			}
 		}
 	}
@@ -305,7 +305,7 @@ func (t *turns) top() *contender {
 func (t *turns) scan() *contender {
 	var first *contender
 	for _, c := range t.leaves {
-		if c.first != nil && (first == nil || t.session.compareQueues(c.bid(), first.bid()) < 0) {
+		if c.first != nil && (first == nil || t.order.compareQueues(c.bid(), first.bid()) < 0) {
 			first = c
 		}
 	}
@@ -372,7 +372,7 @@ func (t *turns) mark(c *contender) {
 // places, from the bottom of the tree up. Where several of a heap are, the heap is
 // made anew: each would be compared with others that are out of place.
 func (t *turns) repair() {
-	if state := t.session.State; t.known != state.QueuesVersion() {
+	if state := t.order.state; t.known != state.QueuesVersion() {
 		state.ChangedQueues(t.known, func(q *cluster.Queue) {
 			if q.Slot() < len(t.bySlot) {
 				if c := t.bySlot[q.Slot()]; c != nil && c.place >= 0 {

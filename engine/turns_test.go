@@ -30,7 +30,7 @@ func TestTurns(t *testing.T) {
 			var asked []string
 			return fixture.State(fixture.Node("a").CPU(64, "512Gi").GPUs(8, "L4", "24Gi"), fixture.Node("b").CPU(64, "512Gi").GPUs(8, "L4", "24Gi")), &asked,
 				&policy{name: "Asked", open: func(s *engine.Session) {
-					s.AddPrePredicateFn(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
+					s.Hooks.AddPreFilter(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
 						asked = append(asked, j.ID)
 						return nil
 					})
@@ -66,10 +66,10 @@ func TestTurns(t *testing.T) {
 			}
 		}
 		siblings := &policy{name: "Siblings", open: func(s *engine.Session) {
-			s.AddSiblingOrderFn(func(l, r engine.Bid) int { return usesLess(l.Queue, r.Queue) })
+			s.Hooks.AddSiblingOrder(func(l, r engine.Bid) int { return usesLess(l.Queue, r.Queue) })
 		}}
 		leavesOnly := &policy{name: "Leaves", open: func(s *engine.Session) {
-			s.AddQueueOrderFn(func(l, r *cluster.Queue) int {
+			s.Hooks.AddQueueOrder(func(l, r *cluster.Queue) int {
 				a, b := linear.Fork(l, r)
 				if a == nil {
 					return 0
@@ -100,8 +100,8 @@ func TestTurnsWithJobs(t *testing.T) {
 		used := func(b engine.Bid) int {
 			return int(b.Queue.Used.Of(cluster.DefaultDeviceResource)/1000) + devices(b.Job)
 		}
-		s.AddSiblingOrderFn(func(l, r engine.Bid) int { return used(l)/3 - used(r)/3 })
-		s.AddFrozenOrderFn(func(l engine.Bid) func(engine.Bid) int {
+		s.Hooks.AddSiblingOrder(func(l, r engine.Bid) int { return used(l)/3 - used(r)/3 })
+		s.Hooks.AddFrozenOrder(func(l engine.Bid) func(engine.Bid) int {
 			frozen := used(l) / 3
 			return func(r engine.Bid) int { return frozen - used(r)/3 }
 		})
@@ -151,7 +151,7 @@ func TestTurnsWithJobs(t *testing.T) {
 			return out
 		}
 		oldest := &policy{name: "Oldest", open: func(s *engine.Session) {
-			s.AddJobOrderFn(func(l, r *cluster.Job) int { return int(l.Created - r.Created) })
+			s.Hooks.AddJobOrder(func(l, r *cluster.Job) int { return int(l.Created - r.Created) })
 		}}
 		remembers := fixture.Engine(siblings, oldest, fit())
 		search := rapid.SampledFrom([]engine.Search{engine.Indexed, engine.Twin}).Draw(t, "search") // by election, and without

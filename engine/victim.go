@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 )
@@ -104,24 +104,32 @@ type Spared struct {
 	Reason Reason
 }
 
-// Consent is the answer of a VictimFn that lets the victim leave. A victim leaves if
-// a hook consents and none objects; "" is neither.
-const Consent Reason = "Consent"
-
-// NobodyConsents is why a victim stays that no hook objects to.
-const NobodyConsents Reason = "NobodyConsents"
-
-const notYet = "not yet: "
-
-// NotYet marks an objection that ends once other victims have left, such as those of
-// the queue which exceeds its share as long as they are there.
-func NotYet(r Reason) Reason { return notYet + r }
-
-// yet is the objection itself, and whether the eviction of others may end it.
-func (r Reason) yet() (Reason, bool) {
-	plain, found := strings.CutPrefix(string(r), notYet)
-	return Reason(plain), found
+// Verdict is what a hook says of a victim. A victim leaves if some hook allows it and
+// none protects it.
+type Verdict struct {
+	reason Reason // why the victim stays; "": the hook does not protect it
+	allow  bool
+	yet    bool // it may leave once others have left
 }
+
+// The verdicts that need no reason.
+var (
+	Allow     = Verdict{allow: true} // the victim should leave
+	NoOpinion = Verdict{}            // that is left to other hooks
+)
+
+// Protect is the verdict that the victim stays, and why.
+func Protect(why Reason) Verdict { return Verdict{reason: cmp.Or(why, unexplained)} }
+
+// NotYet is the verdict that the victim stays until others have left, such as those of
+// the queue which exceeds its share as long as they are there.
+func NotYet(why Reason) Verdict { return Verdict{reason: cmp.Or(why, unexplained), yet: true} }
+
+// unexplained is the reason of a plugin that gives none: it voids the session.
+const unexplained Reason = "?"
+
+// NobodyConsents is why a victim stays that no hook protects, and none allows to leave.
+const NobodyConsents Reason = "NobodyConsents"
 
 // answer is what the hooks of a purpose say of a victim.
 type answer struct {
@@ -129,16 +137,23 @@ type answer struct {
 	yet    bool    // it may once others have left
 }
 
-// victims combines the hooks of a purpose, or what replaces them as the last resort.
+// victims says which tasks might leave for a job, by what the hooks say.
+type victims struct {
+	state *cluster.State
+	hooks *Hooks
+	clerk *clerk
+}
+
+// may combines the hooks of a purpose, or what replaces them as the last resort.
 // Nil where no victim may leave for the job.
-func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(*Victim) answer {
+func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(*Victim) answer {
 	type asked struct {
 		plugin string
-		may    func(*Victim) Reason
+		may    func(*Victim) Verdict
 	}
 	var all []asked
-	for i := range s.hooks.victims[p] {
-		h := &s.hooks.victims[p][i]
+	for i := range v.hooks.victims[p] {
+		h := &v.hooks.victims[p][i]
 		fn := h.fn
 		if last && h.last != nil {
 			fn = h.last.Victims
@@ -149,22 +164,21 @@ func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task, la
 		}
 		all = append(all, asked{h.plugin, may})
 	}
-	return func(v *Victim) answer {
+	return func(x *Victim) answer {
 		var out answer
 		consent := false
 		for _, a := range all {
-			switch r := a.may(v); r {
-			case "":
-			case Consent:
+			switch said := a.may(x); {
+			case said.allow:
 				consent = true
-			default:
-				plain, yet := r.yet()
-				if !yet {
-					return answer{spared: &Spared{a.plugin, plain}}
-				}
-				if out.spared == nil {
-					out = answer{&Spared{a.plugin, plain}, true}
-				}
+			case said.reason == "":
+			case said.reason == unexplained:
+				v.clerk.fault.fail(a.plugin, "a victim is protected without a reason")
+				return answer{spared: &Spared{a.plugin, unexplained}}
+			case !said.yet:
+				return answer{spared: &Spared{a.plugin, said.reason}}
+			case out.spared == nil:
+				out = answer{&Spared{a.plugin, said.reason}, true}
 			}
 		}
 		if out.spared == nil && !consent {
@@ -174,12 +188,12 @@ func (s *Session) victims(p Purpose, job *cluster.Job, lacks []*cluster.Task, la
 	}
 }
 
-// classes says which classes might have victims for the job; nil where that is not
+// might says which classes might have victims for the job; nil where that is not
 // known.
-func (s *Session) classes(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(cluster.Class) bool {
+func (v *victims) might(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(cluster.Class) bool {
 	var all []func(cluster.Class) bool
-	for i := range s.hooks.victims[p] {
-		h := &s.hooks.victims[p][i]
+	for i := range v.hooks.victims[p] {
+		h := &v.hooks.victims[p][i]
 		class := h.class
 		if last && h.last != nil {
 			class = h.last.Classes
@@ -194,21 +208,11 @@ func (s *Session) classes(p Purpose, job *cluster.Job, lacks []*cluster.Task, la
 	}
 }
 
-// Spares says which plugin protects the victim and why; nil where it may leave for
-// the tasks that the job lacks.
-func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *Victim) *Spared {
-	may := s.victims(p, job, lacks, false)
-	if may == nil {
-		return &Spared{}
-	}
-	return may(v).spared
-}
-
 // mayLeave reports whether the task may be a victim for the job at all. What was bound
 // in this session keeps its place, and so does a job that others were evicted for in
 // it, or that was evicted for this one before.
-func (s *Session) mayLeave(t *cluster.Task, job *cluster.Job) bool {
-	if !t.Runs() || !t.Job.Preemptible || t.Job == job || s.served[t.Job] || s.bound[t] || t.Spared > s.Now {
+func (v *victims) mayLeave(t *cluster.Task, job *cluster.Job) bool {
+	if !t.Runs() || !t.Job.Preemptible || t.Job == job || v.clerk.served[t.Job] || v.clerk.bound[t] || t.Spared > v.clerk.now {
 		return false
 	}
 	_, before := slices.BinarySearch(job.Displaced, t.Job.ID)

@@ -14,18 +14,18 @@ func TestVictimsNeedEveryonesConsent(t *testing.T) {
 	// Each spares the victim whose job is named, and gives its own name as reason.
 	spare := func(name, job string) *policy {
 		return &policy{name: name, open: func(s *engine.Session) {
-			s.AddPreemptableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
-				return func(v *engine.Victim) engine.Reason {
+			s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+				return func(v *engine.Victim) engine.Verdict {
 					if v.Job.ID == job {
-						return engine.Reason("By" + name)
+						return engine.Protect(engine.Reason("By" + name))
 					}
-					return engine.Consent
+					return engine.Allow
 				}
 			})
 		}}
 	}
 	nobody := &policy{name: "Nobody", open: func(s *engine.Session) {
-		s.AddReclaimableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return nil })
+		s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil })
 	}}
 	state := with(twoNodes(), fixture.Job("new"), fixture.Job("x").On("a"), fixture.Job("y").On("a"), fixture.Job("z").On("a"))
 	s := fixture.Engine(spare("One", "job/x"), spare("Two", "job/y"), nobody).Open(state, engine.Options{})
@@ -82,15 +82,15 @@ func TestVictimThatMayGoAfterAnother(t *testing.T) {
 	p := &policy{name: "InTurn"}
 	p.open = func(s *engine.Session) {
 		first := s.State.Job("job/x").Tasks()[0]
-		s.AddPreemptableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
-			return func(v *engine.Victim) engine.Reason {
+		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+			return func(v *engine.Victim) engine.Verdict {
 				if v.Job.ID == "job/y" && first.Runs() {
 					return engine.NotYet("AfterX")
 				}
-				return engine.Consent
+				return engine.Allow
 			}
 		})
-		s.AddMeans(engine.Preempt, "InTurn")
+		s.Hooks.AddMeans(engine.Preempt, "InTurn")
 	}
 	state := fixture.State(
 		fixture.Node("a").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"), fixture.Job("new").Devices(2),

@@ -24,11 +24,10 @@ import (
 // wake calls the buckets that changes since the last session may help. Moved are the
 // sets whose jobs changed.
 func (b *backlog) wake(moved map[string]bool) {
-	s := b.session
-	if b.revision != s.State.Revision() || b.epoch != s.engine.index.epoch {
+	if b.revision != b.state.Revision() || b.epoch != b.finder.index.epoch {
 		b.each(func(k *bucket) { b.force(k) })
 	}
-	for len(b.timers) > 0 && due(b.timers[0].parked, s.Now) {
+	for len(b.timers) > 0 && due(b.timers[0].parked, b.now) {
 		k := b.timers[0]
 		b.stop(k)
 		b.force(k)
@@ -46,7 +45,7 @@ func (b *backlog) wake(moved map[string]bool) {
 	})
 	for name := range moved {
 		for _, k := range b.replica[name] {
-			if k.home != s.homeOf(k.jobs[0].job) {
+			if k.home != homeOf(b.state, k.jobs[0].job) {
 				b.force(k)
 			}
 		}
@@ -160,13 +159,13 @@ func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
 	if a.permanent == 0 && n.Lacks(a.task.Shape) {
 		return false
 	}
-	r, _ := b.session.rejectAt(nil, a.task, n)
+	r, _ := b.finder.rejectAt(nil, a.task, n)
 	return r == nil || a.permanent > 0 && r.Cure.Transient()
 }
 
 // begin puts those in line whose turn comes.
 func (b *backlog) begin() {
-	b.evicts = len(b.session.hooks.adapters) > 0 && b.state.Preemptible() > 0
+	b.evicts = len(b.order.hooks.adapters) > 0 && b.state.Preemptible() > 0
 	b.turns.disperse()
 	for _, l := range b.sure {
 		slices.SortFunc(l.arrivals, b.compareWaiters)
@@ -276,7 +275,7 @@ func (b *backlog) pass(job *cluster.Job) {
 		if l == nil || l.passed || b.turns.contender(l.queue).place >= 0 {
 			continue
 		}
-		if head := l.head(); head != nil && b.session.compareQueues(Bid{l.queue, head}, Bid{queue, job}) < 0 {
+		if head := l.head(); head != nil && b.order.compareQueues(Bid{l.queue, head}, Bid{queue, job}) < 0 {
 			l.passed = true
 			b.inLine = append(b.inLine, l)
 		}

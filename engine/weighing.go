@@ -105,7 +105,7 @@ func protect(list []Protection, s *Spared, job string) []Protection {
 }
 
 // told is the cost in the form that is told.
-func (r *room) told(plan []*Victim, c cost) Cost {
+func told(s *cluster.State, plan []*Victim, c cost) Cost {
 	out := Cost{Beyond: c.beyond, Jobs: int(c.jobs), Moved: int(c.moved.tasks), Youngest: -min(c.young, c.moved.young)}
 	if c.tasks > 0 {
 		out.Highest = c.priority
@@ -114,7 +114,7 @@ func (r *room) told(plan []*Victim, c cost) Cost {
 		for _, t := range v.Tasks {
 			out.Priority += int64(t.Job.Priority)
 			if v.Purpose != Move {
-				out.Tasks[min(tierOf(r.State, v.Job.Queue).Rank(), 2)]++
+				out.Tasks[min(tierOf(s, v.Job.Queue).Rank(), 2)]++
 			}
 		}
 	}
@@ -123,9 +123,9 @@ func (r *room) told(plan []*Victim, c cost) Cost {
 
 // weighing sums up how the plan was found, before any victim leaves.
 func (r *room) weighing(plan []*Victim) *Weighing {
-	w := &Weighing{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.tries, Cost: r.told(plan, r.cost), Options: r.weighed}
+	w := &Weighing{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.trial.tries, Cost: told(r.state, plan, r.cost), Options: r.weighed}
 	leaves, could := map[string]bool{}, map[string]bool{}
-	queues := []string{r.job.Queue}
+	queues := []string{r.want.job.Queue}
 	for _, v := range plan {
 		could[v.Job.ID] = true
 		if !slices.Contains(queues, v.Job.Queue) {
@@ -140,22 +140,22 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Go, func(id string) bool { return !leaves[id] })
 	}
 	for _, q := range queues {
-		for _, s := range r.Standings(q) {
+		for _, s := range r.placer.explainer.standings(q) {
 			if !slices.Contains(w.Standings, s) {
 				w.Standings = append(w.Standings, s)
 			}
-			if ask := r.ChargeOf(r.State.Queue(r.job.Queue), r.lacks, s.Resource); ask > 0 {
+			if ask := r.accounts.chargeOf(r.state.Queue(r.want.job.Queue), r.want.lacks, s.Resource); ask > 0 {
 				w.Asks = w.Asks.With(s.Resource, ask)
 			}
 		}
 	}
-	if r.options.Explain {
+	if r.placer.explainer.all {
 		w.Rivals = r.couldGo(w.Purpose)
 	}
 	for i := range w.Rivals {
 		could[w.Rivals[i].Job] = true
 	}
-	w.Spared = r.sparedBut(w.Purpose, could)
+	w.Spared = r.leaver.sparedBut(w.Purpose, could)
 	return w
 }
 
@@ -171,12 +171,12 @@ func purposeOf(plan []*Victim) Purpose {
 
 // sparedBut lists the jobs that were protected, without those that were so only once
 // others had left.
-func (r *room) sparedBut(purpose Purpose, could map[string]bool) []Protection {
+func (l *leaver) sparedBut(purpose Purpose, could map[string]bool) []Protection {
 	var out []Protection
-	for _, p := range r.spared[purpose] {
+	for _, p := range l.spared[purpose] {
 		p.Jobs = slices.DeleteFunc(slices.Clone(p.Jobs), func(id string) bool { return could[id] })
 		p.Count = 0
-		for key := range r.counted {
+		for key := range l.counted {
 			if key.purpose == purpose && key.Spared == p.Spared && !could[key.job.ID] {
 				p.Count++
 			}
@@ -191,28 +191,27 @@ func (r *room) sparedBut(purpose Purpose, could map[string]bool) []Protection {
 // couldGo lists the jobs that could have left for the purpose, and tries the first of
 // them alone.
 func (r *room) couldGo(purpose Purpose) []Rival {
-	line := r.line(maxInLine, false)
-	tries, spared, counted := r.tries, r.spared, r.counted
-	r.spared, r.counted = [purposes][]Protection{}, nil
-	defer func() { r.tries, r.spared, r.counted = tries, spared, counted }()
+	leaver, trial := *r.leaver, *r.trial // what is only told is not noted
+	leaver.spared, leaver.counted = [purposes][]Protection{}, nil
+	trial.leaver = &leaver
 	var out []Rival
 	seen := map[*cluster.Job]bool{}
 	alone := 0
-	for _, c := range line {
+	for _, c := range r.leaver.victims.rivals(r.want.job, maxInLine, nil) {
 		v := VictimOf(c.task)
 		if purpose == Move {
 			v = mover(c.task)
 		}
-		if seen[v.Job] || !r.allows(v, Reclaim) {
+		if seen[v.Job] || !leaver.allows(v, Reclaim) {
 			continue
 		}
 		seen[v.Job] = true
-		rival := Rival{Job: v.Job.ID, Surplus: c.spare, Tier: tierOf(r.State, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks)}
-		if alone < mostAlone && r.err == nil {
+		rival := Rival{Job: v.Job.ID, Surplus: c.spare, Tier: tierOf(r.state, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks)}
+		if alone < mostAlone && r.fault.err == nil {
 			alone++
 			var spent cost
 			rival.Tried = true
-			if spent, rival.Enough = r.try([]*Victim{v}); rival.Enough {
+			if spent, rival.Enough = trial.try([]*Victim{v}); rival.Enough {
 				rival.Beyond = spent.beyond
 			}
 		}

@@ -11,9 +11,9 @@ import (
 // it. Node filters thin out the nodes; group filters then see what is left of
 // each group. What could ever fit is kept apart from what fits now, and groups
 // that fit now are tried, best score first, until one places.
-func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, forms []cluster.Alternative) (*cluster.Alternative, *Attempt) {
-	w := &whole{Session: s, stmt: stmt, job: job, forms: forms}
-	g := s.gang(stmt, &forms[0], nil)
+func (p *placer) placeWhole(job *cluster.Job, forms []cluster.Alternative) (*cluster.Alternative, *Attempt) {
+	w := &whole{placer: p, stmt: p.stmt, job: job, forms: forms}
+	g := p.gang(&forms[0], nil)
 	if a := g.depleted(); a != nil {
 		return nil, a
 	}
@@ -23,7 +23,7 @@ func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, forms []cluster.
 		}
 		return nil, g.miss()
 	}
-	if home := s.home(job, &forms[0]); home != nil {
+	if home := p.home(job, &forms[0]); home != nil {
 		return w.join(*home)
 	}
 	w.judge()
@@ -39,7 +39,7 @@ func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, forms []cluster.
 		}
 		w.groups[c.miss].Rejection = a.rejection()
 		w.last = a
-		if s.err != nil {
+		if p.fault.err != nil {
 			break
 		}
 	}
@@ -48,7 +48,7 @@ func (s *Session) placeWhole(stmt *Statement, job *cluster.Job, forms []cluster.
 
 // whole is a job that wants whole nodes of one group on its way there.
 type whole struct {
-	*Session
+	placer  *placer
 	stmt    *Statement
 	job     *cluster.Job
 	forms   []cluster.Alternative
@@ -60,11 +60,11 @@ type whole struct {
 
 // judge asks about every group that a form is for.
 func (w *whole) judge() {
-	all := w.State.Groups()
+	all := w.placer.finder.state.Groups()
 	for i := range w.forms {
 		form := &w.forms[i]
 		t := w.first(form)
-		if a := w.Session.before(t); a != nil {
+		if a := w.placer.finder.before(t); a != nil {
 			if w.before == nil {
 				w.before = a
 				a.Alternative, a.Min = form.Name, form.Min
@@ -89,13 +89,13 @@ func (w *whole) judge() {
 
 // ask finds out what is wrong with the group, and what it is worth if nothing is.
 func (w *whole) ask(form *cluster.Alternative, t *cluster.Task, g *cluster.Group) {
-	now, ever := w.survivors(t, g)
-	r := w.rejectGroup(w.job, form.Whole, g, ever)
+	now, ever := w.placer.survivors(t, g)
+	r := w.placer.rejectGroup(w.job, form.Whole, g, ever)
 	if r == nil {
-		r = w.rejectDomains(form, ever)
+		r = w.placer.rejectDomains(form, ever)
 	}
-	if r == nil && w.rejectGroup(w.job, form.Whole, g, now) == nil {
-		w.choices = append(w.choices, groupChoice{g, form, w.scoreGroup(w.job, form.Whole, g, now), len(w.groups)})
+	if r == nil && w.placer.rejectGroup(w.job, form.Whole, g, now) == nil {
+		w.choices = append(w.choices, groupChoice{g, form, w.placer.scoreGroup(w.job, form.Whole, g, now), len(w.groups)})
 	}
 	w.groups = append(w.groups, GroupMiss{g.Key, len(ever), r})
 }
@@ -104,7 +104,7 @@ func (w *whole) ask(form *cluster.Alternative, t *cluster.Task, g *cluster.Group
 // come all or none. The other choices are those that are left.
 func (w *whole) try(choices []groupChoice) *Attempt {
 	c, mark := &choices[0], w.stmt.Checkpoint()
-	g := w.gang(w.stmt, c.form, &scope{group: c.group})
+	g := w.placer.gang(c.form, &scope{group: c.group})
 	g.least = g.placed + len(g.left)
 	a := g.arrange()
 	if a == nil && !c.form.Enough((*cluster.Task).Placed) {
@@ -130,16 +130,16 @@ func (w *whole) join(home cluster.Key) (*cluster.Alternative, *Attempt) {
 		if named(form) && *form.Whole.Only != home {
 			continue
 		}
-		if a := w.Session.before(w.first(form)); a != nil {
+		if a := w.placer.finder.before(w.first(form)); a != nil {
 			a.Alternative, a.Min = form.Name, form.Min
 			return nil, a
 		}
-		for _, g := range w.State.Groups() {
+		for _, g := range w.placer.finder.state.Groups() {
 			if g.Key != home {
 				continue
 			}
-			now := w.takers(w.first(form), g)
-			a := w.try([]groupChoice{{group: g, form: form, score: w.scoreGroup(w.job, form.Whole, g, now)}})
+			now := w.placer.takers(w.first(form), g)
+			a := w.try([]groupChoice{{group: g, form: form, score: w.placer.scoreGroup(w.job, form.Whole, g, now)}})
 			if a != nil && w.job.Set.Name != "" {
 				a.Never = false // the group may grow
 			}
@@ -166,7 +166,7 @@ func (w *whole) refused() *Attempt {
 				break
 			}
 		}
-		a = w.explain(form, w.first(form), nil)
+		a = w.placer.explain(form, w.first(form), nil)
 		a.Alternative, a.Min = form.Name, form.Min
 	}
 	a.Whole, a.Groups, a.Never = true, w.groups, false // what can never be is said of each group
@@ -175,7 +175,7 @@ func (w *whole) refused() *Attempt {
 
 // first is the task that speaks for all: whole nodes are asked for alike.
 func (w *whole) first(form *cluster.Alternative) *cluster.Task {
-	return w.gang(w.stmt, form, nil).left[0]
+	return w.placer.gang(form, nil).left[0]
 }
 
 func gone(k cluster.Key) GroupMiss {
@@ -197,9 +197,9 @@ func (a *Attempt) rejection() *Rejection {
 }
 
 // home is the group that the job belongs on, since some of it or of its set runs there.
-func (s *Session) home(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
+func (p *placer) home(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
 	if job.Set.Name != "" && !alt.Whole.Apart {
-		if home := s.State.Home(job.Set.Name); home != nil {
+		if home := p.finder.state.Home(job.Set.Name); home != nil {
 			return home
 		}
 	}
@@ -221,43 +221,29 @@ func groupOf(alt *cluster.Alternative) *cluster.Group {
 
 // survivors are the group's nodes that take the task now, and those that would
 // if everybody else were gone.
-func (s *Session) survivors(t *cluster.Task, g *cluster.Group) (now, ever []*cluster.Node) {
-	ask := s.verdicts(t)
-	filters, _, _ := s.taskHooks(t)
+func (p *placer) survivors(t *cluster.Task, g *cluster.Group) (now, ever []*cluster.Node) {
+	ask := p.finder.verdicts(t)
+	filters, _, _ := p.finder.taskHooks(t)
 	for _, n := range g.Nodes {
 		rejected, transient := ask(n)
 		if rejected && !transient {
 			continue
 		}
-		r := s.rejectTask(filters, t, n)
+		r := p.finder.rejectTask(filters, t, n)
 		if !rejected && r == nil {
 			now = append(now, n)
 		}
-		if (r == nil || r.Cure.Transient()) && (!rejected || s.onlyHeld(t, n)) {
+		if (r == nil || r.Cure.Transient()) && (!rejected || p.finder.onlyHeld(t, n)) {
 			ever = append(ever, n)
 		}
 	}
 	return now, ever
 }
 
-// onlyHeld reports whether every shape-form filter that turns the node down does
-// so for what others hold.
-func (s *Session) onlyHeld(t *cluster.Task, n *cluster.Node) bool {
-	for _, h := range s.hooks.shapePredicates {
-		if h.shapes == nil || h.shapes(t.Shape) {
-			if r := h.fn(t.Shape, n); r != nil && !r.Cure.Transient() {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func (s *Session) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *Rejection {
-	for _, h := range s.hooks.groupPredicates {
+func (p *placer) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *Rejection {
+	for _, h := range p.finder.hooks.groupFilters {
 		if r := h.fn(job, want, g, nodes); r != nil {
-			r.Plugin = h.plugin
-			return r
+			return p.fault.sign(h.plugin, r)
 		}
 	}
 	return nil
@@ -265,12 +251,41 @@ func (s *Session) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *clu
 
 // rejectDomains turns a group down whose nodes are in fewer domains than the form
 // needs, where the tasks of the job exclude each other.
-func (s *Session) rejectDomains(form *cluster.Alternative, nodes []*cluster.Node) *Rejection {
+func (p *placer) rejectDomains(form *cluster.Alternative, nodes []*cluster.Node) *Rejection {
 	want := len(form.Tasks)
-	have, r := s.apart(form.Tasks[0].Job, nodes, func(*cluster.Node) int { return 1 })
+	have, r := p.explainer.apart(form.Tasks[0].Job, nodes, func(*cluster.Node) int { return 1 })
 	if r == nil || have >= want {
 		return nil
 	}
 	r.Want, r.Have = Quantity{int64(want), Count}, Quantity{int64(have), Count}
 	return r
+}
+
+// groupChoice is a group that fits now, and the form that is for it.
+type groupChoice struct {
+	group *cluster.Group
+	form  *cluster.Alternative
+	score Score
+	miss  int // its place among the groups that were judged
+}
+
+func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) Score {
+	out := Score{Parts: make([]Part, 0, len(p.finder.hooks.groupScores))}
+	for _, h := range p.finder.hooks.groupScores {
+		out.add(p.finder, h.plugin, h.weight, h.fn(job, want, g, nodes))
+	}
+	return out
+}
+
+// takers are the group's nodes that take the task now.
+func (p *placer) takers(t *cluster.Task, g *cluster.Group) []*cluster.Node {
+	ask := p.finder.verdicts(t)
+	filters, _, _ := p.finder.taskHooks(t)
+	var out []*cluster.Node
+	for _, n := range g.Nodes {
+		if rejected, _ := ask(n); !rejected && p.finder.rejectTask(filters, t, n) == nil {
+			out = append(out, n)
+		}
+	}
+	return out
 }

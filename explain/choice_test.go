@@ -56,18 +56,11 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// Every reason for which a victim is spared has its clause, and every clause its reason.
-func TestClausesAreOfReasons(t *testing.T) {
-	documented := map[engine.Reason]bool{}
+// Every reason for which a victim is protected has its clause.
+func TestReasonsHaveClauses(t *testing.T) {
 	for _, r := range standard.Reasons() {
-		documented[r.Reason] = true
-		if _, ok := clauses[r.Reason]; !ok && strings.HasPrefix(string(r.Reason), "Victim") {
+		if r.Spared == "" && strings.HasPrefix(string(r.Reason), "Victim") {
 			t.Errorf("%s has no clause", r.Reason)
-		}
-	}
-	for reason := range clauses {
-		if !documented[reason] {
-			t.Errorf("%s is no documented reason", reason)
 		}
 	}
 }

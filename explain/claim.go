@@ -61,14 +61,11 @@ func (r *Report) room(l *lab) {
 		}
 		r.Queues = append(r.Queues, Standing{st.Queue, st.Resource, spelt(st.Used), spelt(st.Request), spelt(st.Share), spelt(st.Quota)})
 	}
-	r.Refusal.Spared = nil
+	var spared []engine.Sparing
 	for _, p := range c.sought {
-		x := c.census[p]
-		if !x.Barred && len(x.Spared) == 0 {
-			continue
-		}
-		r.Refusal.Spared = append(r.Refusal.Spared, Sparing{p.String(), x.Barred, protections(x.Spared)})
+		spared = append(spared, engine.Sparing{Purpose: p, Barred: c.census[p].Barred, Protection: c.census[p].Spared})
 	}
+	r.Refusal.Spared = sparings(spared)
 	r.reasons = append(c.queueLines(l.end), c.roomLines(l)...)
 	if l.refusal.Delayed > 0 {
 		r.reasons = append(r.reasons, delayText(l.job(), l.refusal.Delayed))
@@ -139,7 +136,7 @@ func (c *claim) roomLines(l *lab) []string {
 			continue
 		}
 		x := c.census[p]
-		spared := sparedText(l.end, p, x.Spared)
+		spared := l.phrases.sparedText(l.end, p, x.Spared)
 		switch {
 		case p == engine.Reclaim && (x.Barred || spared != "") && !shared(l.end, l.job().Queue):
 			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/numeral"
 )
 
 // combine is for requests that no single change helps. It grants everything at
@@ -146,14 +147,27 @@ func lifted(s *cluster.Shape) {
 func (l *lab) cut(n *cluster.Node) func(*cluster.Shape) {
 	return func(s *cluster.Shape) {
 		if !s.Need.WholeNode && s.Need.Layers == nil {
-			s.Need.Devices = min(s.Need.Devices, n.Usable(&cluster.Shape{}))
-			s.Need.Memory = min(s.Need.Memory, n.LargestDevice(&cluster.Need{}))
-			s.Need.SumAtLeast = min(s.Need.SumAtLeast, cluster.Bytes(s.Need.Devices)*n.LargestDevice(&cluster.Need{}))
+			devices, largest := counted(n)
+			s.Need.Devices = min(s.Need.Devices, devices)
+			s.Need.Memory = min(s.Need.Memory, largest)
+			s.Need.SumAtLeast = min(s.Need.SumAtLeast, cluster.Bytes(s.Need.Devices)*largest)
 		}
 		for _, r := range s.Resources {
 			s.Resources = s.Resources.With(r.Name, min(r.Value, n.Capacity(r.Name)))
 		}
 	}
+}
+
+// counted are the node's devices that are asked for by count: how many there are, and
+// how much memory the largest has.
+func counted(n *cluster.Node) (devices int, largest cluster.Bytes) {
+	var any cluster.Need
+	for i := range n.Devices {
+		if d := &n.Devices[i]; any.Kind(d) {
+			devices, largest = devices+1, max(largest, d.Memory)
+		}
+	}
+	return devices, largest
 }
 
 // cutText says what is left of the request.
@@ -162,7 +176,7 @@ func (l *lab) cutText(edit func(*cluster.Shape)) string {
 	edit(&is)
 	var out []string
 	if is.Need.Devices != was.Need.Devices {
-		out = append(out, count(is.Need.Devices, "device")+" instead of "+strconv.Itoa(was.Need.Devices))
+		out = append(out, numeral.Count(is.Need.Devices, "device")+" instead of "+strconv.Itoa(was.Need.Devices))
 	}
 	if is.Need.Memory != was.Need.Memory {
 		out = append(out, Memory(is.Need.Memory)+" per device instead of "+Memory(was.Need.Memory))

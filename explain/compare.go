@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/numeral"
 )
 
 // Difference is who gained and who lost between two simulations.
@@ -115,7 +116,7 @@ func compare(before, after *ending) *Difference {
 			d.Moved = append(d.Moved, m)
 		default: // it stood, or is new
 			if r := after.sim.refusal(m.Workload); r != nil {
-				m.Message = Message(r)
+				m.Message = after.sim.Phrases.message(r)
 			}
 			d.Pending = append(d.Pending, m)
 		}
@@ -189,7 +190,7 @@ func (d *Difference) Text(w io.Writer) {
 			fmt.Fprintf(w, "  %s\n", line(i))
 		}
 		if more := n - mostMoves; more > 0 {
-			fmt.Fprintf(w, "  … and %s; -o json lists all\n", count(more, "more task"))
+			fmt.Fprintf(w, "  … and %s; -o json lists all\n", numeral.Count(more, "more task"))
 		}
 		fmt.Fprintln(w)
 	}
@@ -237,5 +238,5 @@ func (g *Going) text() string {
 
 // Tally is the line that sums a simulation up.
 func Tally(placed, pending int) string {
-	return fmt.Sprintf("%s placed, %d pending", count(placed, "task"), pending)
+	return fmt.Sprintf("%s placed, %d pending", numeral.Count(placed, "task"), pending)
 }

@@ -110,12 +110,13 @@ func (l *lab) wait(found *finder) {
 	var all []moment
 	for _, p := range c.sought {
 		for _, x := range c.census[p].Spared {
-			if x.Reason != "VictimTooYoung" {
+			span := l.phrases[x.Reason].Span
+			if span == nil {
 				continue
 			}
 			for _, id := range x.Jobs {
 				j := l.end.Job(id)
-				least, first := minimumRun(l.end, j, p), firstStart(j)
+				least, first := span(l.end, j, p), firstStart(j)
 				for _, t := range j.Tasks() {
 					if !t.Runs() || t.Started+least <= l.now {
 						continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/numeral"
 )
 
 // Eviction is a workload that has to leave, or some tasks of it, for another.
@@ -29,7 +30,7 @@ type Eviction struct {
 
 // evictions gathers what was decided at once: tasks of one workload that go for
 // the same plan.
-func evictions(s *cluster.State, decisions []engine.Decision, about func(*engine.Decision) bool) []Eviction {
+func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about func(*engine.Decision) bool) []Eviction {
 	var out []Eviction
 	type plan struct {
 		job    string
@@ -67,10 +68,10 @@ func evictions(s *cluster.State, decisions []engine.Decision, about func(*engine
 			e.total = len(t.Job.Alternatives[t.Alternative].Tasks)
 		}
 		e.also = others(decisions, d)
-		e.Because = grounds(s, d)
+		e.Because = ph.grounds(s, d)
 		e.Choice = choice(d, e.also)
 		if w := d.Weighing; w != nil {
-			e.spared = sparedText(s, w.Purpose, w.Spared)
+			e.spared = ph.sparedText(s, w.Purpose, w.Spared)
 		}
 	}
 	return out
@@ -92,7 +93,7 @@ func others(decisions []engine.Decision, d *engine.Decision) []string {
 }
 
 // grounds say by which rule it has to go, with the numbers that it was decided on.
-func grounds(s *cluster.State, d *engine.Decision) string {
+func (ph Phrases) grounds(s *cluster.State, d *engine.Decision) string {
 	text := ""
 	if w := d.Weighing; w != nil {
 		switch victim, forJob := s.Job(d.Task.Job), s.Job(d.For); {
@@ -108,7 +109,7 @@ func grounds(s *cluster.State, d *engine.Decision) string {
 	if text != "" {
 		return text
 	}
-	if p, ok := phrases[d.Reason]; ok {
+	if p := ph[d.Reason].Phrase; p != "" {
 		return p
 	}
 	return spell(string(d.Reason))
@@ -118,13 +119,13 @@ func grounds(s *cluster.State, d *engine.Decision) string {
 // victim's branch from where the two part, and the queue that took it back.
 func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.Job) string {
 	own, theirs := s.Queue(forJob.Queue), s.Queue(victim.Queue)
-	if own == nil || theirs == nil {
+	_, b := s.Fork(own, theirs)
+	if b == nil {
 		return ""
 	}
-	_, b := s.Fork(own, theirs)
 	for _, ask := range w.Asks {
 		mine := standingOf(w.Standings, own.Name, ask.Name)
-		if mine == nil || b == nil {
+		if mine == nil {
 			continue
 		}
 		var above []string
@@ -179,11 +180,7 @@ func preemptText(s *cluster.State, victim, forJob *cluster.Job) string {
 	if victim.Queue == forJob.Queue {
 		return fmt.Sprintf("in queue %s, %s has priority %d and %s %d", victim.Queue, victim.ID, victim.Priority, forJob.ID, forJob.Priority)
 	}
-	own, theirs := s.Queue(forJob.Queue), s.Queue(victim.Queue)
-	if own == nil || theirs == nil {
-		return ""
-	}
-	a, b := s.Fork(own, theirs)
+	a, b := s.Fork(s.Queue(forJob.Queue), s.Queue(victim.Queue))
 	if a == nil {
 		return ""
 	}
@@ -251,21 +248,21 @@ func dearer(c, than *engine.Cost) string {
 	x, y := strongest(c.Tasks), strongest(than.Tasks)
 	switch {
 	case x < y && y < len(tiers):
-		return fmt.Sprintf("%s of %s queues instead of %s queues", count(c.Tasks[x], "task"), tiers[x], tiers[y])
+		return fmt.Sprintf("%s of %s queues instead of %s queues", numeral.Count(c.Tasks[x], "task"), tiers[x], tiers[y])
 	case x < y:
-		return fmt.Sprintf("%s of %s queues would be evicted", count(c.Tasks[x], "task"), tiers[x])
+		return fmt.Sprintf("%s of %s queues would be evicted", numeral.Count(c.Tasks[x], "task"), tiers[x])
 	case c.Highest > than.Highest:
 		return fmt.Sprintf("the highest priority is %d instead of %d", c.Highest, than.Highest)
 	case c.Beyond > than.Beyond:
 		return fmt.Sprintf("%s would be freed that are not needed instead of %s", deviceText(c.Beyond), deviceText(than.Beyond))
 	case total(c.Tasks) > total(than.Tasks):
-		return fmt.Sprintf("%s instead of %d", count(total(c.Tasks), "task"), total(than.Tasks))
+		return fmt.Sprintf("%s instead of %d", numeral.Count(total(c.Tasks), "task"), total(than.Tasks))
 	case c.Jobs > than.Jobs:
 		return "a workload would have to leave as a whole"
 	case c.Youngest < than.Youngest && total(c.Tasks) > 0:
 		return "that has run for longer"
 	case c.Moved > than.Moved:
-		return fmt.Sprintf("%s would move instead of %d", count(c.Moved, "task"), than.Moved)
+		return fmt.Sprintf("%s would move instead of %d", numeral.Count(c.Moved, "task"), than.Moved)
 	case c.Priority > than.Priority:
 		return fmt.Sprintf("the priorities add up to %d instead of %d", c.Priority, than.Priority)
 	case c.Youngest < than.Youngest:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/numeral"
 )
 
 // Tried is one form of a model that was tried, and who turned it down.
@@ -33,11 +34,11 @@ func (r *Report) tried(l *lab) {
 		case a.Level != "":
 			t.Because = []string{domainsText(a)}
 		case a.Before != nil:
-			t.Because = []string{words(a.Before, nil)}
+			t.Because = []string{l.phrases.words(a.Before, nil)}
 		case len(a.Groups) > 0:
-			t.Form, t.Because = "several nodes of one group", groupLines(a)
+			t.Form, t.Because = "several nodes of one group", l.phrases.groupLines(a)
 		default:
-			t.Steps = steps(a, nil)
+			t.Steps = l.phrases.steps(a, nil)
 			if a.Placed > 0 {
 				t.Because = []string{neededText(a)}
 			}
@@ -47,7 +48,7 @@ func (r *Report) tried(l *lab) {
 }
 
 // steps count the nodes of an attempt; those that are its own are left out.
-func steps(a *engine.Attempt, own map[string]bool) []Step {
+func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []Step {
 	var out []Step
 	for i := range a.Counts {
 		t := &a.Counts[i]
@@ -62,7 +63,7 @@ func steps(a *engine.Attempt, own map[string]bool) []Step {
 		}
 		step := Step{Nodes: nodes, Plugin: t.Plugin, Reason: string(t.Reason)}
 		if len(kept) > 0 {
-			step.Words, step.Example = words(&kept[0].Rejection, kept), example(kept)
+			step.Words, step.Example = ph.words(&kept[0].Rejection, kept), ph.example(kept)
 		} else {
 			step.Words = spell(string(t.Reason))
 		}
@@ -72,12 +73,12 @@ func steps(a *engine.Attempt, own map[string]bool) []Step {
 }
 
 // groupLines say of each group what is wrong with it.
-func groupLines(a *engine.Attempt) []string {
+func (ph Phrases) groupLines(a *engine.Attempt) []string {
 	var out []string
 	for _, g := range a.Groups {
-		line := fmt.Sprintf("= %s  would do %s", g.Key, onceText(a, &g))
+		line := fmt.Sprintf("= %s  would do %s", g.Key, ph.onceText(a, &g))
 		if x := g.Rejection; x != nil {
-			line = fmt.Sprintf("− %s  %s  %s", g.Key, cmp.Or(x.Plugin, "engine"), words(x, nil))
+			line = fmt.Sprintf("− %s  %s  %s", g.Key, cmp.Or(x.Plugin, "engine"), ph.words(x, nil))
 		}
 		out = append(out, line)
 	}
@@ -87,10 +88,10 @@ func groupLines(a *engine.Attempt) []string {
 // formsText is a subtraction from all nodes to none for each form.
 func (r *Report) formsText(w io.Writer) {
 	const most = 6
-	fmt.Fprintf(w, "Tried in this order, on %s:\n", count(r.Nodes, "node"))
+	fmt.Fprintf(w, "Tried in this order, on %s:\n", numeral.Count(r.Nodes, "node"))
 	for i, t := range r.Forms {
 		if i == most {
-			fmt.Fprintf(w, "  … and %s\n", count(len(r.Forms)-most, "more form"))
+			fmt.Fprintf(w, "  … and %s\n", numeral.Count(len(r.Forms)-most, "more form"))
 			break
 		}
 		fmt.Fprintf(w, "  %s\n", t.Form)

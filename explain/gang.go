@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/numeral"
 )
 
 // neededText says how far the minimum came, and whose it is.
@@ -54,7 +55,7 @@ func domainLines(a *engine.Attempt) []string {
 	var out []string
 	for i := range a.Domains {
 		d := &a.Domains[i]
-		line := fmt.Sprintf("− %s (%s)  room for %d of %d", d.Value, count(d.Nodes, "node"), d.Fits, a.Min)
+		line := fmt.Sprintf("− %s (%s)  room for %d of %d", d.Value, numeral.Count(d.Nodes, "node"), d.Fits, a.Min)
 		if d.Lacks > 0 {
 			line += ", " + lacksText(d.Lacks)
 		}

@@ -46,7 +46,8 @@ func TestDomainsInWords(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Message(simulate(t, tt.state).Refusals[0]); got != tt.want {
+			sim := simulate(t, tt.state)
+			if got := sim.Phrases.message(sim.Refusals[0]); got != tt.want {
 				t.Errorf("have %q\nwant %q", got, tt.want)
 			}
 		})

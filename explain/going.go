@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/berth-project/berth/numeral"
 )
 
 // mostGrounds is for how many of those who go together it is said why they may.
@@ -58,7 +60,7 @@ func (r *Report) displaced(w io.Writer) {
 			o := &r.Displaced[n]
 			text := o.Workload + " from " + List(o.Nodes, 2)
 			if len(o.Tasks) < o.total {
-				text = fmt.Sprintf("%s of %s from %s", count(len(o.Tasks), "task"), o.Workload, List(o.Nodes, 2))
+				text = fmt.Sprintf("%s of %s from %s", numeral.Count(len(o.Tasks), "task"), o.Workload, List(o.Nodes, 2))
 			}
 			if len(o.Landing) > 0 {
 				text += " to " + List(o.Landing, 2)

@@ -277,8 +277,9 @@ func (l *lab) grow(found *finder) {
 
 // finder collects what was tried.
 type finder struct {
-	helps []*change
-	fails []failure
+	phrases Phrases
+	helps   []*change
+	fails   []failure
 }
 
 type failure struct {
@@ -290,7 +291,7 @@ func (f *finder) yes(c *change) { f.helps = append(f.helps, c) }
 
 func (f *finder) no(c *change, v verdict) {
 	if v.refusal != nil {
-		f.fails = append(f.fails, failure{c, brief(v.refusal)})
+		f.fails = append(f.fails, failure{c, f.phrases.brief(v.refusal)})
 	}
 }
 

@@ -44,6 +44,7 @@ type verdict struct {
 // counts tries, never time, so that answers do not depend on the machine.
 type lab struct {
 	engine  *engine.Engine
+	phrases Phrases
 	probe   *engine.Engine // for clusters of its own; nil until one is asked about
 	end     *cluster.State // what is tried on it is undone
 	id      string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/numeral"
 )
 
 // noGroup is the sentence that a refusal of a job of whole nodes begins with. It is API.
@@ -20,9 +21,10 @@ const hopeless = "waiting cannot help"
 // Awaits is how many nodes are to be made for the workloads of a set, by its name.
 type Awaits map[string]int
 
-// Refusal is what is said of a workload that was turned down; State has its set.
-func (a Awaits) Refusal(state *cluster.State, r *engine.Refusal, all bool) Refusal {
-	out := refusal(r, all)
+// Refusal is what is said of a workload that was turned down; State has its set, and
+// the set may await nodes.
+func (ph Phrases) Refusal(state *cluster.State, a Awaits, r *engine.Refusal, all bool) Refusal {
+	out := ph.refusal(r, all)
 	if j := state.Job(r.Job); j != nil {
 		out.Await(a[j.Set.Name])
 	}
@@ -37,13 +39,13 @@ func (r *Refusal) Await(nodes int) {
 	}
 	r.Awaits, r.Permanent = nodes, false
 	r.Cure = append([]string{engine.Wait.String()}, r.Cure...)
-	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + count(nodes, "node") + " to be made"
+	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + numeral.Count(nodes, "node") + " to be made"
 }
 
-// Message says in one line why the job was refused, with numbers:
+// message says in one line why the job was refused, with numbers:
 //
 //	0/120 nodes: 80 GPUMemoryInUse (want 38 GiB, most free 22 GiB), 40 LabelMismatch (gpu=h100); waiting can help
-func Message(r *engine.Refusal) string {
+func (ph Phrases) message(r *engine.Refusal) string {
 	var b strings.Builder
 	if r.Surplus {
 		b.WriteString("the minimum is placed, the rest is not; ")
@@ -56,7 +58,7 @@ func Message(r *engine.Refusal) string {
 		if len(r.Attempts) > 1 {
 			fmt.Fprintf(&b, "as %s: ", alternativeName(a, i))
 		}
-		b.WriteString(attemptText(a, r.Reason, r.Surplus))
+		b.WriteString(ph.attemptText(a, r.Reason, r.Surplus))
 	}
 	switch {
 	case r.Permanent:
@@ -85,9 +87,9 @@ func alternativeName(a *engine.Attempt, i int) string {
 	return "alternative " + strconv.Itoa(i+1)
 }
 
-func attemptText(a *engine.Attempt, reason engine.Reason, surplus bool) string {
+func (ph Phrases) attemptText(a *engine.Attempt, reason engine.Reason, surplus bool) string {
 	if reason == engine.NoSuitableGroup && a.Whole {
-		return noGroup + " " + groupsText(a)
+		return noGroup + " " + ph.groupsText(a)
 	}
 	text := ""
 	if !surplus && (a.Min > 1 || a.Placed > 0) {
@@ -97,26 +99,26 @@ func attemptText(a *engine.Attempt, reason engine.Reason, surplus bool) string {
 	case a.Level != "":
 		return string(engine.NoDomainFits) + ": " + domainsText(a)
 	case a.Before != nil:
-		text += fmt.Sprintf("%s: %s", a.Before.Reason, words(a.Before, nil))
+		text += fmt.Sprintf("%s: %s", a.Before.Reason, ph.words(a.Before, nil))
 	case a.Nodes == 0:
 		text += "there are no nodes"
 	case a.Whole:
-		text += string(groupReason(a)) + ": " + groupsText(a)
+		text += string(groupReason(a)) + ": " + ph.groupsText(a)
 	default:
-		text += fmt.Sprintf("0/%d nodes: %s", a.Nodes, talliesText(a))
+		text += fmt.Sprintf("0/%d nodes: %s", a.Nodes, ph.talliesText(a))
 	}
 	return text
 }
 
 // talliesText counts the nodes by reason, most first.
-func talliesText(a *engine.Attempt) string {
+func (ph Phrases) talliesText(a *engine.Attempt) string {
 	tallies := slices.Clone(a.Counts)
 	slices.SortStableFunc(tallies, func(x, y engine.Tally) int { return cmp.Compare(y.Nodes, x.Nodes) })
 	var out []string
 	for i := range tallies {
 		t := &tallies[i]
 		s := fmt.Sprintf("%d %s", t.Nodes, t.Reason)
-		if d := detail(missesOf(a, t)); d != "" {
+		if d := ph.detail(missesOf(a, t)); d != "" {
 			s += " (" + d + ")"
 		}
 		out = append(out, s)
@@ -136,15 +138,15 @@ func missesOf(a *engine.Attempt, t *engine.Tally) []*engine.Miss {
 }
 
 // detail is what is between the parentheses: the subject, and the numbers of the nearest miss.
-func detail(misses []*engine.Miss) string {
+func (ph Phrases) detail(misses []*engine.Miss) string {
 	if len(misses) == 0 {
 		return ""
 	}
 	best := &misses[0].Rejection
 	text := subjects(misses)
 	// What is not a matter of how much needs no numbers.
-	phrase, known := phrases[best.Reason]
-	if best.Want.Unit == engine.NoUnit || known && !strings.Contains(phrase, "{want}") {
+	phrase := ph[best.Reason].Phrase
+	if best.Want.Unit == engine.NoUnit || phrase != "" && !strings.Contains(phrase, "{want}") {
 		return text
 	}
 	if text != "" {
@@ -178,15 +180,15 @@ func subjects(misses []*engine.Miss) string {
 }
 
 // onceText says when a group would do.
-func onceText(a *engine.Attempt, g *engine.GroupMiss) string {
+func (ph Phrases) onceText(a *engine.Attempt, g *engine.GroupMiss) string {
 	if t := a.Unheld(); t != nil {
-		text := "once more of its " + count(g.Nodes, "node") + " can be used"
+		text := "once more of its " + numeral.Count(g.Nodes, "node") + " can be used"
 		if misses := missesOf(a, t); len(misses) > 0 {
-			text += " (" + words(&misses[0].Rejection, misses) + ")"
+			text += " (" + ph.words(&misses[0].Rejection, misses) + ")"
 		}
 		return text
 	}
-	return "with more of its " + count(g.Nodes, "node") + " free"
+	return "with more of its " + numeral.Count(g.Nodes, "node") + " free"
 }
 
 // groupReason is what is wrong with the groups as a whole: what waiting can cure
@@ -207,26 +209,26 @@ func groupReason(a *engine.Attempt) engine.Reason {
 }
 
 // groupsText says what each filter removed: nodes first, then groups.
-func groupsText(a *engine.Attempt) string {
+func (ph Phrases) groupsText(a *engine.Attempt) string {
 	var out []string
 	for i := range a.Counts {
 		t := &a.Counts[i]
 		if t.Cure.Transient() {
 			continue // such nodes still count for what could ever fit
 		}
-		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, count(t.Nodes, "node"), t.Reason)
-		if d := detail(missesOf(a, t)); d != "" {
+		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, numeral.Count(t.Nodes, "node"), t.Reason)
+		if d := ph.detail(missesOf(a, t)); d != "" {
 			s += ": " + d
 		}
 		out = append(out, s+")")
 	}
 	for _, g := range a.Groups {
 		if x := g.Rejection; x != nil && x.Plugin == "" {
-			out = append(out, fmt.Sprintf("%s: %s", g.Key, words(x, nil)))
+			out = append(out, fmt.Sprintf("%s: %s", g.Key, ph.words(x, nil)))
 		} else if x != nil {
-			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, words(x, nil)))
+			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, ph.words(x, nil)))
 		} else {
-			out = append(out, fmt.Sprintf("%s would do %s", g.Key, onceText(a, &g)))
+			out = append(out, fmt.Sprintf("%s would do %s", g.Key, ph.onceText(a, &g)))
 		}
 	}
 	if a.Nodes == 0 {

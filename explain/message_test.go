@@ -38,7 +38,7 @@ func TestMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sim := simulate(t, c.state)
-			got := Message(sim.refusal("job/x"))
+			got := sim.Phrases.message(sim.refusal("job/x"))
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Error(d)
 			}
@@ -53,7 +53,7 @@ func TestMessageForWholeNodes(t *testing.T) {
 		" NodeResourceFilter removed 1 node (NoDevices: nvidia.com/gpu)" +
 		"; NodeGroupSizeFilter removed A10 × 1 (GroupTooSmall: too few nodes, want 2, have 1)" +
 		"; NodeGroupSizeFilter removed H100 × 8 (GroupTooSmall: too few nodes, want 2, have 1); waiting cannot help"
-	if d := cmp.Diff(want, Message(sim.refusal("job/x"))); d != "" {
+	if d := cmp.Diff(want, sim.Phrases.message(sim.refusal("job/x"))); d != "" {
 		t.Error(d)
 	}
 }
@@ -94,7 +94,7 @@ func TestSpell(t *testing.T) {
 // Every reason that comes with Berth has a phrase of its own.
 func TestEveryReasonHasWords(t *testing.T) {
 	for _, r := range standard.Reasons() {
-		if phrases[r.Reason] == "" {
+		if r.Phrase == "" {
 			t.Errorf("reason %s of %s has no phrase", r.Reason, r.Plugin)
 		}
 	}
@@ -103,8 +103,44 @@ func TestEveryReasonHasWords(t *testing.T) {
 // A reason of a plugin that nobody here has heard of still makes a sentence.
 func TestWordsOfUnknownReasons(t *testing.T) {
 	r := &engine.Rejection{Reason: "RackTooHot", Subject: "r1", Want: engine.Quantity{Value: 2, Unit: engine.Count}, Have: engine.Quantity{Value: 1, Unit: engine.Count}}
-	if got := words(r, nil); got != "rack too hot r1, want 2, have 1" {
+	if got := (Phrases{}).words(r, nil); got != "rack too hot r1, want 2, have 1" {
 		t.Error(got)
+	}
+}
+
+// A plugin that lives elsewhere has the same means as those that come with Berth.
+func TestWordsOfDocumentedReasons(t *testing.T) {
+	phrases := PhrasesOf(fixture.Engine(elsewhere{}))
+	amount := func(n int64) engine.Quantity { return engine.Quantity{Value: n, Unit: engine.Count} }
+	for want, r := range map[string]*engine.Rejection{
+		"rack r1 has fewer than 2 fans": {Reason: "RackTooHot", Subject: "r1", Want: amount(2)},
+		"rack r1 has no fan":            {Reason: "RackTooHot", Subject: "r1", Want: amount(1)},
+		"there is no node at all":       {Reason: engine.NoNodes},
+	} {
+		if got := phrases.words(r, nil); got != want {
+			t.Errorf("have %q, want %q", got, want)
+		}
+	}
+	state := fixture.State(fixture.Job("a"), fixture.Job("b"))
+	if got, want := phrases.clause(state, engine.Preempt, "VictimTooHot", []string{"job/a", "job/a"}), "that cool down for 2m"; got != want {
+		t.Errorf("have %q, want %q", got, want)
+	}
+	if got, want := phrases.clause(state, engine.Preempt, "VictimTooHot", []string{"job/a", "job/b"}), "that cool down for a while"; got != want {
+		t.Errorf("have %q, want %q", got, want)
+	}
+}
+
+type elsewhere struct{}
+
+func (elsewhere) Name() string                  { return "Elsewhere" }
+func (elsewhere) OnSessionOpen(*engine.Session) {}
+func (elsewhere) Reasons() []engine.ReasonDoc {
+	return []engine.ReasonDoc{
+		{Reason: "RackTooHot", Phrase: "rack {subject} has fewer than {want} fans", One: "rack {subject} has no fan"},
+		{Reason: engine.NoNodes, Phrase: "not heard: the engine's own counts"},
+		{Reason: "VictimTooHot", Spared: "that cool down for {time}", Spans: "a while", Span: func(_ *cluster.State, j *cluster.Job, _ engine.Purpose) int64 {
+			return map[string]int64{"job/a": 120e9, "job/b": 180e9}[j.ID]
+		}},
 	}
 }
 
@@ -132,12 +168,13 @@ func TestWordsOfSums(t *testing.T) {
 		"8 devices together have less than 240 GiB free": {Reason: "GPUMemoryInUse", Subject: "8 devices together", Want: gib(240), Have: gib(170)},
 		"devices smaller than 40 GiB":                    {Reason: "GPUMemoryTooSmall", Want: gib(40), Have: gib(24)},
 	}
+	phrases := PhrasesOf(testEngine(t))
 	for want, r := range tests {
 		other := engine.Miss{Node: "b", Rejection: r}
 		if r.Subject != "" { // a node with fewer devices is counted with it
 			other.Rejection.Subject = "4 devices together"
 		}
-		if got := words(&r, []*engine.Miss{{Node: "a", Rejection: r}, &other}); got != want {
+		if got := phrases.words(&r, []*engine.Miss{{Node: "a", Rejection: r}, &other}); got != want {
 			t.Errorf("words %q, want %q", got, want)
 		}
 	}
@@ -161,8 +198,8 @@ func TestGroupsThatAreNotReady(t *testing.T) {
 			if err != nil || len(sim.Refusals) != 1 {
 				t.Fatalf("%v, %+v", err, sim)
 			}
-			if r := sim.Refusals[0]; r.Reason != tt.reason || !strings.HasSuffix(Message(r), tt.text) {
-				t.Errorf("%s: %s; want %s: … %s", r.Reason, Message(r), tt.reason, tt.text)
+			if r := sim.Refusals[0]; r.Reason != tt.reason || !strings.HasSuffix(sim.Phrases.message(r), tt.text) {
+				t.Errorf("%s: %s; want %s: … %s", r.Reason, sim.Phrases.message(r), tt.reason, tt.text)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/numeral"
 )
 
 // offer says what the cluster has free for a model just now: the best single
@@ -13,6 +14,7 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 	if !shape.Served() || shape.Need.None() {
 		return ""
 	}
+	var any cluster.Shape // what the node's own memory has free, whatever the shape requests of it
 	var device *cluster.Device
 	var node, product string
 	var onDevice, onNode, onProduct cluster.Bytes
@@ -22,7 +24,7 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 		if n.Closed() {
 			continue
 		}
-		pot := potOf(n)
+		pot := any.Pot(n)
 		sums, counts := map[string]cluster.Bytes{}, map[string]int{}
 		for i := range n.Devices {
 			d := &n.Devices[i]
@@ -49,19 +51,7 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 		return "No device that it may use has memory free."
 	}
 	return fmt.Sprintf("Most memory free now: %s on one device (%s, %s), %s on one node (%s, %s), %s on all %s together.",
-		Memory(onDevice), device.ID, device.Product, Memory(onNode), node, count(devices, "device"), Memory(onProduct), product)
-}
-
-// potOf is the memory that devices share with the node; without one it is more
-// than any device has.
-func potOf(n *cluster.Node) cluster.Bytes {
-	if !n.Unified {
-		return cluster.MaxDeviceMemory
-	}
-	if l := n.Ledger(cluster.Memory); l != nil {
-		return cluster.Bytes(max(0, l.Free()))
-	}
-	return 0
+		Memory(onDevice), device.ID, device.Product, Memory(onNode), node, numeral.Count(devices, "device"), Memory(onProduct), product)
 }
 
 // foreign says what readings found in use on devices that the shape might have had,

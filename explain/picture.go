@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/numeral"
 )
 
 // Style is how a picture is drawn.
@@ -160,7 +161,7 @@ func (p *painter) section(w io.Writer, title string, nodes []*cluster.Node) {
 		fmt.Fprintf(w, "  %s  %s\n", pad(name, columns), strings.TrimRight(r.look+r.note, " "))
 	}
 	if hidden > 0 {
-		fmt.Fprintf(w, "  … and %s that look otherwise\n", count(hidden, "more node"))
+		fmt.Fprintf(w, "  … and %s that look otherwise\n", numeral.Count(hidden, "more node"))
 	}
 }
 

@@ -48,8 +48,8 @@ func (r *Report) place(q Question, was *before, sim *Simulation, j *cluster.Job)
 		if err != nil {
 			return err
 		}
-		r.Evicted = evictions(q.State, decisions, func(d *engine.Decision) bool { return d.Task.Job == j.ID })
-		r.Displaced = evictions(q.State, decisions, func(d *engine.Decision) bool { return d.For == j.ID })
+		r.Evicted = sim.Phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.Task.Job == j.ID })
+		r.Displaced = sim.Phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.For == j.ID })
 		for i := range decisions {
 			if d := &decisions[i]; d.Task.Job == j.ID && len(d.Score.Parts) > 0 {
 				chosen[d.Task.Name] = d

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/numeral"
 )
 
 var binaryUnits = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
@@ -73,12 +74,12 @@ func quantity(q engine.Quantity, decimals int) string {
 		if q.Value%1000 != 0 {
 			return strconv.FormatInt(q.Value, 10) + "m cores"
 		}
-		return count(q.Value/1000, "core")
+		return numeral.Count(q.Value/1000, "core")
 	case engine.Devices:
 		if q.Value%1000 != 0 {
 			return decimal(float64(q.Value)/1000, 3) + " devices"
 		}
-		return count(q.Value/1000, "device")
+		return numeral.Count(q.Value/1000, "device")
 	}
 	return ""
 }
@@ -99,15 +100,6 @@ func compact(q engine.Quantity) string {
 	s := quantity(q, 3)
 	if q.Unit == engine.Bytes {
 		s = strings.Replace(s, " ", "", 1)
-	}
-	return s
-}
-
-// count spells a number of things: "1 node", "2 nodes".
-func count[T int | int64](n T, noun string) string {
-	s := strconv.FormatInt(int64(n), 10) + " " + noun
-	if n != 1 {
-		s += "s"
 	}
 	return s
 }

@@ -14,10 +14,9 @@ import (
 // keeper likes jobs of high priority, ten times as much as old ones.
 type keeper struct{}
 
-func (keeper) Name() string                   { return "Keeper" }
-func (keeper) OnSessionClose(*engine.Session) {}
+func (keeper) Name() string { return "Keeper" }
 func (keeper) OnSessionOpen(s *engine.Session) {
-	s.AddInstanceOrderFn(func(j *cluster.Job) float64 { return float64(j.Priority) * 10 })
+	s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 10 })
 }
 
 // chat is a model of which three replicas run, one waits, and two are desired.
@@ -106,7 +105,7 @@ func TestGroupsOfAChoice(t *testing.T) {
 	if len(sim.Refusals) != 1 || sim.Refusals[0].Reason != engine.GroupGone {
 		t.Fatalf("%+v", sim.Refusals)
 	}
-	text := Message(sim.Refusals[0])
+	text := sim.Phrases.message(sim.Refusals[0])
 	for _, want := range []string{"GroupGone: ", "NodeGroupSizeFilter removed A10 × 1 (GroupTooSmall: too few nodes, want 2, have 1)", "V100 × 8: its group is gone", "waiting can help"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %q", want, text)

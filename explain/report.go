@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/berth-project/berth/numeral"
 )
 
 // textWidth is how wide reports are written; tables of numbers may be wider.
@@ -59,7 +61,7 @@ func (r *Report) Text(w io.Writer) {
 		}
 		return
 	case r.Refusal.Surplus:
-		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), count(r.total, "task"), r.Refusal.Reason, r.waiting())
+		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), numeral.Count(r.total, "task"), r.Refusal.Reason, r.waiting())
 		r.displaced(w)
 	default:
 		fmt.Fprintf(w, "%s: %s. %s\n", refused, r.Refusal.Reason, r.waiting())
@@ -91,7 +93,7 @@ func (r *Report) modelText(w io.Writer) {
 		if s.Placed == 1 {
 			verb = "has"
 		}
-		fmt.Fprintf(w, "%d of %s of %s %s a place.\n", s.Placed, count(s.Desired, "replica"), s.Name, verb)
+		fmt.Fprintf(w, "%d of %s of %s %s a place.\n", s.Placed, numeral.Count(s.Desired, "replica"), s.Name, verb)
 	}
 	r.remarksText(w)
 }
@@ -105,7 +107,7 @@ func (r *Report) remarksText(w io.Writer) {
 func (r *Report) waiting() string {
 	switch {
 	case r.Refusal.Awaits > 0:
-		return "It waits for " + count(r.Refusal.Awaits, "node") + " to be made."
+		return "It waits for " + numeral.Count(r.Refusal.Awaits, "node") + " to be made."
 	case r.Refusal.Permanent:
 		return "Waiting cannot help."
 	}
@@ -124,7 +126,7 @@ func (r *Report) funnelText(w io.Writer) {
 		return
 	}
 	width := len(strconv.Itoa(r.Nodes))
-	fmt.Fprintf(w, "  %s\n", count(r.Nodes, "node"))
+	fmt.Fprintf(w, "  %s\n", numeral.Count(r.Nodes, "node"))
 	stepLines(w, "  ", r.Funnel, width)
 	left := r.Nodes
 	for _, s := range r.Funnel {
@@ -249,7 +251,7 @@ func (r *Report) placed(w io.Writer) {
 	case running == 0:
 		fmt.Fprintf(w, "Placed%s: %s.\n", as, r.share(fresh))
 	default:
-		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, count(r.total, "task"), running)
+		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, numeral.Count(r.total, "task"), running)
 	}
 	if r.Group != nil {
 		r.Group.text(w)
@@ -258,7 +260,7 @@ func (r *Report) placed(w io.Writer) {
 	const most = 8
 	for i, p := range r.Placements {
 		if i == most {
-			fmt.Fprintf(w, "\n  … and %s\n", count(len(r.Placements)-most, "more task"))
+			fmt.Fprintf(w, "\n  … and %s\n", numeral.Count(len(r.Placements)-most, "more task"))
 			break
 		}
 		r.placement(w, p)
@@ -274,7 +276,7 @@ func (r *Report) share(n int) string {
 	case n == r.total:
 		return fmt.Sprintf("all %d tasks", n)
 	}
-	return fmt.Sprintf("%d of %s", n, count(r.total, "task"))
+	return fmt.Sprintf("%d of %s", n, numeral.Count(r.total, "task"))
 }
 
 // podTask is what a pod's only task is called, which tells nobody anything.
@@ -308,7 +310,7 @@ func (r *Report) placement(w io.Writer, p Placement) {
 	case p.RunnerUp == nil:
 		fmt.Fprintln(w, "    no other node would have taken it")
 	default:
-		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", count(p.Others, "other node"), p.RunnerUp.Node, decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
+		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", numeral.Count(p.Others, "other node"), p.RunnerUp.Node, decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
 	}
 }
 

@@ -147,12 +147,17 @@ func (s *Simulation) Result(all bool) *Result {
 		out.Decisions = append(out.Decisions, decision(s.State, &s.Decisions[i], all))
 	}
 	for _, r := range s.Refusals {
-		out.Refusals = append(out.Refusals, s.Awaits.Refusal(s.State, r, all))
+		out.Refusals = append(out.Refusals, s.Refusal(r, all))
 	}
 	for i := range s.Rankings {
 		out.Rankings = append(out.Rankings, ranking(&s.Rankings[i]))
 	}
 	return out
+}
+
+// Refusal is what the simulation says of a workload that was turned down.
+func (s *Simulation) Refusal(r *engine.Refusal, all bool) Refusal {
+	return s.Phrases.Refusal(s.State, s.Awaits, r, all)
 }
 
 func decision(state *cluster.State, d *engine.Decision, all bool) Decision {
@@ -237,11 +242,11 @@ func group(k cluster.Key) Group {
 	}
 }
 
-func refusal(r *engine.Refusal, all bool) Refusal {
+func (ph Phrases) refusal(r *engine.Refusal, all bool) Refusal {
 	a := mainAttempt(r)
 	out := Refusal{
 		Workload: r.Job, Task: a.Task.Name, Reason: string(r.Reason), Permanent: r.Permanent, Surplus: r.Surplus, Cure: r.Cure().Names(),
-		Message: Message(r), Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Spared: sparings(r.Spared),
+		Message: ph.message(r), Counts: map[string]int{}, Nodes: []Miss{}, Subgroup: a.Subgroup, Level: a.Level, Spared: sparings(r.Spared),
 	}
 	if r.Retry > 0 {
 		out.Retry = stamp(r.Retry)

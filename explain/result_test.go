@@ -19,7 +19,7 @@ func TestRefusalOfThePatient(t *testing.T) {
 	if err != nil || len(out.Refusals) != 1 {
 		t.Fatal(err, out.Refusals)
 	}
-	got := refusal(out.Refusals[0], false)
+	got := Phrases{}.refusal(out.Refusals[0], false)
 	if want := stamp(now + int64(time.Second)); got.Retry != want {
 		t.Errorf("it is tried again at %q, want %q", got.Retry, want)
 	}

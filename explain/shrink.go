@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/numeral"
 )
 
 // shrink tries smaller requests, each along one line, and keeps the largest that fits.
@@ -52,7 +53,7 @@ func (l *lab) fewerMembers() (int, func(int) *change) {
 	if whole := alt.Whole; whole != nil {
 		per := max(1, whole.NodesPerReplica)
 		return whole.Replicas - 1, func(i int) *change {
-			return &change{SmallerAsk, fmt.Sprintf("with %s", count(i+1, "replica")), lost(int64(whole.Replicas), int64(i+1)), l.form(a, func(alt *cluster.Alternative) {
+			return &change{SmallerAsk, fmt.Sprintf("with %s", numeral.Count(i+1, "replica")), lost(int64(whole.Replicas), int64(i+1)), l.form(a, func(alt *cluster.Alternative) {
 				fewer := *alt.Whole
 				fewer.Replicas = i + 1
 				alt.Whole = &fewer
@@ -87,7 +88,7 @@ func (l *lab) fewerDevices() (int, func(int) *change) {
 		each = " per task"
 	}
 	return want - 1, func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with %s%s", count(i+1, "device"), each), lost(int64(want), int64(i+1)), l.reshape(func(s *cluster.Shape) {
+		return &change{SmallerAsk, fmt.Sprintf("with %s%s", numeral.Count(i+1, "device"), each), lost(int64(want), int64(i+1)), l.reshape(func(s *cluster.Shape) {
 			s.Need.Devices = i + 1
 		})}
 	}
@@ -99,10 +100,7 @@ func (l *lab) lessDeviceMemory() (int, func(int) *change) {
 	var room []int64
 	for _, n := range l.end.Nodes() {
 		for i := range n.Devices {
-			d := &n.Devices[i]
-			// Memory and time are booked in step, so the scarcer of the two counts.
-			b := min(int64(d.Free()), cluster.MulDiv(int64(d.Memory), int64(d.FreeMilli()), int64(cluster.Whole)))
-			room = append(room, b>>20<<20)
+			room = append(room, int64(n.Devices[i].InStep())>>20<<20)
 		}
 	}
 	room = below(room, int64(want))

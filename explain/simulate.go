@@ -28,6 +28,8 @@ type Simulation struct {
 	Sessions  int
 	// Awaits are the nodes that are to be made; a simulation does not make them.
 	Awaits Awaits
+	// Phrases are those of the engine that ran it.
+	Phrases Phrases
 
 	changes []cluster.Change // from the beginning to the end, where they are recorded
 }
@@ -44,7 +46,7 @@ const fullMisses = 2_000_000
 // decided any more. What is evicted leaves at once and is pending again in the
 // next session, unless it was retired.
 func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, error) {
-	sim := &Simulation{State: state}
+	sim := &Simulation{State: state, Phrases: PhrasesOf(e)}
 	told := map[string]engine.Reason{}
 	never := map[string]bool{}
 	for {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/numeral"
 )
 
 // Weighed is how a plan to make room was found.
@@ -77,56 +78,27 @@ func sparings(list []engine.Sparing) []Sparing {
 	return out
 }
 
-// clauses say which workloads were spared; each completes "2 workloads …".
-var clauses = map[engine.Reason]string{
-	engine.NobodyConsents:       "that no plugin lets go",
-	"VictimInSameQueue":         "in the same queue",
-	"VictimOfStrongerTier":      "of a stronger tier",
-	"VictimGuaranteed":          "whose Guaranteed queue would hold less than its quota",
-	"QueueBeyondItsShare":       "outside of a queue above its own that would exceed its fair share",
-	"VictimQueueWithinItsShare": "whose queue would fall below its fair share",
-	"VictimNotLower":            "of no lower priority",
-	"VictimTierNotWeaker":       "of no weaker tier",
-	"VictimWithinItsGuarantee":  "whose Guaranteed queue would fall below its quota",
-	"VictimTooYoung":            "that started less than {time} ago",
-	"VictimInBudget":            "that a disruption budget keeps",
-}
-
-// clause says why the workloads were spared.
-func clause(s *cluster.State, p engine.Purpose, reason engine.Reason, jobs []string) string {
-	text, ok := clauses[reason]
-	if !ok {
+// clause says why the workloads were protected.
+func (ph Phrases) clause(s *cluster.State, p engine.Purpose, reason engine.Reason, jobs []string) string {
+	doc := ph[reason]
+	if doc.Spared == "" {
 		return "(" + spell(string(reason)) + ")"
 	}
-	if !strings.Contains(text, "{time}") {
-		return text
+	if doc.Span == nil {
+		return doc.Spared
 	}
 	span := int64(0)
 	for i, id := range jobs {
-		least := minimumRun(s, s.Job(id), p)
+		least := int64(0)
+		if j := s.Job(id); j != nil {
+			least = doc.Span(s, j, p)
+		}
 		if i > 0 && least != span {
-			return strings.Replace(text, "{time}", "the minimum run time of their queues", 1)
+			return strings.Replace(doc.Spared, "{time}", doc.Spans, 1)
 		}
 		span = least
 	}
-	return strings.Replace(text, "{time}", spanText(span), 1)
-}
-
-// minimumRun is how long the job is left alone: by its queue, or the nearest above it that says.
-func minimumRun(s *cluster.State, j *cluster.Job, p engine.Purpose) int64 {
-	if j == nil {
-		return 0
-	}
-	for q := s.Queue(j.Queue); q != nil; q = s.Parent(q) {
-		least := q.MinRunBeforePreempt
-		if p == engine.Reclaim {
-			least = q.MinRunBeforeReclaim
-		}
-		if least > 0 {
-			return least
-		}
-	}
-	return 0
+	return strings.Replace(doc.Spared, "{time}", spanText(span), 1)
 }
 
 // spanText spells a span without the zeros that Go writes.
@@ -143,7 +115,7 @@ func spanText(d int64) string {
 
 // sparedText counts who was spared: "8 workloads whose queue would fall below its fair
 // share (job/a, job/b and 6 more), 4 that started less than 10m ago (…)".
-func sparedText(s *cluster.State, p engine.Purpose, list []engine.Protection) string {
+func (ph Phrases) sparedText(s *cluster.State, p engine.Purpose, list []engine.Protection) string {
 	var out []string
 	for i, x := range list {
 		names := slices.Clone(x.Jobs[:min(len(x.Jobs), 2)])
@@ -153,9 +125,9 @@ func sparedText(s *cluster.State, p engine.Purpose, list []engine.Protection) st
 		}
 		many := strconv.Itoa(x.Count)
 		if i == 0 {
-			many = count(x.Count, "workload")
+			many = numeral.Count(x.Count, "workload")
 		}
-		out = append(out, fmt.Sprintf("%s %s (%s)", many, clause(s, p, x.Reason, x.Jobs), who))
+		out = append(out, fmt.Sprintf("%s %s (%s)", many, ph.clause(s, p, x.Reason, x.Jobs), who))
 	}
 	return strings.Join(out, ", ")
 }

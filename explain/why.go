@@ -156,10 +156,10 @@ func Why(q Question) (*Report, error) {
 	if refused, err = inFull(q, refused); err != nil {
 		return nil, err
 	}
-	out := refusal(refused, false)
+	out := sim.Phrases.refusal(refused, false)
 	r.Refusal = &out
 	l := &lab{
-		engine: q.Engine, end: q.State, id: j.ID, refusal: refused, attempt: mainAttempt(refused),
+		engine: q.Engine, phrases: sim.Phrases, end: q.State, id: j.ID, refusal: refused, attempt: mainAttempt(refused),
 		knobs: knobsOf(q), budget: max(q.Tries, 0), now: q.Now, at: map[*change]int64{}, evicted: map[*change][]string{},
 	}
 	if q.Tries == 0 {
@@ -281,9 +281,9 @@ func (r *Report) funnel(l *lab) {
 			}
 		}
 	}
-	r.Funnel = steps(a, own)
+	r.Funnel = l.phrases.steps(a, own)
 	r.tasks, r.need = a.Placed, a.Min
-	r.groups = groupLines(a)
+	r.groups = l.phrases.groupLines(a)
 }
 
 // ownNodes are the nodes where the tasks of the same role would go that did find
@@ -311,7 +311,7 @@ func (r *Report) trials(l *lab) {
 	if l.shape().Served() {
 		mostOfKind = 3 // a model can be asked for in more ways
 	}
-	found := &finder{}
+	found := &finder{phrases: l.phrases}
 	l.wait(found)
 	l.raise(found)
 	l.deserve(found)
@@ -354,7 +354,7 @@ func (r *Report) trials(l *lab) {
 }
 
 // brief is the heart of a refusal: why a change did not help.
-func brief(r *engine.Refusal) string {
+func (ph Phrases) brief(r *engine.Refusal) string {
 	a := mainAttempt(r)
 	text := ""
 	if a.Level != "" {
@@ -364,27 +364,27 @@ func brief(r *engine.Refusal) string {
 		text = fmt.Sprintf("only %d of %d find a place; ", a.Placed, a.Min)
 	}
 	if a.Before != nil {
-		return text + words(a.Before, nil)
+		return text + ph.words(a.Before, nil)
 	}
 	if len(a.Groups) > 0 {
 		for _, g := range a.Groups {
 			if g.Rejection != nil {
-				return text + g.Key.String() + ": " + words(g.Rejection, nil)
+				return text + g.Key.String() + ": " + ph.words(g.Rejection, nil)
 			}
 		}
 	}
 	for i := range a.Counts {
 		if t := &a.Counts[i]; t.Reason == r.Reason || a.Whole && len(a.Groups) == 0 {
 			if misses := missesOf(a, t); len(misses) > 0 {
-				text += words(&misses[0].Rejection, misses)
-				if e := example(misses); e != "" {
+				text += ph.words(&misses[0].Rejection, misses)
+				if e := ph.example(misses); e != "" {
 					text += " " + e
 				}
 				return text
 			}
 		}
 	}
-	if phrase, ok := phrases[r.Reason]; ok && !strings.Contains(phrase, "{") {
+	if phrase := ph[r.Reason].Phrase; phrase != "" && !strings.Contains(phrase, "{") {
 		return text + phrase
 	}
 	return text + spell(string(r.Reason))

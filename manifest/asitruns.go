@@ -40,11 +40,7 @@ func (m *stateMaker) keep(s *cluster.State, jobs [][]running) {
 		for i := range of {
 			w := &of[i]
 			w.task = as.Tasks[slices.IndexFunc(as.Tasks, func(t *cluster.Task) bool { return t.Name == w.task.Name })]
-			if w.ended != cluster.Pending {
-				m.must(s.Apply(cluster.TaskGone{Task: w.task.Ref(), Ended: w.ended}))
-				continue
-			}
-			n := s.Node(w.node)
+			n := m.nodeOf(s, w)
 			if n == nil {
 				continue
 			}
@@ -53,11 +49,7 @@ func (m *stateMaker) keep(s *cluster.State, jobs [][]running) {
 				w.r.errorf(w.at, "%s cannot be running on %s: %s", w.task.Name, w.node, problem)
 				continue
 			}
-			if err := s.CanRun(w.task, n, claims); err != nil {
-				w.r.errorf(w.at, "%s", err)
-				continue
-			}
-			m.must(s.Apply(cluster.SeenOn(w.task, n, claims, w.started)))
+			m.run(s, w, n, claims)
 		}
 		m.tellKept(s, j, of[0].because)
 	}
@@ -101,7 +93,7 @@ func (w *running) kept(n *cluster.Node, sharers map[*cluster.Device]cluster.Byte
 		d := &n.Devices[i]
 		c := cluster.Claim{Device: i, Milli: cluster.Whole, Memory: d.Room()}
 		if share := w.task.Shape.Need.Share; share > 0 {
-			c.Milli, c.Memory = share, cluster.Bytes(cluster.MulDiv(int64(d.Memory), int64(share), int64(cluster.Whole)))
+			c.Milli, c.Memory = share, d.Of(share)
 		}
 		if part := max(0, d.Free()) / sharers[d]; part < c.Memory {
 			c.Memory = part

@@ -7,7 +7,6 @@ import (
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -15,22 +14,10 @@ import (
 // maxBound is the most tasks that a budget may count.
 const maxBound = maxTasksInAll
 
-func budgetID(o *v1alpha1.DisruptionBudget) string {
-	if o.Namespace == "" {
-		return "budget/" + o.Name
-	}
-	return "budget/" + o.Namespace + "/" + o.Name
-}
-
-func coreBudgetNamespace(o *policyv1.PodDisruptionBudget) string {
-	if o.Namespace == "" {
-		return corev1.NamespaceDefault
-	}
-	return o.Namespace
-}
+func budgetID(o *v1alpha1.DisruptionBudget) string { return scopedID("budget", &o.ObjectMeta) }
 
 func coreBudgetID(o *policyv1.PodDisruptionBudget) string {
-	return "budget/" + coreBudgetNamespace(o) + "/" + o.Name
+	return "budget/" + coreNamespace(&o.ObjectMeta) + "/" + o.Name
 }
 
 // makeBudget turns a budget as people write it into one for the books.
@@ -51,7 +38,7 @@ func makeBudget(o *v1alpha1.DisruptionBudget, r reporter) *cluster.Budget {
 func makeCoreBudget(o *policyv1.PodDisruptionBudget, r reporter) *cluster.Budget {
 	checkName(o.Name, "budget", r)
 	checkNamespace(o.Namespace, r)
-	b := &cluster.Budget{Name: o.Name, Namespace: coreBudgetNamespace(o), Selector: labelSelector(o.Spec.Selector)}
+	b := &cluster.Budget{Name: o.Name, Namespace: coreNamespace(&o.ObjectMeta), Selector: labelSelector(o.Spec.Selector)}
 	if o.Spec.Selector != nil {
 		for i, q := range o.Spec.Selector.MatchExpressions {
 			checkEnum(string(q.Operator), cluster.Operators, path{"spec", "selector", "matchExpressions", i, "operator"}, r)

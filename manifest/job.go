@@ -27,11 +27,24 @@ const (
 )
 
 // jobID is how a job is known in the books.
-func jobID(o *v1alpha1.Job) string {
-	if o.Namespace == "" {
-		return "job/" + o.Name
+func jobID(o *v1alpha1.Job) string { return scopedID("job", &o.ObjectMeta) }
+
+// scopedID is the ID of an object that may be in a namespace.
+func scopedID(kind string, m *metav1.ObjectMeta) string {
+	if m.Namespace == "" {
+		return kind + "/" + m.Name
 	}
-	return "job/" + o.Namespace + "/" + o.Name
+	return kind + "/" + m.Namespace + "/" + m.Name
+}
+
+// jobPlaces are the fields that are checked against other objects later.
+func jobPlaces(o *v1alpha1.Job) []path {
+	out := []path{namePath, {"spec", "queue"}, {"spec", "tasks"}, {"status", "alternative"}}
+	for i := range o.Status.Placements {
+		at := path{"status", "placements", i}
+		out = append(out, at, at.add("node"), at.add("devices"), at.add("started"))
+	}
+	return out
 }
 
 // created is an object's age, in nanoseconds; 0 where it has none.

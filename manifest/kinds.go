@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/nearest"
@@ -16,12 +17,130 @@ const (
 	policyVersion = "policy/v1"
 )
 
-// The kinds that are read, by API version.
-var (
-	ownKinds    = []string{v1alpha1.KindNode, v1alpha1.KindQueue, v1alpha1.KindJob, v1alpha1.KindModel, v1alpha1.KindDisruptionBudget, v1alpha1.KindSchedulerConfiguration, v1alpha1.KindScenario}
-	coreKinds   = []string{"Node", "Pod", "List", "NodeList", "PodList"}
-	policyKinds = []string{"PodDisruptionBudget", "PodDisruptionBudgetList"}
-)
+// kind is a kind of object that a bundle holds a list of.
+type kind struct {
+	version, name string
+	read          func(*Bundle, *yaml.Node, reporter)
+	count         func(*Bundle) int
+	merge         func(b, o *Bundle)
+	// visit names each object; nil: there is one at most, and it has no ID.
+	visit func(*Bundle, func(id string, e entryOf))
+}
+
+// kinds are all that are read. Where two share their IDs, the one that is
+// declared twice is the later one.
+var kinds = []kind{
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindNode, func(b *Bundle) *[]*v1alpha1.Node { return &b.Nodes },
+		func(o *v1alpha1.Node) string { return "node/" + o.Name },
+		func(o *v1alpha1.Node, r reporter) []path {
+			makeNode(o, r)
+			if len(o.Status.FreeMemory) > 0 {
+				return []path{namePath, {"status", "freeMemory"}}
+			}
+			return []path{namePath}
+		}),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindQueue, func(b *Bundle) *[]*v1alpha1.Queue { return &b.Queues },
+		func(o *v1alpha1.Queue) string { return "queue/" + o.Name },
+		func(o *v1alpha1.Queue, r reporter) []path {
+			makeQueue(o, &surroundings{}, r)
+			return queuePlaces(o)
+		}),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindJob, func(b *Bundle) *[]*v1alpha1.Job { return &b.Jobs }, jobID,
+		func(o *v1alpha1.Job, r reporter) []path {
+			makeJob(o, &surroundings{}, r)
+			return jobPlaces(o)
+		}),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindModel, func(b *Bundle) *[]*v1alpha1.Model { return &b.Models }, modelID,
+		func(o *v1alpha1.Model, r reporter) []path {
+			makeModel(o, &surroundings{}, r)
+			return modelPlaces(o)
+		}),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindDisruptionBudget, func(b *Bundle) *[]*v1alpha1.DisruptionBudget { return &b.Budgets }, budgetID,
+		func(o *v1alpha1.DisruptionBudget, r reporter) []path {
+			makeBudget(o, r)
+			return []path{namePath}
+		}),
+	configurationKind(),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindScenario, func(b *Bundle) *[]*v1alpha1.Scenario { return &b.scenarios }, nil,
+		func(o *v1alpha1.Scenario, r reporter) []path {
+			checkScenario(o, r)
+			return nil
+		}),
+	kindOf(coreVersion, "Node", func(b *Bundle) *[]*corev1.Node { return &b.CoreNodes },
+		func(o *corev1.Node) string { return "node/" + o.Name },
+		func(o *corev1.Node, r reporter) []path {
+			makeCoreNode(o, r)
+			return []path{namePath}
+		}),
+	kindOf(coreVersion, "Pod", func(b *Bundle) *[]*corev1.Pod { return &b.Pods }, podID,
+		func(o *corev1.Pod, r reporter) []path {
+			makePod(o, &surroundings{}, r)
+			return []path{namePath, {"spec", "nodeName"}, {"spec", "containers"},
+				{"metadata", "labels", v1alpha1.LabelQueue}, {"metadata", "annotations", v1alpha1.LabelQueue}}
+		}),
+	kindOf(policyVersion, "PodDisruptionBudget", func(b *Bundle) *[]*policyv1.PodDisruptionBudget { return &b.CoreBudgets }, coreBudgetID,
+		func(o *policyv1.PodDisruptionBudget, r reporter) []path {
+			makeCoreBudget(o, r)
+			return []path{namePath}
+		}),
+}
+
+var namePath = path{"metadata", "name"}
+
+// kindOf is a kind whose list holds the objects as they were read. Check reports
+// what is wrong with one, and says which places of it later errors may name.
+func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) string, check func(*T, reporter) []path) kind {
+	k := kind{
+		version: version, name: name,
+		read: func(b *Bundle, n *yaml.Node, r reporter) {
+			if o := decode[T](n, r, version == v1alpha1.APIVersion); o != nil {
+				places := check(o, r)
+				*list(b) = append(*list(b), o)
+				b.keep(o, r, places...)
+			}
+		},
+		count: func(b *Bundle) int { return len(*list(b)) },
+		merge: func(b, o *Bundle) { *list(b) = append(*list(b), *list(o)...) },
+	}
+	if id != nil {
+		k.visit = func(b *Bundle, each func(string, entryOf)) {
+			for i, o := range *list(b) {
+				each(id(o), entryOf{o, version, name, func(f *Bundle) error { return put(b, *list(b), i, *list(f)) }})
+			}
+		}
+	}
+	return k
+}
+
+// configurationKind differs in that a bundle keeps what a configuration comes to.
+func configurationKind() kind {
+	k := kindOf(v1alpha1.APIVersion, v1alpha1.KindSchedulerConfiguration, func(b *Bundle) *[]*Configuration { return &b.configurations }, nil, nil)
+	k.read = func(b *Bundle, n *yaml.Node, r reporter) {
+		if o := decode[v1alpha1.SchedulerConfiguration](n, r, true); o != nil {
+			b.configurations = append(b.configurations, configuration(o, r))
+			r.src.forget()
+		}
+	}
+	return k
+}
+
+// kindNames are those of an API version. What kubectl prints has lists as well.
+func kindNames(version string) []string {
+	var out, lists []string
+	for _, k := range kinds {
+		if k.version == version {
+			out = append(out, k.name)
+			lists = append(lists, k.name+"List")
+		}
+	}
+	switch version {
+	case v1alpha1.APIVersion:
+		return out
+	case coreVersion:
+		out = append(out, "List")
+	}
+	return append(out, lists...)
+}
 
 const (
 	whatIsRead = "berth reads Node, Queue, Job, Model, DisruptionBudget, SchedulerConfiguration and Scenario of " + v1alpha1.APIVersion +
@@ -56,16 +175,33 @@ func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *E
 	if k := text(n, "kind"); k != "" {
 		kind = k
 	}
-	switch version {
-	case v1alpha1.APIVersion:
-		b.readOwn(kind, n, r)
-	case coreVersion:
-		b.readCore(kind, n, r)
-	case policyVersion:
-		b.readPolicy(kind, n, r)
-	default:
+	switch of := kindNames(version); {
+	case len(of) == 0:
 		r.unknownVersion(version, kind)
+	case version == v1alpha1.APIVersion && kind == v1alpha1.KindSnapshot:
+		r.errorf(nil, "a snapshot is one JSON document in a file of its own, and begins with apiVersion, kind and version, as berth simulate --snapshot-out writes it")
+	case version == coreVersion && slices.Contains(kindNames(policyVersion), kind):
+		r.unknownVersion(version, kind)
+	case !slices.Contains(of, kind):
+		r.unknownKind(kind, of)
+	default:
+		b.readKind(version, kind, n, r)
 	}
+}
+
+// readKind reads an object of a kind that is known, or a list of them.
+func (b *Bundle) readKind(version, name string, n *yaml.Node, r reporter) {
+	for _, k := range kinds {
+		if k.version == version && k.name == name {
+			k.read(b, n, r)
+			return
+		}
+	}
+	item := strings.TrimSuffix(name, "List")
+	if item == "" { // each item says itself what it is
+		version = ""
+	}
+	b.readItems(n, version, item, r)
 }
 
 func listRemedy(n *yaml.Node) string {
@@ -76,6 +212,7 @@ func listRemedy(n *yaml.Node) string {
 }
 
 func (r reporter) unknownVersion(version, kind string) {
+	ownKinds, coreKinds, policyKinds := kindNames(v1alpha1.APIVersion), kindNames(coreVersion), kindNames(policyVersion)
 	own, core := slices.Contains(ownKinds, kind), slices.Contains(coreKinds, kind)
 	var remedy string
 	switch {
@@ -110,115 +247,6 @@ func (r reporter) unknownKind(kind string, candidates []string) {
 		return
 	}
 	r.errorf(path{"kind"}, "kind %s is not read; %s. A dump of what counts is: %s", quote(kind), whatIsRead, dump)
-}
-
-func (b *Bundle) readOwn(kind string, n *yaml.Node, r reporter) {
-	name := path{"metadata", "name"}
-	switch kind {
-	case v1alpha1.KindNode:
-		if o := decode[v1alpha1.Node](n, r, true); o != nil {
-			makeNode(o, r)
-			b.Nodes = append(b.Nodes, o)
-			places := []path{name}
-			if len(o.Status.FreeMemory) > 0 {
-				places = append(places, path{"status", "freeMemory"})
-			}
-			b.keep(o, r, places...)
-		}
-	case v1alpha1.KindQueue:
-		if o := decode[v1alpha1.Queue](n, r, true); o != nil {
-			makeQueue(o, &surroundings{}, r)
-			b.Queues = append(b.Queues, o)
-			b.keep(o, r, queuePlaces(o)...)
-		}
-	case v1alpha1.KindJob:
-		if o := decode[v1alpha1.Job](n, r, true); o != nil {
-			makeJob(o, &surroundings{}, r)
-			b.Jobs = append(b.Jobs, o)
-			places := []path{name, {"spec", "queue"}, {"spec", "tasks"}, {"status", "alternative"}}
-			for i := range o.Status.Placements {
-				at := path{"status", "placements", i}
-				places = append(places, at, at.add("node"), at.add("devices"), at.add("started"))
-			}
-			b.keep(o, r, places...)
-		}
-	case v1alpha1.KindModel:
-		if o := decode[v1alpha1.Model](n, r, true); o != nil {
-			makeModel(o, &surroundings{}, r)
-			b.Models = append(b.Models, o)
-			b.keep(o, r, modelPlaces(o)...)
-		}
-	case v1alpha1.KindDisruptionBudget:
-		if o := decode[v1alpha1.DisruptionBudget](n, r, true); o != nil {
-			makeBudget(o, r)
-			b.Budgets = append(b.Budgets, o)
-			b.keep(o, r, name)
-		}
-	case v1alpha1.KindSchedulerConfiguration:
-		if o := decode[v1alpha1.SchedulerConfiguration](n, r, true); o != nil {
-			b.configurations = append(b.configurations, configuration(o, r))
-			r.src.forget()
-		}
-	case v1alpha1.KindScenario:
-		if o := decode[v1alpha1.Scenario](n, r, true); o != nil {
-			checkName(o.Name, "scenario", r)
-			checkTime(o.Now, path{"now"}, r)
-			checkExpectation(&o.Expect, r)
-			checkCourse(o, r)
-			b.scenarios = append(b.scenarios, o)
-			b.keep(o, r)
-		}
-	case v1alpha1.KindSnapshot:
-		r.errorf(nil, "a snapshot is one JSON document in a file of its own, and begins with apiVersion, kind and version, as berth simulate --snapshot-out writes it")
-	default:
-		r.unknownKind(kind, ownKinds)
-	}
-}
-
-func (b *Bundle) readCore(kind string, n *yaml.Node, r reporter) {
-	name := path{"metadata", "name"}
-	switch kind {
-	case "Node":
-		if o := decode[corev1.Node](n, r, false); o != nil {
-			makeCoreNode(o, r)
-			b.CoreNodes = append(b.CoreNodes, o)
-			b.keep(o, r, name)
-		}
-	case "Pod":
-		if o := decode[corev1.Pod](n, r, false); o != nil {
-			makePod(o, &surroundings{}, r)
-			b.Pods = append(b.Pods, o)
-			b.keep(o, r, name, path{"spec", "nodeName"}, path{"spec", "containers"},
-				path{"metadata", "labels", v1alpha1.LabelQueue}, path{"metadata", "annotations", v1alpha1.LabelQueue})
-		}
-	case "List":
-		b.readItems(n, "", "", r)
-	case "NodeList":
-		b.readItems(n, coreVersion, "Node", r)
-	case "PodList":
-		b.readItems(n, coreVersion, "Pod", r)
-	default:
-		if slices.Contains(policyKinds, kind) {
-			r.unknownVersion(coreVersion, kind)
-			return
-		}
-		r.unknownKind(kind, coreKinds)
-	}
-}
-
-func (b *Bundle) readPolicy(kind string, n *yaml.Node, r reporter) {
-	switch kind {
-	case "PodDisruptionBudget":
-		if o := decode[policyv1.PodDisruptionBudget](n, r, false); o != nil {
-			makeCoreBudget(o, r)
-			b.CoreBudgets = append(b.CoreBudgets, o)
-			b.keep(o, r, path{"metadata", "name"})
-		}
-	case "PodDisruptionBudgetList":
-		b.readItems(n, policyVersion, "PodDisruptionBudget", r)
-	default:
-		r.unknownKind(kind, policyKinds)
-	}
 }
 
 func (b *Bundle) readItems(n *yaml.Node, version, kind string, r reporter) {

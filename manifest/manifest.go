@@ -101,16 +101,9 @@ func parse(name string, data []byte) (*Bundle, Errors) {
 
 // Merge adds the objects of another bundle.
 func (b *Bundle) Merge(o *Bundle) {
-	b.Nodes = append(b.Nodes, o.Nodes...)
-	b.Queues = append(b.Queues, o.Queues...)
-	b.Jobs = append(b.Jobs, o.Jobs...)
-	b.Models = append(b.Models, o.Models...)
-	b.CoreNodes = append(b.CoreNodes, o.CoreNodes...)
-	b.Pods = append(b.Pods, o.Pods...)
-	b.Budgets = append(b.Budgets, o.Budgets...)
-	b.CoreBudgets = append(b.CoreBudgets, o.CoreBudgets...)
-	b.configurations = append(b.configurations, o.configurations...)
-	b.scenarios = append(b.scenarios, o.scenarios...)
+	for _, k := range kinds {
+		k.merge(b, o)
+	}
 	b.snapshots = append(b.snapshots, o.snapshots...)
 	b.lost += o.lost
 	for object, src := range o.sources {
@@ -156,6 +149,9 @@ func (b *Bundle) Where(object any) string { return b.sources[object].where() }
 func (b *Bundle) Empty() bool { return b.count() == 0 }
 
 func (b *Bundle) count() int {
-	return len(b.Nodes) + len(b.Queues) + len(b.Jobs) + len(b.Models) + len(b.CoreNodes) + len(b.Pods) + len(b.Budgets) + len(b.CoreBudgets) +
-		len(b.configurations) + len(b.scenarios) + len(b.snapshots)
+	n := len(b.snapshots)
+	for _, k := range kinds {
+		n += k.count(b)
+	}
+	return n
 }

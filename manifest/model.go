@@ -33,12 +33,7 @@ var (
 )
 
 // modelID is how a model is known; its replicas have a number after it.
-func modelID(o *v1alpha1.Model) string {
-	if o.Namespace == "" {
-		return "model/" + o.Name
-	}
-	return "model/" + o.Namespace + "/" + o.Name
-}
+func modelID(o *v1alpha1.Model) string { return scopedID("model", &o.ObjectMeta) }
 
 // modelPlaces are the fields that are checked against others later, or read from files.
 func modelPlaces(o *v1alpha1.Model) []path {

@@ -13,7 +13,7 @@ const maxName = 253
 
 // checkName reports a name that cannot be one, and returns whether it can.
 func checkName(name, kind string, r reporter) bool {
-	return checkNameAt(name, kind, path{"metadata", "name"}, r)
+	return checkNameAt(name, kind, namePath, r)
 }
 
 func checkNameAt(name, kind string, at path, r reporter) bool {

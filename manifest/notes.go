@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/numeral"
 	"github.com/berth-project/berth/printable"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -139,10 +140,7 @@ func (t tally) note(notes []string, what, kind string) []string {
 	if len(t) > few {
 		names += ", …"
 	}
-	if len(t) > 1 {
-		kind += "s"
-	}
-	return append(notes, fmt.Sprintf("%d %s %s: %s", len(t), kind, what, names))
+	return append(notes, fmt.Sprintf("%s %s: %s", numeral.Count(len(t), kind), what, names))
 }
 
 // LeftOut are the workloads that were read and are not in the books, by ID, and why.

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/cluster"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // podTask is the name of a pod's only task.
@@ -45,14 +47,10 @@ func (s *surroundings) preemptible(said *bool, queue string) (bool, []string) {
 	return false, nil
 }
 
-func podNamespace(o *corev1.Pod) string {
-	if o.Namespace == "" {
-		return corev1.NamespaceDefault
-	}
-	return o.Namespace
-}
+// coreNamespace is where Kubernetes puts an object that names no namespace.
+func coreNamespace(m *metav1.ObjectMeta) string { return cmp.Or(m.Namespace, corev1.NamespaceDefault) }
 
-func podID(o *corev1.Pod) string { return "pod/" + podNamespace(o) + "/" + o.Name }
+func podID(o *corev1.Pod) string { return "pod/" + coreNamespace(&o.ObjectMeta) + "/" + o.Name }
 
 // ended reports whether the pod holds nothing and wants nothing any more.
 func ended(o *corev1.Pod) bool {
@@ -68,7 +66,7 @@ func makePod(o *corev1.Pod, s *surroundings, r reporter) *cluster.Job {
 	checkName(o.Name, "pod", r)
 	checkNamespace(o.Namespace, r)
 	j := &cluster.Job{
-		ID: podID(o), Namespace: podNamespace(o), Created: created(&o.ObjectMeta),
+		ID: podID(o), Namespace: coreNamespace(&o.ObjectMeta), Created: created(&o.ObjectMeta),
 		Labels: maps.Clone(o.Labels), Chosen: -1,
 	}
 	j.Queue, _ = podQueue(o, r)

@@ -206,11 +206,7 @@ func (m *stateMaker) book(s *cluster.State, of []running) bool {
 	}
 	for i := range of {
 		w := &of[i]
-		if w.ended != cluster.Pending {
-			m.must(s.Apply(cluster.TaskGone{Task: w.task.Ref(), Ended: w.ended}))
-			continue
-		}
-		n := s.Node(w.node)
+		n := m.nodeOf(s, w)
 		if n == nil {
 			continue
 		}
@@ -229,16 +225,31 @@ func (m *stateMaker) book(s *cluster.State, of []running) bool {
 			w.r.errorf(w.at, "%s cannot be running on %s: %s", w.task.Name, w.node, problem)
 			continue
 		}
-		if err := s.CanRun(w.task, n, claims); err != nil {
-			w.r.errorf(w.at, "%s", err)
-			continue
-		}
-		m.must(s.Apply(cluster.SeenOn(w.task, n, claims, w.started)))
+		m.run(s, w, n, claims)
 	}
 	if j := of[0].job; j.Chosen >= 0 && j.Alternatives[j.Chosen].Running {
 		m.tellKept(s, j, "")
 	}
 	return true
+}
+
+// nodeOf is the node that the task is on; nil for one that has ended, which is said
+// of it, and where the node is not there.
+func (m *stateMaker) nodeOf(s *cluster.State, w *running) *cluster.Node {
+	if w.ended != cluster.Pending {
+		m.must(s.Apply(cluster.TaskGone{Task: w.task.Ref(), Ended: w.ended}))
+		return nil
+	}
+	return s.Node(w.node)
+}
+
+// run puts the task on the node with the claims.
+func (m *stateMaker) run(s *cluster.State, w *running, n *cluster.Node, claims []cluster.Claim) {
+	if err := s.CanRun(w.task, n, claims); err != nil {
+		w.r.errorf(w.at, "%s", err)
+		return
+	}
+	m.must(s.Apply(cluster.SeenOn(w.task, n, claims, w.started)))
 }
 
 // claims is what the task holds of the node's devices, or why it cannot.
@@ -291,7 +302,7 @@ func (w *running) refused(n *cluster.Node, i int) string {
 	switch {
 	case d.Lost:
 		return "lost"
-	case !w.task.Shape.Need.Usable(d):
+	case !w.task.Shape.Usable(d):
 		return "not of the kind it asks for"
 	}
 	for _, t := range n.Tasks {

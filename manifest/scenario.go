@@ -8,6 +8,13 @@ import (
 	"github.com/berth-project/berth/api/v1alpha1"
 )
 
+func checkScenario(o *v1alpha1.Scenario, r reporter) {
+	checkName(o.Name, "scenario", r)
+	checkTime(o.Now, path{"now"}, r)
+	checkExpectation(&o.Expect, r)
+	checkCourse(o, r)
+}
+
 // checkExpectation reports expectations that nothing could ever disappoint.
 func checkExpectation(e *v1alpha1.Expectation, r reporter) {
 	at := path{"expect"}

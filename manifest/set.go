@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-project/berth/api/v1alpha1"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -209,30 +208,12 @@ func (b *Bundle) object(name string) *entryOf {
 	return found
 }
 
-func (b *Bundle) visit(each func(name string, e entryOf)) {
-	for i, o := range b.Jobs {
-		each(jobID(o), entryOf{o, v1alpha1.APIVersion, "Job", func(f *Bundle) error { return put(b, b.Jobs, i, f.Jobs) }})
-	}
-	for i, o := range b.Models {
-		each(modelID(o), entryOf{o, v1alpha1.APIVersion, "Model", func(f *Bundle) error { return put(b, b.Models, i, f.Models) }})
-	}
-	for i, o := range b.Queues {
-		each("queue/"+o.Name, entryOf{o, v1alpha1.APIVersion, "Queue", func(f *Bundle) error { return put(b, b.Queues, i, f.Queues) }})
-	}
-	for i, o := range b.Nodes {
-		each("node/"+o.Name, entryOf{o, v1alpha1.APIVersion, "Node", func(f *Bundle) error { return put(b, b.Nodes, i, f.Nodes) }})
-	}
-	for i, o := range b.CoreNodes {
-		each("node/"+o.Name, entryOf{o, coreVersion, "Node", func(f *Bundle) error { return put(b, b.CoreNodes, i, f.CoreNodes) }})
-	}
-	for i, o := range b.Pods {
-		each(podID(o), entryOf{o, coreVersion, "Pod", func(f *Bundle) error { return put(b, b.Pods, i, f.Pods) }})
-	}
-	for i, o := range b.Budgets {
-		each(budgetID(o), entryOf{o, v1alpha1.APIVersion, "DisruptionBudget", func(f *Bundle) error { return put(b, b.Budgets, i, f.Budgets) }})
-	}
-	for i, o := range b.CoreBudgets {
-		each(coreBudgetID(o), entryOf{o, policyVersion, "PodDisruptionBudget", func(f *Bundle) error { return put(b, b.CoreBudgets, i, f.CoreBudgets) }})
+// visit names every object that has an ID.
+func (b *Bundle) visit(each func(id string, e entryOf)) {
+	for _, k := range kinds {
+		if k.visit != nil {
+			k.visit(b, each)
+		}
 	}
 }
 

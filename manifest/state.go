@@ -110,7 +110,7 @@ func (m *stateMaker) convert() {
 func (m *stateMaker) addNode(n *cluster.Node, r reporter) bool {
 	for _, l := range n.Resources {
 		if !m.offered.add(l.Name, l.Capacity, 1) {
-			r.errorf(path{"metadata", "name"}, "with this node the cluster has more %s than can be counted", l.Name)
+			r.errorf(namePath, "with this node the cluster has more %s than can be counted", l.Name)
 		}
 	}
 	if m.devices += len(n.Devices); m.devices > maxDevicesInAll {
@@ -129,14 +129,14 @@ func (m *stateMaker) addJob(j *cluster.Job, r reporter) {
 		for _, t := range tasks {
 			for _, a := range t.Shape.Resources {
 				if !m.asked.add(a.Name, a.Value, 1) {
-					r.errorf(path{"metadata", "name"}, "with %s the workloads ask for more %s than can be counted", j.ID, a.Name)
+					r.errorf(namePath, "with %s the workloads ask for more %s than can be counted", j.ID, a.Name)
 					return
 				}
 			}
 		}
 	}
 	if m.tasks > maxTasksInAll && before <= maxTasksInAll {
-		r.errorf(path{"metadata", "name"}, "with %s there are more than %d tasks; split the input", j.ID, maxTasksInAll)
+		r.errorf(namePath, "with %s there are more than %d tasks; split the input", j.ID, maxTasksInAll)
 	}
 	m.jobs = append(m.jobs, j)
 }

@@ -36,13 +36,13 @@ func (b *Bundle) reporter(object any, errs *Errors) reporter {
 // either kind share their names, and so do budgets.
 func (b *Bundle) checkTwice(errs *Errors) {
 	first := map[string]any{}
-	check := func(id string, object any) {
+	b.visit(func(id string, e entryOf) {
 		other, twice := first[id]
 		if !twice {
-			first[id] = object
+			first[id] = e.object
 			return
 		}
-		a, z := other, object
+		a, z := other, e.object
 		if b.after(a, z) {
 			a, z = z, a
 		}
@@ -50,32 +50,8 @@ func (b *Bundle) checkTwice(errs *Errors) {
 		if place == "" {
 			place = "another place"
 		}
-		b.reporter(z, errs).errorf(path{"metadata", "name"}, "%s is already declared at %s; rename or remove one", id, place)
-	}
-	for _, o := range b.Nodes {
-		check("node/"+o.Name, o)
-	}
-	for _, o := range b.CoreNodes {
-		check("node/"+o.Name, o)
-	}
-	for _, o := range b.Queues {
-		check("queue/"+o.Name, o)
-	}
-	for _, o := range b.Jobs {
-		check(jobID(o), o)
-	}
-	for _, o := range b.Models {
-		check(modelID(o), o)
-	}
-	for _, o := range b.Pods {
-		check(podID(o), o)
-	}
-	for _, o := range b.Budgets {
-		check(budgetID(o), o)
-	}
-	for _, o := range b.CoreBudgets {
-		check(coreBudgetID(o), o)
-	}
+		b.reporter(z, errs).errorf(namePath, "%s is already declared at %s; rename or remove one", id, place)
+	})
 }
 
 // after reports whether a was written after z.
@@ -183,7 +159,7 @@ func (b *Bundle) around() *surroundings {
 	}
 	namespaces := map[string]bool{}
 	for _, p := range b.Pods {
-		namespaces[podNamespace(p)] = true
+		namespaces[coreNamespace(&p.ObjectMeta)] = true
 	}
 	for _, j := range b.Jobs {
 		if j.Namespace != "" {

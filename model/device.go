@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate/backend"
+	"github.com/berth-project/berth/numeral"
 )
 
 // claim turns what each device must give into what is claimed of it.
@@ -173,7 +174,7 @@ func (p *planner) ever(n int, c backend.Claim) (string, bool) {
 	case product == "" && n == 1:
 		return "no node has a device that it runs on", false
 	case product == "":
-		return fmt.Sprintf("no node has %s that it runs on", count(n, "device")), false
+		return fmt.Sprintf("no node has %s that it runs on", numeral.Count(n, "device")), false
 	case c.Within(most) < c.Static:
 		return fmt.Sprintf("weights and KV cache take %s of each device and may fill %s of it, and the largest, %s, gives them %s",
 			gib(c.Static), percent(c.Fraction), product, gib(c.Within(most))), false
@@ -184,7 +185,7 @@ func (p *planner) ever(n int, c backend.Claim) (string, bool) {
 }
 
 func deviceName(tensor, pipeline int) string {
-	return count(tensor*pipeline, "device") + division(tensor, pipeline)
+	return numeral.Count(tensor*pipeline, "device") + division(tensor, pipeline)
 }
 
 // division is how a name says that a model is divided, "" where it is not.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate/backend"
+	"github.com/berth-project/berth/numeral"
 )
 
 // Plan is what becomes of a model on a cluster.
@@ -75,7 +76,7 @@ func (f *Fleet) Plan(s *Spec) (*Plan, error) {
 	remarks, replicas := slices.Concat(p.Remarks, p.remarks()), p.replicas()
 	if n := p.tasks(kept) * len(replicas); n > MostTasks {
 		return nil, &Problem{[]any{"spec", "replicas"}, fmt.Sprintf("%s in %s are %s tasks to choose from, and %s are the most: ask for fewer, or for the parallelism that is meant",
-			count(len(replicas), "replica"), count(len(kept), "form"), Thousands(n), Thousands(MostTasks))}
+			numeral.Count(len(replicas), "replica"), numeral.Count(len(kept), "form"), numeral.Thousands(n), numeral.Thousands(MostTasks))}
 	}
 	for _, r := range replicas {
 		j := p.job(r, kept)
@@ -91,7 +92,7 @@ func (p *planner) sensible() error {
 		return nil
 	}
 	if a := p.Source.Architecture; a != nil && a.MaxContext > 0 && p.Serve.Context > a.MaxContext {
-		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("%s takes at most %s tokens, have %s", p.Source.Name, Thousands(a.MaxContext), Thousands(p.Serve.Context))}
+		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("%s takes at most %s tokens, have %s", p.Source.Name, numeral.Thousands(a.MaxContext), numeral.Thousands(p.Serve.Context))}
 	}
 	if p.layered() && (p.Serve.Tensor > 0 || p.Serve.Pipeline > 0) {
 		n := max(1, p.Serve.Tensor) * max(1, p.Serve.Pipeline)

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
 	"github.com/berth-project/berth/estimate/backend"
+	"github.com/berth-project/berth/numeral"
 )
 
 // layered reports whether the model is split layer by layer: its backend can
@@ -34,7 +35,7 @@ func (p *planner) byLayers() error {
 	if p.Place.Devices != 1 {
 		name := "several devices"
 		if p.Place.Devices > 1 {
-			name = count(p.Place.Devices, "device")
+			name = numeral.Count(p.Place.Devices, "device")
 		}
 		p.onDevices(name, p.Place.Devices, 0, need, l)
 	}
@@ -131,12 +132,12 @@ func (p *planner) holds(devices int, l cluster.Layers) (string, bool) {
 		return "", true
 	}
 	if name == "" {
-		return fmt.Sprintf("no node has %s that it runs on", count(max(1, devices), "device")), false
+		return fmt.Sprintf("no node has %s that it runs on", numeral.Count(max(1, devices), "device")), false
 	}
 	if l.Total == 1 { // nothing is divided
 		return fmt.Sprintf("one device must give %s, and none has so much", gib(l.Fixed+l.Bytes)), false
 	}
-	return fmt.Sprintf("%s must be on devices, and at most %d fit, on %s", count(least, "layer"), min(most, l.Total), name), false
+	return fmt.Sprintf("%s must be on devices, and at most %d fit, on %s", numeral.Count(least, "layer"), min(most, l.Total), name), false
 }
 
 // remote adds forms over several nodes, each with an equal part of the layers.
@@ -149,7 +150,7 @@ func (p *planner) remote(need layersNeed, l cluster.Layers) {
 	if len(ways) == 0 {
 		problem := fmt.Sprintf("no device holds a single layer of %s", gib(l.Fixed+l.Bytes))
 		if n := p.Place.Devices; n > 0 {
-			problem = fmt.Sprintf("%s of one product cannot be divided evenly over several nodes so that they hold it", count(n, "device"))
+			problem = fmt.Sprintf("%s of one product cannot be divided evenly over several nodes so that they hold it", numeral.Count(n, "device"))
 		}
 		p.left(Form{Name: "several nodes"}, "%s", problem)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/numeral"
 )
 
 // MostNodes bounds the nodes that one replica is spread over, and MostTasks the
@@ -71,13 +72,13 @@ func (p *planner) spread(g *cluster.Group) Form {
 		stages = each / tensor
 		if p.Serve.Pipeline > 0 {
 			if p.Serve.Pipeline%stages != 0 || p.Serve.Pipeline/stages < 2 {
-				return fail("%s are not divided evenly over nodes of %d", count(tensor*p.Serve.Pipeline, "device"), each)
+				return fail("%s are not divided evenly over nodes of %d", numeral.Count(tensor*p.Serve.Pipeline, "device"), each)
 			}
 			from, to = p.Serve.Pipeline/stages, p.Serve.Pipeline/stages
 		}
 	case p.Place.Devices > 0:
 		if p.Place.Devices%each != 0 || p.Place.Devices/each < 2 {
-			return fail("%s are not divided evenly over nodes of %d", count(p.Place.Devices, "device"), each)
+			return fail("%s are not divided evenly over nodes of %d", numeral.Count(p.Place.Devices, "device"), each)
 		}
 		from, to = p.Place.Devices/each, p.Place.Devices/each
 	}
@@ -97,7 +98,7 @@ func (p *planner) spread(g *cluster.Group) Form {
 		c := p.claim(tensor, &f)
 		has := p.given(g, c.Share)
 		if has < c.Enough {
-			problem = fmt.Sprintf("on %s each device would need %s and gives %s", count(nodes, "node"), gib(c.Enough), gib(has))
+			problem = fmt.Sprintf("on %s each device would need %s and gives %s", numeral.Count(nodes, "node"), gib(c.Enough), gib(has))
 			continue
 		}
 		f.Name = fmt.Sprintf("%d nodes of %s (tp %d, pp %d)", nodes, key, tensor, stages*nodes)
@@ -111,7 +112,7 @@ func (p *planner) spread(g *cluster.Group) Form {
 		return f
 	}
 	if problem == "" {
-		problem = fmt.Sprintf("%s cannot be divided over %s", count(p.layers(), "layer"), count(from, "node"))
+		problem = fmt.Sprintf("%s cannot be divided over %s", numeral.Count(p.layers(), "layer"), numeral.Count(from, "node"))
 	}
 	return fail("%s", problem)
 }

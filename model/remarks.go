@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
+	"github.com/berth-project/berth/numeral"
 )
 
 // remarks say what the model needs, which forms were left out and what was taken
@@ -82,7 +83,7 @@ func (p *planner) tokens() string {
 		return ""
 	}
 	if n := p.Serve.Sequences; n > 1 {
-		return fmt.Sprintf(" for %d × %s tokens", n, Thousands(context))
+		return fmt.Sprintf(" for %d × %s tokens", n, numeral.Thousands(context))
 	}
-	return fmt.Sprintf(" for %s tokens", Thousands(context))
+	return fmt.Sprintf(" for %s tokens", numeral.Thousands(context))
 }

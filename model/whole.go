@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate/instance"
 	"github.com/berth-project/berth/estimate/nodes"
+	"github.com/berth-project/berth/numeral"
 )
 
 // wholeNodes adds a form for each group: all devices of as many of its nodes as
@@ -88,7 +89,7 @@ func (p *planner) giving(g *cluster.Group) cluster.Key {
 	}
 	var most cluster.Bytes
 	for _, n := range g.Nodes {
-		most = max(most, n.DeviceMemory(&shape))
+		most = max(most, shape.DeviceMemory(n))
 	}
 	key.Memory = min(key.Memory, int64(most>>20)/int64(key.Count))
 	return key
@@ -129,7 +130,7 @@ func (p *planner) plan(key cluster.Key) (nodes.Plan, error) {
 		}
 	}
 	if plan.Nodes > MostNodes {
-		return plan, fmt.Errorf("one replica would take %s nodes, and is divided over %d at most", Thousands(plan.Nodes), MostNodes)
+		return plan, fmt.Errorf("one replica would take %s nodes, and is divided over %d at most", numeral.Thousands(plan.Nodes), MostNodes)
 	}
 	return plan, nil
 }
@@ -237,7 +238,7 @@ func (p *planner) whole(key cluster.Key, perReplica int, plan *nodes.Plan) {
 	if key.Combines() {
 		f.Pipeline = perReplica * key.Count / f.Tensor
 	}
-	f.Name = fmt.Sprintf("%s of %s%s", count(perReplica, "whole node"), key, division(f.Tensor, f.Pipeline))
+	f.Name = fmt.Sprintf("%s of %s%s", numeral.Count(perReplica, "whole node"), key, division(f.Tensor, f.Pipeline))
 	w := &cluster.WholeNodes{Replicas: max(1, p.Replicas), NodesPerReplica: perReplica, Only: &key}
 	if plan != nil {
 		f.Each = plan.Need / cluster.Bytes(max(1, plan.GPUs))

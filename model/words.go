@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -19,20 +18,4 @@ func gib(b cluster.Bytes) string {
 
 func percent(m cluster.Milli) string {
 	return strconv.FormatFloat(float64(m)/10, 'f', -1, 64) + " %"
-}
-
-func count(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", n, of)
-}
-
-// Thousands writes a number with commas.
-func Thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -15,10 +15,9 @@ type reckless struct {
 	spare func(*cluster.Task) bool
 }
 
-func (r *reckless) Name() string                   { return "Reckless" }
-func (r *reckless) OnSessionClose(*engine.Session) {}
+func (r *reckless) Name() string { return "Reckless" }
 func (r *reckless) OnSessionOpen(s *engine.Session) {
-	s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
+	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
 		for _, n := range s.State.Nodes() {
 			for _, t := range slices.Clone(n.Tasks) {
 				if t.Runs() && t.Job != j && !r.spare(t) {

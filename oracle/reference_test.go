@@ -12,12 +12,11 @@ import (
 // reference carries out the cheapest plan of the brute force.
 type reference struct{ kind Kind }
 
-func (r *reference) Name() string                   { return "Reference" }
-func (r *reference) OnSessionClose(*engine.Session) {}
+func (r *reference) Name() string { return "Reference" }
 func (r *reference) OnSessionOpen(s *engine.Session) {
 	opening := newTable(s.State, s.Now)
 	opening.divide(s.State)
-	s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, left *engine.Refusal) *engine.Refusal {
+	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, left *engine.Refusal) *engine.Refusal {
 		w := newTable(s.State, s.Now)
 		for i := range w.queues {
 			w.queues[i].share, w.queues[i].request = opening.queues[i].share, opening.queues[i].request

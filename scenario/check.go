@@ -197,7 +197,7 @@ func (c *checker) refusal(want *v1alpha1.ExpectedRefusal) {
 	if want.Reason != "" && want.Reason != string(r.Reason) {
 		c.differ("refusal of "+want.Workload, want.Reason, string(r.Reason))
 	}
-	said := c.sim.Awaits.Refusal(c.sim.State, r, false)
+	said := c.sim.Refusal(r, false)
 	if p := want.Permanent; p != nil && *p != said.Permanent {
 		c.differ("refusal of "+want.Workload+", permanent", strconv.FormatBool(*p), strconv.FormatBool(said.Permanent))
 	}

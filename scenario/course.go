@@ -84,7 +84,7 @@ func cycleOf(m *v1alpha1.ExpectedMoment, every int64) int {
 
 // courseChecker knows all jobs of a course, also those that are not there now.
 func courseChecker(c *timeline.Course) *checker {
-	k := newChecker(&explain.Simulation{State: c.State, Refusals: c.Refusals})
+	k := newChecker(&explain.Simulation{State: c.State, Refusals: c.Refusals, Phrases: c.Phrases})
 	k.course = c
 	for _, l := range c.Lives {
 		k.know(l.Job)

@@ -113,7 +113,7 @@ func (r *runner) record(f *Frame, out *engine.Outcome) {
 			continue
 		}
 		r.told[x.Job] = now
-		text := r.options.Awaits.Refusal(r.State, x, false)
+		text := r.Phrases.Refusal(r.State, r.options.Awaits, x, false)
 		f.Refusals = append(f.Refusals, Refusal{text.Workload, text.Reason, text.Permanent, text.Cure, text.Awaits, text.Surplus, text.Message})
 	}
 }

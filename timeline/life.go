@@ -74,7 +74,7 @@ type departure struct {
 
 func begin(e *engine.Engine, state *cluster.State, o Options) *runner {
 	r := &runner{
-		Course: &Course{State: state, Start: o.Start, Every: o.Every}, engine: e, options: o,
+		Course: &Course{State: state, Start: o.Start, Every: o.Every, Phrases: explain.PhrasesOf(e)}, engine: e, options: o,
 		since: map[*cluster.Task]int{}, usage: newUsage(state), told: map[string]told{},
 	}
 	for _, n := range state.Nodes() {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/numeral"
 )
 
 const (
@@ -72,7 +72,7 @@ func (c *Course) Picture(w io.Writer, style explain.Style, wide bool) {
 }
 
 func (p *painter) head() string {
-	s := fmt.Sprintf("%s, %s of %s", strings.Replace(strings.TrimSuffix(Stamp(p.Start), "Z"), "T", " ", 1)+" UTC", count(p.Cycle, "cycle"), Span(p.Every))
+	s := fmt.Sprintf("%s, %s of %s", strings.Replace(strings.TrimSuffix(Stamp(p.Start), "Z"), "T", " ", 1)+" UTC", numeral.Count(p.Cycle, "cycle"), Span(p.Every))
 	if p.Settled {
 		s += fmt.Sprintf("; settled after cycle %d, at %s", p.Rest(), p.time(p.Rest()))
 	} else if p.Wake > 0 {
@@ -214,13 +214,6 @@ func (p *painter) most(n int) int {
 
 func (p *painter) rest(w io.Writer, n int, noun string) {
 	if n > 0 {
-		fmt.Fprintf(w, "  … and %s; -o wide shows all\n", count(n, "more "+noun))
+		fmt.Fprintf(w, "  … and %s; -o wide shows all\n", numeral.Count(n, "more "+noun))
 	}
-}
-
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
 }

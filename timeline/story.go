@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/numeral"
 )
 
 // maxLines is how many events are told unless all are asked for.
@@ -35,7 +36,7 @@ func (c *Course) Story(w io.Writer, style explain.Style, wide bool) {
 		}
 	}
 	if hidden > 0 {
-		fmt.Fprintf(w, "… and %s; -o wide shows all\n", count(hidden, "more event"))
+		fmt.Fprintf(w, "… and %s; -o wide shows all\n", numeral.Count(hidden, "more event"))
 	}
 	if lines > 0 {
 		fmt.Fprintln(w)
@@ -87,7 +88,7 @@ func (p *painter) tell(f *Frame) []string {
 		case "Evict":
 			some := ""
 			if tasks[a] < len(l.Job.Tasks()) {
-				some = fmt.Sprintf(", %s of it,", count(tasks[a], "task"))
+				some = fmt.Sprintf(", %s of it,", numeral.Count(tasks[a], "task"))
 			}
 			say("%s%s evicted %s", a.workload, some, a.cause)
 		case "Nominate":
@@ -95,7 +96,7 @@ func (p *painter) tell(f *Frame) []string {
 		default:
 			before := l.Mark(f.Cycle - 1)
 			if before == Running || before == Part {
-				say("%s grows by %s on %s", a.workload, count(tasks[a], "task"), where)
+				say("%s grows by %s on %s", a.workload, numeral.Count(tasks[a], "task"), where)
 			} else {
 				say("%s starts on %s", a.workload, where)
 			}
@@ -115,7 +116,7 @@ func (s Summary) Text(w io.Writer) {
 			parts = append(parts, strconv.Itoa(x.n)+" "+x.text)
 		}
 	}
-	line := count(s.Arrived+s.Coming, "workload")
+	line := numeral.Count(s.Arrived+s.Coming, "workload")
 	if len(parts) > 0 {
 		line += ": " + strings.Join(parts, ", ")
 	}
@@ -132,7 +133,7 @@ func (s Summary) Text(w io.Writer) {
 		fmt.Fprintf(w, "devices: %s %% in use, %s of %s device-hours\n", number(s.Utilization*100), number(s.DeviceHours), number(s.Offered))
 	}
 	if s.Evictions > 0 {
-		fmt.Fprintf(w, "evictions: %s, %s device-hours of work lost\n", count(s.Evictions, "task"), number(s.Lost))
+		fmt.Fprintf(w, "evictions: %s, %s device-hours of work lost\n", numeral.Count(s.Evictions, "task"), number(s.Lost))
 	}
 }
 

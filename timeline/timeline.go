@@ -74,6 +74,7 @@ type Course struct {
 	Frames   []*Frame          // of the cycles in which something happened
 	Lives    []*Life           // one for each job, by ID
 	Refusals []*engine.Refusal // once it has ended: what waits, and why
+	Phrases  explain.Phrases   // of the engine that ran it
 
 	used, lost int64 // thousandths of a device, times cycles
 	devices    int64 // thousandths of all devices

@@ -22,10 +22,9 @@ const minute = int64(time.Minute)
 // first task where one is enough.
 type pusher struct{ one bool }
 
-func (pusher) Name() string                   { return "Pusher" }
-func (pusher) OnSessionClose(*engine.Session) {}
+func (pusher) Name() string { return "Pusher" }
 func (p pusher) OnSessionOpen(s *engine.Session) {
-	s.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
+	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
 		for _, o := range s.State.Jobs() {
 			for _, t := range o.Tasks() {
 				if o.Priority < j.Priority && t.Runs() {
@@ -231,7 +230,6 @@ func TestProtectionIsWaitedFor(t *testing.T) {
 type clock struct{ seen []int64 }
 
 func (*clock) Name() string                      { return "Clock" }
-func (*clock) OnSessionClose(*engine.Session)    {}
 func (c *clock) OnSessionOpen(s *engine.Session) { c.seen = append(c.seen, s.Now) }
 
 // A clock that starts in 1970 is ahead by a nanosecond, but goes no slower for it:
@@ -289,8 +287,7 @@ func TestCheck(t *testing.T) {
 // waker asks for another session until a time.
 type waker struct{ until int64 }
 
-func (waker) Name() string                   { return "Waker" }
-func (waker) OnSessionClose(*engine.Session) {}
+func (waker) Name() string { return "Waker" }
 func (w waker) OnSessionOpen(s *engine.Session) {
 	if s.Now < w.until {
 		s.WakeAt(min(w.until, s.Now+2*minute))

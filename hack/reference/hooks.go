@@ -12,7 +12,7 @@ import (
 // combining begins the paragraph that says how the answers of several plugins become one.
 const combining = "Combining: "
 
-// hook is one Add method of the session.
+// hook is one Add method of Hooks.
 type hook struct {
 	name, signature string
 	text, rule      string // its comment, and the rule that the comment ends with
@@ -46,17 +46,17 @@ func describe(fset *token.FileSet, files []*ast.File) (string, error) {
 			fmt.Fprintf(&b, "%s\n\n```go\n%s\n```\n\n", t.text, t.code)
 		}
 	}
-	return table.String() + "\n" + b.String(), nil
+	return table.String() + "\n" + otherNames(files) + b.String(), nil
 }
 
-// registrations are the Add methods of Session, as written. One that does not
+// registrations are the Add methods of Hooks, as written. One that does not
 // say how answers combine is an error: its users would have to guess.
 func registrations(fset *token.FileSet, files []*ast.File) ([]hook, error) {
 	var out []hook
 	for _, f := range files {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv == nil || !strings.HasPrefix(fn.Name.Name, "Add") || !isSession(fn.Recv.List[0].Type) {
+			if !ok || fn.Recv == nil || !strings.HasPrefix(fn.Name.Name, "Add") || !isA(fn.Recv.List[0].Type, "Hooks") {
 				continue
 			}
 			text, rule, _ := strings.Cut(paragraphs(fn.Doc.Text()), "\n\n"+combining)
@@ -79,13 +79,52 @@ func registrations(fset *token.FileSet, files []*ast.File) ([]hook, error) {
 	return out, nil
 }
 
-func isSession(receiver ast.Expr) bool {
+// isA reports whether the receiver is a pointer to the type.
+func isA(receiver ast.Expr, name string) bool {
 	star, ok := receiver.(*ast.StarExpr)
 	if !ok {
 		return false
 	}
-	name, ok := star.X.(*ast.Ident)
-	return ok && name.Name == "Session"
+	id, ok := star.X.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+// otherNames is a table of the methods of Session that only call one of Hooks; "" where
+// there are none.
+func otherNames(files []*ast.File) string {
+	var b strings.Builder
+	for _, f := range files {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil || !strings.HasPrefix(fn.Name.Name, "Add") || !isA(fn.Recv.List[0].Type, "Session") || len(fn.Body.List) != 1 {
+				continue
+			}
+			if of := called(fn.Body.List[0]); of != "" {
+				fmt.Fprintf(&b, "| `Session.%s` | [`%s`](#%s) |\n", fn.Name.Name, of, strings.ToLower(of))
+			}
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "Other names of the same hooks, which plugins may use as well:\n\n| name | hook |\n|---|---|\n" + b.String() + "\n"
+}
+
+// called is the name of the method that the statement calls; "" where it calls none.
+func called(s ast.Stmt) string {
+	x, ok := s.(*ast.ExprStmt)
+	if !ok {
+		return ""
+	}
+	call, ok := x.X.(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	return sel.Sel.Name
 }
 
 type namedType struct{ text, code string }

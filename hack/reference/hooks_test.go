@@ -33,17 +33,25 @@ func (o *Other) AddTo(fn LeftFn) {}
 // a score.
 //
 // Combining: added; a | b.
-func (s *Session) AddRightFn(matters func(*Job) bool, fn RightFn) { add(s, fn) }`,
+func (h *Hooks) AddRightFn(matters func(*Job) bool, fn RightFn) { add(h, fn) }`,
 			want: "| hook | combining |\n|---|---|\n| [`AddRightFn`](#addrightfn) | added; a \\| b. |\n\n" +
 				"## AddRightFn\n\nAddRightFn registers a score.\n\n**Combining:** added; a | b.\n\n" +
-				"```go\nfunc (s *Session) AddRightFn(matters func(*Job) bool, fn RightFn)\n```\n\n" +
+				"```go\nfunc (h *Hooks) AddRightFn(matters func(*Job) bool, fn RightFn)\n```\n\n" +
 				"LeftFn and RightFn score.\n\n```go\ntype RightFn func(*Node) float64\n```\n\n",
 		},
-		"no rule":          {method: "// AddRightFn registers.\nfunc (s *Session) AddRightFn(fn RightFn) {}", err: strings.Replace(missing, "15", "16", 1)},
-		"no comment":       {method: "func (s *Session) AddRightFn(fn RightFn) {}", err: missing},
-		"an empty rule":    {method: "// AddRightFn registers.\n//\n// Combining:\nfunc (s *Session) AddRightFn(fn RightFn) {}", err: strings.Replace(missing, "15", "18", 1)},
-		"not its own part": {method: "// AddRightFn registers.\n// Combining: added.\nfunc (s *Session) AddRightFn(fn RightFn) {}", err: strings.Replace(missing, "15", "17", 1)},
-		"not the last":     {method: "// AddRightFn registers.\n//\n// Combining: added.\n//\n// More.\nfunc (s *Session) AddRightFn(fn RightFn) {}", err: strings.Replace(missing, "15", "20", 1)},
+		"another name": {
+			method: "// AddRight registers.\n//\n// Combining: added.\nfunc (h *Hooks) AddRight(fn RightFn) {}\n\n// AddRightFn is Hooks.AddRight.\nfunc (s *Session) AddRightFn(fn RightFn) { s.Hooks.AddRight(fn) }",
+			want: "| hook | combining |\n|---|---|\n| [`AddRight`](#addright) | added. |\n\n" +
+				"Other names of the same hooks, which plugins may use as well:\n\n| name | hook |\n|---|---|\n| `Session.AddRightFn` | [`AddRight`](#addright) |\n\n" +
+				"## AddRight\n\nAddRight registers.\n\n**Combining:** added.\n\n" +
+				"```go\nfunc (h *Hooks) AddRight(fn RightFn)\n```\n\n" +
+				"LeftFn and RightFn score.\n\n```go\ntype RightFn func(*Node) float64\n```\n\n",
+		},
+		"no rule":          {method: "// AddRightFn registers.\nfunc (h *Hooks) AddRightFn(fn RightFn) {}", err: strings.Replace(missing, "15", "16", 1)},
+		"no comment":       {method: "func (h *Hooks) AddRightFn(fn RightFn) {}", err: missing},
+		"an empty rule":    {method: "// AddRightFn registers.\n//\n// Combining:\nfunc (h *Hooks) AddRightFn(fn RightFn) {}", err: strings.Replace(missing, "15", "18", 1)},
+		"not its own part": {method: "// AddRightFn registers.\n// Combining: added.\nfunc (h *Hooks) AddRightFn(fn RightFn) {}", err: strings.Replace(missing, "15", "17", 1)},
+		"not the last":     {method: "// AddRightFn registers.\n//\n// Combining: added.\n//\n// More.\nfunc (h *Hooks) AddRightFn(fn RightFn) {}", err: strings.Replace(missing, "15", "20", 1)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -34,12 +34,12 @@ const (
 	held  = engine.Wait | engine.Evict
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: AffinityMismatch, Cure: other, Meaning: "The node's labels fulfil none of the terms that the task requires. The subject is the label at which the first term fails."},
-	{Reason: DomainUnknown, Cure: other, Meaning: "The job must be near another in a domain that a label names, and the node lacks that label. The subject is the label."},
-	{Reason: JobAffinityUnmet, Cure: engine.Wait, Meaning: "The job must be near another, and none that matches is placed in the node's domain. One may come; evicting somebody does not help. The subject is the term."},
-	{Reason: JobAntiAffinity, Cure: held, Meaning: "A job that this one must be away from, or that keeps it away, is placed in the node's domain; have counts its tasks. The subject is the term."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: AffinityMismatch, Cure: other, Phrase: "required affinity to {subject} not met", Meaning: "The node's labels fulfil none of the terms that the task requires. The subject is the label at which the first term fails."},
+	{Reason: DomainUnknown, Cure: other, Phrase: "label {subject}, which names the domain, missing", Meaning: "The job must be near another in a domain that a label names, and the node lacks that label. The subject is the label."},
+	{Reason: JobAffinityUnmet, Cure: engine.Wait, Phrase: "no job near it that matches {subject}", Meaning: "The job must be near another, and none that matches is placed in the node's domain. One may come; evicting somebody does not help. The subject is the term."},
+	{Reason: JobAntiAffinity, Cure: held, Phrase: "too near to jobs that match {subject}", Meaning: "A job that this one must be away from, or that keeps it away, is placed in the node's domain; have counts its tasks. The subject is the term."},
 }
 
 type plugin struct {
@@ -57,24 +57,20 @@ type view struct {
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return &plugin{counter: neighbours.Counter{Holders: true}}, nil
+	return &plugin{counter: neighbours.Counter{Holders: true}}, args.Decode(&struct{}{})
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.seen = view{}
 	p.counter.Open(s)
-	s.AddStaticPredicateFn(matters, admit)
-	s.AddPrePredicateFn(p.before)
-	s.AddPredicateFn(p.matters, p.admit)
-	s.AddExclusionFn(p.exclusions)
+	s.Hooks.AddStaticFilter(matters, admit)
+	s.Hooks.AddPreFilter(p.before)
+	s.Hooks.AddTaskFilter(p.matters, p.admit)
+	s.Hooks.AddExclusion(p.exclusions)
 }
-
-func (p *plugin) OnSessionClose(*engine.Session) {}
 
 func matters(s *cluster.Shape) bool { return len(s.Required) > 0 }
 

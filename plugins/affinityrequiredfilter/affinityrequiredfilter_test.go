@@ -76,10 +76,9 @@ func open(t *testing.T, jobs ...*fixture.JobBuilder) (*plugin, *engine.Session) 
 // room keeps tasks off full nodes, as NodeResourcesFit would.
 type room struct{}
 
-func (room) Name() string                   { return "room" }
-func (room) OnSessionClose(*engine.Session) {}
+func (room) Name() string { return "room" }
 func (room) OnSessionOpen(s *engine.Session) {
-	s.AddShapePredicateFn(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	s.Hooks.AddShapeFilter(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		if n.Ledger(cluster.CPU).Free() >= s.Resources.Of(cluster.CPU) {
 			return nil
 		}

@@ -38,10 +38,7 @@ type wish struct {
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return &plugin{}, nil
+	return &plugin{}, args.Decode(&struct{}{})
 }
 
 func (p *plugin) Name() string { return Name }
@@ -49,11 +46,9 @@ func (p *plugin) Name() string { return Name }
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.job = nil
 	p.counter.Open(s)
-	s.AddStaticOrderFn(prefersNodes, scoreNode)
-	s.AddNodeOrderFn(prefersJobs, p.scoreJobs)
+	s.Hooks.AddStaticScore(prefersNodes, scoreNode)
+	s.Hooks.AddTaskScore(prefersJobs, p.scoreJobs)
 }
-
-func (p *plugin) OnSessionClose(*engine.Session) {}
 
 func prefersNodes(s *cluster.Shape) bool {
 	for i := range s.Preferred {

@@ -21,24 +21,21 @@ const Name = "BackendFrameworkFilter"
 // BackendNotSupported is a node without a device that the backend runs on.
 const BackendNotSupported engine.Reason = "BackendNotSupported"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: BackendNotSupported, Cure: engine.Grow | engine.Relax, Meaning: "No device of the node speaks a runtime that the backend runs on. The subject says which those are and what the node has instead."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: BackendNotSupported, Cure: engine.Grow | engine.Relax, Phrase: "{subject}", Meaning: "No device of the node speaks a runtime that the backend runs on. The subject says which those are and what the node has instead."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(matters, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(matters, admit) }
 
 func matters(s *cluster.Shape) bool { return len(s.Need.Types) > 0 && !s.Need.None() }
 

@@ -27,32 +27,29 @@ const (
 	DeviceMemoryInUse    engine.Reason = "DeviceMemoryInUse"    // it does, but not now
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: ReplicaTooLarge, Cure: engine.Grow, Meaning: "The device memory of the nodes that one replica takes is less than the replica needs; more nodes of this group do not help, larger ones do. The subject is the group."},
-	{Reason: GroupMemoryTooSmall, Cure: engine.Grow, Meaning: "The device memory of the group's nodes that passed the node filters is less than all replicas need together. The subject is the group."},
-	{Reason: DeviceMemoryUnknown, Cure: engine.Grow, Meaning: "The memory of the group's devices is not known: a dump counts them, and its nodes lack device labels such as nvidia.com/gpu.memory. The subject is the group."},
-	{Reason: DeviceMemoryTooSmall, Cure: engine.Grow, Meaning: "Even idle, the devices of the node give less than the node's part of a replica: memory that is reserved is not given, replicas of a device share one memory, and on unified memory it is no more than the node's. The subject is the group."},
-	{Reason: DeviceMemoryInUse, Cure: engine.Wait | engine.Evict, Meaning: "The devices of the node give the node's part of a replica, but too little of it is free: a reading found it in use, or tasks hold it of unified memory. The subject is the group."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: ReplicaTooLarge, Cure: engine.Grow, Phrase: "one replica wants {want}, its nodes have {have}", Meaning: "The device memory of the nodes that one replica takes is less than the replica needs; more nodes of this group do not help, larger ones do. The subject is the group."},
+	{Reason: GroupMemoryTooSmall, Cure: engine.Grow, Phrase: "all replicas want {want}, the group has {have}", Meaning: "The device memory of the group's nodes that passed the node filters is less than all replicas need together. The subject is the group."},
+	{Reason: DeviceMemoryUnknown, Cure: engine.Grow, Phrase: "the memory of its devices is not known", Meaning: "The memory of the group's devices is not known: a dump counts them, and its nodes lack device labels such as nvidia.com/gpu.memory. The subject is the group."},
+	{Reason: DeviceMemoryTooSmall, Cure: engine.Grow, Phrase: "its devices give less than {want}", Meaning: "Even idle, the devices of the node give less than the node's part of a replica: memory that is reserved is not given, replicas of a device share one memory, and on unified memory it is no more than the node's. The subject is the group."},
+	{Reason: DeviceMemoryInUse, Cure: engine.Wait | engine.Evict, Phrase: "its devices have less than {want} free", Meaning: "The devices of the node give the node's part of a replica, but too little of it is free: a reading found it in use, or tasks hold it of unified memory. The subject is the group."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (plugin) Name() string                { return Name }
+func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (plugin) OnSessionOpen(s *engine.Session) {
 	f := filter{}
-	s.AddPredicateFn(matters, f.admitNode)
-	s.AddGroupPredicateFn(f.admit)
+	s.Hooks.AddTaskFilter(matters, f.admitNode)
+	s.Hooks.AddGroupFilter(f.admit)
 }
 
 func matters(t *cluster.Task, j *cluster.Job) bool {
@@ -67,8 +64,9 @@ type filter map[*cluster.Group]cluster.Bytes
 func (f filter) most(g *cluster.Group) cluster.Bytes {
 	most, known := f[g]
 	if !known {
+		var any cluster.Shape
 		for _, n := range g.Nodes {
-			most = max(most, n.DeviceMemory(&cluster.Shape{}))
+			most = max(most, any.DeviceMemory(n))
 		}
 		f[g] = most
 	}
@@ -83,11 +81,11 @@ func (f filter) admitNode(t *cluster.Task, j *cluster.Job, n *cluster.Node) *eng
 		return nil // it has no devices, as others say
 	}
 	part := cluster.Bytes(cluster.MulDivUp(int64(w.Memory), 1, int64(max(1, w.NodesPerReplica))))
-	free := n.FreeDeviceMemory(t.Shape)
+	free := t.Shape.FreeDeviceMemory(n)
 	if free >= part || f.most(g) < part {
 		return nil
 	}
-	if ever := n.DeviceMemory(t.Shape); ever < part {
+	if ever := t.Shape.DeviceMemory(n); ever < part {
 		return reject(DeviceMemoryTooSmall, g, int64(part), int64(ever))
 	}
 	r := reject(DeviceMemoryInUse, g, int64(part), int64(free))

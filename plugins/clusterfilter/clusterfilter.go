@@ -15,24 +15,21 @@ const Name = "ClusterFilter"
 // CellMismatch is a node outside the cell that the task asks for.
 const CellMismatch engine.Reason = "CellMismatch"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: CellMismatch, Cure: engine.Grow | engine.Relax, Meaning: "The node is not in the cell that the task asks for. The subject is that cell."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: CellMismatch, Cure: engine.Grow | engine.Relax, Phrase: "not in cell {subject}", Meaning: "The node is not in the cell that the task asks for. The subject is that cell."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(matters, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(matters, admit) }
 
 func matters(s *cluster.Shape) bool { return s.Cell != "" }
 

@@ -16,31 +16,27 @@ const Name = "Consolidate"
 // Consolidated is why a task was moved.
 const Consolidated engine.Reason = "Consolidated"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: Consolidated, Meaning: "Of an eviction: the task moves to another node, where room is held for it, so that what it leaves is in one piece."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: Consolidated, Phrase: "moved, so that what it leaves is in one piece", Meaning: "Of an eviction: the task moves to another node, where room is held for it, so that what it leaves is in one piece."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return &plugin{}, nil
+	return &plugin{}, args.Decode(&struct{}{})
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.AddMovableFn(movable)
-	s.AddMeans(engine.Move, Consolidated)
+	s.Hooks.AddMovable(movable)
+	s.Hooks.AddMeans(engine.Move, Consolidated)
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) {}
-
 // movable lets every preemptible job move: the engine asks about no others.
-func movable(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
-	return func(*engine.Victim) engine.Reason { return engine.Consent }
+func movable(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+	return func(*engine.Victim) engine.Verdict { return engine.Allow }
 }

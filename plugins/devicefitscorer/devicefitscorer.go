@@ -23,20 +23,16 @@ type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (plugin) Name() string { return Name }
 
 // OnSessionOpen registers both: which devices of a node are taken must agree with
 // what the node is worth.
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddShapeOrderFn(matters, score)
-	s.AddGpuOrderFn(func(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
+	s.Hooks.AddShapeScore(matters, score)
+	s.Hooks.AddDeviceScore(func(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
 		if !matters(s) {
 			return 0
 		}
@@ -64,7 +60,7 @@ func score(s *cluster.Shape, n *cluster.Node) float64 {
 func fit(s *cluster.Shape, d *cluster.Device) float64 {
 	need := &s.Need
 	each := need.SumAtLeast / cluster.Bytes(max(1, need.Devices))
-	claimed := cluster.Bytes(cluster.MulDiv(int64(d.Memory), int64(need.Share), int64(cluster.Whole)))
+	claimed := d.Of(need.Share)
 	if claimed <= 0 || each > claimed {
 		return 0
 	}

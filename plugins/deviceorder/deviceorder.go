@@ -51,8 +51,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 }
 
 func (p *plugin) Name() string                    { return Name }
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddGpuOrderFn(p.score) }
-func (p *plugin) OnSessionClose(*engine.Session)  {}
+func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddDeviceScore(p.score) }
 
 // score goes in steps of 0.099 for each thousandth of the device, from 0.1 to
 // 99.1. A device that somebody is still leaving loses half a step: among equals

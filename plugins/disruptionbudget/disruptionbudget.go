@@ -17,45 +17,42 @@ const Name = "DisruptionBudget"
 // InBudget is given for a victim that a budget keeps.
 const InBudget engine.Reason = "VictimInBudget"
 
-// Reasons documents what the plugin says about victims.
-var Reasons = []engine.ReasonDoc{
-	{Reason: InBudget, Cure: engine.Relax, Meaning: "With what would have to go, fewer tasks would be left running than a disruption budget asks for, or there are fewer already. It spares a victim and turns no node down."},
+// reasons documents what the plugin says about victims.
+var reasons = []engine.ReasonDoc{
+	{Reason: InBudget, Cure: engine.Relax, Phrase: "a disruption budget keeps it", Spared: "that a disruption budget keeps", Meaning: "With what would have to go, fewer tasks would be left running than a disruption budget asks for, or there are fewer already. It spares a victim and turns no node down."},
 }
 
 type plugin struct{ counts counts }
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return &plugin{}, nil
+	return &plugin{}, args.Decode(&struct{}{})
 }
 
-func (*plugin) Name() string                   { return Name }
-func (*plugin) OnSessionClose(*engine.Session) {}
+func (*plugin) Name() string                { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen registers nothing where there are no budgets.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	if len(s.State.Budgets()) == 0 {
 		return
 	}
-	judge := func(v *engine.Victim) engine.Reason { return p.counts.judge(s.State, v) }
-	veto := func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return judge }
-	s.AddReclaimableFn(veto)
-	s.AddPreemptableFn(veto)
-	s.AddMovableFn(veto)
+	judge := func(v *engine.Victim) engine.Verdict { return p.counts.judge(s.State, v) }
+	veto := func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return judge }
+	s.Hooks.AddReclaimable(veto)
+	s.Hooks.AddPreemptable(veto)
+	s.Hooks.AddMovable(veto)
 	for _, p := range [...]engine.Purpose{engine.Reclaim, engine.Preempt, engine.Move} {
-		s.NarrowVictims(p, engine.NoClass)
+		s.Hooks.NarrowVictims(p, engine.NoClass)
 	}
 }
 
 // judge spares a victim that any budget needs.
-func (c *counts) judge(s *cluster.State, v *engine.Victim) engine.Reason {
+func (c *counts) judge(s *cluster.State, v *engine.Victim) engine.Verdict {
 	for _, b := range c.of(s, v.Job) {
 		if b.running-len(v.Tasks) < b.Required(b.desired) {
-			return InBudget
+			return engine.Protect(InBudget)
 		}
 	}
-	return ""
+	return engine.NoOpinion
 }

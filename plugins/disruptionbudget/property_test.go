@@ -14,10 +14,9 @@ import (
 // room keeps tasks off nodes that have no room for them.
 type room struct{}
 
-func (room) Name() string                   { return "room" }
-func (room) OnSessionClose(*engine.Session) {}
+func (room) Name() string { return "room" }
 func (room) OnSessionOpen(s *engine.Session) {
-	s.AddShapePredicateFn(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	s.Hooks.AddShapeFilter(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		if n.Ledger(cluster.CPU).Free() < s.Resources.Of(cluster.CPU) {
 			return &engine.Rejection{Reason: "Full", Cure: engine.Wait | engine.Evict}
 		}

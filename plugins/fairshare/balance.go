@@ -22,11 +22,11 @@ import (
 
 // lastResort registers these rules.
 func (p *plugin) lastResort(s *engine.Session) {
-	s.AddLastResort(engine.Reclaim, engine.LastResort{Victims: p.reclaimableLast, Classes: p.classesLast, Balance: p.balance})
+	s.Hooks.AddLastResort(engine.Reclaim, engine.LastResort{Victims: p.reclaimableLast, Classes: p.classesLast, Balance: p.balance})
 }
 
 // reclaimableLast says which victims may leave by one of the rules.
-func (p *plugin) reclaimableLast(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
+func (p *plugin) reclaimableLast(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
 	c := p.lastClaimant(job, lacks)
 	if c == nil {
 		return nil
@@ -63,11 +63,10 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 	}
 	return func(class cluster.Class) bool {
 		c.refresh()
-		leaf := c.tree.byName[class.Queue]
-		if leaf == nil || slices.Contains(c.branch, leaf) {
+		leaf, fork := c.fork(class.Queue)
+		if leaf == nil {
 			return false
 		}
-		fork := c.fork(leaf)
 		theirs := leaf.branch[fork:]
 		for _, ask := range c.asks[fork] {
 			if theirs[0].Used.Of(ask.Name) == 0 {
@@ -85,19 +84,19 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 // quotaOf is the quota as a bound: a queue that has none does not stay within it.
 func quotaOf(sh *Share) int64 { return max(sh.Quota, 0) }
 
-func (c *claimant) spareLast(v *engine.Victim) engine.Reason {
+func (c *claimant) spareLast(v *engine.Victim) engine.Verdict {
 	leaf, fork, objection := c.stronger(v)
 	if leaf == nil {
-		return objection
+		return engine.Protect(objection)
 	}
 	theirs := leaf.branch[fork:]
 	switch allowed := c.allows(v, theirs, fork); {
 	case objection == "" && allowed:
-		return engine.Consent
+		return engine.Allow
 	case allowed || c.mayAllow(v, theirs, fork):
 		return engine.NotYet(cmp.Or(objection, VictimQueueWithinItsShare))
 	}
-	return cmp.Or(objection, VictimQueueWithinItsShare)
+	return engine.Protect(cmp.Or(objection, VictimQueueWithinItsShare))
 }
 
 // allows reports whether the victim may leave by shares or by one of the rules, as the
@@ -230,11 +229,10 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 	lower := make([]bool, len(c.branch))
 	deepest := -1
 	for _, v := range plan {
-		leaf := c.tree.byName[v.Job.Queue]
-		if v.Purpose != engine.Reclaim || leaf == nil || slices.Contains(c.branch, leaf) || c.fair(v, leaf, plan) {
+		leaf, fork := c.fork(v.Job.Queue)
+		if v.Purpose != engine.Reclaim || leaf == nil || c.fair(v, leaf.branch[fork:], fork, plan) {
 			continue
 		}
-		fork := c.fork(leaf)
 		lower[fork], deepest = true, max(deepest, fork)
 	}
 	if deepest < 0 {
@@ -257,9 +255,7 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 
 // fair reports whether the victim may leave by shares or quotas alone, in the State
 // that the plan ends in.
-func (c *claimant) fair(v *engine.Victim, leaf *Queue, plan []*engine.Victim) bool {
-	fork := c.fork(leaf)
-	theirs := leaf.branch[fork:]
+func (c *claimant) fair(v *engine.Victim, theirs []*Queue, fork int, plan []*engine.Victim) bool {
 	if c.within[fork] && c.some(v, theirs[0], fork, func(resource string) bool { return ended(theirs, resource, charged(v, resource)) }) {
 		return true
 	}

@@ -43,18 +43,19 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return &plugin{settings: settings}, nil
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session, p.state, p.tree, p.settings.Decay.Now = s, s.State, nil, s.Now
-	s.AddSiblingOrderFn(p.compare)
-	s.AddFrozenOrderFn(p.freeze)
-	s.AddSurplusFn(p.deserved)
-	s.AddReclaimableFn(p.reclaimable)
-	s.NarrowVictims(engine.Reclaim, p.classes)
+	s.Hooks.AddSiblingOrder(p.compare)
+	s.Hooks.AddFrozenOrder(p.freeze)
+	s.Hooks.AddSurplus(p.deserved)
+	s.Hooks.AddReclaimable(p.reclaimable)
+	s.Hooks.NarrowVictims(engine.Reclaim, p.classes)
 	p.lastResort(s)
-	s.AddStandingFn(p.standings)
-	s.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
+	s.Hooks.AddStanding(p.standings)
+	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})
 }
 
 // moved forgets how the task's queue stood.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/internal/tier"
 )
 
 // Why a job is not a victim of reclaiming.
@@ -16,13 +17,13 @@ const (
 	VictimQueueWithinItsShare engine.Reason = "VictimQueueWithinItsShare"
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: VictimInSameQueue, Meaning: "Why nothing is reclaimed from a job: it is in the same queue."},
-	{Reason: VictimGuaranteed, Meaning: "Why nothing is reclaimed from a job: its queue, or one above it, is Guaranteed, and would hold less than its quota without it."},
-	{Reason: VictimOfStrongerTier, Meaning: "Why nothing is reclaimed from a job: its queue is of a stronger tier, and would take the room back."},
-	{Reason: QueueBeyondItsShare, Meaning: "Why nothing is reclaimed from a job: the queue that wants its room would be above its own fair share with it."},
-	{Reason: VictimQueueWithinItsShare, Meaning: "Why nothing is reclaimed from a job: without it, its queue would hold less than its fair share."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: VictimInSameQueue, Phrase: "in the same queue", Spared: "in the same queue", Meaning: "Why nothing is reclaimed from a job: it is in the same queue."},
+	{Reason: VictimGuaranteed, Phrase: "its Guaranteed queue would fall below its quota", Spared: "whose Guaranteed queue would hold less than its quota", Meaning: "Why nothing is reclaimed from a job: its queue, or one above it, is Guaranteed, and would hold less than its quota without it."},
+	{Reason: VictimOfStrongerTier, Phrase: "of a stronger tier", Spared: "of a stronger tier", Meaning: "Why nothing is reclaimed from a job: its queue is of a stronger tier, and would take the room back."},
+	{Reason: QueueBeyondItsShare, Phrase: "the queue that asks would be above its own fair share", Spared: "outside of a queue above its own that would exceed its fair share", Meaning: "Why nothing is reclaimed from a job: the queue that wants its room would be above its own fair share with it."},
+	{Reason: VictimQueueWithinItsShare, Phrase: "its queue would fall below its fair share", Spared: "whose queue would fall below its fair share", Meaning: "Why nothing is reclaimed from a job: without it, its queue would hold less than its fair share."},
 }
 
 // claimant is a job that wants its queue's share back, and the branch of its queue.
@@ -45,7 +46,7 @@ type claimant struct {
 }
 
 // reclaimable says which victims may leave so that the job's queue gets its share.
-func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
+func (p *plugin) reclaimable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
 	c := p.claimant(job, lacks)
 	if c == nil || len(c.asks[len(c.branch)-1]) == 0 || !c.mayStay(len(c.branch)-1, (*Share).Share) {
 		return nil
@@ -134,12 +135,8 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 	}
 	return func(class cluster.Class) bool {
 		c.refresh()
-		leaf := c.tree.byName[class.Queue]
-		if leaf == nil || slices.Contains(c.branch, leaf) {
-			return false
-		}
-		fork := c.fork(leaf)
-		return c.mayBeWithin[fork] && slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
+		leaf, fork := c.fork(class.Queue)
+		return leaf != nil && c.mayBeWithin[fork] && slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
 			return c.plugin.mayBeAbove(leaf.branch[fork:], class, ask.Name)
 		})
 	}
@@ -155,25 +152,25 @@ func (c *claimant) mayDeserve(level int) bool {
 	return true
 }
 
-func (c *claimant) spare(v *engine.Victim) engine.Reason {
+func (c *claimant) spare(v *engine.Victim) engine.Verdict {
 	leaf, fork, objection := c.stronger(v)
 	if leaf == nil {
-		return objection
+		return engine.Protect(objection)
 	}
 	theirs := leaf.branch[fork:]
 	switch exceeds := c.exceeds(v, theirs, fork); {
 	case objection != "" && exceeds && c.mayBeWithin[fork]:
 		return engine.NotYet(objection)
 	case objection != "":
-		return objection
+		return engine.Protect(objection)
 	case !exceeds:
-		return VictimQueueWithinItsShare
+		return engine.Protect(VictimQueueWithinItsShare)
 	case c.within[fork]:
-		return engine.Consent
+		return engine.Allow
 	case c.mayBeWithin[fork]:
 		return engine.NotYet(QueueBeyondItsShare)
 	}
-	return QueueBeyondItsShare
+	return engine.Protect(QueueBeyondItsShare)
 }
 
 // stronger finds where the branch of the victim's queue parts from the claimant's, and
@@ -182,20 +179,19 @@ func (c *claimant) spare(v *engine.Victim) engine.Reason {
 // its queue have left.
 func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection engine.Reason) {
 	c.refresh()
-	leaf = c.tree.byName[v.Job.Queue]
-	if leaf == nil || slices.Contains(c.branch, leaf) { // a job stays in a queue that is gone, or has queues below it by now
+	leaf, fork = c.fork(v.Job.Queue)
+	switch {
+	case leaf == nil:
 		return nil, 0, VictimInSameQueue
-	}
-	fork = c.fork(leaf)
-	if c.wouldReturn(v, fork) {
+	case c.wouldReturn(v, fork):
 		return nil, 0, VictimGuaranteed
 	}
 	own := c.branch[fork].Queue
-	theirs, keeps := c.plugin.state.TierWithout(leaf.branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.branch[fork].Queue, resource) })
-	switch tier := c.plugin.state.TierWith(own, c.left[fork].Of); {
+	theirs, keeps := tier.Without(c.plugin.state, leaf.branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.branch[fork].Queue, resource) })
+	switch mine := tier.With(c.plugin.state, own, c.left[fork].Of); {
 	case keeps:
 		return nil, 0, VictimGuaranteed
-	case theirs.Rank() >= tier.Rank():
+	case theirs.Rank() >= mine.Rank():
 		return leaf, fork, ""
 	case theirs.Rank() >= own.Tier.Rank():
 		return leaf, fork, VictimOfStrongerTier
@@ -208,7 +204,7 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 // would take that back from other tiers, in the name of that queue.
 func (c *claimant) wouldReturn(v *engine.Victim, fork int) bool {
 	for level, above := range c.branch[:fork] {
-		_, keeps := c.plugin.state.TierWithout(above.Queue, func(resource string) int64 {
+		_, keeps := tier.Without(c.plugin.state, above.Queue, func(resource string) int64 {
 			if c.asks[level].Of(resource) > 0 {
 				return 0
 			}
@@ -221,13 +217,18 @@ func (c *claimant) wouldReturn(v *engine.Victim, fork int) bool {
 	return false
 }
 
-// fork is the level at which the branch of the victim's queue parts from the claimant's.
-func (c *claimant) fork(leaf *Queue) int {
-	i := 0
-	for c.branch[i] == leaf.branch[i] {
-		i++
+// fork is the victim's queue, and the level at which its branch parts from the claimant's.
+// The queue is nil where they do not part: a job stays in a queue that is gone, or has
+// queues below it by now.
+func (c *claimant) fork(queue string) (leaf *Queue, level int) {
+	leaf = c.tree.byName[queue]
+	if leaf == nil || slices.Contains(c.branch, leaf) {
+		return nil, 0
 	}
-	return i
+	for c.branch[level] == leaf.branch[level] {
+		level++
+	}
+	return leaf, level
 }
 
 // exceeds reports whether the queues of the victim hold more than their shares of

@@ -18,15 +18,11 @@ type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddJobOrderFn(compare) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddJobOrder(compare) }
 
 func compare(l, r *cluster.Job) int {
 	return cmp.Compare(l.Created, r.Created)

@@ -26,26 +26,23 @@ const (
 
 const cure = engine.Grow | engine.Relax
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: GPUNotSelected, Cure: engine.Relax, Meaning: "Devices were selected, and none of them is on this node."},
-	{Reason: SelectedGPUMissing, Cure: cure, Meaning: "A device of this node was selected that it does not have, or has lost, and too few are left without it. The subject names such devices; want is how many the task takes here, have how many of the selected ones are there."},
-	{Reason: TooFewSelectedGPUs, Cure: cure, Meaning: "All devices of this node that were selected are there, and the task takes more of them on one node; one that takes the whole node needs all its devices to be selected. Want is how many it takes, have how many were selected."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: GPUNotSelected, Cure: engine.Relax, Phrase: "none of the selected devices is there", Meaning: "Devices were selected, and none of them is on this node."},
+	{Reason: SelectedGPUMissing, Cure: cure, Phrase: "selected devices missing or lost: {subject}; want {want}, {have} there", Meaning: "A device of this node was selected that it does not have, or has lost, and too few are left without it. The subject names such devices; want is how many the task takes here, have how many of the selected ones are there."},
+	{Reason: TooFewSelectedGPUs, Cure: cure, Phrase: "fewer than {want} selected devices", One: "no selected device", Meaning: "All devices of this node that were selected are there, and the task takes more of them on one node; one that takes the whole node needs all its devices to be selected. Want is how many it takes, have how many were selected."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(matters, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(matters, admit) }
 
 // matters also where no device is taken: a form without any, such as one that runs
 // on cores alone, keeps to the nodes that were meant.
@@ -71,13 +68,7 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			}
 		}
 	}
-	want := need.Devices
-	switch {
-	case need.WholeNode:
-		want = max(1, want, working)
-	case need.Layers != nil:
-		want = max(1, want)
-	}
+	want := s.Wanted(working)
 	if there >= want {
 		return nil
 	}

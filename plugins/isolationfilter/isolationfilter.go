@@ -30,32 +30,29 @@ const (
 	ClassConflictsWithResourceId engine.Reason = "ClassConflictsWithResourceId" // the request contradicts itself: the client corrects it
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: NoNodeSupportsClass, Cure: engine.Grow, Meaning: "The node does not advertise the isolation class that the task asks for, or could not honour it even with nobody else there. The subject is the class."},
-	{Reason: NodesSupportButContended, Cure: engine.Wait | engine.Evict, Meaning: "The node honours the class, but the cores or devices it takes are held by others. The subject is the class."},
-	{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Meaning: "The task shares devices and the node's share mode is exclusive. An operator can change the mode; otherwise it takes other nodes. The subject is the class."},
-	{Reason: ClassConflictsWithResourceId, Meaning: "The class does not go with the devices that the task names: DeviceExclusive with a partition, or PartitionExclusive with a resource whose devices are not partitions. Only a changed request helps. The subject is the class."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: NoNodeSupportsClass, Cure: engine.Grow, Phrase: "does not support {subject}", Meaning: "The node does not advertise the isolation class that the task asks for, or could not honour it even with nobody else there. The subject is the class."},
+	{Reason: NodesSupportButContended, Cure: engine.Wait | engine.Evict, Phrase: "fewer than {want} free for {subject}", One: "nothing free for {subject}", Meaning: "The node honours the class, but the cores or devices it takes are held by others. The subject is the class."},
+	{Reason: ClassConflictsWithDaemonMode, Cure: engine.Grow, Phrase: "its share mode is exclusive", Meaning: "The task shares devices and the node's share mode is exclusive. An operator can change the mode; otherwise it takes other nodes. The subject is the class."},
+	{Reason: ClassConflictsWithResourceId, Phrase: "{subject} contradicts the devices asked for", Meaning: "The class does not go with the devices that the task names: DeviceExclusive with a partition, or PartitionExclusive with a resource whose devices are not partitions. Only a changed request helps. The subject is the class."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (plugin) Name() string                { return Name }
+func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen asks for what no waiting cures apart from what others hold: the
 // first depends on the node alone.
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticPredicateFn(matters, support)
-	s.AddShapePredicateFn(matters, contention)
+	s.Hooks.AddStaticFilter(matters, support)
+	s.Hooks.AddShapeFilter(matters, contention)
 }
 
 func matters(s *cluster.Shape) bool { return asksCPU(s) || asksGPU(s) }
@@ -91,7 +88,7 @@ func contention(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		return nil
 	}
 	usable, free := leases(s, n)
-	if want := wanted(s, usable); usable >= want && free < want {
+	if want := int64(s.Wanted(int(usable))); usable >= want && free < want {
 		return contended(string(s.GPUClass()), want, free)
 	}
 	return nil
@@ -131,18 +128,18 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	case class == cluster.GPUDeviceExclusive && need.Partition != "":
 		// A partition shares its device with the other partitions, whoever holds this one.
 		return contradiction(class)
-	case parts && need.Resource != "" && n.Usable(s) > 0 && !partitioned(need, n):
+	case parts && need.Resource != "" && n.Usable(s) > 0 && !partitioned(s, n):
 		// It names whole devices and asks for partitions. Without a name it may mean those of another node.
 		return contradiction(class)
 	}
-	if !n.Advertised.SupportsGPU(class) || (parts && !partitioned(need, n)) {
+	if !n.Advertised.SupportsGPU(class) || (parts && !partitioned(s, n)) {
 		return unsupported(string(class))
 	}
 	var usable int64
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		switch {
-		case !need.Usable(d):
+		case !s.Usable(d):
 			continue
 		case class != cluster.GPUShared && d.Replica:
 			return unsupported(string(class)) // replicas of a device keep nobody apart, whatever the books say
@@ -151,7 +148,7 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		}
 		usable++
 	}
-	if usable < wanted(s, usable) {
+	if usable < int64(s.Wanted(int(usable))) {
 		return nil // too few devices is for others to say
 	}
 	if class == cluster.GPUShared && n.Advertised.Share == cluster.ShareExclusive {
@@ -160,26 +157,17 @@ func supportsDevices(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	return nil
 }
 
-// wanted is how many devices must be free for the class: all of a whole node's.
-func wanted(s *cluster.Shape, usable int64) int64 {
-	want := int64(max(1, s.Need.Devices))
-	if s.Need.WholeNode {
-		return max(want, usable)
-	}
-	return want
-}
-
 // leases counts the devices that the need may use, and those on which the class
 // may join whoever is there. What is releasing counts as free: the task is then
 // promised the room.
 func leases(s *cluster.Shape, n *cluster.Node) (usable, free int64) {
-	want := int64(max(1, s.Need.Devices))
+	want := int64(s.Wanted(len(n.Devices)))
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if free >= want && !s.Need.WholeNode {
+		if free >= want {
 			return usable, free // enough
 		}
-		if !s.Need.Usable(d) {
+		if !s.Usable(d) {
 			continue
 		}
 		usable++
@@ -192,11 +180,11 @@ func leases(s *cluster.Shape, n *cluster.Node) (usable, free int64) {
 
 // partitioned reports whether all the devices that the need may use are slices:
 // those of a machine that is cut up evenly are asked for by count, without a profile.
-func partitioned(need *cluster.Need, n *cluster.Node) bool {
+func partitioned(s *cluster.Shape, n *cluster.Node) bool {
 	some := false
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if !need.Usable(d) {
+		if !s.Usable(d) {
 			continue
 		}
 		if d.Profile == "" && !strings.Contains(d.Product, "-MIG-") {

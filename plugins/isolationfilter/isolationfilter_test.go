@@ -211,10 +211,9 @@ func decide(t *testing.T, tier cluster.Tier, cpu cluster.CPUClass, gpu cluster.G
 // room keeps tasks off nodes that have no devices for them, as NodeResourcesFit would.
 type room struct{}
 
-func (room) Name() string                   { return "room" }
-func (room) OnSessionClose(*engine.Session) {}
+func (room) Name() string { return "room" }
 func (room) OnSessionOpen(s *engine.Session) {
-	s.AddShapePredicateFn(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	s.Hooks.AddShapeFilter(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		if n.Feasible(s) {
 			return nil
 		}

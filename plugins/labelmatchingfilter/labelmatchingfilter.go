@@ -18,39 +18,18 @@ const Name = "LabelMatchingFilter"
 // ModelLabelMismatch is a demanded label that the node lacks or has another value for.
 const ModelLabelMismatch engine.Reason = "ModelLabelMismatch"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: ModelLabelMismatch, Cure: engine.Grow | engine.Relax, Meaning: "The node lacks a label that the model demands, or has another value for it. The subject is the first such label, key=value."},
+var filter = selector.Filter{
+	Plugin:  Name,
+	Concern: concern,
+	Doc: engine.ReasonDoc{
+		Reason: ModelLabelMismatch, Cure: engine.Grow | engine.Relax,
+		Phrase:  "label {subject} missing",
+		Meaning: "The node lacks a label that the model demands, or has another value for it. The subject is the first such label, key=value.",
+	},
 }
-
-type plugin struct{}
 
 // New builds the plugin. It has no arguments.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
-}
+func New(args engine.Arguments) (engine.Plugin, error) { return filter.New(args) }
 
-func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(matters, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
-
-// matters for models that take devices; those that take whole nodes are LabelFilter's.
-func matters(s *cluster.Shape) bool {
-	return s.Served() && !s.Need.WholeNode && len(s.Selector) > 0
-}
-
-func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	l := selector.Unmet(s, n)
-	if l == nil {
-		return nil
-	}
-	return &engine.Rejection{
-		Precedence: engine.OtherKind,
-		Reason:     ModelLabelMismatch,
-		Cure:       engine.Grow | engine.Relax,
-		Subject:    l.Key + "=" + l.Value,
-	}
-}
+// concern is for models that take devices; those that take whole nodes are LabelFilter's.
+func concern(s *cluster.Shape) bool { return s.Served() && !s.Need.WholeNode }

@@ -21,25 +21,22 @@ const (
 	LocalPathNotReady engine.Reason = "LocalPathNotReady" // it is, but cannot be loaded yet
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: LocalPathMissing, Cure: engine.Grow | engine.Relax, Meaning: "The model is loaded from a path that the node does not have. The subject is the path."},
-	{Reason: LocalPathNotReady, Cure: engine.Wait, Meaning: "The path that the model is loaded from is on the node, but not READY yet. The subject is the path and its state."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: LocalPathMissing, Cure: engine.Grow | engine.Relax, Phrase: "no {subject} there", Meaning: "The model is loaded from a path that the node does not have. The subject is the path."},
+	{Reason: LocalPathNotReady, Cure: engine.Wait, Phrase: "not ready to be loaded: {subject}", Meaning: "The path that the model is loaded from is on the node, but not READY yet. The subject is the path and its state."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(matters, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(matters, admit) }
 
 func matters(s *cluster.Shape) bool { return s.Files.Path != "" && len(s.Need.Selected) > 0 }
 

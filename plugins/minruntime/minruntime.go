@@ -17,9 +17,9 @@ const Name = "MinRunTime"
 // TooYoung is given for a victim whose minimum run time has not passed.
 const TooYoung engine.Reason = "VictimTooYoung"
 
-// Reasons documents what the plugin says about victims.
-var Reasons = []engine.ReasonDoc{
-	{Reason: TooYoung, Cure: engine.Wait, Meaning: "What would have to go started less than the minimum run time of its queue ago: a task by its own start, a whole job by that of its first task. It spares a victim and turns no node down."},
+// reasons documents what the plugin says about victims.
+var reasons = []engine.ReasonDoc{
+	{Reason: TooYoung, Cure: engine.Wait, Phrase: "has not run for the minimum time of its queue", Spared: "that started less than {time} ago", Spans: "the minimum run time of their queues", Span: minimum, Meaning: "What would have to go started less than the minimum run time of its queue ago: a task by its own start, a whole job by that of its first task. It spares a victim and turns no node down."},
 }
 
 // plugin remembers what it found in the terms of queues until they change.
@@ -31,14 +31,11 @@ type plugin struct {
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return &plugin{}, nil
+	return &plugin{}, args.Decode(&struct{}{})
 }
 
-func (*plugin) Name() string                   { return Name }
-func (*plugin) OnSessionClose(*engine.Session) {}
+func (*plugin) Name() string                { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen registers nothing for a purpose that no queue has a run time for.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
@@ -50,32 +47,45 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		}
 	}
 	if p.reclaim {
-		s.AddReclaimableFn(veto(s, func(q *cluster.Queue) int64 { return q.MinRunBeforeReclaim }))
-		s.NarrowVictims(engine.Reclaim, engine.NoClass)
+		s.Hooks.AddReclaimable(veto(s, engine.Reclaim))
+		s.Hooks.NarrowVictims(engine.Reclaim, engine.NoClass)
 	}
 	if p.preempt {
-		young := veto(s, func(q *cluster.Queue) int64 { return q.MinRunBeforePreempt })
-		s.AddPreemptableFn(young)
-		s.AddMovableFn(young)
-		s.NarrowVictims(engine.Preempt, engine.NoClass)
-		s.NarrowVictims(engine.Move, engine.NoClass)
+		s.Hooks.AddPreemptable(veto(s, engine.Preempt))
+		s.Hooks.AddMovable(veto(s, engine.Move))
+		s.Hooks.NarrowVictims(engine.Preempt, engine.NoClass)
+		s.Hooks.NarrowVictims(engine.Move, engine.NoClass)
 	}
 }
 
-// veto spares victims that are younger than their queues' minimum.
-func veto(s *engine.Session, minimum func(*cluster.Queue) int64) engine.VictimFn {
-	may := func(v *engine.Victim) engine.Reason {
-		for q := s.State.Queue(v.Job.Queue); q != nil; q = s.State.Parent(q) {
-			if least := minimum(q); least > 0 {
-				if at := started(v); at != 0 && s.Now-at < least {
-					return TooYoung
-				}
-				return ""
-			}
+// veto protects victims that are younger than their queues' minimum.
+func veto(s *engine.Session, p engine.Purpose) engine.VictimRule {
+	may := func(v *engine.Victim) engine.Verdict {
+		least := minimum(s.State, v.Job, p)
+		if least == 0 {
+			return engine.NoOpinion
 		}
-		return ""
+		if at := started(v); at != 0 && s.Now-at < least {
+			return engine.Protect(TooYoung)
+		}
+		return engine.NoOpinion
 	}
-	return func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return may }
+	return func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return may }
+}
+
+// minimum is how long a job is protected after its start: what the nearest queue at or
+// above its own says; 0: none does.
+func minimum(s *cluster.State, j *cluster.Job, p engine.Purpose) int64 {
+	for q := s.Queue(j.Queue); q != nil; q = s.Parent(q) {
+		least := q.MinRunBeforePreempt
+		if p == engine.Reclaim {
+			least = q.MinRunBeforeReclaim
+		}
+		if least > 0 {
+			return least
+		}
+	}
+	return 0
 }
 
 // started is when the victim began to run, 0 for long ago. Tasks of a whole job

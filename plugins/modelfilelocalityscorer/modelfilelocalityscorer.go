@@ -25,15 +25,11 @@ type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticOrderFn(matters, score) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticScore(matters, score) }
 
 func matters(s *cluster.Shape) bool { return s.Files.Main != "" || s.Files.Draft != "" }
 

@@ -16,24 +16,21 @@ const Name = "NodeGroupSizeFilter"
 // GroupTooSmall is a group with fewer nodes than all replicas take together.
 const GroupTooSmall engine.Reason = "GroupTooSmall"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: GroupTooSmall, Cure: engine.Grow, Meaning: "Fewer nodes of the group passed the node filters than all replicas take together: replicas × nodes per replica, since no two replicas share a node. The subject is the group."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: GroupTooSmall, Cure: engine.Grow, Phrase: "too few nodes, want {want}, have {have}", Meaning: "Fewer nodes of the group passed the node filters than all replicas take together: replicas × nodes per replica, since no two replicas share a node. The subject is the group."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddGroupPredicateFn(admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddGroupFilter(admit) }
 
 func admit(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) *engine.Rejection {
 	want := cluster.MulDiv(int64(w.Replicas), int64(w.NodesPerReplica), 1)

@@ -29,28 +29,25 @@ const (
 	ProductMismatch      engine.Reason = "ProductMismatch"      // no device of an allowed product
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: NoDevices, Cure: engine.Grow, Meaning: "The task needs devices and the node offers none that works and that the task may have: one that was selected, where devices were, and that speaks a runtime of its backend."},
-	{Reason: DeviceLabelsInvalid, Cure: engine.Grow, Meaning: "The node's device labels are missing or make no sense, so it takes no task that needs devices. The subject is the label and what is wrong with it."},
-	{Reason: NoSuchPartition, Cure: engine.Grow | engine.Relax, Meaning: "The node has no slice of the partition profile that the task asks for. The subject is that profile."},
-	{Reason: NoSuchDeviceResource, Cure: engine.Grow | engine.Relax, Meaning: "The node has no device that is asked for under this resource name; its devices may be cut into partitions, which have names of their own. The subject is the resource name."},
-	{Reason: ProductMismatch, Cure: engine.Grow | engine.Relax, Meaning: "None of the node's devices is of a product that the task allows; for a task that takes the whole node: not all of them are. The subject is the list of allowed products."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: NoDevices, Cure: engine.Grow, Phrase: "no devices", Meaning: "The task needs devices and the node offers none that works and that the task may have: one that was selected, where devices were, and that speaks a runtime of its backend."},
+	{Reason: DeviceLabelsInvalid, Cure: engine.Grow, Phrase: "device labels cannot be believed: {subject}", Meaning: "The node's device labels are missing or make no sense, so it takes no task that needs devices. The subject is the label and what is wrong with it."},
+	{Reason: NoSuchPartition, Cure: engine.Grow | engine.Relax, Phrase: "no slice of profile {subject}", Meaning: "The node has no slice of the partition profile that the task asks for. The subject is that profile."},
+	{Reason: NoSuchDeviceResource, Cure: engine.Grow | engine.Relax, Phrase: "no device called {subject}", Meaning: "The node has no device that is asked for under this resource name; its devices may be cut into partitions, which have names of their own. The subject is the resource name."},
+	{Reason: ProductMismatch, Cure: engine.Grow | engine.Relax, Phrase: "no device of {subject}", Meaning: "None of the node's devices is of a product that the task allows; for a task that takes the whole node: not all of them are. The subject is the list of allowed products."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(matters, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(matters, admit) }
 
 func matters(s *cluster.Shape) bool { return !s.Need.None() }
 
@@ -84,7 +81,7 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if working > 0 && right == working {
 		return nil
 	}
-	return reject(need, n, nearest, working, right)
+	return reject(s, n, nearest, working, right)
 }
 
 // speaks reports whether the device is of a runtime that will do.
@@ -119,11 +116,8 @@ func kindOf(need *cluster.Need, d *cluster.Device) kind {
 	return rightKind
 }
 
-func reject(need *cluster.Need, n *cluster.Node, nearest kind, working, right int) *engine.Rejection {
-	want := max(1, need.Devices)
-	if need.WholeNode {
-		want = max(want, working)
-	}
+func reject(s *cluster.Shape, n *cluster.Node, nearest kind, working, right int) *engine.Rejection {
+	need, want := &s.Need, s.Wanted(working)
 	r := &engine.Rejection{
 		Precedence: engine.OtherKind,
 		Cure:       engine.Grow | engine.Relax,

@@ -33,53 +33,67 @@ const (
 	held  = engine.Wait | engine.Evict
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: ResourceTooSmall, Cure: never, Meaning: "Even empty, the node has less of the resource than the task asks for, or none; on unified memory, than it takes with its devices. The subject is the resource; have is the node's capacity."},
-	{Reason: InsufficientResource, Cure: held, Meaning: "The node has enough of the resource, but too little of it is free. The subject is the resource; have is what is free."},
-	{Reason: TooFewDevices, Cure: never, Meaning: "Even idle, the node has fewer devices of the kind than the task needs."},
-	{Reason: InsufficientDevices, Cure: held, Meaning: "The node has enough devices of the kind, but others hold them; have counts those that can take the task now."},
-	{Reason: GPUMemoryTooSmall, Cure: never, Meaning: "Even idle, the devices are too small: have is the memory of the smallest device that the task would have to take. Where the subject is so many devices together, it is what they give in sum."},
-	{Reason: GPUMemoryInUse, Cure: held, Meaning: "The devices are big enough, but too little of their memory is free: have is the memory free on the fullest device that the task would have to take. Where the subject is so many devices together, it is what they give in sum."},
-	{Reason: InsufficientDeviceShare, Cure: held, Meaning: "Too large a part of the devices is held: have is what is free of the fullest device that the task would have to take."},
-	{Reason: NodeInUse, Cure: held, Meaning: "The task takes a whole node and some of its devices are held; have counts the idle ones."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: ResourceTooSmall, Cure: never, Phrase: "less {subject} than {want}", Meaning: "Even empty, the node has less of the resource than the task asks for, or none; on unified memory, than it takes with its devices. The subject is the resource; have is the node's capacity."},
+	{Reason: InsufficientResource, Cure: held, Phrase: "less free {subject} than {want}", Meaning: "The node has enough of the resource, but too little of it is free. The subject is the resource; have is what is free."},
+	{Reason: TooFewDevices, Cure: never, Phrase: "fewer than {want} devices", One: "no such device", Meaning: "Even idle, the node has fewer devices of the kind than the task needs."},
+	{Reason: InsufficientDevices, Cure: held, Phrase: "fewer than {want} free devices", One: "no free device", Meaning: "The node has enough devices of the kind, but others hold them; have counts those that can take the task now."},
+	{Reason: GPUMemoryTooSmall, Cure: never, Phrase: "devices smaller than {want}", About: "{subject} give less than {want}", Meaning: "Even idle, the devices are too small: have is the memory of the smallest device that the task would have to take. Where the subject is so many devices together, it is what they give in sum."},
+	{Reason: GPUMemoryInUse, Cure: held, Phrase: "less than {want} free on enough devices", About: "{subject} have less than {want} free", Meaning: "The devices are big enough, but too little of their memory is free: have is the memory free on the fullest device that the task would have to take. Where the subject is so many devices together, it is what they give in sum."},
+	{Reason: InsufficientDeviceShare, Cure: held, Phrase: "less than {want} free on enough devices", Meaning: "Too large a part of the devices is held: have is what is free of the fullest device that the task would have to take."},
+	{Reason: NodeInUse, Cure: held, Phrase: "fewer than {want} idle devices, and it takes the whole node", One: "no idle device, and it takes the whole node", Meaning: "The task takes a whole node and some of its devices are held; have counts the idle ones."},
 }
 
-type plugin struct{}
+// plugin remembers what it said last: most nodes that are full are short of the same,
+// and a rejection that does not change can be given again.
+type plugin struct {
+	short cluster.Shortage
+	said  *engine.Rejection
+}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return &plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (*plugin) Name() string                { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen asks apart what the node could ever hold: that depends on the
-// node alone, and nobody should be told to wait where it could not.
-func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticPredicateFn(nil, possible)
-	s.AddShapePredicateFn(nil, fit)
+// node alone, and where it could not, waiting is no cure.
+func (p *plugin) OnSessionOpen(s *engine.Session) {
+	s.Hooks.AddStaticFilter(nil, possible)
+	s.Hooks.AddShapeFilter(nil, p.fit)
 }
 
-// possible is fit for the node with nobody on it. What fits beside others fits
+// possible is fit for the node with no task on it. What fits beside others fits
 // there as well, and needs no closer look; on unified memory that is not so simple.
 func possible(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if roomy(s, n) || !n.Unified && supplied(s, n) && n.Feasible(s) {
 		return nil
 	}
-	if r, known := apart(s, n); known {
-		return r
+	if capable(s, n) {
+		if short, known := s.EverShort(n); known {
+			return forGood.devices(short)
+		}
 	}
 	return ever(s, n.Emptied())
 }
 
-// ever is the closer look at a node with nobody on it.
+// capable reports whether the node has as much of everything but devices.
+func capable(s *cluster.Shape, n *cluster.Node) bool {
+	for i := range s.Resources {
+		if want := &s.Resources[i]; want.Value > 0 && n.Capacity(want.Name) < want.Value {
+			return false
+		}
+	}
+	return true
+}
+
+// ever is the closer look at a node with no task on it.
 func ever(s *cluster.Shape, empty *cluster.Node) *engine.Rejection {
-	if supplied(s, empty) && (s.Need.None() || empty.Feasible(s)) {
+	if supplied(s, empty) && empty.Feasible(s) {
 		return nil
 	}
 	return why(s, empty, &forGood)
@@ -96,27 +110,22 @@ func roomy(s *cluster.Shape, n *cluster.Node) bool {
 			return false
 		}
 	}
-	need := &s.Need
-	switch {
-	case need.None():
-		return true
-	case n.Unified:
-		return false
-	case need.WholeNode:
-		// Who takes all devices whole can have them once they are idle.
-		return need.Memory == 0 && need.Share == 0 && need.SumAtLeast == 0 && need.Layers == nil && !s.Isolation.Exclusive() &&
-			len(n.Devices) > 0 && len(n.Devices) >= need.Devices && n.Usable(s) == len(n.Devices)
-	}
-	return !n.SharesMemory(s) && !need.SameProduct && need.Layers == nil && need.SumAtLeast == 0 && n.Usable(s) >= need.Devices
+	return s.Roomy(n)
 }
 
 // fit is asked about nodes that possible lets through, so whatever is short is
 // held by others.
-func fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
-	if supplied(s, n) && (s.Need.None() || n.Feasible(s)) {
+func (p *plugin) fit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	if !supplied(s, n) {
+		return why(s, n, &forNow)
+	}
+	if n.Feasible(s) {
 		return nil
 	}
-	return why(s, n, &forNow)
+	if short := s.Short(n); p.said == nil || short != p.short {
+		p.short, p.said = short, forNow.devices(short)
+	}
+	return p.said
 }
 
 // supplied reports whether enough is free of everything but devices.

@@ -34,7 +34,7 @@ func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if r := possible(s, n); r != nil {
 		return r
 	}
-	return fit(s, n)
+	return (&plugin{}).fit(s, n)
 }
 
 func TestFit(t *testing.T) {
@@ -152,8 +152,9 @@ func BenchmarkFit(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
+			p := &plugin{}
 			for b.Loop() {
-				fit(s, node)
+				p.fit(s, node)
 			}
 		})
 	}

@@ -182,16 +182,16 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 }
 
 // What is said of an empty node without a copy of it is what is said of the copy.
-func TestApartIsFitOnTheEmptyNode(t *testing.T) {
+func TestEverShortIsFitOnTheEmptyNode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, n := drawShape(t), fixture.State(drawNode(t)).Node("n")
-		r, known := apart(s, n)
-		if !known {
+		short, known := s.EverShort(n)
+		if !known || !capable(s, n) {
 			return
 		}
-		want := ever(s, n.Emptied())
+		r, want := forGood.devices(short), ever(s, n.Emptied())
 		if (r == nil) != (want == nil) || r != nil && r.Reason != want.Reason {
-			t.Fatalf("apart says %+v, the empty node %+v", r, want)
+			t.Fatalf("without a copy it is %+v, for the empty node %+v", r, want)
 		}
 	})
 }

@@ -107,8 +107,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 }
 
 func (p *plugin) Name() string                    { return Name }
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddShapeOrderFn(matters, p.score) }
-func (p *plugin) OnSessionClose(*engine.Session)  {}
+func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddShapeScore(matters, p.score) }
 
 // matters leaves models to PlacementScorer: they say themselves how they are laid out.
 func matters(s *cluster.Shape) bool { return !s.Served() }
@@ -173,29 +172,7 @@ func (r *resource) devices(s *cluster.Shape, n *cluster.Node) (used, capacity in
 	if one == nil {
 		return 0, 0, counted || s.Need.Resource != ""
 	}
-	return used + take(s, one, capacity), capacity, true
-}
-
-// take is what the shape would hold of devices like this one, in thousandths.
-func take(s *cluster.Shape, d *cluster.Device, capacity int64) int64 {
-	need := &s.Need
-	count := int64(need.Devices)
-	switch {
-	case need.WholeNode:
-		return capacity
-	case need.Layers != nil:
-		if d.Memory == 0 {
-			return capacity
-		}
-		l := need.Layers
-		memory := max(1, count)*int64(l.Fixed) + int64(l.Total)*int64(l.Bytes)
-		return min(capacity, int64(d.Part(cluster.Bytes(memory))))
-	case s.Isolation.Exclusive():
-		return count * int64(cluster.Whole)
-	case need.Share == 0 && need.Memory > 0 && d.Memory > 0:
-		return count * int64(d.Part(need.Memory))
-	}
-	return count * int64(need.Milli())
+	return used + s.Load(one, capacity), capacity, true
 }
 
 // percent is part × 100 ÷ whole, rounded down.

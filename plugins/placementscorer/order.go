@@ -48,23 +48,9 @@ func free(d *cluster.Device) part {
 	return part{int64(d.Free()), int64(d.Memory)}
 }
 
-// fill is what the shape would take of what is free of the device. Who takes it
-// whole finds all of them alike.
+// fill is what the shape would take of what is free of the device. A shape that takes
+// devices whole finds all of them alike.
 func fill(s *cluster.Shape, d *cluster.Device) part {
-	need := &s.Need
-	whole := part{1, 1}
-	switch {
-	case s.Isolation.Exclusive():
-		return whole
-	case need.Layers != nil:
-		// What a device holds beside its layers makes no difference to the order.
-		return part{cluster.MulDiv(int64(need.Layers.Bytes), int64(need.Layers.Total), 1), int64(d.Free())}
-	case need.Share > 0 && d.Memory <= 0:
-		return part{int64(need.Share), int64(d.FreeMilli())}
-	case need.Share > 0:
-		return part{cluster.MulDiv(int64(d.Memory), int64(need.Share), int64(cluster.Whole)), int64(d.Free())}
-	case need.Memory > 0 && d.Memory > 0:
-		return part{int64(need.Memory), int64(d.Free())}
-	}
-	return whole
+	of, all := s.Fill(d)
+	return part{of, all}
 }

@@ -47,26 +47,22 @@ type plugin struct{}
 
 // New builds the plugin. It has no arguments: the strategy is the model's.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (plugin) Name() string { return Name }
 
 // OnSessionOpen registers Spread with a bound: whose replicas are company is not
 // known by the shape, and on nodes without any of the model it makes no difference.
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddShapeOrderFn(packs, func(shape *cluster.Shape, n *cluster.Node) float64 { return pack(s.Devices, shape, n) })
-	s.AddBoundedOrderFn(spreads, func(shape *cluster.Shape, n *cluster.Node) float64 { return spread(s.Devices, shape, n, 0, guests(n)) },
+	s.Hooks.AddShapeScore(packs, func(shape *cluster.Shape, n *cluster.Node) float64 { return pack(s.Devices, shape, n) })
+	s.Hooks.AddBoundedScore(spreads, func(shape *cluster.Shape, n *cluster.Node) float64 { return spread(s.Devices, shape, n, 0, guests(n)) },
 		func(t *cluster.Task, j *cluster.Job, n *cluster.Node) float64 {
 			same, others := company(j, n)
 			return spread(s.Devices, t.Shape, n, same, others)
 		})
-	s.AddGpuOrderFn(order)
-	s.AddInstanceOrderFn(keep)
+	s.Hooks.AddDeviceScore(order)
+	s.Hooks.AddInstanceScore(keep)
 }
 
 func packs(s *cluster.Shape) bool   { return s.Served() && s.Strategy != cluster.Spread }

@@ -7,6 +7,7 @@ package preempt
 import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/plugins/internal/tier"
 )
 
 // Name is the plugin's name in a profile.
@@ -20,70 +21,67 @@ const (
 	VictimWithinItsGuarantee engine.Reason = "VictimWithinItsGuarantee" // a Guaranteed queue would fall below its quota
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: Preempted, Meaning: "Of an eviction: a job of higher priority in the same queue, or of a stronger tier in another, takes the task's place."},
-	{Reason: VictimNotLower, Meaning: "Why a job is not preempted: its priority is not lower than that of the job in the same queue that wants its room."},
-	{Reason: VictimTierNotWeaker, Meaning: "Why a job is not preempted: its queue is of no weaker tier than the one that wants its room."},
-	{Reason: VictimWithinItsGuarantee, Meaning: "Why a job is not preempted: its queue is Guaranteed, and would hold less than its quota without it."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: Preempted, Phrase: "the other one matters more", Meaning: "Of an eviction: a job of higher priority in the same queue, or of a stronger tier in another, takes the task's place."},
+	{Reason: VictimNotLower, Phrase: "of no lower priority", Spared: "of no lower priority", Meaning: "Why a job is not preempted: its priority is not lower than that of the job in the same queue that wants its room."},
+	{Reason: VictimTierNotWeaker, Phrase: "of no weaker tier", Spared: "of no weaker tier", Meaning: "Why a job is not preempted: its queue is of no weaker tier than the one that wants its room."},
+	{Reason: VictimWithinItsGuarantee, Phrase: "its Guaranteed queue would fall below its quota", Spared: "whose Guaranteed queue would fall below its quota", Meaning: "Why a job is not preempted: its queue is Guaranteed, and would hold less than its quota without it."},
 }
 
 type plugin struct{ session *engine.Session }
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return &plugin{}, nil
+	return &plugin{}, args.Decode(&struct{}{})
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
-	s.AddPreemptableFn(p.preemptable)
-	s.NarrowVictims(engine.Preempt, p.classes)
-	s.AddMeans(engine.Preempt, Preempted)
+	s.Hooks.AddPreemptable(p.preemptable)
+	s.Hooks.NarrowVictims(engine.Preempt, p.classes)
+	s.Hooks.AddMeans(engine.Preempt, Preempted)
 }
 
-func (p *plugin) OnSessionClose(*engine.Session) {}
-
 // preemptable compares priorities within a queue, and tiers where branches part.
-func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Reason {
+func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
 	state := p.session.State
-	own, tier := p.tiers(job, lacks)
-	return func(v *engine.Victim) engine.Reason {
+	own, tierOf := p.tiers(job, lacks)
+	return func(v *engine.Victim) engine.Verdict {
 		if v.Job.Queue == job.Queue {
 			if v.Job.Priority < job.Priority {
-				return engine.Consent
+				return engine.Allow
 			}
-			return VictimNotLower
+			return engine.Protect(VictimNotLower)
 		}
-		a, b := p.fork(own, v.Job.Queue)
-		if b == nil {
-			return VictimTierNotWeaker // none is known to be
+		a, b := state.Fork(own, state.Queue(v.Job.Queue))
+		if b == nil { // a job that runs stays in its queue when that is gone, or has queues below it by now
+			return engine.Protect(VictimTierNotWeaker)
 		}
-		theirs, keeps := state.TierWithout(b, func(resource string) int64 { return v.ChargeOf(b, resource) })
+		theirs, keeps := tier.Without(state, b, func(resource string) int64 { return v.ChargeOf(b, resource) })
 		switch {
 		case keeps:
-			return VictimWithinItsGuarantee
-		case theirs.Rank() > tier(a).Rank():
-			return engine.Consent
+			return engine.Protect(VictimWithinItsGuarantee)
+		case theirs.Rank() > tierOf(a).Rank():
+			return engine.Allow
 		case theirs.Rank() > a.Tier.Rank():
 			return engine.NotYet(VictimTierNotWeaker) // the quota of a may hold once others of it have left
 		}
-		return VictimTierNotWeaker
+		return engine.Protect(VictimTierNotWeaker)
 	}
 }
 
 // classes are those of lower priority in the queue, and those of queues that may
 // count as weaker: beyond its quota a Guaranteed queue is Standard.
 func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
-	own := p.session.State.Queue(job.Queue)
+	state := p.session.State
+	own := state.Queue(job.Queue)
 	weaker := false // some queue may count as weaker than the job's or one above it
-	for q := own; q != nil; q = p.session.State.Parent(q) {
-		weaker = weaker || max(p.session.State.Weakest(), cluster.TierStandard.Rank()) > q.Tier.Rank()
+	for q := own; q != nil; q = state.Parent(q) {
+		weaker = weaker || max(state.Weakest(), cluster.TierStandard.Rank()) > q.Tier.Rank()
 	}
 	return func(c cluster.Class) bool {
 		if c.Queue == job.Queue {
@@ -92,34 +90,16 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 		if !weaker {
 			return false
 		}
-		a, b := p.fork(own, c.Queue)
-		return b != nil && weakest(b).Rank() > a.Tier.Rank()
+		a, b := state.Fork(own, state.Queue(c.Queue))
+		return b != nil && tier.Weakest(b).Rank() > a.Tier.Rank()
 	}
-}
-
-// fork finds where the branches of the two queues part. Nil where they do not: a job
-// that runs stays in its queue when that is gone, or has queues below it by now.
-func (p *plugin) fork(own *cluster.Queue, other string) (a, b *cluster.Queue) {
-	q := p.session.State.Queue(other)
-	if own == nil || q == nil {
-		return nil, nil
-	}
-	return p.session.State.Fork(own, q)
-}
-
-// weakest is the weakest tier that the queue may count as.
-func weakest(q *cluster.Queue) cluster.Tier {
-	if q.Tier == cluster.TierGuaranteed {
-		return cluster.TierStandard
-	}
-	return q.Tier
 }
 
 // tiers is what the job's queue and those above it count as with the job: those of its
 // tasks that are placed already are part of what the queues hold.
-func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tier func(*cluster.Queue) cluster.Tier) {
+func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tierOf func(*cluster.Queue) cluster.Tier) {
 	state := p.session.State
 	return state.Queue(job.Queue), func(q *cluster.Queue) cluster.Tier {
-		return state.TierWith(q, func(resource string) int64 { return p.session.ChargeStill(q, lacks, resource) })
+		return tier.With(state, q, func(resource string) int64 { return p.session.ChargeStill(q, lacks, resource) })
 	}
 }

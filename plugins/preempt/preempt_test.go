@@ -22,24 +22,24 @@ func TestWhoMayBePreempted(t *testing.T) {
 	job := func(queue string) *fixture.JobBuilder { return fixture.Job("new").Queue(queue).Devices(2) }
 	tests := map[string]struct {
 		parts []fixture.Part
-		want  engine.Reason
+		want  engine.Verdict
 	}{
-		"lower priority in the same queue":     {[]fixture.Part{queue("q"), victim("q").Priority(1), job("q").Priority(2)}, engine.Consent},
-		"equal priority":                       {[]fixture.Part{queue("q"), victim("q").Priority(2), job("q").Priority(2)}, VictimNotLower},
-		"higher priority":                      {[]fixture.Part{queue("q"), victim("q").Priority(3), job("q").Priority(2)}, VictimNotLower},
-		"lower priority in another queue":      {[]fixture.Part{queue("q"), queue("r"), victim("r").Priority(1), job("q").Priority(2)}, VictimTierNotWeaker},
-		"a weaker tier, whatever its priority": {[]fixture.Part{queue("q"), queue("r").Tier(cluster.TierScavenger), victim("r").Priority(9), job("q")}, engine.Consent},
-		"a queue above":                        {[]fixture.Part{queue("r").Tier(cluster.TierScavenger), queue("q").Parent("r"), victim("r"), job("q")}, VictimTierNotWeaker},
-		"a queue that is gone":                 {[]fixture.Part{queue("q"), victim("gone"), job("q")}, VictimTierNotWeaker},
-		"a stronger tier":                      {[]fixture.Part{queue("q").Tier(cluster.TierScavenger), queue("r"), victim("r"), job("q").Priority(9)}, VictimTierNotWeaker},
-		"Guaranteed takes from Standard":       {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r"), victim("r"), job("q")}, engine.Consent},
+		"lower priority in the same queue":     {[]fixture.Part{queue("q"), victim("q").Priority(1), job("q").Priority(2)}, engine.Allow},
+		"equal priority":                       {[]fixture.Part{queue("q"), victim("q").Priority(2), job("q").Priority(2)}, engine.Protect(VictimNotLower)},
+		"higher priority":                      {[]fixture.Part{queue("q"), victim("q").Priority(3), job("q").Priority(2)}, engine.Protect(VictimNotLower)},
+		"lower priority in another queue":      {[]fixture.Part{queue("q"), queue("r"), victim("r").Priority(1), job("q").Priority(2)}, engine.Protect(VictimTierNotWeaker)},
+		"a weaker tier, whatever its priority": {[]fixture.Part{queue("q"), queue("r").Tier(cluster.TierScavenger), victim("r").Priority(9), job("q")}, engine.Allow},
+		"a queue above":                        {[]fixture.Part{queue("r").Tier(cluster.TierScavenger), queue("q").Parent("r"), victim("r"), job("q")}, engine.Protect(VictimTierNotWeaker)},
+		"a queue that is gone":                 {[]fixture.Part{queue("q"), victim("gone"), job("q")}, engine.Protect(VictimTierNotWeaker)},
+		"a stronger tier":                      {[]fixture.Part{queue("q").Tier(cluster.TierScavenger), queue("r"), victim("r"), job("q").Priority(9)}, engine.Protect(VictimTierNotWeaker)},
+		"Guaranteed takes from Standard":       {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r"), victim("r"), job("q")}, engine.Allow},
 		"but not beyond its quota":             {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 1000), queue("r"), victim("r"), job("q")}, engine.NotYet(VictimTierNotWeaker)},
-		"Guaranteed up to its quota":           {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), victim("r"), job("q")}, VictimWithinItsGuarantee},
-		"Guaranteed beyond its quota":          {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 4000), others("r", 4), victim("r"), job("q")}, engine.Consent},
-		"Guaranteed partly within it":          {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 5000), others("r", 4), victim("r"), job("q")}, VictimWithinItsGuarantee},
-		"Guaranteed without any quota":         {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed), queue("r").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, VictimTierNotWeaker},
+		"Guaranteed up to its quota":           {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), victim("r"), job("q")}, engine.Protect(VictimWithinItsGuarantee)},
+		"Guaranteed beyond its quota":          {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 4000), others("r", 4), victim("r"), job("q")}, engine.Allow},
+		"Guaranteed partly within it":          {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 5000), others("r", 4), victim("r"), job("q")}, engine.Protect(VictimWithinItsGuarantee)},
+		"Guaranteed without any quota":         {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed), queue("r").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, engine.Protect(VictimTierNotWeaker)},
 		"tiers where branches part": {[]fixture.Part{queue("top").Tier(cluster.TierGuaranteed), queue("bottom").Tier(cluster.TierScavenger),
-			queue("q").Parent("top").Tier(cluster.TierScavenger), queue("r").Parent("bottom").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, engine.Consent},
+			queue("q").Parent("top").Tier(cluster.TierScavenger), queue("r").Parent("bottom").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, engine.Allow},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestWhoMayBePreempted(t *testing.T) {
 			new := state.Job("job/new")
 			got := p.preemptable(new, new.Tasks())(engine.VictimOf(state.Job("job/victim").Tasks()[0]))
 			if got != tt.want {
-				t.Errorf("want %q, have %q", tt.want, got)
+				t.Errorf("want %+v, have %+v", tt.want, got)
 			}
 		})
 	}

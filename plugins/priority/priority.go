@@ -19,14 +19,10 @@ type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddJobPriorityFn(compare) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddJobPriority(compare) }
 
 func compare(l, r *cluster.Job) int { return cmp.Compare(r.Priority, l.Priority) }

@@ -2,7 +2,7 @@
 // they use beyond their fair share.
 //
 // Which queues are beyond their share is for the hooks of the profile to say
-// (AddReclaimableFn): without any, nothing is evicted.
+// (AddReclaimable): without any, nothing is evicted.
 package reclaim
 
 import (
@@ -15,23 +15,19 @@ const Name = "Reclaim"
 // Reclaimed is why a task was evicted.
 const Reclaimed engine.Reason = "Reclaimed"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: Reclaimed, Meaning: "Of an eviction: the task's queue was above its fair share, and a queue that stays within its own takes its part back."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: Reclaimed, Phrase: "its queue was above its fair share", Meaning: "Of an eviction: the task's queue was above its fair share, and a queue that stays within its own takes its part back."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return &plugin{}, nil
+	return &plugin{}, args.Decode(&struct{}{})
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddMeans(engine.Reclaim, Reclaimed) }
-
-func (p *plugin) OnSessionClose(*engine.Session) {}
+func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddMeans(engine.Reclaim, Reclaimed) }

@@ -11,15 +11,14 @@ import (
 // above lets go whoever is in the queue called rich, as long as it holds more than two devices.
 type above struct{}
 
-func (above) Name() string                   { return "Above" }
-func (above) OnSessionClose(*engine.Session) {}
+func (above) Name() string { return "Above" }
 func (above) OnSessionOpen(s *engine.Session) {
-	s.AddReclaimableFn(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason {
-		return func(v *engine.Victim) engine.Reason {
+	s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+		return func(v *engine.Victim) engine.Verdict {
 			if s.State.Queue(v.Job.Queue).Used.Of(cluster.DefaultDeviceResource) <= 2000 {
-				return "NotRich"
+				return engine.Protect("NotRich")
 			}
-			return engine.Consent
+			return engine.Allow
 		}
 	})
 }

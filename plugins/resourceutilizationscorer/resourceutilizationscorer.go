@@ -22,15 +22,11 @@ type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddGroupOrderFn(score) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddGroupScore(score) }
 
 // score stops at 100: a group too small for the replica is no better than one that it fills.
 func score(_ *cluster.Job, w *cluster.WholeNodes, g *cluster.Group, _ []*cluster.Node) float64 {

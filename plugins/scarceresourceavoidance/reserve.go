@@ -10,9 +10,9 @@ import (
 // ReservedForDevices is room that is free, or could be, but kept for devices that nobody uses yet.
 const ReservedForDevices engine.Reason = "ReservedForDevices"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: ReservedForDevices, Cure: engine.Wait | engine.Evict, Meaning: "The task needs no device, and what is free of the node is kept for those who will use its devices. The subject is the resource; have is what is left beside the reservation. Where even the empty node would keep too much, only other nodes cure it."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: ReservedForDevices, Cure: engine.Wait | engine.Evict, Phrase: "free {subject} is kept for those who use its devices", Meaning: "The task needs no device, and what is free of the node is kept for those who will use its devices. The subject is the resource; have is what is left beside the reservation. Where even the empty node would keep too much, only other nodes cure it."},
 }
 
 func (p *plugin) setReserve(per PerDevice) error {

@@ -117,16 +117,15 @@ func (p *plugin) setScarce(a Arguments) error {
 	return nil
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticOrderFn(matters, p.score)
+	s.Hooks.AddStaticScore(matters, p.score)
 	if len(p.reserve) > 0 {
-		s.AddShapePredicateFn(needsNone, p.admit)
+		s.Hooks.AddShapeFilter(needsNone, p.admit)
 	}
 }
-
-func (p *plugin) OnSessionClose(*engine.Session) {}
 
 // matters leaves models that use devices to PlacementScorer.
 func matters(s *cluster.Shape) bool { return !s.Served() || s.Need.None() }

@@ -25,9 +25,9 @@ const Name = "spot-instance-manager"
 // SpotNotAllowed is a task that must not be interrupted, on a node that can go at any time.
 const SpotNotAllowed engine.Reason = "SpotNotAllowed"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: SpotNotAllowed, Cure: engine.Grow | engine.Relax, Meaning: "The node is a spot instance and the task is not preemptible. The subject is the label that marks spot instances."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: SpotNotAllowed, Cure: engine.Grow | engine.Relax, Phrase: "a spot instance, and the task is not preemptible", Meaning: "The node is a spot instance and the task is not preemptible. The subject is the label that marks spot instances."},
 }
 
 // arguments are what a profile may say about the plugin.
@@ -58,14 +58,13 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return &plugin{a}, nil
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticPredicateFn(unstoppable, p.admit)
-	s.AddStaticOrderFn(nil, p.score)
+	s.Hooks.AddStaticFilter(unstoppable, p.admit)
+	s.Hooks.AddStaticScore(nil, p.score)
 }
-
-func (p *plugin) OnSessionClose(*engine.Session) {}
 
 // unstoppable says which tasks the filter is for: all others pass unasked.
 func unstoppable(s *cluster.Shape) bool { return !s.Preemptible }

@@ -17,9 +17,9 @@ const Name = "StaleGang"
 // GangBelowMinimum is why a task was evicted.
 const GangBelowMinimum engine.Reason = "GangBelowMinimum"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: GangBelowMinimum, Meaning: "Of an eviction: the gang has run below its minimum for longer than the grace period. It is placed anew, as a whole."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: GangBelowMinimum, Phrase: "it ran below its minimum for too long", Meaning: "Of an eviction: the gang has run below its minimum for longer than the grace period. It is placed anew, as a whole."},
 }
 
 // arguments are what a profile may say about the plugin.
@@ -47,14 +47,13 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return &plugin{grace: grace}, nil
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
-	s.AddSweepFn(p.sweep)
+	s.Hooks.AddSweep(p.sweep)
 }
-
-func (p *plugin) OnSessionClose(*engine.Session) {}
 
 // sweep looks at pending jobs only: a gang below its minimum misses a task.
 func (p *plugin) sweep(stmt *engine.Statement) {

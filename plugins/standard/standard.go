@@ -45,10 +45,9 @@ import (
 )
 
 type entry struct {
-	name    string
-	build   engine.PluginBuilder
-	weight  int64 // 0 for a plugin without scores
-	reasons []engine.ReasonDoc
+	name   string
+	build  engine.PluginBuilder
+	weight int64 // 0 for a plugin without scores
 }
 
 // plugins are all of them, in the default profile's order: the order in which
@@ -77,57 +76,57 @@ type entry struct {
 //	  1  PlacementScorer           then where it is
 var plugins = []entry{
 	// Whose turn it is.
-	{fairshare.Name, fairshare.New, 0, fairshare.Reasons},
-	{priority.Name, priority.New, 0, nil},
-	{firstcome.Name, firstcome.New, 0, nil},
-	{taskorder.Name, taskorder.New, 0, nil},
+	{fairshare.Name, fairshare.New, 0},
+	{priority.Name, priority.New, 0},
+	{firstcome.Name, firstcome.New, 0},
+	{taskorder.Name, taskorder.New, 0},
 
 	// Who may have it at all, before any node is looked at.
-	{tenantadmission.Name, tenantadmission.New, 0, tenantadmission.Reasons},
+	{tenantadmission.Name, tenantadmission.New, 0},
 
 	// Which nodes: what they are, then what they have left. The first six are in the
 	// order in which models are told why not.
-	{clusterfilter.Name, clusterfilter.New, 0, clusterfilter.Reasons},
-	{gpumatchingfilter.Name, gpumatchingfilter.New, 0, gpumatchingfilter.Reasons},
-	{labelmatchingfilter.Name, labelmatchingfilter.New, 0, labelmatchingfilter.Reasons},
-	{statusfilter.Name, statusfilter.New, 0, statusfilter.Reasons},
-	{backendframeworkfilter.Name, backendframeworkfilter.New, 0, backendframeworkfilter.Reasons},
-	{localpathfilter.Name, localpathfilter.New, 0, localpathfilter.Reasons},
-	{labelfilter.Name, labelfilter.New, 0, labelfilter.Reasons},
-	{noderesourcefilter.Name, noderesourcefilter.New, 0, noderesourcefilter.Reasons},
-	{affinityrequiredfilter.Name, affinityrequiredfilter.New, 0, affinityrequiredfilter.Reasons},
-	{tainttoleration.Name, tainttoleration.New, 3, tainttoleration.Reasons},
-	{spotinstancemanager.Name, spotinstancemanager.New, 10, spotinstancemanager.Reasons},
-	{isolationfilter.Name, isolationfilter.New, 0, isolationfilter.Reasons},
-	{scarceresourceavoidance.Name, scarceresourceavoidance.New, 2, scarceresourceavoidance.Reasons},
-	{noderesourcesfit.Name, noderesourcesfit.New, 0, noderesourcesfit.Reasons},
+	{clusterfilter.Name, clusterfilter.New, 0},
+	{gpumatchingfilter.Name, gpumatchingfilter.New, 0},
+	{labelmatchingfilter.Name, labelmatchingfilter.New, 0},
+	{statusfilter.Name, statusfilter.New, 0},
+	{backendframeworkfilter.Name, backendframeworkfilter.New, 0},
+	{localpathfilter.Name, localpathfilter.New, 0},
+	{labelfilter.Name, labelfilter.New, 0},
+	{noderesourcefilter.Name, noderesourcefilter.New, 0},
+	{affinityrequiredfilter.Name, affinityrequiredfilter.New, 0},
+	{tainttoleration.Name, tainttoleration.New, 3},
+	{spotinstancemanager.Name, spotinstancemanager.New, 10},
+	{isolationfilter.Name, isolationfilter.New, 0},
+	{scarceresourceavoidance.Name, scarceresourceavoidance.New, 2},
+	{noderesourcesfit.Name, noderesourcesfit.New, 0},
 
 	// Which groups of nodes, for those who want whole ones.
-	{nodegroupsizefilter.Name, nodegroupsizefilter.New, 0, nodegroupsizefilter.Reasons},
-	{capacityfilter.Name, capacityfilter.New, 0, capacityfilter.Reasons},
-	{resourceutilizationscorer.Name, resourceutilizationscorer.New, 1, nil},
+	{nodegroupsizefilter.Name, nodegroupsizefilter.New, 0},
+	{capacityfilter.Name, capacityfilter.New, 0},
+	{resourceutilizationscorer.Name, resourceutilizationscorer.New, 1},
 
 	// Which of them is best.
-	{noderesourcesfitplus.Name, noderesourcesfitplus.New, 1, nil},
-	{placementscorer.Name, placementscorer.New, 1, nil},
-	{modelfilelocalityscorer.Name, modelfilelocalityscorer.New, 1, nil},
-	{devicefitscorer.Name, devicefitscorer.New, 1, nil},
-	{affinityscorer.Name, affinityscorer.New, 2, nil},
-	{deviceorder.Name, deviceorder.New, 1, nil},
+	{noderesourcesfitplus.Name, noderesourcesfitplus.New, 1},
+	{placementscorer.Name, placementscorer.New, 1},
+	{modelfilelocalityscorer.Name, modelfilelocalityscorer.New, 1},
+	{devicefitscorer.Name, devicefitscorer.New, 1},
+	{affinityscorer.Name, affinityscorer.New, 2},
+	{deviceorder.Name, deviceorder.New, 1},
 
 	// Which replicas a model keeps that gets fewer; PlacementScorer has the last word.
-	{statusscorer.Name, statusscorer.New, 100, nil},
-	{offloadlayerscorer.Name, offloadlayerscorer.New, 10, nil},
+	{statusscorer.Name, statusscorer.New, 100},
+	{offloadlayerscorer.Name, offloadlayerscorer.New, 10},
 
 	// Who has to go for whom, if nothing else helps: what costs others least first.
-	{consolidate.Name, consolidate.New, 0, consolidate.Reasons},
-	{reclaim.Name, reclaim.New, 0, reclaim.Reasons},
-	{preempt.Name, preempt.New, 0, preempt.Reasons},
-	{stalegang.Name, stalegang.New, 0, stalegang.Reasons},
+	{consolidate.Name, consolidate.New, 0},
+	{reclaim.Name, reclaim.New, 0},
+	{preempt.Name, preempt.New, 0},
+	{stalegang.Name, stalegang.New, 0},
 
 	// Who stays, whoever needs the room.
-	{minruntime.Name, minruntime.New, 0, minruntime.Reasons},
-	{disruptionbudget.Name, disruptionbudget.New, 0, disruptionbudget.Reasons},
+	{minruntime.Name, minruntime.New, 0},
+	{disruptionbudget.Name, disruptionbudget.New, 0},
 }
 
 // Registry knows all plugins that come with Berth. Each call makes a new one,
@@ -151,14 +150,14 @@ func Profile() engine.Profile {
 	return out
 }
 
-// ReasonDoc documents a reason and says who gives it.
+// ReasonDoc documents a reason and names the plugin that gives it.
 type ReasonDoc struct {
 	Plugin string // "engine" for those of the engine itself
 	engine.ReasonDoc
 }
 
-// Reasons are all that a refusal may give, and those for which a victim is spared: the engine's, then those of the
-// plugins in the default profile's order.
+// Reasons are all that a refusal may give, and those for which a victim is protected: the
+// engine's, then those of the plugins in the default profile's order.
 func Reasons() []ReasonDoc {
 	var out []ReasonDoc
 	list := func(plugin string, docs []engine.ReasonDoc) {
@@ -168,7 +167,13 @@ func Reasons() []ReasonDoc {
 	}
 	list("engine", engine.Reasons)
 	for _, p := range plugins {
-		list(p.name, p.reasons)
+		built, err := p.build(engine.NoArguments{})
+		if err != nil {
+			panic(err) // the default profile gives no arguments
+		}
+		if d, ok := built.(engine.Documented); ok {
+			list(p.name, d.Reasons())
+		}
 	}
 	return out
 }

@@ -20,25 +20,22 @@ const NodeNotReady engine.Reason = "NodeNotReady"
 // RejectedByNode is a node that turned down a task of the shape after it was assigned.
 const RejectedByNode engine.Reason = "RejectedByNode"
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: NodeNotReady, Cure: engine.Wait, Meaning: "The node is not ready. The subject is the phase that it is in."},
-	{Reason: RejectedByNode, Cure: engine.Wait, Meaning: "The node turned down a task like this one after it was assigned, and is avoided for a while."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: NodeNotReady, Cure: engine.Wait, Phrase: "not ready: {subject}", Meaning: "The node is not ready. The subject is the phase that it is in."},
+	{Reason: RejectedByNode, Cure: engine.Wait, Phrase: "turned down a task like it a short while ago", Meaning: "The node turned down a task like this one after it was assigned, and is avoided for a while."},
 }
 
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
 func (plugin) Name() string                    { return Name }
-func (plugin) OnSessionOpen(s *engine.Session) { s.AddStaticPredicateFn(nil, admit) }
-func (plugin) OnSessionClose(*engine.Session)  {}
+func (plugin) Reasons() []engine.ReasonDoc     { return reasons }
+func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticFilter(nil, admit) }
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if n.Ready() {

@@ -20,10 +20,10 @@ const (
 	TaintNotTolerated engine.Reason = "TaintNotTolerated" // it has a taint that the task does not tolerate
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: NodeUnschedulable, Cure: engine.Grow | engine.Relax, Meaning: "The node is closed to new tasks. The subject is the taint to tolerate for a task that shall run there all the same."},
-	{Reason: TaintNotTolerated, Cure: engine.Grow | engine.Relax, Meaning: "The node has a taint, NoSchedule or NoExecute, that the task does not tolerate. The subject is the first such taint, key=value:effect."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: NodeUnschedulable, Cure: engine.Grow | engine.Relax, Phrase: "closed to new tasks", Meaning: "The node is closed to new tasks. The subject is the taint to tolerate for a task that shall run there all the same."},
+	{Reason: TaintNotTolerated, Cure: engine.Grow | engine.Relax, Phrase: "taint {subject} not tolerated", Meaning: "The node has a taint, NoSchedule or NoExecute, that the task does not tolerate. The subject is the first such taint, key=value:effect."},
 }
 
 // unschedulable is the taint that a closed node counts as having.
@@ -33,20 +33,16 @@ type plugin struct{}
 
 // New builds the plugin. It has no arguments.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
+	return plugin{}, args.Decode(&struct{}{})
 }
 
-func (plugin) Name() string { return Name }
+func (plugin) Name() string                { return Name }
+func (plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticPredicateFn(nil, admit)
-	s.AddStaticOrderFn(nil, score)
+	s.Hooks.AddStaticFilter(nil, admit)
+	s.Hooks.AddStaticScore(nil, score)
 }
-
-func (plugin) OnSessionClose(*engine.Session) {}
 
 func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 	if n.Unschedulable && !tolerates(s, unschedulable) {

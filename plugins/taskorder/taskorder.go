@@ -43,8 +43,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 }
 
 func (p *plugin) Name() string                    { return Name }
-func (p *plugin) OnSessionOpen(s *engine.Session) { s.AddTaskOrderFn(p.compare) }
-func (p *plugin) OnSessionClose(*engine.Session)  {}
+func (p *plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddTaskOrder(p.compare) }
 
 func (p *plugin) compare(l, r *cluster.Task) int { return cmp.Compare(p.place(l), p.place(r)) }
 

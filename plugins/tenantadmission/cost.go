@@ -7,12 +7,6 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// exact reports whether the shape's devices cost the same wherever it goes.
-func exact(s *cluster.Shape) bool {
-	need := &s.Need
-	return !need.WholeNode && need.Layers == nil && (need.Share > 0 || need.Memory == 0 || s.Isolation.Exclusive())
-}
-
 // least is what the shape's devices cost of the bound wherever it is placed, in
 // thousandths; nothing if they have several names, or count under it on some nodes only.
 func (p *plugin) least(s *cluster.Shape, b *bound) int64 {
@@ -24,13 +18,7 @@ func (p *plugin) least(s *cluster.Shape, b *bound) int64 {
 	if name == "" {
 		return 0
 	}
-	each := cluster.Milli(1) // of memory no task takes less than a thousandth
-	switch {
-	case s.Isolation.Exclusive():
-		each = cluster.Whole
-	case need.WholeNode || exact(s):
-		each = need.Milli()
-	}
+	each, _ := s.Cheapest()
 	return int64(max(1, need.Devices)) * p.charge(need, name, b, each)
 }
 
@@ -141,7 +129,7 @@ func costOn(s *cluster.Shape, n *cluster.Node, b *bound, layers []cluster.Claim)
 		if name == cluster.Memory {
 			low, high := pot(s, n, layers)
 			c.least += low
-			c.most += high + spill(s.Need.Layers, layers)
+			c.most += high + spill(s, layers)
 		}
 		return c
 	}
@@ -149,11 +137,11 @@ func costOn(s *cluster.Shape, n *cluster.Node, b *bound, layers []cluster.Claim)
 	var usable, named, takers, low, high, all int64
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		if !need.Usable(d) {
+		if !s.Usable(d) {
 			continue
 		}
 		usable++
-		milli := b.queue.Charge(d, claim(s, d), name)
+		milli := b.queue.Charge(d, s.Price(d), name)
 		if milli == 0 {
 			continue
 		}
@@ -179,7 +167,7 @@ func costOn(s *cluster.Shape, n *cluster.Node, b *bound, layers []cluster.Claim)
 	case count == 0:
 		count = int64(len(layers))
 	}
-	if need.Layers != nil {
+	if !s.Sized() {
 		low = 1
 	}
 	// Devices under other names, or of other products, may be taken instead.
@@ -188,37 +176,12 @@ func costOn(s *cluster.Shape, n *cluster.Node, b *bound, layers []cluster.Claim)
 	return c
 }
 
-// claim is the most that the shape may hold of the device, in thousandths.
-func claim(s *cluster.Shape, d *cluster.Device) cluster.Milli {
-	need := &s.Need
-	memory := int64(need.Memory)
-	if l := need.Layers; l != nil {
-		memory = min(int64(d.Memory), int64(l.Fixed)+cluster.MulDiv(int64(l.Total), int64(l.Bytes), 1))
+// spill is the most of the node's memory that the shape takes beside its devices.
+func spill(s *cluster.Shape, claims []cluster.Claim) int64 {
+	if claims == nil {
+		return int64(s.MaySpill())
 	}
-	switch {
-	case s.Isolation.Exclusive():
-		return cluster.Whole
-	case exact(s) || need.WholeNode:
-		return need.Milli()
-	case memory <= 0 || d.Memory <= 0:
-		return cluster.Whole
-	}
-	return d.Part(cluster.Bytes(memory))
-}
-
-// spill is the most of the node's memory that layers take which are on no device.
-func spill(l *cluster.Layers, claims []cluster.Claim) int64 {
-	switch {
-	case l == nil || !l.Spill:
-		return 0
-	case claims == nil:
-		return int64(l.Total-l.Least) * int64(l.Bytes)
-	}
-	left := l.Total
-	for _, c := range claims {
-		left -= c.Layers
-	}
-	return int64(left) * int64(l.Bytes)
+	return int64(s.Spill(claims))
 }
 
 // holds is what the job's own tasks count as under the bound by now.

@@ -14,10 +14,9 @@ import (
 // would, and prefers devices in an order of its own.
 type room struct{ order []int64 }
 
-func (room) Name() string                   { return "room" }
-func (room) OnSessionClose(*engine.Session) {}
+func (room) Name() string { return "room" }
 func (r room) OnSessionOpen(s *engine.Session) {
-	s.AddShapePredicateFn(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
+	s.Hooks.AddShapeFilter(nil, func(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		for _, a := range s.Resources {
 			if l := n.Ledger(a.Name); a.Value > 0 && (l == nil || l.Free() < a.Value) {
 				return &engine.Rejection{Reason: "Full", Cure: engine.Wait | engine.Evict}
@@ -28,7 +27,7 @@ func (r room) OnSessionOpen(s *engine.Session) {
 		}
 		return &engine.Rejection{Reason: "Full", Cure: engine.Wait | engine.Evict}
 	})
-	s.AddGpuOrderFn(func(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
+	s.Hooks.AddDeviceScore(func(s *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 {
 		if s.Need.Layers != nil || len(r.order) == 0 {
 			return 0
 		}

@@ -36,13 +36,13 @@ const (
 
 const held = engine.Wait | engine.Evict
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
-	{Reason: QueueForbidsResource, Cure: engine.Relax, Meaning: "The queue may not use the resource at all: its limit is 0. The subject is the queue and the resource."},
-	{Reason: QueueLimitTooSmall, Cure: engine.Relax, Meaning: "The task, or the least that must run of its job, takes more of the resource than the queue may ever hold. Have is the limit; the subject is the queue and the resource."},
-	{Reason: QueueLimitReached, Cure: held, Meaning: "The queue's tasks hold so much of the resource that this one would go beyond the limit. Have is what is left of it; the subject is the queue and the resource."},
-	{Reason: QueueQuotaTooSmall, Cure: engine.Relax, Meaning: "The job is not preemptible, so it runs only inside the queue's quota, and it takes more of the resource than that. Have is the quota; the subject is the queue and the resource."},
-	{Reason: QueueQuotaReached, Cure: engine.Wait, Meaning: "The job is not preemptible, so it runs only inside the queue's quota, and others that are not preemptible hold too much of it. Have is what is left of the quota; the subject is the queue and the resource."},
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
+	{Reason: QueueForbidsResource, Cure: engine.Relax, Phrase: "{subject} is not theirs to use", Meaning: "The queue may not use the resource at all: its limit is 0. The subject is the queue and the resource."},
+	{Reason: QueueLimitTooSmall, Cure: engine.Relax, Phrase: "{subject}: want {want}, the limit is {have}", Meaning: "The task, or the least that must run of its job, takes more of the resource than the queue may ever hold. Have is the limit; the subject is the queue and the resource."},
+	{Reason: QueueLimitReached, Cure: held, Phrase: "{subject}: want {want}, {have} left of the limit", Meaning: "The queue's tasks hold so much of the resource that this one would go beyond the limit. Have is what is left of it; the subject is the queue and the resource."},
+	{Reason: QueueQuotaTooSmall, Cure: engine.Relax, Phrase: "{subject}: not preemptible, want {want}, the quota is {have}", Meaning: "The job is not preemptible, so it runs only inside the queue's quota, and it takes more of the resource than that. Have is the quota; the subject is the queue and the resource."},
+	{Reason: QueueQuotaReached, Cure: engine.Wait, Phrase: "{subject}: not preemptible, want {want}, {have} left of the quota", Meaning: "The job is not preemptible, so it runs only inside the queue's quota, and others that are not preemptible hold too much of it. Have is what is left of the quota; the subject is the queue and the resource."},
 }
 
 type plugin struct {
@@ -58,21 +58,17 @@ type verdict struct {
 
 // New builds the plugin. It has no arguments: limits are the queues'.
 func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return &plugin{}, nil
+	return &plugin{}, args.Decode(&struct{}{})
 }
 
-func (p *plugin) Name() string { return Name }
+func (p *plugin) Name() string              { return Name }
+func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.state, p.job = s.State, verdict{}
-	s.AddPrePredicateFn(p.before)
-	s.AddPredicateFn(p.matters, p.admit)
+	s.Hooks.AddPreFilter(p.before)
+	s.Hooks.AddTaskFilter(p.matters, p.admit)
 }
-
-func (p *plugin) OnSessionClose(*engine.Session) {}
 
 // before judges by what the task costs at least, wherever it goes.
 func (p *plugin) before(t *cluster.Task, j *cluster.Job) *engine.Rejection {
@@ -175,7 +171,8 @@ func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 	if need.None() {
 		return false
 	}
-	known := exact(t.Shape) && p.nameOf(need) != "" // before any node is looked at
+	_, exact := t.Shape.Cheapest()
+	known := exact && p.nameOf(need) != "" // before any node is looked at
 	for b := range p.bounds(j) {
 		_, product := cluster.SplitProduct(b.name)
 		switch {
@@ -198,7 +195,7 @@ func (p *plugin) matters(t *cluster.Task, j *cluster.Job) bool {
 // admit judges by what the task would cost at most on this node.
 func (p *plugin) admit(t *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
 	var layers []cluster.Claim
-	if t.Shape.Need.Layers != nil && t.Shape.Need.Devices == 0 {
+	if t.Shape.Open() {
 		ok := false
 		if layers, ok = n.Choose(t.Shape, nil); !ok {
 			return nil // it does not fit, which is not for us to say

@@ -19,7 +19,6 @@ type own struct{ open func(*engine.Session) }
 
 func (own) Name() string                      { return "Own" }
 func (o own) OnSessionOpen(s *engine.Session) { o.open(s) }
-func (own) OnSessionClose(*engine.Session)    {}
 
 const input = `
 apiVersion: berth.dev/v1alpha1
@@ -50,7 +49,7 @@ func runMain(t *testing.T, open func(*engine.Session), args ...string) (int, str
 
 func TestMainWithAPluginFromOutside(t *testing.T) {
 	refuse := func(s *engine.Session) {
-		s.AddPrePredicateFn(func(*cluster.Task, *cluster.Job) *engine.Rejection {
+		s.Hooks.AddPreFilter(func(*cluster.Task, *cluster.Job) *engine.Rejection {
 			return &engine.Rejection{Reason: "NotToday", Subject: "the weather"}
 		})
 	}
@@ -69,14 +68,18 @@ func TestMainWithAPluginFromOutside(t *testing.T) {
 
 func TestMainNeverPanics(t *testing.T) {
 	code, out, errs := runMain(t, func(*engine.Session) { panic("oops") }, "simulate", "-")
-	if code != exitBug || out != "" || !strings.Contains(errs, "this is a bug") || !strings.Contains(errs, "oops") {
+	if code != exitInput || out != "" || !strings.Contains(errs, "plugin Own") || !strings.Contains(errs, "oops") {
+		t.Errorf("a plugin panics: %d: %s%s", code, out, errs)
+	}
+	code, out, errs = runMain(t, func(s *engine.Session) { s.State = nil }, "simulate", "-")
+	if code != exitBug || out != "" || !strings.Contains(errs, "this is a bug") {
 		t.Errorf("%d: %s%s", code, out, errs)
 	}
 }
 
 func TestAPluginThatBreaksItsContractIsNamed(t *testing.T) {
 	code, _, errs := runMain(t, func(s *engine.Session) {
-		s.AddShapeOrderFn(nil, func(*cluster.Shape, *cluster.Node) float64 { return 101 })
+		s.Hooks.AddShapeScore(nil, func(*cluster.Shape, *cluster.Node) float64 { return 101 })
 	}, "simulate", "-")
 	if code != exitInput || !strings.Contains(errs, "Own") {
 		t.Errorf("%d: %s", code, errs)
@@ -98,7 +101,7 @@ func TestRankingsAreShown(t *testing.T) {
 	state := fixture.State(fixture.Node("n").CPU(8, "16Gi"),
 		fixture.Job("chat-0").Set("model/chat", 1).CPU(1000, "1Gi").Priority(2).On("n"), fixture.Job("chat-1").Set("model/chat", 1).CPU(1000, "1Gi").On("n"))
 	keep := own{func(s *engine.Session) {
-		s.AddInstanceOrderFn(func(j *cluster.Job) float64 { return float64(j.Priority) * 50 })
+		s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 50 })
 	}}
 	sim, err := explain.Simulate(fixture.Engine(fixture.Fit(), keep), state, explain.Options{})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/estimate/fit"
 	"github.com/berth-project/berth/estimate/nodes"
 	"github.com/berth-project/berth/explain"
+	"github.com/berth-project/berth/numeral"
 )
 
 // onShape is the beginning of a sentence on what each device of a shape needs.
@@ -83,7 +84,7 @@ func (v *estimateView) headline() string {
 		s += ", " + v.Architecture
 	}
 	if v.MaxContext > 0 {
-		s += ", up to " + thousands(v.MaxContext) + " tokens"
+		s += ", up to " + numeral.Thousands(v.MaxContext) + " tokens"
 	}
 	return s + "."
 }
@@ -91,13 +92,13 @@ func (v *estimateView) headline() string {
 func (v *estimateView) served() string {
 	s := "Served by " + v.Backend
 	if v.Context > 0 {
-		s += fmt.Sprintf(" with %s of %s tokens", plural(v.Sequences, "sequence"), thousands(v.Context))
+		s += fmt.Sprintf(" with %s %s of %s tokens", numeral.Thousands(v.Sequences), numeral.Noun(v.Sequences, "sequence"), numeral.Thousands(v.Context))
 	}
 	if v.PerToken > 0 {
-		s += fmt.Sprintf(", %s bytes a token", thousands(int(v.PerToken)))
+		s += fmt.Sprintf(", %s bytes a token", numeral.Thousands(int(v.PerToken)))
 	}
 	if v.PerLateToken > 0 && v.PerLateToken < v.PerToken {
-		s += fmt.Sprintf(" and %s once the windows are full", thousands(int(v.PerLateToken)))
+		s += fmt.Sprintf(" and %s once the windows are full", numeral.Thousands(int(v.PerLateToken)))
 	}
 	if v.KVBits != 16 {
 		s += fmt.Sprintf(" (%d bits a number)", v.KVBits)
@@ -120,7 +121,7 @@ func (v *estimateView) devices(p *program) {
 			used = explain.Memory(r.Used) + " of " + explain.Memory(r.Usable)
 		}
 		if r.Largest > 0 {
-			most = thousands(r.Largest)
+			most = numeral.Thousands(r.Largest)
 			if !r.Fits {
 				most += " (" + parallelism(r.Devices, r.Tensor, r.Pipeline, r.Layers) + ")"
 			}
@@ -150,7 +151,7 @@ func (v *estimateView) devices(p *program) {
 		if tokens == 0 {
 			tokens = nodes.DefaultTokens
 		}
-		explain.Wrap(p.stdout, "Whole nodes: what one replica takes that has nodes to itself, reckoned for "+thousands(tokens)+" tokens.", "", "  ", columns())
+		explain.Wrap(p.stdout, "Whole nodes: what one replica takes that has nodes to itself, reckoned for "+numeral.Thousands(tokens)+" tokens.", "", "  ", columns())
 	}
 	for i, w := range why {
 		if i == 0 {
@@ -158,22 +159,6 @@ func (v *estimateView) devices(p *program) {
 		}
 		explain.Wrap(p.stdout, w[0]+": "+w[1]+".", "", "  ", columns())
 	}
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return thousands(n) + " " + noun + "s"
-}
-
-// thousands sets commas, as in 131,072.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // millions spells how many parameters there are: 14.7 billion.

@@ -85,7 +85,7 @@ func simulated(sim *explain.Simulation) iter.Seq[event] {
 				line.Reason, line.Message = string(engine.ScaledDown), explain.Worth(ev.Score)
 			}
 			if r := ev.Refusal; r != nil {
-				said := sim.Awaits.Refusal(sim.State, r, false)
+				said := sim.Refusal(r, false)
 				line.Reason, line.Message = said.Reason, said.Message
 				line.Permanent, line.Cure, line.Awaits = &said.Permanent, said.Cure, said.Awaits
 			}

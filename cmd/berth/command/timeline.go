@@ -89,7 +89,7 @@ func (p *program) writeCourse(course *timeline.Course, awaits explain.Awaits, ou
 	fmt.Fprintln(t.w)
 	course.Story(t.w, t.style, t.wide)
 	if len(course.Refusals) > 0 {
-		last := explain.Simulation{State: course.State, Refusals: course.Refusals, Awaits: awaits}
+		last := explain.Simulation{State: course.State, Refusals: course.Refusals, Awaits: awaits, Phrases: course.Phrases}
 		t.refusals(last.Result(false))
 		fmt.Fprintln(t.w)
 	}

@@ -35,11 +35,10 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return p, nil
 }
 
-func (p *plugin) Name() string                   { return Name }
-func (p *plugin) OnSessionClose(*engine.Session) {}
+func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.AddStaticPredicateFn(
+	s.Hooks.AddStaticFilter(
 		func(shape *cluster.Shape) bool { return !shape.Preemptible },
 		func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
 			if p.quiet(n) {
@@ -47,7 +46,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 			}
 			return nil
 		})
-	s.AddStaticOrderFn(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
+	s.Hooks.AddStaticScore(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
 		if p.quiet(n) {
 			return 0
 		}

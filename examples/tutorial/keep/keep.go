@@ -27,21 +27,20 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 	return plugin{}, nil
 }
 
-func (plugin) Name() string                   { return Name }
-func (plugin) OnSessionClose(*engine.Session) {}
+func (plugin) Name() string { return Name }
 
 func (plugin) OnSessionOpen(s *engine.Session) {
-	s.AddReclaimableFn(spare)
-	s.AddPreemptableFn(spare)
-	s.AddMovableFn(spare)
+	s.Hooks.AddReclaimable(spare)
+	s.Hooks.AddPreemptable(spare)
+	s.Hooks.AddMovable(spare)
 }
 
 // spare is the same for every job that asks, so there is nothing to prepare.
-func spare(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Reason { return judge }
+func spare(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return judge }
 
-func judge(v *engine.Victim) engine.Reason {
+func judge(v *engine.Victim) engine.Verdict {
 	if _, marked := v.Job.Labels[label]; marked {
-		return Kept
+		return engine.Protect(Kept)
 	}
-	return ""
+	return engine.NoOpinion
 }

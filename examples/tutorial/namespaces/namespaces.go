@@ -23,8 +23,8 @@ const (
 	NamespaceCapTooSmall engine.Reason = "NamespaceCapTooSmall" // the job alone is beyond the cap
 )
 
-// Reasons documents what the plugin gives as reasons.
-var Reasons = []engine.ReasonDoc{
+// reasons documents what the plugin gives as reasons.
+var reasons = []engine.ReasonDoc{
 	{Reason: NamespaceFull, Cure: engine.Wait | engine.Evict, Meaning: "As many tasks of the namespace are placed as may be. Have is how many more may be; the subject is the namespace."},
 	{Reason: NamespaceCapTooSmall, Cure: engine.Relax, Meaning: "The least that must run of the job is more than may be placed of its namespace. Have is the cap; the subject is the namespace."},
 }
@@ -57,7 +57,8 @@ func Builder(report func(tasks map[string]int)) engine.PluginBuilder {
 	}
 }
 
-func (p *tracker) Name() string { return Name }
+func (p *tracker) Name() string                { return Name }
+func (p *tracker) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *tracker) OnSessionOpen(s *engine.Session) {
 	// The books may have changed since the last session: count anew.
@@ -69,12 +70,12 @@ func (p *tracker) OnSessionOpen(s *engine.Session) {
 			}
 		}
 	}
-	s.AddEventHandler(engine.EventHandler{
+	s.Hooks.AddEventHandler(engine.EventHandler{
 		AllocateFunc:   func(e *engine.Event) { p.tasks[e.Job.Namespace]++ },
 		DeallocateFunc: func(e *engine.Event) { p.tasks[e.Job.Namespace]-- },
 	})
 	if p.MaxTasks > 0 {
-		s.AddPrePredicateFn(p.admit)
+		s.Hooks.AddPreFilter(p.admit)
 	}
 }
 

@@ -34,7 +34,7 @@ func New(args engine.Arguments) (engine.Plugin, error) {
 func (p *plugin) Name() string { return Name }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	s.AddPredicateFn(nil, func(_ *cluster.Task, job *cluster.Job, node *cluster.Node) *engine.Rejection {
+	s.Hooks.AddTaskFilter(nil, func(_ *cluster.Task, job *cluster.Job, node *cluster.Node) *engine.Rejection {
 		if job.Preemptible || !p.isSpot(node) {
 			return nil
 		}
@@ -44,14 +44,12 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 			Subject: p.spotLabelKey + "=" + p.spotLabelValue,
 		}
 	})
-	s.AddNodeOrderFn(nil, func(_ *cluster.Task, _ *cluster.Job, node *cluster.Node) float64 {
+	s.Hooks.AddTaskScore(nil, func(_ *cluster.Task, _ *cluster.Job, node *cluster.Node) float64 {
 		if p.isSpot(node) {
 			return 0
 		}
 		return p.nonSpotScore
 	})
 }
-
-func (p *plugin) OnSessionClose(*engine.Session) {}
 
 func (p *plugin) isSpot(n *cluster.Node) bool { return n.Labels[p.spotLabelKey] == p.spotLabelValue }

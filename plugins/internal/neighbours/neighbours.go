@@ -59,7 +59,7 @@ func (c *Counter) Open(s *engine.Session) {
 			}
 		}
 	}
-	s.AddEventHandler(engine.EventHandler{AllocateFunc: hear(+1), DeallocateFunc: hear(-1)})
+	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: hear(+1), DeallocateFunc: hear(-1)})
 }
 
 // Changes grows whenever Against may answer differently.

@@ -18,7 +18,6 @@ type follower struct{ Counter }
 
 func (f *follower) Name() string                    { return "follower" }
 func (f *follower) OnSessionOpen(s *engine.Session) { f.Open(s) }
-func (f *follower) OnSessionClose(*engine.Session)  {}
 
 func app(name string) cluster.Term {
 	return cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{name}}}

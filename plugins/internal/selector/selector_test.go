@@ -6,30 +6,65 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/fixture"
 )
 
-func TestUnmet(t *testing.T) {
+func TestAdmit(t *testing.T) {
 	node := fixture.Node("n").Label("gpu", "h100").Label("spare", "").Label("zone", "a").Build()
 	type labels = []cluster.Label
+	f := Filter{Plugin: "Filter", Doc: engine.ReasonDoc{Reason: "Lacks", Cure: engine.Grow | engine.Relax}, Concern: func(*cluster.Shape) bool { return true }}
 	tests := map[string]struct {
 		demanded labels
-		want     *cluster.Label
+		want     string
 	}{
-		"nothing demanded":                    {nil, nil},
-		"all there":                           {labels{{Key: "gpu", Value: "h100"}, {Key: "zone", Value: "a"}}, nil},
-		"missing":                             {labels{{Key: "rack", Value: "r1"}}, &cluster.Label{Key: "rack", Value: "r1"}},
-		"other value":                         {labels{{Key: "gpu", Value: "a100"}}, &cluster.Label{Key: "gpu", Value: "a100"}},
-		"first of several is named":           {labels{{Key: "gpu", Value: "h100"}, {Key: "rack", Value: "r1"}, {Key: "zone", Value: "b"}}, &cluster.Label{Key: "rack", Value: "r1"}},
-		"case counts":                         {labels{{Key: "gpu", Value: "H100"}}, &cluster.Label{Key: "gpu", Value: "H100"}},
-		"empty value is there":                {labels{{Key: "spare"}}, nil},
-		"empty value is not the same as none": {labels{{Key: "rack"}}, &cluster.Label{Key: "rack"}},
+		"nothing demanded":                    {nil, ""},
+		"all there":                           {labels{{Key: "gpu", Value: "h100"}, {Key: "zone", Value: "a"}}, ""},
+		"missing":                             {labels{{Key: "rack", Value: "r1"}}, "rack=r1"},
+		"other value":                         {labels{{Key: "gpu", Value: "a100"}}, "gpu=a100"},
+		"first of several is named":           {labels{{Key: "gpu", Value: "h100"}, {Key: "rack", Value: "r1"}, {Key: "zone", Value: "b"}}, "rack=r1"},
+		"case counts":                         {labels{{Key: "gpu", Value: "H100"}}, "gpu=H100"},
+		"empty value is there":                {labels{{Key: "spare"}}, ""},
+		"empty value is not the same as none": {labels{{Key: "rack"}}, "rack="},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tt.want, Unmet(&cluster.Shape{Selector: tt.demanded}, node)); d != "" {
-				t.Errorf("unmet (-want +got):\n%s", d)
+			var want *engine.Rejection
+			if tt.want != "" {
+				want = &engine.Rejection{Reason: "Lacks", Cure: engine.Grow | engine.Relax, Subject: tt.want, Precedence: engine.OtherKind}
+			}
+			if d := cmp.Diff(want, f.Admit(&cluster.Shape{Selector: tt.demanded}, node)); d != "" {
+				t.Errorf("rejection (-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+func TestMatters(t *testing.T) {
+	f := Filter{Concern: (*cluster.Shape).Served}
+	served := fixture.Job("m").Served(cluster.Binpack)
+	tests := map[string]struct {
+		job  *fixture.JobBuilder
+		want bool
+	}{
+		"no selector":                     {served, false},
+		"a selector":                      {fixture.Job("m").Served(cluster.Binpack).Selector("zone", "a"), true},
+		"a selector of another's concern": {fixture.Job("j").Selector("zone", "a"), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := f.Matters(tt.job.Build().Tasks()[0].Shape); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestPassingAllocatesNothing(t *testing.T) {
+	f := Filter{Concern: func(*cluster.Shape) bool { return true }}
+	shape := fixture.Job("j").Selector("gpu", "h100").Build().Tasks()[0].Shape
+	node := fixture.Node("n").Label("gpu", "h100").Build()
+	if got := testing.AllocsPerRun(100, func() { f.Admit(shape, node) }); got != 0 {
+		t.Errorf("%v allocations, want none", got)
 	}
 }

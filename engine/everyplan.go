@@ -7,71 +7,90 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
+// everyPlan compares all plans of a cluster that is small enough.
+type everyPlan struct {
+	want     *want
+	exits    *exits
+	leaver   *leaver
+	trial    *trial
+	accounts *accounts
+	hosts    *hosts
+	state    *cluster.State
+	stmt     *Statement
+	fault    *fault
+}
+
 // few are the tasks that might leave, where they and the nodes are so few that all
 // plans can be compared. If they are too many, those are left out that may not leave
 // even once others have, and those whose job has no task on a node that is asked
 // for: they seldom help.
-func (r *room) few() []rival {
-	if !r.small() {
+func (a *everyPlan) few() []rival {
+	if !small(a.state) {
 		return nil
 	}
-	line := r.line(maxUnsure, false)
+	line := a.exits.line(maxUnsure, false)
 	if line == nil {
-		line = r.rivals(r.job, maxUnsure, func(t *cluster.Task) bool { return r.matters(t.Job) && r.leavable(t) })
+		line = a.leaver.victims.rivals(a.want.job, maxUnsure, func(t *cluster.Task) bool { return a.matters(t.Job) && a.exits.leavable(t) })
 	}
 	if len(line) == 0 {
 		return nil
 	}
 	for i := range line {
 		c := &line[i]
-		c.evicts = r.way&evicting != 0 && (r.allows(VictimOf(c.task), Reclaim) || r.mightLeave(c.task)) // what objects now is told
-		c.moves = r.way&moving != 0 && r.mightMove(c.task)
+		c.evicts = a.exits.way&evicting != 0 && (a.leaver.allows(VictimOf(c.task), Reclaim) || a.leaver.mightLeave(c.task)) // what objects now is told
+		c.moves = a.exits.way&moving != 0 && a.leaver.mightMove(c.task)
 	}
 	return line
 }
 
 // small reports whether the cluster is so small that all plans can be compared.
-func (r *room) small() bool { return len(r.State.Nodes()) <= maxSmall }
+func small(s *cluster.State) bool { return len(s.Nodes()) <= maxSmall }
 
 // matters reports whether the job has a task where one that is lacking might be
 // placed. Where the limit of a queue is in the way, every job matters.
-func (r *room) matters(j *cluster.Job) bool {
-	if r.bounded {
+func (a *everyPlan) matters(j *cluster.Job) bool {
+	if a.want.bounded {
 		return true
 	}
 	for _, t := range j.Tasks() {
-		if t.Runs() && r.host(t.Node) {
+		if t.Runs() && a.hosts.has(t.Node) {
 			return true
 		}
 	}
 	return false
 }
 
-// host reports whether some task that is lacking might be placed on the node.
-func (r *room) host(n *cluster.Node) bool {
-	if r.hosts == nil {
-		r.hosts = map[*cluster.Node]bool{}
+// hosts are the nodes on which some task that is lacking might be placed.
+type hosts struct {
+	want   *want
+	finder *finder
+	nodes  map[*cluster.Node]bool // nil: not asked about yet
+}
+
+func (h *hosts) has(n *cluster.Node) bool {
+	if h.nodes == nil {
+		h.nodes = map[*cluster.Node]bool{}
 		var shapes []*cluster.Shape
-		for _, t := range r.lacks {
+		for _, t := range h.want.lacks {
 			if slices.Contains(shapes, t.Shape) {
 				continue
 			}
 			shapes = append(shapes, t.Shape)
-			ask := r.verdicts(t)
-			for _, n := range r.State.Nodes() {
+			ask := h.finder.verdicts(t)
+			for _, n := range h.finder.state.Nodes() {
 				if rejected, transient := ask(n); !rejected || transient {
-					r.hosts[n] = true
+					h.nodes[n] = true
 				}
 			}
 		}
 	}
-	return r.hosts[n]
+	return h.nodes[n]
 }
 
 // enough reports whether what is free and what the tasks give back is as much as
 // is lacking of devices, whatever their names: sums first, search last.
-func (r *room) enough(evicted []*cluster.Task) bool {
-	return r.free()+freed(evicted) >= r.devicesLacking(r.lacks)
+func (a *everyPlan) enough(evicted []*cluster.Task) bool {
+	return a.accounts.free()+freed(evicted) >= a.accounts.devicesLacking(a.want.lacks)
 }
 
 // set is some of the rivals, and what they cost at least.
@@ -89,7 +108,7 @@ func (s set) of(all []rival) []*cluster.Task {
 }
 
 // sets are all sets of rivals that might leave for the purpose, the cheapest first.
-func (r *room) sets(all []rival, p Purpose) []set {
+func (a *everyPlan) sets(all []rival, p Purpose) []set {
 	var out []set
 	may := uint32(0)
 	for i := range all {
@@ -98,15 +117,15 @@ func (r *room) sets(all []rival, p Purpose) []set {
 		}
 	}
 	whole := wholeJobs(all)
-	lacks := r.devicesLacking(r.lacks)
-	near := r.near(all)
+	lacks := a.accounts.devicesLacking(a.want.lacks)
+	near := a.near(all)
 	for mask := uint32(1); mask < 1<<len(all); mask++ {
-		if mask&^may != 0 || r.way == moving && mask&near == 0 {
+		if mask&^may != 0 || a.exits.way == moving && mask&near == 0 {
 			continue
 		}
 		s := set{mask, noCost()}
 		for m := mask; m != 0; m &= m - 1 {
-			s.cost.add(r.State, all[bits.TrailingZeros32(m)].task, p)
+			s.cost.add(a.state, all[bits.TrailingZeros32(m)].task, p)
 		}
 		for _, job := range whole {
 			if mask&job == job {
@@ -123,10 +142,10 @@ func (r *room) sets(all []rival, p Purpose) []set {
 }
 
 // near is the mask of the rivals on nodes where a task that is lacking might be placed.
-func (r *room) near(all []rival) uint32 {
+func (a *everyPlan) near(all []rival) uint32 {
 	mask := uint32(0)
 	for i := range all {
-		if r.host(all[i].task.Node) {
+		if a.hosts.has(all[i].task.Node) {
 			mask |= 1 << i
 		}
 	}
@@ -135,35 +154,35 @@ func (r *room) near(all []rival) uint32 {
 
 // cheapest tries plans from the cheapest up and returns the best that works, which is
 // the one that is known already if none costs less.
-func (r *room) cheapest(all []rival, known []*Victim, spent cost) ([]*Victim, cost) {
+func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *room) ([]*Victim, cost) {
 	p := Reclaim
-	if r.way == moving {
+	if a.exits.way == moving {
 		p = Move
 	}
 	var movers []set
-	if r.way == evicting|moving {
-		if r.plan != nil && (known == nil || r.cost.compare(&spent) < 0) {
-			known, spent = r.plan, r.cost
+	if a.exits.way == evicting|moving {
+		if before.plan != nil && (known == nil || before.cost.compare(&spent) < 0) {
+			known, spent = before.plan, before.cost
 		}
-		movers = r.sets(all, Move)
+		movers = a.sets(all, Move)
 	}
-	for _, s := range r.sets(all, p) {
-		if known != nil && s.cost.compare(&spent) >= 0 || r.over() {
+	for _, s := range a.sets(all, p) {
+		if known != nil && s.cost.compare(&spent) >= 0 || a.trial.over() {
 			break
 		}
 		tasks := s.of(all)
-		if p != Move && !r.enough(tasks) {
+		if p != Move && !a.enough(tasks) {
 			continue
 		}
-		plan := r.order(tasks, p)
+		plan := a.order(tasks, p)
 		if plan == nil {
 			continue
 		}
 		var c cost
-		if r.way == evicting|moving {
-			plan, c = r.withMovers(plan, s, movers, all)
+		if a.exits.way == evicting|moving {
+			plan, c = a.withMovers(plan, s, movers, all)
 		} else {
-			plan, c = r.tried(plan)
+			plan, c = a.trial.tried(plan)
 		}
 		if plan != nil && (known == nil || c.compare(&spent) < 0) {
 			known, spent = plan, c
@@ -175,8 +194,8 @@ func (r *room) cheapest(all []rival, known []*Victim, spent cost) ([]*Victim, co
 // withMovers adds tasks that move, with which the plan works: as few as possible, and of
 // equally many those with which least is freed beyond what is needed. It returns nil where
 // there are none, or where the plan works as it is: nothing moves then.
-func (r *room) withMovers(plan []*Victim, evicts set, sets []set, all []rival) ([]*Victim, cost) {
-	if !r.wouldFit(plan, all) || r.works(plan) {
+func (a *everyPlan) withMovers(plan []*Victim, evicts set, sets []set, all []rival) ([]*Victim, cost) {
+	if !a.wouldFit(plan, all) || a.trial.works(plan) {
 		return nil, cost{}
 	}
 	var best []*Victim
@@ -185,14 +204,14 @@ func (r *room) withMovers(plan []*Victim, evicts set, sets []set, all []rival) (
 		if s.mask&evicts.mask != 0 {
 			continue
 		}
-		if r.over() || best != nil && (s.cost.moved.tasks > least.moved.tasks || least.beyond <= evicts.cost.beyond) {
+		if a.trial.over() || best != nil && (s.cost.moved.tasks > least.moved.tasks || least.beyond <= evicts.cost.beyond) {
 			break
 		}
 		with := slices.Clone(plan)
 		for _, t := range s.of(all) {
 			with = append(with, mover(t))
 		}
-		if found, c := r.tried(with); found != nil && (best == nil || c.compare(&least) < 0) {
+		if found, c := a.trial.tried(with); found != nil && (best == nil || c.compare(&least) < 0) {
 			best, least = found, c
 		}
 	}
@@ -201,32 +220,32 @@ func (r *room) withMovers(plan []*Victim, evicts set, sets []set, all []rival) (
 
 // wouldFit reports whether the job is placed if the plan is carried out and all that
 // may move is gone, also what may not move together.
-func (r *room) wouldFit(plan []*Victim, all []rival) bool {
-	mark := r.stmt.Checkpoint()
-	defer r.stmt.Rollback(mark)
+func (a *everyPlan) wouldFit(plan []*Victim, all []rival) bool {
+	mark := a.stmt.Checkpoint()
+	defer a.stmt.Rollback(mark)
 	for _, v := range plan {
-		if !r.leave(v) {
+		if !a.leaver.leave(v) {
 			return false
 		}
 	}
 	for i := range all {
 		if c := &all[i]; c.moves && c.task.Runs() {
-			if err := r.stmt.evictFor(r.job, mover(c.task), r.reasons[Move]); err != nil {
-				r.fail("engine", "making room: %v", err)
+			if err := a.stmt.evictFor(a.want.job, mover(c.task), a.leaver.reasons[Move]); err != nil {
+				a.fault.fail("engine", "making room: %v", err)
 				return false
 			}
 		}
 	}
-	r.tries++
-	left := r.place()
+	a.trial.tries++
+	left := a.trial.place()
 	return left == nil || left.Surplus
 }
 
 // order makes victims of the tasks so that each may leave once those before it have;
 // nil where they may not leave, or not without others.
-func (r *room) order(leaving []*cluster.Task, p Purpose) []*Victim {
-	mark := r.stmt.Checkpoint()
-	defer r.stmt.Rollback(mark)
+func (a *everyPlan) order(leaving []*cluster.Task, p Purpose) []*Victim {
+	mark := a.stmt.Checkpoint()
+	defer a.stmt.Rollback(mark)
 	var plan []*Victim
 	for progress := true; progress; {
 		progress = false
@@ -241,7 +260,7 @@ func (r *room) order(leaving []*cluster.Task, p Purpose) []*Victim {
 			if slices.ContainsFunc(v.Tasks, func(o *cluster.Task) bool { return !slices.Contains(leaving, o) }) {
 				return nil
 			}
-			if r.leave(v) {
+			if a.leaver.leave(v) {
 				plan = append(plan, v)
 				progress = true
 			}

@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+)
+
+// normalize puts ledgers in order and names every device's resource.
+func (n *Node) normalize() {
+	if n.DeviceResource == "" {
+		n.DeviceResource = DefaultDeviceResource
+	}
+	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
+	n.sliced = false
+	nameDevices(n.Name, n.Devices)
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		n.sliced = n.sliced || d.Shares != ""
+		d.Index = i
+		d.Resource, d.Fraction = d.resourceOn(n.DeviceResource), 0
+		if d.Profile != "" {
+			d.Fraction = fractionOf(d.Product, d.Profile)
+		}
+	}
+	nameProducts(n.Devices)
+	n.uniform = allAlike(n.Devices)
+	pour(n)
+	n.deviceCapacity, n.deviceUsed, n.filled = 0, 0, 0
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		if d.countsAs(n.DeviceResource) {
+			n.deviceCapacity += int64(Whole)
+			n.deviceUsed += int64(d.Use.Milli)
+		}
+		if d.Use.Milli >= Whole {
+			n.filled++
+		}
+	}
+}
+
+// allAlike reports whether a need that selects no device takes either all of the
+// devices or none, if they are idle.
+func allAlike(devices []Device) bool {
+	for i := range devices {
+		d, o := &devices[i], &devices[0]
+		if d.Memory != o.Memory || d.Reserved != o.Reserved || d.Lost != o.Lost ||
+			d.Profile != o.Profile || d.Resource != o.Resource || d.Product != o.Product || d.Type != o.Type {
+			return false
+		}
+	}
+	return len(devices) > 0
+}
+
+// resourceOn is the name that the device is requested and booked under, on a node
+// whose devices have this name where they say nothing else.
+func (d *Device) resourceOn(resource string) string {
+	switch {
+	case d.Resource != "":
+		return d.Resource
+	case d.Profile != "":
+		return PartitionResource + d.Profile
+	}
+	return resource
+}
+
+// countsAs reports whether the device is part of Node.DeviceCapacity, for a node
+// whose devices have this name.
+func (d *Device) countsAs(resource string) bool { return !d.Lost && d.Resource == resource }
+
+// nameProducts gives every device the name that its product is booked under.
+// Devices that stand together are mostly alike and share it.
+func nameProducts(devices []Device) {
+	for i := range devices {
+		d := &devices[i]
+		if i > 0 && devices[i-1].Resource == d.Resource && devices[i-1].Product == d.Product {
+			d.ProductResource = devices[i-1].ProductResource
+		} else {
+			d.ProductResource = ProductResource(d.Resource, d.Product)
+		}
+	}
+}
+
+// nameDevices gives devices that have none the ID by which they can be selected: of
+// each type the lowest numbers that are free. A device keeps its ID for as long as
+// the node is known, whatever the order in which devices are listed.
+func nameDevices(node string, devices []Device) {
+	var taken map[DeviceID]bool // nil while no device has an ID from before
+	for i := range devices {
+		d := &devices[i]
+		if d.ID == (DeviceID{}) {
+			continue
+		}
+		if taken == nil {
+			taken = map[DeviceID]bool{}
+		}
+		if d.ID.Node != node || d.ID.Type != d.Type || taken[d.ID] {
+			d.ID = DeviceID{}
+			continue
+		}
+		taken[d.ID] = true
+	}
+	next := map[string]int{}
+	for i := range devices {
+		d := &devices[i]
+		if d.ID != (DeviceID{}) || d.Gone {
+			continue
+		}
+		id := DeviceID{Node: node, Type: d.Type, Index: next[d.Type]}
+		for taken[id] {
+			id.Index++
+		}
+		d.ID, next[d.Type] = id, id.Index+1
+	}
+}

@@ -1,0 +1,51 @@
+package cluster
+
+// memory is the part of those that take an amount of memory of each device, and of
+// its time in proportion. Both are kept in step, so that neither is booked twice.
+type memory struct{}
+
+func (memory) asked(s *Shape) bool { return s.Need.Memory > 0 }
+func (memory) counted() bool       { return false }
+func (memory) empties() bool       { return false }
+func (memory) sure() bool          { return true }
+func (memory) matters(*Shape) bool { return true }
+
+func (memory) suits(s *Shape, d *Device) bool { return s.Need.Memory <= d.Memory-d.Reserved }
+
+func (memory) takes(s *Shape, d *Device) bool {
+	return s.Need.Memory <= d.Free() && d.Part(s.Need.Memory) <= d.FreeMilli()
+}
+
+func (memory) claim(s *Shape, d *Device, _ Bytes) (Milli, Bytes) {
+	return d.Part(s.Need.Memory), s.Need.Memory
+}
+
+func (memory) spare(*Shape) Milli { return Whole - 1 }
+
+func (memory) times(s *Shape, _ Milli, memory Bytes) int64 { return int64(memory / s.Need.Memory) }
+
+func (memory) memory(s *Shape, _ *Device) (least, most Bytes) { return s.Need.Memory, s.Need.Memory }
+
+func (memory) fill(s *Shape, d *Device) (part, free int64) {
+	return int64(s.Need.Memory), int64(d.Free())
+}
+
+func (memory) price(s *Shape, d *Device) Milli { return d.Part(s.Need.Memory) }
+func (memory) cheapest(*Shape) (Milli, bool)   { return 1, false }
+
+func (memory) tooSmall(v survey, want int) Shortage {
+	return Shortage{Lack: LackBytes, Want: int64(v.s.Need.Memory), Have: v.least(want, capacityOf)}
+}
+
+func (memory) inUse(v survey, want int) Shortage {
+	return Shortage{Lack: LackBytes, Want: int64(v.s.Need.Memory), Have: v.least(want, freeMemory)}
+}
+
+func capacityOf(_ *Shape, d *Device) int64 { return int64(d.Capacity()) }
+
+func freeMemory(s *Shape, d *Device) int64 {
+	if !d.Permits(s.Isolation) {
+		return 0
+	}
+	return int64(d.Free())
+}

@@ -1,0 +1,235 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// roster is the jobs and their tasks. Every change of a job gives it a new version.
+type roster struct {
+	journal   *journal
+	jobs      map[string]*Job // by ID
+	slots     slots[Job]
+	pending   map[string]*Job // with tasks that are on no node yet
+	torn      map[string]*Job // that run below their minimum
+	retired   map[string]*Job
+	byQueue   map[string][]*Job // by queue, known or not: the jobs that name it, in any order
+	nominated map[*Task]bool
+	moving    map[*Task]bool       // that have a landing
+	releasing []*Task              // in any order
+	unseen    map[TaskRef]TaskSeen // of tasks that are not known yet
+}
+
+func newRoster(l *journal) roster {
+	return roster{
+		journal: l, jobs: map[string]*Job{}, pending: map[string]*Job{}, torn: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string][]*Job{},
+		nominated: map[*Task]bool{}, moving: map[*Task]bool{}, unseen: map[TaskRef]TaskSeen{},
+	}
+}
+
+// add adds a new job, which is in no list yet.
+func (r *roster) add(j *Job) {
+	r.jobs[j.ID] = j
+	j.slot = r.slots.take(j)
+}
+
+// remove removes a job that is in no list any more.
+func (r *roster) remove(j *Job) {
+	delete(r.jobs, j.ID)
+	r.slots.free(j.slot)
+	r.slots.touch(j.slot)
+}
+
+// task finds the task that a decision is about.
+func (r *roster) task(ref TaskRef, uid string) (*Task, error) {
+	t := r.Task(ref)
+	if t == nil {
+		return nil, fmt.Errorf("no task %s", ref.ID())
+	}
+	if differ(t.UID, uid) {
+		return nil, fmt.Errorf("task %s is another one now", ref.ID())
+	}
+	return t, nil
+}
+
+// job finds the job that a decision is about.
+func (r *roster) job(id string) (*Job, error) {
+	j := r.jobs[id]
+	if j == nil {
+		return nil, fmt.Errorf("no job %q", id)
+	}
+	return j, nil
+}
+
+// listNominated keeps the list in step with the task, which stood otherwise before.
+func (r *roster) listNominated(t *Task, was Status) {
+	switch {
+	case t.Status == Nominated && t.shadows == nil:
+		r.nominated[t] = true
+	case was == Nominated:
+		delete(r.nominated, t)
+	}
+}
+
+func (r *roster) listMoving(t *Task) { keepIf(t.landing != nil, r.moving, t, true) }
+
+// keepSeen holds what was seen of a task that is not known yet.
+func (r *roster) keepSeen(c TaskSeen) {
+	was, known := r.unseen[c.Task]
+	r.unseen[c.Task] = c
+	if r.journal.recording() {
+		r.journal.cold(func() {
+			if known {
+				r.unseen[c.Task] = was
+			} else {
+				delete(r.unseen, c.Task)
+			}
+		})
+	}
+}
+
+func (r *roster) forgetSeen(ref TaskRef, uid string) {
+	if was, known := r.unseen[ref]; known && !differ(was.UID, uid) {
+		delete(r.unseen, ref)
+		if r.journal.recording() {
+			r.journal.cold(func() { r.unseen[ref] = was })
+		}
+	}
+}
+
+// listReleasing adds the task to the list, or takes it out: the last one takes its
+// place there.
+func (r *roster) listReleasing(t *Task) {
+	if t.Status == Releasing {
+		t.releasing = len(r.releasing)
+		r.releasing = append(r.releasing, t)
+		return
+	}
+	last := len(r.releasing) - 1
+	r.releasing[t.releasing] = r.releasing[last]
+	r.releasing[t.releasing].releasing = t.releasing
+	r.releasing[last] = nil
+	r.releasing = r.releasing[:last]
+}
+
+// list adds the job to the lists of jobs; unlist takes it out of them.
+func (r *roster) list(j *Job) {
+	j.seat = len(r.byQueue[j.Queue])
+	r.byQueue[j.Queue] = append(r.byQueue[j.Queue], j)
+	r.listRetired(j)
+	r.listTorn(j)
+}
+
+func (r *roster) unlist(j *Job) {
+	r.leaveQueue(j)
+	r.listPending(j, false)
+	delete(r.retired, j.ID)
+	delete(r.torn, j.ID)
+}
+
+// leaveQueue takes the job out of the list of its queue. The last one takes its place there.
+func (r *roster) leaveQueue(j *Job) {
+	list := r.byQueue[j.Queue]
+	last := len(list) - 1
+	if last == 0 {
+		delete(r.byQueue, j.Queue)
+		return
+	}
+	list[j.seat] = list[last]
+	list[j.seat].seat = j.seat
+	list[last] = nil
+	r.byQueue[j.Queue] = list[:last]
+}
+
+func (r *roster) listRetired(j *Job) { keepIf(j.Retired, r.retired, j.ID, j) }
+
+func (r *roster) listTorn(j *Job) { keepIf(j.Torn != 0 && r.knows(j), r.torn, j.ID, j) }
+
+// keepIf has the map hold the value where the condition is true, and nothing under
+// the key otherwise.
+func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
+	if condition {
+		m[key] = value
+	} else {
+		delete(m, key)
+	}
+}
+
+// knows reports whether the job is in the State: a job made of shadows is not.
+func (r *roster) knows(j *Job) bool { return j.slot < len(r.slots.at) && r.slots.at[j.slot] == j }
+
+func (r *roster) listPending(j *Job, waits bool) {
+	switch {
+	case waits == j.pending:
+		return
+	case waits:
+		r.pending[j.ID] = j
+	default:
+		delete(r.pending, j.ID)
+	}
+	j.pending = waits
+}
+
+// Releasing is State.Releasing.
+func (r *roster) Releasing() []*Task {
+	return slices.SortedFunc(slices.Values(r.releasing), (*Task).compare)
+}
+
+// Task is State.Task.
+func (r *roster) Task(ref TaskRef) *Task {
+	j := r.jobs[ref.Job]
+	if j == nil || ref.Alternative < 0 || ref.Alternative >= len(j.Alternatives) {
+		return nil
+	}
+	for _, t := range j.Alternatives[ref.Alternative].Tasks {
+		if t.Name == ref.Name {
+			return t
+		}
+	}
+	return nil
+}
+
+// clone copies the roster, with tasks on the nodes of the fleet, and says what the
+// copy of each task is.
+func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
+	c, tasks = newRoster(l), map[*Task]*Task{}
+	c.jobs, c.slots = make(map[string]*Job, len(r.jobs)), r.slots.clone()
+	for id, j := range r.jobs {
+		k := j.clone(f, tasks)
+		c.jobs[id], c.slots.at[k.slot] = k, k
+	}
+	c.pending, c.torn, c.retired = c.among(r.pending), c.among(r.torn), c.among(r.retired)
+	for name, jobs := range r.byQueue {
+		c.byQueue[name] = c.same(jobs)
+	}
+	for t := range r.nominated {
+		c.nominated[tasks[t]] = true
+	}
+	for t := range r.moving {
+		c.moving[tasks[t]] = true
+	}
+	for _, t := range r.releasing {
+		c.releasing = append(c.releasing, tasks[t])
+	}
+	c.unseen = maps.Clone(r.unseen)
+	return c, tasks
+}
+
+// same are the copies of the jobs.
+func (r *roster) same(jobs []*Job) []*Job {
+	out := make([]*Job, len(jobs))
+	for i, j := range jobs {
+		out[i] = r.jobs[j.ID]
+	}
+	return out
+}
+
+// among are the copies of the jobs, by ID.
+func (r *roster) among(jobs map[string]*Job) map[string]*Job {
+	out := make(map[string]*Job, len(jobs))
+	for id := range jobs {
+		out[id] = r.jobs[id]
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+package cluster
+
+// wholeNode is the set of those that take all devices of a node.
+type wholeNode struct{ number }
+
+func (wholeNode) asked(s *Shape) bool { return s.Need.WholeNode }
+func (wholeNode) plain() bool         { return false }
+func (wholeNode) single() bool        { return true }
+func (wholeNode) sized() bool         { return false }
+
+func (wholeNode) matters(s *Shape) bool { return s.Need.SumAtLeast > 0 || number{}.matters(s) }
+
+func (t wholeNode) choose(c choice) ([]Claim, bool) {
+	left := c.pot()
+	claims := make([]Claim, 0, len(c.n.Devices))
+	for i := range c.n.Devices {
+		d := &c.n.Devices[i]
+		if d.Lost {
+			continue
+		}
+		if !c.s.Takes(d) {
+			return nil, false
+		}
+		claim := c.claim(i)
+		if c.unified && c.s.counted() { // all of the pot, as far as it reaches
+			claim.Memory = min(claim.Memory, left)
+			left -= claim.Memory
+		}
+		claims = append(claims, claim)
+	}
+	return claims, len(claims) > 0 && len(claims) >= c.s.Need.Devices && t.met(c.supply, claims)
+}
+
+func (wholeNode) met(v supply, claims []Claim) bool { return sum{}.met(v, claims) }
+
+func (wholeNode) wanted(s *Shape, there int) int { return max(1, s.Need.Devices, there) }
+
+func (wholeNode) tasks(_ *Shape, parts int64) int64 { return min(parts, 1) }
+
+func (wholeNode) fewest(v supply, leaving []*Task) (int, bool) {
+	if v.s.Need.SumAtLeast > 0 {
+		return 1, true
+	}
+	return number{}.fewest(v, leaving)
+}
+
+func (wholeNode) count(v supply, d *Device) int64 { return max(1, named(v.n, d)) }
+
+// named counts the node's devices that have the device's name.
+func named(n *Node, d *Device) int64 {
+	count := int64(0)
+	for i := range n.Devices {
+		if n.Devices[i].Resource == d.Resource {
+			count++
+		}
+	}
+	return count
+}
+
+func (wholeNode) load(_ *Shape, _ *Device, capacity int64) int64 { return capacity }
+
+// roomy: those that take all devices whole can have them once they are idle.
+func (wholeNode) roomy(v supply) bool {
+	devices := len(v.n.Devices)
+	return v.s.counted() && v.s.Need.SumAtLeast == 0 && devices > 0 && devices >= v.s.Need.Devices && v.n.Usable(v.s) == devices
+}
+
+func (wholeNode) short(v supply) Shortage {
+	has := surveyGroup(v, "")
+	working := 0
+	for i := range v.n.Devices {
+		if !v.n.Devices[i].Lost {
+			working++
+		}
+	}
+	all := v.s.Wanted(working)
+	switch {
+	case has.kind < all || has.big < all: // too few, too small, or of another kind
+		return has.tooFew(all)
+	case has.takers < all: // others have some of it
+		return short(LackNode, all, has.takers)
+	}
+	return has.together(all)
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"github.com/berth-project/berth/cluster"
+)
+
+// clerk opens the statements of a session and keeps what they commit: events, changes,
+// and which jobs are not to be victims any more.
+type clerk struct {
+	state     *cluster.State
+	now       int64
+	hooks     *Hooks
+	accounts  *accounts
+	fault     *fault
+	recording bool // changes are listed
+	explain   bool
+	last      *int // how many events the last session had that had any
+
+	open    *Statement // the one that has not ended; nil: none
+	events  []Record
+	changes []cluster.Change
+	served  map[*cluster.Job]bool  // others were evicted for them in this session
+	bound   map[*cluster.Task]bool // in this session, of preemptible jobs: they are no victims in it
+	decided func()                 // is called when decisions are final
+	// spareLog is the log of a statement that has ended, for the next one.
+	spareLog       []operation
+	spareDecisions []Decision
+}
+
+// begin opens an empty statement.
+func (c *clerk) begin() *Statement {
+	st := &Statement{clerk: c, log: c.spareLog, decisions: c.spareDecisions}
+	c.spareLog, c.spareDecisions, c.open = nil, nil, st
+	return st
+}
+
+// record adds to the events of the session. A session is likely to have as many as
+// the one before it.
+func (c *clerk) record(r Record) {
+	if c.events == nil {
+		c.events = make([]Record, 0, max(4, *c.last))
+	}
+	c.events = append(c.events, r)
+	*c.last = len(c.events)
+}
+
+func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
+	if kind == Allocated {
+		c.accounts.follow(t, -1)
+	} else {
+		c.accounts.follow(t, +1)
+	}
+	if len(c.hooks.handlers) == 0 {
+		return
+	}
+	e := Event{Kind: kind, Job: t.Job, Task: t, Node: n, Undo: undo}
+	for _, h := range c.hooks.handlers {
+		if kind == Allocated && h.AllocateFunc != nil {
+			h.AllocateFunc(&e)
+		}
+		if kind == Deallocated && h.DeallocateFunc != nil {
+			h.DeallocateFunc(&e)
+		}
+	}
+}
+
+// settleIn notes that the task is bound in this session.
+func (c *clerk) settleIn(t *cluster.Task) {
+	if c.bound == nil {
+		c.bound = map[*cluster.Task]bool{}
+	}
+	c.bound[t] = true
+}

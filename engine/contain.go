@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+)
+
+// contain ends a session in which a plugin panicked: what was committed stands, the open
+// statement is taken back, and the session is void. A panic of any other code goes on. It
+// is deferred by whatever asks plugins. Nothing is kept in step for it while hooks are
+// asked: the hook is found by the functions on the stack.
+func (s *Session) contain() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	by := s.culprit()
+	if by == nil {
+		panic(p)
+	}
+	if s.fault.err == nil {
+		s.fault.err = fmt.Errorf("plugin %s: %s panicked at %s: %v", by.plugin, by.hook, by.where, p)
+	}
+	s.Hooks.handlers = nil // they may be what panicked
+	if st := s.clerk.open; st != nil {
+		st.Discard()
+	}
+	s.engine.index.forget()
+	s.engine.backlog = nil
+}
+
+// culprit is a plugin that panicked.
+type culprit struct{ plugin, hook, where string }
+
+// culprit finds the plugin that panicked by the stack; nil where the panic is not one's.
+// The hook is what was registered; else the function is named, which a hook has prepared.
+func (s *Session) culprit() *culprit {
+	const frames = 64
+	pcs := make([]uintptr, frames)
+	stack := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	var found *culprit
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = stack.Next()
+		if plugin := s.pluginOf(f.Function); plugin != "" && found == nil {
+			found = &culprit{plugin, f.Function[strings.LastIndexByte(f.Function, '/')+1:], fmt.Sprintf("%s:%d", f.File[strings.LastIndexByte(f.File, '/')+1:], f.Line)}
+		}
+		if found == nil {
+			continue
+		}
+		s.Hooks.each(func(hook, plugin string, fn any) {
+			if v := reflect.ValueOf(fn); !v.IsNil() && v.Pointer() == f.Entry {
+				found.plugin, found.hook = plugin, hook
+			}
+		})
+		if strings.HasPrefix(f.Function, enginePath+".") {
+			return found
+		}
+	}
+	return found
+}
+
+// enginePath is the path of this package.
+var enginePath = reflect.TypeOf(Session{}).PkgPath()
+
+// pluginOf is the plugin of the profile that the function belongs to; "": it is of none.
+func (s *Session) pluginOf(function string) string {
+	if strings.HasPrefix(function, enginePath+".") {
+		return ""
+	}
+	for i := range s.engine.plugins {
+		t := reflect.TypeOf(s.engine.plugins[i].Plugin)
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if strings.HasPrefix(function, t.PkgPath()+".") {
+			return s.engine.plugins[i].Name()
+		}
+	}
+	return ""
+}
+
+// each visits all functions that plugins have registered, with the hook they registered with.
+func (h *Hooks) each(visit func(hook, plugin string, fn any)) {
+	visitAll(visit, "AddQueueOrder", h.queueOrders)
+	visitAll(visit, "AddJobPriority", h.jobPriorities)
+	visitAll(visit, "AddJobOrder", h.jobOrders)
+	visitAll(visit, "AddSurplus", h.surpluses)
+	visitAll(visit, "AddTaskOrder", h.taskOrders)
+	visitAll(visit, "AddPreFilter", h.preFilters)
+	visitAll(visit, "AddShapeFilter", h.shapeFilters)
+	visitAll(visit, "AddTaskFilter", h.taskFilters)
+	visitAll(visit, "AddShapeScore", h.shapeScores)
+	visitAll(visit, "AddTaskScore", h.taskScores)
+	visitAll(visit, "AddDeviceScore", h.deviceScores)
+	visitAll(visit, "AddGroupFilter", h.groupFilters)
+	visitAll(visit, "AddGroupScore", h.groupScores)
+	visitAll(visit, "AddExclusion", h.exclusions)
+	visitAll(visit, "AddInstanceScore", h.instanceScores)
+	visitAll(visit, "AddReclaimable", h.victims[Reclaim])
+	visitAll(visit, "AddPreemptable", h.victims[Preempt])
+	visitAll(visit, "AddMovable", h.victims[Move])
+	visitAll(visit, "AddAdapter", h.adapters)
+	visitAll(visit, "AddSweep", h.sweeps)
+	visitAll(visit, "AddStanding", h.standings)
+}
+
+func visitAll[F any](visit func(hook, plugin string, fn any), name string, list []hook[F]) {
+	for i := range list {
+		h := &list[i]
+		of := name
+		switch {
+		case h.static:
+			of = strings.Replace(name, "Shape", "Static", 1)
+		case h.siblings:
+			of = "AddSiblingOrder"
+		}
+		visit(of, h.plugin, h.fn)
+	}
+}

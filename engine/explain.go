@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// nearestMisses is how many misses a refusal keeps unless all are asked for.
+const nearestMisses = 10
+
+// explainer says why jobs are refused.
+type explainer struct {
+	finder *finder
+	all    bool                       // every miss is told, and not only the nearest
+	misses map[*cluster.Shape]*misses // what was found out
+}
+
+// explain sums up why no node would take the task.
+func (e *explainer) explain(alt *cluster.Alternative, t *cluster.Task, in *scope, later uint64) *Attempt {
+	byScan := e.finder.search == Scan || in != nil || e.tasksDecide(t)
+	a := e.summary(t, in, byScan, later)
+	if e.finder.search == Twin && !byScan {
+		e.compare(a, e.summary(t, in, true, 0))
+	}
+	if slices.ContainsFunc(a.Counts, func(c Tally) bool { return c.Cure.Transient() }) {
+		a.Never = e.never(alt, t, in)
+	}
+	return a
+}
+
+// tasksDecide reports whether a task-form filter may have turned a node down: it is
+// only asked where no shape-form filter has.
+func (e *explainer) tasksDecide(t *cluster.Task) bool {
+	filters, _, _ := e.finder.taskHooks(t)
+	return len(filters) > 0 && e.finder.index.ranking(t.Shape).feasible > 0
+}
+
+func (e *explainer) summary(t *cluster.Task, in *scope, byScan bool, later uint64) *Attempt {
+	a := &Attempt{Task: unplaced(t), Nodes: len(e.finder.state.Nodes())}
+	if in != nil {
+		a.Nodes = len(e.finder.members(in))
+	}
+	if byScan {
+		e.explainScan(a, t, in)
+	} else {
+		e.explainIndex(a, t, later)
+	}
+	return a
+}
+
+// compare fails the session where index and scan explain differently.
+func (e *explainer) compare(index, scan *Attempt) {
+	if !slices.Equal(index.Counts, scan.Counts) || !index.untold && !slices.Equal(index.Nearest, scan.Nearest) {
+		e.finder.fault.fail("engine", "index and scan explain %s differently: %v, nearest %v; %v, nearest %v",
+			index.Task.ID(), index.Counts, index.Nearest, scan.Counts, scan.Nearest)
+	}
+}
+
+// misses are why no node takes a shape, as of a version of the nodes and an epoch of
+// the index. Refusals of many jobs share them: they never change.
+type misses struct {
+	version, epoch uint64
+	counts         []Tally
+	nearest        []Miss // nil until they are told
+}
+
+// explainIndex reads counts and nearest misses off the ranking; what was worked out is
+// kept while it holds. Nearest misses cost more than all the rest, so they are put off
+// while the job may still get room.
+func (e *explainer) explainIndex(a *Attempt, t *cluster.Task, later uint64) {
+	m := e.missesOf(t.Shape)
+	if a.Counts = m.counts; later > 0 && later == m.version {
+		a.untold = true
+		return
+	}
+	a.Nearest = e.nearest(m, t.Shape)
+}
+
+// tellNearest finds the nearest misses that were put off. The State is as it was then.
+func (e *explainer) tellNearest(job *cluster.Job, r *Refusal) {
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		if !a.untold {
+			continue
+		}
+		shape := a.Task.Shape
+		a.untold, a.Nearest = false, e.nearest(e.missesOf(shape), shape)
+		if e.finder.search == Twin {
+			e.compare(a, e.summary(&cluster.Task{Job: job, Shape: shape}, nil, true, 0))
+		}
+	}
+}
+
+// missesOf counts why no node takes the shape, as things are.
+func (e *explainer) missesOf(shape *cluster.Shape) *misses {
+	version, x := e.finder.state.Version(), e.finder.index
+	if m := e.misses[shape]; m != nil && m.version == version && m.epoch == x.epoch {
+		return m
+	}
+	m := &misses{version: version, epoch: x.epoch}
+	for c, n := range x.ranking(shape).counts {
+		if n > 0 {
+			k := &x.codes[c]
+			m.counts = append(m.counts, Tally{k.plugin, k.reason, k.cure, int(n), k.precedence})
+		}
+	}
+	e.sortTallies(m.counts)
+	m.counts = slices.Clip(m.counts)
+	if e.misses == nil {
+		e.misses = map[*cluster.Shape]*misses{}
+	}
+	e.misses[shape] = m
+	return m
+}
+
+// nearest are the nodes that came nearest to taking the shape.
+func (e *explainer) nearest(m *misses, shape *cluster.Shape) []Miss {
+	if m.nearest == nil {
+		e.finder.index.ranking(shape).walk(e.finder.state.Ranks(), func(slot int) bool {
+			n := e.finder.state.At(slot)
+			if rejection, _ := e.finder.rejectShape(shape, n); rejection != nil {
+				m.nearest = append(m.nearest, Miss{n.Name, *rejection})
+			}
+			return e.all || len(m.nearest) < nearestMisses
+		})
+		m.nearest = slices.Clip(m.nearest)
+	}
+	return m.nearest
+}
+
+// explainScan asks every node again: task-form filters have no ranking.
+func (e *explainer) explainScan(a *Attempt, t *cluster.Task, in *scope) {
+	type miss struct {
+		Miss
+		left int
+	}
+	var misses []miss
+	filters, _, _ := e.finder.taskHooks(t)
+	for _, n := range e.finder.state.Nodes() {
+		if !in.has(n) {
+			continue
+		}
+		r, left := e.finder.rejectAt(filters, t, n)
+		if r == nil {
+			continue
+		}
+		misses = append(misses, miss{Miss{n.Name, *r}, left})
+		i := slices.IndexFunc(a.Counts, func(c Tally) bool {
+			return c.Plugin == r.Plugin && c.Reason == r.Reason && c.Cure == r.Cure && c.precedence == r.Precedence
+		})
+		if i < 0 {
+			i = len(a.Counts)
+			a.Counts = append(a.Counts, Tally{r.Plugin, r.Reason, r.Cure, 0, r.Precedence})
+		}
+		a.Counts[i].Nodes++
+	}
+	e.sortTallies(a.Counts)
+	slices.SortStableFunc(misses, func(a, b miss) int {
+		return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.Rejection.gap(), b.Rejection.gap()))
+	})
+	for i, m := range misses {
+		if i == nearestMisses && !e.all {
+			return
+		}
+		a.Nearest = append(a.Nearest, m.Miss)
+	}
+}
+
+// filterOrder is each filter plugin's place: shape-form filters run first.
+func (e *explainer) filterOrder() map[string]int {
+	order := map[string]int{}
+	for _, h := range e.finder.hooks.preFilters {
+		order[h.plugin] = 0
+	}
+	for _, h := range e.finder.hooks.shapeFilters {
+		order[h.plugin] = 1 + h.order
+	}
+	for _, h := range e.finder.hooks.taskFilters {
+		if _, known := order[h.plugin]; !known {
+			order[h.plugin] = 1 + len(e.finder.hooks.shapeFilters) + h.order
+		}
+	}
+	return order
+}
+
+func (e *explainer) sortTallies(list []Tally) {
+	if len(list) < 2 {
+		return
+	}
+	order := e.filterOrder()
+	slices.SortFunc(list, func(a, b Tally) int {
+		return cmp.Or(cmp.Compare(order[a.Plugin], order[b.Plugin]), strings.Compare(string(a.Reason), string(b.Reason)), cmp.Compare(a.Cure, b.Cure), cmp.Compare(a.precedence, b.precedence))
+	})
+}
+
+// refusal sums attempts up.
+func (e *explainer) refusal(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
+	r := &Refusal{Job: job.ID, Attempts: attempts, Surplus: surplus, Permanent: true}
+	var all []cause
+	for i := range attempts {
+		transient := attempts[i].transient()
+		r.Permanent = r.Permanent && !transient
+		for _, c := range attempts[i].tallies() {
+			rank := 0
+			switch {
+			case c.Cure.Transient() && transient:
+				rank = 1 // some node could
+			case c.Cure.Transient():
+				rank = -1 // the gang's own doing, and no cause
+			}
+			all = append(all, cause{c, rank})
+		}
+	}
+	r.Reason = headline(all)
+	return r
+}
+
+func (e *explainer) standings(queue string) []Standing {
+	var out []Standing
+	state := e.finder.state
+	for q := state.Queue(queue); q != nil; q = state.Parent(q) {
+		for _, h := range e.finder.hooks.standings {
+			if list := h.fn(q); list != nil {
+				out = append(out, list...)
+				break
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"github.com/berth-project/berth/cluster"
+)
+
+// finder finds nodes for tasks: it asks the filters and the scores, by the index or by a
+// scan of all nodes.
+type finder struct {
+	state  *cluster.State
+	hooks  *Hooks
+	index  *index
+	search Search
+	fault  *fault
+	levels map[string][]*scope // what the cluster divides into, by label
+}
+
+// before asks the hooks that need no node.
+func (f *finder) before(t *cluster.Task) *Attempt {
+	for _, h := range f.hooks.preFilters {
+		if r := h.fn(t, t.Job); r != nil {
+			return &Attempt{Task: unplaced(t), Nodes: len(f.state.Nodes()), Before: f.fault.sign(h.plugin, r)}
+		}
+	}
+	return nil
+}
+
+// best finds the node with the highest score, ties to the lowest name; nil if none is feasible.
+func (f *finder) best(t *cluster.Task, in *scope) *cluster.Node {
+	switch f.search {
+	case Scan:
+		return f.scan(t, in)
+	case Twin:
+		fast, slow := f.walk(t, in), f.scan(t, in)
+		if fast != slow && f.fault.err == nil {
+			f.fault.fail("engine", "the index chose %s for task %s, the scan %s", nameOf(fast), t.ID, nameOf(slow))
+		}
+		return fast
+	}
+	return f.walk(t, in)
+}
+
+func nameOf(n *cluster.Node) string {
+	if n == nil {
+		return "no node"
+	}
+	return n.Name
+}
+
+// walk goes down the shape's ranking and stops when the rest cannot win any
+// more: at the first node, unless task-form hooks have a say.
+func (f *finder) walk(t *cluster.Task, in *scope) *cluster.Node {
+	r := f.index.ranking(t.Shape)
+	filters, scorers, most := f.taskHooks(t)
+	if len(filters) == 0 && len(scorers) == 0 && in == nil {
+		if top := r.top(); top >= 0 && r.keys[top] >= 0 {
+			return f.state.At(top)
+		}
+		return nil
+	}
+	if in != nil && in.nodes != nil {
+		return f.bestOf(r, t, in.nodes)
+	}
+	var best *cluster.Node
+	var bestScore int64
+	ranks := f.state.Ranks()
+	r.walk(ranks, func(slot int) bool {
+		key := r.keys[slot]
+		// Without task-form scores the first that passes is the best. Of equal keys
+		// those with the lower names come first, so no later one wins a tie either.
+		if key < 0 || f.fault.err != nil || (best != nil && (len(scorers) == 0 || key+most < bestScore ||
+			key+most == bestScore && ranks[slot] > ranks[best.Slot()])) {
+			return false
+		}
+		n := f.state.At(slot)
+		if !in.has(n) || f.rejectTask(filters, t, n) != nil {
+			return true
+		}
+		score := key + f.scoreTask(scorers, t, n)
+		if best == nil || score > bestScore || (score == bestScore && ranks[slot] < ranks[best.Slot()]) {
+			best, bestScore = n, score
+		}
+		return true
+	})
+	return best
+}
+
+// bestOf reads the best of a few nodes off the ranking: a domain is small, and
+// the top of the ranking may be far from it.
+func (f *finder) bestOf(r *ranking, t *cluster.Task, nodes []*cluster.Node) *cluster.Node {
+	filters, scorers, most := f.taskHooks(t)
+	var best *cluster.Node
+	var bestScore int64
+	for _, n := range nodes { // by name, so that ties go to the lowest
+		key := r.keys[n.Slot()]
+		if key < 0 || (best != nil && key+most <= bestScore) || f.rejectTask(filters, t, n) != nil {
+			continue
+		}
+		if score := key + f.scoreTask(scorers, t, n); best == nil || score > bestScore {
+			best, bestScore = n, score
+		}
+	}
+	return best
+}
+
+// taskHooks are the task-form hooks that matter for the task, and the most
+// points that its scorers can add to what nodes are ranked by.
+func (f *finder) taskHooks(t *cluster.Task) (filters []hook[TaskFilter], scorers []hook[TaskScore], most int64) {
+	for _, h := range f.hooks.taskFilters {
+		if h.tasks == nil || h.tasks(t, t.Job) {
+			filters = append(filters, h)
+		}
+	}
+	for _, h := range f.hooks.taskScores {
+		if h.tasks == nil || h.tasks(t, t.Job) {
+			scorers = append(scorers, h)
+			if h.most == nil {
+				most += h.weight * 100_000
+			}
+		}
+	}
+	return filters, scorers, most
+}
+
+func (f *finder) rejectTask(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) *Rejection {
+	for _, h := range filters {
+		if r := h.fn(t, t.Job, n); r != nil {
+			return f.fault.sign(h.plugin, r)
+		}
+	}
+	return nil
+}
+
+// scoreTask is what task-form scores add to what nodes are ranked by: that has
+// their bounds in it.
+func (f *finder) scoreTask(scorers []hook[TaskScore], t *cluster.Task, n *cluster.Node) int64 {
+	total := int64(0)
+	for _, h := range scorers {
+		points := f.points(h.plugin, h.weight, h.fn(t, t.Job, n))
+		if h.most != nil {
+			most := f.points(h.plugin, h.weight, h.most(t.Shape, n))
+			if points > most {
+				f.fault.fail(h.plugin, "the score of task %s on node %s is above its bound", t.ID, n.Name)
+			}
+			points -= most
+		}
+		total += points
+	}
+	return total
+}
+
+// score works the parts of the node's score out again, to be shown.
+func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
+	out := Score{Parts: make([]Part, 0, len(f.hooks.shapeScores)+len(f.hooks.taskScores))}
+	for _, h := range f.hooks.shapeScores {
+		if !h.bound && (h.shapes == nil || h.shapes(t.Shape)) {
+			out.add(f, h.plugin, h.weight, h.fn(t.Shape, n))
+		}
+	}
+	for _, h := range f.hooks.taskScores {
+		if h.tasks == nil || h.tasks(t, t.Job) {
+			out.add(f, h.plugin, h.weight, h.fn(t, t.Job, n))
+		}
+	}
+	return out
+}
+
+// devices are what a task of the shape would get of the node's devices as they are
+// now, for hooks whose score depends on that; false where they cannot hold it.
+func (f *finder) devices(shape *cluster.Shape, n *cluster.Node) ([]cluster.Claim, bool) {
+	return n.Choose(shape, f.deviceScore(shape, n))
+}
+
+// deviceScore adds up the GpuOrder hooks; nil when there are none.
+func (f *finder) deviceScore(shape *cluster.Shape, n *cluster.Node) func(*cluster.Device) int64 {
+	if len(f.hooks.deviceScores) == 0 {
+		return nil
+	}
+	return func(d *cluster.Device) int64 {
+		total := int64(0)
+		for _, h := range f.hooks.deviceScores {
+			total += f.points(h.plugin, h.weight, h.fn(shape, n, d))
+		}
+		return total
+	}
+}
+
+// milli rounds a score to thousandths. The conversion keeps machines that would
+// fuse the product and the sum from rounding differently.
+func milli(score float64) int64 { return int64(float64(score*1000) + 0.5) }
+
+// points turns a score into weighted milli-points and holds plugins to the range.
+func (f *finder) points(plugin string, weight int64, score float64) int64 {
+	if !(score >= 0 && score <= 100) { // NaN included
+		f.fault.fail(plugin, "a score of %v is not between 0 and 100", score)
+		return 0
+	}
+	return weight * milli(score)
+}
+
+// verdicts says of nodes whether shape-form filters turn the task down, and
+// whether waiting may cure it: off the index, or by asking where the index is
+// what is being checked.
+func (f *finder) verdicts(t *cluster.Task) verdict {
+	if f.search != Indexed {
+		return func(n *cluster.Node) (bool, bool) {
+			r, _ := f.rejectAt(nil, t, n)
+			return r != nil, r != nil && r.Cure.Transient()
+		}
+	}
+	x := f.index
+	r := x.ranking(t.Shape)
+	return func(n *cluster.Node) (bool, bool) {
+		c := r.codes[n.Slot()]
+		return c != 0, c != 0 && x.codes[c].cure.Transient()
+	}
+}
+
+// onlyHeld reports whether every shape-form filter that turns the node down does
+// so for what others hold.
+func (f *finder) onlyHeld(t *cluster.Task, n *cluster.Node) bool {
+	for _, h := range f.hooks.shapeFilters {
+		if h.shapes == nil || h.shapes(t.Shape) {
+			if r := h.fn(t.Shape, n); r != nil && !r.Cure.Transient() {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// rival is a task that might leave, with what decides its turn.
+type rival struct {
+	task  *cluster.Task
+	tier  int
+	spare bool
+	// How it may leave, as far as that is known.
+	evicts, moves bool
+}
+
+func (v *victims) rival(t *cluster.Task) rival {
+	return rival{task: t, tier: tierOf(v.state, t.Job.Queue).Rank(), spare: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
+}
+
+// before orders rivals, the first to be evicted first: weaker tier, lower priority,
+// surplus, younger, name.
+func (c *rival) before(o *rival) int {
+	spare := 0
+	if c.spare != o.spare {
+		if spare = 1; c.spare {
+			spare = -1
+		}
+	}
+	return cmp.Or(
+		cmp.Compare(o.tier, c.tier),
+		cmp.Compare(c.task.Job.Priority, o.task.Job.Priority),
+		spare,
+		cmp.Compare(o.task.Started, c.task.Started),
+		strings.Compare(c.task.ID, o.task.ID),
+	)
+}
+
+// rivals are all tasks that might leave for the job, or those of them that may, in
+// order; nil where there are more than most.
+func (v *victims) rivals(job *cluster.Job, most int, may func(*cluster.Task) bool) []rival {
+	var line []rival
+	for _, n := range v.state.Nodes() {
+		for _, t := range n.Tasks {
+			if v.mayLeave(t, job) && (may == nil || may(t)) {
+				if len(line) == most {
+					return nil
+				}
+				line = append(line, v.rival(t))
+			}
+		}
+	}
+	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
+	return line
+}

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// want is what room is made for: tasks that a job lacks in one of its forms.
+type want struct {
+	job         *cluster.Job
+	alternative int
+	choice      int // the first of the alternatives that it is compared with
+	lacks       []*cluster.Task
+	last        bool // the last resorts are asked
+	bounded     bool // the limit of a queue is in the way, and not a node
+	limited     bool // no node was looked at: moves alone do not help
+	exactly     bool // these tasks are to be placed, and not others that would do
+}
+
+func (w *want) alt() *cluster.Alternative { return &w.job.Alternatives[w.alternative] }
+
+// of is what was tried for the alternative; nil where it was not.
+func (r *Refusal) of(alternative int) *Attempt {
+	i := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.from <= alternative && alternative < a.to })
+	if i < 0 {
+		return nil
+	}
+	return &r.Attempts[i]
+}
+
+// evictable reports whether room that others leave might help the alternative.
+func (r *Refusal) evictable(alternative int) bool {
+	a := r.of(alternative)
+	return a != nil && !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 })
+}
+
+// limited reports whether the alternative was turned down before any node was looked at.
+func (r *Refusal) limited(alternative int) bool {
+	a := r.of(alternative)
+	return a != nil && a.Before != nil
+}
+
+// bounded reports whether the job was turned down for more than what nodes have:
+// before any node was looked at, or by a filter that sees more than the node.
+func (h *Hooks) bounded(r *Refusal) bool {
+	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
+		return a.Before != nil || slices.ContainsFunc(a.Counts, func(c Tally) bool {
+			return slices.ContainsFunc(h.taskFilters, func(p hook[TaskFilter]) bool { return p.plugin == c.Plugin })
+		})
+	})
+}
+
+// lastResort reports whether a plugin has one.
+func (h *Hooks) lastResort() bool {
+	return slices.ContainsFunc(h.means, func(m Means) bool {
+		return slices.ContainsFunc(h.victims[m.Purpose], func(h hook[VictimRule]) bool { return h.last != nil })
+	})
+}
