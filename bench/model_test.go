@@ -63,7 +63,7 @@ func BenchmarkModels(b *testing.B) {
 				s := Cluster(1000)
 				b.StartTimer()
 				start := time.Now()
-				fleet := model.NewFleet(s.Groups())
+				fleet := model.NewFleet(s.View().Groups())
 				for _, spec := range specs {
 					plan, err := fleet.Plan(spec)
 					must(b, err)

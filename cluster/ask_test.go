@@ -44,7 +44,7 @@ func TestDeviceAsk(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"), amd, fixture.Queue("q").Limit("amd.com/gpu:MI300", 1000).Limit(gpu+":H100", 1000), tc.job)
-			got := state.DeviceAsk(state.Job("job/j").Tasks()[0].Shape)
+			got := state.View().DeviceAsk(state.Job("job/j").Tasks()[0].Shape)
 			if got.Least > got.Value {
 				t.Errorf("%+v: the least is more than the most", got)
 			}
@@ -67,7 +67,7 @@ func TestDeviceAskLeast(t *testing.T) {
 		state := fixture.State(fixture.Node("a").CPU(8, "90Gi").GPUs(1+roll(3), "A", "24Gi"), fixture.Node("b").CPU(8, "90Gi").GPUs(1+roll(3), "B", "10Gi").GPUs(1+roll(2), "C", "40Gi"),
 			fixture.Job("j").Shape(func(s *cluster.Shape) { s.Need = need }))
 		shape := state.Job("job/j").Tasks()[0].Shape
-		ask := state.DeviceAsk(shape)
+		ask := state.View().DeviceAsk(shape)
 		for _, n := range state.Nodes() {
 			for _, score := range []func(*cluster.Device) int64{nil, func(d *cluster.Device) int64 { return int64(d.Memory) }} {
 				claims, _ := n.Choose(shape, score)

@@ -34,9 +34,6 @@ func (b *Budget) Required(desired int) int {
 	return bound
 }
 
-// Budgets are all budgets, by namespace and name.
-func (s *State) Budgets() []*Budget { return s.tree.budgets }
-
 func (b *Budget) compare(o *Budget) int {
 	if c := strings.Compare(b.Namespace, o.Namespace); c != 0 {
 		return c

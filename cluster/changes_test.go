@@ -243,14 +243,14 @@ func TestFactsToldAgain(t *testing.T) {
 			}
 			c := w.tolerate(w.fact())
 			was := w.state.Lines()
-			digest, version, jobs := w.state.Digest(), w.state.Version(), w.state.JobsVersion()
+			digest, version, jobs := w.state.Digest(), w.state.Version(), w.state.View().Recent().JobsVersion()
 			if c == nil {
 				continue
 			}
 			if err := w.state.Apply(c); err != nil {
 				w.Fatal(err)
 			}
-			if w.state.Digest() != digest || w.state.Version() != version || w.state.JobsVersion() != jobs {
+			if w.state.Digest() != digest || w.state.Version() != version || w.state.View().Recent().JobsVersion() != jobs {
 				w.Fatalf("told again, it made a difference: %s\n%s", show(c), cluster.Difference(was, w.state.Lines()))
 			}
 		}

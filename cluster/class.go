@@ -77,12 +77,8 @@ func (r *running) before(o *running) bool {
 	return r.newest > o.newest || r.newest == o.newest && r.name < o.name
 }
 
-// Classes visits the classes that preemptible tasks of run, in no order, until visit
-// answers false.
-func (s *State) Classes(visit func(Class) bool) { s.classes.visit(visit) }
-
-// visit is State.Classes.
-func (k *classes) visit(visit func(Class) bool) {
+// Visit is Classes.Visit.
+func (k *classes) Visit(visit func(Class) bool) {
 	for _, list := range k.byQueue {
 		for _, c := range list {
 			if !visit(c.Class) {
@@ -92,11 +88,7 @@ func (k *classes) visit(visit func(Class) bool) {
 	}
 }
 
-// Lowest is the lowest priority of preemptible tasks that run in the queue; false where
-// none does.
-func (s *State) Lowest(queue string) (priority int32, found bool) { return s.classes.Lowest(queue) }
-
-// Lowest is State.Lowest.
+// Lowest is Classes.Lowest.
 func (k *classes) Lowest(queue string) (priority int32, found bool) {
 	list := k.byQueue[queue]
 	if len(list) == 0 {
@@ -118,12 +110,8 @@ func (k *classes) at(c Class) (int, bool) {
 	return slices.BinarySearchFunc(k.byQueue[c.Queue], c, func(in *class, c Class) int { return cmp.Compare(in.Priority, c.Priority) })
 }
 
-// NodesOf visits the slots of the nodes on which preemptible tasks of the class run, in
-// no order.
-func (s *State) NodesOf(c Class, visit func(slot int, k OnNode)) { s.classes.NodesOf(c, visit) }
-
-// NodesOf is State.NodesOf.
-func (k *classes) NodesOf(c Class, visit func(slot int, k OnNode)) {
+// Nodes is Classes.Nodes.
+func (k *classes) Nodes(c Class, visit func(slot int, k OnNode)) {
 	if in := k.find(c); in != nil {
 		for _, r := range in.byAge {
 			visit(r.slot, r.onNode())
@@ -131,23 +119,13 @@ func (k *classes) NodesOf(c Class, visit func(slot int, k OnNode)) {
 	}
 }
 
-// RunsOn reports whether preemptible tasks of the class run on the node in the slot.
-func (s *State) RunsOn(c Class, slot int) bool { return s.classes.RunsOn(c, slot) }
-
-// RunsOn is State.RunsOn.
-func (k *classes) RunsOn(c Class, slot int) bool {
+// RunOn is Classes.RunOn.
+func (k *classes) RunOn(c Class, slot int) bool {
 	in := k.find(c)
 	return in != nil && in.nodes[slot] != nil
 }
 
-// Newest is the node on which the newest task of the class runs, the first by name of
-// several, but for nodes that are to be skipped. With it comes what any node has of the
-// class at least; Newest is that node's. It reports false where there is no such node.
-func (s *State) Newest(c Class, skip func(slot int) bool) (slot int, least OnNode, found bool) {
-	return s.classes.Newest(c, skip)
-}
-
-// Newest is State.Newest.
+// Newest is Classes.Newest.
 func (k *classes) Newest(c Class, skip func(slot int) bool) (slot int, least OnNode, found bool) {
 	in := k.find(c)
 	if in == nil {
@@ -160,12 +138,8 @@ func (k *classes) Newest(c Class, skip func(slot int) bool) (slot int, least OnN
 	return first.slot, OnNode{first.newest, in.least.whole, in.least.tasks, in.least.freed}, true
 }
 
-// Each is the least that a preemptible task of the class holds of devices which runs, in
-// thousandths; 0 where one of them is lost, since Kinds does not say what it counts as.
-func (s *State) Each(c Class) int64 { return s.classes.Each(c) }
-
-// Each is State.Each.
-func (k *classes) Each(c Class) int64 {
+// Least is Classes.Least.
+func (k *classes) Least(c Class) int64 {
 	if in := k.find(c); in != nil {
 		return in.least.each
 	}

@@ -160,8 +160,8 @@ func TestSetScaledOrder(t *testing.T) {
 	a, b := newCorner(t), newCorner(t)
 	a.do(cluster.SetScaled{Set: "m", Desired: 3}, job, cluster.JobGone{Job: "job/m1"}, job)
 	b.do(job, cluster.JobGone{Job: "job/m1"}, job, cluster.SetScaled{Set: "m", Desired: 3})
-	if a.Desired("m") != b.Desired("m") {
-		t.Errorf("the set was scaled to 3; desired %d or %d, by the order of facts", a.Desired("m"), b.Desired("m"))
+	if a.View().Sets().Desired("m") != b.View().Sets().Desired("m") {
+		t.Errorf("the set was scaled to 3; desired %d or %d, by the order of facts", a.View().Sets().Desired("m"), b.View().Sets().Desired("m"))
 	}
 }
 
@@ -169,10 +169,10 @@ func TestSetScaledOrder(t *testing.T) {
 func TestHealthSurvives(t *testing.T) {
 	h := newCorner(t)
 	h.do(hJob("job/a", "w"), cluster.JobSeen{Job: "job/a", Health: cluster.HealthFailed})
-	v := h.JobsVersion()
+	v := h.View().Recent().JobsVersion()
 	h.do(hJob("job/a", "w")) // a resync
-	if h.Job("job/a").Health != cluster.HealthFailed || h.JobsVersion() != v {
-		t.Errorf("health is %q, versions touched: %v", h.Job("job/a").Health, h.JobsVersion() != v)
+	if h.Job("job/a").Health != cluster.HealthFailed || h.View().Recent().JobsVersion() != v {
+		t.Errorf("health is %q, versions touched: %v", h.Job("job/a").Health, h.View().Recent().JobsVersion() != v)
 	}
 }
 

@@ -202,7 +202,7 @@ func TestSetLeftBehind(t *testing.T) {
 	}
 	h := newCorner(t)
 	h.do(job("m"), cluster.ChooseGroup{Set: "m", Group: cluster.Key{Product: "L4", Count: 1}}, job("n"))
-	if got := h.Home("m"); got != nil {
+	if got := h.View().Sets().Home("m"); got != nil {
 		t.Errorf("the set m has no job, and keeps the home %v for good", *got)
 	}
 }
@@ -254,7 +254,7 @@ func TestTwoForms(t *testing.T) {
 	put.Job.Alternatives = append(put.Job.Alternatives, alt)
 	h.do(hNode("n", 3), put, cluster.TaskSeen{Task: ref("job/a", "w0"), Node: "n"}, cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/a", Alternative: 1, Name: "w0"}, Node: "n"})
 	j := h.Job("job/a")
-	if j.Tasks()[1].Status == cluster.Pending && !h.Waits(j) {
+	if j.Tasks()[1].Status == cluster.Pending && !h.View().Waits(j) {
 		t.Error("a task of its form waits, and the job does not")
 	}
 }

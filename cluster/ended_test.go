@@ -48,7 +48,7 @@ func TestEndedTasks(t *testing.T) {
 			if err := s.Audit(); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, verdict{j.Stands(), s.Waits(j), j.Running(), j.Missing()}); diff != "" {
+			if diff := cmp.Diff(tt.want, verdict{j.Stands(), s.View().Waits(j), j.Running(), j.Missing()}); diff != "" {
 				t.Error(diff)
 			}
 			again, err := s.Snapshot().State()

@@ -49,7 +49,7 @@ func (f *fleet) listAbsent(n *Node) {
 	}
 }
 
-// Absent is State.Absent.
+// Absent is View.Absent.
 func (f *fleet) Absent() []*Node {
 	out := slices.Collect(maps.Values(f.absent))
 	sortByName(out)
@@ -90,7 +90,7 @@ func (f *fleet) sample() {
 	})
 }
 
-// Fraction is State.Fraction.
+// Fraction is View.Fraction.
 func (f *fleet) Fraction(resource string) Milli {
 	most := Milli(0)
 	for i := range f.samples {
@@ -189,7 +189,7 @@ func (f *fleet) leave(n *Node) {
 	n.group = nil
 }
 
-// Groups is State.Groups.
+// Groups is View.Groups.
 func (f *fleet) Groups() []*Group {
 	return ordered(f.groups, func(a, b *Group) int { return a.Key.Compare(b.Key) })
 }
@@ -204,7 +204,7 @@ func (f *fleet) touch(n *Node) {
 	n.version = f.slots.version
 }
 
-// Avoiding is State.Avoiding.
+// Avoiding is View.Avoiding.
 func (f *fleet) Avoiding(visit func(until int64)) {
 	for name := range f.avoiding {
 		if n := f.byName[name]; n != nil {

@@ -55,9 +55,9 @@ func TestChangesCostWhatTheyChange(t *testing.T) {
 				apply(s, cluster.JobPut{Job: job(99999, "late")})
 				change(s, others)
 				allocations[i] = testing.AllocsPerRun(10, func() { change(s, others) })
-				before := s.JobsVersion()
+				before := s.View().Recent().JobsVersion()
 				change(s, others)
-				jobs[i] = s.JobsVersion() - before
+				jobs[i] = s.View().Recent().JobsVersion() - before
 			}
 			if allocations[1] > allocations[0]+2 {
 				t.Errorf("%v allocations beside 3,000 others, %v beside 100", allocations[1], allocations[0])

@@ -14,11 +14,3 @@ func (t *Task) Holds(name string) int64 {
 	}
 	return v
 }
-
-// Fork finds where the branches of two queues part: the two siblings, the first
-// above the left queue and the second above the right one. Nil where one is
-// above the other, or one of them is nil.
-func (s *State) Fork(left, right *Queue) (a, b *Queue) { return s.tree.Fork(left, right) }
-
-// Deserved is the queue's quota; of what it has none for, that of the queues below it together.
-func (s *State) Deserved(q *Queue) Resources { return s.tree.Deserved(q) }

@@ -35,10 +35,10 @@ func TestFork(t *testing.T) {
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
 			left, right := s.Queue(tt.left), s.Queue(tt.right)
-			if a, b := s.Fork(left, right); name(a) != tt.a || name(b) != tt.b {
+			if a, b := s.View().Fork(left, right); name(a) != tt.a || name(b) != tt.b {
 				t.Errorf("have %q and %q, want %q and %q", name(a), name(b), tt.a, tt.b)
 			}
-			if got := testing.AllocsPerRun(10, func() { s.Fork(left, right) }); got != 0 {
+			if got := testing.AllocsPerRun(10, func() { s.View().Fork(left, right) }); got != 0 {
 				t.Errorf("%v allocations, want none", got)
 			}
 		})

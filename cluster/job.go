@@ -65,7 +65,7 @@ type Job struct {
 	seat     int  // its place in roster.byQueue
 }
 
-// SpecVersion is the version of jobs (State.JobsVersion) at which the job was last
+// SpecVersion is the version of jobs (Recent.JobsVersion) at which the job was last
 // given another spec.
 func (j *Job) SpecVersion() uint64 { return j.spec }
 

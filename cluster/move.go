@@ -91,9 +91,6 @@ func (p *standings) relink(t, landing *Task) {
 	p.roster.listMoving(t)
 }
 
-// Moving are the tasks that are on their way to another node, by ID.
-func (s *State) Moving() []*Task { return byTaskID(s.roster.moving) }
-
 // arrive gives the task that has left its node the room that its landing held.
 func (p *standings) arrive(t, shadow *Task) {
 	to := shadow.standing()

@@ -237,9 +237,6 @@ func (n *Node) become(o *Node) {
 	n.Devices, n.Resources = slices.Clone(o.Devices), slices.Clone(o.Resources) // the journal may have o
 }
 
-// Absent are the nodes that are gone, or not known yet, and have tasks on them, by name.
-func (s *State) Absent() []*Node { return s.fleet.Absent() }
-
 func (c NodeSeen) apply(s *State) error {
 	n := s.fleet.find(c.Name)
 	if n == nil {

@@ -17,7 +17,9 @@ import (
 // byRank are the names of all nodes in the order of their ranks.
 func byRank(s *cluster.State) []string {
 	nodes := slices.Clone(s.Nodes())
-	slices.SortFunc(nodes, func(a, b *cluster.Node) int { return cmp.Compare(s.Rank(a.Slot()), s.Rank(b.Slot())) })
+	slices.SortFunc(nodes, func(a, b *cluster.Node) int {
+		return cmp.Compare(s.View().Recent().Rank(a.Slot()), s.View().Recent().Rank(b.Slot()))
+	})
 	out := []string{}
 	for _, n := range nodes {
 		out = append(out, n.Name)
@@ -70,7 +72,7 @@ func TestOrderOfNodes(t *testing.T) {
 				t.Fatal("nodes are out of order")
 			}
 			grouped := 0
-			for _, g := range s.Groups() {
+			for _, g := range s.View().Groups() {
 				if grouped += len(g.Nodes); !slices.IsSortedFunc(g.Nodes, byName) {
 					t.Fatalf("nodes of %v are out of order", g.Key)
 				}
@@ -155,7 +157,7 @@ func TestDeserved(t *testing.T) {
 			}
 			_ = s.SetQueue(q) // some would be above themselves
 			for _, q := range s.Queues() {
-				if diff := gocmp.Diff(deserved(s, q), s.Deserved(q)); diff != "" {
+				if diff := gocmp.Diff(deserved(s, q), s.View().Deserved(q)); diff != "" {
 					t.Fatalf("%s: %s", q.Name, diff)
 				}
 			}
@@ -169,7 +171,7 @@ func deserved(s *cluster.State, q *cluster.Queue) cluster.Resources {
 	for _, name := range []string{"cpu", "memory"} {
 		sum, known := int64(0), false
 		for _, c := range s.Queues() {
-			if s.Parent(c) != q {
+			if s.View().Parent(c) != q {
 				continue
 			}
 			for _, a := range deserved(s, c) {

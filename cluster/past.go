@@ -16,13 +16,7 @@ type held struct {
 	used  Resources
 }
 
-// Now is when the last session was opened.
-func (s *State) Now() int64 { return s.tree.now }
-
-// Past is what the queue used until now: what was reported, and what it has held since.
-func (s *State) Past(q *Queue) []Usage { return s.tree.Past(q) }
-
-// Past is State.Past.
+// Past is View.Past.
 func (tr *tree) Past(q *Queue) []Usage {
 	if u, held := tr.Held(q); held {
 		return append(slices.Clip(q.Past), u)
@@ -30,10 +24,7 @@ func (tr *tree) Past(q *Queue) []Usage {
 	return q.Past
 }
 
-// Held is what the queue has held since the last interval of its Past; false: nothing.
-func (s *State) Held(q *Queue) (Usage, bool) { return s.tree.Held(q) }
-
-// Held is State.Held.
+// Held is View.Held.
 func (tr *tree) Held(q *Queue) (Usage, bool) {
 	if len(q.held.used) == 0 || q.held.since >= tr.now {
 		return Usage{}, false

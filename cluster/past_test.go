@@ -30,10 +30,10 @@ func TestPast(t *testing.T) {
 	}
 	check := func(want ...cluster.Usage) {
 		t.Helper()
-		if d := cmp.Diff(want, s.Past(s.Queue("q"))); d != "" {
+		if d := cmp.Diff(want, s.View().Past(s.Queue("q"))); d != "" {
 			t.Errorf("past at %d (-want +got):\n%s", s.Now(), d)
 		}
-		if past := s.Past(s.Queue("up")); len(past) != 0 {
+		if past := s.View().Past(s.Queue("up")); len(past) != 0 {
 			t.Errorf("the parent has a past of its own: %v", past)
 		}
 	}
@@ -52,7 +52,7 @@ func TestPast(t *testing.T) {
 		apply(cluster.SeenOn(task(s, "b", 0), s.Node("n"), nil, 30))
 		open(42 + 2*i)
 	}
-	past := s.Past(s.Queue("q"))
+	past := s.View().Past(s.Queue("q"))
 	if len(past) > 65 || past[0].From != 1 || past[len(past)-1].To != s.Now() {
 		t.Errorf("%d intervals, from %d to %d", len(past), past[0].From, past[len(past)-1].To)
 	}

@@ -100,8 +100,8 @@ func TestProductsInTheBooks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if len(again.Products()) != 0 {
-				t.Errorf("nobody has terms, and products are named: %v", again.Products())
+			if len(again.View().Products()) != 0 {
+				t.Errorf("nobody has terms, and products are named: %v", again.View().Products())
 			}
 			team := *s.Queue("team")
 			if err := s.SetQueue(&team); err != nil {
@@ -117,7 +117,7 @@ func TestProductsInTheBooks(t *testing.T) {
 // However nodes come, change and go, kinds are those of the devices that are there.
 func TestKinds(t *testing.T) {
 	kinds := func(s *cluster.State) (out []string) {
-		for _, d := range s.Kinds() {
+		for _, d := range s.View().Kinds() {
 			out = append(out, d.ProductResource+" "+d.Profile)
 		}
 		return out

@@ -88,15 +88,6 @@ func (q *Queue) WeightOf(resource string) int64 {
 	return max(1, q.Weight)
 }
 
-// Queue finds a queue by name, nil if there is none.
-func (s *State) Queue(name string) *Queue { return s.tree.byName[name] }
-
-// Parent is the queue above, nil at the top and where the queue waits for it.
-func (s *State) Parent(q *Queue) *Queue { return s.tree.Parent(q) }
-
-// Queues are all queues, by name.
-func (s *State) Queues() []*Queue { return s.tree.Queues() }
-
 // charge adds v, which the task holds, to what the queue uses.
 func (q *Queue) charge(t *Task, name string, v int64) {
 	q.Used = q.Used.plus(name, v)

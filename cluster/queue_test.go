@@ -113,7 +113,7 @@ func TestJobsWaitForTheirQueue(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, id := range tc.waits {
-				if s.Waits(s.Job(id)) {
+				if s.View().Waits(s.Job(id)) {
 					t.Errorf("%s is pending", id)
 				}
 			}
@@ -123,7 +123,7 @@ func TestJobsWaitForTheirQueue(t *testing.T) {
 			if d := cmp.Diff(before, cores(s)); d != "" || s.Digest() != digest {
 				t.Errorf("it is not as before (-want +got):\n%s", d)
 			}
-			if !s.Waits(s.Job("job/more")) {
+			if !s.View().Waits(s.Job("job/more")) {
 				t.Error("the job is not pending again")
 			}
 		})

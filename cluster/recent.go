@@ -90,28 +90,3 @@ func (s *slots[T]) clone() slots[T] {
 	c.versions, c.next, c.prev = slices.Clone(s.versions), slices.Clone(s.next), slices.Clone(s.prev)
 	return c
 }
-
-// JobsVersion is the version of the most recent change of a job. Jobs have
-// versions of their own, apart from those of nodes.
-func (s *State) JobsVersion() uint64 { return s.roster.slots.version }
-
-// ChangedJobs visits the slots of jobs that changed after the version, most recent
-// first, each once: that came, whose tasks stand elsewhere, or that are gone.
-func (s *State) ChangedJobs(since uint64, visit func(slot int)) { s.roster.slots.since(since, visit) }
-
-// JobAt is the job in the slot, nil if there is none.
-func (s *State) JobAt(slot int) *Job { return s.roster.slots.at[slot] }
-
-// QueuesVersion is the version of the most recent change of a queue's use or terms.
-func (s *State) QueuesVersion() uint64 { return s.tree.slots.version }
-
-// ChangedQueues visits the queues whose use or terms changed after the version,
-// most recent first, each once. A queue that was removed is not visited; Revision
-// tells.
-func (s *State) ChangedQueues(since uint64, visit func(*Queue)) { s.tree.ChangedQueues(since, visit) }
-
-// QueueChanged is the version at which the queue's use or terms last changed.
-func (s *State) QueueChanged(q *Queue) uint64 { return s.tree.slots.versions[q.slot] }
-
-// Weakest is the rank of the weakest tier that a queue has.
-func (s *State) Weakest() int { return s.tree.Weakest() }

@@ -28,12 +28,12 @@ func TestChangesAreListed(t *testing.T) {
 			must(s.AddNode(&cluster.Node{Name: name, Resources: []cluster.Ledger{{Name: cluster.CPU, Capacity: 2}}}))
 		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			jobs, queues := s.JobsVersion(), s.QueuesVersion()
+			jobs, queues := s.View().Recent().JobsVersion(), s.View().Recent().QueuesVersion()
 			stood, used := standings(s), uses(s)
 			happen(t, s)
 			changed := map[string]bool{}
-			s.ChangedJobs(jobs, func(slot int) {
-				if j := s.JobAt(slot); j != nil {
+			s.View().Recent().Jobs(jobs, func(slot int) {
+				if j := s.View().JobAt(slot); j != nil {
 					changed[j.ID] = true
 				}
 			})
@@ -42,7 +42,7 @@ func TestChangesAreListed(t *testing.T) {
 					t.Fatalf("%s was %q and is %q, and is not listed", id, stood[id], now)
 				}
 			}
-			s.ChangedQueues(queues, func(q *cluster.Queue) { changed[q.Name] = true })
+			s.View().Recent().Queues(queues, func(q *cluster.Queue) { changed[q.Name] = true })
 			for name, now := range uses(s) {
 				if now != used[name] && !changed[name] {
 					t.Fatalf("queue %s used %q and uses %q, and is not listed", name, used[name], now)
@@ -90,7 +90,7 @@ func happen(t *rapid.T, s *cluster.State) {
 func standings(s *cluster.State) map[string]string {
 	out := map[string]string{}
 	for _, j := range s.Jobs() {
-		out[j.ID] = fmt.Sprint(j.Chosen, s.Waits(j))
+		out[j.ID] = fmt.Sprint(j.Chosen, s.View().Waits(j))
 		for _, t := range j.Tasks() {
 			out[j.ID] += t.Status.String()
 		}
@@ -123,7 +123,7 @@ func TestAnotherSpecChangesTheNodesOfItsTasks(t *testing.T) {
 	since := s.Version()
 	changed := func() map[string]bool {
 		out := map[string]bool{}
-		s.Changed(since, func(slot int) { out[s.At(slot).Name] = true })
+		s.View().Recent().Nodes(since, func(slot int) { out[s.View().At(slot).Name] = true })
 		since = s.Version()
 		return out
 	}

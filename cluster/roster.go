@@ -171,12 +171,12 @@ func (r *roster) listPending(j *Job, waits bool) {
 	j.pending = waits
 }
 
-// Releasing is State.Releasing.
+// Releasing is View.Releasing.
 func (r *roster) Releasing() []*Task {
 	return slices.SortedFunc(slices.Values(r.releasing), (*Task).compare)
 }
 
-// Task is State.Task.
+// Task is View.Task.
 func (r *roster) Task(ref TaskRef) *Task {
 	j := r.jobs[ref.Job]
 	if j == nil || ref.Alternative < 0 || ref.Alternative >= len(j.Alternatives) {

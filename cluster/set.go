@@ -24,10 +24,7 @@ type sets struct {
 	excess  map[string]bool // of these, those with more jobs than they should have
 }
 
-// Sets are the names of all sets of replicas, in order.
-func (s *State) Sets() []string { return s.sets.Names() }
-
-// Names is State.Sets.
+// Names is Sets.Names.
 func (ss *sets) Names() []string {
 	var out []string
 	for name, set := range ss.byName {
@@ -39,10 +36,7 @@ func (ss *sets) Names() []string {
 	return out
 }
 
-// Set are the jobs of the set, by ID. Those that were retired are no part of it.
-func (s *State) Set(name string) []*Job { return s.sets.Jobs(name) }
-
-// Jobs is State.Set.
+// Jobs is Sets.Jobs.
 func (ss *sets) Jobs(name string) []*Job {
 	if set := ss.byName[name]; set != nil {
 		return set.jobs
@@ -50,20 +44,13 @@ func (ss *sets) Jobs(name string) []*Job {
 	return nil
 }
 
-// Desired is how many jobs the set should have: where they differ about it, the
-// most that one of them says.
-func (s *State) Desired(name string) int { return s.sets.Desired(name) }
-
-// Desired is State.Desired.
+// Desired is Sets.Desired.
 func (ss *sets) Desired(name string) int {
 	if set := ss.byName[name]; set != nil {
 		return set.desired
 	}
 	return 0
 }
-
-// Excess are the names of the sets that have more jobs than they should, in order.
-func (s *State) Excess() []string { return slices.Sorted(maps.Keys(s.sets.excess)) }
 
 // scale is rescale for a set that may not be known yet.
 func (ss *sets) scale(name string, desired int) {
@@ -118,12 +105,7 @@ func (ss *sets) weigh(name string) {
 	keepIf(len(set.jobs) > set.desired, ss.excess, name, true)
 }
 
-// Home is the group that the set's replicas belong on: the one that was chosen
-// for them, or else the one that some of them were placed for, or are on. Nil:
-// none yet.
-func (s *State) Home(name string) *Key { return s.sets.Home(name) }
-
-// Home is State.Home.
+// Home is Sets.Home.
 func (ss *sets) Home(name string) *Key {
 	set := ss.byName[name]
 	if set == nil {
@@ -202,9 +184,6 @@ func (ss *sets) gather(j *Job) {
 		set.whole = slices.Delete(set.whole, i, i+1)
 	}
 }
-
-// Retired are the jobs that were retired and are still there, by ID.
-func (s *State) Retired() []*Job { return byID(s.roster.retired) }
 
 // retire takes out of its set a job that is retired from now on.
 func (ss *sets) retire(j *Job) {

@@ -11,7 +11,7 @@ import (
 
 func members(s *cluster.State, name string) []string {
 	var out []string
-	for _, j := range s.Set(name) {
+	for _, j := range s.View().Sets().Jobs(name) {
 		out = append(out, j.ID)
 	}
 	return out
@@ -27,7 +27,7 @@ func pendingJobs(s *cluster.State) []string {
 
 func TestSets(t *testing.T) {
 	s := fixture.State(fixture.Job("b-1").Set("b", 2), fixture.Job("b-0").Set("b", 2), fixture.Job("a-0").Set("a", 1), fixture.Job("x"))
-	if diff := cmp.Diff([]string{"a", "b"}, s.Sets()); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b"}, s.View().Sets().Names()); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"job/b-0", "job/b-1"}, members(s, "b")); diff != "" {
@@ -39,7 +39,7 @@ func TestSets(t *testing.T) {
 	if err := s.RemoveJob("job/x"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"b"}, s.Sets()); diff != "" {
+	if diff := cmp.Diff([]string{"b"}, s.View().Sets().Names()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -51,7 +51,7 @@ func TestRetire(t *testing.T) {
 	s.Retire(j)
 	mark := s.Mark()
 	s.Retire(waiting)
-	if gone := s.Retired(); len(gone) != 2 || gone[0] != j || gone[1] != waiting {
+	if gone := s.View().Retired(); len(gone) != 2 || gone[0] != j || gone[1] != waiting {
 		t.Errorf("%v", gone)
 	}
 	if diff := cmp.Diff([]string{"job/m-0"}, members(s, "m")); diff != "" {
@@ -82,18 +82,18 @@ func TestRetire(t *testing.T) {
 	if diff := cmp.Diff([]string{"job/m-0", "job/m-2"}, members(s, "m")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"job/m-2"}, members(c, "m")); diff != "" || c.Set("m")[0] == s.Set("m")[1] {
+	if diff := cmp.Diff([]string{"job/m-2"}, members(c, "m")); diff != "" || c.View().Sets().Jobs("m")[0] == s.View().Sets().Jobs("m")[1] {
 		t.Error(diff)
 	}
 	// The last to go takes the set with it, and who is gone already leaves it alone.
 	c.Retire(c.Job("job/m-2"))
-	if len(c.Sets()) != 0 {
-		t.Errorf("%v", c.Sets())
+	if len(c.View().Sets().Names()) != 0 {
+		t.Errorf("%v", c.View().Sets().Names())
 	}
-	if err := c.RemoveJob("job/m-2"); err != nil || len(c.Retired()) != 2 || len(s.Retired()) != 1 {
-		t.Fatal(err, len(c.Retired()), len(s.Retired()))
+	if err := c.RemoveJob("job/m-2"); err != nil || len(c.View().Retired()) != 2 || len(s.View().Retired()) != 1 {
+		t.Fatal(err, len(c.View().Retired()), len(s.View().Retired()))
 	}
-	if r := (cluster.Job{ID: "job/m-3", Retired: true, Set: cluster.Set{Name: "m"}, Alternatives: j.Alternatives}); c.AddJob(&r) != nil || len(c.Sets()) != 0 || len(c.Pending()) != 0 {
+	if r := (cluster.Job{ID: "job/m-3", Retired: true, Set: cluster.Set{Name: "m"}, Alternatives: j.Alternatives}); c.AddJob(&r) != nil || len(c.View().Sets().Names()) != 0 || len(c.Pending()) != 0 {
 		t.Error("it was retired before it came")
 	}
 }
@@ -104,7 +104,7 @@ func TestHome(t *testing.T) {
 	key := func(s *cluster.State, node string) cluster.Key { return s.Node(node).Group().Key }
 
 	s := build(fixture.Job("m-0").Set("m", 2).WholeNodes(1, "8Gi"), fixture.Job("m-1").Set("m", 2).Devices(1).On("a"))
-	if home := s.Home("m"); home != nil || s.Home("o") != nil {
+	if home := s.View().Sets().Home("m"); home != nil || s.View().Sets().Home("o") != nil {
 		t.Errorf("nobody is on whole nodes: %v", home)
 	}
 	n, tk := s.Node("b"), task(s, "m-0", 0)
@@ -112,19 +112,19 @@ func TestHome(t *testing.T) {
 	if err := s.Restore(tk, n, claims, 0); err != nil {
 		t.Fatal(err)
 	}
-	if home := s.Home("m"); home == nil || *home != key(s, "b") {
+	if home := s.View().Sets().Home("m"); home == nil || *home != key(s, "b") {
 		t.Errorf("some are on b: %v", home)
 	}
 	// The form says more than where it is: a node may have changed since.
 	only := key(s, "a")
 	tk.Job.Alternatives[0].Whole.Only = &only
-	if home := s.Home("m"); *home != only {
+	if home := s.View().Sets().Home("m"); *home != only {
 		t.Errorf("it was placed for a: %v", home)
 	}
 	// What is kept outlives everybody.
 	s.Keep(tk.Job)
 	s.Clear(tk)
-	if home := s.Home("m"); home == nil || *home != only || *s.Clone().Home("m") != only {
+	if home := s.View().Sets().Home("m"); home == nil || *home != only || *s.Clone().View().Sets().Home("m") != only {
 		t.Errorf("a was chosen: %v", home)
 	}
 	// What was chosen before counts most.
@@ -135,7 +135,7 @@ func TestHome(t *testing.T) {
 	if err := s.AddJob(j); err != nil {
 		t.Fatal(err)
 	}
-	if home := s.Home("m"); *home != chosen {
+	if home := s.View().Sets().Home("m"); *home != chosen {
 		t.Errorf("a was chosen: %v", home)
 	}
 	for _, id := range []string{"job/m-0", "job/m-1"} {
@@ -143,7 +143,7 @@ func TestHome(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s.Home("m") != nil {
+	if s.View().Sets().Home("m") != nil {
 		t.Error("the set is gone")
 	}
 }
@@ -153,8 +153,8 @@ func TestExcess(t *testing.T) {
 	s := fixture.State(fixture.Job("m-0").Set("m", 1), fixture.Job("m-1").Set("m", 3), fixture.Job("m-2").Set("m", 3))
 	check := func(desired int, want ...string) {
 		t.Helper()
-		if got := s.Excess(); !cmp.Equal(got, want) || s.Desired("m") != desired {
-			t.Errorf("%d desired, too large: %v", s.Desired("m"), got)
+		if got := s.View().Sets().Excess(); !cmp.Equal(got, want) || s.View().Sets().Desired("m") != desired {
+			t.Errorf("%d desired, too large: %v", s.View().Sets().Desired("m"), got)
 		}
 	}
 	check(3)
@@ -167,7 +167,7 @@ func TestExcess(t *testing.T) {
 	check(3)
 	s.Scale("m", 2)
 	check(2, "m")
-	if got := s.Clone().Excess(); !cmp.Equal(got, []string{"m"}) {
+	if got := s.Clone().View().Sets().Excess(); !cmp.Equal(got, []string{"m"}) {
 		t.Errorf("the copy: %v", got)
 	}
 	if err := s.RemoveJob("job/m-0"); err != nil {

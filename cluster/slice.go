@@ -34,10 +34,6 @@ func computeSlices(product string) int {
 	return 7
 }
 
-// Fraction is the fraction of a GPU that slices of the resource are, the largest if
-// products differ; 0 where it is not that of slices, or no node has any.
-func (s *State) Fraction(resource string) Milli { return s.fleet.Fraction(resource) }
-
 // Names reports whether the queue has terms for the resource.
 func (q *Queue) Names(resource string) bool {
 	for _, list := range [...]Resources{q.Quota, q.Limits, q.OverQuotaWeight} {

@@ -236,9 +236,6 @@ func (p *standings) strand(t *Task) {
 	}
 }
 
-// Releasing are the tasks that are evicted and still on their node, by ID.
-func (s *State) Releasing() []*Task { return s.roster.Releasing() }
-
 // recountAll chooses devices again on all nodes where that is due.
 func (p *standings) recountAll() {
 	for len(p.later) > 0 {

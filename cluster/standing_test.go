@@ -51,15 +51,15 @@ func TestPlaceEvictNominateBind(t *testing.T) {
 	if s.Bind(new, 0) {
 		t.Error("it was bound while the old one is still there")
 	}
-	if diff := cmp.Diff([]string{"job/new/worker-0"}, ids(s.Nominated())); diff != "" {
+	if diff := cmp.Diff([]string{"job/new/worker-0"}, ids(s.View().Nominated())); diff != "" {
 		t.Error(diff)
 	}
 	s.Clear(old)
-	if !s.Bind(new, 0) || new.Status != cluster.Assumed || len(s.Nominated()) != 0 {
+	if !s.Bind(new, 0) || new.Status != cluster.Assumed || len(s.View().Nominated()) != 0 {
 		t.Error("it was not bound although the room is free")
 	}
 	s.Hold(new, 0)
-	if new.Status != cluster.Nominated || len(s.Nominated()) != 1 {
+	if new.Status != cluster.Nominated || len(s.View().Nominated()) != 1 {
 		t.Error("it could not be unbound")
 	}
 	if err := s.RemoveJob("job/new"); err != nil {

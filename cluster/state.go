@@ -46,46 +46,6 @@ func (s *State) connect() {
 	s.inventory = inventory{&s.journal, &s.fleet, &s.booking, &s.standings}
 }
 
-// Version is the version of the most recent change.
-func (s *State) Version() uint64 { return s.fleet.slots.version }
-
-// Revision grows whenever a queue or a budget is given new terms.
-func (s *State) Revision() uint64 { return s.tree.revision }
-
-// Preemptible is how many tasks of preemptible jobs are on nodes, at whatever stage.
-func (s *State) Preemptible() int { return s.classes.preemptible }
-
-// Unified is how many nodes have unified memory.
-func (s *State) Unified() int { return s.fleet.unified }
-
-// Slots is one more than the highest slot ever used.
-func (s *State) Slots() int { return len(s.fleet.slots.at) }
-
-// At is the node in the slot, nil if there is none.
-func (s *State) At(slot int) *Node { return s.fleet.slots.at[slot] }
-
-// Rank orders slots by node name. Adding and removing nodes keeps the order of the others.
-func (s *State) Rank(slot int) int64 { return s.fleet.ranks[slot] }
-
-// Born is the version with which the slot's present node came.
-func (s *State) Born(slot int) uint64 { return s.fleet.born[slot] }
-
-// Ranks is Rank for every slot, for callers that compare many.
-func (s *State) Ranks() []int64 { return s.fleet.ranks }
-
-// Nodes are all nodes, by name.
-func (s *State) Nodes() []*Node { return s.fleet.sorted }
-
-// Node finds a node by name, nil if there is none.
-func (s *State) Node(name string) *Node { return s.fleet.byName[name] }
-
-// Changed visits the slots that changed after the version, most recent first,
-// each once. A slot whose node was removed is visited too.
-func (s *State) Changed(since uint64, visit func(slot int)) { s.fleet.slots.since(since, visit) }
-
-// Groups are all groups, in key order.
-func (s *State) Groups() []*Group { return s.fleet.Groups() }
-
 // Intern returns the one Shape that spells like this one and counts the use.
 func (s *State) Intern(shape Shape) *Shape { return s.shapes.intern(&shape) }
 

@@ -31,7 +31,7 @@ func TestNodesComeAndGo(t *testing.T) {
 	}
 	groups := func() map[string][]string {
 		out := map[string][]string{}
-		for _, g := range s.Groups() {
+		for _, g := range s.View().Groups() {
 			out[g.Key.String()] = names(g.Nodes)
 		}
 		return out
@@ -122,7 +122,7 @@ func TestChangedFindsWhatChanged(t *testing.T) {
 			}
 			got := map[int]bool{}
 			last := s.Version() + 1
-			s.Changed(cursor, func(slot int) {
+			s.View().Recent().Nodes(cursor, func(slot int) {
 				if got[slot] || seen[slot] >= last {
 					rt.Fatalf("slot %d came twice or out of order", slot)
 				}
@@ -226,7 +226,7 @@ func TestCloneIsApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := s.Clone()
-	if c.Version() != s.Version() || c.Node("a") == s.Node("a") || task(c, "run", 1).Node != c.Node("b") || c.Nominated()[0] != task(c, "wait", 0) {
+	if c.Version() != s.Version() || c.Node("a") == s.Node("a") || task(c, "run", 1).Node != c.Node("b") || c.View().Nominated()[0] != task(c, "wait", 0) {
 		t.Fatal("the copy is no copy")
 	}
 	if c.Node("a").Group() == s.Node("a").Group() || c.Node("a").Group().Nodes[1] != c.Node("b") {

@@ -293,9 +293,6 @@ type Avoided struct {
 	Until int64  `json:"until"`
 }
 
-// Avoiding visits the times until which nodes avoid shapes.
-func (s *State) Avoiding(visit func(until int64)) { s.fleet.Avoiding(visit) }
-
 // Avoided reports whether the node turned down a task of the shape a short while ago.
 func (n *Node) Avoided(s *Shape) bool {
 	return len(n.Avoids) > 0 && slices.ContainsFunc(n.Avoids, func(a Avoided) bool { return a.Shape.same(s) })

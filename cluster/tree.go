@@ -26,7 +26,7 @@ func newTree(l *journal) tree {
 	return tree{journal: l, byName: map[string]*Queue{}, heirs: map[string][]string{}, terms: map[string]int{}}
 }
 
-// Fork is State.Fork.
+// Fork is View.Fork.
 func (tr *tree) Fork(left, right *Queue) (a, b *Queue) {
 	if left == right || left == nil || right == nil {
 		return nil, nil
@@ -57,7 +57,7 @@ func (tr *tree) depth(q *Queue) int {
 	return n
 }
 
-// Deserved is State.Deserved.
+// Deserved is View.Deserved.
 func (tr *tree) Deserved(q *Queue) Resources {
 	if known := tr.byName[q.Name]; known != nil {
 		return known.deserved
@@ -114,7 +114,7 @@ func (tr *tree) charge(t *Task, sign int64) {
 	}
 }
 
-// Named is State.Named.
+// Named is View.Named.
 func (tr *tree) Named(product string) bool {
 	_, found := slices.BinarySearch(tr.products, product)
 	return found
@@ -134,7 +134,7 @@ func (tr *tree) countTerms(q *Queue, sign int) {
 	}
 }
 
-// Parent is State.Parent.
+// Parent is View.Parent.
 func (tr *tree) Parent(q *Queue) *Queue {
 	if q.Parent == "" || q.loose {
 		return nil
@@ -142,7 +142,7 @@ func (tr *tree) Parent(q *Queue) *Queue {
 	return tr.byName[q.Parent]
 }
 
-// Queues is State.Queues.
+// Queues is View.Queues.
 func (tr *tree) Queues() []*Queue {
 	return ordered(tr.byName, func(a, b *Queue) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -272,7 +272,7 @@ func (tr *tree) astray(q *Queue) bool {
 	return false
 }
 
-// ChangedQueues is State.ChangedQueues.
+// ChangedQueues is Recent.Queues.
 func (tr *tree) ChangedQueues(since uint64, visit func(*Queue)) {
 	tr.slots.since(since, func(slot int) {
 		if q := tr.slots.at[slot]; q != nil {
@@ -281,7 +281,7 @@ func (tr *tree) ChangedQueues(since uint64, visit func(*Queue)) {
 	})
 }
 
-// Weakest is State.Weakest.
+// Weakest is View.Weakest.
 func (tr *tree) Weakest() int {
 	for rank := len(tr.tiers) - 1; rank > 0; rank-- {
 		if tr.tiers[rank] > 0 {

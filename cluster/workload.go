@@ -77,9 +77,6 @@ func (w *workload) setTorn(j *Job, since int64) {
 	}
 }
 
-// Torn are the jobs that run below their minimum, by ID.
-func (s *State) Torn() []*Job { return byID(s.roster.torn) }
-
 func (w *workload) displace(j *Job, victims []string) {
 	all := slices.Concat(j.Displaced, victims)
 	slices.Sort(all)
@@ -156,21 +153,6 @@ func (w *workload) settle(j *Job) {
 	w.roster.listPending(j, j.waits() && !j.Retired && w.admits(j))
 }
 
-// Pending are the jobs with tasks that are nowhere yet, by ID.
-func (s *State) Pending() []*Job { return byID(s.roster.pending) }
-
-// Waits reports whether the job is one of those.
-func (s *State) Waits(j *Job) bool { return j.pending && s.roster.knows(j) }
-
-// Job finds a job by ID, nil if there is none.
-func (s *State) Job(id string) *Job { return s.roster.jobs[id] }
-
-// Task finds a task by its name, nil if there is none.
-func (s *State) Task(r TaskRef) *Task { return s.roster.Task(r) }
-
-// Jobs are all jobs, by ID.
-func (s *State) Jobs() []*Job { return byID(s.roster.jobs) }
-
 func byID(jobs map[string]*Job) []*Job {
 	return ordered(jobs, func(a, b *Job) int { return strings.Compare(a.ID, b.ID) })
 }
@@ -184,9 +166,6 @@ func ordered[K comparable, V any](m map[K]V, compare func(a, b V) int) []V {
 	slices.SortFunc(out, compare)
 	return out
 }
-
-// Nominated are the tasks that wait for reserved room, by ID.
-func (s *State) Nominated() []*Task { return byTaskID(s.roster.nominated) }
 
 func byTaskID(tasks map[*Task]bool) []*Task {
 	out := make([]*Task, 0, len(tasks))

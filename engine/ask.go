@@ -8,7 +8,7 @@ import (
 
 // accounts is what tasks ask for and what they are charged in the accounts of queues.
 type accounts struct {
-	state  *cluster.State
+	view   cluster.View
 	shapes map[*cluster.Shape]cluster.DeviceAsk
 	still  still
 	idle   *idle
@@ -111,7 +111,7 @@ func (acc *accounts) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {
 		if acc.shapes == nil {
 			acc.shapes = map[*cluster.Shape]cluster.DeviceAsk{}
 		}
-		a = acc.state.DeviceAsk(shape)
+		a = acc.view.DeviceAsk(shape)
 		acc.shapes[shape] = a
 	}
 	return a
@@ -130,16 +130,16 @@ func (acc *accounts) devicesLacking(tasks []*cluster.Task) int64 {
 // free is how much of all devices nobody was promised, in thousandths.
 func (acc *accounts) free() int64 {
 	f := acc.idle
-	if f.state != acc.state {
-		*f = idle{state: acc.state}
+	if f.view != acc.view {
+		*f = idle{view: acc.view}
 	}
-	acc.state.Changed(f.known, func(slot int) {
+	acc.view.Recent().Nodes(f.known, func(slot int) {
 		for slot >= len(f.nodes) {
 			f.nodes = append(f.nodes, 0)
 		}
 		f.sum -= f.nodes[slot]
 		f.nodes[slot] = 0
-		if n := acc.state.At(slot); n != nil && !n.Closed() {
+		if n := acc.view.At(slot); n != nil && !n.Closed() {
 			for i := range n.Devices {
 				if d := &n.Devices[i]; !d.Lost {
 					f.nodes[slot] += int64(max(0, d.FreeMilli()))
@@ -148,13 +148,13 @@ func (acc *accounts) free() int64 {
 		}
 		f.sum += f.nodes[slot]
 	})
-	f.known = acc.state.Version()
+	f.known = acc.view.Version()
 	return f.sum
 }
 
 // idle keeps a sum over all nodes in step with the State, from session to session.
 type idle struct {
-	state *cluster.State
+	view  cluster.View
 	known uint64
 	nodes []int64 // by slot
 	sum   int64

@@ -14,7 +14,7 @@ type backlog struct {
 	order  *order
 	finder *finder
 	now    int64
-	state  *cluster.State
+	view   cluster.View
 
 	// What it is up to date with.
 	jobs, nodes, queues, revision, epoch uint64
@@ -49,9 +49,9 @@ type backlog struct {
 	seen    uint64   // version of the State that they are as of
 }
 
-func newBacklog(s *cluster.State) *backlog {
+func newBacklog(s cluster.View) *backlog {
 	return &backlog{
-		state: s, asked: map[*cluster.Shape]*asked{}, blocked: map[string][]*bucket{}, replica: map[string][]*bucket{},
+		view: s, asked: map[*cluster.Shape]*asked{}, blocked: map[string][]*bucket{}, replica: map[string][]*bucket{},
 		shapeIDs: map[*cluster.Shape]uint64{},
 	}
 }
@@ -61,7 +61,7 @@ func (b *backlog) open(o *order, f *finder, now int64) {
 	first := b.order == nil
 	b.order, b.finder, b.now, b.waiting = o, f, now, 0
 	b.sessions++
-	if b.turns == nil || b.revision != b.state.Revision() {
+	if b.turns == nil || b.revision != b.view.Recent().Terms() {
 		b.turns = o.newTurns() // queues have other terms, and may be elsewhere in the tree
 		b.requeue()
 	} else {
@@ -69,11 +69,11 @@ func (b *backlog) open(o *order, f *finder, now int64) {
 	}
 	moved := b.takeJobs()
 	if first {
-		b.nodes, b.queues = b.state.Version(), b.state.QueuesVersion() // nothing is parked yet
+		b.nodes, b.queues = b.view.Version(), b.view.Recent().QueuesVersion() // nothing is parked yet
 	}
 	b.wake(moved)
-	b.jobs, b.nodes, b.queues = b.state.JobsVersion(), b.state.Version(), b.state.QueuesVersion()
-	b.revision, b.epoch = b.state.Revision(), f.index.epoch
+	b.jobs, b.nodes, b.queues = b.view.Recent().JobsVersion(), b.view.Version(), b.view.Recent().QueuesVersion()
+	b.revision, b.epoch = b.view.Recent().Terms(), f.index.epoch
 }
 
 // requeue finds the queues of the lanes again: a queue with other terms is another object.
@@ -82,7 +82,7 @@ func (b *backlog) requeue() {
 		if l == nil {
 			continue
 		}
-		if q := b.state.Queue(l.queue.Name); q != nil {
+		if q := b.view.Queue(l.queue.Name); q != nil {
 			l.queue = q
 		}
 	}
@@ -92,12 +92,12 @@ func (b *backlog) requeue() {
 // sets that something of happened to.
 func (b *backlog) takeJobs() (moved map[string]bool) {
 	moved = map[string]bool{}
-	b.state.ChangedJobs(b.jobs, func(slot int) {
+	b.view.Recent().Jobs(b.jobs, func(slot int) {
 		for slot >= len(b.waiters) {
 			b.waiters = append(b.waiters, nil)
 			b.sets = append(b.sets, "")
 		}
-		job, e := b.state.JobAt(slot), b.waiters[slot]
+		job, e := b.view.JobAt(slot), b.waiters[slot]
 		if b.sets[slot] != "" {
 			moved[b.sets[slot]] = true
 		}
@@ -106,12 +106,12 @@ func (b *backlog) takeJobs() (moved map[string]bool) {
 			b.sets[slot] = job.Set.Name
 			moved[job.Set.Name] = true
 		}
-		if e != nil && (job != e.job || !b.state.Waits(job)) {
+		if e != nil && (job != e.job || !b.view.Waits(job)) {
 			b.remove(e)
 			b.waiters[slot], e = nil, nil
 		}
 		switch {
-		case job == nil || !b.state.Waits(job):
+		case job == nil || !b.view.Waits(job):
 		case e == nil:
 			e = &waiter{turn: turnOf(job)}
 			if job.Parked != nil { // as it was before a restart
@@ -149,7 +149,7 @@ func (b *backlog) compareWaiters(x, y *waiter) int { return b.order.compareTurns
 
 // lane finds the lane that the job belongs in, or makes it.
 func (b *backlog) lane(j *cluster.Job) *lane {
-	q := b.state.Queue(j.Queue)
+	q := b.view.Queue(j.Queue)
 	for q.Slot() >= len(b.lanes) {
 		b.lanes = append(b.lanes, nil)
 	}

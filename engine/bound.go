@@ -103,7 +103,7 @@ func (w *nodewise) cheapestOf(tasks []*cluster.Task, count int) cost {
 	each := make([]cost, len(tasks))
 	young := int64(0)
 	for i, t := range tasks {
-		each[i] = cost{tier: strength(tierOf(w.state, t.Job.Queue)), priority: t.Job.Priority}
+		each[i] = cost{tier: strength(tierOf(w.view, t.Job.Queue)), priority: t.Job.Priority}
 		young = min(young, -t.Started)
 	}
 	slices.SortFunc(each, func(a, b cost) int { return a.compareEvicted(&b) })

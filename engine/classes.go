@@ -15,7 +15,7 @@ const maxOpened = 64
 // Where the order of nodes is not by age, as with moves, all nodes enter at once.
 func (h *heap) enter(w *nodewise) {
 	var classes []cluster.Class
-	w.state.Classes(func(c cluster.Class) bool {
+	w.view.Classes().Visit(func(c cluster.Class) bool {
 		if w.exits.class == nil || w.exits.class(c) {
 			classes = append(classes, c)
 		}
@@ -55,7 +55,7 @@ func (h *heap) next(w *nodewise, e *entryPlan) {
 // stand has the entry stand for the nodes of the class that are not opened. It reports
 // whether there are any.
 func (h *heap) stand(w *nodewise, e *entryPlan, c *cluster.Class) bool {
-	slot, least, found := w.state.Newest(*c, h.seen)
+	slot, least, found := w.view.Classes().Newest(*c, h.seen)
 	if found {
 		e.slot, e.class, e.cost = slot, c, h.least(w, *c, &least)
 	}
@@ -70,7 +70,7 @@ func (h *heap) seen(slot int) bool {
 
 // least is what it costs at least to evict one of these.
 func (h *heap) least(w *nodewise, c cluster.Class, k *cluster.OnNode) cost {
-	out := cost{tier: strength(tierOf(w.state, c.Queue)), priority: c.Priority, tasks: int32(k.Tasks), beyond: max(0, k.Freed-h.need), young: min(0, -k.Newest)}
+	out := cost{tier: strength(tierOf(w.view, c.Queue)), priority: c.Priority, tasks: int32(k.Tasks), beyond: max(0, k.Freed-h.need), young: min(0, -k.Newest)}
 	if k.Whole {
 		out.jobs = 1
 	}
@@ -80,8 +80,8 @@ func (h *heap) least(w *nodewise, c cluster.Class, k *cluster.OnNode) cost {
 // flood brings all nodes of the class into the heap.
 func (h *heap) flood(w *nodewise, c cluster.Class) {
 	var fresh []entryPlan
-	w.state.NodesOf(c, func(slot int, k cluster.OnNode) {
-		if n := w.state.At(slot); h.in != nil && !h.in.has(n) || !h.enough(n) {
+	w.view.Classes().Nodes(c, func(slot int, k cluster.OnNode) {
+		if n := w.view.At(slot); h.in != nil && !h.in.has(n) || !h.enough(n) {
 			return
 		}
 		bound := noCost() // perhaps nothing is evicted
@@ -121,11 +121,11 @@ func (c *cost) lower(o *cost) {
 func (h *heap) check(w *nodewise, t *cluster.Task, ask verdict) {
 	every, any := *w, *w.exits
 	every.exits, any.class = &any, nil // every task is asked about
-	w.state.Changed(0, func(slot int) {
+	w.view.Recent().Nodes(0, func(slot int) {
 		if h.bound(&every, t, slot, ask) != nil && !slices.ContainsFunc(h.entries, func(e *entryPlan) bool {
-			return e.slot == slot || e.class != nil && w.state.RunsOn(*e.class, slot)
+			return e.slot == slot || e.class != nil && w.view.Classes().RunOn(*e.class, slot)
 		}) {
-			w.fault.fail("engine", "node %s has room for task %s if others are evicted, and none of their classes might be", w.state.At(slot).Name, t.ID)
+			w.fault.fail("engine", "node %s has room for task %s if others are evicted, and none of their classes might be", w.view.At(slot).Name, t.ID)
 		}
 	})
 }

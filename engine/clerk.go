@@ -5,9 +5,10 @@ import (
 )
 
 // clerk opens the statements of a session and keeps what they commit: events, changes,
-// and which jobs are not to be victims any more.
+// and which jobs are not to be victims any more. It alone can change the State.
 type clerk struct {
 	state     *cluster.State
+	view      cluster.View
 	now       int64
 	hooks     *Hooks
 	accounts  *accounts

@@ -16,7 +16,7 @@ func (s *Session) contain() {
 	if p == nil {
 		return
 	}
-	by := s.culprit()
+	by := findCulprit(s.engine.plugins, s.Hooks)
 	if by == nil {
 		panic(p)
 	}
@@ -34,9 +34,9 @@ func (s *Session) contain() {
 // culprit is a plugin that panicked.
 type culprit struct{ plugin, hook, where string }
 
-// culprit finds the plugin that panicked by the stack; nil where the panic is not one's.
+// findCulprit finds the plugin that panicked by the stack; nil where the panic is not one's.
 // The hook is what was registered; else the function is named, which a hook has prepared.
-func (s *Session) culprit() *culprit {
+func findCulprit(plugins []weighted, h *Hooks) *culprit {
 	const frames = 64
 	pcs := make([]uintptr, frames)
 	stack := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -44,13 +44,13 @@ func (s *Session) culprit() *culprit {
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = stack.Next()
-		if plugin := s.pluginOf(f.Function); plugin != "" && found == nil {
+		if plugin := pluginOf(plugins, f.Function); plugin != "" && found == nil {
 			found = &culprit{plugin, f.Function[strings.LastIndexByte(f.Function, '/')+1:], fmt.Sprintf("%s:%d", f.File[strings.LastIndexByte(f.File, '/')+1:], f.Line)}
 		}
 		if found == nil {
 			continue
 		}
-		s.Hooks.each(func(hook, plugin string, fn any) {
+		h.each(func(hook, plugin string, fn any) {
 			if v := reflect.ValueOf(fn); !v.IsNil() && v.Pointer() == f.Entry {
 				found.plugin, found.hook = plugin, hook
 			}
@@ -66,17 +66,17 @@ func (s *Session) culprit() *culprit {
 var enginePath = reflect.TypeOf(Session{}).PkgPath()
 
 // pluginOf is the plugin of the profile that the function belongs to; "": it is of none.
-func (s *Session) pluginOf(function string) string {
+func pluginOf(plugins []weighted, function string) string {
 	if strings.HasPrefix(function, enginePath+".") {
 		return ""
 	}
-	for i := range s.engine.plugins {
-		t := reflect.TypeOf(s.engine.plugins[i].Plugin)
+	for i := range plugins {
+		t := reflect.TypeOf(plugins[i].Plugin)
 		if t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
 		if strings.HasPrefix(function, t.PkgPath()+".") {
-			return s.engine.plugins[i].Name()
+			return plugins[i].Name()
 		}
 	}
 	return ""

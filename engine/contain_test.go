@@ -49,7 +49,7 @@ func TestPanicIsContained(t *testing.T) {
 		},
 		"AddSweep": func(s *engine.Session) {
 			s.Hooks.AddSweep(func(st *engine.Statement) {
-				if err := st.Evict(s.State.Job("job/first").Tasks()[0], "", "Swept"); err != nil {
+				if err := st.Evict(s.View.Job("job/first").Tasks()[0], "", "Swept"); err != nil {
 					t.Error(err)
 				}
 				boom()
@@ -110,7 +110,7 @@ func TestPanicOfTheEngineGoesOn(t *testing.T) {
 		}
 	}()
 	s := fixture.Engine(fixture.Fit()).Open(fixture.State(fixture.Node("a"), fixture.Job("j")), engine.Options{})
-	s.State = nil
+	s.View = cluster.View{}
 	_, _ = s.Run()
 }
 

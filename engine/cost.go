@@ -52,7 +52,7 @@ func (c *cost) compareMoved(o *cost) int {
 }
 
 // add counts a task that leaves.
-func (c *cost) add(s *cluster.State, t *cluster.Task, p Purpose) {
+func (c *cost) add(s cluster.View, t *cluster.Task, p Purpose) {
 	if p == Move {
 		c.moved.tasks++
 		c.moved.priority += int64(t.Job.Priority)
@@ -76,7 +76,7 @@ func (c *cost) addJob(p Purpose) {
 
 // costOf is what the victims cost, but for what they free beyond what is needed:
 // that is known once the job is placed.
-func costOf(s *cluster.State, victims []*Victim) cost {
+func costOf(s cluster.View, victims []*Victim) cost {
 	c := noCost()
 	for _, v := range victims {
 		if v.Whole {
@@ -92,7 +92,7 @@ func costOf(s *cluster.State, victims []*Victim) cost {
 // strength orders tiers: a stronger one is greater, and none is 0.
 func strength(t cluster.Tier) int8 { return int8(3 - min(t.Rank(), 2)) }
 
-func tierOf(s *cluster.State, queue string) cluster.Tier {
+func tierOf(s cluster.View, queue string) cluster.Tier {
 	if q := s.Queue(queue); q != nil {
 		return q.Tier
 	}

@@ -35,7 +35,7 @@ func (o *order) mayElect() bool {
 func (t *turns) elected() *cluster.Job {
 	for t.order.fault.err == nil && t.elects() {
 		t.elections++
-		t.known = t.order.state.QueuesVersion()
+		t.known = t.order.view.Recent().QueuesVersion()
 		if c := t.last; c != nil {
 			t.last, c.first = nil, c.line.head()
 		}

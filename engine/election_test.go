@@ -40,7 +40,7 @@ func labelledEvictor(t rapid.TB) *policy {
 			if job.Labels["evicts"] == "" {
 				return r
 			}
-			for _, n := range s.State.Nodes() {
+			for _, n := range s.View.Nodes() {
 				for _, task := range n.Tasks {
 					if !task.Job.Preemptible || !task.Runs() || task.Job == job {
 						continue
@@ -132,7 +132,7 @@ func TestElections(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Fatalf("round %d (-turns +election):\n%s", round, d)
 			}
-			for _, task := range states[0].Releasing() {
+			for _, task := range states[0].View().Releasing() {
 				if rapid.Bool().Draw(t, "leaves") {
 					put(cluster.JobGone{Job: task.Job.ID})
 				}

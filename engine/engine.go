@@ -18,8 +18,8 @@ type Engine struct {
 
 // swept is up to where gangs were looked at that may be below their minimum.
 type swept struct {
-	state *cluster.State
-	jobs  uint64
+	view cluster.View
+	jobs uint64
 }
 
 // New builds the profile's plugins.
@@ -64,30 +64,31 @@ const (
 
 // Open starts a session: plugins register their hooks.
 func (e *Engine) Open(state *cluster.State, o Options) *Session {
-	s := &Session{State: state, Now: o.Now, engine: e, options: o, fault: &fault{}}
+	view := state.View()
+	s := &Session{View: view, Now: o.Now, engine: e, options: o, fault: &fault{}}
 	s.Hooks = &Hooks{fault: s.fault, index: e.index, makeRoom: s.MakeRoom}
-	s.finder = &finder{state: state, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
-	s.accounts = &accounts{state: state, idle: &e.idle}
+	s.finder = &finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
+	s.accounts = &accounts{view: view, idle: &e.idle}
 	s.explainer = &explainer{finder: s.finder, all: o.Explain}
-	s.clerk = &clerk{state: state, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, last: &e.events,
+	s.clerk = &clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, last: &e.events,
 		decided: func() { s.denied = nil; s.heaps.clear() }} // queues may lose other jobs now
-	s.order = &order{state: state, hooks: s.Hooks, search: o.Search, fault: s.fault}
+	s.order = &order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
 	s.promises = promises{clerk: s.clerk, hold: o.Hold}
 	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
-	s.victims, s.heaps = &victims{state: state, hooks: s.Hooks, clerk: s.clerk}, &heaps{}
-	s.open()
+	s.victims, s.heaps = &victims{view: view, hooks: s.Hooks, clerk: s.clerk}, &heaps{}
+	e.register(s)
 	s.Hooks.staticFirst()
-	e.index.open(state, s.Hooks, s.fault)
+	e.index.open(view, s.Hooks, s.fault)
 	return s
 }
 
-// open lets the plugins register their hooks.
-func (s *Session) open() {
+// register lets the plugins register their hooks.
+func (e *Engine) register(s *Session) {
 	defer s.contain()
 	defer func() { s.Hooks.opening = nil }()
-	for i := range s.engine.plugins {
-		s.Hooks.opening = &s.engine.plugins[i]
-		s.engine.plugins[i].OnSessionOpen(s)
+	for i := range e.plugins {
+		s.Hooks.opening = &e.plugins[i]
+		e.plugins[i].OnSessionOpen(s)
 	}
 }

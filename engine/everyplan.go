@@ -15,7 +15,7 @@ type everyPlan struct {
 	trial    *trial
 	accounts *accounts
 	hosts    *hosts
-	state    *cluster.State
+	view     cluster.View
 	stmt     *Statement
 	fault    *fault
 }
@@ -25,7 +25,7 @@ type everyPlan struct {
 // even once others have, and those whose job has no task on a node that is asked
 // for: they seldom help.
 func (a *everyPlan) few() []rival {
-	if !small(a.state) {
+	if !small(a.view) {
 		return nil
 	}
 	line := a.exits.line(maxUnsure, false)
@@ -44,7 +44,7 @@ func (a *everyPlan) few() []rival {
 }
 
 // small reports whether the cluster is so small that all plans can be compared.
-func small(s *cluster.State) bool { return len(s.Nodes()) <= maxSmall }
+func small(s cluster.View) bool { return len(s.Nodes()) <= maxSmall }
 
 // matters reports whether the job has a task where one that is lacking might be
 // placed. Where the limit of a queue is in the way, every job matters.
@@ -77,7 +77,7 @@ func (h *hosts) has(n *cluster.Node) bool {
 			}
 			shapes = append(shapes, t.Shape)
 			ask := h.finder.verdicts(t)
-			for _, n := range h.finder.state.Nodes() {
+			for _, n := range h.finder.view.Nodes() {
 				if rejected, transient := ask(n); !rejected || transient {
 					h.nodes[n] = true
 				}
@@ -125,7 +125,7 @@ func (a *everyPlan) sets(all []rival, p Purpose) []set {
 		}
 		s := set{mask, noCost()}
 		for m := mask; m != 0; m &= m - 1 {
-			s.cost.add(a.state, all[bits.TrailingZeros32(m)].task, p)
+			s.cost.add(a.view, all[bits.TrailingZeros32(m)].task, p)
 		}
 		for _, job := range whole {
 			if mask&job == job {

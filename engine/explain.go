@@ -39,7 +39,7 @@ func (e *explainer) tasksDecide(t *cluster.Task) bool {
 }
 
 func (e *explainer) summary(t *cluster.Task, in *scope, byScan bool, later uint64) *Attempt {
-	a := &Attempt{Task: unplaced(t), Nodes: len(e.finder.state.Nodes())}
+	a := &Attempt{Task: unplaced(t), Nodes: len(e.finder.view.Nodes())}
 	if in != nil {
 		a.Nodes = len(e.finder.members(in))
 	}
@@ -96,7 +96,7 @@ func (e *explainer) tellNearest(job *cluster.Job, r *Refusal) {
 
 // missesOf counts why no node takes the shape, as things are.
 func (e *explainer) missesOf(shape *cluster.Shape) *misses {
-	version, x := e.finder.state.Version(), e.finder.index
+	version, x := e.finder.view.Version(), e.finder.index
 	if m := e.misses[shape]; m != nil && m.version == version && m.epoch == x.epoch {
 		return m
 	}
@@ -119,8 +119,8 @@ func (e *explainer) missesOf(shape *cluster.Shape) *misses {
 // nearest are the nodes that came nearest to taking the shape.
 func (e *explainer) nearest(m *misses, shape *cluster.Shape) []Miss {
 	if m.nearest == nil {
-		e.finder.index.ranking(shape).walk(e.finder.state.Ranks(), func(slot int) bool {
-			n := e.finder.state.At(slot)
+		e.finder.index.ranking(shape).walk(e.finder.view.Recent().Ranks(), func(slot int) bool {
+			n := e.finder.view.At(slot)
 			if rejection, _ := e.finder.rejectShape(shape, n); rejection != nil {
 				m.nearest = append(m.nearest, Miss{n.Name, *rejection})
 			}
@@ -139,7 +139,7 @@ func (e *explainer) explainScan(a *Attempt, t *cluster.Task, in *scope) {
 	}
 	var misses []miss
 	filters, _, _ := e.finder.taskHooks(t)
-	for _, n := range e.finder.state.Nodes() {
+	for _, n := range e.finder.view.Nodes() {
 		if !in.has(n) {
 			continue
 		}
@@ -220,7 +220,7 @@ func (e *explainer) refusal(job *cluster.Job, attempts []Attempt, surplus bool) 
 
 func (e *explainer) standings(queue string) []Standing {
 	var out []Standing
-	state := e.finder.state
+	state := e.finder.view
 	for q := state.Queue(queue); q != nil; q = state.Parent(q) {
 		for _, h := range e.finder.hooks.standings {
 			if list := h.fn(q); list != nil {

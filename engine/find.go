@@ -7,7 +7,7 @@ import (
 // finder finds nodes for tasks: it asks the filters and the scores, by the index or by a
 // scan of all nodes.
 type finder struct {
-	state  *cluster.State
+	view   cluster.View
 	hooks  *Hooks
 	index  *index
 	search Search
@@ -19,7 +19,7 @@ type finder struct {
 func (f *finder) before(t *cluster.Task) *Attempt {
 	for _, h := range f.hooks.preFilters {
 		if r := h.fn(t, t.Job); r != nil {
-			return &Attempt{Task: unplaced(t), Nodes: len(f.state.Nodes()), Before: f.fault.sign(h.plugin, r)}
+			return &Attempt{Task: unplaced(t), Nodes: len(f.view.Nodes()), Before: f.fault.sign(h.plugin, r)}
 		}
 	}
 	return nil
@@ -54,7 +54,7 @@ func (f *finder) walk(t *cluster.Task, in *scope) *cluster.Node {
 	filters, scorers, most := f.taskHooks(t)
 	if len(filters) == 0 && len(scorers) == 0 && in == nil {
 		if top := r.top(); top >= 0 && r.keys[top] >= 0 {
-			return f.state.At(top)
+			return f.view.At(top)
 		}
 		return nil
 	}
@@ -63,7 +63,7 @@ func (f *finder) walk(t *cluster.Task, in *scope) *cluster.Node {
 	}
 	var best *cluster.Node
 	var bestScore int64
-	ranks := f.state.Ranks()
+	ranks := f.view.Recent().Ranks()
 	r.walk(ranks, func(slot int) bool {
 		key := r.keys[slot]
 		// Without task-form scores the first that passes is the best. Of equal keys
@@ -72,7 +72,7 @@ func (f *finder) walk(t *cluster.Task, in *scope) *cluster.Node {
 			key+most == bestScore && ranks[slot] > ranks[best.Slot()])) {
 			return false
 		}
-		n := f.state.At(slot)
+		n := f.view.At(slot)
 		if !in.has(n) || f.rejectTask(filters, t, n) != nil {
 			return true
 		}

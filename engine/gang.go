@@ -337,7 +337,7 @@ func (g *gang) depleted() *Attempt {
 			left++
 		}
 	}
-	return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.failure), Placed: g.placed, Min: g.least, Nodes: len(g.placer.finder.state.Nodes()),
+	return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.failure), Placed: g.placed, Min: g.least, Nodes: len(g.placer.finder.view.Nodes()),
 		Before: &Rejection{Reason: TasksFailed, Want: Quantity{int64(g.least), Count}, Have: Quantity{int64(left), Count}}}
 }
 
@@ -353,7 +353,7 @@ func (g *gang) stranded() *Attempt {
 			at = parent
 		}
 		sub := &g.alt.Subgroups[at-1]
-		return &Attempt{Alternative: g.alt.Name, Task: unplaced(t), Subgroup: sub.Name, Placed: g.members[at-1], Min: sub.Min, Nodes: len(g.placer.finder.state.Nodes()),
+		return &Attempt{Alternative: g.alt.Name, Task: unplaced(t), Subgroup: sub.Name, Placed: g.members[at-1], Min: sub.Min, Nodes: len(g.placer.finder.view.Nodes()),
 			Before: &Rejection{Reason: TasksFailed, Want: Quantity{int64(sub.Min), Count}, Have: Quantity{int64(possible(g.alt)[at-1]), Count}}}
 	}
 	return nil
@@ -384,7 +384,7 @@ func (g *gang) miss() *Attempt {
 			g.leaving = g.alt.Tasks[0] // none is left to be placed, and none failed
 		}
 		return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.leaving), Placed: g.placed, Min: g.least,
-			Nodes: len(g.placer.finder.state.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
+			Nodes: len(g.placer.finder.view.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
 	}
 	if sub := a.Task.Subgroup; a.Level == "" && sub > 0 && g.lacks(sub-1) > 0 {
 		a.Subgroup, a.Placed, a.Min = g.alt.Subgroups[sub-1].Name, g.members[sub-1], g.alt.Subgroups[sub-1].Min

@@ -82,7 +82,7 @@ func TestAdaptersAreHeldToTheirWord(t *testing.T) {
 	// A minimum that is placed is a success, though surplus is left.
 	place := adapter(func(s *engine.Session) engine.Adapter {
 		return func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
-			if err := stmt.Evict(s.State.Job("job/cheap").Tasks()[0], j.ID, "Test"); err != nil {
+			if err := stmt.Evict(s.View.Job("job/cheap").Tasks()[0], j.ID, "Test"); err != nil {
 				t.Error(err)
 			}
 			return s.Place(stmt, j)
@@ -96,7 +96,7 @@ func TestAdaptersAreHeldToTheirWord(t *testing.T) {
 	// One that evicts and places nothing breaks the session, and nobody is evicted.
 	lie := adapter(func(s *engine.Session) engine.Adapter {
 		return func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
-			if err := stmt.Evict(s.State.Job("job/cheap").Tasks()[0], j.ID, "Test"); err != nil {
+			if err := stmt.Evict(s.View.Job("job/cheap").Tasks()[0], j.ID, "Test"); err != nil {
 				t.Error(err)
 			}
 			return nil

@@ -57,7 +57,7 @@ type verdict func(*cluster.Node) (rejected, transient bool)
 // refresh takes in the nodes that changed; at first, those that might have victims.
 func (h *heap) refresh(w *nodewise, t *cluster.Task, ask verdict) {
 	if h.known > 0 {
-		w.state.Changed(h.known, func(slot int) { h.refine(w, t, slot, ask) })
+		w.view.Recent().Nodes(h.known, func(slot int) { h.refine(w, t, slot, ask) })
 	} else {
 		h.need = w.accounts.devicesOf(t.Shape).Least
 		h.enter(w)
@@ -65,7 +65,7 @@ func (h *heap) refresh(w *nodewise, t *cluster.Task, ask verdict) {
 			h.check(w, t, ask)
 		}
 	}
-	h.known = w.state.Version()
+	h.known = w.view.Version()
 }
 
 // order makes a heap of the entries.
@@ -85,7 +85,7 @@ func (h *heap) refine(w *nodewise, t *cluster.Task, slot int, ask verdict) {
 
 // bound is what room costs at least in the slot; nil where there can be none.
 func (h *heap) bound(w *nodewise, t *cluster.Task, slot int, ask verdict) *entryPlan {
-	n := w.state.At(slot)
+	n := w.view.At(slot)
 	if n == nil || !h.in.has(n) || !h.enough(n) {
 		return nil
 	}
@@ -122,8 +122,8 @@ func (h *heap) cheapest(w *nodewise, t *cluster.Task) *entryPlan {
 
 // look finds out what the node really costs; it comes back in its place, if at all.
 func (h *heap) look(w *nodewise, t *cluster.Task, e *entryPlan) {
-	e.plan, e.cost = w.look(t, w.state.At(e.slot))
-	h.known = w.state.Version() // looking leaves everything as it was
+	e.plan, e.cost = w.look(t, w.view.At(e.slot))
+	h.known = w.view.Version() // looking leaves everything as it was
 	e.seen = h.known
 	if e.plan == nil {
 		w.looks++
@@ -137,7 +137,7 @@ func (h *heap) look(w *nodewise, t *cluster.Task, e *entryPlan) {
 // still reports whether those who would go still may, one after the other:
 // meanwhile others have gone.
 func (h *heap) still(w *nodewise, e *entryPlan) bool {
-	if e.seen == w.state.Version() {
+	if e.seen == w.view.Version() {
 		return true
 	}
 	mark := w.stmt.Checkpoint()
@@ -146,7 +146,7 @@ func (h *heap) still(w *nodewise, e *entryPlan) bool {
 		ok = ok && w.leaver.victims.mayLeave(v.Tasks[0], w.want.job) && w.leaver.leave(v)
 	}
 	w.stmt.Rollback(mark)
-	h.known, e.seen = w.state.Version(), w.state.Version()
+	h.known, e.seen = w.view.Version(), w.view.Version()
 	return ok
 }
 
@@ -172,7 +172,7 @@ func (h *heap) others(w *nodewise, t *cluster.Task, most int) []*entryPlan {
 }
 
 func (h *heap) less(w *nodewise, a, b *entryPlan) bool {
-	ranks := w.state.Ranks()
+	ranks := w.view.Recent().Ranks()
 	return cmp.Or(a.cost.compare(&b.cost), cmp.Compare(ranks[a.slot], ranks[b.slot])) < 0
 }
 

@@ -16,7 +16,7 @@ func (above) Name() string { return "Above" }
 func (a above) OnSessionOpen(s *engine.Session) {
 	may := func(queue string) bool {
 		bound, known := a[queue]
-		return known && s.State.Queue(queue).Used.Of(cluster.DefaultDeviceResource) > bound*1000
+		return known && s.View.Queue(queue).Used.Of(cluster.DefaultDeviceResource) > bound*1000
 	}
 	s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
 		return func(v *engine.Victim) engine.Verdict {

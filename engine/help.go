@@ -8,7 +8,7 @@ import (
 
 // helped reports whether something changed that may let the bucket's job be placed.
 func (k *bucket) helped(b *backlog) bool {
-	if k.version == b.state.Version() {
+	if k.version == b.view.Version() {
 		return false
 	}
 	found := false
@@ -38,10 +38,10 @@ func (k *bucket) news(b *backlog, t *cluster.Task) bool {
 	slots := b.asked[t.Shape].fresh
 	if k.recheck {
 		slots = slots[:0:0]
-		b.state.Changed(k.version, func(slot int) { slots = append(slots, slot) })
+		b.view.Recent().Nodes(k.version, func(slot int) { slots = append(slots, slot) })
 	}
 	return slices.ContainsFunc(slots, func(slot int) bool {
-		n := b.state.At(slot)
+		n := b.view.At(slot)
 		if n == nil || n.Freed() <= k.version {
 			return false
 		}
@@ -51,9 +51,9 @@ func (k *bucket) news(b *backlog, t *cluster.Task) bool {
 }
 
 // homeOf is the group that the job's set is kept on, the zero key where it has none.
-func homeOf(s *cluster.State, j *cluster.Job) cluster.Key {
+func homeOf(s cluster.View, j *cluster.Job) cluster.Key {
 	if j.Set.Name != "" {
-		if home := s.Home(j.Set.Name); home != nil {
+		if home := s.Sets().Home(j.Set.Name); home != nil {
 			return *home
 		}
 	}

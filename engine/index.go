@@ -11,7 +11,7 @@ import (
 // score, then the others by how near they are. Asked again, it looks only at
 // nodes that changed since. It lives as long as the engine.
 type index struct {
-	state    *cluster.State
+	view     cluster.View
 	hooks    *Hooks
 	fault    *fault
 	signed   []signature // which hooks the answers came from
@@ -71,9 +71,9 @@ type predicate struct {
 }
 
 // open prepares the index for a session.
-func (x *index) open(state *cluster.State, h *Hooks, fault *fault) {
-	if x.state != state {
-		x.state = state
+func (x *index) open(view cluster.View, h *Hooks, fault *fault) {
+	if x.view != view {
+		x.view = view
 		clear(x.rankings)
 	}
 	x.hooks, x.fault = h, fault
@@ -145,7 +145,7 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	if r.epoch != x.epoch || r.keys == nil {
 		r.epoch = x.epoch
 		x.rebuild(r)
-	} else if r.known != x.state.Version() {
+	} else if r.known != x.view.Version() {
 		x.refresh(r)
 	}
 	if x.fault.err != nil {
@@ -155,7 +155,7 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 }
 
 func (x *index) evictOldest() {
-	if n := len(x.rankings); n < minRankings || n*x.state.Slots() < maxEntries {
+	if n := len(x.rankings); n < minRankings || n*x.view.Recent().Slots() < maxEntries {
 		return
 	}
 	var oldest *ranking
@@ -197,7 +197,7 @@ func (x *index) compile(r *ranking) {
 
 // rebuild judges every node.
 func (x *index) rebuild(r *ranking) {
-	n := x.state.Slots()
+	n := x.view.Recent().Slots()
 	r.keys = slices.Grow(r.keys[:0], n)[:n]
 	r.fixed = slices.Grow(r.fixed[:0], n)[:n]
 	r.codes = slices.Grow(r.codes[:0], n)[:n]
@@ -208,28 +208,28 @@ func (x *index) rebuild(r *ranking) {
 		r.keys[slot], r.codes[slot] = key, c
 		r.count(key, c, +1)
 	}
-	r.build(x.state.Ranks())
-	r.known = x.state.Version()
+	r.build(x.view.Recent().Ranks())
+	r.known = x.view.Version()
 }
 
 // refresh judges the nodes that changed.
 func (x *index) refresh(r *ranking) {
-	if n := x.state.Slots(); n > len(r.keys) {
+	if n := x.view.Recent().Slots(); n > len(r.keys) {
 		for len(r.keys) < n {
 			r.keys = append(r.keys, absent)
 			r.fixed = append(r.fixed, absent)
 			r.codes = append(r.codes, 0)
 		}
-		r.build(x.state.Ranks())
+		r.build(x.view.Recent().Ranks())
 	}
-	ranks := x.state.Ranks()
-	x.state.Changed(r.known, func(slot int) {
-		n := x.state.At(slot)
+	ranks := x.view.Recent().Ranks()
+	x.view.Recent().Nodes(r.known, func(slot int) {
+		n := x.view.At(slot)
 		anew := n == nil || n.SpecVersion() > r.known
 		if !anew && r.fixed[slot] < 0 {
 			return // turned down for what it is: what it holds does not matter
 		}
-		if anew && x.state.Born(slot) > r.known {
+		if anew && x.view.Recent().Born(slot) > r.known {
 			// Another node under another name: its old place in the order means nothing.
 			r.count(r.keys[slot], r.codes[slot], -1)
 			r.set(slot, absent, ranks)
@@ -244,7 +244,7 @@ func (x *index) refresh(r *ranking) {
 		r.codes[slot] = c
 		r.set(slot, key, ranks)
 	})
-	r.known = x.state.Version()
+	r.known = x.view.Version()
 }
 
 func (r *ranking) count(key int64, c uint16, by int32) {
@@ -269,7 +269,7 @@ const unscored = math.MaxInt64
 // judge gives the slot's node its key for the shape. Static filters are asked only
 // if the node is to be judged anew, and static scores once it has room.
 func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
-	n := x.state.At(slot)
+	n := x.view.At(slot)
 	if n == nil {
 		return absent, 0
 	}

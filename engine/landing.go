@@ -71,7 +71,7 @@ func size(tasks ...*cluster.Task) int {
 // after the other does not work: the best place for the job may be the only one for a
 // task that moves. Where that does not work, as with a topology, what moves lands first.
 func (x *trial) together(plan []*Victim) (*Refusal, bool) {
-	if x.fault.err != nil || !small(x.placer.finder.state) {
+	if x.fault.err != nil || !small(x.placer.finder.view) {
 		return &Refusal{}, false
 	}
 	moving := shadows(plan)

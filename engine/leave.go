@@ -212,7 +212,7 @@ func (l *leaver) anyOf(w way) bool {
 		return true
 	}
 	found := false
-	l.victims.state.Classes(func(c cluster.Class) bool {
+	l.victims.view.Classes().Visit(func(c cluster.Class) bool {
 		found = might(c)
 		return !found
 	})

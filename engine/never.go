@@ -14,7 +14,7 @@ func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 	}
 	need, room := leastOf(alt, t.Shape), e.ever(t, in)
 	sum := 0
-	for _, n := range e.finder.state.Nodes() {
+	for _, n := range e.finder.view.Nodes() {
 		if sum >= need {
 			break
 		}
@@ -23,14 +23,14 @@ func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 	if sum < need {
 		return true
 	}
-	most, by := e.apart(t.Job, e.finder.state.Nodes(), room)
+	most, by := e.apart(t.Job, e.finder.view.Nodes(), room)
 	if by == nil {
 		return false
 	}
 	if most < need {
 		return true
 	}
-	most, _ = e.apart(t.Job, e.finder.state.Nodes(), e.everAny(alt.Tasks, in))
+	most, _ = e.apart(t.Job, e.finder.view.Nodes(), e.everAny(alt.Tasks, in))
 	return most < minimumOf(alt)
 }
 
@@ -99,13 +99,13 @@ func (e *explainer) alone(alt *cluster.Alternative, t *cluster.Task) bool {
 		rejected, transient := ask(n)
 		return !rejected || transient
 	}
-	for _, n := range e.finder.state.Nodes() {
+	for _, n := range e.finder.view.Nodes() {
 		others := slices.ContainsFunc(n.Tasks, func(o *cluster.Task) bool { return o.Job != t.Job })
 		if others && (len(filters) > 0 || counts(n)) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(e.finder.state.Nodes(), func(n *cluster.Node) bool {
+	return !slices.ContainsFunc(e.finder.view.Nodes(), func(n *cluster.Node) bool {
 		return counts(n) && e.awaits(filters, t, n)
 	})
 }

@@ -8,18 +8,18 @@ func (s *Session) nextWake() int64 {
 		s.WakeAt(b.timers[0].parked.RetryAt)
 	}
 	if hold := s.options.Hold; hold > 0 {
-		for _, t := range s.State.Nominated() {
+		for _, t := range s.View.Nominated() {
 			s.WakeAt(t.Promised + hold + 1)
 		}
-		for _, t := range s.State.Moving() {
+		for _, t := range s.View.Moving() {
 			s.WakeAt(t.Landing().Promised + hold + 1)
 		}
-		for _, t := range s.State.Releasing() {
+		for _, t := range s.View.Releasing() {
 			if at, evicted := t.EvictedAt(); evicted && !t.Overdue() {
 				s.WakeAt(at + hold + 1)
 			}
 		}
 	}
-	s.State.Avoiding(func(until int64) { s.WakeAt(until) })
+	s.View.Avoiding(func(until int64) { s.WakeAt(until) })
 	return s.wake
 }

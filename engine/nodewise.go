@@ -18,7 +18,7 @@ type nodewise struct {
 	finder   *finder
 	accounts *accounts
 	heaps    *heaps
-	state    *cluster.State
+	view     cluster.View
 	stmt     *Statement
 	fault    *fault
 
@@ -41,7 +41,7 @@ func (w *nodewise) greedy() []*Victim {
 		}
 		mark := w.stmt.Checkpoint()
 		plan := w.within(in)
-		spent := costOf(w.state, plan)
+		spent := costOf(w.view, plan)
 		spent.beyond = w.stmt.beyond(mark)
 		w.stmt.Rollback(mark)
 		if plan == nil {
@@ -61,7 +61,7 @@ func (w *nodewise) scopes() []*scope {
 	switch {
 	case alt.Whole != nil:
 		home := w.placer.home(w.want.job, alt)
-		for _, g := range w.state.Groups() {
+		for _, g := range w.view.Groups() {
 			if (home == nil || g.Key == *home) && (!named(alt) || g.Key == *alt.Whole.Only) {
 				out = append(out, &scope{group: g})
 			}
@@ -135,7 +135,7 @@ func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 
 // spent is what the plan for one task on one node costs.
 func (w *nodewise) spent(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
-	c := costOf(w.state, plan)
+	c := costOf(w.view, plan)
 	here := int64(0)
 	for _, v := range plan {
 		if v.Purpose == Move {
@@ -267,7 +267,7 @@ func (w *nodewise) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
 		return
 	}
 	add := func(e *entryPlan) {
-		o := Option{Task: t.Name, Node: w.state.At(e.slot).Name, Chosen: e == chosen, Cost: told(w.state, e.plan, e.cost)}
+		o := Option{Task: t.Name, Node: w.view.At(e.slot).Name, Chosen: e == chosen, Cost: told(w.view, e.plan, e.cost)}
 		for _, v := range e.plan {
 			for _, t := range v.Tasks {
 				o.Go = append(o.Go, t.ID)

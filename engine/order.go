@@ -10,7 +10,7 @@ import (
 
 // order says whose turn it is: it compares queues, and the jobs of one queue.
 type order struct {
-	state  *cluster.State
+	view   cluster.View
 	hooks  *Hooks
 	search Search
 	fault  *fault
@@ -54,7 +54,7 @@ func (o *order) lineUp(jobs []*cluster.Job) *turns {
 	byQueue := map[*cluster.Queue]*list{}
 	var queues []*cluster.Queue
 	for _, j := range jobs {
-		q := o.state.Queue(j.Queue)
+		q := o.view.Queue(j.Queue)
 		if byQueue[q] == nil {
 			byQueue[q] = &list{order: o}
 			queues = append(queues, q)
@@ -104,7 +104,7 @@ func (o *order) freeze(bid Bid) func(other Bid) int {
 // about those where the branches of the two part.
 func (o *order) compareQueues(a, b Bid) int {
 	siblings := 0
-	x, y := o.state.Fork(a.Queue, b.Queue)
+	x, y := o.view.Fork(a.Queue, b.Queue)
 	for i := range o.hooks.queueOrders {
 		h := &o.hooks.queueOrders[i]
 		c := 0

@@ -14,7 +14,7 @@ func (b *backlog) settle(job *cluster.Job, r *Refusal) (news bool) {
 	if r == nil {
 		b.remove(e)
 		b.waiters[job.Slot()] = nil
-		if b.state.Waits(job) {
+		if b.view.Waits(job) {
 			b.again(job)
 		}
 		if tried != nil && len(tried.jobs) > 0 {
@@ -65,7 +65,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 	}
 	e.stand = standOf(e.job)
 	k.forced, k.recheck = false, false
-	k.version, k.home = b.state.Version(), homeOf(b.state, e.job)
+	k.version, k.home = b.view.Version(), homeOf(b.view, e.job)
 	b.register(k, e.job, r)
 	k.parked = refusedAgain(k.parked, b.now, !r.Permanent || r.Surplus) // what stands may be placed otherwise, so surplus is never given up
 	if r.Delayed > b.now && k.parked.RetryAt > r.Delayed {

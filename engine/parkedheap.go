@@ -20,7 +20,7 @@ type parkedHeap struct {
 // does not change.
 type moment struct{ session, queues uint64 }
 
-func (b *backlog) moment() moment { return moment{b.sessions, b.state.QueuesVersion()} }
+func (b *backlog) moment() moment { return moment{b.sessions, b.view.Recent().QueuesVersion()} }
 
 func (h *parkedHeap) Len() int { return len(h.buckets) }
 func (h *parkedHeap) Less(i, j int) bool {

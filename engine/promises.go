@@ -19,12 +19,12 @@ func (p *promises) lost() {
 // unkept releases reservations that their node cannot keep any more, or that
 // are of a gang which has lost others.
 func (p *promises) unkept(stmt *Statement) {
-	for _, t := range p.clerk.state.Nominated() {
+	for _, t := range p.clerk.view.Nominated() {
 		if t.Status == cluster.Nominated && (!p.keeps(t) || torn(t.Job)) {
 			stmt.withdraw(t.Job, true)
 		}
 	}
-	for _, t := range p.clerk.state.Moving() {
+	for _, t := range p.clerk.view.Moving() {
 		if l := t.Landing(); l != nil && (!p.keeps(l) || torn(t.Job)) {
 			stmt.withdraw(t.Job, true)
 		}
@@ -56,18 +56,18 @@ func (p *promises) expired() {
 	}
 	expired := func(t *cluster.Task) bool { return p.clerk.now-t.Promised > p.hold }
 	stmt := p.clerk.begin()
-	for _, t := range p.clerk.state.Nominated() {
+	for _, t := range p.clerk.view.Nominated() {
 		if t.Status == cluster.Nominated && expired(t) {
 			stmt.withdraw(t.Job, !t.Job.Running()) // a gang of which nothing runs is withdrawn as a whole
 		}
 	}
-	for _, t := range p.clerk.state.Moving() {
+	for _, t := range p.clerk.view.Moving() {
 		if l := t.Landing(); l != nil && expired(l) {
 			stmt.withdraw(t.Job, true)
 		}
 	}
 	late := false
-	for _, t := range p.clerk.state.Releasing() {
+	for _, t := range p.clerk.view.Releasing() {
 		if at, evicted := t.EvictedAt(); evicted && !t.Overdue() && p.clerk.now-at > p.hold {
 			stmt.overdue(t)
 			late = true
@@ -83,7 +83,7 @@ func (p *promises) expired() {
 // minimum together or none.
 func (p *promises) bind() []Decision {
 	stmt := p.clerk.begin()
-	for _, tasks := range byJob(p.clerk.state.Nominated()) {
+	for _, tasks := range byJob(p.clerk.view.Nominated()) {
 		job, mark := tasks[0].Job, stmt.Checkpoint()
 		for _, t := range tasks {
 			stmt.Bind(t)

@@ -42,7 +42,7 @@ type ReasonDoc struct {
 	// Span is how long after its start a job is protected; nil: the protection does
 	// not end with time. In Spared, {time} stands for it, or for Spans where it is not
 	// the same for all jobs.
-	Span  func(s *cluster.State, victim *cluster.Job, p Purpose) int64
+	Span  func(s cluster.View, victim *cluster.Job, p Purpose) int64
 	Spans string
 }
 

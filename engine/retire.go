@@ -34,7 +34,7 @@ type retirement struct {
 // comes before promises are kept, so that nobody starts only to be told to go.
 func (r *retirement) run(out *Outcome) {
 	r.evict(out)
-	for _, name := range r.clerk.state.Excess() {
+	for _, name := range r.clerk.view.Sets().Excess() {
 		stmt := r.clerk.begin()
 		ranking := r.shrink(stmt, name)
 		if r.clerk.fault.err != nil {
@@ -50,8 +50,8 @@ func (r *retirement) run(out *Outcome) {
 // those that are left, so they are ranked again each time; each is shown with what
 // it was worth when last compared.
 func (r *retirement) shrink(stmt *Statement, name string) Ranking {
-	ranking := Ranking{Set: name, Desired: r.clerk.state.Desired(name)}
-	for jobs := slices.Clone(r.clerk.state.Set(name)); len(jobs) > ranking.Desired; {
+	ranking := Ranking{Set: name, Desired: r.clerk.view.Sets().Desired(name)}
+	for jobs := slices.Clone(r.clerk.view.Sets().Jobs(name)); len(jobs) > ranking.Desired; {
 		line := r.rank(jobs)
 		if r.clerk.fault.err != nil {
 			break
@@ -59,7 +59,7 @@ func (r *retirement) shrink(stmt *Statement, name string) Ranking {
 		goes := line[0]
 		goes.Retired = true
 		ranking.Jobs = append(ranking.Jobs, goes)
-		job := r.clerk.state.Job(goes.Job)
+		job := r.clerk.view.Job(goes.Job)
 		stmt.withdraw(job, true)
 		if stmt.retire(job, goes.Score); r.clerk.fault.err != nil {
 			break
@@ -77,7 +77,7 @@ func (r *retirement) shrink(stmt *Statement, name string) Ranking {
 // was to see to it may have died before it was done.
 func (r *retirement) evict(out *Outcome) {
 	stmt := r.clerk.begin()
-	for _, j := range r.clerk.state.Retired() {
+	for _, j := range r.clerk.view.Retired() {
 		if j.Placed() > 0 {
 			stmt.withdraw(j, true)
 			stmt.evictAll(j, r.rank([]*cluster.Job{j})[0].Score)

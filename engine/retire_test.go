@@ -100,7 +100,7 @@ func TestSetsShrink(t *testing.T) {
 			if again := run(t, e, s); len(again.Decisions)+len(again.Rankings) != 0 {
 				t.Errorf("%+v", again)
 			}
-			if n := len(s.Set("m")); n != min(4, tt.desired) {
+			if n := len(s.View().Sets().Jobs("m")); n != min(4, tt.desired) {
 				t.Errorf("%d are left", n)
 			}
 		})
@@ -118,7 +118,7 @@ func TestRetiredLosePromises(t *testing.T) {
 	m := s.Job("job/m-0")
 	apply(t, s, cluster.SetScaled{Set: "m"}, left(s.Job("job/x").Tasks()[0])) // its room is free: without retiring it would start
 	out := run(t, e, s)
-	if !m.Retired || m.Placed() != 0 || len(s.Nominated()) != 0 || m.Tasks()[0].Node != nil {
+	if !m.Retired || m.Placed() != 0 || len(s.View().Nominated()) != 0 || m.Tasks()[0].Node != nil {
 		t.Errorf("%v, %+v", m.Retired, out)
 	}
 	if got := where(out); got["job/m-0/worker-0"] != "" || got["job/x/worker-0"] != "a" {
@@ -153,7 +153,7 @@ func TestWorthIsJudgedAnew(t *testing.T) {
 	apart := &policy{name: "Apart", open: func(s *engine.Session) {
 		s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 {
 			score := 100.0
-			for _, o := range s.State.Set("m") {
+			for _, o := range s.View.Sets().Jobs("m") {
 				if o != j && o.Tasks()[0].Node == j.Tasks()[0].Node {
 					score -= 10
 				}

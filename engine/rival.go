@@ -18,7 +18,7 @@ type rival struct {
 }
 
 func (v *victims) rival(t *cluster.Task) rival {
-	return rival{task: t, tier: tierOf(v.state, t.Job.Queue).Rank(), spare: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
+	return rival{task: t, tier: tierOf(v.view, t.Job.Queue).Rank(), spare: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
 }
 
 // before orders rivals, the first to be evicted first: weaker tier, lower priority,
@@ -43,7 +43,7 @@ func (c *rival) before(o *rival) int {
 // order; nil where there are more than most.
 func (v *victims) rivals(job *cluster.Job, most int, may func(*cluster.Task) bool) []rival {
 	var line []rival
-	for _, n := range v.state.Nodes() {
+	for _, n := range v.view.Nodes() {
 		for _, t := range n.Tasks {
 			if v.mayLeave(t, job) && (may == nil || may(t)) {
 				if len(line) == most {

@@ -41,7 +41,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 	}
 	place := s.placer(stmt)
 	place.aim.quiet = true // what fails here needs no explanation
-	if s.State.Preemptible() == 0 {
+	if s.View.Classes().Preemptible() == 0 {
 		for _, m := range s.Hooks.means {
 			if m.Purpose != Move || place.shortage.freeFor(job) {
 				refusal.spare(m.Purpose, false, nil)
@@ -82,7 +82,7 @@ type room struct {
 	heaps    *heaps
 	leaver   *leaver
 	trial    *trial
-	state    *cluster.State
+	view     cluster.View
 	stmt     *Statement
 	fault    *fault
 	hosts    *hosts
@@ -101,7 +101,7 @@ func (s *Session) room(place *placer, w *want, refusal *Refusal) *room {
 	leaver.prepare(s.Hooks.means, refusal)
 	return &room{want: w, placer: place, accounts: s.accounts, heaps: s.heaps, leaver: leaver,
 		trial: &trial{want: w, leaver: leaver, placer: place, stmt: place.stmt, fault: s.fault},
-		state: s.State, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}
+		view:  s.View, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}
 }
 
 // cheaper looks for room, and returns what costs less: this room or the best so far.
@@ -142,7 +142,7 @@ func (r *room) find() {
 		return
 	}
 	r.search(evicting)
-	if r.plan != nil && !small(r.state) {
+	if r.plan != nil && !small(r.view) {
 		return // on a large cluster the plan that evicts is good enough
 	}
 	if r.leaver.can(moving) && r.leaver.anyOf(evicting) {
@@ -156,7 +156,7 @@ func (r *room) search(w way) {
 		return
 	}
 	exits := &exits{leaver: r.leaver, way: w, class: r.leaver.mights(w)}
-	every := &everyPlan{want: r.want, exits: exits, leaver: r.leaver, trial: r.trial, accounts: r.accounts, hosts: r.hosts, state: r.state, stmt: r.stmt, fault: r.fault}
+	every := &everyPlan{want: r.want, exits: exits, leaver: r.leaver, trial: r.trial, accounts: r.accounts, hosts: r.hosts, view: r.view, stmt: r.stmt, fault: r.fault}
 	all := every.few()
 	if r.trial.most = r.trial.tries + maxTries; all != nil {
 		r.trial.most = r.trial.tries + maxAll
@@ -165,7 +165,7 @@ func (r *room) search(w way) {
 		return // so it is where too many tasks might leave
 	}
 	nodes := &nodewise{want: r.want, exits: exits, leaver: r.leaver, trial: r.trial, placer: r.placer, finder: r.placer.finder, accounts: r.accounts, heaps: r.heaps,
-		state: r.state, stmt: r.stmt, fault: r.fault, weighed: r.weighed}
+		view: r.view, stmt: r.stmt, fault: r.fault, weighed: r.weighed}
 	plan, spent := r.trial.tried(nodes.greedy())
 	if all != nil {
 		plan, spent = every.cheapest(all, plan, spent, r)
@@ -221,7 +221,7 @@ func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
 				p.victims = append(p.victims, v)
 			}
 		}
-		p.cost = costOf(r.state, p.victims)
+		p.cost = costOf(r.view, p.victims)
 		parts = append(parts, p)
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return a.cost.compare(&b.cost) })

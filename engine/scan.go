@@ -12,7 +12,7 @@ func (f *finder) scan(t *cluster.Task, in *scope) *cluster.Node {
 	var best *cluster.Node
 	var bestScore int64
 	filters, _, _ := f.taskHooks(t)
-	for _, n := range f.state.Nodes() {
+	for _, n := range f.view.Nodes() {
 		if !in.has(n) {
 			continue
 		}
@@ -78,7 +78,7 @@ func (f *finder) rejectShape(shape *cluster.Shape, n *cluster.Node) (*Rejection,
 // candidates are all feasible nodes with their scores, best first.
 func (f *finder) candidates(t *cluster.Task, in *scope) []Candidate {
 	var out []Candidate
-	for _, n := range f.state.Nodes() {
+	for _, n := range f.view.Nodes() {
 		if in.has(n) && f.reject(t, n) == nil {
 			out = append(out, Candidate{Node: n.Name, Score: f.score(t, n)})
 		}

@@ -42,7 +42,7 @@ func (in *scope) value() string { return in.labels[len(in.labels)-1].Value }
 func (f *finder) members(in *scope) []*cluster.Node {
 	switch {
 	case in == nil:
-		return f.state.Nodes()
+		return f.view.Nodes()
 	case in.nodes == nil:
 		return in.group.Nodes
 	}

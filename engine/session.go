@@ -11,7 +11,7 @@ import (
 // and from making room to placing, from placing to finding nodes and to explaining why
 // there is none, and from all of them to the statement and the State.
 type Session struct {
-	State *cluster.State
+	View  cluster.View // the cluster as it is, with what statements have changed
 	Now   int64
 	Hooks *Hooks // where plugins register, in OnSessionOpen
 
@@ -99,10 +99,10 @@ func (s *Session) run(out *Outcome) {
 
 // passAll gives every pending job its turns, in queue order, then job order.
 func (s *Session) passAll(out *Outcome) {
-	t := s.order.lineUp(s.State.Pending())
+	t := s.order.lineUp(s.View.Pending())
 	for job := t.next(); job != nil && s.fault.err == nil; job = t.next() {
 		if again := s.decide(job, out); again {
-			t.contender(s.State.Queue(job.Queue)).line.(*list).insert(turnOf(job))
+			t.contender(s.View.Queue(job.Queue)).line.(*list).insert(turnOf(job))
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (s *Session) passAll(out *Outcome) {
 // openState moves the clock of the State.
 func (s *Session) openState() {
 	opened := cluster.SessionOpened{Now: s.Now}
-	if err := s.State.Apply(opened); err != nil {
+	if err := s.clerk.state.Apply(opened); err != nil {
 		s.fault.fail("engine", "%v", err)
 	}
 	if s.options.Record {
@@ -122,8 +122,8 @@ func (s *Session) openState() {
 // changed for: what is parked, and not woken, would be refused.
 func (s *Session) passParked(out *Outcome) {
 	b := s.engine.backlog
-	if b == nil || b.state != s.State {
-		b = newBacklog(s.State)
+	if b == nil || b.view != s.View {
+		b = newBacklog(s.View)
 		s.engine.backlog = b
 	}
 	b.open(s.order, s.finder, s.Now)
@@ -156,7 +156,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	if refusal == nil {
 		place := s.placer(stmt)
 		if len(s.Hooks.means) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom does not ask for them
-			place.aim.later = s.State.Version()
+			place.aim.later = s.View.Version()
 		}
 		refusal = place.place(job)
 		if refusal != nil && (!refusal.Surplus || s.Hooks.deserved(job, place.shortage.lacks(job))) {
@@ -166,7 +166,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 			s.explainer.tellNearest(job, refusal)
 		}
 	}
-	if refusal == nil && job.Placed() == placed && s.State.Waits(job) {
+	if refusal == nil && job.Placed() == placed && s.View.Waits(job) {
 		s.fault.fail("engine", "%s was not refused, and nothing of it was placed", job.ID)
 	}
 	if s.fault.err != nil {
@@ -192,7 +192,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	if s.options.Patient {
 		s.engine.backlog.write(s.clerk, job)
 	}
-	return refusal == nil && s.State.Waits(job)
+	return refusal == nil && s.View.Waits(job)
 }
 
 // met reports whether what Place says is that the job has what its turn is for.
@@ -223,7 +223,7 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 		s.WakeAt(until)
 		return r
 	}
-	if s.options.Patient && len(s.Hooks.adapters) > 0 && s.State.Preemptible() > 0 {
+	if s.options.Patient && len(s.Hooks.adapters) > 0 && s.View.Classes().Preemptible() > 0 {
 		s.engine.backlog.pass(job)
 	}
 	for _, h := range s.Hooks.adapters {

@@ -252,7 +252,7 @@ func (st *Statement) displace() {
 	victims := map[string][]string{}
 	var jobs []string
 	for i := range st.log {
-		if op := &st.log[i]; op.kind == evicted && st.clerk.state.Job(op.forJob) != nil {
+		if op := &st.log[i]; op.kind == evicted && st.clerk.view.Job(op.forJob) != nil {
 			if victims[op.forJob] == nil {
 				jobs = append(jobs, op.forJob)
 			}
@@ -260,7 +260,7 @@ func (st *Statement) displace() {
 		}
 	}
 	for _, id := range jobs {
-		job := st.clerk.state.Job(id)
+		job := st.clerk.view.Job(id)
 		if st.clerk.served == nil {
 			st.clerk.served = map[*cluster.Job]bool{}
 		}

@@ -14,7 +14,7 @@ import (
 func evictor() *policy {
 	return &policy{name: "Evictor", open: func(s *engine.Session) {
 		s.Hooks.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
-			for _, n := range s.State.Nodes() {
+			for _, n := range s.View.Nodes() {
 				for _, t := range n.Tasks {
 					if t.Job.Preemptible && t.Runs() {
 						if err := stmt.Evict(t, job.ID, "MadeRoom"); err != nil {

@@ -22,13 +22,13 @@ func (w *sweeping) run() []Decision {
 // markTorn notes which gangs run below their minimum: of the jobs that changed
 // since the last sweep, those that miss a task.
 func (w *sweeping) markTorn(stmt *Statement) {
-	state := w.clerk.state
-	if w.swept.state != state {
-		w.swept.state, w.swept.jobs = state, 0
+	state := w.clerk.view
+	if w.swept.view != state {
+		w.swept.view, w.swept.jobs = state, 0
 	}
 	since := w.swept.jobs
-	w.swept.jobs = state.JobsVersion()
-	state.ChangedJobs(since, func(slot int) {
+	w.swept.jobs = state.Recent().JobsVersion()
+	state.Recent().Jobs(since, func(slot int) {
 		j := state.JobAt(slot)
 		switch {
 		case j == nil || !state.Waits(j) && j.Torn == 0:

@@ -69,7 +69,7 @@ type turns struct {
 
 // newTurns begins without any queue in line.
 func (o *order) newTurns() *turns {
-	t := &turns{order: o, known: o.state.QueuesVersion(), tree: o.branched(), flat: o.mayElect()}
+	t := &turns{order: o, known: o.view.Recent().QueuesVersion(), tree: o.branched(), flat: o.mayElect()}
 	t.root.below.turns = t
 	t.root.depth = -1
 	return t
@@ -96,7 +96,7 @@ func (t *turns) disperse() {
 	clear(t.levels)
 	t.leaves, t.moved, t.levels, t.scans, t.piled, t.last = t.leaves[:0], t.moved[:0], t.levels[:0], 0, false, nil
 	t.root.disperse()
-	t.known = t.order.state.QueuesVersion()
+	t.known = t.order.view.Recent().QueuesVersion()
 }
 
 func (c *contender) disperse() {
@@ -116,7 +116,7 @@ func (t *turns) contender(q *cluster.Queue) *contender {
 	if c == nil {
 		c = &contender{queue: q, above: &t.root, place: -1}
 		c.below.turns = t
-		if up := t.order.state.Parent(q); up != nil {
+		if up := t.order.view.Parent(q); up != nil {
 			c.above = t.contender(up)
 			c.depth = c.above.depth + 1
 		}
@@ -150,7 +150,7 @@ func (t *turns) join(q *cluster.Queue, l line) {
 // pile puts the leaves into heaps.
 func (t *turns) pile() {
 	leaves := t.leaves
-	t.leaves, t.piled, t.known = nil, true, t.order.state.QueuesVersion()
+	t.leaves, t.piled, t.known = nil, true, t.order.view.Recent().QueuesVersion()
 	for _, c := range leaves {
 		c.place = -1
 		t.push(c)
@@ -259,7 +259,7 @@ func (t *turns) front() *contender {
 		front = t.scan()
 	case !t.piled && t.scans < maxScans:
 		t.scans++
-		t.known = t.order.state.QueuesVersion()
+		t.known = t.order.view.Recent().QueuesVersion()
 		front = t.elect(t.leaves)
 	default:
 		if !t.piled {
@@ -285,7 +285,7 @@ func (t *turns) check(front *contender) {
 	}
 	for _, c := range all {
 		for ; c != &t.root; c = c.above {
-			if t.order.state.Queue(c.queue.Name) != c.queue || t.order.state.Parent(c.queue) != c.above.queue {
+			if t.order.view.Queue(c.queue.Name) != c.queue || t.order.view.Parent(c.queue) != c.above.queue {
 				t.order.fault.fail("engine", "queue %s is elsewhere in the tree of turns than in that of queues", c.queue.Name)
 			}
 		}
@@ -372,15 +372,15 @@ func (t *turns) mark(c *contender) {
 // places, from the bottom of the tree up. Where several of a heap are, the heap is
 // made anew: each would be compared with others that are out of place.
 func (t *turns) repair() {
-	if state := t.order.state; t.known != state.QueuesVersion() {
-		state.ChangedQueues(t.known, func(q *cluster.Queue) {
+	if state := t.order.view; t.known != state.Recent().QueuesVersion() {
+		state.Recent().Queues(t.known, func(q *cluster.Queue) {
 			if q.Slot() < len(t.bySlot) {
 				if c := t.bySlot[q.Slot()]; c != nil && c.place >= 0 {
 					t.mark(c)
 				}
 			}
 		})
-		t.known = state.QueuesVersion()
+		t.known = state.Recent().QueuesVersion()
 	}
 	slices.SortStableFunc(t.moved, func(a, b *contender) int { return b.depth - a.depth })
 	for _, c := range t.moved {

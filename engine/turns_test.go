@@ -70,7 +70,7 @@ func TestTurns(t *testing.T) {
 		}}
 		leavesOnly := &policy{name: "Leaves", open: func(s *engine.Session) {
 			s.Hooks.AddQueueOrder(func(l, r *cluster.Queue) int {
-				a, b := linear.Fork(l, r)
+				a, b := linear.View().Fork(l, r)
 				if a == nil {
 					return 0
 				}

@@ -139,7 +139,7 @@ type answer struct {
 
 // victims says which tasks might leave for a job, by what the hooks say.
 type victims struct {
-	state *cluster.State
+	view  cluster.View
 	hooks *Hooks
 	clerk *clerk
 }

@@ -81,7 +81,7 @@ func TestVictimOf(t *testing.T) {
 func TestVictimThatMayGoAfterAnother(t *testing.T) {
 	p := &policy{name: "InTurn"}
 	p.open = func(s *engine.Session) {
-		first := s.State.Job("job/x").Tasks()[0]
+		first := s.View.Job("job/x").Tasks()[0]
 		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
 			return func(v *engine.Victim) engine.Verdict {
 				if v.Job.ID == "job/y" && first.Runs() {

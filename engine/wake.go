@@ -24,7 +24,7 @@ import (
 // wake calls the buckets that changes since the last session may help. Moved are the
 // sets whose jobs changed.
 func (b *backlog) wake(moved map[string]bool) {
-	if b.revision != b.state.Revision() || b.epoch != b.finder.index.epoch {
+	if b.revision != b.view.Recent().Terms() || b.epoch != b.finder.index.epoch {
 		b.each(func(k *bucket) { b.force(k) })
 	}
 	for len(b.timers) > 0 && due(b.timers[0].parked, b.now) {
@@ -45,7 +45,7 @@ func (b *backlog) wake(moved map[string]bool) {
 	})
 	for name := range moved {
 		for _, k := range b.replica[name] {
-			if k.home != homeOf(b.state, k.jobs[0].job) {
+			if k.home != homeOf(b.view, k.jobs[0].job) {
 				b.force(k)
 			}
 		}
@@ -84,7 +84,7 @@ func (l *lane) callLoose() {
 // the cluster has other kinds of devices than before: what tasks cost depends on
 // them.
 func (b *backlog) lookAtKinds() {
-	kinds := b.state.Kinds()
+	kinds := b.view.Kinds()
 	if len(kinds) == len(b.kinds) && (len(kinds) == 0 || &kinds[0] == &b.kinds[0]) {
 		return // the State makes a new list for each change
 	}
@@ -111,7 +111,7 @@ func (b *backlog) hail(k *bucket) {
 // lookAtQueues calls the buckets that are blocked by a queue which changed after
 // the version.
 func (b *backlog) lookAtQueues(since uint64) {
-	b.state.ChangedQueues(since, func(q *cluster.Queue) {
+	b.view.Recent().Queues(since, func(q *cluster.Queue) {
 		for _, k := range b.blocked[q.Name] {
 			b.hail(k)
 		}
@@ -122,8 +122,8 @@ func (b *backlog) lookAtQueues(since uint64) {
 // have before, and visits the nodes that are not what they were.
 func (b *backlog) lookAtNodes(anew func(*cluster.Node)) {
 	since := b.seen
-	b.state.Changed(since, func(slot int) {
-		n := b.state.At(slot)
+	b.view.Recent().Nodes(since, func(slot int) {
+		n := b.view.At(slot)
 		if n == nil {
 			return
 		}
@@ -139,7 +139,7 @@ func (b *backlog) lookAtNodes(anew func(*cluster.Node)) {
 			}
 		}
 	})
-	b.seen = b.state.Version()
+	b.seen = b.view.Version()
 }
 
 // freshen notes that the node takes the shape.
@@ -165,7 +165,7 @@ func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
 
 // begin puts those in line whose turn comes.
 func (b *backlog) begin() {
-	b.evicts = len(b.order.hooks.adapters) > 0 && b.state.Preemptible() > 0
+	b.evicts = len(b.order.hooks.adapters) > 0 && b.view.Classes().Preemptible() > 0
 	b.turns.disperse()
 	for _, l := range b.sure {
 		slices.SortFunc(l.arrivals, b.compareWaiters)
@@ -240,7 +240,7 @@ func (b *backlog) committed(evicted bool) {
 		if len(a.fresh) == 0 {
 			continue
 		}
-		a.fresh = slices.DeleteFunc(a.fresh, func(slot int) bool { return !b.welcomes(a, b.state.At(slot)) })
+		a.fresh = slices.DeleteFunc(a.fresh, func(slot int) bool { return !b.welcomes(a, b.view.At(slot)) })
 		if len(a.fresh) == 0 {
 			b.marks.unset(a.id)
 			b.live--
@@ -270,7 +270,7 @@ func (b *backlog) committed(evicted bool) {
 // them in the next session.
 func (b *backlog) pass(job *cluster.Job) {
 	b.turns.advance()
-	queue := b.state.Queue(job.Queue)
+	queue := b.view.Queue(job.Queue)
 	for _, l := range b.lanes {
 		if l == nil || l.passed || b.turns.contender(l.queue).place >= 0 {
 			continue

@@ -105,7 +105,7 @@ func protect(list []Protection, s *Spared, job string) []Protection {
 }
 
 // told is the cost in the form that is told.
-func told(s *cluster.State, plan []*Victim, c cost) Cost {
+func told(s cluster.View, plan []*Victim, c cost) Cost {
 	out := Cost{Beyond: c.beyond, Jobs: int(c.jobs), Moved: int(c.moved.tasks), Youngest: -min(c.young, c.moved.young)}
 	if c.tasks > 0 {
 		out.Highest = c.priority
@@ -123,7 +123,7 @@ func told(s *cluster.State, plan []*Victim, c cost) Cost {
 
 // weighing sums up how the plan was found, before any victim leaves.
 func (r *room) weighing(plan []*Victim) *Weighing {
-	w := &Weighing{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.trial.tries, Cost: told(r.state, plan, r.cost), Options: r.weighed}
+	w := &Weighing{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.trial.tries, Cost: told(r.view, plan, r.cost), Options: r.weighed}
 	leaves, could := map[string]bool{}, map[string]bool{}
 	queues := []string{r.want.job.Queue}
 	for _, v := range plan {
@@ -144,7 +144,7 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 			if !slices.Contains(w.Standings, s) {
 				w.Standings = append(w.Standings, s)
 			}
-			if ask := r.accounts.chargeOf(r.state.Queue(r.want.job.Queue), r.want.lacks, s.Resource); ask > 0 {
+			if ask := r.accounts.chargeOf(r.view.Queue(r.want.job.Queue), r.want.lacks, s.Resource); ask > 0 {
 				w.Asks = w.Asks.With(s.Resource, ask)
 			}
 		}
@@ -206,7 +206,7 @@ func (r *room) couldGo(purpose Purpose) []Rival {
 			continue
 		}
 		seen[v.Job] = true
-		rival := Rival{Job: v.Job.ID, Surplus: c.spare, Tier: tierOf(r.state, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks)}
+		rival := Rival{Job: v.Job.ID, Surplus: c.spare, Tier: tierOf(r.view, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks)}
 		if alone < mostAlone && r.fault.err == nil {
 			alone++
 			var spent cost

@@ -60,7 +60,7 @@ type whole struct {
 
 // judge asks about every group that a form is for.
 func (w *whole) judge() {
-	all := w.placer.finder.state.Groups()
+	all := w.placer.finder.view.Groups()
 	for i := range w.forms {
 		form := &w.forms[i]
 		t := w.first(form)
@@ -134,7 +134,7 @@ func (w *whole) join(home cluster.Key) (*cluster.Alternative, *Attempt) {
 			a.Alternative, a.Min = form.Name, form.Min
 			return nil, a
 		}
-		for _, g := range w.placer.finder.state.Groups() {
+		for _, g := range w.placer.finder.view.Groups() {
 			if g.Key != home {
 				continue
 			}
@@ -199,7 +199,7 @@ func (a *Attempt) rejection() *Rejection {
 // home is the group that the job belongs on, since some of it or of its set runs there.
 func (p *placer) home(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
 	if job.Set.Name != "" && !alt.Whole.Apart {
-		if home := p.finder.state.Home(job.Set.Name); home != nil {
+		if home := p.finder.view.Sets().Home(job.Set.Name); home != nil {
 			return home
 		}
 	}

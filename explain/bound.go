@@ -19,7 +19,7 @@ type bound struct {
 func (l *lab) bounds() []bound {
 	var out []bound
 	q := l.end.Queue(l.job().Queue)
-	for ; q != nil; q = l.end.Parent(q) {
+	for ; q != nil; q = l.end.View().Parent(q) {
 		for _, a := range q.Limits {
 			out = append(out, bound{q.Name, a, false})
 		}

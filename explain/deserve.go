@@ -116,7 +116,7 @@ func (l *lab) wait(found *finder) {
 			}
 			for _, id := range x.Jobs {
 				j := l.end.Job(id)
-				least, first := span(l.end, j, p), firstStart(j)
+				least, first := span(l.end.View(), j, p), firstStart(j)
 				for _, t := range j.Tasks() {
 					if !t.Runs() || t.Started+least <= l.now {
 						continue

@@ -119,7 +119,7 @@ func (ph Phrases) grounds(s *cluster.State, d *engine.Decision) string {
 // victim's branch from where the two part, and the queue that took it back.
 func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.Job) string {
 	own, theirs := s.Queue(forJob.Queue), s.Queue(victim.Queue)
-	_, b := s.Fork(own, theirs)
+	_, b := s.View().Fork(own, theirs)
 	if b == nil {
 		return ""
 	}
@@ -129,7 +129,7 @@ func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.J
 			continue
 		}
 		var above []string
-		for q := theirs; q != nil; q = s.Parent(q) {
+		for q := theirs; q != nil; q = s.View().Parent(q) {
 			st := standingOf(w.Standings, q.Name, ask.Name)
 			if st == nil || st.Used <= st.Share {
 				above = nil
@@ -180,7 +180,7 @@ func preemptText(s *cluster.State, victim, forJob *cluster.Job) string {
 	if victim.Queue == forJob.Queue {
 		return fmt.Sprintf("in queue %s, %s has priority %d and %s %d", victim.Queue, victim.ID, victim.Priority, forJob.ID, forJob.Priority)
 	}
-	a, b := s.Fork(s.Queue(forJob.Queue), s.Queue(victim.Queue))
+	a, b := s.View().Fork(s.Queue(forJob.Queue), s.Queue(victim.Queue))
 	if a == nil {
 		return ""
 	}

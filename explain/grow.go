@@ -121,7 +121,7 @@ func (l *lab) machines(edit func(*cluster.Shape)) []Machine {
 			out = append(out, Machine{Name: name, Template: first, exact: good == len(list), domain: domain})
 		}
 	}
-	for _, g := range l.end.Groups() {
+	for _, g := range l.end.View().Groups() {
 		consider(g.Key.String(), g.Nodes)
 	}
 	if l.shape().Need.None() {

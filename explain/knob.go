@@ -69,7 +69,7 @@ func (l *lab) turnAndGrow(found *finder) {
 			continue
 		}
 		c := &change{SmallerAsk, text, cost, l.replace(job)}
-		for _, g := range l.end.Groups() {
+		for _, g := range l.end.View().Groups() {
 			m := Machine{Name: g.Key.String(), Template: g.Nodes[0], exact: true}
 			for n := 1; n <= mostNodes && !l.spent(); n *= 2 {
 				if nodes := m.change(n); l.try(c, nodes).fits {

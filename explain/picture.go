@@ -36,7 +36,7 @@ func Picture(w io.Writer, state *cluster.State, style Style) {
 	for _, n := range state.Nodes() {
 		p.names = min(nameColumns, max(p.names, utf8.RuneCountInString(n.Name)))
 	}
-	for _, g := range state.Groups() {
+	for _, g := range state.View().Groups() {
 		p.section(w, GroupTitle(g.Key), g.Nodes)
 	}
 	var plain []*cluster.Node
@@ -90,7 +90,7 @@ func (p *painter) assign(state *cluster.State) {
 			}
 		}
 	}
-	for _, g := range state.Groups() {
+	for _, g := range state.View().Groups() {
 		for _, n := range g.Nodes {
 			if meet(n); p.many {
 				return

@@ -18,7 +18,7 @@ type before struct {
 // lookBack begins to record what the simulation changes.
 func lookBack(s *cluster.State, workload string) *before {
 	was := &before{mark: s.Mark(), ran: map[string]bool{}}
-	list := s.Set(workload)
+	list := s.View().Sets().Jobs(workload)
 	if j := s.Job(workload); j != nil {
 		list = []*cluster.Job{j}
 	}

@@ -91,7 +91,7 @@ func (ph Phrases) clause(s *cluster.State, p engine.Purpose, reason engine.Reaso
 	for i, id := range jobs {
 		least := int64(0)
 		if j := s.Job(id); j != nil {
-			least = doc.Span(s, j, p)
+			least = doc.Span(s.View(), j, p)
 		}
 		if i > 0 && least != span {
 			return strings.Replace(doc.Spared, "{time}", doc.Spans, 1)

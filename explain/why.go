@@ -124,7 +124,7 @@ func affordable(pending int) int {
 
 // Why answers the question.
 func Why(q Question) (*Report, error) {
-	if q.State.Job(q.Workload) == nil && len(q.State.Set(q.Workload)) == 0 {
+	if q.State.Job(q.Workload) == nil && len(q.State.View().Sets().Jobs(q.Workload)) == 0 {
 		return nil, fmt.Errorf("no workload %q", q.Workload)
 	}
 	was := lookBack(q.State, q.Workload)
@@ -189,8 +189,8 @@ func setReport(s *cluster.State, j *cluster.Job) *SetReport {
 	if j.Set.Name == "" {
 		return nil
 	}
-	out := &SetReport{Name: j.Set.Name, Desired: s.Desired(j.Set.Name)}
-	for _, o := range s.Set(j.Set.Name) {
+	out := &SetReport{Name: j.Set.Name, Desired: s.View().Sets().Desired(j.Set.Name)}
+	for _, o := range s.View().Sets().Jobs(j.Set.Name) {
 		if o.Stands() {
 			out.Placed++
 		}
@@ -204,7 +204,7 @@ func (sim *Simulation) member(id string, was *before) *cluster.Job {
 	if j := sim.State.Job(id); j != nil {
 		return j
 	}
-	set := sim.State.Set(id)
+	set := sim.State.View().Sets().Jobs(id)
 	for _, j := range set {
 		if sim.refusal(j.ID) != nil {
 			return j

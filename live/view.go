@@ -119,21 +119,21 @@ func (t *tables) begin(s *cluster.State) {
 // each change, so that a refusal is dropped when its job is placed or gone, however
 // often views are made.
 func (t *tables) note(s *cluster.State, refusals []*engine.Refusal) {
-	s.ChangedJobs(t.newJobs.version, func(slot int) {
+	s.View().Recent().Jobs(t.newJobs.version, func(slot int) {
 		was, id := t.newJobs.name(slot), ""
-		j := s.JobAt(slot)
+		j := s.View().JobAt(slot)
 		if j != nil {
 			id = j.ID
 		}
 		t.newJobs.rename(slot, id)
-		if r, known := t.refusals[was]; known && (r.job != j || !s.Waits(j)) {
+		if r, known := t.refusals[was]; known && (r.job != j || !s.View().Waits(j)) {
 			delete(t.refusals, was)
 		}
 	})
-	t.newJobs.version = s.JobsVersion()
+	t.newJobs.version = s.View().Recent().JobsVersion()
 	for _, r := range refusals {
 		j := s.Job(r.Job)
-		if j == nil || !s.Waits(j) {
+		if j == nil || !s.View().Waits(j) {
 			continue
 		}
 		t.refusals[r.Job] = said{j, r}
@@ -146,9 +146,9 @@ func (t *tables) view(s *cluster.State, position uint64) *View {
 	if t.latest != nil && t.latest.Position == position {
 		return t.latest
 	}
-	s.Changed(t.newNodes.version, func(slot int) {
+	s.View().Recent().Nodes(t.newNodes.version, func(slot int) {
 		name := ""
-		if n := s.At(slot); n != nil {
+		if n := s.View().At(slot); n != nil {
 			name = n.Name
 		}
 		t.newNodes.rename(slot, name)
@@ -160,9 +160,9 @@ func (t *tables) view(s *cluster.State, position uint64) *View {
 		if j == nil {
 			return Job{}, false
 		}
-		return jobRow(j, s.Waits(j), t.refusals[id].refusal), true
+		return jobRow(j, s.View().Waits(j), t.refusals[id].refusal), true
 	})
-	if v := s.QueuesVersion(); v != t.queueing || t.queues == nil {
+	if v := s.View().Recent().QueuesVersion(); v != t.queueing || t.queues == nil {
 		t.queueing, t.queues = v, queueRows(s)
 	}
 	nodes, jobs := t.nodes, t.jobs

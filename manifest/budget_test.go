@@ -76,7 +76,7 @@ func TestBudgets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]*cluster.Budget{&tc.want}, s.Budgets()); diff != "" {
+			if diff := cmp.Diff([]*cluster.Budget{&tc.want}, s.View().Budgets()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

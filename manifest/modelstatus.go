@@ -66,7 +66,7 @@ func makeModelStatus(s *model.Spec, o *v1alpha1.ModelStatus, r reporter) {
 // models makes the jobs of all models, once the nodes are in the books: which
 // forms a replica may take depends on what devices there are.
 func (m *stateMaker) models(s *cluster.State) {
-	groups := s.Groups()
+	groups := s.View().Groups()
 	fleet := model.NewFleet(groups)
 	m.groupOf = map[string]cluster.Key{}
 	for _, g := range groups {

@@ -102,8 +102,8 @@ func TestUsage(t *testing.T) {
 	if b.Now() != last {
 		t.Errorf("now: want %d, have %d", int64(last), b.Now())
 	}
-	if len(s.Products()) > 0 {
-		t.Errorf("the past is no term, and products are named: %v", s.Products())
+	if len(s.View().Products()) > 0 {
+		t.Errorf("the past is no term, and products are named: %v", s.View().Products())
 	}
 }
 
@@ -161,7 +161,7 @@ func TestProductNotes(t *testing.T) {
 	if diff := cmp.Diff(want, b.Notes); diff != "" {
 		t.Errorf("notes (-want +got)\n%s", diff)
 	}
-	if got := fmt.Sprint(s.Queue("a").Quota, s.Products()); got != "[{nvidia.com/gpu:NVIDIA-H100 1500}] [nvidia.com/gpu:B200 nvidia.com/gpu:NVIDIA-H10 nvidia.com/gpu:NVIDIA-H100]" {
+	if got := fmt.Sprint(s.Queue("a").Quota, s.View().Products()); got != "[{nvidia.com/gpu:NVIDIA-H100 1500}] [nvidia.com/gpu:B200 nvidia.com/gpu:NVIDIA-H10 nvidia.com/gpu:NVIDIA-H100]" {
 		t.Errorf("in the books: %s", got)
 	}
 }

@@ -44,7 +44,7 @@ func books(s *cluster.State) []string {
 			out = append(out, fmt.Sprintf("  %s %s%s %v", t.ID, t.Status, on, t.Claims))
 		}
 	}
-	for _, b := range s.Budgets() {
+	for _, b := range s.View().Budgets() {
 		out = append(out, fmt.Sprintf("budget %s/%s of %v: %d percent %t unavailable %t", b.Namespace, b.Name, b.Selector, b.Bound, b.Percent, b.Unavailable))
 	}
 	return out

@@ -47,7 +47,7 @@ func toy() *estimate.Model {
 	}
 }
 
-func groups(nodes ...fixture.Part) []*cluster.Group { return fixture.State(nodes...).Groups() }
+func groups(nodes ...fixture.Part) []*cluster.Group { return fixture.State(nodes...).View().Groups() }
 
 func a10s(name string, count int) *fixture.NodeBuilder {
 	return fixture.Node(name).GPUs(count, "A10", "24Gi")

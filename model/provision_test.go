@@ -74,7 +74,7 @@ func TestProvisions(t *testing.T) {
 		s := fixture.State(tt.nodes...)
 		var plans []*model.Plan
 		for _, x := range tt.specs {
-			p := plan(t, x, s.Groups())
+			p := plan(t, x, s.View().Groups())
 			plans = append(plans, p)
 			for _, j := range p.Jobs {
 				if err := s.Apply(cluster.JobPut{Job: *j}); err != nil {
@@ -102,7 +102,7 @@ func TestProvisions(t *testing.T) {
 func TestNodeClaim(t *testing.T) {
 	s := typed(t, "model/ml/chat", func(s *model.Spec) { s.Place.Selector = map[string]string{"pool": "x"} })
 	state := fixture.State(a10s("other", 1))
-	p := plan(t, s, state.Groups())
+	p := plan(t, s, state.View().Groups())
 	got := model.Provisions(model.NodeRequests([]*model.Plan{p}), state)[0].NodeClaim
 	want := &model.NodeClaim{
 		Labels:       map[string]string{"karpenter.sh/nodepool": "berth", "berth.dev/model": "ml_chat", "pool": "x"},

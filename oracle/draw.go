@@ -68,7 +68,7 @@ func (d *drawing) run(i int) error {
 	if err := d.State.Apply(cluster.JobPut{Job: *j}); err != nil {
 		return err
 	}
-	b := newBoard(newTable(d.State, d.Now))
+	b := newBoard(newTable(d.State.View(), d.Now))
 	k := b.find(j.ID)
 	want := d.between(j.Alternatives[0].Min, len(k.tasks))
 	for _, t := range k.tasks {
@@ -160,7 +160,7 @@ func (d *drawing) whole(j *cluster.Job) {
 // carve cuts the job's shapes out of the free room, so that it just fits, and
 // forgets where they were cut.
 func (d *drawing) carve(j *cluster.Job) {
-	b := newBoard(newTable(d.State, d.Now))
+	b := newBoard(newTable(d.State.View(), d.Now))
 	k := &job{Job: j, alt: &cluster.Alternative{}, branch: []*queue{{limit: vector{-1, -1, -1}, declared: vector{-1, -1, -1}}}}
 	k.branch[0].index = len(b.queues)
 	b.used, b.firm, b.at = append(b.used, vector{}), append(b.firm, vector{}), append(b.at, seat{node: -1})

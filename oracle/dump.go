@@ -15,8 +15,8 @@ func (c *Case) String() string {
 		fmt.Fprintf(&b, "- {name: %s, cores: %d, devices: %d, product: %s, classes: %v}\n", n.Name, n.Ledger(cluster.CPU).Capacity/1000, len(n.Devices), n.Devices[0].Product, n.Advertised.GPU)
 	}
 	b.WriteString("queues:\n")
-	w := newTable(c.State, c.Now)
-	w.divide(c.State)
+	w := newTable(c.State.View(), c.Now)
+	w.divide(c.State.View())
 	for _, q := range w.queues {
 		own := c.State.Queue(q.name)
 		fmt.Fprintf(&b, "- {name: %s, parent: %q, tier: %s, priority: %d, weight: %d, quota: %s, limit: %s, share: %s, used: %s", q.name, own.Parent, q.tier, own.Priority, own.Weight,

@@ -21,7 +21,7 @@ const (
 // evicted, and then the job's minimum fits, where all preemptible tasks may move. It
 // tries every set of victims, and reports false where there are too many.
 func Entitled(s *cluster.State) (found []string, tried bool) {
-	c := &court{State: s, divided: (&fairshare.Settings{}).Divided(s)}
+	c := &court{State: s, divided: (&fairshare.Settings{}).Divided(s.View())}
 	for _, j := range s.Jobs() {
 		for _, t := range j.Tasks() {
 			if t.Runs() && j.Preemptible {
@@ -68,7 +68,7 @@ func (c *court) sentence(j *cluster.Job, minimum []*cluster.Task) string {
 		for _, a := range t.Shape.Resources {
 			p.names = append(p.names, a.Name)
 		}
-		if d := c.DeviceAsk(t.Shape); d.Value > 0 {
+		if d := c.View().DeviceAsk(t.Shape); d.Value > 0 {
 			p.names = append(p.names, d.Name)
 			if d.OfGPU > 0 {
 				p.names = append(p.names, cluster.DefaultDeviceResource)
@@ -125,7 +125,7 @@ func (c *court) allowed(p *plea) bool {
 			return false
 		}
 	}
-	for q := c.Queue(p.job.Queue); q != nil; q = c.Parent(q) {
+	for q := c.Queue(p.job.Queue); q != nil; q = c.View().Parent(q) {
 		for _, l := range q.Limits {
 			if c.asks(p, q, l.Name) > 0 && c.ends(p, q, l.Name) > l.Value {
 				return false
@@ -142,7 +142,7 @@ func (c *court) allowed(p *plea) bool {
 
 // limited reports whether a limit is in the way of the job as things are.
 func (c *court) limited(p *plea) bool {
-	for q := c.Queue(p.job.Queue); q != nil; q = c.Parent(q) {
+	for q := c.Queue(p.job.Queue); q != nil; q = c.View().Parent(q) {
 		for _, l := range q.Limits {
 			if q.Used.Of(l.Name)+c.asks(p, q, l.Name) > l.Value {
 				return true
@@ -154,7 +154,7 @@ func (c *court) limited(p *plea) bool {
 
 // reclaimable is rules 1 and 4 for the victim: a task, or all tasks of its job.
 func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
-	a, b := c.Fork(c.Queue(p.job.Queue), c.Queue(t.Job.Queue))
+	a, b := c.View().Fork(c.Queue(p.job.Queue), c.Queue(t.Job.Queue))
 	if a == nil {
 		return false
 	}
@@ -173,8 +173,8 @@ func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
 	if !c.tiersAllow(p, a, b, held) {
 		return false
 	}
-	for q := c.Parent(a); q != nil; q = c.Parent(q) {
-		for _, quota := range c.Deserved(q) {
+	for q := c.View().Parent(a); q != nil; q = c.View().Parent(q) {
+		for _, quota := range c.View().Deserved(q) {
 			if q.Tier == cluster.TierGuaranteed && held(q, quota.Name) > 0 && c.asks(p, q, quota.Name) == 0 && c.ends(p, q, quota.Name) < quota.Value {
 				return false // the victim would take it back from other tiers
 			}
@@ -185,7 +185,7 @@ func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
 		if !c.divided[resource] {
 			continue
 		}
-		for q := c.Queue(p.job.Queue); ; q = c.Parent(q) {
+		for q := c.Queue(p.job.Queue); ; q = c.View().Parent(q) {
 			if c.asks(p, q, resource) > 0 && c.ends(p, q, resource) > c.quota(q, resource) {
 				return false
 			}
@@ -197,7 +197,7 @@ func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
 			continue
 		}
 		common = true
-		for q := c.Queue(t.Job.Queue); ; q = c.Parent(q) {
+		for q := c.Queue(t.Job.Queue); ; q = c.View().Parent(q) {
 			if held(q, resource) > 0 && c.ends(p, q, resource)+c.largest(p, q, resource) <= c.quota(q, resource) {
 				return false
 			}
@@ -212,13 +212,13 @@ func (c *court) reclaimable(p *plea, t *cluster.Task, whole bool) bool {
 // tiersAllow is rule 1, by effective tiers.
 func (c *court) tiersAllow(p *plea, a, b *cluster.Queue, held func(*cluster.Queue, string) int64) bool {
 	own, theirs := a.Tier, b.Tier
-	for _, quota := range c.Deserved(a) {
+	for _, quota := range c.View().Deserved(a) {
 		if own == cluster.TierGuaranteed && c.asks(p, a, quota.Name) > 0 && c.ends(p, a, quota.Name) > quota.Value {
 			own = cluster.TierStandard
 		}
 	}
 	if theirs == cluster.TierGuaranteed {
-		for _, quota := range c.Deserved(b) {
+		for _, quota := range c.View().Deserved(b) {
 			if held(b, quota.Name) == 0 {
 				continue
 			}
@@ -232,14 +232,16 @@ func (c *court) tiersAllow(p *plea, a, b *cluster.Queue, held func(*cluster.Queu
 }
 
 // quota is what the queue deserves; 0 where it has none.
-func (c *court) quota(q *cluster.Queue, resource string) int64 { return c.Deserved(q).Of(resource) }
+func (c *court) quota(q *cluster.Queue, resource string) int64 {
+	return c.View().Deserved(q).Of(resource)
+}
 
 // asks is what the minimum would be charged in the queue's account of the resource.
 func (c *court) asks(p *plea, q *cluster.Queue, resource string) int64 {
 	sum := int64(0)
 	for _, t := range p.minimum {
 		sum += t.Shape.Resources.Of(resource)
-		switch d := c.DeviceAsk(t.Shape); {
+		switch d := c.View().DeviceAsk(t.Shape); {
 		case d.Name == resource:
 			sum += d.Value
 		case resource == cluster.DefaultDeviceResource && !q.Names(d.Name):
@@ -289,7 +291,7 @@ func (c *court) largest(p *plea, q *cluster.Queue, resource string) (most int64)
 
 // above reports whether the queue is the named one or above it.
 func (c *court) above(q *cluster.Queue, name string) bool {
-	for o := c.Queue(name); o != nil; o = c.Parent(o) {
+	for o := c.Queue(name); o != nil; o = c.View().Parent(o) {
 		if o == q {
 			return true
 		}

@@ -15,7 +15,7 @@ func TestBooksAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := newBoard(newTable(c.State, c.Now))
+		b := newBoard(newTable(c.State.View(), c.Now))
 		b.steps = maxSteps
 		for _, j := range b.jobs {
 			if b.stands(j, 0) {
@@ -55,7 +55,7 @@ func TestGivesUpNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := newBoard(newTable(c.State, c.Now))
+		b := newBoard(newTable(c.State.View(), c.Now))
 		for _, j := range b.jobs {
 			if b.stands(j, 0) || j.alt.Min > 2 {
 				continue

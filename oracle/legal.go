@@ -24,8 +24,8 @@ type game struct {
 type Violation struct{ Rule, Of string }
 
 func newGame(k Kind, before *cluster.State, now int64) *game {
-	w := newTable(before, now)
-	w.divide(before)
+	w := newTable(before.View(), now)
+	w.divide(before.View())
 	return &game{kind: k, now: now, before: before, promised: newBoard(w), physical: newBoard(w)}
 }
 

@@ -18,7 +18,7 @@ type reckless struct {
 func (r *reckless) Name() string { return "Reckless" }
 func (r *reckless) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
-		for _, n := range s.State.Nodes() {
+		for _, n := range s.View.Nodes() {
 			for _, t := range slices.Clone(n.Tasks) {
 				if t.Runs() && t.Job != j && !r.spare(t) {
 					if err := stmt.Evict(t, j.ID, reasons[r.kind]); err != nil {

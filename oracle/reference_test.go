@@ -14,10 +14,10 @@ type reference struct{ kind Kind }
 
 func (r *reference) Name() string { return "Reference" }
 func (r *reference) OnSessionOpen(s *engine.Session) {
-	opening := newTable(s.State, s.Now)
-	opening.divide(s.State)
+	opening := newTable(s.View, s.Now)
+	opening.divide(s.View)
 	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, left *engine.Refusal) *engine.Refusal {
-		w := newTable(s.State, s.Now)
+		w := newTable(s.View, s.Now)
 		for i := range w.queues {
 			w.queues[i].share, w.queues[i].request = opening.queues[i].share, opening.queues[i].request
 		}

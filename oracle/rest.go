@@ -86,12 +86,12 @@ func (c *Course) step() (busy bool, err error) {
 		}
 		c.seen[now] = c.Sessions
 	}
-	return decided || left || len(c.State.Nominated()) > 0, nil
+	return decided || left || len(c.State.View().Nominated()) > 0, nil
 }
 
 // leave has the evicted tasks leave.
 func (c *Course) leave() (any bool, err error) {
-	for _, t := range c.State.Releasing() {
+	for _, t := range c.State.View().Releasing() {
 		if err := c.State.Apply(cluster.TaskSeen{Task: t.Ref()}); err != nil {
 			return false, err
 		}

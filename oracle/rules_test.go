@@ -58,8 +58,8 @@ func TestSpares(t *testing.T) {
 			"reclaim 3: its queue would be below its share"},
 	} {
 		s := fixture.State(append([]fixture.Part{node("n", 8)}, c.parts...)...)
-		w := newTable(s, 1000*minute)
-		w.divide(s)
+		w := newTable(s.View(), 1000*minute)
+		w.divide(s.View())
 		b := newBoard(w)
 		j := b.find("job/w")
 		v := b.find("job/v").set()
@@ -94,8 +94,8 @@ func TestLastResort(t *testing.T) {
 			parts = append(parts, fixture.Job(fmt.Sprint("v", i)).Queue("b").Devices(devices).Preemptible().On("n"))
 		}
 		s := fixture.State(parts...)
-		w := newTable(s, 1000*minute)
-		w.divide(s)
+		w := newTable(s.View(), 1000*minute)
+		w.divide(s.View())
 		b := newBoard(w)
 		j := b.find("job/w")
 		p := &plan{request: newRequest(Reclaim, j, j.tasks), evicted: b.find("job/v0").set()}
@@ -138,8 +138,8 @@ func TestCheapest(t *testing.T) {
 		"no way":                        {[]fixture.Part{a, gang("g", "a", 4, 4).Priority(5), gang("s", "a", 4, 1), high(5)}, "", cost{}},
 	} {
 		s := fixture.State(append([]fixture.Part{node("n", 8)}, c.parts...)...)
-		w := newTable(s, 1000*minute)
-		w.divide(s)
+		w := newTable(s.View(), 1000*minute)
+		w.divide(s.View())
 		b := newBoard(w)
 		b.steps = maxSteps
 		p, found, err := b.cheapest(Preempt, b.find("job/w"), nil, false)

@@ -129,7 +129,7 @@ func (t *task) like(o *task) bool {
 }
 
 // newTable reads the books as a session finds them.
-func newTable(s *cluster.State, now int64) *table {
+func newTable(s cluster.View, now int64) *table {
 	w := &table{now: now, nodes: s.Nodes(), budgets: s.Budgets()}
 	w.divided[gpu] = true
 	for _, n := range w.nodes {
@@ -184,7 +184,7 @@ func (w *table) addJob(j *cluster.Job, byName map[string]*queue) {
 }
 
 // divide works the fair shares out, as a session does when it opens.
-func (w *table) divide(s *cluster.State) {
+func (w *table) divide(s cluster.View) {
 	var share func(list []*fairshare.Queue)
 	share = func(list []*fairshare.Queue) {
 		for _, q := range list {

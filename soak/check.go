@@ -341,11 +341,11 @@ func (w *World) checkLimits(before map[string]held) error {
 // late is what tasks hold of the queue that were evicted and do not leave: that
 // counts again, and no decision took it.
 func (w *World) late(q *cluster.Queue, resource string, preemptible bool) (sum int64) {
-	for _, t := range w.State.Releasing() {
+	for _, t := range w.State.View().Releasing() {
 		if !t.Overdue() || t.Job.Preemptible && !preemptible {
 			continue
 		}
-		for above := w.State.Queue(t.Job.Queue); above != nil; above = w.State.Parent(above) {
+		for above := w.State.Queue(t.Job.Queue); above != nil; above = w.State.View().Parent(above) {
 			if above == q {
 				sum += q.ChargeOf(t, resource)
 			}
@@ -384,14 +384,14 @@ func Dump(s *cluster.State) string {
 	for _, j := range s.Pending() {
 		fmt.Fprintf(&b, "pending %s\n", j.ID)
 	}
-	for _, name := range s.Sets() {
-		fmt.Fprintf(&b, "set %s home %v", name, s.Home(name))
-		for _, j := range s.Set(name) {
+	for _, name := range s.View().Sets().Names() {
+		fmt.Fprintf(&b, "set %s home %v", name, s.View().Sets().Home(name))
+		for _, j := range s.View().Sets().Jobs(name) {
 			fmt.Fprintf(&b, " %s", j.ID)
 		}
 		b.WriteByte('\n')
 	}
-	for _, t := range s.Nominated() {
+	for _, t := range s.View().Nominated() {
 		fmt.Fprintf(&b, "nominated %s\n", t.ID)
 	}
 	return b.String()

@@ -85,7 +85,7 @@ func (w *World) checkVictim(before *moment, d *engine.Decision, fallen map[strin
 		return fmt.Errorf("%s goes for %q, which is not there", t.ID, d.For)
 	case !job.Stands():
 		return fmt.Errorf("%s goes for %s, which is not placed: %s", t.ID, job.ID, describe(job))
-	case before.stood[job] && !fallen[job.ID] && len(w.State.Deserved(w.State.Queue(job.Queue))) == 0:
+	case before.stood[job] && !fallen[job.ID] && len(w.State.View().Deserved(w.State.Queue(job.Queue))) == 0:
 		return fmt.Errorf("%s goes for surplus of %s, whose queue has no quota", t.ID, job.ID)
 	case job.DelayEnds() > w.clock:
 		return fmt.Errorf("%s goes for %s, which evicts nothing before %d", t.ID, job.ID, job.DelayEnds())
@@ -126,7 +126,7 @@ func (w *World) started(before *moment, t *cluster.Task) int64 {
 
 // protection is how long the job's tasks are left alone: the nearest queue that says so.
 func (w *World) protection(j *cluster.Job, why engine.Reason) int64 {
-	for q := w.State.Queue(j.Queue); q != nil; q = w.State.Parent(q) {
+	for q := w.State.Queue(j.Queue); q != nil; q = w.State.View().Parent(q) {
 		least := q.MinRunBeforePreempt
 		if why == reclaimed {
 			least = q.MinRunBeforeReclaim
@@ -142,7 +142,7 @@ func (w *World) protection(j *cluster.Job, why engine.Reason) int64 {
 // whom somebody was evicted. Another form of a job may have more tasks, and ask
 // for more; it is held to the lesser.
 func (w *World) checkBudgets(before *moment, gone []*engine.Decision, swept map[*cluster.Job]int) error {
-	for _, b := range w.State.Budgets() {
+	for _, b := range w.State.View().Budgets() {
 		hit := ""
 		for _, d := range gone {
 			if b.Covers(w.State.Job(d.Task.Job)) {

@@ -42,7 +42,7 @@ func (w *World) AddModel() error {
 // perhaps not there.
 func (w *World) wholeForms(j *cluster.Job) {
 	keys := []cluster.Key{{Product: "V100", Count: 8, Memory: 16 << 10, Resource: cluster.DefaultDeviceResource}}
-	for _, g := range w.State.Groups() {
+	for _, g := range w.State.View().Groups() {
 		keys = append(keys, g.Key)
 	}
 	if w.chance(20) { // one device may do as well
@@ -130,7 +130,7 @@ func (w *World) ScaleModel() error {
 
 // replicate adds the replicas that are missing.
 func (w *World) replicate(first *cluster.Job) error {
-	for i := len(w.State.Set(first.Set.Name)); i < first.Set.Desired && len(w.site.jobs) < w.most+4; i++ {
+	for i := len(w.State.View().Sets().Jobs(first.Set.Name)); i < first.Set.Desired && len(w.site.jobs) < w.most+4; i++ {
 		j := fresh(first)
 		j.ID, j.Created = fmt.Sprintf("job/%s-%04d-%d", first.Set.Name[len("model/"):], w.step, i), int64(w.dice.Roll(5))
 		for a := range j.Alternatives {
@@ -190,17 +190,17 @@ func (w *World) checkSets(settled bool) error {
 				return fmt.Errorf("%s is retired, and %s is %s", j.ID, t.ID, t.Status)
 			}
 		}
-		if slices.Contains(w.State.Pending(), j) || slices.Contains(w.State.Set(j.Set.Name), j) {
+		if slices.Contains(w.State.Pending(), j) || slices.Contains(w.State.View().Sets().Jobs(j.Set.Name), j) {
 			return fmt.Errorf("%s is retired, and pending or in its set", j.ID)
 		}
 	}
-	for _, name := range w.State.Sets() {
-		jobs := w.State.Set(name)
-		desired := w.State.Desired(name)
+	for _, name := range w.State.View().Sets().Names() {
+		jobs := w.State.View().Sets().Jobs(name)
+		desired := w.State.View().Sets().Desired(name)
 		if settled && len(jobs) > desired {
 			return fmt.Errorf("%s has %d replicas, and %d are desired", name, len(jobs), desired)
 		}
-		if large := slices.Contains(w.State.Excess(), name); large != (len(jobs) > desired) {
+		if large := slices.Contains(w.State.View().Sets().Excess(), name); large != (len(jobs) > desired) {
 			return fmt.Errorf("%s has %d replicas of %d, and is too large: %v", name, len(jobs), desired, large)
 		}
 		var home *cluster.Key
@@ -224,7 +224,7 @@ func (w *World) checkSets(settled bool) error {
 				hosts[t.At()] = t.ID
 			}
 		}
-		if at := w.State.Home(name); home != nil && (at == nil || *at != *home) {
+		if at := w.State.View().Sets().Home(name); home != nil && (at == nil || *at != *home) {
 			return fmt.Errorf("%s is on %v, and belongs on %v", name, *home, at)
 		}
 	}

@@ -35,7 +35,7 @@ func (w *World) Settle() error {
 		}
 		moved := len(out.Decisions) > 0 || slices.ContainsFunc(out.Events, func(e engine.Record) bool { return e.Kind == engine.Withdrawn })
 		left := leave(state)
-		pending := len(state.Nominated()) > 0 || slices.ContainsFunc(state.Jobs(), func(j *cluster.Job) bool { return j.Running() && !j.Stands() })
+		pending := len(state.View().Nominated()) > 0 || slices.ContainsFunc(state.Jobs(), func(j *cluster.Job) bool { return j.Running() && !j.Stands() })
 		switch {
 		case moved && quiet > 0:
 			return fmt.Errorf("it had settled, and then decided something: %s", summary(&out))
@@ -51,9 +51,9 @@ func (w *World) Settle() error {
 			return fmt.Errorf("it has not settled in %d sessions; the last:\n%s", settlingRounds, strings.Join(tail[max(0, len(tail)-12):], "\n"))
 		}
 	}
-	for _, name := range state.Sets() {
-		if jobs := state.Set(name); len(jobs) > state.Desired(name) {
-			return fmt.Errorf("it has settled, and %s has %d replicas where %d are desired", name, len(jobs), state.Desired(name))
+	for _, name := range state.View().Sets().Names() {
+		if jobs := state.View().Sets().Jobs(name); len(jobs) > state.View().Sets().Desired(name) {
+			return fmt.Errorf("it has settled, and %s has %d replicas where %d are desired", name, len(jobs), state.View().Sets().Desired(name))
 		}
 	}
 	return nil
@@ -124,7 +124,7 @@ func (w *World) checkPatience(patient bool, out *engine.Outcome) error {
 			}
 			s = e.Open(w.State.Clone(), engine.Options{Now: w.clock})
 		}
-		stmt, job := s.Begin(), s.State.Job(j.ID)
+		stmt, job := s.Begin(), s.View.Job(j.ID)
 		placed := job.Placed()
 		s.Place(stmt, job)
 		if n := job.Placed(); n > placed {

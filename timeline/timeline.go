@@ -218,7 +218,7 @@ func (r *runner) session(patient bool) (engine.Outcome, error) {
 // of somebody who waits, and what plugins ask for another session for, such as
 // shares that move while past use fades.
 func (r *runner) settled() bool {
-	if len(r.coming) > 0 || len(r.leaving) > 0 || len(r.State.Nominated()) > 0 || r.Wake > r.Now() {
+	if len(r.coming) > 0 || len(r.leaving) > 0 || len(r.State.View().Nominated()) > 0 || r.Wake > r.Now() {
 		return false
 	}
 	for _, l := range r.Lives {

@@ -25,7 +25,7 @@ type pusher struct{ one bool }
 func (pusher) Name() string { return "Pusher" }
 func (p pusher) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
-		for _, o := range s.State.Jobs() {
+		for _, o := range s.View.Jobs() {
 			for _, t := range o.Tasks() {
 				if o.Priority < j.Priority && t.Runs() {
 					if err := stmt.Evict(t, j.ID, "Pushed"); err != nil {

@@ -36,7 +36,7 @@ func (u *usage) changes(s *cluster.State) []Queue {
 	var out []Queue
 	// What queues are measured by is divided here even where the profile leaves it
 	// free for all: use is shown beside a share.
-	tree := fairshare.Shares(s, fairshare.Offered(s), fairshare.Settings{Divide: u.resources})
+	tree := fairshare.Shares(s.View(), fairshare.Offered(s.View()), fairshare.Settings{Divide: u.resources})
 	var walk func(list []*fairshare.Queue)
 	walk = func(list []*fairshare.Queue) {
 		for _, q := range list {

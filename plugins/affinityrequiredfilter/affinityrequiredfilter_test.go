@@ -126,11 +126,11 @@ func TestJobTerms(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, s := open(t, append(tc.placed, tc.job)...)
-			task := s.State.Job("job/j").Tasks()[0]
+			task := s.View.Job("job/j").Tasks()[0]
 			var got verdicts
 			if p.matters(task, task.Job) {
 				got = verdicts{}
-				for _, n := range s.State.Nodes() {
+				for _, n := range s.View.Nodes() {
 					got[n.Name] = p.admit(task, task.Job, n)
 				}
 			}

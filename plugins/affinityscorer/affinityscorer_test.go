@@ -81,11 +81,11 @@ func TestJobPreferences(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, s := open(t, web(), tc.job)
-			task := s.State.Job("job/j").Tasks()[0]
+			task := s.View.Job("job/j").Tasks()[0]
 			var got scores
 			if prefersJobs(task, task.Job) {
 				got = scores{}
-				for _, n := range s.State.Nodes() {
+				for _, n := range s.View.Nodes() {
 					got[n.Name] = p.scoreJobs(task, task.Job, n)
 				}
 			}

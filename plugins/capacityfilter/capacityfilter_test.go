@@ -44,7 +44,7 @@ func TestAdmit(t *testing.T) {
 	for i := range 9 {
 		parts = append(parts, fixture.Node(fmt.Sprintf("n%d", i)).CPU(8, "64Gi").GPUs(4, "A100", "40Gi"))
 	}
-	group := fixture.State(parts...).Groups()[0]
+	group := fixture.State(parts...).View().Groups()[0]
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := filter{}.admit(nil, &tt.whole, group, group.Nodes[:tt.nodes])
@@ -57,7 +57,7 @@ func TestAdmit(t *testing.T) {
 
 // A group of which nothing says the memory holds nothing, and the reason says why.
 func TestMemoryNotKnown(t *testing.T) {
-	group := fixture.State(fixture.Node("n").GPUs(2, "unknown", "0")).Groups()[0]
+	group := fixture.State(fixture.Node("n").GPUs(2, "unknown", "0")).View().Groups()[0]
 	want := &engine.Rejection{
 		Reason: DeviceMemoryUnknown, Cure: engine.Grow, Subject: "unknown × 2",
 		Want: engine.Quantity{Value: 8 << 30, Unit: engine.Bytes}, Have: engine.Quantity{Unit: engine.Bytes},

@@ -7,7 +7,7 @@ import (
 // counts are what every budget covers, counted when a session first asks and kept
 // in step with the jobs that change from then on, also from session to session.
 type counts struct {
-	state    *cluster.State
+	view     cluster.View
 	revision uint64               // of the budgets
 	known    uint64               // version of the jobs
 	budgets  map[string][]*budget // by namespace
@@ -28,13 +28,13 @@ type share struct {
 }
 
 // of are the budgets that cover the job, with their counts as of now.
-func (c *counts) of(s *cluster.State, j *cluster.Job) []*budget {
-	if c.state != s || c.revision != s.Revision() {
+func (c *counts) of(s cluster.View, j *cluster.Job) []*budget {
+	if c.view != s || c.revision != s.Recent().Terms() {
 		c.begin(s)
 	}
-	if c.known != s.JobsVersion() {
-		s.ChangedJobs(c.known, c.look)
-		c.known = s.JobsVersion()
+	if c.known != s.Recent().JobsVersion() {
+		s.Recent().Jobs(c.known, c.look)
+		c.known = s.Recent().JobsVersion()
 	}
 	if share := c.shares[j.Slot()]; share != nil && share.job == j {
 		return share.budgets
@@ -43,8 +43,8 @@ func (c *counts) of(s *cluster.State, j *cluster.Job) []*budget {
 }
 
 // begin forgets all that was counted.
-func (c *counts) begin(s *cluster.State) {
-	*c = counts{state: s, revision: s.Revision(), budgets: map[string][]*budget{}}
+func (c *counts) begin(s cluster.View) {
+	*c = counts{view: s, revision: s.Recent().Terms(), budgets: map[string][]*budget{}}
 	for _, b := range s.Budgets() {
 		c.budgets[b.Namespace] = append(c.budgets[b.Namespace], &budget{Budget: b})
 	}
@@ -55,7 +55,7 @@ func (c *counts) look(slot int) {
 	for slot >= len(c.shares) {
 		c.shares = append(c.shares, nil)
 	}
-	j, s := c.state.JobAt(slot), c.shares[slot]
+	j, s := c.view.JobAt(slot), c.shares[slot]
 	if s != nil && (s.job != j || j.SpecVersion() > c.known) { // other labels are in other budgets
 		s.count(0, 0)
 		s, c.shares[slot] = nil, nil

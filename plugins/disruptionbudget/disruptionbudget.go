@@ -34,10 +34,10 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen registers nothing where there are no budgets.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	if len(s.State.Budgets()) == 0 {
+	if len(s.View.Budgets()) == 0 {
 		return
 	}
-	judge := func(v *engine.Victim) engine.Verdict { return p.counts.judge(s.State, v) }
+	judge := func(v *engine.Victim) engine.Verdict { return p.counts.judge(s.View, v) }
 	veto := func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return judge }
 	s.Hooks.AddReclaimable(veto)
 	s.Hooks.AddPreemptable(veto)
@@ -48,7 +48,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 }
 
 // judge spares a victim that any budget needs.
-func (c *counts) judge(s *cluster.State, v *engine.Victim) engine.Verdict {
+func (c *counts) judge(s cluster.View, v *engine.Victim) engine.Verdict {
 	for _, b := range c.of(s, v.Job) {
 		if b.running-len(v.Tasks) < b.Required(b.desired) {
 			return engine.Protect(InBudget)

@@ -29,7 +29,7 @@ type standing map[string][2]int
 
 func (c *counts) standing(s *cluster.State, j *cluster.Job) standing {
 	out := standing{}
-	for _, b := range c.of(s, j) {
+	for _, b := range c.of(s.View(), j) {
 		out[b.Name] = [2]int{b.running, b.desired}
 	}
 	return out
@@ -38,7 +38,7 @@ func (c *counts) standing(s *cluster.State, j *cluster.Job) standing {
 // recount is standing from scratch.
 func recount(s *cluster.State, of *cluster.Job) standing {
 	out := standing{}
-	for _, b := range s.Budgets() {
+	for _, b := range s.View().Budgets() {
 		if !b.Covers(of) {
 			continue
 		}
@@ -140,7 +140,7 @@ func TestCountsAreThoseOfTheBooks(t *testing.T) {
 				stmt.Commit()
 			}
 			s.Close()
-			nominated += len(state.Nominated())
+			nominated += len(state.View().Nominated())
 			for i := range jobs {
 				if rapid.IntRange(0, 3).Draw(t, "respec") == 0 {
 					if err := state.Apply(cluster.JobPut{Job: *drawJob(t, fmt.Sprint("j", i))}); err != nil {

@@ -193,7 +193,7 @@ func (c *claimant) mayBeBeyond(branch []*Queue, resource string) bool {
 		if resource == gpu && q.slices {
 			return false // it may lose nothing of that
 		}
-		return sh != nil && c.plugin.state.QueueChanged(q.Queue) <= c.opened && q.Used.Of(resource) <= quotaOf(sh)
+		return sh != nil && c.plugin.view.Recent().Queue(q.Queue) <= c.opened && q.Used.Of(resource) <= quotaOf(sh)
 	})
 }
 

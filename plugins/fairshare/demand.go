@@ -12,7 +12,7 @@ import (
 // change. What a task will take of a device is known once it has one; until then
 // the most that a device of its kind would give stands for it.
 type demand struct {
-	state  *cluster.State
+	view   cluster.View
 	known  uint64 // version of the jobs
 	nodes  uint64 // version of the nodes that the asks of shapes are as of
 	jobs   []pending
@@ -33,8 +33,8 @@ type shapeAsk struct {
 	tasks   int
 }
 
-func newDemand(s *cluster.State) demand {
-	return demand{state: s, asks: map[string]map[string]total{}, shapes: map[*cluster.Shape]*shapeAsk{}}
+func newDemand(s cluster.View) demand {
+	return demand{view: s, asks: map[string]map[string]total{}, shapes: map[*cluster.Shape]*shapeAsk{}}
 }
 
 // total is a sum of amounts that can be taken away again, however large it was.
@@ -60,7 +60,7 @@ func (t total) value() int64 {
 
 // follow takes in the jobs that changed, visits them, and returns the queues that ask
 // for something else than before.
-func (d *demand) follow(s *cluster.State, visit func(*cluster.Job)) map[string]bool {
+func (d *demand) follow(s cluster.View, visit func(*cluster.Job)) map[string]bool {
 	changed := map[string]bool{}
 	if d.stale() {
 		for name := range d.asks {
@@ -69,7 +69,7 @@ func (d *demand) follow(s *cluster.State, visit func(*cluster.Job)) map[string]b
 		*d = newDemand(s)
 	}
 	d.nodes = s.Version()
-	s.ChangedJobs(d.known, func(slot int) {
+	s.Recent().Jobs(d.known, func(slot int) {
 		for slot >= len(d.jobs) {
 			d.jobs = append(d.jobs, pending{})
 		}
@@ -85,7 +85,7 @@ func (d *demand) follow(s *cluster.State, visit func(*cluster.Job)) map[string]b
 		d.count(&now, total.plus, +1, changed)
 		*was = now
 	})
-	d.known = s.JobsVersion()
+	d.known = s.Recent().JobsVersion()
 	return changed
 }
 
@@ -93,15 +93,15 @@ func (d *demand) follow(s *cluster.State, visit func(*cluster.Job)) map[string]b
 // depends on which nodes there are.
 func (d *demand) stale() bool {
 	specs := false
-	d.state.Changed(d.nodes, func(slot int) {
-		n := d.state.At(slot)
+	d.view.Recent().Nodes(d.nodes, func(slot int) {
+		n := d.view.At(slot)
 		specs = specs || n == nil || n.SpecVersion() > d.nodes
 	})
 	if !specs {
 		return false
 	}
 	for shape, a := range d.shapes {
-		if d.state.DeviceAsk(shape) != a.devices {
+		if d.view.DeviceAsk(shape) != a.devices {
 			return true
 		}
 	}
@@ -110,7 +110,7 @@ func (d *demand) stale() bool {
 
 // lacks is what the job lacks, nothing where it is not pending.
 func (d *demand) lacks(j *cluster.Job) pending {
-	if j == nil || !d.state.Waits(j) {
+	if j == nil || !d.view.Waits(j) {
 		return pending{}
 	}
 	out := pending{queue: j.Queue}
@@ -141,7 +141,7 @@ func (d *demand) count(p *pending, by func(total, int64) total, tasks int, chang
 		for _, x := range a.all {
 			asks[x.Name] = by(asks[x.Name], x.Value)
 		}
-		if x := a.devices; ofGPU(x, d.state.Queue(p.queue)) > 0 {
+		if x := a.devices; ofGPU(x, d.view.Queue(p.queue)) > 0 {
 			asks[cluster.DefaultDeviceResource] = by(asks[cluster.DefaultDeviceResource], x.OfGPU)
 		}
 	}
@@ -150,7 +150,7 @@ func (d *demand) count(p *pending, by func(total, int64) total, tasks int, chang
 func (d *demand) shape(s *cluster.Shape) *shapeAsk {
 	a := d.shapes[s]
 	if a == nil {
-		a = &shapeAsk{devices: d.state.DeviceAsk(s)}
+		a = &shapeAsk{devices: d.view.DeviceAsk(s)}
 		for _, x := range s.Resources {
 			a.all = a.all.With(x.Name, plus(a.all.Of(x.Name), x.Value))
 		}

@@ -26,7 +26,7 @@ const Name = "FairShare"
 
 type plugin struct {
 	session  *engine.Session
-	state    *cluster.State
+	view     cluster.View
 	settings Settings
 	offer    offer
 	kept     kept
@@ -47,7 +47,7 @@ func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.session, p.state, p.tree, p.settings.Decay.Now = s, s.State, nil, s.Now
+	p.session, p.view, p.tree, p.settings.Decay.Now = s, s.View, nil, s.Now
 	s.Hooks.AddSiblingOrder(p.compare)
 	s.Hooks.AddFrozenOrder(p.freeze)
 	s.Hooks.AddSurplus(p.deserved)
@@ -74,7 +74,7 @@ func (p *plugin) OnSessionClose(*engine.Session) { p.tree = nil }
 // is; what queues use is read from the State again after every placement.
 func (p *plugin) shares() *Tree {
 	if p.tree == nil {
-		p.tree = p.kept.follow(p.state, p.offer.of(p.state), p.settings)
+		p.tree = p.kept.follow(p.view, p.offer.of(p.view), p.settings)
 		if p.kept.moves() {
 			p.session.WakeAt(p.session.Now + max(1, p.settings.Decay.HalfLife/wakes))
 		}

@@ -68,7 +68,7 @@ func TestQueueOrder(t *testing.T) {
 				heads[state.Queue(j.Queue)] = j
 			}
 			slices.SortFunc(got, func(l, r *cluster.Queue) int {
-				a, b := state.Fork(l, r)
+				a, b := state.View().Fork(l, r)
 				if order := p.(*plugin).compare(engine.Bid{Queue: a, Job: heads[l]}, engine.Bid{Queue: b, Job: heads[r]}); order != 0 {
 					return order
 				}
@@ -106,7 +106,7 @@ func TestShares(t *testing.T) {
 		q("org").Weight(3), q("guest").Limit(gpu, 9000), q("research").Parent("org").Quota(gpu, 4000), q("prod").Parent("org").Weight(2), q("vision").Parent("research").Weight(4), q("speech").Parent("research").Limit(gpu, 0),
 		job("vision", 2, "n"), job("vision", 3, ""), job("speech", 5, ""), job("prod", 5, ""), job("guest", 5, ""),
 	)
-	tree := Shares(state, Offered(state), Settings{})
+	tree := Shares(state.View(), Offered(state.View()), Settings{})
 	got := map[string]Share{}
 	for _, q := range state.Queues() {
 		for _, sh := range tree.byName[q.Name].Shares {
@@ -158,7 +158,7 @@ func TestOfferKeepsInStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(Offered(state), kept.of(state)); d != "" {
+			if d := cmp.Diff(Offered(state.View()), kept.of(state.View())); d != "" {
 				t.Fatalf("(-anew +kept):\n%s", d)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // works out anew.
 type kept struct {
 	*Tree
-	state    *cluster.State
+	view     cluster.View
 	revision uint64
 	asks     demand
 	queues   uint64 // version that it is up to date with
@@ -53,8 +53,8 @@ type footing struct {
 }
 
 // follow brings the tree in step with the State, of which so much is to be divided.
-func (k *kept) follow(s *cluster.State, total cluster.Resources, settings Settings) *Tree {
-	if k.Tree == nil || k.state != s || k.revision != s.Revision() || !slices.Equal(k.kinds, s.Kinds()) {
+func (k *kept) follow(s cluster.View, total cluster.Resources, settings Settings) *Tree {
+	if k.Tree == nil || k.view != s || k.revision != s.Recent().Terms() || !slices.Equal(k.kinds, s.Kinds()) {
 		k.begin(s, settings)
 	}
 	if k.decay = settings.Decay; k.decay.counts() {
@@ -62,13 +62,13 @@ func (k *kept) follow(s *cluster.State, total cluster.Resources, settings Settin
 	}
 	k.divideUp(total)
 	asking := k.asks.follow(s, k.Tree.forget)
-	s.ChangedQueues(k.queues, func(q *cluster.Queue) {
+	s.Recent().Queues(k.queues, func(q *cluster.Queue) {
 		if node := k.bySlot[q.Slot()]; node.Leaf() {
 			asking[q.Name] = true
 		}
 		k.bySlot[q.Slot()].known = false
 	})
-	k.queues = s.QueuesVersion()
+	k.queues = s.Recent().QueuesVersion()
 	for name := range asking { // in whatever order: each sets requests of its own
 		k.ask(k.byName[name])
 	}
@@ -78,16 +78,16 @@ func (k *kept) follow(s *cluster.State, total cluster.Resources, settings Settin
 
 // recall takes in what the queues used until now.
 func (k *kept) recall() {
-	k.Tree.recall(k.state)
+	k.Tree.recall(k.view)
 	for _, d := range k.divided { // in any order: each is settled after those above it
 		k.soil(d)
 	}
 }
 
 // begin makes the tree anew, with nothing asked for.
-func (k *kept) begin(s *cluster.State, settings Settings) {
+func (k *kept) begin(s cluster.View, settings Settings) {
 	*k = kept{
-		Tree: newTree(s), state: s, revision: s.Revision(), asks: newDemand(s), kinds: s.Kinds(), accounts: accountsOf(s), divides: settings.Divided(s),
+		Tree: newTree(s), view: s, revision: s.Recent().Terms(), asks: newDemand(s), kinds: s.Kinds(), accounts: accountsOf(s), divides: settings.Divided(s),
 		columns: map[string]bool{}, divided: map[divisionOf]*division{},
 	}
 	k.recollection = newRecollection(k.divides)

@@ -32,10 +32,10 @@ func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
 			}
 			decay.Now = max(s.Now(), int64(step-rapid.IntRange(0, 3).Draw(t, "ago")))
 			apply(t, s, cluster.SessionOpened{Now: decay.Now})
-			total := Offered(s)
+			total := Offered(s.View())
 			p.settings = settings
 			ssn := e.Open(s, engine.Options{Now: decay.Now})
-			want, got := Shares(s, total, settings), p.shares()
+			want, got := Shares(s.View(), total, settings), p.shares()
 			for _, q := range s.Queues() {
 				x, y := want.byName[q.Name], got.byName[q.Name]
 				if diff := cmp.Diff(append([]Share{}, x.Shares...), append([]Share{}, y.Shares...)); diff != "" {

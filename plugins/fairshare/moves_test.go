@@ -39,7 +39,7 @@ func TestSharesMove(t *testing.T) {
 				if err := s.Apply(cluster.SessionOpened{Now: now}); err != nil {
 					t.Fatal(err)
 				}
-				k.follow(s, Offered(s), Settings{Decay: Decay{HalfLife: tt.halfLife, Weight: 1000, Now: now}})
+				k.follow(s.View(), Offered(s.View()), Settings{Decay: Decay{HalfLife: tt.halfLife, Weight: 1000, Now: now}})
 				if k.moves() {
 					until = lives + 5
 				}

@@ -8,14 +8,14 @@ import (
 )
 
 // Offered is what the schedulable nodes have, whoever holds it: what queues divide.
-func Offered(s *cluster.State) cluster.Resources {
+func Offered(s cluster.View) cluster.Resources {
 	var o offer
 	return o.of(s)
 }
 
 // offer keeps the sum in step with the books: it looks again only at nodes that changed.
 type offer struct {
-	state   *cluster.State
+	view    cluster.View
 	version uint64
 	nodes   []cluster.Resources // by slot
 	sum     map[string]int64
@@ -23,11 +23,11 @@ type offer struct {
 	products []string
 }
 
-func (o *offer) of(s *cluster.State) cluster.Resources {
-	if o.state != s || !slices.Equal(o.products, s.Products()) {
-		*o = offer{state: s, sum: map[string]int64{}, products: slices.Clone(s.Products())}
+func (o *offer) of(s cluster.View) cluster.Resources {
+	if o.view != s || !slices.Equal(o.products, s.Products()) {
+		*o = offer{view: s, sum: map[string]int64{}, products: slices.Clone(s.Products())}
 	}
-	s.Changed(o.version, func(slot int) {
+	s.Recent().Nodes(o.version, func(slot int) {
 		for slot >= len(o.nodes) {
 			o.nodes = append(o.nodes, nil)
 		}
@@ -65,7 +65,7 @@ func (o *offer) has(out cluster.Resources, n *cluster.Node) cluster.Resources {
 			continue
 		}
 		out = addDevice(out, own, d.Resource, cluster.Whole)
-		if len(o.products) > 0 && o.state.Named(d.ProductResource) {
+		if len(o.products) > 0 && o.view.Named(d.ProductResource) {
 			out = addDevice(out, own, d.ProductResource, cluster.Whole)
 		}
 		if d.Fraction > 0 && d.Resource != cluster.DefaultDeviceResource {

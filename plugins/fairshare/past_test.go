@@ -24,7 +24,7 @@ func shared(decay Decay, queues ...fixture.Part) *Tree {
 			}
 		}
 	}
-	return Shares(s, Offered(s), Settings{Decay: decay})
+	return Shares(s.View(), Offered(s.View()), Settings{Decay: decay})
 }
 
 // A full cluster since ever is 1. For the last half-life it is 1/2, for the one

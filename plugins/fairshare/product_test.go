@@ -22,8 +22,8 @@ func TestProductsAreDivided(t *testing.T) {
 		fixture.Job("b1").Queue("b").Devices(4).Shape(only), fixture.Job("b2").Queue("b").Devices(4),
 	}
 	state := fixture.State(parts...)
-	total := Offered(state)
-	tree := Shares(state, total, Settings{})
+	total := Offered(state.View())
+	tree := Shares(state.View(), total, Settings{})
 	if d := cmp.Diff(cluster.Resources{{Name: gpu, Value: 8000}, {Name: h100, Value: 4000}}, total[len(total)-2:]); d != "" {
 		t.Errorf("what there is (-want +got):\n%s", d)
 	}

@@ -66,7 +66,7 @@ func (r *recollection) begin(decay Decay) {
 }
 
 // recall works out what all queues used until now.
-func (t *Tree) recall(s *cluster.State) {
+func (t *Tree) recall(s cluster.View) {
 	t.recollection.begin(t.decay)
 	for _, root := range t.Roots {
 		t.recollection.recall(s, root)
@@ -75,7 +75,7 @@ func (t *Tree) recall(s *cluster.State) {
 
 // recall works out what the queue used, and all below it. A queue that reports
 // nothing of its past has that of the queues below it together.
-func (r *recollection) recall(s *cluster.State, q *Queue) {
+func (r *recollection) recall(s cluster.View, q *Queue) {
 	if q.past == nil {
 		q.past = make([]sum, len(r.places))
 	}

@@ -56,11 +56,11 @@ func TestRecallIsThePlainSum(t *testing.T) {
 				divided[name] = true
 			}
 		}
-		tree := newTree(s)
+		tree := newTree(s.View())
 		tree.recollection = newRecollection(divided)
 		for _, now := range rapid.SliceOfN(rapid.Int64Range(0, 20), 1, 4).Draw(t, "sessions at") {
 			tree.decay = Decay{HalfLife: 3, Weight: 1000, Now: now}
-			tree.recall(s)
+			tree.recall(s.View())
 			for name := range divided {
 				for _, q := range tree.bySlot {
 					want := plainUse(&tree.decay, q, name)

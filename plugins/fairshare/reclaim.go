@@ -61,7 +61,7 @@ func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 	if leaf == nil {
 		return nil
 	}
-	c := &claimant{plugin: p, tree: t, job: job, branch: leaf.branch, lacks: lacks, opened: p.state.QueuesVersion()}
+	c := &claimant{plugin: p, tree: t, job: job, branch: leaf.branch, lacks: lacks, opened: p.view.Recent().QueuesVersion()}
 	for _, q := range c.branch {
 		c.asks = append(c.asks, p.asked(q, lacks))
 	}
@@ -75,7 +75,7 @@ func (p *plugin) claimant(job *cluster.Job, lacks []*cluster.Task) *claimant {
 // placed. The plan is judged by the State that it ends in, so what is placed of the job
 // and what it still asks for count together.
 func (c *claimant) refresh() {
-	version := c.plugin.state.QueuesVersion()
+	version := c.plugin.view.Recent().QueuesVersion()
 	if c.version == version && c.left[0] != nil {
 		return
 	}
@@ -114,7 +114,7 @@ func (c *claimant) mayStay(level int, bound func(*Share) int64) bool {
 		return true
 	}
 	if level == len(c.branch)-1 {
-		if low, runs := c.plugin.state.Lowest(c.job.Queue); !runs || low >= c.job.Priority {
+		if low, runs := c.plugin.view.Classes().Lowest(c.job.Queue); !runs || low >= c.job.Priority {
 			return false
 		}
 	}
@@ -187,8 +187,8 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 		return nil, 0, VictimGuaranteed
 	}
 	own := c.branch[fork].Queue
-	theirs, keeps := tier.Without(c.plugin.state, leaf.branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.branch[fork].Queue, resource) })
-	switch mine := tier.With(c.plugin.state, own, c.left[fork].Of); {
+	theirs, keeps := tier.Without(c.plugin.view, leaf.branch[fork].Queue, func(resource string) int64 { return v.ChargeOf(leaf.branch[fork].Queue, resource) })
+	switch mine := tier.With(c.plugin.view, own, c.left[fork].Of); {
 	case keeps:
 		return nil, 0, VictimGuaranteed
 	case theirs.Rank() >= mine.Rank():
@@ -204,7 +204,7 @@ func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection 
 // would take that back from other tiers, in the name of that queue.
 func (c *claimant) wouldReturn(v *engine.Victim, fork int) bool {
 	for level, above := range c.branch[:fork] {
-		_, keeps := tier.Without(c.plugin.state, above.Queue, func(resource string) int64 {
+		_, keeps := tier.Without(c.plugin.view, above.Queue, func(resource string) int64 {
 			if c.asks[level].Of(resource) > 0 {
 				return 0
 			}

@@ -6,12 +6,12 @@ import "github.com/berth-project/berth/cluster"
 // device is known once it has one; until then the most that a device of its kind
 // would give stands for it.
 type requests struct {
-	state  *cluster.State
+	view   cluster.View
 	asks   map[string]map[string]int64
 	shapes map[*cluster.Shape]cluster.DeviceAsk
 }
 
-func pendingRequests(s *cluster.State) map[string]map[string]int64 {
+func pendingRequests(s cluster.View) map[string]map[string]int64 {
 	r := requests{s, map[string]map[string]int64{}, map[*cluster.Shape]cluster.DeviceAsk{}}
 	for _, j := range s.Pending() {
 		asks := r.asks[j.Queue]
@@ -43,7 +43,7 @@ func pendingRequests(s *cluster.State) map[string]map[string]int64 {
 func (r *requests) devices(s *cluster.Shape) cluster.DeviceAsk {
 	a, known := r.shapes[s]
 	if !known {
-		a = r.state.DeviceAsk(s)
+		a = r.view.DeviceAsk(s)
 		r.shapes[s] = a
 	}
 	return a

@@ -66,7 +66,7 @@ func (a *arguments) decay() (Decay, error) {
 // queue name, and what the profile adds. All others are free for all: a quota of
 // devices would be worth little if cores, which no queue has terms for, were divided
 // by weight.
-func (o *Settings) Divided(s *cluster.State) map[string]bool {
+func (o *Settings) Divided(s cluster.View) map[string]bool {
 	out := map[string]bool{}
 	for _, list := range [][]string{deviceNames(s), o.Divide} {
 		for _, name := range list {
@@ -85,7 +85,7 @@ func (o *Settings) Divided(s *cluster.State) map[string]bool {
 
 // deviceNames are the resources that devices of nodes are divided under:
 // slices are parts of GPUs unless some queue has terms for their own name.
-func deviceNames(s *cluster.State) []string {
+func deviceNames(s cluster.View) []string {
 	kinds := s.Kinds()
 	out := make([]string, len(kinds))
 	for i := range kinds {

@@ -26,7 +26,7 @@ type account struct {
 type accounts []account
 
 // accountsOf are the profiles that queues have terms for, by name.
-func accountsOf(s *cluster.State) accounts {
+func accountsOf(s cluster.View) accounts {
 	var names []string
 	for _, q := range s.Queues() {
 		names = append(names, profiles(q)...)
@@ -139,13 +139,13 @@ func (p *plugin) leastCharge(class cluster.Class, resource string) int64 {
 	if resource != gpu || !p.plain() {
 		return 1
 	}
-	return max(1, p.state.Each(class))
+	return max(1, p.view.Classes().Least(class))
 }
 
 // plain reports whether all devices are whole and count as nvidia.com/gpu, so that a
 // task is charged for all that it holds of devices.
 func (p *plugin) plain() bool {
-	return !slices.ContainsFunc(p.state.Kinds(), func(d cluster.Device) bool { return d.Resource != gpu || d.Profile != "" })
+	return !slices.ContainsFunc(p.view.Kinds(), func(d cluster.Device) bool { return d.Resource != gpu || d.Profile != "" })
 }
 
 // rise sets the request of a queue that has others below it.

@@ -53,7 +53,7 @@ type Share struct {
 }
 
 // newTree is the tree of queues, without shares.
-func newTree(s *cluster.State) *Tree {
+func newTree(s cluster.View) *Tree {
 	t := &Tree{byName: map[string]*Queue{}}
 	queues := s.Queues()
 	for _, q := range queues {
@@ -83,7 +83,7 @@ func newTree(s *cluster.State) *Tree {
 
 // Shares divides what there is among all queues of the State: top-down, children
 // dividing what their parent gets.
-func Shares(s *cluster.State, total cluster.Resources, settings Settings) *Tree {
+func Shares(s cluster.View, total cluster.Resources, settings Settings) *Tree {
 	t := newTree(s)
 	t.Total, t.decay = total, settings.Decay
 	names := map[string]bool{}

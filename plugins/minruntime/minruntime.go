@@ -24,7 +24,7 @@ var reasons = []engine.ReasonDoc{
 
 // plugin remembers what it found in the terms of queues until they change.
 type plugin struct {
-	state            *cluster.State
+	view             cluster.View
 	revision         uint64
 	reclaim, preempt bool // some queue has a run time for it
 }
@@ -39,9 +39,9 @@ func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 // OnSessionOpen registers nothing for a purpose that no queue has a run time for.
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	if p.state != s.State || p.revision != s.State.Revision() {
-		*p = plugin{state: s.State, revision: s.State.Revision()}
-		for _, q := range s.State.Queues() {
+	if p.view != s.View || p.revision != s.View.Recent().Terms() {
+		*p = plugin{view: s.View, revision: s.View.Recent().Terms()}
+		for _, q := range s.View.Queues() {
 			p.reclaim = p.reclaim || q.MinRunBeforeReclaim > 0
 			p.preempt = p.preempt || q.MinRunBeforePreempt > 0
 		}
@@ -61,7 +61,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 // veto protects victims that are younger than their queues' minimum.
 func veto(s *engine.Session, p engine.Purpose) engine.VictimRule {
 	may := func(v *engine.Victim) engine.Verdict {
-		least := minimum(s.State, v.Job, p)
+		least := minimum(s.View, v.Job, p)
 		if least == 0 {
 			return engine.NoOpinion
 		}
@@ -75,7 +75,7 @@ func veto(s *engine.Session, p engine.Purpose) engine.VictimRule {
 
 // minimum is how long a job is protected after its start: what the nearest queue at or
 // above its own says; 0: none does.
-func minimum(s *cluster.State, j *cluster.Job, p engine.Purpose) int64 {
+func minimum(s cluster.View, j *cluster.Job, p engine.Purpose) int64 {
 	for q := s.Queue(j.Queue); q != nil; q = s.Parent(q) {
 		least := q.MinRunBeforePreempt
 		if p == engine.Reclaim {

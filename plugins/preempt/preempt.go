@@ -48,7 +48,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 
 // preemptable compares priorities within a queue, and tiers where branches part.
 func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engine.Victim) engine.Verdict {
-	state := p.session.State
+	view := p.session.View
 	own, tierOf := p.tiers(job, lacks)
 	return func(v *engine.Victim) engine.Verdict {
 		if v.Job.Queue == job.Queue {
@@ -57,11 +57,11 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 			}
 			return engine.Protect(VictimNotLower)
 		}
-		a, b := state.Fork(own, state.Queue(v.Job.Queue))
+		a, b := view.Fork(own, view.Queue(v.Job.Queue))
 		if b == nil { // a job that runs stays in its queue when that is gone, or has queues below it by now
 			return engine.Protect(VictimTierNotWeaker)
 		}
-		theirs, keeps := tier.Without(state, b, func(resource string) int64 { return v.ChargeOf(b, resource) })
+		theirs, keeps := tier.Without(view, b, func(resource string) int64 { return v.ChargeOf(b, resource) })
 		switch {
 		case keeps:
 			return engine.Protect(VictimWithinItsGuarantee)
@@ -77,11 +77,11 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 // classes are those of lower priority in the queue, and those of queues that may
 // count as weaker: beyond its quota a Guaranteed queue is Standard.
 func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
-	state := p.session.State
-	own := state.Queue(job.Queue)
+	view := p.session.View
+	own := view.Queue(job.Queue)
 	weaker := false // some queue may count as weaker than the job's or one above it
-	for q := own; q != nil; q = state.Parent(q) {
-		weaker = weaker || max(state.Weakest(), cluster.TierStandard.Rank()) > q.Tier.Rank()
+	for q := own; q != nil; q = view.Parent(q) {
+		weaker = weaker || max(view.Weakest(), cluster.TierStandard.Rank()) > q.Tier.Rank()
 	}
 	return func(c cluster.Class) bool {
 		if c.Queue == job.Queue {
@@ -90,7 +90,7 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 		if !weaker {
 			return false
 		}
-		a, b := state.Fork(own, state.Queue(c.Queue))
+		a, b := view.Fork(own, view.Queue(c.Queue))
 		return b != nil && tier.Weakest(b).Rank() > a.Tier.Rank()
 	}
 }
@@ -98,8 +98,8 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 // tiers is what the job's queue and those above it count as with the job: those of its
 // tasks that are placed already are part of what the queues hold.
 func (p *plugin) tiers(job *cluster.Job, lacks []*cluster.Task) (own *cluster.Queue, tierOf func(*cluster.Queue) cluster.Tier) {
-	state := p.session.State
-	return state.Queue(job.Queue), func(q *cluster.Queue) cluster.Tier {
-		return tier.With(state, q, func(resource string) int64 { return p.session.ChargeStill(q, lacks, resource) })
+	view := p.session.View
+	return view.Queue(job.Queue), func(q *cluster.Queue) cluster.Tier {
+		return tier.With(view, q, func(resource string) int64 { return p.session.ChargeStill(q, lacks, resource) })
 	}
 }

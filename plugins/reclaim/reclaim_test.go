@@ -15,7 +15,7 @@ func (above) Name() string { return "Above" }
 func (above) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
 		return func(v *engine.Victim) engine.Verdict {
-			if s.State.Queue(v.Job.Queue).Used.Of(cluster.DefaultDeviceResource) <= 2000 {
+			if s.View.Queue(v.Job.Queue).Used.Of(cluster.DefaultDeviceResource) <= 2000 {
 				return engine.Protect("NotRich")
 			}
 			return engine.Allow

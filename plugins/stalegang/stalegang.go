@@ -57,7 +57,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 
 // sweep looks at pending jobs only: a gang below its minimum misses a task.
 func (p *plugin) sweep(stmt *engine.Statement) {
-	for _, j := range p.session.State.Torn() {
+	for _, j := range p.session.View.Torn() {
 		grace := p.grace.Nanoseconds()
 		if j.StaleGrace != nil {
 			grace = *j.StaleGrace
@@ -65,7 +65,7 @@ func (p *plugin) sweep(stmt *engine.Statement) {
 		if grace < 0 {
 			continue
 		}
-		if !p.session.State.Waits(j) || p.session.Now-j.Torn < grace {
+		if !p.session.View.Waits(j) || p.session.Now-j.Torn < grace {
 			p.session.WakeAt(j.Torn + grace)
 			continue
 		}

@@ -58,7 +58,7 @@ func TestElections(test *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Fatalf("an election decides otherwise (-turns +election):\n%s", d)
 			}
-			for _, task := range elects.Releasing() {
+			for _, task := range elects.View().Releasing() {
 				put(cluster.JobGone{Job: task.Job.ID})
 			}
 		}

@@ -278,12 +278,12 @@ func TestNodeGoneWhileAssumed(t *testing.T) {
 	c.tell(sent(task), cluster.NodeGone{Name: "a"})
 	c.session(10_000 * sec)
 	c.want("j", map[string]int{"Assumed": 1})
-	if absent := c.state.Absent(); len(absent) != 1 || absent[0].Name != "a" {
+	if absent := c.state.View().Absent(); len(absent) != 1 || absent[0].Name != "a" {
 		t.Errorf("absent: %v", absent)
 	}
 	c.tell(failed(task))
 	c.want("j", map[string]int{"Pending": 1})
-	if len(c.state.Absent()) != 0 {
+	if len(c.state.View().Absent()) != 0 {
 		t.Error("the absent node is remembered for no task")
 	}
 }

@@ -29,7 +29,7 @@ func (p *plugin) charge(need *cluster.Need, name string, b *bound, each cluster.
 		return int64(each)
 	}
 	least := int64(math.MaxInt64)
-	kinds := p.state.Kinds()
+	kinds := p.view.Kinds()
 	for i := range kinds {
 		if d := &kinds[i]; need.Kind(d) {
 			least = min(least, b.queue.Charge(d, each, b.name))
@@ -48,7 +48,7 @@ func (p *plugin) nameOf(need *cluster.Need) string {
 		return need.Resource
 	}
 	name := ""
-	kinds := p.state.Kinds()
+	kinds := p.view.Kinds()
 	for i := range kinds {
 		d := &kinds[i]
 		if !need.Kind(d) || d.Resource == name {
@@ -65,7 +65,7 @@ func (p *plugin) nameOf(need *cluster.Need) string {
 // product reports whether any device that the need may use is of the named
 // product, and whether none is of another.
 func (p *plugin) product(need *cluster.Need, name string) (some, all bool) {
-	kinds := p.state.Kinds()
+	kinds := p.view.Kinds()
 	all = true
 	for i := range kinds {
 		if d := &kinds[i]; need.Kind(d) {
@@ -83,7 +83,7 @@ func (p *plugin) varies(need *cluster.Need, b *bound) bool {
 		return false
 	}
 	first := int64(-1)
-	kinds := p.state.Kinds()
+	kinds := p.view.Kinds()
 	for i := range kinds {
 		if d := &kinds[i]; need.Kind(d) {
 			v := b.queue.Charge(d, cluster.Whole, b.name)

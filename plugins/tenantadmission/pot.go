@@ -8,7 +8,7 @@ import (
 
 // pots reports whether some node has unified memory, where claims of devices are
 // memory of the queue too.
-func (p *plugin) pots() bool { return p.state.Unified() > 0 }
+func (p *plugin) pots() bool { return p.view.Unified() > 0 }
 
 // pot bounds what the shape's claims take of the node's unified memory. Which
 // devices they are of is not known yet, so they are of the smallest that would

@@ -46,8 +46,8 @@ var reasons = []engine.ReasonDoc{
 }
 
 type plugin struct {
-	state *cluster.State
-	job   verdict
+	view cluster.View
+	job  verdict
 }
 
 // verdict is what was found out about the minimum of the form that was asked about last.
@@ -65,7 +65,7 @@ func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *plugin) OnSessionOpen(s *engine.Session) {
-	p.state, p.job = s.State, verdict{}
+	p.view, p.job = s.View, verdict{}
 	s.Hooks.AddPreFilter(p.before)
 	s.Hooks.AddTaskFilter(p.matters, p.admit)
 }
@@ -113,7 +113,7 @@ type bound struct {
 // bounds are all that the job is under: its own queue's first, then those above.
 func (p *plugin) bounds(j *cluster.Job) iter.Seq[bound] {
 	return func(yield func(bound) bool) {
-		for q := p.state.Queue(j.Queue); q != nil; q = p.state.Parent(q) {
+		for q := p.view.Queue(j.Queue); q != nil; q = p.view.Parent(q) {
 			for i := range q.Limits {
 				l := &q.Limits[i]
 				if !yield(bound{q, l.Name, l.Value, q.Used.Of(l.Name), false}) {

@@ -71,7 +71,7 @@ func TestMainNeverPanics(t *testing.T) {
 	if code != exitInput || out != "" || !strings.Contains(errs, "plugin Own") || !strings.Contains(errs, "oops") {
 		t.Errorf("a plugin panics: %d: %s%s", code, out, errs)
 	}
-	code, out, errs = runMain(t, func(s *engine.Session) { s.State = nil }, "simulate", "-")
+	code, out, errs = runMain(t, func(s *engine.Session) { s.View = cluster.View{} }, "simulate", "-")
 	if code != exitBug || out != "" || !strings.Contains(errs, "this is a bug") {
 		t.Errorf("%d: %s%s", code, out, errs)
 	}

@@ -208,7 +208,7 @@ func (p *program) groups(paths []string) ([]*cluster.Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups := state.Groups()
+	groups := state.View().Groups()
 	if len(groups) == 0 {
 		return nil, fmt.Errorf("no node of %s has devices", strings.Join(paths, ", "))
 	}

@@ -53,7 +53,7 @@ func (p *program) prepare(b *manifest.Bundle) (*engine.Engine, *cluster.State, e
 // workload finds the ID that somebody means: in full, or as far as it takes to
 // tell it from all others. LeftOut are those that are not in the books, and why.
 func workload(state *cluster.State, leftOut map[string]string, name string) (string, error) {
-	if state.Job(name) != nil || len(state.Set(name)) > 0 {
+	if state.Job(name) != nil || len(state.View().Sets().Jobs(name)) > 0 {
 		return name, nil
 	}
 	var ids, short []string
@@ -61,8 +61,8 @@ func workload(state *cluster.State, leftOut map[string]string, name string) (str
 		ids = append(ids, j.ID)
 		short = append(short, j.ID[strings.LastIndexByte(j.ID, '/')+1:])
 	}
-	ids = append(ids, state.Sets()...)
-	for _, set := range state.Sets() {
+	ids = append(ids, state.View().Sets().Names()...)
+	for _, set := range state.View().Sets().Names() {
 		short = append(short, set[strings.LastIndexByte(set, '/')+1:])
 	}
 	switch matches := matching(ids, name); {

@@ -10,7 +10,7 @@ import (
 
 // knobs lets why try what a model's owner could have written instead.
 func knobs(plans []*model.Plan, state *cluster.State) func(id string) []explain.Knob {
-	fleet := model.NewFleet(state.Groups())
+	fleet := model.NewFleet(state.View().Groups())
 	return func(id string) []explain.Knob {
 		i := slices.IndexFunc(plans, func(p *model.Plan) bool {
 			return slices.ContainsFunc(p.Jobs, func(j *cluster.Job) bool { return j.ID == id })
@@ -40,7 +40,7 @@ func knobs(plans []*model.Plan, state *cluster.State) func(id string) []explain.
 
 // served reports whether the workload is a model, or a replica of one.
 func served(state *cluster.State, id string) bool {
-	jobs := state.Set(id)
+	jobs := state.View().Sets().Jobs(id)
 	if j := state.Job(id); j != nil {
 		jobs = []*cluster.Job{j}
 	}

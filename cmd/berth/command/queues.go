@@ -91,7 +91,7 @@ type queueView struct {
 }
 
 func viewQueues(state *cluster.State, settings fairshare.Settings) *queueView {
-	v := &queueView{fairshare.Shares(state, fairshare.Offered(state), settings), map[string]bool{cluster.DefaultDeviceResource: true}, settings.Divided(state)}
+	v := &queueView{fairshare.Shares(state.View(), fairshare.Offered(state.View()), settings), map[string]bool{cluster.DefaultDeviceResource: true}, settings.Divided(state.View())}
 	for _, n := range state.Nodes() {
 		for i := range n.Devices {
 			v.devices[n.Devices[i].Resource] = true

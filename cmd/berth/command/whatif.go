@@ -156,7 +156,7 @@ func findTemplate(state *cluster.State, name string) (*cluster.Node, error) {
 	want := strings.ReplaceAll(name, " x ", " × ")
 	var names, matches []string
 	var found *cluster.Node
-	for _, g := range state.Groups() {
+	for _, g := range state.View().Groups() {
 		names = append(names, strings.ReplaceAll(g.Key.String(), " × ", " x "))
 		if want == g.Key.Product || want == g.Key.String() {
 			matches = append(matches, names[len(names)-1])

@@ -63,7 +63,7 @@ func (p *tracker) Reasons() []engine.ReasonDoc { return reasons }
 func (p *tracker) OnSessionOpen(s *engine.Session) {
 	// The books may have changed since the last session: count anew.
 	p.tasks = map[string]int{}
-	for _, job := range s.State.Jobs() {
+	for _, job := range s.View.Jobs() {
 		for _, t := range job.Tasks() {
 			if t.Placed() {
 				p.tasks[job.Namespace]++

@@ -25,8 +25,8 @@ type Counter struct {
 	// for Against. It costs a look at every placed task.
 	Holders bool
 
-	state   *cluster.State
-	known   uint64 // version of state that the counts are up to date with
+	view    cluster.View
+	known   uint64 // version of the view that the counts are up to date with
 	session uint64
 	terms   map[string]*Term // asked for, by key
 	held    map[string]*Term // held by placed jobs, by key
@@ -35,8 +35,8 @@ type Counter struct {
 
 // Open brings the counts up to date and follows the session from here on.
 func (c *Counter) Open(s *engine.Session) {
-	if c.state != s.State {
-		c.state, c.known = s.State, 0
+	if c.view != s.View {
+		c.view, c.known = s.View, 0
 		c.terms, c.held = map[string]*Term{}, map[string]*Term{}
 	}
 	c.session++
@@ -47,14 +47,14 @@ func (c *Counter) Open(s *engine.Session) {
 		}
 	}
 	if c.Holders || len(c.terms) > 0 {
-		c.state.Changed(c.known, c.recount)
+		c.view.Recent().Nodes(c.known, c.recount)
 	}
-	c.known = c.state.Version()
+	c.known = c.view.Version()
 	hear := func(by int) func(*engine.Event) {
 		return func(e *engine.Event) {
 			// Otherwise a session was opened on another State, or the node is gone and
 			// its tasks do not count.
-			if c.state == s.State && c.state.Node(e.Node.Name) == e.Node {
+			if c.view == s.View && c.view.Node(e.Node.Name) == e.Node {
 				c.add(e.Task, e.Node, by)
 			}
 		}
@@ -73,7 +73,7 @@ func (c *Counter) Term(j *cluster.Job, t *cluster.JobTerm) *Term {
 	if term == nil {
 		term = newTerm(key, j, t)
 		c.terms[key] = term
-		for _, n := range c.state.Nodes() {
+		for _, n := range c.view.Nodes() {
 			for _, task := range n.Tasks {
 				if stays(task) && term.Matches(task.Job) {
 					term.add(n, +1)
@@ -108,7 +108,7 @@ func (c *Counter) recount(slot int) {
 			delete(c.held, key)
 		}
 	}
-	n := c.state.At(slot)
+	n := c.view.At(slot)
 	if n == nil {
 		return
 	}

@@ -5,7 +5,7 @@ package tier
 import "github.com/berth-project/berth/cluster"
 
 // With is the tier of the queue for a job that requests so much more.
-func With(s *cluster.State, q *cluster.Queue, asks func(resource string) int64) cluster.Tier {
+func With(s cluster.View, q *cluster.Queue, asks func(resource string) int64) cluster.Tier {
 	if q.Tier != cluster.TierGuaranteed {
 		return q.Tier
 	}
@@ -21,7 +21,7 @@ func With(s *cluster.State, q *cluster.Queue, asks func(resource string) int64) 
 // what it holds. A victim that holds nothing that the quota names is within it. Keeps:
 // without the victim the queue would hold less than its quota, so the victim is
 // protected.
-func Without(s *cluster.State, q *cluster.Queue, holds func(resource string) int64) (tier cluster.Tier, keeps bool) {
+func Without(s cluster.View, q *cluster.Queue, holds func(resource string) int64) (tier cluster.Tier, keeps bool) {
 	if q.Tier != cluster.TierGuaranteed {
 		return q.Tier, false
 	}
