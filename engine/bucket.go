@@ -57,6 +57,7 @@ type bucket struct {
 	permanent bool     // waiting does not help
 	before    bool     // something was in the way before any node was looked at
 	loose     bool     // any change of a node may help
+	wakes     Wake     // what else may help, by the hints of plugins
 	recheck   bool     // a node would do, and something else was in the way
 
 	pick   *waiter // the one to be tried

@@ -23,7 +23,7 @@ func (s *Session) contain() {
 	if s.fault.err == nil {
 		s.fault.err = fmt.Errorf("plugin %s: %s panicked at %s: %v", by.plugin, by.hook, by.where, p)
 	}
-	s.Hooks.handlers = nil // they may be what panicked
+	s.Hooks.handlers, s.Hooks.reservers = nil, nil // they may be what panicked
 	if st := s.clerk.open; st != nil {
 		st.Discard()
 	}
@@ -105,6 +105,10 @@ func (h *Hooks) each(visit func(hook, plugin string, fn any)) {
 	visitAll(visit, "AddAdapter", h.adapters)
 	visitAll(visit, "AddSweep", h.sweeps)
 	visitAll(visit, "AddStanding", h.standings)
+	for i := range h.reservers {
+		visit("AddReserve", h.reservers[i].plugin, h.reservers[i].fn.Reserve)
+		visit("AddReserve", h.reservers[i].plugin, h.reservers[i].fn.Unreserve)
+	}
 }
 
 func visitAll[F any](visit func(hook, plugin string, fn any), name string, list []hook[F]) {

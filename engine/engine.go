@@ -14,6 +14,8 @@ type Engine struct {
 	idle     idle
 	swept    swept
 	events   int // of the last session that had any
+	// observers are those of the last session.
+	observers []hook[Observer]
 }
 
 // swept is up to where gangs were looked at that may be below their minimum.
@@ -80,6 +82,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	e.register(s)
 	s.Hooks.staticFirst()
 	e.index.open(view, s.Hooks, s.fault)
+	e.observers = s.Hooks.observers
 	return s
 }
 

@@ -13,6 +13,7 @@ type finder struct {
 	search Search
 	fault  *fault
 	levels map[string][]*scope // what the cluster divides into, by label
+	barred barred
 }
 
 // before asks the hooks that need no node.
@@ -110,6 +111,9 @@ func (f *finder) taskHooks(t *cluster.Task) (filters []hook[TaskFilter], scorers
 		if h.tasks == nil || h.tasks(t, t.Job) {
 			filters = append(filters, h)
 		}
+	}
+	if len(f.barred) > 0 {
+		filters = append(filters, f.bars(t)...)
 	}
 	for _, h := range f.hooks.taskScores {
 		if h.tasks == nil || h.tasks(t, t.Job) {

@@ -23,8 +23,8 @@ func (k *bucket) helped(b *backlog) bool {
 func (k *bucket) news(b *backlog, t *cluster.Task) bool {
 	if before := b.finder.before(t); before != nil { // whatever nodes have, it may not have it
 		if k.recheck = true; before.Before.Queue == "" {
-			if !k.loose {
-				k.loose = true
+			was := k.loose
+			if k.heed(b.finder.hooks.wakes(before.Before.Plugin)); k.loose && !was {
 				k.lane.loose++
 			}
 		} else {

@@ -146,6 +146,9 @@ type Hooks struct {
 	sweeps         []hook[Sweep]
 	standings      []hook[StandingRule]
 	handlers       []EventHandler
+	reservers      []hook[Reserver]
+	observers      []hook[Observer]
+	hints          map[string]Wake
 }
 
 // staticFirst puts static filters before the others, each kind in profile order.
@@ -164,9 +167,18 @@ func (h *Hooks) staticFirst() {
 	}
 }
 
+// misused voids the session: a plugin registered a hook that cannot be asked.
+func (h *Hooks) misused(hook, format string, args ...any) {
+	plugin := "engine"
+	if h.opening != nil {
+		plugin = h.opening.Name()
+	}
+	h.fault.fail(plugin, hook+": "+format, args...)
+}
+
 func add[F any](h *Hooks, list *[]hook[F], fn F) *hook[F] {
 	if h.opening == nil {
-		h.fault.fail("engine", "a hook was registered after the session had opened; register hooks in OnSessionOpen")
+		h.misused("a hook", "it was registered after the session had opened; register hooks in OnSessionOpen")
 		return &hook[F]{}
 	}
 	*list = append(*list, hook[F]{fn: fn, plugin: h.opening.Name(), weight: h.opening.weight, order: len(*list)})
@@ -205,7 +217,7 @@ func (h *Hooks) AddSiblingOrder(fn SiblingOrder) {
 func (h *Hooks) AddFrozenOrder(fn FrozenOrder) {
 	last := len(h.queueOrders) - 1
 	if last < 0 || h.opening == nil || h.queueOrders[last].plugin != h.opening.Name() || !h.queueOrders[last].siblings {
-		h.fault.fail("engine", "AddFrozenOrder is called after AddSiblingOrder of the same plugin; there is none")
+		h.misused("AddFrozenOrder", "it is called after AddSiblingOrder of the same plugin; there is none")
 		return
 	}
 	h.queueOrders[last].freeze = fn

@@ -80,7 +80,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
 	k.lane.unlist(k)
 	b.unblock(k)
-	k.permanent, k.before, k.loose = r.Permanent, false, false
+	k.permanent, k.before, k.loose, k.wakes = r.Permanent, false, false, 0
 	for i := range r.Attempts {
 		for _, g := range r.Attempts[i].Groups {
 			if g.Rejection != nil && g.Rejection.Queue != "" {
@@ -91,20 +91,28 @@ func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
 		switch a := &r.Attempts[i]; {
 		case a.Before == nil:
 		case a.Before.Queue == "" || a.Placed > 0: // it depends on more than the queue
-			k.before, k.loose = true, true
+			k.before = true
+			k.heed(b.finder.hooks.wakes(a.Before.Plugin))
 		default:
 			k.before = true
 			b.block(k, a.Before.Queue)
 		}
 	}
 	openShapes(job, func(t *cluster.Task) bool {
-		if filters, _, _ := b.finder.taskHooks(t); len(filters) > 0 {
-			k.loose = true
+		filters, _, _ := b.finder.taskHooks(t)
+		for i := range filters {
+			k.heed(b.finder.hooks.wakes(filters[i].plugin))
 		}
 		k.asks = append(k.asks, b.ask(t))
 		return true
 	})
 	k.lane.list(k)
+}
+
+// heed has the bucket be tried again after such changes.
+func (k *bucket) heed(w Wake) {
+	k.loose = k.loose || w&WakeNodes != 0
+	k.wakes |= w &^ WakeNodes
 }
 
 func (b *backlog) block(k *bucket, queue string) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 
@@ -161,23 +162,32 @@ func (p *placer) placeTask(alt *cluster.Alternative, t *cluster.Task, in *scope)
 	if p.finder.before(t) != nil {
 		return false
 	}
-	// 2. The best node, by filter and score.
-	node := p.finder.best(t, in)
-	if node == nil || p.fault.err != nil {
-		return false
+	for {
+		// 2. The best node, by filter and score.
+		node := p.finder.best(t, in)
+		if node == nil || p.fault.err != nil {
+			return false
+		}
+		// 3. Devices on it.
+		d := p.decision(alt, t, node, in)
+		claims, ok := p.finder.devices(t.Shape, node)
+		if p.fault.err != nil {
+			return false
+		}
+		if !ok {
+			p.fault.unguarded(fmt.Errorf("the devices of node %s cannot hold task %s", node.Name, t.ID))
+			return false
+		}
+		// 4. The task is allocated there. Where a Reserver turns the node down, the next
+		// best one follows.
+		d.Claims = claims
+		if p.allocate(t, d, node) {
+			return true
+		}
+		if p.fault.err != nil {
+			return false
+		}
 	}
-	// 3. Devices on it, and the books.
-	d := p.decision(alt, t, node, in)
-	claims, ok := p.finder.devices(t.Shape, node)
-	if p.fault.err != nil {
-		return false
-	}
-	if !ok {
-		p.fault.unguarded(fmt.Errorf("the devices of node %s cannot hold task %s", node.Name, t.ID))
-		return false
-	}
-	d.Claims = claims
-	return p.allocate(t, d, node)
 }
 
 func (p *placer) decision(alt *cluster.Alternative, t *cluster.Task, n *cluster.Node, in *scope) Decision {
@@ -188,11 +198,18 @@ func (p *placer) decision(alt *cluster.Alternative, t *cluster.Task, n *cluster.
 	return d
 }
 
-// allocate books what the filters let through.
+// allocate allocates the task where the filters let it pass. It reports false where a
+// Reserver turns the node down, which is not tried again then, and where the session is void.
 func (p *placer) allocate(t *cluster.Task, d Decision, n *cluster.Node) bool {
-	if err := p.stmt.allocate(t, d, n); err != nil {
-		p.fault.unguarded(err)
-		return false
+	err := p.stmt.allocate(t, d, n)
+	if err == nil {
+		return true
 	}
-	return true
+	var why *unreserved
+	if errors.As(err, &why) {
+		p.finder.bar(t, n, why)
+	} else {
+		p.fault.unguarded(err)
+	}
+	return false
 }

@@ -147,6 +147,7 @@ func (s *Session) passParked(out *Outcome) {
 func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	out.Tried = append(out.Tried, job.ID)
 	stmt := s.clerk.begin()
+	s.finder.barred = nil
 	placed := job.Placed()
 	stmt.aim.minimal = true
 	if job.Stands() {

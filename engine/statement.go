@@ -102,7 +102,8 @@ func (st *Statement) end() {
 }
 
 // Allocate places the task: it is bound, or nominated where part of its room is
-// still releasing. It fails, changing nothing, if the room is not there.
+// still releasing. It fails, changing nothing, if the room is not there or a plugin
+// cannot reserve what it needs.
 func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster.Claim) error {
 	return st.allocate(t, Decision{Node: n.Name, Claims: claims}, n)
 }
@@ -111,6 +112,12 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 	at := st.position()
 	if err := st.tx.Place(t, n, d.Claims, st.clerk.now); err != nil {
 		return err
+	}
+	if len(st.clerk.hooks.reservers) > 0 {
+		if err := st.clerk.hooks.reserve(t, n); err != nil {
+			st.tx.UndoTo(at)
+			return err
+		}
 	}
 	d.Action, d.Task = Bind, t.Ref()
 	if t.Status == cluster.Nominated {
@@ -217,6 +224,9 @@ func (st *Statement) Rollback(checkpoint int) {
 		n := op.node
 		if n == nil && op.task != nil {
 			n = op.task.Node
+		}
+		if op.kind == placed {
+			st.clerk.hooks.unreserve(st.clerk.hooks.reservers, op.task, n)
 		}
 		st.tx.UndoTo(op.at)
 		switch op.kind {
@@ -337,6 +347,7 @@ func (st *Statement) Commit() []Decision {
 		switch op := &st.log[i]; op.kind {
 		case withdrawn:
 			t := op.task.Ref()
+			st.clerk.hooks.unreserve(st.clerk.hooks.reservers, op.task, op.node)
 			st.clerk.record(Record{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node.Name})
 		case retired:
 			st.clerk.record(Record{Kind: Retired, Job: op.job.ID, Score: op.worth})

@@ -17,7 +17,8 @@ import (
 //     are on.
 //   - A node has room that it had not, and takes one of its shapes.
 //   - A queue whose bound was in its way uses more or less than before.
-//   - Where a filter looks at more than the shape and the node: any node changed.
+//   - Where a filter looks at more than the shape and the node: any node changed or,
+//     where its plugin gave a hint, something changed that the hint names.
 //
 // A job whose own tasks stand otherwise than before is in no bucket: it is tried.
 
@@ -52,11 +53,32 @@ func (b *backlog) wake(moved map[string]bool) {
 	}
 	b.lookAtQueues(b.queues)
 	b.lookAtKinds()
+	b.lookAtHints()
 	for _, l := range b.lanes {
 		if l != nil && l.loose > 0 {
 			l.callLoose()
 		}
 	}
+}
+
+// lookAtHints tries the buckets that a change since the last session may help, by the
+// hints of plugins.
+func (b *backlog) lookAtHints() {
+	var changed Wake
+	if b.jobs != b.view.Recent().JobsVersion() {
+		changed |= WakeJobs
+	}
+	if b.queues != b.view.Recent().QueuesVersion() {
+		changed |= WakeQueues
+	}
+	if changed == 0 || len(b.finder.hooks.hints) == 0 {
+		return
+	}
+	b.each(func(k *bucket) {
+		if k.wakes&changed != 0 {
+			b.force(k)
+		}
+	})
 }
 
 // each visits all buckets.

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
@@ -38,6 +39,7 @@ type Leader struct {
 	follower *Follower
 	position uint64
 	broken   error
+	unheard  error // of observers that panicked since the last Run
 }
 
 // Lead makes a leader. It copies the State once, for the follower.
@@ -68,16 +70,22 @@ func (l *Leader) Apply(c cluster.Change) error {
 	if l.broken != nil {
 		return l.broken
 	}
+	told := l.engine.Watch(l.state, c)
 	if err := l.state.Apply(c); err != nil {
 		return err
 	}
-	return l.publish([]cluster.Change{c}, nil)
+	if err := l.publish([]cluster.Change{c}, nil); err != nil {
+		return err
+	}
+	l.unheard = errors.Join(l.unheard, told())
+	return nil
 }
 
 // Run makes one pass over the pending jobs. The session is patient, and records.
 // Where a plugin breaks its contract, what was decided before that stands, is
-// logged, and is in the outcome beside the error. Readers share the refusals of the
-// outcome: the caller leaves them as they are.
+// logged, and is in the outcome beside the error. The same holds for an observer that
+// panicked since the last Run. Readers share the refusals of the outcome: the caller
+// leaves them as they are.
 func (l *Leader) Run(o engine.Options) (engine.Outcome, error) {
 	if l.broken != nil {
 		return engine.Outcome{}, l.broken
@@ -89,6 +97,8 @@ func (l *Leader) Run(o engine.Options) (engine.Outcome, error) {
 	if broken := l.publish(out.Changes, out.Refusals); broken != nil {
 		return engine.Outcome{}, broken
 	}
+	err = errors.Join(err, l.unheard, l.engine.Committed(out.Decisions))
+	l.unheard = nil
 	return out, err
 }
 

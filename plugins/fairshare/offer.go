@@ -13,21 +13,23 @@ func Offered(s cluster.View) cluster.Resources {
 	return o.of(s)
 }
 
-// offer keeps the sum in step with the books: it looks again only at nodes that changed.
+// offer keeps the sum in step with the State: it looks again only at nodes that changed.
 type offer struct {
-	view    cluster.View
-	version uint64
-	nodes   []cluster.Resources // by slot
-	sum     map[string]int64
+	read  cluster.Since
+	nodes []cluster.Resources // by slot
+	sum   map[string]int64
 	// products are those that were counted apart: others are nobody's terms.
 	products []string
 }
 
 func (o *offer) of(s cluster.View) cluster.Resources {
-	if o.view != s || !slices.Equal(o.products, s.Products()) {
-		*o = offer{view: s, sum: map[string]int64{}, products: slices.Clone(s.Products())}
+	if !slices.Equal(o.products, s.Products()) {
+		o.read = cluster.Since{} // nodes are counted by product
 	}
-	s.Recent().Nodes(o.version, func(slot int) {
+	begin := func() {
+		o.nodes, o.sum, o.products = nil, map[string]int64{}, slices.Clone(s.Products())
+	}
+	o.read.Nodes(s, begin, func(slot int) {
 		for slot >= len(o.nodes) {
 			o.nodes = append(o.nodes, nil)
 		}
@@ -39,7 +41,6 @@ func (o *offer) of(s cluster.View) cluster.Resources {
 			o.sum[a.Name] = plus(o.sum[a.Name], a.Value)
 		}
 	})
-	o.version = s.Version()
 	var out cluster.Resources
 	for name, v := range o.sum {
 		if v > 0 {
@@ -65,7 +66,7 @@ func (o *offer) has(out cluster.Resources, n *cluster.Node) cluster.Resources {
 			continue
 		}
 		out = addDevice(out, own, d.Resource, cluster.Whole)
-		if len(o.products) > 0 && o.view.Named(d.ProductResource) {
+		if slices.Contains(o.products, d.ProductResource) {
 			out = addDevice(out, own, d.ProductResource, cluster.Whole)
 		}
 		if d.Fraction > 0 && d.Resource != cluster.DefaultDeviceResource {

@@ -1,0 +1,39 @@
+package cluster
+
+// Since remembers up to where a View has been read. A reader that keeps figures from
+// session to session derives them from the View and keeps one Since for each list that
+// it follows: it then takes in what changed, and begins anew where the View is of another
+// State. So its figures are the same whether it was there from the beginning or started
+// with the State as it is. The zero Since has read nothing.
+type Since struct {
+	view    View
+	version uint64
+}
+
+// Nodes calls visit for the slot of every node that changed since the last call; see
+// Recent.Nodes. Where the View is of another State than that of the last call, it calls
+// begin first and then visits all slots.
+func (s *Since) Nodes(v View, begin func(), visit func(slot int)) {
+	s.follow(v, v.Version(), begin, func(since uint64) { v.Recent().Nodes(since, visit) })
+}
+
+// Jobs is Nodes for jobs; see Recent.Jobs.
+func (s *Since) Jobs(v View, begin func(), visit func(slot int)) {
+	s.follow(v, v.Recent().JobsVersion(), begin, func(since uint64) { v.Recent().Jobs(since, visit) })
+}
+
+// Queues is Nodes for queues; see Recent.Queues.
+func (s *Since) Queues(v View, begin func(), visit func(*Queue)) {
+	s.follow(v, v.Recent().QueuesVersion(), begin, func(since uint64) { v.Recent().Queues(since, visit) })
+}
+
+func (s *Since) follow(v View, now uint64, begin func(), read func(since uint64)) {
+	if s.view != v {
+		*s = Since{view: v}
+		begin()
+	}
+	if s.version != now {
+		read(s.version)
+		s.version = now
+	}
+}

@@ -1,0 +1,251 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// licenses is a plugin whose nodes have so many licenses each: every task needs one.
+type licenses struct {
+	each  int
+	held  map[string]int // by node
+	moved int            // how often one was held or given back
+}
+
+func (l *licenses) Name() string { return "Licenses" }
+
+func (l *licenses) OnSessionOpen(s *engine.Session) {
+	l.held = map[string]int{}
+	for _, n := range s.View.Nodes() {
+		l.held[n.Name] = len(n.Tasks)
+	}
+	s.Hooks.AddReserve(nil, engine.Reserver{
+		Reserve: func(_ *cluster.Task, n *cluster.Node) *engine.Rejection {
+			if l.held[n.Name] >= l.each {
+				return &engine.Rejection{Reason: "NoLicense", Cure: engine.Wait | engine.Evict, Want: engine.Quantity{Value: 1, Unit: engine.Count}}
+			}
+			l.held[n.Name]++
+			l.moved++
+			return nil
+		},
+		Unreserve: func(_ *cluster.Task, n *cluster.Node) { l.held[n.Name]--; l.moved++ },
+	})
+}
+
+// TestReserve: a node that a Reserver turns down is passed over, and a gang that finds
+// too few gives everything back.
+func TestReserve(t *testing.T) {
+	for _, search := range []engine.Search{engine.Indexed, engine.Scan, engine.Twin} {
+		l := &licenses{each: 2}
+		e := fixture.Engine(fixture.Fit(), l)
+		state := fixture.State(
+			fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Node("b").GPUs(8, "A100", "80Gi"),
+			fixture.Job("1-single").Devices(1), fixture.Job("2-gang").Devices(1).Gang(2), fixture.Job("3-gang").Devices(1).Gang(2))
+		out, err := e.Open(state, engine.Options{Search: search, Now: 1}).Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(len(state.Node("a").Tasks), len(state.Node("b").Tasks), l.held["a"], l.held["b"]); got != "2 1 2 1" {
+			t.Errorf("tasks and licenses on a and b: %s", got)
+		}
+		if len(out.Refusals) != 1 || out.Refusals[0].Job != "job/3-gang" || out.Refusals[0].Reason != "NoLicense" || out.Refusals[0].Permanent {
+			t.Errorf("%+v", out.Refusals)
+		}
+		if at := out.Refusals[0].Attempts[0]; at.Placed != 1 || at.Nearest[0].Rejection.Plugin != "Licenses" {
+			t.Errorf("%+v", at)
+		}
+	}
+}
+
+// TestReserveIsUndone: whatever is tried and taken back, what is held at the end is what
+// is placed, and no node has more than its licenses.
+func TestReserveIsUndone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var parts []fixture.Part
+		for i := range rapid.IntRange(1, 4).Draw(t, "nodes") {
+			parts = append(parts, fixture.Node(fmt.Sprint("n", i)).GPUs(rapid.IntRange(1, 4).Draw(t, "gpus"), "A100", "80Gi"))
+		}
+		for i := range rapid.IntRange(1, 6).Draw(t, "jobs") {
+			n := rapid.IntRange(1, 4).Draw(t, "tasks")
+			j := fixture.Job(fmt.Sprint("j", i)).Devices(rapid.IntRange(1, 2).Draw(t, "devices")).Gang(n).Min(rapid.IntRange(1, n).Draw(t, "min")).
+				Priority(int32(rapid.IntRange(1, 3).Draw(t, "priority"))).Preemptible()
+			if rapid.Bool().Draw(t, "subgroups") {
+				j = j.Subgroup("s", 1, 1, cluster.Topology{})
+			}
+			parts = append(parts, j)
+		}
+		l := &licenses{each: rapid.IntRange(1, 3).Draw(t, "each")}
+		e := fixture.Engine(fixture.Fit(), fixture.Consent(), l)
+		state := fixture.State(parts...)
+		for now := range int64(3) {
+			s := e.Open(state, engine.Options{Now: now, Search: engine.Twin, Patient: rapid.Bool().Draw(t, "patient")})
+			if _, err := s.Run(); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range state.Nodes() {
+				if l.held[n.Name] != len(n.Tasks) || len(n.Tasks) > l.each {
+					t.Fatalf("node %s has %d tasks and holds %d of %d licenses", n.Name, len(n.Tasks), l.held[n.Name], l.each)
+				}
+			}
+		}
+	})
+}
+
+// TestReserveNeedsBoth: half a Reserver voids the session.
+func TestReserveNeedsBoth(t *testing.T) {
+	e := fixture.Engine(fixture.Fit(), &policy{name: "Half", open: func(s *engine.Session) {
+		s.Hooks.AddReserve(nil, engine.Reserver{Unreserve: func(*cluster.Task, *cluster.Node) {}})
+	}})
+	if _, err := e.Open(fixture.State(), engine.Options{}).Run(); err == nil || err.Error() != "plugin Half: AddReserve: it needs both Reserve and Unreserve" {
+		t.Errorf("%v", err)
+	}
+}
+
+func nameOf(t cluster.TaskRef) string { return t.Job + "/" + t.Name }
+
+// observed lists what an Observer hears.
+func observed(heard *[]string) func(*engine.Session) {
+	note := func(kind string) func(cluster.TaskRef, string) {
+		return func(t cluster.TaskRef, node string) { *heard = append(*heard, kind+" "+nameOf(t)+" "+node) }
+	}
+	return func(s *engine.Session) {
+		s.Hooks.AddObserver(engine.Observer{
+			Committed: func(d *engine.Decision) { *heard = append(*heard, "committed "+nameOf(d.Task)+" "+d.Node) },
+			Bound:     note("bound"), BindFailed: note("failed"), Evicted: note("evicted"),
+		})
+	}
+}
+
+// TestObserver: facts are told as what became of the tasks, and only to observers of the
+// engine that is told.
+func TestObserver(t *testing.T) {
+	var heard []string
+	e := fixture.Engine(fixture.Fit(), &policy{name: "Ear", open: observed(&heard)})
+	state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Job("x").Devices(1), fixture.Job("y").Devices(1).Preemptible())
+	s := e.Open(state, engine.Options{Now: 1})
+	out, err := s.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(heard) > 0 {
+		t.Errorf("a session tells by itself: %q", heard)
+	}
+	apply := func(c cluster.Change) {
+		t.Helper()
+		told := e.Watch(state, c)
+		if err := state.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+		if err := told(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Committed(out.Decisions); err != nil {
+		t.Fatal(err)
+	}
+	x, y := state.Job("job/x").Tasks()[0], state.Job("job/y").Tasks()[0]
+	apply(cluster.TaskSeen{Task: y.Ref(), Node: "a"})
+	apply(cluster.BindSent{Task: x.Ref(), Attempt: x.Attempt})
+	apply(cluster.BindFailed{Task: x.Ref(), Attempt: x.Attempt})
+	apply(cluster.TaskSeen{Task: x.Ref()}) // read back: it is not bound
+	tx := state.Begin()
+	if err := tx.Evict(y, "", 2); err != nil {
+		t.Fatal(err)
+	}
+	tx.End()
+	apply(cluster.TaskGone{Task: y.Ref()})
+	want := []string{"committed job/x/worker-0 a", "committed job/y/worker-0 a", "bound job/y/worker-0 a", "failed job/x/worker-0 a", "evicted job/y/worker-0 a"}
+	if !slices.Equal(heard, want) {
+		t.Errorf("heard %q, want %q", heard, want)
+	}
+}
+
+// TestObserverThatPanics is named; the others hear all the same.
+func TestObserverThatPanics(t *testing.T) {
+	var heard []string
+	e := fixture.Engine(&policy{name: "Loud", open: func(s *engine.Session) {
+		s.Hooks.AddObserver(engine.Observer{Committed: func(*engine.Decision) { panic("boom") }})
+	}}, &policy{name: "Ear", open: observed(&heard)})
+	e.Open(fixture.State(), engine.Options{})
+	err := e.Committed(make([]engine.Decision, 1))
+	if err == nil || !strings.Contains(err.Error(), "plugin Loud: its observer panicked: boom") || len(heard) != 1 {
+		t.Errorf("%v %q", err, heard)
+	}
+}
+
+// TestWakeHints: a job that a gate of a plugin refused is tried again after a change of
+// the kind that the plugin names, and not before its back-off otherwise.
+func TestWakeHints(t *testing.T) {
+	const second = 1_000_000_000
+	tests := []struct {
+		name  string
+		hint  engine.Wake
+		given bool
+		tried string // after a change of a node, the arrival of a job, a placement
+	}{
+		{"without a hint", 0, false, "[true false true]"},
+		{"nodes", engine.WakeNodes, true, "[true false true]"},
+		{"jobs", engine.WakeJobs, true, "[false true true]"},
+		{"queues", engine.WakeQueues, true, "[false false true]"},
+		{"nothing", 0, true, "[false false false]"},
+		{"jobs and nodes", engine.WakeJobs | engine.WakeNodes, true, "[true true true]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := fixture.Engine(fixture.Fit(), &policy{name: "Gate", open: func(s *engine.Session) {
+				if tt.given {
+					s.Hooks.AddWake(tt.hint)
+				}
+				s.Hooks.AddTaskFilter(nil, func(_ *cluster.Task, j *cluster.Job, _ *cluster.Node) *engine.Rejection {
+					if j.ID == "job/gated" {
+						return &engine.Rejection{Reason: "Gated", Cure: engine.Wait}
+					}
+					return nil
+				})
+			}})
+			state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Node("b").GPUs(2, "A100", "80Gi"), fixture.Job("gated").Devices(1))
+			now := int64(1)
+			run := func() bool {
+				now++ // far from the end of the back-off
+				out, err := e.Open(state, engine.Options{Now: now, Patient: true}).Run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return slices.Contains(out.Tried, "job/gated")
+			}
+			run()
+			for run() { // until what the session itself changed is taken in
+				if now > 9 {
+					t.Fatal("it is tried again and again although nothing changes")
+				}
+			}
+			var tried []bool
+			apply := func(c cluster.Change) {
+				if err := state.Apply(c); err != nil {
+					t.Fatal(err)
+				}
+				tried = append(tried, run())
+				for run() && now < 90 {
+				}
+			}
+			apply(cluster.NodeRead{Name: "b", Free: map[string]cluster.Bytes{state.Node("b").Devices[0].UUID: 1 << 30}})
+			apply(cluster.JobPut{Job: *fixture.Job("large").Devices(9).Build()})
+			if err := state.Apply(cluster.JobPut{Job: *fixture.Job("small").Devices(1).Build()}); err != nil {
+				t.Fatal(err)
+			}
+			run() // small is placed in it
+			tried = append(tried, run())
+			if got := fmt.Sprint(tried); got != tt.tried {
+				t.Errorf("tried after a node, a job, a placement: %s, want %s", got, tt.tried)
+			}
+		})
+	}
+}
