@@ -55,7 +55,8 @@ func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool
 		return
 	}
 	e := Event{Kind: kind, Job: t.Job, Task: t, Node: n, Undo: undo}
-	for _, h := range c.hooks.handlers {
+	for i := range c.hooks.handlers {
+		h := &c.hooks.handlers[i].fn
 		if kind == Allocated && h.AllocateFunc != nil {
 			h.AllocateFunc(&e)
 		}

@@ -105,6 +105,10 @@ func (h *Hooks) each(visit func(hook, plugin string, fn any)) {
 	visitAll(visit, "AddAdapter", h.adapters)
 	visitAll(visit, "AddSweep", h.sweeps)
 	visitAll(visit, "AddStanding", h.standings)
+	for i := range h.handlers {
+		visit("AddEventHandler", h.handlers[i].plugin, h.handlers[i].fn.AllocateFunc)
+		visit("AddEventHandler", h.handlers[i].plugin, h.handlers[i].fn.DeallocateFunc)
+	}
 	for i := range h.reservers {
 		visit("AddReserve", h.reservers[i].plugin, h.reservers[i].fn.Reserve)
 		visit("AddReserve", h.reservers[i].plugin, h.reservers[i].fn.Unreserve)
@@ -114,13 +118,18 @@ func (h *Hooks) each(visit func(hook, plugin string, fn any)) {
 func visitAll[F any](visit func(hook, plugin string, fn any), name string, list []hook[F]) {
 	for i := range list {
 		h := &list[i]
-		of := name
-		switch {
-		case h.static:
-			of = strings.Replace(name, "Shape", "Static", 1)
-		case h.siblings:
-			of = "AddSiblingOrder"
-		}
-		visit(of, h.plugin, h.fn)
+		visit(h.registered(name), h.plugin, h.fn)
 	}
+}
+
+// registered is the name of the method that the hook was registered with, one of several
+// that lead to the same list.
+func (h *hook[F]) registered(name string) string {
+	switch {
+	case h.static:
+		return strings.Replace(name, "Shape", "Static", 1)
+	case h.siblings:
+		return "AddSiblingOrder"
+	}
+	return name
 }

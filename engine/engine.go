@@ -16,6 +16,7 @@ type Engine struct {
 	events   int // of the last session that had any
 	// observers are those of the last session.
 	observers []hook[Observer]
+	unasked   []Unasked
 }
 
 // swept is up to where gangs were looked at that may be below their minimum.
@@ -32,6 +33,9 @@ func New(r *Registry, p Profile) (*Engine, error) {
 	}
 	return &Engine{registry: r, profile: p, plugins: plugins, index: newIndex()}, nil
 }
+
+// Unasked lists the hooks of the last session that can never be asked; see Hooks.Unasked.
+func (e *Engine) Unasked() []Unasked { return e.unasked }
 
 // Another builds an engine of the same profile that remembers nothing, for another State.
 func (e *Engine) Another() (*Engine, error) { return New(e.registry, e.profile) }
@@ -50,6 +54,8 @@ type Options struct {
 	Patient bool
 	// Record lists in the outcome what the session did to the State, as changes.
 	Record bool
+	// Timings, where given, measures how long hooks take.
+	Timings *Timings
 	// Explain keeps every candidate of every decision, and every miss of every refusal.
 	Explain bool
 }
@@ -81,8 +87,11 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.victims, s.heaps = &victims{view: view, hooks: s.Hooks, clerk: s.clerk}, &heaps{}
 	e.register(s)
 	s.Hooks.staticFirst()
-	e.index.open(view, s.Hooks, s.fault)
-	e.observers = s.Hooks.observers
+	if o.Timings != nil {
+		s.Hooks.measure(o.Timings)
+	}
+	e.index.open(view, s.Hooks, s.fault, o.Search == Twin)
+	e.observers, e.unasked = s.Hooks.observers, s.Hooks.Unasked()
 	return s
 }
 
@@ -92,6 +101,13 @@ func (e *Engine) register(s *Session) {
 	defer func() { s.Hooks.opening = nil }()
 	for i := range e.plugins {
 		s.Hooks.opening = &e.plugins[i]
+		if m := s.options.Timings; m != nil {
+			t := m.timer(e.plugins[i].Name(), "OnSessionOpen")
+			start := t.start()
+			e.plugins[i].OnSessionOpen(s)
+			t.stop(start)
+			continue
+		}
 		e.plugins[i].OnSessionOpen(s)
 	}
 }

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -145,7 +147,7 @@ type Hooks struct {
 	adapters       []hook[Adapter]
 	sweeps         []hook[Sweep]
 	standings      []hook[StandingRule]
-	handlers       []EventHandler
+	handlers       []hook[EventHandler]
 	reservers      []hook[Reserver]
 	observers      []hook[Observer]
 	hints          map[string]Wake
@@ -179,6 +181,10 @@ func (h *Hooks) misused(hook, format string, args ...any) {
 func add[F any](h *Hooks, list *[]hook[F], fn F) *hook[F] {
 	if h.opening == nil {
 		h.misused("a hook", "it was registered after the session had opened; register hooks in OnSessionOpen")
+		return &hook[F]{}
+	}
+	if v := reflect.ValueOf(fn); v.Kind() == reflect.Func && v.IsNil() {
+		h.misused(fmt.Sprintf("%T", fn), "a hook without a function was registered")
 		return &hook[F]{}
 	}
 	*list = append(*list, hook[F]{fn: fn, plugin: h.opening.Name(), weight: h.opening.weight, order: len(*list)})
@@ -378,10 +384,21 @@ func (h *Hooks) AddMovable(fn VictimRule) { add(h, &h.victims[Move], fn) }
 //
 // Combining: a class is looked at if some hook might consent.
 func (h *Hooks) NarrowVictims(p Purpose, fn ClassRule) {
+	h.own(p, "NarrowVictims", func(k *hook[VictimRule]) { k.class = fn })
+}
+
+// own visits the hooks of the purpose that the plugin registered. That there is none
+// voids the session.
+func (h *Hooks) own(p Purpose, caller string, visit func(*hook[VictimRule])) {
+	found := false
 	for i := range h.victims[p] {
 		if k := &h.victims[p][i]; h.opening != nil && k.plugin == h.opening.Name() {
-			k.class = fn
+			visit(k)
+			found = true
 		}
+	}
+	if !found {
+		h.misused(caller, "it is called after the plugin's own hook for the purpose %s was registered; there is none", p)
 	}
 }
 
@@ -407,11 +424,7 @@ type Balance interface {
 //
 // Combining: as AddReclaimable; a plan must be lower by every Balance.
 func (h *Hooks) AddLastResort(p Purpose, last LastResort) {
-	for i := range h.victims[p] {
-		if k := &h.victims[p][i]; h.opening != nil && k.plugin == h.opening.Name() {
-			k.last = &last
-		}
-	}
+	h.own(p, "AddLastResort", func(k *hook[VictimRule]) { k.last = &last })
 }
 
 // Means is a purpose that victims may leave for, and the reason that their evictions
@@ -456,7 +469,7 @@ func (h *Hooks) AddStanding(fn StandingRule) { add(h, &h.standings, fn) }
 // AddEventHandler registers an ear for virtual allocations and evictions.
 //
 // Combining: all hear everything, in profile order.
-func (h *Hooks) AddEventHandler(handler EventHandler) { h.handlers = append(h.handlers, handler) }
+func (h *Hooks) AddEventHandler(handler EventHandler) { add(h, &h.handlers, handler) }
 
 // Publish tells the engine which parameters the plugin's shape-form hooks work
 // with from now on. A number other than the plugin's last starts a new epoch:

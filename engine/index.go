@@ -21,6 +21,7 @@ type index struct {
 	codes    []code
 	clock    uint64
 	sessions uint64 // opened so far
+	twin     bool   // what hooks answer is kept, to tell which of them differs
 }
 
 // code is a kind of rejection, small enough to keep for every node.
@@ -58,6 +59,7 @@ type ranking struct {
 	counts   []int32  // by code
 	feasible int
 	nodes    int
+	said     said // in twin sessions
 
 	// What matters for the shape, static hooks apart from the others.
 	filters, staticFilters []predicate
@@ -71,12 +73,12 @@ type predicate struct {
 }
 
 // open prepares the index for a session.
-func (x *index) open(view cluster.View, h *Hooks, fault *fault) {
+func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	if x.view != view {
 		x.view = view
 		clear(x.rankings)
 	}
-	x.hooks, x.fault = h, fault
+	x.hooks, x.fault, x.twin = h, fault, twin
 	x.sessions++
 	if !x.same(h) {
 		x.epoch++
@@ -330,6 +332,12 @@ func (x *index) points(r *ranking, scorers []hook[ShapeScore], n *cluster.Node) 
 		if !(score >= 0 && score <= 100) {
 			x.fault.fail(o.plugin, "a score of %v for node %s is not between 0 and 100", score, n.Name)
 			return 0, false
+		}
+		if x.twin {
+			if r.said == nil {
+				r.said = said{}
+			}
+			r.said[saidKey{n.Slot(), o.order}] = milli(score)
 		}
 		total += o.weight * milli(score)
 	}

@@ -14,6 +14,7 @@ type Options struct {
 	// Explain keeps every candidate of every decision and every miss of every refusal.
 	Explain bool
 	Now     int64
+	Timings *engine.Timings // measures how long hooks take; may be nil
 
 	record bool // keep the changes, so that they can be made again
 }
@@ -52,7 +53,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 	for {
 		nodes, pending := len(state.Nodes()), len(state.Pending())
 		quiet := sim.Sessions > 0 && nodes*pending <= fullMisses && !o.record
-		out, err := run(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || quiet, Record: o.record})
+		out, err := run(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || quiet, Record: o.record, Timings: o.Timings})
 		if err != nil {
 			return nil, err
 		}

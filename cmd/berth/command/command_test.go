@@ -47,6 +47,22 @@ func runMain(t *testing.T, open func(*engine.Session), args ...string) (int, str
 	return code, out.String(), errs.String()
 }
 
+// TestUnaskedIsNoted: a plugin from outside has a say over victims that never leave.
+func TestUnaskedIsNoted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cluster.yaml")
+	config := "apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins: [{name: Own}, {name: Reclaim, disabled: true}]\n"
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	say := func(s *engine.Session) {
+		s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil })
+	}
+	code, _, errs := runMain(t, say, "simulate", file)
+	if code != exitOK || !strings.Contains(errs, "note: plugin Own: its hook AddReclaimable is never asked: no plugin of the profile has victims leave for this purpose") || strings.Contains(errs, "FairShare") {
+		t.Errorf("%d: %s", code, errs)
+	}
+}
+
 func TestMainWithAPluginFromOutside(t *testing.T) {
 	refuse := func(s *engine.Session) {
 		s.Hooks.AddPreFilter(func(*cluster.Task, *cluster.Job) *engine.Rejection {

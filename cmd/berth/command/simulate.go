@@ -1,7 +1,9 @@
 package command
 
 import (
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -14,6 +16,7 @@ type simulateOptions struct {
 	config, output       string
 	events, snapshot     string // files to write
 	explain, check, fail bool
+	timings              bool
 	clock
 	course courseOptions
 }
@@ -50,6 +53,7 @@ be given as PATH, alone, wherever manifests can, and gives the same answers.`,
 	f.StringVar(&o.events, "events", "", "write the events as JSON lines to this file; - for standard output, instead of the result")
 	f.StringVar(&o.snapshot, "snapshot-out", "", "write what the simulation starts from to this file, as a snapshot")
 	f.BoolVar(&o.check, "check", false, "check every decision against a plain scan of all nodes: slow")
+	f.BoolVar(&o.timings, "timings", false, "print to standard error how long the hooks of each plugin took")
 	o.clock.flag(c)
 	o.course.flags(f)
 	choices(c, "output", "table", "wide", "json", "yaml")
@@ -81,6 +85,9 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		}
 	}
 	if o.course.given {
+		if o.timings {
+			return errors.New("--timings measures one simulation; leave out --cycles")
+		}
 		return p.runTimeline(e, state, args, o, now, model.Create(model.Provisions(b.NodeRequests(), state)))
 	}
 	if o.explain {
@@ -92,9 +99,17 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if o.check {
 		options.Search = engine.Twin
 	}
+	if o.timings {
+		start := time.Now()
+		options.Timings = &engine.Timings{Clock: func() int64 { return int64(time.Since(start)) }}
+	}
 	sim, err := explain.Simulate(e, state, options)
 	if err != nil {
 		return err
+	}
+	p.noteUnasked(e)
+	if o.timings {
+		p.writeTimings(options.Timings)
 	}
 	provisions := model.Provisions(b.NodeRequests(), sim.State)
 	sim.Awaits = model.Create(provisions)

@@ -1,0 +1,154 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// TestTwinNamesTheHook: a hook that depends on something else than it may is named by a
+// twin session.
+func TestTwinNamesTheHook(t *testing.T) {
+	calls := 0
+	later := func() bool { return calls > 0 }
+	tests := map[string]struct {
+		open    func(*engine.Session)
+		devices int // of the jobs of both sessions
+		want    string
+	}{
+		"shape filter": {func(s *engine.Session) {
+			s.Hooks.AddShapeFilter(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+				if later() && n.Name == "b" {
+					return &engine.Rejection{Reason: "Whim", Cure: engine.Wait}
+				}
+				return nil
+			})
+		}, 8, "plugin Fickle: AddShapeFilter answered no rejection for node b and answers Whim now, although the node did not change; its answer may depend only on the shape, the node and what the plugin publishes"},
+		"static filter": {func(s *engine.Session) {
+			s.Hooks.AddStaticFilter(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
+				if len(n.Tasks) > 0 {
+					return &engine.Rejection{Reason: "Held", Cure: engine.Wait}
+				}
+				return nil
+			})
+		}, 1, "plugin Fickle: AddStaticFilter answered no rejection for node a and answers Held now"},
+		"shape score": {func(s *engine.Session) {
+			s.Hooks.AddShapeScore(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
+				if later() && n.Name == "b" {
+					return 90
+				}
+				return 40
+			})
+		}, 1, "plugin Fickle: AddShapeScore answered 40 for node b and answers 90 now"},
+		"static score": {func(s *engine.Session) {
+			s.Hooks.AddStaticScore(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
+				if later() && n.Name == "b" {
+					return 90
+				}
+				return 40
+			})
+		}, 1, "plugin Fickle: AddStaticScore answered 40 for node b and answers 90 now, although the node did not change; its answer may depend only on the shape, what the node is (not what is held of it), and what the plugin publishes"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			calls = 0
+			e := fixture.Engine(fixture.Fit(), &policy{name: "Fickle", open: tt.open})
+			state := fixture.State(fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Node("b").GPUs(8, "A100", "80Gi"), fixture.Job("one").Devices(tt.devices))
+			if _, err := e.Open(state, engine.Options{Search: engine.Twin}).Run(); err != nil {
+				t.Fatal(err)
+			}
+			calls++
+			if err := state.Apply(cluster.JobPut{Job: *fixture.Job("two").Devices(tt.devices).Build()}); err != nil {
+				t.Fatal(err)
+			}
+			_, err := e.Open(state, engine.Options{Search: engine.Twin}).Run()
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("%v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestTimings: every kind of hook is counted under its plugin, and decisions are the same.
+func TestTimings(t *testing.T) {
+	run := func(m *engine.Timings) []engine.Decision {
+		e := fixture.Engine(fixture.Fit(), fixture.Consent(), &policy{name: "Odd", open: func(s *engine.Session) {
+			s.Hooks.AddTaskScore(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) float64 { return 7 })
+			s.Hooks.AddSweep(func(*engine.Statement) {})
+			s.Hooks.AddMeans(engine.Preempt, "Preempted")
+			s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) {}})
+		}})
+		state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Job("low").Devices(2).Preemptible().On("a"), fixture.Job("high").Devices(2).Priority(9))
+		out, err := e.Open(state, engine.Options{Timings: m}).Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Decisions
+	}
+	now := int64(0)
+	m := &engine.Timings{Clock: func() int64 { now += 5; return now }}
+	if a, b := run(nil), run(m); len(a) != len(b) || len(a) != 2 {
+		t.Errorf("%v with timings, %v without", b, a)
+	}
+	got := map[string]engine.Timing{}
+	for _, x := range m.List() {
+		got[x.Plugin+" "+x.Hook] = x
+		if x.Nanoseconds < 5*x.Calls {
+			t.Errorf("%+v: each call takes 5 ns of that clock, and more where hooks are asked in it", x)
+		}
+	}
+	for _, want := range []string{"Fit OnSessionOpen", "Fit AddShapeFilter", "Consent AddPreemptable", "Odd AddTaskScore", "Odd AddSweep", "Odd AddEventHandler"} {
+		if got[want].Calls == 0 {
+			t.Errorf("%s is not measured: %v", want, got)
+		}
+	}
+}
+
+// TestUnasked: a say over victims where no victim ever leaves is listed.
+func TestUnasked(t *testing.T) {
+	say := &policy{name: "Say", open: func(s *engine.Session) {
+		s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil })
+		s.Hooks.AddSurplus(func(*cluster.Job, []*cluster.Task) bool { return true })
+	}}
+	hooks := func(plugins ...engine.Plugin) (out []string) {
+		e := fixture.Engine(plugins...)
+		e.Open(fixture.State(), engine.Options{})
+		for _, u := range e.Unasked() {
+			out = append(out, u.Plugin+" "+u.Hook)
+		}
+		return out
+	}
+	if got := hooks(say); !slices.Equal(got, []string{"Say AddReclaimable", "Say AddSurplus"}) {
+		t.Errorf("alone: %q", got)
+	}
+	means := &policy{name: "Means", open: func(s *engine.Session) { s.Hooks.AddMeans(engine.Reclaim, "Reclaimed") }}
+	if got := hooks(say, means); got != nil {
+		t.Errorf("beside a plugin that reclaims: %q", got)
+	}
+	adapter := &policy{name: "Adapter", open: func(s *engine.Session) {
+		s.Hooks.AddAdapter(func(_ *engine.Statement, _ *cluster.Job, r *engine.Refusal) *engine.Refusal { return r })
+	}}
+	if got := hooks(say, adapter); got != nil {
+		t.Errorf("beside an adapter: %q", got)
+	}
+}
+
+// TestMisuse: what is registered wrongly voids the session and names the plugin.
+func TestMisuse(t *testing.T) {
+	tests := map[string]func(*engine.Session){
+		"plugin Wrong: engine.TaskFilter: a hook without a function was registered":                          func(s *engine.Session) { s.Hooks.AddTaskFilter(nil, nil) },
+		"plugin Wrong: NarrowVictims: it is called after the plugin's own hook for the purpose Reclaim":      func(s *engine.Session) { s.Hooks.NarrowVictims(engine.Reclaim, engine.NoClass) },
+		"plugin Wrong: AddLastResort: it is called after the plugin's own hook for the purpose Preempt":      func(s *engine.Session) { s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{}) },
+		"plugin Wrong: AddFrozenOrder: it is called after AddSiblingOrder of the same plugin; there is none": func(s *engine.Session) { s.Hooks.AddFrozenOrder(nil) },
+	}
+	for want, open := range tests {
+		_, err := fixture.Engine(&policy{name: "Wrong", open: open}).Open(fixture.State(), engine.Options{}).Run()
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}

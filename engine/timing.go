@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// Timings measures how long the hooks of plugins take. Nothing is decided by it. Clock is
+// a monotonic clock in nanoseconds.
+type Timings struct {
+	Clock  func() int64
+	timers map[[2]string]*timer
+}
+
+// Timing is how long the hooks of one kind of a plugin took.
+type Timing struct {
+	Plugin, Hook string
+	Calls        int64
+	Nanoseconds  int64 // where there are many calls, by a sample of them
+}
+
+// List is what was measured, the longest first.
+func (t *Timings) List() []Timing {
+	out := make([]Timing, 0, len(t.timers))
+	for key, m := range t.timers {
+		if m.calls > 0 {
+			out = append(out, Timing{key[0], key[1], m.calls, int64(float64(m.nanoseconds) * float64(m.calls) / float64(m.timed))})
+		}
+	}
+	slices.SortFunc(out, func(a, b Timing) int {
+		return cmp.Or(cmp.Compare(b.Nanoseconds, a.Nanoseconds), cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Hook, b.Hook))
+	})
+	return out
+}
+
+// timer measures the calls of one hook: the first ones all, then one of so many.
+type timer struct {
+	clock                     func() int64
+	calls, timed, nanoseconds int64
+}
+
+const (
+	allTimed   = 1024
+	sampleSize = 16
+)
+
+func (t *Timings) timer(plugin, hook string) *timer {
+	if t.timers == nil {
+		t.timers = map[[2]string]*timer{}
+	}
+	key := [2]string{plugin, hook}
+	if t.timers[key] == nil {
+		t.timers[key] = &timer{clock: t.Clock}
+	}
+	return t.timers[key]
+}
+
+// start counts a call, and is when it begins; -1: it is not measured.
+func (t *timer) start() int64 {
+	if t.calls++; t.calls > allTimed && t.calls%sampleSize != 0 {
+		return -1
+	}
+	return t.clock()
+}
+
+func (t *timer) stop(start int64) {
+	if start >= 0 {
+		t.timed++
+		t.nanoseconds += t.clock() - start
+	}
+}
+
+// measure has the hooks be measured.
+func (h *Hooks) measure(m *Timings) {
+	timeAll(m, "AddQueueOrder", h.queueOrders, two[Bid, Bid, int])
+	timeAll(m, "AddJobPriority", h.jobPriorities, two[*cluster.Job, *cluster.Job, int])
+	timeAll(m, "AddJobOrder", h.jobOrders, two[*cluster.Job, *cluster.Job, int])
+	timeAll(m, "AddSurplus", h.surpluses, two[*cluster.Job, []*cluster.Task, bool])
+	timeAll(m, "AddTaskOrder", h.taskOrders, two[*cluster.Task, *cluster.Task, int])
+	timeAll(m, "AddPreFilter", h.preFilters, two[*cluster.Task, *cluster.Job, *Rejection])
+	timeAll(m, "AddShapeFilter", h.shapeFilters, two[*cluster.Shape, *cluster.Node, *Rejection])
+	timeAll(m, "AddTaskFilter", h.taskFilters, three[*cluster.Task, *cluster.Job, *cluster.Node, *Rejection])
+	timeAll(m, "AddShapeScore", h.shapeScores, two[*cluster.Shape, *cluster.Node, float64])
+	timeAll(m, "AddTaskScore", h.taskScores, three[*cluster.Task, *cluster.Job, *cluster.Node, float64])
+	timeAll(m, "AddDeviceScore", h.deviceScores, three[*cluster.Shape, *cluster.Node, *cluster.Device, float64])
+	timeAll(m, "AddGroupFilter", h.groupFilters, four[*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node, *Rejection])
+	timeAll(m, "AddGroupScore", h.groupScores, four[*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node, float64])
+	timeAll(m, "AddExclusion", h.exclusions, one[*cluster.Job, []Exclusion])
+	timeAll(m, "AddInstanceScore", h.instanceScores, one[*cluster.Job, float64])
+	for p, hook := range [purposes]string{Reclaim: "AddReclaimable", Preempt: "AddPreemptable", Move: "AddMovable"} {
+		timeAll(m, hook, h.victims[p], rule)
+	}
+	timeAll(m, "AddAdapter", h.adapters, three[*Statement, *cluster.Job, *Refusal, *Refusal])
+	timeAll(m, "AddStanding", h.standings, one[*cluster.Queue, []Standing])
+	timeAll(m, "AddSweep", h.sweeps, func(t *timer, fn Sweep) Sweep {
+		return func(stmt *Statement) { defer t.stop(t.start()); fn(stmt) }
+	})
+	timeAll(m, "AddReserve", h.reservers, func(t *timer, r Reserver) Reserver {
+		return Reserver{two(t, r.Reserve), func(task *cluster.Task, n *cluster.Node) { defer t.stop(t.start()); r.Unreserve(task, n) }}
+	})
+	timeAll(m, "AddEventHandler", h.handlers, func(t *timer, e EventHandler) EventHandler {
+		return EventHandler{hear(t, e.AllocateFunc), hear(t, e.DeallocateFunc)}
+	})
+}
+
+// timeAll puts a measured function in the place of each.
+func timeAll[F any](m *Timings, name string, list []hook[F], measured func(*timer, F) F) {
+	for i := range list {
+		h := &list[i]
+		h.fn = measured(m.timer(h.plugin, h.registered(name)), h.fn)
+	}
+}
+
+func one[A, R any, F ~func(A) R](t *timer, fn F) F {
+	return func(a A) R { defer t.stop(t.start()); return fn(a) }
+}
+
+func two[A, B, R any, F ~func(A, B) R](t *timer, fn F) F {
+	return func(a A, b B) R {
+		start := t.start()
+		r := fn(a, b)
+		t.stop(start)
+		return r
+	}
+}
+
+func three[A, B, C, R any, F ~func(A, B, C) R](t *timer, fn F) F {
+	return func(a A, b B, c C) R {
+		start := t.start()
+		r := fn(a, b, c)
+		t.stop(start)
+		return r
+	}
+}
+
+func four[A, B, C, D, R any, F ~func(A, B, C, D) R](t *timer, fn F) F {
+	return func(a A, b B, c C, d D) R { defer t.stop(t.start()); return fn(a, b, c, d) }
+}
+
+// rule measures the preparation of a VictimRule and each of its verdicts.
+func rule(t *timer, fn VictimRule) VictimRule {
+	return func(job *cluster.Job, lacks []*cluster.Task) func(*Victim) Verdict {
+		start := t.start()
+		judge := fn(job, lacks)
+		t.stop(start)
+		if judge == nil {
+			return nil
+		}
+		return one(t, judge)
+	}
+}
+
+func hear(t *timer, fn func(*Event)) func(*Event) {
+	if fn == nil {
+		return nil
+	}
+	return func(e *Event) { defer t.stop(t.start()); fn(e) }
+}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// said is what shape-form scores answered, kept in twin sessions to tell which of them
+// answers otherwise later.
+type said map[saidKey]int64
+
+type saidKey struct{ slot, order int }
+
+// blame finds a shape-form hook that answers otherwise than the index remembers, although
+// the node did not change, and voids the session with its name. It reports false where
+// there is none.
+func (f *finder) blame(shape *cluster.Shape) bool {
+	r := f.index.rankings[shape]
+	if r == nil {
+		return false
+	}
+	for _, n := range f.view.Nodes() {
+		slot := n.Slot()
+		if slot >= len(r.codes) {
+			continue
+		}
+		if f.blameFilter(r, n, r.codes[slot]) || r.codes[slot] == 0 && f.blameScore(r, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// blameFilter compares the rejection of the node with the one that is remembered.
+func (f *finder) blameFilter(r *ranking, n *cluster.Node, c uint16) bool {
+	was, now := f.index.codes[c], code{}
+	if rejection, _ := f.rejectShape(r.shape, n); rejection != nil {
+		now = code{rejection.Plugin, rejection.Reason, rejection.Cure, rejection.Precedence}
+	}
+	if was == now {
+		return false
+	}
+	spell := func(c code) string {
+		if c.plugin == "" {
+			return "no rejection"
+		}
+		return string(c.reason)
+	}
+	for i := range f.hooks.shapeFilters { // the first of the two in the order they are asked
+		if h := &f.hooks.shapeFilters[i]; h.plugin == was.plugin || h.plugin == now.plugin {
+			f.differs(h.plugin, formOf("Filter", h.static), n, spell(was), spell(now))
+			return true
+		}
+	}
+	return false
+}
+
+// blameScore compares the scores of the node with those that are remembered.
+func (f *finder) blameScore(r *ranking, n *cluster.Node) bool {
+	for i := range f.hooks.shapeScores {
+		h := &f.hooks.shapeScores[i]
+		was, kept := r.said[saidKey{n.Slot(), h.order}]
+		if !kept || h.shapes != nil && !h.shapes(r.shape) {
+			continue
+		}
+		if now := milli(h.fn(r.shape, n)); now != was {
+			f.differs(h.plugin, formOf("Score", h.static), n, fmt.Sprint(float64(was)/1000), fmt.Sprint(float64(now)/1000))
+			return true
+		}
+	}
+	return false
+}
+
+func formOf(kind string, static bool) string {
+	if static {
+		return "AddStatic" + kind
+	}
+	return "AddShape" + kind
+}
+
+func (f *finder) differs(plugin, hook string, n *cluster.Node, was, now string) {
+	may := "the shape, the node and what the plugin publishes"
+	if hook == "AddStaticFilter" || hook == "AddStaticScore" {
+		may = "the shape, what the node is (not what is held of it), and what the plugin publishes"
+	}
+	f.fault.fail(plugin, "%s answered %s for node %s and answers %s now, although the node did not change; its answer may depend only on %s", hook, was, n.Name, now, may)
+}
