@@ -17,8 +17,8 @@ type oneNode struct {
 	have *hardware
 }
 
-// forms have the sizes that were asked for, or all that might do, fewest devices
-// first.
+// forms have the size that the spec requests, or all sizes that might do, fewest
+// devices first.
 func (o *oneNode) forms() []Form {
 	s := o.spec
 	switch {
@@ -49,12 +49,9 @@ func (o *oneNode) forms() []Form {
 // not fit: stages are slower. The fewest devices come first, and of so many the
 // fewest stages.
 func (o *oneNode) stages(sizes []int, widest int) []Form {
-	claim := func(tensor, pipeline int) (backend.Claim, error) {
-		return o.size.claim(&Form{Tensor: tensor, Pipeline: pipeline})
-	}
 	short := slices.DeleteFunc(slices.Clone(o.have.kinds), func(k kind) bool {
 		return slices.ContainsFunc(sizes, func(t int) bool {
-			c, err := claim(t, 1)
+			c, err := o.size.claim(&Form{Tensor: t, Pipeline: 1})
 			return err == nil && k.gives(t, c)
 		})
 	})
@@ -64,7 +61,7 @@ func (o *oneNode) stages(sizes []int, widest int) []Form {
 			if devices%t != 0 || devices == t || devices/t > o.par.layers() {
 				continue
 			}
-			c, err := claim(t, devices/t)
+			c, err := o.size.claim(&Form{Tensor: t, Pipeline: devices / t})
 			if err == nil && slices.ContainsFunc(short, func(k kind) bool { return k.gives(devices, c) }) {
 				out = append(out, o.on(t, devices/t)...)
 				break

@@ -27,7 +27,7 @@ func New(s *Spec, groups []*cluster.Group) (*Plan, error) { return NewFleet(grou
 // Plan works out the jobs of a model for the cluster. An error that is a Problem
 // names the field it is about.
 func (f *Fleet) Plan(s *Spec) (*Plan, error) {
-	own := *s // what is found out on the way is not the caller's
+	own := *s // which is changed on the way; the caller's is not
 	if err := own.sensible(); err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (v *severalNodes) forms() []Form {
 			found = append(found, f)
 		}
 	}
-	// Next to each other they are one choice, so this is only the order in which they are told.
+	// Next to each other they are one choice, so this is only the order in which they are listed.
 	slices.SortStableFunc(found, func(a, b Form) int { return cmp.Compare(a.Devices*a.Nodes, b.Devices*b.Nodes) })
 	return append(out, found...)
 }

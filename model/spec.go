@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/estimate/backend"
 )
 
-// Spec is a model to serve. Whoever makes it has checked each field by itself.
+// Spec is a model to serve. The caller has checked each field by itself.
 type Spec struct {
 	ID        string // kind and name: "model/chat"
 	Namespace string
@@ -70,7 +70,7 @@ func (s *Spec) layered() bool {
 	return s.can(backend.Offload) && !s.Memory.known() && s.Source != nil && s.Source.Layered != nil
 }
 
-// Place is where replicas may go.
+// Place is where replicas may be placed.
 type Place struct {
 	Strategy     cluster.Strategy
 	WholeNodes   bool
