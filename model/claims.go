@@ -183,7 +183,7 @@ func matches(selector map[string]string, n *cluster.Node) bool {
 	return true
 }
 
-// idle reports whether nobody holds any device of the node.
+// idle reports whether the node has devices, and no task holds any of them.
 func idle(n *cluster.Node) bool {
 	return len(n.Devices) > 0 && !slices.ContainsFunc(n.Devices, func(d cluster.Device) bool { return !d.Idle() })
 }

@@ -1,12 +1,10 @@
 package model
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate/backend"
@@ -23,45 +21,21 @@ type Plan struct {
 // Replica is the ID of a replica's job.
 func (p *Plan) Replica(number int) string { return p.Spec.ID + "-" + strconv.Itoa(number) }
 
-// Fleet is the devices of a cluster, looked at once for many models. It is not
-// safe for concurrent use.
-type Fleet struct {
-	groups []*cluster.Group
-	kinds  map[string][][]kind // by the types of device that count: of each group
-}
-
-// NewFleet looks at groups, which are in key order.
-func NewFleet(groups []*cluster.Group) *Fleet {
-	return &Fleet{groups: groups, kinds: map[string][][]kind{}}
-}
-
-// of is what each group has of these types.
-func (f *Fleet) of(types []string) [][]kind {
-	key := strings.Join(types, ",")
-	out, known := f.kinds[key]
-	if !known {
-		for _, g := range f.groups {
-			out = append(out, kindsOf(g, types))
-		}
-		f.kinds[key] = out
-	}
-	return out
-}
-
 // New is Plan for one model alone.
 func New(s *Spec, groups []*cluster.Group) (*Plan, error) { return NewFleet(groups).Plan(s) }
 
 // Plan works out the jobs of a model for the cluster. An error that is a Problem
 // names the field it is about.
 func (f *Fleet) Plan(s *Spec) (*Plan, error) {
-	own := *s // what is found out on the way is not the caller's
-	p := &planner{Spec: &own}
-	if err := p.sensible(); err != nil {
+	own := *s // which is changed on the way; the caller's is not
+	if err := own.sensible(); err != nil {
 		return nil, err
 	}
-	if err := p.runsOn(f); err != nil {
+	have, err := f.hardware(own.Backend, own.Version)
+	if err != nil {
 		return nil, err
 	}
+	p := &planner{spec: &own, node: &oneNode{&own, sizing{&own}, parallelism{&own}, have}}
 	if err := p.lay(); err != nil {
 		return nil, err
 	}
@@ -73,8 +47,8 @@ func (f *Fleet) Plan(s *Spec) (*Plan, error) {
 		return nil, p.none()
 	}
 	plan := &Plan{Spec: s, Forms: p.forms}
-	remarks, replicas := slices.Concat(p.Remarks, p.remarks()), p.replicas()
-	if n := p.tasks(kept) * len(replicas); n > MostTasks {
+	remarks, replicas := slices.Concat(own.Remarks, p.remarks()), own.replicas()
+	if n := tasks(kept, own.Place.Cells) * len(replicas); n > MostTasks {
 		return nil, &Problem{[]any{"spec", "replicas"}, fmt.Sprintf("%s in %s are %s tasks to choose from, and %s are the most: ask for fewer, or for the parallelism that is meant",
 			numeral.Count(len(replicas), "replica"), numeral.Count(len(kept), "form"), numeral.Thousands(n), numeral.Thousands(MostTasks))}
 	}
@@ -87,105 +61,82 @@ func (f *Fleet) Plan(s *Spec) (*Plan, error) {
 }
 
 // sensible refuses what the model or its backend would not do, rather than pass it over.
-func (p *planner) sensible() error {
-	if p.Source == nil || p.Memory.Device > 0 || p.Memory.Total > 0 {
+func (s *Spec) sensible() error {
+	if s.Source == nil || s.Memory.known() {
 		return nil
 	}
-	if a := p.Source.Architecture; a != nil && a.MaxContext > 0 && p.Serve.Context > a.MaxContext {
-		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("%s takes at most %s tokens, have %s", p.Source.Name, numeral.Thousands(a.MaxContext), numeral.Thousands(p.Serve.Context))}
+	if a := s.Source.Architecture; a != nil && a.MaxContext > 0 && s.Serve.Context > a.MaxContext {
+		return &Problem{[]any{"spec", "context"}, fmt.Sprintf("%s takes at most %s tokens, have %s", s.Source.Name, numeral.Thousands(a.MaxContext), numeral.Thousands(s.Serve.Context))}
 	}
-	if p.layered() && (p.Serve.Tensor > 0 || p.Serve.Pipeline > 0) {
-		n := max(1, p.Serve.Tensor) * max(1, p.Serve.Pipeline)
-		return &Problem{[]any{"spec", "parallelism"}, fmt.Sprintf("%s divides such a file layer by layer; for a fixed number of devices write placement: {devicesPerReplica: %d}", p.Backend.Name, n)}
+	if s.layered() && (s.Serve.Tensor > 0 || s.Serve.Pipeline > 0) {
+		n := max(1, s.Serve.Tensor) * max(1, s.Serve.Pipeline)
+		return &Problem{[]any{"spec", "parallelism"}, fmt.Sprintf("%s divides such a file layer by layer; for a fixed number of devices write placement: {devicesPerReplica: %d}", s.Backend.Name, n)}
 	}
 	return nil
 }
 
 // tasks of one replica, in all forms and cells.
-func (p *planner) tasks(forms []Form) int {
+func tasks(forms []Form, cells []string) int {
 	n := 0
 	for i := range forms {
 		for _, t := range forms[i].tasks {
 			n += t.count
 		}
 	}
-	return n * max(1, len(p.Place.Cells))
+	return n * max(1, len(cells))
 }
 
-// runsOn finds the types of device that the backend runs on, and their groups.
-func (p *planner) runsOn(f *Fleet) error {
-	types, err := p.Backend.Types(p.Version)
-	if err != nil {
-		return &Problem{[]any{"spec", "backendVersion"}, err.Error()}
-	}
-	if !p.Backend.Anything() {
-		p.types = slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "cpu" })
-		slices.Sort(p.types)
-	}
-	for i, kinds := range f.of(p.types) {
-		before := len(p.have)
-		for _, k := range kinds {
-			if k.profile == "" {
-				p.have = append(p.have, k)
-			} else {
-				p.slices = append(p.slices, k)
-			}
-		}
-		if len(p.have) > before {
-			p.groups = append(p.groups, f.groups[i])
-		}
-	}
-	slices.SortStableFunc(p.slices, func(a, b kind) int { return cmp.Compare(a.memory, b.memory) })
-	return nil
+// planner tries the ways to lay a replica out in turn, and makes the jobs.
+type planner struct {
+	spec  *Spec
+	node  *oneNode // the way that is tried first, and again for replicas that run
+	forms []Form   // all that were looked at, in order
 }
 
 // lay looks at all forms in the order in which they are tried.
 func (p *planner) lay() error {
-	if p.Place.WholeNodes {
-		return p.wholeNodes()
+	s, n := p.spec, p.node
+	if s.Place.WholeNodes {
+		var err error
+		p.forms, err = (&wholeNodes{s, n.par, n.have}).forms()
+		return err
 	}
-	if p.layered() {
-		return p.byLayers()
-	}
-	p.oneNode()
-	if p.can(backend.Nodes) {
-		p.severalNodes()
-	}
-	if p.can(backend.CPU) && p.Place.Offload {
-		if memory, err := p.onCPU(); err != nil {
-			p.left(Form{Name: "CPU"}, "%s", err)
-		} else {
-			p.onHost(memory)
+	if s.layered() {
+		need, beside, err := n.size.layers()
+		if err == nil {
+			p.forms = (&byLayers{s, n.have, need, beside}).forms()
 		}
+		return err
+	}
+	p.forms = n.forms()
+	if s.can(backend.Nodes) {
+		p.forms = append(p.forms, (&severalNodes{s, n.size, n.par, n.have}).forms()...)
+	}
+	if s.can(backend.CPU) && s.Place.Offload {
+		memory, err := n.size.host()
+		f := onHost(s, memory)
+		if err != nil {
+			f = left(Form{Name: "CPU"}, "%s", err)
+		}
+		p.forms = append(p.forms, f)
 	}
 	return nil
 }
 
-// onCPU is what the node's memory must hold where there is no device.
-func (p *planner) onCPU() (cluster.Bytes, error) {
-	if p.layered() {
-		need, err := p.layersNeed()
-		return need.Alone, err
-	}
-	each, _, err := p.need(1, 1)
-	return each, err
-}
-
-// hopeless are forms that cannot fit this cluster but can be asked for: a job
-// that is refused with its numbers says more than an error.
+// hopeless are forms that cannot fit this cluster but can be requested, the last or
+// all on whole nodes: a job that is refused with its numbers says more than an error.
 func (p *planner) hopeless() []Form {
 	var out []Form
-	for _, f := range p.forms {
-		if f.tasks != nil {
-			out = append(out, f)
+	for i := range slices.Backward(p.forms) {
+		if f := &p.forms[i]; f.tasks != nil {
+			f.hopeless = true
+			out = append(out, *f)
+			if !p.spec.Place.WholeNodes { // there the groups are one choice
+				break
+			}
 		}
 	}
-	if !p.Place.WholeNodes { // there the groups are one choice
-		out = out[max(0, len(out)-1):]
-	}
-	for _, f := range out {
-		p.hoped = append(p.hoped, f.Name)
-	}
+	slices.Reverse(out)
 	return out
 }
 
@@ -197,24 +148,24 @@ func (p *planner) none() error {
 		message = fmt.Sprintf("%s: %s", first.Name, first.Problem)
 	}
 	switch {
-	case p.Serve.Tensor > 0:
+	case p.spec.Serve.Tensor > 0:
 		at = append(at, "parallelism", "tensor")
-	case p.Source == nil && p.Memory == (Memory{}):
+	case p.spec.Source == nil && p.spec.Memory == (Memory{}):
 		at = append(at, "source")
 	}
 	return &Problem{at, message}
 }
 
 // replicas are those that are there, and as many more as are wanted, by number.
-func (p *planner) replicas() []Replica {
-	out := slices.Clone(p.There)
+func (s *Spec) replicas() []Replica {
+	out := slices.Clone(s.There)
 	taken := map[int]bool{}
 	for _, r := range out {
 		taken[r.Number] = true
 	}
-	for n := 0; len(out) < p.Replicas; n++ {
+	for n := 0; len(out) < s.Replicas; n++ {
 		if !taken[n] {
-			out = append(out, Replica{Number: n, Created: p.Created})
+			out = append(out, Replica{Number: n, Created: s.Created})
 		}
 	}
 	slices.SortFunc(out, func(a, b Replica) int { return a.Number - b.Number })
@@ -222,17 +173,18 @@ func (p *planner) replicas() []Replica {
 }
 
 func (p *planner) job(r Replica, forms []Form) *cluster.Job {
+	s := p.spec
 	j := &cluster.Job{
-		ID: p.ID + "-" + strconv.Itoa(r.Number), Namespace: p.Namespace, Queue: p.Queue, Priority: p.Priority,
-		Created: r.Created, Preemptible: p.Preemptible, Labels: maps.Clone(p.Labels), Chosen: -1,
-		Set:    cluster.Set{Name: p.ID, Desired: p.Replicas, Group: p.Group},
+		ID: s.ID + "-" + strconv.Itoa(r.Number), Namespace: s.Namespace, Queue: s.Queue, Priority: s.Priority,
+		Created: r.Created, Preemptible: s.Preemptible, Labels: maps.Clone(s.Labels), Chosen: -1,
+		Set:    cluster.Set{Name: s.ID, Desired: s.Replicas, Group: s.Group},
 		Health: r.Health, Offload: r.Offload,
-		StaleGrace: p.StaleGrace, PreemptionDelay: p.PreemptionDelay, Torn: r.Torn, Evicted: r.Evicted,
+		StaleGrace: s.StaleGrace, PreemptionDelay: s.PreemptionDelay, Torn: r.Torn, Evicted: r.Evicted,
 	}
-	if p.layered() && p.Place.Distributed {
-		p.apartFromItself(j)
+	if s.layered() && s.Place.Distributed {
+		apartFromItself(j)
 	}
-	cells := p.Place.Cells
+	cells := s.Place.Cells
 	if len(cells) == 0 {
 		cells = []string{""}
 	}
@@ -241,7 +193,7 @@ func (p *planner) job(r Replica, forms []Form) *cluster.Job {
 			j.Alternatives = append(j.Alternatives, forms[i].alternative(cell))
 		}
 	}
-	j.Alternatives = append(j.Alternatives, p.running(r, forms)...)
+	j.Alternatives = append(j.Alternatives, (&running{s, p.node, p.forms}).alternatives(r, forms)...)
 	return j
 }
 
@@ -250,7 +202,7 @@ const replicaLabel = "berth.dev/replica"
 
 // apartFromItself keeps the tasks of a job on different nodes: several nodes are
 // meant to be several, and the other forms have one task each.
-func (p *planner) apartFromItself(j *cluster.Job) {
+func apartFromItself(j *cluster.Job) {
 	if j.Labels == nil {
 		j.Labels = map[string]string{}
 	}

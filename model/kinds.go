@@ -32,8 +32,9 @@ func (k *kind) most() int {
 	return min(1, k.count)
 }
 
-// kindsOf are the devices of the group that are of these types, of any if there are none. Nodes of a group
-// may differ in what is reserved of them, so that all are looked at.
+// kindsOf are the devices of the group that are of these types, of any if there are
+// none. Nodes of a group may differ in what is reserved of them, so that all are
+// looked at.
 func kindsOf(g *cluster.Group, types []string) []kind {
 	var out []kind
 	fits := g.Key.Combines()
@@ -86,42 +87,3 @@ func (k *kind) gives(n int, c backend.Claim) bool {
 
 // mixed reports whether nodes of the group have several products.
 func mixed(k cluster.Key) bool { return strings.Contains(k.Product, "+") }
-
-// widest is the most devices of one node that can work on one replica.
-func (p *planner) widest() int {
-	most := 1
-	for i := range p.have {
-		most = max(most, p.have[i].most())
-	}
-	return most
-}
-
-// apart reports whether no two devices of the cluster can be combined.
-func (p *planner) apart() bool {
-	return len(p.have) > 0 && !slices.ContainsFunc(p.have, func(k kind) bool { return k.combines })
-}
-
-// noSuchKind is a product that nothing has, where only parts of devices are there:
-// a form of several is then refused, and says so.
-const noSuchKind = "a kind that can be combined"
-
-// combined are the products that can be combined, nil where all can.
-func (p *planner) combined() []string {
-	var out []string
-	all := true
-	for _, k := range p.have {
-		if k.combines {
-			out = append(out, k.product)
-		} else {
-			all = false
-		}
-	}
-	if all {
-		return nil
-	}
-	if len(out) == 0 {
-		return []string{noSuchKind}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}

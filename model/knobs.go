@@ -29,7 +29,7 @@ func (s *Spec) Knobs() []Knob {
 			return text, cost, &changed
 		}})
 	}
-	if s.Source != nil && s.Memory.Device == 0 && s.Memory.Total == 0 {
+	if s.Source != nil && !s.Memory.known() {
 		out = append(out, s.context()...)
 		out = append(out, s.sequences()...)
 		if bits := s.Serve.KVBits; bits == 0 || bits > 8 {
@@ -51,16 +51,15 @@ func (s *Spec) Knobs() []Knob {
 		}
 		return out
 	}
-	can := func(x backend.Strategy) bool { return s.Backend != nil && slices.Contains(s.Backend.Strategies, x) }
-	if !s.Place.Distributed && can(backend.Nodes) {
+	if !s.Place.Distributed && s.can(backend.Nodes) {
 		one("spread over several nodes (placement.distributed: true)", 15, func(c *Spec) { c.Place.Distributed = true })
 	}
 	if !s.Place.Offload {
 		allow := func(c *Spec) { c.Place.Offload = true }
 		switch {
-		case can(backend.Offload) && (&planner{Spec: s}).layered():
+		case s.layered():
 			one("with layers in the node's memory (placement.cpuOffload: true)", 40, allow)
-		case can(backend.CPU):
+		case s.can(backend.CPU):
 			one("without a device (placement.cpuOffload: true)", 40, allow)
 		}
 	}

@@ -16,94 +16,85 @@ const (
 	MostTasks = 1_000_000
 )
 
-// severalNodes adds a form for each group whose nodes together hold a replica:
-// all devices of each node, and the fewest nodes that do.
-func (p *planner) severalNodes() {
-	if !p.Place.Distributed {
-		p.left(Form{Name: "several nodes"}, "placement.distributed is not set")
-		return
+// severalNodes lays a replica out over whole nodes of one group: all devices of each
+// node, and the fewest nodes that together hold it.
+type severalNodes struct {
+	spec *Spec
+	size sizing
+	par  parallelism
+	have *hardware
+}
+
+// forms has one for each group whose devices can be combined.
+func (v *severalNodes) forms() []Form {
+	if !v.spec.Place.Distributed {
+		return []Form{left(Form{Name: "several nodes"}, "placement.distributed is not set")}
 	}
-	var found []Form
-	for _, g := range p.groups {
+	var out, found []Form
+	for _, g := range v.have.groups {
 		if !g.Key.Combines() {
 			continue
 		}
-		if mixed(g.Key) {
-			p.left(Form{Name: "several nodes of " + g.Key.String(), Group: g.Key.String()}, "%s", notUniform)
-			continue
-		}
-		if f := p.spread(g); f.Problem != "" {
-			p.forms = append(p.forms, f)
+		if f := v.spread(g); f.Problem != "" {
+			out = append(out, f)
 		} else {
 			found = append(found, f)
 		}
 	}
-	// Next to each other they are one choice, so this is only the order in which they are told.
+	// Next to each other they are one choice, so this is only the order in which they are listed.
 	slices.SortStableFunc(found, func(a, b Form) int { return cmp.Compare(a.Devices*a.Nodes, b.Devices*b.Nodes) })
-	p.forms = append(p.forms, found...)
-}
-
-// given is what each device of the node of the group that has most gives.
-func (p *planner) given(g *cluster.Group, share cluster.Milli) cluster.Bytes {
-	most := cluster.Bytes(0)
-	for i := range p.have {
-		if k := &p.have[i]; k.group == g && k.count == g.Key.Count {
-			most = max(most, k.share(share))
-		}
-	}
-	return most
+	return append(out, found...)
 }
 
 // spread lays a replica out over nodes of the group.
-func (p *planner) spread(g *cluster.Group) Form {
-	key, each := g.Key, g.Key.Count
-	f := Form{Name: "several nodes of " + key.String(), Devices: each, Group: key.String()}
-	fail := func(format string, args ...any) Form {
-		f.Problem = fmt.Sprintf(format, args...)
-		return f
+func (v *severalNodes) spread(g *cluster.Group) Form {
+	s, key, each := v.spec, g.Key, g.Key.Count
+	f := Form{Name: "several nodes of " + key.String(), Group: key.String()}
+	if mixed(key) {
+		return left(f, notUniform)
 	}
-	tensor, stages := p.split(each)
+	f.Devices = each
+	tensor, stages := v.par.split(each)
 	from, to := 2, MostNodes
 	switch {
-	case p.Serve.Tensor > 0 || p.Serve.Pipeline > 0:
-		if tensor = max(1, p.Serve.Tensor); each%tensor != 0 {
-			return fail("its %d devices are not divisible by tensor parallelism %d", each, tensor)
+	case s.Serve.Tensor > 0 || s.Serve.Pipeline > 0:
+		if tensor = max(1, s.Serve.Tensor); each%tensor != 0 {
+			return left(f, "its %d devices are not divisible by tensor parallelism %d", each, tensor)
 		}
 		stages = each / tensor
-		if p.Serve.Pipeline > 0 {
-			if p.Serve.Pipeline%stages != 0 || p.Serve.Pipeline/stages < 2 {
-				return fail("%s are not divided evenly over nodes of %d", numeral.Count(tensor*p.Serve.Pipeline, "device"), each)
+		if s.Serve.Pipeline > 0 {
+			if s.Serve.Pipeline%stages != 0 || s.Serve.Pipeline/stages < 2 {
+				return left(f, "%s are not divided evenly over nodes of %d", numeral.Count(tensor*s.Serve.Pipeline, "device"), each)
 			}
-			from, to = p.Serve.Pipeline/stages, p.Serve.Pipeline/stages
+			from, to = s.Serve.Pipeline/stages, s.Serve.Pipeline/stages
 		}
-	case p.Place.Devices > 0:
-		if p.Place.Devices%each != 0 || p.Place.Devices/each < 2 {
-			return fail("%s are not divided evenly over nodes of %d", numeral.Count(p.Place.Devices, "device"), each)
+	case s.Place.Devices > 0:
+		if s.Place.Devices%each != 0 || s.Place.Devices/each < 2 {
+			return left(f, "%s are not divided evenly over nodes of %d", numeral.Count(s.Place.Devices, "device"), each)
 		}
-		from, to = p.Place.Devices/each, p.Place.Devices/each
+		from, to = s.Place.Devices/each, s.Place.Devices/each
 	}
-	if why := p.divides(tensor); why != "" {
-		return fail("%s", why)
+	if why := v.par.divides(tensor); why != "" {
+		return left(f, "%s", why)
 	}
-	if bound := p.layers() / stages; p.Source != nil && p.Source.Architecture != nil && bound < to {
+	if bound := v.par.layers() / stages; s.Source != nil && s.Source.Architecture != nil && bound < to {
 		to = bound
 	}
 	var problem string
 	for nodes := from; nodes <= to; nodes++ {
 		f.Tensor, f.Pipeline, f.Nodes = tensor, stages*nodes, nodes
-		var err error
-		if f.Each, f.Parts, err = p.need(tensor, stages*nodes); err != nil {
-			return fail("%s", err)
+		c, err := v.size.claim(&f)
+		if err != nil {
+			return left(f, "%s", err)
 		}
-		c := p.claim(tensor, &f)
-		has := p.given(g, c.Share)
+		has := v.have.given(g, c.Share)
 		if has < c.Enough {
 			problem = fmt.Sprintf("on %s each device would need %s and gives %s", numeral.Count(nodes, "node"), gib(c.Enough), gib(has))
 			continue
 		}
 		f.Name = fmt.Sprintf("%d nodes of %s (tp %d, pp %d)", nodes, key, tensor, stages*nodes)
-		shape := p.shape(p.Backend.Host)
-		shape.Need = cluster.Need{WholeNode: true, Share: c.Share, SumAtLeast: c.Enough * cluster.Bytes(each), Types: p.types, Selected: p.Place.Selected}
+		shape := s.shape(s.Backend.Host)
+		shape.Need = cluster.Need{WholeNode: true, Share: c.Share, SumAtLeast: c.Enough * cluster.Bytes(each), Types: v.have.types, Selected: s.Place.Selected}
 		f.tasks = []piece{{"leader", 1, shape}, {"worker", nodes - 1, shape}}
 		f.whole = &cluster.WholeNodes{
 			Replicas: 1, NodesPerReplica: nodes, Only: &key, Apart: true,
@@ -112,7 +103,7 @@ func (p *planner) spread(g *cluster.Group) Form {
 		return f
 	}
 	if problem == "" {
-		problem = fmt.Sprintf("%s cannot be divided over %s", numeral.Count(p.layers(), "layer"), numeral.Count(from, "node"))
+		problem = fmt.Sprintf("%s cannot be divided over %s", numeral.Count(v.par.layers(), "layer"), numeral.Count(from, "node"))
 	}
-	return fail("%s", problem)
+	return left(f, "%s", problem)
 }

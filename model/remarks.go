@@ -11,40 +11,33 @@ import (
 )
 
 // remarks say what the model needs, which forms were left out and what was taken
-// for granted, for whoever asks why it is pending.
+// for granted, to explain why it is pending.
 func (p *planner) remarks() []string {
 	var out []string
-	for _, f := range p.forms {
-		if f.tasks != nil && p.asked(&f) {
-			out = append(out, p.needs(&f))
-			break
-		}
+	if i := slices.IndexFunc(p.forms, func(f Form) bool { return f.tasks != nil && (f.Problem == "" || f.hopeless) }); i >= 0 {
+		out = append(out, p.forms[i].needs(p.spec))
 	}
 	for _, f := range p.forms {
 		switch {
 		case f.Problem == "":
-		case p.asked(&f):
+		case f.hopeless:
 			out = append(out, fmt.Sprintf("As %s it would not fit even if all were free: %s.", f.Name, f.Problem))
 		default:
 			out = append(out, fmt.Sprintf("Not tried as %s: %s.", f.Name, f.Problem))
 		}
 	}
-	if p.Source != nil {
-		for _, a := range p.Source.AssumedWhere(p.layered()) {
+	if s := p.spec; s.Source != nil {
+		for _, a := range s.Source.AssumedWhere(s.layered()) {
 			out = append(out, "Assumed: "+a)
 		}
 	}
 	return out
 }
 
-// asked reports whether the form is asked for, were it only to be refused with its
-// numbers.
-func (p *planner) asked(f *Form) bool { return f.Problem == "" || slices.Contains(p.hoped, f.Name) }
-
-// needs says what the first form asks of a device, part by part.
-func (p *planner) needs(f *Form) string {
+// needs says what the form requests of a device, part by part.
+func (f *Form) needs(s *Spec) string {
 	switch {
-	case p.Memory.Device > 0 || p.Memory.Total > 0:
+	case s.Memory.known():
 		return fmt.Sprintf("As %s it needs %s of each, as its spec says.", f.Name, gib(f.Each))
 	case f.whole != nil:
 		return fmt.Sprintf("It needs %s on %s.", gib(f.whole.Memory), f.Name)
@@ -56,7 +49,7 @@ func (p *planner) needs(f *Form) string {
 		name  string
 		bytes cluster.Bytes
 	}{
-		{"weights", f.Parts.Weights}, {"KV cache" + p.tokens(), f.Parts.KVCache}, {"activations", f.Parts.Activations},
+		{"weights", f.Parts.Weights}, {"KV cache" + s.tokens(), f.Parts.KVCache}, {"activations", f.Parts.Activations},
 		{"graphs", f.Parts.Graph}, {"overhead", f.Parts.Overhead},
 	} {
 		if x.bytes > 0 {
@@ -65,7 +58,7 @@ func (p *planner) needs(f *Form) string {
 	}
 	on, of := "On", ""
 	switch {
-	case p.layered() && f.Devices != 1: // whose layers go wherever there is room
+	case s.layered() && f.Devices != 1: // whose layers are wherever there is room
 		on, of = "As", " in all"
 	case f.Devices > 1 || f.Nodes > 1:
 		of = " of each device"
@@ -74,15 +67,15 @@ func (p *planner) needs(f *Form) string {
 }
 
 // tokens names the context that the cache is for.
-func (p *planner) tokens() string {
-	context := p.Serve.Context
-	if a := p.Source.Architecture; context == 0 && a != nil {
+func (s *Spec) tokens() string {
+	context := s.Serve.Context
+	if a := s.Source.Architecture; context == 0 && a != nil {
 		context = a.MaxContext
 	}
 	if context == 0 {
 		return ""
 	}
-	if n := p.Serve.Sequences; n > 1 {
+	if n := s.Serve.Sequences; n > 1 {
 		return fmt.Sprintf(" for %d × %s tokens", n, numeral.Thousands(context))
 	}
 	return fmt.Sprintf(" for %s tokens", numeral.Thousands(context))

@@ -12,20 +12,27 @@ import (
 // AsItRuns names the form of a replica that runs in none that its spec allows.
 const AsItRuns = "it was before"
 
-// running are the forms that a replica may run in and be placed in no more: its
-// spec, or the cluster, may have been another when it was placed. The last is made
-// of what runs alone, so that no edit takes a replica out of the books.
-func (p *planner) running(r Replica, forms []Form) []cluster.Alternative {
+// running finds the forms that a replica may run in although it can no longer be
+// placed in them: its spec, or the cluster, may have been another when it was placed.
+type running struct {
+	spec  *Spec
+	node  *oneNode
+	forms []Form // all that were looked at
+}
+
+// alternatives are those of a replica to which these forms are offered. The last is
+// made of what runs alone, so that a replica that runs has one after every edit.
+func (v *running) alternatives(r Replica, offered []Form) []cluster.Alternative {
 	if r.Tasks == nil {
 		return nil
 	}
 	var out []cluster.Alternative
-	if !slices.ContainsFunc(forms, func(f Form) bool { return f.is(r.Tasks) }) {
-		if f := p.before(r); f != nil {
+	if !slices.ContainsFunc(offered, func(f Form) bool { return f.is(r.Tasks) }) {
+		if f := v.before(r); f != nil {
 			out = append(out, f.alternative(""))
 		}
 	}
-	if alt, ok := p.asItRuns(r); ok {
+	if alt, ok := v.asItRuns(r); ok {
 		out = append(out, alt)
 	}
 	for i := range out {
@@ -36,19 +43,16 @@ func (p *planner) running(r Replica, forms []Form) []cluster.Alternative {
 
 // before is a form that was left out, or that other numbers of devices make; nil:
 // none of them is what runs.
-func (p *planner) before(r Replica) *Form {
-	for i := range p.forms {
-		if p.forms[i].tasks != nil && p.forms[i].is(r.Tasks) {
-			return &p.forms[i]
+func (v *running) before(r Replica) *Form {
+	for i := range v.forms {
+		if f := &v.forms[i]; f.tasks != nil && f.is(r.Tasks) {
+			return f
 		}
 	}
-	if devices := r.Tasks["server-0"]; len(r.Tasks) == 1 && devices > 0 && !p.layered() && !p.Place.WholeNodes {
-		before := p.forms
-		p.node(p.split(devices))
-		f := p.forms[len(p.forms)-1]
-		p.forms = before
-		if f.tasks != nil {
-			return &f
+	if devices := r.Tasks["server-0"]; len(r.Tasks) == 1 && devices > 0 && !v.spec.layered() && !v.spec.Place.WholeNodes {
+		forms := v.node.on(v.node.par.split(devices))
+		if f := &forms[len(forms)-1]; f.tasks != nil {
+			return f
 		}
 	}
 	return nil
@@ -56,7 +60,7 @@ func (p *planner) before(r Replica) *Form {
 
 // asItRuns is the form of these tasks on so many devices, whatever they are; false
 // where the tasks are of no model.
-func (p *planner) asItRuns(r Replica) (cluster.Alternative, bool) {
+func (v *running) asItRuns(r Replica) (cluster.Alternative, bool) {
 	alt := cluster.Alternative{Name: AsItRuns, Min: len(r.Tasks)}
 	for _, name := range slices.Sorted(maps.Keys(r.Tasks)) {
 		role, number, _ := strings.Cut(name, "-")
@@ -65,13 +69,13 @@ func (p *planner) asItRuns(r Replica) (cluster.Alternative, bool) {
 			return alt, false
 		}
 		devices := r.Tasks[name]
-		host := p.Backend.Host
+		host := v.spec.Backend.Host
 		if devices == 0 {
-			if memory, err := p.onCPU(); err == nil {
+			if memory, err := v.node.size.host(); err == nil {
 				host = max(host, memory)
 			}
 		}
-		shape := p.shape(host)
+		shape := v.spec.shape(host)
 		switch {
 		case devices >= 0:
 			shape.Need = cluster.Need{Devices: devices}
@@ -80,7 +84,8 @@ func (p *planner) asItRuns(r Replica) (cluster.Alternative, bool) {
 		default:
 			shape.Need = cluster.Need{WholeNode: true}
 		}
-		if share := p.share(devices); !shape.Need.None() && share < cluster.Whole {
+		// By some backends a replica holds a share of each device; 0: memory is claimed as such.
+		if share := v.spec.Backend.Claim(v.spec.Utilization, max(1, devices), 0, 0).Share; !shape.Need.None() && share < cluster.Whole {
 			shape.Need.Share = share
 		}
 		shape.LeftOut = cluster.LeftOut(shape.Resources)
@@ -89,13 +94,8 @@ func (p *planner) asItRuns(r Replica) (cluster.Alternative, bool) {
 	return alt, true
 }
 
-// share of each device that a replica holds by its backend; 0: memory is claimed as such.
-func (p *planner) share(devices int) cluster.Milli {
-	return p.Backend.Claim(p.Utilization, max(1, devices), 0, 0).Share
-}
-
 // is reports whether a replica with these tasks, and so many devices of each, may
-// be in this form; -1 devices: nobody said.
+// be in this form; -1 devices: it is not known.
 func (f *Form) is(tasks map[string]int) bool {
 	n := 0
 	for _, t := range f.tasks {

@@ -1,15 +1,18 @@
 // Package model turns a model to serve into jobs: one for each replica, with the
 // forms it may take as alternatives, in the order in which its backend may be
-// tried. What fits where, and who goes when there are too many, is the engine's.
+// tried. The engine decides what fits where, and which replicas it evicts when there
+// are too many.
 package model
 
 import (
+	"slices"
+
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/estimate"
 	"github.com/berth-project/berth/estimate/backend"
 )
 
-// Spec is a model to serve. Whoever makes it has checked each field by itself.
+// Spec is a model to serve. The caller has checked each field by itself.
 type Spec struct {
 	ID        string // kind and name: "model/chat"
 	Namespace string
@@ -50,10 +53,24 @@ type Spec struct {
 	There           []Replica
 }
 
-// Memory is what somebody knows better than it can be estimated; 0: nobody does.
+// Memory is what the spec says instead of an estimate; 0: it does not.
 type Memory struct{ Device, Total, Host cluster.Bytes }
 
-// Place is where replicas may go.
+// known reports whether the spec says what devices must give.
+func (m Memory) known() bool { return m.Device > 0 || m.Total > 0 }
+
+// can reports whether the backend may be tried so.
+func (s *Spec) can(x backend.Strategy) bool {
+	return s.Backend != nil && slices.Contains(s.Backend.Strategies, x)
+}
+
+// layered reports whether the model is split layer by layer: its backend can
+// offload layers, its file says what they are, and the spec says nothing else.
+func (s *Spec) layered() bool {
+	return s.can(backend.Offload) && !s.Memory.known() && s.Source != nil && s.Source.Layered != nil
+}
+
+// Place is where replicas may be placed.
 type Place struct {
 	Strategy     cluster.Strategy
 	WholeNodes   bool
