@@ -36,6 +36,11 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 			if p.all, p.freed = len(v.Tasks), freed(v.Tasks); v.Whole {
 				p.whole = v.Job
 			}
+			if w.leaver.victims.priced() {
+				if p.cost = w.leaver.victims.costOfTask(t); v.Whole {
+					p.cost = w.leaver.victims.costOfTasks(v.Tasks)
+				}
+			}
 		} else {
 			continue
 		}
@@ -59,6 +64,9 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 		return e
 	}
 	e.cost = w.cheapestOf(leaving, count)
+	if w.leaver.victims.priced() {
+		e.cost.victims = total(prices, count, func(p *price) int64 { return p.cost })
+	}
 	e.cost.tasks = int32(total(prices, count, func(p *price) int64 { return int64(p.all) }))
 	e.cost.beyond = max(0, total(prices, count, func(p *price) int64 { return p.freed })-w.accounts.devicesOf(s).Least)
 	if !slices.ContainsFunc(prices, func(p price) bool { return p.whole == nil }) {
@@ -68,11 +76,12 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 }
 
 // price is a victim seen from one node: how many of its tasks are there, how many
-// leave with them in all, and how much of devices they free.
+// leave with them in all, how much of devices they free, and what plugins say of them.
 type price struct {
 	whole     *cluster.Job // nil: the task leaves alone
 	here, all int
 	freed     int64
+	cost      int64 // of a subgroup, that of the task alone: others of it have their own
 }
 
 // total is how much is paid at least if so many of the node's tasks have to leave:

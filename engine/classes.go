@@ -68,7 +68,8 @@ func (h *heap) seen(slot int) bool {
 	return seen
 }
 
-// least is what it costs at least to evict one of these.
+// least is what it costs at least to evict one of these. Classes do not know what
+// plugins say of their tasks, which may be 0.
 func (h *heap) least(w *nodewise, c cluster.Class, k *cluster.OnNode) cost {
 	out := cost{tier: strength(tierOf(w.view, c.Queue)), priority: c.Priority, tasks: int32(k.Tasks), beyond: max(0, k.Freed-h.need), young: min(0, -k.Newest)}
 	if k.Whole {
@@ -114,6 +115,7 @@ func (c *cost) lower(o *cost) {
 	if o.compareEvicted(c) < 0 {
 		c.tier, c.priority = o.tier, o.priority
 	}
+	c.victims = min(c.victims, o.victims)
 	c.beyond, c.tasks, c.jobs, c.young = min(c.beyond, o.beyond), min(c.tasks, o.tasks), min(c.jobs, o.jobs), min(c.young, o.young)
 }
 

@@ -102,6 +102,7 @@ func (h *Hooks) each(visit func(hook, plugin string, fn any)) {
 	visitAll(visit, "AddReclaimable", h.victims[Reclaim])
 	visitAll(visit, "AddPreemptable", h.victims[Preempt])
 	visitAll(visit, "AddMovable", h.victims[Move])
+	visitAll(visit, "AddVictimCost", h.victimCosts)
 	visitAll(visit, "AddAdapter", h.adapters)
 	visitAll(visit, "AddSweep", h.sweeps)
 	visitAll(visit, "AddStanding", h.standings)

@@ -12,6 +12,7 @@ import (
 type cost struct {
 	tier     int8  // the strongest tier that loses a task: 3 for Guaranteed, 0 for none
 	priority int32 // the highest of those that are evicted
+	victims  int64 // what plugins say that these cost together
 	beyond   int64 // thousandths of devices that are freed and that the plan does not need
 	tasks    int32 // that are evicted
 	jobs     int32 // that are evicted as a whole: surplus is evicted first
@@ -20,6 +21,7 @@ type cost struct {
 	moved struct {
 		tasks, jobs     int32
 		priority, young int64 // the priorities are summed up
+		victims         int64
 	}
 }
 
@@ -35,6 +37,7 @@ func (c *cost) compareEvicted(o *cost) int {
 	return cmp.Or(
 		cmp.Compare(c.tier, o.tier),
 		cmp.Compare(c.priority, o.priority),
+		cmp.Compare(c.victims, o.victims),
 		cmp.Compare(c.beyond, o.beyond),
 		cmp.Compare(c.tasks, o.tasks),
 		cmp.Compare(c.jobs, o.jobs),
@@ -47,20 +50,23 @@ func (c *cost) compareMoved(o *cost) int {
 		cmp.Compare(c.moved.tasks, o.moved.tasks),
 		cmp.Compare(c.moved.jobs, o.moved.jobs),
 		cmp.Compare(c.moved.priority, o.moved.priority),
+		cmp.Compare(c.moved.victims, o.moved.victims),
 		cmp.Compare(c.moved.young, o.moved.young),
 	)
 }
 
 // add counts a task that leaves.
-func (c *cost) add(s cluster.View, t *cluster.Task, p Purpose) {
+func (v *victims) add(c *cost, t *cluster.Task, p Purpose) {
 	if p == Move {
 		c.moved.tasks++
+		c.moved.victims += v.costOfTask(t)
 		c.moved.priority += int64(t.Job.Priority)
 		c.moved.young = min(c.moved.young, -t.Started)
 		return
 	}
-	c.tier = max(c.tier, strength(tierOf(s, t.Job.Queue)))
+	c.tier = max(c.tier, strength(tierOf(v.view, t.Job.Queue)))
 	c.priority = max(c.priority, t.Job.Priority)
+	c.victims += v.costOfTask(t)
 	c.tasks++
 	c.young = min(c.young, -t.Started)
 }
@@ -76,14 +82,14 @@ func (c *cost) addJob(p Purpose) {
 
 // costOf is what the victims cost, but for what they free beyond what is needed:
 // that is known once the job is placed.
-func costOf(s cluster.View, victims []*Victim) cost {
+func (v *victims) costOf(plan []*Victim) cost {
 	c := noCost()
-	for _, v := range victims {
-		if v.Whole {
-			c.addJob(v.Purpose)
+	for _, x := range plan {
+		if x.Whole {
+			c.addJob(x.Purpose)
 		}
-		for _, t := range v.Tasks {
-			c.add(s, t, v.Purpose)
+		for _, t := range x.Tasks {
+			v.add(&c, t, x.Purpose)
 		}
 	}
 	return c

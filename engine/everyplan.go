@@ -125,7 +125,7 @@ func (a *everyPlan) sets(all []rival, p Purpose) []set {
 		}
 		s := set{mask, noCost()}
 		for m := mask; m != 0; m &= m - 1 {
-			s.cost.add(a.view, all[bits.TrailingZeros32(m)].task, p)
+			a.leaver.victims.add(&s.cost, all[bits.TrailingZeros32(m)].task, p)
 		}
 		for _, job := range whole {
 			if mask&job == job {

@@ -143,6 +143,7 @@ type Hooks struct {
 	exclusions     []hook[ExclusionRule]
 	instanceScores []hook[InstanceScore]
 	victims        [purposes][]hook[VictimRule]
+	victimCosts    []hook[VictimCost]
 	means          []Means
 	adapters       []hook[Adapter]
 	sweeps         []hook[Sweep]

@@ -265,7 +265,9 @@ func (e *exits) rivalsOn(n *cluster.Node) []rival {
 			continue
 		}
 		c := e.leaver.victims.rival(o)
-		c.evicts = e.way&evicting != 0
+		if c.evicts = e.way&evicting != 0; !c.evicts {
+			c.cost = e.leaver.victims.costOfTask(o) // it moves alone
+		}
 		c.moves = e.way&moving != 0 && e.leaver.mightMove(o)
 		if c.evicts || c.moves {
 			line = append(line, c)

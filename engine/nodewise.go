@@ -41,7 +41,7 @@ func (w *nodewise) greedy() []*Victim {
 		}
 		mark := w.stmt.Checkpoint()
 		plan := w.within(in)
-		spent := costOf(w.view, plan)
+		spent := w.leaver.victims.costOf(plan)
 		spent.beyond = w.stmt.beyond(mark)
 		w.stmt.Rollback(mark)
 		if plan == nil {
@@ -108,7 +108,8 @@ func (w *nodewise) within(in *scope) []*Victim {
 
 // look finds out which victims would have to leave for the task to fit the node. Three
 // orders are tried: that of rivals, and with the largest or the smallest first, since
-// these free less beyond what is needed, or take fewer tasks.
+// these free less beyond what is needed, or take fewer tasks. Where plugins say what
+// victims cost, two orders by that come before the last two.
 func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 	line := w.exits.rivalsOn(n)
 	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
@@ -117,6 +118,9 @@ func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 		best = w.lookIn(t, n, line, true) // gangs that can move only as a whole
 	}
 	spent := w.spent(t, n, best)
+	if best != nil && w.leaver.victims.priced() {
+		best, spent = w.lookByCost(t, n, line, best, spent)
+	}
 	if best == nil || !slices.ContainsFunc(line, func(c rival) bool { return size(line[0].task) != size(c.task) }) {
 		return best, spent
 	}
@@ -135,7 +139,7 @@ func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 
 // spent is what the plan for one task on one node costs.
 func (w *nodewise) spent(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
-	c := costOf(w.view, plan)
+	c := w.leaver.victims.costOf(plan)
 	here := int64(0)
 	for _, v := range plan {
 		if v.Purpose == Move {
@@ -223,7 +227,7 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 		return rejection == nil
 	}
 	if len(plan) > 1 && leavingFrom(n, plan) > least {
-		plan = keep(plan, again)
+		plan = keep(plan, w.leaver.victims.droppable(plan, false), again)
 	}
 	if moves(plan) && (!again(plan) || !w.placeOn(t, n) || !w.trial.land(plan)) {
 		return nil

@@ -72,7 +72,7 @@ type Profile []PluginConfig
 // PluginConfig is one line of a profile.
 type PluginConfig struct {
 	Name      string
-	Weight    int64 // of its scores; 0 counts as 1
+	Weight    int64 // of its scores and of what it says that victims cost; 0 counts as 1
 	Arguments Arguments
 	Where     string // "file:line", for errors; may be empty
 }

@@ -12,17 +12,22 @@ import (
 type rival struct {
 	task  *cluster.Task
 	tier  int
+	cost  int64 // what plugins say of all that is evicted with it
 	spare bool
 	// How it may leave, as far as that is known.
 	evicts, moves bool
 }
 
 func (v *victims) rival(t *cluster.Task) rival {
-	return rival{task: t, tier: tierOf(v.view, t.Job.Queue).Rank(), spare: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
+	c := rival{task: t, tier: tierOf(v.view, t.Job.Queue).Rank(), spare: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
+	if v.priced() {
+		c.cost = v.costOfTasks(VictimOf(t).Tasks)
+	}
+	return c
 }
 
-// before orders rivals, the first to be evicted first: weaker tier, lower priority,
-// surplus, younger, name.
+// before orders rivals, the first to be evicted first: weaker tier, lower priority, lower
+// cost, surplus, younger, name.
 func (c *rival) before(o *rival) int {
 	spare := 0
 	if c.spare != o.spare {
@@ -33,6 +38,7 @@ func (c *rival) before(o *rival) int {
 	return cmp.Or(
 		cmp.Compare(o.tier, c.tier),
 		cmp.Compare(c.task.Job.Priority, o.task.Job.Priority),
+		cmp.Compare(c.cost, o.cost),
 		spare,
 		cmp.Compare(o.task.Started, c.task.Started),
 		strings.Compare(c.task.ID, o.task.ID),

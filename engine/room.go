@@ -198,7 +198,7 @@ func (r *room) thin(plan []*Victim, spent cost) ([]*Victim, cost) {
 	if len(plan) <= maxUnsure && slices.ContainsFunc(plan, func(v *Victim) bool { return v.Purpose == Move }) {
 		return r.part(plan, spent)
 	}
-	rest := keep(plan, func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
+	rest := keep(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 	if len(rest) == len(plan) {
 		return plan, spent
 	}
@@ -221,7 +221,7 @@ func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
 				p.victims = append(p.victims, v)
 			}
 		}
-		p.cost = costOf(r.view, p.victims)
+		p.cost = r.leaver.victims.costOf(p.victims)
 		parts = append(parts, p)
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return a.cost.compare(&b.cost) })
@@ -244,11 +244,12 @@ func (r *room) unsure() bool {
 		slices.ContainsFunc(r.want.lacks, func(t *cluster.Task) bool { return t.Shape != r.want.lacks[0].Shape })
 }
 
-// keep drops the victims without which the rest is enough, the dearest first. The
-// rest keeps its order, since some may leave only after others.
-func keep(plan []*Victim, enough func([]*Victim) bool) []*Victim {
-	for i := len(plan) - 1; i >= 0 && len(plan) > 1; i-- {
-		rest := slices.Delete(slices.Clone(plan), i, i+1)
+// keep drops the victims without which the rest is enough, from the last of the order
+// on. The rest keeps its order, since some may leave only after others.
+func keep(plan, order []*Victim, enough func([]*Victim) bool) []*Victim {
+	for i := len(order) - 1; i >= 0 && len(plan) > 1; i-- {
+		at := slices.Index(plan, order[i])
+		rest := slices.Delete(slices.Clone(plan), at, at+1)
 		if enough(rest) {
 			plan = rest
 		}
@@ -277,5 +278,5 @@ func (r *room) inLine(exits *exits) []*Victim {
 			return nil
 		}
 	}
-	return keep(plan, func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
+	return keep(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 }

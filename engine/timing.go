@@ -92,6 +92,7 @@ func (h *Hooks) measure(m *Timings) {
 	for p, hook := range [purposes]string{Reclaim: "AddReclaimable", Preempt: "AddPreemptable", Move: "AddMovable"} {
 		timeAll(m, hook, h.victims[p], rule)
 	}
+	timeAll(m, "AddVictimCost", h.victimCosts, one[*cluster.Task, int64])
 	timeAll(m, "AddAdapter", h.adapters, three[*Statement, *cluster.Job, *Refusal, *Refusal])
 	timeAll(m, "AddStanding", h.standings, one[*cluster.Queue, []Standing])
 	timeAll(m, "AddSweep", h.sweeps, func(t *timer, fn Sweep) Sweep {

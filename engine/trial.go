@@ -41,7 +41,7 @@ func (x *trial) try(plan []*Victim) (cost, bool) {
 	mark := x.stmt.Checkpoint()
 	_, ok := x.judge(plan)
 	ok = ok && !slices.ContainsFunc(plan, landsBack)
-	spent := costOf(x.placer.finder.view, plan)
+	spent := x.leaver.victims.costOf(plan)
 	if ok {
 		spent.beyond = x.stmt.beyond(mark)
 	}

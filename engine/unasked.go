@@ -26,6 +26,9 @@ func (h *Hooks) Unasked() []Unasked {
 		}
 	}
 	if len(h.adapters) == 0 {
+		for i := range h.victimCosts {
+			out = append(out, Unasked{h.victimCosts[i].plugin, "AddVictimCost", "no plugin of the profile makes room (Hooks.AddMeans, Hooks.AddAdapter)"})
+		}
 		for i := range h.surpluses {
 			out = append(out, Unasked{h.surpluses[i].plugin, "AddSurplus", "no plugin of the profile makes room (Hooks.AddMeans, Hooks.AddAdapter)"})
 		}

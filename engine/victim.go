@@ -142,6 +142,7 @@ type victims struct {
 	view  cluster.View
 	hooks *Hooks
 	clerk *clerk
+	costs map[*cluster.Task]int64 // what plugins said of tasks in this session
 }
 
 // may combines the hooks of a purpose, or what replaces them as the last resort.

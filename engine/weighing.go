@@ -41,8 +41,8 @@ type Option struct {
 }
 
 // Cost is what a plan takes from other jobs. Plans are compared by the strongest tier
-// that loses a task, then by Highest, Beyond, the number of tasks, Jobs and Youngest,
-// then by Moved: less is better.
+// that loses a task, then by Highest, VictimCost, Beyond, the number of tasks, Jobs and
+// Youngest, then by Moved, the priorities of what moves and MovedCost: less is better.
 type Cost struct {
 	Tasks    [3]int // that are evicted, of Guaranteed, Standard and Scavenger queues
 	Highest  int32  // the highest priority of these
@@ -51,6 +51,9 @@ type Cost struct {
 	Priority int64  // summed over the tasks, those that move included
 	Youngest int64  // when the youngest started
 	Moved    int    // tasks that move
+	// VictimCost is what plugins say that the evicted tasks cost together, and MovedCost
+	// the same of those that move.
+	VictimCost, MovedCost int64
 }
 
 // Rival is a job that could have gone: one task of it, or all.
@@ -62,6 +65,8 @@ type Rival struct {
 	Started  int64
 	Tasks    int   // that would have left together
 	Freed    int64 // thousandths of devices that they hold
+	// VictimCost is what plugins say that they cost together.
+	VictimCost int64
 	// Tried alone, whether that would have been enough, and what it would have freed
 	// beyond what is needed.
 	Tried, Enough bool
@@ -106,7 +111,7 @@ func protect(list []Protection, s *Spared, job string) []Protection {
 
 // told is the cost in the form that is told.
 func told(s cluster.View, plan []*Victim, c cost) Cost {
-	out := Cost{Beyond: c.beyond, Jobs: int(c.jobs), Moved: int(c.moved.tasks), Youngest: -min(c.young, c.moved.young)}
+	out := Cost{VictimCost: c.victims, MovedCost: c.moved.victims, Beyond: c.beyond, Jobs: int(c.jobs), Moved: int(c.moved.tasks), Youngest: -min(c.young, c.moved.young)}
 	if c.tasks > 0 {
 		out.Highest = c.priority
 	}
@@ -206,7 +211,7 @@ func (r *room) couldGo(purpose Purpose) []Rival {
 			continue
 		}
 		seen[v.Job] = true
-		rival := Rival{Job: v.Job.ID, Surplus: c.spare, Tier: tierOf(r.view, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks)}
+		rival := Rival{Job: v.Job.ID, Surplus: c.spare, Tier: tierOf(r.view, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks), VictimCost: r.leaver.victims.costOfTasks(v.Tasks)}
 		if alone < mostAlone && r.fault.err == nil {
 			alone++
 			var spent cost

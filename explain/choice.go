@@ -63,6 +63,7 @@ func objectionsTo(w *engine.Weighing, leaving []string) []string {
 var objections = [...]string{
 	"{} is of a stronger tier|{} are of a stronger tier",
 	"{} has a higher priority|{} have higher priorities",
+	"{} would cost more, by what plugins say|{} would each cost more, by what plugins say",
 	"{} would free more that is not needed|{} would each free more that is not needed",
 	"more tasks of {} would have to leave|more tasks of each of {} would have to leave",
 	"{} would have to leave as a whole|{} would each have to leave as a whole",
@@ -76,6 +77,7 @@ var objections = [...]string{
 const (
 	strongerTier = iota
 	higherPriority
+	costsMore
 	freesMore
 	moreTasks
 	wholeJob
@@ -99,6 +101,8 @@ func objection(w *engine.Weighing, r *engine.Rival) int {
 		return strongerTier
 	case !moves && tier == 0 && r.Priority > w.Cost.Highest:
 		return higherPriority
+	case !moves && tier == 0 && r.Priority == w.Cost.Highest && r.VictimCost > w.Cost.VictimCost:
+		return costsMore
 	case !r.Tried:
 		return notTried
 	}
@@ -106,10 +110,14 @@ func objection(w *engine.Weighing, r *engine.Rival) int {
 	if r.Surplus || moves {
 		whole = 0
 	}
+	movedCost := 0
+	if r.Tasks == w.Cost.Moved { // else their number decides first
+		movedCost = cmp.Compare(r.VictimCost, w.Cost.MovedCost)
+	}
 	for at, c := range map[bool][]int{
-		false: {strongerTier: tier, higherPriority: cmp.Compare(r.Priority, w.Cost.Highest), freesMore: cmp.Compare(r.Beyond, w.Cost.Beyond),
+		false: {strongerTier: tier, higherPriority: cmp.Compare(r.Priority, w.Cost.Highest), costsMore: cmp.Compare(r.VictimCost, w.Cost.VictimCost), freesMore: cmp.Compare(r.Beyond, w.Cost.Beyond),
 			moreTasks: cmp.Compare(r.Tasks, total(w.Cost.Tasks)), wholeJob: cmp.Compare(whole, w.Cost.Jobs), ranLonger: cmp.Compare(w.Cost.Youngest, r.Started)},
-		true: {strongerTier: 0, higherPriority: cmp.Compare(int64(r.Priority), w.Cost.Priority), freesMore: 0,
+		true: {strongerTier: 0, higherPriority: cmp.Compare(int64(r.Priority), w.Cost.Priority), costsMore: movedCost, freesMore: 0,
 			moreTasks: cmp.Compare(r.Tasks, w.Cost.Moved), wholeJob: 0, ranLonger: cmp.Compare(w.Cost.Youngest, r.Started)},
 	}[moves] {
 		if c > 0 {

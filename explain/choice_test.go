@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -33,6 +34,9 @@ func TestChoice(t *testing.T) {
 		"alone":                    {[]engine.Rival{it}, cost, nil, "No other workload could have been evicted."},
 		"tier":                     {other(func(r *engine.Rival) { r.Tier = cluster.TierGuaranteed }), cost, nil, "Of 2 workloads that could have been evicted, a is of a stronger tier."},
 		"priority":                 {other(func(r *engine.Rival) { r.Priority = 6 }), cost, nil, "Of 2 workloads that could have been evicted, a has a higher priority."},
+		"cost":                     {other(func(r *engine.Rival) { r.VictimCost = 3 }), cost, nil, "Of 2 workloads that could have been evicted, a would cost more, by what plugins say."},
+		"cost, not tried":          {other(func(r *engine.Rival) { r.VictimCost, r.Tried = 3, false }), cost, nil, "Of 2 workloads that could have been evicted, a would cost more, by what plugins say."},
+		"cost and priority":        {other(func(r *engine.Rival) { r.VictimCost, r.Priority = 3, 4 }), cost, nil, "Of 2 workloads that could have been evicted, a alone would have been enough."},
 		"beyond":                   {other(func(r *engine.Rival) { r.Beyond = 4000 }), cost, nil, "Of 2 workloads that could have been evicted, a would free more that is not needed."},
 		"tasks":                    {other(func(r *engine.Rival) { r.Tasks = 2 }), cost, nil, "Of 2 workloads that could have been evicted, more tasks of a would have to leave."},
 		"whole":                    {other(func(r *engine.Rival) {}), surplus, nil, "Of 2 workloads that could have been evicted, a would have to leave as a whole."},
@@ -53,6 +57,38 @@ func TestChoice(t *testing.T) {
 				t.Errorf("have %q\nwant %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestDearerNamesVictimCosts: the first difference is named, in the order of plans.
+func TestDearerNamesVictimCosts(t *testing.T) {
+	cheap := engine.Cost{Tasks: [3]int{0, 1, 0}, Highest: 5, Jobs: 1, VictimCost: 10, MovedCost: 1, Beyond: 2000}
+	tests := map[string]struct {
+		change func(*engine.Cost)
+		want   string
+	}{
+		"priority first":     {func(c *engine.Cost) { c.Highest, c.VictimCost = 6, 30 }, "the highest priority is 6 instead of 5"},
+		"cost before beyond": {func(c *engine.Cost) { c.VictimCost, c.Beyond = 30, 3000 }, "what is evicted costs 30 instead of 10, by what plugins say"},
+		"moves":              {func(c *engine.Cost) { c.MovedCost = 2 }, "what moves costs 2 instead of 1, by what plugins say"},
+	}
+	for name, tt := range tests {
+		dear := cheap
+		if tt.change(&dear); dearer(&dear, &cheap) != tt.want {
+			t.Errorf("%s: %q, want %q", name, dearer(&dear, &cheap), tt.want)
+		}
+	}
+}
+
+// TestVictimCostsInJSON: costs are in the JSON where they are not 0.
+func TestVictimCostsInJSON(t *testing.T) {
+	for want, cost := range map[string]engine.Cost{
+		`{"purpose":"Preempt","looks":0,"tries":0,"options":[{"task":"t","node":"n","go":null,"victimCost":3,"movedCost":4}],"victimCost":3,"movedCost":4}`: {VictimCost: 3, MovedCost: 4},
+		`{"purpose":"Preempt","looks":0,"tries":0,"options":[{"task":"t","node":"n","go":null}]}`:                                                           {},
+	} {
+		have, err := json.Marshal(weighed(&engine.Weighing{Purpose: engine.Preempt, Cost: cost, Options: []engine.Option{{Task: "t", Node: "n", Cost: cost}}}))
+		if err != nil || string(have) != want {
+			t.Errorf("%v\nhave %s\nwant %s", err, have, want)
+		}
 	}
 }
 

@@ -253,6 +253,8 @@ func dearer(c, than *engine.Cost) string {
 		return fmt.Sprintf("%s of %s queues would be evicted", numeral.Count(c.Tasks[x], "task"), tiers[x])
 	case c.Highest > than.Highest:
 		return fmt.Sprintf("the highest priority is %d instead of %d", c.Highest, than.Highest)
+	case c.VictimCost > than.VictimCost:
+		return fmt.Sprintf("what is evicted costs %d instead of %d, by what plugins say", c.VictimCost, than.VictimCost)
 	case c.Beyond > than.Beyond:
 		return fmt.Sprintf("%s would be freed that are not needed instead of %s", deviceText(c.Beyond), deviceText(than.Beyond))
 	case total(c.Tasks) > total(than.Tasks):
@@ -265,6 +267,8 @@ func dearer(c, than *engine.Cost) string {
 		return fmt.Sprintf("%s would move instead of %d", numeral.Count(c.Moved, "task"), than.Moved)
 	case c.Priority > than.Priority:
 		return fmt.Sprintf("the priorities add up to %d instead of %d", c.Priority, than.Priority)
+	case c.MovedCost > than.MovedCost:
+		return fmt.Sprintf("what moves costs %d instead of %d, by what plugins say", c.MovedCost, than.MovedCost)
 	case c.Youngest < than.Youngest:
 		return "that has run for longer"
 	}

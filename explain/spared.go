@@ -20,6 +20,7 @@ type Weighed struct {
 	Options []Option     `json:"options,omitempty"`
 	Rivals  int          `json:"rivals,omitempty"` // workloads that could have gone, those that did included
 	Spared  []Protection `json:"spared,omitempty"`
+	VictimCosts
 
 	lines []string
 }
@@ -30,6 +31,13 @@ type Option struct {
 	Node   string   `json:"node"`
 	Go     []string `json:"go"` // tasks that would have had to go: workload/task
 	Chosen bool     `json:"chosen,omitempty"`
+	VictimCosts
+}
+
+// VictimCosts are what plugins say of the victims of a plan.
+type VictimCosts struct {
+	VictimCost int64 `json:"victimCost,omitempty"` // what plugins say that the evicted tasks cost together
+	MovedCost  int64 `json:"movedCost,omitempty"`  // the same of the tasks that move
 }
 
 // Protection is workloads that might have gone, had nobody spared them.
@@ -52,9 +60,9 @@ func weighed(w *engine.Weighing) *Weighed {
 	if w == nil {
 		return nil
 	}
-	out := &Weighed{Purpose: w.Purpose.String(), Looks: w.Looks, Tries: w.Tries, Rivals: len(w.Rivals), Spared: protections(w.Spared), lines: options(w)}
+	out := &Weighed{Purpose: w.Purpose.String(), Looks: w.Looks, Tries: w.Tries, Rivals: len(w.Rivals), Spared: protections(w.Spared), VictimCosts: VictimCosts{w.Cost.VictimCost, w.Cost.MovedCost}, lines: options(w)}
 	for _, o := range w.Options {
-		out.Options = append(out.Options, Option{o.Task, o.Node, o.Go, o.Chosen})
+		out.Options = append(out.Options, Option{o.Task, o.Node, o.Go, o.Chosen, VictimCosts{o.Cost.VictimCost, o.Cost.MovedCost}})
 	}
 	return out
 }

@@ -11,6 +11,7 @@ type cost struct {
 	form     int   // of the job: an earlier one is better
 	tier     int   // the strongest that loses a task: 3 for Guaranteed, 0 for none
 	priority int32 // the highest of those that are evicted
+	victims  int64 // what the plugin says that these cost together
 	beyond   int64 // thousandths of devices that are freed and not needed
 	tasks    int   // that are evicted
 	jobs     int   // that are evicted as a whole
@@ -24,7 +25,7 @@ func (c cost) compare(o cost) int {
 
 // compareFirst compares what comes before what is freed beyond what is needed.
 func (c cost) compareFirst(o cost) int {
-	return cmp.Or(cmp.Compare(c.form, o.form), cmp.Compare(c.tier, o.tier), cmp.Compare(c.priority, o.priority))
+	return cmp.Or(cmp.Compare(c.form, o.form), cmp.Compare(c.tier, o.tier), cmp.Compare(c.priority, o.priority), cmp.Compare(c.victims, o.victims))
 }
 
 // compareRest compares what comes after.
@@ -55,6 +56,7 @@ func (c *cost) evicts(t *task) {
 	if c.tasks == 0 {
 		c.priority = t.job.Priority
 	}
+	c.victims += t.job.cost
 	c.tier, c.priority, c.tasks, c.young = max(c.tier, strength), max(c.priority, t.job.Priority), c.tasks+1, min(c.young, -t.Started)
 }
 
@@ -81,6 +83,8 @@ func (c cost) excess(o cost) string {
 		return "a stronger tier than needed"
 	case c.priority != o.priority:
 		return "a higher priority than needed"
+	case c.victims != o.victims:
+		return "victims that cost more than needed"
 	case c.beyond != o.beyond:
 		return "more is freed than needed"
 	case c.tasks != o.tasks:

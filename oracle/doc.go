@@ -22,10 +22,11 @@ const (
 	Topology     Kind = "Topology"     // gangs that stay in one rack, with all means
 	Alternatives Kind = "Alternatives" // jobs with several forms, with all means
 	Whole        Kind = "Whole"        // whole nodes of one group, with all means
+	Costs        Kind = "Costs"        // a plugin says what victims cost, with all means
 )
 
 // Kinds lists every kind.
-var Kinds = []Kind{Allocate, Consolidate, Reclaim, Preempt, Combined, Topology, Alternatives, Whole}
+var Kinds = []Kind{Allocate, Consolidate, Reclaim, Preempt, Combined, Topology, Alternatives, Whole, Costs}
 
 // reasons are those that evictions give, by plugin.
 var reasons = map[Kind]engine.Reason{Consolidate: "Consolidated", Reclaim: "Reclaimed", Preempt: "Preempted"}

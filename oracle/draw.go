@@ -40,7 +40,7 @@ func (d *drawing) jobs() error {
 
 // draws is how often a waiting job is drawn until it is relevant: few gangs fit
 // and yet need thought, and few have a right to what others hold.
-var draws = map[Kind]int{Allocate: 20, Reclaim: 8, Combined: 8, Topology: 4, Alternatives: 4, Whole: 4}
+var draws = map[Kind]int{Allocate: 20, Reclaim: 8, Combined: 8, Topology: 4, Alternatives: 4, Whole: 4, Costs: 8}
 
 // wait adds a job that waits.
 func (d *drawing) wait(i int) error {
@@ -64,6 +64,9 @@ func (d *drawing) run(i int) error {
 	j := d.job(fmt.Sprintf("job/r%d", i+1), d.chance(85))
 	if d.chance(50) {
 		j.Labels = map[string]string{"app": pick(d, "web", "train")}
+	}
+	if d.Kind == Costs {
+		d.price(j)
 	}
 	if err := d.State.Apply(cluster.JobPut{Job: *j}); err != nil {
 		return err

@@ -22,7 +22,8 @@ type Verdict struct {
 	Illegal                   []Violation
 }
 
-// Engine has the standard profile with no means to make room but those of the kind.
+// Engine has the standard profile with no means to make room but those of the kind, and
+// with the plugin that says what victims cost where the kind is about that.
 func Engine(k Kind) (*engine.Engine, error) {
 	var out engine.Profile
 	for _, c := range standard.Profile() {
@@ -30,7 +31,14 @@ func Engine(k Kind) (*engine.Engine, error) {
 			out = append(out, c)
 		}
 	}
-	return engine.New(standard.Registry(), out)
+	registry := standard.Registry()
+	if k == Costs {
+		if err := registry.RegisterPluginBuilder(string(Costs), func(engine.Arguments) (engine.Plugin, error) { return costs{}, nil }); err != nil {
+			return nil, err
+		}
+		out = append(out, engine.PluginConfig{Name: string(Costs)})
+	}
+	return engine.New(registry, out)
 }
 
 // Judge lets the engine decide the case, and compares every pending job's turn with
@@ -122,7 +130,16 @@ func (g *game) relevant(j *job) bool {
 		return thought && err == nil
 	}
 	best, found, err := g.better(j, nil, false)
-	return found && err == nil && (g.kind != Combined || g.promised.mixes(&best))
+	if !found || err != nil {
+		return false
+	}
+	switch g.kind {
+	case Combined:
+		return g.promised.mixes(&best)
+	case Costs:
+		return g.costsDecide(j, &best)
+	}
+	return true
 }
 
 // mixes reports whether victims of the plan leave for more than one purpose.

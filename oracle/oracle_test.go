@@ -23,6 +23,7 @@ var goals = map[Kind]struct{ placed, minimal float64 }{
 	Topology:     {99, 99},
 	Alternatives: {99, 99},
 	Whole:        {99, 99},
+	Costs:        {99, 99},
 }
 
 // chance is how far a rate may be below the goal in so many cases by bad luck:

@@ -135,7 +135,10 @@ func TestCheapest(t *testing.T) {
 		"priority before what is freed": {[]fixture.Part{a, gang("g", "a", 4, 4), gang("s", "a", 4, 1).Priority(1), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3",
 			cost{tier: 2, beyond: 3 * device, tasks: 4, jobs: 1}},
 		"what is freed before how many": {[]fixture.Part{a, fixture.Job("l").Queue("a").Devices(4).Preemptible().On("n"), gang("s", "a", 4, 1), high(2)}, "job/s/worker-0, job/s/worker-1", cost{tier: 2, tasks: 2}},
-		"no way":                        {[]fixture.Part{a, gang("g", "a", 4, 4).Priority(5), gang("s", "a", 4, 1), high(5)}, "", cost{}},
+		"cost before what is freed": {[]fixture.Part{a, gang("g", "a", 4, 4).Label(costLabel, "1"), gang("s", "a", 4, 1).Label(costLabel, "5"), high(1)}, "job/g/worker-0, job/g/worker-1, job/g/worker-2, job/g/worker-3",
+			cost{tier: 2, victims: 4, beyond: 3 * device, tasks: 4, jobs: 1}},
+		"a gang costs more than surplus": {[]fixture.Part{a, gang("g", "a", 4, 4).Label(costLabel, "1"), gang("s", "a", 4, 1).Label(costLabel, "3"), high(1)}, "job/s/worker-0", cost{tier: 2, victims: 3, tasks: 1}},
+		"no way":                         {[]fixture.Part{a, gang("g", "a", 4, 4).Priority(5), gang("s", "a", 4, 1), high(5)}, "", cost{}},
 	} {
 		s := fixture.State(append([]fixture.Part{node("n", 8)}, c.parts...)...)
 		w := newTable(s.View(), 1000*minute)

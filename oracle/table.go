@@ -101,6 +101,7 @@ type job struct {
 	branch []*queue // from the top down to its own
 	alt    *cluster.Alternative
 	tasks  []*task
+	cost   int64 // of each of its tasks, if it is evicted
 }
 
 // set is all tasks of the form.
@@ -171,7 +172,7 @@ func (w *table) addJob(j *cluster.Job, byName map[string]*queue) {
 	slices.Reverse(branch)
 	forms := make([]*job, len(j.Alternatives))
 	for i := range j.Alternatives {
-		k := &job{Job: j, index: len(w.jobs), form: i, forms: forms, branch: branch, alt: &j.Alternatives[i]}
+		k := &job{Job: j, index: len(w.jobs), form: i, forms: forms, branch: branch, alt: &j.Alternatives[i], cost: costOf(j)}
 		for _, t := range k.alt.Tasks {
 			u := &task{Task: t, index: len(w.tasks), job: k}
 			u.asks = w.asks(u)

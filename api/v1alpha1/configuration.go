@@ -19,7 +19,7 @@ type SchedulerConfiguration struct {
 // PluginConfig is one plugin's place in the profile.
 type PluginConfig struct {
 	Name string `json:"name"`
-	// Weight of its scores, from 1 to 100000; the profile's unless given.
+	// Weight of its scores and of what it says that victims cost, from 1 to 100000; the profile's unless given.
 	Weight *int `json:"weight,omitempty"`
 	// Disabled takes the plugin out of the profile.
 	Disabled bool `json:"disabled,omitempty"`
