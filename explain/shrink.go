@@ -32,7 +32,7 @@ func (k *shrinker) shrink() {
 	}
 	for _, a := range s.Resources {
 		if a.Value > 0 && a.Name != podSlots {
-			k.found.largest(k.less(a.Name))
+			k.found.largest(k.lessOf(a.Name))
 		}
 	}
 }
@@ -82,45 +82,31 @@ func (k *shrinker) fewerDevices() (int, func(int) *change) {
 	}
 }
 
-// lessDeviceMemory goes through what devices have free: only there can the answer change.
 func (k *shrinker) lessDeviceMemory() (int, func(int) *change) {
-	want := k.workload.shape().Need.Memory
-	var room []int64
-	for _, n := range k.workload.state.Nodes() {
-		for i := range n.Devices {
-			room = append(room, int64(n.Devices[i].InStep())>>20<<20)
-		}
-	}
-	room = below(room, int64(want))
-	return len(room), func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with %s per device instead of %s", Memory(cluster.Bytes(room[i])), Memory(want)), lost(int64(want), room[i]), k.workload.reshape(func(s *cluster.Shape) {
-			s.Need.Memory = cluster.Bytes(room[i])
-		})}
-	}
+	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.InStep()) >> 20 << 20 })
+	spell := func(v int64) string { return Memory(cluster.Bytes(v)) }
+	return k.less(int64(k.workload.shape().Need.Memory), room, "with %s per device instead of %s", spell, func(s *cluster.Shape, v int64) { s.Need.Memory = cluster.Bytes(v) })
 }
 
 func (k *shrinker) smallerShare() (int, func(int) *change) {
-	want := k.workload.shape().Need.Share
-	var room []int64
-	for _, n := range k.workload.state.Nodes() {
-		for i := range n.Devices {
-			room = append(room, int64(n.Devices[i].FreeMilli()))
-		}
-	}
-	room = below(room, int64(want))
-	return len(room), func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with a share of %s per device instead of %s", share(room[i]), share(int64(want))), lost(int64(want), room[i]), k.workload.reshape(func(s *cluster.Shape) {
-			s.Need.Share = cluster.Milli(room[i])
-		})}
-	}
+	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.FreeMilli()) })
+	return k.less(int64(k.workload.shape().Need.Share), room, "with a share of %s per device instead of %s", share, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
 }
 
 func share(milli int64) string { return decimal(float64(milli)/1000, 3) }
 
-// less goes through what nodes have free of the resource.
-func (k *shrinker) less(name string) (int, func(int) *change) {
-	want := k.workload.shape().Resources.Of(name)
-	room := []int64{}
+func (k *shrinker) onDevices(free func(*cluster.Device) int64) []int64 {
+	var room []int64
+	for _, n := range k.workload.state.Nodes() {
+		for i := range n.Devices {
+			room = append(room, free(&n.Devices[i]))
+		}
+	}
+	return room
+}
+
+func (k *shrinker) lessOf(name string) (int, func(int) *change) {
+	var room []int64
 	for _, n := range k.workload.state.Nodes() {
 		if led := n.Ledger(name); led != nil {
 			free := led.Free()
@@ -130,11 +116,16 @@ func (k *shrinker) less(name string) (int, func(int) *change) {
 			room = append(room, free)
 		}
 	}
+	spell := func(v int64) string { return resourceText(name, v) }
+	return k.less(k.workload.shape().Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
+}
+
+// less sets an amount to what devices or nodes have free: only there can the answer change.
+func (k *shrinker) less(want int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
 	room = below(room, want)
 	return len(room), func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with %s instead of %s", resourceText(name, room[i]), resourceText(name, want)), lost(want, room[i]), k.workload.reshape(func(s *cluster.Shape) {
-			s.Resources = s.Resources.With(name, room[i])
-		})}
+		text := fmt.Sprintf(text, spell(room[i]), spell(want))
+		return &change{SmallerAsk, text, lost(want, room[i]), k.workload.reshape(func(s *cluster.Shape) { set(s, room[i]) })}
 	}
 }
 
