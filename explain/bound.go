@@ -16,15 +16,15 @@ type bound struct {
 }
 
 // bounds are all that the job is under, its own queue's first.
-func (l *lab) bounds() []bound {
+func (w *workload) bounds() []bound {
 	var out []bound
-	q := l.end.Queue(l.job().Queue)
-	for ; q != nil; q = l.end.View().Parent(q) {
+	q := w.state.Queue(w.job().Queue)
+	for ; q != nil; q = w.state.View().Parent(q) {
 		for _, a := range q.Limits {
 			out = append(out, bound{q.Name, a, false})
 		}
 		for _, a := range q.Quota {
-			if !l.job().Preemptible && a.Value != cluster.Unlimited {
+			if !w.job().Preemptible && a.Value != cluster.Unlimited {
 				out = append(out, bound{q.Name, a, true})
 			}
 		}
@@ -62,8 +62,8 @@ func (b bound) to(v int64) *change {
 		} else {
 			*list = slices.DeleteFunc(slices.Clone(*list), func(a cluster.Amount) bool { return a.Name == b.amount.Name })
 			if _, product := cluster.SplitProduct(b.amount.Name); product != "" {
-				// A weight that changes nothing keeps the product in the books: what
-				// is used of it says how far the bound had to go up.
+				// A weight that changes nothing keeps the product in the State: what
+				// is used of it says how far the bound had to be raised.
 				q.OverQuotaWeight = q.OverQuotaWeight.With(b.amount.Name, q.WeightOf(b.amount.Name))
 			}
 		}
@@ -72,39 +72,26 @@ func (b bound) to(v int64) *change {
 }
 
 // raise lifts what the job is bound by, one by one, and then finds out how far
-// the bound had to go up: as far as the queue went without it.
-func (l *lab) raise(found *finder) {
-	for _, b := range l.bounds() {
-		if l.spent() {
+// the bound had to be raised: to what the queue used without it.
+func (c *claimer) raise() {
+	for _, b := range c.workload.bounds() {
+		if c.lab.spent() {
 			return
 		}
 		lifted := b.to(-1)
 		used := int64(0)
-		v := l.tryAnd(func(s *cluster.State) { used = b.used(s) }, lifted)
+		v := c.lab.tryAnd(func(s *cluster.State) { used = b.used(s) }, lifted)
 		if !v.fits {
-			if l.attempt.Before != nil { // nobody asks about a limit that was not in the way
-				found.no(lifted, v)
+			if c.workload.attempt.Before != nil { // a limit that was not in the way is of no interest
+				c.found.no(lifted, v)
 			}
 			continue
 		}
 		if used > b.amount.Value {
-			if c := b.to(used); l.try(c).fits {
-				lifted = c
+			if exact := b.to(used); c.lab.try(exact).fits {
+				lifted = exact
 			}
 		}
-		found.yes(lifted)
+		c.found.yes(lifted)
 	}
-}
-
-// preemptible lets the job go beyond quotas, at the price that it may be evicted.
-func (l *lab) preemptible() []*change {
-	if !slices.ContainsFunc(l.bounds(), func(b bound) bool { return b.quota }) {
-		return nil
-	}
-	return []*change{{LiftCondition, "as a preemptible job", 13, func(s *cluster.State) error {
-		if err := l.reshapeAll(func(s *cluster.Shape) { s.Preemptible = true })(s); err != nil {
-			return err
-		}
-		return rewrite(s, l.id, func(j *cluster.Job) { j.Preemptible = true })
-	}}}
 }

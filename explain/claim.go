@@ -20,22 +20,24 @@ type Standing struct {
 }
 
 // claim is what a workload that is refused could have from others: how its queue
-// stands with what it lacks, and whom each adapter would let go.
+// stands with what it lacks, and which workloads each adapter would evict.
 type claim struct {
+	workload  *workload
 	asks      cluster.Resources
 	standings []engine.Standing
 	sought    []engine.Purpose // what the adapters of the profile were asked for
 	census    map[engine.Purpose]engine.Census
 }
 
-// claim looks at the end of the simulation, where nothing changes any more.
-func (l *lab) claim(sought []engine.Sparing) *claim {
-	c := &claim{census: map[engine.Purpose]engine.Census{}}
-	s := l.engine.Open(l.end, engine.Options{Now: l.now})
+// newClaim looks at the end of the simulation, where nothing changes any more.
+func newClaim(l *lab, sought []engine.Sparing) *claim {
+	w := l.workload
+	c := &claim{workload: w, census: map[engine.Purpose]engine.Census{}}
+	s := l.engine.Open(w.state, engine.Options{Now: l.now})
 	defer s.Close()
-	lacks := s.Lacking(&l.job().Alternatives[l.alternative()])
-	for _, st := range s.Standings(l.job().Queue) {
-		if ask := s.ChargeOf(l.end.Queue(st.Queue), lacks, st.Resource); ask > 0 {
+	lacks := s.Lacking(w.form())
+	for _, st := range s.Standings(w.job().Queue) {
+		if ask := s.ChargeOf(w.state.Queue(st.Queue), lacks, st.Resource); ask > 0 {
 			c.asks = c.asks.With(st.Resource, ask)
 			c.standings = append(c.standings, st)
 		}
@@ -43,15 +45,14 @@ func (l *lab) claim(sought []engine.Sparing) *claim {
 	for _, x := range sought {
 		if _, known := c.census[x.Purpose]; !known {
 			c.sought = append(c.sought, x.Purpose)
-			c.census[x.Purpose] = s.Census(x.Purpose, l.job(), lacks)
+			c.census[x.Purpose] = s.Census(x.Purpose, w.job(), lacks)
 		}
 	}
 	return c
 }
 
-// room fills in how its queue stands and whom the adapters spared.
-func (r *Report) room(l *lab) {
-	c := l.claims
+// room fills in how its queue stands and which workloads the adapters spared.
+func (r *Report) room(c *claim, ph Phrases) {
 	for _, st := range c.standings {
 		spelt := func(v int64) string {
 			if v < 0 {
@@ -66,9 +67,9 @@ func (r *Report) room(l *lab) {
 		spared = append(spared, engine.Sparing{Purpose: p, Barred: c.census[p].Barred, Protection: c.census[p].Spared})
 	}
 	r.Refusal.Spared = sparings(spared)
-	r.reasons = append(c.queueLines(l.end), c.roomLines(l)...)
-	if l.refusal.Delayed > 0 {
-		r.reasons = append(r.reasons, delayText(l.job(), l.refusal.Delayed))
+	r.reasons = append(c.queueLines(), c.roomLines(ph)...)
+	if until := c.workload.refusal.Delayed; until > 0 {
+		r.reasons = append(r.reasons, delayText(c.workload.job(), until))
 	}
 }
 
@@ -83,8 +84,8 @@ func delayText(j *cluster.Job, until int64) string {
 
 // queueLines say how its queue stands with devices, or with cores where it wants
 // none; and so every queue above it that keeps it from its share.
-func (c *claim) queueLines(s *cluster.State) []string {
-	if len(c.asks) == 0 || c.alone(s) {
+func (c *claim) queueLines() []string {
+	if len(c.asks) == 0 || c.alone() {
 		return nil
 	}
 	main := c.asks[0].Name
@@ -106,8 +107,8 @@ func (c *claim) queueLines(s *cluster.State) []string {
 }
 
 // alone reports whether there is nothing to share: one queue, and no quota.
-func (c *claim) alone(s *cluster.State) bool {
-	return !shared(s, c.standings[0].Queue) && c.standings[0].Quota < 0
+func (c *claim) alone() bool {
+	return !shared(c.workload.state, c.standings[0].Queue) && c.standings[0].Quota < 0
 }
 
 // shared reports whether another queue than this one holds anything.
@@ -126,9 +127,10 @@ func standingText(st *engine.Standing) string {
 // verbs complete "Nothing can be …" and "… could be …".
 var verbs = map[engine.Purpose]string{engine.Reclaim: "reclaimed", engine.Preempt: "preempted"}
 
-// roomLines say why nobody goes for it, adapter by adapter. Moving others is not
-// spoken of: it takes nothing from anybody, so nobody asks why it was not done.
-func (c *claim) roomLines(l *lab) []string {
+// roomLines say why no workload is evicted for it, adapter by adapter. Moves are left
+// out: they take nothing from other workloads, so why none was made is of no interest.
+func (c *claim) roomLines(ph Phrases) []string {
+	state := c.workload.state
 	var out, idle []string
 	for _, p := range c.sought {
 		verb := verbs[p]
@@ -136,9 +138,9 @@ func (c *claim) roomLines(l *lab) []string {
 			continue
 		}
 		x := c.census[p]
-		spared := l.phrases.sparedText(l.end, p, x.Spared)
+		spared := ph.sparedText(state, p, x.Spared)
 		switch {
-		case p == engine.Reclaim && (x.Barred || spared != "") && !shared(l.end, l.job().Queue):
+		case p == engine.Reclaim && (x.Barred || spared != "") && !shared(state, c.workload.job().Queue):
 			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")
 		case x.Barred:
 			out = append(out, "Nothing can be "+verb+c.barred(p)+".")
@@ -155,20 +157,20 @@ func (c *claim) roomLines(l *lab) []string {
 		}
 	}
 	if len(idle) > 0 {
-		out = append(out, "Nothing can be "+strings.Join(idle, " or ")+": "+l.nobody()+".")
+		out = append(out, "Nothing can be "+strings.Join(idle, " or ")+": "+c.noVictims()+".")
 	}
 	return out
 }
 
-// nobody says why there is no one who might go.
-func (l *lab) nobody() string {
+// noVictims says why there is no workload that might be evicted.
+func (c *claim) noVictims() string {
 	firm := 0
-	for _, j := range l.end.Jobs() {
-		if j.ID != l.id && j.Running() && !j.Preemptible {
+	for _, j := range c.workload.state.Jobs() {
+		if j.ID != c.workload.id && j.Running() && !j.Preemptible {
 			firm++
 		}
 	}
-	switch displaced := len(l.job().Displaced); {
+	switch displaced := len(c.workload.job().Displaced); {
 	case firm > 0 && displaced == 0:
 		return "no other workload that runs is preemptible"
 	case displaced > 0:

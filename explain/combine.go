@@ -9,53 +9,59 @@ import (
 	"github.com/berth-project/berth/numeral"
 )
 
-// combine is for requests that no single change helps. It grants everything at
-// once, and then takes back one thing after another that is not needed. What is
-// left is a set of changes none of which can be left out. It reports whether the
-// request conflicts with itself: no kind of node would take it even then.
-func (l *lab) combine(found *finder) (conflict bool) {
-	all, m := l.everything()
+// combiner is for requests that no single change helps.
+type combiner struct {
+	lab      *lab
+	workload *workload
+	found    *finder
+	grow     *grower
+	relax    *relaxer
+}
+
+// combine grants everything at once, and then takes back one thing after another
+// that is not needed. What is left is a set of changes none of which can be left
+// out. It reports whether the request conflicts with itself: no kind of node would
+// take it even then.
+func (x *combiner) combine() (conflict bool) {
+	all, m := x.everything()
 	if m == nil {
 		return true
 	}
-	nodes, _ := l.fewest(*m, all...)
+	nodes, _ := x.grow.fewest(*m, all...)
 	if nodes == nil {
 		return false // others are in the way, or the tries ran out: no proof
 	}
 	needed := slices.Clone(all)
 	for i := 0; i < len(needed); {
 		fewer := slices.Delete(slices.Clone(needed), i, i+1)
-		if l.try(append(slices.Clone(fewer), nodes)...).fits {
+		if x.lab.try(append(slices.Clone(fewer), nodes)...).fits {
 			needed = fewer
 		} else {
 			i++
 		}
 	}
-	if len(needed) > 0 && l.try(needed...).fits {
+	if len(needed) > 0 && x.lab.try(needed...).fits {
 		nodes = nil
-	} else if c, _ := l.fewest(*m, needed...); c != nil {
+	} else if c, _ := x.grow.fewest(*m, needed...); c != nil {
 		nodes = c
 	}
 	if nodes != nil {
 		needed = append(needed, nodes)
 	}
-	together := l.exactLimits(needed)
-	l.budget++ // to know who would have to go
-	l.try(together)
-	found.yes(together)
+	x.found.tryJoined(x.exactLimits(needed))
 	return false
 }
 
 // exactLimits replaces "without the limit" by the limit that is enough, and
 // joins the changes into one.
-func (l *lab) exactLimits(changes []*change) *change {
+func (x *combiner) exactLimits(changes []*change) *change {
 	for i, c := range changes {
 		if c.kind != RaiseLimit {
 			continue
 		}
-		bounds := l.bounds()
+		bounds := x.workload.bounds()
 		uses := make([]int64, len(bounds))
-		v := l.tryAnd(func(s *cluster.State) {
+		v := x.lab.tryAnd(func(s *cluster.State) {
 			for k, b := range bounds {
 				uses[k] = b.used(s)
 			}
@@ -70,7 +76,7 @@ func (l *lab) exactLimits(changes []*change) *change {
 			}
 			exact := slices.Clone(changes)
 			exact[i] = b.to(used)
-			if l.try(exact...).fits {
+			if x.lab.try(exact...).fits {
 				changes = exact
 			}
 		}
@@ -102,24 +108,24 @@ func join(changes []*change) *change {
 
 // everything is all that could be granted, dearest first so that it is the first
 // to be taken back, and the kind of node to add; nil if no kind would ever do.
-func (l *lab) everything() ([]*change, *Machine) {
+func (x *combiner) everything() ([]*change, *Machine) {
 	var limits []*change
-	for _, b := range l.bounds() {
+	for _, b := range x.workload.bounds() {
 		limits = append(limits, b.to(-1))
 	}
-	if list := l.machines(nil); len(list) > 0 {
-		return append(l.ties(), limits...), &list[0]
+	if list := x.grow.machines(nil); len(list) > 0 {
+		return append(x.relax.ties(), limits...), &list[0]
 	}
-	conditions := l.conditions()
-	if list := l.machines(lifted); len(list) > 0 {
+	conditions := x.relax.conditions()
+	if list := x.grow.machines(lifted); len(list) > 0 {
 		return append(conditions, limits...), &list[0]
 	}
 	// No kind of node is large enough: ask for what the largest has.
 	var best *Machine
 	var smaller *change
-	for _, n := range templates(l.end.Nodes()) {
-		edit := l.cut(n)
-		if !l.holds(n, func(s *cluster.Shape) { lifted(s); edit(s) }) || (best != nil && size(n) <= size(best.Template)) {
+	for _, n := range templates(x.workload.state.Nodes()) {
+		edit := cut(n)
+		if !x.grow.holds(n, func(s *cluster.Shape) { lifted(s); edit(s) }) || (best != nil && size(n) <= size(best.Template)) {
 			continue
 		}
 		name := ""
@@ -127,7 +133,7 @@ func (l *lab) everything() ([]*change, *Machine) {
 			name = g.Key.String()
 		}
 		best = &Machine{Name: name, Template: n, exact: true}
-		smaller = &change{SmallerAsk, l.cutText(edit), 60, l.reshape(edit)}
+		smaller = &change{SmallerAsk, cutText(x.workload.shape(), edit), 60, x.workload.reshape(edit)}
 	}
 	if best == nil {
 		return nil, nil
@@ -144,7 +150,7 @@ func lifted(s *cluster.Shape) {
 }
 
 // cut bounds a request by what the node has when it is empty.
-func (l *lab) cut(n *cluster.Node) func(*cluster.Shape) {
+func cut(n *cluster.Node) func(*cluster.Shape) {
 	return func(s *cluster.Shape) {
 		if !s.Need.WholeNode && s.Need.Layers == nil {
 			devices, largest := counted(n)
@@ -171,8 +177,8 @@ func counted(n *cluster.Node) (devices int, largest cluster.Bytes) {
 }
 
 // cutText says what is left of the request.
-func (l *lab) cutText(edit func(*cluster.Shape)) string {
-	was, is := *l.shape(), *l.shape()
+func cutText(shape *cluster.Shape, edit func(*cluster.Shape)) string {
+	was, is := *shape, *shape
 	edit(&is)
 	var out []string
 	if is.Need.Devices != was.Need.Devices {

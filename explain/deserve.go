@@ -12,11 +12,19 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
+// claimer gives the workload a better claim: higher bounds and quotas of its queues,
+// a higher priority, more time.
+type claimer struct {
+	lab      *lab
+	workload *workload
+	found    *finder
+	claim    *claim // nil where only surplus is missing: nothing is evicted for that
+}
+
 // deserve raises the quotas that keep the workload from its share, in its queue
 // and in all above it, so far that it is deserved.
-func (l *lab) deserve(found *finder) {
-	c := l.claims
-	if c == nil || !slices.Contains(c.sought, engine.Reclaim) {
+func (c *claimer) deserve() {
+	if c.claim == nil || !slices.Contains(c.claim.sought, engine.Reclaim) {
 		return
 	}
 	type raise struct {
@@ -25,22 +33,22 @@ func (l *lab) deserve(found *finder) {
 	}
 	var all []raise
 	var texts []string
-	asked := false // nobody asks about a quota where there is none
-	for i := range c.standings {
-		st := &c.standings[i]
-		to := st.Used + c.asks.Of(st.Resource)
+	asked := false // a quota that does not exist is of no interest where it does not help
+	for i := range c.claim.standings {
+		st := &c.claim.standings[i]
+		to := st.Used + c.claim.asks.Of(st.Resource)
 		if to <= st.Share || st.Quota >= to {
 			continue
 		}
 		all = append(all, raise{st.Queue, st.Resource, to})
-		if l.declares(st) {
+		if c.declares(st) {
 			asked = true
 			texts = append(texts, fmt.Sprintf("queue %s's quota raised from %s to %s", st.Queue, resourceText(st.Resource, st.Quota), resourceText(st.Resource, to)))
 		} else {
 			texts = append(texts, fmt.Sprintf("a quota of %s for queue %s", resourceText(st.Resource, to), st.Queue))
 		}
 	}
-	if len(all) == 0 || l.spent() {
+	if len(all) == 0 || c.lab.spent() {
 		return
 	}
 	change := &change{RaiseLimit, "with " + strings.Join(texts, " and "), 25, func(s *cluster.State) error {
@@ -53,43 +61,39 @@ func (l *lab) deserve(found *finder) {
 		}
 		return nil
 	}}
-	if v := l.try(change); v.fits {
-		found.yes(change)
-	} else if asked {
-		found.no(change, v)
+	if v := c.found.try(change); !v.fits && asked {
+		c.found.no(change, v)
 	}
 }
 
 // declares reports whether the quota is the queue's own.
-func (l *lab) declares(st *engine.Standing) bool {
-	return slices.ContainsFunc(l.end.Queue(st.Queue).Quota, func(a cluster.Amount) bool { return a.Name == st.Resource })
+func (c *claimer) declares(st *engine.Standing) bool {
+	return slices.ContainsFunc(c.workload.state.Queue(st.Queue).Quota, func(a cluster.Amount) bool { return a.Name == st.Resource })
 }
 
 // outrank gives the workload a priority above others of its queue that are not
 // lower, the lowest that is enough.
-func (l *lab) outrank(found *finder) {
+func (c *claimer) outrank() {
 	const most = 4
-	c := l.claims
-	if c == nil || !slices.Contains(c.sought, engine.Preempt) {
+	if c.claim == nil || !slices.Contains(c.claim.sought, engine.Preempt) {
 		return
 	}
 	var levels []int32
-	for _, j := range l.end.Jobs() {
-		if j.Queue == l.job().Queue && j.ID != l.id && j.Preemptible && j.Running() && j.Priority >= l.job().Priority && j.Priority < 1<<31-1 {
+	for _, j := range c.workload.state.Jobs() {
+		if j.Queue == c.workload.job().Queue && j.ID != c.workload.id && j.Preemptible && j.Running() && j.Priority >= c.workload.job().Priority && j.Priority < 1<<31-1 {
 			levels = append(levels, j.Priority)
 		}
 	}
 	slices.Sort(levels)
 	levels = slices.Compact(levels)
 	for _, p := range levels[:min(len(levels), most)] {
-		if l.spent() {
+		if c.lab.spent() {
 			return
 		}
-		higher := &change{HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, func(s *cluster.State) error {
-			return rewrite(s, l.id, func(j *cluster.Job) { j.Priority = p + 1 })
-		}}
-		if l.try(higher).fits {
-			found.yes(higher)
+		higher := &change{HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.rewrite(func(j *cluster.Job) {
+			j.Priority = p + 1
+		})}
+		if c.found.try(higher).fits {
 			return
 		}
 	}
@@ -97,10 +101,9 @@ func (l *lab) outrank(found *finder) {
 
 // wait lets time pass until others have run for as long as they are left alone, or
 // the job has waited for as long as it evicts nothing.
-func (l *lab) wait(found *finder) {
+func (c *claimer) wait() {
 	const most = 4
-	c := l.claims
-	if c == nil {
+	if c.claim == nil {
 		return
 	}
 	type moment struct {
@@ -108,17 +111,17 @@ func (l *lab) wait(found *finder) {
 		who      string
 	}
 	var all []moment
-	for _, p := range c.sought {
-		for _, x := range c.census[p].Spared {
-			span := l.phrases[x.Reason].Span
+	for _, p := range c.claim.sought {
+		for _, x := range c.claim.census[p].Spared {
+			span := c.found.phrases[x.Reason].Span
 			if span == nil {
 				continue
 			}
 			for _, id := range x.Jobs {
-				j := l.end.Job(id)
-				least, first := span(l.end.View(), j, p), firstStart(j)
+				j := c.workload.state.Job(id)
+				least, first := span(c.workload.state.View(), j, p), firstStart(j)
 				for _, t := range j.Tasks() {
-					if !t.Runs() || t.Started+least <= l.now {
+					if !t.Runs() || t.Started+least <= c.lab.now {
 						continue
 					}
 					m := moment{t.Started + least, least, id}
@@ -130,13 +133,13 @@ func (l *lab) wait(found *finder) {
 			}
 		}
 	}
-	if at := l.refusal.Delayed; at > 0 {
+	if at := c.workload.refusal.Delayed; at > 0 {
 		all = append(all, moment{at: at})
 	}
 	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.who, b.who)) })
 	all = slices.Compact(all)
 	for _, m := range all[:min(len(all), most)] {
-		if l.spent() {
+		if c.lab.spent() {
 			return
 		}
 		text := fmt.Sprintf("once %s has run for %s, at %s", m.who, spanText(m.span), stamp(m.at))
@@ -144,9 +147,8 @@ func (l *lab) wait(found *finder) {
 			text = "once its preemption delay is over, at " + stamp(m.at)
 		}
 		later := &change{Wait, text, 1, func(*cluster.State) error { return nil }}
-		l.at[later] = m.at
-		if l.try(later).fits {
-			found.yes(later)
+		c.lab.at[later] = m.at
+		if c.found.try(later).fits {
 			return
 		}
 	}

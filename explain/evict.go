@@ -18,10 +18,18 @@ const (
 	mostVictims = 16 // that a larger set is looked for in
 )
 
+// evictor looks for the fewest workloads that would leave enough room if they were
+// evicted.
+type evictor struct {
+	lab      *lab
+	workload *workload
+	found    *finder
+}
+
 // rivals are the workloads in the way, those that it costs least to lose first:
 // preemptible before others, lower tier, lower priority, fewer devices.
-func (l *lab) rivals() []*cluster.Job {
-	seen := map[string]bool{l.id: true}
+func (e *evictor) rivals() []*cluster.Job {
+	seen := map[string]bool{e.workload.id: true}
 	var out []*cluster.Job
 	add := func(j *cluster.Job) {
 		if !seen[j.ID] {
@@ -29,20 +37,20 @@ func (l *lab) rivals() []*cluster.Job {
 			out = append(out, j)
 		}
 	}
-	if b := l.attempt.Before; b != nil {
+	if b := e.workload.attempt.Before; b != nil {
 		if b.Cure&engine.Evict == 0 {
 			return nil
 		}
-		for _, j := range l.end.Jobs() {
-			if j.Queue == l.job().Queue && j.Placed() > 0 {
+		for _, j := range e.workload.state.Jobs() {
+			if j.Queue == e.workload.job().Queue && j.Placed() > 0 {
 				add(j)
 			}
 		}
 	}
 	near := 0
-	for i := range l.attempt.Nearest {
-		m := &l.attempt.Nearest[i]
-		n := l.end.Node(m.Node)
+	for i := range e.workload.attempt.Nearest {
+		m := &e.workload.attempt.Nearest[i]
+		n := e.workload.state.Node(m.Node)
 		if m.Rejection.Cure&engine.Evict == 0 || n == nil {
 			continue
 		}
@@ -56,7 +64,7 @@ func (l *lab) rivals() []*cluster.Job {
 	slices.SortStableFunc(out, func(a, b *cluster.Job) int {
 		return cmp.Or(
 			cmp.Compare(preemptible(b), preemptible(a)),
-			cmp.Compare(l.tier(b).Rank(), l.tier(a).Rank()),
+			cmp.Compare(e.tier(b).Rank(), e.tier(a).Rank()),
 			cmp.Compare(a.Priority, b.Priority),
 			cmp.Compare(heldDevices(a), heldDevices(b)),
 			strings.Compare(a.ID, b.ID))
@@ -71,8 +79,8 @@ func preemptible(j *cluster.Job) int {
 	return 0
 }
 
-func (l *lab) tier(j *cluster.Job) cluster.Tier {
-	if q := l.end.Queue(j.Queue); q != nil {
+func (e *evictor) tier(j *cluster.Job) cluster.Tier {
+	if q := e.workload.state.Queue(j.Queue); q != nil {
 		return q.Tier
 	}
 	return cluster.TierStandard
@@ -90,7 +98,7 @@ func heldDevices(j *cluster.Job) int64 {
 }
 
 // eviction takes the jobs out for good: what they held is free, and they do not come back for it.
-func (l *lab) eviction(jobs ...*cluster.Job) *change {
+func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 	c := &change{kind: EvictOthers, cost: 30}
 	var names, ids []string
 	for i, j := range jobs {
@@ -102,7 +110,7 @@ func (l *lab) eviction(jobs ...*cluster.Job) *change {
 		if i > 0 {
 			c.cost += 50
 		}
-		names = append(names, fmt.Sprintf("%s (%s)", j.ID, l.standing(j)))
+		names = append(names, fmt.Sprintf("%s (%s)", j.ID, e.standing(j)))
 		ids = append(ids, j.ID)
 	}
 	c.text = "with " + List(names, 3) + " evicted"
@@ -118,14 +126,14 @@ func (l *lab) eviction(jobs ...*cluster.Job) *change {
 }
 
 // standing says how a rival stands: "Scavenger, 2 devices on gpu-17".
-func (l *lab) standing(j *cluster.Job) string {
+func (e *evictor) standing(j *cluster.Job) string {
 	var nodes []string
 	for _, t := range j.Tasks() {
 		if t.Node != nil && !slices.Contains(nodes, t.Node.Name) {
 			nodes = append(nodes, t.Node.Name)
 		}
 	}
-	text := string(l.tier(j))
+	text := string(e.tier(j))
 	if !j.Preemptible {
 		text += ", not preemptible"
 	}
@@ -138,27 +146,25 @@ func (l *lab) standing(j *cluster.Job) string {
 	return text
 }
 
-// evict looks for the fewest workloads whose going would help: one, then two,
-// then as few as it takes of those nearby.
-func (l *lab) evict(found *finder) {
-	rivals := l.rivals()
+// evict tries one workload, then two, then as few as it takes of those nearby.
+func (e *evictor) evict() {
+	rivals := e.rivals()
 	if len(rivals) == 0 {
 		return
 	}
 	helped := 0
 	for i, j := range rivals {
-		// Once one helps, only others that may go as easily are worth naming.
-		if i == mostSingles || helped == 2 || helped == 1 && !j.Preemptible || l.spent() {
+		// Once one helps, only others that may be evicted as easily are worth naming.
+		if i == mostSingles || helped == 2 || helped == 1 && !j.Preemptible || e.lab.spent() {
 			break
 		}
-		c := l.eviction(j)
-		v := l.try(c)
+		c := e.eviction(j)
+		v := e.found.try(c)
 		switch {
 		case v.fits:
-			found.yes(c)
 			helped++
 		case i == 0:
-			found.no(c, v)
+			e.found.no(c, v)
 		}
 	}
 	if helped > 0 || len(rivals) == 1 {
@@ -167,30 +173,29 @@ func (l *lab) evict(found *finder) {
 	pairs := 0
 	for i := 1; i < len(rivals); i++ {
 		for j := range i {
-			if pairs == mostPairs || l.spent() {
+			if pairs == mostPairs || e.lab.spent() {
 				break
 			}
 			pairs++
-			if c := l.eviction(rivals[j], rivals[i]); l.try(c).fits {
-				found.yes(c)
+			if e.found.try(e.eviction(rivals[j], rivals[i])).fits {
 				return
 			}
 		}
 	}
-	l.evictSeveral(found, rivals[:min(len(rivals), mostVictims)])
+	e.evictSeveral(rivals[:min(len(rivals), mostVictims)])
 }
 
-// evictSeveral starts with everybody gone and lets those stay that can, the
+// evictSeveral starts with all of them evicted and keeps those that can stay, the
 // dearest first.
-func (l *lab) evictSeveral(found *finder, gone []*cluster.Job) {
-	if len(gone) < 3 || !l.try(l.eviction(gone...)).fits {
+func (e *evictor) evictSeveral(gone []*cluster.Job) {
+	if len(gone) < 3 || !e.lab.try(e.eviction(gone...)).fits {
 		return
 	}
-	for i := len(gone) - 1; i >= 0 && !l.spent(); i-- {
+	for i := len(gone) - 1; i >= 0 && !e.lab.spent(); i-- {
 		fewer := slices.Delete(slices.Clone(gone), i, i+1)
-		if len(fewer) > 0 && l.try(l.eviction(fewer...)).fits {
+		if len(fewer) > 0 && e.lab.try(e.eviction(fewer...)).fits {
 			gone = fewer
 		}
 	}
-	found.yes(l.eviction(gone...))
+	e.found.yes(e.eviction(gone...))
 }

@@ -23,28 +23,30 @@ type Tried struct {
 
 // tried goes through the forms of a model, in the order in which they were tried.
 // There is none for those that have one form only: the funnel says it all.
-func (r *Report) tried(l *lab) {
-	if !l.shape().Served() || len(l.refusal.Attempts) < 2 || l.refusal.Surplus {
-		return
+func tried(w *workload, ph Phrases) []Tried {
+	if !w.shape().Served() || len(w.refusal.Attempts) < 2 || w.refusal.Surplus {
+		return nil
 	}
-	for i := range l.refusal.Attempts {
-		a := &l.refusal.Attempts[i]
+	var out []Tried
+	for i := range w.refusal.Attempts {
+		a := &w.refusal.Attempts[i]
 		t := Tried{Form: alternativeName(a, i)}
 		switch {
 		case a.Level != "":
 			t.Because = []string{domainsText(a)}
 		case a.Before != nil:
-			t.Because = []string{l.phrases.words(a.Before, nil)}
+			t.Because = []string{ph.words(a.Before, nil)}
 		case len(a.Groups) > 0:
-			t.Form, t.Because = "several nodes of one group", l.phrases.groupLines(a)
+			t.Form, t.Because = "several nodes of one group", ph.groupLines(a)
 		default:
-			t.Steps = l.phrases.steps(a, nil)
+			t.Steps = ph.steps(a, nil)
 			if a.Placed > 0 {
 				t.Because = []string{neededText(a)}
 			}
 		}
-		r.Forms = append(r.Forms, t)
+		out = append(out, t)
 	}
+	return out
 }
 
 // steps count the nodes of an attempt; those that are its own are left out.

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -118,60 +117,4 @@ func neededSubgroupsText(alt *cluster.Alternative) string {
 		}
 	}
 	return text
-}
-
-// nearness lifts what keeps the tasks in one domain.
-func (l *lab) nearness() []*change {
-	a := l.alternative()
-	alt := &l.job().Alternatives[a]
-	var out []*change
-	if level := alt.Topology.Required; level != "" {
-		out = append(out, &change{LiftCondition, "without having to be in one " + levelName(level), 12, l.form(a, func(alt *cluster.Alternative) {
-			alt.Topology.Required = ""
-		})})
-	}
-	for i := range alt.Subgroups {
-		if level := alt.Subgroups[i].Topology.Required; level != "" {
-			text := fmt.Sprintf("without %s having to be in one %s", alt.Subgroups[i].Name, levelName(level))
-			out = append(out, &change{LiftCondition, text, 12, l.form(a, func(alt *cluster.Alternative) {
-				alt.Subgroups = slices.Clone(alt.Subgroups)
-				alt.Subgroups[i].Topology.Required = ""
-			})})
-		}
-	}
-	return out
-}
-
-// inBestDomain are those of the nodes that are in the domain with the most room,
-// where it takes one: more of the same are of no use elsewhere.
-func (l *lab) inBestDomain(nodes []*cluster.Node) ([]*cluster.Node, string) {
-	a := l.attempt
-	if len(a.Domains) == 0 {
-		return nodes, ""
-	}
-	best := a.Domains[0].Value
-	there := slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return n.Labels[a.Level] != best })
-	return there, " in " + levelName(a.Level) + " " + best
-}
-
-// short is the subgroup that the attempt was short of, -1 if it was none.
-func (l *lab) short() int {
-	if l.attempt.Subgroup == "" {
-		return -1
-	}
-	return slices.IndexFunc(l.job().Alternatives[l.alternative()].Subgroups, func(g cluster.Subgroup) bool { return g.Name == l.attempt.Subgroup })
-}
-
-// atLeast sets the minimum that the attempt fell short of, the job's with its subgroup's.
-func (l *lab) atLeast(n int) func(*cluster.State) error {
-	sub := l.short()
-	return l.form(l.alternative(), func(alt *cluster.Alternative) {
-		if sub < 0 {
-			alt.Min = n
-			return
-		}
-		alt.Subgroups = slices.Clone(alt.Subgroups)
-		alt.Min = max(1, alt.Min-(alt.Subgroups[sub].Min-n))
-		alt.Subgroups[sub].Min = n
-	})
 }

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -101,17 +100,36 @@ func templates(nodes []*cluster.Node) []*cluster.Node {
 	return out
 }
 
+// inBestDomain are those of the nodes that are in the domain with the most room,
+// where it takes one: more of the same are of no use elsewhere.
+func inBestDomain(a *engine.Attempt, nodes []*cluster.Node) ([]*cluster.Node, string) {
+	if len(a.Domains) == 0 {
+		return nodes, ""
+	}
+	best := a.Domains[0].Value
+	there := slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return n.Labels[a.Level] != best })
+	return there, " in " + levelName(a.Level) + " " + best
+}
+
+// grower adds nodes to the cluster.
+type grower struct {
+	lab      *lab
+	workload *workload
+	found    *finder
+	probe    *engine.Engine // for clusters of its own; nil until one is asked about
+}
+
 // machines are the kinds of node that could hold the blocked task if they were
 // empty, the smallest first. Edit, which may be nil, relaxes the request before.
-func (l *lab) machines(edit func(*cluster.Shape)) []Machine {
+func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
 	var out []Machine
 	consider := func(name string, nodes []*cluster.Node) {
-		nodes, domain := l.inBestDomain(nodes)
+		nodes, domain := inBestDomain(g.workload.attempt, nodes)
 		list := templates(nodes)
 		good := 0
 		var first *cluster.Node
 		for _, n := range list {
-			if l.holds(n, edit) {
+			if g.holds(n, edit) {
 				if good++; first == nil {
 					first = n
 				}
@@ -121,12 +139,12 @@ func (l *lab) machines(edit func(*cluster.Shape)) []Machine {
 			out = append(out, Machine{Name: name, Template: first, exact: good == len(list), domain: domain})
 		}
 	}
-	for _, g := range l.end.View().Groups() {
-		consider(g.Key.String(), g.Nodes)
+	for _, group := range g.workload.state.View().Groups() {
+		consider(group.Key.String(), group.Nodes)
 	}
-	if l.shape().Need.None() {
+	if g.workload.shape().Need.None() {
 		var plain []*cluster.Node
-		for _, n := range l.end.Nodes() {
+		for _, n := range g.workload.state.Nodes() {
 			if n.Group() == nil {
 				plain = append(plain, n)
 			}
@@ -149,14 +167,13 @@ func size(n *cluster.Node) int64 {
 // holds asks the real filters whether an empty twin of the node takes the
 // blocked task, in a cluster that has nothing else. Other jobs and the queue's
 // limits are left out: they are what the full try is for.
-func (l *lab) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
-	if l.err != nil {
+func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
+	if g.lab.err != nil {
 		return false
 	}
-	j := l.job()
-	alt := &j.Alternatives[l.alternative()]
+	j, alt := g.workload.job(), g.workload.form()
 	s := cluster.NewState()
-	if l.err = s.Apply(cluster.QueuePut{Queue: cluster.Queue{Name: j.Queue}}); l.err != nil {
+	if g.lab.err = s.Apply(cluster.QueuePut{Queue: cluster.Queue{Name: j.Queue}}); g.lab.err != nil {
 		return false
 	}
 	count := 1
@@ -167,12 +184,12 @@ func (l *lab) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 		form.Whole = &cluster.WholeNodes{Replicas: 1, NodesPerReplica: count, Memory: alt.Whole.Memory}
 		form.Min = count
 	}
-	shape := *l.shape()
+	shape := *g.workload.shape()
 	if edit != nil {
 		edit(&shape)
 	}
 	for i := range count {
-		form.Tasks = append(form.Tasks, &cluster.Task{Name: fmt.Sprintf("probe-%d", i), Role: l.attempt.Task.Role, Index: i, Shape: &shape})
+		form.Tasks = append(form.Tasks, &cluster.Task{Name: fmt.Sprintf("probe-%d", i), Role: g.workload.attempt.Task.Role, Index: i, Shape: &shape})
 	}
 	probe.Alternatives = []cluster.Alternative{form}
 	if s.Apply(cluster.JobPut{Job: probe}) != nil {
@@ -181,14 +198,14 @@ func (l *lab) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 	if _, err := AddTwins(s, n, count); err != nil {
 		return false
 	}
-	if l.probe == nil { // the engine itself remembers the cluster in question
-		if l.probe, l.err = l.engine.Another(); l.err != nil {
+	if g.probe == nil { // the engine itself remembers the cluster in question
+		if g.probe, g.lab.err = g.lab.engine.Another(); g.lab.err != nil {
 			return false
 		}
 	}
-	out, err := run(l.probe, s, engine.Options{Now: l.now})
+	out, err := run(g.probe, s, engine.Options{Now: g.lab.now})
 	if err != nil {
-		l.err = err
+		g.lab.err = err
 		return false
 	}
 	return len(out.Refusals) == 0
@@ -216,9 +233,9 @@ func (m Machine) change(n int) *change {
 
 // fewest finds the smallest number of nodes of the kind that makes it fit, given
 // other changes: doubling, then halving the gap.
-func (l *lab) fewest(m Machine, with ...*change) (*change, verdict) {
-	missing, pending := l.missing(), 0
-	for _, j := range l.end.Pending() {
+func (g *grower) fewest(m Machine, with ...*change) (*change, verdict) {
+	missing, pending := g.workload.missing(), 0
+	for _, j := range g.workload.state.Pending() {
 		pending += j.Missing()
 	}
 	// Others that are pending may take what was meant for this one.
@@ -226,7 +243,7 @@ func (l *lab) fewest(m Machine, with ...*change) (*change, verdict) {
 	most := min(mostNodes, max(missing, pending))
 	fits := func(n int) (*change, verdict) {
 		c := m.change(n)
-		return c, l.try(append(slices.Clone(with), c)...)
+		return c, g.lab.try(append(slices.Clone(with), c)...)
 	}
 	low, n := 0, 1
 	var best *change
@@ -235,7 +252,7 @@ func (l *lab) fewest(m Machine, with ...*change) (*change, verdict) {
 		if best, v = fits(n); v.fits {
 			break
 		}
-		if n >= most || l.spent() {
+		if n >= most || g.lab.spent() {
 			return nil, v
 		}
 		low = n
@@ -245,7 +262,7 @@ func (l *lab) fewest(m Machine, with ...*change) (*change, verdict) {
 		}
 		n = min(next, most)
 	}
-	for n-low > 1 && !l.spent() {
+	for n-low > 1 && !g.lab.spent() {
 		mid := (low + n) / 2
 		if c, got := fits(mid); got.fits {
 			n, best = mid, c
@@ -257,47 +274,20 @@ func (l *lab) fewest(m Machine, with ...*change) (*change, verdict) {
 }
 
 // grow tries more nodes of every kind that could hold the task.
-func (l *lab) grow(found *finder) {
+func (g *grower) grow() {
 	const mostKinds = 5
-	if l.spent() {
+	if g.lab.spent() {
 		return
 	}
-	for i, m := range l.machines(nil) {
-		if i == mostKinds || l.spent() {
+	for i, m := range g.machines(nil) {
+		if i == mostKinds || g.lab.spent() {
 			return
 		}
-		c, v := l.fewest(m)
+		c, v := g.fewest(m)
 		if c != nil {
-			found.yes(c)
+			g.found.yes(c)
 		} else {
-			found.no(m.change(l.missing()), v)
+			g.found.no(m.change(g.workload.missing()), v)
 		}
 	}
-}
-
-// finder collects what was tried.
-type finder struct {
-	phrases Phrases
-	helps   []*change
-	fails   []failure
-}
-
-type failure struct {
-	change *change
-	why    string
-}
-
-func (f *finder) yes(c *change) { f.helps = append(f.helps, c) }
-
-func (f *finder) no(c *change, v verdict) {
-	if v.refusal != nil {
-		f.fails = append(f.fails, failure{c, f.phrases.brief(v.refusal)})
-	}
-}
-
-// sorted puts the smallest change first.
-func (f *finder) sorted() []*change {
-	out := slices.Clone(f.helps)
-	slices.SortStableFunc(out, func(a, b *change) int { return cmp.Compare(a.cost, b.cost) })
-	return out
 }

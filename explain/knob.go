@@ -17,50 +17,50 @@ type Knob struct {
 	At func(step int) (text string, cost int, job *cluster.Job)
 }
 
+// turner turns knobs.
+type turner struct {
+	lab      *lab
+	workload *workload
+	found    *finder
+	knobs    []Knob
+}
+
 // turn tries each knob and keeps what gives up least of it.
-func (l *lab) turn(found *finder) {
-	for _, k := range l.knobs {
-		if k.Steps == 0 || l.spent() {
-			continue
-		}
+func (t *turner) turn() {
+	for _, k := range t.knobs {
 		at := func(step int) *change {
 			text, cost, job := k.At(step)
-			return &change{SmallerAsk, text, cost, l.replace(job)}
+			return &change{SmallerAsk, text, cost, t.replace(job)}
 		}
-		if c, v := l.largest(k.Steps, at); c != nil {
-			c.text += l.landing(c)
-			found.yes(c)
-		} else {
-			found.no(at(0), v)
+		if c := t.found.largest(k.Steps, at); c != nil {
+			c.text += t.landing(c)
 		}
 	}
 }
 
 // replace makes the workload ask for what the other one asks for.
-func (l *lab) replace(job *cluster.Job) func(*cluster.State) error {
-	return func(s *cluster.State) error {
-		if job == nil {
-			return fmt.Errorf("%s cannot be so", l.id)
-		}
-		return rewrite(s, l.id, func(j *cluster.Job) {
-			j.Alternatives = slices.Clone(job.Alternatives)
-			for a := range j.Alternatives {
-				alt := &j.Alternatives[a]
-				alt.Tasks = slices.Clone(alt.Tasks)
-				for i, t := range alt.Tasks {
-					fresh := *t // each try places its own
-					alt.Tasks[i] = &fresh
-				}
-			}
-		})
+func (t *turner) replace(job *cluster.Job) func(*cluster.State) error {
+	if job == nil {
+		return func(*cluster.State) error { return fmt.Errorf("%s cannot be so", t.workload.id) }
 	}
+	return t.workload.rewrite(func(j *cluster.Job) {
+		j.Alternatives = slices.Clone(job.Alternatives)
+		for a := range j.Alternatives {
+			alt := &j.Alternatives[a]
+			alt.Tasks = slices.Clone(alt.Tasks)
+			for i, t := range alt.Tasks {
+				fresh := *t // each try places its own
+				alt.Tasks[i] = &fresh
+			}
+		}
+	})
 }
 
 // turnAndGrow is for models that no single change helps: one knob turned, and
 // more nodes of one group. It keeps the first of each knob.
-func (l *lab) turnAndGrow(found *finder) {
+func (t *turner) turnAndGrow() {
 	const mostNodes = 16
-	for _, k := range l.knobs {
+	for _, k := range t.knobs {
 		if k.Steps != 1 {
 			continue
 		}
@@ -68,18 +68,15 @@ func (l *lab) turnAndGrow(found *finder) {
 		if job == nil {
 			continue
 		}
-		c := &change{SmallerAsk, text, cost, l.replace(job)}
-		for _, g := range l.end.View().Groups() {
+		c := &change{SmallerAsk, text, cost, t.replace(job)}
+		for _, g := range t.workload.state.View().Groups() {
 			m := Machine{Name: g.Key.String(), Template: g.Nodes[0], exact: true}
-			for n := 1; n <= mostNodes && !l.spent(); n *= 2 {
-				if nodes := m.change(n); l.try(c, nodes).fits {
-					for ; n > 1 && l.try(c, m.change(n-1)).fits; n-- {
+			for n := 1; n <= mostNodes && !t.lab.spent(); n *= 2 {
+				if nodes := m.change(n); t.lab.try(c, nodes).fits {
+					for ; n > 1 && t.lab.try(c, m.change(n-1)).fits; n-- {
 						nodes = m.change(n - 1)
 					}
-					together := join([]*change{c, nodes})
-					l.budget++ // to know who would have to go
-					l.try(together)
-					found.yes(together)
+					t.found.tryJoined(join([]*change{c, nodes}))
 					return
 				}
 			}
@@ -88,15 +85,15 @@ func (l *lab) turnAndGrow(found *finder) {
 }
 
 // landing says what devices the workload would get by the change.
-func (l *lab) landing(c *change) string {
-	if l.spent() {
+func (t *turner) landing(c *change) string {
+	if t.lab.spent() {
 		return ""
 	}
 	counts := map[string]int{}
-	v := l.tryAnd(func(s *cluster.State) {
-		for _, t := range s.Job(l.id).Tasks() {
-			for _, claim := range t.Claims {
-				counts[t.Node.Devices[claim.Device].Product]++
+	v := t.lab.tryAnd(func(s *cluster.State) {
+		for _, x := range s.Job(t.workload.id).Tasks() {
+			for _, claim := range x.Claims {
+				counts[x.Node.Devices[claim.Device].Product]++
 			}
 		}
 	}, c)

@@ -17,10 +17,10 @@ func sick(t cluster.Taint) bool {
 
 // open makes nodes take tasks again that are cordoned or not ready: one, if one
 // is enough, or all of them. It is nil if there are none.
-func (l *lab) open() *change {
+func (r *relaxer) open() *change {
 	const mostSingles = 4
 	var closed []string
-	for _, n := range l.end.Nodes() {
+	for _, n := range r.workload.state.Nodes() {
 		if n.Closed() || slices.ContainsFunc(n.Taints, sick) {
 			closed = append(closed, n.Name)
 		}
@@ -29,7 +29,7 @@ func (l *lab) open() *change {
 		return nil
 	}
 	for _, name := range closed[:min(len(closed), mostSingles)] {
-		if c := opened([]string{name}); l.try(c).fits {
+		if c := opened([]string{name}); r.lab.try(c).fits {
 			return c
 		}
 	}
@@ -54,12 +54,12 @@ func opened(names []string) *change {
 }
 
 // misspelt replaces values of the node selector that no node has by the nearest that some have.
-func (l *lab) misspelt() []*change {
+func (r *relaxer) misspelt() []*change {
 	var out []*change
-	for _, label := range l.shape().Selector {
+	for _, label := range r.workload.shape().Selector {
 		var there []string
 		seen := map[string]bool{}
-		for _, n := range l.end.Nodes() {
+		for _, n := range r.workload.state.Nodes() {
 			if v, ok := n.Labels[label.Key]; ok && !seen[v] {
 				seen[v] = true
 				there = append(there, v)
@@ -70,7 +70,7 @@ func (l *lab) misspelt() []*change {
 			continue
 		}
 		text := fmt.Sprintf("with the node selector %s=%s instead of %s", label.Key, near, label.Value)
-		out = append(out, l.lift(5, text, func(s *cluster.Shape) {
+		out = append(out, r.lift(5, text, func(s *cluster.Shape) {
 			s.Selector = slices.Clone(s.Selector)
 			for i := range s.Selector {
 				if s.Selector[i] == label {

@@ -8,77 +8,79 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// relax tries the request without one of its conditions. A condition that turned
-// no node down cannot help and is not tried.
-func (l *lab) relax(found *finder) {
-	for _, c := range slices.Concat(l.misspelt(), l.conditions()) {
-		if l.spent() {
+// relaxer tries the request without one of its conditions.
+type relaxer struct {
+	lab      *lab
+	workload *workload
+	found    *finder
+}
+
+func (r *relaxer) relax() {
+	for _, c := range slices.Concat(r.misspelt(), r.conditions()) {
+		if r.lab.spent() {
 			return
 		}
-		switch v := l.try(c); {
-		case v.fits:
-			found.yes(c)
-		case l.attempt.Before == nil && c.kind != OpenNodes:
-			// Nobody asks about nodes where it is not for them to decide, nor about
-			// closed ones that are no help.
-			found.no(c, v)
+		// Nodes are of no interest where the attempt ended before any was looked at,
+		// nor are closed ones that do not help.
+		if v := r.found.try(c); !v.fits && r.workload.attempt.Before == nil && c.kind != OpenNodes {
+			r.found.no(c, v)
 		}
 	}
 }
 
-func (l *lab) lift(cost int, text string, edit func(*cluster.Shape)) *change {
-	return &change{LiftCondition, text, cost, l.reshapeAll(edit)}
+func (r *relaxer) lift(cost int, text string, edit func(*cluster.Shape)) *change {
+	return &change{LiftCondition, text, cost, r.workload.reshapeAll(edit)}
 }
 
 // conditions are all that could be lifted, one by one.
-func (l *lab) conditions() []*change {
-	s := l.shape()
+func (r *relaxer) conditions() []*change {
+	s := r.workload.shape()
 	var out []*change
 	for _, label := range s.Selector {
-		out = append(out, l.lift(10, fmt.Sprintf("without the node selector %s=%s", label.Key, label.Value), func(s *cluster.Shape) {
+		out = append(out, r.lift(10, fmt.Sprintf("without the node selector %s=%s", label.Key, label.Value), func(s *cluster.Shape) {
 			s.Selector = slices.DeleteFunc(slices.Clone(s.Selector), func(x cluster.Label) bool { return x == label })
 		}))
 	}
 	if len(s.Selector) > 1 {
-		out = append(out, l.lift(12, "without any node selector", func(s *cluster.Shape) { s.Selector = nil }))
+		out = append(out, r.lift(12, "without any node selector", func(s *cluster.Shape) { s.Selector = nil }))
 	}
 	if len(s.Required) > 0 {
-		out = append(out, l.lift(11, "without the required node affinity", func(s *cluster.Shape) { s.Required = nil }))
+		out = append(out, r.lift(11, "without the required node affinity", func(s *cluster.Shape) { s.Required = nil }))
 	}
-	for _, t := range l.taints() {
-		out = append(out, l.lift(10, "with the taint "+taintText(t)+" tolerated", func(s *cluster.Shape) {
+	for _, t := range r.taints() {
+		out = append(out, r.lift(10, "with the taint "+taintText(t)+" tolerated", func(s *cluster.Shape) {
 			s.Tolerations = append(slices.Clone(s.Tolerations), cluster.Toleration{Key: t.Key, Operator: "Exists", Effect: t.Effect})
 		}))
 	}
-	if c := l.open(); c != nil {
+	if c := r.open(); c != nil {
 		out = append(out, c)
 	}
-	out = append(out, l.weaker()...)
-	for _, cell := range l.cells() {
+	out = append(out, r.weaker()...)
+	for _, cell := range r.cells() {
 		text := "in cell " + cell
 		if cell == "" {
 			text = "in any cell"
 		}
-		out = append(out, l.lift(10, text+" instead of "+s.Cell, func(s *cluster.Shape) { s.Cell = cell }))
+		out = append(out, r.lift(10, text+" instead of "+s.Cell, func(s *cluster.Shape) { s.Cell = cell }))
 	}
 	if len(s.Need.Products) > 0 && !s.Served() {
-		out = append(out, l.lift(10, "on any product instead of "+List(s.Need.Products, 3), func(s *cluster.Shape) { s.Need.Products = nil }))
+		out = append(out, r.lift(10, "on any product instead of "+List(s.Need.Products, 3), func(s *cluster.Shape) { s.Need.Products = nil }))
 	}
 	if s.Need.SameProduct && !s.Served() {
-		out = append(out, l.lift(10, "on devices of mixed products", func(s *cluster.Shape) { s.Need.SameProduct = false }))
+		out = append(out, r.lift(10, "on devices of mixed products", func(s *cluster.Shape) { s.Need.SameProduct = false }))
 	}
 	if s.Need.Partition != "" {
-		out = append(out, l.lift(30, "on a whole device instead of a slice of profile "+s.Need.Partition, func(s *cluster.Shape) { s.Need.Partition, s.Need.Resource = "", "" }))
+		out = append(out, r.lift(30, "on a whole device instead of a slice of profile "+s.Need.Partition, func(s *cluster.Shape) { s.Need.Partition, s.Need.Resource = "", "" }))
 	}
-	out = append(out, l.nearness()...)
-	out = append(out, l.preemptible()...)
-	return append(out, l.ties()...)
+	out = append(out, r.nearness()...)
+	out = append(out, r.preemptible()...)
+	return append(out, r.ties()...)
 }
 
 // ties are the required affinities to other jobs.
-func (l *lab) ties() []*change {
+func (r *relaxer) ties() []*change {
 	var out []*change
-	for i, term := range l.job().Affinity {
+	for i, term := range r.workload.job().Affinity {
 		if term.Weight != 0 {
 			continue
 		}
@@ -86,30 +88,30 @@ func (l *lab) ties() []*change {
 		if term.Anti {
 			text = "without the required distance to jobs with "
 		}
-		out = append(out, &change{LiftCondition, text + termText(term.Selector), 11, func(s *cluster.State) error {
-			return rewrite(s, l.id, func(j *cluster.Job) { j.Affinity = slices.Delete(slices.Clone(j.Affinity), i, i+1) })
-		}})
+		out = append(out, &change{LiftCondition, text + termText(term.Selector), 11, r.workload.rewrite(func(j *cluster.Job) {
+			j.Affinity = slices.Delete(slices.Clone(j.Affinity), i, i+1)
+		})})
 	}
 	return out
 }
 
 // taints are those that nodes have and the request does not tolerate. Those of a
-// node that is closed or not well are there to be respected; see open.
-func (l *lab) taints() []cluster.Taint {
+// node that is cordoned or not ready are left alone; see open.
+func (r *relaxer) taints() []cluster.Taint {
 	const most = 4
 	var out []cluster.Taint
 	meet := func(t cluster.Taint) {
 		if t.Effect == cluster.PreferNoSchedule || sick(t) || len(out) == most || slices.ContainsFunc(out, func(x cluster.Taint) bool { return x.Key == t.Key && x.Effect == t.Effect }) {
 			return
 		}
-		for i := range l.shape().Tolerations {
-			if l.shape().Tolerations[i].Tolerates(t) {
+		for i := range r.workload.shape().Tolerations {
+			if r.workload.shape().Tolerations[i].Tolerates(t) {
 				return
 			}
 		}
 		out = append(out, t)
 	}
-	for _, n := range l.end.Nodes() {
+	for _, n := range r.workload.state.Nodes() {
 		for _, t := range n.Taints {
 			meet(t)
 		}
@@ -140,33 +142,67 @@ func termText(t cluster.Term) string {
 	return strings.Join(out, " and ")
 }
 
-// weaker are the isolation classes below the ones asked for, strongest first.
-func (l *lab) weaker() []*change {
+// nearness lifts what keeps the tasks in one domain.
+func (r *relaxer) nearness() []*change {
+	form := r.workload.form()
 	var out []*change
-	iso := l.shape().Isolation
+	if level := form.Topology.Required; level != "" {
+		out = append(out, &change{LiftCondition, "without having to be in one " + levelName(level), 12, r.workload.reform(func(form *cluster.Alternative) {
+			form.Topology.Required = ""
+		})})
+	}
+	for i := range form.Subgroups {
+		if level := form.Subgroups[i].Topology.Required; level != "" {
+			text := fmt.Sprintf("without %s having to be in one %s", form.Subgroups[i].Name, levelName(level))
+			out = append(out, &change{LiftCondition, text, 12, r.workload.reform(func(form *cluster.Alternative) {
+				form.Subgroups = slices.Clone(form.Subgroups)
+				form.Subgroups[i].Topology.Required = ""
+			})})
+		}
+	}
+	return out
+}
+
+// preemptible lets the job use more than quotas, and in return it may be evicted.
+func (r *relaxer) preemptible() []*change {
+	if !slices.ContainsFunc(r.workload.bounds(), func(b bound) bool { return b.quota }) {
+		return nil
+	}
+	return []*change{{LiftCondition, "as a preemptible job", 13, func(s *cluster.State) error {
+		if err := r.workload.reshapeAll(func(s *cluster.Shape) { s.Preemptible = true })(s); err != nil {
+			return err
+		}
+		return r.workload.rewrite(func(j *cluster.Job) { j.Preemptible = true })(s)
+	}}}
+}
+
+// weaker are the isolation classes below the ones asked for, strongest first.
+func (r *relaxer) weaker() []*change {
+	var out []*change
+	iso := r.workload.shape().Isolation
 	for i := slices.Index(cluster.GPUClasses, iso.GPU) - 1; i >= 0; i-- {
 		class := cluster.GPUClasses[i]
-		out = append(out, l.lift(14, fmt.Sprintf("with GPU isolation %s instead of %s", class, iso.GPU), func(s *cluster.Shape) { s.Isolation.GPU = class }))
+		out = append(out, r.lift(14, fmt.Sprintf("with GPU isolation %s instead of %s", class, iso.GPU), func(s *cluster.Shape) { s.Isolation.GPU = class }))
 	}
 	if iso.GPU == cluster.GPUShared {
 		// A node whose devices are never shared still takes whole ones.
-		out = append(out, l.lift(14, "without asking for a shared device", func(s *cluster.Shape) { s.Isolation.GPU = "" }))
+		out = append(out, r.lift(14, "without asking for a shared device", func(s *cluster.Shape) { s.Isolation.GPU = "" }))
 	}
 	for i := slices.Index(cluster.CPUClasses, iso.CPU) - 1; i >= 0; i-- {
 		class := cluster.CPUClasses[i]
-		out = append(out, l.lift(14, fmt.Sprintf("with CPU isolation %s instead of %s", class, iso.CPU), func(s *cluster.Shape) { s.Isolation.CPU = class }))
+		out = append(out, r.lift(14, fmt.Sprintf("with CPU isolation %s instead of %s", class, iso.CPU), func(s *cluster.Shape) { s.Isolation.CPU = class }))
 	}
 	return out
 }
 
 // cells are the others there are, and none in particular.
-func (l *lab) cells() []string {
-	own := l.shape().Cell
+func (r *relaxer) cells() []string {
+	own := r.workload.shape().Cell
 	if own == "" {
 		return nil
 	}
 	var out []string
-	for _, n := range l.end.Nodes() {
+	for _, n := range r.workload.state.Nodes() {
 		if n.Cell != "" && n.Cell != own && !slices.Contains(out, n.Cell) {
 			out = append(out, n.Cell)
 		}

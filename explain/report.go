@@ -263,7 +263,7 @@ func (r *Report) placed(w io.Writer) {
 			fmt.Fprintf(w, "\n  … and %s\n", numeral.Count(len(r.Placements)-most, "more task"))
 			break
 		}
-		r.placement(w, p)
+		p.text(w)
 	}
 }
 
@@ -282,7 +282,7 @@ func (r *Report) share(n int) string {
 // podTask is what a pod's only task is called, which tells nobody anything.
 const podTask = "0"
 
-func (r *Report) placement(w io.Writer, p Placement) {
+func (p *Placement) text(w io.Writer) {
 	where := "on " + p.Node
 	if len(p.Devices) > 0 {
 		where += ", " + devicesText(p.Devices)

@@ -8,35 +8,31 @@ import (
 	"github.com/berth-project/berth/numeral"
 )
 
-// shrink tries smaller requests, each along one line, and keeps the largest that fits.
-func (l *lab) shrink(found *finder) {
-	s := l.shape()
-	keep := func(n int, at func(int) *change) {
-		if n == 0 || l.spent() {
-			return
-		}
-		if c, v := l.largest(n, at); c != nil {
-			found.yes(c)
-		} else {
-			found.no(at(0), v)
-		}
-	}
+// shrinker makes the request smaller, each time along one line, and keeps the largest
+// that fits.
+type shrinker struct {
+	workload *workload
+	found    *finder
+}
+
+func (k *shrinker) shrink() {
+	s := k.workload.shape()
 	if s.Served() {
 		return // what it asks of devices follows from what it is: see turn
 	}
-	keep(l.fewerMembers())
+	k.found.largest(k.fewerMembers())
 	if s.Need.Devices > 1 && !s.Need.WholeNode {
-		keep(l.fewerDevices())
+		k.found.largest(k.fewerDevices())
 	}
 	if s.Need.Memory > 0 {
-		keep(l.lessDeviceMemory())
+		k.found.largest(k.lessDeviceMemory())
 	}
 	if s.Need.Share > 0 {
-		keep(l.smallerShare())
+		k.found.largest(k.smallerShare())
 	}
-	for _, r := range s.Resources {
-		if r.Value > 0 && r.Name != podSlots {
-			keep(l.less(r.Name))
+	for _, a := range s.Resources {
+		if a.Value > 0 && a.Name != podSlots {
+			k.found.largest(k.lessOf(a.Name))
 		}
 	}
 }
@@ -47,93 +43,71 @@ func lost(want, get int64) int {
 }
 
 // fewerMembers lowers the minimum; of whole nodes, which are all or nothing, the replicas.
-func (l *lab) fewerMembers() (int, func(int) *change) {
-	a := l.alternative()
-	alt := &l.job().Alternatives[a]
-	if whole := alt.Whole; whole != nil {
+func (k *shrinker) fewerMembers() (int, func(int) *change) {
+	form := k.workload.form()
+	if whole := form.Whole; whole != nil {
 		per := max(1, whole.NodesPerReplica)
 		return whole.Replicas - 1, func(i int) *change {
-			return &change{SmallerAsk, fmt.Sprintf("with %s", numeral.Count(i+1, "replica")), lost(int64(whole.Replicas), int64(i+1)), l.form(a, func(alt *cluster.Alternative) {
-				fewer := *alt.Whole
+			return &change{SmallerAsk, fmt.Sprintf("with %s", numeral.Count(i+1, "replica")), lost(int64(whole.Replicas), int64(i+1)), k.workload.reform(func(form *cluster.Alternative) {
+				fewer := *form.Whole
 				fewer.Replicas = i + 1
-				alt.Whole = &fewer
-				alt.Tasks = alt.Tasks[:min(len(alt.Tasks), (i+1)*per)]
-				alt.Min = min(alt.Min, len(alt.Tasks))
+				form.Whole = &fewer
+				form.Tasks = form.Tasks[:min(len(form.Tasks), (i+1)*per)]
+				form.Min = min(form.Min, len(form.Tasks))
 			})}
 		}
 	}
-	if l.refusal.Surplus {
+	if k.workload.refusal.Surplus {
 		return 0, nil // the minimum is met already
 	}
-	least, whose := alt.Min, ""
-	if sub := l.short(); sub >= 0 {
-		least, whose = alt.Subgroups[sub].Min, " for "+alt.Subgroups[sub].Name
+	least, whose := form.Min, ""
+	if sub := k.workload.short(); sub >= 0 {
+		least, whose = form.Subgroups[sub].Min, " for "+form.Subgroups[sub].Name
 	}
 	return least - 1, func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with minMember %d%s", i+1, whose), lost(int64(least), int64(i+1)), l.atLeast(i + 1)}
+		return &change{SmallerAsk, fmt.Sprintf("with minMember %d%s", i+1, whose), lost(int64(least), int64(i+1)), k.workload.atLeast(i + 1)}
 	}
 }
 
-// form edits one alternative of the job.
-func (l *lab) form(a int, edit func(*cluster.Alternative)) func(*cluster.State) error {
-	return func(s *cluster.State) error {
-		return rewrite(s, l.id, func(j *cluster.Job) { edit(&j.Alternatives[a]) })
-	}
-}
-
-func (l *lab) fewerDevices() (int, func(int) *change) {
-	want := l.shape().Need.Devices
+func (k *shrinker) fewerDevices() (int, func(int) *change) {
+	want := k.workload.shape().Need.Devices
 	each := ""
-	if l.missing() > 1 {
+	if k.workload.missing() > 1 {
 		each = " per task"
 	}
 	return want - 1, func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with %s%s", numeral.Count(i+1, "device"), each), lost(int64(want), int64(i+1)), l.reshape(func(s *cluster.Shape) {
+		return &change{SmallerAsk, fmt.Sprintf("with %s%s", numeral.Count(i+1, "device"), each), lost(int64(want), int64(i+1)), k.workload.reshape(func(s *cluster.Shape) {
 			s.Need.Devices = i + 1
 		})}
 	}
 }
 
-// lessDeviceMemory goes through what devices have free: only there can the answer change.
-func (l *lab) lessDeviceMemory() (int, func(int) *change) {
-	want := l.shape().Need.Memory
-	var room []int64
-	for _, n := range l.end.Nodes() {
-		for i := range n.Devices {
-			room = append(room, int64(n.Devices[i].InStep())>>20<<20)
-		}
-	}
-	room = below(room, int64(want))
-	return len(room), func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with %s per device instead of %s", Memory(cluster.Bytes(room[i])), Memory(want)), lost(int64(want), room[i]), l.reshape(func(s *cluster.Shape) {
-			s.Need.Memory = cluster.Bytes(room[i])
-		})}
-	}
+func (k *shrinker) lessDeviceMemory() (int, func(int) *change) {
+	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.InStep()) >> 20 << 20 })
+	spell := func(v int64) string { return Memory(cluster.Bytes(v)) }
+	return k.less(int64(k.workload.shape().Need.Memory), room, "with %s per device instead of %s", spell, func(s *cluster.Shape, v int64) { s.Need.Memory = cluster.Bytes(v) })
 }
 
-func (l *lab) smallerShare() (int, func(int) *change) {
-	want := l.shape().Need.Share
-	var room []int64
-	for _, n := range l.end.Nodes() {
-		for i := range n.Devices {
-			room = append(room, int64(n.Devices[i].FreeMilli()))
-		}
-	}
-	room = below(room, int64(want))
-	return len(room), func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with a share of %s per device instead of %s", share(room[i]), share(int64(want))), lost(int64(want), room[i]), l.reshape(func(s *cluster.Shape) {
-			s.Need.Share = cluster.Milli(room[i])
-		})}
-	}
+func (k *shrinker) smallerShare() (int, func(int) *change) {
+	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.FreeMilli()) })
+	return k.less(int64(k.workload.shape().Need.Share), room, "with a share of %s per device instead of %s", share, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
 }
 
 func share(milli int64) string { return decimal(float64(milli)/1000, 3) }
 
-// less goes through what nodes have free of the resource.
-func (l *lab) less(name string) (int, func(int) *change) {
-	want := l.shape().Resources.Of(name)
-	room := []int64{}
-	for _, n := range l.end.Nodes() {
+func (k *shrinker) onDevices(free func(*cluster.Device) int64) []int64 {
+	var room []int64
+	for _, n := range k.workload.state.Nodes() {
+		for i := range n.Devices {
+			room = append(room, free(&n.Devices[i]))
+		}
+	}
+	return room
+}
+
+func (k *shrinker) lessOf(name string) (int, func(int) *change) {
+	var room []int64
+	for _, n := range k.workload.state.Nodes() {
 		if led := n.Ledger(name); led != nil {
 			free := led.Free()
 			if name == cluster.Memory {
@@ -142,11 +116,16 @@ func (l *lab) less(name string) (int, func(int) *change) {
 			room = append(room, free)
 		}
 	}
+	spell := func(v int64) string { return resourceText(name, v) }
+	return k.less(k.workload.shape().Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
+}
+
+// less sets an amount to what devices or nodes have free: only there can the answer change.
+func (k *shrinker) less(want int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
 	room = below(room, want)
 	return len(room), func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with %s instead of %s", resourceText(name, room[i]), resourceText(name, want)), lost(want, room[i]), l.reshape(func(s *cluster.Shape) {
-			s.Resources = s.Resources.With(name, room[i])
-		})}
+		text := fmt.Sprintf(text, spell(room[i]), spell(want))
+		return &change{SmallerAsk, text, lost(want, room[i]), k.workload.reshape(func(s *cluster.Shape) { set(s, room[i]) })}
 	}
 }
 

@@ -1,9 +1,7 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
@@ -158,22 +156,23 @@ func Why(q Question) (*Report, error) {
 	}
 	out := sim.Phrases.refusal(refused, false)
 	r.Refusal = &out
-	l := &lab{
-		engine: q.Engine, phrases: sim.Phrases, end: q.State, id: j.ID, refusal: refused, attempt: mainAttempt(refused),
-		knobs: knobsOf(q), budget: max(q.Tries, 0), now: q.Now, at: map[*change]int64{}, evicted: map[*change][]string{},
-	}
+	w := &workload{q.State, j.ID, refused, mainAttempt(refused)}
+	l := &lab{engine: q.Engine, workload: w, now: q.Now, budget: max(q.Tries, 0), at: map[*change]int64{}, evicted: map[*change][]string{}}
 	if q.Tries == 0 {
 		l.budget = affordable(len(q.State.Pending()))
 	}
-	r.Offer, r.Foreign = offer(q.State, l.shape()), foreign(q.State, l.shape())
-	if !refused.Surplus { // surplus has nobody go
-		l.claims = l.claim(sought)
-		r.room(l)
+	r.Offer, r.Foreign = offer(q.State, w.shape()), foreign(q.State, w.shape())
+	var c *claim
+	if !refused.Surplus { // nothing is evicted for surplus
+		c = newClaim(l, sought)
+		r.room(c, sim.Phrases)
 	}
-	r.funnel(l)
-	r.tried(l)
+	r.funnel(l, sim.Phrases)
+	r.Forms = tried(w, sim.Phrases)
 	if r.Nodes > 0 { // without any node there is nothing to add more of
-		r.trials(l)
+		found := &finder{lab: l, phrases: sim.Phrases}
+		r.Conflict = found.seek(c, knobsOf(q))
+		r.Tried, r.Trials = l.tries, found.trials()
 	}
 	return r, l.err
 }
@@ -267,8 +266,8 @@ func explained(q Question, refused *engine.Refusal, alone bool) (*engine.Refusal
 
 // funnel counts who turned down which nodes. Nodes that only the workload's own
 // other tasks fill are told apart: they show how near it came.
-func (r *Report) funnel(l *lab) {
-	a := l.attempt
+func (r *Report) funnel(l *lab, ph Phrases) {
+	a := l.workload.attempt
 	if r.domains = domainLines(a); a.Level != "" {
 		return // its counts are about one domain, and the sentence says it all
 	}
@@ -281,76 +280,27 @@ func (r *Report) funnel(l *lab) {
 			}
 		}
 	}
-	r.Funnel = l.phrases.steps(a, own)
+	r.Funnel = ph.steps(a, own)
 	r.tasks, r.need = a.Placed, a.Min
-	r.groups = l.phrases.groupLines(a)
+	r.groups = ph.groupLines(a)
 }
 
-// ownNodes are the nodes where the tasks of the same role would go that did find
+// ownNodes are the nodes where the tasks of the same role would be that did find
 // a place; other roles take other room.
 func (l *lab) ownNodes() map[string]bool {
-	a := l.attempt
-	out := map[string]bool{}
-	if a.Placed == 0 || l.refusal.Surplus || a.Before != nil {
+	w := l.workload
+	a, out := w.attempt, map[string]bool{}
+	if a.Placed == 0 || w.refusal.Surplus || a.Before != nil {
 		return out
 	}
 	l.tryAnd(func(s *cluster.State) {
-		for _, t := range s.Job(l.id).Tasks() {
+		for _, t := range s.Job(w.id).Tasks() {
 			if t.Node != nil && t.Role == a.Task.Role {
 				out[t.Node.Name] = true
 			}
 		}
-	}, &change{apply: l.atLeast(a.Placed)})
+	}, &change{apply: w.atLeast(a.Placed)})
 	return out
-}
-
-// trials tries changes of every kind and keeps the few that people would ask for.
-func (r *Report) trials(l *lab) {
-	const mostLines, mostFits, mostFails = 6, 5, 2
-	mostOfKind := 2
-	if l.shape().Served() {
-		mostOfKind = 3 // a model can be asked for in more ways
-	}
-	found := &finder{phrases: l.phrases}
-	l.wait(found)
-	l.raise(found)
-	l.deserve(found)
-	l.outrank(found)
-	l.relax(found)
-	l.evict(found)
-	l.grow(found)
-	l.turn(found)
-	l.shrink(found)
-	if len(found.helps) == 0 && l.err == nil {
-		l.budget = l.tries + defaultTries/2
-		if l.shape().Served() {
-			l.turnAndGrow(found)
-		} else {
-			r.Conflict = l.combine(found)
-		}
-	}
-	r.Tried = l.tries
-	kinds := map[Kind]int{}
-	for _, c := range found.sorted() {
-		if kinds[c.kind] == mostOfKind || len(r.Trials) == mostFits {
-			continue
-		}
-		kinds[c.kind]++
-		r.Trials = append(r.Trials, Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: l.evicted[c]})
-	}
-	fails := 0
-	interest := []Kind{EvictOthers, SmallerAsk, AddNodes, RaiseLimit, LiftCondition}
-	slices.SortStableFunc(found.fails, func(a, b failure) int {
-		return cmp.Compare(slices.Index(interest, a.change.kind), slices.Index(interest, b.change.kind))
-	})
-	for _, f := range found.fails {
-		if kinds[f.change.kind] > 0 || fails == mostFails || len(r.Trials) == mostLines {
-			continue
-		}
-		kinds[f.change.kind]++
-		fails++
-		r.Trials = append(r.Trials, Trial{Kind: f.change.kind, Change: f.change.text, Because: f.why})
-	}
 }
 
 // brief is the heart of a refusal: why a change did not help.

@@ -1,0 +1,130 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+)
+
+// finder seeks what would help, and collects what was tried.
+type finder struct {
+	lab     *lab
+	phrases Phrases
+	helps   []*change
+	fails   []failure
+}
+
+type failure struct {
+	change *change
+	why    string
+}
+
+// seek tries changes of every kind, and combines them where none helps. It reports
+// whether the request conflicts with itself.
+func (f *finder) seek(c *claim, knobs []Knob) (conflict bool) {
+	l, w := f.lab, f.lab.workload
+	claims, relax := &claimer{l, w, f, c}, &relaxer{l, w, f}
+	evict, shrink := &evictor{l, w, f}, &shrinker{w, f}
+	grow, turn := &grower{lab: l, workload: w, found: f}, &turner{l, w, f, knobs}
+	claims.wait()
+	claims.raise()
+	claims.deserve()
+	claims.outrank()
+	relax.relax()
+	evict.evict()
+	grow.grow()
+	turn.turn()
+	shrink.shrink()
+	if len(f.helps) > 0 || l.err != nil {
+		return false
+	}
+	l.budget = l.tries + defaultTries/2
+	if w.shape().Served() {
+		turn.turnAndGrow()
+		return false
+	}
+	return (&combiner{l, w, f, grow, relax}).combine()
+}
+
+func (f *finder) yes(c *change) { f.helps = append(f.helps, c) }
+
+func (f *finder) no(c *change, v verdict) {
+	if v.refusal != nil {
+		f.fails = append(f.fails, failure{c, f.phrases.brief(v.refusal)})
+	}
+}
+
+// try tries the change and keeps it if it helps.
+func (f *finder) try(c *change) verdict {
+	v := f.lab.try(c)
+	if v.fits {
+		f.yes(c)
+	}
+	return v
+}
+
+// tryJoined keeps changes that are known to help together. One try more than the
+// budget tells which workloads are evicted then.
+func (f *finder) tryJoined(c *change) {
+	f.lab.budget++
+	f.lab.try(c)
+	f.yes(c)
+}
+
+// largest keeps the change made from the highest i in [0, n) for which it fits; the
+// smaller i is, the easier it must be. It returns nil if not even 0 fits.
+func (f *finder) largest(n int, at func(i int) *change) *change {
+	if n == 0 || f.lab.spent() {
+		return nil
+	}
+	best := at(0)
+	if v := f.lab.try(best); !v.fits {
+		f.no(best, v)
+		return nil
+	}
+	low, high := 0, n // low fits, high is not known to
+	for high-low > 1 && !f.lab.spent() {
+		mid := (low + high) / 2
+		if c := at(mid); f.lab.try(c).fits {
+			low, best = mid, c
+		} else {
+			high = mid
+		}
+	}
+	f.yes(best)
+	return best
+}
+
+// trials are the few of what was tried that people would ask for, what helps first,
+// the smallest change first.
+func (f *finder) trials() []Trial {
+	const mostLines, mostFits, mostFails = 6, 5, 2
+	mostOfKind := 2
+	if f.lab.workload.shape().Served() {
+		mostOfKind = 3 // a model can be asked for in more ways
+	}
+	var out []Trial
+	kinds := map[Kind]int{}
+	helps := slices.Clone(f.helps)
+	slices.SortStableFunc(helps, func(a, b *change) int { return cmp.Compare(a.cost, b.cost) })
+	for _, c := range helps {
+		if kinds[c.kind] == mostOfKind || len(out) == mostFits {
+			continue
+		}
+		kinds[c.kind]++
+		out = append(out, Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: f.lab.evicted[c]})
+	}
+	fails := 0
+	interest := []Kind{EvictOthers, SmallerAsk, AddNodes, RaiseLimit, LiftCondition}
+	slices.SortStableFunc(f.fails, func(a, b failure) int {
+		return cmp.Compare(slices.Index(interest, a.change.kind), slices.Index(interest, b.change.kind))
+	})
+	for _, x := range f.fails {
+		if kinds[x.change.kind] > 0 || fails == mostFails || len(out) == mostLines {
+			continue
+		}
+		kinds[x.change.kind]++
+		fails++
+		out = append(out, Trial{Kind: x.change.kind, Change: x.change.text, Because: x.why})
+	}
+	return out
+}
