@@ -42,6 +42,27 @@ func (NoArguments) Decode(any) error { return nil }
 // PluginBuilder makes a plugin from its arguments. It must refuse arguments that make no sense.
 type PluginBuilder func(Arguments) (Plugin, error)
 
+// WithoutArguments builds a plugin that has no arguments: any is an error that says where it is.
+func WithoutArguments(build func() Plugin) PluginBuilder {
+	return WithArguments(nil, func(struct{}) (Plugin, error) { return build(), nil })
+}
+
+// WithArguments reads the arguments into a T before it builds the plugin. What they
+// leave out has the value that defaults gives it; with nil, the zero value. Defaults
+// are made anew each time, since Decode writes into their slices and maps.
+func WithArguments[T any](defaults func() T, build func(T) (Plugin, error)) PluginBuilder {
+	return func(args Arguments) (Plugin, error) {
+		var a T
+		if defaults != nil {
+			a = defaults()
+		}
+		if err := args.Decode(&a); err != nil {
+			return nil, err
+		}
+		return build(a)
+	}
+}
+
 // Registry knows the plugins that a profile may name.
 type Registry struct {
 	builders map[string]PluginBuilder

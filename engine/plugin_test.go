@@ -1,9 +1,13 @@
 package engine_test
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
 )
 
 // dependent is a plugin that requires others.
@@ -45,6 +49,52 @@ func TestProfileHasWhatItsPluginsRequire(t *testing.T) {
 			}
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestWithArguments(t *testing.T) {
+	type arguments struct {
+		Roles []string `json:"roles"`
+		Most  int      `json:"most"`
+	}
+	var got arguments
+	read := func(a arguments) (engine.Plugin, error) {
+		if got = a; a.Most < 0 {
+			return nil, errors.New("most is below 0")
+		}
+		return fit(), nil
+	}
+	roles := engine.WithArguments(func() arguments { return arguments{Roles: []string{"leader"}, Most: 3} }, read)
+	tests := map[string]struct {
+		build engine.PluginBuilder
+		args  engine.Arguments
+		want  arguments
+		err   string
+	}{
+		"others than the defaults":  {roles, fixture.Arguments(`{"roles": ["master"]}`), arguments{[]string{"master"}, 3}, ""},
+		"no arguments":              {roles, engine.NoArguments{}, arguments{[]string{"leader"}, 3}, ""},
+		"no defaults":               {engine.WithArguments(nil, read), fixture.Arguments(`{"most": 1}`), arguments{Most: 1}, ""},
+		"an unknown one":            {roles, fixture.Arguments(`{"role": "a"}`), arguments{}, `json: unknown field "role"`},
+		"one that makes no sense":   {roles, fixture.Arguments(`{"most": -1}`), arguments{[]string{"leader"}, -1}, "most is below 0"},
+		"one where there are none":  {engine.WithoutArguments(func() engine.Plugin { return fit() }), fixture.Arguments(`{"most": 1}`), arguments{}, `json: unknown field "most"`},
+		"none where there are none": {engine.WithoutArguments(func() engine.Plugin { return fit() }), fixture.Arguments(`{}`), arguments{}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got = arguments{}
+			p, err := tt.build(tt.args)
+			said := ""
+			if err != nil {
+				said = err.Error()
+			}
+			if d := cmp.Diff(tt.want, got); d != "" || said != tt.err || (p == nil) != (tt.err != "") {
+				t.Errorf("plugin %v, error %q, want %q; arguments (-want +got):\n%s", p, said, tt.err, d)
+			}
+			// What was decoded must not become the default of the next one.
+			if _, err := roles(engine.NoArguments{}); err != nil || got.Roles[0] != "leader" {
+				t.Errorf("the defaults are %v, %v", got, err)
 			}
 		})
 	}

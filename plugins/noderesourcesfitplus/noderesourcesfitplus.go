@@ -77,11 +77,9 @@ type resource struct {
 }
 
 // New builds the plugin.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	var a Arguments
-	if err := args.Decode(&a); err != nil {
-		return nil, err
-	}
+var New = engine.WithArguments(nil, build)
+
+func build(a Arguments) (engine.Plugin, error) {
 	if a.Resources == nil {
 		a.Resources = defaults
 	}

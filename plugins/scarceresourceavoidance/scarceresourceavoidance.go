@@ -66,11 +66,9 @@ type scarce struct {
 const pods = "pods"
 
 // New builds the plugin.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	var a Arguments
-	if err := args.Decode(&a); err != nil {
-		return nil, err
-	}
+var New = engine.WithArguments(nil, build)
+
+func build(a Arguments) (engine.Plugin, error) {
 	p := &plugin{}
 	if err := p.setScarce(a); err != nil {
 		return nil, err

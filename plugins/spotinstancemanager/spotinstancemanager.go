@@ -40,15 +40,17 @@ type arguments struct {
 type plugin struct{ arguments }
 
 // New builds the plugin. What the arguments leave out has its default.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	a := arguments{
+var New = engine.WithArguments(defaults, build)
+
+func defaults() arguments {
+	return arguments{
 		SpotLabelKey:   "kai.scheduler/instance-type",
 		SpotLabelValue: "spot",
 		NonSpotScore:   100,
 	}
-	if err := args.Decode(&a); err != nil {
-		return nil, err
-	}
+}
+
+func build(a arguments) (engine.Plugin, error) {
 	if a.SpotLabelKey == "" || a.SpotLabelValue == "" {
 		return nil, fmt.Errorf("spotLabelKey %q and spotLabelValue %q must not be empty, or nodes without the label would count as spot; leave them out to mark spot instances with kai.scheduler/instance-type=spot", a.SpotLabelKey, a.SpotLabelValue)
 	}
