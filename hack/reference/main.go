@@ -107,7 +107,8 @@ func reasons() string {
 
 func plugins(root string) (string, error) {
 	var b strings.Builder
-	b.WriteString("In the order of the default profile, which is the order in which filters are asked. A weight multiplies a plugin's scores.\n\n")
+	registry := standard.Registry()
+	b.WriteString("In the order of the default profile, which is the order in which filters are asked. A weight multiplies a plugin's scores. In the name of an argument `*` stands for any key of a map. `berth plugins NAME` lists the arguments of any plugin, of those that live elsewhere as well.\n\n")
 	for _, p := range standard.Profile() {
 		dir := filepath.Join(root, "plugins", strings.ReplaceAll(strings.ToLower(p.Name), "-", ""))
 		text, err := packageComment(dir)
@@ -119,7 +120,7 @@ func plugins(root string) (string, error) {
 			fmt.Fprintf(&b, "Weight %d.\n\n", p.Weight)
 		}
 		b.WriteString(text + "\n")
-		args, err := types(dir, "Arguments", "arguments")
+		args, err := arguments(root, registry, p.Name)
 		if err != nil {
 			return "", err
 		}

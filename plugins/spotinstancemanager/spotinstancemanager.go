@@ -32,9 +32,12 @@ var reasons = []engine.ReasonDoc{
 
 // arguments are what a profile may say about the plugin.
 type arguments struct {
-	SpotLabelKey   string  `json:"spotLabelKey"`
-	SpotLabelValue string  `json:"spotLabelValue"`
-	NonSpotScore   float64 `json:"nonSpotScore"`
+	// SpotLabelKey is the key of the label that marks spot instances.
+	SpotLabelKey string `json:"spotLabelKey"`
+	// SpotLabelValue is the value of that label on spot instances.
+	SpotLabelValue string `json:"spotLabelValue"`
+	// NonSpotScore is the score of all other nodes, from 0 to 100; spot instances have 0.
+	NonSpotScore float64 `json:"nonSpotScore"`
 }
 
 type plugin struct{ arguments }
