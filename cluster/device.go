@@ -5,22 +5,22 @@ package cluster
 type Device struct {
 	// What filters look at comes first: two cache lines a device.
 
-	Product string `json:"product,omitempty"`
+	Product string `json:"product,omitempty"` // such as NVIDIA-L4
 	// Profile is the MIG profile a slice must be asked for by; "" for a device that is asked for by count.
 	Profile string `json:"profile,omitempty"`
 	// Resource is the name the device is asked for and booked under.
 	Resource string `json:"resource,omitempty"`
-	Memory   Bytes  `json:"memory,omitempty"`
+	Memory   Bytes  `json:"memory,omitempty"` // all that it has
 	// Lost devices stay in the list, so that indexes keep their meaning, and take nothing new.
-	Lost bool `json:"lost,omitempty"`
-	// Reserved is memory that no task gets. Foreign is memory that a reading found
-	// in use and State does not account for (State.Observe).
-	Reserved Bytes     `json:"reserved,omitempty"`
-	Foreign  Bytes     `json:"foreign,omitempty"`
-	Use      DeviceUse `json:"-"`
+	Lost     bool  `json:"lost,omitempty"`
+	Reserved Bytes `json:"reserved,omitempty"` // memory that no task gets
+	// Foreign is memory that a reading found in use and State does not account for
+	// (State.Observe).
+	Foreign Bytes     `json:"foreign,omitempty"`
+	Use     DeviceUse `json:"-"` // what tasks hold of it
 
-	UUID  string   `json:"uuid,omitempty"`
-	Index int      `json:"-"`
+	UUID  string   `json:"uuid,omitempty"` // by which reports name it
+	Index int      `json:"-"`              // its place in Node.Devices
 	Type  string   `json:"type,omitempty"` // the runtime it speaks: cuda, rocm, cann, …
 	ID    DeviceID `json:"id,omitzero"`    // by which it can be selected; the State fills it in
 	NUMA  int      `json:"numa,omitempty"` // -1 where unknown
@@ -61,8 +61,8 @@ type DeviceUse struct {
 
 // Claim is what a task holds, or would hold, of one device.
 type Claim struct {
-	Device int // index into Node.Devices
-	Milli  Milli
-	Memory Bytes
-	Layers int // of divisible work, how many layers go here
+	Device int   // index into Node.Devices
+	Milli  Milli // thousandths of the device
+	Memory Bytes // memory of the device
+	Layers int   // of divisible work, how many layers go here
 }

@@ -9,12 +9,12 @@ type Job struct {
 	ID string `json:"id"`
 	// UID tells jobs apart that have the same ID one after the other; "": not known.
 	UID       string `json:"uid,omitempty"`
-	Namespace string `json:"namespace,omitempty"`
-	Queue     string `json:"queue,omitempty"`
-	Priority  int32  `json:"priority,omitempty"`
+	Namespace string `json:"namespace,omitempty"` // the namespace that its manifest was in
+	Queue     string `json:"queue,omitempty"`     // the name of its queue
+	Priority  int32  `json:"priority,omitempty"`  // jobs of a higher priority come first in their queue
 	// Created orders jobs by age, in nanoseconds; 0 is older than everything.
 	Created     int64 `json:"created,omitempty"`
-	Preemptible bool  `json:"preemptible,omitempty"`
+	Preemptible bool  `json:"preemptible,omitempty"` // its tasks may be evicted and moved
 	// RunFor is how long it runs once its minimum has started, in nanoseconds; 0:
 	// not known. Simulations end it then; decisions do not look at it.
 	RunFor int64 `json:"runFor,omitempty"`
@@ -24,8 +24,8 @@ type Job struct {
 	// PreemptionDelay is for how long, in nanoseconds, it evicts and moves nothing
 	// after it was created or evicted.
 	PreemptionDelay int64             `json:"preemptionDelay,omitempty"`
-	Labels          map[string]string `json:"labels,omitempty"`
-	Alternatives    []Alternative     `json:"alternatives,omitempty"`
+	Labels          map[string]string `json:"labels,omitempty"`       // by which affinity terms and disruption budgets find it
+	Alternatives    []Alternative     `json:"alternatives,omitempty"` // its forms, the first one preferred
 	// Affinity to other jobs; what concerns nodes alone is in the shapes.
 	Affinity []JobTerm `json:"affinity,omitempty"`
 	// Set is the set of replicas the job belongs to.
@@ -33,9 +33,9 @@ type Job struct {
 	// Displaced are the jobs that tasks were evicted of for this one, by ID in
 	// order: no job is evicted twice for the same one.
 	Displaced []string `json:"displaced,omitempty"`
-	// Health and Offload are what is known of a replica that runs.
+	// Health is what is known of a replica that runs.
 	Health  Health  `json:"health,omitempty"`
-	Offload Offload `json:"offload,omitzero"`
+	Offload Offload `json:"offload,omitzero"` // how many layers of a replica that runs are on devices
 	// Retired jobs go for good: their set has enough without them. They are not pending.
 	Retired bool `json:"retired,omitempty"`
 	// Open jobs gain and lose tasks one at a time, as pods do: they have one
@@ -121,8 +121,8 @@ type Offload struct {
 
 // Alternative is one form a job may take.
 type Alternative struct {
-	Name  string  `json:"name,omitempty"`
-	Tasks []*Task `json:"tasks,omitempty"`
+	Name  string  `json:"name,omitempty"`  // by which its manifest calls it; may be ""
+	Tasks []*Task `json:"tasks,omitempty"` // in the order in which they are written
 	// Min of the tasks must be placed together, or none is. Tasks beyond it are
 	// surplus: placed if there is room.
 	Min int `json:"min,omitempty"`
@@ -133,7 +133,7 @@ type Alternative struct {
 	// MinSubgroups is how many of the subgroups that are in no other must have their
 	// minimum; 0: all. The rest is surplus, each as a whole.
 	MinSubgroups int      `json:"minSubgroups,omitempty"`
-	Topology     Topology `json:"topology,omitzero"`
+	Topology     Topology `json:"topology,omitzero"` // how near each other the tasks must be
 	// Running forms are those of tasks that run so already: what asked for them
 	// may have changed since. Nothing is placed anew in one, and they come last.
 	Running bool `json:"running,omitempty"`
@@ -195,10 +195,10 @@ type Task struct {
 	Name string `json:"name"` // "worker-0"
 	// UID tells tasks apart that have the same name one after the other; "": not known.
 	UID   string `json:"uid,omitempty"`
-	Role  string `json:"role,omitempty"` // "worker"
-	Index int    `json:"index,omitempty"`
-	Job   *Job   `json:"-"`
-	Shape *Shape `json:"shape,omitempty"`
+	Role  string `json:"role,omitempty"`  // "worker"
+	Index int    `json:"index,omitempty"` // its number among the tasks of its role, from 0
+	Job   *Job   `json:"-"`               // the job that it belongs to
+	Shape *Shape `json:"shape,omitempty"` // what it asks for, shared with all tasks that look alike
 	// Alternative is the place of its form among the job's; AddJob sets it.
 	Alternative int `json:"-"`
 	// Subgroup is its place among the alternative's, counted from 1; 0: in none.
@@ -208,9 +208,9 @@ type Task struct {
 	// Promised is when its nomination was made.
 	Promised int64 `json:"-"`
 
-	Status Status  `json:"-"`
+	Status Status  `json:"-"` // where it stands: Pending, Bound and so on
 	Node   *Node   `json:"-"` // nil while pending
-	Claims []Claim `json:"-"`
+	Claims []Claim `json:"-"` // what it holds of the devices of its node
 
 	// Attempt counts how often it was assigned or evicted. Answers name it, so that a
 	// late one to an earlier attempt is known.

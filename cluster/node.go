@@ -9,11 +9,11 @@ import (
 
 // Node is a machine that offers resources and devices.
 type Node struct {
-	Name          string            `json:"name,omitempty"`
-	Cell          string            `json:"cell,omitempty"`
-	Labels        map[string]string `json:"labels,omitempty"`
-	Taints        []Taint           `json:"taints,omitempty"`
-	Unschedulable bool              `json:"unschedulable,omitempty"`
+	Name          string            `json:"name,omitempty"`          // unique in a State
+	Cell          string            `json:"cell,omitempty"`          // the set of nodes that it is scheduled with; "" where there are no cells
+	Labels        map[string]string `json:"labels,omitempty"`        // as in Kubernetes
+	Taints        []Taint           `json:"taints,omitempty"`        // which tasks must tolerate
+	Unschedulable bool              `json:"unschedulable,omitempty"` // it keeps what runs on it and takes nothing new
 	// Phase says how far the node is from taking tasks; "" and READY: it does.
 	Phase Phase `json:"phase,omitempty"`
 	// Unified is set where devices and tasks share one memory: what is claimed of a
@@ -21,11 +21,11 @@ type Node struct {
 	Unified bool `json:"unified,omitempty"`
 	// Resources are the node's ledgers, sorted by name. Devices have ledgers of their own.
 	Resources []Ledger `json:"resources,omitempty"`
-	Devices   []Device `json:"devices,omitempty"`
+	Devices   []Device `json:"devices,omitempty"` // by index; lost ones are among them
 	// DeviceResource is the name of the devices that are asked for by count.
 	DeviceResource string     `json:"deviceResource,omitempty"`
-	Sharing        Sharing    `json:"sharing,omitzero"`
-	Advertised     Advertised `json:"advertised,omitzero"`
+	Sharing        Sharing    `json:"sharing,omitzero"`    // how its physical devices became several each
+	Advertised     Advertised `json:"advertised,omitzero"` // the classes of isolation that it can honour
 	// Artifacts are the files that are there, and whether they are ready.
 	Artifacts map[string]ArtifactState `json:"artifacts,omitempty"`
 	// Defect says why the node's device labels cannot be believed; such a node takes no task that needs devices.

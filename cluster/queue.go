@@ -9,16 +9,16 @@ import (
 // Queue orders the jobs that name it and limits their use. Queues form a tree; jobs
 // are in its leaves.
 type Queue struct {
-	Name     string `json:"name,omitempty"`
-	Parent   string `json:"parent,omitempty"` // "" for a queue at the top
-	Tier     Tier   `json:"tier,omitempty"`
-	Priority int32  `json:"priority,omitempty"`
-	Created  int64  `json:"created,omitempty"`
+	Name     string `json:"name,omitempty"`     // unique in a State
+	Parent   string `json:"parent,omitempty"`   // "" for a queue at the top
+	Tier     Tier   `json:"tier,omitempty"`     // its standing against queues of other tiers
+	Priority int32  `json:"priority,omitempty"` // among its siblings: a higher one gets what quotas leave first
+	Created  int64  `json:"created,omitempty"`  // orders queues by age, in nanoseconds
 	// Weight divides what is left over between siblings, for every resource
 	// that OverQuotaWeight does not name; 0 stands for 1. A Weightless queue has a
 	// weight of 0: it gets nothing beyond its quota.
 	Weight     int64 `json:"weight,omitempty"`
-	Weightless bool  `json:"weightless,omitempty"`
+	Weightless bool  `json:"weightless,omitempty"` // its weight is 0
 	// OverQuotaWeight is the weight for single resources. A weight of 0 is one.
 	OverQuotaWeight Resources `json:"overQuotaWeight,omitempty"`
 	// Quota is what the queue deserves before any queue gets more than its own. A
@@ -28,10 +28,10 @@ type Queue struct {
 	// Limits bound what the queue's tasks hold together; a resource that is
 	// absent is not limited, one with limit 0 cannot be used.
 	Limits Resources `json:"limits,omitempty"`
-	// MinRunBeforePreempt and MinRunBeforeReclaim protect its tasks for so long
+	// MinRunBeforePreempt protects its tasks from Preempt and from moves for so long
 	// after they have started, in nanoseconds; 0: as the queue above says.
 	MinRunBeforePreempt int64 `json:"minRunBeforePreempt,omitempty"`
-	MinRunBeforeReclaim int64 `json:"minRunBeforeReclaim,omitempty"`
+	MinRunBeforeReclaim int64 `json:"minRunBeforeReclaim,omitempty"` // the same, from Reclaim
 	// Past is what the queue used before, for policies that let that count.
 	Past []Usage `json:"past,omitempty"`
 

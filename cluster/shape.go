@@ -9,20 +9,20 @@ import (
 // no job, no labels. Tasks that look alike share one Shape (State.Intern), and
 // the engine remembers its answers per shape. Shapes never change.
 type Shape struct {
-	Resources   Resources    `json:"resources,omitempty"` // cpu and memory always present
-	LeftOut     Resources    `json:"leftOut,omitempty"`   // what scores count beside Resources; see LeftOut
-	Need        Need         `json:"need,omitzero"`
-	Selector    []Label      `json:"selector,omitempty"` // labels a node must have, sorted
-	Required    []Term       `json:"required,omitempty"` // any of these must match the node; none: all do
-	Preferred   []Preference `json:"preferred,omitempty"`
-	Tolerations []Toleration `json:"tolerations,omitempty"`
-	Isolation   Isolation    `json:"isolation,omitzero"`
-	Cell        string       `json:"cell,omitempty"` // "" is any cell
-	Preemptible bool         `json:"preemptible,omitempty"`
+	Resources   Resources    `json:"resources,omitempty"`   // cpu and memory always present
+	LeftOut     Resources    `json:"leftOut,omitempty"`     // what scores count beside Resources; see LeftOut
+	Need        Need         `json:"need,omitzero"`         // what it asks of devices
+	Selector    []Label      `json:"selector,omitempty"`    // labels a node must have, sorted
+	Required    []Term       `json:"required,omitempty"`    // any of these must match the node; none: all do
+	Preferred   []Preference `json:"preferred,omitempty"`   // terms that make a node better or worse
+	Tolerations []Toleration `json:"tolerations,omitempty"` // taints of nodes that it tolerates
+	Isolation   Isolation    `json:"isolation,omitzero"`    // the classes of isolation that it asks for
+	Cell        string       `json:"cell,omitempty"`        // "" is any cell
+	Preemptible bool         `json:"preemptible,omitempty"` // whether its job is
 	// What only models ask for; see Served.
 	Strategy Strategy `json:"strategy,omitempty"` // how replicas are laid out over nodes; "" for what is no model
 	Backend  string   `json:"backend,omitempty"`  // what serves it, to be named; Need.Types says what it runs on
-	Files    Files    `json:"files,omitzero"`
+	Files    Files    `json:"files,omitzero"`     // what a model is loaded from
 
 	key  string
 	ways ways

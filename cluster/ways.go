@@ -237,9 +237,11 @@ func (s *Shape) Wanted(there int) int {
 }
 
 // Sized reports whether the shape alone says how many devices it takes, and how much
-// of each. Open reports whether their number is known only when they are chosen.
+// of each.
 func (s *Shape) Sized() bool { return s.set().sized() }
-func (s *Shape) Open() bool  { return s.set().open(s) }
+
+// Open reports whether the number of devices is known only when they are chosen.
+func (s *Shape) Open() bool { return s.set().open(s) }
 
 // MaySpill is the most memory of a node that the shape takes beside what it requests
 // and what it claims of devices.

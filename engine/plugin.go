@@ -21,6 +21,12 @@ type Closer interface {
 	OnSessionClose(*Session)
 }
 
+// Dependent is a plugin that works only beside others. A profile that has the plugin
+// and lacks one of them is not built.
+type Dependent interface {
+	Requires() []string // the names of the others
+}
+
 // Arguments is a plugin's configuration as the user wrote it. Decode is strict:
 // an unknown field or a value of the wrong kind is an error that says where.
 type Arguments interface {
@@ -35,6 +41,27 @@ func (NoArguments) Decode(any) error { return nil }
 
 // PluginBuilder makes a plugin from its arguments. It must refuse arguments that make no sense.
 type PluginBuilder func(Arguments) (Plugin, error)
+
+// WithoutArguments builds a plugin that has no arguments: any is an error that says where it is.
+func WithoutArguments(build func() Plugin) PluginBuilder {
+	return WithArguments(nil, func(struct{}) (Plugin, error) { return build(), nil })
+}
+
+// WithArguments reads the arguments into a T before it builds the plugin. What they
+// leave out has the value that defaults gives it; with nil, the zero value. Defaults
+// are made anew each time, since Decode writes into their slices and maps.
+func WithArguments[T any](defaults func() T, build func(T) (Plugin, error)) PluginBuilder {
+	return func(args Arguments) (Plugin, error) {
+		var a T
+		if defaults != nil {
+			a = defaults()
+		}
+		if err := args.Decode(&a); err != nil {
+			return nil, err
+		}
+		return build(a)
+	}
+}
 
 // Registry knows the plugins that a profile may name.
 type Registry struct {
@@ -95,16 +122,41 @@ func (r *Registry) build(p Profile) ([]weighted, error) {
 			err = errors.New("listed twice")
 		}
 		if err != nil {
-			err = fmt.Errorf("plugin %s: %w", c.Name, err)
-			if c.Where != "" {
-				err = fmt.Errorf("%s: %w", c.Where, err)
-			}
-			errs = append(errs, err)
+			errs = append(errs, c.failure(err))
 			continue
+		}
+		if d, ok := plugin.(Dependent); ok {
+			for _, missing := range p.lacks(d) {
+				errs = append(errs, c.failure(r.remedy(c.Name, missing)))
+			}
 		}
 		out = append(out, weighted{plugin, max(1, c.Weight)})
 	}
 	return out, errors.Join(errs...)
+}
+
+// failure says which line of the profile the error is about.
+func (c PluginConfig) failure(err error) error {
+	err = fmt.Errorf("plugin %s: %w", c.Name, err)
+	if c.Where != "" {
+		err = fmt.Errorf("%s: %w", c.Where, err)
+	}
+	return err
+}
+
+// lacks are the plugins that the profile does not have although one of its plugins requires them.
+func (p Profile) lacks(d Dependent) []string {
+	return slices.DeleteFunc(slices.Clone(d.Requires()), func(name string) bool {
+		return slices.ContainsFunc(p, func(c PluginConfig) bool { return c.Name == name })
+	})
+}
+
+// remedy says what to do about a plugin that is required and missing.
+func (r *Registry) remedy(name, missing string) error {
+	if r.builders[missing] == nil {
+		return fmt.Errorf("it requires the plugin %s, which is not registered%s", missing, nearest.Hint(missing, r.Names()))
+	}
+	return fmt.Errorf("it requires the plugin %s, which is not in the profile; add %s, or remove %s", missing, missing, name)
 }
 
 func (r *Registry) buildOne(c PluginConfig) (Plugin, error) {

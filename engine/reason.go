@@ -143,11 +143,11 @@ func AmountOf(resource string, v int64) Quantity {
 // Rejection is one candidate turned down: by whom, why, and what would cure it.
 type Rejection struct {
 	Plugin string // filled in by the engine
-	Reason Reason
-	Cure   Cure
+	Reason Reason // a constant of the plugin
+	Cure   Cure   // what would help
 	// Subject is what it is about: a label, a taint, a resource, a queue.
 	Subject    string
-	Want, Have Quantity
+	Want, Have Quantity // how much was asked for, and how much there was
 	// Precedence decides which of several reasons names a refusal: the higher one
 	// says more about the request. It is below 0 where the node is not of the kind
 	// that the request meant, and above where a plugin's own reasons need an order.

@@ -24,10 +24,10 @@ func (p Purpose) String() string { return [...]string{"Reclaim", "Preempt", "Mov
 // spare or, since a gang below its minimum is of no use, all tasks of a job. Tasks that
 // move do so one by one: the others of the gang keep their places.
 type Victim struct {
-	Job     *cluster.Job
+	Job     *cluster.Job    // the job whose tasks they are
 	Tasks   []*cluster.Task // all bound
 	Whole   bool            // no task of the job keeps its place
-	Purpose Purpose
+	Purpose Purpose         // what it would leave for: Reclaim, Preempt or Move
 }
 
 // VictimOf is what is evicted if the bound task is.

@@ -56,6 +56,9 @@ type Configuration struct {
 type PluginEntry struct {
 	Name      string
 	Weight    *int // nil: the profile's
+	Before    string
+	After     string
+	Position  string // at most one of Before, After and Position is set
 	Disabled  bool
 	Arguments Arguments
 	Where     string // file:line
@@ -79,7 +82,8 @@ func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuratio
 		if p.Weight != nil && (*p.Weight < minWeight || *p.Weight > maxWeight) {
 			r.errorf(at.add("weight"), "want a weight from %d to %d, have %d; to switch a plugin off write disabled: true", minWeight, maxWeight, *p.Weight)
 		}
-		e := PluginEntry{Name: p.Name, Weight: p.Weight, Disabled: p.Disabled}
+		checkPlace(&p, at, r)
+		e := PluginEntry{Name: p.Name, Weight: p.Weight, Before: p.Before, After: p.After, Position: p.Position, Disabled: p.Disabled}
 		e.Where = fmt.Sprintf("%s:%d", r.src.file, r.src.find(at).line)
 		if n := resolve(locate(r.src.root, at)); n.Kind == yaml.MappingNode {
 			if args := entry(n, "arguments"); args != nil {
@@ -92,6 +96,23 @@ func configuration(c *v1alpha1.SchedulerConfiguration, r reporter) *Configuratio
 		out.Plugins = append(out.Plugins, e)
 	}
 	return out
+}
+
+// checkPlace reports a place that is said twice, or for a plugin that has none.
+func checkPlace(p *v1alpha1.PluginConfig, at path, r reporter) {
+	first := ""
+	for _, place := range []struct{ field, value string }{{"before", p.Before}, {"after", p.After}, {"position", p.Position}} {
+		switch {
+		case place.value == "":
+		case p.Disabled:
+			r.errorf(at.add(place.field), "a plugin that is disabled has no place; remove %s, or disabled", place.field)
+		case first != "":
+			r.errorf(at.add(place.field), "the place is already said by %s; remove one of the two", first)
+		default:
+			first = place.field
+		}
+	}
+	checkEnum(p.Position, []string{v1alpha1.PositionFirst, v1alpha1.PositionLast}, at.add("position"), r)
 }
 
 // Entry finds a plugin's entry, nil if it is not configured.

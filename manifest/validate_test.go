@@ -53,6 +53,9 @@ func TestKinds(t *testing.T) {
 		"plugin without a name":   {"apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins: [{weight: 1}]", "3:11: plugins[0]: name is missing: say which plugin"},
 		"plugin twice":            {"apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins: [{name: A}, {name: A}]", `3:29: plugins[1].name: plugin "A" is already configured as plugins[0]; merge the two entries`},
 		"plugin weight":           {"apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins: [{name: A, weight: 0}]", "3:29: plugins[0].weight: want a weight from 1 to 100000, have 0; to switch a plugin off write disabled: true"},
+		"plugin at two places":    {"apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins: [{name: A, before: B, after: C, position: First}]", "3:39: plugins[0].after: the place is already said by before; remove one of the two\n3:52: plugins[0].position: the place is already said by before; remove one of the two"},
+		"plugin at no position":   {"apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins: [{name: A, position: Frist}]", `3:31: plugins[0].position: unknown value "Frist"; did you mean First?`},
+		"place of nothing":        {"apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins: [{name: A, disabled: true, after: B}]", "3:44: plugins[0].after: a plugin that is disabled has no place; remove after, or disabled"},
 		"arguments are an object": {"apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\nplugins: [{name: A, arguments: 3}]", "3:32: plugins[0].arguments: want an object, have the number 3"},
 	}
 	for name, tc := range tests {

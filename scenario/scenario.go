@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/berth-project/berth/api/v1alpha1"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/explain"
 	"github.com/berth-project/berth/manifest"
@@ -45,7 +46,7 @@ func Profile(b *manifest.Bundle) (engine.Profile, error) {
 	}
 	overrides := make([]standard.Override, 0, len(c.Plugins))
 	for _, p := range c.Plugins {
-		o := standard.Override{Name: p.Name, Disabled: p.Disabled, Where: p.Where}
+		o := standard.Override{Name: p.Name, Place: place(p), Disabled: p.Disabled, Where: p.Where}
 		if p.Weight != nil {
 			w := int64(*p.Weight)
 			o.Weight = &w
@@ -60,6 +61,21 @@ func Profile(b *manifest.Bundle) (engine.Profile, error) {
 		return nil, fmt.Errorf("%s: %w", c.Where, err)
 	}
 	return profile, err
+}
+
+// place is where the configuration puts a plugin.
+func place(p manifest.PluginEntry) standard.Place {
+	switch {
+	case p.Before != "":
+		return standard.Place{Side: standard.Before, Of: p.Before}
+	case p.After != "":
+		return standard.Place{Side: standard.After, Of: p.After}
+	case p.Position == v1alpha1.PositionFirst:
+		return standard.Place{Side: standard.First}
+	case p.Position == v1alpha1.PositionLast:
+		return standard.Place{Side: standard.Last}
+	}
+	return standard.Place{}
 }
 
 // Thorough reports whether the bundle is small enough for every decision to be

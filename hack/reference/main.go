@@ -53,7 +53,7 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields, err := types(filepath.Join(root, "cmd", "berth", "command"), "event")
+	event, err := types(filepath.Join(root, "cmd", "berth", "command"), "event")
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +62,10 @@ func pages(root string) (map[string]string, error) {
 		return nil, err
 	}
 	hooks, err := hooks(filepath.Join(root, "engine"))
+	if err != nil {
+		return nil, err
+	}
+	fields, err := fields(root, hooksRead)
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +81,11 @@ func pages(root string) (map[string]string, error) {
 		"why.md": "# What `why -o json` prints\n\n" + generated + reports +
 			"Beside these fields, for a model with an instance type, stands `provision`, a [Provision](results.md#provision).\n",
 		"timeline.md": "# What `simulate --cycles N -o json` prints\n\n" + generated + courses,
-		"events.md":   "# What `simulate --events FILE` writes\n\n" + generated + events() + fields,
+		"events.md":   "# What `simulate --events FILE` writes\n\n" + generated + events() + event,
 		"plugins.md":  "# Plugins\n\n" + generated + plugins,
 		"reasons.md":  "# Reasons\n\n" + generated + reasons(),
 		"hooks.md":    "# Hooks\n\n" + generated + "What a plugin can register on a session, in `OnSessionOpen`, and how the answers of several plugins become one. [The guide](../plugins.md) says which to use for what.\n\n" + hooks,
+		"fields.md":   "# What hooks read\n\n" + generated + "The exported fields and methods of what a hook is given, and of `Session.View`. All of it belongs to the State: hooks read it and never write to it. A Rejection is what a filter returns. [The guide](../plugins.md) says which hook is given what, and [hooks.md](hooks.md) has the hooks.\n\n" + fields,
 		"commands.md": "# Commands\n\n" + generated + commands(),
 	}, nil
 }
@@ -107,7 +112,8 @@ func reasons() string {
 
 func plugins(root string) (string, error) {
 	var b strings.Builder
-	b.WriteString("In the order of the default profile, which is the order in which filters are asked. A weight multiplies a plugin's scores.\n\n")
+	registry := standard.Registry()
+	b.WriteString("In the order of the default profile, which is the order in which filters are asked. A weight multiplies a plugin's scores. In the name of an argument `*` stands for any key of a map. `berth plugins NAME` lists the arguments of any plugin, of those that live elsewhere as well.\n\n")
 	for _, p := range standard.Profile() {
 		dir := filepath.Join(root, "plugins", strings.ReplaceAll(strings.ToLower(p.Name), "-", ""))
 		text, err := packageComment(dir)
@@ -119,7 +125,7 @@ func plugins(root string) (string, error) {
 			fmt.Fprintf(&b, "Weight %d.\n\n", p.Weight)
 		}
 		b.WriteString(text + "\n")
-		args, err := types(dir, "Arguments", "arguments")
+		args, err := arguments(root, registry, p.Name)
 		if err != nil {
 			return "", err
 		}

@@ -101,7 +101,7 @@ func tables(dir string, spelled map[string]string, roots ...string) ([]table, er
 			for _, m := range linked.FindAllStringSubmatch(text, -1) {
 				want(m[1])
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", field, text, strings.TrimSpace(oneLine(f.Doc.Text())+" "+oneLine(f.Comment.Text())))
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", field, text, comment(f))
 		}
 		b.WriteString("\n")
 		out = append(out, table{name, b.String()})

@@ -56,9 +56,7 @@ type view struct {
 }
 
 // New builds the plugin. It has no arguments.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	return &plugin{counter: neighbours.Counter{Holders: true}}, args.Decode(&struct{}{})
-}
+var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{counter: neighbours.Counter{Holders: true}} })
 
 func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }

@@ -37,9 +37,7 @@ type wish struct {
 }
 
 // New builds the plugin. It has no arguments.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	return &plugin{}, args.Decode(&struct{}{})
-}
+var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 
 func (p *plugin) Name() string { return Name }
 

@@ -22,9 +22,7 @@ const most = 10
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	return plugin{}, args.Decode(&struct{}{})
-}
+var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
 func (plugin) Name() string { return Name }
 

@@ -38,11 +38,9 @@ type Arguments struct {
 type plugin struct{ spread bool }
 
 // New builds the plugin.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	a := Arguments{Strategy: Pack}
-	if err := args.Decode(&a); err != nil {
-		return nil, err
-	}
+var New = engine.WithArguments(func() Arguments { return Arguments{Strategy: Pack} }, build)
+
+func build(a Arguments) (engine.Plugin, error) {
 	a.Strategy = cmp.Or(spelt[a.Strategy], a.Strategy)
 	if a.Strategy != Pack && a.Strategy != Spread {
 		return nil, fmt.Errorf("strategy %q is not known%s", a.Strategy, nearest.Hint(a.Strategy, []string{Pack, Spread}))

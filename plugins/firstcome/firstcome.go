@@ -17,9 +17,7 @@ const Name = "FirstCome"
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	return plugin{}, args.Decode(&struct{}{})
-}
+var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
 func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddJobOrder(compare) }

@@ -29,7 +29,7 @@ var filter = selector.Filter{
 }
 
 // New builds the plugin. It has no arguments.
-func New(args engine.Arguments) (engine.Plugin, error) { return filter.New(args) }
+var New = engine.WithoutArguments(func() engine.Plugin { return &filter })
 
 // concern is for all but models that take devices: theirs is LabelMatchingFilter.
 func concern(s *cluster.Shape) bool { return !s.Served() || s.Need.WholeNode }

@@ -24,9 +24,7 @@ const most = 5
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	return plugin{}, args.Decode(&struct{}{})
-}
+var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
 func (plugin) Name() string                    { return Name }
 func (plugin) OnSessionOpen(s *engine.Session) { s.Hooks.AddStaticScore(matters, score) }

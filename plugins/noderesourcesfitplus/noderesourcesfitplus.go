@@ -49,16 +49,17 @@ const (
 // spelt are the names that kube-scheduler has for them, which are read as well.
 var spelt = map[string]string{"MostAllocated": Pack, "LeastAllocated": Spread}
 
-// Arguments are the plugin's arguments. Without resources devices are packed and
-// cores and memory spread, devices counting twice.
+// Arguments are the plugin's arguments.
 type Arguments struct {
+	// Resources are those that are scored, by name. Without any, devices are packed
+	// with weight 2, and cores and memory are spread with weight 1 each.
 	Resources map[string]Strategy `json:"resources"`
 }
 
 // Strategy is how one resource is scored.
 type Strategy struct {
-	Type   string `json:"type"` // Pack or Spread
-	Weight int64  `json:"weight"`
+	Type   string `json:"type"`   // Pack or Spread.
+	Weight int64  `json:"weight"` // How much the resource counts, from 1 to 100000.
 }
 
 var defaults = map[string]Strategy{
@@ -77,11 +78,9 @@ type resource struct {
 }
 
 // New builds the plugin.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	var a Arguments
-	if err := args.Decode(&a); err != nil {
-		return nil, err
-	}
+var New = engine.WithArguments(nil, build)
+
+func build(a Arguments) (engine.Plugin, error) {
 	if a.Resources == nil {
 		a.Resources = defaults
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func build(t testing.TB, args engine.Arguments) *plugin {
+func built(t testing.TB, args engine.Arguments) *plugin {
 	t.Helper()
 	p, err := New(args)
 	if err != nil {
@@ -85,7 +85,7 @@ func TestScore(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := build(t, tc.args)
+			p := built(t, tc.args)
 			if got := p.score(tc.shape, tc.node); got != tc.want {
 				t.Errorf("score %v, want %v", got, tc.want)
 			}
@@ -118,13 +118,13 @@ func TestArguments(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	want := []resource{{"cpu", 1, true}, {"memory", 1, true}, {"nvidia.com/gpu", 2, false}}
-	if diff := cmp.Diff(want, build(t, engine.NoArguments{}).resources, cmp.AllowUnexported(resource{})); diff != "" {
+	if diff := cmp.Diff(want, built(t, engine.NoArguments{}).resources, cmp.AllowUnexported(resource{})); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 }
 
 func BenchmarkFitPlus(b *testing.B) {
-	p := build(b, engine.NoArguments{})
+	p := built(b, engine.NoArguments{})
 	n := with(machine().Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30), fixture.Job("x").CPU(16000, "32Gi").Devices(4))
 	for name, s := range map[string]*cluster.Shape{
 		"cpu":     shape(fixture.Job("j").CPU(16000, "32Gi")),

@@ -46,9 +46,7 @@ const Name = "PlacementScorer"
 type plugin struct{}
 
 // New builds the plugin. It has no arguments: the strategy is the model's.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	return plugin{}, args.Decode(&struct{}{})
-}
+var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
 func (plugin) Name() string { return Name }
 

@@ -43,12 +43,15 @@ type Arguments struct {
 
 // Reserve says how much of a node each of its unused scarce devices keeps free.
 type Reserve struct {
+	// PerDevice is what each unused scarce device of a node keeps free there.
 	PerDevice PerDevice `json:"perDevice"`
 }
 
 // PerDevice is what a task that uses one device is expected to need beside it.
 type PerDevice struct {
-	CPU    Quantity `json:"cpu"`
+	// CPU is the number of cores, such as 8 or 500m.
+	CPU Quantity `json:"cpu"`
+	// Memory is the memory of the node, such as 64Gi.
 	Memory Quantity `json:"memory"`
 }
 
@@ -66,11 +69,9 @@ type scarce struct {
 const pods = "pods"
 
 // New builds the plugin.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	var a Arguments
-	if err := args.Decode(&a); err != nil {
-		return nil, err
-	}
+var New = engine.WithArguments(nil, build)
+
+func build(a Arguments) (engine.Plugin, error) {
 	p := &plugin{}
 	if err := p.setScarce(a); err != nil {
 		return nil, err

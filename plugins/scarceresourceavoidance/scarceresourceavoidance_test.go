@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func build(t testing.TB, args engine.Arguments) *plugin {
+func built(t testing.TB, args engine.Arguments) *plugin {
 	t.Helper()
 	p, err := New(args)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestScore(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := build(t, tc.args).score(tc.shape, tc.node.Build()); got != tc.want {
+			if got := built(t, tc.args).score(tc.shape, tc.node.Build()); got != tc.want {
 				t.Errorf("score %v, want %v", got, tc.want)
 			}
 		})
@@ -69,7 +69,7 @@ func TestScore(t *testing.T) {
 
 func TestReserve(t *testing.T) {
 	job := fixture.Job
-	p := build(t, fixture.Arguments(`{"reserve": {"perDevice": {"cpu": 8, "memory": "64Gi"}}}`))
+	p := built(t, fixture.Arguments(`{"reserve": {"perDevice": {"cpu": 8, "memory": "64Gi"}}}`))
 	// Of 48 cores and 320 GiB, 16 cores and 64 GiB are not for the four devices.
 	on := func(jobs ...*fixture.JobBuilder) *cluster.Node {
 		parts := []fixture.Part{fixture.Node("n").CPU(48, "320Gi").GPUs(4, "A100", "80Gi")}
@@ -111,7 +111,7 @@ func TestReserve(t *testing.T) {
 func TestReserveInSession(t *testing.T) {
 	decide := func(args engine.Arguments, j *fixture.JobBuilder) int {
 		state := fixture.State(fixture.Node("n").CPU(32, "256Gi").GPUs(4, "A100", "80Gi"), j)
-		s := fixture.Engine(build(t, args)).Open(state, engine.Options{})
+		s := fixture.Engine(built(t, args)).Open(state, engine.Options{})
 		defer s.Close()
 		out, err := s.Run()
 		if err != nil {
@@ -201,7 +201,7 @@ func TestQuantity(t *testing.T) {
 }
 
 func BenchmarkScarce(b *testing.B) {
-	p := build(b, fixture.Arguments(`{"reserve": {"perDevice": {"cpu": 4, "memory": "32Gi"}}}`))
+	p := built(b, fixture.Arguments(`{"reserve": {"perDevice": {"cpu": 4, "memory": "32Gi"}}}`))
 	n := fixture.Node("n").CPU(96, "512Gi").Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30).GPUs(8, "A100", "80Gi").Build()
 	cpu, gpu := shape(fixture.Job("j").CPU(16000, "32Gi")), shape(fixture.Job("j").CPU(16000, "32Gi").Devices(2))
 	b.Run("score/cpu", func(b *testing.B) {

@@ -32,23 +32,28 @@ var reasons = []engine.ReasonDoc{
 
 // arguments are what a profile may say about the plugin.
 type arguments struct {
-	SpotLabelKey   string  `json:"spotLabelKey"`
-	SpotLabelValue string  `json:"spotLabelValue"`
-	NonSpotScore   float64 `json:"nonSpotScore"`
+	// SpotLabelKey is the key of the label that marks spot instances.
+	SpotLabelKey string `json:"spotLabelKey"`
+	// SpotLabelValue is the value of that label on spot instances.
+	SpotLabelValue string `json:"spotLabelValue"`
+	// NonSpotScore is the score of all other nodes, from 0 to 100; spot instances have 0.
+	NonSpotScore float64 `json:"nonSpotScore"`
 }
 
 type plugin struct{ arguments }
 
 // New builds the plugin. What the arguments leave out has its default.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	a := arguments{
+var New = engine.WithArguments(defaults, build)
+
+func defaults() arguments {
+	return arguments{
 		SpotLabelKey:   "kai.scheduler/instance-type",
 		SpotLabelValue: "spot",
 		NonSpotScore:   100,
 	}
-	if err := args.Decode(&a); err != nil {
-		return nil, err
-	}
+}
+
+func build(a arguments) (engine.Plugin, error) {
 	if a.SpotLabelKey == "" || a.SpotLabelValue == "" {
 		return nil, fmt.Errorf("spotLabelKey %q and spotLabelValue %q must not be empty, or nodes without the label would count as spot; leave them out to mark spot instances with kai.scheduler/instance-type=spot", a.SpotLabelKey, a.SpotLabelValue)
 	}

@@ -35,11 +35,9 @@ type plugin struct {
 }
 
 // New builds the plugin. The grace period is a minute unless given.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	a := arguments{Grace: "60s"}
-	if err := args.Decode(&a); err != nil {
-		return nil, err
-	}
+var New = engine.WithArguments(func() arguments { return arguments{Grace: "60s"} }, build)
+
+func build(a arguments) (engine.Plugin, error) {
 	grace, err := time.ParseDuration(a.Grace)
 	if err != nil || grace < 0 {
 		return nil, fmt.Errorf("grace is %q; want a duration of at least 0 such as 60s", a.Grace)

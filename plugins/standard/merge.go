@@ -14,6 +14,7 @@ import (
 type Override struct {
 	Name      string
 	Weight    *int64           // nil: as it was
+	Place     Place            // the zero value: where it was, or at the end
 	Disabled  bool             // the plugin is left out
 	Arguments engine.Arguments // nil: as they were; otherwise they replace those
 	Where     string           // "file:line", for errors; may be empty
@@ -28,7 +29,8 @@ var promises = []struct{ name, why string }{
 // Merge applies overrides to a profile, which stays as it is. A plugin that the
 // profile has is changed in its place; any other is added at the end, unknown
 // names too, for engine.New to report. With replace the overrides are the whole
-// profile, in their own order, and base only supplies what they leave open.
+// profile, in their own order, and base only supplies what they leave open. Then
+// those that name a place are put there.
 func Merge(base engine.Profile, overrides []Override, replace bool) (engine.Profile, error) {
 	if err := check(base, overrides); err != nil {
 		return nil, err
@@ -66,17 +68,15 @@ func Merge(base engine.Profile, overrides []Override, replace bool) (engine.Prof
 			return nil, fmt.Errorf("plugin %s is missing from a profile that replaces the default one: %s; add it", p.name, p.why)
 		}
 	}
-	return out, nil
+	return arrange(out, overrides)
 }
 
 // check looks at each override by itself, and for two of one name.
 func check(base engine.Profile, overrides []Override) error {
 	for i, o := range overrides {
-		fail := func(format string, args ...any) error {
-			return fmt.Errorf("%s: plugin %s: %s", place(overrides, i), o.Name, fmt.Sprintf(format, args...))
-		}
+		fail := func(format string, args ...any) error { return failure(overrides, i, format, args...) }
 		if first := slices.IndexFunc(overrides, func(x Override) bool { return x.Name == o.Name }); first < i {
-			return fail("it is already set at %s, and only one of the two could count; merge them into one entry", place(overrides, first))
+			return fail("it is already set at %s, and only one of the two could count; merge them into one entry", where(overrides, first))
 		}
 		if o.Weight != nil && (*o.Weight < 1 || *o.Weight > engine.MaxWeight) {
 			return fail("weight %d is not between 1 and %d; a plugin whose scores shall not count must be disabled, filters and all", *o.Weight, engine.MaxWeight)
@@ -96,8 +96,13 @@ func check(base engine.Profile, overrides []Override) error {
 	return nil
 }
 
-// place says where an override was written.
-func place(overrides []Override, i int) string {
+// failure is what is wrong with an override.
+func failure(overrides []Override, i int, format string, args ...any) error {
+	return fmt.Errorf("%s: plugin %s: %s", where(overrides, i), overrides[i].Name, fmt.Sprintf(format, args...))
+}
+
+// where says where an override was written.
+func where(overrides []Override, i int) string {
 	if w := overrides[i].Where; w != "" {
 		return w
 	}

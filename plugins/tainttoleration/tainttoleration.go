@@ -32,9 +32,7 @@ var unschedulable = cluster.Taint{Key: "node.kubernetes.io/unschedulable", Effec
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	return plugin{}, args.Decode(&struct{}{})
-}
+var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
 func (plugin) Name() string                { return Name }
 func (plugin) Reasons() []engine.ReasonDoc { return reasons }

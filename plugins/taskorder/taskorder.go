@@ -26,11 +26,11 @@ type arguments struct {
 type plugin struct{ arguments }
 
 // New builds the plugin. Without arguments the roles leader, master and launcher go first.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	a := arguments{First: []string{"leader", "master", "launcher"}}
-	if err := args.Decode(&a); err != nil {
-		return nil, err
-	}
+var New = engine.WithArguments(defaults, build)
+
+func defaults() arguments { return arguments{First: []string{"leader", "master", "launcher"}} }
+
+func build(a arguments) (engine.Plugin, error) {
 	for i, role := range a.First {
 		if role == "" {
 			return nil, fmt.Errorf("first[%d] is empty, which is no role; name one or remove it", i)

@@ -57,9 +57,7 @@ type verdict struct {
 }
 
 // New builds the plugin. It has no arguments: limits are the queues'.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	return &plugin{}, args.Decode(&struct{}{})
-}
+var New = engine.WithoutArguments(func() engine.Plugin { return &plugin{} })
 
 func (p *plugin) Name() string              { return Name }
 func (*plugin) Reasons() []engine.ReasonDoc { return reasons }

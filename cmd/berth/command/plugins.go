@@ -15,10 +15,13 @@ import (
 
 func (p *program) plugins() *cobra.Command {
 	return &cobra.Command{
-		Use:   "plugins",
-		Short: "List the plugins, in the default profile's order",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Use:   "plugins [NAME]",
+		Short: "List the plugins, in the default profile's order, or the arguments of one",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return p.arguments(args[0])
+			}
 			profile := standard.Profile()
 			reasons := map[string][]string{}
 			for _, r := range standard.Reasons() {
@@ -41,6 +44,24 @@ func (p *program) plugins() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// arguments lists those of one plugin, with their defaults.
+func (p *program) arguments(plugin string) error {
+	list, err := p.registry.Arguments(plugin)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		fmt.Fprintf(p.stdout, "%s has no arguments.\n", plugin)
+		return nil
+	}
+	rows := [][]string{{"ARGUMENT", "TYPE", "DEFAULT"}}
+	for _, a := range list {
+		rows = append(rows, []string{a.Name, a.Type, dash(a.Default)})
+	}
+	grid(p.stdout, rows)
+	return nil
 }
 
 // Version is set by the build of a release.

@@ -24,15 +24,13 @@ type arguments struct {
 type plugin struct{ arguments }
 
 // New builds the plugin.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	p := &plugin{arguments{Label: "rack"}}
-	if err := args.Decode(&p.arguments); err != nil {
-		return nil, err
-	}
-	if len(p.Racks) == 0 {
+var New = engine.WithArguments(func() arguments { return arguments{Label: "rack"} }, build)
+
+func build(a arguments) (engine.Plugin, error) {
+	if len(a.Racks) == 0 {
 		return nil, fmt.Errorf("racks is empty: list the racks to keep quiet, or leave the plugin out")
 	}
-	return p, nil
+	return &plugin{a}, nil
 }
 
 func (p *plugin) Name() string { return Name }

@@ -20,12 +20,7 @@ const label = "keep"
 type plugin struct{}
 
 // New builds the plugin. It has no arguments.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
-	return plugin{}, nil
-}
+var New = engine.WithoutArguments(func() engine.Plugin { return plugin{} })
 
 func (plugin) Name() string { return Name }
 

@@ -45,16 +45,12 @@ type tracker struct {
 // Builder makes trackers that report the tasks of each namespace when a session
 // closes. What a plugin needs of the program it runs in, the program hands over here.
 func Builder(report func(tasks map[string]int)) engine.PluginBuilder {
-	return func(args engine.Arguments) (engine.Plugin, error) {
-		p := &tracker{report: report}
-		if err := args.Decode(&p.arguments); err != nil {
-			return nil, err
+	return engine.WithArguments(nil, func(a arguments) (engine.Plugin, error) {
+		if a.MaxTasks < 0 {
+			return nil, fmt.Errorf("maxTasks %d is below 0; leave it out for no cap", a.MaxTasks)
 		}
-		if p.MaxTasks < 0 {
-			return nil, fmt.Errorf("maxTasks %d is below 0; leave it out for no cap", p.MaxTasks)
-		}
-		return p, nil
-	}
+		return &tracker{arguments: a, report: report}, nil
+	})
 }
 
 func (p *tracker) Name() string                { return Name }

@@ -20,16 +20,13 @@ type plugin struct {
 }
 
 // New builds the plugin. It takes no arguments yet, so any are an error.
-func New(args engine.Arguments) (engine.Plugin, error) {
-	if err := args.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
+var New = engine.WithoutArguments(func() engine.Plugin {
 	return &plugin{
 		spotLabelKey:   "kai.scheduler/instance-type",
 		spotLabelValue: "spot",
 		nonSpotScore:   100, // the most a score can be; what it counts for is the weight's business
-	}, nil
-}
+	}
+})
 
 func (p *plugin) Name() string { return Name }
 

@@ -17,11 +17,6 @@ type Filter struct {
 	Concern func(*cluster.Shape) bool // which shapes with a selector it is for
 }
 
-// New builds the plugin. It has no arguments.
-func (f *Filter) New(args engine.Arguments) (engine.Plugin, error) {
-	return f, args.Decode(&struct{}{})
-}
-
 // Name is the plugin's name.
 func (f *Filter) Name() string { return f.Plugin }
 

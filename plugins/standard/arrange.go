@@ -1,0 +1,107 @@
+package standard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/nearest"
+)
+
+// Side says where in a profile a plugin is put.
+type Side uint8
+
+// The sides.
+const (
+	Unmoved Side = iota // where the profile has it
+	First
+	Last
+	Before // directly before another plugin
+	After  // directly after another plugin
+)
+
+// Place is where in a profile a plugin is put.
+type Place struct {
+	Side Side
+	Of   string // the other plugin, of Before and After
+}
+
+func (p Place) String() string {
+	return [...]string{"unmoved", "first", "last", "before ", "after "}[p.Side] + p.Of
+}
+
+// arrange puts the plugins that name a place there. Those that name the same place
+// keep the order in which they are written.
+func arrange(p engine.Profile, overrides []Override) (engine.Profile, error) {
+	var first, last []string
+	before, after := map[string][]string{}, map[string][]string{}
+	moved := map[string]bool{}
+	for i, o := range overrides {
+		if o.Place.Side == Unmoved || o.Disabled {
+			continue
+		}
+		moved[o.Name] = true
+		switch o.Place.Side {
+		case First:
+			first = append(first, o.Name)
+			continue
+		case Last:
+			last = append(last, o.Name)
+			continue
+		case Before:
+			before[o.Place.Of] = append(before[o.Place.Of], o.Name)
+		case After:
+			after[o.Place.Of] = append(after[o.Place.Of], o.Name)
+		}
+		if o.Place.Of == o.Name {
+			return nil, failure(overrides, i, "it is to be %s, which is the plugin itself; name another one", o.Place)
+		}
+		if find(p, o.Place.Of) < 0 {
+			return nil, failure(overrides, i, "it is to be %s, which is not in the profile%s", o.Place, nearest.Hint(o.Place.Of, names(p)))
+		}
+	}
+	rest := slices.DeleteFunc(names(p), func(name string) bool { return moved[name] })
+	out := make(engine.Profile, 0, len(p))
+	var put func(names []string)
+	put = func(names []string) {
+		for _, name := range names {
+			put(before[name])
+			out = append(out, p[find(p, name)])
+			put(after[name])
+		}
+	}
+	put(first)
+	put(rest)
+	put(last)
+	if len(out) < len(p) {
+		return nil, circle(out, overrides)
+	}
+	return out, nil
+}
+
+// circle reports plugins whose places depend on each other, at the first that is
+// written: each is beside one that is not in the profile that was put together either.
+func circle(put engine.Profile, overrides []Override) error {
+	at := map[string]int{}
+	for i, o := range overrides {
+		at[o.Name] = i
+	}
+	start := slices.IndexFunc(overrides, func(o Override) bool { return o.Place.Of != "" && find(put, o.Name) < 0 })
+	// Some plugins are beside one of the circle without being part of it: as many steps
+	// as there are overrides lead into the circle.
+	for range overrides {
+		start = at[overrides[start].Place.Of]
+	}
+	members := []int{start}
+	for i := at[overrides[start].Place.Of]; i != start; i = at[overrides[i].Place.Of] {
+		members = append(members, i)
+	}
+	least := slices.Index(members, slices.Min(members))
+	members = append(members[least:], members[:least]...)
+	steps := make([]string, len(members))
+	for k, i := range members {
+		steps[k] = fmt.Sprintf("%s %s", overrides[i].Name, overrides[i].Place)
+	}
+	return failure(overrides, members[0], "the places depend on each other: %s; remove one of them", strings.Join(steps, ", "))
+}
