@@ -50,7 +50,7 @@ func findCulprit(plugins []weighted, h *Hooks) *culprit {
 		if found == nil {
 			continue
 		}
-		h.each(func(hook, plugin string, fn any) {
+		visitHooks(h, func(hook, plugin string, fn any) {
 			if v := reflect.ValueOf(fn); !v.IsNil() && v.Pointer() == f.Entry {
 				found.plugin, found.hook = plugin, hook
 			}
@@ -82,8 +82,8 @@ func pluginOf(plugins []weighted, function string) string {
 	return ""
 }
 
-// each visits all functions that plugins have registered, with the hook they registered with.
-func (h *Hooks) each(visit func(hook, plugin string, fn any)) {
+// visitHooks visits all functions that plugins have registered, with the hook they registered with.
+func visitHooks(h *Hooks, visit func(hook, plugin string, fn any)) {
 	visitAll(visit, "AddQueueOrder", h.queueOrders)
 	visitAll(visit, "AddJobPriority", h.jobPriorities)
 	visitAll(visit, "AddJobOrder", h.jobOrders)

@@ -86,9 +86,9 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
 	s.victims, s.heaps = &victims{view: view, hooks: s.Hooks, clerk: s.clerk}, &heaps{}
 	e.register(s)
-	s.Hooks.staticFirst()
+	staticFirst(s.Hooks.shapeFilters)
 	if o.Timings != nil {
-		s.Hooks.measure(o.Timings)
+		o.Timings.measure(s.Hooks)
 	}
 	e.index.open(view, s.Hooks, s.fault, o.Search == Twin)
 	e.observers, e.unasked = s.Hooks.observers, s.Hooks.Unasked()

@@ -24,7 +24,7 @@ func (k *bucket) news(b *backlog, t *cluster.Task) bool {
 	if before := b.finder.before(t); before != nil { // whatever nodes have, it may not have it
 		if k.recheck = true; before.Before.Queue == "" {
 			was := k.loose
-			if k.heed(b.finder.hooks.wakes(before.Before.Plugin)); k.loose && !was {
+			if k.heed(b.finder.hooks.hints.wakes(before.Before.Plugin)); k.loose && !was {
 				k.lane.loose++
 			}
 		} else {

@@ -25,14 +25,17 @@ func (h *Hooks) AddWake(kinds Wake) {
 		return
 	}
 	if h.hints == nil {
-		h.hints = map[string]Wake{}
+		h.hints = hints{}
 	}
 	h.hints[h.opening.Name()] |= kinds
 }
 
+// hints are what plugins said with AddWake, by name.
+type hints map[string]Wake
+
 // wakes is what may make rejections of the plugin go away.
-func (h *Hooks) wakes(plugin string) Wake {
-	if w, hinted := h.hints[plugin]; hinted {
+func (h hints) wakes(plugin string) Wake {
+	if w, hinted := h[plugin]; hinted {
 		return w
 	}
 	return WakeNodes

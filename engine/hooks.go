@@ -149,14 +149,14 @@ type Hooks struct {
 	sweeps         []hook[Sweep]
 	standings      []hook[StandingRule]
 	handlers       []hook[EventHandler]
-	reservers      []hook[Reserver]
+	reservers      reservers
 	observers      []hook[Observer]
-	hints          map[string]Wake
+	hints          hints
 }
 
 // staticFirst puts static filters before the others, each kind in profile order.
-func (h *Hooks) staticFirst() {
-	slices.SortStableFunc(h.shapeFilters, func(a, b hook[ShapeFilter]) int {
+func staticFirst(filters []hook[ShapeFilter]) {
+	slices.SortStableFunc(filters, func(a, b hook[ShapeFilter]) int {
 		switch {
 		case a.static == b.static:
 			return 0
@@ -165,8 +165,8 @@ func (h *Hooks) staticFirst() {
 		}
 		return 1
 	})
-	for i := range h.shapeFilters {
-		h.shapeFilters[i].order = i
+	for i := range filters {
+		filters[i].order = i
 	}
 }
 

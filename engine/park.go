@@ -92,7 +92,7 @@ func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
 		case a.Before == nil:
 		case a.Before.Queue == "" || a.Placed > 0: // it depends on more than the queue
 			k.before = true
-			k.heed(b.finder.hooks.wakes(a.Before.Plugin))
+			k.heed(b.finder.hooks.hints.wakes(a.Before.Plugin))
 		default:
 			k.before = true
 			b.block(k, a.Before.Queue)
@@ -101,7 +101,7 @@ func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
 	openShapes(job, func(t *cluster.Task) bool {
 		filters, _, _ := b.finder.taskHooks(t)
 		for i := range filters {
-			k.heed(b.finder.hooks.wakes(filters[i].plugin))
+			k.heed(b.finder.hooks.hints.wakes(filters[i].plugin))
 		}
 		k.asks = append(k.asks, b.ask(t))
 		return true

@@ -31,7 +31,7 @@ func (h *Hooks) AddReserve(matters func(*cluster.Task, *cluster.Job) bool, r Res
 		h.misused("AddReserve", "it needs both Reserve and Unreserve")
 		return
 	}
-	add(h, &h.reservers, r).tasks = matters
+	add(h, (*[]hook[Reserver])(&h.reservers), r).tasks = matters
 }
 
 // unreserved is the error of an allocation that a Reserver turned down.
@@ -44,26 +44,29 @@ func (u *unreserved) Error() string {
 	return fmt.Sprintf("plugin %s could not reserve: %s", u.plugin, u.rejection.Reason)
 }
 
-// reserve asks the Reservers about a task that is allocated on the node; an error means
-// that none of them holds anything for it.
-func (h *Hooks) reserve(t *cluster.Task, n *cluster.Node) error {
-	for i := range h.reservers {
-		k := &h.reservers[i]
+// reservers are those of a profile.
+type reservers []hook[Reserver]
+
+// reserve asks them about a task that is allocated on the node; an error means that none
+// of them holds anything for it.
+func (r reservers) reserve(t *cluster.Task, n *cluster.Node, fault *fault) error {
+	for i := range r {
+		k := &r[i]
 		if k.tasks != nil && !k.tasks(t, t.Job) {
 			continue
 		}
-		if r := k.fn.Reserve(t, n); r != nil {
-			h.unreserve(h.reservers[:i], t, n)
-			return &unreserved{k.plugin, h.fault.sign(k.plugin, r)}
+		if rejection := k.fn.Reserve(t, n); rejection != nil {
+			r[:i].unreserve(t, n)
+			return &unreserved{k.plugin, fault.sign(k.plugin, rejection)}
 		}
 	}
 	return nil
 }
 
-// unreserve takes back what the Reservers hold for the task, last first.
-func (h *Hooks) unreserve(list []hook[Reserver], t *cluster.Task, n *cluster.Node) {
-	for i := len(list) - 1; i >= 0; i-- {
-		if k := &list[i]; k.tasks == nil || k.tasks(t, t.Job) {
+// unreserve takes back what they hold for the task, last first.
+func (r reservers) unreserve(t *cluster.Task, n *cluster.Node) {
+	for i := len(r) - 1; i >= 0; i-- {
+		if k := &r[i]; k.tasks == nil || k.tasks(t, t.Job) {
 			k.fn.Unreserve(t, n)
 		}
 	}

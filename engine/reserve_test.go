@@ -184,7 +184,6 @@ func TestObserverThatPanics(t *testing.T) {
 // TestWakeHints: a job that a gate of a plugin refused is tried again after a change of
 // the kind that the plugin names, and not before its back-off otherwise.
 func TestWakeHints(t *testing.T) {
-	const second = 1_000_000_000
 	tests := []struct {
 		name  string
 		hint  engine.Wake

@@ -160,7 +160,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 			place.aim.later = s.View.Version()
 		}
 		refusal = place.place(job)
-		if refusal != nil && (!refusal.Surplus || s.Hooks.deserved(job, place.shortage.lacks(job))) {
+		if refusal != nil && (!refusal.Surplus || deserved(s.Hooks.surpluses, job, place.shortage.lacks(job))) {
 			refusal = s.adapt(stmt, job, refusal)
 		}
 		if refusal != nil {
@@ -202,8 +202,8 @@ func (a *aim) met(job *cluster.Job, r *Refusal) bool {
 }
 
 // deserved reports whether room may be made for the job's next task beyond its minimum.
-func (h *Hooks) deserved(job *cluster.Job, lacks []*cluster.Task) bool {
-	return slices.ContainsFunc(h.surpluses, func(h hook[SurplusRule]) bool { return h.fn(job, lacks) })
+func deserved(rules []hook[SurplusRule], job *cluster.Job, lacks []*cluster.Task) bool {
+	return slices.ContainsFunc(rules, func(h hook[SurplusRule]) bool { return h.fn(job, lacks) })
 }
 
 // Close ends the session.

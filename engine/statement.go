@@ -114,7 +114,7 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 		return err
 	}
 	if len(st.clerk.hooks.reservers) > 0 {
-		if err := st.clerk.hooks.reserve(t, n); err != nil {
+		if err := st.clerk.hooks.reservers.reserve(t, n, st.clerk.fault); err != nil {
 			st.tx.UndoTo(at)
 			return err
 		}
@@ -226,7 +226,7 @@ func (st *Statement) Rollback(checkpoint int) {
 			n = op.task.Node
 		}
 		if op.kind == placed {
-			st.clerk.hooks.unreserve(st.clerk.hooks.reservers, op.task, n)
+			st.clerk.hooks.reservers.unreserve(op.task, n)
 		}
 		st.tx.UndoTo(op.at)
 		switch op.kind {
@@ -347,7 +347,7 @@ func (st *Statement) Commit() []Decision {
 		switch op := &st.log[i]; op.kind {
 		case withdrawn:
 			t := op.task.Ref()
-			st.clerk.hooks.unreserve(st.clerk.hooks.reservers, op.task, op.node)
+			st.clerk.hooks.reservers.unreserve(op.task, op.node)
 			st.clerk.record(Record{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node.Name})
 		case retired:
 			st.clerk.record(Record{Kind: Retired, Job: op.job.ID, Score: op.worth})

@@ -73,7 +73,7 @@ func (t *timer) stop(start int64) {
 }
 
 // measure has the hooks be measured.
-func (h *Hooks) measure(m *Timings) {
+func (m *Timings) measure(h *Hooks) {
 	timeAll(m, "AddQueueOrder", h.queueOrders, two[Bid, Bid, int])
 	timeAll(m, "AddJobPriority", h.jobPriorities, two[*cluster.Job, *cluster.Job, int])
 	timeAll(m, "AddJobOrder", h.jobOrders, two[*cluster.Job, *cluster.Job, int])
