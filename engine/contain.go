@@ -50,14 +50,14 @@ func findCulprit(plugins []weighted, h *Hooks) *culprit {
 		if found == nil {
 			continue
 		}
+		if strings.HasPrefix(f.Function, enginePath+".") {
+			return found
+		}
 		visitHooks(h, func(hook, plugin string, fn any) {
 			if v := reflect.ValueOf(fn); !v.IsNil() && v.Pointer() == f.Entry {
 				found.plugin, found.hook = plugin, hook
 			}
 		})
-		if strings.HasPrefix(f.Function, enginePath+".") {
-			return found
-		}
 	}
 	return found
 }
@@ -71,15 +71,25 @@ func pluginOf(plugins []weighted, function string) string {
 		return ""
 	}
 	for i := range plugins {
-		t := reflect.TypeOf(plugins[i].Plugin)
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if strings.HasPrefix(function, t.PkgPath()+".") {
+		if strings.HasPrefix(function, pathOf(plugins[i].Plugin)+".") {
 			return plugins[i].Name()
 		}
 	}
 	return ""
+}
+
+// pathOf is the path of the package that the plugin is of.
+func pathOf(p Plugin) string {
+	if p, ok := p.(*policy); ok {
+		name := runtime.FuncForPC(reflect.ValueOf(p.open).Pointer()).Name()
+		folder := strings.LastIndexByte(name, '/') + 1
+		return name[:folder+strings.IndexByte(name[folder:], '.')]
+	}
+	t := reflect.TypeOf(p)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath()
 }
 
 // visitHooks visits all functions that plugins have registered, with the hook they registered with.

@@ -68,7 +68,11 @@ func TestPanicIsContained(t *testing.T) {
 		for _, search := range []engine.Search{engine.Indexed, engine.Scan} {
 			t.Run(hook, func(t *testing.T) {
 				state := fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(4, "A100", "80Gi"), fixture.Job("first").Devices(1).Priority(2), fixture.Job("second").CPU(1000, "1Gi").Devices(1).Gang(3))
-				e := fixture.Engine(fixture.Fit(), &policy{name: "Frail", open: open})
+				frail, err := engine.Policy("Frail", open)(engine.NoArguments{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := fixture.Engine(fixture.Fit(), frail)
 				s := e.Open(state, engine.Options{Search: search, Patient: true, Now: 1})
 				out, err := s.Run()
 				s.Close()

@@ -47,6 +47,20 @@ func WithoutArguments(build func() Plugin) PluginBuilder {
 	return WithArguments(nil, func(struct{}) (Plugin, error) { return build(), nil })
 }
 
+// Policy builds a plugin that is one function: it registers hooks when a session opens. It
+// has no arguments.
+func Policy(name string, open func(*Session)) PluginBuilder {
+	return WithoutArguments(func() Plugin { return &policy{name, open} })
+}
+
+type policy struct {
+	name string
+	open func(*Session)
+}
+
+func (p *policy) Name() string             { return p.name }
+func (p *policy) OnSessionOpen(s *Session) { p.open(s) }
+
 // WithArguments reads the arguments into a T before it builds the plugin. What they
 // leave out has the value that defaults gives it; with nil, the zero value. Defaults
 // are made anew each time, since Decode writes into their slices and maps.

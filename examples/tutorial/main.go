@@ -9,7 +9,10 @@ import (
 	"slices"
 
 	"example.com/my-berth/keep"
+	"example.com/my-berth/licenses"
+	"example.com/my-berth/lostwork"
 	"example.com/my-berth/namespaces"
+	"example.com/my-berth/team"
 
 	"github.com/berth-project/berth/cmd/berth/command"
 	"github.com/berth-project/berth/engine"
@@ -27,6 +30,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}{
 		{namespaces.Name, namespaces.Builder(func(latest map[string]int) { tasks = latest })},
 		{keep.Name, keep.New},
+		{team.Name, team.New},
+		{lostwork.Name, lostwork.New},
+		{licenses.Name, licenses.Builder(nil)}, // a simulation takes no license for good
 	} {
 		if err := registry.RegisterPluginBuilder(p.name, p.build); err != nil {
 			fmt.Fprintln(stderr, err)

@@ -30,7 +30,7 @@ func TestReportFollowsTheSimulation(t *testing.T) {
 
 func TestEveryPluginIsRegistered(t *testing.T) {
 	_, out, _ := berth(t, "plugins")
-	for _, name := range []string{"NamespaceAllocationTracker", "Keep"} {
+	for _, name := range []string{"NamespaceAllocationTracker", "Keep", "TeamNodes", "LostWork", "Licenses"} {
 		if !strings.Contains(out, name) {
 			t.Errorf("%s is missing from\n%s", name, out)
 		}

@@ -1,7 +1,6 @@
-// Package keep spares jobs with the label "keep": nobody takes their place, and
-// nobody moves them.
+// Package keep protects jobs with the label "keep": they are neither evicted nor moved.
 //
-// It refuses to know who set the label; that is for whoever admits jobs.
+// It refuses to know which user may set the label; that is decided where jobs are admitted.
 package keep
 
 import (
@@ -12,7 +11,7 @@ import (
 // Name is the plugin's name in a profile.
 const Name = "Keep"
 
-// Kept is a victim that is spared because its job has the label.
+// Kept is a victim that is protected because its job has the label.
 const Kept engine.Reason = "Kept"
 
 const label = "keep"

@@ -57,7 +57,7 @@ func (p *tracker) Name() string                { return Name }
 func (p *tracker) Reasons() []engine.ReasonDoc { return reasons }
 
 func (p *tracker) OnSessionOpen(s *engine.Session) {
-	// The books may have changed since the last session: count anew.
+	// The cluster may have changed since the last session: count anew.
 	p.tasks = map[string]int{}
 	for _, job := range s.View.Jobs() {
 		for _, t := range job.Tasks() {

@@ -1,5 +1,5 @@
-// Package spot decides who may run on spot instances: only what may be
-// interrupted, and that only if no regular instance will do.
+// Package spot decides which jobs may run on spot instances: only those that may be
+// interrupted, and only if no regular instance will do.
 package spot
 
 import (
@@ -24,7 +24,7 @@ var New = engine.WithoutArguments(func() engine.Plugin {
 	return &plugin{
 		spotLabelKey:   "kai.scheduler/instance-type",
 		spotLabelValue: "spot",
-		nonSpotScore:   100, // the most a score can be; what it counts for is the weight's business
+		nonSpotScore:   100, // the most a score can be; the weight says how much it counts
 	}
 })
 

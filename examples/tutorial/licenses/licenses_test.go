@@ -1,0 +1,75 @@
+package licenses_test
+
+import (
+	"testing"
+
+	"example.com/my-berth/licenses"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/live"
+)
+
+func TestLicenses(t *testing.T) {
+	held := map[string]int{}
+	plugin, err := licenses.Builder(func(_ cluster.TaskRef, node string) { held[node]++ })(engine.NoArguments{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gang := fixture.Job("gang").Gang(3).Label("license", "solver")
+	pair := fixture.Job("pair").Gang(2).Label("license", "solver")
+	free := fixture.Job("unlicensed")
+	leader := live.Lead(live.Options{
+		Engine: fixture.Engine(plugin),
+		State:  fixture.State(fixture.Node("a").Label("licenses", "2"), fixture.Node("b").Label("licenses", "2"), fixture.Node("c"), gang, pair, free),
+	})
+	run := func(now int64) engine.Outcome {
+		t.Helper()
+		out, err := leader.Run(engine.Options{Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	seen := func(job string) {
+		for _, task := range leader.State().Job(job).Tasks() {
+			if err := leader.Apply(cluster.TaskSeen{Task: task.Ref(), Node: task.Node.Name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
+	// Three of four licenses are taken, so the pair places one task, and gives its license back.
+	out := run(1)
+	if len(out.Decisions) != 4 || len(out.Refusals) != 1 || out.Refusals[0].Job != "job/pair" || out.Refusals[0].Reason != licenses.NoLicense || out.Refusals[0].Permanent {
+		t.Fatalf("%+v", out)
+	}
+	if len(held) > 0 {
+		t.Errorf("licenses are reported before tasks run: %v", held)
+	}
+	seen("job/gang")
+	if held["a"] != 2 || held["b"] != 1 {
+		t.Errorf("reported: %v", held)
+	}
+
+	// The gang ends, so the pair has its turn at once.
+	if err := leader.Apply(cluster.JobGone{Job: "job/gang"}); err != nil {
+		t.Fatal(err)
+	}
+	if out := run(2); len(out.Decisions) != 2 {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestNodesWithoutLicenses(t *testing.T) {
+	plugin, err := licenses.Builder(nil)(engine.NoArguments{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := fixture.State(fixture.Node("a"), fixture.Node("b").Label("licenses", "many"), fixture.Job("j").Label("license", "solver"))
+	out, err := fixture.Engine(plugin).Open(state, engine.Options{Search: engine.Twin}).Run()
+	if err != nil || len(out.Refusals) != 1 || !out.Refusals[0].Permanent {
+		t.Errorf("%v %+v", err, out)
+	}
+}

@@ -1,0 +1,21 @@
+// Package team keeps nodes with the label "team" for the namespace of that name.
+package team
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "TeamNodes"
+
+// New builds the plugin.
+var New = engine.Policy(Name, func(s *engine.Session) {
+	s.Hooks.AddTaskFilter(nil, func(_ *cluster.Task, job *cluster.Job, node *cluster.Node) *engine.Rejection {
+		team, owned := node.Labels["team"]
+		if !owned || team == job.Namespace {
+			return nil
+		}
+		return &engine.Rejection{Reason: "NodeOfAnotherTeam", Cure: engine.Grow, Subject: team}
+	})
+})

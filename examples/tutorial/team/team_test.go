@@ -1,0 +1,43 @@
+package team_test
+
+import (
+	"testing"
+
+	"example.com/my-berth/team"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+func TestTeamNodes(t *testing.T) {
+	vision, free := fixture.Node("a-vision").Label("team", "vision"), fixture.Node("free")
+	tests := map[string]struct {
+		parts []fixture.Part
+		want  string // the node, or the reason
+	}{
+		"its own node":   {[]fixture.Part{vision, free, fixture.Job("j").Namespace("vision")}, "a-vision"},
+		"another team":   {[]fixture.Part{vision, free, fixture.Job("j").Namespace("speech")}, "free"},
+		"nothing for it": {[]fixture.Part{vision, fixture.Job("j").Namespace("speech")}, "NodeOfAnotherTeam"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			plugin, err := team.New(engine.NoArguments{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := fixture.Engine(plugin).Open(fixture.State(tt.parts...), engine.Options{Search: engine.Twin}).Run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if len(out.Refusals) > 0 {
+				got = string(out.Refusals[0].Reason)
+			} else {
+				got = out.Decisions[0].Node
+			}
+			if got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
