@@ -74,7 +74,7 @@ const (
 func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	view := state.View()
 	s := &Session{View: view, Now: o.Now, engine: e, options: o, fault: &fault{}}
-	s.Hooks = &Hooks{fault: s.fault, index: e.index, makeRoom: s.MakeRoom}
+	s.Hooks = &Hooks{fault: s.fault, publish: e.index.publish, makeRoom: s.MakeRoom}
 	s.finder = &finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
 	s.accounts = &accounts{view: view, idle: &e.idle}
 	s.explainer = &explainer{finder: s.finder, all: o.Explain}

@@ -29,3 +29,16 @@ func (x *fault) sign(plugin string, r *Rejection) *Rejection {
 	}
 	return r
 }
+
+// points turns a score into weighted milli-points and holds plugins to the range.
+func (x *fault) points(plugin string, weight int64, score float64) int64 {
+	if !(score >= 0 && score <= 100) { // NaN included
+		x.fail(plugin, "a score of %v is not between 0 and 100", score)
+		return 0
+	}
+	return weight * milli(score)
+}
+
+// milli rounds a score to thousandths. The conversion keeps machines that would
+// fuse the product and the sum from rounding differently.
+func milli(score float64) int64 { return int64(float64(score*1000) + 0.5) }

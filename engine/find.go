@@ -140,9 +140,9 @@ func (f *finder) rejectTask(filters []hook[TaskFilter], t *cluster.Task, n *clus
 func (f *finder) scoreTask(scorers []hook[TaskScore], t *cluster.Task, n *cluster.Node) int64 {
 	total := int64(0)
 	for _, h := range scorers {
-		points := f.points(h.plugin, h.weight, h.fn(t, t.Job, n))
+		points := f.fault.points(h.plugin, h.weight, h.fn(t, t.Job, n))
 		if h.most != nil {
-			most := f.points(h.plugin, h.weight, h.most(t.Shape, n))
+			most := f.fault.points(h.plugin, h.weight, h.most(t.Shape, n))
 			if points > most {
 				f.fault.fail(h.plugin, "the score of task %s on node %s is above its bound", t.ID, n.Name)
 			}
@@ -158,12 +158,12 @@ func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
 	out := Score{Parts: make([]Part, 0, len(f.hooks.shapeScores)+len(f.hooks.taskScores))}
 	for _, h := range f.hooks.shapeScores {
 		if !h.bound && (h.shapes == nil || h.shapes(t.Shape)) {
-			out.add(f, h.plugin, h.weight, h.fn(t.Shape, n))
+			out.add(f.fault, h.plugin, h.weight, h.fn(t.Shape, n))
 		}
 	}
 	for _, h := range f.hooks.taskScores {
 		if h.tasks == nil || h.tasks(t, t.Job) {
-			out.add(f, h.plugin, h.weight, h.fn(t, t.Job, n))
+			out.add(f.fault, h.plugin, h.weight, h.fn(t, t.Job, n))
 		}
 	}
 	return out
@@ -183,23 +183,10 @@ func (f *finder) deviceScore(shape *cluster.Shape, n *cluster.Node) func(*cluste
 	return func(d *cluster.Device) int64 {
 		total := int64(0)
 		for _, h := range f.hooks.deviceScores {
-			total += f.points(h.plugin, h.weight, h.fn(shape, n, d))
+			total += f.fault.points(h.plugin, h.weight, h.fn(shape, n, d))
 		}
 		return total
 	}
-}
-
-// milli rounds a score to thousandths. The conversion keeps machines that would
-// fuse the product and the sum from rounding differently.
-func milli(score float64) int64 { return int64(float64(score*1000) + 0.5) }
-
-// points turns a score into weighted milli-points and holds plugins to the range.
-func (f *finder) points(plugin string, weight int64, score float64) int64 {
-	if !(score >= 0 && score <= 100) { // NaN included
-		f.fault.fail(plugin, "a score of %v is not between 0 and 100", score)
-		return 0
-	}
-	return weight * milli(score)
 }
 
 // verdicts says of nodes whether shape-form filters turn the task down, and

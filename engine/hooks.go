@@ -124,7 +124,7 @@ type hook[F any] struct {
 type Hooks struct {
 	opening  *weighted // the plugin that is registering hooks; nil: none is
 	fault    *fault
-	index    *index
+	publish  func(plugin string, parameters uint64)
 	makeRoom Adapter
 
 	queueOrders    []hook[SiblingOrder]
@@ -476,5 +476,5 @@ func (h *Hooks) AddEventHandler(handler EventHandler) { add(h, &h.handlers, hand
 // with from now on. A number other than the plugin's last starts a new epoch:
 // what was remembered is worked out again when it is next needed.
 func (h *Hooks) Publish(plugin string, parameters uint64) {
-	h.index.publish(plugin, parameters)
+	h.publish(plugin, parameters)
 }

@@ -100,7 +100,7 @@ func (r *retirement) rank(jobs []*cluster.Job) []Ranked {
 	for i, j := range jobs {
 		out[i].Job = j.ID
 		for _, h := range r.clerk.hooks.instanceScores {
-			out[i].Score.add(r.finder, h.plugin, h.weight, h.fn(j))
+			out[i].Score.add(r.clerk.fault, h.plugin, h.weight, h.fn(j))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Ranked) int { return cmp.Compare(a.Score.Total, b.Score.Total) })
@@ -108,8 +108,8 @@ func (r *retirement) rank(jobs []*cluster.Job) []Ranked {
 }
 
 // add counts one more part.
-func (c *Score) add(f *finder, plugin string, weight int64, score float64) {
-	c.Total += f.points(plugin, weight, score)
+func (c *Score) add(x *fault, plugin string, weight int64, score float64) {
+	c.Total += x.points(plugin, weight, score)
 	c.Weight += weight
 	c.Parts = append(c.Parts, Part{Plugin: plugin, Score: score, Weight: weight})
 }

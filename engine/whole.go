@@ -272,7 +272,7 @@ type groupChoice struct {
 func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) Score {
 	out := Score{Parts: make([]Part, 0, len(p.finder.hooks.groupScores))}
 	for _, h := range p.finder.hooks.groupScores {
-		out.add(p.finder, h.plugin, h.weight, h.fn(job, want, g, nodes))
+		out.add(p.fault, h.plugin, h.weight, h.fn(job, want, g, nodes))
 	}
 	return out
 }
