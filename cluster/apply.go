@@ -14,6 +14,9 @@ func (s *State) Apply(c Change) error {
 	}
 	err := c.apply(s)
 	s.standings.recountAll()
+	if _, opened := c.(SessionOpened); err == nil && !opened {
+		s.journal.commits++
+	}
 	return err
 }
 

@@ -272,6 +272,10 @@ func (s Status) String() string { return statusNames[s] }
 // Ended reports whether the task has ended. It is on no node, and is not placed again.
 func (t *Task) Ended() bool { return t.Status == Succeeded || t.Status == Failed }
 
+// Stays reports whether a task on a node counts as there: it is not one that was evicted
+// or told to stop and is leaving. An evicted task that does not leave in time stays.
+func (t *Task) Stays() bool { return t.Status != Releasing || t.Overdue() }
+
 // Runs reports whether the task is on its node, or was assigned to it.
 func (t *Task) Runs() bool { return t.Status.runs() }
 

@@ -10,6 +10,7 @@ type journal struct {
 	records []record
 	marks   int // that are held; without any, nothing is recorded
 	undoing bool
+	commits uint64 // changes that were made for good
 }
 
 // Mark is a place in the journal of a State.

@@ -8,6 +8,7 @@ package cluster
 type Since struct {
 	view    View
 	version uint64
+	terms   uint64 // of queues: see Recent.Terms
 }
 
 // Nodes calls visit for the slot of every node that changed since the last call; see
@@ -22,14 +23,18 @@ func (s *Since) Jobs(v View, begin func(), visit func(slot int)) {
 	s.follow(v, v.Recent().JobsVersion(), begin, func(since uint64) { v.Recent().Jobs(since, visit) })
 }
 
-// Queues is Nodes for queues; see Recent.Queues.
+// Queues is Nodes for queues; see Recent.Queues. It begins anew as well where a queue has
+// other terms or is gone.
 func (s *Since) Queues(v View, begin func(), visit func(*Queue)) {
+	if s.terms != v.Recent().Terms() {
+		*s = Since{terms: v.Recent().Terms()}
+	}
 	s.follow(v, v.Recent().QueuesVersion(), begin, func(since uint64) { v.Recent().Queues(since, visit) })
 }
 
 func (s *Since) follow(v View, now uint64, begin func(), read func(since uint64)) {
 	if s.view != v {
-		*s = Since{view: v}
+		*s = Since{view: v, terms: s.terms}
 		begin()
 	}
 	if s.version != now {

@@ -28,6 +28,9 @@ func (x *Transaction) Discard() {
 
 // End ends the transaction; what it did stays.
 func (x *Transaction) End() {
+	if len(x.state.journal.records) > x.mark.at {
+		x.state.journal.commits++
+	}
 	x.state.standings.later = nil // decisions take room that is free: the others keep theirs
 	x.state.journal.release(x.mark)
 }

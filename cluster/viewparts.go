@@ -97,6 +97,10 @@ func (r Recent) Rank(slot int) int64 { return r.state.fleet.ranks[slot] }
 // Ranks is Rank for every slot, for callers that compare many.
 func (r Recent) Ranks() []int64 { return r.state.fleet.ranks }
 
+// Commits grows whenever something is changed for good. Versions grow as well with what
+// a session tries and takes back.
+func (r Recent) Commits() uint64 { return r.state.journal.commits }
+
 // Slots is one more than the highest slot ever used.
 func (r Recent) Slots() int { return len(r.state.fleet.slots.at) }
 

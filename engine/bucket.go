@@ -58,6 +58,7 @@ type bucket struct {
 	before    bool     // something was in the way before any node was looked at
 	loose     bool     // any change of a node may help
 	wakes     Wake     // what else may help, by the hints of plugins
+	known     known    // as of when one was refused last
 	recheck   bool     // a node would do, and something else was in the way
 
 	pick   *waiter // the one to be tried
@@ -65,6 +66,24 @@ type bucket struct {
 	forced bool    // to be tried whatever nodes say
 	ahead  *waiter // in the heap of all that are parked: the first whose turn is to come
 	passed moment  // when one of it had its turn
+}
+
+// known is up to where a reader knows the State.
+type known struct{ commits, jobs, queues uint64 }
+
+func knownOf(v cluster.View) known {
+	r := v.Recent()
+	return known{r.Commits(), r.JobsVersion(), r.QueuesVersion()}
+}
+
+// hinted reports whether something was changed for good since one was refused last that
+// may help, by the hints of plugins.
+func (k *bucket) hinted(v cluster.View) bool {
+	if k.wakes == 0 {
+		return false
+	}
+	now := knownOf(v)
+	return now.commits != k.known.commits && (k.wakes&WakeJobs != 0 && now.jobs != k.known.jobs || k.wakes&WakeQueues != 0 && now.queues != k.known.queues)
 }
 
 // asked is a shape that parked jobs ask for.

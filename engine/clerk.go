@@ -17,7 +17,8 @@ type clerk struct {
 	explain   bool
 	last      *int // how many events the last session had that had any
 
-	open    *Statement // the one that has not ended; nil: none
+	open    []*Statement // those that have not ended
+	closed  bool         // the session is over
 	events  []Record
 	changes []cluster.Change
 	served  map[*cluster.Job]bool  // others were evicted for them in this session
@@ -31,7 +32,7 @@ type clerk struct {
 // begin opens an empty statement.
 func (c *clerk) begin() *Statement {
 	st := &Statement{clerk: c, log: c.spareLog, decisions: c.spareDecisions}
-	c.spareLog, c.spareDecisions, c.open = nil, nil, st
+	c.spareLog, c.spareDecisions, c.open = nil, nil, append(c.open, st)
 	return st
 }
 
@@ -50,6 +51,13 @@ func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool
 		c.accounts.follow(t, -1)
 	} else {
 		c.accounts.follow(t, +1)
+	}
+	switch {
+	case len(c.hooks.reservers) == 0:
+	case kind == Deallocated:
+		c.hooks.reservers.unreserve(t, n)
+	case undo:
+		c.hooks.reservers.again(t, n)
 	}
 	if len(c.hooks.handlers) == 0 {
 		return

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 )
 
-// contain ends a session in which a plugin panicked: what was committed stands, the open
-// statement is taken back, and the session is void. A panic of any other code goes on. It
+// contain ends a session in which a plugin panicked: what was committed stands, open
+// statements are taken back, and the session is void. A panic of any other code goes on. It
 // is deferred by whatever asks plugins. Nothing is kept in step for it while hooks are
 // asked: the hook is found by the functions on the stack.
 func (s *Session) contain() {
@@ -23,19 +24,28 @@ func (s *Session) contain() {
 	if s.fault.err == nil {
 		s.fault.err = fmt.Errorf("plugin %s: %s panicked at %s: %v", by.plugin, by.hook, by.where, p)
 	}
-	s.Hooks.handlers, s.Hooks.reservers = nil, nil // they may be what panicked
-	if st := s.clerk.open; st != nil {
-		st.Discard()
+	silence(s.Hooks, by.plugin)
+	for len(s.clerk.open) > 0 {
+		s.clerk.open[len(s.clerk.open)-1].Discard()
 	}
 	s.engine.index.forget()
 	s.engine.backlog = nil
 }
 
+// silence takes the handlers and the Reservers of the plugin out of the session: they may
+// be what panicked, and taking statements back would call them.
+func silence(h *Hooks, plugin string) {
+	h.handlers = slices.DeleteFunc(h.handlers, func(k hook[EventHandler]) bool { return k.plugin == plugin })
+	h.reservers = slices.DeleteFunc(h.reservers, func(k hook[Reserver]) bool { return k.plugin == plugin })
+}
+
 // culprit is a plugin that panicked.
 type culprit struct{ plugin, hook, where string }
 
-// findCulprit finds the plugin that panicked by the stack; nil where the panic is not one's.
-// The hook is what was registered; else the function is named, which a hook has prepared.
+// findCulprit finds the plugin that panicked by the stack, from the panic up to where the
+// engine was called; nil where no code of a plugin is on it. A function that was registered
+// tells the plugin and the hook; else a function of the plugin's package is named, which a
+// hook has prepared or calls.
 func findCulprit(plugins []weighted, h *Hooks) *culprit {
 	const frames = 64
 	pcs := make([]uintptr, frames)
@@ -44,22 +54,48 @@ func findCulprit(plugins []weighted, h *Hooks) *culprit {
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = stack.Next()
-		if plugin := pluginOf(plugins, f.Function); plugin != "" && found == nil {
-			found = &culprit{plugin, f.Function[strings.LastIndexByte(f.Function, '/')+1:], fmt.Sprintf("%s:%d", f.File[strings.LastIndexByte(f.File, '/')+1:], f.Line)}
-		}
-		if found == nil {
-			continue
-		}
-		if strings.HasPrefix(f.Function, enginePath+".") {
+		if entrance(f.Function) {
 			return found
 		}
-		visitHooks(h, func(hook, plugin string, fn any) {
-			if v := reflect.ValueOf(fn); !v.IsNil() && v.Pointer() == f.Entry {
-				found.plugin, found.hook = plugin, hook
+		if strings.HasPrefix(f.Function, enginePath+".") {
+			continue
+		}
+		where := fmt.Sprintf("%s:%d", f.File[strings.LastIndexByte(f.File, '/')+1:], f.Line)
+		if found == nil {
+			if plugin := pluginOf(plugins, f.Function); plugin != "" {
+				found = &culprit{plugin, f.Function[strings.LastIndexByte(f.Function, '/')+1:], where}
 			}
-		})
+		}
+		if hook, plugin := registeredAt(h, f.Entry); plugin != "" {
+			if found != nil {
+				where = found.where
+			}
+			return &culprit{plugin, hook, where}
+		}
 	}
 	return found
+}
+
+// entrance reports whether the function is one that the engine's callers call.
+func entrance(function string) bool {
+	name, own := strings.CutPrefix(function, enginePath+".")
+	return own && (strings.HasPrefix(name, "(*Session).Run") || strings.HasPrefix(name, "(*Session).Close") || strings.HasPrefix(name, "(*Engine).register"))
+}
+
+// registeredAt finds the hook whose function begins at the address. Where functions of
+// several plugins do, which is so for closures of the same code, all plugins are named.
+func registeredAt(h *Hooks, entry uintptr) (hook, plugin string) {
+	visitHooks(h, func(name, of string, fn any) {
+		if v := reflect.ValueOf(fn); v.IsNil() || v.Pointer() != entry {
+			return
+		}
+		if hook == "" {
+			hook, plugin = name, of
+		} else if of != plugin && !strings.HasSuffix(plugin, " or "+of) {
+			plugin += " or " + of
+		}
+	})
+	return hook, plugin
 }
 
 // enginePath is the path of this package.
@@ -117,19 +153,21 @@ func visitHooks(h *Hooks, visit func(hook, plugin string, fn any)) {
 	visitAll(visit, "AddSweep", h.sweeps)
 	visitAll(visit, "AddStanding", h.standings)
 	for i := range h.handlers {
-		visit("AddEventHandler", h.handlers[i].plugin, h.handlers[i].fn.AllocateFunc)
-		visit("AddEventHandler", h.handlers[i].plugin, h.handlers[i].fn.DeallocateFunc)
+		e := h.handlers[i].origin.(EventHandler)
+		visit("AddEventHandler", h.handlers[i].plugin, e.AllocateFunc)
+		visit("AddEventHandler", h.handlers[i].plugin, e.DeallocateFunc)
 	}
 	for i := range h.reservers {
-		visit("AddReserve", h.reservers[i].plugin, h.reservers[i].fn.Reserve)
-		visit("AddReserve", h.reservers[i].plugin, h.reservers[i].fn.Unreserve)
+		r := h.reservers[i].origin.(Reserver)
+		visit("AddReserve", h.reservers[i].plugin, r.Reserve)
+		visit("AddReserve", h.reservers[i].plugin, r.Unreserve)
 	}
 }
 
 func visitAll[F any](visit func(hook, plugin string, fn any), name string, list []hook[F]) {
 	for i := range list {
 		h := &list[i]
-		visit(h.registered(name), h.plugin, h.fn)
+		visit(h.registered(name), h.plugin, h.origin)
 	}
 }
 

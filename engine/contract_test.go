@@ -73,6 +73,55 @@ func TestTwinNamesTheHook(t *testing.T) {
 	}
 }
 
+// TestTwinNamesTheFilter that differs, and not one that is asked before it.
+func TestTwinNamesTheFilter(t *testing.T) {
+	later := false
+	whim := func(cure engine.Cure) engine.ShapeFilter {
+		return func(*cluster.Shape, *cluster.Node) *engine.Rejection {
+			if later {
+				return &engine.Rejection{Reason: "Whim", Cure: cure}
+			}
+			return nil
+		}
+	}
+	pass := func(*cluster.Shape, *cluster.Node) *engine.Rejection { return nil }
+	refuse := func(*cluster.Shape, *cluster.Node) *engine.Rejection {
+		return &engine.Rejection{Reason: "NotReady", Cure: engine.Wait}
+	}
+	tests := map[string]struct {
+		plugins []engine.Plugin
+		want    string
+	}{
+		"one that counts before another": {[]engine.Plugin{
+			&policy{name: "Innocent", open: func(s *engine.Session) { s.Hooks.AddStaticFilter(nil, refuse) }},
+			&policy{name: "Fickle", open: func(s *engine.Session) { s.Hooks.AddStaticFilter(nil, whim(engine.Grow)) }},
+		}, "plugin Fickle: AddStaticFilter answered no rejection for node "},
+		"one of two of a plugin": {[]engine.Plugin{
+			&policy{name: "Two", open: func(s *engine.Session) {
+				s.Hooks.AddStaticFilter(nil, pass)
+				s.Hooks.AddShapeFilter(nil, whim(engine.Wait))
+			}},
+		}, "plugin Two: AddShapeFilter answered no rejection for node "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			later = false
+			state := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Node("b").GPUs(1, "A100", "80Gi"), fixture.Job("x").Devices(1))
+			e := fixture.Engine(append([]engine.Plugin{fixture.Fit()}, tt.plugins...)...)
+			if _, err := e.Open(state, engine.Options{Search: engine.Twin}).Run(); err != nil {
+				t.Fatal(err)
+			}
+			later = true
+			if err := state.Apply(cluster.JobPut{Job: *fixture.Job("y").Devices(1).Build()}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Open(state, engine.Options{Search: engine.Twin}).Run(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("%v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
 // TestTimings: every kind of hook is counted under its plugin, and decisions are the same.
 func TestTimings(t *testing.T) {
 	run := func(m *engine.Timings) []engine.Decision {
@@ -140,10 +189,15 @@ func TestUnasked(t *testing.T) {
 // TestMisuse: what is registered wrongly voids the session and names the plugin.
 func TestMisuse(t *testing.T) {
 	tests := map[string]func(*engine.Session){
-		"plugin Wrong: engine.TaskFilter: a hook without a function was registered":                          func(s *engine.Session) { s.Hooks.AddTaskFilter(nil, nil) },
-		"plugin Wrong: NarrowVictims: it is called after the plugin's own hook for the purpose Reclaim":      func(s *engine.Session) { s.Hooks.NarrowVictims(engine.Reclaim, engine.NoClass) },
-		"plugin Wrong: AddLastResort: it is called after the plugin's own hook for the purpose Preempt":      func(s *engine.Session) { s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{}) },
+		"plugin Wrong: engine.TaskFilter: a hook without a function was registered":                     func(s *engine.Session) { s.Hooks.AddTaskFilter(nil, nil) },
+		"plugin Wrong: NarrowVictims: it is called after the plugin's own hook for the purpose Reclaim": func(s *engine.Session) { s.Hooks.NarrowVictims(engine.Reclaim, engine.NoClass) },
+		"plugin Wrong: AddLastResort: it is called after the plugin's own hook for the purpose Preempt": func(s *engine.Session) {
+			s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{Victims: func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil }})
+		},
 		"plugin Wrong: AddFrozenOrder: it is called after AddSiblingOrder of the same plugin; there is none": func(s *engine.Session) { s.Hooks.AddFrozenOrder(nil) },
+		"plugin Wrong: AddQueueOrder: a hook without a function was registered":                              func(s *engine.Session) { s.Hooks.AddQueueOrder(nil) },
+		"plugin Wrong: AddLastResort: it needs Victims":                                                      func(s *engine.Session) { s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{}) },
+		"plugin Wrong: AddMeans: there is no purpose 9":                                                      func(s *engine.Session) { s.Hooks.AddMeans(engine.Purpose(9), "X") },
 	}
 	for want, open := range tests {
 		_, err := fixture.Engine(&policy{name: "Wrong", open: open}).Open(fixture.State(), engine.Options{}).Run()

@@ -112,7 +112,7 @@ func (f *finder) taskHooks(t *cluster.Task) (filters []hook[TaskFilter], scorers
 			filters = append(filters, h)
 		}
 	}
-	if len(f.barred) > 0 {
+	if f.barred.any() {
 		filters = append(filters, f.bars(t)...)
 	}
 	for _, h := range f.hooks.taskScores {

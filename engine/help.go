@@ -8,6 +8,9 @@ import (
 
 // helped reports whether something changed that may let the bucket's job be placed.
 func (k *bucket) helped(b *backlog) bool {
+	if k.hinted(b.view) {
+		return true
+	}
 	if k.version == b.view.Version() {
 		return false
 	}
@@ -23,8 +26,8 @@ func (k *bucket) helped(b *backlog) bool {
 func (k *bucket) news(b *backlog, t *cluster.Task) bool {
 	if before := b.finder.before(t); before != nil { // whatever nodes have, it may not have it
 		if k.recheck = true; before.Before.Queue == "" {
-			was := k.loose
-			if k.heed(b.finder.hooks.hints.wakes(before.Before.Plugin)); k.loose && !was {
+			was := k.waits()
+			if k.heed(b.finder.hooks.hints.wakes(before.Before.Plugin)); k.waits() && !was {
 				k.lane.loose++
 			}
 		} else {

@@ -105,6 +105,7 @@ type EventHandler struct {
 
 type hook[F any] struct {
 	fn     F
+	origin any // what the plugin registered, where fn is made of it
 	plugin string
 	weight int64
 	// For which shapes, or tasks, the hook has anything to say; nil: all.
@@ -188,7 +189,7 @@ func add[F any](h *Hooks, list *[]hook[F], fn F) *hook[F] {
 		h.misused(fmt.Sprintf("%T", fn), "a hook without a function was registered")
 		return &hook[F]{}
 	}
-	*list = append(*list, hook[F]{fn: fn, plugin: h.opening.Name(), weight: h.opening.weight, order: len(*list)})
+	*list = append(*list, hook[F]{fn: fn, origin: fn, plugin: h.opening.Name(), weight: h.opening.weight, order: len(*list)})
 	return &(*list)[len(*list)-1]
 }
 
@@ -198,7 +199,11 @@ func add[F any](h *Hooks, list *[]hook[F], fn F) *hook[F] {
 // Combining: in profile order; the first answer that is not 0 decides, then the
 // queue's name.
 func (h *Hooks) AddQueueOrder(fn QueueOrder) {
-	add(h, &h.queueOrders, func(l, r Bid) int { return fn(l.Queue, r.Queue) })
+	if fn == nil {
+		h.misused("AddQueueOrder", "a hook without a function was registered")
+		return
+	}
+	add(h, &h.queueOrders, func(l, r Bid) int { return fn(l.Queue, r.Queue) }).origin = fn
 }
 
 // AddSiblingOrder registers a comparison of queues with the same parent, each with
@@ -392,6 +397,10 @@ func (h *Hooks) NarrowVictims(p Purpose, fn ClassRule) {
 // voids the session.
 func (h *Hooks) own(p Purpose, caller string, visit func(*hook[VictimRule])) {
 	found := false
+	if p >= purposes {
+		h.misused(caller, "there is no purpose %d", p)
+		return
+	}
 	for i := range h.victims[p] {
 		if k := &h.victims[p][i]; h.opening != nil && k.plugin == h.opening.Name() {
 			visit(k)
@@ -425,6 +434,10 @@ type Balance interface {
 //
 // Combining: as AddReclaimable; a plan must be lower by every Balance.
 func (h *Hooks) AddLastResort(p Purpose, last LastResort) {
+	if last.Victims == nil {
+		h.misused("AddLastResort", "it needs Victims")
+		return
+	}
 	h.own(p, "AddLastResort", func(k *hook[VictimRule]) { k.last = &last })
 }
 
@@ -439,6 +452,10 @@ type Means struct {
 //
 // Combining: one search finds plans whose victims leave for any of the purposes.
 func (h *Hooks) AddMeans(p Purpose, why Reason) {
+	if p >= purposes {
+		h.misused("AddMeans", "there is no purpose %d", p)
+		return
+	}
 	if len(h.means) == 0 {
 		h.AddAdapter(h.makeRoom)
 	}

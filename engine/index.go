@@ -307,6 +307,13 @@ func (x *index) filter(r *ranking, filters []predicate, n *cluster.Node) (int64,
 	for i := range filters {
 		p := &filters[i]
 		rejection := p.fn(r.shape, n)
+		if x.twin {
+			answer := int64(0)
+			if rejection != nil {
+				answer = int64(x.code(p, rejection))
+			}
+			r.note(n, p.order, true, answer)
+		}
 		if rejection == nil {
 			continue
 		}
@@ -334,10 +341,7 @@ func (x *index) points(r *ranking, scorers []hook[ShapeScore], n *cluster.Node) 
 			return 0, false
 		}
 		if x.twin {
-			if r.said == nil {
-				r.said = said{}
-			}
-			r.said[saidKey{n.Slot(), o.order}] = milli(score)
+			r.note(n, o.order, false, milli(score))
 		}
 		total += o.weight * milli(score)
 	}

@@ -16,7 +16,7 @@ type lane struct {
 	buckets  map[string]*bucket
 	asks     map[*asked][]*bucket
 	shapes   bitset // of asks
-	loose    int    // buckets that any change of a node may help
+	loose    int    // buckets that are looked at in every session
 
 	// The first that is parked, kept from session to session, and its job.
 	least      *waiter
@@ -214,7 +214,7 @@ func (l *lane) list(k *bucket) {
 		l.asks[a] = append(l.asks[a], k)
 		l.shapes.set(a.id)
 	}
-	if k.loose {
+	if k.waits() {
 		l.loose++
 	}
 }
@@ -237,7 +237,7 @@ func (l *lane) unlist(k *bucket) {
 		}
 	}
 	k.asks = k.asks[:0]
-	if k.loose {
+	if k.waits() {
 		l.loose--
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -82,7 +83,13 @@ func (w *nodewise) within(in *scope) []*Victim {
 	var plan []*Victim
 	w.weighed = nil // what was weighed in other scopes has no plan
 	for _, t := range w.want.lacks {
-		if w.finder.best(t, in) == nil {
+		fits := w.finder.best(t, in) != nil
+		if fits && len(w.finder.hooks.reservers) > 0 { // one of them may turn all nodes down
+			mark := w.stmt.Checkpoint()
+			fits = w.placer.placeTask(w.want.alt(), t, in)
+			w.stmt.Rollback(mark)
+		}
+		if !fits {
 			h := w.heap(t, in)
 			e := h.cheapest(w, t)
 			if e == nil || w.fault.err != nil {
@@ -171,7 +178,7 @@ func idleOn(n *cluster.Node) int64 {
 // as well then stay, the last first. Whole says that all members of a gang move.
 func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool) []*Victim {
 	filters, _, _ := w.finder.taskHooks(t)
-	if rejection, _ := w.finder.rejectAt(filters, t, n); rejection != nil && rejection.Cure&Evict == 0 {
+	if rejection := w.rejection(filters, t, n); rejection != nil && rejection.Cure&Evict == 0 {
 		return nil
 	}
 	least := w.fewest(t, n, line)
@@ -184,7 +191,7 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 		if !w.leaver.leave(v) {
 			return false
 		}
-		rejection, _ := w.finder.rejectAt(filters, t, n)
+		rejection := w.rejection(filters, t, n)
 		if rejection != nil && rejection.Cure&Evict == 0 { // the task must be near the victim
 			w.stmt.Rollback(before)
 			return false
@@ -223,8 +230,7 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 				return false
 			}
 		}
-		rejection, _ := w.finder.rejectAt(filters, t, n)
-		return rejection == nil
+		return w.rejection(filters, t, n) == nil
 	}
 	if len(plan) > 1 && leavingFrom(n, plan) > least {
 		plan = keep(plan, w.leaver.victims.droppable(plan, false), again)
@@ -233,6 +239,26 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 		return nil
 	}
 	return plan
+}
+
+// rejection is what the filters or, where they let the task pass, the Reservers say
+// against the node.
+func (w *nodewise) rejection(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) *Rejection {
+	r, _ := w.finder.rejectAt(filters, t, n)
+	if r != nil || len(w.finder.hooks.reservers) == 0 {
+		return r
+	}
+	claims, ok := n.Choose(t.Shape, w.finder.deviceScore(t.Shape, n))
+	if !ok {
+		return nil // a profile without a filter for devices: Place will say so
+	}
+	mark := w.stmt.Checkpoint()
+	var why *unreserved
+	if err := w.stmt.Allocate(t, n, claims); errors.As(err, &why) {
+		return why.rejection
+	}
+	w.stmt.Rollback(mark)
+	return nil
 }
 
 // fewest is how many of the rivals have to leave at least for the task to fit the node.

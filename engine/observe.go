@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/berth-project/berth/cluster"
@@ -14,10 +15,10 @@ import (
 type Observer struct {
 	// Committed hears of each decision when it is final and logged.
 	Committed func(*Decision)
-	// Bound hears of a task that was assigned to the node and is seen there.
+	// Bound hears of a task that was assigned to the node and is seen there, or has ended.
 	Bound func(t cluster.TaskRef, node string)
-	// BindFailed hears of a task that was assigned to the node, or held room there, and
-	// does so no more without having run.
+	// BindFailed hears of a task that was assigned to the node, or had room reserved there,
+	// and is not to run there any more.
 	BindFailed func(t cluster.TaskRef, node string)
 	// Evicted hears of an evicted task that has left the node.
 	Evicted func(t cluster.TaskRef, node string)
@@ -28,19 +29,24 @@ type Observer struct {
 // Combining: all hear everything, in profile order.
 func (h *Hooks) AddObserver(o Observer) { add(h, &h.observers, o) }
 
-// Committed tells the observers of the last session of decisions that are final.
-func (e *Engine) Committed(decisions []Decision) error {
-	for i := range decisions {
-		d := &decisions[i]
-		if err := e.tell(func(o *Observer) {
+// Committed tells the observers of the last session what is final in its outcome:
+// decisions, and reservations that were withdrawn.
+func (e *Engine) Committed(out *Outcome) error {
+	var errs []error
+	for i := range out.Decisions {
+		d := &out.Decisions[i]
+		errs = append(errs, e.tell(func(o *Observer) {
 			if o.Committed != nil {
 				o.Committed(d)
 			}
-		}); err != nil {
-			return err
+		}))
+	}
+	for i := range out.Events {
+		if r := &out.Events[i]; r.Kind == Withdrawn {
+			errs = append(errs, e.tell(func(o *Observer) { call(o.BindFailed, r.Task, r.Node) }))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Watch looks at the tasks that a fact is about to change. The function that it returns
@@ -50,51 +56,63 @@ func (e *Engine) Watch(s *cluster.State, fact cluster.Change) (told func() error
 	if len(e.observers) == 0 {
 		return func() error { return nil }
 	}
-	var watched []standing
-	if j := s.Job(concerns(fact)); j != nil {
-		for _, t := range j.Tasks() {
-			if t.Node != nil {
-				watched = append(watched, standing{t.Ref(), t.UID, t.Status, t.Node.Name})
-			}
+	var watched []sighting
+	for _, t := range concerned(s, fact) {
+		if t != nil && t.Node != nil {
+			_, evicted := t.EvictedAt()
+			watched = append(watched, sighting{t.Ref(), t.UID, t.Status, t.Node.Name, evicted})
 		}
 	}
 	return func() error {
+		var errs []error
 		for _, w := range watched {
-			if err := e.tell(w.became(s.Task(w.task))); err != nil {
-				return err
+			if event := w.became(s.Task(w.task)); event != nil {
+				errs = append(errs, e.tell(event))
 			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// concerned are the tasks that the fact may change.
+func concerned(s *cluster.State, fact cluster.Change) []*cluster.Task {
+	all := func(job string) []*cluster.Task {
+		if j := s.Job(job); j != nil {
+			return j.Tasks()
 		}
 		return nil
 	}
-}
-
-// concerns is the job that the fact is about; "": it is about none.
-func concerns(fact cluster.Change) string {
 	switch c := fact.(type) {
 	case cluster.TaskSeen:
-		return c.Task.Job
+		return []*cluster.Task{s.Task(c.Task)}
 	case cluster.TaskGone:
-		return c.Task.Job
+		return []*cluster.Task{s.Task(c.Task)}
+	case cluster.TaskPut:
+		return []*cluster.Task{s.Task(cluster.TaskRef{Job: c.Job, Name: c.Task.Name})}
 	case cluster.BindFailed:
-		return c.Task.Job
+		return all(c.Task.Job)
+	case cluster.EvictionRefused, cluster.NodeGone, cluster.NodePut, cluster.NodeSeen:
+		return s.View().Nominated() // what their room depends on may not be there any more
 	case cluster.JobPut:
-		return c.Job.ID
+		return all(c.Job.ID)
 	case cluster.JobGone:
-		return c.Job
+		return all(c.Job)
 	}
-	return ""
+	return nil
 }
 
-// standing is where a task stood.
-type standing struct {
-	task   cluster.TaskRef
-	uid    string
-	status cluster.Status
-	node   string
+// sighting is where a task stood.
+type sighting struct {
+	task    cluster.TaskRef
+	uid     string
+	status  cluster.Status
+	node    string
+	evicted bool
 }
 
-// became is what observers are told of the task, which is nil where it is gone.
-func (w standing) became(t *cluster.Task) func(*Observer) {
+// became is what observers are told of the task, which is nil where it is gone; nil:
+// nothing.
+func (w sighting) became(t *cluster.Task) func(*Observer) {
 	if t != nil && t.UID != w.uid && w.uid != "" {
 		t = nil // another task of that name
 	}
@@ -102,33 +120,33 @@ func (w standing) became(t *cluster.Task) func(*Observer) {
 	switch w.status {
 	case cluster.Assumed, cluster.Nominated:
 		switch {
-		case there && t.Status == cluster.Bound:
-			return func(o *Observer) { call(o.Bound, w) }
+		case there && (t.Status == cluster.Bound || t.Status == cluster.Releasing), t != nil && t.Ended():
+			return func(o *Observer) { call(o.Bound, w.task, w.node) }
 		case !there:
-			return func(o *Observer) { call(o.BindFailed, w) }
+			return func(o *Observer) { call(o.BindFailed, w.task, w.node) }
 		}
 	case cluster.Releasing:
-		if !there {
-			return func(o *Observer) { call(o.Evicted, w) }
+		if w.evicted && !(there && t.Status == cluster.Releasing) {
+			return func(o *Observer) { call(o.Evicted, w.task, w.node) }
 		}
 	}
-	return func(*Observer) {}
+	return nil
 }
 
-func call(fn func(cluster.TaskRef, string), w standing) {
+func call(fn func(cluster.TaskRef, string), t cluster.TaskRef, node string) {
 	if fn != nil {
-		fn(w.task, w.node)
+		fn(t, node)
 	}
 }
 
-// tell visits the observers. One that panics is named by the error, and the others are
+// tell visits the observers. Those that panic are named by the error, and the others are
 // told all the same.
 func (e *Engine) tell(visit func(*Observer)) (err error) {
 	for i := range e.observers {
 		func() {
 			defer func() {
 				if p := recover(); p != nil {
-					err = fmt.Errorf("plugin %s: its observer panicked: %v", e.observers[i].plugin, p)
+					err = errors.Join(err, fmt.Errorf("plugin %s: its observer panicked: %v", e.observers[i].plugin, p))
 				}
 			}()
 			visit(&e.observers[i].fn)

@@ -65,7 +65,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 	}
 	e.stand = standOf(e.job)
 	k.forced, k.recheck = false, false
-	k.version, k.home = b.view.Version(), homeOf(b.view, e.job)
+	k.version, k.known, k.home = b.view.Version(), knownOf(b.view), homeOf(b.view, e.job)
 	b.register(k, e.job, r)
 	k.parked = refusedAgain(k.parked, b.now, !r.Permanent || r.Surplus) // what stands may be placed otherwise, so surplus is never given up
 	if r.Delayed > b.now && k.parked.RetryAt > r.Delayed {
@@ -103,11 +103,20 @@ func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
 		for i := range filters {
 			k.heed(b.finder.hooks.hints.wakes(filters[i].plugin))
 		}
+		for i := range b.finder.hooks.reservers {
+			if h := &b.finder.hooks.reservers[i]; h.tasks == nil || h.tasks(t, job) {
+				k.heed(b.finder.hooks.hints.wakes(h.plugin))
+			}
+		}
 		k.asks = append(k.asks, b.ask(t))
 		return true
 	})
 	k.lane.list(k)
 }
+
+// waits reports whether the bucket is looked at in every session: at its turn it is found
+// out whether something changed that may help.
+func (k *bucket) waits() bool { return k.loose || k.wakes != 0 }
 
 // heed has the bucket be tried again after such changes.
 func (k *bucket) heed(w Wake) {

@@ -207,7 +207,7 @@ func (p *placer) allocate(t *cluster.Task, d Decision, n *cluster.Node) bool {
 	}
 	var why *unreserved
 	if errors.As(err, &why) {
-		p.finder.bar(t, n, why)
+		p.finder.barred.bar(p.stmt, t, n, why)
 	} else {
 		p.fault.unguarded(err)
 	}

@@ -6,26 +6,35 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Reserver holds something for a task that the State does not account for, such as a
-// license or a place in a storage system. Reserve is asked when the task has been
-// allocated on the node in a statement, and Unreserve is called for each Reserve that
-// let the task pass and that is taken back. Both see the statement's changes. Plans are
-// tried and taken back many times, so both only count; what has effects outside waits
-// for Observer.Committed. What was reserved in earlier sessions is found in the View.
+// Reserver holds something for tasks that the State does not account for, such as a
+// license or a place in a storage system. It counts what tasks on nodes hold: at the
+// beginning of a session those on the nodes of the View that stay (Task.Stays), and then
+// as its functions are called. They see the statement's changes.
+// Plans are tried and taken back many times, so they only count; what has effects outside
+// waits for Observer.Committed.
+//
+//	in a statement                                     is called
+//	a task is allocated, the landing of one that moves Reserve, and its answer counts
+//	a task is evicted, or its nomination is withdrawn  Unreserve
+//	one of these is taken back                         the opposite; what Reserve answers does not count
+//	an evicted task does not leave (overdue)           Reserve; what it answers does not count
+//	a nominated task is bound                          nothing: it held its room before
 type Reserver struct {
-	// Reserve turns the node down for the task; nil lets it pass. The next best node is
-	// tried then, and the node is not tried again for the task in this turn of its job.
+	// Reserve counts what the task holds on the node, in any case, and returns nil where
+	// there is enough. A rejection turns the node down: Unreserve is called for it, and the
+	// next best node is tried. Where its cure has Evict, plans are tried whose victims
+	// leave the node. The task is on the node already when it is asked (Node.Tasks).
 	Reserve func(*cluster.Task, *cluster.Node) *Rejection
-	// Unreserve takes back what Reserve did. It is also called when a reservation of
-	// room for a nominated task is withdrawn for good.
+	// Unreserve gives back what the task held on the node.
 	Unreserve func(*cluster.Task, *cluster.Node)
 }
 
 // AddReserve registers a Reserver. Matters may be nil; where it answers false, neither
-// function is called for the task.
+// function is called for the task. It may depend only on what the job and the task request
+// and on their labels.
 //
-// Combining: in profile order. The first rejection counts; those asked before it are
-// called to unreserve, last first.
+// Combining: in profile order. The first rejection counts; it and those asked before it
+// are called to unreserve, last first.
 func (h *Hooks) AddReserve(matters func(*cluster.Task, *cluster.Job) bool, r Reserver) {
 	if r.Reserve == nil || r.Unreserve == nil {
 		h.misused("AddReserve", "it needs both Reserve and Unreserve")
@@ -56,14 +65,24 @@ func (r reservers) reserve(t *cluster.Task, n *cluster.Node, fault *fault) error
 			continue
 		}
 		if rejection := k.fn.Reserve(t, n); rejection != nil {
-			r[:i].unreserve(t, n)
+			r[:i+1].unreserve(t, n)
 			return &unreserved{k.plugin, fault.sign(k.plugin, rejection)}
 		}
 	}
 	return nil
 }
 
-// unreserve takes back what they hold for the task, last first.
+// again reserves for a task whose eviction or withdrawal is taken back, or which does not
+// leave.
+func (r reservers) again(t *cluster.Task, n *cluster.Node) {
+	for i := range r {
+		if k := &r[i]; k.tasks == nil || k.tasks(t, t.Job) {
+			k.fn.Reserve(t, n)
+		}
+	}
+}
+
+// unreserve gives back what they hold for the task, last first.
 func (r reservers) unreserve(t *cluster.Task, n *cluster.Node) {
 	for i := len(r) - 1; i >= 0; i-- {
 		if k := &r[i]; k.tasks == nil || k.tasks(t, t.Job) {
@@ -72,20 +91,27 @@ func (r reservers) unreserve(t *cluster.Task, n *cluster.Node) {
 	}
 }
 
-// barred is the nodes that Reservers turned down in this turn.
-type barred map[barredPair]*unreserved
+// barred is the nodes that Reservers turned down, until the statement changes.
+type barred struct {
+	stmt  *Statement
+	stamp uint64
+	nodes map[barredPair]*unreserved
+}
 
 type barredPair struct {
 	task *cluster.Task
 	node *cluster.Node
 }
 
-// bar keeps the task from the node until the next turn.
-func (f *finder) bar(t *cluster.Task, n *cluster.Node, why *unreserved) {
-	if f.barred == nil {
-		f.barred = barred{}
+// any reports whether a node is barred as things are.
+func (b *barred) any() bool { return b.stmt != nil && b.stamp == b.stmt.stamp && len(b.nodes) > 0 }
+
+// bar keeps the task from the node until the statement changes.
+func (b *barred) bar(st *Statement, t *cluster.Task, n *cluster.Node, why *unreserved) {
+	if !b.any() || b.stmt != st {
+		*b = barred{st, st.stamp, map[barredPair]*unreserved{}}
 	}
-	f.barred[barredPair{t, n}] = why
+	b.nodes[barredPair{t, n}] = why
 }
 
 // bars are the filters of what Reservers turned down for the task, in profile order.
@@ -93,10 +119,10 @@ func (f *finder) bars(t *cluster.Task) (out []hook[TaskFilter]) {
 	for i := range f.hooks.reservers {
 		plugin := f.hooks.reservers[i].plugin
 		by := func(why *unreserved) bool { return why != nil && why.plugin == plugin }
-		for pair, why := range f.barred {
+		for pair, why := range f.barred.nodes {
 			if pair.task == t && by(why) {
 				out = append(out, hook[TaskFilter]{plugin: plugin, fn: func(t *cluster.Task, _ *cluster.Job, n *cluster.Node) *Rejection {
-					if why := f.barred[barredPair{t, n}]; by(why) {
+					if why := f.barred.nodes[barredPair{t, n}]; f.barred.any() && by(why) {
 						return why.rejection
 					}
 					return nil

@@ -25,19 +25,30 @@ func (l *licenses) Name() string { return "Licenses" }
 func (l *licenses) OnSessionOpen(s *engine.Session) {
 	l.held = map[string]int{}
 	for _, n := range s.View.Nodes() {
-		l.held[n.Name] = len(n.Tasks)
+		l.held[n.Name] = holders(n)
 	}
 	s.Hooks.AddReserve(nil, engine.Reserver{
 		Reserve: func(_ *cluster.Task, n *cluster.Node) *engine.Rejection {
-			if l.held[n.Name] >= l.each {
-				return &engine.Rejection{Reason: "NoLicense", Cure: engine.Wait | engine.Evict, Want: engine.Quantity{Value: 1, Unit: engine.Count}}
-			}
 			l.held[n.Name]++
 			l.moved++
+			if l.held[n.Name] > l.each {
+				return &engine.Rejection{Reason: "NoLicense", Cure: engine.Wait | engine.Evict, Want: engine.Quantity{Value: 1, Unit: engine.Count}}
+			}
 			return nil
 		},
 		Unreserve: func(_ *cluster.Task, n *cluster.Node) { l.held[n.Name]--; l.moved++ },
 	})
+}
+
+// holders is how many tasks on the node hold a license.
+func holders(n *cluster.Node) int {
+	count := 0
+	for _, t := range n.Tasks {
+		if t.Stays() {
+			count++
+		}
+	}
+	return count
 }
 
 // TestReserve: a node that a Reserver turns down is passed over, and a gang that finds
@@ -91,7 +102,7 @@ func TestReserveIsUndone(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, n := range state.Nodes() {
-				if l.held[n.Name] != len(n.Tasks) || len(n.Tasks) > l.each {
+				if l.held[n.Name] != holders(n) || holders(n) > l.each {
 					t.Fatalf("node %s has %d tasks and holds %d of %d licenses", n.Name, len(n.Tasks), l.held[n.Name], l.each)
 				}
 			}
@@ -148,7 +159,7 @@ func TestObserver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := e.Committed(out.Decisions); err != nil {
+	if err := e.Committed(&out); err != nil {
 		t.Fatal(err)
 	}
 	x, y := state.Job("job/x").Tasks()[0], state.Job("job/y").Tasks()[0]
@@ -175,8 +186,8 @@ func TestObserverThatPanics(t *testing.T) {
 		s.Hooks.AddObserver(engine.Observer{Committed: func(*engine.Decision) { panic("boom") }})
 	}}, &policy{name: "Ear", open: observed(&heard)})
 	e.Open(fixture.State(), engine.Options{})
-	err := e.Committed(make([]engine.Decision, 1))
-	if err == nil || !strings.Contains(err.Error(), "plugin Loud: its observer panicked: boom") || len(heard) != 1 {
+	err := e.Committed(&engine.Outcome{Decisions: make([]engine.Decision, 2)})
+	if err == nil || !strings.Contains(err.Error(), "plugin Loud: its observer panicked: boom") || len(heard) != 2 {
 		t.Errorf("%v %q", err, heard)
 	}
 }

@@ -116,7 +116,7 @@ func (c *Score) add(x *fault, plugin string, weight int64, score float64) {
 
 // retire has the job go for good: it is in no set any more, and what runs of it is evicted.
 func (st *Statement) retire(j *cluster.Job, worth Score) {
-	st.log = append(st.log, operation{kind: retired, at: st.position(), job: j, worth: &worth})
+	st.note(operation{kind: retired, at: st.position(), job: j, worth: &worth})
 	st.tx.Retire(j)
 	st.evictAll(j, worth)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -147,7 +148,6 @@ func (s *Session) passParked(out *Outcome) {
 func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	out.Tried = append(out.Tried, job.ID)
 	stmt := s.clerk.begin()
-	s.finder.barred = nil
 	placed := job.Placed()
 	stmt.aim.minimal = true
 	if job.Stands() {
@@ -160,7 +160,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 			place.aim.later = s.View.Version()
 		}
 		refusal = place.place(job)
-		if refusal != nil && (!refusal.Surplus || deserved(s.Hooks.surpluses, job, place.shortage.lacks(job))) {
+		if refusal != nil && (!refusal.Surplus || len(s.Hooks.adapters) > 0 && deserved(s.Hooks.surpluses, job, place.shortage.lacks(job))) {
 			refusal = s.adapt(stmt, job, refusal)
 		}
 		if refusal != nil {
@@ -206,14 +206,24 @@ func deserved(rules []hook[SurplusRule], job *cluster.Job, lacks []*cluster.Task
 	return slices.ContainsFunc(rules, func(h hook[SurplusRule]) bool { return h.fn(job, lacks) })
 }
 
-// Close ends the session.
-func (s *Session) Close() {
-	defer s.contain()
+// Close ends the session: plugins are told. The error is that of a plugin that panicked
+// at it; the others are told all the same.
+func (s *Session) Close() error {
+	run := s.fault.err
+	s.fault.err = nil
+	var errs []error
 	for _, p := range s.engine.plugins {
 		if c, ok := p.Plugin.(Closer); ok {
-			c.OnSessionClose(s)
+			func() {
+				defer s.contain()
+				c.OnSessionClose(s)
+			}()
+			errs = append(errs, s.fault.err)
+			s.fault.err = nil
 		}
 	}
+	s.fault.err, s.clerk.closed = run, true
+	return errors.Join(errs...)
 }
 
 // adapt asks the adapters, in order, to cure the refusal. A plan that does not place

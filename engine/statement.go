@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -19,6 +20,7 @@ type Statement struct {
 	aim       aim // what jobs are placed for in it
 	// weighing says how the plan was found that evictions belong to.
 	weighing *Weighing
+	stamp    uint64 // grows with every change and every undo
 }
 
 type operation struct {
@@ -39,10 +41,16 @@ type operation struct {
 	decision int
 }
 
+// note logs an operation.
+func (st *Statement) note(op operation) {
+	st.log = append(st.log, op)
+	st.stamp++
+}
+
 // decide logs an operation that is a decision.
 func (st *Statement) decide(kind operationKind, at int, t *cluster.Task, d *Decision) {
 	st.decisions = append(st.decisions, *d)
-	st.log = append(st.log, operation{kind: kind, at: at, task: t, decision: len(st.decisions)})
+	st.note(operation{kind: kind, at: at, task: t, decision: len(st.decisions)})
 }
 
 type operationKind uint8
@@ -58,9 +66,8 @@ const (
 
 // reuse gives the memory of the log to the next statement.
 func (st *Statement) reuse() {
-	if st.clerk.open == st {
-		st.clerk.open = nil
-	}
+	st.stamp++
+	st.clerk.open = slices.DeleteFunc(st.clerk.open, func(o *Statement) bool { return o == st })
 	st.cut(0)
 	st.clerk.spareLog, st.clerk.spareDecisions = st.log, st.decisions
 	st.log, st.decisions = nil, nil
@@ -109,6 +116,9 @@ func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster
 }
 
 func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) error {
+	if st.clerk.closed {
+		return errClosed
+	}
 	at := st.position()
 	if err := st.tx.Place(t, n, d.Claims, st.clerk.now); err != nil {
 		return err
@@ -131,13 +141,18 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 	return nil
 }
 
+var errClosed = errors.New("the session is closed: nothing can be decided in it any more")
+
 // Evict evicts a bound task to make room for the job; its room is releasing from now on.
 func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
+	if st.clerk.closed {
+		return errClosed
+	}
 	at, n := st.position(), t.Node
 	if err := st.tx.Evict(t, forJob, st.clerk.now); err != nil {
 		return err
 	}
-	st.log = append(st.log, operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, weighing: st.weighing})
+	st.note(operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, weighing: st.weighing})
 	st.clerk.tell(Deallocated, t, n, false)
 	return nil
 }
@@ -156,7 +171,7 @@ func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 // Bind turns a nomination into a binding if the reserved room is free by now.
 func (st *Statement) Bind(t *cluster.Task) bool {
 	at := st.position()
-	if !st.tx.Bind(t, st.clerk.now) {
+	if st.clerk.closed || !st.tx.Bind(t, st.clerk.now) {
 		return false
 	}
 	d := Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims}
@@ -180,7 +195,7 @@ func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 				st.clerk.fault.fail("engine", "withdrawing: %v", err)
 				return
 			}
-			st.log = append(st.log, operation{kind: withdrawn, at: at, task: holder, node: n})
+			st.note(operation{kind: withdrawn, at: at, task: holder, node: n})
 			st.clerk.tell(Deallocated, holder, n, false)
 		}
 	}
@@ -188,8 +203,9 @@ func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 
 // overdue counts the room of an evicted task as held: it does not leave.
 func (st *Statement) overdue(t *cluster.Task) {
-	st.log = append(st.log, operation{kind: silent, at: st.position()})
+	st.note(operation{kind: silent, at: st.position()})
 	st.tx.Overdue(t)
+	st.clerk.hooks.reservers.again(t, t.Node)
 	st.clerk.tell(Allocated, t, t.Node, false)
 }
 
@@ -197,7 +213,7 @@ func (st *Statement) overdue(t *cluster.Task) {
 func (st *Statement) land(shadow *cluster.Job) {
 	for _, t := range shadow.Tasks() {
 		if t.Shadows() != nil {
-			st.log = append(st.log, operation{kind: silent, at: st.position()})
+			st.note(operation{kind: silent, at: st.position()})
 			st.tx.Land(t)
 		}
 	}
@@ -210,6 +226,7 @@ func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 		if op := &st.log[i]; op.kind == placed && op.task.Job == j && st.decisions[op.decision-1].Action == Bind {
 			st.tx.Hold(op.task, st.clerk.now)
 			st.decisions[op.decision-1].Action = Nominate
+			st.stamp++
 		}
 	}
 }
@@ -220,13 +237,11 @@ func (st *Statement) Checkpoint() int { return len(st.log) }
 // Rollback takes back everything since the checkpoint.
 func (st *Statement) Rollback(checkpoint int) {
 	for i := len(st.log) - 1; i >= checkpoint; i-- {
+		st.stamp++
 		op := &st.log[i]
 		n := op.node
 		if n == nil && op.task != nil {
 			n = op.task.Node
-		}
-		if op.kind == placed {
-			st.clerk.hooks.reservers.unreserve(op.task, n)
 		}
 		st.tx.UndoTo(op.at)
 		switch op.kind {
@@ -347,7 +362,6 @@ func (st *Statement) Commit() []Decision {
 		switch op := &st.log[i]; op.kind {
 		case withdrawn:
 			t := op.task.Ref()
-			st.clerk.hooks.reservers.unreserve(op.task, op.node)
 			st.clerk.record(Record{Kind: Withdrawn, Job: t.Job, Task: t, Node: op.node.Name})
 		case retired:
 			st.clerk.record(Record{Kind: Retired, Job: op.job.ID, Score: op.worth})

@@ -25,7 +25,7 @@ type Timing struct {
 func (t *Timings) List() []Timing {
 	out := make([]Timing, 0, len(t.timers))
 	for key, m := range t.timers {
-		if m.calls > 0 {
+		if m.timed > 0 {
 			out = append(out, Timing{key[0], key[1], m.calls, int64(float64(m.nanoseconds) * float64(m.calls) / float64(m.timed))})
 		}
 	}

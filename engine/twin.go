@@ -6,11 +6,22 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// said is what shape-form scores answered, kept in twin sessions to tell which of them
-// answers otherwise later.
+// said is what shape-form hooks answered, kept in twin sessions to tell which of them
+// answers otherwise later: the code of a rejection, or a score in thousandths.
 type said map[saidKey]int64
 
-type saidKey struct{ slot, order int }
+type saidKey struct {
+	slot, order int
+	filter      bool
+}
+
+// note keeps an answer.
+func (r *ranking) note(n *cluster.Node, order int, filter bool, answer int64) {
+	if r.said == nil {
+		r.said = said{}
+	}
+	r.said[saidKey{n.Slot(), order, filter}] = answer
+}
 
 // blame finds a shape-form hook that answers otherwise than the index remembers, although
 // the node did not change, and voids the session with its name. It reports false where
@@ -25,30 +36,32 @@ func (f *finder) blame(shape *cluster.Shape) bool {
 		if slot >= len(r.codes) {
 			continue
 		}
-		if f.blameFilter(r, n, r.codes[slot]) || r.codes[slot] == 0 && f.blameScore(r, n) {
+		if f.blameFilter(r, n) || r.codes[slot] == 0 && f.blameScore(r, n) {
 			return true
 		}
 	}
 	return false
 }
 
-// blameFilter compares the rejection of the node with the one that is remembered.
-func (f *finder) blameFilter(r *ranking, n *cluster.Node, c uint16) bool {
-	was, now := f.index.codes[c], code{}
-	if rejection, _ := f.rejectShape(r.shape, n); rejection != nil {
-		now = code{rejection.Plugin, rejection.Reason, rejection.Cure, rejection.Precedence}
-	}
-	if was == now {
-		return false
-	}
+// blameFilter asks the filters about the node again and compares.
+func (f *finder) blameFilter(r *ranking, n *cluster.Node) bool {
 	spell := func(c code) string {
 		if c.plugin == "" {
 			return "no rejection"
 		}
 		return string(c.reason)
 	}
-	for i := range f.hooks.shapeFilters { // the first of the two in the order they are asked
-		if h := &f.hooks.shapeFilters[i]; h.plugin == was.plugin || h.plugin == now.plugin {
+	for i := range f.hooks.shapeFilters {
+		h := &f.hooks.shapeFilters[i]
+		answer, kept := r.said[saidKey{n.Slot(), h.order, true}]
+		if !kept || h.shapes != nil && !h.shapes(r.shape) {
+			continue
+		}
+		was, now := f.index.codes[answer], code{}
+		if rejection := h.fn(r.shape, n); rejection != nil {
+			now = code{h.plugin, rejection.Reason, rejection.Cure, rejection.Precedence}
+		}
+		if was != now {
 			f.differs(h.plugin, formOf("Filter", h.static), n, spell(was), spell(now))
 			return true
 		}
@@ -60,7 +73,7 @@ func (f *finder) blameFilter(r *ranking, n *cluster.Node, c uint16) bool {
 func (f *finder) blameScore(r *ranking, n *cluster.Node) bool {
 	for i := range f.hooks.shapeScores {
 		h := &f.hooks.shapeScores[i]
-		was, kept := r.said[saidKey{n.Slot(), h.order}]
+		was, kept := r.said[saidKey{n.Slot(), h.order, false}]
 		if !kept || h.shapes != nil && !h.shapes(r.shape) {
 			continue
 		}

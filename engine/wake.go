@@ -53,32 +53,11 @@ func (b *backlog) wake(moved map[string]bool) {
 	}
 	b.lookAtQueues(b.queues)
 	b.lookAtKinds()
-	b.lookAtHints()
 	for _, l := range b.lanes {
 		if l != nil && l.loose > 0 {
 			l.callLoose()
 		}
 	}
-}
-
-// lookAtHints tries the buckets that a change since the last session may help, by the
-// hints of plugins.
-func (b *backlog) lookAtHints() {
-	var changed Wake
-	if b.jobs != b.view.Recent().JobsVersion() {
-		changed |= WakeJobs
-	}
-	if b.queues != b.view.Recent().QueuesVersion() {
-		changed |= WakeQueues
-	}
-	if changed == 0 || len(b.finder.hooks.hints) == 0 {
-		return
-	}
-	b.each(func(k *bucket) {
-		if k.wakes&changed != 0 {
-			b.force(k)
-		}
-	})
 }
 
 // each visits all buckets.
@@ -93,10 +72,10 @@ func (b *backlog) each(visit func(*bucket)) {
 	}
 }
 
-// callLoose calls the buckets that any change of a node may help.
+// callLoose calls the buckets that are looked at in every session.
 func (l *lane) callLoose() {
 	for _, k := range l.buckets {
-		if k.loose {
+		if k.waits() {
 			l.backlog.hail(k)
 		}
 	}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -192,8 +193,8 @@ func stop(state *cluster.State, t *cluster.Task) error {
 
 func run(e *engine.Engine, state *cluster.State, o engine.Options) (engine.Outcome, error) {
 	s := e.Open(state, o)
-	defer s.Close()
-	return s.Run()
+	out, err := s.Run()
+	return out, errors.Join(err, s.Close())
 }
 
 // refusal finds the job's refusal, nil if it has none.

@@ -83,7 +83,7 @@ func (l *Leader) Apply(c cluster.Change) error {
 
 // Run makes one pass over the pending jobs. The session is patient, and records.
 // Where a plugin breaks its contract, what was decided before that stands, is
-// logged, and is in the outcome beside the error. The same holds for an observer that
+// logged, and is in the outcome beside the error. The same holds for observers that
 // panicked since the last Run. Readers share the refusals of the outcome: the caller
 // leaves them as they are.
 func (l *Leader) Run(o engine.Options) (engine.Outcome, error) {
@@ -93,11 +93,11 @@ func (l *Leader) Run(o engine.Options) (engine.Outcome, error) {
 	o.Patient, o.Record = true, true
 	s := l.engine.Open(l.state, o)
 	out, err := s.Run()
-	s.Close()
+	err = errors.Join(err, s.Close())
 	if broken := l.publish(out.Changes, out.Refusals); broken != nil {
 		return engine.Outcome{}, broken
 	}
-	err = errors.Join(err, l.unheard, l.engine.Committed(out.Decisions))
+	err = errors.Join(err, l.unheard, l.engine.Committed(&out))
 	l.unheard = nil
 	return out, err
 }

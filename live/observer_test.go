@@ -18,7 +18,7 @@ func (e ear) Name() string { return "Ear" }
 func (e ear) OnSessionOpen(s *engine.Session) {
 	note := func(kind string) func(cluster.TaskRef, string) {
 		return func(t cluster.TaskRef, node string) {
-			if *e.heard = append(*e.heard, kind+" "+t.Job+" "+node); kind == "evicted" {
+			if *e.heard = append(*e.heard, kind+" "+t.Job+" "+node); kind == "bound" {
 				panic("boom")
 			}
 		}
@@ -46,14 +46,12 @@ func TestObservers(t *testing.T) {
 	for _, c := range []cluster.Change{
 		cluster.TaskSeen{Task: task, Node: "a"},
 		cluster.TaskSeen{Task: task, Node: "a"}, // again: nothing is new
-		cluster.TaskSeen{Task: task, Node: "a", Leaving: true},
-		cluster.TaskGone{Task: task},
 	} {
 		if err := l.Apply(c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if want := []string{"committed job/x a", "bound job/x a", "evicted job/x a"}; !slices.Equal(heard, want) {
+	if want := []string{"committed job/x a", "bound job/x a"}; !slices.Equal(heard, want) {
 		t.Errorf("heard %q, want %q", heard, want)
 	}
 	if err := run(2); err == nil || err.Error() != "plugin Ear: its observer panicked: boom" {

@@ -8,6 +8,7 @@
 package timeline
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -204,12 +205,11 @@ func (r *runner) session(patient bool) (engine.Outcome, error) {
 		now++ // in every cycle: a task that started at 0 would count as one that ran before anybody looked
 	}
 	s := r.engine.Open(r.State, engine.Options{Now: now, Search: r.options.Search, Patient: patient, Hold: max(leastHold, 2*r.options.Grace)})
-	defer s.Close()
 	out, err := s.Run()
 	if r.Cycle == r.options.Cycles {
 		r.waiting = s.Order(r.State.Pending())
 	}
-	return out, err
+	return out, errors.Join(err, s.Close())
 }
 
 // settled reports whether the next cycles cannot differ from this one, which has

@@ -69,7 +69,7 @@ func open(t *testing.T, jobs ...*fixture.JobBuilder) (*plugin, *engine.Session) 
 		t.Fatal(err)
 	}
 	s := fixture.Engine(p, room{}).Open(fixture.State(parts...), engine.Options{Search: engine.Twin})
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { s.Close() })
 	return p.(*plugin), s
 }
 

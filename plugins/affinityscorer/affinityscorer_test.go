@@ -59,7 +59,7 @@ func open(t *testing.T, jobs ...*fixture.JobBuilder) (*plugin, *engine.Session) 
 		t.Fatal(err)
 	}
 	s := fixture.Engine(p).Open(fixture.State(parts...), engine.Options{Search: engine.Twin})
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { s.Close() })
 	return p.(*plugin), s
 }
 

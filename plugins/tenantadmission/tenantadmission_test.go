@@ -19,7 +19,7 @@ func open(t testing.TB, parts ...fixture.Part) (*plugin, *cluster.State) {
 	}
 	state := fixture.State(parts...)
 	s := fixture.Engine(p).Open(state, engine.Options{})
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { s.Close() })
 	return p.(*plugin), state
 }
 

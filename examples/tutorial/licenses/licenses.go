@@ -21,8 +21,8 @@ type plugin struct {
 	report func(task cluster.TaskRef, node string) // of each license that is held for good
 
 	read  cluster.Since // up to where the View was read
-	runs  map[int]int   // licenses that tasks on the node hold, by slot
-	tried map[int]int   // licenses that the session has reserved beyond that
+	runs  map[int]int   // licenses that tasks on the node held when the session opened, by slot
+	tried map[int]int   // how many more the session has reserved, or fewer, by slot
 }
 
 // Builder makes plugins that report each license that is taken.
@@ -38,7 +38,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 		delete(p.runs, slot)
 		if n := s.View.At(slot); n != nil {
 			for _, t := range n.Tasks {
-				if licensed(t, t.Job) {
+				if t.Stays() && licensed(t, t.Job) {
 					p.runs[slot]++
 				}
 			}
@@ -53,14 +53,14 @@ func licensed(_ *cluster.Task, j *cluster.Job) bool { return j.Labels["license"]
 
 func (p *plugin) reserve(_ *cluster.Task, n *cluster.Node) *engine.Rejection {
 	has, _ := strconv.Atoi(n.Labels["licenses"]) // a label that is no number is none
-	if free := has - p.runs[n.Slot()] - p.tried[n.Slot()]; free <= 0 {
+	p.tried[n.Slot()]++
+	if p.runs[n.Slot()]+p.tried[n.Slot()] > has {
 		r := &engine.Rejection{Reason: NoLicense, Cure: engine.Wait | engine.Evict, Subject: n.Name, Want: engine.Quantity{Value: 1, Unit: engine.Count}}
 		if has == 0 {
 			r.Cure = engine.Grow
 		}
 		return r
 	}
-	p.tried[n.Slot()]++
 	return nil
 }
 

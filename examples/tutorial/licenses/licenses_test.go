@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/fixture"
 	"github.com/berth-project/berth/live"
+	"github.com/berth-project/berth/plugins/standard"
 )
 
 func TestLicenses(t *testing.T) {
@@ -59,6 +60,30 @@ func TestLicenses(t *testing.T) {
 	}
 	if out := run(2); len(out.Decisions) != 2 {
 		t.Errorf("%+v", out)
+	}
+}
+
+// TestVictimsGiveTheirLicense: devices are free, and the license is held by a job that may
+// be preempted.
+func TestVictimsGiveTheirLicense(t *testing.T) {
+	registry := standard.Registry()
+	if err := registry.RegisterPluginBuilder(licenses.Name, licenses.Builder(nil)); err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(registry, append(standard.Profile(), engine.PluginConfig{Name: licenses.Name}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := fixture.State(
+		fixture.Node("a").CPU(8, "64Gi").GPUs(8, "A100", "80Gi").Label("licenses", "1"),
+		fixture.Job("low").Devices(1).Preemptible().On("a").Label("license", "solver"),
+		fixture.Job("high").Devices(1).Priority(10).Label("license", "solver"))
+	out, err := e.Open(state, engine.Options{Now: 1, Search: engine.Twin}).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Decisions) != 2 || out.Decisions[0].Action != engine.EvictIt || out.Decisions[1].Task.Job != "job/high" {
+		t.Errorf("%+v %+v", out.Decisions, out.Refusals)
 	}
 }
 

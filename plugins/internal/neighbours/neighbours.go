@@ -75,7 +75,7 @@ func (c *Counter) Term(j *cluster.Job, t *cluster.JobTerm) *Term {
 		c.terms[key] = term
 		for _, n := range c.view.Nodes() {
 			for _, task := range n.Tasks {
-				if stays(task) && term.Matches(task.Job) {
+				if task.Stays() && term.Matches(task.Job) {
 					term.add(n, +1)
 				}
 			}
@@ -113,14 +113,11 @@ func (c *Counter) recount(slot int) {
 		return
 	}
 	for _, t := range n.Tasks {
-		if stays(t) {
+		if t.Stays() {
 			c.add(t, n, +1)
 		}
 	}
 }
-
-// stays reports whether the task counts: it is not one that was evicted and leaves.
-func stays(t *cluster.Task) bool { return t.Status != cluster.Releasing || t.Overdue() }
 
 func (c *Counter) add(task *cluster.Task, n *cluster.Node, by int) {
 	for _, t := range c.terms {

@@ -1,0 +1,140 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+// TestPanicUndoesAllStatements: a plugin panics that has opened and ended a statement of
+// its own beside the one that it was given.
+func TestPanicUndoesAllStatements(t *testing.T) {
+	p := &policy{name: "Bad", open: func(s *engine.Session) {
+		s.Hooks.AddAdapter(func(st *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
+			s.Begin().Discard()
+			if err := st.Evict(s.View.Job("job/low").Tasks()[0], j.ID, "X"); err != nil {
+				t.Error(err)
+			}
+			panic("boom")
+		})
+	}}
+	state := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Job("low").Devices(1).Preemptible().On("a"), fixture.Job("high").Devices(1))
+	out, err := fixture.Engine(fixture.Fit(), p).Open(state, engine.Options{}).Run()
+	if err == nil || len(out.Decisions) > 0 || state.Job("job/low").Tasks()[0].Status != cluster.Bound {
+		t.Errorf("%v, %d decisions, %s", err, len(out.Decisions), state.Job("job/low").Tasks()[0].Status)
+	}
+}
+
+// TestPanicNamesTheRightPlugin, of two with the same hook, measured or not.
+func TestPanicNamesTheRightPlugin(t *testing.T) {
+	kinds := map[string]struct{ bad, good func(*engine.Hooks) }{
+		"AddQueueOrder": {
+			func(h *engine.Hooks) { h.AddQueueOrder(func(_, _ *cluster.Queue) int { panic("boom") }) },
+			func(h *engine.Hooks) { h.AddQueueOrder(func(_, _ *cluster.Queue) int { return 0 }) },
+		},
+		"AddPreFilter": {
+			func(h *engine.Hooks) {
+				h.AddPreFilter(func(*cluster.Task, *cluster.Job) *engine.Rejection { panic("boom") })
+			},
+			func(h *engine.Hooks) {
+				h.AddPreFilter(func(*cluster.Task, *cluster.Job) *engine.Rejection { return nil })
+			},
+		},
+	}
+	for hook, tt := range kinds {
+		for _, m := range []*engine.Timings{nil, {Clock: func() int64 { return 1 }}} {
+			state := fixture.State(fixture.Queue("q1"), fixture.Queue("q2"), fixture.Node("a").GPUs(8, "A100", "80Gi"),
+				fixture.Job("x").Queue("q1").Devices(1), fixture.Job("y").Queue("q2").Devices(1))
+			e := fixture.Engine(fixture.Fit(), &policy{name: "Bad", open: func(s *engine.Session) { tt.bad(s.Hooks) }}, &policy{name: "Good", open: func(s *engine.Session) { tt.good(s.Hooks) }})
+			_, err := e.Open(state, engine.Options{Timings: m}).Run()
+			if err == nil || !strings.HasPrefix(err.Error(), "plugin Bad: "+hook+" panicked at contain_more_test.go:") {
+				t.Errorf("%s, measured: %t: %v", hook, m != nil, err)
+			}
+			if m != nil {
+				for _, x := range m.List() {
+					if x.Nanoseconds < 0 {
+						t.Errorf("%+v", x)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPanicOfAHookFromElsewhere: a plugin registers a function of another package than its own.
+func TestPanicOfAHookFromElsewhere(t *testing.T) {
+	p := &policy{name: "Borrower", open: func(s *engine.Session) { s.Hooks.AddSweep(standardSweep) }}
+	if _, err := fixture.Engine(p).Open(fixture.State(), engine.Options{}).Run(); err == nil || !strings.HasPrefix(err.Error(), "plugin Borrower: AddSweep panicked at ") {
+		t.Errorf("%v", err)
+	}
+}
+
+// standardSweep makes code of another package panic.
+func standardSweep(*engine.Statement) { _ = standard.Profile()[1<<20] }
+
+// TestPanicLeavesOthersInStep: a Reserver of another plugin hears that its task is taken back.
+func TestPanicLeavesOthersInStep(t *testing.T) {
+	l := &licenses{each: 9}
+	bad := &policy{name: "Bad", open: func(s *engine.Session) {
+		s.Hooks.AddTaskFilter(nil, func(_ *cluster.Task, j *cluster.Job, _ *cluster.Node) *engine.Rejection {
+			if j.Placed() == 1 {
+				panic("boom")
+			}
+			return nil
+		})
+	}}
+	state := fixture.State(fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Job("g").Devices(1).Gang(2))
+	if _, err := fixture.Engine(fixture.Fit(), l, bad).Open(state, engine.Options{}).Run(); err == nil || l.held["a"] != 0 || len(state.Node("a").Tasks) != 0 {
+		t.Errorf("%v: %d licenses are held, and %d tasks are there", err, l.held["a"], len(state.Node("a").Tasks))
+	}
+}
+
+// TestPanicInUnreserve: what was to be withdrawn is not told as withdrawn.
+func TestPanicInUnreserve(t *testing.T) {
+	calls := 100
+	p := &policy{name: "Bad", open: func(s *engine.Session) {
+		s.Hooks.AddReserve(nil, engine.Reserver{Reserve: func(*cluster.Task, *cluster.Node) *engine.Rejection { return nil }, Unreserve: func(*cluster.Task, *cluster.Node) {
+			if calls++; calls == 2 {
+				panic("boom")
+			}
+		}})
+	}}
+	state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Job("low").Devices(1).Gang(2).Preemptible().On("a", "a"), fixture.Job("high").Devices(1).Gang(2).Priority(9))
+	e := fixture.Engine(fixture.Fit(), fixture.Consent(), preempting(), p)
+	if out, err := e.Open(state, engine.Options{Now: 1, Hold: 10}).Run(); err != nil || len(out.Decisions) != 4 {
+		t.Fatalf("%v %+v", err, out.Decisions)
+	}
+	calls = 0
+	out, err := e.Open(state, engine.Options{Now: 100, Hold: 10}).Run()
+	if err == nil || !strings.HasPrefix(err.Error(), "plugin Bad: AddReserve panicked") || len(out.Events) > 0 || state.Job("job/high").Tasks()[0].Status != cluster.Nominated {
+		t.Errorf("%v %+v", err, out.Events)
+	}
+}
+
+// TestClose: all plugins hear of it, the error names those that panic, and nothing is
+// decided afterwards.
+func TestClose(t *testing.T) {
+	closed := false
+	var kept *engine.Statement
+	bad := &policy{name: "Bad", open: func(s *engine.Session) { s.Hooks.AddSweep(func(st *engine.Statement) { kept = st }) }, close: func(*engine.Session) { panic("boom") }}
+	next := &policy{name: "Next", open: func(*engine.Session) {}, close: func(*engine.Session) { closed = true }}
+	state := fixture.State(fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Job("x").Devices(1).Preemptible().On("a"))
+	s := fixture.Engine(fixture.Fit(), bad, next).Open(state, engine.Options{})
+	if _, err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err == nil || !strings.HasPrefix(err.Error(), "plugin Bad: ") || !closed {
+		t.Errorf("%v, the next one was told: %t", err, closed)
+	}
+	task := state.Job("job/x").Tasks()[0]
+	if err := kept.Evict(task, "", "Mine"); err == nil || task.Status != cluster.Bound {
+		t.Errorf("%v: the task is %s", err, task.Status)
+	}
+	if err := s.Begin().Allocate(task, state.Node("a"), nil); err == nil {
+		t.Error("a task was allocated")
+	}
+}

@@ -1,0 +1,135 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/fixture"
+)
+
+// atMost is a plugin that reserves for so many tasks in the cluster.
+func atMost(total int, hint func(*engine.Hooks)) *policy {
+	return &policy{name: "AtMost", open: func(s *engine.Session) {
+		hint(s.Hooks)
+		s.Hooks.AddReserve(nil, engine.Reserver{Reserve: func(*cluster.Task, *cluster.Node) *engine.Rejection {
+			have := 0 // with the task itself
+			for _, n := range s.View.Nodes() {
+				have += len(n.Tasks)
+			}
+			if have > total {
+				return &engine.Rejection{Reason: "NoLicense", Cure: engine.Wait}
+			}
+			return nil
+		}, Unreserve: func(*cluster.Task, *cluster.Node) {}})
+	}}
+}
+
+// TestRefusedByAReserver: jobs that a Reserver refused sleep until the change that its
+// plugin names, whatever was tried and taken back meanwhile.
+func TestRefusedByAReserver(t *testing.T) {
+	onJobs := func(h *engine.Hooks) { h.AddWake(engine.WakeJobs) }
+	unhinted := func(*engine.Hooks) {}
+	jobCame := cluster.JobPut{Job: *fixture.Job("large").Devices(9).Build()}
+	tests := map[string]struct {
+		plugin *policy
+		jobs   []fixture.Part
+		change func(*cluster.State) cluster.Change
+	}{
+		"a task":              {atMost(0, onJobs), []fixture.Part{fixture.Job("g").Devices(1)}, func(*cluster.State) cluster.Change { return jobCame }},
+		"a gang":              {atMost(1, onJobs), []fixture.Part{fixture.Job("g").Devices(1).Gang(2)}, func(*cluster.State) cluster.Change { return jobCame }},
+		"replicas of a set":   {atMost(0, onJobs), []fixture.Part{fixture.Job("g").Devices(1).Set("m", 2), fixture.Job("h").Devices(1).Set("m", 2)}, func(*cluster.State) cluster.Change { return jobCame }},
+		"a gang without hint": {atMost(1, unhinted), []fixture.Part{fixture.Job("g").Devices(1).Gang(2)}, nodeRead},
+		"a task without hint": {atMost(0, unhinted), []fixture.Part{fixture.Job("g").Devices(1)}, nodeRead},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := fixture.State(append(tt.jobs, fixture.Node("a").GPUs(8, "A100", "80Gi"))...)
+			e := fixture.Engine(fixture.Fit(), tt.plugin)
+			var tried []bool
+			for now := range int64(6) {
+				if now == 5 {
+					if err := state.Apply(tt.change(state)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				out, err := e.Open(state, engine.Options{Now: now + 1, Patient: true}).Run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				tried = append(tried, slices.Contains(out.Tried, "job/g"))
+			}
+			if got := fmt.Sprint(tried); got != "[true false false false false true]" {
+				t.Errorf("tried: %s", got)
+			}
+		})
+	}
+}
+
+func nodeRead(s *cluster.State) cluster.Change {
+	return cluster.NodeRead{Name: "a", Free: map[string]cluster.Bytes{s.Node("a").Devices[0].UUID: 1 << 30}}
+}
+
+// TestHintsWithinASession: a job that waits for another one is tried in the session that
+// places it, as in a session that tries all.
+func TestHintsWithinASession(t *testing.T) {
+	for _, hint := range []engine.Wake{engine.WakeNodes, engine.WakeJobs, engine.WakeQueues} {
+		for _, patient := range []bool{false, true} {
+			gate := &policy{name: "Gate", open: func(s *engine.Session) {
+				s.Hooks.AddWake(hint)
+				s.Hooks.AddTaskFilter(nil, func(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
+					switch {
+					case j.ID == "job/a" && n.Name != "n2":
+						return &engine.Rejection{Reason: "OnlyN2", Cure: engine.Wait}
+					case j.ID == "job/b" && s.View.Job("job/a").Placed() == 0:
+						return &engine.Rejection{Reason: "NeedsA", Cure: engine.Wait}
+					}
+					return nil
+				})
+			}}
+			e := fixture.Engine(fixture.Fit(), gate)
+			state := fixture.State(fixture.Node("n1").GPUs(8, "A100", "80Gi"), fixture.Job("a").Devices(1), fixture.Job("b").Devices(1))
+			run := func(now int64) engine.Outcome {
+				out, err := e.Open(state, engine.Options{Now: now, Patient: patient}).Run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out
+			}
+			for now := range int64(4) {
+				run(now + 1)
+			}
+			if err := state.Apply(cluster.NodePut{Node: *fixture.Node("n2").GPUs(8, "A100", "80Gi").Build()}); err != nil {
+				t.Fatal(err)
+			}
+			if out := run(10); len(out.Decisions) != 2 {
+				t.Errorf("hint %d, patient %t: tried %q, %d decisions", hint, patient, out.Tried, len(out.Decisions))
+			}
+		}
+	}
+}
+
+// TestHintsWakeOnNothing: what a session tries and takes back is no change.
+func TestHintsWakeOnNothing(t *testing.T) {
+	for _, hint := range []engine.Wake{engine.WakeNodes, engine.WakeJobs, engine.WakeQueues} {
+		gate := &policy{name: "Gate", open: func(s *engine.Session) {
+			s.Hooks.AddWake(hint)
+			s.Hooks.AddTaskFilter(nil, func(_ *cluster.Task, j *cluster.Job, _ *cluster.Node) *engine.Rejection {
+				if j.Placed() > 0 {
+					return &engine.Rejection{Reason: "One", Cure: engine.Wait}
+				}
+				return nil
+			})
+		}}
+		e := fixture.Engine(fixture.Fit(), gate)
+		state := fixture.State(fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Job("g").Devices(1).Gang(2))
+		for now := range int64(6) {
+			out, err := e.Open(state, engine.Options{Now: now + 1, Patient: true}).Run()
+			if err != nil || now > 0 && len(out.Tried) > 0 {
+				t.Errorf("hint %d: in session %d %q are tried, %v", hint, now, out.Tried, err)
+			}
+		}
+	}
+}
