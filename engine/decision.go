@@ -15,13 +15,13 @@ const (
 // Decision is one thing to do. It holds names and copies, so that it stays true
 // while the State changes.
 type Decision struct {
-	Action      Action
-	Task        cluster.TaskRef
-	Node        string
-	Claims      []cluster.Claim
-	Group       cluster.Key
-	Alternative string
-	Score       Score // of the node; of a task that is scaled down, what its job was worth to keep
+	Action      Action          // Bind, Nominate or EvictIt
+	Task        cluster.TaskRef // which task
+	Node        string          // where it is placed, or evicted from
+	Claims      []cluster.Claim // what it holds of the node's devices
+	Group       cluster.Key     // of the node
+	Alternative string          // the form of the job, where it has several
+	Score       Score           // of the node; of a task that is scaled down, what its job was worth to keep
 	// Candidates are all nodes that were possible, best first, where the session explains.
 	Candidates []Candidate
 	GroupScore Score // of the group, where the form takes whole nodes
@@ -29,11 +29,11 @@ type Decision struct {
 	// whole nodes and the session explains. A job that belongs on a group already
 	// has no other.
 	Groups   []GroupCandidate
-	Reason   Reason  // of an eviction
-	For      string  // the job that an eviction makes room for
-	Purpose  Purpose // of an eviction that makes room
-	Landing  string  // the node that an evicted task moves to; "": it has no place
-	Weighing *Weighing
+	Reason   Reason    // of an eviction
+	For      string    // the job that an eviction makes room for
+	Purpose  Purpose   // of an eviction that makes room
+	Landing  string    // the node that an evicted task moves to; "": it has no place
+	Weighing *Weighing // how the plan that an eviction belongs to was found
 }
 
 // Score is a candidate's score and its parts.

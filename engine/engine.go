@@ -45,7 +45,7 @@ type Options struct {
 	// Now is the time, in nanoseconds. It decides when holds and back-offs end, since
 	// when a gang is torn, and what hooks make of time; nothing else knows a clock.
 	Now    int64
-	Search Search
+	Search Search // how nodes are found; tests use Twin
 	// Hold is how long room is held for a nominated task or a landing, in
 	// nanoseconds; 0: for as long as its node can keep it.
 	Hold int64

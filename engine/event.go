@@ -19,11 +19,11 @@ const (
 
 // Event is what handlers hear while it happens, virtually: it may be taken back.
 type Event struct {
-	Kind EventKind
-	Job  *cluster.Job
-	Task *cluster.Task
-	Node *cluster.Node
-	Undo bool // it takes back an earlier one
+	Kind EventKind     // Allocated or Deallocated
+	Job  *cluster.Job  // whose task it is
+	Task *cluster.Task // what is placed, or taken away
+	Node *cluster.Node // where
+	Undo bool          // it takes back an earlier one
 }
 
 // Record is one thing that happened for good. It holds names and copies, so that

@@ -26,9 +26,9 @@ const (
 // ReasonDoc documents a reason: what it means, for the reference, and how it is
 // told in a sentence. Where Phrase is empty, words are made of the reason's name.
 type ReasonDoc struct {
-	Reason  Reason
-	Cure    Cure
-	Meaning string
+	Reason  Reason // the constant
+	Cure    Cure   // what helps
+	Meaning string // one or two sentences for the reference
 
 	// Phrase says what is wrong with a candidate, or why a task is evicted. In it,
 	// {subject}, {want} and {have} stand for those of the rejection.
@@ -43,7 +43,7 @@ type ReasonDoc struct {
 	// not end with time. In Spared, {time} stands for it, or for Spans where it is not
 	// the same for all jobs.
 	Span  func(s cluster.View, victim *cluster.Job, p Purpose) int64
-	Spans string
+	Spans string // stands for {time} where Span differs from job to job
 }
 
 // Documented is a plugin that documents the reasons which it gives.
@@ -125,8 +125,8 @@ const (
 
 // Quantity is a number with its unit.
 type Quantity struct {
-	Value int64
-	Unit  Unit
+	Value int64 // the number
+	Unit  Unit  // what it counts: Count, Bytes and so on
 }
 
 // AmountOf is a quantity in the unit that the named resource is counted in.

@@ -62,7 +62,7 @@ func (e *Engine) Refusal(job *cluster.Job) *Refusal {
 
 // Attempt is one alternative that could not be placed.
 type Attempt struct {
-	Alternative string
+	Alternative string      // the form of the job, where it has several
 	Task        Unplaced    // the first that found no place
 	Placed, Min int         // tasks that had found one before, and how many must
 	Nodes       int         // that were looked at
@@ -76,7 +76,7 @@ type Attempt struct {
 	// Level is the label whose domains are all too small; Domains are the best
 	// of them, ten at most, and Nodes, Counts and Nearest are about the first.
 	Level   string
-	Domains []DomainMiss
+	Domains []DomainMiss // what they hold
 	// Never: even with everybody else gone there is no room for the minimum.
 	Never bool
 

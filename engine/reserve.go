@@ -13,12 +13,11 @@ import (
 // Plans are tried and taken back many times, so they only count; what has effects outside
 // waits for Observer.Committed.
 //
-//	in a statement                                     is called
-//	a task is allocated, the landing of one that moves Reserve, and its answer counts
-//	a task is evicted, or its nomination is withdrawn  Unreserve
-//	one of these is taken back                         the opposite; what Reserve answers does not count
-//	an evicted task does not leave (overdue)           Reserve; what it answers does not count
-//	a nominated task is bound                          nothing: it held its room before
+// In a statement, Reserve is called when a task is allocated, also as the landing of a task
+// that moves, and its answer counts. Unreserve is called when a task is evicted, and when
+// its nomination is withdrawn. Where one of these is taken back, the opposite is called,
+// and what Reserve answers does not count; nor does it where an evicted task does not leave
+// in time. Nothing is called where a nominated task is bound: it held its room before.
 type Reserver struct {
 	// Reserve counts what the task holds on the node, in any case, and returns nil where
 	// there is enough. A rejection turns the node down: Unreserve is called for it, and the

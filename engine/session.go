@@ -13,8 +13,8 @@ import (
 // there is none, and from all of them to the statement and the State.
 type Session struct {
 	View  cluster.View // the cluster as it is, with what statements have changed
-	Now   int64
-	Hooks *Hooks // where plugins register, in OnSessionOpen
+	Now   int64        // the time of the session, in nanoseconds since 1970
+	Hooks *Hooks       // where plugins register, in OnSessionOpen
 
 	engine   *Engine
 	options  Options
@@ -37,11 +37,13 @@ type Session struct {
 
 // Outcome is what a session decided.
 type Outcome struct {
+	// Decisions are bindings, nominations and evictions, in the order in which they are
+	// to be carried out.
 	Decisions []Decision
 	// Refusals are those of the jobs that were tried; in a patient session, those that
 	// are new or differ from what was said of the job before: see Engine.Refusal.
 	Refusals []*Refusal
-	Events   []Record
+	Events   []Record // what happened for good, in order
 	// Changes are what the session did to the State, where it records that.
 	Changes []cluster.Change
 	// Tried are the jobs that had their turn, by ID and in that order. A patient

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/numeral"
 )
 
@@ -25,7 +26,8 @@ type combiner struct {
 func (x *combiner) combine() (conflict bool) {
 	all, m := x.everything()
 	if m == nil {
-		return true
+		x.found.beyond = x.grow.beyond()
+		return x.found.beyond == nil
 	}
 	nodes, _ := x.grow.fewest(*m, all...)
 	if nodes == nil {
@@ -50,6 +52,24 @@ func (x *combiner) combine() (conflict bool) {
 	}
 	x.found.tryJoined(x.exactLimits(needed))
 	return false
+}
+
+// beyond is a rejection that is left where everything is granted, and which nodes of
+// another kind, another request, time or evictions cure: no proof that nothing can help,
+// since what exactly cures it is known to its plugin alone. Nil: none is.
+func (g *grower) beyond() *engine.Rejection {
+	if g.left == nil || len(g.left.Attempts) == 0 {
+		return nil
+	}
+	a := &g.left.Attempts[0]
+	r := a.Before
+	if r == nil && len(a.Nearest) > 0 {
+		r = &a.Nearest[0].Rejection
+	}
+	if r == nil || r.Cure == 0 {
+		return nil
+	}
+	return r
 }
 
 // exactLimits replaces "without the limit" by the limit that is enough, and

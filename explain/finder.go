@@ -3,6 +3,8 @@ package explain
 import (
 	"cmp"
 	"slices"
+
+	"github.com/berth-project/berth/engine"
 )
 
 // finder seeks what would help, and collects what was tried.
@@ -11,6 +13,7 @@ type finder struct {
 	phrases Phrases
 	helps   []*change
 	fails   []failure
+	beyond  *engine.Rejection // that is left where everything else is granted; nil: none
 }
 
 type failure struct {

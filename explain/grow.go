@@ -116,7 +116,8 @@ type grower struct {
 	lab      *lab
 	workload *workload
 	found    *finder
-	probe    *engine.Engine // for clusters of its own; nil until one is asked about
+	probe    *engine.Engine  // for clusters of its own; nil until one is asked about
+	left     *engine.Refusal // of the last node that did not hold the workload
 }
 
 // machines are the kinds of node that could hold the blocked task if they were
@@ -208,7 +209,11 @@ func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 		g.lab.err = err
 		return false
 	}
-	return len(out.Refusals) == 0
+	if len(out.Refusals) == 0 {
+		return true
+	}
+	g.left = out.Refusals[0]
+	return false
 }
 
 func (m Machine) change(n int) *change {

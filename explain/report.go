@@ -206,6 +206,9 @@ func (r *Report) trialsText(w io.Writer) {
 	if r.Conflict {
 		fmt.Fprintln(w, "\nNothing would help, not even everything at once: the request conflicts with itself.")
 	}
+	if b := r.Beyond; b != nil {
+		fmt.Fprintf(w, "\nNothing that can be tried would help, not even everything at once. %s of plugin %s would still be in the way; by its plugin it is cured by: %s.\n", b.Reason, b.Plugin, strings.ReplaceAll(b.Cure, "|", ", "))
+	}
 	if len(r.Trials) == 0 {
 		return
 	}

@@ -21,6 +21,13 @@ type Question struct {
 	Knobs func(id string) []Knob
 }
 
+// Beyond is a rejection that no change which can be tried cures. Its plugin says what may.
+type Beyond struct {
+	Plugin string        `json:"plugin"`
+	Reason engine.Reason `json:"reason"`
+	Cure   string        `json:"cure"` // Wait, Evict, Grow or Relax, with | between several
+}
+
 // Report answers it.
 type Report struct {
 	Workload string `json:"workload"`
@@ -60,6 +67,8 @@ type Report struct {
 	Tried  int     `json:"tried,omitempty"`  // how many changes were tried out
 	// Conflict: no change to the cluster could ever help.
 	Conflict bool `json:"conflict,omitempty"`
+	// Beyond is what would still be in the way if everything that can be tried were granted.
+	Beyond *Beyond `json:"beyond,omitempty"`
 
 	torn               string // since when it has run below its minimum, in a sentence
 	total, tasks, need int
@@ -172,6 +181,9 @@ func Why(q Question) (*Report, error) {
 	if r.Nodes > 0 { // without any node there is nothing to add more of
 		found := &finder{lab: l, phrases: sim.Phrases}
 		r.Conflict = found.seek(c, knobsOf(q))
+		if b := found.beyond; b != nil {
+			r.Beyond = &Beyond{b.Plugin, b.Reason, b.Cure.String()}
+		}
 		r.Tried, r.Trials = l.tries, found.trials()
 	}
 	return r, l.err

@@ -17,8 +17,38 @@ type readTypes struct {
 }
 
 var hooksRead = []readTypes{
-	{"cluster", []string{"View", "Sets", "Classes", "Recent", "Job", "Alternative", "Task", "Shape", "Need", "Claim", "Node", "Device", "Queue"}},
-	{"engine", []string{"Victim", "Rejection"}},
+	{"cluster", []string{"View", "Sets", "Classes", "Recent", "Since", "Job", "Alternative", "Task", "Shape", "Need", "Claim", "Node", "Device", "Queue"}},
+	{"engine", []string{"Session", "Statement", "Victim", "Verdict", "Rejection", "Quantity", "ReasonDoc", "Event", "Options", "Outcome", "Decision", "Refusal", "Attempt"}},
+}
+
+// testsUse are the builders of package fixture.
+var testsUse = []readTypes{{"fixture", []string{"NodeBuilder", "JobBuilder", "QueueBuilder", "BudgetBuilder"}}}
+
+// functions is the table of the exported functions of a package.
+func functions(dir string) (string, error) {
+	fset, files, err := parse(dir)
+	if err != nil {
+		return "", err
+	}
+	var rows []string
+	for _, f := range files {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil || !fn.Name.IsExported() {
+				continue
+			}
+			if fn.Doc == nil {
+				return "", fmt.Errorf("%s: the function %s has no comment", fset.Position(fn.Pos()), fn.Name.Name)
+			}
+			signature, err := code(fset, &ast.FuncDecl{Name: fn.Name, Type: fn.Type})
+			if err != nil {
+				return "", err
+			}
+			rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", oneLine(strings.TrimPrefix(signature, "func ")), oneLine(fn.Doc.Text())))
+		}
+	}
+	slices.Sort(rows)
+	return "| function | |\n|---|---|\n" + strings.Join(rows, "") + "\n", nil
 }
 
 // fields documents what hooks read: the exported fields and methods of the types.

@@ -65,7 +65,15 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	builders, err := fields(root, testsUse)
+	if err != nil {
+		return nil, err
+	}
 	fields, err := fields(root, hooksRead)
+	if err != nil {
+		return nil, err
+	}
+	made, err := functions(filepath.Join(root, "fixture"))
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +93,8 @@ func pages(root string) (map[string]string, error) {
 		"plugins.md":  "# Plugins\n\n" + generated + plugins,
 		"reasons.md":  "# Reasons\n\n" + generated + reasons(),
 		"hooks.md":    "# Hooks\n\n" + generated + "What a plugin can register on a session, in `OnSessionOpen`, and how the answers of several plugins become one. [The guide](../plugins.md) says which to use for what.\n\n" + hooks,
-		"fields.md":   "# What hooks read\n\n" + generated + "The exported fields and methods of what a hook is given, and of `Session.View`. All of it belongs to the State: hooks read it and never write to it. A Rejection is what a filter returns. [The guide](../plugins.md) says which hook is given what, and [hooks.md](hooks.md) has the hooks.\n\n" + fields,
+		"fixture.md":  "# Package fixture\n\n" + generated + "Clusters for tests, in few words. A Part is what State is made of: a builder of a node, a job, a queue or a budget. The ID of a job is `job/NAME`, whatever its namespace is.\n\n" + made + builders,
+		"fields.md":   "# What hooks read\n\n" + generated + "The exported fields and methods of what a hook is given, and of `Session.View`. All of it belongs to the State: hooks read it and never write to it. A Rejection is what a filter returns. Options, Outcome and what an outcome is made of are for tests and for programs that run sessions. [The guide](../plugins.md) says which hook is given what, and [hooks.md](hooks.md) has the hooks.\n\n" + fields,
 		"commands.md": "# Commands\n\n" + generated + commands(),
 	}, nil
 }
