@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/heap"
 )
 
 // backlog is the pending jobs as patient sessions see them, kept from session to
@@ -24,7 +25,7 @@ type backlog struct {
 	lanes   []*lane   // by slot of the queue; nil: none yet
 	asked   map[*cluster.Shape]*asked
 	ids     []int // of shapes, to reuse
-	timers  timers
+	timers  heap.Heap[*bucket]
 	blocked map[string][]*bucket // by the queue whose bounds are in the way
 	replica map[string][]*bucket // by set
 	kinds   []cluster.Device
@@ -51,7 +52,7 @@ type backlog struct {
 
 func newBacklog(s cluster.View) *backlog {
 	return &backlog{
-		view: s, asked: map[*cluster.Shape]*asked{}, blocked: map[string][]*bucket{}, replica: map[string][]*bucket{},
+		view: s, timers: newTimers(), asked: map[*cluster.Shape]*asked{}, blocked: map[string][]*bucket{}, replica: map[string][]*bucket{},
 		shapeIDs: map[*cluster.Shape]uint64{},
 	}
 }
@@ -156,6 +157,9 @@ func (b *backlog) lane(j *cluster.Job) *lane {
 	l := b.lanes[q.Slot()]
 	if l == nil {
 		l = &lane{backlog: b, buckets: map[string]*bucket{}, asks: map[*asked][]*bucket{}}
+		l.called.Before = func(x, y *bucket) bool { return b.compareWaiters(x.pick, y.pick) < 0 }
+		l.parked.lane = l
+		l.parked.buckets.Before = func(x, y *bucket) bool { return b.compareWaiters(x.ahead, y.ahead) < 0 }
 		b.lanes[q.Slot()] = l
 	}
 	l.queue = q

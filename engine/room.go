@@ -79,7 +79,7 @@ type room struct {
 	want     *want
 	placer   *placer
 	accounts *accounts
-	heaps    *heaps
+	heaps    *nodeHeaps
 	leaver   *leaver
 	trial    *trial
 	view     cluster.View

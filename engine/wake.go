@@ -28,8 +28,8 @@ func (b *backlog) wake(moved map[string]bool) {
 	if b.revision != b.view.Recent().Terms() || b.epoch != b.finder.index.epoch {
 		b.each(func(k *bucket) { b.force(k) })
 	}
-	for len(b.timers) > 0 && due(b.timers[0].parked, b.now) {
-		k := b.timers[0]
+	for len(b.timers.Items) > 0 && due(b.timers.Items[0].parked, b.now) {
+		k := b.timers.Items[0]
 		b.stop(k)
 		b.force(k)
 	}
