@@ -11,11 +11,9 @@ import (
 
 // combiner is for requests that no single change helps.
 type combiner struct {
-	lab      *lab
-	workload *workload
-	found    *finder
-	grow     *grower
-	relax    *relaxer
+	*finder
+	grow  *grower
+	relax *relaxer
 }
 
 // combine grants everything at once, and then takes back one thing after another
@@ -48,7 +46,7 @@ func (x *combiner) combine() (conflict bool) {
 	if nodes != nil {
 		needed = append(needed, nodes)
 	}
-	x.found.tryJoined(x.exactLimits(needed))
+	x.tryJoined(x.exactLimits(needed))
 	return false
 }
 

@@ -15,10 +15,8 @@ import (
 // claimer gives the workload a better claim: higher bounds and quotas of its queues,
 // a higher priority, more time.
 type claimer struct {
-	lab      *lab
-	workload *workload
-	found    *finder
-	claim    *claim // nil where only surplus is missing: nothing is evicted for that
+	*finder
+	claim *claim // nil where only surplus is missing: nothing is evicted for that
 }
 
 // deserve raises the quotas that keep the workload from its share, in its queue
@@ -61,8 +59,8 @@ func (c *claimer) deserve() {
 		}
 		return nil
 	}}
-	if v := c.found.try(change); !v.fits && asked {
-		c.found.no(change, v)
+	if v := c.try(change); !v.fits && asked {
+		c.no(change, v)
 	}
 }
 
@@ -93,7 +91,7 @@ func (c *claimer) outrank() {
 		higher := &change{HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.rewrite(func(j *cluster.Job) {
 			j.Priority = p + 1
 		})}
-		if c.found.try(higher).fits {
+		if c.try(higher).fits {
 			return
 		}
 	}
@@ -113,7 +111,7 @@ func (c *claimer) wait() {
 	var all []moment
 	for _, p := range c.claim.sought {
 		for _, x := range c.claim.census[p].Spared {
-			span := c.found.phrases[x.Reason].Span
+			span := c.phrases[x.Reason].Span
 			if span == nil {
 				continue
 			}
@@ -148,7 +146,7 @@ func (c *claimer) wait() {
 		}
 		later := &change{Wait, text, 1, func(*cluster.State) error { return nil }}
 		c.lab.at[later] = m.at
-		if c.found.try(later).fits {
+		if c.try(later).fits {
 			return
 		}
 	}

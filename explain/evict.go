@@ -21,9 +21,7 @@ const (
 // evictor looks for the fewest workloads that would leave enough room if they were
 // evicted.
 type evictor struct {
-	lab      *lab
-	workload *workload
-	found    *finder
+	*finder
 }
 
 // rivals are the workloads in the way, those that it costs least to lose first:
@@ -159,12 +157,12 @@ func (e *evictor) evict() {
 			break
 		}
 		c := e.eviction(j)
-		v := e.found.try(c)
+		v := e.try(c)
 		switch {
 		case v.fits:
 			helped++
 		case i == 0:
-			e.found.no(c, v)
+			e.no(c, v)
 		}
 	}
 	if helped > 0 || len(rivals) == 1 {
@@ -177,7 +175,7 @@ func (e *evictor) evict() {
 				break
 			}
 			pairs++
-			if e.found.try(e.eviction(rivals[j], rivals[i])).fits {
+			if e.try(e.eviction(rivals[j], rivals[i])).fits {
 				return
 			}
 		}
@@ -197,5 +195,5 @@ func (e *evictor) evictSeveral(gone []*cluster.Job) {
 			gone = fewer
 		}
 	}
-	e.found.yes(e.eviction(gone...))
+	e.yes(e.eviction(gone...))
 }

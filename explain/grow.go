@@ -113,10 +113,8 @@ func inBestDomain(a *engine.Attempt, nodes []*cluster.Node) ([]*cluster.Node, st
 
 // grower adds nodes to the cluster.
 type grower struct {
-	lab      *lab
-	workload *workload
-	found    *finder
-	probe    *engine.Engine // for clusters of its own; nil until one is asked about
+	*finder
+	probe *engine.Engine // for clusters of its own; nil until one is asked about
 }
 
 // machines are the kinds of node that could hold the blocked task if they were
@@ -285,9 +283,9 @@ func (g *grower) grow() {
 		}
 		c, v := g.fewest(m)
 		if c != nil {
-			g.found.yes(c)
+			g.yes(c)
 		} else {
-			g.found.no(m.change(g.workload.missing()), v)
+			g.no(m.change(g.workload.missing()), v)
 		}
 	}
 }

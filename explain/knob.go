@@ -19,10 +19,8 @@ type Knob struct {
 
 // turner turns knobs.
 type turner struct {
-	lab      *lab
-	workload *workload
-	found    *finder
-	knobs    []Knob
+	*finder
+	knobs []Knob
 }
 
 // turn tries each knob and keeps what gives up least of it.
@@ -32,7 +30,7 @@ func (t *turner) turn() {
 			text, cost, job := k.At(step)
 			return &change{SmallerAsk, text, cost, t.replace(job)}
 		}
-		if c := t.found.largest(k.Steps, at); c != nil {
+		if c := t.largest(k.Steps, at); c != nil {
 			c.text += t.landing(c)
 		}
 	}
@@ -76,7 +74,7 @@ func (t *turner) turnAndGrow() {
 					for ; n > 1 && t.lab.try(c, m.change(n-1)).fits; n-- {
 						nodes = m.change(n - 1)
 					}
-					t.found.tryJoined(join([]*change{c, nodes}))
+					t.tryJoined(join([]*change{c, nodes}))
 					return
 				}
 			}

@@ -11,8 +11,7 @@ import (
 // shrinker makes the request smaller, each time along one line, and keeps the largest
 // that fits.
 type shrinker struct {
-	workload *workload
-	found    *finder
+	*finder
 }
 
 func (k *shrinker) shrink() {
@@ -20,19 +19,19 @@ func (k *shrinker) shrink() {
 	if s.Served() {
 		return // what it asks of devices follows from what it is: see turn
 	}
-	k.found.largest(k.fewerMembers())
+	k.largest(k.fewerMembers())
 	if s.Need.Devices > 1 && !s.Need.WholeNode {
-		k.found.largest(k.fewerDevices())
+		k.largest(k.fewerDevices())
 	}
 	if s.Need.Memory > 0 {
-		k.found.largest(k.lessDeviceMemory())
+		k.largest(k.lessDeviceMemory())
 	}
 	if s.Need.Share > 0 {
-		k.found.largest(k.smallerShare())
+		k.largest(k.smallerShare())
 	}
 	for _, a := range s.Resources {
 		if a.Value > 0 && a.Name != podSlots {
-			k.found.largest(k.lessOf(a.Name))
+			k.largest(k.lessOf(a.Name))
 		}
 	}
 }

@@ -170,7 +170,7 @@ func Why(q Question) (*Report, error) {
 	r.funnel(l, sim.Phrases)
 	r.Forms = tried(w, sim.Phrases)
 	if r.Nodes > 0 { // without any node there is nothing to add more of
-		found := &finder{lab: l, phrases: sim.Phrases}
+		found := &finder{lab: l, workload: w, phrases: sim.Phrases}
 		r.Conflict = found.seek(c, knobsOf(q))
 		r.Tried, r.Trials = l.tries, found.trials()
 	}
