@@ -240,11 +240,7 @@ func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 // explained runs a session that explains everything, and takes it back. It returns
 // what the session says of the job; nil where that is not the same refusal.
 func explained(q Question, refused *engine.Refusal, alone bool) (*engine.Refusal, error) {
-	mark := q.State.Mark()
-	defer func() {
-		q.State.Undo(mark)
-		q.State.Release(mark)
-	}()
+	defer undoing(q.State)()
 	for _, j := range q.State.Pending() {
 		if alone && j.ID != q.Workload && j.Placed() == 0 {
 			if err := q.State.Apply(cluster.JobGone{Job: j.ID}); err != nil {
