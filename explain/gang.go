@@ -43,10 +43,7 @@ func domainsText(a *engine.Attempt) string {
 }
 
 func lacksText(nodes int) string {
-	if nodes == 1 {
-		return "1 node is missing"
-	}
-	return fmt.Sprintf("%d nodes are missing", nodes)
+	return numeral.Count(nodes, "node") + ifOne(nodes, " is", " are") + " missing"
 }
 
 // domainLines are the domains one by one, best first.

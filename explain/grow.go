@@ -211,10 +211,7 @@ func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 
 func (m Machine) change(n int) *change {
 	what := m.Name
-	text := fmt.Sprintf("with %d more nodes", n)
-	if n == 1 {
-		text = "with one more node"
-	}
+	text := ifOne(n, "with one more node", fmt.Sprintf("with %d more nodes", n))
 	switch {
 	case what == "":
 		text += " like " + m.Template.Name

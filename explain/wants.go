@@ -138,12 +138,12 @@ func needText(s *cluster.Shape) string {
 		}
 		switch {
 		case n.Share > 0 && n.Devices == 1:
-			text = share(int64(n.Share)) + " of a " + what
+			text = shareText(int64(n.Share)) + " of a " + what
 			if n.SumAtLeast > 0 {
 				text += " (at least " + Memory(n.SumAtLeast) + ")"
 			}
 		case n.Share > 0:
-			text = fmt.Sprintf("%s of each of %s", share(int64(n.Share)), text)
+			text = fmt.Sprintf("%s of each of %s", shareText(int64(n.Share)), text)
 			if n.SumAtLeast > 0 {
 				text += " (together at least " + Memory(n.SumAtLeast) + ")"
 			}
