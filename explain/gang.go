@@ -67,11 +67,7 @@ func topologyText(t *cluster.Topology) string {
 		text = ", all in one " + levelName(t.Required)
 	}
 	if len(t.Preferred) > 0 {
-		var levels []string
-		for _, l := range t.Preferred {
-			levels = append(levels, levelName(l))
-		}
-		text += ", if possible in one " + strings.Join(levels, ", else in one ")
+		text += ", if possible in one " + strings.Join(mapped(t.Preferred, levelName), ", else in one ")
 	}
 	return text
 }

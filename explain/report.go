@@ -327,11 +327,7 @@ func against(scores, winner map[string]float64, tie string) string {
 func Scores(scores map[string]float64) string {
 	names := slices.Sorted(maps.Keys(scores))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(scores[b], scores[a]) })
-	var out []string
-	for _, n := range names {
-		out = append(out, n+" "+decimal(scores[n], 1))
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(mapped(names, func(n string) string { return n + " " + decimal(scores[n], 1) }), ", ")
 }
 
 // Indexes lists sorted numbers with runs drawn together: "0–3,6".

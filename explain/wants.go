@@ -169,13 +169,8 @@ func needText(s *cluster.Shape) string {
 // conditionsText is where the task may run.
 func conditionsText(s *cluster.Shape) string {
 	text := ""
-	var labels []string
-	for _, l := range s.Selector {
-		labels = append(labels, l.Key+"="+l.Value)
-	}
-	for _, t := range s.Required {
-		labels = append(labels, termText(t))
-	}
+	labels := mapped(s.Selector, func(l cluster.Label) string { return l.Key + "=" + l.Value })
+	labels = append(labels, mapped(s.Required, termText)...)
 	if len(labels) > 0 {
 		text += ", on nodes with " + List(labels, 3)
 	}

@@ -170,8 +170,12 @@ func Why(q Question) (*Report, error) {
 	r.funnel(l, sim.Phrases)
 	r.Forms = tried(w, sim.Phrases)
 	if r.Nodes > 0 { // without any node there is nothing to add more of
+		var knobs []Knob
+		if q.Knobs != nil {
+			knobs = q.Knobs(q.Workload)
+		}
 		found := &finder{lab: l, workload: w, phrases: sim.Phrases}
-		r.Conflict = found.seek(c, knobsOf(q))
+		r.Conflict = found.seek(c, knobs)
 		r.Tried, r.Trials = l.tries, found.trials()
 	}
 	return r, l.err
@@ -213,13 +217,6 @@ func (sim *Simulation) member(id string, was *before) *cluster.Job {
 		return sim.State.Job(was.jobs[0])
 	}
 	return set[0]
-}
-
-func knobsOf(q Question) []Knob {
-	if q.Knobs == nil {
-		return nil
-	}
-	return q.Knobs(q.Workload)
 }
 
 // inFull is the refusal with every node's rejection in it, which a simulation leaves
