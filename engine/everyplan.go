@@ -9,15 +9,8 @@ import (
 
 // everyPlan compares all plans of a cluster that is small enough.
 type everyPlan struct {
-	want     *want
-	exits    *exits
-	leaver   *leaver
-	trial    *trial
-	accounts *accounts
-	hosts    *hosts
-	view     cluster.View
-	stmt     *Statement
-	fault    *fault
+	planning
+	exits *exits
 }
 
 // few are the tasks that might leave, where they and the nodes are so few that all
@@ -28,7 +21,7 @@ func (a *everyPlan) few() []rival {
 	if !small(a.view) {
 		return nil
 	}
-	line := a.exits.line(maxUnsure, false)
+	line := a.leaver.victims.rivals(a.want.job, maxUnsure, nil)
 	if line == nil {
 		line = a.leaver.victims.rivals(a.want.job, maxUnsure, func(t *cluster.Task) bool { return a.matters(t.Job) && a.exits.leavable(t) })
 	}
@@ -49,15 +42,7 @@ func small(s cluster.View) bool { return len(s.Nodes()) <= maxSmall }
 // matters reports whether the job has a task where one that is lacking might be
 // placed. Where the limit of a queue is in the way, every job matters.
 func (a *everyPlan) matters(j *cluster.Job) bool {
-	if a.want.bounded {
-		return true
-	}
-	for _, t := range j.Tasks() {
-		if t.Runs() && a.hosts.has(t.Node) {
-			return true
-		}
-	}
-	return false
+	return a.want.bounded || slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Runs() && a.hosts.has(t.Node) })
 }
 
 // hosts are the nodes on which some task that is lacking might be placed.
@@ -85,12 +70,6 @@ func (h *hosts) has(n *cluster.Node) bool {
 		}
 	}
 	return h.nodes[n]
-}
-
-// enough reports whether what is free and what the tasks give back is as much as
-// is lacking of devices, whatever their names: sums first, search last.
-func (a *everyPlan) enough(evicted []*cluster.Task) bool {
-	return a.accounts.free()+freed(evicted) >= a.accounts.devicesLacking(a.want.lacks)
 }
 
 // set is some of the rivals, and what they cost at least.
@@ -171,7 +150,9 @@ func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *r
 			break
 		}
 		tasks := s.of(all)
-		if p != Move && !a.enough(tasks) {
+		// Sums first, search last: what is free and what the tasks give back must be as
+		// much as is lacking of devices, whatever their names.
+		if p != Move && a.accounts.free()+freed(tasks) < a.accounts.devicesLacking(a.want.lacks) {
 			continue
 		}
 		plan := a.order(tasks, p)
@@ -223,10 +204,8 @@ func (a *everyPlan) withMovers(plan []*Victim, evicts set, sets []set, all []riv
 func (a *everyPlan) wouldFit(plan []*Victim, all []rival) bool {
 	mark := a.stmt.Checkpoint()
 	defer a.stmt.Rollback(mark)
-	for _, v := range plan {
-		if !a.leaver.leave(v) {
-			return false
-		}
+	if !a.leaver.leaveInOrder(plan) {
+		return false
 	}
 	for i := range all {
 		if c := &all[i]; c.moves && c.task.Runs() {

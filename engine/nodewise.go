@@ -10,17 +10,8 @@ import (
 // nodewise searches node by node: it makes room for one task after the other, each on
 // the node where that costs least.
 type nodewise struct {
-	want     *want
-	exits    *exits
-	leaver   *leaver
-	trial    *trial
-	placer   *placer
-	finder   *finder
-	accounts *accounts
-	heaps    *nodeHeaps
-	view     cluster.View
-	stmt     *Statement
-	fault    *fault
+	planning
+	exits *exits
 
 	looks   int // nodes that were looked at closely and have no plan
 	weighed []Option
@@ -218,10 +209,8 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 	}
 	again := func(rest []*Victim) bool {
 		w.stmt.Rollback(mark)
-		for _, v := range rest {
-			if !w.leaver.leave(v) {
-				return false
-			}
+		if !w.leaver.leaveInOrder(rest) {
+			return false
 		}
 		rejection, _ := w.finder.rejectAt(filters, t, n)
 		return rejection == nil
