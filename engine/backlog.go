@@ -181,7 +181,7 @@ func (b *backlog) remove(e *waiter) {
 	k := e.bucket
 	if k == nil {
 		if e.arrived {
-			e.lane.arrivals = slices.DeleteFunc(e.lane.arrivals, func(o *waiter) bool { return o == e })
+			e.lane.arrivals = without(e.lane.arrivals, e)
 		}
 		e.arrived = false
 		return
@@ -207,8 +207,8 @@ func (b *backlog) remove(e *waiter) {
 	}
 }
 
-func without(list []*bucket, k *bucket) []*bucket {
-	return slices.DeleteFunc(list, func(o *bucket) bool { return o == k })
+func without[T comparable](list []T, item T) []T {
+	return slices.DeleteFunc(list, func(o T) bool { return o == item })
 }
 
 func (b *backlog) unblock(k *bucket) {

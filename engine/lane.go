@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/heap"
 )
@@ -104,21 +102,16 @@ func (l *lane) goal() *waiter {
 // front is the first whose turn is still to come, of all or of those to be tried.
 func (l *lane) front(tried bool) *waiter {
 	first := l.goal()
-	offer := func(e *waiter) {
-		if first == nil || l.backlog.compareWaiters(e, first) < 0 {
-			first = e
-		}
-	}
+	var parked *waiter
 	switch {
 	case tried:
 	case l.cursor.job == nil:
-		if e := l.first(); e != nil {
-			offer(e)
-		}
+		parked = l.first()
 	default:
-		if e := l.parked.front(); e != nil {
-			offer(e)
-		}
+		parked = l.parked.front()
+	}
+	if parked != nil && (first == nil || l.backlog.compareWaiters(parked, first) < 0) {
+		first = parked
 	}
 	if first != nil && l.cursor.job != nil {
 		l.cursor, l.taken = first.turn, false
@@ -212,8 +205,7 @@ func (l *lane) unlist(k *bucket) {
 		if k.permanent {
 			a.permanent--
 		}
-		l.asks[a] = slices.DeleteFunc(l.asks[a], func(o *bucket) bool { return o == k })
-		if len(l.asks[a]) == 0 {
+		if l.asks[a] = without(l.asks[a], k); len(l.asks[a]) == 0 {
 			delete(l.asks, a)
 			l.shapes.unset(a.id)
 		}

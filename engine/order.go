@@ -49,7 +49,7 @@ func (o *order) compareTurns(a, b turn) int {
 	return strings.Compare(a.job.ID, b.job.ID)
 }
 
-// trueFirst compares by something that is true of one and not of the other, which comes last.
+// trueFirst puts what something is true of before what it is not true of.
 func trueFirst(a, b bool) int {
 	switch {
 	case a == b:

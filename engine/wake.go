@@ -55,8 +55,13 @@ func (b *backlog) wake(moved map[string]bool) {
 	b.lookAtKinds()
 	b.lookAtHints()
 	for _, l := range b.lanes {
-		if l != nil && l.loose > 0 {
-			l.callLoose()
+		if l == nil || l.loose == 0 {
+			continue
+		}
+		for _, k := range l.buckets {
+			if k.loose {
+				b.hail(k)
+			}
 		}
 	}
 }
@@ -89,15 +94,6 @@ func (b *backlog) each(visit func(*bucket)) {
 		}
 		for _, k := range l.buckets {
 			visit(k)
-		}
-	}
-}
-
-// callLoose calls the buckets that any change of a node may help.
-func (l *lane) callLoose() {
-	for _, k := range l.buckets {
-		if k.loose {
-			l.backlog.hail(k)
 		}
 	}
 }
