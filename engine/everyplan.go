@@ -55,12 +55,7 @@ type hosts struct {
 func (h *hosts) has(n *cluster.Node) bool {
 	if h.nodes == nil {
 		h.nodes = map[*cluster.Node]bool{}
-		var shapes []*cluster.Shape
-		for _, t := range h.want.lacks {
-			if slices.Contains(shapes, t.Shape) {
-				continue
-			}
-			shapes = append(shapes, t.Shape)
+		for _, t := range oneOfEachShape(h.want.lacks) {
 			ask := h.finder.verdicts(t)
 			for _, n := range h.finder.view.Nodes() {
 				if rejected, transient := ask(n); !rejected || transient {
@@ -253,18 +248,13 @@ func (a *everyPlan) order(leaving []*cluster.Task, p Purpose) []*Victim {
 
 // wholeJobs are the masks of those tasks that are all that runs of their job.
 func wholeJobs(all []rival) []uint32 {
-	masks, bound := map[*cluster.Job]uint32{}, map[*cluster.Job]int{}
+	masks := map[*cluster.Job]uint32{}
 	for i := range all {
 		masks[all[i].task.Job] |= 1 << i
 	}
 	var out []uint32
 	for j, mask := range masks {
-		for _, t := range j.Tasks() {
-			if t.Runs() {
-				bound[j]++
-			}
-		}
-		if bits.OnesCount32(mask) == bound[j] {
+		if bits.OnesCount32(mask) == len(wholeJob(j, Reclaim).Tasks) {
 			out = append(out, mask)
 		}
 	}
