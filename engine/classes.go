@@ -42,12 +42,7 @@ func (h *nodeHeap) open(w *nodewise, t *cluster.Task, e *entryPlan, ask verdict)
 	if !h.seen(e.slot) {
 		h.refine(w, t, e.slot, ask)
 	}
-	h.next(w, e)
-}
-
-// next puts the class back with the bound of the nodes that are not opened.
-func (h *nodeHeap) next(w *nodewise, e *entryPlan) {
-	if h.stand(w, e, e.class) {
+	if h.stand(w, e, e.class) { // it comes back with the bound of the nodes that are not opened
 		h.entries.Push(e)
 	}
 }

@@ -80,10 +80,8 @@ func (w *nodewise) within(in *scope) []*Victim {
 				return nil
 			}
 			w.weigh(h, t, e)
-			for _, v := range e.plan {
-				if !w.leaver.leave(v) {
-					return nil
-				}
+			if !w.leaver.leaveInOrder(e.plan) {
+				return nil
 			}
 			plan = append(plan, e.plan...)
 		}
