@@ -83,8 +83,8 @@ func delayText(j *cluster.Job, until int64) string {
 // queueLines say how its queue stands with devices, or with cores where it wants
 // none; and so every queue above it that keeps it from its share.
 func (c *claim) queueLines() []string {
-	if len(c.asks) == 0 || c.alone() {
-		return nil
+	if len(c.asks) == 0 || !shared(c.workload.state, c.standings[0].Queue) && c.standings[0].Quota < 0 {
+		return nil // there is nothing to share: one queue, and no quota
 	}
 	main := c.asks[0].Name
 	for _, a := range c.asks {
@@ -102,11 +102,6 @@ func (c *claim) queueLines() []string {
 		}
 	}
 	return out
-}
-
-// alone reports whether there is nothing to share: one queue, and no quota.
-func (c *claim) alone() bool {
-	return !shared(c.workload.state, c.standings[0].Queue) && c.standings[0].Quota < 0
 }
 
 // shared reports whether another queue than this one holds anything.

@@ -141,13 +141,7 @@ func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
 		consider(group.Key.String(), group.Nodes)
 	}
 	if g.workload.shape().Need.None() {
-		var plain []*cluster.Node
-		for _, n := range g.workload.state.Nodes() {
-			if n.Group() == nil {
-				plain = append(plain, n)
-			}
-		}
-		consider("", plain)
+		consider("", slices.DeleteFunc(slices.Clone(g.workload.state.Nodes()), func(n *cluster.Node) bool { return n.Group() != nil }))
 	}
 	sort.SliceStable(out, func(i, j int) bool { return size(out[i].Template) < size(out[j].Template) })
 	return out

@@ -67,13 +67,11 @@ func (l *lab) tryAnd(look func(*cluster.State), changes ...*change) verdict {
 	l.tries++
 	state := l.workload.state
 	defer undoing(state)()
+	now := l.now
 	for _, c := range changes {
 		if err := c.apply(state); err != nil {
 			return verdict{}
 		}
-	}
-	now := l.now
-	for _, c := range changes {
 		now = max(now, l.at[c])
 	}
 	out, err := run(l.engine, state, engine.Options{Now: now})

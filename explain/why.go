@@ -309,21 +309,15 @@ func (ph Phrases) brief(r *engine.Refusal) string {
 	if a.Before != nil {
 		return text + ph.words(a.Before, nil)
 	}
-	if len(a.Groups) > 0 {
-		for _, g := range a.Groups {
-			if g.Rejection != nil {
-				return text + g.Key.String() + ": " + ph.words(g.Rejection, nil)
-			}
+	for _, g := range a.Groups {
+		if g.Rejection != nil {
+			return text + g.Key.String() + ": " + ph.words(g.Rejection, nil)
 		}
 	}
 	for i := range a.Counts {
 		if t := &a.Counts[i]; t.Reason == r.Reason || a.Whole && len(a.Groups) == 0 {
 			if misses := missesOf(a, t); len(misses) > 0 {
-				text += ph.words(&misses[0].Rejection, misses)
-				if e := ph.example(misses); e != "" {
-					text += " " + e
-				}
-				return text
+				return text + strings.TrimSpace(ph.words(&misses[0].Rejection, misses)+" "+ph.example(misses))
 			}
 		}
 	}
