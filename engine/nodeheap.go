@@ -31,7 +31,7 @@ type entryPlan struct {
 	plan   []*Victim
 }
 
-// heapKey is who asks: the same question has the same answer.
+// heapKey is what decides what room costs: searches with equal keys share a heap.
 type heapKey struct {
 	way      way
 	last     bool
@@ -39,9 +39,9 @@ type heapKey struct {
 	priority int32
 	shape    *cluster.Shape
 	in       *scope
-	// What the whole job asks for: who may go depends on it.
+	// What the whole job requests: which victims may leave depends on it.
 	devices, cores int64
-	// Nobody else asks the same where something about the job itself decides.
+	// The job, where something about the job itself decides, so that no other shares the heap.
 	job *cluster.Job
 }
 
@@ -133,8 +133,8 @@ func (h *nodeHeap) look(w *nodewise, t *cluster.Task, e *entryPlan) {
 	h.entries.Push(e)
 }
 
-// still reports whether those who would go still may, one after the other:
-// meanwhile others have gone.
+// still reports whether the victims of the plan may still leave, one after the other:
+// others may have left since it was found.
 func (h *nodeHeap) still(w *nodewise, e *entryPlan) bool {
 	if e.seen == w.view.Version() {
 		return true
