@@ -83,7 +83,7 @@ func (c *claimer) raise() {
 		v := c.lab.tryAnd(func(s *cluster.State) { used = b.used(s) }, lifted)
 		if !v.fits {
 			if c.workload.attempt.Before != nil { // a limit that was not in the way is of no interest
-				c.no(lifted, v)
+				c.found.no(lifted, v)
 			}
 			continue
 		}
@@ -92,6 +92,6 @@ func (c *claimer) raise() {
 				lifted = exact
 			}
 		}
-		c.yes(lifted)
+		c.found.yes(lifted)
 	}
 }

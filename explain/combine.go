@@ -10,9 +10,11 @@ import (
 
 // combiner is for requests that no single change helps.
 type combiner struct {
-	*finder
-	grow  *grower
-	relax *relaxer
+	lab      *lab
+	workload *workload
+	found    *finder
+	grow     *grower
+	relax    *relaxer
 }
 
 // combine grants everything at once, and then takes back one thing after another
@@ -45,7 +47,7 @@ func (x *combiner) combine() (conflict bool) {
 	if nodes != nil {
 		needed = append(needed, nodes)
 	}
-	x.tryJoined(x.exactLimits(needed))
+	x.found.tryJoined(x.exactLimits(needed))
 	return false
 }
 

@@ -15,8 +15,10 @@ import (
 // claimer gives the workload a better claim: higher bounds and quotas of its queues,
 // a higher priority, more time.
 type claimer struct {
-	*finder
-	claim *claim // nil where only surplus is missing: nothing is evicted for that
+	lab      *lab
+	workload *workload
+	found    *finder
+	claim    *claim // nil where only surplus is missing: nothing is evicted for that
 }
 
 // deserve raises the quotas that keep the workload from its share, in its queue
@@ -59,8 +61,8 @@ func (c *claimer) deserve() {
 		}
 		return nil
 	}}
-	if v := c.try(change); !v.fits && asked {
-		c.no(change, v)
+	if v := c.found.try(change); !v.fits && asked {
+		c.found.no(change, v)
 	}
 }
 
@@ -91,7 +93,7 @@ func (c *claimer) outrank() {
 		higher := &change{HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.rewrite(func(j *cluster.Job) {
 			j.Priority = p + 1
 		})}
-		if c.try(higher).fits {
+		if c.found.try(higher).fits {
 			return
 		}
 	}
@@ -111,7 +113,7 @@ func (c *claimer) wait() {
 	var all []moment
 	for _, p := range c.claim.sought {
 		for _, x := range c.claim.census[p].Spared {
-			span := c.phrases[x.Reason].Span
+			span := c.found.phrases[x.Reason].Span
 			if span == nil {
 				continue
 			}
@@ -146,7 +148,7 @@ func (c *claimer) wait() {
 		}
 		later := &change{Wait, text, 1, func(*cluster.State) error { return nil }}
 		c.lab.at[later] = m.at
-		if c.try(later).fits {
+		if c.found.try(later).fits {
 			return
 		}
 	}

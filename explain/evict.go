@@ -21,7 +21,9 @@ const (
 // evictor looks for the fewest workloads that would leave enough room if they were
 // evicted.
 type evictor struct {
-	*finder
+	lab      *lab
+	workload *workload
+	found    *finder
 }
 
 // rivals are the workloads in the way, those that it costs least to lose first:
@@ -157,12 +159,12 @@ func (e *evictor) evict() {
 			break
 		}
 		c := e.eviction(j)
-		v := e.try(c)
+		v := e.found.try(c)
 		switch {
 		case v.fits:
 			helped++
 		case i == 0:
-			e.no(c, v)
+			e.found.no(c, v)
 		}
 	}
 	if helped > 0 || len(rivals) == 1 {
@@ -175,7 +177,7 @@ func (e *evictor) evict() {
 				break
 			}
 			pairs++
-			if e.try(e.eviction(rivals[j], rivals[i])).fits {
+			if e.found.try(e.eviction(rivals[j], rivals[i])).fits {
 				return
 			}
 		}
@@ -195,5 +197,5 @@ func (e *evictor) evictSeveral(gone []*cluster.Job) {
 			gone = fewer
 		}
 	}
-	e.yes(e.eviction(gone...))
+	e.found.yes(e.eviction(gone...))
 }

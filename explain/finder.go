@@ -7,11 +7,10 @@ import (
 
 // finder seeks what would help, and collects what was tried.
 type finder struct {
-	lab      *lab
-	workload *workload
-	phrases  Phrases
-	helps    []*change
-	fails    []failure
+	lab     *lab
+	phrases Phrases
+	helps   []*change
+	fails   []failure
 }
 
 type failure struct {
@@ -22,10 +21,10 @@ type failure struct {
 // seek tries changes of every kind, and combines them where none helps. It reports
 // whether the request conflicts with itself.
 func (f *finder) seek(c *claim, knobs []Knob) (conflict bool) {
-	l, w := f.lab, f.workload
-	claims, relax := &claimer{f, c}, &relaxer{f}
-	evict, shrink := &evictor{f}, &shrinker{f}
-	grow, turn := &grower{finder: f}, &turner{f, knobs}
+	l, w := f.lab, f.lab.workload
+	claims, relax := &claimer{l, w, f, c}, &relaxer{l, w, f}
+	evict, shrink := &evictor{l, w, f}, &shrinker{w, f}
+	grow, turn := &grower{lab: l, workload: w, found: f}, &turner{l, w, f, knobs}
 	claims.wait()
 	claims.raise()
 	claims.deserve()
@@ -43,7 +42,7 @@ func (f *finder) seek(c *claim, knobs []Knob) (conflict bool) {
 		turn.turnAndGrow()
 		return false
 	}
-	return (&combiner{f, grow, relax}).combine()
+	return (&combiner{l, w, f, grow, relax}).combine()
 }
 
 func (f *finder) yes(c *change) { f.helps = append(f.helps, c) }
@@ -100,7 +99,7 @@ func (f *finder) largest(n int, at func(i int) *change) *change {
 func (f *finder) trials() []Trial {
 	const mostLines, mostFits, mostFails = 6, 5, 2
 	mostOfKind := 2
-	if f.workload.shape().Served() {
+	if f.lab.workload.shape().Served() {
 		mostOfKind = 3 // a model can be asked for in more ways
 	}
 	var out []Trial

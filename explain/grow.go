@@ -113,8 +113,10 @@ func inBestDomain(a *engine.Attempt, nodes []*cluster.Node) ([]*cluster.Node, st
 
 // grower adds nodes to the cluster.
 type grower struct {
-	*finder
-	probe *engine.Engine // for clusters of its own; nil until one is asked about
+	lab      *lab
+	workload *workload
+	found    *finder
+	probe    *engine.Engine // for clusters of its own; nil until one is asked about
 }
 
 // machines are the kinds of node that could hold the blocked task if they were
@@ -274,9 +276,9 @@ func (g *grower) grow() {
 		}
 		c, v := g.fewest(m)
 		if c != nil {
-			g.yes(c)
+			g.found.yes(c)
 		} else {
-			g.no(m.change(g.workload.missing()), v)
+			g.found.no(m.change(g.workload.missing()), v)
 		}
 	}
 }

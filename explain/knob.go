@@ -19,8 +19,10 @@ type Knob struct {
 
 // turner turns knobs.
 type turner struct {
-	*finder
-	knobs []Knob
+	lab      *lab
+	workload *workload
+	found    *finder
+	knobs    []Knob
 }
 
 // turn tries each knob and keeps what gives up least of it.
@@ -30,7 +32,7 @@ func (t *turner) turn() {
 			text, cost, job := k.At(step)
 			return &change{SmallerAsk, text, cost, t.replace(job)}
 		}
-		if c := t.largest(k.Steps, at); c != nil {
+		if c := t.found.largest(k.Steps, at); c != nil {
 			c.text += t.landing(c)
 		}
 	}
@@ -74,7 +76,7 @@ func (t *turner) turnAndGrow() {
 					for ; n > 1 && t.lab.try(c, m.change(n-1)).fits; n-- {
 						nodes = m.change(n - 1)
 					}
-					t.tryJoined(join([]*change{c, nodes}))
+					t.found.tryJoined(join([]*change{c, nodes}))
 					return
 				}
 			}

@@ -10,7 +10,9 @@ import (
 
 // relaxer tries the request without one of its conditions.
 type relaxer struct {
-	*finder
+	lab      *lab
+	workload *workload
+	found    *finder
 }
 
 func (r *relaxer) relax() {
@@ -20,8 +22,8 @@ func (r *relaxer) relax() {
 		}
 		// Nodes are of no interest where the attempt ended before any was looked at,
 		// nor are closed ones that do not help.
-		if v := r.try(c); !v.fits && r.workload.attempt.Before == nil && c.kind != OpenNodes {
-			r.no(c, v)
+		if v := r.found.try(c); !v.fits && r.workload.attempt.Before == nil && c.kind != OpenNodes {
+			r.found.no(c, v)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 // shrinker makes the request smaller, each time along one line, and keeps the largest
 // that fits.
 type shrinker struct {
-	*finder
+	workload *workload
+	found    *finder
 }
 
 func (k *shrinker) shrink() {
@@ -19,19 +20,19 @@ func (k *shrinker) shrink() {
 	if s.Served() {
 		return // what it asks of devices follows from what it is: see turn
 	}
-	k.largest(k.fewerMembers())
+	k.found.largest(k.fewerMembers())
 	if s.Need.Devices > 1 && !s.Need.WholeNode {
-		k.largest(k.fewerDevices())
+		k.found.largest(k.fewerDevices())
 	}
 	if s.Need.Memory > 0 {
-		k.largest(k.lessDeviceMemory())
+		k.found.largest(k.lessDeviceMemory())
 	}
 	if s.Need.Share > 0 {
-		k.largest(k.smallerShare())
+		k.found.largest(k.smallerShare())
 	}
 	for _, a := range s.Resources {
 		if a.Value > 0 && a.Name != podSlots {
-			k.largest(k.lessOf(a.Name))
+			k.found.largest(k.lessOf(a.Name))
 		}
 	}
 }

@@ -174,7 +174,7 @@ func Why(q Question) (*Report, error) {
 		if q.Knobs != nil {
 			knobs = q.Knobs(q.Workload)
 		}
-		found := &finder{lab: l, workload: w, phrases: sim.Phrases}
+		found := &finder{lab: l, phrases: sim.Phrases}
 		r.Conflict = found.seek(c, knobs)
 		r.Tried, r.Trials = l.tries, found.trials()
 	}
