@@ -138,12 +138,12 @@ func (k *classes) audit(nodes []*Node) (count int) {
 // audit counts the tasks of the class; -1 where it says what is not so.
 func (c *class) audit(nodes []*Node) (count int) {
 	takings := map[taking]int{}
-	if len(c.byAge) != len(c.nodes) || len(c.nodes) == 0 {
+	if len(c.byAge.Items) != len(c.nodes) || len(c.nodes) == 0 {
 		return -1
 	}
-	for i, r := range c.byAge {
+	for i, r := range c.byAge.Items {
 		n := nodes[r.slot]
-		if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.place != i || r.before(c.byAge[max(0, i-1)/2]) {
+		if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.place != i || r.before(c.byAge.Items[max(0, i-1)/2]) {
 			return -1
 		}
 		now := running{slot: r.slot, name: r.name, place: i}

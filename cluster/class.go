@@ -2,9 +2,10 @@ package cluster
 
 import (
 	"cmp"
-	stdheap "container/heap"
 	"maps"
 	"slices"
+
+	"github.com/berth-project/berth/heap"
 )
 
 // Class is what decides first about whether a job may be evicted for another.
@@ -31,9 +32,9 @@ type OnNode struct {
 type class struct {
 	Class
 	nodes   map[int]*running // by slot
-	byAge   ages             // a heap: the newest first
-	takings map[taking]int   // how many nodes are of each
-	least   taking           // of these
+	byAge   heap.Heap[*running]
+	takings map[taking]int // how many nodes are of each
+	least   taking         // of these
 }
 
 // running is what runs of a class on one node.
@@ -113,7 +114,7 @@ func (k *classes) at(c Class) (int, bool) {
 // Nodes is Classes.Nodes.
 func (k *classes) Nodes(c Class, visit func(slot int, k OnNode)) {
 	if in := k.find(c); in != nil {
-		for _, r := range in.byAge {
+		for _, r := range in.byAge.Items {
 			visit(r.slot, r.onNode())
 		}
 	}
@@ -149,10 +150,10 @@ func (k *classes) Least(c Class) int64 {
 // first is the first by age that is not to be skipped. Those that may come next are the
 // ones below nodes that are skipped.
 func (c *class) first(skip func(slot int) bool) *running {
-	if r := c.byAge[0]; !skip(r.slot) {
+	if r := c.byAge.Items[0]; !skip(r.slot) {
 		return r // so it is at first
 	}
-	next := []*running{c.byAge[0]}
+	next := []*running{c.byAge.Items[0]}
 	for len(next) > 0 {
 		best := 0
 		for i, r := range next {
@@ -166,33 +167,17 @@ func (c *class) first(skip func(slot int) bool) *running {
 		}
 		next = slices.Delete(next, best, best+1)
 		for _, below := range [...]int{2*r.place + 1, 2*r.place + 2} {
-			if below < len(c.byAge) {
-				next = append(next, c.byAge[below])
+			if below < len(c.byAge.Items) {
+				next = append(next, c.byAge.Items[below])
 			}
 		}
 	}
 	return nil
 }
 
-// ages is a heap of nodes, each of which knows its place.
-type ages []*running
-
-func (a ages) Len() int           { return len(a) }
-func (a ages) Less(i, j int) bool { return a[i].before(a[j]) }
-func (a ages) Swap(i, j int) {
-	a[i], a[j] = a[j], a[i]
-	a[i].place, a[j].place = i, j
-}
-func (a *ages) Push(x any) {
-	r := x.(*running)
-	r.place = len(*a)
-	*a = append(*a, r)
-}
-func (a *ages) Pop() any {
-	last := len(*a) - 1
-	r := (*a)[last]
-	(*a)[last], *a = nil, (*a)[:last]
-	return r
+// newByAge is an empty heap of nodes, the newest first, each of which knows its place.
+func newByAge() heap.Heap[*running] {
+	return heap.Heap[*running]{Before: (*running).before, Moved: func(r *running, place int) { r.place = place }}
 }
 
 // count counts nodes that are of the kind.
@@ -227,11 +212,12 @@ func (k taking) and(o taking) taking {
 }
 
 func (c *class) clone() *class {
-	out := &class{Class: c.Class, nodes: make(map[int]*running, len(c.nodes)), byAge: make(ages, len(c.byAge)), takings: maps.Clone(c.takings), least: c.least}
-	parts := make([]running, len(c.byAge))
-	for i, r := range c.byAge {
+	out := &class{Class: c.Class, nodes: make(map[int]*running, len(c.nodes)), byAge: newByAge(), takings: maps.Clone(c.takings), least: c.least}
+	out.byAge.Items = make([]*running, len(c.byAge.Items))
+	parts := make([]running, len(c.byAge.Items))
+	for i, r := range c.byAge.Items {
 		parts[i] = *r
-		out.byAge[i], out.nodes[r.slot] = &parts[i], &parts[i]
+		out.byAge.Items[i], out.nodes[r.slot] = &parts[i], &parts[i]
 	}
 	return out
 }
@@ -249,7 +235,7 @@ func (k *classes) list(t *Task, by int) {
 	name := t.Job.Class()
 	c := k.find(name)
 	if c == nil {
-		c = &class{Class: name, nodes: map[int]*running{}, takings: map[taking]int{}}
+		c = &class{Class: name, nodes: map[int]*running{}, byAge: newByAge(), takings: map[taking]int{}}
 		at, _ := k.at(name)
 		k.byQueue[name.Queue] = slices.Insert(k.byQueue[name.Queue], at, c)
 	}
@@ -266,7 +252,7 @@ func (k *classes) list(t *Task, by int) {
 	switch {
 	case r.count == 0:
 		delete(c.nodes, r.slot)
-		stdheap.Remove(&c.byAge, r.place)
+		c.byAge.Remove(r.place)
 		if c.count(was, -1); len(c.nodes) == 0 {
 			k.drop(name)
 		}
@@ -278,7 +264,7 @@ func (k *classes) list(t *Task, by int) {
 	}
 	if r.whole = r.elastic == 0; first {
 		c.count(r.taking, +1)
-		stdheap.Push(&c.byAge, r)
+		c.byAge.Push(r)
 		return
 	}
 	if r.taking != was {
@@ -286,7 +272,7 @@ func (k *classes) list(t *Task, by int) {
 		c.count(was, -1)
 	}
 	if r.newest != newest {
-		stdheap.Fix(&c.byAge, r.place)
+		c.byAge.Fix(r.place)
 	}
 }
 

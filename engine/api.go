@@ -48,21 +48,18 @@ func (s *Session) ChargeStill(q *cluster.Queue, tasks []*cluster.Task, resource 
 
 // Lacking are the pending tasks that the minimum needs, in the order they are placed.
 func (s *Session) Lacking(alt *cluster.Alternative) []*cluster.Task {
-	lacks := s.shortage(nil)
-	return lacks.of(alt)
+	return s.shortage(nil).of(alt)
 }
 
 // Lacks are the tasks that the job's turn is for, in the first form that would be
 // tried: those that its minimum needs or, where it has its minimum, the next one.
 func (s *Session) Lacks(job *cluster.Job) []*cluster.Task {
-	lacks := s.shortage(nil)
-	return lacks.lacks(job)
+	return s.shortage(nil).lacks(job)
 }
 
 // CompareTasks orders tasks of a job: by the hooks, then as they were written.
 func (s *Session) CompareTasks(a, b *cluster.Task) int {
-	order := s.shortage(nil)
-	return order.compare(a, b)
+	return s.shortage(nil).compare(a, b)
 }
 
 // Order sorts pending jobs by when their turn comes, as long as none is placed.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/berth-project/berth/nearest"
@@ -51,10 +52,8 @@ func (s *schema) Decode(into any) error {
 // fields notes those of a struct. The value is the zero Value where the struct is
 // there only if somebody writes it, so that there are no defaults.
 func (s *schema) fields(prefix string, t reflect.Type, v reflect.Value) {
-	for _, outer := range s.open {
-		if outer == t {
-			return // a type that has itself as a part
-		}
+	if slices.Contains(s.open, t) {
+		return // a type that has itself as a part
 	}
 	s.open = append(s.open, t)
 	defer func() { s.open = s.open[:len(s.open)-1] }()

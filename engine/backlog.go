@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/heap"
 )
 
 // backlog is the pending jobs as patient sessions see them, kept from session to
@@ -24,7 +25,7 @@ type backlog struct {
 	lanes   []*lane   // by slot of the queue; nil: none yet
 	asked   map[*cluster.Shape]*asked
 	ids     []int // of shapes, to reuse
-	timers  timers
+	timers  heap.Heap[*bucket]
 	blocked map[string][]*bucket // by the queue whose bounds are in the way
 	replica map[string][]*bucket // by set
 	kinds   []cluster.Device
@@ -51,7 +52,7 @@ type backlog struct {
 
 func newBacklog(s cluster.View) *backlog {
 	return &backlog{
-		view: s, asked: map[*cluster.Shape]*asked{}, blocked: map[string][]*bucket{}, replica: map[string][]*bucket{},
+		view: s, timers: newTimers(), asked: map[*cluster.Shape]*asked{}, blocked: map[string][]*bucket{}, replica: map[string][]*bucket{},
 		shapeIDs: map[*cluster.Shape]uint64{},
 	}
 }
@@ -156,6 +157,9 @@ func (b *backlog) lane(j *cluster.Job) *lane {
 	l := b.lanes[q.Slot()]
 	if l == nil {
 		l = &lane{backlog: b, buckets: map[string]*bucket{}, asks: map[*asked][]*bucket{}}
+		l.called.Before = func(x, y *bucket) bool { return b.compareWaiters(x.pick, y.pick) < 0 }
+		l.parked.lane = l
+		l.parked.buckets.Before = func(x, y *bucket) bool { return b.compareWaiters(x.ahead, y.ahead) < 0 }
 		b.lanes[q.Slot()] = l
 	}
 	l.queue = q
@@ -177,7 +181,7 @@ func (b *backlog) remove(e *waiter) {
 	k := e.bucket
 	if k == nil {
 		if e.arrived {
-			e.lane.arrivals = slices.DeleteFunc(e.lane.arrivals, func(o *waiter) bool { return o == e })
+			e.lane.arrivals = without(e.lane.arrivals, e)
 		}
 		e.arrived = false
 		return
@@ -203,8 +207,8 @@ func (b *backlog) remove(e *waiter) {
 	}
 }
 
-func without(list []*bucket, k *bucket) []*bucket {
-	return slices.DeleteFunc(list, func(o *bucket) bool { return o == k })
+func without[T comparable](list []T, item T) []T {
+	return slices.DeleteFunc(list, func(o T) bool { return o == item })
 }
 
 func (b *backlog) unblock(k *bucket) {

@@ -13,7 +13,7 @@ const maxOpened = 64
 // enter adds the classes that might have victims. As long as no node of a class is
 // opened, one entry stands for all of them: what the cheapest of them costs at least.
 // Where the order of nodes is not by age, as with moves, all nodes enter at once.
-func (h *heap) enter(w *nodewise) {
+func (h *nodeHeap) enter(w *nodewise) {
 	var classes []cluster.Class
 	w.view.Classes().Visit(func(c cluster.Class) bool {
 		if w.exits.class == nil || w.exits.class(c) {
@@ -26,15 +26,15 @@ func (h *heap) enter(w *nodewise) {
 		if w.exits.way&moving != 0 || h.in != nil {
 			h.flood(w, classes[i])
 		} else if e := &entries[i]; h.stand(w, e, &classes[i]) {
-			h.entries = append(h.entries, e)
+			h.entries.Append(e)
 		}
 	}
-	h.order(w)
+	h.entries.Init()
 }
 
 // open brings the node that the class comes to next into the heap, with the bound that
 // its tasks give.
-func (h *heap) open(w *nodewise, t *cluster.Task, e *entryPlan, ask verdict) {
+func (h *nodeHeap) open(w *nodewise, t *cluster.Task, e *entryPlan, ask verdict) {
 	if e.opened++; e.opened > maxOpened {
 		h.flood(w, *e.class)
 		return
@@ -42,19 +42,14 @@ func (h *heap) open(w *nodewise, t *cluster.Task, e *entryPlan, ask verdict) {
 	if !h.seen(e.slot) {
 		h.refine(w, t, e.slot, ask)
 	}
-	h.next(w, e)
-}
-
-// next puts the class back with the bound of the nodes that are not opened.
-func (h *heap) next(w *nodewise, e *entryPlan) {
-	if h.stand(w, e, e.class) {
-		h.push(w, e)
+	if h.stand(w, e, e.class) { // it comes back with the bound of the nodes that are not opened
+		h.entries.Push(e)
 	}
 }
 
 // stand has the entry stand for the nodes of the class that are not opened. It reports
 // whether there are any.
-func (h *heap) stand(w *nodewise, e *entryPlan, c *cluster.Class) bool {
+func (h *nodeHeap) stand(w *nodewise, e *entryPlan, c *cluster.Class) bool {
 	slot, least, found := w.view.Classes().Newest(*c, h.seen)
 	if found {
 		e.slot, e.class, e.cost = slot, c, h.least(w, *c, &least)
@@ -63,14 +58,14 @@ func (h *heap) stand(w *nodewise, e *entryPlan, c *cluster.Class) bool {
 }
 
 // seen reports whether the node is or was in the heap.
-func (h *heap) seen(slot int) bool {
+func (h *nodeHeap) seen(slot int) bool {
 	_, seen := h.current[slot]
 	return seen
 }
 
 // least is what it costs at least to evict one of these. Classes do not know what
 // plugins say of their tasks, which may be 0.
-func (h *heap) least(w *nodewise, c cluster.Class, k *cluster.OnNode) cost {
+func (h *nodeHeap) least(w *nodewise, c cluster.Class, k *cluster.OnNode) cost {
 	out := cost{tier: strength(tierOf(w.view, c.Queue)), priority: c.Priority, tasks: int32(k.Tasks), beyond: max(0, k.Freed-h.need), young: min(0, -k.Newest)}
 	if k.Whole {
 		out.jobs = 1
@@ -79,7 +74,7 @@ func (h *heap) least(w *nodewise, c cluster.Class, k *cluster.OnNode) cost {
 }
 
 // flood brings all nodes of the class into the heap.
-func (h *heap) flood(w *nodewise, c cluster.Class) {
+func (h *nodeHeap) flood(w *nodewise, c cluster.Class) {
 	var fresh []entryPlan
 	w.view.Classes().Nodes(c, func(slot int, k cluster.OnNode) {
 		if n := w.view.At(slot); h.in != nil && !h.in.has(n) || !h.enough(n) {
@@ -99,14 +94,14 @@ func (h *heap) flood(w *nodewise, c cluster.Class) {
 	})
 	for i := range fresh {
 		h.current[fresh[i].slot] = &fresh[i]
-		h.entries = append(h.entries, &fresh[i])
+		h.entries.Append(&fresh[i])
 	}
-	h.order(w)
+	h.entries.Init()
 }
 
 // enough reports whether the node would have as much of devices as the shape requests
 // at least, if all left it that may.
-func (h *heap) enough(n *cluster.Node) bool {
+func (h *nodeHeap) enough(n *cluster.Node) bool {
 	return n.Leavable() >= h.need || n.Leavable()+idleOn(n) >= h.need
 }
 
@@ -120,11 +115,11 @@ func (c *cost) lower(o *cost) {
 }
 
 // check fails the session where a node was left out that has victims.
-func (h *heap) check(w *nodewise, t *cluster.Task, ask verdict) {
+func (h *nodeHeap) check(w *nodewise, t *cluster.Task, ask verdict) {
 	every, any := *w, *w.exits
 	every.exits, any.class = &any, nil // every task is asked about
 	w.view.Recent().Nodes(0, func(slot int) {
-		if h.bound(&every, t, slot, ask) != nil && !slices.ContainsFunc(h.entries, func(e *entryPlan) bool {
+		if h.bound(&every, t, slot, ask) != nil && !slices.ContainsFunc(h.entries.Items, func(e *entryPlan) bool {
 			return e.slot == slot || e.class != nil && w.view.Classes().RunOn(*e.class, slot)
 		}) {
 			w.fault.fail("engine", "node %s has room for task %s if others are evicted, and none of their classes might be", w.view.At(slot).Name, t.ID)

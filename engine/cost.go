@@ -149,11 +149,7 @@ func (st *Statement) beyond(checkpoint int) int64 {
 			continue
 		}
 		// What was free before, or was left by victims that move, is idle now or was taken.
-		idle := int64(0)
-		for d := range t.node.Devices {
-			idle += int64(max(0, t.node.Devices[d].FreeMilli()))
-		}
-		before := idle + t.taken - t.evicted
+		before := idleOn(t.node) + t.taken - t.evicted
 		sum += max(0, t.evicted-max(0, t.taken-before))
 	}
 	return sum

@@ -84,7 +84,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.promises = promises{clerk: s.clerk, hold: o.Hold}
 	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}
 	s.retirement = retirement{clerk: s.clerk, finder: s.finder}
-	s.victims, s.heaps = &victims{view: view, hooks: s.Hooks, clerk: s.clerk}, &heaps{}
+	s.victims, s.heaps = &victims{view: view, hooks: s.Hooks, clerk: s.clerk}, &nodeHeaps{}
 	e.register(s)
 	staticFirst(s.Hooks.shapeFilters)
 	if o.Timings != nil {

@@ -9,15 +9,8 @@ import (
 
 // everyPlan compares all plans of a cluster that is small enough.
 type everyPlan struct {
-	want     *want
-	exits    *exits
-	leaver   *leaver
-	trial    *trial
-	accounts *accounts
-	hosts    *hosts
-	view     cluster.View
-	stmt     *Statement
-	fault    *fault
+	planning
+	exits *exits
 }
 
 // few are the tasks that might leave, where they and the nodes are so few that all
@@ -28,7 +21,7 @@ func (a *everyPlan) few() []rival {
 	if !small(a.view) {
 		return nil
 	}
-	line := a.exits.line(maxUnsure, false)
+	line := a.leaver.victims.rivals(a.want.job, maxUnsure, nil)
 	if line == nil {
 		line = a.leaver.victims.rivals(a.want.job, maxUnsure, func(t *cluster.Task) bool { return a.matters(t.Job) && a.exits.leavable(t) })
 	}
@@ -49,15 +42,7 @@ func small(s cluster.View) bool { return len(s.Nodes()) <= maxSmall }
 // matters reports whether the job has a task where one that is lacking might be
 // placed. Where the limit of a queue is in the way, every job matters.
 func (a *everyPlan) matters(j *cluster.Job) bool {
-	if a.want.bounded {
-		return true
-	}
-	for _, t := range j.Tasks() {
-		if t.Runs() && a.hosts.has(t.Node) {
-			return true
-		}
-	}
-	return false
+	return a.want.bounded || slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Runs() && a.hosts.has(t.Node) })
 }
 
 // hosts are the nodes on which some task that is lacking might be placed.
@@ -70,12 +55,7 @@ type hosts struct {
 func (h *hosts) has(n *cluster.Node) bool {
 	if h.nodes == nil {
 		h.nodes = map[*cluster.Node]bool{}
-		var shapes []*cluster.Shape
-		for _, t := range h.want.lacks {
-			if slices.Contains(shapes, t.Shape) {
-				continue
-			}
-			shapes = append(shapes, t.Shape)
+		for _, t := range oneOfEachShape(h.want.lacks) {
 			ask := h.finder.verdicts(t)
 			for _, n := range h.finder.view.Nodes() {
 				if rejected, transient := ask(n); !rejected || transient {
@@ -85,12 +65,6 @@ func (h *hosts) has(n *cluster.Node) bool {
 		}
 	}
 	return h.nodes[n]
-}
-
-// enough reports whether what is free and what the tasks give back is as much as
-// is lacking of devices, whatever their names: sums first, search last.
-func (a *everyPlan) enough(evicted []*cluster.Task) bool {
-	return a.accounts.free()+freed(evicted) >= a.accounts.devicesLacking(a.want.lacks)
 }
 
 // set is some of the rivals, and what they cost at least.
@@ -171,7 +145,9 @@ func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *r
 			break
 		}
 		tasks := s.of(all)
-		if p != Move && !a.enough(tasks) {
+		// Sums first, search last: what is free and what the tasks give back must be as
+		// much as is lacking of devices, whatever their names.
+		if p != Move && a.accounts.free()+freed(tasks) < a.accounts.devicesLacking(a.want.lacks) {
 			continue
 		}
 		plan := a.order(tasks, p)
@@ -223,10 +199,8 @@ func (a *everyPlan) withMovers(plan []*Victim, evicts set, sets []set, all []riv
 func (a *everyPlan) wouldFit(plan []*Victim, all []rival) bool {
 	mark := a.stmt.Checkpoint()
 	defer a.stmt.Rollback(mark)
-	for _, v := range plan {
-		if !a.leaver.leave(v) {
-			return false
-		}
+	if !a.leaver.leaveInOrder(plan) {
+		return false
 	}
 	for i := range all {
 		if c := &all[i]; c.moves && c.task.Runs() {
@@ -274,18 +248,13 @@ func (a *everyPlan) order(leaving []*cluster.Task, p Purpose) []*Victim {
 
 // wholeJobs are the masks of those tasks that are all that runs of their job.
 func wholeJobs(all []rival) []uint32 {
-	masks, bound := map[*cluster.Job]uint32{}, map[*cluster.Job]int{}
+	masks := map[*cluster.Job]uint32{}
 	for i := range all {
 		masks[all[i].task.Job] |= 1 << i
 	}
 	var out []uint32
 	for j, mask := range masks {
-		for _, t := range j.Tasks() {
-			if t.Runs() {
-				bound[j]++
-			}
-		}
-		if bits.OnesCount32(mask) == bound[j] {
+		if bits.OnesCount32(mask) == len(wholeJob(j, Reclaim).Tasks) {
 			out = append(out, mask)
 		}
 	}

@@ -39,10 +39,7 @@ func (e *explainer) tasksDecide(t *cluster.Task) bool {
 }
 
 func (e *explainer) summary(t *cluster.Task, in *scope, byScan bool, later uint64) *Attempt {
-	a := &Attempt{Task: unplaced(t), Nodes: len(e.finder.view.Nodes())}
-	if in != nil {
-		a.Nodes = len(e.finder.members(in))
-	}
+	a := &Attempt{Task: unplaced(t), Nodes: len(e.finder.members(in))}
 	if byScan {
 		e.explainScan(a, t, in)
 	} else {

@@ -279,19 +279,10 @@ func (g *gang) explain(t *cluster.Task, p *part) *Attempt {
 	return a
 }
 
-// ownDoing reports whether nobody but the gang itself stands in the way of any of
-// its tasks: where others are in the way of one, another may make room by going elsewhere.
+// ownDoing reports whether nothing but the gang itself is in the way of any of its tasks.
+// Where other jobs are in the way of one task, another may make room by being elsewhere.
 func (g *gang) ownDoing() bool {
-	var asked []*cluster.Shape
-	for _, t := range g.alt.Tasks {
-		if !slices.Contains(asked, t.Shape) {
-			asked = append(asked, t.Shape)
-			if !g.placer.explainer.alone(g.alt, t) {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(oneOfEachShape(g.alt.Tasks), func(t *cluster.Task) bool { return !g.placer.explainer.alone(g.alt, t) })
 }
 
 func (g *gang) fail(a *Attempt) {

@@ -157,15 +157,7 @@ type Hooks struct {
 
 // staticFirst puts static filters before the others, each kind in profile order.
 func staticFirst(filters []hook[ShapeFilter]) {
-	slices.SortStableFunc(filters, func(a, b hook[ShapeFilter]) int {
-		switch {
-		case a.static == b.static:
-			return 0
-		case a.static:
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(filters, func(a, b hook[ShapeFilter]) int { return trueFirst(a.static, b.static) })
 	for i := range filters {
 		filters[i].order = i
 	}

@@ -20,7 +20,7 @@ func (s *Session) shortage(growing *cluster.Job) shortage {
 
 // minima are the sets of tasks that room is looked for: those that the minimum
 // needs in the order they are placed and, where others would do too, the smallest.
-func (l *shortage) minima(alt *cluster.Alternative) [][]*cluster.Task {
+func (l shortage) minima(alt *cluster.Alternative) [][]*cluster.Task {
 	first := l.sorted(alt, l.compare)
 	if len(first) == 0 {
 		return nil
@@ -38,18 +38,18 @@ func (l *shortage) minima(alt *cluster.Alternative) [][]*cluster.Task {
 }
 
 // of are the pending tasks that the minimum needs, in the order they are placed.
-func (l *shortage) of(alt *cluster.Alternative) []*cluster.Task {
+func (l shortage) of(alt *cluster.Alternative) []*cluster.Task {
 	return l.sorted(alt, l.compare)
 }
 
 // sorted are the same, in the order given.
-func (l *shortage) sorted(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
+func (l shortage) sorted(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
 	return l.made(alt, l.wanted(alt, nil), order)
 }
 
 // made are those where the minimum is made of the subgroups that are wanted. Of a
 // job that grows, it is the next task beyond the minimum.
-func (l *shortage) made(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
+func (l shortage) made(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
 	var pending []*cluster.Task
 	short, parts := alt.Min, make([]int, len(alt.Subgroups))
 	for i := range parts {
@@ -104,7 +104,7 @@ func needed(pending []*cluster.Task, short int, parts []int) []*cluster.Task {
 }
 
 // compare orders tasks of a job: by the hooks, then as they were written.
-func (l *shortage) compare(a, b *cluster.Task) int {
+func (l shortage) compare(a, b *cluster.Task) int {
 	for _, h := range l.hooks.taskOrders {
 		if c := h.fn(a, b); c != 0 {
 			return c
@@ -115,7 +115,7 @@ func (l *shortage) compare(a, b *cluster.Task) int {
 
 // lacks are the tasks that the job's turn is for, in the first form that would be
 // tried: those that its minimum needs or, where it has its minimum, the next one.
-func (l *shortage) lacks(job *cluster.Job) []*cluster.Task {
+func (l shortage) lacks(job *cluster.Job) []*cluster.Task {
 	for _, forms := range choices(job) {
 		if tasks := forms[0].Tasks; len(tasks) == 1 && tasks[0].Status == cluster.Pending {
 			return tasks // most jobs are such, and this is asked often
@@ -132,7 +132,7 @@ func (l *shortage) lacks(job *cluster.Job) []*cluster.Task {
 }
 
 // next is the first pending task in the order they are placed; nil: there is none.
-func (l *shortage) next(alt *cluster.Alternative) *cluster.Task {
+func (l shortage) next(alt *cluster.Alternative) *cluster.Task {
 	var next *cluster.Task
 	for _, t := range alt.Tasks {
 		if t.Status == cluster.Pending && (next == nil || l.compare(t, next) < 0) {
@@ -144,7 +144,7 @@ func (l *shortage) next(alt *cluster.Alternative) *cluster.Task {
 
 // freeFor reports whether as much is free, wherever it is, as some form of the
 // job lacks of devices for its minimum: if not, moving others is of no use.
-func (l *shortage) freeFor(job *cluster.Job) bool {
+func (l shortage) freeFor(job *cluster.Job) bool {
 	for i := range job.Alternatives {
 		if job.Chosen >= 0 && i != job.Chosen || job.Chosen < 0 && job.Alternatives[i].Running {
 			continue
@@ -158,7 +158,7 @@ func (l *shortage) freeFor(job *cluster.Job) bool {
 
 // otherSubgroups are the tasks that the minimum lacks where one of the subgroups that
 // it is made of is left to others.
-func (l *shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
+func (l shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
 	wanted := l.wanted(alt, nil)
 	if wanted == nil {
 		return nil
@@ -183,7 +183,7 @@ func (l *shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
 }
 
 // wanted says which subgroups make the minimum, without those that are excluded; nil: all.
-func (l *shortage) wanted(alt *cluster.Alternative, excluded []bool) []bool {
+func (l shortage) wanted(alt *cluster.Alternative, excluded []bool) []bool {
 	if !alt.Nested() {
 		return nil
 	}

@@ -1,10 +1,8 @@
 package engine
 
 import (
-	stdheap "container/heap"
-	"slices"
-
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/heap"
 )
 
 // lane is the backlog of one queue.
@@ -26,27 +24,13 @@ type lane struct {
 	guards     bitset  // backlog.since when the guard was set
 
 	// While a session runs:
-	called   []*bucket  // heap of those that something may have helped
-	cursor   turn       // the last that was looked at: those before it had theirs; no job: none was
-	taken    bool       // it had its own
-	parked   parkedHeap // once the lane had a turn: all buckets with jobs that have not
-	gathered int        // how many of the fresh shapes were looked up
-	sure     bool       // it is in line for more than fresh shapes
-	passed   bool       // its turn is over
-}
-
-// The heap of called buckets, in the order of the jobs that they would try.
-func (l *lane) Len() int { return len(l.called) }
-func (l *lane) Less(i, j int) bool {
-	return l.backlog.compareWaiters(l.called[i].pick, l.called[j].pick) < 0
-}
-func (l *lane) Swap(i, j int) { l.called[i], l.called[j] = l.called[j], l.called[i] }
-func (l *lane) Push(x any)    { l.called = append(l.called, x.(*bucket)) }
-func (l *lane) Pop() any {
-	n := len(l.called) - 1
-	k := l.called[n]
-	l.called[n], l.called = nil, l.called[:n]
-	return k
+	called   heap.Heap[*bucket] // that something may have helped, in the order of the jobs that they would try
+	cursor   turn               // the last that was looked at: those before it had theirs; no job: none was
+	taken    bool               // it had its own
+	parked   parkedHeap         // once the lane had a turn: all buckets with jobs that have not
+	gathered int                // how many of the fresh shapes were looked up
+	sure     bool               // it is in line for more than fresh shapes
+	passed   bool               // its turn is over
 }
 
 // call puts the bucket in line with its first job whose turn is still to come.
@@ -56,7 +40,7 @@ func (l *lane) call(k *bucket) {
 	}
 	if e := l.after(k); e != nil {
 		k.pick, k.called = e, true
-		stdheap.Push(l, k)
+		l.called.Push(k)
 	}
 }
 
@@ -109,8 +93,8 @@ func (l *lane) goal() *waiter {
 	if len(l.arrivals) > 0 {
 		goal = l.arrivals[0]
 	}
-	if len(l.called) > 0 && (goal == nil || l.backlog.compareWaiters(l.called[0].pick, goal) < 0) {
-		goal = l.called[0].pick
+	if len(l.called.Items) > 0 && (goal == nil || l.backlog.compareWaiters(l.called.Items[0].pick, goal) < 0) {
+		goal = l.called.Items[0].pick
 	}
 	return goal
 }
@@ -118,21 +102,16 @@ func (l *lane) goal() *waiter {
 // front is the first whose turn is still to come, of all or of those to be tried.
 func (l *lane) front(tried bool) *waiter {
 	first := l.goal()
-	offer := func(e *waiter) {
-		if first == nil || l.backlog.compareWaiters(e, first) < 0 {
-			first = e
-		}
-	}
+	var parked *waiter
 	switch {
 	case tried:
 	case l.cursor.job == nil:
-		if e := l.first(); e != nil {
-			offer(e)
-		}
+		parked = l.first()
 	default:
-		if e := l.parked.front(l); e != nil {
-			offer(e)
-		}
+		parked = l.parked.front()
+	}
+	if parked != nil && (first == nil || l.backlog.compareWaiters(parked, first) < 0) {
+		first = parked
 	}
 	if first != nil && l.cursor.job != nil {
 		l.cursor, l.taken = first.turn, false
@@ -160,7 +139,7 @@ func (l *lane) first() *waiter {
 // something may have helped it, or it was not tried before.
 func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 	l.gather()
-	if len(l.arrivals)+len(l.called) == 0 {
+	if len(l.arrivals)+len(l.called.Items) == 0 {
 		if l.end(); alone || l.backlog.turns.contender(l.queue).depth == 0 {
 			return nil, false
 		}
@@ -175,8 +154,8 @@ func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
 		return e.job, true
 	}
 	k := e.bucket
-	if len(l.called) > 0 && l.called[0] == k && k.pick == e {
-		stdheap.Pop(l)
+	if len(l.called.Items) > 0 && l.called.Items[0] == k && k.pick == e {
+		l.called.Pop()
 		k.called = false
 		try = k.forced || k.helped(l.backlog)
 	}
@@ -194,11 +173,10 @@ func (l *lane) end() {
 
 // rest ends the lane's part in a session.
 func (l *lane) rest() {
-	for _, k := range l.called {
+	for _, k := range l.called.Items {
 		k.called, k.forced = false, false
 	}
-	clear(l.called)
-	l.called = l.called[:0]
+	l.called.Clear()
 	l.parked.rest()
 	l.cursor, l.taken, l.gathered, l.sure, l.passed = turn{}, false, 0, false, false
 }
@@ -227,8 +205,7 @@ func (l *lane) unlist(k *bucket) {
 		if k.permanent {
 			a.permanent--
 		}
-		l.asks[a] = slices.DeleteFunc(l.asks[a], func(o *bucket) bool { return o == k })
-		if len(l.asks[a]) == 0 {
+		if l.asks[a] = without(l.asks[a], k); len(l.asks[a]) == 0 {
 			delete(l.asks, a)
 			l.shapes.unset(a.id)
 		}

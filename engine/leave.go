@@ -33,10 +33,8 @@ type exits struct {
 // job is evicted after its surplus, so both have the same purpose.
 func (l *leaver) leaveAll(plan []*Victim) bool {
 	mark := l.stmt.Checkpoint()
-	for _, v := range plan {
-		if !l.leave(v) {
-			return false
-		}
+	if !l.leaveInOrder(plan) {
+		return false
 	}
 	for preempted := 0; ; {
 		preempts := map[*cluster.Job]bool{}
@@ -73,6 +71,11 @@ func (l *leaver) leaveAll(plan []*Victim) bool {
 			rest = left
 		}
 	}
+}
+
+// leaveInOrder makes the victims leave one after the other, up to the first that may not.
+func (l *leaver) leaveInOrder(plan []*Victim) bool {
+	return !slices.ContainsFunc(plan, func(v *Victim) bool { return !l.leave(v) })
 }
 
 // leave makes the victim leave if it still may: those before it have changed what
@@ -166,10 +169,11 @@ func (l *leaver) note(p Purpose, s *Spared, v *Victim) {
 // prepare asks the hooks of each purpose for which something might leave.
 func (l *leaver) prepare(means []Means, refusal *Refusal) {
 	w := l.want
+	tried := refusal.of(w.alternative)
+	if tried == nil || tried.Never || !slices.ContainsFunc(tried.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 }) {
+		means = nil // room that others leave does not help
+	}
 	for _, m := range means {
-		if !refusal.evictable(w.alternative) {
-			continue
-		}
 		l.reasons[m.Purpose] = m.Reason
 		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
 			l.might[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last)
@@ -177,7 +181,7 @@ func (l *leaver) prepare(means []Means, refusal *Refusal) {
 			refusal.spare(m.Purpose, true, nil)
 		}
 	}
-	if w.limited = refusal.limited(w.alternative); w.limited && !l.can(evicting) {
+	if w.limited = tried != nil && tried.Before != nil; w.limited && !l.can(evicting) {
 		l.may[Move] = nil // moving others does not change what a queue may have
 	}
 }
@@ -241,15 +245,6 @@ func (e *exits) first(line []rival, size int) []*Victim {
 		}
 	}
 	return plan
-}
-
-// line are all rivals in order, or only those that might leave in this way; nil where
-// there are more than most.
-func (e *exits) line(most int, might bool) []rival {
-	if !might {
-		return e.leaver.victims.rivals(e.leaver.want.job, most, nil)
-	}
-	return e.leaver.victims.rivals(e.leaver.want.job, most, e.leavable)
 }
 
 // leavable reports whether the task might leave in this way.

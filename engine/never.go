@@ -31,7 +31,7 @@ func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 		return true
 	}
 	most, _ = e.apart(t.Job, e.finder.view.Nodes(), e.everAny(alt.Tasks, in))
-	return most < minimumOf(alt)
+	return most < max(alt.Min, alt.Least(func(sub int) int { return alt.Subgroups[sub-1].Min }))
 }
 
 // ever is how many tasks like this one a node holds with every other job gone: none
@@ -67,12 +67,8 @@ func (e *explainer) ever(t *cluster.Task, in *scope) func(*cluster.Node) int {
 // everAny is ever for tasks of any of the shapes.
 func (e *explainer) everAny(tasks []*cluster.Task, in *scope) func(*cluster.Node) int {
 	var rooms []func(*cluster.Node) int
-	var asked []*cluster.Shape
-	for _, t := range tasks {
-		if !slices.Contains(asked, t.Shape) {
-			asked = append(asked, t.Shape)
-			rooms = append(rooms, e.ever(t, in))
-		}
+	for _, t := range oneOfEachShape(tasks) {
+		rooms = append(rooms, e.ever(t, in))
 	}
 	return func(n *cluster.Node) int {
 		sum := 0
@@ -81,6 +77,17 @@ func (e *explainer) everAny(tasks []*cluster.Task, in *scope) func(*cluster.Node
 		}
 		return sum
 	}
+}
+
+// oneOfEachShape is the first task of each shape.
+func oneOfEachShape(tasks []*cluster.Task) []*cluster.Task {
+	var out []*cluster.Task
+	for _, t := range tasks {
+		if !slices.ContainsFunc(out, func(o *cluster.Task) bool { return o.Shape == t.Shape }) {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // alone reports whether a gang has no task but its own in its way, and waits for
@@ -118,11 +125,6 @@ func (e *explainer) awaits(filters []hook[TaskFilter], t *cluster.Task, n *clust
 	}
 	r, _ := e.finder.rejectAt(filters, t, n)
 	return r != nil && r.Cure.unheld()
-}
-
-// minimumOf is how many tasks are in the minimum.
-func minimumOf(alt *cluster.Alternative) int {
-	return max(alt.Min, alt.Least(func(sub int) int { return alt.Subgroups[sub-1].Min }))
 }
 
 // leastOf is how many tasks of the shape are in the minimum, whichever tasks make

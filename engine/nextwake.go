@@ -4,8 +4,8 @@ package engine
 // refused job is tried again, a reservation expires, an evicted task is overdue, a
 // node or a task is avoided or spared no more, or a plugin asked for it. 0: never.
 func (s *Session) nextWake() int64 {
-	if b := s.engine.backlog; s.options.Patient && b != nil && len(b.timers) > 0 {
-		s.WakeAt(b.timers[0].parked.RetryAt)
+	if b := s.engine.backlog; s.options.Patient && b != nil && len(b.timers.Items) > 0 {
+		s.WakeAt(b.timers.Items[0].parked.RetryAt)
 	}
 	if hold := s.options.Hold; hold > 0 {
 		for _, t := range s.View.Nominated() {

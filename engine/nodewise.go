@@ -11,17 +11,8 @@ import (
 // nodewise searches node by node: it makes room for one task after the other, each on
 // the node where that costs least.
 type nodewise struct {
-	want     *want
-	exits    *exits
-	leaver   *leaver
-	trial    *trial
-	placer   *placer
-	finder   *finder
-	accounts *accounts
-	heaps    *heaps
-	view     cluster.View
-	stmt     *Statement
-	fault    *fault
+	planning
+	exits *exits
 
 	looks   int // nodes that were looked at closely and have no plan
 	weighed []Option
@@ -96,10 +87,8 @@ func (w *nodewise) within(in *scope) []*Victim {
 				return nil
 			}
 			w.weigh(h, t, e)
-			for _, v := range e.plan {
-				if !w.leaver.leave(v) {
-					return nil
-				}
+			if !w.leaver.leaveInOrder(e.plan) {
+				return nil
 			}
 			plan = append(plan, e.plan...)
 		}
@@ -225,10 +214,8 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 	}
 	again := func(rest []*Victim) bool {
 		w.stmt.Rollback(mark)
-		for _, v := range rest {
-			if !w.leaver.leave(v) {
-				return false
-			}
+		if !w.leaver.leaveInOrder(rest) {
+			return false
 		}
 		return w.rejection(filters, t, n) == nil
 	}
@@ -292,7 +279,7 @@ func (w *nodewise) placeOn(t *cluster.Task, n *cluster.Node) bool {
 }
 
 // weigh remembers the other nodes that would have done, to be told.
-func (w *nodewise) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
+func (w *nodewise) weigh(h *nodeHeap, t *cluster.Task, chosen *entryPlan) {
 	if len(w.weighed) >= mostNamed {
 		return
 	}
@@ -316,21 +303,21 @@ func (w *nodewise) weigh(h *heap, t *cluster.Task, chosen *entryPlan) {
 
 // heap returns the nodes for the task. Jobs that ask alike share it until something is
 // decided.
-func (w *nodewise) heap(t *cluster.Task, in *scope) *heap {
+func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
 	key := heapKey{way: w.exits.way, last: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
 		devices: w.sum(w.accounts.devicesOf(t.Shape).Name), cores: w.sum(cluster.CPU)}
 	filters, _, _ := w.finder.taskHooks(t)
 	if len(filters) > 0 {
-		return newHeap(in) // what it costs depends on where the others of the gang are
+		return newNodeHeap(w.view, in) // what it costs depends on where the others of the gang are
 	}
 	if in != nil && in.group != nil || len(w.want.job.Displaced) > 0 || w.want.job.Running() {
 		key.job = w.want.job
 	}
 	h := w.heaps.byKey[key]
 	if h == nil {
-		h = newHeap(in)
+		h = newNodeHeap(w.view, in)
 		if w.heaps.byKey == nil {
-			w.heaps.byKey = map[heapKey]*heap{}
+			w.heaps.byKey = map[heapKey]*nodeHeap{}
 		}
 		w.heaps.byKey[key] = h
 	}

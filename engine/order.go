@@ -49,6 +49,17 @@ func (o *order) compareTurns(a, b turn) int {
 	return strings.Compare(a.job.ID, b.job.ID)
 }
 
+// trueFirst puts what something is true of before what it is not true of.
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
 // lineUp puts the jobs into the lines of their queues.
 func (o *order) lineUp(jobs []*cluster.Job) *turns {
 	byQueue := map[*cluster.Queue]*list{}

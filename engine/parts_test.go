@@ -18,8 +18,8 @@ var parts = []struct {
 	types string
 }{
 	{"session", "Engine Session"},
-	{"turns", "backlog lane bucket parkedHeap turns contender siblings order timers"},
-	{"making room", "room want nodewise heap heaps everyPlan trial leaver exits hosts"},
+	{"turns", "backlog lane bucket parkedHeap turns contender order"},
+	{"making room", "room want nodewise nodeHeap nodeHeaps everyPlan trial leaver exits hosts"},
 	{"victims", "victims"},
 	{"placing", "placer gang demand search whole"},
 	{"keeping", "promises retirement sweeping"},

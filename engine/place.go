@@ -54,7 +54,13 @@ func (p *placer) placeAs(job *cluster.Job, may func(from int) bool) *Refusal {
 			continue
 		}
 		mark := p.stmt.Checkpoint()
-		alt, missing, surplus := p.placeOne(job, forms)
+		alt := &forms[0]
+		var missing, surplus *Attempt
+		if alt.Whole != nil {
+			alt, missing = p.placeWhole(job, forms)
+		} else {
+			missing, surplus = p.placeAlternative(alt)
+		}
 		if missing == nil {
 			if !startable(alt) {
 				p.stmt.hold(job, mark)
@@ -102,18 +108,6 @@ func named(alt *cluster.Alternative) bool { return alt.Whole != nil && alt.Whole
 // startable reports whether the tasks that can start at once or run already make the minimum.
 func startable(alt *cluster.Alternative) bool {
 	return alt.Enough(func(t *cluster.Task) bool { return t.Runs() })
-}
-
-// placeOne places the job in one of the forms, which are one choice. It returns
-// the form that was placed or else what kept the minimum from being placed, and
-// what kept the surplus.
-func (p *placer) placeOne(job *cluster.Job, forms []cluster.Alternative) (alt *cluster.Alternative, missing, surplus *Attempt) {
-	if forms[0].Whole != nil {
-		alt, missing = p.placeWhole(job, forms)
-		return alt, missing, nil
-	}
-	missing, surplus = p.placeAlternative(&forms[0])
-	return &forms[0], missing, surplus
 }
 
 // placeAlternative returns what kept the minimum from being placed, or else what

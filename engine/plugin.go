@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berth-project/berth/nearest"
@@ -99,12 +100,7 @@ func (r *Registry) RegisterPluginBuilder(name string, b PluginBuilder) error {
 
 // Names are the registered names, sorted.
 func (r *Registry) Names() []string {
-	names := make([]string, 0, len(r.builders))
-	for name := range r.builders {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(r.builders))
 }
 
 // Profile lists the plugins of an engine. Their order is the order of filters and of comparisons.
@@ -140,8 +136,10 @@ func (r *Registry) build(p Profile) ([]weighted, error) {
 			continue
 		}
 		if d, ok := plugin.(Dependent); ok {
-			for _, missing := range p.lacks(d) {
-				errs = append(errs, c.failure(r.remedy(c.Name, missing)))
+			for _, name := range d.Requires() {
+				if !slices.ContainsFunc(p, func(c PluginConfig) bool { return c.Name == name }) {
+					errs = append(errs, c.failure(r.remedy(c.Name, name)))
+				}
 			}
 		}
 		out = append(out, weighted{plugin, max(1, c.Weight)})
@@ -156,13 +154,6 @@ func (c PluginConfig) failure(err error) error {
 		err = fmt.Errorf("%s: %w", c.Where, err)
 	}
 	return err
-}
-
-// lacks are the plugins that the profile does not have although one of its plugins requires them.
-func (p Profile) lacks(d Dependent) []string {
-	return slices.DeleteFunc(slices.Clone(d.Requires()), func(name string) bool {
-		return slices.ContainsFunc(p, func(c PluginConfig) bool { return c.Name == name })
-	})
 }
 
 // remedy says what to do about a plugin that is required and missing.

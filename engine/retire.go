@@ -67,7 +67,7 @@ func (r *retirement) shrink(stmt *Statement, name string) Ranking {
 		if len(line)-1 == ranking.Desired {
 			ranking.Jobs = append(ranking.Jobs, line[1:]...)
 		}
-		jobs = slices.DeleteFunc(jobs, func(j *cluster.Job) bool { return j == job })
+		jobs = without(jobs, job)
 	}
 	slices.Reverse(ranking.Jobs)
 	return ranking

@@ -29,17 +29,11 @@ func (v *victims) rival(t *cluster.Task) rival {
 // before orders rivals, the first to be evicted first: weaker tier, lower priority, lower
 // cost, surplus, younger, name.
 func (c *rival) before(o *rival) int {
-	spare := 0
-	if c.spare != o.spare {
-		if spare = 1; c.spare {
-			spare = -1
-		}
-	}
 	return cmp.Or(
 		cmp.Compare(o.tier, c.tier),
 		cmp.Compare(c.task.Job.Priority, o.task.Job.Priority),
 		cmp.Compare(c.cost, o.cost),
-		spare,
+		trueFirst(c.spare, o.spare),
 		cmp.Compare(o.task.Started, c.task.Started),
 		strings.Compare(c.task.ID, o.task.ID),
 	)

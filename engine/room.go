@@ -74,19 +74,24 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 	return refusal
 }
 
-// room is the search for room for what a job wants.
-type room struct {
+// planning is what all searches for a plan need.
+type planning struct {
 	want     *want
 	placer   *placer
+	finder   *finder
 	accounts *accounts
-	heaps    *heaps
+	heaps    *nodeHeaps
 	leaver   *leaver
 	trial    *trial
 	view     cluster.View
 	stmt     *Statement
 	fault    *fault
 	hosts    *hosts
+}
 
+// room is the search for room for what a job wants.
+type room struct {
+	planning
 	plan    []*Victim // nil where there is none
 	cost    cost
 	found   way // of the search that found it
@@ -99,9 +104,9 @@ type room struct {
 func (s *Session) room(place *placer, w *want, refusal *Refusal) *room {
 	leaver := &leaver{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
 	leaver.prepare(s.Hooks.means, refusal)
-	return &room{want: w, placer: place, accounts: s.accounts, heaps: s.heaps, leaver: leaver,
+	return &room{planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, leaver: leaver,
 		trial: &trial{want: w, leaver: leaver, placer: place, stmt: place.stmt, fault: s.fault},
-		view:  s.View, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}
+		view:  s.View, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}}
 }
 
 // cheaper looks for room, and returns what costs less: this room or the best so far.
@@ -125,7 +130,7 @@ func (r *room) tell(refusal *Refusal) {
 	if r.want.last {
 		return // what the first search found is told
 	}
-	for _, m := range r.placer.finder.hooks.means {
+	for _, m := range r.finder.hooks.means {
 		if p := m.Purpose; r.leaver.may[p] != nil && (p != Move || r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks)) {
 			refusal.spare(p, false, r.leaver.spared[p])
 		}
@@ -156,7 +161,7 @@ func (r *room) search(w way) {
 		return
 	}
 	exits := &exits{leaver: r.leaver, way: w, class: r.leaver.mights(w)}
-	every := &everyPlan{want: r.want, exits: exits, leaver: r.leaver, trial: r.trial, accounts: r.accounts, hosts: r.hosts, view: r.view, stmt: r.stmt, fault: r.fault}
+	every := &everyPlan{r.planning, exits}
 	all := every.few()
 	if r.trial.most = r.trial.tries + maxTries; all != nil {
 		r.trial.most = r.trial.tries + maxAll
@@ -164,8 +169,7 @@ func (r *room) search(w way) {
 	if w == evicting|moving && all == nil && r.plan != nil {
 		return // so it is where too many tasks might leave
 	}
-	nodes := &nodewise{want: r.want, exits: exits, leaver: r.leaver, trial: r.trial, placer: r.placer, finder: r.placer.finder, accounts: r.accounts, heaps: r.heaps,
-		view: r.view, stmt: r.stmt, fault: r.fault, weighed: r.weighed}
+	nodes := &nodewise{planning: r.planning, exits: exits, weighed: r.weighed}
 	plan, spent := r.trial.tried(nodes.greedy())
 	if all != nil {
 		plan, spent = every.cheapest(all, plan, spent, r)
@@ -195,7 +199,7 @@ func (r *room) thin(plan []*Victim, spent cost) ([]*Victim, cost) {
 	if len(plan) < 2 || len(plan)*len(r.want.lacks) > maxThin {
 		return plan, spent
 	}
-	if len(plan) <= maxUnsure && slices.ContainsFunc(plan, func(v *Victim) bool { return v.Purpose == Move }) {
+	if len(plan) <= maxUnsure && moves(plan) {
 		return r.part(plan, spent)
 	}
 	rest := keep(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
@@ -261,7 +265,7 @@ func keep(plan, order []*Victim, enough func([]*Victim) bool) []*Victim {
 // placed, and then keeps those in their places that it can. It is for what is not the
 // fault of a node, such as the limit of a queue.
 func (r *room) inLine(exits *exits) []*Victim {
-	line := exits.line(maxInLine, true)
+	line := r.leaver.victims.rivals(r.want.job, maxInLine, exits.leavable)
 	if line == nil { // of too many, those that it must be away from, wherever they are
 		line = r.leaver.victims.rivals(r.want.job, maxInLine, func(t *cluster.Task) bool { return t.Job.Repels(r.want.job) && exits.leavable(t) })
 	}

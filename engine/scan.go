@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -83,14 +84,6 @@ func (f *finder) candidates(t *cluster.Task, in *scope) []Candidate {
 			out = append(out, Candidate{Node: n.Name, Score: f.score(t, n)})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Candidate) int {
-		switch {
-		case a.Score.Total > b.Score.Total:
-			return -1
-		case a.Score.Total < b.Score.Total:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b Candidate) int { return cmp.Compare(b.Score.Total, a.Score.Total) })
 	return out
 }

@@ -29,7 +29,7 @@ type Session struct {
 	accounts   *accounts  // what tasks ask for
 	clerk      *clerk     // statements, and what they commit
 	victims    *victims   // which tasks might leave for a job
-	heaps      *heaps     // nodes by what room costs on them
+	heaps      *nodeHeaps // nodes by what room costs on them
 	promises   promises   // what earlier sessions reserved
 	retirement retirement // of jobs that their sets have too many of
 	sweeping   sweeping   // what hooks do once all jobs have had their turn

@@ -49,6 +49,9 @@ func (st *Statement) note(op operation) {
 
 // decide logs an operation that is a decision.
 func (st *Statement) decide(kind operationKind, at int, t *cluster.Task, d *Decision) {
+	if g := t.Node.Group(); g != nil {
+		d.Group = g.Key
+	}
 	st.decisions = append(st.decisions, *d)
 	st.note(operation{kind: kind, at: at, task: t, decision: len(st.decisions)})
 }
@@ -133,9 +136,6 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 	if t.Status == cluster.Nominated {
 		d.Action = Nominate
 	}
-	if g := n.Group(); g != nil {
-		d.Group = g.Key
-	}
 	st.decide(placed, at, t, &d)
 	st.clerk.tell(Allocated, t, n, false)
 	return nil
@@ -174,11 +174,7 @@ func (st *Statement) Bind(t *cluster.Task) bool {
 	if st.clerk.closed || !st.tx.Bind(t, st.clerk.now) {
 		return false
 	}
-	d := Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims}
-	if g := t.Node.Group(); g != nil {
-		d.Group = g.Key
-	}
-	st.decide(bound, at, t, &d)
+	st.decide(bound, at, t, &Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims})
 	return true
 }
 

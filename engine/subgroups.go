@@ -52,37 +52,36 @@ func chosen(alt *cluster.Alternative, members []int, excluded []bool, outer int)
 
 // begun orders subgroups: those of which something is placed come first.
 func begun(alt *cluster.Alternative, members []int, a, b int) int {
-	placed := func(sub int) int {
+	placed := func(sub int) bool {
 		for i, n := range members {
 			if n > 0 && alt.In(i+1, sub) {
-				return 0
+				return true
 			}
 		}
-		return 1
+		return false
 	}
-	return placed(a) - placed(b)
+	return trueFirst(placed(a), placed(b))
+}
+
+// membersThat counts the tasks of each subgroup of which something is true.
+func membersThat(alt *cluster.Alternative, is func(*cluster.Task) bool) []int {
+	out := make([]int, len(alt.Subgroups))
+	for _, t := range alt.Tasks {
+		if t.Subgroup > 0 && is(t) {
+			out[t.Subgroup-1]++
+		}
+	}
+	return out
 }
 
 // possible counts the tasks of each subgroup that have not failed.
 func possible(alt *cluster.Alternative) []int {
-	out := make([]int, len(alt.Subgroups))
-	for _, t := range alt.Tasks {
-		if t.Subgroup > 0 && t.Status != cluster.Failed {
-			out[t.Subgroup-1]++
-		}
-	}
-	return out
+	return membersThat(alt, func(t *cluster.Task) bool { return t.Status != cluster.Failed })
 }
 
 // placedMembers counts the tasks of each subgroup that are placed, or succeeded.
 func placedMembers(alt *cluster.Alternative) []int {
-	out := make([]int, len(alt.Subgroups))
-	for _, t := range alt.Tasks {
-		if t.Subgroup > 0 && (t.Placed() || t.Status == cluster.Succeeded) {
-			out[t.Subgroup-1]++
-		}
-	}
-	return out
+	return membersThat(alt, func(t *cluster.Task) bool { return t.Placed() || t.Status == cluster.Succeeded })
 }
 
 // wants reports whether tasks of the subgroup are placed: those of the minimum, and
@@ -157,13 +156,7 @@ func (g *gang) copy() *gang {
 
 // started says which subgroups run with their minimum.
 func started(alt *cluster.Alternative) []bool {
-	members := make([]int, len(alt.Subgroups))
-	for _, t := range alt.Tasks {
-		if t.Subgroup > 0 && (t.Runs() || t.Status == cluster.Succeeded) {
-			members[t.Subgroup-1]++
-		}
-	}
-	return alt.Standing(members)
+	return alt.Standing(membersThat(alt, func(t *cluster.Task) bool { return t.Runs() || t.Status == cluster.Succeeded }))
 }
 
 // inPart reports whether a subgroup has its minimum with tasks that wait for their

@@ -125,15 +125,10 @@ func (g *gang) required(within []*scope, level string, d *demand) []candidate {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b candidate) int {
-		switch {
-		case a.all && b.all:
+		if a.all && b.all {
 			return cmp.Compare(a.spare, b.spare)
-		case a.all:
-			return -1
-		case b.all:
-			return 1
 		}
-		return cmp.Compare(b.fits, a.fits)
+		return cmp.Or(trueFirst(a.all, b.all), cmp.Compare(b.fits, a.fits))
 	})
 	return out
 }
@@ -171,13 +166,7 @@ func (g *gang) fill(in *scope, levels []string, d *demand, want int) []*scope {
 	narrower := levels[:len(levels)-1]
 	domains := slices.DeleteFunc(g.candidates(in, levels[len(narrower)], d), func(c candidate) bool { return c.fits == 0 })
 	slices.SortStableFunc(domains, func(a, b candidate) int {
-		if a.used != b.used {
-			if a.used {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(b.fits, a.fits)
+		return cmp.Or(trueFirst(a.used, b.used), cmp.Compare(b.fits, a.fits))
 	})
 	var out []*scope
 	for len(domains) > 0 {

@@ -17,14 +17,12 @@ type trial struct {
 
 // tried is the plan with what it costs; nil where it does not work.
 func (x *trial) tried(plan []*Victim) ([]*Victim, cost) {
-	if plan == nil {
-		return nil, cost{}
+	if plan != nil {
+		if spent, ok := x.try(plan); ok {
+			return plan, spent
+		}
 	}
-	spent, ok := x.try(plan)
-	if !ok {
-		return nil, cost{}
-	}
-	return plan, spent
+	return nil, cost{}
 }
 
 // over reports whether the search has used up its tries.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	stdheap "container/heap"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
@@ -70,7 +69,7 @@ type turns struct {
 // newTurns begins without any queue in line.
 func (o *order) newTurns() *turns {
 	t := &turns{order: o, known: o.view.Recent().QueuesVersion(), tree: o.branched(), flat: o.mayElect()}
-	t.root.below.turns = t
+	t.root.below = t.newSiblings()
 	t.root.depth = -1
 	return t
 }
@@ -100,11 +99,11 @@ func (t *turns) disperse() {
 }
 
 func (c *contender) disperse() {
-	for _, below := range c.below.list {
+	for _, below := range c.below.Items {
 		below.place = -1
 		below.disperse()
 	}
-	c.below.list = c.below.list[:0]
+	c.below.Items = c.below.Items[:0]
 }
 
 // contender finds the queue's place in the tree, or makes it.
@@ -115,7 +114,7 @@ func (t *turns) contender(q *cluster.Queue) *contender {
 	c := t.bySlot[q.Slot()]
 	if c == nil {
 		c = &contender{queue: q, above: &t.root, place: -1}
-		c.below.turns = t
+		c.below.Before, c.below.Moved = t.root.below.Before, t.root.below.Moved
 		if up := t.order.view.Parent(q); up != nil {
 			c.above = t.contender(up)
 			c.depth = c.above.depth + 1
@@ -162,7 +161,7 @@ func (t *turns) pile() {
 // heaps. They get their places when the heaps are repaired.
 func (t *turns) push(c *contender) {
 	for up := c; up != &t.root && up.place < 0; up = up.above {
-		up.above.below.Push(up)
+		up.above.below.Append(up)
 	}
 	t.mark(c)
 }
@@ -177,8 +176,8 @@ func (t *turns) leave(c *contender) {
 		t.leaves, c.place = t.leaves[:last], -1
 		return
 	}
-	for ; c != &t.root && len(c.below.list) == 0; c = c.above {
-		stdheap.Remove(&c.above.below, c.place)
+	for ; c != &t.root && len(c.below.Items) == 0; c = c.above {
+		c.above.below.Remove(c.place)
 	}
 	t.mark(c)
 }
@@ -241,10 +240,10 @@ func (t *turns) alone() bool {
 		return len(t.leaves) == 1
 	}
 	c := &t.root
-	for len(c.below.list) == 1 {
-		c = c.below.list[0]
+	for len(c.below.Items) == 1 {
+		c = c.below.Items[0]
 	}
-	return len(c.below.list) == 0
+	return len(c.below.Items) == 0
 }
 
 // front is the queue whose turn it is; nil where none is in line.
@@ -324,11 +323,11 @@ func (t *turns) elect(leaves []*contender) *contender {
 	for depth := deepest; depth >= 0; depth-- {
 		for _, c := range leaves {
 			if c.depth == depth {
-				inner = c.stand(inner)
+				inner = t.stand(c, inner)
 			}
 		}
 		for _, c := range inner[depth] {
-			inner = c.stand(inner)
+			inner = t.stand(c, inner)
 		}
 	}
 	front := t.root.elected()
@@ -346,10 +345,10 @@ func (t *turns) elect(leaves []*contender) *contender {
 
 // inLine are the leaves below the contender that are in line.
 func (t *turns) inLine(c *contender, out []*contender) []*contender {
-	if c != &t.root && len(c.below.list) == 0 {
+	if c != &t.root && len(c.below.Items) == 0 {
 		out = append(out, c)
 	}
-	for _, below := range c.below.list {
+	for _, below := range c.below.Items {
 		out = t.inLine(below, out)
 	}
 	return out
@@ -387,9 +386,9 @@ func (t *turns) repair() {
 		switch up := c.above; {
 		case c.place < 0: // it has left
 		case up.moved == 1:
-			stdheap.Fix(&up.below, c.place)
+			up.below.Fix(c.place)
 		case up.moved > 1:
-			stdheap.Init(&up.below)
+			up.below.Init()
 			up.moved = 0
 			continue
 		}

@@ -60,10 +60,8 @@ func mover(t *cluster.Task) *Victim {
 // stillOne reports whether the victim is still what leaves together: its tasks are
 // bound, and the job keeps its minimum without them or no task of it stays.
 func (v *Victim) stillOne() bool {
-	for _, t := range v.Tasks {
-		if !t.Runs() {
-			return false
-		}
+	if slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !t.Runs() }) {
+		return false
 	}
 	switch {
 	case v.Purpose == Move:

@@ -28,8 +28,8 @@ func (b *backlog) wake(moved map[string]bool) {
 	if b.revision != b.view.Recent().Terms() || b.epoch != b.finder.index.epoch {
 		b.each(func(k *bucket) { b.force(k) })
 	}
-	for len(b.timers) > 0 && due(b.timers[0].parked, b.now) {
-		k := b.timers[0]
+	for len(b.timers.Items) > 0 && due(b.timers.Items[0].parked, b.now) {
+		k := b.timers.Items[0]
 		b.stop(k)
 		b.force(k)
 	}
@@ -54,8 +54,13 @@ func (b *backlog) wake(moved map[string]bool) {
 	b.lookAtQueues(b.queues)
 	b.lookAtKinds()
 	for _, l := range b.lanes {
-		if l != nil && l.loose > 0 {
-			l.callLoose()
+		if l == nil || l.loose == 0 {
+			continue
+		}
+		for _, k := range l.buckets {
+			if k.waits() {
+				b.hail(k)
+			}
 		}
 	}
 }
@@ -68,15 +73,6 @@ func (b *backlog) each(visit func(*bucket)) {
 		}
 		for _, k := range l.buckets {
 			visit(k)
-		}
-	}
-}
-
-// callLoose calls the buckets that are looked at in every session.
-func (l *lane) callLoose() {
-	for _, k := range l.buckets {
-		if k.waits() {
-			l.backlog.hail(k)
 		}
 	}
 }

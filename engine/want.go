@@ -29,18 +29,6 @@ func (r *Refusal) of(alternative int) *Attempt {
 	return &r.Attempts[i]
 }
 
-// evictable reports whether room that others leave might help the alternative.
-func (r *Refusal) evictable(alternative int) bool {
-	a := r.of(alternative)
-	return a != nil && !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 })
-}
-
-// limited reports whether the alternative was turned down before any node was looked at.
-func (r *Refusal) limited(alternative int) bool {
-	a := r.of(alternative)
-	return a != nil && a.Before != nil
-}
-
 // bounded reports whether the job was turned down for more than what nodes have:
 // before any node was looked at, or by a filter that sees more than the node.
 func (h *Hooks) bounded(r *Refusal) bool {

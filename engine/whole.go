@@ -203,17 +203,9 @@ func (p *placer) home(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
 			return home
 		}
 	}
-	if g := groupOf(alt); g != nil {
-		return &g.Key
-	}
-	return nil
-}
-
-// groupOf is the group that tasks of the alternative run on already.
-func groupOf(alt *cluster.Alternative) *cluster.Group {
-	for _, t := range alt.Tasks {
-		if t.Node != nil {
-			return t.At().Group()
+	if i := slices.IndexFunc(alt.Tasks, func(t *cluster.Task) bool { return t.Node != nil }); i >= 0 {
+		if g := alt.Tasks[i].At().Group(); g != nil {
+			return &g.Key
 		}
 	}
 	return nil

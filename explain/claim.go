@@ -62,11 +62,9 @@ func (r *Report) room(c *claim, ph Phrases) {
 		}
 		r.Queues = append(r.Queues, Standing{st.Queue, st.Resource, spelt(st.Used), spelt(st.Request), spelt(st.Share), spelt(st.Quota)})
 	}
-	var spared []engine.Sparing
-	for _, p := range c.sought {
-		spared = append(spared, engine.Sparing{Purpose: p, Barred: c.census[p].Barred, Protection: c.census[p].Spared})
-	}
-	r.Refusal.Spared = sparings(spared)
+	r.Refusal.Spared = sparings(mapped(c.sought, func(p engine.Purpose) engine.Sparing {
+		return engine.Sparing{Purpose: p, Barred: c.census[p].Barred, Protection: c.census[p].Spared}
+	}))
 	r.reasons = append(c.queueLines(), c.roomLines(ph)...)
 	if until := c.workload.refusal.Delayed; until > 0 {
 		r.reasons = append(r.reasons, delayText(c.workload.job(), until))
@@ -85,8 +83,8 @@ func delayText(j *cluster.Job, until int64) string {
 // queueLines say how its queue stands with devices, or with cores where it wants
 // none; and so every queue above it that keeps it from its share.
 func (c *claim) queueLines() []string {
-	if len(c.asks) == 0 || c.alone() {
-		return nil
+	if len(c.asks) == 0 || !shared(c.workload.state, c.standings[0].Queue) && c.standings[0].Quota < 0 {
+		return nil // there is nothing to share: one queue, and no quota
 	}
 	main := c.asks[0].Name
 	for _, a := range c.asks {
@@ -104,11 +102,6 @@ func (c *claim) queueLines() []string {
 		}
 	}
 	return out
-}
-
-// alone reports whether there is nothing to share: one queue, and no quota.
-func (c *claim) alone() bool {
-	return !shared(c.workload.state, c.standings[0].Queue) && c.standings[0].Quota < 0
 }
 
 // shared reports whether another queue than this one holds anything.
@@ -145,7 +138,8 @@ func (c *claim) roomLines(ph Phrases) []string {
 		case x.Barred:
 			out = append(out, "Nothing can be "+verb+c.barred(p)+".")
 		case len(x.May) > 0:
-			text := fmt.Sprintf("%s could be %s, but no plan was found that would be enough", List(jobsOf(x.May), 3), verb)
+			may := mapped(x.May, func(v *engine.Victim) string { return v.Job.ID })
+			text := fmt.Sprintf("%s could be %s, but no plan was found that would be enough", List(may, 3), verb)
 			if spared != "" {
 				text += fmt.Sprintf("; %s spares %s", p, spared)
 			}
@@ -177,14 +171,6 @@ func (c *claim) noVictims() string {
 		return "no other workload that runs is preemptible and has not made room for it before"
 	}
 	return "no other workload runs"
-}
-
-func jobsOf(victims []*engine.Victim) []string {
-	var out []string
-	for _, v := range victims {
-		out = append(out, v.Job.ID)
-	}
-	return out
 }
 
 // barred says which share would be exceeded.

@@ -3,7 +3,6 @@ package explain
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -109,12 +108,10 @@ func join(changes []*change) *change {
 		return changes[0]
 	}
 	out := &change{kind: changes[0].kind}
-	var texts []string
 	for _, c := range changes {
-		texts = append(texts, c.text)
 		out.cost += c.cost
 	}
-	out.text = strings.Join(texts[:len(texts)-1], ", ") + " and " + texts[len(texts)-1]
+	out.text = List(mapped(changes, func(c *change) string { return c.text }), len(changes))
 	out.apply = func(s *cluster.State) error {
 		for _, c := range changes {
 			if err := c.apply(s); err != nil {
@@ -129,10 +126,7 @@ func join(changes []*change) *change {
 // everything is all that could be granted, dearest first so that it is the first
 // to be taken back, and the kind of node to add; nil if no kind would ever do.
 func (x *combiner) everything() ([]*change, *Machine) {
-	var limits []*change
-	for _, b := range x.workload.bounds() {
-		limits = append(limits, b.to(-1))
-	}
+	limits := mapped(x.workload.bounds(), func(b bound) *change { return b.to(-1) })
 	if list := x.grow.machines(nil); len(list) > 0 {
 		return append(x.relax.ties(), limits...), &list[0]
 	}

@@ -72,11 +72,7 @@ func WhatIf(e *engine.Engine, state *cluster.State, o Options, change func(*clus
 
 // endOf is how a simulation ends after the change; both are undone.
 func endOf(e *engine.Engine, state *cluster.State, o Options, change func(*cluster.State) error) (*ending, error) {
-	mark := state.Mark()
-	defer func() {
-		state.Undo(mark)
-		state.Release(mark)
-	}()
+	defer undoing(state)()
 	if err := change(state); err != nil {
 		return nil, err
 	}

@@ -43,10 +43,7 @@ func domainsText(a *engine.Attempt) string {
 }
 
 func lacksText(nodes int) string {
-	if nodes == 1 {
-		return "1 node is missing"
-	}
-	return fmt.Sprintf("%d nodes are missing", nodes)
+	return numeral.Count(nodes, "node") + ifOne(nodes, " is", " are") + " missing"
 }
 
 // domainLines are the domains one by one, best first.
@@ -70,11 +67,7 @@ func topologyText(t *cluster.Topology) string {
 		text = ", all in one " + levelName(t.Required)
 	}
 	if len(t.Preferred) > 0 {
-		var levels []string
-		for _, l := range t.Preferred {
-			levels = append(levels, levelName(l))
-		}
-		text += ", if possible in one " + strings.Join(levels, ", else in one ")
+		text += ", if possible in one " + strings.Join(mapped(t.Preferred, levelName), ", else in one ")
 	}
 	return text
 }

@@ -20,7 +20,7 @@ func (r *Report) evicted(w io.Writer) {
 		if len(e.Landing) > 0 {
 			verb, to = "Moved", " to "+List(e.Landing, 4)
 		}
-		text := fmt.Sprintf("%s: %s from %s%s", verb, whole(len(e.Tasks), e.total), List(e.Nodes, 4), to)
+		text := fmt.Sprintf("%s: %s from %s%s", verb, share(len(e.Tasks), e.total), List(e.Nodes, 4), to)
 		if e.For != "" {
 			text += ", for " + e.For
 		}
@@ -33,18 +33,11 @@ func (r *Report) evicted(w io.Writer) {
 // why writes what was weighed before it was done.
 func (e *Eviction) why(w io.Writer, choice string) {
 	const most = 3
-	if choice != "" {
-		wrapped(w, choice, "  ", "  ")
-	}
+	sentences(w, "  ", choice)
 	if e.Weighed == nil {
 		return
 	}
-	for i, line := range e.Weighed.lines {
-		if i == most {
-			break
-		}
-		wrapped(w, line, "  ", "  ")
-	}
+	sentences(w, "  ", e.Weighed.lines[:min(len(e.Weighed.lines), most)]...)
 	if e.spared != "" {
 		wrapped(w, "Spared: "+e.spared+".", "  ", "  ")
 	}
@@ -84,28 +77,5 @@ func (r *Report) displaced(w io.Writer) {
 		}
 		e.why(w, choice)
 		i = n
-	}
-}
-
-// whole says how many of its tasks: "its one task", "both tasks", "1 of 3 tasks".
-func whole(n, of int) string {
-	r := Report{total: of}
-	return r.share(n)
-}
-
-func left(n int) string {
-	if n == 1 {
-		return " has"
-	}
-	return " have"
-}
-
-// reasonsText says how its queue stands and why nobody goes for it.
-func (r *Report) reasonsText(w io.Writer) {
-	if len(r.reasons) > 0 {
-		fmt.Fprintln(w)
-	}
-	for _, line := range r.reasons {
-		wrapped(w, line, "", "  ")
 	}
 }

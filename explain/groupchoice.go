@@ -28,7 +28,7 @@ func groupChoice(d *engine.Decision) *GroupChoice {
 		Others: max(0, len(d.Groups)-1), title: GroupTitle(d.Group),
 	}
 	if out.Others > 0 {
-		next := groupCandidate(&d.Groups[1])
+		next := groupCandidate(d.Groups[1])
 		out.RunnerUp, out.next = &next, GroupTitle(d.Groups[1].Group)
 	}
 	return out

@@ -144,13 +144,7 @@ func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
 		consider(group.Key.String(), group.Nodes)
 	}
 	if g.workload.shape().Need.None() {
-		var plain []*cluster.Node
-		for _, n := range g.workload.state.Nodes() {
-			if n.Group() == nil {
-				plain = append(plain, n)
-			}
-		}
-		consider("", plain)
+		consider("", slices.DeleteFunc(slices.Clone(g.workload.state.Nodes()), func(n *cluster.Node) bool { return n.Group() != nil }))
 	}
 	sort.SliceStable(out, func(i, j int) bool { return size(out[i].Template) < size(out[j].Template) })
 	return out
@@ -218,10 +212,7 @@ func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 
 func (m Machine) change(n int) *change {
 	what := m.Name
-	text := fmt.Sprintf("with %d more nodes", n)
-	if n == 1 {
-		text = "with one more node"
-	}
+	text := ifOne(n, "with one more node", fmt.Sprintf("with %d more nodes", n))
 	switch {
 	case what == "":
 		text += " like " + m.Template.Name

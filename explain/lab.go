@@ -66,18 +66,12 @@ func (l *lab) tryAnd(look func(*cluster.State), changes ...*change) verdict {
 	}
 	l.tries++
 	state := l.workload.state
-	mark := state.Mark()
-	defer func() {
-		state.Undo(mark)
-		state.Release(mark)
-	}()
+	defer undoing(state)()
+	now := l.now
 	for _, c := range changes {
 		if err := c.apply(state); err != nil {
 			return verdict{}
 		}
-	}
-	now := l.now
-	for _, c := range changes {
 		now = max(now, l.at[c])
 	}
 	out, err := run(l.engine, state, engine.Options{Now: now})
@@ -99,6 +93,15 @@ func (l *lab) tryAnd(look func(*cluster.State), changes ...*change) verdict {
 		look(state)
 	}
 	return v
+}
+
+// undoing marks the State, and returns what takes it back to the mark.
+func undoing(s *cluster.State) func() {
+	mark := s.Mark()
+	return func() {
+		s.Undo(mark)
+		s.Release(mark)
+	}
 }
 
 // evictedFor are the workloads that are evicted for this one.

@@ -39,12 +39,7 @@ func Picture(w io.Writer, state *cluster.State, style Style) {
 	for _, g := range state.View().Groups() {
 		p.section(w, GroupTitle(g.Key), g.Nodes)
 	}
-	var plain []*cluster.Node
-	for _, n := range state.Nodes() {
-		if n.Group() == nil {
-			plain = append(plain, n)
-		}
-	}
+	plain := slices.DeleteFunc(slices.Clone(state.Nodes()), func(n *cluster.Node) bool { return n.Group() != nil })
 	if len(plain) > 0 {
 		p.section(w, "without devices", plain)
 	}

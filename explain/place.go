@@ -90,11 +90,9 @@ func placement(t *cluster.Task, ran bool, d *engine.Decision) Placement {
 	}
 	p.Score, p.Scores = scored(d.Score)
 	p.Others = max(0, len(d.Candidates)-1)
-	for _, c := range d.Candidates {
-		if c.Node != d.Node {
-			p.RunnerUp = &Candidate{c.Node, c.Score.Mean(), parts(c.Score)}
-			break
-		}
+	if i := slices.IndexFunc(d.Candidates, func(c engine.Candidate) bool { return c.Node != d.Node }); i >= 0 {
+		next := candidate(d.Candidates[i])
+		p.RunnerUp = &next
 	}
 	return p
 }

@@ -14,18 +14,11 @@ var binaryUnits = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 // bytesText spells memory for people: "38 GiB", with at most the given number of decimals.
 func bytesText(v int64, decimals int) string {
 	unit, scale := 0, int64(1)
-	for abs(v)/scale >= 1024 && unit < len(binaryUnits)-1 {
+	for (v/scale >= 1024 || v/scale <= -1024) && unit < len(binaryUnits)-1 {
 		scale <<= 10
 		unit++
 	}
 	return decimal(float64(v)/float64(scale), decimals) + " " + binaryUnits[unit]
-}
-
-func abs(v int64) int64 {
-	if v < 0 {
-		return -v
-	}
-	return v
 }
 
 // decimal rounds and drops zeros at the end.

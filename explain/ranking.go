@@ -48,12 +48,7 @@ func (r *Ranking) Title() string {
 	return fmt.Sprintf("%s: %d of %s %s", r.Set, r.Desired, numeral.Count(len(r.Replicas), "replica"), r.stay())
 }
 
-func (r *Ranking) stay() string {
-	if r.Desired == 1 {
-		return "stays"
-	}
-	return "stay"
-}
+func (r *Ranking) stay() string { return ifOne(r.Desired, "stays", "stay") }
 
 // Fate says whether the replica stays.
 func (r *Replica) Fate() string {

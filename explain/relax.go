@@ -72,9 +72,7 @@ func (r *relaxer) conditions() []*change {
 	if s.Need.Partition != "" {
 		out = append(out, r.lift(30, "on a whole device instead of a slice of profile "+s.Need.Partition, func(s *cluster.Shape) { s.Need.Partition, s.Need.Resource = "", "" }))
 	}
-	out = append(out, r.nearness()...)
-	out = append(out, r.preemptible()...)
-	return append(out, r.ties()...)
+	return slices.Concat(out, r.nearness(), r.preemptible(), r.ties())
 }
 
 // ties are the required affinities to other jobs.
@@ -100,20 +98,13 @@ func (r *relaxer) ties() []*change {
 func (r *relaxer) taints() []cluster.Taint {
 	const most = 4
 	var out []cluster.Taint
-	meet := func(t cluster.Taint) {
-		if t.Effect == cluster.PreferNoSchedule || sick(t) || len(out) == most || slices.ContainsFunc(out, func(x cluster.Taint) bool { return x.Key == t.Key && x.Effect == t.Effect }) {
-			return
-		}
-		for i := range r.workload.shape().Tolerations {
-			if r.workload.shape().Tolerations[i].Tolerates(t) {
-				return
-			}
-		}
-		out = append(out, t)
-	}
 	for _, n := range r.workload.state.Nodes() {
 		for _, t := range n.Taints {
-			meet(t)
+			known := slices.ContainsFunc(out, func(x cluster.Taint) bool { return x.Key == t.Key && x.Effect == t.Effect })
+			tolerated := slices.ContainsFunc(r.workload.shape().Tolerations, func(x cluster.Toleration) bool { return x.Tolerates(t) })
+			if t.Effect != cluster.PreferNoSchedule && !sick(t) && len(out) < most && !known && !tolerated {
+				out = append(out, t)
+			}
 		}
 	}
 	return out

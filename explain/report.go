@@ -35,13 +35,28 @@ func Wrap(w io.Writer, text, first, indent string, width int) {
 
 func wrapped(w io.Writer, text, first, indent string) { Wrap(w, text, first, indent, textWidth) }
 
+// sentences writes each text that is not empty in lines of its own.
+func sentences(w io.Writer, first string, texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			wrapped(w, text, first, "  ")
+		}
+	}
+}
+
+// ifOne is the first text for one thing, and the second for any other number of them.
+func ifOne(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) {
 	wrapped(w, r.Wants, "", "  ")
 	r.endedText(w)
-	if r.torn != "" {
-		wrapped(w, r.torn, "", "  ")
-	}
+	sentences(w, "", r.torn)
 	r.ranked(w)
 	r.evicted(w)
 	refused := "Refused"
@@ -57,7 +72,7 @@ func (r *Report) Text(w io.Writer) {
 		case r.kept && n > 0:
 			wrapped(w, r.Remarks[n-1], "", "  ")
 		case r.Set == nil: // of a model they say what it takes
-			r.remarksText(w)
+			sentences(w, "", r.Remarks...)
 		}
 		return
 	case r.Refusal.Surplus:
@@ -77,31 +92,20 @@ func (r *Report) Text(w io.Writer) {
 	if r.Offer != "" || r.Foreign != "" {
 		fmt.Fprintln(w)
 	}
-	for _, line := range []string{r.Offer, r.Foreign} {
-		if line != "" {
-			wrapped(w, line, "", "  ")
-		}
+	sentences(w, "", r.Offer, r.Foreign)
+	if len(r.reasons) > 0 {
+		fmt.Fprintln(w)
 	}
-	r.reasonsText(w)
+	sentences(w, "", r.reasons...)
 	r.trialsText(w)
 }
 
 // modelText is what there is to be said of a model beside its refusal.
 func (r *Report) modelText(w io.Writer) {
 	if s := r.Set; s != nil && s.Desired > 1 {
-		verb := "have"
-		if s.Placed == 1 {
-			verb = "has"
-		}
-		fmt.Fprintf(w, "%d of %s of %s %s a place.\n", s.Placed, numeral.Count(s.Desired, "replica"), s.Name, verb)
+		fmt.Fprintf(w, "%d of %s of %s %s a place.\n", s.Placed, numeral.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "has", "have"))
 	}
-	r.remarksText(w)
-}
-
-func (r *Report) remarksText(w io.Writer) {
-	for _, line := range r.Remarks {
-		wrapped(w, line, "", "  ")
-	}
+	sentences(w, "", r.Remarks...)
 }
 
 func (r *Report) waiting() string {
@@ -139,22 +143,11 @@ func (r *Report) funnelText(w io.Writer) {
 			fmt.Fprintf(w, "  %s\n", line)
 		}
 	case r.Own > 0:
-		fmt.Fprintf(w, "  = %*d  %s\n", width, left, r.ownText())
+		fmt.Fprintf(w, "  = %*d  %s %s of the %s tasks that must be placed together\n", width, left, ifOne(r.Own, "fits", "fit"), number(r.tasks), number(max(r.need, r.tasks+1)))
 	default:
 		fmt.Fprintf(w, "  = %*d  left\n", width, left)
 	}
 }
-
-// ownText says how many of the tasks the nodes that are left would take.
-func (r *Report) ownText() string {
-	verb := "fit"
-	if r.Own == 1 {
-		verb = "fits"
-	}
-	return fmt.Sprintf("%s %s of the %s tasks that must be placed together", verb, number(r.tasks), number(r.min()))
-}
-
-func (r *Report) min() int { return max(r.need, r.tasks+1) }
 
 var numbers = []string{"none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
 
@@ -248,11 +241,11 @@ func (r *Report) placed(w io.Writer) {
 	}
 	switch {
 	case fresh == 0:
-		fmt.Fprintf(w, "Running%s: %s.\n", as, r.share(running))
+		fmt.Fprintf(w, "Running%s: %s.\n", as, share(running, r.total))
 	case running == 0 && len(r.Evicted) > 0:
-		fmt.Fprintf(w, "Placed again%s: %s.\n", as, r.share(fresh))
+		fmt.Fprintf(w, "Placed again%s: %s.\n", as, share(fresh, r.total))
 	case running == 0:
-		fmt.Fprintf(w, "Placed%s: %s.\n", as, r.share(fresh))
+		fmt.Fprintf(w, "Placed%s: %s.\n", as, share(fresh, r.total))
 	default:
 		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, numeral.Count(r.total, "task"), running)
 	}
@@ -270,16 +263,17 @@ func (r *Report) placed(w io.Writer) {
 	}
 }
 
-func (r *Report) share(n int) string {
+// share says how many of so many tasks: "its one task", "both tasks", "1 of 3 tasks".
+func share(n, total int) string {
 	switch {
-	case n == r.total && n == 1:
+	case n == total && n == 1:
 		return "its one task"
-	case n == r.total && n == 2:
+	case n == total && n == 2:
 		return "both tasks"
-	case n == r.total:
+	case n == total:
 		return fmt.Sprintf("all %d tasks", n)
 	}
-	return fmt.Sprintf("%d of %s", n, numeral.Count(r.total, "task"))
+	return fmt.Sprintf("%d of %s", n, numeral.Count(total, "task"))
 }
 
 // podTask is what a pod's only task is called, which tells nobody anything.
@@ -288,11 +282,11 @@ const podTask = "0"
 func (p *Placement) text(w io.Writer) {
 	where := "on " + p.Node
 	if len(p.Devices) > 0 {
-		where += ", " + devicesText(p.Devices)
+		where += ", " + numeral.Noun(len(p.Devices), "device") + " " + Indexes(p.Devices)
 	}
 	switch {
 	case p.Promised && len(p.WaitsFor) > 0:
-		where += " (promised: held for it until " + List(p.WaitsFor, 3) + left(len(p.WaitsFor)) + " left)"
+		where += " (promised: held for it until " + List(p.WaitsFor, 3) + ifOne(len(p.WaitsFor), " has", " have") + " left)"
 	case p.Promised:
 		where += " (promised: held for it until the rest has its room)"
 	case p.Leaving:
@@ -336,18 +330,7 @@ func against(scores, winner map[string]float64, tie string) string {
 func Scores(scores map[string]float64) string {
 	names := slices.Sorted(maps.Keys(scores))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(scores[b], scores[a]) })
-	var out []string
-	for _, n := range names {
-		out = append(out, n+" "+decimal(scores[n], 1))
-	}
-	return strings.Join(out, ", ")
-}
-
-func devicesText(list []int) string {
-	if len(list) == 1 {
-		return "device " + Indexes(list)
-	}
-	return "devices " + Indexes(list)
+	return strings.Join(mapped(names, func(n string) string { return n + " " + decimal(scores[n], 1) }), ", ")
 }
 
 // Indexes lists sorted numbers with runs drawn together: "0–3,6".

@@ -183,17 +183,16 @@ func decision(state *cluster.State, d *engine.Decision, all bool) Decision {
 	out.GroupScore, out.GroupScores = scored(d.GroupScore)
 	if all {
 		out.Weighed = weighed(d.Weighing)
-		for _, c := range d.Candidates {
-			out.Candidates = append(out.Candidates, Candidate{c.Node, c.Score.Mean(), parts(c.Score)})
-		}
-		for i := range d.Groups {
-			out.Groups = append(out.Groups, groupCandidate(&d.Groups[i]))
-		}
+		out.Candidates, out.Groups = mapped(d.Candidates, candidate), mapped(d.Groups, groupCandidate)
 	}
 	return out
 }
 
-func groupCandidate(c *engine.GroupCandidate) GroupCandidate {
+func candidate(c engine.Candidate) Candidate {
+	return Candidate{c.Node, c.Score.Mean(), parts(c.Score)}
+}
+
+func groupCandidate(c engine.GroupCandidate) GroupCandidate {
 	return GroupCandidate{group(c.Group), c.Alternative, c.Score.Mean(), parts(c.Score)}
 }
 
@@ -267,9 +266,7 @@ func (ph Phrases) refusal(r *engine.Refusal, all bool) Refusal {
 		x := &m.Rejection
 		out.Nodes = append(out.Nodes, Miss{m.Node, x.Plugin, string(x.Reason), x.Subject, compact(x.Want), compact(x.Have)})
 	}
-	for _, d := range a.Domains {
-		out.Domains = append(out.Domains, DomainMiss(d))
-	}
+	out.Domains = mapped(a.Domains, func(d engine.DomainMiss) DomainMiss { return DomainMiss(d) })
 	for _, g := range a.Groups {
 		miss := GroupMiss{Group: group(g.Key), Nodes: g.Nodes}
 		if x := g.Rejection; x != nil {

@@ -90,10 +90,10 @@ func (k *shrinker) lessDeviceMemory() (int, func(int) *change) {
 
 func (k *shrinker) smallerShare() (int, func(int) *change) {
 	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.FreeMilli()) })
-	return k.less(int64(k.workload.shape().Need.Share), room, "with a share of %s per device instead of %s", share, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
+	return k.less(int64(k.workload.shape().Need.Share), room, "with a share of %s per device instead of %s", shareText, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
 }
 
-func share(milli int64) string { return decimal(float64(milli)/1000, 3) }
+func shareText(milli int64) string { return decimal(float64(milli)/1000, 3) }
 
 func (k *shrinker) onDevices(free func(*cluster.Device) int64) []int64 {
 	var room []int64

@@ -61,18 +61,16 @@ func weighed(w *engine.Weighing) *Weighed {
 		return nil
 	}
 	out := &Weighed{Purpose: w.Purpose.String(), Looks: w.Looks, Tries: w.Tries, Rivals: len(w.Rivals), Spared: protections(w.Spared), VictimCosts: VictimCosts{w.Cost.VictimCost, w.Cost.MovedCost}, lines: options(w)}
-	for _, o := range w.Options {
-		out.Options = append(out.Options, Option{o.Task, o.Node, o.Go, o.Chosen, VictimCosts{o.Cost.VictimCost, o.Cost.MovedCost}})
-	}
+	out.Options = mapped(w.Options, func(o engine.Option) Option {
+		return Option{o.Task, o.Node, o.Go, o.Chosen, VictimCosts{o.Cost.VictimCost, o.Cost.MovedCost}}
+	})
 	return out
 }
 
 func protections(list []engine.Protection) []Protection {
-	var out []Protection
-	for _, p := range list {
-		out = append(out, Protection{p.Plugin, string(p.Reason), p.Count, p.Jobs})
-	}
-	return out
+	return mapped(list, func(p engine.Protection) Protection {
+		return Protection{p.Plugin, string(p.Reason), p.Count, p.Jobs}
+	})
 }
 
 func sparings(list []engine.Sparing) []Sparing {

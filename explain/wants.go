@@ -138,12 +138,12 @@ func needText(s *cluster.Shape) string {
 		}
 		switch {
 		case n.Share > 0 && n.Devices == 1:
-			text = share(int64(n.Share)) + " of a " + what
+			text = shareText(int64(n.Share)) + " of a " + what
 			if n.SumAtLeast > 0 {
 				text += " (at least " + Memory(n.SumAtLeast) + ")"
 			}
 		case n.Share > 0:
-			text = fmt.Sprintf("%s of each of %s", share(int64(n.Share)), text)
+			text = fmt.Sprintf("%s of each of %s", shareText(int64(n.Share)), text)
 			if n.SumAtLeast > 0 {
 				text += " (together at least " + Memory(n.SumAtLeast) + ")"
 			}
@@ -169,13 +169,8 @@ func needText(s *cluster.Shape) string {
 // conditionsText is where the task may run.
 func conditionsText(s *cluster.Shape) string {
 	text := ""
-	var labels []string
-	for _, l := range s.Selector {
-		labels = append(labels, l.Key+"="+l.Value)
-	}
-	for _, t := range s.Required {
-		labels = append(labels, termText(t))
-	}
+	labels := mapped(s.Selector, func(l cluster.Label) string { return l.Key + "=" + l.Value })
+	labels = append(labels, mapped(s.Required, termText)...)
 	if len(labels) > 0 {
 		text += ", on nodes with " + List(labels, 3)
 	}

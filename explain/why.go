@@ -179,8 +179,12 @@ func Why(q Question) (*Report, error) {
 	r.funnel(l, sim.Phrases)
 	r.Forms = tried(w, sim.Phrases)
 	if r.Nodes > 0 { // without any node there is nothing to add more of
+		var knobs []Knob
+		if q.Knobs != nil {
+			knobs = q.Knobs(q.Workload)
+		}
 		found := &finder{lab: l, phrases: sim.Phrases}
-		r.Conflict = found.seek(c, knobsOf(q))
+		r.Conflict = found.seek(c, knobs)
 		if b := found.beyond; b != nil {
 			r.Beyond = &Beyond{b.Plugin, b.Reason, b.Cure.String()}
 		}
@@ -227,13 +231,6 @@ func (sim *Simulation) member(id string, was *before) *cluster.Job {
 	return set[0]
 }
 
-func knobsOf(q Question) []Knob {
-	if q.Knobs == nil {
-		return nil
-	}
-	return q.Knobs(q.Workload)
-}
-
 // inFull is the refusal with every node's rejection in it, which a simulation leaves
 // out. The other pending jobs found no place either, so the job is tried alone; where
 // that changes the answer, it is tried among the others, unless there are too many.
@@ -252,11 +249,7 @@ func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 // explained runs a session that explains everything, and takes it back. It returns
 // what the session says of the job; nil where that is not the same refusal.
 func explained(q Question, refused *engine.Refusal, alone bool) (*engine.Refusal, error) {
-	mark := q.State.Mark()
-	defer func() {
-		q.State.Undo(mark)
-		q.State.Release(mark)
-	}()
+	defer undoing(q.State)()
 	for _, j := range q.State.Pending() {
 		if alone && j.ID != q.Workload && j.Placed() == 0 {
 			if err := q.State.Apply(cluster.JobGone{Job: j.ID}); err != nil {
@@ -328,21 +321,15 @@ func (ph Phrases) brief(r *engine.Refusal) string {
 	if a.Before != nil {
 		return text + ph.words(a.Before, nil)
 	}
-	if len(a.Groups) > 0 {
-		for _, g := range a.Groups {
-			if g.Rejection != nil {
-				return text + g.Key.String() + ": " + ph.words(g.Rejection, nil)
-			}
+	for _, g := range a.Groups {
+		if g.Rejection != nil {
+			return text + g.Key.String() + ": " + ph.words(g.Rejection, nil)
 		}
 	}
 	for i := range a.Counts {
 		if t := &a.Counts[i]; t.Reason == r.Reason || a.Whole && len(a.Groups) == 0 {
 			if misses := missesOf(a, t); len(misses) > 0 {
-				text += ph.words(&misses[0].Rejection, misses)
-				if e := ph.example(misses); e != "" {
-					text += " " + e
-				}
-				return text
+				return text + strings.TrimSpace(ph.words(&misses[0].Rejection, misses)+" "+ph.example(misses))
 			}
 		}
 	}

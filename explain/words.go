@@ -69,6 +69,15 @@ func (ph Phrases) example(misses []*engine.Miss) string {
 	return "(best: " + best.Node + " has " + have + ")"
 }
 
+// mapped is what becomes of each item, in order; nil where there is none.
+func mapped[T, R any](list []T, to func(T) R) []R {
+	var out []R
+	for _, item := range list {
+		out = append(out, to(item))
+	}
+	return out
+}
+
 // spell turns GPUMemoryInUse into "GPU memory in use".
 func spell(name string) string {
 	var out strings.Builder
