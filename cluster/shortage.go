@@ -67,30 +67,30 @@ func (s *Shape) EverShort(n *Node) (Shortage, bool) {
 
 // survey counts a node's devices for a shape: all that are of the kind, those of
 // them that are large enough, and those of these that can take their part now.
-// Where groups may not be mixed it is of the group that comes nearest.
+// Where products may not be mixed it is of the product that comes nearest.
 type survey struct {
 	supply
-	group             string // "" is any
+	product           string // "" is any
 	once              bool   // replicas that share memory count as one device
 	kind, big, takers int
 }
 
 func surveyOf(v supply) survey {
-	if !v.s.bonded() {
-		return surveyGroup(v, "")
+	if !v.s.Need.SameProduct {
+		return surveyProduct(v, "")
 	}
 	var best survey
-	last, set, want, one := "", v.s.set(), max(1, v.s.Need.Devices), v.oneGroup()
+	last, set, want, one := "", v.s.set(), max(1, v.s.Need.Devices), v.alike()
 	for i := range v.n.Devices {
 		if i > 0 && one {
 			break
 		}
-		group := v.s.group(&v.n.Devices[i])
-		if i > 0 && group == last {
+		product := v.n.Devices[i].Product
+		if i > 0 && product == last {
 			continue
 		}
-		last = group
-		t := surveyGroup(v, group)
+		last = product
+		t := surveyProduct(v, product)
 		if i == 0 || best.less(t, want) || !t.less(best, want) && set.gives(t) > set.gives(best) {
 			best = t
 		}
@@ -98,7 +98,7 @@ func surveyOf(v supply) survey {
 	return best
 }
 
-// less compares by what the groups could ever give of the wanted devices, then by what they give now.
+// less compares by what the products could ever give of the wanted devices, then by what they give now.
 func (t survey) less(o survey, want int) bool {
 	return cmp.Or(
 		cmp.Compare(min(t.kind, want), min(o.kind, want)),
@@ -107,10 +107,10 @@ func (t survey) less(o survey, want int) bool {
 	) < 0
 }
 
-func surveyGroup(v supply, group string) survey {
-	t := survey{supply: v, group: group}
+func surveyProduct(v supply, product string) survey {
+	t := survey{supply: v, product: product}
 	s, n := v.s, v.n
-	alike, part := v.oneGroup(), s.part()
+	alike, part := v.alike(), s.part()
 	kind, big := false, false
 	if alike && n.Unfilled() == 0 { // one look for all
 		if t.counts(&n.Devices[0]) {
@@ -146,7 +146,7 @@ func surveyGroup(v supply, group string) survey {
 
 // counts reports whether the device is of the kind, whatever its size.
 func (t survey) counts(d *Device) bool {
-	return t.s.Need.Kind(d) && t.s.Need.Selects(d) && (t.group == "" || t.group == t.s.group(d))
+	return t.s.Need.Kind(d) && t.s.Need.Selects(d) && (t.product == "" || t.product == d.Product)
 }
 
 // least is what the last of so many devices gives when those that give most are taken.
