@@ -51,9 +51,7 @@ func (f *fleet) listAbsent(n *Node) {
 
 // Absent is View.Absent.
 func (f *fleet) Absent() []*Node {
-	out := slices.Collect(maps.Values(f.absent))
-	sortByName(out)
-	return out
+	return ordered(f.absent, byName)
 }
 
 // countKinds adds (sign +1) or takes away (-1) the node's devices.
@@ -122,7 +120,7 @@ func (f *fleet) insert(n *Node) {
 	f.seat(n)
 	f.order(n)
 	if g := f.join(n); g != nil {
-		g.insert(n)
+		g.Nodes = insert(g.Nodes, n, byName)
 	}
 	f.arise(n)
 }
@@ -151,8 +149,7 @@ func (f *fleet) delete(n *Node) {
 	f.touch(n) // caches learn that the slot changed
 	delete(f.byName, n.Name)
 	delete(f.avoiding, n.Name)
-	i, _ := slices.BinarySearchFunc(f.sorted, n.Name, byName)
-	f.sorted = slices.Delete(f.sorted, i, i+1)
+	f.sorted = remove(f.sorted, n, byName)
 	f.slots.free(n.slot)
 }
 
@@ -182,7 +179,7 @@ func (f *fleet) leave(n *Node) {
 	if g == nil {
 		return
 	}
-	g.remove(n)
+	g.Nodes = remove(g.Nodes, n, byName)
 	if len(g.Nodes) == 0 {
 		delete(f.groups, g.Key)
 	}

@@ -180,9 +180,9 @@ func (sp *specs) reform(j, version *Job, tasks [][]fields) {
 				for _, o := range [...]*Task{t, t.landing} {
 					if o != nil && o.Node != nil {
 						if sign < 0 {
-							o.Node.removeTask(o) // its place there depends on its alternative
+							o.Node.Tasks = remove(o.Node.Tasks, o, (*Task).compare) // its place there depends on its alternative
 						} else {
-							o.Node.addTask(o)
+							o.Node.Tasks = insert(o.Node.Tasks, o, (*Task).compare)
 							sp.fleet.touch(o.Node)
 						}
 						sp.booking.enter(o, sign)

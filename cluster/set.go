@@ -176,12 +176,10 @@ func (ss *sets) gather(j *Job) {
 	if set == nil {
 		return
 	}
-	i, listed := slices.BinarySearchFunc(set.whole, j.ID, jobByID)
-	switch belongs := j.together() && !j.Retired; {
-	case belongs && !listed:
-		set.whole = slices.Insert(set.whole, i, j)
-	case !belongs && listed:
-		set.whole = slices.Delete(set.whole, i, i+1)
+	if j.together() && !j.Retired {
+		set.whole = insert(set.whole, j, (*Job).compare)
+	} else {
+		set.whole = remove(set.whole, j, (*Job).compare)
 	}
 }
 
@@ -222,8 +220,7 @@ func (ss *sets) enlist(j *Job) {
 		set.retired++
 		return
 	}
-	i, _ := slices.BinarySearchFunc(set.jobs, j.ID, jobByID)
-	set.jobs = slices.Insert(set.jobs, i, j)
+	set.jobs = insert(set.jobs, j, (*Job).compare)
 	if set.scaled < 0 {
 		set.desired = max(set.desired, j.Set.Desired)
 	}
@@ -237,12 +234,8 @@ func (ss *sets) dismiss(j *Job) {
 	if set == nil {
 		return
 	}
-	if i, found := slices.BinarySearchFunc(set.jobs, j.ID, jobByID); found {
-		set.jobs = slices.Delete(set.jobs, i, i+1)
-	}
-	if i, found := slices.BinarySearchFunc(set.whole, j.ID, jobByID); found {
-		set.whole = slices.Delete(set.whole, i, i+1)
-	}
+	set.jobs = remove(set.jobs, j, (*Job).compare)
+	set.whole = remove(set.whole, j, (*Job).compare)
 	if len(set.jobs)+set.retired == 0 && set.scaled < 0 && set.group == nil {
 		delete(ss.byName, j.Set.Name)
 		delete(ss.excess, j.Set.Name)
@@ -255,7 +248,8 @@ func (ss *sets) dismiss(j *Job) {
 	ss.weigh(j.Set.Name)
 }
 
-func jobByID(j *Job, id string) int { return strings.Compare(j.ID, id) }
+// compare orders jobs by ID.
+func (j *Job) compare(o *Job) int { return strings.Compare(j.ID, o.ID) }
 
 // clone copies the sets; same are the copies of jobs.
 func (ss *sets) clone(l *journal, same func([]*Job) []*Job) sets {

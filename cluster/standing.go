@@ -110,7 +110,7 @@ func (p *standings) shift(t *Task, to standing) {
 		p.classes.list(t, -1)
 	}
 	if n != nil && n != to.node {
-		n.removeTask(t)
+		n.Tasks = remove(n.Tasks, t, (*Task).compare)
 		p.booking.count(t, -1)
 	}
 	if n != nil && t.counted {
@@ -128,7 +128,7 @@ func (p *standings) shift(t *Task, to standing) {
 		j.recountEnded()
 	}
 	if to.node != nil && n != to.node {
-		to.node.addTask(t)
+		to.node.Tasks = insert(to.node.Tasks, t, (*Task).compare)
 		p.booking.count(t, +1)
 	}
 	if reclassify {

@@ -1,9 +1,6 @@
 package cluster
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // workload is how jobs come, change their status and are removed: the lists of jobs,
 // of sets and of shapes stay in step.
@@ -154,17 +151,7 @@ func (w *workload) settle(j *Job) {
 }
 
 func byID(jobs map[string]*Job) []*Job {
-	return ordered(jobs, func(a, b *Job) int { return strings.Compare(a.ID, b.ID) })
-}
-
-// ordered lists the values of a map in order.
-func ordered[K comparable, V any](m map[K]V, compare func(a, b V) int) []V {
-	out := make([]V, 0, len(m))
-	for _, v := range m {
-		out = append(out, v)
-	}
-	slices.SortFunc(out, compare)
-	return out
+	return ordered(jobs, (*Job).compare)
 }
 
 func byTaskID(tasks map[*Task]bool) []*Task {
