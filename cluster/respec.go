@@ -210,7 +210,7 @@ func (sp *specs) reform(j, version *Job, tasks [][]fields) {
 	sp.workload.list(j)
 	if set := sp.sets.byName[j.Set.Name]; set != nil && set.name == kept.name { // also where the job is the only one of it
 		set.group, set.scaled = kept.group, kept.scaled
-		sp.sets.weigh(set.name)
+		sp.sets.weigh(set)
 	}
 	book(+1)
 	sp.workload.settle(j)

@@ -72,11 +72,12 @@ func (ss *sets) rescale(set *replicas, desired int) {
 		return
 	}
 	set.scaled = desired
-	ss.compare(name)
+	ss.compare(set)
 	if ss.journal.recording() {
 		ss.journal.cold(func() {
-			ss.byName[name].scaled = was
-			ss.compare(name)
+			set := ss.byName[name]
+			set.scaled = was
+			ss.compare(set)
 		})
 	}
 }
@@ -88,8 +89,7 @@ func (ss *sets) add(name string) *replicas {
 }
 
 // compare keeps in step what the set should have with what it has.
-func (ss *sets) compare(name string) {
-	set := ss.byName[name]
+func (ss *sets) compare(set *replicas) {
 	set.desired = 0
 	for _, j := range set.jobs {
 		set.desired = max(set.desired, j.Set.Desired)
@@ -97,12 +97,11 @@ func (ss *sets) compare(name string) {
 	if set.scaled >= 0 {
 		set.desired = set.scaled
 	}
-	ss.weigh(name)
+	ss.weigh(set)
 }
 
-func (ss *sets) weigh(name string) {
-	set := ss.byName[name]
-	keepIf(len(set.jobs) > set.desired, ss.excess, name, true)
+func (ss *sets) weigh(set *replicas) {
+	keepIf(len(set.jobs) > set.desired, ss.excess, set.name, true)
 }
 
 // Home is Sets.Home.
@@ -183,30 +182,6 @@ func (ss *sets) gather(j *Job) {
 	}
 }
 
-// retire takes out of its set a job that is retired from now on.
-func (ss *sets) retire(j *Job) {
-	if set := ss.byName[j.Set.Name]; set != nil {
-		set.retired++
-	}
-	ss.dismiss(j)
-}
-
-// unretire puts a job back into its set.
-func (ss *sets) unretire(j *Job) {
-	if set := ss.byName[j.Set.Name]; set != nil {
-		set.retired--
-	}
-	ss.enlist(j)
-}
-
-// unlist forgets the job.
-func (ss *sets) unlist(j *Job) {
-	if set := ss.byName[j.Set.Name]; set != nil && j.Retired {
-		set.retired--
-	}
-	ss.dismiss(j)
-}
-
 // enlist adds the job to its set.
 func (ss *sets) enlist(j *Job) {
 	if j.Set.Name == "" {
@@ -224,15 +199,18 @@ func (ss *sets) enlist(j *Job) {
 	if set.scaled < 0 {
 		set.desired = max(set.desired, j.Set.Desired)
 	}
-	ss.weigh(j.Set.Name)
+	ss.weigh(set)
 	ss.gather(j)
 }
 
-// dismiss takes the job out of its set's list. A set without jobs is forgotten.
-func (ss *sets) dismiss(j *Job) {
+// unlist takes the job out of its set. A set without jobs is forgotten.
+func (ss *sets) unlist(j *Job) {
 	set := ss.byName[j.Set.Name]
 	if set == nil {
 		return
+	}
+	if j.Retired {
+		set.retired--
 	}
 	set.jobs = remove(set.jobs, j, (*Job).compare)
 	set.whole = remove(set.whole, j, (*Job).compare)
@@ -242,10 +220,10 @@ func (ss *sets) dismiss(j *Job) {
 		return
 	}
 	if j.Set.Desired == set.desired && !slices.ContainsFunc(set.jobs, func(o *Job) bool { return o.Set.Desired == set.desired }) {
-		ss.compare(j.Set.Name)
+		ss.compare(set)
 		return
 	}
-	ss.weigh(j.Set.Name)
+	ss.weigh(set)
 }
 
 // compare orders jobs by ID.

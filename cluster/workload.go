@@ -223,13 +223,10 @@ func (w *workload) retire(j *Job) {
 }
 
 func (w *workload) setRetired(j *Job, retired bool) {
+	w.sets.unlist(j)
 	j.Retired = retired
+	w.sets.enlist(j)
 	w.roster.listRetired(j)
-	if retired {
-		w.sets.retire(j)
-	} else {
-		w.sets.unretire(j)
-	}
 	w.settle(j)
 }
 
