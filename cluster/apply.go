@@ -240,11 +240,7 @@ func (c SessionOpened) apply(s *State) error {
 	if c.Now <= s.tree.now {
 		return nil
 	}
-	was := s.tree.now
 	s.tree.pass(c.Now)
 	s.fleet.expire(c.Now)
-	if s.journal.recording() {
-		s.journal.cold(func() { s.tree.now = was })
-	}
 	return nil
 }
