@@ -78,11 +78,8 @@ func (c Assign) apply(s *State) error {
 	if !s.roster.present(t, n, claims) {
 		return fmt.Errorf("task %s: its room on node %s is not free yet", t.ID, n.Name)
 	}
-	to := standing{status: Assumed, node: n, claims: claims, held: t.Shape, started: c.At, attempt: c.Attempt}
-	if t.Status == Nominated {
-		to.held = t.held // what was reserved
-	}
-	s.standings.stand(t, to)
+	// A nominated task keeps the shape that its room was reserved with.
+	s.standings.stand(t, standing{status: Assumed, node: n, claims: claims, held: t.Held(), started: c.At, attempt: c.Attempt})
 	return nil
 }
 
@@ -95,11 +92,7 @@ func (c Nominate) apply(s *State) error {
 	if err != nil {
 		return err
 	}
-	to := standing{status: Nominated, node: n, claims: claims, held: t.Shape, promised: c.At, attempt: t.Attempt}
-	if t.Status == Nominated {
-		to.held = t.held // what was reserved
-	}
-	s.standings.stand(t, to)
+	s.standings.stand(t, standing{status: Nominated, node: n, claims: claims, held: t.Held(), promised: c.At, attempt: t.Attempt})
 	return nil
 }
 
