@@ -185,11 +185,11 @@ func (c Overdue) apply(s *State) error {
 }
 
 func (c Retire) apply(s *State) error {
-	j, err := s.roster.job(c.Job)
-	if err == nil && !j.Retired {
-		s.workload.retire(j)
-	}
-	return err
+	return s.roster.decide(c.Job, func(j *Job) {
+		if !j.Retired {
+			s.workload.retire(j)
+		}
+	})
 }
 
 func (c ChooseGroup) apply(s *State) error {
@@ -202,31 +202,21 @@ func (c ChooseGroup) apply(s *State) error {
 }
 
 func (c Displace) apply(s *State) error {
-	j, err := s.roster.job(c.Job)
-	if err == nil {
-		s.workload.displace(j, c.Victims)
-	}
-	return err
+	return s.roster.decide(c.Job, func(j *Job) { s.workload.displace(j, c.Victims) })
 }
 
 func (c Tear) apply(s *State) error {
-	j, err := s.roster.job(c.Job)
-	if err == nil {
-		s.workload.setTorn(j, c.Since)
-	}
-	return err
+	return s.roster.decide(c.Job, func(j *Job) { s.workload.setTorn(j, c.Since) })
 }
 
 func (c Park) apply(s *State) error {
-	j, err := s.roster.job(c.Job)
-	if err == nil {
+	return s.roster.decide(c.Job, func(j *Job) {
 		p := &c.Parked
 		if *p == (Parked{}) {
 			p = nil
 		}
 		s.workload.park(j, p)
-	}
-	return err
+	})
 }
 
 func (c SessionOpened) apply(s *State) error {

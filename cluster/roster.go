@@ -53,13 +53,14 @@ func (r *roster) task(ref TaskRef, uid string) (*Task, error) {
 	return t, nil
 }
 
-// job finds the job that a decision is about.
-func (r *roster) job(id string) (*Job, error) {
-	j := r.jobs[id]
+// decide calls change with the job that a decision is about.
+func (r *roster) decide(job string, change func(*Job)) error {
+	j := r.jobs[job]
 	if j == nil {
-		return nil, fmt.Errorf("no job %q", id)
+		return fmt.Errorf("no job %q", job)
 	}
-	return j, nil
+	change(j)
+	return nil
 }
 
 // listNominated keeps the list in step with the task, which stood otherwise before.
