@@ -100,20 +100,10 @@ func (f *fleet) Fraction(resource string) Milli {
 }
 
 // add adds a new node.
-func (f *fleet) add(n *Node) {
-	f.insert(n)
-	if f.journal.recording() {
-		f.journal.cold(func() { f.delete(n) })
-	}
-}
+func (f *fleet) add(n *Node) { undoable(f.journal, f, n, (*fleet).insert, (*fleet).delete) }
 
 // remove removes a node that no task is on.
-func (f *fleet) remove(n *Node) {
-	f.delete(n)
-	if f.journal.recording() {
-		f.journal.cold(func() { f.insert(n) })
-	}
-}
+func (f *fleet) remove(n *Node) { undoable(f.journal, f, n, (*fleet).delete, (*fleet).insert) }
 
 // insert is add without the journal, and delete is remove without it.
 func (f *fleet) insert(n *Node) {

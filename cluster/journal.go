@@ -103,5 +103,14 @@ func (r *record) undo(s *State) {
 // a mark its function would be made for nothing.
 func (l *journal) recording() bool { return l.marks > 0 }
 
+// undoable calls one of two methods that are opposites, and records that the other takes
+// it back. The function that does so is made only where it is recorded.
+func undoable[T, X any](l *journal, table T, x X, change, opposite func(T, X)) {
+	change(table, x)
+	if l.recording() {
+		l.cold(func() { opposite(table, x) })
+	}
+}
+
 // cold records a change that is undone by a function.
 func (l *journal) cold(undo func()) { l.note(rare{undo: undo}) }

@@ -13,20 +13,10 @@ type workload struct {
 }
 
 // add adds a new job.
-func (w *workload) add(j *Job) {
-	w.insert(j)
-	if w.journal.recording() {
-		w.journal.cold(func() { w.delete(j) })
-	}
-}
+func (w *workload) add(j *Job) { undoable(w.journal, w, j, (*workload).insert, (*workload).delete) }
 
 // remove removes a job of which no task is on a node.
-func (w *workload) remove(j *Job) {
-	w.delete(j)
-	if w.journal.recording() {
-		w.journal.cold(func() { w.insert(j) })
-	}
-}
+func (w *workload) remove(j *Job) { undoable(w.journal, w, j, (*workload).delete, (*workload).insert) }
 
 // insert is add without the journal, and delete is remove without it.
 func (w *workload) insert(j *Job) {
