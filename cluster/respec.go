@@ -191,9 +191,7 @@ func (sp *specs) reform(j, version *Job, tasks [][]fields) {
 						}
 					}
 				}
-				if t.held != nil && !t.held.alike(t.Shape) {
-					sp.shapes.use(t.held, sign)
-				}
+				sp.shapes.useHeld(t.held, t.Shape, sign)
 			}
 		}
 	}
