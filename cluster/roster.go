@@ -80,13 +80,7 @@ func (r *roster) keepSeen(c TaskSeen) {
 	was, known := r.unseen[c.Task]
 	r.unseen[c.Task] = c
 	if r.journal.recording() {
-		r.journal.cold(func() {
-			if known {
-				r.unseen[c.Task] = was
-			} else {
-				delete(r.unseen, c.Task)
-			}
-		})
+		r.journal.cold(func() { keepIf(known, r.unseen, c.Task, was) })
 	}
 }
 
@@ -161,15 +155,10 @@ func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
 func (r *roster) knows(j *Job) bool { return j.slot < len(r.slots.at) && r.slots.at[j.slot] == j }
 
 func (r *roster) listPending(j *Job, waits bool) {
-	switch {
-	case waits == j.pending:
-		return
-	case waits:
-		r.pending[j.ID] = j
-	default:
-		delete(r.pending, j.ID)
+	if waits != j.pending {
+		keepIf(waits, r.pending, j.ID, j)
+		j.pending = waits
 	}
-	j.pending = waits
 }
 
 // Releasing is View.Releasing.
