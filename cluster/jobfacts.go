@@ -127,9 +127,7 @@ func build(spec *Job) *Job {
 		j.StaleGrace = &grace
 	}
 	j.slot, j.seat, j.absent, j.attached, j.expected, j.ended, j.pending, j.Chosen = 0, 0, false, 0, 0, 0, false, -1
-	if j.Queue == "" {
-		j.Queue = DefaultQueue
-	}
+	j.Queue = cmp.Or(j.Queue, DefaultQueue)
 	j.Alternatives = forms
 	for a := range forms {
 		alt := &forms[a]

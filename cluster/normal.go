@@ -1,15 +1,14 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
 // normalize puts ledgers in order and names every device's resource.
 func (n *Node) normalize() {
-	if n.DeviceResource == "" {
-		n.DeviceResource = DefaultDeviceResource
-	}
+	n.DeviceResource = cmp.Or(n.DeviceResource, DefaultDeviceResource)
 	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
 	n.sliced = false
 	nameDevices(n.Name, n.Devices)

@@ -262,9 +262,7 @@ func (sp *specs) replace(j *Job, spec *Job, revision uint64) {
 // respecTask gives a task of an open job another spec; what it holds stays.
 func (sp *specs) respecTask(t *Task, c *TaskPut) {
 	next := c.Task
-	if next.UID == "" {
-		next.UID = t.UID
-	}
+	next.UID = cmp.Or(next.UID, t.UID)
 	if t.sameSpec(&next) && !t.extra {
 		t.revision = max(t.revision, c.Revision)
 		return
