@@ -1,6 +1,9 @@
 package cluster
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Job is tasks that stand or fall together. It may come in several
 // alternatives, tried in order; the first that places wins.
@@ -365,10 +368,5 @@ func (t *Task) Placed() bool {
 
 // Running reports whether any task of the job runs.
 func (j *Job) Running() bool {
-	for _, t := range j.Tasks() {
-		if t.Runs() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.Tasks(), (*Task).Runs)
 }

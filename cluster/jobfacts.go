@@ -104,10 +104,8 @@ func (t *Task) check(subgroups int) error {
 // repeats reports whether a resource is named twice.
 func repeats(list Resources) bool {
 	for i := range list {
-		for k := range i {
-			if list[i].Name == list[k].Name {
-				return true
-			}
+		if slices.ContainsFunc(list[:i], func(a Amount) bool { return a.Name == list[i].Name }) {
+			return true
 		}
 	}
 	return false
