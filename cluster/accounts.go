@@ -73,11 +73,9 @@ func (ac *accounts) rehang(old, q *Queue) {
 func (ac *accounts) charge(names []string, sign int64) {
 	for _, name := range names {
 		for _, j := range ac.roster.byQueue[name] {
-			for a := range j.Alternatives {
-				for _, t := range j.Alternatives[a].Tasks {
-					ac.tree.chargePlaced(t, sign)
-					ac.tree.chargePlaced(t.landing, sign)
-				}
+			for t := range j.each {
+				ac.tree.chargePlaced(t, sign)
+				ac.tree.chargePlaced(t.landing, sign)
 			}
 		}
 	}

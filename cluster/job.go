@@ -320,6 +320,17 @@ func (j *Job) Tasks() []*Task {
 	return j.Alternatives[max(j.Chosen, 0)].Tasks
 }
 
+// each visits the tasks of all alternatives.
+func (j *Job) each(visit func(*Task) bool) {
+	for a := range j.Alternatives {
+		for _, t := range j.Alternatives[a].Tasks {
+			if !visit(t) {
+				return
+			}
+		}
+	}
+}
+
 // Placed counts the tasks that hold room now or have reserved some.
 func (j *Job) Placed() int {
 	return count(j.Tasks(), (*Task).Placed)

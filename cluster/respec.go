@@ -175,24 +175,22 @@ func (sp *specs) turn(j, version *Job, tasks [][]fields) {
 // there is by their job's spec.
 func (sp *specs) reform(j, version *Job, tasks [][]fields) {
 	book := func(sign int) {
-		for a := range j.Alternatives {
-			for _, t := range j.Alternatives[a].Tasks {
-				for _, o := range [...]*Task{t, t.landing} {
-					if o != nil && o.Node != nil {
-						if sign < 0 {
-							o.Node.Tasks = remove(o.Node.Tasks, o, (*Task).compare) // its place there depends on its alternative
-						} else {
-							o.Node.Tasks = insert(o.Node.Tasks, o, (*Task).compare)
-							sp.fleet.touch(o.Node)
-						}
-						sp.booking.enter(o, sign)
-						if j.Preemptible {
-							sp.classes.preemptible += sign
-						}
+		for t := range j.each {
+			for _, o := range [...]*Task{t, t.landing} {
+				if o != nil && o.Node != nil {
+					if sign < 0 {
+						o.Node.Tasks = remove(o.Node.Tasks, o, (*Task).compare) // its place there depends on its alternative
+					} else {
+						o.Node.Tasks = insert(o.Node.Tasks, o, (*Task).compare)
+						sp.fleet.touch(o.Node)
+					}
+					sp.booking.enter(o, sign)
+					if j.Preemptible {
+						sp.classes.preemptible += sign
 					}
 				}
-				sp.shapes.useHeld(t.held, t.Shape, sign)
 			}
+			sp.shapes.useHeld(t.held, t.Shape, sign)
 		}
 	}
 	book(-1)

@@ -92,10 +92,8 @@ func (r *JobRecord) restore(s *State) {
 	if r.Absent {
 		j.Queue = r.Job.Queue
 	}
-	for a := range j.Alternatives {
-		for _, t := range j.Alternatives[a].Tasks {
-			t.revision = r.Tasks[t.Name]
-		}
+	for t := range j.each {
+		t.revision = r.Tasks[t.Name]
 	}
 	s.workload.insert(j)
 }

@@ -267,13 +267,11 @@ func (c EvictionRefused) apply(s *State) error {
 		return nil
 	}
 	if j := s.roster.jobs[t.eviction.forJob]; j != nil {
-		for a := range j.Alternatives {
-			for _, o := range j.Alternatives[a].Tasks {
-				if o.Status == Nominated {
-					s.standings.clear(o)
-				}
-				s.standings.strand(o)
+		for o := range j.each {
+			if o.Status == Nominated {
+				s.standings.clear(o)
 			}
+			s.standings.strand(o)
 		}
 		if !slices.ContainsFunc(t.Job.Tasks(), func(o *Task) bool { return o != t && o.eviction != nil && o.eviction.forJob == j.ID }) {
 			s.workload.undisplace(j, t.Job.ID)

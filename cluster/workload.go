@@ -42,10 +42,8 @@ func (w *workload) list(j *Job) {
 }
 
 func (w *workload) unlist(j *Job) {
-	for a := range j.Alternatives {
-		for _, t := range j.Alternatives[a].Tasks {
-			w.shapes.drop(t.Shape)
-		}
+	for t := range j.each {
+		w.shapes.drop(t.Shape)
 	}
 	w.roster.unlist(j)
 	w.sets.unlist(j)
