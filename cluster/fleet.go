@@ -88,17 +88,6 @@ func (f *fleet) sample() {
 	})
 }
 
-// Fraction is View.Fraction.
-func (f *fleet) Fraction(resource string) Milli {
-	most := Milli(0)
-	for i := range f.samples {
-		if d := &f.samples[i]; d.Resource == resource {
-			most = max(most, d.Fraction)
-		}
-	}
-	return most
-}
-
 // add adds a new node.
 func (f *fleet) add(n *Node) { undoable(f.journal, f, n, (*fleet).insert, (*fleet).delete) }
 
@@ -176,11 +165,6 @@ func (f *fleet) leave(n *Node) {
 	n.group = nil
 }
 
-// Groups is View.Groups.
-func (f *fleet) Groups() []*Group {
-	return ordered(f.groups, func(a, b *Group) int { return a.Key.Compare(b.Key) })
-}
-
 // touch gives the node a new version. An absent node has no slot, and nothing
 // looks at its version.
 func (f *fleet) touch(n *Node) {
@@ -189,17 +173,6 @@ func (f *fleet) touch(n *Node) {
 	}
 	f.slots.touch(n.slot)
 	n.version = f.slots.version
-}
-
-// Avoiding is View.Avoiding.
-func (f *fleet) Avoiding(visit func(until int64)) {
-	for name := range f.avoiding {
-		if n := f.byName[name]; n != nil {
-			for _, a := range n.Avoids {
-				visit(a.Until)
-			}
-		}
-	}
 }
 
 func (f *fleet) avoid(n *Node, shape *Shape, until int64) {

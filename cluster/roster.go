@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"maps"
-	"slices"
 )
 
 // roster is the jobs and their tasks. Every change of a job gives it a new version.
@@ -159,11 +158,6 @@ func (r *roster) listPending(j *Job, waits bool) {
 		keepIf(waits, r.pending, j.ID, j)
 		j.pending = waits
 	}
-}
-
-// Releasing is View.Releasing.
-func (r *roster) Releasing() []*Task {
-	return slices.SortedFunc(slices.Values(r.releasing), (*Task).compare)
 }
 
 // Task is View.Task.

@@ -24,34 +24,6 @@ type sets struct {
 	excess  map[string]bool // of these, those with more jobs than they should have
 }
 
-// Names is Sets.Names.
-func (ss *sets) Names() []string {
-	var out []string
-	for name, set := range ss.byName {
-		if len(set.jobs) > 0 {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// Jobs is Sets.Jobs.
-func (ss *sets) Jobs(name string) []*Job {
-	if set := ss.byName[name]; set != nil {
-		return set.jobs
-	}
-	return nil
-}
-
-// Desired is Sets.Desired.
-func (ss *sets) Desired(name string) int {
-	if set := ss.byName[name]; set != nil {
-		return set.desired
-	}
-	return 0
-}
-
 // scale is rescale for a set that may not be known yet.
 func (ss *sets) scale(name string, desired int) {
 	set := ss.byName[name]
@@ -102,28 +74,6 @@ func (ss *sets) compare(set *replicas) {
 
 func (ss *sets) weigh(set *replicas) {
 	keepIf(len(set.jobs) > set.desired, ss.excess, set.name, true)
-}
-
-// Home is Sets.Home.
-func (ss *sets) Home(name string) *Key {
-	set := ss.byName[name]
-	if set == nil {
-		return nil
-	}
-	if set.group != nil {
-		return set.group
-	}
-	for _, j := range set.jobs {
-		if j.Set.Group != nil {
-			return j.Set.Group
-		}
-	}
-	for _, j := range set.whole {
-		if home := j.home(); home != nil {
-			return home
-		}
-	}
-	return nil
 }
 
 // home is the group that the job was placed for, or is on, if it is on whole nodes.

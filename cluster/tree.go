@@ -57,14 +57,6 @@ func (tr *tree) depth(q *Queue) int {
 	return n
 }
 
-// Deserved is View.Deserved.
-func (tr *tree) Deserved(q *Queue) Resources {
-	if known := tr.byName[q.Name]; known != nil {
-		return known.deserved
-	}
-	return nil
-}
-
 // sumQuotas works out again what the queue deserves, and all above it.
 func (tr *tree) sumQuotas(q *Queue) {
 	for ; q != nil; q = tr.Parent(q) {
@@ -270,15 +262,6 @@ func (tr *tree) astray(q *Queue) bool {
 		}
 	}
 	return false
-}
-
-// ChangedQueues is Recent.Queues.
-func (tr *tree) ChangedQueues(since uint64, visit func(*Queue)) {
-	tr.slots.since(since, func(slot int) {
-		if q := tr.slots.at[slot]; q != nil {
-			visit(q)
-		}
-	})
 }
 
 // Weakest is View.Weakest.
