@@ -38,15 +38,16 @@ func (l *Layers) least() int {
 
 // layered is both part and set of divisible work: of each device it takes room for
 // some of its layers, and as few devices as hold them all, or as many as requested.
-type layered struct{ number }
+type layered struct {
+	partial
+	number
+}
 
 func (layered) asked(s *Shape) bool { return s.Need.Layers != nil }
 
 // The part.
 
-func (layered) counted() bool { return false }
-func (layered) empties() bool { return false }
-func (layered) sure() bool    { return false } // a layer may be too large
+func (layered) sure() bool { return false } // a layer may be too large
 
 func (layered) suits(_ *Shape, d *Device) bool { return d.Reserved <= d.Memory }
 func (layered) takes(s *Shape, d *Device) bool { return s.Need.Layers.Within(d.InStep()) > 0 }
