@@ -220,15 +220,12 @@ func (tr *tree) listHeir(q *Queue, add bool) {
 		return
 	}
 	list := tr.heirs[q.Parent]
-	switch i, found := slices.BinarySearch(list, q.Name); {
-	case add && !found:
-		tr.heirs[q.Parent] = slices.Insert(list, i, q.Name)
-	case !found:
-	case !add && len(list) == 1:
-		delete(tr.heirs, q.Parent)
-	case !add:
-		tr.heirs[q.Parent] = slices.Delete(list, i, i+1)
+	if add {
+		list = insert(list, q.Name, strings.Compare)
+	} else {
+		list = remove(list, q.Name, strings.Compare)
 	}
+	keepIf(len(list) > 0, tr.heirs, q.Parent, list)
 }
 
 // listChildren takes the queue's children from those that name it as their parent.
