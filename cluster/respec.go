@@ -20,12 +20,18 @@ type specs struct {
 	sightings *sightings
 }
 
+// add adds a new job, with what was seen of its tasks before.
+func (sp *specs) add(spec *Job, revision uint64) {
+	j := build(spec, revision)
+	sp.workload.add(j)
+	sp.sightings.recall(j)
+}
+
 // respec gives a known job another spec. What runs of it, is reserved for it or is
 // leaving stays where it is, booked by the shape it was placed with. A task that is
 // on a node and not in the new spec stays until it has left.
 func (sp *specs) respec(j, spec *Job, revision uint64) {
-	next := build(spec)
-	next.revision = revision
+	next := build(spec, revision)
 	next.Torn, next.Evicted, next.Displaced, next.Retired, next.Parked = j.Torn, j.Evicted, j.Displaced, j.Retired, j.Parked
 	next.UID = cmp.Or(next.UID, j.UID)
 	next.Health, next.Offload = j.Health, j.Offload
@@ -247,10 +253,7 @@ func (sp *specs) remove(j *Job) {
 func (sp *specs) replace(j *Job, spec *Job, revision uint64) {
 	if !j.Open || !spec.Open {
 		sp.remove(j)
-		next := build(spec)
-		next.revision = revision
-		sp.workload.add(next)
-		sp.sightings.recall(next)
+		sp.add(spec, revision)
 		return
 	}
 	sp.workload.update(j, jobStatus{displaced: slices.Clone(spec.Displaced), torn: spec.Torn, evicted: spec.Evicted, retired: spec.Retired, parked: spec.Parked})

@@ -87,8 +87,8 @@ func (sn *Snapshot) restoreNodes(s *State) error {
 func (r *JobRecord) restore(s *State) {
 	spec := r.Job
 	spec.Open = false // so that its tasks are made, too
-	j := build(&spec)
-	j.Open, j.absent, j.revision = r.Job.Open, r.Absent, r.Revision
+	j := build(&spec, r.Revision)
+	j.Open, j.absent = r.Job.Open, r.Absent
 	if r.Absent {
 		j.Queue = r.Job.Queue
 	}

@@ -18,7 +18,7 @@ func (c TaskPut) apply(s *State) error {
 		return fmt.Errorf("%s: %w", c.Job, err)
 	}
 	if j == nil { // it waits for its job
-		j = build(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}})
+		j = build(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}}, 0)
 		j.absent = true
 		s.workload.add(j)
 	}
