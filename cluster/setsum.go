@@ -46,21 +46,10 @@ func (sum) empty(v supply) (Shortage, bool) {
 	if v.unified || v.n.sliced {
 		return Shortage{}, false
 	}
-	s, want, one := v.s, max(1, v.s.Need.Devices), v.alike()
+	s, want := v.s, max(1, v.s.Need.Devices)
 	var best survey
-	most, last := int64(-1), ""
-	for i := range v.n.Devices {
-		if i > 0 && (one || !s.Need.SameProduct) {
-			break
-		}
-		product := ""
-		if s.Need.SameProduct {
-			product = v.n.Devices[i].Product
-		}
-		if i > 0 && product == last {
-			continue
-		}
-		last = product
+	most := int64(-1)
+	for product := range v.products {
 		has := surveyProduct(v, product)
 		sum := has.most(want, claimIdle)
 		if has.big >= want && sum >= int64(s.Need.SumAtLeast) {
