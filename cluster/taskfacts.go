@@ -125,8 +125,9 @@ func (g *sightings) see(t *Task, c *TaskSeen) {
 // seeOn has the task be on the node that it was seen on.
 func (g *sightings) seeOn(t *Task, c *TaskSeen) {
 	n := g.fleet.find(c.Node)
-	if n == nil {
-		n = placeholder(c.Node)
+	if n == nil { // it is not known: an absent node stands for it
+		n = &Node{Name: c.Node, absent: true, unknown: true}
+		n.normalize()
 	}
 	here := t.Node == n && t.Status != Nominated
 	to := standing{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, spared: t.Spared}
@@ -162,13 +163,6 @@ func (g *sightings) seeOn(t *Task, c *TaskSeen) {
 
 func (p *standing) same(t *Task) bool {
 	return p.status == t.Status && p.started == t.Started && p.sent == t.sent && p.counted == t.counted && sameClaims(p.claims, t.Claims)
-}
-
-// placeholder stands for a node that a task was seen on and that is not known.
-func placeholder(name string) *Node {
-	n := &Node{Name: name, absent: true, unknown: true}
-	n.normalize()
-	return n
 }
 
 // claim turns holdings into claims of the node's devices, in order. A device that
