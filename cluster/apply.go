@@ -36,10 +36,10 @@ func (s *State) ApplyAll(changes []Change) error {
 }
 
 func (c Decided) apply(s *State) error {
-	mark := s.journal.mark()
+	mark := s.Mark()
 	defer func() {
 		s.standings.later = nil
-		s.journal.release(mark)
+		s.Release(mark)
 	}()
 	for _, d := range c.Changes {
 		if d == nil {

@@ -16,20 +16,17 @@ type journal struct {
 type Mark struct{ at, depth int }
 
 // Mark begins to record changes. Each Mark needs one Release.
-func (s *State) Mark() Mark { return s.journal.mark() }
-
-func (l *journal) mark() Mark {
-	l.marks++
-	return Mark{len(l.records), l.marks}
+func (s *State) Mark() Mark {
+	s.journal.marks++
+	return Mark{len(s.journal.records), s.journal.marks}
 }
 
 // Undo takes back every change since the mark. The mark stays valid.
 func (s *State) Undo(m Mark) { s.journal.undoTo(m.at, s) }
 
 // Release forgets the mark, and those made after it. The changes stay.
-func (s *State) Release(m Mark) { s.journal.release(m) }
-
-func (l *journal) release(m Mark) {
+func (s *State) Release(m Mark) {
+	l := &s.journal
 	l.marks = min(l.marks, m.depth-1)
 	if l.marks > 0 {
 		return
