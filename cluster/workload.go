@@ -187,21 +187,21 @@ func (w *workload) takeTask(t *Task) {
 }
 
 func (w *workload) insertTask(t *Task, at int) {
-	alt := &t.Job.Alternatives[0]
 	t.Shape = w.shapes.intern(t.Shape)
-	alt.Tasks = slices.Insert(alt.Tasks, at, t)
-	t.Job.recountEnded()
-	w.settle(t.Job)
-	t.Job.spec = w.roster.slots.version
+	w.setTasks(t.Job, slices.Insert(t.Job.Alternatives[0].Tasks, at, t))
 }
 
 func (w *workload) deleteTask(t *Task, at int) {
-	alt := &t.Job.Alternatives[0]
 	w.shapes.drop(t.Shape)
-	alt.Tasks = slices.Delete(alt.Tasks, at, at+1)
-	t.Job.recountEnded()
-	w.settle(t.Job)
-	t.Job.spec = w.roster.slots.version
+	w.setTasks(t.Job, slices.Delete(t.Job.Alternatives[0].Tasks, at, at+1))
+}
+
+// setTasks gives the open job other tasks.
+func (w *workload) setTasks(j *Job, tasks []*Task) {
+	j.Alternatives[0].Tasks = tasks
+	j.recountEnded()
+	w.settle(j)
+	j.spec = w.roster.slots.version
 }
 
 func (w *workload) retire(j *Job) {
