@@ -29,10 +29,7 @@ func (sn *Snapshot) State() (*State, error) {
 		sn.Jobs[i].restore(s)
 	}
 	for _, r := range sn.Sets {
-		set := s.sets.byName[r.Name]
-		if set == nil {
-			set = s.sets.add(r.Name)
-		}
+		set := s.sets.ensure(r.Name)
 		if set.group = r.Group; r.Scaled != nil {
 			s.sets.rescale(set, *r.Scaled)
 		}

@@ -26,14 +26,10 @@ type sets struct {
 
 // scale is rescale for a set that may not be known yet.
 func (ss *sets) scale(name string, desired int) {
-	set := ss.byName[name]
-	if set == nil {
-		set = ss.add(name)
-		if ss.journal.recording() {
-			ss.journal.cold(func() { delete(ss.byName, name) })
-		}
+	if ss.byName[name] == nil && ss.journal.recording() {
+		ss.journal.cold(func() { delete(ss.byName, name) })
 	}
-	ss.rescale(set, desired)
+	ss.rescale(ss.ensure(name), desired)
 }
 
 // rescale sets how many jobs the set should have, whatever its jobs say; -1: what
@@ -54,9 +50,13 @@ func (ss *sets) rescale(set *replicas, desired int) {
 	}
 }
 
-func (ss *sets) add(name string) *replicas {
-	set := &replicas{name: name, scaled: -1}
-	ss.byName[name] = set
+// ensure finds the set, or adds it.
+func (ss *sets) ensure(name string) *replicas {
+	set := ss.byName[name]
+	if set == nil {
+		set = &replicas{name: name, scaled: -1}
+		ss.byName[name] = set
+	}
 	return set
 }
 
@@ -137,10 +137,7 @@ func (ss *sets) enlist(j *Job) {
 	if j.Set.Name == "" {
 		return
 	}
-	set := ss.byName[j.Set.Name]
-	if set == nil {
-		set = ss.add(j.Set.Name)
-	}
+	set := ss.ensure(j.Set.Name)
 	if j.Retired {
 		set.retired++
 		return
