@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,10 +30,7 @@ func newFleet(l *journal) fleet {
 
 // find finds a node by name, an absent one too.
 func (f *fleet) find(name string) *Node {
-	if n := f.byName[name]; n != nil {
-		return n
-	}
-	return f.absent[name]
+	return cmp.Or(f.byName[name], f.absent[name])
 }
 
 // all are all nodes, the absent ones last.
@@ -154,15 +152,11 @@ func (f *fleet) leave(n *Node) {
 	if n.Unified {
 		f.unified--
 	}
-	g := n.group
-	if g == nil {
-		return
+	if g := n.group; g != nil {
+		g.Nodes = remove(g.Nodes, n, byName)
+		keepIf(len(g.Nodes) > 0, f.groups, g.Key, g)
+		n.group = nil
 	}
-	g.Nodes = remove(g.Nodes, n, byName)
-	if len(g.Nodes) == 0 {
-		delete(f.groups, g.Key)
-	}
-	n.group = nil
 }
 
 // touch gives the node a new version. An absent node has no slot, and nothing
