@@ -46,10 +46,21 @@ func (sum) empty(v supply) (Shortage, bool) {
 	if v.unified || v.n.sliced {
 		return Shortage{}, false
 	}
-	s, want := v.s, max(1, v.s.Need.Devices)
+	s, want, one := v.s, max(1, v.s.Need.Devices), v.alike()
 	var best survey
-	most := int64(-1)
-	for product := range v.products {
+	most, last := int64(-1), ""
+	for i := range v.n.Devices {
+		if i > 0 && (one || !s.Need.SameProduct) {
+			break
+		}
+		product := ""
+		if s.Need.SameProduct {
+			product = v.n.Devices[i].Product
+		}
+		if i > 0 && product == last {
+			continue
+		}
+		last = product
 		has := surveyProduct(v, product)
 		sum := has.most(want, claimIdle)
 		if has.big >= want && sum >= int64(s.Need.SumAtLeast) {

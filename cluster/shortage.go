@@ -80,11 +80,19 @@ func surveyOf(v supply) survey {
 		return surveyProduct(v, "")
 	}
 	var best survey
-	set, want, found := v.s.set(), max(1, v.s.Need.Devices), false
-	for product := range v.products {
+	last, set, want, one := "", v.s.set(), max(1, v.s.Need.Devices), v.alike()
+	for i := range v.n.Devices {
+		if i > 0 && one {
+			break
+		}
+		product := v.n.Devices[i].Product
+		if i > 0 && product == last {
+			continue
+		}
+		last = product
 		t := surveyProduct(v, product)
-		if !found || best.less(t, want) || !t.less(best, want) && set.gives(t) > set.gives(best) {
-			best, found = t, true
+		if i == 0 || best.less(t, want) || !t.less(best, want) && set.gives(t) > set.gives(best) {
+			best = t
 		}
 	}
 	return best

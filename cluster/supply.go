@@ -104,23 +104,6 @@ func supplyOf(s *Shape, n *Node) supply { return supply{s, n, n.Unified} }
 // idle, so that one can be asked about for all.
 func (v supply) alike() bool { return v.n.uniform && len(v.s.Need.Selected) == 0 }
 
-// products visits the products of the devices, each where it begins, if they may not
-// be mixed; otherwise it visits "" once, for any.
-func (v supply) products(visit func(product string) bool) {
-	if !v.s.Need.SameProduct {
-		visit("")
-		return
-	}
-	last := ""
-	for i := range v.n.Devices {
-		product := v.n.Devices[i].Product
-		if (i == 0 || product != last) && !visit(product) {
-			return
-		}
-		last = product
-	}
-}
-
 // shares reports whether the shape takes memory of which devices have one together.
 func (v supply) shares() bool { return v.n.sliced && !v.s.counted() }
 
