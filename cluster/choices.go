@@ -49,7 +49,7 @@ func (c choice) kinds(named []DeviceID) [][]int {
 
 // like reports whether it makes no difference which of the two is taken.
 func (c choice) like(d, o *Device, named []DeviceID) bool {
-	if d != o && (slices.Contains(named, d.ID) || slices.Contains(named, o.ID)) || c.s.Need.SameProduct && d.Product != o.Product {
+	if d != o && (slices.Contains(named, d.ID) || slices.Contains(named, o.ID)) || c.s.bonded() && c.s.group(d) != c.s.group(o) {
 		return false
 	}
 	return d.Type == o.Type && d.Shares == o.Shares && d.Product == o.Product && d.Profile == o.Profile && d.Resource == o.Resource && d.Memory == o.Memory && d.Reserved == o.Reserved && d.Foreign == o.Foreign && d.Use == o.Use
@@ -75,8 +75,9 @@ func combine(kinds [][]int, taken []int, left int, yield func([]int) bool) bool 
 // claims is what the shape holds of the devices; nil where together they will not do.
 func (c choice) claims(devices []int) []Claim {
 	claims := make([]Claim, 0, len(devices))
+	bonded := c.s.bonded()
 	for _, i := range devices {
-		if c.s.Need.SameProduct && c.n.Devices[i].Product != c.n.Devices[devices[0]].Product {
+		if bonded && c.s.group(&c.n.Devices[i]) != c.s.group(&c.n.Devices[devices[0]]) {
 			return nil
 		}
 		claims = append(claims, c.claim(i))

@@ -26,7 +26,7 @@ func (n *Node) Feasible(s *Shape) bool {
 }
 
 func (v supply) feasible() bool {
-	if !v.unified && v.s.set().plain() && !v.s.Need.SameProduct && !v.shares() {
+	if !v.unified && v.s.set().plain() && !v.s.bonded() && !v.shares() {
 		return v.enough()
 	}
 	_, ok := v.choose(nil)
@@ -97,20 +97,20 @@ func (c choice) pick() ([]Claim, bool) {
 	return claims, true
 }
 
-// ofOneProduct tries the devices of one product at a time. It keeps what holds most layers,
-// where they may spill, then what needs the fewest devices, then the product with
+// ofOneGroup tries one group of devices at a time. It keeps what holds most layers,
+// where they may spill, then what needs the fewest devices, then the group with
 // the best device; among equals the name decides.
-func (c choice) ofOneProduct() ([]Claim, bool) {
-	var products []string
+func (c choice) ofOneGroup() ([]Claim, bool) {
+	var groups []string
 	for i := range c.n.Devices {
-		if p := c.n.Devices[i].Product; !slices.Contains(products, p) {
-			products = append(products, p)
+		if g := c.s.group(&c.n.Devices[i]); !slices.Contains(groups, g) {
+			groups = append(groups, g)
 		}
 	}
-	slices.Sort(products)
+	slices.Sort(groups)
 	var best []Claim
-	for i := range products {
-		claims, ok := c.preferred(&products[i])
+	for i := range groups {
+		claims, ok := c.preferred(&groups[i])
 		if ok && (best == nil || c.better(claims, best)) {
 			best = claims
 		}
@@ -118,7 +118,7 @@ func (c choice) ofOneProduct() ([]Claim, bool) {
 	return best, best != nil
 }
 
-// better reports whether one product's claims are to be preferred to another's.
+// better reports whether one group's claims are to be preferred to another's.
 func (c choice) better(a, b []Claim) bool {
 	if on, than := layersOn(a), layersOn(b); on != than {
 		return on > than
@@ -138,9 +138,9 @@ func (c choice) highest(claims []Claim) int64 {
 	return most
 }
 
-// preferred claims the best of the devices that take the shape's part; of the product,
+// preferred claims the best of the devices that take the shape's part; of the group,
 // if one is given.
-func (c choice) preferred(product *string) ([]Claim, bool) {
+func (c choice) preferred(group *string) ([]Claim, bool) {
 	type candidate struct {
 		device int
 		score  int64
@@ -149,7 +149,7 @@ func (c choice) preferred(product *string) ([]Claim, bool) {
 	takers := room[:0]
 	for i := range c.n.Devices {
 		d := &c.n.Devices[i]
-		if !c.s.Takes(d) || (product != nil && d.Product != *product) {
+		if !c.s.Takes(d) || (group != nil && c.s.group(d) != *group) {
 			continue
 		}
 		t := candidate{device: i}

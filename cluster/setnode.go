@@ -66,7 +66,7 @@ func (wholeNode) roomy(v supply) bool {
 }
 
 func (wholeNode) short(v supply) Shortage {
-	has := surveyProduct(v, "")
+	has := surveyGroup(v, "")
 	working := 0
 	for i := range v.n.Devices {
 		if !v.n.Devices[i].Lost {

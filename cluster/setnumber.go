@@ -13,8 +13,8 @@ func (number) open(*Shape) bool  { return false }
 func (number) matters(s *Shape) bool { return s.Need.Devices > 1 && s.part().matters(s) }
 
 func (number) choose(c choice) ([]Claim, bool) {
-	if c.s.Need.SameProduct {
-		return c.ofOneProduct()
+	if c.s.bonded() {
+		return c.ofOneGroup()
 	}
 	return c.preferred(nil)
 }
@@ -87,7 +87,7 @@ func (number) load(s *Shape, d *Device, _ int64) int64 {
 }
 
 func (number) roomy(v supply) bool {
-	return !v.shares() && !v.s.Need.SameProduct && v.n.Usable(v.s) >= v.s.Need.Devices
+	return !v.shares() && !v.s.bonded() && v.n.Usable(v.s) >= v.s.Need.Devices
 }
 
 func (number) empty(supply) (Shortage, bool) { return Shortage{}, false }

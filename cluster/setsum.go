@@ -46,22 +46,22 @@ func (sum) empty(v supply) (Shortage, bool) {
 	if v.unified || v.n.sliced {
 		return Shortage{}, false
 	}
-	s, want, one := v.s, max(1, v.s.Need.Devices), v.alike()
+	s, want, one := v.s, max(1, v.s.Need.Devices), v.oneGroup()
 	var best survey
 	most, last := int64(-1), ""
 	for i := range v.n.Devices {
-		if i > 0 && (one || !s.Need.SameProduct) {
+		if i > 0 && (one || !s.bonded()) {
 			break
 		}
-		product := ""
-		if s.Need.SameProduct {
-			product = v.n.Devices[i].Product
+		group := ""
+		if s.bonded() {
+			group = s.group(&v.n.Devices[i])
 		}
-		if i > 0 && product == last {
+		if i > 0 && group == last {
 			continue
 		}
-		last = product
-		has := surveyProduct(v, product)
+		last = group
+		has := surveyGroup(v, group)
 		sum := has.most(want, claimIdle)
 		if has.big >= want && sum >= int64(s.Need.SumAtLeast) {
 			return Shortage{}, true

@@ -67,30 +67,30 @@ func (s *Shape) EverShort(n *Node) (Shortage, bool) {
 
 // survey counts a node's devices for a shape: all that are of the kind, those of
 // them that are large enough, and those of these that can take their part now.
-// Where products may not be mixed it is of the product that comes nearest.
+// Where groups may not be mixed it is of the group that comes nearest.
 type survey struct {
 	supply
-	product           string // "" is any
+	group             string // "" is any
 	once              bool   // replicas that share memory count as one device
 	kind, big, takers int
 }
 
 func surveyOf(v supply) survey {
-	if !v.s.Need.SameProduct {
-		return surveyProduct(v, "")
+	if !v.s.bonded() {
+		return surveyGroup(v, "")
 	}
 	var best survey
-	last, set, want, one := "", v.s.set(), max(1, v.s.Need.Devices), v.alike()
+	last, set, want, one := "", v.s.set(), max(1, v.s.Need.Devices), v.oneGroup()
 	for i := range v.n.Devices {
 		if i > 0 && one {
 			break
 		}
-		product := v.n.Devices[i].Product
-		if i > 0 && product == last {
+		group := v.s.group(&v.n.Devices[i])
+		if i > 0 && group == last {
 			continue
 		}
-		last = product
-		t := surveyProduct(v, product)
+		last = group
+		t := surveyGroup(v, group)
 		if i == 0 || best.less(t, want) || !t.less(best, want) && set.gives(t) > set.gives(best) {
 			best = t
 		}
@@ -98,7 +98,7 @@ func surveyOf(v supply) survey {
 	return best
 }
 
-// less compares by what the products could ever give of the wanted devices, then by what they give now.
+// less compares by what the groups could ever give of the wanted devices, then by what they give now.
 func (t survey) less(o survey, want int) bool {
 	return cmp.Or(
 		cmp.Compare(min(t.kind, want), min(o.kind, want)),
@@ -107,10 +107,10 @@ func (t survey) less(o survey, want int) bool {
 	) < 0
 }
 
-func surveyProduct(v supply, product string) survey {
-	t := survey{supply: v, product: product}
+func surveyGroup(v supply, group string) survey {
+	t := survey{supply: v, group: group}
 	s, n := v.s, v.n
-	alike, part := v.alike(), s.part()
+	alike, part := v.oneGroup(), s.part()
 	kind, big := false, false
 	if alike && n.Unfilled() == 0 { // one look for all
 		if t.counts(&n.Devices[0]) {
@@ -146,7 +146,7 @@ func surveyProduct(v supply, product string) survey {
 
 // counts reports whether the device is of the kind, whatever its size.
 func (t survey) counts(d *Device) bool {
-	return t.s.Need.Kind(d) && t.s.Need.Selects(d) && (t.product == "" || t.product == d.Product)
+	return t.s.Need.Kind(d) && t.s.Need.Selects(d) && (t.group == "" || t.group == t.s.group(d))
 }
 
 // least is what the last of so many devices gives when those that give most are taken.

@@ -104,6 +104,15 @@ func supplyOf(s *Shape, n *Node) supply { return supply{s, n, n.Unified} }
 // idle, so that one can be asked about for all.
 func (v supply) alike() bool { return v.n.uniform && len(v.s.Need.Selected) == 0 }
 
+// oneGroup reports whether, in addition, all devices may be taken together.
+func (v supply) oneGroup() bool {
+	if !v.alike() {
+		return false
+	}
+	b := v.s.bond()
+	return b == nil || b.uniform()
+}
+
 // shares reports whether the shape takes memory of which devices have one together.
 func (v supply) shares() bool { return v.n.sliced && !v.s.counted() }
 

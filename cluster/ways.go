@@ -7,8 +7,8 @@ package cluster
 // rest of the code asks the part and the set of a shape and does not tell ways apart.
 //
 // All other fields of a Need are conditions that hold for every way: on a single
-// device (Need.Kind, Need.Selects), or on the devices of a task together
-// (Need.SameProduct). What a device or a node can give, whatever the way, is in supply.go.
+// device (Need.Kind, Need.Selects), or on the devices of a task together (bond).
+// What a device or a node can give, whatever the way, is in supply.go.
 //
 // To add a way, write a type and add it to one of the lists below.
 
@@ -16,11 +16,13 @@ package cluster
 var (
 	partKinds []part
 	setKinds  []set
+	bondKinds []bond
 )
 
 func init() {
 	partKinds = []part{alone{}, layered{}, fullShare{}, share{}, memory{}, whole{}}
 	setKinds = []set{wholeNode{}, layered{}, sum{}, number{}}
+	bondKinds = []bond{sameProduct{}}
 }
 
 // part is a way to ask for a device.
@@ -122,15 +124,24 @@ type set interface {
 	gives(v survey) int64
 }
 
+// bond is a condition on the devices of a task together: they are of one group.
+type bond interface {
+	asked(n *Need) bool
+	group(n *Need, d *Device) string
+	// uniform reports whether devices of one kind and size are of one group.
+	uniform() bool
+}
+
 // ways is how a shape asks for devices. It is found when the shape is interned; a
 // copy, which may be changed, has to find its own.
 type ways struct {
 	of   *Shape
 	part part
 	set  set
+	bond bond // nil: none
 }
 
-func waysOf(s *Shape) ways { return ways{s, findPart(s), findSet(s)} }
+func waysOf(s *Shape) ways { return ways{s, findPart(s), findSet(s), findBond(&s.Need)} }
 
 func (s *Shape) part() part {
 	if s.ways.of == s {
@@ -144,6 +155,13 @@ func (s *Shape) set() set {
 		return s.ways.set
 	}
 	return findSet(s)
+}
+
+func (s *Shape) bond() bond {
+	if s.ways.of == s {
+		return s.ways.bond
+	}
+	return findBond(&s.Need)
 }
 
 //go:noinline
@@ -165,6 +183,40 @@ func findSet(s *Shape) set {
 	}
 	return setKinds[at]
 }
+
+func findBond(n *Need) bond {
+	var found bond
+	for _, b := range bondKinds {
+		switch {
+		case !b.asked(n):
+		case found == nil:
+			found = b
+		default:
+			found = both{found, b}
+		}
+	}
+	return found
+}
+
+// bonded reports whether devices of different groups may not be mixed.
+func (s *Shape) bonded() bool { return s.bond() != nil }
+
+// group is the group of the device, if there is a bond.
+func (s *Shape) group(d *Device) string { return s.bond().group(&s.Need, d) }
+
+// both are two bonds at once.
+type both struct{ a, b bond }
+
+func (both) asked(*Need) bool                  { return false }
+func (t both) uniform() bool                   { return t.a.uniform() && t.b.uniform() }
+func (t both) group(n *Need, d *Device) string { return t.a.group(n, d) + "\x00" + t.b.group(n, d) }
+
+// sameProduct is asked for by those that cannot use a mix of products.
+type sameProduct struct{}
+
+func (sameProduct) asked(n *Need) bool              { return n.SameProduct }
+func (sameProduct) group(_ *Need, d *Device) string { return d.Product }
+func (sameProduct) uniform() bool                   { return true }
 
 // counted reports whether the shape takes devices by count alone.
 func (s *Shape) counted() bool { return s.part().counted() }
