@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -54,11 +55,7 @@ func (ac *accounts) set(old, q *Queue) {
 // rehang is set for a queue that is new, is removed, gets another parent or is
 // charged for slices under another name. Its cost depends on the queue and those below it, and on no other.
 func (ac *accounts) rehang(old, q *Queue) {
-	at := old
-	if at == nil {
-		at = q
-	}
-	below := ac.tree.below(at.Name)
+	below := ac.tree.below(cmp.Or(old, q).Name)
 	ac.charge(below, -1) // what is charged to the queues above is taken back
 	above := ac.tree.hang(old, q, below)
 	ac.charge(below, +1)
@@ -76,11 +73,9 @@ func (ac *accounts) rehang(old, q *Queue) {
 func (ac *accounts) charge(names []string, sign int64) {
 	for _, name := range names {
 		for _, j := range ac.roster.byQueue[name] {
-			for a := range j.Alternatives {
-				for _, t := range j.Alternatives[a].Tasks {
-					ac.tree.chargePlaced(t, sign)
-					ac.tree.chargePlaced(t.landing, sign)
-				}
+			for t := range j.each {
+				ac.tree.chargePlaced(t, sign)
+				ac.tree.chargePlaced(t.landing, sign)
 			}
 		}
 	}

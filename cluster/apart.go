@@ -39,10 +39,8 @@ func (j *Job) excludes(o *Job, here, there *Node) bool {
 
 // Matches reports whether the term of the job is about the other job.
 func (t *JobTerm) Matches(j, o *Job) bool {
-	if len(t.Namespaces) == 0 {
-		return o.Namespace == j.Namespace && t.Selector.Matches(o.Labels)
-	}
-	return slices.Contains(t.Namespaces, o.Namespace) && t.Selector.Matches(o.Labels)
+	own := len(t.Namespaces) == 0 && o.Namespace == j.Namespace
+	return (own || slices.Contains(t.Namespaces, o.Namespace)) && t.Selector.Matches(o.Labels)
 }
 
 // Repels reports whether a required anti-term of one of the two jobs is about the

@@ -39,10 +39,10 @@ func (s *State) ApplyAll(changes []Change) error {
 }
 
 func (c Decided) apply(s *State) error {
-	mark := s.journal.mark()
+	mark := s.Mark()
 	defer func() {
 		s.standings.later = nil
-		s.journal.release(mark)
+		s.Release(mark)
 	}()
 	for _, d := range c.Changes {
 		if d == nil {
@@ -81,11 +81,8 @@ func (c Assign) apply(s *State) error {
 	if !s.roster.present(t, n, claims) {
 		return fmt.Errorf("task %s: its room on node %s is not free yet", t.ID, n.Name)
 	}
-	to := standing{status: Assumed, node: n, claims: claims, held: t.Shape, started: c.At, attempt: c.Attempt}
-	if t.Status == Nominated {
-		to.held = t.held // what was reserved
-	}
-	s.standings.stand(t, to)
+	// A nominated task keeps the shape that its room was reserved with.
+	s.standings.stand(t, standing{status: Assumed, node: n, claims: claims, held: t.Held(), started: c.At, attempt: c.Attempt})
 	return nil
 }
 
@@ -98,11 +95,7 @@ func (c Nominate) apply(s *State) error {
 	if err != nil {
 		return err
 	}
-	to := standing{status: Nominated, node: n, claims: claims, held: t.Shape, promised: c.At, attempt: t.Attempt}
-	if t.Status == Nominated {
-		to.held = t.held // what was reserved
-	}
-	s.standings.stand(t, to)
+	s.standings.stand(t, standing{status: Nominated, node: n, claims: claims, held: t.Held(), promised: c.At, attempt: t.Attempt})
 	return nil
 }
 
@@ -195,11 +188,11 @@ func (c Overdue) apply(s *State) error {
 }
 
 func (c Retire) apply(s *State) error {
-	j, err := s.roster.job(c.Job)
-	if err == nil && !j.Retired {
-		s.workload.retire(j)
-	}
-	return err
+	return s.roster.decide(c.Job, func(j *Job) {
+		if !j.Retired {
+			s.workload.retire(j)
+		}
+	})
 }
 
 func (c ChooseGroup) apply(s *State) error {
@@ -212,42 +205,28 @@ func (c ChooseGroup) apply(s *State) error {
 }
 
 func (c Displace) apply(s *State) error {
-	j, err := s.roster.job(c.Job)
-	if err == nil {
-		s.workload.displace(j, c.Victims)
-	}
-	return err
+	return s.roster.decide(c.Job, func(j *Job) { s.workload.displace(j, c.Victims) })
 }
 
 func (c Tear) apply(s *State) error {
-	j, err := s.roster.job(c.Job)
-	if err == nil {
-		s.workload.setTorn(j, c.Since)
-	}
-	return err
+	return s.roster.decide(c.Job, func(j *Job) { s.workload.setTorn(j, c.Since) })
 }
 
 func (c Park) apply(s *State) error {
-	j, err := s.roster.job(c.Job)
-	if err == nil {
+	return s.roster.decide(c.Job, func(j *Job) {
 		p := &c.Parked
 		if *p == (Parked{}) {
 			p = nil
 		}
 		s.workload.park(j, p)
-	}
-	return err
+	})
 }
 
 func (c SessionOpened) apply(s *State) error {
 	if c.Now <= s.tree.now {
 		return nil
 	}
-	was := s.tree.now
 	s.tree.pass(c.Now)
 	s.fleet.expire(c.Now)
-	if s.journal.recording() {
-		s.journal.cold(func() { s.tree.now = was })
-	}
 	return nil
 }

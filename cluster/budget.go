@@ -1,6 +1,9 @@
 package cluster
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Budget bounds how many tasks of some jobs may be missing at a time because they
 // were evicted.
@@ -35,8 +38,5 @@ func (b *Budget) Required(desired int) int {
 }
 
 func (b *Budget) compare(o *Budget) int {
-	if c := strings.Compare(b.Namespace, o.Namespace); c != 0 {
-		return c
-	}
-	return strings.Compare(b.Name, o.Name)
+	return cmp.Or(strings.Compare(b.Namespace, o.Namespace), strings.Compare(b.Name, o.Name))
 }

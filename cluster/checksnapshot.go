@@ -136,12 +136,10 @@ func (sn *Snapshot) checkJobs() error {
 		if err := cmp.Or(known.add("job", j.ID), r.checkTasks(), j.checkAmounts()); err != nil {
 			return err
 		}
-		for a := range j.Alternatives {
-			for _, t := range j.Alternatives[a].Tasks {
-				for _, x := range slices.Concat(t.Shape.Resources, t.Shape.LeftOut) {
-					if !requested.add(x.Name, x.Value) {
-						return fmt.Errorf("with %s more %s is requested than can be counted", j.ID, x.Name)
-					}
+		for t := range j.each {
+			for _, x := range slices.Concat(t.Shape.Resources, t.Shape.LeftOut) {
+				if !requested.add(x.Name, x.Value) {
+					return fmt.Errorf("with %s more %s is requested than can be counted", j.ID, x.Name)
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -161,15 +162,7 @@ func (c choice) preferred(group *string) ([]Claim, bool) {
 		return nil, false
 	}
 	// A stable sort keeps devices of equal score in index order.
-	slices.SortStableFunc(takers, func(a, b candidate) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(takers, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	order := make([]int, len(takers))
 	for i, t := range takers {
 		order[i] = t.device

@@ -18,16 +18,15 @@ func (s *State) Lines() []string {
 // Difference lists the lines that only the first list has, marked "- ", and those
 // that only the second has, marked "+ ".
 func Difference(first, second []string) string {
-	var out []string
+	return strings.Join(append(onlyIn(first, second, "- "), onlyIn(second, first, "+ ")...), "\n")
+}
+
+// onlyIn are the lines of the first list that the second does not have, marked.
+func onlyIn(first, second []string, mark string) (out []string) {
 	for _, line := range first {
 		if !slices.Contains(second, line) {
-			out = append(out, "- "+line)
+			out = append(out, mark+line)
 		}
 	}
-	for _, line := range second {
-		if !slices.Contains(first, line) {
-			out = append(out, "+ "+line)
-		}
-	}
-	return strings.Join(out, "\n")
+	return out
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,10 +30,7 @@ func newFleet(l *journal) fleet {
 
 // find finds a node by name, an absent one too.
 func (f *fleet) find(name string) *Node {
-	if n := f.byName[name]; n != nil {
-		return n
-	}
-	return f.absent[name]
+	return cmp.Or(f.byName[name], f.absent[name])
 }
 
 // all are all nodes, the absent ones last.
@@ -51,9 +49,7 @@ func (f *fleet) listAbsent(n *Node) {
 
 // Absent is View.Absent.
 func (f *fleet) Absent() []*Node {
-	out := slices.Collect(maps.Values(f.absent))
-	sortByName(out)
-	return out
+	return ordered(f.absent, byName)
 }
 
 // countKinds adds (sign +1) or takes away (-1) the node's devices.
@@ -90,39 +86,18 @@ func (f *fleet) sample() {
 	})
 }
 
-// Fraction is View.Fraction.
-func (f *fleet) Fraction(resource string) Milli {
-	most := Milli(0)
-	for i := range f.samples {
-		if d := &f.samples[i]; d.Resource == resource {
-			most = max(most, d.Fraction)
-		}
-	}
-	return most
-}
-
 // add adds a new node.
-func (f *fleet) add(n *Node) {
-	f.insert(n)
-	if f.journal.recording() {
-		f.journal.cold(func() { f.delete(n) })
-	}
-}
+func (f *fleet) add(n *Node) { undoable(f.journal, f, n, (*fleet).insert, (*fleet).delete) }
 
 // remove removes a node that no task is on.
-func (f *fleet) remove(n *Node) {
-	f.delete(n)
-	if f.journal.recording() {
-		f.journal.cold(func() { f.insert(n) })
-	}
-}
+func (f *fleet) remove(n *Node) { undoable(f.journal, f, n, (*fleet).delete, (*fleet).insert) }
 
 // insert is add without the journal, and delete is remove without it.
 func (f *fleet) insert(n *Node) {
 	f.seat(n)
 	f.order(n)
 	if g := f.join(n); g != nil {
-		g.insert(n)
+		g.Nodes = insert(g.Nodes, n, byName)
 	}
 	f.arise(n)
 }
@@ -151,8 +126,7 @@ func (f *fleet) delete(n *Node) {
 	f.touch(n) // caches learn that the slot changed
 	delete(f.byName, n.Name)
 	delete(f.avoiding, n.Name)
-	i, _ := slices.BinarySearchFunc(f.sorted, n.Name, byName)
-	f.sorted = slices.Delete(f.sorted, i, i+1)
+	f.sorted = remove(f.sorted, n, byName)
 	f.slots.free(n.slot)
 }
 
@@ -178,20 +152,11 @@ func (f *fleet) leave(n *Node) {
 	if n.Unified {
 		f.unified--
 	}
-	g := n.group
-	if g == nil {
-		return
+	if g := n.group; g != nil {
+		g.Nodes = remove(g.Nodes, n, byName)
+		keepIf(len(g.Nodes) > 0, f.groups, g.Key, g)
+		n.group = nil
 	}
-	g.remove(n)
-	if len(g.Nodes) == 0 {
-		delete(f.groups, g.Key)
-	}
-	n.group = nil
-}
-
-// Groups is View.Groups.
-func (f *fleet) Groups() []*Group {
-	return ordered(f.groups, func(a, b *Group) int { return a.Key.Compare(b.Key) })
 }
 
 // touch gives the node a new version. An absent node has no slot, and nothing
@@ -202,17 +167,6 @@ func (f *fleet) touch(n *Node) {
 	}
 	f.slots.touch(n.slot)
 	n.version = f.slots.version
-}
-
-// Avoiding is View.Avoiding.
-func (f *fleet) Avoiding(visit func(until int64)) {
-	for name := range f.avoiding {
-		if n := f.byName[name]; n != nil {
-			for _, a := range n.Avoids {
-				visit(a.Until)
-			}
-		}
-	}
 }
 
 func (f *fleet) avoid(n *Node, shape *Shape, until int64) {

@@ -94,17 +94,5 @@ func (n *Node) groupKey() (Key, bool) {
 	return k, true
 }
 
-func (g *Group) insert(n *Node) {
-	i, found := slices.BinarySearchFunc(g.Nodes, n.Name, byName)
-	if !found {
-		g.Nodes = slices.Insert(g.Nodes, i, n)
-	}
-}
-
-func (g *Group) remove(n *Node) {
-	if i, found := slices.BinarySearchFunc(g.Nodes, n.Name, byName); found {
-		g.Nodes = slices.Delete(g.Nodes, i, i+1)
-	}
-}
-
-func byName(n *Node, name string) int { return strings.Compare(n.Name, name) }
+// byName orders nodes by name.
+func byName(n, o *Node) int { return strings.Compare(n.Name, o.Name) }

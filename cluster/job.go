@@ -1,6 +1,9 @@
 package cluster
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Job is tasks that stand or fall together. It may come in several
 // alternatives, tried in order; the first that places wins.
@@ -321,6 +324,17 @@ func (j *Job) Tasks() []*Task {
 	return j.Alternatives[max(j.Chosen, 0)].Tasks
 }
 
+// each visits the tasks of all alternatives.
+func (j *Job) each(visit func(*Task) bool) {
+	for a := range j.Alternatives {
+		for _, t := range j.Alternatives[a].Tasks {
+			if !visit(t) {
+				return
+			}
+		}
+	}
+}
+
 // Placed counts the tasks that hold room now or have reserved some.
 func (j *Job) Placed() int {
 	return count(j.Tasks(), (*Task).Placed)
@@ -369,10 +383,5 @@ func (t *Task) Placed() bool {
 
 // Running reports whether any task of the job runs.
 func (j *Job) Running() bool {
-	for _, t := range j.Tasks() {
-		if t.Runs() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.Tasks(), (*Task).Runs)
 }

@@ -16,10 +16,7 @@ func (c JobPut) apply(s *State) error {
 	j := s.roster.jobs[spec.ID]
 	switch {
 	case j == nil:
-		j = build(spec)
-		j.revision = c.Revision
-		s.workload.add(j)
-		s.sightings.recall(j)
+		s.specs.add(spec, c.Revision)
 	case !j.absent && stale(c.Revision, j.revision):
 	case differ(j.UID, spec.UID):
 		s.specs.replace(j, spec, c.Revision)
@@ -104,10 +101,8 @@ func (t *Task) check(subgroups int) error {
 // repeats reports whether a resource is named twice.
 func repeats(list Resources) bool {
 	for i := range list {
-		for k := range i {
-			if list[i].Name == list[k].Name {
-				return true
-			}
+		if slices.ContainsFunc(list[:i], func(a Amount) bool { return a.Name == list[i].Name }) {
+			return true
 		}
 	}
 	return false
@@ -115,7 +110,7 @@ func repeats(list Resources) bool {
 
 // build makes a job of what a fact says of one. It shares nothing that changes
 // with the fact.
-func build(spec *Job) *Job {
+func build(spec *Job, revision uint64) *Job {
 	j, made, list := allot(spec)
 	forms := j.Alternatives
 	*j = *spec
@@ -126,10 +121,8 @@ func build(spec *Job) *Job {
 		grace := *spec.StaleGrace
 		j.StaleGrace = &grace
 	}
-	j.slot, j.seat, j.absent, j.attached, j.expected, j.ended, j.pending, j.Chosen = 0, 0, false, 0, 0, 0, false, -1
-	if j.Queue == "" {
-		j.Queue = DefaultQueue
-	}
+	j.slot, j.seat, j.revision, j.absent, j.attached, j.expected, j.ended, j.pending, j.Chosen = 0, 0, revision, false, 0, 0, 0, false, -1
+	j.Queue = cmp.Or(j.Queue, DefaultQueue)
 	j.Alternatives = forms
 	for a := range forms {
 		alt := &forms[a]

@@ -17,20 +17,17 @@ type journal struct {
 type Mark struct{ at, depth int }
 
 // Mark begins to record changes. Each Mark needs one Release.
-func (s *State) Mark() Mark { return s.journal.mark() }
-
-func (l *journal) mark() Mark {
-	l.marks++
-	return Mark{len(l.records), l.marks}
+func (s *State) Mark() Mark {
+	s.journal.marks++
+	return Mark{len(s.journal.records), s.journal.marks}
 }
 
 // Undo takes back every change since the mark. The mark stays valid.
 func (s *State) Undo(m Mark) { s.journal.undoTo(m.at, s) }
 
 // Release forgets the mark, and those made after it. The changes stay.
-func (s *State) Release(m Mark) { s.journal.release(m) }
-
-func (l *journal) release(m Mark) {
+func (s *State) Release(m Mark) {
+	l := &s.journal
 	l.marks = min(l.marks, m.depth-1)
 	if l.marks > 0 {
 		return
@@ -103,6 +100,15 @@ func (r *record) undo(s *State) {
 // recording reports whether changes are recorded. Callers of cold ask first: without
 // a mark its function would be made for nothing.
 func (l *journal) recording() bool { return l.marks > 0 }
+
+// undoable calls one of two methods that are opposites, and records that the other takes
+// it back. The function that does so is made only where it is recorded.
+func undoable[T, X any](l *journal, table T, x X, change, opposite func(T, X)) {
+	change(table, x)
+	if l.recording() {
+		l.cold(func() { opposite(table, x) })
+	}
+}
 
 // cold records a change that is undone by a function.
 func (l *journal) cold(undo func()) { l.note(rare{undo: undo}) }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -91,9 +92,7 @@ func Replicate(d Device, s Sharing) []Device {
 		out[i] = d
 		out[i].UUID = d.UUID + "::" + strconv.Itoa(i)
 		out[i].Replica = true
-		if out[i].Parent = d.Parent; d.Parent == "" {
-			out[i].Parent = d.UUID
-		}
+		out[i].Parent = cmp.Or(d.Parent, d.UUID)
 		if s.Strategy == mps {
 			out[i].Memory = d.Memory / Bytes(s.Replicas)
 		} else {
@@ -267,9 +266,7 @@ func (r *labelReader) mixed(base Device, count int, s Sharing, profiles []string
 		label := PartitionResource + profile
 		slice := base
 		slice.Profile, slice.Resource = profile, label
-		if p, ok := r.labels[label+".product"]; ok && p != "" {
-			slice.Product = p
-		}
+		slice.Product = cmp.Or(r.labels[label+".product"], slice.Product)
 		n := int(r.number(label+".count", 0, MaxDevices, nil))
 		if n > 0 {
 			slice.Memory = r.memory(label + ".memory")

@@ -38,15 +38,16 @@ func (l *Layers) least() int {
 
 // layered is both part and set of divisible work: of each device it takes room for
 // some of its layers, and as few devices as hold them all, or as many as requested.
-type layered struct{ number }
+type layered struct {
+	partial
+	number
+}
 
 func (layered) asked(s *Shape) bool { return s.Need.Layers != nil }
 
 // The part.
 
-func (layered) counted() bool { return false }
-func (layered) empties() bool { return false }
-func (layered) sure() bool    { return false } // a layer may be too large
+func (layered) sure() bool { return false } // a layer may be too large
 
 func (layered) suits(_ *Shape, d *Device) bool { return d.Reserved <= d.Memory }
 func (layered) takes(s *Shape, d *Device) bool { return s.Need.Layers.Within(d.InStep()) > 0 }
@@ -231,12 +232,8 @@ func (layered) roomy(supply) bool { return false }
 
 // gives counts on one of the replicas that share memory.
 func (layered) gives(v survey) int64 {
-	most := v.s.Need.Devices
-	if most == 0 {
-		most = v.kind
-	}
 	v.once = v.n.sliced
-	return v.most(most, layersIn)
+	return v.most(cmp.Or(v.s.Need.Devices, v.kind), layersIn)
 }
 
 func (t layered) short(v supply) Shortage {
@@ -255,15 +252,11 @@ func (t layered) short(v supply) Shortage {
 	if each := int64(l.Fixed + l.Bytes); has.least(want, layersIn) == 0 {
 		return Shortage{Lack: LackBytes, Want: each, Have: min(has.least(want, layerMemory), each-1)}
 	}
-	most := need.Devices
-	if most == 0 {
-		most = has.kind
-	}
 	on := min(t.gives(has), int64(l.Total))
 	if on >= int64(l.least()) { // the devices take their part, and the node has no room for the rest
 		return v.lackMemory((int64(l.Total) - on) * int64(l.Bytes))
 	}
-	return Shortage{Lack: LackBytes, Devices: most, Want: int64(l.least()) * int64(l.Bytes), Have: on * int64(l.Bytes)}
+	return Shortage{Lack: LackBytes, Devices: cmp.Or(need.Devices, has.kind), Want: int64(l.least()) * int64(l.Bytes), Have: on * int64(l.Bytes)}
 }
 
 // layersIn is how many layers the device has room for.

@@ -237,20 +237,6 @@ func (n *Node) Lacks(s *Shape) bool {
 	return n.Unfilled() < s.Need.Devices
 }
 
-func (n *Node) addTask(t *Task) {
-	i, found := slices.BinarySearchFunc(n.Tasks, t, (*Task).compare)
-	if !found {
-		n.Tasks = slices.Insert(n.Tasks, i, t)
-	}
-}
-
-func (n *Node) removeTask(t *Task) {
-	i, found := slices.BinarySearchFunc(n.Tasks, t, (*Task).compare)
-	if found {
-		n.Tasks = slices.Delete(n.Tasks, i, i+1)
-	}
-}
-
 // compare orders tasks by ID; forms of a job may have tasks of the same name.
 func (t *Task) compare(o *Task) int {
 	if c := strings.Compare(t.ID, o.ID); c != 0 {

@@ -217,7 +217,7 @@ func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 		v.fleet.insert(n)
 	default:
 		if g := v.fleet.join(n); g != nil {
-			g.insert(n)
+			g.Nodes = insert(g.Nodes, n, byName)
 		}
 	}
 	v.fleet.touch(n)

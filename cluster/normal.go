@@ -1,17 +1,16 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
 // normalize puts ledgers in order and names every device's resource.
 func (n *Node) normalize() {
-	if n.DeviceResource == "" {
-		n.DeviceResource = DefaultDeviceResource
-	}
+	n.DeviceResource = cmp.Or(n.DeviceResource, DefaultDeviceResource)
 	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
-	n.sliced = false
+	n.sliced, n.deviceCapacity, n.deviceUsed, n.filled = false, 0, 0, 0
 	nameDevices(n.Name, n.Devices)
 	for i := range n.Devices {
 		d := &n.Devices[i]
@@ -21,13 +20,13 @@ func (n *Node) normalize() {
 		if d.Profile != "" {
 			d.Fraction = fractionOf(d.Product, d.Profile)
 		}
-	}
-	nameProducts(n.Devices)
-	n.uniform = allAlike(n.Devices)
-	pour(n)
-	n.deviceCapacity, n.deviceUsed, n.filled = 0, 0, 0
-	for i := range n.Devices {
-		d := &n.Devices[i]
+		// Devices that are listed next to each other are mostly alike, and share the
+		// name that their product is booked under.
+		if before := &n.Devices[max(0, i-1)]; i > 0 && before.Resource == d.Resource && before.Product == d.Product {
+			d.ProductResource = before.ProductResource
+		} else {
+			d.ProductResource = ProductResource(d.Resource, d.Product)
+		}
 		if d.countsAs(n.DeviceResource) {
 			n.deviceCapacity += int64(Whole)
 			n.deviceUsed += int64(d.Use.Milli)
@@ -36,6 +35,8 @@ func (n *Node) normalize() {
 			n.filled++
 		}
 	}
+	n.uniform = allAlike(n.Devices)
+	pour(n)
 }
 
 // allAlike reports whether a need that selects no device takes either all of the
@@ -66,19 +67,6 @@ func (d *Device) resourceOn(resource string) string {
 // countsAs reports whether the device is part of Node.DeviceCapacity, for a node
 // whose devices have this name.
 func (d *Device) countsAs(resource string) bool { return !d.Lost && d.Resource == resource }
-
-// nameProducts gives every device the name that its product is booked under.
-// Devices that stand together are mostly alike and share it.
-func nameProducts(devices []Device) {
-	for i := range devices {
-		d := &devices[i]
-		if i > 0 && devices[i-1].Resource == d.Resource && devices[i-1].Product == d.Product {
-			d.ProductResource = devices[i-1].ProductResource
-		} else {
-			d.ProductResource = ProductResource(d.Resource, d.Product)
-		}
-	}
-}
 
 // nameDevices gives devices that have none the ID by which they can be selected: of
 // each type the lowest numbers that are free. A device keeps its ID for as long as

@@ -46,10 +46,7 @@ func foreignMemory(n *Node, free []Bytes) []Bytes {
 	left := unheld(n)
 	out := make([]Bytes, len(n.Devices))
 	for i := range out {
-		switch {
-		case i >= len(free) || free[i] < 0:
-			out[i] = n.Devices[i].Foreign
-		default:
+		if out[i] = n.Devices[i].Foreign; i < len(free) && free[i] >= 0 {
 			out[i] = max(0, left[i]-free[i])
 		}
 	}
@@ -98,9 +95,8 @@ func pour(n *Node) {
 		return
 	}
 	for i := range n.Devices {
-		if n.Devices[i].Gone {
-			continue
+		if d := &n.Devices[i]; !d.Gone {
+			l.Foreign = max(l.Foreign, int64(d.Foreign))
 		}
-		l.Foreign = max(l.Foreign, int64(n.Devices[i].Foreign))
 	}
 }

@@ -1,9 +1,6 @@
 package cluster
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // rankGap is the distance between the ranks of neighbours when all are given
 // anew: so many times can the distance be halved before that happens again.
@@ -15,7 +12,7 @@ const rankEnd = int64(1) << 61
 // addAll adds new nodes and puts them in order once.
 func (f *fleet) addAll(nodes []*Node) {
 	added := slices.Clone(nodes)
-	sortByName(added)
+	slices.SortFunc(added, byName)
 	for _, n := range nodes {
 		n.normalize()
 		f.seat(n)
@@ -54,7 +51,7 @@ func merge(a, b []*Node) []*Node {
 
 // order puts the node into the order by name.
 func (f *fleet) order(n *Node) {
-	i, _ := slices.BinarySearchFunc(f.sorted, n.Name, byName)
+	i, _ := slices.BinarySearchFunc(f.sorted, n, byName)
 	f.sorted = slices.Insert(f.sorted, i, n)
 	rank, ok := f.between(i)
 	if !ok {
@@ -90,8 +87,4 @@ func (f *fleet) rerank() {
 	for i, n := range f.sorted {
 		f.ranks[n.slot] = int64(i) * rankGap
 	}
-}
-
-func sortByName(nodes []*Node) {
-	slices.SortFunc(nodes, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
 }

@@ -2,13 +2,9 @@ package cluster
 
 // memory is the part of those that take an amount of memory of each device, and of
 // its time in proportion. Both are kept in step, so that neither is booked twice.
-type memory struct{}
+type memory struct{ partial }
 
 func (memory) asked(s *Shape) bool { return s.Need.Memory > 0 }
-func (memory) counted() bool       { return false }
-func (memory) empties() bool       { return false }
-func (memory) sure() bool          { return true }
-func (memory) matters(*Shape) bool { return true }
 
 func (memory) suits(s *Shape, d *Device) bool { return s.Need.Memory <= d.Memory-d.Reserved }
 

@@ -2,13 +2,9 @@ package cluster
 
 // share is the part of those that take a share of each device: as much of its time
 // as of its memory.
-type share struct{}
+type share struct{ partial }
 
 func (share) asked(s *Shape) bool { return s.Need.Share > 0 }
-func (share) counted() bool       { return false }
-func (share) empties() bool       { return false }
-func (share) sure() bool          { return true }
-func (share) matters(*Shape) bool { return true }
 
 func (share) suits(s *Shape, d *Device) bool {
 	return d.Reserved == 0 || d.Of(s.Need.Share) <= d.Memory-d.Reserved

@@ -30,13 +30,8 @@ type alone struct{ whole }
 func (alone) asked(s *Shape) bool { return s.Isolation.Exclusive() }
 
 // requested is the part that the shape would take if it tolerated others.
-func (alone) requested(s *Shape) part {
-	at := 1 // alone itself is the first
-	for !partKinds[at].asked(s) {
-		at++
-	}
-	return partKinds[at]
-}
+// Alone itself is the first.
+func (alone) requested(s *Shape) part { return firstPart(s, partKinds[1:]) }
 
 func (a alone) matters(s *Shape) bool { return a.requested(s).matters(s) }
 

@@ -16,22 +16,6 @@ type held struct {
 	used  Resources
 }
 
-// Past is View.Past.
-func (tr *tree) Past(q *Queue) []Usage {
-	if u, held := tr.Held(q); held {
-		return append(slices.Clip(q.Past), u)
-	}
-	return q.Past
-}
-
-// Held is View.Held.
-func (tr *tree) Held(q *Queue) (Usage, bool) {
-	if len(q.held.used) == 0 || q.held.since >= tr.now {
-		return Usage{}, false
-	}
-	return Usage{q.held.since, tr.now, q.held.used}, true
-}
-
 // pass moves the clock.
 func (tr *tree) pass(now int64) {
 	was, passed := tr.now, tr.passed

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -24,9 +25,7 @@ func (c QueuePut) apply(s *State) error {
 	q := c.Queue
 	q.OverQuotaWeight, q.Quota, q.Limits, q.Past = slices.Clone(q.OverQuotaWeight), slices.Clone(q.Quota), slices.Clone(q.Limits), slices.Clone(q.Past)
 	q.Used, q.Firm, q.children, q.deserved, q.loose, q.held, q.revision = nil, nil, nil, nil, false, held{since: s.tree.now}, c.Revision
-	if q.Tier == "" {
-		q.Tier = TierStandard
-	}
+	q.Tier = cmp.Or(q.Tier, TierStandard)
 	switch {
 	case q.Weightless:
 		q.Weight = 0

@@ -20,12 +20,18 @@ type specs struct {
 	sightings *sightings
 }
 
+// add adds a new job, with what was seen of its tasks before.
+func (sp *specs) add(spec *Job, revision uint64) {
+	j := build(spec, revision)
+	sp.workload.add(j)
+	sp.sightings.recall(j)
+}
+
 // respec gives a known job another spec. What runs of it, is reserved for it or is
 // leaving stays where it is, booked by the shape it was placed with. A task that is
 // on a node and not in the new spec stays until it has left.
 func (sp *specs) respec(j, spec *Job, revision uint64) {
-	next := build(spec)
-	next.revision = revision
+	next := build(spec, revision)
 	next.Torn, next.Evicted, next.Displaced, next.Retired, next.Parked = j.Torn, j.Evicted, j.Displaced, j.Retired, j.Parked
 	next.UID = cmp.Or(next.UID, j.UID)
 	next.Health, next.Offload = j.Health, j.Offload
@@ -175,26 +181,22 @@ func (sp *specs) turn(j, version *Job, tasks [][]fields) {
 // there is by their job's spec.
 func (sp *specs) reform(j, version *Job, tasks [][]fields) {
 	book := func(sign int) {
-		for a := range j.Alternatives {
-			for _, t := range j.Alternatives[a].Tasks {
-				for _, o := range [...]*Task{t, t.landing} {
-					if o != nil && o.Node != nil {
-						if sign < 0 {
-							o.Node.removeTask(o) // its place there depends on its alternative
-						} else {
-							o.Node.addTask(o)
-							sp.fleet.touch(o.Node)
-						}
-						sp.booking.enter(o, sign)
-						if j.Preemptible {
-							sp.classes.preemptible += sign
-						}
+		for t := range j.each {
+			for _, o := range [...]*Task{t, t.landing} {
+				if o != nil && o.Node != nil {
+					if sign < 0 {
+						o.Node.Tasks = remove(o.Node.Tasks, o, (*Task).compare) // its place there depends on its alternative
+					} else {
+						o.Node.Tasks = insert(o.Node.Tasks, o, (*Task).compare)
+						sp.fleet.touch(o.Node)
+					}
+					sp.booking.enter(o, sign)
+					if j.Preemptible {
+						sp.classes.preemptible += sign
 					}
 				}
-				if t.held != nil && !t.held.alike(t.Shape) {
-					sp.shapes.use(t.held, sign)
-				}
 			}
+			sp.shapes.useHeld(t.held, t.Shape, sign)
 		}
 	}
 	book(-1)
@@ -210,7 +212,7 @@ func (sp *specs) reform(j, version *Job, tasks [][]fields) {
 	sp.workload.list(j)
 	if set := sp.sets.byName[j.Set.Name]; set != nil && set.name == kept.name { // also where the job is the only one of it
 		set.group, set.scaled = kept.group, kept.scaled
-		sp.sets.weigh(set.name)
+		sp.sets.weigh(set)
 	}
 	book(+1)
 	sp.workload.settle(j)
@@ -251,10 +253,7 @@ func (sp *specs) remove(j *Job) {
 func (sp *specs) replace(j *Job, spec *Job, revision uint64) {
 	if !j.Open || !spec.Open {
 		sp.remove(j)
-		next := build(spec)
-		next.revision = revision
-		sp.workload.add(next)
-		sp.sightings.recall(next)
+		sp.add(spec, revision)
 		return
 	}
 	sp.workload.update(j, jobStatus{displaced: slices.Clone(spec.Displaced), torn: spec.Torn, evicted: spec.Evicted, retired: spec.Retired, parked: spec.Parked})
@@ -264,9 +263,7 @@ func (sp *specs) replace(j *Job, spec *Job, revision uint64) {
 // respecTask gives a task of an open job another spec; what it holds stays.
 func (sp *specs) respecTask(t *Task, c *TaskPut) {
 	next := c.Task
-	if next.UID == "" {
-		next.UID = t.UID
-	}
+	next.UID = cmp.Or(next.UID, t.UID)
 	if t.sameSpec(&next) && !t.extra {
 		t.revision = max(t.revision, c.Revision)
 		return

@@ -29,10 +29,7 @@ func (sn *Snapshot) State() (*State, error) {
 		sn.Jobs[i].restore(s)
 	}
 	for _, r := range sn.Sets {
-		set := s.sets.byName[r.Name]
-		if set == nil {
-			set = s.sets.add(r.Name)
-		}
+		set := s.sets.ensure(r.Name)
 		if set.group = r.Group; r.Scaled != nil {
 			s.sets.rescale(set, *r.Scaled)
 		}
@@ -87,15 +84,13 @@ func (sn *Snapshot) restoreNodes(s *State) error {
 func (r *JobRecord) restore(s *State) {
 	spec := r.Job
 	spec.Open = false // so that its tasks are made, too
-	j := build(&spec)
-	j.Open, j.absent, j.revision = r.Job.Open, r.Absent, r.Revision
+	j := build(&spec, r.Revision)
+	j.Open, j.absent = r.Job.Open, r.Absent
 	if r.Absent {
 		j.Queue = r.Job.Queue
 	}
-	for a := range j.Alternatives {
-		for _, t := range j.Alternatives[a].Tasks {
-			t.revision = r.Tasks[t.Name]
-		}
+	for t := range j.each {
+		t.revision = r.Tasks[t.Name]
 	}
 	s.workload.insert(j)
 }

@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"maps"
-	"slices"
 )
 
 // roster is the jobs and their tasks. Every change of a job gives it a new version.
@@ -53,13 +52,14 @@ func (r *roster) task(ref TaskRef, uid string) (*Task, error) {
 	return t, nil
 }
 
-// job finds the job that a decision is about.
-func (r *roster) job(id string) (*Job, error) {
-	j := r.jobs[id]
+// decide calls change with the job that a decision is about.
+func (r *roster) decide(job string, change func(*Job)) error {
+	j := r.jobs[job]
 	if j == nil {
-		return nil, fmt.Errorf("no job %q", id)
+		return fmt.Errorf("no job %q", job)
 	}
-	return j, nil
+	change(j)
+	return nil
 }
 
 // listNominated keeps the list in step with the task, which stood otherwise before.
@@ -79,13 +79,7 @@ func (r *roster) keepSeen(c TaskSeen) {
 	was, known := r.unseen[c.Task]
 	r.unseen[c.Task] = c
 	if r.journal.recording() {
-		r.journal.cold(func() {
-			if known {
-				r.unseen[c.Task] = was
-			} else {
-				delete(r.unseen, c.Task)
-			}
-		})
+		r.journal.cold(func() { keepIf(known, r.unseen, c.Task, was) })
 	}
 }
 
@@ -160,20 +154,10 @@ func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
 func (r *roster) knows(j *Job) bool { return j.slot < len(r.slots.at) && r.slots.at[j.slot] == j }
 
 func (r *roster) listPending(j *Job, waits bool) {
-	switch {
-	case waits == j.pending:
-		return
-	case waits:
-		r.pending[j.ID] = j
-	default:
-		delete(r.pending, j.ID)
+	if waits != j.pending {
+		keepIf(waits, r.pending, j.ID, j)
+		j.pending = waits
 	}
-	j.pending = waits
-}
-
-// Releasing is View.Releasing.
-func (r *roster) Releasing() []*Task {
-	return slices.SortedFunc(slices.Values(r.releasing), (*Task).compare)
 }
 
 // Task is View.Task.

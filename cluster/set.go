@@ -24,44 +24,12 @@ type sets struct {
 	excess  map[string]bool // of these, those with more jobs than they should have
 }
 
-// Names is Sets.Names.
-func (ss *sets) Names() []string {
-	var out []string
-	for name, set := range ss.byName {
-		if len(set.jobs) > 0 {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// Jobs is Sets.Jobs.
-func (ss *sets) Jobs(name string) []*Job {
-	if set := ss.byName[name]; set != nil {
-		return set.jobs
-	}
-	return nil
-}
-
-// Desired is Sets.Desired.
-func (ss *sets) Desired(name string) int {
-	if set := ss.byName[name]; set != nil {
-		return set.desired
-	}
-	return 0
-}
-
 // scale is rescale for a set that may not be known yet.
 func (ss *sets) scale(name string, desired int) {
-	set := ss.byName[name]
-	if set == nil {
-		set = ss.add(name)
-		if ss.journal.recording() {
-			ss.journal.cold(func() { delete(ss.byName, name) })
-		}
+	if ss.byName[name] == nil && ss.journal.recording() {
+		ss.journal.cold(func() { delete(ss.byName, name) })
 	}
-	ss.rescale(set, desired)
+	ss.rescale(ss.ensure(name), desired)
 }
 
 // rescale sets how many jobs the set should have, whatever its jobs say; -1: what
@@ -72,24 +40,28 @@ func (ss *sets) rescale(set *replicas, desired int) {
 		return
 	}
 	set.scaled = desired
-	ss.compare(name)
+	ss.compare(set)
 	if ss.journal.recording() {
 		ss.journal.cold(func() {
-			ss.byName[name].scaled = was
-			ss.compare(name)
+			set := ss.byName[name]
+			set.scaled = was
+			ss.compare(set)
 		})
 	}
 }
 
-func (ss *sets) add(name string) *replicas {
-	set := &replicas{name: name, scaled: -1}
-	ss.byName[name] = set
+// ensure finds the set, or adds it.
+func (ss *sets) ensure(name string) *replicas {
+	set := ss.byName[name]
+	if set == nil {
+		set = &replicas{name: name, scaled: -1}
+		ss.byName[name] = set
+	}
 	return set
 }
 
 // compare keeps in step what the set should have with what it has.
-func (ss *sets) compare(name string) {
-	set := ss.byName[name]
+func (ss *sets) compare(set *replicas) {
 	set.desired = 0
 	for _, j := range set.jobs {
 		set.desired = max(set.desired, j.Set.Desired)
@@ -97,34 +69,11 @@ func (ss *sets) compare(name string) {
 	if set.scaled >= 0 {
 		set.desired = set.scaled
 	}
-	ss.weigh(name)
+	ss.weigh(set)
 }
 
-func (ss *sets) weigh(name string) {
-	set := ss.byName[name]
-	keepIf(len(set.jobs) > set.desired, ss.excess, name, true)
-}
-
-// Home is Sets.Home.
-func (ss *sets) Home(name string) *Key {
-	set := ss.byName[name]
-	if set == nil {
-		return nil
-	}
-	if set.group != nil {
-		return set.group
-	}
-	for _, j := range set.jobs {
-		if j.Set.Group != nil {
-			return j.Set.Group
-		}
-	}
-	for _, j := range set.whole {
-		if home := j.home(); home != nil {
-			return home
-		}
-	}
-	return nil
+func (ss *sets) weigh(set *replicas) {
+	keepIf(len(set.jobs) > set.desired, ss.excess, set.name, true)
 }
 
 // home is the group that the job was placed for, or is on, if it is on whole nodes.
@@ -176,37 +125,11 @@ func (ss *sets) gather(j *Job) {
 	if set == nil {
 		return
 	}
-	i, listed := slices.BinarySearchFunc(set.whole, j.ID, jobByID)
-	switch belongs := j.together() && !j.Retired; {
-	case belongs && !listed:
-		set.whole = slices.Insert(set.whole, i, j)
-	case !belongs && listed:
-		set.whole = slices.Delete(set.whole, i, i+1)
+	if j.together() && !j.Retired {
+		set.whole = insert(set.whole, j, (*Job).compare)
+	} else {
+		set.whole = remove(set.whole, j, (*Job).compare)
 	}
-}
-
-// retire takes out of its set a job that is retired from now on.
-func (ss *sets) retire(j *Job) {
-	if set := ss.byName[j.Set.Name]; set != nil {
-		set.retired++
-	}
-	ss.dismiss(j)
-}
-
-// unretire puts a job back into its set.
-func (ss *sets) unretire(j *Job) {
-	if set := ss.byName[j.Set.Name]; set != nil {
-		set.retired--
-	}
-	ss.enlist(j)
-}
-
-// unlist forgets the job.
-func (ss *sets) unlist(j *Job) {
-	if set := ss.byName[j.Set.Name]; set != nil && j.Retired {
-		set.retired--
-	}
-	ss.dismiss(j)
 }
 
 // enlist adds the job to its set.
@@ -214,48 +137,44 @@ func (ss *sets) enlist(j *Job) {
 	if j.Set.Name == "" {
 		return
 	}
-	set := ss.byName[j.Set.Name]
-	if set == nil {
-		set = ss.add(j.Set.Name)
-	}
+	set := ss.ensure(j.Set.Name)
 	if j.Retired {
 		set.retired++
 		return
 	}
-	i, _ := slices.BinarySearchFunc(set.jobs, j.ID, jobByID)
-	set.jobs = slices.Insert(set.jobs, i, j)
+	set.jobs = insert(set.jobs, j, (*Job).compare)
 	if set.scaled < 0 {
 		set.desired = max(set.desired, j.Set.Desired)
 	}
-	ss.weigh(j.Set.Name)
+	ss.weigh(set)
 	ss.gather(j)
 }
 
-// dismiss takes the job out of its set's list. A set without jobs is forgotten.
-func (ss *sets) dismiss(j *Job) {
+// unlist takes the job out of its set. A set without jobs is forgotten.
+func (ss *sets) unlist(j *Job) {
 	set := ss.byName[j.Set.Name]
 	if set == nil {
 		return
 	}
-	if i, found := slices.BinarySearchFunc(set.jobs, j.ID, jobByID); found {
-		set.jobs = slices.Delete(set.jobs, i, i+1)
+	if j.Retired {
+		set.retired--
 	}
-	if i, found := slices.BinarySearchFunc(set.whole, j.ID, jobByID); found {
-		set.whole = slices.Delete(set.whole, i, i+1)
-	}
+	set.jobs = remove(set.jobs, j, (*Job).compare)
+	set.whole = remove(set.whole, j, (*Job).compare)
 	if len(set.jobs)+set.retired == 0 && set.scaled < 0 && set.group == nil {
 		delete(ss.byName, j.Set.Name)
 		delete(ss.excess, j.Set.Name)
 		return
 	}
 	if j.Set.Desired == set.desired && !slices.ContainsFunc(set.jobs, func(o *Job) bool { return o.Set.Desired == set.desired }) {
-		ss.compare(j.Set.Name)
+		ss.compare(set)
 		return
 	}
-	ss.weigh(j.Set.Name)
+	ss.weigh(set)
 }
 
-func jobByID(j *Job, id string) int { return strings.Compare(j.ID, id) }
+// compare orders jobs by ID.
+func (j *Job) compare(o *Job) int { return strings.Compare(j.ID, o.ID) }
 
 // clone copies the sets; same are the copies of jobs.
 func (ss *sets) clone(l *journal, same func([]*Job) []*Job) sets {

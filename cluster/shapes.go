@@ -17,12 +17,15 @@ type interned struct {
 	uses  int
 }
 
-// use counts (sign +1) or takes back (-1) one use of the shape.
-func (h *shapes) use(shape *Shape, sign int) {
-	if sign > 0 {
-		h.intern(shape)
-	} else {
-		h.drop(shape)
+// useHeld counts (sign +1) or takes back (-1) the use of a shape that a task holds, if
+// that is not the one that it requests.
+func (h *shapes) useHeld(held, requested *Shape, sign int) {
+	switch {
+	case held == nil || held.alike(requested):
+	case sign > 0:
+		h.intern(held)
+	default:
+		h.drop(held)
 	}
 }
 

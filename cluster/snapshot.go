@@ -159,11 +159,9 @@ func (s *State) records(visit func(any)) {
 		}
 	}
 	for _, j := range jobs {
-		for a := range j.Alternatives {
-			for _, t := range j.Alternatives[a].Tasks {
-				if t.started() || t.Attempt > 0 || t.extra {
-					visit(t.record())
-				}
+		for t := range j.each {
+			if t.started() || t.Attempt > 0 || t.extra {
+				visit(t.record())
 			}
 		}
 	}
@@ -189,14 +187,12 @@ func (n *Node) record() NodeRecord {
 func (j *Job) record() JobRecord {
 	r := JobRecord{Job: *j, Revision: j.revision, Absent: j.absent}
 	r.Job.Alternatives = copied(j.Alternatives)
-	for a := range j.Alternatives {
-		for _, t := range j.Alternatives[a].Tasks {
-			if t.revision != 0 {
-				if r.Tasks == nil {
-					r.Tasks = map[string]uint64{}
-				}
-				r.Tasks[t.Name] = t.revision
+	for t := range j.each {
+		if t.revision != 0 {
+			if r.Tasks == nil {
+				r.Tasks = map[string]uint64{}
 			}
+			r.Tasks[t.Name] = t.revision
 		}
 	}
 	return r

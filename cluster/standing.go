@@ -110,7 +110,7 @@ func (p *standings) shift(t *Task, to standing) {
 		p.classes.list(t, -1)
 	}
 	if n != nil && n != to.node {
-		n.removeTask(t)
+		n.Tasks = remove(n.Tasks, t, (*Task).compare)
 		p.booking.count(t, -1)
 	}
 	if n != nil && t.counted {
@@ -120,7 +120,8 @@ func (p *standings) shift(t *Task, to standing) {
 		to.node.counted++
 	}
 	if t.held != to.held {
-		p.swapHeld(t, to.held)
+		p.shapes.useHeld(to.held, t.Shape, +1)
+		p.shapes.useHeld(t.held, t.Shape, -1)
 	}
 	t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised = to.status, to.node, to.claims, to.held, to.started, to.promised
 	t.Attempt, t.Spared, t.eviction, t.sent, t.counted = to.attempt, to.spared, to.eviction, to.sent, to.counted
@@ -128,7 +129,7 @@ func (p *standings) shift(t *Task, to standing) {
 		j.recountEnded()
 	}
 	if to.node != nil && n != to.node {
-		to.node.addTask(t)
+		to.node.Tasks = insert(to.node.Tasks, t, (*Task).compare)
 		p.booking.count(t, +1)
 	}
 	if reclassify {
@@ -153,16 +154,6 @@ func (p *standings) shift(t *Task, to standing) {
 	if to.node != nil && to.node != n {
 		p.fleet.touch(to.node)
 		p.fleet.listAbsent(to.node)
-	}
-}
-
-// swapHeld counts the uses of shapes that are held and not requested any more.
-func (p *standings) swapHeld(t *Task, held *Shape) {
-	if held != nil && !held.alike(t.Shape) {
-		p.shapes.intern(held)
-	}
-	if t.held != nil && !t.held.alike(t.Shape) {
-		p.shapes.drop(t.held)
 	}
 }
 

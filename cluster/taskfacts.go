@@ -18,7 +18,7 @@ func (c TaskPut) apply(s *State) error {
 		return fmt.Errorf("%s: %w", c.Job, err)
 	}
 	if j == nil { // it waits for its job
-		j = build(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}})
+		j = build(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}}, 0)
 		j.absent = true
 		s.workload.add(j)
 	}
@@ -125,8 +125,9 @@ func (g *sightings) see(t *Task, c *TaskSeen) {
 // seeOn has the task be on the node that it was seen on.
 func (g *sightings) seeOn(t *Task, c *TaskSeen) {
 	n := g.fleet.find(c.Node)
-	if n == nil {
-		n = placeholder(c.Node)
+	if n == nil { // it is not known: an absent node stands for it
+		n = &Node{Name: c.Node, absent: true, unknown: true}
+		n.normalize()
 	}
 	here := t.Node == n && t.Status != Nominated
 	to := standing{status: Bound, node: n, held: t.Shape, started: c.Started, attempt: t.Attempt, spared: t.Spared}
@@ -162,13 +163,6 @@ func (g *sightings) seeOn(t *Task, c *TaskSeen) {
 
 func (p *standing) same(t *Task) bool {
 	return p.status == t.Status && p.started == t.Started && p.sent == t.sent && p.counted == t.counted && sameClaims(p.claims, t.Claims)
-}
-
-// placeholder stands for a node that a task was seen on and that is not known.
-func placeholder(name string) *Node {
-	n := &Node{Name: name, absent: true, unknown: true}
-	n.normalize()
-	return n
 }
 
 // claim turns holdings into claims of the node's devices, in order. A device that
@@ -267,13 +261,11 @@ func (c EvictionRefused) apply(s *State) error {
 		return nil
 	}
 	if j := s.roster.jobs[t.eviction.forJob]; j != nil {
-		for a := range j.Alternatives {
-			for _, o := range j.Alternatives[a].Tasks {
-				if o.Status == Nominated {
-					s.standings.clear(o)
-				}
-				s.standings.strand(o)
+		for o := range j.each {
+			if o.Status == Nominated {
+				s.standings.clear(o)
 			}
+			s.standings.strand(o)
 		}
 		if !slices.ContainsFunc(t.Job.Tasks(), func(o *Task) bool { return o != t && o.eviction != nil && o.eviction.forJob == j.ID }) {
 			s.workload.undisplace(j, t.Job.ID)

@@ -12,7 +12,7 @@ type Transaction struct {
 }
 
 // Begin opens a transaction.
-func (s *State) Begin() Transaction { return Transaction{s, s.journal.mark()} }
+func (s *State) Begin() Transaction { return Transaction{s, s.Mark()} }
 
 // Position is where the transaction is now, for UndoTo.
 func (x *Transaction) Position() int { return len(x.state.journal.records) }
@@ -32,7 +32,7 @@ func (x *Transaction) End() {
 		x.state.journal.commits++
 	}
 	x.state.standings.later = nil // decisions take room that is free: the others keep theirs
-	x.state.journal.release(x.mark)
+	x.state.Release(x.mark)
 }
 
 // Commit ends the transaction and returns its net changes: undone and then applied

@@ -57,14 +57,6 @@ func (tr *tree) depth(q *Queue) int {
 	return n
 }
 
-// Deserved is View.Deserved.
-func (tr *tree) Deserved(q *Queue) Resources {
-	if known := tr.byName[q.Name]; known != nil {
-		return known.deserved
-	}
-	return nil
-}
-
 // sumQuotas works out again what the queue deserves, and all above it.
 func (tr *tree) sumQuotas(q *Queue) {
 	for ; q != nil; q = tr.Parent(q) {
@@ -228,15 +220,12 @@ func (tr *tree) listHeir(q *Queue, add bool) {
 		return
 	}
 	list := tr.heirs[q.Parent]
-	switch i, found := slices.BinarySearch(list, q.Name); {
-	case add && !found:
-		tr.heirs[q.Parent] = slices.Insert(list, i, q.Name)
-	case !found:
-	case !add && len(list) == 1:
-		delete(tr.heirs, q.Parent)
-	case !add:
-		tr.heirs[q.Parent] = slices.Delete(list, i, i+1)
+	if add {
+		list = insert(list, q.Name, strings.Compare)
+	} else {
+		list = remove(list, q.Name, strings.Compare)
 	}
+	keepIf(len(list) > 0, tr.heirs, q.Parent, list)
 }
 
 // listChildren takes the queue's children from those that name it as their parent.
@@ -270,15 +259,6 @@ func (tr *tree) astray(q *Queue) bool {
 		}
 	}
 	return false
-}
-
-// ChangedQueues is Recent.Queues.
-func (tr *tree) ChangedQueues(since uint64, visit func(*Queue)) {
-	tr.slots.since(since, func(slot int) {
-		if q := tr.slots.at[slot]; q != nil {
-			visit(q)
-		}
-	})
 }
 
 // Weakest is View.Weakest.

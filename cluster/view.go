@@ -1,5 +1,7 @@
 package cluster
 
+import "slices"
+
 // View reads a State and has no way to change it. It is what plugins are given. It shows
 // the State as it is when it is asked: changes that a statement makes are seen at once.
 // What it returns belongs to the State and is not to be written to.
@@ -56,13 +58,26 @@ func (v View) Absent() []*Node { return v.state.fleet.Absent() }
 func (v View) At(slot int) *Node { return v.state.fleet.slots.at[slot] }
 
 // Avoiding visits the times until which nodes avoid shapes.
-func (v View) Avoiding(visit func(until int64)) { v.state.fleet.Avoiding(visit) }
+func (v View) Avoiding(visit func(until int64)) {
+	for name := range v.state.fleet.avoiding {
+		if n := v.Node(name); n != nil {
+			for _, a := range n.Avoids {
+				visit(a.Until)
+			}
+		}
+	}
+}
 
 // Budgets are all budgets, by namespace and name.
 func (v View) Budgets() []*Budget { return v.state.tree.budgets }
 
 // Deserved is the queue's quota; of what it has none for, that of the queues below it together.
-func (v View) Deserved(q *Queue) Resources { return v.state.tree.Deserved(q) }
+func (v View) Deserved(q *Queue) Resources {
+	if known := v.Queue(q.Name); known != nil {
+		return known.deserved
+	}
+	return nil
+}
 
 // Fork finds where the branches of two queues part: the two siblings, the first
 // above the left queue and the second above the right one. Nil where one is
@@ -71,13 +86,28 @@ func (v View) Fork(left, right *Queue) (a, b *Queue) { return v.state.tree.Fork(
 
 // Fraction is the fraction of a GPU that slices of the resource are, the largest if
 // products differ; 0 where it is not that of slices, or no node has any.
-func (v View) Fraction(resource string) Milli { return v.state.fleet.Fraction(resource) }
+func (v View) Fraction(resource string) Milli {
+	most := Milli(0)
+	for i := range v.state.fleet.samples {
+		if d := &v.state.fleet.samples[i]; d.Resource == resource {
+			most = max(most, d.Fraction)
+		}
+	}
+	return most
+}
 
 // Groups are all groups, in key order.
-func (v View) Groups() []*Group { return v.state.fleet.Groups() }
+func (v View) Groups() []*Group {
+	return ordered(v.state.fleet.groups, func(a, b *Group) int { return a.Key.Compare(b.Key) })
+}
 
 // Held is what the queue has held since the last interval of its Past; false: nothing.
-func (v View) Held(q *Queue) (Usage, bool) { return v.state.tree.Held(q) }
+func (v View) Held(q *Queue) (Usage, bool) {
+	if len(q.held.used) == 0 || q.held.since >= v.Now() {
+		return Usage{}, false
+	}
+	return Usage{q.held.since, v.Now(), q.held.used}, true
+}
 
 // Job finds a job by ID, nil if there is none.
 func (v View) Job(id string) *Job { return v.state.roster.jobs[id] }
@@ -114,7 +144,12 @@ func (v View) Now() int64 { return v.state.tree.now }
 func (v View) Parent(q *Queue) *Queue { return v.state.tree.Parent(q) }
 
 // Past is what the queue used until now: what was reported, and what it has held since.
-func (v View) Past(q *Queue) []Usage { return v.state.tree.Past(q) }
+func (v View) Past(q *Queue) []Usage {
+	if u, held := v.Held(q); held {
+		return append(slices.Clip(q.Past), u)
+	}
+	return q.Past
+}
 
 // Pending are the jobs with tasks that are nowhere yet, by ID.
 func (v View) Pending() []*Job { return byID(v.state.roster.pending) }
@@ -130,7 +165,9 @@ func (v View) Queue(name string) *Queue { return v.state.tree.byName[name] }
 func (v View) Queues() []*Queue { return v.state.tree.Queues() }
 
 // Releasing are the tasks that are evicted and still on their node, by ID.
-func (v View) Releasing() []*Task { return v.state.roster.Releasing() }
+func (v View) Releasing() []*Task {
+	return slices.SortedFunc(slices.Values(v.state.roster.releasing), (*Task).compare)
+}
 
 // Retired are the jobs that were retired and are still there, by ID.
 func (v View) Retired() []*Job { return byID(v.state.roster.retired) }

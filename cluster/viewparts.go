@@ -10,7 +10,12 @@ type Sets struct{ state *State }
 
 // Desired is how many jobs the set should have: where they differ about it, the
 // most that one of them says.
-func (s Sets) Desired(name string) int { return s.state.sets.Desired(name) }
+func (s Sets) Desired(name string) int {
+	if set := s.state.sets.byName[name]; set != nil {
+		return set.desired
+	}
+	return 0
+}
 
 // Excess are the names of the sets that have more jobs than they should, in order.
 func (s Sets) Excess() []string { return slices.Sorted(maps.Keys(s.state.sets.excess)) }
@@ -18,13 +23,46 @@ func (s Sets) Excess() []string { return slices.Sorted(maps.Keys(s.state.sets.ex
 // Home is the group that the set's replicas belong on: the one that was chosen
 // for them, or else the one that some of them were placed for, or are on. Nil:
 // none yet.
-func (s Sets) Home(name string) *Key { return s.state.sets.Home(name) }
+func (s Sets) Home(name string) *Key {
+	set := s.state.sets.byName[name]
+	if set == nil {
+		return nil
+	}
+	if set.group != nil {
+		return set.group
+	}
+	for _, j := range set.jobs {
+		if j.Set.Group != nil {
+			return j.Set.Group
+		}
+	}
+	for _, j := range set.whole {
+		if home := j.home(); home != nil {
+			return home
+		}
+	}
+	return nil
+}
 
 // Jobs are the jobs of the set, by ID. Those that were retired are no part of it.
-func (s Sets) Jobs(name string) []*Job { return s.state.sets.Jobs(name) }
+func (s Sets) Jobs(name string) []*Job {
+	if set := s.state.sets.byName[name]; set != nil {
+		return set.jobs
+	}
+	return nil
+}
 
 // Names are the names of all sets of replicas, in order.
-func (s Sets) Names() []string { return s.state.sets.Names() }
+func (s Sets) Names() []string {
+	var out []string
+	for name, set := range s.state.sets.byName {
+		if len(set.jobs) > 0 {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // Classes reads which preemptible tasks run, class by class: by queue and priority.
 type Classes struct{ state *State }
@@ -86,7 +124,14 @@ func (r Recent) Queue(q *Queue) uint64 { return r.state.tree.slots.versions[q.sl
 // Queues visits the queues whose use or terms changed after the version,
 // most recent first, each once. A queue that was removed is not visited; Terms
 // grows.
-func (r Recent) Queues(since uint64, visit func(*Queue)) { r.state.tree.ChangedQueues(since, visit) }
+func (r Recent) Queues(since uint64, visit func(*Queue)) {
+	queues := &r.state.tree.slots
+	queues.since(since, func(slot int) {
+		if q := queues.at[slot]; q != nil {
+			visit(q)
+		}
+	})
+}
 
 // QueuesVersion is the version of the most recent change of a queue's use or terms.
 func (r Recent) QueuesVersion() uint64 { return r.state.tree.slots.version }

@@ -65,6 +65,14 @@ type part interface {
 	inUse(v survey, want int) Shortage
 }
 
+// partial is what those parts have in common that leave room on a device to others.
+type partial struct{}
+
+func (partial) counted() bool       { return false }
+func (partial) empties() bool       { return false }
+func (partial) sure() bool          { return true }
+func (partial) matters(*Shape) bool { return true }
+
 // set is a way to ask for devices together.
 type set interface {
 	asked(s *Shape) bool
@@ -157,12 +165,14 @@ func (s *Shape) bond() bond {
 }
 
 //go:noinline
-func findPart(s *Shape) part {
+func findPart(s *Shape) part { return firstPart(s, partKinds) }
+
+func firstPart(s *Shape, kinds []part) part {
 	at := 0
-	for !partKinds[at].asked(s) {
+	for !kinds[at].asked(s) {
 		at++
 	}
-	return partKinds[at]
+	return kinds[at]
 }
 
 //go:noinline

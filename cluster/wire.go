@@ -169,11 +169,9 @@ func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a status by name.
 func (s *Status) UnmarshalText(text []byte) error {
-	for i, name := range statusNames {
-		if name == string(text) {
-			*s = Status(i)
-			return nil
-		}
+	if i := slices.Index(statusNames[:], string(text)); i >= 0 {
+		*s = Status(i)
+		return nil
 	}
 	return fmt.Errorf("no status is named %q; they are %s", text, strings.Join(statusNames[:], ", "))
 }

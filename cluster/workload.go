@@ -1,9 +1,6 @@
 package cluster
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // workload is how jobs come, change their status and are removed: the lists of jobs,
 // of sets and of shapes stay in step.
@@ -16,20 +13,10 @@ type workload struct {
 }
 
 // add adds a new job.
-func (w *workload) add(j *Job) {
-	w.insert(j)
-	if w.journal.recording() {
-		w.journal.cold(func() { w.delete(j) })
-	}
-}
+func (w *workload) add(j *Job) { undoable(w.journal, w, j, (*workload).insert, (*workload).delete) }
 
 // remove removes a job of which no task is on a node.
-func (w *workload) remove(j *Job) {
-	w.delete(j)
-	if w.journal.recording() {
-		w.journal.cold(func() { w.insert(j) })
-	}
-}
+func (w *workload) remove(j *Job) { undoable(w.journal, w, j, (*workload).delete, (*workload).insert) }
 
 // insert is add without the journal, and delete is remove without it.
 func (w *workload) insert(j *Job) {
@@ -55,10 +42,8 @@ func (w *workload) list(j *Job) {
 }
 
 func (w *workload) unlist(j *Job) {
-	for a := range j.Alternatives {
-		for _, t := range j.Alternatives[a].Tasks {
-			w.shapes.drop(t.Shape)
-		}
+	for t := range j.each {
+		w.shapes.drop(t.Shape)
 	}
 	w.roster.unlist(j)
 	w.sets.unlist(j)
@@ -154,17 +139,7 @@ func (w *workload) settle(j *Job) {
 }
 
 func byID(jobs map[string]*Job) []*Job {
-	return ordered(jobs, func(a, b *Job) int { return strings.Compare(a.ID, b.ID) })
-}
-
-// ordered lists the values of a map in order.
-func ordered[K comparable, V any](m map[K]V, compare func(a, b V) int) []V {
-	out := make([]V, 0, len(m))
-	for _, v := range m {
-		out = append(out, v)
-	}
-	slices.SortFunc(out, compare)
-	return out
+	return ordered(jobs, (*Job).compare)
 }
 
 func byTaskID(tasks map[*Task]bool) []*Task {
@@ -212,21 +187,21 @@ func (w *workload) takeTask(t *Task) {
 }
 
 func (w *workload) insertTask(t *Task, at int) {
-	alt := &t.Job.Alternatives[0]
 	t.Shape = w.shapes.intern(t.Shape)
-	alt.Tasks = slices.Insert(alt.Tasks, at, t)
-	t.Job.recountEnded()
-	w.settle(t.Job)
-	t.Job.spec = w.roster.slots.version
+	w.setTasks(t.Job, slices.Insert(t.Job.Alternatives[0].Tasks, at, t))
 }
 
 func (w *workload) deleteTask(t *Task, at int) {
-	alt := &t.Job.Alternatives[0]
 	w.shapes.drop(t.Shape)
-	alt.Tasks = slices.Delete(alt.Tasks, at, at+1)
-	t.Job.recountEnded()
-	w.settle(t.Job)
-	t.Job.spec = w.roster.slots.version
+	w.setTasks(t.Job, slices.Delete(t.Job.Alternatives[0].Tasks, at, at+1))
+}
+
+// setTasks gives the open job other tasks.
+func (w *workload) setTasks(j *Job, tasks []*Task) {
+	j.Alternatives[0].Tasks = tasks
+	j.recountEnded()
+	w.settle(j)
+	j.spec = w.roster.slots.version
 }
 
 func (w *workload) retire(j *Job) {
@@ -236,13 +211,10 @@ func (w *workload) retire(j *Job) {
 }
 
 func (w *workload) setRetired(j *Job, retired bool) {
+	w.sets.unlist(j)
 	j.Retired = retired
+	w.sets.enlist(j)
 	w.roster.listRetired(j)
-	if retired {
-		w.sets.retire(j)
-	} else {
-		w.sets.unretire(j)
-	}
 	w.settle(j)
 }
 
