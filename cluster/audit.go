@@ -45,6 +45,9 @@ func auditNode(n, o *Node) error {
 	if !slices.Equal(n.Resources, o.Resources) || n.Isolated != o.Isolated || n.deviceUsed != o.deviceUsed || n.deviceCapacity != o.deviceCapacity || n.filled != o.filled {
 		return fmt.Errorf("ledgers %v, its tasks hold %v", n.Resources, o.Resources)
 	}
+	if n.uniform && !allAlike(n.Devices) || n.sample != nil && (!n.uniform || n.Devices[0].Lost || n.sample.kind() != n.Devices[0].kind()) {
+		return fmt.Errorf("its devices are not alike, or not as its sample %v", n.sample)
+	}
 	if n.leavable != sumLeavable(n) {
 		return fmt.Errorf("preemptible tasks hold %d thousandths of devices, %d are counted", sumLeavable(n), n.leavable)
 	}

@@ -19,13 +19,14 @@ type fleet struct {
 	absent   map[string]*Node // that are gone, or not known yet, and have tasks on them
 	avoiding map[string]bool  // nodes that avoid shapes
 	groups   map[Key]*Group
-	unified  int          // nodes with unified memory
-	kinds    map[kind]int // devices that are not lost
-	samples  []Device     // one of each kind, in order
+	unified  int              // nodes with unified memory
+	kinds    map[kind]int     // devices that are not lost
+	samples  []Device         // one of each kind, in order
+	shared   map[kind]*Device // what nodes have as their sample
 }
 
 func newFleet(l *journal) fleet {
-	return fleet{journal: l, byName: map[string]*Node{}, absent: map[string]*Node{}, avoiding: map[string]bool{}, groups: map[Key]*Group{}, kinds: map[kind]int{}}
+	return fleet{journal: l, byName: map[string]*Node{}, absent: map[string]*Node{}, avoiding: map[string]bool{}, groups: map[Key]*Group{}, kinds: map[kind]int{}, shared: map[kind]*Device{}}
 }
 
 // find finds a node by name, an absent one too.
@@ -75,11 +76,20 @@ func (f *fleet) countKinds(n *Node, sign int) {
 	}
 }
 
+// share is the device that all nodes have as their sample whose devices are of the kind.
+func (f *fleet) share(k kind) *Device {
+	if f.shared[k] == nil {
+		d := k.device()
+		f.shared[k] = &d
+	}
+	return f.shared[k]
+}
+
 // sample makes one device of every kind, in order. Earlier answers of Kinds stay as they are.
 func (f *fleet) sample() {
 	f.samples = make([]Device, 0, len(f.kinds))
 	for k := range f.kinds {
-		f.samples = append(f.samples, Device{Product: k.product, Profile: k.profile, Resource: k.resource, Type: k.runtime, ProductResource: ProductResource(k.resource, k.product), Fraction: k.fraction})
+		f.samples = append(f.samples, k.device())
 	}
 	slices.SortFunc(f.samples, func(a, b Device) int {
 		return strings.Compare(a.ProductResource+"\x00"+a.Profile+"\x00"+a.Type, b.ProductResource+"\x00"+b.Profile+"\x00"+b.Type)
@@ -134,6 +144,9 @@ func (f *fleet) delete(n *Node) {
 // yet; nil without devices.
 func (f *fleet) join(n *Node) *Group {
 	f.countKinds(n, +1)
+	if n.uniform && !n.Devices[0].Lost {
+		n.sample = f.share(n.Devices[0].kind())
+	}
 	if n.Unified {
 		f.unified++
 	}

@@ -19,6 +19,13 @@ type Node struct {
 	// Unified is set where devices and tasks share one memory: what is claimed of a
 	// device is booked as memory of the node too.
 	Unified bool `json:"unified,omitempty"`
+
+	// What filters read of every node stands together.
+	sample  *Device // shared by all nodes whose devices are all of one kind and size, and none lost; else nil
+	filled  int     // devices that are held whole
+	sliced  bool    // devices share memory
+	uniform bool    // all devices are of one kind and size
+
 	// Resources are the node's ledgers, sorted by name. Devices have ledgers of their own.
 	Resources []Ledger `json:"resources,omitempty"`
 	Devices   []Device `json:"devices,omitempty"` // by index; lost ones are among them
@@ -42,14 +49,11 @@ type Node struct {
 	// Sums over the devices that count.
 	deviceCapacity, deviceUsed int64
 	leavable                   int64 // thousandths of devices that preemptible tasks hold which run
-	filled                     int   // devices that are held whole
 
 	absent   bool // it is gone, or not known yet, and tasks are on it
 	counted  int  // tasks on it whose devices are not known
 	unknown  bool // tasks were seen on it, and it was not
 	revision uint64
-	sliced   bool // devices share memory
-	uniform  bool // all devices are of one kind and size
 	slot     int
 	group    *Group
 	version  uint64
@@ -89,6 +93,12 @@ func (n *Node) Ready() bool { return n.Phase == "" || n.Phase == PhaseReady }
 
 // Closed reports whether the node takes nothing new, for whatever reason of its own.
 func (n *Node) Closed() bool { return n.Unschedulable || !n.Ready() }
+
+// Sample is a device that stands for all of the node's, which are of one kind and size and
+// none of them lost; nil where they are not. It has product, profile, fraction, resource
+// and type, and nothing else. Nodes share it: to read it costs less than to read a device
+// of each node.
+func (n *Node) Sample() *Device { return n.sample }
 
 // ArtifactState is how far a file has come on a node.
 type ArtifactState string

@@ -35,7 +35,7 @@ func (n *Node) normalize() {
 			n.filled++
 		}
 	}
-	n.uniform = allAlike(n.Devices)
+	n.uniform, n.sample = allAlike(n.Devices), nil // a node that joins the others gets its sample there
 	pour(n)
 }
 

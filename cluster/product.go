@@ -19,3 +19,8 @@ type kind struct {
 }
 
 func (d *Device) kind() kind { return kind{d.Product, d.Profile, d.Resource, d.Type, d.Fraction} }
+
+// device is one of the kind.
+func (k kind) device() Device {
+	return Device{Product: k.product, Profile: k.profile, Resource: k.resource, Type: k.runtime, ProductResource: ProductResource(k.resource, k.product), Fraction: k.fraction}
+}

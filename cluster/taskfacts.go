@@ -196,9 +196,12 @@ func (f *fleet) addDevice(n *Node, h Holding, place int, taken []Claim) int {
 		old := n.Devices[place]
 		was = &old
 	}
+	uniform, sample := n.uniform, n.sample
+	n.uniform, n.sample = false, nil
 	n.Devices[place] = Device{UUID: h.Device, Lost: true, Gone: true, Index: place, Resource: n.DeviceResource, NUMA: -1, ProductResource: ProductResource(n.DeviceResource, "")}
 	if f.journal.recording() {
 		f.journal.cold(func() {
+			n.uniform, n.sample = uniform, sample
 			if was != nil {
 				n.Devices[place] = *was
 			} else {

@@ -118,9 +118,10 @@ func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *
 	return may(v).spared
 }
 
-// WakeAt asks for a session at the time, or earlier: something may be decided then
-// although nothing changes until then. Plugins call it while a session runs; a time
-// that is not after the session's own is ignored.
+// WakeAt asks for a session at the time, in nanoseconds since 1970, or earlier: something
+// may be decided then although nothing changes until then. Plugins call it while a
+// session opens or runs; a time that is not after the session's own is ignored. Refused
+// jobs whose plugin gave the hint WakeTime are tried again then.
 func (s *Session) WakeAt(at int64) {
 	if at > s.Now && (s.wake == 0 || at < s.wake) {
 		s.wake = at

@@ -36,6 +36,8 @@ type backlog struct {
 	saying    uint64 // counts refusals
 
 	sessions uint64 // counts them
+	alarm    int64  // when plugins asked for a session; 0: at no time
+	rung     bool   // that time has come
 
 	// While a session runs:
 	turns   *turns
@@ -61,6 +63,7 @@ func newBacklog(s cluster.View) *backlog {
 func (b *backlog) open(o *order, f *finder, now int64) {
 	first := b.order == nil
 	b.order, b.finder, b.now, b.waiting = o, f, now, 0
+	b.rung, b.alarm = b.alarm > 0 && now >= b.alarm, 0
 	b.sessions++
 	if b.turns == nil || b.revision != b.view.Recent().Terms() {
 		b.turns = o.newTurns() // queues have other terms, and may be elsewhere in the tree

@@ -78,11 +78,14 @@ func knownOf(v cluster.View) known {
 
 // hinted reports whether something was changed for good since one was refused last that
 // may help, by the hints of plugins.
-func (k *bucket) hinted(v cluster.View) bool {
+func (k *bucket) hinted(b *backlog) bool {
 	if k.wakes == 0 {
 		return false
 	}
-	now := knownOf(v)
+	if k.wakes&WakeTime != 0 && b.rung {
+		return true
+	}
+	now := knownOf(b.view)
 	return now.commits != k.known.commits && (k.wakes&WakeJobs != 0 && now.jobs != k.known.jobs || k.wakes&WakeQueues != 0 && now.queues != k.known.queues)
 }
 

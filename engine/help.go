@@ -8,7 +8,7 @@ import (
 
 // helped reports whether something changed that may let the bucket's job be placed.
 func (k *bucket) helped(b *backlog) bool {
-	if k.hinted(b.view) {
+	if k.hinted(b) {
 		return true
 	}
 	if k.version == b.view.Version() {

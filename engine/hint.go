@@ -4,13 +4,13 @@ package engine
 // leave refused jobs alone until such a change.
 type Wake uint8
 
-// The kinds of change. A new number that the plugin publishes, other terms of a queue or
-// of a budget, and the time that Session.WakeAt asks for wake in any case; so does the
-// job's back-off.
+// The kinds of change. A new number that the plugin publishes and other terms of a queue
+// or of a budget wake in any case; so does the job's back-off, of five minutes at most.
 const (
 	WakeNodes  Wake = 1 << iota // any change of a node: what it is, or what is held of it
 	WakeJobs                    // any change of a job: it came, it ended, its tasks stand elsewhere, its spec is another
 	WakeQueues                  // any change of what a queue uses
+	WakeTime                    // the time that Session.WakeAt asked for in the session before has come
 )
 
 // AddWake says which changes may make rejections of the plugin's task-form filters,

@@ -133,3 +133,41 @@ func TestHintsWakeOnNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestWakeTime: a job that a filter refused until a time is tried in the session that the
+// plugin asked for, and not before.
+func TestWakeTime(t *testing.T) {
+	const opens = 50
+	for _, hint := range []engine.Wake{engine.WakeTime, 0} {
+		gate := &policy{name: "Gate", open: func(s *engine.Session) {
+			s.Hooks.AddWake(hint)
+			s.WakeAt(opens)
+			s.Hooks.AddTaskFilter(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) *engine.Rejection {
+				if s.Now < opens {
+					return &engine.Rejection{Reason: "Closed", Cure: engine.Wait}
+				}
+				return nil
+			})
+		}}
+		e := fixture.Engine(fixture.Fit(), gate)
+		state := fixture.State(fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Job("g").Devices(1))
+		var tried []int
+		for _, now := range []int64{1, 20, opens, opens + 1} {
+			out, err := e.Open(state, engine.Options{Now: now, Patient: true}).Run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now < opens && out.NextWake != opens {
+				t.Errorf("at %d the next session is wanted at %d", now, out.NextWake)
+			}
+			tried = append(tried, len(out.Tried))
+		}
+		want := "[1 0 1 0]"
+		if hint == 0 {
+			want = "[1 0 0 0]"
+		}
+		if got := fmt.Sprint(tried); got != want {
+			t.Errorf("hint %d: tried %s, want %s", hint, got, want)
+		}
+	}
+}

@@ -42,9 +42,9 @@ type (
 	TaskScore   func(*cluster.Task, *cluster.Job, *cluster.Node) float64
 	DeviceScore func(*cluster.Shape, *cluster.Node, *cluster.Device) float64
 
-	// GroupFilter turns a group down for a job that wants whole nodes; nodes
-	// are those of the group that passed the node taskFilters. It is asked twice: about
-	// the nodes that would do if everybody else were gone, and about those that do now.
+	// GroupFilter turns a group down for a job that wants whole nodes; nodes are those of
+	// the group that passed the filters of nodes. It is asked twice: about the nodes that
+	// would do if no other task held anything, and about those that do now.
 	GroupFilter func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) *Rejection
 	// GroupScore scores a group from 0 to 100; nodes are those that do now.
 	GroupScore func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) float64
@@ -355,32 +355,32 @@ func (h *Hooks) AddGroupScore(fn GroupScore) { add(h, &h.groupScores, fn) }
 
 // AddInstanceScore registers a keep-preference for scale-down.
 //
-// Combining: multiplied with the plugin's weight and added; the lowest sum goes
+// Combining: multiplied with the plugin's weight and added; the lowest sum is retired
 // first, then the newest job, then by ID.
 func (h *Hooks) AddInstanceScore(fn InstanceScore) { add(h, &h.instanceScores, fn) }
 
-// AddReclaimable registers a say over who goes for jobs that reclaim their share:
-// it consents, objects, or leaves it to others.
+// AddReclaimable registers a say over which victims leave for jobs that reclaim their
+// share: it allows, protects, or leaves it to others.
 //
-// Combining: a victim goes if some hook consents and none objects; of those who
-// do, the first in profile order gives the reason.
+// Combining: a victim leaves if some hook allows it and none protects it; of those that
+// protect it, the first in profile order gives the reason.
 func (h *Hooks) AddReclaimable(fn VictimRule) { add(h, &h.victims[Reclaim], fn) }
 
-// AddPreemptable registers a say over who goes for jobs that matter more.
+// AddPreemptable registers a say over which victims leave for jobs that matter more.
 //
 // Combining: as AddReclaimable.
 func (h *Hooks) AddPreemptable(fn VictimRule) { add(h, &h.victims[Preempt], fn) }
 
-// AddMovable registers a say over who is moved to another node.
+// AddMovable registers a say over which victims are moved to another node.
 //
 // Combining: as AddReclaimable.
 func (h *Hooks) AddMovable(fn VictimRule) { add(h, &h.victims[Move], fn) }
 
 // NarrowVictims says which classes of jobs the plugin's hook of the purpose might
-// consent to. Where all hooks of a purpose are narrowed, only nodes with jobs of
+// allow. Where all hooks of a purpose are narrowed, only nodes with jobs of
 // such classes are looked at.
 //
-// Combining: a class is looked at if some hook might consent.
+// Combining: a class is looked at if some hook might allow it.
 func (h *Hooks) NarrowVictims(p Purpose, fn ClassRule) {
 	h.own(p, "NarrowVictims", func(k *hook[VictimRule]) { k.class = fn })
 }
@@ -454,7 +454,7 @@ func (h *Hooks) AddMeans(p Purpose, why Reason) {
 	h.means = append(h.means, Means{p, why})
 }
 
-// NoClass is the ClassRule of hooks that object and never consent.
+// NoClass is the ClassRule of hooks that protect and never allow.
 func NoClass(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
 	return func(cluster.Class) bool { return false }
 }
@@ -470,13 +470,13 @@ func (h *Hooks) AddAdapter(fn Adapter) { add(h, &h.adapters, fn) }
 // Combining: all are asked, in profile order, on one statement.
 func (h *Hooks) AddSweep(fn Sweep) { add(h, &h.sweeps, fn) }
 
-// AddStanding registers somebody who knows what queues should have. Nothing is
+// AddStanding registers what is known of what queues should have. Nothing is
 // decided by it: evictions and refusals are explained with it.
 //
 // Combining: in profile order; the first answer that is not nil counts.
 func (h *Hooks) AddStanding(fn StandingRule) { add(h, &h.standings, fn) }
 
-// AddEventHandler registers an ear for virtual allocations and evictions.
+// AddEventHandler registers functions that hear virtual allocations and evictions.
 //
 // Combining: all hear everything, in profile order.
 func (h *Hooks) AddEventHandler(handler EventHandler) { add(h, &h.handlers, handler) }

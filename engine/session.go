@@ -138,6 +138,7 @@ func (s *Session) passParked(out *Outcome) {
 			b.committed(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
 		}
 	}
+	b.alarm = s.wake
 	b.close()
 	if s.fault.err != nil {
 		s.engine.backlog = nil // what was not tried is not known to wait

@@ -59,6 +59,9 @@ func admit(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 		}
 	}
 	need := &s.Need
+	if d := n.Sample(); d != nil && len(need.Selected) == 0 && speaks(need, d) && kindOf(need, d) == rightKind {
+		return nil // all of its devices are
+	}
 	working, right, nearest := 0, 0, noDevice
 	for i := range n.Devices {
 		d := &n.Devices[i]
