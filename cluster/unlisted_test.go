@@ -1,0 +1,39 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/fixture"
+)
+
+// TestUnlistedDeviceIsNoRoom: a task is seen with a device that its node does not list. When
+// it has left, the device is not taken for one like the others.
+func TestUnlistedDeviceIsNoRoom(t *testing.T) {
+	state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Job("x").Devices(1))
+	task := cluster.TaskRef{Job: "job/x", Name: "worker-0"}
+	for _, c := range []cluster.Change{
+		cluster.TaskSeen{Task: task, Node: "a", Devices: []cluster.Holding{{Device: "GPU-elsewhere", Milli: 1000}}},
+		cluster.TaskGone{Task: task},
+	} {
+		if err := state.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+		n := state.Node("a")
+		for devices, fits := range map[int]bool{2: true, 3: false} {
+			shape := fixture.Job("y").Devices(devices).Build().Alternatives[0].Tasks[0].Shape
+			if got := n.Feasible(shape); got != fits {
+				t.Errorf("after %s: that %d devices fit is %t", c.Kind(), devices, got)
+			}
+			if _, got := n.Choose(shape, nil); got != fits {
+				t.Errorf("after %s: that %d devices are chosen is %t", c.Kind(), devices, got)
+			}
+			if got := n.Room(shape) > 0; got != fits {
+				t.Errorf("after %s: that there is room for %d devices is %t", c.Kind(), devices, got)
+			}
+		}
+		if err := state.Audit(); err != nil {
+			t.Error(err)
+		}
+	}
+}
