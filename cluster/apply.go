@@ -28,6 +28,7 @@ func (s *State) ApplyAll(changes []Change) error {
 			if err := s.inventory.addNodes(changes[i : i+k]); err != nil {
 				return err
 			}
+			s.journal.commits++
 			i += k - 1
 			continue
 		}

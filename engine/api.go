@@ -119,9 +119,10 @@ func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *
 }
 
 // WakeAt asks for a session at the time, in nanoseconds since 1970, or earlier: something
-// may be decided then although nothing changes until then. Plugins call it while a
-// session opens or runs; a time that is not after the session's own is ignored. Refused
-// jobs whose plugin gave the hint WakeTime are tried again then.
+// may be decided then although nothing changes until then. It holds
+// until the next session: a plugin calls it in every session, best in OnSessionOpen. A
+// time that is not after the session's own is ignored. Refused jobs whose plugin gave the
+// hint WakeTime are tried again then.
 func (s *Session) WakeAt(at int64) {
 	if at > s.Now && (s.wake == 0 || at < s.wake) {
 		s.wake = at

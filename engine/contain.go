@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 )
 
@@ -24,19 +23,12 @@ func (s *Session) contain() {
 	if s.fault.err == nil {
 		s.fault.err = fmt.Errorf("plugin %s: %s panicked at %s: %v", by.plugin, by.hook, by.where, p)
 	}
-	silence(s.Hooks, by.plugin)
+	s.Hooks.handlers, s.Hooks.reservers = nil, nil // they may be what panicked; their figures are of this session
 	for len(s.clerk.open) > 0 {
 		s.clerk.open[len(s.clerk.open)-1].Discard()
 	}
 	s.engine.index.forget()
 	s.engine.backlog = nil
-}
-
-// silence takes the handlers and the Reservers of the plugin out of the session: they may
-// be what panicked, and taking statements back would call them.
-func silence(h *Hooks, plugin string) {
-	h.handlers = slices.DeleteFunc(h.handlers, func(k hook[EventHandler]) bool { return k.plugin == plugin })
-	h.reservers = slices.DeleteFunc(h.reservers, func(k hook[Reserver]) bool { return k.plugin == plugin })
 }
 
 // culprit is a plugin that panicked.

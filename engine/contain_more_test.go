@@ -76,20 +76,46 @@ func TestPanicOfAHookFromElsewhere(t *testing.T) {
 // standardSweep makes code of another package panic.
 func standardSweep(*engine.Statement) { _ = standard.Profile()[1<<20] }
 
-// TestPanicLeavesOthersInStep: a Reserver of another plugin hears that its task is taken back.
-func TestPanicLeavesOthersInStep(t *testing.T) {
+// TestPanicLeavesOthersAlone: a plugin panics while a gang is taken back, after a Reserver of
+// another plugin has heard of a part of that. The others are not called for tasks that are
+// on no node, and in the next session they count right.
+func TestPanicLeavesOthersAlone(t *testing.T) {
 	l := &licenses{each: 9}
+	undone, panics := 0, true
 	bad := &policy{name: "Bad", open: func(s *engine.Session) {
-		s.Hooks.AddTaskFilter(nil, func(_ *cluster.Task, j *cluster.Job, _ *cluster.Node) *engine.Rejection {
-			if j.Placed() == 1 {
+		s.Hooks.AddEventHandler(engine.EventHandler{DeallocateFunc: func(e *engine.Event) {
+			if undone++; undone == 2 && panics {
 				panic("boom")
 			}
-			return nil
-		})
+			_ = e.Node.Name
+		}})
 	}}
-	state := fixture.State(fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Job("g").Devices(1).Gang(2))
-	if _, err := fixture.Engine(fixture.Fit(), l, bad).Open(state, engine.Options{}).Run(); err == nil || l.held["a"] != 0 || len(state.Node("a").Tasks) != 0 {
-		t.Errorf("%v: %d licenses are held, and %d tasks are there", err, l.held["a"], len(state.Node("a").Tasks))
+	state := fixture.State(fixture.Node("a").GPUs(3, "A100", "80Gi"), fixture.Job("g").Devices(1).Gang(4))
+	e := fixture.Engine(fixture.Fit(), l, bad)
+	if _, err := e.Open(state, engine.Options{}).Run(); err == nil || !strings.HasPrefix(err.Error(), "plugin Bad: AddEventHandler panicked") || len(state.Node("a").Tasks) != 0 {
+		t.Errorf("%v: %d tasks are there", err, len(state.Node("a").Tasks))
+	}
+	if err := state.Audit(); err != nil {
+		t.Error(err)
+	}
+	panics = false
+	if _, err := e.Open(state, engine.Options{}).Run(); err != nil || l.held["a"] != 0 {
+		t.Errorf("%v: %d licenses are held", err, l.held["a"])
+	}
+}
+
+// TestPanicOfTwins: of two plugins of the same code, whose functions may be at one address,
+// the one that panicked is among those that are named, and the panic is contained.
+func TestPanicOfTwins(t *testing.T) {
+	twin := func(name string) *policy {
+		return &policy{name: name, open: func(s *engine.Session) {
+			s.Hooks.AddReserve(nil, engine.Reserver{Reserve: func(*cluster.Task, *cluster.Node) *engine.Rejection { return nil }, Unreserve: func(*cluster.Task, *cluster.Node) { panic("boom") }})
+		}}
+	}
+	state := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Job("g").Devices(1).Gang(2))
+	_, err := fixture.Engine(fixture.Fit(), twin("One"), twin("Two")).Open(state, engine.Options{}).Run()
+	if err == nil || !strings.Contains(err.Error(), "Two: AddReserve panicked") || len(state.Node("a").Tasks) != 0 {
+		t.Errorf("%v", err)
 	}
 }
 

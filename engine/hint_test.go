@@ -171,3 +171,26 @@ func TestWakeTime(t *testing.T) {
 		}
 	}
 }
+
+// TestParkedStatementsEnd: what a patient session keeps of refused jobs is ended, so that
+// the next one is not slowed down by it: statements are made of memory that is used again.
+func TestParkedStatementsEnd(t *testing.T) {
+	allocations := func(jobs int) float64 {
+		parts := []fixture.Part{fixture.Node("a").GPUs(1, "A100", "80Gi")}
+		for i := range jobs {
+			parts = append(parts, fixture.Job(fmt.Sprint("j", i)).Devices(2+i%7))
+		}
+		state := fixture.State(parts...)
+		e := fixture.Engine(fixture.Fit())
+		now := int64(0)
+		return testing.AllocsPerRun(1, func() {
+			now += 600_000_000_000 // after every back-off
+			if _, err := e.Open(state, engine.Options{Now: now, Patient: true}).Run(); err != nil {
+				t.Fatal(err)
+			}
+		}) / float64(jobs)
+	}
+	if few, many := allocations(100), allocations(1600); many > 1.2*few {
+		t.Errorf("%.1f allocations for each of 1,600 jobs, %.1f for each of 100", many, few)
+	}
+}

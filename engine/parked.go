@@ -41,5 +41,6 @@ func (b *backlog) write(c *clerk, job *cluster.Job) {
 	stmt := c.begin()
 	stmt.position()
 	stmt.tx.Park(job, p)
+	stmt.reuse()
 	stmt.end()
 }

@@ -98,6 +98,9 @@ func (s *Session) run(out *Outcome) {
 	out.Decisions = append(out.Decisions, s.sweeping.run()...)
 	// 7. Reservations for surplus of jobs that were evicted meanwhile are withdrawn.
 	s.promises.lost()
+	if b := s.engine.backlog; b != nil {
+		b.alarm = s.wake
+	}
 }
 
 // passAll gives every pending job its turns, in queue order, then job order.
@@ -138,7 +141,6 @@ func (s *Session) passParked(out *Outcome) {
 			b.committed(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
 		}
 	}
-	b.alarm = s.wake
 	b.close()
 	if s.fault.err != nil {
 		s.engine.backlog = nil // what was not tried is not known to wait

@@ -170,8 +170,11 @@ func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 
 // Bind turns a nomination into a binding if the reserved room is free by now.
 func (st *Statement) Bind(t *cluster.Task) bool {
+	if st.clerk.closed {
+		return false
+	}
 	at := st.position()
-	if st.clerk.closed || !st.tx.Bind(t, st.clerk.now) {
+	if !st.tx.Bind(t, st.clerk.now) {
 		return false
 	}
 	st.decide(bound, at, t, &Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims})
@@ -233,13 +236,14 @@ func (st *Statement) Checkpoint() int { return len(st.log) }
 // Rollback takes back everything since the checkpoint.
 func (st *Statement) Rollback(checkpoint int) {
 	for i := len(st.log) - 1; i >= checkpoint; i-- {
-		st.stamp++
-		op := &st.log[i]
+		op := st.log[i]
 		n := op.node
 		if n == nil && op.task != nil {
 			n = op.task.Node
 		}
 		st.tx.UndoTo(op.at)
+		st.cut(i) // before hooks hear of it: one that panics has it taken back once
+		st.stamp++
 		switch op.kind {
 		case placed:
 			st.clerk.tell(Deallocated, op.task, n, true)
@@ -247,7 +251,6 @@ func (st *Statement) Rollback(checkpoint int) {
 			st.clerk.tell(Allocated, op.task, n, true)
 		}
 	}
-	st.cut(checkpoint)
 }
 
 // move is where a task was placed.
