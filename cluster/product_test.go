@@ -101,7 +101,7 @@ func TestProductsInTheBooks(t *testing.T) {
 				}
 			}
 			if len(again.View().Products()) != 0 {
-				t.Errorf("nobody has terms, and products are named: %v", again.View().Products())
+				t.Errorf("no queue has terms, and products are named: %v", again.View().Products())
 			}
 			team := *s.Queue("team")
 			if err := s.SetQueue(&team); err != nil {

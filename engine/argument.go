@@ -50,7 +50,7 @@ func (s *schema) Decode(into any) error {
 }
 
 // fields notes those of a struct. The value is the zero Value where the struct is
-// there only if somebody writes it, so that there are no defaults.
+// there only if a configuration gives it, so that there are no defaults.
 func (s *schema) fields(prefix string, t reflect.Type, v reflect.Value) {
 	if slices.Contains(s.open, t) {
 		return // a type that has itself as a part

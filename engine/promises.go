@@ -32,7 +32,7 @@ func (p *promises) unkept(stmt *Statement) {
 }
 
 // keeps reports whether the node still has what the task was promised, and is
-// still one that it may go to.
+// still one that the task can be on.
 func (p *promises) keeps(t *cluster.Task) bool {
 	if !t.Node.Keeps(t) {
 		return false

@@ -140,7 +140,7 @@ func AmountOf(resource string, v int64) Quantity {
 	return Quantity{v, Count}
 }
 
-// Rejection is one candidate turned down: by whom, why, and what would cure it.
+// Rejection is one candidate turned down: by which plugin, why, and what would cure it.
 type Rejection struct {
 	Plugin string // filled in by the engine
 	Reason Reason // a constant of the plugin

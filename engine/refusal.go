@@ -77,7 +77,7 @@ type Attempt struct {
 	// of them, ten at most, and Nodes, Counts and Nearest are about the first.
 	Level   string
 	Domains []DomainMiss // what they hold
-	// Never: even with everybody else gone there is no room for the minimum.
+	// Never: even if no other task held anything, there is no room for the minimum.
 	Never bool
 
 	from, to int  // the alternatives that it is about
@@ -188,7 +188,7 @@ func (a *Attempt) tallies() []Tally {
 	return out
 }
 
-// Unheld is what there is to wait for where nobody holds what is waited for, such
+// Unheld is what there is to wait for where no task holds what is waited for, such
 // as a node that is not ready; nil where somebody does, or there is nothing. Of
 // several it is what most nodes are waited for.
 func (a *Attempt) Unheld() *Tally {
