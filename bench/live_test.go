@@ -27,10 +27,12 @@ import (
 // evicting others would help.
 //
 //	preempts  a job of higher priority arrives, and another of its queue is evicted
+//
+// The kind mix draws one of these for each session, all with the same chance.
 func BenchmarkLive(b *testing.B) {
 	for _, room := range []bool{false, true} {
 		for _, size := range [][2]int{{1_000, 1_000}, {100_000, 100_000}} {
-			for _, change := range []string{"ends", "arrives", "node", "preempts"} {
+			for _, change := range []string{"ends", "arrives", "node", "preempts", "mix"} {
 				if change == "preempts" && !room {
 					continue
 				}
@@ -60,9 +62,13 @@ func (l *live) measure(b *testing.B, change string) {
 	took := make([]time.Duration, b.N)
 	b.ResetTimer()
 	for i := range took {
-		l.change(b, change)
+		drawn := change
+		if change == "mix" {
+			drawn = l.draw()
+		}
+		l.change(b, drawn)
 		took[i] = l.session(b)
-		l.restore(b, change)
+		l.restore(b, drawn)
 	}
 	b.StopTimer()
 	slices.Sort(took)
@@ -71,6 +77,15 @@ func (l *live) measure(b *testing.B, change string) {
 	b.ReportMetric(at(0.99), "p99-µs")
 	b.ReportMetric(float64(l.tried)/float64(b.N), "tried/session")
 	b.ReportMetric(float64(l.decided)/float64(b.N), "decisions/session")
+}
+
+// draw draws a kind of change.
+func (l *live) draw() string {
+	kinds := []string{"ends", "arrives", "node", "preempts"}
+	if !l.room {
+		kinds = kinds[:3]
+	}
+	return kinds[l.dice.IntN(len(kinds))]
 }
 
 const liveQueues = 1000

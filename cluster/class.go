@@ -80,13 +80,21 @@ func (r *running) before(o *running) bool {
 
 // Visit is Classes.Visit.
 func (k *classes) Visit(visit func(Class) bool) {
-	for _, list := range k.byQueue {
-		for _, c := range list {
-			if !visit(c.Class) {
-				return
-			}
+	for queue := range k.byQueue {
+		if !k.VisitQueue(queue, visit) {
+			return
 		}
 	}
+}
+
+// VisitQueue is Classes.VisitQueue.
+func (k *classes) VisitQueue(queue string, visit func(Class) bool) bool {
+	for _, c := range k.byQueue[queue] {
+		if !visit(c.Class) {
+			return false
+		}
+	}
+	return true
 }
 
 // Lowest is Classes.Lowest.

@@ -98,6 +98,12 @@ func (k Classes) RunOn(c Class, slot int) bool { return k.state.classes.RunOn(c,
 // answers false.
 func (k Classes) Visit(visit func(Class) bool) { k.state.classes.Visit(visit) }
 
+// VisitQueue visits the classes of the queue of which preemptible tasks run, the lowest
+// priority first, until visit answers false. It reports whether all were visited.
+func (k Classes) VisitQueue(queue string, visit func(Class) bool) bool {
+	return k.state.classes.VisitQueue(queue, visit)
+}
+
 // Recent reads what changed since a version, most recent first, and the slots that
 // nodes and jobs are kept in. A reader that keeps something by slot takes in the changes
 // since the version that it knows, and need not look at the rest.

@@ -7,9 +7,12 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// denied is what a session remembers of the sets whose replicas it refused, by
-// name: while nothing is decided, another replica like it would be told the same.
-type denied map[string]denial
+// denied is what a session remembers of the sets whose replicas it refused: while
+// nothing is decided, another replica like it would be told the same.
+type denied struct {
+	bySet map[string]denial
+	as    int // clerk.decided, when the first of them was refused
+}
 
 type denial struct {
 	job     *cluster.Job
@@ -18,9 +21,9 @@ type denial struct {
 
 // told is the refusal of another replica of the job's set, as the job's own;
 // nil where the job must be tried.
-func (d denied) told(job *cluster.Job) *Refusal {
-	known, told := d[job.Set.Name]
-	if !told || !interchangeable(known.job, job) {
+func (d *denied) told(job *cluster.Job, decided int) *Refusal {
+	known, told := d.bySet[job.Set.Name]
+	if !told || d.as != decided || !interchangeable(known.job, job) {
 		return nil
 	}
 	return known.refusal.about(job)
@@ -38,14 +41,14 @@ func (r *Refusal) about(job *cluster.Job) *Refusal {
 }
 
 // add remembers the refusal for other replicas of the job's set.
-func (d *denied) add(job *cluster.Job, r *Refusal) {
+func (d *denied) add(job *cluster.Job, r *Refusal, decided int) {
 	if r.Surplus || job.Set.Name == "" {
 		return
 	}
-	if *d == nil {
-		*d = denied{}
+	if d.bySet == nil || d.as != decided {
+		d.bySet, d.as = map[string]denial{}, decided
 	}
-	(*d)[job.Set.Name] = denial{job, r}
+	d.bySet[job.Set.Name] = denial{job, r}
 }
 
 // interchangeable reports whether nothing that decides tells the two jobs apart:

@@ -44,8 +44,10 @@ type backlog struct {
 	waiting int      // sure lanes whose turn is not over
 	sure    []*lane  // in line for more than fresh shapes
 	inLine  []*lane  // that were in line so far
+	joining []*lane  // at the beginning; kept for its memory
 	fresh   []*asked // shapes that some node takes since the last session
 	since   bitset   // of these
+	posted  bitset   // since, when a lane last posted a guard; a copy that never changes
 	marks   bitset   // of these that some node still takes
 	live    int      // how many of these some node still takes
 	evicts  bool     // others may be evicted

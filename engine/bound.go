@@ -12,7 +12,7 @@ import (
 func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	all, prices := w.scratch[:0], w.prices[:0]
 	for _, t := range n.Tasks {
-		if w.leaver.victims.mayLeave(t, w.want.job) && (w.exits.class == nil || w.exits.class(t.Job.Class())) {
+		if w.leaver.victims.mayLeave(t, w.want.job) && (w.exits.might == nil || w.exits.might.class(t.Job.Class())) {
 			all = append(all, t)
 		}
 	}

@@ -15,10 +15,8 @@ const maxOpened = 64
 // Where the order of nodes is not by age, as with moves, all nodes enter at once.
 func (h *nodeHeap) enter(w *nodewise) {
 	var classes []cluster.Class
-	w.view.Classes().Visit(func(c cluster.Class) bool {
-		if w.exits.class == nil || w.exits.class(c) {
-			classes = append(classes, c)
-		}
+	w.exits.might.visit(w.view.Classes(), func(c cluster.Class) bool {
+		classes = append(classes, c)
 		return true
 	})
 	entries := make([]entryPlan, len(classes))
@@ -117,7 +115,7 @@ func (c *cost) lower(o *cost) {
 // check fails the session where a node was left out that has victims.
 func (h *nodeHeap) check(w *nodewise, t *cluster.Task, ask verdict) {
 	every, any := *w, *w.exits
-	every.exits, any.class = &any, nil // every task is asked about
+	every.exits, any.might = &any, nil // every task is asked about
 	w.view.Recent().Nodes(0, func(slot int) {
 		if h.bound(&every, t, slot, ask) != nil && !slices.ContainsFunc(h.entries.Items, func(e *entryPlan) bool {
 			return e.slot == slot || e.class != nil && w.view.Classes().RunOn(*e.class, slot)

@@ -23,7 +23,7 @@ type clerk struct {
 	changes []cluster.Change
 	served  map[*cluster.Job]bool  // others were evicted for them in this session
 	bound   map[*cluster.Task]bool // in this session, of preemptible jobs: they are no victims in it
-	decided func()                 // is called when decisions are final
+	decided int                    // counts the statements that made decisions final
 	// spareLog is the log of a statement that has ended, for the next one.
 	spareLog       []operation
 	spareDecisions []Decision

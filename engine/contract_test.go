@@ -191,6 +191,9 @@ func TestMisuse(t *testing.T) {
 	tests := map[string]func(*engine.Session){
 		"plugin Wrong: engine.TaskFilter: a hook without a function was registered":                     func(s *engine.Session) { s.Hooks.AddTaskFilter(nil, nil) },
 		"plugin Wrong: NarrowVictims: it is called after the plugin's own hook for the purpose Reclaim": func(s *engine.Session) { s.Hooks.NarrowVictims(engine.Reclaim, engine.NoClass) },
+		"plugin Wrong: NarrowQueues: it is called after the plugin's own hook for the purpose Move": func(s *engine.Session) {
+			s.Hooks.NarrowQueues(engine.Move, func(*cluster.Job, []*cluster.Task) ([]string, bool) { return nil, true })
+		},
 		"plugin Wrong: AddLastResort: it is called after the plugin's own hook for the purpose Preempt": func(s *engine.Session) {
 			s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{Victims: func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil }})
 		},

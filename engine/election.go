@@ -55,40 +55,40 @@ func (t *turns) elected() *cluster.Job {
 
 // poll finds the lane that comes to its goal first, and its dearest bid up to there.
 func (t *turns) poll() (first *contender, dear *cluster.Job) {
-	var least Bid
+	var least func(Bid) int // compares the lowest bid so far with others; nil: there is none
 	for _, c := range t.leaves {
 		if c.first == nil {
 			continue
 		}
 		l := c.line.(*lane)
-		if least.Queue != nil {
+		if least != nil {
 			bid := c.bid()
 			if l.guarded() {
-				bid.Job = l.guard.job
+				bid.Job = l.guard
 			}
-			if t.order.siblings(least, bid) < 0 {
+			if least(bid) < 0 {
 				continue
 			}
 		}
 		if e := l.dearest(least); e != nil {
-			first, least = c, Bid{c.queue, e.job}
+			first, dear, least = c, e.job, t.order.freeze(Bid{c.queue, e.job})
 		}
 	}
-	return first, least.Job
+	return first, dear
 }
 
 // dearest is the job with the dearest bid up to the goal of the lane; nil: it has none,
 // or one of these bids is above that of another queue. All jobs of a bucket bid alike, so
 // that the first stands for all.
-func (l *lane) dearest(least Bid) *waiter {
+func (l *lane) dearest(least func(Bid) int) *waiter {
 	l.gather()
 	goal := l.goal()
 	if goal == nil {
 		return nil
 	}
 	o := l.backlog.order
-	above := func(bid Bid, e *waiter) bool { return bid.Queue != nil && o.siblings(bid, Bid{l.queue, e.job}) < 0 }
-	if above(least, goal) {
+	tooDear := func(e *waiter) bool { return least != nil && least(Bid{l.queue, e.job}) < 0 }
+	if tooDear(goal) {
 		return nil
 	}
 	dear := goal
@@ -97,11 +97,11 @@ func (l *lane) dearest(least Bid) *waiter {
 		if e == nil {
 			continue
 		}
-		if above(least, e) {
+		if tooDear(e) {
 			l.post(e)
 			return nil
 		}
-		if above(Bid{l.queue, dear.job}, e) {
+		if o.siblings(Bid{l.queue, dear.job}, Bid{l.queue, e.job}) < 0 {
 			dear = e
 		}
 	}
@@ -113,8 +113,10 @@ func (l *lane) dearest(least Bid) *waiter {
 // elections to come: if its bid is too dear, the lane need not be looked into.
 func (l *lane) post(e *waiter) {
 	if b := l.backlog; l.cursor.job == nil && !l.sure && (b.evicts || slices.Equal(b.marks, b.since)) {
-		l.guard = e
-		l.guards = append(l.guards[:0], l.backlog.since...)
+		if !slices.Equal(b.posted, b.since) {
+			b.posted = slices.Clone(b.since)
+		}
+		l.guard, l.guards = e.job, b.posted // which most lanes share
 	}
 }
 

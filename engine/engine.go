@@ -78,8 +78,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.finder = &finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
 	s.accounts = &accounts{view: view, idle: &e.idle}
 	s.explainer = &explainer{finder: s.finder, all: o.Explain}
-	s.clerk = &clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, last: &e.events,
-		decided: func() { s.denied = nil; s.heaps.clear() }} // queues may lose other jobs now
+	s.clerk = &clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, last: &e.events}
 	s.order = &order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
 	s.promises = promises{clerk: s.clerk, hold: o.Hold}
 	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}

@@ -193,28 +193,6 @@ func (e *explainer) sortTallies(list []Tally) {
 	})
 }
 
-// refusal sums attempts up.
-func (e *explainer) refusal(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
-	r := &Refusal{Job: job.ID, Attempts: attempts, Surplus: surplus, Permanent: true}
-	var all []cause
-	for i := range attempts {
-		transient := attempts[i].transient()
-		r.Permanent = r.Permanent && !transient
-		for _, c := range attempts[i].tallies() {
-			rank := 0
-			switch {
-			case c.Cure.Transient() && transient:
-				rank = 1 // some node could
-			case c.Cure.Transient():
-				rank = -1 // the gang's own doing, and no cause
-			}
-			all = append(all, cause{c, rank})
-		}
-	}
-	r.Reason = headline(all)
-	return r
-}
-
 func (e *explainer) standings(queue string) []Standing {
 	var out []Standing
 	state := e.finder.view

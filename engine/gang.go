@@ -282,6 +282,9 @@ func (g *gang) explain(t *cluster.Task, p *part) *Attempt {
 // ownDoing reports whether nothing but the gang itself is in the way of any of its tasks.
 // Where other jobs are in the way of one task, another may make room by being elsewhere.
 func (g *gang) ownDoing() bool {
+	if len(g.alt.Tasks) < 2 || !slices.ContainsFunc(g.alt.Tasks, func(t *cluster.Task) bool { return t.Node != nil }) {
+		return false
+	}
 	return !slices.ContainsFunc(oneOfEachShape(g.alt.Tasks), func(t *cluster.Task) bool { return !g.placer.explainer.alone(g.alt, t) })
 }
 

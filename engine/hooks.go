@@ -65,6 +65,9 @@ type (
 	// ClassRule prepares to say of classes of jobs whether a VictimRule might allow
 	// victims of them: where it says no, the VictimRule allows none.
 	ClassRule func(forJob *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool
+	// QueueRule names the queues whose jobs a VictimRule might allow as victims of the
+	// job; all: it may be any queue.
+	QueueRule func(forJob *cluster.Job, lacks []*cluster.Task) (queues []string, all bool)
 
 	// BalanceRule prepares to measure how evenly the queues hold what they deserve. It is
 	// asked while the plan is carried out, and answers nil where the plan is fair
@@ -116,7 +119,8 @@ type hook[F any] struct {
 	freeze   FrozenOrder // of such a comparison; nil: bids cannot be compared later
 	bound    bool        // of a score that is registered with it: ranked by, and not itself a score
 	most     ShapeScore  // the bound of a task-form score; nil: 100
-	class    ClassRule   // of a VictimRule: which classes it might consent to; nil: any
+	class    ClassRule   // of a VictimRule: which classes it might allow; nil: any
+	queues   QueueRule   // of a VictimRule: which queues have these classes; nil: any
 	last     *LastResort // of a VictimRule: what replaces it where no plan was found
 	order    int         // place among the hooks of its kind, in the order they are asked
 }
@@ -382,12 +386,21 @@ func (h *Hooks) AddMovable(fn VictimRule) { add(h, &h.victims[Move], fn) }
 //
 // Combining: a class is looked at if some hook might allow it.
 func (h *Hooks) NarrowVictims(p Purpose, fn ClassRule) {
-	h.own(p, "NarrowVictims", func(k *hook[VictimRule]) { k.class = fn })
+	own(h, p, "NarrowVictims", func(k *hook[VictimRule]) { k.class = fn })
+}
+
+// NarrowQueues says which queues have the classes that the plugin's hook of the purpose
+// might allow, so that the classes of all other queues are not asked about one by one.
+//
+// Combining: a queue is looked at if some hook names it, or if some hook that is narrowed
+// to classes is not narrowed to queues.
+func (h *Hooks) NarrowQueues(p Purpose, fn QueueRule) {
+	own(h, p, "NarrowQueues", func(k *hook[VictimRule]) { k.queues = fn })
 }
 
 // own visits the hooks of the purpose that the plugin registered. That there is none
 // voids the session.
-func (h *Hooks) own(p Purpose, caller string, visit func(*hook[VictimRule])) {
+func own(h *Hooks, p Purpose, caller string, visit func(*hook[VictimRule])) {
 	found := false
 	if p >= purposes {
 		h.misused(caller, "there is no purpose %d", p)
@@ -409,6 +422,7 @@ func (h *Hooks) own(p Purpose, caller string, visit func(*hook[VictimRule])) {
 type LastResort struct {
 	Victims VictimRule
 	Classes ClassRule
+	Queues  QueueRule // those that have the classes; nil: any
 	// Balance compares the State that a plan ends in with the State without the plan:
 	// a plan that is not lower is not taken. In both, the room that is idle is given to
 	// pending jobs and to the victims first, in the order of their turns.
@@ -430,7 +444,7 @@ func (h *Hooks) AddLastResort(p Purpose, last LastResort) {
 		h.misused("AddLastResort", "it needs Victims")
 		return
 	}
-	h.own(p, "AddLastResort", func(k *hook[VictimRule]) { k.last = &last })
+	own(h, p, "AddLastResort", func(k *hook[VictimRule]) { k.last = &last })
 }
 
 // Means is a purpose that victims may leave for, and the reason that their evictions

@@ -20,8 +20,8 @@ type lane struct {
 	least      *waiter
 	leastJob   *cluster.Job
 	leastKnown bool
-	guard      *waiter // see post; nil: none is known
-	guards     bitset  // backlog.since when the guard was set
+	guard      *cluster.Job // see post; nil: none is known
+	guards     bitset       // backlog.since when the guard was set; it never changes
 
 	// While a session runs:
 	called   heap.Heap[*bucket] // that something may have helped, in the order of the jobs that they would try

@@ -14,7 +14,7 @@ type leaver struct {
 	victims *victims
 	fault   *fault
 	may     [purposes]func(*Victim) answer
-	might   [purposes]func(cluster.Class) bool // nil: any class may have victims
+	might   [purposes]*narrowed // nil: any class may have victims
 	reasons [purposes]Reason
 	spared  [purposes][]Protection
 	counted map[protected]bool
@@ -24,7 +24,7 @@ type leaver struct {
 type exits struct {
 	leaver *leaver
 	way    way
-	class  func(cluster.Class) bool // might has victims that leave in this way; nil: any
+	might  *narrowed // the classes that might have victims which leave in this way; nil: any
 }
 
 // leaveAll makes the victims leave, as they may in the order of the plan. Where some are
@@ -193,8 +193,8 @@ func (l *leaver) can(w way) bool {
 
 // mights says which classes might have victims that leave in the way; nil where that is
 // not known.
-func (l *leaver) mights(w way) func(cluster.Class) bool {
-	var all []func(cluster.Class) bool
+func (l *leaver) mights(w way) *narrowed {
+	var all []*narrowed
 	for p := range purposes {
 		if l.may[p] == nil || p == Move && w&moving == 0 || p != Move && w&evicting == 0 {
 			continue
@@ -204,9 +204,7 @@ func (l *leaver) mights(w way) func(cluster.Class) bool {
 		}
 		all = append(all, l.might[p])
 	}
-	return func(c cluster.Class) bool {
-		return slices.ContainsFunc(all, func(might func(cluster.Class) bool) bool { return might(c) })
-	}
+	return either(all)
 }
 
 // anyOf reports whether a class runs that might have victims which leave in the way.
@@ -216,9 +214,9 @@ func (l *leaver) anyOf(w way) bool {
 		return true
 	}
 	found := false
-	l.victims.view.Classes().Visit(func(c cluster.Class) bool {
-		found = might(c)
-		return !found
+	might.visit(l.victims.view.Classes(), func(cluster.Class) bool {
+		found = true
+		return false
 	})
 	return found
 }

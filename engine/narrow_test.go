@@ -31,6 +31,58 @@ func TestClassesThatAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestNarrowQueues: with a QueueRule, the classes of other queues are not asked about; one
+// that leaves out a queue with victims is found by a session that searches in both ways.
+func TestNarrowQueues(t *testing.T) {
+	run := func(queue string, search engine.Search) (asked map[string]bool, evicted int, err error) {
+		asked = map[string]bool{}
+		narrow := &policy{name: "Narrow", open: func(s *engine.Session) {
+			s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
+				return func(v *engine.Victim) engine.Verdict {
+					if v.Job.Queue == "q07" {
+						return engine.Allow
+					}
+					return engine.NoOpinion
+				}
+			})
+			s.Hooks.NarrowVictims(engine.Preempt, func(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
+				return func(c cluster.Class) bool {
+					asked[c.Queue] = true
+					return true
+				}
+			})
+			s.Hooks.NarrowQueues(engine.Preempt, func(*cluster.Job, []*cluster.Task) ([]string, bool) {
+				return []string{queue, "gone"}, queue == ""
+			})
+			s.Hooks.AddMeans(engine.Preempt, "Narrow")
+		}}
+		parts := []fixture.Part{fixture.Queue("mine"), fixture.Job("new").Devices(1).Queue("mine")}
+		for i := range 20 {
+			q, n := fmt.Sprintf("q%02d", i), fmt.Sprintf("n%02d", i)
+			parts = append(parts, fixture.Queue(q), fixture.Node(n).CPU(8, "32Gi").GPUs(1, "L4", "24Gi"),
+				fixture.Job("x"+n).Devices(1).Queue(q).Preemptible().On(n))
+		}
+		s := fixture.Engine(fit(), narrow).Open(fixture.State(parts...), engine.Options{Search: search})
+		defer s.Close()
+		out, err := s.Run()
+		for i := range out.Decisions {
+			if out.Decisions[i].Action == engine.EvictIt {
+				evicted++
+			}
+		}
+		return asked, evicted, err
+	}
+	for queue, most := range map[string]int{"q07": 1, "": 20} {
+		asked, evicted, err := run(queue, engine.Indexed)
+		if err != nil || evicted != 1 || len(asked) != most {
+			t.Errorf("queue %q: %d evicted, classes of %d queues asked about, want 1 and %d: %v", queue, evicted, len(asked), most, err)
+		}
+	}
+	if _, evicted, err := run("q08", engine.Twin); err == nil {
+		t.Errorf("a rule that leaves out the queue with the victim: no error, %d evicted", evicted)
+	}
+}
+
 // A parameter that is published while a session runs counts in the refusals after it.
 func TestPublishedBetweenRefusals(t *testing.T) {
 	for _, search := range []engine.Search{engine.Indexed, engine.Twin} {

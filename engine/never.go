@@ -95,10 +95,7 @@ func oneOfEachShape(tasks []*cluster.Task) []*cluster.Task {
 // node, so that where one has a say no other task may be anywhere.
 func (e *explainer) alone(alt *cluster.Alternative, t *cluster.Task) bool {
 	filters, _, _ := e.finder.taskHooks(t)
-	if len(alt.Tasks) < 2 || len(filters) > 0 && alt.Whole != nil {
-		return false
-	}
-	if !slices.ContainsFunc(alt.Tasks, func(o *cluster.Task) bool { return o.Node != nil }) {
+	if len(filters) > 0 && alt.Whole != nil {
 		return false
 	}
 	ask := e.finder.verdicts(t)

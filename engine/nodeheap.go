@@ -45,10 +45,23 @@ type heapKey struct {
 	job *cluster.Job
 }
 
-// nodeHeaps are those of a session. Jobs that ask alike share them until something is decided.
-type nodeHeaps struct{ byKey map[heapKey]*nodeHeap }
+// nodeHeaps are those of a session. Jobs that request alike share them until something is
+// decided: queues may lose other jobs then.
+type nodeHeaps struct {
+	byKey map[heapKey]*nodeHeap
+	as    int // clerk.decided, when the first of them was made
+}
 
-func (h *nodeHeaps) clear() { h.byKey = nil }
+// of returns the heap with the key, as of so many decisions, or makes it.
+func (h *nodeHeaps) of(key heapKey, decided int, make func() *nodeHeap) *nodeHeap {
+	if h.byKey == nil || h.as != decided {
+		h.byKey, h.as = map[heapKey]*nodeHeap{}, decided
+	}
+	if h.byKey[key] == nil {
+		h.byKey[key] = make()
+	}
+	return h.byKey[key]
+}
 
 func newNodeHeap(view cluster.View, in *scope) *nodeHeap {
 	return &nodeHeap{in: in, current: map[int]*entryPlan{}, entries: heap.Heap[*entryPlan]{Before: func(a, b *entryPlan) bool {

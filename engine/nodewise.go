@@ -313,15 +313,7 @@ func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
 	if in != nil && in.group != nil || len(w.want.job.Displaced) > 0 || w.want.job.Running() {
 		key.job = w.want.job
 	}
-	h := w.heaps.byKey[key]
-	if h == nil {
-		h = newNodeHeap(w.view, in)
-		if w.heaps.byKey == nil {
-			w.heaps.byKey = map[heapKey]*nodeHeap{}
-		}
-		w.heaps.byKey[key] = h
-	}
-	return h
+	return w.heaps.of(key, w.leaver.victims.clerk.decided, func() *nodeHeap { return newNodeHeap(w.view, in) })
 }
 
 // sum is how much of the resource the job asks for with all that is lacking.

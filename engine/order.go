@@ -111,6 +111,21 @@ func (o *order) freeze(bid Bid) func(other Bid) int {
 	}
 }
 
+// against prepares to compare many leaves with one, as all stand now.
+func (o *order) against(bid Bid) func(other Bid) int {
+	slow := func(other Bid) int { return o.compareQueues(bid, other) }
+	if !o.branched() || !o.freezes() {
+		return slow
+	}
+	frozen, above := o.freeze(bid), o.view.Parent(bid.Queue)
+	return func(other Bid) int {
+		if other.Queue != bid.Queue && o.view.Parent(other.Queue) == above {
+			return frozen(other)
+		}
+		return slow(other)
+	}
+}
+
 // compareQueues compares any two leaves. Hooks that compare siblings are asked
 // about those where the branches of the two part.
 func (o *order) compareQueues(a, b Bid) int {

@@ -67,7 +67,7 @@ func (p *placer) placeAs(job *cluster.Job, may func(from int) bool) *Refusal {
 			}
 			if surplus != nil {
 				surplus.from, surplus.to = from, from+len(forms)
-				return p.explainer.refusal(job, []Attempt{*surplus}, true)
+				return refused(job, []Attempt{*surplus}, true)
 			}
 			return nil
 		}
@@ -78,7 +78,7 @@ func (p *placer) placeAs(job *cluster.Job, may func(from int) bool) *Refusal {
 			break
 		}
 	}
-	return p.explainer.refusal(job, attempts, false)
+	return refused(job, attempts, false)
 }
 
 // choices yields what is tried one after the other: alternatives, but those next

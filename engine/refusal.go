@@ -208,6 +208,28 @@ func (a *Attempt) transient() bool {
 	return !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure.Transient() })
 }
 
+// refused is the refusal of the job after these attempts.
+func refused(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
+	r := &Refusal{Job: job.ID, Attempts: attempts, Surplus: surplus, Permanent: true}
+	var all []cause
+	for i := range attempts {
+		transient := attempts[i].transient()
+		r.Permanent = r.Permanent && !transient
+		for _, c := range attempts[i].tallies() {
+			rank := 0
+			switch {
+			case c.Cure.Transient() && transient:
+				rank = 1 // some node could
+			case c.Cure.Transient():
+				rank = -1 // the gang's own doing, and no cause
+			}
+			all = append(all, cause{c, rank})
+		}
+	}
+	r.Reason = headline(all)
+	return r
+}
+
 // headline picks the reason that matters most: what waiting can cure before what
 // it cannot, since some node could; then the one that says more; then the one most nodes gave.
 func headline(all []cause) Reason {

@@ -160,7 +160,7 @@ func (r *room) search(w way) {
 	if r.fault.err != nil {
 		return
 	}
-	exits := &exits{leaver: r.leaver, way: w, class: r.leaver.mights(w)}
+	exits := &exits{leaver: r.leaver, way: w, might: r.leaver.mights(w)}
 	every := &everyPlan{r.planning, exits}
 	all := every.few()
 	if r.trial.most = r.trial.tries + maxTries; all != nil {

@@ -158,7 +158,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	if job.Stands() {
 		stmt.aim.growing, stmt.aim.goal = job, placed+1
 	}
-	refusal := s.denied.told(job)
+	refusal := s.denied.told(job, s.clerk.decided)
 	if refusal == nil {
 		place := s.placer(stmt)
 		if len(s.Hooks.means) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom does not ask for them
@@ -180,7 +180,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		return false
 	}
 	if refusal != nil {
-		s.denied.add(job, refusal)
+		s.denied.add(job, refusal, s.clerk.decided)
 	}
 	news := refusal != nil
 	if s.options.Patient {

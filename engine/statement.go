@@ -371,7 +371,7 @@ func (st *Statement) Commit() []Decision {
 		st.clerk.record(Record{Kind: d.Action.event(), Job: d.Task.Job, Task: d.Task, Node: d.Node, Decision: d})
 	}
 	if len(out) > 0 {
-		st.clerk.decided()
+		st.clerk.decided++
 	}
 	st.reuse()
 	st.end()

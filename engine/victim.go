@@ -189,21 +189,72 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 
 // might says which classes might have victims for the job; nil where that is not
 // known.
-func (v *victims) might(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(cluster.Class) bool {
-	var all []func(cluster.Class) bool
+func (v *victims) might(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) *narrowed {
+	var all []*narrowed
 	for i := range v.hooks.victims[p] {
 		h := &v.hooks.victims[p][i]
-		class := h.class
+		class, queues := h.class, h.queues
 		if last && h.last != nil {
-			class = h.last.Classes
+			class, queues = h.last.Classes, h.last.Queues
 		}
 		if class == nil {
 			return nil
 		}
-		all = append(all, class(job, lacks))
+		n := &narrowed{class: class(job, lacks), queues: func() ([]string, bool) { return nil, true }}
+		if queues != nil {
+			n.queues = func() ([]string, bool) { return queues(job, lacks) }
+		}
+		all = append(all, n)
 	}
-	return func(c cluster.Class) bool {
-		return slices.ContainsFunc(all, func(might func(cluster.Class) bool) bool { return might(c) })
+	return either(all)
+}
+
+// narrowed are the classes that might have victims, and the queues that have these classes.
+type narrowed struct {
+	class  func(cluster.Class) bool
+	queues func() (queues []string, all bool)
+}
+
+// either are the classes that are among some of these.
+func either(list []*narrowed) *narrowed {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return &narrowed{
+		class: func(c cluster.Class) bool {
+			return slices.ContainsFunc(list, func(n *narrowed) bool { return n.class(c) })
+		},
+		queues: func() (queues []string, all bool) {
+			for _, n := range list {
+				some, all := n.queues()
+				if all {
+					return nil, true
+				}
+				queues = append(queues, some...)
+			}
+			slices.Sort(queues)
+			return slices.Compact(queues), false
+		},
+	}
+}
+
+// visit visits the classes of which tasks run and that might have victims, in no order,
+// until it answers false.
+func (n *narrowed) visit(running cluster.Classes, visit func(cluster.Class) bool) {
+	if n == nil {
+		running.Visit(visit)
+		return
+	}
+	some := func(c cluster.Class) bool { return !n.class(c) || visit(c) }
+	queues, all := n.queues()
+	if all {
+		running.Visit(some)
+		return
+	}
+	for _, q := range queues {
+		if !running.VisitQueue(q, some) {
+			return
+		}
 	}
 }
 

@@ -167,7 +167,7 @@ func (b *backlog) begin() {
 	for _, l := range b.sure {
 		slices.SortFunc(l.arrivals, b.compareWaiters)
 	}
-	joining := slices.Clone(b.sure)
+	joining := append(b.joining[:0], b.sure...)
 	if b.live > 0 {
 		for _, l := range b.lanes {
 			if l != nil && !l.sure && l.shapes.meets(b.marks) {
@@ -175,7 +175,8 @@ func (b *backlog) begin() {
 			}
 		}
 	}
-	b.line(append(joining, b.kin(joining)...))
+	b.joining = append(joining, b.kin(joining)...)
+	b.line(b.joining)
 }
 
 // kin are the lanes that have nothing to be tried, and hold a place in line all the
@@ -267,12 +268,12 @@ func (b *backlog) committed(evicted bool) {
 // them in the next session.
 func (b *backlog) pass(job *cluster.Job) {
 	b.turns.advance()
-	queue := b.view.Queue(job.Queue)
+	compare := b.order.against(Bid{b.view.Queue(job.Queue), job})
 	for _, l := range b.lanes {
 		if l == nil || l.passed || b.turns.contender(l.queue).place >= 0 {
 			continue
 		}
-		if head := l.head(); head != nil && b.order.compareQueues(Bid{l.queue, head}, Bid{queue, job}) < 0 {
+		if head := l.head(); head != nil && compare(Bid{l.queue, head}) > 0 {
 			l.passed = true
 			b.inLine = append(b.inLine, l)
 		}

@@ -63,17 +63,18 @@ func (p *plugin) classesLast(job *cluster.Job, lacks []*cluster.Task) func(clust
 	}
 	return func(class cluster.Class) bool {
 		c.refresh()
-		leaf, fork := c.fork(class.Queue)
+		leaf, fork := c.fork(c.tree.byName[class.Queue])
 		if leaf == nil {
 			return false
 		}
 		theirs := leaf.branch[fork:]
+		least := func(resource string) int64 { return p.leastCharge(class, resource) }
 		for _, ask := range c.asks[fork] {
 			if theirs[0].Used.Of(ask.Name) == 0 {
 				continue
 			}
 			if c.evener(fork, theirs[0]) || c.mayDeserve(fork) && (c.mayBeBeyond(theirs, ask.Name) || c.mayBeEvener(fork, theirs[0])) ||
-				c.mayBeWithin[fork] && c.plugin.mayBeAbove(theirs, class, ask.Name) {
+				c.mayBeWithin[fork] && mayBeAbove(theirs, ask.Name, least) {
 				return true
 			}
 		}
@@ -229,7 +230,7 @@ func (p *plugin) balance(job *cluster.Job, lacks []*cluster.Task, plan []*engine
 	lower := make([]bool, len(c.branch))
 	deepest := -1
 	for _, v := range plan {
-		leaf, fork := c.fork(v.Job.Queue)
+		leaf, fork := c.fork(c.tree.byName[v.Job.Queue])
 		if v.Purpose != engine.Reclaim || leaf == nil || c.fair(v, leaf.branch[fork:], fork, plan) {
 			continue
 		}

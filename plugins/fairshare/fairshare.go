@@ -53,6 +53,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddSurplus(p.deserved)
 	s.Hooks.AddReclaimable(p.reclaimable)
 	s.Hooks.NarrowVictims(engine.Reclaim, p.classes)
+	s.Hooks.NarrowQueues(engine.Reclaim, p.queues)
 	p.lastResort(s)
 	s.Hooks.AddStanding(p.standings)
 	s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: p.moved, DeallocateFunc: p.moved})

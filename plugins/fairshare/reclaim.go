@@ -135,11 +135,32 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 	}
 	return func(class cluster.Class) bool {
 		c.refresh()
-		leaf, fork := c.fork(class.Queue)
-		return leaf != nil && c.mayBeWithin[fork] && slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
-			return c.plugin.mayBeAbove(leaf.branch[fork:], class, ask.Name)
-		})
+		return c.mayTake(c.tree.byName[class.Queue], func(resource string) int64 { return p.leastCharge(class, resource) })
 	}
+}
+
+// queues are those that have such classes.
+func (p *plugin) queues(job *cluster.Job, lacks []*cluster.Task) (queues []string, all bool) {
+	c := p.claimant(job, lacks)
+	if c == nil || !slices.Contains(c.mayBeWithin[:len(c.branch)], true) {
+		return nil, false
+	}
+	for _, q := range c.tree.bySlot {
+		if c.mayTake(q, func(string) int64 { return 1 }) {
+			queues = append(queues, q.Name)
+		}
+	}
+	return queues, false
+}
+
+// mayTake reports whether the queue, and those above it up to the fork, hold so much more
+// than their shares of something that the job asks for that they might lose the least that
+// a victim holds.
+func (c *claimant) mayTake(q *Queue, least func(resource string) int64) bool {
+	leaf, fork := c.fork(q)
+	return leaf != nil && c.mayBeWithin[fork] && slices.ContainsFunc(c.asks[fork], func(ask cluster.Amount) bool {
+		return mayBeAbove(leaf.branch[fork:], ask.Name, least)
+	})
 }
 
 // mayDeserve is deserves once others have left.
@@ -179,7 +200,7 @@ func (c *claimant) spare(v *engine.Victim) engine.Verdict {
 // its queue have left.
 func (c *claimant) stronger(v *engine.Victim) (leaf *Queue, fork int, objection engine.Reason) {
 	c.refresh()
-	leaf, fork = c.fork(v.Job.Queue)
+	leaf, fork = c.fork(c.tree.byName[v.Job.Queue])
 	switch {
 	case leaf == nil:
 		return nil, 0, VictimInSameQueue
@@ -220,8 +241,7 @@ func (c *claimant) wouldReturn(v *engine.Victim, fork int) bool {
 // fork is the victim's queue, and the level at which its branch parts from the claimant's.
 // The queue is nil where they do not part: a job stays in a queue that is gone, or has
 // queues below it by now.
-func (c *claimant) fork(queue string) (leaf *Queue, level int) {
-	leaf = c.tree.byName[queue]
+func (c *claimant) fork(leaf *Queue) (_ *Queue, level int) {
 	if leaf == nil || slices.Contains(c.branch, leaf) {
 		return nil, 0
 	}

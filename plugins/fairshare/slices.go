@@ -110,23 +110,15 @@ func ofGPU(ask cluster.DeviceAsk, q *cluster.Queue) int64 {
 }
 
 // mayBeAbove reports whether all queues of the branch may keep their share of the
-// resource without a victim of the class. Those that have slices of their own may lose
-// nothing of nvidia.com/gpu.
-func (p *plugin) mayBeAbove(branch []*Queue, class cluster.Class, resource string) bool {
-	least := int64(-1) // not asked for yet
+// resource without a victim that holds the least, which is 1 or more. Queues that have
+// slices of their own may lose nothing of nvidia.com/gpu.
+func mayBeAbove(branch []*Queue, resource string, least func(resource string) int64) bool {
 	for _, q := range branch {
 		sh := q.share(resource)
 		if sh == nil || resource == gpu && q.slices {
 			continue
 		}
-		used := q.Used.Of(resource)
-		if used <= sh.Share() {
-			return false
-		}
-		if least < 0 {
-			least = p.leastCharge(class, resource)
-		}
-		if used-least < sh.Share() {
+		if beyond := q.Used.Of(resource) - sh.Share(); beyond <= 0 || beyond < least(resource) {
 			return false
 		}
 	}

@@ -41,6 +41,7 @@ func (p *plugin) OnSessionOpen(s *engine.Session) {
 	p.session = s
 	s.Hooks.AddPreemptable(p.preemptable)
 	s.Hooks.NarrowVictims(engine.Preempt, p.classes)
+	s.Hooks.NarrowQueues(engine.Preempt, p.queues)
 	s.Hooks.AddMeans(engine.Preempt, Preempted)
 }
 
@@ -76,11 +77,7 @@ func (p *plugin) preemptable(job *cluster.Job, lacks []*cluster.Task) func(*engi
 // count as weaker: beyond its quota a Guaranteed queue is Standard.
 func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool {
 	view := p.session.View
-	own := view.Queue(job.Queue)
-	weaker := false // some queue may count as weaker than the job's or one above it
-	for q := own; q != nil; q = view.Parent(q) {
-		weaker = weaker || max(view.Weakest(), cluster.TierStandard.Rank()) > q.Tier.Rank()
-	}
+	own, weaker := view.Queue(job.Queue), p.weaker(job)
 	return func(c cluster.Class) bool {
 		if c.Queue == job.Queue {
 			return c.Priority < job.Priority
@@ -91,6 +88,25 @@ func (p *plugin) classes(job *cluster.Job, lacks []*cluster.Task) func(cluster.C
 		a, b := view.Fork(own, view.Queue(c.Queue))
 		return b != nil && tier.Weakest(b).Rank() > a.Tier.Rank()
 	}
+}
+
+// queues is the job's own where no other queue counts as weaker.
+func (p *plugin) queues(job *cluster.Job, _ []*cluster.Task) (queues []string, all bool) {
+	if p.weaker(job) {
+		return nil, true
+	}
+	return []string{job.Queue}, false
+}
+
+// weaker reports whether some queue may count as weaker than the job's or one above it.
+func (p *plugin) weaker(job *cluster.Job) bool {
+	view := p.session.View
+	for q := view.Queue(job.Queue); q != nil; q = view.Parent(q) {
+		if max(view.Weakest(), cluster.TierStandard.Rank()) > q.Tier.Rank() {
+			return true
+		}
+	}
+	return false
 }
 
 // tiers is what the job's queue and those above it count as with the job: those of its
