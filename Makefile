@@ -50,16 +50,16 @@ vuln: ## Look for known vulnerabilities (needs the online database)
 
 .PHONY: bench
 bench: ## Measure the engine at 1,000 to 100,000 nodes; docs/performance.md explains the table
-	$(GO) test ./bench -run '^$$' -bench Decide -benchtime 100000x -timeout 30m
-	$(GO) test ./bench -run '^$$' -bench IndexAgainstScan -benchtime 500x -timeout 30m
-	$(GO) test ./bench -run '^$$' -bench Rank -benchtime 100x -timeout 30m
-	$(GO) test ./bench -run '^$$' -bench Answer -benchtime 1000x -timeout 30m
-	$(GO) test ./bench -run '^$$' -bench 'Allocate|Gang|Reclaim|Impossible|Models' -benchtime 5x -timeout 30m
-	$(GO) test ./live -run '^$$' -bench Why -benchtime 3x -timeout 30m
+	$(GO) test ./internal/verify/bench -run '^$$' -bench Decide -benchtime 100000x -timeout 30m
+	$(GO) test ./internal/verify/bench -run '^$$' -bench IndexAgainstScan -benchtime 500x -timeout 30m
+	$(GO) test ./internal/verify/bench -run '^$$' -bench Rank -benchtime 100x -timeout 30m
+	$(GO) test ./internal/verify/bench -run '^$$' -bench Answer -benchtime 1000x -timeout 30m
+	$(GO) test ./internal/verify/bench -run '^$$' -bench 'Allocate|Gang|Reclaim|Impossible|Models' -benchtime 5x -timeout 30m
+	$(GO) test ./internal/live -run '^$$' -bench Why -benchtime 3x -timeout 30m
 
 .PHONY: oracle
 oracle: ## Hold the engine against brute force on small clusters; docs/oracle.md explains the table
-	$(GO) test ./oracle -run Oracle -v -count=1 -oracle.cases=$(or $(CASES),5000) -timeout 60m
+	$(GO) test ./internal/verify/oracle -run Oracle -v -count=1 -oracle.cases=$(or $(CASES),5000) -timeout 60m
 
 .PHONY: soak
 soak: ## Live through 600,000 random steps (STEPS=600000); docs/soak.md says what is checked

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // A task that must be away from one that is leaving has its room reserved, and starts
@@ -17,11 +17,11 @@ func TestLeavingNeighbours(t *testing.T) {
 	near.Anti = false
 	elsewhere := away("old", "", 0)
 	elsewhere.Namespaces = []string{"other"}
-	job := func(app string) *fixture.JobBuilder {
-		return fixture.Job(app).CPU(1000, "1Gi").Label("app", app).Preemptible()
+	job := func(app string) *enginetest.JobBuilder {
+		return enginetest.Job(app).CPU(1000, "1Gi").Label("app", app).Preemptible()
 	}
 	tests := map[string]struct {
-		leaving, comes *fixture.JobBuilder
+		leaving, comes *enginetest.JobBuilder
 		node           string // that the second is placed on; the first is on a1
 		want           cluster.Status
 	}{
@@ -40,8 +40,8 @@ func TestLeavingNeighbours(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(
-				fixture.Node("a1").CPU(8, "8Gi").Label("rack", "a"), fixture.Node("a2").CPU(8, "8Gi").Label("rack", "a"), fixture.Node("b1").CPU(8, "8Gi").Label("rack", "b"),
+			s := enginetest.State(
+				enginetest.Node("a1").CPU(8, "8Gi").Label("rack", "a"), enginetest.Node("a2").CPU(8, "8Gi").Label("rack", "a"), enginetest.Node("b1").CPU(8, "8Gi").Label("rack", "b"),
 				tt.leaving.On("a1"), tt.comes,
 			)
 			old, task := s.Job("job/old").Tasks()[0], s.Job("job/new").Tasks()[0]

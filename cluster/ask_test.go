@@ -6,23 +6,23 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestDeviceAsk(t *testing.T) {
 	const gpu = cluster.DefaultDeviceResource
-	amd := fixture.Node("amd").GPUs(2, "MI300", "192Gi").With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })
-	need := func(n cluster.Need) *fixture.JobBuilder {
-		return fixture.Job("j").Shape(func(s *cluster.Shape) { s.Need = n })
+	amd := enginetest.Node("amd").GPUs(2, "MI300", "192Gi").With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })
+	need := func(n cluster.Need) *enginetest.JobBuilder {
+		return enginetest.Job("j").Shape(func(s *cluster.Shape) { s.Need = n })
 	}
 	ask := func(name string, value int64, product string) cluster.DeviceAsk {
 		return cluster.DeviceAsk{Amount: cluster.Amount{Name: name, Value: value}, Product: product}
 	}
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want cluster.DeviceAsk
 	}{
-		"no devices":          {fixture.Job("j").CPU(1000, "1Gi"), cluster.DeviceAsk{}},
+		"no devices":          {enginetest.Job("j").CPU(1000, "1Gi"), cluster.DeviceAsk{}},
 		"whole ones":          {need(cluster.Need{Devices: 2}), ask(gpu, 2000, "")},
 		"shares":              {need(cluster.Need{Devices: 2, Share: 300}), ask(gpu, 600, "")},
 		"exclusive shares":    {need(cluster.Need{Devices: 2, Share: 300}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), ask(gpu, 2000, "")},
@@ -43,7 +43,7 @@ func TestDeviceAsk(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"), amd, fixture.Queue("q").Limit("amd.com/gpu:MI300", 1000).Limit(gpu+":H100", 1000), tc.job)
+			state := enginetest.State(enginetest.Node("n").GPUs(4, "A100", "80Gi"), amd, enginetest.Queue("q").Limit("amd.com/gpu:MI300", 1000).Limit(gpu+":H100", 1000), tc.job)
 			got := state.View().DeviceAsk(state.Job("job/j").Tasks()[0].Shape)
 			if got.Least > got.Value {
 				t.Errorf("%+v: the least is more than the most", got)
@@ -64,8 +64,8 @@ func TestDeviceAskLeast(t *testing.T) {
 		if roll(3) == 0 {
 			need = cluster.Need{Devices: 1 + roll(2), Memory: cluster.Bytes(1+roll(80)) << 29}
 		}
-		state := fixture.State(fixture.Node("a").CPU(8, "90Gi").GPUs(1+roll(3), "A", "24Gi"), fixture.Node("b").CPU(8, "90Gi").GPUs(1+roll(3), "B", "10Gi").GPUs(1+roll(2), "C", "40Gi"),
-			fixture.Job("j").Shape(func(s *cluster.Shape) { s.Need = need }))
+		state := enginetest.State(enginetest.Node("a").CPU(8, "90Gi").GPUs(1+roll(3), "A", "24Gi"), enginetest.Node("b").CPU(8, "90Gi").GPUs(1+roll(3), "B", "10Gi").GPUs(1+roll(2), "C", "40Gi"),
+			enginetest.Job("j").Shape(func(s *cluster.Shape) { s.Need = need }))
 		shape := state.Job("job/j").Tasks()[0].Shape
 		ask := state.View().DeviceAsk(shape)
 		for _, n := range state.Nodes() {

@@ -6,45 +6,45 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestChoicesThatDiffer: devices in the same state are one choice.
 func TestChoicesThatDiffer(t *testing.T) {
 	tests := map[string]struct {
-		node *fixture.NodeBuilder
-		held []*fixture.JobBuilder
-		job  *fixture.JobBuilder
+		node *enginetest.NodeBuilder
+		held []*enginetest.JobBuilder
+		job  *enginetest.JobBuilder
 		want [][]int
 	}{
-		"alike": {fixture.Node("n").GPUs(4, "A", "8Gi"), nil, fixture.Job("j").Share(1, 300), [][]int{{0}}},
+		"alike": {enginetest.Node("n").GPUs(4, "A", "8Gi"), nil, enginetest.Job("j").Share(1, 300), [][]int{{0}}},
 		"one is held in part": {
-			fixture.Node("n").GPUs(3, "A", "8Gi"), []*fixture.JobBuilder{fixture.Job("x").Share(1, 300)},
-			fixture.Job("j").Share(1, 500), [][]int{{0}, {1}},
+			enginetest.Node("n").GPUs(3, "A", "8Gi"), []*enginetest.JobBuilder{enginetest.Job("x").Share(1, 300)},
+			enginetest.Job("j").Share(1, 500), [][]int{{0}, {1}},
 		},
 		"two of three": {
-			fixture.Node("n").GPUs(3, "A", "8Gi"), []*fixture.JobBuilder{fixture.Job("x").Share(2, 500)},
-			fixture.Job("j").Share(2, 500), [][]int{{0, 1}, {0, 2}},
+			enginetest.Node("n").GPUs(3, "A", "8Gi"), []*enginetest.JobBuilder{enginetest.Job("x").Share(2, 500)},
+			enginetest.Job("j").Share(2, 500), [][]int{{0, 1}, {0, 2}},
 		},
 		"products apart": {
-			fixture.Node("n").GPUs(2, "A", "8Gi").GPUs(2, "B", "8Gi"), nil,
-			fixture.Job("j").Devices(2).Shape(func(s *cluster.Shape) { s.Need.SameProduct = true }), [][]int{{0, 1}, {2, 3}},
+			enginetest.Node("n").GPUs(2, "A", "8Gi").GPUs(2, "B", "8Gi"), nil,
+			enginetest.Job("j").Devices(2).Shape(func(s *cluster.Shape) { s.Need.SameProduct = true }), [][]int{{0, 1}, {2, 3}},
 		},
 		"large enough together": {
-			fixture.Node("n").GPUs(1, "A", "8Gi").GPUs(2, "B", "16Gi"), nil,
-			fixture.Job("j").Devices(2).Shape(func(s *cluster.Shape) { s.Need.SumAtLeast = 32 << 30 }), [][]int{{1, 2}},
+			enginetest.Node("n").GPUs(1, "A", "8Gi").GPUs(2, "B", "16Gi"), nil,
+			enginetest.Job("j").Devices(2).Shape(func(s *cluster.Shape) { s.Need.SumAtLeast = 32 << 30 }), [][]int{{1, 2}},
 		},
-		"whole nodes in one way": {fixture.Node("n").GPUs(1, "A", "8Gi").GPUs(1, "B", "8Gi"), nil, fixture.Job("j").WholeNodes(1, "8Gi"), [][]int{{0, 1}}},
-		"no devices":             {fixture.Node("n"), nil, fixture.Job("j"), [][]int{nil}},
-		"none will do":           {fixture.Node("n").GPUs(1, "A", "8Gi"), nil, fixture.Job("j").Devices(2), nil},
+		"whole nodes in one way": {enginetest.Node("n").GPUs(1, "A", "8Gi").GPUs(1, "B", "8Gi"), nil, enginetest.Job("j").WholeNodes(1, "8Gi"), [][]int{{0, 1}}},
+		"no devices":             {enginetest.Node("n"), nil, enginetest.Job("j"), [][]int{nil}},
+		"none will do":           {enginetest.Node("n").GPUs(1, "A", "8Gi"), nil, enginetest.Job("j").Devices(2), nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			parts := []fixture.Part{tt.node, tt.job}
+			parts := []enginetest.Part{tt.node, tt.job}
 			for _, h := range tt.held {
 				parts = append(parts, h.On("n"))
 			}
-			s := fixture.State(parts...)
+			s := enginetest.State(parts...)
 			var got [][]int
 			for claims := range s.Node("n").Choices(s.Job("job/j").Tasks()[0].Shape, nil, nil) {
 				var devices []int
@@ -63,13 +63,13 @@ func TestChoicesThatDiffer(t *testing.T) {
 // TestRoomIsNeverTooLittle: it bounds what can really be placed, and is what is
 // left of Most on an empty node.
 func TestRoomIsNeverTooLittle(t *testing.T) {
-	jobs := map[string]*fixture.JobBuilder{
-		"devices": fixture.Job("j").Gang(9).Devices(2), "share": fixture.Job("j").Gang(9).Share(1, 300), "memory": fixture.Job("j").Gang(9).DeviceMemory(1, "3Gi"),
-		"cores": fixture.Job("j").Gang(9).CPU(3000, "1Gi"), "whole node": fixture.Job("j").WholeNodes(2, "8Gi"),
-		"exclusive": fixture.Job("j").Gang(9).Share(1, 300).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}),
+	jobs := map[string]*enginetest.JobBuilder{
+		"devices": enginetest.Job("j").Gang(9).Devices(2), "share": enginetest.Job("j").Gang(9).Share(1, 300), "memory": enginetest.Job("j").Gang(9).DeviceMemory(1, "3Gi"),
+		"cores": enginetest.Job("j").Gang(9).CPU(3000, "1Gi"), "whole node": enginetest.Job("j").WholeNodes(2, "8Gi"),
+		"exclusive": enginetest.Job("j").Gang(9).Share(1, 300).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}),
 	}
 	for name, job := range jobs {
-		s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(4, "A", "8Gi"), job)
+		s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(4, "A", "8Gi"), job)
 		n := s.Node("n")
 		tasks := s.Job("job/j").Tasks()
 		shape := tasks[0].Shape
@@ -93,7 +93,7 @@ func TestRoomIsNeverTooLittle(t *testing.T) {
 }
 
 func TestChoicesOfNamedDevices(t *testing.T) {
-	s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(4, "A", "80Gi"), fixture.Job("j").Devices(1))
+	s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(4, "A", "80Gi"), enginetest.Job("j").Devices(1))
 	n := s.Node("n")
 	var got []int
 	for claims := range n.Choices(task(s, "j", 0).Shape, nil, []cluster.DeviceID{n.Devices[0].ID, n.Devices[2].ID}) {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 const gi = cluster.Bytes(1) << 30
@@ -16,19 +16,19 @@ func TestChoose(t *testing.T) {
 		Claims []cluster.Claim
 		OK     bool
 	}
-	mixed := func() *fixture.NodeBuilder {
-		return fixture.Node("n").CPU(8, "100Gi").GPUs(2, "A10", "24Gi").GPUs(2, "A100", "80Gi")
+	mixed := func() *enginetest.NodeBuilder {
+		return enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "A10", "24Gi").GPUs(2, "A100", "80Gi")
 	}
 	tests := map[string]struct {
-		node  *fixture.NodeBuilder
-		held  []*fixture.JobBuilder
+		node  *enginetest.NodeBuilder
+		held  []*enginetest.JobBuilder
 		shape cluster.Shape
 		score func(*cluster.Device) int64
 		want  want
 	}{
 		"no device asked for": {node: mixed(), want: want{nil, true}},
 		"a whole one is the lowest free index": {
-			node: mixed(), held: []*fixture.JobBuilder{fixture.Job("x").Devices(1).On("n")},
+			node: mixed(), held: []*enginetest.JobBuilder{enginetest.Job("x").Devices(1).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1}},
 			want:  want{[]cluster.Claim{{Device: 1, Milli: 1000, Memory: 24 * gi}}, true},
 		},
@@ -50,12 +50,12 @@ func TestChoose(t *testing.T) {
 			want: want{[]cluster.Claim{{Device: 0, Milli: 41, Memory: gi}}, true},
 		},
 		"a shared device has room left": {
-			node: mixed(), held: []*fixture.JobBuilder{fixture.Job("x").Share(4, 700).On("n")},
+			node: mixed(), held: []*enginetest.JobBuilder{enginetest.Job("x").Share(4, 700).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}},
 			want:  want{[]cluster.Claim{{Device: 0, Milli: 300, Memory: 24 * gi * 3 / 10}}, true},
 		},
 		"a shared device is too full": {
-			node: mixed(), held: []*fixture.JobBuilder{fixture.Job("x").Share(4, 701).On("n")},
+			node: mixed(), held: []*enginetest.JobBuilder{enginetest.Job("x").Share(4, 701).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}},
 		},
 		"exclusive takes the whole device": {
@@ -63,23 +63,23 @@ func TestChoose(t *testing.T) {
 			want: want{[]cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi}}, true},
 		},
 		"nothing joins an exclusive lease": {
-			node:  fixture.Node("n").GPUs(1, "A10", "24Gi"),
-			held:  []*fixture.JobBuilder{fixture.Job("x").Share(1, 100).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}).On("n")},
+			node:  enginetest.Node("n").GPUs(1, "A10", "24Gi"),
+			held:  []*enginetest.JobBuilder{enginetest.Job("x").Share(1, 100).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 100}},
 		},
 		"a session joins itself": {
-			node:  fixture.Node("n").GPUs(1, "A10", "24Gi"),
-			held:  []*fixture.JobBuilder{fixture.Job("x").Share(1, 500).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}).On("n")},
+			node:  enginetest.Node("n").GPUs(1, "A10", "24Gi"),
+			held:  []*enginetest.JobBuilder{enginetest.Job("x").Share(1, 500).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}, Isolation: cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}},
 			want:  want{[]cluster.Claim{{Device: 0, Milli: 500, Memory: 12 * gi}}, true},
 		},
 		"a session keeps others out": {
-			node:  fixture.Node("n").GPUs(1, "A10", "24Gi"),
-			held:  []*fixture.JobBuilder{fixture.Job("x").Share(1, 500).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}).On("n")},
+			node:  enginetest.Node("n").GPUs(1, "A10", "24Gi"),
+			held:  []*enginetest.JobBuilder{enginetest.Job("x").Share(1, 500).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}},
 		},
 		"one product": {
-			node: mixed(), held: []*fixture.JobBuilder{fixture.Job("x").Devices(1).On("n")},
+			node: mixed(), held: []*enginetest.JobBuilder{enginetest.Job("x").Devices(1).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 2, SameProduct: true}},
 			want:  want{[]cluster.Claim{{Device: 2, Milli: 1000, Memory: 80 * gi}, {Device: 3, Milli: 1000, Memory: 80 * gi}}, true},
 		},
@@ -98,29 +98,29 @@ func TestChoose(t *testing.T) {
 		},
 		"a sum nobody gives": {node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 2, Share: 900, SumAtLeast: 145 * gi}}},
 		"a whole node": {
-			node: fixture.Node("n").GPUs(2, "A10", "24Gi"), shape: cluster.Shape{Need: cluster.Need{WholeNode: true, SumAtLeast: 48 * gi}},
+			node: enginetest.Node("n").GPUs(2, "A10", "24Gi"), shape: cluster.Shape{Need: cluster.Need{WholeNode: true, SumAtLeast: 48 * gi}},
 			want: want{[]cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi}, {Device: 1, Milli: 1000, Memory: 24 * gi}}, true},
 		},
 		"a whole node that is too small": {
-			node: fixture.Node("n").GPUs(2, "A10", "24Gi"), shape: cluster.Shape{Need: cluster.Need{WholeNode: true, SumAtLeast: 49 * gi}},
+			node: enginetest.Node("n").GPUs(2, "A10", "24Gi"), shape: cluster.Shape{Need: cluster.Need{WholeNode: true, SumAtLeast: 49 * gi}},
 		},
 		"a whole node that is in use": {
-			node: fixture.Node("n").GPUs(2, "A10", "24Gi"), held: []*fixture.JobBuilder{fixture.Job("x").Share(1, 1).On("n")},
+			node: enginetest.Node("n").GPUs(2, "A10", "24Gi"), held: []*enginetest.JobBuilder{enginetest.Job("x").Share(1, 1).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{WholeNode: true}},
 		},
-		"a whole node without devices": {node: fixture.Node("n"), shape: cluster.Shape{Need: cluster.Need{WholeNode: true}}},
+		"a whole node without devices": {node: enginetest.Node("n"), shape: cluster.Shape{Need: cluster.Need{WholeNode: true}}},
 		"a slice by its profile": {
-			node:  fixture.Node("n").GPUs(1, "A100", "80Gi").Slices(2, "A100", "1g.10gb", "10Gi"),
+			node:  enginetest.Node("n").GPUs(1, "A100", "80Gi").Slices(2, "A100", "1g.10gb", "10Gi"),
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Partition: "1g.10gb"}},
 			want:  want{[]cluster.Claim{{Device: 1, Milli: 1000, Memory: 10 * gi}}, true},
 		},
 		"a slice is no device": {
-			node:  fixture.Node("n").Slices(2, "A100", "1g.10gb", "10Gi"),
+			node:  enginetest.Node("n").Slices(2, "A100", "1g.10gb", "10Gi"),
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1}},
 		},
 		"another resource name": {node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Resource: "amd.com/gpu"}}},
 		"a lost device": {
-			node:  fixture.Node("n").GPUs(2, "A10", "24Gi").With(func(n *cluster.Node) { n.Devices[0].Lost = true }),
+			node:  enginetest.Node("n").GPUs(2, "A10", "24Gi").With(func(n *cluster.Node) { n.Devices[0].Lost = true }),
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1}},
 			want:  want{[]cluster.Claim{{Device: 1, Milli: 1000, Memory: 24 * gi}}, true},
 		},
@@ -140,7 +140,7 @@ func TestChoose(t *testing.T) {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, Layers: &cluster.Layers{Total: 2, Bytes: 2 * gi, Fixed: gi}}},
 		},
 		"an unknown product is one product": {
-			node:  fixture.Node("n").GPUs(1, "", "24Gi").GPUs(1, "A10", "24Gi"),
+			node:  enginetest.Node("n").GPUs(1, "", "24Gi").GPUs(1, "A10", "24Gi"),
 			shape: cluster.Shape{Need: cluster.Need{Devices: 2, SameProduct: true}},
 		},
 		"the rest spills": {
@@ -156,11 +156,11 @@ func TestChoose(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			parts := []fixture.Part{tt.node}
+			parts := []enginetest.Part{tt.node}
 			for _, j := range tt.held {
 				parts = append(parts, j)
 			}
-			n := fixture.State(parts...).Nodes()[0]
+			n := enginetest.State(parts...).Nodes()[0]
 			claims, ok := n.Choose(&tt.shape, tt.score)
 			if diff := cmp.Diff(tt.want, want{claims, ok}); diff != "" {
 				t.Error(diff)
@@ -173,7 +173,7 @@ func TestChoose(t *testing.T) {
 }
 
 func TestMost(t *testing.T) {
-	n := fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A10", "24Gi").GPUs(1, "A100", "80Gi").Advertise(cluster.Advertised{IsolableCores: 6}).Build()
+	n := enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A10", "24Gi").GPUs(1, "A100", "80Gi").Advertise(cluster.Advertised{IsolableCores: 6}).Build()
 	cores := func(milli int64, s cluster.Shape) cluster.Shape {
 		s.Resources = cluster.Resources{{Name: cluster.CPU, Value: milli}}
 		return s

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/berth-project/berth/heap"
+	"github.com/berth-project/berth/internal/heap"
 )
 
 // Class is what decides first about whether a job may be evicted for another.

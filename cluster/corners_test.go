@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // corner is a State in a corner that random changes seldom reach.
@@ -291,7 +291,7 @@ func TestStillDisplaced(t *testing.T) {
 
 // A gang that a fact made whole is not torn any more, and has its grace the next time.
 func TestTornForGood(t *testing.T) {
-	h := &corner{t, fixture.State(fixture.Node("a").CPU(64, "512Gi").GPUs(2, "L4", "24Gi"), fixture.Node("full").CPU(64, "512Gi"), fixture.Job("j").Gang(2).Devices(1))}
+	h := &corner{t, enginetest.State(enginetest.Node("a").CPU(64, "512Gi").GPUs(2, "L4", "24Gi"), enginetest.Node("full").CPU(64, "512Gi"), enginetest.Job("j").Gang(2).Devices(1))}
 	e := hEngine(t)
 	h.session(e, 1000)
 	j := h.Job("job/j")

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestMemoryThatIsThere(t *testing.T) {
@@ -46,7 +46,7 @@ func TestTakesWhatIsReallyFree(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			n := fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi").Build()
+			n := enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi").Build()
 			d := &n.Devices[0]
 			d.Reserved, d.Foreign = tt.reserved, tt.foreign
 			if takes, usable := tt.shape.Takes(d), tt.shape.Usable(d); takes != tt.takes || usable != tt.usable {
@@ -64,7 +64,7 @@ func TestTakesWhatIsReallyFree(t *testing.T) {
 }
 
 func TestNeedNamesDevices(t *testing.T) {
-	n := fixture.Node("n").GPUs(2, "A100", "80Gi").GPUs(2, "MI300", "192Gi").With(func(n *cluster.Node) {
+	n := enginetest.Node("n").GPUs(2, "A100", "80Gi").GPUs(2, "MI300", "192Gi").With(func(n *cluster.Node) {
 		n.Devices[2].Type, n.Devices[3].Type = "rocm", "rocm"
 	}).Build()
 	if got := n.Devices[3].ID.String(); got != "n:rocm:1" {
@@ -106,23 +106,23 @@ func TestNeedNamesDevices(t *testing.T) {
 func TestShareOfEveryDevice(t *testing.T) {
 	half := cluster.Shape{Need: cluster.Need{WholeNode: true, Share: 500}}
 	tests := map[string]struct {
-		held *fixture.JobBuilder
+		held *enginetest.JobBuilder
 		sum  cluster.Bytes
 		want []cluster.Claim
 	}{
 		"an idle node":           {nil, 0, []cluster.Claim{{Device: 0, Milli: 500, Memory: 40 * gi}, {Device: 1, Milli: 500, Memory: 40 * gi}}},
-		"half of it is held":     {fixture.Job("x").Share(2, 500).On("n"), 80 * gi, []cluster.Claim{{Device: 0, Milli: 500, Memory: 40 * gi}, {Device: 1, Milli: 500, Memory: 40 * gi}}},
-		"somebody else's node":   {fixture.Job("x").WholeNodes(1, "8Gi").Shape(func(s *cluster.Shape) { s.Need.Share = 100 }).On("n"), 0, nil},
-		"one is too full":        {fixture.Job("x").Share(1, 501).On("n"), 0, nil},
+		"half of it is held":     {enginetest.Job("x").Share(2, 500).On("n"), 80 * gi, []cluster.Claim{{Device: 0, Milli: 500, Memory: 40 * gi}, {Device: 1, Milli: 500, Memory: 40 * gi}}},
+		"somebody else's node":   {enginetest.Job("x").WholeNodes(1, "8Gi").Shape(func(s *cluster.Shape) { s.Need.Share = 100 }).On("n"), 0, nil},
+		"one is too full":        {enginetest.Job("x").Share(1, 501).On("n"), 0, nil},
 		"together they are less": {nil, 80*gi + 1, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			parts := []fixture.Part{fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi")}
+			parts := []enginetest.Part{enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi")}
 			if tt.held != nil {
 				parts = append(parts, tt.held)
 			}
-			n := fixture.State(parts...).Node("n")
+			n := enginetest.State(parts...).Node("n")
 			shape := half
 			shape.Need.SumAtLeast = tt.sum
 			got, _ := n.Choose(&shape, nil)

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // What a whole node gives is what a task that takes it is booked with.
@@ -36,7 +36,7 @@ func TestDeviceMemoryOfAWholeNode(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(fixture.Node("n").CPU(8, "36Gi").GPUs(2, "L4", "24Gi").With(tt.change), fixture.Job("j").CPU(1000, "2Gi").WholeNodes(1, "1Gi"))
+			state := enginetest.State(enginetest.Node("n").CPU(8, "36Gi").GPUs(2, "L4", "24Gi").With(tt.change), enginetest.Job("j").CPU(1000, "2Gi").WholeNodes(1, "1Gi"))
 			n, s := state.Node("n"), state.Jobs()[0].Tasks()[0].Shape
 			got := memory{Ever: s.DeviceMemory(n), Now: s.FreeDeviceMemory(n)}
 			claims, _ := n.Choose(s, nil)
@@ -67,7 +67,7 @@ func TestReplicasInSum(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			n := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(4, "L4", "24Gi").With(sliced)).Node("n")
+			n := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(4, "L4", "24Gi").With(sliced)).Node("n")
 			claims, _ := n.Choose(&cluster.Shape{Need: cluster.Need{Devices: 2, SumAtLeast: tt.sum}}, nil)
 			var got []int
 			for _, c := range claims {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // What tasks that have ended mean for their job: whether it stands, waits and runs.
@@ -34,7 +34,7 @@ func TestEndedTasks(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(fixture.Node("a").GPUs(4, "L4", "24Gi"), fixture.Job("j").Gang(3).Min(tt.min).Devices(1).On(tt.on...))
+			s := enginetest.State(enginetest.Node("a").GPUs(4, "L4", "24Gi"), enginetest.Job("j").Gang(3).Min(tt.min).Devices(1).On(tt.on...))
 			j := s.Job("job/j")
 			before := s.Digest()
 			mark := s.Mark()
@@ -71,7 +71,7 @@ func TestEndedTasks(t *testing.T) {
 // UID, and runs when it is seen.
 func TestEndedIsNotForGood(t *testing.T) {
 	spec := func(uid string) cluster.JobPut {
-		j := fixture.Job("j").Devices(1).Build()
+		j := enginetest.Job("j").Devices(1).Build()
 		j.Alternatives[0].Tasks[0].UID = uid
 		return cluster.JobPut{Job: *j}
 	}
@@ -91,7 +91,7 @@ func TestEndedIsNotForGood(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(fixture.Node("a").GPUs(1, "L4", "24Gi"))
+			s := enginetest.State(enginetest.Node("a").GPUs(1, "L4", "24Gi"))
 			for _, c := range []cluster.Change{spec("1"), cluster.TaskSeen{Task: ref, Node: "a"}, cluster.TaskGone{Task: ref, Ended: cluster.Failed}, tt.change} {
 				if err := s.Apply(c); err != nil {
 					t.Fatal(err)
@@ -105,7 +105,7 @@ func TestEndedIsNotForGood(t *testing.T) {
 			}
 		})
 	}
-	s := fixture.State(fixture.Job("j"))
+	s := enginetest.State(enginetest.Job("j"))
 	if err := s.Apply(cluster.TaskGone{Task: ref, Ended: cluster.Bound}); err == nil {
 		t.Error("a task ends as Bound")
 	}
@@ -113,7 +113,7 @@ func TestEndedIsNotForGood(t *testing.T) {
 
 // A task of an open job that has ended stays in it, until it is gone itself.
 func TestEndedTaskOfAnOpenJob(t *testing.T) {
-	s := fixture.State(fixture.Node("a").GPUs(2, "L4", "24Gi"))
+	s := enginetest.State(enginetest.Node("a").GPUs(2, "L4", "24Gi"))
 	ref := cluster.TaskRef{Job: "pod/g", Name: "0"}
 	apply := func(changes ...cluster.Change) {
 		t.Helper()

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // split lists how many layers each device gets.
@@ -20,8 +20,8 @@ func split(claims []cluster.Claim) map[int]int {
 }
 
 func TestLayersAreDivided(t *testing.T) {
-	node := func() *fixture.NodeBuilder {
-		return fixture.Node("n").CPU(8, "20Gi").GPUs(1, "A", "11Gi").GPUs(1, "B", "31Gi").GPUs(1, "C", "21Gi")
+	node := func() *enginetest.NodeBuilder {
+		return enginetest.Node("n").CPU(8, "20Gi").GPUs(1, "A", "11Gi").GPUs(1, "B", "31Gi").GPUs(1, "C", "21Gi")
 	}
 	tests := map[string]struct {
 		layers  cluster.Layers
@@ -54,7 +54,7 @@ func TestLayersAreDivided(t *testing.T) {
 
 // One product only: the one that holds most, then the fewest devices, then the best of them.
 func TestLayersOfOneProduct(t *testing.T) {
-	node := fixture.Node("n").CPU(8, "100Gi").GPUs(1, "A", "11Gi").GPUs(2, "B", "9Gi").GPUs(2, "C", "9Gi").Build()
+	node := enginetest.Node("n").CPU(8, "100Gi").GPUs(1, "A", "11Gi").GPUs(2, "B", "9Gi").GPUs(2, "C", "9Gi").Build()
 	tests := map[string]struct {
 		layers cluster.Layers
 		score  func(*cluster.Device) int64
@@ -80,7 +80,7 @@ func TestLayersOfOneProduct(t *testing.T) {
 
 func TestLayersInProportion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := fixture.Node("n").CPU(8, "1Ti").With(func(n *cluster.Node) {
+		n := enginetest.Node("n").CPU(8, "1Ti").With(func(n *cluster.Node) {
 			for range rapid.IntRange(1, 8).Draw(t, "devices") {
 				n.Devices = append(n.Devices, cluster.Device{
 					Memory: cluster.Bytes(rapid.IntRange(1, 90).Draw(t, "memory")) * gi, Reserved: cluster.Bytes(rapid.IntRange(0, 3).Draw(t, "reserved")) * gi,

@@ -4,16 +4,16 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // moving is a job whose first task is on its way to another place, while its
 // second waits.
 func moving(t *testing.T, to string, device int) (*cluster.State, *cluster.Job) {
 	t.Helper()
-	state := fixture.State(
-		fixture.Node("a").CPU(8, "32Gi").GPUs(4, "L4", "24Gi"), fixture.Node("b").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"),
-		fixture.Job("j").Gang(2).Min(1).Devices(1),
+	state := enginetest.State(
+		enginetest.Node("a").CPU(8, "32Gi").GPUs(4, "L4", "24Gi"), enginetest.Node("b").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"),
+		enginetest.Job("j").Gang(2).Min(1).Devices(1),
 	)
 	j := state.Job("job/j")
 	first, claim := j.Tasks()[0], func(d int) []cluster.Claim {

@@ -6,12 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestObserve(t *testing.T) {
-	s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(3, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Reserved = 2 * gi }),
-		fixture.Job("x").DeviceMemory(2, "20Gi").On("n"), fixture.Job("y").DeviceMemory(1, "10Gi").On("n"))
+	s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(3, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Reserved = 2 * gi }),
+		enginetest.Job("x").DeviceMemory(2, "20Gi").On("n"), enginetest.Job("y").DeviceMemory(1, "10Gi").On("n"))
 	n := s.Node("n")
 	if err := s.Evict(task(s, "y", 0)); err != nil { // it is still there
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestObserve(t *testing.T) {
 }
 
 func TestPromisesAreNotThereYet(t *testing.T) {
-	s := fixture.State(fixture.Node("n").CPU(8, "100Gi").GPUs(1, "A", "80Gi"), fixture.Job("a").DeviceMemory(1, "60Gi").On("n"), fixture.Job("b").DeviceMemory(1, "60Gi"))
+	s := enginetest.State(enginetest.Node("n").CPU(8, "100Gi").GPUs(1, "A", "80Gi"), enginetest.Job("a").DeviceMemory(1, "60Gi").On("n"), enginetest.Job("b").DeviceMemory(1, "60Gi"))
 	n, a, b := s.Node("n"), task(s, "a", 0), task(s, "b", 0)
 	if err := s.Evict(a); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestPromisesAreNotThereYet(t *testing.T) {
 }
 
 func TestReadingsOfUnifiedMemory(t *testing.T) {
-	s := fixture.State(board(), fixture.Job("ram").CPU(0, "8Gi").On("n"), fixture.Job("w").Devices(1), fixture.Job("more").CPU(0, "90Gi"))
+	s := enginetest.State(board(), enginetest.Job("ram").CPU(0, "8Gi").On("n"), enginetest.Job("w").Devices(1), enginetest.Job("more").CPU(0, "90Gi"))
 	n, w, more := s.Node("n"), task(s, "w", 0), task(s, "more", 0)
 	if err := s.Observe("n", []cluster.Bytes{92 * gi}); err != nil || n.Devices[0].Foreign != 0 || !n.Feasible(w.Shape) {
 		t.Errorf("%v: memory that the books know was taken for somebody else's: %d", err, n.Devices[0].Foreign>>30)
@@ -88,7 +88,7 @@ func TestReadingsOfUnifiedMemory(t *testing.T) {
 }
 
 func TestRestoreWhatAReadingHasSeen(t *testing.T) {
-	s := fixture.State(fixture.Node("n").CPU(8, "100Gi").GPUs(1, "A", "80Gi"), fixture.Job("a").DeviceMemory(1, "60Gi"), fixture.Job("b").DeviceMemory(1, "1Gi"))
+	s := enginetest.State(enginetest.Node("n").CPU(8, "100Gi").GPUs(1, "A", "80Gi"), enginetest.Job("a").DeviceMemory(1, "60Gi"), enginetest.Job("b").DeviceMemory(1, "1Gi"))
 	n := s.Node("n")
 	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Devices[0].Lost = true }); err != nil {
 		t.Fatal(err)

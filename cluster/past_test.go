@@ -6,15 +6,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // A queue's past is what was reported and then what it held from session to session;
 // a parent has none of its own.
 func TestPast(t *testing.T) {
-	s := fixture.State(
-		fixture.Node("n").CPU(8, "16Gi"), fixture.Queue("up"), fixture.Queue("q").Parent("up").Past(1, 5, cluster.CPU, 7000),
-		fixture.Job("a").Queue("q").CPU(1000, "0").On("n"), fixture.Job("b").Queue("q").CPU(2000, "0"),
+	s := enginetest.State(
+		enginetest.Node("n").CPU(8, "16Gi"), enginetest.Queue("up"), enginetest.Queue("q").Parent("up").Past(1, 5, cluster.CPU, 7000),
+		enginetest.Job("a").Queue("q").CPU(1000, "0").On("n"), enginetest.Job("b").Queue("q").CPU(2000, "0"),
 	)
 	apply := func(changes ...cluster.Change) {
 		t.Helper()

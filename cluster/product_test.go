@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -76,10 +76,10 @@ func TestProductsInTheBooks(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(
-				fixture.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi").GPUs(1, "L4", "24Gi"),
-				fixture.Queue("org"), fixture.Queue("team").Parent("org"),
-				fixture.Job("firm").Queue("team").Devices(1).On("n"), fixture.Job("soft").Queue("team").Preemptible().Devices(1).On("n"), fixture.Job("half").Queue("team").Share(1, 500).On("n"),
+			s := enginetest.State(
+				enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi").GPUs(1, "L4", "24Gi"),
+				enginetest.Queue("org"), enginetest.Queue("team").Parent("org"),
+				enginetest.Job("firm").Queue("team").Devices(1).On("n"), enginetest.Job("soft").Queue("team").Preemptible().Devices(1).On("n"), enginetest.Job("half").Queue("team").Share(1, 500).On("n"),
 			)
 			copied := s.Clone()
 			for _, change := range tc.changes {
@@ -122,7 +122,7 @@ func TestKinds(t *testing.T) {
 		}
 		return out
 	}
-	s := fixture.State(fixture.Node("a").GPUs(2, "H100", "80Gi").GPUs(1, "L4", "24Gi"), fixture.Node("b").GPUs(1, "L4", "24Gi").Slices(2, "A100", "1g.10gb", "10Gi"))
+	s := enginetest.State(enginetest.Node("a").GPUs(2, "H100", "80Gi").GPUs(1, "L4", "24Gi"), enginetest.Node("b").GPUs(1, "L4", "24Gi").Slices(2, "A100", "1g.10gb", "10Gi"))
 	if d := cmp.Diff([]string{h100 + " ", l4 + " ", "nvidia.com/mig-1g.10gb:A100 1g.10gb"}, kinds(s)); d != "" {
 		t.Errorf("kinds (-want +got):\n%s", d)
 	}

@@ -4,16 +4,16 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
 // tree has a root with two children, one of which has a child, and 1 and 2 cores in use.
 func tree() *cluster.State {
-	return fixture.State(
-		fixture.Node("n").CPU(8, "16Gi"),
-		fixture.Queue("root"), fixture.Queue("mid").Parent("root"), fixture.Queue("low").Parent("mid"), fixture.Queue("side").Parent("root"), fixture.Queue("apart"),
-		fixture.Job("one").Queue("low").CPU(1000, "0").On("n"), fixture.Job("two").Queue("side").CPU(2000, "0").On("n"),
+	return enginetest.State(
+		enginetest.Node("n").CPU(8, "16Gi"),
+		enginetest.Queue("root"), enginetest.Queue("mid").Parent("root"), enginetest.Queue("low").Parent("mid"), enginetest.Queue("side").Parent("root"), enginetest.Queue("apart"),
+		enginetest.Job("one").Queue("low").CPU(1000, "0").On("n"), enginetest.Job("two").Queue("side").CPU(2000, "0").On("n"),
 	)
 }
 
@@ -105,7 +105,7 @@ func TestJobsWaitForTheirQueue(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := tree()
-			if err := s.AddJob(fixture.Job("more").Queue("low").CPU(1, "0").Build()); err != nil {
+			if err := s.AddJob(enginetest.Job("more").Queue("low").CPU(1, "0").Build()); err != nil {
 				t.Fatal(err)
 			}
 			before, digest := cores(s), s.Digest()

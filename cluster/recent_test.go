@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestChangesAreListed: whatever happens, jobs that stand otherwise than before
@@ -130,7 +130,7 @@ func TestAnotherSpecChangesTheNodesOfItsTasks(t *testing.T) {
 	mark := s.Mark()
 	defer s.Release(mark)
 	want := map[string]bool{"a": true, "b": true}
-	if err := s.Apply(cluster.JobPut{Job: *fixture.Job("j").Gang(2).Min(1).Devices(1).Label("app", "web").Build()}); err != nil {
+	if err := s.Apply(cluster.JobPut{Job: *enginetest.Job("j").Gang(2).Min(1).Devices(1).Label("app", "web").Build()}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, changed()); diff != "" {

@@ -6,12 +6,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // sliced is a machine of two cards of 24 GiB that time-slicing offers three times each.
-func sliced() *fixture.NodeBuilder {
-	return fixture.Node("n").CPU(64, "640Gi").With(func(n *cluster.Node) {
+func sliced() *enginetest.NodeBuilder {
+	return enginetest.Node("n").CPU(64, "640Gi").With(func(n *cluster.Node) {
 		n.Sharing = cluster.Sharing{Strategy: "time-slicing", Replicas: 3}
 		for _, uuid := range []string{"GPU-0", "GPU-1"} {
 			n.Devices = append(n.Devices, cluster.Replicate(cluster.Device{UUID: uuid, Product: "L4", Type: "cuda", Memory: 24 * gi}, n.Sharing)...)
@@ -20,8 +20,8 @@ func sliced() *fixture.NodeBuilder {
 }
 
 func TestReplicasShareTheirMemory(t *testing.T) {
-	part := func(name string) *fixture.JobBuilder { return fixture.Job(name).DeviceMemory(1, "16Gi") }
-	s := fixture.State(sliced(), part("a"), part("b"), part("c"), fixture.Job("w").Devices(4))
+	part := func(name string) *enginetest.JobBuilder { return enginetest.Job(name).DeviceMemory(1, "16Gi") }
+	s := enginetest.State(sliced(), part("a"), part("b"), part("c"), enginetest.Job("w").Devices(4))
 	n := s.Node("n")
 	place := func(name string) bool {
 		claims, ok := n.Choose(task(s, name, 0).Shape, nil)
@@ -61,7 +61,7 @@ func TestReplicasShareTheirMemory(t *testing.T) {
 func TestSharedMemoryIsBookedOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "roll") }
-		var parts []fixture.Part
+		var parts []enginetest.Part
 		for i := range 8 {
 			need := []cluster.Need{
 				{Devices: 1 + roll(2)},
@@ -70,9 +70,9 @@ func TestSharedMemoryIsBookedOnce(t *testing.T) {
 				{Devices: roll(2), Layers: &cluster.Layers{Total: 1 + roll(8), Bytes: cluster.Bytes(1+roll(6)) * gi, Spill: roll(2) == 0}},
 				{WholeNode: true, Share: 300},
 			}[roll(5)]
-			parts = append(parts, fixture.Job(string(rune('a'+i))).Shape(func(s *cluster.Shape) { s.Need = need }))
+			parts = append(parts, enginetest.Job(string(rune('a'+i))).Shape(func(s *cluster.Shape) { s.Need = need }))
 		}
-		s := fixture.State(append(parts, sliced())...)
+		s := enginetest.State(append(parts, sliced())...)
 		n := s.Node("n")
 		for range 30 {
 			tk := task(s, string(rune('a'+roll(8))), 0)

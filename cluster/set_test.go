@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func members(s *cluster.State, name string) []string {
@@ -26,7 +26,7 @@ func pendingJobs(s *cluster.State) []string {
 }
 
 func TestSets(t *testing.T) {
-	s := fixture.State(fixture.Job("b-1").Set("b", 2), fixture.Job("b-0").Set("b", 2), fixture.Job("a-0").Set("a", 1), fixture.Job("x"))
+	s := enginetest.State(enginetest.Job("b-1").Set("b", 2), enginetest.Job("b-0").Set("b", 2), enginetest.Job("a-0").Set("a", 1), enginetest.Job("x"))
 	if diff := cmp.Diff([]string{"a", "b"}, s.View().Sets().Names()); diff != "" {
 		t.Error(diff)
 	}
@@ -45,8 +45,8 @@ func TestSets(t *testing.T) {
 }
 
 func TestRetire(t *testing.T) {
-	s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
-		fixture.Job("m-0").Set("m", 1).Devices(1).On("n"), fixture.Job("m-1").Set("m", 1).Devices(1).On("n"), fixture.Job("m-2").Set("m", 1).Devices(1))
+	s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
+		enginetest.Job("m-0").Set("m", 1).Devices(1).On("n"), enginetest.Job("m-1").Set("m", 1).Devices(1).On("n"), enginetest.Job("m-2").Set("m", 1).Devices(1))
 	j, waiting := s.Job("job/m-1"), s.Job("job/m-2")
 	s.Retire(j)
 	mark := s.Mark()
@@ -99,11 +99,11 @@ func TestRetire(t *testing.T) {
 }
 
 func TestHome(t *testing.T) {
-	nodes := []fixture.Part{fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Node("b").GPUs(1, "A10", "24Gi")}
-	build := func(parts ...fixture.Part) *cluster.State { return fixture.State(append(parts, nodes...)...) }
+	nodes := []enginetest.Part{enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Node("b").GPUs(1, "A10", "24Gi")}
+	build := func(parts ...enginetest.Part) *cluster.State { return enginetest.State(append(parts, nodes...)...) }
 	key := func(s *cluster.State, node string) cluster.Key { return s.Node(node).Group().Key }
 
-	s := build(fixture.Job("m-0").Set("m", 2).WholeNodes(1, "8Gi"), fixture.Job("m-1").Set("m", 2).Devices(1).On("a"))
+	s := build(enginetest.Job("m-0").Set("m", 2).WholeNodes(1, "8Gi"), enginetest.Job("m-1").Set("m", 2).Devices(1).On("a"))
 	if home := s.View().Sets().Home("m"); home != nil || s.View().Sets().Home("o") != nil {
 		t.Errorf("nobody is on whole nodes: %v", home)
 	}
@@ -129,8 +129,8 @@ func TestHome(t *testing.T) {
 	}
 	// What was chosen before counts most.
 	chosen := key(s, "a")
-	s = build(fixture.Job("m-0").Set("m", 2).WholeNodes(1, "8Gi").On("b"))
-	j := fixture.Job("m-1").Set("m", 2).WholeNodes(1, "8Gi").Build()
+	s = build(enginetest.Job("m-0").Set("m", 2).WholeNodes(1, "8Gi").On("b"))
+	j := enginetest.Job("m-1").Set("m", 2).WholeNodes(1, "8Gi").Build()
 	j.Set.Group = &chosen
 	if err := s.AddJob(j); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestHome(t *testing.T) {
 
 // TestExcess: where jobs of a set differ about how many there should be, the most counts.
 func TestExcess(t *testing.T) {
-	s := fixture.State(fixture.Job("m-0").Set("m", 1), fixture.Job("m-1").Set("m", 3), fixture.Job("m-2").Set("m", 3))
+	s := enginetest.State(enginetest.Job("m-0").Set("m", 1), enginetest.Job("m-1").Set("m", 3), enginetest.Job("m-2").Set("m", 3))
 	check := func(desired int, want ...string) {
 		t.Helper()
 		if got := s.View().Sets().Excess(); !cmp.Equal(got, want) || s.View().Sets().Desired("m") != desired {

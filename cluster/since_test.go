@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestSince: a reader is told what changed, undone changes included, and begins anew with
 // another State and with other queues.
 func TestSince(t *testing.T) {
-	gpus := func(name string) *fixture.NodeBuilder { return fixture.Node(name).GPUs(1, "A100", "80Gi") }
-	state := fixture.State(fixture.Queue("q"), gpus("a"), fixture.Job("x").Queue("q").Devices(1))
+	gpus := func(name string) *enginetest.NodeBuilder { return enginetest.Node(name).GPUs(1, "A100", "80Gi") }
+	state := enginetest.State(enginetest.Queue("q"), gpus("a"), enginetest.Job("x").Queue("q").Devices(1))
 	v := state.View()
 	var nodes, jobs, queues cluster.Since
 	expect := func(step, want string) {
@@ -36,7 +36,7 @@ func TestSince(t *testing.T) {
 	expect("again", "")
 	mark := state.Mark()
 	apply(cluster.NodePut{Node: *gpus("b").Build()})
-	apply(cluster.JobPut{Job: *fixture.Job("y").Devices(1).Build()})
+	apply(cluster.JobPut{Job: *enginetest.Job("y").Devices(1).Build()})
 	expect("after two facts", "node 1 true job 1 true ")
 	state.Undo(mark)
 	state.Release(mark)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -31,7 +31,7 @@ func TestFractions(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			n := fixture.Node("n").With(func(n *cluster.Node) {
+			n := enginetest.Node("n").With(func(n *cluster.Node) {
 				n.Devices = []cluster.Device{{UUID: "u", Product: tt.product, Profile: tt.profile, Memory: 1}}
 			}).Build()
 			if got := n.Devices[0].Fraction; got != tt.want {
@@ -69,9 +69,9 @@ func TestChargesForSlices(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(
-				fixture.Node("n").Slices(7, "A100", "1g.10gb", "10Gi"), fixture.Queue("lab"), fixture.Queue("team").Parent("lab"),
-				fixture.Job("j").Queue("team").Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 3, Partition: "1g.10gb"} }).On("n"),
+			s := enginetest.State(
+				enginetest.Node("n").Slices(7, "A100", "1g.10gb", "10Gi"), enginetest.Queue("lab"), enginetest.Queue("team").Parent("lab"),
+				enginetest.Job("j").Queue("team").Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 3, Partition: "1g.10gb"} }).On("n"),
 			)
 			used := func() charges { return charges{"lab": s.Queue("lab").Used, "team": s.Queue("team").Used} }
 			before := s.Digest()

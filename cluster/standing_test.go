@@ -7,15 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestPlaceEvictNominateBind(t *testing.T) {
-	s := fixture.State(
-		fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi"),
-		fixture.Job("old").CPU(6000, "8Gi").Devices(1).On("n"),
-		fixture.Job("new").CPU(4000, "8Gi").Devices(1),
-		fixture.Job("small").CPU(1000, "1Gi"),
+	s := enginetest.State(
+		enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi"),
+		enginetest.Job("old").CPU(6000, "8Gi").Devices(1).On("n"),
+		enginetest.Job("new").CPU(4000, "8Gi").Devices(1),
+		enginetest.Job("small").CPU(1000, "1Gi"),
 	)
 	n, old, new := s.Node("n"), task(s, "old", 0), task(s, "new", 0)
 	claims := []cluster.Claim{{Device: 0, Milli: 1000, Memory: 80 * gi}}
@@ -91,10 +91,10 @@ func TestNominationOnSharedDevices(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(
-				fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi"),
-				fixture.Job("old").Share(1, 500).On("n"),
-				fixture.Job("new").Share(1, tt.share).Isolate(tt.isolation),
+			s := enginetest.State(
+				enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi"),
+				enginetest.Job("old").Share(1, 500).On("n"),
+				enginetest.Job("new").Share(1, tt.share).Isolate(tt.isolation),
 			)
 			if err := s.Evict(task(s, "old", 0)); err != nil {
 				t.Fatal(err)
@@ -114,23 +114,23 @@ func TestNominationOnSharedDevices(t *testing.T) {
 func TestPlaceRefusesWhatIsNotThere(t *testing.T) {
 	strict := cluster.Isolation{CPU: cluster.CPUStrictIsolated}
 	tests := map[string]struct {
-		job    *fixture.JobBuilder
+		job    *enginetest.JobBuilder
 		claims []cluster.Claim
 		want   string
 	}{
-		"no such resource":  {fixture.Job("j").Resource("rdma", 1), nil, "not enough rdma"},
-		"no such device":    {fixture.Job("j").Devices(1), []cluster.Claim{{Device: 7}}, "device 7 is not there"},
-		"one device twice":  {fixture.Job("j").Devices(2), []cluster.Claim{{Device: 0}, {Device: 0}}, "claimed twice"},
-		"a held device":     {fixture.Job("j").Devices(1), []cluster.Claim{{Device: 0, Milli: 501}}, "held by others"},
-		"a lost device":     {fixture.Job("j").Devices(1), []cluster.Claim{{Device: 1, Milli: 1}}, "device 1 is lost"},
-		"no isolable cores": {fixture.Job("j").CPU(3000, "1Gi").Isolate(strict), nil, "isolable"},
+		"no such resource":  {enginetest.Job("j").Resource("rdma", 1), nil, "not enough rdma"},
+		"no such device":    {enginetest.Job("j").Devices(1), []cluster.Claim{{Device: 7}}, "device 7 is not there"},
+		"one device twice":  {enginetest.Job("j").Devices(2), []cluster.Claim{{Device: 0}, {Device: 0}}, "claimed twice"},
+		"a held device":     {enginetest.Job("j").Devices(1), []cluster.Claim{{Device: 0, Milli: 501}}, "held by others"},
+		"a lost device":     {enginetest.Job("j").Devices(1), []cluster.Claim{{Device: 1, Milli: 1}}, "device 1 is lost"},
+		"no isolable cores": {enginetest.Job("j").CPU(3000, "1Gi").Isolate(strict), nil, "isolable"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(
-				fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.Advertised{IsolableCores: 2}).
+			s := enginetest.State(
+				enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.Advertised{IsolableCores: 2}).
 					With(func(n *cluster.Node) { n.Devices[1].Lost = true }),
-				fixture.Job("x").Share(1, 500).On("n"), tt.job,
+				enginetest.Job("x").Share(1, 500).On("n"), tt.job,
 			)
 			err := s.Place(task(s, "j", 0), s.Node("n"), tt.claims, 0)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -144,9 +144,9 @@ func TestPlaceRefusesWhatIsNotThere(t *testing.T) {
 }
 
 func TestRestoreBooksWhatRuns(t *testing.T) {
-	s := fixture.State(
-		fixture.Node("n").CPU(2, "4Gi").GPUs(1, "A10", "24Gi"),
-		fixture.Job("big").CPU(8000, "1Gi").Devices(1), fixture.Job("twin").Devices(1),
+	s := enginetest.State(
+		enginetest.Node("n").CPU(2, "4Gi").GPUs(1, "A10", "24Gi"),
+		enginetest.Job("big").CPU(8000, "1Gi").Devices(1), enginetest.Job("twin").Devices(1),
 	)
 	n := s.Node("n")
 	claims := []cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi}}
@@ -174,7 +174,7 @@ func TestSpilledLayersTakeMemory(t *testing.T) {
 	layers := func(s *cluster.Shape) {
 		s.Need = cluster.Need{Layers: &cluster.Layers{Total: 30, Bytes: gi, Fixed: 0, Least: 1, Spill: true}}
 	}
-	s := fixture.State(fixture.Node("n").CPU(8, "16Gi").GPUs(1, "A10", "24Gi"), fixture.Job("j").Shape(layers), fixture.Job("k").Shape(layers))
+	s := enginetest.State(enginetest.Node("n").CPU(8, "16Gi").GPUs(1, "A10", "24Gi"), enginetest.Job("j").Shape(layers), enginetest.Job("k").Shape(layers))
 	n, j := s.Node("n"), task(s, "j", 0)
 	claims, ok := n.Choose(j.Shape, nil)
 	if !ok {
@@ -197,9 +197,9 @@ func TestSpilledLayersTakeMemory(t *testing.T) {
 
 // TestUpdateNodeBooksAnew: whatever changes about a node, its books say what its tasks hold.
 func TestUpdateNodeBooksAnew(t *testing.T) {
-	s := fixture.State(
-		fixture.Node("n").CPU(8, "16Gi").GPUs(3, "A10", "24Gi"),
-		fixture.Job("first").CPU(1000, "1Gi").Devices(1).On("n"), fixture.Job("last").Resource("rdma", 1).Devices(2).On("n"),
+	s := enginetest.State(
+		enginetest.Node("n").CPU(8, "16Gi").GPUs(3, "A10", "24Gi"),
+		enginetest.Job("first").CPU(1000, "1Gi").Devices(1).On("n"), enginetest.Job("last").Resource("rdma", 1).Devices(2).On("n"),
 	)
 	n, q := s.Node("n"), s.Queue("default")
 	// Another name for the devices, a ledger that was not there, and a fresh list of both.
@@ -245,19 +245,19 @@ func TestLeavingTasksKeepTheirIsolation(t *testing.T) {
 	}
 	strict := cluster.Isolation{CPU: cluster.CPUStrictIsolated}
 	tests := map[string]struct {
-		old, new *fixture.JobBuilder
+		old, new *enginetest.JobBuilder
 		want     cluster.Status
 	}{
-		"shared beside a leaving session":  {fixture.Job("old").Share(1, 300).Isolate(session("s1")), fixture.Job("new").Share(1, 300), cluster.Nominated},
-		"another session":                  {fixture.Job("old").Share(1, 300).Isolate(session("s1")), fixture.Job("new").Share(1, 300).Isolate(session("s2")), cluster.Nominated},
-		"the same session":                 {fixture.Job("old").Share(1, 300).Isolate(session("s1")), fixture.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Assumed},
-		"a session beside a leaving share": {fixture.Job("old").Share(1, 300), fixture.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Nominated},
-		"isolable cores":                   {fixture.Job("old").CPU(3000, "1Gi").Isolate(strict), fixture.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Nominated},
-		"other isolable cores":             {fixture.Job("old").CPU(2000, "1Gi").Isolate(strict), fixture.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Assumed},
+		"shared beside a leaving session":  {enginetest.Job("old").Share(1, 300).Isolate(session("s1")), enginetest.Job("new").Share(1, 300), cluster.Nominated},
+		"another session":                  {enginetest.Job("old").Share(1, 300).Isolate(session("s1")), enginetest.Job("new").Share(1, 300).Isolate(session("s2")), cluster.Nominated},
+		"the same session":                 {enginetest.Job("old").Share(1, 300).Isolate(session("s1")), enginetest.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Assumed},
+		"a session beside a leaving share": {enginetest.Job("old").Share(1, 300), enginetest.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Nominated},
+		"isolable cores":                   {enginetest.Job("old").CPU(3000, "1Gi").Isolate(strict), enginetest.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Nominated},
+		"other isolable cores":             {enginetest.Job("old").CPU(2000, "1Gi").Isolate(strict), enginetest.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Assumed},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(fixture.Node("n").CPU(64, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.Advertised{IsolableCores: 4}), tt.old.On("n"), tt.new)
+			s := enginetest.State(enginetest.Node("n").CPU(64, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.Advertised{IsolableCores: 4}), tt.old.On("n"), tt.new)
 			if err := s.Evict(task(s, "old", 0)); err != nil {
 				t.Fatal(err)
 			}
@@ -284,8 +284,8 @@ func TestKeeps(t *testing.T) {
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.Advertised{IsolableCores: 4}),
-				fixture.Job("j").CPU(2000, "1Gi").Devices(1).Isolate(cluster.Isolation{CPU: cluster.CPUStrictIsolated}).On("n"))
+			s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi").Advertise(cluster.Advertised{IsolableCores: 4}),
+				enginetest.Job("j").CPU(2000, "1Gi").Devices(1).Isolate(cluster.Isolation{CPU: cluster.CPUStrictIsolated}).On("n"))
 			n, j := s.Node("n"), task(s, "j", 0)
 			if !n.Keeps(j) {
 				t.Fatal("a good node does not keep its promise")
@@ -302,7 +302,7 @@ func TestKeeps(t *testing.T) {
 
 // Undo restores what was there, also where it would not be allowed anew.
 func TestUndoNeverJudges(t *testing.T) {
-	s := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), fixture.Job("j").Devices(1).On("n"))
+	s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), enginetest.Job("j").Devices(1).On("n"))
 	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Devices[0].Memory /= 2 }); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestUndoNeverJudges(t *testing.T) {
 
 func TestNoTwoTakeOneNode(t *testing.T) {
 	whole := func(s *cluster.Shape) { s.Need.WholeNode, s.Need.Share = true, 400 }
-	s := fixture.State(fixture.Node("n").CPU(8, "100Gi").GPUs(1, "A", "80Gi"), fixture.Job("a").Shape(whole).On("n"), fixture.Job("b").Shape(whole), fixture.Job("c").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Share = 400 }))
+	s := enginetest.State(enginetest.Node("n").CPU(8, "100Gi").GPUs(1, "A", "80Gi"), enginetest.Job("a").Shape(whole).On("n"), enginetest.Job("b").Shape(whole), enginetest.Job("c").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Share = 400 }))
 	n, a, b := s.Node("n"), task(s, "a", 0), task(s, "b", 0)
 	claims := []cluster.Claim{{Milli: 400, Memory: 32 * gi}}
 	if s.Place(b, n, claims, 0) == nil || s.Restore(b, n, claims, 0) == nil {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func names(nodes []*cluster.Node) []string {
@@ -20,11 +20,11 @@ func names(nodes []*cluster.Node) []string {
 }
 
 func TestNodesComeAndGo(t *testing.T) {
-	s := fixture.State(
-		fixture.Node("c").GPUs(4, "A100", "40Gi"),
-		fixture.Node("a").GPUs(4, "A100", "40Gi"),
-		fixture.Node("b").GPUs(8, "A100", "80Gi"),
-		fixture.Node("d"),
+	s := enginetest.State(
+		enginetest.Node("c").GPUs(4, "A100", "40Gi"),
+		enginetest.Node("a").GPUs(4, "A100", "40Gi"),
+		enginetest.Node("b").GPUs(8, "A100", "80Gi"),
+		enginetest.Node("d"),
 	)
 	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, names(s.Nodes())); diff != "" {
 		t.Error(diff)
@@ -82,7 +82,7 @@ func TestKeyOrder(t *testing.T) {
 }
 
 func TestGroupOfSlices(t *testing.T) {
-	n := fixture.Node("n").GPUs(1, "A100", "80Gi").Slices(2, "A100", "1g.10gb", "10Gi").Build()
+	n := enginetest.Node("n").GPUs(1, "A100", "80Gi").Slices(2, "A100", "1g.10gb", "10Gi").Build()
 	want := cluster.Key{Product: "A100+A100-MIG-1g.10gb", Count: 3, Memory: 10 << 10, Resource: "nvidia.com/gpu+nvidia.com/mig-1g.10gb"}
 	if diff := cmp.Diff(want, n.Group().Key); diff != "" {
 		t.Error(diff)
@@ -149,9 +149,9 @@ func ids(tasks []*cluster.Task) []string {
 }
 
 func TestNodeLossFreesItsTasks(t *testing.T) {
-	s := fixture.State(
-		fixture.Node("a").CPU(8, "16Gi").GPUs(1, "A10", "24Gi"), fixture.Node("b").CPU(8, "16Gi").GPUs(1, "A10", "24Gi"),
-		fixture.Job("gang").Gang(2).Devices(1).On("a", "b"),
+	s := enginetest.State(
+		enginetest.Node("a").CPU(8, "16Gi").GPUs(1, "A10", "24Gi"), enginetest.Node("b").CPU(8, "16Gi").GPUs(1, "A10", "24Gi"),
+		enginetest.Job("gang").Gang(2).Devices(1).On("a", "b"),
 	)
 	if len(s.Pending()) != 0 {
 		t.Error("a running job is pending")
@@ -181,12 +181,12 @@ func TestAddJobRefusesNonsense(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	ok := fixture.Job("d").Build()
+	ok := enginetest.Job("d").Build()
 	if err := s.AddJob(ok); err != nil {
 		t.Error(err)
 	}
 	known := s.Job("job/d")
-	if err := s.AddJob(fixture.Job("d").Build()); err != nil || s.Job("job/d") != known {
+	if err := s.AddJob(enginetest.Job("d").Build()); err != nil || s.Job("job/d") != known {
 		t.Errorf("a job that is put twice: %v", err)
 	}
 	if (&cluster.Job{}).Tasks() != nil {
@@ -195,7 +195,7 @@ func TestAddJobRefusesNonsense(t *testing.T) {
 }
 
 func TestQueueKeepsWhatItUses(t *testing.T) {
-	s := fixture.State(fixture.Node("n").CPU(8, "16Gi"), fixture.Queue("q"), fixture.Job("j").Queue("q").CPU(1000, "1Gi").On("n"))
+	s := enginetest.State(enginetest.Node("n").CPU(8, "16Gi"), enginetest.Queue("q"), enginetest.Job("j").Queue("q").CPU(1000, "1Gi").On("n"))
 	if err := s.SetQueue(&cluster.Queue{Name: "q", Limits: cluster.Resources{{Name: "cpu", Value: 1}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -213,10 +213,10 @@ func TestQueueKeepsWhatItUses(t *testing.T) {
 
 // TestCloneIsApart changes a copy in every way and finds the original as it was.
 func TestCloneIsApart(t *testing.T) {
-	s := fixture.State(
-		fixture.Node("a").CPU(8, "16Gi").GPUs(2, "A10", "24Gi").Label("rack", "r1"),
-		fixture.Node("b").CPU(8, "16Gi").GPUs(2, "A10", "24Gi"),
-		fixture.Job("run").Gang(2).CPU(1000, "1Gi").Devices(1).On("a", "b"), fixture.Job("wait").Devices(2),
+	s := enginetest.State(
+		enginetest.Node("a").CPU(8, "16Gi").GPUs(2, "A10", "24Gi").Label("rack", "r1"),
+		enginetest.Node("b").CPU(8, "16Gi").GPUs(2, "A10", "24Gi"),
+		enginetest.Job("run").Gang(2).CPU(1000, "1Gi").Devices(1).On("a", "b"), enginetest.Job("wait").Devices(2),
 	)
 	if err := s.Evict(task(s, "run", 0)); err != nil {
 		t.Fatal(err)

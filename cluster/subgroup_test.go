@@ -6,13 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // two is a job of two groups, of which one is needed. Each has three subgroups of two
 // tasks, of which two are needed: x has 3, 4 and 5, and y has 6, 7 and 8.
 func two() *cluster.Job {
-	b := fixture.Job("j").Gang(12).Min(4).Devices(1)
+	b := enginetest.Job("j").Gang(12).Min(4).Devices(1)
 	for _, name := range []string{"x", "y"} {
 		b.Subgroup(name, 0, 0, cluster.Topology{})
 	}
@@ -52,7 +52,7 @@ func TestNestedSubgroups(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(fixture.Node("a").GPUs(12, "L4", "24Gi"))
+			s := enginetest.State(enginetest.Node("a").GPUs(12, "L4", "24Gi"))
 			if err := s.Apply(cluster.JobPut{Job: *two()}); err != nil {
 				t.Fatal(err)
 			}

@@ -7,16 +7,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // board is a machine of 100 GiB that its device and its tasks share.
-func board() *fixture.NodeBuilder {
-	return fixture.Node("n").CPU(8, "100Gi").GPUs(1, "GB10", "100Gi").With(func(n *cluster.Node) { n.Unified = true })
+func board() *enginetest.NodeBuilder {
+	return enginetest.Node("n").CPU(8, "100Gi").GPUs(1, "GB10", "100Gi").With(func(n *cluster.Node) { n.Unified = true })
 }
 
 func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
-	s := fixture.State(board(), fixture.Job("x").CPU(0, "10Gi").DeviceMemory(1, "40Gi"), fixture.Job("y").CPU(0, "20Gi").DeviceMemory(1, "40Gi"))
+	s := enginetest.State(board(), enginetest.Job("x").CPU(0, "10Gi").DeviceMemory(1, "40Gi"), enginetest.Job("y").CPU(0, "20Gi").DeviceMemory(1, "40Gi"))
 	n := s.Node("n")
 	pot := n.Ledger(cluster.Memory)
 	x, y := task(s, "x", 0), task(s, "y", 0)
@@ -68,7 +68,7 @@ func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 }
 
 func TestPromisesOfAPotThatShrinks(t *testing.T) {
-	s := fixture.State(board(), fixture.Job("x").DeviceMemory(1, "60Gi").On("n"), fixture.Job("y").DeviceMemory(1, "60Gi"))
+	s := enginetest.State(board(), enginetest.Job("x").DeviceMemory(1, "60Gi").On("n"), enginetest.Job("y").DeviceMemory(1, "60Gi"))
 	n, x, y := s.Node("n"), task(s, "x", 0), task(s, "y", 0)
 	if err := s.Evict(x); err != nil {
 		t.Fatal(err)
@@ -105,10 +105,10 @@ func TestSpillOnUnifiedMemory(t *testing.T) {
 // undoing leaves no trace.
 func TestUnifiedBooksAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		parts := []fixture.Part{board()}
+		parts := []enginetest.Part{board()}
 		names := []string{"a", "b", "c", "d"}
 		for _, name := range names {
-			j := fixture.Job(name).CPU(0, rapid.SampledFrom([]string{"0", "8Gi", "30Gi"}).Draw(t, "memory"))
+			j := enginetest.Job(name).CPU(0, rapid.SampledFrom([]string{"0", "8Gi", "30Gi"}).Draw(t, "memory"))
 			switch rapid.IntRange(0, 3).Draw(t, "kind") {
 			case 0:
 				j.Share(1, cluster.Milli(rapid.IntRange(1, 999).Draw(t, "share")))
@@ -124,7 +124,7 @@ func TestUnifiedBooksAddUp(t *testing.T) {
 			}
 			parts = append(parts, j)
 		}
-		s := fixture.State(parts...)
+		s := enginetest.State(parts...)
 		n := s.Node("n")
 		for range 20 {
 			tk := task(s, rapid.SampledFrom(names).Draw(t, "task"), 0)
@@ -174,7 +174,7 @@ func TestUnifiedBooksAddUp(t *testing.T) {
 
 // What is feasible can be chosen, whichever devices are thought best.
 func TestTheBestDevicesMayBeTooMuch(t *testing.T) {
-	n := fixture.Node("n").CPU(8, "100Gi").GPUs(2, "S", "40Gi").GPUs(2, "L", "80Gi").With(func(n *cluster.Node) { n.Unified = true }).Build()
+	n := enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "S", "40Gi").GPUs(2, "L", "80Gi").With(func(n *cluster.Node) { n.Unified = true }).Build()
 	s := cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory}}, Need: cluster.Need{Devices: 2}}
 	best := func(d *cluster.Device) int64 { return int64(d.Memory) }
 	if claims, ok := n.Choose(&s, best); !ok || claims[0].Device != 0 || claims[1].Device != 1 || !n.Feasible(&s) {
@@ -192,7 +192,7 @@ func TestTheBestDevicesMayBeTooMuch(t *testing.T) {
 }
 
 func TestLayersAloneOnUnifiedMemory(t *testing.T) {
-	s := fixture.State(fixture.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "80Gi").With(func(n *cluster.Node) { n.Unified = true }))
+	s := enginetest.State(enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "80Gi").With(func(n *cluster.Node) { n.Unified = true }))
 	shape := &cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory, Value: int64(10 * gi)}}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}, Need: cluster.Need{Devices: 2, Layers: &cluster.Layers{Total: 8, Bytes: 2 * gi}}}
 	claims, ok := s.Node("n").Choose(shape, nil)
 	want := []cluster.Claim{{Milli: cluster.Whole, Memory: 80 * gi, Layers: 7}, {Device: 1, Milli: cluster.Whole, Memory: 10 * gi, Layers: 1}}

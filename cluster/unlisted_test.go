@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestUnlistedDeviceIsNoRoom: a task is seen with a device that its node does not list. When
 // it has left, the device is not taken for one like the others.
 func TestUnlistedDeviceIsNoRoom(t *testing.T) {
-	state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Job("x").Devices(1))
+	state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Job("x").Devices(1))
 	task := cluster.TaskRef{Job: "job/x", Name: "worker-0"}
 	for _, c := range []cluster.Change{
 		cluster.TaskSeen{Task: task, Node: "a", Devices: []cluster.Holding{{Device: "GPU-elsewhere", Milli: 1000}}},
@@ -21,7 +21,7 @@ func TestUnlistedDeviceIsNoRoom(t *testing.T) {
 		}
 		n := state.Node("a")
 		for devices, fits := range map[int]bool{2: true, 3: false} {
-			shape := fixture.Job("y").Devices(devices).Build().Alternatives[0].Tasks[0].Shape
+			shape := enginetest.Job("y").Devices(devices).Build().Alternatives[0].Tasks[0].Shape
 			if got := n.Feasible(shape); got != fits {
 				t.Errorf("after %s: that %d devices fit is %t", c.Kind(), devices, got)
 			}

@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // Two forms of the job have a task of the same name.
 func TestTaskByName(t *testing.T) {
-	j := fixture.Job("j").Gang(2).Build()
-	j.Alternatives = append(j.Alternatives, fixture.Job("j").Devices(1).Build().Alternatives...)
-	state := fixture.State()
+	j := enginetest.Job("j").Gang(2).Build()
+	j.Alternatives = append(j.Alternatives, enginetest.Job("j").Devices(1).Build().Alternatives...)
+	state := enginetest.State()
 	if err := state.AddJob(j); err != nil {
 		t.Fatal(err)
 	}

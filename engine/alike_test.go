@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // asked counts how often a filter looks at each job.
@@ -24,32 +24,32 @@ func asked(counts map[string]int) *policy {
 // TestReplicasAreToldTheSame: a replica is not tried where another like it was
 // refused and nothing was decided since, and is told of its own tasks.
 func TestReplicasAreToldTheSame(t *testing.T) {
-	replicas := func(change func(i int, b *fixture.JobBuilder)) []fixture.Part {
-		var parts []fixture.Part
+	replicas := func(change func(i int, b *enginetest.JobBuilder)) []enginetest.Part {
+		var parts []enginetest.Part
 		for i := range 3 {
-			b := fixture.Job(fmt.Sprint("m-", i)).Set("m", 3).Devices(1)
+			b := enginetest.Job(fmt.Sprint("m-", i)).Set("m", 3).Devices(1)
 			if change != nil {
 				change(i, b)
 			}
 			parts = append(parts, b)
 		}
-		return append(parts, fixture.Job("x").Devices(2).On("a"), fixture.Job("y").Devices(2).On("b"))
+		return append(parts, enginetest.Job("x").Devices(2).On("a"), enginetest.Job("y").Devices(2).On("b"))
 	}
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		tried []string
 	}{
 		"all alike":      {replicas(nil), []string{"job/m-0"}},
-		"no set":         {replicas(func(_ int, b *fixture.JobBuilder) { b.Set("", 0) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
-		"another shape":  {replicas(func(i int, b *fixture.JobBuilder) { b.Devices(1 + i%2) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
-		"another's turn": {replicas(func(i int, b *fixture.JobBuilder) { b.Priority(int32(i % 2)) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
-		"decided since":  {append(replicas(nil), fixture.Job("m-00").CPU(1000, "1Gi")), []string{"job/m-0", "job/m-00", "job/m-1"}},
+		"no set":         {replicas(func(_ int, b *enginetest.JobBuilder) { b.Set("", 0) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
+		"another shape":  {replicas(func(i int, b *enginetest.JobBuilder) { b.Devices(1 + i%2) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
+		"another's turn": {replicas(func(i int, b *enginetest.JobBuilder) { b.Priority(int32(i % 2)) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
+		"decided since":  {append(replicas(nil), enginetest.Job("m-00").CPU(1000, "1Gi")), []string{"job/m-0", "job/m-00", "job/m-1"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			counts := map[string]int{}
 			s := with(twoNodes(), tt.parts...)
-			out := run(t, fixture.Engine(fit(), asked(counts)), s)
+			out := run(t, enginetest.Engine(fit(), asked(counts)), s)
 			var tried []string
 			for _, j := range s.Jobs() {
 				if counts[j.ID] > 0 {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-project/berth/nearest"
+	"github.com/berth-project/berth/internal/nearest"
 )
 
 // Argument is one argument of a plugin, as its builder reads it.

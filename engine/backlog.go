@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/heap"
+	"github.com/berth-project/berth/internal/heap"
 )
 
 // backlog is the pending jobs as patient sessions see them, kept from session to

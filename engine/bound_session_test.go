@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // What was bound in a session is no victim in it; in the next it is.
@@ -15,8 +15,8 @@ func TestBoundInThisSession(t *testing.T) {
 	evicts := &policy{name: "Evicts", open: func(s *engine.Session) {
 		s.Hooks.AddMeans(engine.Preempt, "Preempted")
 	}}
-	state := fixture.State(fixture.Node("n").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), fixture.Job("first").Devices(1).Preemptible(), fixture.Job("second").Devices(1))
-	e := fixture.Engine(fit(), fixture.Consent(), evicts)
+	state := enginetest.State(enginetest.Node("n").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("first").Devices(1).Preemptible(), enginetest.Job("second").Devices(1))
+	e := enginetest.Engine(fit(), enginetest.Consent(), evicts)
 	for _, want := range [][]string{{"Bind job/first/worker-0"}, {"Evict job/first/worker-0", "Nominate job/second/worker-0"}} {
 		var got []string
 		for _, d := range run(t, e, state).Decisions {
@@ -35,9 +35,9 @@ func TestNotRequestedMakesNoMinimum(t *testing.T) {
 		return &cluster.Task{Name: name, Shape: &cluster.Shape{Need: cluster.Need{Devices: 1}}}
 	}
 	job := cluster.Job{ID: "job/j", Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{task("old")}}}}
-	state := fixture.State(fixture.Node("n").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"))
+	state := enginetest.State(enginetest.Node("n").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"))
 	apply(t, state, cluster.JobPut{Job: job})
-	e := fixture.Engine(fit())
+	e := enginetest.Engine(fit())
 	session := func() map[string]string {
 		out, err := e.Open(state, engine.Options{Patient: true}).Run()
 		if err != nil {

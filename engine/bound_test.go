@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // bounded scores every node 50 but those where the job's set is; asked counts how often.
@@ -31,9 +31,9 @@ func TestBoundsEndTheWalk(t *testing.T) {
 	asked := 0
 	s := with(manyNodes(1000))
 	for i := range 5 {
-		apply(t, s, jobPut(fixture.Job(fmt.Sprint("m-", i)).Set("m", 12).Devices(1)))
+		apply(t, s, jobPut(enginetest.Job(fmt.Sprint("m-", i)).Set("m", 12).Devices(1)))
 	}
-	out, err := fixture.Engine(bounded(&asked, 50), fit()).Open(s, engine.Options{}).Run()
+	out, err := enginetest.Engine(bounded(&asked, 50), fit()).Open(s, engine.Options{}).Run()
 	if err != nil || len(out.Decisions) != 5 {
 		t.Fatalf("%v %+v", err, out)
 	}
@@ -51,9 +51,9 @@ func TestBoundsAreExact(t *testing.T) {
 	asked := 0
 	s := with(manyNodes(5))
 	for i := range 12 {
-		apply(t, s, jobPut(fixture.Job(fmt.Sprint("m-", i)).Set("m", 12).Devices(1)))
+		apply(t, s, jobPut(enginetest.Job(fmt.Sprint("m-", i)).Set("m", 12).Devices(1)))
 	}
-	if out, err := fixture.Engine(bounded(&asked, 70), fit()).Open(s, engine.Options{Search: engine.Twin}).Run(); err != nil || len(out.Decisions) != 12 {
+	if out, err := enginetest.Engine(bounded(&asked, 70), fit()).Open(s, engine.Options{Search: engine.Twin}).Run(); err != nil || len(out.Decisions) != 12 {
 		t.Errorf("%v %+v", err, out)
 	}
 }
@@ -61,8 +61,8 @@ func TestBoundsAreExact(t *testing.T) {
 func TestScoresStayWithinTheirBound(t *testing.T) {
 	asked := 0
 	s := with(manyNodes(2))
-	apply(t, s, jobPut(fixture.Job("m").Devices(1)))
-	_, err := fixture.Engine(bounded(&asked, 40), fit()).Open(s, engine.Options{}).Run()
+	apply(t, s, jobPut(enginetest.Job("m").Devices(1)))
+	_, err := enginetest.Engine(bounded(&asked, 40), fit()).Open(s, engine.Options{}).Run()
 	if err == nil || !strings.Contains(err.Error(), "above its bound") || !strings.Contains(err.Error(), "Bounded") {
 		t.Errorf("error %v, want one that names the plugin and the bound", err)
 	}

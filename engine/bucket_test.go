@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // patience runs patient sessions and returns the jobs that each tried.
@@ -31,20 +31,20 @@ func TestBuckets(t *testing.T) {
 		"no change":    {nil, nil},
 		"room for one": {[]cluster.Change{jobGone("job/one")}, []string{"job/a"}},
 		"room for all": {
-			[]cluster.Change{nodePut(fixture.Node("c").CPU(64, "1Ti").GPUs(8, "A100", "80Gi"))},
+			[]cluster.Change{nodePut(enginetest.Node("c").CPU(64, "1Ti").GPUs(8, "A100", "80Gi"))},
 			[]string{"job/a", "job/b", "job/c", "job/other"},
 		},
 		"other terms of a queue": {[]cluster.Change{cluster.QueuePut{Queue: cluster.Queue{Name: "q"}}}, []string{"job/a", "job/other"}},
 		"another like them": {
-			[]cluster.Change{jobPut(fixture.Job("d").Devices(1))},
+			[]cluster.Change{jobPut(enginetest.Job("d").Devices(1))},
 			[]string{"job/d"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := with(twoNodes(), fixture.Job("one").Devices(1).On("a"), fixture.Job("two").Devices(1).On("a"), fixture.Job("busy").Devices(2).On("b"),
-				fixture.Job("a").Devices(1), fixture.Job("b").Devices(1), fixture.Job("c").Devices(1), fixture.Job("other").Devices(1).CPU(10, "0"))
-			e := fixture.Engine(fit())
+			s := with(twoNodes(), enginetest.Job("one").Devices(1).On("a"), enginetest.Job("two").Devices(1).On("a"), enginetest.Job("busy").Devices(2).On("b"),
+				enginetest.Job("a").Devices(1), enginetest.Job("b").Devices(1), enginetest.Job("c").Devices(1), enginetest.Job("other").Devices(1).CPU(10, "0"))
+			e := enginetest.Engine(fit())
 			if diff := cmp.Diff([]string{"job/a", "job/b", "job/c", "job/other"}, patience(t, e, s, second)); diff != "" {
 				t.Fatal(diff)
 			}
@@ -63,12 +63,12 @@ func TestBuckets(t *testing.T) {
 
 // TestBackOff: only refusals at the time when a job was to be tried again count.
 func TestBackOff(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("busy").Gang(2).Devices(2).On("a", "b"), fixture.Job("new").Gang(2).Devices(1))
-	e := fixture.Engine(fit())
+	s := with(twoNodes(), enginetest.Job("busy").Gang(2).Devices(2).On("a", "b"), enginetest.Job("new").Gang(2).Devices(1))
+	e := enginetest.Engine(fit())
 	patience(t, e, s, 10*second)
 	for i, at := range []struct{ now, retry int64 }{{10*second + 1, 11 * second}, {10*second + 2, 11 * second}, {11 * second, 13 * second}, {12 * second, 13 * second}, {13 * second, 17 * second}} {
 		// A node with room for one of the two wakes the gang.
-		apply(t, s, nodePut(fixture.Node(fmt.Sprint("n", i)).CPU(8, "64Gi").GPUs(1, "A100", "80Gi")))
+		apply(t, s, nodePut(enginetest.Node(fmt.Sprint("n", i)).CPU(8, "64Gi").GPUs(1, "A100", "80Gi")))
 		patience(t, e, s, at.now)
 		if r := e.Refusal(s.Job("job/new")); r == nil || r.Retry != at.retry {
 			t.Errorf("at %d: %+v, want it to be tried again at %d", at.now, r, at.retry)
@@ -81,8 +81,8 @@ func TestBackOff(t *testing.T) {
 func TestPublishedParametersWake(t *testing.T) {
 	parameters := uint64(1)
 	learns := &policy{name: "Learns", open: func(s *engine.Session) { s.Hooks.Publish("Learns", parameters) }}
-	s := with(twoNodes(), fixture.Job("new").Devices(3))
-	e := fixture.Engine(learns, fit())
+	s := with(twoNodes(), enginetest.Job("new").Devices(3))
+	e := enginetest.Engine(learns, fit())
 	for i, want := range [][]string{{"job/new"}, nil, {"job/new"}, nil} {
 		if i == 2 {
 			parameters = 2
@@ -95,8 +95,8 @@ func TestPublishedParametersWake(t *testing.T) {
 
 // TestNewsAlone: a patient session tells a refusal once, until it says something else.
 func TestNewsAlone(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("new").Devices(3))
-	e := fixture.Engine(fit())
+	s := with(twoNodes(), enginetest.Job("new").Devices(3))
+	e := enginetest.Engine(fit())
 	weight := int64(1)
 	terms := func() { // all are tried again
 		weight++
@@ -110,7 +110,7 @@ func TestNewsAlone(t *testing.T) {
 		{func() {}, 0, 0},
 		{terms, 1, 0},
 		{func() {
-			apply(t, s, nodePut(fixture.Node("c").GPUs(2, "A100", "80Gi")))
+			apply(t, s, nodePut(enginetest.Node("c").GPUs(2, "A100", "80Gi")))
 			terms()
 		}, 1, 1}, // one more node is counted
 	} {
@@ -125,14 +125,14 @@ func TestNewsAlone(t *testing.T) {
 // A parked job that is given another shape, which another parked job has too, is
 // tried again, and both are found when there is room.
 func TestParkedJobWithAnotherSpec(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("busy").Gang(2).Devices(2).On("a", "b"), fixture.Job("one").Devices(1), fixture.Job("two").Devices(2))
-	e := fixture.Engine(fit())
+	s := with(twoNodes(), enginetest.Job("busy").Gang(2).Devices(2).On("a", "b"), enginetest.Job("one").Devices(1), enginetest.Job("two").Devices(2))
+	e := enginetest.Engine(fit())
 	patience(t, e, s, second)
-	apply(t, s, jobPut(fixture.Job("one").Devices(2)))
+	apply(t, s, jobPut(enginetest.Job("one").Devices(2)))
 	if diff := cmp.Diff([]string{"job/one"}, patience(t, e, s, second)); diff != "" {
 		t.Error(diff)
 	}
-	apply(t, s, jobPut(fixture.Job("one").Devices(1)))
+	apply(t, s, jobPut(enginetest.Job("one").Devices(1)))
 	patience(t, e, s, second)
 	apply(t, s, jobGone("job/busy"))
 	patience(t, e, s, second)

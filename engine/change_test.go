@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // fataler is a *testing.T or a *rapid.T.
@@ -21,11 +21,11 @@ func apply(t fataler, s *cluster.State, changes ...cluster.Change) {
 	}
 }
 
-func jobPut(b *fixture.JobBuilder) cluster.Change { return cluster.JobPut{Job: *b.Build()} }
+func jobPut(b *enginetest.JobBuilder) cluster.Change { return cluster.JobPut{Job: *b.Build()} }
 
 func jobGone(id string) cluster.Change { return cluster.JobGone{Job: id} }
 
-func nodePut(b *fixture.NodeBuilder) cluster.Change { return cluster.NodePut{Node: *b.Build()} }
+func nodePut(b *enginetest.NodeBuilder) cluster.Change { return cluster.NodePut{Node: *b.Build()} }
 
 // respecified is the node with another spec.
 func respecified(n *cluster.Node, change func(*cluster.Node)) cluster.Change {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 var (
@@ -25,11 +25,11 @@ type form struct {
 
 // replica adds a job with one alternative for each form.
 func replica(s *cluster.State, name string, set cluster.Set, replicas int, forms ...form) {
-	j := fixture.Job(name).Set(set.Name, set.Desired).Build()
+	j := enginetest.Job(name).Set(set.Name, set.Desired).Build()
 	j.Set = set
 	j.Alternatives = nil
 	for _, f := range forms {
-		alt := fixture.Job(name).WholeNodes(f.nodes, "8Gi").Build().Alternatives[0]
+		alt := enginetest.Job(name).WholeNodes(f.nodes, "8Gi").Build().Alternatives[0]
 		alt.Name = f.group.Product
 		alt.Whole = &cluster.WholeNodes{Replicas: replicas, NodesPerReplica: f.nodes, Memory: 8 << 30, Only: &f.group}
 		j.Alternatives = append(j.Alternatives, alt)
@@ -41,7 +41,7 @@ func replica(s *cluster.State, name string, set cluster.Set, replicas int, forms
 
 func TestAlternativesThatNameGroupsAreOneChoice(t *testing.T) {
 	tests := map[string]struct {
-		held     []fixture.Part
+		held     []enginetest.Part
 		replicas int
 		forms    []form
 		want     map[string]string
@@ -50,14 +50,14 @@ func TestAlternativesThatNameGroupsAreOneChoice(t *testing.T) {
 		"with the figures of its form":  {nil, 1, []form{{big, 1}, {small, 2}, {mid, 2}}, map[string]string{"job/m/worker-0": "mid-1", "job/m/worker-1": "mid-2"}},
 		"room for all replicas":         {nil, 3, []form{{big, 1}, {small, 1}, {mid, 1}}, map[string]string{"job/m/worker-0": "big-1"}},
 		"the next best where the best is held": {
-			[]fixture.Part{fixture.Job("x").Devices(1).On("small")}, 1, []form{{big, 1}, {small, 1}, {mid, 1}}, map[string]string{"job/m/worker-0": "mid-1"},
+			[]enginetest.Part{enginetest.Job("x").Devices(1).On("small")}, 1, []form{{big, 1}, {small, 1}, {mid, 1}}, map[string]string{"job/m/worker-0": "mid-1"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := with(machines(), tt.held...)
 			replica(s, "m", cluster.Set{Name: "m", Desired: tt.replicas}, tt.replicas, tt.forms...)
-			if diff := cmp.Diff(tt.want, where(run(t, fixture.Engine(fit(), nodesEnough()), s))); diff != "" {
+			if diff := cmp.Diff(tt.want, where(run(t, enginetest.Engine(fit(), nodesEnough()), s))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -81,7 +81,7 @@ func nodesEnough() *policy {
 
 func TestChoiceRefusedAsOne(t *testing.T) {
 	tests := map[string]struct {
-		held          []fixture.Part
+		held          []enginetest.Part
 		forms         []form
 		wantReason    engine.Reason
 		wantPermanent bool
@@ -89,7 +89,7 @@ func TestChoiceRefusedAsOne(t *testing.T) {
 	}{
 		"no group would do": {nil, []form{{mid, 1}, {small, 1}}, engine.NoSuitableGroup, true, map[cluster.Key]engine.Reason{mid: "TooFew", small: "TooFew"}},
 		"one is in use": {
-			[]fixture.Part{fixture.Job("x").Devices(1).On("big-1")}, []form{{mid, 1}, {big, 1}},
+			[]enginetest.Part{enginetest.Job("x").Devices(1).On("big-1")}, []form{{mid, 1}, {big, 1}},
 			engine.GroupInUse, false, map[cluster.Key]engine.Reason{mid: "TooFew", big: ""},
 		},
 		"one is gone": {nil, []form{{mid, 1}, {lost, 1}}, engine.GroupGone, false, map[cluster.Key]engine.Reason{mid: "TooFew", lost: engine.GroupGone}},
@@ -98,7 +98,7 @@ func TestChoiceRefusedAsOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := with(machines(), tt.held...)
 			replica(s, "m", cluster.Set{Name: "m", Desired: 3}, 3, tt.forms...)
-			out := run(t, fixture.Engine(fit(), nodesEnough()), s)
+			out := run(t, enginetest.Engine(fit(), nodesEnough()), s)
 			if len(out.Refusals) != 1 || len(out.Refusals[0].Attempts) != 1 {
 				t.Fatalf("%+v", out.Refusals)
 			}
@@ -122,7 +122,7 @@ func TestChoiceRefusedAsOne(t *testing.T) {
 func TestReplicasKeepToTheirGroup(t *testing.T) {
 	s := with(machines())
 	all := []form{{big, 1}, {mid, 1}, {small, 1}}
-	e := fixture.Engine(fit(), nodesEnough())
+	e := enginetest.Engine(fit(), nodesEnough())
 	for _, name := range []string{"m-0", "m-1"} {
 		replica(s, name, cluster.Set{Name: "m", Desired: 2}, 2, all...)
 	}
@@ -152,7 +152,7 @@ func TestReplicasWhoseGroupIsGone(t *testing.T) {
 	s := with(machines())
 	home := lost
 	replica(s, "m-0", cluster.Set{Name: "m", Desired: 1, Group: &home}, 1, form{big, 1}, form{lost, 1})
-	e := fixture.Engine(fit(), nodesEnough())
+	e := enginetest.Engine(fit(), nodesEnough())
 	ask := func() engine.Outcome {
 		ssn := e.Open(s, engine.Options{Patient: true, Now: 1})
 		defer ssn.Close()
@@ -166,23 +166,23 @@ func TestReplicasWhoseGroupIsGone(t *testing.T) {
 	if r.Reason != engine.GroupGone || r.Permanent || len(r.Attempts[0].Groups) != 1 {
 		t.Errorf("%+v", r)
 	}
-	apply(t, s, nodePut(fixture.Node("old").GPUs(8, "V100", "16Gi")))
+	apply(t, s, nodePut(enginetest.Node("old").GPUs(8, "V100", "16Gi")))
 	if got := where(ask()); got["job/m-0/worker-0"] != "old" {
 		t.Errorf("the group is back: %v", got)
 	}
 }
 
 func TestRoomIsMadeForAllReplicas(t *testing.T) {
-	guests := []fixture.Part{
-		fixture.Job("x").Preemptible().Devices(1).On("mid-1"), fixture.Job("y").Preemptible().Devices(1).On("mid-2"),
-		fixture.Job("z").Preemptible().Gang(3).Devices(1).On("big-1", "big-2", "big-3"),
+	guests := []enginetest.Part{
+		enginetest.Job("x").Preemptible().Devices(1).On("mid-1"), enginetest.Job("y").Preemptible().Devices(1).On("mid-2"),
+		enginetest.Job("z").Preemptible().Gang(3).Devices(1).On("big-1", "big-2", "big-3"),
 	}
 	s := with(machines(), guests...)
 	set := cluster.Set{Name: "m", Desired: 2}
 	for _, name := range []string{"m-0", "m-1"} {
 		replica(s, name, set, 2, form{big, 1}, form{mid, 1}, form{lost, 1})
 	}
-	e := fixture.Engine(fit(), nodesEnough(), roomMaker(engine.Preempt), fixture.Consent())
+	e := enginetest.Engine(fit(), nodesEnough(), roomMaker(engine.Preempt), enginetest.Consent())
 	out := run(t, e, s)
 	gone := map[string]string{}
 	for _, d := range out.Decisions {

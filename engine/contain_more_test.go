@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -22,8 +22,8 @@ func TestPanicUndoesAllStatements(t *testing.T) {
 			panic("boom")
 		})
 	}}
-	state := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Job("low").Devices(1).Preemptible().On("a"), fixture.Job("high").Devices(1))
-	out, err := fixture.Engine(fixture.Fit(), p).Open(state, engine.Options{}).Run()
+	state := enginetest.State(enginetest.Node("a").GPUs(1, "A100", "80Gi"), enginetest.Job("low").Devices(1).Preemptible().On("a"), enginetest.Job("high").Devices(1))
+	out, err := enginetest.Engine(enginetest.Fit(), p).Open(state, engine.Options{}).Run()
 	if err == nil || len(out.Decisions) > 0 || state.Job("job/low").Tasks()[0].Status != cluster.Bound {
 		t.Errorf("%v, %d decisions, %s", err, len(out.Decisions), state.Job("job/low").Tasks()[0].Status)
 	}
@@ -47,9 +47,9 @@ func TestPanicNamesTheRightPlugin(t *testing.T) {
 	}
 	for hook, tt := range kinds {
 		for _, m := range []*engine.Timings{nil, {Clock: func() int64 { return 1 }}} {
-			state := fixture.State(fixture.Queue("q1"), fixture.Queue("q2"), fixture.Node("a").GPUs(8, "A100", "80Gi"),
-				fixture.Job("x").Queue("q1").Devices(1), fixture.Job("y").Queue("q2").Devices(1))
-			e := fixture.Engine(fixture.Fit(), &policy{name: "Bad", open: func(s *engine.Session) { tt.bad(s.Hooks) }}, &policy{name: "Good", open: func(s *engine.Session) { tt.good(s.Hooks) }})
+			state := enginetest.State(enginetest.Queue("q1"), enginetest.Queue("q2"), enginetest.Node("a").GPUs(8, "A100", "80Gi"),
+				enginetest.Job("x").Queue("q1").Devices(1), enginetest.Job("y").Queue("q2").Devices(1))
+			e := enginetest.Engine(enginetest.Fit(), &policy{name: "Bad", open: func(s *engine.Session) { tt.bad(s.Hooks) }}, &policy{name: "Good", open: func(s *engine.Session) { tt.good(s.Hooks) }})
 			_, err := e.Open(state, engine.Options{Timings: m}).Run()
 			if err == nil || !strings.HasPrefix(err.Error(), "plugin Bad: "+hook+" panicked at contain_more_test.go:") {
 				t.Errorf("%s, measured: %t: %v", hook, m != nil, err)
@@ -68,7 +68,7 @@ func TestPanicNamesTheRightPlugin(t *testing.T) {
 // TestPanicOfAHookFromElsewhere: a plugin registers a function of another package than its own.
 func TestPanicOfAHookFromElsewhere(t *testing.T) {
 	p := &policy{name: "Borrower", open: func(s *engine.Session) { s.Hooks.AddSweep(standardSweep) }}
-	if _, err := fixture.Engine(p).Open(fixture.State(), engine.Options{}).Run(); err == nil || !strings.HasPrefix(err.Error(), "plugin Borrower: AddSweep panicked at ") {
+	if _, err := enginetest.Engine(p).Open(enginetest.State(), engine.Options{}).Run(); err == nil || !strings.HasPrefix(err.Error(), "plugin Borrower: AddSweep panicked at ") {
 		t.Errorf("%v", err)
 	}
 }
@@ -90,8 +90,8 @@ func TestPanicLeavesOthersAlone(t *testing.T) {
 			_ = e.Node.Name
 		}})
 	}}
-	state := fixture.State(fixture.Node("a").GPUs(3, "A100", "80Gi"), fixture.Job("g").Devices(1).Gang(4))
-	e := fixture.Engine(fixture.Fit(), l, bad)
+	state := enginetest.State(enginetest.Node("a").GPUs(3, "A100", "80Gi"), enginetest.Job("g").Devices(1).Gang(4))
+	e := enginetest.Engine(enginetest.Fit(), l, bad)
 	if _, err := e.Open(state, engine.Options{}).Run(); err == nil || !strings.HasPrefix(err.Error(), "plugin Bad: AddEventHandler panicked") || len(state.Node("a").Tasks) != 0 {
 		t.Errorf("%v: %d tasks are there", err, len(state.Node("a").Tasks))
 	}
@@ -112,8 +112,8 @@ func TestPanicOfTwins(t *testing.T) {
 			s.Hooks.AddReserve(nil, engine.Reserver{Reserve: func(*cluster.Task, *cluster.Node) *engine.Rejection { return nil }, Unreserve: func(*cluster.Task, *cluster.Node) { panic("boom") }})
 		}}
 	}
-	state := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Job("g").Devices(1).Gang(2))
-	_, err := fixture.Engine(fixture.Fit(), twin("One"), twin("Two")).Open(state, engine.Options{}).Run()
+	state := enginetest.State(enginetest.Node("a").GPUs(1, "A100", "80Gi"), enginetest.Job("g").Devices(1).Gang(2))
+	_, err := enginetest.Engine(enginetest.Fit(), twin("One"), twin("Two")).Open(state, engine.Options{}).Run()
 	if err == nil || !strings.Contains(err.Error(), "Two: AddReserve panicked") || len(state.Node("a").Tasks) != 0 {
 		t.Errorf("%v", err)
 	}
@@ -129,8 +129,8 @@ func TestPanicInUnreserve(t *testing.T) {
 			}
 		}})
 	}}
-	state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Job("low").Devices(1).Gang(2).Preemptible().On("a", "a"), fixture.Job("high").Devices(1).Gang(2).Priority(9))
-	e := fixture.Engine(fixture.Fit(), fixture.Consent(), preempting(), p)
+	state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Job("low").Devices(1).Gang(2).Preemptible().On("a", "a"), enginetest.Job("high").Devices(1).Gang(2).Priority(9))
+	e := enginetest.Engine(enginetest.Fit(), enginetest.Consent(), preempting(), p)
 	if out, err := e.Open(state, engine.Options{Now: 1, Hold: 10}).Run(); err != nil || len(out.Decisions) != 4 {
 		t.Fatalf("%v %+v", err, out.Decisions)
 	}
@@ -148,8 +148,8 @@ func TestClose(t *testing.T) {
 	var kept *engine.Statement
 	bad := &policy{name: "Bad", open: func(s *engine.Session) { s.Hooks.AddSweep(func(st *engine.Statement) { kept = st }) }, close: func(*engine.Session) { panic("boom") }}
 	next := &policy{name: "Next", open: func(*engine.Session) {}, close: func(*engine.Session) { closed = true }}
-	state := fixture.State(fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Job("x").Devices(1).Preemptible().On("a"))
-	s := fixture.Engine(fixture.Fit(), bad, next).Open(state, engine.Options{})
+	state := enginetest.State(enginetest.Node("a").GPUs(8, "A100", "80Gi"), enginetest.Job("x").Devices(1).Preemptible().On("a"))
+	s := enginetest.Engine(enginetest.Fit(), bad, next).Open(state, engine.Options{})
 	if _, err := s.Run(); err != nil {
 		t.Fatal(err)
 	}

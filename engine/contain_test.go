@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestPanicIsContained has a plugin panic in one hook after the other: the error names the
@@ -67,12 +67,12 @@ func TestPanicIsContained(t *testing.T) {
 	for hook, open := range tests {
 		for _, search := range []engine.Search{engine.Indexed, engine.Scan} {
 			t.Run(hook, func(t *testing.T) {
-				state := fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(4, "A100", "80Gi"), fixture.Job("first").Devices(1).Priority(2), fixture.Job("second").CPU(1000, "1Gi").Devices(1).Gang(3))
+				state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(4, "A100", "80Gi"), enginetest.Job("first").Devices(1).Priority(2), enginetest.Job("second").CPU(1000, "1Gi").Devices(1).Gang(3))
 				frail, err := engine.Policy("Frail", open)(engine.NoArguments{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				e := fixture.Engine(fixture.Fit(), frail)
+				e := enginetest.Engine(enginetest.Fit(), frail)
 				s := e.Open(state, engine.Options{Search: search, Patient: true, Now: 1})
 				out, err := s.Run()
 				s.Close()
@@ -113,7 +113,7 @@ func TestPanicOfTheEngineGoesOn(t *testing.T) {
 			t.Error("the panic was contained")
 		}
 	}()
-	s := fixture.Engine(fixture.Fit()).Open(fixture.State(fixture.Node("a"), fixture.Job("j")), engine.Options{})
+	s := enginetest.Engine(enginetest.Fit()).Open(enginetest.State(enginetest.Node("a"), enginetest.Job("j")), engine.Options{})
 	s.View = cluster.View{}
 	_, _ = s.Run()
 }
@@ -143,12 +143,12 @@ func TestRejectionsHaveReasons(t *testing.T) {
 	}
 	for name, open := range tests {
 		t.Run(name, func(t *testing.T) {
-			j := fixture.Job("j").Devices(1)
+			j := enginetest.Job("j").Devices(1)
 			if name == "victim" {
 				j.Devices(2)
 			}
-			state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Job("low").Devices(1).Preemptible().On("a"), j)
-			_, err := fixture.Engine(fixture.Fit(), &policy{name: "Mute", open: open}).Open(state, engine.Options{}).Run()
+			state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Job("low").Devices(1).Preemptible().On("a"), j)
+			_, err := enginetest.Engine(enginetest.Fit(), &policy{name: "Mute", open: open}).Open(state, engine.Options{}).Run()
 			if err == nil || !strings.Contains(err.Error(), "plugin Mute: ") || !strings.Contains(err.Error(), "reason") {
 				t.Errorf("%v", err)
 			}

@@ -2,7 +2,7 @@ package engine
 
 import (
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/heap"
+	"github.com/berth-project/berth/internal/heap"
 )
 
 // contender is a queue that has jobs in line, or queues below it that do.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestTwinNamesTheHook: a hook that depends on something else than it may is named by a
@@ -56,13 +56,13 @@ func TestTwinNamesTheHook(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			calls = 0
-			e := fixture.Engine(fixture.Fit(), &policy{name: "Fickle", open: tt.open})
-			state := fixture.State(fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Node("b").GPUs(8, "A100", "80Gi"), fixture.Job("one").Devices(tt.devices))
+			e := enginetest.Engine(enginetest.Fit(), &policy{name: "Fickle", open: tt.open})
+			state := enginetest.State(enginetest.Node("a").GPUs(8, "A100", "80Gi"), enginetest.Node("b").GPUs(8, "A100", "80Gi"), enginetest.Job("one").Devices(tt.devices))
 			if _, err := e.Open(state, engine.Options{Search: engine.Twin}).Run(); err != nil {
 				t.Fatal(err)
 			}
 			calls++
-			if err := state.Apply(cluster.JobPut{Job: *fixture.Job("two").Devices(tt.devices).Build()}); err != nil {
+			if err := state.Apply(cluster.JobPut{Job: *enginetest.Job("two").Devices(tt.devices).Build()}); err != nil {
 				t.Fatal(err)
 			}
 			_, err := e.Open(state, engine.Options{Search: engine.Twin}).Run()
@@ -106,13 +106,13 @@ func TestTwinNamesTheFilter(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			later = false
-			state := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Node("b").GPUs(1, "A100", "80Gi"), fixture.Job("x").Devices(1))
-			e := fixture.Engine(append([]engine.Plugin{fixture.Fit()}, tt.plugins...)...)
+			state := enginetest.State(enginetest.Node("a").GPUs(1, "A100", "80Gi"), enginetest.Node("b").GPUs(1, "A100", "80Gi"), enginetest.Job("x").Devices(1))
+			e := enginetest.Engine(append([]engine.Plugin{enginetest.Fit()}, tt.plugins...)...)
 			if _, err := e.Open(state, engine.Options{Search: engine.Twin}).Run(); err != nil {
 				t.Fatal(err)
 			}
 			later = true
-			if err := state.Apply(cluster.JobPut{Job: *fixture.Job("y").Devices(1).Build()}); err != nil {
+			if err := state.Apply(cluster.JobPut{Job: *enginetest.Job("y").Devices(1).Build()}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := e.Open(state, engine.Options{Search: engine.Twin}).Run(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
@@ -125,13 +125,13 @@ func TestTwinNamesTheFilter(t *testing.T) {
 // TestTimings: every kind of hook is counted under its plugin, and decisions are the same.
 func TestTimings(t *testing.T) {
 	run := func(m *engine.Timings) []engine.Decision {
-		e := fixture.Engine(fixture.Fit(), fixture.Consent(), &policy{name: "Odd", open: func(s *engine.Session) {
+		e := enginetest.Engine(enginetest.Fit(), enginetest.Consent(), &policy{name: "Odd", open: func(s *engine.Session) {
 			s.Hooks.AddTaskScore(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) float64 { return 7 })
 			s.Hooks.AddSweep(func(*engine.Statement) {})
 			s.Hooks.AddMeans(engine.Preempt, "Preempted")
 			s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) {}})
 		}})
-		state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Job("low").Devices(2).Preemptible().On("a"), fixture.Job("high").Devices(2).Priority(9))
+		state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Job("low").Devices(2).Preemptible().On("a"), enginetest.Job("high").Devices(2).Priority(9))
 		out, err := e.Open(state, engine.Options{Timings: m}).Run()
 		if err != nil {
 			t.Fatal(err)
@@ -164,8 +164,8 @@ func TestUnasked(t *testing.T) {
 		s.Hooks.AddSurplus(func(*cluster.Job, []*cluster.Task) bool { return true })
 	}}
 	hooks := func(plugins ...engine.Plugin) (out []string) {
-		e := fixture.Engine(plugins...)
-		e.Open(fixture.State(), engine.Options{})
+		e := enginetest.Engine(plugins...)
+		e.Open(enginetest.State(), engine.Options{})
 		for _, u := range e.Unasked() {
 			out = append(out, u.Plugin+" "+u.Hook)
 		}
@@ -203,7 +203,7 @@ func TestMisuse(t *testing.T) {
 		"plugin Wrong: AddMeans: there is no purpose 9":                                                      func(s *engine.Session) { s.Hooks.AddMeans(engine.Purpose(9), "X") },
 	}
 	for want, open := range tests {
-		_, err := fixture.Engine(&policy{name: "Wrong", open: open}).Open(fixture.State(), engine.Options{}).Run()
+		_, err := enginetest.Engine(&policy{name: "Wrong", open: open}).Open(enginetest.State(), engine.Options{}).Run()
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // labelled has queues bid what the label of the job says, and more the more they use.
@@ -77,13 +77,13 @@ func outcome(t rapid.TB, e *engine.Engine, s *cluster.State, now int64, search e
 // same as those that give every parked job its turn, whatever is evicted meanwhile.
 func TestElections(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		nodes := []fixture.Part{fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Node("b").GPUs(8, "A100", "80Gi"), fixture.Node("c").GPUs(3, "A100", "80Gi"), fixture.Node("d").GPUs(8, "A100", "80Gi")}
+		nodes := []enginetest.Part{enginetest.Node("a").GPUs(1, "A100", "80Gi"), enginetest.Node("b").GPUs(8, "A100", "80Gi"), enginetest.Node("c").GPUs(3, "A100", "80Gi"), enginetest.Node("d").GPUs(8, "A100", "80Gi")}
 		step := rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "step")
 		searches := []engine.Search{engine.Twin, engine.Indexed}
 		var states []*cluster.State
 		var engines []*engine.Engine
 		for range searches {
-			states, engines = append(states, fixture.State(nodes...)), append(engines, fixture.Engine(labelled(step), fit(), labelledEvictor(t)))
+			states, engines = append(states, enginetest.State(nodes...)), append(engines, enginetest.Engine(labelled(step), fit(), labelledEvictor(t)))
 		}
 		put := func(c cluster.Change) {
 			for _, s := range states {
@@ -106,7 +106,7 @@ func TestElections(t *testing.T) {
 		arrived, now := 0, int64(second)
 		for round := range rapid.IntRange(2, 8).Draw(t, "rounds") {
 			for range rapid.IntRange(0, 14).Draw(t, "jobs") {
-				j := fixture.Job(fmt.Sprintf("j%03d", arrived)).Queue(fmt.Sprintf("q%d", rapid.IntRange(0, queues-1).Draw(t, "queue"))).
+				j := enginetest.Job(fmt.Sprintf("j%03d", arrived)).Queue(fmt.Sprintf("q%d", rapid.IntRange(0, queues-1).Draw(t, "queue"))).
 					Devices(rapid.SampledFrom([]int{1, 1, 2, 4, 8}).Draw(t, "devices")).Created(int64(rapid.IntRange(0, 20).Draw(t, "created"))).
 					Label("bid", strconv.Itoa(rapid.IntRange(0, 12).Draw(t, "bid"))).
 					Priority(int32(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "priority")))
@@ -145,17 +145,17 @@ func TestElections(t *testing.T) {
 // had to look into, nor on what was remembered of them. In the last session z2 takes the
 // only free device, and n1 evicts the victim; m1 has its turn after that.
 func TestElectionsLookIntoLanes(t *testing.T) {
-	job := func(name string, devices, bid int) *fixture.JobBuilder {
-		return fixture.Job(name).Queue(name[:1]).Devices(devices).Label("bid", strconv.Itoa(bid))
+	job := func(name string, devices, bid int) *enginetest.JobBuilder {
+		return enginetest.Job(name).Queue(name[:1]).Devices(devices).Label("bid", strconv.Itoa(bid))
 	}
 	want := []string{"tried [job/z2 job/n1 job/m1]", "Bind job/z2/worker-0 on a", "Evict job/victim/worker-0 on b", "Nominate job/n1/worker-0 on b", "Nominate job/m1/worker-0 on b"}
 	for range 30 { // maps are walked in another order every time
 		for _, search := range []engine.Search{engine.Indexed, engine.Twin} {
-			s := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Node("b").GPUs(8, "A100", "80Gi"))
+			s := enginetest.State(enginetest.Node("a").GPUs(1, "A100", "80Gi"), enginetest.Node("b").GPUs(8, "A100", "80Gi"))
 			for _, name := range []string{"b", "k", "m", "n", "v", "z"} {
 				apply(t, s, cluster.QueuePut{Queue: cluster.Queue{Name: name}})
 			}
-			e := fixture.Engine(labelled(0), fit(), labelledEvictor(t))
+			e := enginetest.Engine(labelled(0), fit(), labelledEvictor(t))
 			apply(t, s, jobPut(job("busy", 1, 0)), jobPut(job("victim", 8, 1).Preemptible()))
 			outcome(t, e, s, second, search)
 			apply(t, s, jobPut(job("k1", 1, 40)), jobPut(job("m0", 8, 5).Created(1)), jobPut(job("mx", 8, 80).Created(2)), jobPut(job("my", 8, 45).Created(2)), jobPut(job("m1", 1, 30).Created(3)),
@@ -173,10 +173,10 @@ func TestElectionsLookIntoLanes(t *testing.T) {
 
 // A plugin registers what it compares with before it says how frozen bids compare.
 func TestFrozenOrderNeedsAnOrder(t *testing.T) {
-	e := fixture.Engine(&policy{name: "Frozen", open: func(s *engine.Session) {
+	e := enginetest.Engine(&policy{name: "Frozen", open: func(s *engine.Session) {
 		s.Hooks.AddFrozenOrder(func(engine.Bid) func(engine.Bid) int { return nil })
 	}})
-	if _, err := e.Open(fixture.State(), engine.Options{}).Run(); err == nil {
+	if _, err := e.Open(enginetest.State(), engine.Options{}).Run(); err == nil {
 		t.Error("it was taken")
 	}
 }

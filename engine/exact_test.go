@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // selfish reads a job's affinity as one to itself: all of it in one domain, or,
@@ -41,7 +41,7 @@ func TestExactSearch(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "roll") }
 		parts, job := tinyCluster(roll), tinyGang(roll)
-		s := fixture.State(parts...)
+		s := enginetest.State(parts...)
 		apply(rt, s, cluster.JobPut{Job: *job})
 		job = s.Job(job.ID)
 		if tasks := job.Alternatives[0].Tasks; roll(4) == 3 { // one runs already
@@ -53,7 +53,7 @@ func TestExactSearch(t *testing.T) {
 		possible := newOracle(s, job).place(0)
 		var first []engine.Decision
 		for _, search := range []engine.Search{engine.Twin, engine.Indexed, engine.Scan} {
-			ssn := fixture.Engine(fit(), selfish()).Open(s, engine.Options{Search: search})
+			ssn := enginetest.Engine(fit(), selfish()).Open(s, engine.Options{Search: search})
 			stmt := ssn.Begin()
 			r := ssn.Place(stmt, job)
 			placed := job.Stands()
@@ -92,18 +92,18 @@ func TestExactSearch(t *testing.T) {
 }
 
 // tinyCluster has up to four nodes of up to two devices, some of them held.
-func tinyCluster(roll func(int) int) []fixture.Part {
-	var parts []fixture.Part
+func tinyCluster(roll func(int) int) []enginetest.Part {
+	var parts []enginetest.Part
 	nodes := 1 + roll(4)
 	for i := range nodes {
-		n := fixture.Node(fmt.Sprint("n", i)).CPU(8, "64Gi").GPUs(1+roll(2), "A100", "80Gi")
+		n := enginetest.Node(fmt.Sprint("n", i)).CPU(8, "64Gi").GPUs(1+roll(2), "A100", "80Gi")
 		if roll(6) > 0 {
 			n.Label("rack", fmt.Sprint("r", roll(2)))
 		}
 		parts = append(parts, n)
 	}
 	for i := range roll(3) {
-		parts = append(parts, fixture.Job(fmt.Sprint("held", i)).Share(1, []cluster.Milli{300, 500}[roll(2)]).On(fmt.Sprint("n", roll(nodes))))
+		parts = append(parts, enginetest.Job(fmt.Sprint("held", i)).Share(1, []cluster.Milli{300, 500}[roll(2)]).On(fmt.Sprint("n", roll(nodes))))
 	}
 	return parts
 }
@@ -194,7 +194,7 @@ func TestExactSearchIsBounded(t *testing.T) {
 		devices = append(devices, 5, 4)
 	}
 	s := add(t, with(manyNodes(nodes)), mixedGang(len(devices), devices...))
-	r := run(t, fixture.Engine(fit(), counting), s).Refusals[0]
+	r := run(t, enginetest.Engine(fit(), counting), s).Refusals[0]
 	if r.Permanent || r.Surplus {
 		t.Errorf("permanent %v, surplus %v", r.Permanent, r.Surplus)
 	}
@@ -204,7 +204,7 @@ func TestExactSearchIsBounded(t *testing.T) {
 	// With fewer nodes than the sums allow nothing is searched.
 	allocations = 0
 	s = add(t, with(manyNodes(45)), mixedGang(len(devices), devices...))
-	if r := run(t, fixture.Engine(fit(), counting), s).Refusals[0]; !r.Permanent || allocations > len(devices) {
+	if r := run(t, enginetest.Engine(fit(), counting), s).Refusals[0]; !r.Permanent || allocations > len(devices) {
 		t.Errorf("permanent %v, %d allocations were tried", r.Permanent, allocations)
 	}
 }
@@ -212,9 +212,9 @@ func TestExactSearchIsBounded(t *testing.T) {
 // TestLeaderMakesRoomForItsWorkers: the leader goes first, and to the wrong node,
 // where only its worker fits.
 func TestLeaderMakesRoomForItsWorkers(t *testing.T) {
-	s := add(t, fixture.State(fixture.Node("a").GPUs(2, "A", "8Gi"), fixture.Node("b").GPUs(1, "A", "8Gi")),
+	s := add(t, enginetest.State(enginetest.Node("a").GPUs(2, "A", "8Gi"), enginetest.Node("b").GPUs(1, "A", "8Gi")),
 		teams(2, cluster.Topology{}, team{name: "leader", tasks: 1, least: 1, devices: 1}, team{name: "worker", tasks: 1, least: 1, devices: 2}))
-	out := run(t, fixture.Engine(leaders(), fit()), s)
+	out := run(t, enginetest.Engine(leaders(), fit()), s)
 	if diff := cmp.Diff(map[string]string{"job/t/leader-0": "b", "job/t/worker-0": "a"}, where(out)); diff != "" {
 		t.Error(diff)
 	}
@@ -239,7 +239,7 @@ func TestManyPuzzlesShareASession(t *testing.T) {
 		j.ID = fmt.Sprintf("job/%02d", i)
 		add(t, s, j)
 	}
-	if out := run(t, fixture.Engine(fit(), counting), s); len(out.Decisions) != 0 || len(out.Refusals) != 40 {
+	if out := run(t, enginetest.Engine(fit(), counting), s); len(out.Decisions) != 0 || len(out.Refusals) != 40 {
 		t.Fatalf("%d decisions, %d refusals", len(out.Decisions), len(out.Refusals))
 	}
 	if greedy := 40 * len(devices); allocations < 5000 || allocations > 50_000+greedy {

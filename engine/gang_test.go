@@ -8,14 +8,14 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/explain"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain"
 )
 
 // TestGangWaitsAsAWhole: where one member has to wait for room, none starts.
 func TestGangWaitsAsAWhole(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("old").Devices(2).On("a"), fixture.Job("gang").Gang(2).Devices(2))
-	e := fixture.Engine(fit())
+	s := with(twoNodes(), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("gang").Gang(2).Devices(2))
+	e := enginetest.Engine(fit())
 	apply(t, s, evicts(s, "job/old"))
 	actions := func(out engine.Outcome) map[string]engine.Action {
 		m := map[string]engine.Action{}
@@ -40,10 +40,10 @@ func TestGangWaitsAsAWhole(t *testing.T) {
 
 // TestElasticJobStartsWithItsMinimum: beyond the minimum each task is on its own.
 func TestElasticJobStartsWithItsMinimum(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("old").Devices(2).On("a"), fixture.Job("grows").Gang(2).Min(1).Devices(2))
+	s := with(twoNodes(), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("grows").Gang(2).Min(1).Devices(2))
 	apply(t, s, evicts(s, "job/old"))
 	got := map[cluster.Status]int{}
-	run(t, fixture.Engine(fit()), s)
+	run(t, enginetest.Engine(fit()), s)
 	for _, task := range s.Job("job/grows").Tasks() {
 		got[task.Status]++
 	}
@@ -55,8 +55,8 @@ func TestElasticJobStartsWithItsMinimum(t *testing.T) {
 // TestPromiseThatCannotBeKept: a nominated gang whose node loses a device is
 // pending again, and finds another place.
 func TestPromiseThatCannotBeKept(t *testing.T) {
-	s := with(twoNodes(), fixture.Node("c").CPU(8, "64Gi"), fixture.Job("old").Devices(2).On("a"), fixture.Job("x").Devices(1).On("b"), fixture.Job("new").Devices(2))
-	e := fixture.Engine(fit())
+	s := with(twoNodes(), enginetest.Node("c").CPU(8, "64Gi"), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("x").Devices(1).On("b"), enginetest.Job("new").Devices(2))
+	e := enginetest.Engine(fit())
 	apply(t, s, evicts(s, "job/old"))
 	run(t, e, s)
 	fresh := s.Job("job/new").Tasks()[0]
@@ -88,8 +88,8 @@ func TestAdaptersAreHeldToTheirWord(t *testing.T) {
 			return s.Place(stmt, j)
 		}
 	})
-	s := with(twoNodes(), fixture.Job("cheap").Devices(2).Preemptible().On("a"), fixture.Job("dear").Devices(2).On("b"), fixture.Job("elastic").Gang(5).Min(2).Devices(1))
-	out := run(t, fixture.Engine(fit(), place), s)
+	s := with(twoNodes(), enginetest.Job("cheap").Devices(2).Preemptible().On("a"), enginetest.Job("dear").Devices(2).On("b"), enginetest.Job("elastic").Gang(5).Min(2).Devices(1))
+	out := run(t, enginetest.Engine(fit(), place), s)
 	if s.Job("job/elastic").Placed() != 2 || len(out.Refusals) != 1 || !out.Refusals[0].Surplus {
 		t.Errorf("%d placed, refusals %v", s.Job("job/elastic").Placed(), out.Refusals)
 	}
@@ -102,8 +102,8 @@ func TestAdaptersAreHeldToTheirWord(t *testing.T) {
 			return nil
 		}
 	})
-	s = with(twoNodes(), fixture.Job("cheap").Devices(2).Preemptible().On("a"), fixture.Job("never").Devices(9))
-	_, err := fixture.Engine(fit(), lie).Open(s, engine.Options{}).Run()
+	s = with(twoNodes(), enginetest.Job("cheap").Devices(2).Preemptible().On("a"), enginetest.Job("never").Devices(9))
+	_, err := enginetest.Engine(fit(), lie).Open(s, engine.Options{}).Run()
 	if err == nil || !strings.Contains(err.Error(), "plugin Adapter") || s.Job("job/cheap").Tasks()[0].Status != cluster.Bound {
 		t.Errorf("%v; the victim is %s", err, s.Job("job/cheap").Tasks()[0].Status)
 	}
@@ -111,9 +111,9 @@ func TestAdaptersAreHeldToTheirWord(t *testing.T) {
 
 // TestGangOfLeavingMembersWaits: what is on its way out does not count for the minimum.
 func TestGangOfLeavingMembersWaits(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("gang").Gang(3).Devices(1).On("a", "a"))
+	s := with(twoNodes(), enginetest.Job("gang").Gang(3).Devices(1).On("a", "a"))
 	apply(t, s, evicts(s, "job/gang"))
-	out := run(t, fixture.Engine(fit()), s)
+	out := run(t, enginetest.Engine(fit()), s)
 	if len(out.Decisions) != 0 || out.Refusals[0].Reason != engine.StillLeaving || out.Refusals[0].Permanent {
 		t.Errorf("%v %+v", out.Decisions, out.Refusals[0])
 	}
@@ -121,13 +121,13 @@ func TestGangOfLeavingMembersWaits(t *testing.T) {
 
 // TestLostJobTakesAnyForm: a job that lost all its tasks is not bound to the form it had.
 func TestLostJobTakesAnyForm(t *testing.T) {
-	s := fixture.State(fixture.Node("big").GPUs(4, "A", "8Gi"), fixture.Node("small").GPUs(1, "A", "8Gi"))
+	s := enginetest.State(enginetest.Node("big").GPUs(4, "A", "8Gi"), enginetest.Node("small").GPUs(1, "A", "8Gi"))
 	j := &cluster.Job{ID: "job/alt"}
 	for _, d := range []int{4, 1} {
 		j.Alternatives = append(j.Alternatives, cluster.Alternative{Min: 1, Tasks: []*cluster.Task{{Name: string(rune('0' + d)), Shape: &cluster.Shape{Need: cluster.Need{Devices: d}}}}})
 	}
 	apply(t, s, cluster.JobPut{Job: *j})
-	e := fixture.Engine(fit())
+	e := enginetest.Engine(fit())
 	if err := explain.Settle(s, run(t, e, s).Decisions); err != nil {
 		t.Fatal(err)
 	}
@@ -149,8 +149,8 @@ func TestBrokenScoreIsNotRemembered(t *testing.T) {
 			return 1
 		})
 	}}
-	s := with(twoNodes(), fixture.Job("j"))
-	e := fixture.Engine(fit(), broken)
+	s := with(twoNodes(), enginetest.Job("j"))
+	e := enginetest.Engine(fit(), broken)
 	for range 2 {
 		if _, err := e.Open(s, engine.Options{}).Run(); err == nil {
 			t.Error("a broken score went unnoticed")
@@ -159,8 +159,8 @@ func TestBrokenScoreIsNotRemembered(t *testing.T) {
 }
 
 func TestLateHooksAreAMistake(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("j"))
-	ssn := fixture.Engine(fit()).Open(s, engine.Options{})
+	s := with(twoNodes(), enginetest.Job("j"))
+	ssn := enginetest.Engine(fit()).Open(s, engine.Options{})
 	ssn.Hooks.AddShapeScore(nil, func(*cluster.Shape, *cluster.Node) float64 { return 1 })
 	if _, err := ssn.Run(); err == nil || !strings.Contains(err.Error(), "OnSessionOpen") {
 		t.Errorf("%v", err)
@@ -170,14 +170,14 @@ func TestLateHooksAreAMistake(t *testing.T) {
 // TestNobodyButItself: a gang that only its own members keep out waits for nothing.
 func TestNobodyButItself(t *testing.T) {
 	for name, tt := range map[string]struct {
-		parts     []fixture.Part
+		parts     []enginetest.Part
 		permanent bool
 	}{
 		"alone":     {nil, true},
-		"not quite": {[]fixture.Part{fixture.Job("x").On("a")}, false},
+		"not quite": {[]enginetest.Part{enginetest.Job("x").On("a")}, false},
 	} {
 		s := add(t, with(twoNodes(), tt.parts...), mixedGang(3, 2, 2, 1))
-		if r := run(t, fixture.Engine(fit()), s).Refusals[0]; r.Permanent != tt.permanent {
+		if r := run(t, enginetest.Engine(fit()), s).Refusals[0]; r.Permanent != tt.permanent {
 			t.Errorf("%s: permanent %v", name, r.Permanent)
 		}
 	}
@@ -195,8 +195,8 @@ func mixedGang(least int, devices ...int) *cluster.Job {
 // TestMinimumInAnyOrder: any tasks make the minimum, however they were written.
 func TestMinimumInAnyOrder(t *testing.T) {
 	for _, devices := range [][]int{{4, 1, 1}, {1, 4, 1}, {1, 1, 4}} {
-		s := add(t, fixture.State(fixture.Node("n").GPUs(2, "A", "8Gi")), mixedGang(2, devices...))
-		out := run(t, fixture.Engine(fit()), s)
+		s := add(t, enginetest.State(enginetest.Node("n").GPUs(2, "A", "8Gi")), mixedGang(2, devices...))
+		out := run(t, enginetest.Engine(fit()), s)
 		if len(out.Decisions) != 2 || len(out.Refusals) != 1 || !out.Refusals[0].Surplus {
 			t.Errorf("%v: %d placed, refusals %v", devices, len(out.Decisions), out.Refusals)
 		}
@@ -213,9 +213,9 @@ func TestMembersThatRunNeedNoRoom(t *testing.T) {
 			return nil
 		})
 	}}
-	s := fixture.State(fixture.Node("a").GPUs(1, "A", "8Gi").With(func(n *cluster.Node) { n.Unschedulable = true }), fixture.Node("b").GPUs(1, "A", "8Gi"),
-		fixture.Job("gang").Gang(2).Devices(1).On("a"), fixture.Job("other").Devices(1).On("b"))
-	if r := run(t, fixture.Engine(closed, fit()), s).Refusals[0]; r.Permanent || r.Reason != "NoDevices" {
+	s := enginetest.State(enginetest.Node("a").GPUs(1, "A", "8Gi").With(func(n *cluster.Node) { n.Unschedulable = true }), enginetest.Node("b").GPUs(1, "A", "8Gi"),
+		enginetest.Job("gang").Gang(2).Devices(1).On("a"), enginetest.Job("other").Devices(1).On("b"))
+	if r := run(t, enginetest.Engine(closed, fit()), s).Refusals[0]; r.Permanent || r.Reason != "NoDevices" {
 		t.Errorf("%s, permanent %v", r.Reason, r.Permanent)
 	}
 }
@@ -229,9 +229,9 @@ func TestTornGangGivesUpItsPromises(t *testing.T) {
 			DeallocateFunc: func(e *engine.Event) { heard[e.Task.ID]-- },
 		})
 	}}
-	s := with(twoNodes(), fixture.Job("old").Devices(2).On("a"), fixture.Job("gang").Gang(2).Devices(2))
+	s := with(twoNodes(), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("gang").Gang(2).Devices(2))
 	apply(t, s, evicts(s, "job/old"))
-	e := fixture.Engine(fit(), tracker)
+	e := enginetest.Engine(fit(), tracker)
 	run(t, e, s)
 	apply(t, s, cluster.NodeGone{Name: "a"}, jobGone("job/old"))
 	run(t, e, s)
@@ -246,9 +246,9 @@ func TestTornGangGivesUpItsPromises(t *testing.T) {
 
 // TestWholeNodesWaitForLeavingMembers: what is on its way out does not count for the minimum.
 func TestWholeNodesWaitForLeavingMembers(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("w").WholeNodes(2, "8Gi").On("a"))
+	s := with(twoNodes(), enginetest.Job("w").WholeNodes(2, "8Gi").On("a"))
 	apply(t, s, evicts(s, "job/w"))
-	out := run(t, fixture.Engine(fit(), groups()), s)
+	out := run(t, enginetest.Engine(fit(), groups()), s)
 	if len(out.Decisions) != 0 || out.Refusals[0].Reason != engine.StillLeaving {
 		t.Errorf("%v %+v", out.Decisions, out.Refusals[0])
 	}
@@ -263,8 +263,8 @@ func TestTiesUnderATaskFilterStopAtTheFirst(t *testing.T) {
 			return nil
 		})
 	}}
-	s := with(manyNodes(500), fixture.Job("j").Devices(1))
-	if _, err := fixture.Engine(fit(), filter).Open(s, engine.Options{}).Run(); err != nil {
+	s := with(manyNodes(500), enginetest.Job("j").Devices(1))
+	if _, err := enginetest.Engine(fit(), filter).Open(s, engine.Options{}).Run(); err != nil {
 		t.Fatal(err)
 	}
 	if asked != 1 {

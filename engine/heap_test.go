@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // above lets jobs be evicted whose queue holds more devices than the bound.
@@ -47,20 +47,20 @@ func (a above) OnSessionOpen(s *engine.Session) {
 // A queue that was at its bound when the first job looked for room, and is above it
 // since, has victims for the next job that asks alike.
 func TestHeapsFollowQueues(t *testing.T) {
-	parts := []fixture.Part{fixture.Queue("a"), fixture.Queue("b"), fixture.Queue("c"), fixture.Node("other").GPUs(1, "L4", "24Gi")}
+	parts := []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), enginetest.Queue("c"), enginetest.Node("other").GPUs(1, "L4", "24Gi")}
 	for i := range 70 { // too many for all plans to be compared
 		node := fmt.Sprintf("n%02d", i)
 		queue := "c"
 		if i < 5 {
 			queue = "b"
 		}
-		parts = append(parts, fixture.Node(node).GPUs(1, "A100", "80Gi"), fixture.Job("r"+node).Queue(queue).Devices(1).Preemptible().On(node))
+		parts = append(parts, enginetest.Node(node).GPUs(1, "A100", "80Gi"), enginetest.Job("r"+node).Queue(queue).Devices(1).Preemptible().On(node))
 	}
-	want := func(name, queue, product string) fixture.Part {
-		return fixture.Job(name).Queue(queue).Devices(1).Preemptible().Shape(func(s *cluster.Shape) { s.Need.Products = []string{product} })
+	want := func(name, queue, product string) enginetest.Part {
+		return enginetest.Job(name).Queue(queue).Devices(1).Preemptible().Shape(func(s *cluster.Shape) { s.Need.Products = []string{product} })
 	}
 	parts = append(parts, want("1", "a", "A100"), want("2", "c", "L4"), want("3", "a", "A100"))
-	s := fixture.Engine(fit(), above{"b": 4, "c": 65}).Open(fixture.State(parts...), engine.Options{})
+	s := enginetest.Engine(fit(), above{"b": 4, "c": 65}).Open(enginetest.State(parts...), engine.Options{})
 	defer s.Close()
 	out, err := s.Run()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // atMost is a plugin that reserves for so many tasks in the cluster.
@@ -32,22 +32,22 @@ func atMost(total int, hint func(*engine.Hooks)) *policy {
 func TestRefusedByAReserver(t *testing.T) {
 	onJobs := func(h *engine.Hooks) { h.AddWake(engine.WakeJobs) }
 	unhinted := func(*engine.Hooks) {}
-	jobCame := cluster.JobPut{Job: *fixture.Job("large").Devices(9).Build()}
+	jobCame := cluster.JobPut{Job: *enginetest.Job("large").Devices(9).Build()}
 	tests := map[string]struct {
 		plugin *policy
-		jobs   []fixture.Part
+		jobs   []enginetest.Part
 		change func(*cluster.State) cluster.Change
 	}{
-		"a task":              {atMost(0, onJobs), []fixture.Part{fixture.Job("g").Devices(1)}, func(*cluster.State) cluster.Change { return jobCame }},
-		"a gang":              {atMost(1, onJobs), []fixture.Part{fixture.Job("g").Devices(1).Gang(2)}, func(*cluster.State) cluster.Change { return jobCame }},
-		"replicas of a set":   {atMost(0, onJobs), []fixture.Part{fixture.Job("g").Devices(1).Set("m", 2), fixture.Job("h").Devices(1).Set("m", 2)}, func(*cluster.State) cluster.Change { return jobCame }},
-		"a gang without hint": {atMost(1, unhinted), []fixture.Part{fixture.Job("g").Devices(1).Gang(2)}, nodeRead},
-		"a task without hint": {atMost(0, unhinted), []fixture.Part{fixture.Job("g").Devices(1)}, nodeRead},
+		"a task":              {atMost(0, onJobs), []enginetest.Part{enginetest.Job("g").Devices(1)}, func(*cluster.State) cluster.Change { return jobCame }},
+		"a gang":              {atMost(1, onJobs), []enginetest.Part{enginetest.Job("g").Devices(1).Gang(2)}, func(*cluster.State) cluster.Change { return jobCame }},
+		"replicas of a set":   {atMost(0, onJobs), []enginetest.Part{enginetest.Job("g").Devices(1).Set("m", 2), enginetest.Job("h").Devices(1).Set("m", 2)}, func(*cluster.State) cluster.Change { return jobCame }},
+		"a gang without hint": {atMost(1, unhinted), []enginetest.Part{enginetest.Job("g").Devices(1).Gang(2)}, nodeRead},
+		"a task without hint": {atMost(0, unhinted), []enginetest.Part{enginetest.Job("g").Devices(1)}, nodeRead},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(append(tt.jobs, fixture.Node("a").GPUs(8, "A100", "80Gi"))...)
-			e := fixture.Engine(fixture.Fit(), tt.plugin)
+			state := enginetest.State(append(tt.jobs, enginetest.Node("a").GPUs(8, "A100", "80Gi"))...)
+			e := enginetest.Engine(enginetest.Fit(), tt.plugin)
 			var tried []bool
 			for now := range int64(6) {
 				if now == 5 {
@@ -89,8 +89,8 @@ func TestHintsWithinASession(t *testing.T) {
 					return nil
 				})
 			}}
-			e := fixture.Engine(fixture.Fit(), gate)
-			state := fixture.State(fixture.Node("n1").GPUs(8, "A100", "80Gi"), fixture.Job("a").Devices(1), fixture.Job("b").Devices(1))
+			e := enginetest.Engine(enginetest.Fit(), gate)
+			state := enginetest.State(enginetest.Node("n1").GPUs(8, "A100", "80Gi"), enginetest.Job("a").Devices(1), enginetest.Job("b").Devices(1))
 			run := func(now int64) engine.Outcome {
 				out, err := e.Open(state, engine.Options{Now: now, Patient: patient}).Run()
 				if err != nil {
@@ -101,7 +101,7 @@ func TestHintsWithinASession(t *testing.T) {
 			for now := range int64(4) {
 				run(now + 1)
 			}
-			if err := state.Apply(cluster.NodePut{Node: *fixture.Node("n2").GPUs(8, "A100", "80Gi").Build()}); err != nil {
+			if err := state.Apply(cluster.NodePut{Node: *enginetest.Node("n2").GPUs(8, "A100", "80Gi").Build()}); err != nil {
 				t.Fatal(err)
 			}
 			if out := run(10); len(out.Decisions) != 2 {
@@ -123,8 +123,8 @@ func TestHintsWakeOnNothing(t *testing.T) {
 				return nil
 			})
 		}}
-		e := fixture.Engine(fixture.Fit(), gate)
-		state := fixture.State(fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Job("g").Devices(1).Gang(2))
+		e := enginetest.Engine(enginetest.Fit(), gate)
+		state := enginetest.State(enginetest.Node("a").GPUs(8, "A100", "80Gi"), enginetest.Job("g").Devices(1).Gang(2))
 		for now := range int64(6) {
 			out, err := e.Open(state, engine.Options{Now: now + 1, Patient: true}).Run()
 			if err != nil || now > 0 && len(out.Tried) > 0 {
@@ -149,8 +149,8 @@ func TestWakeTime(t *testing.T) {
 				return nil
 			})
 		}}
-		e := fixture.Engine(fixture.Fit(), gate)
-		state := fixture.State(fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Job("g").Devices(1))
+		e := enginetest.Engine(enginetest.Fit(), gate)
+		state := enginetest.State(enginetest.Node("a").GPUs(8, "A100", "80Gi"), enginetest.Job("g").Devices(1))
 		var tried []int
 		for _, now := range []int64{1, 20, opens, opens + 1} {
 			out, err := e.Open(state, engine.Options{Now: now, Patient: true}).Run()
@@ -176,12 +176,12 @@ func TestWakeTime(t *testing.T) {
 // the next one is not slowed down by it: statements are made of memory that is used again.
 func TestParkedStatementsEnd(t *testing.T) {
 	allocations := func(jobs int) float64 {
-		parts := []fixture.Part{fixture.Node("a").GPUs(1, "A100", "80Gi")}
+		parts := []enginetest.Part{enginetest.Node("a").GPUs(1, "A100", "80Gi")}
 		for i := range jobs {
-			parts = append(parts, fixture.Job(fmt.Sprint("j", i)).Devices(2+i%7))
+			parts = append(parts, enginetest.Job(fmt.Sprint("j", i)).Devices(2+i%7))
 		}
-		state := fixture.State(parts...)
-		e := fixture.Engine(fixture.Fit())
+		state := enginetest.State(parts...)
+		e := enginetest.Engine(enginetest.Fit())
 		now := int64(0)
 		return testing.AllocsPerRun(1, func() {
 			now += 600_000_000_000 // after every back-off

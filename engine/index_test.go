@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // counting counts how often nodes are judged.
@@ -21,10 +21,10 @@ func counting(judged *int) *policy {
 	}}
 }
 
-func manyNodes(n int) []fixture.Part {
-	var parts []fixture.Part
+func manyNodes(n int) []enginetest.Part {
+	var parts []enginetest.Part
 	for i := range n {
-		parts = append(parts, fixture.Node(fmt.Sprintf("n%04d", i)).CPU(8, "64Gi").GPUs(8, "A100", "80Gi"))
+		parts = append(parts, enginetest.Node(fmt.Sprintf("n%04d", i)).CPU(8, "64Gi").GPUs(8, "A100", "80Gi"))
 	}
 	return parts
 }
@@ -32,7 +32,7 @@ func manyNodes(n int) []fixture.Part {
 // TestOnlyChangedNodesAreJudgedAgain counts the work: it is what makes the index fast.
 func TestOnlyChangedNodesAreJudgedAgain(t *testing.T) {
 	judged := 0
-	e := fixture.Engine(counting(&judged), fit())
+	e := enginetest.Engine(counting(&judged), fit())
 	s := with(manyNodes(1000))
 	steps := []struct {
 		name string
@@ -47,12 +47,12 @@ func TestOnlyChangedNodesAreJudgedAgain(t *testing.T) {
 			}
 		}, 2},
 		{"a node that is gone is not judged", func() { apply(t, s, cluster.NodeGone{Name: "n0007"}) }, 1},
-		{"a new node is", func() { apply(t, s, nodePut(fixture.Node("new").CPU(8, "64Gi").GPUs(8, "A100", "80Gi"))) }, 2},
+		{"a new node is", func() { apply(t, s, nodePut(enginetest.Node("new").CPU(8, "64Gi").GPUs(8, "A100", "80Gi"))) }, 2},
 	}
 	for i, step := range steps {
 		step.do()
 		judged = 0
-		apply(t, s, jobPut(fixture.Job(fmt.Sprint(i)).Devices(1)))
+		apply(t, s, jobPut(enginetest.Job(fmt.Sprint(i)).Devices(1)))
 		out, err := e.Open(s, engine.Options{}).Run() // a session each: the index lives on
 		if err != nil || len(out.Decisions) != 1 {
 			t.Fatalf("%s: %v %+v", step.name, err, out)
@@ -76,8 +76,8 @@ func TestPublishStartsANewEpoch(t *testing.T) {
 			return 5
 		})
 	}}
-	e := fixture.Engine(fit(), priced)
-	s := with(twoNodes(), fixture.Job("j"))
+	e := enginetest.Engine(fit(), priced)
+	s := with(twoNodes(), enginetest.Job("j"))
 	place := func() string {
 		ssn = e.Open(s, engine.Options{})
 		stmt := ssn.Begin()
@@ -103,10 +103,10 @@ func TestPublishStartsANewEpoch(t *testing.T) {
 
 // TestAnotherStateStartsAfresh: rankings of one cluster mean nothing in another.
 func TestAnotherStateStartsAfresh(t *testing.T) {
-	e := fixture.Engine(fit())
-	first := with(twoNodes(), fixture.Job("j").Devices(2))
+	e := enginetest.Engine(fit())
+	first := with(twoNodes(), enginetest.Job("j").Devices(2))
 	run(t, e, first)
-	if diff := cmp.Diff(map[string]string{"job/k/worker-0": "c"}, where(run(t, e, fixture.State(fixture.Node("c").GPUs(2, "A100", "80Gi"), fixture.Job("k").Devices(2))))); diff != "" {
+	if diff := cmp.Diff(map[string]string{"job/k/worker-0": "c"}, where(run(t, e, enginetest.State(enginetest.Node("c").GPUs(2, "A100", "80Gi"), enginetest.Job("k").Devices(2))))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -114,9 +114,9 @@ func TestAnotherStateStartsAfresh(t *testing.T) {
 // TestManyShapesAreForgotten: the index keeps a bounded number of rankings and stays right.
 func TestManyShapesAreForgotten(t *testing.T) {
 	s := with(twoNodes())
-	e := fixture.Engine(fit())
+	e := enginetest.Engine(fit())
 	for i := range 1100 {
-		j := fixture.Job(fmt.Sprint(i)).CPU(int64(1+i%1050), "1Mi").Build()
+		j := enginetest.Job(fmt.Sprint(i)).CPU(int64(1+i%1050), "1Mi").Build()
 		apply(t, s, cluster.JobPut{Job: *j})
 		if got := where(run(t, e, s)); len(got) != 1 {
 			t.Fatalf("job %d was not placed", i)
@@ -134,10 +134,10 @@ func TestTooManyReasonsAreAMistake(t *testing.T) {
 		})
 	}}
 	s := with(manyNodes(10))
-	e := fixture.Engine(chatty)
+	e := enginetest.Engine(chatty)
 	var err error
 	for j := 0; j < 5000 && err == nil; j++ {
-		apply(t, s, jobPut(fixture.Job(fmt.Sprint(j)).CPU(int64(j), "1Mi")))
+		apply(t, s, jobPut(enginetest.Job(fmt.Sprint(j)).CPU(int64(j), "1Mi")))
 		ssn := e.Open(s, engine.Options{})
 		_, err = ssn.Run()
 		apply(t, s, jobGone(fmt.Sprintf("job/%d", j)))

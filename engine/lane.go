@@ -2,7 +2,7 @@ package engine
 
 import (
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/heap"
+	"github.com/berth-project/berth/internal/heap"
 )
 
 // lane is the backlog of one queue.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // A job that runs without its surplus moves without it, and what is placed of it
@@ -18,14 +18,14 @@ func TestElasticJobMoves(t *testing.T) {
 	mover.open = func(s *engine.Session) {
 		s.Hooks.AddMeans(engine.Move, "Moved")
 	}
-	node := func(name, rack string, gpus int) *fixture.NodeBuilder {
-		return fixture.Node(name).CPU(8, "32Gi").GPUs(gpus, "L4", "24Gi").Label("rack", rack)
+	node := func(name, rack string, gpus int) *enginetest.NodeBuilder {
+		return enginetest.Node(name).CPU(8, "32Gi").GPUs(gpus, "L4", "24Gi").Label("rack", rack)
 	}
-	state := fixture.State(
-		node("a", "r1", 2), node("b", "r2", 1), fixture.Job("big").Devices(2),
-		fixture.Job("elastic").Gang(2).Min(1).Devices(1).Preemptible().Topology(cluster.Topology{Required: "rack"}).On("a"),
+	state := enginetest.State(
+		node("a", "r1", 2), node("b", "r2", 1), enginetest.Job("big").Devices(2),
+		enginetest.Job("elastic").Gang(2).Min(1).Devices(1).Preemptible().Topology(cluster.Topology{Required: "rack"}).On("a"),
 	)
-	e := fixture.Engine(fit(), fixture.Consent(), mover)
+	e := enginetest.Engine(fit(), enginetest.Consent(), mover)
 	session := func() map[string]string {
 		got := map[string]string{}
 		for _, d := range run(t, e, state).Decisions {
@@ -55,17 +55,17 @@ func TestRunningForm(t *testing.T) {
 	mover.open = func(s *engine.Session) {
 		s.Hooks.AddMeans(engine.Move, "Moved")
 	}
-	state := fixture.State(
-		fixture.Node("a").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"), fixture.Node("b").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), fixture.Job("big").Devices(2),
+	state := enginetest.State(
+		enginetest.Node("a").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"), enginetest.Node("b").CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("big").Devices(2),
 	)
-	j := fixture.Job("old").Devices(2).Preemptible().Build()
-	before := fixture.Job("old").Devices(1).Preemptible().Build().Alternatives[0]
+	j := enginetest.Job("old").Devices(2).Preemptible().Build()
+	before := enginetest.Job("old").Devices(1).Preemptible().Build().Alternatives[0]
 	before.Name, before.Running = "before", true
 	j.Alternatives = append(j.Alternatives, before)
 	apply(t, state, cluster.JobPut{Job: *j})
 	old := state.Job("job/old").Alternatives[1].Tasks[0]
 	apply(t, state, runsOn(old, state.Node("a")))
-	e := fixture.Engine(fit(), fixture.Consent(), mover)
+	e := enginetest.Engine(fit(), enginetest.Consent(), mover)
 	if got := run(t, e, state).Decisions; len(got) > 0 {
 		t.Errorf("nobody can be helped, and still %v", got)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // A ClassRule that leaves out classes which the VictimRule consents to is found by a
@@ -19,12 +19,12 @@ func TestClassesThatAreLeftOut(t *testing.T) {
 		s.Hooks.NarrowVictims(engine.Preempt, engine.NoClass)
 		s.Hooks.AddMeans(engine.Preempt, "Narrow")
 	}}
-	parts := []fixture.Part{fixture.Job("new").Devices(1)}
+	parts := []enginetest.Part{enginetest.Job("new").Devices(1)}
 	for i := range 20 {
 		n := fmt.Sprintf("n%d", i)
-		parts = append(parts, fixture.Node(n).CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), fixture.Job("x"+n).Devices(1).Preemptible().On(n))
+		parts = append(parts, enginetest.Node(n).CPU(8, "32Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("x"+n).Devices(1).Preemptible().On(n))
 	}
-	s := fixture.Engine(fit(), narrow).Open(fixture.State(parts...), engine.Options{Search: engine.Twin})
+	s := enginetest.Engine(fit(), narrow).Open(enginetest.State(parts...), engine.Options{Search: engine.Twin})
 	defer s.Close()
 	if out, err := s.Run(); err == nil {
 		t.Errorf("no error, %d decisions", len(out.Decisions))
@@ -56,13 +56,13 @@ func TestNarrowQueues(t *testing.T) {
 			})
 			s.Hooks.AddMeans(engine.Preempt, "Narrow")
 		}}
-		parts := []fixture.Part{fixture.Queue("mine"), fixture.Job("new").Devices(1).Queue("mine")}
+		parts := []enginetest.Part{enginetest.Queue("mine"), enginetest.Job("new").Devices(1).Queue("mine")}
 		for i := range 20 {
 			q, n := fmt.Sprintf("q%02d", i), fmt.Sprintf("n%02d", i)
-			parts = append(parts, fixture.Queue(q), fixture.Node(n).CPU(8, "32Gi").GPUs(1, "L4", "24Gi"),
-				fixture.Job("x"+n).Devices(1).Queue(q).Preemptible().On(n))
+			parts = append(parts, enginetest.Queue(q), enginetest.Node(n).CPU(8, "32Gi").GPUs(1, "L4", "24Gi"),
+				enginetest.Job("x"+n).Devices(1).Queue(q).Preemptible().On(n))
 		}
-		s := fixture.Engine(fit(), narrow).Open(fixture.State(parts...), engine.Options{Search: search})
+		s := enginetest.Engine(fit(), narrow).Open(enginetest.State(parts...), engine.Options{Search: search})
 		defer s.Close()
 		out, err := s.Run()
 		for i := range out.Decisions {
@@ -100,7 +100,7 @@ func TestPublishedBetweenRefusals(t *testing.T) {
 				return &engine.Rejection{Reason: reason, Cure: engine.Wait}
 			})
 		}
-		s := fixture.Engine(fit(), p).Open(fixture.State(fixture.Node("n").CPU(8, "32Gi"), fixture.Job("a"), fixture.Job("b")), engine.Options{Search: search})
+		s := enginetest.Engine(fit(), p).Open(enginetest.State(enginetest.Node("n").CPU(8, "32Gi"), enginetest.Job("a"), enginetest.Job("b")), engine.Options{Search: search})
 		out, err := s.Run()
 		s.Close()
 		if err != nil {

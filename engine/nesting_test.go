@@ -7,14 +7,14 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // ofThree is a job of three subgroups a, b and c, of which two are needed, with one
 // task each that requests so many devices.
 func ofThree(devices ...int) *cluster.Job {
 	none := cluster.Topology{}
-	j := fixture.Job("j").Gang(3).Min(2).Devices(1).Subgroup("a", 1, 1, none).Subgroup("b", 1, 1, none).Subgroup("c", 1, 1, none).Build()
+	j := enginetest.Job("j").Gang(3).Min(2).Devices(1).Subgroup("a", 1, 1, none).Subgroup("b", 1, 1, none).Subgroup("c", 1, 1, none).Build()
 	j.Alternatives[0].MinSubgroups = 2
 	for i, t := range j.Alternatives[0].Tasks {
 		t.Shape.Need.Devices = devices[i]
@@ -37,9 +37,9 @@ func TestTwoOfThree(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"))
+			s := enginetest.State(enginetest.Node("n").GPUs(4, "A100", "80Gi"))
 			apply(t, s, cluster.JobPut{Job: *ofThree(tt.devices...)})
-			e := fixture.Engine(fit())
+			e := enginetest.Engine(fit())
 			if _, err := e.Open(s, engine.Options{Now: 1, Search: engine.Twin}).Run(); err != nil {
 				t.Fatal(err)
 			}
@@ -60,13 +60,13 @@ func TestTwoOfThree(t *testing.T) {
 // the other waits for a task that leaves: both wait, while a and b run.
 func TestSurplusSubgroupStartsAsAWhole(t *testing.T) {
 	none := cluster.Topology{}
-	j := fixture.Job("j").Gang(4).Min(2).Devices(1).Subgroup("a", 1, 1, none).Subgroup("b", 1, 1, none).Subgroup("c", 2, 2, none).Build()
+	j := enginetest.Job("j").Gang(4).Min(2).Devices(1).Subgroup("a", 1, 1, none).Subgroup("b", 1, 1, none).Subgroup("c", 2, 2, none).Build()
 	j.Alternatives[0].MinSubgroups = 2
-	s := fixture.State(fixture.Node("n").GPUs(4, "A100", "80Gi"), fixture.Job("old").Devices(1).On("n"))
+	s := enginetest.State(enginetest.Node("n").GPUs(4, "A100", "80Gi"), enginetest.Job("old").Devices(1).On("n"))
 	old := s.Job("job/old").Tasks()[0]
 	apply(t, s, cluster.JobPut{Job: *j}, cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/j", Name: "worker-0"}, Node: "n"},
 		cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/j", Name: "worker-1"}, Node: "n"}, cluster.TaskSeen{Task: old.Ref(), Node: "n", Leaving: true})
-	e := fixture.Engine(fit())
+	e := enginetest.Engine(fit())
 	run := func(now int64) (got []string) {
 		if _, err := e.Open(s, engine.Options{Now: now}).Run(); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestAlone is a gang of which one member fits: what keeps the other out says whether
@@ -30,24 +30,24 @@ func TestAlone(t *testing.T) {
 			return nil
 		})
 	}}
-	gang := func(devices int) fixture.Part { return fixture.Job("g").Gang(2).Devices(devices) }
-	used := fixture.Node("b").GPUs(2, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Foreign = 1 << 30 })
+	gang := func(devices int) enginetest.Part { return enginetest.Job("g").Gang(2).Devices(devices) }
+	used := enginetest.Node("b").GPUs(2, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Foreign = 1 << 30 })
 	tests := map[string]struct {
 		policies  []engine.Plugin
-		parts     []fixture.Part
+		parts     []enginetest.Part
 		permanent bool
 	}{
 		"a filter of the task":             {[]engine.Plugin{one(held)}, onTwo(gang(1)), true},
 		"something may come":               {[]engine.Plugin{one(engine.Wait)}, onTwo(gang(1)), false},
-		"another task on a node of no use": {[]engine.Plugin{one(held)}, onTwo(gang(1), fixture.Node("c").CPU(8, "64Gi"), fixture.Job("x").CPU(1000, "1Gi").On("c")), false},
+		"another task on a node of no use": {[]engine.Plugin{one(held)}, onTwo(gang(1), enginetest.Node("c").CPU(8, "64Gi"), enginetest.Job("x").CPU(1000, "1Gi").On("c")), false},
 		"a node that is not ready":         {[]engine.Plugin{asleep}, onTwo(gang(2)), false},
 		"not ready, and a filter":          {[]engine.Plugin{asleep, one(held)}, onTwo(gang(1)), false},
-		"memory that is no task's":         {[]engine.Plugin{one(held)}, []fixture.Part{twoNodes()[0], used, gang(1)}, false},
+		"memory that is no task's":         {[]engine.Plugin{one(held)}, []enginetest.Part{twoNodes()[0], used, gang(1)}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(tt.parts...)
-			r := run(t, fixture.Engine(append(tt.policies, fit())...), s).Refusals[0]
+			s := enginetest.State(tt.parts...)
+			r := run(t, enginetest.Engine(append(tt.policies, fit())...), s).Refusals[0]
 			if r.Permanent != tt.permanent {
 				t.Errorf("%s, permanent %v", r.Reason, r.Permanent)
 			}
@@ -55,4 +55,4 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-func onTwo(parts ...fixture.Part) []fixture.Part { return append(twoNodes(), parts...) }
+func onTwo(parts ...enginetest.Part) []enginetest.Part { return append(twoNodes(), parts...) }

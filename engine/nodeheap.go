@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/heap"
+	"github.com/berth-project/berth/internal/heap"
 )
 
 // nodeHeap keeps nodes by what it would cost to make room on them for tasks of one

@@ -6,25 +6,25 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestObserverHearsWhatHappened goes through the ways in which a decision ends.
 func TestObserverHearsWhatHappened(t *testing.T) {
-	node := fixture.Node("a").GPUs(1, "A100", "80Gi")
-	alone := []fixture.Part{node, fixture.Job("x").Devices(1)}
-	rivals := []fixture.Part{node, fixture.Job("low").Devices(1).Preemptible().On("a"), fixture.Job("high").Devices(1).Priority(9)}
-	shape := *fixture.Job("o").Devices(1).Build().Alternatives[0].Tasks[0].Shape
+	node := enginetest.Node("a").GPUs(1, "A100", "80Gi")
+	alone := []enginetest.Part{node, enginetest.Job("x").Devices(1)}
+	rivals := []enginetest.Part{node, enginetest.Job("low").Devices(1).Preemptible().On("a"), enginetest.Job("high").Devices(1).Priority(9)}
+	shape := *enginetest.Job("o").Devices(1).Build().Alternatives[0].Tasks[0].Shape
 	put := func(uid string) cluster.Change {
 		return cluster.TaskPut{Job: "job/o", Task: cluster.Task{Name: "w", UID: uid, Shape: &shape}}
 	}
-	open := fixture.Job("o").Build()
+	open := enginetest.Job("o").Build()
 	open.Open, open.Alternatives = true, []cluster.Alternative{{Min: 1}}
 	const session = 100 // steps of this kind are sessions at that time
 	type step any
 	task := func(s *cluster.State, job string) *cluster.Task { return s.Job(job).Tasks()[0] }
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		steps []step // a change, a function that makes one, or the time of a session
 		want  []string
 	}{
@@ -44,14 +44,14 @@ func TestObserverHearsWhatHappened(t *testing.T) {
 			[]string{"committed job/low/worker-0 a", "committed job/high/worker-0 a", "evicted job/low/worker-0 a"}},
 		"the victim is deleted with its job": {rivals, []step{int64(1), cluster.JobGone{Job: "job/low"}},
 			[]string{"committed job/low/worker-0 a", "committed job/high/worker-0 a", "evicted job/low/worker-0 a"}},
-		"another task has its name": {[]fixture.Part{node}, []step{cluster.JobPut{Job: *open}, put("1"), int64(1), put("2")},
+		"another task has its name": {[]enginetest.Part{node}, []step{cluster.JobPut{Job: *open}, put("1"), int64(1), put("2")},
 			[]string{"committed job/o/w a", "failed job/o/w a"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var heard []string
-			e := fixture.Engine(fixture.Fit(), fixture.Consent(), preempting(), &policy{name: "Ear", open: observed(&heard)})
-			state := fixture.State(tt.parts...)
+			e := enginetest.Engine(enginetest.Fit(), enginetest.Consent(), preempting(), &policy{name: "Ear", open: observed(&heard)})
+			state := enginetest.State(tt.parts...)
 			for _, s := range tt.steps {
 				if now, ok := s.(int64); ok {
 					out, err := e.Open(state, engine.Options{Now: now, Hold: 10}).Run()

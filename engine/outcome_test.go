@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // decided are the changes that an outcome may hold.
@@ -79,8 +79,8 @@ func TestOutcomesAreValues(t *testing.T) {
 // TestDecisionsHaveTheirOwnClaims: of a placement, of a binding of what was
 // promised, and of an eviction.
 func TestDecisionsHaveTheirOwnClaims(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("old").Devices(2).Preemptible().On("a"), fixture.Job("other").Devices(1).On("b"), fixture.Job("new").Devices(2).Priority(1))
-	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt))
+	s := with(twoNodes(), enginetest.Job("old").Devices(2).Preemptible().On("a"), enginetest.Job("other").Devices(1).On("b"), enginetest.Job("new").Devices(2).Priority(1))
+	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))
 	var actions []engine.Action
 	for range 2 {
 		for _, d := range run(t, e, s).Decisions {

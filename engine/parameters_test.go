@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // A plugin that learns finds in the next engine what it published in the last.
@@ -17,14 +17,14 @@ func TestParametersOutliveTheEngine(t *testing.T) {
 			s.Hooks.Publish("Learns", known+1)
 		}}
 	}
-	state := fixture.State(fixture.Node("n").CPU(1, "1Gi"))
-	first := fixture.Engine(learns())
+	state := enginetest.State(enginetest.Node("n").CPU(1, "1Gi"))
+	first := enginetest.Engine(learns())
 	if _, ok := first.Open(state, engine.Options{}).Published("Other"); ok {
 		t.Error("a plugin that published nothing has parameters")
 	}
 	first.Open(state, engine.Options{})
 	parameters := first.Parameters()
-	second := fixture.Engine(learns())
+	second := enginetest.Engine(learns())
 	second.Resume(parameters)
 	second.Open(state, engine.Options{})
 	want := []map[string]uint64{{"Learns": 2}, {"Learns": 3}}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 const second = 1_000_000_000
@@ -26,8 +26,8 @@ func patient(t *testing.T, e *engine.Engine, s *cluster.State, now int64, job st
 
 // TestRefusedJobsWait: each time twice as long, if nothing changes.
 func TestRefusedJobsWait(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("busy").Gang(2).Devices(2).On("a", "b"), fixture.Job("new").Devices(1))
-	e := fixture.Engine(fit())
+	s := with(twoNodes(), enginetest.Job("busy").Gang(2).Devices(2).On("a", "b"), enginetest.Job("new").Devices(1))
+	e := enginetest.Engine(fit())
 	for _, at := range []struct {
 		now   int64
 		waits bool
@@ -43,7 +43,7 @@ func TestRefusedJobsWait(t *testing.T) {
 // TestWhatWakesJobs: what may help, and nothing else.
 func TestWhatWakesJobs(t *testing.T) {
 	limited := cluster.Queue{Name: "q", Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: 5}}}
-	fresh := fixture.Job("new").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Products = []string{"A100"} })
+	fresh := enginetest.Job("new").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Products = []string{"A100"} })
 	always := func(changes ...cluster.Change) func(*cluster.State) []cluster.Change {
 		return func(*cluster.State) []cluster.Change { return changes }
 	}
@@ -54,21 +54,21 @@ func TestWhatWakesJobs(t *testing.T) {
 		"nothing":                {always(), true},
 		"room where it may go":   {always(jobGone("job/busy")), false},
 		"room where it may not":  {always(jobGone("job/elsewhere")), true},
-		"a node like the others": {always(nodePut(fixture.Node("d").GPUs(2, "A100", "80Gi"))), false},
-		"a node it may not use":  {always(nodePut(fixture.Node("d").GPUs(2, "L4", "8Gi"))), true},
+		"a node like the others": {always(nodePut(enginetest.Node("d").GPUs(2, "A100", "80Gi"))), false},
+		"a node it may not use":  {always(nodePut(enginetest.Node("d").GPUs(2, "L4", "8Gi"))), true},
 		"a label": {func(s *cluster.State) []cluster.Change {
 			return []cluster.Change{respecified(s.Node("c"), func(n *cluster.Node) { n.Devices[1].Product = "A100" })}
 		}, false},
-		"another job that comes":       {always(jobPut(fixture.Job("other").Devices(9))), true},
+		"another job that comes":       {always(jobPut(enginetest.Job("other").Devices(9))), true},
 		"new terms for a queue":        {always(cluster.QueuePut{Queue: limited}), false},
 		"another job of the same name": {always(jobGone("job/new"), jobPut(fresh)), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := with(twoNodes(), fixture.Node("c").GPUs(2, "L4", "80Gi"),
-				fixture.Job("busy").Gang(2).Devices(2).On("a", "b"), fixture.Job("elsewhere").Devices(1).On("c"),
+			s := with(twoNodes(), enginetest.Node("c").GPUs(2, "L4", "80Gi"),
+				enginetest.Job("busy").Gang(2).Devices(2).On("a", "b"), enginetest.Job("elsewhere").Devices(1).On("c"),
 				fresh)
-			e := fixture.Engine(fit())
+			e := enginetest.Engine(fit())
 			if r, _ := patient(t, e, s, second, "job/new"); r == nil {
 				t.Fatal("it was placed")
 			}
@@ -82,17 +82,17 @@ func TestWhatWakesJobs(t *testing.T) {
 
 // TestPermanentRefusalsArePark: no time wakes them, but another node does.
 func TestPermanentRefusalsAreParked(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("new").Devices(3))
-	e := fixture.Engine(fit())
+	s := with(twoNodes(), enginetest.Job("new").Devices(3))
+	e := enginetest.Engine(fit())
 	if r, _ := patient(t, e, s, second, "job/new"); r == nil || !r.Permanent || r.Retry != 0 {
 		t.Fatalf("%+v", r)
 	}
-	apply(t, s, jobGone("job/new"), jobPut(fixture.Job("new").Devices(3)))
+	apply(t, s, jobGone("job/new"), jobPut(enginetest.Job("new").Devices(3)))
 	patient(t, e, s, second, "job/new")
 	if r, waits := patient(t, e, s, 1<<60, "job/new"); !waits {
 		t.Errorf("%+v", r)
 	}
-	apply(t, s, nodePut(fixture.Node("c").GPUs(4, "A100", "80Gi")))
+	apply(t, s, nodePut(enginetest.Node("c").GPUs(4, "A100", "80Gi")))
 	if r, _ := patient(t, e, s, 1<<60, "job/new"); r != nil {
 		t.Errorf("%+v", r)
 	}
@@ -100,10 +100,10 @@ func TestPermanentRefusalsAreParked(t *testing.T) {
 
 // TestRollbacksWakeNothing: what was tried and rolled back wakes no job.
 func TestRollbacksWakeNothing(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("busy").Gang(2).Devices(1).On("a", "b"), fixture.Job("new").Gang(2).Devices(2))
-	e := fixture.Engine(fit())
+	s := with(twoNodes(), enginetest.Job("busy").Gang(2).Devices(1).On("a", "b"), enginetest.Job("new").Gang(2).Devices(2))
+	e := enginetest.Engine(fit())
 	patient(t, e, s, second, "job/new")
-	apply(t, s, jobPut(fixture.Job("gang").Gang(3).Devices(1)))
+	apply(t, s, jobPut(enginetest.Job("gang").Gang(3).Devices(1)))
 	if r, _ := patient(t, e, s, second, "job/gang"); r == nil {
 		t.Fatal("the gang was placed")
 	}
@@ -120,10 +120,10 @@ func TestParkedJobsFollowTheirQueue(t *testing.T) {
 	queue := func(name, parent string, priority int32) cluster.QueuePut {
 		return cluster.QueuePut{Queue: cluster.Queue{Name: name, Parent: parent, Priority: priority}}
 	}
-	s := with(twoNodes(), fixture.Job("busy").Gang(2).Devices(2).On("a", "b"))
+	s := with(twoNodes(), enginetest.Job("busy").Gang(2).Devices(2).On("a", "b"))
 	apply(t, s, queue("weak", "", 0), queue("strong", "", 1), queue("x", "weak", 0), queue("y", "strong", 0),
-		jobPut(fixture.Job("x").Queue("x").Devices(2)), jobPut(fixture.Job("y").Queue("y").Devices(2)))
-	e := fixture.Engine(siblings, fit())
+		jobPut(enginetest.Job("x").Queue("x").Devices(2)), jobPut(enginetest.Job("y").Queue("y").Devices(2)))
+	e := enginetest.Engine(siblings, fit())
 	patient(t, e, s, second, "job/x")
 	apply(t, s, queue("x", "strong", 1), jobGone("job/busy"), cluster.NodeGone{Name: "b"})
 	if r, _ := patient(t, e, s, 2*second, "job/x"); r != nil {

@@ -1,6 +1,6 @@
 package engine
 
-import "github.com/berth-project/berth/heap"
+import "github.com/berth-project/berth/internal/heap"
 
 // parkedHeap is the buckets of a lane in the order of their first jobs whose turn is
 // still to come. It is made when the lane has its first turn in a session.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/explain"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain"
 )
 
 // A job that waits to grow in its rack is not left waiting when it is the job
@@ -32,14 +32,14 @@ func TestPatienceSeesWhatHappensToTheJobItself(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(
-				fixture.Node("a").CPU(8, "32Gi").GPUs(1, "L4", "24Gi").Label("rack", "r1"),
-				fixture.Node("b").CPU(8, "32Gi").GPUs(2, "L4", "24Gi").Label("rack", "r2"),
-				fixture.Node("c").CPU(8, "32Gi").GPUs(1, "L4", "24Gi").Label("rack", "r1"),
-				fixture.Job("other").Devices(1).On("c"), // or waiting would not help
-				fixture.Job("j").Gang(2).Min(1).Devices(1).Topology(cluster.Topology{Required: "rack"}).On("a"),
+			state := enginetest.State(
+				enginetest.Node("a").CPU(8, "32Gi").GPUs(1, "L4", "24Gi").Label("rack", "r1"),
+				enginetest.Node("b").CPU(8, "32Gi").GPUs(2, "L4", "24Gi").Label("rack", "r2"),
+				enginetest.Node("c").CPU(8, "32Gi").GPUs(1, "L4", "24Gi").Label("rack", "r1"),
+				enginetest.Job("other").Devices(1).On("c"), // or waiting would not help
+				enginetest.Job("j").Gang(2).Min(1).Devices(1).Topology(cluster.Topology{Required: "rack"}).On("a"),
 			)
-			e := fixture.Engine(fit())
+			e := enginetest.Engine(fit())
 			session := func() engine.Outcome {
 				out, err := e.Open(state, engine.Options{Now: 1, Patient: true, Search: engine.Twin}).Run()
 				if err != nil {

@@ -8,31 +8,31 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestGangIsWholeOrAbsent(t *testing.T) {
 	tests := map[string]struct {
-		job         *fixture.JobBuilder
+		job         *enginetest.JobBuilder
 		want        map[string]string
 		wantRefused engine.Reason
 		wantSurplus bool
 	}{
 		"all fit": {
-			job:  fixture.Job("g").Gang(2).Devices(2),
+			job:  enginetest.Job("g").Gang(2).Devices(2),
 			want: map[string]string{"job/g/worker-0": "a", "job/g/worker-1": "b"},
 		},
-		"one does not": {job: fixture.Job("g").Gang(3).Devices(2), want: map[string]string{}, wantRefused: "NoDevices"},
+		"one does not": {job: enginetest.Job("g").Gang(3).Devices(2), want: map[string]string{}, wantRefused: "NoDevices"},
 		"the minimum fits": {
-			job:  fixture.Job("g").Gang(3).Min(2).Devices(2),
+			job:  enginetest.Job("g").Gang(3).Min(2).Devices(2),
 			want: map[string]string{"job/g/worker-0": "a", "job/g/worker-1": "b"}, wantRefused: "NoDevices", wantSurplus: true,
 		},
-		"the minimum does not": {job: fixture.Job("g").Gang(4).Min(3).Devices(2), want: map[string]string{}, wantRefused: "NoDevices"},
+		"the minimum does not": {job: enginetest.Job("g").Gang(4).Min(3).Devices(2), want: map[string]string{}, wantRefused: "NoDevices"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := with(twoNodes(), tt.job)
-			out := run(t, fixture.Engine(fit()), s)
+			out := run(t, enginetest.Engine(fit()), s)
 			if diff := cmp.Diff(tt.want, where(out)); diff != "" {
 				t.Error(diff)
 			}
@@ -50,8 +50,8 @@ func TestGangIsWholeOrAbsent(t *testing.T) {
 }
 
 func TestSurplusFollowsLater(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("x").Devices(2).On("b"), fixture.Job("g").Gang(3).Min(1).Devices(1))
-	e := fixture.Engine(fit())
+	s := with(twoNodes(), enginetest.Job("x").Devices(2).On("b"), enginetest.Job("g").Gang(3).Min(1).Devices(1))
+	e := enginetest.Engine(fit())
 	if got := len(where(run(t, e, s))); got != 2 {
 		t.Errorf("%d tasks placed", got)
 	}
@@ -76,7 +76,7 @@ func TestFirstAlternativeThatPlacesWins(t *testing.T) {
 		return j
 	}
 	s := add(t, with(twoNodes()), alternatives(5, 3, 2, 1))
-	out := run(t, fixture.Engine(fit()), s)
+	out := run(t, enginetest.Engine(fit()), s)
 	if diff := cmp.Diff(map[string]string{"job/alt/2": "a"}, where(out)); diff != "" {
 		t.Error(diff)
 	}
@@ -84,7 +84,7 @@ func TestFirstAlternativeThatPlacesWins(t *testing.T) {
 		t.Errorf("chosen: %q, %d", out.Decisions[0].Alternative, s.Job("job/alt").Chosen)
 	}
 	none := add(t, with(twoNodes()), alternatives(5, 3))
-	r := run(t, fixture.Engine(fit()), none).Refusals[0]
+	r := run(t, enginetest.Engine(fit()), none).Refusals[0]
 	if len(r.Attempts) != 2 || r.Attempts[1].Alternative != "3 devices" || !r.Permanent || none.Job("job/alt").Chosen != -1 {
 		t.Errorf("refusal: %+v", r)
 	}
@@ -99,13 +99,13 @@ func TestRefusalCountsAndNearestMisses(t *testing.T) {
 			return nil
 		})
 	}}
-	parts := []fixture.Part{
-		fixture.Node("a").CPU(8, "1Gi"),
-		fixture.Node("b").CPU(8, "1Gi").Cell("x"),
-		fixture.Node("c").CPU(8, "1Gi").Cell("x").GPUs(4, "A", "8Gi"),
-		fixture.Node("d").CPU(8, "1Gi").Cell("x").GPUs(2, "A", "8Gi"),
-		fixture.Job("busy").Devices(3).On("c"),
-		fixture.Job("j").Devices(3).Shape(func(s *cluster.Shape) { s.Cell = "x" }),
+	parts := []enginetest.Part{
+		enginetest.Node("a").CPU(8, "1Gi"),
+		enginetest.Node("b").CPU(8, "1Gi").Cell("x"),
+		enginetest.Node("c").CPU(8, "1Gi").Cell("x").GPUs(4, "A", "8Gi"),
+		enginetest.Node("d").CPU(8, "1Gi").Cell("x").GPUs(2, "A", "8Gi"),
+		enginetest.Job("busy").Devices(3).On("c"),
+		enginetest.Job("j").Devices(3).Shape(func(s *cluster.Shape) { s.Cell = "x" }),
 	}
 	count := func(v int64) engine.Quantity { return engine.Quantity{Value: v, Unit: engine.Count} }
 	want := engine.Attempt{
@@ -126,9 +126,9 @@ func TestRefusalCountsAndNearestMisses(t *testing.T) {
 	aside := &policy{name: "Aside", open: func(s *engine.Session) {
 		s.Hooks.AddTaskFilter(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) *engine.Rejection { return nil })
 	}}
-	for name, e := range map[string]*engine.Engine{"plain": fixture.Engine(label, fit()), "task form": fixture.Engine(label, fit(), aside)} {
+	for name, e := range map[string]*engine.Engine{"plain": enginetest.Engine(label, fit()), "task form": enginetest.Engine(label, fit(), aside)} {
 		for _, search := range []engine.Search{engine.Indexed, engine.Scan} {
-			out, err := e.Open(fixture.State(parts...), engine.Options{Search: search}).Run()
+			out, err := e.Open(enginetest.State(parts...), engine.Options{Search: search}).Run()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,19 +146,19 @@ func TestRefusalCountsAndNearestMisses(t *testing.T) {
 
 func TestPermanence(t *testing.T) {
 	tests := map[string]struct {
-		parts         []fixture.Part
+		parts         []enginetest.Part
 		wantReason    engine.Reason
 		wantPermanent bool
 	}{
-		"no nodes at all":              {[]fixture.Part{fixture.Job("j")}, engine.NoNodes, true},
-		"too large for every node":     {append(twoNodes(), fixture.Job("j").Devices(3)), "NoDevices", true},
-		"others may go":                {append(twoNodes(), fixture.Job("x").Gang(2).Devices(1).On("a", "b"), fixture.Job("j").Devices(2)), "NoDevices", false},
-		"a gang in its own way":        {append(twoNodes(), fixture.Job("j").Gang(3).Devices(2)), "NoDevices", true},
-		"a gang in its and others way": {append(twoNodes(), fixture.Job("x").Devices(1).On("a"), fixture.Job("j").Gang(2).Devices(2)), "NoDevices", false},
+		"no nodes at all":              {[]enginetest.Part{enginetest.Job("j")}, engine.NoNodes, true},
+		"too large for every node":     {append(twoNodes(), enginetest.Job("j").Devices(3)), "NoDevices", true},
+		"others may go":                {append(twoNodes(), enginetest.Job("x").Gang(2).Devices(1).On("a", "b"), enginetest.Job("j").Devices(2)), "NoDevices", false},
+		"a gang in its own way":        {append(twoNodes(), enginetest.Job("j").Gang(3).Devices(2)), "NoDevices", true},
+		"a gang in its and others way": {append(twoNodes(), enginetest.Job("x").Devices(1).On("a"), enginetest.Job("j").Gang(2).Devices(2)), "NoDevices", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, fixture.Engine(fit()), fixture.State(tt.parts...)).Refusals[0]
+			r := run(t, enginetest.Engine(fit()), enginetest.State(tt.parts...)).Refusals[0]
 			if r.Reason != tt.wantReason || r.Permanent != tt.wantPermanent {
 				t.Errorf("%s, permanent %v", r.Reason, r.Permanent)
 			}
@@ -183,8 +183,8 @@ func TestHeadline(t *testing.T) {
 		"CanWait":  {"a": more, "b": wait, "c": more},
 	}
 	for want, by := range tests {
-		s := fixture.State(fixture.Node("a"), fixture.Node("b"), fixture.Node("c"), fixture.Job("j"))
-		if r := run(t, fixture.Engine(reject(by)), s).Refusals[0]; r.Reason != want || r.Permanent != (want != "CanWait") {
+		s := enginetest.State(enginetest.Node("a"), enginetest.Node("b"), enginetest.Node("c"), enginetest.Job("j"))
+		if r := run(t, enginetest.Engine(reject(by)), s).Refusals[0]; r.Reason != want || r.Permanent != (want != "CanWait") {
 			t.Errorf("%s, permanent %v; want %s", r.Reason, r.Permanent, want)
 		}
 	}
@@ -196,8 +196,8 @@ func TestBeforeAnyNode(t *testing.T) {
 			return &engine.Rejection{Reason: "Limit", Cure: engine.Wait, Subject: "queue q"}
 		})
 	}}
-	for name, job := range map[string]*fixture.JobBuilder{"devices": fixture.Job("j").Devices(1), "whole nodes": fixture.Job("j").WholeNodes(1, "1Gi")} {
-		r := run(t, fixture.Engine(limit, fit()), with(twoNodes(), job)).Refusals[0]
+	for name, job := range map[string]*enginetest.JobBuilder{"devices": enginetest.Job("j").Devices(1), "whole nodes": enginetest.Job("j").WholeNodes(1, "1Gi")} {
+		r := run(t, enginetest.Engine(limit, fit()), with(twoNodes(), job)).Refusals[0]
 		want := &engine.Rejection{Plugin: "Limit", Reason: "Limit", Cure: engine.Wait, Subject: "queue q"}
 		if diff := cmp.Diff(want, r.Attempts[0].Before); diff != "" || r.Reason != "Limit" || r.Permanent {
 			t.Errorf("%s: %s %+v", name, diff, r)

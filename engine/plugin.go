@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/berth-project/berth/nearest"
+	"github.com/berth-project/berth/internal/nearest"
 )
 
 // Plugin is one policy. It registers its hooks when a session opens; it may keep

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // dependent is a plugin that requires others.
@@ -73,13 +73,13 @@ func TestWithArguments(t *testing.T) {
 		want  arguments
 		err   string
 	}{
-		"others than the defaults":  {roles, fixture.Arguments(`{"roles": ["master"]}`), arguments{[]string{"master"}, 3}, ""},
+		"others than the defaults":  {roles, enginetest.Arguments(`{"roles": ["master"]}`), arguments{[]string{"master"}, 3}, ""},
 		"no arguments":              {roles, engine.NoArguments{}, arguments{[]string{"leader"}, 3}, ""},
-		"no defaults":               {engine.WithArguments(nil, read), fixture.Arguments(`{"most": 1}`), arguments{Most: 1}, ""},
-		"an unknown one":            {roles, fixture.Arguments(`{"role": "a"}`), arguments{}, `json: unknown field "role"`},
-		"one that makes no sense":   {roles, fixture.Arguments(`{"most": -1}`), arguments{[]string{"leader"}, -1}, "most is below 0"},
-		"one where there are none":  {engine.WithoutArguments(func() engine.Plugin { return fit() }), fixture.Arguments(`{"most": 1}`), arguments{}, `json: unknown field "most"`},
-		"none where there are none": {engine.WithoutArguments(func() engine.Plugin { return fit() }), fixture.Arguments(`{}`), arguments{}, ""},
+		"no defaults":               {engine.WithArguments(nil, read), enginetest.Arguments(`{"most": 1}`), arguments{Most: 1}, ""},
+		"an unknown one":            {roles, enginetest.Arguments(`{"role": "a"}`), arguments{}, `json: unknown field "role"`},
+		"one that makes no sense":   {roles, enginetest.Arguments(`{"most": -1}`), arguments{[]string{"leader"}, -1}, "most is below 0"},
+		"one where there are none":  {engine.WithoutArguments(func() engine.Plugin { return fit() }), enginetest.Arguments(`{"most": 1}`), arguments{}, `json: unknown field "most"`},
+		"none where there are none": {engine.WithoutArguments(func() engine.Plugin { return fit() }), enginetest.Arguments(`{}`), arguments{}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // policy is a plugin made of one function.
@@ -84,13 +84,13 @@ func where(out engine.Outcome) map[string]string {
 	return m
 }
 
-func twoNodes() []fixture.Part {
-	return []fixture.Part{
-		fixture.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
-		fixture.Node("b").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
+func twoNodes() []enginetest.Part {
+	return []enginetest.Part{
+		enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
+		enginetest.Node("b").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
 	}
 }
 
-func with(parts []fixture.Part, more ...fixture.Part) *cluster.State {
-	return fixture.State(append(parts, more...)...)
+func with(parts []enginetest.Part, more ...enginetest.Part) *cluster.State {
+	return enginetest.State(append(parts, more...)...)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // licensing is a plugin that lets so many tasks on a node, which are not evicted, or only on
@@ -42,11 +42,11 @@ func preempting() *policy {
 // TestReserveDecidesAsAFilter: what a Reserver turns down is found out late, and yet
 // everything is found that a filter which says the same lets find.
 func TestReserveDecidesAsAFilter(t *testing.T) {
-	gpus := func(name string, n int) *fixture.NodeBuilder { return fixture.Node(name).GPUs(n, "A100", "80Gi") }
-	low := func(name, node string) *fixture.JobBuilder {
-		return fixture.Job(name).Devices(1).Preemptible().On(node)
+	gpus := func(name string, n int) *enginetest.NodeBuilder { return enginetest.Node(name).GPUs(n, "A100", "80Gi") }
+	low := func(name, node string) *enginetest.JobBuilder {
+		return enginetest.Job(name).Devices(1).Preemptible().On(node)
 	}
-	gang := fixture.Job("gang").Devices(1).Gang(2).Build()
+	gang := enginetest.Job("gang").Devices(1).Gang(2).Build()
 	gang.Alternatives[0].Tasks[1].Role = "leader"
 	pinned := &policy{name: "Pinned", open: func(s *engine.Session) { // a leader can only be on a
 		s.Hooks.AddTaskFilter(nil, func(t *cluster.Task, _ *cluster.Job, n *cluster.Node) *engine.Rejection {
@@ -56,45 +56,45 @@ func TestReserveDecidesAsAFilter(t *testing.T) {
 			return nil
 		})
 	}}
-	var full []fixture.Part
+	var full []enginetest.Part
 	for i := range 66 { // more than all plans are compared for
 		node := fmt.Sprintf("n%02d", i)
 		full = append(full, gpus(node, 1), low(fmt.Sprintf("low%02d", i), node))
 	}
-	high := fixture.Job("high").Devices(1).Priority(9)
+	high := enginetest.Job("high").Devices(1).Priority(9)
 	tests := map[string]struct {
 		plugin func(reserve bool) *policy
 		with   []engine.Plugin
-		parts  []fixture.Part
+		parts  []enginetest.Part
 		more   []*cluster.Job
 		want   string
 	}{
 		"another arrangement": {
 			func(reserve bool) *policy { return licensing(1, reserve, "") }, []engine.Plugin{pinned},
-			[]fixture.Part{gpus("a", 8), gpus("b", 8)}, []*cluster.Job{gang},
+			[]enginetest.Part{gpus("a", 8), gpus("b", 8)}, []*cluster.Job{gang},
 			"Bind job/gang worker-0 b, Bind job/gang worker-1 a, ",
 		},
 		"a victim has the license": {
-			func(reserve bool) *policy { return licensing(1, reserve, "") }, []engine.Plugin{fixture.Consent(), preempting()},
-			[]fixture.Part{gpus("a", 2), low("low", "a"), high}, nil,
+			func(reserve bool) *policy { return licensing(1, reserve, "") }, []engine.Plugin{enginetest.Consent(), preempting()},
+			[]enginetest.Part{gpus("a", 2), low("low", "a"), high}, nil,
 			"Evict job/low worker-0 a, Nominate job/high worker-0 a, ",
 		},
 		"the cheapest node has none": {
-			func(reserve bool) *policy { return licensing(0, reserve, "n00") }, []engine.Plugin{fixture.Consent(), preempting()},
+			func(reserve bool) *policy { return licensing(0, reserve, "n00") }, []engine.Plugin{enginetest.Consent(), preempting()},
 			append(full, high), nil,
 			"Evict job/low01 worker-0 n01, Nominate job/high worker-0 n01, ",
 		},
 	}
 	for name, tt := range tests {
 		for _, reserve := range []bool{false, true} {
-			plugins := append([]engine.Plugin{fixture.Fit(), tt.plugin(reserve)}, tt.with...)
-			state := fixture.State(tt.parts...)
+			plugins := append([]engine.Plugin{enginetest.Fit(), tt.plugin(reserve)}, tt.with...)
+			state := enginetest.State(tt.parts...)
 			for _, j := range tt.more {
 				if err := state.Apply(cluster.JobPut{Job: *j}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			out, err := fixture.Engine(plugins...).Open(state, engine.Options{Now: 1, Search: engine.Twin}).Run()
+			out, err := enginetest.Engine(plugins...).Open(state, engine.Options{Now: 1, Search: engine.Twin}).Run()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,8 +124,8 @@ func TestReserveIsAskedAnew(t *testing.T) {
 			placed = s.Place(st, s.View.Job("job/x")) == nil
 		})
 	}}
-	state := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"), fixture.Job("x").Devices(1))
-	if _, err := fixture.Engine(fixture.Fit(), p).Open(state, engine.Options{}).Run(); err != nil || !placed {
+	state := enginetest.State(enginetest.Node("a").GPUs(1, "A100", "80Gi"), enginetest.Job("x").Devices(1))
+	if _, err := enginetest.Engine(enginetest.Fit(), p).Open(state, engine.Options{}).Run(); err != nil || !placed {
 		t.Errorf("placed: %t, %v", placed, err)
 	}
 }
@@ -135,14 +135,14 @@ func TestReserveIsAskedAnew(t *testing.T) {
 func TestReserveWithVictims(t *testing.T) {
 	evicted := 0
 	rapid.Check(t, func(t *rapid.T) {
-		var parts []fixture.Part
+		var parts []enginetest.Part
 		nn := rapid.IntRange(1, 4).Draw(t, "nodes")
 		for i := range nn {
-			parts = append(parts, fixture.Node(fmt.Sprint("n", i)).GPUs(rapid.IntRange(1, 4).Draw(t, "gpus"), "A100", "80Gi"))
+			parts = append(parts, enginetest.Node(fmt.Sprint("n", i)).GPUs(rapid.IntRange(1, 4).Draw(t, "gpus"), "A100", "80Gi"))
 		}
 		for i := range rapid.IntRange(1, 6).Draw(t, "jobs") {
 			n := rapid.IntRange(1, 4).Draw(t, "tasks")
-			j := fixture.Job(fmt.Sprint("j", i)).Devices(rapid.IntRange(1, 2).Draw(t, "devices")).Gang(n).Min(rapid.IntRange(1, n).Draw(t, "min")).
+			j := enginetest.Job(fmt.Sprint("j", i)).Devices(rapid.IntRange(1, 2).Draw(t, "devices")).Gang(n).Min(rapid.IntRange(1, n).Draw(t, "min")).
 				Priority(int32(rapid.IntRange(1, 3).Draw(t, "priority"))).Preemptible()
 			parts = append(parts, j)
 		}
@@ -163,11 +163,11 @@ func TestReserveWithVictims(t *testing.T) {
 			s.Hooks.AddPreemptable(rule)
 			s.Hooks.AddMovable(rule)
 		}}
-		e := fixture.Engine(fixture.Fit(), by, m, l)
-		state := fixture.State(parts...)
+		e := enginetest.Engine(enginetest.Fit(), by, m, l)
+		state := enginetest.State(parts...)
 		for now := range int64(6) {
 			if now > 0 && rapid.Bool().Draw(t, "come") {
-				state.Apply(cluster.JobPut{Job: *fixture.Job(fmt.Sprint("k", now)).Devices(rapid.IntRange(1, 2).Draw(t, "d")).Gang(rapid.IntRange(1, 2).Draw(t, "g")).Priority(int32(rapid.IntRange(1, 9).Draw(t, "priority"))).Preemptible().Build()})
+				state.Apply(cluster.JobPut{Job: *enginetest.Job(fmt.Sprint("k", now)).Devices(rapid.IntRange(1, 2).Draw(t, "d")).Gang(rapid.IntRange(1, 2).Draw(t, "g")).Priority(int32(rapid.IntRange(1, 9).Draw(t, "priority"))).Preemptible().Build()})
 			}
 			s := e.Open(state, engine.Options{Now: now, Hold: 2, Search: engine.Twin, Patient: rapid.Bool().Draw(t, "patient")})
 			out, err := s.Run()

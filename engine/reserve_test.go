@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // licenses is a plugin whose nodes have so many licenses each: every task needs one.
@@ -56,10 +56,10 @@ func holders(n *cluster.Node) int {
 func TestReserve(t *testing.T) {
 	for _, search := range []engine.Search{engine.Indexed, engine.Scan, engine.Twin} {
 		l := &licenses{each: 2}
-		e := fixture.Engine(fixture.Fit(), l)
-		state := fixture.State(
-			fixture.Node("a").GPUs(8, "A100", "80Gi"), fixture.Node("b").GPUs(8, "A100", "80Gi"),
-			fixture.Job("1-single").Devices(1), fixture.Job("2-gang").Devices(1).Gang(2), fixture.Job("3-gang").Devices(1).Gang(2))
+		e := enginetest.Engine(enginetest.Fit(), l)
+		state := enginetest.State(
+			enginetest.Node("a").GPUs(8, "A100", "80Gi"), enginetest.Node("b").GPUs(8, "A100", "80Gi"),
+			enginetest.Job("1-single").Devices(1), enginetest.Job("2-gang").Devices(1).Gang(2), enginetest.Job("3-gang").Devices(1).Gang(2))
 		out, err := e.Open(state, engine.Options{Search: search, Now: 1}).Run()
 		if err != nil {
 			t.Fatal(err)
@@ -80,13 +80,13 @@ func TestReserve(t *testing.T) {
 // is placed, and no node has more than its licenses.
 func TestReserveIsUndone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var parts []fixture.Part
+		var parts []enginetest.Part
 		for i := range rapid.IntRange(1, 4).Draw(t, "nodes") {
-			parts = append(parts, fixture.Node(fmt.Sprint("n", i)).GPUs(rapid.IntRange(1, 4).Draw(t, "gpus"), "A100", "80Gi"))
+			parts = append(parts, enginetest.Node(fmt.Sprint("n", i)).GPUs(rapid.IntRange(1, 4).Draw(t, "gpus"), "A100", "80Gi"))
 		}
 		for i := range rapid.IntRange(1, 6).Draw(t, "jobs") {
 			n := rapid.IntRange(1, 4).Draw(t, "tasks")
-			j := fixture.Job(fmt.Sprint("j", i)).Devices(rapid.IntRange(1, 2).Draw(t, "devices")).Gang(n).Min(rapid.IntRange(1, n).Draw(t, "min")).
+			j := enginetest.Job(fmt.Sprint("j", i)).Devices(rapid.IntRange(1, 2).Draw(t, "devices")).Gang(n).Min(rapid.IntRange(1, n).Draw(t, "min")).
 				Priority(int32(rapid.IntRange(1, 3).Draw(t, "priority"))).Preemptible()
 			if rapid.Bool().Draw(t, "subgroups") {
 				j = j.Subgroup("s", 1, 1, cluster.Topology{})
@@ -94,8 +94,8 @@ func TestReserveIsUndone(t *testing.T) {
 			parts = append(parts, j)
 		}
 		l := &licenses{each: rapid.IntRange(1, 3).Draw(t, "each")}
-		e := fixture.Engine(fixture.Fit(), fixture.Consent(), l)
-		state := fixture.State(parts...)
+		e := enginetest.Engine(enginetest.Fit(), enginetest.Consent(), l)
+		state := enginetest.State(parts...)
 		for now := range int64(3) {
 			s := e.Open(state, engine.Options{Now: now, Search: engine.Twin, Patient: rapid.Bool().Draw(t, "patient")})
 			if _, err := s.Run(); err != nil {
@@ -112,10 +112,10 @@ func TestReserveIsUndone(t *testing.T) {
 
 // TestReserveNeedsBoth: half a Reserver voids the session.
 func TestReserveNeedsBoth(t *testing.T) {
-	e := fixture.Engine(fixture.Fit(), &policy{name: "Half", open: func(s *engine.Session) {
+	e := enginetest.Engine(enginetest.Fit(), &policy{name: "Half", open: func(s *engine.Session) {
 		s.Hooks.AddReserve(nil, engine.Reserver{Unreserve: func(*cluster.Task, *cluster.Node) {}})
 	}})
-	if _, err := e.Open(fixture.State(), engine.Options{}).Run(); err == nil || err.Error() != "plugin Half: AddReserve: it needs both Reserve and Unreserve" {
+	if _, err := e.Open(enginetest.State(), engine.Options{}).Run(); err == nil || err.Error() != "plugin Half: AddReserve: it needs both Reserve and Unreserve" {
 		t.Errorf("%v", err)
 	}
 }
@@ -139,8 +139,8 @@ func observed(heard *[]string) func(*engine.Session) {
 // engine that is told.
 func TestObserver(t *testing.T) {
 	var heard []string
-	e := fixture.Engine(fixture.Fit(), &policy{name: "Ear", open: observed(&heard)})
-	state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Job("x").Devices(1), fixture.Job("y").Devices(1).Preemptible())
+	e := enginetest.Engine(enginetest.Fit(), &policy{name: "Ear", open: observed(&heard)})
+	state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Job("x").Devices(1), enginetest.Job("y").Devices(1).Preemptible())
 	s := e.Open(state, engine.Options{Now: 1})
 	out, err := s.Run()
 	if err != nil {
@@ -182,10 +182,10 @@ func TestObserver(t *testing.T) {
 // TestObserverThatPanics is named; the others hear all the same.
 func TestObserverThatPanics(t *testing.T) {
 	var heard []string
-	e := fixture.Engine(&policy{name: "Loud", open: func(s *engine.Session) {
+	e := enginetest.Engine(&policy{name: "Loud", open: func(s *engine.Session) {
 		s.Hooks.AddObserver(engine.Observer{Committed: func(*engine.Decision) { panic("boom") }})
 	}}, &policy{name: "Ear", open: observed(&heard)})
-	e.Open(fixture.State(), engine.Options{})
+	e.Open(enginetest.State(), engine.Options{})
 	err := e.Committed(&engine.Outcome{Decisions: make([]engine.Decision, 2)})
 	if err == nil || !strings.Contains(err.Error(), "plugin Loud: its observer panicked: boom") || len(heard) != 2 {
 		t.Errorf("%v %q", err, heard)
@@ -210,7 +210,7 @@ func TestWakeHints(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := fixture.Engine(fixture.Fit(), &policy{name: "Gate", open: func(s *engine.Session) {
+			e := enginetest.Engine(enginetest.Fit(), &policy{name: "Gate", open: func(s *engine.Session) {
 				if tt.given {
 					s.Hooks.AddWake(tt.hint)
 				}
@@ -221,7 +221,7 @@ func TestWakeHints(t *testing.T) {
 					return nil
 				})
 			}})
-			state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Node("b").GPUs(2, "A100", "80Gi"), fixture.Job("gated").Devices(1))
+			state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Node("b").GPUs(2, "A100", "80Gi"), enginetest.Job("gated").Devices(1))
 			now := int64(1)
 			run := func() bool {
 				now++ // far from the end of the back-off
@@ -247,8 +247,8 @@ func TestWakeHints(t *testing.T) {
 				}
 			}
 			apply(cluster.NodeRead{Name: "b", Free: map[string]cluster.Bytes{state.Node("b").Devices[0].UUID: 1 << 30}})
-			apply(cluster.JobPut{Job: *fixture.Job("large").Devices(9).Build()})
-			if err := state.Apply(cluster.JobPut{Job: *fixture.Job("small").Devices(1).Build()}); err != nil {
+			apply(cluster.JobPut{Job: *enginetest.Job("large").Devices(9).Build()})
+			if err := state.Apply(cluster.JobPut{Job: *enginetest.Job("small").Devices(1).Build()}); err != nil {
 				t.Fatal(err)
 			}
 			run() // small is placed in it

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // keep likes jobs of high priority.
@@ -34,12 +34,12 @@ func fates(r engine.Ranking) []fate {
 }
 
 func TestSetsShrink(t *testing.T) {
-	four := func(desired int) []fixture.Part {
-		return []fixture.Part{
-			fixture.Job("m-0").Set("m", desired).Priority(5).Devices(1).On("a"),
-			fixture.Job("m-1").Set("m", desired).Priority(1).Devices(1).On("a"),
-			fixture.Job("m-2").Set("m", desired).Priority(1).Created(9).Devices(1).On("b"),
-			fixture.Job("m-3").Set("m", desired).Priority(3).Devices(9),
+	four := func(desired int) []enginetest.Part {
+		return []enginetest.Part{
+			enginetest.Job("m-0").Set("m", desired).Priority(5).Devices(1).On("a"),
+			enginetest.Job("m-1").Set("m", desired).Priority(1).Devices(1).On("a"),
+			enginetest.Job("m-2").Set("m", desired).Priority(1).Created(9).Devices(1).On("b"),
+			enginetest.Job("m-3").Set("m", desired).Priority(3).Devices(9),
 		}
 	}
 	tests := map[string]struct {
@@ -56,7 +56,7 @@ func TestSetsShrink(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := with(twoNodes(), four(tt.desired)...)
-			e := fixture.Engine(fit(), keep())
+			e := enginetest.Engine(fit(), keep())
 			out := run(t, e, s)
 			var got []fate
 			if len(out.Rankings) > 0 {
@@ -108,9 +108,9 @@ func TestSetsShrink(t *testing.T) {
 }
 
 func TestRetiredLosePromises(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("x").Preemptible().Devices(2).On("a"), fixture.Job("y").Devices(2).On("b"),
-		fixture.Job("m-0").Set("m", 1).Devices(2))
-	e := fixture.Engine(fit(), keep())
+	s := with(twoNodes(), enginetest.Job("x").Preemptible().Devices(2).On("a"), enginetest.Job("y").Devices(2).On("b"),
+		enginetest.Job("m-0").Set("m", 1).Devices(2))
+	e := enginetest.Engine(fit(), keep())
 	apply(t, s, evicts(s, "job/x"))
 	if out := run(t, e, s); len(out.Decisions) != 1 || out.Decisions[0].Action != engine.Nominate {
 		t.Fatalf("%+v", out.Decisions)
@@ -127,9 +127,9 @@ func TestRetiredLosePromises(t *testing.T) {
 }
 
 func TestRetiredBeforeAreEvicted(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("m-0").Set("m", 1).Priority(7).Devices(1).On("a"))
+	s := with(twoNodes(), enginetest.Job("m-0").Set("m", 1).Priority(7).Devices(1).On("a"))
 	apply(t, s, cluster.Decided{Changes: []cluster.Change{cluster.Retire{Job: "job/m-0"}}})
-	out := run(t, fixture.Engine(fit(), keep()), s)
+	out := run(t, enginetest.Engine(fit(), keep()), s)
 	if len(out.Decisions) != 1 || out.Decisions[0].Reason != engine.ScaledDown || out.Decisions[0].Score.Total != 7000 || len(out.Rankings) != 0 {
 		t.Errorf("%+v", out)
 	}
@@ -139,8 +139,8 @@ func TestScoresOfInstancesAreChecked(t *testing.T) {
 	wild := &policy{name: "Wild", open: func(s *engine.Session) {
 		s.Hooks.AddInstanceScore(func(*cluster.Job) float64 { return 101 })
 	}}
-	s := with(twoNodes(), fixture.Job("m-0").Set("m", 0).Devices(1).On("a"))
-	if _, err := fixture.Engine(fit(), wild).Open(s, engine.Options{}).Run(); err == nil {
+	s := with(twoNodes(), enginetest.Job("m-0").Set("m", 0).Devices(1).On("a"))
+	if _, err := enginetest.Engine(fit(), wild).Open(s, engine.Options{}).Run(); err == nil {
 		t.Error("a score of 101 was taken")
 	}
 	if j := s.Job("job/m-0"); j.Retired || !j.Running() {
@@ -161,12 +161,12 @@ func TestWorthIsJudgedAnew(t *testing.T) {
 			return score
 		})
 	}}
-	parts := []fixture.Part{}
+	parts := []enginetest.Part{}
 	for i, n := range []string{"b", "b", "a", "a"} {
-		parts = append(parts, fixture.Job(fmt.Sprint("m-", i)).Set("m", 2).Created(int64(i)).Devices(1).On(n))
+		parts = append(parts, enginetest.Job(fmt.Sprint("m-", i)).Set("m", 2).Created(int64(i)).Devices(1).On(n))
 	}
 	s := with(twoNodes(), parts...)
-	out := run(t, fixture.Engine(fit(), apart), s)
+	out := run(t, enginetest.Engine(fit(), apart), s)
 	want := []fate{{"job/m-2", 100_000, false}, {"job/m-0", 90_000, false}, {"job/m-1", 90_000, true}, {"job/m-3", 90_000, true}}
 	if diff := cmp.Diff(want, fates(out.Rankings[0])); diff != "" {
 		t.Error(diff)

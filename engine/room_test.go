@@ -9,8 +9,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/explain"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain"
 )
 
 // roomMaker makes room for the purpose, whichever victims have to leave.
@@ -32,43 +32,43 @@ func evicted(out engine.Outcome) []string {
 	return ids
 }
 
-func four(name string) *fixture.NodeBuilder {
-	return fixture.Node(name).CPU(8, "64Gi").GPUs(4, "A100", "80Gi")
+func four(name string) *enginetest.NodeBuilder {
+	return enginetest.Node(name).CPU(8, "64Gi").GPUs(4, "A100", "80Gi")
 }
 
-func low(name string) *fixture.JobBuilder { return fixture.Job(name).Devices(1).Preemptible() }
+func low(name string) *enginetest.JobBuilder { return enginetest.Job(name).Devices(1).Preemptible() }
 
 func TestMakeRoomTakesAsLittleAsItCan(t *testing.T) {
-	scavenger := fixture.Queue("scraps").Tier(cluster.TierScavenger)
+	scavenger := enginetest.Queue("scraps").Tier(cluster.TierScavenger)
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  []string
 	}{
-		"nobody where there is room":            {[]fixture.Part{four("a"), low("x").On("a"), fixture.Job("new").Devices(3)}, nil},
-		"one is enough":                         {[]fixture.Part{four("a"), low("x").Devices(2).On("a"), low("y").Devices(2).On("a"), fixture.Job("new").Devices(2)}, []string{"x/worker-0"}},
-		"one large rather than two small":       {[]fixture.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), fixture.Job("new").Devices(2)}, []string{"z/worker-0"}},
-		"the node where fewer go":               {[]fixture.Part{four("a"), four("b"), low("w").On("a"), low("x").On("a"), low("y").Devices(2).On("a"), low("z").Devices(4).On("b"), fixture.Job("new").Devices(4)}, []string{"z/worker-0"}},
-		"the weaker tier":                       {[]fixture.Part{four("a"), scavenger, low("x").Devices(2).On("a"), low("y").Queue("scraps").Devices(2).Priority(9).On("a"), fixture.Job("new").Devices(2)}, []string{"y/worker-0"}},
-		"many of a weaker tier rather than one": {[]fixture.Part{four("a"), scavenger, low("x").Devices(2).On("a"), low("y").Queue("scraps").On("a"), low("z").Queue("scraps").On("a"), fixture.Job("new").Devices(2)}, []string{"y/worker-0", "z/worker-0"}},
-		"the lower priority":                    {[]fixture.Part{four("a"), low("x").Devices(2).Priority(2).On("a"), low("y").Devices(2).Priority(1).On("a"), fixture.Job("new").Devices(2)}, []string{"y/worker-0"}},
-		"the younger":                           {[]fixture.Part{four("a"), low("x").Devices(2).On("a").Started(5), low("y").Devices(2).On("a").Started(7), fixture.Job("new").Devices(2)}, []string{"y/worker-0"}},
-		"nobody who is not preemptible":         {[]fixture.Part{four("a"), fixture.Job("x").Devices(2).On("a"), low("y").Devices(2).On("a"), fixture.Job("new").Devices(3)}, nil},
-		"surplus, and not the whole":            {[]fixture.Part{four("a"), low("x").Gang(4).Min(2).On("a", "a", "a", "a"), fixture.Job("new").Devices(2)}, []string{"x/worker-0", "x/worker-1"}},
-		"the whole where it must be":            {[]fixture.Part{four("a"), four("b"), low("x").Gang(2).Devices(2).On("a", "b"), fixture.Job("new").Devices(4)}, []string{"x/worker-0", "x/worker-1"}},
-		"for a gang, on every node":             {[]fixture.Part{four("a"), four("b"), low("x").Devices(3).On("a"), low("y").Devices(3).On("b"), fixture.Job("new").Gang(2).Devices(2)}, []string{"x/worker-0"}},
-		"for a gang of two kinds of node":       {[]fixture.Part{four("a"), four("b"), low("x").Devices(3).On("a"), low("y").Devices(3).On("b"), fixture.Job("new").Gang(2).Devices(3)}, []string{"x/worker-0", "y/worker-0"}},
-		"nobody if one of the gang has none":    {[]fixture.Part{four("a"), four("b"), low("x").Devices(3).On("a"), fixture.Job("y").Devices(3).On("b"), fixture.Job("new").Gang(2).Devices(3)}, nil},
-		"nobody for surplus":                    {[]fixture.Part{four("a"), low("x").Devices(2).On("a"), fixture.Job("new").Gang(4).Min(2).Devices(1)}, nil},
-		"in one domain, if it must be": {[]fixture.Part{four("a").Label("rack", "1"), four("b").Label("rack", "1"), four("c").Label("rack", "2"),
-			low("x").Devices(3).On("a"), low("y").On("c"), fixture.Job("new").Gang(2).Devices(3).Topology(cluster.Topology{Required: "rack"})}, []string{"x/worker-0"}},
-		"whole nodes":        {[]fixture.Part{four("a"), four("b"), low("x").On("a"), low("y").On("b"), fixture.Job("new").WholeNodes(2, "8Gi")}, []string{"x/worker-0", "y/worker-0"}},
-		"a part of a device": {[]fixture.Part{fixture.Node("a").CPU(8, "64Gi").GPUs(1, "A100", "80Gi"), low("x").Share(1, 500).Priority(1).On("a"), low("y").Share(1, 500).On("a"), fixture.Job("new").Share(1, 400)}, []string{"y/worker-0"}},
-		"cores":              {[]fixture.Part{four("a"), fixture.Job("x").CPU(5000, "1Gi").Preemptible().On("a"), fixture.Job("y").CPU(3000, "1Gi").Preemptible().On("a"), fixture.Job("new").CPU(3000, "1Gi")}, []string{"x/worker-0"}},
+		"nobody where there is room":            {[]enginetest.Part{four("a"), low("x").On("a"), enginetest.Job("new").Devices(3)}, nil},
+		"one is enough":                         {[]enginetest.Part{four("a"), low("x").Devices(2).On("a"), low("y").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"x/worker-0"}},
+		"one large rather than two small":       {[]enginetest.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"z/worker-0"}},
+		"the node where fewer go":               {[]enginetest.Part{four("a"), four("b"), low("w").On("a"), low("x").On("a"), low("y").Devices(2).On("a"), low("z").Devices(4).On("b"), enginetest.Job("new").Devices(4)}, []string{"z/worker-0"}},
+		"the weaker tier":                       {[]enginetest.Part{four("a"), scavenger, low("x").Devices(2).On("a"), low("y").Queue("scraps").Devices(2).Priority(9).On("a"), enginetest.Job("new").Devices(2)}, []string{"y/worker-0"}},
+		"many of a weaker tier rather than one": {[]enginetest.Part{four("a"), scavenger, low("x").Devices(2).On("a"), low("y").Queue("scraps").On("a"), low("z").Queue("scraps").On("a"), enginetest.Job("new").Devices(2)}, []string{"y/worker-0", "z/worker-0"}},
+		"the lower priority":                    {[]enginetest.Part{four("a"), low("x").Devices(2).Priority(2).On("a"), low("y").Devices(2).Priority(1).On("a"), enginetest.Job("new").Devices(2)}, []string{"y/worker-0"}},
+		"the younger":                           {[]enginetest.Part{four("a"), low("x").Devices(2).On("a").Started(5), low("y").Devices(2).On("a").Started(7), enginetest.Job("new").Devices(2)}, []string{"y/worker-0"}},
+		"nobody who is not preemptible":         {[]enginetest.Part{four("a"), enginetest.Job("x").Devices(2).On("a"), low("y").Devices(2).On("a"), enginetest.Job("new").Devices(3)}, nil},
+		"surplus, and not the whole":            {[]enginetest.Part{four("a"), low("x").Gang(4).Min(2).On("a", "a", "a", "a"), enginetest.Job("new").Devices(2)}, []string{"x/worker-0", "x/worker-1"}},
+		"the whole where it must be":            {[]enginetest.Part{four("a"), four("b"), low("x").Gang(2).Devices(2).On("a", "b"), enginetest.Job("new").Devices(4)}, []string{"x/worker-0", "x/worker-1"}},
+		"for a gang, on every node":             {[]enginetest.Part{four("a"), four("b"), low("x").Devices(3).On("a"), low("y").Devices(3).On("b"), enginetest.Job("new").Gang(2).Devices(2)}, []string{"x/worker-0"}},
+		"for a gang of two kinds of node":       {[]enginetest.Part{four("a"), four("b"), low("x").Devices(3).On("a"), low("y").Devices(3).On("b"), enginetest.Job("new").Gang(2).Devices(3)}, []string{"x/worker-0", "y/worker-0"}},
+		"nobody if one of the gang has none":    {[]enginetest.Part{four("a"), four("b"), low("x").Devices(3).On("a"), enginetest.Job("y").Devices(3).On("b"), enginetest.Job("new").Gang(2).Devices(3)}, nil},
+		"nobody for surplus":                    {[]enginetest.Part{four("a"), low("x").Devices(2).On("a"), enginetest.Job("new").Gang(4).Min(2).Devices(1)}, nil},
+		"in one domain, if it must be": {[]enginetest.Part{four("a").Label("rack", "1"), four("b").Label("rack", "1"), four("c").Label("rack", "2"),
+			low("x").Devices(3).On("a"), low("y").On("c"), enginetest.Job("new").Gang(2).Devices(3).Topology(cluster.Topology{Required: "rack"})}, []string{"x/worker-0"}},
+		"whole nodes":        {[]enginetest.Part{four("a"), four("b"), low("x").On("a"), low("y").On("b"), enginetest.Job("new").WholeNodes(2, "8Gi")}, []string{"x/worker-0", "y/worker-0"}},
+		"a part of a device": {[]enginetest.Part{enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A100", "80Gi"), low("x").Share(1, 500).Priority(1).On("a"), low("y").Share(1, 500).On("a"), enginetest.Job("new").Share(1, 400)}, []string{"y/worker-0"}},
+		"cores":              {[]enginetest.Part{four("a"), enginetest.Job("x").CPU(5000, "1Gi").Preemptible().On("a"), enginetest.Job("y").CPU(3000, "1Gi").Preemptible().On("a"), enginetest.Job("new").CPU(3000, "1Gi")}, []string{"x/worker-0"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(tt.parts...)
-			out := run(t, fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt)), s)
+			s := enginetest.State(tt.parts...)
+			out := run(t, enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt)), s)
 			if d := cmp.Diff(tt.want, evicted(out)); d != "" {
 				t.Errorf("evicted (-want +got):\n%s", d)
 			}
@@ -82,14 +82,14 @@ func TestMakeRoomTakesAsLittleAsItCan(t *testing.T) {
 // TestMakeRoomOnLargeClusters: with more nodes and tasks than plans can be
 // compared for, the search goes node by node.
 func TestMakeRoomOnLargeClusters(t *testing.T) {
-	var parts []fixture.Part
+	var parts []enginetest.Part
 	for i := range 100 {
 		n := fmt.Sprintf("n%02d", i)
 		parts = append(parts, four(n), low(fmt.Sprintf("a%02d", i)).Devices(2).On(n), low(fmt.Sprintf("b%02d", i)).Devices(2).Priority(int32(i%7)).On(n))
 	}
-	parts = append(parts, fixture.Job("new").Gang(10).Devices(4))
-	s := fixture.State(parts...)
-	out := run(t, fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt)), s)
+	parts = append(parts, enginetest.Job("new").Gang(10).Devices(4))
+	s := enginetest.State(parts...)
+	out := run(t, enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt)), s)
 	if got := len(evicted(out)); got != 20 || !s.Job("job/new").Stands() {
 		t.Errorf("%d had to go, want 20; it stands: %t", got, s.Job("job/new").Stands())
 	}
@@ -101,8 +101,8 @@ func TestMakeRoomOnLargeClusters(t *testing.T) {
 }
 
 func TestMovedTasksLand(t *testing.T) {
-	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Move))
-	s := fixture.State(four("a"), four("b"), low("x").Devices(1).On("a"), low("y").Devices(2).On("b"), fixture.Job("new").Devices(4))
+	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Move))
+	s := enginetest.State(four("a"), four("b"), low("x").Devices(1).On("a"), low("y").Devices(2).On("b"), enginetest.Job("new").Devices(4))
 	out := run(t, e, s)
 	if d := cmp.Diff([]string{"x/worker-0"}, evicted(out)); d != "" {
 		t.Fatalf("moved (-want +got):\n%s", d)
@@ -115,7 +115,7 @@ func TestMovedTasksLand(t *testing.T) {
 		t.Fatalf("it is %s, its landing %v", x.Status, x.Landing())
 	}
 	// Nobody else gets the room that it was promised.
-	apply(t, s, jobPut(fixture.Job("late").Devices(2)))
+	apply(t, s, jobPut(enginetest.Job("late").Devices(2)))
 	if out := run(t, e, s); len(out.Decisions) != 0 {
 		t.Errorf("decided %v", out.Decisions)
 	}
@@ -129,9 +129,9 @@ func TestMovedTasksLand(t *testing.T) {
 }
 
 func TestNothingMovesUnlessAllLand(t *testing.T) {
-	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Move))
+	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Move))
 	// Two of x would have to leave a, and b has room for one of them.
-	s := fixture.State(four("a"), four("b"), low("x").On("a"), low("z").On("a"), fixture.Job("y").Devices(3).On("b"), fixture.Job("new").Devices(4))
+	s := enginetest.State(four("a"), four("b"), low("x").On("a"), low("z").On("a"), enginetest.Job("y").Devices(3).On("b"), enginetest.Job("new").Devices(4))
 	if out := run(t, e, s); len(out.Decisions) != 0 {
 		t.Errorf("decided %v", out.Decisions)
 	}
@@ -139,8 +139,8 @@ func TestNothingMovesUnlessAllLand(t *testing.T) {
 
 // TestLandingThatIsLost: what was to come has nowhere to go, and is pending once it has left.
 func TestLandingThatIsLost(t *testing.T) {
-	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Move))
-	s := fixture.State(four("a"), four("b"), low("x").On("a"), low("y").Devices(2).On("b"), fixture.Job("new").Devices(4))
+	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Move))
+	s := enginetest.State(four("a"), four("b"), low("x").On("a"), low("y").Devices(2).On("b"), enginetest.Job("new").Devices(4))
 	run(t, e, s)
 	x := s.Job("job/x").Tasks()[0]
 	if err := explain.LoseNode(s, "b"); err != nil {
@@ -156,8 +156,8 @@ func TestLandingThatIsLost(t *testing.T) {
 }
 
 func TestNobodyGoesTwiceForTheSameJob(t *testing.T) {
-	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt))
-	s := fixture.State(four("a"), low("x").Devices(4).On("a"), fixture.Job("new").Devices(4).Preemptible())
+	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))
+	s := enginetest.State(four("a"), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4).Preemptible())
 	run(t, e, s)
 	if d := cmp.Diff([]string{"job/x"}, s.Job("job/new").Displaced); d != "" {
 		t.Fatal(d)
@@ -181,8 +181,8 @@ func TestObjectionsAreTold(t *testing.T) {
 			}
 		})
 	}}
-	s := fixture.State(four("a"), low("dear").Devices(3).On("a"), low("x").On("a"), fixture.Job("new").Devices(2))
-	out := run(t, fixture.Engine(fit(), fixture.Consent(), never, roomMaker(engine.Preempt)), s)
+	s := enginetest.State(four("a"), low("dear").Devices(3).On("a"), low("x").On("a"), enginetest.Job("new").Devices(2))
+	out := run(t, enginetest.Engine(fit(), enginetest.Consent(), never, roomMaker(engine.Preempt)), s)
 	want := []engine.Sparing{{Purpose: engine.Preempt, Protection: []engine.Protection{{Spared: engine.Spared{Plugin: "Never", Reason: "TooDear"}, Count: 1, Jobs: []string{"job/dear"}}}}}
 	if len(out.Refusals) != 1 {
 		t.Fatalf("refusals %v", out.Refusals)
@@ -198,8 +198,8 @@ func TestObjectionsAreTold(t *testing.T) {
 // TestHoldsExpire: room is not held for ever. A victim that has not left by then is
 // overdue, and nothing is reserved on its room any more.
 func TestHoldsExpire(t *testing.T) {
-	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt))
-	s := fixture.State(four("a"), low("x").Devices(4).On("a"), fixture.Job("new").Devices(4))
+	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))
+	s := enginetest.State(four("a"), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4))
 	at := func(now int64) {
 		ssn := e.Open(s, engine.Options{Now: now, Hold: 60})
 		if _, err := ssn.Run(); err != nil {
@@ -225,8 +225,8 @@ func TestHoldsExpire(t *testing.T) {
 // TestOverdueIsOneDecision: a task becomes overdue and what is reserved on its room is
 // withdrawn in one record, so that no part of the log has the room held and reserved.
 func TestOverdueIsOneDecision(t *testing.T) {
-	e := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt))
-	s := fixture.State(four("a"), low("x").Devices(4).On("a"), fixture.Job("new").Devices(4))
+	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))
+	s := enginetest.State(four("a"), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4))
 	at := func(now int64) []cluster.Change {
 		ssn := e.Open(s, engine.Options{Now: now, Hold: 60, Record: true})
 		defer ssn.Close()
@@ -237,7 +237,7 @@ func TestOverdueIsOneDecision(t *testing.T) {
 		return out.Changes
 	}
 	at(100)
-	apply(t, s, cluster.JobGone{Job: "job/new"}, cluster.JobPut{Job: *fixture.Job("next").Devices(4).Build()})
+	apply(t, s, cluster.JobGone{Job: "job/new"}, cluster.JobPut{Job: *enginetest.Job("next").Devices(4).Build()})
 	at(150)
 	next := s.Job("job/next").Tasks()[0]
 	if next.Status != cluster.Nominated {

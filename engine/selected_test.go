@@ -4,18 +4,18 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestGangThatSelects: the device that one of a gang selects is left to it.
 func TestGangThatSelects(t *testing.T) {
-	s := fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(2, "A", "80Gi"))
-	j := fixture.Job("g").Gang(2).Min(2).Devices(1).Build()
+	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A", "80Gi"))
+	j := enginetest.Job("g").Gang(2).Min(2).Devices(1).Build()
 	second := *j.Tasks()[1].Shape
 	second.Need.Selected = []cluster.DeviceID{s.Node("a").Devices[0].ID}
 	j.Alternatives[0].Tasks[1].Shape = &second
 	add(t, s, j)
-	out := run(t, fixture.Engine(fit()), s)
+	out := run(t, enginetest.Engine(fit()), s)
 	if len(out.Decisions) != 2 || s.Job("job/g").Tasks()[1].Claims[0].Device != 0 {
 		t.Errorf("%+v", out.Refusals)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestOrderOfQueuesAndJobs(t *testing.T) {
@@ -24,10 +24,10 @@ func TestOrderOfQueuesAndJobs(t *testing.T) {
 		})
 	}}
 	s := with(twoNodes(),
-		fixture.Queue("low").Priority(1), fixture.Queue("high").Priority(2),
-		fixture.Job("d"), fixture.Job("c").Queue("low"), fixture.Job("a").Queue("high"), fixture.Job("b").Queue("high").Priority(9),
+		enginetest.Queue("low").Priority(1), enginetest.Queue("high").Priority(2),
+		enginetest.Job("d"), enginetest.Job("c").Queue("low"), enginetest.Job("a").Queue("high"), enginetest.Job("b").Queue("high").Priority(9),
 	)
-	run(t, fixture.Engine(orders, fit()), s)
+	run(t, enginetest.Engine(orders, fit()), s)
 	if diff := cmp.Diff([]string{"job/b", "job/a", "job/c", "job/d"}, asked); diff != "" {
 		t.Error(diff)
 	}
@@ -37,8 +37,8 @@ func TestTaskOrder(t *testing.T) {
 	backwards := &policy{name: "Backwards", open: func(s *engine.Session) {
 		s.Hooks.AddTaskOrder(func(l, r *cluster.Task) int { return r.Index - l.Index })
 	}}
-	s := with(twoNodes(), fixture.Job("j").Gang(3).Devices(1))
-	out := run(t, fixture.Engine(backwards, fit()), s)
+	s := with(twoNodes(), enginetest.Job("j").Gang(3).Devices(1))
+	out := run(t, enginetest.Engine(backwards, fit()), s)
 	want := map[string]string{"job/j/worker-2": "a", "job/j/worker-1": "a", "job/j/worker-0": "b"}
 	if diff := cmp.Diff(want, where(out)); diff != "" {
 		t.Error(diff)
@@ -57,7 +57,7 @@ func TestScoresAreWeightedAndAdded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ssn := e.Open(with(twoNodes(), fixture.Job("j")), engine.Options{Explain: true})
+	ssn := e.Open(with(twoNodes(), enginetest.Job("j")), engine.Options{Explain: true})
 	out, err := ssn.Run()
 	if err != nil {
 		t.Fatal(err)
@@ -79,8 +79,8 @@ func TestScoresAreWeightedAndAdded(t *testing.T) {
 }
 
 func TestTiesGoToTheLowestName(t *testing.T) {
-	s := fixture.State(fixture.Node("b").CPU(8, "1Gi"), fixture.Node("c").CPU(8, "1Gi"), fixture.Node("a").CPU(8, "1Gi"), fixture.Job("j"))
-	if diff := cmp.Diff(map[string]string{"job/j/worker-0": "a"}, where(run(t, fixture.Engine(fit()), s))); diff != "" {
+	s := enginetest.State(enginetest.Node("b").CPU(8, "1Gi"), enginetest.Node("c").CPU(8, "1Gi"), enginetest.Node("a").CPU(8, "1Gi"), enginetest.Job("j"))
+	if diff := cmp.Diff(map[string]string{"job/j/worker-0": "a"}, where(run(t, enginetest.Engine(fit()), s))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -102,8 +102,8 @@ func TestBrokenScoresVoidTheSession(t *testing.T) {
 		for _, v := range []float64{math.NaN(), -0.1, 100.1, math.Inf(1)} {
 			for _, search := range []engine.Search{engine.Indexed, engine.Scan} {
 				broken := &policy{name: "Broken", open: func(s *engine.Session) { add(s, v) }}
-				s := with(twoNodes(), fixture.Job("j").Devices(1))
-				out, err := fixture.Engine(fit(), broken).Open(s, engine.Options{Search: search}).Run()
+				s := with(twoNodes(), enginetest.Job("j").Devices(1))
+				out, err := enginetest.Engine(fit(), broken).Open(s, engine.Options{Search: search}).Run()
 				if err == nil || !strings.Contains(err.Error(), "plugin Broken: a score of") {
 					t.Errorf("%s %v: %v", name, v, err)
 				}
@@ -117,8 +117,8 @@ func TestBrokenScoresVoidTheSession(t *testing.T) {
 
 // TestCapacityMustBeChecked: without a filter that knows capacity nothing is booked twice; the session says what is wrong.
 func TestCapacityMustBeChecked(t *testing.T) {
-	for name, job := range map[string]*fixture.JobBuilder{"devices": fixture.Job("j").Devices(3), "cores": fixture.Job("j").CPU(9000, "1Gi")} {
-		_, err := fixture.Engine().Open(with(twoNodes(), job), engine.Options{}).Run()
+	for name, job := range map[string]*enginetest.JobBuilder{"devices": enginetest.Job("j").Devices(3), "cores": enginetest.Job("j").CPU(9000, "1Gi")} {
+		_, err := enginetest.Engine().Open(with(twoNodes(), job), engine.Options{}).Run()
 		if err == nil || !strings.Contains(err.Error(), "a plugin that rejects nodes without room is missing") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -140,9 +140,9 @@ func TestTaskFormHooksAreExact(t *testing.T) {
 				return nil
 			})
 	}}
-	s := fixture.State(fixture.Node("a").CPU(9, "1Gi"), fixture.Node("b").CPU(9, "1Gi"), fixture.Node("c").CPU(9, "1Gi"),
-		fixture.Job("j"), fixture.Job("k"), fixture.Job("l"))
-	e := fixture.Engine(fit(), prefer("Prefer", map[string]float64{"a": 50, "b": 30, "c": 20}), turn)
+	s := enginetest.State(enginetest.Node("a").CPU(9, "1Gi"), enginetest.Node("b").CPU(9, "1Gi"), enginetest.Node("c").CPU(9, "1Gi"),
+		enginetest.Job("j"), enginetest.Job("k"), enginetest.Job("l"))
+	e := enginetest.Engine(fit(), prefer("Prefer", map[string]float64{"a": 50, "b": 30, "c": 20}), turn)
 	want := map[string]string{"job/j/worker-0": "c", "job/k/worker-0": "b", "job/l/worker-0": "a"}
 	if diff := cmp.Diff(want, where(run(t, e, s))); diff != "" {
 		t.Error(diff)
@@ -153,7 +153,7 @@ func TestDeviceOrderDecidesDevices(t *testing.T) {
 	last := &policy{name: "Last", open: func(s *engine.Session) {
 		s.Hooks.AddDeviceScore(func(_ *cluster.Shape, _ *cluster.Node, d *cluster.Device) float64 { return float64(d.Index) })
 	}}
-	out := run(t, fixture.Engine(fit(), last), with(twoNodes(), fixture.Job("j").Devices(1)))
+	out := run(t, enginetest.Engine(fit(), last), with(twoNodes(), enginetest.Job("j").Devices(1)))
 	if diff := cmp.Diff([]cluster.Claim{{Device: 1, Milli: 1000, Memory: 80 << 30}}, out.Decisions[0].Claims); diff != "" {
 		t.Error(diff)
 	}
@@ -168,8 +168,8 @@ func TestEventsAndHandlers(t *testing.T) {
 			DeallocateFunc: func(e *engine.Event) { held[e.Job.ID]-- },
 		})
 	}, close: func(*engine.Session) { closed = true }}
-	s := with(twoNodes(), fixture.Job("fits").Gang(2).Devices(1), fixture.Job("half").Gang(2).Devices(2))
-	out := run(t, fixture.Engine(fit(), tracker), s)
+	s := with(twoNodes(), enginetest.Job("fits").Gang(2).Devices(1), enginetest.Job("half").Gang(2).Devices(2))
+	out := run(t, enginetest.Engine(fit(), tracker), s)
 	if diff := cmp.Diff(map[string]int{"job/fits": 2, "job/half": 0}, held); diff != "" {
 		t.Errorf("a rolled back gang is still counted: %s", diff)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // evictor evicts whatever is preemptible, until the job fits.
@@ -33,10 +33,10 @@ func evictor() *policy {
 
 func TestAdaptersMakeRoom(t *testing.T) {
 	s := with(twoNodes(),
-		fixture.Job("cheap").Gang(2).Devices(1).Preemptible().On("a", "b"), fixture.Job("dear").Devices(1).On("b"),
-		fixture.Job("new").Devices(2), fixture.Job("never").Gang(2).Devices(2),
+		enginetest.Job("cheap").Gang(2).Devices(1).Preemptible().On("a", "b"), enginetest.Job("dear").Devices(1).On("b"),
+		enginetest.Job("new").Devices(2), enginetest.Job("never").Gang(2).Devices(2),
 	)
-	e := fixture.Engine(fit(), evictor())
+	e := enginetest.Engine(fit(), evictor())
 	out := run(t, e, s)
 	var got []string
 	for _, d := range out.Decisions {
@@ -66,8 +66,8 @@ func TestAdaptersMakeRoom(t *testing.T) {
 }
 
 func TestRollbackToACheckpoint(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("x").Devices(1).On("a"), fixture.Job("j").Gang(2).Devices(1))
-	ssn := fixture.Engine(fit()).Open(s, engine.Options{})
+	s := with(twoNodes(), enginetest.Job("x").Devices(1).On("a"), enginetest.Job("j").Gang(2).Devices(1))
+	ssn := enginetest.Engine(fit()).Open(s, engine.Options{})
 	stmt := ssn.Begin()
 	x, j := s.Job("job/x").Tasks()[0], s.Job("job/j")
 	if err := stmt.Evict(x, "job/j", "Test"); err != nil {
@@ -103,8 +103,8 @@ func TestRollbackToACheckpoint(t *testing.T) {
 }
 
 func TestUnboundNominationRollsBack(t *testing.T) {
-	s := with(twoNodes(), fixture.Job("old").Devices(2).On("a"), fixture.Job("new").Devices(2))
-	ssn := fixture.Engine(fit()).Open(s, engine.Options{})
+	s := with(twoNodes(), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("new").Devices(2))
+	ssn := enginetest.Engine(fit()).Open(s, engine.Options{})
 	stmt := ssn.Begin()
 	old, fresh := s.Job("job/old").Tasks()[0], s.Job("job/new").Tasks()[0]
 	if err := stmt.Evict(old, "", "Test"); err != nil {
@@ -129,12 +129,12 @@ func TestUnboundNominationRollsBack(t *testing.T) {
 // The ID of job/ml/worker-0-b sorts between the tasks of job/ml. Both gangs are
 // bound all the same once their room is free.
 func TestInterleavedGangsAreBound(t *testing.T) {
-	s := fixture.State(
-		fixture.Node("a").CPU(8, "32Gi").GPUs(4, "L4", "24Gi"),
-		fixture.Job("old").Devices(4).On("a"),
-		fixture.Job("ml").Gang(2).Devices(1), fixture.Job("ml/worker-0-b").Gang(2).Devices(1),
+	s := enginetest.State(
+		enginetest.Node("a").CPU(8, "32Gi").GPUs(4, "L4", "24Gi"),
+		enginetest.Job("old").Devices(4).On("a"),
+		enginetest.Job("ml").Gang(2).Devices(1), enginetest.Job("ml/worker-0-b").Gang(2).Devices(1),
 	)
-	ssn := fixture.Engine(fit()).Open(s, engine.Options{})
+	ssn := enginetest.Engine(fit()).Open(s, engine.Options{})
 	stmt := ssn.Begin()
 	old := s.Job("job/old").Tasks()[0]
 	if err := stmt.Evict(old, "", "Test"); err != nil {
@@ -151,7 +151,7 @@ func TestInterleavedGangsAreBound(t *testing.T) {
 		"job/ml/worker-0": "a", "job/ml/worker-1": "a",
 		"job/ml/worker-0-b/worker-0": "a", "job/ml/worker-0-b/worker-1": "a",
 	}
-	if d := cmp.Diff(want, where(run(t, fixture.Engine(fit()), s))); d != "" {
+	if d := cmp.Diff(want, where(run(t, enginetest.Engine(fit()), s))); d != "" {
 		t.Errorf("bound (-want +got):\n%s", d)
 	}
 }

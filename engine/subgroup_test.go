@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // team is a subgroup of equal tasks to be built.
@@ -99,7 +99,7 @@ func TestSubgroupsHaveTheirMinimumFirst(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			out := run(t, fixture.Engine(leaders(), fit()), add(t, with(twoNodes()), tt.job))
+			out := run(t, enginetest.Engine(leaders(), fit()), add(t, with(twoNodes()), tt.job))
 			if diff := cmp.Diff(tt.want, names(out)); diff != "" {
 				t.Error(diff)
 			}
@@ -118,16 +118,16 @@ func TestRefusalNamesTheSubgroupThatIsShort(t *testing.T) {
 		Permanent     bool
 	}
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  verdict
 	}{
 		// The leader takes one of four devices: there is room for one worker.
 		"never":   {twoNodes(), verdict{"worker", 1, 2, "NoDevices", true}},
-		"not now": {append(twoNodes(), fixture.Node("c").GPUs(2, "A100", "80Gi"), fixture.Job("x").Devices(2).On("c")), verdict{"worker", 1, 2, "NoDevices", false}},
+		"not now": {append(twoNodes(), enginetest.Node("c").GPUs(2, "A100", "80Gi"), enginetest.Job("x").Devices(2).On("c")), verdict{"worker", 1, 2, "NoDevices", false}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			out := run(t, fixture.Engine(leaders(), fit()), add(t, fixture.State(tt.parts...), job()))
+			out := run(t, enginetest.Engine(leaders(), fit()), add(t, enginetest.State(tt.parts...), job()))
 			if len(out.Decisions) != 0 || len(out.Refusals) != 1 {
 				t.Fatalf("%v %v", out.Decisions, out.Refusals)
 			}
@@ -143,8 +143,8 @@ func TestRefusalNamesTheSubgroupThatIsShort(t *testing.T) {
 // TestSubgroupThatCanNeverBe: its own minimum is beyond the cluster, though the job's is not.
 func TestSubgroupThatCanNeverBe(t *testing.T) {
 	j := teams(1, cluster.Topology{}, team{name: "a", tasks: 3, devices: 1}, team{name: "b", tasks: 3, least: 3, devices: 2})
-	s := add(t, with(twoNodes(), fixture.Job("x").Devices(1).On("a")), j)
-	if r := run(t, fixture.Engine(fit()), s).Refusals[0]; !r.Permanent || r.Attempts[0].Subgroup != "b" {
+	s := add(t, with(twoNodes(), enginetest.Job("x").Devices(1).On("a")), j)
+	if r := run(t, enginetest.Engine(fit()), s).Refusals[0]; !r.Permanent || r.Attempts[0].Subgroup != "b" {
 		t.Errorf("permanent %v, short of %q", r.Permanent, r.Attempts[0].Subgroup)
 	}
 }
@@ -152,8 +152,8 @@ func TestSubgroupThatCanNeverBe(t *testing.T) {
 // TestSubgroupIsFilledUpLater: surplus follows when there is room, subgroup by subgroup.
 func TestSubgroupIsFilledUpLater(t *testing.T) {
 	j := teams(2, cluster.Topology{}, team{name: "a", tasks: 2, least: 1, devices: 1}, team{name: "b", tasks: 2, least: 1, devices: 1})
-	s := add(t, with(twoNodes(), fixture.Job("x").Devices(2).On("b")), j)
-	e := fixture.Engine(fit())
+	s := add(t, with(twoNodes(), enginetest.Job("x").Devices(2).On("b")), j)
+	e := enginetest.Engine(fit())
 	if diff := cmp.Diff([]string{"a-0", "b-0"}, names(run(t, e, s))); diff != "" {
 		t.Error(diff)
 	}

@@ -1,6 +1,6 @@
 package engine
 
-import "github.com/berth-project/berth/heap"
+import "github.com/berth-project/berth/internal/heap"
 
 // newTimers is an empty heap of buckets that are tried again at some time, soonest first.
 func newTimers() heap.Heap[*bucket] {

@@ -10,15 +10,15 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // racks makes racks of so many nodes, with two devices each: r1-01, r1-02, r2-01 and so on.
-func racks(sizes ...int) []fixture.Part {
-	var parts []fixture.Part
+func racks(sizes ...int) []enginetest.Part {
+	var parts []enginetest.Part
 	for r, size := range sizes {
 		for i := range size {
-			parts = append(parts, fixture.Node(fmt.Sprintf("r%d-%02d", r+1, i+1)).CPU(8, "64Gi").GPUs(2, "A100", "80Gi").
+			parts = append(parts, enginetest.Node(fmt.Sprintf("r%d-%02d", r+1, i+1)).CPU(8, "64Gi").GPUs(2, "A100", "80Gi").
 				Label("rack", fmt.Sprintf("r%d", r+1)).Label("link", fmt.Sprintf("r%d-l%d", r+1, i/2)))
 		}
 	}
@@ -44,7 +44,7 @@ func TestTopology(t *testing.T) {
 	inOne := cluster.Topology{Required: "rack"}
 	near := cluster.Topology{Preferred: []string{"rack"}}
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		job   *cluster.Job
 		level string
 		want  map[string]int
@@ -53,7 +53,7 @@ func TestTopology(t *testing.T) {
 			racks(4, 2, 3), gangOf(2, 2, 2, inOne), "rack", map[string]int{"r2": 2},
 		},
 		"required: what others hold does not count": {
-			append(racks(4, 2, 3), fixture.Job("x").Devices(1).On("r2-01")), gangOf(2, 2, 2, inOne), "rack", map[string]int{"r3": 2},
+			append(racks(4, 2, 3), enginetest.Job("x").Devices(1).On("r2-01")), gangOf(2, 2, 2, inOne), "rack", map[string]int{"r3": 2},
 		},
 		"required: all of an elastic gang before its minimum": {
 			racks(2, 3, 1), gangOf(3, 1, 2, inOne), "rack", map[string]int{"r2": 3},
@@ -62,7 +62,7 @@ func TestTopology(t *testing.T) {
 			racks(2, 3, 1), gangOf(5, 1, 2, inOne), "rack", map[string]int{"r2": 3},
 		},
 		"required: nodes without the label are in no domain": {
-			[]fixture.Part{fixture.Node("a").GPUs(4, "A", "8Gi"), fixture.Node("b").GPUs(2, "A", "8Gi").Label("rack", "r9")},
+			[]enginetest.Part{enginetest.Node("a").GPUs(4, "A", "8Gi"), enginetest.Node("b").GPUs(2, "A", "8Gi").Label("rack", "r9")},
 			gangOf(2, 2, 1, inOne), "rack", map[string]int{"r9": 2},
 		},
 		"preferred: one domain, the tightest": {
@@ -75,7 +75,7 @@ func TestTopology(t *testing.T) {
 			racks(4, 1, 3), gangOf(5, 5, 2, near), "rack", map[string]int{"r1": 4, "r2": 1},
 		},
 		"preferred: never a reason to refuse": {
-			append(racks(1), fixture.Node("a").GPUs(2, "A", "8Gi")), gangOf(2, 2, 2, near), "rack", map[string]int{"r1": 1, "": 1},
+			append(racks(1), enginetest.Node("a").GPUs(2, "A", "8Gi")), gangOf(2, 2, 2, near), "rack", map[string]int{"r1": 1, "": 1},
 		},
 		"preferred: the narrowest level that holds it": {
 			racks(4, 4), gangOf(2, 2, 2, cluster.Topology{Preferred: []string{"link", "rack"}}), "link", map[string]int{"r1-l0": 2},
@@ -97,8 +97,8 @@ func TestTopology(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := add(t, fixture.State(tt.parts...), tt.job)
-			out := run(t, fixture.Engine(fit()), s)
+			s := add(t, enginetest.State(tt.parts...), tt.job)
+			out := run(t, enginetest.Engine(fit()), s)
 			if diff := cmp.Diff(tt.want, spread(s, tt.level)); diff != "" {
 				t.Errorf("%s%v", diff, out.Refusals)
 			}
@@ -109,10 +109,10 @@ func TestTopology(t *testing.T) {
 // TestRunningTasksPinTheDomain: the rest joins them, though another rack has more room.
 func TestRunningTasksPinTheDomain(t *testing.T) {
 	for name, topology := range map[string]cluster.Topology{"required": {Required: "rack"}, "preferred": {Preferred: []string{"rack"}}} {
-		s := add(t, fixture.State(racks(4, 3)...), gangOf(3, 3, 2, topology))
+		s := add(t, enginetest.State(racks(4, 3)...), gangOf(3, 3, 2, topology))
 		first := s.Job("job/t").Tasks()[0]
 		apply(t, s, runsOn(first, s.Node("r1-03")))
-		run(t, fixture.Engine(fit()), s)
+		run(t, enginetest.Engine(fit()), s)
 		if diff := cmp.Diff(map[string]int{"r1": 3}, spread(s, "rack")); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -122,20 +122,20 @@ func TestRunningTasksPinTheDomain(t *testing.T) {
 // TestTwoWholeRacks: 64 nodes on racks of 32 take two whole racks where two are free.
 func TestTwoWholeRacks(t *testing.T) {
 	parts := racks(32, 32, 32, 32)
-	parts = append(parts, fixture.Job("x").Gang(2).Devices(1).On("r1-07", "r3-01"))
+	parts = append(parts, enginetest.Job("x").Gang(2).Devices(1).On("r1-07", "r3-01"))
 	for name, topology := range map[string]cluster.Topology{"preferred": {Preferred: []string{"rack"}}, "with links": {Preferred: []string{"link", "rack"}}} {
-		s := add(t, fixture.State(parts...), gangOf(64, 64, 2, topology))
-		run(t, fixture.Engine(fit()), s)
+		s := add(t, enginetest.State(parts...), gangOf(64, 64, 2, topology))
+		run(t, enginetest.Engine(fit()), s)
 		if diff := cmp.Diff(map[string]int{"r2": 32, "r4": 32}, spread(s, "rack")); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	s := add(t, fixture.State(parts...), func() *cluster.Job {
-		j := fixture.Job("t").WholeNodes(64, "8Gi").Build()
+	s := add(t, enginetest.State(parts...), func() *cluster.Job {
+		j := enginetest.Job("t").WholeNodes(64, "8Gi").Build()
 		j.Alternatives[0].Topology = cluster.Topology{Preferred: []string{"rack"}}
 		return j
 	}())
-	run(t, fixture.Engine(fit(), groups()), s)
+	run(t, enginetest.Engine(fit(), groups()), s)
 	if diff := cmp.Diff(map[string]int{"r2": 32, "r4": 32}, spread(s, "rack")); diff != "" {
 		t.Errorf("whole nodes: %s", diff)
 	}
@@ -151,7 +151,7 @@ func TestNoDomainFits(t *testing.T) {
 	}
 	inOne := cluster.Topology{Required: "rack"}
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		job   *cluster.Job
 		want  verdict
 	}{
@@ -160,7 +160,7 @@ func TestNoDomainFits(t *testing.T) {
 			verdict{engine.NoDomainFits, true, "", 6, 8, []engine.DomainMiss{{Value: "r2", Nodes: 3, Fits: 6, Lacks: 1}, {Value: "r1", Nodes: 2, Fits: 4, Lacks: 2}}},
 		},
 		"one would be, were it empty": {
-			append(racks(2, 3), fixture.Job("x").Devices(1).On("r2-01")), gangOf(3, 3, 2, inOne),
+			append(racks(2, 3), enginetest.Job("x").Devices(1).On("r2-01")), gangOf(3, 3, 2, inOne),
 			verdict{engine.NoDomainFits, false, "", 2, 3, []engine.DomainMiss{{Value: "r1", Nodes: 2, Fits: 2, Lacks: 1}, {Value: "r2", Nodes: 3, Fits: 2, Lacks: 1}}},
 		},
 		"no node has the label": {
@@ -176,8 +176,8 @@ func TestNoDomainFits(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := add(t, fixture.State(tt.parts...), tt.job)
-			out := run(t, fixture.Engine(fit()), s)
+			s := add(t, enginetest.State(tt.parts...), tt.job)
+			out := run(t, enginetest.Engine(fit()), s)
 			if len(out.Refusals) != 1 || len(out.Decisions) > 0 {
 				t.Fatalf("%v, %v", where(out), out.Refusals)
 			}
@@ -192,8 +192,8 @@ func TestNoDomainFits(t *testing.T) {
 
 // TestRefusalKeepsTenDomains: the best of many.
 func TestRefusalKeepsTenDomains(t *testing.T) {
-	s := add(t, fixture.State(racks(slices.Repeat([]int{1}, 12)...)...), gangOf(2, 2, 2, cluster.Topology{Required: "rack"}))
-	if a := run(t, fixture.Engine(fit()), s).Refusals[0].Attempts[0]; len(a.Domains) != 10 || a.Domains[0].Value != "r1" {
+	s := add(t, enginetest.State(racks(slices.Repeat([]int{1}, 12)...)...), gangOf(2, 2, 2, cluster.Topology{Required: "rack"}))
+	if a := run(t, enginetest.Engine(fit()), s).Refusals[0].Attempts[0]; len(a.Domains) != 10 || a.Domains[0].Value != "r1" {
 		t.Errorf("%+v", a.Domains)
 	}
 }
@@ -202,8 +202,8 @@ func TestRefusalKeepsTenDomains(t *testing.T) {
 func TestSearchesAgreeOnTopology(t *testing.T) {
 	var first map[string]string
 	for _, search := range []engine.Search{engine.Indexed, engine.Scan, engine.Twin} {
-		s := add(t, fixture.State(append(racks(4, 3, 5), fixture.Job("x").Gang(2).Devices(1).On("r1-01", "r3-02"))...), gangOf(9, 5, 2, cluster.Topology{Preferred: []string{"link", "rack"}}))
-		out, err := fixture.Engine(fit(), prefer("P", map[string]float64{"r3-04": 9, "r2-02": 5})).Open(s, engine.Options{Search: search}).Run()
+		s := add(t, enginetest.State(append(racks(4, 3, 5), enginetest.Job("x").Gang(2).Devices(1).On("r1-01", "r3-02"))...), gangOf(9, 5, 2, cluster.Topology{Preferred: []string{"link", "rack"}}))
+		out, err := enginetest.Engine(fit(), prefer("P", map[string]float64{"r3-04": 9, "r2-02": 5})).Open(s, engine.Options{Search: search}).Run()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,11 +218,11 @@ func TestSearchesAgreeOnTopology(t *testing.T) {
 // TestSurplusWithoutADomain: a job that stands where no domain is keeps what it
 // has, and nobody joins it.
 func TestSurplusWithoutADomain(t *testing.T) {
-	s := add(t, fixture.State(append(racks(2), fixture.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"))...),
+	s := add(t, enginetest.State(append(racks(2), enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"))...),
 		teams(1, cluster.Topology{Required: "rack"}, team{tasks: 2, devices: 1}, team{name: "b", tasks: 1, devices: 1, topology: cluster.Topology{Preferred: []string{"rack"}}}))
 	first := s.Job("job/t").Tasks()[0]
 	apply(t, s, runsOn(first, s.Node("a")))
-	out := run(t, fixture.Engine(fit()), s)
+	out := run(t, enginetest.Engine(fit()), s)
 	if r := out.Refusals[0]; len(out.Decisions) != 0 || !r.Surplus || r.Reason != engine.NoDomainFits {
 		t.Errorf("%v %+v", where(out), r)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // usesLess puts the queue first that uses fewer devices, then the one with more priority.
@@ -28,7 +28,7 @@ func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		build := func() (*cluster.State, *[]string, *policy) {
 			var asked []string
-			return fixture.State(fixture.Node("a").CPU(64, "512Gi").GPUs(8, "L4", "24Gi"), fixture.Node("b").CPU(64, "512Gi").GPUs(8, "L4", "24Gi")), &asked,
+			return enginetest.State(enginetest.Node("a").CPU(64, "512Gi").GPUs(8, "L4", "24Gi"), enginetest.Node("b").CPU(64, "512Gi").GPUs(8, "L4", "24Gi")), &asked,
 				&policy{name: "Asked", open: func(s *engine.Session) {
 					s.Hooks.AddPreFilter(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
 						asked = append(asked, j.ID)
@@ -80,7 +80,7 @@ func TestTurns(t *testing.T) {
 				return strings.Compare(a.Name, b.Name)
 			})
 		}}
-		for state, e := range map[*cluster.State]*engine.Engine{heaps: fixture.Engine(siblings, hears, fit()), linear: fixture.Engine(leavesOnly, listens, fit())} {
+		for state, e := range map[*cluster.State]*engine.Engine{heaps: enginetest.Engine(siblings, hears, fit()), linear: enginetest.Engine(leavesOnly, listens, fit())} {
 			if _, err := e.Open(state, engine.Options{Search: engine.Twin}).Run(); err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestTurnsWithJobs(t *testing.T) {
 		})
 	}}
 	rapid.Check(t, func(t *rapid.T) {
-		state := fixture.State(fixture.Node("a").CPU(64, "512Gi").GPUs(8, "L4", "24Gi"), fixture.Node("b").CPU(64, "512Gi").GPUs(2, "L4", "24Gi"))
+		state := enginetest.State(enginetest.Node("a").CPU(64, "512Gi").GPUs(8, "L4", "24Gi"), enginetest.Node("b").CPU(64, "512Gi").GPUs(2, "L4", "24Gi"))
 		put := func(c cluster.Change) {
 			if err := state.Apply(c); err != nil {
 				t.Fatal(err)
@@ -153,7 +153,7 @@ func TestTurnsWithJobs(t *testing.T) {
 		oldest := &policy{name: "Oldest", open: func(s *engine.Session) {
 			s.Hooks.AddJobOrder(func(l, r *cluster.Job) int { return int(l.Created - r.Created) })
 		}}
-		remembers := fixture.Engine(siblings, oldest, fit())
+		remembers := enginetest.Engine(siblings, oldest, fit())
 		search := rapid.SampledFrom([]engine.Search{engine.Indexed, engine.Twin}).Draw(t, "search") // by election, and without
 		for range 6 {
 			arrive()
@@ -162,7 +162,7 @@ func TestTurnsWithJobs(t *testing.T) {
 					put(cluster.JobGone{Job: j.ID})
 				}
 			}
-			all := session(fixture.Engine(siblings, oldest, fit()), state.Clone(), engine.Options{Search: engine.Twin})
+			all := session(enginetest.Engine(siblings, oldest, fit()), state.Clone(), engine.Options{Search: engine.Twin})
 			if diff := cmp.Diff(all, session(remembers, state, engine.Options{Search: search, Patient: true})); diff != "" {
 				t.Fatalf("a session that remembers decides otherwise (-all +patient):\n%s", diff)
 			}

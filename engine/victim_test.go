@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestVictimsNeedEveryonesConsent(t *testing.T) {
@@ -27,8 +27,8 @@ func TestVictimsNeedEveryonesConsent(t *testing.T) {
 	nobody := &policy{name: "Nobody", open: func(s *engine.Session) {
 		s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil })
 	}}
-	state := with(twoNodes(), fixture.Job("new"), fixture.Job("x").On("a"), fixture.Job("y").On("a"), fixture.Job("z").On("a"))
-	s := fixture.Engine(spare("One", "job/x"), spare("Two", "job/y"), nobody).Open(state, engine.Options{})
+	state := with(twoNodes(), enginetest.Job("new"), enginetest.Job("x").On("a"), enginetest.Job("y").On("a"), enginetest.Job("z").On("a"))
+	s := enginetest.Engine(spare("One", "job/x"), spare("Two", "job/y"), nobody).Open(state, engine.Options{})
 	defer s.Close()
 	tests := map[string]struct {
 		purpose engine.Purpose
@@ -53,15 +53,15 @@ func TestVictimsNeedEveryonesConsent(t *testing.T) {
 
 func TestVictimOf(t *testing.T) {
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want []string // of the victim of the first task
 	}{
-		"one it can spare":        {fixture.Job("v").Gang(3).Min(2).On("a", "a", "b"), []string{"worker-0"}},
-		"the whole gang":          {fixture.Job("v").Gang(3).On("a", "a", "b"), []string{"worker-0", "worker-1", "worker-2"}},
-		"what runs of it":         {fixture.Job("v").Gang(3).Min(2).On("a", "a"), []string{"worker-0", "worker-1"}},
-		"its part cannot spare":   {fixture.Job("v").Gang(3).Min(2).Subgroup("x", 1, 1, cluster.Topology{}).On("a", "a", "b"), []string{"worker-0", "worker-1", "worker-2"}},
-		"its part can spare":      {fixture.Job("v").Gang(3).Min(2).Subgroup("x", 2, 1, cluster.Topology{}).On("a", "a", "b"), []string{"worker-0"}},
-		"its part can, it cannot": {fixture.Job("v").Gang(3).Min(3).Subgroup("x", 2, 1, cluster.Topology{}).On("a", "a", "b"), []string{"worker-0", "worker-1", "worker-2"}},
+		"one it can spare":        {enginetest.Job("v").Gang(3).Min(2).On("a", "a", "b"), []string{"worker-0"}},
+		"the whole gang":          {enginetest.Job("v").Gang(3).On("a", "a", "b"), []string{"worker-0", "worker-1", "worker-2"}},
+		"what runs of it":         {enginetest.Job("v").Gang(3).Min(2).On("a", "a"), []string{"worker-0", "worker-1"}},
+		"its part cannot spare":   {enginetest.Job("v").Gang(3).Min(2).Subgroup("x", 1, 1, cluster.Topology{}).On("a", "a", "b"), []string{"worker-0", "worker-1", "worker-2"}},
+		"its part can spare":      {enginetest.Job("v").Gang(3).Min(2).Subgroup("x", 2, 1, cluster.Topology{}).On("a", "a", "b"), []string{"worker-0"}},
+		"its part can, it cannot": {enginetest.Job("v").Gang(3).Min(3).Subgroup("x", 2, 1, cluster.Topology{}).On("a", "a", "b"), []string{"worker-0", "worker-1", "worker-2"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,12 +92,12 @@ func TestVictimThatMayGoAfterAnother(t *testing.T) {
 		})
 		s.Hooks.AddMeans(engine.Preempt, "InTurn")
 	}
-	state := fixture.State(
-		fixture.Node("a").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"), fixture.Job("new").Devices(2),
-		fixture.Job("x").Devices(1).Preemptible().On("a"), fixture.Job("y").Devices(1).Preemptible().On("a"),
+	state := enginetest.State(
+		enginetest.Node("a").CPU(8, "32Gi").GPUs(2, "L4", "24Gi"), enginetest.Job("new").Devices(2),
+		enginetest.Job("x").Devices(1).Preemptible().On("a"), enginetest.Job("y").Devices(1).Preemptible().On("a"),
 	)
 	var got []string
-	for _, d := range run(t, fixture.Engine(fit(), p), state).Decisions {
+	for _, d := range run(t, enginetest.Engine(fit(), p), state).Decisions {
 		got = append(got, string(d.Action)+" "+d.Task.ID())
 	}
 	want := []string{"Evict job/x/worker-0", "Evict job/y/worker-0", "Nominate job/new/worker-0"}

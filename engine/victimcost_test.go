@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // prices is a plugin that says what each task of a job costs, by the job's name.
@@ -22,8 +22,8 @@ func prices(name string, each map[string]int64) *policy {
 }
 
 // crowd is more tasks than all plans are compared for, which no plan evicts.
-func crowd() []fixture.Part {
-	parts := []fixture.Part{fixture.Node("crowd").CPU(8, "64Gi").GPUs(16, "A100", "80Gi")}
+func crowd() []enginetest.Part {
+	parts := []enginetest.Part{enginetest.Node("crowd").CPU(8, "64Gi").GPUs(16, "A100", "80Gi")}
 	for i := range 16 {
 		parts = append(parts, low(fmt.Sprintf("crowd%d", i)).Priority(1000).On("crowd"))
 	}
@@ -33,39 +33,39 @@ func crowd() []fixture.Part {
 // TestVictimCost has the order of plans. Each case runs on a cluster on which all plans
 // are compared, and on one that is searched node by node.
 func TestVictimCost(t *testing.T) {
-	scavenger := fixture.Queue("scraps").Tier(cluster.TierScavenger)
+	scavenger := enginetest.Queue("scraps").Tier(cluster.TierScavenger)
 	tests := map[string]struct {
 		costs map[string]int64
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  []string
 	}{
 		"cost before age": {map[string]int64{"y": 5, "x": 4},
-			[]fixture.Part{four("a"), low("x").Devices(2).On("a").Started(5), low("y").Devices(2).On("a").Started(7), fixture.Job("new").Devices(2)}, []string{"x/worker-0"}},
+			[]enginetest.Part{four("a"), low("x").Devices(2).On("a").Started(5), low("y").Devices(2).On("a").Started(7), enginetest.Job("new").Devices(2)}, []string{"x/worker-0"}},
 		"age where the cost is equal": {map[string]int64{"y": 5, "x": 5},
-			[]fixture.Part{four("a"), low("x").Devices(2).On("a").Started(5), low("y").Devices(2).On("a").Started(7), fixture.Job("new").Devices(2)}, []string{"y/worker-0"}},
+			[]enginetest.Part{four("a"), low("x").Devices(2).On("a").Started(5), low("y").Devices(2).On("a").Started(7), enginetest.Job("new").Devices(2)}, []string{"y/worker-0"}},
 		"cost between nodes": {map[string]int64{"x": 9, "y": 3},
-			[]fixture.Part{four("a"), four("b"), low("x").Devices(4).On("a"), low("y").Devices(4).On("b"), fixture.Job("new").Devices(4)}, []string{"y/worker-0"}},
+			[]enginetest.Part{four("a"), four("b"), low("x").Devices(4).On("a"), low("y").Devices(4).On("b"), enginetest.Job("new").Devices(4)}, []string{"y/worker-0"}},
 		"priority before cost": {map[string]int64{"x": 9},
-			[]fixture.Part{four("a"), low("x").Devices(2).Priority(1).On("a"), low("y").Devices(2).Priority(2).On("a"), fixture.Job("new").Devices(2)}, []string{"x/worker-0"}},
+			[]enginetest.Part{four("a"), low("x").Devices(2).Priority(1).On("a"), low("y").Devices(2).Priority(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"x/worker-0"}},
 		"tier before cost": {map[string]int64{"x": 9},
-			[]fixture.Part{four("a"), scavenger, low("x").Queue("scraps").Devices(2).On("a"), low("y").Devices(2).On("a"), fixture.Job("new").Devices(2)}, []string{"x/worker-0"}},
+			[]enginetest.Part{four("a"), scavenger, low("x").Queue("scraps").Devices(2).On("a"), low("y").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"x/worker-0"}},
 		"the highest priority alone counts before cost": {map[string]int64{"x": 9, "y": 1, "z": 2},
-			[]fixture.Part{four("a"), fixture.Job("firm").On("a").Devices(1), low("x").On("a"), low("y").Priority(1).On("a"), low("z").Priority(1).On("a"), fixture.Job("new").Devices(2)}, []string{"y/worker-0", "z/worker-0"}},
+			[]enginetest.Part{four("a"), enginetest.Job("firm").On("a").Devices(1), low("x").On("a"), low("y").Priority(1).On("a"), low("z").Priority(1).On("a"), enginetest.Job("new").Devices(2)}, []string{"y/worker-0", "z/worker-0"}},
 		"cost before what is freed": {map[string]int64{"x": 5, "y": 4},
-			[]fixture.Part{four("a"), low("x").Devices(1).On("a"), low("y").Devices(3).On("a"), fixture.Job("new").Devices(1)}, []string{"y/worker-0"}},
+			[]enginetest.Part{four("a"), low("x").Devices(1).On("a"), low("y").Devices(3).On("a"), enginetest.Job("new").Devices(1)}, []string{"y/worker-0"}},
 		"cost before the number of tasks": {map[string]int64{"x": 1, "y": 1, "z": 3},
-			[]fixture.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), fixture.Job("new").Devices(2)}, []string{"x/worker-0", "y/worker-0"}},
+			[]enginetest.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"x/worker-0", "y/worker-0"}},
 		"one for less than two": {map[string]int64{"x": 1, "y": 1, "z": 1},
-			[]fixture.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), fixture.Job("new").Devices(2)}, []string{"z/worker-0"}},
+			[]enginetest.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"z/worker-0"}},
 		"cost before surplus": {map[string]int64{"elastic": 3, "single": 2},
-			[]fixture.Part{four("a"), low("elastic").Gang(3).Min(1).On("a", "a", "a"), low("single").On("a"), fixture.Job("new").Devices(1)}, []string{"single/worker-0"}},
+			[]enginetest.Part{four("a"), low("elastic").Gang(3).Min(1).On("a", "a", "a"), low("single").On("a"), enginetest.Job("new").Devices(1)}, []string{"single/worker-0"}},
 		"a gang costs what its tasks cost together": {map[string]int64{"gang": 2, "single": 3},
-			[]fixture.Part{four("a"), four("b"), low("gang").Gang(2).Devices(4).On("a", "b"), four("c"), low("single").Devices(4).On("c"), fixture.Job("new").Devices(4)}, []string{"single/worker-0"}},
+			[]enginetest.Part{four("a"), four("b"), low("gang").Gang(2).Devices(4).On("a", "b"), four("c"), low("single").Devices(4).On("c"), enginetest.Job("new").Devices(4)}, []string{"single/worker-0"}},
 		"a gang for a gang": {map[string]int64{"gang": 1, "x": 3, "y": 3},
-			[]fixture.Part{four("a"), four("b"), low("gang").Gang(2).Devices(4).On("a", "b"), four("c"), low("x").Devices(4).On("c"), four("d"), low("y").Devices(4).On("d"),
-				fixture.Job("new").Gang(2).Devices(4)}, []string{"gang/worker-0", "gang/worker-1"}},
+			[]enginetest.Part{four("a"), four("b"), low("gang").Gang(2).Devices(4).On("a", "b"), four("c"), low("x").Devices(4).On("c"), four("d"), low("y").Devices(4).On("d"),
+				enginetest.Job("new").Gang(2).Devices(4)}, []string{"gang/worker-0", "gang/worker-1"}},
 		"what is not needed stays": {map[string]int64{"x": 1, "y": 2, "z": 4},
-			[]fixture.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), fixture.Job("new").Devices(3)}, []string{"x/worker-0", "z/worker-0"}},
+			[]enginetest.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), enginetest.Job("new").Devices(3)}, []string{"x/worker-0", "z/worker-0"}},
 	}
 	for name, tt := range tests {
 		for _, large := range []bool{false, true} {
@@ -74,7 +74,7 @@ func TestVictimCost(t *testing.T) {
 				if large {
 					parts = append(crowd(), parts...)
 				}
-				out := run(t, fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt), prices("Prices", tt.costs)), fixture.State(parts...))
+				out := run(t, enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt), prices("Prices", tt.costs)), enginetest.State(parts...))
 				if d := cmp.Diff(tt.want, evicted(out)); d != "" {
 					t.Errorf("evicted (-want +got):\n%s", d)
 				}
@@ -96,12 +96,12 @@ func TestVictimCostOfMoves(t *testing.T) {
 	for name, tt := range tests {
 		for _, large := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, large: %t", name, large), func(t *testing.T) {
-				parts := []fixture.Part{four("a"), four("b"), four("c"), low("x").Priority(tt.x).On("a"), low("y").Priority(tt.y).On("b"), fixture.Job("firm").Devices(2).On("c"), fixture.Job("new").Devices(4)}
+				parts := []enginetest.Part{four("a"), four("b"), four("c"), low("x").Priority(tt.x).On("a"), low("y").Priority(tt.y).On("b"), enginetest.Job("firm").Devices(2).On("c"), enginetest.Job("new").Devices(4)}
 				if large {
 					parts = append(crowd(), parts...)
 				}
-				s := fixture.State(parts...)
-				out := run(t, fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Move), prices("Prices", map[string]int64{"x": 5, "y": 4})), s)
+				s := enginetest.State(parts...)
+				out := run(t, enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Move), prices("Prices", map[string]int64{"x": 5, "y": 4})), s)
 				if d := cmp.Diff(tt.want, evicted(out)); d != "" {
 					t.Errorf("moved (-want +got):\n%s", d)
 				}
@@ -119,7 +119,7 @@ func TestVictimCostsAreWeighedAndAdded(t *testing.T) {
 		plugin engine.Plugin
 		weight int64
 	}{
-		{fit(), 1}, {fixture.Consent(), 1}, {roomMaker(engine.Preempt), 1},
+		{fit(), 1}, {enginetest.Consent(), 1}, {roomMaker(engine.Preempt), 1},
 		{prices("First", map[string]int64{"x": 10, "y": 1}), 1}, {prices("Second", map[string]int64{"x": 1, "y": 5}), 3},
 	} {
 		if err := registry.RegisterPluginBuilder(p.plugin.Name(), func(engine.Arguments) (engine.Plugin, error) { return p.plugin, nil }); err != nil {
@@ -131,7 +131,7 @@ func TestVictimCostsAreWeighedAndAdded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := e.Open(fixture.State(four("a"), four("b"), low("x").Devices(4).On("a"), low("y").Devices(4).On("b"), fixture.Job("new").Devices(4)), engine.Options{Explain: true})
+	s := e.Open(enginetest.State(four("a"), four("b"), low("x").Devices(4).On("a"), low("y").Devices(4).On("b"), enginetest.Job("new").Devices(4)), engine.Options{Explain: true})
 	out, err := s.Run()
 	if err != nil {
 		t.Fatal(err)
@@ -160,11 +160,11 @@ func TestVictimCostOutOfRange(t *testing.T) {
 	for name, tt := range tests {
 		for _, large := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, large: %t", name, large), func(t *testing.T) {
-				parts := []fixture.Part{four("a"), low("x").Devices(4).On("a"), fixture.Job("new").Devices(4)}
+				parts := []enginetest.Part{four("a"), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4)}
 				if large {
 					parts = append(crowd(), parts...)
 				}
-				state := fixture.State(parts...)
+				state := enginetest.State(parts...)
 				frail := &policy{name: "Prices", open: func(s *engine.Session) {
 					s.Hooks.AddVictimCost(func(t *cluster.Task) int64 {
 						if t.Job.ID != "job/x" {
@@ -173,7 +173,7 @@ func TestVictimCostOutOfRange(t *testing.T) {
 						return tt.cost()
 					})
 				}}
-				out, err := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt), frail).Open(state, engine.Options{}).Run()
+				out, err := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt), frail).Open(state, engine.Options{}).Run()
 				if tt.error == "" {
 					if err != nil || len(evicted(out)) != 1 {
 						t.Errorf("%v, evicted %v", err, evicted(out))
@@ -196,7 +196,7 @@ func TestVictimCostOutOfRange(t *testing.T) {
 // which enough tasks leave, and of the tasks up to that priority those that cost least.
 func TestCheapestVictims(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var parts []fixture.Part
+		var parts []enginetest.Part
 		costs := map[string]int64{}
 		wants := rapid.IntRange(1, 4).Draw(rt, "wants")
 		highest, least := int32(1000), int64(0)
@@ -230,8 +230,8 @@ func TestCheapestVictims(t *testing.T) {
 				highest, least = bound, sum
 			}
 		}
-		state := fixture.State(append(parts, fixture.Job("new").Devices(wants))...)
-		out, err := fixture.Engine(fit(), fixture.Consent(), roomMaker(engine.Preempt), prices("Prices", costs)).Open(state, engine.Options{Search: engine.Twin}).Run()
+		state := enginetest.State(append(parts, enginetest.Job("new").Devices(wants))...)
+		out, err := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt), prices("Prices", costs)).Open(state, engine.Options{Search: engine.Twin}).Run()
 		if err != nil {
 			rt.Fatal(err)
 		}

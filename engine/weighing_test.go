@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -27,16 +27,16 @@ func shipped(t testing.TB) *engine.Engine {
 
 // guests hold three of four devices although they deserve two; owners want one back.
 func guests() *cluster.State {
-	node := func(name string) *fixture.NodeBuilder {
-		return fixture.Node(name).CPU(8, "64Gi").GPUs(2, "L4", "24Gi")
+	node := func(name string) *enginetest.NodeBuilder {
+		return enginetest.Node(name).CPU(8, "64Gi").GPUs(2, "L4", "24Gi")
 	}
-	guest := func(name, on string, started int64) *fixture.JobBuilder {
-		return fixture.Job(name).Queue("guests").Preemptible().Devices(1).On(on).Started(started * int64(time.Minute))
+	guest := func(name, on string, started int64) *enginetest.JobBuilder {
+		return enginetest.Job(name).Queue("guests").Preemptible().Devices(1).On(on).Started(started * int64(time.Minute))
 	}
-	return fixture.State(node("a"), node("b"),
-		fixture.Queue("guests").Quota(gpu, 2000).MinRun(0, 10*time.Minute), fixture.Queue("owners").Quota(gpu, 2000),
-		guest("old", "a", 1), guest("mid", "a", 2), guest("young", "b", 55), fixture.Job("own").Queue("owners").Devices(1).On("b"),
-		fixture.Job("x").Queue("owners").Devices(1), fixture.Job("y").Queue("owners").Preemptible().Devices(1).Created(9))
+	return enginetest.State(node("a"), node("b"),
+		enginetest.Queue("guests").Quota(gpu, 2000).MinRun(0, 10*time.Minute), enginetest.Queue("owners").Quota(gpu, 2000),
+		guest("old", "a", 1), guest("mid", "a", 2), guest("young", "b", 55), enginetest.Job("own").Queue("owners").Devices(1).On("b"),
+		enginetest.Job("x").Queue("owners").Devices(1), enginetest.Job("y").Queue("owners").Preemptible().Devices(1).Created(9))
 }
 
 func TestWeighingOfAnEviction(t *testing.T) {
@@ -118,14 +118,14 @@ func TestCensus(t *testing.T) {
 // Explaining tries more, and decides the same.
 func TestExplainingChangesNoDecision(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var parts []fixture.Part
+		var parts []enginetest.Part
 		for i := range rapid.IntRange(1, 4).Draw(rt, "nodes") {
-			parts = append(parts, fixture.Node(fmt.Sprintf("n%d", i)).CPU(8, "64Gi").GPUs(2, "L4", "24Gi"))
+			parts = append(parts, enginetest.Node(fmt.Sprintf("n%d", i)).CPU(8, "64Gi").GPUs(2, "L4", "24Gi"))
 		}
 		nodes := len(parts)
-		parts = append(parts, fixture.Queue("q0").Quota(gpu, 2000), fixture.Queue("q1").Tier(cluster.TierScavenger), fixture.Queue("q2"))
-		job := func(name string) *fixture.JobBuilder {
-			j := fixture.Job(name).Queue(fmt.Sprintf("q%d", rapid.IntRange(0, 2).Draw(rt, "queue"))).Priority(int32(rapid.IntRange(0, 2).Draw(rt, "priority")))
+		parts = append(parts, enginetest.Queue("q0").Quota(gpu, 2000), enginetest.Queue("q1").Tier(cluster.TierScavenger), enginetest.Queue("q2"))
+		job := func(name string) *enginetest.JobBuilder {
+			j := enginetest.Job(name).Queue(fmt.Sprintf("q%d", rapid.IntRange(0, 2).Draw(rt, "queue"))).Priority(int32(rapid.IntRange(0, 2).Draw(rt, "priority")))
 			if rapid.Bool().Draw(rt, "preemptible") {
 				j.Preemptible()
 			}
@@ -139,7 +139,7 @@ func TestExplainingChangesNoDecision(t *testing.T) {
 		for i := range rapid.IntRange(1, 4).Draw(rt, "pending") {
 			parts = append(parts, job(fmt.Sprintf("p%d", i)).Gang(rapid.IntRange(1, 2).Draw(rt, "gang")).Devices(rapid.IntRange(1, 2).Draw(rt, "devices")))
 		}
-		state := fixture.State(parts...)
+		state := enginetest.State(parts...)
 		decide := func(explain bool) []string {
 			s := shipped(t).Open(state.Clone(), engine.Options{Now: 10, Explain: explain})
 			defer s.Close()

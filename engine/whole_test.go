@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // groups wants enough nodes and likes small ones.
@@ -27,34 +27,34 @@ func groups() *policy {
 	}}
 }
 
-func machines() []fixture.Part {
-	return []fixture.Part{
-		fixture.Node("big-1").GPUs(8, "A100", "80Gi"), fixture.Node("big-2").GPUs(8, "A100", "80Gi"), fixture.Node("big-3").GPUs(8, "A100", "80Gi"),
-		fixture.Node("mid-1").GPUs(4, "A100", "40Gi"), fixture.Node("mid-2").GPUs(4, "A100", "40Gi"),
-		fixture.Node("small").GPUs(1, "A10", "24Gi"), fixture.Node("none"),
+func machines() []enginetest.Part {
+	return []enginetest.Part{
+		enginetest.Node("big-1").GPUs(8, "A100", "80Gi"), enginetest.Node("big-2").GPUs(8, "A100", "80Gi"), enginetest.Node("big-3").GPUs(8, "A100", "80Gi"),
+		enginetest.Node("mid-1").GPUs(4, "A100", "40Gi"), enginetest.Node("mid-2").GPUs(4, "A100", "40Gi"),
+		enginetest.Node("small").GPUs(1, "A10", "24Gi"), enginetest.Node("none"),
 	}
 }
 
 func TestWholeNodesOfOneGroup(t *testing.T) {
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  map[string]string
 	}{
-		"the best group":     {[]fixture.Part{fixture.Job("m").WholeNodes(1, "8Gi")}, map[string]string{"job/m/worker-0": "small"}},
-		"the best with room": {[]fixture.Part{fixture.Job("m").WholeNodes(2, "8Gi")}, map[string]string{"job/m/worker-0": "mid-1", "job/m/worker-1": "mid-2"}},
+		"the best group":     {[]enginetest.Part{enginetest.Job("m").WholeNodes(1, "8Gi")}, map[string]string{"job/m/worker-0": "small"}},
+		"the best with room": {[]enginetest.Part{enginetest.Job("m").WholeNodes(2, "8Gi")}, map[string]string{"job/m/worker-0": "mid-1", "job/m/worker-1": "mid-2"}},
 		"groups that fit now come first": {
-			[]fixture.Part{fixture.Job("x").Devices(1).On("mid-1"), fixture.Job("m").WholeNodes(2, "8Gi")},
+			[]enginetest.Part{enginetest.Job("x").Devices(1).On("mid-1"), enginetest.Job("m").WholeNodes(2, "8Gi")},
 			map[string]string{"job/m/worker-0": "big-1", "job/m/worker-1": "big-2"},
 		},
 		"in use nodes are passed over": {
-			[]fixture.Part{fixture.Job("x").Gang(2).Devices(1).On("big-2", "mid-2"), fixture.Job("m").WholeNodes(2, "8Gi")},
+			[]enginetest.Part{enginetest.Job("x").Gang(2).Devices(1).On("big-2", "mid-2"), enginetest.Job("m").WholeNodes(2, "8Gi")},
 			map[string]string{"job/m/worker-0": "big-1", "job/m/worker-1": "big-3"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := with(machines(), tt.parts...)
-			if diff := cmp.Diff(tt.want, where(run(t, fixture.Engine(fit(), groups()), s))); diff != "" {
+			if diff := cmp.Diff(tt.want, where(run(t, enginetest.Engine(fit(), groups()), s))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -63,17 +63,17 @@ func TestWholeNodesOfOneGroup(t *testing.T) {
 
 func TestWholeNodesRefused(t *testing.T) {
 	tests := map[string]struct {
-		parts         []fixture.Part
+		parts         []enginetest.Part
 		wantReason    engine.Reason
 		wantPermanent bool
 	}{
-		"never":   {[]fixture.Part{fixture.Job("m").WholeNodes(4, "8Gi")}, engine.NoSuitableGroup, true},
-		"not now": {[]fixture.Part{fixture.Job("x").Devices(1).On("big-2"), fixture.Job("m").WholeNodes(3, "8Gi")}, engine.GroupInUse, false},
+		"never":   {[]enginetest.Part{enginetest.Job("m").WholeNodes(4, "8Gi")}, engine.NoSuitableGroup, true},
+		"not now": {[]enginetest.Part{enginetest.Job("x").Devices(1).On("big-2"), enginetest.Job("m").WholeNodes(3, "8Gi")}, engine.GroupInUse, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := with(machines(), tt.parts...)
-			out := run(t, fixture.Engine(fit(), groups()), s)
+			out := run(t, enginetest.Engine(fit(), groups()), s)
 			r := out.Refusals[0]
 			if r.Reason != tt.wantReason || r.Permanent != tt.wantPermanent || len(r.Attempts[0].Groups) != 3 {
 				t.Errorf("%+v", r)
@@ -81,8 +81,8 @@ func TestWholeNodesRefused(t *testing.T) {
 		})
 	}
 	// A job that grows joins the group it runs on, whatever the group filters say by now.
-	s := with(machines(), fixture.Job("m").WholeNodes(4, "8Gi").Min(1).On("big-1", "big-2"))
-	e := fixture.Engine(fit(), groups())
+	s := with(machines(), enginetest.Job("m").WholeNodes(4, "8Gi").Min(1).On("big-1", "big-2"))
+	e := enginetest.Engine(fit(), groups())
 	out := run(t, e, s)
 	r := out.Refusals[0]
 	if len(out.Decisions) != 0 || r.Reason != "NoDevices" || r.Attempts[0].Nodes != 3 || len(r.Attempts[0].Groups) != 0 {
@@ -104,18 +104,18 @@ func TestDecisionsShowTheGroup(t *testing.T) {
 		Groups []engine.GroupCandidate
 	}
 	tests := map[string]struct {
-		job  fixture.Part
+		job  enginetest.Part
 		want []shown
 	}{
-		"of all":             {fixture.Job("m").WholeNodes(1, "8Gi"), []shown{{score(90), []engine.GroupCandidate{choice(small, 90), choice(mid, 60), choice(big, 20)}}}},
-		"each task":          {fixture.Job("m").WholeNodes(2, "8Gi"), slices.Repeat([]shown{{score(60), []engine.GroupCandidate{choice(mid, 60), choice(big, 20)}}}, 2)},
-		"where it runs":      {fixture.Job("m").WholeNodes(2, "8Gi").On("big-1"), []shown{{score(20), []engine.GroupCandidate{choice(big, 20)}}}},
-		"not of whole nodes": {fixture.Job("m").Devices(8), []shown{{}}},
+		"of all":             {enginetest.Job("m").WholeNodes(1, "8Gi"), []shown{{score(90), []engine.GroupCandidate{choice(small, 90), choice(mid, 60), choice(big, 20)}}}},
+		"each task":          {enginetest.Job("m").WholeNodes(2, "8Gi"), slices.Repeat([]shown{{score(60), []engine.GroupCandidate{choice(mid, 60), choice(big, 20)}}}, 2)},
+		"where it runs":      {enginetest.Job("m").WholeNodes(2, "8Gi").On("big-1"), []shown{{score(20), []engine.GroupCandidate{choice(big, 20)}}}},
+		"not of whole nodes": {enginetest.Job("m").Devices(8), []shown{{}}},
 	}
 	for name, tt := range tests {
 		for _, explain := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, explained: %v", name, explain), func(t *testing.T) {
-				ssn := fixture.Engine(fit(), groups()).Open(with(machines(), tt.job), engine.Options{Search: engine.Twin, Explain: explain})
+				ssn := enginetest.Engine(fit(), groups()).Open(with(machines(), tt.job), engine.Options{Search: engine.Twin, Explain: explain})
 				defer ssn.Close()
 				out, err := ssn.Run()
 				if err != nil {

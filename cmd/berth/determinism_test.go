@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-project/berth/cmd/berth/command"
+	"github.com/berth-project/berth/command"
 	"github.com/berth-project/berth/plugins/standard"
 )
 

@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/berth-project/berth/cmd/berth/command"
+	"github.com/berth-project/berth/command"
 	"github.com/berth-project/berth/plugins/standard"
 )
 

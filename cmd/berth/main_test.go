@@ -7,8 +7,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	gguf "github.com/berth-project/berth/estimate/gguf/sample"
-	hf "github.com/berth-project/berth/estimate/hf/sample"
+	gguf "github.com/berth-project/berth/internal/estimate/gguf/sample"
+	hf "github.com/berth-project/berth/internal/estimate/hf/sample"
 )
 
 func TestMain(m *testing.M) {

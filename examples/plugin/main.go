@@ -8,7 +8,7 @@ import (
 
 	"example.com/berth-quietracks/quietracks"
 
-	"github.com/berth-project/berth/cmd/berth/command"
+	"github.com/berth-project/berth/command"
 	"github.com/berth-project/berth/plugins/standard"
 )
 

@@ -14,7 +14,7 @@ import (
 	"example.com/my-berth/namespaces"
 	"example.com/my-berth/team"
 
-	"github.com/berth-project/berth/cmd/berth/command"
+	"github.com/berth-project/berth/command"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/plugins/standard"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/manifest"
+	"github.com/berth-project/berth/internal/manifest"
 )
 
 // inJSON are the types of the cluster that have another form in JSON than in Go.

@@ -21,8 +21,8 @@ var hooksRead = []readTypes{
 	{"engine", []string{"Session", "Statement", "Victim", "Verdict", "Rejection", "Quantity", "ReasonDoc", "Event", "Options", "Outcome", "Decision", "Refusal", "Attempt"}},
 }
 
-// testsUse are the builders of package fixture.
-var testsUse = []readTypes{{"fixture", []string{"NodeBuilder", "JobBuilder", "QueueBuilder", "BudgetBuilder"}}}
+// testsUse are the builders of package enginetest.
+var testsUse = []readTypes{{"enginetest", []string{"NodeBuilder", "JobBuilder", "QueueBuilder", "BudgetBuilder"}}}
 
 // functions is the table of the exported functions of a package.
 func functions(dir string) (string, error) {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-project/berth/cmd/berth/command"
+	"github.com/berth-project/berth/command"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -37,7 +37,7 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	results, err := types(filepath.Join(root, "explain"), "Result")
+	results, err := types(filepath.Join(root, "internal/explain"), "Result")
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	reports, err := types(filepath.Join(root, "explain"), "Report")
+	reports, err := types(filepath.Join(root, "internal/explain"), "Report")
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := functions(filepath.Join(root, "fixture"))
+	made, err := functions(filepath.Join(root, "enginetest"))
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +88,14 @@ func pages(root string) (map[string]string, error) {
 			"Beside these fields, where models have an instance type, stands `provisions`, a list of [Provision](#provision).\n\n" + provisions,
 		"why.md": "# What `why -o json` prints\n\n" + generated + reports +
 			"Beside these fields, for a model with an instance type, stands `provision`, a [Provision](results.md#provision).\n",
-		"timeline.md": "# What `simulate --cycles N -o json` prints\n\n" + generated + courses,
-		"events.md":   "# What `simulate --events FILE` writes\n\n" + generated + events() + event,
-		"plugins.md":  "# Plugins\n\n" + generated + plugins,
-		"reasons.md":  "# Reasons\n\n" + generated + reasons(),
-		"hooks.md":    "# Hooks\n\n" + generated + "What a plugin can register on a session, in `OnSessionOpen`, and how the answers of several plugins become one. [The guide](../plugins.md) says which to use for what.\n\n" + hooks,
-		"fixture.md":  "# Package fixture\n\n" + generated + "Clusters for tests, in few words. A Part is what State is made of: a builder of a node, a job, a queue or a budget. The ID of a job is `job/NAME`, whatever its namespace is.\n\n" + made + builders,
-		"fields.md":   "# What hooks read\n\n" + generated + "The exported fields and methods of what a hook is given, and of `Session.View`. All of it belongs to the State: hooks read it and never write to it. A Rejection is what a filter returns. Options, Outcome and what an outcome is made of are for tests and for programs that run sessions. [The guide](../plugins.md) says which hook is given what, and [hooks.md](hooks.md) has the hooks.\n\n" + fields,
-		"commands.md": "# Commands\n\n" + generated + commands(),
+		"timeline.md":   "# What `simulate --cycles N -o json` prints\n\n" + generated + courses,
+		"events.md":     "# What `simulate --events FILE` writes\n\n" + generated + events() + event,
+		"plugins.md":    "# Plugins\n\n" + generated + plugins,
+		"reasons.md":    "# Reasons\n\n" + generated + reasons(),
+		"hooks.md":      "# Hooks\n\n" + generated + "What a plugin can register on a session, in `OnSessionOpen`, and how the answers of several plugins become one. [The guide](../plugins.md) says which to use for what.\n\n" + hooks,
+		"enginetest.md": "# Package enginetest\n\n" + generated + "Clusters for tests, in few words. A Part is what State is made of: a builder of a node, a job, a queue or a budget. The ID of a job is `job/NAME`, whatever its namespace is.\n\n" + made + builders,
+		"fields.md":     "# What hooks read\n\n" + generated + "The exported fields and methods of what a hook is given, and of `Session.View`. All of it belongs to the State: hooks read it and never write to it. A Rejection is what a filter returns. Options, Outcome and what an outcome is made of are for tests and for programs that run sessions. [The guide](../plugins.md) says which hook is given what, and [hooks.md](hooks.md) has the hooks.\n\n" + fields,
+		"commands.md":   "# Commands\n\n" + generated + commands(),
 	}, nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/berth-project/berth/estimate/hf/sample"
+	"github.com/berth-project/berth/internal/estimate/hf/sample"
 )
 
 func main() {

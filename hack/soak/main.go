@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-project/berth/soak"
+	"github.com/berth-project/berth/internal/verify/soak"
 )
 
 func main() {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -14,7 +14,7 @@ func in(key string, values ...string) cluster.Requirement {
 }
 
 func TestNodeTerms(t *testing.T) {
-	node := fixture.Node("n").Label("rack", "r1").Label("gpu", "h100").Build()
+	node := enginetest.Node("n").Label("rack", "r1").Label("gpu", "h100").Build()
 	tests := map[string]struct {
 		required []cluster.Term
 		want     *engine.Rejection
@@ -41,8 +41,8 @@ func TestNodeTerms(t *testing.T) {
 }
 
 // app is a job labelled with its app, in a namespace.
-func app(name, app string) *fixture.JobBuilder {
-	return fixture.Job(name).CPU(1000, "1Gi").Label("app", app)
+func app(name, app string) *enginetest.JobBuilder {
+	return enginetest.Job(name).CPU(1000, "1Gi").Label("app", app)
 }
 
 func near(app, within string) cluster.JobTerm {
@@ -54,12 +54,12 @@ func away(app, within string) cluster.JobTerm {
 }
 
 // open starts a session over two racks of two nodes and one node that is in none.
-func open(t *testing.T, jobs ...*fixture.JobBuilder) (*plugin, *engine.Session) {
+func open(t *testing.T, jobs ...*enginetest.JobBuilder) (*plugin, *engine.Session) {
 	t.Helper()
-	parts := []fixture.Part{
-		fixture.Node("a1").CPU(2, "8Gi").Label("rack", "a"), fixture.Node("a2").CPU(2, "8Gi").Label("rack", "a"),
-		fixture.Node("b1").CPU(2, "8Gi").Label("rack", "b"), fixture.Node("b2").CPU(2, "8Gi").Label("rack", "b"),
-		fixture.Node("lone").CPU(2, "8Gi"),
+	parts := []enginetest.Part{
+		enginetest.Node("a1").CPU(2, "8Gi").Label("rack", "a"), enginetest.Node("a2").CPU(2, "8Gi").Label("rack", "a"),
+		enginetest.Node("b1").CPU(2, "8Gi").Label("rack", "b"), enginetest.Node("b2").CPU(2, "8Gi").Label("rack", "b"),
+		enginetest.Node("lone").CPU(2, "8Gi"),
 	}
 	for _, j := range jobs {
 		parts = append(parts, j)
@@ -68,7 +68,7 @@ func open(t *testing.T, jobs ...*fixture.JobBuilder) (*plugin, *engine.Session) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := fixture.Engine(p, room{}).Open(fixture.State(parts...), engine.Options{Search: engine.Twin})
+	s := enginetest.Engine(p, room{}).Open(enginetest.State(parts...), engine.Options{Search: engine.Twin})
 	t.Cleanup(func() { s.Close() })
 	return p.(*plugin), s
 }
@@ -103,25 +103,25 @@ func TestJobTerms(t *testing.T) {
 	type verdicts = map[string]*engine.Rejection
 	all := func(r *engine.Rejection) verdicts { return verdicts{"a1": r, "a2": r, "b1": r, "b2": r, "lone": r} }
 	tests := map[string]struct {
-		job    *fixture.JobBuilder
-		placed []*fixture.JobBuilder
+		job    *enginetest.JobBuilder
+		placed []*enginetest.JobBuilder
 		want   verdicts // nil: the filter does not matter
 	}{
-		"no terms":                  {app("j", "db"), []*fixture.JobBuilder{app("w", "web").On("a1")}, nil},
+		"no terms":                  {app("j", "db"), []*enginetest.JobBuilder{app("w", "web").On("a1")}, nil},
 		"only preferred":            {app("j", "db").Affinity(preferred), nil, nil},
-		"near, within the rack":     {app("j", "db").Affinity(near("web", "rack")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
-		"near, on the node":         {app("j", "db").Affinity(near("web", "")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": noted(webOnNode), "b1": noted(webOnNode), "b2": noted(webOnNode), "lone": noted(webOnNode)}},
+		"near, within the rack":     {app("j", "db").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
+		"near, on the node":         {app("j", "db").Affinity(near("web", "")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": nil, "a2": noted(webOnNode), "b1": noted(webOnNode), "b2": noted(webOnNode), "lone": noted(webOnNode)}},
 		"near nobody":               {app("j", "db").Affinity(near("web", "")), nil, all(noted(webOnNode))},
 		"near itself, the first":    {app("j", "web").Affinity(near("web", "rack")), nil, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
-		"near itself, not first":    {app("j", "web").Affinity(near("web", "rack")), []*fixture.JobBuilder{app("w", "web").On("b1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": nil, "b2": nil, "lone": lost}},
-		"first where nobody counts": {app("j", "web").Affinity(near("web", "rack")), []*fixture.JobBuilder{app("w", "web").On("lone")}, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
-		"another namespace":         {app("j", "web").Affinity(elsewhere), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
-		"away, within the rack":     {app("j", "db").Affinity(away("web", "rack")), []*fixture.JobBuilder{app("w", "web").Gang(2).On("a1", "a2")}, verdicts{"a1": kept(webInRack, 2), "a2": kept(webInRack, 2), "b1": nil, "b2": nil, "lone": nil}},
+		"near itself, not first":    {app("j", "web").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("b1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": nil, "b2": nil, "lone": lost}},
+		"first where nobody counts": {app("j", "web").Affinity(near("web", "rack")), []*enginetest.JobBuilder{app("w", "web").On("lone")}, verdicts{"a1": nil, "a2": nil, "b1": nil, "b2": nil, "lone": lost}},
+		"another namespace":         {app("j", "web").Affinity(elsewhere), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": noted(webInRack), "a2": noted(webInRack), "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
+		"away, within the rack":     {app("j", "db").Affinity(away("web", "rack")), []*enginetest.JobBuilder{app("w", "web").Gang(2).On("a1", "a2")}, verdicts{"a1": kept(webInRack, 2), "a2": kept(webInRack, 2), "b1": nil, "b2": nil, "lone": nil}},
 		"away from nobody":          {app("j", "db").Affinity(away("web", "rack")), nil, all(nil)},
-		"kept away":                 {app("j", "web"), []*fixture.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, verdicts{"a1": nil, "a2": nil, "b1": kept(webInRack, 1), "b2": kept(webInRack, 1), "lone": nil}},
-		"kept away from nowhere":    {app("j", "web"), []*fixture.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("lone")}, nil},
-		"keeps others away":         {app("j", "cache"), []*fixture.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, nil},
-		"near and away":             {app("j", "db").Affinity(near("web", "rack")).Affinity(away("web", "")), []*fixture.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": kept(webOnNode, 1), "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
+		"kept away":                 {app("j", "web"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, verdicts{"a1": nil, "a2": nil, "b1": kept(webInRack, 1), "b2": kept(webInRack, 1), "lone": nil}},
+		"kept away from nowhere":    {app("j", "web"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("lone")}, nil},
+		"keeps others away":         {app("j", "cache"), []*enginetest.JobBuilder{app("w", "db").Affinity(away("web", "rack")).On("b2")}, nil},
+		"near and away":             {app("j", "db").Affinity(near("web", "rack")).Affinity(away("web", "")), []*enginetest.JobBuilder{app("w", "web").On("a1")}, verdicts{"a1": kept(webOnNode, 1), "a2": nil, "b1": noted(webInRack), "b2": noted(webInRack), "lone": lost}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -145,22 +145,22 @@ func TestJobTerms(t *testing.T) {
 func TestSession(t *testing.T) {
 	type placed = map[string]string
 	tests := map[string]struct {
-		jobs    []*fixture.JobBuilder
+		jobs    []*enginetest.JobBuilder
 		want    placed
 		refused map[string]engine.Reason
 	}{
-		"a gang that spreads over racks": {[]*fixture.JobBuilder{app("j", "web").Gang(2).Affinity(away("web", "rack"))},
+		"a gang that spreads over racks": {[]*enginetest.JobBuilder{app("j", "web").Gang(2).Affinity(away("web", "rack"))},
 			placed{"job/j/worker-0": "a1", "job/j/worker-1": "b1"}, nil},
-		"a gang that stays together": {[]*fixture.JobBuilder{app("j", "web").Gang(3).Affinity(near("web", "rack"))},
+		"a gang that stays together": {[]*enginetest.JobBuilder{app("j", "web").Gang(3).Affinity(near("web", "rack"))},
 			placed{"job/j/worker-0": "a1", "job/j/worker-1": "a1", "job/j/worker-2": "a2"}, nil},
-		"a gang too large for its rack leaves nothing behind": {[]*fixture.JobBuilder{
+		"a gang too large for its rack leaves nothing behind": {[]*enginetest.JobBuilder{
 			app("j", "web").Gang(5).Affinity(near("web", "rack")), app("k", "db").Affinity(away("web", "rack"))},
 			placed{"job/k/worker-0": "a1"}, map[string]engine.Reason{"job/j": "Full"}},
-		"whoever comes second stays away": {[]*fixture.JobBuilder{app("j", "db").Affinity(away("web", "rack")), app("k", "web")},
+		"whoever comes second stays away": {[]*enginetest.JobBuilder{app("j", "db").Affinity(away("web", "rack")), app("k", "web")},
 			placed{"job/j/worker-0": "a1", "job/k/worker-0": "b1"}, nil},
-		"near somebody who is nowhere": {[]*fixture.JobBuilder{app("k", "db").Affinity(near("web", ""))},
+		"near somebody who is nowhere": {[]*enginetest.JobBuilder{app("k", "db").Affinity(near("web", ""))},
 			placed{}, map[string]engine.Reason{"job/k": JobAffinityUnmet}},
-		"one follows the other": {[]*fixture.JobBuilder{app("j", "web"), app("k", "db").Affinity(near("web", ""))},
+		"one follows the other": {[]*enginetest.JobBuilder{app("j", "web"), app("k", "db").Affinity(near("web", ""))},
 			placed{"job/j/worker-0": "a1", "job/k/worker-0": "a1"}, nil},
 	}
 	for name, tc := range tests {
@@ -191,7 +191,7 @@ func TestSession(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"hard": true}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"hard": true}`)); err == nil {
 		t.Error("New takes arguments that it does not have")
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -14,7 +14,7 @@ func term(key, value string) cluster.Term {
 }
 
 func TestNodePreferences(t *testing.T) {
-	node := fixture.Node("n").Label("rack", "r1").Label("gpu", "h100").Build()
+	node := enginetest.Node("n").Label("rack", "r1").Label("gpu", "h100").Build()
 	yes, no := term("rack", "r1"), term("rack", "r2")
 	tests := map[string]struct {
 		preferred []cluster.Preference
@@ -45,11 +45,11 @@ func wishes(app, within string, weight int32, anti bool) cluster.JobTerm {
 	return cluster.JobTerm{Selector: term("app", app), Within: within, Weight: weight, Anti: anti}
 }
 
-func open(t *testing.T, jobs ...*fixture.JobBuilder) (*plugin, *engine.Session) {
+func open(t *testing.T, jobs ...*enginetest.JobBuilder) (*plugin, *engine.Session) {
 	t.Helper()
-	parts := []fixture.Part{
-		fixture.Node("a1").CPU(8, "8Gi").Label("rack", "a"), fixture.Node("a2").CPU(8, "8Gi").Label("rack", "a"),
-		fixture.Node("b1").CPU(8, "8Gi").Label("rack", "b"), fixture.Node("lone").CPU(8, "8Gi"),
+	parts := []enginetest.Part{
+		enginetest.Node("a1").CPU(8, "8Gi").Label("rack", "a"), enginetest.Node("a2").CPU(8, "8Gi").Label("rack", "a"),
+		enginetest.Node("b1").CPU(8, "8Gi").Label("rack", "b"), enginetest.Node("lone").CPU(8, "8Gi"),
 	}
 	for _, j := range jobs {
 		parts = append(parts, j)
@@ -58,17 +58,17 @@ func open(t *testing.T, jobs ...*fixture.JobBuilder) (*plugin, *engine.Session) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := fixture.Engine(p).Open(fixture.State(parts...), engine.Options{Search: engine.Twin})
+	s := enginetest.Engine(p).Open(enginetest.State(parts...), engine.Options{Search: engine.Twin})
 	t.Cleanup(func() { s.Close() })
 	return p.(*plugin), s
 }
 
 func TestJobPreferences(t *testing.T) {
-	web := func() *fixture.JobBuilder { return fixture.Job("web").Label("app", "web").On("a1") }
-	job := func() *fixture.JobBuilder { return fixture.Job("j").Label("app", "db") }
+	web := func() *enginetest.JobBuilder { return enginetest.Job("web").Label("app", "web").On("a1") }
+	job := func() *enginetest.JobBuilder { return enginetest.Job("j").Label("app", "db") }
 	type scores = map[string]float64
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want scores // nil: the score does not matter
 	}{
 		"nothing preferred": {job(), nil},
@@ -98,7 +98,7 @@ func TestJobPreferences(t *testing.T) {
 
 // A gang that likes to be apart is spread as its tasks are placed.
 func TestSession(t *testing.T) {
-	_, s := open(t, fixture.Job("j").Label("app", "web").Gang(4).Affinity(wishes("web", "rack", 1, true)).Affinity(wishes("web", "", 1, true)))
+	_, s := open(t, enginetest.Job("j").Label("app", "web").Gang(4).Affinity(wishes("web", "rack", 1, true)).Affinity(wishes("web", "", 1, true)))
 	out, err := s.Run()
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestSession(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"soft": true}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"soft": true}`)); err == nil {
 		t.Error("New takes arguments that it does not have")
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
@@ -19,7 +19,7 @@ func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 
 // node has devices of these types, in this order.
 func node(types ...string) *cluster.Node {
-	return fixture.Node("n").GPUs(len(types), "P", "24Gi").With(func(n *cluster.Node) {
+	return enginetest.Node("n").GPUs(len(types), "P", "24Gi").With(func(n *cluster.Node) {
 		for i, t := range types {
 			n.Devices[i].Type = t
 		}
@@ -69,7 +69,7 @@ func TestPassingAllocatesNothing(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"backend": "vllm"}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"backend": "vllm"}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

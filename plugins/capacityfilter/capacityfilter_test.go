@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestAdmit(t *testing.T) {
@@ -40,11 +40,11 @@ func TestAdmit(t *testing.T) {
 		"a sum too large to count":     {cluster.WholeNodes{Replicas: math.MaxInt64, NodesPerReplica: 1, Memory: gib(150)}, 2, small(GroupMemoryTooSmall, math.MaxInt64, gib(320))},
 		"a replica too large to count": {cluster.WholeNodes{Replicas: 2, NodesPerReplica: 1, Memory: math.MaxInt64}, 2, small(ReplicaTooLarge, math.MaxInt64, gib(160))},
 	}
-	var parts []fixture.Part
+	var parts []enginetest.Part
 	for i := range 9 {
-		parts = append(parts, fixture.Node(fmt.Sprintf("n%d", i)).CPU(8, "64Gi").GPUs(4, "A100", "40Gi"))
+		parts = append(parts, enginetest.Node(fmt.Sprintf("n%d", i)).CPU(8, "64Gi").GPUs(4, "A100", "40Gi"))
 	}
-	group := fixture.State(parts...).View().Groups()[0]
+	group := enginetest.State(parts...).View().Groups()[0]
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := filter{}.admit(nil, &tt.whole, group, group.Nodes[:tt.nodes])
@@ -57,7 +57,7 @@ func TestAdmit(t *testing.T) {
 
 // A group of which nothing says the memory holds nothing, and the reason says why.
 func TestMemoryNotKnown(t *testing.T) {
-	group := fixture.State(fixture.Node("n").GPUs(2, "unknown", "0")).View().Groups()[0]
+	group := enginetest.State(enginetest.Node("n").GPUs(2, "unknown", "0")).View().Groups()[0]
 	want := &engine.Rejection{
 		Reason: DeviceMemoryUnknown, Cure: engine.Grow, Subject: "unknown × 2",
 		Want: engine.Quantity{Value: 8 << 30, Unit: engine.Bytes}, Have: engine.Quantity{Unit: engine.Bytes},
@@ -98,8 +98,10 @@ func TestAdmitNode(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			node := func(name string) *fixture.NodeBuilder { return fixture.Node(name).CPU(8, "30Gi").GPUs(2, "L4", "24Gi") }
-			state := fixture.State(node("a").With(tt.change), node("b"), fixture.Job("j").WholeNodes(1, tt.memory))
+			node := func(name string) *enginetest.NodeBuilder {
+				return enginetest.Node(name).CPU(8, "30Gi").GPUs(2, "L4", "24Gi")
+			}
+			state := enginetest.State(node("a").With(tt.change), node("b"), enginetest.Job("j").WholeNodes(1, tt.memory))
 			job := state.Jobs()[0]
 			job.Alternatives[0].Whole.NodesPerReplica = tt.nodes
 			if d := cmp.Diff(tt.want, filter{}.admitNode(job.Tasks()[0], job, state.Node("a"))); d != "" {
@@ -110,7 +112,7 @@ func TestAdmitNode(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"headroom": 0.1}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"headroom": 0.1}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
@@ -31,7 +31,7 @@ func TestAdmit(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := judge(&cluster.Shape{Cell: tt.asked}, fixture.Node("n").Cell(tt.node).Build())
+			got := judge(&cluster.Shape{Cell: tt.asked}, enginetest.Node("n").Cell(tt.node).Build())
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("rejection (-want +got):\n%s", d)
 			}
@@ -40,7 +40,7 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"cell": "west"}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"cell": "west"}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

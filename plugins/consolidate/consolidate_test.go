@@ -6,29 +6,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestConsolidating(t *testing.T) {
-	node := func(name string) *fixture.NodeBuilder { return fixture.Node(name).GPUs(4, "A100", "80Gi") }
-	job := func(name string) *fixture.JobBuilder { return fixture.Job(name).Devices(1).Preemptible() }
+	node := func(name string) *enginetest.NodeBuilder { return enginetest.Node(name).GPUs(4, "A100", "80Gi") }
+	job := func(name string) *enginetest.JobBuilder { return enginetest.Job(name).Devices(1).Preemptible() }
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  []string
 	}{
-		"one moves so that another fits":      {[]fixture.Part{node("a"), node("b"), job("x").On("a"), job("y").Devices(2).On("b"), fixture.Job("new").Devices(4)}, []string{"job/x/worker-0 to b"}},
-		"the fewest move":                     {[]fixture.Part{node("a"), node("b"), job("w").On("a"), job("x").On("a"), job("y").Devices(2).On("b"), fixture.Job("new").Devices(4)}, []string{"job/y/worker-0 to a"}},
-		"none where one cannot land":          {[]fixture.Part{node("a"), node("b"), job("w").On("a"), job("x").On("a"), fixture.Job("y").Devices(3).On("b"), fixture.Job("new").Devices(4)}, nil},
-		"none where there is too little":      {[]fixture.Part{node("a"), node("b"), job("x").On("a"), job("y").Devices(4).On("b"), fixture.Job("new").Devices(4)}, nil},
-		"none who are not preemptible":        {[]fixture.Part{node("a"), node("b"), fixture.Job("x").Devices(1).On("a"), fixture.Job("y").Devices(2).On("b"), fixture.Job("new").Devices(4)}, nil},
-		"a gang moves as a whole":             {[]fixture.Part{node("a"), node("b"), node("c"), job("x").Gang(2).On("a", "b"), fixture.Job("y").Devices(2).On("c"), fixture.Job("new").Gang(2).Devices(4)}, []string{"job/x/worker-0 to c", "job/x/worker-1 to c"}},
-		"surplus moves alone":                 {[]fixture.Part{node("a"), node("b"), job("x").Gang(2).Min(1).On("a", "b"), fixture.Job("new").Devices(4)}, []string{"job/x/worker-0 to b"}},
-		"nothing where it fits as things are": {[]fixture.Part{node("a"), node("b"), job("x").On("a"), fixture.Job("new").Devices(4)}, nil},
+		"one moves so that another fits":      {[]enginetest.Part{node("a"), node("b"), job("x").On("a"), job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, []string{"job/x/worker-0 to b"}},
+		"the fewest move":                     {[]enginetest.Part{node("a"), node("b"), job("w").On("a"), job("x").On("a"), job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, []string{"job/y/worker-0 to a"}},
+		"none where one cannot land":          {[]enginetest.Part{node("a"), node("b"), job("w").On("a"), job("x").On("a"), enginetest.Job("y").Devices(3).On("b"), enginetest.Job("new").Devices(4)}, nil},
+		"none where there is too little":      {[]enginetest.Part{node("a"), node("b"), job("x").On("a"), job("y").Devices(4).On("b"), enginetest.Job("new").Devices(4)}, nil},
+		"none who are not preemptible":        {[]enginetest.Part{node("a"), node("b"), enginetest.Job("x").Devices(1).On("a"), enginetest.Job("y").Devices(2).On("b"), enginetest.Job("new").Devices(4)}, nil},
+		"a gang moves as a whole":             {[]enginetest.Part{node("a"), node("b"), node("c"), job("x").Gang(2).On("a", "b"), enginetest.Job("y").Devices(2).On("c"), enginetest.Job("new").Gang(2).Devices(4)}, []string{"job/x/worker-0 to c", "job/x/worker-1 to c"}},
+		"surplus moves alone":                 {[]enginetest.Part{node("a"), node("b"), job("x").Gang(2).Min(1).On("a", "b"), enginetest.Job("new").Devices(4)}, []string{"job/x/worker-0 to b"}},
+		"nothing where it fits as things are": {[]enginetest.Part{node("a"), node("b"), job("x").On("a"), enginetest.Job("new").Devices(4)}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(tt.parts...)
-			s := fixture.Engine(fixture.Fit(), &plugin{}).Open(state, engine.Options{})
+			state := enginetest.State(tt.parts...)
+			s := enginetest.Engine(enginetest.Fit(), &plugin{}).Open(state, engine.Options{})
 			defer s.Close()
 			out, err := s.Run()
 			if err != nil {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 const gi = cluster.Bytes(1 << 30)
@@ -13,15 +13,15 @@ func TestScore(t *testing.T) {
 	shape := func(devices int, share cluster.Milli, sum cluster.Bytes) *cluster.Shape {
 		return &cluster.Shape{Strategy: cluster.Binpack, Need: cluster.Need{Devices: devices, Share: share, SumAtLeast: sum}}
 	}
-	node := func(parts ...func(*fixture.NodeBuilder)) *cluster.Node {
-		b := fixture.Node("n").CPU(8, "64Gi")
+	node := func(parts ...func(*enginetest.NodeBuilder)) *cluster.Node {
+		b := enginetest.Node("n").CPU(8, "64Gi")
 		for _, p := range parts {
 			p(b)
 		}
-		return fixture.State(b).Node("n")
+		return enginetest.State(b).Node("n")
 	}
-	l4 := func(b *fixture.NodeBuilder) { b.GPUs(2, "L4", "24Gi") }
-	a100 := func(b *fixture.NodeBuilder) { b.GPUs(2, "A100", "80Gi") }
+	l4 := func(b *enginetest.NodeBuilder) { b.GPUs(2, "L4", "24Gi") }
+	a100 := func(b *enginetest.NodeBuilder) { b.GPUs(2, "A100", "80Gi") }
 	tests := map[string]struct {
 		shape *cluster.Shape
 		node  *cluster.Node
@@ -47,9 +47,9 @@ func TestScore(t *testing.T) {
 
 // What is held does not count: a tight device that is taken makes no node better.
 func TestHeldDevicesDoNotCount(t *testing.T) {
-	s := fixture.State(
-		fixture.Node("n").CPU(8, "64Gi").GPUs(1, "L4", "24Gi").GPUs(1, "A100", "80Gi"),
-		fixture.Job("other").Shape(func(s *cluster.Shape) {
+	s := enginetest.State(
+		enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "L4", "24Gi").GPUs(1, "A100", "80Gi"),
+		enginetest.Job("other").Shape(func(s *cluster.Shape) {
 			s.Need = cluster.Need{Devices: 1, Products: []string{"L4"}}
 		}).On("n"),
 	)
@@ -72,7 +72,7 @@ func TestMatters(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"most": 10}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"most": 10}`)); err == nil {
 		t.Error("it has no arguments")
 	}
 }
@@ -81,7 +81,7 @@ func TestArguments(t *testing.T) {
 func TestDevicesThatDiffer(t *testing.T) {
 	const gib = cluster.Bytes(1 << 30)
 	pair := func(change func(*cluster.Node)) *cluster.Node {
-		return fixture.State(fixture.Node("n").CPU(8, "100Gi").GPUs(2, "L4", "24Gi").With(change)).Node("n")
+		return enginetest.State(enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "L4", "24Gi").With(change)).Node("n")
 	}
 	model := func() cluster.Shape {
 		return cluster.Shape{Strategy: cluster.Binpack, Need: cluster.Need{Devices: 1, Share: 900, SumAtLeast: 21 * gib}}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/nearest"
+	"github.com/berth-project/berth/internal/nearest"
 )
 
 // Name is the plugin's name in a profile.

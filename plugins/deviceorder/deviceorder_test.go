@@ -5,30 +5,30 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
 // place runs a job on a node of four devices of which the first is idle, the
 // second 0.7 used, the third 0.3 used and the last 0.3 used, and says what it was given.
-func place(t *testing.T, args engine.Arguments, j *fixture.JobBuilder) []cluster.Claim {
+func place(t *testing.T, args engine.Arguments, j *enginetest.JobBuilder) []cluster.Claim {
 	t.Helper()
 	p, err := New(args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(4, "A100", "100Gi"), j)
+	state := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(4, "A100", "100Gi"), j)
 	for i, part := range []cluster.Milli{0, 700, 300, 300} {
 		if part == 0 {
 			continue
 		}
-		x := fixture.Job(string(rune('a'+i))).Share(1, part).Build()
+		x := enginetest.Job(string(rune('a'+i))).Share(1, part).Build()
 		seen := cluster.SeenOn(x.Tasks()[0], state.Node("n"), []cluster.Claim{{Device: i, Milli: part}}, 0)
 		if err := state.ApplyAll([]cluster.Change{cluster.JobPut{Job: *x}, seen}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := fixture.Engine(p).Open(state, engine.Options{})
+	s := enginetest.Engine(p).Open(state, engine.Options{})
 	defer s.Close()
 	out, err := s.Run()
 	if err != nil || len(out.Decisions) != 1 {
@@ -38,22 +38,22 @@ func place(t *testing.T, args engine.Arguments, j *fixture.JobBuilder) []cluster
 }
 
 func TestOrder(t *testing.T) {
-	pack, spread := engine.Arguments(engine.NoArguments{}), fixture.Arguments(`{"strategy": "spread"}`)
+	pack, spread := engine.Arguments(engine.NoArguments{}), enginetest.Arguments(`{"strategy": "spread"}`)
 	type claims = []cluster.Claim
 	const gib = 1 << 30
 	tests := map[string]struct {
 		args engine.Arguments
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want claims
 	}{
-		"pack a small part":  {pack, fixture.Job("j").Share(1, 300), claims{{Device: 1, Milli: 300, Memory: 30 * gib}}},
-		"pack a larger part": {pack, fixture.Job("j").Share(1, 500), claims{{Device: 2, Milli: 500, Memory: 50 * gib}}},
-		"pack two parts":     {pack, fixture.Job("j").Share(2, 300), claims{{Device: 1, Milli: 300, Memory: 30 * gib}, {Device: 2, Milli: 300, Memory: 30 * gib}}},
-		"pack by memory":     {pack, fixture.Job("j").DeviceMemory(1, "50Gi"), claims{{Device: 2, Milli: 500, Memory: 50 * gib}}},
-		"spread":             {spread, fixture.Job("j").Share(1, 300), claims{{Device: 0, Milli: 300, Memory: 30 * gib}}},
-		"spread two parts":   {spread, fixture.Job("j").Share(2, 300), claims{{Device: 0, Milli: 300, Memory: 30 * gib}, {Device: 2, Milli: 300, Memory: 30 * gib}}},
-		"whole devices":      {pack, fixture.Job("j").Devices(1), claims{{Device: 0, Milli: 1000, Memory: 100 * gib}}},
-		"whole ones, spread": {spread, fixture.Job("j").Devices(1), claims{{Device: 0, Milli: 1000, Memory: 100 * gib}}},
+		"pack a small part":  {pack, enginetest.Job("j").Share(1, 300), claims{{Device: 1, Milli: 300, Memory: 30 * gib}}},
+		"pack a larger part": {pack, enginetest.Job("j").Share(1, 500), claims{{Device: 2, Milli: 500, Memory: 50 * gib}}},
+		"pack two parts":     {pack, enginetest.Job("j").Share(2, 300), claims{{Device: 1, Milli: 300, Memory: 30 * gib}, {Device: 2, Milli: 300, Memory: 30 * gib}}},
+		"pack by memory":     {pack, enginetest.Job("j").DeviceMemory(1, "50Gi"), claims{{Device: 2, Milli: 500, Memory: 50 * gib}}},
+		"spread":             {spread, enginetest.Job("j").Share(1, 300), claims{{Device: 0, Milli: 300, Memory: 30 * gib}}},
+		"spread two parts":   {spread, enginetest.Job("j").Share(2, 300), claims{{Device: 0, Milli: 300, Memory: 30 * gib}, {Device: 2, Milli: 300, Memory: 30 * gib}}},
+		"whole devices":      {pack, enginetest.Job("j").Devices(1), claims{{Device: 0, Milli: 1000, Memory: 100 * gib}}},
+		"whole ones, spread": {spread, enginetest.Job("j").Devices(1), claims{{Device: 0, Milli: 1000, Memory: 100 * gib}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -65,9 +65,9 @@ func TestOrder(t *testing.T) {
 }
 
 func TestScore(t *testing.T) {
-	share := fixture.Job("j").Share(1, 100).Build().Tasks()[0].Shape
-	layers := fixture.Job("j").Shape(func(s *cluster.Shape) { s.Need.Layers = &cluster.Layers{Total: 1, Bytes: 1} }).Build().Tasks()[0].Shape
-	model := fixture.Job("j").Share(1, 100).Served(cluster.Binpack).Build().Tasks()[0].Shape
+	share := enginetest.Job("j").Share(1, 100).Build().Tasks()[0].Shape
+	layers := enginetest.Job("j").Shape(func(s *cluster.Shape) { s.Need.Layers = &cluster.Layers{Total: 1, Bytes: 1} }).Build().Tasks()[0].Shape
+	model := enginetest.Job("j").Share(1, 100).Served(cluster.Binpack).Build().Tasks()[0].Shape
 	use := func(milli cluster.Milli, releasing int32) cluster.DeviceUse {
 		return cluster.DeviceUse{Milli: milli, ReleasingLeases: releasing}
 	}
@@ -103,7 +103,7 @@ func TestArguments(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := New(fixture.Arguments(tc.args))
+			_, err := New(enginetest.Arguments(tc.args))
 			if err == nil {
 				t.Fatal("no error")
 			}

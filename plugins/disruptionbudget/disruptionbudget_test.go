@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func open(t *testing.T, state *cluster.State) *engine.Session {
@@ -16,18 +16,22 @@ func open(t *testing.T, state *cluster.State) *engine.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fixture.Engine(p, fixture.Consent()).Open(state, engine.Options{})
+	return enginetest.Engine(p, enginetest.Consent()).Open(state, engine.Options{})
 }
 
-func web(name string) *fixture.JobBuilder { return fixture.Job(name).Label("app", "web") }
+func web(name string) *enginetest.JobBuilder { return enginetest.Job(name).Label("app", "web") }
 
 func TestBudgets(t *testing.T) {
-	least, most := func(n int) *fixture.BudgetBuilder { return fixture.Budget("b").Label("app", "web").MinAvailable(n) },
-		func(n int) *fixture.BudgetBuilder { return fixture.Budget("b").Label("app", "web").MaxUnavailable(n) }
+	least, most := func(n int) *enginetest.BudgetBuilder {
+		return enginetest.Budget("b").Label("app", "web").MinAvailable(n)
+	},
+		func(n int) *enginetest.BudgetBuilder {
+			return enginetest.Budget("b").Label("app", "web").MaxUnavailable(n)
+		}
 	// Four tasks run: two of x, which spares one, and two of y, which goes as a whole.
-	four := []fixture.Part{web("x").Gang(2).Min(1).On("n", "n"), web("y").Gang(2).On("n", "n")}
+	four := []enginetest.Part{web("x").Gang(2).Min(1).On("n", "n"), web("y").Gang(2).On("n", "n")}
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		x, y  engine.Reason // whether x's first task may go, and y
 	}{
 		"no budget":                       {four, "", ""},
@@ -41,14 +45,14 @@ func TestBudgets(t *testing.T) {
 		"three quarters":                  {append(four, least(75).Percent()), "", InBudget},
 		"rounded up, they must run":       {append(four, least(51).Percent()), "", InBudget},
 		"rounded up, they may be missing": {append(four, most(26).Percent()), "", ""},
-		"others":                          {append(four, fixture.Budget("b").Label("app", "api").MinAvailable(9)), "", ""},
+		"others":                          {append(four, enginetest.Budget("b").Label("app", "api").MinAvailable(9)), "", ""},
 		"in another namespace":            {append(four, least(9).Namespace("ml")), "", ""},
-		"the strictest of several counts": {append(four, least(1), fixture.Budget("c").Label("app", "web").MinAvailable(4)), InBudget, InBudget},
-		"what never ran is missing, too":  {[]fixture.Part{web("x").Gang(4).Min(1).On("n", "n"), web("y").On("n"), most(2)}, InBudget, InBudget},
+		"the strictest of several counts": {append(four, least(1), enginetest.Budget("c").Label("app", "web").MinAvailable(4)), InBudget, InBudget},
+		"what never ran is missing, too":  {[]enginetest.Part{web("x").Gang(4).Min(1).On("n", "n"), web("y").On("n"), most(2)}, InBudget, InBudget},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(append(tt.parts, fixture.Node("n"), fixture.Job("new"))...)
+			state := enginetest.State(append(tt.parts, enginetest.Node("n"), enginetest.Job("new"))...)
 			s := open(t, state)
 			defer s.Close()
 			for job, want := range map[string]engine.Reason{"job/x": tt.x, "job/y": tt.y} {
@@ -70,7 +74,7 @@ func TestBudgets(t *testing.T) {
 // Victims go one after the other: those before count as gone, and those that
 // were taken back do not.
 func TestVictimsAddUp(t *testing.T) {
-	state := fixture.State(fixture.Node("n"), fixture.Job("new"), fixture.Budget("b").Label("app", "web").MinAvailable(2),
+	state := enginetest.State(enginetest.Node("n"), enginetest.Job("new"), enginetest.Budget("b").Label("app", "web").MinAvailable(2),
 		web("x").On("n"), web("y").On("n"), web("z").On("n"))
 	s := open(t, state)
 	defer s.Close()
@@ -96,8 +100,8 @@ func TestVictimsAddUp(t *testing.T) {
 
 // A job that is given other labels is in other budgets, also within a session.
 func TestAnotherSpec(t *testing.T) {
-	state := fixture.State(fixture.Node("n"), fixture.Job("new"),
-		fixture.Budget("web").Label("app", "web").MinAvailable(1), fixture.Budget("api").Label("app", "api").MinAvailable(2),
+	state := enginetest.State(enginetest.Node("n"), enginetest.Job("new"),
+		enginetest.Budget("web").Label("app", "web").MinAvailable(1), enginetest.Budget("api").Label("app", "api").MinAvailable(2),
 		web("x").On("n"), web("y").On("n"))
 	s := open(t, state)
 	defer s.Close()
@@ -109,7 +113,7 @@ func TestAnotherSpec(t *testing.T) {
 	}
 	mark := state.Mark()
 	defer state.Release(mark)
-	if err := state.Apply(cluster.JobPut{Job: *fixture.Job("x").Label("app", "api").Build()}); err != nil {
+	if err := state.Apply(cluster.JobPut{Job: *enginetest.Job("x").Label("app", "api").Build()}); err != nil {
 		t.Fatal(err)
 	}
 	if !spared("job/x") {
@@ -125,7 +129,7 @@ func TestAnotherSpec(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"minAvailable": 1}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"minAvailable": 1}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -59,8 +59,8 @@ func recount(s *cluster.State, of *cluster.Job) standing {
 	return out
 }
 
-func drawBudget(t *rapid.T, name string) *fixture.BudgetBuilder {
-	b := fixture.Budget(name).Label("app", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "app"))
+func drawBudget(t *rapid.T, name string) *enginetest.BudgetBuilder {
+	b := enginetest.Budget(name).Label("app", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "app"))
 	n := rapid.IntRange(0, 6).Draw(t, "bound")
 	if rapid.Bool().Draw(t, "percent") {
 		n *= 15
@@ -75,7 +75,7 @@ func drawBudget(t *rapid.T, name string) *fixture.BudgetBuilder {
 func drawJob(t *rapid.T, name string) *cluster.Job {
 	size := rapid.IntRange(1, 4).Draw(t, "tasks")
 	build := func(n int) *cluster.Job {
-		return fixture.Job(name).Label("app", rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "app")).
+		return enginetest.Job(name).Label("app", rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "app")).
 			Namespace(rapid.SampledFrom([]string{"", "", "", "ml"}).Draw(t, "namespace")).
 			CPU(rapid.Int64Range(1, 4).Draw(t, "cpu")*1000, "0").Gang(n).Min(rapid.IntRange(1, n).Draw(t, "min")).Build()
 	}
@@ -91,7 +91,7 @@ func drawJob(t *rapid.T, name string) *cluster.Job {
 func TestCountsAreThoseOfTheBooks(t *testing.T) {
 	nominated, running := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		state := fixture.State(fixture.Node("n").CPU(8, "1Gi"), fixture.Node("m").CPU(5, "1Gi"), drawBudget(t, "b"), drawBudget(t, "c"))
+		state := enginetest.State(enginetest.Node("n").CPU(8, "1Gi"), enginetest.Node("m").CPU(5, "1Gi"), drawBudget(t, "b"), drawBudget(t, "c"))
 		for i := range rapid.IntRange(2, 6).Draw(t, "jobs") {
 			if err := state.Apply(cluster.JobPut{Job: *drawJob(t, fmt.Sprint("j", i))}); err != nil {
 				t.Fatal(err)
@@ -100,7 +100,7 @@ func TestCountsAreThoseOfTheBooks(t *testing.T) {
 		var kept counts
 		jobs := state.Jobs()
 		for range rapid.IntRange(1, 3).Draw(t, "sessions") {
-			s := fixture.Engine(room{}, fixture.Consent()).Open(state, engine.Options{})
+			s := enginetest.Engine(room{}, enginetest.Consent()).Open(state, engine.Options{})
 			stmt := s.Begin()
 			var marks []int
 			for range rapid.IntRange(1, 20).Draw(t, "steps") {

@@ -8,13 +8,13 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
-func job(queue string, devices int, at string) fixture.Part {
-	b := fixture.Job(fmt.Sprintf("%s-%d-%s", queue, devices, at)).Queue(queue).Devices(devices)
+func job(queue string, devices int, at string) enginetest.Part {
+	b := enginetest.Job(fmt.Sprintf("%s-%d-%s", queue, devices, at)).Queue(queue).Devices(devices)
 	if at != "" {
 		b.On(at)
 	}
@@ -23,8 +23,8 @@ func job(queue string, devices int, at string) fixture.Part {
 
 func TestQueueOrder(t *testing.T) {
 	const guaranteed, scavenger = cluster.TierGuaranteed, cluster.TierScavenger
-	q := fixture.Queue
-	type list = []fixture.Part
+	q := enginetest.Queue
+	type list = []enginetest.Part
 	tests := map[string]struct {
 		parts list
 		want  []string // the queues with pending jobs, as they come
@@ -37,7 +37,7 @@ func TestQueueOrder(t *testing.T) {
 		"with the job above its share":      {list{q("a"), q("b"), job("a", 6, ""), job("b", 1, "n"), job("b", 3, "")}, []string{"b", "a"}},
 		"with the job beyond its quota":     {list{q("a").Quota(gpu, 2000), q("b").Quota(gpu, 2000), job("a", 1, "n"), job("a", 2, ""), job("b", 1, "n"), job("b", 1, "")}, []string{"b", "a"}},
 		"with the job beyond its guarantee": {list{q("a").Quota(gpu, 2000).Tier(guaranteed), q("b"), job("a", 1, "n"), job("a", 2, ""), job("b", 1, "")}, []string{"b", "a"}},
-		"what the job does not ask for":     {list{q("a").Quota(gpu, 1000), q("b").Quota(gpu, 1000), job("a", 2, "n"), fixture.Job("cores").Queue("a").CPU(1000, "0"), job("b", 2, "")}, []string{"a", "b"}},
+		"what the job does not ask for":     {list{q("a").Quota(gpu, 1000), q("b").Quota(gpu, 1000), job("a", 2, "n"), enginetest.Job("cores").Queue("a").CPU(1000, "0"), job("b", 2, "")}, []string{"a", "b"}},
 		"then below its quota":              {list{q("a").Priority(1), q("b").Quota(gpu, 4000), job("a", 1, ""), job("b", 2, "n"), job("b", 1, "")}, []string{"b", "a"}},
 		"then priority":                     {list{q("a"), q("b").Priority(1), job("a", 1, ""), job("b", 2, "n"), job("b", 1, "")}, []string{"b", "a"}},
 		"then the smaller part":             {list{q("a"), q("b"), job("a", 2, "n"), job("a", 1, ""), job("b", 1, "n"), job("b", 2, "")}, []string{"b", "a"}},
@@ -45,7 +45,7 @@ func TestQueueOrder(t *testing.T) {
 		"then name":                         {list{q("b"), q("a"), job("a", 1, ""), job("b", 1, "")}, []string{"a", "b"}},
 		"where branches part":               {list{q("x").Priority(1), q("y"), q("a").Parent("y").Priority(9), q("b").Parent("x"), job("a", 1, ""), job("b", 1, "")}, []string{"b", "a"}},
 		"branches stay together":            {list{q("x"), q("y"), q("a").Parent("x"), q("b").Parent("y"), q("c").Parent("x"), job("a", 1, ""), job("b", 1, ""), job("c", 1, "")}, []string{"a", "c", "b"}},
-		"what nobody has": {list{q("a"), q("b"), fixture.Job("j").Queue("a").Resource("example.com/fpga", 1), fixture.Job("k").Queue("b").CPU(1000, "0")},
+		"what nobody has": {list{q("a"), q("b"), enginetest.Job("j").Queue("a").Resource("example.com/fpga", 1), enginetest.Job("k").Queue("b").CPU(1000, "0")},
 			[]string{"a", "b"}},
 	}
 	for name, tc := range tests {
@@ -54,8 +54,8 @@ func TestQueueOrder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			state := fixture.State(append(list{fixture.Node("n").CPU(64, "512Gi").GPUs(8, "A100", "80Gi")}, tc.parts...)...)
-			s := fixture.Engine(p).Open(state, engine.Options{})
+			state := enginetest.State(append(list{enginetest.Node("n").CPU(64, "512Gi").GPUs(8, "A100", "80Gi")}, tc.parts...)...)
+			s := enginetest.Engine(p).Open(state, engine.Options{})
 			defer s.Close()
 			var got []*cluster.Queue
 			for _, j := range state.Pending() {
@@ -88,8 +88,8 @@ func TestQueueOrder(t *testing.T) {
 // A queue may be compared with itself, with two jobs.
 func TestOneQueueWithTwoJobs(t *testing.T) {
 	p := &plugin{}
-	state := fixture.State(fixture.Node("n").GPUs(8, "A100", "80Gi"), fixture.Queue("a").Quota(gpu, 2000), job("a", 1, ""), job("a", 3, ""))
-	s := fixture.Engine(p).Open(state, engine.Options{})
+	state := enginetest.State(enginetest.Node("n").GPUs(8, "A100", "80Gi"), enginetest.Queue("a").Quota(gpu, 2000), job("a", 1, ""), job("a", 3, ""))
+	s := enginetest.Engine(p).Open(state, engine.Options{})
 	defer s.Close()
 	within := engine.Bid{Queue: state.Queue("a"), Job: state.Job("job/a-1-")}
 	beyond := engine.Bid{Queue: state.Queue("a"), Job: state.Job("job/a-3-")}
@@ -100,9 +100,9 @@ func TestOneQueueWithTwoJobs(t *testing.T) {
 
 // The arithmetic of three levels, as scenarios/queues/three-levels.yaml has it.
 func TestShares(t *testing.T) {
-	q := fixture.Queue
-	state := fixture.State(
-		fixture.Node("n").CPU(0, "0").GPUs(8, "A100", "80Gi"), fixture.Node("off").GPUs(8, "A100", "80Gi").With(func(n *cluster.Node) { n.Unschedulable = true }),
+	q := enginetest.Queue
+	state := enginetest.State(
+		enginetest.Node("n").CPU(0, "0").GPUs(8, "A100", "80Gi"), enginetest.Node("off").GPUs(8, "A100", "80Gi").With(func(n *cluster.Node) { n.Unschedulable = true }),
 		q("org").Weight(3), q("guest").Limit(gpu, 9000), q("research").Parent("org").Quota(gpu, 4000), q("prod").Parent("org").Weight(2), q("vision").Parent("research").Weight(4), q("speech").Parent("research").Limit(gpu, 0),
 		job("vision", 2, "n"), job("vision", 3, ""), job("speech", 5, ""), job("prod", 5, ""), job("guest", 5, ""),
 	)
@@ -166,7 +166,7 @@ func TestOfferKeepsInStep(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"by": "name"}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"by": "name"}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

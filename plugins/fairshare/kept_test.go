@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestKeptSharesAreThoseWorkedOutAnew: whatever is added, removed, placed or given
@@ -19,7 +19,7 @@ func TestKeptSharesAreThoseWorkedOutAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cluster.NewState()
 		p := &plugin{}
-		e := fixture.Engine(p)
+		e := enginetest.Engine(p)
 		settings := Settings{Divide: rapid.SampledFrom([][]string{nil, {cluster.CPU}}).Draw(t, "divided besides")}
 		decay := &settings.Decay
 		if rapid.Bool().Draw(t, "past use counts") {

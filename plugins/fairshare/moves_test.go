@@ -4,34 +4,34 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // Shares move for as long as what was used before differs from what is held, and that
 // still counts: after ten half-lives it is less than a thousandth.
 func TestSharesMove(t *testing.T) {
 	const hour = int64(3600e9)
-	jobs := func(queues ...string) (out []fixture.Part) {
+	jobs := func(queues ...string) (out []enginetest.Part) {
 		for _, q := range queues {
-			out = append(out, fixture.Queue(q), fixture.Job("runs-"+q).Queue(q).Devices(2).On("n"), fixture.Job("waits-"+q).Queue(q).Devices(4))
+			out = append(out, enginetest.Queue(q), enginetest.Job("runs-"+q).Queue(q).Devices(2).On("n"), enginetest.Job("waits-"+q).Queue(q).Devices(4))
 		}
 		return out
 	}
-	past := fixture.Queue("a").Past(90*hour, 100*hour, gpu, 4000)
+	past := enginetest.Queue("a").Past(90*hour, 100*hour, gpu, 4000)
 	tests := map[string]struct {
-		parts    []fixture.Part
+		parts    []enginetest.Part
 		halfLife int64
 		until    int64 // in half-lives, to the next full five; 0: they do not move
 	}{
-		"no past that counts":      {append([]fixture.Part{past}, jobs("a", "b")...), 0, 0},
+		"no past that counts":      {append([]enginetest.Part{past}, jobs("a", "b")...), 0, 0},
 		"both as before":           {jobs("a", "b"), 10 * hour, 0},
-		"one had all":              {append([]fixture.Part{past}, jobs("a", "b")...), 10 * hour, 15},
-		"nothing to compete about": {append([]fixture.Part{past}, jobs("a")...), 10 * hour, 0},
-		"nothing was ever held":    {[]fixture.Part{fixture.Queue("a"), fixture.Queue("b"), fixture.Job("x").Queue("a").Devices(9), fixture.Job("y").Queue("b").Devices(9)}, 10 * hour, 0},
+		"one had all":              {append([]enginetest.Part{past}, jobs("a", "b")...), 10 * hour, 15},
+		"nothing to compete about": {append([]enginetest.Part{past}, jobs("a")...), 10 * hour, 0},
+		"nothing was ever held":    {[]enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), enginetest.Job("x").Queue("a").Devices(9), enginetest.Job("y").Queue("b").Devices(9)}, 10 * hour, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := fixture.State(append([]fixture.Part{fixture.Node("n").CPU(9, "9Gi").GPUs(4, "A100", "80Gi")}, tt.parts...)...)
+			s := enginetest.State(append([]enginetest.Part{enginetest.Node("n").CPU(9, "9Gi").GPUs(4, "A100", "80Gi")}, tt.parts...)...)
 			var k kept
 			until := int64(0)
 			for lives := int64(0); lives <= 65; lives += 5 {

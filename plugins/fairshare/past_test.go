@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -14,12 +14,12 @@ import (
 const hour = int64(3600e9)
 
 // shared divides 6 devices between queues that ask for 6 each, at 100 hours, with a half-life of 10.
-func shared(decay Decay, queues ...fixture.Part) *Tree {
-	parts := append(queues, fixture.Node("n").CPU(0, "0").GPUs(6, "A100", "80Gi"))
-	s := fixture.State(parts...)
+func shared(decay Decay, queues ...enginetest.Part) *Tree {
+	parts := append(queues, enginetest.Node("n").CPU(0, "0").GPUs(6, "A100", "80Gi"))
+	s := enginetest.State(parts...)
 	for _, q := range s.Queues() {
 		if q.Leaf() && q.Name != cluster.DefaultQueue {
-			if err := s.Apply(cluster.JobPut{Job: *fixture.Job(q.Name).Queue(q.Name).Devices(6).Build()}); err != nil {
+			if err := s.Apply(cluster.JobPut{Job: *enginetest.Job(q.Name).Queue(q.Name).Devices(6).Build()}); err != nil {
 				panic(err)
 			}
 		}
@@ -30,11 +30,11 @@ func shared(decay Decay, queues ...fixture.Part) *Tree {
 // A full cluster since ever is 1. For the last half-life it is 1/2, for the one
 // before 1/4, and so on.
 func TestPast(t *testing.T) {
-	q := fixture.Queue
-	a := func(from, to, devices int64) *fixture.QueueBuilder {
+	q := enginetest.Queue
+	a := func(from, to, devices int64) *enginetest.QueueBuilder {
 		return q("a").Past(from*hour, to*hour, gpu, devices*1000)
 	}
-	type list = []fixture.Part
+	type list = []enginetest.Part
 	type result struct{ share, past, weight int64 }
 	tests := map[string]struct {
 		strength int64
@@ -89,8 +89,8 @@ func TestPast(t *testing.T) {
 	}
 }
 
-func drawPast(t *rapid.T, name string) *fixture.QueueBuilder {
-	b := fixture.Queue(name).Weight(rapid.Int64Range(1, 9).Draw(t, "weight"))
+func drawPast(t *rapid.T, name string) *enginetest.QueueBuilder {
+	b := enginetest.Queue(name).Weight(rapid.Int64Range(1, 9).Draw(t, "weight"))
 	for range rapid.IntRange(0, 4).Draw(t, "samples") {
 		from := rapid.Int64Range(-1000, 110).Draw(t, "from")
 		b.Past(from*hour, (from+rapid.Int64Range(1, 50).Draw(t, "hours"))*hour, gpu, rapid.Int64Range(0, 9000).Draw(t, "held"))
@@ -169,7 +169,7 @@ func TestSettings(t *testing.T) {
 		`{"halfLive": "1h"}`:                     {err: `json: unknown field "halfLive"`},
 	}
 	for text, tc := range tests {
-		got, err := ReadSettings(fixture.Arguments(text))
+		got, err := ReadSettings(enginetest.Arguments(text))
 		message := ""
 		if err != nil {
 			message = err.Error()
@@ -184,14 +184,14 @@ func TestSettings(t *testing.T) {
 
 // The session's time is what age is counted from.
 func TestPastInASession(t *testing.T) {
-	p, err := New(fixture.Arguments(`{"halfLife": "10h"}`))
+	p, err := New(enginetest.Arguments(`{"halfLife": "10h"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := fixture.State(fixture.Node("n").CPU(0, "0").GPUs(6, "A100", "80Gi"),
-		fixture.Queue("a").Past(90*hour, 100*hour, gpu, 6000), fixture.Queue("b"), job("a", 6, ""), job("b", 6, ""))
+	state := enginetest.State(enginetest.Node("n").CPU(0, "0").GPUs(6, "A100", "80Gi"),
+		enginetest.Queue("a").Past(90*hour, 100*hour, gpu, 6000), enginetest.Queue("b"), job("a", 6, ""), job("b", 6, ""))
 	for now, want := range map[int64]int64{100: 2000, 110: 2571, 0: 3000, 1000: 3000} {
-		s := fixture.Engine(p).Open(state, engine.Options{Now: now * hour})
+		s := enginetest.Engine(p).Open(state, engine.Options{Now: now * hour})
 		if got := p.(*plugin).shares().byName["a"].Shares[0].Share(); got != want {
 			t.Errorf("at %d hours a should have %d and has %d", now, want, got)
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -15,13 +15,13 @@ import (
 func TestProductsAreDivided(t *testing.T) {
 	const h100 = gpu + ":H100"
 	only := func(s *cluster.Shape) { s.Need.Products = []string{"H100"} }
-	parts := []fixture.Part{
-		fixture.Node("n").CPU(0, "0").GPUs(4, "H100", "80Gi").GPUs(4, "L4", "24Gi"), fixture.Node("off").GPUs(4, "H100", "80Gi").With(func(n *cluster.Node) { n.Unschedulable = true }),
-		fixture.Queue("a").Quota(h100, 3000), fixture.Queue("b").OverQuotaWeight(h100, 3),
-		fixture.Job("a1").Queue("a").Devices(1).Shape(only).On("n"), fixture.Job("a2").Queue("a").Devices(3).Shape(only), fixture.Job("a3").Queue("a").Devices(4),
-		fixture.Job("b1").Queue("b").Devices(4).Shape(only), fixture.Job("b2").Queue("b").Devices(4),
+	parts := []enginetest.Part{
+		enginetest.Node("n").CPU(0, "0").GPUs(4, "H100", "80Gi").GPUs(4, "L4", "24Gi"), enginetest.Node("off").GPUs(4, "H100", "80Gi").With(func(n *cluster.Node) { n.Unschedulable = true }),
+		enginetest.Queue("a").Quota(h100, 3000), enginetest.Queue("b").OverQuotaWeight(h100, 3),
+		enginetest.Job("a1").Queue("a").Devices(1).Shape(only).On("n"), enginetest.Job("a2").Queue("a").Devices(3).Shape(only), enginetest.Job("a3").Queue("a").Devices(4),
+		enginetest.Job("b1").Queue("b").Devices(4).Shape(only), enginetest.Job("b2").Queue("b").Devices(4),
 	}
-	state := fixture.State(parts...)
+	state := enginetest.State(parts...)
 	total := Offered(state.View())
 	tree := Shares(state.View(), total, Settings{})
 	if d := cmp.Diff(cluster.Resources{{Name: gpu, Value: 8000}, {Name: h100, Value: 4000}}, total[len(total)-2:]); d != "" {

@@ -5,58 +5,58 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // Eight devices. The job, new, is in queue q and asks for two of them; the
 // victim holds some. Shares follow from what all ask for, and are worked out in
 // the comments.
 func TestWhoMayBeReclaimed(t *testing.T) {
-	queue := fixture.Queue
-	held := func(name, queue string, devices int) *fixture.JobBuilder {
-		return fixture.Job(name).Queue(queue).Devices(devices).Preemptible().On("a")
+	queue := enginetest.Queue
+	held := func(name, queue string, devices int) *enginetest.JobBuilder {
+		return enginetest.Job(name).Queue(queue).Devices(devices).Preemptible().On("a")
 	}
-	job := func(queue string) *fixture.JobBuilder {
-		return fixture.Job("new").Queue(queue).Devices(2).Preemptible()
+	job := func(queue string) *enginetest.JobBuilder {
+		return enginetest.Job("new").Queue(queue).Devices(2).Preemptible()
 	}
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  engine.Verdict
 	}{
 		// q asks for 2, r for 8: q 2, r 6 of 8.
-		"down to the share": {[]fixture.Part{queue("q"), queue("r"), held("victim", "r", 2), held("other", "r", 6), job("q")}, engine.Allow},
+		"down to the share": {[]enginetest.Part{queue("q"), queue("r"), held("victim", "r", 2), held("other", "r", 6), job("q")}, engine.Allow},
 		// The same, but the victim is larger than what r has above its share.
-		"not below the share": {[]fixture.Part{queue("q"), queue("r"), held("victim", "r", 3), held("other", "r", 5), job("q")}, engine.Protect(VictimQueueWithinItsShare)},
+		"not below the share": {[]enginetest.Part{queue("q"), queue("r"), held("victim", "r", 3), held("other", "r", 5), job("q")}, engine.Protect(VictimQueueWithinItsShare)},
 		// q deserves 2 and stays within: that lets what cannot be divided leave, as the last resort.
-		"not below it for what is deserved": {[]fixture.Part{queue("q").Quota(cluster.DefaultDeviceResource, 2000), queue("r"), held("victim", "r", 8), job("q")}, engine.Protect(VictimQueueWithinItsShare)},
+		"not below it for what is deserved": {[]enginetest.Part{queue("q").Quota(cluster.DefaultDeviceResource, 2000), queue("r"), held("victim", "r", 8), job("q")}, engine.Protect(VictimQueueWithinItsShare)},
 		// r deserves 6 and holds 6, so that its share is 6: what it holds is its own.
-		"not from what is deserved": {[]fixture.Part{queue("q").Quota(cluster.DefaultDeviceResource, 2000), queue("r").Quota(cluster.DefaultDeviceResource, 6000), held("victim", "r", 6), held("other", "q", 2), job("q")}, engine.NoOpinion},
+		"not from what is deserved": {[]enginetest.Part{queue("q").Quota(cluster.DefaultDeviceResource, 2000), queue("r").Quota(cluster.DefaultDeviceResource, 6000), held("victim", "r", 6), held("other", "q", 2), job("q")}, engine.NoOpinion},
 		// q holds 4 of its share of 4 and asks for 2 more.
-		"not for more than one's share": {[]fixture.Part{queue("q"), queue("r"), held("own", "q", 4), held("victim", "r", 1), held("other", "r", 3), fixture.Job("more").Queue("r").Devices(4), job("q")}, engine.NoOpinion},
-		"not in a queue above":          {[]fixture.Part{queue("r"), queue("q").Parent("r"), held("victim", "r", 8), job("q")}, engine.Protect(VictimInSameQueue)},
-		"not in a queue that is gone":   {[]fixture.Part{queue("q"), held("victim", "gone", 8), job("q")}, engine.Protect(VictimInSameQueue)},
-		"not in the same queue":         {[]fixture.Part{queue("q"), held("victim", "q", 2), job("q")}, engine.Protect(VictimInSameQueue)},
+		"not for more than one's share": {[]enginetest.Part{queue("q"), queue("r"), held("own", "q", 4), held("victim", "r", 1), held("other", "r", 3), enginetest.Job("more").Queue("r").Devices(4), job("q")}, engine.NoOpinion},
+		"not in a queue above":          {[]enginetest.Part{queue("r"), queue("q").Parent("r"), held("victim", "r", 8), job("q")}, engine.Protect(VictimInSameQueue)},
+		"not in a queue that is gone":   {[]enginetest.Part{queue("q"), held("victim", "gone", 8), job("q")}, engine.Protect(VictimInSameQueue)},
+		"not in the same queue":         {[]enginetest.Part{queue("q"), held("victim", "q", 2), job("q")}, engine.Protect(VictimInSameQueue)},
 		// A Scavenger could not keep what it takes from a Standard queue.
-		"not from a stronger tier":    {[]fixture.Part{queue("q").Tier(cluster.TierScavenger), queue("r"), held("victim", "r", 2), held("other", "r", 6), job("q")}, engine.Protect(VictimOfStrongerTier)},
-		"from a weaker tier":          {[]fixture.Part{queue("q"), queue("r").Tier(cluster.TierScavenger), held("victim", "r", 2), held("other", "r", 6), job("q")}, engine.Allow},
-		"Guaranteed up to its quota":  {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 6000), held("victim", "r", 3), held("other", "r", 5), job("q")}, engine.Protect(VictimGuaranteed)},
-		"Guaranteed beyond its quota": {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 6000), held("victim", "r", 2), held("other", "r", 6), job("q")}, engine.Allow},
+		"not from a stronger tier":    {[]enginetest.Part{queue("q").Tier(cluster.TierScavenger), queue("r"), held("victim", "r", 2), held("other", "r", 6), job("q")}, engine.Protect(VictimOfStrongerTier)},
+		"from a weaker tier":          {[]enginetest.Part{queue("q"), queue("r").Tier(cluster.TierScavenger), held("victim", "r", 2), held("other", "r", 6), job("q")}, engine.Allow},
+		"Guaranteed up to its quota":  {[]enginetest.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 6000), held("victim", "r", 3), held("other", "r", 5), job("q")}, engine.Protect(VictimGuaranteed)},
+		"Guaranteed beyond its quota": {[]enginetest.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 6000), held("victim", "r", 2), held("other", "r", 6), job("q")}, engine.Allow},
 		// Left and right ask for 8 and 2: left gets 6, right 2. Below left, r asks for 4 and has 4, s asks for 4 and
 		// has 4: 3 each. Both are above.
-		"where branches part": {[]fixture.Part{queue("left"), queue("right"), queue("q").Parent("right"), queue("r").Parent("left"), queue("s").Parent("left"),
+		"where branches part": {[]enginetest.Part{queue("left"), queue("right"), queue("q").Parent("right"), queue("r").Parent("left"), queue("s").Parent("left"),
 			held("victim", "r", 1), held("other", "r", 3), held("others", "s", 4), job("q")}, engine.Allow},
 		// Below one parent: q asks for 2, r for 1, s for 7. r has its share, although the parent has more than others.
-		"not from one within its share beside others": {[]fixture.Part{queue("top"), queue("q").Parent("top"), queue("r").Parent("top"), queue("s").Parent("top"),
+		"not from one within its share beside others": {[]enginetest.Part{queue("top"), queue("q").Parent("top"), queue("r").Parent("top"), queue("s").Parent("top"),
 			held("victim", "r", 1), held("others", "s", 7), job("q")}, engine.Protect(VictimQueueWithinItsShare)},
 		// Cores are not short, so that nobody is above his share of them.
-		"not for what there is enough of": {[]fixture.Part{queue("q"), queue("r"), fixture.Job("victim").Queue("r").CPU(1000, "1Gi").Preemptible().On("a"), fixture.Job("new").Queue("q").CPU(2000, "1Gi").Devices(2).Preemptible()}, engine.Protect(VictimQueueWithinItsShare)},
+		"not for what there is enough of": {[]enginetest.Part{queue("q"), queue("r"), enginetest.Job("victim").Queue("r").CPU(1000, "1Gi").Preemptible().On("a"), enginetest.Job("new").Queue("q").CPU(2000, "1Gi").Devices(2).Preemptible()}, engine.Protect(VictimQueueWithinItsShare)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			node := fixture.Node("a").CPU(64, "64Gi").GPUs(8, "A100", "80Gi")
-			state := fixture.State(append([]fixture.Part{node}, tt.parts...)...)
+			node := enginetest.Node("a").CPU(64, "64Gi").GPUs(8, "A100", "80Gi")
+			state := enginetest.State(append([]enginetest.Part{node}, tt.parts...)...)
 			p := &plugin{}
-			s := fixture.Engine(p).Open(state, engine.Options{})
+			s := enginetest.Engine(p).Open(state, engine.Options{})
 			defer s.Close()
 			job := state.Job("job/new")
 			got := engine.NoOpinion

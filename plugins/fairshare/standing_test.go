@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"pgregory.net/rapid"
 )
 
@@ -15,20 +15,20 @@ import (
 func TestStandingsKeepInStep(t *testing.T) {
 	moved := 0
 	rapid.Check(t, func(t *rapid.T) {
-		parts := []fixture.Part{
-			fixture.Node("n").CPU(100, "0").GPUs(100, "A100", "80Gi"),
-			fixture.Queue("top").Quota(gpu, 3000), fixture.Queue("a").Parent("top").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), fixture.Queue("b").Parent("top"), fixture.Queue("c"),
+		parts := []enginetest.Part{
+			enginetest.Node("n").CPU(100, "0").GPUs(100, "A100", "80Gi"),
+			enginetest.Queue("top").Quota(gpu, 3000), enginetest.Queue("a").Parent("top").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), enginetest.Queue("b").Parent("top"), enginetest.Queue("c"),
 		}
 		for i := range 12 {
-			b := fixture.Job(fmt.Sprint("j", i)).Queue(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "queue")).Devices(1)
+			b := enginetest.Job(fmt.Sprint("j", i)).Queue(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "queue")).Devices(1)
 			if rapid.Bool().Draw(t, "runs") {
 				b.On("n")
 			}
 			parts = append(parts, b)
 		}
-		state := fixture.State(parts...)
+		state := enginetest.State(parts...)
 		p := &plugin{}
-		s := fixture.Engine(p).Open(state, engine.Options{})
+		s := enginetest.Engine(p).Open(state, engine.Options{})
 		defer s.Close()
 		check := func() {
 			tree := p.shares()

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestCompare(t *testing.T) {
@@ -29,7 +29,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"newestFirst": true}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"newestFirst": true}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

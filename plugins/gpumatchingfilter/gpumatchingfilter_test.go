@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
@@ -31,11 +31,11 @@ func TestAdmit(t *testing.T) {
 		return cluster.DeviceID{Node: node, Type: "cuda", Index: index}
 	}
 	// Two cuda devices, the second of them lost, and one that speaks cann.
-	node := fixture.Node("b").GPUs(3, "P", "24Gi").With(func(n *cluster.Node) {
+	node := enginetest.Node("b").GPUs(3, "P", "24Gi").With(func(n *cluster.Node) {
 		n.Devices[1].Lost = true
 		n.Devices[2].Type = "cann"
 	}).Build()
-	full := fixture.Node("b").GPUs(2, "P", "24Gi").Build()
+	full := enginetest.Node("b").GPUs(2, "P", "24Gi").Build()
 	elsewhere := &engine.Rejection{Reason: GPUNotSelected, Cure: engine.Relax, Precedence: engine.OtherKind}
 	tests := map[string]struct {
 		need cluster.Need
@@ -71,19 +71,19 @@ func TestAdmit(t *testing.T) {
 }
 
 func held() *cluster.Node {
-	return fixture.State(fixture.Node("b").GPUs(1, "P", "24Gi"), fixture.Job("j").Devices(1).On("b")).Node("b")
+	return enginetest.State(enginetest.Node("b").GPUs(1, "P", "24Gi"), enginetest.Job("j").Devices(1).On("b")).Node("b")
 }
 
 func TestPassingAllocatesNothing(t *testing.T) {
 	shape := &cluster.Shape{Need: cluster.Need{Devices: 1, Selected: []cluster.DeviceID{{Node: "a", Type: "cuda"}, {Node: "b", Type: "cuda"}}}}
-	node := fixture.Node("b").GPUs(4, "P", "24Gi").Build()
+	node := enginetest.Node("b").GPUs(4, "P", "24Gi").Build()
 	if got := testing.AllocsPerRun(100, func() { judge(shape, node) }); got != 0 {
 		t.Errorf("%v allocations, want none", got)
 	}
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"selected": []}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"selected": []}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

@@ -6,33 +6,33 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
-func shape(b *fixture.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
+func shape(b *enginetest.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
 
 var everything = cluster.Advertised{CPU: cluster.CPUClasses, GPU: cluster.GPUClasses, IsolableCores: 4}
 
 // plain is a node of 8 cores and 2 devices that advertises nothing; able one that advertises everything.
-func plain() *fixture.NodeBuilder {
-	return fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi")
+func plain() *enginetest.NodeBuilder {
+	return enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi")
 }
-func able() *fixture.NodeBuilder { return plain().Advertise(everything) }
+func able() *enginetest.NodeBuilder { return plain().Advertise(everything) }
 
-func on(n *fixture.NodeBuilder, jobs ...*fixture.JobBuilder) *cluster.Node {
-	parts := []fixture.Part{n}
+func on(n *enginetest.NodeBuilder, jobs ...*enginetest.JobBuilder) *cluster.Node {
+	parts := []enginetest.Part{n}
 	for _, j := range jobs {
 		parts = append(parts, j.On("n"))
 	}
-	return fixture.State(parts...).Node("n")
+	return enginetest.State(parts...).Node("n")
 }
 
-func isolated(b *fixture.JobBuilder, cpu cluster.CPUClass, gpu cluster.GPUClass) *fixture.JobBuilder {
+func isolated(b *enginetest.JobBuilder, cpu cluster.CPUClass, gpu cluster.GPUClass) *enginetest.JobBuilder {
 	return b.Isolate(cluster.Isolation{CPU: cpu, GPU: gpu})
 }
 
-func session(b *fixture.JobBuilder, name string) *fixture.JobBuilder {
+func session(b *enginetest.JobBuilder, name string) *enginetest.JobBuilder {
 	return b.Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: name})
 }
 
@@ -54,24 +54,24 @@ func TestAdmit(t *testing.T) {
 		exclusive = cluster.GPUDeviceExclusive
 		partition = cluster.GPUPartitionExclusive
 	)
-	job := func() *fixture.JobBuilder { return fixture.Job("j").CPU(1000, "1Gi") }
+	job := func() *enginetest.JobBuilder { return enginetest.Job("j").CPU(1000, "1Gi") }
 	gpu := func(n int, c cluster.GPUClass) *cluster.Shape { return shape(isolated(job().Devices(n), "", c)) }
 	share := func(c cluster.GPUClass) *cluster.Shape { return shape(isolated(job().Share(1, 500), "", c)) }
 	cpu := func(milli int64, c cluster.CPUClass) *cluster.Shape {
-		return shape(isolated(fixture.Job("j").CPU(milli, "1Gi"), c, ""))
+		return shape(isolated(enginetest.Job("j").CPU(milli, "1Gi"), c, ""))
 	}
 	need := func(c cluster.GPUClass, n cluster.Need) *cluster.Shape {
 		return shape(isolated(job(), "", c).Shape(func(s *cluster.Shape) { s.Need = n }))
 	}
-	held := func(milli int64, c cluster.CPUClass) *fixture.JobBuilder {
-		return isolated(fixture.Job("x").CPU(milli, "1Gi"), c, "")
+	held := func(milli int64, c cluster.CPUClass) *enginetest.JobBuilder {
+		return isolated(enginetest.Job("x").CPU(milli, "1Gi"), c, "")
 	}
-	x := func() *fixture.JobBuilder { return fixture.Job("x") }
+	x := func() *enginetest.JobBuilder { return enginetest.Job("x") }
 	many := cluster.Advertised{CPU: cluster.CPUClasses, IsolableCores: 64}
 	exclusively := cluster.Advertised{GPU: cluster.GPUClasses, Share: cluster.ShareExclusive}
-	sliced := func() *fixture.NodeBuilder { return able().Slices(7, "A100", "1g.10gb", "10Gi") }
-	even := func() *fixture.NodeBuilder { // cut up evenly: slices are asked for by count
-		return fixture.Node("n").CPU(8, "64Gi").GPUs(7, "A100-MIG-1g.10gb", "10Gi").Advertise(everything).With(func(n *cluster.Node) {
+	sliced := func() *enginetest.NodeBuilder { return able().Slices(7, "A100", "1g.10gb", "10Gi") }
+	even := func() *enginetest.NodeBuilder { // cut up evenly: slices are asked for by count
+		return enginetest.Node("n").CPU(8, "64Gi").GPUs(7, "A100-MIG-1g.10gb", "10Gi").Advertise(everything).With(func(n *cluster.Node) {
 			for i := range n.Devices {
 				n.Devices[i].Parent = "GPU-0"
 			}
@@ -133,8 +133,8 @@ func TestAdmit(t *testing.T) {
 		"PartitionExclusive, no partition":     {gpu(1, partition), on(able()), unsupportedClass("PartitionExclusive")},
 		"PartitionExclusive, named as a whole": {need(partition, cluster.Need{Devices: 1, Resource: "nvidia.com/gpu"}), on(able()), &engine.Rejection{Reason: ClassConflictsWithResourceId, Subject: "PartitionExclusive", Precedence: 2}},
 
-		"never beats not now": {shape(isolated(fixture.Job("j").CPU(8000, "1Gi").Devices(1), cluster.CPUWholeCore, exclusive)), on(plain().Advertise(cluster.Advertised{CPU: cluster.CPUClasses}), held(1000, "")), unsupportedClass("DeviceExclusive")},
-		"cores, then devices": {shape(isolated(fixture.Job("j").CPU(8000, "1Gi").Devices(2), cluster.CPUWholeCore, exclusive)), on(able(), held(1000, "").Share(1, 100)), contended("WholeCore", 8, 7)},
+		"never beats not now": {shape(isolated(enginetest.Job("j").CPU(8000, "1Gi").Devices(1), cluster.CPUWholeCore, exclusive)), on(plain().Advertise(cluster.Advertised{CPU: cluster.CPUClasses}), held(1000, "")), unsupportedClass("DeviceExclusive")},
+		"cores, then devices": {shape(isolated(enginetest.Job("j").CPU(8000, "1Gi").Devices(2), cluster.CPUWholeCore, exclusive)), on(able(), held(1000, "").Share(1, 100)), contended("WholeCore", 8, 7)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -150,13 +150,13 @@ func TestAdmit(t *testing.T) {
 
 // What an evicted task still holds is promised, not contended.
 func TestReleasing(t *testing.T) {
-	state := fixture.State(able(), fixture.Job("x").Devices(2).On("n"))
+	state := enginetest.State(able(), enginetest.Job("x").Devices(2).On("n"))
 	task := state.Job("job/x").Tasks()[0]
 	evict := cluster.Evict{Task: task.Ref(), Attempt: task.Attempt + 1}
 	if err := state.Apply(cluster.Decided{Changes: []cluster.Change{evict}}); err != nil {
 		t.Fatal(err)
 	}
-	if r := admit(shape(isolated(fixture.Job("j").Devices(2), "", cluster.GPUDeviceExclusive)), state.Node("n")); r != nil {
+	if r := admit(shape(isolated(enginetest.Job("j").Devices(2), "", cluster.GPUDeviceExclusive)), state.Node("n")); r != nil {
 		t.Errorf("turned down: %+v", r)
 	}
 }
@@ -185,18 +185,18 @@ func TestTiersDoNotMatter(t *testing.T) {
 // decide places a job of the class, from a queue of the tier, on one of three nodes.
 func decide(t *testing.T, tier cluster.Tier, cpu cluster.CPUClass, gpu cluster.GPUClass) string {
 	t.Helper()
-	state := fixture.State(
-		fixture.Queue("q").Tier(tier),
-		fixture.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
-		fixture.Node("b").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.Advertised{CPU: cluster.CPUClasses[:2], GPU: cluster.GPUClasses[:3]}),
-		fixture.Node("c").CPU(8, "64Gi").Slices(7, "A100", "1g.10gb", "10Gi").Advertise(everything),
-		isolated(fixture.Job("j").Queue("q").CPU(1000, "1Gi").Devices(1), cpu, gpu),
+	state := enginetest.State(
+		enginetest.Queue("q").Tier(tier),
+		enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"),
+		enginetest.Node("b").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").Advertise(cluster.Advertised{CPU: cluster.CPUClasses[:2], GPU: cluster.GPUClasses[:3]}),
+		enginetest.Node("c").CPU(8, "64Gi").Slices(7, "A100", "1g.10gb", "10Gi").Advertise(everything),
+		isolated(enginetest.Job("j").Queue("q").CPU(1000, "1Gi").Devices(1), cpu, gpu),
 	)
 	p, err := New(engine.NoArguments{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := fixture.Engine(p, room{}).Open(state, engine.Options{Search: engine.Twin})
+	s := enginetest.Engine(p, room{}).Open(state, engine.Options{Search: engine.Twin})
 	defer s.Close()
 	out, err := s.Run()
 	if err != nil {
@@ -224,25 +224,25 @@ func (room) OnSessionOpen(s *engine.Session) {
 // Which reason names a refusal when nodes differ.
 func TestHeadline(t *testing.T) {
 	exclusive := cluster.Advertised{Share: cluster.ShareExclusive}
-	node := func(name string, a cluster.Advertised) *fixture.NodeBuilder {
-		return fixture.Node(name).CPU(8, "64Gi").GPUs(1, "A100", "80Gi").Advertise(a)
+	node := func(name string, a cluster.Advertised) *enginetest.NodeBuilder {
+		return enginetest.Node(name).CPU(8, "64Gi").GPUs(1, "A100", "80Gi").Advertise(a)
 	}
-	device := func() *fixture.JobBuilder {
-		return isolated(fixture.Job("j").Devices(1), "", cluster.GPUDeviceExclusive)
+	device := func() *enginetest.JobBuilder {
+		return isolated(enginetest.Job("j").Devices(1), "", cluster.GPUDeviceExclusive)
 	}
 	tests := map[string]struct {
-		parts     []fixture.Part
+		parts     []enginetest.Part
 		reason    engine.Reason
 		permanent bool
 	}{
-		"nobody advertises": {[]fixture.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), device()}, NoNodeSupportsClass, true},
-		"contention beats": {[]fixture.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), node("c", everything), fixture.Job("x").Devices(1).On("c"), device()},
+		"nobody advertises": {[]enginetest.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), device()}, NoNodeSupportsClass, true},
+		"contention beats": {[]enginetest.Part{node("a", cluster.Advertised{}), node("b", cluster.Advertised{}), node("c", everything), enginetest.Job("x").Devices(1).On("c"), device()},
 			NodesSupportButContended, false},
-		"daemon mode beats": {[]fixture.Part{node("a", cluster.Advertised{CPU: cluster.CPUClasses, Share: cluster.ShareExclusive}), node("b", cluster.Advertised{}), node("c", cluster.Advertised{}),
-			isolated(fixture.Job("j").CPU(1000, "1Gi").Share(1, 500), cluster.CPUWholeCore, cluster.GPUShared)}, ClassConflictsWithDaemonMode, true},
-		"a partition, exclusively": {[]fixture.Part{node("a", everything), node("b", cluster.Advertised{}), isolated(fixture.Job("j"), "", cluster.GPUDeviceExclusive).Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Partition: "1g.10gb"} })},
+		"daemon mode beats": {[]enginetest.Part{node("a", cluster.Advertised{CPU: cluster.CPUClasses, Share: cluster.ShareExclusive}), node("b", cluster.Advertised{}), node("c", cluster.Advertised{}),
+			isolated(enginetest.Job("j").CPU(1000, "1Gi").Share(1, 500), cluster.CPUWholeCore, cluster.GPUShared)}, ClassConflictsWithDaemonMode, true},
+		"a partition, exclusively": {[]enginetest.Part{node("a", everything), node("b", cluster.Advertised{}), isolated(enginetest.Job("j"), "", cluster.GPUDeviceExclusive).Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Partition: "1g.10gb"} })},
 			ClassConflictsWithResourceId, true},
-		"share mode everywhere": {[]fixture.Part{node("a", exclusive), node("b", exclusive), isolated(fixture.Job("j").Share(1, 500), "", cluster.GPUShared)}, ClassConflictsWithDaemonMode, true},
+		"share mode everywhere": {[]enginetest.Part{node("a", exclusive), node("b", exclusive), isolated(enginetest.Job("j").Share(1, 500), "", cluster.GPUShared)}, ClassConflictsWithDaemonMode, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestHeadline(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := fixture.Engine(p).Open(fixture.State(tc.parts...), engine.Options{})
+			s := enginetest.Engine(p).Open(enginetest.State(tc.parts...), engine.Options{})
 			defer s.Close()
 			out, err := s.Run()
 			if err != nil || len(out.Refusals) != 1 {
@@ -264,18 +264,18 @@ func TestHeadline(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"classes": []}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"classes": []}`)); err == nil {
 		t.Error("New takes arguments that it does not have")
 	}
 }
 
 func BenchmarkIsolation(b *testing.B) {
-	n := fixture.Node("n").CPU(96, "512Gi").Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30).GPUs(8, "A100", "80Gi").Advertise(everything).Build()
+	n := enginetest.Node("n").CPU(96, "512Gi").Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30).GPUs(8, "A100", "80Gi").Advertise(everything).Build()
 	for name, s := range map[string]*cluster.Shape{
-		"device":  shape(isolated(fixture.Job("j").CPU(1000, "1Gi").Devices(2), "", cluster.GPUDeviceExclusive)),
-		"shared":  shape(fixture.Job("j").CPU(1000, "1Gi").Share(1, 500)),
-		"session": shape(isolated(fixture.Job("j").CPU(1000, "1Gi").Devices(2), "", cluster.GPUSessionExclusive)),
-		"cores":   shape(isolated(fixture.Job("j").CPU(1000, "1Gi"), cluster.CPUWholeCore, "")),
+		"device":  shape(isolated(enginetest.Job("j").CPU(1000, "1Gi").Devices(2), "", cluster.GPUDeviceExclusive)),
+		"shared":  shape(enginetest.Job("j").CPU(1000, "1Gi").Share(1, 500)),
+		"session": shape(isolated(enginetest.Job("j").CPU(1000, "1Gi").Devices(2), "", cluster.GPUSessionExclusive)),
+		"cores":   shape(isolated(enginetest.Job("j").CPU(1000, "1Gi"), cluster.CPUWholeCore, "")),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

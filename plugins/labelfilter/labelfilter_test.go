@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
@@ -21,21 +21,21 @@ func TestAdmit(t *testing.T) {
 	lacks := func(label string) *engine.Rejection {
 		return &engine.Rejection{Reason: LabelMismatch, Cure: engine.Grow | engine.Relax, Subject: label, Precedence: engine.OtherKind}
 	}
-	node := fixture.Node("n").Label("gpu", "h100").Label("spare", "").Label("zone", "a").Build()
+	node := enginetest.Node("n").Label("gpu", "h100").Label("spare", "").Label("zone", "a").Build()
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want *engine.Rejection
 	}{
-		"nothing demanded":                     {fixture.Job("j"), nil},
-		"all there":                            {fixture.Job("j").Selector("gpu", "h100").Selector("zone", "a"), nil},
-		"missing":                              {fixture.Job("j").Selector("rack", "r1"), lacks("rack=r1")},
-		"other value":                          {fixture.Job("j").Selector("gpu", "a100"), lacks("gpu=a100")},
-		"first of several is named":            {fixture.Job("j").Selector("gpu", "h100").Selector("rack", "r1").Selector("zone", "b"), lacks("rack=r1")},
-		"case counts":                          {fixture.Job("j").Selector("gpu", "H100"), lacks("gpu=H100")},
-		"empty value is there":                 {fixture.Job("j").Selector("spare", ""), nil},
-		"empty value is not the same as none":  {fixture.Job("j").Selector("rack", ""), lacks("rack=")},
-		"what models demand is not asked here": {fixture.Job("j").Selector("rack", "r1").Served(cluster.Binpack), nil},
-		"instance type":                        {fixture.Job("j").Selector("node.kubernetes.io/instance-type", "p5.48xlarge"), lacks("node.kubernetes.io/instance-type=p5.48xlarge")},
+		"nothing demanded":                     {enginetest.Job("j"), nil},
+		"all there":                            {enginetest.Job("j").Selector("gpu", "h100").Selector("zone", "a"), nil},
+		"missing":                              {enginetest.Job("j").Selector("rack", "r1"), lacks("rack=r1")},
+		"other value":                          {enginetest.Job("j").Selector("gpu", "a100"), lacks("gpu=a100")},
+		"first of several is named":            {enginetest.Job("j").Selector("gpu", "h100").Selector("rack", "r1").Selector("zone", "b"), lacks("rack=r1")},
+		"case counts":                          {enginetest.Job("j").Selector("gpu", "H100"), lacks("gpu=H100")},
+		"empty value is there":                 {enginetest.Job("j").Selector("spare", ""), nil},
+		"empty value is not the same as none":  {enginetest.Job("j").Selector("rack", ""), lacks("rack=")},
+		"what models demand is not asked here": {enginetest.Job("j").Selector("rack", "r1").Served(cluster.Binpack), nil},
+		"instance type":                        {enginetest.Job("j").Selector("node.kubernetes.io/instance-type", "p5.48xlarge"), lacks("node.kubernetes.io/instance-type=p5.48xlarge")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"labels": []}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"labels": []}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
@@ -21,17 +21,17 @@ func TestAdmit(t *testing.T) {
 	lacks := func(label string) *engine.Rejection {
 		return &engine.Rejection{Reason: ModelLabelMismatch, Cure: engine.Grow | engine.Relax, Subject: label, Precedence: engine.OtherKind}
 	}
-	node := fixture.Node("n").Label("gpu", "h100").Label("zone", "a").Build()
-	model := func() *fixture.JobBuilder { return fixture.Job("m").Served(cluster.Spread) }
+	node := enginetest.Node("n").Label("gpu", "h100").Label("zone", "a").Build()
+	model := func() *enginetest.JobBuilder { return enginetest.Job("m").Served(cluster.Spread) }
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want *engine.Rejection
 	}{
 		"nothing demanded":                   {model(), nil},
 		"all equal":                          {model().Selector("gpu", "h100").Selector("zone", "a"), nil},
 		"one of two missing":                 {model().Selector("gpu", "h100").Selector("rack", "r1"), lacks("rack=r1")},
 		"another value":                      {model().Selector("zone", "b"), lacks("zone=b")},
-		"what is no model is not asked here": {fixture.Job("j").Selector("zone", "b"), nil},
+		"what is no model is not asked here": {enginetest.Job("j").Selector("zone", "b"), nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"labels": []}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"labels": []}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

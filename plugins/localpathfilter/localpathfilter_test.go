@@ -7,18 +7,18 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestAdmit(t *testing.T) {
 	const path = "/models/llama.gguf"
 	selected := []cluster.DeviceID{{Node: "n", Type: "cuda"}}
 	missing := &engine.Rejection{Reason: LocalPathMissing, Cure: engine.Grow | engine.Relax, Subject: path}
-	node := func() *fixture.NodeBuilder { return fixture.Node("n").GPUs(1, "L4", "24Gi") }
+	node := func() *enginetest.NodeBuilder { return enginetest.Node("n").GPUs(1, "L4", "24Gi") }
 	tests := map[string]struct {
 		path     string
 		selected []cluster.DeviceID
-		node     *fixture.NodeBuilder
+		node     *enginetest.NodeBuilder
 		want     *engine.Rejection
 	}{
 		"there":                       {path, selected, node().Artifact(path, cluster.Ready), nil},
@@ -44,7 +44,7 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"path": "/models"}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"path": "/models"}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 const minute = int64(time.Minute)
@@ -20,17 +20,19 @@ func TestYoungVictimsStay(t *testing.T) {
 	all := spared{TooYoung, TooYoung, TooYoung}
 	// Before ten minutes nobody preempts or moves what is in "top", and before an
 	// hour nobody reclaims; "strict" below it doubles the former.
-	queues := []fixture.Part{
-		fixture.Queue("top").MinRun(10*time.Minute, time.Hour),
-		fixture.Queue("middle").Parent("top"),
-		fixture.Queue("leaf").Parent("middle"),
-		fixture.Queue("strict").Parent("top").MinRun(20*time.Minute, 0),
-		fixture.Queue("free"),
+	queues := []enginetest.Part{
+		enginetest.Queue("top").MinRun(10*time.Minute, time.Hour),
+		enginetest.Queue("middle").Parent("top"),
+		enginetest.Queue("leaf").Parent("middle"),
+		enginetest.Queue("strict").Parent("top").MinRun(20*time.Minute, 0),
+		enginetest.Queue("free"),
 	}
-	gang := func(queue string) *fixture.JobBuilder { return fixture.Job("v").Queue(queue).Gang(2).On("n", "n") }
+	gang := func(queue string) *enginetest.JobBuilder {
+		return enginetest.Job("v").Queue(queue).Gang(2).On("n", "n")
+	}
 	const now = 100 * minute
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want spared
 	}{
 		"just started":                       {gang("leaf").Started(now), all},
@@ -47,11 +49,11 @@ func TestYoungVictimsStay(t *testing.T) {
 		"a task to spare by its own start":   {gang("leaf").Min(1).Started(now, now-60*minute), all},
 		"a task to spare that has run":       {gang("leaf").Min(1).Started(now-60*minute, now), spared{}},
 		"a task to spare nobody saw start":   {gang("leaf").Min(1).Started(0, now), spared{}},
-		"a task that never ran says nothing": {fixture.Job("v").Queue("leaf").Gang(2).On("n").Started(now), all},
+		"a task that never ran says nothing": {enginetest.Job("v").Queue("leaf").Gang(2).On("n").Started(now), all},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(append(queues, fixture.Node("n"), fixture.Job("new"), tt.job)...)
+			state := enginetest.State(append(queues, enginetest.Node("n"), enginetest.Job("new"), tt.job)...)
 			v := engine.VictimOf(state.Job("job/v").Tasks()[0])
 			if d := cmp.Diff(tt.want, ask(t, state, v, now)); d != "" {
 				t.Errorf("spared (-want +got):\n%s", d)
@@ -62,8 +64,8 @@ func TestYoungVictimsStay(t *testing.T) {
 
 // A job that gave up its first task before the rest is as old as before.
 func TestWholeJobAfterItsFirstTaskWent(t *testing.T) {
-	state := fixture.State(fixture.Node("n"), fixture.Queue("q").MinRun(10*time.Minute, 0), fixture.Job("new"),
-		fixture.Job("v").Queue("q").Gang(3).Min(2).On("n", "n", "n").Started(minute, 99*minute, 99*minute))
+	state := enginetest.State(enginetest.Node("n"), enginetest.Queue("q").MinRun(10*time.Minute, 0), enginetest.Job("new"),
+		enginetest.Job("v").Queue("q").Gang(3).Min(2).On("n", "n", "n").Started(minute, 99*minute, 99*minute))
 	tasks := state.Job("job/v").Tasks()
 	evict := cluster.Evict{Task: tasks[0].Ref(), Attempt: tasks[0].Attempt + 1}
 	if err := state.Apply(cluster.Decided{Changes: []cluster.Change{evict}}); err != nil {
@@ -84,7 +86,7 @@ func ask(t *testing.T, state *cluster.State, v *engine.Victim, now int64) spared
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := fixture.Engine(p, fixture.Consent()).Open(state, engine.Options{Now: now})
+	s := enginetest.Engine(p, enginetest.Consent()).Open(state, engine.Options{Now: now})
 	defer s.Close()
 	why := func(p engine.Purpose) engine.Reason {
 		got := s.Spares(p, state.Job("job/new"), nil, v)
@@ -100,7 +102,7 @@ func ask(t *testing.T, state *cluster.State, v *engine.Victim, now int64) spared
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"beforePreempt": "10m"}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"beforePreempt": "10m"}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestScore(t *testing.T) {
 	alone, pair := cluster.Files{Main: "llama"}, cluster.Files{Main: "llama", Draft: "tiny"}
-	node := func() *fixture.NodeBuilder { return fixture.Node("n") }
+	node := func() *enginetest.NodeBuilder { return enginetest.Node("n") }
 	tests := map[string]struct {
 		files cluster.Files
-		node  *fixture.NodeBuilder
+		node  *enginetest.NodeBuilder
 		want  float64
 	}{
 		"not there":                {alone, node(), 0},
@@ -49,14 +49,14 @@ func TestSilentWithoutFiles(t *testing.T) {
 
 func TestAllocatesNothing(t *testing.T) {
 	s := &cluster.Shape{Files: cluster.Files{Main: "llama", Draft: "tiny"}}
-	n := fixture.Node("n").Artifact("llama", cluster.Ready).Build()
+	n := enginetest.Node("n").Artifact("llama", cluster.Ready).Build()
 	if got := testing.AllocsPerRun(100, func() { score(s, n) }); got != 0 {
 		t.Errorf("%v allocations, want none", got)
 	}
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"most": 10}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"most": 10}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestAdmit(t *testing.T) {
@@ -43,7 +43,7 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"least": 1}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"least": 1}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
@@ -28,28 +28,28 @@ func rejection(why engine.Reason, cure engine.Cure, subject string, want, have i
 
 func TestAdmit(t *testing.T) {
 	const elsewhere = engine.Grow | engine.Relax
-	bare := fixture.Node("bare")
-	h100 := fixture.Node("h100").GPUs(8, "H100", "80Gi")
-	slices := fixture.Node("slices").Slices(7, "A100", "1g.5gb", "5Gi")
-	both := fixture.Node("both").GPUs(1, "A100", "40Gi").Slices(7, "A100", "1g.5gb", "5Gi")
-	mixed := fixture.Node("mixed").GPUs(2, "A10", "24Gi").GPUs(2, "H100", "80Gi")
-	renamed := fixture.Node("renamed").GPUs(2, "A10", "24Gi").With(func(n *cluster.Node) { n.DeviceResource = "nvidia.com/gpu.shared" })
-	broken := fixture.Node("broken").GPUs(1, "A10", "24Gi").With(func(n *cluster.Node) { n.Devices[0].Lost = true })
-	garbage := fixture.Node("garbage").With(func(n *cluster.Node) {
+	bare := enginetest.Node("bare")
+	h100 := enginetest.Node("h100").GPUs(8, "H100", "80Gi")
+	slices := enginetest.Node("slices").Slices(7, "A100", "1g.5gb", "5Gi")
+	both := enginetest.Node("both").GPUs(1, "A100", "40Gi").Slices(7, "A100", "1g.5gb", "5Gi")
+	mixed := enginetest.Node("mixed").GPUs(2, "A10", "24Gi").GPUs(2, "H100", "80Gi")
+	renamed := enginetest.Node("renamed").GPUs(2, "A10", "24Gi").With(func(n *cluster.Node) { n.DeviceResource = "nvidia.com/gpu.shared" })
+	broken := enginetest.Node("broken").GPUs(1, "A10", "24Gi").With(func(n *cluster.Node) { n.Devices[0].Lost = true })
+	garbage := enginetest.Node("garbage").With(func(n *cluster.Node) {
 		n.Defect = &cluster.Defect{Label: "nvidia.com/gpu.memory", Problem: `"lots" is no number`}
 	})
 	invalid := &engine.Rejection{Reason: DeviceLabelsInvalid, Cure: engine.Grow, Subject: `nvidia.com/gpu.memory: "lots" is no number`}
 
 	tests := map[string]struct {
 		need cluster.Need
-		node *fixture.NodeBuilder
+		node *enginetest.NodeBuilder
 		want *engine.Rejection
 	}{
 		"no devices needed, none there":    {cluster.Need{}, bare, nil},
 		"no devices needed, labels broken": {cluster.Need{}, garbage, nil},
 		"devices there":                    {cluster.Need{Devices: 2}, h100, nil},
 		"number is not checked here":       {cluster.Need{Devices: 9}, h100, nil},
-		"size is not checked here":         {cluster.Need{Devices: 1, Memory: fixture.Size("96Gi")}, h100, nil},
+		"size is not checked here":         {cluster.Need{Devices: 1, Memory: enginetest.Size("96Gi")}, h100, nil},
 		"none there":                       {cluster.Need{Devices: 2}, bare, rejection(NoDevices, engine.Grow, "nvidia.com/gpu", 2, 0)},
 		"none there for a whole node":      {cluster.Need{WholeNode: true}, bare, rejection(NoDevices, engine.Grow, "nvidia.com/gpu", 1, 0)},
 		"none there for layers":            {cluster.Need{Layers: &cluster.Layers{Total: 4, Bytes: 1}}, bare, rejection(NoDevices, engine.Grow, "nvidia.com/gpu", 1, 0)},
@@ -93,14 +93,14 @@ func TestAdmit(t *testing.T) {
 
 func TestPassingAllocatesNothing(t *testing.T) {
 	shape := &cluster.Shape{Need: cluster.Need{Devices: 1, Products: []string{"H100"}}}
-	node := fixture.Node("n").GPUs(2, "A10", "24Gi").GPUs(2, "H100", "80Gi").Build()
+	node := enginetest.Node("n").GPUs(2, "A10", "24Gi").GPUs(2, "H100", "80Gi").Build()
 	if got := testing.AllocsPerRun(100, func() { judge(shape, node) }); got != 0 {
 		t.Errorf("%v allocations, want none", got)
 	}
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"resource": "nvidia.com/gpu"}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"resource": "nvidia.com/gpu"}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

@@ -5,23 +5,23 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
 // on is a node of 8 cores, 64 GiB and four A100 with the jobs running on it.
-func on(jobs ...*fixture.JobBuilder) *cluster.Node {
-	parts := []fixture.Part{fixture.Node("n").CPU(8, "64Gi").GPUs(4, "A100", "80Gi")}
+func on(jobs ...*enginetest.JobBuilder) *cluster.Node {
+	parts := []enginetest.Part{enginetest.Node("n").CPU(8, "64Gi").GPUs(4, "A100", "80Gi")}
 	for _, j := range jobs {
 		parts = append(parts, j)
 	}
-	return fixture.State(parts...).Node("n")
+	return enginetest.State(parts...).Node("n")
 }
 
-func shape(b *fixture.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
+func shape(b *enginetest.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
 
 func need(n cluster.Need) *cluster.Shape {
-	return shape(fixture.Job("j").Shape(func(s *cluster.Shape) { s.Need = n }))
+	return shape(enginetest.Job("j").Shape(func(s *cluster.Shape) { s.Need = n }))
 }
 
 func gib(n int64) engine.Quantity    { return engine.Quantity{Value: n << 30, Unit: engine.Bytes} }
@@ -38,16 +38,16 @@ func judge(s *cluster.Shape, n *cluster.Node) *engine.Rejection {
 }
 
 func TestFit(t *testing.T) {
-	job := fixture.Job
-	mixed := fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").GPUs(3, "L4", "24Gi").Build()
+	job := enginetest.Job
+	mixed := enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A100", "80Gi").GPUs(3, "L4", "24Gi").Build()
 	model := func(l cluster.Layers) cluster.Need { l.Bytes = 1 << 30; return cluster.Need{Layers: &l} }
-	reserved := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Reserved = 10 << 30 })).Node("n")
-	unified := func(jobs ...*fixture.JobBuilder) *cluster.Node { // two devices and the node share 100 GiB
-		parts := []fixture.Part{fixture.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "100Gi").With(func(n *cluster.Node) { n.Unified = true })}
+	reserved := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A100", "80Gi").With(func(n *cluster.Node) { n.Devices[0].Reserved = 10 << 30 })).Node("n")
+	unified := func(jobs ...*enginetest.JobBuilder) *cluster.Node { // two devices and the node share 100 GiB
+		parts := []enginetest.Part{enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "100Gi").With(func(n *cluster.Node) { n.Unified = true })}
 		for _, j := range jobs {
 			parts = append(parts, j)
 		}
-		return fixture.State(parts...).Node("n")
+		return enginetest.State(parts...).Node("n")
 	}
 	pot := func(n cluster.Need) *cluster.Shape {
 		return shape(job("j").CPU(0, "30Gi").Shape(func(s *cluster.Shape) { s.Need = n }))
@@ -88,7 +88,7 @@ func TestFit(t *testing.T) {
 		"whole node too small":  {need(cluster.Need{WholeNode: true, SumAtLeast: 321 << 30}), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "4 devices together", Want: gib(321), Have: gib(320)}},
 		"whole node too few":    {need(cluster.Need{WholeNode: true, Devices: 8}), on(), &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(8), Have: number(4)}},
 		"whole node of others":  {need(cluster.Need{WholeNode: true, Products: []string{"A100"}}), mixed, &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(5), Have: number(2)}},
-		"whole node of nothing": {need(cluster.Need{WholeNode: true}), fixture.Node("n").CPU(8, "64Gi").Build(), &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(1), Have: number(0)}},
+		"whole node of nothing": {need(cluster.Need{WholeNode: true}), enginetest.Node("n").CPU(8, "64Gi").Build(), &engine.Rejection{Reason: TooFewDevices, Cure: never, Want: number(1), Have: number(0)}},
 
 		"layers fit":              {need(model(cluster.Layers{Total: 200})), on(), nil},
 		"layers never fit":        {need(model(cluster.Layers{Total: 400})), on(), &engine.Rejection{Reason: GPUMemoryTooSmall, Cure: never, Subject: "4 devices together", Want: gib(400), Have: gib(320)}},
@@ -128,20 +128,20 @@ func TestArguments(t *testing.T) {
 	if p, err := New(engine.NoArguments{}); err != nil || p.Name() != Name {
 		t.Errorf("New without arguments: %v, %v", p, err)
 	}
-	if _, err := New(fixture.Arguments(`{"resources": []}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"resources": []}`)); err == nil {
 		t.Error("New takes arguments that it does not have")
 	}
 }
 
 func BenchmarkFit(b *testing.B) {
 	node := func() *cluster.Node {
-		return fixture.State(
-			fixture.Node("n").CPU(96, "512Gi").Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30).GPUs(8, "A100", "80Gi"),
-			fixture.Job("x").Devices(4).On("n"),
+		return enginetest.State(
+			enginetest.Node("n").CPU(96, "512Gi").Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30).GPUs(8, "A100", "80Gi"),
+			enginetest.Job("x").Devices(4).On("n"),
 		).Node("n")
 	}()
-	ask := func() *fixture.JobBuilder {
-		return fixture.Job("j").CPU(8000, "64Gi").Resource("ephemeral-storage", 1<<30)
+	ask := func() *enginetest.JobBuilder {
+		return enginetest.Job("j").CPU(8000, "64Gi").Resource("ephemeral-storage", 1<<30)
 	}
 	for name, s := range map[string]*cluster.Shape{
 		"cpu":      shape(ask()),

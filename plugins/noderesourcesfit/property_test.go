@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"pgregory.net/rapid"
 )
 
 const g = cluster.Bytes(1 << 30)
 
-func drawNode(t *rapid.T) *fixture.NodeBuilder {
-	b := fixture.Node("n").CPU(rapid.IntRange(1, 8).Draw(t, "cores"), fmt.Sprintf("%dGi", rapid.IntRange(1, 64).Draw(t, "ram")))
+func drawNode(t *rapid.T) *enginetest.NodeBuilder {
+	b := enginetest.Node("n").CPU(rapid.IntRange(1, 8).Draw(t, "cores"), fmt.Sprintf("%dGi", rapid.IntRange(1, 64).Draw(t, "ram")))
 	if rapid.Bool().Draw(t, "fpga") {
 		b.Resource("example.com/fpga", rapid.Int64Range(0, 2).Draw(t, "fpgas"))
 	}
@@ -108,7 +108,7 @@ func drawNeed(t *rapid.T) cluster.Need {
 }
 
 func drawShape(t *rapid.T) *cluster.Shape {
-	b := fixture.Job("j").CPU(rapid.Int64Range(0, 4000).Draw(t, "cpu"), fmt.Sprintf("%dGi", rapid.IntRange(0, 20).Draw(t, "memory")))
+	b := enginetest.Job("j").CPU(rapid.Int64Range(0, 4000).Draw(t, "cpu"), fmt.Sprintf("%dGi", rapid.IntRange(0, 20).Draw(t, "memory")))
 	if rapid.IntRange(0, 5).Draw(t, "asks fpga") == 0 {
 		b.Resource("example.com/fpga", 1)
 	}
@@ -135,7 +135,7 @@ func room(s *cluster.Shape, n *cluster.Node) bool {
 // calls incurable does not fit the empty node either.
 func TestFitIsWhatCanBePlaced(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		state := fixture.State(drawNode(t))
+		state := enginetest.State(drawNode(t))
 		n := state.Node("n")
 		for i := range rapid.IntRange(1, 8).Draw(t, "tasks") {
 			s := drawShape(t)
@@ -168,7 +168,7 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 			if !ok {
 				t.Fatalf("%+v on %+v: passes, but nothing can be chosen", s, n)
 			}
-			j := fixture.Job(fmt.Sprint(i)).Shape(func(into *cluster.Shape) { *into = *s }).Build()
+			j := enginetest.Job(fmt.Sprint(i)).Shape(func(into *cluster.Shape) { *into = *s }).Build()
 			if err := state.Apply(cluster.JobPut{Job: *j}); err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +184,7 @@ func TestFitIsWhatCanBePlaced(t *testing.T) {
 // What is said of an empty node without a copy of it is what is said of the copy.
 func TestEverShortIsFitOnTheEmptyNode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, n := drawShape(t), fixture.State(drawNode(t)).Node("n")
+		s, n := drawShape(t), enginetest.State(drawNode(t)).Node("n")
 		short, known := s.EverShort(n)
 		if !known || !capable(s, n) {
 			return

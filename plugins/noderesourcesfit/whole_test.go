@@ -6,19 +6,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // The quick yes for whole nodes is the answer of the closer look.
 func TestWholeNodesAtAGlance(t *testing.T) {
-	held := func(b *fixture.NodeBuilder) *cluster.Node {
-		return fixture.State(b, fixture.Job("x").Devices(2).On("n")).Node("n")
+	held := func(b *enginetest.NodeBuilder) *cluster.Node {
+		return enginetest.State(b, enginetest.Job("x").Devices(2).On("n")).Node("n")
 	}
 	lost := func(n *cluster.Node) { n.Devices[0].Lost = true }
-	gpus := func() *fixture.NodeBuilder { return fixture.Node("n").CPU(8, "64Gi").GPUs(2, "A10", "24Gi") }
+	gpus := func() *enginetest.NodeBuilder { return enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A10", "24Gi") }
 	nodes := map[string]*cluster.Node{
-		"free": gpus().Build(), "held": held(gpus()), "lost": gpus().With(lost).Build(), "none": fixture.Node("n").CPU(8, "64Gi").Build(),
-		"unified": held(gpus().With(func(n *cluster.Node) { n.Unified = true })), "small": held(fixture.Node("n").CPU(1, "1Gi").GPUs(2, "A10", "24Gi")),
+		"free": gpus().Build(), "held": held(gpus()), "lost": gpus().With(lost).Build(), "none": enginetest.Node("n").CPU(8, "64Gi").Build(),
+		"unified": held(gpus().With(func(n *cluster.Node) { n.Unified = true })), "small": held(enginetest.Node("n").CPU(1, "1Gi").GPUs(2, "A10", "24Gi")),
 	}
 	needs := map[string]cluster.Need{
 		"all": {WholeNode: true}, "three": {WholeNode: true, Devices: 3}, "of another product": {WholeNode: true, Products: []string{"H100"}},

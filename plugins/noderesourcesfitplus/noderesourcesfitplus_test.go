@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -18,23 +18,23 @@ func built(t testing.TB, args engine.Arguments) *plugin {
 	return p.(*plugin)
 }
 
-func shape(b *fixture.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
+func shape(b *enginetest.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
 
 // machine has 96 cores, 512 GiB and 8 devices.
-func machine() *fixture.NodeBuilder {
-	return fixture.Node("n").CPU(96, "512Gi").GPUs(8, "A100", "80Gi")
+func machine() *enginetest.NodeBuilder {
+	return enginetest.Node("n").CPU(96, "512Gi").GPUs(8, "A100", "80Gi")
 }
 
-func with(n *fixture.NodeBuilder, jobs ...*fixture.JobBuilder) *cluster.Node {
-	parts := []fixture.Part{n}
+func with(n *enginetest.NodeBuilder, jobs ...*enginetest.JobBuilder) *cluster.Node {
+	parts := []enginetest.Part{n}
 	for _, j := range jobs {
 		parts = append(parts, j.On("n"))
 	}
-	return fixture.State(parts...).Node("n")
+	return enginetest.State(parts...).Node("n")
 }
 
 // leftOut makes a task of the job one container.
-func leftOut(b *fixture.JobBuilder) *fixture.JobBuilder {
+func leftOut(b *enginetest.JobBuilder) *enginetest.JobBuilder {
 	return b.Shape(func(s *cluster.Shape) { s.LeftOut = cluster.LeftOut(s.Resources) })
 }
 
@@ -44,11 +44,11 @@ func noCPU(s *cluster.Shape) {
 }
 
 func TestScore(t *testing.T) {
-	job := fixture.Job
+	job := enginetest.Job
 	task := shape(job("j").CPU(16000, "32Gi").Devices(2))
-	gpus := engine.Arguments(fixture.Arguments(`{"resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 1}}}`))
-	slices := fixture.Arguments(`{"resources": {"nvidia.com/mig-1g.10gb": {"type": "MostAllocated", "weight": 1}}}`)
-	cpu := fixture.Arguments(`{"resources": {"cpu": {"type": "LeastAllocated", "weight": 3}}}`)
+	gpus := engine.Arguments(enginetest.Arguments(`{"resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 1}}}`))
+	slices := enginetest.Arguments(`{"resources": {"nvidia.com/mig-1g.10gb": {"type": "MostAllocated", "weight": 1}}}`)
+	cpu := enginetest.Arguments(`{"resources": {"cpu": {"type": "LeastAllocated", "weight": 3}}}`)
 	need := func(n cluster.Need) *cluster.Shape {
 		return shape(job("j").Shape(func(s *cluster.Shape) { s.Need = n }))
 	}
@@ -64,13 +64,13 @@ func TestScore(t *testing.T) {
 		// What is not requested does not score, however full the node is of it.
 		"nothing requested":                      {engine.NoArguments{}, shape(leftOut(job("j"))), with(machine()), 100},
 		"devices alone requested":                {engine.NoArguments{}, shape(leftOut(job("j").Devices(2))), with(machine(), job("x").CPU(96000, "512Gi")), 25},
-		"another container requests none":        {cpu, shape(job("j").CPU(500, "1Gi").Shape(noCPU)), with(fixture.Node("n").CPU(1, "1Gi")), 40},
-		"running tasks request none":             {cpu, shape(job("j").CPU(500, "1Gi")), with(fixture.Node("n").CPU(1, "1Gi"), leftOut(job("x")), leftOut(job("y"))), 30},
-		"more left out than there is":            {cpu, shape(job("j").CPU(1, "1Gi")), with(fixture.Node("n").CPU(0, "1Gi").Resource("cpu", 150), leftOut(job("x")), leftOut(job("y"))), 0},
+		"another container requests none":        {cpu, shape(job("j").CPU(500, "1Gi").Shape(noCPU)), with(enginetest.Node("n").CPU(1, "1Gi")), 40},
+		"running tasks request none":             {cpu, shape(job("j").CPU(500, "1Gi")), with(enginetest.Node("n").CPU(1, "1Gi"), leftOut(job("x")), leftOut(job("y"))), 30},
+		"more left out than there is":            {cpu, shape(job("j").CPU(1, "1Gi")), with(enginetest.Node("n").CPU(0, "1Gi").Resource("cpu", 150), leftOut(job("x")), leftOut(job("y"))), 0},
 		"nothing in common":                      {gpus, shape(job("j").CPU(16000, "32Gi")), with(machine()), 100},
 		"more than there is":                     {cpu, shape(job("j").CPU(97000, "1Gi")), with(machine()), 0},
-		"devices of a node without":              {gpus, shape(job("j").Devices(1)), with(fixture.Node("n").CPU(1, "1Gi")), 0},
-		"the weight of what is not there counts": {engine.NoArguments{}, shape(job("j").CPU(48000, "256Gi").Devices(1)), with(fixture.Node("n").CPU(96, "512Gi")), 25},
+		"devices of a node without":              {gpus, shape(job("j").Devices(1)), with(enginetest.Node("n").CPU(1, "1Gi")), 0},
+		"the weight of what is not there counts": {engine.NoArguments{}, shape(job("j").CPU(48000, "256Gi").Devices(1)), with(enginetest.Node("n").CPU(96, "512Gi")), 25},
 		"another name for devices":               {gpus, shape(job("j").Devices(1)), with(machine().With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })), 100},
 		"that name was asked for":                {gpus, need(cluster.Need{Devices: 1, Resource: "nvidia.com/gpu"}), with(machine().With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })), 0},
 
@@ -105,7 +105,7 @@ func TestArguments(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := New(fixture.Arguments(tc.args))
+			_, err := New(enginetest.Arguments(tc.args))
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -125,11 +125,11 @@ func TestDefaults(t *testing.T) {
 
 func BenchmarkFitPlus(b *testing.B) {
 	p := built(b, engine.NoArguments{})
-	n := with(machine().Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30), fixture.Job("x").CPU(16000, "32Gi").Devices(4))
+	n := with(machine().Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30), enginetest.Job("x").CPU(16000, "32Gi").Devices(4))
 	for name, s := range map[string]*cluster.Shape{
-		"cpu":     shape(fixture.Job("j").CPU(16000, "32Gi")),
-		"devices": shape(fixture.Job("j").CPU(16000, "32Gi").Devices(2)),
-		"memory":  shape(fixture.Job("j").CPU(16000, "32Gi").DeviceMemory(1, "20Gi")),
+		"cpu":     shape(enginetest.Job("j").CPU(16000, "32Gi")),
+		"devices": shape(enginetest.Job("j").CPU(16000, "32Gi").Devices(2)),
+		"memory":  shape(enginetest.Job("j").CPU(16000, "32Gi").DeviceMemory(1, "20Gi")),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

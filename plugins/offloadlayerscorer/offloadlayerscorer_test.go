@@ -4,16 +4,16 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestKeep(t *testing.T) {
 	layers := func(s *cluster.Shape) {
-		s.Need.Layers = &cluster.Layers{Total: 32, Bytes: fixture.Size("1Gi"), Spill: true, Least: 1}
+		s.Need.Layers = &cluster.Layers{Total: 32, Bytes: enginetest.Size("1Gi"), Spill: true, Least: 1}
 	}
-	job := func() *fixture.JobBuilder { return fixture.Job("m") }
+	job := func() *enginetest.JobBuilder { return enginetest.Job("m") }
 	tests := map[string]struct {
-		job     *fixture.JobBuilder
+		job     *enginetest.JobBuilder
 		reports cluster.Offload
 		want    float64
 	}{
@@ -33,8 +33,8 @@ func TestKeep(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(tt.job,
-				fixture.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "T4", "8Gi"))
+			state := enginetest.State(tt.job,
+				enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "T4", "8Gi"))
 			j := state.Job("job/m")
 			if err := state.Apply(cluster.JobSeen{Job: j.ID, Health: j.Health, Offload: tt.reports}); err != nil {
 				t.Fatal(err)
@@ -47,7 +47,7 @@ func TestKeep(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"most": 10}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"most": 10}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

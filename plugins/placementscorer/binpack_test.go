@@ -5,26 +5,26 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // shape is what the job's tasks look like.
-func shape(j *fixture.JobBuilder) *cluster.Shape { return j.Build().Tasks()[0].Shape }
+func shape(j *enginetest.JobBuilder) *cluster.Shape { return j.Build().Tasks()[0].Shape }
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
 func TestBinpack(t *testing.T) {
-	model := func() *fixture.JobBuilder { return fixture.Job("m").Served(cluster.Binpack) }
-	empty := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi")).Node("n")
+	model := func() *enginetest.JobBuilder { return enginetest.Job("m").Served(cluster.Binpack) }
+	empty := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi")).Node("n")
 	// Of the first device 40 GiB are left, of the node's memory 48 GiB.
-	used := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"),
-		fixture.Job("j").CPU(0, "16Gi").DeviceMemory(1, "40Gi").On("n")).Node("n")
+	used := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"),
+		enginetest.Job("j").CPU(0, "16Gi").DeviceMemory(1, "40Gi").On("n")).Node("n")
 	// The node has shrunk below what runs on it.
-	over := fixture.State(fixture.Node("n").CPU(8, "64Gi"), fixture.Job("j").CPU(0, "80Gi").On("n")).Node("n")
-	nameless := fixture.Node("n").CPU(8, "64Gi").GPUs(1, "X", "0").Build()
-	unified := fixture.Node("n").CPU(8, "64Gi").GPUs(1, "GB10", "64Gi").With(func(n *cluster.Node) { n.Unified = true }).Build()
+	over := enginetest.State(enginetest.Node("n").CPU(8, "64Gi"), enginetest.Job("j").CPU(0, "80Gi").On("n")).Node("n")
+	nameless := enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "X", "0").Build()
+	unified := enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "GB10", "64Gi").With(func(n *cluster.Node) { n.Unified = true }).Build()
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		node *cluster.Node
 		want float64
 	}{
@@ -58,16 +58,16 @@ func TestBinpack(t *testing.T) {
 // layers is divisible work of 4 GiB a layer.
 func layers(total int, spill bool) func(*cluster.Shape) {
 	return func(s *cluster.Shape) {
-		s.Need.Layers = &cluster.Layers{Total: total, Bytes: fixture.Size("4Gi"), Least: 1, Spill: spill}
+		s.Need.Layers = &cluster.Layers{Total: total, Bytes: enginetest.Size("4Gi"), Least: 1, Spill: spill}
 	}
 }
 
 // One layer more counts before everything else.
 func TestMoreLayersWin(t *testing.T) {
-	more := fixture.State(fixture.Node("n").CPU(8, "640Gi").GPUs(1, "H100", "84Gi")).Node("n")
-	full := fixture.State(fixture.Node("n").CPU(8, "160Gi").GPUs(1, "A100", "80Gi"), fixture.Job("j").CPU(0, "60Gi").On("n")).Node("n")
+	more := enginetest.State(enginetest.Node("n").CPU(8, "640Gi").GPUs(1, "H100", "84Gi")).Node("n")
+	full := enginetest.State(enginetest.Node("n").CPU(8, "160Gi").GPUs(1, "A100", "80Gi"), enginetest.Job("j").CPU(0, "60Gi").On("n")).Node("n")
 	for _, strategy := range []cluster.Strategy{cluster.Binpack, cluster.Spread} {
-		s := shape(fixture.Job("m").Served(strategy).Shape(layers(44, true)))
+		s := shape(enginetest.Job("m").Served(strategy).Shape(layers(44, true)))
 		if a, b := pack(own, s, more), pack(own, s, full); a <= b {
 			t.Errorf("%s: 21 layers score %v, 20 layers on a fuller node %v", strategy, a, b)
 		}
@@ -75,11 +75,11 @@ func TestMoreLayersWin(t *testing.T) {
 }
 
 func TestKeepBinpacked(t *testing.T) {
-	model := func(name string) *fixture.JobBuilder {
-		return fixture.Job(name).Served(cluster.Binpack).Set("m", 1).CPU(0, "8Gi").DeviceMemory(1, "20Gi")
+	model := func(name string) *enginetest.JobBuilder {
+		return enginetest.Job(name).Served(cluster.Binpack).Set("m", 1).CPU(0, "8Gi").DeviceMemory(1, "20Gi")
 	}
-	state := fixture.State(
-		fixture.Node("a").CPU(8, "64Gi").GPUs(1, "H100", "80Gi"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "H100", "80Gi"),
+	state := enginetest.State(
+		enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "H100", "80Gi"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "H100", "80Gi"),
 		model("alone").On("a"), model("first").On("b"), model("second").On("b"), model("nowhere"), model("both").Gang(2).On("a", "b"),
 	)
 	// With its own claim given back, "alone" would find 60 GiB of a free: "both" is

@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // own is the choice of devices where nobody else has a say.
@@ -24,7 +24,7 @@ func run(t *testing.T, state *cluster.State) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := fixture.Engine(p, fixture.Fit()).Open(state, engine.Options{Search: engine.Twin})
+	s := enginetest.Engine(p, enginetest.Fit()).Open(state, engine.Options{Search: engine.Twin})
 	defer s.Close()
 	out, err := s.Run()
 	if err != nil {
@@ -42,39 +42,39 @@ func run(t *testing.T, state *cluster.State) map[string]string {
 }
 
 func TestReplicas(t *testing.T) {
-	nodes := []fixture.Part{
-		fixture.Node("a").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"),
-		fixture.Node("b").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"),
+	nodes := []enginetest.Part{
+		enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"),
+		enginetest.Node("b").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"),
 	}
-	replicas := func(s cluster.Strategy, n int) []fixture.Part {
-		var out []fixture.Part
+	replicas := func(s cluster.Strategy, n int) []enginetest.Part {
+		var out []enginetest.Part
 		for i := range n {
-			out = append(out, fixture.Job(fmt.Sprint("m-", i)).Served(s).Set("m", n).Created(int64(i)).DeviceMemory(1, "30Gi"))
+			out = append(out, enginetest.Job(fmt.Sprint("m-", i)).Served(s).Set("m", n).Created(int64(i)).DeviceMemory(1, "30Gi"))
 		}
 		return out
 	}
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  map[string]string
 	}{
 		"packed": {replicas(cluster.Binpack, 5), map[string]string{"m-0": "a 0", "m-1": "a 0", "m-2": "a 1", "m-3": "a 1", "m-4": "b 0"}},
 		"spread": {replicas(cluster.Spread, 5), map[string]string{"m-0": "a 0", "m-1": "b 0", "m-2": "a 1", "m-3": "b 1", "m-4": "a 0"}},
 		"spread away from others": {
-			append(replicas(cluster.Spread, 1), fixture.Job("x").Served(cluster.Binpack).Set("x", 1).On("a")),
+			append(replicas(cluster.Spread, 1), enginetest.Job("x").Served(cluster.Binpack).Set("x", 1).On("a")),
 			map[string]string{"m-0": "b 0"},
 		},
 		"packed onto what a job holds": {
-			append(replicas(cluster.Binpack, 1), fixture.Job("x").DeviceMemory(1, "10Gi").On("b")),
+			append(replicas(cluster.Binpack, 1), enginetest.Job("x").DeviceMemory(1, "10Gi").On("b")),
 			map[string]string{"m-0": "b 0"},
 		},
 		"what is no model is left alone": {
-			[]fixture.Part{fixture.Job("x").DeviceMemory(1, "10Gi").On("b"), fixture.Job("j").DeviceMemory(1, "10Gi")},
+			[]enginetest.Part{enginetest.Job("x").DeviceMemory(1, "10Gi").On("b"), enginetest.Job("j").DeviceMemory(1, "10Gi")},
 			map[string]string{"j": "a 0"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tt.want, run(t, fixture.State(slices.Concat(nodes, tt.parts)...))); d != "" {
+			if d := cmp.Diff(tt.want, run(t, enginetest.State(slices.Concat(nodes, tt.parts)...))); d != "" {
 				t.Errorf("where they went (-want +got):\n%s", d)
 			}
 		})
@@ -86,8 +86,8 @@ func TestReplicas(t *testing.T) {
 func TestDevices(t *testing.T) {
 	held := func(name string, device int, memory string) func(*cluster.State) {
 		return func(s *cluster.State) {
-			j := fixture.Job(name).DeviceMemory(1, memory).Build()
-			m := fixture.Size(memory)
+			j := enginetest.Job(name).DeviceMemory(1, memory).Build()
+			m := enginetest.Size(memory)
 			seen := cluster.SeenOn(j.Tasks()[0], s.Node("n"), []cluster.Claim{{Device: device, Milli: s.Node("n").Devices[device].Part(m), Memory: m}}, 0)
 			if err := s.ApplyAll([]cluster.Change{cluster.JobPut{Job: *j}, seen}); err != nil {
 				t.Fatal(err)
@@ -95,23 +95,23 @@ func TestDevices(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		job          *fixture.JobBuilder
+		job          *enginetest.JobBuilder
 		pack, spread string
 	}{
-		"a little":                  {fixture.Job("m").DeviceMemory(1, "10Gi"), "n 1", "n 0"},
-		"more":                      {fixture.Job("m").DeviceMemory(1, "30Gi"), "n 2", "n 0"},
-		"two devices":               {fixture.Job("m").DeviceMemory(2, "10Gi"), "n 1 2", "n 0 1"},
-		"a share":                   {fixture.Job("m").Share(1, 250), "n 1", "n 0"},
-		"a whole one":               {fixture.Job("m").Devices(1), "n 0", "n 0"},
-		"layers that one can hold":  {fixture.Job("m").Shape(layers(4, false)), "n 1", "n 0"},
-		"layers that only one can":  {fixture.Job("m").Shape(layers(15, false)), "n 0", "n 0"},
-		"layers for more than one":  {fixture.Job("m").Shape(layers(25, false)), "n 0 2", "n 0 2"},
-		"to itself, whatever it is": {fixture.Job("m").DeviceMemory(1, "10Gi").Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), "n 0", "n 0"},
+		"a little":                  {enginetest.Job("m").DeviceMemory(1, "10Gi"), "n 1", "n 0"},
+		"more":                      {enginetest.Job("m").DeviceMemory(1, "30Gi"), "n 2", "n 0"},
+		"two devices":               {enginetest.Job("m").DeviceMemory(2, "10Gi"), "n 1 2", "n 0 1"},
+		"a share":                   {enginetest.Job("m").Share(1, 250), "n 1", "n 0"},
+		"a whole one":               {enginetest.Job("m").Devices(1), "n 0", "n 0"},
+		"layers that one can hold":  {enginetest.Job("m").Shape(layers(4, false)), "n 1", "n 0"},
+		"layers that only one can":  {enginetest.Job("m").Shape(layers(15, false)), "n 0", "n 0"},
+		"layers for more than one":  {enginetest.Job("m").Shape(layers(25, false)), "n 0 2", "n 0 2"},
+		"to itself, whatever it is": {enginetest.Job("m").DeviceMemory(1, "10Gi").Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), "n 0", "n 0"},
 	}
 	for name, tt := range tests {
 		for strategy, want := range map[cluster.Strategy]string{cluster.Binpack: tt.pack, cluster.Spread: tt.spread} {
 			t.Run(name+", "+string(strategy), func(t *testing.T) {
-				state := fixture.State(fixture.Node("n").CPU(8, "64Gi").GPUs(3, "H100", "80Gi"), tt.job.Served(strategy))
+				state := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(3, "H100", "80Gi"), tt.job.Served(strategy))
 				for _, hold := range []func(*cluster.State){held("x", 1, "60Gi"), held("y", 2, "20Gi"), held("z", 2, "20Gi")} {
 					hold(state)
 				}
@@ -124,7 +124,7 @@ func TestDevices(t *testing.T) {
 }
 
 func TestPoints(t *testing.T) {
-	spread, pack := shape(fixture.Job("m").Served(cluster.Spread).Share(1, 100)), shape(fixture.Job("m").Served(cluster.Binpack).Share(1, 100))
+	spread, pack := shape(enginetest.Job("m").Served(cluster.Spread).Share(1, 100)), shape(enginetest.Job("m").Served(cluster.Binpack).Share(1, 100))
 	idle := cluster.Device{Memory: 1000}
 	device := func(leases, leaving int32, used cluster.Bytes) *cluster.Device {
 		d := idle
@@ -153,13 +153,13 @@ func TestPoints(t *testing.T) {
 			}
 		})
 	}
-	if got := order(shape(fixture.Job("j").Share(1, 100)), nil, device(0, 0, 0)); got != 0 {
+	if got := order(shape(enginetest.Job("j").Share(1, 100)), nil, device(0, 0, 0)); got != 0 {
 		t.Errorf("what is no model: %v, want 0", got)
 	}
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"strategy": "binpack"}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"strategy": "binpack"}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

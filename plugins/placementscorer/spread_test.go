@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // Fewer of this model always come first, in the thousandths that decisions are
@@ -34,26 +34,26 @@ func TestFewerOfThisModelComeFirst(t *testing.T) {
 
 // A node with a crowd of others is better than an idle one with a replica of its own.
 func TestCrowdOfOthersIsBetterThanItsOwn(t *testing.T) {
-	parts := []fixture.Part{fixture.Node("a").CPU(64, "640Gi").GPUs(1, "A", "80Gi"), fixture.Node("b").CPU(64, "640Gi").GPUs(8, "A", "80Gi")}
-	model := func(name, set string) *fixture.JobBuilder {
-		return fixture.Job(name).Served(cluster.Spread).Set(set, 2).DeviceMemory(1, "8Gi")
+	parts := []enginetest.Part{enginetest.Node("a").CPU(64, "640Gi").GPUs(1, "A", "80Gi"), enginetest.Node("b").CPU(64, "640Gi").GPUs(8, "A", "80Gi")}
+	model := func(name, set string) *enginetest.JobBuilder {
+		return enginetest.Job(name).Served(cluster.Spread).Set(set, 2).DeviceMemory(1, "8Gi")
 	}
 	for _, name := range []string{"s", "t", "u", "v", "w", "x", "y", "z"} {
 		parts = append(parts, model(name, name).On("a"))
 	}
-	if got := run(t, fixture.State(append(parts, model("m-0", "m").On("b"), model("m-1", "m"))...))["m-1"]; got != "a 0" {
+	if got := run(t, enginetest.State(append(parts, model("m-0", "m").On("b"), model("m-1", "m"))...))["m-1"]; got != "a 0" {
 		t.Errorf("it went to %q, want a, where none of its model is", got)
 	}
 }
 
 func TestCrowd(t *testing.T) {
-	model := func(name, set string) *fixture.JobBuilder {
-		return fixture.Job(name).Served(cluster.Spread).Set(set, 3)
+	model := func(name, set string) *enginetest.JobBuilder {
+		return enginetest.Job(name).Served(cluster.Spread).Set(set, 3)
 	}
-	state := fixture.State(fixture.Node("n"), fixture.Node("o"),
+	state := enginetest.State(enginetest.Node("n"), enginetest.Node("o"),
 		model("m-0", "m").On("n"), model("m-1", "m").Gang(2).On("n", "n"), model("m-2", "m"), model("m-3", "m").On("o"), model("m-4", "m").On("n"),
 		model("x-0", "x").Gang(3).On("n", "n", "n"), model("y", "").On("n"), model("z", "").On("n"),
-		fixture.Job("batch").On("n"),
+		enginetest.Job("batch").On("n"),
 	)
 	task := state.Job("job/m-4").Tasks()[0]
 	evict := cluster.Evict{Task: task.Ref(), Attempt: task.Attempt + 1}
@@ -79,29 +79,29 @@ func TestCrowd(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	model := func(name string) *fixture.JobBuilder {
-		return fixture.Job(name).Served(cluster.Spread).Set("m", 3)
+	model := func(name string) *enginetest.JobBuilder {
+		return enginetest.Job(name).Served(cluster.Spread).Set("m", 3)
 	}
-	part := func(name string) *fixture.JobBuilder { return model(name).DeviceMemory(1, "20Gi") }
+	part := func(name string) *enginetest.JobBuilder { return model(name).DeviceMemory(1, "20Gi") }
 	tests := map[string]struct {
-		job   *fixture.JobBuilder
-		state []fixture.Part
+		job   *enginetest.JobBuilder
+		state []enginetest.Part
 		want  float64
 	}{
 		"nobody there":              {part("new"), nil, 100},
-		"one, an idle device left":  {part("new"), []fixture.Part{part("a").On("n")}, 50},
-		"one, no idle device left":  {model("new").DeviceMemory(2, "20Gi"), []fixture.Part{part("a").On("n")}, 100.0/3 + 100.0/6*(0.85+0.15*0.75)},
-		"another model":             {part("new"), []fixture.Part{part("a").Set("x", 1).On("n")}, 50 + 50*(0.85/2+0.15)},
-		"this one and another":      {part("new"), []fixture.Part{part("a").On("n"), part("b").Set("x", 1).On("n")}, 100.0/3 + 100.0/6*(0.85/2+0.15)},
-		"a job is no model":         {part("new"), []fixture.Part{fixture.Job("a").DeviceMemory(2, "20Gi").On("n")}, 50 + 50*(0.85+0.15/2)},
-		"no device":                 {model("new"), []fixture.Part{part("a").On("n")}, 50},
-		"layers come first":         {model("new").Shape(layers(44, true)), []fixture.Part{fixture.Job("a").DeviceMemory(2, "20Gi").On("n")}, 100 * (30 + 0.5 + 0.5*(0.85+0.15/2)) / 45},
+		"one, an idle device left":  {part("new"), []enginetest.Part{part("a").On("n")}, 50},
+		"one, no idle device left":  {model("new").DeviceMemory(2, "20Gi"), []enginetest.Part{part("a").On("n")}, 100.0/3 + 100.0/6*(0.85+0.15*0.75)},
+		"another model":             {part("new"), []enginetest.Part{part("a").Set("x", 1).On("n")}, 50 + 50*(0.85/2+0.15)},
+		"this one and another":      {part("new"), []enginetest.Part{part("a").On("n"), part("b").Set("x", 1).On("n")}, 100.0/3 + 100.0/6*(0.85/2+0.15)},
+		"a job is no model":         {part("new"), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 50 + 50*(0.85+0.15/2)},
+		"no device":                 {model("new"), []enginetest.Part{part("a").On("n")}, 50},
+		"layers come first":         {model("new").Shape(layers(44, true)), []enginetest.Part{enginetest.Job("a").DeviceMemory(2, "20Gi").On("n")}, 100 * (30 + 0.5 + 0.5*(0.85+0.15/2)) / 45},
 		"it is not asked by itself": {part("new").Gang(2), nil, 100},
 		"another task of its own":   {part("new").Gang(2).On("n"), nil, 50 + 50*(0.85/2+0.15)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(append(tt.state, fixture.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"), tt.job)...)
+			state := enginetest.State(append(tt.state, enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "H100", "80Gi"), tt.job)...)
 			j, n := state.Job("job/new"), state.Node("n")
 			shape := j.Tasks()[0].Shape
 			same, others := company(j, n)
@@ -117,7 +117,7 @@ func TestSpread(t *testing.T) {
 }
 
 func TestCompanyAllocatesNothing(t *testing.T) {
-	state := fixture.State(fixture.Node("n"), fixture.Job("a").Served(cluster.Spread).Set("m", 2).On("n"), fixture.Job("b").Served(cluster.Spread).Set("m", 2))
+	state := enginetest.State(enginetest.Node("n"), enginetest.Job("a").Served(cluster.Spread).Set("m", 2).On("n"), enginetest.Job("b").Served(cluster.Spread).Set("m", 2))
 	j, n := state.Job("job/b"), state.Node("n")
 	if got := testing.AllocsPerRun(100, func() { company(j, n) }); got != 0 {
 		t.Errorf("%v allocations, want none", got)
@@ -125,11 +125,11 @@ func TestCompanyAllocatesNothing(t *testing.T) {
 }
 
 func TestKeepSpread(t *testing.T) {
-	model := func(name string) *fixture.JobBuilder {
-		return fixture.Job(name).Served(cluster.Spread).Set("m", 1).DeviceMemory(1, "20Gi")
+	model := func(name string) *enginetest.JobBuilder {
+		return enginetest.Job(name).Served(cluster.Spread).Set("m", 1).DeviceMemory(1, "20Gi")
 	}
-	state := fixture.State(
-		fixture.Node("a").GPUs(1, "H100", "80Gi"), fixture.Node("b").GPUs(1, "H100", "80Gi"), fixture.Node("c").GPUs(1, "H100", "80Gi"),
+	state := enginetest.State(
+		enginetest.Node("a").GPUs(1, "H100", "80Gi"), enginetest.Node("b").GPUs(1, "H100", "80Gi"), enginetest.Node("c").GPUs(1, "H100", "80Gi"),
 		model("alone").On("a"), model("first").On("b"), model("second").On("b"), model("guest").On("c"), model("other").Set("x", 1).On("c"), model("nowhere"),
 	)
 	for name, want := range map[string]float64{"alone": 100, "first": 100.0/3 + 100.0/6*(0.85+0.15/2), "second": 100.0/3 + 100.0/6*(0.85+0.15/2), "guest": 50 + 50*(0.85/2+0.15/2), "nowhere": 0} {

@@ -5,47 +5,47 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 const gpu = cluster.DefaultDeviceResource
 
 // Eight devices, all held by the victim and others; the job wants two of them.
 func TestWhoMayBePreempted(t *testing.T) {
-	queue := fixture.Queue
-	victim := func(queue string) *fixture.JobBuilder {
-		return fixture.Job("victim").Queue(queue).Devices(2).Preemptible().On("a")
+	queue := enginetest.Queue
+	victim := func(queue string) *enginetest.JobBuilder {
+		return enginetest.Job("victim").Queue(queue).Devices(2).Preemptible().On("a")
 	}
-	others := func(queue string, n int) *fixture.JobBuilder {
-		return fixture.Job("others").Queue(queue).Devices(n).On("a")
+	others := func(queue string, n int) *enginetest.JobBuilder {
+		return enginetest.Job("others").Queue(queue).Devices(n).On("a")
 	}
-	job := func(queue string) *fixture.JobBuilder { return fixture.Job("new").Queue(queue).Devices(2) }
+	job := func(queue string) *enginetest.JobBuilder { return enginetest.Job("new").Queue(queue).Devices(2) }
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  engine.Verdict
 	}{
-		"lower priority in the same queue":     {[]fixture.Part{queue("q"), victim("q").Priority(1), job("q").Priority(2)}, engine.Allow},
-		"equal priority":                       {[]fixture.Part{queue("q"), victim("q").Priority(2), job("q").Priority(2)}, engine.Protect(VictimNotLower)},
-		"higher priority":                      {[]fixture.Part{queue("q"), victim("q").Priority(3), job("q").Priority(2)}, engine.Protect(VictimNotLower)},
-		"lower priority in another queue":      {[]fixture.Part{queue("q"), queue("r"), victim("r").Priority(1), job("q").Priority(2)}, engine.Protect(VictimTierNotWeaker)},
-		"a weaker tier, whatever its priority": {[]fixture.Part{queue("q"), queue("r").Tier(cluster.TierScavenger), victim("r").Priority(9), job("q")}, engine.Allow},
-		"a queue above":                        {[]fixture.Part{queue("r").Tier(cluster.TierScavenger), queue("q").Parent("r"), victim("r"), job("q")}, engine.Protect(VictimTierNotWeaker)},
-		"a queue that is gone":                 {[]fixture.Part{queue("q"), victim("gone"), job("q")}, engine.Protect(VictimTierNotWeaker)},
-		"a stronger tier":                      {[]fixture.Part{queue("q").Tier(cluster.TierScavenger), queue("r"), victim("r"), job("q").Priority(9)}, engine.Protect(VictimTierNotWeaker)},
-		"Guaranteed takes from Standard":       {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r"), victim("r"), job("q")}, engine.Allow},
-		"but not beyond its quota":             {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 1000), queue("r"), victim("r"), job("q")}, engine.NotYet(VictimTierNotWeaker)},
-		"Guaranteed up to its quota":           {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), victim("r"), job("q")}, engine.Protect(VictimWithinItsGuarantee)},
-		"Guaranteed beyond its quota":          {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 4000), others("r", 4), victim("r"), job("q")}, engine.Allow},
-		"Guaranteed partly within it":          {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 5000), others("r", 4), victim("r"), job("q")}, engine.Protect(VictimWithinItsGuarantee)},
-		"Guaranteed without any quota":         {[]fixture.Part{queue("q").Tier(cluster.TierGuaranteed), queue("r").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, engine.Protect(VictimTierNotWeaker)},
-		"tiers where branches part": {[]fixture.Part{queue("top").Tier(cluster.TierGuaranteed), queue("bottom").Tier(cluster.TierScavenger),
+		"lower priority in the same queue":     {[]enginetest.Part{queue("q"), victim("q").Priority(1), job("q").Priority(2)}, engine.Allow},
+		"equal priority":                       {[]enginetest.Part{queue("q"), victim("q").Priority(2), job("q").Priority(2)}, engine.Protect(VictimNotLower)},
+		"higher priority":                      {[]enginetest.Part{queue("q"), victim("q").Priority(3), job("q").Priority(2)}, engine.Protect(VictimNotLower)},
+		"lower priority in another queue":      {[]enginetest.Part{queue("q"), queue("r"), victim("r").Priority(1), job("q").Priority(2)}, engine.Protect(VictimTierNotWeaker)},
+		"a weaker tier, whatever its priority": {[]enginetest.Part{queue("q"), queue("r").Tier(cluster.TierScavenger), victim("r").Priority(9), job("q")}, engine.Allow},
+		"a queue above":                        {[]enginetest.Part{queue("r").Tier(cluster.TierScavenger), queue("q").Parent("r"), victim("r"), job("q")}, engine.Protect(VictimTierNotWeaker)},
+		"a queue that is gone":                 {[]enginetest.Part{queue("q"), victim("gone"), job("q")}, engine.Protect(VictimTierNotWeaker)},
+		"a stronger tier":                      {[]enginetest.Part{queue("q").Tier(cluster.TierScavenger), queue("r"), victim("r"), job("q").Priority(9)}, engine.Protect(VictimTierNotWeaker)},
+		"Guaranteed takes from Standard":       {[]enginetest.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r"), victim("r"), job("q")}, engine.Allow},
+		"but not beyond its quota":             {[]enginetest.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 1000), queue("r"), victim("r"), job("q")}, engine.NotYet(VictimTierNotWeaker)},
+		"Guaranteed up to its quota":           {[]enginetest.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), victim("r"), job("q")}, engine.Protect(VictimWithinItsGuarantee)},
+		"Guaranteed beyond its quota":          {[]enginetest.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 4000), others("r", 4), victim("r"), job("q")}, engine.Allow},
+		"Guaranteed partly within it":          {[]enginetest.Part{queue("q").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), queue("r").Tier(cluster.TierGuaranteed).Quota(gpu, 5000), others("r", 4), victim("r"), job("q")}, engine.Protect(VictimWithinItsGuarantee)},
+		"Guaranteed without any quota":         {[]enginetest.Part{queue("q").Tier(cluster.TierGuaranteed), queue("r").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, engine.Protect(VictimTierNotWeaker)},
+		"tiers where branches part": {[]enginetest.Part{queue("top").Tier(cluster.TierGuaranteed), queue("bottom").Tier(cluster.TierScavenger),
 			queue("q").Parent("top").Tier(cluster.TierScavenger), queue("r").Parent("bottom").Tier(cluster.TierGuaranteed), victim("r"), job("q")}, engine.Allow},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(append([]fixture.Part{fixture.Node("a").GPUs(8, "A100", "80Gi")}, tt.parts...)...)
+			state := enginetest.State(append([]enginetest.Part{enginetest.Node("a").GPUs(8, "A100", "80Gi")}, tt.parts...)...)
 			p := &plugin{}
-			s := fixture.Engine(p).Open(state, engine.Options{})
+			s := enginetest.Engine(p).Open(state, engine.Options{})
 			defer s.Close()
 			new := state.Job("job/new")
 			got := p.preemptable(new, new.Tasks())(engine.VictimOf(state.Job("job/victim").Tasks()[0]))
@@ -57,10 +57,10 @@ func TestWhoMayBePreempted(t *testing.T) {
 }
 
 func TestPreempting(t *testing.T) {
-	state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"),
-		fixture.Job("low").Devices(1).Preemptible().On("a"), fixture.Job("equal").Devices(1).Preemptible().Priority(5).On("a"),
-		fixture.Job("new").Devices(1).Priority(5), fixture.Job("large").Devices(2).Priority(5))
-	s := fixture.Engine(fixture.Fit(), &plugin{}).Open(state, engine.Options{})
+	state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"),
+		enginetest.Job("low").Devices(1).Preemptible().On("a"), enginetest.Job("equal").Devices(1).Preemptible().Priority(5).On("a"),
+		enginetest.Job("new").Devices(1).Priority(5), enginetest.Job("large").Devices(2).Priority(5))
+	s := enginetest.Engine(enginetest.Fit(), &plugin{}).Open(state, engine.Options{})
 	defer s.Close()
 	out, err := s.Run()
 	if err != nil {

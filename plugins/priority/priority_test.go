@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestCompare(t *testing.T) {
@@ -31,7 +31,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"lowestFirst": true}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"lowestFirst": true}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

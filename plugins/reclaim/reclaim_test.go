@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // above lets go whoever is in the queue called rich, as long as it holds more than two devices.
@@ -24,8 +24,8 @@ func (above) OnSessionOpen(s *engine.Session) {
 }
 
 func TestReclaiming(t *testing.T) {
-	one := func(name string) *fixture.JobBuilder {
-		return fixture.Job(name).Queue("rich").Devices(1).Preemptible().On("a")
+	one := func(name string) *enginetest.JobBuilder {
+		return enginetest.Job(name).Queue("rich").Devices(1).Preemptible().On("a")
 	}
 	tests := map[string]struct {
 		judge   engine.Plugin
@@ -34,17 +34,17 @@ func TestReclaiming(t *testing.T) {
 	}{
 		"as many as it takes":               {above{}, 2, 2},
 		"none if that is not enough":        {above{}, 3, 0},
-		"none where nobody says who may go": {fixture.Fit(), 1, 0},
+		"none where nobody says who may go": {enginetest.Fit(), 1, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(fixture.Node("a").GPUs(4, "A100", "80Gi"), fixture.Queue("rich"), fixture.Queue("poor"),
-				one("w"), one("x"), one("y"), one("z"), fixture.Job("new").Queue("poor").Devices(tt.devices))
-			plugins := []engine.Plugin{fixture.Fit(), &plugin{}}
+			state := enginetest.State(enginetest.Node("a").GPUs(4, "A100", "80Gi"), enginetest.Queue("rich"), enginetest.Queue("poor"),
+				one("w"), one("x"), one("y"), one("z"), enginetest.Job("new").Queue("poor").Devices(tt.devices))
+			plugins := []engine.Plugin{enginetest.Fit(), &plugin{}}
 			if tt.judge.Name() != "Fit" {
 				plugins = append(plugins, tt.judge)
 			}
-			s := fixture.Engine(plugins...).Open(state, engine.Options{})
+			s := enginetest.Engine(plugins...).Open(state, engine.Options{})
 			defer s.Close()
 			out, err := s.Run()
 			if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestScore(t *testing.T) {
@@ -40,7 +40,7 @@ func TestScore(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"need": "8Gi"}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"need": "8Gi"}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

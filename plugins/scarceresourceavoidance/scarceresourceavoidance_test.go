@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -18,23 +18,23 @@ func built(t testing.TB, args engine.Arguments) *plugin {
 	return p.(*plugin)
 }
 
-func shape(b *fixture.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
+func shape(b *enginetest.JobBuilder) *cluster.Shape { return b.Build().Tasks()[0].Shape }
 
 func TestScore(t *testing.T) {
-	job := fixture.Job
+	job := enginetest.Job
 	plain := engine.Arguments(engine.NoArguments{})
-	weighted := fixture.Arguments(`{"weights": {"nvidia.com/gpu": 3}}`)
-	ones := fixture.Arguments(`{"weights": {"nvidia.com/gpu": 1}}`)
-	named := fixture.Arguments(`{"resources": ["nvidia.com/gpu"]}`)
-	fpga := fixture.Arguments(`{"resources": ["nvidia.com/gpu", "example.com/fpga"]}`)
+	weighted := enginetest.Arguments(`{"weights": {"nvidia.com/gpu": 3}}`)
+	ones := enginetest.Arguments(`{"weights": {"nvidia.com/gpu": 1}}`)
+	named := enginetest.Arguments(`{"resources": ["nvidia.com/gpu"]}`)
+	fpga := enginetest.Arguments(`{"resources": ["nvidia.com/gpu", "example.com/fpga"]}`)
 	cpuTask := shape(job("j").CPU(1000, "1Gi"))
-	machine := func() *fixture.NodeBuilder { return fixture.Node("n").CPU(8, "64Gi") }
-	gpu := func() *fixture.NodeBuilder { return machine().GPUs(4, "A100", "80Gi").Resource("other", 1) }
+	machine := func() *enginetest.NodeBuilder { return enginetest.Node("n").CPU(8, "64Gi") }
+	gpu := func() *enginetest.NodeBuilder { return machine().GPUs(4, "A100", "80Gi").Resource("other", 1) }
 	partition := func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Partition: "1g.10gb"} }
 	tests := map[string]struct {
 		args  engine.Arguments
 		shape *cluster.Shape
-		node  *fixture.NodeBuilder
+		node  *enginetest.NodeBuilder
 		want  float64
 	}{
 		"the check: a scarce type and another": {plain, cpuTask, gpu(), 50},
@@ -68,15 +68,15 @@ func TestScore(t *testing.T) {
 }
 
 func TestReserve(t *testing.T) {
-	job := fixture.Job
-	p := built(t, fixture.Arguments(`{"reserve": {"perDevice": {"cpu": 8, "memory": "64Gi"}}}`))
+	job := enginetest.Job
+	p := built(t, enginetest.Arguments(`{"reserve": {"perDevice": {"cpu": 8, "memory": "64Gi"}}}`))
 	// Of 48 cores and 320 GiB, 16 cores and 64 GiB are not for the four devices.
-	on := func(jobs ...*fixture.JobBuilder) *cluster.Node {
-		parts := []fixture.Part{fixture.Node("n").CPU(48, "320Gi").GPUs(4, "A100", "80Gi")}
+	on := func(jobs ...*enginetest.JobBuilder) *cluster.Node {
+		parts := []enginetest.Part{enginetest.Node("n").CPU(48, "320Gi").GPUs(4, "A100", "80Gi")}
 		for _, j := range jobs {
 			parts = append(parts, j.On("n"))
 		}
-		return fixture.State(parts...).Node("n")
+		return enginetest.State(parts...).Node("n")
 	}
 	cores := func(n int64) engine.Quantity { return engine.Quantity{Value: n * 1000, Unit: engine.Cores} }
 	gib := func(n int64) engine.Quantity { return engine.Quantity{Value: n << 30, Unit: engine.Bytes} }
@@ -87,7 +87,7 @@ func TestReserve(t *testing.T) {
 		want  *engine.Rejection
 	}{
 		"beside the reservation":      {shape(job("j").CPU(16000, "64Gi")), on(), nil},
-		"no devices to keep room for": {shape(job("j").CPU(16000, "64Gi")), fixture.Node("n").CPU(16, "64Gi").Build(), nil},
+		"no devices to keep room for": {shape(job("j").CPU(16000, "64Gi")), enginetest.Node("n").CPU(16, "64Gi").Build(), nil},
 		"cores never":                 {shape(job("j").CPU(17000, "1Gi")), on(), &engine.Rejection{Reason: ReservedForDevices, Cure: engine.Grow, Subject: "cpu", Want: cores(17), Have: cores(16)}},
 		"memory never":                {shape(job("j").CPU(1000, "65Gi")), on(), &engine.Rejection{Reason: ReservedForDevices, Cure: engine.Grow, Subject: "memory", Want: gib(65), Have: gib(64)}},
 		"cores not now":               {shape(job("j").CPU(16000, "1Gi")), on(job("x").CPU(4000, "1Gi")), &engine.Rejection{Reason: ReservedForDevices, Cure: soon, Subject: "cpu", Want: cores(16), Have: cores(12)}},
@@ -109,9 +109,9 @@ func TestReserve(t *testing.T) {
 
 // A reservation turns tasks without devices away, and no others; without one nothing is filtered.
 func TestReserveInSession(t *testing.T) {
-	decide := func(args engine.Arguments, j *fixture.JobBuilder) int {
-		state := fixture.State(fixture.Node("n").CPU(32, "256Gi").GPUs(4, "A100", "80Gi"), j)
-		s := fixture.Engine(built(t, args)).Open(state, engine.Options{})
+	decide := func(args engine.Arguments, j *enginetest.JobBuilder) int {
+		state := enginetest.State(enginetest.Node("n").CPU(32, "256Gi").GPUs(4, "A100", "80Gi"), j)
+		s := enginetest.Engine(built(t, args)).Open(state, engine.Options{})
 		defer s.Close()
 		out, err := s.Run()
 		if err != nil {
@@ -119,11 +119,11 @@ func TestReserveInSession(t *testing.T) {
 		}
 		return len(out.Decisions)
 	}
-	on := fixture.Arguments(`{"reserve": {"perDevice": {"cpu": 8}}}`)
+	on := enginetest.Arguments(`{"reserve": {"perDevice": {"cpu": 8}}}`)
 	got := map[string]int{
-		"off, no devices": decide(engine.NoArguments{}, fixture.Job("j").CPU(8000, "1Gi")),
-		"on, no devices":  decide(on, fixture.Job("j").CPU(8000, "1Gi")),
-		"on, devices":     decide(on, fixture.Job("j").CPU(8000, "1Gi").Devices(1)),
+		"off, no devices": decide(engine.NoArguments{}, enginetest.Job("j").CPU(8000, "1Gi")),
+		"on, no devices":  decide(on, enginetest.Job("j").CPU(8000, "1Gi")),
+		"on, devices":     decide(on, enginetest.Job("j").CPU(8000, "1Gi").Devices(1)),
 	}
 	if diff := cmp.Diff(map[string]int{"off, no devices": 1, "on, no devices": 0, "on, devices": 1}, got); diff != "" {
 		t.Errorf("decisions (-want +got):\n%s", diff)
@@ -147,7 +147,7 @@ func TestArguments(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := New(fixture.Arguments(tc.args))
+			_, err := New(enginetest.Arguments(tc.args))
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -201,9 +201,9 @@ func TestQuantity(t *testing.T) {
 }
 
 func BenchmarkScarce(b *testing.B) {
-	p := built(b, fixture.Arguments(`{"reserve": {"perDevice": {"cpu": 4, "memory": "32Gi"}}}`))
-	n := fixture.Node("n").CPU(96, "512Gi").Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30).GPUs(8, "A100", "80Gi").Build()
-	cpu, gpu := shape(fixture.Job("j").CPU(16000, "32Gi")), shape(fixture.Job("j").CPU(16000, "32Gi").Devices(2))
+	p := built(b, enginetest.Arguments(`{"reserve": {"perDevice": {"cpu": 4, "memory": "32Gi"}}}`))
+	n := enginetest.Node("n").CPU(96, "512Gi").Resource("ephemeral-storage", 1<<40).Resource("hugepages-2Mi", 1<<30).GPUs(8, "A100", "80Gi").Build()
+	cpu, gpu := shape(enginetest.Job("j").CPU(16000, "32Gi")), shape(enginetest.Job("j").CPU(16000, "32Gi").Devices(2))
 	b.Run("score/cpu", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

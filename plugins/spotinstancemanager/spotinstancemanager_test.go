@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/spotinstancemanager"
 )
 
@@ -14,10 +14,10 @@ const label = "kai.scheduler/instance-type"
 
 // A policy is tested with a few nodes, a job, and what should become of it.
 func TestPlacement(t *testing.T) {
-	regular := fixture.Node("regular").Label(label, "on-demand")
-	spot := fixture.Node("a-spot").Label(label, "spot") // by name alone it would come first
-	job := fixture.Job("train")
-	batch := fixture.Job("batch").Preemptible()
+	regular := enginetest.Node("regular").Label(label, "on-demand")
+	spot := enginetest.Node("a-spot").Label(label, "spot") // by name alone it would come first
+	job := enginetest.Job("train")
+	batch := enginetest.Job("batch").Preemptible()
 
 	type placement struct {
 		Node      string
@@ -35,18 +35,18 @@ func TestPlacement(t *testing.T) {
 	}
 	tests := map[string]struct {
 		arguments string
-		parts     []fixture.Part
+		parts     []enginetest.Part
 		want      placement
 	}{
-		"not preemptible, both there":  {`{}`, []fixture.Part{regular, spot, job}, placement{Node: "regular", Score: part(100)}},
-		"not preemptible, only spot":   {`{}`, []fixture.Part{spot, job}, placement{Rejection: refused}},
-		"preemptible prefers regular":  {`{}`, []fixture.Part{regular, spot, batch}, placement{Node: "regular", Score: part(100)}},
-		"preemptible may use spot":     {`{}`, []fixture.Part{spot, batch}, placement{Node: "a-spot", Score: part(0)}},
-		"no label is regular":          {`{}`, []fixture.Part{fixture.Node("plain"), job}, placement{Node: "plain", Score: part(100)}},
-		"another score":                {`{"nonSpotScore": 40}`, []fixture.Part{regular, spot, batch}, placement{Node: "regular", Score: part(40)}},
-		"no preference":                {`{"nonSpotScore": 0}`, []fixture.Part{regular, spot, batch}, placement{Node: "a-spot", Score: part(0)}},
-		"another value":                {`{"spotLabelValue": "preemptible"}`, []fixture.Part{spot, job}, placement{Node: "a-spot", Score: part(100)}},
-		"another label, as clouds say": {`{"spotLabelKey": "karpenter.sh/capacity-type"}`, []fixture.Part{fixture.Node("k").Label("karpenter.sh/capacity-type", "spot"), job}, placement{Rejection: &engine.Rejection{Plugin: "spot-instance-manager", Reason: "SpotNotAllowed", Cure: engine.Grow | engine.Relax, Subject: "karpenter.sh/capacity-type=spot"}}},
+		"not preemptible, both there":  {`{}`, []enginetest.Part{regular, spot, job}, placement{Node: "regular", Score: part(100)}},
+		"not preemptible, only spot":   {`{}`, []enginetest.Part{spot, job}, placement{Rejection: refused}},
+		"preemptible prefers regular":  {`{}`, []enginetest.Part{regular, spot, batch}, placement{Node: "regular", Score: part(100)}},
+		"preemptible may use spot":     {`{}`, []enginetest.Part{spot, batch}, placement{Node: "a-spot", Score: part(0)}},
+		"no label is regular":          {`{}`, []enginetest.Part{enginetest.Node("plain"), job}, placement{Node: "plain", Score: part(100)}},
+		"another score":                {`{"nonSpotScore": 40}`, []enginetest.Part{regular, spot, batch}, placement{Node: "regular", Score: part(40)}},
+		"no preference":                {`{"nonSpotScore": 0}`, []enginetest.Part{regular, spot, batch}, placement{Node: "a-spot", Score: part(0)}},
+		"another value":                {`{"spotLabelValue": "preemptible"}`, []enginetest.Part{spot, job}, placement{Node: "a-spot", Score: part(100)}},
+		"another label, as clouds say": {`{"spotLabelKey": "karpenter.sh/capacity-type"}`, []enginetest.Part{enginetest.Node("k").Label("karpenter.sh/capacity-type", "spot"), job}, placement{Rejection: &engine.Rejection{Plugin: "spot-instance-manager", Reason: "SpotNotAllowed", Cure: engine.Grow | engine.Relax, Subject: "karpenter.sh/capacity-type=spot"}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,19 +66,19 @@ func TestPlacement(t *testing.T) {
 }
 
 // run makes one session with this plugin alone, at the weight it has by default.
-func run(t *testing.T, arguments string, parts []fixture.Part) engine.Outcome {
+func run(t *testing.T, arguments string, parts []enginetest.Part) engine.Outcome {
 	t.Helper()
 	registry := engine.NewRegistry()
 	if err := registry.RegisterPluginBuilder(spotinstancemanager.Name, spotinstancemanager.New); err != nil {
 		t.Fatal(err)
 	}
 	e, err := engine.New(registry, engine.Profile{
-		{Name: "spot-instance-manager", Weight: 10, Arguments: fixture.Arguments(arguments)},
+		{Name: "spot-instance-manager", Weight: 10, Arguments: enginetest.Arguments(arguments)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := e.Open(fixture.State(parts...), engine.Options{}).Run()
+	out, err := e.Open(enginetest.State(parts...), engine.Options{}).Run()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestArguments(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if _, err := spotinstancemanager.New(fixture.Arguments(tt.arguments)); err != nil {
+			if _, err := spotinstancemanager.New(enginetest.Arguments(tt.arguments)); err != nil {
 				got = err.Error()
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {

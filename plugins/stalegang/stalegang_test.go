@@ -6,11 +6,11 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func grace(text string) engine.Arguments {
-	return fixture.Arguments(`{"grace": "` + text + `"}`)
+	return enginetest.Arguments(`{"grace": "` + text + `"}`)
 }
 
 func TestArguments(t *testing.T) {
@@ -42,15 +42,15 @@ func TestGraceOfAJob(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				gang := fixture.Job("gang").Gang(2).Devices(1).StaleGrace(int64(tt.own)).Build()
+				gang := enginetest.Job("gang").Gang(2).Devices(1).StaleGrace(int64(tt.own)).Build()
 				gang.Torn = tt.torn
-				state := fixture.State(fixture.Node("a").GPUs(1, "A100", "80Gi"))
+				state := enginetest.State(enginetest.Node("a").GPUs(1, "A100", "80Gi"))
 				for _, c := range []cluster.Change{cluster.JobPut{Job: *gang}, cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/gang", Name: "worker-0"}, Node: "a"}} {
 					if err := state.Apply(c); err != nil {
 						t.Fatal(err)
 					}
 				}
-				s := fixture.Engine(fixture.Fit(), p).Open(state, engine.Options{Now: int64(now)})
+				s := enginetest.Engine(enginetest.Fit(), p).Open(state, engine.Options{Now: int64(now)})
 				defer s.Close()
 				out, err := s.Run()
 				if err != nil {
@@ -71,8 +71,8 @@ func TestGrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := fixture.State(fixture.Node("a").GPUs(2, "A100", "80Gi"), fixture.Job("gang").Gang(3).Devices(1).On("a", "a"))
-	e := fixture.Engine(fixture.Fit(), p)
+	state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Job("gang").Gang(3).Devices(1).On("a", "a"))
+	e := enginetest.Engine(enginetest.Fit(), p)
 	at := func(now time.Duration) []engine.Decision {
 		s := e.Open(state, engine.Options{Now: int64(now)})
 		defer s.Close()

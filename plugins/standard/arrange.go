@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/nearest"
+	"github.com/berth-project/berth/internal/nearest"
 )
 
 // Side says where in a profile a plugin is put.

@@ -6,15 +6,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // A job with a preemption delay evicts nothing before its end. Patient sessions ask to
 // be run then, and the job has its turn then, whatever its back-off is.
 func TestPreemptionDelay(t *testing.T) {
 	const delay = 100 * sec
-	c := newCourse(t, gpus("a", 1), fixture.Job("low").Devices(1).Preemptible().On("a"),
-		fixture.Job("high").Priority(5).Devices(1).Created(1000*sec).PreemptionDelay(delay))
+	c := newCourse(t, gpus("a", 1), enginetest.Job("low").Devices(1).Preemptible().On("a"),
+		enginetest.Job("high").Priority(5).Devices(1).Created(1000*sec).PreemptionDelay(delay))
 	evicted := func(out engine.Outcome) (n int) {
 		for i := range out.Decisions {
 			if out.Decisions[i].Action == engine.EvictIt {
@@ -44,9 +44,9 @@ func TestPreemptionDelay(t *testing.T) {
 
 // Two replicas that differ in how long they have waited are not told the same.
 func TestDelaysOfASet(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), fixture.Job("low").Devices(1).Preemptible().On("a"),
-		fixture.Job("m-0").Set("m", 2).Priority(5).Devices(1).Created(1000*sec).PreemptionDelay(100*sec),
-		fixture.Job("m-1").Set("m", 2).Priority(5).Devices(1).Created(100*sec).PreemptionDelay(100*sec))
+	c := newCourse(t, gpus("a", 1), enginetest.Job("low").Devices(1).Preemptible().On("a"),
+		enginetest.Job("m-0").Set("m", 2).Priority(5).Devices(1).Created(1000*sec).PreemptionDelay(100*sec),
+		enginetest.Job("m-1").Set("m", 2).Priority(5).Devices(1).Created(100*sec).PreemptionDelay(100*sec))
 	var got []string
 	for _, d := range c.session(sec).Decisions {
 		if d.Action == engine.EvictIt {

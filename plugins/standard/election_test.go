@@ -9,14 +9,14 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // TestElections: patient sessions that find the next job by election decide the same as
 // those that give every parked job its turn, also where others are evicted.
 func TestElections(test *testing.T) {
 	rapid.Check(test, func(t *rapid.T) {
-		elects, walks := fixture.State(a100("a", 8), a100("b", 4)), fixture.State(a100("a", 8), a100("b", 4))
+		elects, walks := enginetest.State(a100("a", 8), a100("b", 4)), enginetest.State(a100("a", 8), a100("b", 4))
 		put := func(changes ...cluster.Change) {
 			for _, s := range []*cluster.State{elects, walks} {
 				for _, c := range changes {
@@ -38,7 +38,7 @@ func TestElections(test *testing.T) {
 		arrived := 0
 		for round := range rapid.IntRange(2, 8).Draw(t, "rounds") {
 			for range rapid.IntRange(0, 12).Draw(t, "jobs") {
-				j := fixture.Job(fmt.Sprintf("j%02d", arrived)).Queue(fmt.Sprintf("q%d", rapid.IntRange(0, queues-1).Draw(t, "queue"))).
+				j := enginetest.Job(fmt.Sprintf("j%02d", arrived)).Queue(fmt.Sprintf("q%d", rapid.IntRange(0, queues-1).Draw(t, "queue"))).
 					Devices(rapid.SampledFrom([]int{1, 1, 2, 4, 8}).Draw(t, "devices")).Created(int64(arrived)).
 					Priority(int32(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "priority")))
 				if rapid.Bool().Draw(t, "preemptible") {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -19,14 +19,14 @@ func TestNodeGroups(t *testing.T) {
 		a100  = cluster.Key{Product: "A100", Count: 4, Memory: 40960, Resource: "nvidia.com/gpu"}
 		a100b = cluster.Key{Product: "A100", Count: 8, Memory: 81920, Resource: "nvidia.com/gpu"}
 	)
-	gpus := func(name string, k cluster.Key, memory string) *fixture.NodeBuilder {
-		return fixture.Node(name).CPU(64, "256Gi").GPUs(k.Count, k.Product, memory)
+	gpus := func(name string, k cluster.Key, memory string) *enginetest.NodeBuilder {
+		return enginetest.Node(name).CPU(64, "256Gi").GPUs(k.Count, k.Product, memory)
 	}
-	with := func(job *fixture.JobBuilder) *cluster.State {
-		return fixture.State(
+	with := func(job *enginetest.JobBuilder) *cluster.State {
+		return enginetest.State(
 			gpus("a100-1", a100, "40960Mi"), gpus("a100-2", a100, "40960Mi"),
 			gpus("big", a100b, "81920Mi"), gpus("a10", a10, "24576Mi"),
-			fixture.Node("cpu").CPU(64, "256Gi"),
+			enginetest.Node("cpu").CPU(64, "256Gi"),
 			job,
 		)
 	}
@@ -54,39 +54,39 @@ func TestNodeGroups(t *testing.T) {
 		Groups    []engine.GroupMiss
 	}
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want result
 	}{
 		"1 replica: the A10 wastes least": {
-			fixture.Job("model").WholeNodes(1, "8Gi"),
+			enginetest.Job("model").WholeNodes(1, "8Gi"),
 			result{Group: a10, Nodes: []string{"a10"}, Devices: 1},
 		},
 		"2 replicas: one group has two nodes": {
-			fixture.Job("model").WholeNodes(2, "8Gi"),
+			enginetest.Job("model").WholeNodes(2, "8Gi"),
 			result{Group: a100, Nodes: []string{"a100-1", "a100-2"}, Devices: 8},
 		},
 		"3 replicas: no group has three": {
-			fixture.Job("model").WholeNodes(3, "8Gi"),
+			enginetest.Job("model").WholeNodes(3, "8Gi"),
 			result{Reason: engine.NoSuitableGroup, Permanent: true, Groups: []engine.GroupMiss{
 				miss(a10, 1, tooFew(a10, 3, 1)), miss(a100, 2, tooFew(a100, 3, 2)), miss(a100b, 1, tooFew(a100b, 3, 1)),
 			}},
 		},
 		"a need that nobody gave: the smallest will do": {
-			fixture.Job("model").WholeNodes(1, "0"),
+			enginetest.Job("model").WholeNodes(1, "0"),
 			result{Group: a10, Nodes: []string{"a10"}, Devices: 1},
 		},
 		"a need of 200 GiB: only the big one": {
-			fixture.Job("model").WholeNodes(1, "200Gi"),
+			enginetest.Job("model").WholeNodes(1, "200Gi"),
 			result{Group: a100b, Nodes: []string{"big"}, Devices: 8},
 		},
 		"no node has the label": {
-			fixture.Job("model").WholeNodes(1, "8Gi").Selector("missing", "label"),
+			enginetest.Job("model").WholeNodes(1, "8Gi").Selector("missing", "label"),
 			result{Reason: engine.NoSuitableGroup, Permanent: true, Groups: []engine.GroupMiss{
 				miss(a10, 0, tooFew(a10, 1, 0)), miss(a100, 0, tooFew(a100, 1, 0)), miss(a100b, 0, tooFew(a100b, 1, 0)),
 			}},
 		},
 		"a need of 1000 GiB: too large for one node of any": {
-			fixture.Job("model").WholeNodes(1, "1000Gi").Shape(func(s *cluster.Shape) { s.Need.SumAtLeast = 0 }),
+			enginetest.Job("model").WholeNodes(1, "1000Gi").Shape(func(s *cluster.Shape) { s.Need.SumAtLeast = 0 }),
 			result{Reason: engine.NoSuitableGroup, Permanent: true, Groups: []engine.GroupMiss{
 				miss(a10, 1, tooLarge(a10, 1000, 24)), miss(a100, 2, tooLarge(a100, 1000, 160)), miss(a100b, 1, tooLarge(a100b, 1000, 640)),
 			}},

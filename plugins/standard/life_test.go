@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -25,13 +25,13 @@ type course struct {
 	now    int64
 }
 
-func newCourse(t *testing.T, parts ...fixture.Part) *course {
+func newCourse(t *testing.T, parts ...enginetest.Part) *course {
 	t.Helper()
 	e, err := engine.New(standard.Registry(), standard.Profile())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &course{T: t, state: fixture.State(parts...), engine: e, now: 1000 * sec}
+	return &course{T: t, state: enginetest.State(parts...), engine: e, now: 1000 * sec}
 }
 
 func (c *course) tell(changes ...cluster.Change) {
@@ -101,12 +101,12 @@ func seen(t *cluster.Task) cluster.Change {
 	return cluster.TaskSeen{Task: t.Ref(), Node: t.Node.Name}
 }
 
-func gpus(name string, n int) *fixture.NodeBuilder {
-	return fixture.Node(name).CPU(64, "512Gi").GPUs(n, "L4", "24Gi")
+func gpus(name string, n int) *enginetest.NodeBuilder {
+	return enginetest.Node(name).CPU(64, "512Gi").GPUs(n, "L4", "24Gi")
 }
 
 func TestBindingConfirmed(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), fixture.Job("j").Devices(1))
+	c := newCourse(t, gpus("a", 1), enginetest.Job("j").Devices(1))
 	c.session(sec)
 	c.want("j", map[string]int{"Assumed": 1})
 	task := c.task("j", 0)
@@ -118,7 +118,7 @@ func TestBindingConfirmed(t *testing.T) {
 }
 
 func TestBindingRefused(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), fixture.Job("j").Devices(1))
+	c := newCourse(t, gpus("a", 1), enginetest.Job("j").Devices(1))
 	c.session(sec)
 	task := c.task("j", 0)
 	late := failed(task)
@@ -133,7 +133,7 @@ func TestBindingRefused(t *testing.T) {
 }
 
 func TestAnswerLost(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), fixture.Job("j").Devices(1), fixture.Job("k").Devices(1))
+	c := newCourse(t, gpus("a", 1), enginetest.Job("j").Devices(1), enginetest.Job("k").Devices(1))
 	c.session(sec)
 	task := c.task("j", 0)
 	c.tell(sent(task), cluster.TaskSeen{Task: task.Ref()}) // a stale fact that says that it is not bound
@@ -148,7 +148,7 @@ func TestAnswerLost(t *testing.T) {
 
 // A gang of 64 whose 40th binding is refused while none is confirmed.
 func TestGangRefusedBeforeAnyIsConfirmed(t *testing.T) {
-	c := newCourse(t, gpus("a", 32), gpus("b", 32), fixture.Job("g").Gang(64).Devices(1))
+	c := newCourse(t, gpus("a", 32), gpus("b", 32), enginetest.Job("g").Gang(64).Devices(1))
 	c.session(sec)
 	c.want("g", map[string]int{"Assumed": 64})
 	for i := range 39 {
@@ -169,7 +169,7 @@ func TestGangRefusedBeforeAnyIsConfirmed(t *testing.T) {
 func TestGangRefusedAfterSomeAreConfirmed(t *testing.T) {
 	for name, completed := range map[string]bool{"completed": true, "evicted": false} {
 		t.Run(name, func(t *testing.T) {
-			c := newCourse(t, gpus("a", 32), gpus("b", 32), fixture.Job("g").Gang(64).Devices(1))
+			c := newCourse(t, gpus("a", 32), gpus("b", 32), enginetest.Job("g").Gang(64).Devices(1))
 			c.session(sec)
 			for i := range 39 {
 				c.tell(seen(c.task("g", i)))
@@ -210,7 +210,7 @@ func TestGangRefusedAfterSomeAreConfirmed(t *testing.T) {
 func TestRejectedByTheNode(t *testing.T) {
 	c := newCourse(t, gpus("a", 1), gpus("b", 1))
 	put := cluster.JobPut{Job: cluster.Job{ID: "job/j", Open: true, Alternatives: []cluster.Alternative{{Min: 1}}}}
-	shape := fixture.Job("x").Devices(1).Build().Tasks()[0].Shape
+	shape := enginetest.Job("x").Devices(1).Build().Tasks()[0].Shape
 	pod := func(uid string) cluster.Change {
 		return cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: "p", UID: uid, Shape: shape}}
 	}
@@ -238,7 +238,7 @@ func TestRejectedByTheNode(t *testing.T) {
 }
 
 func TestBoundElsewhereByAnother(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), gpus("b", 1), fixture.Job("j").Devices(1))
+	c := newCourse(t, gpus("a", 1), gpus("b", 1), enginetest.Job("j").Devices(1))
 	c.session(sec)
 	task := c.task("j", 0)
 	from, to := task.Node.Name, "b"
@@ -252,9 +252,9 @@ func TestBoundElsewhereByAnother(t *testing.T) {
 }
 
 func TestDeletedWhileAssumed(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), fixture.Job("other").Devices(1))
+	c := newCourse(t, gpus("a", 1), enginetest.Job("other").Devices(1))
 	c.tell(cluster.JobPut{Job: cluster.Job{ID: "job/j", Priority: 1, Open: true, Alternatives: []cluster.Alternative{{Min: 1}}}},
-		cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: "p", UID: "u", Shape: fixture.Job("x").Devices(1).Build().Tasks()[0].Shape}})
+		cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: "p", UID: "u", Shape: enginetest.Job("x").Devices(1).Build().Tasks()[0].Shape}})
 	c.session(sec)
 	task := c.task("j", 0)
 	c.tell(sent(task), cluster.TaskSeen{Task: task.Ref(), UID: "u", Leaving: true})
@@ -272,7 +272,7 @@ func TestDeletedWhileAssumed(t *testing.T) {
 }
 
 func TestNodeGoneWhileAssumed(t *testing.T) {
-	c := newCourse(t, gpus("a", 1), fixture.Job("j").Devices(1))
+	c := newCourse(t, gpus("a", 1), enginetest.Job("j").Devices(1))
 	c.session(sec)
 	task := c.task("j", 0)
 	c.tell(sent(task), cluster.NodeGone{Name: "a"})
@@ -291,7 +291,7 @@ func TestNodeGoneWhileAssumed(t *testing.T) {
 // preempted is a cluster in which old was evicted for new.
 func preempted(t *testing.T) *course {
 	t.Helper()
-	c := newCourse(t, gpus("a", 2), fixture.Job("old").Devices(2).Preemptible().On("a"), fixture.Job("new").Devices(2).Priority(10))
+	c := newCourse(t, gpus("a", 2), enginetest.Job("old").Devices(2).Preemptible().On("a"), enginetest.Job("new").Devices(2).Priority(10))
 	c.session(sec)
 	c.want("old", map[string]int{"Releasing": 1})
 	c.want("new", map[string]int{"Nominated": 1})
@@ -347,10 +347,10 @@ func TestEvictedTaskNeverLeaves(t *testing.T) {
 // the reservation, of a gang as a whole.
 func TestReservedRoomTaken(t *testing.T) {
 	c := newCourse(t, gpus("a", 2), gpus("b", 2),
-		fixture.Job("old").Gang(2).Devices(2).Preemptible().On("a", "b"), fixture.Job("new").Gang(2).Devices(2).Priority(10))
+		enginetest.Job("old").Gang(2).Devices(2).Preemptible().On("a", "b"), enginetest.Job("new").Gang(2).Devices(2).Priority(10))
 	c.session(sec)
 	c.want("new", map[string]int{"Nominated": 2})
-	foreign := fixture.Job("foreign").Devices(2).Build()
+	foreign := enginetest.Job("foreign").Devices(2).Build()
 	c.tell(cluster.JobPut{Job: *foreign})
 	n := c.state.Node("a")
 	c.tell(cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/foreign", Name: foreign.Tasks()[0].Name}, Node: "a",
@@ -384,7 +384,7 @@ func TestRestartKeepsReservations(t *testing.T) {
 // A node whose devices are listed in another order: no task moves, and a device
 // keeps the ID by which it is selected.
 func TestDevicesInAnotherOrder(t *testing.T) {
-	c := newCourse(t, gpus("a", 4), fixture.Job("j").Gang(2).Devices(1))
+	c := newCourse(t, gpus("a", 4), enginetest.Job("j").Gang(2).Devices(1))
 	c.session(sec)
 	held := func() map[string]string {
 		out := map[string]string{}
@@ -415,7 +415,7 @@ func TestDevicesInAnotherOrder(t *testing.T) {
 // A pod added to a running elastic job: nothing else changes.
 func TestTaskAddedToARunningJob(t *testing.T) {
 	c := newCourse(t, gpus("a", 4))
-	shape := fixture.Job("x").Devices(1).Build().Tasks()[0].Shape
+	shape := enginetest.Job("x").Devices(1).Build().Tasks()[0].Shape
 	add := func(name string) cluster.Change {
 		return cluster.TaskPut{Job: "job/j", Task: cluster.Task{Name: name, UID: name, Shape: shape}}
 	}
@@ -442,11 +442,11 @@ func TestTaskAddedToARunningJob(t *testing.T) {
 // A spec that is put again, with another priority, minimum and shape, leaves what
 // runs where it is, booked as it was placed.
 func TestSpecPutAgain(t *testing.T) {
-	c := newCourse(t, gpus("a", 4), fixture.Job("j").Gang(2).Devices(1))
+	c := newCourse(t, gpus("a", 4), enginetest.Job("j").Gang(2).Devices(1))
 	c.session(sec)
 	c.tell(seen(c.task("j", 0)), seen(c.task("j", 1)))
 	used := c.state.Node("a").DeviceUsed()
-	c.tell(cluster.JobPut{Job: *fixture.Job("j").Gang(3).Min(1).Devices(2).Priority(5).Build()})
+	c.tell(cluster.JobPut{Job: *enginetest.Job("j").Gang(3).Min(1).Devices(2).Priority(5).Build()})
 	if c.state.Node("a").DeviceUsed() != used {
 		t.Errorf("%d in use, before it was %d", c.state.Node("a").DeviceUsed(), used)
 	}
@@ -456,7 +456,7 @@ func TestSpecPutAgain(t *testing.T) {
 	if c.state.Node("a").DeviceUsed() != used+2000 {
 		t.Errorf("%d in use", c.state.Node("a").DeviceUsed())
 	}
-	c.tell(cluster.JobPut{Job: *fixture.Job("j").Devices(1).Build()}) // one task is left of it
+	c.tell(cluster.JobPut{Job: *enginetest.Job("j").Devices(1).Build()}) // one task is left of it
 	c.want("j", map[string]int{"Bound": 2, "Assumed": 1})
 	c.tell(cluster.TaskSeen{Task: c.task("j", 1).Ref()})
 	c.want("j", map[string]int{"Bound": 1, "Assumed": 1}) // what is not requested any more does not come back
@@ -468,7 +468,7 @@ func TestNextWake(t *testing.T) {
 	if got, want := c.session(sec).NextWake, 1001*sec+600*sec+1; got != want {
 		t.Errorf("woken at %d, want %d: the reservation expires", got, want)
 	}
-	c = newCourse(t, gpus("a", 1), fixture.Job("j").Devices(1), fixture.Job("k").Devices(1))
+	c = newCourse(t, gpus("a", 1), enginetest.Job("j").Devices(1), enginetest.Job("k").Devices(1))
 	if got, want := c.session(sec).NextWake, 1002*sec; got != want {
 		t.Errorf("woken at %d, want %d: a refused job is tried again after a second", got, want)
 	}
@@ -476,7 +476,7 @@ func TestNextWake(t *testing.T) {
 	if got := c.session(sec).NextWake; got != 0 {
 		t.Errorf("woken at %d, and time changes nothing", got)
 	}
-	c = newCourse(t, gpus("a", 2), fixture.Job("g").Gang(3).Devices(1).On("a", "a"))
+	c = newCourse(t, gpus("a", 2), enginetest.Job("g").Gang(3).Devices(1).On("a", "a"))
 	c.session(sec)
 	if got, want := c.session(100*sec).NextWake, int64(0); got == want {
 		t.Error("a gang below its minimum is dissolved at some time")

@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -13,13 +13,13 @@ import (
 // is left: the queue is charged 143 thousandths, and not the whole slice.
 func TestVictimOnALostSlice(t *testing.T) {
 	const slice = "1g.10gb"
-	state := fixture.State(
-		fixture.Node("a").CPU(8, "64Gi").GPUs(1, "H100", "80Gi").With(func(n *cluster.Node) {
+	state := enginetest.State(
+		enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "H100", "80Gi").With(func(n *cluster.Node) {
 			n.Devices = append(n.Devices, cluster.Device{UUID: "MIG-1", Product: "H100", Memory: 10 << 30, Profile: slice, Resource: cluster.PartitionResource + slice})
 		}),
-		fixture.Queue("rich").Quota(gpu, 0), fixture.Queue("poor").Quota(gpu, 1000),
-		fixture.Job("old").Queue("rich").CPU(8000, "1Gi").Preemptible().Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Partition: slice} }).On("a"),
-		fixture.Job("new").Queue("poor").CPU(4000, "1Gi").Devices(1),
+		enginetest.Queue("rich").Quota(gpu, 0), enginetest.Queue("poor").Quota(gpu, 1000),
+		enginetest.Job("old").Queue("rich").CPU(8000, "1Gi").Preemptible().Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Partition: slice} }).On("a"),
+		enginetest.Job("new").Queue("poor").CPU(4000, "1Gi").Devices(1),
 	)
 	if err := state.Apply(cluster.NodeSeen{Name: "a", Lost: &[]string{"MIG-1"}}); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/nearest"
+	"github.com/berth-project/berth/internal/nearest"
 	"github.com/berth-project/berth/plugins/isolationfilter"
 	"github.com/berth-project/berth/plugins/noderesourcesfit"
 )

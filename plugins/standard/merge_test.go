@@ -6,12 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestMerge(t *testing.T) {
 	weight := func(w int64) *int64 { return &w }
-	few, many := fixture.Arguments(`{"few": 1}`), fixture.Arguments(`{"many": 2}`)
+	few, many := enginetest.Arguments(`{"few": 1}`), enginetest.Arguments(`{"many": 2}`)
 	base := engine.Profile{
 		{Name: "LabelFilter"},
 		{Name: "IsolationFilter"},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // decide runs a session of the profile, with the given arguments for a plugin.
@@ -33,20 +33,20 @@ func decide(t *testing.T, state *cluster.State, overrides ...Override) engine.Ou
 
 // Two plugins never have a say about the same thing.
 func TestWhoScores(t *testing.T) {
-	job := func() *fixture.JobBuilder { return fixture.Job("j").CPU(1000, "1Gi").DeviceMemory(1, "8Gi") }
+	job := func() *enginetest.JobBuilder { return enginetest.Job("j").CPU(1000, "1Gi").DeviceMemory(1, "8Gi") }
 	files := func(s *cluster.Shape) { s.Files.Main = "llama" }
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want []string
 	}{
 		"a job":           {job(), []string{"NodeResourcesFitPlus", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},
 		"a packed model":  {job().Served(cluster.Binpack).Shape(files), []string{"ModelFileLocalityScorer", "PlacementScorer", "TaintToleration", "spot-instance-manager"}},
 		"a spread model":  {job().Served(cluster.Spread), []string{"PlacementScorer", "TaintToleration", "spot-instance-manager"}},
-		"without devices": {fixture.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack), []string{"PlacementScorer", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},
+		"without devices": {enginetest.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack), []string{"PlacementScorer", "ScarceResourceAvoidance", "TaintToleration", "spot-instance-manager"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			out := decide(t, fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), tt.job))
+			out := decide(t, enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), tt.job))
 			if len(out.Decisions) != 1 {
 				t.Fatalf("outcome %+v", out)
 			}
@@ -64,10 +64,10 @@ func TestWhoScores(t *testing.T) {
 
 // The devices of models are PlacementScorer's choice, whatever DeviceOrder is told.
 func TestDevicesOfModels(t *testing.T) {
-	spread := Override{Name: "DeviceOrder", Arguments: fixture.Arguments(`{"strategy": "spread"}`)}
+	spread := Override{Name: "DeviceOrder", Arguments: enginetest.Arguments(`{"strategy": "spread"}`)}
 	for strategy, want := range map[cluster.Strategy]int{cluster.Binpack: 0, cluster.Spread: 1} {
-		state := fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(2, "L4", "24Gi"),
-			fixture.Job("x").DeviceMemory(1, "8Gi").On("a"), fixture.Job("j").DeviceMemory(1, "8Gi").Served(strategy))
+		state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "L4", "24Gi"),
+			enginetest.Job("x").DeviceMemory(1, "8Gi").On("a"), enginetest.Job("j").DeviceMemory(1, "8Gi").Served(strategy))
 		out := decide(t, state, spread)
 		if len(out.Decisions) != 1 || out.Decisions[0].Claims[0].Device != want {
 			t.Errorf("%s: decisions %+v, want device %d", strategy, out.Decisions, want)
@@ -77,8 +77,8 @@ func TestDevicesOfModels(t *testing.T) {
 
 // Cores that are kept for those who use devices are kept from models without any as well.
 func TestReservationHoldsForModels(t *testing.T) {
-	reserve := Override{Name: "ScarceResourceAvoidance", Arguments: fixture.Arguments(`{"reserve": {"perDevice": {"cpu": "8"}}}`)}
-	state := fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), fixture.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack))
+	reserve := Override{Name: "ScarceResourceAvoidance", Arguments: enginetest.Arguments(`{"reserve": {"perDevice": {"cpu": "8"}}}`)}
+	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack))
 	out := decide(t, state, reserve)
 	if len(out.Refusals) != 1 || out.Refusals[0].Reason != "ReservedForDevices" {
 		t.Errorf("outcome %+v, want a refusal for ReservedForDevices", out)
@@ -87,27 +87,27 @@ func TestReservationHoldsForModels(t *testing.T) {
 
 // A wish of the user's outvotes packing, and files that are there decide what is left.
 func TestWishesOutvotePacking(t *testing.T) {
-	full := fixture.Node("full").CPU(8, "64Gi").GPUs(1, "L4", "24Gi")
-	idle := func() *fixture.NodeBuilder { return fixture.Node("idle").CPU(8, "64Gi").GPUs(1, "L4", "24Gi") }
-	other := fixture.Job("x").DeviceMemory(1, "8Gi").On("full")
-	model := func() *fixture.JobBuilder {
-		return fixture.Job("m").Served(cluster.Binpack).DeviceMemory(1, "8Gi").Shape(func(s *cluster.Shape) { s.Files.Main = "llama" })
+	full := enginetest.Node("full").CPU(8, "64Gi").GPUs(1, "L4", "24Gi")
+	idle := func() *enginetest.NodeBuilder { return enginetest.Node("idle").CPU(8, "64Gi").GPUs(1, "L4", "24Gi") }
+	other := enginetest.Job("x").DeviceMemory(1, "8Gi").On("full")
+	model := func() *enginetest.JobBuilder {
+		return enginetest.Job("m").Served(cluster.Binpack).DeviceMemory(1, "8Gi").Shape(func(s *cluster.Shape) { s.Files.Main = "llama" })
 	}
 	wish := func(s *cluster.Shape) {
 		s.Preferred = []cluster.Preference{{Weight: 1, Term: cluster.Term{{Key: "zone", Operator: cluster.In, Values: []string{"a"}}}}}
 	}
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  string
 	}{
-		"packing":                     {[]fixture.Part{idle(), model()}, "full"},
-		"a wish":                      {[]fixture.Part{idle().Label("zone", "a"), model().Shape(wish)}, "idle"},
-		"a file is worth less":        {[]fixture.Part{idle().Artifact("llama", cluster.Ready), model()}, "full"},
-		"a file where all else alike": {[]fixture.Part{idle().Artifact("llama", cluster.Ready), fixture.Job("y").DeviceMemory(1, "8Gi").On("idle"), model()}, "idle"},
+		"packing":                     {[]enginetest.Part{idle(), model()}, "full"},
+		"a wish":                      {[]enginetest.Part{idle().Label("zone", "a"), model().Shape(wish)}, "idle"},
+		"a file is worth less":        {[]enginetest.Part{idle().Artifact("llama", cluster.Ready), model()}, "full"},
+		"a file where all else alike": {[]enginetest.Part{idle().Artifact("llama", cluster.Ready), enginetest.Job("y").DeviceMemory(1, "8Gi").On("idle"), model()}, "idle"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			out := decide(t, fixture.State(append(tt.parts, full, other)...))
+			out := decide(t, enginetest.State(append(tt.parts, full, other)...))
 			if len(out.Decisions) != 1 || out.Decisions[0].Node != tt.want {
 				t.Errorf("decisions %+v, want it on %s", out.Decisions, tt.want)
 			}
@@ -122,11 +122,11 @@ func TestWhoIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := func(name string, at int64) *fixture.JobBuilder {
-		return fixture.Job(name).Served(cluster.Binpack).Set("m", 5).Created(at).DeviceMemory(1, "8Gi")
+	model := func(name string, at int64) *enginetest.JobBuilder {
+		return enginetest.Job(name).Served(cluster.Binpack).Set("m", 5).Created(at).DeviceMemory(1, "8Gi")
 	}
-	state := fixture.State(
-		fixture.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), fixture.Node("c").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"),
+	state := enginetest.State(
+		enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Node("c").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"),
 		model("well", 1).Health(cluster.HealthRunning).On("a"), // alone: 8 of 24 GiB
 		model("starts", 2).Health(cluster.HealthStarting).On("b"),
 		model("packed", 3).Health(cluster.HealthRunning).On("b"), // 8 of 16 GiB
@@ -160,9 +160,9 @@ func TestScoreIsOfTheDevicesTaken(t *testing.T) {
 	large := func(s *cluster.Shape) {
 		s.Need = cluster.Need{Devices: 1, Memory: 10 << 30, Products: []string{"H"}}
 	}
-	out := decide(t, fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(1, "H", "100Gi").GPUs(1, "L", "24Gi"),
-		fixture.Job("x").Shape(large).On("a"),
-		fixture.Job("m").Served(cluster.Binpack).Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Share: 500, SumAtLeast: 11 << 30} })))
+	out := decide(t, enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "H", "100Gi").GPUs(1, "L", "24Gi"),
+		enginetest.Job("x").Shape(large).On("a"),
+		enginetest.Job("m").Served(cluster.Binpack).Shape(func(s *cluster.Shape) { s.Need = cluster.Need{Devices: 1, Share: 500, SumAtLeast: 11 << 30} })))
 	if len(out.Decisions) != 1 || len(out.Decisions[0].Claims) != 1 || out.Decisions[0].Claims[0].Device != 1 {
 		t.Fatalf("outcome %+v, want the second device: it is the tighter one", out)
 	}

@@ -7,31 +7,31 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // moving is a cluster in which x has to move from a to b for the sake of new.
 func moving() *cluster.State {
-	return fixture.State(
+	return enginetest.State(
 		a100("a", 4), low("x").On("a"),
-		a100("b", 4), fixture.Job("y").Devices(2).On("b"),
-		fixture.Job("new").Devices(4),
+		a100("b", 4), enginetest.Job("y").Devices(2).On("b"),
+		enginetest.Job("new").Devices(4),
 	)
 }
 
 // Each move alone leaves the gang its minimum. The second must count the first,
 // which has not arrived yet.
 func TestMovesLeaveTheMinimumRunning(t *testing.T) {
-	s := fixture.State(
+	s := enginetest.State(
 		a100("a", 4), a100("b", 4), a100("c", 4), a100("d", 4),
-		low("x").Gang(3).Min(2).On("a", "b", "c"), fixture.Job("y").Devices(1).On("d"),
-		fixture.Job("new1").Devices(4),
+		low("x").Gang(3).Min(2).On("a", "b", "c"), enginetest.Job("y").Devices(1).On("d"),
+		enginetest.Job("new1").Devices(4),
 	)
 	e := profile(t)
 	if got := gone(session(t, e, s, engine.Options{})); len(got) != 1 {
 		t.Fatalf("the first move takes %v, want one task", got)
 	}
-	add(t, s, fixture.Job("new2").Devices(4))
+	add(t, s, enginetest.Job("new2").Devices(4))
 	session(t, e, s, engine.Options{})
 	if n := bound(s.Job("job/x")); n == 1 {
 		t.Errorf("%d task runs of a gang whose minimum is 2", n)
@@ -40,7 +40,7 @@ func TestMovesLeaveTheMinimumRunning(t *testing.T) {
 
 // A task that has been promised room does not run yet: the gang cannot spare another for it.
 func TestPromisedTasksAreNotSpare(t *testing.T) {
-	s := fixture.State(
+	s := enginetest.State(
 		a100("a", 1), a100("b", 1), a100("c", 1),
 		low("x").Gang(3).Min(2).Priority(1).On("a", "b"), low("y").On("c"),
 	)
@@ -52,7 +52,7 @@ func TestPromisedTasksAreNotSpare(t *testing.T) {
 	if x.Tasks()[2].Status != cluster.Nominated {
 		t.Fatalf("the third task is %s, want it promised the room of who leaves", x.Tasks()[2].Status)
 	}
-	add(t, s, fixture.Job("new").Devices(1).Priority(5))
+	add(t, s, enginetest.Job("new").Devices(1).Priority(5))
 	session(t, e, s, engine.Options{})
 	if n := bound(x); n == 1 {
 		t.Errorf("%d task runs of a gang whose minimum is 2", n)
@@ -62,11 +62,11 @@ func TestPromisedTasksAreNotSpare(t *testing.T) {
 // Tasks that move are where they will be: what the gang still lacks goes there
 // too, not to the rack they leave.
 func TestMovedGangKeepsItsRack(t *testing.T) {
-	s := fixture.State(
+	s := enginetest.State(
 		a100("a", 4).Label("rack", "1"), a100("b", 4).Label("rack", "2"),
 		low("x").Gang(3).Min(2).Topology(cluster.Topology{Required: "rack"}).On("a", "a"),
-		fixture.Job("y").Devices(1).On("b"),
-		fixture.Job("new").Devices(4).Priority(9).Selector("rack", "1"),
+		enginetest.Job("y").Devices(1).On("b"),
+		enginetest.Job("new").Devices(4).Priority(9).Selector("rack", "1"),
 	)
 	e := profile(t)
 	x := s.Job("job/x")
@@ -92,19 +92,19 @@ func TestMovedGangKeepsItsRack(t *testing.T) {
 
 // A task moves from one device of its node to another, and then the node loses both.
 func TestMoveWithinShrinkingNode(t *testing.T) {
-	s := fixture.State(a100("a", 4))
-	for i, b := range []*fixture.JobBuilder{
-		fixture.Job("p0").Devices(1), fixture.Job("p1").Devices(1), low("x").Share(1, 500), fixture.Job("y").Share(1, 500),
+	s := enginetest.State(a100("a", 4))
+	for i, b := range []*enginetest.JobBuilder{
+		enginetest.Job("p0").Devices(1), enginetest.Job("p1").Devices(1), low("x").Share(1, 500), enginetest.Job("y").Share(1, 500),
 	} {
 		j := b.Build()
 		milli := cluster.Milli(1000)
 		if i > 1 {
 			milli = 500
 		}
-		claims := []cluster.Claim{{Device: i, Milli: milli, Memory: fixture.Size("40Gi")}}
+		claims := []cluster.Claim{{Device: i, Milli: milli, Memory: enginetest.Size("40Gi")}}
 		apply(t, s, cluster.JobPut{Job: *j}, cluster.SeenOn(j.Tasks()[0], s.Node("a"), claims, 0))
 	}
-	add(t, s, fixture.Job("new").Devices(1))
+	add(t, s, enginetest.Job("new").Devices(1))
 	e := profile(t)
 	if d := cmp.Diff([]string{"job/x/worker-0"}, gone(session(t, e, s, engine.Options{}))); d != "" {
 		t.Fatalf("moved (-want +got):\n%s", d)
@@ -120,10 +120,10 @@ func TestMoveWithinShrinkingNode(t *testing.T) {
 
 // While one task of a job moves, the others are still placed as room appears.
 func TestPendingWhileMoving(t *testing.T) {
-	s := fixture.State(
+	s := enginetest.State(
 		a100("a", 4), a100("b", 4), a100("d", 1),
-		low("x").Gang(4).Min(1).On("a", "d"), fixture.Job("y").Devices(3).On("b"),
-		fixture.Job("new").Devices(4).Priority(4),
+		low("x").Gang(4).Min(1).On("a", "d"), enginetest.Job("y").Devices(3).On("b"),
+		enginetest.Job("new").Devices(4).Priority(4),
 	)
 	e := profile(t)
 	if d := cmp.Diff([]string{"job/x/worker-0"}, gone(session(t, e, s, engine.Options{}))); d != "" {

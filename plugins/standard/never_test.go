@@ -7,18 +7,18 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"pgregory.net/rapid"
 )
 
 // A node that is not ready, or has not got its files yet, is nothing to wait for
 // where it would never do.
 func TestNobodyWaitsForANodeThatNeverDoes(t *testing.T) {
-	node := func(phase cluster.Phase) *fixture.NodeBuilder {
-		return fixture.Node("x").CPU(8, "64Gi").GPUs(1, "L4", "24Gi").Phase(phase)
+	node := func(phase cluster.Phase) *enginetest.NodeBuilder {
+		return enginetest.Node("x").CPU(8, "64Gi").GPUs(1, "L4", "24Gi").Phase(phase)
 	}
 	loading := node("").Artifact("/m", "DOWNLOADING")
-	model := func() *fixture.JobBuilder { return fixture.Job("p").Devices(1).Served(cluster.Binpack) }
+	model := func() *enginetest.JobBuilder { return enginetest.Job("p").Devices(1).Served(cluster.Binpack) }
 	local := func(memory cluster.Bytes) func(*cluster.Shape) {
 		return func(s *cluster.Shape) {
 			s.Files.Path, s.Need.Memory = "/m", memory
@@ -26,21 +26,21 @@ func TestNobodyWaitsForANodeThatNeverDoes(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		node      *fixture.NodeBuilder
-		job       *fixture.JobBuilder
+		node      *enginetest.NodeBuilder
+		job       *enginetest.JobBuilder
 		reason    engine.Reason
 		permanent bool
 	}{
-		"it would do":           {node("NOT_READY"), fixture.Job("p").Devices(1), "NodeNotReady", false},
-		"two devices":           {node("NOT_READY"), fixture.Job("p").Devices(2), "TooFewDevices", true},
-		"larger than any":       {node("NOT_READY"), fixture.Job("p").DeviceMemory(1, "800Gi"), "GPUMemoryTooSmall", true},
+		"it would do":           {node("NOT_READY"), enginetest.Job("p").Devices(1), "NodeNotReady", false},
+		"two devices":           {node("NOT_READY"), enginetest.Job("p").Devices(2), "TooFewDevices", true},
+		"larger than any":       {node("NOT_READY"), enginetest.Job("p").DeviceMemory(1, "800Gi"), "GPUMemoryTooSmall", true},
 		"another runtime":       {node("NOT_READY"), model().Shape(func(s *cluster.Shape) { s.Need.Types = []string{"cann"} }), "BackendNotSupported", true},
 		"files not there":       {loading, model().Shape(local(20 << 30)), "LocalPathNotReady", false},
 		"files of no use there": {loading, model().Shape(local(40 << 30)), "GPUMemoryTooSmall", true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			out := decide(t, fixture.State(tt.node, tt.job))
+			out := decide(t, enginetest.State(tt.node, tt.job))
 			if len(out.Refusals) != 1 || out.Refusals[0].Reason != tt.reason || out.Refusals[0].Permanent != tt.permanent {
 				t.Errorf("refusals %+v, want %s, permanent %v", out.Refusals, tt.reason, tt.permanent)
 			}
@@ -52,18 +52,18 @@ func TestNobodyWaitsForANodeThatNeverDoes(t *testing.T) {
 func TestForGoodMeansEvenAlone(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		draw := func(from, to int, what string) int { return rapid.IntRange(from, to).Draw(r, what) }
-		var nodes []fixture.Part
+		var nodes []enginetest.Part
 		names := make([]string, draw(1, 5, "nodes"))
 		for i := range names {
 			names[i] = fmt.Sprintf("n%d", i)
-			n := fixture.Node(names[i]).CPU(draw(2, 4, "cores"), "64Gi").Label("row", fmt.Sprint(draw(0, 1, "row")))
+			n := enginetest.Node(names[i]).CPU(draw(2, 4, "cores"), "64Gi").Label("row", fmt.Sprint(draw(0, 1, "row")))
 			if rack := draw(0, 3, "rack"); rack > 0 {
 				n.Label("rack", fmt.Sprint(rack))
 			}
 			nodes = append(nodes, n)
 		}
 		members := draw(2, 4, "members")
-		gang := fixture.Job("gang").Label("app", "x").Gang(members).Min(draw(2, members, "min")).CPU(int64(1000*draw(1, 3, "task")), "1Gi")
+		gang := enginetest.Job("gang").Label("app", "x").Gang(members).Min(draw(2, members, "min")).CPU(int64(1000*draw(1, 3, "task")), "1Gi")
 		for _, within := range []string{"", "rack"} {
 			if rapid.Bool().Draw(r, "apart within "+within) {
 				gang.Affinity(cluster.JobTerm{Selector: cluster.Term{{Key: "app", Operator: cluster.In, Values: []string{"x"}}}, Within: within, Anti: true})
@@ -74,13 +74,13 @@ func TestForGoodMeansEvenAlone(t *testing.T) {
 		}
 		parts := append(slices.Clone(nodes), gang)
 		for i := range draw(0, 4, "others") {
-			other := fixture.Job(fmt.Sprintf("o%d", i)).CPU(int64(1000*draw(1, 4, "held")), "1Gi").Label("app", rapid.SampledFrom([]string{"x", "y"}).Draw(r, "app"))
+			other := enginetest.Job(fmt.Sprintf("o%d", i)).CPU(int64(1000*draw(1, 4, "held")), "1Gi").Label("app", rapid.SampledFrom([]string{"x", "y"}).Draw(r, "app"))
 			parts = append(parts, other.On(rapid.SampledFrom(names).Draw(r, "on")))
 		}
-		if out := decide(t, fixture.State(parts...)); len(out.Refusals) == 0 || !out.Refusals[0].Permanent || out.Refusals[0].Surplus {
+		if out := decide(t, enginetest.State(parts...)); len(out.Refusals) == 0 || !out.Refusals[0].Permanent || out.Refusals[0].Surplus {
 			return
 		}
-		if out := decide(t, fixture.State(append(nodes, gang)...)); len(out.Decisions) > 0 {
+		if out := decide(t, enginetest.State(append(nodes, gang)...)); len(out.Decisions) > 0 {
 			r.Fatalf("refused for good, and placed when it is alone: %v", out.Decisions)
 		}
 	})

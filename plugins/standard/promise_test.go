@@ -5,13 +5,13 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/explain"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain"
 )
 
 // A gang that was torn, became whole and is torn again has its full grace again.
 func TestTornTwice(t *testing.T) {
-	s := fixture.State(a100("a", 1), a100("b", 1), fixture.Job("x").Gang(2).Devices(1).On("a", "b"))
+	s := enginetest.State(a100("a", 1), a100("b", 1), enginetest.Job("x").Gang(2).Devices(1).On("a", "b"))
 	e := profile(t)
 	lost := s.Job("job/x").Tasks()[1]
 	cordon(t, s, "b", true)
@@ -34,7 +34,7 @@ func TestTornTwice(t *testing.T) {
 
 // A promise is kept only where the task may still go.
 func TestCordonedNodeKeepsNoPromise(t *testing.T) {
-	s := fixture.State(a100("a", 4), low("x").Devices(4).On("a"), fixture.Job("new").Devices(4).Priority(5))
+	s := enginetest.State(a100("a", 4), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4).Priority(5))
 	e := profile(t)
 	session(t, e, s, engine.Options{})
 	promised := s.Job("job/new").Tasks()[0]
@@ -81,8 +81,8 @@ func TestLandingExpires(t *testing.T) {
 // Surplus that never fits is a reason to leave the job alone, until it loses its
 // minimum: then it is another question.
 func TestParkedSurplusLosesItsMinimum(t *testing.T) {
-	s := fixture.State(a100("a", 2), a100("b", 2))
-	j := fixture.Job("x").Gang(2).Min(1).CPU(1000, "1Gi").Build()
+	s := enginetest.State(a100("a", 2), a100("b", 2))
+	j := enginetest.Job("x").Gang(2).Min(1).CPU(1000, "1Gi").Build()
 	j.Tasks()[1].Shape.Need.Devices = 8 // no node has as many
 	apply(t, s, cluster.JobPut{Job: *j})
 	j = s.Job(j.ID)

@@ -9,52 +9,52 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
-	"github.com/berth-project/berth/timeline"
+	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/timeline"
 )
 
 // Many nodes with one victim each: who goes does not depend on how many they are.
 func TestWhoGoesOfMany(t *testing.T) {
-	scavengers := fixture.Queue("s").Tier(cluster.TierScavenger)
+	scavengers := enginetest.Queue("s").Tier(cluster.TierScavenger)
 	tests := map[string]struct {
-		queues  []fixture.Part
+		queues  []enginetest.Part
 		devices int
-		victim  func(i int, j *fixture.JobBuilder)
-		job     *fixture.JobBuilder
+		victim  func(i int, j *enginetest.JobBuilder)
+		job     *enginetest.JobBuilder
 		without []string
 		want    []int // from the end where negative
 	}{
 		"the youngest": {
-			devices: 1, job: fixture.Job("new").Devices(1).Priority(5),
-			victim: func(i int, j *fixture.JobBuilder) { j.Started(int64(i + 1)) }, want: []int{-1},
+			devices: 1, job: enginetest.Job("new").Devices(1).Priority(5),
+			victim: func(i int, j *enginetest.JobBuilder) { j.Started(int64(i + 1)) }, want: []int{-1},
 		},
 		"the lowest priority": {
-			devices: 1, job: fixture.Job("new").Devices(1).Priority(5),
-			victim: func(i int, j *fixture.JobBuilder) { j.Priority(int32(-1 - i)) }, want: []int{-1},
+			devices: 1, job: enginetest.Job("new").Devices(1).Priority(5),
+			victim: func(i int, j *enginetest.JobBuilder) { j.Priority(int32(-1 - i)) }, want: []int{-1},
 		},
 		"the youngest of the weakest tier": {
-			queues: []fixture.Part{scavengers}, devices: 1, job: fixture.Job("new").Devices(1).Priority(5),
-			victim:  func(i int, j *fixture.JobBuilder) { j.Queue("s").Started(int64(i + 1)) },
+			queues: []enginetest.Part{scavengers}, devices: 1, job: enginetest.Job("new").Devices(1).Priority(5),
+			victim:  func(i int, j *enginetest.JobBuilder) { j.Queue("s").Started(int64(i + 1)) },
 			without: []string{"Reclaim"}, want: []int{-1},
 		},
 		"the lowest priority of the weakest tier": {
-			queues: []fixture.Part{scavengers}, devices: 1, job: fixture.Job("new").Devices(1).Priority(5),
-			victim:  func(i int, j *fixture.JobBuilder) { j.Queue("s").Priority(int32(-1 - i)) },
+			queues: []enginetest.Part{scavengers}, devices: 1, job: enginetest.Job("new").Devices(1).Priority(5),
+			victim:  func(i int, j *enginetest.JobBuilder) { j.Queue("s").Priority(int32(-1 - i)) },
 			without: []string{"Reclaim"}, want: []int{-1},
 		},
 		// What the queue counts as is settled before anything of the gang is placed: it
 		// asks for its quota once, not once more for every task that has a place.
 		"two for a gang within a guaranteed quota": {
-			queues:  []fixture.Part{fixture.Queue("g").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), fixture.Queue("r")},
-			devices: 1, job: fixture.Job("new").Queue("g").Gang(2).Devices(1),
-			victim:  func(_ int, j *fixture.JobBuilder) { j.Queue("r") },
+			queues:  []enginetest.Part{enginetest.Queue("g").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), enginetest.Queue("r")},
+			devices: 1, job: enginetest.Job("new").Queue("g").Gang(2).Devices(1),
+			victim:  func(_ int, j *enginetest.JobBuilder) { j.Queue("r") },
 			without: []string{"Reclaim"}, want: []int{0, 1},
 		},
 		// The second leaves its queue below its share, which only what is deserved allows.
 		"two that cannot be divided, for a gang that deserves less": {
-			queues:  []fixture.Part{fixture.Queue("q").Quota(gpu, 12000), fixture.Queue("r")},
-			devices: 8, job: fixture.Job("new").Queue("q").Gang(2).Devices(6),
-			victim: func(_ int, j *fixture.JobBuilder) { j.Queue("r").Devices(8) }, want: []int{0, 1},
+			queues:  []enginetest.Part{enginetest.Queue("q").Quota(gpu, 12000), enginetest.Queue("r")},
+			devices: 8, job: enginetest.Job("new").Queue("q").Gang(2).Devices(6),
+			victim: func(_ int, j *enginetest.JobBuilder) { j.Queue("r").Devices(8) }, want: []int{0, 1},
 		},
 	}
 	for name, tt := range tests {
@@ -70,7 +70,7 @@ func TestWhoGoesOfMany(t *testing.T) {
 				for _, i := range tt.want {
 					want = append(want, fmt.Sprintf("job/v%03d/worker-0", (i+n)%n))
 				}
-				out := session(t, profile(t, tt.without...), fixture.State(parts...), engine.Options{})
+				out := session(t, profile(t, tt.without...), enginetest.State(parts...), engine.Options{})
 				if d := cmp.Diff(want, gone(out)); d != "" {
 					t.Errorf("evicted (-want +got):\n%s", d)
 				}
@@ -81,35 +81,35 @@ func TestWhoGoesOfMany(t *testing.T) {
 
 // Who goes does not depend on how many nodes there are on which nobody may.
 func TestWhoGoesAmongBystanders(t *testing.T) {
-	rack := func(name, rack string) *fixture.NodeBuilder { return a100(name, 4).Label("rack", rack) }
+	rack := func(name, rack string) *enginetest.NodeBuilder { return a100(name, 4).Label("rack", rack) }
 	other := func(n *cluster.Node) { n.DeviceResource = "other.com/gpu" }
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  []string
 	}{
 		"one large rather than two small": {
-			[]fixture.Part{
+			[]enginetest.Part{
 				a100("a", 4), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"),
-				fixture.Job("new").Devices(2).Priority(9),
+				enginetest.Job("new").Devices(2).Priority(9),
 			},
 			[]string{"job/z/worker-0"},
 		},
 		"the cheapest rack rather than the first": {
-			[]fixture.Part{
+			[]enginetest.Part{
 				rack("a", "1"), low("v0").On("a"), low("v1").On("a"), low("v2").On("a"), low("v3").On("a"),
 				rack("b", "2"), low("w").Devices(4).On("b"),
-				fixture.Job("new").Gang(2).Devices(2).Priority(5).Topology(cluster.Topology{Required: "rack"}),
+				enginetest.Job("new").Gang(2).Devices(2).Priority(5).Topology(cluster.Topology{Required: "rack"}),
 			},
 			[]string{"job/w/worker-0"},
 		},
 		// What is free is summed over all names of devices, so what is asked for must be too.
 		"devices of another name are in nobody's way": {
-			[]fixture.Part{
-				a100("a0", 2).With(other), fixture.Job("f0").Devices(2).On("a0"),
-				a100("a1", 2).With(other), fixture.Job("f1").Devices(2).On("a1"),
-				a100("a2", 2).With(other), fixture.Job("f2").Devices(2).On("a2"),
+			[]enginetest.Part{
+				a100("a0", 2).With(other), enginetest.Job("f0").Devices(2).On("a0"),
+				a100("a1", 2).With(other), enginetest.Job("f1").Devices(2).On("a1"),
+				a100("a2", 2).With(other), enginetest.Job("f2").Devices(2).On("a2"),
 				a100("b0", 2), low("x0").On("b0"), a100("b1", 2), low("x1").On("b1"),
-				fixture.Job("new").Devices(2),
+				enginetest.Job("new").Devices(2),
 			},
 			[]string{"job/x0/worker-0"},
 		},
@@ -117,7 +117,7 @@ func TestWhoGoesAmongBystanders(t *testing.T) {
 	for name, tt := range tests {
 		for _, n := range []int{0, 70} {
 			t.Run(fmt.Sprintf("%s/%d bystanders", name, n), func(t *testing.T) {
-				out := session(t, profile(t), fixture.State(append(bystanders(n), tt.parts...)...), engine.Options{})
+				out := session(t, profile(t), enginetest.State(append(bystanders(n), tt.parts...)...), engine.Options{})
 				if d := cmp.Diff(tt.want, gone(out)); d != "" {
 					t.Errorf("evicted (-want +got):\n%s", d)
 				}
@@ -129,7 +129,7 @@ func TestWhoGoesAmongBystanders(t *testing.T) {
 // Those who are spared come first here, and are more than the nodes that a search
 // looks at in vain: they must not use that up.
 func TestNobodyStarvesBehindTheSpared(t *testing.T) {
-	var parts []fixture.Part
+	var parts []enginetest.Part
 	for i := range 300 {
 		name := fmt.Sprintf("n%03d", i)
 		j := low("v" + name).Priority(10).On(name)
@@ -138,7 +138,7 @@ func TestNobodyStarvesBehindTheSpared(t *testing.T) {
 		}
 		parts = append(parts, a100(name, 1), j)
 	}
-	s := fixture.State(append(parts, fixture.Job("new").Devices(1).Priority(5))...)
+	s := enginetest.State(append(parts, enginetest.Job("new").Devices(1).Priority(5))...)
 	e := profile(t)
 	var got []string
 	for i := range int64(5) { // each after the last one's back-off
@@ -152,8 +152,8 @@ func TestNobodyStarvesBehindTheSpared(t *testing.T) {
 // A queue's own limit is in the way: of all who might go, only those within it help.
 func TestQueueLimitAmongManyOthers(t *testing.T) {
 	for _, n := range []int{20, 40} {
-		parts := []fixture.Part{
-			fixture.Queue("q").Limit(gpu, 2000), fixture.Queue("r"),
+		parts := []enginetest.Part{
+			enginetest.Queue("q").Limit(gpu, 2000), enginetest.Queue("r"),
 			low("l1").Queue("q").On("n000"), low("l2").Queue("q").On("n001"),
 			low("new").Queue("q").Priority(5),
 		}
@@ -164,7 +164,7 @@ func TestQueueLimitAmongManyOthers(t *testing.T) {
 				parts = append(parts, low(fmt.Sprintf("v%s-%d", name, k)).Queue("r").On(name))
 			}
 		}
-		out := session(t, profile(t), fixture.State(parts...), engine.Options{})
+		out := session(t, profile(t), enginetest.State(parts...), engine.Options{})
 		if d := cmp.Diff([]string{"job/l1/worker-0"}, gone(out)); d != "" {
 			t.Errorf("%d nodes: evicted (-want +got):\n%s", n, d)
 		}
@@ -175,7 +175,7 @@ func TestQueueLimitAmongManyOthers(t *testing.T) {
 // that there is room for all: whoever was to go before it stays.
 func TestNobodyGoesInVain(t *testing.T) {
 	for _, n := range []int{3, 13} {
-		parts := append(bystanders(70), fixture.Node("m").CPU(64, "512Gi").GPUs(1, "H100", "80Gi"))
+		parts := append(bystanders(70), enginetest.Node("m").CPU(64, "512Gi").GPUs(1, "H100", "80Gi"))
 		on := []string{"m"}
 		want := []string{"job/gang/worker-0"}
 		for i := range n {
@@ -184,8 +184,8 @@ func TestNobodyGoesInVain(t *testing.T) {
 			on = append(on, member)
 			want = append(want, fmt.Sprintf("job/gang/worker-%d", i+1))
 		}
-		s := fixture.State(append(parts, low("gang").Gang(n+1).On(on...))...)
-		j := fixture.Job("new").Gang(n + 1).Devices(1).Priority(5).Build()
+		s := enginetest.State(append(parts, low("gang").Gang(n+1).On(on...))...)
+		j := enginetest.Job("new").Gang(n + 1).Devices(1).Priority(5).Build()
 		for i, w := range j.Tasks() {
 			w.Shape.Need.Products = []string{"A100"}
 			if i == n {
@@ -202,18 +202,18 @@ func TestNobodyGoesInVain(t *testing.T) {
 
 // Jobs that ask alike share what was found; one that asks for more does not ask alike.
 func TestRefusedGangSpoilsNothing(t *testing.T) {
-	for name, before := range map[string][]fixture.Part{
+	for name, before := range map[string][]enginetest.Part{
 		"alone": nil, "after a gang beyond the quota": {low("big").Queue("g").Gang(3).Created(1)},
 	} {
-		parts := append([]fixture.Part{
-			fixture.Queue("g").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), fixture.Queue("r"),
+		parts := append([]enginetest.Part{
+			enginetest.Queue("g").Tier(cluster.TierGuaranteed).Quota(gpu, 2000), enginetest.Queue("r"),
 			low("small").Queue("g").Created(2),
 		}, before...)
 		for i := range 70 {
 			n := fmt.Sprintf("n%03d", i)
 			parts = append(parts, a100(n, 1), low("v"+n).Queue("r").On(n))
 		}
-		s := fixture.State(parts...)
+		s := enginetest.State(parts...)
 		session(t, profile(t, "Reclaim"), s, engine.Options{})
 		if !s.Job("job/small").Stands() {
 			t.Errorf("%s: it waits", name)
@@ -224,13 +224,13 @@ func TestRefusedGangSpoilsNothing(t *testing.T) {
 // A quota that names no devices must not make a queue strong when it asks for them
 // and weak when it holds them: each is taken once at most, and never taken back.
 func TestTakenOnceAndForAll(t *testing.T) {
-	queue := func() *fixture.QueueBuilder { return fixture.Queue("g").Tier(cluster.TierGuaranteed) }
-	for name, q := range map[string]*fixture.QueueBuilder{"no quota": queue(), "a quota of cores": queue().Quota(cluster.CPU, 8000)} {
-		parts := []fixture.Part{q, fixture.Queue("r"), a100("a", 8)}
+	queue := func() *enginetest.QueueBuilder { return enginetest.Queue("g").Tier(cluster.TierGuaranteed) }
+	for name, q := range map[string]*enginetest.QueueBuilder{"no quota": queue(), "a quota of cores": queue().Quota(cluster.CPU, 8000)} {
+		parts := []enginetest.Part{q, enginetest.Queue("r"), a100("a", 8)}
 		for i := range 8 {
 			parts = append(parts, low(fmt.Sprintf("g%d", i)).Queue("g"), low(fmt.Sprintf("r%d", i)).Queue("r"))
 		}
-		c, err := timeline.Run(profile(t), fixture.State(parts...), timeline.Options{Cycles: 500, Start: 1000 * second, Every: 60 * second, Grace: 1})
+		c, err := timeline.Run(profile(t), enginetest.State(parts...), timeline.Options{Cycles: 500, Start: 1000 * second, Every: 60 * second, Grace: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,10 +243,10 @@ func TestTakenOnceAndForAll(t *testing.T) {
 // A victim that holds nothing of what is divided is not waited for: no other eviction
 // makes it one that may leave. The session checks that no node with victims is left out.
 func TestVictimsWithoutDevicesAreNotWaitedFor(t *testing.T) {
-	s := fixture.State(fixture.Queue("owners").Quota(gpu, 1000), fixture.Queue("others"),
-		fixture.Node("a").CPU(64, "16Gi").GPUs(1, "A100", "80Gi"), fixture.Node("b").CPU(64, "64Gi").GPUs(1, "A100", "80Gi"),
-		low("mine").Queue("owners").On("a"), fixture.Job("theirs").Queue("others").CPU(1000, "64Gi").Preemptible().On("b"),
-		fixture.Job("new").Queue("owners").Devices(1).CPU(1000, "32Gi").Priority(5))
+	s := enginetest.State(enginetest.Queue("owners").Quota(gpu, 1000), enginetest.Queue("others"),
+		enginetest.Node("a").CPU(64, "16Gi").GPUs(1, "A100", "80Gi"), enginetest.Node("b").CPU(64, "64Gi").GPUs(1, "A100", "80Gi"),
+		low("mine").Queue("owners").On("a"), enginetest.Job("theirs").Queue("others").CPU(1000, "64Gi").Preemptible().On("b"),
+		enginetest.Job("new").Queue("owners").Devices(1).CPU(1000, "32Gi").Priority(5))
 	if out := session(t, profile(t), s, engine.Options{Search: engine.Twin}); len(out.Decisions) > 0 {
 		t.Errorf("%v", out.Decisions)
 	}

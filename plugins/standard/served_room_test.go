@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 // did is what was decided, as action and task.
@@ -22,10 +22,10 @@ func did(out engine.Outcome) []string {
 
 // A device that is selected elsewhere than on the first node counts like any other.
 func TestSelectionIsNoWayAroundAQuota(t *testing.T) {
-	s := fixture.State(fixture.Queue("g").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 1000), fixture.Queue("s").Tier(cluster.TierStandard).Quota(cluster.DefaultDeviceResource, 1000),
-		fixture.Node("a").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "A", "80Gi"),
-		fixture.Job("own").Queue("g").Devices(1).On("a"), fixture.Job("other").Queue("s").Preemptible().Devices(1).On("b"),
-		fixture.Job("more").Queue("g").Preemptible().Devices(1).Shape(func(sh *cluster.Shape) {
+	s := enginetest.State(enginetest.Queue("g").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 1000), enginetest.Queue("s").Tier(cluster.TierStandard).Quota(cluster.DefaultDeviceResource, 1000),
+		enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "A", "80Gi"),
+		enginetest.Job("own").Queue("g").Devices(1).On("a"), enginetest.Job("other").Queue("s").Preemptible().Devices(1).On("b"),
+		enginetest.Job("more").Queue("g").Preemptible().Devices(1).Shape(func(sh *cluster.Shape) {
 			sh.Need.Selected = []cluster.DeviceID{{Node: "b", Type: "cuda", Index: 0}}
 		}))
 	if got := did(decide(t, s)); got != nil {
@@ -34,10 +34,10 @@ func TestSelectionIsNoWayAroundAQuota(t *testing.T) {
 }
 
 func TestWholeNodeWaitsForTheOneBefore(t *testing.T) {
-	whole := func(name string, priority int32) *fixture.JobBuilder {
-		return fixture.Job(name).Priority(priority).Preemptible().Served(cluster.Binpack).Shape(func(s *cluster.Shape) { s.Need.WholeNode, s.Need.Share = true, 450 })
+	whole := func(name string, priority int32) *enginetest.JobBuilder {
+		return enginetest.Job(name).Priority(priority).Preemptible().Served(cluster.Binpack).Shape(func(s *cluster.Shape) { s.Need.WholeNode, s.Need.Share = true, 450 })
 	}
-	s := fixture.State(fixture.Node("a").CPU(8, "64Gi").GPUs(2, "A", "80Gi"), whole("low", 0).On("a"), whole("high", 5))
+	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A", "80Gi"), whole("low", 0).On("a"), whole("high", 5))
 	if diff := cmp.Diff([]string{"Evict job/low", "Nominate job/high"}, did(decide(t, s))); diff != "" {
 		t.Error(diff)
 	}
@@ -51,19 +51,19 @@ func TestLayersAskForWhatTheyTake(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  []string
 	}{
-		"within a quota of half a device": {[]fixture.Part{fixture.Queue("g").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 500), fixture.Queue("s").Tier(cluster.TierStandard),
-			fixture.Node("a").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), fixture.Job("x").Queue("s").Preemptible().Devices(1).On("a"),
-			fixture.Job("m").Queue("g").Preemptible().Served(cluster.Binpack).Shape(layers(8))}, []string{"Evict job/x", "Nominate job/m"}},
-		"what is free in pieces": {[]fixture.Part{fixture.Node("a").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), fixture.Node("b").CPU(8, "64Gi").GPUs(1, "A", "80Gi"),
-			fixture.Job("p").DeviceMemory(1, "24Gi").On("a"), fixture.Job("x").Preemptible().DeviceMemory(1, "32Gi").On("a"), fixture.Job("y").DeviceMemory(1, "48Gi").On("b"),
-			fixture.Job("m").Served(cluster.Binpack).Shape(layers(48))}, []string{"Evict job/x", "Nominate job/m", "Nominate job/x"}},
+		"within a quota of half a device": {[]enginetest.Part{enginetest.Queue("g").Tier(cluster.TierGuaranteed).Quota(cluster.DefaultDeviceResource, 500), enginetest.Queue("s").Tier(cluster.TierStandard),
+			enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), enginetest.Job("x").Queue("s").Preemptible().Devices(1).On("a"),
+			enginetest.Job("m").Queue("g").Preemptible().Served(cluster.Binpack).Shape(layers(8))}, []string{"Evict job/x", "Nominate job/m"}},
+		"what is free in pieces": {[]enginetest.Part{enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "A", "80Gi"),
+			enginetest.Job("p").DeviceMemory(1, "24Gi").On("a"), enginetest.Job("x").Preemptible().DeviceMemory(1, "32Gi").On("a"), enginetest.Job("y").DeviceMemory(1, "48Gi").On("b"),
+			enginetest.Job("m").Served(cluster.Binpack).Shape(layers(48))}, []string{"Evict job/x", "Nominate job/m", "Nominate job/x"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, did(decide(t, fixture.State(tt.parts...)))); diff != "" {
+			if diff := cmp.Diff(tt.want, did(decide(t, enginetest.State(tt.parts...)))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -72,29 +72,29 @@ func TestLayersAskForWhatTheyTake(t *testing.T) {
 
 // Fewer replicas that are spread stay spread.
 func TestFewerReplicasStaySpread(t *testing.T) {
-	parts := []fixture.Part{}
+	parts := []enginetest.Part{}
 	for _, n := range []string{"a", "b", "c"} {
-		parts = append(parts, fixture.Node(n).CPU(64, "640Gi").GPUs(8, "A", "80Gi"))
+		parts = append(parts, enginetest.Node(n).CPU(64, "640Gi").GPUs(8, "A", "80Gi"))
 	}
 	for i, n := range []string{"b", "b", "c", "a", "a"} {
-		parts = append(parts, fixture.Job(fmt.Sprint("m-", i)).Served(cluster.Spread).Set("m", 3).Created(int64(i)).DeviceMemory(1, "80Gi").On(n))
+		parts = append(parts, enginetest.Job(fmt.Sprint("m-", i)).Served(cluster.Spread).Set("m", 3).Created(int64(i)).DeviceMemory(1, "80Gi").On(n))
 	}
-	if diff := cmp.Diff([]string{"Evict job/m-4", "Evict job/m-1"}, did(decide(t, fixture.State(parts...)))); diff != "" {
+	if diff := cmp.Diff([]string{"Evict job/m-4", "Evict job/m-1"}, did(decide(t, enginetest.State(parts...)))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // A group is chosen once: when all replicas have lost their nodes they come back to it.
 func TestGroupOutlivesItsReplicas(t *testing.T) {
-	w := func(name string) *fixture.JobBuilder { return fixture.Job(name).Set("m", 2).WholeNodes(1, "8Gi") }
-	s := fixture.State(fixture.Node("a1").CPU(8, "64Gi").GPUs(4, "A100", "40Gi"), fixture.Node("a2").CPU(8, "64Gi").GPUs(4, "A100", "40Gi"), w("m-0"), w("m-1"))
+	w := func(name string) *enginetest.JobBuilder { return enginetest.Job(name).Set("m", 2).WholeNodes(1, "8Gi") }
+	s := enginetest.State(enginetest.Node("a1").CPU(8, "64Gi").GPUs(4, "A100", "40Gi"), enginetest.Node("a2").CPU(8, "64Gi").GPUs(4, "A100", "40Gi"), w("m-0"), w("m-1"))
 	decide(t, s)
 	var changes []cluster.Change
 	for _, id := range []string{"job/m-0", "job/m-1"} {
 		changes = append(changes, cluster.TaskGone{Task: s.Job(id).Tasks()[0].Ref()})
 	}
 	for _, name := range []string{"s1", "s2"} { // which would be a better fit
-		changes = append(changes, cluster.NodePut{Node: *fixture.Node(name).CPU(8, "64Gi").GPUs(1, "A10", "24Gi").Build()})
+		changes = append(changes, cluster.NodePut{Node: *enginetest.Node(name).CPU(8, "64Gi").GPUs(1, "A10", "24Gi").Build()})
 	}
 	if err := s.ApplyAll(changes); err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/explain"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -55,20 +55,20 @@ func gone(out engine.Outcome) []string {
 	return ids
 }
 
-func a100(name string, devices int) *fixture.NodeBuilder {
-	return fixture.Node(name).CPU(64, "512Gi").GPUs(devices, "A100", "80Gi")
+func a100(name string, devices int) *enginetest.NodeBuilder {
+	return enginetest.Node(name).CPU(64, "512Gi").GPUs(devices, "A100", "80Gi")
 }
 
 // low is one who goes for anybody of a higher priority.
-func low(name string) *fixture.JobBuilder { return fixture.Job(name).Devices(1).Preemptible() }
+func low(name string) *enginetest.JobBuilder { return enginetest.Job(name).Devices(1).Preemptible() }
 
 // bystanders are full nodes on which nobody may go: with 70 of them a cluster is
 // too large for all plans to be compared.
-func bystanders(n int) []fixture.Part {
-	var out []fixture.Part
+func bystanders(n int) []enginetest.Part {
+	var out []enginetest.Part
 	for i := range n {
 		name := fmt.Sprintf("z%03d", i)
-		out = append(out, a100(name, 1), fixture.Job(name).Devices(1).On(name))
+		out = append(out, a100(name, 1), enginetest.Job(name).Devices(1).On(name))
 	}
 	return out
 }
@@ -95,9 +95,9 @@ func cordon(t *testing.T, s *cluster.State, name string, cordoned bool) {
 func add(t *testing.T, s *cluster.State, part any) {
 	t.Helper()
 	switch p := part.(type) {
-	case *fixture.JobBuilder:
+	case *enginetest.JobBuilder:
 		apply(t, s, cluster.JobPut{Job: *p.Build()})
-	case *fixture.NodeBuilder:
+	case *enginetest.NodeBuilder:
 		apply(t, s, cluster.NodePut{Node: *p.Build()})
 	default:
 		t.Fatalf("cannot add %T", part)

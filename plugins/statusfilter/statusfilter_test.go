@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestAdmit(t *testing.T) {
@@ -26,7 +26,7 @@ func TestAdmit(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tt.want, admit(nil, fixture.Node("n").Phase(tt.phase).Build())); d != "" {
+			if d := cmp.Diff(tt.want, admit(nil, enginetest.Node("n").Phase(tt.phase).Build())); d != "" {
 				t.Errorf("rejection (-want +got):\n%s", d)
 			}
 		})
@@ -35,9 +35,9 @@ func TestAdmit(t *testing.T) {
 
 // It holds for whatever is to be placed, and is told as something to wait for.
 func TestNothingGoesToNodesThatAreNotReady(t *testing.T) {
-	jobs := map[string]*fixture.JobBuilder{
-		"a job":   fixture.Job("j").CPU(1000, "1Gi"),
-		"a model": fixture.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack),
+	jobs := map[string]*enginetest.JobBuilder{
+		"a job":   enginetest.Job("j").CPU(1000, "1Gi"),
+		"a model": enginetest.Job("j").CPU(1000, "1Gi").Served(cluster.Binpack),
 	}
 	for name, job := range jobs {
 		t.Run(name, func(t *testing.T) {
@@ -45,8 +45,8 @@ func TestNothingGoesToNodesThatAreNotReady(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			state := fixture.State(fixture.Node("a").CPU(8, "64Gi").Phase("NOT_READY"), job)
-			s := fixture.Engine(p, fixture.Fit()).Open(state, engine.Options{Search: engine.Twin})
+			state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").Phase("NOT_READY"), job)
+			s := enginetest.Engine(p, enginetest.Fit()).Open(state, engine.Options{Search: engine.Twin})
 			defer s.Close()
 			out, err := s.Run()
 			if err != nil || len(out.Decisions) != 0 || len(out.Refusals) != 1 {
@@ -60,7 +60,7 @@ func TestNothingGoesToNodesThatAreNotReady(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"phase": "READY"}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"phase": "READY"}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestKeep(t *testing.T) {
-	job := func() *fixture.JobBuilder { return fixture.Job("m").CPU(1000, "1Gi") }
+	job := func() *enginetest.JobBuilder { return enginetest.Job("m").CPU(1000, "1Gi") }
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want float64
 	}{
 		"runs":                              {job().Health(cluster.HealthRunning).On("a"), 100},
@@ -30,8 +30,8 @@ func TestKeep(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(tt.job,
-				fixture.Node("a").CPU(8, "64Gi"), fixture.Node("b").CPU(8, "64Gi"), fixture.Node("down").CPU(8, "64Gi").Phase("UNREACHABLE"))
+			state := enginetest.State(tt.job,
+				enginetest.Node("a").CPU(8, "64Gi"), enginetest.Node("b").CPU(8, "64Gi"), enginetest.Node("down").CPU(8, "64Gi").Phase("UNREACHABLE"))
 			if got := keep(state.Job("job/m")); got != tt.want {
 				t.Errorf("score %v, want %v", got, tt.want)
 			}
@@ -41,7 +41,7 @@ func TestKeep(t *testing.T) {
 
 // Who is on the way out is not there any more.
 func TestLeaving(t *testing.T) {
-	state := fixture.State(fixture.Node("a").CPU(8, "64Gi"), fixture.Job("m").CPU(1000, "1Gi").Health(cluster.HealthRunning).On("a"))
+	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi"), enginetest.Job("m").CPU(1000, "1Gi").Health(cluster.HealthRunning).On("a"))
 	j := state.Job("job/m")
 	task := j.Tasks()[0]
 	evict := cluster.Evict{Task: task.Ref(), Attempt: task.Attempt + 1}
@@ -54,7 +54,7 @@ func TestLeaving(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"healthy": 1}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"healthy": 1}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

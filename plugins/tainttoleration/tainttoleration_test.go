@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 var (
@@ -19,17 +19,17 @@ func TestAdmit(t *testing.T) {
 	rejection := func(why engine.Reason, subject string) *engine.Rejection {
 		return &engine.Rejection{Reason: why, Cure: engine.Grow | engine.Relax, Subject: subject}
 	}
-	closed := fixture.Node("closed").With(func(n *cluster.Node) { n.Unschedulable = true })
-	tainted := fixture.Node("tainted").Taint("sku", "gpu", cluster.NoSchedule)
-	leaving := fixture.Node("leaving").Taint("sku", "gpu", cluster.NoSchedule).Taint("node.kubernetes.io/not-ready", "", cluster.NoExecute)
-	reluctant := fixture.Node("reluctant").Taint("old", "yes", cluster.PreferNoSchedule)
+	closed := enginetest.Node("closed").With(func(n *cluster.Node) { n.Unschedulable = true })
+	tainted := enginetest.Node("tainted").Taint("sku", "gpu", cluster.NoSchedule)
+	leaving := enginetest.Node("leaving").Taint("sku", "gpu", cluster.NoSchedule).Taint("node.kubernetes.io/not-ready", "", cluster.NoExecute)
+	reluctant := enginetest.Node("reluctant").Taint("old", "yes", cluster.PreferNoSchedule)
 
 	tests := map[string]struct {
 		tolerations []cluster.Toleration
-		node        *fixture.NodeBuilder
+		node        *enginetest.NodeBuilder
 		want        *engine.Rejection
 	}{
-		"open":                      {nil, fixture.Node("open"), nil},
+		"open":                      {nil, enginetest.Node("open"), nil},
 		"closed":                    {nil, closed, rejection(NodeUnschedulable, "node.kubernetes.io/unschedulable:NoSchedule")},
 		"closed, key tolerated":     {[]cluster.Toleration{{Key: "node.kubernetes.io/unschedulable", Operator: "Exists"}}, closed, nil},
 		"closed, all tolerated":     {[]cluster.Toleration{everything}, closed, nil},
@@ -53,16 +53,16 @@ func TestAdmit(t *testing.T) {
 
 func TestScore(t *testing.T) {
 	old := cluster.Toleration{Key: "old", Value: "yes"}
-	one := fixture.Node("one").Taint("old", "yes", cluster.PreferNoSchedule).Taint("sku", "gpu", cluster.NoSchedule)
-	four := fixture.Node("four").Taint("old", "yes", cluster.PreferNoSchedule).Taint("a", "", cluster.PreferNoSchedule).
+	one := enginetest.Node("one").Taint("old", "yes", cluster.PreferNoSchedule).Taint("sku", "gpu", cluster.NoSchedule)
+	four := enginetest.Node("four").Taint("old", "yes", cluster.PreferNoSchedule).Taint("a", "", cluster.PreferNoSchedule).
 		Taint("b", "", cluster.PreferNoSchedule).Taint("c", "", cluster.PreferNoSchedule)
 	tests := map[string]struct {
 		tolerations []cluster.Toleration
-		node        *fixture.NodeBuilder
+		node        *enginetest.NodeBuilder
 		want        float64
 	}{
-		"no taints":               {nil, fixture.Node("none"), 100},
-		"other effects only":      {nil, fixture.Node("hard").Taint("sku", "gpu", cluster.NoSchedule), 100},
+		"no taints":               {nil, enginetest.Node("none"), 100},
+		"other effects only":      {nil, enginetest.Node("hard").Taint("sku", "gpu", cluster.NoSchedule), 100},
 		"not tolerated":           {nil, one, 0},
 		"tolerated":               {[]cluster.Toleration{old}, one, 100},
 		"one of four tolerated":   {[]cluster.Toleration{old}, four, 25},
@@ -79,7 +79,7 @@ func TestScore(t *testing.T) {
 
 func TestPassingAllocatesNothing(t *testing.T) {
 	shape := &cluster.Shape{Tolerations: []cluster.Toleration{gpu, everything}}
-	node := fixture.Node("n").Taint("sku", "gpu", cluster.NoSchedule).Taint("old", "", cluster.PreferNoSchedule).
+	node := enginetest.Node("n").Taint("sku", "gpu", cluster.NoSchedule).Taint("old", "", cluster.PreferNoSchedule).
 		With(func(n *cluster.Node) { n.Unschedulable = true }).Build()
 	if got := testing.AllocsPerRun(100, func() { admit(shape, node); score(shape, node) }); got != 0 {
 		t.Errorf("%v allocations, want none", got)
@@ -87,7 +87,7 @@ func TestPassingAllocatesNothing(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"tolerate": "all"}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"tolerate": "all"}`)); err == nil {
 		t.Error("an unknown argument was accepted")
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/taskorder"
 )
 
@@ -25,7 +25,7 @@ func TestOrder(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, err := taskorder.New(fixture.Arguments(tt.arguments))
+			p, err := taskorder.New(enginetest.Arguments(tt.arguments))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func sorted(p engine.Plugin, written string) string {
 		role, _, _ := strings.Cut(name, "-")
 		tasks = append(tasks, &cluster.Task{Name: name, Role: role})
 	}
-	s := fixture.Engine(p).Open(fixture.State(), engine.Options{})
+	s := enginetest.Engine(p).Open(enginetest.State(), engine.Options{})
 	slices.SortStableFunc(tasks, s.CompareTasks)
 	var names []string
 	for _, task := range tasks {
@@ -62,7 +62,7 @@ func TestArguments(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if _, err := taskorder.New(fixture.Arguments(tt.arguments)); err != nil {
+			if _, err := taskorder.New(enginetest.Arguments(tt.arguments)); err != nil {
 				got = err.Error()
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {

@@ -5,20 +5,20 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
 // On unified memory what is claimed of devices is the queue's memory too.
 func TestUnifiedMemory(t *testing.T) {
-	need := func(n cluster.Need) *fixture.JobBuilder {
+	need := func(n cluster.Need) *enginetest.JobBuilder {
 		return job("j").CPU(0, "20Gi").Shape(func(s *cluster.Shape) { s.Need = n })
 	}
 	layered := func(devices int) cluster.Need {
 		return cluster.Need{Devices: devices, Layers: &cluster.Layers{Total: 20, Bytes: 1 << 30, Fixed: 5 << 30}}
 	}
 	tests := map[string]struct {
-		job   *fixture.JobBuilder
+		job   *enginetest.JobBuilder
 		limit int64
 		want  *engine.Rejection
 	}{
@@ -33,8 +33,8 @@ func TestUnifiedMemory(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, state := open(t, queue().Limit(cluster.Memory, tt.limit<<30), tt.job, fixture.Job("x").CPU(0, "10Gi").On("n"),
-				fixture.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "80Gi").With(func(n *cluster.Node) { n.Unified = true }))
+			p, state := open(t, queue().Limit(cluster.Memory, tt.limit<<30), tt.job, enginetest.Job("x").CPU(0, "10Gi").On("n"),
+				enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "80Gi").With(func(n *cluster.Node) { n.Unified = true }))
 			task := state.Job("job/j").Tasks()[0]
 			if !p.matters(task, task.Job) {
 				t.Fatal("it has no say")

@@ -5,7 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -14,19 +14,19 @@ const a100, l4 = gpu + ":A100", gpu + ":L4"
 // Terms for products count before any node is looked at where only one product
 // would do, and on each node where several would. Node n has 8 A100.
 func TestProducts(t *testing.T) {
-	other := func() *fixture.NodeBuilder { return fixture.Node("m").CPU(64, "512Gi").GPUs(4, "L4", "24Gi") }
-	mixed := func() *fixture.NodeBuilder {
-		return fixture.Node("m").CPU(64, "512Gi").GPUs(2, "A100", "80Gi").GPUs(2, "L4", "24Gi")
+	other := func() *enginetest.NodeBuilder { return enginetest.Node("m").CPU(64, "512Gi").GPUs(4, "L4", "24Gi") }
+	mixed := func() *enginetest.NodeBuilder {
+		return enginetest.Node("m").CPU(64, "512Gi").GPUs(2, "A100", "80Gi").GPUs(2, "L4", "24Gi")
 	}
-	of := func(products ...string) *fixture.JobBuilder {
+	of := func(products ...string) *enginetest.JobBuilder {
 		return need(cluster.Need{Devices: 2, Products: products})
 	}
 	firm := func(r *engine.Rejection, reason engine.Reason, cure engine.Cure) *engine.Rejection {
 		r.Reason, r.Cure = reason, cure
 		return r
 	}
-	holder := func(n int) *fixture.JobBuilder { return job("x").Devices(n).On("n") }
-	type list = []fixture.Part
+	holder := func(n int) *enginetest.JobBuilder { return job("x").Devices(n).On("n") }
+	type list = []enginetest.Part
 	tests := map[string]struct {
 		parts  list
 		before *engine.Rejection // nil: passes

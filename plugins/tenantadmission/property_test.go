@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"pgregory.net/rapid"
 )
 
@@ -37,8 +37,8 @@ func (r room) OnSessionOpen(s *engine.Session) {
 
 var names = []string{cluster.CPU, cluster.Memory, gpu, "amd.com/gpu", "nvidia.com/mig-1g.10gb", "example.com/fpga", gpu + ":A100", gpu + ":L4", "amd.com/gpu:L4", "nvidia.com/mig-1g.10gb:A100"}
 
-func drawQueue(t *rapid.T, name string) *fixture.QueueBuilder {
-	b := fixture.Queue(name)
+func drawQueue(t *rapid.T, name string) *enginetest.QueueBuilder {
+	b := enginetest.Queue(name)
 	for _, r := range names {
 		if rapid.IntRange(0, 2).Draw(t, "limited") == 0 {
 			most := int64(6000)
@@ -54,8 +54,8 @@ func drawQueue(t *rapid.T, name string) *fixture.QueueBuilder {
 	return b
 }
 
-func drawNode(t *rapid.T, name string) *fixture.NodeBuilder {
-	b := fixture.Node(name).CPU(16, "128Gi").Resource("example.com/fpga", 4)
+func drawNode(t *rapid.T, name string) *enginetest.NodeBuilder {
+	b := enginetest.Node(name).CPU(16, "128Gi").Resource("example.com/fpga", 4)
 	for range rapid.IntRange(1, 3).Draw(t, "sets") {
 		product := rapid.SampledFrom([]string{"A100", "L4"}).Draw(t, "product")
 		memory := rapid.SampledFrom([]string{"24Gi", "70Gi", "80Gi"}).Draw(t, "memory")
@@ -76,8 +76,8 @@ func drawNode(t *rapid.T, name string) *fixture.NodeBuilder {
 	})
 }
 
-func drawJob(t *rapid.T, name string) *fixture.JobBuilder {
-	b := fixture.Job(name).Queue(rapid.SampledFrom([]string{"p", "q"}).Draw(t, "queue")).
+func drawJob(t *rapid.T, name string) *enginetest.JobBuilder {
+	b := enginetest.Job(name).Queue(rapid.SampledFrom([]string{"p", "q"}).Draw(t, "queue")).
 		CPU(rapid.Int64Range(0, 3000).Draw(t, "cpu"), fmt.Sprintf("%dGi", rapid.IntRange(0, 30).Draw(t, "memory"))).
 		Gang(rapid.IntRange(1, 3).Draw(t, "gang")).Min(1)
 	if rapid.IntRange(0, 4).Draw(t, "fpga") == 0 {
@@ -117,8 +117,8 @@ func TestLimitsHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := fixture.Engine(p, room{rapid.SliceOfN(rapid.Int64Range(0, 100), 1, 5).Draw(t, "order")})
-		state := fixture.State(drawNode(t, "a"), drawNode(t, "b"), drawQueue(t, "top"), drawQueue(t, "p"), drawQueue(t, "q").Parent("top"))
+		e := enginetest.Engine(p, room{rapid.SliceOfN(rapid.Int64Range(0, 100), 1, 5).Draw(t, "order")})
+		state := enginetest.State(drawNode(t, "a"), drawNode(t, "b"), drawQueue(t, "top"), drawQueue(t, "p"), drawQueue(t, "q").Parent("top"))
 		for round := range rapid.IntRange(1, 3).Draw(t, "sessions") {
 			for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
 				if err := state.Apply(cluster.JobPut{Job: *drawJob(t, fmt.Sprint(round, "-", i)).Build()}); err != nil {

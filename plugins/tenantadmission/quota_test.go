@@ -5,13 +5,13 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
 // What is not preemptible stays inside the quota, where there is one.
 func TestQuota(t *testing.T) {
-	deserves := func(v int64) *fixture.QueueBuilder { return queue().Quota(gpu, v) }
+	deserves := func(v int64) *enginetest.QueueBuilder { return queue().Quota(gpu, v) }
 	beyond := func(want, have int64) *engine.Rejection {
 		return &engine.Rejection{Reason: QueueQuotaTooSmall, Cure: engine.Relax, Subject: of(gpu), Queue: "q", Want: parts(want), Have: parts(have)}
 	}
@@ -20,8 +20,8 @@ func TestQuota(t *testing.T) {
 	}
 	above := wait(2000, 1000)
 	above.Subject, above.Queue = "queue top: "+gpu, "top"
-	top := fixture.Queue("top").Quota(gpu, 4000)
-	type list = []fixture.Part
+	top := enginetest.Queue("top").Quota(gpu, 4000)
+	type list = []enginetest.Part
 	tests := map[string]struct {
 		parts list
 		want  *engine.Rejection
@@ -35,7 +35,7 @@ func TestQuota(t *testing.T) {
 		"never":                  {list{deserves(4000), job("j").Devices(5)}, beyond(5000, 4000)},
 		"a quota of nothing":     {list{deserves(0), job("j").Devices(1)}, beyond(1000, 0)},
 		"a gang":                 {list{deserves(4000), job("j").Gang(5).Devices(1)}, beyond(5000, 4000)},
-		"a queue above":          {list{top, queue().Parent("top"), fixture.Queue("side").Parent("top"), fixture.Job("x").Queue("side").Devices(3).On("n"), job("j").Devices(2)}, above},
+		"a queue above":          {list{top, queue().Parent("top"), enginetest.Queue("side").Parent("top"), enginetest.Job("x").Queue("side").Devices(3).On("n"), job("j").Devices(2)}, above},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestQuota(t *testing.T) {
 }
 
 func TestPassingAllocatesNothing(t *testing.T) {
-	p, state := open(t, node("n"), fixture.Queue("top").Quota(gpu, 8000), queue().Parent("top").Limit(gpu, 8000).Limit("cpu", 64_000).Limit(a100, 8000), need(cluster.Need{Devices: 1, Memory: 1 << 30}))
+	p, state := open(t, node("n"), enginetest.Queue("top").Quota(gpu, 8000), queue().Parent("top").Limit(gpu, 8000).Limit("cpu", 64_000).Limit(a100, 8000), need(cluster.Need{Devices: 1, Memory: 1 << 30}))
 	task := state.Job("job/j").Tasks()[0]
 	if !p.matters(task, task.Job) {
 		t.Fatal("the node has no say")

@@ -5,31 +5,31 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 )
 
 const gpu = cluster.DefaultDeviceResource
 
-func open(t testing.TB, parts ...fixture.Part) (*plugin, *cluster.State) {
+func open(t testing.TB, parts ...enginetest.Part) (*plugin, *cluster.State) {
 	t.Helper()
 	p, err := New(engine.NoArguments{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := fixture.State(parts...)
-	s := fixture.Engine(p).Open(state, engine.Options{})
+	state := enginetest.State(parts...)
+	s := enginetest.Engine(p).Open(state, engine.Options{})
 	t.Cleanup(func() { s.Close() })
 	return p.(*plugin), state
 }
 
-func node(name string) *fixture.NodeBuilder {
-	return fixture.Node(name).CPU(64, "512Gi").GPUs(8, "A100", "80Gi")
+func node(name string) *enginetest.NodeBuilder {
+	return enginetest.Node(name).CPU(64, "512Gi").GPUs(8, "A100", "80Gi")
 }
 
-func job(name string) *fixture.JobBuilder { return fixture.Job(name).Queue("q") }
+func job(name string) *enginetest.JobBuilder { return enginetest.Job(name).Queue("q") }
 
-func queue() *fixture.QueueBuilder { return fixture.Queue("q") }
+func queue() *enginetest.QueueBuilder { return enginetest.Queue("q") }
 
 func of(resource string) string { return "queue q: " + resource }
 
@@ -50,28 +50,28 @@ func reached(resource string, want, have engine.Quantity) *engine.Rejection {
 	return &engine.Rejection{Reason: QueueLimitReached, Cure: held, Subject: of(resource), Queue: "q", Want: want, Have: have}
 }
 
-func need(n cluster.Need) *fixture.JobBuilder {
+func need(n cluster.Need) *enginetest.JobBuilder {
 	return job("j").Shape(func(s *cluster.Shape) { s.Need = n })
 }
 
 // What is known before any node is looked at.
 func TestBefore(t *testing.T) {
-	amd := func() *fixture.NodeBuilder {
+	amd := func() *enginetest.NodeBuilder {
 		return node("amd").With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })
 	}
 	const mig = "nvidia.com/mig-1g.10gb"
 	exclusive := cluster.Isolation{GPU: cluster.GPUDeviceExclusive}
-	type list = []fixture.Part
+	type list = []enginetest.Part
 	tests := map[string]struct {
 		parts list
 		want  *engine.Rejection
 	}{
 		"no limits":             {list{queue(), job("j").CPU(1000, "1Gi").Devices(8)}, nil},
-		"the default queue":     {list{queue().Limit("cpu", 0), fixture.Job("j").CPU(1000, "1Gi")}, nil},
+		"the default queue":     {list{queue().Limit("cpu", 0), enginetest.Job("j").CPU(1000, "1Gi")}, nil},
 		"another resource":      {list{queue().Limit("example.com/fpga", 0), job("j").CPU(1000, "1Gi")}, nil},
 		"within the limit":      {list{queue().Limit("cpu", 8000), job("x").CPU(4000, "1Gi").On("n"), job("j").CPU(4000, "1Gi")}, nil},
 		"cores reached":         {list{queue().Limit("cpu", 8000), job("x").CPU(5000, "1Gi").On("n"), job("j").CPU(4000, "1Gi")}, reached("cpu", cores(4), cores(3))},
-		"what others hold":      {list{queue().Limit("cpu", 8000), fixture.Job("x").CPU(5000, "1Gi").On("n"), job("j").CPU(4000, "1Gi")}, nil},
+		"what others hold":      {list{queue().Limit("cpu", 8000), enginetest.Job("x").CPU(5000, "1Gi").On("n"), job("j").CPU(4000, "1Gi")}, nil},
 		"memory too small":      {list{queue().Limit("memory", 8<<30), job("j").CPU(0, "9Gi")}, tooSmall("memory", gib(9), gib(8))},
 		"anything else":         {list{queue().Limit("example.com/fpga", 1), job("j").Resource("example.com/fpga", 2)}, tooSmall("example.com/fpga", plain(2), plain(1))},
 		"forbidden":             {list{queue().Limit(gpu, 0), job("j").Devices(1)}, forbidden(gpu, parts(1000))},
@@ -105,13 +105,13 @@ func TestBefore(t *testing.T) {
 
 // The limits of the queues above count as well.
 func TestAncestors(t *testing.T) {
-	under := func() *fixture.QueueBuilder { return queue().Parent("mid") }
-	tree := func(top, mid int64) []fixture.Part {
-		return []fixture.Part{node("n"), fixture.Queue("top").Limit(gpu, top), fixture.Queue("mid").Parent("top").Limit(gpu, mid), under(), fixture.Queue("side").Parent("top")}
+	under := func() *enginetest.QueueBuilder { return queue().Parent("mid") }
+	tree := func(top, mid int64) []enginetest.Part {
+		return []enginetest.Part{node("n"), enginetest.Queue("top").Limit(gpu, top), enginetest.Queue("mid").Parent("top").Limit(gpu, mid), under(), enginetest.Queue("side").Parent("top")}
 	}
-	side := fixture.Job("x").Queue("side").Devices(3).On("n")
+	side := enginetest.Job("x").Queue("side").Devices(3).On("n")
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  *engine.Rejection
 	}{
 		"room on all levels":      {append(tree(6000, 4000), side, job("j").Devices(3)), nil},
@@ -137,19 +137,19 @@ func TestAncestors(t *testing.T) {
 
 // What depends on the node.
 func TestAdmit(t *testing.T) {
-	amd := func() *fixture.NodeBuilder {
+	amd := func() *enginetest.NodeBuilder {
 		return node("n").With(func(n *cluster.Node) { n.DeviceResource = "amd.com/gpu" })
 	}
-	mixed := func() *fixture.NodeBuilder {
-		return fixture.Node("n").CPU(64, "512Gi").GPUs(1, "A100", "80Gi").GPUs(1, "L4", "20Gi")
+	mixed := func() *enginetest.NodeBuilder {
+		return enginetest.Node("n").CPU(64, "512Gi").GPUs(1, "A100", "80Gi").GPUs(1, "L4", "20Gi")
 	}
-	layers := func(devices int, l cluster.Layers) *fixture.JobBuilder {
+	layers := func(devices int, l cluster.Layers) *enginetest.JobBuilder {
 		l.Bytes = 1 << 30
 		return need(cluster.Need{Devices: devices, Layers: &l})
 	}
-	type list = []fixture.Part
+	type list = []enginetest.Part
 	tests := map[string]struct {
-		node    *fixture.NodeBuilder
+		node    *enginetest.NodeBuilder
 		parts   list
 		matters bool
 		want    *engine.Rejection
@@ -195,13 +195,13 @@ func TestAdmit(t *testing.T) {
 
 // A gang stops at the limit and leaves nothing behind; its surplus stops there too.
 func TestSession(t *testing.T) {
-	run := func(j *fixture.JobBuilder) (placed int, refusal *engine.Refusal) {
+	run := func(j *enginetest.JobBuilder) (placed int, refusal *engine.Refusal) {
 		p, err := New(engine.NoArguments{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		state := fixture.State(node("n"), queue().Limit(gpu, 4000), job("x").Devices(1).On("n"), j)
-		s := fixture.Engine(p, room{}).Open(state, engine.Options{Search: engine.Twin})
+		state := enginetest.State(node("n"), queue().Limit(gpu, 4000), job("x").Devices(1).On("n"), j)
+		s := enginetest.Engine(p, room{}).Open(state, engine.Options{Search: engine.Twin})
 		defer s.Close()
 		out, err := s.Run()
 		if err != nil || len(out.Refusals) != 1 {
@@ -224,7 +224,7 @@ func TestSession(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"limits": {}}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"limits": {}}`)); err == nil {
 		t.Error("New takes arguments that it does not have")
 	}
 }

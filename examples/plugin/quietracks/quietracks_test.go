@@ -6,34 +6,34 @@ import (
 	"example.com/berth-quietracks/quietracks"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
 func TestQuietRacks(t *testing.T) {
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want string // node, or reason
 	}{
-		"steady work stays away":      {fixture.Job("j").Devices(1), "RackIsQuiet"},
-		"interruptible work may go":   {fixture.Job("j").Devices(1).Preemptible(), "a"},
-		"but prefers another rack":    {fixture.Job("j").Preemptible(), "b"},
-		"steady work has other racks": {fixture.Job("j"), "b"},
+		"steady work stays away":      {enginetest.Job("j").Devices(1), "RackIsQuiet"},
+		"interruptible work may go":   {enginetest.Job("j").Devices(1).Preemptible(), "a"},
+		"but prefers another rack":    {enginetest.Job("j").Preemptible(), "b"},
+		"steady work has other racks": {enginetest.Job("j"), "b"},
 	}
 	r := standard.Registry()
 	if err := r.RegisterPluginBuilder(quietracks.Name, quietracks.New); err != nil {
 		t.Fatal(err)
 	}
-	profile := append(standard.Profile(), engine.PluginConfig{Name: quietracks.Name, Weight: 100, Arguments: fixture.Arguments(`{"racks": ["r1"]}`)})
+	profile := append(standard.Profile(), engine.PluginConfig{Name: quietracks.Name, Weight: 100, Arguments: enginetest.Arguments(`{"racks": ["r1"]}`)})
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			e, err := engine.New(r, profile)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := fixture.State(
-				fixture.Node("a").CPU(8, "64Gi").GPUs(1, "A10", "24Gi").Label("rack", "r1"),
-				fixture.Node("b").CPU(8, "64Gi").Label("rack", "r2"), tt.job,
+			s := enginetest.State(
+				enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A10", "24Gi").Label("rack", "r1"),
+				enginetest.Node("b").CPU(8, "64Gi").Label("rack", "r2"), tt.job,
 			)
 			out, err := e.Open(s, engine.Options{Search: engine.Twin}).Run()
 			if err != nil {
@@ -59,7 +59,7 @@ func TestQuietRacks(t *testing.T) {
 
 func TestArgumentsAreStrict(t *testing.T) {
 	for _, bad := range []string{`{}`, `{"rack": ["r1"]}`, `{"racks": "r1"}`} {
-		if _, err := quietracks.New(fixture.Arguments(bad)); err == nil {
+		if _, err := quietracks.New(enginetest.Arguments(bad)); err == nil {
 			t.Errorf("%s was taken", bad)
 		}
 	}

@@ -4,24 +4,24 @@ import (
 	"testing"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestSpared(t *testing.T) {
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want engine.Verdict
 	}{
-		"no label":         {fixture.Job("victim"), engine.NoOpinion},
-		"the label":        {fixture.Job("victim").Label("keep", "true"), engine.Protect(Kept)},
-		"without a value":  {fixture.Job("victim").Label("keep", ""), engine.Protect(Kept)},
-		"another label":    {fixture.Job("victim").Label("keeper", "true"), engine.NoOpinion},
-		"all of a gang":    {fixture.Job("victim").Gang(2).Label("keep", "true"), engine.Protect(Kept)},
-		"surplus of a job": {fixture.Job("victim").Gang(2).Min(1).Label("keep", "true"), engine.Protect(Kept)},
+		"no label":         {enginetest.Job("victim"), engine.NoOpinion},
+		"the label":        {enginetest.Job("victim").Label("keep", "true"), engine.Protect(Kept)},
+		"without a value":  {enginetest.Job("victim").Label("keep", ""), engine.Protect(Kept)},
+		"another label":    {enginetest.Job("victim").Label("keeper", "true"), engine.NoOpinion},
+		"all of a gang":    {enginetest.Job("victim").Gang(2).Label("keep", "true"), engine.Protect(Kept)},
+		"surplus of a job": {enginetest.Job("victim").Gang(2).Min(1).Label("keep", "true"), engine.Protect(Kept)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(fixture.Node("a"), fixture.Job("urgent"), tt.job.Preemptible().On("a"))
+			state := enginetest.State(enginetest.Node("a"), enginetest.Job("urgent"), tt.job.Preemptible().On("a"))
 			may := spare(state.Job("job/urgent"), nil)
 			if got := may(engine.VictimOf(state.Job("job/victim").Tasks()[0])); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
@@ -31,7 +31,7 @@ func TestSpared(t *testing.T) {
 }
 
 func TestArgumentsAreStrict(t *testing.T) {
-	if _, err := New(fixture.Arguments(`{"label": "hold"}`)); err == nil {
+	if _, err := New(enginetest.Arguments(`{"label": "hold"}`)); err == nil {
 		t.Error("an argument that it does not have was taken")
 	}
 }

@@ -7,8 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
-	"github.com/berth-project/berth/live"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -18,24 +17,24 @@ func TestLicenses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gang := fixture.Job("gang").Gang(3).Label("license", "solver")
-	pair := fixture.Job("pair").Gang(2).Label("license", "solver")
-	free := fixture.Job("unlicensed")
-	leader := live.Lead(live.Options{
-		Engine: fixture.Engine(plugin),
-		State:  fixture.State(fixture.Node("a").Label("licenses", "2"), fixture.Node("b").Label("licenses", "2"), fixture.Node("c"), gang, pair, free),
-	})
+	gang := enginetest.Job("gang").Gang(3).Label("license", "solver")
+	pair := enginetest.Job("pair").Gang(2).Label("license", "solver")
+	free := enginetest.Job("unlicensed")
+	scheduler := enginetest.Scheduler{
+		Engine: enginetest.Engine(plugin),
+		State:  enginetest.State(enginetest.Node("a").Label("licenses", "2"), enginetest.Node("b").Label("licenses", "2"), enginetest.Node("c"), gang, pair, free),
+	}
 	run := func(now int64) engine.Outcome {
 		t.Helper()
-		out, err := leader.Run(engine.Options{Now: now})
+		out, err := scheduler.Run(now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return out
 	}
 	seen := func(job string) {
-		for _, task := range leader.State().Job(job).Tasks() {
-			if err := leader.Apply(cluster.TaskSeen{Task: task.Ref(), Node: task.Node.Name}); err != nil {
+		for _, task := range scheduler.State.Job(job).Tasks() {
+			if err := scheduler.Apply(cluster.TaskSeen{Task: task.Ref(), Node: task.Node.Name}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -55,7 +54,7 @@ func TestLicenses(t *testing.T) {
 	}
 
 	// The gang ends, so the pair has its turn at once.
-	if err := leader.Apply(cluster.JobGone{Job: "job/gang"}); err != nil {
+	if err := scheduler.Apply(cluster.JobGone{Job: "job/gang"}); err != nil {
 		t.Fatal(err)
 	}
 	if out := run(2); len(out.Decisions) != 2 {
@@ -74,10 +73,10 @@ func TestVictimsGiveTheirLicense(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := fixture.State(
-		fixture.Node("a").CPU(8, "64Gi").GPUs(8, "A100", "80Gi").Label("licenses", "1"),
-		fixture.Job("low").Devices(1).Preemptible().On("a").Label("license", "solver"),
-		fixture.Job("high").Devices(1).Priority(10).Label("license", "solver"))
+	state := enginetest.State(
+		enginetest.Node("a").CPU(8, "64Gi").GPUs(8, "A100", "80Gi").Label("licenses", "1"),
+		enginetest.Job("low").Devices(1).Preemptible().On("a").Label("license", "solver"),
+		enginetest.Job("high").Devices(1).Priority(10).Label("license", "solver"))
 	out, err := e.Open(state, engine.Options{Now: 1, Search: engine.Twin}).Run()
 	if err != nil {
 		t.Fatal(err)
@@ -92,8 +91,8 @@ func TestNodesWithoutLicenses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := fixture.State(fixture.Node("a"), fixture.Node("b").Label("licenses", "many"), fixture.Job("j").Label("license", "solver"))
-	out, err := fixture.Engine(plugin).Open(state, engine.Options{Search: engine.Twin}).Run()
+	state := enginetest.State(enginetest.Node("a"), enginetest.Node("b").Label("licenses", "many"), enginetest.Job("j").Label("license", "solver"))
+	out, err := enginetest.Engine(plugin).Open(state, engine.Options{Search: engine.Twin}).Run()
 	if err != nil || len(out.Refusals) != 1 || !out.Refusals[0].Permanent {
 		t.Errorf("%v %+v", err, out)
 	}

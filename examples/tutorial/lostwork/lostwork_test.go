@@ -8,23 +8,23 @@ import (
 	"example.com/my-berth/lostwork"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
 func TestTheYoungerWorkIsLost(t *testing.T) {
-	gpus := func(name string) *fixture.NodeBuilder {
-		return fixture.Node(name).CPU(8, "64Gi").GPUs(4, "A100", "80Gi")
+	gpus := func(name string) *enginetest.NodeBuilder {
+		return enginetest.Node(name).CPU(8, "64Gi").GPUs(4, "A100", "80Gi")
 	}
-	low := func(name, node string, devices int) *fixture.JobBuilder {
-		return fixture.Job(name).Devices(devices).Preemptible().Priority(1).On(node)
+	low := func(name, node string, devices int) *enginetest.JobBuilder {
+		return enginetest.Job(name).Devices(devices).Preemptible().Priority(1).On(node)
 	}
 	// On a, one task that runs for an hour; on b, two that run for minutes. Without the
 	// plugin the plan with fewer tasks would be taken.
-	state := fixture.State(gpus("a"), gpus("b"),
-		low("hour", "a", 2), fixture.Job("a-rest").Devices(2).On("a"),
-		low("minute-1", "b", 1), low("minute-2", "b", 1), fixture.Job("b-rest").Devices(2).On("b"),
-		fixture.Job("urgent").Devices(2).Priority(100))
+	state := enginetest.State(gpus("a"), gpus("b"),
+		low("hour", "a", 2), enginetest.Job("a-rest").Devices(2).On("a"),
+		low("minute-1", "b", 1), low("minute-2", "b", 1), enginetest.Job("b-rest").Devices(2).On("b"),
+		enginetest.Job("urgent").Devices(2).Priority(100))
 	now := int64(24 * time.Hour)
 	for name, run := range map[string]time.Duration{"hour": time.Hour, "minute-1": time.Minute, "minute-2": 2 * time.Minute} {
 		state.Job("job/" + name).Tasks()[0].Started = now - int64(run)

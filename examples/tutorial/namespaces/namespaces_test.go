@@ -7,14 +7,14 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
 // open starts a session with everything that comes with Berth, and the tracker.
 func open(t *testing.T, state *cluster.State, arguments string) (*engine.Session, *tracker) {
 	t.Helper()
-	p, err := Builder(func(map[string]int) {})(fixture.Arguments(arguments))
+	p, err := Builder(func(map[string]int) {})(enginetest.Arguments(arguments))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,16 +29,16 @@ func open(t *testing.T, state *cluster.State, arguments string) (*engine.Session
 	return e.Open(state, engine.Options{Search: engine.Twin}), p.(*tracker)
 }
 
-func node(name string, gpus int) fixture.Part {
-	return fixture.Node(name).CPU(64, "256Gi").GPUs(gpus, "L4", "24Gi")
+func node(name string, gpus int) enginetest.Part {
+	return enginetest.Node(name).CPU(64, "256Gi").GPUs(gpus, "L4", "24Gi")
 }
 
 func TestCountsFollowTheStatement(t *testing.T) {
-	state := fixture.State(node("a", 2), node("b", 2),
-		fixture.Job("old").Namespace("research").Devices(1).Preemptible().On("a"),
-		fixture.Job("pair").Namespace("research").Gang(2).Devices(1),
-		fixture.Job("web").Namespace("web").Devices(1),
-		fixture.Job("half").Namespace("web").Gang(3).Devices(1),
+	state := enginetest.State(node("a", 2), node("b", 2),
+		enginetest.Job("old").Namespace("research").Devices(1).Preemptible().On("a"),
+		enginetest.Job("pair").Namespace("research").Gang(2).Devices(1),
+		enginetest.Job("web").Namespace("web").Devices(1),
+		enginetest.Job("half").Namespace("web").Gang(3).Devices(1),
 	)
 	session, p := open(t, state, `{}`)
 	defer session.Close()
@@ -89,12 +89,12 @@ func TestCountsFollowTheStatement(t *testing.T) {
 func TestCap(t *testing.T) {
 	full := engine.Rejection{Plugin: Name, Reason: NamespaceFull, Cure: engine.Wait | engine.Evict, Subject: "research", Want: count(1), Have: count(0)}
 	never := engine.Rejection{Plugin: Name, Reason: NamespaceCapTooSmall, Cure: engine.Relax, Subject: "research", Want: count(3), Have: count(2)}
-	job := func() *fixture.JobBuilder { return fixture.Job("j").Namespace("research").Devices(1) }
+	job := func() *enginetest.JobBuilder { return enginetest.Job("j").Namespace("research").Devices(1) }
 
 	tests := map[string]struct {
 		running   int
 		arguments string
-		job       *fixture.JobBuilder
+		job       *enginetest.JobBuilder
 		placed    int
 		want      *engine.Rejection
 		permanent bool
@@ -109,12 +109,12 @@ func TestCap(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			parts := []fixture.Part{node("a", 8), tt.job}
+			parts := []enginetest.Part{node("a", 8), tt.job}
 			if tt.running > 0 {
-				old := fixture.Job("old").Namespace("research").Devices(1).Gang(tt.running)
+				old := enginetest.Job("old").Namespace("research").Devices(1).Gang(tt.running)
 				parts = append(parts, old.On([]string{"a", "a"}[:tt.running]...))
 			}
-			state := fixture.State(parts...)
+			state := enginetest.State(parts...)
 			session, _ := open(t, state, tt.arguments)
 			defer session.Close()
 			out, err := session.Run()
@@ -141,16 +141,16 @@ func TestCap(t *testing.T) {
 
 // A session counts the books it finds, and reports when it closes.
 func TestReport(t *testing.T) {
-	state := fixture.State(node("a", 8),
-		fixture.Job("train").Namespace("research").Gang(2).Devices(1),
-		fixture.Job("web").Namespace("web").Devices(1),
+	state := enginetest.State(node("a", 8),
+		enginetest.Job("train").Namespace("research").Gang(2).Devices(1),
+		enginetest.Job("web").Namespace("web").Devices(1),
 	)
 	var reports []map[string]int
-	p, err := Builder(func(tasks map[string]int) { reports = append(reports, tasks) })(fixture.Arguments(`{}`))
+	p, err := Builder(func(tasks map[string]int) { reports = append(reports, tasks) })(enginetest.Arguments(`{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := fixture.Engine(p)
+	e := enginetest.Engine(p)
 	session := func() {
 		s := e.Open(state, engine.Options{})
 		defer s.Close()
@@ -178,7 +178,7 @@ func TestArgumentsAreStrict(t *testing.T) {
 	}
 	for arguments, want := range tests {
 		got := ""
-		if _, err := Builder(nil)(fixture.Arguments(arguments)); err != nil {
+		if _, err := Builder(nil)(enginetest.Arguments(arguments)); err != nil {
 			got = err.Error()
 		}
 		if got != want {

@@ -7,7 +7,7 @@ import (
 	"example.com/my-berth/spot"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/plugins/spotinstancemanager"
 )
 
@@ -21,20 +21,20 @@ var forms = map[string]engine.PluginBuilder{
 }
 
 func TestPlacement(t *testing.T) {
-	regular := fixture.Node("regular").Label(label, "on-demand")
-	onSpot := fixture.Node("a-spot").Label(label, "spot") // by name alone it would come first
-	train := fixture.Job("train")
-	batch := fixture.Job("batch").Preemptible()
+	regular := enginetest.Node("regular").Label(label, "on-demand")
+	onSpot := enginetest.Node("a-spot").Label(label, "spot") // by name alone it would come first
+	train := enginetest.Job("train")
+	batch := enginetest.Job("batch").Preemptible()
 
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  string // node and score, or reason and cure
 	}{
-		"not preemptible, both there": {[]fixture.Part{regular, onSpot, train}, "regular 1000"},
-		"not preemptible, only spot":  {[]fixture.Part{onSpot, train}, "SpotNotAllowed Grow|Relax kai.scheduler/instance-type=spot"},
-		"preemptible prefers regular": {[]fixture.Part{regular, onSpot, batch}, "regular 1000"},
-		"preemptible may use spot":    {[]fixture.Part{onSpot, batch}, "a-spot 0"},
-		"no label is regular":         {[]fixture.Part{fixture.Node("plain"), train}, "plain 1000"},
+		"not preemptible, both there": {[]enginetest.Part{regular, onSpot, train}, "regular 1000"},
+		"not preemptible, only spot":  {[]enginetest.Part{onSpot, train}, "SpotNotAllowed Grow|Relax kai.scheduler/instance-type=spot"},
+		"preemptible prefers regular": {[]enginetest.Part{regular, onSpot, batch}, "regular 1000"},
+		"preemptible may use spot":    {[]enginetest.Part{onSpot, batch}, "a-spot 0"},
+		"no label is regular":         {[]enginetest.Part{enginetest.Node("plain"), train}, "plain 1000"},
 	}
 	for form, build := range forms {
 		for name, tt := range tests {
@@ -48,7 +48,7 @@ func TestPlacement(t *testing.T) {
 }
 
 // decide runs one session with the plugin alone, at weight 10, and says what became of the job.
-func decide(t *testing.T, build engine.PluginBuilder, parts []fixture.Part) string {
+func decide(t *testing.T, build engine.PluginBuilder, parts []enginetest.Part) string {
 	t.Helper()
 	registry := engine.NewRegistry()
 	if err := registry.RegisterPluginBuilder(spot.Name, build); err != nil {
@@ -58,7 +58,7 @@ func decide(t *testing.T, build engine.PluginBuilder, parts []fixture.Part) stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := e.Open(fixture.State(parts...), engine.Options{Search: engine.Twin})
+	session := e.Open(enginetest.State(parts...), engine.Options{Search: engine.Twin})
 	defer session.Close()
 	out, err := session.Run()
 	if err != nil {
@@ -73,10 +73,10 @@ func decide(t *testing.T, build engine.PluginBuilder, parts []fixture.Part) stri
 }
 
 func TestArgumentsAreStrict(t *testing.T) {
-	if _, err := spot.New(fixture.Arguments(`{}`)); err != nil {
+	if _, err := spot.New(enginetest.Arguments(`{}`)); err != nil {
 		t.Error(err)
 	}
-	if _, err := spot.New(fixture.Arguments(`{"nonSpotScore": 1000}`)); err == nil {
+	if _, err := spot.New(enginetest.Arguments(`{"nonSpotScore": 1000}`)); err == nil {
 		t.Error("an argument that it does not have was taken")
 	}
 }

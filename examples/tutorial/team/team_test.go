@@ -6,18 +6,18 @@ import (
 	"example.com/my-berth/team"
 
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestTeamNodes(t *testing.T) {
-	vision, free := fixture.Node("a-vision").Label("team", "vision"), fixture.Node("free")
+	vision, free := enginetest.Node("a-vision").Label("team", "vision"), enginetest.Node("free")
 	tests := map[string]struct {
-		parts []fixture.Part
+		parts []enginetest.Part
 		want  string // the node, or the reason
 	}{
-		"its own node":   {[]fixture.Part{vision, free, fixture.Job("j").Namespace("vision")}, "a-vision"},
-		"another team":   {[]fixture.Part{vision, free, fixture.Job("j").Namespace("speech")}, "free"},
-		"nothing for it": {[]fixture.Part{vision, fixture.Job("j").Namespace("speech")}, "NodeOfAnotherTeam"},
+		"its own node":   {[]enginetest.Part{vision, free, enginetest.Job("j").Namespace("vision")}, "a-vision"},
+		"another team":   {[]enginetest.Part{vision, free, enginetest.Job("j").Namespace("speech")}, "free"},
+		"nothing for it": {[]enginetest.Part{vision, enginetest.Job("j").Namespace("speech")}, "NodeOfAnotherTeam"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestTeamNodes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := fixture.Engine(plugin).Open(fixture.State(tt.parts...), engine.Options{Search: engine.Twin}).Run()
+			out, err := enginetest.Engine(plugin).Open(enginetest.State(tt.parts...), engine.Options{Search: engine.Twin}).Run()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -57,11 +57,11 @@ func counted(c *Counter, s *cluster.State, j *cluster.Job) map[string]int {
 // a new counter finds.
 func TestCountsStayInStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		state := fixture.State(
-			fixture.Node("n0").CPU(8, "8Gi").Label("rack", "r0").Label("zone", "z"),
-			fixture.Node("n1").CPU(8, "8Gi").Label("rack", "r0"),
-			fixture.Node("n2").CPU(8, "8Gi").Label("rack", "r1").Label("zone", "z"),
-			fixture.Node("n3").CPU(8, "8Gi"),
+		state := enginetest.State(
+			enginetest.Node("n0").CPU(8, "8Gi").Label("rack", "r0").Label("zone", "z"),
+			enginetest.Node("n1").CPU(8, "8Gi").Label("rack", "r0"),
+			enginetest.Node("n2").CPU(8, "8Gi").Label("rack", "r1").Label("zone", "z"),
+			enginetest.Node("n3").CPU(8, "8Gi"),
 		)
 		var jobs []*cluster.Job
 		for i := range 8 {
@@ -70,8 +70,8 @@ func TestCountsStayInStep(t *testing.T) {
 			jobs = append(jobs, state.Job(put.Job.ID))
 		}
 		f := &follower{Counter{Holders: true}}
-		e := fixture.Engine(f)
-		asker := fixture.Job("asker").Label("app", "a").Build()
+		e := enginetest.Engine(f)
+		asker := enginetest.Job("asker").Label("app", "a").Build()
 		asker.Namespace = "x"
 
 		for range rapid.IntRange(1, 6).Draw(t, "sessions") {
@@ -127,7 +127,7 @@ func running(jobs []*cluster.Job) []*cluster.Task {
 
 // jobPut is a job, or another spec of it.
 func jobPut(t *rapid.T, name string) cluster.JobPut {
-	b := fixture.Job(name).CPU(1000, "1Gi").Gang(2).Label("app", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "app"))
+	b := enginetest.Job(name).CPU(1000, "1Gi").Gang(2).Label("app", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "app"))
 	if k := rapid.IntRange(0, 2*len(terms)).Draw(t, "term"); k < len(terms) {
 		b.Affinity(terms[k])
 	}
@@ -179,7 +179,7 @@ func removeNode(t *rapid.T, state *cluster.State, name string) {
 }
 
 func nodePut(name, rack string) cluster.Change {
-	return cluster.NodePut{Node: *fixture.Node(name).CPU(8, "8Gi").Label("rack", rack).Build()}
+	return cluster.NodePut{Node: *enginetest.Node(name).CPU(8, "8Gi").Label("rack", rack).Build()}
 }
 
 func apply(t *rapid.T, state *cluster.State, c cluster.Change) {
@@ -190,7 +190,7 @@ func apply(t *rapid.T, state *cluster.State, c cluster.Change) {
 
 func compare(t *rapid.T, f *follower, state *cluster.State, asker *cluster.Job) {
 	fresh := &follower{Counter{Holders: true}}
-	s := fixture.Engine(fresh).Open(state, engine.Options{})
+	s := enginetest.Engine(fresh).Open(state, engine.Options{})
 	defer s.Close()
 	want, got := counted(&fresh.Counter, state, asker), counted(&f.Counter, state, asker)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -203,16 +203,16 @@ func compare(t *rapid.T, f *follower, state *cluster.State, asker *cluster.Job) 
 func TestEvictedFromANodeThatIsGone(t *testing.T) {
 	for name, next := range map[string][]cluster.Change{
 		"the slot is free":          nil,
-		"another node has the slot": {cluster.NodePut{Node: *fixture.Node("n2").CPU(8, "8Gi").Label("rack", "r0").Build()}},
+		"another node has the slot": {cluster.NodePut{Node: *enginetest.Node("n2").CPU(8, "8Gi").Label("rack", "r0").Build()}},
 		"there is no node at all":   {cluster.TaskGone{Task: cluster.TaskRef{Job: "job/other", Name: "worker-0"}}, cluster.NodeGone{Name: "n1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := fixture.State(
-				fixture.Node("n0").CPU(8, "8Gi").Label("rack", "r0"), fixture.Node("n1").CPU(8, "8Gi").Label("rack", "r0"),
-				fixture.Job("stays").Label("app", "a").On("n0"), fixture.Job("other").Label("app", "a").Affinity(terms[1]).On("n1"),
+			state := enginetest.State(
+				enginetest.Node("n0").CPU(8, "8Gi").Label("rack", "r0"), enginetest.Node("n1").CPU(8, "8Gi").Label("rack", "r0"),
+				enginetest.Job("stays").Label("app", "a").On("n0"), enginetest.Job("other").Label("app", "a").Affinity(terms[1]).On("n1"),
 			)
 			f := &follower{Counter{Holders: true}}
-			e, asker := fixture.Engine(f), fixture.Job("asker").Label("app", "a").Build()
+			e, asker := enginetest.Engine(f), enginetest.Job("asker").Label("app", "a").Build()
 			e.Open(state, engine.Options{}).Close()
 			f.Term(asker, &terms[0])
 			for _, c := range append([]cluster.Change{cluster.NodeGone{Name: "n0"}}, next...) {
@@ -241,8 +241,8 @@ func TestEvictedFromANodeThatIsGone(t *testing.T) {
 // A counter that nobody asks any more forgets the term.
 func TestForgets(t *testing.T) {
 	f := &follower{}
-	e, state := fixture.Engine(f), fixture.State(fixture.Node("n").CPU(1, "1Gi"))
-	asker := fixture.Job("asker").Build()
+	e, state := enginetest.Engine(f), enginetest.State(enginetest.Node("n").CPU(1, "1Gi"))
+	asker := enginetest.Job("asker").Build()
 	var got []int
 	for i := range 4 {
 		s := e.Open(state, engine.Options{})

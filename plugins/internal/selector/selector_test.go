@@ -7,11 +7,11 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/fixture"
+	"github.com/berth-project/berth/enginetest"
 )
 
 func TestAdmit(t *testing.T) {
-	node := fixture.Node("n").Label("gpu", "h100").Label("spare", "").Label("zone", "a").Build()
+	node := enginetest.Node("n").Label("gpu", "h100").Label("spare", "").Label("zone", "a").Build()
 	type labels = []cluster.Label
 	f := Filter{Plugin: "Filter", Doc: engine.ReasonDoc{Reason: "Lacks", Cure: engine.Grow | engine.Relax}, Concern: func(*cluster.Shape) bool { return true }}
 	tests := map[string]struct {
@@ -42,14 +42,14 @@ func TestAdmit(t *testing.T) {
 
 func TestMatters(t *testing.T) {
 	f := Filter{Concern: (*cluster.Shape).Served}
-	served := fixture.Job("m").Served(cluster.Binpack)
+	served := enginetest.Job("m").Served(cluster.Binpack)
 	tests := map[string]struct {
-		job  *fixture.JobBuilder
+		job  *enginetest.JobBuilder
 		want bool
 	}{
 		"no selector":                     {served, false},
-		"a selector":                      {fixture.Job("m").Served(cluster.Binpack).Selector("zone", "a"), true},
-		"a selector of another's concern": {fixture.Job("j").Selector("zone", "a"), false},
+		"a selector":                      {enginetest.Job("m").Served(cluster.Binpack).Selector("zone", "a"), true},
+		"a selector of another's concern": {enginetest.Job("j").Selector("zone", "a"), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestMatters(t *testing.T) {
 
 func TestPassingAllocatesNothing(t *testing.T) {
 	f := Filter{Concern: func(*cluster.Shape) bool { return true }}
-	shape := fixture.Job("j").Selector("gpu", "h100").Build().Tasks()[0].Shape
-	node := fixture.Node("n").Label("gpu", "h100").Build()
+	shape := enginetest.Job("j").Selector("gpu", "h100").Build().Tasks()[0].Shape
+	node := enginetest.Node("n").Label("gpu", "h100").Build()
 	if got := testing.AllocsPerRun(100, func() { f.Admit(shape, node) }); got != 0 {
 		t.Errorf("%v allocations, want none", got)
 	}

@@ -1,0 +1,170 @@
+package command
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate/fit"
+	"github.com/berth-project/berth/internal/estimate/nodes"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/numeral"
+)
+
+// onShape is the beginning of a sentence on what each device of a shape needs.
+func onShape(f fit.Fit) string {
+	switch {
+	case f.Devices == 1:
+		return "on one device"
+	case f.Layers > 0:
+		return fmt.Sprintf("with %d layers on each of %d devices", f.Layers, f.Devices)
+	}
+	return "on each device of " + parallelism(f.Devices, f.Tensor, f.Pipeline, f.Layers)
+}
+
+func parallelism(devices, tensor, pipeline, layers int) string {
+	switch {
+	case devices == 1:
+		return "1 device"
+	case layers > 0:
+		return fmt.Sprintf("%d devices", devices)
+	case pipeline == 1:
+		return fmt.Sprintf("tp %d", tensor)
+	case tensor == 1:
+		return fmt.Sprintf("pp %d", pipeline)
+	}
+	return fmt.Sprintf("tp %d × pp %d", tensor, pipeline)
+}
+
+func (v *estimateView) table(p *program) {
+	width := columns()
+	explain.Wrap(p.stdout, v.headline(), "", "  ", width)
+	explain.Wrap(p.stdout, v.served(), "", "  ", width)
+	fmt.Fprintln(p.stdout)
+	rows := [][]string{}
+	for _, part := range []struct {
+		name  string
+		bytes cluster.Bytes
+	}{
+		{"weights", v.Device.Weights}, {"KV cache", v.Device.KVCache}, {"activations", v.Device.Activations},
+		{"graph", v.Device.Graph}, {"overhead", v.Device.Overhead},
+		{"draft, adapters", v.Device.Beside}, {"on one device", v.Device.Total},
+	} {
+		if part.bytes > 0 {
+			rows = append(rows, []string{"  " + part.name, fmt.Sprintf("%9s", explain.Memory(part.bytes))})
+		}
+	}
+	grid(p.stdout, rows)
+	fmt.Fprintln(p.stdout)
+	v.devices(p)
+	if len(v.Assumed) > 0 {
+		fmt.Fprintln(p.stdout, "\nAssumed:")
+		for _, a := range v.Assumed {
+			explain.Wrap(p.stdout, a, "  ", "  ", width)
+		}
+	}
+}
+
+func (v *estimateView) headline() string {
+	s := fmt.Sprintf("%s (%s): ", v.Model, v.Format)
+	if v.Name != "" {
+		s = v.Name + ", " + s
+	}
+	if v.Parameters > 0 {
+		s += millions(v.Parameters) + " parameters, "
+	}
+	if v.Format == "table" {
+		return s + explain.Memory(v.Weights) + " in all."
+	}
+	s += explain.Memory(v.Weights) + " of weights"
+	if v.Quantised != "" {
+		s += " (" + v.Quantised + ")"
+	}
+	if v.Architecture != "" {
+		s += ", " + v.Architecture
+	}
+	if v.MaxContext > 0 {
+		s += ", up to " + numeral.Thousands(v.MaxContext) + " tokens"
+	}
+	return s + "."
+}
+
+func (v *estimateView) served() string {
+	s := "Served by " + v.Backend
+	if v.Context > 0 {
+		s += fmt.Sprintf(" with %s %s of %s tokens", numeral.Thousands(v.Sequences), numeral.Noun(v.Sequences, "sequence"), numeral.Thousands(v.Context))
+	}
+	if v.PerToken > 0 {
+		s += fmt.Sprintf(", %s bytes a token", numeral.Thousands(int(v.PerToken)))
+	}
+	if v.PerLateToken > 0 && v.PerLateToken < v.PerToken {
+		s += fmt.Sprintf(" and %s once the windows are full", numeral.Thousands(int(v.PerLateToken)))
+	}
+	if v.KVBits != 16 {
+		s += fmt.Sprintf(" (%d bits a number)", v.KVBits)
+	}
+	return s + fmt.Sprintf("; %s of the node's memory.", explain.Memory(v.Host))
+}
+
+// devices is the table of where it fits; below it stands why it does not.
+func (v *estimateView) devices(p *program) {
+	clustered := len(v.Devices) > 0 && v.Devices[0].Group != nil
+	head := []string{"DEVICE", "MEMORY", "FITS WITH", "USED OF EACH", "LARGEST CONTEXT"}
+	if clustered {
+		head = []string{"GROUP", "MEMORY", "NODES", "FITS WITH", "USED OF EACH", "LARGEST CONTEXT", "WHOLE NODES"}
+	}
+	rows, why := [][]string{head}, [][2]string{}
+	for _, r := range v.Devices {
+		with, used, most := "no", "-", "-"
+		if r.Fits {
+			with = parallelism(r.Devices, r.Tensor, r.Pipeline, r.Layers)
+			used = explain.Memory(r.Used) + " of " + explain.Memory(r.Usable)
+		}
+		if r.Largest > 0 {
+			most = numeral.Thousands(r.Largest)
+			if !r.Fits {
+				most += " (" + parallelism(r.Devices, r.Tensor, r.Pipeline, r.Layers) + ")"
+			}
+		}
+		row := []string{r.Product, explain.Memory(r.Memory), with, used, most}
+		if r.Why != "" {
+			why = append(why, [2]string{r.Product, r.Why})
+		}
+		if g := r.Group; g != nil {
+			whole := "-"
+			if g.PerReplica > 0 {
+				whole = strconv.Itoa(g.PerReplica)
+				if g.PerReplica > g.Nodes {
+					whole += " (too few)"
+				}
+			}
+			if g.Why != "" {
+				why = append(why, [2]string{r.Product + ", whole nodes", g.Why})
+			}
+			row = []string{fmt.Sprintf("%s × %d", r.Product, g.Devices), row[1], strconv.Itoa(g.Nodes), with, used, most, whole}
+		}
+		rows = append(rows, row)
+	}
+	grid(p.stdout, rows)
+	if clustered {
+		tokens := v.form.Context
+		if tokens == 0 {
+			tokens = nodes.DefaultTokens
+		}
+		explain.Wrap(p.stdout, "Whole nodes: what one replica takes that has nodes to itself, reckoned for "+numeral.Thousands(tokens)+" tokens.", "", "  ", columns())
+	}
+	for i, w := range why {
+		if i == 0 {
+			fmt.Fprintln(p.stdout)
+		}
+		explain.Wrap(p.stdout, w[0]+": "+w[1]+".", "", "  ", columns())
+	}
+}
+
+// millions spells how many parameters there are: 14.7 billion.
+func millions(n int64) string {
+	if n >= 1e9 {
+		return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + " billion"
+	}
+	return strconv.FormatInt(n/1e6, 10) + " million"
+}

@@ -1,0 +1,184 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate"
+	"github.com/berth-project/berth/internal/estimate/backend"
+	"github.com/berth-project/berth/internal/estimate/fit"
+	"github.com/berth-project/berth/internal/explain"
+)
+
+// estimateView is the answer, as JSON has it. Memory is in bytes.
+type estimateView struct {
+	Name         string        `json:"name,omitempty"` // in its manifest
+	Model        string        `json:"model"`
+	Format       string        `json:"format"`
+	Parameters   int64         `json:"parameters,omitempty"`
+	Weights      cluster.Bytes `json:"weights"`
+	Quantised    string        `json:"quantised,omitempty"`
+	Architecture string        `json:"architecture,omitempty"`
+	MaxContext   int           `json:"maxContext,omitempty"`
+	Backend      string        `json:"backend"`
+	Context      int           `json:"context,omitempty"`
+	Sequences    int           `json:"sequences"`
+	KVBits       int           `json:"kvBits"`
+	// PerToken is with every layer looking at everything, PerLateToken once all windows are full.
+	PerToken     cluster.Bytes `json:"bytesPerToken,omitempty"`
+	PerLateToken cluster.Bytes `json:"bytesPerTokenBeyondWindows,omitempty"`
+	Device       breakdownView `json:"oneDevice"`
+	Host         cluster.Bytes `json:"nodeMemory"`
+	Devices      []estimateRow `json:"devices"`
+	Assumed      []string      `json:"assumed,omitempty"`
+
+	// What the rows are worked out from.
+	model   *estimate.Model
+	backend *backend.Backend
+	form    estimate.Form
+	terms   fit.Terms
+	loaded  cluster.Bytes // weights of a draft and adapters
+}
+
+type breakdownView struct {
+	Weights     cluster.Bytes `json:"weights"`
+	KVCache     cluster.Bytes `json:"kvCache"`
+	Activations cluster.Bytes `json:"activations"`
+	Graph       cluster.Bytes `json:"graph"`
+	Overhead    cluster.Bytes `json:"overhead"`
+	Beside      cluster.Bytes `json:"draftAndAdapters,omitempty"`
+	Total       cluster.Bytes `json:"total"`
+}
+
+type estimateRow struct {
+	Product  string        `json:"product"`
+	Memory   cluster.Bytes `json:"memory"`
+	Fits     bool          `json:"fits"`
+	Devices  int           `json:"devices,omitempty"`
+	Tensor   int           `json:"tensorParallel,omitempty"`
+	Pipeline int           `json:"pipelineParallel,omitempty"`
+	Layers   int           `json:"layersEach,omitempty"`
+	Used     cluster.Bytes `json:"used,omitempty"`
+	Usable   cluster.Bytes `json:"usable,omitempty"`
+	Largest  int           `json:"largestContext,omitempty"`
+	Why      string        `json:"why,omitempty"`
+	Group    *groupRow     `json:"group,omitempty"`
+}
+
+// groupRow is what only a cluster's groups have.
+type groupRow struct {
+	Devices    int    `json:"devicesPerNode"`
+	Nodes      int    `json:"nodes"`
+	PerReplica int    `json:"nodesPerReplica,omitempty"`
+	Why        string `json:"why,omitempty"`
+}
+
+func newEstimateView(m *estimate.Model, b *backend.Backend, f estimate.Form, t fit.Terms) (*estimateView, error) {
+	v := &estimateView{
+		Model: m.Name, Format: m.Format, Parameters: m.Weights.Parameters, Weights: m.Weights.Total(), Quantised: m.Weights.Quantised,
+		Backend: b.Name, Context: f.Context, Sequences: f.Sequences, KVBits: f.KVBits, Host: b.Host, Assumed: m.AssumedWhere(layered(m, b)),
+		model: m, backend: b, form: f, terms: t,
+	}
+	if a := m.Architecture; a != nil {
+		v.Architecture, v.MaxContext = a.Name, a.MaxContext
+		if v.Context == 0 {
+			v.Context = a.MaxContext
+		}
+		if a.MaxContext > 0 && f.Context > a.MaxContext {
+			return nil, fmt.Errorf("a context of %d is more than %s can take: %d", f.Context, m.Name, a.MaxContext)
+		}
+		whole := b.Form(f)
+		whole.Tensor, whole.Pipeline = 1, 1
+		per, err := m.KVPerToken(whole)
+		if err != nil {
+			return nil, err
+		}
+		v.PerToken = per
+		if v.PerLateToken, err = late(m, whole); err != nil {
+			return nil, err
+		}
+	}
+	// A device without end holds it all: what is left is what it would take there.
+	one := f
+	one.Tensor, one.Pipeline = 0, 0
+	whole, err := fit.On(m, b, one, fit.Pool{Memory: 1 << 60, PerNode: 1, Nodes: 1})
+	if err != nil {
+		return nil, err
+	}
+	u := whole.Use
+	beside := cluster.Bytes(0)
+	if t.Beside != nil {
+		if beside, err = t.Beside(1); err != nil {
+			return nil, err
+		}
+	}
+	v.Device = breakdownView{u.Weights, u.KVCache, u.Activations, u.Graph, u.Overhead, beside, u.Total() + beside}
+	if layered(m, b) {
+		need, err := m.Layered.Of(b.Form(one))
+		if err != nil {
+			return nil, err
+		}
+		v.Host = need.Host
+	}
+	if m.Architecture == nil && m.Format != "table" {
+		v.assume("The architecture is not known; 1.2 × the weights and 2 GiB are taken, whatever the context, in equal parts on all devices.")
+	}
+	return v, nil
+}
+
+// layered says whether the backend splits the model layer by layer.
+func layered(m *estimate.Model, b *backend.Backend) bool {
+	return m.Layered != nil && slices.Contains(b.Strategies, backend.Offload)
+}
+
+// assume adds a sentence to those of the model, which others share.
+func (v *estimateView) assume(text string) {
+	v.Assumed = append(slices.Clone(v.Assumed), text)
+}
+
+// late is what the last token of the longest context adds; 0 where no layer has a
+// window, or where it is never full.
+func late(m *estimate.Model, f estimate.Form) (cluster.Bytes, error) {
+	last := m.Architecture.MaxContext
+	if m.Architecture.Windows == nil || last < 2 || f.WindowFloor > 0 {
+		return 0, nil
+	}
+	before, err := m.KVAt(f, last-1)
+	if err != nil {
+		return 0, err
+	}
+	after, err := m.KVAt(f, last)
+	return after - before, err
+}
+
+// add works out one kind of device.
+func (v *estimateView) add(product string, p fit.Pool) error {
+	f, err := fit.Under(v.terms, v.model, v.backend, v.form, p)
+	if err != nil {
+		return err
+	}
+	r := estimateRow{
+		Product: product, Memory: p.Memory, Fits: f.Fits, Devices: f.Devices, Tensor: f.Tensor, Pipeline: f.Pipeline,
+		Layers: f.Layers, Used: f.Use.Total(), Usable: f.Usable, Largest: f.Context,
+	}
+	if !f.Fits {
+		r.Why = v.tooLittle(f, p)
+	}
+	v.Devices = append(v.Devices, r)
+	return nil
+}
+
+// tooLittle says what each device lacks.
+func (v *estimateView) tooLittle(f fit.Fit, p fit.Pool) string {
+	c, claimed := f.Claim, f.Claim.Of(p.Memory, p.Reserved)
+	within := c.Within(claimed)
+	switch {
+	case c.Fraction == 0:
+		return fmt.Sprintf("%s it needs %s, and %s can use %s", onShape(f), explain.Memory(f.Use.Total()), v.Backend, explain.Memory(f.Usable))
+	case c.Static > within:
+		return fmt.Sprintf("%s weights and KV cache take %s, and %s gives them %s", onShape(f), explain.Memory(c.Static), v.Backend, explain.Memory(within))
+	}
+	return fmt.Sprintf("%s activations, graphs and overhead take %s, and %s leaves them %s", onShape(f),
+		explain.Memory(f.Use.Activations+f.Use.Graph+f.Use.Overhead), v.Backend, explain.Memory(claimed-within))
+}

@@ -1,0 +1,50 @@
+package command
+
+import (
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/model"
+)
+
+// knobs lets why try what a model's owner could have written instead.
+func knobs(plans []*model.Plan, state *cluster.State) func(id string) []explain.Knob {
+	fleet := model.NewFleet(state.View().Groups())
+	return func(id string) []explain.Knob {
+		i := slices.IndexFunc(plans, func(p *model.Plan) bool {
+			return slices.ContainsFunc(p.Jobs, func(j *cluster.Job) bool { return j.ID == id })
+		})
+		if i < 0 {
+			return nil
+		}
+		var out []explain.Knob
+		for _, k := range plans[i].Spec.Knobs() {
+			out = append(out, explain.Knob{Steps: k.Steps, At: func(step int) (string, int, *cluster.Job) {
+				text, cost, spec := k.At(step)
+				plan, err := fleet.Plan(spec)
+				if err != nil {
+					return text, cost, nil
+				}
+				for _, j := range plan.Jobs {
+					if j.ID == id {
+						return text, cost, j
+					}
+				}
+				return text, cost, nil
+			}})
+		}
+		return out
+	}
+}
+
+// served reports whether the workload is a model, or a replica of one.
+func served(state *cluster.State, id string) bool {
+	jobs := state.View().Sets().Jobs(id)
+	if j := state.Job(id); j != nil {
+		jobs = []*cluster.Job{j}
+	}
+	return slices.ContainsFunc(jobs, func(j *cluster.Job) bool {
+		return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Shape.Served() })
+	})
+}

@@ -1,0 +1,263 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/model"
+	"go.yaml.in/yaml/v3"
+)
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// writeYAML spells the JSON as YAML: the same fields in the same order.
+func writeYAML(w io.Writer, v any) error {
+	var b bytes.Buffer
+	if err := writeJSON(&b, v); err != nil {
+		return err
+	}
+	var n yaml.Node
+	if err := yaml.Unmarshal(b.Bytes(), &n); err != nil {
+		return err
+	}
+	block(&n)
+	enc := yaml.NewEncoder(w)
+	enc.SetIndent(2)
+	if err := enc.Encode(&n); err != nil {
+		return err
+	}
+	return enc.Close()
+}
+
+// block undoes the braces and quotes that JSON is written with.
+func block(n *yaml.Node) {
+	if len(n.Content) > 0 {
+		n.Style = 0
+	} else if n.Kind == yaml.ScalarNode {
+		n.Style &^= yaml.DoubleQuotedStyle
+	}
+	for _, c := range n.Content {
+		block(c)
+	}
+}
+
+// columns is the width to write for: the terminal's if it says so.
+func columns() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= 40 {
+		return min(n, 200)
+	}
+	return 80
+}
+
+// grid prints rows in aligned columns, two blanks between them.
+func grid(w io.Writer, rows [][]string) {
+	var widths []int
+	for _, r := range rows {
+		for i, cell := range r {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, r := range rows {
+		var b strings.Builder
+		for i, cell := range r {
+			b.WriteString(cell)
+			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+}
+
+// table is what people read.
+type table struct {
+	w     io.Writer
+	wide  bool
+	style explain.Style
+}
+
+func (t *table) print(sim *explain.Simulation, provisions []model.Provision, paths string) {
+	result := sim.Result(false)
+	t.decisions(result)
+	t.rankings(result)
+	if len(sim.State.Nodes()) > 0 {
+		explain.Picture(t.w, sim.State, t.style)
+		fmt.Fprintln(t.w)
+	}
+	t.refusals(result)
+	t.provisions(provisions)
+	if len(result.Refusals) > 0 {
+		fmt.Fprintf(t.w, "  What would help: berth why %s %s\n\n", result.Refusals[0].Workload, paths)
+	}
+	placed := map[string]bool{}
+	for _, d := range result.Decisions {
+		if d.Action != "Evict" {
+			placed[d.Workload+"/"+d.Task] = true
+		}
+	}
+	fmt.Fprintln(t.w, explain.Tally(len(placed), pendingTasks(sim.State)))
+}
+
+func (t *table) decisions(result *explain.Result) {
+	if len(result.Decisions) == 0 {
+		return
+	}
+	head := []string{"ACTION", "WORKLOAD", "TASK", "NODE", "DEVICES", "SCORE"}
+	if t.wide {
+		head = append(head, "GROUP", "FORM", "SCORES")
+	}
+	grouped := t.wide && slices.ContainsFunc(result.Decisions, func(d explain.Decision) bool { return d.GroupScore != nil })
+	if grouped {
+		head = append(head, "GROUP SCORES")
+	}
+	evicts := slices.ContainsFunc(result.Decisions, func(d explain.Decision) bool { return d.Action == "Evict" })
+	if evicts {
+		head = append(head, "FOR")
+	}
+	rows := [][]string{head}
+	for i := range result.Decisions {
+		d := &result.Decisions[i]
+		row := []string{d.Action, d.Workload, d.Task, d.Node, devices(d.Devices), score(d)}
+		if t.wide {
+			group := "-"
+			if d.Group != nil {
+				group = fmt.Sprintf("%s × %d", d.Group.Product, d.Group.Count)
+			}
+			row = append(row, group, dash(d.Alternative), dash(explain.Scores(d.Scores)))
+		}
+		if grouped {
+			row = append(row, dash(explain.Scores(d.GroupScores)))
+		}
+		if evicts {
+			row = append(row, explain.Cause(d))
+		}
+		rows = append(rows, row)
+	}
+	grid(t.w, rows)
+	fmt.Fprintln(t.w)
+}
+
+// rankings show who goes and who stays of sets that are too large.
+func (t *table) rankings(result *explain.Result) {
+	for i := range result.Rankings {
+		r := &result.Rankings[i]
+		fmt.Fprintln(t.w, r.Title())
+		var rows [][]string
+		for k := range r.Replicas {
+			x := &r.Replicas[k]
+			row := []string{"  " + x.Workload, strconv.FormatFloat(x.Score, 'f', 1, 64), x.Fate()}
+			if t.wide {
+				row = append(row, dash(explain.Scores(x.Scores)))
+			}
+			rows = append(rows, row)
+		}
+		grid(t.w, rows)
+		fmt.Fprintln(t.w)
+	}
+}
+
+// provisions say what a provisioner is to do.
+func (t *table) provisions(list []model.Provision) {
+	for i := range list {
+		explain.Wrap(t.w, list[i].String(), "", "  ", t.style.Width)
+	}
+}
+
+// refusals gives pending workloads their sentence, those with the same one
+// together.
+func (t *table) refusals(result *explain.Result) {
+	type group struct {
+		first *explain.Refusal
+		names []string
+	}
+	var groups []*group
+	known := map[string]*group{}
+	for i := range result.Refusals {
+		r := &result.Refusals[i]
+		key := r.Message + "\x00" + r.Reason
+		g := known[key]
+		if g == nil {
+			g = &group{first: r}
+			known[key] = g
+			groups = append(groups, g)
+		}
+		g.names = append(g.names, r.Workload)
+	}
+	for _, g := range groups {
+		most := 3
+		if t.wide {
+			most = len(g.names)
+		}
+		verb, what := "is", "pending"
+		if len(g.names) > 1 {
+			verb = "are"
+		}
+		if g.first.Surplus {
+			what = "partly pending"
+		}
+		explain.Wrap(t.w, fmt.Sprintf("%s %s %s: %s", explain.List(g.names, most), verb, what, g.first.Reason), "", "  ", t.style.Width)
+		explain.Wrap(t.w, g.first.Message, "  ", "  ", t.style.Width)
+	}
+}
+
+// shellWords spells arguments so that they can be pasted back into a shell.
+func shellWords(args []string) string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		if out[i] = a; strings.ContainsFunc(a, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./+,:@%", r)
+		}) {
+			out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func score(d *explain.Decision) string {
+	if d.Score == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*d.Score, 'f', 1, 64)
+}
+
+// devices lists indexes; what is held in part says how much of it.
+func devices(list []explain.Device) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	var whole []int
+	var out []string
+	for _, d := range list {
+		if d.Fraction == 1 {
+			whole = append(whole, d.Index)
+		} else {
+			out = append(out, fmt.Sprintf("%d (%s)", d.Index, explain.Rounded(d.Memory)))
+		}
+	}
+	if len(whole) > 0 {
+		out = append([]string{explain.Indexes(whole)}, out...)
+	}
+	return strings.Join(out, ",")
+}

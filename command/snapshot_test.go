@@ -1,0 +1,99 @@
+package command
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/plugins/standard"
+)
+
+// TestSnapshotGivesTheSameAnswers simulates every scenario and every example from
+// its manifests and from a snapshot of them, and compares bytes.
+func TestSnapshotGivesTheSameAnswers(t *testing.T) {
+	inputs, err := scenario.Files([]string{"../scenarios"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(inputs) < 100 {
+		t.Fatalf("only %d scenarios were found", len(inputs))
+	}
+	for _, example := range []string{"models", "provision", "quickstart", "reclaim", "timeline"} {
+		inputs = append(inputs, filepath.Join("../examples", example))
+	}
+	for _, in := range inputs {
+		want, snapshot := answers(t, in, nil)
+		got, again := answers(t, "-", snapshot)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: from manifests (-) and from a snapshot of them (+):\n%s", in, diff)
+		}
+		if !bytes.Equal(snapshot, again) {
+			t.Errorf("%s: a snapshot of the snapshot is another one", in)
+		}
+	}
+}
+
+// answers are what simulate prints of the input, and a snapshot of what it started from.
+func answers(t *testing.T, in string, stdin []byte) (map[string]string, []byte) {
+	t.Helper()
+	var out, notes, snapshot bytes.Buffer
+	p := &program{registry: standard.Registry(), stdin: bytes.NewReader(stdin), stdout: &out, stderr: &notes}
+	fail := func(err error) {
+		if err != nil {
+			t.Fatalf("%s: %v", in, err)
+		}
+	}
+	b, err := p.load([]string{in}, "")
+	fail(err)
+	e, state, err := p.prepare(b)
+	fail(err)
+	fail(b.Snapshot(state, b.Now(), e.Parameters()).Write(&snapshot))
+	sim, err := explain.Simulate(e, state, explain.Options{Now: b.Now()})
+	fail(err)
+	answers := map[string]string{"notes": notes.String()}
+	provisions := model.Provisions(b.NodeRequests(), sim.State)
+	for _, form := range []string{"table", "wide", "json", "yaml"} {
+		out.Reset()
+		fail(p.writeResult(sim, provisions, []string{"INPUT"}, simulateOptions{output: form}))
+		answers[form] = out.String()
+	}
+	out.Reset()
+	fail(p.writeEvents("-", nil, simulated(sim)))
+	answers["events"] = out.String()
+	return answers, snapshot.Bytes()
+}
+
+// TestSnapshotGivesTheSameCourse does it over time, with the command, and asks about queues.
+func TestSnapshotGivesTheSameCourse(t *testing.T) {
+	for _, example := range []string{"models", "provision", "quickstart", "reclaim", "timeline"} {
+		in := filepath.Join("../examples", example)
+		snapshot := filepath.Join(t.TempDir(), "snapshot.json")
+		want := []string{
+			ask(t, in, "simulate", in, "--cycles", "20", "--snapshot-out", snapshot),
+			ask(t, in, "queues", in),
+		}
+		got := []string{
+			ask(t, snapshot, "simulate", snapshot, "--cycles", "20"),
+			ask(t, snapshot, "queues", snapshot),
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: from manifests (-) and from a snapshot of them (+):\n%s", example, diff)
+		}
+	}
+}
+
+// ask is what the command prints, without the name of its input.
+func ask(t *testing.T, in string, args ...string) string {
+	t.Helper()
+	var text bytes.Buffer
+	if code := Main(standard.Registry(), args, strings.NewReader(""), &text, &text); code != exitOK {
+		t.Fatalf("%q: exit %d: %s", args, code, text.String())
+	}
+	return strings.ReplaceAll(text.String(), in, "INPUT")
+}

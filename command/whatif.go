@@ -1,0 +1,179 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/nearest"
+	"github.com/spf13/cobra"
+)
+
+type whatifOptions struct {
+	config, output   string
+	add, remove, set []string
+	clock
+}
+
+func (p *program) whatif() *cobra.Command {
+	var o whatifOptions
+	c := &cobra.Command{
+		Use:   "whatif PATH... [--add-nodes GROUP=N] [--remove NODE] [--set OBJECT.FIELD=VALUE]",
+		Short: "Say who would gain and who would lose by a change",
+		Long: `Decides twice, without the change and with it, and says who is newly placed,
+moved or newly pending.
+
+A GROUP is a product (NVIDIA-L4), a product and a count ("NVIDIA-L4 x 8"), or a
+node to add more of. An OBJECT is job/NAME, queue/NAME, node/NAME or pod/NAME,
+with the namespace before the name where there is one.`,
+		Example: `  berth whatif cluster/ --add-nodes NVIDIA-L4=2
+  berth whatif cluster/ --remove gpu-17 --set job/train.spec.priority=10
+  berth whatif cluster/ --set 'job/train.spec.tasks[0].devices.count=4'`,
+		Args: paths(1, "a file or directory that describes a cluster"),
+		RunE: func(_ *cobra.Command, args []string) error { return p.runWhatif(args, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.config, "config", "", "file with a SchedulerConfiguration")
+	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+	f.StringArrayVar(&o.add, "add-nodes", nil, "GROUP=N: add N empty nodes of a group (may be repeated)")
+	f.StringArrayVar(&o.remove, "remove", nil, "NODE: take a node away (may be repeated)")
+	f.StringArrayVar(&o.set, "set", nil, "OBJECT.FIELD=VALUE: change a field of an object (may be repeated)")
+	o.clock.flag(c)
+	choices(c, "output", "text", "json")
+	return c
+}
+
+func (p *program) runWhatif(args []string, o whatifOptions) error {
+	if err := oneOf("--output", o.output, "text", "json"); err != nil {
+		return err
+	}
+	if len(o.add)+len(o.remove)+len(o.set) == 0 {
+		return fmt.Errorf("whatif needs a change: --add-nodes, --remove or --set")
+	}
+	b, err := p.load(args, o.config)
+	if err != nil {
+		return err
+	}
+	e, state, err := p.prepare(b)
+	if err != nil {
+		return err
+	}
+	now, err := o.clock.read(b)
+	if err != nil {
+		return err
+	}
+	before, err := explain.Simulate(e, state, explain.Options{Now: now})
+	if err != nil {
+		return err
+	}
+	for _, s := range o.set {
+		if err := b.Set(s); err != nil {
+			return err
+		}
+	}
+	state, err = b.State()
+	if err != nil {
+		return err
+	}
+	for _, name := range o.remove {
+		if err := removeNode(state, name); err != nil {
+			return err
+		}
+	}
+	if err := addNodes(state, o.add); err != nil {
+		return err
+	}
+	after, err := explain.Simulate(e, state, explain.Options{Now: now})
+	if err != nil {
+		return err
+	}
+	d := explain.Compare(before, after)
+	if o.output == "json" {
+		return writeJSON(p.stdout, d)
+	}
+	d.Text(p.stdout)
+	return nil
+}
+
+// removeNode takes the node away; what ran there is pending, and a gang that
+// lost a member starts again as a whole.
+func removeNode(state *cluster.State, name string) error {
+	if state.Node(name) == nil {
+		return fmt.Errorf("--remove %s: no such node%s", name, nearest.Hint(name, nodeNames(state)))
+	}
+	return explain.LoseNode(state, name)
+}
+
+func nodeNames(state *cluster.State) []string {
+	var out []string
+	for _, n := range state.Nodes() {
+		out = append(out, n.Name)
+	}
+	return out
+}
+
+// What may be added in all: beyond, memory runs out long before anybody learns something.
+const (
+	mostAdded        = 100_000
+	mostAddedDevices = 2_000_000
+)
+
+func addNodes(state *cluster.State, specs []string) error {
+	nodes, devices := 0, 0
+	for _, spec := range specs {
+		i := strings.LastIndexByte(spec, '=') // a node's name has none, a product may
+		n, err := strconv.Atoi(spec[i+1:])
+		if i < 0 || (err != nil && !errors.Is(err, strconv.ErrRange)) || n < 1 {
+			return fmt.Errorf("--add-nodes %s: write GROUP=N with N from 1 to %d", spec, mostAdded)
+		}
+		if err != nil || n > mostAdded-nodes {
+			return fmt.Errorf("--add-nodes %s: at most %d nodes can be added", spec, mostAdded)
+		}
+		template, err := findTemplate(state, strings.TrimSpace(spec[:i]))
+		if err != nil {
+			return fmt.Errorf("--add-nodes %s: %w", spec, err)
+		}
+		nodes += n
+		if devices += n * len(template.Devices); devices > mostAddedDevices {
+			return fmt.Errorf("--add-nodes %s: at most %d devices can be added, and each of these nodes has %d", spec, mostAddedDevices, len(template.Devices))
+		}
+		if _, err = explain.AddTwins(state, template, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findTemplate finds a node that more are wanted of.
+func findTemplate(state *cluster.State, name string) (*cluster.Node, error) {
+	if n := state.Node(name); n != nil {
+		return n, nil
+	}
+	want := strings.ReplaceAll(name, " x ", " × ")
+	var names, matches []string
+	var found *cluster.Node
+	for _, g := range state.View().Groups() {
+		names = append(names, strings.ReplaceAll(g.Key.String(), " × ", " x "))
+		if want == g.Key.Product || want == g.Key.String() {
+			matches = append(matches, names[len(names)-1])
+			found = g.Nodes[0]
+		}
+	}
+	switch len(matches) {
+	case 1:
+		return found, nil
+	case 0:
+		if len(names) == 0 {
+			return nil, fmt.Errorf("no such group, and no node has devices; name a node")
+		}
+		return nil, fmt.Errorf("no such group; there is %s; or name a node", strings.Join(names, ", "))
+	}
+	if slices.Compact(matches)[0] == matches[len(matches)-1] {
+		return nil, fmt.Errorf("several groups are called so and differ in memory; name one of their nodes instead")
+	}
+	return nil, fmt.Errorf("which group: %s?", strings.Join(matches, " or "))
+}

@@ -1,0 +1,28 @@
+package enginetest
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Fit is a plugin that turns down nodes without room, as some plugin of every
+// profile must: for tests of plugins that do not look at room themselves.
+func Fit() engine.Plugin { return fit{} }
+
+type fit struct{}
+
+func (fit) Name() string { return "Fit" }
+
+func (fit) OnSessionOpen(s *engine.Session) {
+	s.Hooks.AddShapeFilter(nil, func(shape *cluster.Shape, n *cluster.Node) *engine.Rejection {
+		for _, a := range shape.Resources {
+			if l := n.Ledger(a.Name); a.Value > 0 && (l == nil || l.Free() < a.Value) {
+				return &engine.Rejection{Reason: "NoRoom", Cure: engine.Wait | engine.Evict, Subject: a.Name}
+			}
+		}
+		if !n.Feasible(shape) {
+			return &engine.Rejection{Reason: "NoRoom", Cure: engine.Wait | engine.Evict}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,240 @@
+// Package enginetest builds small clusters for tests, in few words:
+//
+//	state := enginetest.State(
+//		enginetest.Node("a").CPU(96, "512Gi").GPUs(8, "A100", "80Gi"),
+//		enginetest.Job("train").Gang(2).Devices(4),
+//	)
+//
+// It is for tests, those of plugins outside this repository included: whatever
+// makes no sense panics.
+package enginetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Part is something a State is built from.
+type Part interface{ addTo(*cluster.State) error }
+
+// State builds a State from parts: queues and nodes first, then jobs, whatever their order here.
+func State(parts ...Part) *cluster.State {
+	s := cluster.NewState()
+	for _, late := range []bool{false, true} {
+		for _, p := range parts {
+			if _, isJob := p.(*JobBuilder); isJob != late {
+				continue
+			}
+			if err := p.addTo(s); err != nil {
+				panic("fixture: " + err.Error())
+			}
+		}
+	}
+	return s
+}
+
+// Size parses "80Gi", "512Mi" or a plain number of bytes.
+func Size(s string) cluster.Bytes {
+	shift := 0
+	for i, unit := range []string{"Ki", "Mi", "Gi", "Ti"} {
+		if strings.HasSuffix(s, unit) {
+			s, shift = strings.TrimSuffix(s, unit), 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("fixture: %q is no size", s))
+	}
+	return cluster.Bytes(n << shift)
+}
+
+// NodeBuilder makes a node.
+type NodeBuilder struct{ n cluster.Node }
+
+// Node begins a node.
+func Node(name string) *NodeBuilder {
+	return &NodeBuilder{cluster.Node{Name: name, Labels: map[string]string{}}}
+}
+
+// CPU gives the node cores and memory.
+func (b *NodeBuilder) CPU(cores int, memory string) *NodeBuilder {
+	return b.Resource(cluster.CPU, int64(cores)*1000).Resource(cluster.Memory, int64(Size(memory)))
+}
+
+// Resource gives the node any resource, in its own unit.
+func (b *NodeBuilder) Resource(name string, amount int64) *NodeBuilder {
+	b.n.Resources = append(b.n.Resources, cluster.Ledger{Name: name, Capacity: amount})
+	return b
+}
+
+// GPUs adds so many devices of the product, such as NVIDIA-L4, with so much memory each,
+// such as 24Gi.
+func (b *NodeBuilder) GPUs(count int, product, memory string) *NodeBuilder {
+	for range count {
+		i := len(b.n.Devices)
+		b.n.Devices = append(b.n.Devices, cluster.Device{
+			UUID: fmt.Sprintf("GPU-%s-%d", b.n.Name, i), Index: i, Product: product,
+			Type: "cuda", Memory: Size(memory), NUMA: -1,
+		})
+	}
+	return b
+}
+
+// Slices adds MIG slices, cut from a device of their own.
+func (b *NodeBuilder) Slices(count int, product, profile, memory string) *NodeBuilder {
+	from := len(b.n.Devices)
+	b.GPUs(count, product, memory)
+	for i := from; i < len(b.n.Devices); i++ {
+		d := &b.n.Devices[i]
+		d.Profile, d.Parent = profile, fmt.Sprintf("GPU-%s-%d", b.n.Name, from)
+		d.UUID = fmt.Sprintf("MIG-%s-%d", b.n.Name, i)
+	}
+	return b
+}
+
+// Label sets a label.
+func (b *NodeBuilder) Label(key, value string) *NodeBuilder {
+	b.n.Labels[key] = value
+	return b
+}
+
+// Cell puts the node into a cell.
+func (b *NodeBuilder) Cell(name string) *NodeBuilder {
+	b.n.Cell = name
+	return b
+}
+
+// Taint adds a taint.
+func (b *NodeBuilder) Taint(key, value string, effect cluster.Effect) *NodeBuilder {
+	b.n.Taints = append(b.n.Taints, cluster.Taint{Key: key, Value: value, Effect: effect})
+	return b
+}
+
+// Phase says how far the node is from taking tasks.
+func (b *NodeBuilder) Phase(p cluster.Phase) *NodeBuilder {
+	b.n.Phase = p
+	return b
+}
+
+// Artifact says that a file is on the node, and how far it has come.
+func (b *NodeBuilder) Artifact(name string, state cluster.ArtifactState) *NodeBuilder {
+	if b.n.Artifacts == nil {
+		b.n.Artifacts = map[string]cluster.ArtifactState{}
+	}
+	b.n.Artifacts[name] = state
+	return b
+}
+
+// Advertise says what isolation the node honours.
+func (b *NodeBuilder) Advertise(a cluster.Advertised) *NodeBuilder {
+	b.n.Advertised = a
+	return b
+}
+
+// With changes anything else.
+func (b *NodeBuilder) With(change func(*cluster.Node)) *NodeBuilder {
+	change(&b.n)
+	return b
+}
+
+// Build returns a node for use without a State.
+func (b *NodeBuilder) Build() *cluster.Node {
+	s := cluster.NewState()
+	if err := b.addTo(s); err != nil {
+		panic("fixture: " + err.Error())
+	}
+	return s.Node(b.n.Name)
+}
+
+func (b *NodeBuilder) addTo(s *cluster.State) error {
+	// A builder may serve several States: they must not share ledgers.
+	n := b.n
+	n.Labels = maps.Clone(b.n.Labels)
+	n.Resources = slices.Clone(b.n.Resources)
+	n.Devices = slices.Clone(b.n.Devices)
+	n.Artifacts = maps.Clone(b.n.Artifacts)
+	return s.Apply(cluster.NodePut{Node: n})
+}
+
+// QueueBuilder makes a queue.
+type QueueBuilder struct{ q cluster.Queue }
+
+// Queue begins a queue.
+func Queue(name string) *QueueBuilder { return &QueueBuilder{cluster.Queue{Name: name}} }
+
+// Tier sets the tier.
+func (b *QueueBuilder) Tier(t cluster.Tier) *QueueBuilder { b.q.Tier = t; return b }
+
+// Priority sets the priority.
+func (b *QueueBuilder) Priority(p int32) *QueueBuilder { b.q.Priority = p; return b }
+
+// Limit bounds a resource, in its own unit (devices and cores in thousandths).
+func (b *QueueBuilder) Limit(name string, amount int64) *QueueBuilder {
+	b.q.Limits = b.q.Limits.With(name, amount)
+	return b
+}
+
+// Parent puts the queue below another, which must have been built before it.
+func (b *QueueBuilder) Parent(name string) *QueueBuilder { b.q.Parent = name; return b }
+
+// Quota sets what the queue deserves of a resource, in its own unit.
+func (b *QueueBuilder) Quota(name string, amount int64) *QueueBuilder {
+	b.q.Quota = b.q.Quota.With(name, amount)
+	return b
+}
+
+// Weight divides what is left over, of every resource.
+func (b *QueueBuilder) Weight(w int64) *QueueBuilder {
+	b.q.Weight, b.q.Weightless = w, w == 0
+	return b
+}
+
+// MinRun protects what has only just started.
+func (b *QueueBuilder) MinRun(beforePreempt, beforeReclaim time.Duration) *QueueBuilder {
+	b.q.MinRunBeforePreempt, b.q.MinRunBeforeReclaim = int64(beforePreempt), int64(beforeReclaim)
+	return b
+}
+
+// OverQuotaWeight divides what is left over of one resource.
+func (b *QueueBuilder) OverQuotaWeight(name string, w int64) *QueueBuilder {
+	b.q.OverQuotaWeight = b.q.OverQuotaWeight.With(name, w)
+	return b
+}
+
+// Past says what the queue held of a resource from one time to another.
+func (b *QueueBuilder) Past(from, to int64, name string, amount int64) *QueueBuilder {
+	b.q.Past = append(b.q.Past, cluster.Usage{From: from, To: to, Resources: cluster.Resources{{Name: name, Value: amount}}})
+	return b
+}
+
+// Created sets the queue's age: smaller is older.
+func (b *QueueBuilder) Created(at int64) *QueueBuilder { b.q.Created = at; return b }
+
+func (b *QueueBuilder) addTo(s *cluster.State) error {
+	q := b.q
+	return s.Apply(cluster.QueuePut{Queue: q})
+}
+
+// Engine builds an engine from plugins as they are, each with weight 1.
+func Engine(plugins ...engine.Plugin) *engine.Engine {
+	r := engine.NewRegistry()
+	var profile engine.Profile
+	for _, p := range plugins {
+		if err := r.RegisterPluginBuilder(p.Name(), func(engine.Arguments) (engine.Plugin, error) { return p, nil }); err != nil {
+			panic("fixture: " + err.Error())
+		}
+		profile = append(profile, engine.PluginConfig{Name: p.Name()})
+	}
+	e, err := engine.New(r, profile)
+	if err != nil {
+		panic("fixture: " + err.Error())
+	}
+	return e
+}

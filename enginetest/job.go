@@ -1,0 +1,211 @@
+package enginetest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+)
+
+// JobBuilder makes a job of equal tasks.
+type JobBuilder struct {
+	j     cluster.Job
+	shape cluster.Shape
+	count int
+	min   int
+	whole *cluster.WholeNodes
+	nodes []string
+
+	started   []int64
+	subgroups []cluster.Subgroup
+	members   []int // of each subgroup
+	topology  cluster.Topology
+}
+
+// Job begins a job of one task.
+func Job(name string) *JobBuilder {
+	b := &JobBuilder{count: 1}
+	b.j.ID = "job/" + name
+	b.shape.Resources = cluster.Resources{{Name: cluster.CPU}, {Name: cluster.Memory}}
+	return b
+}
+
+// Queue puts the job into a queue.
+func (b *JobBuilder) Queue(name string) *JobBuilder { b.j.Queue = name; return b }
+
+// Namespace puts the job into a namespace; its ID stays as it is.
+func (b *JobBuilder) Namespace(name string) *JobBuilder { b.j.Namespace = name; return b }
+
+// Priority sets the priority.
+func (b *JobBuilder) Priority(p int32) *JobBuilder { b.j.Priority = p; return b }
+
+// Created sets the age.
+func (b *JobBuilder) Created(at int64) *JobBuilder { b.j.Created = at; return b }
+
+// RunFor ends the job so many nanoseconds after its minimum has started, in simulations over time.
+func (b *JobBuilder) RunFor(d int64) *JobBuilder { b.j.RunFor = d; return b }
+
+// PreemptionDelay is for how long it evicts nothing.
+func (b *JobBuilder) PreemptionDelay(d int64) *JobBuilder { b.j.PreemptionDelay = d; return b }
+
+// StaleGrace is how long it may run below its minimum.
+func (b *JobBuilder) StaleGrace(d int64) *JobBuilder { b.j.StaleGrace = &d; return b }
+
+// Preemptible lets the job be evicted.
+func (b *JobBuilder) Preemptible() *JobBuilder {
+	b.j.Preemptible, b.shape.Preemptible = true, true
+	return b
+}
+
+// Gang makes it n tasks that stand or fall together.
+func (b *JobBuilder) Gang(n int) *JobBuilder { b.count = n; return b }
+
+// Min says how many of the tasks must stand together.
+func (b *JobBuilder) Min(n int) *JobBuilder { b.min = n; return b }
+
+// Subgroup makes a part of the next so many tasks, of which min must stand.
+func (b *JobBuilder) Subgroup(name string, tasks, min int, t cluster.Topology) *JobBuilder {
+	b.subgroups = append(b.subgroups, cluster.Subgroup{Name: name, Min: min, Topology: t})
+	b.members = append(b.members, tasks)
+	return b
+}
+
+// Topology keeps all tasks near each other.
+func (b *JobBuilder) Topology(t cluster.Topology) *JobBuilder { b.topology = t; return b }
+
+// CPU asks for cores (in thousandths) and memory.
+func (b *JobBuilder) CPU(milli int64, memory string) *JobBuilder {
+	return b.Resource(cluster.CPU, milli).Resource(cluster.Memory, int64(Size(memory)))
+}
+
+// Resource asks for any resource.
+func (b *JobBuilder) Resource(name string, amount int64) *JobBuilder {
+	b.shape.Resources = b.shape.Resources.With(name, amount)
+	return b
+}
+
+// Devices asks for whole devices.
+func (b *JobBuilder) Devices(n int) *JobBuilder { b.shape.Need.Devices = n; return b }
+
+// DeviceMemory asks for memory of each of n devices.
+func (b *JobBuilder) DeviceMemory(n int, memory string) *JobBuilder {
+	b.shape.Need.Devices, b.shape.Need.Memory = n, Size(memory)
+	return b
+}
+
+// Share asks for a part of each of n devices.
+func (b *JobBuilder) Share(n int, share cluster.Milli) *JobBuilder {
+	b.shape.Need.Devices, b.shape.Need.Share = n, share
+	return b
+}
+
+// Isolate asks for isolation.
+func (b *JobBuilder) Isolate(i cluster.Isolation) *JobBuilder { b.shape.Isolation = i; return b }
+
+// Selector demands a label.
+func (b *JobBuilder) Selector(key, value string) *JobBuilder {
+	b.shape.Selector = append(b.shape.Selector, cluster.Label{Key: key, Value: value})
+	return b
+}
+
+// Label labels the job itself.
+func (b *JobBuilder) Label(key, value string) *JobBuilder {
+	if b.j.Labels == nil {
+		b.j.Labels = map[string]string{}
+	}
+	b.j.Labels[key] = value
+	return b
+}
+
+// Affinity ties the job to others.
+func (b *JobBuilder) Affinity(t cluster.JobTerm) *JobBuilder {
+	b.j.Affinity = append(b.j.Affinity, t)
+	return b
+}
+
+// WholeNodes asks for replicas on whole nodes of one group.
+func (b *JobBuilder) WholeNodes(replicas int, memory string) *JobBuilder {
+	b.count = replicas
+	b.shape.Need.WholeNode = true
+	b.whole = &cluster.WholeNodes{Replicas: replicas, NodesPerReplica: 1, Memory: Size(memory)}
+	return b
+}
+
+// Served makes it a replica of a model.
+func (b *JobBuilder) Served(s cluster.Strategy) *JobBuilder { b.shape.Strategy = s; return b }
+
+// Set makes it one of so many replicas.
+func (b *JobBuilder) Set(name string, desired int) *JobBuilder {
+	b.j.Set.Name, b.j.Set.Desired = name, desired
+	return b
+}
+
+// Health says how the replica is.
+func (b *JobBuilder) Health(h cluster.Health) *JobBuilder { b.j.Health = h; return b }
+
+// Shape changes anything else about its tasks.
+func (b *JobBuilder) Shape(change func(*cluster.Shape)) *JobBuilder {
+	change(&b.shape)
+	return b
+}
+
+// On says that the tasks run already, one on each of the nodes.
+func (b *JobBuilder) On(nodes ...string) *JobBuilder { b.nodes = nodes; return b }
+
+// Started says when the running tasks began, in the order of On; the last time
+// holds for the rest.
+func (b *JobBuilder) Started(at ...int64) *JobBuilder { b.started = at; return b }
+
+// Build returns the job for use without a State.
+func (b *JobBuilder) Build() *cluster.Job {
+	j := b.j
+	alt := cluster.Alternative{Min: b.min, Whole: b.whole, Subgroups: slices.Clone(b.subgroups), Topology: b.topology}
+	if alt.Min == 0 {
+		alt.Min = b.count
+	}
+	for i := range b.count {
+		shape := b.shape
+		name := fmt.Sprintf("worker-%d", i)
+		alt.Tasks = append(alt.Tasks, &cluster.Task{ID: j.ID + "/" + name, Name: name, Role: "worker", Index: i, Job: &j, Shape: &shape})
+	}
+	next := 0
+	for g, n := range b.members {
+		if next+n > b.count {
+			panic(fmt.Sprintf("fixture: %s has too few tasks for subgroup %q", j.ID, b.subgroups[g].Name))
+		}
+		for _, t := range alt.Tasks[next : next+n] {
+			t.Subgroup = g + 1
+		}
+		next += n
+	}
+	j.Alternatives = []cluster.Alternative{alt}
+	return &j
+}
+
+func (b *JobBuilder) addTo(s *cluster.State) error {
+	if err := s.Apply(cluster.JobPut{Job: *b.Build()}); err != nil {
+		return err
+	}
+	j := s.Job(b.j.ID)
+	for i, name := range b.nodes {
+		n, t := s.Node(name), j.Tasks()[i]
+		if n == nil {
+			return fmt.Errorf("no node %q", name)
+		}
+		claims, ok := n.Choose(t.Shape, nil)
+		if !ok {
+			return fmt.Errorf("no devices for %s on %s", t.ID, name)
+		}
+		started := int64(0)
+		if len(b.started) > 0 {
+			started = b.started[min(i, len(b.started)-1)]
+		}
+		if err := s.CanRun(t, n, claims); err != nil {
+			return err
+		}
+		if err := s.Apply(cluster.SeenOn(t, n, claims, started)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

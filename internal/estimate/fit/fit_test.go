@@ -1,0 +1,238 @@
+package fit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate"
+	"github.com/berth-project/berth/internal/estimate/backend"
+)
+
+const gi = cluster.Bytes(1) << 30
+
+// plain is a model of 32 GiB in 32 layers with 12 heads: 3, 4 and 6 divide them, 5 and 8 do not.
+func plain() *estimate.Model {
+	return &estimate.Model{
+		Name: "plain", Format: "safetensors", Weights: estimate.Weights{Layers: 32 * gi, Bits: 1600},
+		Architecture: &estimate.Architecture{Layers: 32, Hidden: 1536, Intermediate: 4096, Heads: 12, KVHeads: 12, HeadDim: 128, Vocab: 1536, MaxContext: 65536},
+	}
+}
+
+func pool(memory cluster.Bytes, perNode, nodes int) Pool {
+	return Pool{Memory: memory, PerNode: perNode, Nodes: nodes}
+}
+
+func named(t *testing.T, name string) *backend.Backend {
+	t.Helper()
+	b, err := backend.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// shape is the part of a Fit that is decided; figures are checked against the estimate.
+type decided struct {
+	Fits                      bool
+	Devices, Tensor, Pipeline int
+}
+
+func TestFewestDevices(t *testing.T) {
+	tests := map[string]struct {
+		backend string
+		form    estimate.Form
+		pool    Pool
+		want    decided
+	}{
+		"one":                         {"vllm", estimate.Form{Context: 1024}, pool(48*gi, 8, 4), decided{true, 1, 1, 1}},
+		"two":                         {"vllm", estimate.Form{Context: 1024}, pool(24*gi, 8, 4), decided{true, 2, 2, 1}},
+		"12 heads on 3":               {"vllm", estimate.Form{Context: 1024}, pool(15*gi, 8, 4), decided{true, 3, 3, 1}},
+		"6, since 5 does not divide":  {"vllm", estimate.Form{Context: 1024}, pool(9*gi, 8, 4), decided{true, 6, 6, 1}},
+		"mindie takes powers of two":  {"mindie", estimate.Form{Context: 1024}, pool(19*gi, 8, 4), decided{true, 4, 4, 1}},
+		"whole nodes of two":          {"vllm", estimate.Form{Context: 1024}, pool(15*gi, 2, 4), decided{true, 4, 2, 2}},
+		"stages where heads run out":  {"vllm", estimate.Form{Context: 1024}, pool(13*gi/2, 8, 1), decided{true, 8, 4, 2}},
+		"a longer context takes more": {"vllm", estimate.Form{Context: 65536}, pool(48*gi, 8, 4), decided{true, 2, 2, 1}},
+		"custom stays on one node":    {"custom", estimate.Form{Context: 1024}, pool(15*gi, 2, 4), decided{false, 2, 2, 1}},
+		"sizes that are given":        {"vllm", estimate.Form{Context: 1024, Tensor: 4, Pipeline: 2}, pool(48*gi, 8, 4), decided{true, 8, 4, 2}},
+		"a size that is given":        {"vllm", estimate.Form{Context: 1024, Tensor: 4}, pool(48*gi, 8, 4), decided{true, 4, 4, 1}},
+		"nowhere":                     {"vllm", estimate.Form{Context: 1024}, pool(4*gi, 2, 2), decided{false, 4, 2, 2}},
+	}
+	for name, tt := range tests {
+		f, err := On(plain(), named(t, tt.backend), tt.form, tt.pool)
+		if diff := cmp.Diff(tt.want, decided{f.Fits, f.Devices, f.Tensor, f.Pipeline}); err != nil || diff != "" {
+			t.Errorf("%s: %v, %+v\n%s", name, err, f, diff)
+		}
+	}
+}
+
+func TestUsableIsTheBackendsShare(t *testing.T) {
+	tests := map[string]cluster.Bytes{"vllm": 900 * 48 * gi / 1000, "sglang": 48 * gi, "custom": 48 * gi}
+	for name, want := range tests {
+		if f, err := On(plain(), named(t, name), estimate.Form{Context: 1024}, pool(48*gi, 8, 4)); err != nil || f.Usable != want {
+			t.Errorf("%s uses %d of a device (%v), want %d", name, f.Usable, err, want)
+		}
+	}
+}
+
+// Where nothing holds the context, the longest that some shape holds is named.
+func TestNearMissNamesAContext(t *testing.T) {
+	b := named(t, "vllm")
+	f, err := On(plain(), b, estimate.Form{}, pool(40*gi, 1, 1))
+	if err != nil || f.Fits || f.Context == 0 {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	for context, want := range map[int]bool{f.Context: true, f.Context + 1: false} {
+		if again, err := On(plain(), b, estimate.Form{Context: context}, pool(40*gi, 1, 1)); err != nil || again.Fits != want {
+			t.Errorf("%d tokens: %+v, %v", context, again, err)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	unknown := &estimate.Model{Name: "odd", Format: "safetensors", Weights: estimate.Weights{Layers: gi}}
+	tests := map[string]struct {
+		model   *estimate.Model
+		backend string
+		form    estimate.Form
+		want    string
+	}{
+		"heads":      {plain(), "vllm", estimate.Form{Tensor: 5}, "the 12 attention heads of model plain do not divide over 5 devices"},
+		"powers":     {plain(), "mindie", estimate.Form{Tensor: 6}, "mindie divides over 1, 2, 4, 8, … devices, not over 6"},
+		"too many":   {plain(), "vllm", estimate.Form{Tensor: 6, Pipeline: 9}, "can use 32 of these devices together"},
+		"unknown":    {unknown, "vllm", estimate.Form{Tensor: 64}, "can use 32 of these devices together"},
+		"layers":     {layeredModel(), "llamacpp", estimate.Form{Tensor: 2}, "divided layer by layer"},
+		"no weights": {&estimate.Model{Name: "empty"}, "vllm", estimate.Form{}, "not known"},
+	}
+	for name, tt := range tests {
+		if _, err := On(tt.model, named(t, tt.backend), tt.form, pool(48*gi, 8, 4)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", name, err, tt.want)
+		}
+	}
+}
+
+func TestOnlyATotalIsKnown(t *testing.T) {
+	speech := &estimate.Model{Name: "speech", Format: "table", Weights: estimate.Weights{Layers: 10 * gi}}
+	odd := &estimate.Model{Name: "odd", Format: "safetensors", Weights: estimate.Weights{Layers: 10 * gi}}
+	tests := map[string]struct {
+		model   *estimate.Model
+		backend string
+		memory  cluster.Bytes
+		fits    bool
+		used    cluster.Bytes
+	}{
+		"a table fits exactly":          {speech, "voxbox", 10 * gi, true, 10 * gi},
+		"a table that does not":         {speech, "voxbox", 10*gi - 1, false, 10 * gi},
+		"1.2 times and 2 GiB":           {odd, "custom", 14 * gi, true, 14 * gi},
+		"1.2 times and 2 GiB, too much": {odd, "custom", 14*gi - 1, false, 14 * gi},
+	}
+	for name, tt := range tests {
+		f, err := On(tt.model, named(t, tt.backend), estimate.Form{}, pool(tt.memory, 1, 1))
+		if err != nil || f.Fits != tt.fits || f.Use.Total() != tt.used || f.Devices != 1 {
+			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+}
+
+// What is known of a model is divided evenly where nothing says how it divides.
+func TestATotalIsDivided(t *testing.T) {
+	odd := &estimate.Model{Name: "odd", Format: "safetensors", Weights: estimate.Weights{Layers: 10 * gi}}
+	for name, tt := range map[string]struct {
+		form   estimate.Form
+		memory cluster.Bytes
+		want   decided
+	}{
+		"14 GiB on two":         {estimate.Form{}, 7 * gi, decided{true, 2, 2, 1}},
+		"powers of two":         {estimate.Form{}, 7*gi - 1, decided{true, 4, 4, 1}},
+		"three, as was asked":   {estimate.Form{Tensor: 3}, 5 * gi, decided{true, 3, 3, 1}},
+		"stages, as were asked": {estimate.Form{Pipeline: 2}, 7 * gi, decided{true, 2, 1, 2}},
+	} {
+		b := named(t, "vllm")
+		b.Strategies = []backend.Strategy{backend.Device, backend.Devices}
+		f, err := Under(Terms{Share: cluster.Whole}, odd, b, tt.form, pool(tt.memory, 8, 1))
+		if diff := cmp.Diff(tt.want, decided{f.Fits, f.Devices, f.Tensor, f.Pipeline}); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+}
+
+// layeredModel has 10 layers of 1 GiB and a cache of 1 MiB for each 1,024 tokens and layer.
+func layeredModel() *estimate.Model {
+	return &estimate.Model{
+		Name: "layered", Format: "gguf", Weights: estimate.Weights{Layers: 10 * gi},
+		Architecture: &estimate.Architecture{MaxContext: 1 << 20},
+		Layered: &estimate.Layered{Of: func(f estimate.Form) (estimate.LayeredNeed, error) {
+			cache := cluster.Bytes(f.Context) << 10
+			return estimate.LayeredNeed{
+				Layers: 10, Bytes: gi + cache, Fixed: gi,
+				Whole: estimate.Breakdown{Weights: 10 * gi, KVCache: 10 * cache, Activations: gi},
+			}, nil
+		}},
+	}
+}
+
+func TestLayerByLayer(t *testing.T) {
+	b := named(t, "llamacpp")
+	tests := map[string]struct {
+		pool    Pool
+		context int
+		want    Fit
+	}{
+		"one device": {pool(12*gi, 8, 1), 1024, Fit{
+			Fits: true, Devices: 1, Tensor: 1, Pipeline: 1, Layers: 10, Usable: 12 * gi, Context: 104857,
+			Use: estimate.Breakdown{Weights: 10 * gi, KVCache: 10 << 20, Activations: gi},
+		}},
+		// 5 GiB hold the fixed one and 3 layers with their cache: 4 devices with up to 3 each.
+		"four devices": {pool(5*gi, 8, 1), 1024, Fit{
+			Fits: true, Devices: 4, Tensor: 1, Pipeline: 1, Layers: 3, Usable: 5 * gi, Context: 349525,
+			Use: estimate.Breakdown{Weights: 3 * gi, KVCache: 3 << 20, Overhead: gi},
+		}},
+		"too few": {pool(5*gi, 2, 1), 1024, Fit{
+			Devices: 2, Tensor: 1, Pipeline: 1, Layers: 5, Usable: 5 * gi,
+			Use: estimate.Breakdown{Weights: 5 * gi, KVCache: 5 << 20, Overhead: gi},
+		}},
+	}
+	for name, tt := range tests {
+		got, err := On(layeredModel(), b, estimate.Form{Context: tt.context}, tt.pool)
+		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+}
+
+// What is said to fit does, and the largest context fits while one token more does not.
+func TestFitsHold(t *testing.T) {
+	m := plain()
+	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SampledFrom(backend.All()).Draw(t, "backend")
+		form := estimate.Form{Context: rapid.IntRange(1, 65536).Draw(t, "context"), Sequences: rapid.IntRange(1, 64).Draw(t, "sequences")}
+		pool := pool(cluster.Bytes(rapid.Int64Range(1<<30, 200<<30).Draw(t, "memory")), rapid.IntRange(1, 8).Draw(t, "devices"), rapid.IntRange(1, 4).Draw(t, "nodes"))
+		f, err := On(m, b, form, pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if claimed := f.Claim.Of(pool.Memory, 0); f.Fits != (f.Claim.Enough <= claimed) || f.Fits != (f.Context >= form.Context) || f.Usable > pool.Memory || f.Devices > pool.PerNode*pool.Nodes {
+			t.Fatalf("%+v", f)
+		}
+		shape := b.Form(form)
+		shape.Tensor, shape.Pipeline = f.Tensor, f.Pipeline
+		for context, want := range map[int]bool{f.Context: true, f.Context + 1: false} {
+			if context == 0 || context > m.Architecture.MaxContext {
+				continue
+			}
+			shape.Context = context
+			use, err := m.Device(shape)
+			claim := b.Claim(0, f.Tensor, use.Total(), use.Total()-use.Weights-use.KVCache)
+			if err != nil || (claim.Enough <= claim.Of(pool.Memory, 0)) != want {
+				t.Fatalf("%d tokens: %+v, %+v (%v)", context, use, claim, err)
+			}
+			// No part outgrows its own: weights and cache the static share, all together the claim.
+			if of := claim.Of(pool.Memory, 0); want && (use.Total() > of || claim.Static > claim.Within(of)) {
+				t.Fatalf("%d tokens fit with %+v, %+v", context, use, claim)
+			}
+		}
+	})
+}

@@ -1,0 +1,215 @@
+package gguf
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/internal/estimate"
+	parser "github.com/gpustack/gguf-parser-go"
+)
+
+// architecture is what the metadata says of how a model works.
+type architecture struct {
+	shape    *estimate.Architecture // nil: it keeps a state, not a cache
+	layers   int
+	causal   bool
+	context  int   // the most tokens; 0: not known
+	kvHeads  []int // of each layer
+	key      int   // width of a key head
+	val      int   // width of a value head
+	latent   *estimate.Latent
+	windows  []int
+	state    uint64 // numbers that each layer keeps of a sequence, however long it is
+	metadata parser.GGUFMetadataKVs
+}
+
+// architecture reads the metadata. It is nil, with a sentence that says why,
+// where the file is no language model or does not say what one must.
+func (f *file) architecture() (*architecture, []string, error) {
+	name := f.values["general.architecture"].text
+	switch kind := f.values["general.type"].text; {
+	case kind == "imatrix" || name == "imatrix":
+		return nil, nil, fmt.Errorf("%s: it holds statistics for quantising, not a model", f.path)
+	case kind == "adapter":
+		return weightsOnly("The file is an adapter, not a model of its own")
+	case kind == "mmproj" || name == "clip":
+		return weightsOnly("The file is a projector for images or sound, not a language model")
+	case name == "":
+		return weightsOnly("The file names no architecture")
+	}
+	k := &keys{f: f, arch: name}
+	a := &architecture{layers: k.number("block_count", maxLayers), context: k.number("context_length", maxTokens)}
+	hidden := k.number("embedding_length", maxWidth)
+	heads := k.perLayer("attention.head_count", a.layers, maxHeads)
+	a.state = k.state(hidden)
+	a.causal = k.truth("attention.causal", true) && !k.ranks()
+	if k.err != nil {
+		return nil, nil, k.err
+	}
+	switch {
+	case a.layers == 0:
+		return weightsOnly(fmt.Sprintf("%s is no language model that is known here, or the file lacks %s.block_count", name, name))
+	case hidden == 0:
+		return weightsOnly(fmt.Sprintf("The file lacks %s.embedding_length", name))
+	case !a.causal && a.context == 0:
+		return weightsOnly(fmt.Sprintf("The file lacks %s.context_length", name))
+	case most(heads) == 0 && a.state == 0:
+		return weightsOnly(fmt.Sprintf("The file lacks %s.attention.head_count", name))
+	}
+	vocab := f.vocabulary(k)
+	experts, active := k.number("expert_count", maxExperts), k.number("expert_used_count", maxExperts)
+	wide := max(most(k.perLayer("feed_forward_length", a.layers, maxWidth)),
+		k.number("expert_feed_forward_length", maxWidth), k.number("expert_shared_feed_forward_length", maxWidth))
+	var said []string
+	if most(heads) > 0 {
+		said = a.attention(k, hidden, heads)
+	}
+	if most(a.kvHeads) == 0 {
+		said = append(said, fmt.Sprintf("%s keeps a state of fixed size, not a cache; it is known layer by layer only.", name))
+	} else {
+		a.shape = &estimate.Architecture{
+			Name: name, Layers: a.layers, Hidden: hidden, Intermediate: wide,
+			Heads: most(heads), KVHeads: most(a.kvHeads), HeadDim: a.key, Latent: a.latent, Windows: a.windows,
+			Vocab: vocab, MaxContext: a.context, Experts: experts, Active: active,
+			Tied: a.causal && !f.has("output.weight") && f.has("token_embd.weight"),
+		}
+		if a.val != a.key {
+			a.shape.ValueDim = a.val
+		}
+		if a.latent != nil { // one latent stands for the keys and values of all heads
+			a.shape.KVHeads = a.shape.Heads
+		}
+		if n := cached(a.kvHeads); n < a.layers {
+			a.shape.Cached = n
+		}
+		if !a.causal {
+			said = append(said, fmt.Sprintf("%s reads whole texts at once and keeps no cache.", name))
+		}
+	}
+	a.metadata = append(k.kept, f.tokenizer(name)...)
+	return a, said, k.err
+}
+
+func weightsOnly(why string) (*architecture, []string, error) {
+	return nil, []string{why + "; only the size of its weights is known."}, nil
+}
+
+// attention reads what decides the cache of a token.
+func (a *architecture) attention(k *keys, hidden int, heads []int) (said []string) {
+	a.kvHeads = k.perLayer("attention.head_count_kv", a.layers, maxHeads)
+	if a.kvHeads == nil {
+		a.kvHeads = slices.Clone(heads)
+	}
+	a.key = k.number("attention.key_length", maxDim)
+	if a.key == 0 {
+		a.key = min(hidden/most(heads), maxDim)
+	}
+	a.val = k.number("attention.value_length", maxDim)
+	if a.val == 0 {
+		a.val = min(hidden/most(heads), maxDim)
+	}
+	if v, _ := k.at("attention.head_count"); a.key == 0 || a.val == 0 {
+		k.wrong("attention.head_count", v, "is %d, more than %s.embedding_length", most(heads), k.arch)
+	}
+	if v, _ := k.at("attention.head_count_kv"); most(a.kvHeads) == 0 && a.state == 0 {
+		k.wrong("attention.head_count_kv", v, "is 0")
+	}
+	// Every nth layer attends; the others between keep a state.
+	if n := k.number("full_attention_interval", maxLayers); n > 1 && a.state > 0 {
+		for i := range a.kvHeads {
+			if (i+1)%n != 0 {
+				a.kvHeads[i] = 0
+			}
+		}
+	}
+	if low := slices.MinFunc(a.kvHeads, lowNotZero); low != most(a.kvHeads) {
+		said = append(said, fmt.Sprintf("KV heads differ from layer to layer, from %d to %d; where layers are not told apart the most is taken.", low, most(a.kvHeads)))
+	}
+	said = append(said, a.compressed(k)...)
+	windows, more := k.windows(a.layers)
+	a.windows = windows
+	return append(said, more...)
+}
+
+// compressed settles whether the cache holds a latent. Files from before
+// llama.cpp could do so lack the keys of its heads, and cache keys and values.
+func (a *architecture) compressed(k *keys) []string {
+	rank := k.number("attention.kv_lora_rank", maxDim)
+	keyHead, valueHead := k.number("attention.key_length_mla", maxDim), k.number("attention.value_length_mla", maxDim)
+	rope := k.number("rope.dimension_count", maxDim)
+	switch {
+	case rank == 0:
+		return nil
+	case keyHead == 0 || valueHead == 0:
+		return []string{"The file is from before llama.cpp cached latents: it caches the keys and values of all heads."}
+	}
+	if rope == 0 && a.key > rank { // the cached key is the latent with its rotary part
+		rope = a.key - rank
+	}
+	a.latent = &estimate.Latent{Rank: rank, Rope: rope}
+	parserTakes := (keyHead + valueHead) * most(a.kvHeads)
+	a.key, a.val = keyHead, valueHead
+	return []string{fmt.Sprintf("The cache holds one latent of %d numbers a token and layer (rank %d, rotary %d); gguf-parser-go counts %d, and llama.cpp from before February 2026 keeps %d.",
+		rank+rope, rank, rope, parserTakes, 2*rank+rope)}
+}
+
+// state is what a recurrent layer keeps of one sequence, in numbers of 32 bits.
+func (k *keys) state(hidden int) uint64 {
+	conv, inner := k.number("ssm.conv_kernel", maxDim), k.number("ssm.inner_size", maxWidth)
+	size, groups := k.number("ssm.state_size", maxDim), k.number("ssm.group_count", maxHeads)
+	if inner > 0 {
+		return uint64(max(conv-1, 0)*(inner+2*groups*size) + size*inner)
+	}
+	head := k.number("wkv.head_size", maxDim)
+	if head == 0 {
+		return 0
+	}
+	shift := k.number("token_shift_count", maxDim)
+	if shift == 0 {
+		shift = 2
+	}
+	return uint64((shift + head) * hidden)
+}
+
+// ranks says whether the model pools a text's last token or scores it, and so
+// generates nothing.
+func (k *keys) ranks() bool {
+	v, ok := k.at("pooling_type")
+	if !ok {
+		return false
+	}
+	n, ok := v.whole()
+	if !ok || n > maxDim {
+		k.wrong("pooling_type", v, "must be a small whole number")
+		return false
+	}
+	k.keepAs(parser.GGUFMetadataKV{Key: k.arch + ".pooling_type", ValueType: parser.GGUFMetadataValueTypeUint32, Value: uint32(n)})
+	return n > 2
+}
+
+func most(of []int) int {
+	if len(of) == 0 {
+		return 0
+	}
+	return slices.Max(of)
+}
+
+func cached(kvHeads []int) (n int) {
+	for _, h := range kvHeads {
+		if h > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// lowNotZero orders head counts with those of layers that do not attend last.
+func lowNotZero(a, b int) int {
+	switch {
+	case a == b:
+		return 0
+	case a == 0 || b != 0 && b < a:
+		return 1
+	}
+	return -1
+}

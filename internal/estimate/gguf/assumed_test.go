@@ -1,0 +1,30 @@
+package gguf
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/internal/estimate/gguf/sample"
+)
+
+// Whoever serves the file in another way is not told how llama.cpp does.
+func TestAssumptionsOfLlamaCppAreItsOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.gguf")
+	f, err := sample.Named("llama-3.1-8b-q8_0")
+	if err == nil {
+		err = f.Write(path, false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for layered, want := range map[bool]bool{true: true, false: false} {
+		if got := strings.Contains(strings.Join(m.AssumedWhere(layered), " "), "llama.cpp"); got != want {
+			t.Errorf("layer by layer %t: %q", layered, m.AssumedWhere(layered))
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package gguf
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate"
+	parser "github.com/gpustack/gguf-parser-go"
+)
+
+const (
+	// deviceOverhead and hostOverhead are what a runtime takes before it loads
+	// anything; the figures are those that gguf-parser-go takes.
+	deviceOverhead cluster.Bytes = 250 << 20
+	hostOverhead   cluster.Bytes = 150 << 20
+
+	// batch is how many tokens llama.cpp takes in at once, padding how it rounds
+	// up what it caches.
+	batch   = 2048
+	padding = 256
+)
+
+// layered is what llama.cpp needs, worked out for each form once.
+type layered struct {
+	arch    *architecture
+	file    *parser.GGUFFile
+	path    string
+	layers  []uint64 // bytes of each layer's weights
+	weights uint64   // bytes of all tensors
+	tensors int
+
+	mu    sync.Mutex
+	known map[served]answer
+}
+
+// served is what of a form counts here.
+type served struct{ context, sequences, bits int }
+
+type answer struct {
+	need estimate.LayeredNeed
+	err  error
+}
+
+// layered prepares the work layer by layer; nil where tensors are not in layers.
+func (f *file) layered(a *architecture) (*estimate.Layered, []string, error) {
+	l := &layered{arch: a, path: f.path, tensors: len(f.tensors), layers: make([]uint64, a.layers), known: map[served]answer{}}
+	for _, t := range f.tensors {
+		l.weights += t.bytes
+		if placeOf(t.name) == inStack {
+			return nil, []string{"An encoder and a decoder are not split layer by layer."}, nil
+		}
+		if placeOf(t.name) != inLayer {
+			continue
+		}
+		n, _ := layerOf(t.name)
+		if n >= a.layers {
+			return nil, nil, fmt.Errorf("%s: tensor %q is of layer %d, but the file says that there are %d", f.path, t.name, n, a.layers)
+		}
+		if d := slices.Max(t.dims); d > maxTokens {
+			return nil, nil, fmt.Errorf("%s: tensor %q has a dimension of %d", f.path, t.name, d)
+		}
+		l.layers[n] += t.bytes
+	}
+	if most := slices.Max(l.layers); most == 0 {
+		return nil, []string{"No tensor is in a layer, so it is not split layer by layer."}, nil
+	}
+	l.file = f.forParser(a, l.layers, l.weights)
+	return &estimate.Layered{Of: l.of}, []string{"Layer by layer, flash attention is on, batches are llama.cpp's own, and a runtime takes 250 MiB of each device and 150 MiB of the node's memory."}, nil
+}
+
+// forParser is the file as the parser knows files, in short: it looks into the
+// last layer only, and of the others wants their bytes. Going through all of
+// their tensors would take it milliseconds a form.
+//
+// Layers come last and in order, because it takes the last tensors of a file for
+// its last layer.
+func (f *file) forParser(a *architecture, layers []uint64, weights uint64) *parser.GGUFFile {
+	gf := &parser.GGUFFile{ModelSize: parser.GGUFBytesScalar(weights), Size: parser.GGUFBytesScalar(weights + f.header)}
+	gf.Header.MetadataKV = a.metadata
+	last := len(layers) - 1
+	for layers[last] == 0 {
+		last--
+	}
+	var before, ends []parser.GGUFTensorInfo
+	for _, t := range f.tensors {
+		info := parser.GGUFTensorInfo{Name: t.name, NDimensions: uint32(len(t.dims)), Dimensions: t.dims, Type: t.kind}
+		switch n, inside := layerOf(t.name); {
+		case !inside:
+			gf.TensorInfos = append(gf.TensorInfos, info)
+		case n == last:
+			ends = append(ends, info)
+		}
+	}
+	for i, size := range layers[:last] {
+		if size > 0 {
+			before = append(before, parser.GGUFTensorInfo{Name: fmt.Sprintf("blk.%d.all", i), NDimensions: 1, Dimensions: []uint64{size}, Type: parser.GGMLTypeI8})
+		}
+	}
+	gf.TensorInfos = append(append(gf.TensorInfos, before...), ends...)
+	return gf
+}
+
+// books is what the parser counts for keeping books on tensors: the only thing
+// that depends on how many there are.
+func books(tensors int) cluster.Bytes {
+	nodes := max(1024, 8*uint64(tensors))
+	return cluster.Bytes(parser.GGMLTensorOverhead()*(nodes+2*uint64(tensors)) + parser.GGMLComputationGraphOverhead(nodes, false))
+}
+
+// of is safe to call from several goroutines.
+func (l *layered) of(form estimate.Form) (estimate.LayeredNeed, error) {
+	s := served{cmp.Or(form.Context, l.arch.context), cmp.Or(form.Sequences, 1), cmp.Or(form.KVBits, 16)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a, ok := l.known[s]
+	if !ok {
+		a.need, a.err = l.work(s)
+		l.known[s] = a
+	}
+	return a.need, a.err
+}
+
+func (l *layered) work(s served) (estimate.LayeredNeed, error) {
+	if err := l.check(s); err != nil {
+		return estimate.LayeredNeed{}, err
+	}
+	runs, err := l.runs(s)
+	if err != nil {
+		return estimate.LayeredNeed{}, err
+	}
+	cache, err := l.arch.cache(s)
+	if err != nil {
+		return estimate.LayeredNeed{}, fmt.Errorf("%s: %w", l.path, err)
+	}
+	need := estimate.LayeredNeed{Layers: l.arch.layers + 1}
+	var blocks, kv uint64
+	for i, weights := range l.layers {
+		blocks += weights
+		kv += cache[i]
+		need.Bytes = max(need.Bytes, cluster.Bytes(weights+cache[i]))
+	}
+	whole := runs.whole.Devices[1]
+	need.Whole = estimate.Breakdown{
+		Weights:     cluster.Bytes(whole.Weight.Sum()),
+		KVCache:     cluster.Bytes(kv),
+		Activations: working(whole),
+		Overhead:    deviceOverhead,
+	}
+	for _, run := range []parser.LLaMACppRunEstimate{runs.whole, runs.split, runs.part} {
+		for _, d := range run.Devices[1:] {
+			need.Fixed = max(need.Fixed, working(d)+deviceOverhead)
+		}
+	}
+	// The output layer counts as one. What it has beyond a layer may be on any device.
+	if output := need.Whole.Weights - cluster.Bytes(blocks); output > need.Bytes {
+		need.Fixed += output - need.Bytes
+	}
+	host := runs.whole.Devices[0]
+	books := books(l.tensors) - books(len(l.file.TensorInfos))
+	need.Host = hostOverhead + books + working(host) + cluster.Bytes(host.Weight.Input+host.Weight.Compute)
+	// The parser leaves the MLP out of what a processor alone needs to work.
+	need.Alone = hostOverhead + books + working(runs.part.Devices[0]) + cluster.Bytes(l.weights+kv)
+	return need, nil
+}
+
+// working is what a device needs beside weights and cache.
+func working(d parser.LLaMACppRunDeviceUsage) cluster.Bytes {
+	return cluster.Bytes(d.Footprint + d.Computation.Sum())
+}
+
+func (l *layered) check(s served) error {
+	switch {
+	case s.context == 0:
+		return fmt.Errorf("%s: the file does not say how many tokens it can take in; give a context", l.path)
+	case s.context < 0 || s.sequences < 0:
+		return fmt.Errorf("%s: %d sequences of %d tokens make no sense", l.path, s.sequences, s.context)
+	case s.sequences > maxSeqs:
+		return fmt.Errorf("%s: %d sequences are more than %d", l.path, s.sequences, maxSeqs)
+	case s.context > maxTokens/s.sequences:
+		return fmt.Errorf("%s: %d sequences of %d tokens are more than %d tokens", l.path, s.sequences, s.context, maxTokens)
+	}
+	_, ok := cacheTypes[s.bits]
+	if !ok {
+		return fmt.Errorf("%s: llama.cpp has no cache of %d bits: 16, 8 and 4 are those there are", l.path, s.bits)
+	}
+	return nil
+}
+
+// runs are the parser's figures for the ways that a model can be spread.
+type runs struct{ whole, split, part parser.LLaMACppRunEstimate }
+
+func (l *layered) runs(s served) (r runs, err error) {
+	// The parser was written for files it read itself: what it does not expect it panics on.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: gguf-parser-go cannot estimate it: %v", l.path, p)
+		}
+	}()
+	kind := cacheTypes[s.bits]
+	run := func(layers int, split ...float64) parser.LLaMACppRunEstimate {
+		return l.file.EstimateLLaMACppRun(
+			parser.WithLLaMACppContextSize(int32(s.context*s.sequences)),
+			parser.WithParallelSize(int32(s.sequences)),
+			parser.WithFlashAttention(),
+			parser.WithLLaMACppCacheKeyType(kind),
+			parser.WithLLaMACppCacheValueType(kind),
+			parser.WithLLaMACppOffloadLayers(uint64(layers)),
+			parser.WithTensorSplitFraction(split),
+		)
+	}
+	all := l.arch.layers + 1
+	r.whole = run(all, 1)
+	r.split = run(all, 0.5, 1)
+	r.part = run(max(l.arch.layers/2, 1), 0.5, 1)
+	return r, nil
+}

@@ -1,0 +1,198 @@
+package gguf_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate"
+	"github.com/berth-project/berth/internal/estimate/gguf/sample"
+	"github.com/google/go-cmp/cmp"
+	parser "github.com/gpustack/gguf-parser-go"
+)
+
+func of(t testing.TB, m *estimate.Model, form estimate.Form) estimate.LayeredNeed {
+	t.Helper()
+	need, err := m.Layered.Of(form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return need
+}
+
+// theirs is the parser's own estimate of a file that it read itself.
+func theirs(t testing.TB, path string, context int, opts ...parser.GGUFRunEstimateOption) parser.LLaMACppRunEstimate {
+	t.Helper()
+	f, err := parser.ParseGGUFFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.EstimateLLaMACppRun(append(opts, parser.WithLLaMACppContextSize(int32(context)), parser.WithFlashAttention())...)
+}
+
+// Two numbers a layer, KV head and dimension: 2 × 32 × 8 × 128 × 2 bytes.
+func TestCacheOfATokenIsTheFormula(t *testing.T) {
+	path := write(t, "m.gguf", sample.Llama8B(), true)
+	need := of(t, mustRead(t, path), estimate.Form{Context: 8192})
+	if got := need.Whole.KVCache / 8192; got != 131072 {
+		t.Errorf("a token takes %d bytes, not 131072", got)
+	}
+	if got := theirs(t, path, 8192).Devices[1].KVCache.Sum(); cluster.Bytes(got) != need.Whole.KVCache {
+		t.Errorf("the parser has %d bytes, not %d", got, need.Whole.KVCache)
+	}
+}
+
+// A latent is cached once for all heads: 61 × (512 + 64) × 2 bytes. The parser
+// takes a key and a value of one head instead: 61 × (192 + 128) × 2.
+func TestLatentsAreCorrected(t *testing.T) {
+	path := write(t, "m.gguf", sample.DeepSeekV3(), true)
+	m := mustRead(t, path)
+	need := of(t, m, estimate.Form{Context: 8192})
+	if got := need.Whole.KVCache / 8192; got != 70272 {
+		t.Errorf("a token takes %d bytes, not 70272", got)
+	}
+	if got := theirs(t, path, 8192).Devices[1].KVCache.Sum() / 8192; got != 39040 {
+		t.Errorf("the parser has %d bytes a token: is the correction still needed?", got)
+	}
+	if said := strings.Join(m.Assumed, " "); !strings.Contains(said, "one latent of 576 numbers a token and layer (rank 512, rotary 64); gguf-parser-go counts 320") {
+		t.Errorf("assumed: %q", said)
+	}
+}
+
+// What is handed to the parser in short comes out as from the file itself.
+func TestFiguresAreTheParsers(t *testing.T) {
+	for _, name := range sample.Names {
+		f, _ := sample.Named(name)
+		path := write(t, name+".gguf", f, true)
+		need := of(t, mustRead(t, path), estimate.Form{Context: 16384})
+		run := theirs(t, path, 16384)
+		device, host := run.Devices[1], run.Devices[0]
+		want := estimate.Breakdown{
+			Weights:     cluster.Bytes(device.Weight.Sum()),
+			KVCache:     need.Whole.KVCache,
+			Activations: cluster.Bytes(device.Footprint + device.Computation.Sum()),
+			Overhead:    250 << 20,
+		}
+		if diff := cmp.Diff(want, need.Whole); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		// Beside the parser's figure, what it takes for mapped: the embedding, which stays.
+		items := run.SummarizeItem(true, 150<<20, 250<<20)
+		if want := cluster.Bytes(items.RAM.NonUMA + host.Weight.Input + host.Weight.Compute); need.Host != want {
+			t.Errorf("%s: host %d, not %d", name, need.Host, want)
+		}
+		if vram := cluster.Bytes(items.VRAMs[0].NonUMA); sum(need) < vram {
+			t.Errorf("%s: layers come to %d, below the parser's %d", name, sum(need), vram)
+		}
+	}
+}
+
+func sum(n estimate.LayeredNeed) cluster.Bytes { return n.Fixed + cluster.Bytes(n.Layers)*n.Bytes }
+
+func TestLayersCoverTheWhole(t *testing.T) {
+	files := []sample.File{sample.Llama8B(), sample.Llama70B(), sample.DeepSeekV3(), tiny("llama"), tiny("gemma3", key("gemma3.attention.sliding_window", uint32(512)))}
+	for _, f := range files {
+		m := mustRead(t, write(t, "m.gguf", f, false))
+		last := cluster.Bytes(0)
+		for _, context := range []int{1, 512, 8192, 131072, 1 << 20} {
+			for _, sequences := range []int{1, 16} {
+				for _, bits := range []int{4, 8, 16} {
+					need := of(t, m, estimate.Form{Context: context, Sequences: sequences, KVBits: bits})
+					if sum(need) < need.Whole.Total() {
+						t.Errorf("%d × %d: layers come to %d, below the whole of %d", sequences, context, sum(need), need.Whole.Total())
+					}
+					if need.Layers != m.Architecture.Layers+1 || need.Alone < m.Weights.Total()+need.Whole.KVCache {
+						t.Errorf("%d × %d: %+v", sequences, context, need)
+					}
+				}
+			}
+			need := of(t, m, estimate.Form{Context: context})
+			if need.Whole.Total() < last {
+				t.Errorf("%d tokens take less than fewer did: %+v", context, need)
+			}
+			last = need.Whole.Total()
+		}
+	}
+}
+
+// The parser takes the last tensors of a file for its last layer, wherever they
+// belong; the order in which a file has them must not matter.
+func TestOrderOfTensorsDoesNotMatter(t *testing.T) {
+	straight, turned := sample.Llama8B(), sample.Llama8B()
+	for i, n := 0, len(turned.Tensors); i < n; i++ {
+		turned.Tensors[i] = straight.Tensors[n-1-i]
+	}
+	form := estimate.Form{Context: 8192}
+	a := of(t, mustRead(t, write(t, "m.gguf", straight, false)), form)
+	b := of(t, mustRead(t, write(t, "m.gguf", turned, false)), form)
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestForms(t *testing.T) {
+	m := mustRead(t, write(t, "m.gguf", sample.Llama8B(), false))
+	at := func(f estimate.Form) cluster.Bytes { return of(t, m, f).Whole.KVCache }
+	const full = 131072 * 131072 // bytes a token × the model's own context
+	tests := map[string]struct {
+		form estimate.Form
+		want cluster.Bytes
+	}{
+		"the model's context":        {estimate.Form{}, full},
+		"a context":                  {estimate.Form{Context: 8192}, full / 16},
+		"rounded up to 256":          {estimate.Form{Context: 8193}, 131072 * 8448},
+		"eight sequences":            {estimate.Form{Context: 8192, Sequences: 8}, full / 2},
+		"8 bits with their scales":   {estimate.Form{Context: 8192, KVBits: 8}, full / 16 * 34 / 64},
+		"4 bits with their scales":   {estimate.Form{Context: 8192, KVBits: 4}, full / 16 * 18 / 64},
+		"parallelism does not count": {estimate.Form{Context: 8192, Tensor: 4, Pipeline: 2, Overhead: 1}, full / 16},
+	}
+	for name, test := range tests {
+		if got := at(test.form); got != test.want {
+			t.Errorf("%s: %d, not %d", name, got, test.want)
+		}
+	}
+	for want, form := range map[string]estimate.Form{
+		"no cache of 5 bits: 16, 8 and 4":                       {KVBits: 5},
+		"1 sequences of -1 tokens make no sense":                {Context: -1},
+		"-2 sequences of 131072 tokens make no sense":           {Sequences: -2},
+		"99999 sequences are more than 65536":                   {Sequences: 99999},
+		"4096 sequences of 131072 tokens are more than":         {Sequences: 4096},
+		"1 sequences of 9223372036854775807 tokens are more th": {Context: 1<<63 - 1},
+	} {
+		if _, err := m.Layered.Of(form); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v does not say %q", form, err, want)
+		}
+	}
+	unsaid := mustRead(t, write(t, "m.gguf", tiny("llama", key("llama.context_length", nil)), false))
+	if _, err := unsaid.Layered.Of(estimate.Form{}); err == nil || !strings.Contains(err.Error(), "give a context") {
+		t.Errorf("without a context: %v", err)
+	}
+}
+
+func TestFormsAreWorkedOutOnce(t *testing.T) {
+	m := mustRead(t, write(t, "m.gguf", sample.Llama70B(), false))
+	first := of(t, m, estimate.Form{Context: 8192})
+	if n := testing.AllocsPerRun(100, func() { of(t, m, estimate.Form{Context: 8192}) }); n > 0 {
+		t.Errorf("a form that is known takes %v allocations", n)
+	}
+	var wait sync.WaitGroup
+	for i := range 8 {
+		wait.Go(func() {
+			of(t, m, estimate.Form{Context: 4096 * (i + 1)})
+			if got, err := m.Layered.Of(estimate.Form{Context: 8192}); err != nil || got != first {
+				t.Errorf("%+v, %v, not %+v", got, err, first)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func BenchmarkForm(b *testing.B) {
+	m := mustRead(b, write(b, "m.gguf", sample.Llama70B(), false))
+	context := 1
+	for b.Loop() {
+		context++
+		of(b, m, estimate.Form{Context: context})
+	}
+}

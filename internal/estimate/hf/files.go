@@ -1,0 +1,170 @@
+package hf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-project/berth/internal/printable"
+)
+
+const (
+	indexFile = "model.safetensors.index.json"
+	maxIndex  = 64 << 20
+	maxShards = 10_000
+)
+
+// index is what model.safetensors.index.json says.
+type index struct {
+	Metadata struct {
+		TotalSize json.Number `json:"total_size"`
+	} `json:"metadata"`
+	WeightMap map[string]string `json:"weight_map"`
+}
+
+// files are those whose tensors count. With none of the shards there, but an index
+// that names them, total is the size the index gives.
+func files(dir string) (paths []string, total int64, err error) {
+	if _, err := os.Stat(filepath.Join(dir, indexFile)); err == nil {
+		return indexed(dir)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	var plain, consolidated, foreign []string
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case e.IsDir() || strings.HasPrefix(name, "adapter_model"):
+		case !strings.HasSuffix(name, ".safetensors"):
+			if slices.Contains([]string{".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".msgpack"}, filepath.Ext(name)) {
+				foreign = append(foreign, name)
+			}
+		case name == "model.safetensors":
+			return []string{filepath.Join(dir, name)}, 0, nil
+		case strings.HasPrefix(name, "consolidated"):
+			consolidated = append(consolidated, filepath.Join(dir, name))
+		default:
+			plain = append(plain, filepath.Join(dir, name))
+		}
+	}
+	if len(plain) == 0 {
+		plain = consolidated // else they hold the same weights once more
+	}
+	switch {
+	case len(plain) > 0:
+		return plain, 0, complete(plain)
+	case len(foreign) > 0:
+		return nil, 0, fmt.Errorf("%s has no .safetensors file, only %s, which cannot be sized without loading it: convert the model to safetensors, or give its memory in figures", dir, foreign[0])
+	}
+	return nil, 0, fmt.Errorf("%s has no .safetensors file and no %s: download one of them, or give the model's memory in figures", dir, indexFile)
+}
+
+var shard = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.safetensors$`)
+
+// complete finds shards that are missing where no index tells.
+func complete(paths []string) error {
+	for _, p := range paths {
+		m := shard.FindStringSubmatch(filepath.Base(p))
+		if m == nil {
+			continue
+		}
+		of, _ := strconv.Atoi(m[3])
+		for i := 1; i <= min(of, maxShards); i++ {
+			want := filepath.Join(filepath.Dir(p), fmt.Sprintf("%s-%05d-of-%s.safetensors", m[1], i, m[3]))
+			if !slices.Contains(paths, want) {
+				return fmt.Errorf("%s is missing: download it", want)
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+func indexed(dir string) (paths []string, total int64, err error) {
+	ix, err := readIndex(filepath.Join(dir, indexFile))
+	if err != nil {
+		return nil, 0, err
+	}
+	names := map[string]bool{}
+	for _, name := range ix.WeightMap {
+		names[name] = true
+	}
+	var missing []string
+	for name := range names {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, path)
+		} else if err != nil {
+			return nil, 0, err
+		}
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	slices.Sort(missing)
+	switch {
+	case len(missing) == 0:
+		return paths, 0, nil
+	case len(missing) < len(paths):
+		return nil, 0, fmt.Errorf("%s is missing (%d of %d shards are): download it", missing[0], len(missing), len(paths))
+	}
+	size, err := ix.Metadata.TotalSize.Float64()
+	if err != nil || size < 1 || size > maxWeights || size != math.Trunc(size) {
+		return nil, 0, fmt.Errorf("%s: no shard is here and metadata.total_size is %q, not a number of bytes: download the shards", filepath.Join(dir, indexFile), ix.Metadata.TotalSize)
+	}
+	return nil, int64(size), nil
+}
+
+func readIndex(path string) (index, error) {
+	f, size, err := open(path)
+	if err != nil {
+		return index{}, err
+	}
+	defer f.Close()
+	if size > maxIndex {
+		return index{}, fmt.Errorf("%s has %d bytes: that is no index", path, size)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxIndex))
+	if err != nil {
+		return index{}, err
+	}
+	ix, err := decodeIndex(text)
+	if err != nil {
+		return index{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return ix, nil
+}
+
+func decodeIndex(text []byte) (index, error) {
+	var ix index
+	if err := json.Unmarshal(text, &ix); err != nil {
+		return index{}, err
+	}
+	if len(ix.WeightMap) == 0 {
+		return index{}, errors.New("weight_map names no file")
+	}
+	names := map[string]bool{}
+	for _, name := range ix.WeightMap {
+		names[name] = true
+		// What an index names lies beside it; anything else would reach for files of others.
+		if name == "" || name != filepath.Base(name) || name == "." || name == ".." || strings.ContainsRune(name, '\\') || !strings.HasSuffix(name, ".safetensors") || !printable.All(name) {
+			return index{}, fmt.Errorf("weight_map names %q, which is not a .safetensors file of this directory", name)
+		}
+	}
+	if len(names) > maxShards {
+		return index{}, fmt.Errorf("weight_map names %d files; %d is the most", len(names), maxShards)
+	}
+	return ix, nil
+}

@@ -1,0 +1,113 @@
+package hf_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate"
+	"github.com/berth-project/berth/internal/estimate/hf"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/estimates.md anew")
+
+// measured is what hack/measure/measure.py wrote on an H200.
+type measured struct {
+	Runs []struct {
+		Model                                                        string
+		Context, Sequences, BatchTokens                              int
+		Weights, CacheBytes, PeakAllocated, PeakReserved, DeviceUsed cluster.Bytes
+	}
+}
+
+// The measured peak is what was allocated at most and what the runtime takes
+// beside it. What the allocator holds and does not use is left out: it depends on
+// the order of allocations, and a server that runs short gives it back.
+func TestEstimatesHoldAgainstAnH200(t *testing.T) {
+	text, err := os.ReadFile("testdata/h200/measured.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all measured
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Runs) < 30 {
+		t.Fatalf("only %d measurements", len(all.Runs))
+	}
+	var table strings.Builder
+	table.WriteString("| model | context | weights + KV, measured | estimated | | peak, measured | estimated | | held |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, r := range all.Runs {
+		name := fmt.Sprintf("%s, %d × %d", r.Model, r.Sequences, r.Context)
+		m, err := hf.Read(filepath.Join("testdata/h200", r.Model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := m.Device(estimate.Form{Context: r.Context, Sequences: r.Sequences, BatchTokens: r.BatchTokens, Overhead: estimate.RuntimeOverhead})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		kept, keptMeasured := b.Weights+b.KVCache, r.Weights+r.CacheBytes
+		if d := kept - keptMeasured; 100*max(d, -d) > 3*keptMeasured {
+			t.Errorf("%s: weights and cache are estimated at %d, measured at %d", name, kept, keptMeasured)
+		}
+		peak := r.PeakAllocated + r.DeviceUsed - r.PeakReserved
+		over := b.Total() - peak
+		if over < 0 {
+			t.Errorf("%s: estimated at %d, which is %d below the measured peak", name, b.Total(), -over)
+		}
+		if m.Weights.Total() >= 4<<30 && over > 1<<30 && 100*over > 15*peak {
+			t.Errorf("%s: estimated at %d, which is %d above the measured peak", name, b.Total(), over)
+		}
+		// The part for the allocator's rounding is in the measured weights already.
+		step, stepMeasured := b.Activations-b.Weights/128, r.PeakAllocated-r.Weights-r.CacheBytes
+		if step < stepMeasured {
+			t.Errorf("%s: a step is estimated at %d, measured at %d", name, step, stepMeasured)
+		}
+		fmt.Fprintf(&table, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Model, tokens(r.Context, r.Sequences),
+			gib(keptMeasured), gib(kept), percent(kept, keptMeasured), gib(peak), gib(b.Total()), percent(b.Total(), peak), gib(r.DeviceUsed))
+	}
+	checkTable(t, "measured", table.String())
+}
+
+// checkTable holds a table of docs/estimates.md against what it should be.
+func checkTable(t *testing.T, name, table string) {
+	t.Helper()
+	const file = "../../../docs/estimates.md"
+	begin, end := "<!-- "+name+" -->\n", "<!-- end "+name+" -->"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no table between %q and %q", file, begin, end)
+	}
+	want := before + begin + table + end + after
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if want != string(text) {
+		t.Errorf("the table of %s is not what the measurements and estimates give: run go test ./internal/estimate/hf -update", file)
+	}
+}
+
+func tokens(context, sequences int) string {
+	if sequences > 1 {
+		return fmt.Sprintf("%d × %d", sequences, context)
+	}
+	return fmt.Sprint(context)
+}
+
+func gib(b cluster.Bytes) string { return fmt.Sprintf("%.2f", float64(b)/(1<<30)) }
+
+func percent(got, want cluster.Bytes) string {
+	return fmt.Sprintf("%+.1f %%", 100*float64(got-want)/float64(want))
+}

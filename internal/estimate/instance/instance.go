@@ -1,0 +1,144 @@
+// Package instance holds, as data, the instance types of clouds with the devices
+// they have, and devices that many people have. It is asked only where nothing
+// is running yet that would say so itself.
+package instance
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate/internal/table"
+	"github.com/berth-project/berth/internal/nearest"
+)
+
+// Type is an instance type.
+type Type struct {
+	Name    string
+	Cloud   string
+	GPUs    int
+	Product string        // the family; a running node says more
+	Memory  cluster.Bytes // of all devices
+}
+
+// Device is a product and what one of it has.
+type Device struct {
+	Product string
+	Memory  cluster.Bytes
+}
+
+//go:embed instances.yaml
+var instances []byte
+
+//go:embed devices.yaml
+var devices []byte
+
+type typeFile struct {
+	Instances []struct {
+		Name    string    `yaml:"name"`
+		Cloud   string    `yaml:"cloud"`
+		GPUs    int       `yaml:"gpus"`
+		Product string    `yaml:"product"`
+		Memory  table.GiB `yaml:"memory"`
+	} `yaml:"instances"`
+}
+
+type deviceFile struct {
+	Devices []struct {
+		Product string `yaml:"product"`
+		MiB     int64  `yaml:"mib"`
+	} `yaml:"devices"`
+}
+
+var types = sync.OnceValue(func() []Type {
+	var out []Type
+	for _, e := range table.Read[typeFile]("instances.yaml", instances).Instances {
+		out = append(out, Type{Name: e.Name, Cloud: e.Cloud, GPUs: e.GPUs, Product: e.Product, Memory: e.Memory.Bytes})
+	}
+	return out
+})
+
+// All are the instance types in the order of the file.
+func All() []Type { return append([]Type(nil), types()...) }
+
+// Devices are those that many people have, the smaller ones first.
+func Devices() []Device {
+	var out []Device
+	for _, e := range table.Read[deviceFile]("devices.yaml", devices).Devices {
+		out = append(out, Device{e.Product, cluster.Bytes(e.MiB) << 20})
+	}
+	return out
+}
+
+const prefix = "standard_" // Azure writes it before every size, people often do not
+
+// Find returns the instance type of that name. Case does not count, nor does
+// the prefix Standard_.
+func Find(name string) (Type, error) {
+	var names []string
+	for _, t := range types() {
+		if bare(t.Name) == bare(name) {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	short := make([]string, len(names))
+	for i, n := range names {
+		short[i] = bare(n)
+	}
+	hint := ""
+	if near, ok := nearest.Of(bare(name), short); ok {
+		for i := range short {
+			if short[i] == near {
+				hint = fmt.Sprintf("; did you mean %q?", names[i])
+			}
+		}
+	}
+	return Type{}, fmt.Errorf("no instance type is called %q%s", name, hint)
+}
+
+func bare(name string) string { return strings.TrimPrefix(strings.ToLower(name), prefix) }
+
+// FindDevice returns the device of that product, by its whole name or by the
+// part of it that only one has: "l4" for NVIDIA-L4, "h100" for
+// NVIDIA-H100-80GB-HBM3.
+func FindDevice(product string) (Device, error) {
+	var names []string
+	var found []Device
+	for _, d := range Devices() {
+		if strings.EqualFold(d.Product, product) {
+			return d, nil
+		}
+		if named(d.Product, product) {
+			found = append(found, d)
+		}
+		names = append(names, d.Product)
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return Device{}, fmt.Errorf("no device is called %q%s", product, nearest.Hint(product, names))
+	}
+	var both []string
+	for _, d := range found {
+		both = append(both, d.Product)
+	}
+	return Device{}, fmt.Errorf("%q may be %s: write which", product, strings.Join(both, " or "))
+}
+
+// named says whether the words of a short name stand together in the product's.
+func named(product, short string) bool {
+	return short != "" && strings.Contains("-"+strings.ToLower(product)+"-", "-"+strings.ToLower(short)+"-")
+}
+
+// Group is the key of the group that nodes of this type form, as far as it is
+// known before one runs: GiB taken as 1,024 MiB exactly.
+func (t Type) Group() cluster.Key {
+	return cluster.Key{
+		Product: t.Product, Count: t.GPUs, Resource: cluster.DefaultDeviceResource,
+		Memory: int64(t.Memory) / int64(t.GPUs) >> 20,
+	}
+}

@@ -1,0 +1,175 @@
+// Package preset holds models that are known by name, as data: how much they
+// weigh and what a token costs. It knows nothing of where they run.
+package preset
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate"
+	"github.com/berth-project/berth/internal/estimate/internal/table"
+	"github.com/berth-project/berth/internal/nearest"
+)
+
+// Preset is one such model.
+type Preset struct {
+	Name       string
+	Aliases    []string
+	Repository string // on Hugging Face; it is a name for the preset as well
+	Weights    cluster.Bytes
+	// Loaded is what of the weights a server loads, where the files hold them more
+	// than once; 0: all of it.
+	Loaded    cluster.Bytes
+	Quantised string
+	Block     int // numbers that have one scale; 0: none that matter
+	// BytesPerToken are the keys and values of one token, every layer looking at everything.
+	BytesPerToken int64
+	MaxTokens     int
+	// Asked is the memory of all devices that its publisher's preset asks for; 0:
+	// it names none. It decides nothing.
+	Asked        cluster.Bytes
+	Parameters   int64
+	Architecture estimate.Architecture
+	// Assumed are whole sentences on how to take the figures.
+	Assumed []string
+}
+
+//go:embed presets.yaml
+var file []byte
+
+type document struct {
+	Presets []entry `yaml:"presets"`
+}
+
+type entry struct {
+	Name          string       `yaml:"name"`
+	Aliases       []string     `yaml:"aliases"`
+	Repository    string       `yaml:"repository"`
+	Weights       table.GiB    `yaml:"weights"`
+	Loaded        int64        `yaml:"loaded"`
+	Quantised     string       `yaml:"quantised"`
+	Block         int          `yaml:"block"`
+	BytesPerToken int64        `yaml:"bytesPerToken"`
+	MaxTokens     int          `yaml:"maxTokens"`
+	Asked         table.GiB    `yaml:"asked"`
+	Parameters    int64        `yaml:"parameters"`
+	Assumed       []string     `yaml:"assumed"`
+	Architecture  architecture `yaml:"architecture"`
+}
+
+type architecture struct {
+	Name         string `yaml:"name"`
+	Layers       int    `yaml:"layers"`
+	Hidden       int    `yaml:"hidden"`
+	Intermediate int    `yaml:"intermediate"`
+	Expert       int    `yaml:"expert"`
+	Heads        int    `yaml:"heads"`
+	KVHeads      int    `yaml:"kvHeads"`
+	HeadDim      int    `yaml:"headDim"`
+	ValueDim     int    `yaml:"valueDim"`
+	Latent       *struct {
+		Rank int `yaml:"rank"`
+		Rope int `yaml:"rope"`
+	} `yaml:"latent"`
+	Window *struct {
+		Tokens    int `yaml:"tokens"`
+		FullEvery int `yaml:"fullEvery"`
+	} `yaml:"window"`
+	Vocab   int  `yaml:"vocab"`
+	Experts int  `yaml:"experts"`
+	Active  int  `yaml:"active"`
+	Tied    bool `yaml:"tied"`
+}
+
+var read = sync.OnceValue(func() []Preset {
+	entries := table.Read[document]("presets.yaml", file).Presets
+	out := make([]Preset, len(entries))
+	for i, e := range entries {
+		out[i] = Preset{
+			Name: e.Name, Aliases: e.Aliases, Repository: e.Repository, Weights: e.Weights.Bytes, Loaded: cluster.Bytes(e.Loaded), Quantised: e.Quantised, Block: e.Block,
+			BytesPerToken: e.BytesPerToken, MaxTokens: e.MaxTokens, Asked: e.Asked.Bytes, Parameters: e.Parameters,
+			Architecture: e.Architecture.known(e.MaxTokens), Assumed: e.Assumed,
+		}
+	}
+	return out
+})
+
+func (a architecture) known(context int) estimate.Architecture {
+	out := estimate.Architecture{
+		Name: a.Name, Layers: a.Layers, Hidden: a.Hidden, Intermediate: a.Intermediate,
+		Heads: a.Heads, KVHeads: a.KVHeads, HeadDim: a.HeadDim, ValueDim: a.ValueDim,
+		Vocab: a.Vocab, MaxContext: context, Experts: a.Experts, Active: a.Active, Tied: a.Tied,
+	}
+	if out.Width = a.Expert; a.Experts == 0 {
+		out.Width = a.Intermediate
+	}
+	if a.Latent != nil {
+		out.Latent = &estimate.Latent{Rank: a.Latent.Rank, Rope: a.Latent.Rope}
+	}
+	if a.Window != nil {
+		out.Windows = make([]int, a.Layers)
+		for i := range out.Windows {
+			if (i+1)%a.Window.FullEvery != 0 {
+				out.Windows[i] = a.Window.Tokens
+			}
+		}
+	}
+	return out
+}
+
+// All are the presets in the order of the file.
+func All() []*Preset {
+	known := read()
+	out := make([]*Preset, len(known))
+	for i := range known {
+		p := known[i] // callers get their own
+		out[i] = &p
+	}
+	return out
+}
+
+// Find returns the preset of that name, by its own name, an alias or its
+// repository. Case does not count.
+func Find(name string) (*Preset, error) {
+	var names []string
+	for _, p := range All() {
+		own := append([]string{p.Name, p.Repository}, p.Aliases...)
+		if slices.ContainsFunc(own, func(n string) bool { return strings.EqualFold(n, name) }) {
+			return p, nil
+		}
+		names = append(names, own...)
+	}
+	return nil, fmt.Errorf("no preset is called %q%s", name, nearest.Hint(name, names))
+}
+
+// Model is what the preset says of the model.
+func (p *Preset) Model() *estimate.Model {
+	a := p.Architecture
+	a.Windows = slices.Clone(a.Windows)
+	const number = 2 // bytes: embeddings are left at 16 bits, whatever the layers are stored as
+	w := estimate.Weights{
+		Embedding:  cluster.Bytes(a.Vocab) * cluster.Bytes(a.Hidden) * number,
+		Quantised:  p.Quantised,
+		Block:      p.Block,
+		Parameters: p.Parameters,
+	}
+	if !a.Tied {
+		w.Head = w.Embedding
+	}
+	loaded, files := p.Weights, cluster.Bytes(0)
+	if p.Loaded > 0 {
+		loaded, files = p.Loaded, p.Weights
+	}
+	w.Layers = loaded - w.Embedding - w.Head
+	if p.Parameters > 0 {
+		w.Bits = int(cluster.MulDiv(int64(loaded), 800, p.Parameters))
+	}
+	return &estimate.Model{
+		Name: p.Name, Format: "preset", Weights: w, Files: files, Architecture: &a,
+		Assumed: append([]string{"All weights but the embeddings are taken to divide evenly: a preset has no list of its tensors."}, p.Assumed...),
+	}
+}

@@ -1,0 +1,50 @@
+package estimate_test
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate"
+)
+
+// A backend makes room for as many rows of logits as it may ever sample: with a
+// vocabulary of 262,208 that is more than any layer takes.
+func TestRowsOfLogits(t *testing.T) {
+	m := eight()
+	m.Architecture.Vocab = 262208
+	rest := 32*mib + m.Weights.Total()/128
+	stream := cluster.Bytes(2048 * 4096 * 2 * 2)
+	for name, tt := range map[string]struct {
+		form estimate.Form
+		want cluster.Bytes
+	}{
+		"one sequence":             {estimate.Form{Context: 8192}, 264*mib + rest},
+		"256 rows for one":         {estimate.Form{Context: 8192, Rows: 256}, stream + 256*262208*10 + rest},
+		"more sequences than rows": {estimate.Form{Context: 8192, Sequences: 300, Rows: 256}, stream + 300*262208*10 + rest},
+		"no more than go through":  {estimate.Form{Context: 8192, Rows: 5000}, stream + 2048*262208*10 + rest},
+	} {
+		if got := device(t, m, tt.form).Activations; got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+}
+
+// Not every backend gives back what a window does not need.
+func TestWindowsThatAreNotCredited(t *testing.T) {
+	m := eight()
+	m.Architecture.Windows = make([]int, 32)
+	for i := range 16 {
+		m.Architecture.Windows[i] = 1024
+	}
+	const token = 2 * 8 * 128 * 2
+	for floor, want := range map[cluster.Milli]cluster.Bytes{
+		0:    16 * token * (10000 + 1024),
+		50:   16 * token * (10000 + 1024), // less than the window
+		800:  16 * token * (10000 + 8000),
+		1000: 32 * token * 10000,
+	} {
+		if got := device(t, m, estimate.Form{Context: 10000, WindowFloor: floor}).KVCache; got != want {
+			t.Errorf("%d of the context: %d, want %d", floor, got, want)
+		}
+	}
+}

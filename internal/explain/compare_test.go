@@ -1,0 +1,44 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/enginetest"
+)
+
+// Who is new and finds no place, and who is not asked for any more, is told: the
+// totals below would otherwise come from nowhere.
+func TestCompareNamesWhoComesAndGoes(t *testing.T) {
+	node := enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi")
+	model := func(name string) *enginetest.JobBuilder {
+		return enginetest.Job(name).Served(cluster.Binpack).Set("m", 2).Devices(1)
+	}
+	run := func(parts ...enginetest.Part) *Simulation {
+		sim, err := Simulate(testEngine(t), enginetest.State(append(parts, node)...), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sim
+	}
+	one, two, none := func() *Simulation { return run(model("m-0")) }, func() *Simulation { return run(model("m-0"), model("m-1")) }, func() *Simulation { return run() }
+	tests := map[string]struct {
+		before, after *Simulation
+		want          string
+	}{
+		"nothing":      {two(), two(), "Nothing changes."},
+		"one more":     {one(), two(), "Newly pending:\n  job/m-1 worker-0 (new)\n    0/1 nodes: 1 InsufficientDevices"},
+		"one less":     {two(), one(), "No longer wanted:\n  job/m-1 worker-0 (was pending)\n"},
+		"none is left": {one(), none(), "No longer wanted:\n  job/m-0 worker-0 (was on a)\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var text strings.Builder
+			Compare(tt.before, tt.after).Text(&text)
+			if !strings.HasPrefix(text.String(), tt.want) {
+				t.Errorf("it says\n%s\nwant it to begin with\n%s", text.String(), tt.want)
+			}
+		})
+	}
+}

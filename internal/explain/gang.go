@@ -1,0 +1,113 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/numeral"
+)
+
+// neededText says how far the minimum came, and whose it is.
+func neededText(a *engine.Attempt) string {
+	text := fmt.Sprintf("placed %d of %d needed", a.Placed, a.Min)
+	if a.Subgroup != "" {
+		text += " in " + a.Subgroup
+	}
+	return text
+}
+
+// levelName is what people call a level: the label without its prefix.
+func levelName(label string) string { return label[strings.LastIndexByte(label, '/')+1:] }
+
+// domainsText says what the best domain has and what it lacks.
+func domainsText(a *engine.Attempt) string {
+	text := ""
+	if a.Subgroup != "" {
+		text = a.Subgroup + " "
+	}
+	text += fmt.Sprintf("needs %d in one %s: ", a.Min, levelName(a.Level))
+	if len(a.Domains) == 0 {
+		if a.Placed > 0 {
+			return text + fmt.Sprintf("the %d that are placed are not in one", a.Placed)
+		}
+		return text + "no node has the label " + a.Level
+	}
+	best := &a.Domains[0]
+	text += fmt.Sprintf("the best, %s, has room for %d", best.Value, best.Fits)
+	if best.Lacks > 0 {
+		text += "; " + lacksText(best.Lacks)
+	}
+	return text
+}
+
+func lacksText(nodes int) string {
+	return numeral.Count(nodes, "node") + ifOne(nodes, " is", " are") + " missing"
+}
+
+// domainLines are the domains one by one, best first.
+func domainLines(a *engine.Attempt) []string {
+	var out []string
+	for i := range a.Domains {
+		d := &a.Domains[i]
+		line := fmt.Sprintf("− %s (%s)  room for %d of %d", d.Value, numeral.Count(d.Nodes, "node"), d.Fits, a.Min)
+		if d.Lacks > 0 {
+			line += ", " + lacksText(d.Lacks)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// topologyText is how near its tasks must be to each other.
+func topologyText(t *cluster.Topology) string {
+	text := ""
+	if t.Required != "" {
+		text = ", all in one " + levelName(t.Required)
+	}
+	if len(t.Preferred) > 0 {
+		text += ", if possible in one " + strings.Join(mapped(t.Preferred, levelName), ", else in one ")
+	}
+	return text
+}
+
+// subgroupsText is what subgroups ask for beyond the tasks themselves.
+func subgroupsText(alt *cluster.Alternative) string {
+	text := ""
+	for i := range alt.Subgroups {
+		g := &alt.Subgroups[i]
+		tasks := 0
+		for _, t := range alt.Tasks {
+			if t.Subgroup == i+1 {
+				tasks++
+			}
+		}
+		near := topologyText(&g.Topology)
+		switch {
+		case g.Min > 0 && g.Min < tasks:
+			text += fmt.Sprintf(", at least %d of %s%s", g.Min, g.Name, near)
+		case near != "":
+			text += ", " + g.Name + strings.TrimPrefix(near, ",")
+		}
+	}
+	return text + neededSubgroupsText(alt)
+}
+
+// neededSubgroupsText is how many subgroups are needed, where some are surplus.
+func neededSubgroupsText(alt *cluster.Alternative) string {
+	const most = 6
+	text := ""
+	for outer := 0; outer <= len(alt.Subgroups); outer++ {
+		var inside []string
+		for i := range alt.Subgroups {
+			if alt.Subgroups[i].Parent == outer {
+				inside = append(inside, alt.Subgroups[i].Name)
+			}
+		}
+		if needed := alt.Needed(outer); needed < len(inside) {
+			text += fmt.Sprintf(", at least %d of the subgroups %s", needed, List(inside, most))
+		}
+	}
+	return text
+}

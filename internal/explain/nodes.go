@@ -1,0 +1,83 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/nearest"
+)
+
+// sick reports whether Kubernetes itself set the taint: the node is cordoned,
+// not ready or short of something.
+func sick(t cluster.Taint) bool {
+	return strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != cluster.PreferNoSchedule
+}
+
+// open makes nodes take tasks again that are cordoned or not ready: one, if one
+// is enough, or all of them. It is nil if there are none.
+func (r *relaxer) open() *change {
+	const mostSingles = 4
+	var closed []string
+	for _, n := range r.workload.state.Nodes() {
+		if n.Closed() || slices.ContainsFunc(n.Taints, sick) {
+			closed = append(closed, n.Name)
+		}
+	}
+	if len(closed) == 0 {
+		return nil
+	}
+	for _, name := range closed[:min(len(closed), mostSingles)] {
+		if c := opened([]string{name}); r.lab.try(c).fits {
+			return c
+		}
+	}
+	return opened(closed)
+}
+
+func opened(names []string) *change {
+	return &change{OpenNodes, "with " + List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
+		for _, name := range names {
+			n := *s.Node(name)
+			n.Unschedulable, n.Taints = false, slices.DeleteFunc(slices.Clone(n.Taints), sick)
+			ready := cluster.PhaseReady
+			if err := s.Apply(cluster.NodePut{Node: n}); err != nil {
+				return err
+			}
+			if err := s.Apply(cluster.NodeSeen{Name: name, Phase: &ready}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// misspelt replaces values of the node selector that no node has by the nearest that some have.
+func (r *relaxer) misspelt() []*change {
+	var out []*change
+	for _, label := range r.workload.shape().Selector {
+		var there []string
+		seen := map[string]bool{}
+		for _, n := range r.workload.state.Nodes() {
+			if v, ok := n.Labels[label.Key]; ok && !seen[v] {
+				seen[v] = true
+				there = append(there, v)
+			}
+		}
+		near, ok := nearest.Of(label.Value, there)
+		if seen[label.Value] || !ok {
+			continue
+		}
+		text := fmt.Sprintf("with the node selector %s=%s instead of %s", label.Key, near, label.Value)
+		out = append(out, r.lift(5, text, func(s *cluster.Shape) {
+			s.Selector = slices.Clone(s.Selector)
+			for i := range s.Selector {
+				if s.Selector[i] == label {
+					s.Selector[i].Value = near
+				}
+			}
+		}))
+	}
+	return out
+}

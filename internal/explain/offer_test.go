@@ -1,0 +1,53 @@
+package explain
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/enginetest"
+)
+
+// What devices share with their node is offered once, and what readings found is named.
+func TestOffer(t *testing.T) {
+	unified := func(n *cluster.Node) { n.Unified = true }
+	model := enginetest.Job("m").Served(cluster.Binpack).CPU(0, "1Gi").DeviceMemory(1, "40Gi")
+	tests := map[string]struct {
+		parts          []enginetest.Part
+		free           map[string]cluster.Bytes // of the devices of n, as read
+		offer, foreign string
+	}{
+		"devices": {[]enginetest.Part{enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A", "80Gi")}, nil,
+			"Most memory free now: 80 GiB on one device (n:cuda:0, A), 160 GiB on one node (n, 2 devices), 160 GiB on all A together.", ""},
+		"one pot": {[]enginetest.Part{enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "A", "80Gi").With(unified), enginetest.Job("x").CPU(0, "70Gi").On("n")}, nil,
+			"Most memory free now: 30 GiB on one device (n:cuda:0, A), 30 GiB on one node (n, 1 device), 30 GiB on all A together.", ""},
+		"an empty pot": {[]enginetest.Part{enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "A", "80Gi").With(unified), enginetest.Job("x").CPU(0, "100Gi").On("n")}, nil,
+			"No device that it may use has memory free.", ""},
+		"used by others": {[]enginetest.Part{enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A", "80Gi")}, map[string]cluster.Bytes{"GPU-n-0": 74 << 30, "GPU-n-1": 80 << 30},
+			"Most memory free now: 80 GiB on one device (n:cuda:1, A), 154 GiB on one node (n, 2 devices), 154 GiB on all A together.",
+			"Of n:cuda:0, 6 GiB is used by something that Berth does not know."},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := enginetest.State(tt.parts...)
+			if err := s.Apply(cluster.NodeRead{Name: "n", Free: tt.free}); err != nil {
+				t.Fatal(err)
+			}
+			shape := model.Build().Tasks()[0].Shape
+			if got := offer(s, shape); got != tt.offer {
+				t.Errorf("offer\n  %s\nwant\n  %s", got, tt.offer)
+			}
+			if got := foreign(s, shape); got != tt.foreign {
+				t.Errorf("foreign %q, want %q", got, tt.foreign)
+			}
+		})
+	}
+}
+
+// A set that has no replica left is answered for by one that went.
+func TestWhyOfASetThatIsGone(t *testing.T) {
+	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("m-0").Set("model/m", 0).Served(cluster.Binpack).Devices(1).On("a"))
+	r, err := Why(Question{Engine: enginetest.Engine(enginetest.Fit()), State: s, Workload: "model/m"})
+	if err != nil || r.Workload != "job/m-0" || !r.retired {
+		t.Errorf("report %+v, %v; want of job/m-0, which was retired", r, err)
+	}
+}

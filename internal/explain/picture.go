@@ -1,0 +1,310 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/numeral"
+)
+
+// Style is how a picture is drawn.
+type Style struct {
+	Color bool // ANSI colours: only where a person looks at a terminal
+	Width int  // columns; 0 means 80
+}
+
+const (
+	nameColumns = 26 // at most
+	letters     = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	maxRows     = 24 // of one group; the rest is counted
+)
+
+// Picture draws the cluster's devices: a row for each node, a cell for each
+// device, and a legend of who holds them. Rows that look the same become one.
+func Picture(w io.Writer, state *cluster.State, style Style) {
+	p := &painter{style: style, keys: map[string]byte{}}
+	if p.style.Width == 0 {
+		p.style.Width = 80
+	}
+	p.assign(state)
+	p.names = 12
+	for _, n := range state.Nodes() {
+		p.names = min(nameColumns, max(p.names, utf8.RuneCountInString(n.Name)))
+	}
+	for _, g := range state.View().Groups() {
+		p.section(w, GroupTitle(g.Key), g.Nodes)
+	}
+	plain := slices.DeleteFunc(slices.Clone(state.Nodes()), func(n *cluster.Node) bool { return n.Group() != nil })
+	if len(plain) > 0 {
+		p.section(w, "without devices", plain)
+	}
+	p.legend(w)
+}
+
+type painter struct {
+	style Style
+	keys  map[string]byte // workload to letter; empty when there are too many
+	order []string
+	many  bool
+	names int     // columns of node names
+	used  [8]bool // which marks occurred, for the legend
+}
+
+// The marks a device can carry.
+const (
+	markFree = iota
+	markWhole
+	markPart
+	markExclusive
+	markNominated
+	markReleasing
+	markLost
+	markForeign
+)
+
+var markColors = [...]string{markFree: "2", markWhole: "32", markPart: "33", markExclusive: "35", markNominated: "36", markReleasing: "31", markLost: "31", markForeign: "33"}
+
+// assign gives letters to the workloads in the order the picture meets them.
+func (p *painter) assign(state *cluster.State) {
+	meet := func(n *cluster.Node) {
+		for i := range n.Devices {
+			for _, h := range holders(n, i) {
+				if id := h.task.Job.ID; p.keys[id] == 0 && !p.many {
+					if len(p.order) == len(letters) {
+						p.many, p.keys, p.order = true, map[string]byte{}, nil
+						return
+					}
+					p.keys[id] = letters[len(p.order)]
+					p.order = append(p.order, id)
+				}
+			}
+		}
+	}
+	for _, g := range state.View().Groups() {
+		for _, n := range g.Nodes {
+			if meet(n); p.many {
+				return
+			}
+		}
+	}
+}
+
+type holder struct {
+	task  *cluster.Task
+	claim cluster.Claim
+}
+
+// holders are the tasks that have a part of the device.
+func holders(n *cluster.Node, device int) []holder {
+	var out []holder
+	for _, t := range n.Tasks {
+		for _, c := range t.Claims {
+			if c.Device == device {
+				out = append(out, holder{t, c})
+			}
+		}
+	}
+	return out
+}
+
+type row struct {
+	first      string // name of the first node that looks so
+	nodes      int
+	look, note string
+}
+
+func (p *painter) section(w io.Writer, title string, nodes []*cluster.Node) {
+	fmt.Fprintf(w, "%s\n", title)
+	var rows []*row
+	seen := map[string]*row{}
+	for _, n := range nodes {
+		look, note := p.node(n)
+		key := look + "\x00" + note
+		r := seen[key]
+		if r == nil {
+			r = &row{first: n.Name, look: look, note: note}
+			seen[key] = r
+			rows = append(rows, r)
+		}
+		r.nodes++
+	}
+	hidden := 0
+	if len(rows) > maxRows {
+		slices.SortStableFunc(rows, func(a, b *row) int { return cmp.Compare(b.nodes, a.nodes) })
+		for _, r := range rows[maxRows:] {
+			hidden += r.nodes
+		}
+		rows = rows[:maxRows]
+	}
+	columns := p.names
+	for _, r := range rows {
+		if r.nodes > 1 {
+			columns = nameColumns
+		}
+	}
+	for _, r := range rows {
+		name := Clip(r.first, columns)
+		if r.nodes > 1 {
+			times := fmt.Sprintf(" … × %d nodes", r.nodes)
+			name = Clip(r.first, columns-utf8.RuneCountInString(times)) + times
+		}
+		fmt.Fprintf(w, "  %s  %s\n", pad(name, columns), strings.TrimRight(r.look+r.note, " "))
+	}
+	if hidden > 0 {
+		fmt.Fprintf(w, "  … and %s that look otherwise\n", numeral.Count(hidden, "more node"))
+	}
+}
+
+// node draws one node's devices and says how many are free.
+func (p *painter) node(n *cluster.Node) (look, note string) {
+	if n.Group() == nil {
+		l := n.Ledger(cluster.CPU)
+		if l == nil {
+			return "", "no cores"
+		}
+		return "", fmt.Sprintf("%s of %s cores held", decimal(float64(l.Used)/1000, 1), decimal(float64(l.Capacity)/1000, 1))
+	}
+	width := 4
+	if room := p.style.Width - nameColumns - 12; len(n.Devices)*width > room {
+		width = max(1, room/len(n.Devices))
+	}
+	cells := make([]string, len(n.Devices))
+	free := 0
+	for i := range n.Devices {
+		mark, text := p.cell(n, i, width)
+		p.used[mark] = true
+		if mark == markFree {
+			free++
+		}
+		cells[i] = p.paint(mark, pad(text, width))
+	}
+	if p.many {
+		slices.Sort(cells) // without letters it does not matter which device is which
+	}
+	for i := range cells {
+		look += cells[i]
+	}
+	return look, fmt.Sprintf(" %d free", free)
+}
+
+var levels = []rune("▁▂▃▄▅▆▇█")
+
+// cell draws one device.
+func (p *painter) cell(n *cluster.Node, i, width int) (int, string) {
+	d := &n.Devices[i]
+	held := holders(n, i)
+	switch {
+	case d.Lost:
+		return markLost, "x"
+	case len(held) == 0 && d.Memory > 0 && d.Foreign*8 >= d.Memory:
+		return markForeign, Clip("?"+string(levels[min(7, int(d.Foreign*8/d.Memory)-1)]), width)
+	case len(held) == 0:
+		return markFree, "·"
+	}
+	mark := markPart
+	fill := string(levels[min(7, max(0, int(d.Use.Milli)*8/1000-1))])
+	switch {
+	case slices.ContainsFunc(held, func(h holder) bool { return h.task.Status == cluster.Releasing }):
+		mark = markReleasing
+	case slices.ContainsFunc(held, func(h holder) bool { return h.task.Status == cluster.Nominated }):
+		mark = markNominated
+	case d.Use.Exclusive > 0:
+		mark = markExclusive
+	case d.Use.Milli >= cluster.Whole && len(held) == 1:
+		mark = markWhole
+	}
+	who := ""
+	for _, h := range held {
+		if k := p.keys[h.task.Job.ID]; k != 0 && !strings.Contains(who, string(rune(k))) {
+			who += string(rune(k))
+		}
+	}
+	if len(who) > 2 {
+		who = who[:1] + "+"
+	}
+	switch {
+	case who == "" || width < 3:
+		if mark == markExclusive {
+			return mark, "■"
+		}
+		return mark, fill
+	case mark == markReleasing:
+		return mark, Clip("~"+who, width)
+	case mark == markNominated:
+		return mark, "(" + who[:1] + ")"
+	case mark == markExclusive:
+		return mark, "[" + who[:1] + "]"
+	}
+	return mark, who + fill
+}
+
+func (p *painter) paint(mark int, s string) string {
+	if !p.style.Color {
+		return s
+	}
+	return "\x1b[" + markColors[mark] + "m" + s + "\x1b[0m"
+}
+
+// legend explains the marks that occurred and names the workloads behind the letters.
+func (p *painter) legend(w io.Writer) {
+	var marks []string
+	for _, m := range []struct {
+		mark    int
+		a, none string
+		text    string
+	}{
+		{markFree, "·", "·", "free"}, {markWhole, "A█", "█", "whole"}, {markPart, "A▄", "▄", "part"},
+		{markExclusive, "[A]", "■", "exclusive"}, {markNominated, "(A)", "▄", "promised"},
+		{markReleasing, "~A", "▄", "leaving"}, {markLost, "x", "x", "lost"}, {markForeign, "?▄", "?▄", "in use by somebody unknown"},
+	} {
+		if p.used[m.mark] {
+			sign := m.a
+			if p.many {
+				sign = m.none
+			}
+			marks = append(marks, p.paint(m.mark, sign)+" "+m.text)
+		}
+	}
+	if len(marks) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n  %s\n", strings.Join(marks, "   "))
+	if p.many {
+		fmt.Fprintf(w, "  more than %d workloads hold devices: too many for letters\n", len(letters))
+		return
+	}
+	line := " "
+	for _, id := range p.order {
+		entry := fmt.Sprintf(" %c %s ", p.keys[id], id)
+		if utf8.RuneCountInString(line)+utf8.RuneCountInString(entry) > p.style.Width && line != " " {
+			fmt.Fprintln(w, strings.TrimRight(line, " "))
+			line = " "
+		}
+		line += entry
+	}
+	if strings.TrimSpace(line) != "" {
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+}
+
+func pad(s string, width int) string {
+	if n := utf8.RuneCountInString(s); n < width {
+		return s + strings.Repeat(" ", width-n)
+	}
+	return s
+}
+
+// Clip shortens in the middle: names differ at both ends.
+func Clip(s string, width int) string {
+	r := []rune(s)
+	if len(r) <= width {
+		return s
+	}
+	head := (width - 1) / 2
+	return string(r[:head]) + "…" + string(r[len(r)-(width-1-head):])
+}

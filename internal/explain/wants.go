@@ -1,0 +1,187 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/numeral"
+)
+
+// Wants says in one sentence what the job asks for.
+func Wants(j *cluster.Job) string {
+	var forms []string
+	alternatives := j.Alternatives
+	if j.Chosen >= 0 {
+		alternatives = alternatives[j.Chosen : j.Chosen+1]
+	} else if runs := slices.IndexFunc(alternatives, func(a cluster.Alternative) bool { return a.Running }); runs > 0 {
+		alternatives = alternatives[:runs] // what it was is nothing to ask for
+	}
+	for i := range alternatives {
+		// Forms that differ only in where they may run read the same.
+		if f := formText(&alternatives[i]); len(forms) == 0 || forms[len(forms)-1] != f {
+			forms = append(forms, f)
+		}
+	}
+	text := upper(j.ID) + " wants " + forms[0]
+	others := names(alternatives[1:])
+	switch {
+	case len(forms) == 1:
+	case alternatives[0].Tasks[0].Shape.Served() && others != "":
+		text += ", or else " + others
+	case len(forms) == 2:
+		text += ", or else " + forms[1]
+	default:
+		text += fmt.Sprintf(", or else one of %d other forms", len(forms)-1)
+	}
+	return text + "."
+}
+
+// names are those of a model's other forms, in order; "" where one has none.
+func names(forms []cluster.Alternative) string {
+	const most = 4
+	var out []string
+	for i := range forms {
+		if forms[i].Name == "" {
+			return ""
+		}
+		out = append(out, forms[i].Name)
+	}
+	if more := len(out) - most; more > 0 {
+		return strings.Join(out[:most], ", ") + fmt.Sprintf(" or one of %d other forms", more)
+	}
+	if n := len(out); n > 1 {
+		return strings.Join(out[:n-1], ", ") + " or " + out[n-1]
+	}
+	return strings.Join(out, "")
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// formText describes one form of a job, role by role.
+func formText(alt *cluster.Alternative) string {
+	if w := alt.Whole; w != nil {
+		text := "whole nodes of one group for " + numeral.Count(w.Replicas, "replica")
+		switch {
+		case w.Only != nil: // one replica of a set
+			text = numeral.Count(w.NodesPerReplica, "whole node") + " of " + w.Only.String()
+		case w.NodesPerReplica > 1:
+			text += fmt.Sprintf(", %d nodes each", w.NodesPerReplica)
+		}
+		if w.Memory > 0 {
+			text += ", " + Memory(w.Memory) + " of device memory"
+		}
+		if w.Memory > 0 && w.Only == nil {
+			text += " each"
+		}
+		return text + conditionsText(alt.Tasks[0].Shape) + topologyText(&alt.Topology)
+	}
+	var parts []string
+	same := !slices.ContainsFunc(alt.Tasks, func(t *cluster.Task) bool {
+		return t.Shape != alt.Tasks[0].Shape && conditionsText(t.Shape) != conditionsText(alt.Tasks[0].Shape)
+	})
+	for i := 0; i < len(alt.Tasks); {
+		n := i
+		for n < len(alt.Tasks) && alt.Tasks[n].Shape == alt.Tasks[i].Shape && alt.Tasks[n].Role == alt.Tasks[i].Role {
+			n++
+		}
+		s := alt.Tasks[i].Shape
+		text := needText(s)
+		if n-i > 1 {
+			text = fmt.Sprintf("%d × %s", n-i, text)
+		}
+		if role := alt.Tasks[i].Role; role != "" && n-i < len(alt.Tasks) {
+			if !same {
+				role += conditionsText(s)
+			}
+			text += " (" + role + ")"
+		}
+		parts = append(parts, text)
+		i = n
+	}
+	text := List(parts, 4)
+	if same {
+		text += conditionsText(alt.Tasks[0].Shape)
+	}
+	if alt.Min < len(alt.Tasks) {
+		text += fmt.Sprintf(", at least %d of them", alt.Min)
+	}
+	return text + topologyText(&alt.Topology) + subgroupsText(alt)
+}
+
+// podSlots is a place in a node's list of pods: everybody takes one, so nobody asks for it.
+const podSlots = "pods"
+
+// needText is what one task asks of its node.
+func needText(s *cluster.Shape) string {
+	var parts []string
+	n := &s.Need
+	switch {
+	case n.Layers != nil && n.Layers.Total == 1: // nothing is divided
+		parts = append(parts, "a device with "+Memory(n.Layers.Fixed+n.Layers.Bytes))
+	case n.Layers != nil:
+		parts = append(parts, fmt.Sprintf("devices for %d layers of %s", n.Layers.Total, Memory(n.Layers.Bytes)))
+	case n.WholeNode:
+		parts = append(parts, "a whole node")
+	case n.Devices > 0:
+		what := "device"
+		if n.Partition != "" {
+			what = n.Partition + " slice"
+		} else if len(n.Products) == 1 {
+			what = n.Products[0] + " device"
+		}
+		text := numeral.Count(n.Devices, what)
+		each := ""
+		if n.Devices > 1 {
+			each = " each"
+		}
+		switch {
+		case n.Share > 0 && n.Devices == 1:
+			text = shareText(int64(n.Share)) + " of a " + what
+			if n.SumAtLeast > 0 {
+				text += " (at least " + Memory(n.SumAtLeast) + ")"
+			}
+		case n.Share > 0:
+			text = fmt.Sprintf("%s of each of %s", shareText(int64(n.Share)), text)
+			if n.SumAtLeast > 0 {
+				text += " (together at least " + Memory(n.SumAtLeast) + ")"
+			}
+		case n.Memory > 0:
+			text += " with " + Memory(n.Memory) + each
+		}
+		parts = append(parts, text)
+	}
+	if s.Isolation.Exclusive() {
+		parts[len(parts)-1] += ", exclusively,"
+	}
+	for _, r := range s.Resources {
+		if r.Value > 0 && r.Name != podSlots {
+			parts = append(parts, resourceText(r.Name, r.Value))
+		}
+	}
+	if len(parts) == 0 {
+		return "a place"
+	}
+	return strings.TrimSuffix(strings.ReplaceAll(List(parts, 8), ",,", ","), ",")
+}
+
+// conditionsText is where the task may run.
+func conditionsText(s *cluster.Shape) string {
+	text := ""
+	labels := mapped(s.Selector, func(l cluster.Label) string { return l.Key + "=" + l.Value })
+	labels = append(labels, mapped(s.Required, termText)...)
+	if len(labels) > 0 {
+		text += ", on nodes with " + List(labels, 3)
+	}
+	if len(s.Need.Products) > 1 {
+		text += ", of " + strings.Join(s.Need.Products, " or ")
+	}
+	if s.Cell != "" {
+		text += ", in cell " + s.Cell
+	}
+	if s.Isolation.CPU != "" && s.Isolation.CPU != cluster.CPUBestEffort {
+		text += ", with CPU isolation " + string(s.Isolation.CPU)
+	}
+	return text
+}

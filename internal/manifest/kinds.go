@@ -1,0 +1,281 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/internal/nearest"
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+)
+
+// The API versions of what kubectl prints.
+const (
+	coreVersion   = "v1"
+	policyVersion = "policy/v1"
+)
+
+// kind is a kind of object that a bundle holds a list of.
+type kind struct {
+	version, name string
+	read          func(*Bundle, *yaml.Node, reporter)
+	count         func(*Bundle) int
+	merge         func(b, o *Bundle)
+	// visit names each object; nil: there is one at most, and it has no ID.
+	visit func(*Bundle, func(id string, e entryOf))
+}
+
+// kinds are all that are read. Where two share their IDs, the one that is
+// declared twice is the later one.
+var kinds = []kind{
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindNode, func(b *Bundle) *[]*v1alpha1.Node { return &b.Nodes },
+		func(o *v1alpha1.Node) string { return "node/" + o.Name },
+		func(o *v1alpha1.Node, r reporter) []path {
+			makeNode(o, r)
+			if len(o.Status.FreeMemory) > 0 {
+				return []path{namePath, {"status", "freeMemory"}}
+			}
+			return []path{namePath}
+		}),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindQueue, func(b *Bundle) *[]*v1alpha1.Queue { return &b.Queues },
+		func(o *v1alpha1.Queue) string { return "queue/" + o.Name },
+		func(o *v1alpha1.Queue, r reporter) []path {
+			makeQueue(o, &surroundings{}, r)
+			return queuePlaces(o)
+		}),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindJob, func(b *Bundle) *[]*v1alpha1.Job { return &b.Jobs }, jobID,
+		func(o *v1alpha1.Job, r reporter) []path {
+			makeJob(o, &surroundings{}, r)
+			return jobPlaces(o)
+		}),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindModel, func(b *Bundle) *[]*v1alpha1.Model { return &b.Models }, modelID,
+		func(o *v1alpha1.Model, r reporter) []path {
+			makeModel(o, &surroundings{}, r)
+			return modelPlaces(o)
+		}),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindDisruptionBudget, func(b *Bundle) *[]*v1alpha1.DisruptionBudget { return &b.Budgets }, budgetID,
+		func(o *v1alpha1.DisruptionBudget, r reporter) []path {
+			makeBudget(o, r)
+			return []path{namePath}
+		}),
+	configurationKind(),
+	kindOf(v1alpha1.APIVersion, v1alpha1.KindScenario, func(b *Bundle) *[]*v1alpha1.Scenario { return &b.scenarios }, nil,
+		func(o *v1alpha1.Scenario, r reporter) []path {
+			checkScenario(o, r)
+			return nil
+		}),
+	kindOf(coreVersion, "Node", func(b *Bundle) *[]*corev1.Node { return &b.CoreNodes },
+		func(o *corev1.Node) string { return "node/" + o.Name },
+		func(o *corev1.Node, r reporter) []path {
+			makeCoreNode(o, r)
+			return []path{namePath}
+		}),
+	kindOf(coreVersion, "Pod", func(b *Bundle) *[]*corev1.Pod { return &b.Pods }, podID,
+		func(o *corev1.Pod, r reporter) []path {
+			makePod(o, &surroundings{}, r)
+			return []path{namePath, {"spec", "nodeName"}, {"spec", "containers"},
+				{"metadata", "labels", v1alpha1.LabelQueue}, {"metadata", "annotations", v1alpha1.LabelQueue}}
+		}),
+	kindOf(policyVersion, "PodDisruptionBudget", func(b *Bundle) *[]*policyv1.PodDisruptionBudget { return &b.CoreBudgets }, coreBudgetID,
+		func(o *policyv1.PodDisruptionBudget, r reporter) []path {
+			makeCoreBudget(o, r)
+			return []path{namePath}
+		}),
+}
+
+var namePath = path{"metadata", "name"}
+
+// kindOf is a kind whose list holds the objects as they were read. Check reports
+// what is wrong with one, and says which places of it later errors may name.
+func kindOf[T any](version, name string, list func(*Bundle) *[]*T, id func(*T) string, check func(*T, reporter) []path) kind {
+	k := kind{
+		version: version, name: name,
+		read: func(b *Bundle, n *yaml.Node, r reporter) {
+			if o := decode[T](n, r, version == v1alpha1.APIVersion); o != nil {
+				places := check(o, r)
+				*list(b) = append(*list(b), o)
+				b.keep(o, r, places...)
+			}
+		},
+		count: func(b *Bundle) int { return len(*list(b)) },
+		merge: func(b, o *Bundle) { *list(b) = append(*list(b), *list(o)...) },
+	}
+	if id != nil {
+		k.visit = func(b *Bundle, each func(string, entryOf)) {
+			for i, o := range *list(b) {
+				each(id(o), entryOf{o, version, name, func(f *Bundle) error { return put(b, *list(b), i, *list(f)) }})
+			}
+		}
+	}
+	return k
+}
+
+// configurationKind differs in that a bundle keeps what a configuration comes to.
+func configurationKind() kind {
+	k := kindOf(v1alpha1.APIVersion, v1alpha1.KindSchedulerConfiguration, func(b *Bundle) *[]*Configuration { return &b.configurations }, nil, nil)
+	k.read = func(b *Bundle, n *yaml.Node, r reporter) {
+		if o := decode[v1alpha1.SchedulerConfiguration](n, r, true); o != nil {
+			b.configurations = append(b.configurations, configuration(o, r))
+			r.src.forget()
+		}
+	}
+	return k
+}
+
+// kindNames are those of an API version. What kubectl prints has lists as well.
+func kindNames(version string) []string {
+	var out, lists []string
+	for _, k := range kinds {
+		if k.version == version {
+			out = append(out, k.name)
+			lists = append(lists, k.name+"List")
+		}
+	}
+	switch version {
+	case v1alpha1.APIVersion:
+		return out
+	case coreVersion:
+		out = append(out, "List")
+	}
+	return append(out, lists...)
+}
+
+const (
+	whatIsRead = "berth reads Node, Queue, Job, Model, DisruptionBudget, SchedulerConfiguration and Scenario of " + v1alpha1.APIVersion +
+		", Node, Pod, NodeList, PodList and List of v1, and PodDisruptionBudget and PodDisruptionBudgetList of policy/v1"
+	dump = "kubectl get nodes,pods,pdb -A -o yaml"
+)
+
+// read takes one object, or a list of them, into the bundle.
+func (b *Bundle) read(file string, n *yaml.Node, errs *Errors) {
+	b.readAs(file, n, "", "", errs)
+}
+
+// readAs reads an object whose list already said what its items are; kubectl
+// get --raw leaves both out of them.
+func (b *Bundle) readAs(file string, n *yaml.Node, version, kind string, errs *Errors) {
+	objects, wrong := b.count(), len(*errs)
+	defer func() {
+		if b.count() == objects && len(*errs) > wrong {
+			b.lost++
+		}
+	}()
+	n = resolve(n)
+	src := &source{file: file, start: position{n.Line, n.Column}, root: n}
+	r := reporter{src, errs}
+	if n.Kind != yaml.MappingNode {
+		r.errorf(nil, "want an object with apiVersion and kind, have %s%s", describe(n), listRemedy(n))
+		return
+	}
+	if v := text(n, "apiVersion"); v != "" {
+		version = v
+	}
+	if k := text(n, "kind"); k != "" {
+		kind = k
+	}
+	switch of := kindNames(version); {
+	case len(of) == 0:
+		r.unknownVersion(version, kind)
+	case version == v1alpha1.APIVersion && kind == v1alpha1.KindSnapshot:
+		r.errorf(nil, "a snapshot is one JSON document in a file of its own, and begins with apiVersion, kind and version, as berth simulate --snapshot-out writes it")
+	case version == coreVersion && slices.Contains(kindNames(policyVersion), kind):
+		r.unknownVersion(version, kind)
+	case !slices.Contains(of, kind):
+		r.unknownKind(kind, of)
+	default:
+		b.readKind(version, kind, n, r)
+	}
+}
+
+// readKind reads an object of a kind that is known, or a list of them.
+func (b *Bundle) readKind(version, name string, n *yaml.Node, r reporter) {
+	for _, k := range kinds {
+		if k.version == version && k.name == name {
+			k.read(b, n, r)
+			return
+		}
+	}
+	item := strings.TrimSuffix(name, "List")
+	if item == "" { // each item says itself what it is
+		version = ""
+	}
+	b.readItems(n, version, item, r)
+}
+
+func listRemedy(n *yaml.Node) string {
+	if n.Kind == yaml.SequenceNode {
+		return "; put the objects under items of {apiVersion: v1, kind: List}, or separate them with ---"
+	}
+	return ""
+}
+
+func (r reporter) unknownVersion(version, kind string) {
+	ownKinds, coreKinds, policyKinds := kindNames(v1alpha1.APIVersion), kindNames(coreVersion), kindNames(policyVersion)
+	own, core := slices.Contains(ownKinds, kind), slices.Contains(coreKinds, kind)
+	var remedy string
+	switch {
+	case own && core:
+		remedy = "write " + v1alpha1.APIVersion + " for Berth's own " + kind + ", or v1 for one of Kubernetes"
+	case own:
+		remedy = "write apiVersion: " + v1alpha1.APIVersion
+	case core:
+		remedy = "write apiVersion: v1"
+	case slices.Contains(policyKinds, kind):
+		remedy = "write apiVersion: " + policyVersion
+	case kind == "":
+		remedy = whatIsRead
+	default:
+		r.unknownKind(kind, slices.Concat(ownKinds, coreKinds, policyKinds))
+		return
+	}
+	if version == "" {
+		r.errorf(path{"apiVersion"}, "apiVersion is missing; %s", remedy)
+		return
+	}
+	r.errorf(path{"apiVersion"}, "unknown apiVersion %s; %s", quote(version), remedy)
+}
+
+func (r reporter) unknownKind(kind string, candidates []string) {
+	if kind == "" {
+		r.errorf(path{"kind"}, "kind is missing; %s", whatIsRead)
+		return
+	}
+	if n, ok := nearest.Of(kind, candidates); ok {
+		r.errorf(path{"kind"}, "kind %s is not read; did you mean %s? %s", quote(kind), quote(n), whatIsRead)
+		return
+	}
+	r.errorf(path{"kind"}, "kind %s is not read; %s. A dump of what counts is: %s", quote(kind), whatIsRead, dump)
+}
+
+func (b *Bundle) readItems(n *yaml.Node, version, kind string, r reporter) {
+	items := entry(n, "items")
+	if items == nil || isNull(resolve(items)) {
+		return
+	}
+	if items = resolve(items); items.Kind != yaml.SequenceNode {
+		r.errorf(path{"items"}, "want a list, have %s", describe(items))
+		return
+	}
+	for _, item := range items.Content {
+		b.readAs(r.src.file, item, version, kind, r.errs)
+	}
+}
+
+// decode returns nil if anything is wrong: checking half an object would only
+// report the same mistakes again.
+func decode[T any](n *yaml.Node, r reporter, strict bool) *T {
+	out := new(T)
+	if errs := decodeAt(n, r.src.file, nil, out, strict); len(errs) > 0 {
+		*r.errs = append(*r.errs, errs...)
+		return nil
+	}
+	return out
+}
+
+// keep remembers where an object was written once it has been checked.
+func (b *Bundle) keep(object any, r reporter, places ...path) {
+	r.src.forget(places...)
+	b.remember(object, r.src)
+}

@@ -1,0 +1,101 @@
+package manifest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/internal/nearest"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const maxName = 253
+
+// checkName reports a name that cannot be one, and returns whether it can.
+func checkName(name, kind string, r reporter) bool {
+	return checkNameAt(name, kind, namePath, r)
+}
+
+func checkNameAt(name, kind string, at path, r reporter) bool {
+	switch {
+	case name == "":
+		r.errorf(at, "a %s needs a name", kind)
+	case len(name) > maxName:
+		r.errorf(at, "the name has %d characters; %d are the most", len(name), maxName)
+	case !nameLike(name):
+		r.errorf(at, "%s is no name: use lower-case letters, digits, - and ., and begin and end with a letter or digit", quote(name))
+	default:
+		return true
+	}
+	return false
+}
+
+func nameLike(s string) bool {
+	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+	for i := range len(s) {
+		if c := s[i]; !letter(c) && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return letter(s[0]) && letter(s[len(s)-1])
+}
+
+// checkNamespace accepts none.
+func checkNamespace(namespace string, r reporter) bool {
+	return namespace == "" || checkNameAt(namespace, "namespace", path{"metadata", "namespace"}, r)
+}
+
+// checkLabels reports labels that Kubernetes would not take either.
+func checkLabels(labels map[string]string, at path, r reporter) {
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		if checkKey(k, at.add(k), r) {
+			checkLabelValue(labels[k], at.add(k), r)
+		}
+	}
+}
+
+func checkLabelValue(value string, at path, r reporter) {
+	if len(validation.IsValidLabelValue(value)) > 0 {
+		r.errorf(at, "%s is no label value: use at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit", quote(value))
+	}
+}
+
+func checkKey(key string, at path, r reporter) bool {
+	if key == "" {
+		r.errorf(at, "a label needs a key")
+		return false
+	}
+	if len(validation.IsQualifiedName(key)) > 0 {
+		r.errorf(at, "%s is no label key: write name or domain/name", quote(key))
+		return false
+	}
+	return true
+}
+
+// checkEnum reports a value that is none of those allowed; "" is the default and passes.
+func checkEnum[T ~string](value string, allowed []T, at path, r reporter) bool {
+	if value == "" || slices.Contains(allowed, T(value)) {
+		return true
+	}
+	names := words(allowed)
+	if n, ok := nearest.Of(value, names); ok {
+		r.errorf(at, "unknown value %s; did you mean %s?", quote(value), n)
+	} else {
+		r.errorf(at, "unknown value %s; write %s", quote(value), oneOf(names))
+	}
+	return false
+}
+
+// checkDistinct reports entries of a list that are empty or come twice.
+func checkDistinct(values []string, what string, at path, r reporter) {
+	seen := make(map[string]int, len(values))
+	for i, v := range values {
+		if strings.TrimSpace(v) == "" {
+			r.errorf(at.add(i), "a %s is missing", what)
+		} else if j, twice := seen[v]; twice {
+			r.errorf(at.add(i), "%s %s is already entry %d", what, quote(v), j)
+		} else {
+			seen[v] = i
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package manifest
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/enginetest"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestResourceNotes(t *testing.T) {
+	nodes := []*cluster.Node{enginetest.Node("n").CPU(8, "8Gi").GPUs(1, "L4", "24Gi").Build()}
+	queues := []*cluster.Queue{{Name: "q", Limits: cluster.Resources{{Name: "H100", Value: 1}, {Name: "cpu", Value: 1}, {Name: "nvidia.com/gpu", Value: 1}}}}
+	jobs := []*cluster.Job{enginetest.Job("j").CPU(1000, "1Gi").Resource("example.com/fpga", 1).Build()}
+	tests := map[string]struct {
+		nodes []*cluster.Node
+		want  []string
+	}{
+		"a node": {nodes, []string{"queue q has terms for H100, which no node has", "1 workload requesting example.com/fpga, which no node has: job/j"}},
+		"slices are parts of GPUs": {[]*cluster.Node{enginetest.Node("n").CPU(8, "8Gi").Slices(1, "A100", "1g.10gb", "10Gi").Build()},
+			[]string{"queue q has terms for H100, which no node has", "1 workload requesting example.com/fpga, which no node has: job/j"}},
+		"none": {nil, nil},
+	}
+	for name, tt := range tests {
+		if diff := cmp.Diff(tt.want, resourceNotes(queues, jobs, tt.nodes)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Strategies are Pack and Spread; the older spelling is read as well.
+func TestStrategySpellings(t *testing.T) {
+	for spelt, want := range map[string]cluster.Strategy{"": cluster.Binpack, "Pack": cluster.Binpack, "Binpack": cluster.Binpack, "Spread": cluster.Spread} {
+		b, err := Parse("m.yaml", []byte("apiVersion: berth.dev/v1alpha1\nkind: Model\nmetadata: {name: m}\nspec:\n  source: {preset: phi-4}\n  placement: {strategy: \""+spelt+"\"}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := b.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Job("model/m-0").Tasks()[0].Shape.Strategy; got != want {
+			t.Errorf("%q is read as %s, want %s", spelt, got, want)
+		}
+	}
+}

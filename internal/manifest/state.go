@@ -1,0 +1,205 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/model"
+)
+
+// State makes fresh books from the objects. Equal objects give equal books, in
+// whatever order and from whatever files they were read.
+func (b *Bundle) State() (*cluster.State, error) {
+	if err := b.Validate(); err != nil {
+		return nil, err
+	}
+	if f := b.snapshot(); f != nil {
+		b.Notes = f.Notes
+		return f.state()
+	}
+	m := stateMaker{bundle: b, around: b.around(), offered: totals{}, asked: totals{}}
+	m.convert()
+	if err := m.errs.failure(); err != nil {
+		return nil, err
+	}
+	s := cluster.NewState()
+	m.fill(s)
+	m.adopt(s)
+	m.models(s)
+	m.restore(s)
+	m.observe(s)
+	if err := m.errs.failure(); err != nil {
+		return nil, err
+	}
+	b.plans = m.plans
+	b.Notes = append(b.Notes, m.notes()...)
+	slices.Sort(b.Notes)
+	return s, nil
+}
+
+type stateMaker struct {
+	bundle *Bundle
+	around *surroundings
+	errs   Errors
+
+	queues  []*cluster.Queue
+	nodes   []*cluster.Node
+	jobs    []*cluster.Job
+	budgets []*cluster.Budget
+	plans   []*model.Plan
+	running []running
+	cells   map[string]string // of each node
+
+	groupOf map[string]cluster.Key // of each node, once the nodes are in the books
+
+	offered, asked totals
+	tasks, devices int
+	kept           tally // replicas that run in a form of before
+	unplaced       tally // pods whose devices could not be found on their node
+}
+
+// convert turns every object into one for the books, sorted by name.
+func (m *stateMaker) convert() {
+	b := m.bundle
+	for _, o := range b.Queues {
+		m.queues = append(m.queues, makeQueue(o, m.around, b.reporter(o, &m.errs)))
+	}
+	m.nodes = make([]*cluster.Node, 0, len(b.Nodes)+len(b.CoreNodes))
+	for _, o := range b.Nodes {
+		if r := b.reporter(o, &m.errs); !m.addNode(makeNode(o, r), r) {
+			return
+		}
+	}
+	for _, o := range b.CoreNodes {
+		if r := b.reporter(o, &m.errs); !m.addNode(makeCoreNode(o, r), r) {
+			return
+		}
+	}
+	for _, o := range b.Jobs {
+		r := b.reporter(o, &m.errs)
+		j := makeJob(o, m.around, r)
+		m.addJob(j, r)
+		m.runningTasks(j, placed{o.Status.Placements, o.Status.Alternative, path{"status"}, "alternative"}, r)
+	}
+	for _, o := range b.Pods {
+		if ended(o) || held(o) {
+			continue
+		}
+		r := b.reporter(o, &m.errs)
+		j := makePod(o, m.around, r)
+		m.addJob(j, r)
+		if o.Spec.NodeName != "" {
+			m.running = append(m.running, running{
+				job: j, task: j.Alternatives[0].Tasks[0], node: o.Spec.NodeName,
+				started: nanoseconds(o.Status.StartTime), leaving: o.DeletionTimestamp != nil, pod: true, at: path{"spec", "nodeName"}, r: r,
+			})
+		}
+	}
+	for _, o := range b.Budgets {
+		m.budgets = append(m.budgets, makeBudget(o, b.reporter(o, &m.errs)))
+	}
+	for _, o := range b.CoreBudgets {
+		m.budgets = append(m.budgets, makeCoreBudget(o, b.reporter(o, &m.errs)))
+	}
+	slices.SortFunc(m.nodes, func(a, b *cluster.Node) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(m.jobs, func(a, b *cluster.Job) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// addNode reports whether there is room for more.
+func (m *stateMaker) addNode(n *cluster.Node, r reporter) bool {
+	for _, l := range n.Resources {
+		if !m.offered.add(l.Name, l.Capacity, 1) {
+			r.errorf(namePath, "with this node the cluster has more %s than can be counted", l.Name)
+		}
+	}
+	if m.devices += len(n.Devices); m.devices > maxDevicesInAll {
+		r.errorf(path{"spec", "devices"}, "with this node there are more than %d devices; split the input", maxDevicesInAll)
+		return false
+	}
+	m.nodes = append(m.nodes, n)
+	return true
+}
+
+func (m *stateMaker) addJob(j *cluster.Job, r reporter) {
+	before := m.tasks
+	for i := range j.Alternatives {
+		tasks := j.Alternatives[i].Tasks
+		m.tasks += len(tasks)
+		for _, t := range tasks {
+			for _, a := range t.Shape.Resources {
+				if !m.asked.add(a.Name, a.Value, 1) {
+					r.errorf(namePath, "with %s the workloads ask for more %s than can be counted", j.ID, a.Name)
+					return
+				}
+			}
+		}
+	}
+	if m.tasks > maxTasksInAll && before <= maxTasksInAll {
+		r.errorf(namePath, "with %s there are more than %d tasks; split the input", j.ID, maxTasksInAll)
+	}
+	m.jobs = append(m.jobs, j)
+}
+
+// fill applies the objects to the State.
+func (m *stateMaker) fill(s *cluster.State) {
+	for _, q := range topDown(m.queues) {
+		m.must(s.Apply(cluster.QueuePut{Queue: *q}))
+	}
+	nodes := make([]cluster.Change, len(m.nodes))
+	for i, n := range m.nodes {
+		nodes[i] = cluster.NodePut{Node: *n}
+	}
+	m.must(s.ApplyAll(nodes))
+	m.nodes = s.Nodes()
+	for _, j := range m.jobs {
+		m.must(s.Apply(cluster.JobPut{Job: *j}))
+	}
+	for _, b := range m.budgets {
+		m.must(s.Apply(cluster.BudgetPut{Budget: *b}))
+	}
+}
+
+// adopt goes on with the State's own jobs and tasks.
+func (m *stateMaker) adopt(s *cluster.State) {
+	for i := range m.running {
+		w := &m.running[i]
+		for a := range w.job.Alternatives {
+			if k := slices.Index(w.job.Alternatives[a].Tasks, w.task); k >= 0 {
+				w.job = s.Job(w.job.ID)
+				w.task = w.job.Alternatives[a].Tasks[k]
+				break
+			}
+		}
+	}
+}
+
+// must keeps what the books refuse although it was checked before: better an
+// error without a line than books that nobody can trust.
+func (m *stateMaker) must(err error) {
+	if err != nil {
+		m.errs = append(m.errs, Error{Message: err.Error()})
+	}
+}
+
+// notes are about the books rather than the objects.
+func (m *stateMaker) notes() []string {
+	out := append(quotaNotes(m.queues), productNotes(m.queues, m.nodes)...)
+	out = append(out, resourceNotes(m.queues, m.jobs, m.nodes)...)
+	var broken, unused tally
+	for i, o := range m.bundle.Budgets { // they come before those of Kubernetes
+		if idle(m.budgets[i], m.jobs) {
+			unused.add(budgetID(o))
+		}
+	}
+	out = unused.note(out, "whose selector matches no workload in the same namespace", "disruption budget")
+	for _, n := range m.nodes {
+		if n.Defect != nil {
+			broken.add(n.Name + " (" + n.Defect.Label + " " + n.Defect.Problem + ")")
+		}
+	}
+	out = broken.note(out, "whose device labels cannot be believed, no use to tasks that need devices", "node")
+	out = append(out, m.selectionNotes()...)
+	out = m.kept.note(out, "kept in a form that is not what the spec asks for now", "replica")
+	return m.unplaced.note(out, "on devices that their node does not have free, counted without devices", "pod")
+}

@@ -1,0 +1,136 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/estimate/backend"
+	"github.com/berth-project/berth/internal/estimate/nodes"
+	"github.com/berth-project/berth/internal/numeral"
+)
+
+// Knob is one line along which a model could ask for less, or allow more. The
+// steps go from what gives up most to what gives up least.
+type Knob struct {
+	Steps int
+	// At is the change at a step: the end of "it would fit …", what it gives up in
+	// percent, and the model with it.
+	At func(step int) (text string, cost int, changed *Spec)
+}
+
+// Knobs are the lines along which the model could be changed.
+func (s *Spec) Knobs() []Knob {
+	var out []Knob
+	one := func(text string, cost int, edit func(*Spec)) {
+		out = append(out, Knob{1, func(int) (string, int, *Spec) {
+			changed := *s
+			edit(&changed)
+			return text, cost, &changed
+		}})
+	}
+	if s.Source != nil && !s.Memory.known() {
+		out = append(out, s.context()...)
+		out = append(out, s.sequences()...)
+		if bits := s.Serve.KVBits; bits == 0 || bits > 8 {
+			one("with an 8-bit KV cache (kvCacheBits: 8)", 15, func(c *Spec) { c.Serve.KVBits = 8 })
+		}
+	}
+	if s.Draft != nil {
+		one("without the draft model", 30, func(c *Spec) { c.Draft = nil; c.Files.Draft = "" })
+	}
+	if s.Serve.Tensor > 0 || s.Serve.Pipeline > 0 || s.Place.Devices > 0 {
+		one("with the parallelism left open", 10, func(c *Spec) { c.Serve.Tensor, c.Serve.Pipeline, c.Place.Devices = 0, 0, 0 })
+	}
+	if len(s.Place.Selected) > 0 {
+		one("with the selection of devices lifted", 12, func(c *Spec) { c.Place.Selected = nil })
+	}
+	if s.Place.WholeNodes {
+		if s.Replicas > 1 {
+			out = append(out, s.fewer())
+		}
+		return out
+	}
+	if !s.Place.Distributed && s.can(backend.Nodes) {
+		one("spread over several nodes (placement.distributed: true)", 15, func(c *Spec) { c.Place.Distributed = true })
+	}
+	if !s.Place.Offload {
+		allow := func(c *Spec) { c.Place.Offload = true }
+		switch {
+		case s.layered():
+			one("with layers in the node's memory (placement.cpuOffload: true)", 40, allow)
+		case s.can(backend.CPU):
+			one("without a device (placement.cpuOffload: true)", 40, allow)
+		}
+	}
+	if u := s.utilization(); u > 0 && s.Backend != nil && !s.Backend.Static {
+		if u < mostUtilization {
+			one(utilizationText(mostUtilization), 10, func(c *Spec) { c.Utilization = mostUtilization })
+		}
+		// A device that others use in part may still have enough for this model.
+		for i, less := range []cluster.Milli{750, 500, 250} {
+			if less < u {
+				one(utilizationText(less), 16+i, func(c *Spec) { c.Utilization = less })
+			}
+		}
+	}
+	return out
+}
+
+func utilizationText(m cluster.Milli) string {
+	return fmt.Sprintf("with gpuMemoryUtilization %d.%02d", m/1000, m%1000/10)
+}
+
+// mostUtilization leaves what a driver and a display take.
+const mostUtilization cluster.Milli = 950
+
+func (s *Spec) utilization() cluster.Milli {
+	if s.Utilization > 0 || s.Backend == nil {
+		return s.Utilization
+	}
+	return s.Backend.Fraction(1)
+}
+
+// context tries shorter ones, in steps that people write.
+func (s *Spec) context() []Knob {
+	const step = 1024
+	now := s.Serve.Context
+	switch {
+	case now > 0:
+	case s.Place.WholeNodes:
+		now = nodes.DefaultTokens
+	case s.Source.Architecture != nil:
+		now = s.Source.Architecture.MaxContext
+	}
+	if now <= step {
+		return nil
+	}
+	return []Knob{{(now - 1) / step, func(i int) (string, int, *Spec) {
+		tokens := (i + 1) * step
+		changed := *s
+		changed.Serve.Context = tokens
+		return fmt.Sprintf("with context ≤ %s instead of %s", numeral.Thousands(tokens), numeral.Thousands(now)), 20 + 60*(now-tokens)/now, &changed
+	}}}
+}
+
+func (s *Spec) sequences() []Knob {
+	now := s.Serve.Sequences
+	if now <= 1 {
+		return nil
+	}
+	return []Knob{{now - 1, func(i int) (string, int, *Spec) {
+		changed := *s
+		changed.Serve.Sequences = i + 1
+		return fmt.Sprintf("with %s at once instead of %s", numeral.Count(i+1, "sequence"), numeral.Thousands(now)), 20 + 60*(now-i-1)/now, &changed
+	}}}
+}
+
+// fewer replicas: those that want whole nodes are judged together.
+func (s *Spec) fewer() Knob {
+	return Knob{s.Replicas - 1, func(i int) (string, int, *Spec) {
+		changed := *s
+		changed.Replicas = i + 1
+		changed.There = slices.Clone(s.There)
+		return fmt.Sprintf("with %s instead of %s", numeral.Count(i+1, "replica"), numeral.Thousands(s.Replicas)), 20 + 100*(s.Replicas-i-1)/s.Replicas, &changed
+	}}
+}

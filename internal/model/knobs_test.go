@@ -1,0 +1,95 @@
+package model_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/model"
+)
+
+func TestKnobs(t *testing.T) {
+	open := []string{"1: spread over several nodes (placement.distributed: true) [15]"}
+	less := []string{"1: with gpuMemoryUtilization 0.75 [16]", "1: with gpuMemoryUtilization 0.50 [17]", "1: with gpuMemoryUtilization 0.25 [18]"}
+	share := append([]string{"1: with gpuMemoryUtilization 0.95 [10]"}, less...)
+	tests := map[string]struct {
+		spec *model.Spec
+		want []string
+	}{
+		"all that there is": {
+			spec(t, "vllm", "", use(toy()), draft(8), selected("a:cuda:0"), func(s *model.Spec) { s.Serve.Sequences, s.Serve.Tensor = 3, 2 }),
+			append([]string{
+				"3: with context ≤ 1,024 instead of 4,096 [65]", "2: with 1 sequence at once instead of 3 [60]",
+				"1: with an 8-bit KV cache (kvCacheBits: 8) [15]", "1: without the draft model [30]",
+				"1: with the parallelism left open [10]", "1: with the selection of devices lifted [12]",
+			}, append(open, share...)...),
+		},
+		"little is left": {
+			spec(t, "vllm", "", use(toy()), tokens(1024), distributed, offload, func(s *model.Spec) { s.Serve.KVBits, s.Utilization = 8, 950 }),
+			less,
+		},
+		"memory that was given":   {spec(t, "custom", "", total(8)), []string{"1: without a device (placement.cpuOffload: true) [40]"}},
+		"memory, of llama.cpp":    {spec(t, "llamacpp", "", total(8)), append(open, "1: without a device (placement.cpuOffload: true) [40]")},
+		"layers":                  {spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Serve.KVBits = 8 }), append(open, "1: with layers in the node's memory (placement.cpuOffload: true) [40]")},
+		"a share of its own":      {spec(t, "sglang", "", total(8)), open},
+		"a share that was given":  {spec(t, "vllm", "", total(8), func(s *model.Spec) { s.Utilization = 800 }), append(open, share...)},
+		"whole nodes":             {spec(t, "vllm", "", use(toy()), wholeNodes), []string{"1: with context ≤ 1,024 instead of 2,048 [50]", "1: with an 8-bit KV cache (kvCacheBits: 8) [15]"}},
+		"whole nodes, several":    {spec(t, "vllm", "", total(8), wholeNodes, replicas(4)), []string{"3: with 1 replica instead of 4 [95]"}},
+		"whole nodes, 3,000 left": {spec(t, "vllm", "", use(toy()), wholeNodes, tokens(3000), func(s *model.Spec) { s.Serve.KVBits = 4 }), []string{"2: with context ≤ 1,024 instead of 3,000 [59]"}},
+	}
+	for name, tt := range tests {
+		var got []string
+		for _, k := range tt.spec.Knobs() {
+			text, cost, _ := k.At(0)
+			got = append(got, fmt.Sprintf("%d: %s [%d]", k.Steps, text, cost))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Every step gives up less than the one before it, asks for as much or more, and
+// leaves the model as it is.
+func TestKnobsAreMonotone(t *testing.T) {
+	g := groups(a10s("a", 4))
+	for _, s := range []*model.Spec{
+		spec(t, "vllm", "phi-4", func(s *model.Spec) { s.Serve.Sequences = 20 }),
+		spec(t, "vllm", "phi-4", wholeNodes, tokens(16384), replicas(9)),
+	} {
+		before := *s
+		now := plan(t, s, g)
+		for _, k := range s.Knobs() {
+			least, most := 1000, cluster.Bytes(0)
+			if k.Steps == 1 {
+				continue // another form, not less of the same
+			}
+			for i := range k.Steps {
+				text, cost, changed := k.At(i)
+				need := asked(plan(t, changed, g))
+				if cost > least || need < most || need > asked(now) {
+					t.Errorf("step %d, %s: gives up %d after %d, asks for %d after %d, of %d", i, text, cost, least, need, most, asked(now))
+				}
+				least, most = cost, need
+			}
+		}
+		if diff := cmp.Diff(before.Serve, s.Serve); diff != "" || before.Replicas != s.Replicas {
+			t.Errorf("the model was changed:\n%s", diff)
+		}
+	}
+}
+
+// asked is the device memory that all replicas together ask for in the first form.
+func asked(p *model.Plan) cluster.Bytes {
+	sum := cluster.Bytes(0)
+	for _, j := range p.Jobs {
+		if w := j.Alternatives[0].Whole; w != nil {
+			sum += w.Memory
+			continue
+		}
+		sum += p.Forms[0].Each
+	}
+	return sum
+}

@@ -1,0 +1,182 @@
+package model_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/estimate"
+	"github.com/berth-project/berth/internal/model"
+)
+
+// stack is a model of 10 layers of 4 GiB; 1 GiB lies beside them on each device.
+// On one device it is 38 GiB, and in the node's memory 40.
+func stack() *estimate.Model {
+	return &estimate.Model{
+		Name: "stack", Format: "gguf", Weights: estimate.Weights{Layers: 36 * gi},
+		Layered: &estimate.Layered{Of: func(f estimate.Form) (estimate.LayeredNeed, error) {
+			if f.Context == 1 {
+				return estimate.LayeredNeed{}, errors.New("one token is too few")
+			}
+			return estimate.LayeredNeed{
+				Layers: 10, Bytes: 4 * gi, Fixed: gi, Host: 3 * gi, Alone: 40 * gi,
+				Whole: estimate.Breakdown{Weights: 36 * gi, KVCache: gi, Activations: gi},
+			}, nil
+		}},
+	}
+}
+
+func TestFormsByLayers(t *testing.T) {
+	l40 := func(name string, n int) enginetest.Part { return enginetest.Node(name).GPUs(n, "L40", "48Gi") }
+	devices := func(n int) func(*model.Spec) { return func(s *model.Spec) { s.Place.Devices = n } }
+	tests := map[string]struct {
+		spec  *model.Spec
+		nodes []*cluster.Group
+		want  string
+	}{
+		"one device": {spec(t, "llamacpp", "", use(stack())), groups(l40("a", 1)), `
+1 device: 1 × 1, nodes 1, devices 1
+several devices: 1 × 1, nodes 1, devices 0
+- several nodes: placement.distributed is not set
+- partial offload: placement.cpuOffload is not set
+`},
+		"as far as it goes": {spec(t, "llamacpp", "", use(stack()), distributed, offload), groups(a10s("a", 2), a10s("b", 2), a10s("c", 1), a10s("d", 1), enginetest.Node("e").GPUs(1, "T4", "4Gi")), `
+- 1 device: one device must give 38 GiB, and none has so much
+several devices: 1 × 1, nodes 1, devices 0
+2 nodes of A10: 1 × 2, nodes 2, devices 0
+3 nodes of A10: 1 × 3, nodes 3, devices 0
+4 nodes of A10: 1 × 4, nodes 4, devices 0
+partial offload: 1 × 1, nodes 1, devices 0
+CPU: 1 × 1, nodes 1, devices 0
+`},
+		"more nodes than exist": {spec(t, "llamacpp", "", use(stack()), distributed), groups(a10s("a", 1), a10s("b", 1), a10s("c", 1), enginetest.Node("e").GPUs(1, "T4", "6Gi")), `
+- 1 device: one device must give 38 GiB, and none has so much
+- several devices: 10 layers must be on devices, and at most 5 fit, on 1 × A10
+2 nodes of A10: 1 × 2, nodes 2, devices 0
+3 nodes of A10: 1 × 3, nodes 3, devices 0
+- 10 nodes of T4: it takes 10 nodes with T4, and there are 1
+- partial offload: placement.cpuOffload is not set
+`},
+		"devices given": {spec(t, "llamacpp", "", use(stack()), offload, devices(2)), groups(l40("a", 4)), `
+2 devices: 1 × 1, nodes 1, devices 2
+- several nodes: placement.distributed is not set
+partial offload: 1 × 1, nodes 1, devices 2
+- CPU: placement.devicesPerReplica asks for devices
+`},
+		"one device given": {spec(t, "llamacpp", "", use(stack()), devices(1)), groups(l40("a", 4)), `
+1 device: 1 × 1, nodes 1, devices 1
+- several nodes: placement.distributed is not set
+- partial offload: placement.cpuOffload is not set
+`},
+		"more than there are": {spec(t, "llamacpp", "", use(stack()), devices(8)), groups(l40("a", 4)), `
+- 8 devices: no node has 8 devices that it runs on
+- several nodes: placement.distributed is not set
+- partial offload: placement.cpuOffload is not set
+`},
+		"devices over nodes": {spec(t, "llamacpp", "", use(stack()), devices(8), distributed), groups(l40("a", 4), l40("b", 2), l40("c", 2), l40("d", 2)), `
+- 8 devices: no node has 8 devices that it runs on
+2 nodes of L40: 1 × 2, nodes 2, devices 4
+4 nodes of L40: 1 × 4, nodes 4, devices 2
+- partial offload: placement.cpuOffload is not set
+`},
+		"devices that do not divide over nodes": {spec(t, "llamacpp", "", use(stack()), devices(1), distributed), groups(l40("a", 4)), `
+1 device: 1 × 1, nodes 1, devices 1
+- several nodes: 1 device of one product cannot be divided evenly over several nodes so that they hold it
+- partial offload: placement.cpuOffload is not set
+`},
+		"nothing there": {spec(t, "llamacpp", "", use(stack()), offload, distributed), nil, `
+- 1 device: no node has 1 device that it runs on
+- several devices: no node has 1 device that it runs on
+- several nodes: no device holds a single layer of 5 GiB
+- partial offload: no node has 1 device that it runs on
+CPU: 1 × 1, nodes 1, devices 0
+`},
+		"only on cpu": {spec(t, "llamacpp", "", use(stack()), offload), groups(enginetest.Node("b").GPUs(1, "T4", "4Gi")), `
+- 1 device: one device must give 38 GiB, and none has so much
+- several devices: 10 layers must be on devices, and at most 0 fit, on 1 × T4
+- several nodes: placement.distributed is not set
+- partial offload: 1 layer must be on devices, and at most 0 fit, on 1 × T4
+CPU: 1 × 1, nodes 1, devices 0
+`},
+		"slices count alone": {spec(t, "llamacpp", "", use(stack()), offload), groups(enginetest.Node("m").GPUs(7, "A100-MIG-1g.10gb", "10Gi")), `
+- 1 device: one device must give 38 GiB, and none has so much
+- several devices: 10 layers must be on devices, and at most 2 fit, on A100-MIG-1g.10gb
+- several nodes: placement.distributed is not set
+partial offload: 1 × 1, nodes 1, devices 1
+CPU: 1 × 1, nodes 1, devices 0
+`},
+		"selected, not on cpu": {spec(t, "llamacpp", "", use(stack()), offload, selected("a:cuda:0")), groups(l40("a", 1)), `
+1 device: 1 × 1, nodes 1, devices 1
+several devices: 1 × 1, nodes 1, devices 0
+- several nodes: placement.distributed is not set
+partial offload: 1 × 1, nodes 1, devices 0
+- CPU: placement.devices selects devices
+`},
+	}
+	for name, tt := range tests {
+		if diff := cmp.Diff(tt.want, "\n"+forms(plan(t, tt.spec, tt.nodes))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestLayersAsked(t *testing.T) {
+	s := spec(t, "llamacpp", "", use(stack()), offload, distributed, draft(8), func(s *model.Spec) { s.Adapters = 2 * gi })
+	s.Draft = &estimate.Model{Name: "draft", Format: "gguf", Layered: &estimate.Layered{Of: func(estimate.Form) (estimate.LayeredNeed, error) {
+		return estimate.LayeredNeed{Whole: estimate.Breakdown{Weights: gi, KVCache: gi, Activations: gi, Graph: 9 * gi}}, nil
+	}}}
+	l40 := func(name string) enginetest.Part { return enginetest.Node(name).GPUs(2, "L40", "48Gi") }
+	j := plan(t, s, groups(l40("a"), l40("b"), l40("c"), l40("d"))).Jobs[0]
+	// The draft's 3 GiB and the adapters' 2 lie beside the layers of each device.
+	want := map[string]cluster.Need{
+		"1 device server":        {Devices: 1, Layers: &cluster.Layers{Total: 1, Bytes: 37 * gi, Fixed: 6 * gi}},
+		"several devices server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 4 * gi, Fixed: 6 * gi}},
+		"2 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 5, Bytes: 4 * gi, Fixed: 6 * gi}},
+		"2 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 5, Bytes: 4 * gi, Fixed: 6 * gi}},
+		"3 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 4, Bytes: 4 * gi, Fixed: 6 * gi}},
+		"3 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 4, Bytes: 4 * gi, Fixed: 6 * gi}},
+		"4 nodes of L40 leader":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 3, Bytes: 4 * gi, Fixed: 6 * gi}},
+		"4 nodes of L40 worker":  {SameProduct: true, Products: []string{"L40"}, Layers: &cluster.Layers{Total: 3, Bytes: 4 * gi, Fixed: 6 * gi}},
+		"partial offload server": {SameProduct: true, Layers: &cluster.Layers{Total: 10, Bytes: 4 * gi, Fixed: 6 * gi, Spill: true, Least: 1}},
+		"CPU server":             {},
+	}
+	if diff := cmp.Diff(want, needs(j)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	last := j.Alternatives[len(j.Alternatives)-1].Tasks[0].Shape
+	if got := last.Resources.Of(cluster.Memory); got != int64(45*gi) {
+		t.Errorf("in the node's memory it takes %d", got)
+	}
+	if got := j.Alternatives[0].Tasks[0].Shape.Resources.Of(cluster.Memory); got != int64(3*gi) {
+		t.Errorf("beside a device it takes %d of the node", got)
+	}
+}
+
+func TestLayersThatAreWrong(t *testing.T) {
+	g := groups(a10s("a", 1))
+	if _, err := model.New(spec(t, "llamacpp", "", use(stack()), tokens(1)), g); err == nil || err.Error() != "one token is too few" {
+		t.Errorf("the model: %v", err)
+	}
+	// A draft of another kind is divided by no layers, so its weights must be known.
+	raw := &estimate.Model{Name: "raw", Format: "safetensors"}
+	_, err := model.New(spec(t, "llamacpp", "", use(stack()), func(s *model.Spec) { s.Draft = raw }), g)
+	if want := "draft: the weights of model raw are not known: give its memory in figures"; err == nil || err.Error() != want {
+		t.Errorf("the draft: %v", err)
+	}
+}
+
+// Several nodes are several: a replica keeps away from itself, and from nobody else.
+func TestNodesAreDifferent(t *testing.T) {
+	jobs := plan(t, spec(t, "llamacpp", "", use(stack()), distributed, replicas(2)), groups(a10s("a", 1), a10s("b", 1))).Jobs
+	for i, j := range jobs {
+		if len(j.Affinity) != 1 || !j.Affinity[0].Anti || !j.Affinity[0].Selector.Matches(j.Labels) || j.Affinity[0].Selector.Matches(jobs[1-i].Labels) {
+			t.Errorf("%s: %+v with %v", j.ID, j.Affinity, j.Labels)
+		}
+	}
+	if j := plan(t, spec(t, "llamacpp", "", use(stack())), groups(a10s("a", 2))).Jobs[0]; len(j.Affinity) > 0 {
+		t.Errorf("on one node: %+v", j.Affinity)
+	}
+}

@@ -1,0 +1,104 @@
+package model_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/estimate"
+	"github.com/berth-project/berth/internal/estimate/backend"
+	"github.com/berth-project/berth/internal/estimate/preset"
+	"github.com/berth-project/berth/internal/model"
+)
+
+const gi = cluster.Bytes(1) << 30
+
+// spec is a model that the backend serves: one replica of a preset, or of nothing
+// that is known where its name is empty.
+func spec(t *testing.T, server, name string, edit ...func(*model.Spec)) *model.Spec {
+	t.Helper()
+	b, err := backend.Find(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &model.Spec{ID: "model/chat", Replicas: 1, Backend: b, Place: model.Place{Strategy: cluster.Binpack}}
+	if name != "" {
+		p, err := preset.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Source = p.Model()
+	}
+	for _, e := range edit {
+		e(s)
+	}
+	return s
+}
+
+// toy is a model of 4 GiB in 4 layers, with 8 heads, half of them key heads.
+func toy() *estimate.Model {
+	return &estimate.Model{
+		Name: "toy", Weights: estimate.Weights{Layers: 4 * gi},
+		Architecture: &estimate.Architecture{
+			Layers: 4, Hidden: 1024, Intermediate: 4096, Heads: 8, KVHeads: 4, HeadDim: 128, Vocab: 32000, MaxContext: 4096,
+		},
+	}
+}
+
+func groups(nodes ...enginetest.Part) []*cluster.Group {
+	return enginetest.State(nodes...).View().Groups()
+}
+
+func a10s(name string, count int) *enginetest.NodeBuilder {
+	return enginetest.Node(name).GPUs(count, "A10", "24Gi")
+}
+
+// npus are devices that speak cann.
+func npus(name string, count int) *enginetest.NodeBuilder {
+	return enginetest.Node(name).GPUs(count, "910B", "64Gi").With(func(n *cluster.Node) {
+		for i := range n.Devices {
+			n.Devices[i].Type = "cann"
+		}
+	})
+}
+
+func plan(t *testing.T, s *model.Spec, groups []*cluster.Group) *model.Plan {
+	t.Helper()
+	p, err := model.New(s, groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// forms writes the forms one to a line: what each is, or why it is none.
+func forms(p *model.Plan) string {
+	var out strings.Builder
+	for _, f := range p.Forms {
+		if f.Problem != "" {
+			fmt.Fprintf(&out, "- %s: %s\n", f.Name, f.Problem)
+			continue
+		}
+		fmt.Fprintf(&out, "%s: %d × %d, nodes %d, devices %d\n", f.Name, f.Tensor, f.Pipeline, f.Nodes, f.Devices)
+	}
+	return out.String()
+}
+
+// alternatives are the names of what the engine tries, in order.
+func alternatives(j *cluster.Job) []string {
+	var out []string
+	for _, a := range j.Alternatives {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
+func ids(p *model.Plan) []string {
+	var out []string
+	for _, j := range p.Jobs {
+		out = append(out, j.ID)
+	}
+	return out
+}

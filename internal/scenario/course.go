@@ -1,0 +1,160 @@
+package scenario
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/berth-project/berth/api/v1alpha1"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/manifest"
+	"github.com/berth-project/berth/internal/timeline"
+)
+
+// runCourse is Run for a scenario that speaks of time.
+func runCourse(r *engine.Registry, b *manifest.Bundle, thorough bool) ([]Mismatch, error) {
+	search := engine.Twin
+	if !thorough {
+		search = engine.Indexed
+	}
+	out, result, err := follow(r, b, search)
+	if err != nil || !thorough {
+		return out, err
+	}
+	_, slow, err := follow(r, b, engine.Scan)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(result, slow) {
+		return nil, fmt.Errorf("the index and the scan come to different results: %s", firstDifference(result, slow))
+	}
+	return out, nil
+}
+
+// follow checks each moment when its cycle has decided, and those after the
+// course has settled by how it stayed.
+func follow(r *engine.Registry, b *manifest.Bundle, search engine.Search) ([]Mismatch, []byte, error) {
+	e, err := Engine(r, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := b.State()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := b.Scenario()
+	options := timeline.Options{Cycles: *s.Cycles, Start: b.Now(), Every: int64(time.Minute), Search: search}
+	if s.Every != nil {
+		options.Every = int64(s.Every.Duration)
+	}
+	if s.Grace != nil {
+		options.Grace = int64(s.Grace.Duration)
+	}
+	moments := make([][]Mismatch, len(s.Expect.Timeline))
+	options.Watch = func(c *timeline.Course) {
+		for i := range s.Expect.Timeline {
+			m := &s.Expect.Timeline[i]
+			if at := cycleOf(m, options.Every); at == c.Cycle || c.Settled && at > c.Cycle {
+				moments[i] = checkMoment(m, at, c)
+			}
+		}
+	}
+	course, err := timeline.Run(e, state, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []Mismatch
+	for _, list := range moments {
+		out = append(out, list...)
+	}
+	out = append(out, checkEnd(&s.Expect, course)...)
+	result, err := json.MarshalIndent(course.Result(), "", " ")
+	return out, result, err
+}
+
+func cycleOf(m *v1alpha1.ExpectedMoment, every int64) int {
+	if m.Cycle != nil {
+		return *m.Cycle
+	}
+	return int(int64(m.At.Duration)/every) + 1
+}
+
+// courseChecker knows all jobs of a course, also those that are not there now.
+func courseChecker(c *timeline.Course) *checker {
+	k := newChecker(&explain.Simulation{State: c.State, Refusals: c.Refusals, Phrases: c.Phrases})
+	k.course = c
+	for _, l := range c.Lives {
+		k.know(l.Job)
+	}
+	return k
+}
+
+func checkMoment(m *v1alpha1.ExpectedMoment, cycle int, c *timeline.Course) []Mismatch {
+	k := courseChecker(c)
+	each(m.Placements, k.placement)
+	for _, id := range m.Pending {
+		k.pending(id)
+	}
+	for _, id := range m.Ended {
+		if j := k.job(id); j != nil && c.Life(j.ID).Ended == 0 {
+			k.differ("workload "+id, "ended", "it has not")
+		}
+	}
+	each(m.Queues, k.queue)
+	for i := range k.out {
+		k.out[i].What = "in cycle " + strconv.Itoa(cycle) + ", " + k.out[i].What
+	}
+	return k.out
+}
+
+func checkEnd(e *v1alpha1.Expectation, c *timeline.Course) []Mismatch {
+	k := courseChecker(c)
+	k.expectation(e)
+	if e.Settled != nil && *e.Settled != c.Settled {
+		k.differ("settled after "+strconv.Itoa(c.Cycle)+" cycles", strconv.FormatBool(*e.Settled), strconv.FormatBool(c.Settled))
+	}
+	return k.out
+}
+
+// queue compares the devices that a queue uses, whatever they are called.
+func (c *checker) queue(name string, want float64) {
+	q := c.sim.State.Queue(name)
+	if q == nil {
+		c.differ("queue "+name, "to be there", "no such queue")
+		return
+	}
+	got := int64(0)
+	for _, n := range timeline.Resources(c.sim.State) {
+		got += q.Used.Of(n)
+	}
+	if number(float64(got)/1000) != number(want) {
+		c.differ("devices of queue "+name, number(want), number(float64(got)/1000))
+	}
+}
+
+// absent says where a workload is that is not in the books.
+func (c *checker) absent(id string) string {
+	if l := c.course.Life(id); l.Ended > 0 {
+		return "ended"
+	}
+	return "still to come"
+}
+
+// evictedInTime are the tasks evicted in a course, by ID.
+func (c *checker) evictedInTime() []string {
+	if c.course == nil {
+		return nil
+	}
+	var out []string
+	for _, f := range c.course.Frames {
+		for _, d := range f.Decisions {
+			if d.Action == string(engine.EvictIt) {
+				out = append(out, d.Workload+"/"+d.Task)
+			}
+		}
+	}
+	return out
+}

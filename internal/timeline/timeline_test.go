@@ -1,0 +1,327 @@
+package timeline_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/timeline"
+	"github.com/berth-project/berth/plugins/noderesourcefilter"
+	"github.com/berth-project/berth/plugins/noderesourcesfit"
+	"github.com/google/go-cmp/cmp"
+)
+
+const minute = int64(time.Minute)
+
+// pusher evicts for a job: all tasks of jobs of lower priority, or only the
+// first task where one is enough.
+type pusher struct{ one bool }
+
+func (pusher) Name() string { return "Pusher" }
+func (p pusher) OnSessionOpen(s *engine.Session) {
+	s.Hooks.AddAdapter(func(stmt *engine.Statement, j *cluster.Job, r *engine.Refusal) *engine.Refusal {
+		for _, o := range s.View.Jobs() {
+			for _, t := range o.Tasks() {
+				if o.Priority < j.Priority && t.Runs() {
+					if err := stmt.Evict(t, j.ID, "Pushed"); err != nil {
+						return r
+					}
+					if left := s.Place(stmt, j); left == nil && p.one {
+						return nil
+					}
+				}
+			}
+		}
+		if j.Stands() {
+			return nil
+		}
+		return s.Place(stmt, j)
+	})
+}
+
+func newEngine(t *testing.T, more ...engine.Plugin) *engine.Engine {
+	t.Helper()
+	filter, err := noderesourcefilter.New(engine.NoArguments{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit, err := noderesourcesfit.New(engine.NoArguments{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enginetest.Engine(append([]engine.Plugin{filter, fit}, more...)...)
+}
+
+func node() enginetest.Part { return enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "L4", "24Gi") }
+
+func course(t *testing.T, e *engine.Engine, o timeline.Options, parts ...enginetest.Part) *timeline.Course {
+	t.Helper()
+	o.Search = engine.Twin
+	if o.Every == 0 {
+		o.Every = minute
+	}
+	c, err := timeline.Run(e, enginetest.State(append(parts, node())...), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// marks spells how each job stood after each cycle.
+func marks(c *timeline.Course) map[string]string {
+	out := map[string]string{}
+	for _, l := range c.Lives {
+		for cycle := 1; cycle <= c.Cycle; cycle++ {
+			out[l.Job.ID] += string(l.Mark(cycle))
+		}
+	}
+	return out
+}
+
+func TestCourse(t *testing.T) {
+	low := func() *enginetest.JobBuilder {
+		return enginetest.Job("low").Devices(2).Preemptible().RunFor(3 * minute)
+	}
+	high := func() *enginetest.JobBuilder {
+		return enginetest.Job("high").Priority(1).Devices(2).Created(2 * minute).RunFor(2 * minute)
+	}
+	for name, c := range map[string]struct {
+		options timeline.Options
+		plugins []engine.Plugin
+		parts   []enginetest.Part
+		want    map[string]string
+		settled bool
+	}{
+		"nothing at all": {
+			options: timeline.Options{Cycles: 9},
+			want:    map[string]string{}, settled: true,
+		},
+		"one that runs on": {
+			options: timeline.Options{Cycles: 9},
+			parts:   []enginetest.Part{enginetest.Job("j").Devices(1)},
+			want:    map[string]string{"job/j": "██"}, settled: true,
+		},
+		"the next starts when the first has ended": {
+			options: timeline.Options{Cycles: 9},
+			parts:   []enginetest.Part{enginetest.Job("a").Devices(2).RunFor(2 * minute), enginetest.Job("b").Devices(2).RunFor(1)},
+			want:    map[string]string{"job/a": "██✓✓", "job/b": "··█✓"}, settled: true,
+		},
+		"it is over before it has come to rest": {
+			options: timeline.Options{Cycles: 2},
+			parts:   []enginetest.Part{enginetest.Job("a").Devices(2).RunFor(2 * minute)},
+			want:    map[string]string{"job/a": "██"},
+		},
+		"what was created later comes later": {
+			options: timeline.Options{Cycles: 9, Start: 10 * minute},
+			parts:   []enginetest.Part{enginetest.Job("a").Created(11*minute + 1).Devices(1), enginetest.Job("b").Created(10 * minute).Devices(1), enginetest.Job("c").Created(99 * minute).Devices(1)},
+			want:    map[string]string{"job/a": "  ███████", "job/b": "█████████", "job/c": "         "},
+		},
+		"what runs was there, whenever it was created": {
+			options: timeline.Options{Cycles: 9, Start: minute},
+			parts:   []enginetest.Part{enginetest.Job("a").Created(5 * minute).Devices(1).On("a")},
+			want:    map[string]string{"job/a": "█"}, settled: true,
+		},
+		"the evicted one starts over": {
+			options: timeline.Options{Cycles: 20},
+			plugins: []engine.Plugin{pusher{}},
+			parts:   []enginetest.Part{low(), high()},
+			want:    map[string]string{"job/low": "██~··███✓", "job/high": "  ○██✓✓✓✓"}, settled: true,
+		},
+		"a grace lets it stay for a while": {
+			options: timeline.Options{Cycles: 20, Grace: 2*minute + 1},
+			plugins: []engine.Plugin{pusher{}},
+			parts:   []enginetest.Part{low(), high()},
+			want:    map[string]string{"job/low": "██~~~··███✓", "job/high": "  ○○○██✓✓✓✓"}, settled: true,
+		},
+		"a gang that lost one of its members starts over": {
+			options: timeline.Options{Cycles: 20},
+			plugins: []engine.Plugin{pusher{one: true}},
+			parts:   []enginetest.Part{enginetest.Job("low").Gang(2).Devices(1).Preemptible().RunFor(3 * minute), enginetest.Job("high").Priority(1).Devices(1).Created(2 * minute).RunFor(minute)},
+			want:    map[string]string{"job/low": "██~▄███✓", "job/high": "  ○█✓✓✓✓"}, settled: true,
+		},
+		"an elastic one goes on without the rest": {
+			options: timeline.Options{Cycles: 20},
+			plugins: []engine.Plugin{pusher{one: true}},
+			parts:   []enginetest.Part{enginetest.Job("low").Gang(2).Min(1).Devices(1).Preemptible().RunFor(5 * minute), enginetest.Job("high").Priority(1).Devices(1).Created(2 * minute).RunFor(minute)},
+			want:    map[string]string{"job/low": "██~▄█✓", "job/high": "  ○█✓✓"}, settled: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := course(t, newEngine(t, c.plugins...), c.options, c.parts...)
+			if diff := cmp.Diff(c.want, marks(got)); diff != "" {
+				t.Error(diff)
+			}
+			if got.Settled != c.settled {
+				t.Errorf("settled: %v", got.Settled)
+			}
+		})
+	}
+}
+
+// TestSummary does the sums by hand: low runs for 2 cycles on 2 devices for
+// nothing, waits for 3 and runs for 3; high waits for 1 and runs for 2.
+func TestSummary(t *testing.T) {
+	c := course(t, newEngine(t, pusher{}), timeline.Options{Cycles: 20, Every: 60 * minute},
+		enginetest.Job("low").Devices(2).Preemptible().RunFor(180*minute),
+		enginetest.Job("high").Priority(1).Devices(2).Created(120*minute).RunFor(120*minute))
+	want := timeline.Summary{
+		Arrived: 2, Ended: 2, Makespan: "8h", MeanWait: "2h", MaxWait: "3h", Longest: "job/low",
+		DeviceHours: 14, Offered: 16, Utilization: 0.875, Evictions: 1, Lost: 4,
+	}
+	if diff := cmp.Diff(want, c.Summary()); diff != "" {
+		t.Error(diff)
+	}
+	var story bytes.Buffer
+	c.Story(&story, explain.Style{}, false)
+	for _, line := range []string{"02:00  job/low evicted for job/high (Pushed)\n", "02:00  job/high is promised room on a\n", "03:00  job/high starts on a\n", "08:00  job/low ends\n"} {
+		if !strings.Contains(story.String(), line) {
+			t.Errorf("no line %q in\n%s", line, story.String())
+		}
+	}
+}
+
+// TestTornGangLosesAll: one of two members is evicted after two cycles; what the
+// other has done is lost as well, though it stays.
+func TestTornGangLosesAll(t *testing.T) {
+	c := course(t, newEngine(t, pusher{one: true}), timeline.Options{Cycles: 20, Every: 60 * minute},
+		enginetest.Job("low").Gang(2).Devices(1).Preemptible().RunFor(180*minute),
+		enginetest.Job("high").Priority(1).Devices(1).Created(120*minute).RunFor(60*minute))
+	if got := c.Summary().Lost; got != 4 {
+		t.Errorf("%v device-hours lost, want 2 tasks × 1 device × 2 hours", got)
+	}
+}
+
+// TestLeavingAtTheStart: what is on its way out when the clock starts does not come back.
+func TestLeavingAtTheStart(t *testing.T) {
+	s := enginetest.State(node(), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("new").Devices(2))
+	old := s.Job("job/old").Tasks()[0]
+	if err := s.Apply(cluster.TaskSeen{Task: old.Ref(), Node: "a", Leaving: true}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 9, Every: minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"job/old": "~✓✓", "job/new": "○██"}, marks(c)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestProtectionIsWaitedFor: while a minimum run time protects somebody, those
+// who wait may still get their turn, so the course has not settled.
+func TestProtectionIsWaitedFor(t *testing.T) {
+	s := enginetest.State(node(), enginetest.Job("a").Devices(2), enginetest.Job("b").Devices(2))
+	if err := s.Apply(cluster.QueuePut{Queue: cluster.Queue{Name: "protected", MinRunBeforeReclaim: 5 * minute}}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 99, Every: minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Settled || c.Cycle != 6 || c.Rest() != 1 {
+		t.Errorf("settled %v in cycle %d, at rest after %d", c.Settled, c.Cycle, c.Rest())
+	}
+}
+
+// clock keeps what sessions take for now.
+type clock struct{ seen []int64 }
+
+func (*clock) Name() string                      { return "Clock" }
+func (c *clock) OnSessionOpen(s *engine.Session) { c.seen = append(c.seen, s.Now) }
+
+// A clock that starts in 1970 is ahead by a nanosecond, but goes no slower for it:
+// what waits for a minute waits for one cycle.
+func TestClockFromTheStart(t *testing.T) {
+	for start, want := range map[int64][]int64{0: {1, minute + 1, 2*minute + 1}, minute: {minute, 2 * minute, 3 * minute}} {
+		c := &clock{}
+		course(t, newEngine(t, c), timeline.Options{Cycles: 3, Start: start}, enginetest.Job("runs").Devices(1).RunFor(10*minute))
+		if d := cmp.Diff(want, c.seen); d != "" {
+			t.Errorf("from %d (-want +got):\n%s", start, d)
+		}
+	}
+}
+
+// TestStartedBefore: what runs at the start has run since it started.
+func TestStartedBefore(t *testing.T) {
+	s := enginetest.State(node(), enginetest.Job("j").Devices(2).RunFor(5*minute).On("a").Started(7*minute))
+	c, err := timeline.Run(newEngine(t), s, timeline.Options{Cycles: 9, Start: 10 * minute, Every: minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"job/j": "██✓"}, marks(c)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestQuietCyclesKeepNothing: memory grows with what happens, not with cycles.
+func TestQuietCyclesKeepNothing(t *testing.T) {
+	c := course(t, newEngine(t), timeline.Options{Cycles: 50_000}, enginetest.Job("j").Devices(1).RunFor(40_000*minute))
+	if len(c.Frames) != 2 || c.Cycle != 40_001 {
+		t.Errorf("%d frames for %d cycles", len(c.Frames), c.Cycle)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    timeline.Options
+		want string
+	}{
+		"no cycles":                 {timeline.Options{Every: 1}, "cycles: want from 1 to 1000000, have 0"},
+		"too many":                  {timeline.Options{Cycles: 1_000_001, Every: 1}, "cycles: want from 1 to 1000000, have 1000001"},
+		"a clock that stands still": {timeline.Options{Cycles: 1}, "every: want more than 0, such as 1m, have 0s"},
+		"grace":                     {timeline.Options{Cycles: 1, Every: 1, Grace: -minute}, "grace: want 0 or more, such as 30s, have -1m"},
+		"start":                     {timeline.Options{Cycles: 1, Every: 1, Start: -1}, "start: want a time from 1970 to 2200"},
+		"too far":                   {timeline.Options{Cycles: 1_000_000, Every: 24 * 60 * minute}, "cycles: 1000000 of 24h go beyond the year 2200; give fewer or shorter ones"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := timeline.Run(newEngine(t), enginetest.State(), c.o); err == nil || err.Error() != c.want {
+				t.Errorf("have %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// waker asks for another session until a time.
+type waker struct{ until int64 }
+
+func (waker) Name() string { return "Waker" }
+func (w waker) OnSessionOpen(s *engine.Session) {
+	if s.Now < w.until {
+		s.WakeAt(min(w.until, s.Now+2*minute))
+	}
+}
+
+// TestWakeIsWaitedFor: while a plugin asks for another session, time alone may change
+// something, and the course has not settled.
+func TestWakeIsWaitedFor(t *testing.T) {
+	type end struct {
+		settled      bool
+		cycle, quiet int
+	}
+	for name, c := range map[string]struct {
+		until  int64
+		cycles int
+		want   end
+	}{
+		"none asks":                {0, 99, end{true, 2, 0}},
+		"until the plugin is done": {9 * minute, 99, end{true, 10, 0}},
+		"the cycles end before":    {9 * minute, 5, end{false, 5, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := course(t, newEngine(t, waker{c.until}), timeline.Options{Cycles: c.cycles, Start: minute - minute/2}, enginetest.Job("a").Devices(2), enginetest.Job("b").Devices(2))
+			if diff := cmp.Diff(c.want, end{got.Settled, got.Cycle, got.Result().Quiet}, cmp.AllowUnexported(end{})); diff != "" {
+				t.Error(diff)
+			}
+			var picture bytes.Buffer
+			got.Picture(&picture, explain.Style{}, false)
+			if quiet := strings.Contains(picture.String(), "; quiet after cycle 1, at 00:00:30, and not settled: time alone may still change decisions"); quiet != (c.want.quiet > 0) {
+				t.Errorf("quiet: %v\n%s", quiet, picture.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,35 @@
+package oracle
+
+import (
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/enginetest"
+)
+
+// TestOrderOfVictims has victims that may go only once another is gone: while
+// that is there queue a would be beyond its quota, and so of no stronger tier
+// than b. The search once looked at the same node for ever.
+func TestOrderOfVictims(t *testing.T) {
+	gpus := names[gpu]
+	s := enginetest.State(node("n", 2), node("m", 1),
+		enginetest.Queue("a").Tier(cluster.TierGuaranteed).Quota(gpus, 3*device), enginetest.Queue("b").Tier(cluster.TierGuaranteed).Quota(gpus, 0),
+		enginetest.Job("small").Queue("b").Share(1, 300).Preemptible().On("n"),
+		enginetest.Job("other").Queue("b").Share(1, 500).Preemptible().On("n"),
+		enginetest.Job("spare").Queue("a").Gang(2).Min(1).Devices(1).Preemptible().On("m", "n"),
+		enginetest.Job("w").Queue("a").Priority(1).Devices(2).Preemptible(),
+	)
+	before := s.Clone()
+	e, err := Engine(Preempt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := e.Open(s, engine.Options{Now: 1000 * minute}).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if broken := Legal(Preempt, before, 1000*minute, out); len(broken) > 0 {
+		t.Errorf("rules that were broken: %v", broken)
+	}
+}

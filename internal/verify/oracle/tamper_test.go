@@ -1,0 +1,132 @@
+package oracle
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/enginetest"
+)
+
+// forged is an outcome that no engine made.
+type forged struct {
+	state *cluster.State
+	out   engine.Outcome
+}
+
+func (f *forged) task(job string, i int) *cluster.Task { return f.state.Job("job/" + job).Tasks()[i] }
+
+func (f *forged) place(action engine.Action, t *cluster.Task, node string, claims ...cluster.Claim) {
+	kind := map[engine.Action]engine.EventKind{engine.Bind: engine.BoundTo, engine.Nominate: engine.NominatedTo}[action]
+	f.out.Events = append(f.out.Events, engine.Record{Kind: kind, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: action, Task: t.Ref(), Node: node, Claims: claims}})
+}
+
+func (f *forged) evict(t *cluster.Task, why engine.Reason, sake string) {
+	f.out.Events = append(f.out.Events, engine.Record{Kind: engine.Evicted, Job: t.Job.ID, Task: t.Ref(), Decision: &engine.Decision{Action: engine.EvictIt, Task: t.Ref(), Reason: why, For: sake}})
+}
+
+// TestForged holds outcomes against the rules that only a broken engine breaks.
+// Nodes n and m have two devices each, and l in another rack has one; job/r holds both of n.
+func TestForged(t *testing.T) {
+	whole := func(i int) cluster.Claim { return cluster.Claim{Device: i, Milli: cluster.Whole, Memory: 80 * gib} }
+	gpus := names[gpu]
+	for name, c := range map[string]struct {
+		kind  Kind // "": Preempt
+		queue *enginetest.QueueBuilder
+		firm  bool
+		racks bool
+		forge func(*forged)
+		rules []string
+	}{
+		"all is well": {forge: func(f *forged) {
+			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
+			f.place(engine.Bind, f.task("w", 1), "m", whole(1))
+		}},
+		"held by others": {forge: func(f *forged) {
+			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
+			f.place(engine.Bind, f.task("w", 1), "m", whole(0))
+		}, rules: []string{"a device is of another kind, too small or held by others", "bound before there is room"}},
+		"half a gang": {forge: func(f *forged) { f.place(engine.Bind, f.task("w", 0), "m", whole(0)) },
+			rules: []string{"a part of it starts below the minimum", "placed below its minimum"}},
+		"nowhere": {forge: func(f *forged) {
+			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
+			f.place(engine.Bind, f.task("w", 1), "x", whole(1))
+		}, rules: []string{"a part of it starts below the minimum", "placed below its minimum", "placed on a node that is not there"}},
+		"less than it asks for": {forge: func(f *forged) {
+			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
+			f.place(engine.Bind, f.task("w", 1), "m")
+		}, rules: []string{"bound before there is room", "not as many devices as it asks for"}},
+		"beyond the limit": {queue: enginetest.Queue("q").Limit(gpus, 3*device), forge: func(f *forged) {
+			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
+			f.place(engine.Bind, f.task("w", 1), "m", whole(1))
+		}, rules: []string{"its queue goes beyond its limit"}},
+		"firm beyond the quota": {queue: enginetest.Queue("q").Quota(gpus, device), firm: true, forge: func(f *forged) {
+			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
+			f.place(engine.Bind, f.task("w", 1), "m", whole(1))
+		}, rules: []string{"what is not preemptible goes beyond the quota"}},
+		"for nothing": {forge: func(f *forged) { f.evict(f.task("r", 0), "Preempted", "job/w") },
+			rules: []string{"evictions for a job that is not placed", "its minimum was not placed"}},
+		"for no job": {forge: func(f *forged) { f.evict(f.task("r", 0), "Preempted", "") }, rules: []string{"evictions for no job"}},
+		"another reason, and too soon": {forge: func(f *forged) {
+			f.evict(f.task("r", 0), "Consolidated", "job/w")
+			f.place(engine.Bind, f.task("w", 0), "n", whole(0))
+			f.place(engine.Bind, f.task("w", 1), "n", whole(1))
+		}, rules: []string{"bound before there is room", "evicted with another reason", "no plugin may evict it"}},
+		"more than needed": {forge: func(f *forged) {
+			f.evict(f.task("r", 0), "Preempted", "job/w")
+			f.place(engine.Nominate, f.task("w", 0), "n", whole(0))
+			f.place(engine.Nominate, f.task("w", 1), "n", whole(1))
+		}, rules: []string{"fewer of its victims would have been enough"}},
+		"moved to where it is": {kind: Consolidate, forge: func(f *forged) {
+			f.evict(f.task("r", 0), "Consolidated", "job/w")
+			f.place(engine.Nominate, f.task("w", 0), "m", whole(0))
+			f.place(engine.Nominate, f.task("w", 1), "m", whole(1))
+			f.place(engine.Nominate, f.task("r", 0), "n", whole(0), whole(1))
+		}, rules: []string{"fewer of its victims would have been enough", "moved to where it is"}},
+		"moved nowhere": {kind: Combined, forge: func(f *forged) {
+			f.evict(f.task("r", 0), "Consolidated", "job/w")
+			f.place(engine.Nominate, f.task("w", 0), "n", whole(0))
+			f.place(engine.Nominate, f.task("w", 1), "n", whole(1))
+		}, rules: []string{"fewer of its victims would have been enough", "moved, but it has no new place"}},
+		"reclaimed in its own queue": {kind: Combined, forge: func(f *forged) {
+			f.evict(f.task("r", 0), "Reclaimed", "job/w")
+			f.place(engine.Nominate, f.task("w", 0), "n", whole(0))
+			f.place(engine.Nominate, f.task("w", 1), "n", whole(1))
+		}, rules: []string{"reclaim: it is in the same queue"}},
+		"in two racks": {kind: Topology, racks: true, forge: func(f *forged) {
+			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
+			f.place(engine.Bind, f.task("w", 1), "l", whole(0))
+		}, rules: []string{"placed too far from the others of its job"}},
+		"twice": {forge: func(f *forged) {
+			f.place(engine.Bind, f.task("w", 0), "m", whole(0))
+			f.place(engine.Bind, f.task("w", 0), "m", whole(1))
+		}, rules: []string{"a part of it starts below the minimum", "placed below its minimum", "placed, but it was not pending"}},
+	} {
+		if c.queue == nil {
+			c.queue = enginetest.Queue("q")
+		}
+		want := enginetest.Job("w").Queue("q").Gang(2).Devices(1).Priority(1)
+		if !c.firm {
+			want.Preemptible()
+		}
+		if c.kind == "" {
+			c.kind = Preempt
+		}
+		if c.racks {
+			want.Topology(cluster.Topology{Required: rack})
+		}
+		f := &forged{state: enginetest.State(node("n", 2).Label(rack, "r1"), node("m", 2).Label(rack, "r1"), node("l", 1).Label(rack, "r2"), c.queue, enginetest.Job("r").Queue("q").Devices(2).Preemptible().On("n"), want)}
+		before := f.state.Clone()
+		c.forge(f)
+		var rules []string
+		for _, v := range Legal(c.kind, before, 1000*minute, f.out) {
+			if !slices.Contains(rules, v.Rule) {
+				rules = append(rules, v.Rule)
+			}
+		}
+		if slices.Sort(rules); !slices.Equal(rules, c.rules) {
+			t.Errorf("%s: %q, want %q", name, rules, c.rules)
+		}
+	}
+}
