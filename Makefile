@@ -73,6 +73,10 @@ fuzz: ## Fuzz every decoder for a while (FUZZTIME=30s each)
 docs: build ## Write docs/reference anew
 	$(GO) run ./hack/reference
 
+.PHONY: dist
+dist: ## Build the archives of a release into dist/, with checksums and bills of materials
+	GO=$(GO) hack/dist/dist.sh
+
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf $(BIN) coverage.out
+	rm -rf $(BIN) dist coverage.out
