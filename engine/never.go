@@ -12,7 +12,7 @@ func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 	if len(alt.Tasks) < 2 {
 		return false
 	}
-	need, room := leastOf(alt, t.Shape), e.ever(t, in)
+	need, room := leastOfShape(alt, t.Shape), e.capacityWhenEmpty(t, in)
 	sum := 0
 	for _, n := range e.finder.view.Nodes() {
 		if sum >= need {
@@ -30,14 +30,14 @@ func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 	if most < need {
 		return true
 	}
-	most, _ = e.apart(t.Job, e.finder.view.Nodes(), e.everAny(alt.Tasks, in))
+	most, _ = e.apart(t.Job, e.finder.view.Nodes(), e.capacityOfAnyShape(alt.Tasks, in))
 	return most < max(alt.Min, alt.Least(func(sub int) int { return alt.Subgroups[sub-1].Min }))
 }
 
 // ever is how many tasks like this one a node holds with every other job gone: none
 // where a filter turns the node down and waiting does not cure it, or the node is
 // outside the scope. Tasks of the job that stand there need no room.
-func (e *explainer) ever(t *cluster.Task, in *scope) func(*cluster.Node) int {
+func (e *explainer) capacityWhenEmpty(t *cluster.Task, in *scope) func(*cluster.Node) int {
 	ask := e.finder.verdicts(t)
 	filters, _, _ := e.finder.taskHooks(t)
 	possible := func(n *cluster.Node) bool {
@@ -65,10 +65,10 @@ func (e *explainer) ever(t *cluster.Task, in *scope) func(*cluster.Node) int {
 }
 
 // everAny is ever for tasks of any of the shapes.
-func (e *explainer) everAny(tasks []*cluster.Task, in *scope) func(*cluster.Node) int {
+func (e *explainer) capacityOfAnyShape(tasks []*cluster.Task, in *scope) func(*cluster.Node) int {
 	var rooms []func(*cluster.Node) int
 	for _, t := range oneOfEachShape(tasks) {
-		rooms = append(rooms, e.ever(t, in))
+		rooms = append(rooms, e.capacityWhenEmpty(t, in))
 	}
 	return func(n *cluster.Node) int {
 		sum := 0
@@ -127,7 +127,7 @@ func (e *explainer) awaits(filters []hook[TaskFilter], t *cluster.Task, n *clust
 // leastOf is how many tasks of the shape are in the minimum, whichever tasks make
 // it: at most as many as are of another shape need not be of this one. What the
 // subgroups need adds up.
-func leastOf(alt *cluster.Alternative, shape *cluster.Shape) int {
+func leastOfShape(alt *cluster.Alternative, shape *cluster.Shape) int {
 	least := alt.Min
 	for _, t := range alt.Tasks {
 		if t.Shape != shape {

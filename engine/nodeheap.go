@@ -21,24 +21,24 @@ type nodeHeap struct {
 }
 
 type entryPlan struct {
-	slot   int
-	cost   cost
-	class  *cluster.Class // all nodes of the class that are not in the heap; the slot is that of the first
-	opened int            // nodes of the class
-	rough  bool           // only the classes of its tasks are known
-	looked bool
-	seen   uint64 // the version at which the plan was last found to be allowed
-	plan   []*Victim
+	slot      int
+	cost      cost
+	class     *cluster.Class // all nodes of the class that are not in the heap; the slot is that of the first
+	opened    int            // nodes of the class
+	rough     bool           // only the classes of its tasks are known
+	looked    bool
+	checkedAt uint64 // the version at which the plan was last found to be allowed
+	plan      []*Victim
 }
 
 // heapKey is what decides what room costs: searches with equal keys share a heap.
 type heapKey struct {
-	way      way
-	last     bool
-	queue    string
-	priority int32
-	shape    *cluster.Shape
-	in       *scope
+	way        way
+	lastResort bool
+	queue      string
+	priority   int32
+	shape      *cluster.Shape
+	in         *scope
 	// What the whole job requests: which victims may leave depends on it.
 	devices, cores int64
 	// The job, where something about the job itself decides, so that no other shares the heap.
@@ -48,14 +48,14 @@ type heapKey struct {
 // nodeHeaps are those of a session. Jobs that request alike share them until something is
 // decided: queues may lose other jobs then.
 type nodeHeaps struct {
-	byKey map[heapKey]*nodeHeap
-	as    int // clerk.decided, when the first of them was made
+	byKey   map[heapKey]*nodeHeap
+	decided int // clerk.decided, when the first of them was made
 }
 
 // of returns the heap with the key, as of so many decisions, or makes it.
-func (h *nodeHeaps) of(key heapKey, decided int, make func() *nodeHeap) *nodeHeap {
-	if h.byKey == nil || h.as != decided {
-		h.byKey, h.as = map[heapKey]*nodeHeap{}, decided
+func (h *nodeHeaps) heapFor(key heapKey, decided int, make func() *nodeHeap) *nodeHeap {
+	if h.byKey == nil || h.decided != decided {
+		h.byKey, h.decided = map[heapKey]*nodeHeap{}, decided
 	}
 	if h.byKey[key] == nil {
 		h.byKey[key] = make()
@@ -122,7 +122,7 @@ func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *entryPlan {
 		case e.rough:
 			h.entries.Pop()
 			h.refine(w, t, e.slot, ask)
-		case e.looked && h.still(w, e):
+		case e.looked && h.stillAllowed(w, e):
 			return e
 		default:
 			h.entries.Pop()
@@ -136,7 +136,7 @@ func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *entryPlan {
 func (h *nodeHeap) look(w *nodewise, t *cluster.Task, e *entryPlan) {
 	e.plan, e.cost = w.look(t, w.view.At(e.slot))
 	h.known = w.view.Version() // looking leaves everything as it was
-	e.seen = h.known
+	e.checkedAt = h.known
 	if e.plan == nil {
 		w.looks++
 		h.current[e.slot] = nil
@@ -148,8 +148,8 @@ func (h *nodeHeap) look(w *nodewise, t *cluster.Task, e *entryPlan) {
 
 // still reports whether the victims of the plan may still leave, one after the other:
 // others may have left since it was found.
-func (h *nodeHeap) still(w *nodewise, e *entryPlan) bool {
-	if e.seen == w.view.Version() {
+func (h *nodeHeap) stillAllowed(w *nodewise, e *entryPlan) bool {
+	if e.checkedAt == w.view.Version() {
 		return true
 	}
 	mark := w.stmt.Checkpoint()
@@ -158,12 +158,12 @@ func (h *nodeHeap) still(w *nodewise, e *entryPlan) bool {
 		ok = ok && w.leaver.victims.mayLeave(v.Tasks[0], w.want.job) && w.leaver.leave(v)
 	}
 	w.stmt.Rollback(mark)
-	h.known, e.seen = w.view.Version(), w.view.Version()
+	h.known, e.checkedAt = w.view.Version(), w.view.Version()
 	return ok
 }
 
 // others are further nodes that would do, best first.
-func (h *nodeHeap) others(w *nodewise, t *cluster.Task, most int) []*entryPlan {
+func (h *nodeHeap) otherNodes(w *nodewise, t *cluster.Task, most int) []*entryPlan {
 	var out []*entryPlan
 	var aside []*entryPlan
 	for len(out) < most {

@@ -32,7 +32,7 @@ func (w *nodewise) greedy() []*Victim {
 			break
 		}
 		mark := w.stmt.Checkpoint()
-		plan := w.within(in)
+		plan := w.planWithin(in)
 		spent := w.leaver.victims.costOf(plan)
 		spent.beyond = w.stmt.beyond(mark)
 		w.stmt.Rollback(mark)
@@ -52,9 +52,9 @@ func (w *nodewise) scopes() []*scope {
 	var out []*scope
 	switch {
 	case alt.Whole != nil:
-		home := w.placer.home(w.want.job, alt)
+		home := w.placer.homeGroup(w.want.job, alt)
 		for _, g := range w.view.Groups() {
-			if (home == nil || g.Key == *home) && (!named(alt) || g.Key == *alt.Whole.Only) {
+			if (home == nil || g.Key == *home) && (!namesGroup(alt) || g.Key == *alt.Whole.Only) {
 				out = append(out, &scope{group: g})
 			}
 		}
@@ -70,7 +70,7 @@ func (w *nodewise) scopes() []*scope {
 	return out
 }
 
-func (w *nodewise) within(in *scope) []*Victim {
+func (w *nodewise) planWithin(in *scope) []*Victim {
 	var plan []*Victim
 	w.weighed = nil // what was weighed in other scopes has no plan
 	for _, t := range w.want.lacks {
@@ -86,7 +86,7 @@ func (w *nodewise) within(in *scope) []*Victim {
 			if e == nil || w.fault.err != nil {
 				return nil
 			}
-			w.weigh(h, t, e)
+			w.noteOptions(h, t, e)
 			if !w.leaver.leaveInOrder(e.plan) {
 				return nil
 			}
@@ -95,7 +95,7 @@ func (w *nodewise) within(in *scope) []*Victim {
 		if !w.placer.placeTask(w.want.alt(), t, in) {
 			return nil
 		}
-		if moves(plan) && !w.trial.landed(plan) {
+		if hasMoves(plan) && !w.trial.landed(plan) {
 			return nil
 		}
 	}
@@ -108,12 +108,12 @@ func (w *nodewise) within(in *scope) []*Victim {
 // victims cost, two orders by that come before the last two.
 func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 	line := w.exits.rivalsOn(n)
-	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
+	slices.SortFunc(line, func(a, b rival) int { return a.compare(&b) })
 	best := w.lookIn(t, n, line, false)
 	if best == nil && w.exits.way&moving != 0 {
 		best = w.lookIn(t, n, line, true) // gangs that can move only as a whole
 	}
-	spent := w.spent(t, n, best)
+	spent := w.planCost(t, n, best)
 	if best != nil && w.leaver.victims.priced() {
 		best, spent = w.lookByCost(t, n, line, best, spent)
 	}
@@ -125,7 +125,7 @@ func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 			return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(a.task.Job.Priority, b.task.Job.Priority), sign*cmp.Compare(size(b.task), size(a.task)))
 		})
 		if other := w.lookIn(t, n, line, false); other != nil {
-			if c := w.spent(t, n, other); c.compare(&spent) < 0 {
+			if c := w.planCost(t, n, other); c.compare(&spent) < 0 {
 				best, spent = other, c
 			}
 		}
@@ -134,7 +134,7 @@ func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 }
 
 // spent is what the plan for one task on one node costs.
-func (w *nodewise) spent(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
+func (w *nodewise) planCost(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
 	c := w.leaver.victims.costOf(plan)
 	here := int64(0)
 	for _, v := range plan {
@@ -170,7 +170,7 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 	if rejection := w.rejection(filters, t, n); rejection != nil && rejection.Cure&Evict == 0 {
 		return nil
 	}
-	least := w.fewest(t, n, line)
+	least := w.fewestVictims(t, n, line)
 	mark := w.stmt.Checkpoint()
 	defer w.stmt.Rollback(mark)
 	var plan []*Victim
@@ -220,9 +220,9 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 		return w.rejection(filters, t, n) == nil
 	}
 	if len(plan) > 1 && leavingFrom(n, plan) > least {
-		plan = keep(plan, w.leaver.victims.droppable(plan, false), again)
+		plan = dropUnneeded(plan, w.leaver.victims.droppable(plan, false), again)
 	}
-	if moves(plan) && (!again(plan) || !w.placeOn(t, n) || !w.trial.land(plan)) {
+	if hasMoves(plan) && (!again(plan) || !w.placeOn(t, n) || !w.trial.land(plan)) {
 		return nil
 	}
 	return plan
@@ -249,7 +249,7 @@ func (w *nodewise) rejection(filters []hook[TaskFilter], t *cluster.Task, n *clu
 }
 
 // fewest is how many of the rivals have to leave at least for the task to fit the node.
-func (w *nodewise) fewest(t *cluster.Task, n *cluster.Node, line []rival) int {
+func (w *nodewise) fewestVictims(t *cluster.Task, n *cluster.Node, line []rival) int {
 	tasks := w.scratch[:0]
 	for i := range line {
 		tasks = append(tasks, line[i].task)
@@ -279,12 +279,12 @@ func (w *nodewise) placeOn(t *cluster.Task, n *cluster.Node) bool {
 }
 
 // weigh remembers the other nodes that would have done, to be told.
-func (w *nodewise) weigh(h *nodeHeap, t *cluster.Task, chosen *entryPlan) {
-	if len(w.weighed) >= mostNamed {
+func (w *nodewise) noteOptions(h *nodeHeap, t *cluster.Task, chosen *entryPlan) {
+	if len(w.weighed) >= maxNamed {
 		return
 	}
 	add := func(e *entryPlan) {
-		o := Option{Task: t.Name, Node: w.view.At(e.slot).Name, Chosen: e == chosen, Cost: told(w.view, e.plan, e.cost)}
+		o := Option{Task: t.Name, Node: w.view.At(e.slot).Name, Chosen: e == chosen, Cost: reportedCost(w.view, e.plan, e.cost)}
 		for _, v := range e.plan {
 			for _, t := range v.Tasks {
 				o.Go = append(o.Go, t.ID)
@@ -295,7 +295,7 @@ func (w *nodewise) weigh(h *nodeHeap, t *cluster.Task, chosen *entryPlan) {
 	add(chosen)
 	if w.placer.explainer.all {
 		aside := *w // what is only told uses up nothing
-		for _, e := range h.others(&aside, t, 3) {
+		for _, e := range h.otherNodes(&aside, t, 3) {
 			add(e)
 		}
 	}
@@ -304,8 +304,8 @@ func (w *nodewise) weigh(h *nodeHeap, t *cluster.Task, chosen *entryPlan) {
 // heap returns the nodes for the task. Jobs that ask alike share it until something is
 // decided.
 func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
-	key := heapKey{way: w.exits.way, last: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
-		devices: w.sum(w.accounts.devicesOf(t.Shape).Name), cores: w.sum(cluster.CPU)}
+	key := heapKey{way: w.exits.way, lastResort: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
+		devices: w.requested(w.accounts.devicesOf(t.Shape).Name), cores: w.requested(cluster.CPU)}
 	filters, _, _ := w.finder.taskHooks(t)
 	if len(filters) > 0 {
 		return newNodeHeap(w.view, in) // what it costs depends on where the others of the gang are
@@ -313,11 +313,11 @@ func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
 	if in != nil && in.group != nil || len(w.want.job.Displaced) > 0 || w.want.job.Running() {
 		key.job = w.want.job
 	}
-	return w.heaps.of(key, w.leaver.victims.clerk.decided, func() *nodeHeap { return newNodeHeap(w.view, in) })
+	return w.heaps.heapFor(key, w.leaver.victims.clerk.decided, func() *nodeHeap { return newNodeHeap(w.view, in) })
 }
 
 // sum is how much of the resource the job asks for with all that is lacking.
-func (w *nodewise) sum(resource string) int64 {
+func (w *nodewise) requested(resource string) int64 {
 	sum, known := w.sums[resource]
 	if !known {
 		if w.sums == nil {
@@ -332,7 +332,7 @@ func (w *nodewise) sum(resource string) int64 {
 // mostLooks is how many nodes without a plan are looked at.
 func (w *nodewise) mostLooks() int {
 	if w.exits.way == evicting|moving {
-		return maxMixed
+		return maxLooksMixed
 	}
 	return maxLooks
 }

@@ -35,7 +35,7 @@ func (e *Engine) Committed(out *Outcome) error {
 	var errs []error
 	for i := range out.Decisions {
 		d := &out.Decisions[i]
-		errs = append(errs, e.tell(func(o *Observer) {
+		errs = append(errs, e.notifyObservers(func(o *Observer) {
 			if o.Committed != nil {
 				o.Committed(d)
 			}
@@ -43,7 +43,7 @@ func (e *Engine) Committed(out *Outcome) error {
 	}
 	for i := range out.Events {
 		if r := &out.Events[i]; r.Kind == Withdrawn {
-			errs = append(errs, e.tell(func(o *Observer) { call(o.BindFailed, r.Task, r.Node) }))
+			errs = append(errs, e.notifyObservers(func(o *Observer) { notify(o.BindFailed, r.Task, r.Node) }))
 		}
 	}
 	return errors.Join(errs...)
@@ -56,18 +56,18 @@ func (e *Engine) Watch(s *cluster.State, fact cluster.Change) (told func() error
 	if len(e.observers) == 0 {
 		return func() error { return nil }
 	}
-	var watched []sighting
-	for _, t := range concerned(s, fact) {
+	var watched []watchedTask
+	for _, t := range affectedTasks(s, fact) {
 		if t != nil && t.Node != nil {
 			_, evicted := t.EvictedAt()
-			watched = append(watched, sighting{t.Ref(), t.UID, t.Status, t.Node.Name, evicted})
+			watched = append(watched, watchedTask{t.Ref(), t.UID, t.Status, t.Node.Name, evicted})
 		}
 	}
 	return func() error {
 		var errs []error
 		for _, w := range watched {
-			if event := w.became(s.Task(w.task)); event != nil {
-				errs = append(errs, e.tell(event))
+			if event := w.outcome(s.Task(w.task)); event != nil {
+				errs = append(errs, e.notifyObservers(event))
 			}
 		}
 		return errors.Join(errs...)
@@ -75,7 +75,7 @@ func (e *Engine) Watch(s *cluster.State, fact cluster.Change) (told func() error
 }
 
 // concerned are the tasks that the fact may change.
-func concerned(s *cluster.State, fact cluster.Change) []*cluster.Task {
+func affectedTasks(s *cluster.State, fact cluster.Change) []*cluster.Task {
 	all := func(job string) []*cluster.Task {
 		if j := s.Job(job); j != nil {
 			return j.Tasks()
@@ -102,7 +102,7 @@ func concerned(s *cluster.State, fact cluster.Change) []*cluster.Task {
 }
 
 // sighting is where a task stood.
-type sighting struct {
+type watchedTask struct {
 	task    cluster.TaskRef
 	uid     string
 	status  cluster.Status
@@ -112,7 +112,7 @@ type sighting struct {
 
 // became is what observers are told of the task, which is nil where it is gone; nil:
 // nothing.
-func (w sighting) became(t *cluster.Task) func(*Observer) {
+func (w watchedTask) outcome(t *cluster.Task) func(*Observer) {
 	if t != nil && t.UID != w.uid && w.uid != "" {
 		t = nil // another task of that name
 	}
@@ -121,19 +121,19 @@ func (w sighting) became(t *cluster.Task) func(*Observer) {
 	case cluster.Assumed, cluster.Nominated:
 		switch {
 		case there && (t.Status == cluster.Bound || t.Status == cluster.Releasing), t != nil && t.Ended():
-			return func(o *Observer) { call(o.Bound, w.task, w.node) }
+			return func(o *Observer) { notify(o.Bound, w.task, w.node) }
 		case !there:
-			return func(o *Observer) { call(o.BindFailed, w.task, w.node) }
+			return func(o *Observer) { notify(o.BindFailed, w.task, w.node) }
 		}
 	case cluster.Releasing:
 		if w.evicted && !(there && t.Status == cluster.Releasing) {
-			return func(o *Observer) { call(o.Evicted, w.task, w.node) }
+			return func(o *Observer) { notify(o.Evicted, w.task, w.node) }
 		}
 	}
 	return nil
 }
 
-func call(fn func(cluster.TaskRef, string), t cluster.TaskRef, node string) {
+func notify(fn func(cluster.TaskRef, string), t cluster.TaskRef, node string) {
 	if fn != nil {
 		fn(t, node)
 	}
@@ -141,7 +141,7 @@ func call(fn func(cluster.TaskRef, string), t cluster.TaskRef, node string) {
 
 // tell visits the observers. Those that panic are named by the error, and the others are
 // told all the same.
-func (e *Engine) tell(visit func(*Observer)) (err error) {
+func (e *Engine) notifyObservers(visit func(*Observer)) (err error) {
 	for i := range e.observers {
 		func() {
 			defer func() {

@@ -62,12 +62,12 @@ func trueFirst(a, b bool) int {
 
 // lineUp puts the jobs into the lines of their queues.
 func (o *order) lineUp(jobs []*cluster.Job) *turns {
-	byQueue := map[*cluster.Queue]*list{}
+	byQueue := map[*cluster.Queue]*jobList{}
 	var queues []*cluster.Queue
 	for _, j := range jobs {
 		q := o.view.Queue(j.Queue)
 		if byQueue[q] == nil {
-			byQueue[q] = &list{order: o}
+			byQueue[q] = &jobList{order: o}
 			queues = append(queues, q)
 		}
 		byQueue[q].turns = append(byQueue[q].turns, turnOf(j))
@@ -75,7 +75,7 @@ func (o *order) lineUp(jobs []*cluster.Job) *turns {
 	t := o.newTurns()
 	for _, q := range queues {
 		slices.SortFunc(byQueue[q].turns, o.compareTurns)
-		t.join(q, byQueue[q])
+		t.addQueue(q, byQueue[q])
 	}
 	return t
 }
@@ -112,7 +112,7 @@ func (o *order) freeze(bid Bid) func(other Bid) int {
 }
 
 // against prepares to compare many leaves with one, as all stand now.
-func (o *order) against(bid Bid) func(other Bid) int {
+func (o *order) compareWith(bid Bid) func(other Bid) int {
 	slow := func(other Bid) int { return o.compareQueues(bid, other) }
 	if !o.branched() || !o.freezes() {
 		return slow

@@ -8,7 +8,7 @@ import (
 
 // settle files the job after it was tried. It reports whether the refusal is new
 // or another one than was said of the job before.
-func (b *backlog) settle(job *cluster.Job, r *Refusal) (news bool) {
+func (b *backlog) fileAfterTurn(job *cluster.Job, r *Refusal) (news bool) {
 	e := b.waiters[job.Slot()]
 	tried := e.bucket // nil: it had arrived
 	if r == nil {
@@ -35,7 +35,7 @@ func (b *backlog) settle(job *cluster.Job, r *Refusal) (news bool) {
 			k.lane.call(k)
 		}
 	}
-	news = e.refusal == nil || !e.refusal.says(r)
+	news = e.refusal == nil || !e.refusal.saysSame(r)
 	e.refusal, e.said = r, b.saying
 	return news
 }
@@ -66,7 +66,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 	e.stand = standOf(e.job)
 	k.forced, k.recheck = false, false
 	k.version, k.known, k.home = b.view.Version(), knownOf(b.view), homeOf(b.view, e.job)
-	b.register(k, e.job, r)
+	b.listForWaking(k, e.job, r)
 	k.parked = refusedAgain(k.parked, b.now, !r.Permanent || r.Surplus) // what stands may be placed otherwise, so surplus is never given up
 	if r.Delayed > b.now && k.parked.RetryAt > r.Delayed {
 		k.parked.RetryAt = r.Delayed // evictions may help from then on
@@ -77,7 +77,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 }
 
 // register lists the bucket under everything that may help it.
-func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
+func (b *backlog) listForWaking(k *bucket, job *cluster.Job, r *Refusal) {
 	k.lane.unlist(k)
 	b.unblock(k)
 	k.permanent, k.before, k.loose, k.wakes = r.Permanent, false, false, 0

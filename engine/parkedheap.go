@@ -9,11 +9,11 @@ import "github.com/berth-project/berth/internal/heap"
 // come before the next job of another bucket: until what queues use changes, the
 // bucket is left out.
 type parkedHeap struct {
-	lane    *lane
-	made    bool
-	buckets heap.Heap[*bucket]
-	aside   []*bucket // left out
-	at      moment    // that these are left out at
+	lane      *lane
+	built     bool
+	buckets   heap.Heap[*bucket]
+	leftOut   []*bucket // left out
+	leftOutAt moment    // that these are left out at
 }
 
 // moment tells when queues are compared alike: in one session, while what they use
@@ -27,38 +27,38 @@ func (h *parkedHeap) front() *waiter {
 	l := h.lane
 	now := l.backlog.moment()
 	switch {
-	case !h.made:
-		h.made, h.at = true, now
+	case !h.built:
+		h.built, h.leftOutAt = true, now
 		for _, k := range l.buckets { // in any order: no two jobs compare equal
 			if k.ahead = l.after(k); k.ahead != nil {
 				h.buckets.Append(k)
 			}
 		}
 		h.buckets.Init()
-	case h.at != now:
-		h.at = now
-		for _, k := range h.aside {
-			h.enter(k)
+	case h.leftOutAt != now:
+		h.leftOutAt = now
+		for _, k := range h.leftOut {
+			h.add(k)
 		}
-		h.aside = h.aside[:0]
+		h.leftOut = h.leftOut[:0]
 	}
 	for len(h.buckets.Items) > 0 {
 		k := h.buckets.Items[0]
 		if k.passed == now {
 			h.buckets.Pop()
-			h.aside = append(h.aside, k)
+			h.leftOut = append(h.leftOut, k)
 		} else if e := l.after(k); e == k.ahead {
 			return e
 		} else {
 			h.buckets.Pop()
-			h.enter(k)
+			h.add(k)
 		}
 	}
 	return nil
 }
 
 // enter puts the bucket into the heap, unless none of its jobs is left.
-func (h *parkedHeap) enter(k *bucket) {
+func (h *parkedHeap) add(k *bucket) {
 	if k.ahead = h.lane.after(k); k.ahead != nil {
 		h.buckets.Push(k)
 	}
@@ -67,6 +67,6 @@ func (h *parkedHeap) enter(k *bucket) {
 // rest forgets the buckets.
 func (h *parkedHeap) rest() {
 	h.buckets.Clear()
-	clear(h.aside)
-	h.made, h.aside = false, h.aside[:0]
+	clear(h.leftOut)
+	h.built, h.leftOut = false, h.leftOut[:0]
 }

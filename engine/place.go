@@ -10,11 +10,11 @@ import (
 
 // aim is what jobs are placed for.
 type aim struct {
-	minimal bool         // jobs get their minimum: what is beyond it has turns of its own
-	growing *cluster.Job // whose turn is for a task beyond its minimum; nil: it is for a minimum
-	goal    int          // how many of its tasks are placed then
-	quiet   bool         // what fails is only tried, and needs no explanation
-	later   uint64       // at this version of the nodes, nearest misses are put off; 0: they are not
+	minimumOnly   bool         // jobs get their minimum: what is beyond it has turns of its own
+	growing       *cluster.Job // whose turn is for a task beyond its minimum; nil: it is for a minimum
+	target        int          // how many of its tasks are placed then
+	quiet         bool         // what fails is only tried, and needs no explanation
+	deferMissesAt uint64       // at this version of the nodes, nearest misses are put off; 0: they are not
 }
 
 // placer places jobs in a statement.
@@ -35,7 +35,7 @@ func (s *Session) placer(stmt *Statement) *placer {
 
 // place is Session.Place.
 func (p *placer) place(job *cluster.Job) *Refusal {
-	return p.placeAs(job, func(int) bool { return true })
+	return p.placeChoices(job, func(int) bool { return true })
 }
 
 // explain sums up why no node would take the task, if that is of interest.
@@ -43,11 +43,11 @@ func (p *placer) explain(alt *cluster.Alternative, t *cluster.Task, in *scope) *
 	if p.aim.quiet {
 		return &Attempt{Task: unplaced(t)}
 	}
-	return p.explainer.explain(alt, t, in, p.aim.later)
+	return p.explainer.explain(alt, t, in, p.aim.deferMissesAt)
 }
 
 // placeAs is Place with some of the choices, which begin with these alternatives.
-func (p *placer) placeAs(job *cluster.Job, may func(from int) bool) *Refusal {
+func (p *placer) placeChoices(job *cluster.Job, may func(from int) bool) *Refusal {
 	var attempts []Attempt
 	for from, forms := range choices(job) {
 		if !may(from) {
@@ -67,7 +67,7 @@ func (p *placer) placeAs(job *cluster.Job, may func(from int) bool) *Refusal {
 			}
 			if surplus != nil {
 				surplus.from, surplus.to = from, from+len(forms)
-				return refused(job, []Attempt{*surplus}, true)
+				return newRefusal(job, []Attempt{*surplus}, true)
 			}
 			return nil
 		}
@@ -78,7 +78,7 @@ func (p *placer) placeAs(job *cluster.Job, may func(from int) bool) *Refusal {
 			break
 		}
 	}
-	return refused(job, attempts, false)
+	return newRefusal(job, attempts, false)
 }
 
 // choices yields what is tried one after the other: alternatives, but those next
@@ -92,7 +92,7 @@ func choices(job *cluster.Job) iter.Seq2[int, []cluster.Alternative] {
 		}
 		for from := 0; from < len(job.Alternatives) && !job.Alternatives[from].Running; {
 			to := from + 1
-			for named(&job.Alternatives[from]) && to < len(job.Alternatives) && named(&job.Alternatives[to]) {
+			for namesGroup(&job.Alternatives[from]) && to < len(job.Alternatives) && namesGroup(&job.Alternatives[to]) {
 				to++
 			}
 			if !yield(from, job.Alternatives[from:to]) {
@@ -103,7 +103,7 @@ func choices(job *cluster.Job) iter.Seq2[int, []cluster.Alternative] {
 	}
 }
 
-func named(alt *cluster.Alternative) bool { return alt.Whole != nil && alt.Whole.Only != nil }
+func namesGroup(alt *cluster.Alternative) bool { return alt.Whole != nil && alt.Whole.Only != nil }
 
 // startable reports whether the tasks that can start at once or run already make the minimum.
 func startable(alt *cluster.Alternative) bool {
@@ -121,7 +121,7 @@ func (p *placer) placeAlternative(alt *cluster.Alternative) (missing, surplus *A
 	missing = g.arrange()
 	for next := g; missing != nil && p.fault.err == nil && next.wanted != nil; {
 		p.stmt.Rollback(mark)
-		if next = next.instead(); next == nil {
+		if next = next.withOtherSubgroups(); next == nil {
 			break
 		}
 		if next.arrange() == nil {
@@ -143,8 +143,8 @@ func (p *placer) placeAlternative(alt *cluster.Alternative) (missing, surplus *A
 	}
 	switch {
 	case p.aim.growing != nil && len(alt.Tasks) > 0 && alt.Tasks[0].Job == p.aim.growing:
-		return nil, g.surplus(p.aim.goal - p.aim.growing.Placed())
-	case p.aim.minimal:
+		return nil, g.surplus(p.aim.target - p.aim.growing.Placed())
+	case p.aim.minimumOnly:
 		return nil, nil
 	}
 	return nil, g.surplus(len(g.left))

@@ -10,22 +10,22 @@ type promises struct {
 }
 
 // lost releases, in a statement of its own, reservations that cannot be kept.
-func (p *promises) lost() {
+func (p *promises) withdrawLost() {
 	stmt := p.clerk.begin()
-	p.unkept(stmt)
+	p.withdrawLostIn(stmt)
 	stmt.Commit()
 }
 
 // unkept releases reservations that their node cannot keep any more, or that
 // are of a gang which has lost others.
-func (p *promises) unkept(stmt *Statement) {
+func (p *promises) withdrawLostIn(stmt *Statement) {
 	for _, t := range p.clerk.view.Nominated() {
-		if t.Status == cluster.Nominated && (!p.keeps(t) || torn(t.Job)) {
+		if t.Status == cluster.Nominated && (!p.canKeep(t) || torn(t.Job)) {
 			stmt.withdraw(t.Job, true)
 		}
 	}
 	for _, t := range p.clerk.view.Moving() {
-		if l := t.Landing(); l != nil && (!p.keeps(l) || torn(t.Job)) {
+		if l := t.Landing(); l != nil && (!p.canKeep(l) || torn(t.Job)) {
 			stmt.withdraw(t.Job, true)
 		}
 	}
@@ -33,7 +33,7 @@ func (p *promises) unkept(stmt *Statement) {
 
 // keeps reports whether the node still has what the task was promised, and is
 // still one that the task can be on.
-func (p *promises) keeps(t *cluster.Task) bool {
+func (p *promises) canKeep(t *cluster.Task) bool {
 	if !t.Node.Keeps(t) {
 		return false
 	}
@@ -50,7 +50,7 @@ func (p *promises) keeps(t *cluster.Task) bool {
 // overdue: its room counts as held, and jobs that wait for it look elsewhere. The
 // statement withdraws what is reserved on that room as well: apart from it, the room
 // would be held and reserved at once.
-func (p *promises) expired() {
+func (p *promises) withdrawExpired() {
 	if p.hold <= 0 {
 		return
 	}
@@ -69,26 +69,26 @@ func (p *promises) expired() {
 	late := false
 	for _, t := range p.clerk.view.Releasing() {
 		if at, evicted := t.EvictedAt(); evicted && !t.Overdue() && p.clerk.now-at > p.hold {
-			stmt.overdue(t)
+			stmt.markOverdue(t)
 			late = true
 		}
 	}
 	if late {
-		p.unkept(stmt)
+		p.withdrawLostIn(stmt)
 	}
 	stmt.Commit()
 }
 
 // bind binds the tasks whose reserved room is free by now: of a gang, the
 // minimum together or none.
-func (p *promises) bind() []Decision {
+func (p *promises) bindReady() []Decision {
 	stmt := p.clerk.begin()
 	for _, tasks := range byJob(p.clerk.view.Nominated()) {
 		job, mark := tasks[0].Job, stmt.Checkpoint()
 		for _, t := range tasks {
 			stmt.Bind(t)
 		}
-		if alt := &job.Alternatives[max(0, job.Chosen)]; job.Chosen >= 0 && (!startable(alt) || inPart(alt, tasks)) {
+		if alt := &job.Alternatives[max(0, job.Chosen)]; job.Chosen >= 0 && (!startable(alt) || startsInPart(alt, tasks)) {
 			stmt.Rollback(mark)
 		}
 	}

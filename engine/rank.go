@@ -99,10 +99,10 @@ func (t *tree) walk(ranks []int64, visit func(slot int) bool) {
 	if len(t.keys) == 0 {
 		return
 	}
-	var q queue
+	var q blockHeap
 	q.tree, q.ranks = t, ranks
 	last := len(t.levels) - 1
-	q.push(entry{slot: t.levels[last][0], level: int8(last), at: 0})
+	q.push(heapEntry{slot: t.levels[last][0], level: int8(last), at: 0})
 	for len(q.entries) > 0 {
 		e := q.pop()
 		if e.level < 0 {
@@ -115,33 +115,33 @@ func (t *tree) walk(ranks []int64, visit func(slot int) bool) {
 		if e.level == 0 {
 			for i := from; i < min(from+fanout, len(t.keys)); i++ {
 				if t.keys[i] != absent {
-					q.push(entry{slot: int32(i), level: -1})
+					q.push(heapEntry{slot: int32(i), level: -1})
 				}
 			}
 			continue
 		}
 		below := t.levels[e.level-1]
 		for b := from; b < min(from+fanout, len(below)); b++ {
-			q.push(entry{slot: below[b], level: e.level - 1, at: int32(b)})
+			q.push(heapEntry{slot: below[b], level: e.level - 1, at: int32(b)})
 		}
 	}
 }
 
 // entry is a block (level at least 0), known by its winner, or a slot (level -1).
-type entry struct {
+type heapEntry struct {
 	slot  int32
 	at    int32
 	level int8
 }
 
 // queue is a binary heap of entries, best first.
-type queue struct {
+type blockHeap struct {
 	tree    *tree
 	ranks   []int64
-	entries []entry
+	entries []heapEntry
 }
 
-func (q *queue) before(a, b entry) bool {
+func (q *blockHeap) before(a, b heapEntry) bool {
 	ka, kb := q.tree.keys[a.slot], q.tree.keys[b.slot]
 	if ka != kb {
 		return ka > kb
@@ -149,7 +149,7 @@ func (q *queue) before(a, b entry) bool {
 	return q.ranks[a.slot] < q.ranks[b.slot]
 }
 
-func (q *queue) push(e entry) {
+func (q *blockHeap) push(e heapEntry) {
 	q.entries = append(q.entries, e)
 	for i := len(q.entries) - 1; i > 0; {
 		up := (i - 1) / 2
@@ -161,7 +161,7 @@ func (q *queue) push(e entry) {
 	}
 }
 
-func (q *queue) pop() entry {
+func (q *blockHeap) pop() heapEntry {
 	top := q.entries[0]
 	n := len(q.entries) - 1
 	q.entries[0] = q.entries[n]

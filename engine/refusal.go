@@ -36,7 +36,7 @@ type Refusal struct {
 }
 
 // says reports whether the other refusal says the same of the job.
-func (r *Refusal) says(o *Refusal) bool {
+func (r *Refusal) saysSame(o *Refusal) bool {
 	x, y := *r, *o
 	x.Retry, y.Retry = 0, 0
 	return reflect.DeepEqual(&x, &y)
@@ -209,7 +209,7 @@ func (a *Attempt) transient() bool {
 }
 
 // refused is the refusal of the job after these attempts.
-func refused(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
+func newRefusal(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
 	r := &Refusal{Job: job.ID, Attempts: attempts, Surplus: surplus, Permanent: true}
 	var all []cause
 	for i := range attempts {
@@ -226,13 +226,13 @@ func refused(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
 			all = append(all, cause{c, rank})
 		}
 	}
-	r.Reason = headline(all)
+	r.Reason = mainReason(all)
 	return r
 }
 
 // headline picks the reason that matters most: what waiting can cure before what
 // it cannot, since some node could; then the one that says more; then the one most nodes gave.
-func headline(all []cause) Reason {
+func mainReason(all []cause) Reason {
 	best := slices.MaxFunc(all, func(a, b cause) int {
 		return cmp.Or(
 			cmp.Compare(a.rank, b.rank),

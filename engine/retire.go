@@ -33,7 +33,7 @@ type retirement struct {
 // worth least first. No budget is asked: whoever owns the set wants fewer. It
 // comes before promises are kept, so that nobody starts only to be told to go.
 func (r *retirement) run(out *Outcome) {
-	r.evict(out)
+	r.evictRetired(out)
 	for _, name := range r.clerk.view.Sets().Excess() {
 		stmt := r.clerk.begin()
 		ranking := r.shrink(stmt, name)
@@ -75,7 +75,7 @@ func (r *retirement) shrink(stmt *Statement, name string) Ranking {
 
 // evict evicts what still runs of jobs that were retired before: whoever
 // was to see to it may have died before it was done.
-func (r *retirement) evict(out *Outcome) {
+func (r *retirement) evictRetired(out *Outcome) {
 	stmt := r.clerk.begin()
 	for _, j := range r.clerk.view.Retired() {
 		if j.Placed() > 0 {
@@ -116,7 +116,7 @@ func (c *Score) add(x *fault, plugin string, weight int64, score float64) {
 
 // retire has the job go for good: it is in no set any more, and what runs of it is evicted.
 func (st *Statement) retire(j *cluster.Job, worth Score) {
-	st.note(operation{kind: retired, at: st.position(), job: j, worth: &worth})
+	st.logOperation(operation{kind: retired, at: st.position(), job: j, worth: &worth})
 	st.tx.Retire(j)
 	st.evictAll(j, worth)
 }

@@ -10,16 +10,16 @@ import (
 
 // rival is a task that might leave, with what decides its turn.
 type rival struct {
-	task  *cluster.Task
-	tier  int
-	cost  int64 // what plugins say of all that is evicted with it
-	spare bool
+	task    *cluster.Task
+	tier    int
+	cost    int64 // what plugins say of all that is evicted with it
+	surplus bool
 	// How it may leave, as far as that is known.
 	evicts, moves bool
 }
 
 func (v *victims) rival(t *cluster.Task) rival {
-	c := rival{task: t, tier: tierOf(v.view, t.Job.Queue).Rank(), spare: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
+	c := rival{task: t, tier: tierOf(v.view, t.Job.Queue).Rank(), surplus: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
 	if v.priced() {
 		c.cost = v.costOfTasks(VictimOf(t).Tasks)
 	}
@@ -28,12 +28,12 @@ func (v *victims) rival(t *cluster.Task) rival {
 
 // before orders rivals, the first to be evicted first: weaker tier, lower priority, lower
 // cost, surplus, younger, name.
-func (c *rival) before(o *rival) int {
+func (c *rival) compare(o *rival) int {
 	return cmp.Or(
 		cmp.Compare(o.tier, c.tier),
 		cmp.Compare(c.task.Job.Priority, o.task.Job.Priority),
 		cmp.Compare(c.cost, o.cost),
-		trueFirst(c.spare, o.spare),
+		trueFirst(c.surplus, o.surplus),
 		cmp.Compare(o.task.Started, c.task.Started),
 		strings.Compare(c.task.ID, o.task.ID),
 	)
@@ -53,6 +53,6 @@ func (v *victims) rivals(job *cluster.Job, most int, may func(*cluster.Task) boo
 			}
 		}
 	}
-	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
+	slices.SortFunc(line, func(a, b rival) int { return a.compare(&b) })
 	return line
 }

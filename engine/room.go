@@ -8,16 +8,16 @@ import (
 
 // Bounds of a search for room, in steps.
 const (
-	maxLooks  = 256  // nodes that are looked at closely and have no plan
-	maxMixed  = 32   // the same, where victims are evicted and others move
-	maxTries  = 400  // plans that are put to Place in one way
-	maxAll    = 1000 // the same, where all plans are compared
-	maxUnsure = 12   // tasks that might leave, up to which all plans are compared
-	maxSmall  = 64   // nodes, up to which all plans are compared
-	maxInLine = 256  // tasks that might leave, up to which they are tried one after the other
-	maxMoved  = 64   // tasks of a job that moves for another
-	maxThin   = 2048 // victims times tasks, up to which the plan is tried without each victim
-	maxScopes = 32   // groups or domains that are compared
+	maxLooks      = 256  // nodes that are looked at closely and have no plan
+	maxLooksMixed = 32   // the same, where victims are evicted and others move
+	maxTries      = 400  // plans that are put to Place in one way
+	maxTriesAll   = 1000 // the same, where all plans are compared
+	maxUnsure     = 12   // tasks that might leave, up to which all plans are compared
+	maxSmall      = 64   // nodes, up to which all plans are compared
+	maxOneByOne   = 256  // tasks that might leave, up to which they are tried one after the other
+	maxMoved      = 64   // tasks of a job that moves for another
+	maxThinning   = 2048 // victims times tasks, up to which the plan is tried without each victim
+	maxScopes     = 32   // groups or domains that are compared
 )
 
 // way is how victims leave in a search.
@@ -50,17 +50,17 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 		return refusal
 	}
 	for _, last := range [...]bool{false, true} {
-		if last && !s.Hooks.lastResort() {
+		if last && !s.Hooks.hasLastResort() {
 			break
 		}
 		for from, forms := range choices(job) {
 			var best *room
 			for i := range forms {
-				form := want{job: job, alternative: from + i, choice: from, last: last, bounded: s.Hooks.bounded(refusal)}
+				form := want{job: job, alternative: from + i, choice: from, last: last, bounded: s.Hooks.isBounded(refusal)}
 				for k, lacks := range place.shortage.minima(form.alt()) {
 					w := form
 					w.lacks, w.exactly = lacks, k > 0
-					best = s.room(place, &w, refusal).cheaper(best, refusal)
+					best = s.newRoom(place, &w, refusal).cheaper(best, refusal)
 					if s.fault.err != nil {
 						return refusal
 					}
@@ -101,7 +101,7 @@ type room struct {
 
 // room prepares the search, and asks the hooks of each purpose for which something
 // might leave.
-func (s *Session) room(place *placer, w *want, refusal *Refusal) *room {
+func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
 	leaver := &leaver{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
 	leaver.prepare(s.Hooks.means, refusal)
 	return &room{planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, leaver: leaver,
@@ -114,11 +114,11 @@ func (r *room) cheaper(best *room, refusal *Refusal) *room {
 	if !r.leaver.can(evicting | moving) {
 		return best
 	}
-	if r.find(); r.fault.err != nil {
+	if r.findPlan(); r.fault.err != nil {
 		return nil
 	}
 	if r.plan == nil {
-		r.tell(refusal)
+		r.noteProtected(refusal)
 	} else if best == nil || r.cost.compare(&best.cost) < 0 {
 		return r
 	}
@@ -126,7 +126,7 @@ func (r *room) cheaper(best *room, refusal *Refusal) *room {
 }
 
 // tell notes in the refusal which victims were protected.
-func (r *room) tell(refusal *Refusal) {
+func (r *room) noteProtected(refusal *Refusal) {
 	if r.want.last {
 		return // what the first search found is told
 	}
@@ -139,7 +139,7 @@ func (r *room) tell(refusal *Refusal) {
 
 // find looks for a plan, and leaves the statement as it is. Moves cost less than any
 // eviction, so they are looked for first; then evictions; then both together.
-func (r *room) find() {
+func (r *room) findPlan() {
 	if r.leaver.can(moving) && !r.want.last && !r.want.limited && r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks) {
 		r.search(moving)
 	}
@@ -163,8 +163,8 @@ func (r *room) search(w way) {
 	exits := &exits{leaver: r.leaver, way: w, might: r.leaver.mights(w)}
 	every := &everyPlan{r.planning, exits}
 	all := every.few()
-	if r.trial.most = r.trial.tries + maxTries; all != nil {
-		r.trial.most = r.trial.tries + maxAll
+	if r.trial.limit = r.trial.tries + maxTries; all != nil {
+		r.trial.limit = r.trial.tries + maxTriesAll
 	}
 	if w == evicting|moving && all == nil && r.plan != nil {
 		return // so it is where too many tasks might leave
@@ -173,11 +173,11 @@ func (r *room) search(w way) {
 	plan, spent := r.trial.tried(nodes.greedy())
 	if all != nil {
 		plan, spent = every.cheapest(all, plan, spent, r)
-	} else if plan == nil && r.unsure() {
-		plan, spent = r.trial.tried(r.inLine(exits))
+	} else if plan == nil && r.mayHaveMissed() {
+		plan, spent = r.trial.tried(r.oneByOne(exits))
 	}
 	if plan != nil && r.fault.err == nil {
-		if plan, spent = r.thin(plan, spent); r.plan == nil || spent.compare(&r.cost) < 0 {
+		if plan, spent = r.thinOut(plan, spent); r.plan == nil || spent.compare(&r.cost) < 0 {
 			r.plan, r.cost, r.found = plan, spent, w
 		}
 	}
@@ -189,20 +189,20 @@ func (r *room) search(w way) {
 // carryOut makes the victims of the plan leave, and returns what Place says.
 func (r *room) carryOut() *Refusal {
 	r.stmt.weighing = r.weighing(r.plan)
-	left, _ := r.trial.judge(r.plan)
+	left, _ := r.trial.carryOut(r.plan)
 	r.stmt.weighing = nil
 	return left
 }
 
 // thin keeps the victims in their places that the plan does not need.
-func (r *room) thin(plan []*Victim, spent cost) ([]*Victim, cost) {
-	if len(plan) < 2 || len(plan)*len(r.want.lacks) > maxThin {
+func (r *room) thinOut(plan []*Victim, spent cost) ([]*Victim, cost) {
+	if len(plan) < 2 || len(plan)*len(r.want.lacks) > maxThinning {
 		return plan, spent
 	}
-	if len(plan) <= maxUnsure && moves(plan) {
-		return r.part(plan, spent)
+	if len(plan) <= maxUnsure && hasMoves(plan) {
+		return r.cheapestSubset(plan, spent)
 	}
-	rest := keep(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
+	rest := dropUnneeded(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 	if len(rest) == len(plan) {
 		return plan, spent
 	}
@@ -212,7 +212,7 @@ func (r *room) thin(plan []*Victim, spent cost) ([]*Victim, cost) {
 // part is the cheapest part of the plan that works, even if it frees more beyond what is
 // needed. Where victims move, two may have to stay together, since they need room
 // themselves.
-func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
+func (r *room) cheapestSubset(plan []*Victim, spent cost) ([]*Victim, cost) {
 	type part struct {
 		victims []*Victim
 		cost    cost
@@ -241,7 +241,7 @@ func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
 }
 
 // unsure reports whether a plan may exist that the search node by node has not seen.
-func (r *room) unsure() bool {
+func (r *room) mayHaveMissed() bool {
 	alt := r.want.alt()
 	return r.want.bounded || len(alt.Subgroups) > 0 || !alt.Topology.None() ||
 		alt.Whole != nil && r.want.job.Set.Name != "" || // the group must have room for the others of its set too
@@ -250,7 +250,7 @@ func (r *room) unsure() bool {
 
 // keep drops the victims without which the rest is enough, from the last of the order
 // on. The rest keeps its order, since some may leave only after others.
-func keep(plan, order []*Victim, enough func([]*Victim) bool) []*Victim {
+func dropUnneeded(plan, order []*Victim, enough func([]*Victim) bool) []*Victim {
 	for i := len(order) - 1; i >= 0 && len(plan) > 1; i-- {
 		at := slices.Index(plan, order[i])
 		rest := slices.Delete(slices.Clone(plan), at, at+1)
@@ -264,10 +264,10 @@ func keep(plan, order []*Victim, enough func([]*Victim) bool) []*Victim {
 // inLine makes rivals of the whole cluster leave one after the other until the job is
 // placed, and then keeps those in their places that it can. It is for what is not the
 // fault of a node, such as the limit of a queue.
-func (r *room) inLine(exits *exits) []*Victim {
-	line := r.leaver.victims.rivals(r.want.job, maxInLine, exits.leavable)
+func (r *room) oneByOne(exits *exits) []*Victim {
+	line := r.leaver.victims.rivals(r.want.job, maxOneByOne, exits.leavable)
 	if line == nil { // of too many, those that it must be away from, wherever they are
-		line = r.leaver.victims.rivals(r.want.job, maxInLine, func(t *cluster.Task) bool { return t.Job.Repels(r.want.job) && exits.leavable(t) })
+		line = r.leaver.victims.rivals(r.want.job, maxOneByOne, func(t *cluster.Task) bool { return t.Job.Repels(r.want.job) && exits.leavable(t) })
 	}
 	if len(line) == 0 {
 		return nil
@@ -282,5 +282,5 @@ func (r *room) inLine(exits *exits) []*Victim {
 			return nil
 		}
 	}
-	return keep(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
+	return dropUnneeded(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 }

@@ -74,22 +74,22 @@ func (s *Session) run(out *Outcome) {
 		return // a plugin broke its contract when the session was opened
 	}
 	// 1. The clock of the State is moved.
-	s.openState()
+	s.advanceClock()
 	// 2. Reservations that cannot be kept are withdrawn.
-	s.promises.lost()
+	s.promises.withdrawLost()
 	// 3. Sets that have too many jobs shrink.
 	if s.retirement.run(out); s.fault.err != nil {
 		return
 	}
 	// 4. Reservations whose room is free by now are bound, and those held for too long
 	// are withdrawn.
-	out.Decisions = append(out.Decisions, s.promises.bind()...)
-	s.promises.expired()
+	out.Decisions = append(out.Decisions, s.promises.bindReady()...)
+	s.promises.withdrawExpired()
 	// 5. The pending jobs have their turns: see decide.
 	if s.options.Patient {
-		s.passParked(out)
+		s.tryWoken(out)
 	} else {
-		s.passAll(out)
+		s.tryAll(out)
 	}
 	if s.fault.err != nil {
 		return
@@ -97,24 +97,24 @@ func (s *Session) run(out *Outcome) {
 	// 6. Hooks act on their own account.
 	out.Decisions = append(out.Decisions, s.sweeping.run()...)
 	// 7. Reservations for surplus of jobs that were evicted meanwhile are withdrawn.
-	s.promises.lost()
+	s.promises.withdrawLost()
 	if b := s.engine.backlog; b != nil {
 		b.alarm = s.wake
 	}
 }
 
 // passAll gives every pending job its turns, in queue order, then job order.
-func (s *Session) passAll(out *Outcome) {
+func (s *Session) tryAll(out *Outcome) {
 	t := s.order.lineUp(s.View.Pending())
 	for job := t.next(); job != nil && s.fault.err == nil; job = t.next() {
 		if again := s.decide(job, out); again {
-			t.contender(s.View.Queue(job.Queue)).line.(*list).insert(turnOf(job))
+			t.contender(s.View.Queue(job.Queue)).line.(*jobList).insert(turnOf(job))
 		}
 	}
 }
 
 // openState moves the clock of the State.
-func (s *Session) openState() {
+func (s *Session) advanceClock() {
 	opened := cluster.SessionOpened{Now: s.Now}
 	if err := s.clerk.state.Apply(opened); err != nil {
 		s.fault.fail("engine", "%v", err)
@@ -126,19 +126,19 @@ func (s *Session) openState() {
 
 // passParked gives those their turn that were not tried before or that something
 // changed for: what is parked, and not woken, would be refused.
-func (s *Session) passParked(out *Outcome) {
+func (s *Session) tryWoken(out *Outcome) {
 	b := s.engine.backlog
 	if b == nil || b.view != s.View {
 		b = newBacklog(s.View)
 		s.engine.backlog = b
 	}
 	b.open(s.order, s.finder, s.Now)
-	b.begin()
+	b.beginTurns()
 	for job := b.next(); job != nil && s.fault.err == nil; job = b.next() {
 		before := len(out.Decisions)
 		s.decide(job, out)
 		if made := out.Decisions[before:]; len(made) > 0 {
-			b.committed(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
+			b.afterCommit(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
 		}
 	}
 	b.close()
@@ -154,18 +154,18 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	out.Tried = append(out.Tried, job.ID)
 	stmt := s.clerk.begin()
 	placed := job.Placed()
-	stmt.aim.minimal = true
+	stmt.aim.minimumOnly = true
 	if job.Stands() {
-		stmt.aim.growing, stmt.aim.goal = job, placed+1
+		stmt.aim.growing, stmt.aim.target = job, placed+1
 	}
 	refusal := s.denied.told(job, s.clerk.decided)
 	if refusal == nil {
 		place := s.placer(stmt)
 		if len(s.Hooks.means) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom does not ask for them
-			place.aim.later = s.View.Version()
+			place.aim.deferMissesAt = s.View.Version()
 		}
 		refusal = place.place(job)
-		if refusal != nil && (!refusal.Surplus || len(s.Hooks.adapters) > 0 && deserved(s.Hooks.surpluses, job, place.shortage.lacks(job))) {
+		if refusal != nil && (!refusal.Surplus || len(s.Hooks.adapters) > 0 && mayMakeRoomForSurplus(s.Hooks.surpluses, job, place.shortage.lacks(job))) {
 			refusal = s.adapt(stmt, job, refusal)
 		}
 		if refusal != nil {
@@ -184,7 +184,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	}
 	news := refusal != nil
 	if s.options.Patient {
-		news = s.engine.backlog.settle(job, refusal)
+		news = s.engine.backlog.fileAfterTurn(job, refusal)
 	}
 	if news {
 		s.clerk.record(Record{Kind: Refused, Job: job.ID, Refusal: refusal})
@@ -196,7 +196,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		stmt.Discard()
 	}
 	if s.options.Patient {
-		s.engine.backlog.write(s.clerk, job)
+		s.engine.backlog.saveBackOff(s.clerk, job)
 	}
 	return refusal == nil && s.View.Waits(job)
 }
@@ -207,7 +207,7 @@ func (a *aim) met(job *cluster.Job, r *Refusal) bool {
 }
 
 // deserved reports whether room may be made for the job's next task beyond its minimum.
-func deserved(rules []hook[SurplusRule], job *cluster.Job, lacks []*cluster.Task) bool {
+func mayMakeRoomForSurplus(rules []hook[SurplusRule], job *cluster.Job, lacks []*cluster.Task) bool {
 	return slices.ContainsFunc(rules, func(h hook[SurplusRule]) bool { return h.fn(job, lacks) })
 }
 
@@ -240,7 +240,7 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 		return r
 	}
 	if s.options.Patient && len(s.Hooks.adapters) > 0 && s.View.Classes().Preemptible() > 0 {
-		s.engine.backlog.pass(job)
+		s.engine.backlog.markPassed(job)
 	}
 	for _, h := range s.Hooks.adapters {
 		mark := stmt.Checkpoint()
@@ -249,7 +249,7 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 			return r
 		}
 		if stmt.aim.met(job, left) {
-			if job.Stands() && (stmt.aim.growing != job || job.Placed() >= stmt.aim.goal) {
+			if job.Stands() && (stmt.aim.growing != job || job.Placed() >= stmt.aim.target) {
 				return left
 			}
 			s.fault.fail(h.plugin, "the adapter says that %s is placed, but its minimum is not", job.ID)

@@ -42,18 +42,18 @@ type operation struct {
 }
 
 // note logs an operation.
-func (st *Statement) note(op operation) {
+func (st *Statement) logOperation(op operation) {
 	st.log = append(st.log, op)
 	st.stamp++
 }
 
 // decide logs an operation that is a decision.
-func (st *Statement) decide(kind operationKind, at int, t *cluster.Task, d *Decision) {
+func (st *Statement) logDecision(kind operationKind, at int, t *cluster.Task, d *Decision) {
 	if g := t.Node.Group(); g != nil {
 		d.Group = g.Key
 	}
 	st.decisions = append(st.decisions, *d)
-	st.note(operation{kind: kind, at: at, task: t, decision: len(st.decisions)})
+	st.logOperation(operation{kind: kind, at: at, task: t, decision: len(st.decisions)})
 }
 
 type operationKind uint8
@@ -64,20 +64,20 @@ const (
 	bound
 	withdrawn
 	retired
-	silent // handlers hear nothing of it
+	unannounced // handlers hear nothing of it
 )
 
 // reuse gives the memory of the log to the next statement.
-func (st *Statement) reuse() {
+func (st *Statement) release() {
 	st.stamp++
 	st.clerk.open = slices.DeleteFunc(st.clerk.open, func(o *Statement) bool { return o == st })
-	st.cut(0)
+	st.truncate(0)
 	st.clerk.spareLog, st.clerk.spareDecisions = st.log, st.decisions
 	st.log, st.decisions = nil, nil
 }
 
 // cut shortens the log.
-func (st *Statement) cut(to int) {
+func (st *Statement) truncate(to int) {
 	for i := to; i < len(st.log); i++ {
 		if at := st.log[i].decision; at > 0 {
 			clear(st.decisions[at-1:])
@@ -136,7 +136,7 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 	if t.Status == cluster.Nominated {
 		d.Action = Nominate
 	}
-	st.decide(placed, at, t, &d)
+	st.logDecision(placed, at, t, &d)
 	st.clerk.tell(Allocated, t, n, false)
 	return nil
 }
@@ -152,7 +152,7 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	if err := st.tx.Evict(t, forJob, st.clerk.now); err != nil {
 		return err
 	}
-	st.note(operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, weighing: st.weighing})
+	st.logOperation(operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, weighing: st.weighing})
 	st.clerk.tell(Deallocated, t, n, false)
 	return nil
 }
@@ -177,7 +177,7 @@ func (st *Statement) Bind(t *cluster.Task) bool {
 	if !st.tx.Bind(t, st.clerk.now) {
 		return false
 	}
-	st.decide(bound, at, t, &Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims})
+	st.logDecision(bound, at, t, &Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims})
 	return true
 }
 
@@ -194,15 +194,15 @@ func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 				st.clerk.fault.fail("engine", "withdrawing: %v", err)
 				return
 			}
-			st.note(operation{kind: withdrawn, at: at, task: holder, node: n})
+			st.logOperation(operation{kind: withdrawn, at: at, task: holder, node: n})
 			st.clerk.tell(Deallocated, holder, n, false)
 		}
 	}
 }
 
 // overdue counts the room of an evicted task as held: it does not leave.
-func (st *Statement) overdue(t *cluster.Task) {
-	st.note(operation{kind: silent, at: st.position()})
+func (st *Statement) markOverdue(t *cluster.Task) {
+	st.logOperation(operation{kind: unannounced, at: st.position()})
 	st.tx.Overdue(t)
 	st.clerk.hooks.reservers.again(t, t.Node)
 	st.clerk.tell(Allocated, t, t.Node, false)
@@ -212,7 +212,7 @@ func (st *Statement) overdue(t *cluster.Task) {
 func (st *Statement) land(shadow *cluster.Job) {
 	for _, t := range shadow.Tasks() {
 		if t.Shadows() != nil {
-			st.note(operation{kind: silent, at: st.position()})
+			st.logOperation(operation{kind: unannounced, at: st.position()})
 			st.tx.Land(t)
 		}
 	}
@@ -242,7 +242,7 @@ func (st *Statement) Rollback(checkpoint int) {
 			n = op.task.Node
 		}
 		st.tx.UndoTo(op.at)
-		st.cut(i) // before hooks hear of it: one that panics has it taken back once
+		st.truncate(i) // before hooks hear of it: one that panics has it taken back once
 		st.stamp++
 		switch op.kind {
 		case placed:
@@ -272,7 +272,7 @@ func (st *Statement) placedSince(checkpoint int) []move {
 }
 
 // displace remembers which jobs were evicted for which others.
-func (st *Statement) displace() {
+func (st *Statement) recordDisplaced() {
 	victims := map[string][]string{}
 	var jobs []string
 	for i := range st.log {
@@ -294,7 +294,7 @@ func (st *Statement) displace() {
 }
 
 // moves tells the eviction of a task where it lands.
-func (st *Statement) moves(decisions []Decision, landing *Decision) {
+func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 	for i := range decisions {
 		if d := &decisions[i]; d.Action == EvictIt && d.Task == landing.Task {
 			d.Landing = landing.Node
@@ -303,7 +303,7 @@ func (st *Statement) moves(decisions []Decision, landing *Decision) {
 }
 
 // eviction is the decision to evict.
-func (st *Statement) eviction(op *operation) Decision {
+func (st *Statement) evictionDecision(op *operation) Decision {
 	t := op.task
 	d := Decision{Action: EvictIt, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, Weighing: op.weighing}
 	if op.worth != nil {
@@ -319,7 +319,7 @@ func (st *Statement) Discard() {
 		st.tx.Discard()
 	}
 	st.begun = false
-	st.reuse()
+	st.release()
 }
 
 // Commit makes the statement final and returns what is to be done, evictions first.
@@ -333,7 +333,7 @@ func (st *Statement) Commit() []Decision {
 				continue
 			}
 			if op.kind == evicted {
-				out = append(out, st.eviction(op))
+				out = append(out, st.evictionDecision(op))
 			} else {
 				out = append(out, st.decisions[op.decision-1])
 			}
@@ -349,13 +349,13 @@ func (st *Statement) Commit() []Decision {
 				st.tx.SetTorn(op.task.Job, 0)
 			}
 			if op.task.Shadows() != nil {
-				st.moves(out, d)
+				st.setLanding(out, d)
 			}
 			evicts = evicts || op.kind == evicted
 		}
 	}
 	if evicts {
-		st.displace()
+		st.recordDisplaced()
 	}
 	for i := range st.log {
 		switch op := &st.log[i]; op.kind {
@@ -373,14 +373,14 @@ func (st *Statement) Commit() []Decision {
 	if len(out) > 0 {
 		st.clerk.decided++
 	}
-	st.reuse()
+	st.release()
 	st.end()
 	return out
 }
 
 // choose tells the decisions since the checkpoint how their group was chosen: it
 // is the first of the choices.
-func (st *Statement) choose(checkpoint int, choices []groupChoice) {
+func (st *Statement) setGroupScores(checkpoint int, choices []groupChoice) {
 	var groups []GroupCandidate
 	if st.clerk.explain {
 		for _, c := range choices {

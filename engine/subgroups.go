@@ -42,7 +42,7 @@ func chosen(alt *cluster.Alternative, members []int, excluded []bool, outer int)
 		if short > len(others) {
 			return nil
 		}
-		slices.SortStableFunc(others, func(a, b int) int { return begun(alt, members, a+1, b+1) })
+		slices.SortStableFunc(others, func(a, b int) int { return compareBegun(alt, members, a+1, b+1) })
 		for _, i := range others[:max(0, short)] {
 			out[i] = true
 		}
@@ -51,7 +51,7 @@ func chosen(alt *cluster.Alternative, members []int, excluded []bool, outer int)
 }
 
 // begun orders subgroups: those of which something is placed come first.
-func begun(alt *cluster.Alternative, members []int, a, b int) int {
+func compareBegun(alt *cluster.Alternative, members []int, a, b int) int {
 	placed := func(sub int) bool {
 		for i, n := range members {
 			if n > 0 && alt.In(i+1, sub) {
@@ -90,7 +90,7 @@ func (g *gang) wants(sub int) bool { return sub == 0 || g.wanted == nil || g.wan
 
 // instead is the gang with other subgroups: without the one that found no room, or the
 // first around it that another can take the place of; nil where there is none.
-func (g *gang) instead() *gang {
+func (g *gang) withOtherSubgroups() *gang {
 	before := placedMembers(g.alt)
 	stood := g.alt.Standing(before)
 	for _, f := range g.failed {
@@ -161,7 +161,7 @@ func started(alt *cluster.Alternative) []bool {
 
 // inPart reports whether a subgroup has its minimum with tasks that wait for their
 // room, while one of those that are to start now is in it: it starts as a whole.
-func inPart(alt *cluster.Alternative, starts []*cluster.Task) bool {
+func startsInPart(alt *cluster.Alternative, starts []*cluster.Task) bool {
 	if !alt.Nested() {
 		return false
 	}

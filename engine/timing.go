@@ -74,35 +74,35 @@ func (t *timer) stop(start int64) {
 
 // measure has the hooks be measured.
 func (m *Timings) measure(h *Hooks) {
-	timeAll(m, "AddQueueOrder", h.queueOrders, two[Bid, Bid, int])
-	timeAll(m, "AddJobPriority", h.jobPriorities, two[*cluster.Job, *cluster.Job, int])
-	timeAll(m, "AddJobOrder", h.jobOrders, two[*cluster.Job, *cluster.Job, int])
-	timeAll(m, "AddSurplus", h.surpluses, two[*cluster.Job, []*cluster.Task, bool])
-	timeAll(m, "AddTaskOrder", h.taskOrders, two[*cluster.Task, *cluster.Task, int])
-	timeAll(m, "AddPreFilter", h.preFilters, two[*cluster.Task, *cluster.Job, *Rejection])
-	timeAll(m, "AddShapeFilter", h.shapeFilters, two[*cluster.Shape, *cluster.Node, *Rejection])
-	timeAll(m, "AddTaskFilter", h.taskFilters, three[*cluster.Task, *cluster.Job, *cluster.Node, *Rejection])
-	timeAll(m, "AddShapeScore", h.shapeScores, two[*cluster.Shape, *cluster.Node, float64])
-	timeAll(m, "AddTaskScore", h.taskScores, three[*cluster.Task, *cluster.Job, *cluster.Node, float64])
-	timeAll(m, "AddDeviceScore", h.deviceScores, three[*cluster.Shape, *cluster.Node, *cluster.Device, float64])
-	timeAll(m, "AddGroupFilter", h.groupFilters, four[*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node, *Rejection])
-	timeAll(m, "AddGroupScore", h.groupScores, four[*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node, float64])
-	timeAll(m, "AddExclusion", h.exclusions, one[*cluster.Job, []Exclusion])
-	timeAll(m, "AddInstanceScore", h.instanceScores, one[*cluster.Job, float64])
+	timeAll(m, "AddQueueOrder", h.queueOrders, timed2[Bid, Bid, int])
+	timeAll(m, "AddJobPriority", h.jobPriorities, timed2[*cluster.Job, *cluster.Job, int])
+	timeAll(m, "AddJobOrder", h.jobOrders, timed2[*cluster.Job, *cluster.Job, int])
+	timeAll(m, "AddSurplus", h.surpluses, timed2[*cluster.Job, []*cluster.Task, bool])
+	timeAll(m, "AddTaskOrder", h.taskOrders, timed2[*cluster.Task, *cluster.Task, int])
+	timeAll(m, "AddPreFilter", h.preFilters, timed2[*cluster.Task, *cluster.Job, *Rejection])
+	timeAll(m, "AddShapeFilter", h.shapeFilters, timed2[*cluster.Shape, *cluster.Node, *Rejection])
+	timeAll(m, "AddTaskFilter", h.taskFilters, timed3[*cluster.Task, *cluster.Job, *cluster.Node, *Rejection])
+	timeAll(m, "AddShapeScore", h.shapeScores, timed2[*cluster.Shape, *cluster.Node, float64])
+	timeAll(m, "AddTaskScore", h.taskScores, timed3[*cluster.Task, *cluster.Job, *cluster.Node, float64])
+	timeAll(m, "AddDeviceScore", h.deviceScores, timed3[*cluster.Shape, *cluster.Node, *cluster.Device, float64])
+	timeAll(m, "AddGroupFilter", h.groupFilters, timed4[*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node, *Rejection])
+	timeAll(m, "AddGroupScore", h.groupScores, timed4[*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node, float64])
+	timeAll(m, "AddExclusion", h.exclusions, timed1[*cluster.Job, []Exclusion])
+	timeAll(m, "AddInstanceScore", h.instanceScores, timed1[*cluster.Job, float64])
 	for p, hook := range [purposes]string{Reclaim: "AddReclaimable", Preempt: "AddPreemptable", Move: "AddMovable"} {
-		timeAll(m, hook, h.victims[p], rule)
+		timeAll(m, hook, h.victims[p], timedVictimRule)
 	}
-	timeAll(m, "AddVictimCost", h.victimCosts, one[*cluster.Task, int64])
-	timeAll(m, "AddAdapter", h.adapters, three[*Statement, *cluster.Job, *Refusal, *Refusal])
-	timeAll(m, "AddStanding", h.standings, one[*cluster.Queue, []Standing])
+	timeAll(m, "AddVictimCost", h.victimCosts, timed1[*cluster.Task, int64])
+	timeAll(m, "AddAdapter", h.adapters, timed3[*Statement, *cluster.Job, *Refusal, *Refusal])
+	timeAll(m, "AddStanding", h.standings, timed1[*cluster.Queue, []Standing])
 	timeAll(m, "AddSweep", h.sweeps, func(t *timer, fn Sweep) Sweep {
 		return func(stmt *Statement) { defer t.stop(t.start()); fn(stmt) }
 	})
 	timeAll(m, "AddReserve", h.reservers, func(t *timer, r Reserver) Reserver {
-		return Reserver{two(t, r.Reserve), func(task *cluster.Task, n *cluster.Node) { defer t.stop(t.start()); r.Unreserve(task, n) }}
+		return Reserver{timed2(t, r.Reserve), func(task *cluster.Task, n *cluster.Node) { defer t.stop(t.start()); r.Unreserve(task, n) }}
 	})
 	timeAll(m, "AddEventHandler", h.handlers, func(t *timer, e EventHandler) EventHandler {
-		return EventHandler{hear(t, e.AllocateFunc), hear(t, e.DeallocateFunc)}
+		return EventHandler{timedHandler(t, e.AllocateFunc), timedHandler(t, e.DeallocateFunc)}
 	})
 }
 
@@ -114,11 +114,11 @@ func timeAll[F any](m *Timings, name string, list []hook[F], measured func(*time
 	}
 }
 
-func one[A, R any, F ~func(A) R](t *timer, fn F) F {
+func timed1[A, R any, F ~func(A) R](t *timer, fn F) F {
 	return func(a A) R { defer t.stop(t.start()); return fn(a) }
 }
 
-func two[A, B, R any, F ~func(A, B) R](t *timer, fn F) F {
+func timed2[A, B, R any, F ~func(A, B) R](t *timer, fn F) F {
 	return func(a A, b B) R {
 		start := t.start()
 		r := fn(a, b)
@@ -127,7 +127,7 @@ func two[A, B, R any, F ~func(A, B) R](t *timer, fn F) F {
 	}
 }
 
-func three[A, B, C, R any, F ~func(A, B, C) R](t *timer, fn F) F {
+func timed3[A, B, C, R any, F ~func(A, B, C) R](t *timer, fn F) F {
 	return func(a A, b B, c C) R {
 		start := t.start()
 		r := fn(a, b, c)
@@ -136,12 +136,12 @@ func three[A, B, C, R any, F ~func(A, B, C) R](t *timer, fn F) F {
 	}
 }
 
-func four[A, B, C, D, R any, F ~func(A, B, C, D) R](t *timer, fn F) F {
+func timed4[A, B, C, D, R any, F ~func(A, B, C, D) R](t *timer, fn F) F {
 	return func(a A, b B, c C, d D) R { defer t.stop(t.start()); return fn(a, b, c, d) }
 }
 
 // rule measures the preparation of a VictimRule and each of its verdicts.
-func rule(t *timer, fn VictimRule) VictimRule {
+func timedVictimRule(t *timer, fn VictimRule) VictimRule {
 	return func(job *cluster.Job, lacks []*cluster.Task) func(*Victim) Verdict {
 		start := t.start()
 		judge := fn(job, lacks)
@@ -149,11 +149,11 @@ func rule(t *timer, fn VictimRule) VictimRule {
 		if judge == nil {
 			return nil
 		}
-		return one(t, judge)
+		return timed1(t, judge)
 	}
 }
 
-func hear(t *timer, fn func(*Event)) func(*Event) {
+func timedHandler(t *timer, fn func(*Event)) func(*Event) {
 	if fn == nil {
 		return nil
 	}

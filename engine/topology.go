@@ -15,7 +15,7 @@ const trialSteps = 5_000
 
 // mostTrails is how many domains of a preferred level are tried: the sums are
 // right but for what filters of single tasks and parts of devices add.
-const mostTrails = 16
+const maxTrails = 16
 
 // domainMisses is how many domains a refusal keeps.
 const domainMisses = 10
@@ -30,7 +30,7 @@ func (g *gang) arrange() *Attempt {
 		return g.minimum()
 	}
 	stands := g.needs() == 0
-	a := g.choose(g.demand(0), &g.alt.Topology, []*scope{g.in}, (*gang).minimum)
+	a := g.chooseDomain(g.demand(0), &g.alt.Topology, []*scope{g.in}, (*gang).minimum)
 	if a != nil && stands { // the minimum is where it is, and only surplus has nowhere to go
 		g.job.trail = []*scope{}
 		g.fail(a)
@@ -43,7 +43,7 @@ func (g *gang) arrange() *Attempt {
 // is in, and places what its minimum needs there.
 func (g *gang) settle(sub int) *Attempt {
 	d := g.demand(sub)
-	return g.choose(d, &g.alt.Subgroups[sub-1].Topology, g.around(sub).trail, func(g *gang) *Attempt {
+	return g.chooseDomain(d, &g.alt.Subgroups[sub-1].Topology, g.around(sub).trail, func(g *gang) *Attempt {
 		if g.alt.Nested() {
 			return g.fillGroup(sub)
 		}
@@ -62,7 +62,7 @@ func (g *gang) settle(sub int) *Attempt {
 
 // choose tries to place the subgroup, or the job for 0, in one domain after the other
 // and keeps the first where it works. Each try is made with a copy of the gang.
-func (g *gang) choose(d *demand, topology *cluster.Topology, within []*scope, try func(*gang) *Attempt) *Attempt {
+func (g *gang) chooseDomain(d *demand, topology *cluster.Topology, within []*scope, try func(*gang) *Attempt) *Attempt {
 	attempt := func(trail []*scope, quiet bool) *Attempt {
 		mark, next := g.stmt.Checkpoint(), g.copy()
 		next.quiet = quiet
@@ -109,7 +109,7 @@ func (g *gang) choose(d *demand, topology *cluster.Topology, within []*scope, tr
 	if g.quiet || g.placer.fault.err != nil {
 		return &Attempt{Task: unplaced(d.shapes[0])}
 	}
-	return g.noDomain(topology.Required, domains, d, func(trail []*scope) *Attempt { return attempt(trail, false) })
+	return g.explainNoDomain(topology.Required, domains, d, func(trail []*scope) *Attempt { return attempt(trail, false) })
 }
 
 // required are the domains that the part may go to, the best first: one that
@@ -146,11 +146,11 @@ func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope
 		for i, level := range preferred {
 			one := slices.DeleteFunc(g.candidates(in, level, d), func(c candidate) bool { return !c.all || !c.here })
 			slices.SortStableFunc(one, func(a, b candidate) int { return cmp.Compare(a.spare, b.spare) })
-			for _, c := range one[:min(len(one), mostTrails)] {
-				out = append(out, g.fill(c.scope, preferred[:i], d, len(d.tasks)))
+			for _, c := range one[:min(len(one), maxTrails)] {
+				out = append(out, g.fillOrder(c.scope, preferred[:i], d, len(d.tasks)))
 			}
 		}
-		last = append(last, g.fill(in, preferred, d, len(d.tasks))...)
+		last = append(last, g.fillOrder(in, preferred, d, len(d.tasks))...)
 	}
 	return append(out, last, within)
 }
@@ -159,7 +159,7 @@ func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope
 // possible, the widest level first: those where some are already, then the
 // largest, and for what is left over the tightest. The scope itself comes last:
 // nodes in no domain, and what the sums overlooked.
-func (g *gang) fill(in *scope, levels []string, d *demand, want int) []*scope {
+func (g *gang) fillOrder(in *scope, levels []string, d *demand, want int) []*scope {
 	if len(levels) == 0 {
 		return []*scope{in}
 	}
@@ -177,7 +177,7 @@ func (g *gang) fill(in *scope, levels []string, d *demand, want int) []*scope {
 			}
 		}
 		c := domains[pick]
-		out = append(out, g.fill(c.scope, narrower, d, min(want, c.fits))...)
+		out = append(out, g.fillOrder(c.scope, narrower, d, min(want, c.fits))...)
 		want -= min(want, c.fits)
 		domains = slices.Delete(domains, pick, pick+1)
 	}
@@ -186,7 +186,7 @@ func (g *gang) fill(in *scope, levels []string, d *demand, want int) []*scope {
 
 // noDomain says why no domain of the level would do, or that the part found a
 // place after all.
-func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt func([]*scope) *Attempt) *Attempt {
+func (g *gang) explainNoDomain(level string, domains []candidate, d *demand, attempt func([]*scope) *Attempt) *Attempt {
 	p, first, there := g.placer, d.shapes[0], len(d.there)
 	if a := p.finder.before(first); a != nil {
 		a.Alternative, a.Placed, a.Min = g.alt.Name, there, there+d.need
@@ -195,12 +195,12 @@ func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt fu
 	d.look(p.finder)
 	possible := slices.ContainsFunc(domains, func(c candidate) bool {
 		fits, _, _ := d.held(c.scope.nodes, d.ever)
-		most, _ := p.explainer.apart(first.Job, c.scope.nodes, p.explainer.everAny(slices.Concat(d.there, d.tasks), c.scope))
+		most, _ := p.explainer.apart(first.Job, c.scope.nodes, p.explainer.capacityOfAnyShape(slices.Concat(d.there, d.tasks), c.scope))
 		return fits >= d.need && most >= there+d.need
 	})
 	if !possible && there == 0 {
 		// Where no node at all could take it, the domains are not to blame.
-		if a := p.explain(g.alt, first, g.in); !a.transient() && rejects(a) == a.Nodes {
+		if a := p.explain(g.alt, first, g.in); !a.transient() && rejectedNodes(a) == a.Nodes {
 			a.Alternative, a.Placed, a.Min = g.alt.Name, there, there+d.need
 			return a
 		}
@@ -238,7 +238,7 @@ func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt fu
 	return a
 }
 
-func rejects(a *Attempt) int {
+func rejectedNodes(a *Attempt) int {
 	sum := 0
 	for _, c := range a.Counts {
 		sum += c.Nodes

@@ -12,7 +12,7 @@ type trial struct {
 	stmt   *Statement
 	fault  *fault
 	tries  int // plans that were put to Place
-	most   int // tries that the search which runs may reach
+	limit  int // tries that the search which runs may reach
 }
 
 // tried is the plan with what it costs; nil where it does not work.
@@ -26,7 +26,7 @@ func (x *trial) tried(plan []*Victim) ([]*Victim, cost) {
 }
 
 // over reports whether the search has used up its tries.
-func (x *trial) over() bool { return x.tries >= x.most || x.fault.err != nil }
+func (x *trial) over() bool { return x.tries >= x.limit || x.fault.err != nil }
 
 // works reports whether the plan works, and takes it back.
 func (x *trial) works(plan []*Victim) bool {
@@ -37,7 +37,7 @@ func (x *trial) works(plan []*Victim) bool {
 // try carries the plan out, sees what it costs, and takes it back.
 func (x *trial) try(plan []*Victim) (cost, bool) {
 	mark := x.stmt.Checkpoint()
-	_, ok := x.judge(plan)
+	_, ok := x.carryOut(plan)
 	ok = ok && !slices.ContainsFunc(plan, landsBack)
 	spent := x.leaver.victims.costOf(plan)
 	if ok {
@@ -54,7 +54,7 @@ func (x *trial) try(plan []*Victim) (cost, bool) {
 // judge carries the plan out: the victims leave, Place puts the job where they were,
 // and those that move land. It leaves the statement as it is; false means that the
 // plan does not work.
-func (x *trial) judge(plan []*Victim) (*Refusal, bool) {
+func (x *trial) carryOut(plan []*Victim) (*Refusal, bool) {
 	x.tries++
 	if !x.leaver.leaveAll(plan) {
 		return &Refusal{}, false
@@ -65,7 +65,7 @@ func (x *trial) judge(plan []*Victim) (*Refusal, bool) {
 	}
 	left := x.place()
 	fits := x.placer.aim.met(x.want.job, left) && x.fault.err == nil
-	if fits && moves(plan) && !x.land(plan) {
+	if fits && hasMoves(plan) && !x.land(plan) {
 		x.stmt.Rollback(mark)
 		return x.together(plan)
 	}
@@ -75,10 +75,10 @@ func (x *trial) judge(plan []*Victim) (*Refusal, bool) {
 // place is Place in a form that room is made for: the victims may leave for that one,
 // and others are looked at in their turn.
 func (x *trial) place() *Refusal {
-	return x.placer.placeAs(x.want.job, func(from int) bool { return from == x.want.choice })
+	return x.placer.placeChoices(x.want.job, func(from int) bool { return from == x.want.choice })
 }
 
 // moves reports whether victims of the plan move.
-func moves(plan []*Victim) bool {
+func hasMoves(plan []*Victim) bool {
 	return slices.ContainsFunc(plan, func(v *Victim) bool { return v.Purpose == Move })
 }

@@ -18,19 +18,19 @@ type line interface {
 }
 
 // list is a line in which all jobs are to be tried.
-type list struct {
+type jobList struct {
 	order *order
 	turns []turn
 }
 
-func (l *list) head() *cluster.Job {
+func (l *jobList) head() *cluster.Job {
 	if len(l.turns) == 0 {
 		return nil
 	}
 	return l.turns[0].job
 }
 
-func (l *list) next(bool) (*cluster.Job, bool) {
+func (l *jobList) next(bool) (*cluster.Job, bool) {
 	job := l.head()
 	if job != nil {
 		l.turns = l.turns[1:]
@@ -39,7 +39,7 @@ func (l *list) next(bool) (*cluster.Job, bool) {
 }
 
 // insert puts a turn in its place in the line.
-func (l *list) insert(t turn) {
+func (l *jobList) insert(t turn) {
 	i, _ := slices.BinarySearchFunc(l.turns, t, l.order.compareTurns)
 	l.turns = slices.Insert(l.turns, i, t)
 }
@@ -50,16 +50,16 @@ func (l *list) insert(t turn) {
 // branch, and no others. Where a hook compares queues in another way, all are
 // compared anew for every job.
 type turns struct {
-	order  *order
-	root   contender
-	bySlot []*contender // by slot of the queue
-	leaves []*contender // in line, while there are no heaps
-	scans  int          // of the leaves so far
-	piled  bool         // the queues in line are in heaps
-	last   *contender   // whose job was taken last: it has another head now
-	moved  []*contender // compared otherwise than before
-	known  uint64       // version of the queues that the heaps are in step with
-	tree   bool
+	order        *order
+	root         contender
+	bySlot       []*contender // by slot of the queue
+	leaves       []*contender // in line, while there are no heaps
+	scans        int          // of the leaves so far
+	piled        bool         // the queues in line are in heaps
+	last         *contender   // whose job was taken last: it has another head now
+	changed      []*contender // compared otherwise than before
+	known        uint64       // version of the queues that the heaps are in step with
+	siblingsOnly bool
 
 	flat      bool            // all in line are lanes of siblings, and may be elected
 	elections int             // so far
@@ -68,7 +68,7 @@ type turns struct {
 
 // newTurns begins without any queue in line.
 func (o *order) newTurns() *turns {
-	t := &turns{order: o, known: o.view.Recent().QueuesVersion(), tree: o.branched(), flat: o.mayElect()}
+	t := &turns{order: o, known: o.view.Recent().QueuesVersion(), siblingsOnly: o.branched(), flat: o.mayElect()}
 	t.root.below = t.newSiblings()
 	t.root.depth = -1
 	return t
@@ -81,7 +81,7 @@ func (o *order) branched() bool {
 
 // reopen begins another session, over the same tree of queues.
 func (t *turns) reopen(o *order) {
-	*t = turns{order: o, root: t.root, bySlot: t.bySlot, leaves: t.leaves, moved: t.moved, tree: o.branched(), flat: o.mayElect(), levels: t.levels[:0]}
+	*t = turns{order: o, root: t.root, bySlot: t.bySlot, leaves: t.leaves, changed: t.changed, siblingsOnly: o.branched(), flat: o.mayElect(), levels: t.levels[:0]}
 }
 
 // disperse takes all queues out of line.
@@ -89,19 +89,19 @@ func (t *turns) disperse() {
 	for _, c := range t.leaves {
 		c.place = -1
 	}
-	for _, c := range t.moved {
+	for _, c := range t.changed {
 		c.marked, c.above.moved = false, 0
 	}
 	clear(t.levels)
-	t.leaves, t.moved, t.levels, t.scans, t.piled, t.last = t.leaves[:0], t.moved[:0], t.levels[:0], 0, false, nil
-	t.root.disperse()
+	t.leaves, t.changed, t.levels, t.scans, t.piled, t.last = t.leaves[:0], t.changed[:0], t.levels[:0], 0, false, nil
+	t.root.clear()
 	t.known = t.order.view.Recent().QueuesVersion()
 }
 
-func (c *contender) disperse() {
+func (c *contender) clear() {
 	for _, below := range c.below.Items {
 		below.place = -1
-		below.disperse()
+		below.clear()
 	}
 	c.below.Items = c.below.Items[:0]
 }
@@ -129,7 +129,7 @@ func (t *turns) contender(q *cluster.Queue) *contender {
 const maxScans = 3
 
 // join puts a queue in line.
-func (t *turns) join(q *cluster.Queue, l line) {
+func (t *turns) addQueue(q *cluster.Queue, l line) {
 	c := t.contender(q)
 	c.line, c.first, c.won = l, l.head(), len(t.levels)
 	if _, parks := l.(*lane); !parks || c.depth > 0 {
@@ -137,9 +137,9 @@ func (t *turns) join(q *cluster.Queue, l line) {
 	}
 	switch {
 	case c.place >= 0:
-		t.mark(c)
+		t.markChanged(c)
 	case t.piled:
-		t.push(c)
+		t.pushToHeaps(c)
 	default:
 		c.place = len(t.leaves)
 		t.leaves = append(t.leaves, c)
@@ -147,23 +147,23 @@ func (t *turns) join(q *cluster.Queue, l line) {
 }
 
 // pile puts the leaves into heaps.
-func (t *turns) pile() {
+func (t *turns) buildHeaps() {
 	leaves := t.leaves
 	t.leaves, t.piled, t.known = nil, true, t.order.view.Recent().QueuesVersion()
 	for _, c := range leaves {
 		c.place = -1
-		t.push(c)
+		t.pushToHeaps(c)
 	}
 	t.leaves = leaves[:0]
 }
 
 // push puts a queue, and those above it that are in no heap, at the end of their
 // heaps. They get their places when the heaps are repaired.
-func (t *turns) push(c *contender) {
+func (t *turns) pushToHeaps(c *contender) {
 	for up := c; up != &t.root && up.place < 0; up = up.above {
 		up.above.below.Append(up)
 	}
-	t.mark(c)
+	t.markChanged(c)
 }
 
 // leave takes a queue out of line, and those above it that have no other. The heaps
@@ -179,7 +179,7 @@ func (t *turns) leave(c *contender) {
 	for ; c != &t.root && len(c.below.Items) == 0; c = c.above {
 		c.above.below.Remove(c.place)
 	}
-	t.mark(c)
+	t.markChanged(c)
 }
 
 // next is the job whose turn it is, nil where no queue has any left.
@@ -213,8 +213,8 @@ func (t *turns) take(c *contender) *cluster.Job {
 			t.last = c
 			return job
 		}
-		if c.first = c.line.head(); c.first == nil || t.worse(c, was) {
-			t.mark(c)
+		if c.first = c.line.head(); c.first == nil || t.mustCompareAgain(c, was) {
+			t.markChanged(c)
 			return nil
 		}
 	}
@@ -222,8 +222,8 @@ func (t *turns) take(c *contender) *cluster.Job {
 
 // worse reports whether the queue is to be compared with others again, since it would
 // give another job than before.
-func (t *turns) worse(c *contender, was *cluster.Job) bool {
-	if !t.tree {
+func (t *turns) mustCompareAgain(c *contender, was *cluster.Job) bool {
+	if !t.siblingsOnly {
 		return true
 	}
 	for up := c; up != &t.root; up = up.above {
@@ -250,23 +250,23 @@ func (t *turns) alone() bool {
 func (t *turns) front() *contender {
 	if c := t.last; c != nil {
 		t.last, c.first = nil, c.line.head()
-		t.mark(c)
+		t.markChanged(c)
 	}
 	var front *contender
 	switch {
-	case !t.tree:
+	case !t.siblingsOnly:
 		front = t.scan()
 	case !t.piled && t.scans < maxScans:
 		t.scans++
 		t.known = t.order.view.Recent().QueuesVersion()
-		front = t.elect(t.leaves)
+		front = t.firstLeaf(t.leaves)
 	default:
 		if !t.piled {
-			t.pile()
+			t.buildHeaps()
 		}
 		front = t.top()
 		if t.order.search == Twin && front != nil {
-			t.check(front)
+			t.checkHeaps(front)
 		}
 	}
 	if front != nil && front.first == nil {
@@ -277,9 +277,9 @@ func (t *turns) front() *contender {
 
 // check holds the heaps against comparing all that are in line, and the tree against
 // that of the State.
-func (t *turns) check(front *contender) {
-	all := t.inLine(&t.root, nil)
-	if slow := t.elect(all); slow != front && slow.first != nil {
+func (t *turns) checkHeaps(front *contender) {
+	all := t.leavesInLine(&t.root, nil)
+	if slow := t.firstLeaf(all); slow != front && slow.first != nil {
 		t.order.fault.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", front.queue.Name, slow.queue.Name)
 	}
 	for _, c := range all {
@@ -314,7 +314,7 @@ func (t *turns) scan() *contender {
 // elect finds the leaf whose turn it is among those given: from the bottom of the
 // tree up, each queue is compared with its siblings, with the job of the leaf that
 // comes first below it. It is what the heaps are checked against.
-func (t *turns) elect(leaves []*contender) *contender {
+func (t *turns) firstLeaf(leaves []*contender) *contender {
 	deepest := 0
 	for _, c := range leaves {
 		deepest = max(deepest, c.depth)
@@ -344,26 +344,26 @@ func (t *turns) elect(leaves []*contender) *contender {
 }
 
 // inLine are the leaves below the contender that are in line.
-func (t *turns) inLine(c *contender, out []*contender) []*contender {
+func (t *turns) leavesInLine(c *contender, out []*contender) []*contender {
 	if c != &t.root && len(c.below.Items) == 0 {
 		out = append(out, c)
 	}
 	for _, below := range c.below.Items {
-		out = t.inLine(below, out)
+		out = t.leavesInLine(below, out)
 	}
 	return out
 }
 
 // mark notes that the queue is compared otherwise than before, and so are those
 // above it.
-func (t *turns) mark(c *contender) {
+func (t *turns) markChanged(c *contender) {
 	if !t.piled {
 		return
 	}
 	for ; c != &t.root && !c.marked; c = c.above {
 		c.marked = true
 		c.above.moved++
-		t.moved = append(t.moved, c)
+		t.changed = append(t.changed, c)
 	}
 }
 
@@ -375,14 +375,14 @@ func (t *turns) repair() {
 		state.Recent().Queues(t.known, func(q *cluster.Queue) {
 			if q.Slot() < len(t.bySlot) {
 				if c := t.bySlot[q.Slot()]; c != nil && c.place >= 0 {
-					t.mark(c)
+					t.markChanged(c)
 				}
 			}
 		})
 		t.known = state.Recent().QueuesVersion()
 	}
-	slices.SortStableFunc(t.moved, func(a, b *contender) int { return b.depth - a.depth })
-	for _, c := range t.moved {
+	slices.SortStableFunc(t.changed, func(a, b *contender) int { return b.depth - a.depth })
+	for _, c := range t.changed {
 		switch up := c.above; {
 		case c.place < 0: // it has left
 		case up.moved == 1:
@@ -393,9 +393,9 @@ func (t *turns) repair() {
 			continue
 		}
 	}
-	for _, c := range t.moved {
+	for _, c := range t.changed {
 		c.marked, c.above.moved = false, 0
 	}
-	clear(t.moved)
-	t.moved = t.moved[:0]
+	clear(t.changed)
+	t.changed = t.changed[:0]
 }

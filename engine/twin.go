@@ -8,9 +8,9 @@ import (
 
 // said is what shape-form hooks answered, kept in twin sessions to tell which of them
 // answers otherwise later: the code of a rejection, or a score in thousandths.
-type said map[saidKey]int64
+type said map[answerKey]int64
 
-type saidKey struct {
+type answerKey struct {
 	slot, order int
 	filter      bool
 }
@@ -20,7 +20,7 @@ func (r *ranking) note(n *cluster.Node, order int, filter bool, answer int64) {
 	if r.said == nil {
 		r.said = said{}
 	}
-	r.said[saidKey{n.Slot(), order, filter}] = answer
+	r.said[answerKey{n.Slot(), order, filter}] = answer
 }
 
 // blame finds a shape-form hook that answers otherwise than the index remembers, although
@@ -53,7 +53,7 @@ func (f *finder) blameFilter(r *ranking, n *cluster.Node) bool {
 	}
 	for i := range f.hooks.shapeFilters {
 		h := &f.hooks.shapeFilters[i]
-		answer, kept := r.said[saidKey{n.Slot(), h.order, true}]
+		answer, kept := r.said[answerKey{n.Slot(), h.order, true}]
 		if !kept || h.shapes != nil && !h.shapes(r.shape) {
 			continue
 		}
@@ -62,7 +62,7 @@ func (f *finder) blameFilter(r *ranking, n *cluster.Node) bool {
 			now = code{h.plugin, rejection.Reason, rejection.Cure, rejection.Precedence}
 		}
 		if was != now {
-			f.differs(h.plugin, formOf("Filter", h.static), n, spell(was), spell(now))
+			f.failDiffers(h.plugin, hookName("Filter", h.static), n, spell(was), spell(now))
 			return true
 		}
 	}
@@ -73,26 +73,26 @@ func (f *finder) blameFilter(r *ranking, n *cluster.Node) bool {
 func (f *finder) blameScore(r *ranking, n *cluster.Node) bool {
 	for i := range f.hooks.shapeScores {
 		h := &f.hooks.shapeScores[i]
-		was, kept := r.said[saidKey{n.Slot(), h.order, false}]
+		was, kept := r.said[answerKey{n.Slot(), h.order, false}]
 		if !kept || h.shapes != nil && !h.shapes(r.shape) {
 			continue
 		}
 		if now := milli(h.fn(r.shape, n)); now != was {
-			f.differs(h.plugin, formOf("Score", h.static), n, fmt.Sprint(float64(was)/1000), fmt.Sprint(float64(now)/1000))
+			f.failDiffers(h.plugin, hookName("Score", h.static), n, fmt.Sprint(float64(was)/1000), fmt.Sprint(float64(now)/1000))
 			return true
 		}
 	}
 	return false
 }
 
-func formOf(kind string, static bool) string {
+func hookName(kind string, static bool) string {
 	if static {
 		return "AddStatic" + kind
 	}
 	return "AddShape" + kind
 }
 
-func (f *finder) differs(plugin, hook string, n *cluster.Node, was, now string) {
+func (f *finder) failDiffers(plugin, hook string, n *cluster.Node, was, now string) {
 	may := "the shape, the node and what the plugin publishes"
 	if hook == "AddStaticFilter" || hook == "AddStaticScore" {
 		may = "the shape, what the node is (not what is held of it), and what the plugin publishes"

@@ -65,7 +65,7 @@ func (v *Victim) stillOne() bool {
 	}
 	switch {
 	case v.Purpose == Move:
-		return v.Job.Spares(v.Tasks[0]) || !inFlight(v.Job)
+		return v.Job.Spares(v.Tasks[0]) || !hasReservations(v.Job)
 	case !v.Whole:
 		return len(v.Tasks) == 1 && v.Job.Spares(v.Tasks[0]) || slices.Equal(v.Tasks, v.Job.SparesSubgroup(v.Tasks[0]))
 	}
@@ -80,7 +80,7 @@ func (v *Victim) stillOne() bool {
 
 // inFlight reports whether tasks of the job have yet to arrive where room is held
 // for them. The job needs the others where they are: it may lose its reservations.
-func inFlight(j *cluster.Job) bool {
+func hasReservations(j *cluster.Job) bool {
 	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool {
 		return t.Status == cluster.Nominated || t.Landing() != nil
 	})
@@ -107,7 +107,7 @@ type Spared struct {
 type Verdict struct {
 	reason Reason // why the victim stays; "": the hook does not protect it
 	allow  bool
-	yet    bool // it may leave once others have left
+	notYet bool // it may leave once others have left
 }
 
 // The verdicts that need no reason.
@@ -121,7 +121,7 @@ func Protect(why Reason) Verdict { return Verdict{reason: cmp.Or(why, unexplaine
 
 // NotYet is the verdict that the victim stays until others have left, such as those of
 // the queue which exceeds its share as long as they are there.
-func NotYet(why Reason) Verdict { return Verdict{reason: cmp.Or(why, unexplained), yet: true} }
+func NotYet(why Reason) Verdict { return Verdict{reason: cmp.Or(why, unexplained), notYet: true} }
 
 // unexplained is the reason of a plugin that gives none: it voids the session.
 const unexplained Reason = "?"
@@ -174,7 +174,7 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 			case said.reason == unexplained:
 				v.clerk.fault.fail(a.plugin, "a victim is protected without a reason")
 				return answer{spared: &Spared{a.plugin, unexplained}}
-			case !said.yet:
+			case !said.notYet:
 				return answer{spared: &Spared{a.plugin, said.reason}}
 			case out.spared == nil:
 				out = answer{&Spared{a.plugin, said.reason}, true}

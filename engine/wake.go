@@ -26,47 +26,47 @@ import (
 // sets whose jobs changed.
 func (b *backlog) wake(moved map[string]bool) {
 	if b.revision != b.view.Recent().Terms() || b.epoch != b.finder.index.epoch {
-		b.each(func(k *bucket) { b.force(k) })
+		b.eachBucket(func(k *bucket) { b.queueForTrial(k) })
 	}
-	for len(b.timers.Items) > 0 && due(b.timers.Items[0].parked, b.now) {
+	for len(b.timers.Items) > 0 && isDue(b.timers.Items[0].parked, b.now) {
 		k := b.timers.Items[0]
 		b.stop(k)
-		b.force(k)
+		b.queueForTrial(k)
 	}
 	b.seen = b.nodes
-	b.lookAtNodes(func(n *cluster.Node) {
+	b.findNewRoom(func(n *cluster.Node) {
 		for _, t := range n.Tasks {
 			if t.Job.Set.Name != "" {
 				moved[t.Job.Set.Name] = true
 			}
 			if e := b.waiters[t.Job.Slot()]; e != nil && e.bucket != nil {
-				b.force(e.bucket) // it may be in another domain now
+				b.queueForTrial(e.bucket) // it may be in another domain now
 			}
 		}
 	})
 	for name := range moved {
 		for _, k := range b.replica[name] {
 			if k.home != homeOf(b.view, k.jobs[0].job) {
-				b.force(k)
+				b.queueForTrial(k)
 			}
 		}
 	}
-	b.lookAtQueues(b.queues)
-	b.lookAtKinds()
+	b.wakeForQueues(b.queues)
+	b.wakeForDevices()
 	for _, l := range b.lanes {
 		if l == nil || l.loose == 0 {
 			continue
 		}
 		for _, k := range l.buckets {
 			if k.waits() {
-				b.hail(k)
+				b.queueForCheck(k)
 			}
 		}
 	}
 }
 
 // each visits all buckets.
-func (b *backlog) each(visit func(*bucket)) {
+func (b *backlog) eachBucket(visit func(*bucket)) {
 	for _, l := range b.lanes {
 		if l == nil {
 			continue
@@ -80,7 +80,7 @@ func (b *backlog) each(visit func(*bucket)) {
 // lookAtKinds calls the buckets that bounds of queues were in the way of, where
 // the cluster has other kinds of devices than before: what tasks cost depends on
 // them.
-func (b *backlog) lookAtKinds() {
+func (b *backlog) wakeForDevices() {
 	kinds := b.view.Kinds()
 	if len(kinds) == len(b.kinds) && (len(kinds) == 0 || &kinds[0] == &b.kinds[0]) {
 		return // the State makes a new list for each change
@@ -88,36 +88,36 @@ func (b *backlog) lookAtKinds() {
 	b.kinds = kinds
 	for _, list := range b.blocked {
 		for _, k := range list {
-			b.hail(k)
+			b.queueForCheck(k)
 		}
 	}
 }
 
 // force has the bucket's first job be tried.
-func (b *backlog) force(k *bucket) {
+func (b *backlog) queueForTrial(k *bucket) {
 	k.forced = true
-	b.hail(k)
+	b.queueForCheck(k)
 }
 
 // hail has the bucket be looked at when its turn comes.
-func (b *backlog) hail(k *bucket) {
+func (b *backlog) queueForCheck(k *bucket) {
 	k.lane.call(k)
 	b.assure(k.lane)
 }
 
 // lookAtQueues calls the buckets that are blocked by a queue which changed after
 // the version.
-func (b *backlog) lookAtQueues(since uint64) {
+func (b *backlog) wakeForQueues(since uint64) {
 	b.view.Recent().Queues(since, func(q *cluster.Queue) {
 		for _, k := range b.blocked[q.Name] {
-			b.hail(k)
+			b.queueForCheck(k)
 		}
 	})
 }
 
 // lookAtNodes finds the shapes that some node takes which has room it did not
 // have before, and visits the nodes that are not what they were.
-func (b *backlog) lookAtNodes(anew func(*cluster.Node)) {
+func (b *backlog) findNewRoom(anew func(*cluster.Node)) {
 	since := b.seen
 	b.view.Recent().Nodes(since, func(slot int) {
 		n := b.view.At(slot)
@@ -131,8 +131,8 @@ func (b *backlog) lookAtNodes(anew func(*cluster.Node)) {
 			return
 		}
 		for _, a := range b.asked {
-			if b.welcomes(a, n) {
-				b.freshen(a, slot)
+			if b.accepts(a, n) {
+				b.addFresh(a, slot)
 			}
 		}
 	})
@@ -140,7 +140,7 @@ func (b *backlog) lookAtNodes(anew func(*cluster.Node)) {
 }
 
 // freshen notes that the node takes the shape.
-func (b *backlog) freshen(a *asked, slot int) {
+func (b *backlog) addFresh(a *asked, slot int) {
 	if len(a.fresh) == 0 {
 		b.fresh = append(b.fresh, a)
 		b.marks.set(a.id)
@@ -152,7 +152,7 @@ func (b *backlog) freshen(a *asked, slot int) {
 
 // welcomes reports whether the node takes the shape, or may do so later where that
 // is news. What is plain to see from the ledgers is looked at first.
-func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
+func (b *backlog) accepts(a *asked, n *cluster.Node) bool {
 	if a.permanent == 0 && n.Lacks(a.task.Shape) {
 		return false
 	}
@@ -161,7 +161,7 @@ func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
 }
 
 // begin puts those in line whose turn comes.
-func (b *backlog) begin() {
+func (b *backlog) beginTurns() {
 	b.evicts = len(b.order.hooks.adapters) > 0 && b.view.Classes().Preemptible() > 0
 	b.turns.disperse()
 	for _, l := range b.sure {
@@ -175,14 +175,14 @@ func (b *backlog) begin() {
 			}
 		}
 	}
-	b.joining = append(joining, b.kin(joining)...)
-	b.line(b.joining)
+	b.joining = append(joining, b.heldLanes(joining)...)
+	b.putInLine(b.joining)
 }
 
 // kin are the lanes that have nothing to be tried, and hold a place in line all the
 // same: where branches part, a queue above them and one of those that join stands with
 // the job of the one that comes first.
-func (b *backlog) kin(joining []*lane) (out []*lane) {
+func (b *backlog) heldLanes(joining []*lane) (out []*lane) {
 	if len(joining) < 2 {
 		return nil
 	}
@@ -215,10 +215,10 @@ func (b *backlog) kin(joining []*lane) (out []*lane) {
 }
 
 // line puts lanes in line.
-func (b *backlog) line(lanes []*lane) {
+func (b *backlog) putInLine(lanes []*lane) {
 	b.inLine = append(b.inLine, lanes...)
 	for _, l := range lanes {
-		b.turns.join(l.queue, l)
+		b.turns.addQueue(l.queue, l)
 	}
 }
 
@@ -233,12 +233,12 @@ func (b *backlog) next() *cluster.Job {
 
 // committed takes in what a decision changed: room that is taken now, and room
 // that evictions left.
-func (b *backlog) committed(evicted bool) {
+func (b *backlog) afterCommit(evicted bool) {
 	for _, a := range b.fresh {
 		if len(a.fresh) == 0 {
 			continue
 		}
-		a.fresh = slices.DeleteFunc(a.fresh, func(slot int) bool { return !b.welcomes(a, b.view.At(slot)) })
+		a.fresh = slices.DeleteFunc(a.fresh, func(slot int) bool { return !b.accepts(a, b.view.At(slot)) })
 		if len(a.fresh) == 0 {
 			b.marks.unset(a.id)
 			b.live--
@@ -248,8 +248,8 @@ func (b *backlog) committed(evicted bool) {
 		return
 	}
 	queues := b.turns.known
-	b.lookAtNodes(func(*cluster.Node) {})
-	b.lookAtQueues(queues)
+	b.findNewRoom(func(*cluster.Node) {})
+	b.wakeForQueues(queues)
 	var late []*lane
 	for _, l := range b.lanes {
 		if l == nil {
@@ -261,14 +261,14 @@ func (b *backlog) committed(evicted bool) {
 		}
 		l.gathered = 0
 	}
-	b.line(late)
+	b.putInLine(late)
 }
 
 // pass notes which lanes had their turn before the job: changes from now on help
 // them in the next session.
-func (b *backlog) pass(job *cluster.Job) {
+func (b *backlog) markPassed(job *cluster.Job) {
 	b.turns.advance()
-	compare := b.order.against(Bid{b.view.Queue(job.Queue), job})
+	compare := b.order.compareWith(Bid{b.view.Queue(job.Queue), job})
 	for _, l := range b.lanes {
 		if l == nil || l.passed || b.turns.contender(l.queue).place >= 0 {
 			continue

@@ -31,7 +31,7 @@ func (r *Refusal) of(alternative int) *Attempt {
 
 // bounded reports whether the job was turned down for more than what nodes have:
 // before any node was looked at, or by a filter that sees more than the node.
-func (h *Hooks) bounded(r *Refusal) bool {
+func (h *Hooks) isBounded(r *Refusal) bool {
 	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
 		return a.Before != nil || slices.ContainsFunc(a.Counts, func(c Tally) bool {
 			return slices.ContainsFunc(h.taskFilters, func(p hook[TaskFilter]) bool { return p.plugin == c.Plugin })
@@ -40,7 +40,7 @@ func (h *Hooks) bounded(r *Refusal) bool {
 }
 
 // lastResort reports whether a plugin has one.
-func (h *Hooks) lastResort() bool {
+func (h *Hooks) hasLastResort() bool {
 	return slices.ContainsFunc(h.means, func(m Means) bool {
 		return slices.ContainsFunc(h.victims[m.Purpose], func(h hook[VictimRule]) bool { return h.last != nil })
 	})

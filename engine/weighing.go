@@ -7,10 +7,10 @@ import (
 )
 
 // mostNamed is how many jobs and options are named in an explanation.
-const mostNamed = 10
+const maxNamed = 10
 
 // mostAlone is how many rivals are tried alone, to be told.
-const mostAlone = 16
+const maxTriedAlone = 16
 
 // Weighing is how a plan to make room was found: it goes with every eviction.
 type Weighing struct {
@@ -103,14 +103,14 @@ func protect(list []Protection, s *Spared, job string) []Protection {
 		list = append(list, Protection{Spared: *s})
 	}
 	p := &list[i]
-	if p.Count++; len(p.Jobs) < mostNamed {
+	if p.Count++; len(p.Jobs) < maxNamed {
 		p.Jobs = append(p.Jobs, job)
 	}
 	return list
 }
 
 // told is the cost in the form that is told.
-func told(s cluster.View, plan []*Victim, c cost) Cost {
+func reportedCost(s cluster.View, plan []*Victim, c cost) Cost {
 	out := Cost{VictimCost: c.victims, MovedCost: c.moved.victims, Beyond: c.beyond, Jobs: int(c.jobs), Moved: int(c.moved.tasks), Youngest: -min(c.young, c.moved.young)}
 	if c.tasks > 0 {
 		out.Highest = c.priority
@@ -128,7 +128,7 @@ func told(s cluster.View, plan []*Victim, c cost) Cost {
 
 // weighing sums up how the plan was found, before any victim leaves.
 func (r *room) weighing(plan []*Victim) *Weighing {
-	w := &Weighing{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.trial.tries, Cost: told(r.view, plan, r.cost), Options: r.weighed}
+	w := &Weighing{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.trial.tries, Cost: reportedCost(r.view, plan, r.cost), Options: r.weighed}
 	leaves, could := map[string]bool{}, map[string]bool{}
 	queues := []string{r.want.job.Queue}
 	for _, v := range plan {
@@ -155,12 +155,12 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 		}
 	}
 	if r.placer.explainer.all {
-		w.Rivals = r.couldGo(w.Purpose)
+		w.Rivals = r.possibleVictims(w.Purpose)
 	}
 	for i := range w.Rivals {
 		could[w.Rivals[i].Job] = true
 	}
-	w.Spared = r.leaver.sparedBut(w.Purpose, could)
+	w.Spared = r.leaver.protectedExcept(w.Purpose, could)
 	return w
 }
 
@@ -176,7 +176,7 @@ func purposeOf(plan []*Victim) Purpose {
 
 // sparedBut lists the jobs that were protected, without those that were so only once
 // others had left.
-func (l *leaver) sparedBut(purpose Purpose, could map[string]bool) []Protection {
+func (l *leaver) protectedExcept(purpose Purpose, could map[string]bool) []Protection {
 	var out []Protection
 	for _, p := range l.spared[purpose] {
 		p.Jobs = slices.DeleteFunc(slices.Clone(p.Jobs), func(id string) bool { return could[id] })
@@ -195,14 +195,14 @@ func (l *leaver) sparedBut(purpose Purpose, could map[string]bool) []Protection 
 
 // couldGo lists the jobs that could have left for the purpose, and tries the first of
 // them alone.
-func (r *room) couldGo(purpose Purpose) []Rival {
+func (r *room) possibleVictims(purpose Purpose) []Rival {
 	leaver, trial := *r.leaver, *r.trial // what is only told is not noted
 	leaver.spared, leaver.counted = [purposes][]Protection{}, nil
 	trial.leaver = &leaver
 	var out []Rival
 	seen := map[*cluster.Job]bool{}
 	alone := 0
-	for _, c := range r.leaver.victims.rivals(r.want.job, maxInLine, nil) {
+	for _, c := range r.leaver.victims.rivals(r.want.job, maxOneByOne, nil) {
 		v := VictimOf(c.task)
 		if purpose == Move {
 			v = mover(c.task)
@@ -211,8 +211,8 @@ func (r *room) couldGo(purpose Purpose) []Rival {
 			continue
 		}
 		seen[v.Job] = true
-		rival := Rival{Job: v.Job.ID, Surplus: c.spare, Tier: tierOf(r.view, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks), VictimCost: r.leaver.victims.costOfTasks(v.Tasks)}
-		if alone < mostAlone && r.fault.err == nil {
+		rival := Rival{Job: v.Job.ID, Surplus: c.surplus, Tier: tierOf(r.view, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks), VictimCost: r.leaver.victims.costOfTasks(v.Tasks)}
+		if alone < maxTriedAlone && r.fault.err == nil {
 			alone++
 			var spent cost
 			rival.Tried = true

@@ -23,17 +23,17 @@ func (p *placer) placeWhole(job *cluster.Job, forms []cluster.Alternative) (*clu
 		}
 		return nil, g.miss()
 	}
-	if home := p.home(job, &forms[0]); home != nil {
-		return w.join(*home)
+	if home := p.homeGroup(job, &forms[0]); home != nil {
+		return w.placeAtHome(*home)
 	}
-	w.judge()
+	w.judgeGroups()
 	// Equal scores leave groups in the order of their keys.
 	slices.SortStableFunc(w.choices, func(a, b groupChoice) int {
 		return cmp.Or(cmp.Compare(b.score.Total, a.score.Total), a.group.Key.Compare(b.group.Key))
 	})
 	for i := range w.choices {
 		c := &w.choices[i]
-		a := w.try(w.choices[i:])
+		a := w.tryGroup(w.choices[i:])
 		if a == nil {
 			return c.form, nil
 		}
@@ -43,7 +43,7 @@ func (p *placer) placeWhole(job *cluster.Job, forms []cluster.Alternative) (*clu
 			break
 		}
 	}
-	return nil, w.refused()
+	return nil, w.summary()
 }
 
 // whole is a job that wants whole nodes of one group on its way there.
@@ -59,37 +59,37 @@ type whole struct {
 }
 
 // judge asks about every group that a form is for.
-func (w *whole) judge() {
+func (w *whole) judgeGroups() {
 	all := w.placer.finder.view.Groups()
 	for i := range w.forms {
 		form := &w.forms[i]
-		t := w.first(form)
+		t := w.firstTask(form)
 		if a := w.placer.finder.before(t); a != nil {
 			if w.before == nil {
 				w.before = a
 				a.Alternative, a.Min = form.Name, form.Min
 			}
-			if named(form) {
+			if namesGroup(form) {
 				w.groups = append(w.groups, GroupMiss{*form.Whole.Only, 0, a.Before})
 			}
 			continue
 		}
 		there := false
 		for _, g := range all {
-			if !named(form) || g.Key == *form.Whole.Only {
+			if !namesGroup(form) || g.Key == *form.Whole.Only {
 				there = true
-				w.ask(form, t, g)
+				w.judgeGroup(form, t, g)
 			}
 		}
-		if named(form) && !there {
-			w.groups = append(w.groups, gone(*form.Whole.Only))
+		if namesGroup(form) && !there {
+			w.groups = append(w.groups, groupGone(*form.Whole.Only))
 		}
 	}
 }
 
 // ask finds out what is wrong with the group, and what it is worth if nothing is.
-func (w *whole) ask(form *cluster.Alternative, t *cluster.Task, g *cluster.Group) {
-	now, ever := w.placer.survivors(t, g)
+func (w *whole) judgeGroup(form *cluster.Alternative, t *cluster.Task, g *cluster.Group) {
+	now, ever := w.placer.passingNodes(t, g)
 	r := w.placer.rejectGroup(w.job, form.Whole, g, ever)
 	if r == nil {
 		r = w.placer.rejectDomains(form, ever)
@@ -102,7 +102,7 @@ func (w *whole) ask(form *cluster.Alternative, t *cluster.Task, g *cluster.Group
 
 // try places the form of the first choice on the nodes of its group: whole nodes
 // come all or none. The other choices are those that are left.
-func (w *whole) try(choices []groupChoice) *Attempt {
+func (w *whole) tryGroup(choices []groupChoice) *Attempt {
 	c, mark := &choices[0], w.stmt.Checkpoint()
 	g := w.placer.gang(c.form, &scope{group: c.group})
 	g.least = g.placed + len(g.left)
@@ -111,7 +111,7 @@ func (w *whole) try(choices []groupChoice) *Attempt {
 		a = g.miss() // some have not left yet
 	}
 	if a == nil {
-		w.stmt.choose(mark, choices)
+		w.stmt.setGroupScores(mark, choices)
 		return nil
 	}
 	w.stmt.Rollback(mark)
@@ -124,13 +124,13 @@ func (w *whole) try(choices []groupChoice) *Attempt {
 // join places the job where others of its set are, or more of its own tasks. The
 // group is scored to be shown, but not judged again: a job that finds no room there
 // waits for it.
-func (w *whole) join(home cluster.Key) (*cluster.Alternative, *Attempt) {
+func (w *whole) placeAtHome(home cluster.Key) (*cluster.Alternative, *Attempt) {
 	for i := range w.forms {
 		form := &w.forms[i]
-		if named(form) && *form.Whole.Only != home {
+		if namesGroup(form) && *form.Whole.Only != home {
 			continue
 		}
-		if a := w.placer.finder.before(w.first(form)); a != nil {
+		if a := w.placer.finder.before(w.firstTask(form)); a != nil {
 			a.Alternative, a.Min = form.Name, form.Min
 			return nil, a
 		}
@@ -138,20 +138,20 @@ func (w *whole) join(home cluster.Key) (*cluster.Alternative, *Attempt) {
 			if g.Key != home {
 				continue
 			}
-			now := w.placer.takers(w.first(form), g)
-			a := w.try([]groupChoice{{group: g, form: form, score: w.placer.scoreGroup(w.job, form.Whole, g, now)}})
+			now := w.placer.nodesNow(w.firstTask(form), g)
+			a := w.tryGroup([]groupChoice{{group: g, form: form, score: w.placer.scoreGroup(w.job, form.Whole, g, now)}})
 			if a != nil && w.job.Set.Name != "" {
 				a.Never = false // the group may grow
 			}
 			return form, a
 		}
 	}
-	w.groups = []GroupMiss{gone(home)}
-	return nil, w.refused()
+	w.groups = []GroupMiss{groupGone(home)}
+	return nil, w.summary()
 }
 
 // refused sums up what is wrong with the groups, as one attempt.
-func (w *whole) refused() *Attempt {
+func (w *whole) summary() *Attempt {
 	if w.before != nil && len(w.choices) == 0 && !slices.ContainsFunc(w.groups, func(g GroupMiss) bool { return g.Rejection != w.before.Before }) {
 		return w.before // nothing else was looked at
 	}
@@ -160,13 +160,13 @@ func (w *whole) refused() *Attempt {
 		form := &w.forms[0]
 		for i := range w.forms {
 			if k := slices.IndexFunc(w.groups, func(g GroupMiss) bool {
-				return g.Rejection == nil && named(&w.forms[i]) && g.Key == *w.forms[i].Whole.Only
+				return g.Rejection == nil && namesGroup(&w.forms[i]) && g.Key == *w.forms[i].Whole.Only
 			}); k >= 0 {
 				form = &w.forms[i] // it is what the job waits for
 				break
 			}
 		}
-		a = w.placer.explain(form, w.first(form), nil)
+		a = w.placer.explain(form, w.firstTask(form), nil)
 		a.Alternative, a.Min = form.Name, form.Min
 	}
 	a.Whole, a.Groups, a.Never = true, w.groups, false // what can never be is said of each group
@@ -174,11 +174,11 @@ func (w *whole) refused() *Attempt {
 }
 
 // first is the task that speaks for all: whole nodes are asked for alike.
-func (w *whole) first(form *cluster.Alternative) *cluster.Task {
+func (w *whole) firstTask(form *cluster.Alternative) *cluster.Task {
 	return w.placer.gang(form, nil).left[0]
 }
 
-func gone(k cluster.Key) GroupMiss {
+func groupGone(k cluster.Key) GroupMiss {
 	return GroupMiss{k, 0, &Rejection{Reason: GroupGone, Cure: Wait | Grow, Subject: k.String()}}
 }
 
@@ -197,7 +197,7 @@ func (a *Attempt) rejection() *Rejection {
 }
 
 // home is the group that the job belongs on, since some of it or of its set runs there.
-func (p *placer) home(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
+func (p *placer) homeGroup(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
 	if job.Set.Name != "" && !alt.Whole.Apart {
 		if home := p.finder.view.Sets().Home(job.Set.Name); home != nil {
 			return home
@@ -213,7 +213,7 @@ func (p *placer) home(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
 
 // survivors are the group's nodes that take the task now, and those that would
 // if everybody else were gone.
-func (p *placer) survivors(t *cluster.Task, g *cluster.Group) (now, ever []*cluster.Node) {
+func (p *placer) passingNodes(t *cluster.Task, g *cluster.Group) (now, ever []*cluster.Node) {
 	ask := p.finder.verdicts(t)
 	filters, _, _ := p.finder.taskHooks(t)
 	for _, n := range g.Nodes {
@@ -270,7 +270,7 @@ func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *clust
 }
 
 // takers are the group's nodes that take the task now.
-func (p *placer) takers(t *cluster.Task, g *cluster.Group) []*cluster.Node {
+func (p *placer) nodesNow(t *cluster.Task, g *cluster.Group) []*cluster.Node {
 	ask := p.finder.verdicts(t)
 	filters, _, _ := p.finder.taskHooks(t)
 	var out []*cluster.Node
