@@ -2,7 +2,8 @@ package engine
 
 import "github.com/berth-project/berth/cluster"
 
-// Other names of hooks. Each registers with the hook that its body names.
+// These methods register hooks under the names that other schedulers use for them. Each
+// calls the method of Hooks that its comment names.
 
 // AddQueueOrderFn is Hooks.AddQueueOrder.
 func (s *Session) AddQueueOrderFn(fn QueueOrder) { s.Hooks.AddQueueOrder(fn) }

@@ -8,22 +8,23 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// nodewise searches node by node: it makes room for one task after the other, each on
-// the node where that costs least.
+// nodewise searches for a plan node by node: it makes room for one task after the other,
+// each on the node where that costs least.
 type nodewise struct {
 	planning
 	exits *exits
 
-	looks   int // nodes that were looked at closely and have no plan
+	looks   int // nodes for which a plan was searched for and not found
 	weighed []Option
 	scratch []*cluster.Task
 	prices  []price
-	sums    map[string]int64 // of what is lacking, by resource
+	sums    map[string]int64 // by resource: what the lacking tasks request together
 }
 
-// greedy makes room task by task: where a node takes the task as things are it is
-// placed there, else where that costs least. For jobs that must stay within a group or
-// a domain the cheapest of them counts. It returns the victims, or nil.
+// greedy makes room task by task. A task that fits a node without victims is placed there;
+// otherwise room is made on the node where that costs least. If the job must stay within a
+// node group or a domain, each is tried and the cheapest counts. It returns the victims, or
+// nil if there is no plan, and rolls back its changes.
 func (w *nodewise) greedy() []*Victim {
 	var best []*Victim
 	var least cost
@@ -46,7 +47,8 @@ func (w *nodewise) greedy() []*Victim {
 	return best
 }
 
-// scopes are where the job may be placed as a whole: one group, or one domain.
+// scopes returns the scopes in which the whole job may be placed: node groups, domains, or
+// the whole cluster.
 func (w *nodewise) scopes() []*scope {
 	alt := w.want.alt()
 	var out []*scope
@@ -72,10 +74,10 @@ func (w *nodewise) scopes() []*scope {
 
 func (w *nodewise) planWithin(in *scope) []*Victim {
 	var plan []*Victim
-	w.weighed = nil // what was weighed in other scopes has no plan
+	w.weighed = nil // the options of other scopes do not belong to this plan
 	for _, t := range w.want.lacks {
 		fits := w.finder.best(t, in) != nil
-		if fits && len(w.finder.hooks.reservers) > 0 { // one of them may turn all nodes down
+		if fits && len(w.finder.hooks.reservers) > 0 { // a Reserver may reject all nodes
 			mark := w.stmt.Checkpoint()
 			fits = w.placer.placeTask(w.want.alt(), t, in)
 			w.stmt.Rollback(mark)
@@ -102,10 +104,10 @@ func (w *nodewise) planWithin(in *scope) []*Victim {
 	return plan
 }
 
-// look finds out which victims would have to leave for the task to fit the node. Three
-// orders are tried: that of rivals, and with the largest or the smallest first, since
-// these free less beyond what is needed, or take fewer tasks. Where plugins say what
-// victims cost, two orders by that come before the last two.
+// look finds the cheapest victims that make the task fit the node. Candidates are tried in
+// three orders: the order of rivals, the largest first, which takes fewer tasks, and the
+// smallest first, which frees less room beyond what is needed. If plugins give costs to
+// victims, two orders by cost are tried after the first.
 func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 	line := w.exits.rivalsOn(n)
 	slices.SortFunc(line, func(a, b rival) int { return a.compare(&b) })
@@ -133,7 +135,7 @@ func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 	return best, spent
 }
 
-// spent is what the plan for one task on one node costs.
+// planCost returns what the plan for one task on one node costs.
 func (w *nodewise) planCost(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
 	c := w.leaver.victims.costOf(plan)
 	here := int64(0)
@@ -153,7 +155,7 @@ func (w *nodewise) planCost(t *cluster.Task, n *cluster.Node, plan []*Victim) co
 	return c
 }
 
-// idleOn is how much of the node's devices is free, in thousandths.
+// idleOn returns how much of the node's devices is free, in thousandths of a device.
 func idleOn(n *cluster.Node) int64 {
 	sum := int64(0)
 	for i := range n.Devices {
@@ -162,9 +164,10 @@ func idleOn(n *cluster.Node) int64 {
 	return sum
 }
 
-// lookIn makes rivals leave in the order given until the task fits the node, first
-// those that may be evicted, then those that may move. Victims without which it fits
-// as well then stay, the last first. Whole says that all members of a gang move.
+// lookIn evicts rivals in the given order until the task fits the node, and then moves
+// rivals if it does not fit yet. It then drops the victims without which the task fits as
+// well, the last first. If whole is set, all members of a gang move together. It returns nil
+// if the task cannot be made to fit, and rolls back its changes.
 func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool) []*Victim {
 	filters, _, _ := w.finder.taskHooks(t)
 	if rejection := w.rejection(filters, t, n); rejection != nil && rejection.Cure&Evict == 0 {
@@ -188,7 +191,7 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 		plan, fits = append(plan, v), rejection == nil
 		return true
 	}
-	for progress := true; progress && !fits; { // one that may not leave yet may once others have
+	for progress := true; progress && !fits; { // the verdict NotYet may change once other victims are evicted
 		progress = false
 		for i := 0; i < len(line) && !fits; i++ {
 			if c := &line[i]; c.evicts && c.task.Runs() && add(VictimOf(c.task)) {
@@ -228,8 +231,8 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 	return plan
 }
 
-// rejection is what the filters or, where they let the task pass, the Reservers say
-// against the node.
+// rejection returns why the filters or, if the task passes them, the Reservers reject the
+// node for the task. It returns nil if none does.
 func (w *nodewise) rejection(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) *Rejection {
 	r, _ := w.finder.rejectAt(filters, t, n)
 	if r != nil || len(w.finder.hooks.reservers) == 0 {
@@ -237,7 +240,7 @@ func (w *nodewise) rejection(filters []hook[TaskFilter], t *cluster.Task, n *clu
 	}
 	claims, ok := n.Choose(t.Shape, w.finder.deviceScore(t.Shape, n))
 	if !ok {
-		return nil // a profile without a filter for devices: Place will say so
+		return nil // the profile has no filter for devices: Place fails the session
 	}
 	mark := w.stmt.Checkpoint()
 	var why *unreserved
@@ -248,7 +251,8 @@ func (w *nodewise) rejection(filters []hook[TaskFilter], t *cluster.Task, n *clu
 	return nil
 }
 
-// fewest is how many of the rivals have to leave at least for the task to fit the node.
+// fewestVictims returns a lower bound of how many rivals must be evicted or moved for the
+// task to fit the node.
 func (w *nodewise) fewestVictims(t *cluster.Task, n *cluster.Node, line []rival) int {
 	tasks := w.scratch[:0]
 	for i := range line {
@@ -259,7 +263,7 @@ func (w *nodewise) fewestVictims(t *cluster.Task, n *cluster.Node, line []rival)
 	return least
 }
 
-// leavingFrom is how many tasks of the plan leave the node.
+// leavingFrom returns how many tasks of the plan are on the node.
 func leavingFrom(n *cluster.Node, plan []*Victim) int {
 	count := 0
 	for _, v := range plan {
@@ -272,13 +276,14 @@ func leavingFrom(n *cluster.Node, plan []*Victim) int {
 	return count
 }
 
-// placeOn allocates the task on the node, to see what is left for others.
+// placeOn allocates the task on the node, so that tasks that move cannot use its room.
 func (w *nodewise) placeOn(t *cluster.Task, n *cluster.Node) bool {
 	claims, ok := n.Choose(t.Shape, w.finder.deviceScore(t.Shape, n))
 	return ok && w.stmt.Allocate(t, n, claims) == nil
 }
 
-// weigh remembers the other nodes that would have done, to be told.
+// noteOptions keeps the chosen node for explanations and, if the session explains, up to
+// three other nodes on which room could have been made.
 func (w *nodewise) noteOptions(h *nodeHeap, t *cluster.Task, chosen *entryPlan) {
 	if len(w.weighed) >= maxNamed {
 		return
@@ -294,21 +299,21 @@ func (w *nodewise) noteOptions(h *nodeHeap, t *cluster.Task, chosen *entryPlan) 
 	}
 	add(chosen)
 	if w.placer.explainer.all {
-		aside := *w // what is only told uses up nothing
+		aside := *w // a copy, so that explanations do not count toward the bounds of the search
 		for _, e := range h.otherNodes(&aside, t, 3) {
 			add(e)
 		}
 	}
 }
 
-// heap returns the nodes for the task. Jobs that ask alike share it until something is
-// decided.
+// heap returns the nodes ordered by the cost of room for the task. Jobs with equal requests
+// share a heap until the next decision.
 func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
 	key := heapKey{way: w.exits.way, lastResort: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
 		devices: w.requested(w.accounts.devicesOf(t.Shape).Name), cores: w.requested(cluster.CPU)}
 	filters, _, _ := w.finder.taskHooks(t)
 	if len(filters) > 0 {
-		return newNodeHeap(w.view, in) // what it costs depends on where the others of the gang are
+		return newNodeHeap(w.view, in) // the cost depends on where other tasks of the gang are
 	}
 	if in != nil && in.group != nil || len(w.want.job.Displaced) > 0 || w.want.job.Running() {
 		key.job = w.want.job
@@ -316,7 +321,7 @@ func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
 	return w.heaps.heapFor(key, w.leaver.victims.clerk.decided, func() *nodeHeap { return newNodeHeap(w.view, in) })
 }
 
-// sum is how much of the resource the job asks for with all that is lacking.
+// requested returns how much of the resource all lacking tasks of the job request.
 func (w *nodewise) requested(resource string) int64 {
 	sum, known := w.sums[resource]
 	if !known {
@@ -329,7 +334,7 @@ func (w *nodewise) requested(resource string) int64 {
 	return sum
 }
 
-// mostLooks is how many nodes without a plan are looked at.
+// mostLooks returns how many nodes without a plan may be looked at before the search ends.
 func (w *nodewise) mostLooks() int {
 	if w.exits.way == evicting|moving {
 		return maxLooksMixed

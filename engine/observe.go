@@ -7,30 +7,33 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Observer hears what becomes of decisions, from the scheduler that carries them out: it
-// hears nothing of simulations, of plans that are taken back, or of what-if questions. It
-// is for effects outside, such as metrics or the confirmation of a reservation. It is no
-// source for decisions, which follow from the View alone: after a restart nothing is heard
-// again. Functions may be nil.
+// Observer has functions that are called when decisions are carried out. Only the scheduler
+// that carries out decisions calls them: simulations, plans that are rolled back and what-if
+// questions do not. Use an Observer for effects outside the engine, such as metrics or the
+// confirmation of a reservation. Decisions must not depend on what an Observer has seen,
+// because calls are not repeated after a restart; they depend on the View alone. Any of the
+// functions may be nil.
 type Observer struct {
-	// Committed hears of each decision when it is final and logged.
+	// Committed is called for each decision when it is final and logged.
 	Committed func(*Decision)
-	// Bound hears of a task that was assigned to the node and is seen there, or has ended.
+	// Bound is called when a task that was assigned to the node is reported there, or has
+	// ended.
 	Bound func(t cluster.TaskRef, node string)
-	// BindFailed hears of a task that was assigned to the node, or had room reserved there,
-	// and is not to run there any more.
+	// BindFailed is called when a task that was assigned to the node, or for which room was
+	// reserved there, will not run there any more.
 	BindFailed func(t cluster.TaskRef, node string)
-	// Evicted hears of an evicted task that has left the node.
+	// Evicted is called when an evicted task no longer holds room on the node.
 	Evicted func(t cluster.TaskRef, node string)
 }
 
-// AddObserver registers an Observer. It hears until the next session opens.
+// AddObserver registers an Observer. It is called until the next session opens.
 //
-// Combining: all hear everything, in profile order.
+// Combining: all observers are called, in profile order.
 func (h *Hooks) AddObserver(o Observer) { add(h, &h.observers, o) }
 
-// Committed tells the observers of the last session what is final in its outcome:
-// decisions, and reservations that were withdrawn.
+// Committed calls the observers of the last session for everything in its outcome that is
+// final: Observer.Committed for each decision, and Observer.BindFailed for each reservation
+// that was withdrawn. The error names the observers that panicked.
 func (e *Engine) Committed(out *Outcome) error {
 	var errs []error
 	for i := range out.Decisions {
@@ -49,9 +52,9 @@ func (e *Engine) Committed(out *Outcome) error {
 	return errors.Join(errs...)
 }
 
-// Watch looks at the tasks that a fact is about to change. The function that it returns
-// is called when the fact is in the State: it tells the observers of the last session what
-// became of those tasks.
+// Watch notes the tasks that a fact may change. Call it before the fact is applied to the
+// State, and call the function that it returns afterwards: that function calls the observers
+// of the last session for each of these tasks that was bound, failed to bind or was evicted.
 func (e *Engine) Watch(s *cluster.State, fact cluster.Change) (told func() error) {
 	if len(e.observers) == 0 {
 		return func() error { return nil }
@@ -74,7 +77,7 @@ func (e *Engine) Watch(s *cluster.State, fact cluster.Change) (told func() error
 	}
 }
 
-// concerned are the tasks that the fact may change.
+// affectedTasks returns the tasks that the fact may change. An entry may be nil.
 func affectedTasks(s *cluster.State, fact cluster.Change) []*cluster.Task {
 	all := func(job string) []*cluster.Task {
 		if j := s.Job(job); j != nil {
@@ -92,7 +95,7 @@ func affectedTasks(s *cluster.State, fact cluster.Change) []*cluster.Task {
 	case cluster.BindFailed:
 		return all(c.Task.Job)
 	case cluster.EvictionRefused, cluster.NodeGone, cluster.NodePut, cluster.NodeSeen:
-		return s.View().Nominated() // what their room depends on may not be there any more
+		return s.View().Nominated() // the node may not be able to keep their reservations any more
 	case cluster.JobPut:
 		return all(c.Job.ID)
 	case cluster.JobGone:
@@ -101,7 +104,7 @@ func affectedTasks(s *cluster.State, fact cluster.Change) []*cluster.Task {
 	return nil
 }
 
-// sighting is where a task stood.
+// watchedTask is a task as it was before a fact.
 type watchedTask struct {
 	task    cluster.TaskRef
 	uid     string
@@ -110,11 +113,11 @@ type watchedTask struct {
 	evicted bool
 }
 
-// became is what observers are told of the task, which is nil where it is gone; nil:
-// nothing.
+// outcome returns the call of an Observer that the change to t requires, or nil if none is
+// required. t is the task after the fact; it is nil if the task does not exist any more.
 func (w watchedTask) outcome(t *cluster.Task) func(*Observer) {
 	if t != nil && t.UID != w.uid && w.uid != "" {
-		t = nil // another task of that name
+		t = nil // it is another task with the same name
 	}
 	there := t != nil && t.Node != nil && t.Node.Name == w.node
 	switch w.status {
@@ -139,8 +142,8 @@ func notify(fn func(cluster.TaskRef, string), t cluster.TaskRef, node string) {
 	}
 }
 
-// tell visits the observers. Those that panic are named by the error, and the others are
-// told all the same.
+// notifyObservers visits the observers in order. If one panics, the remaining observers are
+// still visited, and the error names its plugin.
 func (e *Engine) notifyObservers(visit func(*Observer)) (err error) {
 	for i := range e.observers {
 		func() {

@@ -2,27 +2,28 @@ package engine
 
 import "github.com/berth-project/berth/internal/heap"
 
-// parkedHeap is the buckets of a lane in the order of their first jobs whose turn is
-// still to come. It is made when the lane has its first turn in a session.
+// parkedHeap orders the buckets of a lane by their first job that has not had its turn in
+// this session. It is built when the lane has its first turn.
 //
-// The jobs of a bucket bid alike, so that once one of them had its turn, all had that
-// come before the next job of another bucket: until what queues use changes, the
-// bucket is left out.
+// All jobs of a bucket have equal bids. After one of them has had its turn, the others need
+// no turn of their own until the use of a queue changes, so the bucket is left out until
+// then.
 type parkedHeap struct {
 	lane      *lane
 	built     bool
 	buckets   heap.Heap[*bucket]
-	leftOut   []*bucket // left out
-	leftOutAt moment    // that these are left out at
+	leftOut   []*bucket // buckets of which one job had its turn at leftOutAt
+	leftOutAt moment
 }
 
-// moment tells when queues are compared alike: in one session, while what they use
-// does not change.
+// moment identifies a period in which comparisons of queues do not change: one session,
+// while no queue changes.
 type moment struct{ session, queues uint64 }
 
 func (b *backlog) moment() moment { return moment{b.sessions, b.view.Recent().QueuesVersion()} }
 
-// front is the first job of the lane whose turn is still to come.
+// front returns the first parked job of the lane that has not had its turn; nil if there is
+// none.
 func (h *parkedHeap) front() *waiter {
 	l := h.lane
 	now := l.backlog.moment()
@@ -57,14 +58,14 @@ func (h *parkedHeap) front() *waiter {
 	return nil
 }
 
-// enter puts the bucket into the heap, unless none of its jobs is left.
+// add puts the bucket into the heap, unless all of its jobs have had their turn.
 func (h *parkedHeap) add(k *bucket) {
 	if k.ahead = h.lane.after(k); k.ahead != nil {
 		h.buckets.Push(k)
 	}
 }
 
-// rest forgets the buckets.
+// rest empties the heap at the end of a session.
 func (h *parkedHeap) rest() {
 	h.buckets.Clear()
 	clear(h.leftOut)

@@ -9,14 +9,14 @@ type promises struct {
 	hold  int64 // how long room is held, in nanoseconds; 0: for as long as its node can keep it
 }
 
-// lost releases, in a statement of its own, reservations that cannot be kept.
+// withdrawLost releases, in a statement of its own, reservations that cannot be kept.
 func (p *promises) withdrawLost() {
 	stmt := p.clerk.begin()
 	p.withdrawLostIn(stmt)
 	stmt.Commit()
 }
 
-// unkept releases reservations that their node cannot keep any more, or that
+// withdrawLostIn releases reservations that their node cannot keep any more, or that
 // are of a gang which has lost others.
 func (p *promises) withdrawLostIn(stmt *Statement) {
 	for _, t := range p.clerk.view.Nominated() {
@@ -31,7 +31,7 @@ func (p *promises) withdrawLostIn(stmt *Statement) {
 	}
 }
 
-// keeps reports whether the node still has what the task was promised, and is
+// canKeep reports whether the node still has what the task was promised, and is
 // still one that the task can be on.
 func (p *promises) canKeep(t *cluster.Task) bool {
 	if !t.Node.Keeps(t) {
@@ -45,7 +45,7 @@ func (p *promises) canKeep(t *cluster.Task) bool {
 	return true
 }
 
-// expired releases reservations that have been held for too long, once
+// withdrawExpired releases reservations that have been held for too long, once
 // those that can be bound are bound. An evicted task that has not left by then is
 // overdue: its room counts as held, and jobs that wait for it look elsewhere. The
 // statement withdraws what is reserved on that room as well: apart from it, the room
@@ -79,7 +79,7 @@ func (p *promises) withdrawExpired() {
 	stmt.Commit()
 }
 
-// bind binds the tasks whose reserved room is free by now: of a gang, the
+// bindReady binds the tasks whose reserved room is free by now: of a gang, the
 // minimum together or none.
 func (p *promises) bindReady() []Decision {
 	stmt := p.clerk.begin()

@@ -127,14 +127,14 @@ func (t *tree) walk(ranks []int64, visit func(slot int) bool) {
 	}
 }
 
-// entry is a block (level at least 0), known by its winner, or a slot (level -1).
+// heapEntry is a block (level at least 0), known by its winner, or a slot (level -1).
 type heapEntry struct {
 	slot  int32
 	at    int32
 	level int8
 }
 
-// queue is a binary heap of entries, best first.
+// blockHeap is a binary heap of entries, best first.
 type blockHeap struct {
 	tree    *tree
 	ranks   []int64

@@ -35,7 +35,7 @@ type Refusal struct {
 	Settled bool
 }
 
-// says reports whether the other refusal says the same of the job.
+// saysSame reports whether the other refusal says the same of the job.
 func (r *Refusal) saysSame(o *Refusal) bool {
 	x, y := *r, *o
 	x.Retry, y.Retry = 0, 0
@@ -208,7 +208,7 @@ func (a *Attempt) transient() bool {
 	return !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure.Transient() })
 }
 
-// refused is the refusal of the job after these attempts.
+// newRefusal is the refusal of the job after these attempts.
 func newRefusal(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
 	r := &Refusal{Job: job.ID, Attempts: attempts, Surplus: surplus, Permanent: true}
 	var all []cause
@@ -230,7 +230,7 @@ func newRefusal(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
 	return r
 }
 
-// headline picks the reason that matters most: what waiting can cure before what
+// mainReason picks the reason that matters most: what waiting can cure before what
 // it cannot, since some node could; then the one that says more; then the one most nodes gave.
 func mainReason(all []cause) Reason {
 	best := slices.MaxFunc(all, func(a, b cause) int {

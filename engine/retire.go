@@ -73,7 +73,7 @@ func (r *retirement) shrink(stmt *Statement, name string) Ranking {
 	return ranking
 }
 
-// evict evicts what still runs of jobs that were retired before: whoever
+// evictRetired evicts what still runs of jobs that were retired before: whoever
 // was to see to it may have died before it was done.
 func (r *retirement) evictRetired(out *Outcome) {
 	stmt := r.clerk.begin()

@@ -26,7 +26,7 @@ func (v *victims) rival(t *cluster.Task) rival {
 	return c
 }
 
-// before orders rivals, the first to be evicted first: weaker tier, lower priority, lower
+// compare orders rivals, the first to be evicted first: weaker tier, lower priority, lower
 // cost, surplus, younger, name.
 func (c *rival) compare(o *rival) int {
 	return cmp.Or(

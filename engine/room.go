@@ -99,7 +99,7 @@ type room struct {
 	weighed []Option
 }
 
-// room prepares the search, and asks the hooks of each purpose for which something
+// newRoom prepares the search, and asks the hooks of each purpose for which something
 // might leave.
 func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
 	leaver := &leaver{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
@@ -125,7 +125,7 @@ func (r *room) cheaper(best *room, refusal *Refusal) *room {
 	return best
 }
 
-// tell notes in the refusal which victims were protected.
+// noteProtected notes in the refusal which victims were protected.
 func (r *room) noteProtected(refusal *Refusal) {
 	if r.want.last {
 		return // what the first search found is told
@@ -137,7 +137,7 @@ func (r *room) noteProtected(refusal *Refusal) {
 	}
 }
 
-// find looks for a plan, and leaves the statement as it is. Moves cost less than any
+// findPlan looks for a plan, and leaves the statement as it is. Moves cost less than any
 // eviction, so they are looked for first; then evictions; then both together.
 func (r *room) findPlan() {
 	if r.leaver.can(moving) && !r.want.last && !r.want.limited && r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks) {
@@ -194,7 +194,7 @@ func (r *room) carryOut() *Refusal {
 	return left
 }
 
-// thin keeps the victims in their places that the plan does not need.
+// thinOut keeps the victims in their places that the plan does not need.
 func (r *room) thinOut(plan []*Victim, spent cost) ([]*Victim, cost) {
 	if len(plan) < 2 || len(plan)*len(r.want.lacks) > maxThinning {
 		return plan, spent
@@ -209,7 +209,7 @@ func (r *room) thinOut(plan []*Victim, spent cost) ([]*Victim, cost) {
 	return r.trial.tried(rest)
 }
 
-// part is the cheapest part of the plan that works, even if it frees more beyond what is
+// cheapestSubset is the cheapest part of the plan that works, even if it frees more beyond what is
 // needed. Where victims move, two may have to stay together, since they need room
 // themselves.
 func (r *room) cheapestSubset(plan []*Victim, spent cost) ([]*Victim, cost) {
@@ -240,7 +240,7 @@ func (r *room) cheapestSubset(plan []*Victim, spent cost) ([]*Victim, cost) {
 	return plan, spent
 }
 
-// unsure reports whether a plan may exist that the search node by node has not seen.
+// mayHaveMissed reports whether a plan may exist that the search node by node has not seen.
 func (r *room) mayHaveMissed() bool {
 	alt := r.want.alt()
 	return r.want.bounded || len(alt.Subgroups) > 0 || !alt.Topology.None() ||
@@ -248,7 +248,7 @@ func (r *room) mayHaveMissed() bool {
 		slices.ContainsFunc(r.want.lacks, func(t *cluster.Task) bool { return t.Shape != r.want.lacks[0].Shape })
 }
 
-// keep drops the victims without which the rest is enough, from the last of the order
+// dropUnneeded drops the victims without which the rest is enough, from the last of the order
 // on. The rest keeps its order, since some may leave only after others.
 func dropUnneeded(plan, order []*Victim, enough func([]*Victim) bool) []*Victim {
 	for i := len(order) - 1; i >= 0 && len(plan) > 1; i-- {
@@ -261,7 +261,7 @@ func dropUnneeded(plan, order []*Victim, enough func([]*Victim) bool) []*Victim 
 	return plan
 }
 
-// inLine makes rivals of the whole cluster leave one after the other until the job is
+// oneByOne makes rivals of the whole cluster leave one after the other until the job is
 // placed, and then keeps those in their places that it can. It is for what is not the
 // fault of a node, such as the limit of a queue.
 func (r *room) oneByOne(exits *exits) []*Victim {

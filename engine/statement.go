@@ -41,13 +41,13 @@ type operation struct {
 	decision int
 }
 
-// note logs an operation.
+// logOperation logs an operation.
 func (st *Statement) logOperation(op operation) {
 	st.log = append(st.log, op)
 	st.stamp++
 }
 
-// decide logs an operation that is a decision.
+// logDecision logs an operation that is a decision.
 func (st *Statement) logDecision(kind operationKind, at int, t *cluster.Task, d *Decision) {
 	if g := t.Node.Group(); g != nil {
 		d.Group = g.Key
@@ -67,7 +67,7 @@ const (
 	unannounced // handlers hear nothing of it
 )
 
-// reuse gives the memory of the log to the next statement.
+// release gives the memory of the log to the next statement.
 func (st *Statement) release() {
 	st.stamp++
 	st.clerk.open = slices.DeleteFunc(st.clerk.open, func(o *Statement) bool { return o == st })
@@ -76,7 +76,7 @@ func (st *Statement) release() {
 	st.log, st.decisions = nil, nil
 }
 
-// cut shortens the log.
+// truncate shortens the log.
 func (st *Statement) truncate(to int) {
 	for i := to; i < len(st.log); i++ {
 		if at := st.log[i].decision; at > 0 {
@@ -200,7 +200,7 @@ func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 	}
 }
 
-// overdue counts the room of an evicted task as held: it does not leave.
+// markOverdue counts the room of an evicted task as held: it does not leave.
 func (st *Statement) markOverdue(t *cluster.Task) {
 	st.logOperation(operation{kind: unannounced, at: st.position()})
 	st.tx.Overdue(t)
@@ -271,7 +271,7 @@ func (st *Statement) placedSince(checkpoint int) []move {
 	return out
 }
 
-// displace remembers which jobs were evicted for which others.
+// recordDisplaced remembers which jobs were evicted for which others.
 func (st *Statement) recordDisplaced() {
 	victims := map[string][]string{}
 	var jobs []string
@@ -293,7 +293,7 @@ func (st *Statement) recordDisplaced() {
 	}
 }
 
-// moves tells the eviction of a task where it lands.
+// setLanding tells the eviction of a task where it lands.
 func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 	for i := range decisions {
 		if d := &decisions[i]; d.Action == EvictIt && d.Task == landing.Task {
@@ -302,7 +302,7 @@ func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 	}
 }
 
-// eviction is the decision to evict.
+// evictionDecision is the decision to evict.
 func (st *Statement) evictionDecision(op *operation) Decision {
 	t := op.task
 	d := Decision{Action: EvictIt, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, Weighing: op.weighing}
@@ -378,7 +378,7 @@ func (st *Statement) Commit() []Decision {
 	return out
 }
 
-// choose tells the decisions since the checkpoint how their group was chosen: it
+// setGroupScores tells the decisions since the checkpoint how their group was chosen: it
 // is the first of the choices.
 func (st *Statement) setGroupScores(checkpoint int, choices []groupChoice) {
 	var groups []GroupCandidate

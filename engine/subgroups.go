@@ -50,7 +50,7 @@ func chosen(alt *cluster.Alternative, members []int, excluded []bool, outer int)
 	return out
 }
 
-// begun orders subgroups: those of which something is placed come first.
+// compareBegun orders subgroups: those of which something is placed come first.
 func compareBegun(alt *cluster.Alternative, members []int, a, b int) int {
 	placed := func(sub int) bool {
 		for i, n := range members {
@@ -88,7 +88,7 @@ func placedMembers(alt *cluster.Alternative) []int {
 // of surplus subgroups those that have their own.
 func (g *gang) wants(sub int) bool { return sub == 0 || g.wanted == nil || g.wanted[sub-1] }
 
-// instead is the gang with other subgroups: without the one that found no room, or the
+// withOtherSubgroups is the gang with other subgroups: without the one that found no room, or the
 // first around it that another can take the place of; nil where there is none.
 func (g *gang) withOtherSubgroups() *gang {
 	before := placedMembers(g.alt)
@@ -159,7 +159,7 @@ func started(alt *cluster.Alternative) []bool {
 	return alt.Standing(membersThat(alt, func(t *cluster.Task) bool { return t.Runs() || t.Status == cluster.Succeeded }))
 }
 
-// inPart reports whether a subgroup has its minimum with tasks that wait for their
+// startsInPart reports whether a subgroup has its minimum with tasks that wait for their
 // room, while one of those that are to start now is in it: it starts as a whole.
 func startsInPart(alt *cluster.Alternative, starts []*cluster.Task) bool {
 	if !alt.Nested() {

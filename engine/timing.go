@@ -140,7 +140,7 @@ func timed4[A, B, C, D, R any, F ~func(A, B, C, D) R](t *timer, fn F) F {
 	return func(a A, b B, c C, d D) R { defer t.stop(t.start()); return fn(a, b, c, d) }
 }
 
-// rule measures the preparation of a VictimRule and each of its verdicts.
+// timedVictimRule measures the preparation of a VictimRule and each of its verdicts.
 func timedVictimRule(t *timer, fn VictimRule) VictimRule {
 	return func(job *cluster.Job, lacks []*cluster.Task) func(*Victim) Verdict {
 		start := t.start()

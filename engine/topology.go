@@ -13,7 +13,7 @@ import (
 // the same everywhere.
 const trialSteps = 5_000
 
-// mostTrails is how many domains of a preferred level are tried: the sums are
+// maxTrails is how many domains of a preferred level are tried: the sums are
 // right but for what filters of single tasks and parts of devices add.
 const maxTrails = 16
 
@@ -60,7 +60,7 @@ func (g *gang) settle(sub int) *Attempt {
 	})
 }
 
-// choose tries to place the subgroup, or the job for 0, in one domain after the other
+// chooseDomain tries to place the subgroup, or the job for 0, in one domain after the other
 // and keeps the first where it works. Each try is made with a copy of the gang.
 func (g *gang) chooseDomain(d *demand, topology *cluster.Topology, within []*scope, try func(*gang) *Attempt) *Attempt {
 	attempt := func(trail []*scope, quiet bool) *Attempt {
@@ -155,7 +155,7 @@ func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope
 	return append(out, last, within)
 }
 
-// fill orders the domains of the levels so that the tasks fill as few of them as
+// fillOrder orders the domains of the levels so that the tasks fill as few of them as
 // possible, the widest level first: those where some are already, then the
 // largest, and for what is left over the tightest. The scope itself comes last:
 // nodes in no domain, and what the sums overlooked.
@@ -184,7 +184,7 @@ func (g *gang) fillOrder(in *scope, levels []string, d *demand, want int) []*sco
 	return append(out, in)
 }
 
-// noDomain says why no domain of the level would do, or that the part found a
+// explainNoDomain says why no domain of the level would do, or that the part found a
 // place after all.
 func (g *gang) explainNoDomain(level string, domains []candidate, d *demand, attempt func([]*scope) *Attempt) *Attempt {
 	p, first, there := g.placer, d.shapes[0], len(d.there)

@@ -51,7 +51,7 @@ func (x *trial) try(plan []*Victim) (cost, bool) {
 	return spent, ok
 }
 
-// judge carries the plan out: the victims leave, Place puts the job where they were,
+// carryOut carries the plan out: the victims leave, Place puts the job where they were,
 // and those that move land. It leaves the statement as it is; false means that the
 // plan does not work.
 func (x *trial) carryOut(plan []*Victim) (*Refusal, bool) {
@@ -78,7 +78,7 @@ func (x *trial) place() *Refusal {
 	return x.placer.placeChoices(x.want.job, func(from int) bool { return from == x.want.choice })
 }
 
-// moves reports whether victims of the plan move.
+// hasMoves reports whether victims of the plan move.
 func hasMoves(plan []*Victim) bool {
 	return slices.ContainsFunc(plan, func(v *Victim) bool { return v.Purpose == Move })
 }

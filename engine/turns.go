@@ -17,7 +17,7 @@ type line interface {
 	next(alone bool) (job *cluster.Job, try bool)
 }
 
-// list is a line in which all jobs are to be tried.
+// jobList is a line in which all jobs are to be tried.
 type jobList struct {
 	order *order
 	turns []turn
@@ -128,7 +128,7 @@ func (t *turns) contender(q *cluster.Queue) *contender {
 // into heaps: where most have their turn for one job alone, that costs less.
 const maxScans = 3
 
-// join puts a queue in line.
+// addQueue puts a queue in line.
 func (t *turns) addQueue(q *cluster.Queue, l line) {
 	c := t.contender(q)
 	c.line, c.first, c.won = l, l.head(), len(t.levels)
@@ -146,7 +146,7 @@ func (t *turns) addQueue(q *cluster.Queue, l line) {
 	}
 }
 
-// pile puts the leaves into heaps.
+// buildHeaps puts the leaves into heaps.
 func (t *turns) buildHeaps() {
 	leaves := t.leaves
 	t.leaves, t.piled, t.known = nil, true, t.order.view.Recent().QueuesVersion()
@@ -157,7 +157,7 @@ func (t *turns) buildHeaps() {
 	t.leaves = leaves[:0]
 }
 
-// push puts a queue, and those above it that are in no heap, at the end of their
+// pushToHeaps puts a queue, and those above it that are in no heap, at the end of their
 // heaps. They get their places when the heaps are repaired.
 func (t *turns) pushToHeaps(c *contender) {
 	for up := c; up != &t.root && up.place < 0; up = up.above {
@@ -220,7 +220,7 @@ func (t *turns) take(c *contender) *cluster.Job {
 	}
 }
 
-// worse reports whether the queue is to be compared with others again, since it would
+// mustCompareAgain reports whether the queue is to be compared with others again, since it would
 // give another job than before.
 func (t *turns) mustCompareAgain(c *contender, was *cluster.Job) bool {
 	if !t.siblingsOnly {
@@ -275,7 +275,7 @@ func (t *turns) front() *contender {
 	return front
 }
 
-// check holds the heaps against comparing all that are in line, and the tree against
+// checkHeaps holds the heaps against comparing all that are in line, and the tree against
 // that of the State.
 func (t *turns) checkHeaps(front *contender) {
 	all := t.leavesInLine(&t.root, nil)
@@ -311,7 +311,7 @@ func (t *turns) scan() *contender {
 	return first
 }
 
-// elect finds the leaf whose turn it is among those given: from the bottom of the
+// firstLeaf finds the leaf whose turn it is among those given: from the bottom of the
 // tree up, each queue is compared with its siblings, with the job of the leaf that
 // comes first below it. It is what the heaps are checked against.
 func (t *turns) firstLeaf(leaves []*contender) *contender {
@@ -343,7 +343,7 @@ func (t *turns) firstLeaf(leaves []*contender) *contender {
 	return front
 }
 
-// inLine are the leaves below the contender that are in line.
+// leavesInLine are the leaves below the contender that are in line.
 func (t *turns) leavesInLine(c *contender, out []*contender) []*contender {
 	if c != &t.root && len(c.below.Items) == 0 {
 		out = append(out, c)
@@ -354,7 +354,7 @@ func (t *turns) leavesInLine(c *contender, out []*contender) []*contender {
 	return out
 }
 
-// mark notes that the queue is compared otherwise than before, and so are those
+// markChanged notes that the queue is compared otherwise than before, and so are those
 // above it.
 func (t *turns) markChanged(c *contender) {
 	if !t.piled {

@@ -78,7 +78,7 @@ func (v *Victim) stillOne() bool {
 	return bound == len(v.Tasks)
 }
 
-// inFlight reports whether tasks of the job have yet to arrive where room is held
+// hasReservations reports whether tasks of the job have yet to arrive where room is held
 // for them. The job needs the others where they are: it may lose its reservations.
 func hasReservations(j *cluster.Job) bool {
 	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool {

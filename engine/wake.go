@@ -65,7 +65,7 @@ func (b *backlog) wake(moved map[string]bool) {
 	}
 }
 
-// each visits all buckets.
+// eachBucket visits all buckets.
 func (b *backlog) eachBucket(visit func(*bucket)) {
 	for _, l := range b.lanes {
 		if l == nil {
@@ -77,7 +77,7 @@ func (b *backlog) eachBucket(visit func(*bucket)) {
 	}
 }
 
-// lookAtKinds calls the buckets that bounds of queues were in the way of, where
+// wakeForDevices calls the buckets that bounds of queues were in the way of, where
 // the cluster has other kinds of devices than before: what tasks cost depends on
 // them.
 func (b *backlog) wakeForDevices() {
@@ -93,19 +93,19 @@ func (b *backlog) wakeForDevices() {
 	}
 }
 
-// force has the bucket's first job be tried.
+// queueForTrial has the bucket's first job be tried.
 func (b *backlog) queueForTrial(k *bucket) {
 	k.forced = true
 	b.queueForCheck(k)
 }
 
-// hail has the bucket be looked at when its turn comes.
+// queueForCheck has the bucket be looked at when its turn comes.
 func (b *backlog) queueForCheck(k *bucket) {
 	k.lane.call(k)
 	b.assure(k.lane)
 }
 
-// lookAtQueues calls the buckets that are blocked by a queue which changed after
+// wakeForQueues calls the buckets that are blocked by a queue which changed after
 // the version.
 func (b *backlog) wakeForQueues(since uint64) {
 	b.view.Recent().Queues(since, func(q *cluster.Queue) {
@@ -115,7 +115,7 @@ func (b *backlog) wakeForQueues(since uint64) {
 	})
 }
 
-// lookAtNodes finds the shapes that some node takes which has room it did not
+// findNewRoom finds the shapes that some node takes which has room it did not
 // have before, and visits the nodes that are not what they were.
 func (b *backlog) findNewRoom(anew func(*cluster.Node)) {
 	since := b.seen
@@ -139,7 +139,7 @@ func (b *backlog) findNewRoom(anew func(*cluster.Node)) {
 	b.seen = b.view.Version()
 }
 
-// freshen notes that the node takes the shape.
+// addFresh notes that the node takes the shape.
 func (b *backlog) addFresh(a *asked, slot int) {
 	if len(a.fresh) == 0 {
 		b.fresh = append(b.fresh, a)
@@ -150,7 +150,7 @@ func (b *backlog) addFresh(a *asked, slot int) {
 	a.fresh = append(a.fresh, slot)
 }
 
-// welcomes reports whether the node takes the shape, or may do so later where that
+// accepts reports whether the node takes the shape, or may do so later where that
 // is news. What is plain to see from the ledgers is looked at first.
 func (b *backlog) accepts(a *asked, n *cluster.Node) bool {
 	if a.permanent == 0 && n.Lacks(a.task.Shape) {
@@ -160,7 +160,7 @@ func (b *backlog) accepts(a *asked, n *cluster.Node) bool {
 	return r == nil || a.permanent > 0 && r.Cure.Transient()
 }
 
-// begin puts those in line whose turn comes.
+// beginTurns puts those in line whose turn comes.
 func (b *backlog) beginTurns() {
 	b.evicts = len(b.order.hooks.adapters) > 0 && b.view.Classes().Preemptible() > 0
 	b.turns.disperse()
@@ -179,7 +179,7 @@ func (b *backlog) beginTurns() {
 	b.putInLine(b.joining)
 }
 
-// kin are the lanes that have nothing to be tried, and hold a place in line all the
+// heldLanes are the lanes that have nothing to be tried, and hold a place in line all the
 // same: where branches part, a queue above them and one of those that join stands with
 // the job of the one that comes first.
 func (b *backlog) heldLanes(joining []*lane) (out []*lane) {
@@ -214,7 +214,7 @@ func (b *backlog) heldLanes(joining []*lane) (out []*lane) {
 	return out
 }
 
-// line puts lanes in line.
+// putInLine puts lanes in line.
 func (b *backlog) putInLine(lanes []*lane) {
 	b.inLine = append(b.inLine, lanes...)
 	for _, l := range lanes {
@@ -231,7 +231,7 @@ func (b *backlog) next() *cluster.Job {
 	return b.turns.next()
 }
 
-// committed takes in what a decision changed: room that is taken now, and room
+// afterCommit takes in what a decision changed: room that is taken now, and room
 // that evictions left.
 func (b *backlog) afterCommit(evicted bool) {
 	for _, a := range b.fresh {
@@ -264,7 +264,7 @@ func (b *backlog) afterCommit(evicted bool) {
 	b.putInLine(late)
 }
 
-// pass notes which lanes had their turn before the job: changes from now on help
+// markPassed notes which lanes had their turn before the job: changes from now on help
 // them in the next session.
 func (b *backlog) markPassed(job *cluster.Job) {
 	b.turns.advance()

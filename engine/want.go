@@ -29,7 +29,7 @@ func (r *Refusal) of(alternative int) *Attempt {
 	return &r.Attempts[i]
 }
 
-// bounded reports whether the job was turned down for more than what nodes have:
+// isBounded reports whether the job was turned down for more than what nodes have:
 // before any node was looked at, or by a filter that sees more than the node.
 func (h *Hooks) isBounded(r *Refusal) bool {
 	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
@@ -39,7 +39,7 @@ func (h *Hooks) isBounded(r *Refusal) bool {
 	})
 }
 
-// lastResort reports whether a plugin has one.
+// hasLastResort reports whether a plugin has one.
 func (h *Hooks) hasLastResort() bool {
 	return slices.ContainsFunc(h.means, func(m Means) bool {
 		return slices.ContainsFunc(h.victims[m.Purpose], func(h hook[VictimRule]) bool { return h.last != nil })

@@ -6,10 +6,10 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// mostNamed is how many jobs and options are named in an explanation.
+// maxNamed is how many jobs and options are named in an explanation.
 const maxNamed = 10
 
-// mostAlone is how many rivals are tried alone, to be told.
+// maxTriedAlone is how many rivals are tried alone, to be told.
 const maxTriedAlone = 16
 
 // Weighing is how a plan to make room was found: it goes with every eviction.
@@ -109,7 +109,7 @@ func protect(list []Protection, s *Spared, job string) []Protection {
 	return list
 }
 
-// told is the cost in the form that is told.
+// reportedCost is the cost in the form that is told.
 func reportedCost(s cluster.View, plan []*Victim, c cost) Cost {
 	out := Cost{VictimCost: c.victims, MovedCost: c.moved.victims, Beyond: c.beyond, Jobs: int(c.jobs), Moved: int(c.moved.tasks), Youngest: -min(c.young, c.moved.young)}
 	if c.tasks > 0 {
@@ -174,7 +174,7 @@ func purposeOf(plan []*Victim) Purpose {
 	return Move
 }
 
-// sparedBut lists the jobs that were protected, without those that were so only once
+// protectedExcept lists the jobs that were protected, without those that were so only once
 // others had left.
 func (l *leaver) protectedExcept(purpose Purpose, could map[string]bool) []Protection {
 	var out []Protection
@@ -193,7 +193,7 @@ func (l *leaver) protectedExcept(purpose Purpose, could map[string]bool) []Prote
 	return out
 }
 
-// couldGo lists the jobs that could have left for the purpose, and tries the first of
+// possibleVictims lists the jobs that could have left for the purpose, and tries the first of
 // them alone.
 func (r *room) possibleVictims(purpose Purpose) []Rival {
 	leaver, trial := *r.leaver, *r.trial // what is only told is not noted

@@ -58,7 +58,7 @@ type whole struct {
 	last    *Attempt // of the groups that were tried
 }
 
-// judge asks about every group that a form is for.
+// judgeGroups asks about every group that a form is for.
 func (w *whole) judgeGroups() {
 	all := w.placer.finder.view.Groups()
 	for i := range w.forms {
@@ -87,7 +87,7 @@ func (w *whole) judgeGroups() {
 	}
 }
 
-// ask finds out what is wrong with the group, and what it is worth if nothing is.
+// judgeGroup finds out what is wrong with the group, and what it is worth if nothing is.
 func (w *whole) judgeGroup(form *cluster.Alternative, t *cluster.Task, g *cluster.Group) {
 	now, ever := w.placer.passingNodes(t, g)
 	r := w.placer.rejectGroup(w.job, form.Whole, g, ever)
@@ -100,7 +100,7 @@ func (w *whole) judgeGroup(form *cluster.Alternative, t *cluster.Task, g *cluste
 	w.groups = append(w.groups, GroupMiss{g.Key, len(ever), r})
 }
 
-// try places the form of the first choice on the nodes of its group: whole nodes
+// tryGroup places the form of the first choice on the nodes of its group: whole nodes
 // come all or none. The other choices are those that are left.
 func (w *whole) tryGroup(choices []groupChoice) *Attempt {
 	c, mark := &choices[0], w.stmt.Checkpoint()
@@ -121,7 +121,7 @@ func (w *whole) tryGroup(choices []groupChoice) *Attempt {
 	return a
 }
 
-// join places the job where others of its set are, or more of its own tasks. The
+// placeAtHome places the job where others of its set are, or more of its own tasks. The
 // group is scored to be shown, but not judged again: a job that finds no room there
 // waits for it.
 func (w *whole) placeAtHome(home cluster.Key) (*cluster.Alternative, *Attempt) {
@@ -150,7 +150,7 @@ func (w *whole) placeAtHome(home cluster.Key) (*cluster.Alternative, *Attempt) {
 	return nil, w.summary()
 }
 
-// refused sums up what is wrong with the groups, as one attempt.
+// summary sums up what is wrong with the groups, as one attempt.
 func (w *whole) summary() *Attempt {
 	if w.before != nil && len(w.choices) == 0 && !slices.ContainsFunc(w.groups, func(g GroupMiss) bool { return g.Rejection != w.before.Before }) {
 		return w.before // nothing else was looked at
@@ -173,7 +173,7 @@ func (w *whole) summary() *Attempt {
 	return a
 }
 
-// first is the task that speaks for all: whole nodes are asked for alike.
+// firstTask is the task that speaks for all: whole nodes are asked for alike.
 func (w *whole) firstTask(form *cluster.Alternative) *cluster.Task {
 	return w.placer.gang(form, nil).left[0]
 }
@@ -196,7 +196,7 @@ func (a *Attempt) rejection() *Rejection {
 	return r
 }
 
-// home is the group that the job belongs on, since some of it or of its set runs there.
+// homeGroup is the group that the job belongs on, since some of it or of its set runs there.
 func (p *placer) homeGroup(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
 	if job.Set.Name != "" && !alt.Whole.Apart {
 		if home := p.finder.view.Sets().Home(job.Set.Name); home != nil {
@@ -211,7 +211,7 @@ func (p *placer) homeGroup(job *cluster.Job, alt *cluster.Alternative) *cluster.
 	return nil
 }
 
-// survivors are the group's nodes that take the task now, and those that would
+// passingNodes are the group's nodes that take the task now, and those that would
 // if everybody else were gone.
 func (p *placer) passingNodes(t *cluster.Task, g *cluster.Group) (now, ever []*cluster.Node) {
 	ask := p.finder.verdicts(t)
@@ -269,7 +269,7 @@ func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *clust
 	return out
 }
 
-// takers are the group's nodes that take the task now.
+// nodesNow are the group's nodes that take the task now.
 func (p *placer) nodesNow(t *cluster.Task, g *cluster.Group) []*cluster.Node {
 	ask := p.finder.verdicts(t)
 	filters, _, _ := p.finder.taskHooks(t)
