@@ -7,47 +7,50 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Statement is a thin layer over the journal of State. Its changes are visible to
-// hooks at once; Rollback takes them back, last first, and restores everything
-// but versions, which only grow. Commit makes the rest final, all or nothing.
+// Statement is the changes of one attempt, which are committed together or undone. Hooks see
+// its changes at once. Rollback undoes changes, the last first, and restores everything
+// except versions, which only grow. Commit makes the changes final, and Discard undoes all of
+// them.
 type Statement struct {
 	clerk *clerk
 	tx    cluster.Transaction
-	begun bool // the transaction is open: something was changed
+	begun bool // the transaction is open
 	log   []operation
-	// decisions are those of the tasks that are placed or bound, in the order of the log.
+	// decisions are those that place or bind tasks, in the order of the log. Decisions to
+	// evict are made by Commit.
 	decisions []Decision
-	aim       aim // what jobs are placed for in it
-	// weighing says how the plan was found that evictions belong to.
+	aim       aim // what Place tries to place
+	// weighing is added to evictions. It describes how their plan was found.
 	weighing *Weighing
 	stamp    uint64 // grows with every change and every undo
 }
 
+// operation is one change in the log of a statement.
 type operation struct {
 	kind operationKind
-	at   int // position of the journal before it
+	at   int // the position of the journal before the change
 	task *cluster.Task
-	node *cluster.Node // that it is withdrawn from
-	job  *cluster.Job  // that is retired
-	// What an eviction is for: its decision is made when it is final, since most are
-	// only tried.
+	node *cluster.Node // of a withdrawn reservation: its node
+	job  *cluster.Job  // of a retirement: the job
+	// The next four fields are about an eviction. Its Decision is made by Commit, since most
+	// evictions are rolled back.
 	why      Reason
 	forJob   string
 	purpose  Purpose
 	weighing *Weighing
-	worth    *Score // of a job that is retired: what it was worth to keep
-	// decision is the place in the statement's decisions of that of a task that is
-	// placed or bound, counted from 1; 0: there is none.
+	worth    *Score // of a retired job: its score
+	// decision is the index in Statement.decisions, counted from 1, of the decision that
+	// places or binds the task; 0: there is none.
 	decision int
 }
 
-// logOperation logs an operation.
+// logOperation appends an operation to the log.
 func (st *Statement) logOperation(op operation) {
 	st.log = append(st.log, op)
 	st.stamp++
 }
 
-// logDecision logs an operation that is a decision.
+// logDecision appends an operation that places or binds a task, with its decision.
 func (st *Statement) logDecision(kind operationKind, at int, t *cluster.Task, d *Decision) {
 	if g := t.Node.Group(); g != nil {
 		d.Group = g.Key
@@ -64,10 +67,10 @@ const (
 	bound
 	withdrawn
 	retired
-	unannounced // handlers hear nothing of it
+	unannounced // an operation of which event handlers are not informed when it is undone
 )
 
-// release gives the memory of the log to the next statement.
+// release ends the statement and gives the memory of its log to the next statement.
 func (st *Statement) release() {
 	st.stamp++
 	st.clerk.open = slices.DeleteFunc(st.clerk.open, func(o *Statement) bool { return o == st })
@@ -76,7 +79,7 @@ func (st *Statement) release() {
 	st.log, st.decisions = nil, nil
 }
 
-// truncate shortens the log.
+// truncate removes all but the first operations from the log, and their decisions.
 func (st *Statement) truncate(to int) {
 	for i := to; i < len(st.log); i++ {
 		if at := st.log[i].decision; at > 0 {
@@ -89,7 +92,7 @@ func (st *Statement) truncate(to int) {
 	st.log = st.log[:to]
 }
 
-// position is where the transaction is now. The first call opens it.
+// position returns the position of the journal. The first call opens the transaction.
 func (st *Statement) position() int {
 	if !st.begun {
 		st.tx, st.begun = st.clerk.state.Begin(), true
@@ -97,7 +100,7 @@ func (st *Statement) position() int {
 	return st.tx.Position()
 }
 
-// end makes the transaction final.
+// end commits the transaction, and records its changes if the session records changes.
 func (st *Statement) end() {
 	switch {
 	case !st.begun:
@@ -111,9 +114,9 @@ func (st *Statement) end() {
 	st.begun = false
 }
 
-// Allocate places the task: it is bound, or nominated where part of its room is
-// still releasing. It fails, changing nothing, if the room is not there or a plugin
-// cannot reserve what it needs.
+// Allocate places the task on the node: the task is bound, or nominated if part of its room is
+// still releasing. It returns an error and changes nothing if the node lacks the room or a
+// Reserver rejects it.
 func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster.Claim) error {
 	return st.allocate(t, Decision{Node: n.Name, Claims: claims}, n)
 }
@@ -141,9 +144,10 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 	return nil
 }
 
-var errClosed = errors.New("the session is closed: nothing can be decided in it any more")
+var errClosed = errors.New("the session is closed; no more decisions can be made in it")
 
-// Evict evicts a bound task to make room for the job; its room is releasing from now on.
+// Evict evicts a bound task to make room for the job with the ID. Tasks that are placed on its
+// room from now on are nominated, until the evicted task has released the room.
 func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	if st.clerk.closed {
 		return errClosed
@@ -157,7 +161,7 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	return nil
 }
 
-// evictFor evicts the victim for the job.
+// evictFor evicts all tasks of the victim for the job.
 func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 	for _, t := range v.Tasks {
 		if err := st.Evict(t, j.ID, why); err != nil {
@@ -168,7 +172,7 @@ func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 	return nil
 }
 
-// Bind turns a nomination into a binding if the reserved room is free by now.
+// Bind binds a nominated task if its reserved room is free now. It reports whether it did.
 func (st *Statement) Bind(t *cluster.Task) bool {
 	if st.clerk.closed {
 		return false
@@ -181,7 +185,8 @@ func (st *Statement) Bind(t *cluster.Task) bool {
 	return true
 }
 
-// withdraw releases the job's reservations and, if asked to, its landings.
+// withdraw withdraws the reservations of the job's nominated tasks. If landings is set, it
+// also withdraws the reservations for tasks of the job that move.
 func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 	for _, t := range j.Tasks() {
 		holder := t
@@ -200,7 +205,8 @@ func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 	}
 }
 
-// markOverdue counts the room of an evicted task as held: it does not leave.
+// markOverdue marks an evicted task that still holds its room as overdue: the room counts as
+// in use again.
 func (st *Statement) markOverdue(t *cluster.Task) {
 	st.logOperation(operation{kind: unannounced, at: st.position()})
 	st.tx.Overdue(t)
@@ -208,7 +214,8 @@ func (st *Statement) markOverdue(t *cluster.Task) {
 	st.clerk.tell(Allocated, t, t.Node, false)
 }
 
-// land reserves what the placed shadow job holds for the tasks it stands for.
+// land turns the placed tasks of a shadow job into reservations for the tasks that move: each
+// task of the shadow is a copy of one of these.
 func (st *Statement) land(shadow *cluster.Job) {
 	for _, t := range shadow.Tasks() {
 		if t.Shadows() != nil {
@@ -218,8 +225,8 @@ func (st *Statement) land(shadow *cluster.Job) {
 	}
 }
 
-// hold turns the job's bindings since the checkpoint into nominations: a gang
-// whose last member has to wait for its room waits as a whole.
+// hold turns the bindings of the job since the checkpoint into nominations. If one task of a
+// gang must wait for its room, all tasks of the gang wait.
 func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 	for i := checkpoint; i < len(st.log); i++ {
 		if op := &st.log[i]; op.kind == placed && op.task.Job == j && st.decisions[op.decision-1].Action == Bind {
@@ -230,10 +237,11 @@ func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 	}
 }
 
-// Checkpoint marks the present for Rollback.
+// Checkpoint returns a mark to which Rollback can return.
 func (st *Statement) Checkpoint() int { return len(st.log) }
 
-// Rollback takes back everything since the checkpoint.
+// Rollback undoes all changes since the checkpoint. Event handlers and Reservers are called
+// with the opposite of each change.
 func (st *Statement) Rollback(checkpoint int) {
 	for i := len(st.log) - 1; i >= checkpoint; i-- {
 		op := st.log[i]
@@ -242,7 +250,7 @@ func (st *Statement) Rollback(checkpoint int) {
 			n = op.task.Node
 		}
 		st.tx.UndoTo(op.at)
-		st.truncate(i) // before hooks hear of it: one that panics has it taken back once
+		st.truncate(i) // before hooks are called: if one panics, the operation is not undone twice
 		st.stamp++
 		switch op.kind {
 		case placed:
@@ -253,14 +261,14 @@ func (st *Statement) Rollback(checkpoint int) {
 	}
 }
 
-// move is where a task was placed.
+// move is a task that was placed, with its node and devices.
 type move struct {
 	task   *cluster.Task
 	node   *cluster.Node
 	claims []cluster.Claim
 }
 
-// placedSince lists the tasks that were placed since the checkpoint.
+// placedSince returns the tasks that were placed since the checkpoint.
 func (st *Statement) placedSince(checkpoint int) []move {
 	var out []move
 	for i := checkpoint; i < len(st.log); i++ {
@@ -271,7 +279,8 @@ func (st *Statement) placedSince(checkpoint int) []move {
 	return out
 }
 
-// recordDisplaced remembers which jobs were evicted for which others.
+// recordDisplaced writes to the State which jobs were evicted for which other jobs, so that
+// these evictions are not reversed later.
 func (st *Statement) recordDisplaced() {
 	victims := map[string][]string{}
 	var jobs []string
@@ -293,7 +302,7 @@ func (st *Statement) recordDisplaced() {
 	}
 }
 
-// setLanding tells the eviction of a task where it lands.
+// setLanding sets the node to which an evicted task moves in the decision that evicts it.
 func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 	for i := range decisions {
 		if d := &decisions[i]; d.Action == EvictIt && d.Task == landing.Task {
@@ -302,7 +311,7 @@ func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 	}
 }
 
-// evictionDecision is the decision to evict.
+// evictionDecision returns the decision for an eviction of the log.
 func (st *Statement) evictionDecision(op *operation) Decision {
 	t := op.task
 	d := Decision{Action: EvictIt, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, Weighing: op.weighing}
@@ -312,7 +321,7 @@ func (st *Statement) evictionDecision(op *operation) Decision {
 	return d
 }
 
-// Discard takes everything back.
+// Discard undoes all changes and ends the statement.
 func (st *Statement) Discard() {
 	st.Rollback(0)
 	if st.begun {
@@ -322,7 +331,8 @@ func (st *Statement) Discard() {
 	st.release()
 }
 
-// Commit makes the statement final and returns what is to be done, evictions first.
+// Commit makes all changes final and ends the statement. It returns the decisions in the
+// order in which they are to be carried out, evictions first.
 func (st *Statement) Commit() []Decision {
 	out := make([]Decision, 0, len(st.log))
 	evicts := false
@@ -338,7 +348,7 @@ func (st *Statement) Commit() []Decision {
 				out = append(out, st.decisions[op.decision-1])
 			}
 			d := &out[len(out)-1]
-			d.Claims = slices.Clone(d.Claims) // the State has those of the log
+			d.Claims = slices.Clone(d.Claims) // the State keeps the original slice
 			if op.kind == placed {
 				st.tx.Keep(op.task.Job)
 			}
@@ -378,8 +388,8 @@ func (st *Statement) Commit() []Decision {
 	return out
 }
 
-// setGroupScores tells the decisions since the checkpoint how their group was chosen: it
-// is the first of the choices.
+// setGroupScores adds the score of the chosen node group, which is the first of the choices,
+// to the decisions since the checkpoint. If the session explains, it adds all choices.
 func (st *Statement) setGroupScores(checkpoint int, choices []groupChoice) {
 	var groups []GroupCandidate
 	if st.clerk.explain {

@@ -7,21 +7,20 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Timings measures how long the hooks of plugins take. Nothing is decided by it. Clock is
-// a monotonic clock in nanoseconds.
+// Timings measures how long the hooks of plugins take. No decision depends on it.
 type Timings struct {
-	Clock  func() int64
+	Clock  func() int64 // a monotonic clock, in nanoseconds
 	timers map[[2]string]*timer
 }
 
-// Timing is how long the hooks of one kind of a plugin took.
+// Timing is how long one kind of hook of one plugin took.
 type Timing struct {
 	Plugin, Hook string
 	Calls        int64
-	Nanoseconds  int64 // where there are many calls, by a sample of them
+	Nanoseconds  int64 // for all calls; if there are many calls, it is estimated from a sample
 }
 
-// List is what was measured, the longest first.
+// List returns what was measured, the longest time first.
 func (t *Timings) List() []Timing {
 	out := make([]Timing, 0, len(t.timers))
 	for key, m := range t.timers {
@@ -35,7 +34,8 @@ func (t *Timings) List() []Timing {
 	return out
 }
 
-// timer measures the calls of one hook: the first ones all, then one of so many.
+// timer measures the calls of one hook: each of the first allTimed calls, then one of every
+// sampleSize.
 type timer struct {
 	clock                     func() int64
 	calls, timed, nanoseconds int64
@@ -57,7 +57,7 @@ func (t *Timings) timer(plugin, hook string) *timer {
 	return t.timers[key]
 }
 
-// start counts a call, and is when it begins; -1: it is not measured.
+// start counts a call and returns its start time, or -1 if the call is not measured.
 func (t *timer) start() int64 {
 	if t.calls++; t.calls > allTimed && t.calls%sampleSize != 0 {
 		return -1
@@ -72,7 +72,7 @@ func (t *timer) stop(start int64) {
 	}
 }
 
-// measure has the hooks be measured.
+// measure replaces the hooks by functions that measure them.
 func (m *Timings) measure(h *Hooks) {
 	timeAll(m, "AddQueueOrder", h.queueOrders, timed2[Bid, Bid, int])
 	timeAll(m, "AddJobPriority", h.jobPriorities, timed2[*cluster.Job, *cluster.Job, int])
@@ -106,7 +106,7 @@ func (m *Timings) measure(h *Hooks) {
 	})
 }
 
-// timeAll puts a measured function in the place of each.
+// timeAll replaces the function of each hook by one that measures it.
 func timeAll[F any](m *Timings, name string, list []hook[F], measured func(*timer, F) F) {
 	for i := range list {
 		h := &list[i]
@@ -140,7 +140,8 @@ func timed4[A, B, C, D, R any, F ~func(A, B, C, D) R](t *timer, fn F) F {
 	return func(a A, b B, c C, d D) R { defer t.stop(t.start()); return fn(a, b, c, d) }
 }
 
-// timedVictimRule measures the preparation of a VictimRule and each of its verdicts.
+// timedVictimRule measures the call of a VictimRule and each call of the function that it
+// returns.
 func timedVictimRule(t *timer, fn VictimRule) VictimRule {
 	return func(job *cluster.Job, lacks []*cluster.Task) func(*Victim) Verdict {
 		start := t.start()

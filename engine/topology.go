@@ -8,19 +8,20 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// trialSteps bounds how many allocations are tried out, domain by domain, for
-// one alternative. It is a number of steps and not a time, so that decisions are
-// the same everywhere.
+// trialSteps is how many allocations may be tried, over all domains, for one alternative. It
+// is a number of steps and not a time, so that decisions are the same on every machine.
 const trialSteps = 5_000
 
-// maxTrails is how many domains of a preferred level are tried: the sums are
-// right but for what filters of single tasks and parts of devices add.
+// maxTrails is how many domains of a preferred level are tried. The first is nearly always
+// right: the sums by which domains are chosen leave out only task-form filters and the way in
+// which parts of devices are divided.
 const maxTrails = 16
 
-// domainMisses is how many domains a refusal keeps.
+// domainMisses is how many domains a refusal lists.
 const domainMisses = 10
 
-// arrange finds the job its domain and places the minimum there.
+// arrange chooses a domain for the job and places its minimum there. It returns why that
+// failed, or nil.
 func (g *gang) arrange() *Attempt {
 	if g.alt.Topology.None() || len(g.left) == 0 {
 		g.job.trail = everywhere
@@ -31,7 +32,7 @@ func (g *gang) arrange() *Attempt {
 	}
 	stands := g.needs() == 0
 	a := g.chooseDomain(g.demand(0), &g.alt.Topology, []*scope{g.in}, (*gang).minimum)
-	if a != nil && stands { // the minimum is where it is, and only surplus has nowhere to go
+	if a != nil && stands { // the minimum is placed already, and only surplus has no room
 		g.job.trail = []*scope{}
 		g.fail(a)
 		return nil
@@ -39,8 +40,8 @@ func (g *gang) arrange() *Attempt {
 	return a
 }
 
-// settle finds a subgroup with a topology of its own a domain inside that of what it
-// is in, and places what its minimum needs there.
+// settle chooses a domain for a subgroup that has a topology of its own, inside the domain of
+// the subgroup or job that contains it, and places there what its minimum needs.
 func (g *gang) settle(sub int) *Attempt {
 	d := g.demand(sub)
 	return g.chooseDomain(d, &g.alt.Subgroups[sub-1].Topology, g.around(sub).trail, func(g *gang) *Attempt {
@@ -60,8 +61,9 @@ func (g *gang) settle(sub int) *Attempt {
 	})
 }
 
-// chooseDomain tries to place the subgroup, or the job for 0, in one domain after the other
-// and keeps the first where it works. Each try is made with a copy of the gang.
+// chooseDomain tries to place the demand in one domain after the other and keeps the first in
+// which that works. Each attempt is made with a copy of the gang. It returns why no domain
+// works, or nil.
 func (g *gang) chooseDomain(d *demand, topology *cluster.Topology, within []*scope, try func(*gang) *Attempt) *Attempt {
 	attempt := func(trail []*scope, quiet bool) *Attempt {
 		mark, next := g.stmt.Checkpoint(), g.copy()
@@ -70,7 +72,7 @@ func (g *gang) chooseDomain(d *demand, topology *cluster.Topology, within []*sco
 		a := try(next)
 		if a != nil && quiet && g.placer.fault.err == nil {
 			g.stmt.Rollback(mark)
-			g.steps = next.steps // tries that were taken back count
+			g.steps = next.steps // attempts that were rolled back count as well
 			return a
 		}
 		next.quiet = g.quiet
@@ -104,7 +106,7 @@ func (g *gang) chooseDomain(d *demand, topology *cluster.Topology, within []*sco
 				return nil
 			}
 		}
-		c.fits = d.need - 1 // the sums promised more than there is
+		c.fits = d.need - 1 // the sums were too optimistic: the domain has no room for the minimum
 	}
 	if g.quiet || g.placer.fault.err != nil {
 		return &Attempt{Task: unplaced(d.shapes[0])}
@@ -112,9 +114,9 @@ func (g *gang) chooseDomain(d *demand, topology *cluster.Topology, within []*sco
 	return g.explainNoDomain(topology.Required, domains, d, func(trail []*scope) *Attempt { return attempt(trail, false) })
 }
 
-// required are the domains that the part may go to, the best first: one that
-// holds all, with the least room to spare, and else the one that holds most.
-// Those who are placed already pin it.
+// required returns the domains of the required level in which the demand may be placed, best
+// first: domains that hold all tasks, those with the least room to spare first, then those
+// that hold most. If tasks are placed already, only their domain is returned.
 func (g *gang) required(within []*scope, level string, d *demand) []candidate {
 	var out []candidate
 	for _, in := range within {
@@ -133,9 +135,10 @@ func (g *gang) required(within []*scope, level string, d *demand) []candidate {
 	return out
 }
 
-// trails are the ways to go through the scopes that keep to as few domains of
-// the preferred levels as possible: one domain, of the narrowest level that has
-// one large enough, then several, and in the end as if nothing were preferred.
+// trails returns lists of scopes to be tried one after the other. Tasks are placed in the
+// first scope of a list that has room. The lists use as few domains of the preferred levels as
+// possible: first one domain, of the narrowest level that has one with enough room, then
+// several domains, and at last the scopes without any preference.
 func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope {
 	if len(preferred) == 0 {
 		return [][]*scope{within}
@@ -155,10 +158,10 @@ func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope
 	return append(out, last, within)
 }
 
-// fillOrder orders the domains of the levels so that the tasks fill as few of them as
-// possible, the widest level first: those where some are already, then the
-// largest, and for what is left over the tightest. The scope itself comes last:
-// nodes in no domain, and what the sums overlooked.
+// fillOrder returns the domains of the levels in an order in which the tasks use as few of them
+// as possible. It begins with the widest level: domains that have tasks of the job come first,
+// then the largest, and for the remaining tasks the smallest domain that holds them. The scope
+// itself comes last, for nodes that are in no domain and for room that the sums do not show.
 func (g *gang) fillOrder(in *scope, levels []string, d *demand, want int) []*scope {
 	if len(levels) == 0 {
 		return []*scope{in}
@@ -171,7 +174,7 @@ func (g *gang) fillOrder(in *scope, levels []string, d *demand, want int) []*sco
 	var out []*scope
 	for len(domains) > 0 {
 		pick := 0
-		for i := range domains { // the last that holds the rest is the tightest
+		for i := range domains { // the last domain that holds the rest has the least room to spare
 			if c := &domains[i]; want > 0 && c.fits >= want && c.used == domains[0].used && c.fits < domains[pick].fits {
 				pick = i
 			}
@@ -184,8 +187,8 @@ func (g *gang) fillOrder(in *scope, levels []string, d *demand, want int) []*sco
 	return append(out, in)
 }
 
-// explainNoDomain says why no domain of the level would do, or that the part found a
-// place after all.
+// explainNoDomain returns why no domain of the level has room for the demand. To find out, it
+// tries the best domain again; it returns nil if that works.
 func (g *gang) explainNoDomain(level string, domains []candidate, d *demand, attempt func([]*scope) *Attempt) *Attempt {
 	p, first, there := g.placer, d.shapes[0], len(d.there)
 	if a := p.finder.before(first); a != nil {
@@ -199,7 +202,7 @@ func (g *gang) explainNoDomain(level string, domains []candidate, d *demand, att
 		return fits >= d.need && most >= there+d.need
 	})
 	if !possible && there == 0 {
-		// Where no node at all could take it, the domains are not to blame.
+		// If no node of the cluster could take the task, the topology is not the reason.
 		if a := p.explain(g.alt, first, g.in); !a.transient() && rejectedNodes(a) == a.Nodes {
 			a.Alternative, a.Placed, a.Min = g.alt.Name, there, there+d.need
 			return a
@@ -220,7 +223,7 @@ func (g *gang) explainNoDomain(level string, domains []candidate, d *demand, att
 		}
 	}
 	if !possible {
-		g.alone = nil // the sums say it, whatever a search finds
+		g.alone = nil // the sums show that there is no room, whatever the exact search finds
 	}
 	a.Alternative, a.Level, a.Never, a.Placed, a.Min = g.alt.Name, level, !possible || a == g.alone, there, there+d.need
 	if d.sub > 0 {
@@ -238,6 +241,7 @@ func (g *gang) explainNoDomain(level string, domains []candidate, d *demand, att
 	return a
 }
 
+// rejectedNodes returns how many nodes were rejected in the attempt.
 func rejectedNodes(a *Attempt) int {
 	sum := 0
 	for _, c := range a.Counts {

@@ -4,18 +4,18 @@ import (
 	"slices"
 )
 
-// trial carries plans out, judges them by the State that they end in, and takes them back.
+// trial tries plans: it carries a plan out, checks the result, and rolls it back.
 type trial struct {
 	want   *want
 	leaver *leaver
 	placer *placer
 	stmt   *Statement
 	fault  *fault
-	tries  int // plans that were put to Place
-	limit  int // tries that the search which runs may reach
+	tries  int // how many plans were carried out so far
+	limit  int // how many tries end the present search
 }
 
-// tried is the plan with what it costs; nil where it does not work.
+// tried returns the plan with its cost, or nil if the plan does not work.
 func (x *trial) tried(plan []*Victim) ([]*Victim, cost) {
 	if plan != nil {
 		if spent, ok := x.try(plan); ok {
@@ -28,13 +28,14 @@ func (x *trial) tried(plan []*Victim) ([]*Victim, cost) {
 // over reports whether the search has used up its tries.
 func (x *trial) over() bool { return x.tries >= x.limit || x.fault.err != nil }
 
-// works reports whether the plan works, and takes it back.
+// works reports whether the plan works, and rolls it back.
 func (x *trial) works(plan []*Victim) bool {
 	_, ok := x.try(plan)
 	return ok
 }
 
-// try carries the plan out, sees what it costs, and takes it back.
+// try carries the plan out, computes its cost, and rolls it back. It reports whether the plan
+// works. As a last resort, the plan must also make the shares of queues more even.
 func (x *trial) try(plan []*Victim) (cost, bool) {
 	mark := x.stmt.Checkpoint()
 	_, ok := x.carryOut(plan)
@@ -51,9 +52,9 @@ func (x *trial) try(plan []*Victim) (cost, bool) {
 	return spent, ok
 }
 
-// carryOut carries the plan out: the victims leave, Place puts the job where they were,
-// and those that move land. It leaves the statement as it is; false means that the
-// plan does not work.
+// carryOut carries the plan out: it evicts the victims, places the job, and reserves room for
+// the victims that move. It returns what Place returned, and reports whether the plan works.
+// The changes stay in the statement in both cases; the caller rolls them back.
 func (x *trial) carryOut(plan []*Victim) (*Refusal, bool) {
 	x.tries++
 	if !x.leaver.leaveAll(plan) {
@@ -72,13 +73,13 @@ func (x *trial) carryOut(plan []*Victim) (*Refusal, bool) {
 	return left, fits
 }
 
-// place is Place in a form that room is made for: the victims may leave for that one,
-// and others are looked at in their turn.
+// place is Place, restricted to the alternatives that room is made for. The hooks allowed the
+// victims for these alternatives only.
 func (x *trial) place() *Refusal {
 	return x.placer.placeChoices(x.want.job, func(from int) bool { return from == x.want.choice })
 }
 
-// hasMoves reports whether victims of the plan move.
+// hasMoves reports whether some victims of the plan move.
 func hasMoves(plan []*Victim) bool {
 	return slices.ContainsFunc(plan, func(v *Victim) bool { return v.Purpose == Move })
 }
