@@ -9,8 +9,8 @@ import (
 // The topology of a subgroup that contains other subgroups holds for all of them. Its domain
 // is chosen first, with room for all their minima together, and their domains lie inside it.
 
-// outermost returns the outermost subgroup that contains the subgroup, or the subgroup
-// itself, whose domain is not chosen yet. It returns 0 if all domains are chosen.
+// outermost returns the outermost subgroup that has a topology but no chosen domain yet, among
+// the subgroup itself and those that contain it. It returns 0 if there is none.
 func (g *gang) outermost(sub int) int {
 	out := 0
 	for ; sub > 0; sub = g.alt.Subgroups[sub-1].Parent {

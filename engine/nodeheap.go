@@ -12,7 +12,7 @@ import (
 // nodes with running tasks of a class. When that entry is at the top, the next node of the
 // class is added, with a lower bound of its cost. When a node with a bound is at the top, a
 // plan for it is searched for, which gives its cost. A plan is kept until the node changes,
-// and the hooks are asked about its victims again before it is used.
+// and the hooks are called for its victims again before it is used.
 type nodeHeap struct {
 	entries heap.Heap[*entryPlan]
 	current map[int]*entryPlan // by slot of the node: its valid entry; nil: no room can be made there

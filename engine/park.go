@@ -78,8 +78,8 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 	return k
 }
 
-// listForWaking lists the bucket under every kind of change that may help its jobs: shapes
-// that need room, queues whose limits block them, and the hints of plugins.
+// listForWaking lists the bucket under everything that may help its jobs when it changes: the
+// shapes that they request, the queues that block them, and the hints of plugins.
 func (b *backlog) listForWaking(k *bucket, job *cluster.Job, r *Refusal) {
 	k.lane.unlist(k)
 	b.unblock(k)
@@ -127,7 +127,7 @@ func (k *bucket) heed(w Wake) {
 	k.wakes |= w &^ WakeNodes
 }
 
-// block lists the bucket under a queue whose limit or share blocks it.
+// block lists the bucket under a queue that blocks it by its limit or share.
 func (b *backlog) block(k *bucket, queue string) {
 	if !slices.Contains(k.blockers, queue) {
 		k.blockers = append(k.blockers, queue)

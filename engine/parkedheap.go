@@ -5,9 +5,9 @@ import "github.com/berth-project/berth/internal/heap"
 // parkedHeap orders the buckets of a lane by their first job that has not had its turn in
 // this session. It is built when the lane has its first turn.
 //
-// All jobs of a bucket have equal bids. After one of them has had its turn, the others need
-// no turn of their own until the use of a queue changes, so the bucket is left out until
-// then.
+// All jobs of a bucket have equal bids. After one of them has had its turn, the other jobs of
+// the bucket need no turn of their own until the use of a queue changes, so the bucket is left
+// out until then.
 type parkedHeap struct {
 	lane      *lane
 	built     bool

@@ -45,11 +45,11 @@ func (p *promises) canKeep(t *cluster.Task) bool {
 	return true
 }
 
-// withdrawExpired withdraws reservations that have been held for too long. It is called
-// after the reservations whose room is free have been bound. An evicted task that still
-// holds its room after that time is marked as overdue: its room counts as in use again, so
-// that jobs do not wait for it. Reservations on that room are withdrawn in the same
-// statement, since the room would otherwise be in use and reserved at once.
+// withdrawExpired withdraws reservations that have been held for too long. It is called after
+// bindReady. An evicted task that still holds its room after that time is marked as overdue:
+// its room counts as in use again, so that jobs do not wait for it. Reservations on that room
+// are withdrawn in the same statement, since the room would otherwise be in use and reserved
+// at once.
 func (p *promises) withdrawExpired() {
 	if p.hold <= 0 {
 		return
@@ -79,8 +79,8 @@ func (p *promises) withdrawExpired() {
 	stmt.Commit()
 }
 
-// bindReady binds the nominated tasks whose reserved room is free now. The minimum of a gang
-// is bound together or not at all.
+// bindReady binds each nominated task if its reserved room is free now. The minimum of a gang is
+// bound together or not at all.
 func (p *promises) bindReady() []Decision {
 	stmt := p.clerk.begin()
 	for _, tasks := range byJob(p.clerk.view.Nominated()) {

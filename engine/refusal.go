@@ -78,8 +78,8 @@ type Attempt struct {
 	// Subgroup is the subgroup that lacks its minimum. Placed and Min then count tasks of
 	// that subgroup.
 	Subgroup string
-	// Level is the topology label whose domains all lack room. Domains are the best of
-	// them, at most ten. Nodes, Counts and Nearest are then about the first domain.
+	// Level is the topology label if none of its domains has enough room. Domains are the best
+	// of them, at most ten. Nodes, Counts and Nearest are then about the first domain.
 	Level   string
 	Domains []DomainMiss
 	// Never means that there is no room for the minimum even if no other task held

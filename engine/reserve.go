@@ -7,11 +7,11 @@ import (
 )
 
 // Reserver accounts for something that tasks need and the State does not know, such as a
-// license or space in a storage system. At the beginning of a session it counts what the
-// tasks on the nodes of the View hold that are not evicted (Task.Stays). After that it counts
-// by the calls of its functions, which see the changes of the statement. Both functions only
-// count, because plans are tried and rolled back many times. Use Observer.Committed for
-// effects outside the engine.
+// license or space in a storage system. At the beginning of a session it counts the tasks on
+// the nodes of the View for which Task.Stays returns true. After that it counts by the calls of
+// its functions, which see the changes of the statement. Both functions only count, because
+// plans are tried and rolled back many times. Use Observer.Committed for effects outside the
+// engine.
 //
 // In a statement, Reserve is called when a task is allocated, or when room is reserved for a
 // task that moves, and a rejection takes effect. Unreserve is called when a task is evicted
@@ -21,10 +21,10 @@ import (
 // is bound, since the task has held its room from its nomination on.
 type Reserver struct {
 	// Reserve counts what the task holds on the node, and returns nil if there is enough. If
-	// it returns a rejection, it has counted all the same: Unreserve is called for the task,
-	// and the next best node is tried. If the Cure of the rejection has Evict, plans are
-	// tried whose victims are on the node. Node.Tasks already has the task when Reserve is
-	// called.
+	// it returns a rejection, it must have counted the task nevertheless: Unreserve is called
+	// for the task, and the next best node is tried. If the Cure of the rejection has Evict,
+	// plans with victims on the node are tried. Node.Tasks already has the task when Reserve
+	// is called.
 	Reserve func(*cluster.Task, *cluster.Node) *Rejection
 	// Unreserve releases what the task held on the node.
 	Unreserve func(*cluster.Task, *cluster.Node)
@@ -73,8 +73,8 @@ func (r reservers) reserve(t *cluster.Task, n *cluster.Node, fault *fault) error
 	return nil
 }
 
-// again calls Reserve for a task whose eviction or withdrawal is rolled back, or which is
-// overdue. Rejections are ignored: the task is on the node in any case.
+// again calls Reserve for a task when its eviction or withdrawal is rolled back, or when it is
+// overdue. Rejections are ignored, since the task is on the node in any case.
 func (r reservers) again(t *cluster.Task, n *cluster.Node) {
 	for i := range r {
 		if k := &r[i]; k.tasks == nil || k.tasks(t, t.Job) {

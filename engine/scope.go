@@ -11,7 +11,7 @@ import (
 // the whole cluster.
 type scope struct {
 	group  *cluster.Group
-	labels []cluster.Label // labels that its nodes have: the last is the domain, the others are domains that contain it
+	labels []cluster.Label // labels that its nodes have: the last is the domain, those before it are domains that contain it
 	nodes  []*cluster.Node // its nodes, by name; nil if the scope is a whole node group
 }
 

@@ -84,7 +84,7 @@ func (s *Session) run(out *Outcome) {
 	if s.retirement.run(out); s.fault.err != nil {
 		return
 	}
-	// 4. Bind nominated tasks whose reserved room is free now, and withdraw reservations
+	// 4. Bind nominated tasks if their reserved room is free now, and withdraw reservations
 	// that have been held for too long.
 	out.Decisions = append(out.Decisions, s.promises.bindReady()...)
 	s.promises.withdrawExpired()

@@ -279,8 +279,8 @@ func (st *Statement) placedSince(checkpoint int) []move {
 	return out
 }
 
-// recordDisplaced writes to the State which jobs were evicted for which other jobs, so that
-// these evictions are not reversed later.
+// recordDisplaced writes to the State which jobs were evicted for which other jobs: no job is
+// evicted twice for the same job.
 func (st *Statement) recordDisplaced() {
 	victims := map[string][]string{}
 	var jobs []string

@@ -89,9 +89,9 @@ func placedMembers(alt *cluster.Alternative) []int {
 // minimum, or it is a surplus subgroup that has its own minimum.
 func (g *gang) wants(sub int) bool { return sub == 0 || g.wanted == nil || g.wanted[sub-1] }
 
-// withOtherSubgroups returns a gang whose minimum is made up of other subgroups: without the
-// subgroup that has no room or, if it cannot be replaced, without one that contains it. It
-// returns nil if none of these can be replaced.
+// withOtherSubgroups returns the gang with other subgroups for its minimum: without the subgroup
+// that has no room or, if that cannot be replaced, without one that contains it. It returns nil
+// if none of these can be replaced.
 func (g *gang) withOtherSubgroups() *gang {
 	before := placedMembers(g.alt)
 	stood := g.alt.Standing(before)

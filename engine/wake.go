@@ -6,24 +6,25 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// What wakes a bucket. A change that may help puts its first job in line, and at
-// its turn helped decides by how things stand then whether it is tried:
+// This file decides which buckets of parked jobs are woken. A change that may help puts the
+// first job of a bucket in line. When that job has its turn, bucket.helped decides by the State
+// at that time whether the job is tried. These changes wake a bucket:
 //
-//   - The terms of queues or budgets changed, or parameters that a plugin
-//     published: all are tried.
-//   - The time of its back-off has come. Whether others may be evicted depends on
-//     time, on shares and on what budgets count: that is left to this.
-//   - Where the tasks of its set belong has changed, or a node that its own tasks
-//     are on.
-//   - A node has room that it had not, and takes one of its shapes.
-//   - A queue whose bound was in its way uses more or less than before.
-//   - Where a filter looks at more than the shape and the node: any node changed or,
-//     where its plugin gave a hint, something changed that the hint names.
+//   - The terms of queues or budgets changed, or a plugin published other parameters: all
+//     buckets are tried.
+//   - The back-off of the bucket is over. Whether other tasks may be evicted depends on
+//     time, on fair shares and on budgets, which are not watched: only the back-off makes
+//     sure that evictions are tried again.
+//   - The node group of its set changed, or a node that has tasks of its jobs changed its spec.
+//   - A node has room that it did not have, and accepts one of the bucket's shapes.
+//   - A queue that blocked the bucket by its limit or share uses more or less than before.
+//   - If a filter looks at more than the shape and the node: any node changed or, if the
+//     plugin gave a hint, something changed that the hint names.
 //
-// A job whose own tasks stand otherwise than before is in no bucket: it is tried.
+// If the status of a job's own tasks changes, the job is taken out of its bucket and is tried.
 
-// wake calls the buckets that changes since the last session may help. Moved are the
-// sets whose jobs changed.
+// wake puts the buckets in line that changes since the last session may help. moved has the
+// sets of which jobs changed.
 func (b *backlog) wake(moved map[string]bool) {
 	if b.revision != b.view.Recent().Terms() || b.epoch != b.finder.index.epoch {
 		b.eachBucket(func(k *bucket) { b.queueForTrial(k) })
@@ -40,7 +41,7 @@ func (b *backlog) wake(moved map[string]bool) {
 				moved[t.Job.Set.Name] = true
 			}
 			if e := b.waiters[t.Job.Slot()]; e != nil && e.bucket != nil {
-				b.queueForTrial(e.bucket) // it may be in another domain now
+				b.queueForTrial(e.bucket) // the tasks of the job may be in another domain now
 			}
 		}
 	})
@@ -77,13 +78,12 @@ func (b *backlog) eachBucket(visit func(*bucket)) {
 	}
 }
 
-// wakeForDevices calls the buckets that bounds of queues were in the way of, where
-// the cluster has other kinds of devices than before: what tasks cost depends on
-// them.
+// wakeForDevices wakes the buckets that limits or shares of queues blocked if the kinds of
+// devices in the cluster changed, because what tasks are charged depends on these kinds.
 func (b *backlog) wakeForDevices() {
 	kinds := b.view.Kinds()
 	if len(kinds) == len(b.kinds) && (len(kinds) == 0 || &kinds[0] == &b.kinds[0]) {
-		return // the State makes a new list for each change
+		return // the State makes a new list whenever the kinds change
 	}
 	b.kinds = kinds
 	for _, list := range b.blocked {
@@ -93,20 +93,20 @@ func (b *backlog) wakeForDevices() {
 	}
 }
 
-// queueForTrial has the bucket's first job be tried.
+// queueForTrial puts the bucket in line so that its first job is tried in any case.
 func (b *backlog) queueForTrial(k *bucket) {
 	k.forced = true
 	b.queueForCheck(k)
 }
 
-// queueForCheck has the bucket be looked at when its turn comes.
+// queueForCheck puts the bucket in line. At its turn, bucket.helped decides whether its first
+// job is tried.
 func (b *backlog) queueForCheck(k *bucket) {
 	k.lane.call(k)
 	b.assure(k.lane)
 }
 
-// wakeForQueues calls the buckets that are blocked by a queue which changed after
-// the version.
+// wakeForQueues wakes the buckets that are blocked by a queue that changed after the version.
 func (b *backlog) wakeForQueues(since uint64) {
 	b.view.Recent().Queues(since, func(q *cluster.Queue) {
 		for _, k := range b.blocked[q.Name] {
@@ -115,8 +115,8 @@ func (b *backlog) wakeForQueues(since uint64) {
 	})
 }
 
-// findNewRoom finds the shapes that some node takes which has room it did not
-// have before, and visits the nodes that are not what they were.
+// findNewRoom finds, for each shape that parked jobs request, the nodes that have new room and
+// accept the shape. It calls anew for each node with a changed spec.
 func (b *backlog) findNewRoom(anew func(*cluster.Node)) {
 	since := b.seen
 	b.view.Recent().Nodes(since, func(slot int) {
@@ -139,7 +139,7 @@ func (b *backlog) findNewRoom(anew func(*cluster.Node)) {
 	b.seen = b.view.Version()
 }
 
-// addFresh notes that the node takes the shape.
+// addFresh notes that the node in the slot has new room and accepts the shape.
 func (b *backlog) addFresh(a *asked, slot int) {
 	if len(a.fresh) == 0 {
 		b.fresh = append(b.fresh, a)
@@ -150,8 +150,9 @@ func (b *backlog) addFresh(a *asked, slot int) {
 	a.fresh = append(a.fresh, slot)
 }
 
-// accepts reports whether the node takes the shape, or may do so later where that
-// is news. What is plain to see from the ledgers is looked at first.
+// accepts reports whether the node accepts the shape. If jobs with this shape were refused
+// permanently, it is enough that the node may accept the shape later. The ledgers of the node
+// are read first, which is faster than calling the filters.
 func (b *backlog) accepts(a *asked, n *cluster.Node) bool {
 	if a.permanent == 0 && n.Lacks(a.task.Shape) {
 		return false
@@ -160,7 +161,7 @@ func (b *backlog) accepts(a *asked, n *cluster.Node) bool {
 	return r == nil || a.permanent > 0 && r.Cure.Transient()
 }
 
-// beginTurns puts those in line whose turn comes.
+// beginTurns puts the lanes in line that have jobs to be tried.
 func (b *backlog) beginTurns() {
 	b.evicts = len(b.order.hooks.adapters) > 0 && b.view.Classes().Preemptible() > 0
 	b.turns.disperse()
@@ -179,9 +180,9 @@ func (b *backlog) beginTurns() {
 	b.putInLine(b.joining)
 }
 
-// heldLanes are the lanes that have nothing to be tried, and hold a place in line all the
-// same: where branches part, a queue above them and one of those that join stands with
-// the job of the one that comes first.
+// heldLanes returns lanes that have no job to be tried, but must be in line: a queue above them
+// is also above one of the joining lanes. That queue is compared with the first job of all its
+// lanes, and a parked job may be that first job.
 func (b *backlog) heldLanes(joining []*lane) (out []*lane) {
 	if len(joining) < 2 {
 		return nil
@@ -222,8 +223,9 @@ func (b *backlog) putInLine(lanes []*lane) {
 	}
 }
 
-// next is the job whose turn it is. Where fresh room is taken by now, the lanes that
-// are in line for it alone are not asked one by one.
+// next returns the job that has the next turn; nil if none is left. Once all new room is taken
+// and no other job is to be tried, it returns nil without looking at the lanes that are in line
+// for new room alone.
 func (b *backlog) next() *cluster.Job {
 	if b.live == 0 && b.waiting == 0 {
 		return nil
@@ -231,8 +233,8 @@ func (b *backlog) next() *cluster.Job {
 	return b.turns.next()
 }
 
-// afterCommit takes in what a decision changed: room that is taken now, and room
-// that evictions left.
+// afterCommit updates the line after a decision: new room may be taken now, and evictions may
+// have made more.
 func (b *backlog) afterCommit(evicted bool) {
 	for _, a := range b.fresh {
 		if len(a.fresh) == 0 {
@@ -264,8 +266,8 @@ func (b *backlog) afterCommit(evicted bool) {
 	b.putInLine(late)
 }
 
-// markPassed notes which lanes had their turn before the job: changes from now on help
-// them in the next session.
+// markPassed marks the lanes that come before the job and are not in line as passed. Changes
+// from now on wake their buckets in the next session, not in this one.
 func (b *backlog) markPassed(job *cluster.Job) {
 	b.turns.advance()
 	compare := b.order.compareWith(Bid{b.view.Queue(job.Queue), job})
