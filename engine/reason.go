@@ -142,7 +142,8 @@ func AmountOf(resource string, v int64) Quantity {
 	return Quantity{v, Count}
 }
 
-// Rejection is why one node, or one node group, cannot take a task.
+// Rejection is why a node, a node group or, before any node is considered, the whole cluster
+// cannot take a task.
 type Rejection struct {
 	Plugin string // set by the engine
 	Reason Reason // a constant of the plugin; a rejection without a reason fails the session

@@ -78,10 +78,10 @@ type Attempt struct {
 	// Subgroup is the subgroup that lacks its minimum. Placed and Min then count tasks of
 	// that subgroup.
 	Subgroup string
-	// Level is the topology label if none of its domains has enough room. Domains are the best
-	// of them, at most ten. Nodes, Counts and Nearest are then about the first domain.
+	// Level is the topology label if none of its domains has enough room. Nodes, Counts and
+	// Nearest are then about the first of Domains.
 	Level   string
-	Domains []DomainMiss
+	Domains []DomainMiss // the best domains of Level, at most ten
 	// Never means that there is no room for the minimum even if no other task held
 	// anything.
 	Never bool

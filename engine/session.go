@@ -7,10 +7,10 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Session is one pass over the pending jobs. Run lists its steps. Each step is done by one
-// of the components below. Calls between components have one direction: the order of turns
-// and the search for room call the placer, the placer calls the finder and the explainer,
-// and all of them change the State only through statements.
+// Session is one pass over the pending jobs. Run lists its steps. Each step is done by a
+// component with a type of its own, and calls between components have one direction: the
+// order of turns and the search for room call the placer, the placer calls the finder and
+// the explainer, and all of them change the State only through statements.
 type Session struct {
 	View  cluster.View // the cluster, including changes of statements that are still open
 	Now   int64        // the time of the session, in nanoseconds since 1970
