@@ -113,7 +113,7 @@ func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 	slices.SortFunc(line, func(a, b rival) int { return a.compare(&b) })
 	best := w.lookIn(t, n, line, false)
 	if best == nil && w.exits.way&moving != 0 {
-		best = w.lookIn(t, n, line, true) // gangs that can move only as a whole
+		best = w.lookIn(t, n, line, true) // some gangs can move only as a whole
 	}
 	spent := w.planCost(t, n, best)
 	if best != nil && w.leaver.victims.priced() {
@@ -184,7 +184,7 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 			return false
 		}
 		rejection := w.rejection(filters, t, n)
-		if rejection != nil && rejection.Cure&Evict == 0 { // the task must be near the victim
+		if rejection != nil && rejection.Cure&Evict == 0 { // without the victim, evictions cannot help: the task must be near it
 			w.stmt.Rollback(before)
 			return false
 		}

@@ -30,7 +30,7 @@ func (h *parkedHeap) front() *waiter {
 	switch {
 	case !h.built:
 		h.built, h.leftOutAt = true, now
-		for _, k := range l.buckets { // in any order: no two jobs compare equal
+		for _, k := range l.buckets { // the order does not matter: no two jobs compare equal
 			if k.ahead = l.after(k); k.ahead != nil {
 				h.buckets.Append(k)
 			}

@@ -63,7 +63,7 @@ func (t *tree) winner(level, block int, ranks []int64) int32 {
 	return best
 }
 
-// set changes one key.
+// set changes the key of one slot and updates the levels.
 func (t *tree) set(slot int, key int64, ranks []int64) {
 	old := t.keys[slot]
 	if old == key {

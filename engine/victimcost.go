@@ -137,7 +137,7 @@ func (w *nodewise) lookByCost(t *cluster.Task, n *cluster.Node, line []rival, be
 	return best, spent
 }
 
-// compareRatio compares a/b with c/d.
+// compareRatio compares a/b with c/d without overflow or rounding.
 func compareRatio(a, b, c, d uint64) int {
 	leftHigh, left := bits.Mul64(a, d)
 	rightHigh, right := bits.Mul64(c, b)

@@ -41,9 +41,10 @@ type Option struct {
 	Cost   Cost     // what making room on this node costs
 }
 
-// Cost is what a plan takes from other jobs. Plans are compared by the strongest tier
-// that loses a task, then by Highest, VictimCost, Beyond, the number of tasks, Jobs and
-// Youngest, then by Moved, the priorities of what moves and MovedCost: less is better.
+// Cost is what a plan takes from other jobs. Plans are compared by the strongest tier that
+// loses a task, then by Highest, VictimCost, Beyond, the number of evicted tasks, Jobs and
+// Youngest, then by Moved, the priorities of the tasks that move and MovedCost. Less is better,
+// except that a later start of the youngest victim is better.
 type Cost struct {
 	Tasks    [3]int // how many tasks of Guaranteed, Standard and Scavenger queues are evicted
 	Highest  int32  // the highest priority of the evicted tasks
