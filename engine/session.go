@@ -72,6 +72,7 @@ func (s *Session) Run() (Outcome, error) {
 	return out, s.fault.err
 }
 
+// run does the steps of a session. It returns early if a plugin breaks its contract.
 func (s *Session) run(out *Outcome) {
 	if s.fault.err != nil {
 		return // a plugin broke its contract while the session was opened
