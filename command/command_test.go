@@ -58,7 +58,7 @@ func TestUnaskedIsNoted(t *testing.T) {
 		s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil })
 	}
 	code, _, errs := runMain(t, say, "simulate", file)
-	if code != exitOK || !strings.Contains(errs, "note: plugin Own: its hook AddReclaimable is never asked: no plugin of the profile has victims leave for this purpose") || strings.Contains(errs, "FairShare") {
+	if code != exitOK || !strings.Contains(errs, "note: plugin Own: its hook AddReclaimable is never asked: no plugin of the profile evicts victims for this purpose") || strings.Contains(errs, "FairShare") {
 		t.Errorf("%d: %s", code, errs)
 	}
 }

@@ -27,7 +27,7 @@ func TestTwinNamesTheHook(t *testing.T) {
 				}
 				return nil
 			})
-		}, 8, "plugin Fickle: AddShapeFilter answered no rejection for node b and answers Whim now, although the node did not change; its answer may depend only on the shape, the node and what the plugin publishes"},
+		}, 8, "plugin Fickle: AddShapeFilter returned no rejection for node b and returns Whim now, although the node did not change; what it returns may depend only on the shape, the node and what the plugin publishes"},
 		"static filter": {func(s *engine.Session) {
 			s.Hooks.AddStaticFilter(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
 				if len(n.Tasks) > 0 {
@@ -35,7 +35,7 @@ func TestTwinNamesTheHook(t *testing.T) {
 				}
 				return nil
 			})
-		}, 1, "plugin Fickle: AddStaticFilter answered no rejection for node a and answers Held now"},
+		}, 1, "plugin Fickle: AddStaticFilter returned no rejection for node a and returns Held now"},
 		"shape score": {func(s *engine.Session) {
 			s.Hooks.AddShapeScore(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
 				if later() && n.Name == "b" {
@@ -43,7 +43,7 @@ func TestTwinNamesTheHook(t *testing.T) {
 				}
 				return 40
 			})
-		}, 1, "plugin Fickle: AddShapeScore answered 40 for node b and answers 90 now"},
+		}, 1, "plugin Fickle: AddShapeScore returned 40 for node b and returns 90 now"},
 		"static score": {func(s *engine.Session) {
 			s.Hooks.AddStaticScore(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
 				if later() && n.Name == "b" {
@@ -51,7 +51,7 @@ func TestTwinNamesTheHook(t *testing.T) {
 				}
 				return 40
 			})
-		}, 1, "plugin Fickle: AddStaticScore answered 40 for node b and answers 90 now, although the node did not change; its answer may depend only on the shape, what the node is (not what is held of it), and what the plugin publishes"},
+		}, 1, "plugin Fickle: AddStaticScore returned 40 for node b and returns 90 now, although the node did not change; what it returns may depend only on the shape, the node's own properties (not what tasks hold of it), and what the plugin publishes"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,13 +95,13 @@ func TestTwinNamesTheFilter(t *testing.T) {
 		"one that counts before another": {[]engine.Plugin{
 			&policy{name: "Innocent", open: func(s *engine.Session) { s.Hooks.AddStaticFilter(nil, refuse) }},
 			&policy{name: "Fickle", open: func(s *engine.Session) { s.Hooks.AddStaticFilter(nil, whim(engine.Grow)) }},
-		}, "plugin Fickle: AddStaticFilter answered no rejection for node "},
+		}, "plugin Fickle: AddStaticFilter returned no rejection for node "},
 		"one of two of a plugin": {[]engine.Plugin{
 			&policy{name: "Two", open: func(s *engine.Session) {
 				s.Hooks.AddStaticFilter(nil, pass)
 				s.Hooks.AddShapeFilter(nil, whim(engine.Wait))
 			}},
-		}, "plugin Two: AddShapeFilter answered no rejection for node "},
+		}, "plugin Two: AddShapeFilter returned no rejection for node "},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

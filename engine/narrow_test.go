@@ -9,9 +9,9 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// A ClassRule that leaves out classes which the VictimRule consents to is found by a
-// session that searches in both ways.
-func TestClassesThatAreLeftOut(t *testing.T) {
+// TestClassRuleMissesAVictim checks that a twin session reports a ClassRule that leaves out a
+// class of which the VictimRule allows victims.
+func TestClassRuleMissesAVictim(t *testing.T) {
 	narrow := &policy{name: "Narrow", open: func(s *engine.Session) {
 		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
 			return func(*engine.Victim) engine.Verdict { return engine.Allow }
@@ -31,8 +31,9 @@ func TestClassesThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestNarrowQueues: with a QueueRule, the classes of other queues are not asked about; one
-// that leaves out a queue with victims is found by a session that searches in both ways.
+// TestNarrowQueues checks that the ClassRule is called only for classes of the queues that the
+// QueueRule returns, and that a twin session reports a QueueRule that leaves out a queue with
+// victims.
 func TestNarrowQueues(t *testing.T) {
 	run := func(queue string, search engine.Search) (asked map[string]bool, evicted int, err error) {
 		asked = map[string]bool{}
@@ -75,15 +76,16 @@ func TestNarrowQueues(t *testing.T) {
 	for queue, most := range map[string]int{"q07": 1, "": 20} {
 		asked, evicted, err := run(queue, engine.Indexed)
 		if err != nil || evicted != 1 || len(asked) != most {
-			t.Errorf("queue %q: %d evicted, classes of %d queues asked about, want 1 and %d: %v", queue, evicted, len(asked), most, err)
+			t.Errorf("queue %q: %d evicted, ClassRule called for %d queues, want 1 and %d: %v", queue, evicted, len(asked), most, err)
 		}
 	}
 	if _, evicted, err := run("q08", engine.Twin); err == nil {
-		t.Errorf("a rule that leaves out the queue with the victim: no error, %d evicted", evicted)
+		t.Errorf("a QueueRule that leaves out the queue with the victim: no error, %d evicted", evicted)
 	}
 }
 
-// A parameter that is published while a session runs counts in the refusals after it.
+// TestPublishedBetweenRefusals checks that a parameter that is published while a session runs
+// affects later refusals of the session.
 func TestPublishedBetweenRefusals(t *testing.T) {
 	for _, search := range []engine.Search{engine.Indexed, engine.Twin} {
 		reason := engine.Reason("Old")

@@ -6,11 +6,11 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// A subgroup that others are in has its topology for all of them: its domain is
-// found first, with room for what all their minima need, and theirs lie inside it.
+// The topology of a subgroup that contains other subgroups holds for all of them. Its domain
+// is chosen first, with room for all their minima together, and their domains lie inside it.
 
-// outermost is the widest subgroup around the subgroup, or itself, whose topology is
-// not settled yet; 0 where all are.
+// outermost returns the outermost subgroup that has a topology but no chosen domain yet, among
+// the subgroup itself and those that contain it. It returns 0 if there is none.
 func (g *gang) outermost(sub int) int {
 	out := 0
 	for ; sub > 0; sub = g.alt.Subgroups[sub-1].Parent {
@@ -21,8 +21,8 @@ func (g *gang) outermost(sub int) int {
 	return out
 }
 
-// around is the part that the subgroup lies in: the first above it with a topology,
-// or the job.
+// around returns the placement of the innermost subgroup that contains the subgroup and has
+// a topology, or that of the job.
 func (g *gang) around(sub int) *part {
 	for sub = g.alt.Subgroups[sub-1].Parent; sub > 0; sub = g.alt.Subgroups[sub-1].Parent {
 		if !g.alt.Subgroups[sub-1].Topology.None() {
@@ -32,8 +32,8 @@ func (g *gang) around(sub int) *part {
 	return &g.job
 }
 
-// fillGroup places what the minima of the subgroup and of those in it need, or one
-// task where they have them.
+// fillGroup places what the minima of the subgroup and of the subgroups in it need. If they
+// have their minima, it places one task.
 func (g *gang) fillGroup(sub int) *Attempt {
 	for first := true; first || g.short(sub) > 0; first = false {
 		i := g.nextIn(sub)
@@ -47,7 +47,7 @@ func (g *gang) fillGroup(sub int) *Attempt {
 	return nil
 }
 
-// short is how many tasks the minima of the subgroup and of those in it lack.
+// short returns how many tasks the minima of the subgroup and of the subgroups in it lack.
 func (g *gang) short(sub int) int {
 	n := 0
 	for i := range g.members {
@@ -58,8 +58,9 @@ func (g *gang) short(sub int) int {
 	return n
 }
 
-// nextIn finds the next task of the subgroup, or of one in it, that its minimum needs;
-// any where it needs none. -1 where there is none.
+// nextIn returns the index in g.left of the next task of the subgroup, or of a subgroup in
+// it, that a minimum needs. If no minimum needs a task, it returns the index of any task of
+// these subgroups. It returns -1 if there is none.
 func (g *gang) nextIn(sub int) int {
 	short := g.short(sub)
 	return slices.IndexFunc(g.left, func(t *cluster.Task) bool {
@@ -67,7 +68,8 @@ func (g *gang) nextIn(sub int) int {
 	})
 }
 
-// within reports whether as many tasks as are left, by subgroup, may make the minima.
+// within reports whether the minima can be reached if at most left[i] more tasks of
+// subgroup i+1 are placed.
 func (x *search) within(left []int) bool {
 	if !x.gang.free {
 		for sub := range left {
@@ -83,8 +85,8 @@ func (x *search) within(left []int) bool {
 	return x.gang.alt.Met(left)
 }
 
-// dangling reports whether the search has placed tasks of a subgroup that has not
-// its minimum: they would run for nothing.
+// dangling reports whether the search has placed tasks of a subgroup that does not reach
+// its minimum. Such tasks could not do any work.
 func (x *search) dangling() bool {
 	if !x.gang.free {
 		return false

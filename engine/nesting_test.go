@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// ofThree is a job of three subgroups a, b and c, of which two are needed, with one
-// task each that requests so many devices.
+// ofThree returns a job of three subgroups a, b and c, of which two are needed. Each has one
+// task, which requests the given number of devices.
 func ofThree(devices ...int) *cluster.Job {
 	none := cluster.Topology{}
 	j := enginetest.Job("j").Gang(3).Min(2).Devices(1).Subgroup("a", 1, 1, none).Subgroup("b", 1, 1, none).Subgroup("c", 1, 1, none).Build()
@@ -22,18 +22,19 @@ func ofThree(devices ...int) *cluster.Job {
 	return j
 }
 
-// TestTwoOfThree: which two of the subgroups make the minimum, on a node of four devices.
+// TestTwoOfThree checks which two of three subgroups make up the minimum on a node with four
+// devices.
 func TestTwoOfThree(t *testing.T) {
 	tests := map[string]struct {
 		devices []int
-		want    map[string]string // where tasks are
+		want    map[string]string // the nodes of the placed tasks
 	}{
-		"the first two":             {[]int{2, 2, 2}, map[string]string{"worker-0": "n", "worker-1": "n"}},
-		"the second finds no room":  {[]int{2, 3, 2}, map[string]string{"worker-0": "n", "worker-2": "n"}},
-		"the first is too large":    {[]int{5, 2, 2}, map[string]string{"worker-1": "n", "worker-2": "n"}},
-		"the first is in their way": {[]int{3, 2, 2}, map[string]string{"worker-1": "n", "worker-2": "n"}}, // only the exact search sees it
-		"all three":                 {[]int{2, 1, 1}, map[string]string{"worker-0": "n", "worker-1": "n", "worker-2": "n"}},
-		"no two":                    {[]int{3, 2, 3}, map[string]string{}},
+		"the first two":                        {[]int{2, 2, 2}, map[string]string{"worker-0": "n", "worker-1": "n"}},
+		"the second has no room":               {[]int{2, 3, 2}, map[string]string{"worker-0": "n", "worker-2": "n"}},
+		"the first is too large":               {[]int{5, 2, 2}, map[string]string{"worker-1": "n", "worker-2": "n"}},
+		"the first leaves no room for another": {[]int{3, 2, 2}, map[string]string{"worker-1": "n", "worker-2": "n"}}, // only the exact search finds it
+		"all three":                            {[]int{2, 1, 1}, map[string]string{"worker-0": "n", "worker-1": "n", "worker-2": "n"}},
+		"no two":                               {[]int{3, 2, 3}, map[string]string{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +57,8 @@ func TestTwoOfThree(t *testing.T) {
 	}
 }
 
-// TestSurplusSubgroupStartsAsAWhole: of the two tasks of c one has its room at once, and
-// the other waits for a task that leaves: both wait, while a and b run.
+// TestSurplusSubgroupStartsAsAWhole checks that the two tasks of c start together: one has its
+// room at once, the other waits for an evicted task, so both wait while a and b run.
 func TestSurplusSubgroupStartsAsAWhole(t *testing.T) {
 	none := cluster.Topology{}
 	j := enginetest.Job("j").Gang(4).Min(2).Devices(1).Subgroup("a", 1, 1, none).Subgroup("b", 1, 1, none).Subgroup("c", 2, 2, none).Build()
@@ -76,7 +77,7 @@ func TestSurplusSubgroupStartsAsAWhole(t *testing.T) {
 		}
 		return got
 	}
-	for now := range int64(2) { // the room of one of them is free, and it does not start alone
+	for now := range int64(2) { // the room of one task is free, but it must not start alone
 		if diff := cmp.Diff([]string{"Bound", "Bound", "Nominated", "Nominated"}, run(1+now)); diff != "" {
 			t.Fatal(diff)
 		}

@@ -6,13 +6,13 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// never reports whether a gang has no room even in an empty cluster: then waiting
-// cannot help.
+// never reports whether the minimum of a gang has no room even in an empty cluster. If so,
+// waiting cannot help.
 func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) bool {
 	if len(alt.Tasks) < 2 {
 		return false
 	}
-	need, room := leastOf(alt, t.Shape), e.ever(t, in)
+	need, room := leastOfShape(alt, t.Shape), e.capacityWhenEmpty(t, in)
 	sum := 0
 	for _, n := range e.finder.view.Nodes() {
 		if sum >= need {
@@ -30,14 +30,15 @@ func (e *explainer) never(alt *cluster.Alternative, t *cluster.Task, in *scope) 
 	if most < need {
 		return true
 	}
-	most, _ = e.apart(t.Job, e.finder.view.Nodes(), e.everAny(alt.Tasks, in))
+	most, _ = e.apart(t.Job, e.finder.view.Nodes(), e.capacityOfAnyShape(alt.Tasks, in))
 	return most < max(alt.Min, alt.Least(func(sub int) int { return alt.Subgroups[sub-1].Min }))
 }
 
-// ever is how many tasks like this one a node holds with every other job gone: none
-// where a filter turns the node down and waiting does not cure it, or the node is
-// outside the scope. Tasks of the job that stand there need no room.
-func (e *explainer) ever(t *cluster.Task, in *scope) func(*cluster.Node) int {
+// capacityWhenEmpty returns a function that counts how many tasks of this shape a node
+// would hold if no other job were on it. A node outside the scope, and a node that a filter
+// rejects for a reason that waiting does not cure, counts only the tasks of the job that
+// are on it already.
+func (e *explainer) capacityWhenEmpty(t *cluster.Task, in *scope) func(*cluster.Node) int {
 	ask := e.finder.verdicts(t)
 	filters, _, _ := e.finder.taskHooks(t)
 	possible := func(n *cluster.Node) bool {
@@ -64,11 +65,11 @@ func (e *explainer) ever(t *cluster.Task, in *scope) func(*cluster.Node) int {
 	}
 }
 
-// everAny is ever for tasks of any of the shapes.
-func (e *explainer) everAny(tasks []*cluster.Task, in *scope) func(*cluster.Node) int {
+// capacityOfAnyShape adds up capacityWhenEmpty over all shapes of the tasks.
+func (e *explainer) capacityOfAnyShape(tasks []*cluster.Task, in *scope) func(*cluster.Node) int {
 	var rooms []func(*cluster.Node) int
 	for _, t := range oneOfEachShape(tasks) {
-		rooms = append(rooms, e.ever(t, in))
+		rooms = append(rooms, e.capacityWhenEmpty(t, in))
 	}
 	return func(n *cluster.Node) int {
 		sum := 0
@@ -79,7 +80,7 @@ func (e *explainer) everAny(tasks []*cluster.Task, in *scope) func(*cluster.Node
 	}
 }
 
-// oneOfEachShape is the first task of each shape.
+// oneOfEachShape returns the first task of each shape.
 func oneOfEachShape(tasks []*cluster.Task) []*cluster.Task {
 	var out []*cluster.Task
 	for _, t := range tasks {
@@ -90,9 +91,10 @@ func oneOfEachShape(tasks []*cluster.Task) []*cluster.Task {
 	return out
 }
 
-// alone reports whether a gang has no task but its own in its way, and waits for
-// nothing else, such as a node that is not ready. A task-form filter may look at any
-// node, so that where one has a say no other task may be anywhere.
+// alone reports whether only the gang's own tasks keep it from being placed: no task of
+// another job is on a node that may take it, and it does not wait for anything else, such
+// as a node that is not ready. A task-form filter may look at any node, so if one applies
+// to the task, no task of another job may be on any node.
 func (e *explainer) alone(alt *cluster.Alternative, t *cluster.Task) bool {
 	filters, _, _ := e.finder.taskHooks(t)
 	if len(filters) > 0 && alt.Whole != nil {
@@ -114,8 +116,8 @@ func (e *explainer) alone(alt *cluster.Alternative, t *cluster.Task) bool {
 	})
 }
 
-// awaits reports whether the node turns the task down for something other than what
-// tasks hold, and waiting may cure it.
+// awaits reports whether the node may take the task later although no task has to end for
+// that: foreign processes use its devices, or waiting alone cures the rejection.
 func (e *explainer) awaits(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) bool {
 	if slices.ContainsFunc(n.Devices, func(d cluster.Device) bool { return d.Foreign > 0 }) {
 		return true
@@ -124,10 +126,10 @@ func (e *explainer) awaits(filters []hook[TaskFilter], t *cluster.Task, n *clust
 	return r != nil && r.Cure.unheld()
 }
 
-// leastOf is how many tasks of the shape are in the minimum, whichever tasks make
-// it: at most as many as are of another shape need not be of this one. What the
-// subgroups need adds up.
-func leastOf(alt *cluster.Alternative, shape *cluster.Shape) int {
+// leastOfShape returns how many tasks of the shape are in any minimum of the alternative:
+// the minimum less all tasks of other shapes. If the minima of the subgroups add up to
+// more, that sum counts.
+func leastOfShape(alt *cluster.Alternative, shape *cluster.Shape) int {
 	least := alt.Min
 	for _, t := range alt.Tasks {
 		if t.Shape != shape {

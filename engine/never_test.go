@@ -8,11 +8,11 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestAlone is a gang of which one member fits: what keeps the other out says whether
-// waiting can help. No other job is there.
-func TestAlone(t *testing.T) {
+// TestGangInItsOwnWay checks whether the refusal is permanent of a gang of which only one task
+// can be placed, although no other job uses the nodes.
+func TestGangInItsOwnWay(t *testing.T) {
 	const held = engine.Wait | engine.Evict
-	one := func(cure engine.Cure) *policy { // keeps a second member off every node
+	one := func(cure engine.Cure) *policy { // rejects every node once one task of the job is placed
 		return &policy{name: "One", open: func(s *engine.Session) {
 			s.Hooks.AddTaskFilter(nil, func(_ *cluster.Task, j *cluster.Job, n *cluster.Node) *engine.Rejection {
 				if j.Placed() == 0 {
@@ -37,12 +37,12 @@ func TestAlone(t *testing.T) {
 		parts     []enginetest.Part
 		permanent bool
 	}{
-		"a filter of the task":             {[]engine.Plugin{one(held)}, onTwo(gang(1)), true},
-		"something may come":               {[]engine.Plugin{one(engine.Wait)}, onTwo(gang(1)), false},
-		"another task on a node of no use": {[]engine.Plugin{one(held)}, onTwo(gang(1), enginetest.Node("c").CPU(8, "64Gi"), enginetest.Job("x").CPU(1000, "1Gi").On("c")), false},
-		"a node that is not ready":         {[]engine.Plugin{asleep}, onTwo(gang(2)), false},
-		"not ready, and a filter":          {[]engine.Plugin{asleep, one(held)}, onTwo(gang(1)), false},
-		"memory that is no task's":         {[]engine.Plugin{one(held)}, []enginetest.Part{twoNodes()[0], used, gang(1)}, false},
+		"a task-form filter":                 {[]engine.Plugin{one(held)}, onTwo(gang(1)), true},
+		"a filter that waiting cures":        {[]engine.Plugin{one(engine.Wait)}, onTwo(gang(1)), false},
+		"another task on an unsuitable node": {[]engine.Plugin{one(held)}, onTwo(gang(1), enginetest.Node("c").CPU(8, "64Gi"), enginetest.Job("x").CPU(1000, "1Gi").On("c")), false},
+		"a node that is not ready":           {[]engine.Plugin{asleep}, onTwo(gang(2)), false},
+		"not ready, and a filter":            {[]engine.Plugin{asleep, one(held)}, onTwo(gang(1)), false},
+		"foreign memory":                     {[]engine.Plugin{one(held)}, []enginetest.Part{twoNodes()[0], used, gang(1)}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,9 @@
 package engine
 
-// nextWake is when the next session should be run if nothing changes before: a
-// refused job is tried again, a reservation expires, an evicted task is overdue, a
-// node or a task is avoided or spared no more, or a plugin asked for it. 0: never.
+// nextWake returns when the next session should run if nothing changes before, in
+// nanoseconds since 1970: when a back-off ends, a reservation expires, an evicted task
+// becomes overdue, a node no longer avoids a shape, or a plugin asked for a session by
+// WakeAt. 0 means that there is no such time.
 func (s *Session) nextWake() int64 {
 	if b := s.engine.backlog; s.options.Patient && b != nil && len(b.timers.Items) > 0 {
 		s.WakeAt(b.timers.Items[0].parked.RetryAt)

@@ -7,55 +7,62 @@ import (
 	"github.com/berth-project/berth/internal/heap"
 )
 
-// nodeHeap keeps nodes by what it would cost to make room on them for tasks of one
-// shape. At first an entry stands for all nodes of a class. When it comes to the top,
-// the next of these nodes enters with a bound that its tasks give; when the node comes
-// there, it is looked at closely. What was found is kept until the node changes; before
-// it is used, the victims are asked about again.
+// nodeHeap orders nodes by the cost of making room on them for a task of one shape, the
+// cheapest first. Costs are refined only as far as needed. At first one entry represents all
+// nodes with running tasks of a class. When that entry is at the top, the next node of the
+// class is added, with a lower bound of its cost. When a node with a bound is at the top, a
+// plan for it is searched for, which gives its cost. A plan is kept until the node changes,
+// and the hooks are called for its victims again before it is used.
 type nodeHeap struct {
 	entries heap.Heap[*entryPlan]
-	current map[int]*entryPlan // by slot: the one that counts; nil: there is no room
-	known   uint64             // version of the State it is up to date with
+	current map[int]*entryPlan // by slot of the node: its valid entry; nil: no room can be made there
+	known   uint64             // the version of the State that the heap reflects
 	in      *scope
-	need    int64 // of devices that the shape requests at least, in thousandths
+	need    int64 // the least amount of devices that the shape requests, in thousandths
 }
 
+// entryPlan is an entry of a nodeHeap: a node, or all nodes of a class that have no entry
+// of their own.
 type entryPlan struct {
-	slot   int
-	cost   cost
-	class  *cluster.Class // all nodes of the class that are not in the heap; the slot is that of the first
-	opened int            // nodes of the class
-	rough  bool           // only the classes of its tasks are known
-	looked bool
-	seen   uint64 // the version at which the plan was last found to be allowed
-	plan   []*Victim
+	slot      int
+	cost      cost
+	class     *cluster.Class // of an entry that represents a class; slot is then the first node without an entry; nil: the entry is a node
+	opened    int            // how many nodes of the class have been added
+	rough     bool           // cost is a bound that follows from the classes of the node's tasks alone
+	looked    bool           // plan and cost are those of a plan that was found
+	checkedAt uint64         // the version of the State at which the victims of plan were last allowed
+	plan      []*Victim
 }
 
-// heapKey is what decides what room costs: searches with equal keys share a heap.
+// heapKey is everything that the cost of room depends on. Searches with equal keys share a
+// heap.
 type heapKey struct {
-	way      way
-	last     bool
-	queue    string
-	priority int32
-	shape    *cluster.Shape
-	in       *scope
-	// What the whole job requests: which victims may leave depends on it.
+	way        way
+	lastResort bool
+	queue      string
+	priority   int32
+	shape      *cluster.Shape
+	in         *scope
+	// devices and cores are what all lacking tasks of the job request together. Hooks may
+	// allow or protect a victim depending on it.
 	devices, cores int64
-	// The job, where something about the job itself decides, so that no other shares the heap.
+	// job is set if the cost depends on the job itself, so that other jobs do not share
+	// the heap.
 	job *cluster.Job
 }
 
-// nodeHeaps are those of a session. Jobs that request alike share them until something is
-// decided: queues may lose other jobs then.
+// nodeHeaps holds the heaps of a session. They are dropped after every decision, since the
+// victims that hooks allow may differ then.
 type nodeHeaps struct {
-	byKey map[heapKey]*nodeHeap
-	as    int // clerk.decided, when the first of them was made
+	byKey   map[heapKey]*nodeHeap
+	decided int // clerk.decided when the first heap was made
 }
 
-// of returns the heap with the key, as of so many decisions, or makes it.
-func (h *nodeHeaps) of(key heapKey, decided int, make func() *nodeHeap) *nodeHeap {
-	if h.byKey == nil || h.as != decided {
-		h.byKey, h.as = map[heapKey]*nodeHeap{}, decided
+// heapFor returns the heap with the key, or makes it. If decided has changed since the last
+// call, all heaps are dropped first.
+func (h *nodeHeaps) heapFor(key heapKey, decided int, make func() *nodeHeap) *nodeHeap {
+	if h.byKey == nil || h.decided != decided {
+		h.byKey, h.decided = map[heapKey]*nodeHeap{}, decided
 	}
 	if h.byKey[key] == nil {
 		h.byKey[key] = make()
@@ -70,10 +77,12 @@ func newNodeHeap(view cluster.View, in *scope) *nodeHeap {
 	}}}
 }
 
-// verdict says whether a node is rejected as it is, and whether that may pass.
+// verdict reports whether the filters reject a node as it is now, and whether waiting or
+// evicting may cure that.
 type verdict func(*cluster.Node) (rejected, transient bool)
 
-// refresh takes in the nodes that changed; at first, those that might have victims.
+// refresh updates the entries of the nodes that changed. The first call adds the entries of
+// the classes that might have victims.
 func (h *nodeHeap) refresh(w *nodewise, t *cluster.Task, ask verdict) {
 	if h.known > 0 {
 		w.view.Recent().Nodes(h.known, func(slot int) { h.refine(w, t, slot, ask) })
@@ -87,7 +96,7 @@ func (h *nodeHeap) refresh(w *nodewise, t *cluster.Task, ask verdict) {
 	h.known = w.view.Version()
 }
 
-// refine gives the node the bound that the tasks on it give.
+// refine adds an entry for the node with the bound that follows from its tasks.
 func (h *nodeHeap) refine(w *nodewise, t *cluster.Task, slot int, ask verdict) {
 	e := h.bound(w, t, slot, ask)
 	if h.current[slot] = e; e != nil {
@@ -95,7 +104,8 @@ func (h *nodeHeap) refine(w *nodewise, t *cluster.Task, slot int, ask verdict) {
 	}
 }
 
-// bound is what room costs at least in the slot; nil where there can be none.
+// bound returns an entry with a lower bound of the cost of room on the node in the slot. It
+// returns nil if no room can be made there.
 func (h *nodeHeap) bound(w *nodewise, t *cluster.Task, slot int, ask verdict) *entryPlan {
 	n := w.view.At(slot)
 	if n == nil || !h.in.has(n) || !h.enough(n) {
@@ -107,7 +117,8 @@ func (h *nodeHeap) bound(w *nodewise, t *cluster.Task, slot int, ask verdict) *e
 	return w.bound(t.Shape, n)
 }
 
-// cheapest is the node on which it costs least to make room; nil if there is none.
+// cheapest returns the node on which making room costs least, with its plan. It returns nil
+// if there is none, or if too many nodes were looked at and had no plan.
 func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *entryPlan {
 	ask := w.finder.verdicts(t)
 	h.refresh(w, t, ask)
@@ -122,7 +133,7 @@ func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *entryPlan {
 		case e.rough:
 			h.entries.Pop()
 			h.refine(w, t, e.slot, ask)
-		case e.looked && h.still(w, e):
+		case e.looked && h.stillAllowed(w, e):
 			return e
 		default:
 			h.entries.Pop()
@@ -132,11 +143,12 @@ func (h *nodeHeap) cheapest(w *nodewise, t *cluster.Task) *entryPlan {
 	return nil
 }
 
-// look finds out what the node really costs; it comes back in its place, if at all.
+// look searches for a plan for the node. If there is one, the entry is pushed again with
+// the cost of the plan.
 func (h *nodeHeap) look(w *nodewise, t *cluster.Task, e *entryPlan) {
 	e.plan, e.cost = w.look(t, w.view.At(e.slot))
-	h.known = w.view.Version() // looking leaves everything as it was
-	e.seen = h.known
+	h.known = w.view.Version() // the search raises versions, but rolls back all its changes
+	e.checkedAt = h.known
 	if e.plan == nil {
 		w.looks++
 		h.current[e.slot] = nil
@@ -146,10 +158,10 @@ func (h *nodeHeap) look(w *nodewise, t *cluster.Task, e *entryPlan) {
 	h.entries.Push(e)
 }
 
-// still reports whether the victims of the plan may still leave, one after the other:
-// others may have left since it was found.
-func (h *nodeHeap) still(w *nodewise, e *entryPlan) bool {
-	if e.seen == w.view.Version() {
+// stillAllowed reports whether the hooks still allow the victims of the plan, one after the
+// other. Other victims may have been evicted since the plan was found.
+func (h *nodeHeap) stillAllowed(w *nodewise, e *entryPlan) bool {
+	if e.checkedAt == w.view.Version() {
 		return true
 	}
 	mark := w.stmt.Checkpoint()
@@ -158,12 +170,12 @@ func (h *nodeHeap) still(w *nodewise, e *entryPlan) bool {
 		ok = ok && w.leaver.victims.mayLeave(v.Tasks[0], w.want.job) && w.leaver.leave(v)
 	}
 	w.stmt.Rollback(mark)
-	h.known, e.seen = w.view.Version(), w.view.Version()
+	h.known, e.checkedAt = w.view.Version(), w.view.Version()
 	return ok
 }
 
-// others are further nodes that would do, best first.
-func (h *nodeHeap) others(w *nodewise, t *cluster.Task, most int) []*entryPlan {
+// otherNodes returns up to so many nodes with plans after the cheapest one, cheapest first.
+func (h *nodeHeap) otherNodes(w *nodewise, t *cluster.Task, most int) []*entryPlan {
 	var out []*entryPlan
 	var aside []*entryPlan
 	for len(out) < most {
@@ -173,7 +185,7 @@ func (h *nodeHeap) others(w *nodewise, t *cluster.Task, most int) []*entryPlan {
 		}
 		h.entries.Pop()
 		aside = append(aside, e)
-		if len(aside) > 1 { // the first is the one chosen
+		if len(aside) > 1 { // the first is the node that was chosen
 			out = append(out, e)
 		}
 	}

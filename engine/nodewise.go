@@ -8,22 +8,23 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// nodewise searches node by node: it makes room for one task after the other, each on
-// the node where that costs least.
+// nodewise searches for a plan node by node: it makes room for one task after the other,
+// each on the node where that costs least.
 type nodewise struct {
 	planning
 	exits *exits
 
-	looks   int // nodes that were looked at closely and have no plan
+	looks   int // nodes for which a plan was searched for and not found
 	weighed []Option
 	scratch []*cluster.Task
 	prices  []price
-	sums    map[string]int64 // of what is lacking, by resource
+	sums    map[string]int64 // by resource: what the lacking tasks request together
 }
 
-// greedy makes room task by task: where a node takes the task as things are it is
-// placed there, else where that costs least. For jobs that must stay within a group or
-// a domain the cheapest of them counts. It returns the victims, or nil.
+// greedy makes room task by task. A task that fits a node without victims is placed there;
+// otherwise room is made on the node where that costs least. If the job must stay within a
+// node group or a domain, each is tried and the cheapest counts. It returns the victims, or
+// nil if there is no plan, and rolls back its changes.
 func (w *nodewise) greedy() []*Victim {
 	var best []*Victim
 	var least cost
@@ -32,7 +33,7 @@ func (w *nodewise) greedy() []*Victim {
 			break
 		}
 		mark := w.stmt.Checkpoint()
-		plan := w.within(in)
+		plan := w.planWithin(in)
 		spent := w.leaver.victims.costOf(plan)
 		spent.beyond = w.stmt.beyond(mark)
 		w.stmt.Rollback(mark)
@@ -46,15 +47,16 @@ func (w *nodewise) greedy() []*Victim {
 	return best
 }
 
-// scopes are where the job may be placed as a whole: one group, or one domain.
+// scopes returns the scopes in which the whole job may be placed: node groups, domains, or
+// the whole cluster.
 func (w *nodewise) scopes() []*scope {
 	alt := w.want.alt()
 	var out []*scope
 	switch {
 	case alt.Whole != nil:
-		home := w.placer.home(w.want.job, alt)
+		home := w.placer.homeGroup(w.want.job, alt)
 		for _, g := range w.view.Groups() {
-			if (home == nil || g.Key == *home) && (!named(alt) || g.Key == *alt.Whole.Only) {
+			if (home == nil || g.Key == *home) && (!namesGroup(alt) || g.Key == *alt.Whole.Only) {
 				out = append(out, &scope{group: g})
 			}
 		}
@@ -70,12 +72,12 @@ func (w *nodewise) scopes() []*scope {
 	return out
 }
 
-func (w *nodewise) within(in *scope) []*Victim {
+func (w *nodewise) planWithin(in *scope) []*Victim {
 	var plan []*Victim
-	w.weighed = nil // what was weighed in other scopes has no plan
+	w.weighed = nil // the options of other scopes do not belong to this plan
 	for _, t := range w.want.lacks {
 		fits := w.finder.best(t, in) != nil
-		if fits && len(w.finder.hooks.reservers) > 0 { // one of them may turn all nodes down
+		if fits && len(w.finder.hooks.reservers) > 0 { // a Reserver may reject all nodes
 			mark := w.stmt.Checkpoint()
 			fits = w.placer.placeTask(w.want.alt(), t, in)
 			w.stmt.Rollback(mark)
@@ -86,7 +88,7 @@ func (w *nodewise) within(in *scope) []*Victim {
 			if e == nil || w.fault.err != nil {
 				return nil
 			}
-			w.weigh(h, t, e)
+			w.noteOptions(h, t, e)
 			if !w.leaver.leaveInOrder(e.plan) {
 				return nil
 			}
@@ -95,25 +97,25 @@ func (w *nodewise) within(in *scope) []*Victim {
 		if !w.placer.placeTask(w.want.alt(), t, in) {
 			return nil
 		}
-		if moves(plan) && !w.trial.landed(plan) {
+		if hasMoves(plan) && !w.trial.landed(plan) {
 			return nil
 		}
 	}
 	return plan
 }
 
-// look finds out which victims would have to leave for the task to fit the node. Three
-// orders are tried: that of rivals, and with the largest or the smallest first, since
-// these free less beyond what is needed, or take fewer tasks. Where plugins say what
-// victims cost, two orders by that come before the last two.
+// look finds the cheapest victims that make the task fit the node. Candidates are tried in
+// three orders: the order of rivals, the largest first, which takes fewer tasks, and the
+// smallest first, which frees less room beyond what is needed. If plugins give costs to
+// victims, two orders by cost are tried after the first.
 func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 	line := w.exits.rivalsOn(n)
-	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
+	slices.SortFunc(line, func(a, b rival) int { return a.compare(&b) })
 	best := w.lookIn(t, n, line, false)
 	if best == nil && w.exits.way&moving != 0 {
-		best = w.lookIn(t, n, line, true) // gangs that can move only as a whole
+		best = w.lookIn(t, n, line, true) // some gangs can move only as a whole
 	}
-	spent := w.spent(t, n, best)
+	spent := w.planCost(t, n, best)
 	if best != nil && w.leaver.victims.priced() {
 		best, spent = w.lookByCost(t, n, line, best, spent)
 	}
@@ -125,7 +127,7 @@ func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 			return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(a.task.Job.Priority, b.task.Job.Priority), sign*cmp.Compare(size(b.task), size(a.task)))
 		})
 		if other := w.lookIn(t, n, line, false); other != nil {
-			if c := w.spent(t, n, other); c.compare(&spent) < 0 {
+			if c := w.planCost(t, n, other); c.compare(&spent) < 0 {
 				best, spent = other, c
 			}
 		}
@@ -133,8 +135,8 @@ func (w *nodewise) look(t *cluster.Task, n *cluster.Node) ([]*Victim, cost) {
 	return best, spent
 }
 
-// spent is what the plan for one task on one node costs.
-func (w *nodewise) spent(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
+// planCost returns what the plan for one task on one node costs.
+func (w *nodewise) planCost(t *cluster.Task, n *cluster.Node, plan []*Victim) cost {
 	c := w.leaver.victims.costOf(plan)
 	here := int64(0)
 	for _, v := range plan {
@@ -153,7 +155,7 @@ func (w *nodewise) spent(t *cluster.Task, n *cluster.Node, plan []*Victim) cost 
 	return c
 }
 
-// idleOn is how much of the node's devices is free, in thousandths.
+// idleOn returns how much of the node's devices is free, in thousandths of a device.
 func idleOn(n *cluster.Node) int64 {
 	sum := int64(0)
 	for i := range n.Devices {
@@ -162,15 +164,16 @@ func idleOn(n *cluster.Node) int64 {
 	return sum
 }
 
-// lookIn makes rivals leave in the order given until the task fits the node, first
-// those that may be evicted, then those that may move. Victims without which it fits
-// as well then stay, the last first. Whole says that all members of a gang move.
+// lookIn evicts rivals in the given order until the task fits the node, and then moves
+// rivals if it does not fit yet. It then drops the victims without which the task fits as
+// well, the last first. If whole is set, all members of a gang move together. It returns nil
+// if the task cannot be made to fit, and rolls back its changes.
 func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole bool) []*Victim {
 	filters, _, _ := w.finder.taskHooks(t)
 	if rejection := w.rejection(filters, t, n); rejection != nil && rejection.Cure&Evict == 0 {
 		return nil
 	}
-	least := w.fewest(t, n, line)
+	least := w.fewestVictims(t, n, line)
 	mark := w.stmt.Checkpoint()
 	defer w.stmt.Rollback(mark)
 	var plan []*Victim
@@ -181,14 +184,14 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 			return false
 		}
 		rejection := w.rejection(filters, t, n)
-		if rejection != nil && rejection.Cure&Evict == 0 { // the task must be near the victim
+		if rejection != nil && rejection.Cure&Evict == 0 { // without the victim, evictions cannot help: the task must be near it
 			w.stmt.Rollback(before)
 			return false
 		}
 		plan, fits = append(plan, v), rejection == nil
 		return true
 	}
-	for progress := true; progress && !fits; { // one that may not leave yet may once others have
+	for progress := true; progress && !fits; { // the verdict NotYet may change once other victims are evicted
 		progress = false
 		for i := 0; i < len(line) && !fits; i++ {
 			if c := &line[i]; c.evicts && c.task.Runs() && add(VictimOf(c.task)) {
@@ -220,16 +223,16 @@ func (w *nodewise) lookIn(t *cluster.Task, n *cluster.Node, line []rival, whole 
 		return w.rejection(filters, t, n) == nil
 	}
 	if len(plan) > 1 && leavingFrom(n, plan) > least {
-		plan = keep(plan, w.leaver.victims.droppable(plan, false), again)
+		plan = dropUnneeded(plan, w.leaver.victims.droppable(plan, false), again)
 	}
-	if moves(plan) && (!again(plan) || !w.placeOn(t, n) || !w.trial.land(plan)) {
+	if hasMoves(plan) && (!again(plan) || !w.placeOn(t, n) || !w.trial.land(plan)) {
 		return nil
 	}
 	return plan
 }
 
-// rejection is what the filters or, where they let the task pass, the Reservers say
-// against the node.
+// rejection returns why the filters or, if the task passes them, the Reservers reject the
+// node for the task. It returns nil if none does.
 func (w *nodewise) rejection(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) *Rejection {
 	r, _ := w.finder.rejectAt(filters, t, n)
 	if r != nil || len(w.finder.hooks.reservers) == 0 {
@@ -237,7 +240,7 @@ func (w *nodewise) rejection(filters []hook[TaskFilter], t *cluster.Task, n *clu
 	}
 	claims, ok := n.Choose(t.Shape, w.finder.deviceScore(t.Shape, n))
 	if !ok {
-		return nil // a profile without a filter for devices: Place will say so
+		return nil // the profile has no filter for devices: Place fails the session
 	}
 	mark := w.stmt.Checkpoint()
 	var why *unreserved
@@ -248,8 +251,9 @@ func (w *nodewise) rejection(filters []hook[TaskFilter], t *cluster.Task, n *clu
 	return nil
 }
 
-// fewest is how many of the rivals have to leave at least for the task to fit the node.
-func (w *nodewise) fewest(t *cluster.Task, n *cluster.Node, line []rival) int {
+// fewestVictims returns a lower bound of how many rivals must be evicted or moved for the
+// task to fit the node.
+func (w *nodewise) fewestVictims(t *cluster.Task, n *cluster.Node, line []rival) int {
 	tasks := w.scratch[:0]
 	for i := range line {
 		tasks = append(tasks, line[i].task)
@@ -259,7 +263,7 @@ func (w *nodewise) fewest(t *cluster.Task, n *cluster.Node, line []rival) int {
 	return least
 }
 
-// leavingFrom is how many tasks of the plan leave the node.
+// leavingFrom returns how many tasks of the plan are on the node.
 func leavingFrom(n *cluster.Node, plan []*Victim) int {
 	count := 0
 	for _, v := range plan {
@@ -272,19 +276,20 @@ func leavingFrom(n *cluster.Node, plan []*Victim) int {
 	return count
 }
 
-// placeOn allocates the task on the node, to see what is left for others.
+// placeOn allocates the task on the node, so that tasks that move cannot use its room.
 func (w *nodewise) placeOn(t *cluster.Task, n *cluster.Node) bool {
 	claims, ok := n.Choose(t.Shape, w.finder.deviceScore(t.Shape, n))
 	return ok && w.stmt.Allocate(t, n, claims) == nil
 }
 
-// weigh remembers the other nodes that would have done, to be told.
-func (w *nodewise) weigh(h *nodeHeap, t *cluster.Task, chosen *entryPlan) {
-	if len(w.weighed) >= mostNamed {
+// noteOptions keeps the chosen node for explanations and, if the session explains, up to
+// three other nodes on which room could have been made.
+func (w *nodewise) noteOptions(h *nodeHeap, t *cluster.Task, chosen *entryPlan) {
+	if len(w.weighed) >= maxNamed {
 		return
 	}
 	add := func(e *entryPlan) {
-		o := Option{Task: t.Name, Node: w.view.At(e.slot).Name, Chosen: e == chosen, Cost: told(w.view, e.plan, e.cost)}
+		o := Option{Task: t.Name, Node: w.view.At(e.slot).Name, Chosen: e == chosen, Cost: reportedCost(w.view, e.plan, e.cost)}
 		for _, v := range e.plan {
 			for _, t := range v.Tasks {
 				o.Go = append(o.Go, t.ID)
@@ -294,30 +299,30 @@ func (w *nodewise) weigh(h *nodeHeap, t *cluster.Task, chosen *entryPlan) {
 	}
 	add(chosen)
 	if w.placer.explainer.all {
-		aside := *w // what is only told uses up nothing
-		for _, e := range h.others(&aside, t, 3) {
+		aside := *w // a copy, so that explanations do not count toward the bounds of the search
+		for _, e := range h.otherNodes(&aside, t, 3) {
 			add(e)
 		}
 	}
 }
 
-// heap returns the nodes for the task. Jobs that ask alike share it until something is
-// decided.
+// heap returns the nodes ordered by the cost of room for the task. Jobs with equal requests
+// share a heap until the next decision.
 func (w *nodewise) heap(t *cluster.Task, in *scope) *nodeHeap {
-	key := heapKey{way: w.exits.way, last: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
-		devices: w.sum(w.accounts.devicesOf(t.Shape).Name), cores: w.sum(cluster.CPU)}
+	key := heapKey{way: w.exits.way, lastResort: w.want.last, queue: w.want.job.Queue, priority: w.want.job.Priority, shape: t.Shape, in: in,
+		devices: w.requested(w.accounts.devicesOf(t.Shape).Name), cores: w.requested(cluster.CPU)}
 	filters, _, _ := w.finder.taskHooks(t)
 	if len(filters) > 0 {
-		return newNodeHeap(w.view, in) // what it costs depends on where the others of the gang are
+		return newNodeHeap(w.view, in) // the cost depends on where other tasks of the gang are
 	}
 	if in != nil && in.group != nil || len(w.want.job.Displaced) > 0 || w.want.job.Running() {
 		key.job = w.want.job
 	}
-	return w.heaps.of(key, w.leaver.victims.clerk.decided, func() *nodeHeap { return newNodeHeap(w.view, in) })
+	return w.heaps.heapFor(key, w.leaver.victims.clerk.decided, func() *nodeHeap { return newNodeHeap(w.view, in) })
 }
 
-// sum is how much of the resource the job asks for with all that is lacking.
-func (w *nodewise) sum(resource string) int64 {
+// requested returns how much of the resource all lacking tasks of the job request.
+func (w *nodewise) requested(resource string) int64 {
 	sum, known := w.sums[resource]
 	if !known {
 		if w.sums == nil {
@@ -329,10 +334,10 @@ func (w *nodewise) sum(resource string) int64 {
 	return sum
 }
 
-// mostLooks is how many nodes without a plan are looked at.
+// mostLooks returns how many nodes without a plan may be looked at before the search ends.
 func (w *nodewise) mostLooks() int {
 	if w.exits.way == evicting|moving {
-		return maxMixed
+		return maxLooksMixed
 	}
 	return maxLooks
 }

@@ -7,35 +7,38 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Observer hears what becomes of decisions, from the scheduler that carries them out: it
-// hears nothing of simulations, of plans that are taken back, or of what-if questions. It
-// is for effects outside, such as metrics or the confirmation of a reservation. It is no
-// source for decisions, which follow from the View alone: after a restart nothing is heard
-// again. Functions may be nil.
+// Observer has functions that are called when decisions are carried out. Only the scheduler
+// that carries out decisions calls them: simulations, plans that are rolled back and what-if
+// questions do not. Use an Observer for effects outside the engine, such as metrics or the
+// confirmation of a reservation. Decisions must not depend on what an Observer has seen,
+// because calls are not repeated after a restart; they depend on the View alone. Any of the
+// functions may be nil.
 type Observer struct {
-	// Committed hears of each decision when it is final and logged.
+	// Committed is called for each decision when it is final and logged.
 	Committed func(*Decision)
-	// Bound hears of a task that was assigned to the node and is seen there, or has ended.
+	// Bound is called when a task that was assigned to the node is reported there, or has
+	// ended.
 	Bound func(t cluster.TaskRef, node string)
-	// BindFailed hears of a task that was assigned to the node, or had room reserved there,
-	// and is not to run there any more.
+	// BindFailed is called when a task that was assigned to the node, or for which room was
+	// reserved there, will not run there any more.
 	BindFailed func(t cluster.TaskRef, node string)
-	// Evicted hears of an evicted task that has left the node.
+	// Evicted is called when an evicted task no longer holds room on the node.
 	Evicted func(t cluster.TaskRef, node string)
 }
 
-// AddObserver registers an Observer. It hears until the next session opens.
+// AddObserver registers an Observer. It is called until the next session opens.
 //
-// Combining: all hear everything, in profile order.
+// Combining: all observers are called, in profile order.
 func (h *Hooks) AddObserver(o Observer) { add(h, &h.observers, o) }
 
-// Committed tells the observers of the last session what is final in its outcome:
-// decisions, and reservations that were withdrawn.
+// Committed calls the observers of the last session for everything in its outcome that is
+// final: Observer.Committed for each decision, and Observer.BindFailed for each reservation
+// that was withdrawn. The error names the observers that panicked.
 func (e *Engine) Committed(out *Outcome) error {
 	var errs []error
 	for i := range out.Decisions {
 		d := &out.Decisions[i]
-		errs = append(errs, e.tell(func(o *Observer) {
+		errs = append(errs, e.notifyObservers(func(o *Observer) {
 			if o.Committed != nil {
 				o.Committed(d)
 			}
@@ -43,39 +46,39 @@ func (e *Engine) Committed(out *Outcome) error {
 	}
 	for i := range out.Events {
 		if r := &out.Events[i]; r.Kind == Withdrawn {
-			errs = append(errs, e.tell(func(o *Observer) { call(o.BindFailed, r.Task, r.Node) }))
+			errs = append(errs, e.notifyObservers(func(o *Observer) { notify(o.BindFailed, r.Task, r.Node) }))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Watch looks at the tasks that a fact is about to change. The function that it returns
-// is called when the fact is in the State: it tells the observers of the last session what
-// became of those tasks.
-func (e *Engine) Watch(s *cluster.State, fact cluster.Change) (told func() error) {
+// Watch notes the tasks that a fact may change. Call it before the fact is applied to the
+// State, and call the function that it returns afterwards: that function calls the observers
+// of the last session for each of these tasks that was bound, failed to bind or was evicted.
+func (e *Engine) Watch(s *cluster.State, fact cluster.Change) (report func() error) {
 	if len(e.observers) == 0 {
 		return func() error { return nil }
 	}
-	var watched []sighting
-	for _, t := range concerned(s, fact) {
+	var watched []watchedTask
+	for _, t := range affectedTasks(s, fact) {
 		if t != nil && t.Node != nil {
 			_, evicted := t.EvictedAt()
-			watched = append(watched, sighting{t.Ref(), t.UID, t.Status, t.Node.Name, evicted})
+			watched = append(watched, watchedTask{t.Ref(), t.UID, t.Status, t.Node.Name, evicted})
 		}
 	}
 	return func() error {
 		var errs []error
 		for _, w := range watched {
-			if event := w.became(s.Task(w.task)); event != nil {
-				errs = append(errs, e.tell(event))
+			if event := w.outcome(s.Task(w.task)); event != nil {
+				errs = append(errs, e.notifyObservers(event))
 			}
 		}
 		return errors.Join(errs...)
 	}
 }
 
-// concerned are the tasks that the fact may change.
-func concerned(s *cluster.State, fact cluster.Change) []*cluster.Task {
+// affectedTasks returns the tasks that the fact may change. An entry may be nil.
+func affectedTasks(s *cluster.State, fact cluster.Change) []*cluster.Task {
 	all := func(job string) []*cluster.Task {
 		if j := s.Job(job); j != nil {
 			return j.Tasks()
@@ -92,7 +95,7 @@ func concerned(s *cluster.State, fact cluster.Change) []*cluster.Task {
 	case cluster.BindFailed:
 		return all(c.Task.Job)
 	case cluster.EvictionRefused, cluster.NodeGone, cluster.NodePut, cluster.NodeSeen:
-		return s.View().Nominated() // what their room depends on may not be there any more
+		return s.View().Nominated() // the node may not be able to keep their reservations any more
 	case cluster.JobPut:
 		return all(c.Job.ID)
 	case cluster.JobGone:
@@ -101,8 +104,8 @@ func concerned(s *cluster.State, fact cluster.Change) []*cluster.Task {
 	return nil
 }
 
-// sighting is where a task stood.
-type sighting struct {
+// watchedTask is a task as it was before a fact.
+type watchedTask struct {
 	task    cluster.TaskRef
 	uid     string
 	status  cluster.Status
@@ -110,38 +113,38 @@ type sighting struct {
 	evicted bool
 }
 
-// became is what observers are told of the task, which is nil where it is gone; nil:
-// nothing.
-func (w sighting) became(t *cluster.Task) func(*Observer) {
+// outcome returns the call of an Observer that the change to t requires, or nil if none is
+// required. t is the task after the fact; it is nil if the task does not exist any more.
+func (w watchedTask) outcome(t *cluster.Task) func(*Observer) {
 	if t != nil && t.UID != w.uid && w.uid != "" {
-		t = nil // another task of that name
+		t = nil // it is another task with the same name
 	}
 	there := t != nil && t.Node != nil && t.Node.Name == w.node
 	switch w.status {
 	case cluster.Assumed, cluster.Nominated:
 		switch {
 		case there && (t.Status == cluster.Bound || t.Status == cluster.Releasing), t != nil && t.Ended():
-			return func(o *Observer) { call(o.Bound, w.task, w.node) }
+			return func(o *Observer) { notify(o.Bound, w.task, w.node) }
 		case !there:
-			return func(o *Observer) { call(o.BindFailed, w.task, w.node) }
+			return func(o *Observer) { notify(o.BindFailed, w.task, w.node) }
 		}
 	case cluster.Releasing:
 		if w.evicted && !(there && t.Status == cluster.Releasing) {
-			return func(o *Observer) { call(o.Evicted, w.task, w.node) }
+			return func(o *Observer) { notify(o.Evicted, w.task, w.node) }
 		}
 	}
 	return nil
 }
 
-func call(fn func(cluster.TaskRef, string), t cluster.TaskRef, node string) {
+func notify(fn func(cluster.TaskRef, string), t cluster.TaskRef, node string) {
 	if fn != nil {
 		fn(t, node)
 	}
 }
 
-// tell visits the observers. Those that panic are named by the error, and the others are
-// told all the same.
-func (e *Engine) tell(visit func(*Observer)) (err error) {
+// notifyObservers visits the observers in order. If one panics, the remaining observers are
+// still visited, and the error names its plugin.
+func (e *Engine) notifyObservers(visit func(*Observer)) (err error) {
 	for i := range e.observers {
 		func() {
 			defer func() {

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestObserverHearsWhatHappened goes through the ways in which a decision ends.
-func TestObserverHearsWhatHappened(t *testing.T) {
+// TestObserverCalls checks the calls of an Observer for each way in which a decision may end.
+func TestObserverCalls(t *testing.T) {
 	node := enginetest.Node("a").GPUs(1, "A100", "80Gi")
 	alone := []enginetest.Part{node, enginetest.Job("x").Devices(1)}
 	rivals := []enginetest.Part{node, enginetest.Job("low").Devices(1).Preemptible().On("a"), enginetest.Job("high").Devices(1).Priority(9)}
@@ -20,7 +20,7 @@ func TestObserverHearsWhatHappened(t *testing.T) {
 	}
 	open := enginetest.Job("o").Build()
 	open.Open, open.Alternatives = true, []cluster.Alternative{{Min: 1}}
-	const session = 100 // steps of this kind are sessions at that time
+	const session = 100 // a step of type int64 is a session at that time
 	type step any
 	task := func(s *cluster.State, job string) *cluster.Task { return s.Job(job).Tasks()[0] }
 	tests := map[string]struct {
@@ -28,19 +28,19 @@ func TestObserverHearsWhatHappened(t *testing.T) {
 		steps []step // a change, a function that makes one, or the time of a session
 		want  []string
 	}{
-		"it ends before it is seen": {alone, []step{int64(1), cluster.TaskGone{Task: cluster.TaskRef{Job: "job/x", Name: "worker-0"}, Ended: cluster.Succeeded}},
+		"the task ends before it is reported on the node": {alone, []step{int64(1), cluster.TaskGone{Task: cluster.TaskRef{Job: "job/x", Name: "worker-0"}, Ended: cluster.Succeeded}},
 			[]string{"committed job/x/worker-0 a", "bound job/x/worker-0 a"}},
-		"its user deletes it": {alone, []step{int64(1), cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/x", Name: "worker-0"}, Node: "a", Leaving: true}, cluster.TaskGone{Task: cluster.TaskRef{Job: "job/x", Name: "worker-0"}}},
+		"the task is deleted": {alone, []step{int64(1), cluster.TaskSeen{Task: cluster.TaskRef{Job: "job/x", Name: "worker-0"}, Node: "a", Leaving: true}, cluster.TaskGone{Task: cluster.TaskRef{Job: "job/x", Name: "worker-0"}}},
 			[]string{"committed job/x/worker-0 a", "bound job/x/worker-0 a"}},
-		"its hold ends": {rivals, []step{int64(1), int64(session)},
+		"the reservation expires": {rivals, []step{int64(1), int64(session)},
 			[]string{"committed job/low/worker-0 a", "committed job/high/worker-0 a", "failed job/high/worker-0 a"}},
 		"the eviction is refused": {rivals, []step{int64(1), func(s *cluster.State) cluster.Change {
 			return cluster.EvictionRefused{Task: task(s, "job/low").Ref(), Attempt: task(s, "job/low").Attempt}
 		}},
 			[]string{"committed job/low/worker-0 a", "committed job/high/worker-0 a", "failed job/high/worker-0 a"}},
-		"its node is gone": {rivals, []step{int64(1), cluster.NodeGone{Name: "a"}, int64(2)},
+		"the node is removed": {rivals, []step{int64(1), cluster.NodeGone{Name: "a"}, int64(2)},
 			[]string{"committed job/low/worker-0 a", "committed job/high/worker-0 a", "failed job/high/worker-0 a"}},
-		"the victim leaves": {rivals, []step{int64(1), cluster.TaskGone{Task: cluster.TaskRef{Job: "job/low", Name: "worker-0"}}},
+		"the victim releases its room": {rivals, []step{int64(1), cluster.TaskGone{Task: cluster.TaskRef{Job: "job/low", Name: "worker-0"}}},
 			[]string{"committed job/low/worker-0 a", "committed job/high/worker-0 a", "evicted job/low/worker-0 a"}},
 		"the victim is deleted with its job": {rivals, []step{int64(1), cluster.JobGone{Job: "job/low"}},
 			[]string{"committed job/low/worker-0 a", "committed job/high/worker-0 a", "evicted job/low/worker-0 a"}},
@@ -49,8 +49,8 @@ func TestObserverHearsWhatHappened(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var heard []string
-			e := enginetest.Engine(enginetest.Fit(), enginetest.Consent(), preempting(), &policy{name: "Ear", open: observed(&heard)})
+			var calls []string
+			e := enginetest.Engine(enginetest.Fit(), enginetest.Consent(), preempting(), &policy{name: "Ear", open: observed(&calls)})
 			state := enginetest.State(tt.parts...)
 			for _, s := range tt.steps {
 				if now, ok := s.(int64); ok {
@@ -66,16 +66,16 @@ func TestObserverHearsWhatHappened(t *testing.T) {
 				if make, ok := s.(func(*cluster.State) cluster.Change); ok {
 					s = make(state)
 				}
-				told := e.Watch(state, s.(cluster.Change))
+				notify := e.Watch(state, s.(cluster.Change))
 				if err := state.Apply(s.(cluster.Change)); err != nil {
 					t.Fatal(err)
 				}
-				if err := told(); err != nil {
+				if err := notify(); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if !slices.Equal(heard, tt.want) {
-				t.Errorf("heard %q, want %q", heard, tt.want)
+			if !slices.Equal(calls, tt.want) {
+				t.Errorf("calls %q, want %q", calls, tt.want)
 			}
 		})
 	}

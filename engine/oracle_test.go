@@ -6,19 +6,19 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// oracle tries everything, on books of its own.
+// oracle tries all arrangements of a job. It keeps its own account of what nodes have free.
 type oracle struct {
 	job   *cluster.Job
 	nodes []oracleNode
-	at    []int // by task: its node, -1 for none
+	at    []int // by task: the index of its node; -1: it is left out
 }
 
 type oracleNode struct {
 	node  *cluster.Node
 	cpu   int64
 	milli []cluster.Milli
-	alone []bool // held exclusively
-	held  []int  // by how many
+	alone []bool // by device: it is held exclusively
+	held  []int  // by device: how many tasks hold it
 }
 
 func newOracle(s *cluster.State, j *cluster.Job) *oracle {
@@ -35,11 +35,12 @@ func newOracle(s *cluster.State, j *cluster.Job) *oracle {
 	return o
 }
 
-// place reports whether the tasks from i on can be put, or left out, so that all is well.
+// place reports whether the tasks from i on can be placed or left out so that the job meets all
+// its constraints.
 func (o *oracle) place(i int) bool {
 	tasks := o.job.Alternatives[0].Tasks
 	if i == len(tasks) {
-		return o.well()
+		return o.valid()
 	}
 	placed := 0
 	for _, at := range o.at[:i] {
@@ -50,7 +51,7 @@ func (o *oracle) place(i int) bool {
 	if placed+len(tasks)-i < o.job.Alternatives[0].Min {
 		return false
 	}
-	if tasks[i].Node != nil { // it runs, and its room is booked
+	if tasks[i].Node != nil { // it runs, and its room is accounted for
 		o.at[i] = slices.IndexFunc(o.nodes, func(n oracleNode) bool { return n.node == tasks[i].Node })
 		return o.place(i + 1)
 	}
@@ -113,8 +114,8 @@ func (n *oracleNode) change(s *cluster.Shape, by int64, devices []int) {
 	}
 }
 
-// well reports whether what is placed makes the minima and is where it must be.
-func (o *oracle) well() bool {
+// valid reports whether the placed tasks make up all minima and are in the required domains.
+func (o *oracle) valid() bool {
 	alt := &o.job.Alternatives[0]
 	total, members := 0, make([]int, len(alt.Subgroups)+1)
 	for i, t := range alt.Tasks {
@@ -151,9 +152,8 @@ func (o *oracle) well() bool {
 	return true
 }
 
-// inOne reports whether the tasks are in one domain of the level, those of the
-// subgroup or all. One that runs where it should not be is nobody's fault until
-// others come.
+// inOne reports whether the tasks of the subgroup, or all tasks if sub is 0, are in one domain of
+// the level. Tasks that run in the wrong domain are accepted as long as no task is added to them.
 func (o *oracle) inOne(level string, sub int) bool {
 	values := map[string]bool{}
 	fresh, homeless := false, false

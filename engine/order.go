@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// order says whose turn it is: it compares queues, and the jobs of one queue.
+// order compares queues, and the jobs of one queue, to decide which job has the next turn.
 type order struct {
 	view   cluster.View
 	hooks  *Hooks
@@ -16,11 +16,11 @@ type order struct {
 	fault  *fault
 }
 
-// turn is a job that waits in the line of its queue, for its minimum or for one task
-// more. It keeps its place in the line while the job itself changes.
+// turn is a pending job in the line of its queue. It keeps the number of surplus tasks that
+// it was sorted by, so that its place in the line is stable while the job changes.
 type turn struct {
 	job     *cluster.Job
-	surplus int // how many tasks beyond its minimum it has; -1: it lacks its minimum
+	surplus int // how many surplus tasks are placed; -1: the job lacks its minimum
 }
 
 func turnOf(j *cluster.Job) turn {
@@ -30,8 +30,9 @@ func turnOf(j *cluster.Job) turn {
 	return turn{j, max(0, j.Placed()-j.Alternatives[j.Chosen].Min)}
 }
 
-// compareTurns orders the line of a queue. Of jobs of one priority those come first
-// that lack their minimum, then those with the least surplus, so that it is dealt in turn.
+// compareTurns orders the line of a queue. Among jobs of equal priority, jobs that lack
+// their minimum come first, then jobs with fewer surplus tasks, so that surplus is dealt
+// to jobs in turn.
 func (o *order) compareTurns(a, b turn) int {
 	for _, h := range o.hooks.jobPriorities {
 		if c := h.fn(a.job, b.job); c != 0 {
@@ -49,7 +50,7 @@ func (o *order) compareTurns(a, b turn) int {
 	return strings.Compare(a.job.ID, b.job.ID)
 }
 
-// trueFirst puts what something is true of before what it is not true of.
+// trueFirst compares two booleans and orders true before false.
 func trueFirst(a, b bool) int {
 	switch {
 	case a == b:
@@ -60,14 +61,14 @@ func trueFirst(a, b bool) int {
 	return 1
 }
 
-// lineUp puts the jobs into the lines of their queues.
+// lineUp sorts the jobs into the lines of their queues.
 func (o *order) lineUp(jobs []*cluster.Job) *turns {
-	byQueue := map[*cluster.Queue]*list{}
+	byQueue := map[*cluster.Queue]*jobList{}
 	var queues []*cluster.Queue
 	for _, j := range jobs {
 		q := o.view.Queue(j.Queue)
 		if byQueue[q] == nil {
-			byQueue[q] = &list{order: o}
+			byQueue[q] = &jobList{order: o}
 			queues = append(queues, q)
 		}
 		byQueue[q].turns = append(byQueue[q].turns, turnOf(j))
@@ -75,12 +76,12 @@ func (o *order) lineUp(jobs []*cluster.Job) *turns {
 	t := o.newTurns()
 	for _, q := range queues {
 		slices.SortFunc(byQueue[q].turns, o.compareTurns)
-		t.join(q, byQueue[q])
+		t.addQueue(q, byQueue[q])
 	}
 	return t
 }
 
-// siblings compares queues with the same parent.
+// siblings compares two queues with the same parent, or two bids of one queue.
 func (o *order) siblings(a, b Bid) int {
 	for i := range o.hooks.queueOrders {
 		if c := o.hooks.queueOrders[i].fn(a, b); c != 0 {
@@ -90,12 +91,14 @@ func (o *order) siblings(a, b Bid) int {
 	return strings.Compare(a.Queue.Name, b.Queue.Name)
 }
 
-// freezes reports whether bids can be compared as they stood before.
+// freezes reports whether every comparison of queues has a FrozenOrder, so that bids can be
+// compared as they were earlier.
 func (o *order) freezes() bool {
 	return !slices.ContainsFunc(o.hooks.queueOrders, func(h hook[SiblingOrder]) bool { return h.freeze == nil })
 }
 
-// freeze prepares to compare other bids of siblings with the bid as it stands now.
+// freeze returns a function that compares bids of siblings with the bid as it is now, even
+// after later decisions.
 func (o *order) freeze(bid Bid) func(other Bid) int {
 	frozen := make([]func(Bid) int, len(o.hooks.queueOrders))
 	for i := range frozen {
@@ -111,8 +114,9 @@ func (o *order) freeze(bid Bid) func(other Bid) int {
 	}
 }
 
-// against prepares to compare many leaves with one, as all stand now.
-func (o *order) against(bid Bid) func(other Bid) int {
+// compareWith returns a function that compares the bid with the bids of other leaves. It
+// is faster than compareQueues if it is called many times.
+func (o *order) compareWith(bid Bid) func(other Bid) int {
 	slow := func(other Bid) int { return o.compareQueues(bid, other) }
 	if !o.branched() || !o.freezes() {
 		return slow
@@ -126,8 +130,8 @@ func (o *order) against(bid Bid) func(other Bid) int {
 	}
 }
 
-// compareQueues compares any two leaves. Hooks that compare siblings are asked
-// about those where the branches of the two part.
+// compareQueues compares any two leaves of the tree of queues. Hooks that compare siblings
+// are called with the two ancestors of the leaves that are siblings.
 func (o *order) compareQueues(a, b Bid) int {
 	siblings := 0
 	x, y := o.view.Fork(a.Queue, b.Queue)

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// decided are the changes that an outcome may hold.
+// decided lists the changes that an outcome may have.
 var decided = []reflect.Type{
 	reflect.TypeFor[cluster.SessionOpened](), reflect.TypeFor[cluster.Decided](), reflect.TypeFor[cluster.Assign](), reflect.TypeFor[cluster.Nominate](),
 	reflect.TypeFor[cluster.Evict](), reflect.TypeFor[cluster.Move](), reflect.TypeFor[cluster.Withdraw](), reflect.TypeFor[cluster.Overdue](),
@@ -20,8 +20,8 @@ var decided = []reflect.Type{
 	reflect.TypeFor[cluster.Park](),
 }
 
-// references lists where the type refers to what may change: pointers out of the
-// engine, except to shapes, and whatever else is shared by copies of a value.
+// references lists the fields of a type through which its values may change: pointers to types
+// of other packages, except shapes, and everything else that copies of a value share.
 func references(t reflect.Type, path string, seen map[reflect.Type]bool) []string {
 	if seen[t] {
 		return nil
@@ -58,14 +58,15 @@ func references(t reflect.Type, path string, seen map[reflect.Type]bool) []strin
 	return nil
 }
 
-// TestOutcomesAreValues: others read an outcome while the State changes.
+// TestOutcomesAreValues checks that outcomes do not refer to the State, since they are read while
+// the State changes.
 func TestOutcomesAreValues(t *testing.T) {
 	tests := map[string]struct {
 		of   reflect.Type
 		want []string
 	}{
 		"what a session returns": {reflect.TypeFor[engine.Outcome](), nil},
-		"what handlers hear":     {reflect.TypeFor[*engine.Event](), []string{".Job *cluster.Job", ".Task *cluster.Task", ".Node *cluster.Node"}},
+		"events of handlers":     {reflect.TypeFor[*engine.Event](), []string{".Job *cluster.Job", ".Task *cluster.Task", ".Node *cluster.Node"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,8 +77,8 @@ func TestOutcomesAreValues(t *testing.T) {
 	}
 }
 
-// TestDecisionsHaveTheirOwnClaims: of a placement, of a binding of what was
-// promised, and of an eviction.
+// TestDecisionsHaveTheirOwnClaims checks that changing the claims of a decision does not change
+// the State: of a placement, of a binding of a nominated task, and of an eviction.
 func TestDecisionsHaveTheirOwnClaims(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("old").Devices(2).Preemptible().On("a"), enginetest.Job("other").Devices(1).On("b"), enginetest.Job("new").Devices(2).Priority(1))
 	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))

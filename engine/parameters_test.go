@@ -9,7 +9,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// A plugin that learns finds in the next engine what it published in the last.
+// TestParametersOutliveTheEngine checks that an engine that resumes another one has the parameters
+// that plugins published there.
 func TestParametersOutliveTheEngine(t *testing.T) {
 	learns := func() *policy {
 		return &policy{name: "Learns", open: func(s *engine.Session) {

@@ -6,11 +6,12 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// settle files the job after it was tried. It reports whether the refusal is new
-// or another one than was said of the job before.
-func (b *backlog) settle(job *cluster.Job, r *Refusal) (news bool) {
+// fileAfterTurn puts the job into its bucket after it was refused, or takes it out of the
+// backlog after it was placed. It reports whether the refusal differs from the job's
+// previous one.
+func (b *backlog) fileAfterTurn(job *cluster.Job, r *Refusal) (news bool) {
 	e := b.waiters[job.Slot()]
-	tried := e.bucket // nil: it had arrived
+	tried := e.bucket // nil: the job was not parked
 	if r == nil {
 		b.remove(e)
 		b.waiters[job.Slot()] = nil
@@ -18,7 +19,7 @@ func (b *backlog) settle(job *cluster.Job, r *Refusal) (news bool) {
 			b.again(job)
 		}
 		if tried != nil && len(tried.jobs) > 0 {
-			e.lane.call(tried) // the next of them may have a place as well
+			e.lane.call(tried) // there may be room for the next job of the bucket as well
 		}
 		return false
 	}
@@ -30,17 +31,18 @@ func (b *backlog) settle(job *cluster.Job, r *Refusal) (news bool) {
 	k := b.park(e, r)
 	if tried != nil {
 		k.refusal, k.said = r, b.saying
-		if !same && len(k.jobs) > 1 { // the others are told as well
+		if !same && len(k.jobs) > 1 { // the other jobs of the bucket get the new refusal when they are tried
 			k.forced = true
 			k.lane.call(k)
 		}
 	}
-	news = e.refusal == nil || !e.refusal.says(r)
+	news = e.refusal == nil || !e.refusal.saysSame(r)
 	e.refusal, e.said = r, b.saying
 	return news
 }
 
-// park puts the job into its bucket, and notes what is known now about all of it.
+// park puts the refused job into its bucket, and records the refusal, the versions of the
+// State and the back-off for all jobs of the bucket.
 func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 	b.saying++
 	k := e.bucket
@@ -54,7 +56,7 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 				b.replica[name] = append(b.replica[name], k)
 			}
 		} else if e.parked.Tries == 0 {
-			k.parked = cluster.Parked{} // the back-off of a new job is that of all
+			k.parked = cluster.Parked{} // the bucket takes over the back-off of the new job, which starts anew
 		}
 		i, _ := k.index(b.order, e.turn)
 		k.jobs = slices.Insert(k.jobs, i, e)
@@ -66,18 +68,19 @@ func (b *backlog) park(e *waiter, r *Refusal) *bucket {
 	e.stand = standOf(e.job)
 	k.forced, k.recheck = false, false
 	k.version, k.known, k.home = b.view.Version(), knownOf(b.view), homeOf(b.view, e.job)
-	b.register(k, e.job, r)
-	k.parked = refusedAgain(k.parked, b.now, !r.Permanent || r.Surplus) // what stands may be placed otherwise, so surplus is never given up
+	b.listForWaking(k, e.job, r)
+	k.parked = refusedAgain(k.parked, b.now, !r.Permanent || r.Surplus) // running tasks may be placed differently later, so surplus is retried even after a permanent refusal
 	if r.Delayed > b.now && k.parked.RetryAt > r.Delayed {
-		k.parked.RetryAt = r.Delayed // evictions may help from then on
+		k.parked.RetryAt = r.Delayed // from then on the job may evict others
 	}
 	r.Retry = k.parked.RetryAt
 	b.start(k)
 	return k
 }
 
-// register lists the bucket under everything that may help it.
-func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
+// listForWaking lists the bucket under everything that may help its jobs when it changes: the
+// shapes that they request, the queues that block them, and the hints of plugins.
+func (b *backlog) listForWaking(k *bucket, job *cluster.Job, r *Refusal) {
 	k.lane.unlist(k)
 	b.unblock(k)
 	k.permanent, k.before, k.loose, k.wakes = r.Permanent, false, false, 0
@@ -90,7 +93,7 @@ func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
 		}
 		switch a := &r.Attempts[i]; {
 		case a.Before == nil:
-		case a.Before.Queue == "" || a.Placed > 0: // it depends on more than the queue
+		case a.Before.Queue == "" || a.Placed > 0: // the rejection depends on more than the queue
 			k.before = true
 			k.heed(b.finder.hooks.hints.wakes(a.Before.Plugin))
 		default:
@@ -114,16 +117,17 @@ func (b *backlog) register(k *bucket, job *cluster.Job, r *Refusal) {
 	k.lane.list(k)
 }
 
-// waits reports whether the bucket is looked at in every session: at its turn it is found
-// out whether something changed that may help.
+// waits reports whether the bucket is checked in every session, because what may help it is
+// not listed anywhere. At its turn, the session finds out whether something changed.
 func (k *bucket) waits() bool { return k.loose || k.wakes != 0 }
 
-// heed has the bucket be tried again after such changes.
+// heed adds the kinds of changes after which the bucket is tried again.
 func (k *bucket) heed(w Wake) {
 	k.loose = k.loose || w&WakeNodes != 0
 	k.wakes |= w &^ WakeNodes
 }
 
+// block lists the bucket under a queue that blocks it by its limit or share.
 func (b *backlog) block(k *bucket, queue string) {
 	if !slices.Contains(k.blockers, queue) {
 		k.blockers = append(k.blockers, queue)

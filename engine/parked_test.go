@@ -11,8 +11,8 @@ import (
 
 const second = 1_000_000_000
 
-// patient runs a session at the time and returns what was last said of the job, nil
-// if it is placed, and whether it was left alone.
+// patient runs a patient session at the time. It returns the latest refusal of the job, which is
+// nil if the job is placed, and whether the job was not tried.
 func patient(t *testing.T, e *engine.Engine, s *cluster.State, now int64, job string) (*engine.Refusal, bool) {
 	t.Helper()
 	ssn := e.Open(s, engine.Options{Now: now, Patient: true, Search: engine.Twin})
@@ -24,7 +24,7 @@ func patient(t *testing.T, e *engine.Engine, s *cluster.State, now int64, job st
 	return e.Refusal(s.Job(job)), !slices.Contains(out.Tried, job)
 }
 
-// TestRefusedJobsWait: each time twice as long, if nothing changes.
+// TestRefusedJobsWait checks that the back-off of a job doubles each time if nothing changes.
 func TestRefusedJobsWait(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("busy").Gang(2).Devices(2).On("a", "b"), enginetest.Job("new").Devices(1))
 	e := enginetest.Engine(fit())
@@ -40,7 +40,8 @@ func TestRefusedJobsWait(t *testing.T) {
 	}
 }
 
-// TestWhatWakesJobs: what may help, and nothing else.
+// TestWhatWakesJobs checks that a parked job is tried again after changes that may help it, and
+// only after these.
 func TestWhatWakesJobs(t *testing.T) {
 	limited := cluster.Queue{Name: "q", Limits: cluster.Resources{{Name: cluster.DefaultDeviceResource, Value: 5}}}
 	fresh := enginetest.Job("new").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Products = []string{"A100"} })
@@ -51,15 +52,15 @@ func TestWhatWakesJobs(t *testing.T) {
 		changes func(*cluster.State) []cluster.Change
 		waits   bool
 	}{
-		"nothing":                {always(), true},
-		"room where it may go":   {always(jobGone("job/busy")), false},
-		"room where it may not":  {always(jobGone("job/elsewhere")), true},
-		"a node like the others": {always(nodePut(enginetest.Node("d").GPUs(2, "A100", "80Gi"))), false},
-		"a node it may not use":  {always(nodePut(enginetest.Node("d").GPUs(2, "L4", "8Gi"))), true},
+		"nothing":                 {always(), true},
+		"room on a suitable node": {always(jobGone("job/busy")), false},
+		"room on another node":    {always(jobGone("job/elsewhere")), true},
+		"a new suitable node":     {always(nodePut(enginetest.Node("d").GPUs(2, "A100", "80Gi"))), false},
+		"a new unsuitable node":   {always(nodePut(enginetest.Node("d").GPUs(2, "L4", "8Gi"))), true},
 		"a label": {func(s *cluster.State) []cluster.Change {
 			return []cluster.Change{respecified(s.Node("c"), func(n *cluster.Node) { n.Devices[1].Product = "A100" })}
 		}, false},
-		"another job that comes":       {always(jobPut(enginetest.Job("other").Devices(9))), true},
+		"a new job":                    {always(jobPut(enginetest.Job("other").Devices(9))), true},
 		"new terms for a queue":        {always(cluster.QueuePut{Queue: limited}), false},
 		"another job of the same name": {always(jobGone("job/new"), jobPut(fresh)), false},
 	}
@@ -80,7 +81,8 @@ func TestWhatWakesJobs(t *testing.T) {
 	}
 }
 
-// TestPermanentRefusalsArePark: no time wakes them, but another node does.
+// TestPermanentRefusalsAreParked checks that a job that was refused permanently is not tried again
+// after any time, but after a suitable node was added.
 func TestPermanentRefusalsAreParked(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("new").Devices(3))
 	e := enginetest.Engine(fit())
@@ -98,7 +100,7 @@ func TestPermanentRefusalsAreParked(t *testing.T) {
 	}
 }
 
-// TestRollbacksWakeNothing: what was tried and rolled back wakes no job.
+// TestRollbacksWakeNothing checks that changes that are rolled back wake no job.
 func TestRollbacksWakeNothing(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("busy").Gang(2).Devices(1).On("a", "b"), enginetest.Job("new").Gang(2).Devices(2))
 	e := enginetest.Engine(fit())
@@ -112,7 +114,8 @@ func TestRollbacksWakeNothing(t *testing.T) {
 	}
 }
 
-// A queue that moves to another parent is compared there, also where its jobs are parked.
+// TestParkedJobsFollowTheirQueue checks that a queue with parked jobs is compared with its new
+// siblings after it gets another parent.
 func TestParkedJobsFollowTheirQueue(t *testing.T) {
 	siblings := &policy{name: "Siblings", open: func(s *engine.Session) {
 		s.Hooks.AddSiblingOrder(func(l, r engine.Bid) int { return int(r.Queue.Priority - l.Queue.Priority) })

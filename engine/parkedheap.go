@@ -2,71 +2,72 @@ package engine
 
 import "github.com/berth-project/berth/internal/heap"
 
-// parkedHeap is the buckets of a lane in the order of their first jobs whose turn is
-// still to come. It is made when the lane has its first turn in a session.
+// parkedHeap orders the buckets of a lane by their first job that has not had its turn in
+// this session. It is built when the lane has its first turn.
 //
-// The jobs of a bucket bid alike, so that once one of them had its turn, all had that
-// come before the next job of another bucket: until what queues use changes, the
-// bucket is left out.
+// All jobs of a bucket have equal bids. After one of them has had its turn, the other jobs of
+// the bucket need no turn of their own until the use of a queue changes, so the bucket is left
+// out until then.
 type parkedHeap struct {
-	lane    *lane
-	made    bool
-	buckets heap.Heap[*bucket]
-	aside   []*bucket // left out
-	at      moment    // that these are left out at
+	lane      *lane
+	built     bool
+	buckets   heap.Heap[*bucket]
+	leftOut   []*bucket // buckets of which one job had its turn at leftOutAt
+	leftOutAt moment
 }
 
-// moment tells when queues are compared alike: in one session, while what they use
-// does not change.
+// moment identifies a period in which comparisons of queues do not change: one session,
+// while no queue changes.
 type moment struct{ session, queues uint64 }
 
 func (b *backlog) moment() moment { return moment{b.sessions, b.view.Recent().QueuesVersion()} }
 
-// front is the first job of the lane whose turn is still to come.
+// front returns the first parked job of the lane that has not had its turn; nil if there is
+// none.
 func (h *parkedHeap) front() *waiter {
 	l := h.lane
 	now := l.backlog.moment()
 	switch {
-	case !h.made:
-		h.made, h.at = true, now
-		for _, k := range l.buckets { // in any order: no two jobs compare equal
+	case !h.built:
+		h.built, h.leftOutAt = true, now
+		for _, k := range l.buckets { // the order does not matter: no two jobs compare equal
 			if k.ahead = l.after(k); k.ahead != nil {
 				h.buckets.Append(k)
 			}
 		}
 		h.buckets.Init()
-	case h.at != now:
-		h.at = now
-		for _, k := range h.aside {
-			h.enter(k)
+	case h.leftOutAt != now:
+		h.leftOutAt = now
+		for _, k := range h.leftOut {
+			h.add(k)
 		}
-		h.aside = h.aside[:0]
+		h.leftOut = h.leftOut[:0]
 	}
 	for len(h.buckets.Items) > 0 {
 		k := h.buckets.Items[0]
 		if k.passed == now {
 			h.buckets.Pop()
-			h.aside = append(h.aside, k)
+			h.leftOut = append(h.leftOut, k)
 		} else if e := l.after(k); e == k.ahead {
 			return e
 		} else {
 			h.buckets.Pop()
-			h.enter(k)
+			h.add(k)
 		}
 	}
 	return nil
 }
 
-// enter puts the bucket into the heap, unless none of its jobs is left.
-func (h *parkedHeap) enter(k *bucket) {
+// add puts the bucket into the heap, unless all of its jobs have had their turn.
+func (h *parkedHeap) add(k *bucket) {
 	if k.ahead = h.lane.after(k); k.ahead != nil {
 		h.buckets.Push(k)
 	}
 }
 
-// rest forgets the buckets.
+// rest empties the heap at the end of a session.
 func (h *parkedHeap) rest() {
 	h.buckets.Clear()
-	clear(h.aside)
-	h.made, h.aside = false, h.aside[:0]
+	clear(h.leftOut)
+	h.built, h.leftOut = false, h.leftOut[:0]
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// parts are the parts of a session, as docs/architecture.md lists them, from the top down,
-// and the types that each is made of.
+// parts lists the components of a session as docs/architecture.md does, from the top down, with
+// the types that belong to each.
 var parts = []struct {
 	name  string
 	types string
@@ -30,8 +30,8 @@ var parts = []struct {
 	{"hooks", "Hooks reservers hints Timings timer"},
 }
 
-// TestCallsGoDown: a method of a part calls methods of its own part and of those below it.
-// Types that are in no part are values, which call no part.
+// TestCallsGoDown checks that methods of a component call only methods of the same component and of
+// those below it. Types that belong to no component are values and must not call any component.
 func TestCallsGoDown(t *testing.T) {
 	level := map[string]int{}
 	for i, p := range parts {
@@ -86,7 +86,7 @@ func TestCallsGoDown(t *testing.T) {
 				}
 				calls++
 				if at, isPart := level[from]; !isPart {
-					t.Errorf("%s: the value %s calls %s.%s of a part", fset.Position(call.Pos()), from, to, selector.Sel.Name)
+					t.Errorf("%s: %s, which belongs to no component, calls %s.%s of a component", fset.Position(call.Pos()), from, to, selector.Sel.Name)
 				} else if at > below {
 					t.Errorf("%s: %s (%s) calls %s.%s (%s), which is above it", fset.Position(call.Pos()), from, parts[at].name, to, selector.Sel.Name, parts[below].name)
 				}
@@ -104,7 +104,7 @@ func TestCallsGoDown(t *testing.T) {
 	}
 }
 
-// receiver is the name of the type that the method of this package is of, "" for anything else.
+// receiver returns the name of the receiver type of a method of this package; "" for anything else.
 func receiver(o types.Object) string {
 	fn, ok := o.(*types.Func)
 	if !ok || fn.Pkg() == nil || fn.Pkg().Path() != "engine" || fn.Signature().Recv() == nil {

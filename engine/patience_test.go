@@ -11,15 +11,16 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 )
 
-// A job that waits to grow in its rack is not left waiting when it is the job
-// itself that something happened to, though no other node has changed.
-func TestPatienceSeesWhatHappensToTheJobItself(t *testing.T) {
+// TestChangesOfTheJobItselfWakeIt checks that a parked job is tried again after a change of its own
+// tasks or their nodes, although no other node has changed. The job waits for a surplus task that
+// must be placed in the same rack.
+func TestChangesOfTheJobItselfWakeIt(t *testing.T) {
 	tests := map[string]struct {
 		happens func(*cluster.State) error
 		want    map[string]string
 	}{
 		"nothing": {func(*cluster.State) error { return nil }, map[string]string{}},
-		"it loses its node and is free to go elsewhere": {
+		"its node is lost, so that it may be placed in another rack": {
 			func(s *cluster.State) error { return explain.LoseNode(s, "a") },
 			map[string]string{"job/j/worker-0": "b", "job/j/worker-1": "b"},
 		},
@@ -36,7 +37,7 @@ func TestPatienceSeesWhatHappensToTheJobItself(t *testing.T) {
 				enginetest.Node("a").CPU(8, "32Gi").GPUs(1, "L4", "24Gi").Label("rack", "r1"),
 				enginetest.Node("b").CPU(8, "32Gi").GPUs(2, "L4", "24Gi").Label("rack", "r2"),
 				enginetest.Node("c").CPU(8, "32Gi").GPUs(1, "L4", "24Gi").Label("rack", "r1"),
-				enginetest.Job("other").Devices(1).On("c"), // or waiting would not help
+				enginetest.Job("other").Devices(1).On("c"), // so that waiting may help
 				enginetest.Job("j").Gang(2).Min(1).Devices(1).Topology(cluster.Topology{Required: "rack"}).On("a"),
 			)
 			e := enginetest.Engine(fit())

@@ -8,13 +8,13 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// aim is what jobs are placed for.
+// aim says what a statement tries to place.
 type aim struct {
-	minimal bool         // jobs get their minimum: what is beyond it has turns of its own
-	growing *cluster.Job // whose turn is for a task beyond its minimum; nil: it is for a minimum
-	goal    int          // how many of its tasks are placed then
-	quiet   bool         // what fails is only tried, and needs no explanation
-	later   uint64       // at this version of the nodes, nearest misses are put off; 0: they are not
+	minimumOnly   bool         // place the minimum and no surplus, which has turns of its own
+	growing       *cluster.Job // the job of which one surplus task is placed; nil: a minimum is placed
+	target        int          // how many tasks of growing are placed if the turn succeeds
+	quiet         bool         // failures are not explained: the attempt is one of many in a search
+	deferMissesAt uint64       // while the nodes have this version, nearest misses are not collected; 0: they always are
 }
 
 // placer places jobs in a statement.
@@ -25,29 +25,31 @@ type placer struct {
 	fault     *fault
 	stmt      *Statement
 	aim       aim
-	searched  *int // steps that exact searches took in this session
+	searched  *int // steps that exact searches have used in this session
 }
 
-// placer places jobs in the statement, for what the statement is for.
+// placer returns a placer that works in the statement, with the aim of the statement.
 func (s *Session) placer(stmt *Statement) *placer {
 	return &placer{finder: s.finder, explainer: s.explainer, shortage: s.shortage(stmt.aim.growing), fault: s.fault, stmt: stmt, aim: stmt.aim, searched: &s.searched}
 }
 
-// place is Session.Place.
+// place implements Session.Place.
 func (p *placer) place(job *cluster.Job) *Refusal {
-	return p.placeAs(job, func(int) bool { return true })
+	return p.placeChoices(job, func(int) bool { return true })
 }
 
-// explain sums up why no node would take the task, if that is of interest.
+// explain sums up why no node in the scope accepts the task. A quiet placer returns an
+// attempt without reasons.
 func (p *placer) explain(alt *cluster.Alternative, t *cluster.Task, in *scope) *Attempt {
 	if p.aim.quiet {
 		return &Attempt{Task: unplaced(t)}
 	}
-	return p.explainer.explain(alt, t, in, p.aim.later)
+	return p.explainer.explain(alt, t, in, p.aim.deferMissesAt)
 }
 
-// placeAs is Place with some of the choices, which begin with these alternatives.
-func (p *placer) placeAs(job *cluster.Job, may func(from int) bool) *Refusal {
+// placeChoices is place, restricted to the choices for which may returns true. Its argument
+// is the index of the first alternative of the choice.
+func (p *placer) placeChoices(job *cluster.Job, may func(from int) bool) *Refusal {
 	var attempts []Attempt
 	for from, forms := range choices(job) {
 		if !may(from) {
@@ -67,7 +69,7 @@ func (p *placer) placeAs(job *cluster.Job, may func(from int) bool) *Refusal {
 			}
 			if surplus != nil {
 				surplus.from, surplus.to = from, from+len(forms)
-				return refused(job, []Attempt{*surplus}, true)
+				return newRefusal(job, []Attempt{*surplus}, true)
 			}
 			return nil
 		}
@@ -78,12 +80,13 @@ func (p *placer) placeAs(job *cluster.Job, may func(from int) bool) *Refusal {
 			break
 		}
 	}
-	return refused(job, attempts, false)
+	return newRefusal(job, attempts, false)
 }
 
-// choices yields what is tried one after the other: alternatives, but those next
-// to each other that each name their group are one choice. Of a job that runs in
-// part the rest follows in the same form, and a form that only runs is no choice.
+// choices yields the alternatives that Place tries in order, with the index of the first.
+// Consecutive alternatives that each name a node group form one choice. If a job has placed
+// tasks, the only choice is the alternative that these tasks have. An alternative that is
+// marked Running describes tasks that run already and is never chosen.
 func choices(job *cluster.Job) iter.Seq2[int, []cluster.Alternative] {
 	return func(yield func(int, []cluster.Alternative) bool) {
 		if c := job.Chosen; c >= 0 {
@@ -92,7 +95,7 @@ func choices(job *cluster.Job) iter.Seq2[int, []cluster.Alternative] {
 		}
 		for from := 0; from < len(job.Alternatives) && !job.Alternatives[from].Running; {
 			to := from + 1
-			for named(&job.Alternatives[from]) && to < len(job.Alternatives) && named(&job.Alternatives[to]) {
+			for namesGroup(&job.Alternatives[from]) && to < len(job.Alternatives) && namesGroup(&job.Alternatives[to]) {
 				to++
 			}
 			if !yield(from, job.Alternatives[from:to]) {
@@ -103,15 +106,15 @@ func choices(job *cluster.Job) iter.Seq2[int, []cluster.Alternative] {
 	}
 }
 
-func named(alt *cluster.Alternative) bool { return alt.Whole != nil && alt.Whole.Only != nil }
+func namesGroup(alt *cluster.Alternative) bool { return alt.Whole != nil && alt.Whole.Only != nil }
 
-// startable reports whether the tasks that can start at once or run already make the minimum.
+// startable reports whether the tasks that run, or can start at once, make up the minimum.
 func startable(alt *cluster.Alternative) bool {
 	return alt.Enough(func(t *cluster.Task) bool { return t.Runs() })
 }
 
-// placeAlternative returns what kept the minimum from being placed, or else what
-// kept the surplus.
+// placeAlternative places the alternative. It returns why the minimum could not be placed
+// or, if the minimum is placed, why the surplus could not.
 func (p *placer) placeAlternative(alt *cluster.Alternative) (missing, surplus *Attempt) {
 	g := p.gang(alt, nil)
 	if a := g.depleted(); a != nil {
@@ -121,7 +124,7 @@ func (p *placer) placeAlternative(alt *cluster.Alternative) (missing, surplus *A
 	missing = g.arrange()
 	for next := g; missing != nil && p.fault.err == nil && next.wanted != nil; {
 		p.stmt.Rollback(mark)
-		if next = next.instead(); next == nil {
+		if next = next.withOtherSubgroups(); next == nil {
 			break
 		}
 		if next.arrange() == nil {
@@ -132,10 +135,10 @@ func (p *placer) placeAlternative(alt *cluster.Alternative) (missing, surplus *A
 		p.stmt.Rollback(mark)
 		again := p.gang(alt, nil)
 		if again.exact() {
-			g = p.gang(alt, nil) // the minimum is placed: find out where the rest may go
+			g = p.gang(alt, nil) // the minimum is placed: find out where surplus tasks may be placed
 			missing = g.arrange()
 		} else if again.unsure && missing == g.alone {
-			missing.Never = false // perhaps it is only badly arranged
+			missing.Never = false // another arrangement of the gang's own tasks might work
 		}
 	}
 	if missing != nil {
@@ -143,26 +146,27 @@ func (p *placer) placeAlternative(alt *cluster.Alternative) (missing, surplus *A
 	}
 	switch {
 	case p.aim.growing != nil && len(alt.Tasks) > 0 && alt.Tasks[0].Job == p.aim.growing:
-		return nil, g.surplus(p.aim.goal - p.aim.growing.Placed())
-	case p.aim.minimal:
+		return nil, g.surplus(p.aim.target - p.aim.growing.Placed())
+	case p.aim.minimumOnly:
 		return nil, nil
 	}
 	return nil, g.surplus(len(g.left))
 }
 
-// placeTask finds the task the best of all nodes, or of the scope, and allocates it there.
+// placeTask finds the best node of the scope for the task and allocates the task there. It
+// reports whether it did.
 func (p *placer) placeTask(alt *cluster.Alternative, t *cluster.Task, in *scope) bool {
-	// 1. What needs no node is asked first: it is the cheapest no.
+	// 1. Ask the hooks that need no node. They are the cheapest way to reject a task.
 	if p.finder.before(t) != nil {
 		return false
 	}
 	for {
-		// 2. The best node, by filter and score.
+		// 2. Find the best node: filters reject nodes, scores rank the rest.
 		node := p.finder.best(t, in)
 		if node == nil || p.fault.err != nil {
 			return false
 		}
-		// 3. Devices on it.
+		// 3. Choose devices of the node.
 		d := p.decision(alt, t, node, in)
 		claims, ok := p.finder.devices(t.Shape, node)
 		if p.fault.err != nil {
@@ -172,8 +176,7 @@ func (p *placer) placeTask(alt *cluster.Alternative, t *cluster.Task, in *scope)
 			p.fault.unguarded(fmt.Errorf("the devices of node %s cannot hold task %s", node.Name, t.ID))
 			return false
 		}
-		// 4. The task is allocated there. Where a Reserver turns the node down, the next
-		// best one follows.
+		// 4. Allocate the task. If a Reserver rejects the node, try the next best node.
 		d.Claims = claims
 		if p.allocate(t, d, node) {
 			return true
@@ -192,8 +195,9 @@ func (p *placer) decision(alt *cluster.Alternative, t *cluster.Task, n *cluster.
 	return d
 }
 
-// allocate allocates the task where the filters let it pass. It reports false where a
-// Reserver turns the node down, which is not tried again then, and where the session is void.
+// allocate allocates the task on a node that passed the filters. It reports false if a
+// Reserver rejects the node, which is then excluded until the statement changes, or if the
+// session has failed.
 func (p *placer) allocate(t *cluster.Task, d Decision, n *cluster.Node) bool {
 	err := p.stmt.allocate(t, d, n)
 	if err == nil {

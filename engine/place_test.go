@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-func TestGangIsWholeOrAbsent(t *testing.T) {
+func TestGangIsPlacedWholeOrNotAtAll(t *testing.T) {
 	tests := map[string]struct {
 		job         *enginetest.JobBuilder
 		want        map[string]string
@@ -122,7 +122,7 @@ func TestRefusalCountsAndNearestMisses(t *testing.T) {
 			{Node: "a", Rejection: engine.Rejection{Plugin: "Label", Reason: "WrongCell", Cure: engine.Grow}},
 		},
 	}
-	// The scan and the index explain alike, and so does a profile with a task-form filter.
+	// Scan and index give equal explanations, with and without a task-form filter.
 	aside := &policy{name: "Aside", open: func(s *engine.Session) {
 		s.Hooks.AddTaskFilter(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) *engine.Rejection { return nil })
 	}}
@@ -152,9 +152,9 @@ func TestPermanence(t *testing.T) {
 	}{
 		"no nodes at all":              {[]enginetest.Part{enginetest.Job("j")}, engine.NoNodes, true},
 		"too large for every node":     {append(twoNodes(), enginetest.Job("j").Devices(3)), "NoDevices", true},
-		"others may go":                {append(twoNodes(), enginetest.Job("x").Gang(2).Devices(1).On("a", "b"), enginetest.Job("j").Devices(2)), "NoDevices", false},
+		"other tasks may end":          {append(twoNodes(), enginetest.Job("x").Gang(2).Devices(1).On("a", "b"), enginetest.Job("j").Devices(2)), "NoDevices", false},
 		"a gang in its own way":        {append(twoNodes(), enginetest.Job("j").Gang(3).Devices(2)), "NoDevices", true},
-		"a gang in its and others way": {append(twoNodes(), enginetest.Job("x").Devices(1).On("a"), enginetest.Job("j").Gang(2).Devices(2)), "NoDevices", false},
+		"a gang and others in its way": {append(twoNodes(), enginetest.Job("x").Devices(1).On("a"), enginetest.Job("j").Gang(2).Devices(2)), "NoDevices", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestPermanence(t *testing.T) {
 	}
 }
 
-func TestHeadline(t *testing.T) {
+func TestReasonOfRefusal(t *testing.T) {
 	reject := func(by map[string]engine.Rejection) *policy {
 		return &policy{name: "Picky", open: func(s *engine.Session) {
 			s.Hooks.AddShapeFilter(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
@@ -190,7 +190,7 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-func TestBeforeAnyNode(t *testing.T) {
+func TestRejectedBeforeAnyNode(t *testing.T) {
 	limit := &policy{name: "Limit", open: func(s *engine.Session) {
 		s.Hooks.AddPreFilter(func(*cluster.Task, *cluster.Job) *engine.Rejection {
 			return &engine.Rejection{Reason: "Limit", Cure: engine.Wait, Subject: "queue q"}

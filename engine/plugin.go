@@ -9,47 +9,50 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// Plugin is one policy. It registers its hooks when a session opens; it may keep
-// state from session to session, but a session's decisions may depend only on
-// what went into that session.
+// Plugin is one policy. The engine calls OnSessionOpen at the beginning of each session, and
+// the plugin registers its hooks there. A plugin may keep data from session to session, for
+// example as a cache, but decisions may depend only on the State, the profile and the options
+// of the session.
 type Plugin interface {
 	Name() string
 	OnSessionOpen(*Session)
 }
 
-// Closer is a plugin that is told when a session closes.
+// Closer is a plugin with a function that is called when a session closes.
 type Closer interface {
 	OnSessionClose(*Session)
 }
 
-// Dependent is a plugin that works only beside others. A profile that has the plugin
-// and lacks one of them is not built.
+// Dependent is a plugin that works only together with other plugins. New returns an error
+// for a profile that has the plugin and lacks one of the plugins that it requires.
 type Dependent interface {
-	Requires() []string // the names of the others
+	Requires() []string // the names of the required plugins
 }
 
-// Arguments is a plugin's configuration as the user wrote it. Decode is strict:
-// an unknown field or a value of the wrong kind is an error that says where.
+// Arguments is a plugin's configuration as the user wrote it. Decode is strict: an unknown
+// field, or a value of the wrong type, is an error that names its place in the file.
 type Arguments interface {
 	Decode(into any) error
 }
 
-// NoArguments decodes to nothing: every field keeps its default.
+// NoArguments is an empty configuration: every field keeps its default.
 type NoArguments struct{}
 
-// Decode leaves into as it is.
+// Decode does not change into.
 func (NoArguments) Decode(any) error { return nil }
 
-// PluginBuilder makes a plugin from its arguments. It must refuse arguments that make no sense.
+// PluginBuilder makes a plugin from its arguments. It must return an error for arguments
+// that make no sense.
 type PluginBuilder func(Arguments) (Plugin, error)
 
-// WithoutArguments builds a plugin that has no arguments: any is an error that says where it is.
+// WithoutArguments returns a builder for a plugin that has no arguments. An argument in the
+// profile is an error that names its place in the file.
 func WithoutArguments(build func() Plugin) PluginBuilder {
 	return WithArguments(nil, func(struct{}) (Plugin, error) { return build(), nil })
 }
 
-// Policy builds a plugin that is one function: it registers hooks when a session opens. It
-// has no arguments.
+// Policy returns a builder for a plugin that consists of one function and has no arguments.
+// The function is called when a session opens, and registers hooks.
 func Policy(name string, open func(*Session)) PluginBuilder {
 	return WithoutArguments(func() Plugin { return &policy{name, open} })
 }
@@ -62,9 +65,10 @@ type policy struct {
 func (p *policy) Name() string             { return p.name }
 func (p *policy) OnSessionOpen(s *Session) { p.open(s) }
 
-// WithArguments reads the arguments into a T before it builds the plugin. What they
-// leave out has the value that defaults gives it; with nil, the zero value. Defaults
-// are made anew each time, since Decode writes into their slices and maps.
+// WithArguments returns a builder that decodes the arguments into a T and passes it to build.
+// Fields that the arguments leave out have the values that defaults returns, or their zero
+// values if defaults is nil. It calls defaults for each plugin that it builds, since Decode
+// writes into slices and maps.
 func WithArguments[T any](defaults func() T, build func(T) (Plugin, error)) PluginBuilder {
 	return func(args Arguments) (Plugin, error) {
 		var a T
@@ -78,7 +82,7 @@ func WithArguments[T any](defaults func() T, build func(T) (Plugin, error)) Plug
 	}
 }
 
-// Registry knows the plugins that a profile may name.
+// Registry holds the builders of the plugins that a profile may name.
 type Registry struct {
 	builders map[string]PluginBuilder
 }
@@ -86,7 +90,8 @@ type Registry struct {
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry { return &Registry{builders: map[string]PluginBuilder{}} }
 
-// RegisterPluginBuilder adds a plugin under its name. A name can be taken only once.
+// RegisterPluginBuilder adds a plugin under its name. It returns an error if the name is
+// empty or is registered already.
 func (r *Registry) RegisterPluginBuilder(name string, b PluginBuilder) error {
 	if name == "" || b == nil {
 		return fmt.Errorf("a plugin needs a name and a builder")
@@ -98,23 +103,24 @@ func (r *Registry) RegisterPluginBuilder(name string, b PluginBuilder) error {
 	return nil
 }
 
-// Names are the registered names, sorted.
+// Names returns the registered names, sorted.
 func (r *Registry) Names() []string {
 	return slices.Sorted(maps.Keys(r.builders))
 }
 
-// Profile lists the plugins of an engine. Their order is the order of filters and of comparisons.
+// Profile lists the plugins of an engine. Filters and comparisons are called in the order of
+// this list.
 type Profile []PluginConfig
 
-// PluginConfig is one line of a profile.
+// PluginConfig is one plugin of a profile.
 type PluginConfig struct {
 	Name      string
-	Weight    int64 // of its scores and of what it says that victims cost; 0 counts as 1
+	Weight    int64 // multiplies its scores and its VictimCosts; 0 counts as 1
 	Arguments Arguments
 	Where     string // "file:line", for errors; may be empty
 }
 
-// MaxWeight keeps weighted sums far from overflow.
+// MaxWeight is the highest weight of a plugin. It keeps weighted sums from overflowing.
 const MaxWeight = 100_000
 
 type weighted struct {
@@ -122,7 +128,7 @@ type weighted struct {
 	weight int64
 }
 
-// build makes the profile's plugins. It reports every line that cannot be built.
+// build makes the plugins of the profile. The error names every plugin that cannot be built.
 func (r *Registry) build(p Profile) ([]weighted, error) {
 	var out []weighted
 	var errs []error
@@ -147,7 +153,7 @@ func (r *Registry) build(p Profile) ([]weighted, error) {
 	return out, errors.Join(errs...)
 }
 
-// failure says which line of the profile the error is about.
+// failure adds the plugin's name and its place in the profile to the error.
 func (c PluginConfig) failure(err error) error {
 	err = fmt.Errorf("plugin %s: %w", c.Name, err)
 	if c.Where != "" {
@@ -156,7 +162,7 @@ func (c PluginConfig) failure(err error) error {
 	return err
 }
 
-// remedy says what to do about a plugin that is required and missing.
+// remedy returns the error for a missing required plugin, with what to do about it.
 func (r *Registry) remedy(name, missing string) error {
 	if r.builders[missing] == nil {
 		return fmt.Errorf("it requires the plugin %s, which is not registered%s", missing, nearest.Hint(missing, r.Names()))

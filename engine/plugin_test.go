@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// dependent is a plugin that requires others.
+// dependent is a plugin that requires other plugins.
 type dependent struct {
 	policy
 	requires []string
@@ -73,13 +73,13 @@ func TestWithArguments(t *testing.T) {
 		want  arguments
 		err   string
 	}{
-		"others than the defaults":  {roles, enginetest.Arguments(`{"roles": ["master"]}`), arguments{[]string{"master"}, 3}, ""},
-		"no arguments":              {roles, engine.NoArguments{}, arguments{[]string{"leader"}, 3}, ""},
-		"no defaults":               {engine.WithArguments(nil, read), enginetest.Arguments(`{"most": 1}`), arguments{Most: 1}, ""},
-		"an unknown one":            {roles, enginetest.Arguments(`{"role": "a"}`), arguments{}, `json: unknown field "role"`},
-		"one that makes no sense":   {roles, enginetest.Arguments(`{"most": -1}`), arguments{[]string{"leader"}, -1}, "most is below 0"},
-		"one where there are none":  {engine.WithoutArguments(func() engine.Plugin { return fit() }), enginetest.Arguments(`{"most": 1}`), arguments{}, `json: unknown field "most"`},
-		"none where there are none": {engine.WithoutArguments(func() engine.Plugin { return fit() }), enginetest.Arguments(`{}`), arguments{}, ""},
+		"not the defaults":                {roles, enginetest.Arguments(`{"roles": ["master"]}`), arguments{[]string{"master"}, 3}, ""},
+		"no arguments":                    {roles, engine.NoArguments{}, arguments{[]string{"leader"}, 3}, ""},
+		"no defaults":                     {engine.WithArguments(nil, read), enginetest.Arguments(`{"most": 1}`), arguments{Most: 1}, ""},
+		"an unknown argument":             {roles, enginetest.Arguments(`{"role": "a"}`), arguments{}, `json: unknown field "role"`},
+		"a value out of range":            {roles, enginetest.Arguments(`{"most": -1}`), arguments{[]string{"leader"}, -1}, "most is below 0"},
+		"an argument of a plugin without": {engine.WithoutArguments(func() engine.Plugin { return fit() }), enginetest.Arguments(`{"most": 1}`), arguments{}, `json: unknown field "most"`},
+		"no argument of a plugin without": {engine.WithoutArguments(func() engine.Plugin { return fit() }), enginetest.Arguments(`{}`), arguments{}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestWithArguments(t *testing.T) {
 			if d := cmp.Diff(tt.want, got); d != "" || said != tt.err || (p == nil) != (tt.err != "") {
 				t.Errorf("plugin %v, error %q, want %q; arguments (-want +got):\n%s", p, said, tt.err, d)
 			}
-			// What was decoded must not become the default of the next one.
+			// Decoded values must not become defaults of the next plugin.
 			if _, err := roles(engine.NoArguments{}); err != nil || got.Roles[0] != "leader" {
 				t.Errorf("the defaults are %v, %v", got, err)
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// policy is a plugin made of one function.
+// policy is a plugin that consists of one function.
 type policy struct {
 	name  string
 	open  func(*engine.Session)
@@ -23,7 +23,7 @@ func (p *policy) OnSessionClose(s *engine.Session) {
 	}
 }
 
-// fit checks capacity, as some plugin of every profile must.
+// fit rejects nodes without enough room. Every profile needs a plugin that does.
 func fit() *policy {
 	return &policy{name: "Fit", open: func(s *engine.Session) {
 		s.Hooks.AddShapeFilter(nil, func(shape *cluster.Shape, n *cluster.Node) *engine.Rejection {
@@ -54,14 +54,14 @@ func fit() *policy {
 	}}
 }
 
-// prefer scores nodes by a number each.
+// prefer gives each node the score in the map.
 func prefer(name string, points map[string]float64) *policy {
 	return &policy{name: name, open: func(s *engine.Session) {
 		s.Hooks.AddShapeScore(nil, func(_ *cluster.Shape, n *cluster.Node) float64 { return points[n.Name] })
 	}}
 }
 
-// run opens a session, with the scan checking the index, and runs it.
+// run runs a twin session, in which the index is checked against a scan.
 func run(t *testing.T, e *engine.Engine, s *cluster.State) engine.Outcome {
 	t.Helper()
 	ssn := e.Open(s, engine.Options{Search: engine.Twin})
@@ -73,7 +73,7 @@ func run(t *testing.T, e *engine.Engine, s *cluster.State) engine.Outcome {
 	return out
 }
 
-// where maps each placed task to its node.
+// where returns the node of each placed task.
 func where(out engine.Outcome) map[string]string {
 	m := map[string]string{}
 	for _, d := range out.Decisions {

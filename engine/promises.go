@@ -2,38 +2,38 @@ package engine
 
 import "github.com/berth-project/berth/cluster"
 
-// promises are the reservations that earlier sessions made: they are bound once their
-// room is free, and withdrawn where they cannot be kept or have been held for too long.
+// promises handles the reservations of earlier sessions. A reservation is bound once its
+// room is free. It is withdrawn if its node cannot keep it, or if it was held for too long.
 type promises struct {
 	clerk *clerk
-	hold  int64 // how long room is held, in nanoseconds; 0: for as long as its node can keep it
+	hold  int64 // how long a reservation is held, in nanoseconds; 0: as long as its node can keep it
 }
 
-// lost releases, in a statement of its own, reservations that cannot be kept.
-func (p *promises) lost() {
+// withdrawLost is withdrawLostIn in a statement of its own.
+func (p *promises) withdrawLost() {
 	stmt := p.clerk.begin()
-	p.unkept(stmt)
+	p.withdrawLostIn(stmt)
 	stmt.Commit()
 }
 
-// unkept releases reservations that their node cannot keep any more, or that
-// are of a gang which has lost others.
-func (p *promises) unkept(stmt *Statement) {
+// withdrawLostIn withdraws reservations that their node cannot keep any more, and all
+// reservations of gangs that have lost some.
+func (p *promises) withdrawLostIn(stmt *Statement) {
 	for _, t := range p.clerk.view.Nominated() {
-		if t.Status == cluster.Nominated && (!p.keeps(t) || torn(t.Job)) {
+		if t.Status == cluster.Nominated && (!p.canKeep(t) || torn(t.Job)) {
 			stmt.withdraw(t.Job, true)
 		}
 	}
 	for _, t := range p.clerk.view.Moving() {
-		if l := t.Landing(); l != nil && (!p.keeps(l) || torn(t.Job)) {
+		if l := t.Landing(); l != nil && (!p.canKeep(l) || torn(t.Job)) {
 			stmt.withdraw(t.Job, true)
 		}
 	}
 }
 
-// keeps reports whether the node still has what the task was promised, and is
-// still one that the task can be on.
-func (p *promises) keeps(t *cluster.Task) bool {
+// canKeep reports whether the node of the task can still provide the reserved room, and no
+// static filter rejects the node for the task.
+func (p *promises) canKeep(t *cluster.Task) bool {
 	if !t.Node.Keeps(t) {
 		return false
 	}
@@ -45,12 +45,12 @@ func (p *promises) keeps(t *cluster.Task) bool {
 	return true
 }
 
-// expired releases reservations that have been held for too long, once
-// those that can be bound are bound. An evicted task that has not left by then is
-// overdue: its room counts as held, and jobs that wait for it look elsewhere. The
-// statement withdraws what is reserved on that room as well: apart from it, the room
-// would be held and reserved at once.
-func (p *promises) expired() {
+// withdrawExpired withdraws reservations that have been held for too long. It is called after
+// bindReady. An evicted task that still holds its room after that time is marked as overdue:
+// its room counts as in use again, so that jobs do not wait for it. Reservations on that room
+// are withdrawn in the same statement, since the room would otherwise be in use and reserved
+// at once.
+func (p *promises) withdrawExpired() {
 	if p.hold <= 0 {
 		return
 	}
@@ -58,7 +58,7 @@ func (p *promises) expired() {
 	stmt := p.clerk.begin()
 	for _, t := range p.clerk.view.Nominated() {
 		if t.Status == cluster.Nominated && expired(t) {
-			stmt.withdraw(t.Job, !t.Job.Running()) // a gang of which nothing runs is withdrawn as a whole
+			stmt.withdraw(t.Job, !t.Job.Running()) // a gang without a running task loses all its reservations
 		}
 	}
 	for _, t := range p.clerk.view.Moving() {
@@ -69,34 +69,35 @@ func (p *promises) expired() {
 	late := false
 	for _, t := range p.clerk.view.Releasing() {
 		if at, evicted := t.EvictedAt(); evicted && !t.Overdue() && p.clerk.now-at > p.hold {
-			stmt.overdue(t)
+			stmt.markOverdue(t)
 			late = true
 		}
 	}
 	if late {
-		p.unkept(stmt)
+		p.withdrawLostIn(stmt)
 	}
 	stmt.Commit()
 }
 
-// bind binds the tasks whose reserved room is free by now: of a gang, the
-// minimum together or none.
-func (p *promises) bind() []Decision {
+// bindReady binds each nominated task if its reserved room is free now. The minimum of a gang is
+// bound together or not at all.
+func (p *promises) bindReady() []Decision {
 	stmt := p.clerk.begin()
 	for _, tasks := range byJob(p.clerk.view.Nominated()) {
 		job, mark := tasks[0].Job, stmt.Checkpoint()
 		for _, t := range tasks {
 			stmt.Bind(t)
 		}
-		if alt := &job.Alternatives[max(0, job.Chosen)]; job.Chosen >= 0 && (!startable(alt) || inPart(alt, tasks)) {
+		if alt := &job.Alternatives[max(0, job.Chosen)]; job.Chosen >= 0 && (!startable(alt) || startsInPart(alt, tasks)) {
 			stmt.Rollback(mark)
 		}
 	}
 	return stmt.Commit()
 }
 
-// byJob groups tasks by job, in the order in which each job's first task comes. The
-// IDs of tasks do not group them: job/ml/mnist/worker-0 sorts between tasks of job/ml.
+// byJob groups tasks by job. Jobs are in the order of their first tasks. The tasks are sorted
+// by ID, which does not keep the tasks of a job together: job/ml/mnist/worker-0 is sorted
+// between tasks of job/ml.
 func byJob(tasks []*cluster.Task) [][]*cluster.Task {
 	var out [][]*cluster.Task
 	at := map[*cluster.Job]int{}
@@ -112,6 +113,6 @@ func byJob(tasks []*cluster.Task) [][]*cluster.Task {
 	return out
 }
 
-// torn reports whether a gang with no running task has lost part of its
-// reservations. The remaining ones are useless and must be released.
+// torn reports whether a gang with no running task has lost part of its reservations. The
+// remaining reservations are useless and must be withdrawn.
 func torn(j *cluster.Job) bool { return !j.Running() && !j.Stands() }

@@ -2,23 +2,25 @@ package engine
 
 import "math"
 
-// fanout is how many candidates are compared at one level of a tree. Wide and
-// flat beats deep: a block is a few cache lines, and most changes stop at the first.
+// fanout is how many candidates are compared at one level of a tree. A wide, flat tree is
+// faster than a deep one: a block is a few cache lines, and most changes of a key affect
+// only the lowest level.
 const fanout = 32
 
 // absent is the key of a slot without a node.
 const absent = math.MinInt64
 
-// tree keeps the best of many slots. A slot's key is its score when at least 0,
-// and below that a miss, the nearer to 0 the nearer; equal keys go to the slot
-// with the lower rank. Level 0 has the winner of each block of slots, level 1
-// the winner of each block of level 0, and so on up to one.
+// tree keeps the best of many slots. The key of a slot is its score if it is at least 0. A
+// key below 0 means that the node is rejected; the nearer to 0 it is, the nearer the node is
+// to being feasible. Of equal keys, the slot with the lower rank wins. Level 0 has the winner
+// of each block of slots, level 1 the winner of each block of level 0, and so on; the last
+// level has one winner.
 type tree struct {
 	keys   []int64
 	levels [][]int32
 }
 
-// build makes the levels over the keys as they are.
+// build makes all levels anew from the keys.
 func (t *tree) build(ranks []int64) {
 	t.levels = t.levels[:0]
 	for n := blocks(len(t.keys)); ; n = blocks(n) {
@@ -35,7 +37,7 @@ func (t *tree) build(ranks []int64) {
 
 func blocks(n int) int { return (n + fanout - 1) / fanout }
 
-// winner finds the best of a block.
+// winner returns the best slot of a block.
 func (t *tree) winner(level, block int, ranks []int64) int32 {
 	from := block * fanout
 	if level == 0 {
@@ -61,7 +63,7 @@ func (t *tree) winner(level, block int, ranks []int64) int32 {
 	return best
 }
 
-// set changes one key.
+// set changes the key of one slot and updates the levels.
 func (t *tree) set(slot int, key int64, ranks []int64) {
 	old := t.keys[slot]
 	if old == key {
@@ -76,16 +78,16 @@ func (t *tree) set(slot int, key int64, ranks []int64) {
 		switch {
 		case w == me && key < old:
 			t.levels[level][at] = t.winner(level, at, ranks)
-		case w == me: // better than before: it stays on top here
+		case w == me: // its key is higher than before, so it still wins this block
 		case key > t.keys[w] || (key == t.keys[w] && ranks[me] < ranks[w]):
 			t.levels[level][at] = me
-		default: // it was not on top here and is not now: above, nothing changed
+		default: // it did not win this block before and does not now, so higher levels do not change
 			return
 		}
 	}
 }
 
-// top is the best slot; -1 when there are no slots.
+// top returns the best slot, or -1 if there are no slots.
 func (t *tree) top() int {
 	if len(t.keys) == 0 {
 		return -1
@@ -93,16 +95,16 @@ func (t *tree) top() int {
 	return int(t.levels[len(t.levels)-1][0])
 }
 
-// walk visits slots from the best down until visit answers false. It opens
-// blocks best first, so it looks at little more than what it visits.
+// walk visits slots from the best to the worst until visit returns false. It opens the best
+// block first, so that it reads few slots beyond those that it visits.
 func (t *tree) walk(ranks []int64, visit func(slot int) bool) {
 	if len(t.keys) == 0 {
 		return
 	}
-	var q queue
+	var q blockHeap
 	q.tree, q.ranks = t, ranks
 	last := len(t.levels) - 1
-	q.push(entry{slot: t.levels[last][0], level: int8(last), at: 0})
+	q.push(heapEntry{slot: t.levels[last][0], level: int8(last), at: 0})
 	for len(q.entries) > 0 {
 		e := q.pop()
 		if e.level < 0 {
@@ -115,33 +117,33 @@ func (t *tree) walk(ranks []int64, visit func(slot int) bool) {
 		if e.level == 0 {
 			for i := from; i < min(from+fanout, len(t.keys)); i++ {
 				if t.keys[i] != absent {
-					q.push(entry{slot: int32(i), level: -1})
+					q.push(heapEntry{slot: int32(i), level: -1})
 				}
 			}
 			continue
 		}
 		below := t.levels[e.level-1]
 		for b := from; b < min(from+fanout, len(below)); b++ {
-			q.push(entry{slot: below[b], level: e.level - 1, at: int32(b)})
+			q.push(heapEntry{slot: below[b], level: e.level - 1, at: int32(b)})
 		}
 	}
 }
 
-// entry is a block (level at least 0), known by its winner, or a slot (level -1).
-type entry struct {
+// heapEntry is a block of a level, represented by its winner, or a single slot (level -1).
+type heapEntry struct {
 	slot  int32
 	at    int32
 	level int8
 }
 
-// queue is a binary heap of entries, best first.
-type queue struct {
+// blockHeap is a binary heap of blocks and slots, the best first.
+type blockHeap struct {
 	tree    *tree
 	ranks   []int64
-	entries []entry
+	entries []heapEntry
 }
 
-func (q *queue) before(a, b entry) bool {
+func (q *blockHeap) before(a, b heapEntry) bool {
 	ka, kb := q.tree.keys[a.slot], q.tree.keys[b.slot]
 	if ka != kb {
 		return ka > kb
@@ -149,7 +151,7 @@ func (q *queue) before(a, b entry) bool {
 	return q.ranks[a.slot] < q.ranks[b.slot]
 }
 
-func (q *queue) push(e entry) {
+func (q *blockHeap) push(e heapEntry) {
 	q.entries = append(q.entries, e)
 	for i := len(q.entries) - 1; i > 0; {
 		up := (i - 1) / 2
@@ -161,7 +163,7 @@ func (q *queue) push(e entry) {
 	}
 }
 
-func (q *queue) pop() entry {
+func (q *blockHeap) pop() heapEntry {
 	top := q.entries[0]
 	n := len(q.entries) - 1
 	q.entries[0] = q.entries[n]

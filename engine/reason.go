@@ -7,51 +7,53 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Reason says why a candidate was turned down. Reasons are API: each is a
-// documented constant of the plugin that gives it, and renaming one breaks users.
+// Reason names why a node was rejected, a job was refused or a task was evicted. Reasons are
+// API: each is a documented constant of the plugin that uses it, and renaming one breaks
+// users.
 type Reason string
 
-// Reasons that the engine itself gives.
+// Reasons that the engine itself uses.
 const (
-	NoNodes         Reason = "NoNodes"         // the cluster, or what the request allows of it, is empty
-	NoSuitableGroup Reason = "NoSuitableGroup" // no node group passed the group filters, or there is none
-	GroupInUse      Reason = "GroupInUse"      // a group would do once some of its nodes are free again
-	GroupGone       Reason = "GroupGone"       // the group that its set is on has no node any more
-	NoDomainFits    Reason = "NoDomainFits"    // no domain of the required level has room for the minimum
-	TasksFailed     Reason = "TasksFailed"     // too few tasks are left for the minimum
-	StillLeaving    Reason = "StillLeaving"    // members of the gang were evicted and are not gone yet
-	ScaledDown      Reason = "ScaledDown"      // its set has enough replicas without it
+	NoNodes         Reason = "NoNodes"         // the cluster, or the part of it that the request allows, has no node
+	NoSuitableGroup Reason = "NoSuitableGroup" // no node group passes the group filters, or there is no node group
+	GroupInUse      Reason = "GroupInUse"      // a node group is suitable once enough of its nodes are free
+	GroupGone       Reason = "GroupGone"       // the node group that the job must be placed on does not exist any more
+	NoDomainFits    Reason = "NoDomainFits"    // no domain of the required topology level has room for the minimum
+	TasksFailed     Reason = "TasksFailed"     // so many tasks failed that the rest do not make up the minimum
+	StillLeaving    Reason = "StillLeaving"    // tasks of the gang were evicted and still hold their room
+	ScaledDown      Reason = "ScaledDown"      // the set has more replicas than desired, and this one is worth least
 )
 
-// ReasonDoc documents a reason: what it means, for the reference, and how it is
-// told in a sentence. Where Phrase is empty, words are made of the reason's name.
+// ReasonDoc documents a reason: its meaning for the reference, and the phrases for messages
+// to users. If Phrase is empty, messages are made from the words of the reason's name.
 type ReasonDoc struct {
 	Reason  Reason // the constant
-	Cure    Cure   // what helps
+	Cure    Cure   // what makes a rejection for this reason go away
 	Meaning string // one or two sentences for the reference
 
-	// Phrase says what is wrong with a candidate, or why a task is evicted. In it,
-	// {subject}, {want} and {have} stand for those of the rejection.
+	// Phrase says why a node is rejected or a task is evicted. {subject}, {want} and
+	// {have} are replaced by those of the rejection.
 	Phrase string
-	One    string // replaces Phrase where the count that is wanted is 1, so that none is there
-	About  string // replaces Phrase where the rejection has a subject
+	One    string // is used instead of Phrase if Want is a count of 1, so that there is none
+	About  string // is used instead of Phrase if the rejection has a Subject
 
-	// Spared says which jobs are protected for this reason from being evicted: it
-	// completes "2 workloads …".
+	// Spared says which jobs this reason protects from eviction. It completes a sentence
+	// that begins "2 workloads …".
 	Spared string
-	// Span is how long after its start a job is protected; nil: the protection does
-	// not end with time. In Spared, {time} stands for it, or for Spans where it is not
-	// the same for all jobs.
+	// Span returns for how long after its start a job is protected, in nanoseconds. It is
+	// nil if the protection does not end with time. {time} in Spared is replaced by it, or
+	// by Spans if the span is not the same for all jobs.
 	Span  func(s cluster.View, victim *cluster.Job, p Purpose) int64
-	Spans string // stands for {time} where Span differs from job to job
+	Spans string // replaces {time} if Span differs from job to job
 }
 
-// Documented is a plugin that documents the reasons which it gives.
+// Documented is a plugin that documents the reasons that it uses.
 type Documented interface {
 	Reasons() []ReasonDoc
 }
 
-// Reasons are those of the engine itself, then those of its plugins in the profile's order.
+// Reasons returns the documentation of the engine's own reasons, followed by those of its
+// plugins in profile order.
 func (e *Engine) Reasons() []ReasonDoc {
 	out := slices.Clone(Reasons)
 	for i := range e.plugins {
@@ -62,38 +64,38 @@ func (e *Engine) Reasons() []ReasonDoc {
 	return out
 }
 
-// Reasons documents those that the engine itself gives.
+// Reasons documents the reasons that the engine itself uses.
 var Reasons = []ReasonDoc{
 	{Reason: NoNodes, Cure: Grow, Phrase: "there is no node at all", Meaning: "There is no node at all."},
-	{Reason: NoSuitableGroup, Cure: Grow, Phrase: "no group of nodes would do", Meaning: "No node group passed the group filters, even with every node free, or there is none: no node has devices."},
-	{Reason: GroupInUse, Cure: Wait | Evict, Phrase: "the group would do once enough of its nodes are free", Meaning: "A node group would do once enough of its nodes are free."},
-	{Reason: GroupGone, Cure: Wait | Grow, Phrase: "its group is gone", Meaning: "The node group that the replicas of its set were placed on, or that this form of the job is for, is not there, or there is no form of the job for it. The job is placed again when it is back. The subject is the group."},
-	{Reason: ScaledDown, Phrase: "its set has enough replicas without it", Meaning: "Why a task is evicted: its set has more replicas than are desired, and the others are worth more. It does not come back."},
-	{Reason: NobodyConsents, Phrase: "no plugin says that it may go", Spared: "that no plugin lets go", Meaning: "Why a victim stays: no plugin of the profile says that it may go."},
-	{Reason: NoDomainFits, Cure: Wait | Evict | Grow, Phrase: "no domain that it must be in has room for its minimum", Meaning: "The job, or a subgroup of it, must be in one domain of a level (one rack, say), and no domain has room for its minimum. Waiting helps where some domain would do if it were empty; where none would, nodes are missing."},
-	{Reason: TasksFailed, Phrase: "too many of its tasks failed", Meaning: "So many tasks of the job failed that those left do not make its minimum. It waits until failed ones are put anew."},
-	{Reason: StillLeaving, Cure: Wait, Phrase: "tasks of its own have not left yet", Meaning: "Members of the gang were evicted and have not left yet; the gang is placed again when they have."},
+	{Reason: NoSuitableGroup, Cure: Grow, Phrase: "no node group is suitable", Meaning: "No node group passes the group filters, even with every node free, or there is no node group because no node has devices."},
+	{Reason: GroupInUse, Cure: Wait | Evict, Phrase: "the node group is suitable once enough of its nodes are free", Meaning: "A node group is suitable once enough of its nodes are free."},
+	{Reason: GroupGone, Cure: Wait | Grow, Phrase: "its group is gone", Meaning: "The node group that the replicas of its set were placed on, or that this alternative of the job names, does not exist, or the job has no alternative for it. The job is placed once the group exists again. The subject is the group."},
+	{Reason: ScaledDown, Phrase: "its set has enough replicas without it", Meaning: "Why a task is evicted: its set has more replicas than desired, and the other replicas are worth more. The task is not placed again."},
+	{Reason: NobodyConsents, Phrase: "no plugin allows its eviction", Spared: "that no plugin allows to be evicted", Meaning: "Why a victim is not evicted: no plugin of the profile allows its eviction."},
+	{Reason: NoDomainFits, Cure: Wait | Evict | Grow, Phrase: "no domain that it must be in has room for its minimum", Meaning: "The job, or a subgroup of it, must be in one domain of a topology level (such as one rack), and no domain has room for its minimum. Waiting helps if some domain would have room if it were empty; otherwise more nodes are needed."},
+	{Reason: TasksFailed, Phrase: "too many of its tasks failed", Meaning: "So many tasks of the job failed that the rest do not make up its minimum. The job waits until failed tasks are created again."},
+	{Reason: StillLeaving, Cure: Wait, Phrase: "its evicted tasks still hold their room", Meaning: "Tasks of the gang were evicted and still hold their room. The gang is placed again when they have released it."},
 }
 
-// Cure is a bit set of what would make a rejection go away. An empty Cure means
-// that nothing but a changed request helps.
+// Cure is a bit set of what would make a rejection go away. An empty Cure means that only
+// another request helps.
 type Cure uint8
 
 // The cures.
 const (
-	Wait  Cure = 1 << iota // others may finish
-	Evict                  // others may be made to go
-	Grow                   // more or different nodes
-	Relax                  // a softer request
+	Wait  Cure = 1 << iota // waiting, such as for other tasks to end
+	Evict                  // evicting other tasks
+	Grow                   // adding nodes, or nodes of another kind
+	Relax                  // weakening a constraint of the request
 )
 
-// Transient reports whether waiting may help, with or without a push.
+// Transient reports whether waiting or evicting may help.
 func (c Cure) Transient() bool { return c&(Wait|Evict) != 0 }
 
-// unheld reports whether waiting may help though no task holds what is waited for.
+// unheld reports whether only waiting may help, because no task holds what is missing.
 func (c Cure) unheld() bool { return c&Wait != 0 && c&Evict == 0 }
 
-// Names lists the cures in the set.
+// Names returns the names of the cures in the set.
 func (c Cure) Names() []string {
 	var out []string
 	for i, name := range [...]string{"Wait", "Evict", "Grow", "Relax"} {
@@ -111,14 +113,14 @@ func (c Cure) String() string {
 	return strings.Join(c.Names(), "|")
 }
 
-// Unit says what a Quantity counts.
+// Unit is what a Quantity counts.
 type Unit uint8
 
 // The units.
 const (
-	NoUnit  Unit = iota // nothing was counted
-	Count               // plain things: devices, nodes, cores, units of an extended resource
-	Bytes               // memory
+	NoUnit  Unit = iota // the quantity is not set
+	Count               // whole things: devices, nodes, cores, units of an extended resource
+	Bytes               // bytes of memory
 	Cores               // thousandths of a core
 	Devices             // thousandths of a device
 )
@@ -129,7 +131,7 @@ type Quantity struct {
 	Unit  Unit  // what it counts: Count, Bytes and so on
 }
 
-// AmountOf is a quantity in the unit that the named resource is counted in.
+// AmountOf returns a quantity in the unit of the named resource.
 func AmountOf(resource string, v int64) Quantity {
 	switch resource {
 	case cluster.CPU:
@@ -140,29 +142,32 @@ func AmountOf(resource string, v int64) Quantity {
 	return Quantity{v, Count}
 }
 
-// Rejection is one candidate turned down: by which plugin, why, and what would cure it.
+// Rejection is why a node, a node group or, before any node is considered, the whole cluster
+// cannot take a task.
 type Rejection struct {
-	Plugin string // filled in by the engine
-	Reason Reason // a constant of the plugin
-	Cure   Cure   // what would help
-	// Subject is what it is about: a label, a taint, a resource, a queue.
+	Plugin string // set by the engine
+	Reason Reason // a constant of the plugin; a rejection without a reason fails the session
+	Cure   Cure   // what would make the rejection go away
+	// Subject is what the rejection is about, such as a label, a taint, a resource or a
+	// queue.
 	Subject    string
-	Want, Have Quantity // how much was asked for, and how much there was
-	// Precedence decides which of several reasons names a refusal: the higher one
-	// says more about the request. It is below 0 where the node is not of the kind
-	// that the request meant, and above where a plugin's own reasons need an order.
+	Want, Have Quantity // how much was requested, and how much is available
+	// Precedence decides which of several reasons becomes the reason of a refusal: the
+	// highest. It is below 0 if the request was not meant for this kind of node (see
+	// OtherKind). A plugin may use values above 0 to order its own reasons.
 	Precedence int8
-	// Queue is the queue whose bound is in the way, of a rejection before any node
-	// is looked at: it stands until what the queue uses or its terms change. "":
-	// it may depend on anything.
+	// Queue is set by a PreFilter that rejects a task because of the limit or share of a
+	// queue. The job is then not tried again until what the queue uses, or its terms,
+	// change. If Queue is empty, the rejection may depend on anything.
 	Queue string
 }
 
-// OtherKind is the Precedence of rejections of nodes that the request did not mean.
+// OtherKind is the Precedence of rejections of nodes that the request was not meant for, such
+// as nodes with devices of another kind.
 const OtherKind int8 = -1
 
-// gap is how far the candidate is from passing, in parts of a million: 0 is
-// nearest. What cannot be measured is far.
+// gap returns how far the node is from passing, in millionths of what is requested. 0 is
+// nearest. A rejection without comparable quantities counts as farthest.
 func (r *Rejection) gap() int64 {
 	const far = 1_000_000
 	if r.Want.Unit == NoUnit || r.Want.Unit != r.Have.Unit || r.Want.Value <= 0 || r.Have.Value < 0 {

@@ -9,41 +9,45 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Refusal is a job turned down in this session, with its rejections summed up. It
-// holds names and copies, so that it stays true while the State changes.
+// Refusal is why a job was not placed: the rejections of all nodes, summed up. It has names
+// and copies, no pointers into the State, so that it does not change with the State.
 type Refusal struct {
-	Job string // its ID
-	// Reason is the one that matters most: see headline.
+	Job string // the ID of the job
+	// Reason is the most important reason of all rejections. A reason that waiting or
+	// evicting can cure comes before one that they cannot, then the higher Precedence
+	// counts, then the number of nodes.
 	Reason Reason
-	// Permanent refusals stay until something changes; waiting does not help.
+	// Permanent means that neither waiting nor evicting can cure the refusal.
 	Permanent bool
-	// Surplus: the job's minimum is placed, only tasks beyond it are not.
+	// Surplus means that the minimum of the job is placed and only surplus tasks are not.
 	Surplus bool
-	// Attempts has one entry for each alternative that was tried; those that are one
-	// choice between groups share one.
+	// Attempts has one entry for each alternative that was tried. Alternatives that form
+	// one choice between node groups share an entry.
 	Attempts []Attempt
-	// Retry is when a patient session tries it again at the latest; 0: when something
-	// changes that may help.
+	// Retry is when the back-off of the job ends, in nanoseconds since 1970: a patient
+	// session tries the job again at the latest then. 0 means that the job is tried again
+	// only if something changes that may help.
 	Retry int64
-	// Delayed is until when the job evicts and moves nothing, where its preemption
-	// delay was what kept it from making room; 0: it tried.
+	// Delayed is when the preemption delay of the job ends, in nanoseconds since 1970, if
+	// the delay kept the job from evicting and moving other tasks. 0 means that it did not.
 	Delayed int64
-	// Spared are the jobs that might have been victims and were protected, by purpose.
+	// Spared lists, by purpose, the jobs that were protected from being victims.
 	Spared []Sparing
-	// Settled: nothing that runs ends by itself, and sessions decide nothing any more,
-	// so time alone does not help. The engine does not know that; a course does.
+	// Settled means that waiting does not help, because no running task ends by itself and
+	// sessions decide nothing any more. The engine does not set it; a simulation over time
+	// does.
 	Settled bool
 }
 
-// says reports whether the other refusal says the same of the job.
-func (r *Refusal) says(o *Refusal) bool {
+// saysSame reports whether both refusals are equal except for Retry.
+func (r *Refusal) saysSame(o *Refusal) bool {
 	x, y := *r, *o
 	x.Retry, y.Retry = 0, 0
 	return reflect.DeepEqual(&x, &y)
 }
 
-// Refusal is what a patient session said last of a job that waits, and when it is
-// tried again at the latest; nil where none has refused it.
+// Refusal returns the latest refusal of a pending job by a patient session, with the time of
+// its next retry. It returns nil if no patient session has refused the job.
 func (e *Engine) Refusal(job *cluster.Job) *Refusal {
 	if e.backlog == nil || job.Slot() >= len(e.backlog.waiters) {
 		return nil
@@ -54,46 +58,48 @@ func (e *Engine) Refusal(job *cluster.Job) *Refusal {
 	}
 	r := *n.refusal
 	if n.bucket.said > n.said {
-		r = *n.bucket.refusal.about(job) // another like it was tried for it
+		r = *n.bucket.refusal.about(job) // an equivalent job was tried later, and its refusal holds for this one
 	}
 	r.Retry = n.bucket.parked.RetryAt
 	return &r
 }
 
-// Attempt is one alternative that could not be placed.
+// Attempt is why one alternative of a job could not be placed.
 type Attempt struct {
-	Alternative string      // the form of the job, where it has several
-	Task        Unplaced    // the first that found no place
-	Placed, Min int         // tasks that had found one before, and how many must
-	Nodes       int         // that were looked at
-	Before      *Rejection  // turned down before any node was looked at
-	Counts      []Tally     // nodes turned down, in filter order
-	Nearest     []Miss      // nearest first: ten, or all where the session explains
-	Whole       bool        // whole nodes of one group are asked for
-	Groups      []GroupMiss // for whole nodes: each group, and what is wrong with it; there may be none
-	// Subgroup is the one that is short; Placed and Min are then its own.
+	Alternative string      // the name of the alternative, if the job has several
+	Task        Unplaced    // the first task that could not be placed
+	Placed, Min int         // how many tasks were placed before it, and how many must be
+	Nodes       int         // how many nodes were considered
+	Before      *Rejection  // set if the task was rejected before any node was considered
+	Counts      []Tally     // how many nodes were rejected for each reason, in filter order
+	Nearest     []Miss      // rejected nodes, nearest first: ten, or all if the session explains
+	Whole       bool        // the job requests whole nodes of one node group
+	Groups      []GroupMiss // for whole nodes: each node group and why it is rejected; may be empty
+	// Subgroup is the subgroup that lacks its minimum. Placed and Min then count tasks of
+	// that subgroup.
 	Subgroup string
-	// Level is the label whose domains are all too small; Domains are the best
-	// of them, ten at most, and Nodes, Counts and Nearest are about the first.
+	// Level is the topology label if none of its domains has enough room. Nodes, Counts and
+	// Nearest are then about the first of Domains.
 	Level   string
-	Domains []DomainMiss // what they hold
-	// Never: even if no other task held anything, there is no room for the minimum.
+	Domains []DomainMiss // the best domains of Level, at most ten
+	// Never means that there is no room for the minimum even if no other task held
+	// anything.
 	Never bool
 
-	from, to int  // the alternatives that it is about
-	untold   bool // the nearest misses are found once the job stays refused
+	from, to int  // the alternatives that the attempt covers: from is included, to is not
+	untold   bool // Nearest is not collected yet: that is done if the job stays refused
 }
 
-// Unplaced is a task that found no place, and what it asks for.
+// Unplaced is a task that could not be placed, and what it requests.
 type Unplaced struct {
 	cluster.TaskRef
 	Role     string
 	Index    int
-	Subgroup int            // its place among the alternative's, counted from 1; 0: in none
+	Subgroup int            // its index among the subgroups of the alternative, from 1; 0: in none
 	Shape    *cluster.Shape // shapes never change
 }
 
-// unplaced copies what a refusal says of the task; there may be none where the session failed.
+// unplaced copies what a refusal needs of the task. The task may be nil if the session failed.
 func unplaced(t *cluster.Task) Unplaced {
 	if t == nil {
 		return Unplaced{}
@@ -101,7 +107,7 @@ func unplaced(t *cluster.Task) Unplaced {
 	return Unplaced{t.Ref(), t.Role, t.Index, t.Subgroup, t.Shape}
 }
 
-// Tally counts rejections of one kind.
+// Tally is how many nodes one plugin rejected for one reason.
 type Tally struct {
 	Plugin string
 	Reason Reason
@@ -111,29 +117,29 @@ type Tally struct {
 	precedence int8
 }
 
-// Miss is a node that was turned down.
+// Miss is a node that was rejected.
 type Miss struct {
 	Node      string
 	Rejection Rejection
 }
 
-// GroupMiss is a group that was turned down. Rejection is nil where the group
-// would do once enough of its nodes are free.
+// GroupMiss is a node group on which a job could not be placed. Rejection is nil if the group
+// is suitable once enough of its nodes are free.
 type GroupMiss struct {
 	Key       cluster.Key
-	Nodes     int // of the group that passed the node filters
+	Nodes     int // how many nodes of the group could take a task if no other task held anything
 	Rejection *Rejection
 }
 
-// DomainMiss is a domain that has no room for all that must be in one.
+// DomainMiss is a domain that has no room for all tasks that must be in one domain.
 type DomainMiss struct {
-	Value string
-	Nodes int
-	Fits  int // tasks that it would hold, those that are there included
-	Lacks int // nodes that are missing, as many as would hold the rest; 0: no node of the kind is known
+	Value string // the value of the topology label
+	Nodes int    // how many nodes the domain has
+	Fits  int    // how many tasks it would hold, including those that are there
+	Lacks int    // how many more nodes would hold the rest; 0: no node is known that could take a task
 }
 
-// Cure is everything that would help one of the attempts.
+// Cure returns everything that would help at least one of the attempts.
 func (r *Refusal) Cure() Cure {
 	var out Cure
 	for i := range r.Attempts {
@@ -148,13 +154,14 @@ func (r *Refusal) Cure() Cure {
 	return out
 }
 
-// cause is a tally and how much it matters.
+// cause is a tally with its importance.
 type cause struct {
 	Tally
-	rank int
+	rank int // higher is more important
 }
 
-// tallies are the attempt's rejections, those of groups and of the job included.
+// tallies returns all rejections of the attempt, including those of node groups, of domains
+// and before any node was considered.
 func (a *Attempt) tallies() []Tally {
 	out := slices.Clone(a.Counts)
 	if b := a.Before; b != nil {
@@ -188,9 +195,9 @@ func (a *Attempt) tallies() []Tally {
 	return out
 }
 
-// Unheld is what there is to wait for where no task holds what is waited for, such
-// as a node that is not ready; nil where somebody does, or there is nothing. Of
-// several it is what most nodes are waited for.
+// Unheld returns the rejection of most nodes that only waiting cures because no task holds
+// what is missing, such as that a node is not ready. It returns nil if evicting cures some
+// rejection, or if waiting cures none.
 func (a *Attempt) Unheld() *Tally {
 	var out *Tally
 	for i := range a.Counts {
@@ -208,8 +215,8 @@ func (a *Attempt) transient() bool {
 	return !a.Never && slices.ContainsFunc(a.tallies(), func(c Tally) bool { return c.Cure.Transient() })
 }
 
-// refused is the refusal of the job after these attempts.
-func refused(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
+// newRefusal sums up the attempts as a refusal of the job.
+func newRefusal(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
 	r := &Refusal{Job: job.ID, Attempts: attempts, Surplus: surplus, Permanent: true}
 	var all []cause
 	for i := range attempts {
@@ -219,20 +226,20 @@ func refused(job *cluster.Job, attempts []Attempt, surplus bool) *Refusal {
 			rank := 0
 			switch {
 			case c.Cure.Transient() && transient:
-				rank = 1 // some node could
+				rank = 1 // some node could take the task later
 			case c.Cure.Transient():
-				rank = -1 // the gang's own doing, and no cause
+				rank = -1 // the nodes are in use by the gang itself, which is not the cause
 			}
 			all = append(all, cause{c, rank})
 		}
 	}
-	r.Reason = headline(all)
+	r.Reason = mainReason(all)
 	return r
 }
 
-// headline picks the reason that matters most: what waiting can cure before what
-// it cannot, since some node could; then the one that says more; then the one most nodes gave.
-func headline(all []cause) Reason {
+// mainReason returns the most important reason: one that waiting or evicting can cure before
+// one that they cannot, then the one with the highest precedence, then the one of most nodes.
+func mainReason(all []cause) Reason {
 	best := slices.MaxFunc(all, func(a, b cause) int {
 		return cmp.Or(
 			cmp.Compare(a.rank, b.rank),

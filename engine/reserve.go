@@ -6,34 +6,36 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Reserver holds something for tasks that the State does not account for, such as a
-// license or a place in a storage system. It counts what tasks on nodes hold: at the
-// beginning of a session those on the nodes of the View that stay (Task.Stays), and then
-// as its functions are called. They see the statement's changes.
-// Plans are tried and taken back many times, so they only count; what has effects outside
-// waits for Observer.Committed.
+// Reserver accounts for something that tasks need and the State does not know, such as a
+// license or space in a storage system. At the beginning of a session it counts the tasks on
+// the nodes of the View for which Task.Stays returns true. After that it counts by the calls of
+// its functions, which see the changes of the statement. Both functions only count, because
+// plans are tried and rolled back many times. Use Observer.Committed for effects outside the
+// engine.
 //
-// In a statement, Reserve is called when a task is allocated, also as the landing of a task
-// that moves, and its answer counts. Unreserve is called when a task is evicted, and when
-// its nomination is withdrawn. Where one of these is taken back, the opposite is called,
-// and what Reserve answers does not count; nor does it where an evicted task does not leave
-// in time. Nothing is called where a nominated task is bound: it held its room before.
+// In a statement, Reserve is called when a task is allocated, or when room is reserved for a
+// task that moves, and a rejection takes effect. Unreserve is called when a task is evicted
+// and when its nomination is withdrawn. If such a change is rolled back, the opposite
+// function is called, and a rejection is ignored. Reserve is also called, and a rejection
+// ignored, when an evicted task is overdue. Neither function is called when a nominated task
+// is bound, since the task has held its room from its nomination on.
 type Reserver struct {
-	// Reserve counts what the task holds on the node, in any case, and returns nil where
-	// there is enough. A rejection turns the node down: Unreserve is called for it, and the
-	// next best node is tried. Where its cure has Evict, plans are tried whose victims
-	// leave the node. The task is on the node already when it is asked (Node.Tasks).
+	// Reserve counts what the task holds on the node, and returns nil if there is enough. If
+	// it returns a rejection, it must have counted the task nevertheless: Unreserve is called
+	// for the task, and the next best node is tried. If the Cure of the rejection has Evict,
+	// plans with victims on the node are tried. Node.Tasks already has the task when Reserve
+	// is called.
 	Reserve func(*cluster.Task, *cluster.Node) *Rejection
-	// Unreserve gives back what the task held on the node.
+	// Unreserve releases what the task held on the node.
 	Unreserve func(*cluster.Task, *cluster.Node)
 }
 
-// AddReserve registers a Reserver. Matters may be nil; where it answers false, neither
-// function is called for the task. It may depend only on what the job and the task request
-// and on their labels.
+// AddReserve registers a Reserver. If matters is not nil and returns false for a task, neither
+// function is called for that task. What matters returns may depend only on the requests and
+// labels of the job and the task.
 //
-// Combining: in profile order. The first rejection counts; it and those asked before it
-// are called to unreserve, last first.
+// Combining: in profile order. The first rejection counts. Unreserve of that Reserver, and of
+// those that were called before it, is then called, the last first.
 func (h *Hooks) AddReserve(matters func(*cluster.Task, *cluster.Job) bool, r Reserver) {
 	if r.Reserve == nil || r.Unreserve == nil {
 		h.misused("AddReserve", "it needs both Reserve and Unreserve")
@@ -42,7 +44,7 @@ func (h *Hooks) AddReserve(matters func(*cluster.Task, *cluster.Job) bool, r Res
 	add(h, (*[]hook[Reserver])(&h.reservers), r).tasks = matters
 }
 
-// unreserved is the error of an allocation that a Reserver turned down.
+// unreserved is the error of an allocation that a Reserver rejected.
 type unreserved struct {
 	plugin    string
 	rejection *Rejection
@@ -52,11 +54,11 @@ func (u *unreserved) Error() string {
 	return fmt.Sprintf("plugin %s could not reserve: %s", u.plugin, u.rejection.Reason)
 }
 
-// reservers are those of a profile.
+// reservers are the Reservers of a session, in profile order.
 type reservers []hook[Reserver]
 
-// reserve asks them about a task that is allocated on the node; an error means that none
-// of them holds anything for it.
+// reserve calls Reserve for a task that is allocated on the node. After an error, no Reserver
+// counts the task.
 func (r reservers) reserve(t *cluster.Task, n *cluster.Node, fault *fault) error {
 	for i := range r {
 		k := &r[i]
@@ -71,8 +73,8 @@ func (r reservers) reserve(t *cluster.Task, n *cluster.Node, fault *fault) error
 	return nil
 }
 
-// again reserves for a task whose eviction or withdrawal is taken back, or which does not
-// leave.
+// again calls Reserve for a task when its eviction or withdrawal is rolled back, or when it is
+// overdue. Rejections are ignored, since the task is on the node in any case.
 func (r reservers) again(t *cluster.Task, n *cluster.Node) {
 	for i := range r {
 		if k := &r[i]; k.tasks == nil || k.tasks(t, t.Job) {
@@ -81,7 +83,7 @@ func (r reservers) again(t *cluster.Task, n *cluster.Node) {
 	}
 }
 
-// unreserve gives back what they hold for the task, last first.
+// unreserve calls Unreserve for the task, in reverse profile order.
 func (r reservers) unreserve(t *cluster.Task, n *cluster.Node) {
 	for i := len(r) - 1; i >= 0; i-- {
 		if k := &r[i]; k.tasks == nil || k.tasks(t, t.Job) {
@@ -90,7 +92,8 @@ func (r reservers) unreserve(t *cluster.Task, n *cluster.Node) {
 	}
 }
 
-// barred is the nodes that Reservers turned down, until the statement changes.
+// barred is the nodes that Reservers rejected for tasks. It is valid until the statement
+// changes.
 type barred struct {
 	stmt  *Statement
 	stamp uint64
@@ -102,10 +105,10 @@ type barredPair struct {
 	node *cluster.Node
 }
 
-// any reports whether a node is barred as things are.
+// any reports whether a node is barred and the statement has not changed since.
 func (b *barred) any() bool { return b.stmt != nil && b.stamp == b.stmt.stamp && len(b.nodes) > 0 }
 
-// bar keeps the task from the node until the statement changes.
+// bar excludes the node for the task until the statement changes.
 func (b *barred) bar(st *Statement, t *cluster.Task, n *cluster.Node, why *unreserved) {
 	if !b.any() || b.stmt != st {
 		*b = barred{st, st.stamp, map[barredPair]*unreserved{}}
@@ -113,7 +116,8 @@ func (b *barred) bar(st *Statement, t *cluster.Task, n *cluster.Node, why *unres
 	b.nodes[barredPair{t, n}] = why
 }
 
-// bars are the filters of what Reservers turned down for the task, in profile order.
+// bars returns filters that reject the barred nodes for the task, in profile order of the
+// Reservers.
 func (f *finder) bars(t *cluster.Task) (out []hook[TaskFilter]) {
 	for i := range f.hooks.reservers {
 		plugin := f.hooks.reservers[i].plugin

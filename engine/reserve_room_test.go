@@ -11,8 +11,9 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// licensing is a plugin that lets so many tasks on a node, which are not evicted, or only on
-// one node. It is a filter or a Reserver; the decisions must be the same.
+// licensing is a plugin that limits how many tasks may be on a node, on each node or on one only.
+// Evicted tasks do not count. It is a Reserver if reserve is set, and a filter otherwise: the
+// decisions must be the same.
 func licensing(each int, reserve bool, only string) *policy {
 	no := func(t *cluster.Task, n *cluster.Node) *engine.Rejection {
 		have := 0
@@ -39,8 +40,8 @@ func preempting() *policy {
 	return &policy{name: "Preempting", open: func(s *engine.Session) { s.Hooks.AddMeans(engine.Preempt, "Preempted") }}
 }
 
-// TestReserveDecidesAsAFilter: what a Reserver turns down is found out late, and yet
-// everything is found that a filter which says the same lets find.
+// TestReserveDecidesAsAFilter checks that a Reserver leads to the same decisions as a filter that
+// rejects the same nodes, although a Reserver is called later.
 func TestReserveDecidesAsAFilter(t *testing.T) {
 	gpus := func(name string, n int) *enginetest.NodeBuilder { return enginetest.Node(name).GPUs(n, "A100", "80Gi") }
 	low := func(name, node string) *enginetest.JobBuilder {
@@ -48,7 +49,7 @@ func TestReserveDecidesAsAFilter(t *testing.T) {
 	}
 	gang := enginetest.Job("gang").Devices(1).Gang(2).Build()
 	gang.Alternatives[0].Tasks[1].Role = "leader"
-	pinned := &policy{name: "Pinned", open: func(s *engine.Session) { // a leader can only be on a
+	pinned := &policy{name: "Pinned", open: func(s *engine.Session) { // a leader can be placed on node a only
 		s.Hooks.AddTaskFilter(nil, func(t *cluster.Task, _ *cluster.Job, n *cluster.Node) *engine.Rejection {
 			if t.Role == "leader" && n.Name != "a" {
 				return &engine.Rejection{Reason: "Pinned", Cure: engine.Wait}
@@ -57,7 +58,7 @@ func TestReserveDecidesAsAFilter(t *testing.T) {
 		})
 	}}
 	var full []enginetest.Part
-	for i := range 66 { // more than all plans are compared for
+	for i := range 66 { // so many nodes that not all plans are compared
 		node := fmt.Sprintf("n%02d", i)
 		full = append(full, gpus(node, 1), low(fmt.Sprintf("low%02d", i), node))
 	}
@@ -79,7 +80,7 @@ func TestReserveDecidesAsAFilter(t *testing.T) {
 			[]enginetest.Part{gpus("a", 2), low("low", "a"), high}, nil,
 			"Evict job/low worker-0 a, Nominate job/high worker-0 a, ",
 		},
-		"the cheapest node has none": {
+		"the cheapest node has no license": {
 			func(reserve bool) *policy { return licensing(0, reserve, "n00") }, []engine.Plugin{enginetest.Consent(), preempting()},
 			append(full, high), nil,
 			"Evict job/low01 worker-0 n01, Nominate job/high worker-0 n01, ",
@@ -109,8 +110,9 @@ func TestReserveDecidesAsAFilter(t *testing.T) {
 	}
 }
 
-// TestReserveIsAskedAnew: what a Reserver said in one statement is not remembered in another.
-func TestReserveIsAskedAnew(t *testing.T) {
+// TestReserveIsCalledAgain checks that a rejection of a Reserver in one statement has no effect on
+// another statement.
+func TestReserveIsCalledAgain(t *testing.T) {
 	free, placed := false, false
 	p := &policy{name: "Late", open: func(s *engine.Session) {
 		s.Hooks.AddReserve(nil, engine.Reserver{Reserve: func(*cluster.Task, *cluster.Node) *engine.Rejection {
@@ -130,8 +132,8 @@ func TestReserveIsAskedAnew(t *testing.T) {
 	}
 }
 
-// TestReserveWithVictims: whatever is evicted, moved, held, withdrawn and taken back, what
-// is reserved at the end of a session is what is on the nodes.
+// TestReserveWithVictims checks that at the end of a session a Reserver counts exactly the tasks on
+// the nodes, after evictions, moves, withdrawals and rollbacks.
 func TestReserveWithVictims(t *testing.T) {
 	evicted := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,11 +13,11 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// licenses is a plugin whose nodes have so many licenses each: every task needs one.
+// licenses is a plugin that gives each node a number of licenses. Every task needs one.
 type licenses struct {
 	each  int
-	held  map[string]int // by node
-	moved int            // how often one was held or given back
+	held  map[string]int // by node: how many licenses are in use
+	moved int            // how often a license was reserved or released
 }
 
 func (l *licenses) Name() string { return "Licenses" }
@@ -40,7 +40,7 @@ func (l *licenses) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// holders is how many tasks on the node hold a license.
+// holders returns how many tasks on the node hold a license.
 func holders(n *cluster.Node) int {
 	count := 0
 	for _, t := range n.Tasks {
@@ -51,8 +51,8 @@ func holders(n *cluster.Node) int {
 	return count
 }
 
-// TestReserve: a node that a Reserver turns down is passed over, and a gang that finds
-// too few gives everything back.
+// TestReserve checks that a node that a Reserver rejects is not used, and that a gang that is
+// refused releases all its licenses.
 func TestReserve(t *testing.T) {
 	for _, search := range []engine.Search{engine.Indexed, engine.Scan, engine.Twin} {
 		l := &licenses{each: 2}
@@ -76,8 +76,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestReserveIsUndone: whatever is tried and taken back, what is held at the end is what
-// is placed, and no node has more than its licenses.
+// TestReserveIsUndone checks that after any attempts and rollbacks exactly the placed tasks hold
+// licenses, and no node uses more licenses than it has.
 func TestReserveIsUndone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var parts []enginetest.Part
@@ -110,7 +110,7 @@ func TestReserveIsUndone(t *testing.T) {
 	})
 }
 
-// TestReserveNeedsBoth: half a Reserver voids the session.
+// TestReserveNeedsBoth checks that a Reserver without Reserve or Unreserve fails the session.
 func TestReserveNeedsBoth(t *testing.T) {
 	e := enginetest.Engine(enginetest.Fit(), &policy{name: "Half", open: func(s *engine.Session) {
 		s.Hooks.AddReserve(nil, engine.Reserver{Unreserve: func(*cluster.Task, *cluster.Node) {}})
@@ -122,40 +122,40 @@ func TestReserveNeedsBoth(t *testing.T) {
 
 func nameOf(t cluster.TaskRef) string { return t.Job + "/" + t.Name }
 
-// observed lists what an Observer hears.
-func observed(heard *[]string) func(*engine.Session) {
+// observed returns an Observer that appends its calls to a list.
+func observed(calls *[]string) func(*engine.Session) {
 	note := func(kind string) func(cluster.TaskRef, string) {
-		return func(t cluster.TaskRef, node string) { *heard = append(*heard, kind+" "+nameOf(t)+" "+node) }
+		return func(t cluster.TaskRef, node string) { *calls = append(*calls, kind+" "+nameOf(t)+" "+node) }
 	}
 	return func(s *engine.Session) {
 		s.Hooks.AddObserver(engine.Observer{
-			Committed: func(d *engine.Decision) { *heard = append(*heard, "committed "+nameOf(d.Task)+" "+d.Node) },
+			Committed: func(d *engine.Decision) { *calls = append(*calls, "committed "+nameOf(d.Task)+" "+d.Node) },
 			Bound:     note("bound"), BindFailed: note("failed"), Evicted: note("evicted"),
 		})
 	}
 }
 
-// TestObserver: facts are told as what became of the tasks, and only to observers of the
-// engine that is told.
+// TestObserver checks that facts lead to calls of observers for the tasks that they change, and only
+// of observers of the engine on which Watch is called.
 func TestObserver(t *testing.T) {
-	var heard []string
-	e := enginetest.Engine(enginetest.Fit(), &policy{name: "Ear", open: observed(&heard)})
+	var calls []string
+	e := enginetest.Engine(enginetest.Fit(), &policy{name: "Ear", open: observed(&calls)})
 	state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Job("x").Devices(1), enginetest.Job("y").Devices(1).Preemptible())
 	s := e.Open(state, engine.Options{Now: 1})
 	out, err := s.Run()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(heard) > 0 {
-		t.Errorf("a session tells by itself: %q", heard)
+	if len(calls) > 0 {
+		t.Errorf("a session called the observer: %q", calls)
 	}
 	apply := func(c cluster.Change) {
 		t.Helper()
-		told := e.Watch(state, c)
+		notify := e.Watch(state, c)
 		if err := state.Apply(c); err != nil {
 			t.Fatal(err)
 		}
-		if err := told(); err != nil {
+		if err := notify(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestObserver(t *testing.T) {
 	apply(cluster.TaskSeen{Task: y.Ref(), Node: "a"})
 	apply(cluster.BindSent{Task: x.Ref(), Attempt: x.Attempt})
 	apply(cluster.BindFailed{Task: x.Ref(), Attempt: x.Attempt})
-	apply(cluster.TaskSeen{Task: x.Ref()}) // read back: it is not bound
+	apply(cluster.TaskSeen{Task: x.Ref()}) // the report says that the task is not bound
 	tx := state.Begin()
 	if err := tx.Evict(y, "", 2); err != nil {
 		t.Fatal(err)
@@ -174,32 +174,33 @@ func TestObserver(t *testing.T) {
 	tx.End()
 	apply(cluster.TaskGone{Task: y.Ref()})
 	want := []string{"committed job/x/worker-0 a", "committed job/y/worker-0 a", "bound job/y/worker-0 a", "failed job/x/worker-0 a", "evicted job/y/worker-0 a"}
-	if !slices.Equal(heard, want) {
-		t.Errorf("heard %q, want %q", heard, want)
+	if !slices.Equal(calls, want) {
+		t.Errorf("calls %q, want %q", calls, want)
 	}
 }
 
-// TestObserverThatPanics is named; the others hear all the same.
+// TestObserverThatPanics checks that the error names an observer that panics, and that the other
+// observers are still called.
 func TestObserverThatPanics(t *testing.T) {
-	var heard []string
+	var calls []string
 	e := enginetest.Engine(&policy{name: "Loud", open: func(s *engine.Session) {
 		s.Hooks.AddObserver(engine.Observer{Committed: func(*engine.Decision) { panic("boom") }})
-	}}, &policy{name: "Ear", open: observed(&heard)})
+	}}, &policy{name: "Ear", open: observed(&calls)})
 	e.Open(enginetest.State(), engine.Options{})
 	err := e.Committed(&engine.Outcome{Decisions: make([]engine.Decision, 2)})
-	if err == nil || !strings.Contains(err.Error(), "plugin Loud: its observer panicked: boom") || len(heard) != 2 {
-		t.Errorf("%v %q", err, heard)
+	if err == nil || !strings.Contains(err.Error(), "plugin Loud: its observer panicked: boom") || len(calls) != 2 {
+		t.Errorf("%v %q", err, calls)
 	}
 }
 
-// TestWakeHints: a job that a gate of a plugin refused is tried again after a change of
-// the kind that the plugin names, and not before its back-off otherwise.
+// TestWakeHints checks that a job that a filter rejected is tried again after changes of the kinds
+// that the plugin named by AddWake, and otherwise only after its back-off.
 func TestWakeHints(t *testing.T) {
 	tests := []struct {
 		name  string
 		hint  engine.Wake
 		given bool
-		tried string // after a change of a node, the arrival of a job, a placement
+		tried string // whether the job is tried after a change of a node, a new job and a placement
 	}{
 		{"without a hint", 0, false, "[true false true]"},
 		{"nodes", engine.WakeNodes, true, "[true false true]"},
@@ -232,7 +233,7 @@ func TestWakeHints(t *testing.T) {
 				return slices.Contains(out.Tried, "job/gated")
 			}
 			run()
-			for run() { // until what the session itself changed is taken in
+			for run() { // a session may wake the job by its own changes
 				if now > 9 {
 					t.Fatal("it is tried again and again although nothing changes")
 				}
@@ -251,7 +252,7 @@ func TestWakeHints(t *testing.T) {
 			if err := state.Apply(cluster.JobPut{Job: *enginetest.Job("small").Devices(1).Build()}); err != nil {
 				t.Fatal(err)
 			}
-			run() // small is placed in it
+			run() // this session places small
 			tried = append(tried, run())
 			if got := fmt.Sprint(tried); got != tt.tried {
 				t.Errorf("tried after a node, a job, a placement: %s, want %s", got, tt.tried)

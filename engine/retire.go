@@ -8,32 +8,32 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Ranking is a set of which some had to go: who went, who stayed, and what each
-// was worth, those worth most first.
+// Ranking is a set that had more jobs than desired, with all its jobs: those that were retired
+// and those that were kept.
 type Ranking struct {
-	Set     string
-	Desired int
-	Jobs    []Ranked
+	Set     string   // the name of the set
+	Desired int      // how many jobs the set should have
+	Jobs    []Ranked // the job that is most worth keeping first
 }
 
 // Ranked is one job of a ranking.
 type Ranked struct {
-	Job     string // its ID
-	Score   Score  // what it is worth to keep
-	Retired bool
+	Job     string // the ID of the job
+	Score   Score  // how much it is worth keeping, when it was last compared
+	Retired bool   // false: the job is kept
 }
 
-// retirement takes jobs out of sets that have more of them than are desired.
+// retirement retires jobs of sets that have more jobs than desired.
 type retirement struct {
 	clerk  *clerk
 	finder *finder
 }
 
-// run takes jobs out of sets that have more of them than are desired, those
-// worth least first. No budget is asked: whoever owns the set wants fewer. It
-// comes before promises are kept, so that nobody starts only to be told to go.
+// run retires jobs of sets that have more jobs than desired, the job that is worth least
+// first. Disruption budgets do not apply, because the owner of the set asked for fewer jobs.
+// It runs before nominated tasks are bound, so that no task starts and is evicted at once.
 func (r *retirement) run(out *Outcome) {
-	r.evict(out)
+	r.evictRetired(out)
 	for _, name := range r.clerk.view.Sets().Excess() {
 		stmt := r.clerk.begin()
 		ranking := r.shrink(stmt, name)
@@ -46,9 +46,9 @@ func (r *retirement) run(out *Outcome) {
 	}
 }
 
-// shrink retires jobs of the set one by one. What a job is worth may depend on
-// those that are left, so they are ranked again each time; each is shown with what
-// it was worth when last compared.
+// shrink retires jobs of the set one by one. The score of a job may depend on the jobs that
+// are left, so the jobs are ranked again after each. The ranking has each job with its score
+// when it was last compared.
 func (r *retirement) shrink(stmt *Statement, name string) Ranking {
 	ranking := Ranking{Set: name, Desired: r.clerk.view.Sets().Desired(name)}
 	for jobs := slices.Clone(r.clerk.view.Sets().Jobs(name)); len(jobs) > ranking.Desired; {
@@ -56,12 +56,12 @@ func (r *retirement) shrink(stmt *Statement, name string) Ranking {
 		if r.clerk.fault.err != nil {
 			break
 		}
-		goes := line[0]
-		goes.Retired = true
-		ranking.Jobs = append(ranking.Jobs, goes)
-		job := r.clerk.view.Job(goes.Job)
+		worst := line[0]
+		worst.Retired = true
+		ranking.Jobs = append(ranking.Jobs, worst)
+		job := r.clerk.view.Job(worst.Job)
 		stmt.withdraw(job, true)
-		if stmt.retire(job, goes.Score); r.clerk.fault.err != nil {
+		if stmt.retire(job, worst.Score); r.clerk.fault.err != nil {
 			break
 		}
 		if len(line)-1 == ranking.Desired {
@@ -73,9 +73,9 @@ func (r *retirement) shrink(stmt *Statement, name string) Ranking {
 	return ranking
 }
 
-// evict evicts what still runs of jobs that were retired before: whoever
-// was to see to it may have died before it was done.
-func (r *retirement) evict(out *Outcome) {
+// evictRetired evicts tasks that still run of jobs that earlier sessions retired. The earlier
+// eviction may not have been carried out.
+func (r *retirement) evictRetired(out *Outcome) {
 	stmt := r.clerk.begin()
 	for _, j := range r.clerk.view.Retired() {
 		if j.Placed() > 0 {
@@ -90,8 +90,8 @@ func (r *retirement) evict(out *Outcome) {
 	out.Decisions = append(out.Decisions, stmt.Commit()...)
 }
 
-// rank says what each job is worth to keep, the first to go first:
-// lowest sum, then newest, then by ID. It sorts the list that it is given.
+// rank scores the jobs and returns them in the order in which they are retired: the lowest
+// score first, then the newest, then by ID. It sorts the list that it is given.
 func (r *retirement) rank(jobs []*cluster.Job) []Ranked {
 	slices.SortFunc(jobs, func(a, b *cluster.Job) int {
 		return cmp.Or(cmp.Compare(b.Created, a.Created), strings.Compare(a.ID, b.ID))
@@ -107,16 +107,16 @@ func (r *retirement) rank(jobs []*cluster.Job) []Ranked {
 	return out
 }
 
-// add counts one more part.
+// add adds the score of one plugin.
 func (c *Score) add(x *fault, plugin string, weight int64, score float64) {
 	c.Total += x.points(plugin, weight, score)
 	c.Weight += weight
 	c.Parts = append(c.Parts, Part{Plugin: plugin, Score: score, Weight: weight})
 }
 
-// retire has the job go for good: it is in no set any more, and what runs of it is evicted.
+// retire removes the job from its set permanently and evicts its running tasks.
 func (st *Statement) retire(j *cluster.Job, worth Score) {
-	st.note(operation{kind: retired, at: st.position(), job: j, worth: &worth})
+	st.logOperation(operation{kind: retired, at: st.position(), job: j, worth: &worth})
 	st.tx.Retire(j)
 	st.evictAll(j, worth)
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// keep likes jobs of high priority.
+// keep gives jobs of higher priority a higher score.
 func keep() *policy {
 	return &policy{name: "Keep", open: func(s *engine.Session) {
 		s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) })
 	}}
 }
 
-// fate is what became of a job of a ranking, and its score.
+// fate is a job of a ranking, its score, and whether it was retired.
 type fate struct {
 	Job     string
 	Points  int64
@@ -78,18 +78,18 @@ func TestSetsShrink(t *testing.T) {
 			if diff := cmp.Diff(tt.gone, gone); diff != "" {
 				t.Error(diff)
 			}
-			told := map[string]int64{}
+			scores := map[string]int64{}
 			for _, ev := range out.Events {
 				if ev.Kind == engine.Retired {
-					told[ev.Job] = ev.Score.Total
+					scores[ev.Job] = ev.Score.Total
 				}
 			}
 			for _, f := range tt.want {
-				if points, ok := told[f.Job]; ok != f.Retired || ok && points != f.Points {
-					t.Errorf("%s: told of %d, %v", f.Job, points, ok)
+				if points, ok := scores[f.Job]; ok != f.Retired || ok && points != f.Points {
+					t.Errorf("%s: the event has score %d, %v", f.Job, points, ok)
 				}
 			}
-			// What left does not come back, and nobody else has to go.
+			// Retired jobs are not placed again, and no further job is retired.
 			for _, j := range s.Jobs() {
 				for _, task := range j.Tasks() {
 					if task.Status == cluster.Releasing {
@@ -107,7 +107,7 @@ func TestSetsShrink(t *testing.T) {
 	}
 }
 
-func TestRetiredLosePromises(t *testing.T) {
+func TestRetiredJobsLoseReservations(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("x").Preemptible().Devices(2).On("a"), enginetest.Job("y").Devices(2).On("b"),
 		enginetest.Job("m-0").Set("m", 1).Devices(2))
 	e := enginetest.Engine(fit(), keep())
@@ -116,7 +116,7 @@ func TestRetiredLosePromises(t *testing.T) {
 		t.Fatalf("%+v", out.Decisions)
 	}
 	m := s.Job("job/m-0")
-	apply(t, s, cluster.SetScaled{Set: "m"}, left(s.Job("job/x").Tasks()[0])) // its room is free: without retiring it would start
+	apply(t, s, cluster.SetScaled{Set: "m"}, left(s.Job("job/x").Tasks()[0])) // its room is free: it would start if it were not retired
 	out := run(t, e, s)
 	if !m.Retired || m.Placed() != 0 || len(s.View().Nominated()) != 0 || m.Tasks()[0].Node != nil {
 		t.Errorf("%v, %+v", m.Retired, out)
@@ -126,7 +126,7 @@ func TestRetiredLosePromises(t *testing.T) {
 	}
 }
 
-func TestRetiredBeforeAreEvicted(t *testing.T) {
+func TestJobsRetiredEarlierAreEvicted(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("m-0").Set("m", 1).Priority(7).Devices(1).On("a"))
 	apply(t, s, cluster.Decided{Changes: []cluster.Change{cluster.Retire{Job: "job/m-0"}}})
 	out := run(t, enginetest.Engine(fit(), keep()), s)
@@ -141,15 +141,16 @@ func TestScoresOfInstancesAreChecked(t *testing.T) {
 	}}
 	s := with(twoNodes(), enginetest.Job("m-0").Set("m", 0).Devices(1).On("a"))
 	if _, err := enginetest.Engine(fit(), wild).Open(s, engine.Options{}).Run(); err == nil {
-		t.Error("a score of 101 was taken")
+		t.Error("a score of 101 was accepted")
 	}
 	if j := s.Job("job/m-0"); j.Retired || !j.Running() {
-		t.Error("it went all the same")
+		t.Error("the job was retired")
 	}
 }
 
-// TestWorthIsJudgedAnew: who goes changes what the others are worth.
-func TestWorthIsJudgedAnew(t *testing.T) {
+// TestJobsAreRankedAgain checks that jobs are scored again after each retirement, since a score may
+// depend on the other jobs of the set.
+func TestJobsAreRankedAgain(t *testing.T) {
 	apart := &policy{name: "Apart", open: func(s *engine.Session) {
 		s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 {
 			score := 100.0

@@ -8,39 +8,39 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// rival is a task that might leave, with what decides its turn.
+// rival is a task that might be evicted or moved for a job, with what rivals are ordered by.
 type rival struct {
-	task  *cluster.Task
-	tier  int
-	cost  int64 // what plugins say of all that is evicted with it
-	spare bool
-	// How it may leave, as far as that is known.
+	task    *cluster.Task
+	tier    int
+	cost    int64 // the VictimCost of all tasks that are evicted with it
+	surplus bool
+	// evicts and moves say whether it may be evicted or moved, as far as that is known.
 	evicts, moves bool
 }
 
 func (v *victims) rival(t *cluster.Task) rival {
-	c := rival{task: t, tier: tierOf(v.view, t.Job.Queue).Rank(), spare: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
+	c := rival{task: t, tier: tierOf(v.view, t.Job.Queue).Rank(), surplus: t.Job.Spares(t) || t.Job.SparesSubgroup(t) != nil}
 	if v.priced() {
 		c.cost = v.costOfTasks(VictimOf(t).Tasks)
 	}
 	return c
 }
 
-// before orders rivals, the first to be evicted first: weaker tier, lower priority, lower
-// cost, surplus, younger, name.
-func (c *rival) before(o *rival) int {
+// compare orders rivals by which is evicted first: weaker tier, lower priority, lower cost,
+// surplus tasks, later start, ID.
+func (c *rival) compare(o *rival) int {
 	return cmp.Or(
 		cmp.Compare(o.tier, c.tier),
 		cmp.Compare(c.task.Job.Priority, o.task.Job.Priority),
 		cmp.Compare(c.cost, o.cost),
-		trueFirst(c.spare, o.spare),
+		trueFirst(c.surplus, o.surplus),
 		cmp.Compare(o.task.Started, c.task.Started),
 		strings.Compare(c.task.ID, o.task.ID),
 	)
 }
 
-// rivals are all tasks that might leave for the job, or those of them that may, in
-// order; nil where there are more than most.
+// rivals returns, in order, all tasks that might be victims for the job and for which may
+// returns true. It returns nil if there are more than most. A nil may accepts all tasks.
 func (v *victims) rivals(job *cluster.Job, most int, may func(*cluster.Task) bool) []rival {
 	var line []rival
 	for _, n := range v.view.Nodes() {
@@ -53,6 +53,6 @@ func (v *victims) rivals(job *cluster.Job, most int, may func(*cluster.Task) boo
 			}
 		}
 	}
-	slices.SortFunc(line, func(a, b rival) int { return a.before(&b) })
+	slices.SortFunc(line, func(a, b rival) int { return a.compare(&b) })
 	return line
 }

@@ -6,41 +6,42 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Bounds of a search for room, in steps.
+// Bounds of a search for room. They count steps and not time, so that decisions are the same
+// on every machine.
 const (
-	maxLooks  = 256  // nodes that are looked at closely and have no plan
-	maxMixed  = 32   // the same, where victims are evicted and others move
-	maxTries  = 400  // plans that are put to Place in one way
-	maxAll    = 1000 // the same, where all plans are compared
-	maxUnsure = 12   // tasks that might leave, up to which all plans are compared
-	maxSmall  = 64   // nodes, up to which all plans are compared
-	maxInLine = 256  // tasks that might leave, up to which they are tried one after the other
-	maxMoved  = 64   // tasks of a job that moves for another
-	maxThin   = 2048 // victims times tasks, up to which the plan is tried without each victim
-	maxScopes = 32   // groups or domains that are compared
+	maxLooks      = 256  // nodes without a plan that are looked at
+	maxLooksMixed = 32   // nodes without a plan that are looked at, if some victims are evicted and others move
+	maxTries      = 400  // plans that are passed to Place in one search
+	maxTriesAll   = 1000 // plans that are passed to Place, if all plans are compared
+	maxUnsure     = 12   // possible victims up to which all plans are compared
+	maxSmall      = 64   // nodes up to which all plans are compared
+	maxOneByOne   = 256  // possible victims up to which they are tried one after the other
+	maxMoved      = 64   // tasks of a job that moves as a whole
+	maxThinning   = 2048 // victims times lacking tasks up to which the plan is tried without each victim
+	maxScopes     = 32   // node groups or domains that are compared
 )
 
-// way is how victims leave in a search.
+// way says whether the victims of a search are evicted, moved, or both.
 type way uint8
 
 const (
-	evicting way = 1 << iota // by Reclaim or Preempt
-	moving                   // by Move
+	evicting way = 1 << iota // for the purposes Reclaim and Preempt
+	moving                   // for the purpose Move
 )
 
-// MakeRoom frees room for the job's minimum. It looks for the plan that takes least
-// from other jobs, whose victims leave for any of the purposes that the plugins of
-// the profile have means for, and that their hooks consent to. Place judges the plan:
-// one that it does not accept is taken back. Where there is no plan, the last resorts
-// of the plugins are tried.
+// MakeRoom frees room for the minimum of the job by evicting or moving other tasks. It
+// searches for the cheapest plan (see Cost). The victims of a plan may be evicted for any
+// purpose that a plugin registered with AddMeans, if the hooks of that purpose allow it.
+// Place decides whether the plan works; a plan that does not is rolled back. If there is no
+// plan, the last resorts of the plugins are tried (see AddLastResort).
 //
-// It returns what Place says, or the refusal where no plan was found.
+// It returns what Place returned, or the given refusal if no plan was found.
 func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) *Refusal {
 	if refusal.Permanent {
-		return refusal // no eviction would help
+		return refusal // evictions cannot cure it
 	}
 	place := s.placer(stmt)
-	place.aim.quiet = true // what fails here needs no explanation
+	place.aim.quiet = true // the refusal already has the explanation
 	if s.View.Classes().Preemptible() == 0 {
 		for _, m := range s.Hooks.means {
 			if m.Purpose != Move || place.shortage.freeFor(job) {
@@ -50,17 +51,17 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 		return refusal
 	}
 	for _, last := range [...]bool{false, true} {
-		if last && !s.Hooks.lastResort() {
+		if last && !s.Hooks.hasLastResort() {
 			break
 		}
 		for from, forms := range choices(job) {
 			var best *room
 			for i := range forms {
-				form := want{job: job, alternative: from + i, choice: from, last: last, bounded: s.Hooks.bounded(refusal)}
+				form := want{job: job, alternative: from + i, choice: from, last: last, bounded: s.Hooks.isBounded(refusal)}
 				for k, lacks := range place.shortage.minima(form.alt()) {
 					w := form
 					w.lacks, w.exactly = lacks, k > 0
-					best = s.room(place, &w, refusal).cheaper(best, refusal)
+					best = s.newRoom(place, &w, refusal).cheaper(best, refusal)
 					if s.fault.err != nil {
 						return refusal
 					}
@@ -74,7 +75,7 @@ func (s *Session) MakeRoom(stmt *Statement, job *cluster.Job, refusal *Refusal) 
 	return refusal
 }
 
-// planning is what all searches for a plan need.
+// planning is what all kinds of searches for a plan use.
 type planning struct {
 	want     *want
 	placer   *placer
@@ -89,19 +90,18 @@ type planning struct {
 	hosts    *hosts
 }
 
-// room is the search for room for what a job wants.
+// room is one search for room, and the best plan that it found.
 type room struct {
 	planning
-	plan    []*Victim // nil where there is none
+	plan    []*Victim // nil: none was found
 	cost    cost
-	found   way // of the search that found it
-	looks   int // nodes that were looked at closely and have no plan
+	found   way // the way of the search that found plan
+	looks   int // nodes for which a plan was searched for and not found
 	weighed []Option
 }
 
-// room prepares the search, and asks the hooks of each purpose for which something
-// might leave.
-func (s *Session) room(place *placer, w *want, refusal *Refusal) *room {
+// newRoom prepares a search. It calls the VictimRules of each purpose.
+func (s *Session) newRoom(place *placer, w *want, refusal *Refusal) *room {
 	leaver := &leaver{want: w, stmt: place.stmt, victims: s.victims, fault: s.fault}
 	leaver.prepare(s.Hooks.means, refusal)
 	return &room{planning: planning{want: w, placer: place, finder: s.finder, accounts: s.accounts, heaps: s.heaps, leaver: leaver,
@@ -109,26 +109,27 @@ func (s *Session) room(place *placer, w *want, refusal *Refusal) *room {
 		view:  s.View, stmt: place.stmt, fault: s.fault, hosts: &hosts{want: w, finder: s.finder}}}
 }
 
-// cheaper looks for room, and returns what costs less: this room or the best so far.
+// cheaper searches for a plan and returns the cheaper of this room and the best so far. If
+// it finds none, it notes in the refusal which victims were protected.
 func (r *room) cheaper(best *room, refusal *Refusal) *room {
 	if !r.leaver.can(evicting | moving) {
 		return best
 	}
-	if r.find(); r.fault.err != nil {
+	if r.findPlan(); r.fault.err != nil {
 		return nil
 	}
 	if r.plan == nil {
-		r.tell(refusal)
+		r.noteProtected(refusal)
 	} else if best == nil || r.cost.compare(&best.cost) < 0 {
 		return r
 	}
 	return best
 }
 
-// tell notes in the refusal which victims were protected.
-func (r *room) tell(refusal *Refusal) {
+// noteProtected adds to the refusal which victims were protected, by purpose.
+func (r *room) noteProtected(refusal *Refusal) {
 	if r.want.last {
-		return // what the first search found is told
+		return // the refusal has the victims that were protected in the first search
 	}
 	for _, m := range r.finder.hooks.means {
 		if p := m.Purpose; r.leaver.may[p] != nil && (p != Move || r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks)) {
@@ -137,9 +138,10 @@ func (r *room) tell(refusal *Refusal) {
 	}
 }
 
-// find looks for a plan, and leaves the statement as it is. Moves cost less than any
-// eviction, so they are looked for first; then evictions; then both together.
-func (r *room) find() {
+// findPlan searches for a plan and rolls back all its changes. Moves cost less than any
+// eviction, so plans that only move tasks are tried first, then plans that only evict, then
+// plans that do both.
+func (r *room) findPlan() {
 	if r.leaver.can(moving) && !r.want.last && !r.want.limited && r.accounts.free() >= r.accounts.devicesLacking(r.want.lacks) {
 		r.search(moving)
 	}
@@ -148,14 +150,14 @@ func (r *room) find() {
 	}
 	r.search(evicting)
 	if r.plan != nil && !small(r.view) {
-		return // on a large cluster the plan that evicts is good enough
+		return // on a large cluster, searching for a plan that also moves tasks would take too long
 	}
 	if r.leaver.can(moving) && r.leaver.anyOf(evicting) {
 		r.search(evicting | moving)
 	}
 }
 
-// search looks for a plan that costs less than the one that is known.
+// search searches for a plan that costs less than the known one.
 func (r *room) search(w way) {
 	if r.fault.err != nil {
 		return
@@ -163,56 +165,58 @@ func (r *room) search(w way) {
 	exits := &exits{leaver: r.leaver, way: w, might: r.leaver.mights(w)}
 	every := &everyPlan{r.planning, exits}
 	all := every.few()
-	if r.trial.most = r.trial.tries + maxTries; all != nil {
-		r.trial.most = r.trial.tries + maxAll
+	if r.trial.limit = r.trial.tries + maxTries; all != nil {
+		r.trial.limit = r.trial.tries + maxTriesAll
 	}
 	if w == evicting|moving && all == nil && r.plan != nil {
-		return // so it is where too many tasks might leave
+		return // there are too many possible victims to compare all plans
 	}
 	nodes := &nodewise{planning: r.planning, exits: exits, weighed: r.weighed}
 	plan, spent := r.trial.tried(nodes.greedy())
 	if all != nil {
 		plan, spent = every.cheapest(all, plan, spent, r)
-	} else if plan == nil && r.unsure() {
-		plan, spent = r.trial.tried(r.inLine(exits))
+	} else if plan == nil && r.mayHaveMissed() {
+		plan, spent = r.trial.tried(r.oneByOne(exits))
 	}
 	if plan != nil && r.fault.err == nil {
-		if plan, spent = r.thin(plan, spent); r.plan == nil || spent.compare(&r.cost) < 0 {
+		if plan, spent = r.thinOut(plan, spent); r.plan == nil || spent.compare(&r.cost) < 0 {
 			r.plan, r.cost, r.found = plan, spent, w
 		}
 	}
-	if r.plan == nil || r.found == w { // what is told is how the plan was found
+	if r.plan == nil || r.found == w { // explanations are about the search that found the plan
 		r.looks, r.weighed = nodes.looks, nodes.weighed
 	}
 }
 
-// carryOut makes the victims of the plan leave, and returns what Place says.
+// carryOut evicts and moves the victims of the plan, places the job, and returns what Place
+// returned.
 func (r *room) carryOut() *Refusal {
 	r.stmt.weighing = r.weighing(r.plan)
-	left, _ := r.trial.judge(r.plan)
+	left, _ := r.trial.carryOut(r.plan)
 	r.stmt.weighing = nil
 	return left
 }
 
-// thin keeps the victims in their places that the plan does not need.
-func (r *room) thin(plan []*Victim, spent cost) ([]*Victim, cost) {
-	if len(plan) < 2 || len(plan)*len(r.want.lacks) > maxThin {
+// thinOut drops the victims that the plan does not need, and returns the rest with its cost.
+func (r *room) thinOut(plan []*Victim, spent cost) ([]*Victim, cost) {
+	if len(plan) < 2 || len(plan)*len(r.want.lacks) > maxThinning {
 		return plan, spent
 	}
-	if len(plan) <= maxUnsure && moves(plan) {
-		return r.part(plan, spent)
+	if len(plan) <= maxUnsure && hasMoves(plan) {
+		return r.cheapestSubset(plan, spent)
 	}
-	rest := keep(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
+	rest := dropUnneeded(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 	if len(rest) == len(plan) {
 		return plan, spent
 	}
 	return r.trial.tried(rest)
 }
 
-// part is the cheapest part of the plan that works, even if it frees more beyond what is
-// needed. Where victims move, two may have to stay together, since they need room
-// themselves.
-func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
+// cheapestSubset returns the cheapest subset of the plan that works, even if it frees more
+// room than is needed. Subsets are compared, and not single victims dropped, because tasks
+// that move need room themselves: the plan may work without two victims, but not without
+// only one of them.
+func (r *room) cheapestSubset(plan []*Victim, spent cost) ([]*Victim, cost) {
 	type part struct {
 		victims []*Victim
 		cost    cost
@@ -240,17 +244,18 @@ func (r *room) part(plan []*Victim, spent cost) ([]*Victim, cost) {
 	return plan, spent
 }
 
-// unsure reports whether a plan may exist that the search node by node has not seen.
-func (r *room) unsure() bool {
+// mayHaveMissed reports whether a plan may exist that the search node by node cannot find.
+func (r *room) mayHaveMissed() bool {
 	alt := r.want.alt()
 	return r.want.bounded || len(alt.Subgroups) > 0 || !alt.Topology.None() ||
-		alt.Whole != nil && r.want.job.Set.Name != "" || // the group must have room for the others of its set too
+		alt.Whole != nil && r.want.job.Set.Name != "" || // the node group must have room for the other jobs of the set, too
 		slices.ContainsFunc(r.want.lacks, func(t *cluster.Task) bool { return t.Shape != r.want.lacks[0].Shape })
 }
 
-// keep drops the victims without which the rest is enough, from the last of the order
-// on. The rest keeps its order, since some may leave only after others.
-func keep(plan, order []*Victim, enough func([]*Victim) bool) []*Victim {
+// dropUnneeded drops victims from the plan as long as the rest is enough. Victims are tried
+// in reverse of the given order. The rest keeps the order of the plan, because hooks may
+// allow a victim only after others.
+func dropUnneeded(plan, order []*Victim, enough func([]*Victim) bool) []*Victim {
 	for i := len(order) - 1; i >= 0 && len(plan) > 1; i-- {
 		at := slices.Index(plan, order[i])
 		rest := slices.Delete(slices.Clone(plan), at, at+1)
@@ -261,13 +266,13 @@ func keep(plan, order []*Victim, enough func([]*Victim) bool) []*Victim {
 	return plan
 }
 
-// inLine makes rivals of the whole cluster leave one after the other until the job is
-// placed, and then keeps those in their places that it can. It is for what is not the
-// fault of a node, such as the limit of a queue.
-func (r *room) inLine(exits *exits) []*Victim {
-	line := r.leaver.victims.rivals(r.want.job, maxInLine, exits.leavable)
-	if line == nil { // of too many, those that it must be away from, wherever they are
-		line = r.leaver.victims.rivals(r.want.job, maxInLine, func(t *cluster.Task) bool { return t.Job.Repels(r.want.job) && exits.leavable(t) })
+// oneByOne evicts or moves rivals of the whole cluster, in their order, until the job can be
+// placed, and then drops the victims that are not needed. It is for obstacles that do not
+// belong to one node, such as the limit of a queue.
+func (r *room) oneByOne(exits *exits) []*Victim {
+	line := r.leaver.victims.rivals(r.want.job, maxOneByOne, exits.leavable)
+	if line == nil { // too many: consider only tasks that the job must be kept apart from
+		line = r.leaver.victims.rivals(r.want.job, maxOneByOne, func(t *cluster.Task) bool { return t.Job.Repels(r.want.job) && exits.leavable(t) })
 	}
 	if len(line) == 0 {
 		return nil
@@ -282,5 +287,5 @@ func (r *room) inLine(exits *exits) []*Victim {
 			return nil
 		}
 	}
-	return keep(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
+	return dropUnneeded(plan, r.leaver.victims.droppable(plan, true), func(rest []*Victim) bool { return !r.trial.over() && r.trial.works(rest) })
 }

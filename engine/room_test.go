@@ -13,14 +13,14 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 )
 
-// roomMaker makes room for the purpose, whichever victims have to leave.
+// roomMaker is a plugin that registers means for the purpose.
 func roomMaker(p engine.Purpose) *policy {
 	return &policy{name: "Maker", open: func(s *engine.Session) {
 		s.Hooks.AddMeans(p, "MadeRoom")
 	}}
 }
 
-// evicted lists who had to go, in order of name.
+// evicted returns the evicted tasks, sorted by name.
 func evicted(out engine.Outcome) []string {
 	var ids []string
 	for _, d := range out.Decisions {
@@ -38,27 +38,27 @@ func four(name string) *enginetest.NodeBuilder {
 
 func low(name string) *enginetest.JobBuilder { return enginetest.Job(name).Devices(1).Preemptible() }
 
-func TestMakeRoomTakesAsLittleAsItCan(t *testing.T) {
+func TestMakeRoomTakesLeast(t *testing.T) {
 	scavenger := enginetest.Queue("scraps").Tier(cluster.TierScavenger)
 	tests := map[string]struct {
 		parts []enginetest.Part
 		want  []string
 	}{
-		"nobody where there is room":            {[]enginetest.Part{four("a"), low("x").On("a"), enginetest.Job("new").Devices(3)}, nil},
-		"one is enough":                         {[]enginetest.Part{four("a"), low("x").Devices(2).On("a"), low("y").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"x/worker-0"}},
-		"one large rather than two small":       {[]enginetest.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"z/worker-0"}},
-		"the node where fewer go":               {[]enginetest.Part{four("a"), four("b"), low("w").On("a"), low("x").On("a"), low("y").Devices(2).On("a"), low("z").Devices(4).On("b"), enginetest.Job("new").Devices(4)}, []string{"z/worker-0"}},
-		"the weaker tier":                       {[]enginetest.Part{four("a"), scavenger, low("x").Devices(2).On("a"), low("y").Queue("scraps").Devices(2).Priority(9).On("a"), enginetest.Job("new").Devices(2)}, []string{"y/worker-0"}},
-		"many of a weaker tier rather than one": {[]enginetest.Part{four("a"), scavenger, low("x").Devices(2).On("a"), low("y").Queue("scraps").On("a"), low("z").Queue("scraps").On("a"), enginetest.Job("new").Devices(2)}, []string{"y/worker-0", "z/worker-0"}},
-		"the lower priority":                    {[]enginetest.Part{four("a"), low("x").Devices(2).Priority(2).On("a"), low("y").Devices(2).Priority(1).On("a"), enginetest.Job("new").Devices(2)}, []string{"y/worker-0"}},
-		"the younger":                           {[]enginetest.Part{four("a"), low("x").Devices(2).On("a").Started(5), low("y").Devices(2).On("a").Started(7), enginetest.Job("new").Devices(2)}, []string{"y/worker-0"}},
-		"nobody who is not preemptible":         {[]enginetest.Part{four("a"), enginetest.Job("x").Devices(2).On("a"), low("y").Devices(2).On("a"), enginetest.Job("new").Devices(3)}, nil},
-		"surplus, and not the whole":            {[]enginetest.Part{four("a"), low("x").Gang(4).Min(2).On("a", "a", "a", "a"), enginetest.Job("new").Devices(2)}, []string{"x/worker-0", "x/worker-1"}},
-		"the whole where it must be":            {[]enginetest.Part{four("a"), four("b"), low("x").Gang(2).Devices(2).On("a", "b"), enginetest.Job("new").Devices(4)}, []string{"x/worker-0", "x/worker-1"}},
-		"for a gang, on every node":             {[]enginetest.Part{four("a"), four("b"), low("x").Devices(3).On("a"), low("y").Devices(3).On("b"), enginetest.Job("new").Gang(2).Devices(2)}, []string{"x/worker-0"}},
-		"for a gang of two kinds of node":       {[]enginetest.Part{four("a"), four("b"), low("x").Devices(3).On("a"), low("y").Devices(3).On("b"), enginetest.Job("new").Gang(2).Devices(3)}, []string{"x/worker-0", "y/worker-0"}},
-		"nobody if one of the gang has none":    {[]enginetest.Part{four("a"), four("b"), low("x").Devices(3).On("a"), enginetest.Job("y").Devices(3).On("b"), enginetest.Job("new").Gang(2).Devices(3)}, nil},
-		"nobody for surplus":                    {[]enginetest.Part{four("a"), low("x").Devices(2).On("a"), enginetest.Job("new").Gang(4).Min(2).Devices(1)}, nil},
+		"none if there is room":                     {[]enginetest.Part{four("a"), low("x").On("a"), enginetest.Job("new").Devices(3)}, nil},
+		"one is enough":                             {[]enginetest.Part{four("a"), low("x").Devices(2).On("a"), low("y").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"x/worker-0"}},
+		"one large rather than two small":           {[]enginetest.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"z/worker-0"}},
+		"the node with fewer victims":               {[]enginetest.Part{four("a"), four("b"), low("w").On("a"), low("x").On("a"), low("y").Devices(2).On("a"), low("z").Devices(4).On("b"), enginetest.Job("new").Devices(4)}, []string{"z/worker-0"}},
+		"the weaker tier":                           {[]enginetest.Part{four("a"), scavenger, low("x").Devices(2).On("a"), low("y").Queue("scraps").Devices(2).Priority(9).On("a"), enginetest.Job("new").Devices(2)}, []string{"y/worker-0"}},
+		"many of a weaker tier rather than one":     {[]enginetest.Part{four("a"), scavenger, low("x").Devices(2).On("a"), low("y").Queue("scraps").On("a"), low("z").Queue("scraps").On("a"), enginetest.Job("new").Devices(2)}, []string{"y/worker-0", "z/worker-0"}},
+		"the lower priority":                        {[]enginetest.Part{four("a"), low("x").Devices(2).Priority(2).On("a"), low("y").Devices(2).Priority(1).On("a"), enginetest.Job("new").Devices(2)}, []string{"y/worker-0"}},
+		"the younger":                               {[]enginetest.Part{four("a"), low("x").Devices(2).On("a").Started(5), low("y").Devices(2).On("a").Started(7), enginetest.Job("new").Devices(2)}, []string{"y/worker-0"}},
+		"no task that is not preemptible":           {[]enginetest.Part{four("a"), enginetest.Job("x").Devices(2).On("a"), low("y").Devices(2).On("a"), enginetest.Job("new").Devices(3)}, nil},
+		"surplus, and not the whole job":            {[]enginetest.Part{four("a"), low("x").Gang(4).Min(2).On("a", "a", "a", "a"), enginetest.Job("new").Devices(2)}, []string{"x/worker-0", "x/worker-1"}},
+		"the whole job if surplus is not enough":    {[]enginetest.Part{four("a"), four("b"), low("x").Gang(2).Devices(2).On("a", "b"), enginetest.Job("new").Devices(4)}, []string{"x/worker-0", "x/worker-1"}},
+		"for a gang, on every node":                 {[]enginetest.Part{four("a"), four("b"), low("x").Devices(3).On("a"), low("y").Devices(3).On("b"), enginetest.Job("new").Gang(2).Devices(2)}, []string{"x/worker-0"}},
+		"for a gang of two kinds of node":           {[]enginetest.Part{four("a"), four("b"), low("x").Devices(3).On("a"), low("y").Devices(3).On("b"), enginetest.Job("new").Gang(2).Devices(3)}, []string{"x/worker-0", "y/worker-0"}},
+		"none if one task of the gang gets no room": {[]enginetest.Part{four("a"), four("b"), low("x").Devices(3).On("a"), enginetest.Job("y").Devices(3).On("b"), enginetest.Job("new").Gang(2).Devices(3)}, nil},
+		"none for surplus":                          {[]enginetest.Part{four("a"), low("x").Devices(2).On("a"), enginetest.Job("new").Gang(4).Min(2).Devices(1)}, nil},
 		"in one domain, if it must be": {[]enginetest.Part{four("a").Label("rack", "1"), four("b").Label("rack", "1"), four("c").Label("rack", "2"),
 			low("x").Devices(3).On("a"), low("y").On("c"), enginetest.Job("new").Gang(2).Devices(3).Topology(cluster.Topology{Required: "rack"})}, []string{"x/worker-0"}},
 		"whole nodes":        {[]enginetest.Part{four("a"), four("b"), low("x").On("a"), low("y").On("b"), enginetest.Job("new").WholeNodes(2, "8Gi")}, []string{"x/worker-0", "y/worker-0"}},
@@ -73,14 +73,14 @@ func TestMakeRoomTakesAsLittleAsItCan(t *testing.T) {
 				t.Errorf("evicted (-want +got):\n%s", d)
 			}
 			if stands := s.Job("job/new").Stands(); stands == (len(out.Refusals) > 0 && !out.Refusals[0].Surplus) {
-				t.Errorf("it stands: %t, refusals: %d", stands, len(out.Refusals))
+				t.Errorf("the minimum is placed: %t, refusals: %d", stands, len(out.Refusals))
 			}
 		})
 	}
 }
 
-// TestMakeRoomOnLargeClusters: with more nodes and tasks than plans can be
-// compared for, the search goes node by node.
+// TestMakeRoomOnLargeClusters checks the search node by node, which is used if there are too many
+// nodes and tasks to compare all plans.
 func TestMakeRoomOnLargeClusters(t *testing.T) {
 	var parts []enginetest.Part
 	for i := range 100 {
@@ -91,9 +91,9 @@ func TestMakeRoomOnLargeClusters(t *testing.T) {
 	s := enginetest.State(parts...)
 	out := run(t, enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt)), s)
 	if got := len(evicted(out)); got != 20 || !s.Job("job/new").Stands() {
-		t.Errorf("%d had to go, want 20; it stands: %t", got, s.Job("job/new").Stands())
+		t.Errorf("%d were evicted, want 20; the minimum is placed: %t", got, s.Job("job/new").Stands())
 	}
-	for _, id := range evicted(out) { // those with neighbours of priority 0 cost least
+	for _, id := range evicted(out) { // nodes on which all tasks have priority 0 cost least
 		if j := s.Job("job/" + id[:3]); j.Priority != 0 {
 			t.Errorf("%s has priority %d", j.ID, j.Priority)
 		}
@@ -108,13 +108,13 @@ func TestMovedTasksLand(t *testing.T) {
 		t.Fatalf("moved (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(map[string]string{"job/new/worker-0": "a", "job/x/worker-0": "b"}, where(out)); d != "" {
-		t.Errorf("promised (-want +got):\n%s", d)
+		t.Errorf("reserved (-want +got):\n%s", d)
 	}
 	x := s.Job("job/x").Tasks()[0]
 	if x.Status != cluster.Releasing || x.Landing() == nil || x.Landing().Node.Name != "b" {
-		t.Fatalf("it is %s, its landing %v", x.Status, x.Landing())
+		t.Fatalf("the task is %s, its reservation %v", x.Status, x.Landing())
 	}
-	// Nobody else gets the room that it was promised.
+	// No other task gets the room that is reserved for it.
 	apply(t, s, jobPut(enginetest.Job("late").Devices(2)))
 	if out := run(t, e, s); len(out.Decisions) != 0 {
 		t.Errorf("decided %v", out.Decisions)
@@ -130,15 +130,16 @@ func TestMovedTasksLand(t *testing.T) {
 
 func TestNothingMovesUnlessAllLand(t *testing.T) {
 	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Move))
-	// Two of x would have to leave a, and b has room for one of them.
+	// Two tasks of x would have to move from a, and b has room for one of them.
 	s := enginetest.State(four("a"), four("b"), low("x").On("a"), low("z").On("a"), enginetest.Job("y").Devices(3).On("b"), enginetest.Job("new").Devices(4))
 	if out := run(t, e, s); len(out.Decisions) != 0 {
 		t.Errorf("decided %v", out.Decisions)
 	}
 }
 
-// TestLandingThatIsLost: what was to come has nowhere to go, and is pending once it has left.
-func TestLandingThatIsLost(t *testing.T) {
+// TestLostReservationOfAMove checks that a task that moves is pending after it has released its room
+// if the node that it moves to is lost.
+func TestLostReservationOfAMove(t *testing.T) {
 	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Move))
 	s := enginetest.State(four("a"), four("b"), low("x").On("a"), low("y").Devices(2).On("b"), enginetest.Job("new").Devices(4))
 	run(t, e, s)
@@ -147,7 +148,7 @@ func TestLandingThatIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if x.Landing() != nil {
-		t.Fatal("it is still expected on a node that is gone")
+		t.Fatal("room is still reserved on a node that is lost")
 	}
 	apply(t, s, left(x))
 	if x.Status != cluster.Pending {
@@ -155,7 +156,7 @@ func TestLandingThatIsLost(t *testing.T) {
 	}
 }
 
-func TestNobodyGoesTwiceForTheSameJob(t *testing.T) {
+func TestNoJobIsEvictedTwiceForTheSameJob(t *testing.T) {
 	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))
 	s := enginetest.State(four("a"), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4).Preemptible())
 	run(t, e, s)
@@ -164,13 +165,13 @@ func TestNobodyGoesTwiceForTheSameJob(t *testing.T) {
 	}
 	x, fresh := s.Job("job/x").Tasks()[0], s.Job("job/new").Tasks()[0]
 	apply(t, s, left(x), cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: fresh.Ref()}}})
-	apply(t, s, runsOn(x, s.Node("a"))) // it is back before the other
+	apply(t, s, runsOn(x, s.Node("a"))) // it is placed again before the other job
 	if out := run(t, e, s); len(out.Decisions) != 0 {
 		t.Errorf("decided %v", out.Decisions)
 	}
 }
 
-func TestObjectionsAreTold(t *testing.T) {
+func TestRefusalListsProtectedJobs(t *testing.T) {
 	never := &policy{name: "Never", open: func(s *engine.Session) {
 		s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
 			return func(v *engine.Victim) engine.Verdict {
@@ -195,9 +196,9 @@ func TestObjectionsAreTold(t *testing.T) {
 	}
 }
 
-// TestHoldsExpire: room is not held for ever. A victim that has not left by then is
-// overdue, and nothing is reserved on its room any more.
-func TestHoldsExpire(t *testing.T) {
+// TestReservationsExpire checks that reservations are withdrawn after the time that Options.Hold
+// gives. A victim that still holds its room then is overdue, and nothing is reserved on its room.
+func TestReservationsExpire(t *testing.T) {
 	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))
 	s := enginetest.State(four("a"), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4))
 	at := func(now int64) {
@@ -214,16 +215,16 @@ func TestHoldsExpire(t *testing.T) {
 	}
 	victim := s.Job("job/x").Tasks()[0]
 	if at(161); fresh.Status != cluster.Pending || !victim.Overdue() {
-		t.Errorf("it is %s, and the victim is overdue: %v", fresh.Status, victim.Overdue())
+		t.Errorf("the task is %s, and the victim is overdue: %v", fresh.Status, victim.Overdue())
 	}
 	apply(t, s, cluster.TaskSeen{Task: victim.Ref()})
 	if at(162); !fresh.Runs() {
-		t.Errorf("the victim has left, and it is %s", fresh.Status)
+		t.Errorf("the victim has released its room, and the task is %s", fresh.Status)
 	}
 }
 
-// TestOverdueIsOneDecision: a task becomes overdue and what is reserved on its room is
-// withdrawn in one record, so that no part of the log has the room held and reserved.
+// TestOverdueIsOneDecision checks that a task is marked as overdue and the reservations on its room
+// are withdrawn in one record of the log, so that the room is never in use and reserved at once.
 func TestOverdueIsOneDecision(t *testing.T) {
 	e := enginetest.Engine(fit(), enginetest.Consent(), roomMaker(engine.Preempt))
 	s := enginetest.State(four("a"), low("x").Devices(4).On("a"), enginetest.Job("new").Devices(4))
@@ -241,7 +242,7 @@ func TestOverdueIsOneDecision(t *testing.T) {
 	at(150)
 	next := s.Job("job/next").Tasks()[0]
 	if next.Status != cluster.Nominated {
-		t.Fatalf("it is %s, and not nominated on the room that is released", next.Status)
+		t.Fatalf("the task is %s, and not nominated on the room that is being released", next.Status)
 	}
 	replayed := s.Clone()
 	changes := at(161)
@@ -253,6 +254,6 @@ func TestOverdueIsOneDecision(t *testing.T) {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	if apply(t, replayed, changes...); replayed.Digest() != s.Digest() {
-		t.Error("replayed, the changes give another State")
+		t.Error("applying the recorded changes gives another State")
 	}
 }

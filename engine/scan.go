@@ -7,8 +7,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// scan judges every node anew, in name order, and keeps the best. It shares
-// nothing with the index but the hooks: it is what the index is checked against.
+// scan calls the filters and scores for every node, in the order of names, and returns the
+// best node. It uses nothing of the index, so that twin sessions can check the index against
+// it.
 func (f *finder) scan(t *cluster.Task, in *scope) *cluster.Node {
 	var best *cluster.Node
 	var bestScore int64
@@ -27,16 +28,17 @@ func (f *finder) scan(t *cluster.Task, in *scope) *cluster.Node {
 	return best
 }
 
-// reject asks the filters about the task on the node: see rejectAt for which
-// rejection counts.
+// reject returns why the filters reject the node for the task; nil if they do not. See
+// rejectAt for which of several rejections is returned.
 func (f *finder) reject(t *cluster.Task, n *cluster.Node) *Rejection {
 	filters, _, _ := f.taskHooks(t)
 	r, _ := f.rejectAt(filters, t, n)
 	return r
 }
 
-// rejectAt gives the rejection of the shape-form filters or, where they let the task
-// pass, that of the task-form filters, and how many shape-form filters were left.
+// rejectAt returns the rejection of the shape-form filters or, if the task passes them, that
+// of the task-form filters. It also returns how many shape-form filters had not been passed,
+// including the one that rejected the node.
 func (f *finder) rejectAt(filters []hook[TaskFilter], t *cluster.Task, n *cluster.Node) (*Rejection, int) {
 	if r, left := f.rejectShape(t.Shape, n); r != nil {
 		return r, left
@@ -44,10 +46,11 @@ func (f *finder) rejectAt(filters []hook[TaskFilter], t *cluster.Task, n *cluste
 	return f.rejectTask(filters, t, n), 0
 }
 
-// rejectShape gives the first rejection, but where that is of a static filter and
-// waiting cures it, a later static one that waiting does not cure comes before it: it
-// is of no use to wait for a node that will never do. It also says how many shape-form
-// filters were left at the first, itself included.
+// rejectShape returns the first rejection of the shape-form filters, with one exception. If
+// a static filter gives a rejection that waiting cures, and a later static filter gives one
+// that waiting does not cure, the latter is returned: waiting for the node would be useless.
+// It also returns how many shape-form filters were left at the first rejection, including
+// the filter that gave it.
 func (f *finder) rejectShape(shape *cluster.Shape, n *cluster.Node) (*Rejection, int) {
 	var waiting *Rejection
 	left := 0
@@ -76,7 +79,7 @@ func (f *finder) rejectShape(shape *cluster.Shape, n *cluster.Node) (*Rejection,
 	return waiting, left
 }
 
-// candidates are all feasible nodes with their scores, best first.
+// candidates returns all feasible nodes of the scope with their scores, best first.
 func (f *finder) candidates(t *cluster.Task, in *scope) []Candidate {
 	var out []Candidate
 	for _, n := range f.view.Nodes() {

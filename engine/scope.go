@@ -7,19 +7,19 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// scope is the part of the cluster that tasks are kept to: a group, a domain, or
-// both. Nil is all of it.
+// scope is the nodes to which tasks are kept: a node group, a domain, or both. A nil scope is
+// the whole cluster.
 type scope struct {
 	group  *cluster.Group
-	labels []cluster.Label // that its nodes have: the domain, after those it lies in
-	nodes  []*cluster.Node // exactly these, by name; nil where a group alone says it
+	labels []cluster.Label // labels that its nodes have: the last is the domain, those before it are domains that contain it
+	nodes  []*cluster.Node // its nodes, by name; nil if the scope is a whole node group
 }
 
-// everywhere is where tasks may go that nothing ties down.
+// everywhere is the list of scopes of tasks that may be placed on any node.
 var everywhere = []*scope{nil}
 
-// has goes by what the node is, not by the list of nodes: it is what the list is
-// checked against.
+// has reports whether the node is in the scope. It reads the node's labels and not the list
+// of nodes, so that tests can check the list against it.
 func (in *scope) has(n *cluster.Node) bool {
 	if in == nil {
 		return true
@@ -35,10 +35,10 @@ func (in *scope) has(n *cluster.Node) bool {
 	return true
 }
 
-// value is the domain's name.
+// value returns the name of the domain: the value of its label.
 func (in *scope) value() string { return in.labels[len(in.labels)-1].Value }
 
-// members are the scope's nodes, by name.
+// members returns the nodes of the scope, by name.
 func (f *finder) members(in *scope) []*cluster.Node {
 	switch {
 	case in == nil:
@@ -49,9 +49,9 @@ func (f *finder) members(in *scope) []*cluster.Node {
 	return in.nodes
 }
 
-// split divides the scope into the domains of a level, by value. Nodes without
-// the label are in none. What the whole cluster divides into is worked out once
-// a session.
+// split returns the domains of a topology level inside the scope, sorted by value. Nodes
+// without the label are in no domain. The domains of the whole cluster are computed once per
+// session.
 func (f *finder) split(in *scope, level string) []*scope {
 	if in != nil {
 		return f.domains(in, level)

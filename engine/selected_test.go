@@ -7,7 +7,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestGangThatSelects: the device that one of a gang selects is left to it.
+// TestGangThatSelects checks that tasks of a gang do not use a device that another task of the gang
+// selects.
 func TestGangThatSelects(t *testing.T) {
 	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A", "80Gi"))
 	j := enginetest.Job("g").Gang(2).Min(2).Devices(1).Build()

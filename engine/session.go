@@ -7,32 +7,32 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Session is one pass over the pending jobs. Run has its steps; each is done by a part
-// that is given what it needs. Calls between the parts go one way: from whose turn it is
-// and from making room to placing, from placing to finding nodes and to explaining why
-// there is none, and from all of them to the statement and the State.
+// Session is one pass over the pending jobs. Run lists its steps. Each step is done by a
+// component with a type of its own, and calls between components have one direction: the
+// order of turns and the search for room call the placer, the placer calls the finder and
+// the explainer, and all of them change the State only through statements.
 type Session struct {
-	View  cluster.View // the cluster as it is, with what statements have changed
+	View  cluster.View // the cluster, including changes of statements that are still open
 	Now   int64        // the time of the session, in nanoseconds since 1970
-	Hooks *Hooks       // where plugins register, in OnSessionOpen
+	Hooks *Hooks       // plugins register their hooks here, in OnSessionOpen
 
 	engine   *Engine
 	options  Options
-	wake     int64 // when the next session is wanted; 0: at no time
-	searched int   // steps that exact searches took
+	wake     int64 // the earliest time that WakeAt was called with; 0: none
+	searched int   // steps that exact searches have used in this session
 	denied   denied
 	fault    *fault
 
-	order      *order     // whose turn it is
-	finder     *finder    // nodes for tasks
-	explainer  *explainer // why jobs are refused
-	accounts   *accounts  // what tasks ask for
-	clerk      *clerk     // statements, and what they commit
-	victims    *victims   // which tasks might leave for a job
-	heaps      *nodeHeaps // nodes by what room costs on them
-	promises   promises   // what earlier sessions reserved
-	retirement retirement // of jobs that their sets have too many of
-	sweeping   sweeping   // what hooks do once all jobs have had their turn
+	order      *order     // decides which job has the next turn
+	finder     *finder    // finds nodes for tasks
+	explainer  *explainer // finds out why jobs are refused
+	accounts   *accounts  // adds up what tasks request
+	clerk      *clerk     // opens statements and keeps what they commit
+	victims    *victims   // decides which tasks may be evicted or moved for a job
+	heaps      *nodeHeaps // nodes, ordered by the cost of making room on them
+	promises   promises   // reservations of earlier sessions
+	retirement retirement // retires jobs of sets that have too many
+	sweeping   sweeping   // calls the Sweep hooks after all turns
 }
 
 // Outcome is what a session decided.
@@ -40,25 +40,28 @@ type Outcome struct {
 	// Decisions are bindings, nominations and evictions, in the order in which they are
 	// to be carried out.
 	Decisions []Decision
-	// Refusals are those of the jobs that were tried; in a patient session, those that
-	// are new or differ from what was said of the job before: see Engine.Refusal.
+	// Refusals are the refusals of the jobs that were tried. A patient session lists a
+	// refusal only if it differs from the job's previous one; Engine.Refusal returns the
+	// latest refusal of any job.
 	Refusals []*Refusal
-	Events   []Record // what happened for good, in order
-	// Changes are what the session did to the State, where it records that.
+	Events   []Record // what was committed, in order
+	// Changes are the changes that the session made to the State. They are listed only
+	// if Options.Record is set.
 	Changes []cluster.Change
-	// Tried are the jobs that had their turn, by ID and in that order. A patient
-	// session leaves those alone that nothing changed for.
+	// Tried lists the IDs of the jobs that had a turn, in the order of their turns. A
+	// patient session does not try parked jobs that no change may have helped.
 	Tried []string
-	// NextWake is when the next session should be run if nothing changes before, in
-	// nanoseconds; 0: no time alone changes anything.
+	// NextWake is when the next session should run if nothing changes before, in
+	// nanoseconds since 1970. 0 means that time alone changes nothing.
 	NextWake int64
-	// Rankings are the sets that had more jobs than are desired.
+	// Rankings has one entry for each set that had more jobs than desired.
 	Rankings []Ranking
 }
 
-// Run makes one pass over the pending jobs. A turn is for the minimum of a job, or for
-// one task beyond it. An error means that a plugin broke its contract; what was committed
-// before that stands and is in the outcome.
+// Run makes one pass over the pending jobs. Each turn tries to place the minimum of a job
+// or, if the job has its minimum, one surplus task. An error means that a plugin broke its
+// contract. Decisions that were committed before the error are final and are in the
+// outcome.
 func (s *Session) Run() (Outcome, error) {
 	var out Outcome
 	func() {
@@ -69,52 +72,54 @@ func (s *Session) Run() (Outcome, error) {
 	return out, s.fault.err
 }
 
+// run does the steps of a session. It returns early if a plugin breaks its contract.
 func (s *Session) run(out *Outcome) {
 	if s.fault.err != nil {
-		return // a plugin broke its contract when the session was opened
+		return // a plugin broke its contract while the session was opened
 	}
-	// 1. The clock of the State is moved.
-	s.openState()
-	// 2. Reservations that cannot be kept are withdrawn.
-	s.promises.lost()
-	// 3. Sets that have too many jobs shrink.
+	// 1. Set the clock of the State to the time of the session.
+	s.advanceClock()
+	// 2. Withdraw reservations that their nodes cannot keep.
+	s.promises.withdrawLost()
+	// 3. Retire jobs of sets that have more jobs than desired.
 	if s.retirement.run(out); s.fault.err != nil {
 		return
 	}
-	// 4. Reservations whose room is free by now are bound, and those held for too long
-	// are withdrawn.
-	out.Decisions = append(out.Decisions, s.promises.bind()...)
-	s.promises.expired()
-	// 5. The pending jobs have their turns: see decide.
+	// 4. Bind nominated tasks if their reserved room is free now, and withdraw reservations
+	// that have been held for too long.
+	out.Decisions = append(out.Decisions, s.promises.bindReady()...)
+	s.promises.withdrawExpired()
+	// 5. Give the pending jobs their turns: see decide.
 	if s.options.Patient {
-		s.passParked(out)
+		s.tryWoken(out)
 	} else {
-		s.passAll(out)
+		s.tryAll(out)
 	}
 	if s.fault.err != nil {
 		return
 	}
-	// 6. Hooks act on their own account.
+	// 6. Call the Sweep hooks.
 	out.Decisions = append(out.Decisions, s.sweeping.run()...)
-	// 7. Reservations for surplus of jobs that were evicted meanwhile are withdrawn.
-	s.promises.lost()
+	// 7. Withdraw reservations for surplus tasks of jobs that this session evicted.
+	s.promises.withdrawLost()
 	if b := s.engine.backlog; b != nil {
 		b.alarm = s.wake
 	}
 }
 
-// passAll gives every pending job its turns, in queue order, then job order.
-func (s *Session) passAll(out *Outcome) {
+// tryAll gives every pending job its turns. Queues are compared first, then the jobs of the
+// queue that comes first.
+func (s *Session) tryAll(out *Outcome) {
 	t := s.order.lineUp(s.View.Pending())
 	for job := t.next(); job != nil && s.fault.err == nil; job = t.next() {
 		if again := s.decide(job, out); again {
-			t.contender(s.View.Queue(job.Queue)).line.(*list).insert(turnOf(job))
+			t.contender(s.View.Queue(job.Queue)).line.(*jobList).insert(turnOf(job))
 		}
 	}
 }
 
-// openState moves the clock of the State.
-func (s *Session) openState() {
+// advanceClock sets the clock of the State to the time of the session.
+func (s *Session) advanceClock() {
 	opened := cluster.SessionOpened{Now: s.Now}
 	if err := s.clerk.state.Apply(opened); err != nil {
 		s.fault.fail("engine", "%v", err)
@@ -124,48 +129,49 @@ func (s *Session) openState() {
 	}
 }
 
-// passParked gives those their turn that were not tried before or that something
-// changed for: what is parked, and not woken, would be refused.
-func (s *Session) passParked(out *Outcome) {
+// tryWoken gives turns to the jobs that were not tried before and to parked jobs that are
+// woken. All other parked jobs would be refused again.
+func (s *Session) tryWoken(out *Outcome) {
 	b := s.engine.backlog
 	if b == nil || b.view != s.View {
 		b = newBacklog(s.View)
 		s.engine.backlog = b
 	}
 	b.open(s.order, s.finder, s.Now)
-	b.begin()
+	b.beginTurns()
 	for job := b.next(); job != nil && s.fault.err == nil; job = b.next() {
 		before := len(out.Decisions)
 		s.decide(job, out)
 		if made := out.Decisions[before:]; len(made) > 0 {
-			b.committed(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
+			b.afterCommit(slices.ContainsFunc(made, func(d Decision) bool { return d.Action == EvictIt }))
 		}
 	}
 	b.close()
 	if s.fault.err != nil {
-		s.engine.backlog = nil // what was not tried is not known to wait
+		s.engine.backlog = nil // it does not know which jobs were not tried any more
 	}
 }
 
-// decide places a job's minimum or, where it has that, one task more, or has it wait.
-// It reports whether the job is to have another turn. A patient session tells of a
-// refusal only what is new.
+// decide is one turn: it places the minimum of the job or, if the job has its minimum, one
+// surplus task. If that fails, the adapters are called, and if they fail too, the job is
+// refused. It reports whether the job has another turn in this session. A patient session
+// records a refusal only if it differs from the job's previous one.
 func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	out.Tried = append(out.Tried, job.ID)
 	stmt := s.clerk.begin()
 	placed := job.Placed()
-	stmt.aim.minimal = true
+	stmt.aim.minimumOnly = true
 	if job.Stands() {
-		stmt.aim.growing, stmt.aim.goal = job, placed+1
+		stmt.aim.growing, stmt.aim.target = job, placed+1
 	}
 	refusal := s.denied.told(job, s.clerk.decided)
 	if refusal == nil {
 		place := s.placer(stmt)
-		if len(s.Hooks.means) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom does not ask for them
-			place.aim.later = s.View.Version()
+		if len(s.Hooks.means) > 0 && len(s.Hooks.adapters) == 1 { // MakeRoom, the only adapter, does not read the nearest misses
+			place.aim.deferMissesAt = s.View.Version()
 		}
 		refusal = place.place(job)
-		if refusal != nil && (!refusal.Surplus || len(s.Hooks.adapters) > 0 && deserved(s.Hooks.surpluses, job, place.shortage.lacks(job))) {
+		if refusal != nil && (!refusal.Surplus || len(s.Hooks.adapters) > 0 && mayMakeRoomForSurplus(s.Hooks.surpluses, job, place.shortage.lacks(job))) {
 			refusal = s.adapt(stmt, job, refusal)
 		}
 		if refusal != nil {
@@ -173,7 +179,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		}
 	}
 	if refusal == nil && job.Placed() == placed && s.View.Waits(job) {
-		s.fault.fail("engine", "%s was not refused, and nothing of it was placed", job.ID)
+		s.fault.fail("engine", "%s was not refused, but no task of it was placed", job.ID)
 	}
 	if s.fault.err != nil {
 		stmt.Discard()
@@ -184,7 +190,7 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 	}
 	news := refusal != nil
 	if s.options.Patient {
-		news = s.engine.backlog.settle(job, refusal)
+		news = s.engine.backlog.fileAfterTurn(job, refusal)
 	}
 	if news {
 		s.clerk.record(Record{Kind: Refused, Job: job.ID, Refusal: refusal})
@@ -196,23 +202,25 @@ func (s *Session) decide(job *cluster.Job, out *Outcome) (again bool) {
 		stmt.Discard()
 	}
 	if s.options.Patient {
-		s.engine.backlog.write(s.clerk, job)
+		s.engine.backlog.saveBackOff(s.clerk, job)
 	}
 	return refusal == nil && s.View.Waits(job)
 }
 
-// met reports whether what Place says is that the job has what its turn is for.
+// met reports whether the refusal that Place returned means that the turn succeeded. A
+// refusal of surplus alone is a success, unless the turn is for a surplus task of the job.
 func (a *aim) met(job *cluster.Job, r *Refusal) bool {
 	return r == nil || r.Surplus && a.growing != job
 }
 
-// deserved reports whether room may be made for the job's next task beyond its minimum.
-func deserved(rules []hook[SurplusRule], job *cluster.Job, lacks []*cluster.Task) bool {
+// mayMakeRoomForSurplus reports whether a SurplusRule allows evictions for the next surplus
+// task of the job.
+func mayMakeRoomForSurplus(rules []hook[SurplusRule], job *cluster.Job, lacks []*cluster.Task) bool {
 	return slices.ContainsFunc(rules, func(h hook[SurplusRule]) bool { return h.fn(job, lacks) })
 }
 
-// Close ends the session: plugins are told. The error is that of a plugin that panicked
-// at it; the others are told all the same.
+// Close ends the session and calls OnSessionClose of each plugin that is a Closer. If a
+// plugin panics, the remaining plugins are still called, and the error names the plugin.
 func (s *Session) Close() error {
 	run := s.fault.err
 	s.fault.err = nil
@@ -231,8 +239,10 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// adapt asks the adapters, in order, to cure the refusal. A plan that does not place
-// what the job's turn is for is taken back, so that nothing is evicted for nothing.
+// adapt calls the adapters in profile order until one of them places what the turn is for.
+// The changes of an adapter that fails are rolled back, so that no task is evicted without
+// need. It returns the refusal if all adapters fail. While the preemption delay of the job
+// lasts, no adapter is called.
 func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal {
 	if until := job.DelayEnds(); until > s.Now {
 		r.Delayed = until
@@ -240,7 +250,7 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 		return r
 	}
 	if s.options.Patient && len(s.Hooks.adapters) > 0 && s.View.Classes().Preemptible() > 0 {
-		s.engine.backlog.pass(job)
+		s.engine.backlog.markPassed(job)
 	}
 	for _, h := range s.Hooks.adapters {
 		mark := stmt.Checkpoint()
@@ -249,10 +259,10 @@ func (s *Session) adapt(stmt *Statement, job *cluster.Job, r *Refusal) *Refusal 
 			return r
 		}
 		if stmt.aim.met(job, left) {
-			if job.Stands() && (stmt.aim.growing != job || job.Placed() >= stmt.aim.goal) {
+			if job.Stands() && (stmt.aim.growing != job || job.Placed() >= stmt.aim.target) {
 				return left
 			}
-			s.fault.fail(h.plugin, "the adapter says that %s is placed, but its minimum is not", job.ID)
+			s.fault.fail(h.plugin, "the adapter returned that %s is placed, but its minimum is not", job.ID)
 			return r
 		}
 		stmt.Rollback(mark)

@@ -74,19 +74,19 @@ func TestScoresAreWeightedAndAdded(t *testing.T) {
 		t.Errorf("%s with %v", d.Node, d.Score.Mean())
 	}
 	if (engine.Score{}).Mean() != 0 {
-		t.Error("no score has a mean")
+		t.Error("an empty score has a mean other than 0")
 	}
 }
 
-func TestTiesGoToTheLowestName(t *testing.T) {
+func TestEqualScoresAreDecidedByName(t *testing.T) {
 	s := enginetest.State(enginetest.Node("b").CPU(8, "1Gi"), enginetest.Node("c").CPU(8, "1Gi"), enginetest.Node("a").CPU(8, "1Gi"), enginetest.Job("j"))
 	if diff := cmp.Diff(map[string]string{"job/j/worker-0": "a"}, where(run(t, enginetest.Engine(fit()), s))); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestBrokenScoresVoidTheSession covers every hook that scores.
-func TestBrokenScoresVoidTheSession(t *testing.T) {
+// TestScoresOutOfRangeFailTheSession covers every hook that returns a score.
+func TestScoresOutOfRangeFailTheSession(t *testing.T) {
 	bad := map[string]func(*engine.Session, float64){
 		"shape": func(s *engine.Session, v float64) {
 			s.Hooks.AddShapeScore(nil, func(*cluster.Shape, *cluster.Node) float64 { return v })
@@ -115,7 +115,8 @@ func TestBrokenScoresVoidTheSession(t *testing.T) {
 	}
 }
 
-// TestCapacityMustBeChecked: without a filter that knows capacity nothing is booked twice; the session says what is wrong.
+// TestCapacityMustBeChecked checks that a session fails if no filter of the profile checks capacity,
+// and that no device is assigned twice.
 func TestCapacityMustBeChecked(t *testing.T) {
 	for name, job := range map[string]*enginetest.JobBuilder{"devices": enginetest.Job("j").Devices(3), "cores": enginetest.Job("j").CPU(9000, "1Gi")} {
 		_, err := enginetest.Engine().Open(with(twoNodes(), job), engine.Options{}).Run()
@@ -126,7 +127,7 @@ func TestCapacityMustBeChecked(t *testing.T) {
 }
 
 func TestTaskFormHooksAreExact(t *testing.T) {
-	// The task-form scorer turns the ranking around: the walk must not stop early.
+	// The task-form score reverses the order of nodes: the walk over the ranking must not stop early.
 	turn := &policy{name: "Turn", open: func(s *engine.Session) {
 		s.Hooks.AddTaskScore(func(t *cluster.Task, _ *cluster.Job) bool { return t.Job.ID == "job/j" },
 			func(_ *cluster.Task, _ *cluster.Job, n *cluster.Node) float64 {
@@ -181,7 +182,7 @@ func TestEventsAndHandlers(t *testing.T) {
 		t.Error(diff)
 	}
 	if !closed {
-		t.Error("the plugin did not hear that the session closed")
+		t.Error("OnSessionClose was not called")
 	}
 }
 
@@ -196,7 +197,7 @@ func TestRegistryIsStrict(t *testing.T) {
 		}
 	}
 	if r.RegisterPluginBuilder("Fit", build(fit(), nil)) == nil || r.RegisterPluginBuilder("", nil) == nil {
-		t.Error("a bad registration was taken")
+		t.Error("an invalid registration was accepted")
 	}
 	if diff := cmp.Diff([]string{"Fit", "Liar", "Picky"}, r.Names()); diff != "" {
 		t.Error(diff)

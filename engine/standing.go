@@ -1,12 +1,13 @@
 package engine
 
-// Standing is how a queue stands with one resource: what it holds and what it
-// should have. It is what a decision about others was made on, to be told.
+// Standing is what a queue holds of one resource, and what it is entitled to. It explains
+// evictions and refusals; no decision depends on it. All amounts are in the unit in which the
+// resource is counted.
 type Standing struct {
 	Queue    string
 	Resource string
-	Used     int64
-	Request  int64 // what it holds and what its pending tasks ask for
+	Used     int64 // what its tasks hold
+	Request  int64 // what its tasks hold, and what its pending tasks request
 	Share    int64 // its fair share
-	Quota    int64 // its own, or that of the queues below it; -1: none
+	Quota    int64 // its quota, or that of the queues below it together; -1: it has none
 }

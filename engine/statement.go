@@ -7,53 +7,56 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Statement is a thin layer over the journal of State. Its changes are visible to
-// hooks at once; Rollback takes them back, last first, and restores everything
-// but versions, which only grow. Commit makes the rest final, all or nothing.
+// Statement is the changes of one attempt, which are committed together or undone. Hooks see
+// its changes at once. Rollback undoes changes, the last first, and restores everything
+// except versions, which only grow. Commit makes the changes final, and Discard undoes all of
+// them.
 type Statement struct {
 	clerk *clerk
 	tx    cluster.Transaction
-	begun bool // the transaction is open: something was changed
+	begun bool // the transaction is open
 	log   []operation
-	// decisions are those of the tasks that are placed or bound, in the order of the log.
+	// decisions are those that place or bind tasks, in the order of the log. Decisions to
+	// evict are made by Commit.
 	decisions []Decision
-	aim       aim // what jobs are placed for in it
-	// weighing says how the plan was found that evictions belong to.
+	aim       aim // what Place tries to place
+	// weighing is added to evictions. It describes how their plan was found.
 	weighing *Weighing
 	stamp    uint64 // grows with every change and every undo
 }
 
+// operation is one change in the log of a statement.
 type operation struct {
 	kind operationKind
-	at   int // position of the journal before it
+	at   int // the position of the journal before the change
 	task *cluster.Task
-	node *cluster.Node // that it is withdrawn from
-	job  *cluster.Job  // that is retired
-	// What an eviction is for: its decision is made when it is final, since most are
-	// only tried.
+	node *cluster.Node // of a withdrawn reservation: its node
+	job  *cluster.Job  // of a retirement: the job
+	// The next four fields are about an eviction. Its Decision is made by Commit, since most
+	// evictions are rolled back.
 	why      Reason
 	forJob   string
 	purpose  Purpose
 	weighing *Weighing
-	worth    *Score // of a job that is retired: what it was worth to keep
-	// decision is the place in the statement's decisions of that of a task that is
-	// placed or bound, counted from 1; 0: there is none.
+	worth    *Score // of a retired job: its score
+	// decision is the index in Statement.decisions, counted from 1, of the decision that
+	// places or binds the task; 0: there is none.
 	decision int
 }
 
-// note logs an operation.
-func (st *Statement) note(op operation) {
+// logOperation appends an operation to the log.
+func (st *Statement) logOperation(op operation) {
 	st.log = append(st.log, op)
 	st.stamp++
 }
 
-// decide logs an operation that is a decision.
-func (st *Statement) decide(kind operationKind, at int, t *cluster.Task, d *Decision) {
+// logDecision appends an operation that places or binds a task, with its decision.
+func (st *Statement) logDecision(kind operationKind, at int, t *cluster.Task, d *Decision) {
 	if g := t.Node.Group(); g != nil {
 		d.Group = g.Key
 	}
 	st.decisions = append(st.decisions, *d)
-	st.note(operation{kind: kind, at: at, task: t, decision: len(st.decisions)})
+	st.logOperation(operation{kind: kind, at: at, task: t, decision: len(st.decisions)})
 }
 
 type operationKind uint8
@@ -64,20 +67,20 @@ const (
 	bound
 	withdrawn
 	retired
-	silent // handlers hear nothing of it
+	unannounced // an operation of which event handlers are not informed when it is undone
 )
 
-// reuse gives the memory of the log to the next statement.
-func (st *Statement) reuse() {
+// release ends the statement and gives the memory of its log to the next statement.
+func (st *Statement) release() {
 	st.stamp++
 	st.clerk.open = slices.DeleteFunc(st.clerk.open, func(o *Statement) bool { return o == st })
-	st.cut(0)
+	st.truncate(0)
 	st.clerk.spareLog, st.clerk.spareDecisions = st.log, st.decisions
 	st.log, st.decisions = nil, nil
 }
 
-// cut shortens the log.
-func (st *Statement) cut(to int) {
+// truncate removes all but the first operations from the log, and their decisions.
+func (st *Statement) truncate(to int) {
 	for i := to; i < len(st.log); i++ {
 		if at := st.log[i].decision; at > 0 {
 			clear(st.decisions[at-1:])
@@ -89,7 +92,7 @@ func (st *Statement) cut(to int) {
 	st.log = st.log[:to]
 }
 
-// position is where the transaction is now. The first call opens it.
+// position returns the position of the journal. The first call opens the transaction.
 func (st *Statement) position() int {
 	if !st.begun {
 		st.tx, st.begun = st.clerk.state.Begin(), true
@@ -97,7 +100,7 @@ func (st *Statement) position() int {
 	return st.tx.Position()
 }
 
-// end makes the transaction final.
+// end commits the transaction, and records its changes if the session records changes.
 func (st *Statement) end() {
 	switch {
 	case !st.begun:
@@ -111,9 +114,9 @@ func (st *Statement) end() {
 	st.begun = false
 }
 
-// Allocate places the task: it is bound, or nominated where part of its room is
-// still releasing. It fails, changing nothing, if the room is not there or a plugin
-// cannot reserve what it needs.
+// Allocate places the task on the node: the task is bound, or nominated if part of its room is
+// still releasing. It returns an error and changes nothing if the node lacks the room or a
+// Reserver rejects it.
 func (st *Statement) Allocate(t *cluster.Task, n *cluster.Node, claims []cluster.Claim) error {
 	return st.allocate(t, Decision{Node: n.Name, Claims: claims}, n)
 }
@@ -136,14 +139,15 @@ func (st *Statement) allocate(t *cluster.Task, d Decision, n *cluster.Node) erro
 	if t.Status == cluster.Nominated {
 		d.Action = Nominate
 	}
-	st.decide(placed, at, t, &d)
+	st.logDecision(placed, at, t, &d)
 	st.clerk.tell(Allocated, t, n, false)
 	return nil
 }
 
-var errClosed = errors.New("the session is closed: nothing can be decided in it any more")
+var errClosed = errors.New("the session is closed; no more decisions can be made in it")
 
-// Evict evicts a bound task to make room for the job; its room is releasing from now on.
+// Evict evicts a bound task to make room for the job with the ID. Tasks that are placed on its
+// room from now on are nominated, until the evicted task has released the room.
 func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	if st.clerk.closed {
 		return errClosed
@@ -152,12 +156,12 @@ func (st *Statement) Evict(t *cluster.Task, forJob string, why Reason) error {
 	if err := st.tx.Evict(t, forJob, st.clerk.now); err != nil {
 		return err
 	}
-	st.note(operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, weighing: st.weighing})
+	st.logOperation(operation{kind: evicted, at: at, task: t, why: why, forJob: forJob, weighing: st.weighing})
 	st.clerk.tell(Deallocated, t, n, false)
 	return nil
 }
 
-// evictFor evicts the victim for the job.
+// evictFor evicts all tasks of the victim for the job.
 func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 	for _, t := range v.Tasks {
 		if err := st.Evict(t, j.ID, why); err != nil {
@@ -168,7 +172,7 @@ func (st *Statement) evictFor(j *cluster.Job, v *Victim, why Reason) error {
 	return nil
 }
 
-// Bind turns a nomination into a binding if the reserved room is free by now.
+// Bind binds a nominated task if its reserved room is free now. It reports whether it did.
 func (st *Statement) Bind(t *cluster.Task) bool {
 	if st.clerk.closed {
 		return false
@@ -177,11 +181,12 @@ func (st *Statement) Bind(t *cluster.Task) bool {
 	if !st.tx.Bind(t, st.clerk.now) {
 		return false
 	}
-	st.decide(bound, at, t, &Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims})
+	st.logDecision(bound, at, t, &Decision{Action: Bind, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims})
 	return true
 }
 
-// withdraw releases the job's reservations and, if asked to, its landings.
+// withdraw withdraws the reservations of the job's nominated tasks. If landings is set, it
+// also withdraws the reservations for tasks of the job that move.
 func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 	for _, t := range j.Tasks() {
 		holder := t
@@ -194,32 +199,34 @@ func (st *Statement) withdraw(j *cluster.Job, landings bool) {
 				st.clerk.fault.fail("engine", "withdrawing: %v", err)
 				return
 			}
-			st.note(operation{kind: withdrawn, at: at, task: holder, node: n})
+			st.logOperation(operation{kind: withdrawn, at: at, task: holder, node: n})
 			st.clerk.tell(Deallocated, holder, n, false)
 		}
 	}
 }
 
-// overdue counts the room of an evicted task as held: it does not leave.
-func (st *Statement) overdue(t *cluster.Task) {
-	st.note(operation{kind: silent, at: st.position()})
+// markOverdue marks an evicted task that still holds its room as overdue: the room counts as
+// in use again.
+func (st *Statement) markOverdue(t *cluster.Task) {
+	st.logOperation(operation{kind: unannounced, at: st.position()})
 	st.tx.Overdue(t)
 	st.clerk.hooks.reservers.again(t, t.Node)
 	st.clerk.tell(Allocated, t, t.Node, false)
 }
 
-// land reserves what the placed shadow job holds for the tasks it stands for.
+// land turns the placed tasks of a shadow job into reservations for the tasks that move: each
+// task of the shadow is a copy of one of these.
 func (st *Statement) land(shadow *cluster.Job) {
 	for _, t := range shadow.Tasks() {
 		if t.Shadows() != nil {
-			st.note(operation{kind: silent, at: st.position()})
+			st.logOperation(operation{kind: unannounced, at: st.position()})
 			st.tx.Land(t)
 		}
 	}
 }
 
-// hold turns the job's bindings since the checkpoint into nominations: a gang
-// whose last member has to wait for its room waits as a whole.
+// hold turns the bindings of the job since the checkpoint into nominations. If one task of a
+// gang must wait for its room, all tasks of the gang wait.
 func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 	for i := checkpoint; i < len(st.log); i++ {
 		if op := &st.log[i]; op.kind == placed && op.task.Job == j && st.decisions[op.decision-1].Action == Bind {
@@ -230,10 +237,11 @@ func (st *Statement) hold(j *cluster.Job, checkpoint int) {
 	}
 }
 
-// Checkpoint marks the present for Rollback.
+// Checkpoint returns a mark to which Rollback can return.
 func (st *Statement) Checkpoint() int { return len(st.log) }
 
-// Rollback takes back everything since the checkpoint.
+// Rollback undoes all changes since the checkpoint. Event handlers and Reservers are called
+// with the opposite of each change.
 func (st *Statement) Rollback(checkpoint int) {
 	for i := len(st.log) - 1; i >= checkpoint; i-- {
 		op := st.log[i]
@@ -242,7 +250,7 @@ func (st *Statement) Rollback(checkpoint int) {
 			n = op.task.Node
 		}
 		st.tx.UndoTo(op.at)
-		st.cut(i) // before hooks hear of it: one that panics has it taken back once
+		st.truncate(i) // before hooks are called: if one panics, the operation is not undone twice
 		st.stamp++
 		switch op.kind {
 		case placed:
@@ -253,14 +261,14 @@ func (st *Statement) Rollback(checkpoint int) {
 	}
 }
 
-// move is where a task was placed.
+// move is a task that was placed, with its node and devices.
 type move struct {
 	task   *cluster.Task
 	node   *cluster.Node
 	claims []cluster.Claim
 }
 
-// placedSince lists the tasks that were placed since the checkpoint.
+// placedSince returns the tasks that were placed since the checkpoint.
 func (st *Statement) placedSince(checkpoint int) []move {
 	var out []move
 	for i := checkpoint; i < len(st.log); i++ {
@@ -271,8 +279,9 @@ func (st *Statement) placedSince(checkpoint int) []move {
 	return out
 }
 
-// displace remembers which jobs were evicted for which others.
-func (st *Statement) displace() {
+// recordDisplaced writes to the State which jobs were evicted for which other jobs: no job is
+// evicted twice for the same job.
+func (st *Statement) recordDisplaced() {
 	victims := map[string][]string{}
 	var jobs []string
 	for i := range st.log {
@@ -293,8 +302,8 @@ func (st *Statement) displace() {
 	}
 }
 
-// moves tells the eviction of a task where it lands.
-func (st *Statement) moves(decisions []Decision, landing *Decision) {
+// setLanding sets the node to which an evicted task moves in the decision that evicts it.
+func (st *Statement) setLanding(decisions []Decision, landing *Decision) {
 	for i := range decisions {
 		if d := &decisions[i]; d.Action == EvictIt && d.Task == landing.Task {
 			d.Landing = landing.Node
@@ -302,8 +311,8 @@ func (st *Statement) moves(decisions []Decision, landing *Decision) {
 	}
 }
 
-// eviction is the decision to evict.
-func (st *Statement) eviction(op *operation) Decision {
+// evictionDecision returns the decision for an eviction of the log.
+func (st *Statement) evictionDecision(op *operation) Decision {
 	t := op.task
 	d := Decision{Action: EvictIt, Task: t.Ref(), Node: t.Node.Name, Claims: t.Claims, Reason: op.why, For: op.forJob, Purpose: op.purpose, Weighing: op.weighing}
 	if op.worth != nil {
@@ -312,17 +321,18 @@ func (st *Statement) eviction(op *operation) Decision {
 	return d
 }
 
-// Discard takes everything back.
+// Discard undoes all changes and ends the statement.
 func (st *Statement) Discard() {
 	st.Rollback(0)
 	if st.begun {
 		st.tx.Discard()
 	}
 	st.begun = false
-	st.reuse()
+	st.release()
 }
 
-// Commit makes the statement final and returns what is to be done, evictions first.
+// Commit makes all changes final and ends the statement. It returns the decisions in the
+// order in which they are to be carried out, evictions first.
 func (st *Statement) Commit() []Decision {
 	out := make([]Decision, 0, len(st.log))
 	evicts := false
@@ -333,12 +343,12 @@ func (st *Statement) Commit() []Decision {
 				continue
 			}
 			if op.kind == evicted {
-				out = append(out, st.eviction(op))
+				out = append(out, st.evictionDecision(op))
 			} else {
 				out = append(out, st.decisions[op.decision-1])
 			}
 			d := &out[len(out)-1]
-			d.Claims = slices.Clone(d.Claims) // the State has those of the log
+			d.Claims = slices.Clone(d.Claims) // the State keeps the original slice
 			if op.kind == placed {
 				st.tx.Keep(op.task.Job)
 			}
@@ -349,13 +359,13 @@ func (st *Statement) Commit() []Decision {
 				st.tx.SetTorn(op.task.Job, 0)
 			}
 			if op.task.Shadows() != nil {
-				st.moves(out, d)
+				st.setLanding(out, d)
 			}
 			evicts = evicts || op.kind == evicted
 		}
 	}
 	if evicts {
-		st.displace()
+		st.recordDisplaced()
 	}
 	for i := range st.log {
 		switch op := &st.log[i]; op.kind {
@@ -373,14 +383,14 @@ func (st *Statement) Commit() []Decision {
 	if len(out) > 0 {
 		st.clerk.decided++
 	}
-	st.reuse()
+	st.release()
 	st.end()
 	return out
 }
 
-// choose tells the decisions since the checkpoint how their group was chosen: it
-// is the first of the choices.
-func (st *Statement) choose(checkpoint int, choices []groupChoice) {
+// setGroupScores adds the score of the chosen node group, which is the first of the choices,
+// to the decisions since the checkpoint. If the session explains, it adds all choices.
+func (st *Statement) setGroupScores(checkpoint int, choices []groupChoice) {
 	var groups []GroupCandidate
 	if st.clerk.explain {
 		for _, c := range choices {

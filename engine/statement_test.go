@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// evictor evicts whatever is preemptible, until the job fits.
+// evictor is an adapter that evicts preemptible tasks until the job fits.
 func evictor() *policy {
 	return &policy{name: "Evictor", open: func(s *engine.Session) {
 		s.Hooks.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
@@ -50,18 +50,18 @@ func TestAdaptersMakeRoom(t *testing.T) {
 		t.Errorf("refusals: %+v", out.Refusals)
 	}
 	if s.Job("job/cheap").Tasks()[1].Status != cluster.Bound {
-		t.Error("an adapter that failed evicted somebody")
+		t.Error("an adapter that failed evicted a task")
 	}
 	if len(where(run(t, e, s))) != 0 {
-		t.Error("it was bound before the room was free")
+		t.Error("the task was bound before its room was free")
 	}
 	apply(t, s, left(s.Job("job/cheap").Tasks()[0]))
-	// Its room is free now. The gang it was taken from may not evict its own member to make room for the other.
+	// The room is free now. The gang that lost a task may not evict its other task to make room for it.
 	if diff := cmp.Diff(map[string]string{"job/new/worker-0": "a"}, where(run(t, e, s))); diff != "" {
 		t.Error(diff)
 	}
 	if s.Job("job/new").Tasks()[0].Status != cluster.Assumed {
-		t.Error("it is not assigned")
+		t.Error("the task is not assigned")
 	}
 }
 
@@ -95,7 +95,7 @@ func TestRollbackToACheckpoint(t *testing.T) {
 		t.Errorf("not as before: %s %+v", x.Status, a.Devices[0].Use)
 	}
 	if a.Version() <= version {
-		t.Error("versions shrank")
+		t.Error("a version is lower than before")
 	}
 	if len(stmt.Commit()) != 0 {
 		t.Error("an empty statement has decisions")
@@ -126,8 +126,8 @@ func TestUnboundNominationRollsBack(t *testing.T) {
 	}
 }
 
-// The ID of job/ml/worker-0-b sorts between the tasks of job/ml. Both gangs are
-// bound all the same once their room is free.
+// TestInterleavedGangsAreBound checks that two gangs are bound once their room is free, although the
+// ID of job/ml/worker-0-b is sorted between the tasks of job/ml.
 func TestInterleavedGangsAreBound(t *testing.T) {
 	s := enginetest.State(
 		enginetest.Node("a").CPU(8, "32Gi").GPUs(4, "L4", "24Gi"),

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// team is a subgroup of equal tasks to be built.
+// team describes a subgroup of equal tasks.
 type team struct {
 	name         string
 	tasks, least int
@@ -19,7 +19,7 @@ type team struct {
 	topology     cluster.Topology
 }
 
-// teams is a job of subgroups; a team without a name is in none.
+// teams returns a job with these subgroups. The tasks of a team without a name are in no subgroup.
 func teams(least int, topology cluster.Topology, list ...team) *cluster.Job {
 	alt := cluster.Alternative{Min: least, Topology: topology}
 	for _, g := range list {
@@ -42,7 +42,7 @@ func teams(least int, topology cluster.Topology, list ...team) *cluster.Job {
 	return &cluster.Job{ID: "job/t", Alternatives: []cluster.Alternative{alt}}
 }
 
-// leaders puts the tasks of that role first.
+// leaders is a plugin that orders tasks with the role leader first.
 func leaders() *policy {
 	return &policy{name: "Leaders", open: func(s *engine.Session) {
 		s.Hooks.AddTaskOrder(func(a, b *cluster.Task) int {
@@ -59,7 +59,7 @@ func leaders() *policy {
 	}}
 }
 
-// names lists the placed tasks in the order they were decided.
+// names returns the placed tasks in the order of their decisions.
 func names(out engine.Outcome) []string {
 	got := []string{}
 	for _, d := range out.Decisions {
@@ -78,13 +78,13 @@ func TestSubgroupsHaveTheirMinimumFirst(t *testing.T) {
 	anywhere := cluster.Topology{}
 	tests := map[string]struct {
 		job  *cluster.Job
-		want []string // on four devices
+		want []string // the placed tasks, on four devices
 	}{
 		"leader first, then its workers": {
 			teams(3, anywhere, team{name: "worker", tasks: 4, least: 2, devices: 1}, team{name: "leader", tasks: 1, least: 1, devices: 1}),
 			[]string{"leader-0", "worker-0", "worker-1", "worker-2"},
 		},
-		"surplus of one takes nothing that another's minimum needs": {
+		"surplus of one subgroup takes no room that the minimum of another needs": {
 			teams(2, anywhere, team{name: "a", tasks: 4, least: 1, devices: 1}, team{name: "b", tasks: 2, least: 1, devices: 2}),
 			[]string{"a-0", "b-0", "a-1"},
 		},
@@ -121,7 +121,7 @@ func TestRefusalNamesTheSubgroupThatIsShort(t *testing.T) {
 		parts []enginetest.Part
 		want  verdict
 	}{
-		// The leader takes one of four devices: there is room for one worker.
+		// The leader takes one of four devices, so that there is room for one worker.
 		"never":   {twoNodes(), verdict{"worker", 1, 2, "NoDevices", true}},
 		"not now": {append(twoNodes(), enginetest.Node("c").GPUs(2, "A100", "80Gi"), enginetest.Job("x").Devices(2).On("c")), verdict{"worker", 1, 2, "NoDevices", false}},
 	}
@@ -140,8 +140,9 @@ func TestRefusalNamesTheSubgroupThatIsShort(t *testing.T) {
 	}
 }
 
-// TestSubgroupThatCanNeverBe: its own minimum is beyond the cluster, though the job's is not.
-func TestSubgroupThatCanNeverBe(t *testing.T) {
+// TestSubgroupThatIsTooLarge checks that a refusal is permanent if the cluster has no room for the
+// minimum of a subgroup, although it has room for the minimum of the job.
+func TestSubgroupThatIsTooLarge(t *testing.T) {
 	j := teams(1, cluster.Topology{}, team{name: "a", tasks: 3, devices: 1}, team{name: "b", tasks: 3, least: 3, devices: 2})
 	s := add(t, with(twoNodes(), enginetest.Job("x").Devices(1).On("a")), j)
 	if r := run(t, enginetest.Engine(fit()), s).Refusals[0]; !r.Permanent || r.Attempts[0].Subgroup != "b" {
@@ -149,7 +150,7 @@ func TestSubgroupThatCanNeverBe(t *testing.T) {
 	}
 }
 
-// TestSubgroupIsFilledUpLater: surplus follows when there is room, subgroup by subgroup.
+// TestSubgroupIsFilledUpLater checks that surplus of subgroups is placed once there is room.
 func TestSubgroupIsFilledUpLater(t *testing.T) {
 	j := teams(2, cluster.Topology{}, team{name: "a", tasks: 2, least: 1, devices: 1}, team{name: "b", tasks: 2, least: 1, devices: 1})
 	s := add(t, with(twoNodes(), enginetest.Job("x").Devices(2).On("b")), j)

@@ -6,14 +6,15 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Subgroups may be in others, and of those in one place so many may be needed and the
-// rest surplus. A gang then has a choice: which subgroups its minimum is made of.
-// They are chosen before anything is placed, and where one finds no room, another
-// takes its place. The exact search needs no choice: it looks for any.
+// Subgroups may contain other subgroups. A job or a subgroup may need only some of the
+// subgroups that it contains; the rest are surplus. The subgroups that make up the minimum are
+// chosen before any task is placed. If one of them has no room, another is chosen instead.
+// The exact search does not choose: it accepts any subgroups that make up the minimum.
 
-// chosen says which subgroups make the minimum of the outer one, or of the job for 0:
-// those that have their minimum already, and as many more as are needed, those first
-// of which something is placed. Nil where too few are left that are not excluded.
+// chosen returns which subgroups make up the minimum of the subgroup outer, or of the job if
+// outer is 0: those that have their own minimum already, and as many others as are needed.
+// Subgroups with placed tasks are preferred. It returns nil if too few subgroups are left that
+// are not excluded.
 func chosen(alt *cluster.Alternative, members []int, excluded []bool, outer int) []bool {
 	stands, able := alt.Standing(members), alt.Standing(possible(alt))
 	out := make([]bool, len(members))
@@ -42,7 +43,7 @@ func chosen(alt *cluster.Alternative, members []int, excluded []bool, outer int)
 		if short > len(others) {
 			return nil
 		}
-		slices.SortStableFunc(others, func(a, b int) int { return begun(alt, members, a+1, b+1) })
+		slices.SortStableFunc(others, func(a, b int) int { return compareBegun(alt, members, a+1, b+1) })
 		for _, i := range others[:max(0, short)] {
 			out[i] = true
 		}
@@ -50,8 +51,8 @@ func chosen(alt *cluster.Alternative, members []int, excluded []bool, outer int)
 	return out
 }
 
-// begun orders subgroups: those of which something is placed come first.
-func begun(alt *cluster.Alternative, members []int, a, b int) int {
+// compareBegun orders subgroups with placed tasks before subgroups without.
+func compareBegun(alt *cluster.Alternative, members []int, a, b int) int {
 	placed := func(sub int) bool {
 		for i, n := range members {
 			if n > 0 && alt.In(i+1, sub) {
@@ -63,7 +64,7 @@ func begun(alt *cluster.Alternative, members []int, a, b int) int {
 	return trueFirst(placed(a), placed(b))
 }
 
-// membersThat counts the tasks of each subgroup of which something is true.
+// membersThat counts the tasks of each subgroup for which is returns true.
 func membersThat(alt *cluster.Alternative, is func(*cluster.Task) bool) []int {
 	out := make([]int, len(alt.Subgroups))
 	for _, t := range alt.Tasks {
@@ -84,13 +85,14 @@ func placedMembers(alt *cluster.Alternative) []int {
 	return membersThat(alt, func(t *cluster.Task) bool { return t.Placed() || t.Status == cluster.Succeeded })
 }
 
-// wants reports whether tasks of the subgroup are placed: those of the minimum, and
-// of surplus subgroups those that have their own.
+// wants reports whether tasks of the subgroup are to be placed: the subgroup is part of the
+// minimum, or it is a surplus subgroup that has its own minimum.
 func (g *gang) wants(sub int) bool { return sub == 0 || g.wanted == nil || g.wanted[sub-1] }
 
-// instead is the gang with other subgroups: without the one that found no room, or the
-// first around it that another can take the place of; nil where there is none.
-func (g *gang) instead() *gang {
+// withOtherSubgroups returns the gang with other subgroups for its minimum: without the subgroup
+// that has no room or, if that cannot be replaced, without one that contains it. It returns nil
+// if none of these can be replaced.
+func (g *gang) withOtherSubgroups() *gang {
 	before := placedMembers(g.alt)
 	stood := g.alt.Standing(before)
 	for _, f := range g.failed {
@@ -111,7 +113,8 @@ func (g *gang) instead() *gang {
 	return nil
 }
 
-// extend places surplus subgroups, each with its minimum or not at all.
+// extend places surplus subgroups, each with its minimum or not at all, until the given number
+// of tasks is placed.
 func (g *gang) extend(tasks int) {
 	left := len(g.left)
 	for i := range g.wanted {
@@ -136,12 +139,12 @@ func (g *gang) extend(tasks int) {
 			continue
 		}
 		if *g = *next; !started(g.alt)[i] {
-			g.stmt.hold(g.alt.Tasks[0].Job, mark) // it starts as a whole
+			g.stmt.hold(g.alt.Tasks[0].Job, mark) // its tasks start together
 		}
 	}
 }
 
-// copy is the gang for a try that may be taken back.
+// copy returns a copy of the gang for an attempt that may be rolled back.
 func (g *gang) copy() *gang {
 	next := *g
 	next.members, next.wanted = slices.Clone(g.members), slices.Clone(g.wanted)
@@ -154,14 +157,15 @@ func (g *gang) copy() *gang {
 	return &next
 }
 
-// started says which subgroups run with their minimum.
+// started returns which subgroups have their minimum with tasks that run or succeeded.
 func started(alt *cluster.Alternative) []bool {
 	return alt.Standing(membersThat(alt, func(t *cluster.Task) bool { return t.Runs() || t.Status == cluster.Succeeded }))
 }
 
-// inPart reports whether a subgroup has its minimum with tasks that wait for their
-// room, while one of those that are to start now is in it: it starts as a whole.
-func inPart(alt *cluster.Alternative, starts []*cluster.Task) bool {
+// startsInPart reports whether one of the tasks that are to start now is in a subgroup that
+// has its minimum only together with tasks that still wait for their room. Such a subgroup
+// must wait, because its tasks start together.
+func startsInPart(alt *cluster.Alternative, starts []*cluster.Task) bool {
 	if !alt.Nested() {
 		return false
 	}

@@ -1,6 +1,6 @@
 package engine
 
-// sweeping lets hooks act on their own account, once all jobs have had their turn.
+// sweeping calls the Sweep hooks after all jobs have had their turns.
 type sweeping struct {
 	clerk *clerk
 	swept *swept
@@ -19,8 +19,8 @@ func (w *sweeping) run() []Decision {
 	return stmt.Commit()
 }
 
-// markTorn notes which gangs run below their minimum: of the jobs that changed
-// since the last sweep, those that miss a task.
+// markTorn records in the State since when gangs run below their minimum. It looks only at
+// jobs that changed since the last sweep.
 func (w *sweeping) markTorn(stmt *Statement) {
 	state := w.clerk.view
 	if w.swept.view != state {

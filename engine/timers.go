@@ -2,7 +2,7 @@ package engine
 
 import "github.com/berth-project/berth/internal/heap"
 
-// newTimers is an empty heap of buckets that are tried again at some time, soonest first.
+// newTimers returns an empty heap of buckets, ordered by the end of their back-off.
 func newTimers() heap.Heap[*bucket] {
 	return heap.Heap[*bucket]{
 		Before: func(a, b *bucket) bool { return a.parked.RetryAt < b.parked.RetryAt },
@@ -10,7 +10,7 @@ func newTimers() heap.Heap[*bucket] {
 	}
 }
 
-// start sets the bucket's timer by its back-off.
+// start sets the timer of the bucket to the end of its back-off.
 func (b *backlog) start(k *bucket) {
 	switch {
 	case k.parked.RetryAt == 0:
@@ -22,7 +22,7 @@ func (b *backlog) start(k *bucket) {
 	}
 }
 
-// stop takes the bucket's timer away.
+// stop removes the timer of the bucket.
 func (b *backlog) stop(k *bucket) {
 	if k.timer >= 0 {
 		b.timers.Remove(k.timer)

@@ -7,21 +7,20 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Timings measures how long the hooks of plugins take. Nothing is decided by it. Clock is
-// a monotonic clock in nanoseconds.
+// Timings measures how long the hooks of plugins take. No decision depends on it.
 type Timings struct {
-	Clock  func() int64
+	Clock  func() int64 // a monotonic clock, in nanoseconds
 	timers map[[2]string]*timer
 }
 
-// Timing is how long the hooks of one kind of a plugin took.
+// Timing is how long one kind of hook of one plugin took.
 type Timing struct {
 	Plugin, Hook string
 	Calls        int64
-	Nanoseconds  int64 // where there are many calls, by a sample of them
+	Nanoseconds  int64 // for all calls; if there are many calls, it is estimated from a sample
 }
 
-// List is what was measured, the longest first.
+// List returns what was measured, the longest time first.
 func (t *Timings) List() []Timing {
 	out := make([]Timing, 0, len(t.timers))
 	for key, m := range t.timers {
@@ -35,7 +34,8 @@ func (t *Timings) List() []Timing {
 	return out
 }
 
-// timer measures the calls of one hook: the first ones all, then one of so many.
+// timer measures the calls of one hook: each of the first allTimed calls, then one of every
+// sampleSize.
 type timer struct {
 	clock                     func() int64
 	calls, timed, nanoseconds int64
@@ -57,7 +57,7 @@ func (t *Timings) timer(plugin, hook string) *timer {
 	return t.timers[key]
 }
 
-// start counts a call, and is when it begins; -1: it is not measured.
+// start counts a call and returns its start time, or -1 if the call is not measured.
 func (t *timer) start() int64 {
 	if t.calls++; t.calls > allTimed && t.calls%sampleSize != 0 {
 		return -1
@@ -72,41 +72,41 @@ func (t *timer) stop(start int64) {
 	}
 }
 
-// measure has the hooks be measured.
+// measure replaces the hooks by functions that measure them.
 func (m *Timings) measure(h *Hooks) {
-	timeAll(m, "AddQueueOrder", h.queueOrders, two[Bid, Bid, int])
-	timeAll(m, "AddJobPriority", h.jobPriorities, two[*cluster.Job, *cluster.Job, int])
-	timeAll(m, "AddJobOrder", h.jobOrders, two[*cluster.Job, *cluster.Job, int])
-	timeAll(m, "AddSurplus", h.surpluses, two[*cluster.Job, []*cluster.Task, bool])
-	timeAll(m, "AddTaskOrder", h.taskOrders, two[*cluster.Task, *cluster.Task, int])
-	timeAll(m, "AddPreFilter", h.preFilters, two[*cluster.Task, *cluster.Job, *Rejection])
-	timeAll(m, "AddShapeFilter", h.shapeFilters, two[*cluster.Shape, *cluster.Node, *Rejection])
-	timeAll(m, "AddTaskFilter", h.taskFilters, three[*cluster.Task, *cluster.Job, *cluster.Node, *Rejection])
-	timeAll(m, "AddShapeScore", h.shapeScores, two[*cluster.Shape, *cluster.Node, float64])
-	timeAll(m, "AddTaskScore", h.taskScores, three[*cluster.Task, *cluster.Job, *cluster.Node, float64])
-	timeAll(m, "AddDeviceScore", h.deviceScores, three[*cluster.Shape, *cluster.Node, *cluster.Device, float64])
-	timeAll(m, "AddGroupFilter", h.groupFilters, four[*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node, *Rejection])
-	timeAll(m, "AddGroupScore", h.groupScores, four[*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node, float64])
-	timeAll(m, "AddExclusion", h.exclusions, one[*cluster.Job, []Exclusion])
-	timeAll(m, "AddInstanceScore", h.instanceScores, one[*cluster.Job, float64])
+	timeAll(m, "AddQueueOrder", h.queueOrders, timed2[Bid, Bid, int])
+	timeAll(m, "AddJobPriority", h.jobPriorities, timed2[*cluster.Job, *cluster.Job, int])
+	timeAll(m, "AddJobOrder", h.jobOrders, timed2[*cluster.Job, *cluster.Job, int])
+	timeAll(m, "AddSurplus", h.surpluses, timed2[*cluster.Job, []*cluster.Task, bool])
+	timeAll(m, "AddTaskOrder", h.taskOrders, timed2[*cluster.Task, *cluster.Task, int])
+	timeAll(m, "AddPreFilter", h.preFilters, timed2[*cluster.Task, *cluster.Job, *Rejection])
+	timeAll(m, "AddShapeFilter", h.shapeFilters, timed2[*cluster.Shape, *cluster.Node, *Rejection])
+	timeAll(m, "AddTaskFilter", h.taskFilters, timed3[*cluster.Task, *cluster.Job, *cluster.Node, *Rejection])
+	timeAll(m, "AddShapeScore", h.shapeScores, timed2[*cluster.Shape, *cluster.Node, float64])
+	timeAll(m, "AddTaskScore", h.taskScores, timed3[*cluster.Task, *cluster.Job, *cluster.Node, float64])
+	timeAll(m, "AddDeviceScore", h.deviceScores, timed3[*cluster.Shape, *cluster.Node, *cluster.Device, float64])
+	timeAll(m, "AddGroupFilter", h.groupFilters, timed4[*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node, *Rejection])
+	timeAll(m, "AddGroupScore", h.groupScores, timed4[*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node, float64])
+	timeAll(m, "AddExclusion", h.exclusions, timed1[*cluster.Job, []Exclusion])
+	timeAll(m, "AddInstanceScore", h.instanceScores, timed1[*cluster.Job, float64])
 	for p, hook := range [purposes]string{Reclaim: "AddReclaimable", Preempt: "AddPreemptable", Move: "AddMovable"} {
-		timeAll(m, hook, h.victims[p], rule)
+		timeAll(m, hook, h.victims[p], timedVictimRule)
 	}
-	timeAll(m, "AddVictimCost", h.victimCosts, one[*cluster.Task, int64])
-	timeAll(m, "AddAdapter", h.adapters, three[*Statement, *cluster.Job, *Refusal, *Refusal])
-	timeAll(m, "AddStanding", h.standings, one[*cluster.Queue, []Standing])
+	timeAll(m, "AddVictimCost", h.victimCosts, timed1[*cluster.Task, int64])
+	timeAll(m, "AddAdapter", h.adapters, timed3[*Statement, *cluster.Job, *Refusal, *Refusal])
+	timeAll(m, "AddStanding", h.standings, timed1[*cluster.Queue, []Standing])
 	timeAll(m, "AddSweep", h.sweeps, func(t *timer, fn Sweep) Sweep {
 		return func(stmt *Statement) { defer t.stop(t.start()); fn(stmt) }
 	})
 	timeAll(m, "AddReserve", h.reservers, func(t *timer, r Reserver) Reserver {
-		return Reserver{two(t, r.Reserve), func(task *cluster.Task, n *cluster.Node) { defer t.stop(t.start()); r.Unreserve(task, n) }}
+		return Reserver{timed2(t, r.Reserve), func(task *cluster.Task, n *cluster.Node) { defer t.stop(t.start()); r.Unreserve(task, n) }}
 	})
 	timeAll(m, "AddEventHandler", h.handlers, func(t *timer, e EventHandler) EventHandler {
-		return EventHandler{hear(t, e.AllocateFunc), hear(t, e.DeallocateFunc)}
+		return EventHandler{timedHandler(t, e.AllocateFunc), timedHandler(t, e.DeallocateFunc)}
 	})
 }
 
-// timeAll puts a measured function in the place of each.
+// timeAll replaces the function of each hook by one that measures it.
 func timeAll[F any](m *Timings, name string, list []hook[F], measured func(*timer, F) F) {
 	for i := range list {
 		h := &list[i]
@@ -114,11 +114,11 @@ func timeAll[F any](m *Timings, name string, list []hook[F], measured func(*time
 	}
 }
 
-func one[A, R any, F ~func(A) R](t *timer, fn F) F {
+func timed1[A, R any, F ~func(A) R](t *timer, fn F) F {
 	return func(a A) R { defer t.stop(t.start()); return fn(a) }
 }
 
-func two[A, B, R any, F ~func(A, B) R](t *timer, fn F) F {
+func timed2[A, B, R any, F ~func(A, B) R](t *timer, fn F) F {
 	return func(a A, b B) R {
 		start := t.start()
 		r := fn(a, b)
@@ -127,7 +127,7 @@ func two[A, B, R any, F ~func(A, B) R](t *timer, fn F) F {
 	}
 }
 
-func three[A, B, C, R any, F ~func(A, B, C) R](t *timer, fn F) F {
+func timed3[A, B, C, R any, F ~func(A, B, C) R](t *timer, fn F) F {
 	return func(a A, b B, c C) R {
 		start := t.start()
 		r := fn(a, b, c)
@@ -136,12 +136,13 @@ func three[A, B, C, R any, F ~func(A, B, C) R](t *timer, fn F) F {
 	}
 }
 
-func four[A, B, C, D, R any, F ~func(A, B, C, D) R](t *timer, fn F) F {
+func timed4[A, B, C, D, R any, F ~func(A, B, C, D) R](t *timer, fn F) F {
 	return func(a A, b B, c C, d D) R { defer t.stop(t.start()); return fn(a, b, c, d) }
 }
 
-// rule measures the preparation of a VictimRule and each of its verdicts.
-func rule(t *timer, fn VictimRule) VictimRule {
+// timedVictimRule measures the call of a VictimRule and each call of the function that it
+// returns.
+func timedVictimRule(t *timer, fn VictimRule) VictimRule {
 	return func(job *cluster.Job, lacks []*cluster.Task) func(*Victim) Verdict {
 		start := t.start()
 		judge := fn(job, lacks)
@@ -149,11 +150,11 @@ func rule(t *timer, fn VictimRule) VictimRule {
 		if judge == nil {
 			return nil
 		}
-		return one(t, judge)
+		return timed1(t, judge)
 	}
 }
 
-func hear(t *timer, fn func(*Event)) func(*Event) {
+func timedHandler(t *timer, fn func(*Event)) func(*Event) {
 	if fn == nil {
 		return nil
 	}

@@ -8,19 +8,20 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// trialSteps bounds how many allocations are tried out, domain by domain, for
-// one alternative. It is a number of steps and not a time, so that decisions are
-// the same everywhere.
+// trialSteps is how many allocations may be tried, over all domains, for one alternative. It
+// is a number of steps and not a time, so that decisions are the same on every machine.
 const trialSteps = 5_000
 
-// mostTrails is how many domains of a preferred level are tried: the sums are
-// right but for what filters of single tasks and parts of devices add.
-const mostTrails = 16
+// maxTrails is how many domains of a preferred level are tried. The first is nearly always
+// right: the sums by which domains are chosen leave out only task-form filters and the way in
+// which parts of devices are divided.
+const maxTrails = 16
 
-// domainMisses is how many domains a refusal keeps.
+// domainMisses is how many domains a refusal lists.
 const domainMisses = 10
 
-// arrange finds the job its domain and places the minimum there.
+// arrange chooses a domain for the job and places its minimum there. It returns why that
+// failed, or nil.
 func (g *gang) arrange() *Attempt {
 	if g.alt.Topology.None() || len(g.left) == 0 {
 		g.job.trail = everywhere
@@ -30,8 +31,8 @@ func (g *gang) arrange() *Attempt {
 		return g.minimum()
 	}
 	stands := g.needs() == 0
-	a := g.choose(g.demand(0), &g.alt.Topology, []*scope{g.in}, (*gang).minimum)
-	if a != nil && stands { // the minimum is where it is, and only surplus has nowhere to go
+	a := g.chooseDomain(g.demand(0), &g.alt.Topology, []*scope{g.in}, (*gang).minimum)
+	if a != nil && stands { // the minimum is placed already, and only surplus has no room
 		g.job.trail = []*scope{}
 		g.fail(a)
 		return nil
@@ -39,11 +40,11 @@ func (g *gang) arrange() *Attempt {
 	return a
 }
 
-// settle finds a subgroup with a topology of its own a domain inside that of what it
-// is in, and places what its minimum needs there.
+// settle chooses a domain for a subgroup that has a topology of its own, inside the domain of
+// the subgroup or job that contains it, and places there what its minimum needs.
 func (g *gang) settle(sub int) *Attempt {
 	d := g.demand(sub)
-	return g.choose(d, &g.alt.Subgroups[sub-1].Topology, g.around(sub).trail, func(g *gang) *Attempt {
+	return g.chooseDomain(d, &g.alt.Subgroups[sub-1].Topology, g.around(sub).trail, func(g *gang) *Attempt {
 		if g.alt.Nested() {
 			return g.fillGroup(sub)
 		}
@@ -60,9 +61,10 @@ func (g *gang) settle(sub int) *Attempt {
 	})
 }
 
-// choose tries to place the subgroup, or the job for 0, in one domain after the other
-// and keeps the first where it works. Each try is made with a copy of the gang.
-func (g *gang) choose(d *demand, topology *cluster.Topology, within []*scope, try func(*gang) *Attempt) *Attempt {
+// chooseDomain tries to place the demand in one domain after the other and keeps the first in
+// which that works. Each attempt is made with a copy of the gang. It returns why no domain
+// works, or nil.
+func (g *gang) chooseDomain(d *demand, topology *cluster.Topology, within []*scope, try func(*gang) *Attempt) *Attempt {
 	attempt := func(trail []*scope, quiet bool) *Attempt {
 		mark, next := g.stmt.Checkpoint(), g.copy()
 		next.quiet = quiet
@@ -70,7 +72,7 @@ func (g *gang) choose(d *demand, topology *cluster.Topology, within []*scope, tr
 		a := try(next)
 		if a != nil && quiet && g.placer.fault.err == nil {
 			g.stmt.Rollback(mark)
-			g.steps = next.steps // tries that were taken back count
+			g.steps = next.steps // attempts that were rolled back count as well
 			return a
 		}
 		next.quiet = g.quiet
@@ -104,17 +106,17 @@ func (g *gang) choose(d *demand, topology *cluster.Topology, within []*scope, tr
 				return nil
 			}
 		}
-		c.fits = d.need - 1 // the sums promised more than there is
+		c.fits = d.need - 1 // the sums were too optimistic: the domain has no room for the minimum
 	}
 	if g.quiet || g.placer.fault.err != nil {
 		return &Attempt{Task: unplaced(d.shapes[0])}
 	}
-	return g.noDomain(topology.Required, domains, d, func(trail []*scope) *Attempt { return attempt(trail, false) })
+	return g.explainNoDomain(topology.Required, domains, d, func(trail []*scope) *Attempt { return attempt(trail, false) })
 }
 
-// required are the domains that the part may go to, the best first: one that
-// holds all, with the least room to spare, and else the one that holds most.
-// Those who are placed already pin it.
+// required returns the domains of the required level in which the demand may be placed, best
+// first: domains that hold all tasks, those with the least room to spare first, then those
+// that hold most. If tasks are placed already, only their domain is returned.
 func (g *gang) required(within []*scope, level string, d *demand) []candidate {
 	var out []candidate
 	for _, in := range within {
@@ -133,9 +135,10 @@ func (g *gang) required(within []*scope, level string, d *demand) []candidate {
 	return out
 }
 
-// trails are the ways to go through the scopes that keep to as few domains of
-// the preferred levels as possible: one domain, of the narrowest level that has
-// one large enough, then several, and in the end as if nothing were preferred.
+// trails returns lists of scopes to be tried one after the other. Tasks are placed in the
+// first scope of a list that has room. The lists use as few domains of the preferred levels as
+// possible: first one domain, of the narrowest level that has one with enough room, then
+// several domains, and at last the scopes without any preference.
 func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope {
 	if len(preferred) == 0 {
 		return [][]*scope{within}
@@ -146,20 +149,20 @@ func (g *gang) trails(within []*scope, preferred []string, d *demand) [][]*scope
 		for i, level := range preferred {
 			one := slices.DeleteFunc(g.candidates(in, level, d), func(c candidate) bool { return !c.all || !c.here })
 			slices.SortStableFunc(one, func(a, b candidate) int { return cmp.Compare(a.spare, b.spare) })
-			for _, c := range one[:min(len(one), mostTrails)] {
-				out = append(out, g.fill(c.scope, preferred[:i], d, len(d.tasks)))
+			for _, c := range one[:min(len(one), maxTrails)] {
+				out = append(out, g.fillOrder(c.scope, preferred[:i], d, len(d.tasks)))
 			}
 		}
-		last = append(last, g.fill(in, preferred, d, len(d.tasks))...)
+		last = append(last, g.fillOrder(in, preferred, d, len(d.tasks))...)
 	}
 	return append(out, last, within)
 }
 
-// fill orders the domains of the levels so that the tasks fill as few of them as
-// possible, the widest level first: those where some are already, then the
-// largest, and for what is left over the tightest. The scope itself comes last:
-// nodes in no domain, and what the sums overlooked.
-func (g *gang) fill(in *scope, levels []string, d *demand, want int) []*scope {
+// fillOrder returns the domains of the levels in an order in which the tasks use as few of them
+// as possible. It begins with the widest level: domains that have tasks of the job come first,
+// then the largest, and for the remaining tasks the smallest domain that holds them. The scope
+// itself comes last, for nodes that are in no domain and for room that the sums do not show.
+func (g *gang) fillOrder(in *scope, levels []string, d *demand, want int) []*scope {
 	if len(levels) == 0 {
 		return []*scope{in}
 	}
@@ -171,22 +174,22 @@ func (g *gang) fill(in *scope, levels []string, d *demand, want int) []*scope {
 	var out []*scope
 	for len(domains) > 0 {
 		pick := 0
-		for i := range domains { // the last that holds the rest is the tightest
+		for i := range domains { // the last domain that holds the rest has the least room to spare
 			if c := &domains[i]; want > 0 && c.fits >= want && c.used == domains[0].used && c.fits < domains[pick].fits {
 				pick = i
 			}
 		}
 		c := domains[pick]
-		out = append(out, g.fill(c.scope, narrower, d, min(want, c.fits))...)
+		out = append(out, g.fillOrder(c.scope, narrower, d, min(want, c.fits))...)
 		want -= min(want, c.fits)
 		domains = slices.Delete(domains, pick, pick+1)
 	}
 	return append(out, in)
 }
 
-// noDomain says why no domain of the level would do, or that the part found a
-// place after all.
-func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt func([]*scope) *Attempt) *Attempt {
+// explainNoDomain returns why no domain of the level has room for the demand. To find out, it
+// tries the best domain again; it returns nil if that works.
+func (g *gang) explainNoDomain(level string, domains []candidate, d *demand, attempt func([]*scope) *Attempt) *Attempt {
 	p, first, there := g.placer, d.shapes[0], len(d.there)
 	if a := p.finder.before(first); a != nil {
 		a.Alternative, a.Placed, a.Min = g.alt.Name, there, there+d.need
@@ -195,12 +198,12 @@ func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt fu
 	d.look(p.finder)
 	possible := slices.ContainsFunc(domains, func(c candidate) bool {
 		fits, _, _ := d.held(c.scope.nodes, d.ever)
-		most, _ := p.explainer.apart(first.Job, c.scope.nodes, p.explainer.everAny(slices.Concat(d.there, d.tasks), c.scope))
+		most, _ := p.explainer.apart(first.Job, c.scope.nodes, p.explainer.capacityOfAnyShape(slices.Concat(d.there, d.tasks), c.scope))
 		return fits >= d.need && most >= there+d.need
 	})
 	if !possible && there == 0 {
-		// Where no node at all could take it, the domains are not to blame.
-		if a := p.explain(g.alt, first, g.in); !a.transient() && rejects(a) == a.Nodes {
+		// If no node of the cluster could take the task, the topology is not the reason.
+		if a := p.explain(g.alt, first, g.in); !a.transient() && rejectedNodes(a) == a.Nodes {
 			a.Alternative, a.Placed, a.Min = g.alt.Name, there, there+d.need
 			return a
 		}
@@ -220,7 +223,7 @@ func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt fu
 		}
 	}
 	if !possible {
-		g.alone = nil // the sums say it, whatever a search finds
+		g.alone = nil // the sums show that there is no room, whatever the exact search finds
 	}
 	a.Alternative, a.Level, a.Never, a.Placed, a.Min = g.alt.Name, level, !possible || a == g.alone, there, there+d.need
 	if d.sub > 0 {
@@ -238,7 +241,8 @@ func (g *gang) noDomain(level string, domains []candidate, d *demand, attempt fu
 	return a
 }
 
-func rejects(a *Attempt) int {
+// rejectedNodes returns how many nodes were rejected in the attempt.
+func rejectedNodes(a *Attempt) int {
 	sum := 0
 	for _, c := range a.Counts {
 		sum += c.Nodes

@@ -13,7 +13,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// racks makes racks of so many nodes, with two devices each: r1-01, r1-02, r2-01 and so on.
+// racks returns racks with the given numbers of nodes: r1-01, r1-02, r2-01 and so on. Each node has
+// two devices.
 func racks(sizes ...int) []enginetest.Part {
 	var parts []enginetest.Part
 	for r, size := range sizes {
@@ -25,7 +26,7 @@ func racks(sizes ...int) []enginetest.Part {
 	return parts
 }
 
-// spread counts the placed tasks by the value of a label.
+// spread counts the placed tasks by the value of a node label.
 func spread(s *cluster.State, level string) map[string]int {
 	out := map[string]int{}
 	for _, t := range s.Job("job/t").Tasks() {
@@ -49,38 +50,38 @@ func TestTopology(t *testing.T) {
 		level string
 		want  map[string]int
 	}{
-		"required: the tightest that holds it": {
+		"required: the smallest domain that holds all tasks": {
 			racks(4, 2, 3), gangOf(2, 2, 2, inOne), "rack", map[string]int{"r2": 2},
 		},
-		"required: what others hold does not count": {
+		"required: room that other jobs hold does not count": {
 			append(racks(4, 2, 3), enginetest.Job("x").Devices(1).On("r2-01")), gangOf(2, 2, 2, inOne), "rack", map[string]int{"r3": 2},
 		},
-		"required: all of an elastic gang before its minimum": {
+		"required: a domain for all tasks before one for the minimum": {
 			racks(2, 3, 1), gangOf(3, 1, 2, inOne), "rack", map[string]int{"r2": 3},
 		},
-		"required: the most of an elastic gang": {
+		"required: the domain that holds most tasks": {
 			racks(2, 3, 1), gangOf(5, 1, 2, inOne), "rack", map[string]int{"r2": 3},
 		},
 		"required: nodes without the label are in no domain": {
 			[]enginetest.Part{enginetest.Node("a").GPUs(4, "A", "8Gi"), enginetest.Node("b").GPUs(2, "A", "8Gi").Label("rack", "r9")},
 			gangOf(2, 2, 1, inOne), "rack", map[string]int{"r9": 2},
 		},
-		"preferred: one domain, the tightest": {
+		"preferred: one domain, the smallest that holds all tasks": {
 			racks(4, 2, 3), gangOf(3, 3, 2, near), "rack", map[string]int{"r3": 3},
 		},
-		"preferred: as few as possible": {
+		"preferred: as few domains as possible": {
 			racks(4, 2, 3, 4), gangOf(8, 8, 2, near), "rack", map[string]int{"r1": 4, "r4": 4},
 		},
-		"preferred: what is left over goes to the tightest": {
+		"preferred: the remaining tasks are in the smallest domain that holds them": {
 			racks(4, 1, 3), gangOf(5, 5, 2, near), "rack", map[string]int{"r1": 4, "r2": 1},
 		},
 		"preferred: never a reason to refuse": {
 			append(racks(1), enginetest.Node("a").GPUs(2, "A", "8Gi")), gangOf(2, 2, 2, near), "rack", map[string]int{"r1": 1, "": 1},
 		},
-		"preferred: the narrowest level that holds it": {
+		"preferred: the narrowest level with a domain that holds all tasks": {
 			racks(4, 4), gangOf(2, 2, 2, cluster.Topology{Preferred: []string{"link", "rack"}}), "link", map[string]int{"r1-l0": 2},
 		},
-		"preferred: the wider level where the narrow does not": {
+		"preferred: the wider level if no domain of the narrow level holds all tasks": {
 			racks(4, 4), gangOf(3, 3, 2, cluster.Topology{Preferred: []string{"link", "rack"}}), "link", map[string]int{"r1-l0": 2, "r1-l1": 1},
 		},
 		"preferred inside required": {
@@ -106,7 +107,8 @@ func TestTopology(t *testing.T) {
 	}
 }
 
-// TestRunningTasksPinTheDomain: the rest joins them, though another rack has more room.
+// TestRunningTasksPinTheDomain checks that pending tasks are placed in the rack of the running tasks,
+// although another rack has more room.
 func TestRunningTasksPinTheDomain(t *testing.T) {
 	for name, topology := range map[string]cluster.Topology{"required": {Required: "rack"}, "preferred": {Preferred: []string{"rack"}}} {
 		s := add(t, enginetest.State(racks(4, 3)...), gangOf(3, 3, 2, topology))
@@ -119,7 +121,8 @@ func TestRunningTasksPinTheDomain(t *testing.T) {
 	}
 }
 
-// TestTwoWholeRacks: 64 nodes on racks of 32 take two whole racks where two are free.
+// TestTwoWholeRacks checks that a job of 64 nodes is placed on two whole racks of 32 nodes if two
+// are free.
 func TestTwoWholeRacks(t *testing.T) {
 	parts := racks(32, 32, 32, 32)
 	parts = append(parts, enginetest.Job("x").Gang(2).Devices(1).On("r1-07", "r3-01"))
@@ -159,7 +162,7 @@ func TestNoDomainFits(t *testing.T) {
 			racks(2, 3), gangOf(8, 8, 1, inOne),
 			verdict{engine.NoDomainFits, true, "", 6, 8, []engine.DomainMiss{{Value: "r2", Nodes: 3, Fits: 6, Lacks: 1}, {Value: "r1", Nodes: 2, Fits: 4, Lacks: 2}}},
 		},
-		"one would be, were it empty": {
+		"a rack would be large enough if it were empty": {
 			append(racks(2, 3), enginetest.Job("x").Devices(1).On("r2-01")), gangOf(3, 3, 2, inOne),
 			verdict{engine.NoDomainFits, false, "", 2, 3, []engine.DomainMiss{{Value: "r1", Nodes: 2, Fits: 2, Lacks: 1}, {Value: "r2", Nodes: 3, Fits: 2, Lacks: 1}}},
 		},
@@ -170,7 +173,7 @@ func TestNoDomainFits(t *testing.T) {
 			racks(2, 2), teams(1, cluster.Topology{}, team{name: "b", tasks: 3, least: 3, devices: 2, topology: inOne}),
 			verdict{engine.NoDomainFits, true, "b", 2, 3, []engine.DomainMiss{{Value: "r1", Nodes: 2, Fits: 2, Lacks: 1}, {Value: "r2", Nodes: 2, Fits: 2, Lacks: 1}}},
 		},
-		"the domains are not to blame": {
+		"no node can take the task in any domain": {
 			racks(2, 2), gangOf(2, 2, 9, inOne), verdict{"NoDevices", true, "", 0, 2, nil},
 		},
 	}
@@ -190,7 +193,7 @@ func TestNoDomainFits(t *testing.T) {
 	}
 }
 
-// TestRefusalKeepsTenDomains: the best of many.
+// TestRefusalKeepsTenDomains checks that a refusal lists at most ten domains, the best ones.
 func TestRefusalKeepsTenDomains(t *testing.T) {
 	s := add(t, enginetest.State(racks(slices.Repeat([]int{1}, 12)...)...), gangOf(2, 2, 2, cluster.Topology{Required: "rack"}))
 	if a := run(t, enginetest.Engine(fit()), s).Refusals[0].Attempts[0]; len(a.Domains) != 10 || a.Domains[0].Value != "r1" {
@@ -198,7 +201,7 @@ func TestRefusalKeepsTenDomains(t *testing.T) {
 	}
 }
 
-// TestSearchesAgreeOnTopology: index, scan and both give the same places.
+// TestSearchesAgreeOnTopology checks that all values of Options.Search give the same placements.
 func TestSearchesAgreeOnTopology(t *testing.T) {
 	var first map[string]string
 	for _, search := range []engine.Search{engine.Indexed, engine.Scan, engine.Twin} {
@@ -215,8 +218,8 @@ func TestSearchesAgreeOnTopology(t *testing.T) {
 	}
 }
 
-// TestSurplusWithoutADomain: a job that stands where no domain is keeps what it
-// has, and nobody joins it.
+// TestSurplusWithoutADomain checks that no surplus task is placed, and no task evicted, if the minimum
+// of a job runs on nodes without the topology label.
 func TestSurplusWithoutADomain(t *testing.T) {
 	s := add(t, enginetest.State(append(racks(2), enginetest.Node("a").CPU(8, "64Gi").GPUs(2, "A100", "80Gi"))...),
 		teams(1, cluster.Topology{Required: "rack"}, team{tasks: 2, devices: 1}, team{name: "b", tasks: 1, devices: 1, topology: cluster.Topology{Preferred: []string{"rack"}}}))

@@ -4,18 +4,18 @@ import (
 	"slices"
 )
 
-// trial carries plans out, judges them by the State that they end in, and takes them back.
+// trial tries plans: it carries a plan out, checks the result, and rolls it back.
 type trial struct {
 	want   *want
 	leaver *leaver
 	placer *placer
 	stmt   *Statement
 	fault  *fault
-	tries  int // plans that were put to Place
-	most   int // tries that the search which runs may reach
+	tries  int // how many plans were carried out so far
+	limit  int // how many tries end the present search
 }
 
-// tried is the plan with what it costs; nil where it does not work.
+// tried returns the plan with its cost, or nil if the plan does not work.
 func (x *trial) tried(plan []*Victim) ([]*Victim, cost) {
 	if plan != nil {
 		if spent, ok := x.try(plan); ok {
@@ -26,18 +26,19 @@ func (x *trial) tried(plan []*Victim) ([]*Victim, cost) {
 }
 
 // over reports whether the search has used up its tries.
-func (x *trial) over() bool { return x.tries >= x.most || x.fault.err != nil }
+func (x *trial) over() bool { return x.tries >= x.limit || x.fault.err != nil }
 
-// works reports whether the plan works, and takes it back.
+// works reports whether the plan works, and rolls it back.
 func (x *trial) works(plan []*Victim) bool {
 	_, ok := x.try(plan)
 	return ok
 }
 
-// try carries the plan out, sees what it costs, and takes it back.
+// try carries the plan out, computes its cost, and rolls it back. It reports whether the plan
+// works. As a last resort, the plan must also make the shares of queues more even.
 func (x *trial) try(plan []*Victim) (cost, bool) {
 	mark := x.stmt.Checkpoint()
-	_, ok := x.judge(plan)
+	_, ok := x.carryOut(plan)
 	ok = ok && !slices.ContainsFunc(plan, landsBack)
 	spent := x.leaver.victims.costOf(plan)
 	if ok {
@@ -51,10 +52,10 @@ func (x *trial) try(plan []*Victim) (cost, bool) {
 	return spent, ok
 }
 
-// judge carries the plan out: the victims leave, Place puts the job where they were,
-// and those that move land. It leaves the statement as it is; false means that the
-// plan does not work.
-func (x *trial) judge(plan []*Victim) (*Refusal, bool) {
+// carryOut carries the plan out: it evicts the victims, places the job, and reserves room for
+// the victims that move. It returns what Place returned, and reports whether the plan works.
+// The changes stay in the statement in both cases; the caller rolls them back.
+func (x *trial) carryOut(plan []*Victim) (*Refusal, bool) {
 	x.tries++
 	if !x.leaver.leaveAll(plan) {
 		return &Refusal{}, false
@@ -65,20 +66,20 @@ func (x *trial) judge(plan []*Victim) (*Refusal, bool) {
 	}
 	left := x.place()
 	fits := x.placer.aim.met(x.want.job, left) && x.fault.err == nil
-	if fits && moves(plan) && !x.land(plan) {
+	if fits && hasMoves(plan) && !x.land(plan) {
 		x.stmt.Rollback(mark)
 		return x.together(plan)
 	}
 	return left, fits
 }
 
-// place is Place in a form that room is made for: the victims may leave for that one,
-// and others are looked at in their turn.
+// place is Place, restricted to the alternatives that room is made for. The hooks allowed the
+// victims for these alternatives only.
 func (x *trial) place() *Refusal {
-	return x.placer.placeAs(x.want.job, func(from int) bool { return from == x.want.choice })
+	return x.placer.placeChoices(x.want.job, func(from int) bool { return from == x.want.choice })
 }
 
-// moves reports whether victims of the plan move.
-func moves(plan []*Victim) bool {
+// hasMoves reports whether some victims of the plan move.
+func hasMoves(plan []*Victim) bool {
 	return slices.ContainsFunc(plan, func(v *Victim) bool { return v.Purpose == Move })
 }

@@ -6,31 +6,31 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// line is the jobs of one queue that wait for their turn.
+// line is the jobs of one queue that have not had their turn.
 type line interface {
-	// head is the first job in the line; nil where none is left. It stays the same
-	// until it is taken, or its queue's last job is decided.
+	// head returns the first job in the line; nil if none is left. The head changes only
+	// when a job is taken out of the line, or after a decision about a job of the queue.
 	head() *cluster.Job
-	// next takes the first job out of the line, nil where none is left that is to be
-	// tried, and reports whether it is to be tried. Where the line is alone, jobs that
-	// are not to be tried are left out.
+	// next takes the first job out of the line and reports whether it is to be tried. It
+	// returns nil if no job is left that is to be tried. If alone is set, this is the only
+	// line, and jobs that are not to be tried are skipped.
 	next(alone bool) (job *cluster.Job, try bool)
 }
 
-// list is a line in which all jobs are to be tried.
-type list struct {
+// jobList is a line in which every job is to be tried.
+type jobList struct {
 	order *order
 	turns []turn
 }
 
-func (l *list) head() *cluster.Job {
+func (l *jobList) head() *cluster.Job {
 	if len(l.turns) == 0 {
 		return nil
 	}
 	return l.turns[0].job
 }
 
-func (l *list) next(bool) (*cluster.Job, bool) {
+func (l *jobList) next(bool) (*cluster.Job, bool) {
 	job := l.head()
 	if job != nil {
 		l.turns = l.turns[1:]
@@ -38,75 +38,77 @@ func (l *list) next(bool) (*cluster.Job, bool) {
 	return job, job != nil
 }
 
-// insert puts a turn in its place in the line.
-func (l *list) insert(t turn) {
+// insert adds a turn at its place in the order of the line.
+func (l *jobList) insert(t turn) {
 	i, _ := slices.BinarySearchFunc(l.turns, t, l.order.compareTurns)
 	l.turns = slices.Insert(l.turns, i, t)
 }
 
-// turns decides which queue gives the next job. Queues are compared where their
-// branches part, each with the job that it would give, so they form a tree of heaps
-// that follows the tree of queues: what is decided for a job moves the queues of its
-// branch, and no others. Where a hook compares queues in another way, all are
-// compared anew for every job.
+// turns decides which queue places the next job. Siblings in the tree of queues are compared,
+// each with the job that it would place next. So queues are kept in a tree of heaps that
+// mirrors the tree of queues, and a decision about a job changes the places of only the job's
+// queue and the queues above it. If a hook compares queues that are not siblings
+// (AddQueueOrder), all queues are compared for every job.
 type turns struct {
-	order  *order
-	root   contender
-	bySlot []*contender // by slot of the queue
-	leaves []*contender // in line, while there are no heaps
-	scans  int          // of the leaves so far
-	piled  bool         // the queues in line are in heaps
-	last   *contender   // whose job was taken last: it has another head now
-	moved  []*contender // compared otherwise than before
-	known  uint64       // version of the queues that the heaps are in step with
-	tree   bool
+	order        *order
+	root         contender
+	bySlot       []*contender // by slot of the queue; nil: the queue was not in line yet
+	leaves       []*contender // the leaf queues in line, as long as heaps are not in use
+	scans        int          // how often all leaves were compared one by one in this session
+	piled        bool         // heaps are in use
+	last         *contender   // the queue of which a job was taken last: it has another head now
+	changed      []*contender // queues that may compare differently than before
+	known        uint64       // the version of the queues that the heaps reflect
+	siblingsOnly bool         // all hooks compare siblings, so that heaps can be used
 
-	flat      bool            // all in line are lanes of siblings, and may be elected
-	elections int             // so far
-	levels    []func(Bid) int // the dearest bids of the lanes that were elected, as they stood
+	flat      bool            // all queues in line are siblings, and elections are allowed
+	elections int             // how many elections were held in this session
+	levels    []func(Bid) int // compare with the highest bid of each lane that won an election, as the bid was then
 }
 
-// newTurns begins without any queue in line.
+// newTurns returns turns without any queue in line.
 func (o *order) newTurns() *turns {
-	t := &turns{order: o, known: o.view.Recent().QueuesVersion(), tree: o.branched(), flat: o.mayElect()}
+	t := &turns{order: o, known: o.view.Recent().QueuesVersion(), siblingsOnly: o.branched(), flat: o.mayElect()}
 	t.root.below = t.newSiblings()
 	t.root.depth = -1
 	return t
 }
 
-// branched reports whether queues are compared where their branches part, and nowhere else.
+// branched reports whether all hooks that compare queues compare siblings.
 func (o *order) branched() bool {
 	return len(o.hooks.queueOrders) > 0 && !slices.ContainsFunc(o.hooks.queueOrders, func(h hook[SiblingOrder]) bool { return !h.siblings })
 }
 
-// reopen begins another session, over the same tree of queues.
+// reopen prepares for another session with the same tree of queues.
 func (t *turns) reopen(o *order) {
-	*t = turns{order: o, root: t.root, bySlot: t.bySlot, leaves: t.leaves, moved: t.moved, tree: o.branched(), flat: o.mayElect(), levels: t.levels[:0]}
+	*t = turns{order: o, root: t.root, bySlot: t.bySlot, leaves: t.leaves, changed: t.changed, siblingsOnly: o.branched(), flat: o.mayElect(), levels: t.levels[:0]}
 }
 
-// disperse takes all queues out of line.
+// disperse removes all queues from the line.
 func (t *turns) disperse() {
 	for _, c := range t.leaves {
 		c.place = -1
 	}
-	for _, c := range t.moved {
+	for _, c := range t.changed {
 		c.marked, c.above.moved = false, 0
 	}
 	clear(t.levels)
-	t.leaves, t.moved, t.levels, t.scans, t.piled, t.last = t.leaves[:0], t.moved[:0], t.levels[:0], 0, false, nil
-	t.root.disperse()
+	t.leaves, t.changed, t.levels, t.scans, t.piled, t.last = t.leaves[:0], t.changed[:0], t.levels[:0], 0, false, nil
+	t.root.clear()
 	t.known = t.order.view.Recent().QueuesVersion()
 }
 
-func (c *contender) disperse() {
+// clear empties the heaps of the queue and of all queues below it.
+func (c *contender) clear() {
 	for _, below := range c.below.Items {
 		below.place = -1
-		below.disperse()
+		below.clear()
 	}
 	c.below.Items = c.below.Items[:0]
 }
 
-// contender finds the queue's place in the tree, or makes it.
+// contender returns the contender of the queue. If there is none, it makes one, and one for
+// each queue above it.
 func (t *turns) contender(q *cluster.Queue) *contender {
 	for q.Slot() >= len(t.bySlot) {
 		t.bySlot = append(t.bySlot, nil)
@@ -124,12 +126,12 @@ func (t *turns) contender(q *cluster.Queue) *contender {
 	return c
 }
 
-// maxScans is how often the leaves are compared one by one before they are put
-// into heaps: where most have their turn for one job alone, that costs less.
+// maxScans is how often the leaves are compared one by one before they are put into heaps. If
+// a session tries only a few jobs, that is faster than building heaps.
 const maxScans = 3
 
-// join puts a queue in line.
-func (t *turns) join(q *cluster.Queue, l line) {
+// addQueue adds a queue to those in line, with the line of its jobs.
+func (t *turns) addQueue(q *cluster.Queue, l line) {
 	c := t.contender(q)
 	c.line, c.first, c.won = l, l.head(), len(t.levels)
 	if _, parks := l.(*lane); !parks || c.depth > 0 {
@@ -137,37 +139,37 @@ func (t *turns) join(q *cluster.Queue, l line) {
 	}
 	switch {
 	case c.place >= 0:
-		t.mark(c)
+		t.markChanged(c)
 	case t.piled:
-		t.push(c)
+		t.pushToHeaps(c)
 	default:
 		c.place = len(t.leaves)
 		t.leaves = append(t.leaves, c)
 	}
 }
 
-// pile puts the leaves into heaps.
-func (t *turns) pile() {
+// buildHeaps puts the leaves into heaps.
+func (t *turns) buildHeaps() {
 	leaves := t.leaves
 	t.leaves, t.piled, t.known = nil, true, t.order.view.Recent().QueuesVersion()
 	for _, c := range leaves {
 		c.place = -1
-		t.push(c)
+		t.pushToHeaps(c)
 	}
 	t.leaves = leaves[:0]
 }
 
-// push puts a queue, and those above it that are in no heap, at the end of their
-// heaps. They get their places when the heaps are repaired.
-func (t *turns) push(c *contender) {
+// pushToHeaps appends a queue, and the queues above it that are in no heap, to their heaps. They
+// get their places when the heaps are repaired.
+func (t *turns) pushToHeaps(c *contender) {
 	for up := c; up != &t.root && up.place < 0; up = up.above {
 		up.above.below.Append(up)
 	}
-	t.mark(c)
+	t.markChanged(c)
 }
 
-// leave takes a queue out of line, and those above it that have no other. The heaps
-// are in order but for the queue itself.
+// leave removes a queue from the line, and the queues above it that have no other queue in
+// line. Apart from the queue itself, the heaps must be in order.
 func (t *turns) leave(c *contender) {
 	if !t.piled {
 		last := len(t.leaves) - 1
@@ -179,10 +181,10 @@ func (t *turns) leave(c *contender) {
 	for ; c != &t.root && len(c.below.Items) == 0; c = c.above {
 		c.above.below.Remove(c.place)
 	}
-	t.mark(c)
+	t.markChanged(c)
 }
 
-// next is the job whose turn it is, nil where no queue has any left.
+// next returns the job that has the next turn; nil if no job is left.
 func (t *turns) next() *cluster.Job {
 	if job := t.elected(); job != nil || t.elects() {
 		return job
@@ -199,8 +201,8 @@ func (t *turns) next() *cluster.Job {
 	}
 }
 
-// take takes the first job that is to be tried out of the queue's line, as long as it
-// is the queue's turn. Nil: it is that of another, perhaps.
+// take takes the first job that is to be tried out of the queue's line. It stops and returns
+// nil if a job that is not to be tried was passed and another queue may come first now.
 func (t *turns) take(c *contender) *cluster.Job {
 	for {
 		was := c.first
@@ -213,17 +215,17 @@ func (t *turns) take(c *contender) *cluster.Job {
 			t.last = c
 			return job
 		}
-		if c.first = c.line.head(); c.first == nil || t.worse(c, was) {
-			t.mark(c)
+		if c.first = c.line.head(); c.first == nil || t.mustCompareAgain(c, was) {
+			t.markChanged(c)
 			return nil
 		}
 	}
 }
 
-// worse reports whether the queue is to be compared with others again, since it would
-// give another job than before.
-func (t *turns) worse(c *contender, was *cluster.Job) bool {
-	if !t.tree {
+// mustCompareAgain reports whether the queue must be compared with other queues again, because
+// its bid with the present first job comes after its bid with the former one.
+func (t *turns) mustCompareAgain(c *contender, was *cluster.Job) bool {
+	if !t.siblingsOnly {
 		return true
 	}
 	for up := c; up != &t.root; up = up.above {
@@ -234,7 +236,7 @@ func (t *turns) worse(c *contender, was *cluster.Job) bool {
 	return false
 }
 
-// alone reports whether one queue is in line.
+// alone reports whether exactly one queue is in line.
 func (t *turns) alone() bool {
 	if !t.piled {
 		return len(t.leaves) == 1
@@ -246,52 +248,52 @@ func (t *turns) alone() bool {
 	return len(c.below.Items) == 0
 }
 
-// front is the queue whose turn it is; nil where none is in line.
+// front returns the queue that has the next turn; nil if no queue in line has a job.
 func (t *turns) front() *contender {
 	if c := t.last; c != nil {
 		t.last, c.first = nil, c.line.head()
-		t.mark(c)
+		t.markChanged(c)
 	}
 	var front *contender
 	switch {
-	case !t.tree:
+	case !t.siblingsOnly:
 		front = t.scan()
 	case !t.piled && t.scans < maxScans:
 		t.scans++
 		t.known = t.order.view.Recent().QueuesVersion()
-		front = t.elect(t.leaves)
+		front = t.firstLeaf(t.leaves)
 	default:
 		if !t.piled {
-			t.pile()
+			t.buildHeaps()
 		}
 		front = t.top()
 		if t.order.search == Twin && front != nil {
-			t.check(front)
+			t.checkHeaps(front)
 		}
 	}
 	if front != nil && front.first == nil {
-		return nil // it comes after all that have a job
+		return nil // queues without a job come last, so no queue has one
 	}
 	return front
 }
 
-// check holds the heaps against comparing all that are in line, and the tree against
-// that of the State.
-func (t *turns) check(front *contender) {
-	all := t.inLine(&t.root, nil)
-	if slow := t.elect(all); slow != front && slow.first != nil {
-		t.order.fault.fail("engine", "the heaps say that it is the turn of queue %s, comparing all says %s", front.queue.Name, slow.queue.Name)
+// checkHeaps fails the session if comparing all queues in line gives another result than the
+// heaps, or if the tree of contenders differs from the tree of queues in the State.
+func (t *turns) checkHeaps(front *contender) {
+	all := t.leavesInLine(&t.root, nil)
+	if slow := t.firstLeaf(all); slow != front && slow.first != nil {
+		t.order.fault.fail("engine", "the heaps give the next turn to queue %s, but comparing all queues gives it to %s", front.queue.Name, slow.queue.Name)
 	}
 	for _, c := range all {
 		for ; c != &t.root; c = c.above {
 			if t.order.view.Queue(c.queue.Name) != c.queue || t.order.view.Parent(c.queue) != c.above.queue {
-				t.order.fault.fail("engine", "queue %s is elsewhere in the tree of turns than in that of queues", c.queue.Name)
+				t.order.fault.fail("engine", "queue %s has another place in the tree of turns than in the tree of queues", c.queue.Name)
 			}
 		}
 	}
 }
 
-// top is the first of those in heaps.
+// top returns the first leaf of the heaps; nil if they are empty.
 func (t *turns) top() *contender {
 	t.repair()
 	if c := t.root.leaf(); c != &t.root {
@@ -300,7 +302,7 @@ func (t *turns) top() *contender {
 	return nil
 }
 
-// scan compares all leaves with each other.
+// scan compares all leaves with each other and returns the first; nil if none has a job.
 func (t *turns) scan() *contender {
 	var first *contender
 	for _, c := range t.leaves {
@@ -311,10 +313,10 @@ func (t *turns) scan() *contender {
 	return first
 }
 
-// elect finds the leaf whose turn it is among those given: from the bottom of the
-// tree up, each queue is compared with its siblings, with the job of the leaf that
-// comes first below it. It is what the heaps are checked against.
-func (t *turns) elect(leaves []*contender) *contender {
+// firstLeaf returns the leaf that has the next turn among those given. From the bottom of the
+// tree up, each queue is compared with its siblings, with the job of the first leaf below it.
+// Twin sessions check the heaps against it.
+func (t *turns) firstLeaf(leaves []*contender) *contender {
 	deepest := 0
 	for _, c := range leaves {
 		deepest = max(deepest, c.depth)
@@ -343,48 +345,48 @@ func (t *turns) elect(leaves []*contender) *contender {
 	return front
 }
 
-// inLine are the leaves below the contender that are in line.
-func (t *turns) inLine(c *contender, out []*contender) []*contender {
+// leavesInLine appends the leaves below the contender that are in line.
+func (t *turns) leavesInLine(c *contender, out []*contender) []*contender {
 	if c != &t.root && len(c.below.Items) == 0 {
 		out = append(out, c)
 	}
 	for _, below := range c.below.Items {
-		out = t.inLine(below, out)
+		out = t.leavesInLine(below, out)
 	}
 	return out
 }
 
-// mark notes that the queue is compared otherwise than before, and so are those
-// above it.
-func (t *turns) mark(c *contender) {
+// markChanged notes that comparisons of the queue, and of the queues above it, may give another
+// result than before.
+func (t *turns) markChanged(c *contender) {
 	if !t.piled {
 		return
 	}
 	for ; c != &t.root && !c.marked; c = c.above {
 		c.marked = true
 		c.above.moved++
-		t.moved = append(t.moved, c)
+		t.changed = append(t.changed, c)
 	}
 }
 
-// repair moves the queues that are compared otherwise than before to their new
-// places, from the bottom of the tree up. Where several of a heap are, the heap is
-// made anew: each would be compared with others that are out of place.
+// repair moves the queues that were marked to their new places, from the bottom of the tree up.
+// If several queues of a heap were marked, the whole heap is built again, because each of them
+// would be compared with queues that are not in their places.
 func (t *turns) repair() {
 	if state := t.order.view; t.known != state.Recent().QueuesVersion() {
 		state.Recent().Queues(t.known, func(q *cluster.Queue) {
 			if q.Slot() < len(t.bySlot) {
 				if c := t.bySlot[q.Slot()]; c != nil && c.place >= 0 {
-					t.mark(c)
+					t.markChanged(c)
 				}
 			}
 		})
 		t.known = state.Recent().QueuesVersion()
 	}
-	slices.SortStableFunc(t.moved, func(a, b *contender) int { return b.depth - a.depth })
-	for _, c := range t.moved {
+	slices.SortStableFunc(t.changed, func(a, b *contender) int { return b.depth - a.depth })
+	for _, c := range t.changed {
 		switch up := c.above; {
-		case c.place < 0: // it has left
+		case c.place < 0: // it is not in line any more
 		case up.moved == 1:
 			up.below.Fix(c.place)
 		case up.moved > 1:
@@ -393,9 +395,9 @@ func (t *turns) repair() {
 			continue
 		}
 	}
-	for _, c := range t.moved {
+	for _, c := range t.changed {
 		c.marked, c.above.moved = false, 0
 	}
-	clear(t.moved)
-	t.moved = t.moved[:0]
+	clear(t.changed)
+	t.changed = t.changed[:0]
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// usesLess puts the queue first that uses fewer devices, then the one with more priority.
+// usesLess orders queues by how many devices they use, the fewest first, then by priority, the
+// highest first.
 func usesLess(l, r *cluster.Queue) int {
 	used := func(q *cluster.Queue) int64 { return q.Used.Of(cluster.DefaultDeviceResource) }
 	if used(l) != used(r) {
@@ -22,8 +23,8 @@ func usesLess(l, r *cluster.Queue) int {
 	return int(r.Priority - l.Priority)
 }
 
-// TestTurns: a tree of heaps gives jobs their turn in the same order as comparing
-// all queues for every job, whatever was placed meanwhile.
+// TestTurns checks that a tree of heaps gives turns in the same order as comparing all queues for
+// every job, whatever is placed between two turns.
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		build := func() (*cluster.State, *[]string, *policy) {
@@ -36,8 +37,8 @@ func TestTurns(t *testing.T) {
 					})
 				}}
 		}
-		heaps, byHeaps, hears := build()
-		linear, byScan, listens := build()
+		heaps, byHeaps, recordHeaps := build()
+		linear, byScan, recordLinear := build()
 		var leaves []string
 		for i := range rapid.IntRange(1, 12).Draw(t, "queues") {
 			q := cluster.Queue{Name: fmt.Sprintf("q%02d", i), Priority: int32(rapid.IntRange(0, 2).Draw(t, "priority"))}
@@ -46,7 +47,7 @@ func TestTurns(t *testing.T) {
 			}
 			put := cluster.QueuePut{Queue: q}
 			if heaps.Apply(put) != nil || linear.Apply(put) != nil {
-				t.Fatal("a queue was not taken")
+				t.Fatal("a queue was not accepted")
 			}
 		}
 		for _, q := range heaps.Queues() {
@@ -80,7 +81,7 @@ func TestTurns(t *testing.T) {
 				return strings.Compare(a.Name, b.Name)
 			})
 		}}
-		for state, e := range map[*cluster.State]*engine.Engine{heaps: enginetest.Engine(siblings, hears, fit()), linear: enginetest.Engine(leavesOnly, listens, fit())} {
+		for state, e := range map[*cluster.State]*engine.Engine{heaps: enginetest.Engine(siblings, recordHeaps, fit()), linear: enginetest.Engine(leavesOnly, recordLinear, fit())} {
 			if _, err := e.Open(state, engine.Options{Search: engine.Twin}).Run(); err != nil {
 				t.Fatal(err)
 			}
@@ -91,9 +92,9 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestTurnsWithJobs: where the jobs decide as well, the heaps give turns as comparing
-// all queues does. A patient session that has tried the jobs before places the same
-// tasks in the same order as one that has not, minima and surplus.
+// TestTurnsWithJobs checks the same if the order of queues also depends on their jobs. It also checks
+// that a patient session that has tried the jobs before places the same tasks in the same order as
+// one that has not, for minima and surplus.
 func TestTurnsWithJobs(t *testing.T) {
 	devices := func(j *cluster.Job) int { return j.Tasks()[0].Shape.Need.Devices }
 	siblings := &policy{name: "Siblings", open: func(s *engine.Session) {
@@ -154,7 +155,7 @@ func TestTurnsWithJobs(t *testing.T) {
 			s.Hooks.AddJobOrder(func(l, r *cluster.Job) int { return int(l.Created - r.Created) })
 		}}
 		remembers := enginetest.Engine(siblings, oldest, fit())
-		search := rapid.SampledFrom([]engine.Search{engine.Indexed, engine.Twin}).Draw(t, "search") // by election, and without
+		search := rapid.SampledFrom([]engine.Search{engine.Indexed, engine.Twin}).Draw(t, "search") // with and without elections
 		for range 6 {
 			arrive()
 			for _, j := range state.Jobs() {
@@ -164,7 +165,7 @@ func TestTurnsWithJobs(t *testing.T) {
 			}
 			all := session(enginetest.Engine(siblings, oldest, fit()), state.Clone(), engine.Options{Search: engine.Twin})
 			if diff := cmp.Diff(all, session(remembers, state, engine.Options{Search: search, Patient: true})); diff != "" {
-				t.Fatalf("a session that remembers decides otherwise (-all +patient):\n%s", diff)
+				t.Fatalf("a patient session makes other decisions (-all +patient):\n%s", diff)
 			}
 		}
 	})

@@ -6,26 +6,28 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// said is what shape-form hooks answered, kept in twin sessions to tell which of them
-// answers otherwise later: the code of a rejection, or a score in thousandths.
-type said map[saidKey]int64
+// said is what shape-form hooks returned: the code of a rejection, or a score in thousandths.
+// Twin sessions keep it to find hooks that later return something else.
+type said map[answerKey]int64
 
-type saidKey struct {
+// answerKey identifies a call of a hook: the node, the hook's place among the filters or
+// scores, and whether it is a filter.
+type answerKey struct {
 	slot, order int
 	filter      bool
 }
 
-// note keeps an answer.
+// note keeps what a hook returned for the node.
 func (r *ranking) note(n *cluster.Node, order int, filter bool, answer int64) {
 	if r.said == nil {
 		r.said = said{}
 	}
-	r.said[saidKey{n.Slot(), order, filter}] = answer
+	r.said[answerKey{n.Slot(), order, filter}] = answer
 }
 
-// blame finds a shape-form hook that answers otherwise than the index remembers, although
-// the node did not change, and voids the session with its name. It reports false where
-// there is none.
+// blame looks for a shape-form hook that returns something else than it returned before for the
+// same node, although the node did not change. If it finds one, it fails the session with the
+// name of its plugin and reports true.
 func (f *finder) blame(shape *cluster.Shape) bool {
 	r := f.index.rankings[shape]
 	if r == nil {
@@ -43,7 +45,8 @@ func (f *finder) blame(shape *cluster.Shape) bool {
 	return false
 }
 
-// blameFilter asks the filters about the node again and compares.
+// blameFilter calls the filters for the node again and compares the results with those that
+// were kept.
 func (f *finder) blameFilter(r *ranking, n *cluster.Node) bool {
 	spell := func(c code) string {
 		if c.plugin == "" {
@@ -53,7 +56,7 @@ func (f *finder) blameFilter(r *ranking, n *cluster.Node) bool {
 	}
 	for i := range f.hooks.shapeFilters {
 		h := &f.hooks.shapeFilters[i]
-		answer, kept := r.said[saidKey{n.Slot(), h.order, true}]
+		answer, kept := r.said[answerKey{n.Slot(), h.order, true}]
 		if !kept || h.shapes != nil && !h.shapes(r.shape) {
 			continue
 		}
@@ -62,40 +65,41 @@ func (f *finder) blameFilter(r *ranking, n *cluster.Node) bool {
 			now = code{h.plugin, rejection.Reason, rejection.Cure, rejection.Precedence}
 		}
 		if was != now {
-			f.differs(h.plugin, formOf("Filter", h.static), n, spell(was), spell(now))
+			f.failDiffers(h.plugin, hookName("Filter", h.static), n, spell(was), spell(now))
 			return true
 		}
 	}
 	return false
 }
 
-// blameScore compares the scores of the node with those that are remembered.
+// blameScore calls the scores for the node again and compares the results with those that were
+// kept.
 func (f *finder) blameScore(r *ranking, n *cluster.Node) bool {
 	for i := range f.hooks.shapeScores {
 		h := &f.hooks.shapeScores[i]
-		was, kept := r.said[saidKey{n.Slot(), h.order, false}]
+		was, kept := r.said[answerKey{n.Slot(), h.order, false}]
 		if !kept || h.shapes != nil && !h.shapes(r.shape) {
 			continue
 		}
 		if now := milli(h.fn(r.shape, n)); now != was {
-			f.differs(h.plugin, formOf("Score", h.static), n, fmt.Sprint(float64(was)/1000), fmt.Sprint(float64(now)/1000))
+			f.failDiffers(h.plugin, hookName("Score", h.static), n, fmt.Sprint(float64(was)/1000), fmt.Sprint(float64(now)/1000))
 			return true
 		}
 	}
 	return false
 }
 
-func formOf(kind string, static bool) string {
+func hookName(kind string, static bool) string {
 	if static {
 		return "AddStatic" + kind
 	}
 	return "AddShape" + kind
 }
 
-func (f *finder) differs(plugin, hook string, n *cluster.Node, was, now string) {
+func (f *finder) failDiffers(plugin, hook string, n *cluster.Node, was, now string) {
 	may := "the shape, the node and what the plugin publishes"
 	if hook == "AddStaticFilter" || hook == "AddStaticScore" {
-		may = "the shape, what the node is (not what is held of it), and what the plugin publishes"
+		may = "the shape, the node's own properties (not what tasks hold of it), and what the plugin publishes"
 	}
-	f.fault.fail(plugin, "%s answered %s for node %s and answers %s now, although the node did not change; its answer may depend only on %s", hook, was, n.Name, now, may)
+	f.fault.fail(plugin, "%s returned %s for node %s and returns %s now, although the node did not change; what it returns may depend only on %s", hook, was, n.Name, now, may)
 }

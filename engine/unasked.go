@@ -2,18 +2,18 @@ package engine
 
 import "slices"
 
-// Unasked is a hook that is never asked in this profile.
+// Unasked is a hook that is never called in this profile.
 type Unasked struct {
 	Plugin string
-	Hook   string // the method that registered it
-	Why    string
+	Hook   string // the method that registered it, such as AddReclaimable
+	Why    string // which registration of another hook is missing
 }
 
-// Unasked lists the hooks of the session that can never be asked, since no other hook of
-// the profile leads to them.
+// Unasked returns the hooks of the session that are never called, because no plugin of the
+// profile registers the hook that would cause the calls.
 func (h *Hooks) Unasked() []Unasked {
 	if len(h.adapters) > 0 && (len(h.means) == 0 || len(h.adapters) > 1) {
-		return nil // an adapter of a plugin may ask any of them
+		return nil // an adapter of a plugin may cause calls of any of them
 	}
 	var out []Unasked
 	names := [purposes]string{Reclaim: "AddReclaimable", Preempt: "AddPreemptable", Move: "AddMovable"}
@@ -22,7 +22,7 @@ func (h *Hooks) Unasked() []Unasked {
 			continue
 		}
 		for i := range list {
-			out = append(out, Unasked{list[i].plugin, names[p], "no plugin of the profile has victims leave for this purpose (Hooks.AddMeans)"})
+			out = append(out, Unasked{list[i].plugin, names[p], "no plugin of the profile evicts victims for this purpose (Hooks.AddMeans)"})
 		}
 	}
 	if len(h.adapters) == 0 {

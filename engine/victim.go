@@ -7,30 +7,30 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Purpose is how, or by which right, a victim leaves its place.
+// Purpose is why a victim is evicted, or that it moves.
 type Purpose uint8
 
 // The purposes.
 const (
-	Reclaim Purpose = iota // a queue takes back its share from others
-	Preempt                // a job takes the place of one that matters less
-	Move                   // the victim is promised room on another node
+	Reclaim Purpose = iota // a queue takes back its share from queues that hold more than theirs
+	Preempt                // a job takes the room of a job of lower priority or of a weaker tier
+	Move                   // the victim moves: room is reserved for it on another node
 	purposes
 )
 
 func (p Purpose) String() string { return [...]string{"Reclaim", "Preempt", "Move"}[p] }
 
-// Victim is what leaves together: a task that its job can spare, a subgroup that it can
-// spare or, since a gang below its minimum is of no use, all tasks of a job. Tasks that
-// move do so one by one: the others of the gang keep their places.
+// Victim is tasks of one job that are evicted together: a surplus task, a surplus subgroup or,
+// because a gang below its minimum is useless, all tasks of the job. Tasks that move are
+// victims one by one, since the other tasks of the gang stay on their nodes.
 type Victim struct {
-	Job     *cluster.Job    // the job whose tasks they are
-	Tasks   []*cluster.Task // all bound
-	Whole   bool            // no task of the job keeps its place
-	Purpose Purpose         // what it would leave for: Reclaim, Preempt or Move
+	Job     *cluster.Job    // the job of the tasks
+	Tasks   []*cluster.Task // the tasks, all of which are bound
+	Whole   bool            // these are all bound tasks of the job
+	Purpose Purpose         // why it would be evicted: Reclaim, Preempt or Move
 }
 
-// VictimOf is what is evicted if the bound task is.
+// VictimOf returns all tasks that are evicted together with the bound task.
 func VictimOf(t *cluster.Task) *Victim {
 	if t.Job.Spares(t) {
 		return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}}
@@ -41,7 +41,7 @@ func VictimOf(t *cluster.Task) *Victim {
 	return wholeJob(t.Job, Reclaim)
 }
 
-// wholeJob is all that is bound of the job.
+// wholeJob returns all bound tasks of the job as one victim.
 func wholeJob(j *cluster.Job, p Purpose) *Victim {
 	v := &Victim{Job: j, Whole: true, Purpose: p}
 	for _, t := range j.Tasks() {
@@ -52,20 +52,20 @@ func wholeJob(j *cluster.Job, p Purpose) *Victim {
 	return v
 }
 
-// mover is the task as one that moves.
+// mover returns the task as a victim that moves.
 func mover(t *cluster.Task) *Victim {
 	return &Victim{Job: t.Job, Tasks: []*cluster.Task{t}, Purpose: Move}
 }
 
-// stillOne reports whether the victim is still what leaves together: its tasks are
-// bound, and the job keeps its minimum without them or no task of it stays.
+// stillOne reports whether the victim is still valid: its tasks are bound, and without them the
+// job either keeps its minimum or has no bound task left.
 func (v *Victim) stillOne() bool {
 	if slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !t.Runs() }) {
 		return false
 	}
 	switch {
 	case v.Purpose == Move:
-		return v.Job.Spares(v.Tasks[0]) || !inFlight(v.Job)
+		return v.Job.Spares(v.Tasks[0]) || !hasReservations(v.Job)
 	case !v.Whole:
 		return len(v.Tasks) == 1 && v.Job.Spares(v.Tasks[0]) || slices.Equal(v.Tasks, v.Job.SparesSubgroup(v.Tasks[0]))
 	}
@@ -78,16 +78,16 @@ func (v *Victim) stillOne() bool {
 	return bound == len(v.Tasks)
 }
 
-// inFlight reports whether tasks of the job have yet to arrive where room is held
-// for them. The job needs the others where they are: it may lose its reservations.
-func inFlight(j *cluster.Job) bool {
+// hasReservations reports whether room is reserved for tasks of the job that are nominated or
+// move. The job may lose these reservations, so its other tasks must not move.
+func hasReservations(j *cluster.Job) bool {
 	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool {
 		return t.Status == cluster.Nominated || t.Landing() != nil
 	})
 }
 
-// ChargeOf is what the victim's tasks together count as in the queue's account of
-// the resource.
+// ChargeOf returns how much of the resource the victim's tasks together are charged to the
+// queue.
 func (v *Victim) ChargeOf(q *cluster.Queue, resource string) int64 {
 	sum := int64(0)
 	for _, t := range v.Tasks {
@@ -96,55 +96,59 @@ func (v *Victim) ChargeOf(q *cluster.Queue, resource string) int64 {
 	return sum
 }
 
-// Spared says which plugin protects a victim, and why.
+// Spared is which plugin protects a victim, and why.
 type Spared struct {
-	Plugin string
+	Plugin string // "engine" if no plugin allows the victim
 	Reason Reason
 }
 
-// Verdict is what a hook says of a victim. A victim leaves if some hook allows it and
-// none protects it.
+// Verdict is what a VictimRule decides about a victim. A victim may be evicted if at least one
+// hook allows it and none protects it.
 type Verdict struct {
-	reason Reason // why the victim stays; "": the hook does not protect it
+	reason Reason // why the victim is protected; "": it is not
 	allow  bool
-	yet    bool // it may leave once others have left
+	notYet bool // the protection may end once other victims are evicted
 }
 
 // The verdicts that need no reason.
 var (
-	Allow     = Verdict{allow: true} // the victim should leave
-	NoOpinion = Verdict{}            // that is left to other hooks
+	Allow     = Verdict{allow: true} // the victim may be evicted
+	NoOpinion = Verdict{}            // other hooks decide
 )
 
-// Protect is the verdict that the victim stays, and why.
+// Protect returns the verdict that the victim must not be evicted, with the reason. An empty
+// reason fails the session.
 func Protect(why Reason) Verdict { return Verdict{reason: cmp.Or(why, unexplained)} }
 
-// NotYet is the verdict that the victim stays until others have left, such as those of
-// the queue which exceeds its share as long as they are there.
-func NotYet(why Reason) Verdict { return Verdict{reason: cmp.Or(why, unexplained), yet: true} }
+// NotYet returns the verdict that the victim must not be evicted as things are, but that this
+// may change once other victims are evicted. The hook is then called again. An empty reason
+// fails the session.
+func NotYet(why Reason) Verdict { return Verdict{reason: cmp.Or(why, unexplained), notYet: true} }
 
-// unexplained is the reason of a plugin that gives none: it voids the session.
+// unexplained replaces an empty reason of a plugin. It fails the session.
 const unexplained Reason = "?"
 
-// NobodyConsents is why a victim stays that no hook protects, and none allows to leave.
+// NobodyConsents is the reason for which a victim is not evicted if no hook protects it, but
+// none allows it either.
 const NobodyConsents Reason = "NobodyConsents"
 
-// answer is what the hooks of a purpose say of a victim.
+// answer is the combined verdict of the hooks of a purpose.
 type answer struct {
-	spared *Spared // nil: it may leave
-	yet    bool    // it may once others have left
+	spared *Spared // nil: the victim may be evicted
+	yet    bool    // spared may become nil once other victims are evicted
 }
 
-// victims says which tasks might leave for a job, by what the hooks say.
+// victims decides which tasks may be victims for a job, by calling the hooks.
 type victims struct {
 	view  cluster.View
 	hooks *Hooks
 	clerk *clerk
-	costs map[*cluster.Task]int64 // what plugins said of tasks in this session
+	costs map[*cluster.Task]int64 // the VictimCosts of tasks, as returned in this session
 }
 
-// may combines the hooks of a purpose, or what replaces them as the last resort.
-// Nil where no victim may leave for the job.
+// may calls the VictimRules of a purpose and returns a function that combines their verdicts. If
+// last is set, last resorts replace the VictimRules. It returns nil if a hook protects all
+// victims from this job.
 func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) func(*Victim) answer {
 	type asked struct {
 		plugin string
@@ -174,7 +178,7 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 			case said.reason == unexplained:
 				v.clerk.fault.fail(a.plugin, "a victim is protected without a reason")
 				return answer{spared: &Spared{a.plugin, unexplained}}
-			case !said.yet:
+			case !said.notYet:
 				return answer{spared: &Spared{a.plugin, said.reason}}
 			case out.spared == nil:
 				out = answer{&Spared{a.plugin, said.reason}, true}
@@ -187,8 +191,7 @@ func (v *victims) may(p Purpose, job *cluster.Job, lacks []*cluster.Task, last b
 	}
 }
 
-// might says which classes might have victims for the job; nil where that is not
-// known.
+// might returns the classes that might have victims for the job; nil if every class might.
 func (v *victims) might(p Purpose, job *cluster.Job, lacks []*cluster.Task, last bool) *narrowed {
 	var all []*narrowed
 	for i := range v.hooks.victims[p] {
@@ -209,13 +212,13 @@ func (v *victims) might(p Purpose, job *cluster.Job, lacks []*cluster.Task, last
 	return either(all)
 }
 
-// narrowed are the classes that might have victims, and the queues that have these classes.
+// narrowed is the classes that might have victims, and the queues that have these classes.
 type narrowed struct {
 	class  func(cluster.Class) bool
 	queues func() (queues []string, all bool)
 }
 
-// either are the classes that are among some of these.
+// either returns the union of the classes.
 func either(list []*narrowed) *narrowed {
 	if len(list) == 1 {
 		return list[0]
@@ -238,8 +241,8 @@ func either(list []*narrowed) *narrowed {
 	}
 }
 
-// visit visits the classes of which tasks run and that might have victims, in no order,
-// until it answers false.
+// visit calls the function for each class that has running tasks and might have victims, in no
+// particular order, until it returns false.
 func (n *narrowed) visit(running cluster.Classes, visit func(cluster.Class) bool) {
 	if n == nil {
 		running.Visit(visit)
@@ -258,9 +261,10 @@ func (n *narrowed) visit(running cluster.Classes, visit func(cluster.Class) bool
 	}
 }
 
-// mayLeave reports whether the task may be a victim for the job at all. What was bound
-// in this session keeps its place, and so does a job that others were evicted for in
-// it, or that was evicted for this one before.
+// mayLeave reports whether the task may be a victim for the job at all, whatever the hooks
+// return. Tasks that were bound in this session may not, nor jobs for which others were evicted
+// in this session, nor jobs that were evicted for this job before, nor tasks for a while after
+// their eviction was refused.
 func (v *victims) mayLeave(t *cluster.Task, job *cluster.Job) bool {
 	if !t.Runs() || !t.Job.Preemptible || t.Job == job || v.clerk.served[t.Job] || v.clerk.bound[t] || t.Spared > v.clerk.now {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-func TestVictimsNeedEveryonesConsent(t *testing.T) {
-	// Each spares the victim whose job is named, and gives its own name as reason.
+func TestVictimsNeedConsentOfAllPlugins(t *testing.T) {
+	// Each plugin protects the victim of the named job, with its own name as reason.
 	spare := func(name, job string) *policy {
 		return &policy{name: name, open: func(s *engine.Session) {
 			s.Hooks.AddPreemptable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict {
@@ -24,22 +24,22 @@ func TestVictimsNeedEveryonesConsent(t *testing.T) {
 			})
 		}}
 	}
-	nobody := &policy{name: "Nobody", open: func(s *engine.Session) {
+	none := &policy{name: "None", open: func(s *engine.Session) {
 		s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil })
 	}}
 	state := with(twoNodes(), enginetest.Job("new"), enginetest.Job("x").On("a"), enginetest.Job("y").On("a"), enginetest.Job("z").On("a"))
-	s := enginetest.Engine(spare("One", "job/x"), spare("Two", "job/y"), nobody).Open(state, engine.Options{})
+	s := enginetest.Engine(spare("One", "job/x"), spare("Two", "job/y"), none).Open(state, engine.Options{})
 	defer s.Close()
 	tests := map[string]struct {
 		purpose engine.Purpose
 		victim  string
 		want    *engine.Spared
 	}{
-		"the first objects":      {engine.Preempt, "job/x", &engine.Spared{Plugin: "One", Reason: "ByOne"}},
-		"the second objects":     {engine.Preempt, "job/y", &engine.Spared{Plugin: "Two", Reason: "ByTwo"}},
-		"nobody objects":         {engine.Preempt, "job/z", nil},
-		"nobody may go for it":   {engine.Reclaim, "job/z", &engine.Spared{}},
-		"nobody has a say in it": {engine.Move, "job/x", &engine.Spared{Plugin: "engine", Reason: engine.NobodyConsents}},
+		"the first plugin protects it":  {engine.Preempt, "job/x", &engine.Spared{Plugin: "One", Reason: "ByOne"}},
+		"the second plugin protects it": {engine.Preempt, "job/y", &engine.Spared{Plugin: "Two", Reason: "ByTwo"}},
+		"no plugin protects it":         {engine.Preempt, "job/z", nil},
+		"a rule protects all victims":   {engine.Reclaim, "job/z", &engine.Spared{}},
+		"no plugin allows it":           {engine.Move, "job/x", &engine.Spared{Plugin: "engine", Reason: engine.NobodyConsents}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestVictimsNeedEveryonesConsent(t *testing.T) {
 func TestVictimOf(t *testing.T) {
 	tests := map[string]struct {
 		job  *enginetest.JobBuilder
-		want []string // of the victim of the first task
+		want []string // the tasks of the victim that has the first task
 	}{
 		"one it can spare":        {enginetest.Job("v").Gang(3).Min(2).On("a", "a", "b"), []string{"worker-0"}},
 		"the whole gang":          {enginetest.Job("v").Gang(3).On("a", "a", "b"), []string{"worker-0", "worker-1", "worker-2"}},
@@ -77,8 +77,9 @@ func TestVictimOf(t *testing.T) {
 	}
 }
 
-// A victim that may leave only after another is found, whichever is asked about first.
-func TestVictimThatMayGoAfterAnother(t *testing.T) {
+// TestVictimAllowedAfterAnother checks that a plan is found if a hook allows a victim only after
+// another, whichever the hook is called for first.
+func TestVictimAllowedAfterAnother(t *testing.T) {
 	p := &policy{name: "InTurn"}
 	p.open = func(s *engine.Session) {
 		first := s.View.Job("job/x").Tasks()[0]

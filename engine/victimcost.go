@@ -8,34 +8,34 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// MaxVictimCost is the most that a VictimCost may answer.
+// MaxVictimCost is the highest value that a VictimCost may return.
 const MaxVictimCost = 1_000_000
 
-// VictimCost says what it costs to evict the task, or to move it, in a unit that the
-// plugin chooses: a whole number from 0 to MaxVictimCost, which is 1,000,000. Anything
-// else fails the session and names the plugin. The answer may depend on the task, its job,
-// its node and the time of the session. It must not depend on the job that waits, on other
-// victims or on anything else that is decided in the session: a task is asked about once in
-// a session, and only if it might leave.
+// VictimCost returns what it costs to evict or move the task, in a unit that the plugin
+// chooses: a whole number from 0 to MaxVictimCost, which is 1,000,000. Any other value fails
+// the session with an error that names the plugin. The cost may depend on the task, its job,
+// its node and the time of the session. It must not depend on the job that room is made for, on
+// other victims or on other decisions of the session: the hook is called at most once per task
+// in a session, and only for tasks that might be evicted or moved.
 type VictimCost func(*cluster.Task) int64
 
-// AddVictimCost registers what victims cost beside their tier and their priority, such as
-// the work since the last checkpoint, which is lost. Of plans that evict tasks of equal
-// tiers and priorities, the one whose tasks cost least is taken, even if it frees more
-// than is needed or evicts more tasks. Tasks that move count after all that is evicted:
-// what they cost is compared after their number and their priorities, and before their
-// age. A gang costs what its tasks cost together. It is asked about tasks and not about
-// victims, so that a plan costs the same in whichever order its tasks leave.
+// AddVictimCost registers a cost of victims beyond their tier and priority, such as the work
+// since the last checkpoint, which is lost. Among plans that evict tasks of equal tiers and
+// priorities, the plan with the lowest cost is chosen, even if it frees more room than is needed
+// or evicts more tasks. Tasks that move are compared after all tasks that are evicted:
+// first their number and priorities, then their cost, then their age. A gang costs as much as
+// its tasks together. The hook is called for tasks and not for victims, so that the cost of a
+// plan does not depend on the order in which its tasks are evicted.
 //
-// Combining: multiplied with the plugin's weight, and added over all plugins and all
-// tasks of a plan; the lowest sum wins, and of equal sums the plan that frees least beyond
-// what is needed.
+// Combining: each cost is multiplied by the plugin's weight, and all costs are added up over
+// all plugins and all tasks of a plan. The plan with the lowest sum is chosen; of equal sums,
+// the plan that frees the least room beyond what is needed.
 func (h *Hooks) AddVictimCost(fn VictimCost) { add(h, &h.victimCosts, fn) }
 
-// priced reports whether plugins say what victims cost.
+// priced reports whether a plugin registered a VictimCost.
 func (v *victims) priced() bool { return len(v.hooks.victimCosts) > 0 }
 
-// costOfTask is what plugins say that the task costs.
+// costOfTask returns the VictimCost of the task, added up over all plugins with their weights.
 func (v *victims) costOfTask(t *cluster.Task) int64 {
 	if !v.priced() {
 		return 0
@@ -60,7 +60,7 @@ func (v *victims) costOfTask(t *cluster.Task) int64 {
 	return sum
 }
 
-// costOfTasks is what plugins say that the tasks cost together.
+// costOfTasks returns the sum of the VictimCosts of the tasks.
 func (v *victims) costOfTasks(tasks []*cluster.Task) int64 {
 	sum := int64(0)
 	if v.priced() {
@@ -71,9 +71,10 @@ func (v *victims) costOfTasks(tasks []*cluster.Task) int64 {
 	return sum
 }
 
-// droppable is the plan in the order in which keep tries to do without its victims, from
-// the last on. Where plugins say what victims cost, the dearest is the last; ranked says
-// that those of a stronger tier, then those of a higher priority come after all others.
+// droppable returns the victims of the plan in the reverse of the order in which dropUnneeded
+// tries to drop them. If plugins give costs to victims, the most expensive is last, so that it
+// is dropped first. If ranked is set, tier and priority are compared before the cost: victims
+// of the strongest tier and the highest priority are last.
 func (v *victims) droppable(plan []*Victim, ranked bool) []*Victim {
 	if !v.priced() {
 		return plan
@@ -97,16 +98,16 @@ func (v *victims) droppable(plan []*Victim, ranked bool) []*Victim {
 	return out
 }
 
-// lookByCost looks for a plan that plugins say costs less, with victims of no stronger
-// tier and no higher priority than those of the plan that is known. Two orders are
-// tried: the cheapest first, and first those that cost least for what they hold.
+// lookByCost searches for a plan with a lower VictimCost, without victims of a stronger tier or
+// a higher priority than those of the known plan. It tries two orders: by cost, and by cost in
+// proportion to the room that the victim holds. It returns the cheaper plan.
 func (w *nodewise) lookByCost(t *cluster.Task, n *cluster.Node, line []rival, best []*Victim, spent cost) ([]*Victim, cost) {
 	if spent.tasks == 0 {
-		return best, spent // nothing is evicted
+		return best, spent // the known plan only moves tasks
 	}
 	type offer struct {
 		rival
-		holds uint64 // the size of what would leave the node with it, and 1
+		holds uint64 // the size of the tasks on the node that are evicted with it, plus 1
 	}
 	offers := make([]offer, len(line))
 	for i, c := range line {
@@ -128,7 +129,7 @@ func (w *nodewise) lookByCost(t *cluster.Task, n *cluster.Node, line []rival, be
 			by[i] = offers[i].rival
 		}
 		if other := w.lookIn(t, n, by, false); other != nil {
-			if c := w.spent(t, n, other); c.compare(&spent) < 0 {
+			if c := w.planCost(t, n, other); c.compare(&spent) < 0 {
 				best, spent = other, c
 			}
 		}
@@ -136,7 +137,7 @@ func (w *nodewise) lookByCost(t *cluster.Task, n *cluster.Node, line []rival, be
 	return best, spent
 }
 
-// compareRatio compares a/b with c/d.
+// compareRatio compares a/b with c/d without overflow or rounding.
 func compareRatio(a, b, c, d uint64) int {
 	leftHigh, left := bits.Mul64(a, d)
 	rightHigh, right := bits.Mul64(c, b)

@@ -14,14 +14,14 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// prices is a plugin that says what each task of a job costs, by the job's name.
+// prices is a plugin that gives each task of a job a cost, by the name of the job.
 func prices(name string, each map[string]int64) *policy {
 	return &policy{name: name, open: func(s *engine.Session) {
 		s.Hooks.AddVictimCost(func(t *cluster.Task) int64 { return each[strings.TrimPrefix(t.Job.ID, "job/")] })
 	}}
 }
 
-// crowd is more tasks than all plans are compared for, which no plan evicts.
+// crowd returns so many tasks that not all plans are compared. No plan evicts them.
 func crowd() []enginetest.Part {
 	parts := []enginetest.Part{enginetest.Node("crowd").CPU(8, "64Gi").GPUs(16, "A100", "80Gi")}
 	for i := range 16 {
@@ -30,8 +30,8 @@ func crowd() []enginetest.Part {
 	return parts
 }
 
-// TestVictimCost has the order of plans. Each case runs on a cluster on which all plans
-// are compared, and on one that is searched node by node.
+// TestVictimCost checks which of several plans is chosen. Each case runs on a cluster on which all
+// plans are compared, and on one that is searched node by node.
 func TestVictimCost(t *testing.T) {
 	scavenger := enginetest.Queue("scraps").Tier(cluster.TierScavenger)
 	tests := map[string]struct {
@@ -41,7 +41,7 @@ func TestVictimCost(t *testing.T) {
 	}{
 		"cost before age": {map[string]int64{"y": 5, "x": 4},
 			[]enginetest.Part{four("a"), low("x").Devices(2).On("a").Started(5), low("y").Devices(2).On("a").Started(7), enginetest.Job("new").Devices(2)}, []string{"x/worker-0"}},
-		"age where the cost is equal": {map[string]int64{"y": 5, "x": 5},
+		"age if the costs are equal": {map[string]int64{"y": 5, "x": 5},
 			[]enginetest.Part{four("a"), low("x").Devices(2).On("a").Started(5), low("y").Devices(2).On("a").Started(7), enginetest.Job("new").Devices(2)}, []string{"y/worker-0"}},
 		"cost between nodes": {map[string]int64{"x": 9, "y": 3},
 			[]enginetest.Part{four("a"), four("b"), low("x").Devices(4).On("a"), low("y").Devices(4).On("b"), enginetest.Job("new").Devices(4)}, []string{"y/worker-0"}},
@@ -51,20 +51,20 @@ func TestVictimCost(t *testing.T) {
 			[]enginetest.Part{four("a"), scavenger, low("x").Queue("scraps").Devices(2).On("a"), low("y").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"x/worker-0"}},
 		"the highest priority alone counts before cost": {map[string]int64{"x": 9, "y": 1, "z": 2},
 			[]enginetest.Part{four("a"), enginetest.Job("firm").On("a").Devices(1), low("x").On("a"), low("y").Priority(1).On("a"), low("z").Priority(1).On("a"), enginetest.Job("new").Devices(2)}, []string{"y/worker-0", "z/worker-0"}},
-		"cost before what is freed": {map[string]int64{"x": 5, "y": 4},
+		"cost before room that is freed": {map[string]int64{"x": 5, "y": 4},
 			[]enginetest.Part{four("a"), low("x").Devices(1).On("a"), low("y").Devices(3).On("a"), enginetest.Job("new").Devices(1)}, []string{"y/worker-0"}},
 		"cost before the number of tasks": {map[string]int64{"x": 1, "y": 1, "z": 3},
 			[]enginetest.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"x/worker-0", "y/worker-0"}},
-		"one for less than two": {map[string]int64{"x": 1, "y": 1, "z": 1},
+		"one task that costs less than two": {map[string]int64{"x": 1, "y": 1, "z": 1},
 			[]enginetest.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), enginetest.Job("new").Devices(2)}, []string{"z/worker-0"}},
 		"cost before surplus": {map[string]int64{"elastic": 3, "single": 2},
 			[]enginetest.Part{four("a"), low("elastic").Gang(3).Min(1).On("a", "a", "a"), low("single").On("a"), enginetest.Job("new").Devices(1)}, []string{"single/worker-0"}},
 		"a gang costs what its tasks cost together": {map[string]int64{"gang": 2, "single": 3},
 			[]enginetest.Part{four("a"), four("b"), low("gang").Gang(2).Devices(4).On("a", "b"), four("c"), low("single").Devices(4).On("c"), enginetest.Job("new").Devices(4)}, []string{"single/worker-0"}},
-		"a gang for a gang": {map[string]int64{"gang": 1, "x": 3, "y": 3},
+		"victims for a gang": {map[string]int64{"gang": 1, "x": 3, "y": 3},
 			[]enginetest.Part{four("a"), four("b"), low("gang").Gang(2).Devices(4).On("a", "b"), four("c"), low("x").Devices(4).On("c"), four("d"), low("y").Devices(4).On("d"),
 				enginetest.Job("new").Gang(2).Devices(4)}, []string{"gang/worker-0", "gang/worker-1"}},
-		"what is not needed stays": {map[string]int64{"x": 1, "y": 2, "z": 4},
+		"victims that are not needed are dropped": {map[string]int64{"x": 1, "y": 2, "z": 4},
 			[]enginetest.Part{four("a"), low("x").On("a"), low("y").On("a"), low("z").Devices(2).On("a"), enginetest.Job("new").Devices(3)}, []string{"x/worker-0", "z/worker-0"}},
 	}
 	for name, tt := range tests {
@@ -83,8 +83,8 @@ func TestVictimCost(t *testing.T) {
 	}
 }
 
-// TestVictimCostOfMoves: of equally many tasks with the same priorities, those move that
-// cost least; a task with a lower priority moves before one that costs less.
+// TestVictimCostOfMoves checks which tasks move: of equally many tasks with equal priorities, those
+// that cost least. A task with a lower priority moves before one that costs less.
 func TestVictimCostOfMoves(t *testing.T) {
 	tests := map[string]struct {
 		x, y int32
@@ -110,8 +110,8 @@ func TestVictimCostOfMoves(t *testing.T) {
 	}
 }
 
-// TestVictimCostsAreWeighedAndAdded: the sum of two plugins decides, each multiplied with
-// its weight, and the weighing tells it.
+// TestVictimCostsAreWeighedAndAdded checks that the costs of two plugins are multiplied by the
+// weights of the plugins and added, and that the Weighing has the sum.
 func TestVictimCostsAreWeighedAndAdded(t *testing.T) {
 	registry := engine.NewRegistry()
 	var profile engine.Profile
@@ -145,8 +145,8 @@ func TestVictimCostsAreWeighedAndAdded(t *testing.T) {
 	}
 }
 
-// TestVictimCostOutOfRange: a cost that is not between 0 and MaxVictimCost voids the
-// session, and so does a panic; the error names the plugin.
+// TestVictimCostOutOfRange checks that a cost that is not between 0 and MaxVictimCost, or a panic,
+// fails the session with an error that names the plugin.
 func TestVictimCostOutOfRange(t *testing.T) {
 	tests := map[string]struct {
 		cost  func() int64
@@ -191,9 +191,9 @@ func TestVictimCostOutOfRange(t *testing.T) {
 	}
 }
 
-// TestCheapestVictims draws clusters that are searched node by node, full of tasks of one
-// device, and works the cheapest plan out by hand: on each node the lowest priority with
-// which enough tasks leave, and of the tasks up to that priority those that cost least.
+// TestCheapestVictims draws clusters that are searched node by node and are full of tasks with one
+// device each. It computes the cheapest plan in another way: on each node the lowest priority up to
+// which there are enough tasks, and of the tasks up to that priority those that cost least.
 func TestCheapestVictims(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var parts []enginetest.Part
@@ -202,7 +202,7 @@ func TestCheapestVictims(t *testing.T) {
 		highest, least := int32(1000), int64(0)
 		nodes := rapid.IntRange(4, 12).Draw(rt, "nodes")
 		if rapid.IntRange(0, 4).Draw(rt, "many") == 0 {
-			nodes += 80 // more of a class than are opened one by one
+			nodes += 80 // more nodes of a class than are opened one by one
 		}
 		for i := range nodes {
 			n := fmt.Sprintf("n%02d", i)

@@ -6,67 +6,68 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// What wakes a bucket. A change that may help puts its first job in line, and at
-// its turn helped decides by how things stand then whether it is tried:
+// This file decides which buckets of parked jobs are woken. A change that may help puts the
+// first job of a bucket in line. When that job has its turn, bucket.helped decides by the State
+// at that time whether the job is tried. These changes wake a bucket:
 //
-//   - The terms of queues or budgets changed, or parameters that a plugin
-//     published: all are tried.
-//   - The time of its back-off has come. Whether others may be evicted depends on
-//     time, on shares and on what budgets count: that is left to this.
-//   - Where the tasks of its set belong has changed, or a node that its own tasks
-//     are on.
-//   - A node has room that it had not, and takes one of its shapes.
-//   - A queue whose bound was in its way uses more or less than before.
-//   - Where a filter looks at more than the shape and the node: any node changed or,
-//     where its plugin gave a hint, something changed that the hint names.
+//   - The terms of queues or budgets changed, or a plugin published other parameters: all
+//     buckets are tried.
+//   - The back-off of the bucket is over. Whether other tasks may be evicted depends on
+//     time, on fair shares and on budgets, which are not watched: only the back-off makes
+//     sure that evictions are tried again.
+//   - The node group of its set changed, or a node that has tasks of its jobs changed its spec.
+//   - A node has room that it did not have, and accepts one of the bucket's shapes.
+//   - A queue that blocked the bucket by its limit or share uses more or less than before.
+//   - If a filter looks at more than the shape and the node: any node changed or, if the
+//     plugin gave a hint, something changed that the hint names.
 //
-// A job whose own tasks stand otherwise than before is in no bucket: it is tried.
+// If the status of a job's own tasks changes, the job is taken out of its bucket and is tried.
 
-// wake calls the buckets that changes since the last session may help. Moved are the
-// sets whose jobs changed.
+// wake puts the buckets in line that changes since the last session may help. moved has the
+// sets of which jobs changed.
 func (b *backlog) wake(moved map[string]bool) {
 	if b.revision != b.view.Recent().Terms() || b.epoch != b.finder.index.epoch {
-		b.each(func(k *bucket) { b.force(k) })
+		b.eachBucket(func(k *bucket) { b.queueForTrial(k) })
 	}
-	for len(b.timers.Items) > 0 && due(b.timers.Items[0].parked, b.now) {
+	for len(b.timers.Items) > 0 && isDue(b.timers.Items[0].parked, b.now) {
 		k := b.timers.Items[0]
 		b.stop(k)
-		b.force(k)
+		b.queueForTrial(k)
 	}
 	b.seen = b.nodes
-	b.lookAtNodes(func(n *cluster.Node) {
+	b.findNewRoom(func(n *cluster.Node) {
 		for _, t := range n.Tasks {
 			if t.Job.Set.Name != "" {
 				moved[t.Job.Set.Name] = true
 			}
 			if e := b.waiters[t.Job.Slot()]; e != nil && e.bucket != nil {
-				b.force(e.bucket) // it may be in another domain now
+				b.queueForTrial(e.bucket) // the tasks of the job may be in another domain now
 			}
 		}
 	})
 	for name := range moved {
 		for _, k := range b.replica[name] {
 			if k.home != homeOf(b.view, k.jobs[0].job) {
-				b.force(k)
+				b.queueForTrial(k)
 			}
 		}
 	}
-	b.lookAtQueues(b.queues)
-	b.lookAtKinds()
+	b.wakeForQueues(b.queues)
+	b.wakeForDevices()
 	for _, l := range b.lanes {
 		if l == nil || l.loose == 0 {
 			continue
 		}
 		for _, k := range l.buckets {
 			if k.waits() {
-				b.hail(k)
+				b.queueForCheck(k)
 			}
 		}
 	}
 }
 
-// each visits all buckets.
-func (b *backlog) each(visit func(*bucket)) {
+// eachBucket visits all buckets.
+func (b *backlog) eachBucket(visit func(*bucket)) {
 	for _, l := range b.lanes {
 		if l == nil {
 			continue
@@ -77,47 +78,46 @@ func (b *backlog) each(visit func(*bucket)) {
 	}
 }
 
-// lookAtKinds calls the buckets that bounds of queues were in the way of, where
-// the cluster has other kinds of devices than before: what tasks cost depends on
-// them.
-func (b *backlog) lookAtKinds() {
+// wakeForDevices wakes the buckets that limits or shares of queues blocked if the kinds of
+// devices in the cluster changed, because what tasks are charged depends on these kinds.
+func (b *backlog) wakeForDevices() {
 	kinds := b.view.Kinds()
 	if len(kinds) == len(b.kinds) && (len(kinds) == 0 || &kinds[0] == &b.kinds[0]) {
-		return // the State makes a new list for each change
+		return // the State makes a new list whenever the kinds change
 	}
 	b.kinds = kinds
 	for _, list := range b.blocked {
 		for _, k := range list {
-			b.hail(k)
+			b.queueForCheck(k)
 		}
 	}
 }
 
-// force has the bucket's first job be tried.
-func (b *backlog) force(k *bucket) {
+// queueForTrial puts the bucket in line so that its first job is tried in any case.
+func (b *backlog) queueForTrial(k *bucket) {
 	k.forced = true
-	b.hail(k)
+	b.queueForCheck(k)
 }
 
-// hail has the bucket be looked at when its turn comes.
-func (b *backlog) hail(k *bucket) {
+// queueForCheck puts the bucket in line. At its turn, bucket.helped decides whether its first
+// job is tried.
+func (b *backlog) queueForCheck(k *bucket) {
 	k.lane.call(k)
 	b.assure(k.lane)
 }
 
-// lookAtQueues calls the buckets that are blocked by a queue which changed after
-// the version.
-func (b *backlog) lookAtQueues(since uint64) {
+// wakeForQueues wakes the buckets that are blocked by a queue that changed after the version.
+func (b *backlog) wakeForQueues(since uint64) {
 	b.view.Recent().Queues(since, func(q *cluster.Queue) {
 		for _, k := range b.blocked[q.Name] {
-			b.hail(k)
+			b.queueForCheck(k)
 		}
 	})
 }
 
-// lookAtNodes finds the shapes that some node takes which has room it did not
-// have before, and visits the nodes that are not what they were.
-func (b *backlog) lookAtNodes(anew func(*cluster.Node)) {
+// findNewRoom finds, for each shape that parked jobs request, the nodes that have new room and
+// accept the shape. It calls anew for each node with a changed spec.
+func (b *backlog) findNewRoom(anew func(*cluster.Node)) {
 	since := b.seen
 	b.view.Recent().Nodes(since, func(slot int) {
 		n := b.view.At(slot)
@@ -131,16 +131,16 @@ func (b *backlog) lookAtNodes(anew func(*cluster.Node)) {
 			return
 		}
 		for _, a := range b.asked {
-			if b.welcomes(a, n) {
-				b.freshen(a, slot)
+			if b.accepts(a, n) {
+				b.addFresh(a, slot)
 			}
 		}
 	})
 	b.seen = b.view.Version()
 }
 
-// freshen notes that the node takes the shape.
-func (b *backlog) freshen(a *asked, slot int) {
+// addFresh notes that the node in the slot has new room and accepts the shape.
+func (b *backlog) addFresh(a *asked, slot int) {
 	if len(a.fresh) == 0 {
 		b.fresh = append(b.fresh, a)
 		b.marks.set(a.id)
@@ -150,9 +150,10 @@ func (b *backlog) freshen(a *asked, slot int) {
 	a.fresh = append(a.fresh, slot)
 }
 
-// welcomes reports whether the node takes the shape, or may do so later where that
-// is news. What is plain to see from the ledgers is looked at first.
-func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
+// accepts reports whether the node accepts the shape. If jobs with this shape were refused
+// permanently, it is enough that the node may accept the shape later. The ledgers of the node
+// are read first, which is faster than calling the filters.
+func (b *backlog) accepts(a *asked, n *cluster.Node) bool {
 	if a.permanent == 0 && n.Lacks(a.task.Shape) {
 		return false
 	}
@@ -160,8 +161,8 @@ func (b *backlog) welcomes(a *asked, n *cluster.Node) bool {
 	return r == nil || a.permanent > 0 && r.Cure.Transient()
 }
 
-// begin puts those in line whose turn comes.
-func (b *backlog) begin() {
+// beginTurns puts the lanes in line that have jobs to be tried.
+func (b *backlog) beginTurns() {
 	b.evicts = len(b.order.hooks.adapters) > 0 && b.view.Classes().Preemptible() > 0
 	b.turns.disperse()
 	for _, l := range b.sure {
@@ -175,14 +176,14 @@ func (b *backlog) begin() {
 			}
 		}
 	}
-	b.joining = append(joining, b.kin(joining)...)
-	b.line(b.joining)
+	b.joining = append(joining, b.heldLanes(joining)...)
+	b.putInLine(b.joining)
 }
 
-// kin are the lanes that have nothing to be tried, and hold a place in line all the
-// same: where branches part, a queue above them and one of those that join stands with
-// the job of the one that comes first.
-func (b *backlog) kin(joining []*lane) (out []*lane) {
+// heldLanes returns lanes that have no job to be tried, but must be in line: a queue above them
+// is also above one of the joining lanes. That queue is compared with the first job of all its
+// lanes, and a parked job may be that first job.
+func (b *backlog) heldLanes(joining []*lane) (out []*lane) {
 	if len(joining) < 2 {
 		return nil
 	}
@@ -214,16 +215,17 @@ func (b *backlog) kin(joining []*lane) (out []*lane) {
 	return out
 }
 
-// line puts lanes in line.
-func (b *backlog) line(lanes []*lane) {
+// putInLine puts lanes in line.
+func (b *backlog) putInLine(lanes []*lane) {
 	b.inLine = append(b.inLine, lanes...)
 	for _, l := range lanes {
-		b.turns.join(l.queue, l)
+		b.turns.addQueue(l.queue, l)
 	}
 }
 
-// next is the job whose turn it is. Where fresh room is taken by now, the lanes that
-// are in line for it alone are not asked one by one.
+// next returns the job that has the next turn; nil if none is left. Once all new room is taken
+// and no other job is to be tried, it returns nil without looking at the lanes that are in line
+// for new room alone.
 func (b *backlog) next() *cluster.Job {
 	if b.live == 0 && b.waiting == 0 {
 		return nil
@@ -231,14 +233,14 @@ func (b *backlog) next() *cluster.Job {
 	return b.turns.next()
 }
 
-// committed takes in what a decision changed: room that is taken now, and room
-// that evictions left.
-func (b *backlog) committed(evicted bool) {
+// afterCommit updates the line after a decision: new room may be taken now, and evictions may
+// have made more.
+func (b *backlog) afterCommit(evicted bool) {
 	for _, a := range b.fresh {
 		if len(a.fresh) == 0 {
 			continue
 		}
-		a.fresh = slices.DeleteFunc(a.fresh, func(slot int) bool { return !b.welcomes(a, b.view.At(slot)) })
+		a.fresh = slices.DeleteFunc(a.fresh, func(slot int) bool { return !b.accepts(a, b.view.At(slot)) })
 		if len(a.fresh) == 0 {
 			b.marks.unset(a.id)
 			b.live--
@@ -248,8 +250,8 @@ func (b *backlog) committed(evicted bool) {
 		return
 	}
 	queues := b.turns.known
-	b.lookAtNodes(func(*cluster.Node) {})
-	b.lookAtQueues(queues)
+	b.findNewRoom(func(*cluster.Node) {})
+	b.wakeForQueues(queues)
 	var late []*lane
 	for _, l := range b.lanes {
 		if l == nil {
@@ -261,14 +263,14 @@ func (b *backlog) committed(evicted bool) {
 		}
 		l.gathered = 0
 	}
-	b.line(late)
+	b.putInLine(late)
 }
 
-// pass notes which lanes had their turn before the job: changes from now on help
-// them in the next session.
-func (b *backlog) pass(job *cluster.Job) {
+// markPassed marks the lanes that come before the job and are not in line as passed. Changes
+// from now on wake their buckets in the next session, not in this one.
+func (b *backlog) markPassed(job *cluster.Job) {
 	b.turns.advance()
-	compare := b.order.against(Bid{b.view.Queue(job.Queue), job})
+	compare := b.order.compareWith(Bid{b.view.Queue(job.Queue), job})
 	for _, l := range b.lanes {
 		if l == nil || l.passed || b.turns.contender(l.queue).place >= 0 {
 			continue

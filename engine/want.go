@@ -6,21 +6,21 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// want is what room is made for: tasks that a job lacks in one of its forms.
+// want is what room is made for: tasks that a job lacks in one of its alternatives.
 type want struct {
 	job         *cluster.Job
 	alternative int
-	choice      int // the first of the alternatives that it is compared with
+	choice      int // the first alternative of the choice that alternative belongs to
 	lacks       []*cluster.Task
-	last        bool // the last resorts are asked
-	bounded     bool // the limit of a queue is in the way, and not a node
-	limited     bool // no node was looked at: moves alone do not help
-	exactly     bool // these tasks are to be placed, and not others that would do
+	last        bool // the last resorts of plugins replace their VictimRules
+	bounded     bool // something other than the room of nodes blocks the job, such as the limit of a queue
+	limited     bool // the job was rejected before any node was considered, so moves alone do not help
+	exactly     bool // exactly these tasks are placed, although others would make up the minimum too
 }
 
 func (w *want) alt() *cluster.Alternative { return &w.job.Alternatives[w.alternative] }
 
-// of is what was tried for the alternative; nil where it was not.
+// of returns the attempt that covers the alternative; nil if it was not tried.
 func (r *Refusal) of(alternative int) *Attempt {
 	i := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.from <= alternative && alternative < a.to })
 	if i < 0 {
@@ -29,9 +29,9 @@ func (r *Refusal) of(alternative int) *Attempt {
 	return &r.Attempts[i]
 }
 
-// bounded reports whether the job was turned down for more than what nodes have:
-// before any node was looked at, or by a filter that sees more than the node.
-func (h *Hooks) bounded(r *Refusal) bool {
+// isBounded reports whether the job was rejected for something other than the room of nodes:
+// before any node was considered, or by a plugin with a task-form filter.
+func (h *Hooks) isBounded(r *Refusal) bool {
 	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
 		return a.Before != nil || slices.ContainsFunc(a.Counts, func(c Tally) bool {
 			return slices.ContainsFunc(h.taskFilters, func(p hook[TaskFilter]) bool { return p.plugin == c.Plugin })
@@ -39,8 +39,8 @@ func (h *Hooks) bounded(r *Refusal) bool {
 	})
 }
 
-// lastResort reports whether a plugin has one.
-func (h *Hooks) lastResort() bool {
+// hasLastResort reports whether a plugin registered a LastResort for a purpose that has means.
+func (h *Hooks) hasLastResort() bool {
 	return slices.ContainsFunc(h.means, func(m Means) bool {
 		return slices.ContainsFunc(h.victims[m.Purpose], func(h hook[VictimRule]) bool { return h.last != nil })
 	})

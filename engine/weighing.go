@@ -6,96 +6,99 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// mostNamed is how many jobs and options are named in an explanation.
-const mostNamed = 10
+// maxNamed is how many jobs, and how many options, an explanation names.
+const maxNamed = 10
 
-// mostAlone is how many rivals are tried alone, to be told.
-const mostAlone = 16
+// maxTriedAlone is how many rivals are tried alone for an explanation.
+const maxTriedAlone = 16
 
-// Weighing is how a plan to make room was found: it goes with every eviction.
+// Weighing describes how a plan was found. Each eviction of the plan has it.
 type Weighing struct {
-	Purpose Purpose
-	Looks   int // nodes looked at closely in vain
-	Tries   int // plans put to Place
-	Cost    Cost
-	// Options are nodes that would have done for a task, the chosen one among them,
-	// with what each would have cost.
+	Purpose Purpose // the purpose of the first victim that is evicted, or Move
+	Looks   int     // nodes for which a plan was searched for and not found
+	Tries   int     // plans that were passed to Place
+	Cost    Cost    // what the plan costs
+	// Options are nodes on which room could be made for a task, including the chosen one,
+	// with what each costs.
 	Options []Option
-	Spared  []Protection
-	// Rivals are all jobs that could have gone, those that did included, the first
-	// to go first; where the session explains and there are not too many.
+	Spared  []Protection // jobs that were protected
+	// Rivals are all jobs that could have been victims, including those that were, in the
+	// order in which they are evicted. They are listed only if the session explains and
+	// there are not too many.
 	Rivals []Rival
-	// Asks is what the job lacked for its minimum, and Standings how its queue,
-	// those of the victims and all above them stood before anybody went.
+	// Asks is what the job lacked for its minimum. Standings are those of its queue, of the
+	// victims' queues and of all queues above them, before any victim was evicted.
 	Asks      cluster.Resources
 	Standings []Standing
 }
 
 // Option is a node on which room could have been made for a task.
 type Option struct {
-	Task   string
-	Node   string
-	Go     []string // tasks that would have had to leave
-	Chosen bool
-	Cost   Cost
+	Task   string   // the name of the task
+	Node   string   // the name of the node
+	Go     []string // the IDs of the tasks that would have been evicted or moved
+	Chosen bool     // the plan uses this node
+	Cost   Cost     // what making room on this node costs
 }
 
-// Cost is what a plan takes from other jobs. Plans are compared by the strongest tier
-// that loses a task, then by Highest, VictimCost, Beyond, the number of tasks, Jobs and
-// Youngest, then by Moved, the priorities of what moves and MovedCost: less is better.
+// Cost is what a plan takes from other jobs. Plans are compared by the strongest tier that
+// loses a task, then by Highest, VictimCost, Beyond, the number of evicted tasks, Jobs and
+// Youngest, then by Moved, the priorities of the tasks that move and MovedCost. Less is better,
+// except that a later start of the youngest victim is better.
 type Cost struct {
-	Tasks    [3]int // that are evicted, of Guaranteed, Standard and Scavenger queues
-	Highest  int32  // the highest priority of these
-	Beyond   int64  // thousandths of devices that are freed and that the plan does not need
-	Jobs     int    // that are evicted as a whole
-	Priority int64  // summed over the tasks, those that move included
-	Youngest int64  // when the youngest started
-	Moved    int    // tasks that move
-	// VictimCost is what plugins say that the evicted tasks cost together, and MovedCost
-	// the same of those that move.
+	Tasks    [3]int // how many tasks of Guaranteed, Standard and Scavenger queues are evicted
+	Highest  int32  // the highest priority of the evicted tasks
+	Beyond   int64  // room that is freed and not needed, in thousandths of devices
+	Jobs     int    // how many jobs are evicted as a whole
+	Priority int64  // the sum of the priorities of all tasks that are evicted or move
+	Youngest int64  // when the youngest victim started, in nanoseconds since 1970
+	Moved    int    // how many tasks move
+	// VictimCost is the sum of the VictimCosts of the evicted tasks, and MovedCost that of
+	// the tasks that move.
 	VictimCost, MovedCost int64
 }
 
-// Rival is a job that could have gone: one task of it, or all.
+// Rival is a job that could have been a victim: one task of it, or all.
 type Rival struct {
-	Job      string
-	Surplus  bool // the job could spare the task
-	Tier     cluster.Tier
-	Priority int32
-	Started  int64
-	Tasks    int   // that would have left together
-	Freed    int64 // thousandths of devices that they hold
-	// VictimCost is what plugins say that they cost together.
+	Job      string       // the ID of the job
+	Surplus  bool         // the task is surplus: the job keeps its minimum without it
+	Tier     cluster.Tier // the tier of its queue
+	Priority int32        // the priority of the job
+	Started  int64        // when its task started, in nanoseconds since 1970
+	Tasks    int          // how many tasks would have been evicted together
+	Freed    int64        // what these tasks hold, in thousandths of devices
+	// VictimCost is the sum of the VictimCosts of these tasks.
 	VictimCost int64
-	// Tried alone, whether that would have been enough, and what it would have freed
-	// beyond what is needed.
+	// Tried says whether a plan of this victim alone was tried, Enough whether it works, and
+	// Beyond how much room it frees that is not needed, in thousandths of devices.
 	Tried, Enough bool
 	Beyond        int64
 }
 
-// Protection is jobs that might have gone, had nobody spared them.
+// Protection is the jobs that one plugin protected for one reason.
 type Protection struct {
 	Spared
-	Count int
-	Jobs  []string // ten at most
+	Count int      // how many jobs were protected
+	Jobs  []string // the IDs of at most ten of them
 }
 
-// Sparing is what an adapter ran into before it gave up.
+// Sparing is why no plan was found for one purpose.
 type Sparing struct {
 	Purpose    Purpose
-	Barred     bool // nobody may go for this job, whoever he is
+	Barred     bool // no victim may be evicted for this job at all
 	Protection []Protection
 }
 
-// spare remembers that an adapter looked for somebody to go.
+// spare adds to the refusal which jobs were protected while room was searched for.
 func (r *Refusal) spare(p Purpose, barred bool, spared []Protection) {
-	for i := range spared { // in whatever order nodes were looked at
+	for i := range spared { // jobs are in the order in which the search met them
 		slices.Sort(spared[i].Jobs)
 	}
 	r.Spared = append(r.Spared, Sparing{p, barred, spared})
 }
 
-// protect counts a job that was not counted yet for the same reason.
+// protect adds a job to the list. The caller makes sure that each job is added only once for the
+// same reason.
 func protect(list []Protection, s *Spared, job string) []Protection {
 	i := slices.IndexFunc(list, func(p Protection) bool { return p.Spared == *s })
 	if i < 0 {
@@ -103,14 +106,14 @@ func protect(list []Protection, s *Spared, job string) []Protection {
 		list = append(list, Protection{Spared: *s})
 	}
 	p := &list[i]
-	if p.Count++; len(p.Jobs) < mostNamed {
+	if p.Count++; len(p.Jobs) < maxNamed {
 		p.Jobs = append(p.Jobs, job)
 	}
 	return list
 }
 
-// told is the cost in the form that is told.
-func told(s cluster.View, plan []*Victim, c cost) Cost {
+// reportedCost converts the cost of the plan for explanations.
+func reportedCost(s cluster.View, plan []*Victim, c cost) Cost {
 	out := Cost{VictimCost: c.victims, MovedCost: c.moved.victims, Beyond: c.beyond, Jobs: int(c.jobs), Moved: int(c.moved.tasks), Youngest: -min(c.young, c.moved.young)}
 	if c.tasks > 0 {
 		out.Highest = c.priority
@@ -126,9 +129,9 @@ func told(s cluster.View, plan []*Victim, c cost) Cost {
 	return out
 }
 
-// weighing sums up how the plan was found, before any victim leaves.
+// weighing sums up how the plan was found. It is called before any victim is evicted.
 func (r *room) weighing(plan []*Victim) *Weighing {
-	w := &Weighing{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.trial.tries, Cost: told(r.view, plan, r.cost), Options: r.weighed}
+	w := &Weighing{Purpose: purposeOf(plan), Looks: r.looks, Tries: r.trial.tries, Cost: reportedCost(r.view, plan, r.cost), Options: r.weighed}
 	leaves, could := map[string]bool{}, map[string]bool{}
 	queues := []string{r.want.job.Queue}
 	for _, v := range plan {
@@ -140,7 +143,7 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 			leaves[t.ID] = true
 		}
 	}
-	for i := range w.Options { // the plan may have come from another search
+	for i := range w.Options { // the plan may have been found by another search than the options
 		o := &w.Options[i]
 		o.Chosen = o.Chosen && !slices.ContainsFunc(o.Go, func(id string) bool { return !leaves[id] })
 	}
@@ -155,16 +158,16 @@ func (r *room) weighing(plan []*Victim) *Weighing {
 		}
 	}
 	if r.placer.explainer.all {
-		w.Rivals = r.couldGo(w.Purpose)
+		w.Rivals = r.possibleVictims(w.Purpose)
 	}
 	for i := range w.Rivals {
 		could[w.Rivals[i].Job] = true
 	}
-	w.Spared = r.leaver.sparedBut(w.Purpose, could)
+	w.Spared = r.leaver.protectedExcept(w.Purpose, could)
 	return w
 }
 
-// purposeOf is the purpose of the first victim that is evicted, or else Move.
+// purposeOf returns the purpose of the first victim that is evicted; Move if all victims move.
 func purposeOf(plan []*Victim) Purpose {
 	for _, v := range plan {
 		if v.Purpose != Move {
@@ -174,9 +177,9 @@ func purposeOf(plan []*Victim) Purpose {
 	return Move
 }
 
-// sparedBut lists the jobs that were protected, without those that were so only once
-// others had left.
-func (l *leaver) sparedBut(purpose Purpose, could map[string]bool) []Protection {
+// protectedExcept returns the jobs that were protected, except those that could be victims: they
+// were protected only after other victims had been evicted.
+func (l *leaver) protectedExcept(purpose Purpose, could map[string]bool) []Protection {
 	var out []Protection
 	for _, p := range l.spared[purpose] {
 		p.Jobs = slices.DeleteFunc(slices.Clone(p.Jobs), func(id string) bool { return could[id] })
@@ -193,16 +196,16 @@ func (l *leaver) sparedBut(purpose Purpose, could map[string]bool) []Protection 
 	return out
 }
 
-// couldGo lists the jobs that could have left for the purpose, and tries the first of
-// them alone.
-func (r *room) couldGo(purpose Purpose) []Rival {
-	leaver, trial := *r.leaver, *r.trial // what is only told is not noted
+// possibleVictims returns the jobs that could be victims for the purpose. It tries plans of a
+// single victim for the first of them.
+func (r *room) possibleVictims(purpose Purpose) []Rival {
+	leaver, trial := *r.leaver, *r.trial // copies, so that explanations do not change what the search noted
 	leaver.spared, leaver.counted = [purposes][]Protection{}, nil
 	trial.leaver = &leaver
 	var out []Rival
 	seen := map[*cluster.Job]bool{}
 	alone := 0
-	for _, c := range r.leaver.victims.rivals(r.want.job, maxInLine, nil) {
+	for _, c := range r.leaver.victims.rivals(r.want.job, maxOneByOne, nil) {
 		v := VictimOf(c.task)
 		if purpose == Move {
 			v = mover(c.task)
@@ -211,8 +214,8 @@ func (r *room) couldGo(purpose Purpose) []Rival {
 			continue
 		}
 		seen[v.Job] = true
-		rival := Rival{Job: v.Job.ID, Surplus: c.spare, Tier: tierOf(r.view, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks), VictimCost: r.leaver.victims.costOfTasks(v.Tasks)}
-		if alone < mostAlone && r.fault.err == nil {
+		rival := Rival{Job: v.Job.ID, Surplus: c.surplus, Tier: tierOf(r.view, v.Job.Queue), Priority: v.Job.Priority, Started: c.task.Started, Tasks: len(v.Tasks), Freed: freed(v.Tasks), VictimCost: r.leaver.victims.costOfTasks(v.Tasks)}
+		if alone < maxTriedAlone && r.fault.err == nil {
 			alone++
 			var spent cost
 			rival.Tried = true

@@ -25,7 +25,7 @@ func shipped(t testing.TB) *engine.Engine {
 	return e
 }
 
-// guests hold three of four devices although they deserve two; owners want one back.
+// guests hold three of four devices although their fair share is two; owners request one more.
 func guests() *cluster.State {
 	node := func(name string) *enginetest.NodeBuilder {
 		return enginetest.Node(name).CPU(8, "64Gi").GPUs(2, "L4", "24Gi")
@@ -85,7 +85,7 @@ func TestCensus(t *testing.T) {
 	young := []engine.Protection{{Spared: engine.Spared{Plugin: "MinRunTime", Reason: "VictimTooYoung"}, Count: 1, Jobs: []string{"job/young"}}}
 	tests := map[string]struct {
 		purpose engine.Purpose
-		lacks   int // devices beyond the one that x lacks
+		lacks   int // how many devices x lacks beyond the first
 		want    census
 	}{
 		"within its share": {engine.Reclaim, 0, census{May: []string{"job/mid", "job/old"}, Spared: young}},
@@ -115,7 +115,8 @@ func TestCensus(t *testing.T) {
 	}
 }
 
-// Explaining tries more, and decides the same.
+// TestExplainingChangesNoDecision checks that a session that explains, and so tries more plans, makes
+// the same decisions.
 func TestExplainingChangesNoDecision(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var parts []enginetest.Part

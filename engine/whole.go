@@ -7,33 +7,35 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// placeWhole puts the job onto whole nodes of one group, in the form that is for
-// it. Node filters thin out the nodes; group filters then see what is left of
-// each group. What could ever fit is kept apart from what fits now, and groups
-// that fit now are tried, best score first, until one places.
+// placeWhole places the job on whole nodes of one node group, in the alternative for that
+// group. The node filters reject nodes first, and the group filters are then called with the
+// remaining nodes of each group: once with the nodes that would pass if no other task held
+// anything, and once with those that pass now. Groups that pass both are tried, best score
+// first, until the job is placed in one. It returns the alternative that was placed, or why
+// none was.
 func (p *placer) placeWhole(job *cluster.Job, forms []cluster.Alternative) (*cluster.Alternative, *Attempt) {
 	w := &whole{placer: p, stmt: p.stmt, job: job, forms: forms}
 	g := p.gang(&forms[0], nil)
 	if a := g.depleted(); a != nil {
 		return nil, a
 	}
-	if len(g.left) == 0 { // others are chosen from before anything is placed
+	if len(g.left) == 0 { // no task is pending: the tasks of the job are placed, or still releasing
 		if forms[0].Enough((*cluster.Task).Placed) {
 			return &forms[0], nil
 		}
 		return nil, g.miss()
 	}
-	if home := p.home(job, &forms[0]); home != nil {
-		return w.join(*home)
+	if home := p.homeGroup(job, &forms[0]); home != nil {
+		return w.placeAtHome(*home)
 	}
-	w.judge()
-	// Equal scores leave groups in the order of their keys.
+	w.judgeGroups()
+	// Groups with equal scores are in the order of their keys.
 	slices.SortStableFunc(w.choices, func(a, b groupChoice) int {
 		return cmp.Or(cmp.Compare(b.score.Total, a.score.Total), a.group.Key.Compare(b.group.Key))
 	})
 	for i := range w.choices {
 		c := &w.choices[i]
-		a := w.try(w.choices[i:])
+		a := w.tryGroup(w.choices[i:])
 		if a == nil {
 			return c.form, nil
 		}
@@ -43,10 +45,10 @@ func (p *placer) placeWhole(job *cluster.Job, forms []cluster.Alternative) (*clu
 			break
 		}
 	}
-	return nil, w.refused()
+	return nil, w.summary()
 }
 
-// whole is a job that wants whole nodes of one group on its way there.
+// whole is the state of placeWhole.
 type whole struct {
 	placer  *placer
 	stmt    *Statement
@@ -54,42 +56,44 @@ type whole struct {
 	forms   []cluster.Alternative
 	groups  []GroupMiss
 	choices []groupChoice
-	before  *Attempt // turned down before any node was looked at
-	last    *Attempt // of the groups that were tried
+	before  *Attempt // of the first alternative that was rejected before any node was considered
+	last    *Attempt // of the group that was tried last
 }
 
-// judge asks about every group that a form is for.
-func (w *whole) judge() {
+// judgeGroups calls the filters and scores for every pair of an alternative and a node group for
+// which the alternative may be used.
+func (w *whole) judgeGroups() {
 	all := w.placer.finder.view.Groups()
 	for i := range w.forms {
 		form := &w.forms[i]
-		t := w.first(form)
+		t := w.firstTask(form)
 		if a := w.placer.finder.before(t); a != nil {
 			if w.before == nil {
 				w.before = a
 				a.Alternative, a.Min = form.Name, form.Min
 			}
-			if named(form) {
+			if namesGroup(form) {
 				w.groups = append(w.groups, GroupMiss{*form.Whole.Only, 0, a.Before})
 			}
 			continue
 		}
 		there := false
 		for _, g := range all {
-			if !named(form) || g.Key == *form.Whole.Only {
+			if !namesGroup(form) || g.Key == *form.Whole.Only {
 				there = true
-				w.ask(form, t, g)
+				w.judgeGroup(form, t, g)
 			}
 		}
-		if named(form) && !there {
-			w.groups = append(w.groups, gone(*form.Whole.Only))
+		if namesGroup(form) && !there {
+			w.groups = append(w.groups, groupGone(*form.Whole.Only))
 		}
 	}
 }
 
-// ask finds out what is wrong with the group, and what it is worth if nothing is.
-func (w *whole) ask(form *cluster.Alternative, t *cluster.Task, g *cluster.Group) {
-	now, ever := w.placer.survivors(t, g)
+// judgeGroup records why the group is rejected. If it is not rejected and can take the job now,
+// it is scored and added to the choices.
+func (w *whole) judgeGroup(form *cluster.Alternative, t *cluster.Task, g *cluster.Group) {
+	now, ever := w.placer.passingNodes(t, g)
 	r := w.placer.rejectGroup(w.job, form.Whole, g, ever)
 	if r == nil {
 		r = w.placer.rejectDomains(form, ever)
@@ -100,18 +104,18 @@ func (w *whole) ask(form *cluster.Alternative, t *cluster.Task, g *cluster.Group
 	w.groups = append(w.groups, GroupMiss{g.Key, len(ever), r})
 }
 
-// try places the form of the first choice on the nodes of its group: whole nodes
-// come all or none. The other choices are those that are left.
-func (w *whole) try(choices []groupChoice) *Attempt {
+// tryGroup places the alternative of the first choice on the nodes of its group. All tasks are
+// placed or none. The remaining choices are used for explanations.
+func (w *whole) tryGroup(choices []groupChoice) *Attempt {
 	c, mark := &choices[0], w.stmt.Checkpoint()
 	g := w.placer.gang(c.form, &scope{group: c.group})
 	g.least = g.placed + len(g.left)
 	a := g.arrange()
 	if a == nil && !c.form.Enough((*cluster.Task).Placed) {
-		a = g.miss() // some have not left yet
+		a = g.miss() // some tasks of the job were evicted and still hold their room
 	}
 	if a == nil {
-		w.stmt.choose(mark, choices)
+		w.stmt.setGroupScores(mark, choices)
 		return nil
 	}
 	w.stmt.Rollback(mark)
@@ -121,16 +125,16 @@ func (w *whole) try(choices []groupChoice) *Attempt {
 	return a
 }
 
-// join places the job where others of its set are, or more of its own tasks. The
-// group is scored to be shown, but not judged again: a job that finds no room there
-// waits for it.
-func (w *whole) join(home cluster.Key) (*cluster.Alternative, *Attempt) {
+// placeAtHome places the job on the node group that has other jobs of its set, or tasks of its
+// own. The group is scored for explanations, but the group filters are not called: if the group
+// has no room, the job waits.
+func (w *whole) placeAtHome(home cluster.Key) (*cluster.Alternative, *Attempt) {
 	for i := range w.forms {
 		form := &w.forms[i]
-		if named(form) && *form.Whole.Only != home {
+		if namesGroup(form) && *form.Whole.Only != home {
 			continue
 		}
-		if a := w.placer.finder.before(w.first(form)); a != nil {
+		if a := w.placer.finder.before(w.firstTask(form)); a != nil {
 			a.Alternative, a.Min = form.Name, form.Min
 			return nil, a
 		}
@@ -138,51 +142,54 @@ func (w *whole) join(home cluster.Key) (*cluster.Alternative, *Attempt) {
 			if g.Key != home {
 				continue
 			}
-			now := w.placer.takers(w.first(form), g)
-			a := w.try([]groupChoice{{group: g, form: form, score: w.placer.scoreGroup(w.job, form.Whole, g, now)}})
+			now := w.placer.nodesNow(w.firstTask(form), g)
+			a := w.tryGroup([]groupChoice{{group: g, form: form, score: w.placer.scoreGroup(w.job, form.Whole, g, now)}})
 			if a != nil && w.job.Set.Name != "" {
-				a.Never = false // the group may grow
+				a.Never = false // nodes may be added to the group
 			}
 			return form, a
 		}
 	}
-	w.groups = []GroupMiss{gone(home)}
-	return nil, w.refused()
+	w.groups = []GroupMiss{groupGone(home)}
+	return nil, w.summary()
 }
 
-// refused sums up what is wrong with the groups, as one attempt.
-func (w *whole) refused() *Attempt {
+// summary returns one attempt with the rejections of all groups.
+func (w *whole) summary() *Attempt {
 	if w.before != nil && len(w.choices) == 0 && !slices.ContainsFunc(w.groups, func(g GroupMiss) bool { return g.Rejection != w.before.Before }) {
-		return w.before // nothing else was looked at
+		return w.before // no other rejection is known
 	}
 	a := w.last
 	if a == nil {
 		form := &w.forms[0]
 		for i := range w.forms {
 			if k := slices.IndexFunc(w.groups, func(g GroupMiss) bool {
-				return g.Rejection == nil && named(&w.forms[i]) && g.Key == *w.forms[i].Whole.Only
+				return g.Rejection == nil && namesGroup(&w.forms[i]) && g.Key == *w.forms[i].Whole.Only
 			}); k >= 0 {
-				form = &w.forms[i] // it is what the job waits for
+				form = &w.forms[i] // the job waits for room in the group of this alternative
 				break
 			}
 		}
-		a = w.placer.explain(form, w.first(form), nil)
+		a = w.placer.explain(form, w.firstTask(form), nil)
 		a.Alternative, a.Min = form.Name, form.Min
 	}
-	a.Whole, a.Groups, a.Never = true, w.groups, false // what can never be is said of each group
+	a.Whole, a.Groups, a.Never = true, w.groups, false // the rejection of each group says whether waiting helps
 	return a
 }
 
-// first is the task that speaks for all: whole nodes are asked for alike.
-func (w *whole) first(form *cluster.Alternative) *cluster.Task {
+// firstTask returns the first pending task of the alternative. All its tasks have equal requests,
+// so the filters need to be called for one of them only.
+func (w *whole) firstTask(form *cluster.Alternative) *cluster.Task {
 	return w.placer.gang(form, nil).left[0]
 }
 
-func gone(k cluster.Key) GroupMiss {
+// groupGone is the rejection of a node group that does not exist.
+func groupGone(k cluster.Key) GroupMiss {
 	return GroupMiss{k, 0, &Rejection{Reason: GroupGone, Cure: Wait | Grow, Subject: k.String()}}
 }
 
-// rejection is what stood in the way of the first task that found no place.
+// rejection returns the main rejection of the first task that could not be placed; nil if none is
+// known.
 func (a *Attempt) rejection() *Rejection {
 	r := a.Before
 	if r == nil && len(a.Nearest) > 0 {
@@ -196,8 +203,9 @@ func (a *Attempt) rejection() *Rejection {
 	return r
 }
 
-// home is the group that the job belongs on, since some of it or of its set runs there.
-func (p *placer) home(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
+// homeGroup returns the node group that the job must be placed on because jobs of its set, or
+// tasks of its own, are there. It returns nil if there is none.
+func (p *placer) homeGroup(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
 	if job.Set.Name != "" && !alt.Whole.Apart {
 		if home := p.finder.view.Sets().Home(job.Set.Name); home != nil {
 			return home
@@ -211,9 +219,9 @@ func (p *placer) home(job *cluster.Job, alt *cluster.Alternative) *cluster.Key {
 	return nil
 }
 
-// survivors are the group's nodes that take the task now, and those that would
-// if everybody else were gone.
-func (p *placer) survivors(t *cluster.Task, g *cluster.Group) (now, ever []*cluster.Node) {
+// passingNodes returns the nodes of the group that pass the filters now, and those that would pass
+// if no other task held anything.
+func (p *placer) passingNodes(t *cluster.Task, g *cluster.Group) (now, ever []*cluster.Node) {
 	ask := p.finder.verdicts(t)
 	filters, _, _ := p.finder.taskHooks(t)
 	for _, n := range g.Nodes {
@@ -241,8 +249,8 @@ func (p *placer) rejectGroup(job *cluster.Job, want *cluster.WholeNodes, g *clus
 	return nil
 }
 
-// rejectDomains turns a group down whose nodes are in fewer domains than the form
-// needs, where the tasks of the job exclude each other.
+// rejectDomains rejects a group with nodes in too few domains, if tasks of the job must be in
+// different domains (see AddExclusion).
 func (p *placer) rejectDomains(form *cluster.Alternative, nodes []*cluster.Node) *Rejection {
 	want := len(form.Tasks)
 	have, r := p.explainer.apart(form.Tasks[0].Job, nodes, func(*cluster.Node) int { return 1 })
@@ -253,12 +261,12 @@ func (p *placer) rejectDomains(form *cluster.Alternative, nodes []*cluster.Node)
 	return r
 }
 
-// groupChoice is a group that fits now, and the form that is for it.
+// groupChoice is a node group that can take the job now, and the alternative for it.
 type groupChoice struct {
 	group *cluster.Group
 	form  *cluster.Alternative
 	score Score
-	miss  int // its place among the groups that were judged
+	miss  int // the index of the group in whole.groups
 }
 
 func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *cluster.Group, nodes []*cluster.Node) Score {
@@ -269,8 +277,8 @@ func (p *placer) scoreGroup(job *cluster.Job, want *cluster.WholeNodes, g *clust
 	return out
 }
 
-// takers are the group's nodes that take the task now.
-func (p *placer) takers(t *cluster.Task, g *cluster.Group) []*cluster.Node {
+// nodesNow returns the nodes of the group that pass the filters now.
+func (p *placer) nodesNow(t *cluster.Task, g *cluster.Group) []*cluster.Node {
 	ask := p.finder.verdicts(t)
 	filters, _, _ := p.finder.taskHooks(t)
 	var out []*cluster.Node

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// groups wants enough nodes and likes small ones.
+// groups is a plugin that rejects node groups with too few nodes and gives small groups a higher score.
 func groups() *policy {
 	return &policy{name: "Groups", open: func(s *engine.Session) {
 		s.Hooks.AddGroupFilter(func(_ *cluster.Job, want *cluster.WholeNodes, _ *cluster.Group, nodes []*cluster.Node) *engine.Rejection {
@@ -42,11 +42,11 @@ func TestWholeNodesOfOneGroup(t *testing.T) {
 	}{
 		"the best group":     {[]enginetest.Part{enginetest.Job("m").WholeNodes(1, "8Gi")}, map[string]string{"job/m/worker-0": "small"}},
 		"the best with room": {[]enginetest.Part{enginetest.Job("m").WholeNodes(2, "8Gi")}, map[string]string{"job/m/worker-0": "mid-1", "job/m/worker-1": "mid-2"}},
-		"groups that fit now come first": {
+		"groups with room now come first": {
 			[]enginetest.Part{enginetest.Job("x").Devices(1).On("mid-1"), enginetest.Job("m").WholeNodes(2, "8Gi")},
 			map[string]string{"job/m/worker-0": "big-1", "job/m/worker-1": "big-2"},
 		},
-		"in use nodes are passed over": {
+		"nodes in use are not used": {
 			[]enginetest.Part{enginetest.Job("x").Gang(2).Devices(1).On("big-2", "mid-2"), enginetest.Job("m").WholeNodes(2, "8Gi")},
 			map[string]string{"job/m/worker-0": "big-1", "job/m/worker-1": "big-3"},
 		},
@@ -80,7 +80,7 @@ func TestWholeNodesRefused(t *testing.T) {
 			}
 		})
 	}
-	// A job that grows joins the group it runs on, whatever the group filters say by now.
+	// A job that grows is placed on the group that it runs on, without a call of the group filters.
 	s := with(machines(), enginetest.Job("m").WholeNodes(4, "8Gi").Min(1).On("big-1", "big-2"))
 	e := enginetest.Engine(fit(), groups())
 	out := run(t, e, s)
@@ -90,8 +90,8 @@ func TestWholeNodesRefused(t *testing.T) {
 	}
 }
 
-// TestDecisionsShowTheGroup: how the group was chosen is part of each decision of a
-// whole-node form.
+// TestDecisionsShowTheGroup checks that each decision about a job with whole nodes says how its node
+// group was chosen.
 func TestDecisionsShowTheGroup(t *testing.T) {
 	score := func(points int64) engine.Score {
 		return engine.Score{Total: points * 1000, Weight: 1, Parts: []engine.Part{{Plugin: "Groups", Score: float64(points), Weight: 1}}}
