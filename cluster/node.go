@@ -50,15 +50,15 @@ type Node struct {
 	deviceCapacity, deviceUsed int64
 	leavable                   int64 // thousandths of devices that preemptible tasks hold which run
 
-	absent   bool // it is gone, or not known yet, and tasks are on it
-	counted  int  // tasks on it whose devices are not known
-	unknown  bool // tasks were seen on it, and it was not
-	revision uint64
-	slot     int
-	group    *Group
-	version  uint64
-	spec     uint64 // the version at which anything but its ledgers last changed
-	freed    uint64 // the version at which room was last given back
+	absent       bool // it is gone, or not known yet, and tasks are on it
+	countedTasks int  // tasks on it whose devices are not known
+	unreported   bool // tasks were seen on it, and it was not
+	revision     uint64
+	slot         int
+	group        *Group
+	version      uint64
+	spec         uint64 // the version at which anything but its ledgers last changed
+	freed        uint64 // the version at which room was last given back
 }
 
 // Ledger is one resource of a node. Used counts what tasks hold or have
@@ -162,7 +162,7 @@ func (n *Node) Unfilled() int { return len(n.Devices) - n.filled }
 // Emptied is the node with no task on it and nothing found in use; the node itself
 // where that is so. It is for looking at, and not part of a State.
 func (n *Node) Emptied() *Node {
-	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Used != 0 || l.Foreign != 0 }) && !anyDevice(n.Devices, (*Device).touched) {
+	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Used != 0 || l.Foreign != 0 }) && !anyDevice(n.Devices, (*Device).isInUse) {
 		return n
 	}
 	e := *n

@@ -92,7 +92,7 @@ func sameDevices(known, spec []Device, resource string) bool {
 	return slices.EqualFunc(known[:listed], spec, func(d, o Device) bool {
 		return d.UUID == o.UUID && !d.Gone && d.Product == o.Product && d.Profile == o.Profile && d.Memory == o.Memory &&
 			d.Reserved == o.Reserved && d.Type == o.Type && d.NUMA == o.NUMA && d.Link == o.Link && d.Replica == o.Replica &&
-			d.Shares == o.Shares && d.Parent == o.Parent && d.Resource == o.resourceOn(resource)
+			d.Shares == o.Shares && d.Parent == o.Parent && d.Resource == o.resourceOr(resource)
 	})
 }
 
@@ -114,11 +114,11 @@ func (v *inventory) respecify(n, spec *Node) {
 	if n.absent { // it is new, or back: the status is the spec's
 		after.Phase, after.Artifacts, after.Avoids = spec.Phase, spec.Artifacts, spec.Avoids
 	}
-	claims := claimsOf(n)
+	claims := taskClaims(n)
 	for i := range claims {
-		claims[i] = remap(claims[i], at)
+		claims[i] = reindexClaims(claims[i], at)
 	}
-	v.change(n, &after, claims, false)
+	v.replaceSpec(n, &after, claims, false)
 	v.standings.recountLater(n)
 }
 
@@ -138,7 +138,7 @@ func mergeDevices(n *Node, spec []Device) (devices []Device, at []int) {
 			at[i] = len(devices)
 		}
 		switch {
-		case n.unknown: // all of it is the spec's
+		case n.unreported: // all of it is the spec's
 		case n.absent && known: // back, and its status is the spec's
 			d.ID = n.Devices[i].ID
 		case n.absent:
@@ -160,7 +160,7 @@ func mergeDevices(n *Node, spec []Device) (devices []Device, at []int) {
 	return devices, at
 }
 
-func claimsOf(n *Node) [][]Claim {
+func taskClaims(n *Node) [][]Claim {
 	out := make([][]Claim, len(n.Tasks))
 	for i, t := range n.Tasks {
 		out[i] = t.Claims
@@ -169,7 +169,7 @@ func claimsOf(n *Node) [][]Claim {
 }
 
 // remap moves claims to where their devices are now.
-func remap(claims []Claim, at []int) []Claim {
+func reindexClaims(claims []Claim, at []int) []Claim {
 	out := slices.Clone(claims)
 	for i := range out {
 		out[i].Device = at[out[i].Device]
@@ -181,8 +181,8 @@ func remap(claims []Claim, at []int) []Claim {
 // change has the node become the other one while nothing is booked on it, and then
 // gives its tasks the claims, in their order. Absent says whether the node is out of
 // the fleet then.
-func (v *inventory) change(n, to *Node, claims [][]Claim, absent bool) {
-	before, was, wasAbsent := n.clone(), claimsOf(n), n.absent
+func (v *inventory) replaceSpec(n, to *Node, claims [][]Claim, absent bool) {
+	before, was, wasAbsent := n.clone(), taskClaims(n), n.absent
 	v.rewrite(n, to, claims, absent)
 	if v.journal.recording() {
 		v.journal.cold(func() { v.rewrite(n, before, was, wasAbsent) })
@@ -202,7 +202,7 @@ func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 		}
 	}
 	was := n.absent
-	n.become(to)
+	n.replaceSpec(to)
 	n.absent, n.Isolated = absent, 0
 	for i := range n.Resources {
 		n.Resources[i].Used, n.Resources[i].LeftOut, n.Resources[i].Releasing = 0, 0, 0
@@ -230,10 +230,10 @@ func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 }
 
 // become takes over what the other node is, and keeps what the State knows it by.
-func (n *Node) become(o *Node) {
+func (n *Node) replaceSpec(o *Node) {
 	was := *n
 	*n = *o
-	n.Name, n.Tasks, n.slot, n.group, n.version, n.freed, n.counted, n.leavable = was.Name, was.Tasks, was.slot, was.group, was.version, was.freed, was.counted, was.leavable
+	n.Name, n.Tasks, n.slot, n.group, n.version, n.freed, n.countedTasks, n.leavable = was.Name, was.Tasks, was.slot, was.group, was.version, was.freed, was.countedTasks, was.leavable
 	n.Devices, n.Resources = slices.Clone(o.Devices), slices.Clone(o.Resources) // the journal may have o
 }
 
@@ -261,7 +261,7 @@ func (c NodeSeen) apply(s *State) error {
 	if !changed {
 		return nil
 	}
-	s.inventory.change(n, to, claimsOf(n), n.absent)
+	s.inventory.replaceSpec(n, to, taskClaims(n), n.absent)
 	s.standings.recountLater(n)
 	return nil
 }
@@ -280,7 +280,7 @@ func (c NodeGone) apply(s *State) error {
 		s.fleet.remove(n)
 		return nil
 	}
-	s.inventory.change(n, n.clone(), claimsOf(n), true)
+	s.inventory.replaceSpec(n, n.clone(), taskClaims(n), true)
 	return nil
 }
 
@@ -299,7 +299,7 @@ func (c NodeRead) apply(s *State) error {
 			free[i] = v
 		}
 	}
-	s.fleet.observe(n, free)
+	s.fleet.applyReading(n, free)
 	return nil
 }
 

@@ -9,7 +9,7 @@ import "slices"
 //
 // On unified memory a reading is of the pot, so that what tasks hold of it beside
 // devices is known too, and what is foreign is taken from the pot once.
-func (f *fleet) observe(n *Node, free []Bytes) {
+func (f *fleet) applyReading(n *Node, free []Bytes) {
 	to, was := foreignMemory(n, free), make([]Bytes, len(n.Devices))
 	fell := false
 	for i := range was {
@@ -36,14 +36,14 @@ func (f *fleet) setForeign(n *Node, foreign []Bytes) {
 	for i := range foreign {
 		n.Devices[i].Foreign = foreign[i]
 	}
-	pour(n)
+	updateNodeForeign(n)
 	f.touch(n)
 }
 
 // foreignMemory is what the reading leaves unexplained, by device. Devices that were not
 // read keep what they have, and those that share memory have it together.
 func foreignMemory(n *Node, free []Bytes) []Bytes {
-	left := unheld(n)
+	left := unclaimedMemory(n)
 	out := make([]Bytes, len(n.Devices))
 	for i := range out {
 		if out[i] = n.Devices[i].Foreign; i < len(free) && free[i] >= 0 {
@@ -57,7 +57,7 @@ func foreignMemory(n *Node, free []Bytes) []Bytes {
 }
 
 // unheld is the memory of each device that the tasks on the node leave.
-func unheld(n *Node) []Bytes {
+func unclaimedMemory(n *Node) []Bytes {
 	out := make([]Bytes, len(n.Devices))
 	pot := MaxDeviceMemory
 	if l := n.Ledger(Memory); n.Unified && l != nil {
@@ -86,7 +86,7 @@ func unheld(n *Node) []Bytes {
 
 // pour takes what is foreign out of unified memory. Every device sees all of the
 // pot, so what the one that sees most has seen is in it once.
-func pour(n *Node) {
+func updateNodeForeign(n *Node) {
 	for i := range n.Resources {
 		n.Resources[i].Foreign = 0
 	}

@@ -17,7 +17,7 @@ func (f *fleet) addAll(nodes []*Node) {
 		n.normalize()
 		f.seat(n)
 	}
-	f.sorted = merge(f.sorted, added)
+	f.sorted = mergeByName(f.sorted, added)
 	f.rerank()
 	joined := map[*Group][]*Node{}
 	for _, n := range added {
@@ -26,7 +26,7 @@ func (f *fleet) addAll(nodes []*Node) {
 		}
 	}
 	for g, list := range joined {
-		g.Nodes = merge(g.Nodes, list)
+		g.Nodes = mergeByName(g.Nodes, list)
 	}
 	for _, n := range nodes {
 		f.arise(n)
@@ -37,7 +37,7 @@ func (f *fleet) addAll(nodes []*Node) {
 }
 
 // merge makes one list of two that are each in the order of names.
-func merge(a, b []*Node) []*Node {
+func mergeByName(a, b []*Node) []*Node {
 	out := make([]*Node, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
 		if a[0].Name < b[0].Name {
@@ -53,7 +53,7 @@ func merge(a, b []*Node) []*Node {
 func (f *fleet) order(n *Node) {
 	i, _ := slices.BinarySearchFunc(f.sorted, n, byName)
 	f.sorted = slices.Insert(f.sorted, i, n)
-	rank, ok := f.between(i)
+	rank, ok := f.rankBetween(i)
 	if !ok {
 		f.rerank()
 		return
@@ -63,7 +63,7 @@ func (f *fleet) order(n *Node) {
 
 // between finds a rank for the node at place i, between those of its neighbours;
 // false where there is none left.
-func (f *fleet) between(i int) (int64, bool) {
+func (f *fleet) rankBetween(i int) (int64, bool) {
 	var low, high int64
 	if i > 0 {
 		low = f.ranks[f.sorted[i-1].slot]

@@ -2,47 +2,47 @@ package cluster
 
 // share is the part of those that take a share of each device: as much of its time
 // as of its memory.
-type share struct{ partial }
+type sharePart struct{ partial }
 
-func (share) asked(s *Shape) bool { return s.Need.Share > 0 }
+func (sharePart) asked(s *Shape) bool { return s.Need.Share > 0 }
 
-func (share) suits(s *Shape, d *Device) bool {
+func (sharePart) suits(s *Shape, d *Device) bool {
 	return d.Reserved == 0 || d.Of(s.Need.Share) <= d.Memory-d.Reserved
 }
 
-func (share) takes(s *Shape, d *Device) bool {
+func (sharePart) takes(s *Shape, d *Device) bool {
 	return s.Need.Share <= d.FreeMilli() && d.Of(s.Need.Share) <= d.Free()
 }
 
-func (share) claim(s *Shape, d *Device, _ Bytes) (Milli, Bytes) {
+func (sharePart) claim(s *Shape, d *Device, _ Bytes) (Milli, Bytes) {
 	return s.Need.Share, d.Of(s.Need.Share)
 }
 
-func (share) spare(s *Shape) Milli { return Whole - s.Need.Share }
+func (sharePart) spare(s *Shape) Milli { return Whole - s.Need.Share }
 
-func (share) times(s *Shape, milli Milli, _ Bytes) int64 { return int64(milli / s.Need.Share) }
+func (sharePart) times(s *Shape, milli Milli, _ Bytes) int64 { return int64(milli / s.Need.Share) }
 
-func (share) memory(s *Shape, d *Device) (least, most Bytes) {
+func (sharePart) memory(s *Shape, d *Device) (least, most Bytes) {
 	of := d.Of(s.Need.Share)
 	return of, of
 }
 
-func (share) fill(s *Shape, d *Device) (part, free int64) {
+func (sharePart) fill(s *Shape, d *Device) (part, free int64) {
 	if d.Memory <= 0 { // how much it has is not known
 		return int64(s.Need.Share), int64(d.FreeMilli())
 	}
 	return int64(d.Of(s.Need.Share)), int64(d.Free())
 }
 
-func (share) price(s *Shape, _ *Device) Milli { return s.Need.Share }
-func (share) cheapest(s *Shape) (Milli, bool) { return s.Need.Share, true }
+func (sharePart) price(s *Shape, _ *Device) Milli { return s.Need.Share }
+func (sharePart) cheapest(s *Shape) (Milli, bool) { return s.Need.Share, true }
 
 // tooSmall is said of the device that is short of least: each keeps too much for itself.
-func (share) tooSmall(v survey, _ int) Shortage {
+func (sharePart) tooSmall(v survey, _ int) Shortage {
 	out := Shortage{Lack: LackBytes}
 	for i := range v.n.Devices {
 		d := &v.n.Devices[i]
-		if !v.counts(d) || v.s.Usable(d) {
+		if !v.includes(d) || v.s.Usable(d) {
 			continue
 		}
 		want, have := int64(d.Of(v.s.Need.Share)), int64(d.Capacity())
@@ -53,7 +53,7 @@ func (share) tooSmall(v survey, _ int) Shortage {
 	return out
 }
 
-func (share) inUse(v survey, want int) Shortage {
+func (sharePart) inUse(v survey, want int) Shortage {
 	return Shortage{Lack: LackShare, Want: int64(v.s.Need.Share), Have: v.least(want, freeShare)}
 }
 
@@ -71,11 +71,11 @@ func freeShare(s *Shape, d *Device) int64 {
 
 // fullShare is a share that is all of the device: it is taken whole, and spoken of
 // as a share.
-type fullShare struct{ whole }
+type fullSharePart struct{ wholePart }
 
-func (fullShare) asked(s *Shape) bool { return s.Need.Share >= Whole && s.Need.Memory == 0 }
-func (fullShare) empties() bool       { return false }
-func (fullShare) matters(*Shape) bool { return true }
+func (fullSharePart) asked(s *Shape) bool { return s.Need.Share >= Whole && s.Need.Memory == 0 }
+func (fullSharePart) empties() bool       { return false }
+func (fullSharePart) matters(*Shape) bool { return true }
 
-func (fullShare) fill(s *Shape, d *Device) (part, free int64) { return share{}.fill(s, d) }
-func (fullShare) inUse(v survey, want int) Shortage           { return share{}.inUse(v, want) }
+func (fullSharePart) fill(s *Shape, d *Device) (part, free int64) { return sharePart{}.fill(s, d) }
+func (fullSharePart) inUse(v survey, want int) Shortage           { return sharePart{}.inUse(v, want) }

@@ -43,7 +43,7 @@ type Queue struct {
 	// Firm is the part of Used that jobs hold which are not preemptible.
 	Firm Resources `json:"-"`
 
-	held     held // since the last interval of Past
+	current  currentUse // since the last interval of Past
 	slot     int
 	revision uint64
 	loose    bool      // a queue above it is not known, or is below it: its jobs wait

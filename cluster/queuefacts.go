@@ -24,7 +24,7 @@ func (c QueuePut) apply(s *State) error {
 	}
 	q := c.Queue
 	q.OverQuotaWeight, q.Quota, q.Limits, q.Past = slices.Clone(q.OverQuotaWeight), slices.Clone(q.Quota), slices.Clone(q.Limits), slices.Clone(q.Past)
-	q.Used, q.Firm, q.children, q.deserved, q.loose, q.held, q.revision = nil, nil, nil, nil, false, held{since: s.tree.now}, c.Revision
+	q.Used, q.Firm, q.children, q.deserved, q.loose, q.current, q.revision = nil, nil, nil, nil, false, currentUse{since: s.tree.now}, c.Revision
 	q.Tier = cmp.Or(q.Tier, TierStandard)
 	switch {
 	case q.Weightless:
@@ -33,7 +33,7 @@ func (c QueuePut) apply(s *State) error {
 		q.Weight = 1
 	}
 	if old != nil {
-		if q.Past, q.held = old.Past, old.held; old.sameTerms(&q) {
+		if q.Past, q.current = old.Past, old.current; old.sameTerms(&q) {
 			old.revision = max(old.revision, c.Revision)
 			return nil
 		}

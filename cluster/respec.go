@@ -24,7 +24,7 @@ type specs struct {
 func (sp *specs) add(spec *Job, revision uint64) {
 	j := build(spec, revision)
 	sp.workload.add(j)
-	sp.sightings.recall(j)
+	sp.sightings.applyEarly(j)
 }
 
 // respec gives a known job another spec. What runs of it, is reserved for it or is
@@ -39,8 +39,8 @@ func (sp *specs) respec(j, spec *Job, revision uint64) {
 	if next.Set.Name != j.Set.Name {
 		sp.sets.forgetGroup(j)
 	}
-	sp.turn(j, next, j.adopted(next))
-	sp.sightings.recall(j)
+	sp.replaceSpec(j, next, j.mergedTasks(next))
+	sp.sightings.applyEarly(j)
 }
 
 // dropReplaced takes tasks off their nodes that have another UID in the next version,
@@ -50,7 +50,7 @@ func (sp *specs) dropReplaced(j, next *Job) {
 		return
 	}
 	for a := range j.Alternatives {
-		to := next.like(&j.Alternatives[a], a)
+		to := next.matchingAlternative(&j.Alternatives[a], a)
 		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
 			k := -1
 			if to >= 0 {
@@ -70,8 +70,8 @@ func (sp *specs) dropReplaced(j, next *Job) {
 // adopted lists the tasks of the job's next version: those that are known stay the
 // same tasks. It sets which alternative is chosen there, and adds one for what runs
 // in a form that is not requested any more.
-func (j *Job) adopted(next *Job) [][]fields {
-	tasks, known := fieldsOf(next.Alternatives), fieldsOf(j.Alternatives)
+func (j *Job) mergedTasks(next *Job) [][]taskSpec {
+	tasks, known := taskSpecsOf(next.Alternatives), taskSpecsOf(j.Alternatives)
 	if j.Open && next.Open {
 		next.Alternatives = append(next.Alternatives, j.Alternatives[1:]...) // that run since before it was open
 		next.Chosen = j.Chosen
@@ -80,16 +80,16 @@ func (j *Job) adopted(next *Job) [][]fields {
 	taken := map[int]bool{} // alternatives of the next version that an old one became
 	for a := range j.Alternatives {
 		old := &j.Alternatives[a]
-		to := next.like(old, a)
+		to := next.matchingAlternative(old, a)
 		if taken[to] {
 			to = -1
 		}
 		taken[to] = true
-		var left []fields
+		var left []taskSpec
 		for i, t := range old.Tasks {
 			k := -1
 			if to >= 0 {
-				k = slices.IndexFunc(tasks[to], func(f fields) bool { return f.name == t.Name })
+				k = slices.IndexFunc(tasks[to], func(f taskSpec) bool { return f.name == t.Name })
 			}
 			switch {
 			case k >= 0:
@@ -111,14 +111,14 @@ func (j *Job) adopted(next *Job) [][]fields {
 			tasks[to] = append(tasks[to], f)
 		}
 	}
-	next.Chosen = slices.IndexFunc(tasks, func(list []fields) bool {
-		return slices.ContainsFunc(list, func(f fields) bool { return f.task.started() || f.task.landing != nil })
+	next.Chosen = slices.IndexFunc(tasks, func(list []taskSpec) bool {
+		return slices.ContainsFunc(list, func(f taskSpec) bool { return f.task.isPlacedOrEnded() || f.task.landing != nil })
 	})
 	return tasks
 }
 
 // like finds the alternative of the next version that the old one became, -1 if none.
-func (j *Job) like(old *Alternative, at int) int {
+func (j *Job) matchingAlternative(old *Alternative, at int) int {
 	if old.Name == "" {
 		if at < len(j.Alternatives) && j.Alternatives[at].Name == "" {
 			return at
@@ -129,7 +129,7 @@ func (j *Job) like(old *Alternative, at int) int {
 }
 
 // fields are what a spec says of a task.
-type fields struct {
+type taskSpec struct {
 	task                         *Task
 	name, uid, role, id          string
 	index, alternative, subgroup int
@@ -139,18 +139,18 @@ type fields struct {
 }
 
 // fieldsOf notes the spec of all tasks, by alternative.
-func fieldsOf(alternatives []Alternative) [][]fields {
-	out := make([][]fields, len(alternatives))
+func taskSpecsOf(alternatives []Alternative) [][]taskSpec {
+	out := make([][]taskSpec, len(alternatives))
 	for a := range alternatives {
 		for _, t := range alternatives[a].Tasks {
-			out[a] = append(out[a], fields{t, t.Name, t.UID, t.Role, t.ID, t.Index, a, t.subgroup, t.Shape, t.extra, t.revision})
+			out[a] = append(out[a], taskSpec{t, t.Name, t.UID, t.Role, t.ID, t.Index, a, t.subgroup, t.Shape, t.extra, t.revision})
 		}
 	}
 	return out
 }
 
 // turnInto has the job take over the version, with these tasks.
-func (j *Job) turnInto(version *Job, tasks [][]fields) {
+func (j *Job) replaceSpec(version *Job, tasks [][]taskSpec) {
 	*j = *version
 	j.Alternatives = slices.Clone(version.Alternatives)
 	for a := range tasks {
@@ -168,18 +168,18 @@ func (j *Job) turnInto(version *Job, tasks [][]fields) {
 }
 
 // turn has the job take over the version, with these tasks.
-func (sp *specs) turn(j, version *Job, tasks [][]fields) {
-	before, was := *j, fieldsOf(j.Alternatives)
-	sp.reform(j, version, tasks)
+func (sp *specs) replaceSpec(j, version *Job, tasks [][]taskSpec) {
+	before, was := *j, taskSpecsOf(j.Alternatives)
+	sp.rewrite(j, version, tasks)
 	if sp.journal.recording() {
-		sp.journal.cold(func() { sp.reform(j, &before, was) })
+		sp.journal.cold(func() { sp.rewrite(j, &before, was) })
 	}
 }
 
 // reform is turn without the journal. The job changes while nothing of it is booked or
 // listed. The nodes that its tasks are on change as well: what is known of the tasks
 // there is by their job's spec.
-func (sp *specs) reform(j, version *Job, tasks [][]fields) {
+func (sp *specs) rewrite(j, version *Job, tasks [][]taskSpec) {
 	book := func(sign int) {
 		for t := range j.each {
 			for _, o := range [...]*Task{t, t.landing} {
@@ -206,13 +206,13 @@ func (sp *specs) reform(j, version *Job, tasks [][]fields) {
 	}
 	sp.workload.unlist(j)
 	slot, attached, expected := j.slot, j.attached, j.expected
-	j.turnInto(version, tasks)
+	j.replaceSpec(version, tasks)
 	j.slot, j.attached, j.expected, j.pending = slot, attached, expected, false
 	j.recountEnded()
 	sp.workload.list(j)
 	if set := sp.sets.byName[j.Set.Name]; set != nil && set.name == kept.name { // also where the job is the only one of it
 		set.group, set.scaled = kept.group, kept.scaled
-		sp.sets.weigh(set)
+		sp.sets.listExcess(set)
 	}
 	book(+1)
 	sp.workload.settle(j)
@@ -232,7 +232,7 @@ func (sp *specs) dropExtra(t *Task) {
 	for last := len(next.Alternatives) - 1; last > 0 && next.Alternatives[last].Running && len(next.Alternatives[last].Tasks) == 0; last-- {
 		next.Alternatives = next.Alternatives[:last] // others keep their place, since answers name it
 	}
-	sp.turn(j, &next, fieldsOf(next.Alternatives))
+	sp.replaceSpec(j, &next, taskSpecsOf(next.Alternatives))
 }
 
 // remove removes the job with all its tasks.
@@ -269,17 +269,17 @@ func (sp *specs) respecTask(t *Task, c *TaskPut) {
 		return
 	}
 	j := *t.Job
-	tasks := fieldsOf(j.Alternatives)
+	tasks := taskSpecsOf(j.Alternatives)
 	for i := range tasks[0] {
 		if f := &tasks[0][i]; f.task == t {
 			f.extra = false
 			f.uid, f.role, f.index, f.subgroup, f.shape, f.revision = next.UID, next.Role, next.Index, next.Subgroup, next.Shape, c.Revision
 		}
 	}
-	slices.SortFunc(tasks[0], func(a, b fields) int {
+	slices.SortFunc(tasks[0], func(a, b taskSpec) int {
 		return byPlace(&Task{Index: a.index, Name: a.name}, &Task{Index: b.index, Name: b.name})
 	})
-	sp.turn(t.Job, &j, tasks)
+	sp.replaceSpec(t.Job, &j, tasks)
 }
 
 // removeTask removes a task of an open job. A job of which nothing else is known
@@ -297,6 +297,6 @@ func (sp *specs) dropTask(t *Task) {
 	sp.standings.strand(t)
 	sp.standings.clear(t)
 	if slices.Contains(t.Job.Alternatives[0].Tasks, t) { // one that is not requested leaves when it is cleared
-		sp.workload.takeTask(t)
+		sp.workload.removeTask(t)
 	}
 }

@@ -29,7 +29,7 @@ func (sn *Snapshot) State() (*State, error) {
 		sn.Jobs[i].restore(s)
 	}
 	for _, r := range sn.Sets {
-		set := s.sets.ensure(r.Name)
+		set := s.sets.findOrAdd(r.Name)
 		if set.group = r.Group; r.Scaled != nil {
 			s.sets.rescale(set, *r.Scaled)
 		}
@@ -41,7 +41,7 @@ func (sn *Snapshot) State() (*State, error) {
 		if t := s.roster.Task(seen.Task); t != nil && !differ(t.UID, seen.UID) {
 			return nil, fmt.Errorf("task %s waits until it is known, and is known", seen.Task.ID())
 		}
-		s.roster.unseen[seen.Task] = seen
+		s.roster.earlySightings[seen.Task] = seen
 	}
 	return s, nil
 }
@@ -49,7 +49,7 @@ func (sn *Snapshot) State() (*State, error) {
 func (r *QueueRecord) restore(s *State) {
 	q := r.Queue
 	q.Used, q.Firm, q.children, q.deserved = nil, nil, nil, nil
-	q.revision, q.held = r.Revision, held{r.Since, r.Held}
+	q.revision, q.current = r.Revision, currentUse{r.Since, r.Held}
 	old := s.tree.byName[q.Name]
 	s.tree.countTerms(old, -1)
 	s.tree.countTerms(&q, +1)
@@ -65,7 +65,7 @@ func (sn *Snapshot) restoreNodes(s *State) error {
 		if err := n.prepare(); err != nil {
 			return fmt.Errorf("node %q: %w", n.Name, err)
 		}
-		n.revision, n.unknown = r.Revision, r.Unknown
+		n.revision, n.unreported = r.Revision, r.Unknown
 		for k := range n.Devices {
 			n.Devices[k].Gone = r.Node.Devices[k].Gone
 		}
@@ -139,7 +139,7 @@ func (r *TaskRecord) restore(s *State) error {
 			s.shapes.drop(to.held)
 		}
 	}
-	s.standings.shift(t, to)
+	s.standings.setStanding(t, to)
 	if r.Landing == nil {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (r *TaskRecord) restore(s *State) error {
 		shadow.Shape = s.Intern(*r.Landing.Held)
 		s.shapes.drop(shadow.Shape) // a landing does not count as a use
 	}
-	s.standings.shift(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: r.Landing.Promised})
+	s.standings.setStanding(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: r.Landing.Promised})
 	s.standings.land(shadow, t.Job, +1)
 	return nil
 }

@@ -7,23 +7,23 @@ import (
 
 // roster is the jobs and their tasks. Every change of a job gives it a new version.
 type roster struct {
-	journal   *journal
-	jobs      map[string]*Job // by ID
-	slots     slots[Job]
-	pending   map[string]*Job // with tasks that are on no node yet
-	torn      map[string]*Job // that run below their minimum
-	retired   map[string]*Job
-	byQueue   map[string][]*Job // by queue, known or not: the jobs that name it, in any order
-	nominated map[*Task]bool
-	moving    map[*Task]bool       // that have a landing
-	releasing []*Task              // in any order
-	unseen    map[TaskRef]TaskSeen // of tasks that are not known yet
+	journal        *journal
+	jobs           map[string]*Job // by ID
+	slots          slots[Job]
+	pending        map[string]*Job // with tasks that are on no node yet
+	torn           map[string]*Job // that run below their minimum
+	retired        map[string]*Job
+	byQueue        map[string][]*Job // by queue, known or not: the jobs that name it, in any order
+	nominated      map[*Task]bool
+	moving         map[*Task]bool       // that have a landing
+	releasing      []*Task              // in any order
+	earlySightings map[TaskRef]TaskSeen // of tasks that are not known yet
 }
 
 func newRoster(l *journal) roster {
 	return roster{
 		journal: l, jobs: map[string]*Job{}, pending: map[string]*Job{}, torn: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string][]*Job{},
-		nominated: map[*Task]bool{}, moving: map[*Task]bool{}, unseen: map[TaskRef]TaskSeen{},
+		nominated: map[*Task]bool{}, moving: map[*Task]bool{}, earlySightings: map[TaskRef]TaskSeen{},
 	}
 }
 
@@ -75,19 +75,19 @@ func (r *roster) listNominated(t *Task, was Status) {
 func (r *roster) listMoving(t *Task) { keepIf(t.landing != nil, r.moving, t, true) }
 
 // keepSeen holds what was seen of a task that is not known yet.
-func (r *roster) keepSeen(c TaskSeen) {
-	was, known := r.unseen[c.Task]
-	r.unseen[c.Task] = c
+func (r *roster) keepEarly(c TaskSeen) {
+	was, known := r.earlySightings[c.Task]
+	r.earlySightings[c.Task] = c
 	if r.journal.recording() {
-		r.journal.cold(func() { keepIf(known, r.unseen, c.Task, was) })
+		r.journal.cold(func() { keepIf(known, r.earlySightings, c.Task, was) })
 	}
 }
 
-func (r *roster) forgetSeen(ref TaskRef, uid string) {
-	if was, known := r.unseen[ref]; known && !differ(was.UID, uid) {
-		delete(r.unseen, ref)
+func (r *roster) forgetEarly(ref TaskRef, uid string) {
+	if was, known := r.earlySightings[ref]; known && !differ(was.UID, uid) {
+		delete(r.earlySightings, ref)
 		if r.journal.recording() {
-			r.journal.cold(func() { r.unseen[ref] = was })
+			r.journal.cold(func() { r.earlySightings[ref] = was })
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 		k := j.clone(f, tasks)
 		c.jobs[id], c.slots.at[k.slot] = k, k
 	}
-	c.pending, c.torn, c.retired = c.among(r.pending), c.among(r.torn), c.among(r.retired)
+	c.pending, c.torn, c.retired = c.copiesByID(r.pending), c.copiesByID(r.torn), c.copiesByID(r.retired)
 	for name, jobs := range r.byQueue {
 		c.byQueue[name] = c.same(jobs)
 	}
@@ -196,7 +196,7 @@ func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 	for _, t := range r.releasing {
 		c.releasing = append(c.releasing, tasks[t])
 	}
-	c.unseen = maps.Clone(r.unseen)
+	c.earlySightings = maps.Clone(r.earlySightings)
 	return c, tasks
 }
 
@@ -210,7 +210,7 @@ func (r *roster) same(jobs []*Job) []*Job {
 }
 
 // among are the copies of the jobs, by ID.
-func (r *roster) among(jobs map[string]*Job) map[string]*Job {
+func (r *roster) copiesByID(jobs map[string]*Job) map[string]*Job {
 	out := make(map[string]*Job, len(jobs))
 	for id := range jobs {
 		out[id] = r.jobs[id]

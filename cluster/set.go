@@ -8,13 +8,13 @@ import (
 
 // replicas are the jobs of one set and what is known of them together.
 type replicas struct {
-	name    string
-	jobs    []*Job // by ID
-	whole   []*Job // of these, by ID, those placed on whole nodes where all of them belong together
-	retired int    // that were of it and are still there
-	desired int
-	scaled  int  // what the set itself was said to have; -1: what its jobs say counts
-	group   *Key // that was chosen for all of them; nil: none yet
+	name         string
+	jobs         []*Job // by ID
+	onWholeNodes []*Job // of these, by ID, those placed on whole nodes where all of them belong together
+	retired      int    // that were of it and are still there
+	desired      int
+	scaled       int  // what the set itself was said to have; -1: what its jobs say counts
+	group        *Key // that was chosen for all of them; nil: none yet
 }
 
 // sets are the sets of replicas.
@@ -29,7 +29,7 @@ func (ss *sets) scale(name string, desired int) {
 	if ss.byName[name] == nil && ss.journal.recording() {
 		ss.journal.cold(func() { delete(ss.byName, name) })
 	}
-	ss.rescale(ss.ensure(name), desired)
+	ss.rescale(ss.findOrAdd(name), desired)
 }
 
 // rescale sets how many jobs the set should have, whatever its jobs say; -1: what
@@ -40,18 +40,18 @@ func (ss *sets) rescale(set *replicas, desired int) {
 		return
 	}
 	set.scaled = desired
-	ss.compare(set)
+	ss.updateDesired(set)
 	if ss.journal.recording() {
 		ss.journal.cold(func() {
 			set := ss.byName[name]
 			set.scaled = was
-			ss.compare(set)
+			ss.updateDesired(set)
 		})
 	}
 }
 
 // ensure finds the set, or adds it.
-func (ss *sets) ensure(name string) *replicas {
+func (ss *sets) findOrAdd(name string) *replicas {
 	set := ss.byName[name]
 	if set == nil {
 		set = &replicas{name: name, scaled: -1}
@@ -61,7 +61,7 @@ func (ss *sets) ensure(name string) *replicas {
 }
 
 // compare keeps in step what the set should have with what it has.
-func (ss *sets) compare(set *replicas) {
+func (ss *sets) updateDesired(set *replicas) {
 	set.desired = 0
 	for _, j := range set.jobs {
 		set.desired = max(set.desired, j.Set.Desired)
@@ -69,15 +69,15 @@ func (ss *sets) compare(set *replicas) {
 	if set.scaled >= 0 {
 		set.desired = set.scaled
 	}
-	ss.weigh(set)
+	ss.listExcess(set)
 }
 
-func (ss *sets) weigh(set *replicas) {
+func (ss *sets) listExcess(set *replicas) {
 	keepIf(len(set.jobs) > set.desired, ss.excess, set.name, true)
 }
 
 // home is the group that the job was placed for, or is on, if it is on whole nodes.
-func (j *Job) home() *Key {
+func (j *Job) homeGroup() *Key {
 	if only := j.Alternatives[j.Chosen].Whole.Only; only != nil {
 		return only // whatever became of its nodes
 	}
@@ -90,8 +90,8 @@ func (j *Job) home() *Key {
 }
 
 func (ss *sets) keep(j *Job) {
-	if set := ss.byName[j.Set.Name]; set != nil && set.group == nil && j.together() {
-		ss.keepGroup(set, j.home())
+	if set := ss.byName[j.Set.Name]; set != nil && set.group == nil && j.keepsToSetGroup() {
+		ss.keepGroup(set, j.homeGroup())
 	}
 }
 
@@ -111,7 +111,7 @@ func (ss *sets) forgetGroup(j *Job) {
 }
 
 // together reports whether the job is placed on whole nodes where all of its set belong.
-func (j *Job) together() bool {
+func (j *Job) keepsToSetGroup() bool {
 	if j.Chosen < 0 || j.Set.Name == "" {
 		return false
 	}
@@ -120,24 +120,24 @@ func (j *Job) together() bool {
 }
 
 // gather keeps the list of those on whole nodes in step with the job.
-func (ss *sets) gather(j *Job) {
+func (ss *sets) listOnWholeNodes(j *Job) {
 	set := ss.byName[j.Set.Name]
 	if set == nil {
 		return
 	}
-	if j.together() && !j.Retired {
-		set.whole = insert(set.whole, j, (*Job).compare)
+	if j.keepsToSetGroup() && !j.Retired {
+		set.onWholeNodes = insert(set.onWholeNodes, j, (*Job).compare)
 	} else {
-		set.whole = remove(set.whole, j, (*Job).compare)
+		set.onWholeNodes = remove(set.onWholeNodes, j, (*Job).compare)
 	}
 }
 
 // enlist adds the job to its set.
-func (ss *sets) enlist(j *Job) {
+func (ss *sets) list(j *Job) {
 	if j.Set.Name == "" {
 		return
 	}
-	set := ss.ensure(j.Set.Name)
+	set := ss.findOrAdd(j.Set.Name)
 	if j.Retired {
 		set.retired++
 		return
@@ -146,8 +146,8 @@ func (ss *sets) enlist(j *Job) {
 	if set.scaled < 0 {
 		set.desired = max(set.desired, j.Set.Desired)
 	}
-	ss.weigh(set)
-	ss.gather(j)
+	ss.listExcess(set)
+	ss.listOnWholeNodes(j)
 }
 
 // unlist takes the job out of its set. A set without jobs is forgotten.
@@ -160,17 +160,17 @@ func (ss *sets) unlist(j *Job) {
 		set.retired--
 	}
 	set.jobs = remove(set.jobs, j, (*Job).compare)
-	set.whole = remove(set.whole, j, (*Job).compare)
+	set.onWholeNodes = remove(set.onWholeNodes, j, (*Job).compare)
 	if len(set.jobs)+set.retired == 0 && set.scaled < 0 && set.group == nil {
 		delete(ss.byName, j.Set.Name)
 		delete(ss.excess, j.Set.Name)
 		return
 	}
 	if j.Set.Desired == set.desired && !slices.ContainsFunc(set.jobs, func(o *Job) bool { return o.Set.Desired == set.desired }) {
-		ss.compare(set)
+		ss.updateDesired(set)
 		return
 	}
-	ss.weigh(set)
+	ss.listExcess(set)
 }
 
 // compare orders jobs by ID.
@@ -181,7 +181,7 @@ func (ss *sets) clone(l *journal, same func([]*Job) []*Job) sets {
 	c := sets{l, make(map[string]*replicas, len(ss.byName)), maps.Clone(ss.excess)}
 	for name, set := range ss.byName {
 		copied := *set
-		copied.jobs, copied.whole = same(set.jobs), same(set.whole)
+		copied.jobs, copied.onWholeNodes = same(set.jobs), same(set.onWholeNodes)
 		c.byName[name] = &copied
 	}
 	return c

@@ -99,5 +99,5 @@ func (t number) short(v supply) Shortage {
 	if lack := has.tooFew(want); lack.Lack != LackNothing {
 		return lack
 	}
-	return has.together(want)
+	return has.shortTogether(want)
 }

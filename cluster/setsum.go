@@ -7,18 +7,18 @@ import (
 
 // sum is the set of those that take a number of devices whose memory, or the parts
 // that are taken of it, must come to a sum.
-type sum struct{ number }
+type sumSet struct{ number }
 
-func (sum) asked(s *Shape) bool { return s.Need.SumAtLeast > 0 }
-func (sum) plain() bool         { return false }
-func (sum) matters(*Shape) bool { return true }
+func (sumSet) asked(s *Shape) bool { return s.Need.SumAtLeast > 0 }
+func (sumSet) plain() bool         { return false }
+func (sumSet) matters(*Shape) bool { return true }
 
-func (sum) met(v supply, claims []Claim) bool { return v.together(claims) >= v.s.Need.SumAtLeast }
+func (sumSet) met(v supply, claims []Claim) bool { return v.totalMemory(claims) >= v.s.Need.SumAtLeast }
 
-func (t sum) lay(c choice, order []int) ([]Claim, bool) {
+func (t sumSet) lay(c choice, order []int) ([]Claim, bool) {
 	claims := c.take(order)
 	if len(claims) == c.s.Need.Devices && !t.met(c.supply, claims) {
-		claims = c.take(largest(c.supply, order)) // the preferred devices are too small together
+		claims = c.take(largestFirst(c.supply, order)) // the preferred devices are too small together
 	}
 	sortClaims(claims)
 	return claims, len(claims) == c.s.Need.Devices && t.met(c.supply, claims)
@@ -26,7 +26,7 @@ func (t sum) lay(c choice, order []int) ([]Claim, bool) {
 
 // largest orders the devices by what they add to the sum: a replica that shares its
 // memory with one before it adds nothing.
-func largest(v supply, order []int) []int {
+func largestFirst(v supply, order []int) []int {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v.claim(b).Memory, v.claim(a).Memory) })
 	if !v.n.sliced || !v.s.counted() {
 		return order
@@ -35,18 +35,18 @@ func largest(v supply, order []int) []int {
 	return append(first, slices.DeleteFunc(order, func(i int) bool { return slices.Contains(first, i) })...)
 }
 
-func (sum) fewest(supply, []*Task) (int, bool) { return 1, true }
-func (sum) roomy(supply) bool                  { return false }
+func (sumSet) fewest(supply, []*Task) (int, bool) { return 1, true }
+func (sumSet) roomy(supply) bool                  { return false }
 
-func (sum) gives(v survey) int64 { return v.most(max(1, v.s.Need.Devices), claimNow) }
+func (sumSet) gives(v survey) int64 { return v.most(max(1, v.s.Need.Devices), claimNow) }
 
 // empty needs no copy of the node: models request sums in a thousand sizes, and a
 // copy of every node for each would cost more than all else.
-func (sum) empty(v supply) (Shortage, bool) {
+func (sumSet) empty(v supply) (Shortage, bool) {
 	if v.unified || v.n.sliced {
 		return Shortage{}, false
 	}
-	s, want, one := v.s, max(1, v.s.Need.Devices), v.oneGroup()
+	s, want, one := v.s, max(1, v.s.Need.Devices), v.isOneGroup()
 	var best survey
 	most, last := int64(-1), ""
 	for i := range v.n.Devices {
@@ -63,7 +63,7 @@ func (sum) empty(v supply) (Shortage, bool) {
 		last = group
 		has := surveyGroup(v, group)
 		sum := has.most(want, claimIdle)
-		if has.big >= want && sum >= int64(s.Need.SumAtLeast) {
+		if has.large >= want && sum >= int64(s.Need.SumAtLeast) {
 			return Shortage{}, true
 		}
 		has.takers = 0 // held or not
@@ -71,7 +71,7 @@ func (sum) empty(v supply) (Shortage, bool) {
 			best, most = has, sum
 		}
 	}
-	if best.kind < want || best.big < want {
+	if best.kind < want || best.large < want {
 		return best.tooFew(want), true
 	}
 	return Shortage{Lack: LackBytes, Devices: want, Want: int64(s.Need.SumAtLeast), Have: most}, true

@@ -24,8 +24,8 @@ type Shape struct {
 	Backend  string   `json:"backend,omitempty"`  // what serves it, to be named; Need.Types says what it runs on
 	Files    Files    `json:"files,omitzero"`     // what a model is loaded from
 
-	key  string
-	ways ways
+	key     string
+	devices deviceRequest
 }
 
 // What scores count for a container that requests no cpu or no memory, as in

@@ -41,7 +41,7 @@ func (h *shapes) intern(shape *Shape) *Shape {
 		n := &copied.Need
 		n.Products, n.Types, n.Selected = trim(n.Products), trim(n.Types), trim(n.Selected)
 		copied.key = string(key)
-		copied.ways = waysOf(&copied)
+		copied.devices = deviceRequestOf(&copied)
 		e = &interned{shape: &copied}
 		h.known[copied.key] = e
 	case e.uses == 0:

@@ -70,9 +70,9 @@ func (s *Shape) EverShort(n *Node) (Shortage, bool) {
 // Where groups may not be mixed it is of the group that comes nearest.
 type survey struct {
 	supply
-	group             string // "" is any
-	once              bool   // replicas that share memory count as one device
-	kind, big, takers int
+	group               string // "" is any
+	once                bool   // replicas that share memory count as one device
+	kind, large, takers int
 }
 
 func surveyOf(v supply) survey {
@@ -80,7 +80,7 @@ func surveyOf(v supply) survey {
 		return surveyGroup(v, "")
 	}
 	var best survey
-	last, set, want, one := "", v.s.set(), max(1, v.s.Need.Devices), v.oneGroup()
+	last, set, want, one := "", v.s.set(), max(1, v.s.Need.Devices), v.isOneGroup()
 	for i := range v.n.Devices {
 		if i > 0 && one {
 			break
@@ -102,7 +102,7 @@ func surveyOf(v supply) survey {
 func (t survey) less(o survey, want int) bool {
 	return cmp.Or(
 		cmp.Compare(min(t.kind, want), min(o.kind, want)),
-		cmp.Compare(min(t.big, want), min(o.big, want)),
+		cmp.Compare(min(t.large, want), min(o.large, want)),
 		cmp.Compare(t.takers, o.takers),
 	) < 0
 }
@@ -110,13 +110,13 @@ func (t survey) less(o survey, want int) bool {
 func surveyGroup(v supply, group string) survey {
 	t := survey{supply: v, group: group}
 	s, n := v.s, v.n
-	alike, part := v.oneGroup(), s.part()
+	alike, part := v.isOneGroup(), s.part()
 	kind, big := false, false
 	if alike && n.Unfilled() == 0 { // one look for all
-		if t.counts(&n.Devices[0]) {
+		if t.includes(&n.Devices[0]) {
 			t.kind = len(n.Devices)
 			if part.suits(s, &n.Devices[0]) {
-				t.big = t.kind
+				t.large = t.kind
 			}
 		}
 		return t
@@ -124,7 +124,7 @@ func surveyGroup(v supply, group string) survey {
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if i == 0 || !alike {
-			kind = t.counts(d)
+			kind = t.includes(d)
 			big = kind && part.suits(s, d)
 		}
 		if kind {
@@ -133,7 +133,7 @@ func surveyGroup(v supply, group string) survey {
 		if !big {
 			continue
 		}
-		t.big++
+		t.large++
 		// The plain cases first: a device that is held whole takes nothing more.
 		switch {
 		case d.Use.Milli >= Whole:
@@ -145,7 +145,7 @@ func surveyGroup(v supply, group string) survey {
 }
 
 // counts reports whether the device is of the kind, whatever its size.
-func (t survey) counts(d *Device) bool {
+func (t survey) includes(d *Device) bool {
 	return t.s.Need.Kind(d) && t.s.Need.Selects(d) && (t.group == "" || t.group == t.s.group(d))
 }
 
@@ -154,7 +154,7 @@ func (t survey) least(devices int, of func(*Shape, *Device) int64) int64 {
 	if devices == 1 {
 		most := int64(0)
 		for i := range t.n.Devices {
-			if d := &t.n.Devices[i]; t.counts(d) {
+			if d := &t.n.Devices[i]; t.includes(d) {
 				most = max(most, of(t.s, d))
 			}
 		}
@@ -188,7 +188,7 @@ func (t survey) values(out []int64, of func(*Shape, *Device) int64) []int64 {
 		return t.cards(of)
 	}
 	for i := range t.n.Devices {
-		if d := &t.n.Devices[i]; t.counts(d) {
+		if d := &t.n.Devices[i]; t.includes(d) {
 			out = append(out, of(t.s, d))
 		}
 	}
@@ -202,7 +202,7 @@ func (t survey) cards(of func(*Shape, *Device) int64) []int64 {
 	at := map[string]int{}
 	for i := range t.n.Devices {
 		d := &t.n.Devices[i]
-		if !t.counts(d) {
+		if !t.includes(d) {
 			continue
 		}
 		if k, again := at[d.Shares]; again && d.Shares != "" {
@@ -221,7 +221,7 @@ func (t survey) tooFew(want int) Shortage {
 	switch {
 	case t.kind < want:
 		return short(LackKind, want, t.kind)
-	case t.big < want:
+	case t.large < want:
 		return t.s.part().tooSmall(t, want)
 	case t.takers < want:
 		return t.s.part().inUse(t, want)
@@ -231,7 +231,7 @@ func (t survey) tooFew(want int) Shortage {
 
 // together is what devices are short of that would each take their part: memory
 // that replicas share, or the sum of what they give.
-func (t survey) together(want int) Shortage {
+func (t survey) shortTogether(want int) Shortage {
 	most := t.most(want, claimNow)
 	out := Shortage{Lack: LackBytes, Devices: want, Want: int64(t.s.Need.SumAtLeast), Have: most}
 	if !t.shares() || most < out.Want {

@@ -47,11 +47,11 @@ func (q *Queue) Names(resource string) bool {
 }
 
 // sameAccounts reports whether both queues have terms for the same profiles.
-func (q *Queue) sameAccounts(o *Queue) bool { return q.accounts(o) && o.accounts(q) }
+func (q *Queue) sameAccounts(o *Queue) bool { return q.namesPartitionsOf(o) && o.namesPartitionsOf(q) }
 
 // accounts reports whether the queue has terms for all profiles that the other has
 // terms for.
-func (q *Queue) accounts(o *Queue) bool {
+func (q *Queue) namesPartitionsOf(o *Queue) bool {
 	for _, list := range [...]Resources{o.Quota, o.Limits, o.OverQuotaWeight} {
 		for i := range list {
 			if name := list[i].Name; strings.HasPrefix(name, PartitionResource) && !q.Names(name) {

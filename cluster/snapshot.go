@@ -136,7 +136,7 @@ func (s *State) Snapshot() *Snapshot {
 func (s *State) records(visit func(any)) {
 	visit(s.tree.now)
 	for _, q := range s.tree.Queues() {
-		visit(QueueRecord{*q, q.revision, q.held.since, q.held.used})
+		visit(QueueRecord{*q, q.revision, q.current.since, q.current.used})
 	}
 	for _, n := range s.fleet.all() {
 		visit(n.record())
@@ -160,12 +160,12 @@ func (s *State) records(visit func(any)) {
 	}
 	for _, j := range jobs {
 		for t := range j.each {
-			if t.started() || t.Attempt > 0 || t.extra {
+			if t.isPlacedOrEnded() || t.Attempt > 0 || t.extra {
 				visit(t.record())
 			}
 		}
 	}
-	unseen := slices.Collect(maps.Values(s.roster.unseen))
+	unseen := slices.Collect(maps.Values(s.roster.earlySightings))
 	slices.SortFunc(unseen, func(a, b TaskSeen) int {
 		return cmp.Or(strings.Compare(a.Task.ID(), b.Task.ID()), cmp.Compare(a.Task.Alternative, b.Task.Alternative))
 	})
@@ -175,7 +175,7 @@ func (s *State) records(visit func(any)) {
 }
 
 func (n *Node) record() NodeRecord {
-	r := NodeRecord{Node: *n.clone(), Revision: n.revision, Absent: n.absent, Unknown: n.unknown}
+	r := NodeRecord{Node: *n.clone(), Revision: n.revision, Absent: n.absent, Unknown: n.unreported}
 	r.Node.Devices = slices.DeleteFunc(r.Node.Devices, func(d Device) bool { return d.Gone && d.Idle() })
 	first := slices.IndexFunc(r.Node.Devices, func(d Device) bool { return d.Gone })
 	if first >= 0 { // they come last, and their order means nothing

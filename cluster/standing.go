@@ -38,7 +38,7 @@ func (t *Task) standing() standing {
 }
 
 // nowhere is the standing of the task when it is on no node.
-func (t *Task) nowhere() standing { return standing{attempt: t.Attempt} }
+func (t *Task) unplaced() standing { return standing{attempt: t.Attempt} }
 
 // leaves reports whether a task that stands so gives its room back: reservations
 // on it are allowed. One that does not leave in time holds it.
@@ -72,7 +72,7 @@ func (p *standings) stand(t *Task, to standing) {
 		p.journal.records = append(p.journal.records, r)
 	}
 	frees := n != nil && (to.node != n || to.leaves() && !t.leaves())
-	p.shift(t, to)
+	p.setStanding(t, to)
 	if frees {
 		n.freed = n.version
 	}
@@ -89,17 +89,17 @@ func (p *standings) restand(r *record) {
 	if n == nil {
 		n = r.task.Node
 	}
-	p.shift(r.task, r.was)
+	p.setStanding(r.task, r.was)
 	if n != nil {
 		n.freed = r.freed
 	}
 	if j := r.task.Job; j.Chosen != r.chosen {
-		p.workload.choose(j, r.chosen)
+		p.workload.setChosen(j, r.chosen)
 	}
 }
 
 // shift is stand without the journal.
-func (p *standings) shift(t *Task, to standing) {
+func (p *standings) setStanding(t *Task, to standing) {
 	n, j, was, ended := t.Node, t.Job, t.Status, t.Ended()
 	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && t.leaves() == to.leaves()
 	if n != nil && !same {
@@ -114,10 +114,10 @@ func (p *standings) shift(t *Task, to standing) {
 		p.booking.count(t, -1)
 	}
 	if n != nil && t.counted {
-		n.counted--
+		n.countedTasks--
 	}
 	if to.node != nil && to.counted {
-		to.node.counted++
+		to.node.countedTasks++
 	}
 	if t.held != to.held {
 		p.shapes.useHeld(to.held, t.Shape, +1)
@@ -142,8 +142,8 @@ func (p *standings) shift(t *Task, to standing) {
 	if t.shadows == nil && (was == Releasing) != (to.status == Releasing) {
 		p.roster.listReleasing(t)
 	}
-	if form := j.form(t); form != j.Chosen {
-		p.workload.choose(j, form)
+	if form := j.placedAlternative(t); form != j.Chosen {
+		p.workload.setChosen(j, form)
 	} else {
 		p.workload.settle(j)
 	}
@@ -160,28 +160,28 @@ func (p *standings) shift(t *Task, to standing) {
 // recountLater has devices chosen again, at the end of the change, for the tasks on the
 // node whose devices are not known.
 func (p *standings) recountLater(n *Node) {
-	if n != nil && n.counted > 0 && !slices.Contains(p.later, n) {
+	if n != nil && n.countedTasks > 0 && !slices.Contains(p.later, n) {
 		p.later = append(p.later, n)
 	}
 }
 
 // form is the alternative that the job is placed in, -1 if in none: the first of
 // which a task is on a node, or has ended. The task is the one that stands elsewhere now.
-func (j *Job) form(t *Task) int {
+func (j *Job) placedAlternative(t *Task) int {
 	switch {
 	case j.attached+j.expected+j.ended == 0:
 		return -1 // nothing of it is placed: it may take any form again
 	case len(j.Alternatives) == 1 || t.shadows != nil && j.Chosen >= 0:
 		return max(0, j.Chosen)
-	case t.started() && j.Chosen < 0:
+	case t.isPlacedOrEnded() && j.Chosen < 0:
 		return t.Alternative
-	case t.started():
+	case t.isPlacedOrEnded():
 		return min(j.Chosen, t.Alternative)
 	case t.Alternative != j.Chosen:
 		return j.Chosen
 	}
 	for a := range j.Alternatives {
-		if slices.ContainsFunc(j.Alternatives[a].Tasks, func(o *Task) bool { return o.started() || o.landing != nil }) {
+		if slices.ContainsFunc(j.Alternatives[a].Tasks, func(o *Task) bool { return o.isPlacedOrEnded() || o.landing != nil }) {
 			return a
 		}
 	}
@@ -189,7 +189,7 @@ func (j *Job) form(t *Task) int {
 }
 
 // started reports whether the task is on a node or has ended: its job has its form.
-func (t *Task) started() bool { return t.Node != nil || t.Ended() }
+func (t *Task) isPlacedOrEnded() bool { return t.Node != nil || t.Ended() }
 
 // recountEnded counts the tasks that have ended.
 func (j *Job) recountEnded() {
@@ -207,14 +207,14 @@ func sameClaims(a, b []Claim) bool {
 // as is one that had ended. Room that it was releasing is then free. A task that
 // moves is then nominated where it has a landing.
 func (p *standings) clear(t *Task) {
-	if !t.started() {
+	if !t.isPlacedOrEnded() {
 		return
 	}
 	shadow := t.landing
 	if o := t.shadows; o != nil && o.landing == t {
 		p.link(o, nil)
 	}
-	p.stand(t, t.nowhere())
+	p.stand(t, t.unplaced())
 	if shadow != nil {
 		p.arrive(t, shadow)
 	}

@@ -93,13 +93,13 @@ func (a *Alternative) Least(own func(sub int) int) int {
 	inside := make([][]int, len(a.Subgroups)+1)
 	for i := len(a.Subgroups); i > 0; i-- {
 		parent := a.Subgroups[i-1].Parent
-		inside[parent] = append(inside[parent], own(i)+sumOfLeast(inside[i], a.Needed(i)))
+		inside[parent] = append(inside[parent], own(i)+sumOfSmallest(inside[i], a.Needed(i)))
 	}
-	return sumOfLeast(inside[0], a.Needed(0))
+	return sumOfSmallest(inside[0], a.Needed(0))
 }
 
 // sumOfLeast adds up so many of the numbers, the least ones.
-func sumOfLeast(numbers []int, count int) int {
+func sumOfSmallest(numbers []int, count int) int {
 	slices.Sort(numbers)
 	sum := 0
 	for _, n := range numbers[:min(len(numbers), count)] {

@@ -30,15 +30,15 @@ func (d *Device) InStep() Bytes {
 
 // negligible is foreign memory that does not keep a task from having a device to
 // itself: drivers and displays take some hundred MiB of an idle one.
-const negligible Bytes = 1 << 30
+const negligibleForeign Bytes = 1 << 30
 
 // empty reports whether a task can have the device to itself.
-func (d *Device) empty() bool {
-	return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligible
+func (d *Device) canBeTakenWhole() bool {
+	return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligibleForeign
 }
 
 // touched reports whether any of the device is held or found in use.
-func (d *Device) touched() bool { return d.Use != (DeviceUse{}) || d.Foreign != 0 }
+func (d *Device) isInUse() bool { return d.Use != (DeviceUse{}) || d.Foreign != 0 }
 
 // Idle reports whether no task holds any of the device, not even one that is leaving.
 func (d *Device) Idle() bool { return d.Use.Leases == 0 && d.Use.ReleasingLeases == 0 }
@@ -105,7 +105,7 @@ func supplyOf(s *Shape, n *Node) supply { return supply{s, n, n.Unified} }
 func (v supply) alike() bool { return v.n.uniform && len(v.s.Need.Selected) == 0 }
 
 // oneGroup reports whether, in addition, all devices may be taken together.
-func (v supply) oneGroup() bool {
+func (v supply) isOneGroup() bool {
 	if !v.alike() {
 		return false
 	}
@@ -187,11 +187,11 @@ func (v supply) leave(claims []Claim) bool {
 
 // together is the memory that the claims come to. Replicas that are taken whole
 // have the memory that they share, and have it once.
-func (v supply) together(claims []Claim) Bytes {
+func (v supply) totalMemory(claims []Claim) Bytes {
 	var sum Bytes
 	once := v.n.sliced && v.s.counted()
 	for i, c := range claims {
-		if !once || !shared(v.n.Devices, &v.n.Devices[c.Device], claims[:i]) {
+		if !once || !claimsSharedMemory(v.n.Devices, &v.n.Devices[c.Device], claims[:i]) {
 			sum += c.Memory
 		}
 	}
@@ -210,7 +210,7 @@ func claimed(devices []Device, d *Device, claims []Claim) Bytes {
 }
 
 // shared reports whether one of the claims is of the memory that the device shares.
-func shared(devices []Device, d *Device, claims []Claim) bool {
+func claimsSharedMemory(devices []Device, d *Device, claims []Claim) bool {
 	return d.Shares != "" && slices.ContainsFunc(claims, func(c Claim) bool { return devices[c.Device].Shares == d.Shares })
 }
 
@@ -265,7 +265,7 @@ func (s *Shape) FreeDeviceMemory(n *Node) Bytes {
 func sumDevices(devices []Device, of func(*Device) Bytes) Bytes {
 	var sum Bytes
 	for i := range devices {
-		if d := &devices[i]; !d.Lost && !repeated(devices[:i], d) {
+		if d := &devices[i]; !d.Lost && !sharesMemoryWithEarlier(devices[:i], d) {
 			sum += of(d)
 		}
 	}
@@ -273,7 +273,7 @@ func sumDevices(devices []Device, of func(*Device) Bytes) Bytes {
 }
 
 // repeated reports whether a device before it has the memory that the device shares.
-func repeated(before []Device, d *Device) bool {
+func sharesMemoryWithEarlier(before []Device, d *Device) bool {
 	return d.Shares != "" && anyDevice(before, func(o *Device) bool { return !o.Lost && o.Shares == d.Shares })
 }
 

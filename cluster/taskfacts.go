@@ -38,7 +38,7 @@ func (c TaskPut) apply(s *State) error {
 	t := &Task{Job: j, ID: j.ID + "/" + c.Task.Name, Name: c.Task.Name, UID: c.Task.UID, Role: c.Task.Role, Index: c.Task.Index, Shape: c.Task.Shape, subgroup: c.Task.Subgroup, revision: c.Revision}
 	t.join(&j.Alternatives[0])
 	s.workload.addTask(t)
-	s.sightings.recallTask(t)
+	s.sightings.applyEarlyTo(t)
 	return nil
 }
 
@@ -47,7 +47,7 @@ func (c TaskGone) apply(s *State) error {
 		return err
 	}
 	t := s.roster.Task(c.Task)
-	s.roster.forgetSeen(c.Task, c.UID)
+	s.roster.forgetEarly(c.Task, c.UID)
 	if t == nil || differ(t.UID, c.UID) {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (c TaskGone) apply(s *State) error {
 		s.standings.clear(t)
 		return nil
 	}
-	if to := t.nowhere(); t.Status != c.Ended {
+	if to := t.unplaced(); t.Status != c.Ended {
 		to.status = c.Ended
 		s.standings.stand(t, to)
 	}
@@ -85,12 +85,12 @@ func (c TaskSeen) apply(s *State) error {
 	t := s.roster.Task(c.Task)
 	switch {
 	case t != nil && !differ(t.UID, c.UID):
-		s.sightings.see(t, &c)
-	case c.Node == "" && s.roster.unseen[c.Task].UID == c.UID:
-		s.roster.forgetSeen(c.Task, c.UID)
+		s.sightings.applySeen(t, &c)
+	case c.Node == "" && s.roster.earlySightings[c.Task].UID == c.UID:
+		s.roster.forgetEarly(c.Task, c.UID)
 	case c.Node == "":
 	default: // it is not known yet, or another of the same name is
-		s.roster.keepSeen(c)
+		s.roster.keepEarly(c)
 	}
 	return nil
 }
@@ -104,10 +104,10 @@ type sightings struct {
 }
 
 // see brings the task to where it was seen.
-func (g *sightings) see(t *Task, c *TaskSeen) {
+func (g *sightings) applySeen(t *Task, c *TaskSeen) {
 	switch {
 	case c.Node != "":
-		g.seeOn(t, c)
+		g.placeWhereSeen(t, c)
 	case c.Leaving && t.Runs():
 		to := t.standing()
 		to.status, to.sent = Releasing, false
@@ -123,10 +123,10 @@ func (g *sightings) see(t *Task, c *TaskSeen) {
 }
 
 // seeOn has the task be on the node that it was seen on.
-func (g *sightings) seeOn(t *Task, c *TaskSeen) {
+func (g *sightings) placeWhereSeen(t *Task, c *TaskSeen) {
 	n := g.fleet.find(c.Node)
 	if n == nil { // it is not known: an absent node stands for it
-		n = &Node{Name: c.Node, absent: true, unknown: true}
+		n = &Node{Name: c.Node, absent: true, unreported: true}
 		n.normalize()
 	}
 	here := t.Node == n && t.Status != Nominated
@@ -145,14 +145,14 @@ func (g *sightings) seeOn(t *Task, c *TaskSeen) {
 	}
 	switch {
 	case len(c.Devices) > 0:
-		to.claims, to.counted = g.fleet.claim(n, c.Devices), false
+		to.claims, to.counted = g.fleet.claimSeen(n, c.Devices), false
 		if here && !t.counted && slices.Equal(to.claims, t.Claims) {
 			to.claims = t.Claims
 		}
 	case !here:
 		to.claims, to.counted = nil, !t.Shape.Need.None()
 	}
-	if here && to.same(t) {
+	if here && to.sameAs(t) {
 		return
 	}
 	if !here {
@@ -161,18 +161,18 @@ func (g *sightings) seeOn(t *Task, c *TaskSeen) {
 	g.standings.stand(t, to)
 }
 
-func (p *standing) same(t *Task) bool {
+func (p *standing) sameAs(t *Task) bool {
 	return p.status == t.Status && p.started == t.Started && p.sent == t.sent && p.counted == t.counted && sameClaims(p.claims, t.Claims)
 }
 
 // claim turns holdings into claims of the node's devices, in order. A device that
 // the node does not list is added as a lost one.
-func (f *fleet) claim(n *Node, holdings []Holding) []Claim {
+func (f *fleet) claimSeen(n *Node, holdings []Holding) []Claim {
 	out := make([]Claim, 0, len(holdings))
 	for _, h := range holdings {
 		i := slices.IndexFunc(n.Devices, func(d Device) bool { return d.UUID == h.Device })
 		if i < 0 || n.Devices[i].Gone && n.Devices[i].Idle() {
-			i = f.addDevice(n, h, i, out)
+			i = f.addUnlistedDevice(n, h, i, out)
 		}
 		out = append(out, Claim{i, h.Milli, h.Memory, h.Layers})
 	}
@@ -182,7 +182,7 @@ func (f *fleet) claim(n *Node, holdings []Holding) []Claim {
 
 // addDevice adds a device that is not listed, in the place of one that was listed
 // before and is not held, if there is one.
-func (f *fleet) addDevice(n *Node, h Holding, place int, taken []Claim) int {
+func (f *fleet) addUnlistedDevice(n *Node, h Holding, place int, taken []Claim) int {
 	var was *Device
 	if place < 0 {
 		place = slices.IndexFunc(n.Devices, func(d Device) bool {
@@ -318,20 +318,20 @@ func (s *State) CanRun(t *Task, n *Node, claims []Claim) error {
 }
 
 // recall applies what was seen of the job's tasks before they were known.
-func (g *sightings) recall(j *Job) {
-	if len(g.roster.unseen) == 0 {
+func (g *sightings) applyEarly(j *Job) {
+	if len(g.roster.earlySightings) == 0 {
 		return
 	}
 	for a := range j.Alternatives {
 		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
-			g.recallTask(t)
+			g.applyEarlyTo(t)
 		}
 	}
 }
 
-func (g *sightings) recallTask(t *Task) {
-	if seen, waits := g.roster.unseen[t.Ref()]; waits && !differ(t.UID, seen.UID) {
-		g.roster.forgetSeen(t.Ref(), seen.UID)
-		g.see(t, &seen)
+func (g *sightings) applyEarlyTo(t *Task) {
+	if seen, waits := g.roster.earlySightings[t.Ref()]; waits && !differ(t.UID, seen.UID) {
+		g.roster.forgetEarly(t.Ref(), seen.UID)
+		g.applySeen(t, &seen)
 	}
 }

@@ -9,17 +9,17 @@ import (
 // tree is the queues and budgets. Every change of a queue's use or terms gives it a
 // new version.
 type tree struct {
-	journal  *journal
-	byName   map[string]*Queue
-	slots    slots[Queue]
-	heirs    map[string][]string // by queue, known or not: the queues that name it as their parent, by name
-	terms    map[string]int      // by product that queues have terms for: how many terms
-	products []string            // of these, sorted
-	tiers    [4]int              // queues, by rank of their tier
-	revision uint64              // grows when queues or budgets change
-	budgets  []*Budget           // sorted by namespace and name
-	now      int64               // when the last session was opened
-	passed   uint64              // version of queues when the clock was last moved
+	journal       *journal
+	byName        map[string]*Queue
+	slots         slots[Queue]
+	heirs         map[string][]string // by queue, known or not: the queues that name it as their parent, by name
+	terms         map[string]int      // by product that queues have terms for: how many terms
+	products      []string            // of these, sorted
+	tierCounts    [4]int              // queues, by rank of their tier
+	revision      uint64              // grows when queues or budgets change
+	budgets       []*Budget           // sorted by namespace and name
+	now           int64               // when the last session was opened
+	passedVersion uint64              // version of queues when the clock was last moved
 }
 
 func newTree(l *journal) tree {
@@ -238,7 +238,7 @@ func (tr *tree) listChildren(q *Queue) {
 // hangAll works the tree of queues out. Nothing is in them yet.
 func (tr *tree) hangAll() {
 	for _, q := range tr.byName {
-		q.loose = tr.astray(q)
+		q.loose = tr.isLoose(q)
 		tr.slots.touch(q.slot)
 	}
 	for _, q := range tr.byName {
@@ -252,7 +252,7 @@ func (tr *tree) hangAll() {
 }
 
 // astray reports whether the way up from the queue does not end at the top.
-func (tr *tree) astray(q *Queue) bool {
+func (tr *tree) isLoose(q *Queue) bool {
 	for steps := 0; q.Parent != ""; steps++ {
 		if q = tr.byName[q.Parent]; q == nil || steps > len(tr.byName) {
 			return true
@@ -263,8 +263,8 @@ func (tr *tree) astray(q *Queue) bool {
 
 // Weakest is View.Weakest.
 func (tr *tree) Weakest() int {
-	for rank := len(tr.tiers) - 1; rank > 0; rank-- {
-		if tr.tiers[rank] > 0 {
+	for rank := len(tr.tierCounts) - 1; rank > 0; rank-- {
+		if tr.tierCounts[rank] > 0 {
 			return rank
 		}
 	}
@@ -278,14 +278,14 @@ func (tr *tree) seat(q, old *Queue) {
 	if old != nil {
 		slot = old.slot
 		tr.slots.at[slot] = q
-		tr.tiers[old.Tier.Rank()]--
+		tr.tierCounts[old.Tier.Rank()]--
 	} else {
 		slot = tr.slots.take(q)
 	}
 	if q != nil {
 		q.slot = slot
 		tr.byName[q.Name] = q
-		tr.tiers[q.Tier.Rank()]++
+		tr.tierCounts[q.Tier.Rank()]++
 	} else {
 		tr.slots.free(slot)
 		delete(tr.byName, old.Name)

@@ -103,10 +103,10 @@ func (v View) Groups() []*Group {
 
 // Held is what the queue has held since the last interval of its Past; false: nothing.
 func (v View) Held(q *Queue) (Usage, bool) {
-	if len(q.held.used) == 0 || q.held.since >= v.Now() {
+	if len(q.current.used) == 0 || q.current.since >= v.Now() {
 		return Usage{}, false
 	}
-	return Usage{q.held.since, v.Now(), q.held.used}, true
+	return Usage{q.current.since, v.Now(), q.current.used}, true
 }
 
 // Job finds a job by ID, nil if there is none.

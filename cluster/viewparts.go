@@ -36,8 +36,8 @@ func (s Sets) Home(name string) *Key {
 			return j.Set.Group
 		}
 	}
-	for _, j := range set.whole {
-		if home := j.home(); home != nil {
+	for _, j := range set.onWholeNodes {
+		if home := j.homeGroup(); home != nil {
 			return home
 		}
 	}

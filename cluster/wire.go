@@ -68,7 +68,7 @@ func Decode(data []byte) (Change, error) {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	v := reflect.New(of)
-	if err := strict(body, v.Interface()); err != nil {
+	if err := decodeStrict(body, v.Interface()); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	c := v.Elem().Interface().(Change)
@@ -79,7 +79,7 @@ func Decode(data []byte) (Change, error) {
 }
 
 // strict decodes one JSON value and nothing after it.
-func strict(data []byte, into any) error {
+func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
@@ -109,7 +109,7 @@ func (c *Decided) UnmarshalJSON(data []byte) error {
 	var raw struct {
 		Changes []json.RawMessage `json:"changes"`
 	}
-	if err := strict(data, &raw); err != nil {
+	if err := decodeStrict(data, &raw); err != nil {
 		return err
 	}
 	c.Changes = nil

@@ -38,7 +38,7 @@ func (w *workload) list(j *Job) {
 		}
 	}
 	w.roster.list(j)
-	w.sets.enlist(j)
+	w.sets.list(j)
 }
 
 func (w *workload) unlist(j *Job) {
@@ -111,7 +111,7 @@ func (w *workload) setStatus(j *Job, to jobStatus) {
 
 // admits reports whether the job can be considered: it is known, has as many tasks
 // as its minimum, and is in a queue that may have jobs.
-func (w *workload) admits(j *Job) bool {
+func (w *workload) isEligible(j *Job) bool {
 	if q := w.tree.byName[j.Queue]; j.absent || q == nil || !q.Leaf() || q.loose {
 		return false
 	}
@@ -120,11 +120,11 @@ func (w *workload) admits(j *Job) bool {
 
 // waits reports whether a task of the chosen alternative is on no node. A job that
 // runs waits as well where too many of its tasks failed for its minimum.
-func (j *Job) waits() bool {
+func (j *Job) needsPlacement() bool {
 	if len(j.Alternatives) == 1 && j.ended == 0 {
 		return j.attached < len(j.Tasks())
 	}
-	return slices.ContainsFunc(j.Tasks(), func(t *Task) bool { return !t.started() }) || // tasks of others may be seen on nodes
+	return slices.ContainsFunc(j.Tasks(), func(t *Task) bool { return !t.isPlacedOrEnded() }) || // tasks of others may be seen on nodes
 		j.ended > 0 && j.Running() && !j.Stands()
 }
 
@@ -135,7 +135,7 @@ func (w *workload) settle(j *Job) {
 		return
 	}
 	w.roster.slots.touch(j.slot)
-	w.roster.listPending(j, j.waits() && !j.Retired && w.admits(j))
+	w.roster.listPending(j, j.needsPlacement() && !j.Retired && w.isEligible(j))
 }
 
 func byID(jobs map[string]*Job) []*Job {
@@ -178,7 +178,7 @@ func (w *workload) addTask(t *Task) {
 }
 
 // takeTask takes a task that is on no node out of its open job.
-func (w *workload) takeTask(t *Task) {
+func (w *workload) removeTask(t *Task) {
 	at := slices.Index(t.Job.Alternatives[0].Tasks, t)
 	w.deleteTask(t, at)
 	if w.journal.recording() {
@@ -213,16 +213,16 @@ func (w *workload) retire(j *Job) {
 func (w *workload) setRetired(j *Job, retired bool) {
 	w.sets.unlist(j)
 	j.Retired = retired
-	w.sets.enlist(j)
+	w.sets.list(j)
 	w.roster.listRetired(j)
 	w.settle(j)
 }
 
 // choose fixes the alternative that the job's tasks are placed from; -1: none.
-func (w *workload) choose(j *Job, alternative int) {
+func (w *workload) setChosen(j *Job, alternative int) {
 	j.Chosen = alternative
 	if w.roster.knows(j) {
-		w.sets.gather(j)
+		w.sets.listOnWholeNodes(j)
 	}
 	w.settle(j)
 }

@@ -16,7 +16,7 @@ func (n *Node) normalize() {
 		d := &n.Devices[i]
 		n.sliced = n.sliced || d.Shares != ""
 		d.Index = i
-		d.Resource, d.Fraction = d.resourceOn(n.DeviceResource), 0
+		d.Resource, d.Fraction = d.resourceOr(n.DeviceResource), 0
 		if d.Profile != "" {
 			d.Fraction = fractionOf(d.Product, d.Profile)
 		}
@@ -36,7 +36,7 @@ func (n *Node) normalize() {
 		}
 	}
 	n.uniform, n.sample = allAlike(n.Devices), nil // a node that joins the others gets its sample there
-	pour(n)
+	updateNodeForeign(n)
 }
 
 // allAlike reports whether a need that selects no device takes either all of the
@@ -54,7 +54,7 @@ func allAlike(devices []Device) bool {
 
 // resourceOn is the name that the device is requested and booked under, on a node
 // whose devices have this name where they say nothing else.
-func (d *Device) resourceOn(resource string) string {
+func (d *Device) resourceOr(resource string) string {
 	switch {
 	case d.Resource != "":
 		return d.Resource

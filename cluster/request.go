@@ -14,19 +14,19 @@ package cluster
 
 // Parts and sets are tried in order: the first that is asked for is the one.
 var (
-	partKinds []part
-	setKinds  []set
-	bondKinds []bond
+	deviceParts []devicePart
+	deviceSets  []deviceSet
+	bonds       []bond
 )
 
 func init() {
-	partKinds = []part{alone{}, layered{}, fullShare{}, share{}, memory{}, whole{}}
-	setKinds = []set{wholeNode{}, layered{}, sum{}, number{}}
-	bondKinds = []bond{sameProduct{}}
+	deviceParts = []devicePart{exclusivePart{}, layered{}, fullSharePart{}, sharePart{}, memoryPart{}, wholePart{}}
+	deviceSets = []deviceSet{wholeNodeSet{}, layered{}, sumSet{}, number{}}
+	bonds = []bond{sameProduct{}}
 }
 
 // part is a way to ask for a device.
-type part interface {
+type devicePart interface {
 	asked(s *Shape) bool
 	// counted reports whether a task takes its place on the device and says nothing
 	// of memory, so that devices are counted and no more.
@@ -74,7 +74,7 @@ func (partial) sure() bool          { return true }
 func (partial) matters(*Shape) bool { return true }
 
 // set is a way to ask for devices together.
-type set interface {
+type deviceSet interface {
 	asked(s *Shape) bool
 	// plain reports whether the shape fits as soon as enough devices take their part.
 	plain() bool
@@ -134,40 +134,42 @@ type bond interface {
 
 // ways is how a shape asks for devices. It is found when the shape is interned; a
 // copy, which may be changed, has to find its own.
-type ways struct {
+type deviceRequest struct {
 	of   *Shape
-	part part
-	set  set
+	part devicePart
+	set  deviceSet
 	bond bond // nil: none
 }
 
-func waysOf(s *Shape) ways { return ways{s, findPart(s), findSet(s), findBond(&s.Need)} }
+func deviceRequestOf(s *Shape) deviceRequest {
+	return deviceRequest{s, findPart(s), findSet(s), findBond(&s.Need)}
+}
 
-func (s *Shape) part() part {
-	if s.ways.of == s {
-		return s.ways.part
+func (s *Shape) part() devicePart {
+	if s.devices.of == s {
+		return s.devices.part
 	}
 	return findPart(s)
 }
 
-func (s *Shape) set() set {
-	if s.ways.of == s {
-		return s.ways.set
+func (s *Shape) set() deviceSet {
+	if s.devices.of == s {
+		return s.devices.set
 	}
 	return findSet(s)
 }
 
 func (s *Shape) bond() bond {
-	if s.ways.of == s {
-		return s.ways.bond
+	if s.devices.of == s {
+		return s.devices.bond
 	}
 	return findBond(&s.Need)
 }
 
 //go:noinline
-func findPart(s *Shape) part { return firstPart(s, partKinds) }
+func findPart(s *Shape) devicePart { return firstPart(s, deviceParts) }
 
-func firstPart(s *Shape, kinds []part) part {
+func firstPart(s *Shape, kinds []devicePart) devicePart {
 	at := 0
 	for !kinds[at].asked(s) {
 		at++
@@ -176,23 +178,23 @@ func firstPart(s *Shape, kinds []part) part {
 }
 
 //go:noinline
-func findSet(s *Shape) set {
+func findSet(s *Shape) deviceSet {
 	at := 0
-	for !setKinds[at].asked(s) {
+	for !deviceSets[at].asked(s) {
 		at++
 	}
-	return setKinds[at]
+	return deviceSets[at]
 }
 
 func findBond(n *Need) bond {
 	var found bond
-	for _, b := range bondKinds {
+	for _, b := range bonds {
 		switch {
 		case !b.asked(n):
 		case found == nil:
 			found = b
 		default:
-			found = both{found, b}
+			found = bothBonds{found, b}
 		}
 	}
 	return found
@@ -205,11 +207,13 @@ func (s *Shape) bonded() bool { return s.bond() != nil }
 func (s *Shape) group(d *Device) string { return s.bond().group(&s.Need, d) }
 
 // both are two bonds at once.
-type both struct{ a, b bond }
+type bothBonds struct{ a, b bond }
 
-func (both) asked(*Need) bool                  { return false }
-func (t both) uniform() bool                   { return t.a.uniform() && t.b.uniform() }
-func (t both) group(n *Need, d *Device) string { return t.a.group(n, d) + "\x00" + t.b.group(n, d) }
+func (bothBonds) asked(*Need) bool { return false }
+func (t bothBonds) uniform() bool  { return t.a.uniform() && t.b.uniform() }
+func (t bothBonds) group(n *Need, d *Device) string {
+	return t.a.group(n, d) + "\x00" + t.b.group(n, d)
+}
 
 // sameProduct is asked for by those that cannot use a mix of products.
 type sameProduct struct{}
