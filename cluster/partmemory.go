@@ -1,7 +1,8 @@
 package cluster
 
-// memory is the part of those that take an amount of memory of each device, and of
-// its time in proportion. Both are kept in step, so that neither is booked twice.
+// memoryPart is the devicePart of shapes that request an amount of memory of each device.
+// A task also holds a proportional share of the device's time, so that neither memory
+// nor time can be promised twice.
 type memoryPart struct{ partial }
 
 func (memoryPart) asked(s *Shape) bool { return s.Need.Memory > 0 }

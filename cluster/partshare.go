@@ -1,7 +1,7 @@
 package cluster
 
-// share is the part of those that take a share of each device: as much of its time
-// as of its memory.
+// sharePart is the devicePart of shapes that request a share of each device: the same
+// share of its time and of its memory.
 type sharePart struct{ partial }
 
 func (sharePart) asked(s *Shape) bool { return s.Need.Share > 0 }
@@ -28,7 +28,7 @@ func (sharePart) memory(s *Shape, d *Device) (least, most Bytes) {
 }
 
 func (sharePart) fill(s *Shape, d *Device) (part, free int64) {
-	if d.Memory <= 0 { // how much it has is not known
+	if d.Memory <= 0 { // the memory of the device is not known
 		return int64(s.Need.Share), int64(d.FreeMilli())
 	}
 	return int64(d.Of(s.Need.Share)), int64(d.Free())
@@ -37,7 +37,8 @@ func (sharePart) fill(s *Shape, d *Device) (part, free int64) {
 func (sharePart) price(s *Shape, _ *Device) Milli { return s.Need.Share }
 func (sharePart) cheapest(s *Shape) (Milli, bool) { return s.Need.Share, true }
 
-// tooSmall is said of the device that is short of least: each keeps too much for itself.
+// tooSmall describes the device that misses the least. A device is too small for a share
+// only if too much of its memory is reserved for the system.
 func (sharePart) tooSmall(v survey, _ int) Shortage {
 	out := Shortage{Lack: LackBytes}
 	for i := range v.n.Devices {
@@ -57,7 +58,8 @@ func (sharePart) inUse(v survey, want int) Shortage {
 	return Shortage{Lack: LackShare, Want: int64(v.s.Need.Share), Have: v.least(want, freeShare)}
 }
 
-// freeShare is what is free of both the device's time and its memory.
+// freeShare returns the share of the device, in thousandths, that is free of its time and
+// of its memory: the smaller of the two.
 func freeShare(s *Shape, d *Device) int64 {
 	if !d.Permits(s.Isolation) {
 		return 0
@@ -69,8 +71,8 @@ func freeShare(s *Shape, d *Device) int64 {
 	return free
 }
 
-// fullShare is a share that is all of the device: it is taken whole, and spoken of
-// as a share.
+// fullSharePart is the devicePart of shapes that request a share of 100%. The device is
+// held whole, but shortages are reported as a missing share, as the request is written.
 type fullSharePart struct{ wholePart }
 
 func (fullSharePart) asked(s *Shape) bool { return s.Need.Share >= Whole && s.Need.Memory == 0 }

@@ -1,6 +1,6 @@
 package cluster
 
-// whole is the part of those that take devices whole.
+// wholePart is the devicePart of shapes that request whole devices.
 type wholePart struct{}
 
 func (wholePart) asked(*Shape) bool   { return true }
@@ -25,14 +25,15 @@ func (wholePart) tooSmall(survey, int) Shortage           { return Shortage{Lack
 func (wholePart) inUse(v survey, want int) Shortage       { return short(LackDevices, want, v.takers) }
 func (wholePart) memory(_ *Shape, d *Device) (_, _ Bytes) { return 0, d.Room() }
 
-// alone is the part of those whose isolation keeps others off their devices. They
-// take them whole, and ask only for devices that have what they request of each.
+// exclusivePart is the devicePart of shapes with an isolation that allows no other task
+// on their devices. A task holds its devices whole. A request for a share or for memory
+// only decides which devices are large enough.
 type exclusivePart struct{ wholePart }
 
 func (exclusivePart) asked(s *Shape) bool { return s.Isolation.Exclusive() }
 
-// requested is the part that the shape would take if it tolerated others.
-// Alone itself is the first.
+// withoutIsolation returns the devicePart that the shape would have if its isolation
+// allowed other tasks. exclusivePart itself is the first of deviceParts.
 func (exclusivePart) withoutIsolation(s *Shape) devicePart { return firstPart(s, deviceParts[1:]) }
 
 func (a exclusivePart) matters(s *Shape) bool { return a.withoutIsolation(s).matters(s) }

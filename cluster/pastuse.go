@@ -2,26 +2,29 @@ package cluster
 
 import "slices"
 
-// Queues remember what they used. Reported use is where they start from; from then
-// on a queue is charged, from one session to the next, with what it holds when the
-// next one opens. While that stays the same, nothing is written down. A queue that
-// has others below it and reports nothing has the past of those.
+// Each queue keeps a record of its past use, which begins with the use that was
+// reported for it. After that, the use of a queue is read when a session opens, and
+// counts for the time since the session before. While the use stays the same, nothing
+// is recorded. A queue that has queues below it and no reported use has no record of its
+// own: its past is that of the queues below it.
 
-// maxPast is how many intervals a queue remembers; the oldest are put together.
+// maxPastIntervals is how many intervals a queue keeps. Beyond that, the two oldest are
+// merged into one.
 const maxPastIntervals = 64
 
-// held is what a queue has used since a time, without a change.
+// currentUse is what a queue has used, without a change, since a time in nanoseconds.
 type currentUse struct {
 	since int64
 	used  Resources
 }
 
-// pass moves the clock.
+// pass sets the clock to the time at which a session opens, and records the use of the
+// queues that changed since the last call.
 func (tr *tree) pass(now int64) {
 	was, passed := tr.now, tr.passedVersion
 	from := was
 	if was == 0 {
-		from = now // nothing is known of the time before the first session but what was reported
+		from = now // of the time before the first session, only the reported use is known
 	}
 	var changed []*Queue
 	var before []Queue
@@ -43,7 +46,8 @@ func (tr *tree) pass(now int64) {
 	}
 }
 
-// close ends the interval in which the queue held the same, and begins the next.
+// closeInterval ends the interval in which the use of the queue stayed the same, and
+// begins the next one.
 func (q *Queue) closeInterval(at int64) {
 	if len(q.current.used) > 0 && q.current.since < at {
 		q.Past = append(slices.Clip(q.Past), Usage{q.current.since, at, q.current.used})
@@ -54,7 +58,7 @@ func (q *Queue) closeInterval(at int64) {
 	q.current = currentUse{at, slices.Clone(q.Used)}
 }
 
-// with is the average of two intervals.
+// mergedWith returns one interval that spans both, with their average use.
 func (u *Usage) mergedWith(o *Usage) Usage {
 	out := Usage{From: min(u.From, o.From), To: max(u.To, o.To)}
 	span := max(1, out.To-out.From)

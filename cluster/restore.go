@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// State makes a State of the snapshot. One that no State can have is rejected.
+// State returns a new State with the content of the snapshot. It fails if the snapshot
+// contradicts itself, so that no State can have produced it.
 func (sn *Snapshot) State() (*State, error) {
 	if err := sn.check(); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (sn *Snapshot) restoreNodes(s *State) error {
 
 func (r *JobRecord) restore(s *State) {
 	spec := r.Job
-	spec.Open = false // so that its tasks are made, too
+	spec.Open = false // build creates the tasks of a spec only if it is not open
 	j := build(&spec, r.Revision)
 	j.Open, j.absent = r.Job.Open, r.Absent
 	if r.Absent {
@@ -95,8 +96,8 @@ func (r *JobRecord) restore(s *State) {
 	s.workload.insert(j)
 }
 
-// restoreTasks puts tasks where they are, and then looks for nodes that are known
-// only for tasks that are not there.
+// restoreTasks places the tasks as they are recorded. It then checks that every absent
+// node has a task on it, since State keeps an absent node only for its tasks.
 func (sn *Snapshot) restoreTasks(s *State) error {
 	for i := range sn.Tasks {
 		if err := sn.Tasks[i].restore(s); err != nil {
@@ -154,7 +155,7 @@ func (r *TaskRecord) restore(s *State) error {
 	shadow := t.shadow(&aside)
 	if r.Landing.Held != nil {
 		shadow.Shape = s.Intern(*r.Landing.Held)
-		s.shapes.drop(shadow.Shape) // a landing does not count as a use
+		s.shapes.drop(shadow.Shape) // a landing does not count as a use of its shape
 	}
 	s.standings.setStanding(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: r.Landing.Promised})
 	s.standings.land(shadow, t.Job, +1)

@@ -1,6 +1,6 @@
 package cluster
 
-// wholeNode is the set of those that take all devices of a node.
+// wholeNodeSet is the deviceSet of shapes that request all devices of a node.
 type wholeNodeSet struct{ number }
 
 func (wholeNodeSet) asked(s *Shape) bool { return s.Need.WholeNode }
@@ -22,7 +22,7 @@ func (t wholeNodeSet) choose(c choice) ([]Claim, bool) {
 			return nil, false
 		}
 		claim := c.claim(i)
-		if c.unified && c.s.counted() { // all of the pot, as far as it reaches
+		if c.unified && c.s.counted() { // whole devices together hold no more than the unified memory
 			claim.Memory = min(claim.Memory, left)
 			left -= claim.Memory
 		}
@@ -46,7 +46,8 @@ func (wholeNodeSet) fewest(v supply, leaving []*Task) (int, bool) {
 
 func (wholeNodeSet) count(v supply, d *Device) int64 { return max(1, named(v.n, d)) }
 
-// named counts the node's devices that have the device's name.
+// named returns the number of devices of the node that have the same resource name as
+// the device.
 func named(n *Node, d *Device) int64 {
 	count := int64(0)
 	for i := range n.Devices {
@@ -59,7 +60,8 @@ func named(n *Node, d *Device) int64 {
 
 func (wholeNodeSet) load(_ *Shape, _ *Device, capacity int64) int64 { return capacity }
 
-// roomy: those that take all devices whole can have them once they are idle.
+// roomy reports whether all devices of the node are usable and are requested whole: the
+// empty node then has room for the shape.
 func (wholeNodeSet) roomy(v supply) bool {
 	devices := len(v.n.Devices)
 	return v.s.counted() && v.s.Need.SumAtLeast == 0 && devices > 0 && devices >= v.s.Need.Devices && v.n.Usable(v.s) == devices
@@ -75,9 +77,9 @@ func (wholeNodeSet) short(v supply) Shortage {
 	}
 	all := v.s.Wanted(working)
 	switch {
-	case has.kind < all || has.large < all: // too few, too small, or of another kind
+	case has.kind < all || has.large < all: // some devices are missing, too small, or of another kind
 		return has.tooFew(all)
-	case has.takers < all: // others have some of it
+	case has.takers < all: // other tasks hold some of the devices
 		return short(LackNode, all, has.takers)
 	}
 	return has.shortTogether(all)
