@@ -8,7 +8,7 @@ import (
 
 func (c NodePut) apply(s *State) error {
 	if c.Node.Name == "" {
-		return fmt.Errorf("a node without a name")
+		return fmt.Errorf("a node has no name")
 	}
 	n := s.fleet.find(c.Node.Name)
 	if n != nil && !n.absent && stale(c.Revision, n.revision) {
@@ -299,7 +299,7 @@ func (c NodeRead) apply(s *State) error {
 		free[i] = -1
 		if v, read := c.Free[n.Devices[i].UUID]; read {
 			if v < 0 {
-				return fmt.Errorf("node %q: device %q has %d bytes free", c.Name, n.Devices[i].UUID, v)
+				return fmt.Errorf("node %q: device %q: %d bytes free; the number cannot be negative", c.Name, n.Devices[i].UUID, v)
 			}
 			free[i] = v
 		}

@@ -71,7 +71,7 @@ func TestMalformedQueues(t *testing.T) {
 	}{
 		"its own parent":    {cluster.Queue{Name: "root", Parent: "root"}, `queue "root" is its own parent`},
 		"below the default": {cluster.Queue{Name: "new", Parent: "default"}, `queue "new": the default queue has no queues below it, because jobs that name no queue are in it`},
-		"no name":           {cluster.Queue{Parent: "root"}, `a queue without a name`},
+		"no name":           {cluster.Queue{Parent: "root"}, `a queue has no name`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 func (c QueuePut) apply(s *State) error {
 	switch {
 	case c.Queue.Name == "":
-		return fmt.Errorf("a queue without a name")
+		return fmt.Errorf("a queue has no name")
 	case c.Queue.Parent == c.Queue.Name:
 		return fmt.Errorf("queue %q is its own parent", c.Queue.Name)
 	case c.Queue.Parent == DefaultQueue:
@@ -60,7 +60,7 @@ func (c QueueGone) apply(s *State) error {
 
 func (c BudgetPut) apply(s *State) error {
 	if c.Budget.Name == "" {
-		return fmt.Errorf("a budget without a name")
+		return fmt.Errorf("a budget has no name")
 	}
 	b := c.Budget
 	i, found := slices.BinarySearchFunc(s.tree.budgets, &b, (*Budget).compare)

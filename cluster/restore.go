@@ -40,7 +40,7 @@ func (sn *Snapshot) State() (*State, error) {
 	}
 	for _, seen := range sn.Unseen {
 		if t := s.roster.Task(seen.Task); t != nil && !differ(t.UID, seen.UID) {
-			return nil, fmt.Errorf("task %s waits until it is known, and is known", seen.Task.ID())
+			return nil, fmt.Errorf("task %s is listed as unknown, but it is known", seen.Task.ID())
 		}
 		s.roster.earlySightings[seen.Task] = seen
 	}
@@ -115,7 +115,7 @@ func (sn *Snapshot) restoreTasks(s *State) error {
 func (r *TaskRecord) restore(s *State) error {
 	t := s.roster.Task(r.Task)
 	if t == nil {
-		return errors.New("its job does not have it")
+		return errors.New("its job has no such task")
 	}
 	if err := r.check(); err != nil {
 		return err

@@ -49,7 +49,7 @@ func (r *roster) task(ref TaskRef, uid string) (*Task, error) {
 		return nil, fmt.Errorf("no task %s", ref.ID())
 	}
 	if differ(t.UID, uid) {
-		return nil, fmt.Errorf("task %s is another one now", ref.ID())
+		return nil, fmt.Errorf("task %s was replaced by another one of the same name", ref.ID())
 	}
 	return t, nil
 }

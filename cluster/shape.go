@@ -63,8 +63,8 @@ const (
 type Files struct {
 	Main  string `json:"main,omitempty"`  // key in Node.Artifacts of the model's file; "" if there is none
 	Draft string `json:"draft,omitempty"` // the same for the file of the draft model
-	// Path is a local path that must exist on the node if the task selects devices by
-	// ID; "" means that the files can be fetched.
+	// Path is the key in Node.Artifacts of a local path, which must be on the node if the
+	// task selects devices by ID; "" means that the files can be fetched.
 	Path string `json:"path,omitempty"`
 }
 

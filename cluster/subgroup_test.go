@@ -93,13 +93,13 @@ func TestMalformedSubgroups(t *testing.T) {
 		want   string
 	}{
 		"fine":                   {func(*cluster.Alternative) {}, ""},
-		"in itself":              {func(a *cluster.Alternative) { a.Subgroups[2].Parent = 3 }, "job/j: subgroup 3 is in one that does not come before it"},
-		"in one below":           {func(a *cluster.Alternative) { a.Subgroups[0].Parent = 2 }, "job/j: subgroup x is in one that does not come before it"},
-		"in one before all":      {func(a *cluster.Alternative) { a.Subgroups[0].Parent = -1 }, "job/j: subgroup x is in one that does not come before it"},
-		"more than are there":    {func(a *cluster.Alternative) { a.MinSubgroups = 3 }, "job/j: it needs 3 subgroups of 2"},
-		"more than are in it":    {func(a *cluster.Alternative) { a.Subgroups[1].MinSubgroups = 4 }, "job/j: subgroup y needs 4 subgroups of 3"},
-		"fewer than none":        {func(a *cluster.Alternative) { a.MinSubgroups = -1 }, "job/j: it needs -1 subgroups of 2"},
-		"more tasks than so few": {func(a *cluster.Alternative) { a.Min = 5 }, "job/j: a minimum of 5, and as many subgroups as are needed have only 4 tasks"},
+		"in itself":              {func(a *cluster.Alternative) { a.Subgroups[2].Parent = 3 }, "job/j: subgroup 3 has a parent that is not listed before it"},
+		"in one below":           {func(a *cluster.Alternative) { a.Subgroups[0].Parent = 2 }, "job/j: subgroup x has a parent that is not listed before it"},
+		"in one before all":      {func(a *cluster.Alternative) { a.Subgroups[0].Parent = -1 }, "job/j: subgroup x has a parent that is not listed before it"},
+		"more than are there":    {func(a *cluster.Alternative) { a.MinSubgroups = 3 }, "job/j: it needs 3 subgroups, and has 2"},
+		"more than are in it":    {func(a *cluster.Alternative) { a.Subgroups[1].MinSubgroups = 4 }, "job/j: subgroup y needs 4 subgroups, and has 3"},
+		"fewer than none":        {func(a *cluster.Alternative) { a.MinSubgroups = -1 }, "job/j: it needs -1 subgroups, and has 2"},
+		"more tasks than so few": {func(a *cluster.Alternative) { a.Min = 5 }, "job/j: the minimum is 5, and the subgroups that are needed may have only 4 tasks"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
