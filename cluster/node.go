@@ -57,7 +57,7 @@ type Node struct {
 	leavable                   int64 // thousandths of devices that running preemptible tasks hold
 
 	absent       bool   // the node was removed or never reported, and tasks are on it
-	countedTasks int    // number of tasks on it whose devices are not known
+	countedTasks int    // number of tasks on it with unknown devices, which recount chooses
 	unreported   bool   // tasks were seen on the node, but the node itself was never reported
 	revision     uint64 // of the last NodePut, as its source numbers them
 	slot         int

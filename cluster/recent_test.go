@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestChangesAreListed makes random changes. Every job whose tasks have another status, and
-// every queue whose use differs, must be listed as changed.
+// TestChangesAreListed makes random changes. Every job with a changed task, and every queue
+// with a changed use, must be listed as changed.
 func TestChangesAreListed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cluster.NewState()

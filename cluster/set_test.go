@@ -67,7 +67,7 @@ func TestRetire(t *testing.T) {
 	if diff := cmp.Diff([]string{"job/m-2"}, pendingJobs(s)); diff != "" {
 		t.Error(diff)
 	}
-	// A retired job whose task has left is not pending again, in the State or in a copy.
+	// A retired job is not pending again after its task has left, in the State or in a copy.
 	if err := s.Evict(task(s, "m-1", 0)); err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ type survey struct {
 }
 
 // surveyOf returns the survey of all devices. If a bond forbids to mix groups of devices,
-// it returns the survey of the group that comes nearest to the request.
+// it returns the survey of the group that misses the least.
 func surveyOf(v supply) survey {
 	if !v.s.bonded() {
 		return surveyGroup(v, "")
@@ -141,7 +141,7 @@ func surveyGroup(v supply, group string) survey {
 			continue
 		}
 		t.large++
-		// The cheap tests come first: a device that is held whole takes nothing more.
+		// The cheap tests are made first: a device that is held whole takes nothing more.
 		switch {
 		case d.Use.Milli >= Whole:
 		case d.Use.Leases == 0 && d.Use.Beside == 0 && d.Foreign == 0 && part.sure(), s.Takes(d):
@@ -157,32 +157,32 @@ func (t survey) includes(d *Device) bool {
 	return t.s.Need.Kind(d) && t.s.Need.Selects(d) && (t.group == "" || t.group == t.s.group(d))
 }
 
-// least returns the smallest value of of among the given number of devices, if those with
+// least returns the smallest value among the given number of devices, if the devices with
 // the largest values are taken.
-func (t survey) least(devices int, of func(*Shape, *Device) int64) int64 {
+func (t survey) least(devices int, value func(*Shape, *Device) int64) int64 {
 	if devices == 1 {
 		most := int64(0)
 		for i := range t.n.Devices {
 			if d := &t.n.Devices[i]; t.includes(d) {
-				most = max(most, of(t.s, d))
+				most = max(most, value(t.s, d))
 			}
 		}
 		return most
 	}
 	var room [32]int64
-	values := t.values(room[:0], of)
+	values := t.values(room[:0], value)
 	return values[len(values)-devices]
 }
 
-// most returns the sum of of over the given number of devices, if those with the largest
-// values are taken. Whole replicas that share one memory count once.
-func (t survey) most(devices int, of func(*Shape, *Device) int64) int64 {
+// most returns the sum of the values of the given number of devices, if the devices with the
+// largest values are taken. Whole replicas that share one memory count once.
+func (t survey) most(devices int, value func(*Shape, *Device) int64) int64 {
 	var room [32]int64
 	var values []int64
 	if t.n.sliced && !t.shares() {
-		values = t.cards(of)
+		values = t.cards(value)
 	} else {
-		values = t.values(room[:0], of)
+		values = t.values(room[:0], value)
 	}
 	sum := int64(0)
 	for _, v := range values[max(0, len(values)-devices):] {
@@ -191,15 +191,15 @@ func (t survey) most(devices int, of func(*Shape, *Device) int64) int64 {
 	return sum
 }
 
-// values returns the value of of for each device that is included, smallest first. It
-// appends to out.
-func (t survey) values(out []int64, of func(*Shape, *Device) int64) []int64 {
+// values appends the value of each device that is included to out, and sorts it, smallest
+// first.
+func (t survey) values(out []int64, value func(*Shape, *Device) int64) []int64 {
 	if t.once {
-		return t.cards(of)
+		return t.cards(value)
 	}
 	for i := range t.n.Devices {
 		if d := &t.n.Devices[i]; t.includes(d) {
-			out = append(out, of(t.s, d))
+			out = append(out, value(t.s, d))
 		}
 	}
 	slices.Sort(out)
@@ -207,7 +207,7 @@ func (t survey) values(out []int64, of func(*Shape, *Device) int64) []int64 {
 }
 
 // cards is values with one value for all replicas that share a memory: the largest.
-func (t survey) cards(of func(*Shape, *Device) int64) []int64 {
+func (t survey) cards(value func(*Shape, *Device) int64) []int64 {
 	var out []int64
 	at := map[string]int{}
 	for i := range t.n.Devices {
@@ -216,11 +216,11 @@ func (t survey) cards(of func(*Shape, *Device) int64) []int64 {
 			continue
 		}
 		if k, again := at[d.Shares]; again && d.Shares != "" {
-			out[k] = max(out[k], of(t.s, d))
+			out[k] = max(out[k], value(t.s, d))
 			continue
 		}
 		at[d.Shares] = len(out)
-		out = append(out, of(t.s, d))
+		out = append(out, value(t.s, d))
 	}
 	slices.Sort(out)
 	return out

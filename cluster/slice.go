@@ -6,7 +6,7 @@ import (
 )
 
 // A MIG slice is a device with a resource name of its own, such as nvidia.com/mig-1g.10gb,
-// and it is a fraction of a GPU. A queue whose terms name that resource is charged for the
+// and it is a fraction of a GPU. A queue with terms for that resource is charged for the
 // slice under that name only. Any other queue is also charged for the slice as its
 // fraction of nvidia.com/gpu, so that a quota of one GPU is worth the same in slices as
 // in a whole GPU.

@@ -160,7 +160,7 @@ func (p *standings) setStanding(t *Task, to standing) {
 }
 
 // recountLater schedules a recount of the node for the end of the change, if there are
-// tasks on the node whose devices are not known.
+// tasks on the node with unknown devices.
 func (p *standings) recountLater(n *Node) {
 	if n != nil && n.countedTasks > 0 && !slices.Contains(p.later, n) {
 		p.later = append(p.later, n)
@@ -168,9 +168,9 @@ func (p *standings) recountLater(n *Node) {
 }
 
 // placedAlternative returns the alternative that the job is placed in: the first one of
-// which a task is on a node or has ended. It returns -1 if there is none. t is the task of
-// the job whose standing just changed; for speed, only its effect is computed if that
-// suffices.
+// which a task is on a node or has ended. It returns -1 if there is none. t is the task that
+// just changed. Most results follow from t and j.Chosen alone, so that not all tasks have to
+// be read.
 func (j *Job) placedAlternative(t *Task) int {
 	switch {
 	case j.attached+j.expected+j.ended == 0:
@@ -244,9 +244,9 @@ func (p *standings) recountAll() {
 	}
 }
 
-// recount chooses devices again for the tasks on the node whose devices are not known. It
-// chooses from the devices that no other task holds, task by task in the order of
-// n.Tasks, so that the result does not depend on the order in which tasks were reported.
+// recount chooses devices again for the tasks that were reported on the node without their
+// devices. It chooses from the devices that no other task holds, task by task in the order
+// of n.Tasks, so that the result does not depend on the order in which tasks were reported.
 func (p *standings) recount(n *Node) {
 	var counted, leaving []*Task
 	for _, t := range n.Tasks {

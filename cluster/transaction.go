@@ -30,7 +30,7 @@ func (x *Transaction) End() {
 	if len(x.state.journal.records) > x.mark.at {
 		x.state.journal.commits++
 	}
-	x.state.standings.later = nil // decisions use only free devices, so tasks whose devices are not known keep the chosen ones
+	x.state.standings.later = nil // decisions use only free devices, so that no recount is needed
 	x.state.Release(x.mark)
 }
 

@@ -116,22 +116,22 @@ type Recent struct{ state *State }
 // Born returns the version at which the present node of the slot was added.
 func (r Recent) Born(slot int) uint64 { return r.state.fleet.born[slot] }
 
-// Jobs calls visit once for each slot whose job changed after the version, most recent
+// Jobs calls visit once for each slot with a job that changed after the version, most recent
 // first: the job was added or removed, or its spec or the status of a task changed.
 func (r Recent) Jobs(since uint64, visit func(slot int)) { r.state.roster.slots.since(since, visit) }
 
 // JobsVersion returns the version of the most recent change of a job.
 func (r Recent) JobsVersion() uint64 { return r.state.roster.slots.version }
 
-// Nodes calls visit once for each slot whose node changed after the version, most recent
-// first. A slot whose node was removed is visited too.
+// Nodes calls visit once for each slot with a node that changed after the version, most
+// recent first. The slot of a node that was removed is visited too.
 func (r Recent) Nodes(since uint64, visit func(slot int)) { r.state.fleet.slots.since(since, visit) }
 
 // Queue returns the version at which the queue's use or terms changed last.
 func (r Recent) Queue(q *Queue) uint64 { return r.state.tree.slots.versions[q.slot] }
 
-// Queues calls visit once for each queue whose use or terms changed after the version, most
-// recent first. A queue that was removed is not visited, but its removal changes Terms.
+// Queues calls visit once for each queue that changed its use or terms after the version,
+// most recent first. A queue that was removed is not visited, but its removal changes Terms.
 func (r Recent) Queues(since uint64, visit func(*Queue)) {
 	queues := &r.state.tree.slots
 	queues.since(since, func(slot int) {
