@@ -161,7 +161,7 @@ type deviceRequest struct {
 	of   *Shape
 	part devicePart
 	set  deviceSet
-	bond bond // nil: none
+	bond bond // nil if the devices of a task need not be of one group
 }
 
 func deviceRequestOf(s *Shape) deviceRequest {

@@ -164,7 +164,7 @@ func (r *roster) listPending(j *Job, pending bool) {
 	}
 }
 
-// Task is View.Task.
+// Task implements View.Task.
 func (r *roster) Task(ref TaskRef) *Task {
 	j := r.jobs[ref.Job]
 	if j == nil || ref.Alternative < 0 || ref.Alternative >= len(j.Alternatives) {

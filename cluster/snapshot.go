@@ -25,12 +25,10 @@ type Snapshot struct {
 
 // QueueRecord is a queue in a snapshot.
 type QueueRecord struct {
-	Queue    Queue  `json:"queue"`
-	Revision uint64 `json:"revision,omitempty"`
-	// Held is what the queue has used since the time Since, which is the end of the last
-	// interval of its past.
-	Since int64     `json:"since,omitempty"`
-	Held  Resources `json:"held,omitempty"`
+	Queue    Queue     `json:"queue"`
+	Revision uint64    `json:"revision,omitempty"`
+	Since    int64     `json:"since,omitempty"` // end of the last interval of its past, in nanoseconds
+	Held     Resources `json:"held,omitempty"`  // what it has used since then
 }
 
 // NodeRecord is a node in a snapshot.

@@ -26,7 +26,7 @@ func newTree(l *journal) tree {
 	return tree{journal: l, byName: map[string]*Queue{}, heirs: map[string][]string{}, terms: map[string]int{}}
 }
 
-// Fork is View.Fork.
+// Fork implements View.Fork.
 func (tr *tree) Fork(left, right *Queue) (a, b *Queue) {
 	if left == right || left == nil || right == nil {
 		return nil, nil
@@ -108,7 +108,7 @@ func (tr *tree) charge(t *Task, sign int64) {
 	}
 }
 
-// Named is View.Named.
+// Named implements View.Named.
 func (tr *tree) Named(product string) bool {
 	_, found := slices.BinarySearch(tr.products, product)
 	return found
@@ -128,7 +128,7 @@ func (tr *tree) countTerms(q *Queue, sign int) {
 	}
 }
 
-// Parent is View.Parent.
+// Parent implements View.Parent.
 func (tr *tree) Parent(q *Queue) *Queue {
 	if q.Parent == "" || q.loose {
 		return nil
@@ -136,7 +136,7 @@ func (tr *tree) Parent(q *Queue) *Queue {
 	return tr.byName[q.Parent]
 }
 
-// Queues is View.Queues.
+// Queues implements View.Queues.
 func (tr *tree) Queues() []*Queue {
 	return ordered(tr.byName, func(a, b *Queue) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -267,7 +267,7 @@ func (tr *tree) isLoose(q *Queue) bool {
 	return false
 }
 
-// Weakest is View.Weakest.
+// Weakest implements View.Weakest.
 func (tr *tree) Weakest() int {
 	for rank := len(tr.tierCounts) - 1; rank > 0; rank-- {
 		if tr.tierCounts[rank] > 0 {

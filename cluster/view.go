@@ -12,34 +12,34 @@ func (s *State) View() View { return View{s} }
 
 // State has the methods of View that are used most.
 
-// Node is View.Node.
+// Node is a shorthand for View.Node.
 func (s *State) Node(name string) *Node { return s.View().Node(name) }
 
-// Nodes is View.Nodes.
+// Nodes is a shorthand for View.Nodes.
 func (s *State) Nodes() []*Node { return s.View().Nodes() }
 
-// Job is View.Job.
+// Job is a shorthand for View.Job.
 func (s *State) Job(id string) *Job { return s.View().Job(id) }
 
-// Jobs is View.Jobs.
+// Jobs is a shorthand for View.Jobs.
 func (s *State) Jobs() []*Job { return s.View().Jobs() }
 
-// Pending is View.Pending.
+// Pending is a shorthand for View.Pending.
 func (s *State) Pending() []*Job { return s.View().Pending() }
 
-// Task is View.Task.
+// Task is a shorthand for View.Task.
 func (s *State) Task(r TaskRef) *Task { return s.View().Task(r) }
 
-// Queue is View.Queue.
+// Queue is a shorthand for View.Queue.
 func (s *State) Queue(name string) *Queue { return s.View().Queue(name) }
 
-// Queues is View.Queues.
+// Queues is a shorthand for View.Queues.
 func (s *State) Queues() []*Queue { return s.View().Queues() }
 
-// Now is View.Now.
+// Now is a shorthand for View.Now.
 func (s *State) Now() int64 { return s.View().Now() }
 
-// Version is View.Version.
+// Version is a shorthand for View.Version.
 func (s *State) Version() uint64 { return s.View().Version() }
 
 // Sets returns the Sets of replicas.
