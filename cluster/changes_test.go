@@ -432,12 +432,12 @@ func TestEveryKindOfChange(t *testing.T) {
 
 func TestDecodeRefusesNonsense(t *testing.T) {
 	tests := map[string]string{
-		"":                          `no change: unexpected end of JSON input`,
-		"[]":                        `no change: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`,
-		`{"kind":"Nodeput"}`:        `no change is of the kind "Nodeput"`,
+		"":                          `not a change: unexpected end of JSON input`,
+		"[]":                        `not a change: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`,
+		`{"kind":"Nodeput"}`:        `unknown kind of change "Nodeput"`,
 		`{"kind":"NodeGone","x":1}`: `NodeGone: json: unknown field "x"`,
-		`{"kind":"Decided","changes":[{"kind":"?"}]}`:                         `Decided: no change is of the kind "?"`,
-		`{"kind":"Decided","changes":[{"kind":"Decided","changes":[]}]}`:      `Decided: a decision holds no decisions of its own`,
+		`{"kind":"Decided","changes":[{"kind":"?"}]}`:                         `Decided: unknown kind of change "?"`,
+		`{"kind":"Decided","changes":[{"kind":"Decided","changes":[]}]}`:      `Decided: a decision cannot contain decisions`,
 		`{"kind":"TaskSeen","task":{},"devices":[{"device":"d","milli":-1}]}`: `TaskSeen: device "d": milli is -1; it is from 0 to 1152921504606846976`,
 		`{"kind":"NodePut","node":{"name":"n","avoids":[{"until":1}]}}`:       `NodePut: node "n": there is no shape`,
 	}

@@ -10,126 +10,138 @@ import (
 // Node is a machine that offers resources and devices.
 type Node struct {
 	Name          string            `json:"name,omitempty"`          // unique in a State
-	Cell          string            `json:"cell,omitempty"`          // the set of nodes that it is scheduled with; "" where there are no cells
+	Cell          string            `json:"cell,omitempty"`          // the cell that the node belongs to; "" means that it belongs to none
 	Labels        map[string]string `json:"labels,omitempty"`        // as in Kubernetes
-	Taints        []Taint           `json:"taints,omitempty"`        // which tasks must tolerate
-	Unschedulable bool              `json:"unschedulable,omitempty"` // it keeps what runs on it and takes nothing new
-	// Phase says how far the node is from taking tasks; "" and READY: it does.
+	Taints        []Taint           `json:"taints,omitempty"`        // a task must tolerate them, as in Kubernetes
+	Unschedulable bool              `json:"unschedulable,omitempty"` // no new task is placed on it; running tasks stay
+	// Phase is the reported condition of the node. A node takes new tasks only if its
+	// phase is "" or READY.
 	Phase Phase `json:"phase,omitempty"`
-	// Unified is set where devices and tasks share one memory: what is claimed of a
-	// device is booked as memory of the node too.
+	// Unified is true if devices and host share one physical memory. Memory that is
+	// claimed of a device then also counts as used memory of the node.
 	Unified bool `json:"unified,omitempty"`
 
-	// What filters read of every node stands together.
-	sample  *Device // shared by all nodes whose devices are all of one kind and size, and none lost; else nil
-	filled  int     // devices that are held whole
-	sliced  bool    // devices share memory
+	// Filters read the following fields of every node. They are kept next to each
+	// other, so that they share cache lines.
+	sample  *Device // the device that Sample returns
+	filled  int     // number of devices that are held whole
+	sliced  bool    // some devices share their memory with other replicas
 	uniform bool    // all devices are of one kind and size
 
-	// Resources are the node's ledgers, sorted by name. Devices have ledgers of their own.
+	// Resources are the node's ledgers, sorted by name. Devices are accounted for in
+	// Device.Use, not here.
 	Resources []Ledger `json:"resources,omitempty"`
-	Devices   []Device `json:"devices,omitempty"` // by index; lost ones are among them
-	// DeviceResource is the name of the devices that are asked for by count.
+	Devices   []Device `json:"devices,omitempty"` // by index, lost devices included
+	// DeviceResource is the resource name under which tasks request devices by count.
 	DeviceResource string     `json:"deviceResource,omitempty"`
-	Sharing        Sharing    `json:"sharing,omitzero"`    // how its physical devices became several each
-	Advertised     Advertised `json:"advertised,omitzero"` // the classes of isolation that it can honour
-	// Artifacts are the files that are there, and whether they are ready.
+	Sharing        Sharing    `json:"sharing,omitzero"`    // how physical devices are divided into replicas
+	Advertised     Advertised `json:"advertised,omitzero"` // the classes of isolation that the node supports
+	// Artifacts are the files on the node, by name, and whether they are ready for use.
 	Artifacts map[string]ArtifactState `json:"artifacts,omitempty"`
-	// Defect says why the node's device labels cannot be believed; such a node takes no task that needs devices.
+	// Defect is not nil if the device labels of the node are missing or inconsistent.
+	// Such a node takes no task that requests devices.
 	Defect *Defect `json:"defect,omitempty"`
 
-	// Avoids are the shapes that the node turned down a short while ago.
+	// Avoids lists the shapes that the node rejected recently, and until when tasks of
+	// these shapes are not placed on it.
 	Avoids []Avoided `json:"avoids,omitempty"`
 
-	// Isolated counts cores held by StrictIsolated tasks.
+	// Isolated is the number of cores that StrictIsolated tasks hold.
 	Isolated int64 `json:"-"`
-	// Tasks that are on the node or have reserved room on it, sorted by ID.
+	// Tasks are the tasks that are on the node or have room reserved on it, sorted by ID.
 	Tasks []*Task `json:"-"`
 
-	// Sums over the devices that count.
+	// Sums over the devices that are listed under DeviceResource and are not lost, in
+	// thousandths of a device.
 	deviceCapacity, deviceUsed int64
-	leavable                   int64 // thousandths of devices that preemptible tasks hold which run
+	leavable                   int64 // thousandths of devices that running preemptible tasks hold
 
-	absent   bool // it is gone, or not known yet, and tasks are on it
-	counted  int  // tasks on it whose devices are not known
-	unknown  bool // tasks were seen on it, and it was not
-	revision uint64
-	slot     int
-	group    *Group
-	version  uint64
-	spec     uint64 // the version at which anything but its ledgers last changed
-	freed    uint64 // the version at which room was last given back
+	absent       bool   // the node was removed or never reported, and tasks are on it
+	countedTasks int    // number of tasks on it with unknown devices, which recount chooses
+	unreported   bool   // tasks were seen on the node, but the node itself was never reported
+	revision     uint64 // of the last NodePut, as its source numbers them
+	slot         int
+	group        *Group
+	version      uint64
+	spec         uint64 // the version at which the node changed last, other than in its ledgers
+	freed        uint64 // the version at which room was freed last
 }
 
-// Ledger is one resource of a node. Used counts what tasks hold or have
-// reserved; LeftOut what scores count for them beside that; Releasing what evicted tasks still hold physically; Foreign what a
-// reading of unified memory found in use and State does not account for.
+// Ledger accounts for one resource of a node: in thousandths of a core for cpu, in
+// bytes for memory, in units otherwise.
 type Ledger struct {
 	Name      string `json:"name,omitempty"`
-	Capacity  int64  `json:"capacity,omitempty"`
-	Used      int64  `json:"-"`
-	LeftOut   int64  `json:"-"`
-	Releasing int64  `json:"-"`
-	Foreign   int64  `json:"-"`
+	Capacity  int64  `json:"capacity,omitempty"` // what the node offers to tasks
+	Used      int64  `json:"-"`                  // held by tasks or reserved for them
+	LeftOut   int64  `json:"-"`                  // what scores count in addition to Used; see LeftOut
+	Releasing int64  `json:"-"`                  // still held physically by tasks that were evicted
+	Foreign   int64  `json:"-"`                  // of unified memory: used by processes that Berth did not place
 }
 
-// Free is what is neither held, reserved, nor found in use.
+// Free returns what is neither held, nor reserved, nor foreign. It is negative if the
+// node shrank below what its tasks hold.
 func (l *Ledger) Free() int64 { return l.Capacity - l.Foreign - l.Used }
 
-// Sharing says how one physical device became several.
+// Sharing says how each physical device of a node is divided into replicas.
 type Sharing struct {
 	Strategy string `json:"strategy,omitempty"` // "", "time-slicing" or "mps"
-	Replicas int    `json:"replicas,omitempty"` // per physical device; 0 or 1: none
+	Replicas int    `json:"replicas,omitempty"` // per physical device; 0 or 1 means that devices are not divided
 }
 
-// Phase is how a node is, as it says of itself or as it is said of it.
+// Phase is the condition of a node as it is reported: READY, or any other word.
 type Phase string
 
-// PhaseReady is the only phase in which a node takes tasks.
+// PhaseReady is the phase of a node that takes tasks.
 const PhaseReady Phase = "READY"
 
-// Ready reports whether the node takes tasks.
+// Ready reports whether the phase of the node lets it take tasks.
 func (n *Node) Ready() bool { return n.Phase == "" || n.Phase == PhaseReady }
 
-// Closed reports whether the node takes nothing new, for whatever reason of its own.
+// Closed reports whether the node takes no new task, because it is unschedulable or
+// not ready.
 func (n *Node) Closed() bool { return n.Unschedulable || !n.Ready() }
 
-// Sample is a device that stands for all of the node's, which are of one kind and size and
-// none of them lost; nil where they are not. It has product, profile, fraction, resource
-// and type, and nothing else. Nodes share it: to read it costs less than to read a device
-// of each node.
+// Sample returns a device that represents all devices of the node. It returns nil if the
+// devices differ in kind or size, or if one of them is lost. Only product, profile,
+// fraction, resource and type of the sample are set. Nodes with equal devices share one
+// sample, so reading it is cheaper than reading a device of each node.
 func (n *Node) Sample() *Device { return n.sample }
 
-// ArtifactState is how far a file has come on a node.
+// ArtifactState is the state of a file on a node: READY, or any other word.
 type ArtifactState string
 
-// Ready files can be used at once.
+// Ready is the state of a file that can be used at once.
 const Ready ArtifactState = "READY"
 
-// Defect is a label that is missing or makes no sense.
+// Defect names a device label of a node that is missing or inconsistent.
 type Defect struct {
 	Label   string `json:"label,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
 
-// Slot is the node's place in the State's table: dense, and reused after removal.
+// Slot returns the index of the node in State's table of nodes. Slots are dense, and
+// the slot of a removed node is used again.
 func (n *Node) Slot() int { return n.slot }
 
 // Version grows with every change of the node and never shrinks.
 func (n *Node) Version() uint64 { return n.version }
 
-// SpecVersion is the version at which the node itself last changed: labels,
-// taints, capacities, devices. Tasks that come and go leave it alone.
+// SpecVersion returns the version at which the node itself changed last: its labels,
+// taints, capacities, devices, status or avoided shapes. Placing and evicting tasks
+// does not change it.
 func (n *Node) SpecVersion() uint64 { return n.spec }
 
-// Freed is the version at which room on the node was last given back, or the node
-// itself changed. What a statement takes back does not count.
+// Freed returns the version at which room on the node was freed last, or at which the
+// node itself changed last, whichever is later. Room that a statement takes and then
+// returns by an undo does not count.
 func (n *Node) Freed() uint64 { return max(n.freed, n.spec) }
 
-// Group is the group the node belongs to; nil without devices.
+// Group returns the node group that the node belongs to. It is nil if the node has no
+// devices, or only lost ones.
 func (n *Node) Group() *Group { return n.group }
 
-// Ledger returns the node's ledger of the resource, or nil.
+// Ledger returns the node's ledger of the resource, or nil if the node does not have
+// the resource.
 func (n *Node) Ledger(name string) *Ledger {
 	for i := range n.Resources {
 		if n.Resources[i].Name == name {
@@ -139,7 +151,8 @@ func (n *Node) Ledger(name string) *Ledger {
 	return nil
 }
 
-// Capacity is how much of the resource the node has in all, devices included.
+// Capacity returns how much of the resource the node offers to tasks in all. The
+// capacity of DeviceResource is in thousandths of a device.
 func (n *Node) Capacity(name string) int64 {
 	if name == n.DeviceResource {
 		return n.DeviceCapacity()
@@ -150,19 +163,22 @@ func (n *Node) Capacity(name string) int64 {
 	return 0
 }
 
-// DeviceCapacity is the node's devices of its DeviceResource, in thousandths.
+// DeviceCapacity returns the number of devices that have the name DeviceResource and
+// are not lost, in thousandths of a device.
 func (n *Node) DeviceCapacity() int64 { return n.deviceCapacity }
 
-// DeviceUsed is how much of DeviceCapacity is held or reserved.
+// DeviceUsed returns how much of DeviceCapacity is held or reserved, in thousandths.
 func (n *Node) DeviceUsed() int64 { return n.deviceUsed }
 
-// Unfilled counts the devices that are not held whole: no other takes anything.
+// Unfilled returns the number of devices that are not held whole. Only these can take
+// another task.
 func (n *Node) Unfilled() int { return len(n.Devices) - n.filled }
 
-// Emptied is the node with no task on it and nothing found in use; the node itself
-// where that is so. It is for looking at, and not part of a State.
+// Emptied returns a copy of the node with no task on it and no foreign use. It returns
+// the node itself if nothing on it is in use. The copy is read-only and not part of a
+// State.
 func (n *Node) Emptied() *Node {
-	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Used != 0 || l.Foreign != 0 }) && !anyDevice(n.Devices, (*Device).touched) {
+	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Used != 0 || l.Foreign != 0 }) && !anyDevice(n.Devices, (*Device).isInUse) {
 		return n
 	}
 	e := *n
@@ -179,8 +195,8 @@ func (n *Node) Emptied() *Node {
 	return &e
 }
 
-// Most bounds from above how many tasks of the shape the node could ever hold at
-// once, with no other task on it.
+// Most returns an upper bound for how many tasks of the shape the node could ever hold
+// at once, with no other task on it.
 func (n *Node) Most(s *Shape) int {
 	most := int64(math.MaxInt32)
 	for _, a := range s.Resources {
@@ -194,7 +210,7 @@ func (n *Node) Most(s *Shape) int {
 	if s.Need.None() {
 		return int(most)
 	}
-	parts := int64(0) // that the devices could take in all
+	parts := int64(0) // how many times the idle devices offer what a task takes of one device
 	for i := range n.Devices {
 		if d := &n.Devices[i]; s.Usable(d) {
 			parts += s.part().times(s, Whole, d.Memory)
@@ -203,8 +219,8 @@ func (n *Node) Most(s *Shape) int {
 	return int(min(most, s.set().tasks(s, parts)))
 }
 
-// Room is how many tasks of the shape fit beside what is held, at most: it only
-// adds up, and what really fits may be less.
+// Room returns an upper bound for how many more tasks of the shape fit on the node as
+// it is. It only compares sums, so that fewer tasks may really fit.
 func (n *Node) Room(s *Shape) int {
 	room := int64(math.MaxInt32)
 	for _, a := range s.Resources {
@@ -225,7 +241,7 @@ func (n *Node) Room(s *Shape) int {
 	case s.Need.None():
 		return int(room)
 	}
-	parts := int64(0) // that the devices could take in all
+	parts := int64(0) // how many times the devices still offer what a task takes of one device
 	for i := range n.Devices {
 		if d := &n.Devices[i]; s.Takes(d) {
 			parts += s.part().times(s, d.FreeMilli(), d.Free())
@@ -234,8 +250,9 @@ func (n *Node) Room(s *Shape) int {
 	return int(min(room, s.set().tasks(s, parts)))
 }
 
-// Lacks reports whether it is plain to see that no task of the shape fits beside
-// what is held: by the ledgers, and by how many devices have anything left.
+// Lacks is a cheap test that no task of the shape fits on the node as it is. It looks
+// only at the ledgers and at the number of devices that are not held whole. If it
+// returns false, a task may still not fit.
 func (n *Node) Lacks(s *Shape) bool {
 	for i := range s.Resources {
 		if a := &s.Resources[i]; a.Value > 0 {
@@ -247,7 +264,8 @@ func (n *Node) Lacks(s *Shape) bool {
 	return n.Unfilled() < s.Need.Devices
 }
 
-// compare orders tasks by ID; forms of a job may have tasks of the same name.
+// compare orders tasks by ID, then by alternative: two alternatives of one job may
+// have tasks with the same name.
 func (t *Task) compare(o *Task) int {
 	if c := strings.Compare(t.ID, o.ID); c != 0 {
 		return c

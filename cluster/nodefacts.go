@@ -8,7 +8,7 @@ import (
 
 func (c NodePut) apply(s *State) error {
 	if c.Node.Name == "" {
-		return fmt.Errorf("a node without a name")
+		return fmt.Errorf("a node has no name")
 	}
 	n := s.fleet.find(c.Node.Name)
 	if n != nil && !n.absent && stale(c.Revision, n.revision) {
@@ -31,12 +31,13 @@ func (c NodePut) apply(s *State) error {
 	return nil
 }
 
-// stale reports whether a fact of the revision is older than, or the same as, what
-// is known; 0 is never stale.
+// stale reports whether a fact with this revision is not newer than the known revision,
+// so that the fact is ignored. Revision 0 means that the source has no revisions, and
+// is never stale.
 func stale(revision, known uint64) bool { return revision != 0 && revision <= known }
 
-// prepare makes a node of what a fact says of one: nothing is on it yet, and
-// every device has a UUID of its own.
+// prepare clears the fields of a reported node that only State may set, and gives each
+// device without a UUID one. It fails if two devices have the same UUID.
 func (n *Node) prepare() error {
 	n.Isolated, n.Tasks, n.group, n.absent = 0, nil, nil, false
 	n.Advertised.CPU, n.Advertised.GPU = trim(n.Advertised.CPU), trim(n.Advertised.GPU)
@@ -48,7 +49,7 @@ func (n *Node) prepare() error {
 		d := &n.Devices[i]
 		d.Use, d.Gone = DeviceUse{}, false
 		if d.UUID == "" {
-			d.UUID = fmt.Sprintf("%s-%d", n.Name, i) // known by its place
+			d.UUID = fmt.Sprintf("%s-%d", n.Name, i) // without a UUID, its index identifies it
 		}
 		if uuids[d.UUID] {
 			return fmt.Errorf("two devices have the UUID %q", d.UUID)
@@ -58,7 +59,8 @@ func (n *Node) prepare() error {
 	return nil
 }
 
-// trim makes an empty list nil, as it is after a way through JSON.
+// trim returns nil for an empty list. JSON omits both, so a decoded list is nil where
+// the original was empty; comparisons must not see a difference.
 func trim[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
@@ -66,7 +68,7 @@ func trim[T any](list []T) []T {
 	return list
 }
 
-// sameSpec reports whether the spec says of the node what is known.
+// sameSpec reports whether the reported spec changes nothing of the node.
 func (n *Node) sameSpec(spec *Node) bool {
 	return n.Cell == spec.Cell && n.Unschedulable == spec.Unschedulable && n.Unified == spec.Unified &&
 		n.Sharing == spec.Sharing && (spec.DeviceResource == "" && n.DeviceResource == DefaultDeviceResource || n.DeviceResource == spec.DeviceResource) &&
@@ -86,17 +88,17 @@ func sameCapacities(known, spec []Ledger) bool {
 
 func sameDevices(known, spec []Device, resource string) bool {
 	listed := len(known)
-	for listed > 0 && known[listed-1].Gone { // they come last
+	for listed > 0 && known[listed-1].Gone { // devices that are not reported any more are at the end
 		listed--
 	}
 	return slices.EqualFunc(known[:listed], spec, func(d, o Device) bool {
 		return d.UUID == o.UUID && !d.Gone && d.Product == o.Product && d.Profile == o.Profile && d.Memory == o.Memory &&
 			d.Reserved == o.Reserved && d.Type == o.Type && d.NUMA == o.NUMA && d.Link == o.Link && d.Replica == o.Replica &&
-			d.Shares == o.Shares && d.Parent == o.Parent && d.Resource == o.resourceOn(resource)
+			d.Shares == o.Shares && d.Parent == o.Parent && d.Resource == o.resourceOr(resource)
 	})
 }
 
-// inventory is how nodes become others while tasks are on them.
+// inventory changes the specs of nodes while tasks are on them.
 type inventory struct {
 	journal   *journal
 	fleet     *fleet
@@ -104,26 +106,27 @@ type inventory struct {
 	standings *standings
 }
 
-// respecify gives a known node another spec. Its status stays, and so do the claims
-// of its tasks: devices are known by their UUIDs, whatever their order, and a device
-// that is not listed any more stays as a lost one while a task holds it.
+// respecify gives a known node another spec. The node keeps its status, and its tasks
+// keep their claims: devices are matched by UUID, whatever their order. A device that
+// the new spec does not list stays on the node as a lost device while a task holds it.
 func (v *inventory) respecify(n, spec *Node) {
 	devices, at := mergeDevices(n, spec.Devices)
 	after := *spec
 	after.Devices, after.Phase, after.Artifacts, after.Avoids = devices, n.Phase, n.Artifacts, n.Avoids
-	if n.absent { // it is new, or back: the status is the spec's
+	if n.absent { // the node is reported for the first time or again: its status is reported with it
 		after.Phase, after.Artifacts, after.Avoids = spec.Phase, spec.Artifacts, spec.Avoids
 	}
-	claims := claimsOf(n)
+	claims := taskClaims(n)
 	for i := range claims {
-		claims[i] = remap(claims[i], at)
+		claims[i] = reindexClaims(claims[i], at)
 	}
-	v.change(n, &after, claims, false)
+	v.replaceSpec(n, &after, claims, false)
 	v.standings.recountLater(n)
 }
 
-// mergeDevices lists the devices of a spec with the status that they are known to have,
-// then those that are not listed and held. At says where each known device is then.
+// mergeDevices returns the devices of a spec with the status that State knows, followed
+// by the devices that the spec does not list and tasks still hold. at maps the old index
+// of each device to its new one, or to -1 if the device is dropped.
 func mergeDevices(n *Node, spec []Device) (devices []Device, at []int) {
 	place := make(map[string]int, len(n.Devices))
 	at = make([]int, len(n.Devices))
@@ -138,8 +141,8 @@ func mergeDevices(n *Node, spec []Device) (devices []Device, at []int) {
 			at[i] = len(devices)
 		}
 		switch {
-		case n.unknown: // all of it is the spec's
-		case n.absent && known: // back, and its status is the spec's
+		case n.unreported: // the devices were only guessed from tasks: the spec replaces them
+		case n.absent && known: // the node is reported again, with a new status
 			d.ID = n.Devices[i].ID
 		case n.absent:
 		case known:
@@ -160,7 +163,7 @@ func mergeDevices(n *Node, spec []Device) (devices []Device, at []int) {
 	return devices, at
 }
 
-func claimsOf(n *Node) [][]Claim {
+func taskClaims(n *Node) [][]Claim {
 	out := make([][]Claim, len(n.Tasks))
 	for i, t := range n.Tasks {
 		out[i] = t.Claims
@@ -168,8 +171,8 @@ func claimsOf(n *Node) [][]Claim {
 	return out
 }
 
-// remap moves claims to where their devices are now.
-func remap(claims []Claim, at []int) []Claim {
+// reindexClaims returns the claims with the new indexes of their devices.
+func reindexClaims(claims []Claim, at []int) []Claim {
 	out := slices.Clone(claims)
 	for i := range out {
 		out[i].Device = at[out[i].Device]
@@ -178,21 +181,22 @@ func remap(claims []Claim, at []int) []Claim {
 	return out
 }
 
-// change has the node become the other one while nothing is booked on it, and then
-// gives its tasks the claims, in their order. Absent says whether the node is out of
-// the fleet then.
-func (v *inventory) change(n, to *Node, claims [][]Claim, absent bool) {
-	before, was, wasAbsent := n.clone(), claimsOf(n), n.absent
+// replaceSpec gives the node the spec and status of the node to, and its tasks the
+// claims, which are in the order of n.Tasks. If absent is true, the node is removed from
+// the fleet and kept only for its tasks.
+func (v *inventory) replaceSpec(n, to *Node, claims [][]Claim, absent bool) {
+	before, was, wasAbsent := n.clone(), taskClaims(n), n.absent
 	v.rewrite(n, to, claims, absent)
 	if v.journal.recording() {
 		v.journal.cold(func() { v.rewrite(n, before, was, wasAbsent) })
 	}
 }
 
-// rewrite is change without the journal.
+// rewrite is replaceSpec without the journal. It takes the tasks out of the ledgers and
+// classes first, and books them again on the changed node.
 func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 	for _, t := range n.Tasks {
-		v.booking.enter(t, -1) // in the class where it was, if the node was there
+		v.booking.enter(t, -1) // before the node changes: the class depends on whether the node is absent
 	}
 	if !n.absent {
 		if absent {
@@ -202,7 +206,7 @@ func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 		}
 	}
 	was := n.absent
-	n.become(to)
+	n.replaceSpec(to)
 	n.absent, n.Isolated = absent, 0
 	for i := range n.Resources {
 		n.Resources[i].Used, n.Resources[i].LeftOut, n.Resources[i].Releasing = 0, 0, 0
@@ -229,18 +233,19 @@ func (v *inventory) rewrite(n, to *Node, claims [][]Claim, absent bool) {
 	v.fleet.listAbsent(n)
 }
 
-// become takes over what the other node is, and keeps what the State knows it by.
-func (n *Node) become(o *Node) {
+// replaceSpec copies the spec and status of the other node, and keeps the fields by
+// which State tracks this one.
+func (n *Node) replaceSpec(o *Node) {
 	was := *n
 	*n = *o
-	n.Name, n.Tasks, n.slot, n.group, n.version, n.freed, n.counted, n.leavable = was.Name, was.Tasks, was.slot, was.group, was.version, was.freed, was.counted, was.leavable
-	n.Devices, n.Resources = slices.Clone(o.Devices), slices.Clone(o.Resources) // the journal may have o
+	n.Name, n.Tasks, n.slot, n.group, n.version, n.freed, n.countedTasks, n.leavable = was.Name, was.Tasks, was.slot, was.group, was.version, was.freed, was.countedTasks, was.leavable
+	n.Devices, n.Resources = slices.Clone(o.Devices), slices.Clone(o.Resources) // the journal may still refer to o
 }
 
 func (c NodeSeen) apply(s *State) error {
 	n := s.fleet.find(c.Name)
 	if n == nil {
-		return nil // a status without a node says nothing
+		return nil // the status of an unknown node is not kept
 	}
 	to := n.clone()
 	if c.Phase != nil {
@@ -261,7 +266,7 @@ func (c NodeSeen) apply(s *State) error {
 	if !changed {
 		return nil
 	}
-	s.inventory.change(n, to, claimsOf(n), n.absent)
+	s.inventory.replaceSpec(n, to, taskClaims(n), n.absent)
 	s.standings.recountLater(n)
 	return nil
 }
@@ -272,7 +277,7 @@ func (c NodeGone) apply(s *State) error {
 		return nil
 	}
 	for _, t := range slices.Clone(n.Tasks) {
-		if t.Status == Nominated { // a landing, too
+		if t.Status == Nominated { // also the reservation of a task that moves here
 			s.standings.clear(t)
 		}
 	}
@@ -280,30 +285,31 @@ func (c NodeGone) apply(s *State) error {
 		s.fleet.remove(n)
 		return nil
 	}
-	s.inventory.change(n, n.clone(), claimsOf(n), true)
+	s.inventory.replaceSpec(n, n.clone(), taskClaims(n), true)
 	return nil
 }
 
 func (c NodeRead) apply(s *State) error {
 	n := s.fleet.byName[c.Name]
 	if n == nil {
-		return nil // nothing to compare it with
+		return nil // the reading cannot be compared with what tasks hold
 	}
 	free := make([]Bytes, len(n.Devices))
 	for i := range n.Devices {
 		free[i] = -1
 		if v, read := c.Free[n.Devices[i].UUID]; read {
 			if v < 0 {
-				return fmt.Errorf("node %q: device %q has %d bytes free", c.Name, n.Devices[i].UUID, v)
+				return fmt.Errorf("node %q: device %q: %d bytes free; the number cannot be negative", c.Name, n.Devices[i].UUID, v)
 			}
 			free[i] = v
 		}
 	}
-	s.fleet.observe(n, free)
+	s.fleet.applyReading(n, free)
 	return nil
 }
 
-// newNodes is how many of the first changes add nodes that are not known.
+// newNodes returns the length of the longest prefix of the changes that adds only nodes
+// that are not known, each once.
 func (v *inventory) newNodes(changes []Change) int {
 	seen := map[string]bool{}
 	for i, c := range changes {
@@ -318,7 +324,7 @@ func (v *inventory) newNodes(changes []Change) int {
 
 func (v *inventory) addNodes(changes []Change) error {
 	nodes := make([]*Node, 0, len(changes))
-	defer func() { v.fleet.addAll(nodes) }() // those before a malformed one, too
+	defer func() { v.fleet.addAll(nodes) }() // if a node is malformed, the nodes before it are still added
 	for _, c := range changes {
 		put := c.(NodePut)
 		n := put.Node.clone()

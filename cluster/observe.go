@@ -2,14 +2,16 @@ package cluster
 
 import "slices"
 
-// observe sets what a reading says is free of the node's devices, by index; below 0:
-// it was not read. If a device reports less free memory than State accounts for,
-// the difference is foreign: a process uses it that Berth did not place, and it is
-// offered to no task. Reservations are not there yet.
+// applyReading takes in the free memory of each device as it was measured, by index; a
+// value below 0 means that the device was not measured. If a device reports less free
+// memory than State accounts for, the difference is foreign: it is used by a process
+// that Berth did not place, and is not offered to tasks. Reservations are left out of
+// the comparison, since nothing uses them yet.
 //
-// On unified memory a reading is of the pot, so that what tasks hold of it beside
-// devices is known too, and what is foreign is taken from the pot once.
-func (f *fleet) observe(n *Node, free []Bytes) {
+// On a node with unified memory every reading is about the memory of the whole node. It
+// therefore includes what tasks hold of the node's own memory, and foreign memory is
+// subtracted from the node once.
+func (f *fleet) applyReading(n *Node, free []Bytes) {
 	to, was := foreignMemory(n, free), make([]Bytes, len(n.Devices))
 	fell := false
 	for i := range was {
@@ -36,14 +38,15 @@ func (f *fleet) setForeign(n *Node, foreign []Bytes) {
 	for i := range foreign {
 		n.Devices[i].Foreign = foreign[i]
 	}
-	pour(n)
+	updateNodeForeign(n)
 	f.touch(n)
 }
 
-// foreignMemory is what the reading leaves unexplained, by device. Devices that were not
-// read keep what they have, and those that share memory have it together.
+// foreignMemory returns the foreign memory of each device according to the reading. A
+// device that was not measured keeps its value. Replicas that share one memory all get
+// the largest value of them.
 func foreignMemory(n *Node, free []Bytes) []Bytes {
-	left := unheld(n)
+	left := unclaimedMemory(n)
 	out := make([]Bytes, len(n.Devices))
 	for i := range out {
 		if out[i] = n.Devices[i].Foreign; i < len(free) && free[i] >= 0 {
@@ -56,8 +59,9 @@ func foreignMemory(n *Node, free []Bytes) []Bytes {
 	return out
 }
 
-// unheld is the memory of each device that the tasks on the node leave.
-func unheld(n *Node) []Bytes {
+// unclaimedMemory returns how much memory of each device should be free according to
+// State: without what is reserved for the system and what tasks on the node hold.
+func unclaimedMemory(n *Node) []Bytes {
 	out := make([]Bytes, len(n.Devices))
 	pot := MaxDeviceMemory
 	if l := n.Ledger(Memory); n.Unified && l != nil {
@@ -72,7 +76,7 @@ func unheld(n *Node) []Bytes {
 		}
 		for _, c := range t.Claims {
 			out[c.Device] -= c.Memory
-			siblings(n.Devices, &n.Devices[c.Device], func(o *Device) { out[o.Index] -= c.Memory }) // a reading is of the memory that they share
+			siblings(n.Devices, &n.Devices[c.Device], func(o *Device) { out[o.Index] -= c.Memory }) // a reading of a replica is about the shared memory
 		}
 		if n.Unified {
 			pot -= Bytes(t.held.Resources.Of(Memory) + supplyOf(t.held, n).host(t.Claims))
@@ -84,9 +88,9 @@ func unheld(n *Node) []Bytes {
 	return out
 }
 
-// pour takes what is foreign out of unified memory. Every device sees all of the
-// pot, so what the one that sees most has seen is in it once.
-func pour(n *Node) {
+// updateNodeForeign sets the foreign part of a node's unified memory. Every device
+// measures the same memory, so the largest value counts, and not the sum.
+func updateNodeForeign(n *Node) {
 	for i := range n.Resources {
 		n.Resources[i].Foreign = 0
 	}

@@ -2,14 +2,16 @@ package cluster
 
 import "slices"
 
-// rankGap is the distance between the ranks of neighbours when all are given
-// anew: so many times can the distance be halved before that happens again.
+// rankGap is the distance between the ranks of neighbours after rerank. It can be halved
+// 40 times, by nodes that are added in between, before rerank is needed again.
 const rankGap = int64(1) << 40
 
-// rankEnd bounds ranks, so that differences can be counted.
+// rankEnd bounds the ranks in both directions, so that the difference of two ranks does
+// not overflow.
 const rankEnd = int64(1) << 61
 
-// addAll adds new nodes and puts them in order once.
+// addAll adds new nodes and sorts them in one step, which is cheaper than to insert
+// them one by one.
 func (f *fleet) addAll(nodes []*Node) {
 	added := slices.Clone(nodes)
 	slices.SortFunc(added, byName)
@@ -17,7 +19,7 @@ func (f *fleet) addAll(nodes []*Node) {
 		n.normalize()
 		f.seat(n)
 	}
-	f.sorted = merge(f.sorted, added)
+	f.sorted = mergeByName(f.sorted, added)
 	f.rerank()
 	joined := map[*Group][]*Node{}
 	for _, n := range added {
@@ -26,7 +28,7 @@ func (f *fleet) addAll(nodes []*Node) {
 		}
 	}
 	for g, list := range joined {
-		g.Nodes = merge(g.Nodes, list)
+		g.Nodes = mergeByName(g.Nodes, list)
 	}
 	for _, n := range nodes {
 		f.arise(n)
@@ -36,8 +38,8 @@ func (f *fleet) addAll(nodes []*Node) {
 	}
 }
 
-// merge makes one list of two that are each in the order of names.
-func merge(a, b []*Node) []*Node {
+// mergeByName merges two lists that are each sorted by name.
+func mergeByName(a, b []*Node) []*Node {
 	out := make([]*Node, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
 		if a[0].Name < b[0].Name {
@@ -49,11 +51,11 @@ func merge(a, b []*Node) []*Node {
 	return append(append(out, a...), b...)
 }
 
-// order puts the node into the order by name.
+// order inserts the node into the list that is sorted by name and gives it a rank.
 func (f *fleet) order(n *Node) {
 	i, _ := slices.BinarySearchFunc(f.sorted, n, byName)
 	f.sorted = slices.Insert(f.sorted, i, n)
-	rank, ok := f.between(i)
+	rank, ok := f.rankBetween(i)
 	if !ok {
 		f.rerank()
 		return
@@ -61,9 +63,9 @@ func (f *fleet) order(n *Node) {
 	f.ranks[n.slot] = rank
 }
 
-// between finds a rank for the node at place i, between those of its neighbours;
-// false where there is none left.
-func (f *fleet) between(i int) (int64, bool) {
+// rankBetween returns a rank for the node at index i of the sorted list, between the
+// ranks of its neighbours. It returns false if there is no number left between them.
+func (f *fleet) rankBetween(i int) (int64, bool) {
 	var low, high int64
 	if i > 0 {
 		low = f.ranks[f.sorted[i-1].slot]
@@ -82,7 +84,7 @@ func (f *fleet) between(i int) (int64, bool) {
 	return low + (high-low)/2, high-low > 1
 }
 
-// rerank gives all nodes their rank anew, far apart.
+// rerank gives all nodes new ranks, rankGap apart. Their order stays the same.
 func (f *fleet) rerank() {
 	for i, n := range f.sorted {
 		f.ranks[n.slot] = int64(i) * rankGap

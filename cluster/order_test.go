@@ -14,7 +14,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// byRank are the names of all nodes in the order of their ranks.
+// byRank returns the names of all nodes, sorted by rank.
 func byRank(s *cluster.State) []string {
 	nodes := slices.Clone(s.Nodes())
 	slices.SortFunc(nodes, func(a, b *cluster.Node) int {
@@ -27,8 +27,8 @@ func byRank(s *cluster.State) []string {
 	return out
 }
 
-// TestOrderOfNodes: nodes come one at a time or many at once and go again; ranks,
-// lists and groups stay in the order of names.
+// TestOrderOfNodes adds nodes one at a time or many at once and removes them again. Ranks,
+// lists and groups must stay sorted by name.
 func TestOrderOfNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cluster.NewState()
@@ -83,7 +83,7 @@ func TestOrderOfNodes(t *testing.T) {
 				}
 			}
 			if grouped != len(want) {
-				t.Fatalf("%d nodes are in a group or have none, of %d", grouped, len(want))
+				t.Fatalf("%d nodes are in a group or have no devices, want %d", grouped, len(want))
 			}
 		}
 	})
@@ -91,7 +91,8 @@ func TestOrderOfNodes(t *testing.T) {
 
 func byName(a, b *cluster.Node) int { return strings.Compare(a.Name, b.Name) }
 
-// Nodes that always come between the same two run out of ranks, and all are given anew.
+// TestRanksNeverRunOut adds nodes always at the same place, so that no rank is left between
+// their neighbours and all nodes get new ranks.
 func TestRanksNeverRunOut(t *testing.T) {
 	tests := map[string]func(i int) string{
 		"halving": func(i int) string { return "b" + strings.Repeat("a", i) },
@@ -118,7 +119,8 @@ func TestRanksNeverRunOut(t *testing.T) {
 	}
 }
 
-// Nodes that are known, or named twice, among many that are new are put again.
+// TestManyNodesAtOnce adds a list of nodes in which one is known already or named twice.
+// The last one with a name counts.
 func TestManyNodesAtOnce(t *testing.T) {
 	tests := map[string][]*cluster.Node{
 		"one is known": {{Name: "b"}, {Name: "a", Cell: "west"}},
@@ -140,7 +142,8 @@ func TestManyNodesAtOnce(t *testing.T) {
 	}
 }
 
-// TestDeserved: what a queue deserves is kept in step with the terms of all queues below it.
+// TestDeserved changes the terms of queues. Deserved must follow the terms of all queues
+// below.
 func TestDeserved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cluster.NewState()
@@ -155,7 +158,7 @@ func TestDeserved(t *testing.T) {
 					q.Quota = append(q.Quota, cluster.Amount{Name: r, Value: rapid.SampledFrom([]int64{0, 1, 7, math.MaxInt64}).Draw(t, "amount")})
 				}
 			}
-			_ = s.SetQueue(q) // some would be above themselves
+			_ = s.SetQueue(q) // it fails for a queue that is its own parent
 			for _, q := range s.Queues() {
 				if diff := gocmp.Diff(deserved(s, q), s.View().Deserved(q)); diff != "" {
 					t.Fatalf("%s: %s", q.Name, diff)
@@ -165,7 +168,7 @@ func TestDeserved(t *testing.T) {
 	})
 }
 
-// deserved adds it up anew.
+// deserved computes View.Deserved in a plain way.
 func deserved(s *cluster.State, q *cluster.Queue) cluster.Resources {
 	var out cluster.Resources
 	for _, name := range []string{"cpu", "memory"} {

@@ -1,39 +1,42 @@
 package cluster
 
-// memory is the part of those that take an amount of memory of each device, and of
-// its time in proportion. Both are kept in step, so that neither is booked twice.
-type memory struct{ partial }
+// memoryPart is the devicePart of shapes that request an amount of memory of each device.
+// A task also holds a proportional share of the device's time, so that neither memory
+// nor time can be promised twice.
+type memoryPart struct{ partial }
 
-func (memory) asked(s *Shape) bool { return s.Need.Memory > 0 }
+func (memoryPart) asked(s *Shape) bool { return s.Need.Memory > 0 }
 
-func (memory) suits(s *Shape, d *Device) bool { return s.Need.Memory <= d.Memory-d.Reserved }
+func (memoryPart) suits(s *Shape, d *Device) bool { return s.Need.Memory <= d.Memory-d.Reserved }
 
-func (memory) takes(s *Shape, d *Device) bool {
+func (memoryPart) takes(s *Shape, d *Device) bool {
 	return s.Need.Memory <= d.Free() && d.Part(s.Need.Memory) <= d.FreeMilli()
 }
 
-func (memory) claim(s *Shape, d *Device, _ Bytes) (Milli, Bytes) {
+func (memoryPart) claim(s *Shape, d *Device, _ Bytes) (Milli, Bytes) {
 	return d.Part(s.Need.Memory), s.Need.Memory
 }
 
-func (memory) spare(*Shape) Milli { return Whole - 1 }
+func (memoryPart) spare(*Shape) Milli { return Whole - 1 }
 
-func (memory) times(s *Shape, _ Milli, memory Bytes) int64 { return int64(memory / s.Need.Memory) }
+func (memoryPart) times(s *Shape, _ Milli, memory Bytes) int64 { return int64(memory / s.Need.Memory) }
 
-func (memory) memory(s *Shape, _ *Device) (least, most Bytes) { return s.Need.Memory, s.Need.Memory }
+func (memoryPart) memory(s *Shape, _ *Device) (least, most Bytes) {
+	return s.Need.Memory, s.Need.Memory
+}
 
-func (memory) fill(s *Shape, d *Device) (part, free int64) {
+func (memoryPart) fill(s *Shape, d *Device) (part, free int64) {
 	return int64(s.Need.Memory), int64(d.Free())
 }
 
-func (memory) price(s *Shape, d *Device) Milli { return d.Part(s.Need.Memory) }
-func (memory) cheapest(*Shape) (Milli, bool)   { return 1, false }
+func (memoryPart) price(s *Shape, d *Device) Milli { return d.Part(s.Need.Memory) }
+func (memoryPart) cheapest(*Shape) (Milli, bool)   { return 1, false }
 
-func (memory) tooSmall(v survey, want int) Shortage {
+func (memoryPart) tooSmall(v survey, want int) Shortage {
 	return Shortage{Lack: LackBytes, Want: int64(v.s.Need.Memory), Have: v.least(want, capacityOf)}
 }
 
-func (memory) inUse(v survey, want int) Shortage {
+func (memoryPart) inUse(v survey, want int) Shortage {
 	return Shortage{Lack: LackBytes, Want: int64(v.s.Need.Memory), Have: v.least(want, freeMemory)}
 }
 

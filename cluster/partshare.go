@@ -1,48 +1,49 @@
 package cluster
 
-// share is the part of those that take a share of each device: as much of its time
-// as of its memory.
-type share struct{ partial }
+// sharePart is the devicePart of shapes that request a share of each device: the same
+// share of its time and of its memory.
+type sharePart struct{ partial }
 
-func (share) asked(s *Shape) bool { return s.Need.Share > 0 }
+func (sharePart) asked(s *Shape) bool { return s.Need.Share > 0 }
 
-func (share) suits(s *Shape, d *Device) bool {
+func (sharePart) suits(s *Shape, d *Device) bool {
 	return d.Reserved == 0 || d.Of(s.Need.Share) <= d.Memory-d.Reserved
 }
 
-func (share) takes(s *Shape, d *Device) bool {
+func (sharePart) takes(s *Shape, d *Device) bool {
 	return s.Need.Share <= d.FreeMilli() && d.Of(s.Need.Share) <= d.Free()
 }
 
-func (share) claim(s *Shape, d *Device, _ Bytes) (Milli, Bytes) {
+func (sharePart) claim(s *Shape, d *Device, _ Bytes) (Milli, Bytes) {
 	return s.Need.Share, d.Of(s.Need.Share)
 }
 
-func (share) spare(s *Shape) Milli { return Whole - s.Need.Share }
+func (sharePart) spare(s *Shape) Milli { return Whole - s.Need.Share }
 
-func (share) times(s *Shape, milli Milli, _ Bytes) int64 { return int64(milli / s.Need.Share) }
+func (sharePart) times(s *Shape, milli Milli, _ Bytes) int64 { return int64(milli / s.Need.Share) }
 
-func (share) memory(s *Shape, d *Device) (least, most Bytes) {
+func (sharePart) memory(s *Shape, d *Device) (least, most Bytes) {
 	of := d.Of(s.Need.Share)
 	return of, of
 }
 
-func (share) fill(s *Shape, d *Device) (part, free int64) {
-	if d.Memory <= 0 { // how much it has is not known
+func (sharePart) fill(s *Shape, d *Device) (part, free int64) {
+	if d.Memory <= 0 { // the memory of the device is not known
 		return int64(s.Need.Share), int64(d.FreeMilli())
 	}
 	return int64(d.Of(s.Need.Share)), int64(d.Free())
 }
 
-func (share) price(s *Shape, _ *Device) Milli { return s.Need.Share }
-func (share) cheapest(s *Shape) (Milli, bool) { return s.Need.Share, true }
+func (sharePart) price(s *Shape, _ *Device) Milli { return s.Need.Share }
+func (sharePart) cheapest(s *Shape) (Milli, bool) { return s.Need.Share, true }
 
-// tooSmall is said of the device that is short of least: each keeps too much for itself.
-func (share) tooSmall(v survey, _ int) Shortage {
+// tooSmall describes the device that misses the least. A device is too small for a share
+// only if too much of its memory is reserved for the system.
+func (sharePart) tooSmall(v survey, _ int) Shortage {
 	out := Shortage{Lack: LackBytes}
 	for i := range v.n.Devices {
 		d := &v.n.Devices[i]
-		if !v.counts(d) || v.s.Usable(d) {
+		if !v.includes(d) || v.s.Usable(d) {
 			continue
 		}
 		want, have := int64(d.Of(v.s.Need.Share)), int64(d.Capacity())
@@ -53,11 +54,12 @@ func (share) tooSmall(v survey, _ int) Shortage {
 	return out
 }
 
-func (share) inUse(v survey, want int) Shortage {
+func (sharePart) inUse(v survey, want int) Shortage {
 	return Shortage{Lack: LackShare, Want: int64(v.s.Need.Share), Have: v.least(want, freeShare)}
 }
 
-// freeShare is what is free of both the device's time and its memory.
+// freeShare returns the share of the device, in thousandths, that is free of its time and
+// of its memory: the smaller of the two.
 func freeShare(s *Shape, d *Device) int64 {
 	if !d.Permits(s.Isolation) {
 		return 0
@@ -69,13 +71,13 @@ func freeShare(s *Shape, d *Device) int64 {
 	return free
 }
 
-// fullShare is a share that is all of the device: it is taken whole, and spoken of
-// as a share.
-type fullShare struct{ whole }
+// fullSharePart is the devicePart of shapes that request a share of 100%. The device is
+// held whole, but shortages are reported as a missing share, as the request is written.
+type fullSharePart struct{ wholePart }
 
-func (fullShare) asked(s *Shape) bool { return s.Need.Share >= Whole && s.Need.Memory == 0 }
-func (fullShare) empties() bool       { return false }
-func (fullShare) matters(*Shape) bool { return true }
+func (fullSharePart) asked(s *Shape) bool { return s.Need.Share >= Whole && s.Need.Memory == 0 }
+func (fullSharePart) empties() bool       { return false }
+func (fullSharePart) matters(*Shape) bool { return true }
 
-func (fullShare) fill(s *Shape, d *Device) (part, free int64) { return share{}.fill(s, d) }
-func (fullShare) inUse(v survey, want int) Shortage           { return share{}.inUse(v, want) }
+func (fullSharePart) fill(s *Shape, d *Device) (part, free int64) { return sharePart{}.fill(s, d) }
+func (fullSharePart) inUse(v survey, want int) Shortage           { return sharePart{}.inUse(v, want) }

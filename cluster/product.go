@@ -2,17 +2,18 @@ package cluster
 
 import "strings"
 
-// ProductResource names the devices of one product among those of a resource,
-// such as nvidia.com/gpu:NVIDIA-L4. No resource has a colon in its own name.
+// ProductResource returns the name under which the devices of one product are counted,
+// such as nvidia.com/gpu:NVIDIA-L4. The name of a resource itself never contains a colon.
 func ProductResource(resource, product string) string { return resource + ":" + product }
 
-// SplitProduct parts such a name; the product is "" where it names a resource.
+// SplitProduct splits a name that ProductResource returned. The product is "" if the
+// name is that of a plain resource.
 func SplitProduct(name string) (resource, product string) {
 	resource, product, _ = strings.Cut(name, ":")
 	return resource, product
 }
 
-// kind is what a need can ask of a device, its size aside.
+// kind is everything that a Need can ask of a device, except for its size and its ID.
 type kind struct {
 	product, profile, resource, runtime string
 	fraction                            Milli
@@ -20,7 +21,7 @@ type kind struct {
 
 func (d *Device) kind() kind { return kind{d.Product, d.Profile, d.Resource, d.Type, d.Fraction} }
 
-// device is one of the kind.
+// device returns a device of the kind, with no other field set.
 func (k kind) device() Device {
 	return Device{Product: k.product, Profile: k.profile, Resource: k.resource, Type: k.runtime, ProductResource: ProductResource(k.resource, k.product), Fraction: k.fraction}
 }

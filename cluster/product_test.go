@@ -14,8 +14,8 @@ const (
 	l4   = gpu + ":L4"
 )
 
-// books are what the queues use and how much of it is firm, devices only.
-func books(s *cluster.State) map[string]cluster.Resources {
+// deviceUse returns what the queues use of devices, and how much of it is firm.
+func deviceUse(s *cluster.State) map[string]cluster.Resources {
 	out := map[string]cluster.Resources{}
 	for _, q := range s.Queues() {
 		for what, list := range map[string]cluster.Resources{"": q.Used, " firm": q.Firm} {
@@ -29,8 +29,9 @@ func books(s *cluster.State) map[string]cluster.Resources {
 	return out
 }
 
-// Team holds 2 H100 below org, one of them firm, and half an L4 that is firm.
-func TestProductsInTheBooks(t *testing.T) {
+// TestUseByProduct: use is counted by product if a queue has terms for the product. The
+// queue team, below org, holds two H100, one of them firm, and half an L4, which is firm.
+func TestUseByProduct(t *testing.T) {
 	figures := map[string]struct{ used, firm int64 }{h100: {2000, 1000}, l4: {500, 500}}
 	all := func(products ...string) map[string]cluster.Resources {
 		used, firm := cluster.Resources{{Name: gpu, Value: 2500}}, cluster.Resources{{Name: gpu, Value: 1500}}
@@ -53,8 +54,8 @@ func TestProductsInTheBooks(t *testing.T) {
 		changes []func(*cluster.State) error
 		want    map[string]cluster.Resources
 	}{
-		"nobody names any": {nil, all()},
-		"a limit":          {[]func(*cluster.State) error{limit(h100)}, all(h100)},
+		"no terms": {nil, all()},
+		"a limit":  {[]func(*cluster.State) error{limit(h100)}, all(h100)},
 		"a quota": {[]func(*cluster.State) error{set(func(q *cluster.Queue) { q.Quota = q.Quota.With(h100, 0) })},
 			all(h100)},
 		"a weight": {[]func(*cluster.State) error{set(func(q *cluster.Queue) { q.OverQuotaWeight = q.OverQuotaWeight.With(h100, 2) })},
@@ -71,8 +72,8 @@ func TestProductsInTheBooks(t *testing.T) {
 			"org": {{Name: gpu, Value: 2500}, {Name: h100, Value: 2500}}, "org firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1500}},
 			"team": {{Name: gpu, Value: 2500}, {Name: h100, Value: 2500}}, "team firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1500}},
 		}},
-		"tasks go":    {[]func(*cluster.State) error{limit(h100), func(s *cluster.State) error { return s.RemoveNode("n") }}, map[string]cluster.Resources{}},
-		"tasks leave": {[]func(*cluster.State) error{func(s *cluster.State) error { return s.Evict(task(s, "soft", 0)) }, limit(h100)}, map[string]cluster.Resources{"org": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}, "org firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}, "team": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}, "team firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}}},
+		"the node is removed": {[]func(*cluster.State) error{limit(h100), func(s *cluster.State) error { return s.RemoveNode("n") }}, map[string]cluster.Resources{}},
+		"a task is evicted":   {[]func(*cluster.State) error{func(s *cluster.State) error { return s.Evict(task(s, "soft", 0)) }, limit(h100)}, map[string]cluster.Resources{"org": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}, "org firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}, "team": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}, "team firm": {{Name: gpu, Value: 1500}, {Name: h100, Value: 1000}}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,34 +88,35 @@ func TestProductsInTheBooks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if d := cmp.Diff(tc.want, books(s)); d != "" {
-				t.Errorf("books (-want +got):\n%s", d)
+			if d := cmp.Diff(tc.want, deviceUse(s)); d != "" {
+				t.Errorf("use (-want +got):\n%s", d)
 			}
-			if d := cmp.Diff(all(), books(copied)); d != "" {
+			if d := cmp.Diff(all(), deviceUse(copied)); d != "" {
 				t.Errorf("the copy changed (-want +got):\n%s", d)
 			}
 			again := s.Clone()
-			for _, q := range again.Queues() { // the copy keeps its books as well as the original
+			for _, q := range again.Queues() { // a copy follows the terms of its own queues
 				terms := cluster.Queue{Name: q.Name, Parent: q.Parent}
 				if err := again.SetQueue(&terms); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if len(again.View().Products()) != 0 {
-				t.Errorf("no queue has terms, and products are named: %v", again.View().Products())
+				t.Errorf("no queue has terms, but these products are counted: %v", again.View().Products())
 			}
 			team := *s.Queue("team")
 			if err := s.SetQueue(&team); err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(tc.want, books(s)); d != "" {
+			if d := cmp.Diff(tc.want, deviceUse(s)); d != "" {
 				t.Errorf("a change of the copy changed the original (-want +got):\n%s", d)
 			}
 		})
 	}
 }
 
-// However nodes come, change and go, kinds are those of the devices that are there.
+// TestKinds adds, changes and removes nodes. Kinds must always list the kinds of the devices
+// that are not lost.
 func TestKinds(t *testing.T) {
 	kinds := func(s *cluster.State) (out []string) {
 		for _, d := range s.View().Kinds() {

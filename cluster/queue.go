@@ -6,76 +6,83 @@ import (
 	"strings"
 )
 
-// Queue orders the jobs that name it and limits their use. Queues form a tree; jobs
-// are in its leaves.
+// Queue holds the jobs that name it, and says what they are entitled to together.
+// Queues form a tree; jobs are in its leaves. Quota, Limits and OverQuotaWeight are the
+// terms of the queue.
 type Queue struct {
 	Name     string `json:"name,omitempty"`     // unique in a State
-	Parent   string `json:"parent,omitempty"`   // "" for a queue at the top
-	Tier     Tier   `json:"tier,omitempty"`     // its standing against queues of other tiers
-	Priority int32  `json:"priority,omitempty"` // among its siblings: a higher one gets what quotas leave first
-	Created  int64  `json:"created,omitempty"`  // orders queues by age, in nanoseconds
-	// Weight divides what is left over between siblings, for every resource
-	// that OverQuotaWeight does not name; 0 stands for 1. A Weightless queue has a
-	// weight of 0: it gets nothing beyond its quota.
+	Parent   string `json:"parent,omitempty"`   // the queue above it; "" for a queue at the top of the tree
+	Tier     Tier   `json:"tier,omitempty"`     // which queues of other tiers may take room from it
+	Priority int32  `json:"priority,omitempty"` // among its siblings: what is left after quotas is offered to a higher priority first
+	Created  int64  `json:"created,omitempty"`  // when it was created, in nanoseconds; it orders queues by age
+	// Weight is the proportion in which the queue and its siblings divide what is left
+	// after quotas. It holds for every resource that OverQuotaWeight does not name; 0
+	// means 1. To give a queue nothing beyond its quota, set Weightless.
 	Weight     int64 `json:"weight,omitempty"`
-	Weightless bool  `json:"weightless,omitempty"` // its weight is 0
-	// OverQuotaWeight is the weight for single resources. A weight of 0 is one.
+	Weightless bool  `json:"weightless,omitempty"` // the weight is 0
+	// OverQuotaWeight is the weight for single resources. Here a weight of 0 means 0.
 	OverQuotaWeight Resources `json:"overQuotaWeight,omitempty"`
-	// Quota is what the queue deserves before any queue gets more than its own. A
-	// resource that is absent has no quota of its own; with Unlimited the queue
-	// deserves as much as there is.
+	// Quota is what the queue is entitled to before any queue gets more than its own
+	// quota. For a resource that it does not name, see View.Deserved. The value
+	// Unlimited entitles the queue to all that the cluster has.
 	Quota Resources `json:"quota,omitempty"`
-	// Limits bound what the queue's tasks hold together; a resource that is
-	// absent is not limited, one with limit 0 cannot be used.
+	// Limits is the most that the tasks of the queue may hold together. A resource that
+	// it does not name is not limited. A resource with limit 0 cannot be used.
 	Limits Resources `json:"limits,omitempty"`
-	// MinRunBeforePreempt protects its tasks from Preempt and from moves for so long
-	// after they have started, in nanoseconds; 0: as the queue above says.
+	// MinRunBeforePreempt protects tasks of the queue from preemption and from moves for
+	// this long after their start, in nanoseconds. 0 means that the value of the queue
+	// above applies.
 	MinRunBeforePreempt int64 `json:"minRunBeforePreempt,omitempty"`
-	MinRunBeforeReclaim int64 `json:"minRunBeforeReclaim,omitempty"` // the same, from Reclaim
-	// Past is what the queue used before, for policies that let that count.
+	MinRunBeforeReclaim int64 `json:"minRunBeforeReclaim,omitempty"` // the same for reclaim
+	// Past is what the queue used in earlier intervals. Policies may let it count
+	// against the queue.
 	Past []Usage `json:"past,omitempty"`
 
-	// Used is what its tasks and those of the queues below it hold, sorted by
-	// name; devices in thousandths, under their resource name and under those of
-	// products that some queue has terms for. MIG slices that the queue has no terms
-	// for count as their fraction of nvidia.com/gpu as well.
+	// Used is what the tasks of the queue and of the queues below it hold, sorted by
+	// name. Devices are in thousandths. They are counted under their resource name, and
+	// in addition under the name of their product if any queue has terms for it. MIG
+	// slices for which the queue has no terms also count as their fraction of
+	// nvidia.com/gpu.
 	Used Resources `json:"-"`
-	// Firm is the part of Used that jobs hold which are not preemptible.
+	// Firm is the part of Used that jobs hold that are not preemptible.
 	Firm Resources `json:"-"`
 
-	held     held // since the last interval of Past
+	current  currentUse // use since the last interval of Past
 	slot     int
-	revision uint64
-	loose    bool      // a queue above it is not known, or is below it: its jobs wait
-	children []string  // names of the queues below it, in order
-	deserved Resources // see Deserved
+	revision uint64    // of the last QueuePut, as its source numbers them
+	loose    bool      // see Loose
+	children []string  // names of the queues directly below it, sorted
+	deserved Resources // see View.Deserved
 }
 
-// Usage is what a queue held on average from one time to another, in nanoseconds.
+// Usage is what a queue held on average between two times, which are in nanoseconds.
 type Usage struct {
 	From      int64     `json:"from,omitempty"`
 	To        int64     `json:"to,omitempty"`
 	Resources Resources `json:"resources,omitempty"`
 }
 
-// Unlimited is the quota of a queue that deserves as much as there is. Sums of
-// quotas that are too large to count come to it.
+// Unlimited is the quota of a queue that is entitled to all that the cluster has. A sum
+// of quotas that overflows is Unlimited as well.
 const Unlimited = math.MaxInt64
 
 // DefaultQueue holds the jobs that name no queue. It has no limits.
 const DefaultQueue = "default"
 
-// Loose reports whether the queue is not part of the tree: a queue above it is not
-// known, or is below it. Its jobs wait.
+// Loose reports whether the queue is not part of the tree, because a queue above it is
+// not known, or because its parents form a cycle. Its jobs are not pending until that
+// is corrected.
 func (q *Queue) Loose() bool { return q.loose }
 
-// Leaf reports whether the queue may have jobs: none is below it.
+// Leaf reports whether no queue is below the queue. Only leaves may have jobs.
 func (q *Queue) Leaf() bool { return len(q.children) == 0 }
 
-// Slot is the queue's number in its State. New terms keep it.
+// Slot returns the index of the queue in State's table of queues. It stays the same when
+// the queue is given new terms.
 func (q *Queue) Slot() int { return q.slot }
 
-// WeightOf is the queue's weight for what is left over of the resource; 0: it gets none of it.
+// WeightOf returns the weight with which the queue gets a part of the resource beyond its
+// quota. With weight 0 it gets nothing beyond its quota.
 func (q *Queue) WeightOf(resource string) int64 {
 	for i := range q.OverQuotaWeight {
 		if q.OverQuotaWeight[i].Name == resource {
@@ -88,7 +95,8 @@ func (q *Queue) WeightOf(resource string) int64 {
 	return max(1, q.Weight)
 }
 
-// charge adds v, which the task holds, to what the queue uses.
+// charge adds v to the queue's use of the resource. v is negative when the task releases
+// what it holds.
 func (q *Queue) charge(t *Task, name string, v int64) {
 	q.Used = q.Used.plus(name, v)
 	if !t.Job.Preemptible {
@@ -96,7 +104,8 @@ func (q *Queue) charge(t *Task, name string, v int64) {
 	}
 }
 
-// plus adds v in place; what falls back to 0 leaves no trace.
+// plus adds v to the amount of the resource, in place. An amount of 0 is removed from
+// the list.
 func (r Resources) plus(name string, v int64) Resources {
 	if v == 0 {
 		return r

@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree has a root with two children, one of which has a child, and 1 and 2 cores in use.
+// tree returns a State with the queue root, which has two children, of which one has a child.
+// Two tasks use 1 and 2 cores.
 func tree() *cluster.State {
 	return enginetest.State(
 		enginetest.Node("n").CPU(8, "16Gi"),
@@ -39,7 +40,7 @@ func TestAncestorsAreCharged(t *testing.T) {
 		change func(*cluster.State) error
 		want   map[string]int64
 	}{
-		"as it is":           {func(*cluster.State) error { return nil }, map[string]int64{"low": 1000, "mid": 1000, "side": 2000, "root": 3000}},
+		"no change":          {func(*cluster.State) error { return nil }, map[string]int64{"low": 1000, "mid": 1000, "side": 2000, "root": 3000}},
 		"a job ends":         {func(s *cluster.State) error { return s.RemoveJob("job/two") }, map[string]int64{"low": 1000, "mid": 1000, "root": 1000}},
 		"a task is evicted":  {func(s *cluster.State) error { return s.Evict(task(s, "one", 0)) }, map[string]int64{"side": 2000, "root": 2000}},
 		"moved to the top":   {move("mid", ""), map[string]int64{"low": 1000, "mid": 1000, "side": 2000, "root": 2000}},
@@ -71,7 +72,7 @@ func TestMalformedQueues(t *testing.T) {
 	}{
 		"its own parent":    {cluster.Queue{Name: "root", Parent: "root"}, `queue "root" is its own parent`},
 		"below the default": {cluster.Queue{Name: "new", Parent: "default"}, `queue "new": the default queue has no queues below it, because jobs that name no queue are in it`},
-		"no name":           {cluster.Queue{Parent: "root"}, `a queue without a name`},
+		"no name":           {cluster.Queue{Parent: "root"}, `a queue has no name`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,19 +89,19 @@ func TestMalformedQueues(t *testing.T) {
 	}
 }
 
-// Jobs wait while their queue is not a leaf of the tree, whatever the reason, and
-// what runs of them is counted once it is again.
+// TestJobsWaitForTheirQueue: jobs are not pending while their queue is not a leaf of the
+// tree. When it is a leaf again, they are pending and their running tasks are charged.
 func TestJobsWaitForTheirQueue(t *testing.T) {
 	up := cluster.Queue{Name: "root", Parent: "low"}
 	tests := map[string]struct {
 		change cluster.Change
-		waits  []string // jobs that are not pending then
+		waits  []string // jobs that are not pending after the change
 		back   cluster.Change
 	}{
-		"its queue is gone":         {cluster.QueueGone{Name: "low"}, []string{"job/more"}, cluster.QueuePut{Queue: cluster.Queue{Name: "low", Parent: "mid"}}},
-		"a queue above it is gone":  {cluster.QueueGone{Name: "root"}, []string{"job/more"}, cluster.QueuePut{Queue: cluster.Queue{Name: "root"}}},
-		"a queue above is below it": {cluster.QueuePut{Queue: up}, []string{"job/more"}, cluster.QueuePut{Queue: cluster.Queue{Name: "root"}}},
-		"a queue comes below it":    {cluster.QueuePut{Queue: cluster.Queue{Name: "new", Parent: "low"}}, []string{"job/more"}, cluster.QueueGone{Name: "new"}},
+		"its queue is removed":        {cluster.QueueGone{Name: "low"}, []string{"job/more"}, cluster.QueuePut{Queue: cluster.Queue{Name: "low", Parent: "mid"}}},
+		"a queue above it is removed": {cluster.QueueGone{Name: "root"}, []string{"job/more"}, cluster.QueuePut{Queue: cluster.Queue{Name: "root"}}},
+		"the parents form a cycle":    {cluster.QueuePut{Queue: up}, []string{"job/more"}, cluster.QueuePut{Queue: cluster.Queue{Name: "root"}}},
+		"a queue is added below it":   {cluster.QueuePut{Queue: cluster.Queue{Name: "new", Parent: "low"}}, []string{"job/more"}, cluster.QueueGone{Name: "new"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +122,7 @@ func TestJobsWaitForTheirQueue(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(before, cores(s)); d != "" || s.Digest() != digest {
-				t.Errorf("it is not as before (-want +got):\n%s", d)
+				t.Errorf("State is not as before (-want +got):\n%s", d)
 			}
 			if !s.View().Waits(s.Job("job/more")) {
 				t.Error("the job is not pending again")
@@ -136,11 +137,11 @@ func TestWeightOf(t *testing.T) {
 		queue       cluster.Queue
 		cpu, memory int64
 	}{
-		"not given":             {cluster.Queue{}, 1, 1},
-		"for one resource":      {cluster.Queue{Weight: 3, OverQuotaWeight: cores(5)}, 5, 3},
-		"0 for one resource":    {cluster.Queue{Weight: 3, OverQuotaWeight: cores(0)}, 0, 3},
-		"weightless":            {cluster.Queue{Weightless: true}, 0, 0},
-		"weightless but for it": {cluster.Queue{Weightless: true, OverQuotaWeight: cores(2)}, 2, 0},
+		"not given":                {cluster.Queue{}, 1, 1},
+		"for one resource":         {cluster.Queue{Weight: 3, OverQuotaWeight: cores(5)}, 5, 3},
+		"0 for one resource":       {cluster.Queue{Weight: 3, OverQuotaWeight: cores(0)}, 0, 3},
+		"weightless":               {cluster.Queue{Weightless: true}, 0, 0},
+		"weightless except for it": {cluster.Queue{Weightless: true, OverQuotaWeight: cores(2)}, 2, 0},
 	}
 	for name, tc := range tests {
 		if cpu, memory := tc.queue.WeightOf("cpu"), tc.queue.WeightOf("memory"); cpu != tc.cpu || memory != tc.memory {

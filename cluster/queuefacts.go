@@ -9,7 +9,7 @@ import (
 func (c QueuePut) apply(s *State) error {
 	switch {
 	case c.Queue.Name == "":
-		return fmt.Errorf("a queue without a name")
+		return fmt.Errorf("a queue has no name")
 	case c.Queue.Parent == c.Queue.Name:
 		return fmt.Errorf("queue %q is its own parent", c.Queue.Name)
 	case c.Queue.Parent == DefaultQueue:
@@ -24,7 +24,7 @@ func (c QueuePut) apply(s *State) error {
 	}
 	q := c.Queue
 	q.OverQuotaWeight, q.Quota, q.Limits, q.Past = slices.Clone(q.OverQuotaWeight), slices.Clone(q.Quota), slices.Clone(q.Limits), slices.Clone(q.Past)
-	q.Used, q.Firm, q.children, q.deserved, q.loose, q.held, q.revision = nil, nil, nil, nil, false, held{since: s.tree.now}, c.Revision
+	q.Used, q.Firm, q.children, q.deserved, q.loose, q.current, q.revision = nil, nil, nil, nil, false, currentUse{since: s.tree.now}, c.Revision
 	q.Tier = cmp.Or(q.Tier, TierStandard)
 	switch {
 	case q.Weightless:
@@ -33,7 +33,7 @@ func (c QueuePut) apply(s *State) error {
 		q.Weight = 1
 	}
 	if old != nil {
-		if q.Past, q.held = old.Past, old.held; old.sameTerms(&q) {
+		if q.Past, q.current = old.Past, old.current; old.sameTerms(&q) {
 			old.revision = max(old.revision, c.Revision)
 			return nil
 		}
@@ -60,7 +60,7 @@ func (c QueueGone) apply(s *State) error {
 
 func (c BudgetPut) apply(s *State) error {
 	if c.Budget.Name == "" {
-		return fmt.Errorf("a budget without a name")
+		return fmt.Errorf("a budget has no name")
 	}
 	b := c.Budget
 	i, found := slices.BinarySearchFunc(s.tree.budgets, &b, (*Budget).compare)

@@ -9,12 +9,13 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// world draws changes of every kind, over few names, so that they meet.
+// world draws random changes of every kind. They use few names, so that many changes concern
+// the same objects.
 type world struct {
 	*rapid.T
 	state *cluster.State
 	now   int64
-	count map[string]int // changes, by kind
+	count map[string]int // number of changes, by kind
 }
 
 func newWorld(t *rapid.T) *world {
@@ -27,7 +28,7 @@ func (w *world) chance(percent int) bool { return w.roll(100) < percent }
 
 func of[T any](w *world, list ...T) T { return list[w.roll(len(list))] }
 
-// apply makes a change that must be accepted.
+// apply applies a change that State must accept.
 func (w *world) apply(c cluster.Change) cluster.Change {
 	if err := w.state.Apply(c); err != nil {
 		w.Fatalf("%s: %v", c.Kind(), err)
@@ -182,9 +183,9 @@ func (w *world) jobPut() cluster.Change {
 			j.Set.Group = &cluster.Key{Product: "L4", Count: 1}
 		}
 	}
-	if j.Open = (id == "pod/o1" || id == "pod/o2") != w.chance(3); j.Open { // some are open at one time and closed at another
+	if j.Open = (id == "pod/o1" || id == "pod/o2") != w.chance(3); j.Open { // rarely, a job changes between open and not open
 		j.Alternatives = []cluster.Alternative{{Min: 1 + w.roll(3)}}
-		w.part(&j.Alternatives[0])
+		w.addSubgroups(&j.Alternatives[0])
 		return cluster.JobPut{Job: j, Revision: of(w, 0, 0, uint64(w.roll(5)))}
 	}
 	for a := range 1 + w.roll(2) {
@@ -196,7 +197,7 @@ func (w *world) jobPut() cluster.Change {
 			alt.Tasks = append(alt.Tasks, &cluster.Task{Name: fmt.Sprintf("w%d", i), Role: "w", Index: i, Shape: w.shape()})
 		}
 		alt.Min = 1 + w.roll(len(alt.Tasks))
-		w.part(&alt)
+		w.addSubgroups(&alt)
 		if j.Set.Name != "" && w.chance(50) {
 			alt.Whole = &cluster.WholeNodes{Replicas: 1, NodesPerReplica: 1}
 		}
@@ -205,8 +206,9 @@ func (w *world) jobPut() cluster.Change {
 	return cluster.JobPut{Job: j, Revision: of(w, 0, 0, uint64(w.roll(5)))}
 }
 
-// part gives some alternatives one or two subgroups, with a minimum that its tasks can make.
-func (w *world) part(alt *cluster.Alternative) {
+// addSubgroups gives some alternatives one or two subgroups, with minima that their tasks can
+// reach.
+func (w *world) addSubgroups(alt *cluster.Alternative) {
 	if w.chance(70) {
 		return
 	}
@@ -218,14 +220,14 @@ func (w *world) part(alt *cluster.Alternative) {
 	}
 	for i, n := range members {
 		if len(alt.Tasks) == 0 {
-			n = 2 // its tasks come one at a time
+			n = 2 // the tasks of an open job are reported later
 		}
 		alt.Subgroups = append(alt.Subgroups, cluster.Subgroup{Name: fmt.Sprintf("g%d", i), Min: w.roll(n + 1)})
 	}
 	if len(members) > 1 && w.chance(30) {
 		alt.Subgroups[1].Parent = 1
 	}
-	if alt.MinSubgroups = w.roll(2); len(alt.Tasks) > 0 { // as many as are needed can make the job's minimum
+	if alt.MinSubgroups = w.roll(2); len(alt.Tasks) > 0 { // the needed subgroups must be able to reach the minimum of the job
 		loose := len(alt.Tasks)
 		for _, n := range members {
 			loose -= n
@@ -240,7 +242,7 @@ func (w *world) taskPut() cluster.Change {
 	return cluster.TaskPut{Job: of(w, "pod/o1", "pod/o2"), Task: cluster.Task{Name: fmt.Sprintf("p%d", w.roll(3)), UID: w.uid(), Index: w.roll(3), Subgroup: of(w, 0, 0, w.roll(3)), Shape: w.shape()}, Revision: of(w, 0, 0, uint64(w.roll(5)))}
 }
 
-// task names a task, one that is there as a rule.
+// task returns a reference to a task, which exists in most cases.
 func (w *world) task() cluster.TaskRef {
 	if jobs := w.state.Jobs(); len(jobs) > 0 && w.chance(85) {
 		j := jobs[w.roll(len(jobs))]
@@ -267,7 +269,7 @@ func (w *world) taskSeen() cluster.Change {
 	return seen
 }
 
-// answer is what becomes of a decision.
+// answer draws a report about the outcome of a decision.
 func (w *world) answer() cluster.Change {
 	ref := w.task()
 	attempt := uint64(w.roll(3))
@@ -283,7 +285,7 @@ func (w *world) answer() cluster.Change {
 	return cluster.BindFailed{Task: ref, Attempt: attempt}
 }
 
-// decide makes decisions in a transaction, undoing some, and returns the transaction.
+// decide makes decisions in a transaction, undoes some of them, and returns the transaction.
 func (w *world) decide() cluster.Transaction {
 	x := w.state.Begin()
 	for range 1 + w.roll(6) {
@@ -356,7 +358,7 @@ func (w *world) decideTask(x *cluster.Transaction, t *cluster.Task) {
 	}
 }
 
-// room is a node that takes the task, as far as its devices go.
+// room returns a node with enough devices for the task, or nil.
 func (w *world) room(t *cluster.Task) *cluster.Node {
 	var fits []*cluster.Node
 	for _, n := range w.state.Nodes() {
@@ -387,8 +389,8 @@ func (w *world) move(x *cluster.Transaction, t *cluster.Task) {
 	}
 }
 
-// step makes one change, a fact or the decisions of a statement, and returns it as
-// it stands in the log; nil where nothing was decided.
+// step makes one change, which is a fact or the decisions of a statement, and returns it as
+// it is written in the log. It returns nil if nothing changed.
 func (w *world) step() cluster.Change {
 	switch w.roll(10) {
 	case 0:
@@ -407,7 +409,7 @@ func (w *world) step() cluster.Change {
 	return w.tolerate(w.fact())
 }
 
-// tolerate makes a change that State may reject as malformed; nil if it does.
+// tolerate applies a change that State may reject as malformed. It returns nil if State does.
 func (w *world) tolerate(c cluster.Change) cluster.Change {
 	version := w.state.Version()
 	if err := w.state.Apply(c); err != nil {

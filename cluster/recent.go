@@ -2,17 +2,17 @@ package cluster
 
 import "slices"
 
-// recency lists slots, most recently changed first: a reader that knows them as of
-// some version finds what changed since without looking at the rest. Links are
-// slots plus one; 0 ends the list.
+// recency is a linked list of slots, most recently changed first. A reader that knows
+// the slots as of some version finds what changed since without reading the rest. A link
+// is a slot plus one; 0 ends the list.
 type recency struct {
 	version    uint64   // of the most recent change
-	versions   []uint64 // by slot: when it last changed
+	versions   []uint64 // by slot: the version of its last change
 	next, prev []int32
 	newest     int32
 }
 
-// grow adds a slot.
+// grow adds a slot, with version 0.
 func (r *recency) grow() {
 	r.versions = append(r.versions, 0)
 	r.next = append(r.next, 0)
@@ -30,7 +30,7 @@ func (r *recency) touch(slot int) {
 	}
 }
 
-// since visits the slots that changed after the version, most recent first, each once.
+// since calls visit for each slot that changed after the version, most recent first.
 func (r *recency) since(version uint64, visit func(slot int)) {
 	for at := r.newest; at != 0 && r.versions[at-1] > version; at = r.next[at-1] {
 		visit(int(at - 1))
@@ -58,12 +58,13 @@ func (r *recency) unlink(slot int) {
 	}
 }
 
-// slots number nodes, jobs or queues, and list the numbers by recency, also of what
-// is gone.
+// slots is a table of nodes, jobs or queues. It gives each of them a slot, which is a
+// small number, and lists the slots by recency. The slots of removed objects stay in
+// that list, so that readers notice the removal.
 type slots[T any] struct {
 	recency
-	at     []*T  // by slot; nil where one was removed
-	unused []int // slots to use again
+	at     []*T  // by slot; nil if the object was removed
+	unused []int // slots of removed objects, which take uses again
 }
 
 // take gives x a slot.
@@ -78,13 +79,13 @@ func (s *slots[T]) take(x *T) (slot int) {
 	return slot
 }
 
-// free takes the slot back.
+// free makes the slot available to another object.
 func (s *slots[T]) free(slot int) {
 	s.at[slot] = nil
 	s.unused = append(s.unused, slot)
 }
 
-// clone copies the slots, with nothing in them yet.
+// clone copies the slots without their objects: at is all nil, and the caller fills it.
 func (s *slots[T]) clone() slots[T] {
 	c := slots[T]{s.recency, make([]*T, len(s.at)), slices.Clone(s.unused)}
 	c.versions, c.next, c.prev = slices.Clone(s.versions), slices.Clone(s.next), slices.Clone(s.prev)

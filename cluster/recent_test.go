@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestChangesAreListed: whatever happens, jobs that stand otherwise than before
-// and queues that use something else are among those that changed since.
+// TestChangesAreListed makes random changes. Every job with a changed task, and every queue
+// with a changed use, must be listed as changed.
 func TestChangesAreListed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := cluster.NewState()
@@ -29,31 +29,31 @@ func TestChangesAreListed(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			jobs, queues := s.View().Recent().JobsVersion(), s.View().Recent().QueuesVersion()
-			stood, used := standings(s), uses(s)
-			happen(t, s)
+			before, used := statuses(s), uses(s)
+			changeOne(t, s)
 			changed := map[string]bool{}
 			s.View().Recent().Jobs(jobs, func(slot int) {
 				if j := s.View().JobAt(slot); j != nil {
 					changed[j.ID] = true
 				}
 			})
-			for id, now := range standings(s) {
-				if now != stood[id] && !changed[id] {
-					t.Fatalf("%s was %q and is %q, and is not listed", id, stood[id], now)
+			for id, now := range statuses(s) {
+				if now != before[id] && !changed[id] {
+					t.Fatalf("%s was %q and is %q, but is not listed", id, before[id], now)
 				}
 			}
 			s.View().Recent().Queues(queues, func(q *cluster.Queue) { changed[q.Name] = true })
 			for name, now := range uses(s) {
 				if now != used[name] && !changed[name] {
-					t.Fatalf("queue %s used %q and uses %q, and is not listed", name, used[name], now)
+					t.Fatalf("queue %s used %q and uses %q, but is not listed", name, used[name], now)
 				}
 			}
 		}
 	})
 }
 
-// happen does one thing or another to a job or its tasks.
-func happen(t *rapid.T, s *cluster.State) {
+// changeOne makes one random change of a job or of one of its tasks.
+func changeOne(t *rapid.T, s *cluster.State) {
 	id := fmt.Sprintf("job/%d", rapid.IntRange(0, 3).Draw(t, "job"))
 	j := s.Job(id)
 	if j == nil {
@@ -73,7 +73,7 @@ func happen(t *rapid.T, s *cluster.State) {
 			t.Fatal(err)
 		}
 	case 1, 2, 3:
-		_ = s.Place(task, s.Node(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "node")), nil, 0) // there may be no room
+		_ = s.Place(task, s.Node(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "node")), nil, 0) // it fails if there is no room
 	case 4:
 		mark := s.Mark()
 		if s.Evict(task) == nil && rapid.Bool().Draw(t, "undo") {
@@ -87,7 +87,7 @@ func happen(t *rapid.T, s *cluster.State) {
 	}
 }
 
-func standings(s *cluster.State) map[string]string {
+func statuses(s *cluster.State) map[string]string {
 	out := map[string]string{}
 	for _, j := range s.Jobs() {
 		out[j.ID] = fmt.Sprint(j.Chosen, s.View().Waits(j))
@@ -106,8 +106,9 @@ func uses(s *cluster.State) map[string]string {
 	return out
 }
 
-// A job that is given another spec changes the nodes that its tasks are on or land on,
-// and no others; so does taking that back.
+// TestAnotherSpecChangesTheNodesOfItsTasks: if a job is given another spec, the nodes that
+// its tasks are on or move to get a new version, and no other node does. The same holds for
+// the undo.
 func TestAnotherSpecChangesTheNodesOfItsTasks(t *testing.T) {
 	s, j := moving(t, "b", 0)
 	for _, c := range []cluster.Change{
@@ -138,6 +139,6 @@ func TestAnotherSpecChangesTheNodesOfItsTasks(t *testing.T) {
 	}
 	s.Undo(mark)
 	if diff := cmp.Diff(want, changed()); diff != "" {
-		t.Errorf("taken back (-want +got):\n%s", diff)
+		t.Errorf("undone (-want +got):\n%s", diff)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// sliced is a machine of two cards of 24 GiB that time-slicing offers three times each.
+// sliced returns a node with two GPUs of 24 GiB, of which time-slicing makes three replicas
+// each.
 func sliced() *enginetest.NodeBuilder {
 	return enginetest.Node("n").CPU(64, "640Gi").With(func(n *cluster.Node) {
 		n.Sharing = cluster.Sharing{Strategy: "time-slicing", Replicas: 3}
@@ -26,38 +27,38 @@ func TestReplicasShareTheirMemory(t *testing.T) {
 	place := func(name string) bool {
 		claims, ok := n.Choose(task(s, name, 0).Shape, nil)
 		if ok != n.Feasible(task(s, name, 0).Shape) {
-			t.Error("what is feasible can be chosen")
+			t.Error("Choose and Feasible disagree")
 		}
 		return ok && s.Place(task(s, name, 0), n, claims, 0) == nil
 	}
 	if !place("a") || !place("b") || place("c") {
-		t.Error("each card has room for one")
+		t.Error("each GPU has room for exactly one task")
 	}
 	if err := s.Place(task(s, "c", 0), n, []cluster.Claim{{Device: 1, Milli: 666, Memory: 16 * gi}}, 0); err == nil {
-		t.Error("32 of 24 GiB were booked")
+		t.Error("32 GiB were booked of 24 GiB")
 	}
 	if !place("w") {
-		t.Error("what is counted needs no memory")
+		t.Error("whole replicas need no free memory, but they were refused")
 	}
 	s.Clear(task(s, "w", 0))
 	if err := s.Evict(task(s, "a", 0)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Place(task(s, "c", 0), n, []cluster.Claim{{Device: 1, Milli: 666, Memory: 16 * gi}}, 0); err != nil || task(s, "c", 0).Status != cluster.Nominated {
-		t.Errorf("%v: a has not left", err)
+		t.Errorf("%v: c was not nominated while a is releasing", err)
 	}
 	s.Clear(task(s, "a", 0))
 	if !s.Bind(task(s, "c", 0), 0) {
-		t.Error("a has left")
+		t.Error("c was not bound although a has left")
 	}
-	// A reading is of the card: what is held through one replica is known to all.
+	// A reading is about the whole GPU: what is held through one replica counts for all.
 	if err := s.Observe("n", []cluster.Bytes{8 * gi, 8 * gi, 8 * gi, 6 * gi, 6 * gi, 6 * gi}); err != nil || n.Devices[0].Foreign != 0 || n.Devices[4].Foreign != 2*gi {
 		t.Errorf("%v: foreign %d and %d", err, n.Devices[0].Foreign, n.Devices[4].Foreign)
 	}
 }
 
-// What is asked for in bytes of a card is never more than it has, and what Choose
-// finds Place takes.
+// TestSharedMemoryIsBookedOnce: tasks never hold or reserve more memory of a GPU than it has,
+// and Place accepts what Choose returns.
 func TestSharedMemoryIsBookedOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "roll") }
@@ -108,7 +109,7 @@ func TestSharedMemoryIsBookedOnce(t *testing.T) {
 			}
 			for uuid := range promised {
 				if promised[uuid] > 24*gi || held[uuid] > 24*gi {
-					rt.Fatalf("%d GiB of %s are promised and %d held", promised[uuid]/gi, uuid, held[uuid]/gi)
+					rt.Fatalf("%d GiB of %s are reserved and %d held", promised[uuid]/gi, uuid, held[uuid]/gi)
 				}
 			}
 		}

@@ -7,29 +7,30 @@ import (
 	"strings"
 )
 
-// Bytes counts memory.
+// Bytes is an amount of memory in bytes.
 type Bytes int64
 
-// Milli counts thousandths: of a core, or of a device.
+// Milli is an amount in thousandths of a core or of a device.
 type Milli int64
 
 // Whole is one device, or one core, in thousandths.
 const Whole Milli = 1000
 
-// Names of the resources that every machine has.
+// The names of the resources that every node has.
 const (
 	CPU    = "cpu"    // in thousandths of a core
 	Memory = "memory" // in bytes
 )
 
-// DefaultDeviceResource is the resource name devices are counted under unless a node says otherwise.
+// DefaultDeviceResource is the resource name of devices on a node without a
+// DeviceResource of its own.
 const DefaultDeviceResource = "nvidia.com/gpu"
 
-// PartitionResource is what the resource name of a MIG profile begins with.
+// PartitionResource is the prefix of the resource names of MIG profiles.
 const PartitionResource = "nvidia.com/mig-"
 
-// Amount is so much of one resource: thousandths for cpu and devices, bytes for
-// memory, plain units for everything else.
+// Amount is an amount of one resource: in thousandths for cpu and devices, in bytes for
+// memory, in units for everything else.
 type Amount struct {
 	Name  string
 	Value int64
@@ -38,7 +39,7 @@ type Amount struct {
 // Resources is a vector over resource names, sorted by name, without duplicates.
 type Resources []Amount
 
-// Of returns the amount of the named resource, 0 when it is absent.
+// Of returns the amount of the named resource, or 0 if it is absent.
 func (r Resources) Of(name string) int64 {
 	for i := range r {
 		if r[i].Name == name {
@@ -59,7 +60,8 @@ func (r Resources) With(name string, value int64) Resources {
 	return slices.Insert(out, i, Amount{name, value})
 }
 
-// AddOverflow adds two amounts and says whether the sum still counts.
+// AddOverflow returns the sum of two amounts and true, or 0 and false if the sum
+// overflows.
 func AddOverflow(a, b int64) (int64, bool) {
 	sum := a + b
 	if (b > 0 && sum < a) || (b < 0 && sum > a) {
@@ -68,9 +70,9 @@ func AddOverflow(a, b int64) (int64, bool) {
 	return sum, true
 }
 
-// MulDiv returns a × b ÷ c, rounded down, without overflow in between. All three
-// are at least 0 and c is above 0; a result too large for int64 comes back as
-// the largest int64.
+// MulDiv returns a × b ÷ c, rounded down. The product may exceed int64. a and b must be
+// at least 0, and c must be above 0. If the result exceeds int64, MulDiv returns
+// math.MaxInt64.
 func MulDiv(a, b, c int64) int64 {
 	if a|b < 1<<31 { // the product cannot overflow
 		return a * b / c

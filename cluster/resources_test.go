@@ -25,7 +25,8 @@ func TestResourcesWith(t *testing.T) {
 
 func TestMulDivAgreesWithArithmetic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// The product of two 31-bit numbers fits int64, so plain arithmetic is the oracle.
+		// The product of two 31-bit numbers fits int64, so plain arithmetic gives the
+		// expected result.
 		a, b := rapid.Int64Range(0, math.MaxInt32).Draw(t, "a"), rapid.Int64Range(0, math.MaxInt32).Draw(t, "b")
 		c := rapid.Int64Range(1, math.MaxInt64).Draw(t, "c")
 		if got, want := cluster.MulDiv(a, b, c), a*b/c; got != want {
@@ -38,23 +39,23 @@ func TestMulDivAgreesWithArithmetic(t *testing.T) {
 		if got := cluster.MulDivUp(a, b, c); got != want {
 			t.Fatalf("%d × %d ÷ %d rounded up = %d, want %d", a, b, c, got, want)
 		}
-		// Large factors that cancel must come out exact.
+		// Large factors that cancel must give an exact result.
 		big := rapid.Int64Range(1, math.MaxInt64).Draw(t, "big")
 		if got := cluster.MulDiv(big, a, max(a, 1)); a > 0 && got != big {
 			t.Fatalf("%d × %d ÷ %d = %d", big, a, a, got)
 		}
 	})
 	if got := cluster.MulDiv(math.MaxInt64, math.MaxInt64, 1); got != math.MaxInt64 {
-		t.Errorf("an impossible result is %d", got)
+		t.Errorf("a result that overflows is %d", got)
 	}
 }
 
 func TestAddOverflow(t *testing.T) {
 	if _, ok := cluster.AddOverflow(math.MaxInt64, 1); ok {
-		t.Error("an overflow went unseen")
+		t.Error("an overflow was not reported")
 	}
 	if _, ok := cluster.AddOverflow(math.MinInt64, -1); ok {
-		t.Error("an underflow went unseen")
+		t.Error("an underflow was not reported")
 	}
 	if sum, ok := cluster.AddOverflow(2, 3); !ok || sum != 5 {
 		t.Errorf("2 + 3 = %d, %v", sum, ok)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// specs is how jobs and their tasks get other specs, and are removed, while tasks of
-// them are on nodes.
+// specs adds jobs, changes the specs of jobs and tasks, and removes them, while tasks of
+// these jobs are on nodes.
 type specs struct {
 	journal   *journal
 	fleet     *fleet
@@ -20,16 +20,17 @@ type specs struct {
 	sightings *sightings
 }
 
-// add adds a new job, with what was seen of its tasks before.
+// add adds a new job, and applies what was reported about its tasks before the job was
+// known.
 func (sp *specs) add(spec *Job, revision uint64) {
 	j := build(spec, revision)
 	sp.workload.add(j)
-	sp.sightings.recall(j)
+	sp.sightings.applyEarly(j)
 }
 
-// respec gives a known job another spec. What runs of it, is reserved for it or is
-// leaving stays where it is, booked by the shape it was placed with. A task that is
-// on a node and not in the new spec stays until it has left.
+// respec gives a known job another spec. Its tasks that run, are nominated or are
+// releasing stay on their nodes, and hold what they were placed with. A task that is on a
+// node and not in the new spec is kept until it has left the node.
 func (sp *specs) respec(j, spec *Job, revision uint64) {
 	next := build(spec, revision)
 	next.Torn, next.Evicted, next.Displaced, next.Retired, next.Parked = j.Torn, j.Evicted, j.Displaced, j.Retired, j.Parked
@@ -39,18 +40,19 @@ func (sp *specs) respec(j, spec *Job, revision uint64) {
 	if next.Set.Name != j.Set.Name {
 		sp.sets.forgetGroup(j)
 	}
-	sp.turn(j, next, j.adopted(next))
-	sp.sightings.recall(j)
+	sp.replaceSpec(j, next, j.mergedTasks(next))
+	sp.sightings.applyEarly(j)
 }
 
-// dropReplaced takes tasks off their nodes that have another UID in the next version,
-// and releases the landings of those that are not requested there.
+// dropReplaced takes the tasks off their nodes that have another UID in the next version
+// of the job. It also releases the landings of these tasks and of the tasks that the next
+// version does not have.
 func (sp *specs) dropReplaced(j, next *Job) {
 	if j.Open && next.Open {
 		return
 	}
 	for a := range j.Alternatives {
-		to := next.like(&j.Alternatives[a], a)
+		to := next.matchingAlternative(&j.Alternatives[a], a)
 		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
 			k := -1
 			if to >= 0 {
@@ -61,35 +63,36 @@ func (sp *specs) dropReplaced(j, next *Job) {
 			}
 			if k >= 0 && differ(t.UID, next.Alternatives[to].Tasks[k].UID) {
 				sp.standings.clear(t)
-				sp.standings.stand(t, standing{}) // not even its attempts are inherited
+				sp.standings.stand(t, standing{}) // the new task does not inherit the number of attempts
 			}
 		}
 	}
 }
 
-// adopted lists the tasks of the job's next version: those that are known stay the
-// same tasks. It sets which alternative is chosen there, and adds one for what runs
-// in a form that is not requested any more.
-func (j *Job) adopted(next *Job) [][]fields {
-	tasks, known := fieldsOf(next.Alternatives), fieldsOf(j.Alternatives)
+// mergedTasks returns the tasks of the job's next version, by alternative. A task that
+// both versions have remains the same *Task. mergedTasks sets next.Chosen. For tasks that
+// are on nodes in an alternative that the next version does not have, it adds an
+// alternative to next that is marked as Running.
+func (j *Job) mergedTasks(next *Job) [][]taskSpec {
+	tasks, known := taskSpecsOf(next.Alternatives), taskSpecsOf(j.Alternatives)
 	if j.Open && next.Open {
-		next.Alternatives = append(next.Alternatives, j.Alternatives[1:]...) // that run since before it was open
+		next.Alternatives = append(next.Alternatives, j.Alternatives[1:]...) // tasks that were placed before the job was open
 		next.Chosen = j.Chosen
 		return known
 	}
-	taken := map[int]bool{} // alternatives of the next version that an old one became
+	taken := map[int]bool{} // alternatives of the next version that are matched with one of this version
 	for a := range j.Alternatives {
 		old := &j.Alternatives[a]
-		to := next.like(old, a)
+		to := next.matchingAlternative(old, a)
 		if taken[to] {
 			to = -1
 		}
 		taken[to] = true
-		var left []fields
+		var left []taskSpec
 		for i, t := range old.Tasks {
 			k := -1
 			if to >= 0 {
-				k = slices.IndexFunc(tasks[to], func(f fields) bool { return f.name == t.Name })
+				k = slices.IndexFunc(tasks[to], func(f taskSpec) bool { return f.name == t.Name })
 			}
 			switch {
 			case k >= 0:
@@ -111,14 +114,16 @@ func (j *Job) adopted(next *Job) [][]fields {
 			tasks[to] = append(tasks[to], f)
 		}
 	}
-	next.Chosen = slices.IndexFunc(tasks, func(list []fields) bool {
-		return slices.ContainsFunc(list, func(f fields) bool { return f.task.started() || f.task.landing != nil })
+	next.Chosen = slices.IndexFunc(tasks, func(list []taskSpec) bool {
+		return slices.ContainsFunc(list, func(f taskSpec) bool { return f.task.isPlacedOrEnded() || f.task.landing != nil })
 	})
 	return tasks
 }
 
-// like finds the alternative of the next version that the old one became, -1 if none.
-func (j *Job) like(old *Alternative, at int) int {
+// matchingAlternative returns the index of the alternative that corresponds to one of the
+// version before, which had the index at. Alternatives correspond if they have the same
+// name or, without names, the same index. It returns -1 if there is none.
+func (j *Job) matchingAlternative(old *Alternative, at int) int {
 	if old.Name == "" {
 		if at < len(j.Alternatives) && j.Alternatives[at].Name == "" {
 			return at
@@ -128,8 +133,8 @@ func (j *Job) like(old *Alternative, at int) int {
 	return slices.IndexFunc(j.Alternatives, func(a Alternative) bool { return a.Name == old.Name })
 }
 
-// fields are what a spec says of a task.
-type fields struct {
+// taskSpec is what the spec of a job says about one of its tasks.
+type taskSpec struct {
 	task                         *Task
 	name, uid, role, id          string
 	index, alternative, subgroup int
@@ -138,19 +143,19 @@ type fields struct {
 	revision                     uint64
 }
 
-// fieldsOf notes the spec of all tasks, by alternative.
-func fieldsOf(alternatives []Alternative) [][]fields {
-	out := make([][]fields, len(alternatives))
+// taskSpecsOf returns the specs of all tasks, by alternative.
+func taskSpecsOf(alternatives []Alternative) [][]taskSpec {
+	out := make([][]taskSpec, len(alternatives))
 	for a := range alternatives {
 		for _, t := range alternatives[a].Tasks {
-			out[a] = append(out[a], fields{t, t.Name, t.UID, t.Role, t.ID, t.Index, a, t.subgroup, t.Shape, t.extra, t.revision})
+			out[a] = append(out[a], taskSpec{t, t.Name, t.UID, t.Role, t.ID, t.Index, a, t.subgroup, t.Shape, t.extra, t.revision})
 		}
 	}
 	return out
 }
 
-// turnInto has the job take over the version, with these tasks.
-func (j *Job) turnInto(version *Job, tasks [][]fields) {
+// replaceSpec overwrites the job with the version, which gets these tasks.
+func (j *Job) replaceSpec(version *Job, tasks [][]taskSpec) {
 	*j = *version
 	j.Alternatives = slices.Clone(version.Alternatives)
 	for a := range tasks {
@@ -167,25 +172,26 @@ func (j *Job) turnInto(version *Job, tasks [][]fields) {
 	}
 }
 
-// turn has the job take over the version, with these tasks.
-func (sp *specs) turn(j, version *Job, tasks [][]fields) {
-	before, was := *j, fieldsOf(j.Alternatives)
-	sp.reform(j, version, tasks)
+// replaceSpec overwrites the job with the version, which gets these tasks, and records
+// in the journal how to undo that.
+func (sp *specs) replaceSpec(j, version *Job, tasks [][]taskSpec) {
+	before, was := *j, taskSpecsOf(j.Alternatives)
+	sp.rewrite(j, version, tasks)
 	if sp.journal.recording() {
-		sp.journal.cold(func() { sp.reform(j, &before, was) })
+		sp.journal.cold(func() { sp.rewrite(j, &before, was) })
 	}
 }
 
-// reform is turn without the journal. The job changes while nothing of it is booked or
-// listed. The nodes that its tasks are on change as well: what is known of the tasks
-// there is by their job's spec.
-func (sp *specs) reform(j, version *Job, tasks [][]fields) {
+// rewrite is replaceSpec without the journal. It takes the job out of all ledgers and
+// lists first, changes it, and then enters it again. The nodes of its tasks get a new
+// version, because what hooks remember about these nodes may depend on the job's spec.
+func (sp *specs) rewrite(j, version *Job, tasks [][]taskSpec) {
 	book := func(sign int) {
 		for t := range j.each {
 			for _, o := range [...]*Task{t, t.landing} {
 				if o != nil && o.Node != nil {
 					if sign < 0 {
-						o.Node.Tasks = remove(o.Node.Tasks, o, (*Task).compare) // its place there depends on its alternative
+						o.Node.Tasks = remove(o.Node.Tasks, o, (*Task).compare) // the order of the list depends on the alternative
 					} else {
 						o.Node.Tasks = insert(o.Node.Tasks, o, (*Task).compare)
 						sp.fleet.touch(o.Node)
@@ -206,20 +212,21 @@ func (sp *specs) reform(j, version *Job, tasks [][]fields) {
 	}
 	sp.workload.unlist(j)
 	slot, attached, expected := j.slot, j.attached, j.expected
-	j.turnInto(version, tasks)
+	j.replaceSpec(version, tasks)
 	j.slot, j.attached, j.expected, j.pending = slot, attached, expected, false
 	j.recountEnded()
 	sp.workload.list(j)
-	if set := sp.sets.byName[j.Set.Name]; set != nil && set.name == kept.name { // also where the job is the only one of it
+	if set := sp.sets.byName[j.Set.Name]; set != nil && set.name == kept.name { // if the job is the only one of its set, unlist removed the set
 		set.group, set.scaled = kept.group, kept.scaled
-		sp.sets.weigh(set)
+		sp.sets.listExcess(set)
 	}
 	book(+1)
 	sp.workload.settle(j)
 	j.spec = sp.roster.slots.version
 }
 
-// dropExtra forgets a task that its job does not request any more, once it has left.
+// dropExtra removes a task that its job does not request any more and that has left its
+// node.
 func (sp *specs) dropExtra(t *Task) {
 	j := t.Job
 	next := *j
@@ -230,16 +237,16 @@ func (sp *specs) dropExtra(t *Task) {
 		alt.Min = min(alt.Min, len(alt.Tasks))
 	}
 	for last := len(next.Alternatives) - 1; last > 0 && next.Alternatives[last].Running && len(next.Alternatives[last].Tasks) == 0; last-- {
-		next.Alternatives = next.Alternatives[:last] // others keep their place, since answers name it
+		next.Alternatives = next.Alternatives[:last] // only at the end: decisions and reports name alternatives by index
 	}
-	sp.turn(j, &next, fieldsOf(next.Alternatives))
+	sp.replaceSpec(j, &next, taskSpecsOf(next.Alternatives))
 }
 
 // remove removes the job with all its tasks.
 func (sp *specs) remove(j *Job) {
 	var room [8]*Task
 	for a := range j.Alternatives {
-		for _, t := range append(room[:0], j.Alternatives[a].Tasks...) { // a task that is cleared may leave the list
+		for _, t := range append(room[:0], j.Alternatives[a].Tasks...) { // a copy, because clear may remove the task from the list
 			sp.standings.strand(t)
 			sp.standings.clear(t)
 		}
@@ -248,8 +255,8 @@ func (sp *specs) remove(j *Job) {
 	sp.workload.remove(j)
 }
 
-// replace puts a job of the same name and another UID in the place of one: it
-// inherits nothing. Tasks of an open job have UIDs of their own and stay.
+// replace replaces a job by one with the same ID and another UID. The new job inherits
+// nothing, unless both are open: tasks of an open job have UIDs of their own, and stay.
 func (sp *specs) replace(j *Job, spec *Job, revision uint64) {
 	if !j.Open || !spec.Open {
 		sp.remove(j)
@@ -260,7 +267,8 @@ func (sp *specs) replace(j *Job, spec *Job, revision uint64) {
 	sp.respec(j, spec, revision)
 }
 
-// respecTask gives a task of an open job another spec; what it holds stays.
+// respecTask gives a task of an open job another spec. The task still holds what it was
+// placed with.
 func (sp *specs) respecTask(t *Task, c *TaskPut) {
 	next := c.Task
 	next.UID = cmp.Or(next.UID, t.UID)
@@ -269,21 +277,21 @@ func (sp *specs) respecTask(t *Task, c *TaskPut) {
 		return
 	}
 	j := *t.Job
-	tasks := fieldsOf(j.Alternatives)
+	tasks := taskSpecsOf(j.Alternatives)
 	for i := range tasks[0] {
 		if f := &tasks[0][i]; f.task == t {
 			f.extra = false
 			f.uid, f.role, f.index, f.subgroup, f.shape, f.revision = next.UID, next.Role, next.Index, next.Subgroup, next.Shape, c.Revision
 		}
 	}
-	slices.SortFunc(tasks[0], func(a, b fields) int {
+	slices.SortFunc(tasks[0], func(a, b taskSpec) int {
 		return byPlace(&Task{Index: a.index, Name: a.name}, &Task{Index: b.index, Name: b.name})
 	})
-	sp.turn(t.Job, &j, tasks)
+	sp.replaceSpec(t.Job, &j, tasks)
 }
 
-// removeTask removes a task of an open job. A job of which nothing else is known
-// is removed with its last task.
+// removeTask removes a task of an open job. If the job itself was never reported, it is
+// removed with its last task.
 func (sp *specs) removeTask(t *Task) {
 	j := t.Job
 	sp.dropTask(t)
@@ -292,11 +300,11 @@ func (sp *specs) removeTask(t *Task) {
 	}
 }
 
-// dropTask takes a task out of its open job.
+// dropTask takes a task off its node and out of its open job.
 func (sp *specs) dropTask(t *Task) {
 	sp.standings.strand(t)
 	sp.standings.clear(t)
-	if slices.Contains(t.Job.Alternatives[0].Tasks, t) { // one that is not requested leaves when it is cleared
-		sp.workload.takeTask(t)
+	if slices.Contains(t.Job.Alternatives[0].Tasks, t) { // clear already removed a task that the job does not request any more
+		sp.workload.removeTask(t)
 	}
 }

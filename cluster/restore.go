@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// State makes a State of the snapshot. One that no State can have is rejected.
+// State returns a new State with the content of the snapshot. It fails if the snapshot
+// contradicts itself, so that no State can have produced it.
 func (sn *Snapshot) State() (*State, error) {
 	if err := sn.check(); err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func (sn *Snapshot) State() (*State, error) {
 		sn.Jobs[i].restore(s)
 	}
 	for _, r := range sn.Sets {
-		set := s.sets.ensure(r.Name)
+		set := s.sets.findOrAdd(r.Name)
 		if set.group = r.Group; r.Scaled != nil {
 			s.sets.rescale(set, *r.Scaled)
 		}
@@ -39,9 +40,9 @@ func (sn *Snapshot) State() (*State, error) {
 	}
 	for _, seen := range sn.Unseen {
 		if t := s.roster.Task(seen.Task); t != nil && !differ(t.UID, seen.UID) {
-			return nil, fmt.Errorf("task %s waits until it is known, and is known", seen.Task.ID())
+			return nil, fmt.Errorf("task %s is listed as unknown, but it is known", seen.Task.ID())
 		}
-		s.roster.unseen[seen.Task] = seen
+		s.roster.earlySightings[seen.Task] = seen
 	}
 	return s, nil
 }
@@ -49,7 +50,7 @@ func (sn *Snapshot) State() (*State, error) {
 func (r *QueueRecord) restore(s *State) {
 	q := r.Queue
 	q.Used, q.Firm, q.children, q.deserved = nil, nil, nil, nil
-	q.revision, q.held = r.Revision, held{r.Since, r.Held}
+	q.revision, q.current = r.Revision, currentUse{r.Since, r.Held}
 	old := s.tree.byName[q.Name]
 	s.tree.countTerms(old, -1)
 	s.tree.countTerms(&q, +1)
@@ -65,7 +66,7 @@ func (sn *Snapshot) restoreNodes(s *State) error {
 		if err := n.prepare(); err != nil {
 			return fmt.Errorf("node %q: %w", n.Name, err)
 		}
-		n.revision, n.unknown = r.Revision, r.Unknown
+		n.revision, n.unreported = r.Revision, r.Unknown
 		for k := range n.Devices {
 			n.Devices[k].Gone = r.Node.Devices[k].Gone
 		}
@@ -83,7 +84,7 @@ func (sn *Snapshot) restoreNodes(s *State) error {
 
 func (r *JobRecord) restore(s *State) {
 	spec := r.Job
-	spec.Open = false // so that its tasks are made, too
+	spec.Open = false // build creates the tasks of a spec only if it is not open
 	j := build(&spec, r.Revision)
 	j.Open, j.absent = r.Job.Open, r.Absent
 	if r.Absent {
@@ -95,8 +96,8 @@ func (r *JobRecord) restore(s *State) {
 	s.workload.insert(j)
 }
 
-// restoreTasks puts tasks where they are, and then looks for nodes that are known
-// only for tasks that are not there.
+// restoreTasks places the tasks as they are recorded. It then checks that every absent
+// node has a task on it, since State keeps an absent node only for its tasks.
 func (sn *Snapshot) restoreTasks(s *State) error {
 	for i := range sn.Tasks {
 		if err := sn.Tasks[i].restore(s); err != nil {
@@ -114,7 +115,7 @@ func (sn *Snapshot) restoreTasks(s *State) error {
 func (r *TaskRecord) restore(s *State) error {
 	t := s.roster.Task(r.Task)
 	if t == nil {
-		return errors.New("its job does not have it")
+		return errors.New("its job has no such task")
 	}
 	if err := r.check(); err != nil {
 		return err
@@ -139,7 +140,7 @@ func (r *TaskRecord) restore(s *State) error {
 			s.shapes.drop(to.held)
 		}
 	}
-	s.standings.shift(t, to)
+	s.standings.setStanding(t, to)
 	if r.Landing == nil {
 		return nil
 	}
@@ -154,9 +155,9 @@ func (r *TaskRecord) restore(s *State) error {
 	shadow := t.shadow(&aside)
 	if r.Landing.Held != nil {
 		shadow.Shape = s.Intern(*r.Landing.Held)
-		s.shapes.drop(shadow.Shape) // a landing does not count as a use
+		s.shapes.drop(shadow.Shape) // a landing does not count as a use of its shape
 	}
-	s.standings.shift(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: r.Landing.Promised})
+	s.standings.setStanding(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: r.Landing.Promised})
 	s.standings.land(shadow, t.Job, +1)
 	return nil
 }

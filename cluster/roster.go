@@ -5,54 +5,57 @@ import (
 	"maps"
 )
 
-// roster is the jobs and their tasks. Every change of a job gives it a new version.
+// roster is the table of the jobs and their tasks. Every change of a job gives it a new
+// version.
 type roster struct {
-	journal   *journal
-	jobs      map[string]*Job // by ID
-	slots     slots[Job]
-	pending   map[string]*Job // with tasks that are on no node yet
-	torn      map[string]*Job // that run below their minimum
-	retired   map[string]*Job
-	byQueue   map[string][]*Job // by queue, known or not: the jobs that name it, in any order
-	nominated map[*Task]bool
-	moving    map[*Task]bool       // that have a landing
-	releasing []*Task              // in any order
-	unseen    map[TaskRef]TaskSeen // of tasks that are not known yet
+	journal        *journal
+	jobs           map[string]*Job // by ID
+	slots          slots[Job]
+	pending        map[string]*Job // by ID: jobs with tasks that are to be placed
+	torn           map[string]*Job // by ID: jobs that run below their minimum
+	retired        map[string]*Job
+	byQueue        map[string][]*Job // by queue, which need not be known: the jobs that name it, in any order
+	nominated      map[*Task]bool
+	moving         map[*Task]bool       // tasks that have a landing
+	releasing      []*Task              // in any order
+	earlySightings map[TaskRef]TaskSeen // reports about tasks that are not known yet
 }
 
 func newRoster(l *journal) roster {
 	return roster{
 		journal: l, jobs: map[string]*Job{}, pending: map[string]*Job{}, torn: map[string]*Job{}, retired: map[string]*Job{}, byQueue: map[string][]*Job{},
-		nominated: map[*Task]bool{}, moving: map[*Task]bool{}, unseen: map[TaskRef]TaskSeen{},
+		nominated: map[*Task]bool{}, moving: map[*Task]bool{}, earlySightings: map[TaskRef]TaskSeen{},
 	}
 }
 
-// add adds a new job, which is in no list yet.
+// add adds a new job. The caller adds it to the lists.
 func (r *roster) add(j *Job) {
 	r.jobs[j.ID] = j
 	j.slot = r.slots.take(j)
 }
 
-// remove removes a job that is in no list any more.
+// remove removes a job. The caller has taken it out of the lists.
 func (r *roster) remove(j *Job) {
 	delete(r.jobs, j.ID)
 	r.slots.free(j.slot)
 	r.slots.touch(j.slot)
 }
 
-// task finds the task that a decision is about.
+// task returns the task that a decision names. It fails if the task is not known or has
+// another UID.
 func (r *roster) task(ref TaskRef, uid string) (*Task, error) {
 	t := r.Task(ref)
 	if t == nil {
 		return nil, fmt.Errorf("no task %s", ref.ID())
 	}
 	if differ(t.UID, uid) {
-		return nil, fmt.Errorf("task %s is another one now", ref.ID())
+		return nil, fmt.Errorf("task %s was replaced by another one of the same name", ref.ID())
 	}
 	return t, nil
 }
 
-// decide calls change with the job that a decision is about.
+// decide calls change with the job that a decision names. It fails if the job is not
+// known.
 func (r *roster) decide(job string, change func(*Job)) error {
 	j := r.jobs[job]
 	if j == nil {
@@ -62,7 +65,8 @@ func (r *roster) decide(job string, change func(*Job)) error {
 	return nil
 }
 
-// listNominated keeps the list in step with the task, which stood otherwise before.
+// listNominated updates the list of nominated tasks after the status of the task changed
+// from was.
 func (r *roster) listNominated(t *Task, was Status) {
 	switch {
 	case t.Status == Nominated && t.shadows == nil:
@@ -74,26 +78,26 @@ func (r *roster) listNominated(t *Task, was Status) {
 
 func (r *roster) listMoving(t *Task) { keepIf(t.landing != nil, r.moving, t, true) }
 
-// keepSeen holds what was seen of a task that is not known yet.
-func (r *roster) keepSeen(c TaskSeen) {
-	was, known := r.unseen[c.Task]
-	r.unseen[c.Task] = c
+// keepEarly keeps a report about a task that is not known yet, until the task is known.
+func (r *roster) keepEarly(c TaskSeen) {
+	was, known := r.earlySightings[c.Task]
+	r.earlySightings[c.Task] = c
 	if r.journal.recording() {
-		r.journal.cold(func() { keepIf(known, r.unseen, c.Task, was) })
+		r.journal.cold(func() { keepIf(known, r.earlySightings, c.Task, was) })
 	}
 }
 
-func (r *roster) forgetSeen(ref TaskRef, uid string) {
-	if was, known := r.unseen[ref]; known && !differ(was.UID, uid) {
-		delete(r.unseen, ref)
+func (r *roster) forgetEarly(ref TaskRef, uid string) {
+	if was, known := r.earlySightings[ref]; known && !differ(was.UID, uid) {
+		delete(r.earlySightings, ref)
 		if r.journal.recording() {
-			r.journal.cold(func() { r.unseen[ref] = was })
+			r.journal.cold(func() { r.earlySightings[ref] = was })
 		}
 	}
 }
 
-// listReleasing adds the task to the list, or takes it out: the last one takes its
-// place there.
+// listReleasing adds the task to the list of releasing tasks or removes it, according to
+// its status. On removal the last task of the list takes its place.
 func (r *roster) listReleasing(t *Task) {
 	if t.Status == Releasing {
 		t.releasing = len(r.releasing)
@@ -107,7 +111,7 @@ func (r *roster) listReleasing(t *Task) {
 	r.releasing = r.releasing[:last]
 }
 
-// list adds the job to the lists of jobs; unlist takes it out of them.
+// list adds the job to the lists of jobs, and unlist removes it from them.
 func (r *roster) list(j *Job) {
 	j.seat = len(r.byQueue[j.Queue])
 	r.byQueue[j.Queue] = append(r.byQueue[j.Queue], j)
@@ -122,7 +126,8 @@ func (r *roster) unlist(j *Job) {
 	delete(r.torn, j.ID)
 }
 
-// leaveQueue takes the job out of the list of its queue. The last one takes its place there.
+// leaveQueue removes the job from the list of its queue. The last job of the list takes
+// its place.
 func (r *roster) leaveQueue(j *Job) {
 	list := r.byQueue[j.Queue]
 	last := len(list) - 1
@@ -140,8 +145,7 @@ func (r *roster) listRetired(j *Job) { keepIf(j.Retired, r.retired, j.ID, j) }
 
 func (r *roster) listTorn(j *Job) { keepIf(j.Torn != 0 && r.knows(j), r.torn, j.ID, j) }
 
-// keepIf has the map hold the value where the condition is true, and nothing under
-// the key otherwise.
+// keepIf sets the key to the value if the condition is true, and deletes it otherwise.
 func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
 	if condition {
 		m[key] = value
@@ -150,17 +154,17 @@ func keepIf[K comparable, V any](condition bool, m map[K]V, key K, value V) {
 	}
 }
 
-// knows reports whether the job is in the State: a job made of shadows is not.
+// knows reports whether the job itself is in State. A job that Job.Shadow made is not.
 func (r *roster) knows(j *Job) bool { return j.slot < len(r.slots.at) && r.slots.at[j.slot] == j }
 
-func (r *roster) listPending(j *Job, waits bool) {
-	if waits != j.pending {
-		keepIf(waits, r.pending, j.ID, j)
-		j.pending = waits
+func (r *roster) listPending(j *Job, pending bool) {
+	if pending != j.pending {
+		keepIf(pending, r.pending, j.ID, j)
+		j.pending = pending
 	}
 }
 
-// Task is View.Task.
+// Task implements View.Task.
 func (r *roster) Task(ref TaskRef) *Task {
 	j := r.jobs[ref.Job]
 	if j == nil || ref.Alternative < 0 || ref.Alternative >= len(j.Alternatives) {
@@ -174,8 +178,8 @@ func (r *roster) Task(ref TaskRef) *Task {
 	return nil
 }
 
-// clone copies the roster, with tasks on the nodes of the fleet, and says what the
-// copy of each task is.
+// clone copies the roster. The copied tasks are on the nodes of the given fleet. The map
+// tasks leads from each task to its copy.
 func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 	c, tasks = newRoster(l), map[*Task]*Task{}
 	c.jobs, c.slots = make(map[string]*Job, len(r.jobs)), r.slots.clone()
@@ -183,7 +187,7 @@ func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 		k := j.clone(f, tasks)
 		c.jobs[id], c.slots.at[k.slot] = k, k
 	}
-	c.pending, c.torn, c.retired = c.among(r.pending), c.among(r.torn), c.among(r.retired)
+	c.pending, c.torn, c.retired = c.copiesByID(r.pending), c.copiesByID(r.torn), c.copiesByID(r.retired)
 	for name, jobs := range r.byQueue {
 		c.byQueue[name] = c.same(jobs)
 	}
@@ -196,11 +200,12 @@ func (r *roster) clone(l *journal, f *fleet) (c roster, tasks map[*Task]*Task) {
 	for _, t := range r.releasing {
 		c.releasing = append(c.releasing, tasks[t])
 	}
-	c.unseen = maps.Clone(r.unseen)
+	c.earlySightings = maps.Clone(r.earlySightings)
 	return c, tasks
 }
 
-// same are the copies of the jobs.
+// same returns the jobs of this roster that have the same IDs as the given jobs of
+// another one.
 func (r *roster) same(jobs []*Job) []*Job {
 	out := make([]*Job, len(jobs))
 	for i, j := range jobs {
@@ -209,8 +214,8 @@ func (r *roster) same(jobs []*Job) []*Job {
 	return out
 }
 
-// among are the copies of the jobs, by ID.
-func (r *roster) among(jobs map[string]*Job) map[string]*Job {
+// copiesByID is same for a map of jobs by ID.
+func (r *roster) copiesByID(jobs map[string]*Job) map[string]*Job {
 	out := make(map[string]*Job, len(jobs))
 	for id := range jobs {
 		out[id] = r.jobs[id]

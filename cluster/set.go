@@ -6,52 +6,52 @@ import (
 	"strings"
 )
 
-// replicas are the jobs of one set and what is known of them together.
+// replicas is one Set: its jobs, and what State knows about them together.
 type replicas struct {
-	name    string
-	jobs    []*Job // by ID
-	whole   []*Job // of these, by ID, those placed on whole nodes where all of them belong together
-	retired int    // that were of it and are still there
-	desired int
-	scaled  int  // what the set itself was said to have; -1: what its jobs say counts
-	group   *Key // that was chosen for all of them; nil: none yet
+	name         string
+	jobs         []*Job // by ID
+	onWholeNodes []*Job // by ID: the jobs for which keepsToSetGroup is true
+	retired      int    // number of its jobs that were retired and are still in State
+	desired      int    // how many jobs it should have
+	scaled       int    // the number of SetScaled; -1 means that the jobs say how many there should be
+	group        *Key   // the node group that was chosen for all jobs; nil if none is chosen yet
 }
 
-// sets are the sets of replicas.
+// sets is the table of the Sets.
 type sets struct {
 	journal *journal
 	byName  map[string]*replicas
-	excess  map[string]bool // of these, those with more jobs than they should have
+	excess  map[string]bool // names of the Sets with more jobs than they should have
 }
 
-// scale is rescale for a set that may not be known yet.
+// scale is rescale for a Set that may not be known yet.
 func (ss *sets) scale(name string, desired int) {
 	if ss.byName[name] == nil && ss.journal.recording() {
 		ss.journal.cold(func() { delete(ss.byName, name) })
 	}
-	ss.rescale(ss.ensure(name), desired)
+	ss.rescale(ss.findOrAdd(name), desired)
 }
 
-// rescale sets how many jobs the set should have, whatever its jobs say; -1: what
-// they say.
+// rescale sets how many jobs the Set should have, whatever its jobs say. With -1 the
+// number is again the one that its jobs say.
 func (ss *sets) rescale(set *replicas, desired int) {
 	name, was := set.name, set.scaled
 	if was == desired {
 		return
 	}
 	set.scaled = desired
-	ss.compare(set)
+	ss.updateDesired(set)
 	if ss.journal.recording() {
 		ss.journal.cold(func() {
 			set := ss.byName[name]
 			set.scaled = was
-			ss.compare(set)
+			ss.updateDesired(set)
 		})
 	}
 }
 
-// ensure finds the set, or adds it.
-func (ss *sets) ensure(name string) *replicas {
+// findOrAdd returns the Set with the name, and adds it if it is not known.
+func (ss *sets) findOrAdd(name string) *replicas {
 	set := ss.byName[name]
 	if set == nil {
 		set = &replicas{name: name, scaled: -1}
@@ -60,8 +60,9 @@ func (ss *sets) ensure(name string) *replicas {
 	return set
 }
 
-// compare keeps in step what the set should have with what it has.
-func (ss *sets) compare(set *replicas) {
+// updateDesired computes again how many jobs the Set should have: the scaled number, or
+// else the largest number that one of its jobs says.
+func (ss *sets) updateDesired(set *replicas) {
 	set.desired = 0
 	for _, j := range set.jobs {
 		set.desired = max(set.desired, j.Set.Desired)
@@ -69,17 +70,19 @@ func (ss *sets) compare(set *replicas) {
 	if set.scaled >= 0 {
 		set.desired = set.scaled
 	}
-	ss.weigh(set)
+	ss.listExcess(set)
 }
 
-func (ss *sets) weigh(set *replicas) {
+// listExcess updates the list of the Sets that have too many jobs.
+func (ss *sets) listExcess(set *replicas) {
 	keepIf(len(set.jobs) > set.desired, ss.excess, set.name, true)
 }
 
-// home is the group that the job was placed for, or is on, if it is on whole nodes.
-func (j *Job) home() *Key {
+// homeGroup returns the node group that a job on whole nodes was placed for, or else the
+// group that it is on. It returns nil if it has neither.
+func (j *Job) homeGroup() *Key {
 	if only := j.Alternatives[j.Chosen].Whole.Only; only != nil {
-		return only // whatever became of its nodes
+		return only // even if its nodes belong to another group by now
 	}
 	for _, t := range j.Tasks() {
 		if t.Node != nil && t.At().Group() != nil {
@@ -89,9 +92,10 @@ func (j *Job) home() *Key {
 	return nil
 }
 
+// keep chooses the group that the job is on for its Set, unless a group is chosen already.
 func (ss *sets) keep(j *Job) {
-	if set := ss.byName[j.Set.Name]; set != nil && set.group == nil && j.together() {
-		ss.keepGroup(set, j.home())
+	if set := ss.byName[j.Set.Name]; set != nil && set.group == nil && j.keepsToSetGroup() {
+		ss.keepGroup(set, j.homeGroup())
 	}
 }
 
@@ -102,16 +106,17 @@ func (ss *sets) keepGroup(set *replicas, group *Key) {
 	}
 }
 
-// forgetGroup forgets the group of the job's set if the job, which leaves, is the
-// last of it. An undo finds it in the journal.
+// forgetGroup is called before the job leaves its Set. If it is the last job of the Set,
+// the chosen group is cleared. The journal keeps it for an undo.
 func (ss *sets) forgetGroup(j *Job) {
 	if set := ss.byName[j.Set.Name]; set != nil && len(set.jobs)+set.retired == 1 {
 		ss.keepGroup(set, nil)
 	}
 }
 
-// together reports whether the job is placed on whole nodes where all of its set belong.
-func (j *Job) together() bool {
+// keepsToSetGroup reports whether the job is placed on whole nodes, and all jobs of its
+// Set must be in one node group.
+func (j *Job) keepsToSetGroup() bool {
 	if j.Chosen < 0 || j.Set.Name == "" {
 		return false
 	}
@@ -119,25 +124,25 @@ func (j *Job) together() bool {
 	return w != nil && !w.Apart
 }
 
-// gather keeps the list of those on whole nodes in step with the job.
-func (ss *sets) gather(j *Job) {
+// listOnWholeNodes updates the list replicas.onWholeNodes for the job.
+func (ss *sets) listOnWholeNodes(j *Job) {
 	set := ss.byName[j.Set.Name]
 	if set == nil {
 		return
 	}
-	if j.together() && !j.Retired {
-		set.whole = insert(set.whole, j, (*Job).compare)
+	if j.keepsToSetGroup() && !j.Retired {
+		set.onWholeNodes = insert(set.onWholeNodes, j, (*Job).compare)
 	} else {
-		set.whole = remove(set.whole, j, (*Job).compare)
+		set.onWholeNodes = remove(set.onWholeNodes, j, (*Job).compare)
 	}
 }
 
-// enlist adds the job to its set.
-func (ss *sets) enlist(j *Job) {
+// list adds the job to its Set.
+func (ss *sets) list(j *Job) {
 	if j.Set.Name == "" {
 		return
 	}
-	set := ss.ensure(j.Set.Name)
+	set := ss.findOrAdd(j.Set.Name)
 	if j.Retired {
 		set.retired++
 		return
@@ -146,11 +151,12 @@ func (ss *sets) enlist(j *Job) {
 	if set.scaled < 0 {
 		set.desired = max(set.desired, j.Set.Desired)
 	}
-	ss.weigh(set)
-	ss.gather(j)
+	ss.listExcess(set)
+	ss.listOnWholeNodes(j)
 }
 
-// unlist takes the job out of its set. A set without jobs is forgotten.
+// unlist removes the job from its Set. A Set without jobs is removed, unless it has a
+// scaled number or a chosen group.
 func (ss *sets) unlist(j *Job) {
 	set := ss.byName[j.Set.Name]
 	if set == nil {
@@ -160,28 +166,28 @@ func (ss *sets) unlist(j *Job) {
 		set.retired--
 	}
 	set.jobs = remove(set.jobs, j, (*Job).compare)
-	set.whole = remove(set.whole, j, (*Job).compare)
+	set.onWholeNodes = remove(set.onWholeNodes, j, (*Job).compare)
 	if len(set.jobs)+set.retired == 0 && set.scaled < 0 && set.group == nil {
 		delete(ss.byName, j.Set.Name)
 		delete(ss.excess, j.Set.Name)
 		return
 	}
 	if j.Set.Desired == set.desired && !slices.ContainsFunc(set.jobs, func(o *Job) bool { return o.Set.Desired == set.desired }) {
-		ss.compare(set)
+		ss.updateDesired(set)
 		return
 	}
-	ss.weigh(set)
+	ss.listExcess(set)
 }
 
 // compare orders jobs by ID.
 func (j *Job) compare(o *Job) int { return strings.Compare(j.ID, o.ID) }
 
-// clone copies the sets; same are the copies of jobs.
+// clone copies the Sets. same returns the copies of a list of jobs.
 func (ss *sets) clone(l *journal, same func([]*Job) []*Job) sets {
 	c := sets{l, make(map[string]*replicas, len(ss.byName)), maps.Clone(ss.excess)}
 	for name, set := range ss.byName {
 		copied := *set
-		copied.jobs, copied.whole = same(set.jobs), same(set.whole)
+		copied.jobs, copied.onWholeNodes = same(set.jobs), same(set.onWholeNodes)
 		c.byName[name] = &copied
 	}
 	return c

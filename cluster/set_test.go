@@ -51,8 +51,8 @@ func TestRetire(t *testing.T) {
 	s.Retire(j)
 	mark := s.Mark()
 	s.Retire(waiting)
-	if gone := s.View().Retired(); len(gone) != 2 || gone[0] != j || gone[1] != waiting {
-		t.Errorf("%v", gone)
+	if retired := s.View().Retired(); len(retired) != 2 || retired[0] != j || retired[1] != waiting {
+		t.Errorf("%v", retired)
 	}
 	if diff := cmp.Diff([]string{"job/m-0"}, members(s, "m")); diff != "" {
 		t.Error(diff)
@@ -67,7 +67,7 @@ func TestRetire(t *testing.T) {
 	if diff := cmp.Diff([]string{"job/m-2"}, pendingJobs(s)); diff != "" {
 		t.Error(diff)
 	}
-	// What has left is not pending again, here or in a copy.
+	// A retired job is not pending again after its task has left, in the State or in a copy.
 	if err := s.Evict(task(s, "m-1", 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestRetire(t *testing.T) {
 	if diff := cmp.Diff([]string{"job/m-2"}, members(c, "m")); diff != "" || c.View().Sets().Jobs("m")[0] == s.View().Sets().Jobs("m")[1] {
 		t.Error(diff)
 	}
-	// The last to go takes the set with it, and who is gone already leaves it alone.
+	// A Set is removed with its last job. Removing a retired job later changes nothing.
 	c.Retire(c.Job("job/m-2"))
 	if len(c.View().Sets().Names()) != 0 {
 		t.Errorf("%v", c.View().Sets().Names())
@@ -94,7 +94,7 @@ func TestRetire(t *testing.T) {
 		t.Fatal(err, len(c.View().Retired()), len(s.View().Retired()))
 	}
 	if r := (cluster.Job{ID: "job/m-3", Retired: true, Set: cluster.Set{Name: "m"}, Alternatives: j.Alternatives}); c.AddJob(&r) != nil || len(c.View().Sets().Names()) != 0 || len(c.Pending()) != 0 {
-		t.Error("it was retired before it came")
+		t.Error("a job that was retired before it was added is in its Set, or is pending")
 	}
 }
 
@@ -105,7 +105,7 @@ func TestHome(t *testing.T) {
 
 	s := build(enginetest.Job("m-0").Set("m", 2).WholeNodes(1, "8Gi"), enginetest.Job("m-1").Set("m", 2).Devices(1).On("a"))
 	if home := s.View().Sets().Home("m"); home != nil || s.View().Sets().Home("o") != nil {
-		t.Errorf("nobody is on whole nodes: %v", home)
+		t.Errorf("no job is on whole nodes, but the home is %v", home)
 	}
 	n, tk := s.Node("b"), task(s, "m-0", 0)
 	claims, _ := n.Choose(tk.Shape, nil)
@@ -113,21 +113,21 @@ func TestHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	if home := s.View().Sets().Home("m"); home == nil || *home != key(s, "b") {
-		t.Errorf("some are on b: %v", home)
+		t.Errorf("a job is on b, but the home is %v", home)
 	}
-	// The form says more than where it is: a node may have changed since.
+	// The group of the alternative counts more than the node's: the node may have changed.
 	only := key(s, "a")
 	tk.Job.Alternatives[0].Whole.Only = &only
 	if home := s.View().Sets().Home("m"); *home != only {
-		t.Errorf("it was placed for a: %v", home)
+		t.Errorf("the job was placed for a, but the home is %v", home)
 	}
-	// What is kept outlives everybody.
+	// The group that was kept stays after the last task has left.
 	s.Keep(tk.Job)
 	s.Clear(tk)
 	if home := s.View().Sets().Home("m"); home == nil || *home != only || *s.Clone().View().Sets().Home("m") != only {
-		t.Errorf("a was chosen: %v", home)
+		t.Errorf("a was chosen, but the home is %v", home)
 	}
-	// What was chosen before counts most.
+	// A group that the job names as chosen counts more than where jobs are.
 	chosen := key(s, "a")
 	s = build(enginetest.Job("m-0").Set("m", 2).WholeNodes(1, "8Gi").On("b"))
 	j := enginetest.Job("m-1").Set("m", 2).WholeNodes(1, "8Gi").Build()
@@ -136,7 +136,7 @@ func TestHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	if home := s.View().Sets().Home("m"); *home != chosen {
-		t.Errorf("a was chosen: %v", home)
+		t.Errorf("a was chosen, but the home is %v", home)
 	}
 	for _, id := range []string{"job/m-0", "job/m-1"} {
 		if err := s.RemoveJob(id); err != nil {
@@ -144,17 +144,17 @@ func TestHome(t *testing.T) {
 		}
 	}
 	if s.View().Sets().Home("m") != nil {
-		t.Error("the set is gone")
+		t.Error("a Set that was removed has a home")
 	}
 }
 
-// TestExcess: where jobs of a set differ about how many there should be, the most counts.
+// TestExcess: if jobs of a Set say different numbers of desired jobs, the largest counts.
 func TestExcess(t *testing.T) {
 	s := enginetest.State(enginetest.Job("m-0").Set("m", 1), enginetest.Job("m-1").Set("m", 3), enginetest.Job("m-2").Set("m", 3))
 	check := func(desired int, want ...string) {
 		t.Helper()
 		if got := s.View().Sets().Excess(); !cmp.Equal(got, want) || s.View().Sets().Desired("m") != desired {
-			t.Errorf("%d desired, too large: %v", s.View().Sets().Desired("m"), got)
+			t.Errorf("%d desired, want %d; Sets with too many jobs: %v, want %v", s.View().Sets().Desired("m"), desired, got, want)
 		}
 	}
 	check(3)

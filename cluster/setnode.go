@@ -1,16 +1,16 @@
 package cluster
 
-// wholeNode is the set of those that take all devices of a node.
-type wholeNode struct{ number }
+// wholeNodeSet is the deviceSet of shapes that request all devices of a node.
+type wholeNodeSet struct{ number }
 
-func (wholeNode) asked(s *Shape) bool { return s.Need.WholeNode }
-func (wholeNode) plain() bool         { return false }
-func (wholeNode) single() bool        { return true }
-func (wholeNode) sized() bool         { return false }
+func (wholeNodeSet) asked(s *Shape) bool { return s.Need.WholeNode }
+func (wholeNodeSet) plain() bool         { return false }
+func (wholeNodeSet) single() bool        { return true }
+func (wholeNodeSet) sized() bool         { return false }
 
-func (wholeNode) matters(s *Shape) bool { return s.Need.SumAtLeast > 0 || number{}.matters(s) }
+func (wholeNodeSet) matters(s *Shape) bool { return s.Need.SumAtLeast > 0 || number{}.matters(s) }
 
-func (t wholeNode) choose(c choice) ([]Claim, bool) {
+func (t wholeNodeSet) choose(c choice) ([]Claim, bool) {
 	left := c.pot()
 	claims := make([]Claim, 0, len(c.n.Devices))
 	for i := range c.n.Devices {
@@ -22,7 +22,7 @@ func (t wholeNode) choose(c choice) ([]Claim, bool) {
 			return nil, false
 		}
 		claim := c.claim(i)
-		if c.unified && c.s.counted() { // all of the pot, as far as it reaches
+		if c.unified && c.s.counted() { // whole devices together hold no more than the unified memory
 			claim.Memory = min(claim.Memory, left)
 			left -= claim.Memory
 		}
@@ -31,22 +31,23 @@ func (t wholeNode) choose(c choice) ([]Claim, bool) {
 	return claims, len(claims) > 0 && len(claims) >= c.s.Need.Devices && t.met(c.supply, claims)
 }
 
-func (wholeNode) met(v supply, claims []Claim) bool { return sum{}.met(v, claims) }
+func (wholeNodeSet) met(v supply, claims []Claim) bool { return sumSet{}.met(v, claims) }
 
-func (wholeNode) wanted(s *Shape, there int) int { return max(1, s.Need.Devices, there) }
+func (wholeNodeSet) wanted(s *Shape, there int) int { return max(1, s.Need.Devices, there) }
 
-func (wholeNode) tasks(_ *Shape, parts int64) int64 { return min(parts, 1) }
+func (wholeNodeSet) tasks(_ *Shape, parts int64) int64 { return min(parts, 1) }
 
-func (wholeNode) fewest(v supply, leaving []*Task) (int, bool) {
+func (wholeNodeSet) fewest(v supply, leaving []*Task) (int, bool) {
 	if v.s.Need.SumAtLeast > 0 {
 		return 1, true
 	}
 	return number{}.fewest(v, leaving)
 }
 
-func (wholeNode) count(v supply, d *Device) int64 { return max(1, named(v.n, d)) }
+func (wholeNodeSet) count(v supply, d *Device) int64 { return max(1, named(v.n, d)) }
 
-// named counts the node's devices that have the device's name.
+// named returns the number of devices of the node that have the same resource name as
+// the device.
 func named(n *Node, d *Device) int64 {
 	count := int64(0)
 	for i := range n.Devices {
@@ -57,15 +58,16 @@ func named(n *Node, d *Device) int64 {
 	return count
 }
 
-func (wholeNode) load(_ *Shape, _ *Device, capacity int64) int64 { return capacity }
+func (wholeNodeSet) load(_ *Shape, _ *Device, capacity int64) int64 { return capacity }
 
-// roomy: those that take all devices whole can have them once they are idle.
-func (wholeNode) roomy(v supply) bool {
+// roomy reports whether all devices of the node are usable and are requested whole: the
+// empty node then has room for the shape.
+func (wholeNodeSet) roomy(v supply) bool {
 	devices := len(v.n.Devices)
 	return v.s.counted() && v.s.Need.SumAtLeast == 0 && devices > 0 && devices >= v.s.Need.Devices && v.n.Usable(v.s) == devices
 }
 
-func (wholeNode) short(v supply) Shortage {
+func (wholeNodeSet) short(v supply) Shortage {
 	has := surveyGroup(v, "")
 	working := 0
 	for i := range v.n.Devices {
@@ -75,10 +77,10 @@ func (wholeNode) short(v supply) Shortage {
 	}
 	all := v.s.Wanted(working)
 	switch {
-	case has.kind < all || has.big < all: // too few, too small, or of another kind
+	case has.kind < all || has.large < all: // some devices are missing, too small, or of another kind
 		return has.tooFew(all)
-	case has.takers < all: // others have some of it
+	case has.takers < all: // other tasks hold some of the devices
 		return short(LackNode, all, has.takers)
 	}
-	return has.together(all)
+	return has.shortTogether(all)
 }

@@ -1,6 +1,6 @@
 package cluster
 
-// number is the set of those that take a number of devices.
+// number is the deviceSet of shapes that request a number of devices.
 type number struct{}
 
 func (number) asked(*Shape) bool { return true }
@@ -9,7 +9,7 @@ func (number) single() bool      { return false }
 func (number) sized() bool       { return true }
 func (number) open(*Shape) bool  { return false }
 
-// matters where parts of several devices are taken.
+// matters is true if the shape takes less than the whole of several devices.
 func (number) matters(s *Shape) bool { return s.Need.Devices > 1 && s.part().matters(s) }
 
 func (number) choose(c choice) ([]Claim, bool) {
@@ -46,7 +46,7 @@ func (number) fewest(v supply, leaving []*Task) (int, bool) {
 			if d := &n.Devices[i]; s.Takes(d) {
 				takes++
 			} else if d.Use.Milli == 0 {
-				free++ // it is idle, and will not do for other reasons
+				free++ // it is idle, but the shape cannot use it, so it is not counted as emptied below
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func (number) fewest(v supply, leaving []*Task) (int, bool) {
 		return 1, true
 	}
 	if s.part().empties() {
-		emptied := 0 // devices that no task would hold any more
+		emptied := 0 // devices that no task would hold if all the tasks left
 		for i := range n.Devices {
 			held := n.Devices[i].Use.Milli
 			for _, t := range leaving {
@@ -99,5 +99,5 @@ func (t number) short(v supply) Shortage {
 	if lack := has.tooFew(want); lack.Lack != LackNothing {
 		return lack
 	}
-	return has.together(want)
+	return has.shortTogether(want)
 }

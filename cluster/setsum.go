@@ -5,28 +5,29 @@ import (
 	"slices"
 )
 
-// sum is the set of those that take a number of devices whose memory, or the parts
-// that are taken of it, must come to a sum.
-type sum struct{ number }
+// sumSet is the deviceSet of shapes that request a number of devices, and a minimum for
+// the sum of the memory that they hold of these devices.
+type sumSet struct{ number }
 
-func (sum) asked(s *Shape) bool { return s.Need.SumAtLeast > 0 }
-func (sum) plain() bool         { return false }
-func (sum) matters(*Shape) bool { return true }
+func (sumSet) asked(s *Shape) bool { return s.Need.SumAtLeast > 0 }
+func (sumSet) plain() bool         { return false }
+func (sumSet) matters(*Shape) bool { return true }
 
-func (sum) met(v supply, claims []Claim) bool { return v.together(claims) >= v.s.Need.SumAtLeast }
+func (sumSet) met(v supply, claims []Claim) bool { return v.totalMemory(claims) >= v.s.Need.SumAtLeast }
 
-func (t sum) lay(c choice, order []int) ([]Claim, bool) {
+func (t sumSet) lay(c choice, order []int) ([]Claim, bool) {
 	claims := c.take(order)
 	if len(claims) == c.s.Need.Devices && !t.met(c.supply, claims) {
-		claims = c.take(largest(c.supply, order)) // the preferred devices are too small together
+		claims = c.take(largestFirst(c.supply, order)) // the sum of the preferred devices is too small
 	}
 	sortClaims(claims)
 	return claims, len(claims) == c.s.Need.Devices && t.met(c.supply, claims)
 }
 
-// largest orders the devices by what they add to the sum: a replica that shares its
-// memory with one before it adds nothing.
-func largest(v supply, order []int) []int {
+// largestFirst orders the devices by how much memory each adds to the sum, largest first.
+// A whole replica that shares its memory with an earlier device adds nothing, and is put
+// at the end.
+func largestFirst(v supply, order []int) []int {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v.claim(b).Memory, v.claim(a).Memory) })
 	if !v.n.sliced || !v.s.counted() {
 		return order
@@ -35,18 +36,18 @@ func largest(v supply, order []int) []int {
 	return append(first, slices.DeleteFunc(order, func(i int) bool { return slices.Contains(first, i) })...)
 }
 
-func (sum) fewest(supply, []*Task) (int, bool) { return 1, true }
-func (sum) roomy(supply) bool                  { return false }
+func (sumSet) fewest(supply, []*Task) (int, bool) { return 1, true }
+func (sumSet) roomy(supply) bool                  { return false }
 
-func (sum) gives(v survey) int64 { return v.most(max(1, v.s.Need.Devices), claimNow) }
+func (sumSet) gives(v survey) int64 { return v.most(max(1, v.s.Need.Devices), claimNow) }
 
-// empty needs no copy of the node: models request sums in a thousand sizes, and a
-// copy of every node for each would cost more than all else.
-func (sum) empty(v supply) (Shortage, bool) {
+// empty works without a copy of the node. Models request sums of very many sizes, and a
+// copy of every node for each size would dominate the cost of a session.
+func (sumSet) empty(v supply) (Shortage, bool) {
 	if v.unified || v.n.sliced {
 		return Shortage{}, false
 	}
-	s, want, one := v.s, max(1, v.s.Need.Devices), v.oneGroup()
+	s, want, one := v.s, max(1, v.s.Need.Devices), v.isOneGroup()
 	var best survey
 	most, last := int64(-1), ""
 	for i := range v.n.Devices {
@@ -63,22 +64,23 @@ func (sum) empty(v supply) (Shortage, bool) {
 		last = group
 		has := surveyGroup(v, group)
 		sum := has.most(want, claimIdle)
-		if has.big >= want && sum >= int64(s.Need.SumAtLeast) {
+		if has.large >= want && sum >= int64(s.Need.SumAtLeast) {
 			return Shortage{}, true
 		}
-		has.takers = 0 // held or not
+		has.takers = 0 // what is free now must not count
 		if most < 0 || best.less(has, want) || !has.less(best, want) && sum > most {
 			best, most = has, sum
 		}
 	}
-	if best.kind < want || best.big < want {
+	if best.kind < want || best.large < want {
 		return best.tooFew(want), true
 	}
 	return Shortage{Lack: LackBytes, Devices: want, Want: int64(s.Need.SumAtLeast), Have: most}, true
 }
 
-// claimNow is the memory that the shape would have of the device, and claimIdle what
-// it would have if nothing were held of it.
+// claimNow returns the memory that the shape would hold of the device now, and claimIdle
+// the memory that it would hold if the device were idle. Both return 0 if the shape
+// cannot use the device.
 func claimNow(s *Shape, d *Device) int64 {
 	if !s.Takes(d) {
 		return 0

@@ -5,39 +5,41 @@ import (
 	"sort"
 )
 
-// Shape is everything about a task that shape-form hooks may look at: no name,
-// no job, no labels. Tasks that look alike share one Shape (State.Intern), and
-// the engine remembers its answers per shape. Shapes never change.
+// Shape is what a task requests, and all that shape-form hooks may read of a task. It
+// has no name, job or label. Tasks with equal requests share one Shape (State.Intern),
+// and the engine remembers the results of hooks for each shape. An interned Shape must
+// not be changed.
 type Shape struct {
-	Resources   Resources    `json:"resources,omitempty"`   // cpu and memory always present
-	LeftOut     Resources    `json:"leftOut,omitempty"`     // what scores count beside Resources; see LeftOut
-	Need        Need         `json:"need,omitzero"`         // what it asks of devices
-	Selector    []Label      `json:"selector,omitempty"`    // labels a node must have, sorted
-	Required    []Term       `json:"required,omitempty"`    // any of these must match the node; none: all do
+	Resources   Resources    `json:"resources,omitempty"`   // requests of the node's resources; cpu and memory are always present
+	LeftOut     Resources    `json:"leftOut,omitempty"`     // what scores count in addition to Resources; see LeftOut
+	Need        Need         `json:"need,omitzero"`         // requests of devices
+	Selector    []Label      `json:"selector,omitempty"`    // labels that the node must have, sorted
+	Required    []Term       `json:"required,omitempty"`    // at least one of them must match the node; an empty list matches every node
 	Preferred   []Preference `json:"preferred,omitempty"`   // terms that make a node better or worse
 	Tolerations []Toleration `json:"tolerations,omitempty"` // taints of nodes that it tolerates
-	Isolation   Isolation    `json:"isolation,omitzero"`    // the classes of isolation that it asks for
-	Cell        string       `json:"cell,omitempty"`        // "" is any cell
-	Preemptible bool         `json:"preemptible,omitempty"` // whether its job is
-	// What only models ask for; see Served.
-	Strategy Strategy `json:"strategy,omitempty"` // how replicas are laid out over nodes; "" for what is no model
-	Backend  string   `json:"backend,omitempty"`  // what serves it, to be named; Need.Types says what it runs on
-	Files    Files    `json:"files,omitzero"`     // what a model is loaded from
+	Isolation   Isolation    `json:"isolation,omitzero"`    // the classes of isolation that it requests
+	Cell        string       `json:"cell,omitempty"`        // the cell that the node must be in; "" means any
+	Preemptible bool         `json:"preemptible,omitempty"` // whether the job is preemptible
+	// The following fields are only set for models; see Served.
+	Strategy Strategy `json:"strategy,omitempty"` // how replicas are distributed over nodes; "" if the task does not serve a model
+	Backend  string   `json:"backend,omitempty"`  // the name of the program that serves the model; Need.Types says which devices it supports
+	Files    Files    `json:"files,omitzero"`     // the files that the model is loaded from
 
-	key  string
-	ways ways
+	key     string
+	devices deviceRequest
 }
 
-// What scores count for a container that requests no cpu or no memory, as in
-// Kubernetes: a container uses some of both, and a node with many of them is not empty.
+// The amounts that scores count for a container that requests no cpu or no memory, as in
+// Kubernetes. Such a container still uses some of both, and a node with many of them
+// should not score as an empty one.
 const (
 	DefaultCPU    Milli = 100
 	DefaultMemory Bytes = 200 << 20
 )
 
-// LeftOut is what scores count for one container beside its requests: the defaults
-// of cpu and memory that it does not request. Scores alone count it: whether a task
-// fits, and what its queue uses, goes by its requests.
+// LeftOut returns what scores count for one container in addition to its requests: the
+// default amounts of cpu and memory, for each of them that it does not request. Only
+// scores use it. Whether a task fits, and what its queue uses, depends on its requests.
 func LeftOut(requests Resources) Resources {
 	var out Resources
 	for _, a := range [...]Amount{{CPU, int64(DefaultCPU)}, {Memory, int64(DefaultMemory)}} {
@@ -48,33 +50,34 @@ func LeftOut(requests Resources) Resources {
 	return out
 }
 
-// Strategy is how the replicas of a model are laid out over nodes.
+// Strategy is how the replicas of a model are distributed over nodes.
 type Strategy string
 
 // The strategies.
 const (
-	Binpack Strategy = "Binpack" // fill nodes and devices
-	Spread  Strategy = "Spread"  // as many nodes as possible
+	Binpack Strategy = "Binpack" // fill nodes and devices one after the other
+	Spread  Strategy = "Spread"  // use as many nodes as possible
 )
 
-// Files are what a model is loaded from.
+// Files are the files that a model is loaded from.
 type Files struct {
-	Main  string `json:"main,omitempty"` // names in Node.Artifacts, "" where there is none
-	Draft string `json:"draft,omitempty"`
-	// Path must be on the node itself where devices are selected; "": it can be fetched.
+	Main  string `json:"main,omitempty"`  // key in Node.Artifacts of the model's file; "" if there is none
+	Draft string `json:"draft,omitempty"` // the same for the file of the draft model
+	// Path is the key in Node.Artifacts of a local path, which must be on the node if the
+	// task selects devices by ID; "" means that the files can be fetched.
 	Path string `json:"path,omitempty"`
 }
 
-// Served reports whether the shape is of a model.
+// Served reports whether the shape belongs to a task that serves a model.
 func (s *Shape) Served() bool { return s.Strategy != "" }
 
-// Label is one key and its value.
+// Label is a label of a node: a key and a value.
 type Label struct {
 	Key   string `json:"key,omitempty"`
 	Value string `json:"value,omitempty"`
 }
 
-// SortLabels turns a map into the sorted list a Shape holds.
+// SortLabels returns the labels of a map, sorted by key, as Shape.Selector requires.
 func SortLabels(m map[string]string) []Label {
 	out := make([]Label, 0, len(m))
 	for k, v := range m {
@@ -84,12 +87,14 @@ func SortLabels(m map[string]string) []Label {
 	return out
 }
 
-// Cores is how many whole cores an isolated shape takes: at least one.
+// Cores returns how many whole cores a StrictIsolated task of the shape holds: its cpu
+// request, rounded up, and at least one.
 func (s *Shape) Cores() int64 {
 	return max(1, (s.Resources.Of(CPU)+int64(Whole)-1)/int64(Whole))
 }
 
-// GPUClass is the class to check: a part of a device is sharing, said or not.
+// GPUClass returns the class of GPU isolation that the node must support. A request for
+// less than a whole device that names no class has the class Shared.
 func (s *Shape) GPUClass() GPUClass {
 	if s.Isolation.GPU == "" && !s.Need.None() && !s.counted() {
 		return GPUShared
@@ -97,7 +102,8 @@ func (s *Shape) GPUClass() GPUClass {
 	return s.Isolation.GPU
 }
 
-// keyWriter spells a shape out so that equal shapes, and only these, spell the same.
+// keyWriter encodes a shape as a string. Two shapes have the same encoding if and only
+// if they are equal.
 type keyWriter []byte
 
 func (w *keyWriter) str(s string) {
@@ -137,9 +143,10 @@ func (w *keyWriter) terms(list []Term) {
 	}
 }
 
+// spell returns the encoding of the shape.
 func (s *Shape) spell() string { return string(s.appendKey(nil)) }
 
-// appendKey appends the spelling of the shape.
+// appendKey appends the encoding of the shape to key.
 func (s *Shape) appendKey(key []byte) []byte {
 	w := keyWriter(key)
 	w.amounts(s.Resources)

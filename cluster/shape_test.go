@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// TestInternSeesEveryField changes each field of a Shape in turn, however deep:
-// if one did not count, two different tasks would share one ranking.
+// TestInternSeesEveryField changes each field of a Shape in turn, at any depth. If Intern
+// ignored a field, two tasks with different requests would share one ranking of the nodes.
 func TestInternSeesEveryField(t *testing.T) {
 	full := func() cluster.Shape {
 		return cluster.Shape{
@@ -28,7 +28,7 @@ func TestInternSeesEveryField(t *testing.T) {
 	s := cluster.NewState()
 	known := map[*cluster.Shape]string{s.Intern(full()): "the original"}
 	if again := s.Intern(full()); known[again] == "" {
-		t.Fatal("equal shapes are not one")
+		t.Fatal("equal shapes are not one pointer")
 	}
 	count := 0
 	var change func(path string, at func(*cluster.Shape) reflect.Value)
@@ -69,15 +69,15 @@ func TestInternSeesEveryField(t *testing.T) {
 	}
 }
 
-// TestDropForgetsUnusedShapes: a shape that comes back is the one it was, unless
-// many others were dropped meanwhile.
+// TestDropForgetsUnusedShapes: a shape that is interned again is the same pointer, unless
+// many other shapes were dropped in between.
 func TestDropForgetsUnusedShapes(t *testing.T) {
 	s := cluster.NewState()
 	first := s.Intern(cluster.Shape{Cell: "a"})
 	s.Intern(cluster.Shape{Cell: "a"})
 	s.Drop(first)
 	s.Drop(first)
-	s.Drop(first) // once too often: ignored
+	s.Drop(first) // a drop without a use is ignored
 	if s.Intern(cluster.Shape{Cell: "a"}) != first {
 		t.Error("a shape was forgotten at once")
 	}
@@ -102,11 +102,11 @@ func TestGPUClass(t *testing.T) {
 		shape cluster.Shape
 		want  cluster.GPUClass
 	}{
-		"no device":                     {cluster.Shape{}, ""},
-		"whole devices ask for nothing": {cluster.Shape{Need: cluster.Need{Devices: 2}}, ""},
-		"a share is sharing":            {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}}, cluster.GPUShared},
-		"memory is sharing":             {cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 5}}, cluster.GPUShared},
-		"what is said counts":           {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}}, cluster.GPUDeviceExclusive},
+		"no device":                      {cluster.Shape{}, ""},
+		"whole devices request no class": {cluster.Shape{Need: cluster.Need{Devices: 2}}, ""},
+		"a share is Shared":              {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}}, cluster.GPUShared},
+		"memory is Shared":               {cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 5}}, cluster.GPUShared},
+		"a requested class counts":       {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}}, cluster.GPUDeviceExclusive},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -139,19 +139,19 @@ func TestRequirementMatches(t *testing.T) {
 		r    cluster.Requirement
 		want bool
 	}{
-		"in":                      {cluster.Requirement{Key: "zone", Operator: cluster.In, Values: []string{"b", "a"}}, true},
-		"not in the list":         {cluster.Requirement{Key: "zone", Operator: cluster.In, Values: []string{"b"}}, false},
-		"in, but absent":          {cluster.Requirement{Key: "none", Operator: cluster.In, Values: []string{""}}, false},
-		"notIn":                   {cluster.Requirement{Key: "zone", Operator: cluster.NotIn, Values: []string{"a"}}, false},
-		"absent satisfies notIn":  {cluster.Requirement{Key: "none", Operator: cluster.NotIn, Values: []string{"a"}}, true},
-		"exists":                  {cluster.Requirement{Key: "zone", Operator: cluster.Exists}, true},
-		"does not exist":          {cluster.Requirement{Key: "zone", Operator: cluster.DoesNotExist}, false},
-		"greater":                 {cluster.Requirement{Key: "size", Operator: cluster.Gt, Values: []string{"11"}}, true},
-		"less":                    {cluster.Requirement{Key: "size", Operator: cluster.Lt, Values: []string{"12"}}, false},
-		"greater than no number":  {cluster.Requirement{Key: "word", Operator: cluster.Gt, Values: []string{"1"}}, false},
-		"greater, but absent":     {cluster.Requirement{Key: "none", Operator: cluster.Gt, Values: []string{"1"}}, false},
-		"greater than two things": {cluster.Requirement{Key: "size", Operator: cluster.Gt, Values: []string{"1", "2"}}, false},
-		"no such operator":        {cluster.Requirement{Key: "zone", Operator: "Like"}, false},
+		"in":                        {cluster.Requirement{Key: "zone", Operator: cluster.In, Values: []string{"b", "a"}}, true},
+		"not in the list":           {cluster.Requirement{Key: "zone", Operator: cluster.In, Values: []string{"b"}}, false},
+		"in, but absent":            {cluster.Requirement{Key: "none", Operator: cluster.In, Values: []string{""}}, false},
+		"notIn":                     {cluster.Requirement{Key: "zone", Operator: cluster.NotIn, Values: []string{"a"}}, false},
+		"absent satisfies notIn":    {cluster.Requirement{Key: "none", Operator: cluster.NotIn, Values: []string{"a"}}, true},
+		"exists":                    {cluster.Requirement{Key: "zone", Operator: cluster.Exists}, true},
+		"does not exist":            {cluster.Requirement{Key: "zone", Operator: cluster.DoesNotExist}, false},
+		"greater":                   {cluster.Requirement{Key: "size", Operator: cluster.Gt, Values: []string{"11"}}, true},
+		"less":                      {cluster.Requirement{Key: "size", Operator: cluster.Lt, Values: []string{"12"}}, false},
+		"a label that is no number": {cluster.Requirement{Key: "word", Operator: cluster.Gt, Values: []string{"1"}}, false},
+		"greater, but absent":       {cluster.Requirement{Key: "none", Operator: cluster.Gt, Values: []string{"1"}}, false},
+		"greater than two values":   {cluster.Requirement{Key: "size", Operator: cluster.Gt, Values: []string{"1", "2"}}, false},
+		"no such operator":          {cluster.Requirement{Key: "zone", Operator: "Like"}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestTierRank(t *testing.T) {
 		t.Error("tiers are out of order")
 	}
 	if cluster.Tier("").Rank() != cluster.TierStandard.Rank() {
-		t.Error("no tier is not Standard")
+		t.Error("a queue without a tier is not Standard")
 	}
 	if fmt.Sprint(cluster.Bound, cluster.Pending, cluster.Nominated, cluster.Releasing) != "Bound Pending Nominated Releasing" {
 		t.Error("states have other names")

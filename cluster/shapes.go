@@ -1,15 +1,15 @@
 package cluster
 
-// maxIdleShapes is how many shapes are remembered that no task has: what comes
-// back finds its ranking again.
+// maxIdleShapes is how many shapes are kept that no task uses. If a task with such a
+// shape arrives, the engine still has the ranking of the nodes for it.
 const maxIdleShapes = 1024
 
-// shapes are the shapes that are interned, so that equal ones are one pointer.
+// shapes is the table of interned shapes. Equal shapes are one pointer.
 type shapes struct {
 	journal  *journal
-	known    map[string]*interned // by spelling
-	spelling []byte               // of the shape that was interned last: the room is used again
-	idle     int                  // shapes without a use
+	known    map[string]*interned // by encoding
+	spelling []byte               // buffer for the encoding of a shape, which intern uses again
+	idle     int                  // number of shapes without a use
 }
 
 type interned struct {
@@ -17,8 +17,8 @@ type interned struct {
 	uses  int
 }
 
-// useHeld counts (sign +1) or takes back (-1) the use of a shape that a task holds, if
-// that is not the one that it requests.
+// useHeld adds (sign +1) or removes (-1) a use of the shape that a task was placed with,
+// if that is not the shape that the task requests now.
 func (h *shapes) useHeld(held, requested *Shape, sign int) {
 	switch {
 	case held == nil || held.alike(requested):
@@ -29,8 +29,8 @@ func (h *shapes) useHeld(held, requested *Shape, sign int) {
 	}
 }
 
-// intern returns the one Shape that spells like this one and counts the use. The
-// shape given is copied where it is new.
+// intern returns the interned Shape that is equal to this one, and adds a use of it. A
+// shape that is not known is copied.
 func (h *shapes) intern(shape *Shape) *Shape {
 	key := shape.appendKey(h.spelling[:0])
 	h.spelling = key
@@ -41,7 +41,7 @@ func (h *shapes) intern(shape *Shape) *Shape {
 		n := &copied.Need
 		n.Products, n.Types, n.Selected = trim(n.Products), trim(n.Types), trim(n.Selected)
 		copied.key = string(key)
-		copied.ways = waysOf(&copied)
+		copied.devices = deviceRequestOf(&copied)
 		e = &interned{shape: &copied}
 		h.known[copied.key] = e
 	case e.uses == 0:
@@ -51,8 +51,8 @@ func (h *shapes) intern(shape *Shape) *Shape {
 	return e.shape
 }
 
-// drop takes back one use of an interned shape. Shapes without a use are forgotten
-// when there are many.
+// drop removes one use of an interned shape. If more than maxIdleShapes shapes have no
+// use, all of these are removed from the table.
 func (h *shapes) drop(shape *Shape) {
 	e := h.known[shape.key]
 	if e == nil || e.uses == 0 {
@@ -61,7 +61,7 @@ func (h *shapes) drop(shape *Shape) {
 	if e.uses--; e.uses > 0 {
 		return
 	}
-	if h.idle++; h.idle <= maxIdleShapes || h.journal.marks > 0 || h.journal.undoing { // an undo finds the shapes that it had
+	if h.idle++; h.idle <= maxIdleShapes || h.journal.marks > 0 || h.journal.undoing { // an undo must find the same shapes again
 		return
 	}
 	for key, e := range h.known {

@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// Shortage is what a node's devices are short of for a shape.
+// Shortage says what a node lacks for the devices that a shape requests. The unit of
+// Want and Have depends on Lack.
 type Shortage struct {
 	Lack       Lack
-	Devices    int // that Want and Have are of together; 0 and 1: of one device
-	Want, Have int64
+	Devices    int   // how many devices Want and Have are about together; 0 and 1 mean one device
+	Want, Have int64 // what is requested, and what the node has of it
 }
 
 // Lack is the kind of a shortage.
@@ -18,20 +19,20 @@ type Lack int
 // The kinds of shortage.
 const (
 	LackNothing Lack = iota
-	LackKind         // the node has fewer devices of the kind than are wanted, idle or not
-	LackDevices      // fewer devices have enough free
-	LackNode         // fewer devices are free, where all of the node's are wanted
-	LackShare        // thousandths of a device
-	LackBytes        // device memory
-	LackMemory       // memory of the node
+	LackKind         // devices of the requested kind, in use or not; in devices
+	LackDevices      // devices with enough free; in devices
+	LackNode         // free devices, if all devices of the node are requested; in devices
+	LackShare        // a share of one device; in thousandths
+	LackBytes        // device memory; in bytes
+	LackMemory       // memory of the node; in bytes
 )
 
 func short(lack Lack, want, have int) Shortage {
 	return Shortage{Lack: lack, Want: int64(want), Have: int64(have)}
 }
 
-// lackMemory is that the node has less memory than the shape requests and takes
-// beside that.
+// lackMemory returns the shortage of a node that has less memory of its own than the
+// shape requests plus what its devices take of it, which is beside, in bytes.
 func (v supply) lackMemory(beside int64) Shortage {
 	out := Shortage{Lack: LackMemory, Want: v.s.Resources.Of(Memory) + beside}
 	if l := v.n.Ledger(Memory); l != nil {
@@ -40,12 +41,13 @@ func (v supply) lackMemory(beside int64) Shortage {
 	return out
 }
 
-// Short is what the node, on which no devices can be chosen for the shape, is short of.
+// Short returns what the node lacks for the shape. It must only be called if Node.Choose
+// finds no devices for the shape.
 func (s *Shape) Short(n *Node) Shortage {
 	v := supplyOf(s, n)
 	if v.unified {
 		v.unified = false
-		if claims, ok := v.choose(nil); ok { // the devices would do; it is the pot that they share with the node
+		if claims, ok := v.choose(nil); ok { // the devices suffice; the memory that they share with the node does not
 			v.unified = true
 			return v.lackMemory(v.host(claims))
 		}
@@ -53,34 +55,36 @@ func (s *Shape) Short(n *Node) Shortage {
 	return s.set().short(v)
 }
 
-// Roomy is a quick yes to whether the node, with no task on it, has devices for the
-// shape. A no means that a closer look is due.
+// Roomy is a cheap test whether the node has devices for the shape if no task is on it.
+// If it returns false, the node may have them nevertheless.
 func (s *Shape) Roomy(n *Node) bool {
 	return s.Need.None() || !n.Unified && s.set().roomy(supplyOf(s, n))
 }
 
-// EverShort is what the node would be short of with no task on it and nothing found
-// in use; false where that takes a look at Node.Emptied.
+// EverShort returns what the node would lack with no task on it and no foreign use. It
+// returns false if it cannot tell, so that the caller has to look at Node.Emptied.
 func (s *Shape) EverShort(n *Node) (Shortage, bool) {
 	return s.set().empty(supplyOf(s, n))
 }
 
-// survey counts a node's devices for a shape: all that are of the kind, those of
-// them that are large enough, and those of these that can take their part now.
-// Where groups may not be mixed it is of the group that comes nearest.
+// survey counts the devices of a node for a shape.
 type survey struct {
 	supply
-	group             string // "" is any
-	once              bool   // replicas that share memory count as one device
-	kind, big, takers int
+	group  string // only devices of this group count; "" means all
+	once   bool   // replicas that share memory count as one device
+	kind   int    // devices of the requested kind
+	large  int    // of these, devices that are large enough
+	takers int    // of these, devices that have enough free now
 }
 
+// surveyOf returns the survey of all devices. If a bond forbids to mix groups of devices,
+// it returns the survey of the group that misses the least.
 func surveyOf(v supply) survey {
 	if !v.s.bonded() {
 		return surveyGroup(v, "")
 	}
 	var best survey
-	last, set, want, one := "", v.s.set(), max(1, v.s.Need.Devices), v.oneGroup()
+	last, set, want, one := "", v.s.set(), max(1, v.s.Need.Devices), v.isOneGroup()
 	for i := range v.n.Devices {
 		if i > 0 && one {
 			break
@@ -98,25 +102,28 @@ func surveyOf(v supply) survey {
 	return best
 }
 
-// less compares by what the groups could ever give of the wanted devices, then by what they give now.
+// less reports whether a survey is worse than another: by how many of the wanted devices
+// the groups could ever offer, then by how many they offer now.
 func (t survey) less(o survey, want int) bool {
 	return cmp.Or(
 		cmp.Compare(min(t.kind, want), min(o.kind, want)),
-		cmp.Compare(min(t.big, want), min(o.big, want)),
+		cmp.Compare(min(t.large, want), min(o.large, want)),
 		cmp.Compare(t.takers, o.takers),
 	) < 0
 }
 
+// surveyGroup returns the survey of the devices of one group, or of all devices if the
+// group is "".
 func surveyGroup(v supply, group string) survey {
 	t := survey{supply: v, group: group}
 	s, n := v.s, v.n
-	alike, part := v.oneGroup(), s.part()
+	alike, part := v.isOneGroup(), s.part()
 	kind, big := false, false
-	if alike && n.Unfilled() == 0 { // one look for all
-		if t.counts(&n.Devices[0]) {
+	if alike && n.Unfilled() == 0 { // all devices are equal and full, so that one answers for all
+		if t.includes(&n.Devices[0]) {
 			t.kind = len(n.Devices)
 			if part.suits(s, &n.Devices[0]) {
-				t.big = t.kind
+				t.large = t.kind
 			}
 		}
 		return t
@@ -124,7 +131,7 @@ func surveyGroup(v supply, group string) survey {
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		if i == 0 || !alike {
-			kind = t.counts(d)
+			kind = t.includes(d)
 			big = kind && part.suits(s, d)
 		}
 		if kind {
@@ -133,8 +140,8 @@ func surveyGroup(v supply, group string) survey {
 		if !big {
 			continue
 		}
-		t.big++
-		// The plain cases first: a device that is held whole takes nothing more.
+		t.large++
+		// The cheap tests are made first: a device that is held whole takes nothing more.
 		switch {
 		case d.Use.Milli >= Whole:
 		case d.Use.Leases == 0 && d.Use.Beside == 0 && d.Foreign == 0 && part.sure(), s.Takes(d):
@@ -144,36 +151,38 @@ func surveyGroup(v supply, group string) survey {
 	return t
 }
 
-// counts reports whether the device is of the kind, whatever its size.
-func (t survey) counts(d *Device) bool {
+// includes reports whether the device is of the requested kind, selected and in the
+// group, whatever its size.
+func (t survey) includes(d *Device) bool {
 	return t.s.Need.Kind(d) && t.s.Need.Selects(d) && (t.group == "" || t.group == t.s.group(d))
 }
 
-// least is what the last of so many devices gives when those that give most are taken.
-func (t survey) least(devices int, of func(*Shape, *Device) int64) int64 {
+// least returns the smallest value among the given number of devices, if the devices with
+// the largest values are taken.
+func (t survey) least(devices int, value func(*Shape, *Device) int64) int64 {
 	if devices == 1 {
 		most := int64(0)
 		for i := range t.n.Devices {
-			if d := &t.n.Devices[i]; t.counts(d) {
-				most = max(most, of(t.s, d))
+			if d := &t.n.Devices[i]; t.includes(d) {
+				most = max(most, value(t.s, d))
 			}
 		}
 		return most
 	}
 	var room [32]int64
-	values := t.values(room[:0], of)
+	values := t.values(room[:0], value)
 	return values[len(values)-devices]
 }
 
-// most is what so many devices give together when those that give most are taken.
-// Replicas that are taken whole give the memory that they share once.
-func (t survey) most(devices int, of func(*Shape, *Device) int64) int64 {
+// most returns the sum of the values of the given number of devices, if the devices with the
+// largest values are taken. Whole replicas that share one memory count once.
+func (t survey) most(devices int, value func(*Shape, *Device) int64) int64 {
 	var room [32]int64
 	var values []int64
 	if t.n.sliced && !t.shares() {
-		values = t.cards(of)
+		values = t.cards(value)
 	} else {
-		values = t.values(room[:0], of)
+		values = t.values(room[:0], value)
 	}
 	sum := int64(0)
 	for _, v := range values[max(0, len(values)-devices):] {
@@ -182,46 +191,48 @@ func (t survey) most(devices int, of func(*Shape, *Device) int64) int64 {
 	return sum
 }
 
-// values are what the devices of the kind give, smallest first.
-func (t survey) values(out []int64, of func(*Shape, *Device) int64) []int64 {
+// values appends the value of each device that is included to out, and sorts it, smallest
+// first.
+func (t survey) values(out []int64, value func(*Shape, *Device) int64) []int64 {
 	if t.once {
-		return t.cards(of)
+		return t.cards(value)
 	}
 	for i := range t.n.Devices {
-		if d := &t.n.Devices[i]; t.counts(d) {
-			out = append(out, of(t.s, d))
+		if d := &t.n.Devices[i]; t.includes(d) {
+			out = append(out, value(t.s, d))
 		}
 	}
 	slices.Sort(out)
 	return out
 }
 
-// cards are what the devices give, smallest first, replicas that share memory as one.
-func (t survey) cards(of func(*Shape, *Device) int64) []int64 {
+// cards is values with one value for all replicas that share a memory: the largest.
+func (t survey) cards(value func(*Shape, *Device) int64) []int64 {
 	var out []int64
 	at := map[string]int{}
 	for i := range t.n.Devices {
 		d := &t.n.Devices[i]
-		if !t.counts(d) {
+		if !t.includes(d) {
 			continue
 		}
 		if k, again := at[d.Shares]; again && d.Shares != "" {
-			out[k] = max(out[k], of(t.s, d))
+			out[k] = max(out[k], value(t.s, d))
 			continue
 		}
 		at[d.Shares] = len(out)
-		out = append(out, of(t.s, d))
+		out = append(out, value(t.s, d))
 	}
 	slices.Sort(out)
 	return out
 }
 
-// tooFew is why fewer devices take the shape than it wants, if that is so.
+// tooFew returns why fewer devices than wanted can take a task of the shape. It returns
+// LackNothing if there are enough.
 func (t survey) tooFew(want int) Shortage {
 	switch {
 	case t.kind < want:
 		return short(LackKind, want, t.kind)
-	case t.big < want:
+	case t.large < want:
 		return t.s.part().tooSmall(t, want)
 	case t.takers < want:
 		return t.s.part().inUse(t, want)
@@ -229,15 +240,15 @@ func (t survey) tooFew(want int) Shortage {
 	return Shortage{}
 }
 
-// together is what devices are short of that would each take their part: memory
-// that replicas share, or the sum of what they give.
-func (t survey) together(want int) Shortage {
+// shortTogether returns what devices lack that could each take a task on their own, but
+// not all together: memory that replicas share, or the requested sum of memory.
+func (t survey) shortTogether(want int) Shortage {
 	most := t.most(want, claimNow)
 	out := Shortage{Lack: LackBytes, Devices: want, Want: int64(t.s.Need.SumAtLeast), Have: most}
 	if !t.shares() || most < out.Want {
 		return out
 	}
-	have := int64(0) // free of the devices that take their part
+	have := int64(0) // free memory of the devices that can take a task
 	for _, v := range t.cards(freeOfTaker) {
 		have += v
 	}
@@ -245,7 +256,8 @@ func (t survey) together(want int) Shortage {
 		out.Want, out.Have = most, have
 		return out
 	}
-	// There is as much, in pieces too small for so many: say how many have their part.
+	// The memory suffices in sum, but the free pieces are too small for that many
+	// devices. Report how many devices would fit.
 	fewer := *t.s
 	fewer.Need.WholeNode, fewer.Need.SumAtLeast, fewer.Need.Devices = false, 0, want-1
 	for fewer.Need.Devices > 0 && !(supply{&fewer, t.n, t.unified}).feasible() {
@@ -254,7 +266,8 @@ func (t survey) together(want int) Shortage {
 	return short(LackDevices, want, fewer.Need.Devices)
 }
 
-// freeOfTaker is what is free of a device that takes its part.
+// freeOfTaker returns the free memory of a device that can take a task of the shape, and
+// 0 for any other device.
 func freeOfTaker(s *Shape, d *Device) int64 {
 	if !s.Takes(d) {
 		return 0

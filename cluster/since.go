@@ -1,19 +1,20 @@
 package cluster
 
-// Since remembers up to where a View has been read. A reader that keeps figures from
-// session to session derives them from the View and keeps one Since for each list that
-// it follows: it then takes in what changed, and begins anew where the View is of another
-// State. So its figures are the same whether it was there from the beginning or started
-// with the State as it is. The zero Since has read nothing.
+// Since remembers up to which version a reader has read a View. A plugin that keeps
+// values from session to session derives them from the View, and keeps one Since for
+// each list (nodes, jobs, queues) that it follows. Since then reports only what changed,
+// and starts again from the beginning if the View is of another State. The values are
+// therefore the same whether the plugin ran from the beginning or was started later. The
+// zero Since has read nothing.
 type Since struct {
 	view    View
 	version uint64
-	terms   uint64 // of queues: see Recent.Terms
+	terms   uint64 // Recent.Terms at the last call of Queues
 }
 
 // Nodes calls visit for the slot of every node that changed since the last call; see
-// Recent.Nodes. Where the View is of another State than that of the last call, it calls
-// begin first and then visits all slots.
+// Recent.Nodes. If the View is of another State than at the last call, it first calls
+// begin and then visits all slots. begin must clear what the reader has kept.
 func (s *Since) Nodes(v View, begin func(), visit func(slot int)) {
 	s.follow(v, v.Version(), begin, func(since uint64) { v.Recent().Nodes(since, visit) })
 }
@@ -23,8 +24,8 @@ func (s *Since) Jobs(v View, begin func(), visit func(slot int)) {
 	s.follow(v, v.Recent().JobsVersion(), begin, func(since uint64) { v.Recent().Jobs(since, visit) })
 }
 
-// Queues is Nodes for queues; see Recent.Queues. It begins anew as well where a queue has
-// other terms or is gone.
+// Queues is Nodes for queues; see Recent.Queues. It also starts again from the beginning
+// if the terms of any queue changed or a queue was removed.
 func (s *Since) Queues(v View, begin func(), visit func(*Queue)) {
 	if s.terms != v.Recent().Terms() {
 		*s = Since{terms: v.Recent().Terms()}
@@ -32,6 +33,7 @@ func (s *Since) Queues(v View, begin func(), visit func(*Queue)) {
 	s.follow(v, v.Recent().QueuesVersion(), begin, func(since uint64) { v.Recent().Queues(since, visit) })
 }
 
+// follow calls read with the version of the last call, unless that is the version now.
 func (s *Since) follow(v View, now uint64, begin func(), read func(since uint64)) {
 	if s.view != v {
 		*s = Since{view: v, terms: s.terms}

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestSince: a reader is told what changed, undone changes included, and begins anew with
-// another State and with other queues.
+// TestSince: Since reports what changed, also by an undo, and starts again from the beginning
+// with another State and after a change of queues.
 func TestSince(t *testing.T) {
 	gpus := func(name string) *enginetest.NodeBuilder { return enginetest.Node(name).GPUs(1, "A100", "80Gi") }
 	state := enginetest.State(enginetest.Queue("q"), gpus("a"), enginetest.Job("x").Queue("q").Devices(1))

@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// A MIG slice is a device with a resource of its own, such as nvidia.com/mig-1g.10gb,
-// and a fraction of a GPU. A queue whose terms name that resource has an account for
-// it. Any other queue has not, and the slice counts there as its fraction of
-// nvidia.com/gpu: a quota of one GPU is worth as much in slices as in one piece.
+// A MIG slice is a device with a resource name of its own, such as nvidia.com/mig-1g.10gb,
+// and it is a fraction of a GPU. A queue with terms for that resource is charged for the
+// slice under that name only. Any other queue is also charged for the slice as its
+// fraction of nvidia.com/gpu, so that a quota of one GPU is worth the same in slices as
+// in a whole GPU.
 
-// fractionOf is the fraction of a GPU that a slice of the profile is: its compute
-// slices of those that the product has, rounded down so that slices that fill a GPU
-// count as no more than one. Memory does not count: 1g.20gb is as much as 1g.10gb. A
-// profile that does not say counts as a whole GPU.
+// fractionOf returns the fraction of a GPU that a slice of the profile is: its number of
+// compute slices, divided by that of the product. It is rounded down, so that slices that
+// fill a GPU do not count as more than one. Memory does not count: 1g.20gb is the same
+// fraction as 1g.10gb. A profile that names no number of slices counts as a whole GPU.
 func fractionOf(product, profile string) Milli {
 	end := strings.IndexFunc(profile, func(r rune) bool { return r < '0' || r > '9' })
 	if end < 1 || profile[end] != 'g' && profile[end] != 'c' { // 1g.10gb, and 1c.3g.20gb for a part of 3g.20gb
@@ -26,7 +27,7 @@ func fractionOf(product, profile string) Milli {
 	return Milli(min(int64(Whole), MulDiv(int64(slices), int64(Whole), int64(computeSlices(product)))))
 }
 
-// computeSlices is into how many slices MIG cuts a GPU of the product.
+// computeSlices returns into how many compute slices MIG divides a GPU of the product.
 func computeSlices(product string) int {
 	if strings.Contains(product, "A30") || strings.Contains(product, "RTX-PRO-6000") {
 		return 4
@@ -46,12 +47,12 @@ func (q *Queue) Names(resource string) bool {
 	return false
 }
 
-// sameAccounts reports whether both queues have terms for the same profiles.
-func (q *Queue) sameAccounts(o *Queue) bool { return q.accounts(o) && o.accounts(q) }
+// sameAccounts reports whether both queues have terms for the same MIG profiles.
+func (q *Queue) sameAccounts(o *Queue) bool { return q.namesPartitionsOf(o) && o.namesPartitionsOf(q) }
 
-// accounts reports whether the queue has terms for all profiles that the other has
-// terms for.
-func (q *Queue) accounts(o *Queue) bool {
+// namesPartitionsOf reports whether the queue has terms for all MIG profiles that the
+// other queue has terms for.
+func (q *Queue) namesPartitionsOf(o *Queue) bool {
 	for _, list := range [...]Resources{o.Quota, o.Limits, o.OverQuotaWeight} {
 		for i := range list {
 			if name := list[i].Name; strings.HasPrefix(name, PartitionResource) && !q.Names(name) {
@@ -62,8 +63,8 @@ func (q *Queue) accounts(o *Queue) bool {
 	return true
 }
 
-// Charge is what so much of the device counts as in the queue's account of the
-// resource.
+// Charge returns how much of the resource the queue is charged for a claim of milli
+// thousandths of the device, in thousandths.
 func (q *Queue) Charge(d *Device, milli Milli, resource string) int64 {
 	switch {
 	case d.Resource == resource || d.ProductResource == resource:
@@ -74,7 +75,8 @@ func (q *Queue) Charge(d *Device, milli Milli, resource string) int64 {
 	return 0
 }
 
-// ofGPU is the part of a GPU that so much of a slice is. No claim is for nothing.
+// ofGPU returns which part of a GPU a claim of milli thousandths of a MIG slice is, in
+// thousandths. A claim is never charged with 0.
 func (d *Device) ofGPU(milli Milli) int64 {
 	if milli == 0 {
 		return 0
@@ -82,8 +84,7 @@ func (d *Device) ofGPU(milli Milli) int64 {
 	return max(1, MulDiv(int64(milli), int64(d.Fraction), int64(Whole)))
 }
 
-// ChargeOf is what the task, which is on a node, counts as in the queue's account of
-// the resource.
+// ChargeOf returns how much of the resource the queue is charged for what the task holds.
 func (q *Queue) ChargeOf(t *Task, resource string) int64 {
 	v := t.Holds(resource)
 	if t.Node == nil || resource != DefaultDeviceResource {

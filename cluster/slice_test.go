@@ -13,21 +13,21 @@ func TestFractions(t *testing.T) {
 		product, profile string
 		want             cluster.Milli
 	}{
-		"one of seven":             {"A100", "1g.10gb", 142},
-		"twice the memory":         {"A100", "1g.20gb", 142},
-		"with media engines":       {"A100", "1g.10gb.me", 142},
-		"three of seven":           {"H100", "3g.40gb", 428},
-		"all of it":                {"H100", "7g.80gb", 1000},
-		"one of four":              {"NVIDIA-A30", "1g.6gb", 250},
-		"all of four":              {"NVIDIA-A30", "4g.24gb", 1000},
-		"one of four, RTX":         {"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", "2g.48gb", 500},
-		"a compute instance":       {"A100", "1c.3g.20gb", 142},
-		"more than there are":      {"A100", "9g.80gb", 1000},
-		"none":                     {"A100", "0g.10gb", 1000},
-		"digits alone":             {"A100", "12", 1000},
-		"a name that does not say": {"A100", "small", 1000},
-		"a number without end":     {"A100", "99999999999999999999g.10gb", 1000},
-		"asked for by count":       {"A100-MIG-1g.10gb", "", 0},
+		"one of seven":            {"A100", "1g.10gb", 142},
+		"twice the memory":        {"A100", "1g.20gb", 142},
+		"with media engines":      {"A100", "1g.10gb.me", 142},
+		"three of seven":          {"H100", "3g.40gb", 428},
+		"all of it":               {"H100", "7g.80gb", 1000},
+		"one of four":             {"NVIDIA-A30", "1g.6gb", 250},
+		"all of four":             {"NVIDIA-A30", "4g.24gb", 1000},
+		"one of four, RTX":        {"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", "2g.48gb", 500},
+		"a compute instance":      {"A100", "1c.3g.20gb", 142},
+		"more than the GPU has":   {"A100", "9g.80gb", 1000},
+		"none":                    {"A100", "0g.10gb", 1000},
+		"digits alone":            {"A100", "12", 1000},
+		"a name without a number": {"A100", "small", 1000},
+		"a number that overflows": {"A100", "99999999999999999999g.10gb", 1000},
+		"asked for by count":      {"A100-MIG-1g.10gb", "", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,8 +41,9 @@ func TestFractions(t *testing.T) {
 	}
 }
 
-// A queue is charged for slices under the name that it has terms for: the slices' own,
-// or else nvidia.com/gpu. New terms change that for what runs, and Undo changes it back.
+// TestChargesForSlices: a queue with terms for MIG slices is charged under their name only.
+// Any other queue is also charged for their fraction of nvidia.com/gpu. New terms change the
+// charges of running tasks, and an undo restores them.
 func TestChargesForSlices(t *testing.T) {
 	const mig = cluster.PartitionResource + "1g.10gb"
 	type charges map[string]cluster.Resources
@@ -64,7 +65,7 @@ func TestChargesForSlices(t *testing.T) {
 		"a weight of its own":    {[]cluster.Change{put(cluster.Queue{Name: "team", OverQuotaWeight: list(mig, 2)})}, charges{"lab": parts, "team": own}},
 		"a quota above":          {[]cluster.Change{put(cluster.Queue{Name: "lab", Quota: list(mig, 7000)})}, charges{"lab": own, "team": parts}},
 		"terms for another one":  {[]cluster.Change{put(cluster.Queue{Name: "team", Limits: list(cluster.PartitionResource+"2g.20gb", 7000)})}, charges{"lab": parts, "team": parts}},
-		"terms, and none again":  {[]cluster.Change{put(cluster.Queue{Name: "lab", Quota: list(mig, 7000)}), put(cluster.Queue{Name: "lab"})}, charges{"lab": parts, "team": parts}},
+		"terms that are removed": {[]cluster.Change{put(cluster.Queue{Name: "lab", Quota: list(mig, 7000)}), put(cluster.Queue{Name: "lab"})}, charges{"lab": parts, "team": parts}},
 		"terms for GPUs as well": {[]cluster.Change{put(cluster.Queue{Name: "team", Limits: list(mig, 7000), Quota: list(gpu, 1000)})}, charges{"lab": parts, "team": own}},
 	}
 	for name, tt := range tests {

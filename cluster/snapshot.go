@@ -10,87 +10,87 @@ import (
 	"strings"
 )
 
-// Snapshot is a State as a plain value: everything that decisions depend on, and
-// no version, slot, count or cache.
+// Snapshot is a State as a plain value. It holds everything that decisions depend on. It
+// does not hold versions, slots and sums, which State computes.
 type Snapshot struct {
-	Now     int64         `json:"now,omitempty"`
+	Now     int64         `json:"now,omitempty"` // when the last session was opened, in nanoseconds
 	Queues  []QueueRecord `json:"queues,omitempty"`
 	Nodes   []NodeRecord  `json:"nodes,omitempty"`
 	Budgets []Budget      `json:"budgets,omitempty"`
 	Jobs    []JobRecord   `json:"jobs,omitempty"`
 	Sets    []SetRecord   `json:"sets,omitempty"`
-	Tasks   []TaskRecord  `json:"tasks,omitempty"` // those that were ever placed
-	Unseen  []TaskSeen    `json:"unseen,omitempty"`
+	Tasks   []TaskRecord  `json:"tasks,omitempty"`  // tasks that are placed, or were before
+	Unseen  []TaskSeen    `json:"unseen,omitempty"` // reports about tasks that are not known yet
 }
 
 // QueueRecord is a queue in a snapshot.
 type QueueRecord struct {
-	Queue    Queue  `json:"queue"`
-	Revision uint64 `json:"revision,omitempty"`
-	// Since and Held are what it has used since the last interval of its past.
-	Since int64     `json:"since,omitempty"`
-	Held  Resources `json:"held,omitempty"`
+	Queue    Queue     `json:"queue"`
+	Revision uint64    `json:"revision,omitempty"`
+	Since    int64     `json:"since,omitempty"` // end of the last interval of its past, in nanoseconds
+	Held     Resources `json:"held,omitempty"`  // what it has used since then
 }
 
 // NodeRecord is a node in a snapshot.
 type NodeRecord struct {
 	Node     Node   `json:"node"`
 	Revision uint64 `json:"revision,omitempty"`
-	Absent   bool   `json:"absent,omitempty"`  // it is gone, and tasks are on it
-	Unknown  bool   `json:"unknown,omitempty"` // it was never reported
+	Absent   bool   `json:"absent,omitempty"`  // the node was removed or never reported, and tasks are on it
+	Unknown  bool   `json:"unknown,omitempty"` // the node was never reported
 }
 
 // JobRecord is a job in a snapshot.
 type JobRecord struct {
 	Job      Job               `json:"job"`
 	Revision uint64            `json:"revision,omitempty"`
-	Absent   bool              `json:"absent,omitempty"` // only its tasks are known
+	Absent   bool              `json:"absent,omitempty"` // the job was never reported, only its tasks were
 	Tasks    map[string]uint64 `json:"tasks,omitempty"`  // revisions of tasks, by name
 }
 
-// SetRecord is a set of replicas in a snapshot.
+// SetRecord is a Set in a snapshot. Only a Set with a group or a scaled number has one.
 type SetRecord struct {
 	Name   string `json:"name"`
-	Group  *Key   `json:"group,omitempty"`
-	Scaled *int   `json:"scaled,omitempty"`
+	Group  *Key   `json:"group,omitempty"`  // the node group that was chosen for its jobs
+	Scaled *int   `json:"scaled,omitempty"` // the number of SetScaled
 }
 
-// TaskRecord is where a task stands, in a snapshot.
+// TaskRecord is the status of a task in a snapshot: where it is and what it holds. The
+// spec of the task is in the record of its job.
 type TaskRecord struct {
 	Task     TaskRef   `json:"task"`
 	Status   Status    `json:"status,omitempty"`
 	Node     string    `json:"node,omitempty"`
 	Devices  []Holding `json:"devices,omitempty"`
-	Counted  bool      `json:"counted,omitempty"` // its devices are not known
-	Held     *Shape    `json:"held,omitempty"`    // what it was placed with, where that is not what it requests now
-	Extra    bool      `json:"extra,omitempty"`   // its job does not request it any more
-	Started  int64     `json:"started,omitempty"`
-	Promised int64     `json:"promised,omitempty"`
-	Attempt  uint64    `json:"attempt,omitempty"`
-	Spared   int64     `json:"spared,omitempty"`
-	Sent     bool      `json:"sent,omitempty"`
-	Evicted  bool      `json:"evicted,omitempty"`
-	For      string    `json:"for,omitempty"`
-	At       int64     `json:"at,omitempty"`
-	Overdue  bool      `json:"overdue,omitempty"`
+	Counted  bool      `json:"counted,omitempty"`  // the devices were not reported; State has chosen them
+	Held     *Shape    `json:"held,omitempty"`     // what it was placed with, if that differs from what it requests now
+	Extra    bool      `json:"extra,omitempty"`    // its job does not request it any more
+	Started  int64     `json:"started,omitempty"`  // when it was assigned to its node, in nanoseconds
+	Promised int64     `json:"promised,omitempty"` // when its room was reserved, in nanoseconds
+	Attempt  uint64    `json:"attempt,omitempty"`  // number of assignments and evictions so far
+	Spared   int64     `json:"spared,omitempty"`   // until when it is not evicted again after a refused eviction, in nanoseconds
+	Sent     bool      `json:"sent,omitempty"`     // its binding was sent and is not confirmed
+	Evicted  bool      `json:"evicted,omitempty"`  // it was evicted by a decision
+	For      string    `json:"for,omitempty"`      // the job that it was evicted for
+	At       int64     `json:"at,omitempty"`       // when it was evicted, in nanoseconds
+	Overdue  bool      `json:"overdue,omitempty"`  // it was evicted and did not leave in time, so its room counts as held
 	Landing  *Landing  `json:"landing,omitempty"`
 }
 
-// Landing is room that is reserved for a task that moves.
+// Landing is the room that is reserved on another node for a task that moves.
 type Landing struct {
 	Node     string    `json:"node"`
 	Devices  []Holding `json:"devices,omitempty"`
-	Promised int64     `json:"promised,omitempty"`
-	Held     *Shape    `json:"held,omitempty"` // what is reserved, where that is not what the task requests now
+	Promised int64     `json:"promised,omitempty"` // when the room was reserved, in nanoseconds
+	Held     *Shape    `json:"held,omitempty"`     // what is reserved, if that differs from what the task requests now
 }
 
-// Digest is a fingerprint of everything that decisions depend on: two States with
-// the same digest decide alike.
+// Digest returns a hash of everything that decisions depend on. Equal States have equal
+// digests, and States with equal digests make the same decisions.
 func (s *State) Digest() string {
 	h := sha256.New()
 	e := json.NewEncoder(h)
 	s.records(func(record any) {
-		switch r := record.(type) { // revisions are the sources' own, and decide nothing
+		switch r := record.(type) { // decisions do not depend on revisions, which the sources of facts assign
 		case QueueRecord:
 			r.Revision = 0
 			record = r
@@ -101,12 +101,13 @@ func (s *State) Digest() string {
 			r.Revision, r.Tasks = 0, nil
 			record = r
 		}
-		_ = e.Encode(record) // a hash does not fail, and records can be encoded
+		_ = e.Encode(record) // writing to a hash does not fail, and every record can be encoded
 	})
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Snapshot copies the State into a value.
+// Snapshot returns a copy of the State as a value. Its parts may be shared with the
+// State and must not be changed.
 func (s *State) Snapshot() *Snapshot {
 	out := &Snapshot{}
 	s.records(func(record any) {
@@ -132,11 +133,11 @@ func (s *State) Snapshot() *Snapshot {
 	return out
 }
 
-// records visits the State, object by object, in order.
+// records calls visit with each record of a snapshot, in a fixed order.
 func (s *State) records(visit func(any)) {
 	visit(s.tree.now)
 	for _, q := range s.tree.Queues() {
-		visit(QueueRecord{*q, q.revision, q.held.since, q.held.used})
+		visit(QueueRecord{*q, q.revision, q.current.since, q.current.used})
 	}
 	for _, n := range s.fleet.all() {
 		visit(n.record())
@@ -160,12 +161,12 @@ func (s *State) records(visit func(any)) {
 	}
 	for _, j := range jobs {
 		for t := range j.each {
-			if t.started() || t.Attempt > 0 || t.extra {
+			if t.isPlacedOrEnded() || t.Attempt > 0 || t.extra {
 				visit(t.record())
 			}
 		}
 	}
-	unseen := slices.Collect(maps.Values(s.roster.unseen))
+	unseen := slices.Collect(maps.Values(s.roster.earlySightings))
 	slices.SortFunc(unseen, func(a, b TaskSeen) int {
 		return cmp.Or(strings.Compare(a.Task.ID(), b.Task.ID()), cmp.Compare(a.Task.Alternative, b.Task.Alternative))
 	})
@@ -175,10 +176,10 @@ func (s *State) records(visit func(any)) {
 }
 
 func (n *Node) record() NodeRecord {
-	r := NodeRecord{Node: *n.clone(), Revision: n.revision, Absent: n.absent, Unknown: n.unknown}
+	r := NodeRecord{Node: *n.clone(), Revision: n.revision, Absent: n.absent, Unknown: n.unreported}
 	r.Node.Devices = slices.DeleteFunc(r.Node.Devices, func(d Device) bool { return d.Gone && d.Idle() })
 	first := slices.IndexFunc(r.Node.Devices, func(d Device) bool { return d.Gone })
-	if first >= 0 { // they come last, and their order means nothing
+	if first >= 0 { // these devices are at the end, and their order has no meaning
 		slices.SortFunc(r.Node.Devices[first:], func(a, b Device) int { return strings.Compare(a.UUID, b.UUID) })
 	}
 	return r

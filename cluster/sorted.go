@@ -2,7 +2,7 @@ package cluster
 
 import "slices"
 
-// ordered lists the values of a map in order.
+// ordered returns the values of a map, sorted by compare.
 func ordered[K comparable, V any](m map[K]V, compare func(a, b V) int) []V {
 	out := make([]V, 0, len(m))
 	for _, v := range m {
@@ -12,7 +12,7 @@ func ordered[K comparable, V any](m map[K]V, compare func(a, b V) int) []V {
 	return out
 }
 
-// insert adds x to a list that is in order, unless it is there.
+// insert adds x to a sorted list, unless the list contains it.
 func insert[T any](list []T, x T, compare func(a, b T) int) []T {
 	if i, found := slices.BinarySearchFunc(list, x, compare); !found {
 		return slices.Insert(list, i, x)
@@ -20,7 +20,7 @@ func insert[T any](list []T, x T, compare func(a, b T) int) []T {
 	return list
 }
 
-// remove takes x out of a list that is in order, if it is there.
+// remove removes x from a sorted list, if the list contains it.
 func remove[T any](list []T, x T, compare func(a, b T) int) []T {
 	if i, found := slices.BinarySearchFunc(list, x, compare); found {
 		return slices.Delete(list, i, i+1)

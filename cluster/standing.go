@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// standing is where a task stands.
+// standing is the status of a task together with where it is and what it holds.
 type standing struct {
 	status            Status
 	node              *Node
 	claims            []Claim
-	held              *Shape // what its room is booked with, which may not be what it requests now
+	held              *Shape // what the task was placed with, which may differ from what it requests now
 	started, promised int64
 	attempt           uint64
 	spared            int64
@@ -19,8 +19,8 @@ type standing struct {
 	sent, counted     bool
 }
 
-// standings is how a task comes to stand elsewhere. stand is the one place where that
-// happens: it keeps ledgers, lists, counts and the journal in step.
+// standings changes the standings of tasks. All changes go through stand, which updates
+// ledgers, lists, counts and the journal together.
 type standings struct {
 	journal  *journal
 	fleet    *fleet
@@ -30,23 +30,25 @@ type standings struct {
 	workload *workload
 	booking  *booking
 	specs    *specs
-	later    []*Node // of which devices have to be chosen again for tasks that are counted
+	later    []*Node // nodes on which recount has to choose devices again
 }
 
 func (t *Task) standing() standing {
 	return standing{t.Status, t.Node, t.Claims, t.held, t.Started, t.Promised, t.Attempt, t.Spared, t.eviction, t.sent, t.counted}
 }
 
-// nowhere is the standing of the task when it is on no node.
-func (t *Task) nowhere() standing { return standing{attempt: t.Attempt} }
+// unplaced returns the standing of the task if it is pending and on no node.
+func (t *Task) unplaced() standing { return standing{attempt: t.Attempt} }
 
-// leaves reports whether a task that stands so gives its room back: reservations
-// on it are allowed. One that does not leave in time holds it.
+// leaves reports whether the room of the task is being released, so that it can be
+// reserved for other tasks. The room of a task that is overdue counts as held.
 func (p *standing) leaves() bool {
 	return p.status == Releasing && (p.eviction == nil || !p.eviction.overdue)
 }
 
-// Held is the shape that the task's room is booked with: the one it was placed with.
+// Held returns the shape that the task was placed with, by which its room is accounted
+// for. It differs from Task.Shape if the job got another spec since. Held returns
+// Task.Shape if the task is on no node.
 func (t *Task) Held() *Shape {
 	if t.held != nil {
 		return t.held
@@ -54,12 +56,12 @@ func (t *Task) Held() *Shape {
 	return t.Shape
 }
 
-// leaves is that of the task's standing.
+// leaves is standing.leaves for the current standing of the task.
 func (t *Task) leaves() bool {
 	return t.Status == Releasing && (t.eviction == nil || !t.eviction.overdue)
 }
 
-// stand moves the task from where it stands to where it is to stand.
+// stand gives the task another standing and records the old one in the journal.
 func (p *standings) stand(t *Task, to standing) {
 	n := t.Node
 	if p.journal.recording() {
@@ -72,7 +74,7 @@ func (p *standings) stand(t *Task, to standing) {
 		p.journal.records = append(p.journal.records, r)
 	}
 	frees := n != nil && (to.node != n || to.leaves() && !t.leaves())
-	p.shift(t, to)
+	p.setStanding(t, to)
 	if frees {
 		n.freed = n.version
 	}
@@ -83,23 +85,23 @@ func (p *standings) stand(t *Task, to standing) {
 	}
 }
 
-// restand gives the task of the record its standing back.
+// restand undoes a record of stand: the task gets its old standing again.
 func (p *standings) restand(r *record) {
 	n := r.was.node
 	if n == nil {
 		n = r.task.Node
 	}
-	p.shift(r.task, r.was)
+	p.setStanding(r.task, r.was)
 	if n != nil {
 		n.freed = r.freed
 	}
 	if j := r.task.Job; j.Chosen != r.chosen {
-		p.workload.choose(j, r.chosen)
+		p.workload.setChosen(j, r.chosen)
 	}
 }
 
-// shift is stand without the journal.
-func (p *standings) shift(t *Task, to standing) {
+// setStanding is stand without the journal.
+func (p *standings) setStanding(t *Task, to standing) {
 	n, j, was, ended := t.Node, t.Job, t.Status, t.Ended()
 	same := n == to.node && t.held == to.held && sameClaims(t.Claims, to.claims) && t.leaves() == to.leaves()
 	if n != nil && !same {
@@ -114,10 +116,10 @@ func (p *standings) shift(t *Task, to standing) {
 		p.booking.count(t, -1)
 	}
 	if n != nil && t.counted {
-		n.counted--
+		n.countedTasks--
 	}
 	if to.node != nil && to.counted {
-		to.node.counted++
+		to.node.countedTasks++
 	}
 	if t.held != to.held {
 		p.shapes.useHeld(to.held, t.Shape, +1)
@@ -142,8 +144,8 @@ func (p *standings) shift(t *Task, to standing) {
 	if t.shadows == nil && (was == Releasing) != (to.status == Releasing) {
 		p.roster.listReleasing(t)
 	}
-	if form := j.form(t); form != j.Chosen {
-		p.workload.choose(j, form)
+	if alternative := j.placedAlternative(t); alternative != j.Chosen {
+		p.workload.setChosen(j, alternative)
 	} else {
 		p.workload.settle(j)
 	}
@@ -157,41 +159,44 @@ func (p *standings) shift(t *Task, to standing) {
 	}
 }
 
-// recountLater has devices chosen again, at the end of the change, for the tasks on the
-// node whose devices are not known.
+// recountLater schedules a recount of the node for the end of the change, if there are
+// tasks on the node with unknown devices.
 func (p *standings) recountLater(n *Node) {
-	if n != nil && n.counted > 0 && !slices.Contains(p.later, n) {
+	if n != nil && n.countedTasks > 0 && !slices.Contains(p.later, n) {
 		p.later = append(p.later, n)
 	}
 }
 
-// form is the alternative that the job is placed in, -1 if in none: the first of
-// which a task is on a node, or has ended. The task is the one that stands elsewhere now.
-func (j *Job) form(t *Task) int {
+// placedAlternative returns the alternative that the job is placed in: the first one of
+// which a task is on a node or has ended. It returns -1 if there is none. t is the task that
+// just changed. Most results follow from t and j.Chosen alone, so that not all tasks have to
+// be read.
+func (j *Job) placedAlternative(t *Task) int {
 	switch {
 	case j.attached+j.expected+j.ended == 0:
-		return -1 // nothing of it is placed: it may take any form again
+		return -1 // no task is placed, so the job may take any alternative again
 	case len(j.Alternatives) == 1 || t.shadows != nil && j.Chosen >= 0:
 		return max(0, j.Chosen)
-	case t.started() && j.Chosen < 0:
+	case t.isPlacedOrEnded() && j.Chosen < 0:
 		return t.Alternative
-	case t.started():
+	case t.isPlacedOrEnded():
 		return min(j.Chosen, t.Alternative)
 	case t.Alternative != j.Chosen:
 		return j.Chosen
 	}
 	for a := range j.Alternatives {
-		if slices.ContainsFunc(j.Alternatives[a].Tasks, func(o *Task) bool { return o.started() || o.landing != nil }) {
+		if slices.ContainsFunc(j.Alternatives[a].Tasks, func(o *Task) bool { return o.isPlacedOrEnded() || o.landing != nil }) {
 			return a
 		}
 	}
 	return -1
 }
 
-// started reports whether the task is on a node or has ended: its job has its form.
-func (t *Task) started() bool { return t.Node != nil || t.Ended() }
+// isPlacedOrEnded reports whether the task is on a node or has ended. In both cases its
+// job can no longer take another alternative.
+func (t *Task) isPlacedOrEnded() bool { return t.Node != nil || t.Ended() }
 
-// recountEnded counts the tasks that have ended.
+// recountEnded updates the number of tasks that have ended.
 func (j *Job) recountEnded() {
 	j.ended = 0
 	for a := range j.Alternatives {
@@ -199,35 +204,38 @@ func (j *Job) recountEnded() {
 	}
 }
 
+// sameClaims reports whether both are the same slice, which is cheaper to test than
+// whether they are equal.
 func sameClaims(a, b []Claim) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// clear takes the task off its node, however it stands there: it is pending again,
-// as is one that had ended. Room that it was releasing is then free. A task that
-// moves is then nominated where it has a landing.
+// clear takes the task off its node, whatever its status is. The task is then pending,
+// also if it had ended. Room that it was releasing becomes free. A task that moves is then
+// nominated on the node of its landing.
 func (p *standings) clear(t *Task) {
-	if !t.started() {
+	if !t.isPlacedOrEnded() {
 		return
 	}
 	shadow := t.landing
 	if o := t.shadows; o != nil && o.landing == t {
 		p.link(o, nil)
 	}
-	p.stand(t, t.nowhere())
+	p.stand(t, t.unplaced())
 	if shadow != nil {
 		p.arrive(t, shadow)
 	}
 }
 
-// strand releases the landing of the task, if it has one.
+// strand releases the landing of the task, if it has one: the task does not move any
+// more.
 func (p *standings) strand(t *Task) {
 	if t.landing != nil {
 		p.clear(t.landing)
 	}
 }
 
-// recountAll chooses devices again on all nodes where that is due.
+// recountAll calls recount for all nodes for which recountLater scheduled it.
 func (p *standings) recountAll() {
 	for len(p.later) > 0 {
 		n := p.later[0]
@@ -236,9 +244,9 @@ func (p *standings) recountAll() {
 	}
 }
 
-// recount chooses devices again for the tasks of the node whose devices are not
-// known: those that the others leave, in the order of the tasks. The outcome does
-// not depend on the order in which tasks were seen.
+// recount chooses devices again for the tasks that were reported on the node without their
+// devices. It chooses from the devices that no other task holds, task by task in the order
+// of n.Tasks, so that the result does not depend on the order in which tasks were reported.
 func (p *standings) recount(n *Node) {
 	var counted, leaving []*Task
 	for _, t := range n.Tasks {
@@ -246,7 +254,7 @@ func (p *standings) recount(n *Node) {
 		case t.counted && !t.leaves():
 			counted = append(counted, t)
 		case t.counted && len(t.Claims) == 0:
-			leaving = append(leaving, t) // one that has devices keeps them until it has left
+			leaving = append(leaving, t) // a releasing task with devices keeps them until it has left
 		}
 	}
 	was := make([][]Claim, len(counted))
@@ -254,12 +262,12 @@ func (p *standings) recount(n *Node) {
 		was[i] = t.Claims
 		p.setClaims(t, nil)
 	}
-	// A device that a task is leaving is held until it has left.
+	// Devices that a releasing task still holds are the last choice.
 	still := func(d *Device) int64 { return int64(max(0, 1-d.Use.ReleasingLeases)) }
 	for i, t := range counted {
 		claims, ok := n.Choose(t.held, still)
 		if !ok {
-			claims = nil // more than the node has: booked without devices
+			claims = nil // the node has too few devices: the task is accounted for without devices
 		}
 		if slices.Equal(claims, was[i]) {
 			claims = was[i]
@@ -280,11 +288,11 @@ func (p *standings) setClaims(t *Task, claims []Claim) {
 	to := t.standing()
 	to.claims = claims
 	p.stand(t, to)
-	p.later = slices.DeleteFunc(p.later, func(n *Node) bool { return n == t.Node }) // this is the choosing
+	p.later = slices.DeleteFunc(p.later, func(n *Node) bool { return n == t.Node }) // stand scheduled a recount, which is what runs now
 }
 
-// withdrawBroken releases reservations on the node, the latest first, until the node
-// can keep those that are left.
+// withdrawBroken releases reservations on the node that the node cannot keep. It begins
+// with the latest, until the node can keep the rest.
 func (p *standings) withdrawBroken(n *Node) {
 	var reserved []*Task
 	for _, t := range n.Tasks {
@@ -300,10 +308,11 @@ func (p *standings) withdrawBroken(n *Node) {
 	}
 }
 
-// evict turns the room of a task that runs into releasing room.
+// evict changes the status of a running task to Releasing, for the sake of forJob, which
+// may be "". It fails if the task does not run.
 func (p *standings) evict(t *Task, forJob string, now int64) error {
 	if !t.Runs() {
-		return fmt.Errorf("task %s is %s, and does not run", t.ID, t.Status)
+		return fmt.Errorf("task %s is %s, not running", t.ID, t.Status)
 	}
 	to := t.standing()
 	to.status, to.eviction, to.attempt = Releasing, &eviction{forJob: forJob, at: now}, t.Attempt+1
@@ -316,7 +325,8 @@ func (p *standings) evict(t *Task, forJob string, now int64) error {
 	return nil
 }
 
-// setOverdue counts the room of a releasing task as held.
+// setOverdue marks an evicted task that did not leave in time. From then on its room
+// counts as held.
 func (p *standings) setOverdue(t *Task) {
 	if t.Status == Releasing && t.eviction != nil && !t.eviction.overdue {
 		to := t.standing()

@@ -36,7 +36,7 @@ func TestPlaceEvictNominateBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if new.Status != cluster.Nominated {
-		t.Fatalf("placed on releasing room it is %s", new.Status)
+		t.Fatalf("a task that is placed in releasing room is %s", new.Status)
 	}
 	if err := s.Place(new, n, claims, 0); err == nil {
 		t.Error("a task was placed twice")
@@ -46,27 +46,27 @@ func TestPlaceEvictNominateBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if small.Status != cluster.Assumed {
-		t.Errorf("there was room at once, yet it is %s", small.Status)
+		t.Errorf("a task that is placed in free room is %s", small.Status)
 	}
 	if s.Bind(new, 0) {
-		t.Error("it was bound while the old one is still there")
+		t.Error("the task was bound while the old one is still releasing")
 	}
 	if diff := cmp.Diff([]string{"job/new/worker-0"}, ids(s.View().Nominated())); diff != "" {
 		t.Error(diff)
 	}
 	s.Clear(old)
 	if !s.Bind(new, 0) || new.Status != cluster.Assumed || len(s.View().Nominated()) != 0 {
-		t.Error("it was not bound although the room is free")
+		t.Error("the task was not bound although the room is free")
 	}
 	s.Hold(new, 0)
 	if new.Status != cluster.Nominated || len(s.View().Nominated()) != 1 {
-		t.Error("it could not be unbound")
+		t.Error("Hold did not make the task Nominated")
 	}
 	if err := s.RemoveJob("job/new"); err != nil {
 		t.Error(err)
 	}
 	if err := s.RemoveJob("job/new"); err != nil || s.Job("job/new") != nil {
-		t.Errorf("a job that is gone twice: %v", err)
+		t.Errorf("removing a job twice: %v", err)
 	}
 	want := []cluster.Ledger{{Name: "cpu", Capacity: 8000, Used: 1000}, {Name: "memory", Capacity: 64 << 30, Used: 1 << 30}}
 	if diff := cmp.Diff(want, n.Resources); diff != "" {
@@ -77,17 +77,18 @@ func TestPlaceEvictNominateBind(t *testing.T) {
 	}
 }
 
-// TestNominationOnSharedDevices: shares that fit beside what is leaving are bound at once.
+// TestNominationOnSharedDevices: a share that fits next to a releasing task is assigned at
+// once.
 func TestNominationOnSharedDevices(t *testing.T) {
 	tests := map[string]struct {
 		share     cluster.Milli
 		isolation cluster.Isolation
 		want      cluster.Status
 	}{
-		"fits beside it":      {500, cluster.Isolation{}, cluster.Assumed},
-		"needs its room":      {501, cluster.Isolation{}, cluster.Nominated},
-		"wants to be alone":   {100, cluster.Isolation{GPU: cluster.GPUDeviceExclusive}, cluster.Nominated},
-		"counts those beside": {300, cluster.Isolation{}, cluster.Assumed},
+		"fits next to it": {500, cluster.Isolation{}, cluster.Assumed},
+		"needs its room":  {501, cluster.Isolation{}, cluster.Nominated},
+		"is exclusive":    {100, cluster.Isolation{GPU: cluster.GPUDeviceExclusive}, cluster.Nominated},
+		"needs less":      {300, cluster.Isolation{}, cluster.Assumed},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestNominationOnSharedDevices(t *testing.T) {
 	}
 }
 
-func TestPlaceRefusesWhatIsNotThere(t *testing.T) {
+func TestPlaceRefusesMissingRoom(t *testing.T) {
 	strict := cluster.Isolation{CPU: cluster.CPUStrictIsolated}
 	tests := map[string]struct {
 		job    *enginetest.JobBuilder
@@ -137,13 +138,13 @@ func TestPlaceRefusesWhatIsNotThere(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			if task(s, "j", 0).Status != cluster.Pending {
-				t.Error("it was placed all the same")
+				t.Error("the task was placed despite the error")
 			}
 		})
 	}
 }
 
-func TestRestoreBooksWhatRuns(t *testing.T) {
+func TestRestoreBooksRunningTasks(t *testing.T) {
 	s := enginetest.State(
 		enginetest.Node("n").CPU(2, "4Gi").GPUs(1, "A10", "24Gi"),
 		enginetest.Job("big").CPU(8000, "1Gi").Devices(1), enginetest.Job("twin").Devices(1),
@@ -166,7 +167,7 @@ func TestRestoreBooksWhatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Restore(task(s, "twin", 0), n, claims, 0); err == nil {
-		t.Error("it is said to run where another is still leaving")
+		t.Error("a task was restored on a device that a releasing task still holds")
 	}
 }
 
@@ -195,14 +196,15 @@ func TestSpilledLayersTakeMemory(t *testing.T) {
 	}
 }
 
-// TestUpdateNodeBooksAnew: whatever changes about a node, its books say what its tasks hold.
-func TestUpdateNodeBooksAnew(t *testing.T) {
+// TestUpdateNodeBooksAgain: whatever changes about a node, its ledgers show what its tasks
+// hold.
+func TestUpdateNodeBooksAgain(t *testing.T) {
 	s := enginetest.State(
 		enginetest.Node("n").CPU(8, "16Gi").GPUs(3, "A10", "24Gi"),
 		enginetest.Job("first").CPU(1000, "1Gi").Devices(1).On("n"), enginetest.Job("last").Resource("rdma", 1).Devices(2).On("n"),
 	)
 	n, q := s.Node("n"), s.Queue("default")
-	// Another name for the devices, a ledger that was not there, and a fresh list of both.
+	// Another name for the devices, a new ledger, and new lists of both.
 	err := s.UpdateNode("n", func(n *cluster.Node) {
 		n.Resources = []cluster.Ledger{{Name: "rdma", Capacity: 2}, {Name: "cpu", Capacity: 4000}, {Name: "memory", Capacity: 8 << 30, Used: 77}}
 		n.DeviceResource = "nvidia.com/gpu.shared"
@@ -220,8 +222,8 @@ func TestUpdateNodeBooksAnew(t *testing.T) {
 	if diff := cmp.Diff(cluster.Resources{{Name: "cpu", Value: 1000}, {Name: "memory", Value: 1 << 30}, {Name: "nvidia.com/gpu.shared", Value: 3000}, {Name: "rdma", Value: 1}}, q.Used); diff != "" {
 		t.Error(diff)
 	}
-	// Two devices are not listed any more: a task that holds one of them stays on a
-	// lost device, which is dropped with the next list once it is not held.
+	// Two devices are not listed any more. The task that holds them keeps them as lost
+	// devices. They are dropped with the next list of devices once no task holds them.
 	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Devices = n.Devices[:1] }); err != nil {
 		t.Fatal(err)
 	}
@@ -234,11 +236,12 @@ func TestUpdateNodeBooksAnew(t *testing.T) {
 		}
 	}
 	if len(q.Used) != 0 || n.DeviceUsed() != 0 {
-		t.Errorf("something is left: %v, %d", q.Used, n.DeviceUsed())
+		t.Errorf("something is still used: %v, %d", q.Used, n.DeviceUsed())
 	}
 }
 
-// TestLeavingTasksKeepTheirIsolation: what was promised to a task holds until it has left.
+// TestLeavingTasksKeepTheirIsolation: the isolation of a releasing task applies until it has
+// left.
 func TestLeavingTasksKeepTheirIsolation(t *testing.T) {
 	session := func(name string) cluster.Isolation {
 		return cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: name}
@@ -248,12 +251,12 @@ func TestLeavingTasksKeepTheirIsolation(t *testing.T) {
 		old, new *enginetest.JobBuilder
 		want     cluster.Status
 	}{
-		"shared beside a leaving session":  {enginetest.Job("old").Share(1, 300).Isolate(session("s1")), enginetest.Job("new").Share(1, 300), cluster.Nominated},
-		"another session":                  {enginetest.Job("old").Share(1, 300).Isolate(session("s1")), enginetest.Job("new").Share(1, 300).Isolate(session("s2")), cluster.Nominated},
-		"the same session":                 {enginetest.Job("old").Share(1, 300).Isolate(session("s1")), enginetest.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Assumed},
-		"a session beside a leaving share": {enginetest.Job("old").Share(1, 300), enginetest.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Nominated},
-		"isolable cores":                   {enginetest.Job("old").CPU(3000, "1Gi").Isolate(strict), enginetest.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Nominated},
-		"other isolable cores":             {enginetest.Job("old").CPU(2000, "1Gi").Isolate(strict), enginetest.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Assumed},
+		"shared, next to a releasing session":  {enginetest.Job("old").Share(1, 300).Isolate(session("s1")), enginetest.Job("new").Share(1, 300), cluster.Nominated},
+		"another session":                      {enginetest.Job("old").Share(1, 300).Isolate(session("s1")), enginetest.Job("new").Share(1, 300).Isolate(session("s2")), cluster.Nominated},
+		"the same session":                     {enginetest.Job("old").Share(1, 300).Isolate(session("s1")), enginetest.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Assumed},
+		"a session, next to a releasing share": {enginetest.Job("old").Share(1, 300), enginetest.Job("new").Share(1, 300).Isolate(session("s1")), cluster.Nominated},
+		"isolable cores":                       {enginetest.Job("old").CPU(3000, "1Gi").Isolate(strict), enginetest.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Nominated},
+		"other isolable cores":                 {enginetest.Job("old").CPU(2000, "1Gi").Isolate(strict), enginetest.Job("new").CPU(2000, "1Gi").Isolate(strict), cluster.Assumed},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +276,7 @@ func TestLeavingTasksKeepTheirIsolation(t *testing.T) {
 	}
 }
 
-// TestKeeps: a promise can be kept only while what was promised is there.
+// TestKeeps: a node keeps a reservation only while it has what is reserved.
 func TestKeeps(t *testing.T) {
 	tests := map[string]func(*cluster.Node){
 		"a lost device":        func(n *cluster.Node) { n.Devices[0].Lost = true },
@@ -288,20 +291,21 @@ func TestKeeps(t *testing.T) {
 				enginetest.Job("j").CPU(2000, "1Gi").Devices(1).Isolate(cluster.Isolation{CPU: cluster.CPUStrictIsolated}).On("n"))
 			n, j := s.Node("n"), task(s, "j", 0)
 			if !n.Keeps(j) {
-				t.Fatal("a good node does not keep its promise")
+				t.Fatal("an unchanged node does not keep its reservation")
 			}
 			if err := s.UpdateNode("n", change); err != nil {
 				t.Fatal(err)
 			}
 			if n.Keeps(j) {
-				t.Error("it keeps what it has not")
+				t.Error("the node keeps a reservation of what it does not have")
 			}
 		})
 	}
 }
 
-// Undo restores what was there, also where it would not be allowed anew.
-func TestUndoNeverJudges(t *testing.T) {
+// TestUndoChecksNothing: Undo restores the State from before, even if the task could not be
+// placed like that now.
+func TestUndoChecksNothing(t *testing.T) {
 	s := enginetest.State(enginetest.Node("n").CPU(8, "64Gi").GPUs(1, "A", "80Gi"), enginetest.Job("j").Devices(1).On("n"))
 	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Devices[0].Memory /= 2 }); err != nil {
 		t.Fatal(err)
@@ -316,28 +320,28 @@ func TestUndoNeverJudges(t *testing.T) {
 	}
 }
 
-func TestNoTwoTakeOneNode(t *testing.T) {
+func TestWholeNodeTasksShareNoNode(t *testing.T) {
 	whole := func(s *cluster.Shape) { s.Need.WholeNode, s.Need.Share = true, 400 }
 	s := enginetest.State(enginetest.Node("n").CPU(8, "100Gi").GPUs(1, "A", "80Gi"), enginetest.Job("a").Shape(whole).On("n"), enginetest.Job("b").Shape(whole), enginetest.Job("c").Devices(1).Shape(func(s *cluster.Shape) { s.Need.Share = 400 }))
 	n, a, b := s.Node("n"), task(s, "a", 0), task(s, "b", 0)
 	claims := []cluster.Claim{{Milli: 400, Memory: 32 * gi}}
 	if s.Place(b, n, claims, 0) == nil || s.Restore(b, n, claims, 0) == nil {
-		t.Error("two have the node")
+		t.Error("two tasks have the whole node")
 	}
 	if err := s.Evict(a); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Place(b, n, claims, 0); err != nil || b.Status != cluster.Nominated {
-		t.Errorf("%v, %s beside one that is still leaving", err, b.Status)
+		t.Errorf("%v, %s while another task is releasing the node", err, b.Status)
 	}
 	if s.Bind(b, 0) {
-		t.Error("bound beside one that is still leaving")
+		t.Error("bound while another task is releasing the node")
 	}
 	if err := s.Place(task(s, "c", 0), n, claims, 0); err == nil && task(s, "c", 0).Status != cluster.Assumed {
-		t.Error("what takes a part of a device has room beside it")
+		t.Error("a task with a share of a device has room next to it, but was not assigned")
 	}
 	s.Clear(a)
 	if !s.Bind(b, 0) {
-		t.Error("the node is free")
+		t.Error("the task was not bound although the node is free")
 	}
 }

@@ -1,8 +1,8 @@
 package cluster
 
-// State is what is known of a cluster. It changes by Apply or in a Transaction, and
-// every change gives the nodes, jobs and queues that it touches a new version. It is
-// not safe for concurrent use.
+// State is what the scheduler knows: nodes, queues, jobs, tasks, and which task holds
+// what. It is changed by Apply or in a Transaction. Every change gives the nodes, jobs and
+// queues that it affects a new version. A State is not safe for concurrent use.
 type State struct {
 	journal journal
 	fleet   fleet
@@ -12,7 +12,7 @@ type State struct {
 	sets    sets
 	shapes  shapes
 
-	// What changes several tables.
+	// Types that change several tables together.
 	workload  workload
 	booking   booking
 	accounts  accounts
@@ -35,7 +35,7 @@ func NewState() *State {
 	return s
 }
 
-// connect gives what changes several tables the tables that it works on.
+// connect gives the types that change several tables pointers to these tables.
 func (s *State) connect() {
 	s.workload = workload{&s.journal, &s.roster, &s.tree, &s.sets, &s.shapes}
 	s.booking = booking{&s.fleet, &s.tree, &s.classes}
@@ -46,9 +46,10 @@ func (s *State) connect() {
 	s.inventory = inventory{&s.journal, &s.fleet, &s.booking, &s.standings}
 }
 
-// Intern returns the one Shape that spells like this one and counts the use.
+// Intern returns the one Shape of the State that equals the given one, and counts a use
+// of it. A caller that does not need the Shape any more calls Drop.
 func (s *State) Intern(shape Shape) *Shape { return s.shapes.intern(&shape) }
 
-// Drop takes back one use of an interned shape. Shapes without a use are
-// forgotten when there are many.
+// Drop removes one use of an interned shape. A shape without a use may be removed from
+// the State.
 func (s *State) Drop(shape *Shape) { s.shapes.drop(shape) }

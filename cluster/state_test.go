@@ -19,7 +19,7 @@ func names(nodes []*cluster.Node) []string {
 	return out
 }
 
-func TestNodesComeAndGo(t *testing.T) {
+func TestAddAndRemoveNodes(t *testing.T) {
 	s := enginetest.State(
 		enginetest.Node("c").GPUs(4, "A100", "40Gi"),
 		enginetest.Node("a").GPUs(4, "A100", "40Gi"),
@@ -44,7 +44,7 @@ func TestNodesComeAndGo(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.Apply(cluster.NodeGone{Name: "c"}); err != nil || s.Node("c") != nil {
-		t.Errorf("a node that is gone twice: %v", err)
+		t.Errorf("removing a node twice: %v", err)
 	}
 	if err := s.AddNode(&cluster.Node{Name: "0"}); err != nil {
 		t.Error(err)
@@ -88,12 +88,12 @@ func TestGroupOfSlices(t *testing.T) {
 		t.Error(diff)
 	}
 	if n.DeviceCapacity() != 1000 || n.Capacity("nvidia.com/gpu") != 1000 || n.Capacity("cpu") != 0 {
-		t.Error("slices count as devices")
+		t.Error("MIG slices count for nvidia.com/gpu")
 	}
 }
 
-// TestChangedFindsWhatChanged compares the list of changes with a plain note of each node's version.
-func TestChangedFindsWhatChanged(t *testing.T) {
+// TestRecentNodes compares the list of changes with a separate record of each node's version.
+func TestRecentNodes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := cluster.NewState()
 		seen := map[int]uint64{}
@@ -124,7 +124,7 @@ func TestChangedFindsWhatChanged(t *testing.T) {
 			last := s.Version() + 1
 			s.View().Recent().Nodes(cursor, func(slot int) {
 				if got[slot] || seen[slot] >= last {
-					rt.Fatalf("slot %d came twice or out of order", slot)
+					rt.Fatalf("slot %d was visited twice or out of order", slot)
 				}
 				got[slot], last = true, seen[slot]
 			})
@@ -148,7 +148,7 @@ func ids(tasks []*cluster.Task) []string {
 	return out
 }
 
-func TestNodeLossFreesItsTasks(t *testing.T) {
+func TestRemovedNodeFreesItsTasks(t *testing.T) {
 	s := enginetest.State(
 		enginetest.Node("a").CPU(8, "16Gi").GPUs(1, "A10", "24Gi"), enginetest.Node("b").CPU(8, "16Gi").GPUs(1, "A10", "24Gi"),
 		enginetest.Job("gang").Gang(2).Devices(1).On("a", "b"),
@@ -169,7 +169,7 @@ func TestNodeLossFreesItsTasks(t *testing.T) {
 	}
 }
 
-func TestAddJobRefusesNonsense(t *testing.T) {
+func TestAddJobRefusesMalformedJobs(t *testing.T) {
 	s := cluster.NewState()
 	tests := map[string]*cluster.Job{
 		"no shape":  {ID: "job/a", Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: "t"}}}}},
@@ -187,14 +187,14 @@ func TestAddJobRefusesNonsense(t *testing.T) {
 	}
 	known := s.Job("job/d")
 	if err := s.AddJob(enginetest.Job("d").Build()); err != nil || s.Job("job/d") != known {
-		t.Errorf("a job that is put twice: %v", err)
+		t.Errorf("adding a job twice: %v", err)
 	}
 	if (&cluster.Job{}).Tasks() != nil {
 		t.Error("a job without alternatives has tasks")
 	}
 }
 
-func TestQueueKeepsWhatItUses(t *testing.T) {
+func TestNewTermsKeepUse(t *testing.T) {
 	s := enginetest.State(enginetest.Node("n").CPU(8, "16Gi"), enginetest.Queue("q"), enginetest.Job("j").Queue("q").CPU(1000, "1Gi").On("n"))
 	if err := s.SetQueue(&cluster.Queue{Name: "q", Limits: cluster.Resources{{Name: "cpu", Value: 1}}}); err != nil {
 		t.Fatal(err)
@@ -207,12 +207,12 @@ func TestQueueKeepsWhatItUses(t *testing.T) {
 		t.Errorf("defaults: %+v", q)
 	}
 	if len(s.Queues()) != 2 {
-		t.Error("the default queue is gone")
+		t.Error("the default queue was removed")
 	}
 }
 
-// TestCloneIsApart changes a copy in every way and finds the original as it was.
-func TestCloneIsApart(t *testing.T) {
+// TestCloneIsIndependent changes a copy in many ways. The original must stay the same.
+func TestCloneIsIndependent(t *testing.T) {
 	s := enginetest.State(
 		enginetest.Node("a").CPU(8, "16Gi").GPUs(2, "A10", "24Gi").Label("rack", "r1"),
 		enginetest.Node("b").CPU(8, "16Gi").GPUs(2, "A10", "24Gi"),
@@ -227,7 +227,7 @@ func TestCloneIsApart(t *testing.T) {
 	}
 	c := s.Clone()
 	if c.Version() != s.Version() || c.Node("a") == s.Node("a") || task(c, "run", 1).Node != c.Node("b") || c.View().Nominated()[0] != task(c, "wait", 0) {
-		t.Fatal("the copy is no copy")
+		t.Fatal("the copy differs from the original, or shares objects with it")
 	}
 	if c.Node("a").Group() == s.Node("a").Group() || c.Node("a").Group().Nodes[1] != c.Node("b") {
 		t.Error("groups are shared")
@@ -245,6 +245,6 @@ func TestCloneIsApart(t *testing.T) {
 		t.Error("the original changed")
 	}
 	if len(s.Node("a").Tasks) != 2 || s.Queue("default").Used.Of(cluster.CPU) != 1000 {
-		t.Error("the original's books changed")
+		t.Error("the tasks or the use of the original changed")
 	}
 }

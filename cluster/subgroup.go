@@ -6,30 +6,35 @@ import (
 	"slices"
 )
 
-// Subgroup is tasks of a job of which some must be placed with the minimum: a
-// leader, and at least half of its workers. Subgroups may be in others.
+// Subgroup is a group of tasks of one job with a minimum or a topology of its own, such
+// as a leader and at least half of its workers. A subgroup may contain other subgroups.
+// Subgroups are identified by their index in Alternative.Subgroups, counted from 1; 0
+// means the job as a whole.
 type Subgroup struct {
 	Name string `json:"name,omitempty"`
-	Min  int    `json:"min,omitempty"` // of its own tasks
-	// Parent is the subgroup that it is in, by its place among the alternative's,
-	// counted from 1; it comes before. 0: it is in none.
+	Min  int    `json:"min,omitempty"` // how many of its own tasks must be placed before any task starts
+	// Parent is the subgroup that contains it, counted from 1. It must be listed before
+	// this one. 0 means that no subgroup contains it.
 	Parent int `json:"parent,omitempty"`
-	// MinSubgroups is how many of the subgroups in it must have their minimum; 0: all.
+	// MinSubgroups is how many of the subgroups that it contains must have their
+	// minimum; 0 means all.
 	MinSubgroups int `json:"minSubgroups,omitempty"`
-	// Topology holds for its tasks and for those of all subgroups in it.
+	// Topology applies to its tasks and to those of all subgroups that it contains.
 	Topology Topology `json:"topology,omitzero"`
 }
 
-// maxNested bounds how many subgroups are looked at with those around them.
+// maxNested is the largest number of subgroups of a job if Nested is true. The cost of
+// checking minima grows faster than their number then.
 const maxNested = 1000
 
-// Nested reports whether subgroups are in others, or some of them are surplus.
+// Nested reports whether a subgroup contains others, or whether fewer subgroups than all
+// are needed for the minimum.
 func (a *Alternative) Nested() bool {
 	return a.MinSubgroups > 0 || slices.ContainsFunc(a.Subgroups, func(g Subgroup) bool { return g.Parent > 0 || g.MinSubgroups > 0 })
 }
 
-// Needed is how many of the subgroups in the subgroup must have their minimum; those
-// that are in none for 0.
+// Needed returns how many of the subgroups directly in sub must have their minimum. For
+// sub 0 it is how many of the subgroups that no other contains.
 func (a *Alternative) Needed(sub int) int {
 	least := a.MinSubgroups
 	if sub > 0 {
@@ -46,7 +51,8 @@ func (a *Alternative) Needed(sub int) int {
 	return least
 }
 
-// In reports whether the subgroup is the outer one, or in it; all are in 0.
+// In reports whether sub is the subgroup outer or is contained in it, directly or not.
+// Every subgroup is in 0.
 func (a *Alternative) In(sub, outer int) bool {
 	for sub > outer {
 		sub = a.Subgroups[sub-1].Parent
@@ -54,8 +60,8 @@ func (a *Alternative) In(sub, outer int) bool {
 	return sub == outer
 }
 
-// Standing says which subgroups have their minimum: of their own tasks, which members
-// counts, and of the subgroups in them.
+// Standing reports for each subgroup whether it has its minimum, of its own tasks and of
+// the subgroups that it contains. members is the number of placed tasks of each subgroup.
 func (a *Alternative) Standing(members []int) []bool {
 	stands, inside := make([]bool, len(members)), make([]int, len(members)+1)
 	for i := len(members) - 1; i >= 0; i-- {
@@ -67,8 +73,8 @@ func (a *Alternative) Standing(members []int) []bool {
 	return stands
 }
 
-// Met reports whether as many subgroups have their minimum as the job needs, by how
-// many of its own tasks each has.
+// Met reports whether as many subgroups have their minimum as the job needs. members is
+// the number of placed tasks of each subgroup.
 func (a *Alternative) Met(members []int) bool {
 	if !a.Nested() {
 		for i := range members {
@@ -87,19 +93,20 @@ func (a *Alternative) Met(members []int) bool {
 	return have >= a.Needed(0)
 }
 
-// Least adds up what the job's subgroups need at least, by what each needs of itself:
-// of those in one, as many as are needed, and those that need least.
+// Least returns the least sum over the subgroups that the job needs. own returns the
+// value of one subgroup without the subgroups that it contains. If not all subgroups are
+// needed, those with the smallest sums count.
 func (a *Alternative) Least(own func(sub int) int) int {
 	inside := make([][]int, len(a.Subgroups)+1)
 	for i := len(a.Subgroups); i > 0; i-- {
 		parent := a.Subgroups[i-1].Parent
-		inside[parent] = append(inside[parent], own(i)+sumOfLeast(inside[i], a.Needed(i)))
+		inside[parent] = append(inside[parent], own(i)+sumOfSmallest(inside[i], a.Needed(i)))
 	}
-	return sumOfLeast(inside[0], a.Needed(0))
+	return sumOfSmallest(inside[0], a.Needed(0))
 }
 
-// sumOfLeast adds up so many of the numbers, the least ones.
-func sumOfLeast(numbers []int, count int) int {
+// sumOfSmallest returns the sum of the count smallest numbers. It sorts numbers.
+func sumOfSmallest(numbers []int, count int) int {
 	slices.Sort(numbers)
 	sum := 0
 	for _, n := range numbers[:min(len(numbers), count)] {
@@ -108,8 +115,8 @@ func sumOfLeast(numbers []int, count int) int {
 	return sum
 }
 
-// checkSubgroups makes sure that every subgroup can have its minimum, and that the
-// job's can be made by as many subgroups as are needed.
+// checkSubgroups reports an error if a subgroup has fewer tasks than its minimum, or if
+// the needed subgroups may have fewer tasks than the minimum of the job.
 func (a *Alternative) checkSubgroups() error {
 	if len(a.Subgroups) == 0 {
 		return nil
@@ -120,25 +127,25 @@ func (a *Alternative) checkSubgroups() error {
 	}
 	for i, g := range a.Subgroups {
 		if g.Min < 0 || g.Min > members[i+1] {
-			return fmt.Errorf("subgroup %s: a minimum of %d for %d tasks", g.Name, g.Min, members[i+1])
+			return fmt.Errorf("subgroup %s: the minimum is %d, and it has %d tasks", g.Name, g.Min, members[i+1])
 		}
 	}
 	if fewest := members[0] + a.Least(func(sub int) int { return members[sub] }); a.Min > fewest {
-		return fmt.Errorf("a minimum of %d, and as many subgroups as are needed have only %d tasks", a.Min, fewest)
+		return fmt.Errorf("the minimum is %d, and the subgroups that are needed may have only %d tasks", a.Min, fewest)
 	}
 	return nil
 }
 
-// checkParents makes sure that subgroups are in others that come before them, and
-// that none needs more subgroups than are in it.
+// checkParents reports an error if a subgroup is listed before the one that contains it,
+// or if a minimum of subgroups is higher than their number.
 func (a *Alternative) checkParents() error {
 	if len(a.Subgroups) > maxNested && a.Nested() {
-		return fmt.Errorf("%d subgroups; where some are in others, or surplus, there are %d at most", len(a.Subgroups), maxNested)
+		return fmt.Errorf("there are %d subgroups; at most %d are allowed if subgroups contain others or not all are needed", len(a.Subgroups), maxNested)
 	}
 	inside := make([]int, len(a.Subgroups)+1)
 	for i, g := range a.Subgroups {
 		if g.Parent < 0 || g.Parent > i {
-			return fmt.Errorf("subgroup %s is in one that does not come before it", g.Name)
+			return fmt.Errorf("subgroup %s has a parent that is not listed before it", g.Name)
 		}
 		inside[g.Parent]++
 	}
@@ -151,14 +158,14 @@ func (a *Alternative) checkParents() error {
 
 func checkNeeded(what string, least, inside int) error {
 	if least < 0 || least > inside {
-		return fmt.Errorf("%s needs %d subgroups of %d", what, least, inside)
+		return fmt.Errorf("%s needs %d subgroups, and has %d", what, least, inside)
 	}
 	return nil
 }
 
-// SparesSubgroup are the tasks that run in the smallest subgroup around the task that
-// the job can spare as a whole: the job keeps its minimum without it, and so does
-// every subgroup around it. Nil where there is none.
+// SparesSubgroup finds the smallest subgroup with the task that can be evicted as a whole
+// while the job, and every subgroup that contains it, keeps its minimum. It returns the
+// running tasks of that subgroup, or nil if there is no such subgroup.
 func (j *Job) SparesSubgroup(t *Task) []*Task {
 	if j.Chosen < 0 || t.Subgroup == 0 || t.Subgroup > len(j.Alternatives[j.Chosen].Subgroups) || !j.Alternatives[j.Chosen].Nested() {
 		return nil
@@ -180,8 +187,9 @@ func (j *Job) SparesSubgroup(t *Task) []*Task {
 	return nil
 }
 
-// keeps reports whether no subgroup, from sub upwards, loses its minimum with the
-// tasks that leave. Where all are needed, the job's minimum says as much.
+// keeps reports whether sub and the subgroups that contain it keep their minimum if the
+// tasks leave for which leaves is true. If the subgroups are not nested it returns true:
+// the check of the job's minimum covers them.
 func (a *Alternative) keeps(sub int, leaves func(*Task) bool) bool {
 	if sub == 0 || !a.Nested() {
 		return true
@@ -196,7 +204,8 @@ func (a *Alternative) keeps(sub int, leaves func(*Task) bool) bool {
 	return true
 }
 
-// members counts the tasks of each subgroup that count, as Enough does.
+// members returns the number of tasks of each subgroup that count for the minimum, by the
+// same rule as Enough.
 func (a *Alternative) members(counts func(*Task) bool) []int {
 	out := make([]int, len(a.Subgroups))
 	for _, t := range a.Tasks {
@@ -207,12 +216,13 @@ func (a *Alternative) members(counts func(*Task) bool) []int {
 	return out
 }
 
-// counts reports whether the task counts for the minimum.
+// counts reports whether the task counts for the minimum. A task that succeeded always
+// counts, and a task that failed never does.
 func (a *Alternative) counts(t *Task, counts func(*Task) bool) bool {
 	switch {
-	case t.Status < Succeeded && !t.extra: // as almost all
+	case t.Status < Succeeded && !t.extra: // almost all tasks
 		return counts(t)
-	case t.Status == Failed || t.extra && !a.Running: // what is not requested any more makes no minimum
+	case t.Status == Failed || t.extra && !a.Running: // a task that is not requested any more does not count
 		return false
 	}
 	return t.Status == Succeeded || counts(t)

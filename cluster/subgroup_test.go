@@ -9,8 +9,9 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// two is a job of two groups, of which one is needed. Each has three subgroups of two
-// tasks, of which two are needed: x has 3, 4 and 5, and y has 6, 7 and 8.
+// two returns a job with the subgroups x and y, of which one is needed. Each of them contains
+// three subgroups of two tasks, of which two are needed: x contains 3, 4 and 5, and y
+// contains 6, 7 and 8.
 func two() *cluster.Job {
 	b := enginetest.Job("j").Gang(12).Min(4).Devices(1)
 	for _, name := range []string{"x", "y"} {
@@ -32,16 +33,16 @@ func two() *cluster.Job {
 	return j
 }
 
-// What a job with nested subgroups can do without, by how many tasks of each of the
-// inner subgroups run.
+// TestNestedSubgroups: which tasks of a job with nested subgroups can be evicted, depending on
+// how many tasks of each inner subgroup run.
 func TestNestedSubgroups(t *testing.T) {
 	tests := map[string]struct {
-		run    [6]int // of 3 to 8
-		stands bool
-		alone  bool  // whether the first task that runs may go alone
-		with   []int // otherwise the subgroups whose tasks go with it; nil: the whole job
+		run    [6]int // running tasks of the subgroups 3 to 8
+		stands bool   // whether the job has its minimum
+		alone  bool   // whether the first running task can be evicted alone
+		with   []int  // otherwise the subgroups that are evicted with it; nil means the whole job
 	}{
-		"as much as is needed":          {[6]int{2, 2}, true, false, nil},
+		"the minimum":                   {[6]int{2, 2}, true, false, nil},
 		"a subgroup more":               {[6]int{2, 2, 2}, true, false, []int{3}},
 		"a part of a subgroup more":     {[6]int{1, 2, 2}, true, true, nil},
 		"too few in both":               {[6]int{2, 0, 0, 2}, false, false, nil},
@@ -77,7 +78,7 @@ func TestNestedSubgroups(t *testing.T) {
 				}
 			}
 			if tt.alone {
-				with = nil // it goes alone, whatever else could go
+				with = nil // the task is evicted alone
 			}
 			if diff := cmp.Diff([]any{tt.stands, tt.alone, tt.with}, []any{j.Stands(), j.Spares(first), with}); diff != "" {
 				t.Error(diff)
@@ -86,20 +87,21 @@ func TestNestedSubgroups(t *testing.T) {
 	}
 }
 
-// Jobs whose subgroups make no tree, or ask for more than there is, are malformed.
+// TestMalformedSubgroups: a job is malformed if its subgroups do not form a tree, or if a
+// minimum is higher than what there is.
 func TestMalformedSubgroups(t *testing.T) {
 	tests := map[string]struct {
 		change func(*cluster.Alternative)
 		want   string
 	}{
-		"fine":                   {func(*cluster.Alternative) {}, ""},
-		"in itself":              {func(a *cluster.Alternative) { a.Subgroups[2].Parent = 3 }, "job/j: subgroup 3 is in one that does not come before it"},
-		"in one below":           {func(a *cluster.Alternative) { a.Subgroups[0].Parent = 2 }, "job/j: subgroup x is in one that does not come before it"},
-		"in one before all":      {func(a *cluster.Alternative) { a.Subgroups[0].Parent = -1 }, "job/j: subgroup x is in one that does not come before it"},
-		"more than are there":    {func(a *cluster.Alternative) { a.MinSubgroups = 3 }, "job/j: it needs 3 subgroups of 2"},
-		"more than are in it":    {func(a *cluster.Alternative) { a.Subgroups[1].MinSubgroups = 4 }, "job/j: subgroup y needs 4 subgroups of 3"},
-		"fewer than none":        {func(a *cluster.Alternative) { a.MinSubgroups = -1 }, "job/j: it needs -1 subgroups of 2"},
-		"more tasks than so few": {func(a *cluster.Alternative) { a.Min = 5 }, "job/j: a minimum of 5, and as many subgroups as are needed have only 4 tasks"},
+		"fine":                 {func(*cluster.Alternative) {}, ""},
+		"in itself":            {func(a *cluster.Alternative) { a.Subgroups[2].Parent = 3 }, "job/j: subgroup 3 has a parent that is not listed before it"},
+		"in a later one":       {func(a *cluster.Alternative) { a.Subgroups[0].Parent = 2 }, "job/j: subgroup x has a parent that is not listed before it"},
+		"a negative parent":    {func(a *cluster.Alternative) { a.Subgroups[0].Parent = -1 }, "job/j: subgroup x has a parent that is not listed before it"},
+		"more than it has":     {func(a *cluster.Alternative) { a.MinSubgroups = 3 }, "job/j: it needs 3 subgroups, and has 2"},
+		"more than y contains": {func(a *cluster.Alternative) { a.Subgroups[1].MinSubgroups = 4 }, "job/j: subgroup y needs 4 subgroups, and has 3"},
+		"a negative minimum":   {func(a *cluster.Alternative) { a.MinSubgroups = -1 }, "job/j: it needs -1 subgroups, and has 2"},
+		"a minimum too high":   {func(a *cluster.Alternative) { a.Min = 5 }, "job/j: the minimum is 5, and the subgroups that are needed may have only 4 tasks"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,50 +2,56 @@ package cluster
 
 import "slices"
 
-// What devices can give is worked out here, for all ways to ask: nothing of one that
-// is lost or of another kind, no memory that is reserved or found in use, nothing
-// beside tasks whose isolation forbids it. Replicas that time-slicing makes of a
-// device share one memory: what is claimed of it through one replica is not there
-// for another. A task that takes a replica whole takes a turn on the device and says
-// nothing of memory, so that it is counted and no more. On unified memory all that
-// is claimed of devices is memory of the node too.
+// This file computes what devices can offer, for every kind of request. A lost device
+// offers nothing, nor does a device of another kind, or one on which the isolation of a
+// task forbids others. Reserved and foreign memory is not offered. Replicas that
+// time-slicing makes of a device share one memory: what is claimed of it through one
+// replica is not available through another. A task that requests a whole replica requests
+// time on the device and no amount of memory, so that its replicas are only counted. On
+// unified memory, everything that is claimed of devices is also memory of the node.
 
-// FreeMilli is the part of the device that is neither held nor reserved.
+// FreeMilli returns the share of the device that is neither held nor reserved for a task,
+// in thousandths.
 func (d *Device) FreeMilli() Milli { return Whole - d.Use.Milli }
 
-// Capacity is the device memory that tasks can ever have.
+// Capacity returns the device memory that is offered to tasks if nothing is in use: all
+// but what is reserved for the system.
 func (d *Device) Capacity() Bytes { return max(0, d.Memory-d.Reserved) }
 
-// Room is the device memory that tasks can have in all, beside what was found in use.
+// Room returns the device memory that tasks can hold together now: Capacity without
+// foreign memory.
 func (d *Device) Room() Bytes { return max(0, d.Memory-d.Reserved-d.Foreign) }
 
-// Free is the device memory that is neither held, reserved, nor found in use.
+// Free returns the device memory that is neither held, nor reserved, nor foreign. It is
+// negative if more is in use than the device has.
 func (d *Device) Free() Bytes { return d.Room() - d.Use.Memory - d.Use.Beside }
 
-// InStep is the device memory that is free where memory and time are taken in step:
-// the scarcer of the two counts.
+// InStep returns the free device memory for a request that takes the same share of memory
+// and of time: the scarcer of the two limits it.
 func (d *Device) InStep() Bytes {
 	return min(d.Free(), d.Of(max(0, d.FreeMilli())))
 }
 
-// negligible is foreign memory that does not keep a task from having a device to
-// itself: drivers and displays take some hundred MiB of an idle one.
-const negligible Bytes = 1 << 30
+// negligibleForeign is the most foreign memory with which a device can still be held
+// whole. Drivers and displays use some hundred MiB of an idle device.
+const negligibleForeign Bytes = 1 << 30
 
-// empty reports whether a task can have the device to itself.
-func (d *Device) empty() bool {
-	return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligible
+// canBeTakenWhole reports whether the device is idle, except for negligible foreign
+// memory, so that a task can hold it whole.
+func (d *Device) canBeTakenWhole() bool {
+	return d.Use.Milli == 0 && d.Use.Memory == 0 && d.Foreign <= negligibleForeign
 }
 
-// touched reports whether any of the device is held or found in use.
-func (d *Device) touched() bool { return d.Use != (DeviceUse{}) || d.Foreign != 0 }
+// isInUse reports whether a task holds a part of the device, or some of its memory is
+// foreign.
+func (d *Device) isInUse() bool { return d.Use != (DeviceUse{}) || d.Foreign != 0 }
 
-// Idle reports whether no task holds any of the device, not even one that is leaving.
+// Idle reports whether no task holds any part of the device, not even a releasing one.
 func (d *Device) Idle() bool { return d.Use.Leases == 0 && d.Use.ReleasingLeases == 0 }
 
-// Part is the share of the device that so much of its memory stands for: rounded
-// down, so that claims that fill the memory exactly fit, and at least one
-// thousandth, so that no claim is for nothing.
+// Part returns the share of the device, in thousandths, that corresponds to an amount of
+// its memory. It is rounded down, so that claims that fill the memory exactly fit, and is
+// at least 1, so that no claim is empty.
 func (d *Device) Part(memory Bytes) Milli {
 	if d.Memory <= 0 {
 		return Whole
@@ -53,12 +59,13 @@ func (d *Device) Part(memory Bytes) Milli {
 	return max(1, Milli(MulDiv(int64(memory), int64(Whole), int64(d.Memory))))
 }
 
-// Of is the memory that such a share of the device has.
+// Of returns the amount of memory that corresponds to a share of the device.
 func (d *Device) Of(share Milli) Bytes {
 	return Bytes(MulDiv(int64(d.Memory), int64(share), int64(Whole)))
 }
 
-// Permits reports whether the leases already on the device let this isolation join them.
+// Permits reports whether a task with this isolation may use the device together with the
+// tasks that hold parts of it already.
 func (d *Device) Permits(i Isolation) bool {
 	u := &d.Use
 	if u.Leases == 0 {
@@ -73,39 +80,42 @@ func (d *Device) Permits(i Isolation) bool {
 	return true
 }
 
-// Usable reports whether the device is of the kind, may be taken and is large
-// enough, held or not.
+// Usable reports whether a task of the shape could use the device if it were idle: the
+// device is of the requested kind, selected and large enough.
 func (s *Shape) Usable(d *Device) bool { return s.suits(d) && s.Need.Selects(d) }
 
-// suits reports whether the device is of the kind and large enough, selected or not.
+// suits reports whether the device is of the requested kind and large enough, whether it
+// is selected or not.
 func (s *Shape) suits(d *Device) bool { return s.Need.Kind(d) && s.part().suits(s, d) }
 
-// Takes reports whether the device can take the shape's part beside what is held.
+// Takes reports whether a task of the shape can use the device as it is now, together
+// with the tasks that hold parts of it.
 func (s *Shape) Takes(d *Device) bool {
 	if !s.Need.Kind(d) || !s.Need.Selects(d) || !d.Permits(s.Isolation) {
 		return false
 	}
 	if s.Need.WholeNode && d.Use.Nodes > 0 {
-		return false // tasks that take whole nodes never share one, however little they take
+		return false // tasks with WholeNode never share a node, even if each takes only a share of its devices
 	}
 	return s.part().takes(s, d)
 }
 
-// supply is what the devices of a node can give to a shape.
+// supply computes what the devices of a node can offer to a shape.
 type supply struct {
 	s       *Shape
 	n       *Node
-	unified bool // what is claimed of devices is memory of the node too
+	unified bool // what is claimed of devices is also memory of the node
 }
 
 func supplyOf(s *Shape, n *Node) supply { return supply{s, n, n.Unified} }
 
-// alike reports whether the shape can use all of the devices or none, if they are
-// idle, so that one can be asked about for all.
+// alike reports whether the shape can use either all of the devices or none if they are
+// idle, so that it suffices to test one of them.
 func (v supply) alike() bool { return v.n.uniform && len(v.s.Need.Selected) == 0 }
 
-// oneGroup reports whether, in addition, all devices may be taken together.
-func (v supply) oneGroup() bool {
+// isOneGroup reports whether the devices are alike and the shape may use all of them
+// together.
+func (v supply) isOneGroup() bool {
 	if !v.alike() {
 		return false
 	}
@@ -113,11 +123,13 @@ func (v supply) oneGroup() bool {
 	return b == nil || b.uniform()
 }
 
-// shares reports whether the shape takes memory of which devices have one together.
+// shares reports whether the shape requests an amount of memory on a node where replicas
+// share memory.
 func (v supply) shares() bool { return v.n.sliced && !v.s.counted() }
 
-// pot is the unified memory that the claims can have; without one it is more than
-// any device has.
+// pot returns the free unified memory that the claims can hold, after the memory that the
+// shape requests of the node itself. If memory is not unified, it returns more than any
+// device has.
 func (v supply) pot() Bytes {
 	if !v.unified {
 		return MaxDeviceMemory
@@ -128,38 +140,40 @@ func (v supply) pot() Bytes {
 	return 0
 }
 
-// Pot is the unified memory of the node that the shape's devices can have; without
-// one it is more than any device has.
+// Pot returns how much of the node's free unified memory a task of the shape can hold
+// through devices. If the node's memory is not unified, it returns more than any device
+// has.
 func (s *Shape) Pot(n *Node) Bytes { return supplyOf(s, n).pot() }
 
-// claim is what the shape holds of the device.
+// claim returns what a task of the shape holds of the device with index i.
 func (v supply) claim(i int) Claim {
 	d := &v.n.Devices[i]
 	milli, memory := v.s.part().claim(v.s, d, d.Room())
 	if v.unified && v.s.counted() {
-		memory = min(memory, v.pot()) // all that there is left to be had
+		memory = min(memory, v.pot()) // a whole device holds what is left of the unified memory
 	}
 	return Claim{Device: i, Milli: milli, Memory: memory}
 }
 
-// affords reports whether the memory that devices share, and on unified memory the
-// node, has as much as the claims take of it together.
+// affords reports whether all claims fit together: into the memory that replicas share
+// and, if memory is unified, into the memory of the node.
 func (v supply) affords(claims []Claim) bool {
 	if !v.leave(claims) {
 		return false
 	}
 	if !v.unified {
-		return true // what spills was looked at when layers were laid out
+		return true // layered.lay already checked what spills to the node's memory
 	}
 	if v.s.counted() && slices.ContainsFunc(claims, func(c Claim) bool { return c.Memory < v.s.Need.Memory }) {
-		return false // the device has as much, and the pot does not
+		return false // the device is large enough, but too little unified memory is free
 	}
 	l := v.n.Ledger(Memory)
 	return l != nil && l.Free() >= v.s.Resources.Of(Memory)+v.host(claims)
 }
 
-// host is the node's own memory that claims take beside what the shape requests:
-// what spills, and on unified memory the devices' part too.
+// host returns the memory of the node, in bytes, that the claims take in addition to what
+// the shape requests of the node: layers that spill and, if memory is unified, the memory
+// that is claimed of devices.
 func (v supply) host(claims []Claim) int64 {
 	held := v.s.set().spill(v.s, claims)
 	if v.unified {
@@ -170,8 +184,7 @@ func (v supply) host(claims []Claim) int64 {
 	return int64(held)
 }
 
-// leave reports whether the claims leave each other their part of memory that
-// devices share.
+// leave reports whether the claims fit together into the memory that replicas share.
 func (v supply) leave(claims []Claim) bool {
 	if !v.shares() {
 		return true
@@ -185,20 +198,21 @@ func (v supply) leave(claims []Claim) bool {
 	return true
 }
 
-// together is the memory that the claims come to. Replicas that are taken whole
-// have the memory that they share, and have it once.
-func (v supply) together(claims []Claim) Bytes {
+// totalMemory returns the device memory of all claims together. Whole replicas that share
+// one memory count once.
+func (v supply) totalMemory(claims []Claim) Bytes {
 	var sum Bytes
 	once := v.n.sliced && v.s.counted()
 	for i, c := range claims {
-		if !once || !shared(v.n.Devices, &v.n.Devices[c.Device], claims[:i]) {
+		if !once || !claimsSharedMemory(v.n.Devices, &v.n.Devices[c.Device], claims[:i]) {
 			sum += c.Memory
 		}
 	}
 	return sum
 }
 
-// claimed is what the claims take of the device's memory through its siblings.
+// claimed returns how much the claims take of the device's memory through other replicas
+// that share it.
 func claimed(devices []Device, d *Device, claims []Claim) Bytes {
 	var sum Bytes
 	for _, c := range claims {
@@ -209,12 +223,13 @@ func claimed(devices []Device, d *Device, claims []Claim) Bytes {
 	return sum
 }
 
-// shared reports whether one of the claims is of the memory that the device shares.
-func shared(devices []Device, d *Device, claims []Claim) bool {
+// claimsSharedMemory reports whether one of the claims is on a device that shares its
+// memory with d, or on d itself if d is a replica with shared memory.
+func claimsSharedMemory(devices []Device, d *Device, claims []Claim) bool {
 	return d.Shares != "" && slices.ContainsFunc(claims, func(c Claim) bool { return devices[c.Device].Shares == d.Shares })
 }
 
-// siblings visits the other replicas that share the device's memory.
+// siblings calls visit for each other replica that shares the device's memory.
 func siblings(devices []Device, d *Device, visit func(*Device)) {
 	if d.Shares == "" {
 		return
@@ -226,8 +241,8 @@ func siblings(devices []Device, d *Device, visit func(*Device)) {
 	}
 }
 
-// apart leaves out replicas that share memory with one before them: they have
-// nothing to add to it.
+// apart returns the devices of the order without the replicas that share memory with an
+// earlier one, since these add no memory.
 func apart(devices []Device, order []int) []int {
 	var out []int
 	for _, i := range order {
@@ -239,12 +254,13 @@ func apart(devices []Device, order []int) []int {
 	return out
 }
 
-// A task that takes a whole node has what its devices can give together: not what
-// is reserved, the memory that replicas share once, and on unified memory no more
-// than the pot has beside what the task requests of it.
+// DeviceMemory and FreeDeviceMemory add up the device memory for a task that takes a whole
+// node. Reserved memory does not count, and memory that replicas share counts once. On
+// unified memory the sum is at most what is left after the memory that the task requests
+// of the node itself.
 
-// DeviceMemory is what the node's devices give such a task with no other task and
-// no foreign process on the node.
+// DeviceMemory returns how much memory the node's devices offer to a task that takes the
+// whole node, with no other task on the node and no foreign use.
 func (s *Shape) DeviceMemory(n *Node) Bytes {
 	sum := sumDevices(n.Devices, (*Device).Capacity)
 	if !n.Unified {
@@ -253,7 +269,8 @@ func (s *Shape) DeviceMemory(n *Node) Bytes {
 	return min(sum, max(0, Bytes(n.Capacity(Memory)-s.Resources.Of(Memory))))
 }
 
-// FreeDeviceMemory is what they give it now.
+// FreeDeviceMemory returns how much memory the node's devices offer now to a task that
+// takes the whole node.
 func (s *Shape) FreeDeviceMemory(n *Node) Bytes {
 	sum := sumDevices(n.Devices, func(d *Device) Bytes { return max(0, d.Free()) })
 	if !n.Unified {
@@ -265,19 +282,20 @@ func (s *Shape) FreeDeviceMemory(n *Node) Bytes {
 func sumDevices(devices []Device, of func(*Device) Bytes) Bytes {
 	var sum Bytes
 	for i := range devices {
-		if d := &devices[i]; !d.Lost && !repeated(devices[:i], d) {
+		if d := &devices[i]; !d.Lost && !sharesMemoryWithEarlier(devices[:i], d) {
 			sum += of(d)
 		}
 	}
 	return sum
 }
 
-// repeated reports whether a device before it has the memory that the device shares.
-func repeated(before []Device, d *Device) bool {
+// sharesMemoryWithEarlier reports whether the device shares its memory with one of the
+// devices before it.
+func sharesMemoryWithEarlier(before []Device, d *Device) bool {
 	return d.Shares != "" && anyDevice(before, func(o *Device) bool { return !o.Lost && o.Shares == d.Shares })
 }
 
-// anyDevice reports whether what is asked is so of any device.
+// anyDevice reports whether is returns true for any of the devices.
 func anyDevice(devices []Device, is func(*Device) bool) bool {
 	for i := range devices {
 		if is(&devices[i]) {

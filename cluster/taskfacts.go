@@ -9,15 +9,15 @@ import (
 func (c TaskPut) apply(s *State) error {
 	j := s.roster.jobs[c.Job]
 	if c.Job == "" {
-		return fmt.Errorf("task %q is of no job", c.Task.Name)
+		return fmt.Errorf("task %q names no job", c.Task.Name)
 	}
 	if j != nil && !j.Open {
-		return fmt.Errorf("%s is not open: its tasks come with it", c.Job)
+		return fmt.Errorf("%s is not open: its tasks are part of its spec", c.Job)
 	}
-	if err := c.Task.check(c.Task.Subgroup); err != nil { // its subgroup may be known later
+	if err := c.Task.check(c.Task.Subgroup); err != nil { // the subgroup may be reported later, so any is accepted
 		return fmt.Errorf("%s: %w", c.Job, err)
 	}
-	if j == nil { // it waits for its job
+	if j == nil { // the job is not reported yet: an absent job holds the task until then
 		j = build(&Job{ID: c.Job, Open: true, Alternatives: []Alternative{{}}}, 0)
 		j.absent = true
 		s.workload.add(j)
@@ -38,7 +38,7 @@ func (c TaskPut) apply(s *State) error {
 	t := &Task{Job: j, ID: j.ID + "/" + c.Task.Name, Name: c.Task.Name, UID: c.Task.UID, Role: c.Task.Role, Index: c.Task.Index, Shape: c.Task.Shape, subgroup: c.Task.Subgroup, revision: c.Revision}
 	t.join(&j.Alternatives[0])
 	s.workload.addTask(t)
-	s.sightings.recallTask(t)
+	s.sightings.applyEarlyTo(t)
 	return nil
 }
 
@@ -47,7 +47,7 @@ func (c TaskGone) apply(s *State) error {
 		return err
 	}
 	t := s.roster.Task(c.Task)
-	s.roster.forgetSeen(c.Task, c.UID)
+	s.roster.forgetEarly(c.Task, c.UID)
 	if t == nil || differ(t.UID, c.UID) {
 		return nil
 	}
@@ -63,17 +63,17 @@ func (c TaskGone) apply(s *State) error {
 		s.standings.clear(t)
 		return nil
 	}
-	if to := t.nowhere(); t.Status != c.Ended {
+	if to := t.unplaced(); t.Status != c.Ended {
 		to.status = c.Ended
 		s.standings.stand(t, to)
 	}
 	return nil
 }
 
-// check reports an end that no task has.
+// check reports an error if Ended is not a way in which a task ends.
 func (c *TaskGone) check() error {
 	if c.Ended != Pending && c.Ended != Succeeded && c.Ended != Failed {
-		return fmt.Errorf("task %s has ended as %s; it is Succeeded, Failed or left out", c.Task.ID(), c.Ended)
+		return fmt.Errorf("task %s cannot end as %s; write Succeeded or Failed, or leave it out", c.Task.ID(), c.Ended)
 	}
 	return nil
 }
@@ -85,17 +85,17 @@ func (c TaskSeen) apply(s *State) error {
 	t := s.roster.Task(c.Task)
 	switch {
 	case t != nil && !differ(t.UID, c.UID):
-		s.sightings.see(t, &c)
-	case c.Node == "" && s.roster.unseen[c.Task].UID == c.UID:
-		s.roster.forgetSeen(c.Task, c.UID)
+		s.sightings.applySeen(t, &c)
+	case c.Node == "" && s.roster.earlySightings[c.Task].UID == c.UID:
+		s.roster.forgetEarly(c.Task, c.UID)
 	case c.Node == "":
-	default: // it is not known yet, or another of the same name is
-		s.roster.keepSeen(c)
+	default: // the task is not known yet, or is known with another UID
+		s.roster.keepEarly(c)
 	}
 	return nil
 }
 
-// sightings is how tasks come to be where they were seen.
+// sightings applies reports about where tasks are.
 type sightings struct {
 	fleet     *fleet
 	roster    *roster
@@ -103,30 +103,32 @@ type sightings struct {
 	specs     *specs
 }
 
-// see brings the task to where it was seen.
-func (g *sightings) see(t *Task, c *TaskSeen) {
+// applySeen gives the task the standing that was reported.
+func (g *sightings) applySeen(t *Task, c *TaskSeen) {
 	switch {
 	case c.Node != "":
-		g.seeOn(t, c)
+		g.placeWhereSeen(t, c)
 	case c.Leaving && t.Runs():
 		to := t.standing()
 		to.status, to.sent = Releasing, false
 		g.standings.stand(t, to)
 	case c.Leaving && (t.Status == Releasing || t.Ended()):
 	case c.Leaving && t.Job.Open:
-		g.specs.removeTask(t) // it was deleted before it was bound
+		g.specs.removeTask(t) // the task was deleted before it was bound
 	case (t.Status == Bound || t.Status == Releasing) && !t.sent:
 		g.standings.clear(t)
 	}
-	// A pending or nominated task is on no node anyway. One whose binding may be made by
-	// now stays until it is seen or has failed.
+	// All other reports change nothing. A pending or nominated task is on no node anyway.
+	// After its binding was sent, a task keeps its node until it is reported there or the
+	// binding is reported as failed.
 }
 
-// seeOn has the task be on the node that it was seen on.
-func (g *sightings) seeOn(t *Task, c *TaskSeen) {
+// placeWhereSeen puts the task on the node that was reported. The report is a fact: it is
+// applied even if the task does not fit there.
+func (g *sightings) placeWhereSeen(t *Task, c *TaskSeen) {
 	n := g.fleet.find(c.Node)
-	if n == nil { // it is not known: an absent node stands for it
-		n = &Node{Name: c.Node, absent: true, unknown: true}
+	if n == nil { // the node is not reported yet: an absent node holds the task until then
+		n = &Node{Name: c.Node, absent: true, unreported: true}
 		n.normalize()
 	}
 	here := t.Node == n && t.Status != Nominated
@@ -145,14 +147,14 @@ func (g *sightings) seeOn(t *Task, c *TaskSeen) {
 	}
 	switch {
 	case len(c.Devices) > 0:
-		to.claims, to.counted = g.fleet.claim(n, c.Devices), false
+		to.claims, to.counted = g.fleet.claimSeen(n, c.Devices), false
 		if here && !t.counted && slices.Equal(to.claims, t.Claims) {
 			to.claims = t.Claims
 		}
 	case !here:
 		to.claims, to.counted = nil, !t.Shape.Need.None()
 	}
-	if here && to.same(t) {
+	if here && to.sameAs(t) {
 		return
 	}
 	if !here {
@@ -161,18 +163,20 @@ func (g *sightings) seeOn(t *Task, c *TaskSeen) {
 	g.standings.stand(t, to)
 }
 
-func (p *standing) same(t *Task) bool {
+// sameAs reports whether the standing does not differ from the task's, for a task that
+// stays on its node.
+func (p *standing) sameAs(t *Task) bool {
 	return p.status == t.Status && p.started == t.Started && p.sent == t.sent && p.counted == t.counted && sameClaims(p.claims, t.Claims)
 }
 
-// claim turns holdings into claims of the node's devices, in order. A device that
-// the node does not list is added as a lost one.
-func (f *fleet) claim(n *Node, holdings []Holding) []Claim {
+// claimSeen returns the claims that correspond to the reported holdings, sorted by device.
+// A device that the node does not list is added to the node as a lost one.
+func (f *fleet) claimSeen(n *Node, holdings []Holding) []Claim {
 	out := make([]Claim, 0, len(holdings))
 	for _, h := range holdings {
 		i := slices.IndexFunc(n.Devices, func(d Device) bool { return d.UUID == h.Device })
 		if i < 0 || n.Devices[i].Gone && n.Devices[i].Idle() {
-			i = f.addDevice(n, h, i, out)
+			i = f.addUnlistedDevice(n, h, i, out)
 		}
 		out = append(out, Claim{i, h.Milli, h.Memory, h.Layers})
 	}
@@ -180,9 +184,11 @@ func (f *fleet) claim(n *Node, holdings []Holding) []Claim {
 	return out
 }
 
-// addDevice adds a device that is not listed, in the place of one that was listed
-// before and is not held, if there is one.
-func (f *fleet) addDevice(n *Node, h Holding, place int, taken []Claim) int {
+// addUnlistedDevice adds a device that the node does not list and returns its index. It
+// uses the index place if that is not below 0, or else that of a device that is not listed
+// any more and that no task holds, or else a new one. taken are claims that are not booked
+// yet; their devices are not used.
+func (f *fleet) addUnlistedDevice(n *Node, h Holding, place int, taken []Claim) int {
 	var was *Device
 	if place < 0 {
 		place = slices.IndexFunc(n.Devices, func(d Device) bool {
@@ -212,7 +218,7 @@ func (f *fleet) addDevice(n *Node, h Holding, place int, taken []Claim) int {
 	return place
 }
 
-// holdings names the devices that the claims are of.
+// holdings returns the claims with the UUIDs of their devices instead of indexes.
 func (n *Node) holdings(claims []Claim) []Holding {
 	if len(claims) == 0 {
 		return nil
@@ -239,18 +245,18 @@ func (c BindFailed) apply(s *State) error {
 	switch {
 	case t == nil || differ(t.UID, c.UID):
 		return nil
-	case t.Status == Releasing && t.sent && t.Attempt == c.Attempt+1: // it was evicted before the answer came
+	case t.Status == Releasing && t.sent && t.Attempt == c.Attempt+1: // the task was evicted before the failure was reported
 		s.standings.clear(t)
 		return nil
 	case t.Status != Assumed || t.Attempt != c.Attempt:
-		return nil // a late answer to an earlier attempt
+		return nil // the report is about an earlier attempt
 	}
 	s.standings.clear(t)
 	j := t.Job
 	if j.Stands() || slices.ContainsFunc(j.Tasks(), func(o *Task) bool { return o.Status == Bound }) {
-		return nil // the rest is tried again
+		return nil // the job still has its minimum or runs already: only the failed task is pending again
 	}
-	for _, o := range j.Tasks() { // the gang starts as a whole or not at all
+	for _, o := range j.Tasks() { // the minimum of a gang starts as a whole or not at all
 		if o.Status == Assumed && !o.sent {
 			s.standings.clear(o)
 		}
@@ -282,56 +288,59 @@ func (c EvictionRefused) apply(s *State) error {
 	return nil
 }
 
-// Avoided is a shape that a node turned down, and until when it is not offered it.
+// Avoided is a shape that a node rejected when a task of it was to start there. Until the
+// time Until, in nanoseconds, no task of the shape is placed on the node.
 type Avoided struct {
 	Shape *Shape `json:"shape"`
 	Until int64  `json:"until"`
 }
 
-// Avoided reports whether the node turned down a task of the shape a short while ago.
+// Avoided reports whether the node rejected a task of the shape recently, so that no task
+// of the shape is to be placed on it.
 func (n *Node) Avoided(s *Shape) bool {
 	return len(n.Avoids) > 0 && slices.ContainsFunc(n.Avoids, func(a Avoided) bool { return a.Shape.same(s) })
 }
 
-// SeenOn is the fact that the task runs on the node, with these claims.
+// SeenOn returns the fact that the task runs on the node with these claims since started,
+// in nanoseconds.
 func SeenOn(t *Task, n *Node, claims []Claim, started int64) TaskSeen {
 	return TaskSeen{Task: t.Ref(), UID: t.UID, Node: n.Name, Devices: n.holdings(claims), Started: started}
 }
 
-// CanRun reports why the task cannot be running on the node with these claims. A
-// node may have shrunk below what runs on it, so cores and memory are taken as they
-// are; a device is never held beyond what it has.
+// CanRun returns an error if it is impossible that the task runs on the node with these
+// claims, because its devices would be held twice. Cores and memory of the node are not
+// checked, since a node may have shrunk below what runs on it.
 func (s *State) CanRun(t *Task, n *Node, claims []Claim) error {
 	if s.fleet.byName[n.Name] != n {
-		return fmt.Errorf("task %s is said to run on node %s, which is gone", t.ID, n.Name)
+		return fmt.Errorf("task %s is reported to run on node %s, which is gone", t.ID, n.Name)
 	}
 	if err := n.holds(t.Shape, claims, true); err != nil {
-		return fmt.Errorf("task %s is said to run on node %s, where it does not fit: %w", t.ID, n.Name, err)
+		return fmt.Errorf("task %s is reported to run on node %s, where it does not fit: %w", t.ID, n.Name, err)
 	}
 	for _, c := range claims {
 		d := &n.Devices[c.Device]
 		if u := &d.Use; u.Milli+u.ReleasingMilli+c.Milli > Whole || u.Memory+u.ReleasingMemory+c.Memory > d.Memory {
-			return fmt.Errorf("task %s is said to run on device %d of node %s, which a task that is leaving still holds", t.ID, c.Device, n.Name)
+			return fmt.Errorf("task %s is reported to run on device %d of node %s, which a releasing task still holds", t.ID, c.Device, n.Name)
 		}
 	}
 	return nil
 }
 
-// recall applies what was seen of the job's tasks before they were known.
-func (g *sightings) recall(j *Job) {
-	if len(g.roster.unseen) == 0 {
+// applyEarly applies the reports that arrived before the tasks of the job were known.
+func (g *sightings) applyEarly(j *Job) {
+	if len(g.roster.earlySightings) == 0 {
 		return
 	}
 	for a := range j.Alternatives {
 		for _, t := range slices.Clone(j.Alternatives[a].Tasks) {
-			g.recallTask(t)
+			g.applyEarlyTo(t)
 		}
 	}
 }
 
-func (g *sightings) recallTask(t *Task) {
-	if seen, waits := g.roster.unseen[t.Ref()]; waits && !differ(t.UID, seen.UID) {
-		g.roster.forgetSeen(t.Ref(), seen.UID)
-		g.see(t, &seen)
+func (g *sightings) applyEarlyTo(t *Task) {
+	if seen, found := g.roster.earlySightings[t.Ref()]; found && !differ(t.UID, seen.UID) {
+		g.roster.forgetEarly(t.Ref(), seen.UID)
+		g.applySeen(t, &seen)
 	}
 }

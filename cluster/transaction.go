@@ -2,10 +2,9 @@ package cluster
 
 import "fmt"
 
-// Transaction is how a session changes a State: what it does is visible at once,
-// can be taken back, and becomes final with Commit, which returns it as changes.
-// It is a thin layer over the journal. Transactions end in the reverse of the
-// order in which they begin.
+// Transaction makes the decisions of a session in a State. Each change is visible at once
+// and can be undone until the transaction ends. Commit makes the changes final and returns
+// them. Transactions may be nested: they must end in the reverse order of their beginning.
 type Transaction struct {
 	state *State
 	mark  Mark
@@ -14,40 +13,40 @@ type Transaction struct {
 // Begin opens a transaction.
 func (s *State) Begin() Transaction { return Transaction{s, s.Mark()} }
 
-// Position is where the transaction is now, for UndoTo.
+// Position returns a checkpoint to which UndoTo can return.
 func (x *Transaction) Position() int { return len(x.state.journal.records) }
 
-// UndoTo takes back everything since the position.
+// UndoTo undoes all changes that were made after Position returned the position.
 func (x *Transaction) UndoTo(position int) { x.state.journal.undoTo(max(position, x.mark.at), x.state) }
 
-// Discard takes everything back and ends the transaction.
+// Discard undoes all changes of the transaction and ends it.
 func (x *Transaction) Discard() {
 	x.state.Undo(x.mark)
 	x.End()
 }
 
-// End ends the transaction; what it did stays.
+// End ends the transaction. Its changes stay.
 func (x *Transaction) End() {
 	if len(x.state.journal.records) > x.mark.at {
 		x.state.journal.commits++
 	}
-	x.state.standings.later = nil // decisions take room that is free: the others keep theirs
+	x.state.standings.later = nil // decisions use only free devices, so that no recount is needed
 	x.state.Release(x.mark)
 }
 
-// Commit ends the transaction and returns its net changes: undone and then applied
-// as Decided, they give the same State.
+// Commit ends the transaction and returns its net changes. Applying them as one Decided
+// to the State from before the transaction gives the same State.
 func (x *Transaction) Commit() []Change {
 	out := x.state.journal.net(x.mark.at)
 	x.End()
 	return out
 }
 
-// Place books the claims of a pending task on the node: it is then Assumed, or
-// Nominated where part of the room is still releasing, or a task that it must be
-// away from is still leaving. The caller has checked
-// that it fits; Place checks again and changes nothing if it does not, because
-// no caller's mistake may ever book a device twice.
+// Place gives a pending task room on the node, with these claims. The task is then
+// Assumed. It is Nominated instead if part of the room is still being released, or if a
+// releasing task is still there that its job's anti-affinity excludes. The caller has
+// checked that the task fits. Place checks it again, so that a mistake of the caller
+// cannot book a device twice, and returns an error without a change if it does not fit.
 func (x *Transaction) Place(t *Task, n *Node, claims []Claim, now int64) error {
 	s := x.state
 	if t.Status != Pending {
@@ -57,7 +56,7 @@ func (x *Transaction) Place(t *Task, n *Node, claims []Claim, now int64) error {
 		return fmt.Errorf("task %s does not fit node %s: %w", t.ID, n.Name, err)
 	}
 	to := standing{node: n, claims: claims, held: t.Shape, attempt: t.Attempt}
-	if t.shadows != nil || !s.roster.present(t, n, claims) { // what a landing stands for is still elsewhere
+	if t.shadows != nil || !s.roster.present(t, n, claims) { // a task that moves is still on its old node
 		to.status, to.promised = Nominated, now
 	} else {
 		to.status, to.started = Assumed, now
@@ -67,14 +66,14 @@ func (x *Transaction) Place(t *Task, n *Node, claims []Claim, now int64) error {
 	return nil
 }
 
-// Evict turns the room of a task that runs into releasing room: it can be
-// reserved, and is not free yet.
+// Evict evicts a running task for the sake of the job forJob, which may be "". The task is
+// then Releasing: its room can be reserved, but is not free yet.
 func (x *Transaction) Evict(t *Task, forJob string, now int64) error {
 	return x.state.standings.evict(t, forJob, now)
 }
 
-// Bind turns a nominated task into an assumed one if its reserved room is free by
-// now, and reports whether it did.
+// Bind changes a Nominated task to Assumed if its reserved room is free by now, and
+// reports whether it did.
 func (x *Transaction) Bind(t *Task, now int64) bool {
 	if t.Status != Nominated || !t.Node.Keeps(t) || !x.state.roster.present(t, t.Node, t.Claims) {
 		return false
@@ -85,15 +84,16 @@ func (x *Transaction) Bind(t *Task, now int64) bool {
 	return true
 }
 
-// Hold turns a task that was just placed into a nominated one: a gang of which one
-// member waits for its room waits as a whole.
+// Hold changes a task that was just placed from Assumed to Nominated. If one task of a
+// gang has to wait for its room, all tasks of the gang wait.
 func (x *Transaction) Hold(t *Task, now int64) {
 	to := t.standing()
 	to.status, to.started, to.promised, to.attempt = Nominated, 0, now, t.Attempt-1
 	x.state.standings.stand(t, to)
 }
 
-// Withdraw releases the room reserved for a nominated task, or by a landing.
+// Withdraw releases the room that is reserved for a nominated task, or that a landing
+// reserves for a task that moves. It fails if the task is not Nominated.
 func (x *Transaction) Withdraw(t *Task) error {
 	if t.Status != Nominated {
 		return fmt.Errorf("task %s is %s, not nominated", t.ID, t.Status)
@@ -102,26 +102,29 @@ func (x *Transaction) Withdraw(t *Task) error {
 	return nil
 }
 
-// Land turns a placed shadow into the landing of the task that it stands for.
+// Land makes a placed shadow the landing of its task: the reservation on the node that the
+// task moves to. See Job.Shadow.
 func (x *Transaction) Land(shadow *Task) { x.state.standings.landShadow(shadow) }
 
-// Overdue counts the room of a releasing task as held.
+// Overdue marks an evicted task that did not leave in time. Its room counts as held from
+// then on.
 func (x *Transaction) Overdue(t *Task) { x.state.standings.setOverdue(t) }
 
-// Retire takes the job out of its set for good: it is not pending any more, and
-// the caller evicts what runs of it.
+// Retire removes the job from its Set permanently. The job is not pending any more. The
+// caller evicts its running tasks.
 func (x *Transaction) Retire(j *Job) { x.state.workload.retire(j) }
 
-// Keep has the job's set stay with the group that the job is on, whatever
-// becomes of its nodes: a group is chosen once.
+// Keep chooses the node group that the job is on for its Set, unless a group is chosen
+// already. The choice stays, even if the nodes of the job change.
 func (x *Transaction) Keep(j *Job) { x.state.sets.keep(j) }
 
-// SetTorn notes since when the job runs below its minimum; 0: it does not.
+// SetTorn records since when the job runs below its minimum, in nanoseconds; 0 means that
+// it does not.
 func (x *Transaction) SetTorn(j *Job, since int64) { x.state.workload.setTorn(j, since) }
 
-// Displace notes that tasks of the victims were evicted for the job: none is
-// evicted for that job again.
+// Displace records that tasks of the victims, which are IDs of jobs, were evicted for the
+// job. No victim is evicted for the same job again.
 func (x *Transaction) Displace(j *Job, victims ...string) { x.state.workload.displace(j, victims) }
 
-// Park notes when the job is tried again; nil: it was not refused.
+// Park records when the refused job is tried again; nil means that it was not refused.
 func (x *Transaction) Park(j *Job, p *Parked) { x.state.workload.park(j, p) }

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// tree is the queues and budgets. Every change of a queue's use or terms gives it a
-// new version.
+// tree is the table of the queues and budgets. Every change of a queue's use or terms
+// gives it a new version.
 type tree struct {
-	journal  *journal
-	byName   map[string]*Queue
-	slots    slots[Queue]
-	heirs    map[string][]string // by queue, known or not: the queues that name it as their parent, by name
-	terms    map[string]int      // by product that queues have terms for: how many terms
-	products []string            // of these, sorted
-	tiers    [4]int              // queues, by rank of their tier
-	revision uint64              // grows when queues or budgets change
-	budgets  []*Budget           // sorted by namespace and name
-	now      int64               // when the last session was opened
-	passed   uint64              // version of queues when the clock was last moved
+	journal       *journal
+	byName        map[string]*Queue
+	slots         slots[Queue]
+	heirs         map[string][]string // by queue, which need not be known: names of the queues with this parent, sorted
+	terms         map[string]int      // by ProductResource: how many terms of queues name it
+	products      []string            // the keys of terms, sorted
+	tierCounts    [4]int              // number of queues, by rank of their tier
+	revision      uint64              // grows when the terms of queues or the budgets change
+	budgets       []*Budget           // sorted by namespace and name
+	now           int64               // when the last session was opened, in nanoseconds
+	passedVersion uint64              // version of queues at the last call of pass
 }
 
 func newTree(l *journal) tree {
 	return tree{journal: l, byName: map[string]*Queue{}, heirs: map[string][]string{}, terms: map[string]int{}}
 }
 
-// Fork is View.Fork.
+// Fork implements View.Fork.
 func (tr *tree) Fork(left, right *Queue) (a, b *Queue) {
 	if left == right || left == nil || right == nil {
 		return nil, nil
@@ -48,7 +48,7 @@ func (tr *tree) Fork(left, right *Queue) (a, b *Queue) {
 	return a, b
 }
 
-// depth is how many queues are above the queue.
+// depth returns how many queues are above the queue.
 func (tr *tree) depth(q *Queue) int {
 	n := 0
 	for q = tr.Parent(q); q != nil; q = tr.Parent(q) {
@@ -57,14 +57,15 @@ func (tr *tree) depth(q *Queue) int {
 	return n
 }
 
-// sumQuotas works out again what the queue deserves, and all above it.
+// sumQuotas computes again what the queue deserves, and then all queues above it.
 func (tr *tree) sumQuotas(q *Queue) {
 	for ; q != nil; q = tr.Parent(q) {
 		tr.sumQuota(q)
 	}
 }
 
-// sumQuota works out again what the queue deserves.
+// sumQuota computes again what the queue deserves: its quota or, for a resource that its
+// quota does not name, the sum over the queues directly below it.
 func (tr *tree) sumQuota(q *Queue) {
 	sum := map[string]int64{}
 	for _, name := range q.children {
@@ -86,7 +87,8 @@ func (tr *tree) sumQuota(q *Queue) {
 	slices.SortFunc(q.deserved, func(a, b Amount) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// charge adds or takes back what the task holds of its queue, and of those above it.
+// charge adds (sign +1) or subtracts (-1) what the task holds to the use of its queue and
+// of all queues above that.
 func (tr *tree) charge(t *Task, sign int64) {
 	for q := tr.byName[t.Job.Queue]; q != nil; q = tr.Parent(q) {
 		tr.slots.touch(q.slot)
@@ -106,13 +108,13 @@ func (tr *tree) charge(t *Task, sign int64) {
 	}
 }
 
-// Named is View.Named.
+// Named implements View.Named.
 func (tr *tree) Named(product string) bool {
 	_, found := slices.BinarySearch(tr.products, product)
 	return found
 }
 
-// countTerms counts (sign +1) or forgets (-1) the products that the queue has terms for.
+// countTerms adds (sign +1) or removes (-1) the products that the queue has terms for.
 func (tr *tree) countTerms(q *Queue, sign int) {
 	if q == nil {
 		return
@@ -126,7 +128,7 @@ func (tr *tree) countTerms(q *Queue, sign int) {
 	}
 }
 
-// Parent is View.Parent.
+// Parent implements View.Parent.
 func (tr *tree) Parent(q *Queue) *Queue {
 	if q.Parent == "" || q.loose {
 		return nil
@@ -134,12 +136,13 @@ func (tr *tree) Parent(q *Queue) *Queue {
 	return tr.byName[q.Parent]
 }
 
-// Queues is View.Queues.
+// Queues implements View.Queues.
 func (tr *tree) Queues() []*Queue {
 	return ordered(tr.byName, func(a, b *Queue) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// setBudgets replaces the list of budgets; the old one is not changed.
+// setBudgets replaces the list of budgets. The old list must not be changed, because the
+// journal keeps it.
 func (tr *tree) setBudgets(list []*Budget) {
 	was := tr.budgets
 	tr.budgets = list
@@ -149,10 +152,10 @@ func (tr *tree) setBudgets(list []*Budget) {
 	}
 }
 
-// hang puts the queue in the place of the old one, where either may be nil, and
-// works out again what the queues below it and above it are made of: children and
-// quotas. The queues below, with itself, use nothing then. Above are the queues
-// right above it, before and after.
+// hang replaces the queue old by q, either of which may be nil. It computes again the
+// children and quotas of the queues below, which include the queue itself, and of the
+// queues above. The use of the queues below is set to nothing; the caller charges their
+// tasks again. hang returns the parents of old and of q, each of which may be nil.
 func (tr *tree) hang(old, q *Queue, below []string) (above [2]*Queue) {
 	if old != nil {
 		above[0] = tr.Parent(old)
@@ -165,10 +168,11 @@ func (tr *tree) hang(old, q *Queue, below []string) (above [2]*Queue) {
 	for i, name := range below {
 		k := tr.byName[name]
 		if k == nil {
-			continue // the one that is removed
+			continue // the queue that is removed
 		}
 		parent := tr.byName[k.Parent]
-		// A queue that names one below itself as its parent is in no tree, and neither are those below it.
+		// If the parent of the queue is below the queue, the parents form a cycle. The queue
+		// and all queues below it are then loose.
 		k.loose = k.Parent != "" && (parent == nil || parent.loose || i == 0 && slices.Contains(below, k.Parent))
 		k.Used, k.Firm, k.children = nil, nil, nil
 	}
@@ -180,7 +184,7 @@ func (tr *tree) hang(old, q *Queue, below []string) (above [2]*Queue) {
 			tr.listChildren(k)
 		}
 	}
-	for _, name := range slices.Backward(below) { // children before their parents
+	for _, name := range slices.Backward(below) { // parents need the sums of their children
 		if k := tr.byName[name]; k != nil {
 			tr.listChildren(k)
 			tr.sumQuota(k)
@@ -195,8 +199,8 @@ func (tr *tree) hang(old, q *Queue, below []string) (above [2]*Queue) {
 	return above
 }
 
-// below are the queue and all queues below it, by name, known or not: parents come
-// before their children.
+// below returns the names of the queue and of all queues below it, whether the queue itself
+// is known or not. Parents are listed before their children.
 func (tr *tree) below(name string) []string {
 	out := []string{name}
 	if len(tr.heirs[name]) == 0 {
@@ -214,7 +218,7 @@ func (tr *tree) below(name string) []string {
 	return out
 }
 
-// listHeir adds the queue to those that name its parent, or takes it out.
+// listHeir adds the queue to the list of queues with its parent, or removes it.
 func (tr *tree) listHeir(q *Queue, add bool) {
 	if q.Parent == "" {
 		return
@@ -228,17 +232,18 @@ func (tr *tree) listHeir(q *Queue, add bool) {
 	keepIf(len(list) > 0, tr.heirs, q.Parent, list)
 }
 
-// listChildren takes the queue's children from those that name it as their parent.
+// listChildren sets the children of the queue: all queues that name it as their parent, or
+// none if the queue is loose.
 func (tr *tree) listChildren(q *Queue) {
 	if q.children = nil; !q.loose {
 		q.children = slices.Clone(tr.heirs[q.Name])
 	}
 }
 
-// hangAll works the tree of queues out. Nothing is in them yet.
+// hangAll computes the whole tree of queues. It is called before any job is added.
 func (tr *tree) hangAll() {
 	for _, q := range tr.byName {
-		q.loose = tr.astray(q)
+		q.loose = tr.isLoose(q)
 		tr.slots.touch(q.slot)
 	}
 	for _, q := range tr.byName {
@@ -251,8 +256,9 @@ func (tr *tree) hangAll() {
 	}
 }
 
-// astray reports whether the way up from the queue does not end at the top.
-func (tr *tree) astray(q *Queue) bool {
+// isLoose reports whether the parents of the queue do not lead to the top of the tree,
+// because one is not known or they form a cycle.
+func (tr *tree) isLoose(q *Queue) bool {
 	for steps := 0; q.Parent != ""; steps++ {
 		if q = tr.byName[q.Parent]; q == nil || steps > len(tr.byName) {
 			return true
@@ -261,31 +267,31 @@ func (tr *tree) astray(q *Queue) bool {
 	return false
 }
 
-// Weakest is View.Weakest.
+// Weakest implements View.Weakest.
 func (tr *tree) Weakest() int {
-	for rank := len(tr.tiers) - 1; rank > 0; rank-- {
-		if tr.tiers[rank] > 0 {
+	for rank := len(tr.tierCounts) - 1; rank > 0; rank-- {
+		if tr.tierCounts[rank] > 0 {
 			return rank
 		}
 	}
 	return 0
 }
 
-// seat gives the queue the slot of the one that it replaces, or another one.
-// A queue that nothing replaces gives its slot back.
+// seat enters q in the table, in the slot of the queue old that it replaces. Either may be
+// nil: without old, q gets a new slot; without q, old is removed and its slot is freed.
 func (tr *tree) seat(q, old *Queue) {
 	slot := 0
 	if old != nil {
 		slot = old.slot
 		tr.slots.at[slot] = q
-		tr.tiers[old.Tier.Rank()]--
+		tr.tierCounts[old.Tier.Rank()]--
 	} else {
 		slot = tr.slots.take(q)
 	}
 	if q != nil {
 		q.slot = slot
 		tr.byName[q.Name] = q
-		tr.tiers[q.Tier.Rank()]++
+		tr.tierCounts[q.Tier.Rank()]++
 	} else {
 		tr.slots.free(slot)
 		delete(tr.byName, old.Name)
@@ -310,6 +316,8 @@ func (tr *tree) clone(l *journal) tree {
 	return c
 }
 
+// chargePlaced is charge for a task that may be nil, unplaced or releasing; nothing is
+// charged for these.
 func (tr *tree) chargePlaced(t *Task, sign int64) {
 	if t != nil && t.Node != nil && !t.leaves() {
 		tr.charge(t, sign)

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// board is a machine of 100 GiB that its device and its tasks share.
+// board returns a node with 100 GiB of unified memory and one device.
 func board() *enginetest.NodeBuilder {
 	return enginetest.Node("n").CPU(8, "100Gi").GPUs(1, "GB10", "100Gi").With(func(n *cluster.Node) { n.Unified = true })
 }
@@ -34,10 +34,10 @@ func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 		t.Errorf("used %d", pot.Used>>30)
 	}
 	if n.Feasible(y.Shape) {
-		t.Error("60 GiB of 50")
+		t.Error("a shape with 60 GiB is feasible in 50 GiB")
 	}
 	if err := s.Place(y, n, []cluster.Claim{{Milli: 400, Memory: 40 * gi}}, 0); err == nil {
-		t.Error("60 GiB of 50 were booked")
+		t.Error("60 GiB were booked of 50 GiB")
 	}
 	mark := s.Mark()
 	if err := s.Evict(x); err != nil {
@@ -50,7 +50,7 @@ func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 		t.Errorf("%v, %s", err, y.Status)
 	}
 	if s.Bind(y, 0) {
-		t.Error("x is still there")
+		t.Error("y was bound while x is releasing")
 	}
 	if s.Undo(mark); pot.Used != int64(50*gi) || pot.Releasing != 0 {
 		t.Errorf("used %d", pot.Used>>30)
@@ -59,7 +59,7 @@ func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 	if pot.Used != 0 || n.Devices[0].Use != (cluster.DeviceUse{}) {
 		t.Errorf("%+v, %+v", pot, n.Devices[0].Use)
 	}
-	// The whole device is what the pot still has.
+	// A whole device holds what is left of the unified memory.
 	w := cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory, Value: int64(30 * gi)}}, Need: cluster.Need{Devices: 1}}
 	claims, _ := n.Choose(&w, nil)
 	if diff := cmp.Diff([]cluster.Claim{{Milli: cluster.Whole, Memory: 70 * gi}}, claims); diff != "" {
@@ -67,7 +67,7 @@ func TestUnifiedMemoryIsBookedOnce(t *testing.T) {
 	}
 }
 
-func TestPromisesOfAPotThatShrinks(t *testing.T) {
+func TestReservationOnShrinkingUnifiedMemory(t *testing.T) {
 	s := enginetest.State(board(), enginetest.Job("x").DeviceMemory(1, "60Gi").On("n"), enginetest.Job("y").DeviceMemory(1, "60Gi"))
 	n, x, y := s.Node("n"), task(s, "x", 0), task(s, "y", 0)
 	if err := s.Evict(x); err != nil {
@@ -77,13 +77,13 @@ func TestPromisesOfAPotThatShrinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !n.Keeps(y) {
-		t.Error("nothing has changed")
+		t.Error("an unchanged node does not keep the reservation")
 	}
 	if err := s.UpdateNode("n", func(n *cluster.Node) { n.Ledger(cluster.Memory).Capacity = int64(50 * gi) }); err != nil {
 		t.Fatal(err)
 	}
 	if n.Keeps(y) {
-		t.Error("60 GiB of 50 are kept")
+		t.Error("a reservation of 60 GiB is kept in 50 GiB")
 	}
 }
 
@@ -94,16 +94,16 @@ func TestSpillOnUnifiedMemory(t *testing.T) {
 	n := board().With(func(n *cluster.Node) { n.Devices[0].Reserved = 60 * gi }).Build()
 	fits, more := layers(10), layers(11)
 	if claims, ok := n.Choose(&fits, nil); !ok || claims[0].Layers != 4 {
-		t.Errorf("four on the device, six beside it: %v", claims)
+		t.Errorf("want four layers on the device and six in memory: %v", claims)
 	}
 	if n.Feasible(&more) {
-		t.Error("eleven of ten")
+		t.Error("eleven layers are feasible where ten fit")
 	}
 }
 
-// Whatever happens to tasks on a unified node, nothing goes beyond the pot, and
-// undoing leaves no trace.
-func TestUnifiedBooksAddUp(t *testing.T) {
+// TestUnifiedMemoryAddsUp makes random changes on a node with unified memory. Tasks never hold
+// more than the node has, and an undo restores the ledgers exactly.
+func TestUnifiedMemoryAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := []enginetest.Part{board()}
 		names := []string{"a", "b", "c", "d"}
@@ -134,7 +134,7 @@ func TestUnifiedBooksAddUp(t *testing.T) {
 			case cluster.Pending:
 				if claims, ok := n.Choose(tk.Shape, nil); ok {
 					if err := s.Place(tk, n, claims, 0); err != nil {
-						t.Fatalf("what was chosen does not fit: %v", err)
+						t.Fatalf("the chosen devices do not fit: %v", err)
 					}
 					if rapid.Bool().Draw(t, "undo") {
 						s.Clear(tk)
@@ -166,14 +166,15 @@ func TestUnifiedBooksAddUp(t *testing.T) {
 				}
 			}
 			if l := n.Ledger(cluster.Memory); l.Used > l.Capacity || there > l.Capacity || n.Devices[0].Use.Memory > n.Devices[0].Room() {
-				t.Fatalf("%+v, %d there", l, there)
+				t.Fatalf("%+v, %d held", l, there)
 			}
 		}
 	})
 }
 
-// What is feasible can be chosen, whichever devices are thought best.
-func TestTheBestDevicesMayBeTooMuch(t *testing.T) {
+// TestBestDevicesExceedUnifiedMemory: Choose finds devices for a feasible shape even if those
+// with the best score need more memory than the node has.
+func TestBestDevicesExceedUnifiedMemory(t *testing.T) {
 	n := enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "S", "40Gi").GPUs(2, "L", "80Gi").With(func(n *cluster.Node) { n.Unified = true }).Build()
 	s := cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory}}, Need: cluster.Need{Devices: 2}}
 	best := func(d *cluster.Device) int64 { return int64(d.Memory) }
@@ -186,12 +187,12 @@ func TestTheBestDevicesMayBeTooMuch(t *testing.T) {
 			sum += c.Memory
 		}
 		if sum > 100*gi {
-			t.Errorf("%v is %d of 100", claims, sum/gi)
+			t.Errorf("%v holds %d GiB of 100 GiB", claims, sum/gi)
 		}
 	}
 }
 
-func TestLayersAloneOnUnifiedMemory(t *testing.T) {
+func TestExclusiveLayersOnUnifiedMemory(t *testing.T) {
 	s := enginetest.State(enginetest.Node("n").CPU(8, "100Gi").GPUs(2, "GB10", "80Gi").With(func(n *cluster.Node) { n.Unified = true }))
 	shape := &cluster.Shape{Resources: cluster.Resources{{Name: cluster.Memory, Value: int64(10 * gi)}}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}, Need: cluster.Need{Devices: 2, Layers: &cluster.Layers{Total: 8, Bytes: 2 * gi}}}
 	claims, ok := s.Node("n").Choose(shape, nil)

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestUnlistedDeviceIsNoRoom: a task is seen with a device that its node does not list. When
-// it has left, the device is not taken for one like the others.
+// TestUnlistedDeviceIsNoRoom: a task is reported with a device that its node does not list.
+// Neither then nor after the task has left does the device count as room for other tasks.
 func TestUnlistedDeviceIsNoRoom(t *testing.T) {
 	state := enginetest.State(enginetest.Node("a").GPUs(2, "A100", "80Gi"), enginetest.Job("x").Devices(1))
 	task := cluster.TaskRef{Job: "job/x", Name: "worker-0"}
@@ -23,13 +23,13 @@ func TestUnlistedDeviceIsNoRoom(t *testing.T) {
 		for devices, fits := range map[int]bool{2: true, 3: false} {
 			shape := enginetest.Job("y").Devices(devices).Build().Alternatives[0].Tasks[0].Shape
 			if got := n.Feasible(shape); got != fits {
-				t.Errorf("after %s: that %d devices fit is %t", c.Kind(), devices, got)
+				t.Errorf("after %s: %d devices are feasible: %t", c.Kind(), devices, got)
 			}
 			if _, got := n.Choose(shape, nil); got != fits {
-				t.Errorf("after %s: that %d devices are chosen is %t", c.Kind(), devices, got)
+				t.Errorf("after %s: %d devices are chosen: %t", c.Kind(), devices, got)
 			}
 			if got := n.Room(shape) > 0; got != fits {
-				t.Errorf("after %s: that there is room for %d devices is %t", c.Kind(), devices, got)
+				t.Errorf("after %s: there is room for %d devices: %t", c.Kind(), devices, got)
 			}
 		}
 		if err := state.Audit(); err != nil {

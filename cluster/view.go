@@ -2,62 +2,64 @@ package cluster
 
 import "slices"
 
-// View reads a State and has no way to change it. It is what plugins are given. It shows
-// the State as it is when it is asked: changes that a statement makes are seen at once.
-// What it returns belongs to the State and is not to be written to.
+// View is a read-only view of a State. Plugins get a View and never the State itself. A
+// View always shows the current State, including the changes of a statement that is not
+// committed. What its methods return belongs to the State and must not be changed.
 type View struct{ state *State }
 
 // View returns a View of the State.
 func (s *State) View() View { return View{s} }
 
-// What is read most is read of the State itself as well.
+// State has the methods of View that are used most.
 
-// Node is View.Node.
+// Node is a shorthand for View.Node.
 func (s *State) Node(name string) *Node { return s.View().Node(name) }
 
-// Nodes is View.Nodes.
+// Nodes is a shorthand for View.Nodes.
 func (s *State) Nodes() []*Node { return s.View().Nodes() }
 
-// Job is View.Job.
+// Job is a shorthand for View.Job.
 func (s *State) Job(id string) *Job { return s.View().Job(id) }
 
-// Jobs is View.Jobs.
+// Jobs is a shorthand for View.Jobs.
 func (s *State) Jobs() []*Job { return s.View().Jobs() }
 
-// Pending is View.Pending.
+// Pending is a shorthand for View.Pending.
 func (s *State) Pending() []*Job { return s.View().Pending() }
 
-// Task is View.Task.
+// Task is a shorthand for View.Task.
 func (s *State) Task(r TaskRef) *Task { return s.View().Task(r) }
 
-// Queue is View.Queue.
+// Queue is a shorthand for View.Queue.
 func (s *State) Queue(name string) *Queue { return s.View().Queue(name) }
 
-// Queues is View.Queues.
+// Queues is a shorthand for View.Queues.
 func (s *State) Queues() []*Queue { return s.View().Queues() }
 
-// Now is View.Now.
+// Now is a shorthand for View.Now.
 func (s *State) Now() int64 { return s.View().Now() }
 
-// Version is View.Version.
+// Version is a shorthand for View.Version.
 func (s *State) Version() uint64 { return s.View().Version() }
 
-// Sets returns the sets of replicas.
+// Sets returns the Sets of replicas.
 func (v View) Sets() Sets { return Sets(v) }
 
-// Classes returns the classes of preemptible tasks that run.
+// Classes returns the running preemptible tasks, by class.
 func (v View) Classes() Classes { return Classes(v) }
 
 // Recent returns what changed most recently.
 func (v View) Recent() Recent { return Recent(v) }
 
-// Absent are the nodes that are gone, or not known yet, and have tasks on them, by name.
+// Absent returns the nodes that were removed or never reported and have tasks on them,
+// sorted by name.
 func (v View) Absent() []*Node { return v.state.fleet.Absent() }
 
-// At is the node in the slot, nil if there is none.
+// At returns the node in the slot, or nil if there is none.
 func (v View) At(slot int) *Node { return v.state.fleet.slots.at[slot] }
 
-// Avoiding visits the times until which nodes avoid shapes.
+// Avoiding calls visit with each time until which a node avoids a shape, in nanoseconds
+// and in no order.
 func (v View) Avoiding(visit func(until int64)) {
 	for name := range v.state.fleet.avoiding {
 		if n := v.Node(name); n != nil {
@@ -68,10 +70,11 @@ func (v View) Avoiding(visit func(until int64)) {
 	}
 }
 
-// Budgets are all budgets, by namespace and name.
+// Budgets returns all disruption budgets, sorted by namespace and name.
 func (v View) Budgets() []*Budget { return v.state.tree.budgets }
 
-// Deserved is the queue's quota; of what it has none for, that of the queues below it together.
+// Deserved returns what the queue is entitled to by quotas: its own quota and, for each
+// resource that its quota does not name, the sum over the queues directly below it.
 func (v View) Deserved(q *Queue) Resources {
 	if known := v.Queue(q.Name); known != nil {
 		return known.deserved
@@ -79,13 +82,14 @@ func (v View) Deserved(q *Queue) Resources {
 	return nil
 }
 
-// Fork finds where the branches of two queues part: the two siblings, the first
-// above the left queue and the second above the right one. Nil where one is
-// above the other, or one of them is nil.
+// Fork returns the two siblings in the tree at which two queues are compared: a is left or
+// a queue above it, b is right or a queue above it. It returns nil for both if one queue is
+// above the other, if they are the same, or if one of them is nil.
 func (v View) Fork(left, right *Queue) (a, b *Queue) { return v.state.tree.Fork(left, right) }
 
-// Fraction is the fraction of a GPU that slices of the resource are, the largest if
-// products differ; 0 where it is not that of slices, or no node has any.
+// Fraction returns the fraction of a GPU, in thousandths, that a MIG slice with this
+// resource name is. If products differ, it returns the largest. It returns 0 if the
+// resource is not that of MIG slices, or if no node has such a slice.
 func (v View) Fraction(resource string) Milli {
 	most := Milli(0)
 	for i := range v.state.fleet.samples {
@@ -96,54 +100,60 @@ func (v View) Fraction(resource string) Milli {
 	return most
 }
 
-// Groups are all groups, in key order.
+// Groups returns all node groups, sorted by key.
 func (v View) Groups() []*Group {
 	return ordered(v.state.fleet.groups, func(a, b *Group) int { return a.Key.Compare(b.Key) })
 }
 
-// Held is what the queue has held since the last interval of its Past; false: nothing.
+// Held returns what the queue has used since the last interval of its Past. It returns
+// false if the queue used nothing, or if no time has passed.
 func (v View) Held(q *Queue) (Usage, bool) {
-	if len(q.held.used) == 0 || q.held.since >= v.Now() {
+	if len(q.current.used) == 0 || q.current.since >= v.Now() {
 		return Usage{}, false
 	}
-	return Usage{q.held.since, v.Now(), q.held.used}, true
+	return Usage{q.current.since, v.Now(), q.current.used}, true
 }
 
-// Job finds a job by ID, nil if there is none.
+// Job returns the job with the ID, or nil if there is none.
 func (v View) Job(id string) *Job { return v.state.roster.jobs[id] }
 
-// JobAt is the job in the slot, nil if there is none.
+// JobAt returns the job in the slot, or nil if there is none.
 func (v View) JobAt(slot int) *Job { return v.state.roster.slots.at[slot] }
 
-// Jobs are all jobs, by ID.
+// Jobs returns all jobs, sorted by ID.
 func (v View) Jobs() []*Job { return byID(v.state.roster.jobs) }
 
-// Kinds are one device of every kind there is, for Need.Kind: with product,
-// profile, fraction, resource and type, and nothing else. Lost devices are of no kind.
+// Kinds returns one device of every kind that the cluster has, to be tested with
+// Need.Kind. Only product, profile, fraction, resource and type are set. Lost devices do
+// not count.
 func (v View) Kinds() []Device { return v.state.fleet.samples }
 
-// Moving are the tasks that are on their way to another node, by ID.
+// Moving returns the tasks for which room is reserved on another node, to which they
+// move, sorted by ID.
 func (v View) Moving() []*Task { return byTaskID(v.state.roster.moving) }
 
-// Named reports whether some queue has terms for the product.
+// Named reports whether any queue has terms for the product, which is a name as
+// ProductResource returns it.
 func (v View) Named(product string) bool { return v.state.tree.Named(product) }
 
-// Node finds a node by name, nil if there is none.
+// Node returns the node with the name, or nil if there is none. Absent nodes are not
+// found.
 func (v View) Node(name string) *Node { return v.state.fleet.byName[name] }
 
-// Nodes are all nodes, by name.
+// Nodes returns all nodes, sorted by name. Absent nodes are not among them.
 func (v View) Nodes() []*Node { return v.state.fleet.sorted }
 
-// Nominated are the tasks that wait for reserved room, by ID.
+// Nominated returns the tasks that are Nominated, sorted by ID.
 func (v View) Nominated() []*Task { return byTaskID(v.state.roster.nominated) }
 
-// Now is when the last session was opened.
+// Now returns when the last session was opened, in nanoseconds.
 func (v View) Now() int64 { return v.state.tree.now }
 
-// Parent is the queue above, nil at the top and where the queue waits for it.
+// Parent returns the queue directly above, or nil if the queue is at the top of the tree
+// or is loose.
 func (v View) Parent(q *Queue) *Queue { return v.state.tree.Parent(q) }
 
-// Past is what the queue used until now: what was reported, and what it has held since.
+// Past returns what the queue used until now: Queue.Past, followed by what Held returns.
 func (v View) Past(q *Queue) []Usage {
 	if u, held := v.Held(q); held {
 		return append(slices.Clip(q.Past), u)
@@ -151,41 +161,43 @@ func (v View) Past(q *Queue) []Usage {
 	return q.Past
 }
 
-// Pending are the jobs with tasks that are nowhere yet, by ID.
+// Pending returns the jobs that have a task to place, sorted by ID.
 func (v View) Pending() []*Job { return byID(v.state.roster.pending) }
 
-// Products are the names of products that some queue has terms for, sorted. What
-// queues use is counted under these names as well, and under no other products.
+// Products returns the products that any queue has terms for, sorted, named as by
+// ProductResource. Queue.Used counts devices under these names too, and not under other
+// products.
 func (v View) Products() []string { return v.state.tree.products }
 
-// Queue finds a queue by name, nil if there is none.
+// Queue returns the queue with the name, or nil if there is none.
 func (v View) Queue(name string) *Queue { return v.state.tree.byName[name] }
 
-// Queues are all queues, by name.
+// Queues returns all queues, sorted by name.
 func (v View) Queues() []*Queue { return v.state.tree.Queues() }
 
-// Releasing are the tasks that are evicted and still on their node, by ID.
+// Releasing returns the tasks that are Releasing, sorted by ID.
 func (v View) Releasing() []*Task {
 	return slices.SortedFunc(slices.Values(v.state.roster.releasing), (*Task).compare)
 }
 
-// Retired are the jobs that were retired and are still there, by ID.
+// Retired returns the jobs that were retired and are not removed yet, sorted by ID.
 func (v View) Retired() []*Job { return byID(v.state.roster.retired) }
 
-// Task finds a task by its name, nil if there is none.
+// Task returns the task that the reference names, or nil if there is none.
 func (v View) Task(r TaskRef) *Task { return v.state.roster.Task(r) }
 
-// Torn are the jobs that run below their minimum, by ID.
+// Torn returns the jobs that are recorded as running below their minimum (Job.Torn),
+// sorted by ID.
 func (v View) Torn() []*Job { return byID(v.state.roster.torn) }
 
-// Unified is how many nodes have unified memory.
+// Unified returns how many nodes have unified memory.
 func (v View) Unified() int { return v.state.fleet.unified }
 
-// Version is the version of the most recent change.
+// Version returns the version of the most recent change of a node.
 func (v View) Version() uint64 { return v.state.fleet.slots.version }
 
-// Waits reports whether the job is pending: a task of it is nowhere yet.
+// Waits reports whether the job is pending: it is in the list that Pending returns.
 func (v View) Waits(j *Job) bool { return j.pending && v.state.roster.knows(j) }
 
-// Weakest is the rank of the weakest tier that a queue has.
+// Weakest returns the rank (Tier.Rank) of the weakest tier that any queue has.
 func (v View) Weakest() int { return v.state.tree.Weakest() }

@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// Sets reads the sets of replicas of a State: the jobs that are made of one model.
+// Sets is a read-only view of the Sets of a State. A Set is the jobs that are replicas of
+// one workload, such as a Model.
 type Sets struct{ state *State }
 
-// Desired is how many jobs the set should have: where they differ about it, the
-// most that one of them says.
+// Desired returns how many jobs the Set should have: the number of SetScaled, or else the
+// largest number that one of its jobs says. It returns 0 for a Set that is not known.
 func (s Sets) Desired(name string) int {
 	if set := s.state.sets.byName[name]; set != nil {
 		return set.desired
@@ -17,12 +18,12 @@ func (s Sets) Desired(name string) int {
 	return 0
 }
 
-// Excess are the names of the sets that have more jobs than they should, in order.
+// Excess returns the names of the Sets that have more jobs than they should, sorted.
 func (s Sets) Excess() []string { return slices.Sorted(maps.Keys(s.state.sets.excess)) }
 
-// Home is the group that the set's replicas belong on: the one that was chosen
-// for them, or else the one that some of them were placed for, or are on. Nil:
-// none yet.
+// Home returns the node group that the replicas of the Set belong on: the group that was
+// chosen for them, or else the group that one of them was placed for or is on. It returns
+// nil if there is none yet.
 func (s Sets) Home(name string) *Key {
 	set := s.state.sets.byName[name]
 	if set == nil {
@@ -36,15 +37,15 @@ func (s Sets) Home(name string) *Key {
 			return j.Set.Group
 		}
 	}
-	for _, j := range set.whole {
-		if home := j.home(); home != nil {
+	for _, j := range set.onWholeNodes {
+		if home := j.homeGroup(); home != nil {
 			return home
 		}
 	}
 	return nil
 }
 
-// Jobs are the jobs of the set, by ID. Those that were retired are no part of it.
+// Jobs returns the jobs of the Set, sorted by ID. Retired jobs are not among them.
 func (s Sets) Jobs(name string) []*Job {
 	if set := s.state.sets.byName[name]; set != nil {
 		return set.jobs
@@ -52,7 +53,7 @@ func (s Sets) Jobs(name string) []*Job {
 	return nil
 }
 
-// Names are the names of all sets of replicas, in order.
+// Names returns the names of all Sets that have jobs, sorted.
 func (s Sets) Names() []string {
 	var out []string
 	for name, set := range s.state.sets.byName {
@@ -64,72 +65,73 @@ func (s Sets) Names() []string {
 	return out
 }
 
-// Classes reads which preemptible tasks run, class by class: by queue and priority.
+// Classes is a read-only view of the running preemptible tasks of a State, by class. A
+// class is a queue and a priority.
 type Classes struct{ state *State }
 
-// Least is the least that a running preemptible task of the class holds of devices, in
-// thousandths; 0 where a device of one is lost, since Kinds does not say what it counts as.
+// Least returns the least that a running preemptible task of the class holds of devices, in
+// thousandths. It returns 0 if one of these tasks holds a lost device, because View.Kinds
+// does not cover lost devices.
 func (k Classes) Least(c Class) int64 { return k.state.classes.Least(c) }
 
-// Lowest is the lowest priority of preemptible tasks that run in the queue; false where
-// none does.
+// Lowest returns the lowest priority of the running preemptible tasks of the queue, and
+// false if there are none.
 func (k Classes) Lowest(queue string) (priority int32, found bool) {
 	return k.state.classes.Lowest(queue)
 }
 
-// Newest is the node on which the newest task of the class runs, the first by name of
-// several, but for nodes that are to be skipped. With it comes what any node has of the
-// class at least; Newest is that node's. It reports false where there is no such node.
+// Newest returns the slot of the node with the most recently started running task of the
+// class. Nodes for which skip returns true are left out; among equals, the first by name
+// is returned. least is a lower bound for what every node has of the class, except that
+// least.Newest is that of the returned node. Newest returns false if there is no such node.
 func (k Classes) Newest(c Class, skip func(slot int) bool) (slot int, least OnNode, found bool) {
 	return k.state.classes.Newest(c, skip)
 }
 
-// Nodes visits the slots of the nodes on which preemptible tasks of the class run, in
-// no order.
+// Nodes calls visit for each node on which preemptible tasks of the class run, in no order.
 func (k Classes) Nodes(c Class, visit func(slot int, k OnNode)) { k.state.classes.Nodes(c, visit) }
 
-// Preemptible is how many tasks of preemptible jobs are on nodes, at whatever stage.
+// Preemptible returns how many tasks of preemptible jobs are on nodes or have room
+// reserved on them, whatever their status.
 func (k Classes) Preemptible() int { return k.state.classes.preemptible }
 
 // RunOn reports whether preemptible tasks of the class run on the node in the slot.
 func (k Classes) RunOn(c Class, slot int) bool { return k.state.classes.RunOn(c, slot) }
 
-// Visit visits the classes of which preemptible tasks run, in no order, until visit
-// answers false.
+// Visit calls visit for each class with running preemptible tasks, in no order, until visit
+// returns false.
 func (k Classes) Visit(visit func(Class) bool) { k.state.classes.Visit(visit) }
 
-// VisitQueue visits the classes of the queue of which preemptible tasks run, the lowest
-// priority first, until visit answers false. It reports whether all were visited.
+// VisitQueue calls visit for each class of the queue with running preemptible tasks, lowest
+// priority first, until visit returns false. It reports whether all classes were visited.
 func (k Classes) VisitQueue(queue string, visit func(Class) bool) bool {
 	return k.state.classes.VisitQueue(queue, visit)
 }
 
-// Recent reads what changed since a version, most recent first, and the slots that
-// nodes and jobs are kept in. A reader that keeps something by slot takes in the changes
-// since the version that it knows, and need not look at the rest.
+// Recent is a read-only view of the changes of a State, most recent first. A reader that
+// keeps something for each slot takes in what changed since the version that it knows, and
+// need not read the rest. Nodes, jobs and queues each have versions of their own.
 type Recent struct{ state *State }
 
-// Born is the version with which the slot's present node came.
+// Born returns the version at which the present node of the slot was added.
 func (r Recent) Born(slot int) uint64 { return r.state.fleet.born[slot] }
 
-// Jobs visits the slots of jobs that changed after the version, most recent
-// first, each once: that came, whose tasks stand elsewhere, or that are gone.
+// Jobs calls visit once for each slot with a job that changed after the version, most recent
+// first: the job was added or removed, or its spec or the status of a task changed.
 func (r Recent) Jobs(since uint64, visit func(slot int)) { r.state.roster.slots.since(since, visit) }
 
-// JobsVersion is the version of the most recent change of a job. Jobs have
-// versions of their own, apart from those of nodes.
+// JobsVersion returns the version of the most recent change of a job.
 func (r Recent) JobsVersion() uint64 { return r.state.roster.slots.version }
 
-// Nodes visits the slots that changed after the version, most recent first,
-// each once. A slot whose node was removed is visited too.
+// Nodes calls visit once for each slot with a node that changed after the version, most
+// recent first. The slot of a node that was removed is visited too.
 func (r Recent) Nodes(since uint64, visit func(slot int)) { r.state.fleet.slots.since(since, visit) }
 
-// Queue is the version at which the queue's use or terms last changed.
+// Queue returns the version at which the queue's use or terms changed last.
 func (r Recent) Queue(q *Queue) uint64 { return r.state.tree.slots.versions[q.slot] }
 
-// Queues visits the queues whose use or terms changed after the version,
-// most recent first, each once. A queue that was removed is not visited; Terms
-// grows.
+// Queues calls visit once for each queue that changed its use or terms after the version,
+// most recent first. A queue that was removed is not visited, but its removal changes Terms.
 func (r Recent) Queues(since uint64, visit func(*Queue)) {
 	queues := &r.state.tree.slots
 	queues.since(since, func(slot int) {
@@ -139,21 +141,22 @@ func (r Recent) Queues(since uint64, visit func(*Queue)) {
 	})
 }
 
-// QueuesVersion is the version of the most recent change of a queue's use or terms.
+// QueuesVersion returns the version of the most recent change of a queue's use or terms.
 func (r Recent) QueuesVersion() uint64 { return r.state.tree.slots.version }
 
-// Rank orders slots by node name. Adding and removing nodes keeps the order of the others.
+// Rank returns a number by which slots can be sorted by the names of their nodes. Adding a
+// node may change the ranks of other nodes, but never their order.
 func (r Recent) Rank(slot int) int64 { return r.state.fleet.ranks[slot] }
 
-// Ranks is Rank for every slot, for callers that compare many.
+// Ranks returns Rank for every slot, for callers that compare many slots.
 func (r Recent) Ranks() []int64 { return r.state.fleet.ranks }
 
-// Commits grows whenever something is changed for good. Versions grow as well with what
-// a session tries and takes back.
+// Commits grows whenever a change becomes final. Versions, in contrast, also grow with
+// changes that a session makes and then undoes.
 func (r Recent) Commits() uint64 { return r.state.journal.commits }
 
-// Slots is one more than the highest slot ever used.
+// Slots returns the number of slots of nodes: one more than the highest slot ever used.
 func (r Recent) Slots() int { return len(r.state.fleet.slots.at) }
 
-// Terms grows whenever a queue or a budget is given new terms.
+// Terms grows whenever a queue or a budget is added, removed or given new terms.
 func (r Recent) Terms() uint64 { return r.state.tree.revision }

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// WireVersion is the version of the JSON form of changes and snapshots. A reader of
-// a version reads the version before it as well.
+// WireVersion is the version of the JSON format of changes and snapshots. A reader of one
+// version also reads the version before it.
 const WireVersion = 1
 
-// changeTypes are the types of changes, by kind.
+// changeTypes maps the kind of each change to its Go type.
 var changeTypes = func() map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for _, c := range []Change{
@@ -28,10 +28,11 @@ var changeTypes = func() map[string]reflect.Type {
 	return out
 }()
 
-// Encode writes a change as one JSON object on one line. Its field "kind" names the type.
+// Encode returns a change as one JSON object on one line. Its field "kind" names the type
+// of the change.
 func Encode(c Change) ([]byte, error) {
 	if c == nil {
-		return nil, errors.New("no change")
+		return nil, errors.New("the change is missing")
 	}
 	body, err := json.Marshal(c)
 	if err != nil {
@@ -45,22 +46,22 @@ func Encode(c Change) ([]byte, error) {
 	return append(out, body[1:]...), nil
 }
 
-// Decode reads a change. A kind or a field that is not known is an error, and so is
-// a value that no State can have.
+// Decode reads a change from JSON. It fails if a kind or a field is not known, or if a
+// value is malformed.
 func Decode(data []byte) (Change, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
-		return nil, fmt.Errorf("no change: %w", err)
+		return nil, fmt.Errorf("not a change: %w", err)
 	}
 	var kind string
 	if name, given := fields["kind"]; given {
 		if err := json.Unmarshal(name, &kind); err != nil {
-			return nil, fmt.Errorf("no change: %w", err)
+			return nil, fmt.Errorf("not a change: %w", err)
 		}
 	}
 	of, known := changeTypes[kind]
 	if !known {
-		return nil, fmt.Errorf("no change is of the kind %q", kind)
+		return nil, fmt.Errorf("unknown kind of change %q", kind)
 	}
 	delete(fields, "kind")
 	body, err := json.Marshal(fields)
@@ -68,7 +69,7 @@ func Decode(data []byte) (Change, error) {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	v := reflect.New(of)
-	if err := strict(body, v.Interface()); err != nil {
+	if err := decodeStrict(body, v.Interface()); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	c := v.Elem().Interface().(Change)
@@ -78,15 +79,16 @@ func Decode(data []byte) (Change, error) {
 	return c, nil
 }
 
-// strict decodes one JSON value and nothing after it.
-func strict(data []byte, into any) error {
+// decodeStrict decodes one JSON value. It fails if a field is not known or if more data
+// follows the value.
+func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return err
 	}
 	if d.More() {
-		return errors.New("something follows the value")
+		return errors.New("more data follows the JSON value")
 	}
 	return nil
 }
@@ -109,7 +111,7 @@ func (c *Decided) UnmarshalJSON(data []byte) error {
 	var raw struct {
 		Changes []json.RawMessage `json:"changes"`
 	}
-	if err := strict(data, &raw); err != nil {
+	if err := decodeStrict(data, &raw); err != nil {
 		return err
 	}
 	c.Changes = nil
@@ -117,8 +119,8 @@ func (c *Decided) UnmarshalJSON(data []byte) error {
 		var inner struct {
 			Changes json.RawMessage `json:"changes"`
 		}
-		if err := json.Unmarshal(b, &inner); err == nil && inner.Changes != nil { // each level would be read once for every level above it
-			return errors.New("a decision holds no decisions of its own")
+		if err := json.Unmarshal(b, &inner); err == nil && inner.Changes != nil { // nesting would cost quadratic time: each level is decoded once for every level above it
+			return errors.New("a decision cannot contain decisions")
 		}
 		d, err := Decode(b)
 		if err != nil {
@@ -129,7 +131,8 @@ func (c *Decided) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON tells an empty list, which says that no device is lost, from an absent one.
+// MarshalJSON writes an empty list of lost devices as [], because it differs from an absent
+// one: the empty list reports that no device is lost. The same holds for artifacts.
 func (c NodeSeen) MarshalJSON() ([]byte, error) {
 	type plain NodeSeen // without this method
 	if c.Lost != nil && *c.Lost == nil {
@@ -150,7 +153,7 @@ func (r Resources) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads resources.
+// UnmarshalJSON reads resources from an object: {"cpu": 4000}.
 func (r *Resources) UnmarshalJSON(data []byte) error {
 	var in map[string]int64
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -173,8 +176,8 @@ func (s *Status) UnmarshalText(text []byte) error {
 		*s = Status(i)
 		return nil
 	}
-	return fmt.Errorf("no status is named %q; they are %s", text, strings.Join(statusNames[:], ", "))
+	return fmt.Errorf("unknown status %q; the names are %s", text, strings.Join(statusNames[:], ", "))
 }
 
-// Kinds are the kinds of changes, in order.
+// Kinds returns the kinds of all changes, sorted.
 func Kinds() []string { return slices.Sorted(maps.Keys(changeTypes)) }

@@ -2,8 +2,8 @@ package cluster
 
 import "slices"
 
-// workload is how jobs come, change their status and are removed: the lists of jobs,
-// of sets and of shapes stay in step.
+// workload adds and removes jobs and changes their status. It updates the tables of jobs,
+// Sets and shapes together.
 type workload struct {
 	journal *journal
 	roster  *roster
@@ -25,7 +25,8 @@ func (w *workload) insert(j *Job) {
 	w.settle(j)
 }
 
-// list adds the job to what is kept about all jobs; unlist takes it out again.
+// list adds the job to the lists of jobs and Sets and interns the shapes of its tasks.
+// unlist reverts that.
 func (w *workload) list(j *Job) {
 	for a := range j.Alternatives {
 		tasks := j.Alternatives[a].Tasks
@@ -38,7 +39,7 @@ func (w *workload) list(j *Job) {
 		}
 	}
 	w.roster.list(j)
-	w.sets.enlist(j)
+	w.sets.list(j)
 }
 
 func (w *workload) unlist(j *Job) {
@@ -72,7 +73,7 @@ func (w *workload) displace(j *Job, victims []string) {
 	}
 }
 
-// undisplace takes back that the victim was evicted for the job.
+// undisplace removes the record that the victim was evicted for the job.
 func (w *workload) undisplace(j *Job, victim string) {
 	if i, known := slices.BinarySearch(j.Displaced, victim); known {
 		to := j.status()
@@ -109,33 +110,34 @@ func (w *workload) setStatus(j *Job, to jobStatus) {
 	}
 }
 
-// admits reports whether the job can be considered: it is known, has as many tasks
-// as its minimum, and is in a queue that may have jobs.
-func (w *workload) admits(j *Job) bool {
+// isEligible reports whether the job can be placed: it is reported, it has as many tasks
+// as its minimum, and its queue is a leaf of the tree.
+func (w *workload) isEligible(j *Job) bool {
 	if q := w.tree.byName[j.Queue]; j.absent || q == nil || !q.Leaf() || q.loose {
 		return false
 	}
 	return !j.Open || j.Alternatives[0].Enough(func(*Task) bool { return true })
 }
 
-// waits reports whether a task of the chosen alternative is on no node. A job that
-// runs waits as well where too many of its tasks failed for its minimum.
-func (j *Job) waits() bool {
+// needsPlacement reports whether a task of the chosen alternative is on no node and has
+// not ended. It is also true for a running job that is below its minimum because too many
+// of its tasks failed, so that the job is refused with that reason.
+func (j *Job) needsPlacement() bool {
 	if len(j.Alternatives) == 1 && j.ended == 0 {
 		return j.attached < len(j.Tasks())
 	}
-	return slices.ContainsFunc(j.Tasks(), func(t *Task) bool { return !t.started() }) || // tasks of others may be seen on nodes
+	return slices.ContainsFunc(j.Tasks(), func(t *Task) bool { return !t.isPlacedOrEnded() }) || // attached does not suffice: tasks of other alternatives may be on nodes
 		j.ended > 0 && j.Running() && !j.Stands()
 }
 
-// settle takes note that the job changed, and keeps the list of pending jobs in
-// step with its tasks.
+// settle is called after every change of a job. It gives the job a new version and updates
+// the list of pending jobs.
 func (w *workload) settle(j *Job) {
 	if !w.roster.knows(j) {
 		return
 	}
 	w.roster.slots.touch(j.slot)
-	w.roster.listPending(j, j.waits() && !j.Retired && w.admits(j))
+	w.roster.listPending(j, j.needsPlacement() && !j.Retired && w.isEligible(j))
 }
 
 func byID(jobs map[string]*Job) []*Job {
@@ -161,7 +163,7 @@ func (w *workload) setAbsent(j *Job, absent bool) {
 	}
 }
 
-// settleQueue settles the jobs that name the queue.
+// settleQueue calls settle for all jobs that name the queue.
 func (w *workload) settleQueue(name string) {
 	for _, j := range w.roster.byQueue[name] {
 		w.settle(j)
@@ -177,8 +179,8 @@ func (w *workload) addTask(t *Task) {
 	}
 }
 
-// takeTask takes a task that is on no node out of its open job.
-func (w *workload) takeTask(t *Task) {
+// removeTask removes a task that is on no node from its open job.
+func (w *workload) removeTask(t *Task) {
 	at := slices.Index(t.Job.Alternatives[0].Tasks, t)
 	w.deleteTask(t, at)
 	if w.journal.recording() {
@@ -196,7 +198,7 @@ func (w *workload) deleteTask(t *Task, at int) {
 	w.setTasks(t.Job, slices.Delete(t.Job.Alternatives[0].Tasks, at, at+1))
 }
 
-// setTasks gives the open job other tasks.
+// setTasks replaces the list of tasks of an open job.
 func (w *workload) setTasks(j *Job, tasks []*Task) {
 	j.Alternatives[0].Tasks = tasks
 	j.recountEnded()
@@ -213,16 +215,16 @@ func (w *workload) retire(j *Job) {
 func (w *workload) setRetired(j *Job, retired bool) {
 	w.sets.unlist(j)
 	j.Retired = retired
-	w.sets.enlist(j)
+	w.sets.list(j)
 	w.roster.listRetired(j)
 	w.settle(j)
 }
 
-// choose fixes the alternative that the job's tasks are placed from; -1: none.
-func (w *workload) choose(j *Job, alternative int) {
+// setChosen sets the alternative that the job is placed in; -1 means none.
+func (w *workload) setChosen(j *Job, alternative int) {
 	j.Chosen = alternative
 	if w.roster.knows(j) {
-		w.sets.gather(j)
+		w.sets.listOnWholeNodes(j)
 	}
 	w.settle(j)
 }

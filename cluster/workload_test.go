@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// Two forms of the job have a task of the same name.
+// TestTaskByName: two alternatives of a job may have tasks with the same name.
 func TestTaskByName(t *testing.T) {
 	j := enginetest.Job("j").Gang(2).Build()
 	j.Alternatives = append(j.Alternatives, enginetest.Job("j").Devices(1).Build().Alternatives...)
@@ -20,12 +20,12 @@ func TestTaskByName(t *testing.T) {
 		ref  cluster.TaskRef
 		want *cluster.Task
 	}{
-		"in the first form":  {cluster.TaskRef{Job: "job/j", Name: "worker-1"}, j.Alternatives[0].Tasks[1]},
-		"in the second form": {cluster.TaskRef{Job: "job/j", Alternative: 1, Name: "worker-0"}, j.Alternatives[1].Tasks[0]},
-		"another name":       {cluster.TaskRef{Job: "job/j", Alternative: 1, Name: "worker-1"}, nil},
-		"another form":       {cluster.TaskRef{Job: "job/j", Alternative: 2, Name: "worker-0"}, nil},
-		"below all forms":    {cluster.TaskRef{Job: "job/j", Alternative: -1, Name: "worker-0"}, nil},
-		"another job":        {cluster.TaskRef{Job: "job/k", Name: "worker-0"}, nil},
+		"in the first alternative":  {cluster.TaskRef{Job: "job/j", Name: "worker-1"}, j.Alternatives[0].Tasks[1]},
+		"in the second alternative": {cluster.TaskRef{Job: "job/j", Alternative: 1, Name: "worker-0"}, j.Alternatives[1].Tasks[0]},
+		"another name":              {cluster.TaskRef{Job: "job/j", Alternative: 1, Name: "worker-1"}, nil},
+		"no such alternative":       {cluster.TaskRef{Job: "job/j", Alternative: 2, Name: "worker-0"}, nil},
+		"a negative alternative":    {cluster.TaskRef{Job: "job/j", Alternative: -1, Name: "worker-0"}, nil},
+		"another job":               {cluster.TaskRef{Job: "job/k", Name: "worker-0"}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestTaskByName(t *testing.T) {
 				t.Fatalf("got %v, want %v", got, tt.want)
 			}
 			if got != nil && (got.Ref() != tt.ref || got.ID != tt.ref.ID()) {
-				t.Errorf("it is named %v, ID %s, want %v, ID %s", got.Ref(), got.ID, tt.ref, tt.ref.ID())
+				t.Errorf("the task has the name %v and ID %s, want %v and ID %s", got.Ref(), got.ID, tt.ref, tt.ref.ID())
 			}
 		})
 	}

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// normalize puts ledgers in order and names every device's resource.
+// normalize sorts the ledgers and computes everything that State derives of the devices:
+// their IDs, indexes and resource names, and the sums of the node.
 func (n *Node) normalize() {
 	n.DeviceResource = cmp.Or(n.DeviceResource, DefaultDeviceResource)
 	slices.SortFunc(n.Resources, func(a, b Ledger) int { return strings.Compare(a.Name, b.Name) })
@@ -16,12 +17,12 @@ func (n *Node) normalize() {
 		d := &n.Devices[i]
 		n.sliced = n.sliced || d.Shares != ""
 		d.Index = i
-		d.Resource, d.Fraction = d.resourceOn(n.DeviceResource), 0
+		d.Resource, d.Fraction = d.resourceOr(n.DeviceResource), 0
 		if d.Profile != "" {
 			d.Fraction = fractionOf(d.Product, d.Profile)
 		}
-		// Devices that are listed next to each other are mostly alike, and share the
-		// name that their product is booked under.
+		// Devices that are listed next to each other are mostly of one product. They
+		// share one string for ProductResource, which saves memory.
 		if before := &n.Devices[max(0, i-1)]; i > 0 && before.Resource == d.Resource && before.Product == d.Product {
 			d.ProductResource = before.ProductResource
 		} else {
@@ -35,12 +36,13 @@ func (n *Node) normalize() {
 			n.filled++
 		}
 	}
-	n.uniform, n.sample = allAlike(n.Devices), nil // a node that joins the others gets its sample there
-	pour(n)
+	n.uniform, n.sample = allAlike(n.Devices), nil // fleet.join sets the sample
+	updateNodeForeign(n)
 }
 
-// allAlike reports whether a need that selects no device takes either all of the
-// devices or none, if they are idle.
+// allAlike reports whether the devices are equal in everything that a Need looks at,
+// except for the selection by ID. If they are idle, a task can then use either all of
+// them or none.
 func allAlike(devices []Device) bool {
 	for i := range devices {
 		d, o := &devices[i], &devices[0]
@@ -52,9 +54,9 @@ func allAlike(devices []Device) bool {
 	return len(devices) > 0
 }
 
-// resourceOn is the name that the device is requested and booked under, on a node
-// whose devices have this name where they say nothing else.
-func (d *Device) resourceOn(resource string) string {
+// resourceOr returns the name under which the device is requested and booked: its own
+// name, or the name of its MIG profile, or else the given name.
+func (d *Device) resourceOr(resource string) string {
 	switch {
 	case d.Resource != "":
 		return d.Resource
@@ -64,15 +66,15 @@ func (d *Device) resourceOn(resource string) string {
 	return resource
 }
 
-// countsAs reports whether the device is part of Node.DeviceCapacity, for a node
-// whose devices have this name.
+// countsAs reports whether the device counts for Node.DeviceCapacity if the resource is
+// the node's DeviceResource.
 func (d *Device) countsAs(resource string) bool { return !d.Lost && d.Resource == resource }
 
-// nameDevices gives devices that have none the ID by which they can be selected: of
-// each type the lowest numbers that are free. A device keeps its ID for as long as
-// the node is known, whatever the order in which devices are listed.
+// nameDevices gives each device without an ID one, by which tasks can select it: for each
+// type of device the lowest index that is not in use. A device keeps its ID for as long
+// as the node is known, whatever the order in which devices are listed.
 func nameDevices(node string, devices []Device) {
-	var taken map[DeviceID]bool // nil while no device has an ID from before
+	var taken map[DeviceID]bool // nil if no device has an ID yet
 	for i := range devices {
 		d := &devices[i]
 		if d.ID == (DeviceID{}) {

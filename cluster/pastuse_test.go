@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// A queue's past is what was reported and then what it held from session to session;
-// a parent has none of its own.
+// TestPast: the past of a queue is the reported use, followed by what it held from session
+// to session. A queue with queues below it has no past of its own.
 func TestPast(t *testing.T) {
 	s := enginetest.State(
 		enginetest.Node("n").CPU(8, "16Gi"), enginetest.Queue("up"), enginetest.Queue("q").Parent("up").Past(1, 5, cluster.CPU, 7000),
@@ -38,7 +38,7 @@ func TestPast(t *testing.T) {
 		}
 	}
 	open(10)
-	check(cpu(1, 5, 7000)) // what was held before the first session is not known
+	check(cpu(1, 5, 7000)) // the use before the first session is not known
 	open(20)
 	open(30)
 	check(cpu(1, 5, 7000), cpu(10, 30, 1000))
@@ -46,7 +46,7 @@ func TestPast(t *testing.T) {
 	open(40)
 	open(35) // the clock does not go back
 	check(cpu(1, 5, 7000), cpu(10, 30, 1000), cpu(30, 40, 3000))
-	for i := range int64(200) { // it changes all the time: the oldest are put together
+	for i := range int64(200) { // many changes: the oldest intervals are merged
 		apply(cluster.TaskSeen{Task: task(s, "b", 0).Ref()})
 		open(41 + 2*i)
 		apply(cluster.SeenOn(task(s, "b", 0), s.Node("n"), nil, 30))

@@ -1,0 +1,71 @@
+package cluster
+
+import "slices"
+
+// Each queue keeps a record of its past use, which begins with the use that was
+// reported for it. After that, the use of a queue is read when a session opens, and
+// counts for the time since the session before. While the use stays the same, nothing
+// is recorded. A queue that has queues below it and no reported use has no record of its
+// own: its past is that of the queues below it.
+
+// maxPastIntervals is how many intervals a queue keeps. Beyond that, the two oldest are
+// merged into one.
+const maxPastIntervals = 64
+
+// currentUse is what a queue has used, without a change, since a time in nanoseconds.
+type currentUse struct {
+	since int64
+	used  Resources
+}
+
+// pass sets the clock to the time at which a session opens, and records the use of the
+// queues that changed since the last call.
+func (tr *tree) pass(now int64) {
+	was, passed := tr.now, tr.passedVersion
+	from := was
+	if was == 0 {
+		from = now // of the time before the first session, only the reported use is known
+	}
+	var changed []*Queue
+	var before []Queue
+	tr.slots.since(tr.passedVersion, func(slot int) {
+		if q := tr.slots.at[slot]; q != nil && (q.Leaf() || len(q.Past) > 0) && !slices.Equal(q.Used, q.current.used) {
+			changed, before = append(changed, q), append(before, Queue{Past: q.Past, current: q.current})
+			q.closeInterval(from)
+		}
+	})
+	tr.passedVersion = tr.slots.version
+	tr.now = now
+	if tr.journal.recording() {
+		tr.journal.cold(func() {
+			tr.now, tr.passedVersion = was, min(passed, tr.passedVersion)
+			for i, q := range changed {
+				q.Past, q.current = before[i].Past, before[i].current
+			}
+		})
+	}
+}
+
+// closeInterval ends the interval in which the use of the queue stayed the same, and
+// begins the next one.
+func (q *Queue) closeInterval(at int64) {
+	if len(q.current.used) > 0 && q.current.since < at {
+		q.Past = append(slices.Clip(q.Past), Usage{q.current.since, at, q.current.used})
+		if len(q.Past) > maxPastIntervals {
+			q.Past = slices.Insert(slices.Clone(q.Past[2:]), 0, q.Past[0].mergedWith(&q.Past[1]))
+		}
+	}
+	q.current = currentUse{at, slices.Clone(q.Used)}
+}
+
+// mergedWith returns one interval that spans both, with their average use.
+func (u *Usage) mergedWith(o *Usage) Usage {
+	out := Usage{From: min(u.From, o.From), To: max(u.To, o.To)}
+	span := max(1, out.To-out.From)
+	for _, part := range [2]*Usage{u, o} {
+		for _, a := range part.Resources {
+			out.Resources = out.Resources.plus(a.Name, MulDiv(a.Value, max(0, part.To-part.From), span))
+		}
+	}
+	return out
+}
