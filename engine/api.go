@@ -43,12 +43,12 @@ func (s *Session) ChargeOf(q *cluster.Queue, tasks []*cluster.Task, resource str
 
 // ChargeStill is ChargeOf for those of the tasks that are not placed.
 func (s *Session) ChargeStill(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
-	return s.accounts.chargeStill(q, tasks, resource)
+	return s.accounts.chargeUnplaced(q, tasks, resource)
 }
 
 // Lacking are the pending tasks that the minimum needs, in the order they are placed.
 func (s *Session) Lacking(alt *cluster.Alternative) []*cluster.Task {
-	return s.shortage(nil).of(alt)
+	return s.shortage(nil).lacking(alt)
 }
 
 // Lacks are the tasks that the job's turn is for, in the first form that would be

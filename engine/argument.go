@@ -31,32 +31,32 @@ func (r *Registry) Arguments(plugin string) ([]Argument, error) {
 	}
 	var s schema
 	_, _ = b(&s) // some plugins cannot be built of their defaults alone; they were decoded all the same
-	return s.found, nil
+	return s.arguments, nil
 }
 
 // schema is Arguments that decode nothing and note what they would decode into.
 type schema struct {
-	found []Argument
-	open  []reflect.Type // the structs around the field that is looked at
+	arguments []Argument
+	enclosing []reflect.Type // the structs around the field that is looked at
 }
 
 // Decode leaves into as it is.
 func (s *schema) Decode(into any) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct {
-		s.fields("", v.Type().Elem(), v.Elem())
+		s.addFields("", v.Type().Elem(), v.Elem())
 	}
 	return nil
 }
 
 // fields notes those of a struct. The value is the zero Value where the struct is
 // there only if a configuration gives it, so that there are no defaults.
-func (s *schema) fields(prefix string, t reflect.Type, v reflect.Value) {
-	if slices.Contains(s.open, t) {
+func (s *schema) addFields(prefix string, t reflect.Type, v reflect.Value) {
+	if slices.Contains(s.enclosing, t) {
 		return // a type that has itself as a part
 	}
-	s.open = append(s.open, t)
-	defer func() { s.open = s.open[:len(s.open)-1] }()
+	s.enclosing = append(s.enclosing, t)
+	defer func() { s.enclosing = s.enclosing[:len(s.enclosing)-1] }()
 	for i := range t.NumField() {
 		f := t.Field(i)
 		var value reflect.Value
@@ -68,7 +68,7 @@ func (s *schema) fields(prefix string, t reflect.Type, v reflect.Value) {
 		case name == "-":
 			continue
 		case name == "" && f.Anonymous && f.Type.Kind() == reflect.Struct:
-			s.fields(prefix, f.Type, value)
+			s.addFields(prefix, f.Type, value)
 			continue
 		case !f.IsExported():
 			continue
@@ -76,34 +76,34 @@ func (s *schema) fields(prefix string, t reflect.Type, v reflect.Value) {
 			name = f.Name
 		}
 		name = prefix + name
-		s.found = append(s.found, Argument{Name: name, Type: words(f.Type), Default: written(value), Struct: t, Field: f.Name})
-		s.inside(name, f.Type, value)
+		s.arguments = append(s.arguments, Argument{Name: name, Type: typeInWords(f.Type), Default: defaultText(value), Struct: t, Field: f.Name})
+		s.addNested(name, f.Type, value)
 	}
 }
 
 // inside notes the fields of the structs that a field is made of.
-func (s *schema) inside(name string, t reflect.Type, v reflect.Value) {
+func (s *schema) addNested(name string, t reflect.Type, v reflect.Value) {
 	switch {
-	case custom(t):
+	case unmarshalsItself(t):
 	case t.Kind() == reflect.Pointer:
-		s.inside(name, t.Elem(), reflect.Value{})
+		s.addNested(name, t.Elem(), reflect.Value{})
 	case t.Kind() == reflect.Slice:
-		s.inside(name+"[]", t.Elem(), reflect.Value{})
+		s.addNested(name+"[]", t.Elem(), reflect.Value{})
 	case t.Kind() == reflect.Map:
-		s.inside(name+".*", t.Elem(), reflect.Value{})
+		s.addNested(name+".*", t.Elem(), reflect.Value{})
 	case t.Kind() == reflect.Struct:
-		s.fields(name+".", t, v)
+		s.addFields(name+".", t, v)
 	}
 }
 
 // words names a type for people who do not read Go.
-func words(t reflect.Type) string {
-	if custom(t) {
+func typeInWords(t reflect.Type) string {
+	if unmarshalsItself(t) {
 		return strings.ToLower(t.Name())
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return words(t.Elem())
+		return typeInWords(t.Elem())
 	case reflect.String:
 		return "text"
 	case reflect.Bool:
@@ -114,9 +114,9 @@ func words(t reflect.Type) string {
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return "whole number"
 	case reflect.Slice, reflect.Array:
-		return "list of " + words(t.Elem())
+		return "list of " + typeInWords(t.Elem())
 	case reflect.Map:
-		return "map of " + words(t.Key()) + " to " + words(t.Elem())
+		return "map of " + typeInWords(t.Key()) + " to " + typeInWords(t.Elem())
 	case reflect.Struct:
 		return "object"
 	}
@@ -124,14 +124,14 @@ func words(t reflect.Type) string {
 }
 
 // custom reports whether the type reads itself, so that its parts are no arguments.
-func custom(t reflect.Type) bool {
+func unmarshalsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t.Name() != "" && (p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()))
 }
 
 // written is the value as a person would write it: text without quotes, and
 // everything else as JSON. It is "" for an object, the parts of which have their own.
-func written(v reflect.Value) string {
+func defaultText(v reflect.Value) string {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
@@ -140,9 +140,9 @@ func written(v reflect.Value) string {
 		return ""
 	case v.Kind() == reflect.String:
 		return v.String()
-	case v.Kind() == reflect.Struct && !custom(v.Type()):
+	case v.Kind() == reflect.Struct && !unmarshalsItself(v.Type()):
 		return ""
-	case v.IsZero() && (custom(v.Type()) || v.Kind() == reflect.Map || v.Kind() == reflect.Slice || v.Kind() == reflect.Interface):
+	case v.IsZero() && (unmarshalsItself(v.Type()) || v.Kind() == reflect.Map || v.Kind() == reflect.Slice || v.Kind() == reflect.Interface):
 		return ""
 	}
 	text, err := json.Marshal(v.Interface())

@@ -8,10 +8,10 @@ import (
 
 // accounts is what tasks ask for and what they are charged in the accounts of queues.
 type accounts struct {
-	view   cluster.View
-	shapes map[*cluster.Shape]cluster.DeviceAsk
-	still  still
-	idle   *idle
+	view     cluster.View
+	asks     map[*cluster.Shape]cluster.DeviceAsk
+	unplaced unplacedCharges
+	idle     *idleDevices
 }
 
 // sum is how much of the resource the tasks ask for together. What a task takes
@@ -55,20 +55,20 @@ func (acc *accounts) chargeOf(q *cluster.Queue, tasks []*cluster.Task, resource 
 
 // chargeStill is chargeOf for those of the tasks that are not placed. It is asked often
 // about the tasks that one job lacks, so the sums are kept in step.
-func (acc *accounts) chargeStill(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
+func (acc *accounts) chargeUnplaced(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
 	if len(tasks) == 0 {
 		return 0
 	}
-	k := &acc.still
+	k := &acc.unplaced
 	if len(k.tasks) != len(tasks) || &k.tasks[0] != &tasks[0] {
-		*k = still{tasks: tasks, of: make(map[*cluster.Task]bool, len(tasks))}
+		*k = unplacedCharges{tasks: tasks, contains: make(map[*cluster.Task]bool, len(tasks))}
 		for _, t := range tasks {
-			k.of[t] = true
+			k.contains[t] = true
 		}
 	}
-	for i := range k.sums {
-		if k.sums[i].queue == q && k.sums[i].Name == resource {
-			return k.sums[i].Value
+	for i := range k.charges {
+		if k.charges[i].queue == q && k.charges[i].Name == resource {
+			return k.charges[i].Value
 		}
 	}
 	sum := int64(0)
@@ -77,15 +77,15 @@ func (acc *accounts) chargeStill(q *cluster.Queue, tasks []*cluster.Task, resour
 			sum += acc.chargeOf(q, tasks[i:i+1], resource)
 		}
 	}
-	k.sums = append(k.sums, charge{q, cluster.Amount{Name: resource, Value: sum}})
+	k.charges = append(k.charges, charge{q, cluster.Amount{Name: resource, Value: sum}})
 	return sum
 }
 
 // still is what tasks would be charged that are not placed, as far as it was asked about.
-type still struct {
-	tasks []*cluster.Task
-	of    map[*cluster.Task]bool
-	sums  []charge
+type unplacedCharges struct {
+	tasks    []*cluster.Task
+	contains map[*cluster.Task]bool
+	charges  []charge
 }
 
 // charge is an amount in a queue's account.
@@ -95,24 +95,24 @@ type charge struct {
 }
 
 // follow takes in that the task is placed, or is not any more.
-func (acc *accounts) follow(t *cluster.Task, sign int64) {
-	k := &acc.still
-	if len(k.sums) == 0 || !k.of[t] {
+func (acc *accounts) adjustUnplaced(t *cluster.Task, sign int64) {
+	k := &acc.unplaced
+	if len(k.charges) == 0 || !k.contains[t] {
 		return
 	}
-	for i := range k.sums {
-		k.sums[i].Value += sign * acc.chargeOf(k.sums[i].queue, []*cluster.Task{t}, k.sums[i].Name)
+	for i := range k.charges {
+		k.charges[i].Value += sign * acc.chargeOf(k.charges[i].queue, []*cluster.Task{t}, k.charges[i].Name)
 	}
 }
 
 func (acc *accounts) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {
-	a, known := acc.shapes[shape]
+	a, known := acc.asks[shape]
 	if !known {
-		if acc.shapes == nil {
-			acc.shapes = map[*cluster.Shape]cluster.DeviceAsk{}
+		if acc.asks == nil {
+			acc.asks = map[*cluster.Shape]cluster.DeviceAsk{}
 		}
 		a = acc.view.DeviceAsk(shape)
-		acc.shapes[shape] = a
+		acc.asks[shape] = a
 	}
 	return a
 }
@@ -131,31 +131,31 @@ func (acc *accounts) devicesLacking(tasks []*cluster.Task) int64 {
 func (acc *accounts) free() int64 {
 	f := acc.idle
 	if f.view != acc.view {
-		*f = idle{view: acc.view}
+		*f = idleDevices{view: acc.view}
 	}
-	acc.view.Recent().Nodes(f.known, func(slot int) {
-		for slot >= len(f.nodes) {
-			f.nodes = append(f.nodes, 0)
+	acc.view.Recent().Nodes(f.version, func(slot int) {
+		for slot >= len(f.bySlot) {
+			f.bySlot = append(f.bySlot, 0)
 		}
-		f.sum -= f.nodes[slot]
-		f.nodes[slot] = 0
+		f.sum -= f.bySlot[slot]
+		f.bySlot[slot] = 0
 		if n := acc.view.At(slot); n != nil && !n.Closed() {
 			for i := range n.Devices {
 				if d := &n.Devices[i]; !d.Lost {
-					f.nodes[slot] += int64(max(0, d.FreeMilli()))
+					f.bySlot[slot] += int64(max(0, d.FreeMilli()))
 				}
 			}
 		}
-		f.sum += f.nodes[slot]
+		f.sum += f.bySlot[slot]
 	})
-	f.known = acc.view.Version()
+	f.version = acc.view.Version()
 	return f.sum
 }
 
 // idle keeps a sum over all nodes in step with the State, from session to session.
-type idle struct {
-	view  cluster.View
-	known uint64
-	nodes []int64 // by slot
-	sum   int64
+type idleDevices struct {
+	view    cluster.View
+	version uint64
+	bySlot  []int64 // by slot
+	sum     int64
 }

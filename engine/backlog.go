@@ -20,38 +20,38 @@ type backlog struct {
 	// What it is up to date with.
 	jobs, nodes, queues, revision, epoch uint64
 
-	waiters []*waiter // by slot of the job; nil: the job is not pending
-	sets    []string  // by slot of the job: the set that it is of
-	lanes   []*lane   // by slot of the queue; nil: none yet
-	asked   map[*cluster.Shape]*asked
-	ids     []int // of shapes, to reuse
-	timers  heap.Heap[*bucket]
-	blocked map[string][]*bucket // by the queue whose bounds are in the way
-	replica map[string][]*bucket // by set
-	kinds   []cluster.Device
+	waiters  []*waiter // by slot of the job; nil: the job is not pending
+	setNames []string  // by slot of the job: the set that it is of
+	lanes    []*lane   // by slot of the queue; nil: none yet
+	asked    map[*cluster.Shape]*asked
+	freeIDs  []int // of shapes, to reuse
+	timers   heap.Heap[*bucket]
+	blocked  map[string][]*bucket // by the queue whose bounds are in the way
+	replica  map[string][]*bucket // by set
+	kinds    []cluster.Device
 
-	shapeIDs  map[*cluster.Shape]uint64
-	lastShape uint64
-	spelling  []byte
-	saying    uint64 // counts refusals
+	shapeIDs    map[*cluster.Shape]uint64
+	lastShapeID uint64
+	keyBuffer   []byte
+	saying      uint64 // counts refusals
 
 	sessions uint64 // counts them
 	alarm    int64  // when plugins asked for a session; 0: at no time
-	rung     bool   // that time has come
+	alarmDue bool   // that time has come
 
 	// While a session runs:
-	turns   *turns
-	waiting int      // sure lanes whose turn is not over
-	sure    []*lane  // in line for more than fresh shapes
-	inLine  []*lane  // that were in line so far
-	joining []*lane  // at the beginning; kept for its memory
-	fresh   []*asked // shapes that some node takes since the last session
-	since   bitset   // of these
-	posted  bitset   // since, when a lane last posted a guard; a copy that never changes
-	marks   bitset   // of these that some node still takes
-	live    int      // how many of these some node still takes
-	evicts  bool     // others may be evicted
-	seen    uint64   // version of the State that they are as of
+	turns       *turns
+	waiting     int      // sure lanes whose turn is not over
+	sure        []*lane  // in line for more than fresh shapes
+	inLine      []*lane  // that were in line so far
+	joining     []*lane  // at the beginning; kept for its memory
+	fresh       []*asked // shapes that some node takes since the last session
+	since       bitset   // of these
+	guardShapes bitset   // since, when a lane last posted a guard; a copy that never changes
+	marks       bitset   // of these that some node still takes
+	live        int      // how many of these some node still takes
+	evicts      bool     // others may be evicted
+	seen        uint64   // version of the State that they are as of
 }
 
 func newBacklog(s cluster.View) *backlog {
@@ -65,15 +65,15 @@ func newBacklog(s cluster.View) *backlog {
 func (b *backlog) open(o *order, f *finder, now int64) {
 	first := b.order == nil
 	b.order, b.finder, b.now, b.waiting = o, f, now, 0
-	b.rung, b.alarm = b.alarm > 0 && now >= b.alarm, 0
+	b.alarmDue, b.alarm = b.alarm > 0 && now >= b.alarm, 0
 	b.sessions++
 	if b.turns == nil || b.revision != b.view.Recent().Terms() {
 		b.turns = o.newTurns() // queues have other terms, and may be elsewhere in the tree
-		b.requeue()
+		b.refreshQueues()
 	} else {
 		b.turns.reopen(o)
 	}
-	moved := b.takeJobs()
+	moved := b.takeChangedJobs()
 	if first {
 		b.nodes, b.queues = b.view.Version(), b.view.Recent().QueuesVersion() // nothing is parked yet
 	}
@@ -83,7 +83,7 @@ func (b *backlog) open(o *order, f *finder, now int64) {
 }
 
 // requeue finds the queues of the lanes again: a queue with other terms is another object.
-func (b *backlog) requeue() {
+func (b *backlog) refreshQueues() {
 	for _, l := range b.lanes {
 		if l == nil {
 			continue
@@ -96,20 +96,20 @@ func (b *backlog) requeue() {
 
 // takeJobs brings the waiters in step with the jobs that changed. It returns the
 // sets that something of happened to.
-func (b *backlog) takeJobs() (moved map[string]bool) {
+func (b *backlog) takeChangedJobs() (moved map[string]bool) {
 	moved = map[string]bool{}
 	b.view.Recent().Jobs(b.jobs, func(slot int) {
 		for slot >= len(b.waiters) {
 			b.waiters = append(b.waiters, nil)
-			b.sets = append(b.sets, "")
+			b.setNames = append(b.setNames, "")
 		}
 		job, e := b.view.JobAt(slot), b.waiters[slot]
-		if b.sets[slot] != "" {
-			moved[b.sets[slot]] = true
+		if b.setNames[slot] != "" {
+			moved[b.setNames[slot]] = true
 		}
-		b.sets[slot] = ""
+		b.setNames[slot] = ""
 		if job != nil && job.Set.Name != "" {
-			b.sets[slot] = job.Set.Name
+			b.setNames[slot] = job.Set.Name
 			moved[job.Set.Name] = true
 		}
 		if e != nil && (job != e.job || !b.view.Waits(job)) {
@@ -123,28 +123,28 @@ func (b *backlog) takeJobs() (moved map[string]bool) {
 			if job.Parked != nil { // as it was before a restart
 				e.parked = *job.Parked
 			}
-			b.arrive(e)
+			b.addArrival(e)
 		case e.bucket == nil || e.stand != standOf(job) || e.turn != turnOf(job) || job.SpecVersion() > b.jobs:
 			b.remove(e)
 			e.turn = turnOf(job)
-			b.arrive(e)
+			b.addArrival(e)
 		}
 	})
 	return moved
 }
 
 // arrive has the job be tried in this session.
-func (b *backlog) arrive(e *waiter) {
+func (b *backlog) addArrival(e *waiter) {
 	b.waiters[e.job.Slot()] = e
 	e.lane = b.lane(e.job)
-	e.lane.arrivals, e.arrived = append(e.lane.arrivals, e), true
+	e.lane.arrivals, e.inArrivals = append(e.lane.arrivals, e), true
 	b.assure(e.lane)
 }
 
 // again gives the job another turn in this session, for a task beyond its minimum.
 func (b *backlog) again(job *cluster.Job) {
 	e := &waiter{turn: turnOf(job)}
-	b.arrive(e)
+	b.addArrival(e)
 	l := e.lane
 	i, _ := slices.BinarySearchFunc(l.arrivals[:len(l.arrivals)-1], e, b.compareWaiters)
 	copy(l.arrivals[i+1:], l.arrivals[i:])
@@ -161,8 +161,8 @@ func (b *backlog) lane(j *cluster.Job) *lane {
 	}
 	l := b.lanes[q.Slot()]
 	if l == nil {
-		l = &lane{backlog: b, buckets: map[string]*bucket{}, asks: map[*asked][]*bucket{}}
-		l.called.Before = func(x, y *bucket) bool { return b.compareWaiters(x.pick, y.pick) < 0 }
+		l = &lane{backlog: b, buckets: map[string]*bucket{}, byShape: map[*asked][]*bucket{}}
+		l.called.Before = func(x, y *bucket) bool { return b.compareWaiters(x.toTry, y.toTry) < 0 }
 		l.parked.lane = l
 		l.parked.buckets.Before = func(x, y *bucket) bool { return b.compareWaiters(x.ahead, y.ahead) < 0 }
 		b.lanes[q.Slot()] = l
@@ -185,10 +185,10 @@ func (b *backlog) assure(l *lane) {
 func (b *backlog) remove(e *waiter) {
 	k := e.bucket
 	if k == nil {
-		if e.arrived {
+		if e.inArrivals {
 			e.lane.arrivals = without(e.lane.arrivals, e)
 		}
-		e.arrived = false
+		e.inArrivals = false
 		return
 	}
 	e.bucket, e.parked = nil, k.parked
@@ -230,9 +230,9 @@ func (b *backlog) ask(t *cluster.Task) *asked {
 	a := b.asked[t.Shape]
 	if a == nil {
 		copied := *t // the task itself may be given another shape
-		a = &asked{id: len(b.asked) + len(b.ids), task: &copied}
-		if n := len(b.ids); n > 0 {
-			a.id, b.ids = b.ids[n-1], b.ids[:n-1]
+		a = &asked{id: len(b.asked) + len(b.freeIDs), task: &copied}
+		if n := len(b.freeIDs); n > 0 {
+			a.id, b.freeIDs = b.freeIDs[n-1], b.freeIDs[:n-1]
 		}
 		b.asked[t.Shape] = a
 	}
@@ -240,8 +240,8 @@ func (b *backlog) ask(t *cluster.Task) *asked {
 }
 
 // drop forgets a shape that no parked job asks for.
-func (b *backlog) drop(a *asked) {
-	b.ids = append(b.ids, a.id)
+func (b *backlog) dropShape(a *asked) {
+	b.freeIDs = append(b.freeIDs, a.id)
 	delete(b.asked, a.task.Shape)
 	if len(a.fresh) > 0 {
 		a.fresh = nil
@@ -252,12 +252,12 @@ func (b *backlog) drop(a *asked) {
 // close ends the session's part.
 func (b *backlog) close() {
 	for _, l := range b.inLine {
-		l.rest()
+		l.endSession()
 	}
 	clear(b.inLine)
 	b.inLine = b.inLine[:0]
 	for _, l := range b.sure {
-		l.rest()
+		l.endSession()
 	}
 	clear(b.sure)
 	b.sure = b.sure[:0]

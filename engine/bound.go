@@ -65,12 +65,12 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	}
 	e.cost = w.cheapestOf(leaving, count)
 	if w.leaver.victims.priced() {
-		e.cost.victims = total(prices, count, func(p *price) int64 { return p.cost })
+		e.cost.victims = leastTotal(prices, count, func(p *price) int64 { return p.cost })
 	}
-	e.cost.tasks = int32(total(prices, count, func(p *price) int64 { return int64(p.all) }))
-	e.cost.beyond = max(0, total(prices, count, func(p *price) int64 { return p.freed })-w.accounts.devicesOf(s).Least)
+	e.cost.tasks = int32(leastTotal(prices, count, func(p *price) int64 { return int64(p.all) }))
+	e.cost.beyond = max(0, leastTotal(prices, count, func(p *price) int64 { return p.freed })-w.accounts.devicesOf(s).Least)
 	if !slices.ContainsFunc(prices, func(p price) bool { return p.whole == nil }) {
-		e.cost.jobs = int32(max(1, total(prices, count, func(*price) int64 { return 1 }))) // each victim is a whole job
+		e.cost.jobs = int32(max(1, leastTotal(prices, count, func(*price) int64 { return 1 }))) // each victim is a whole job
 	}
 	return e
 }
@@ -87,7 +87,7 @@ type price struct {
 // total is how much is paid at least if so many of the node's tasks have to leave:
 // victims that cost least for what they give first, the last one in part, and no less
 // than one victim costs.
-func total(prices []price, count int, pays func(*price) int64) int64 {
+func leastTotal(prices []price, count int, pays func(*price) int64) int64 {
 	slices.SortStableFunc(prices, func(a, b price) int {
 		return cmp.Compare(pays(&a)*int64(b.here), pays(&b)*int64(a.here))
 	})

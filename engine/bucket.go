@@ -11,13 +11,13 @@ import (
 // waiter is a pending job in the backlog.
 type waiter struct {
 	turn
-	lane    *lane
-	bucket  *bucket        // nil: it is to be tried
-	arrived bool           // it is among the arrivals of its lane
-	stand   stand          // of its tasks, when it was refused
-	parked  cluster.Parked // while it is in no bucket
-	refusal *Refusal
-	said    uint64 // when the refusal was said
+	lane       *lane
+	bucket     *bucket        // nil: it is to be tried
+	inArrivals bool           // it is among the arrivals of its lane
+	stand      stand          // of its tasks, when it was refused
+	parked     cluster.Parked // while it is in no bucket
+	refusal    *Refusal
+	said       uint64 // when the refusal was said
 }
 
 // stand is how many of a job's own tasks are where, and which of them wait. What it loses itself leaves
@@ -52,37 +52,37 @@ type bucket struct {
 	said      uint64
 	version   uint64 // of the State, when one was refused last
 	home      cluster.Key
-	asks      []*asked // the shapes of its tasks
-	blockers  []string // queues whose bounds were in the way
-	permanent bool     // waiting does not help
-	before    bool     // something was in the way before any node was looked at
-	loose     bool     // any change of a node may help
-	wakes     Wake     // what else may help, by the hints of plugins
-	known     known    // as of when one was refused last
-	recheck   bool     // a node would do, and something else was in the way
+	asks      []*asked      // the shapes of its tasks
+	blockers  []string      // queues whose bounds were in the way
+	permanent bool          // waiting does not help
+	before    bool          // something was in the way before any node was looked at
+	loose     bool          // any change of a node may help
+	wakes     Wake          // what else may help, by the hints of plugins
+	known     knownVersions // as of when one was refused last
+	recheck   bool          // a node would do, and something else was in the way
 
-	pick   *waiter // the one to be tried
-	called bool    // in line
+	toTry  *waiter // the one to be tried
+	inLine bool    // in line
 	forced bool    // to be tried whatever nodes say
 	ahead  *waiter // in the heap of all that are parked: the first whose turn is to come
 	passed moment  // when one of it had its turn
 }
 
 // known is up to where a reader knows the State.
-type known struct{ commits, jobs, queues uint64 }
+type knownVersions struct{ commits, jobs, queues uint64 }
 
-func knownOf(v cluster.View) known {
+func knownOf(v cluster.View) knownVersions {
 	r := v.Recent()
-	return known{r.Commits(), r.JobsVersion(), r.QueuesVersion()}
+	return knownVersions{r.Commits(), r.JobsVersion(), r.QueuesVersion()}
 }
 
 // hinted reports whether something was changed for good since one was refused last that
 // may help, by the hints of plugins.
-func (k *bucket) hinted(b *backlog) bool {
+func (k *bucket) wokenByHint(b *backlog) bool {
 	if k.wakes == 0 {
 		return false
 	}
-	if k.wakes&WakeTime != 0 && b.rung {
+	if k.wakes&WakeTime != 0 && b.alarmDue {
 		return true
 	}
 	now := knownOf(b.view)
@@ -101,42 +101,44 @@ type asked struct {
 // kinship spells what decides about a job, so that jobs that spell alike are
 // interchangeable. A job like no other has its own ID.
 func (b *backlog) kinship(j *cluster.Job) string {
-	k := b.spelling[:0]
-	if j.Chosen >= 0 || j.PreemptionDelay > 0 || len(j.Affinity)+len(j.Displaced) > 0 || slices.ContainsFunc(j.Alternatives, tied) {
+	k := b.keyBuffer[:0]
+	if j.Chosen >= 0 || j.PreemptionDelay > 0 || len(j.Affinity)+len(j.Displaced) > 0 || slices.ContainsFunc(j.Alternatives, hasSubgroupsOrTopology) {
 		return "=" + j.ID
 	}
-	k = text(k, j.Namespace)
-	k = text(k, j.Set.Name)
+	k = appendText(k, j.Namespace)
+	k = appendText(k, j.Set.Name)
 	k = binary.AppendVarint(k, int64(j.Set.Desired))
 	k = binary.AppendVarint(k, int64(j.Priority))
-	k = flag(k, j.Preemptible)
+	k = appendBool(k, j.Preemptible)
 	k = binary.AppendUvarint(k, uint64(len(j.Labels)))
 	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
-		k = text(text(k, name), j.Labels[name])
+		k = appendText(appendText(k, name), j.Labels[name])
 	}
 	for i := range j.Alternatives {
-		k = b.form(k, &j.Alternatives[i])
+		k = b.appendAlternative(k, &j.Alternatives[i])
 	}
-	b.spelling = k
+	b.keyBuffer = k
 	return string(k)
 }
 
 // tied reports whether a form has parts or domains of its own.
-func tied(a cluster.Alternative) bool { return len(a.Subgroups) > 0 || !a.Topology.None() }
+func hasSubgroupsOrTopology(a cluster.Alternative) bool {
+	return len(a.Subgroups) > 0 || !a.Topology.None()
+}
 
-func (b *backlog) form(k []byte, a *cluster.Alternative) []byte {
-	k = text(k, a.Name)
+func (b *backlog) appendAlternative(k []byte, a *cluster.Alternative) []byte {
+	k = appendText(k, a.Name)
 	k = binary.AppendVarint(k, int64(a.Min))
-	k = flag(k, a.Running)
-	if k = flag(k, a.Whole != nil); a.Whole != nil {
+	k = appendBool(k, a.Running)
+	if k = appendBool(k, a.Whole != nil); a.Whole != nil {
 		w := a.Whole
 		for _, v := range [...]int64{int64(w.Replicas), int64(w.NodesPerReplica), int64(w.Memory), int64(w.Usable)} {
 			k = binary.AppendVarint(k, v)
 		}
-		k = flag(k, w.Apart)
-		if k = flag(k, w.Only != nil); w.Only != nil {
+		k = appendBool(k, w.Apart)
+		if k = appendBool(k, w.Only != nil); w.Only != nil {
 			for _, s := range [...]string{w.Only.Product, w.Only.Resource, w.Only.Strategy} {
-				k = text(k, s)
+				k = appendText(k, s)
 			}
 			for _, v := range [...]int64{int64(w.Only.Count), w.Only.Memory, int64(w.Only.Replicas)} {
 				k = binary.AppendVarint(k, v)
@@ -146,7 +148,7 @@ func (b *backlog) form(k []byte, a *cluster.Alternative) []byte {
 	k = binary.AppendUvarint(k, uint64(len(a.Tasks)))
 	for _, t := range a.Tasks {
 		k = binary.AppendUvarint(k, b.shapeID(t.Shape))
-		k = text(text(k, t.Name), t.Role)
+		k = appendText(appendText(k, t.Name), t.Role)
 		k = binary.AppendVarint(k, int64(t.Index))
 	}
 	return k
@@ -163,16 +165,18 @@ func (b *backlog) shapeID(s *cluster.Shape) uint64 {
 		if len(b.shapeIDs) >= maxShapeIDs {
 			clear(b.shapeIDs)
 		}
-		b.lastShape++
-		id = b.lastShape
+		b.lastShapeID++
+		id = b.lastShapeID
 		b.shapeIDs[s] = id
 	}
 	return id
 }
 
-func text(k []byte, s string) []byte { return append(binary.AppendUvarint(k, uint64(len(s))), s...) }
+func appendText(k []byte, s string) []byte {
+	return append(binary.AppendUvarint(k, uint64(len(s))), s...)
+}
 
-func flag(k []byte, v bool) []byte {
+func appendBool(k []byte, v bool) []byte {
 	if v {
 		return append(k, 1)
 	}

@@ -22,8 +22,8 @@ func (h *nodeHeap) enter(w *nodewise) {
 	entries := make([]entryPlan, len(classes))
 	for i := range classes {
 		if w.exits.way&moving != 0 || h.in != nil {
-			h.flood(w, classes[i])
-		} else if e := &entries[i]; h.stand(w, e, &classes[i]) {
+			h.addAllNodes(w, classes[i])
+		} else if e := &entries[i]; h.representRest(w, e, &classes[i]) {
 			h.entries.Append(e)
 		}
 	}
@@ -34,23 +34,23 @@ func (h *nodeHeap) enter(w *nodewise) {
 // its tasks give.
 func (h *nodeHeap) open(w *nodewise, t *cluster.Task, e *entryPlan, ask verdict) {
 	if e.opened++; e.opened > maxOpened {
-		h.flood(w, *e.class)
+		h.addAllNodes(w, *e.class)
 		return
 	}
 	if !h.seen(e.slot) {
 		h.refine(w, t, e.slot, ask)
 	}
-	if h.stand(w, e, e.class) { // it comes back with the bound of the nodes that are not opened
+	if h.representRest(w, e, e.class) { // it comes back with the bound of the nodes that are not opened
 		h.entries.Push(e)
 	}
 }
 
 // stand has the entry stand for the nodes of the class that are not opened. It reports
 // whether there are any.
-func (h *nodeHeap) stand(w *nodewise, e *entryPlan, c *cluster.Class) bool {
+func (h *nodeHeap) representRest(w *nodewise, e *entryPlan, c *cluster.Class) bool {
 	slot, least, found := w.view.Classes().Newest(*c, h.seen)
 	if found {
-		e.slot, e.class, e.cost = slot, c, h.least(w, *c, &least)
+		e.slot, e.class, e.cost = slot, c, h.leastCost(w, *c, &least)
 	}
 	return found
 }
@@ -63,7 +63,7 @@ func (h *nodeHeap) seen(slot int) bool {
 
 // least is what it costs at least to evict one of these. Classes do not know what
 // plugins say of their tasks, which may be 0.
-func (h *nodeHeap) least(w *nodewise, c cluster.Class, k *cluster.OnNode) cost {
+func (h *nodeHeap) leastCost(w *nodewise, c cluster.Class, k *cluster.OnNode) cost {
 	out := cost{tier: strength(tierOf(w.view, c.Queue)), priority: c.Priority, tasks: int32(k.Tasks), beyond: max(0, k.Freed-h.need), young: min(0, -k.Newest)}
 	if k.Whole {
 		out.jobs = 1
@@ -72,7 +72,7 @@ func (h *nodeHeap) least(w *nodewise, c cluster.Class, k *cluster.OnNode) cost {
 }
 
 // flood brings all nodes of the class into the heap.
-func (h *nodeHeap) flood(w *nodewise, c cluster.Class) {
+func (h *nodeHeap) addAllNodes(w *nodewise, c cluster.Class) {
 	var fresh []entryPlan
 	w.view.Classes().Nodes(c, func(slot int, k cluster.OnNode) {
 		if n := w.view.At(slot); h.in != nil && !h.in.has(n) || !h.enough(n) {
@@ -80,7 +80,7 @@ func (h *nodeHeap) flood(w *nodewise, c cluster.Class) {
 		}
 		bound := noCost() // perhaps nothing is evicted
 		if bound.moved.tasks = 1; w.exits.way&moving == 0 {
-			bound = h.least(w, c, &k)
+			bound = h.leastCost(w, c, &k)
 		}
 		if e, seen := h.current[slot]; seen {
 			if e == nil || !e.rough {

@@ -7,15 +7,15 @@ import (
 // clerk opens the statements of a session and keeps what they commit: events, changes,
 // and which jobs are not to be victims any more. It alone can change the State.
 type clerk struct {
-	state     *cluster.State
-	view      cluster.View
-	now       int64
-	hooks     *Hooks
-	accounts  *accounts
-	fault     *fault
-	recording bool // changes are listed
-	explain   bool
-	last      *int // how many events the last session had that had any
+	state      *cluster.State
+	view       cluster.View
+	now        int64
+	hooks      *Hooks
+	accounts   *accounts
+	fault      *fault
+	recording  bool // changes are listed
+	explain    bool
+	lastEvents *int // how many events the last session had that had any
 
 	open    []*Statement // those that have not ended
 	closed  bool         // the session is over
@@ -40,17 +40,17 @@ func (c *clerk) begin() *Statement {
 // the one before it.
 func (c *clerk) record(r Record) {
 	if c.events == nil {
-		c.events = make([]Record, 0, max(4, *c.last))
+		c.events = make([]Record, 0, max(4, *c.lastEvents))
 	}
 	c.events = append(c.events, r)
-	*c.last = len(c.events)
+	*c.lastEvents = len(c.events)
 }
 
 func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
 	if kind == Allocated {
-		c.accounts.follow(t, -1)
+		c.accounts.adjustUnplaced(t, -1)
 	} else {
-		c.accounts.follow(t, +1)
+		c.accounts.adjustUnplaced(t, +1)
 	}
 	switch {
 	case len(c.hooks.reservers) == 0:

@@ -16,7 +16,7 @@ func (s *Session) contain() {
 	if p == nil {
 		return
 	}
-	by := findCulprit(s.engine.plugins, s.Hooks)
+	by := findPanicSource(s.engine.plugins, s.Hooks)
 	if by == nil {
 		panic(p)
 	}
@@ -32,21 +32,21 @@ func (s *Session) contain() {
 }
 
 // culprit is a plugin that panicked.
-type culprit struct{ plugin, hook, where string }
+type panicSource struct{ plugin, hook, where string }
 
 // findCulprit finds the plugin that panicked by the stack, from the panic up to where the
 // engine was called; nil where no code of a plugin is on it. A function that was registered
 // tells the plugin and the hook; else a function of the plugin's package is named, which a
 // hook has prepared or calls.
-func findCulprit(plugins []weighted, h *Hooks) *culprit {
+func findPanicSource(plugins []weighted, h *Hooks) *panicSource {
 	const frames = 64
 	pcs := make([]uintptr, frames)
 	stack := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
-	var found *culprit
+	var found *panicSource
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = stack.Next()
-		if entrance(f.Function) {
+		if isEntryPoint(f.Function) {
 			return found
 		}
 		if strings.HasPrefix(f.Function, enginePath+".") {
@@ -55,21 +55,21 @@ func findCulprit(plugins []weighted, h *Hooks) *culprit {
 		where := fmt.Sprintf("%s:%d", f.File[strings.LastIndexByte(f.File, '/')+1:], f.Line)
 		if found == nil {
 			if plugin := pluginOf(plugins, f.Function); plugin != "" {
-				found = &culprit{plugin, f.Function[strings.LastIndexByte(f.Function, '/')+1:], where}
+				found = &panicSource{plugin, f.Function[strings.LastIndexByte(f.Function, '/')+1:], where}
 			}
 		}
 		if hook, plugin := registeredAt(h, f.Entry); plugin != "" {
 			if found != nil {
 				where = found.where
 			}
-			return &culprit{plugin, hook, where}
+			return &panicSource{plugin, hook, where}
 		}
 	}
 	return found
 }
 
 // entrance reports whether the function is one that the engine's callers call.
-func entrance(function string) bool {
+func isEntryPoint(function string) bool {
 	name, own := strings.CutPrefix(function, enginePath+".")
 	return own && (strings.HasPrefix(name, "(*Session).Run") || strings.HasPrefix(name, "(*Session).Close") || strings.HasPrefix(name, "(*Engine).register"))
 }

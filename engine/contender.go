@@ -46,14 +46,14 @@ func (t *turns) stand(c *contender, inner [][]*contender) [][]*contender {
 	if up.best == nil && up.depth >= 0 {
 		inner[up.depth] = append(inner[up.depth], up)
 	}
-	if up.best == nil || t.before(c, c.elected(), up.best, up.best.elected()) {
+	if up.best == nil || t.comesBefore(c, c.elected(), up.best, up.best.elected()) {
 		up.best = c
 	}
 	return inner
 }
 
 // before compares siblings, each with a leaf below it. One without a job comes last.
-func (t *turns) before(a, leafOfA, b, leafOfB *contender) bool {
+func (t *turns) comesBefore(a, leafOfA, b, leafOfB *contender) bool {
 	x, y := leafOfA.first, leafOfB.first
 	if x == nil || y == nil {
 		return x != nil
@@ -64,7 +64,7 @@ func (t *turns) before(a, leafOfA, b, leafOfB *contender) bool {
 // newSiblings is an empty heap of contenders. Its functions serve all heaps of the tree.
 func (t *turns) newSiblings() heap.Heap[*contender] {
 	return heap.Heap[*contender]{
-		Before: func(a, b *contender) bool { return t.before(a, a.leaf(), b, b.leaf()) },
+		Before: func(a, b *contender) bool { return t.comesBefore(a, a.leaf(), b, b.leaf()) },
 		Moved:  func(c *contender, place int) { c.place = place },
 	}
 }

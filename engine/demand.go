@@ -8,13 +8,13 @@ import (
 
 // demand is what a domain is asked to hold.
 type demand struct {
-	sub    int // the subgroup, counted from 1; 0: the job
-	tasks  []*cluster.Task
-	shapes []*cluster.Task // one task of each shape
-	counts []int           // tasks of each shape
-	need   int             // how many of the tasks the minimum lacks
-	there  []*cluster.Task // who is placed already
-	ask    []func(*cluster.Node) (rejected, transient bool)
+	sub      int // the subgroup, counted from 1; 0: the job
+	tasks    []*cluster.Task
+	shapes   []*cluster.Task // one task of each shape
+	counts   []int           // tasks of each shape
+	need     int             // how many of the tasks the minimum lacks
+	there    []*cluster.Task // who is placed already
+	verdicts []func(*cluster.Node) (rejected, transient bool)
 }
 
 // candidate is a domain and how much of the demand it holds, at most: sums first,
@@ -57,16 +57,16 @@ func (g *gang) demand(sub int) *demand {
 
 // look takes in what the filters say of nodes as they are now.
 func (d *demand) look(f *finder) {
-	d.ask = d.ask[:0]
+	d.verdicts = d.verdicts[:0]
 	for _, t := range d.shapes {
-		d.ask = append(d.ask, f.verdicts(t))
+		d.verdicts = append(d.verdicts, f.verdicts(t))
 	}
 }
 
 // room is how many tasks of the i-th shape the node takes now, at most. Where
 // shapes mix, one may make the way free for another, so what waiting cures is no no.
-func (d *demand) room(i int, n *cluster.Node) int {
-	if rejected, transient := d.ask[i](n); rejected && (!transient || len(d.shapes) == 1) {
+func (d *demand) fitsNow(i int, n *cluster.Node) int {
+	if rejected, transient := d.verdicts[i](n); rejected && (!transient || len(d.shapes) == 1) {
 		return 0
 	}
 	return n.Room(d.shapes[i].Shape)
@@ -74,7 +74,7 @@ func (d *demand) room(i int, n *cluster.Node) int {
 
 // ever is how many it would take if it were empty.
 func (d *demand) ever(i int, n *cluster.Node) int {
-	if rejected, transient := d.ask[i](n); rejected && !transient {
+	if rejected, transient := d.verdicts[i](n); rejected && !transient {
 		return 0
 	}
 	return n.Most(d.shapes[i].Shape)
@@ -102,7 +102,7 @@ func (g *gang) candidates(in *scope, level string, d *demand) []candidate {
 	out := make([]candidate, 0, len(domains))
 	for _, dom := range domains {
 		c := candidate{scope: dom, here: true}
-		c.fits, c.all, c.spare = d.held(dom.nodes, d.room)
+		c.fits, c.all, c.spare = d.held(dom.nodes, d.fitsNow)
 		for _, t := range d.there {
 			in := dom.has(t.At())
 			c.here, c.used = c.here && in, c.used || in

@@ -39,7 +39,7 @@ func (t *turns) elected() *cluster.Job {
 		if c := t.last; c != nil {
 			t.last, c.first = nil, c.line.head()
 		}
-		c, dear := t.poll()
+		c, dear := t.findElected()
 		if c == nil {
 			return nil
 		}
@@ -54,7 +54,7 @@ func (t *turns) elected() *cluster.Job {
 }
 
 // poll finds the lane that comes to its goal first, and its dearest bid up to there.
-func (t *turns) poll() (first *contender, dear *cluster.Job) {
+func (t *turns) findElected() (first *contender, dear *cluster.Job) {
 	var least func(Bid) int // compares the lowest bid so far with others; nil: there is none
 	for _, c := range t.leaves {
 		if c.first == nil {
@@ -63,14 +63,14 @@ func (t *turns) poll() (first *contender, dear *cluster.Job) {
 		l := c.line.(*lane)
 		if least != nil {
 			bid := c.bid()
-			if l.guarded() {
+			if l.guardHolds() {
 				bid.Job = l.guard
 			}
 			if least(bid) < 0 {
 				continue
 			}
 		}
-		if e := l.dearest(least); e != nil {
+		if e := l.highestBid(least); e != nil {
 			first, dear, least = c, e.job, t.order.freeze(Bid{c.queue, e.job})
 		}
 	}
@@ -80,9 +80,9 @@ func (t *turns) poll() (first *contender, dear *cluster.Job) {
 // dearest is the job with the dearest bid up to the goal of the lane; nil: it has none,
 // or one of these bids is above that of another queue. All jobs of a bucket bid alike, so
 // that the first stands for all.
-func (l *lane) dearest(least func(Bid) int) *waiter {
-	l.gather()
-	goal := l.goal()
+func (l *lane) highestBid(least func(Bid) int) *waiter {
+	l.callFresh()
+	goal := l.firstToTry()
 	if goal == nil {
 		return nil
 	}
@@ -93,43 +93,43 @@ func (l *lane) dearest(least func(Bid) int) *waiter {
 	}
 	dear := goal
 	for _, k := range l.buckets { // in any order: the dearest is sought
-		e := l.before(k, goal)
+		e := l.firstBefore(k, goal)
 		if e == nil {
 			continue
 		}
 		if tooDear(e) {
-			l.post(e)
+			l.setGuard(e)
 			return nil
 		}
 		if o.siblings(Bid{l.queue, dear.job}, Bid{l.queue, e.job}) < 0 {
 			dear = e
 		}
 	}
-	l.post(dear)
+	l.setGuard(dear)
 	return dear
 }
 
 // post remembers a job that comes before the goal of the lane, or is the goal, for
 // elections to come: if its bid is too dear, the lane need not be looked into.
-func (l *lane) post(e *waiter) {
+func (l *lane) setGuard(e *waiter) {
 	if b := l.backlog; l.cursor.job == nil && !l.sure && (b.evicts || slices.Equal(b.marks, b.since)) {
-		if !slices.Equal(b.posted, b.since) {
-			b.posted = slices.Clone(b.since)
+		if !slices.Equal(b.guardShapes, b.since) {
+			b.guardShapes = slices.Clone(b.since)
 		}
-		l.guard, l.guards = e.job, b.posted // which most lanes share
+		l.guard, l.guardShapes = e.job, b.guardShapes // which most lanes share
 	}
 }
 
 // guarded reports whether the guard still comes before the goal of the lane, or is the
 // goal: the session has found the same shapes that nodes take, and the first jobs of all
 // buckets are the same.
-func (l *lane) guarded() bool {
-	return l.guard != nil && l.cursor.job == nil && !l.sure && slices.Equal(l.guards, l.backlog.since)
+func (l *lane) guardHolds() bool {
+	return l.guard != nil && l.cursor.job == nil && !l.sure && slices.Equal(l.guardShapes, l.backlog.since)
 }
 
 // before is the bucket's first job whose turn is still to come, where that is before
 // another; nil: there is none.
-func (l *lane) before(k *bucket, other *waiter) *waiter {
+func (l *lane) firstBefore(k *bucket, other *waiter) *waiter {
 	if e := l.after(k); e != nil && l.backlog.compareWaiters(e, other) < 0 {
 		return e
 	}
@@ -144,7 +144,7 @@ func (t *turns) advance() {
 		return
 	}
 	for i := len(t.leaves) - 1; i >= 0; i-- { // one that leaves has the last take its place
-		if c := t.leaves[i]; c != t.last && c.first != nil && t.behind(c, c.first) {
+		if c := t.leaves[i]; c != t.last && c.first != nil && t.hadTurn(c, c.first) {
 			c.line.(*lane).advance(t, c)
 		}
 	}
@@ -156,24 +156,24 @@ func (t *turns) advance() {
 }
 
 // behind reports whether the job had its turn before one of the elected.
-func (t *turns) behind(c *contender, job *cluster.Job) bool {
+func (t *turns) hadTurn(c *contender, job *cluster.Job) bool {
 	return slices.ContainsFunc(t.levels[c.won:], func(level func(Bid) int) bool { return level(Bid{c.queue, job}) > 0 })
 }
 
 // advance gives the jobs of the lane their turn that come before one of the elected.
 func (l *lane) advance(t *turns, c *contender) {
-	l.gather()
-	goal := l.goal()
+	l.callFresh()
+	goal := l.firstToTry()
 	if goal == nil {
-		l.end()
+		l.endTurn()
 		t.leave(c)
 		return
 	}
 	next := goal
 	for _, k := range l.buckets { // in any order: the first is sought
-		if e := l.before(k, next); e != nil && !t.behind(c, e.job) {
+		if e := l.firstBefore(k, next); e != nil && !t.hadTurn(c, e.job) {
 			next = e
 		}
 	}
-	l.cursor, l.taken, c.first = next.turn, false, next.job
+	l.cursor, l.cursorDone, c.first = next.turn, false, next.job
 }

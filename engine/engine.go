@@ -11,7 +11,7 @@ type Engine struct {
 	plugins  []weighted
 	index    *index
 	backlog  *backlog // of patient sessions; nil before the first
-	idle     idle
+	idle     idleDevices
 	swept    swept
 	events   int // of the last session that had any
 	// observers are those of the last session.
@@ -78,7 +78,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.finder = &finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
 	s.accounts = &accounts{view: view, idle: &e.idle}
 	s.explainer = &explainer{finder: s.finder, all: o.Explain}
-	s.clerk = &clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, last: &e.events}
+	s.clerk = &clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events}
 	s.order = &order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
 	s.promises = promises{clerk: s.clerk, hold: o.Hold}
 	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}

@@ -23,7 +23,7 @@ func (a *everyPlan) few() []rival {
 	}
 	line := a.leaver.victims.rivals(a.want.job, maxUnsure, nil)
 	if line == nil {
-		line = a.leaver.victims.rivals(a.want.job, maxUnsure, func(t *cluster.Task) bool { return a.matters(t.Job) && a.exits.leavable(t) })
+		line = a.leaver.victims.rivals(a.want.job, maxUnsure, func(t *cluster.Task) bool { return a.isRelevant(t.Job) && a.exits.leavable(t) })
 	}
 	if len(line) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func small(s cluster.View) bool { return len(s.Nodes()) <= maxSmall }
 
 // matters reports whether the job has a task where one that is lacking might be
 // placed. Where the limit of a queue is in the way, every job matters.
-func (a *everyPlan) matters(j *cluster.Job) bool {
+func (a *everyPlan) isRelevant(j *cluster.Job) bool {
 	return a.want.bounded || slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Runs() && a.hosts.has(t.Node) })
 }
 
@@ -68,12 +68,12 @@ func (h *hosts) has(n *cluster.Node) bool {
 }
 
 // set is some of the rivals, and what they cost at least.
-type set struct {
+type rivalSet struct {
 	mask uint32
 	cost cost
 }
 
-func (s set) of(all []rival) []*cluster.Task {
+func (s rivalSet) tasks(all []rival) []*cluster.Task {
 	var out []*cluster.Task
 	for m := s.mask; m != 0; m &= m - 1 {
 		out = append(out, all[bits.TrailingZeros32(m)].task)
@@ -82,22 +82,22 @@ func (s set) of(all []rival) []*cluster.Task {
 }
 
 // sets are all sets of rivals that might leave for the purpose, the cheapest first.
-func (a *everyPlan) sets(all []rival, p Purpose) []set {
-	var out []set
+func (a *everyPlan) rivalSets(all []rival, p Purpose) []rivalSet {
+	var out []rivalSet
 	may := uint32(0)
 	for i := range all {
 		if p == Move && all[i].moves || p != Move && all[i].evicts {
 			may |= 1 << i
 		}
 	}
-	whole := wholeJobs(all)
+	whole := wholeJobMasks(all)
 	lacks := a.accounts.devicesLacking(a.want.lacks)
-	near := a.near(all)
+	near := a.nearMask(all)
 	for mask := uint32(1); mask < 1<<len(all); mask++ {
 		if mask&^may != 0 || a.exits.way == moving && mask&near == 0 {
 			continue
 		}
-		s := set{mask, noCost()}
+		s := rivalSet{mask, noCost()}
 		for m := mask; m != 0; m &= m - 1 {
 			a.leaver.victims.add(&s.cost, all[bits.TrailingZeros32(m)].task, p)
 		}
@@ -107,16 +107,16 @@ func (a *everyPlan) sets(all []rival, p Purpose) []set {
 			}
 		}
 		if p != Move {
-			s.cost.beyond = max(0, freed(s.of(all))-lacks)
+			s.cost.beyond = max(0, freed(s.tasks(all))-lacks)
 		}
 		out = append(out, s)
 	}
-	slices.SortStableFunc(out, func(a, b set) int { return a.cost.compare(&b.cost) })
+	slices.SortStableFunc(out, func(a, b rivalSet) int { return a.cost.compare(&b.cost) })
 	return out
 }
 
 // near is the mask of the rivals on nodes where a task that is lacking might be placed.
-func (a *everyPlan) near(all []rival) uint32 {
+func (a *everyPlan) nearMask(all []rival) uint32 {
 	mask := uint32(0)
 	for i := range all {
 		if a.hosts.has(all[i].task.Node) {
@@ -133,24 +133,24 @@ func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *r
 	if a.exits.way == moving {
 		p = Move
 	}
-	var movers []set
+	var movers []rivalSet
 	if a.exits.way == evicting|moving {
 		if before.plan != nil && (known == nil || before.cost.compare(&spent) < 0) {
 			known, spent = before.plan, before.cost
 		}
-		movers = a.sets(all, Move)
+		movers = a.rivalSets(all, Move)
 	}
-	for _, s := range a.sets(all, p) {
+	for _, s := range a.rivalSets(all, p) {
 		if known != nil && s.cost.compare(&spent) >= 0 || a.trial.over() {
 			break
 		}
-		tasks := s.of(all)
+		tasks := s.tasks(all)
 		// Sums first, search last: what is free and what the tasks give back must be as
 		// much as is lacking of devices, whatever their names.
 		if p != Move && a.accounts.free()+freed(tasks) < a.accounts.devicesLacking(a.want.lacks) {
 			continue
 		}
-		plan := a.order(tasks, p)
+		plan := a.victimsInOrder(tasks, p)
 		if plan == nil {
 			continue
 		}
@@ -170,7 +170,7 @@ func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *r
 // withMovers adds tasks that move, with which the plan works: as few as possible, and of
 // equally many those with which least is freed beyond what is needed. It returns nil where
 // there are none, or where the plan works as it is: nothing moves then.
-func (a *everyPlan) withMovers(plan []*Victim, evicts set, sets []set, all []rival) ([]*Victim, cost) {
+func (a *everyPlan) withMovers(plan []*Victim, evicts rivalSet, sets []rivalSet, all []rival) ([]*Victim, cost) {
 	if !a.wouldFit(plan, all) || a.trial.works(plan) {
 		return nil, cost{}
 	}
@@ -184,7 +184,7 @@ func (a *everyPlan) withMovers(plan []*Victim, evicts set, sets []set, all []riv
 			break
 		}
 		with := slices.Clone(plan)
-		for _, t := range s.of(all) {
+		for _, t := range s.tasks(all) {
 			with = append(with, mover(t))
 		}
 		if found, c := a.trial.tried(with); found != nil && (best == nil || c.compare(&least) < 0) {
@@ -217,7 +217,7 @@ func (a *everyPlan) wouldFit(plan []*Victim, all []rival) bool {
 
 // order makes victims of the tasks so that each may leave once those before it have;
 // nil where they may not leave, or not without others.
-func (a *everyPlan) order(leaving []*cluster.Task, p Purpose) []*Victim {
+func (a *everyPlan) victimsInOrder(leaving []*cluster.Task, p Purpose) []*Victim {
 	mark := a.stmt.Checkpoint()
 	defer a.stmt.Rollback(mark)
 	var plan []*Victim
@@ -247,7 +247,7 @@ func (a *everyPlan) order(leaving []*cluster.Task, p Purpose) []*Victim {
 }
 
 // wholeJobs are the masks of those tasks that are all that runs of their job.
-func wholeJobs(all []rival) []uint32 {
+func wholeJobMasks(all []rival) []uint32 {
 	masks := map[*cluster.Job]uint32{}
 	for i := range all {
 		masks[all[i].task.Job] |= 1 << i

@@ -26,34 +26,34 @@ const (
 
 // search is one exact search.
 type search struct {
-	gang  *gang
-	in    *scope
-	tasks []seeker
-	kinds []kind
-	steps int
-	named []cluster.DeviceID // that tasks of it select
-	began []int              // members that were placed before, by subgroup
+	gang     *gang
+	in       *scope
+	tasks    []searchTask
+	shapes   []shapeCount
+	steps    int
+	selected []cluster.DeviceID // that tasks of it select
+	began    []int              // members that were placed before, by subgroup
 }
 
 // seeker is a task of the search.
-type seeker struct {
-	task  *cluster.Task
-	kind  int
-	nodes []*cluster.Node // that may take it, best first
-	twin  int             // the task before it that it is equal to, -1 for none
-	at    int             // where it is, by place in nodes; -1: left out
+type searchTask struct {
+	task       *cluster.Task
+	shapeIndex int
+	nodes      []*cluster.Node // that may take it, best first
+	equalTo    int             // the task before it that it is equal to, -1 for none
+	nodeIndex  int             // where it is, by place in nodes; -1: left out
 }
 
 // kind is tasks of one shape.
-type kind struct {
-	shape *cluster.Shape
-	least int // of them that must be placed
+type shapeCount struct {
+	shape     *cluster.Shape
+	mustPlace int // of them that must be placed
 }
 
 // exact searches for an arrangement of the minimum and leaves it in the
 // statement. It starts from scratch: the caller has rolled back what it tried.
 func (g *gang) exact() bool {
-	if !g.uncertain() {
+	if !g.mayFitOtherwise() {
 		return false
 	}
 	if g.wanted != nil {
@@ -78,7 +78,7 @@ func (g *gang) exact() bool {
 			continue
 		}
 		mark := g.stmt.Checkpoint()
-		found := x.from(0) && g.placer.fault.err == nil
+		found := x.placeFrom(0) && g.placer.fault.err == nil
 		moves := g.stmt.placedSince(mark)
 		g.stmt.Rollback(mark)
 		if steps = x.steps; found {
@@ -107,7 +107,7 @@ func (x *search) repeat(moves []move) bool {
 // uncertain reports whether another arrangement might do where the first did
 // not. Equal tasks that take whole devices, with no filter that looks at the
 // task, fit in one way or not at all.
-func (g *gang) uncertain() bool {
+func (g *gang) mayFitOtherwise() bool {
 	if len(g.left) < 2 || g.alt.Whole != nil {
 		return false
 	}
@@ -137,15 +137,15 @@ func (x *search) prepare() bool {
 				return false
 			}
 			byShape[t.Shape] = nodes
-			x.named = append(x.named, t.Shape.Need.Selected...)
+			x.selected = append(x.selected, t.Shape.Need.Selected...)
 			for _, n := range nodes {
 				involved[n] = true
 			}
 		}
-		k := slices.IndexFunc(x.kinds, func(k kind) bool { return k.shape == t.Shape })
+		k := slices.IndexFunc(x.shapes, func(k shapeCount) bool { return k.shape == t.Shape })
 		if k < 0 {
-			k = len(x.kinds)
-			x.kinds = append(x.kinds, kind{shape: t.Shape})
+			k = len(x.shapes)
+			x.shapes = append(x.shapes, shapeCount{shape: t.Shape})
 		}
 		twin := -1
 		for o := i - 1; o >= 0 && twin < 0; o-- {
@@ -153,7 +153,7 @@ func (x *search) prepare() bool {
 				twin = o
 			}
 		}
-		x.tasks = append(x.tasks, seeker{task: t, kind: k, nodes: nodes, twin: twin})
+		x.tasks = append(x.tasks, searchTask{task: t, shapeIndex: k, nodes: nodes, equalTo: twin})
 	}
 	return len(involved) <= exactNodes && x.gang.placer.fault.err == nil
 }
@@ -189,16 +189,16 @@ func (x *search) hosts(t *cluster.Task) []*cluster.Node {
 
 // could reports whether the tasks from i on may still make the minimum: sums
 // first, search last.
-func (x *search) could(i int) bool {
+func (x *search) canReachMinimum(i int) bool {
 	left := make([]int, len(x.gang.members))
-	for k := range x.kinds {
-		x.kinds[k].least = 0
+	for k := range x.shapes {
+		x.shapes[k].mustPlace = 0
 	}
 	for _, t := range x.tasks[i:] {
 		if t.task.Subgroup > 0 {
 			left[t.task.Subgroup-1]++
 		}
-		x.kinds[t.kind].least++ // for now: all there are
+		x.shapes[t.shapeIndex].mustPlace++ // for now: all there are
 	}
 	total := len(x.tasks) - i
 	if total < x.gang.needs() {
@@ -208,8 +208,8 @@ func (x *search) could(i int) bool {
 		return false
 	}
 	spare := total - x.gang.needs() // that may be left out
-	for k := range x.kinds {
-		if x.kinds[k].least -= spare; x.kinds[k].least > 0 && !x.hasRoom(k, i) {
+	for k := range x.shapes {
+		if x.shapes[k].mustPlace -= spare; x.shapes[k].mustPlace > 0 && !x.hasRoom(k, i) {
 			return false
 		}
 	}
@@ -218,11 +218,11 @@ func (x *search) could(i int) bool {
 
 // hasRoom reports whether as many tasks of the kind as must be placed have room, by sums.
 func (x *search) hasRoom(k, i int) bool {
-	at := slices.IndexFunc(x.tasks[i:], func(t seeker) bool { return t.kind == k })
+	at := slices.IndexFunc(x.tasks[i:], func(t searchTask) bool { return t.shapeIndex == k })
 	sum := 0
 	for _, n := range x.tasks[i+at].nodes {
 		x.steps--
-		if sum += n.Room(x.kinds[k].shape); sum >= x.kinds[k].least {
+		if sum += n.Room(x.shapes[k].shape); sum >= x.shapes[k].mustPlace {
 			return true
 		}
 	}
@@ -230,24 +230,24 @@ func (x *search) hasRoom(k, i int) bool {
 }
 
 // from places the tasks from i on, or leaves some out, until the minimum stands.
-func (x *search) from(i int) bool {
+func (x *search) placeFrom(i int) bool {
 	if x.gang.needs() == 0 && !x.dangling() {
 		return true
 	}
-	if x.steps <= 0 || x.gang.placer.fault.err != nil || i == len(x.tasks) || !x.could(i) {
+	if x.steps <= 0 || x.gang.placer.fault.err != nil || i == len(x.tasks) || !x.canReachMinimum(i) {
 		return false
 	}
 	t := &x.tasks[i]
 	first := 0
-	if t.twin >= 0 {
-		first = x.tasks[t.twin].at // equal tasks stand in order, or it would be the same arrangement twice
+	if t.equalTo >= 0 {
+		first = x.tasks[t.equalTo].nodeIndex // equal tasks stand in order, or it would be the same arrangement twice
 	}
 	before := x.gang.placer.finder.before(t.task)
 	if before != nil {
 		x.gang.unsure = x.gang.unsure || before.Before.Cure.Transient()
 	} else if first >= 0 {
-		for t.at = first; t.at < len(t.nodes); t.at++ {
-			if x.on(i, t.nodes[t.at]) {
+		for t.nodeIndex = first; t.nodeIndex < len(t.nodes); t.nodeIndex++ {
+			if x.placeOn(i, t.nodes[t.nodeIndex]) {
 				return true
 			}
 			if x.steps <= 0 || x.gang.placer.fault.err != nil {
@@ -255,21 +255,21 @@ func (x *search) from(i int) bool {
 			}
 		}
 	}
-	t.at = -1
-	return x.from(i + 1)
+	t.nodeIndex = -1
+	return x.placeFrom(i + 1)
 }
 
 // on tries the i-th task on the node, with every choice of devices.
-func (x *search) on(i int, n *cluster.Node) bool {
+func (x *search) placeOn(i int, n *cluster.Node) bool {
 	p, t := x.gang.placer, x.tasks[i].task
-	if x.steps--; !x.near(t, n) {
+	if x.steps--; !x.inRequiredDomains(t, n) {
 		return false
 	}
 	if r := p.finder.reject(t, n); r != nil {
 		x.gang.unsure = x.gang.unsure || r.Cure.unheld() // something other than a task may make room
 		return false
 	}
-	for claims := range n.Choices(t.Shape, p.finder.deviceScore(t.Shape, n), x.named) {
+	for claims := range n.Choices(t.Shape, p.finder.deviceScore(t.Shape, n), x.selected) {
 		if x.steps -= allocationCost; x.steps <= 0 {
 			return false
 		}
@@ -278,7 +278,7 @@ func (x *search) on(i int, n *cluster.Node) bool {
 			return false
 		}
 		x.gang.count(t, +1)
-		if x.from(i + 1) {
+		if x.placeFrom(i + 1) {
 			return true
 		}
 		x.gang.count(t, -1)
@@ -289,7 +289,7 @@ func (x *search) on(i int, n *cluster.Node) bool {
 
 // near reports whether the node is in one domain with all who are placed, where
 // that is required.
-func (x *search) near(t *cluster.Task, n *cluster.Node) bool {
+func (x *search) inRequiredDomains(t *cluster.Task, n *cluster.Node) bool {
 	inOne := func(level string, sub int) bool {
 		if level == "" {
 			return true

@@ -32,7 +32,7 @@ func (e *explainer) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cl
 	most = math.MaxInt
 	for _, h := range e.finder.hooks.exclusions {
 		for _, x := range h.fn(job) {
-			if sum := domainsWith(x.Level, nodes, room); sum < most {
+			if sum := roomByDomain(x.Level, nodes, room); sum < most {
 				most = sum
 				by = &Rejection{Plugin: h.plugin, Reason: x.Reason, Cure: Grow | Relax, Subject: x.Subject}
 			}
@@ -43,7 +43,7 @@ func (e *explainer) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cl
 
 // domainsWith counts the domains of the level that have room, and adds the room of
 // nodes that are in none.
-func domainsWith(level string, nodes []*cluster.Node, room func(*cluster.Node) int) int {
+func roomByDomain(level string, nodes []*cluster.Node, room func(*cluster.Node) int) int {
 	sum, seen := 0, map[string]bool{}
 	for _, n := range nodes {
 		domain, ok := n.Domain(level)

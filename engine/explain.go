@@ -20,10 +20,10 @@ type explainer struct {
 
 // explain sums up why no node would take the task.
 func (e *explainer) explain(alt *cluster.Alternative, t *cluster.Task, in *scope, later uint64) *Attempt {
-	byScan := e.finder.search == Scan || in != nil || e.tasksDecide(t)
-	a := e.summary(t, in, byScan, later)
+	byScan := e.finder.search == Scan || in != nil || e.taskFiltersMatter(t)
+	a := e.summarize(t, in, byScan, later)
 	if e.finder.search == Twin && !byScan {
-		e.compare(a, e.summary(t, in, true, 0))
+		e.compareTwin(a, e.summarize(t, in, true, 0))
 	}
 	if slices.ContainsFunc(a.Counts, func(c Tally) bool { return c.Cure.Transient() }) {
 		a.Never = e.never(alt, t, in)
@@ -33,12 +33,12 @@ func (e *explainer) explain(alt *cluster.Alternative, t *cluster.Task, in *scope
 
 // tasksDecide reports whether a task-form filter may have turned a node down: it is
 // only asked where no shape-form filter has.
-func (e *explainer) tasksDecide(t *cluster.Task) bool {
+func (e *explainer) taskFiltersMatter(t *cluster.Task) bool {
 	filters, _, _ := e.finder.taskHooks(t)
 	return len(filters) > 0 && e.finder.index.ranking(t.Shape).feasible > 0
 }
 
-func (e *explainer) summary(t *cluster.Task, in *scope, byScan bool, later uint64) *Attempt {
+func (e *explainer) summarize(t *cluster.Task, in *scope, byScan bool, later uint64) *Attempt {
 	a := &Attempt{Task: unplaced(t), Nodes: len(e.finder.members(in))}
 	if byScan {
 		e.explainScan(a, t, in)
@@ -49,7 +49,7 @@ func (e *explainer) summary(t *cluster.Task, in *scope, byScan bool, later uint6
 }
 
 // compare fails the session where index and scan explain differently.
-func (e *explainer) compare(index, scan *Attempt) {
+func (e *explainer) compareTwin(index, scan *Attempt) {
 	if (!slices.Equal(index.Counts, scan.Counts) || !index.untold && !slices.Equal(index.Nearest, scan.Nearest)) && !e.finder.blame(index.Task.Shape) {
 		e.finder.fault.fail("engine", "index and scan explain %s differently: %v, nearest %v; %v, nearest %v",
 			index.Task.ID(), index.Counts, index.Nearest, scan.Counts, scan.Nearest)
@@ -86,7 +86,7 @@ func (e *explainer) tellNearest(job *cluster.Job, r *Refusal) {
 		shape := a.Task.Shape
 		a.untold, a.Nearest = false, e.nearest(e.missesOf(shape), shape)
 		if e.finder.search == Twin {
-			e.compare(a, e.summary(&cluster.Task{Job: job, Shape: shape}, nil, true, 0))
+			e.compareTwin(a, e.summarize(&cluster.Task{Job: job, Shape: shape}, nil, true, 0))
 		}
 	}
 }

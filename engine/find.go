@@ -32,13 +32,13 @@ func (f *finder) best(t *cluster.Task, in *scope) *cluster.Node {
 	case Scan:
 		return f.scan(t, in)
 	case Twin:
-		fast, slow := f.walk(t, in), f.scan(t, in)
+		fast, slow := f.walkRanking(t, in), f.scan(t, in)
 		if fast != slow && f.fault.err == nil && !f.blame(t.Shape) {
 			f.fault.fail("engine", "the index chose %s for task %s, the scan %s", nameOf(fast), t.ID, nameOf(slow))
 		}
 		return fast
 	}
-	return f.walk(t, in)
+	return f.walkRanking(t, in)
 }
 
 func nameOf(n *cluster.Node) string {
@@ -50,7 +50,7 @@ func nameOf(n *cluster.Node) string {
 
 // walk goes down the shape's ranking and stops when the rest cannot win any
 // more: at the first node, unless task-form hooks have a say.
-func (f *finder) walk(t *cluster.Task, in *scope) *cluster.Node {
+func (f *finder) walkRanking(t *cluster.Task, in *scope) *cluster.Node {
 	r := f.index.ranking(t.Shape)
 	filters, scorers, most := f.taskHooks(t)
 	if len(filters) == 0 && len(scorers) == 0 && in == nil {
@@ -60,7 +60,7 @@ func (f *finder) walk(t *cluster.Task, in *scope) *cluster.Node {
 		return nil
 	}
 	if in != nil && in.nodes != nil {
-		return f.bestOf(r, t, in.nodes)
+		return f.bestOfNodes(r, t, in.nodes)
 	}
 	var best *cluster.Node
 	var bestScore int64
@@ -88,7 +88,7 @@ func (f *finder) walk(t *cluster.Task, in *scope) *cluster.Node {
 
 // bestOf reads the best of a few nodes off the ranking: a domain is small, and
 // the top of the ranking may be far from it.
-func (f *finder) bestOf(r *ranking, t *cluster.Task, nodes []*cluster.Node) *cluster.Node {
+func (f *finder) bestOfNodes(r *ranking, t *cluster.Task, nodes []*cluster.Node) *cluster.Node {
 	filters, scorers, most := f.taskHooks(t)
 	var best *cluster.Node
 	var bestScore int64
@@ -118,7 +118,7 @@ func (f *finder) taskHooks(t *cluster.Task) (filters []hook[TaskFilter], scorers
 	for _, h := range f.hooks.taskScores {
 		if h.tasks == nil || h.tasks(t, t.Job) {
 			scorers = append(scorers, h)
-			if h.most == nil {
+			if h.upperBound == nil {
 				most += h.weight * 100_000
 			}
 		}
@@ -141,8 +141,8 @@ func (f *finder) scoreTask(scorers []hook[TaskScore], t *cluster.Task, n *cluste
 	total := int64(0)
 	for _, h := range scorers {
 		points := f.fault.points(h.plugin, h.weight, h.fn(t, t.Job, n))
-		if h.most != nil {
-			most := f.fault.points(h.plugin, h.weight, h.most(t.Shape, n))
+		if h.upperBound != nil {
+			most := f.fault.points(h.plugin, h.weight, h.upperBound(t.Shape, n))
 			if points > most {
 				f.fault.fail(h.plugin, "the score of task %s on node %s is above its bound", t.ID, n.Name)
 			}
@@ -157,7 +157,7 @@ func (f *finder) scoreTask(scorers []hook[TaskScore], t *cluster.Task, n *cluste
 func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
 	out := Score{Parts: make([]Part, 0, len(f.hooks.shapeScores)+len(f.hooks.taskScores))}
 	for _, h := range f.hooks.shapeScores {
-		if !h.bound && (h.shapes == nil || h.shapes(t.Shape)) {
+		if !h.isBound && (h.shapes == nil || h.shapes(t.Shape)) {
 			out.add(f.fault, h.plugin, h.weight, h.fn(t.Shape, n))
 		}
 	}

@@ -10,17 +10,17 @@ import (
 // left, and where the rest may go. Tasks go in the order of the hooks, but
 // surplus only when the job and all its subgroups have their minimum.
 type gang struct {
-	placer  *placer
-	stmt    *Statement
-	alt     *cluster.Alternative
-	in      *scope // nothing of it goes anywhere else
-	left    []*cluster.Task
-	few     [4]*cluster.Task // room for those of a small job
-	leaving *cluster.Task    // one that was evicted and is not gone
-	failure *cluster.Task    // one that failed
-	least   int              // that must be placed
-	placed  int
-	members []int // placed, by subgroup
+	placer     *placer
+	stmt       *Statement
+	alt        *cluster.Alternative
+	in         *scope // nothing of it goes anywhere else
+	left       []*cluster.Task
+	taskBuffer [4]*cluster.Task // room for those of a small job
+	releasing  *cluster.Task    // one that was evicted and is not gone
+	failedTask *cluster.Task    // one that failed
+	least      int              // that must be placed
+	placed     int
+	members    []int // placed, by subgroup
 
 	wanted, excluded []bool // subgroups that make the minimum, and those that may not; nil: all, none
 	free             bool   // any subgroups may make it
@@ -38,17 +38,17 @@ type gang struct {
 // part is tasks that share a topology.
 type part struct {
 	trail []*scope // where its tasks go, the first that takes them; nil: not chosen yet
-	full  []full
+	full  []exhausted
 }
 
 // full says how many scopes of the trail have no room for the shape: more of the
 // same will not find any there either.
-type full struct {
+type exhausted struct {
 	shape  *cluster.Shape
 	scopes int
 }
 
-func (p *part) from(shape *cluster.Shape) int {
+func (p *part) firstOpen(shape *cluster.Shape) int {
 	for i := range p.full {
 		if p.full[i].shape == shape {
 			return p.full[i].scopes
@@ -57,14 +57,14 @@ func (p *part) from(shape *cluster.Shape) int {
 	return 0
 }
 
-func (p *part) pass(shape *cluster.Shape, scopes int) {
+func (p *part) markExhausted(shape *cluster.Shape, scopes int) {
 	for i := range p.full {
 		if p.full[i].shape == shape {
 			p.full[i].scopes = scopes
 			return
 		}
 	}
-	p.full = append(p.full, full{shape, scopes})
+	p.full = append(p.full, exhausted{shape, scopes})
 }
 
 // gang takes stock of the alternative.
@@ -73,7 +73,7 @@ func (p *placer) gang(alt *cluster.Alternative, in *scope) *gang {
 	if len(alt.Subgroups) > 0 {
 		g.members, g.subs = make([]int, len(alt.Subgroups)), make([]part, len(alt.Subgroups))
 	}
-	g.left = g.few[:0]
+	g.left = g.taskBuffer[:0]
 	for _, t := range alt.Tasks {
 		switch {
 		case t.Placed() || t.Status == cluster.Succeeded:
@@ -83,9 +83,9 @@ func (p *placer) gang(alt *cluster.Alternative, in *scope) *gang {
 		case t.Status == cluster.Pending:
 			g.left = append(g.left, t)
 		case t.Status == cluster.Failed:
-			g.failure = t
+			g.failedTask = t
 		default:
-			g.leaving = t
+			g.releasing = t
 		}
 	}
 	if len(p.finder.hooks.taskOrders) > 0 {
@@ -113,7 +113,7 @@ func (g *gang) lacks(sub int) int {
 }
 
 // open is how many more tasks the minimum needs that no subgroup's speaks for.
-func (g *gang) open() int {
+func (g *gang) lacksBeyondSubgroups() int {
 	n := g.least - g.placed
 	for i := range g.members {
 		n -= g.lacks(i)
@@ -126,7 +126,7 @@ func (g *gang) needs() int {
 	if g.free {
 		return max(g.least-g.placed, g.alt.Least(func(sub int) int { return g.lacks(sub - 1) }))
 	}
-	n := g.open()
+	n := g.lacksBeyondSubgroups()
 	for i := range g.members {
 		n += g.lacks(i)
 	}
@@ -160,7 +160,7 @@ func (g *gang) hopeful(t *cluster.Task) bool {
 	}
 	p := g.part(t)
 	if p.trail != nil {
-		return p.from(t.Shape) < len(p.trail)
+		return p.firstOpen(t.Shape) < len(p.trail)
 	}
 	outer := g.outermost(t.Subgroup)
 	return outer > 0 && len(g.around(outer).trail) > 0 // a subgroup goes where what it is in may
@@ -170,7 +170,7 @@ func (g *gang) hopeful(t *cluster.Task) bool {
 // left who could help. Whom a subgroup's minimum needs comes before whom only the
 // job's does, unless the hooks say otherwise: the leader first.
 func (g *gang) next() int {
-	open, any := g.open(), -1
+	open, any := g.lacksBeyondSubgroups(), -1
 	for i, t := range g.left {
 		switch {
 		case !g.hopeful(t):
@@ -224,7 +224,7 @@ func (g *gang) surplus(tasks int) *Attempt {
 	case len(g.failed) > 0:
 		return g.failed[0]
 	}
-	return g.stranded()
+	return g.failedSubgroup()
 }
 
 // take places one of those that are left, or the part that it is the first of,
@@ -237,12 +237,12 @@ func (g *gang) take(i int) bool {
 		if a := g.settle(outer); a != nil {
 			g.subs[outer-1].trail = []*scope{}
 			g.fail(a)
-			g.giveUp()
+			g.dropIfHopeless()
 			return false
 		}
 		return true
 	}
-	for at := p.from(t.Shape); at < len(p.trail); at++ {
+	for at := p.firstOpen(t.Shape); at < len(p.trail); at++ {
 		if g.steps--; g.placer.placeTask(g.alt, t, p.trail[at]) {
 			g.count(t, +1)
 			if i == 0 {
@@ -252,7 +252,7 @@ func (g *gang) take(i int) bool {
 			}
 			return true
 		}
-		p.pass(t.Shape, at+1)
+		p.markExhausted(t.Shape, at+1)
 		if g.placer.fault.err != nil {
 			break
 		}
@@ -262,7 +262,7 @@ func (g *gang) take(i int) bool {
 		a = g.explain(t, p)
 	}
 	g.fail(a)
-	g.giveUp()
+	g.dropIfHopeless()
 	return false
 }
 
@@ -273,7 +273,7 @@ func (g *gang) explain(t *cluster.Task, p *part) *Attempt {
 		return a
 	}
 	a := g.placer.explain(g.alt, t, p.trail[len(p.trail)-1])
-	if !a.Never && a.transient() && g.ownDoing() {
+	if !a.Never && a.transient() && g.onlyItselfInTheWay() {
 		a.Never, g.alone = true, a
 	}
 	return a
@@ -281,7 +281,7 @@ func (g *gang) explain(t *cluster.Task, p *part) *Attempt {
 
 // ownDoing reports whether nothing but the gang itself is in the way of any of its tasks.
 // Where other jobs are in the way of one task, another may make room by being elsewhere.
-func (g *gang) ownDoing() bool {
+func (g *gang) onlyItselfInTheWay() bool {
 	if len(g.alt.Tasks) < 2 || !slices.ContainsFunc(g.alt.Tasks, func(t *cluster.Task) bool { return t.Node != nil }) {
 		return false
 	}
@@ -297,7 +297,7 @@ func (g *gang) fail(a *Attempt) {
 }
 
 // giveUp drops everybody who is left where they would not make the minimum.
-func (g *gang) giveUp() {
+func (g *gang) dropIfHopeless() {
 	if g.needs() == 0 {
 		return
 	}
@@ -322,7 +322,7 @@ func (g *gang) giveUp() {
 
 // depleted says that too many tasks failed for the minimum; nil where enough are left.
 func (g *gang) depleted() *Attempt {
-	if g.failure == nil || g.alt.Enough(func(*cluster.Task) bool { return true }) {
+	if g.failedTask == nil || g.alt.Enough(func(*cluster.Task) bool { return true }) {
 		return nil
 	}
 	left := 0
@@ -331,13 +331,13 @@ func (g *gang) depleted() *Attempt {
 			left++
 		}
 	}
-	return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.failure), Placed: g.placed, Min: g.least, Nodes: len(g.placer.finder.view.Nodes()),
+	return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.failedTask), Placed: g.placed, Min: g.least, Nodes: len(g.placer.finder.view.Nodes()),
 		Before: &Rejection{Reason: TasksFailed, Want: Quantity{int64(g.least), Count}, Have: Quantity{int64(left), Count}}}
 }
 
 // stranded says that so many tasks of a surplus subgroup failed that those left do not
 // make its minimum, so that none of them was tried; nil where there is no such subgroup.
-func (g *gang) stranded() *Attempt {
+func (g *gang) failedSubgroup() *Attempt {
 	for _, t := range g.left {
 		at := t.Subgroup
 		if g.wants(at) {
@@ -374,10 +374,10 @@ func (g *gang) miss() *Attempt {
 		a = g.depleted()
 	}
 	if a == nil {
-		if g.leaving == nil {
-			g.leaving = g.alt.Tasks[0] // none is left to be placed, and none failed
+		if g.releasing == nil {
+			g.releasing = g.alt.Tasks[0] // none is left to be placed, and none failed
 		}
-		return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.leaving), Placed: g.placed, Min: g.least,
+		return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.releasing), Placed: g.placed, Min: g.least,
 			Nodes: len(g.placer.finder.view.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
 	}
 	if sub := a.Task.Subgroup; a.Level == "" && sub > 0 && g.lacks(sub-1) > 0 {

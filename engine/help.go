@@ -8,22 +8,22 @@ import (
 
 // helped reports whether something changed that may let the bucket's job be placed.
 func (k *bucket) helped(b *backlog) bool {
-	if k.hinted(b) {
+	if k.wokenByHint(b) {
 		return true
 	}
 	if k.version == b.view.Version() {
 		return false
 	}
 	found := false
-	openShapes(k.pick.job, func(t *cluster.Task) bool {
-		found = k.news(b, t)
+	openShapes(k.toTry.job, func(t *cluster.Task) bool {
+		found = k.changedFor(b, t)
 		return !found
 	})
 	return found
 }
 
 // news reports whether anything changed for the task.
-func (k *bucket) news(b *backlog, t *cluster.Task) bool {
+func (k *bucket) changedFor(b *backlog, t *cluster.Task) bool {
 	if before := b.finder.before(t); before != nil { // whatever nodes have, it may not have it
 		if k.recheck = true; before.Before.Queue == "" {
 			was := k.waits()

@@ -112,17 +112,17 @@ type hook[F any] struct {
 	plugin string
 	weight int64
 	// For which shapes, or tasks, the hook has anything to say; nil: all.
-	shapes   func(*cluster.Shape) bool
-	tasks    func(*cluster.Task, *cluster.Job) bool
-	static   bool
-	siblings bool        // of a comparison of queues: asked about queues with the same parent alone
-	freeze   FrozenOrder // of such a comparison; nil: bids cannot be compared later
-	bound    bool        // of a score that is registered with it: ranked by, and not itself a score
-	most     ShapeScore  // the bound of a task-form score; nil: 100
-	class    ClassRule   // of a VictimRule: which classes it might allow; nil: any
-	queues   QueueRule   // of a VictimRule: which queues have these classes; nil: any
-	last     *LastResort // of a VictimRule: what replaces it where no plan was found
-	order    int         // place among the hooks of its kind, in the order they are asked
+	shapes     func(*cluster.Shape) bool
+	tasks      func(*cluster.Task, *cluster.Job) bool
+	static     bool
+	siblings   bool        // of a comparison of queues: asked about queues with the same parent alone
+	freeze     FrozenOrder // of such a comparison; nil: bids cannot be compared later
+	isBound    bool        // of a score that is registered with it: ranked by, and not itself a score
+	upperBound ShapeScore  // the bound of a task-form score; nil: 100
+	class      ClassRule   // of a VictimRule: which classes it might allow; nil: any
+	queues     QueueRule   // of a VictimRule: which queues have these classes; nil: any
+	last       *LastResort // of a VictimRule: what replaces it where no plan was found
+	order      int         // place among the hooks of its kind, in the order they are asked
 }
 
 // Hooks are those of a session. Plugins register theirs in OnSessionOpen.
@@ -331,9 +331,9 @@ func (h *Hooks) AddTaskScore(matters func(*cluster.Task, *cluster.Job) bool, fn 
 // Combining: as AddShapeScore; the bound adds nothing.
 func (h *Hooks) AddBoundedScore(matters func(*cluster.Shape) bool, bound ShapeScore, fn TaskScore) {
 	b := add(h, &h.shapeScores, bound)
-	b.shapes, b.bound = matters, true
+	b.shapes, b.isBound = matters, true
 	k := add(h, &h.taskScores, fn)
-	k.most = bound
+	k.upperBound = bound
 	if matters != nil {
 		k.tasks = func(t *cluster.Task, _ *cluster.Job) bool { return matters(t.Shape) }
 	}
@@ -386,7 +386,7 @@ func (h *Hooks) AddMovable(fn VictimRule) { add(h, &h.victims[Move], fn) }
 //
 // Combining: a class is looked at if some hook might allow it.
 func (h *Hooks) NarrowVictims(p Purpose, fn ClassRule) {
-	own(h, p, "NarrowVictims", func(k *hook[VictimRule]) { k.class = fn })
+	visitOwn(h, p, "NarrowVictims", func(k *hook[VictimRule]) { k.class = fn })
 }
 
 // NarrowQueues says which queues have the classes that the plugin's hook of the purpose
@@ -395,12 +395,12 @@ func (h *Hooks) NarrowVictims(p Purpose, fn ClassRule) {
 // Combining: a queue is looked at if some hook names it, or if some hook that is narrowed
 // to classes is not narrowed to queues.
 func (h *Hooks) NarrowQueues(p Purpose, fn QueueRule) {
-	own(h, p, "NarrowQueues", func(k *hook[VictimRule]) { k.queues = fn })
+	visitOwn(h, p, "NarrowQueues", func(k *hook[VictimRule]) { k.queues = fn })
 }
 
 // own visits the hooks of the purpose that the plugin registered. That there is none
 // voids the session.
-func own(h *Hooks, p Purpose, caller string, visit func(*hook[VictimRule])) {
+func visitOwn(h *Hooks, p Purpose, caller string, visit func(*hook[VictimRule])) {
 	found := false
 	if p >= purposes {
 		h.misused(caller, "there is no purpose %d", p)
@@ -444,7 +444,7 @@ func (h *Hooks) AddLastResort(p Purpose, last LastResort) {
 		h.misused("AddLastResort", "it needs Victims")
 		return
 	}
-	own(h, p, "AddLastResort", func(k *hook[VictimRule]) { k.last = &last })
+	visitOwn(h, p, "AddLastResort", func(k *hook[VictimRule]) { k.last = &last })
 }
 
 // Means is a purpose that victims may leave for, and the reason that their evictions

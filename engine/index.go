@@ -11,17 +11,17 @@ import (
 // score, then the others by how near they are. Asked again, it looks only at
 // nodes that changed since. It lives as long as the engine.
 type index struct {
-	view     cluster.View
-	hooks    *Hooks
-	fault    *fault
-	signed   []signature // which hooks the answers came from
-	epoch    uint64      // grows when hooks or published parameters change
-	params   map[string]uint64
-	rankings map[*cluster.Shape]*ranking
-	codes    []code
-	clock    uint64
-	sessions uint64 // opened so far
-	twin     bool   // what hooks answer is kept, to tell which of them differs
+	view       cluster.View
+	hooks      *Hooks
+	fault      *fault
+	signatures []signature // which hooks the answers came from
+	epoch      uint64      // grows when hooks or published parameters change
+	params     map[string]uint64
+	rankings   map[*cluster.Shape]*ranking
+	codes      []code
+	clock      uint64
+	sessions   uint64 // opened so far
+	twin       bool   // what hooks answer is kept, to tell which of them differs
 }
 
 // code is a kind of rejection, small enough to keep for every node.
@@ -49,27 +49,27 @@ func newIndex() *index {
 // ranking is one shape's view of all nodes.
 type ranking struct {
 	tree
-	shape    *cluster.Shape
-	known    uint64 // version of State it is up to date with
-	epoch    uint64
-	session  uint64 // whose hooks are compiled in
-	asked    uint64
-	fixed    []int64  // by slot: the key as far as static hooks go, a miss, points, or unscored
-	codes    []uint16 // by slot: why not, 0 for feasible or absent
-	counts   []int32  // by code
-	feasible int
-	nodes    int
-	said     said // in twin sessions
+	shape      *cluster.Shape
+	version    uint64 // version of State it is up to date with
+	epoch      uint64
+	session    uint64 // whose hooks are compiled in
+	lastUsed   uint64
+	staticKeys []int64  // by slot: the key as far as static hooks go, a miss, points, or unscored
+	codes      []uint16 // by slot: why not, 0 for feasible or absent
+	counts     []int32  // by code
+	feasible   int
+	nodes      int
+	said       said // in twin sessions
 
 	// What matters for the shape, static hooks apart from the others.
-	filters, staticFilters []predicate
+	filters, staticFilters []compiledFilter
 	scorers, staticScorers []hook[ShapeScore]
 }
 
-type predicate struct {
+type compiledFilter struct {
 	hook[ShapeFilter]
-	seen []uint16 // codes this predicate has given: few
-	left int64    // taskFilters from this one on, itself included
+	codes     []uint16 // codes this predicate has given: few
+	remaining int64    // taskFilters from this one on, itself included
 }
 
 // open prepares the index for a session.
@@ -80,7 +80,7 @@ func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	}
 	x.hooks, x.fault, x.twin = h, fault, twin
 	x.sessions++
-	if !x.same(h) {
+	if !x.sameHooks(h) {
 		x.epoch++
 	}
 }
@@ -94,14 +94,14 @@ type signature struct {
 }
 
 // same reports whether the hooks are those of the last session, and remembers them.
-func (x *index) same(h *Hooks) bool {
+func (x *index) sameHooks(h *Hooks) bool {
 	at, same := 0, true
 	sign := func(now signature) {
 		switch {
-		case at == len(x.signed):
-			x.signed, same = append(x.signed, now), false
-		case x.signed[at] != now:
-			x.signed[at], same = now, false
+		case at == len(x.signatures):
+			x.signatures, same = append(x.signatures, now), false
+		case x.signatures[at] != now:
+			x.signatures[at], same = now, false
 		}
 		at++
 	}
@@ -111,13 +111,13 @@ func (x *index) same(h *Hooks) bool {
 	}
 	for i := range h.shapeScores {
 		o := &h.shapeScores[i]
-		sign(signature{'o', o.plugin, o.weight, o.static, o.bound})
+		sign(signature{'o', o.plugin, o.weight, o.static, o.isBound})
 	}
 	for i := range h.deviceScores { // scores may ask for Session.Devices
 		sign(signature{'g', h.deviceScores[i].plugin, h.deviceScores[i].weight, false, false})
 	}
-	same = same && at == len(x.signed)
-	x.signed = x.signed[:at]
+	same = same && at == len(x.signatures)
+	x.signatures = x.signatures[:at]
 	return same
 }
 
@@ -135,19 +135,19 @@ func (x *index) publish(plugin string, parameters uint64) {
 func (x *index) ranking(shape *cluster.Shape) *ranking {
 	r := x.rankings[shape]
 	if r == nil {
-		x.evictOldest()
+		x.dropOldest()
 		r = &ranking{shape: shape}
 		x.rankings[shape] = r
 	}
 	x.clock++
-	r.asked = x.clock
+	r.lastUsed = x.clock
 	if r.session != x.sessions {
 		x.compile(r)
 	}
 	if r.epoch != x.epoch || r.keys == nil {
 		r.epoch = x.epoch
 		x.rebuild(r)
-	} else if r.known != x.view.Version() {
+	} else if r.version != x.view.Version() {
 		x.refresh(r)
 	}
 	if x.fault.err != nil {
@@ -156,13 +156,13 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 	return r
 }
 
-func (x *index) evictOldest() {
+func (x *index) dropOldest() {
 	if n := len(x.rankings); n < minRankings || n*x.view.Recent().Slots() < maxEntries {
 		return
 	}
 	var oldest *ranking
 	for _, r := range x.rankings {
-		if oldest == nil || r.asked < oldest.asked {
+		if oldest == nil || r.lastUsed < oldest.lastUsed {
 			oldest = r
 		}
 	}
@@ -183,7 +183,7 @@ func (x *index) compile(r *ranking) {
 		if p.static {
 			list = &r.staticFilters
 		}
-		*list = append(*list, predicate{hook: p, left: int64(len(h.shapeFilters) - p.order)})
+		*list = append(*list, compiledFilter{hook: p, remaining: int64(len(h.shapeFilters) - p.order)})
 	}
 	for _, o := range h.shapeScores {
 		if o.shapes != nil && !o.shapes(r.shape) {
@@ -201,7 +201,7 @@ func (x *index) compile(r *ranking) {
 func (x *index) rebuild(r *ranking) {
 	n := x.view.Recent().Slots()
 	r.keys = slices.Grow(r.keys[:0], n)[:n]
-	r.fixed = slices.Grow(r.fixed[:0], n)[:n]
+	r.staticKeys = slices.Grow(r.staticKeys[:0], n)[:n]
 	r.codes = slices.Grow(r.codes[:0], n)[:n]
 	r.counts = r.counts[:0]
 	r.feasible, r.nodes = 0, 0
@@ -211,7 +211,7 @@ func (x *index) rebuild(r *ranking) {
 		r.count(key, c, +1)
 	}
 	r.build(x.view.Recent().Ranks())
-	r.known = x.view.Version()
+	r.version = x.view.Version()
 }
 
 // refresh judges the nodes that changed.
@@ -219,19 +219,19 @@ func (x *index) refresh(r *ranking) {
 	if n := x.view.Recent().Slots(); n > len(r.keys) {
 		for len(r.keys) < n {
 			r.keys = append(r.keys, absent)
-			r.fixed = append(r.fixed, absent)
+			r.staticKeys = append(r.staticKeys, absent)
 			r.codes = append(r.codes, 0)
 		}
 		r.build(x.view.Recent().Ranks())
 	}
 	ranks := x.view.Recent().Ranks()
-	x.view.Recent().Nodes(r.known, func(slot int) {
+	x.view.Recent().Nodes(r.version, func(slot int) {
 		n := x.view.At(slot)
-		anew := n == nil || n.SpecVersion() > r.known
-		if !anew && r.fixed[slot] < 0 {
+		anew := n == nil || n.SpecVersion() > r.version
+		if !anew && r.staticKeys[slot] < 0 {
 			return // turned down for what it is: what it holds does not matter
 		}
-		if anew && x.view.Recent().Born(slot) > r.known {
+		if anew && x.view.Recent().Born(slot) > r.version {
 			// Another node under another name: its old place in the order means nothing.
 			r.count(r.keys[slot], r.codes[slot], -1)
 			r.set(slot, absent, ranks)
@@ -246,7 +246,7 @@ func (x *index) refresh(r *ranking) {
 		r.codes[slot] = c
 		r.set(slot, key, ranks)
 	})
-	r.known = x.view.Version()
+	r.version = x.view.Version()
 }
 
 func (r *ranking) count(key int64, c uint16, by int32) {
@@ -277,31 +277,31 @@ func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
 	}
 	if anew {
 		if key, c := x.filter(r, r.staticFilters, n); c != 0 {
-			r.fixed[slot] = key
+			r.staticKeys[slot] = key
 			return key, c
 		}
-		r.fixed[slot] = unscored
+		r.staticKeys[slot] = unscored
 	}
 	if key, c := x.filter(r, r.filters, n); c != 0 {
 		return key, c
 	}
-	if r.fixed[slot] == unscored {
+	if r.staticKeys[slot] == unscored {
 		points, ok := x.points(r, r.staticScorers, n)
 		if !ok {
 			return absent, 0
 		}
-		r.fixed[slot] = points
+		r.staticKeys[slot] = points
 	}
 	points, ok := x.points(r, r.scorers, n)
 	if !ok {
 		return absent, 0
 	}
-	return r.fixed[slot] + points, 0
+	return r.staticKeys[slot] + points, 0
 }
 
 // filter asks filters in order; the first rejection becomes a key and a code. Of
 // static filters one that waiting does not cure has the say: see rejectAt.
-func (x *index) filter(r *ranking, filters []predicate, n *cluster.Node) (int64, uint16) {
+func (x *index) filter(r *ranking, filters []compiledFilter, n *cluster.Node) (int64, uint16) {
 	var left, key int64
 	var waiting uint16
 	for i := range filters {
@@ -310,7 +310,7 @@ func (x *index) filter(r *ranking, filters []predicate, n *cluster.Node) (int64,
 		if x.twin {
 			answer := int64(0)
 			if rejection != nil {
-				answer = int64(x.code(p, rejection))
+				answer = int64(x.codeOf(p, rejection))
 			}
 			r.note(n, p.order, true, answer)
 		}
@@ -318,13 +318,13 @@ func (x *index) filter(r *ranking, filters []predicate, n *cluster.Node) (int64,
 			continue
 		}
 		if waiting == 0 {
-			left = p.left
+			left = p.remaining
 		}
 		if !p.static || !rejection.Cure.Transient() {
-			return missKey(left, rejection), x.code(p, rejection)
+			return missKey(left, rejection), x.codeOf(p, rejection)
 		}
 		if waiting == 0 {
-			key, waiting = missKey(left, rejection), x.code(p, rejection)
+			key, waiting = missKey(left, rejection), x.codeOf(p, rejection)
 		}
 	}
 	return key, waiting
@@ -352,8 +352,8 @@ func (x *index) points(r *ranking, scorers []hook[ShapeScore], n *cluster.Node) 
 func missKey(left int64, r *Rejection) int64 { return -1 - left<<20 - r.gap() }
 
 // code finds the number of this kind of rejection, or gives it one.
-func (x *index) code(p *predicate, r *Rejection) uint16 {
-	for _, c := range p.seen {
+func (x *index) codeOf(p *compiledFilter, r *Rejection) uint16 {
+	for _, c := range p.codes {
 		if k := &x.codes[c]; k.reason == r.Reason && k.cure == r.Cure && k.precedence == r.Precedence {
 			return c
 		}
@@ -368,6 +368,6 @@ func (x *index) code(p *predicate, r *Rejection) uint16 {
 		}
 		x.codes = append(x.codes, want)
 	}
-	p.seen = append(p.seen, uint16(i))
+	p.codes = append(p.codes, uint16(i))
 	return uint16(i)
 }

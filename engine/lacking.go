@@ -21,12 +21,12 @@ func (s *Session) shortage(growing *cluster.Job) shortage {
 // minima are the sets of tasks that room is looked for: those that the minimum
 // needs in the order they are placed and, where others would do too, the smallest.
 func (l shortage) minima(alt *cluster.Alternative) [][]*cluster.Task {
-	first := l.sorted(alt, l.compare)
+	first := l.lackingBy(alt, l.compare)
 	if len(first) == 0 {
 		return nil
 	}
 	out := append([][]*cluster.Task{first}, l.otherSubgroups(alt)...)
-	smallest := l.sorted(alt, func(a, b *cluster.Task) int {
+	smallest := l.lackingBy(alt, func(a, b *cluster.Task) int {
 		return cmp.Or(cmp.Compare(l.accounts.devicesOf(a.Shape).Value, l.accounts.devicesOf(b.Shape).Value), cmp.Compare(a.Shape.Resources.Of(cluster.CPU), b.Shape.Resources.Of(cluster.CPU)))
 	})
 	for _, t := range smallest {
@@ -38,18 +38,18 @@ func (l shortage) minima(alt *cluster.Alternative) [][]*cluster.Task {
 }
 
 // of are the pending tasks that the minimum needs, in the order they are placed.
-func (l shortage) of(alt *cluster.Alternative) []*cluster.Task {
-	return l.sorted(alt, l.compare)
+func (l shortage) lacking(alt *cluster.Alternative) []*cluster.Task {
+	return l.lackingBy(alt, l.compare)
 }
 
 // sorted are the same, in the order given.
-func (l shortage) sorted(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
-	return l.made(alt, l.wanted(alt, nil), order)
+func (l shortage) lackingBy(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
+	return l.lackingWith(alt, l.neededSubgroups(alt, nil), order)
 }
 
 // made are those where the minimum is made of the subgroups that are wanted. Of a
 // job that grows, it is the next task beyond the minimum.
-func (l shortage) made(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
+func (l shortage) lackingWith(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
 	var pending []*cluster.Task
 	short, parts := alt.Min, make([]int, len(alt.Subgroups))
 	for i := range parts {
@@ -120,10 +120,10 @@ func (l shortage) lacks(job *cluster.Job) []*cluster.Task {
 		if tasks := forms[0].Tasks; len(tasks) == 1 && tasks[0].Status == cluster.Pending {
 			return tasks // most jobs are such, and this is asked often
 		}
-		if lacks := l.of(&forms[0]); len(lacks) > 0 {
+		if lacks := l.lacking(&forms[0]); len(lacks) > 0 {
 			return lacks
 		}
-		if next := l.next(&forms[0]); next != nil {
+		if next := l.nextPending(&forms[0]); next != nil {
 			return []*cluster.Task{next}
 		}
 		break
@@ -132,7 +132,7 @@ func (l shortage) lacks(job *cluster.Job) []*cluster.Task {
 }
 
 // next is the first pending task in the order they are placed; nil: there is none.
-func (l shortage) next(alt *cluster.Alternative) *cluster.Task {
+func (l shortage) nextPending(alt *cluster.Alternative) *cluster.Task {
 	var next *cluster.Task
 	for _, t := range alt.Tasks {
 		if t.Status == cluster.Pending && (next == nil || l.compare(t, next) < 0) {
@@ -149,7 +149,7 @@ func (l shortage) freeFor(job *cluster.Job) bool {
 		if job.Chosen >= 0 && i != job.Chosen || job.Chosen < 0 && job.Alternatives[i].Running {
 			continue
 		}
-		if lacks := l.of(&job.Alternatives[i]); len(lacks) > 0 && l.accounts.free() >= l.accounts.devicesLacking(lacks) {
+		if lacks := l.lacking(&job.Alternatives[i]); len(lacks) > 0 && l.accounts.free() >= l.accounts.devicesLacking(lacks) {
 			return true
 		}
 	}
@@ -159,23 +159,23 @@ func (l shortage) freeFor(job *cluster.Job) bool {
 // otherSubgroups are the tasks that the minimum lacks where one of the subgroups that
 // it is made of is left to others.
 func (l shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
-	wanted := l.wanted(alt, nil)
+	wanted := l.neededSubgroups(alt, nil)
 	if wanted == nil {
 		return nil
 	}
 	var out [][]*cluster.Task
 	stands := alt.Standing(placedMembers(alt))
 	for i := range wanted {
-		if !wanted[i] || stands[i] || len(out) == mostChoices {
+		if !wanted[i] || stands[i] || len(out) == maxChoices {
 			continue
 		}
 		excluded := make([]bool, len(wanted))
 		excluded[i] = true
-		other := l.wanted(alt, excluded)
+		other := l.neededSubgroups(alt, excluded)
 		if other == nil {
 			continue
 		}
-		if lacks := l.made(alt, other, l.compare); len(lacks) > 0 {
+		if lacks := l.lackingWith(alt, other, l.compare); len(lacks) > 0 {
 			out = append(out, lacks)
 		}
 	}
@@ -183,7 +183,7 @@ func (l shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
 }
 
 // wanted says which subgroups make the minimum, without those that are excluded; nil: all.
-func (l shortage) wanted(alt *cluster.Alternative, excluded []bool) []bool {
+func (l shortage) neededSubgroups(alt *cluster.Alternative, excluded []bool) []bool {
 	if !alt.Nested() {
 		return nil
 	}
@@ -191,4 +191,4 @@ func (l shortage) wanted(alt *cluster.Alternative, excluded []bool) []bool {
 }
 
 // mostChoices is for how many other choices of subgroups room is looked for.
-const mostChoices = 8
+const maxChoices = 8

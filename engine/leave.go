@@ -9,15 +9,15 @@ import (
 // leaver makes victims leave for a job, as far as the hooks consent, and remembers which
 // are protected.
 type leaver struct {
-	want    *want
-	stmt    *Statement
-	victims *victims
-	fault   *fault
-	may     [purposes]func(*Victim) answer
-	might   [purposes]*narrowed // nil: any class may have victims
-	reasons [purposes]Reason
-	spared  [purposes][]Protection
-	counted map[protected]bool
+	want         *want
+	stmt         *Statement
+	victims      *victims
+	fault        *fault
+	may          [purposes]func(*Victim) answer
+	mightClasses [purposes]*narrowed // nil: any class may have victims
+	reasons      [purposes]Reason
+	spared       [purposes][]Protection
+	counted      map[protected]bool
 }
 
 // exits are the ways in which victims leave in one search.
@@ -98,10 +98,10 @@ func (l *leaver) leaveFor(v *Victim, from Purpose) bool {
 // the first purpose that its plugins consent to, from the one given on.
 func (l *leaver) allows(v *Victim, from Purpose) bool {
 	if v.Purpose == Move {
-		return l.consents(v)
+		return l.hooksAllow(v)
 	}
 	for p := from; p <= Preempt; p++ {
-		if v.Purpose = p; l.consents(v) {
+		if v.Purpose = p; l.hooksAllow(v) {
 			return true
 		}
 	}
@@ -109,13 +109,13 @@ func (l *leaver) allows(v *Victim, from Purpose) bool {
 	return false
 }
 
-func (l *leaver) consents(v *Victim) bool {
+func (l *leaver) hooksAllow(v *Victim) bool {
 	if l.may[v.Purpose] == nil {
 		return false
 	}
 	a := l.may[v.Purpose](v)
 	if a.spared != nil {
-		l.note(v.Purpose, a.spared, v)
+		l.noteProtected(v.Purpose, a.spared, v)
 	}
 	return a.spared == nil
 }
@@ -154,7 +154,7 @@ type protected struct {
 }
 
 // note counts jobs that were protected.
-func (l *leaver) note(p Purpose, s *Spared, v *Victim) {
+func (l *leaver) noteProtected(p Purpose, s *Spared, v *Victim) {
 	key := protected{*s, p, v.Job}
 	if l.counted[key] {
 		return
@@ -176,7 +176,7 @@ func (l *leaver) prepare(means []Means, refusal *Refusal) {
 	for _, m := range means {
 		l.reasons[m.Purpose] = m.Reason
 		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
-			l.might[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last)
+			l.mightClasses[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last)
 		} else if !w.last {
 			refusal.spare(m.Purpose, true, nil)
 		}
@@ -199,10 +199,10 @@ func (l *leaver) mights(w way) *narrowed {
 		if l.may[p] == nil || p == Move && w&moving == 0 || p != Move && w&evicting == 0 {
 			continue
 		}
-		if l.might[p] == nil {
+		if l.mightClasses[p] == nil {
 			return nil
 		}
-		all = append(all, l.might[p])
+		all = append(all, l.mightClasses[p])
 	}
 	return either(all)
 }
