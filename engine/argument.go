@@ -11,36 +11,37 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// Argument is one argument of a plugin, as its builder reads it.
+// Argument describes one argument that a plugin accepts in a profile.
 type Argument struct {
-	Name    string // as it is written, with the names around it: reserve.perDevice.cpu
-	Type    string // in words: list of text
-	Default string // as it is written; "" where there is none
+	Name    string // the full path in the configuration, such as reserve.perDevice.cpu
+	Type    string // the type in words, such as "list of text"
+	Default string // the default as a user would write it; "" if there is none
 
 	Struct reflect.Type // the struct that the argument is a field of
-	Field  string       // the name of the field in it
+	Field  string       // the name of that field
 }
 
-// Arguments are those that the plugin of the name can have, in the order of the
-// fields of its struct. They are found by building the plugin: what its builder hands
-// to Decode has the defaults.
+// Arguments returns the arguments that the named plugin accepts, in the order of the fields
+// of its struct. To find them, it calls the plugin's builder: the struct that the builder
+// passes to Decode holds the defaults.
 func (r *Registry) Arguments(plugin string) ([]Argument, error) {
 	b := r.builders[plugin]
 	if b == nil {
 		return nil, fmt.Errorf("no plugin %q%s", plugin, nearest.Hint(plugin, r.Names()))
 	}
 	var s schema
-	_, _ = b(&s) // some plugins cannot be built of their defaults alone; they were decoded all the same
+	_, _ = b(&s) // an error does not matter: some plugins need an argument, and Decode was called before
 	return s.arguments, nil
 }
 
-// schema is Arguments that decode nothing and note what they would decode into.
+// schema implements the arguments of a builder. Its Decode decodes nothing and records the
+// fields of the struct that it is given.
 type schema struct {
 	arguments []Argument
-	enclosing []reflect.Type // the structs around the field that is looked at
+	enclosing []reflect.Type // the structs that contain the current field, the outermost first
 }
 
-// Decode leaves into as it is.
+// Decode records the fields of the struct that into points to, and does not change them.
 func (s *schema) Decode(into any) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct {
@@ -49,11 +50,11 @@ func (s *schema) Decode(into any) error {
 	return nil
 }
 
-// fields notes those of a struct. The value is the zero Value where the struct is
-// there only if a configuration gives it, so that there are no defaults.
+// addFields records the fields of the struct type. The value holds the defaults; it is the
+// zero Value if the struct exists only where a configuration gives one.
 func (s *schema) addFields(prefix string, t reflect.Type, v reflect.Value) {
 	if slices.Contains(s.enclosing, t) {
-		return // a type that has itself as a part
+		return // a recursive type
 	}
 	s.enclosing = append(s.enclosing, t)
 	defer func() { s.enclosing = s.enclosing[:len(s.enclosing)-1] }()
@@ -81,7 +82,7 @@ func (s *schema) addFields(prefix string, t reflect.Type, v reflect.Value) {
 	}
 }
 
-// inside notes the fields of the structs that a field is made of.
+// addNested records the fields of the structs that the type t of a field contains.
 func (s *schema) addNested(name string, t reflect.Type, v reflect.Value) {
 	switch {
 	case unmarshalsItself(t):
@@ -96,7 +97,7 @@ func (s *schema) addNested(name string, t reflect.Type, v reflect.Value) {
 	}
 }
 
-// words names a type for people who do not read Go.
+// typeInWords returns a description of the type for users who do not read Go.
 func typeInWords(t reflect.Type) string {
 	if unmarshalsItself(t) {
 		return strings.ToLower(t.Name())
@@ -123,14 +124,16 @@ func typeInWords(t reflect.Type) string {
 	return "anything"
 }
 
-// custom reports whether the type reads itself, so that its parts are no arguments.
+// unmarshalsItself reports whether the type has its own decoder, so that its fields are not
+// arguments.
 func unmarshalsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t.Name() != "" && (p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()))
 }
 
-// written is the value as a person would write it: text without quotes, and
-// everything else as JSON. It is "" for an object, the parts of which have their own.
+// defaultText returns the value as a user would write it: text without quotes, and
+// everything else as JSON. It returns "" for an object, since each of its fields has its
+// own default.
 func defaultText(v reflect.Value) string {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()

@@ -6,7 +6,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// accounts is what tasks ask for and what they are charged in the accounts of queues.
+// accounts computes what tasks request, and by how much they increase what their queues
+// use. It keeps sums that are asked for often.
 type accounts struct {
 	view     cluster.View
 	asks     map[*cluster.Shape]cluster.DeviceAsk
@@ -14,9 +15,7 @@ type accounts struct {
 	idle     *idleDevices
 }
 
-// sum is how much of the resource the tasks ask for together. What a task takes
-// of a device is known once it has one; until then the most that a device of its
-// kind would give stands for it.
+// sum implements Session.Asks.
 func (acc *accounts) sum(tasks []*cluster.Task, resource string) int64 {
 	sum := int64(0)
 	for _, t := range tasks {
@@ -33,9 +32,7 @@ func (acc *accounts) sum(tasks []*cluster.Task, resource string) int64 {
 	return sum
 }
 
-// chargeOf is what the tasks, once placed, count as in the queue's account of the
-// resource. It differs from what they ask for where they ask for MIG slices: those
-// that the queue has no terms for count as their fraction of nvidia.com/gpu.
+// chargeOf implements Session.ChargeOf.
 func (acc *accounts) chargeOf(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
 	sum := acc.sum(tasks, resource)
 	if resource != cluster.DefaultDeviceResource {
@@ -53,8 +50,9 @@ func (acc *accounts) chargeOf(q *cluster.Queue, tasks []*cluster.Task, resource 
 	return sum
 }
 
-// chargeStill is chargeOf for those of the tasks that are not placed. It is asked often
-// about the tasks that one job lacks, so the sums are kept in step.
+// chargeUnplaced is like chargeOf, and counts only the tasks that are not placed. It is
+// called often for the tasks that one job lacks, so these sums are kept and adjusted
+// whenever one of the tasks is placed or removed.
 func (acc *accounts) chargeUnplaced(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
 	if len(tasks) == 0 {
 		return 0
@@ -81,20 +79,21 @@ func (acc *accounts) chargeUnplaced(q *cluster.Queue, tasks []*cluster.Task, res
 	return sum
 }
 
-// still is what tasks would be charged that are not placed, as far as it was asked about.
+// unplacedCharges holds the results of chargeUnplaced for one list of tasks.
 type unplacedCharges struct {
 	tasks    []*cluster.Task
 	contains map[*cluster.Task]bool
 	charges  []charge
 }
 
-// charge is an amount in a queue's account.
+// charge is an amount of a resource that is charged to a queue.
 type charge struct {
 	queue *cluster.Queue
 	cluster.Amount
 }
 
-// follow takes in that the task is placed, or is not any more.
+// adjustUnplaced updates the kept sums: sign is -1 if the task was placed, and 1 if it no
+// longer is.
 func (acc *accounts) adjustUnplaced(t *cluster.Task, sign int64) {
 	k := &acc.unplaced
 	if len(k.charges) == 0 || !k.contains[t] {
@@ -117,8 +116,8 @@ func (acc *accounts) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {
 	return a
 }
 
-// devicesLacking is the least that would do for the tasks of devices, whatever
-// their names, in thousandths.
+// devicesLacking returns the least that the tasks may need of devices, whatever the names of
+// the resources, in thousandths of a device.
 func (acc *accounts) devicesLacking(tasks []*cluster.Task) int64 {
 	sum := int64(0)
 	for _, t := range tasks {
@@ -127,7 +126,8 @@ func (acc *accounts) devicesLacking(tasks []*cluster.Task) int64 {
 	return sum
 }
 
-// free is how much of all devices nobody was promised, in thousandths.
+// free returns how much of all devices is neither held nor reserved, in thousandths of a
+// device. Closed nodes and lost devices do not count.
 func (acc *accounts) free() int64 {
 	f := acc.idle
 	if f.view != acc.view {
@@ -152,7 +152,8 @@ func (acc *accounts) free() int64 {
 	return f.sum
 }
 
-// idle keeps a sum over all nodes in step with the State, from session to session.
+// idleDevices keeps the result of accounts.free from session to session. Only the nodes that
+// changed since its version are added up again.
 type idleDevices struct {
 	view    cluster.View
 	version uint64

@@ -4,8 +4,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// clerk opens the statements of a session and keeps what they commit: events, changes,
-// and which jobs are not to be victims any more. It alone can change the State.
+// clerk opens the statements of a session and records what they commit: events, changes,
+// and which jobs and tasks must not become victims in this session. No other part of the
+// session can change State.
 type clerk struct {
 	state      *cluster.State
 	view       cluster.View
@@ -13,18 +14,18 @@ type clerk struct {
 	hooks      *Hooks
 	accounts   *accounts
 	fault      *fault
-	recording  bool // changes are listed
+	recording  bool // changes are recorded
 	explain    bool
-	lastEvents *int // how many events the last session had that had any
+	lastEvents *int // how many events the last session with any had
 
-	open    []*Statement // those that have not ended
+	open    []*Statement // statements that are neither committed nor discarded
 	closed  bool         // the session is over
 	events  []Record
 	changes []cluster.Change
-	served  map[*cluster.Job]bool  // others were evicted for them in this session
-	bound   map[*cluster.Task]bool // in this session, of preemptible jobs: they are no victims in it
-	decided int                    // counts the statements that made decisions final
-	// spareLog is the log of a statement that has ended, for the next one.
+	served  map[*cluster.Job]bool  // jobs for which tasks were evicted in this session
+	bound   map[*cluster.Task]bool // tasks of preemptible jobs that were bound in this session; they are no victims in it
+	decided int                    // the number of committed statements that had decisions
+	// spareLog and spareDecisions are memory of an ended statement, for reuse by the next one.
 	spareLog       []operation
 	spareDecisions []Decision
 }
@@ -36,8 +37,8 @@ func (c *clerk) begin() *Statement {
 	return st
 }
 
-// record adds to the events of the session. A session is likely to have as many as
-// the one before it.
+// record adds an event to the session. The list is allocated with the length that the last
+// session needed.
 func (c *clerk) record(r Record) {
 	if c.events == nil {
 		c.events = make([]Record, 0, max(4, *c.lastEvents))
@@ -74,7 +75,7 @@ func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool
 	}
 }
 
-// settleIn notes that the task is bound in this session.
+// settleIn records that the task was bound in this session, so that it is not evicted in it.
 func (c *clerk) settleIn(t *cluster.Task) {
 	if c.bound == nil {
 		c.bound = map[*cluster.Task]bool{}
