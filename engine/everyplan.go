@@ -7,16 +7,16 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// everyPlan compares all plans of a cluster that is small enough.
+// everyPlan compares all possible plans, if the cluster is small enough for that.
 type everyPlan struct {
 	planning
 	exits *exits
 }
 
-// few are the tasks that might leave, where they and the nodes are so few that all
-// plans can be compared. If they are too many, those are left out that may not leave
-// even once others have, and those whose job has no task on a node that is asked
-// for: they seldom help.
+// few returns the possible victims, if they and the nodes are so few that all plans can be
+// compared, and nil otherwise. If there are too many, it leaves out the tasks that may not
+// be evicted even after others, and the tasks whose job has no task on a node that the
+// waiting job could use, because evicting these seldom helps.
 func (a *everyPlan) few() []rival {
 	if !small(a.view) {
 		return nil
@@ -30,26 +30,27 @@ func (a *everyPlan) few() []rival {
 	}
 	for i := range line {
 		c := &line[i]
-		c.evicts = a.exits.way&evicting != 0 && (a.leaver.allows(VictimOf(c.task), Reclaim) || a.leaver.mightLeave(c.task)) // what objects now is told
+		c.evicts = a.exits.way&evicting != 0 && (a.leaver.allows(VictimOf(c.task), Reclaim) || a.leaver.mightLeave(c.task)) // allows is called first because it records which plugin protects the victim now
 		c.moves = a.exits.way&moving != 0 && a.leaver.mightMove(c.task)
 	}
 	return line
 }
 
-// small reports whether the cluster is so small that all plans can be compared.
+// small reports whether the cluster has so few nodes that all plans can be compared.
 func small(s cluster.View) bool { return len(s.Nodes()) <= maxSmall }
 
-// matters reports whether the job has a task where one that is lacking might be
-// placed. Where the limit of a queue is in the way, every job matters.
+// isRelevant reports whether the job has a task on a node on which one of the lacking tasks
+// might be placed. If the limit of a queue prevents the placement, every job is relevant.
 func (a *everyPlan) isRelevant(j *cluster.Job) bool {
 	return a.want.bounded || slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Runs() && a.hosts.has(t.Node) })
 }
 
-// hosts are the nodes on which some task that is lacking might be placed.
+// hosts is the set of nodes on which one of the lacking tasks might be placed, now or after
+// waiting or evictions.
 type hosts struct {
 	want   *want
 	finder *finder
-	nodes  map[*cluster.Node]bool // nil: not asked about yet
+	nodes  map[*cluster.Node]bool // nil before the first call of has
 }
 
 func (h *hosts) has(n *cluster.Node) bool {
@@ -67,7 +68,7 @@ func (h *hosts) has(n *cluster.Node) bool {
 	return h.nodes[n]
 }
 
-// set is some of the rivals, and what they cost at least.
+// rivalSet is a subset of the rivals, with a lower bound of what evicting them costs.
 type rivalSet struct {
 	mask uint32
 	cost cost
@@ -81,7 +82,8 @@ func (s rivalSet) tasks(all []rival) []*cluster.Task {
 	return out
 }
 
-// sets are all sets of rivals that might leave for the purpose, the cheapest first.
+// rivalSets returns all subsets of the rivals that might be evicted for the purpose, the
+// cheapest first.
 func (a *everyPlan) rivalSets(all []rival, p Purpose) []rivalSet {
 	var out []rivalSet
 	may := uint32(0)
@@ -115,7 +117,8 @@ func (a *everyPlan) rivalSets(all []rival, p Purpose) []rivalSet {
 	return out
 }
 
-// near is the mask of the rivals on nodes where a task that is lacking might be placed.
+// nearMask returns the mask of the rivals on nodes on which one of the lacking tasks might be
+// placed.
 func (a *everyPlan) nearMask(all []rival) uint32 {
 	mask := uint32(0)
 	for i := range all {
@@ -126,8 +129,8 @@ func (a *everyPlan) nearMask(all []rival) uint32 {
 	return mask
 }
 
-// cheapest tries plans from the cheapest up and returns the best that works, which is
-// the one that is known already if none costs less.
+// cheapest tries plans from the cheapest up and returns the best one that works. If none
+// costs less than the plan that is known already, it returns that one.
 func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *room) ([]*Victim, cost) {
 	p := Reclaim
 	if a.exits.way == moving {
@@ -145,8 +148,8 @@ func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *r
 			break
 		}
 		tasks := s.tasks(all)
-		// Sums first, search last: what is free and what the tasks give back must be as
-		// much as is lacking of devices, whatever their names.
+		// A sum is much cheaper than a trial: the room that is free and the room of the
+		// victims must together be at least as much as the job lacks of devices.
 		if p != Move && a.accounts.free()+freed(tasks) < a.accounts.devicesLacking(a.want.lacks) {
 			continue
 		}
@@ -167,9 +170,9 @@ func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *r
 	return known, spent
 }
 
-// withMovers adds tasks that move, with which the plan works: as few as possible, and of
-// equally many those with which least is freed beyond what is needed. It returns nil where
-// there are none, or where the plan works as it is: nothing moves then.
+// withMovers adds moves to a plan of evictions so that it works: as few as possible, and of
+// equally many those with which least is freed without need. It returns nil if no moves make
+// the plan work, or if it works without moves.
 func (a *everyPlan) withMovers(plan []*Victim, evicts rivalSet, sets []rivalSet, all []rival) ([]*Victim, cost) {
 	if !a.wouldFit(plan, all) || a.trial.works(plan) {
 		return nil, cost{}
@@ -194,8 +197,8 @@ func (a *everyPlan) withMovers(plan []*Victim, evicts rivalSet, sets []rivalSet,
 	return best, least
 }
 
-// wouldFit reports whether the job is placed if the plan is carried out and all that
-// may move is gone, also what may not move together.
+// wouldFit reports whether the job could be placed if the plan were carried out and all tasks
+// that may move were removed, including tasks that may not move together.
 func (a *everyPlan) wouldFit(plan []*Victim, all []rival) bool {
 	mark := a.stmt.Checkpoint()
 	defer a.stmt.Rollback(mark)
@@ -215,8 +218,9 @@ func (a *everyPlan) wouldFit(plan []*Victim, all []rival) bool {
 	return left == nil || left.Surplus
 }
 
-// order makes victims of the tasks so that each may leave once those before it have;
-// nil where they may not leave, or not without others.
+// victimsInOrder returns the tasks as victims, in an order in which each may be evicted after
+// those before it. It returns nil if there is no such order, or if other tasks would have to
+// be evicted with them.
 func (a *everyPlan) victimsInOrder(leaving []*cluster.Task, p Purpose) []*Victim {
 	mark := a.stmt.Checkpoint()
 	defer a.stmt.Rollback(mark)
@@ -246,7 +250,8 @@ func (a *everyPlan) victimsInOrder(leaving []*cluster.Task, p Purpose) []*Victim
 	return plan
 }
 
-// wholeJobs are the masks of those tasks that are all that runs of their job.
+// wholeJobMasks returns one mask for each job of which all running tasks are among the
+// rivals.
 func wholeJobMasks(all []rival) []uint32 {
 	masks := map[*cluster.Job]uint32{}
 	for i := range all {

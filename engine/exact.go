@@ -7,20 +7,20 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// The exact search is for gangs that the first way to place them did not fit,
-// though another would: a leader in the place that only a worker needs, parts of
-// devices cut the wrong way, a first member in too small a domain. It goes
-// through arrangements, depth first, and stops at the first that holds the
-// minimum.
+// The exact search is used for gangs that could not be placed task by task, although another
+// arrangement may fit: for example, the leader was placed on the only node that is large
+// enough for a worker, fractions of devices were chosen badly, or the first task was placed
+// in a domain that is too small. The search tries arrangements, depth first, and stops at
+// the first one that has room for the minimum.
 //
-// It is bounded, in steps and not in time, so that it decides alike everywhere:
-// a look at a node is a step, and an allocation is as many as it costs. Where
-// more nodes could take part it would not get anywhere, and is left out. Many
-// gangs that wait together share what a session may spend.
+// It is bounded by steps and not by time, so that every machine decides the same: examining
+// a node is one step, and an allocation is allocationCost steps. It is not used if more than
+// exactNodes nodes could take part, because it would run out of steps. All gangs of a
+// session share sessionSteps.
 const (
 	exactSteps     = 100_000
 	sessionSteps   = 10 * exactSteps
-	allocationCost = 20 // so 5,000 allocations at most for one gang
+	allocationCost = 20 // at most 5,000 allocations for one gang
 	exactNodes     = 64
 )
 
@@ -30,28 +30,28 @@ type search struct {
 	in       *scope
 	tasks    []searchTask
 	shapes   []shapeCount
-	steps    int
-	selected []cluster.DeviceID // that tasks of it select
-	began    []int              // members that were placed before, by subgroup
+	steps    int                // the steps that are left
+	selected []cluster.DeviceID // the devices that tasks of the gang select
+	began    []int              // by subgroup: how many tasks were placed before the search
 }
 
-// seeker is a task of the search.
+// searchTask is a task of the search.
 type searchTask struct {
 	task       *cluster.Task
-	shapeIndex int
-	nodes      []*cluster.Node // that may take it, best first
-	equalTo    int             // the task before it that it is equal to, -1 for none
-	nodeIndex  int             // where it is, by place in nodes; -1: left out
+	shapeIndex int             // the index of its shape in search.shapes
+	nodes      []*cluster.Node // the nodes that may take it, best first
+	equalTo    int             // the index of an earlier task that it is equal to; -1 if there is none
+	nodeIndex  int             // the index in nodes of the node that it is on; -1 if it is left out
 }
 
-// kind is tasks of one shape.
+// shapeCount counts tasks of one shape.
 type shapeCount struct {
 	shape     *cluster.Shape
-	mustPlace int // of them that must be placed
+	mustPlace int // how many tasks of the shape must be placed
 }
 
-// exact searches for an arrangement of the minimum and leaves it in the
-// statement. It starts from scratch: the caller has rolled back what it tried.
+// exact searches for an arrangement of the minimum. If it finds one, it leaves the allocations
+// in the statement and returns true. The caller must have rolled back its own attempts.
 func (g *gang) exact() bool {
 	if !g.mayFitOtherwise() {
 		return false
@@ -92,7 +92,7 @@ func (g *gang) exact() bool {
 	return false
 }
 
-// repeat makes the moves again, with scores to be shown.
+// repeat makes the allocations of the search again, now with scores in their decisions.
 func (x *search) repeat(moves []move) bool {
 	for _, m := range moves {
 		d := x.gang.placer.decision(x.gang.alt, m.task, m.node, x.in)
@@ -104,9 +104,9 @@ func (x *search) repeat(moves []move) bool {
 	return true
 }
 
-// uncertain reports whether another arrangement might do where the first did
-// not. Equal tasks that take whole devices, with no filter that looks at the
-// task, fit in one way or not at all.
+// mayFitOtherwise reports whether another arrangement might fit although the first did not.
+// Equal tasks that take whole devices and have no task-form filter, subgroup or topology
+// either fit in any order or not at all.
 func (g *gang) mayFitOtherwise() bool {
 	if len(g.left) < 2 || g.alt.Whole != nil {
 		return false
@@ -125,8 +125,8 @@ func (g *gang) mayFitOtherwise() bool {
 	return false
 }
 
-// prepare lists the tasks and, for each, the nodes that may take it; false if
-// there are too many.
+// prepare lists the tasks and, for each, the nodes that may take it. It returns false if too
+// many nodes take part.
 func (x *search) prepare() bool {
 	involved := map[*cluster.Node]bool{}
 	byShape := map[*cluster.Shape][]*cluster.Node{}
