@@ -147,19 +147,19 @@ func (x *search) prepare() bool {
 			k = len(x.shapes)
 			x.shapes = append(x.shapes, shapeCount{shape: t.Shape})
 		}
-		twin := -1
-		for o := i - 1; o >= 0 && twin < 0; o-- {
+		equal := -1
+		for o := i - 1; o >= 0 && equal < 0; o-- {
 			if u := x.tasks[o].task; u.Shape == t.Shape && u.Role == t.Role && u.Subgroup == t.Subgroup {
-				twin = o
+				equal = o
 			}
 		}
-		x.tasks = append(x.tasks, searchTask{task: t, shapeIndex: k, nodes: nodes, equalTo: twin})
+		x.tasks = append(x.tasks, searchTask{task: t, shapeIndex: k, nodes: nodes, equalTo: equal})
 	}
 	return len(involved) <= exactNodes && x.gang.placer.fault.err == nil
 }
 
-// hosts are the nodes with room for the task that no filter rules out for good,
-// best first as things stand.
+// hosts returns the nodes that have room for the task and that no filter rejects permanently,
+// in the order of their present scores, best first.
 func (x *search) hosts(t *cluster.Task) []*cluster.Node {
 	type host struct {
 		node  *cluster.Node
@@ -171,7 +171,7 @@ func (x *search) hosts(t *cluster.Task) []*cluster.Node {
 		if rejected, transient := ask(n); rejected && !transient || n.Room(t.Shape) == 0 {
 			continue
 		}
-		h := host{n, -1} // scores are for nodes that pass
+		h := host{n, -1} // a node that a filter rejects now has no score
 		if x.gang.placer.finder.reject(t, n) == nil {
 			h.score = x.gang.placer.finder.score(t, n).Total
 		}
@@ -187,8 +187,8 @@ func (x *search) hosts(t *cluster.Task) []*cluster.Node {
 	return out
 }
 
-// could reports whether the tasks from i on may still make the minimum: sums
-// first, search last.
+// canReachMinimum reports whether placing the tasks from i on might still reach the minimum,
+// by sums of room, which are much cheaper than the search.
 func (x *search) canReachMinimum(i int) bool {
 	left := make([]int, len(x.gang.members))
 	for k := range x.shapes {
@@ -198,7 +198,7 @@ func (x *search) canReachMinimum(i int) bool {
 		if t.task.Subgroup > 0 {
 			left[t.task.Subgroup-1]++
 		}
-		x.shapes[t.shapeIndex].mustPlace++ // for now: all there are
+		x.shapes[t.shapeIndex].mustPlace++ // all of the shape; below, those that may be left out are subtracted
 	}
 	total := len(x.tasks) - i
 	if total < x.gang.needs() {
@@ -207,7 +207,7 @@ func (x *search) canReachMinimum(i int) bool {
 	if !x.within(left) {
 		return false
 	}
-	spare := total - x.gang.needs() // that may be left out
+	spare := total - x.gang.needs() // how many tasks may be left out
 	for k := range x.shapes {
 		if x.shapes[k].mustPlace -= spare; x.shapes[k].mustPlace > 0 && !x.hasRoom(k, i) {
 			return false
@@ -216,7 +216,8 @@ func (x *search) canReachMinimum(i int) bool {
 	return true
 }
 
-// hasRoom reports whether as many tasks of the kind as must be placed have room, by sums.
+// hasRoom reports whether the nodes have room for as many tasks of the k-th shape as must be
+// placed, by a sum over the nodes.
 func (x *search) hasRoom(k, i int) bool {
 	at := slices.IndexFunc(x.tasks[i:], func(t searchTask) bool { return t.shapeIndex == k })
 	sum := 0
@@ -229,7 +230,8 @@ func (x *search) hasRoom(k, i int) bool {
 	return false
 }
 
-// from places the tasks from i on, or leaves some out, until the minimum stands.
+// placeFrom places the tasks from i on, or leaves some of them out, until the minimum is
+// placed. It returns false if that is not possible or if the steps are used up.
 func (x *search) placeFrom(i int) bool {
 	if x.gang.needs() == 0 && !x.dangling() {
 		return true
@@ -240,7 +242,7 @@ func (x *search) placeFrom(i int) bool {
 	t := &x.tasks[i]
 	first := 0
 	if t.equalTo >= 0 {
-		first = x.tasks[t.equalTo].nodeIndex // equal tasks stand in order, or it would be the same arrangement twice
+		first = x.tasks[t.equalTo].nodeIndex // equal tasks are placed in the order of the nodes, so that no arrangement is tried twice
 	}
 	before := x.gang.placer.finder.before(t.task)
 	if before != nil {
@@ -259,14 +261,15 @@ func (x *search) placeFrom(i int) bool {
 	return x.placeFrom(i + 1)
 }
 
-// on tries the i-th task on the node, with every choice of devices.
+// placeOn tries the i-th task on the node, with every choice of devices, and then the tasks
+// after it.
 func (x *search) placeOn(i int, n *cluster.Node) bool {
 	p, t := x.gang.placer, x.tasks[i].task
 	if x.steps--; !x.inRequiredDomains(t, n) {
 		return false
 	}
 	if r := p.finder.reject(t, n); r != nil {
-		x.gang.unsure = x.gang.unsure || r.Cure.unheld() // something other than a task may make room
+		x.gang.unsure = x.gang.unsure || r.Cure.unheld() // something other than the end of a task may cure this
 		return false
 	}
 	for claims := range n.Choices(t.Shape, p.finder.deviceScore(t.Shape, n), x.selected) {
@@ -287,8 +290,8 @@ func (x *search) placeOn(i int, n *cluster.Node) bool {
 	return false
 }
 
-// near reports whether the node is in one domain with all who are placed, where
-// that is required.
+// inRequiredDomains reports whether the node is in the same domain as the placed tasks, at
+// each level that the topology of the job or of the task's subgroups requires.
 func (x *search) inRequiredDomains(t *cluster.Task, n *cluster.Node) bool {
 	inOne := func(level string, sub int) bool {
 		if level == "" {

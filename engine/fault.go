@@ -19,7 +19,7 @@ func (x *fault) fail(plugin string, format string, args ...any) {
 // for it.
 func (x *fault) unguarded(err error) {
 	if x.err == nil {
-		x.err = fmt.Errorf("no filter of the profile rejected a node without room: %w; add a plugin that rejects such nodes", err)
+		x.err = fmt.Errorf("no filter of the profile rejected the node: %w; a plugin that rejects nodes without room is missing", err)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// helped reports whether something changed that may let the bucket's job be placed.
+// helped reports whether something changed that may let the bucket's first job be placed.
 func (k *bucket) helped(b *backlog) bool {
 	if k.wokenByHint(b) {
 		return true
@@ -22,9 +22,10 @@ func (k *bucket) helped(b *backlog) bool {
 	return found
 }
 
-// news reports whether anything changed for the task.
+// changedFor reports whether something changed that may let the task be placed. If a
+// PreFilter rejects the task, it returns false and records what may cure that.
 func (k *bucket) changedFor(b *backlog, t *cluster.Task) bool {
-	if before := b.finder.before(t); before != nil { // whatever nodes have, it may not have it
+	if before := b.finder.before(t); before != nil { // no node can help
 		if k.recheck = true; before.Before.Queue == "" {
 			was := k.waits()
 			if k.heed(b.finder.hooks.hints.wakes(before.Before.Plugin)); k.waits() && !was {
@@ -53,7 +54,8 @@ func (k *bucket) changedFor(b *backlog, t *cluster.Task) bool {
 	})
 }
 
-// homeOf is the group that the job's set is kept on, the zero key where it has none.
+// homeOf returns the node group that the replicas of the job's Set are kept on. It returns the
+// zero key if there is none.
 func homeOf(s cluster.View, j *cluster.Job) cluster.Key {
 	if j.Set.Name != "" {
 		if home := s.Sets().Home(j.Set.Name); home != nil {

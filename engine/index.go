@@ -7,24 +7,25 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// index remembers, for each shape in use, all nodes ranked: the feasible ones by
-// score, then the others by how near they are. Asked again, it looks only at
-// nodes that changed since. It lives as long as the engine.
+// index keeps, for each shape in use, a ranking of all nodes: the feasible nodes by score,
+// then the rejected ones by how near they are to being feasible. When a ranking is used
+// again, only the nodes that changed since are judged. The index lives as long as the
+// engine.
 type index struct {
 	view       cluster.View
 	hooks      *Hooks
 	fault      *fault
-	signatures []signature // which hooks the answers came from
-	epoch      uint64      // grows when hooks or published parameters change
-	params     map[string]uint64
+	signatures []signature       // of the hooks that gave the remembered answers
+	epoch      uint64            // grows when hooks or published parameters change; rankings of earlier epochs are invalid
+	params     map[string]uint64 // the numbers that plugins published
 	rankings   map[*cluster.Shape]*ranking
-	codes      []code
-	clock      uint64
-	sessions   uint64 // opened so far
-	twin       bool   // what hooks answer is kept, to tell which of them differs
+	codes      []code // by number; 0 is not used
+	clock      uint64 // counts uses of rankings
+	sessions   uint64 // how many sessions were opened
+	twin       bool   // answers of hooks are kept, to find out which of them differs
 }
 
-// code is a kind of rejection, small enough to keep for every node.
+// code is a kind of rejection. Rankings keep its number for every node.
 type code struct {
 	plugin     string
 	reason     Reason
@@ -32,47 +33,50 @@ type code struct {
 	precedence int8
 }
 
-// maxEntries bounds memory: a ranking has an entry of about 20 bytes for each
-// node. When there are more, the ranking asked longest ago goes; a few always stay.
+// maxEntries bounds memory: a ranking has an entry of about 20 bytes for each node. If there
+// are more entries, the ranking that was used least recently is dropped, as long as there
+// are more than minRankings.
 const (
 	maxEntries  = 25_000_000
 	minRankings = 16
 )
 
-// maxCodes is far more than all plugins have reasons.
+// maxCodes is far more than the number of reasons of all plugins. A plugin that exceeds it
+// computes its reasons instead of using constants.
 const maxCodes = 4096
 
 func newIndex() *index {
 	return &index{epoch: 1, params: map[string]uint64{}, rankings: map[*cluster.Shape]*ranking{}, codes: make([]code, 1)}
 }
 
-// ranking is one shape's view of all nodes.
+// ranking ranks all nodes for one shape.
 type ranking struct {
 	tree
 	shape      *cluster.Shape
-	version    uint64 // version of State it is up to date with
+	version    uint64 // the version of State that it is up to date with
 	epoch      uint64
-	session    uint64 // whose hooks are compiled in
-	lastUsed   uint64
-	staticKeys []int64  // by slot: the key as far as static hooks go, a miss, points, or unscored
-	codes      []uint16 // by slot: why not, 0 for feasible or absent
-	counts     []int32  // by code
-	feasible   int
-	nodes      int
-	said       said // in twin sessions
+	session    uint64   // the number of the session whose hooks it holds
+	lastUsed   uint64   // the value of index.clock at its last use
+	staticKeys []int64  // by slot: a negative key if a static filter rejects the node, the points of static scores, or unscored
+	codes      []uint16 // by slot: why the node is rejected; 0 if it is feasible or absent
+	counts     []int32  // by code: how many nodes are rejected
+	feasible   int      // how many nodes are feasible
+	nodes      int      // how many nodes there are
+	said       said     // the answers of hooks, in twin sessions
 
-	// What matters for the shape, static hooks apart from the others.
+	// The hooks that are called for the shape.
 	filters, staticFilters []compiledFilter
 	scorers, staticScorers []hook[ShapeScore]
 }
 
+// compiledFilter is a filter that is called for the shape of a ranking.
 type compiledFilter struct {
 	hook[ShapeFilter]
-	codes     []uint16 // codes this predicate has given: few
-	remaining int64    // taskFilters from this one on, itself included
+	codes     []uint16 // the codes of its rejections so far, which are few
+	remaining int64    // how many shape-form filters there are from this one on
 }
 
-// open prepares the index for a session.
+// open prepares the index for a session. A new State drops all rankings.
 func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	if x.view != view {
 		x.view = view
@@ -85,15 +89,16 @@ func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	}
 }
 
-// signature is as much of a hook as tells whether answers of the last session still hold.
+// signature identifies a hook. If the signatures of all hooks are the same as in the last
+// session, the remembered answers are still valid.
 type signature struct {
-	kind          byte // predicate, order or order of devices
+	kind          byte // 'p' for a filter, 'o' for a node score, 'g' for a device score
 	plugin        string
 	weight        int64
 	static, bound bool
 }
 
-// same reports whether the hooks are those of the last session, and remembers them.
+// sameHooks reports whether the hooks are those of the last session, and remembers them.
 func (x *index) sameHooks(h *Hooks) bool {
 	at, same := 0, true
 	sign := func(now signature) {
@@ -113,7 +118,7 @@ func (x *index) sameHooks(h *Hooks) bool {
 		o := &h.shapeScores[i]
 		sign(signature{'o', o.plugin, o.weight, o.static, o.isBound})
 	}
-	for i := range h.deviceScores { // scores may ask for Session.Devices
+	for i := range h.deviceScores { // node scores may depend on them, by Session.Devices
 		sign(signature{'g', h.deviceScores[i].plugin, h.deviceScores[i].weight, false, false})
 	}
 	same = same && at == len(x.signatures)
@@ -121,7 +126,7 @@ func (x *index) sameHooks(h *Hooks) bool {
 	return same
 }
 
-// forget drops all rankings: one of them may be half judged.
+// forget drops all rankings. After a panic, one of them may be judged only in part.
 func (x *index) forget() { clear(x.rankings) }
 
 func (x *index) publish(plugin string, parameters uint64) {
@@ -151,7 +156,7 @@ func (x *index) ranking(shape *cluster.Shape) *ranking {
 		x.refresh(r)
 	}
 	if x.fault.err != nil {
-		r.epoch = 0 // what was judged while a plugin broke the rules is not to be remembered
+		r.epoch = 0 // answers of a session that failed are not remembered
 	}
 	return r
 }
@@ -169,7 +174,7 @@ func (x *index) dropOldest() {
 	delete(x.rankings, oldest.shape)
 }
 
-// compile takes in the session's hooks that matter for the shape.
+// compile lists the hooks of the session that are called for the shape.
 func (x *index) compile(r *ranking) {
 	h := x.hooks
 	r.session = x.sessions
@@ -229,10 +234,10 @@ func (x *index) refresh(r *ranking) {
 		n := x.view.At(slot)
 		anew := n == nil || n.SpecVersion() > r.version
 		if !anew && r.staticKeys[slot] < 0 {
-			return // turned down for what it is: what it holds does not matter
+			return // a static filter rejects the node, whatever tasks hold of it
 		}
 		if anew && x.view.Recent().Born(slot) > r.version {
-			// Another node under another name: its old place in the order means nothing.
+			// The slot has a node with another name, so its old place in the order is invalid.
 			r.count(r.keys[slot], r.codes[slot], -1)
 			r.set(slot, absent, ranks)
 			r.codes[slot] = 0
@@ -264,12 +269,12 @@ func (r *ranking) count(key int64, c uint16, by int32) {
 	r.counts[c] += by
 }
 
-// unscored stands for the static scores of a node that has had no room since its spec
-// was last judged.
+// unscored marks a node whose static scores are not computed yet, because it has not been
+// feasible since its spec was last judged.
 const unscored = math.MaxInt64
 
-// judge gives the slot's node its key for the shape. Static filters are asked only
-// if the node is to be judged anew, and static scores once it has room.
+// judge returns the key and the code of the slot's node for the shape. Static filters are
+// called only if anew is set, and static scores only when the node first passes all filters.
 func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
 	n := x.view.At(slot)
 	if n == nil {
@@ -299,11 +304,11 @@ func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
 	return r.staticKeys[slot] + points, 0
 }
 
-// filter asks filters in order; the first rejection becomes a key and a code. Of
-// static filters one that waiting does not cure has the say: see rejectAt.
+// filter calls the filters in order and returns the key and the code of the rejection that
+// counts: see rejectAt. The code is 0 if the node passes.
 func (x *index) filter(r *ranking, filters []compiledFilter, n *cluster.Node) (int64, uint16) {
-	var left, key int64
-	var waiting uint16
+	var remaining, key int64
+	var curable uint16 // the code of the first rejection of a static filter that waiting may cure
 	for i := range filters {
 		p := &filters[i]
 		rejection := p.fn(r.shape, n)
@@ -317,20 +322,21 @@ func (x *index) filter(r *ranking, filters []compiledFilter, n *cluster.Node) (i
 		if rejection == nil {
 			continue
 		}
-		if waiting == 0 {
-			left = p.remaining
+		if curable == 0 {
+			remaining = p.remaining
 		}
 		if !p.static || !rejection.Cure.Transient() {
-			return missKey(left, rejection), x.codeOf(p, rejection)
+			return missKey(remaining, rejection), x.codeOf(p, rejection)
 		}
-		if waiting == 0 {
-			key, waiting = missKey(left, rejection), x.codeOf(p, rejection)
+		if curable == 0 {
+			key, curable = missKey(remaining, rejection), x.codeOf(p, rejection)
 		}
 	}
-	return key, waiting
+	return key, curable
 }
 
-// points adds up scores; false means that one broke the rules and the session is void.
+// points adds up weighted scores. It returns false if a score is out of range, which fails
+// the session.
 func (x *index) points(r *ranking, scorers []hook[ShapeScore], n *cluster.Node) (int64, bool) {
 	total := int64(0)
 	for i := range scorers {
@@ -348,10 +354,11 @@ func (x *index) points(r *ranking, scorers []hook[ShapeScore], n *cluster.Node) 
 	return total, true
 }
 
-// missKey orders misses: the fewer filters were left the nearer, then the smaller the gap.
-func missKey(left int64, r *Rejection) int64 { return -1 - left<<20 - r.gap() }
+// missKey returns the key of a rejected node, which is negative. A node is nearer to being
+// feasible the fewer filters remained, and then the smaller the gap of the rejection is.
+func missKey(remaining int64, r *Rejection) int64 { return -1 - remaining<<20 - r.gap() }
 
-// code finds the number of this kind of rejection, or gives it one.
+// codeOf returns the number of this kind of rejection. A new kind gets the next number.
 func (x *index) codeOf(p *compiledFilter, r *Rejection) uint16 {
 	for _, c := range p.codes {
 		if k := &x.codes[c]; k.reason == r.Reason && k.cure == r.Cure && k.precedence == r.Precedence {
@@ -363,7 +370,7 @@ func (x *index) codeOf(p *compiledFilter, r *Rejection) uint16 {
 	i := slices.Index(x.codes, want)
 	if i < 0 {
 		if i = len(x.codes); i > maxCodes {
-			x.fault.fail(p.plugin, "gives too many different reasons; a reason is a constant")
+			x.fault.fail(p.plugin, "its filters return more than %d different reasons; use constants as reasons", maxCodes)
 			return 1
 		}
 		x.codes = append(x.codes, want)
