@@ -24,7 +24,7 @@ func (s *Session) Begin() *Statement { return s.clerk.begin() }
 func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal { return s.placer(stmt).place(job) }
 
 // Devices returns what a task of the shape would hold of the node's devices, if it were
-// placed there now. Hooks whose score depends on the choice of devices call it. It returns
+// placed there now. A score that depends on the choice of devices calls it. It returns
 // false if the devices do not have enough room for the task.
 func (s *Session) Devices(shape *cluster.Shape, n *cluster.Node) ([]cluster.Claim, bool) {
 	return s.finder.devices(shape, n)
@@ -131,7 +131,7 @@ func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *
 // nanoseconds since 1970, even if nothing changes until then. The earliest request counts.
 // It is valid only until the next session, so a plugin calls WakeAt in every session, best
 // in OnSessionOpen. A time that is not after Session.Now is ignored. At that time, refused
-// jobs whose rejection came from a plugin with the hint WakeTime (see AddWake) are tried
+// jobs that a plugin with the hint WakeTime rejected (see AddWake) are tried
 // again.
 func (s *Session) WakeAt(at int64) {
 	if at > s.Now && (s.wake == 0 || at < s.wake) {

@@ -97,7 +97,7 @@ func (s *schema) addNested(name string, t reflect.Type, v reflect.Value) {
 	}
 }
 
-// typeInWords returns a description of the type for users who do not read Go.
+// typeInWords returns the type in words, for the documentation of arguments.
 func typeInWords(t reflect.Type) string {
 	if unmarshalsItself(t) {
 		return strings.ToLower(t.Name())

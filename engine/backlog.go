@@ -27,7 +27,7 @@ type backlog struct {
 	asked    map[*cluster.Shape]*asked // the shapes that parked jobs request
 	freeIDs  []int                     // values of asked.id that are free for reuse
 	timers   heap.Heap[*bucket]
-	blocked  map[string][]*bucket // by the queue whose limit or share prevented the placement
+	blocked  map[string][]*bucket // by the queue that prevented the placement, by its limit or share
 	replica  map[string][]*bucket // by set
 	kinds    []cluster.Device
 
@@ -219,6 +219,7 @@ func without[T comparable](list []T, item T) []T {
 	return slices.DeleteFunc(list, func(o T) bool { return o == item })
 }
 
+// unblock removes the bucket from the lists of the queues that prevented its placement.
 func (b *backlog) unblock(k *bucket) {
 	for _, name := range k.blockers {
 		if b.blocked[name] = without(b.blocked[name], k); len(b.blocked[name]) == 0 {

@@ -53,7 +53,7 @@ type bucket struct {
 	version   uint64        // the version of State when a job was last refused
 	home      cluster.Key   // the node group of the jobs' set; zero if it has none
 	asks      []*asked      // the shapes of its tasks
-	blockers  []string      // queues whose limit or share prevented the placement
+	blockers  []string      // queues that prevented the placement, by their limit or share
 	permanent bool          // the refusal is permanent
 	before    bool          // a PreFilter rejected the job before any node was considered
 	loose     bool          // any change of a node may help

@@ -152,7 +152,7 @@ func TestReplicasKeepToTheirGroup(t *testing.T) {
 	}
 }
 
-func TestReplicasWhoseGroupIsGone(t *testing.T) {
+func TestReplicasOfARemovedGroup(t *testing.T) {
 	s := with(machines())
 	home := lost
 	replica(s, "m-0", cluster.Set{Name: "m", Desired: 1, Group: &home}, 1, form{big, 1}, form{lost, 1})

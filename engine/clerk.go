@@ -47,6 +47,8 @@ func (c *clerk) record(r Record) {
 	*c.lastEvents = len(c.events)
 }
 
+// tell updates the accounts and calls the Reservers and event handlers, after the task was
+// allocated or deallocated on the node. Undo says that the change undoes an earlier one.
 func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
 	if kind == Allocated {
 		c.accounts.adjustUnplaced(t, -1)

@@ -74,7 +74,7 @@ func isEntryPoint(function string) bool {
 	return own && (strings.HasPrefix(name, "(*Session).Run") || strings.HasPrefix(name, "(*Session).Close") || strings.HasPrefix(name, "(*Engine).register"))
 }
 
-// registeredAt returns the hook whose function begins at the address, and its plugin.
+// registeredAt returns the hook with a function that begins at the address, and its plugin.
 // Closures of the same code share an address: if several plugins registered such closures,
 // the names of all of them are returned, joined by "or".
 func registeredAt(h *Hooks, entry uintptr) (hook, plugin string) {
@@ -94,7 +94,7 @@ func registeredAt(h *Hooks, entry uintptr) (hook, plugin string) {
 // enginePath is the path of this package.
 var enginePath = reflect.TypeOf(Session{}).PkgPath()
 
-// pluginOf returns the name of the plugin whose package has the function, or "".
+// pluginOf returns the name of the plugin that has the function in its package, or "".
 func pluginOf(plugins []weighted, function string) string {
 	if strings.HasPrefix(function, enginePath+".") {
 		return ""

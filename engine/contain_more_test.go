@@ -121,7 +121,7 @@ func TestPanicOfPluginsWithTheSameCode(t *testing.T) {
 	}
 }
 
-// TestPanicInUnreserve: a nomination whose withdrawal failed is not reported as withdrawn.
+// TestPanicInUnreserve: a nomination is not reported as withdrawn if withdrawing it failed.
 func TestPanicInUnreserve(t *testing.T) {
 	calls := 100
 	p := &policy{name: "Bad", open: func(s *engine.Session) {

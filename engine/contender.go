@@ -9,7 +9,7 @@ import (
 type contender struct {
 	queue  *cluster.Queue
 	above  *contender            // the parent queue, or the root
-	below  heap.Heap[*contender] // the child queues that are in line; the queue whose turn it is comes first
+	below  heap.Heap[*contender] // the child queues that are in line; the first one has the next turn
 	line   line                  // the jobs of the queue, if it is a leaf
 	first  *cluster.Job          // the head of the line; nil if no job is left
 	depth  int                   // 0 for a queue without a parent; -1 for the root, which is not a queue
@@ -20,7 +20,7 @@ type contender struct {
 	won    int                   // the length of turns.levels when it last won or joined; later levels are of other queues
 }
 
-// leaf returns the leaf below the contender whose turn comes first by the heaps, or the
+// leaf returns the leaf below the contender that has the next turn by the heaps, or the
 // contender itself if it is a leaf.
 func (c *contender) leaf() *contender {
 	for len(c.below.Items) > 0 {
@@ -29,7 +29,7 @@ func (c *contender) leaf() *contender {
 	return c
 }
 
-// elected returns the leaf below the contender whose turn comes first by the best fields, or
+// elected returns the leaf below the contender that has the next turn by the best fields, or
 // the contender itself if it is a leaf.
 func (c *contender) elected() *contender {
 	for c.best != nil {

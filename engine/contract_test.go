@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestTwinNamesTheHook: a twin session names a hook whose answer depends on something that
+// TestTwinNamesTheHook: a twin session names a hook if its answer depends on something that
 // it must not depend on.
 func TestTwinNamesTheHook(t *testing.T) {
 	calls := 0
@@ -73,7 +73,7 @@ func TestTwinNamesTheHook(t *testing.T) {
 	}
 }
 
-// TestTwinNamesTheFilter: the filter whose answer differs is named, and not a filter that is
+// TestTwinNamesTheFilter: the filter that answers differently is named, and not a filter that is
 // called before it.
 func TestTwinNamesTheFilter(t *testing.T) {
 	later := false

@@ -2,7 +2,7 @@
 // plugins registered, and produces a Decision or a Refusal for each pending job.
 //
 // The result depends only on State, the profile and the Options. The package does not know
-// what a policy is for, where State came from or who carries out the decisions. It does no
+// what a policy is for, where State comes from or how decisions are carried out. It does no
 // input or output, reads no clock and uses no random numbers.
 //
 // A program builds a Registry of plugins and an Engine from a profile (New), opens a session

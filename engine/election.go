@@ -10,7 +10,7 @@ import (
 // no change may have helped come before it. They are not tried, but they keep their places:
 // a lane passes to its next job only when its bid with the present job is the lowest of all
 // lanes. So a lane reaches its goal when its highest bid up to the goal is the lowest bid of
-// all lanes, and of two lanes the one whose highest bid is lower reaches its goal first. If
+// all lanes, and of two lanes the one with the lower highest bid reaches its goal first. If
 // all queues in line are siblings, an election compares these highest bids instead of
 // giving each parked job its turn.
 
@@ -136,8 +136,8 @@ func (l *lane) firstBefore(k *bucket, other *waiter) *waiter {
 	return nil
 }
 
-// advance gives their turns to the jobs that elections skipped: in each lane, the jobs whose
-// bid is below that of a lane that was elected since the lane itself was elected or joined.
+// advance gives their turns to the jobs that elections skipped: in each lane, the jobs
+// with a bid below that of a lane that was elected since the lane itself was elected or joined.
 // The bids of lanes that were not elected have not changed since. The bids of elected lanes
 // have, so they were frozen at the time of the election.
 func (t *turns) advance() {

@@ -15,7 +15,7 @@ type everyPlan struct {
 
 // few returns the possible victims, if they and the nodes are so few that all plans can be
 // compared, and nil otherwise. If there are too many, it leaves out the tasks that may not
-// be evicted even after others, and the tasks whose job has no task on a node that the
+// be evicted even after others, and the tasks of jobs that have no task on a node that the
 // waiting job could use, because evicting these seldom helps.
 func (a *everyPlan) few() []rival {
 	if !small(a.view) {

@@ -48,6 +48,8 @@ type exhausted struct {
 	scopes int
 }
 
+// firstOpen returns the index of the first scope of the trail that may have room for the
+// shape.
 func (p *part) firstOpen(shape *cluster.Shape) int {
 	for i := range p.full {
 		if p.full[i].shape == shape {
@@ -57,6 +59,7 @@ func (p *part) firstOpen(shape *cluster.Shape) int {
 	return 0
 }
 
+// markExhausted records that the first scopes of the trail have no room for the shape.
 func (p *part) markExhausted(shape *cluster.Shape, scopes int) {
 	for i := range p.full {
 		if p.full[i].shape == shape {
@@ -135,7 +138,7 @@ func (g *gang) needs() int {
 	return n
 }
 
-// part returns the part whose topology holds for the task: that of its subgroup, of the
+// part returns the part with the topology that holds for the task: that of its subgroup, of the
 // nearest enclosing subgroup that has a topology, or else of the job.
 func (g *gang) part(t *cluster.Task) *part {
 	switch {
@@ -232,7 +235,7 @@ func (g *gang) surplus(tasks int) *Attempt {
 }
 
 // take places the i-th of the tasks that are left, and reports whether it did. If the task is
-// the first of a subgroup whose domain is not chosen yet, it places the minimum of that
+// the first of a subgroup that has no domain yet, it places the minimum of that
 // subgroup. If the minimum can no longer be reached after a failure, all tasks that are left
 // are dropped.
 func (g *gang) take(i int) bool {
@@ -361,7 +364,7 @@ func (g *gang) failedSubgroup() *Attempt {
 	return nil
 }
 
-// miss returns the attempt that prevented the minimum: of a task whose subgroup lacks its
+// miss returns the attempt that prevented the minimum: of a task in a subgroup that lacks its
 // minimum, if there is one, and otherwise of the first task that was not placed.
 func (g *gang) miss() *Attempt {
 	var a *Attempt

@@ -53,7 +53,7 @@ func TestElasticJobStartsWithItsMinimum(t *testing.T) {
 	}
 }
 
-// TestReservationIsWithdrawn: a nominated task whose node loses a device is pending again,
+// TestReservationIsWithdrawn: a nominated task is pending again if its node loses a device,
 // and is placed on another node.
 func TestReservationIsWithdrawn(t *testing.T) {
 	s := with(twoNodes(), enginetest.Node("c").CPU(8, "64Gi"), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("x").Devices(1).On("b"), enginetest.Job("new").Devices(2))
@@ -188,7 +188,7 @@ func TestOnlyItselfInTheWay(t *testing.T) {
 	}
 }
 
-// mixedGang returns a job whose tasks request the given numbers of devices.
+// mixedGang returns a job with tasks that request the given numbers of devices.
 func mixedGang(least int, devices ...int) *cluster.Job {
 	alt := cluster.Alternative{Min: least}
 	for i, d := range devices {

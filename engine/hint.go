@@ -21,7 +21,7 @@ const (
 // makes jobs wait for their back-off.
 //
 // Combining: a refused job is tried again after a change of any kind that was named by a
-// plugin whose filters are called for its tasks.
+// plugin with filters that are called for its tasks.
 func (h *Hooks) AddWake(kinds Wake) {
 	if h.opening == nil {
 		h.misused("AddWake", "it was called after OnSessionOpen; call it in OnSessionOpen")

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// atMost returns a plugin whose Reserver admits the given number of tasks in the cluster.
+// atMost returns a plugin with a Reserver that admits the given number of tasks in the cluster.
 func atMost(total int, hint func(*engine.Hooks)) *policy {
 	return &policy{name: "AtMost", open: func(s *engine.Session) {
 		hint(s.Hooks)

@@ -103,7 +103,7 @@ type (
 )
 
 // Bid is a queue together with the job that it would place next: the first pending job of
-// the queue or, if the queue has children, of the descendant whose turn it would be.
+// the queue or, if the queue has children, of the descendant that would have the next turn.
 type Bid struct {
 	Queue *cluster.Queue
 	Job   *cluster.Job
@@ -145,7 +145,7 @@ type hook[F any] struct {
 // Hooks holds the hooks of a session. Plugins register theirs in OnSessionOpen; a later
 // registration fails the session.
 type Hooks struct {
-	opening  *weighted // the plugin whose OnSessionOpen runs; nil if none does
+	opening  *weighted // the plugin that is in OnSessionOpen; nil if none is
 	fault    *fault
 	publish  func(plugin string, parameters uint64)
 	makeRoom Adapter
@@ -194,6 +194,8 @@ func (h *Hooks) misused(hook, format string, args ...any) {
 	h.fault.fail(plugin, hook+": "+format, args...)
 }
 
+// add appends the function to the list, as a hook of the plugin that is in OnSessionOpen, and
+// returns the hook. A wrong call fails the session and returns a hook that is never called.
 func add[F any](h *Hooks, list *[]hook[F], fn F) *hook[F] {
 	if h.opening == nil {
 		h.misused("a hook", "it was registered after OnSessionOpen; register hooks in OnSessionOpen")
@@ -237,9 +239,9 @@ func (h *Hooks) AddSiblingOrder(fn SiblingOrder) {
 }
 
 // AddFrozenOrder registers a second form of the comparison that the plugin registered last
-// with AddSiblingOrder, which compares other bids with a bid as it was at an earlier time.
-// As long as nothing changes, both forms must give the same answers, and these must define a
-// total order of all bids. It is optional: if every comparison of queues has this form,
+// with AddSiblingOrder. The second form compares other bids with a bid as it was at an
+// earlier time. As long as nothing changes, both forms must give the same answers, and these
+// must define a total order of all bids. It is optional: if every comparison of queues has this form,
 // patient sessions find the next job to be tried without giving each parked job a turn.
 //
 // Combining: as AddSiblingOrder.
@@ -306,7 +308,7 @@ func (h *Hooks) AddShapeFilter(matters func(*cluster.Shape) bool, fn ShapeFilter
 	add(h, &h.shapeFilters, fn).shapes = matters
 }
 
-// AddStaticFilter registers a shape-form filter whose answer depends on the spec of the node
+// AddStaticFilter registers a shape-form filter that depends on the spec of the node
 // (labels, taints, capacities, kinds of device) and never on what tasks hold of it. It is
 // called again only when the spec of the node changes.
 //

@@ -55,7 +55,7 @@ type ranking struct {
 	shape      *cluster.Shape
 	version    uint64 // the version of State that it is up to date with
 	epoch      uint64
-	session    uint64   // the number of the session whose hooks it holds
+	session    uint64   // the number of the session that its hooks are of
 	lastUsed   uint64   // the value of index.clock at its last use
 	staticKeys []int64  // by slot: a negative key if a static filter rejects the node, the points of static scores, or unscored
 	codes      []uint16 // by slot: why the node is rejected; 0 if it is feasible or absent
@@ -269,7 +269,7 @@ func (r *ranking) count(key int64, c uint16, by int32) {
 	r.counts[c] += by
 }
 
-// unscored marks a node whose static scores are not computed yet, because it has not been
+// unscored marks a node without computed static scores, because the node has not been
 // feasible since its spec was last judged.
 const unscored = math.MaxInt64
 

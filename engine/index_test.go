@@ -144,7 +144,7 @@ func TestTooManyReasonsAreAMistake(t *testing.T) {
 		apply(t, s, jobGone(fmt.Sprintf("job/%d", j)))
 	}
 	if err == nil {
-		t.Error("a filter whose reasons are no constants was accepted")
+		t.Error("a filter with reasons that are no constants was accepted")
 	}
 }
 

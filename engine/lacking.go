@@ -11,7 +11,7 @@ import (
 type shortage struct {
 	hooks    *Hooks
 	accounts *accounts
-	growing  *cluster.Job // the job whose turn is for a surplus task; nil if there is none
+	growing  *cluster.Job // the job that has its turn for a surplus task; nil if there is none
 }
 
 func (s *Session) shortage(growing *cluster.Job) shortage {

@@ -16,7 +16,7 @@ type lane struct {
 	shapes   bitset               // the IDs of the shapes in byShape
 	loose    int                  // how many buckets are examined in every session
 
-	// The parked job whose turn comes first, kept from session to session while
+	// The first parked job in the order of turns, kept from session to session while
 	// parkedFirstKnown is set.
 	parkedFirst      *waiter
 	parkedFirstJob   *cluster.Job
@@ -61,7 +61,7 @@ func (l *lane) after(k *bucket) *waiter {
 }
 
 // callFresh puts in line the buckets that request a fresh shape. If evictions are possible, it
-// includes shapes whose room is taken by now, because evictions may free it again: decisions
+// includes shapes for which no room is left by now, because evictions may free it again: decisions
 // must not depend on when the lane is examined.
 func (l *lane) callFresh() {
 	for ; l.gathered < len(l.backlog.fresh); l.gathered++ {
@@ -124,7 +124,7 @@ func (l *lane) firstInLine(tried bool) *waiter {
 // reorder drops what is remembered of the first jobs of buckets, after one of them changed.
 func (l *lane) reorder() { l.parkedFirstKnown, l.guard = false, nil }
 
-// firstParked returns the parked job whose turn comes first, or nil.
+// firstParked returns the first parked job in the order of turns, or nil.
 func (l *lane) firstParked() *waiter {
 	if !l.parkedFirstKnown {
 		l.parkedFirst, l.parkedFirstJob, l.parkedFirstKnown = nil, nil, true

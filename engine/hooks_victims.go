@@ -71,7 +71,7 @@ type LastResort struct {
 	Classes ClassRule  // the classes that Victims may allow; nil means any
 	Queues  QueueRule  // the queues that have these classes; nil means any
 	// Balance compares the State that a plan leads to with the State without the plan. A
-	// plan whose Balance is not lower is not carried out. In both States, the rule counts
+	// plan that does not lower the Balance is not carried out. In both States, the rule counts
 	// idle room as held by the pending jobs and victims that would get it, in the order of
 	// their turns. If Balance is nil, every plan is accepted.
 	Balance BalanceRule
