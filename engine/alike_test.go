@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// asked counts how often a filter looks at each job.
+// asked counts how often a PreFilter is called for each job.
 func asked(counts map[string]int) *policy {
 	return &policy{name: "Asked", open: func(s *engine.Session) {
 		s.Hooks.AddPreFilter(func(_ *cluster.Task, j *cluster.Job) *engine.Rejection {
@@ -21,9 +21,9 @@ func asked(counts map[string]int) *policy {
 	}}
 }
 
-// TestReplicasAreToldTheSame: a replica is not tried where another like it was
-// refused and nothing was decided since, and is told of its own tasks.
-func TestReplicasAreToldTheSame(t *testing.T) {
+// TestReplicasShareARefusal: a replica is not tried if an interchangeable one was refused
+// and nothing was decided since. Its refusal names its own tasks.
+func TestReplicasShareARefusal(t *testing.T) {
 	replicas := func(change func(i int, b *enginetest.JobBuilder)) []enginetest.Part {
 		var parts []enginetest.Part
 		for i := range 3 {
@@ -42,7 +42,7 @@ func TestReplicasAreToldTheSame(t *testing.T) {
 		"all alike":      {replicas(nil), []string{"job/m-0"}},
 		"no set":         {replicas(func(_ int, b *enginetest.JobBuilder) { b.Set("", 0) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
 		"another shape":  {replicas(func(i int, b *enginetest.JobBuilder) { b.Devices(1 + i%2) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
-		"another's turn": {replicas(func(i int, b *enginetest.JobBuilder) { b.Priority(int32(i % 2)) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
+		"other priority": {replicas(func(i int, b *enginetest.JobBuilder) { b.Priority(int32(i % 2)) }), []string{"job/m-0", "job/m-1", "job/m-2"}},
 		"decided since":  {append(replicas(nil), enginetest.Job("m-00").CPU(1000, "1Gi")), []string{"job/m-0", "job/m-00", "job/m-1"}},
 	}
 	for name, tt := range tests {

@@ -6,63 +6,71 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// This file is what hooks and adapters may ask of the session.
+// This file has the methods of Session that hooks and adapters may call.
 
-// Begin opens an empty statement.
+// Begin opens an empty statement. Its changes are visible to all hooks at once, and are
+// undone unless they are committed.
 func (s *Session) Begin() *Statement { return s.clerk.begin() }
 
-// Place puts the job's pending tasks onto nodes, in the statement: the minimum
-// all together or not at all, then what surplus fits. Its alternatives are tried
-// in order and the first that places wins. It is the one place function:
-// simulation, admission, adapters and the real thing all come here.
+// Place places the job's pending tasks in the statement: the minimum as a whole or not at
+// all, then as much surplus as fits. The alternatives of the job are tried in order, and
+// the first that can be placed is chosen. Simulation, admission, adapters and the real
+// scheduler all use this function.
 //
-// A nil refusal means that every task has its place; one marked Surplus that the
-// minimum has. In a session's own turns a job is given its minimum and no more, or
-// where it has that one task more: a nil refusal then means that it has.
+// A nil refusal means that every task is placed. A refusal with Surplus set means that the
+// minimum is placed and some surplus is not. In a turn of the session itself, Place is
+// asked for less: for the minimum alone or, if the job has its minimum, for one more task.
+// A nil refusal then means that this much is placed.
 func (s *Session) Place(stmt *Statement, job *cluster.Job) *Refusal { return s.placer(stmt).place(job) }
 
-// Devices are what a task of the shape would get of the node's devices as they are
-// now, for hooks whose score depends on that; false where they cannot hold it.
+// Devices returns what a task of the shape would hold of the node's devices, if it were
+// placed there now. A score that depends on the choice of devices calls it. It returns
+// false if the devices do not have enough room for the task.
 func (s *Session) Devices(shape *cluster.Shape, n *cluster.Node) ([]cluster.Claim, bool) {
 	return s.finder.devices(shape, n)
 }
 
-// Asks is how much of the resource the tasks ask for together. What a task takes
-// of a device is known once it has one; until then the most that a device of its
-// kind would give stands for it.
+// Asks returns how much of the resource the tasks request together. How much of a device a
+// task takes may depend on the device and is known only when it is placed; until then it
+// counts as the most that it would take on any device that it may use.
 func (s *Session) Asks(tasks []*cluster.Task, resource string) int64 {
 	return s.accounts.sum(tasks, resource)
 }
 
-// ChargeOf is what the tasks, once placed, count as in the queue's account of the
-// resource. It differs from what they ask for where they ask for MIG slices: those
-// that the queue has no terms for count as their fraction of nvidia.com/gpu.
+// ChargeOf returns by how much the tasks, once placed, increase what the queue uses of the
+// resource. It differs from Asks for MIG slices: if the queue sets no quota, limit or
+// weight for a kind of slice, a slice counts as its fraction of nvidia.com/gpu.
 func (s *Session) ChargeOf(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
 	return s.accounts.chargeOf(q, tasks, resource)
 }
 
-// ChargeStill is ChargeOf for those of the tasks that are not placed.
+// ChargeStill is like ChargeOf, and counts only those of the tasks that are not placed.
 func (s *Session) ChargeStill(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
-	return s.accounts.chargeStill(q, tasks, resource)
+	return s.accounts.chargeUnplaced(q, tasks, resource)
 }
 
-// Lacking are the pending tasks that the minimum needs, in the order they are placed.
+// Lacking returns the pending tasks that the minimum of the alternative needs, in the order
+// in which they are placed.
 func (s *Session) Lacking(alt *cluster.Alternative) []*cluster.Task {
-	return s.shortage(nil).of(alt)
+	return s.shortage(nil).lacking(alt)
 }
 
-// Lacks are the tasks that the job's turn is for, in the first form that would be
-// tried: those that its minimum needs or, where it has its minimum, the next one.
+// Lacks returns the tasks that the job's next turn is for, in the first alternative that
+// would be tried: the pending tasks that its minimum needs or, if it has its minimum, the
+// next surplus task.
 func (s *Session) Lacks(job *cluster.Job) []*cluster.Task {
 	return s.shortage(nil).lacks(job)
 }
 
-// CompareTasks orders tasks of a job: by the hooks, then as they were written.
+// CompareTasks compares two tasks of one job by the TaskOrder hooks: a negative result
+// means that a is placed first. It returns 0 if no hook prefers one of them; such tasks are
+// placed in the order in which the job lists them.
 func (s *Session) CompareTasks(a, b *cluster.Task) int {
 	return s.shortage(nil).compare(a, b)
 }
 
-// Order sorts pending jobs by when their turn comes, as long as none is placed.
+// Order returns the pending jobs in the order of their turns, as the queues are now. A
+// session may use another order, since each job that it places changes what queues use.
 func (s *Session) Order(jobs []*cluster.Job) []*cluster.Job {
 	out := make([]*cluster.Job, 0, len(jobs))
 	t := s.order.lineUp(jobs)
@@ -72,12 +80,13 @@ func (s *Session) Order(jobs []*cluster.Job) []*cluster.Job {
 	return out
 }
 
-// Standings are those of the queue and of all above it, the queue's own first.
-// There are none where no plugin of the profile knows what a queue should have.
+// Standings returns what the StandingRule hooks answer for the queue and for each of its
+// ancestors, the queue's own first. It is empty if no plugin of the profile registered
+// such a hook.
 func (s *Session) Standings(queue string) []Standing { return s.explainer.standings(queue) }
 
-// Census asks which victims may leave for the tasks that the job lacks, and which are
-// protected.
+// Census calls the hooks of the purpose for all running tasks and returns which victims may
+// be evicted for the tasks that the job lacks, and which are protected. It evicts nothing.
 func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Census {
 	may := s.victims.may(p, job, lacks, false)
 	if may == nil {
@@ -100,16 +109,16 @@ func (s *Session) Census(p Purpose, job *cluster.Job, lacks []*cluster.Task) Cen
 	return out
 }
 
-// Census is which victims might leave for a job, each asked about while all the others
-// are there.
+// Census says which victims may be evicted for a job. Each is judged while all others
+// still run, so that a plan of several victims may be judged otherwise.
 type Census struct {
-	Barred bool      // no victim may leave for this job
-	May    []*Victim // one of each job, the first to be evicted first
-	Spared []Protection
+	Barred bool         // no victim may be evicted for this job
+	May    []*Victim    // at most one for each job, in the order in which they would be evicted
+	Spared []Protection // the jobs that are protected, by plugin and reason
 }
 
-// Spares says which plugin protects the victim and why; nil where it may leave for
-// the tasks that the job lacks.
+// Spares returns which plugin protects the victim, and why. It returns nil if the victim may
+// be evicted for the tasks that the job lacks.
 func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *Victim) *Spared {
 	may := s.victims.may(p, job, lacks, false)
 	if may == nil {
@@ -118,23 +127,26 @@ func (s *Session) Spares(p Purpose, job *cluster.Job, lacks []*cluster.Task, v *
 	return may(v).spared
 }
 
-// WakeAt asks for a session at the time, in nanoseconds since 1970, or earlier: something
-// may be decided then although nothing changes until then. It holds
-// until the next session: a plugin calls it in every session, best in OnSessionOpen. A
-// time that is not after the session's own is ignored. Refused jobs whose plugin gave the
-// hint WakeTime are tried again then.
+// WakeAt requests that the next session begins at the given time at the latest, in
+// nanoseconds since 1970, even if nothing changes until then. The earliest request counts.
+// It is valid only until the next session, so a plugin calls WakeAt in every session, best
+// in OnSessionOpen. A time that is not after Session.Now is ignored. At that time, refused
+// jobs that a plugin with the hint WakeTime rejected (see AddWake) are tried
+// again.
 func (s *Session) WakeAt(at int64) {
 	if at > s.Now && (s.wake == 0 || at < s.wake) {
 		s.wake = at
 	}
 }
 
-// Published is what the plugin published last (see Publish), in this engine or in
-// the one that it resumes: a plugin that learns continues from there after a restart.
+// Published returns the number that the plugin published last (see Publish), in this engine
+// or in the one that it resumes after a restart. A plugin that learns its parameters
+// continues from there.
 func (s *Session) Published(plugin string) (parameters uint64, ok bool) {
 	parameters, ok = s.engine.index.params[plugin]
 	return parameters, ok
 }
 
-// Changes are what the session did to the State so far, where it records that.
+// Changes returns the changes that the session has made to State so far. It is empty unless
+// Options.Record is set.
 func (s *Session) Changes() []cluster.Change { return s.clerk.changes }

@@ -11,52 +11,53 @@ import (
 	"github.com/berth-project/berth/internal/nearest"
 )
 
-// Argument is one argument of a plugin, as its builder reads it.
+// Argument describes one argument that a plugin accepts in a profile.
 type Argument struct {
-	Name    string // as it is written, with the names around it: reserve.perDevice.cpu
-	Type    string // in words: list of text
-	Default string // as it is written; "" where there is none
+	Name    string // the full path in the configuration, such as reserve.perDevice.cpu
+	Type    string // the type in words, such as "list of text"
+	Default string // the default as a user would write it; "" if there is none
 
 	Struct reflect.Type // the struct that the argument is a field of
-	Field  string       // the name of the field in it
+	Field  string       // the name of that field
 }
 
-// Arguments are those that the plugin of the name can have, in the order of the
-// fields of its struct. They are found by building the plugin: what its builder hands
-// to Decode has the defaults.
+// Arguments returns the arguments that the named plugin accepts, in the order of the fields
+// of its struct. To find them, it calls the plugin's builder: the struct that the builder
+// passes to Decode holds the defaults.
 func (r *Registry) Arguments(plugin string) ([]Argument, error) {
 	b := r.builders[plugin]
 	if b == nil {
 		return nil, fmt.Errorf("no plugin %q%s", plugin, nearest.Hint(plugin, r.Names()))
 	}
 	var s schema
-	_, _ = b(&s) // some plugins cannot be built of their defaults alone; they were decoded all the same
-	return s.found, nil
+	_, _ = b(&s) // an error does not matter: some plugins need an argument, and Decode was called before
+	return s.arguments, nil
 }
 
-// schema is Arguments that decode nothing and note what they would decode into.
+// schema implements the arguments of a builder. Its Decode decodes nothing and records the
+// fields of the struct that it is given.
 type schema struct {
-	found []Argument
-	open  []reflect.Type // the structs around the field that is looked at
+	arguments []Argument
+	enclosing []reflect.Type // the structs that contain the current field, the outermost first
 }
 
-// Decode leaves into as it is.
+// Decode records the fields of the struct that into points to, and does not change them.
 func (s *schema) Decode(into any) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct {
-		s.fields("", v.Type().Elem(), v.Elem())
+		s.addFields("", v.Type().Elem(), v.Elem())
 	}
 	return nil
 }
 
-// fields notes those of a struct. The value is the zero Value where the struct is
-// there only if a configuration gives it, so that there are no defaults.
-func (s *schema) fields(prefix string, t reflect.Type, v reflect.Value) {
-	if slices.Contains(s.open, t) {
-		return // a type that has itself as a part
+// addFields records the fields of the struct type. The value holds the defaults; it is the
+// zero Value if the struct exists only where a configuration gives one.
+func (s *schema) addFields(prefix string, t reflect.Type, v reflect.Value) {
+	if slices.Contains(s.enclosing, t) {
+		return // a recursive type
 	}
-	s.open = append(s.open, t)
-	defer func() { s.open = s.open[:len(s.open)-1] }()
+	s.enclosing = append(s.enclosing, t)
+	defer func() { s.enclosing = s.enclosing[:len(s.enclosing)-1] }()
 	for i := range t.NumField() {
 		f := t.Field(i)
 		var value reflect.Value
@@ -68,7 +69,7 @@ func (s *schema) fields(prefix string, t reflect.Type, v reflect.Value) {
 		case name == "-":
 			continue
 		case name == "" && f.Anonymous && f.Type.Kind() == reflect.Struct:
-			s.fields(prefix, f.Type, value)
+			s.addFields(prefix, f.Type, value)
 			continue
 		case !f.IsExported():
 			continue
@@ -76,34 +77,34 @@ func (s *schema) fields(prefix string, t reflect.Type, v reflect.Value) {
 			name = f.Name
 		}
 		name = prefix + name
-		s.found = append(s.found, Argument{Name: name, Type: words(f.Type), Default: written(value), Struct: t, Field: f.Name})
-		s.inside(name, f.Type, value)
+		s.arguments = append(s.arguments, Argument{Name: name, Type: typeInWords(f.Type), Default: defaultText(value), Struct: t, Field: f.Name})
+		s.addNested(name, f.Type, value)
 	}
 }
 
-// inside notes the fields of the structs that a field is made of.
-func (s *schema) inside(name string, t reflect.Type, v reflect.Value) {
+// addNested records the fields of the structs that the type t of a field contains.
+func (s *schema) addNested(name string, t reflect.Type, v reflect.Value) {
 	switch {
-	case custom(t):
+	case unmarshalsItself(t):
 	case t.Kind() == reflect.Pointer:
-		s.inside(name, t.Elem(), reflect.Value{})
+		s.addNested(name, t.Elem(), reflect.Value{})
 	case t.Kind() == reflect.Slice:
-		s.inside(name+"[]", t.Elem(), reflect.Value{})
+		s.addNested(name+"[]", t.Elem(), reflect.Value{})
 	case t.Kind() == reflect.Map:
-		s.inside(name+".*", t.Elem(), reflect.Value{})
+		s.addNested(name+".*", t.Elem(), reflect.Value{})
 	case t.Kind() == reflect.Struct:
-		s.fields(name+".", t, v)
+		s.addFields(name+".", t, v)
 	}
 }
 
-// words names a type for people who do not read Go.
-func words(t reflect.Type) string {
-	if custom(t) {
+// typeInWords returns the type in words, for the documentation of arguments.
+func typeInWords(t reflect.Type) string {
+	if unmarshalsItself(t) {
 		return strings.ToLower(t.Name())
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return words(t.Elem())
+		return typeInWords(t.Elem())
 	case reflect.String:
 		return "text"
 	case reflect.Bool:
@@ -114,24 +115,26 @@ func words(t reflect.Type) string {
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return "whole number"
 	case reflect.Slice, reflect.Array:
-		return "list of " + words(t.Elem())
+		return "list of " + typeInWords(t.Elem())
 	case reflect.Map:
-		return "map of " + words(t.Key()) + " to " + words(t.Elem())
+		return "map of " + typeInWords(t.Key()) + " to " + typeInWords(t.Elem())
 	case reflect.Struct:
 		return "object"
 	}
 	return "anything"
 }
 
-// custom reports whether the type reads itself, so that its parts are no arguments.
-func custom(t reflect.Type) bool {
+// unmarshalsItself reports whether the type has its own decoder, so that its fields are not
+// arguments.
+func unmarshalsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t.Name() != "" && (p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()))
 }
 
-// written is the value as a person would write it: text without quotes, and
-// everything else as JSON. It is "" for an object, the parts of which have their own.
-func written(v reflect.Value) string {
+// defaultText returns the value as a user would write it: text without quotes, and
+// everything else as JSON. It returns "" for an object, since each of its fields has its
+// own default.
+func defaultText(v reflect.Value) string {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
@@ -140,9 +143,9 @@ func written(v reflect.Value) string {
 		return ""
 	case v.Kind() == reflect.String:
 		return v.String()
-	case v.Kind() == reflect.Struct && !custom(v.Type()):
+	case v.Kind() == reflect.Struct && !unmarshalsItself(v.Type()):
 		return ""
-	case v.IsZero() && (custom(v.Type()) || v.Kind() == reflect.Map || v.Kind() == reflect.Slice || v.Kind() == reflect.Interface):
+	case v.IsZero() && (unmarshalsItself(v.Type()) || v.Kind() == reflect.Map || v.Kind() == reflect.Slice || v.Kind() == reflect.Interface):
 		return ""
 	}
 	text, err := json.Marshal(v.Interface())

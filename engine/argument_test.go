@@ -33,7 +33,7 @@ type (
 	}
 	level struct {
 		Depth uint8  `json:"depth"`
-		Below *level `json:"below"` // has itself as a part
+		Below *level `json:"below"` // a recursive type
 	}
 	rule struct {
 		Name string `json:"name"`
@@ -84,13 +84,13 @@ func TestArgumentsOfAPlugin(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := r.Arguments(name)
-			said := ""
+			message := ""
 			if err != nil {
-				said = err.Error()
+				message = err.Error()
 			}
 			sameType := cmp.Comparer(func(a, b reflect.Type) bool { return a == b })
-			if d := cmp.Diff(tt.want, got, sameType, cmpopts.EquateEmpty()); d != "" || said != tt.err {
-				t.Errorf("error %q, want %q; arguments (-want +got):\n%s", said, tt.err, d)
+			if d := cmp.Diff(tt.want, got, sameType, cmpopts.EquateEmpty()); d != "" || message != tt.err {
+				t.Errorf("error %q, want %q; arguments (-want +got):\n%s", message, tt.err, d)
 			}
 		})
 	}

@@ -6,17 +6,16 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// accounts is what tasks ask for and what they are charged in the accounts of queues.
+// accounts computes what tasks request, and by how much they increase what their queues
+// use. It keeps sums that are asked for often.
 type accounts struct {
-	view   cluster.View
-	shapes map[*cluster.Shape]cluster.DeviceAsk
-	still  still
-	idle   *idle
+	view     cluster.View
+	asks     map[*cluster.Shape]cluster.DeviceAsk
+	unplaced unplacedCharges
+	idle     *idleDevices
 }
 
-// sum is how much of the resource the tasks ask for together. What a task takes
-// of a device is known once it has one; until then the most that a device of its
-// kind would give stands for it.
+// sum implements Session.Asks.
 func (acc *accounts) sum(tasks []*cluster.Task, resource string) int64 {
 	sum := int64(0)
 	for _, t := range tasks {
@@ -33,9 +32,7 @@ func (acc *accounts) sum(tasks []*cluster.Task, resource string) int64 {
 	return sum
 }
 
-// chargeOf is what the tasks, once placed, count as in the queue's account of the
-// resource. It differs from what they ask for where they ask for MIG slices: those
-// that the queue has no terms for count as their fraction of nvidia.com/gpu.
+// chargeOf implements Session.ChargeOf.
 func (acc *accounts) chargeOf(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
 	sum := acc.sum(tasks, resource)
 	if resource != cluster.DefaultDeviceResource {
@@ -53,22 +50,23 @@ func (acc *accounts) chargeOf(q *cluster.Queue, tasks []*cluster.Task, resource 
 	return sum
 }
 
-// chargeStill is chargeOf for those of the tasks that are not placed. It is asked often
-// about the tasks that one job lacks, so the sums are kept in step.
-func (acc *accounts) chargeStill(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
+// chargeUnplaced is like chargeOf, and counts only the tasks that are not placed. It is
+// called often for the tasks that one job lacks, so these sums are kept and adjusted
+// whenever one of the tasks is placed or removed.
+func (acc *accounts) chargeUnplaced(q *cluster.Queue, tasks []*cluster.Task, resource string) int64 {
 	if len(tasks) == 0 {
 		return 0
 	}
-	k := &acc.still
+	k := &acc.unplaced
 	if len(k.tasks) != len(tasks) || &k.tasks[0] != &tasks[0] {
-		*k = still{tasks: tasks, of: make(map[*cluster.Task]bool, len(tasks))}
+		*k = unplacedCharges{tasks: tasks, contains: make(map[*cluster.Task]bool, len(tasks))}
 		for _, t := range tasks {
-			k.of[t] = true
+			k.contains[t] = true
 		}
 	}
-	for i := range k.sums {
-		if k.sums[i].queue == q && k.sums[i].Name == resource {
-			return k.sums[i].Value
+	for i := range k.charges {
+		if k.charges[i].queue == q && k.charges[i].Name == resource {
+			return k.charges[i].Value
 		}
 	}
 	sum := int64(0)
@@ -77,48 +75,49 @@ func (acc *accounts) chargeStill(q *cluster.Queue, tasks []*cluster.Task, resour
 			sum += acc.chargeOf(q, tasks[i:i+1], resource)
 		}
 	}
-	k.sums = append(k.sums, charge{q, cluster.Amount{Name: resource, Value: sum}})
+	k.charges = append(k.charges, charge{q, cluster.Amount{Name: resource, Value: sum}})
 	return sum
 }
 
-// still is what tasks would be charged that are not placed, as far as it was asked about.
-type still struct {
-	tasks []*cluster.Task
-	of    map[*cluster.Task]bool
-	sums  []charge
+// unplacedCharges holds the results of chargeUnplaced for one list of tasks.
+type unplacedCharges struct {
+	tasks    []*cluster.Task
+	contains map[*cluster.Task]bool
+	charges  []charge
 }
 
-// charge is an amount in a queue's account.
+// charge is an amount of a resource that is charged to a queue.
 type charge struct {
 	queue *cluster.Queue
 	cluster.Amount
 }
 
-// follow takes in that the task is placed, or is not any more.
-func (acc *accounts) follow(t *cluster.Task, sign int64) {
-	k := &acc.still
-	if len(k.sums) == 0 || !k.of[t] {
+// adjustUnplaced updates the kept sums: sign is -1 if the task was placed, and 1 if it no
+// longer is.
+func (acc *accounts) adjustUnplaced(t *cluster.Task, sign int64) {
+	k := &acc.unplaced
+	if len(k.charges) == 0 || !k.contains[t] {
 		return
 	}
-	for i := range k.sums {
-		k.sums[i].Value += sign * acc.chargeOf(k.sums[i].queue, []*cluster.Task{t}, k.sums[i].Name)
+	for i := range k.charges {
+		k.charges[i].Value += sign * acc.chargeOf(k.charges[i].queue, []*cluster.Task{t}, k.charges[i].Name)
 	}
 }
 
 func (acc *accounts) devicesOf(shape *cluster.Shape) cluster.DeviceAsk {
-	a, known := acc.shapes[shape]
+	a, known := acc.asks[shape]
 	if !known {
-		if acc.shapes == nil {
-			acc.shapes = map[*cluster.Shape]cluster.DeviceAsk{}
+		if acc.asks == nil {
+			acc.asks = map[*cluster.Shape]cluster.DeviceAsk{}
 		}
 		a = acc.view.DeviceAsk(shape)
-		acc.shapes[shape] = a
+		acc.asks[shape] = a
 	}
 	return a
 }
 
-// devicesLacking is the least that would do for the tasks of devices, whatever
-// their names, in thousandths.
+// devicesLacking returns the least that the tasks may need of devices, whatever the names of
+// the resources, in thousandths of a device.
 func (acc *accounts) devicesLacking(tasks []*cluster.Task) int64 {
 	sum := int64(0)
 	for _, t := range tasks {
@@ -127,35 +126,37 @@ func (acc *accounts) devicesLacking(tasks []*cluster.Task) int64 {
 	return sum
 }
 
-// free is how much of all devices nobody was promised, in thousandths.
+// free returns how much of all devices is neither held nor reserved, in thousandths of a
+// device. Closed nodes and lost devices do not count.
 func (acc *accounts) free() int64 {
 	f := acc.idle
 	if f.view != acc.view {
-		*f = idle{view: acc.view}
+		*f = idleDevices{view: acc.view}
 	}
-	acc.view.Recent().Nodes(f.known, func(slot int) {
-		for slot >= len(f.nodes) {
-			f.nodes = append(f.nodes, 0)
+	acc.view.Recent().Nodes(f.version, func(slot int) {
+		for slot >= len(f.bySlot) {
+			f.bySlot = append(f.bySlot, 0)
 		}
-		f.sum -= f.nodes[slot]
-		f.nodes[slot] = 0
+		f.sum -= f.bySlot[slot]
+		f.bySlot[slot] = 0
 		if n := acc.view.At(slot); n != nil && !n.Closed() {
 			for i := range n.Devices {
 				if d := &n.Devices[i]; !d.Lost {
-					f.nodes[slot] += int64(max(0, d.FreeMilli()))
+					f.bySlot[slot] += int64(max(0, d.FreeMilli()))
 				}
 			}
 		}
-		f.sum += f.nodes[slot]
+		f.sum += f.bySlot[slot]
 	})
-	f.known = acc.view.Version()
+	f.version = acc.view.Version()
 	return f.sum
 }
 
-// idle keeps a sum over all nodes in step with the State, from session to session.
-type idle struct {
-	view  cluster.View
-	known uint64
-	nodes []int64 // by slot
-	sum   int64
+// idleDevices keeps the result of accounts.free from session to session. Only the nodes that
+// changed since its version are added up again.
+type idleDevices struct {
+	view    cluster.View
+	version uint64
+	bySlot  []int64 // by slot
+	sum     int64
 }

@@ -7,51 +7,52 @@ import (
 	"github.com/berth-project/berth/internal/heap"
 )
 
-// backlog is the pending jobs as patient sessions see them, kept from session to
-// session: those to be tried, and those that were refused, parked in buckets until
-// something changes that may help them. Each session takes in what changed since
-// the last. It serves one State at a time, and losing it loses nothing but time.
+// backlog holds the pending jobs between patient sessions: the jobs to be tried, and the
+// refused jobs, which are parked in buckets until something changes that may help them.
+// Each session updates it with what changed since the last. It serves one State at a time.
+// If it is lost, the next session tries all jobs again, and no decision is lost.
 type backlog struct {
 	order  *order
 	finder *finder
 	now    int64
 	view   cluster.View
 
-	// What it is up to date with.
+	// The versions of jobs, nodes, queues and queue terms, and the epoch of the index, that
+	// the backlog is up to date with.
 	jobs, nodes, queues, revision, epoch uint64
 
-	waiters []*waiter // by slot of the job; nil: the job is not pending
-	sets    []string  // by slot of the job: the set that it is of
-	lanes   []*lane   // by slot of the queue; nil: none yet
-	asked   map[*cluster.Shape]*asked
-	ids     []int // of shapes, to reuse
-	timers  heap.Heap[*bucket]
-	blocked map[string][]*bucket // by the queue whose bounds are in the way
-	replica map[string][]*bucket // by set
-	kinds   []cluster.Device
+	waiters  []*waiter                 // by slot of the job; nil if the job is not pending
+	setNames []string                  // by slot of the job: the name of its set
+	lanes    []*lane                   // by slot of the queue; nil if the queue has had no pending job
+	asked    map[*cluster.Shape]*asked // the shapes that parked jobs request
+	freeIDs  []int                     // values of asked.id that are free for reuse
+	timers   heap.Heap[*bucket]
+	blocked  map[string][]*bucket // by the queue that prevented the placement, by its limit or share
+	replica  map[string][]*bucket // by set
+	kinds    []cluster.Device
 
-	shapeIDs  map[*cluster.Shape]uint64
-	lastShape uint64
-	spelling  []byte
-	saying    uint64 // counts refusals
+	shapeIDs    map[*cluster.Shape]uint64
+	lastShapeID uint64
+	keyBuffer   []byte
+	saying      uint64 // the number of refusals so far
 
-	sessions uint64 // counts them
-	alarm    int64  // when plugins asked for a session; 0: at no time
-	rung     bool   // that time has come
+	sessions uint64 // the number of sessions so far
+	alarm    int64  // the time for which plugins requested a session; 0 if they requested none
+	alarmDue bool   // that time has come
 
-	// While a session runs:
-	turns   *turns
-	waiting int      // sure lanes whose turn is not over
-	sure    []*lane  // in line for more than fresh shapes
-	inLine  []*lane  // that were in line so far
-	joining []*lane  // at the beginning; kept for its memory
-	fresh   []*asked // shapes that some node takes since the last session
-	since   bitset   // of these
-	posted  bitset   // since, when a lane last posted a guard; a copy that never changes
-	marks   bitset   // of these that some node still takes
-	live    int      // how many of these some node still takes
-	evicts  bool     // others may be evicted
-	seen    uint64   // version of the State that they are as of
+	// The fields below are used while a session runs.
+	turns       *turns
+	waiting     int      // how many of the lanes in sure have not ended their turn
+	sure        []*lane  // lanes that are in line for another cause than a fresh shape
+	inLine      []*lane  // all lanes that have been in line in this session
+	joining     []*lane  // the lanes that are in line at the beginning; kept to reuse its memory
+	fresh       []*asked // shapes for which a node has got room since the last session
+	since       bitset   // the IDs of the shapes in fresh
+	guardShapes bitset   // a copy of since that the guards of several lanes share; it is never modified
+	marks       bitset   // the IDs of the fresh shapes for which a node still has room
+	live        int      // how many fresh shapes are in marks
+	evicts      bool     // tasks may be evicted in this session
+	seen        uint64   // the version of State as of which fresh was last updated
 }
 
 func newBacklog(s cluster.View) *backlog {
@@ -61,19 +62,20 @@ func newBacklog(s cluster.View) *backlog {
 	}
 }
 
-// open takes in what changed since the last session and finds out which jobs that may help.
+// open updates the backlog with what changed since the last session, and puts in line the
+// jobs that these changes may help.
 func (b *backlog) open(o *order, f *finder, now int64) {
 	first := b.order == nil
 	b.order, b.finder, b.now, b.waiting = o, f, now, 0
-	b.rung, b.alarm = b.alarm > 0 && now >= b.alarm, 0
+	b.alarmDue, b.alarm = b.alarm > 0 && now >= b.alarm, 0
 	b.sessions++
 	if b.turns == nil || b.revision != b.view.Recent().Terms() {
-		b.turns = o.newTurns() // queues have other terms, and may be elsewhere in the tree
-		b.requeue()
+		b.turns = o.newTurns() // the specs of queues changed, and with them perhaps their parents
+		b.refreshQueues()
 	} else {
 		b.turns.reopen(o)
 	}
-	moved := b.takeJobs()
+	moved := b.takeChangedJobs()
 	if first {
 		b.nodes, b.queues = b.view.Version(), b.view.Recent().QueuesVersion() // nothing is parked yet
 	}
@@ -82,8 +84,9 @@ func (b *backlog) open(o *order, f *finder, now int64) {
 	b.revision, b.epoch = b.view.Recent().Terms(), f.index.epoch
 }
 
-// requeue finds the queues of the lanes again: a queue with other terms is another object.
-func (b *backlog) requeue() {
+// refreshQueues looks up the queue of each lane again: State replaces the object of a queue
+// when its spec changes.
+func (b *backlog) refreshQueues() {
 	for _, l := range b.lanes {
 		if l == nil {
 			continue
@@ -94,22 +97,22 @@ func (b *backlog) requeue() {
 	}
 }
 
-// takeJobs brings the waiters in step with the jobs that changed. It returns the
-// sets that something of happened to.
-func (b *backlog) takeJobs() (moved map[string]bool) {
+// takeChangedJobs updates the waiters with the jobs that changed. It returns the sets that
+// have such a job.
+func (b *backlog) takeChangedJobs() (moved map[string]bool) {
 	moved = map[string]bool{}
 	b.view.Recent().Jobs(b.jobs, func(slot int) {
 		for slot >= len(b.waiters) {
 			b.waiters = append(b.waiters, nil)
-			b.sets = append(b.sets, "")
+			b.setNames = append(b.setNames, "")
 		}
 		job, e := b.view.JobAt(slot), b.waiters[slot]
-		if b.sets[slot] != "" {
-			moved[b.sets[slot]] = true
+		if b.setNames[slot] != "" {
+			moved[b.setNames[slot]] = true
 		}
-		b.sets[slot] = ""
+		b.setNames[slot] = ""
 		if job != nil && job.Set.Name != "" {
-			b.sets[slot] = job.Set.Name
+			b.setNames[slot] = job.Set.Name
 			moved[job.Set.Name] = true
 		}
 		if e != nil && (job != e.job || !b.view.Waits(job)) {
@@ -120,31 +123,31 @@ func (b *backlog) takeJobs() (moved map[string]bool) {
 		case job == nil || !b.view.Waits(job):
 		case e == nil:
 			e = &waiter{turn: turnOf(job)}
-			if job.Parked != nil { // as it was before a restart
+			if job.Parked != nil { // the back-off continues after a restart
 				e.parked = *job.Parked
 			}
-			b.arrive(e)
+			b.addArrival(e)
 		case e.bucket == nil || e.stand != standOf(job) || e.turn != turnOf(job) || job.SpecVersion() > b.jobs:
 			b.remove(e)
 			e.turn = turnOf(job)
-			b.arrive(e)
+			b.addArrival(e)
 		}
 	})
 	return moved
 }
 
-// arrive has the job be tried in this session.
-func (b *backlog) arrive(e *waiter) {
+// addArrival adds the job to the arrivals of its lane, so that it is tried in this session.
+func (b *backlog) addArrival(e *waiter) {
 	b.waiters[e.job.Slot()] = e
 	e.lane = b.lane(e.job)
-	e.lane.arrivals, e.arrived = append(e.lane.arrivals, e), true
+	e.lane.arrivals, e.inArrivals = append(e.lane.arrivals, e), true
 	b.assure(e.lane)
 }
 
-// again gives the job another turn in this session, for a task beyond its minimum.
+// again gives the job another turn in this session, for one surplus task.
 func (b *backlog) again(job *cluster.Job) {
 	e := &waiter{turn: turnOf(job)}
-	b.arrive(e)
+	b.addArrival(e)
 	l := e.lane
 	i, _ := slices.BinarySearchFunc(l.arrivals[:len(l.arrivals)-1], e, b.compareWaiters)
 	copy(l.arrivals[i+1:], l.arrivals[i:])
@@ -153,7 +156,7 @@ func (b *backlog) again(job *cluster.Job) {
 
 func (b *backlog) compareWaiters(x, y *waiter) int { return b.order.compareTurns(x.turn, y.turn) }
 
-// lane finds the lane that the job belongs in, or makes it.
+// lane returns the lane of the job's queue, and creates it if there is none.
 func (b *backlog) lane(j *cluster.Job) *lane {
 	q := b.view.Queue(j.Queue)
 	for q.Slot() >= len(b.lanes) {
@@ -161,8 +164,8 @@ func (b *backlog) lane(j *cluster.Job) *lane {
 	}
 	l := b.lanes[q.Slot()]
 	if l == nil {
-		l = &lane{backlog: b, buckets: map[string]*bucket{}, asks: map[*asked][]*bucket{}}
-		l.called.Before = func(x, y *bucket) bool { return b.compareWaiters(x.pick, y.pick) < 0 }
+		l = &lane{backlog: b, buckets: map[string]*bucket{}, byShape: map[*asked][]*bucket{}}
+		l.called.Before = func(x, y *bucket) bool { return b.compareWaiters(x.toTry, y.toTry) < 0 }
 		l.parked.lane = l
 		l.parked.buckets.Before = func(x, y *bucket) bool { return b.compareWaiters(x.ahead, y.ahead) < 0 }
 		b.lanes[q.Slot()] = l
@@ -171,7 +174,7 @@ func (b *backlog) lane(j *cluster.Job) *lane {
 	return l
 }
 
-// assure puts the lane in line.
+// assure puts the lane in line for this session, even if no shape is fresh.
 func (b *backlog) assure(l *lane) {
 	if !l.sure {
 		l.sure = true
@@ -180,20 +183,20 @@ func (b *backlog) assure(l *lane) {
 	}
 }
 
-// remove takes the job out of its bucket, or from among those to be tried. It
-// keeps its back-off.
+// remove takes the job out of its bucket, or out of the arrivals of its lane. The job keeps
+// its back-off.
 func (b *backlog) remove(e *waiter) {
 	k := e.bucket
 	if k == nil {
-		if e.arrived {
+		if e.inArrivals {
 			e.lane.arrivals = without(e.lane.arrivals, e)
 		}
-		e.arrived = false
+		e.inArrivals = false
 		return
 	}
 	e.bucket, e.parked = nil, k.parked
 	i, found := k.index(b.order, e.turn)
-	if !found || k.jobs[i] != e { // its order has changed
+	if !found || k.jobs[i] != e { // the job's place in the order has changed since it was added
 		i = slices.Index(k.jobs, e)
 	}
 	k.jobs = slices.Delete(k.jobs, i, i+1)
@@ -216,6 +219,7 @@ func without[T comparable](list []T, item T) []T {
 	return slices.DeleteFunc(list, func(o T) bool { return o == item })
 }
 
+// unblock removes the bucket from the lists of the queues that prevented its placement.
 func (b *backlog) unblock(k *bucket) {
 	for _, name := range k.blockers {
 		if b.blocked[name] = without(b.blocked[name], k); len(b.blocked[name]) == 0 {
@@ -225,23 +229,24 @@ func (b *backlog) unblock(k *bucket) {
 	k.blockers = k.blockers[:0]
 }
 
-// ask finds the shape among those that parked jobs ask for, or adds it.
+// ask returns the entry of the task's shape among the shapes that parked jobs request, and
+// adds it if there is none.
 func (b *backlog) ask(t *cluster.Task) *asked {
 	a := b.asked[t.Shape]
 	if a == nil {
-		copied := *t // the task itself may be given another shape
-		a = &asked{id: len(b.asked) + len(b.ids), task: &copied}
-		if n := len(b.ids); n > 0 {
-			a.id, b.ids = b.ids[n-1], b.ids[:n-1]
+		copied := *t // the task itself may get another shape later
+		a = &asked{id: len(b.asked) + len(b.freeIDs), task: &copied}
+		if n := len(b.freeIDs); n > 0 {
+			a.id, b.freeIDs = b.freeIDs[n-1], b.freeIDs[:n-1]
 		}
 		b.asked[t.Shape] = a
 	}
 	return a
 }
 
-// drop forgets a shape that no parked job asks for.
-func (b *backlog) drop(a *asked) {
-	b.ids = append(b.ids, a.id)
+// dropShape removes a shape that no parked job requests any more.
+func (b *backlog) dropShape(a *asked) {
+	b.freeIDs = append(b.freeIDs, a.id)
 	delete(b.asked, a.task.Shape)
 	if len(a.fresh) > 0 {
 		a.fresh = nil
@@ -249,15 +254,15 @@ func (b *backlog) drop(a *asked) {
 	}
 }
 
-// close ends the session's part.
+// close resets the fields that are used while a session runs.
 func (b *backlog) close() {
 	for _, l := range b.inLine {
-		l.rest()
+		l.endSession()
 	}
 	clear(b.inLine)
 	b.inLine = b.inLine[:0]
 	for _, l := range b.sure {
-		l.rest()
+		l.endSession()
 	}
 	clear(b.sure)
 	b.sure = b.sure[:0]

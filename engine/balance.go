@@ -1,7 +1,7 @@
 package engine
 
-// fair reports whether the plan, which is carried out since the checkpoint, leaves the
-// queues more even than they are without it. It takes the plan back.
+// fair reports whether the plan makes every Balance lower than it is without the plan. The
+// plan must have been carried out since the checkpoint; fair undoes it.
 func (x *trial) fair(plan []*Victim, checkpoint int) bool {
 	defer x.stmt.Rollback(checkpoint)
 	var measures []func() Balance

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// bound is what it costs at least to make room for the shape on the node; nil
-// where it would not fit even if all left that may.
+// bound returns a lower bound of the cost of making room for the shape on the node. It
+// returns nil if the shape would not fit even if every possible victim were evicted.
 func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	all, prices := w.scratch[:0], w.prices[:0]
 	for _, t := range n.Tasks {
@@ -19,7 +19,7 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	w.scratch = all
 	count, possible := fewest(s, n, all)
 	if len(all) == 0 || !possible {
-		return nil // whatever the hooks say of them
+		return nil // the answers of the hooks cannot matter
 	}
 	leaving := all[:0]
 	moves := false
@@ -56,7 +56,7 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 		}
 	}
 	e := &entryPlan{slot: n.Slot()}
-	if moves { // perhaps nothing is evicted
+	if moves { // a plan may consist of moves alone
 		e.cost = noCost()
 		if e.cost.moved.tasks = 1; w.exits.way == moving {
 			e.cost.moved.tasks = int32(count)
@@ -65,29 +65,29 @@ func (w *nodewise) bound(s *cluster.Shape, n *cluster.Node) *entryPlan {
 	}
 	e.cost = w.cheapestOf(leaving, count)
 	if w.leaver.victims.priced() {
-		e.cost.victims = total(prices, count, func(p *price) int64 { return p.cost })
+		e.cost.victims = leastTotal(prices, count, func(p *price) int64 { return p.cost })
 	}
-	e.cost.tasks = int32(total(prices, count, func(p *price) int64 { return int64(p.all) }))
-	e.cost.beyond = max(0, total(prices, count, func(p *price) int64 { return p.freed })-w.accounts.devicesOf(s).Least)
+	e.cost.tasks = int32(leastTotal(prices, count, func(p *price) int64 { return int64(p.all) }))
+	e.cost.beyond = max(0, leastTotal(prices, count, func(p *price) int64 { return p.freed })-w.accounts.devicesOf(s).Least)
 	if !slices.ContainsFunc(prices, func(p price) bool { return p.whole == nil }) {
-		e.cost.jobs = int32(max(1, total(prices, count, func(*price) int64 { return 1 }))) // each victim is a whole job
+		e.cost.jobs = int32(max(1, leastTotal(prices, count, func(*price) int64 { return 1 }))) // each victim is a whole job
 	}
 	return e
 }
 
-// price is a victim seen from one node: how many of its tasks are there, how many
-// leave with them in all, how much of devices they free, and what plugins say of them.
+// price is what one victim costs and gives, as seen from one node.
 type price struct {
-	whole     *cluster.Job // nil: the task leaves alone
-	here, all int
-	freed     int64
-	cost      int64 // of a subgroup, that of the task alone: others of it have their own
+	whole *cluster.Job // the job, if it can only be evicted as a whole; nil if the task is evicted alone
+	here  int          // how many of the victim's tasks are on the node
+	all   int          // how many tasks are evicted with it, on all nodes
+	freed int64        // how much of devices these tasks hold, in thousandths of a device
+	cost  int64        // what VictimCost hooks answer; in a subgroup for the task alone, since each has its own price
 }
 
-// total is how much is paid at least if so many of the node's tasks have to leave:
-// victims that cost least for what they give first, the last one in part, and no less
-// than one victim costs.
-func total(prices []price, count int, pays func(*price) int64) int64 {
+// leastTotal returns a lower bound of what is paid if count tasks of the node have to be
+// evicted. It takes the victims with the lowest price per task on the node first, and the
+// last one in part. The result is not below the price of the cheapest victim.
+func leastTotal(prices []price, count int, pays func(*price) int64) int64 {
 	slices.SortStableFunc(prices, func(a, b price) int {
 		return cmp.Compare(pays(&a)*int64(b.here), pays(&b)*int64(a.here))
 	})
@@ -106,8 +106,9 @@ func total(prices []price, count int, pays func(*price) int64) int64 {
 	return max(one, sum)
 }
 
-// cheapestOf is the least that so many of the tasks cost: it takes one of them that is
-// not among the cheapest of that number less one.
+// cheapestOf returns a lower bound of the tier, priority and age that evicting count of the
+// tasks costs: any such choice contains a task that is at least as expensive as the
+// count-th cheapest.
 func (w *nodewise) cheapestOf(tasks []*cluster.Task, count int) cost {
 	each := make([]cost, len(tasks))
 	young := int64(0)
@@ -121,8 +122,8 @@ func (w *nodewise) cheapestOf(tasks []*cluster.Task, count int) cost {
 	return c
 }
 
-// fewest bounds from below how many tasks must leave for the shape to fit the node;
-// false where it would not fit even if all of them left.
+// fewest returns a lower bound of how many of the tasks must be evicted before the shape
+// fits the node. It returns false if the shape would not fit even without all of them.
 func fewest(s *cluster.Shape, n *cluster.Node, leaving []*cluster.Task) (int, bool) {
 	for _, want := range s.Resources {
 		l := n.Ledger(want.Name)

@@ -10,8 +10,9 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// What was bound in a session is no victim in it; in the next it is.
-func TestBoundInThisSession(t *testing.T) {
+// TestBoundTaskIsNoVictimInItsSession: a task that was bound in a session may not be evicted
+// in the same session, and may be evicted in the next.
+func TestBoundTaskIsNoVictimInItsSession(t *testing.T) {
 	evicts := &policy{name: "Evicts", open: func(s *engine.Session) {
 		s.Hooks.AddMeans(engine.Preempt, "Preempted")
 	}}
@@ -28,9 +29,9 @@ func TestBoundInThisSession(t *testing.T) {
 	}
 }
 
-// A task that is not requested any more makes no minimum: the job gets another, and a
-// patient session ends.
-func TestNotRequestedMakesNoMinimum(t *testing.T) {
+// TestRemovedTaskDoesNotCountForTheMinimum: a running task that the job's new spec no longer
+// has does not count for the minimum. Another task is placed, and the patient session ends.
+func TestRemovedTaskDoesNotCountForTheMinimum(t *testing.T) {
 	task := func(name string) *cluster.Task {
 		return &cluster.Task{Name: name, Shape: &cluster.Shape{Need: cluster.Need{Devices: 1}}}
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// bounded scores every node 50 but those where the job's set is; asked counts how often.
+// bounded scores a node 10 if it has a task of the job's set, and 50 otherwise. It counts
+// its calls in asked.
 func bounded(asked *int, bound float64) *policy {
 	return &policy{name: "Bounded", open: func(s *engine.Session) {
 		s.Hooks.AddBoundedScore(nil, func(*cluster.Shape, *cluster.Node) float64 { return bound },
@@ -26,7 +27,7 @@ func bounded(asked *int, bound float64) *policy {
 	}}
 }
 
-// TestBoundsEndTheWalk counts the work: nodes that cannot win are not asked about.
+// TestBoundsEndTheWalk: the score is not called for nodes that cannot win.
 func TestBoundsEndTheWalk(t *testing.T) {
 	asked := 0
 	s := with(manyNodes(1000))
@@ -43,7 +44,7 @@ func TestBoundsEndTheWalk(t *testing.T) {
 		}
 	}
 	if asked > 100 {
-		t.Errorf("%d nodes were asked about, of 1000 that are nearly all alike", asked)
+		t.Errorf("the score was called %d times for 1000 nodes that are nearly all equal", asked)
 	}
 }
 

@@ -11,20 +11,20 @@ import (
 // waiter is a pending job in the backlog.
 type waiter struct {
 	turn
-	lane    *lane
-	bucket  *bucket        // nil: it is to be tried
-	arrived bool           // it is among the arrivals of its lane
-	stand   stand          // of its tasks, when it was refused
-	parked  cluster.Parked // while it is in no bucket
-	refusal *Refusal
-	said    uint64 // when the refusal was said
+	lane       *lane
+	bucket     *bucket        // nil if the job is not parked and is to be tried
+	inArrivals bool           // it is among the arrivals of its lane
+	stand      stand          // of the job's tasks, when it was refused
+	parked     cluster.Parked // its back-off while it is in no bucket; a bucket has its own
+	refusal    *Refusal
+	said       uint64 // the number of the refusal, by backlog.saying
 }
 
-// stand is how many of a job's own tasks are where, and which of them wait. What it loses itself leaves
-// it with other forms, other domains, and less to keep to.
+// stand counts the tasks of a job by what has become of them. If it changes, the job must be
+// tried again: it may now take other alternatives or domains.
 type stand struct {
 	chosen, placed, pending, ended int
-	which                          uint64 // spells which tasks are pending: others may request other shapes
+	which                          uint64 // a hash of which tasks are pending, since they may request other shapes
 }
 
 func standOf(j *cluster.Job) stand {
@@ -38,105 +38,109 @@ func standOf(j *cluster.Job) stand {
 	return out
 }
 
-// bucket is refused jobs of one queue that nothing tells apart that decides: where
-// one of them has no place, none has. What was found when one was refused last
-// holds for all, and the first of them is tried for all.
+// bucket holds refused jobs of one queue that are equal in everything that a decision
+// depends on: if one of them cannot be placed, none can. The result of the last attempt to
+// place one of them holds for all, and only the first of them is tried.
 type bucket struct {
 	key    string
 	lane   *lane
-	jobs   []*waiter // in the order of their turn
+	jobs   []*waiter // in the order of their turns
 	parked cluster.Parked
-	timer  int // place among the timers; -1: none
+	timer  int // its index among the timers; -1 if it has none
 
-	refusal   *Refusal // of the last that was tried because something changed
+	refusal   *Refusal // of the job that was last tried because something changed
 	said      uint64
-	version   uint64 // of the State, when one was refused last
-	home      cluster.Key
-	asks      []*asked // the shapes of its tasks
-	blockers  []string // queues whose bounds were in the way
-	permanent bool     // waiting does not help
-	before    bool     // something was in the way before any node was looked at
-	loose     bool     // any change of a node may help
-	wakes     Wake     // what else may help, by the hints of plugins
-	known     known    // as of when one was refused last
-	recheck   bool     // a node would do, and something else was in the way
+	version   uint64        // the version of State when a job was last refused
+	home      cluster.Key   // the node group of the jobs' set; zero if it has none
+	asks      []*asked      // the shapes of its tasks
+	blockers  []string      // queues that prevented the placement, by their limit or share
+	permanent bool          // the refusal is permanent
+	before    bool          // a PreFilter rejected the job before any node was considered
+	loose     bool          // any change of a node may help
+	wakes     Wake          // what else may help, by the hints of plugins
+	known     knownVersions // when a job was last refused
+	recheck   bool          // a PreFilter rejected the job since, so that nodes that changed meanwhile must be checked as well
 
-	pick   *waiter // the one to be tried
-	called bool    // in line
-	forced bool    // to be tried whatever nodes say
-	ahead  *waiter // in the heap of all that are parked: the first whose turn is to come
-	passed moment  // when one of it had its turn
+	toTry  *waiter // the job to be tried, while inLine is set
+	inLine bool    // it is in the heap lane.called
+	forced bool    // toTry is tried even if no node has room for it
+	ahead  *waiter // while it is in the parkedHeap: its first job that has not had its turn
+	passed moment  // when one of its jobs last had its turn
 }
 
-// known is up to where a reader knows the State.
-type known struct{ commits, jobs, queues uint64 }
+// knownVersions says as of which versions a reader knows State.
+type knownVersions struct{ commits, jobs, queues uint64 }
 
-func knownOf(v cluster.View) known {
+func knownOf(v cluster.View) knownVersions {
 	r := v.Recent()
-	return known{r.Commits(), r.JobsVersion(), r.QueuesVersion()}
+	return knownVersions{r.Commits(), r.JobsVersion(), r.QueuesVersion()}
 }
 
-// hinted reports whether something was changed for good since one was refused last that
-// may help, by the hints of plugins.
-func (k *bucket) hinted(b *backlog) bool {
+// wokenByHint reports whether a change that the hints of plugins name was committed since a
+// job of the bucket was last refused.
+func (k *bucket) wokenByHint(b *backlog) bool {
 	if k.wakes == 0 {
 		return false
 	}
-	if k.wakes&WakeTime != 0 && b.rung {
+	if k.wakes&WakeTime != 0 && b.alarmDue {
 		return true
 	}
 	now := knownOf(b.view)
 	return now.commits != k.known.commits && (k.wakes&WakeJobs != 0 && now.jobs != k.known.jobs || k.wakes&WakeQueues != 0 && now.queues != k.known.queues)
 }
 
-// asked is a shape that parked jobs ask for.
+// asked is a shape that parked jobs request.
 type asked struct {
-	id        int
-	task      *cluster.Task // one of them, as it was
-	buckets   int
-	permanent int   // of these, refused for good: a node that may do later is news to them
-	fresh     []int // slots with room since the last session that take the shape
+	id        int           // the shape's index in bitsets
+	task      *cluster.Task // a copy of one task of the shape
+	buckets   int           // how many buckets request the shape
+	permanent int           // how many of these were refused permanently; they also wake for a node that may have room later
+	fresh     []int         // the slots of nodes that have got room for the shape since the last session
 }
 
-// kinship spells what decides about a job, so that jobs that spell alike are
-// interchangeable. A job like no other has its own ID.
+// kinship encodes everything that a decision about the job depends on. Jobs with equal
+// results are interchangeable. A job that cannot be interchangeable with another gets a
+// result of its own, made of its ID.
 func (b *backlog) kinship(j *cluster.Job) string {
-	k := b.spelling[:0]
-	if j.Chosen >= 0 || j.PreemptionDelay > 0 || len(j.Affinity)+len(j.Displaced) > 0 || slices.ContainsFunc(j.Alternatives, tied) {
+	k := b.keyBuffer[:0]
+	if j.Chosen >= 0 || j.PreemptionDelay > 0 || len(j.Affinity)+len(j.Displaced) > 0 || slices.ContainsFunc(j.Alternatives, hasSubgroupsOrTopology) {
 		return "=" + j.ID
 	}
-	k = text(k, j.Namespace)
-	k = text(k, j.Set.Name)
+	k = appendText(k, j.Namespace)
+	k = appendText(k, j.Set.Name)
 	k = binary.AppendVarint(k, int64(j.Set.Desired))
 	k = binary.AppendVarint(k, int64(j.Priority))
-	k = flag(k, j.Preemptible)
+	k = appendBool(k, j.Preemptible)
 	k = binary.AppendUvarint(k, uint64(len(j.Labels)))
 	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
-		k = text(text(k, name), j.Labels[name])
+		k = appendText(appendText(k, name), j.Labels[name])
 	}
 	for i := range j.Alternatives {
-		k = b.form(k, &j.Alternatives[i])
+		k = b.appendAlternative(k, &j.Alternatives[i])
 	}
-	b.spelling = k
+	b.keyBuffer = k
 	return string(k)
 }
 
-// tied reports whether a form has parts or domains of its own.
-func tied(a cluster.Alternative) bool { return len(a.Subgroups) > 0 || !a.Topology.None() }
+// hasSubgroupsOrTopology reports whether the alternative has subgroups or a topology. Such
+// jobs are never treated as interchangeable.
+func hasSubgroupsOrTopology(a cluster.Alternative) bool {
+	return len(a.Subgroups) > 0 || !a.Topology.None()
+}
 
-func (b *backlog) form(k []byte, a *cluster.Alternative) []byte {
-	k = text(k, a.Name)
+func (b *backlog) appendAlternative(k []byte, a *cluster.Alternative) []byte {
+	k = appendText(k, a.Name)
 	k = binary.AppendVarint(k, int64(a.Min))
-	k = flag(k, a.Running)
-	if k = flag(k, a.Whole != nil); a.Whole != nil {
+	k = appendBool(k, a.Running)
+	if k = appendBool(k, a.Whole != nil); a.Whole != nil {
 		w := a.Whole
 		for _, v := range [...]int64{int64(w.Replicas), int64(w.NodesPerReplica), int64(w.Memory), int64(w.Usable)} {
 			k = binary.AppendVarint(k, v)
 		}
-		k = flag(k, w.Apart)
-		if k = flag(k, w.Only != nil); w.Only != nil {
+		k = appendBool(k, w.Apart)
+		if k = appendBool(k, w.Only != nil); w.Only != nil {
 			for _, s := range [...]string{w.Only.Product, w.Only.Resource, w.Only.Strategy} {
-				k = text(k, s)
+				k = appendText(k, s)
 			}
 			for _, v := range [...]int64{int64(w.Only.Count), w.Only.Memory, int64(w.Only.Replicas)} {
 				k = binary.AppendVarint(k, v)
@@ -146,45 +150,50 @@ func (b *backlog) form(k []byte, a *cluster.Alternative) []byte {
 	k = binary.AppendUvarint(k, uint64(len(a.Tasks)))
 	for _, t := range a.Tasks {
 		k = binary.AppendUvarint(k, b.shapeID(t.Shape))
-		k = text(text(k, t.Name), t.Role)
+		k = appendText(appendText(k, t.Name), t.Role)
 		k = binary.AppendVarint(k, int64(t.Index))
 	}
 	return k
 }
 
-// maxShapeIDs is how many shapes have a number at a time.
+// maxShapeIDs is how many shapes have a number at a time, which bounds memory.
 const maxShapeIDs = 1 << 16
 
-// shapeID numbers shapes. A shape whose number was forgotten gets another, and
-// jobs that ask for it are then like those that came since.
+// shapeID returns a number for the shape. When there are too many, all numbers are dropped
+// and shapes get new ones. Jobs of one shape may then be in two buckets, which costs time
+// and changes no decision.
 func (b *backlog) shapeID(s *cluster.Shape) uint64 {
 	id, known := b.shapeIDs[s]
 	if !known {
 		if len(b.shapeIDs) >= maxShapeIDs {
 			clear(b.shapeIDs)
 		}
-		b.lastShape++
-		id = b.lastShape
+		b.lastShapeID++
+		id = b.lastShapeID
 		b.shapeIDs[s] = id
 	}
 	return id
 }
 
-func text(k []byte, s string) []byte { return append(binary.AppendUvarint(k, uint64(len(s))), s...) }
+func appendText(k []byte, s string) []byte {
+	return append(binary.AppendUvarint(k, uint64(len(s))), s...)
+}
 
-func flag(k []byte, v bool) []byte {
+func appendBool(k []byte, v bool) []byte {
 	if v {
 		return append(k, 1)
 	}
 	return append(k, 0)
 }
 
-// index is the place of the turn in the bucket, or where it belongs.
+// index returns the index of the turn in the bucket, and whether it is there. If it is not,
+// the index is where it would be inserted.
 func (k *bucket) index(o *order, t turn) (int, bool) {
 	return slices.BinarySearchFunc(k.jobs, t, func(e *waiter, t turn) int { return o.compareTurns(e.turn, t) })
 }
 
-// openShapes visits one pending task of each shape in the forms that the job may still take.
+// openShapes visits one pending task of each shape in the alternatives that the job may
+// still take, until visit returns false.
 func openShapes(j *cluster.Job, visit func(*cluster.Task) bool) {
 	var seen []*cluster.Shape
 	for i := range j.Alternatives {

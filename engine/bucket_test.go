@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// patience runs patient sessions and returns the jobs that each tried.
+// patience runs a patient session and returns the jobs that it tried.
 func patience(t *testing.T, e *engine.Engine, s *cluster.State, now int64) []string {
 	t.Helper()
 	out, err := e.Open(s, engine.Options{Now: now, Patient: true, Search: engine.Twin}).Run()
@@ -21,12 +21,12 @@ func patience(t *testing.T, e *engine.Engine, s *cluster.State, now int64) []str
 	return out.Tried
 }
 
-// TestBuckets: of jobs that nothing tells apart the first is tried for all, and the
-// next one only where it was placed.
+// TestBuckets: of interchangeable jobs, only the first is tried, and the next one only if
+// the first was placed.
 func TestBuckets(t *testing.T) {
 	tests := map[string]struct {
 		changes []cluster.Change
-		want    []string // the jobs that are tried then
+		want    []string // the jobs that are tried after the changes
 	}{
 		"no change":    {nil, nil},
 		"room for one": {[]cluster.Change{jobGone("job/one")}, []string{"job/a"}},
@@ -34,7 +34,7 @@ func TestBuckets(t *testing.T) {
 			[]cluster.Change{nodePut(enginetest.Node("c").CPU(64, "1Ti").GPUs(8, "A100", "80Gi"))},
 			[]string{"job/a", "job/b", "job/c", "job/other"},
 		},
-		"other terms of a queue": {[]cluster.Change{cluster.QueuePut{Queue: cluster.Queue{Name: "q"}}}, []string{"job/a", "job/other"}},
+		"a queue's spec changed": {[]cluster.Change{cluster.QueuePut{Queue: cluster.Queue{Name: "q"}}}, []string{"job/a", "job/other"}},
 		"another like them": {
 			[]cluster.Change{jobPut(enginetest.Job("d").Devices(1))},
 			[]string{"job/d"},
@@ -61,7 +61,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestBackOff: only refusals at the time when a job was to be tried again count.
+// TestBackOff: the back-off grows only when a job is refused after its back-off has ended.
 func TestBackOff(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("busy").Gang(2).Devices(2).On("a", "b"), enginetest.Job("new").Gang(2).Devices(1))
 	e := enginetest.Engine(fit())
@@ -77,7 +77,8 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
-// TestPublishedParametersWake: a job is tried again when a plugin works with others.
+// TestPublishedParametersWake: a refused job is tried again when a plugin publishes a new
+// number.
 func TestPublishedParametersWake(t *testing.T) {
 	parameters := uint64(1)
 	learns := &policy{name: "Learns", open: func(s *engine.Session) { s.Hooks.Publish("Learns", parameters) }}
@@ -93,18 +94,19 @@ func TestPublishedParametersWake(t *testing.T) {
 	}
 }
 
-// TestNewsAlone: a patient session tells a refusal once, until it says something else.
-func TestNewsAlone(t *testing.T) {
+// TestRefusalsAreReportedOnce: the outcome of a patient session has a refusal only if it is
+// new or differs from the last refusal of the job.
+func TestRefusalsAreReportedOnce(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("new").Devices(3))
 	e := enginetest.Engine(fit())
 	weight := int64(1)
-	terms := func() { // all are tried again
+	terms := func() { // makes the next session try all jobs again
 		weight++
 		apply(t, s, cluster.QueuePut{Queue: cluster.Queue{Name: "q", Weight: weight}})
 	}
 	for i, step := range []struct {
-		change      func()
-		tried, told int
+		change          func()
+		tried, reported int
 	}{
 		{func() {}, 1, 1},
 		{func() {}, 0, 0},
@@ -112,18 +114,18 @@ func TestNewsAlone(t *testing.T) {
 		{func() {
 			apply(t, s, nodePut(enginetest.Node("c").GPUs(2, "A100", "80Gi")))
 			terms()
-		}, 1, 1}, // one more node is counted
+		}, 1, 1}, // the refusal counts one more node
 	} {
 		step.change()
 		out, err := e.Open(s, engine.Options{Now: second, Patient: true}).Run()
-		if err != nil || len(out.Tried) != step.tried || len(out.Refusals) != step.told {
-			t.Errorf("step %d: %d tried and %d told, want %d and %d (%v)", i, len(out.Tried), len(out.Refusals), step.tried, step.told, err)
+		if err != nil || len(out.Tried) != step.tried || len(out.Refusals) != step.reported {
+			t.Errorf("step %d: %d tried and %d reported, want %d and %d (%v)", i, len(out.Tried), len(out.Refusals), step.tried, step.reported, err)
 		}
 	}
 }
 
-// A parked job that is given another shape, which another parked job has too, is
-// tried again, and both are found when there is room.
+// TestParkedJobWithAnotherSpec: a parked job gets a shape that another parked job has as
+// well. It is tried again, and both jobs are placed when there is room.
 func TestParkedJobWithAnotherSpec(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("busy").Gang(2).Devices(2).On("a", "b"), enginetest.Job("one").Devices(1), enginetest.Job("two").Devices(2))
 	e := enginetest.Engine(fit())

@@ -27,7 +27,7 @@ func jobGone(id string) cluster.Change { return cluster.JobGone{Job: id} }
 
 func nodePut(b *enginetest.NodeBuilder) cluster.Change { return cluster.NodePut{Node: *b.Build()} }
 
-// respecified is the node with another spec.
+// respecified returns the fact that the spec of the node changed.
 func respecified(n *cluster.Node, change func(*cluster.Node)) cluster.Change {
 	spec := *n
 	spec.Labels, spec.Devices = maps.Clone(n.Labels), slices.Clone(n.Devices)
@@ -35,16 +35,16 @@ func respecified(n *cluster.Node, change func(*cluster.Node)) cluster.Change {
 	return cluster.NodePut{Node: spec}
 }
 
-// evicts is the decision to evict the first task of the job.
+// evicts returns the decision to evict the first task of the job.
 func evicts(s *cluster.State, job string) cluster.Change {
 	t := s.Job(job).Tasks()[0]
 	return cluster.Decided{Changes: []cluster.Change{cluster.Evict{Task: t.Ref(), Attempt: t.Attempt + 1}}}
 }
 
-// left is the fact that the task is on no node.
+// left returns the fact that the task is on no node.
 func left(t *cluster.Task) cluster.Change { return cluster.TaskSeen{Task: t.Ref()} }
 
-// runsOn is the fact that the task runs on the node, on the devices that are chosen for it there.
+// runsOn returns the fact that the task runs on the node, on the devices that the node chooses for it.
 func runsOn(t *cluster.Task, n *cluster.Node) cluster.Change {
 	claims, _ := n.Choose(t.Shape, nil)
 	return cluster.SeenOn(t, n, claims, 0)

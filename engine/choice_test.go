@@ -17,7 +17,7 @@ var (
 	lost  = cluster.Key{Product: "V100", Count: 8, Memory: 16 << 10, Resource: cluster.DefaultDeviceResource}
 )
 
-// form is so many whole nodes of a group a replica.
+// form is an alternative that takes a number of whole nodes of one group for each replica.
 type form struct {
 	group cluster.Key
 	nodes int
@@ -39,6 +39,8 @@ func replica(s *cluster.State, name string, set cluster.Set, replicas int, forms
 	}
 }
 
+// TestAlternativesThatNameGroupsAreOneChoice: if the alternatives of a job name groups, the
+// group with the best score is chosen, and not the first alternative.
 func TestAlternativesThatNameGroupsAreOneChoice(t *testing.T) {
 	tests := map[string]struct {
 		held     []enginetest.Part
@@ -47,9 +49,9 @@ func TestAlternativesThatNameGroupsAreOneChoice(t *testing.T) {
 		want     map[string]string
 	}{
 		"the best score, not the first": {nil, 1, []form{{big, 1}, {small, 1}, {mid, 1}}, map[string]string{"job/m/worker-0": "small"}},
-		"with the figures of its form":  {nil, 1, []form{{big, 1}, {small, 2}, {mid, 2}}, map[string]string{"job/m/worker-0": "mid-1", "job/m/worker-1": "mid-2"}},
+		"node count of each form":       {nil, 1, []form{{big, 1}, {small, 2}, {mid, 2}}, map[string]string{"job/m/worker-0": "mid-1", "job/m/worker-1": "mid-2"}},
 		"room for all replicas":         {nil, 3, []form{{big, 1}, {small, 1}, {mid, 1}}, map[string]string{"job/m/worker-0": "big-1"}},
-		"the next best where the best is held": {
+		"the next best if the best is in use": {
 			[]enginetest.Part{enginetest.Job("x").Devices(1).On("small")}, 1, []form{{big, 1}, {small, 1}, {mid, 1}}, map[string]string{"job/m/worker-0": "mid-1"},
 		},
 	}
@@ -64,7 +66,8 @@ func TestAlternativesThatNameGroupsAreOneChoice(t *testing.T) {
 	}
 }
 
-// nodesEnough is groups with several nodes a replica.
+// nodesEnough rejects groups with too few nodes for all replicas, and prefers groups with
+// fewer devices per node.
 func nodesEnough() *policy {
 	return &policy{name: "Groups", open: func(s *engine.Session) {
 		s.Hooks.AddGroupFilter(func(_ *cluster.Job, want *cluster.WholeNodes, _ *cluster.Group, nodes []*cluster.Node) *engine.Rejection {
@@ -87,7 +90,7 @@ func TestChoiceRefusedAsOne(t *testing.T) {
 		wantPermanent bool
 		wantGroups    map[cluster.Key]engine.Reason
 	}{
-		"no group would do": {nil, []form{{mid, 1}, {small, 1}}, engine.NoSuitableGroup, true, map[cluster.Key]engine.Reason{mid: "TooFew", small: "TooFew"}},
+		"no group is suitable": {nil, []form{{mid, 1}, {small, 1}}, engine.NoSuitableGroup, true, map[cluster.Key]engine.Reason{mid: "TooFew", small: "TooFew"}},
 		"one is in use": {
 			[]enginetest.Part{enginetest.Job("x").Devices(1).On("big-1")}, []form{{mid, 1}, {big, 1}},
 			engine.GroupInUse, false, map[cluster.Key]engine.Reason{mid: "TooFew", big: ""},
@@ -130,7 +133,8 @@ func TestReplicasKeepToTheirGroup(t *testing.T) {
 	if diff := cmp.Diff(want, where(run(t, e, s))); diff != "" {
 		t.Error(diff)
 	}
-	// One more than the group has nodes is not denied: it waits, though others would have room.
+	// A replica beyond the nodes of the group waits, although other groups have room. The
+	// refusal is not permanent.
 	apply(t, s, cluster.SetScaled{Set: "m", Desired: 3})
 	replica(s, "m-2", cluster.Set{Name: "m", Desired: 3}, 3, all...)
 	out := run(t, e, s)
@@ -141,14 +145,14 @@ func TestReplicasKeepToTheirGroup(t *testing.T) {
 	if a := r.Attempts[0]; r.Permanent || r.Reason != "NoDevices" || a.Nodes != 2 || len(a.Counts) != 1 || a.Counts[0].Nodes != 2 {
 		t.Errorf("%+v", r)
 	}
-	// When the others are gone the group is still the one that was chosen.
+	// When the other replicas are removed, the set keeps the group that was chosen.
 	apply(t, s, jobGone("job/m-0"), jobGone("job/m-1"))
 	if got := where(run(t, e, s)); got["job/m-2/worker-0"] != "mid-1" {
 		t.Errorf("%v", got)
 	}
 }
 
-func TestReplicasWhoseGroupIsGone(t *testing.T) {
+func TestReplicasOfARemovedGroup(t *testing.T) {
 	s := with(machines())
 	home := lost
 	replica(s, "m-0", cluster.Set{Name: "m", Desired: 1, Group: &home}, 1, form{big, 1}, form{lost, 1})
@@ -190,7 +194,7 @@ func TestRoomIsMadeForAllReplicas(t *testing.T) {
 			gone[d.Task.ID()] = d.For
 		}
 	}
-	// The group must have room for both when the first is placed, and two single tasks cost less than a gang.
+	// The group must have room for both replicas when the first is placed, and evicting two single tasks costs less than evicting a gang.
 	if diff := cmp.Diff(map[string]string{"job/x/worker-0": "job/m-0", "job/y/worker-0": "job/m-0"}, gone); diff != "" {
 		t.Error(diff)
 	}

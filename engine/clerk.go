@@ -4,27 +4,28 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// clerk opens the statements of a session and keeps what they commit: events, changes,
-// and which jobs are not to be victims any more. It alone can change the State.
+// clerk opens the statements of a session and records what they commit: events, changes,
+// and which jobs and tasks must not become victims in this session. No other part of the
+// session can change State.
 type clerk struct {
-	state     *cluster.State
-	view      cluster.View
-	now       int64
-	hooks     *Hooks
-	accounts  *accounts
-	fault     *fault
-	recording bool // changes are listed
-	explain   bool
-	last      *int // how many events the last session had that had any
+	state      *cluster.State
+	view       cluster.View
+	now        int64
+	hooks      *Hooks
+	accounts   *accounts
+	fault      *fault
+	recording  bool // changes are recorded
+	explain    bool
+	lastEvents *int // how many events the last session with any had
 
-	open    []*Statement // those that have not ended
+	open    []*Statement // statements that are neither committed nor discarded
 	closed  bool         // the session is over
 	events  []Record
 	changes []cluster.Change
-	served  map[*cluster.Job]bool  // others were evicted for them in this session
-	bound   map[*cluster.Task]bool // in this session, of preemptible jobs: they are no victims in it
-	decided int                    // counts the statements that made decisions final
-	// spareLog is the log of a statement that has ended, for the next one.
+	served  map[*cluster.Job]bool  // jobs for which tasks were evicted in this session
+	bound   map[*cluster.Task]bool // tasks of preemptible jobs that were bound in this session; they are no victims in it
+	decided int                    // the number of committed statements that had decisions
+	// spareLog and spareDecisions are memory of an ended statement, for reuse by the next one.
 	spareLog       []operation
 	spareDecisions []Decision
 }
@@ -36,21 +37,23 @@ func (c *clerk) begin() *Statement {
 	return st
 }
 
-// record adds to the events of the session. A session is likely to have as many as
-// the one before it.
+// record adds an event to the session. The list is allocated with the length that the last
+// session needed.
 func (c *clerk) record(r Record) {
 	if c.events == nil {
-		c.events = make([]Record, 0, max(4, *c.last))
+		c.events = make([]Record, 0, max(4, *c.lastEvents))
 	}
 	c.events = append(c.events, r)
-	*c.last = len(c.events)
+	*c.lastEvents = len(c.events)
 }
 
+// tell updates the accounts and calls the Reservers and event handlers, after the task was
+// allocated or deallocated on the node. Undo says that the change undoes an earlier one.
 func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool) {
 	if kind == Allocated {
-		c.accounts.follow(t, -1)
+		c.accounts.adjustUnplaced(t, -1)
 	} else {
-		c.accounts.follow(t, +1)
+		c.accounts.adjustUnplaced(t, +1)
 	}
 	switch {
 	case len(c.hooks.reservers) == 0:
@@ -74,7 +77,7 @@ func (c *clerk) tell(kind EventKind, t *cluster.Task, n *cluster.Node, undo bool
 	}
 }
 
-// settleIn notes that the task is bound in this session.
+// settleIn records that the task was bound in this session, so that it is not evicted in it.
 func (c *clerk) settleIn(t *cluster.Task) {
 	if c.bound == nil {
 		c.bound = map[*cluster.Task]bool{}

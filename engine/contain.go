@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// contain ends a session in which a plugin panicked: what was committed stands, open
-// statements are taken back, and the session is void. A panic of any other code goes on. It
-// is deferred by whatever asks plugins. Nothing is kept in step for it while hooks are
-// asked: the hook is found by the functions on the stack.
+// contain ends a session in which a plugin panicked. Committed statements stay, open
+// statements are undone, and the session fails with an error that names the plugin. A panic
+// in any other code continues. Functions that call plugins defer contain. The hook is found
+// from the functions on the stack, so that calling a hook costs nothing more.
 func (s *Session) contain() {
 	p := recover()
 	if p == nil {
 		return
 	}
-	by := findCulprit(s.engine.plugins, s.Hooks)
+	by := findPanicSource(s.engine.plugins, s.Hooks)
 	if by == nil {
 		panic(p)
 	}
 	if s.fault.err == nil {
 		s.fault.err = fmt.Errorf("plugin %s: %s panicked at %s: %v", by.plugin, by.hook, by.where, p)
 	}
-	s.Hooks.handlers, s.Hooks.reservers = nil, nil // they may be what panicked; their figures are of this session
+	s.Hooks.handlers, s.Hooks.reservers = nil, nil // one of them may have panicked, and plugins start each session with new ones
 	for len(s.clerk.open) > 0 {
 		s.clerk.open[len(s.clerk.open)-1].Discard()
 	}
@@ -31,22 +31,22 @@ func (s *Session) contain() {
 	s.engine.backlog = nil
 }
 
-// culprit is a plugin that panicked.
-type culprit struct{ plugin, hook, where string }
+// panicSource says which plugin and hook panicked, and at which file and line.
+type panicSource struct{ plugin, hook, where string }
 
-// findCulprit finds the plugin that panicked by the stack, from the panic up to where the
-// engine was called; nil where no code of a plugin is on it. A function that was registered
-// tells the plugin and the hook; else a function of the plugin's package is named, which a
-// hook has prepared or calls.
-func findCulprit(plugins []weighted, h *Hooks) *culprit {
+// findPanicSource finds the plugin that panicked from the stack, between the panic and the
+// call of the engine. It returns nil if the stack has no code of a plugin. A registered
+// function identifies the plugin and the hook. Otherwise, as with a function that a hook
+// returned, the first function of a plugin's package is named.
+func findPanicSource(plugins []weighted, h *Hooks) *panicSource {
 	const frames = 64
 	pcs := make([]uintptr, frames)
 	stack := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
-	var found *culprit
+	var found *panicSource
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = stack.Next()
-		if entrance(f.Function) {
+		if isEntryPoint(f.Function) {
 			return found
 		}
 		if strings.HasPrefix(f.Function, enginePath+".") {
@@ -55,27 +55,28 @@ func findCulprit(plugins []weighted, h *Hooks) *culprit {
 		where := fmt.Sprintf("%s:%d", f.File[strings.LastIndexByte(f.File, '/')+1:], f.Line)
 		if found == nil {
 			if plugin := pluginOf(plugins, f.Function); plugin != "" {
-				found = &culprit{plugin, f.Function[strings.LastIndexByte(f.Function, '/')+1:], where}
+				found = &panicSource{plugin, f.Function[strings.LastIndexByte(f.Function, '/')+1:], where}
 			}
 		}
 		if hook, plugin := registeredAt(h, f.Entry); plugin != "" {
 			if found != nil {
 				where = found.where
 			}
-			return &culprit{plugin, hook, where}
+			return &panicSource{plugin, hook, where}
 		}
 	}
 	return found
 }
 
-// entrance reports whether the function is one that the engine's callers call.
-func entrance(function string) bool {
+// isEntryPoint reports whether the function is one that callers of the engine call.
+func isEntryPoint(function string) bool {
 	name, own := strings.CutPrefix(function, enginePath+".")
 	return own && (strings.HasPrefix(name, "(*Session).Run") || strings.HasPrefix(name, "(*Session).Close") || strings.HasPrefix(name, "(*Engine).register"))
 }
 
-// registeredAt finds the hook whose function begins at the address. Where functions of
-// several plugins do, which is so for closures of the same code, all plugins are named.
+// registeredAt returns the hook with a function that begins at the address, and its plugin.
+// Closures of the same code share an address: if several plugins registered such closures,
+// the names of all of them are returned, joined by "or".
 func registeredAt(h *Hooks, entry uintptr) (hook, plugin string) {
 	visitHooks(h, func(name, of string, fn any) {
 		if v := reflect.ValueOf(fn); v.IsNil() || v.Pointer() != entry {
@@ -93,7 +94,7 @@ func registeredAt(h *Hooks, entry uintptr) (hook, plugin string) {
 // enginePath is the path of this package.
 var enginePath = reflect.TypeOf(Session{}).PkgPath()
 
-// pluginOf is the plugin of the profile that the function belongs to; "": it is of none.
+// pluginOf returns the name of the plugin that has the function in its package, or "".
 func pluginOf(plugins []weighted, function string) string {
 	if strings.HasPrefix(function, enginePath+".") {
 		return ""
@@ -106,7 +107,7 @@ func pluginOf(plugins []weighted, function string) string {
 	return ""
 }
 
-// pathOf is the path of the package that the plugin is of.
+// pathOf returns the import path of the plugin's package.
 func pathOf(p Plugin) string {
 	if p, ok := p.(*policy); ok {
 		name := runtime.FuncForPC(reflect.ValueOf(p.open).Pointer()).Name()
@@ -120,7 +121,8 @@ func pathOf(p Plugin) string {
 	return t.PkgPath()
 }
 
-// visitHooks visits all functions that plugins have registered, with the hook they registered with.
+// visitHooks visits all functions that plugins registered, each with the name of the Add
+// method.
 func visitHooks(h *Hooks, visit func(hook, plugin string, fn any)) {
 	visitAll(visit, "AddQueueOrder", h.queueOrders)
 	visitAll(visit, "AddJobPriority", h.jobPriorities)
@@ -163,8 +165,8 @@ func visitAll[F any](visit func(hook, plugin string, fn any), name string, list 
 	}
 }
 
-// registered is the name of the method that the hook was registered with, one of several
-// that lead to the same list.
+// registered returns the name of the Add method that the hook was registered with. Several
+// methods add to the same list; name is the most common one.
 func (h *hook[F]) registered(name string) string {
 	switch {
 	case h.static:

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// TestPanicUndoesAllStatements: a plugin panics that has opened and ended a statement of
-// its own beside the one that it was given.
+// TestPanicUndoesAllStatements: a plugin opens and discards a statement of its own, changes
+// the statement that it was given, and panics.
 func TestPanicUndoesAllStatements(t *testing.T) {
 	p := &policy{name: "Bad", open: func(s *engine.Session) {
 		s.Hooks.AddAdapter(func(st *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
@@ -29,7 +29,8 @@ func TestPanicUndoesAllStatements(t *testing.T) {
 	}
 }
 
-// TestPanicNamesTheRightPlugin, of two with the same hook, measured or not.
+// TestPanicNamesTheRightPlugin: two plugins registered the same hook, with and without
+// timings.
 func TestPanicNamesTheRightPlugin(t *testing.T) {
 	kinds := map[string]struct{ bad, good func(*engine.Hooks) }{
 		"AddQueueOrder": {
@@ -65,8 +66,9 @@ func TestPanicNamesTheRightPlugin(t *testing.T) {
 	}
 }
 
-// TestPanicOfAHookFromElsewhere: a plugin registers a function of another package than its own.
-func TestPanicOfAHookFromElsewhere(t *testing.T) {
+// TestPanicInAFunctionOfAnotherPackage: a plugin registers a function that is not of its own
+// package.
+func TestPanicInAFunctionOfAnotherPackage(t *testing.T) {
 	p := &policy{name: "Borrower", open: func(s *engine.Session) { s.Hooks.AddSweep(standardSweep) }}
 	if _, err := enginetest.Engine(p).Open(enginetest.State(), engine.Options{}).Run(); err == nil || !strings.HasPrefix(err.Error(), "plugin Borrower: AddSweep panicked at ") {
 		t.Errorf("%v", err)
@@ -76,10 +78,10 @@ func TestPanicOfAHookFromElsewhere(t *testing.T) {
 // standardSweep makes code of another package panic.
 func standardSweep(*engine.Statement) { _ = standard.Profile()[1<<20] }
 
-// TestPanicLeavesOthersAlone: a plugin panics while a gang is taken back, after a Reserver of
-// another plugin has heard of a part of that. The others are not called for tasks that are
-// on no node, and in the next session they count right.
-func TestPanicLeavesOthersAlone(t *testing.T) {
+// TestPanicWhileAGangIsUndone: a plugin panics while a gang is undone, after the Reserver of
+// another plugin was called for a part of it. The Reserver is not called for tasks that are
+// on no node, and its count is right in the next session.
+func TestPanicWhileAGangIsUndone(t *testing.T) {
 	l := &licenses{each: 9}
 	undone, panics := 0, true
 	bad := &policy{name: "Bad", open: func(s *engine.Session) {
@@ -104,9 +106,9 @@ func TestPanicLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestPanicOfTwins: of two plugins of the same code, whose functions may be at one address,
-// the one that panicked is among those that are named, and the panic is contained.
-func TestPanicOfTwins(t *testing.T) {
+// TestPanicOfPluginsWithTheSameCode: the functions of two plugins may have one address. The
+// plugin that panicked is among those that the error names.
+func TestPanicOfPluginsWithTheSameCode(t *testing.T) {
 	twin := func(name string) *policy {
 		return &policy{name: name, open: func(s *engine.Session) {
 			s.Hooks.AddReserve(nil, engine.Reserver{Reserve: func(*cluster.Task, *cluster.Node) *engine.Rejection { return nil }, Unreserve: func(*cluster.Task, *cluster.Node) { panic("boom") }})
@@ -119,7 +121,7 @@ func TestPanicOfTwins(t *testing.T) {
 	}
 }
 
-// TestPanicInUnreserve: what was to be withdrawn is not told as withdrawn.
+// TestPanicInUnreserve: a nomination is not reported as withdrawn if withdrawing it failed.
 func TestPanicInUnreserve(t *testing.T) {
 	calls := 100
 	p := &policy{name: "Bad", open: func(s *engine.Session) {
@@ -141,8 +143,8 @@ func TestPanicInUnreserve(t *testing.T) {
 	}
 }
 
-// TestClose: all plugins hear of it, the error names those that panic, and nothing is
-// decided afterwards.
+// TestClose: OnSessionClose of all plugins is called, the error names the plugin that
+// panicked, and statements cannot be changed afterwards.
 func TestClose(t *testing.T) {
 	closed := false
 	var kept *engine.Statement
@@ -154,7 +156,7 @@ func TestClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err == nil || !strings.HasPrefix(err.Error(), "plugin Bad: ") || !closed {
-		t.Errorf("%v, the next one was told: %t", err, closed)
+		t.Errorf("%v, the next plugin was called: %t", err, closed)
 	}
 	task := state.Job("job/x").Tasks()[0]
 	if err := kept.Evict(task, "", "Mine"); err == nil || task.Status != cluster.Bound {

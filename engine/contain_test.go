@@ -9,8 +9,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestPanicIsContained has a plugin panic in one hook after the other: the error names the
-// plugin and the hook, what was committed before stands, and the open statement is undone.
+// TestPanicIsContained: for each hook, a plugin panics in it. The error names the plugin and
+// the hook, committed statements stay, and the open statement is undone.
 func TestPanicIsContained(t *testing.T) {
 	boom := func() { panic("boom") }
 	second := func(id string) bool { return id == "job/second" }
@@ -57,7 +57,7 @@ func TestPanicIsContained(t *testing.T) {
 		},
 		"AllocateFunc": func(s *engine.Session) {
 			s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: func(e *engine.Event) {
-				if second(e.Job.ID) && e.Task.Index == 2 { // two are in the statement
+				if second(e.Job.ID) && e.Task.Index == 2 { // two tasks are in the statement
 					boom()
 				}
 			}})
@@ -106,8 +106,8 @@ func TestPanicIsContained(t *testing.T) {
 	}
 }
 
-// TestPanicOfTheEngineGoesOn: what is not a plugin's fault is not hidden.
-func TestPanicOfTheEngineGoesOn(t *testing.T) {
+// TestPanicOfTheEngineIsNotContained: a panic that no plugin caused is not recovered.
+func TestPanicOfTheEngineIsNotContained(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("the panic was contained")
@@ -118,7 +118,8 @@ func TestPanicOfTheEngineGoesOn(t *testing.T) {
 	_, _ = s.Run()
 }
 
-// TestRejectionsHaveReasons: one without a reason voids the session, whatever its form.
+// TestRejectionsHaveReasons: a rejection without a reason fails the session, whatever hook
+// returned it.
 func TestRejectionsHaveReasons(t *testing.T) {
 	none := &engine.Rejection{Cure: engine.Wait}
 	tests := map[string]func(*engine.Session){
@@ -131,7 +132,7 @@ func TestRejectionsHaveReasons(t *testing.T) {
 		"task": func(s *engine.Session) {
 			s.Hooks.AddTaskFilter(nil, func(*cluster.Task, *cluster.Job, *cluster.Node) *engine.Rejection { return none })
 		},
-		"before": func(s *engine.Session) {
+		"prefilter": func(s *engine.Session) {
 			s.Hooks.AddPreFilter(func(*cluster.Task, *cluster.Job) *engine.Rejection { return none })
 		},
 		"victim": func(s *engine.Session) {

@@ -5,22 +5,23 @@ import (
 	"github.com/berth-project/berth/internal/heap"
 )
 
-// contender is a queue that has jobs in line, or queues below it that do.
+// contender is a queue that has jobs in line, or that has a descendant with jobs in line.
 type contender struct {
 	queue  *cluster.Queue
-	above  *contender
-	below  heap.Heap[*contender] // in line, the first at the top of the heap
-	line   line                  // of a leaf
-	first  *cluster.Job          // the head of its line; nil: it has none left
-	depth  int                   // -1: the root, which is no queue
-	place  int                   // among those below the queue above, or among the leaves; -1: not in line
-	marked bool                  // compared otherwise than before
-	moved  int                   // how many of those below are
-	best   *contender            // of those below, while all are compared
-	won    int                   // the length of turns.levels when it last won or joined: later levels are those of others
+	above  *contender            // the parent queue, or the root
+	below  heap.Heap[*contender] // the child queues that are in line; the first one has the next turn
+	line   line                  // the jobs of the queue, if it is a leaf
+	first  *cluster.Job          // the head of the line; nil if no job is left
+	depth  int                   // 0 for a queue without a parent; -1 for the root, which is not a queue
+	place  int                   // its index in above.below or in turns.leaves; -1 if it is not in line
+	marked bool                  // it must be compared with its siblings again
+	moved  int                   // how many of its children are marked
+	best   *contender            // the first of its children, while all leaves are compared
+	won    int                   // the length of turns.levels when it last won or joined; later levels are of other queues
 }
 
-// leaf is the leaf that comes first below the contender, or the contender itself.
+// leaf returns the leaf below the contender that has the next turn by the heaps, or the
+// contender itself if it is a leaf.
 func (c *contender) leaf() *contender {
 	for len(c.below.Items) > 0 {
 		c = c.below.Items[0]
@@ -28,7 +29,8 @@ func (c *contender) leaf() *contender {
 	return c
 }
 
-// elected is the leaf that was found to come first below the contender.
+// elected returns the leaf below the contender that has the next turn by the best fields, or
+// the contender itself if it is a leaf.
 func (c *contender) elected() *contender {
 	for c.best != nil {
 		c = c.best
@@ -36,24 +38,26 @@ func (c *contender) elected() *contender {
 	return c
 }
 
-// bid is the queue of a leaf with its job.
+// bid returns the bid of a leaf: its queue with the first job of its line.
 func (c *contender) bid() Bid { return Bid{c.queue, c.first} }
 
-// stand has the contender stand against its siblings before it. The queue above it,
-// if it was not there yet, is added to those of its depth.
+// stand compares the contender with the best of its siblings so far, and replaces that one
+// if the contender comes first. If it is the first of its siblings, its parent is added to
+// inner, which lists queues by their depth.
 func (t *turns) stand(c *contender, inner [][]*contender) [][]*contender {
 	up := c.above
 	if up.best == nil && up.depth >= 0 {
 		inner[up.depth] = append(inner[up.depth], up)
 	}
-	if up.best == nil || t.before(c, c.elected(), up.best, up.best.elected()) {
+	if up.best == nil || t.comesBefore(c, c.elected(), up.best, up.best.elected()) {
 		up.best = c
 	}
 	return inner
 }
 
-// before compares siblings, each with a leaf below it. One without a job comes last.
-func (t *turns) before(a, leafOfA, b, leafOfB *contender) bool {
+// comesBefore reports whether a comes before its sibling b. Each is compared with the first
+// job of the given leaf below it. A queue without a job comes last.
+func (t *turns) comesBefore(a, leafOfA, b, leafOfB *contender) bool {
 	x, y := leafOfA.first, leafOfB.first
 	if x == nil || y == nil {
 		return x != nil
@@ -61,10 +65,10 @@ func (t *turns) before(a, leafOfA, b, leafOfB *contender) bool {
 	return t.order.siblings(Bid{a.queue, x}, Bid{b.queue, y}) < 0
 }
 
-// newSiblings is an empty heap of contenders. Its functions serve all heaps of the tree.
+// newSiblings returns an empty heap of contenders. All heaps of the tree share its functions.
 func (t *turns) newSiblings() heap.Heap[*contender] {
 	return heap.Heap[*contender]{
-		Before: func(a, b *contender) bool { return t.before(a, a.leaf(), b, b.leaf()) },
+		Before: func(a, b *contender) bool { return t.comesBefore(a, a.leaf(), b, b.leaf()) },
 		Moved:  func(c *contender, place int) { c.place = place },
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestTwinNamesTheHook: a hook that depends on something else than it may is named by a
-// twin session.
+// TestTwinNamesTheHook: a twin session names a hook if its answer depends on something that
+// it must not depend on.
 func TestTwinNamesTheHook(t *testing.T) {
 	calls := 0
 	later := func() bool { return calls > 0 }
 	tests := map[string]struct {
 		open    func(*engine.Session)
-		devices int // of the jobs of both sessions
+		devices int // that the job of each of the two sessions requests
 		want    string
 	}{
 		"shape filter": {func(s *engine.Session) {
@@ -73,7 +73,8 @@ func TestTwinNamesTheHook(t *testing.T) {
 	}
 }
 
-// TestTwinNamesTheFilter that differs, and not one that is asked before it.
+// TestTwinNamesTheFilter: the filter that answers differently is named, and not a filter that is
+// called before it.
 func TestTwinNamesTheFilter(t *testing.T) {
 	later := false
 	whim := func(cure engine.Cure) engine.ShapeFilter {
@@ -92,11 +93,11 @@ func TestTwinNamesTheFilter(t *testing.T) {
 		plugins []engine.Plugin
 		want    string
 	}{
-		"one that counts before another": {[]engine.Plugin{
+		"a rejection that replaces another": {[]engine.Plugin{
 			&policy{name: "Innocent", open: func(s *engine.Session) { s.Hooks.AddStaticFilter(nil, refuse) }},
 			&policy{name: "Fickle", open: func(s *engine.Session) { s.Hooks.AddStaticFilter(nil, whim(engine.Grow)) }},
 		}, "plugin Fickle: AddStaticFilter returned no rejection for node "},
-		"one of two of a plugin": {[]engine.Plugin{
+		"the second filter of a plugin": {[]engine.Plugin{
 			&policy{name: "Two", open: func(s *engine.Session) {
 				s.Hooks.AddStaticFilter(nil, pass)
 				s.Hooks.AddShapeFilter(nil, whim(engine.Wait))
@@ -122,7 +123,8 @@ func TestTwinNamesTheFilter(t *testing.T) {
 	}
 }
 
-// TestTimings: every kind of hook is counted under its plugin, and decisions are the same.
+// TestTimings: the calls of every kind of hook are counted for its plugin, and the decisions
+// are the same as without timings.
 func TestTimings(t *testing.T) {
 	run := func(m *engine.Timings) []engine.Decision {
 		e := enginetest.Engine(enginetest.Fit(), enginetest.Consent(), &policy{name: "Odd", open: func(s *engine.Session) {
@@ -147,7 +149,7 @@ func TestTimings(t *testing.T) {
 	for _, x := range m.List() {
 		got[x.Plugin+" "+x.Hook] = x
 		if x.Nanoseconds < 5*x.Calls {
-			t.Errorf("%+v: each call takes 5 ns of that clock, and more where hooks are asked in it", x)
+			t.Errorf("%+v: each call takes at least 5 ns of that clock", x)
 		}
 	}
 	for _, want := range []string{"Fit OnSessionOpen", "Fit AddShapeFilter", "Consent AddPreemptable", "Odd AddTaskScore", "Odd AddSweep", "Odd AddEventHandler"} {
@@ -157,7 +159,7 @@ func TestTimings(t *testing.T) {
 	}
 }
 
-// TestUnasked: a say over victims where no victim ever leaves is listed.
+// TestUnasked: hooks about victims are listed if no plugin of the profile evicts any.
 func TestUnasked(t *testing.T) {
 	say := &policy{name: "Say", open: func(s *engine.Session) {
 		s.Hooks.AddReclaimable(func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil })
@@ -186,21 +188,21 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
-// TestMisuse: what is registered wrongly voids the session and names the plugin.
+// TestMisuse: a wrong registration fails the session with an error that names the plugin.
 func TestMisuse(t *testing.T) {
 	tests := map[string]func(*engine.Session){
-		"plugin Wrong: engine.TaskFilter: a hook without a function was registered":                     func(s *engine.Session) { s.Hooks.AddTaskFilter(nil, nil) },
-		"plugin Wrong: NarrowVictims: it is called after the plugin's own hook for the purpose Reclaim": func(s *engine.Session) { s.Hooks.NarrowVictims(engine.Reclaim, engine.NoClass) },
-		"plugin Wrong: NarrowQueues: it is called after the plugin's own hook for the purpose Move": func(s *engine.Session) {
+		"plugin Wrong: engine.TaskFilter: the function is nil; register a function":                func(s *engine.Session) { s.Hooks.AddTaskFilter(nil, nil) },
+		"plugin Wrong: NarrowVictims: the plugin has registered no hook for the purpose Reclaim; ": func(s *engine.Session) { s.Hooks.NarrowVictims(engine.Reclaim, engine.NoClass) },
+		"plugin Wrong: NarrowQueues: the plugin has registered no hook for the purpose Move; ": func(s *engine.Session) {
 			s.Hooks.NarrowQueues(engine.Move, func(*cluster.Job, []*cluster.Task) ([]string, bool) { return nil, true })
 		},
-		"plugin Wrong: AddLastResort: it is called after the plugin's own hook for the purpose Preempt": func(s *engine.Session) {
+		"plugin Wrong: AddLastResort: the plugin has registered no hook for the purpose Preempt; ": func(s *engine.Session) {
 			s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{Victims: func(*cluster.Job, []*cluster.Task) func(*engine.Victim) engine.Verdict { return nil }})
 		},
-		"plugin Wrong: AddFrozenOrder: it is called after AddSiblingOrder of the same plugin; there is none": func(s *engine.Session) { s.Hooks.AddFrozenOrder(nil) },
-		"plugin Wrong: AddQueueOrder: a hook without a function was registered":                              func(s *engine.Session) { s.Hooks.AddQueueOrder(nil) },
-		"plugin Wrong: AddLastResort: it needs Victims":                                                      func(s *engine.Session) { s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{}) },
-		"plugin Wrong: AddMeans: there is no purpose 9":                                                      func(s *engine.Session) { s.Hooks.AddMeans(engine.Purpose(9), "X") },
+		"plugin Wrong: AddFrozenOrder: the last comparison of queues is not an AddSiblingOrder of this plugin; ": func(s *engine.Session) { s.Hooks.AddFrozenOrder(nil) },
+		"plugin Wrong: AddQueueOrder: the function is nil; register a function":                                  func(s *engine.Session) { s.Hooks.AddQueueOrder(nil) },
+		"plugin Wrong: AddLastResort: the field Victims is nil; ":                                                func(s *engine.Session) { s.Hooks.AddLastResort(engine.Preempt, engine.LastResort{}) },
+		"plugin Wrong: AddMeans: there is no purpose 9":                                                          func(s *engine.Session) { s.Hooks.AddMeans(engine.Purpose(9), "X") },
 	}
 	for want, open := range tests {
 		_, err := enginetest.Engine(&policy{name: "Wrong", open: open}).Open(enginetest.State(), engine.Options{}).Run()

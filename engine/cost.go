@@ -7,32 +7,32 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// cost is what a plan takes from other jobs: less is better, from the first field on.
-// Victims that move are compared last.
+// cost is what a plan takes from other jobs. Lower is better. The fields are compared in
+// order, and what moves costs is compared last.
 type cost struct {
-	tier     int8  // the strongest tier that loses a task: 3 for Guaranteed, 0 for none
-	priority int32 // the highest of those that are evicted
-	victims  int64 // what plugins say that these cost together
+	tier     int8  // the strongest tier that loses a task: 3 for Guaranteed, 0 if no task is evicted
+	priority int32 // the highest priority of the evicted tasks
+	victims  int64 // the sum of what VictimCost hooks answer for them
 	beyond   int64 // thousandths of devices that are freed and that the plan does not need
-	tasks    int32 // that are evicted
-	jobs     int32 // that are evicted as a whole: surplus is evicted first
-	young    int64 // when the youngest of them started, negated: the longest run is worth most
+	tasks    int32 // how many tasks are evicted
+	jobs     int32 // how many jobs are evicted as a whole, so that surplus is evicted first
+	young    int64 // the negated start time of the task that started last, so that long-running tasks are kept
 
 	moved struct {
 		tasks, jobs     int32
-		priority, young int64 // the priorities are summed up
+		priority, young int64 // the priority is a sum over all tasks
 		victims         int64
 	}
 }
 
-// noCost is the cost of a plan that has no victim.
+// noCost returns the cost of a plan without victims.
 func noCost() cost { return cost{priority: math.MinInt32} }
 
 func (c *cost) compare(o *cost) int {
 	return cmp.Or(c.compareEvicted(o), c.compareMoved(o))
 }
 
-// compareEvicted leaves out what moves.
+// compareEvicted compares the costs of evictions alone, without those of moves.
 func (c *cost) compareEvicted(o *cost) int {
 	return cmp.Or(
 		cmp.Compare(c.tier, o.tier),
@@ -55,7 +55,7 @@ func (c *cost) compareMoved(o *cost) int {
 	)
 }
 
-// add counts a task that leaves.
+// add adds a task that is evicted or moved for the purpose.
 func (v *victims) add(c *cost, t *cluster.Task, p Purpose) {
 	if p == Move {
 		c.moved.tasks++
@@ -71,7 +71,7 @@ func (v *victims) add(c *cost, t *cluster.Task, p Purpose) {
 	c.young = min(c.young, -t.Started)
 }
 
-// addJob counts a job of which no task keeps its place.
+// addJob adds a job that is evicted or moved as a whole.
 func (c *cost) addJob(p Purpose) {
 	if p == Move {
 		c.moved.jobs++
@@ -80,8 +80,8 @@ func (c *cost) addJob(p Purpose) {
 	}
 }
 
-// costOf is what the victims cost, but for what they free beyond what is needed:
-// that is known once the job is placed.
+// costOf returns the cost of the plan without the field beyond, which is known only when the
+// job is placed.
 func (v *victims) costOf(plan []*Victim) cost {
 	c := noCost()
 	for _, x := range plan {
@@ -95,7 +95,8 @@ func (v *victims) costOf(plan []*Victim) cost {
 	return c
 }
 
-// strength orders tiers: a stronger one is greater, and none is 0.
+// strength returns 3 for the strongest tier and 1 for the weakest. A cost without evictions
+// has 0 instead.
 func strength(t cluster.Tier) int8 { return int8(3 - min(t.Rank(), 2)) }
 
 func tierOf(s cluster.View, queue string) cluster.Tier {
@@ -105,7 +106,7 @@ func tierOf(s cluster.View, queue string) cluster.Tier {
 	return cluster.TierStandard
 }
 
-// freed is how much of all devices the tasks hold, in thousandths.
+// freed returns how much of devices the tasks hold, in thousandths of a device.
 func freed(tasks []*cluster.Task) int64 {
 	sum := int64(0)
 	for _, t := range tasks {
@@ -116,9 +117,10 @@ func freed(tasks []*cluster.Task) int64 {
 	return sum
 }
 
-// beyond is how much the evictions since the checkpoint freed, on the nodes that they
-// are on, beyond what was placed there since and did not fit what was free before. What
-// victims that move left counts as free.
+// beyond returns how much of devices the evictions since the checkpoint freed without need,
+// in thousandths. On each node, what was placed there since the checkpoint is assumed to
+// use first the room that was free before or that moved tasks left, and then the room of
+// evicted tasks. The rest of the latter was freed without need.
 func (st *Statement) beyond(checkpoint int) int64 {
 	type touched struct {
 		node           *cluster.Node
@@ -148,7 +150,7 @@ func (st *Statement) beyond(checkpoint int) int64 {
 		if t.evicted == 0 {
 			continue
 		}
-		// What was free before, or was left by victims that move, is idle now or was taken.
+		// Room that was free before, or that moved tasks left, is now either idle or taken.
 		before := idleOn(t.node) + t.taken - t.evicted
 		sum += max(0, t.evicted-max(0, t.taken-before))
 	}

@@ -2,44 +2,44 @@ package engine
 
 import "github.com/berth-project/berth/cluster"
 
-// Action is what a decision asks to be done.
+// Action says what is to be done with the task of a decision.
 type Action string
 
 // The actions.
 const (
 	Bind     Action = "Bind"     // start the task on the node
-	Nominate Action = "Nominate" // hold room for the task that is still releasing
-	EvictIt  Action = "Evict"    // make the task go
+	Nominate Action = "Nominate" // reserve room for the task, which other tasks are still releasing
+	EvictIt  Action = "Evict"    // stop the task, so that it releases its room
 )
 
-// Decision is one thing to do. It holds names and copies, so that it stays true
-// while the State changes.
+// Decision is one decision about a task. It holds names and copies and no pointers into
+// State, so that it does not change when State does.
 type Decision struct {
 	Action      Action          // Bind, Nominate or EvictIt
-	Task        cluster.TaskRef // which task
-	Node        string          // where it is placed, or evicted from
-	Claims      []cluster.Claim // what it holds of the node's devices
-	Group       cluster.Key     // of the node
-	Alternative string          // the form of the job, where it has several
-	Score       Score           // of the node; of a task that is scaled down, what its job was worth to keep
-	// Candidates are all nodes that were possible, best first, where the session explains.
+	Task        cluster.TaskRef // the task
+	Node        string          // the node on which it is placed, or from which it is evicted
+	Claims      []cluster.Claim // what the task holds of the node's devices
+	Group       cluster.Key     // the node group of the node
+	Alternative string          // the name of the job's alternative, if it has several
+	Score       Score           // the score of the node; for a retired replica, its InstanceScore
+	// Candidates has all feasible nodes, best first, if Options.Explain is set.
 	Candidates []Candidate
-	GroupScore Score // of the group, where the form takes whole nodes
-	// Groups are all groups that were possible, best first, where the form takes
-	// whole nodes and the session explains. A job that belongs on a group already
-	// has no other.
+	GroupScore Score // the score of the node group, if the alternative takes whole nodes
+	// Groups has all feasible node groups, best first, if the alternative takes whole
+	// nodes and Options.Explain is set. If the job's set has a group already, it is the
+	// only one.
 	Groups   []GroupCandidate
-	Reason   Reason    // of an eviction
-	For      string    // the job that an eviction makes room for
-	Purpose  Purpose   // of an eviction that makes room
-	Landing  string    // the node that an evicted task moves to; "": it has no place
-	Weighing *Weighing // how the plan that an eviction belongs to was found
+	Reason   Reason    // why the task is evicted
+	For      string    // the ID of the job for which the task is evicted
+	Purpose  Purpose   // of an eviction for another job
+	Landing  string    // the node that an evicted task moves to; "" if no room is reserved for it
+	Weighing *Weighing // how the plan of an eviction was found
 }
 
-// Score is a candidate's score and its parts.
+// Score is the total score of a node or group, and the scores of the plugins in it.
 type Score struct {
-	Total  int64 // weighted milli-points
-	Weight int64 // sum of the weights in Total
+	Total  int64 // the weighted sum in thousandths of a point
+	Weight int64 // the sum of the weights in Total
 	Parts  []Part
 }
 
@@ -48,24 +48,25 @@ func (s Score) Mean() float64 {
 	if s.Weight == 0 {
 		return 0
 	}
-	// Rounded to thousandths, so that every machine prints the same digits.
+	// The result is rounded to thousandths, so that every machine prints the same digits.
 	return float64((s.Total+s.Weight/2)/s.Weight) / 1000
 }
 
-// Part is one plugin's score, 0 to 100 before weighting.
+// Part is the score of one plugin.
 type Part struct {
 	Plugin string
-	Score  float64
-	Weight int64
+	Score  float64 // 0 to 100, before it is multiplied with the weight
+	Weight int64   // the plugin's weight in the profile
 }
 
-// Candidate is a node that would have done.
+// Candidate is a feasible node with its score.
 type Candidate struct {
 	Node  string
 	Score Score
 }
 
-// GroupCandidate is a group that would have done, and the form that is for it.
+// GroupCandidate is a feasible node group with its score, and the alternative of the job
+// that is for this group.
 type GroupCandidate struct {
 	Group       cluster.Key
 	Alternative string

@@ -6,26 +6,26 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// demand is what a domain is asked to hold.
+// demand is the tasks of a job or subgroup that are to be placed in one domain.
 type demand struct {
-	sub    int // the subgroup, counted from 1; 0: the job
-	tasks  []*cluster.Task
-	shapes []*cluster.Task // one task of each shape
-	counts []int           // tasks of each shape
-	need   int             // how many of the tasks the minimum lacks
-	there  []*cluster.Task // who is placed already
-	ask    []func(*cluster.Node) (rejected, transient bool)
+	sub      int // the number of the subgroup, from 1; 0 for the job
+	tasks    []*cluster.Task
+	shapes   []*cluster.Task // one task of each shape
+	counts   []int           // by index in shapes: how many of the tasks have the shape
+	need     int             // how many of the tasks the minimum lacks
+	there    []*cluster.Task // the tasks of the job or subgroup that are placed already
+	verdicts []func(*cluster.Node) (rejected, transient bool)
 }
 
-// candidate is a domain and how much of the demand it holds, at most: sums first,
-// search last.
+// candidate is a domain with an upper bound of how much of a demand it has room for. The
+// bound is a sum over nodes and shapes, which is much cheaper than trying a placement.
 type candidate struct {
 	scope *scope
-	fits  int  // tasks
-	all   bool // of each shape, as many as there are
-	spare int  // what would be left over of its room
-	here  bool // all who are placed already are in it
-	used  bool // some are
+	fits  int  // how many tasks have room
+	all   bool // the tasks of each shape have room, shape by shape
+	spare int  // for how many more tasks there is room
+	here  bool // all placed tasks are in the domain
+	used  bool // at least one placed task is in the domain
 }
 
 // demand sums up the tasks of the subgroup, or of the job.
@@ -55,32 +55,34 @@ func (g *gang) demand(sub int) *demand {
 	return d
 }
 
-// look takes in what the filters say of nodes as they are now.
+// look prepares the verdicts of the filters on nodes as they are now.
 func (d *demand) look(f *finder) {
-	d.ask = d.ask[:0]
+	d.verdicts = d.verdicts[:0]
 	for _, t := range d.shapes {
-		d.ask = append(d.ask, f.verdicts(t))
+		d.verdicts = append(d.verdicts, f.verdicts(t))
 	}
 }
 
-// room is how many tasks of the i-th shape the node takes now, at most. Where
-// shapes mix, one may make the way free for another, so what waiting cures is no no.
-func (d *demand) room(i int, n *cluster.Node) int {
-	if rejected, transient := d.ask[i](n); rejected && (!transient || len(d.shapes) == 1) {
+// fitsNow returns an upper bound of how many tasks of the i-th shape fit on the node now. If
+// the demand has several shapes, placing a task of one may cure the rejection of another,
+// so a rejection that waiting cures does not count.
+func (d *demand) fitsNow(i int, n *cluster.Node) int {
+	if rejected, transient := d.verdicts[i](n); rejected && (!transient || len(d.shapes) == 1) {
 		return 0
 	}
 	return n.Room(d.shapes[i].Shape)
 }
 
-// ever is how many it would take if it were empty.
+// ever returns an upper bound of how many tasks of the i-th shape would fit on the node if it
+// were empty.
 func (d *demand) ever(i int, n *cluster.Node) int {
-	if rejected, transient := d.ask[i](n); rejected && !transient {
+	if rejected, transient := d.verdicts[i](n); rejected && !transient {
 		return 0
 	}
 	return n.Most(d.shapes[i].Shape)
 }
 
-// held adds up, over the nodes, how many tasks of each shape have room.
+// held adds up, over the nodes, for how many tasks of each shape there is room.
 func (d *demand) held(nodes []*cluster.Node, room func(int, *cluster.Node) int) (fits int, all bool, spare int) {
 	all = true
 	for i, most := range d.counts {
@@ -95,14 +97,15 @@ func (d *demand) held(nodes []*cluster.Node, room func(int, *cluster.Node) int) 
 	return fits, all, spare
 }
 
-// candidates are the domains of a level in the scope, by value.
+// candidates returns the domains of the level in the scope, ordered by the value of the
+// label.
 func (g *gang) candidates(in *scope, level string, d *demand) []candidate {
 	d.look(g.placer.finder)
 	domains := g.placer.finder.split(in, level)
 	out := make([]candidate, 0, len(domains))
 	for _, dom := range domains {
 		c := candidate{scope: dom, here: true}
-		c.fits, c.all, c.spare = d.held(dom.nodes, d.room)
+		c.fits, c.all, c.spare = d.held(dom.nodes, d.fitsNow)
 		for _, t := range d.there {
 			in := dom.has(t.At())
 			c.here, c.used = c.here && in, c.used || in
@@ -112,7 +115,8 @@ func (g *gang) candidates(in *scope, level string, d *demand) []candidate {
 	return out
 }
 
-// lacks is how many nodes the domain is short of, each as large as its largest.
+// lacks returns how many more nodes the domain would need, if each of them were as large as
+// its largest node.
 func (d *demand) lacks(c candidate, shape *cluster.Shape) int {
 	i := slices.IndexFunc(d.shapes, func(o *cluster.Task) bool { return o.Shape == shape })
 	per := 0

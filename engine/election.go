@@ -6,32 +6,31 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// The goal of a lane is its first job that is to be tried. In most lanes parked jobs come
-// before it, which nothing has helped. They are not tried, but each holds its place: the
-// lane comes to its next job only when its bid with the present one is the lowest of all
-// lanes. So a lane comes to its goal once its highest bid up to the goal, the dearest, is
-// the lowest of all, and of two lanes the one whose dearest bid is lower comes to its goal
-// first. Where all queues in line are siblings, an election compares these bids instead of
-// giving each job its turn.
+// The goal of a lane is its first job that is to be tried. In most lanes, parked jobs that
+// no change may have helped come before it. They are not tried, but they keep their places:
+// a lane passes to its next job only when its bid with the present job is the lowest of all
+// lanes. So a lane reaches its goal when its highest bid up to the goal is the lowest bid of
+// all lanes, and of two lanes the one with the lower highest bid reaches its goal first. If
+// all queues in line are siblings, an election compares these highest bids instead of
+// giving each parked job its turn.
 
-// maxElections is how many there are in a session before queues are put into heaps: one
-// compares all queues that are in line.
+// maxElections is how many elections a session makes before it puts queues into heaps. An
+// election compares all queues that are in line, and a heap only a few of them.
 const maxElections = 16
 
-// elects reports whether the next job is found by election: a queue that is alone has
-// none to be compared with.
+// elects reports whether the next job is found by an election. A single queue needs none.
 func (t *turns) elects() bool {
 	return t.flat && !t.piled && t.elections < maxElections && len(t.leaves) > 1
 }
 
-// mayElect reports whether elections decide the same as giving each job its turn, and
-// are not themselves what is to be checked.
+// mayElect reports whether elections may be used: the hooks must be able to compare frozen
+// bids, and the session must not be one that checks elections against turns.
 func (o *order) mayElect() bool {
 	return o.search == Indexed && o.branched() && o.freezes()
 }
 
-// elected is the first job that is to be tried; nil: there is none, or it is no longer
-// found by election.
+// elected returns the next job to be tried, found by an election. It returns nil if there is
+// none, or if elections may no longer be used.
 func (t *turns) elected() *cluster.Job {
 	for t.order.fault.err == nil && t.elects() {
 		t.elections++
@@ -39,11 +38,11 @@ func (t *turns) elected() *cluster.Job {
 		if c := t.last; c != nil {
 			t.last, c.first = nil, c.line.head()
 		}
-		c, dear := t.poll()
+		c, highest := t.findElected()
 		if c == nil {
 			return nil
 		}
-		t.levels = append(t.levels, t.order.freeze(Bid{c.queue, dear}))
+		t.levels = append(t.levels, t.order.freeze(Bid{c.queue, highest}))
 		c.won = len(t.levels)
 		job, try := c.line.next(true)
 		if t.last = c; try {
@@ -53,9 +52,10 @@ func (t *turns) elected() *cluster.Job {
 	return nil
 }
 
-// poll finds the lane that comes to its goal first, and its dearest bid up to there.
-func (t *turns) poll() (first *contender, dear *cluster.Job) {
-	var least func(Bid) int // compares the lowest bid so far with others; nil: there is none
+// findElected returns the lane that reaches its goal first, and the job of its highest bid up
+// to the goal.
+func (t *turns) findElected() (first *contender, highest *cluster.Job) {
+	var least func(Bid) int // compares the lowest of the highest bids so far with another bid; nil if there is none
 	for _, c := range t.leaves {
 		if c.first == nil {
 			continue
@@ -63,88 +63,89 @@ func (t *turns) poll() (first *contender, dear *cluster.Job) {
 		l := c.line.(*lane)
 		if least != nil {
 			bid := c.bid()
-			if l.guarded() {
+			if l.guardHolds() {
 				bid.Job = l.guard
 			}
 			if least(bid) < 0 {
 				continue
 			}
 		}
-		if e := l.dearest(least); e != nil {
-			first, dear, least = c, e.job, t.order.freeze(Bid{c.queue, e.job})
+		if e := l.highestBid(least); e != nil {
+			first, highest, least = c, e.job, t.order.freeze(Bid{c.queue, e.job})
 		}
 	}
-	return first, dear
+	return first, highest
 }
 
-// dearest is the job with the dearest bid up to the goal of the lane; nil: it has none,
-// or one of these bids is above that of another queue. All jobs of a bucket bid alike, so
-// that the first stands for all.
-func (l *lane) dearest(least func(Bid) int) *waiter {
-	l.gather()
-	goal := l.goal()
+// highestBid returns the job with the highest bid up to the goal of the lane. It returns nil
+// if the lane has no goal, or if one of its bids is above the lowest that another queue has.
+// All jobs of a bucket have equal bids, so only the first of each is compared.
+func (l *lane) highestBid(least func(Bid) int) *waiter {
+	l.callFresh()
+	goal := l.firstToTry()
 	if goal == nil {
 		return nil
 	}
 	o := l.backlog.order
-	tooDear := func(e *waiter) bool { return least != nil && least(Bid{l.queue, e.job}) < 0 }
-	if tooDear(goal) {
+	tooHigh := func(e *waiter) bool { return least != nil && least(Bid{l.queue, e.job}) < 0 }
+	if tooHigh(goal) {
 		return nil
 	}
-	dear := goal
-	for _, k := range l.buckets { // in any order: the dearest is sought
-		e := l.before(k, goal)
+	highest := goal
+	for _, k := range l.buckets { // the order of the map does not matter for a maximum
+		e := l.firstBefore(k, goal)
 		if e == nil {
 			continue
 		}
-		if tooDear(e) {
-			l.post(e)
+		if tooHigh(e) {
+			l.setGuard(e)
 			return nil
 		}
-		if o.siblings(Bid{l.queue, dear.job}, Bid{l.queue, e.job}) < 0 {
-			dear = e
+		if o.siblings(Bid{l.queue, highest.job}, Bid{l.queue, e.job}) < 0 {
+			highest = e
 		}
 	}
-	l.post(dear)
-	return dear
+	l.setGuard(highest)
+	return highest
 }
 
-// post remembers a job that comes before the goal of the lane, or is the goal, for
-// elections to come: if its bid is too dear, the lane need not be looked into.
-func (l *lane) post(e *waiter) {
+// setGuard remembers a job that is the goal of the lane or comes before it. If its bid is
+// too high in a later election, that election skips the lane without computing its highest
+// bid.
+func (l *lane) setGuard(e *waiter) {
 	if b := l.backlog; l.cursor.job == nil && !l.sure && (b.evicts || slices.Equal(b.marks, b.since)) {
-		if !slices.Equal(b.posted, b.since) {
-			b.posted = slices.Clone(b.since)
+		if !slices.Equal(b.guardShapes, b.since) {
+			b.guardShapes = slices.Clone(b.since)
 		}
-		l.guard, l.guards = e.job, b.posted // which most lanes share
+		l.guard, l.guardShapes = e.job, b.guardShapes // most lanes share one copy
 	}
 }
 
-// guarded reports whether the guard still comes before the goal of the lane, or is the
-// goal: the session has found the same shapes that nodes take, and the first jobs of all
-// buckets are the same.
-func (l *lane) guarded() bool {
-	return l.guard != nil && l.cursor.job == nil && !l.sure && slices.Equal(l.guards, l.backlog.since)
+// guardHolds reports whether the guard is still the goal of the lane or comes before it.
+// That is so while the same shapes are fresh and the first jobs of the buckets are the same.
+func (l *lane) guardHolds() bool {
+	return l.guard != nil && l.cursor.job == nil && !l.sure && slices.Equal(l.guardShapes, l.backlog.since)
 }
 
-// before is the bucket's first job whose turn is still to come, where that is before
-// another; nil: there is none.
-func (l *lane) before(k *bucket, other *waiter) *waiter {
+// firstBefore returns the first job of the bucket that has not had its turn, if its turn is
+// before that of the other job, and nil otherwise.
+func (l *lane) firstBefore(k *bucket, other *waiter) *waiter {
 	if e := l.after(k); e != nil && l.backlog.compareWaiters(e, other) < 0 {
 		return e
 	}
 	return nil
 }
 
-// advance gives all jobs their turn that elections left out: in each lane those that bid
-// less than a lane which was elected since the lane won or joined. The bids of lanes that
-// did not win are what they were. Those of the elected are not, so they are frozen.
+// advance gives their turns to the jobs that elections skipped: in each lane, the jobs
+// with a bid below that of a lane that was elected since the lane itself was elected or joined.
+// The bids of lanes that were not elected have not changed since. The bids of elected lanes
+// have, so they were frozen at the time of the election.
 func (t *turns) advance() {
 	if len(t.levels) == 0 {
 		return
 	}
-	for i := len(t.leaves) - 1; i >= 0; i-- { // one that leaves has the last take its place
-		if c := t.leaves[i]; c != t.last && c.first != nil && t.behind(c, c.first) {
+	for i := len(t.leaves) - 1; i >= 0; i-- { // backwards, since a leaf that is removed is replaced by the last
+		if c := t.leaves[i]; c != t.last && c.first != nil && t.hadTurn(c, c.first) {
 			c.line.(*lane).advance(t, c)
 		}
 	}
@@ -155,25 +156,25 @@ func (t *turns) advance() {
 	t.levels = t.levels[:0]
 }
 
-// behind reports whether the job had its turn before one of the elected.
-func (t *turns) behind(c *contender, job *cluster.Job) bool {
+// hadTurn reports whether the job's turn was before that of an elected lane.
+func (t *turns) hadTurn(c *contender, job *cluster.Job) bool {
 	return slices.ContainsFunc(t.levels[c.won:], func(level func(Bid) int) bool { return level(Bid{c.queue, job}) > 0 })
 }
 
-// advance gives the jobs of the lane their turn that come before one of the elected.
+// advance gives their turns to the jobs of the lane that come before an elected lane.
 func (l *lane) advance(t *turns, c *contender) {
-	l.gather()
-	goal := l.goal()
+	l.callFresh()
+	goal := l.firstToTry()
 	if goal == nil {
-		l.end()
+		l.endTurn()
 		t.leave(c)
 		return
 	}
 	next := goal
-	for _, k := range l.buckets { // in any order: the first is sought
-		if e := l.before(k, next); e != nil && !t.behind(c, e.job) {
+	for _, k := range l.buckets { // the order of the map does not matter for a minimum
+		if e := l.firstBefore(k, next); e != nil && !t.hadTurn(c, e.job) {
 			next = e
 		}
 	}
-	l.cursor, l.taken, c.first = next.turn, false, next.job
+	l.cursor, l.cursorDone, c.first = next.turn, false, next.job
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// labelled has queues bid what the label of the job says, and more the more they use.
+// labelled compares queues by the label "bid" of their jobs. If step is positive, the bid
+// also grows with what the queue uses.
 func labelled(step int) *policy {
 	bid := func(b engine.Bid) int {
 		n, _ := strconv.Atoi(b.Job.Labels["bid"])
@@ -33,7 +34,8 @@ func labelled(step int) *policy {
 	}}
 }
 
-// labelledEvictor evicts preemptible jobs, one after the other, for jobs with the label.
+// labelledEvictor evicts preemptible tasks, one after the other, for jobs with the label
+// "evicts".
 func labelledEvictor(t rapid.TB) *policy {
 	return &policy{name: "Evictor", open: func(s *engine.Session) {
 		s.Hooks.AddAdapter(func(stmt *engine.Statement, job *cluster.Job, r *engine.Refusal) *engine.Refusal {
@@ -58,7 +60,7 @@ func labelledEvictor(t rapid.TB) *policy {
 	}}
 }
 
-// outcome runs a patient session and spells what it tried and decided.
+// outcome runs a patient session and returns what it tried and decided, as text.
 func outcome(t rapid.TB, e *engine.Engine, s *cluster.State, now int64, search engine.Search) []string {
 	ssn := e.Open(s, engine.Options{Now: now, Patient: true, Search: search})
 	defer ssn.Close()
@@ -73,8 +75,8 @@ func outcome(t rapid.TB, e *engine.Engine, s *cluster.State, now int64, search e
 	return told
 }
 
-// TestElections: patient sessions that find the next job by election try and decide the
-// same as those that give every parked job its turn, whatever is evicted meanwhile.
+// TestElections: patient sessions with elections try and decide the same as those that give
+// every parked job its turn, whatever is evicted meanwhile.
 func TestElections(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := []enginetest.Part{enginetest.Node("a").GPUs(1, "A100", "80Gi"), enginetest.Node("b").GPUs(8, "A100", "80Gi"), enginetest.Node("c").GPUs(3, "A100", "80Gi"), enginetest.Node("d").GPUs(8, "A100", "80Gi")}
@@ -141,15 +143,15 @@ func TestElections(t *testing.T) {
 	})
 }
 
-// TestElectionsLookIntoLanes: what is decided does not depend on which lanes an election
-// had to look into, nor on what was remembered of them. In the last session z2 takes the
-// only free device, and n1 evicts the victim; m1 has its turn after that.
+// TestElectionsLookIntoLanes: the decisions do not depend on which lanes an election
+// examined, nor on the guards of lanes. In the last session z2 is placed on the only free
+// device, then the victim is evicted for n1, and m1 has its turn after that.
 func TestElectionsLookIntoLanes(t *testing.T) {
 	job := func(name string, devices, bid int) *enginetest.JobBuilder {
 		return enginetest.Job(name).Queue(name[:1]).Devices(devices).Label("bid", strconv.Itoa(bid))
 	}
 	want := []string{"tried [job/z2 job/n1 job/m1]", "Bind job/z2/worker-0 on a", "Evict job/victim/worker-0 on b", "Nominate job/n1/worker-0 on b", "Nominate job/m1/worker-0 on b"}
-	for range 30 { // maps are walked in another order every time
+	for range 30 { // the order of maps differs from run to run
 		for _, search := range []engine.Search{engine.Indexed, engine.Twin} {
 			s := enginetest.State(enginetest.Node("a").GPUs(1, "A100", "80Gi"), enginetest.Node("b").GPUs(8, "A100", "80Gi"))
 			for _, name := range []string{"b", "k", "m", "n", "v", "z"} {
@@ -171,12 +173,12 @@ func TestElectionsLookIntoLanes(t *testing.T) {
 	}
 }
 
-// A plugin registers what it compares with before it says how frozen bids compare.
+// TestFrozenOrderNeedsAnOrder: AddFrozenOrder without AddSiblingOrder fails the session.
 func TestFrozenOrderNeedsAnOrder(t *testing.T) {
 	e := enginetest.Engine(&policy{name: "Frozen", open: func(s *engine.Session) {
 		s.Hooks.AddFrozenOrder(func(engine.Bid) func(engine.Bid) int { return nil })
 	}})
 	if _, err := e.Open(enginetest.State(), engine.Options{}).Run(); err == nil {
-		t.Error("it was taken")
+		t.Error("no error")
 	}
 }

@@ -2,30 +2,31 @@ package engine
 
 import "github.com/berth-project/berth/cluster"
 
-// Engine is a profile made ready: its plugins, and what it remembers of shapes
-// from session to session. It serves one State at a time and is not safe for
-// concurrent use.
+// Engine holds the plugins of a profile and what is remembered from session to session:
+// ranked nodes for each shape, and the backlog of patient sessions. It serves one State at a
+// time and is not safe for concurrent use.
 type Engine struct {
 	registry *Registry
 	profile  Profile
 	plugins  []weighted
 	index    *index
-	backlog  *backlog // of patient sessions; nil before the first
-	idle     idle
+	backlog  *backlog // of patient sessions; nil before the first one
+	idle     idleDevices
 	swept    swept
-	events   int // of the last session that had any
-	// observers are those of the last session.
+	events   int // how many events the last session with any had
+	// observers holds the hooks that the last session registered.
 	observers []hook[Observer]
 	unasked   []Unasked
 }
 
-// swept is up to where gangs were looked at that may be below their minimum.
+// swept says up to which version of jobs the gangs that run below their minimum were marked.
 type swept struct {
 	view cluster.View
 	jobs uint64
 }
 
-// New builds the profile's plugins.
+// New builds the plugins of the profile and returns an engine for them. The error says which
+// plugin is unknown or has wrong arguments.
 func New(r *Registry, p Profile) (*Engine, error) {
 	plugins, err := r.build(p)
 	if err != nil {
@@ -34,43 +35,46 @@ func New(r *Registry, p Profile) (*Engine, error) {
 	return &Engine{registry: r, profile: p, plugins: plugins, index: newIndex()}, nil
 }
 
-// Unasked lists the hooks of the last session that can never be asked; see Hooks.Unasked.
+// Unasked returns the hooks of the last session that are never called; see Hooks.Unasked.
 func (e *Engine) Unasked() []Unasked { return e.unasked }
 
-// Another builds an engine of the same profile that remembers nothing, for another State.
+// Another builds a new engine of the same profile, for use with another State. It remembers
+// nothing.
 func (e *Engine) Another() (*Engine, error) { return New(e.registry, e.profile) }
 
-// Options are what a session gets from outside, beside the State.
+// Options are the inputs of a session beside State.
 type Options struct {
-	// Now is the time, in nanoseconds. It decides when holds and back-offs end, since
-	// when a gang is torn, and what hooks make of time; nothing else knows a clock.
+	// Now is the time in nanoseconds since 1970. Reservations and back-offs end by it, and
+	// hooks may use it. The engine reads no other clock.
 	Now    int64
 	Search Search // how nodes are found; tests use Twin
-	// Hold is how long room is held for a nominated task or a landing, in
-	// nanoseconds; 0: for as long as its node can keep it.
+	// Hold is how long room is reserved for a nominated task or for a task that moves, in
+	// nanoseconds. 0 means as long as its node has the room.
 	Hold int64
-	// Patient leaves jobs alone that were refused before, until waiting is over or
-	// something changed that may help them.
+	// Patient makes the session try refused jobs again only when their back-off has ended
+	// or something has changed that may help them.
 	Patient bool
-	// Record lists in the outcome what the session did to the State, as changes.
+	// Record adds the changes that the session makes to State to its outcome.
 	Record bool
-	// Timings, where given, measures how long hooks take.
+	// Timings, if not nil, measures how long hooks take.
 	Timings *Timings
-	// Explain keeps every candidate of every decision, and every miss of every refusal.
+	// Explain adds all feasible nodes to each decision, and all rejected nodes to each
+	// refusal.
 	Explain bool
 }
 
-// Search is how the best node is found. All ways give the same answer.
+// Search is how the best node for a task is found. All ways find the same node.
 type Search uint8
 
 // The ways to search.
 const (
-	Indexed Search = iota // remember rankings, look again only at what changed
-	Scan                  // judge every node every time: slow, and too simple to be wrong
-	Twin                  // do both, and fail the session where they differ
+	Indexed Search = iota // keep nodes ranked for each shape, and judge only nodes that changed
+	Scan                  // judge every node every time, which is slow and simple
+	Twin                  // do both, and fail the session if they differ
 )
 
-// Open starts a session: plugins register their hooks.
+// Open starts a session: it calls OnSessionOpen of each plugin, in which hooks are
+// registered. A plugin that fails makes Session.Run return the error.
 func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	view := state.View()
 	s := &Session{View: view, Now: o.Now, engine: e, options: o, fault: &fault{}}
@@ -78,7 +82,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	s.finder = &finder{view: view, hooks: s.Hooks, index: e.index, search: o.Search, fault: s.fault}
 	s.accounts = &accounts{view: view, idle: &e.idle}
 	s.explainer = &explainer{finder: s.finder, all: o.Explain}
-	s.clerk = &clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, last: &e.events}
+	s.clerk = &clerk{state: state, view: view, now: o.Now, hooks: s.Hooks, accounts: s.accounts, fault: s.fault, recording: o.Record, explain: o.Explain, lastEvents: &e.events}
 	s.order = &order{view: view, hooks: s.Hooks, search: o.Search, fault: s.fault}
 	s.promises = promises{clerk: s.clerk, hold: o.Hold}
 	s.sweeping = sweeping{clerk: s.clerk, swept: &e.swept}
@@ -94,7 +98,7 @@ func (e *Engine) Open(state *cluster.State, o Options) *Session {
 	return s
 }
 
-// register lets the plugins register their hooks.
+// register calls OnSessionOpen of each plugin.
 func (e *Engine) register(s *Session) {
 	defer s.contain()
 	defer func() { s.Hooks.opening = nil }()

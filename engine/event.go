@@ -2,40 +2,42 @@ package engine
 
 import "github.com/berth-project/berth/cluster"
 
-// EventKind says what happened.
+// EventKind says what happened to a task or a job.
 type EventKind string
 
-// The kinds of events. Handlers hear Allocated and Deallocated; the stream has the others.
+// The kinds of events. Event handlers are called with Allocated and Deallocated. The records
+// of an outcome have the other kinds.
 const (
 	Allocated   EventKind = "Allocated"
 	Deallocated EventKind = "Deallocated"
 	BoundTo     EventKind = "Bound"
 	NominatedTo EventKind = "Nominated"
 	Evicted     EventKind = "Evicted"
-	Withdrawn   EventKind = "Withdrawn" // a promise that cannot be kept, has been held too long, or is of a gang that lost others
+	Withdrawn   EventKind = "Withdrawn" // a reservation was released: its node lost the room, it was held too long, or its gang lost another one
 	Refused     EventKind = "Refused"
-	Retired     EventKind = "Retired" // its set has enough without it; it does not come back
+	Retired     EventKind = "Retired" // the job was removed permanently, because its Set has more replicas than it should have
 )
 
-// Event is what handlers hear while it happens, virtually: it may be taken back.
+// Event is a change in a statement that event handlers are called with. The statement is not
+// committed yet, so the change may be undone, with another event.
 type Event struct {
 	Kind EventKind     // Allocated or Deallocated
-	Job  *cluster.Job  // whose task it is
-	Task *cluster.Task // what is placed, or taken away
-	Node *cluster.Node // where
-	Undo bool          // it takes back an earlier one
+	Job  *cluster.Job  // the job of the task
+	Task *cluster.Task // the task that is placed or removed
+	Node *cluster.Node // the node that it is placed on or removed from
+	Undo bool          // the event undoes an earlier one
 }
 
-// Record is one thing that happened for good. It holds names and copies, so that
-// it stays true while the State changes.
+// Record is an event that was committed. It holds names and copies and no pointers into
+// State, so that it does not change when State does.
 type Record struct {
 	Kind     EventKind
-	Job      string          // its ID
-	Task     cluster.TaskRef // zero where it is about the job as a whole
-	Node     string
-	Decision *Decision
-	Refusal  *Refusal
-	Score    *Score // of Retired: what it was worth to keep
+	Job      string          // the ID of the job
+	Task     cluster.TaskRef // zero if the record is about the job as a whole
+	Node     string          // the node of the task; "" if it has none
+	Decision *Decision       // of Bound, Nominated and Evicted
+	Refusal  *Refusal        // of Refused
+	Score    *Score          // of Retired: the InstanceScore of the job
 }
 
 func (a Action) event() EventKind {

@@ -7,49 +7,50 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// everyPlan compares all plans of a cluster that is small enough.
+// everyPlan compares all possible plans, if the cluster is small enough for that.
 type everyPlan struct {
 	planning
 	exits *exits
 }
 
-// few are the tasks that might leave, where they and the nodes are so few that all
-// plans can be compared. If they are too many, those are left out that may not leave
-// even once others have, and those whose job has no task on a node that is asked
-// for: they seldom help.
+// few returns the possible victims, if they and the nodes are so few that all plans can be
+// compared, and nil otherwise. If there are too many, it leaves out the tasks that may not
+// be evicted even after others, and the tasks of jobs that have no task on a node that the
+// waiting job could use, because evicting these seldom helps.
 func (a *everyPlan) few() []rival {
 	if !small(a.view) {
 		return nil
 	}
 	line := a.leaver.victims.rivals(a.want.job, maxUnsure, nil)
 	if line == nil {
-		line = a.leaver.victims.rivals(a.want.job, maxUnsure, func(t *cluster.Task) bool { return a.matters(t.Job) && a.exits.leavable(t) })
+		line = a.leaver.victims.rivals(a.want.job, maxUnsure, func(t *cluster.Task) bool { return a.isRelevant(t.Job) && a.exits.leavable(t) })
 	}
 	if len(line) == 0 {
 		return nil
 	}
 	for i := range line {
 		c := &line[i]
-		c.evicts = a.exits.way&evicting != 0 && (a.leaver.allows(VictimOf(c.task), Reclaim) || a.leaver.mightLeave(c.task)) // what objects now is told
+		c.evicts = a.exits.way&evicting != 0 && (a.leaver.allows(VictimOf(c.task), Reclaim) || a.leaver.mightLeave(c.task)) // allows is called first because it records which plugin protects the victim now
 		c.moves = a.exits.way&moving != 0 && a.leaver.mightMove(c.task)
 	}
 	return line
 }
 
-// small reports whether the cluster is so small that all plans can be compared.
+// small reports whether the cluster has so few nodes that all plans can be compared.
 func small(s cluster.View) bool { return len(s.Nodes()) <= maxSmall }
 
-// matters reports whether the job has a task where one that is lacking might be
-// placed. Where the limit of a queue is in the way, every job matters.
-func (a *everyPlan) matters(j *cluster.Job) bool {
+// isRelevant reports whether the job has a task on a node on which one of the lacking tasks
+// might be placed. If the limit of a queue prevents the placement, every job is relevant.
+func (a *everyPlan) isRelevant(j *cluster.Job) bool {
 	return a.want.bounded || slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Runs() && a.hosts.has(t.Node) })
 }
 
-// hosts are the nodes on which some task that is lacking might be placed.
+// hosts is the set of nodes on which one of the lacking tasks might be placed, now or after
+// waiting or evictions.
 type hosts struct {
 	want   *want
 	finder *finder
-	nodes  map[*cluster.Node]bool // nil: not asked about yet
+	nodes  map[*cluster.Node]bool // nil before the first call of has
 }
 
 func (h *hosts) has(n *cluster.Node) bool {
@@ -67,13 +68,13 @@ func (h *hosts) has(n *cluster.Node) bool {
 	return h.nodes[n]
 }
 
-// set is some of the rivals, and what they cost at least.
-type set struct {
+// rivalSet is a subset of the rivals, with a lower bound of what evicting them costs.
+type rivalSet struct {
 	mask uint32
 	cost cost
 }
 
-func (s set) of(all []rival) []*cluster.Task {
+func (s rivalSet) tasks(all []rival) []*cluster.Task {
 	var out []*cluster.Task
 	for m := s.mask; m != 0; m &= m - 1 {
 		out = append(out, all[bits.TrailingZeros32(m)].task)
@@ -81,23 +82,24 @@ func (s set) of(all []rival) []*cluster.Task {
 	return out
 }
 
-// sets are all sets of rivals that might leave for the purpose, the cheapest first.
-func (a *everyPlan) sets(all []rival, p Purpose) []set {
-	var out []set
+// rivalSets returns all subsets of the rivals that might be evicted for the purpose, the
+// cheapest first.
+func (a *everyPlan) rivalSets(all []rival, p Purpose) []rivalSet {
+	var out []rivalSet
 	may := uint32(0)
 	for i := range all {
 		if p == Move && all[i].moves || p != Move && all[i].evicts {
 			may |= 1 << i
 		}
 	}
-	whole := wholeJobs(all)
+	whole := wholeJobMasks(all)
 	lacks := a.accounts.devicesLacking(a.want.lacks)
-	near := a.near(all)
+	near := a.nearMask(all)
 	for mask := uint32(1); mask < 1<<len(all); mask++ {
 		if mask&^may != 0 || a.exits.way == moving && mask&near == 0 {
 			continue
 		}
-		s := set{mask, noCost()}
+		s := rivalSet{mask, noCost()}
 		for m := mask; m != 0; m &= m - 1 {
 			a.leaver.victims.add(&s.cost, all[bits.TrailingZeros32(m)].task, p)
 		}
@@ -107,16 +109,17 @@ func (a *everyPlan) sets(all []rival, p Purpose) []set {
 			}
 		}
 		if p != Move {
-			s.cost.beyond = max(0, freed(s.of(all))-lacks)
+			s.cost.beyond = max(0, freed(s.tasks(all))-lacks)
 		}
 		out = append(out, s)
 	}
-	slices.SortStableFunc(out, func(a, b set) int { return a.cost.compare(&b.cost) })
+	slices.SortStableFunc(out, func(a, b rivalSet) int { return a.cost.compare(&b.cost) })
 	return out
 }
 
-// near is the mask of the rivals on nodes where a task that is lacking might be placed.
-func (a *everyPlan) near(all []rival) uint32 {
+// nearMask returns the mask of the rivals on nodes on which one of the lacking tasks might be
+// placed.
+func (a *everyPlan) nearMask(all []rival) uint32 {
 	mask := uint32(0)
 	for i := range all {
 		if a.hosts.has(all[i].task.Node) {
@@ -126,31 +129,31 @@ func (a *everyPlan) near(all []rival) uint32 {
 	return mask
 }
 
-// cheapest tries plans from the cheapest up and returns the best that works, which is
-// the one that is known already if none costs less.
+// cheapest tries plans from the cheapest up and returns the best one that works. If none
+// costs less than the plan that is known already, it returns that one.
 func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *room) ([]*Victim, cost) {
 	p := Reclaim
 	if a.exits.way == moving {
 		p = Move
 	}
-	var movers []set
+	var movers []rivalSet
 	if a.exits.way == evicting|moving {
 		if before.plan != nil && (known == nil || before.cost.compare(&spent) < 0) {
 			known, spent = before.plan, before.cost
 		}
-		movers = a.sets(all, Move)
+		movers = a.rivalSets(all, Move)
 	}
-	for _, s := range a.sets(all, p) {
+	for _, s := range a.rivalSets(all, p) {
 		if known != nil && s.cost.compare(&spent) >= 0 || a.trial.over() {
 			break
 		}
-		tasks := s.of(all)
-		// Sums first, search last: what is free and what the tasks give back must be as
-		// much as is lacking of devices, whatever their names.
+		tasks := s.tasks(all)
+		// A sum is much cheaper than a trial: the room that is free and the room of the
+		// victims must together be at least as much as the job lacks of devices.
 		if p != Move && a.accounts.free()+freed(tasks) < a.accounts.devicesLacking(a.want.lacks) {
 			continue
 		}
-		plan := a.order(tasks, p)
+		plan := a.victimsInOrder(tasks, p)
 		if plan == nil {
 			continue
 		}
@@ -167,10 +170,10 @@ func (a *everyPlan) cheapest(all []rival, known []*Victim, spent cost, before *r
 	return known, spent
 }
 
-// withMovers adds tasks that move, with which the plan works: as few as possible, and of
-// equally many those with which least is freed beyond what is needed. It returns nil where
-// there are none, or where the plan works as it is: nothing moves then.
-func (a *everyPlan) withMovers(plan []*Victim, evicts set, sets []set, all []rival) ([]*Victim, cost) {
+// withMovers adds moves to a plan of evictions so that it works: as few as possible, and of
+// equally many those with which least is freed without need. It returns nil if no moves make
+// the plan work, or if it works without moves.
+func (a *everyPlan) withMovers(plan []*Victim, evicts rivalSet, sets []rivalSet, all []rival) ([]*Victim, cost) {
 	if !a.wouldFit(plan, all) || a.trial.works(plan) {
 		return nil, cost{}
 	}
@@ -184,7 +187,7 @@ func (a *everyPlan) withMovers(plan []*Victim, evicts set, sets []set, all []riv
 			break
 		}
 		with := slices.Clone(plan)
-		for _, t := range s.of(all) {
+		for _, t := range s.tasks(all) {
 			with = append(with, mover(t))
 		}
 		if found, c := a.trial.tried(with); found != nil && (best == nil || c.compare(&least) < 0) {
@@ -194,8 +197,8 @@ func (a *everyPlan) withMovers(plan []*Victim, evicts set, sets []set, all []riv
 	return best, least
 }
 
-// wouldFit reports whether the job is placed if the plan is carried out and all that
-// may move is gone, also what may not move together.
+// wouldFit reports whether the job could be placed if the plan were carried out and all tasks
+// that may move were removed, including tasks that may not move together.
 func (a *everyPlan) wouldFit(plan []*Victim, all []rival) bool {
 	mark := a.stmt.Checkpoint()
 	defer a.stmt.Rollback(mark)
@@ -215,9 +218,10 @@ func (a *everyPlan) wouldFit(plan []*Victim, all []rival) bool {
 	return left == nil || left.Surplus
 }
 
-// order makes victims of the tasks so that each may leave once those before it have;
-// nil where they may not leave, or not without others.
-func (a *everyPlan) order(leaving []*cluster.Task, p Purpose) []*Victim {
+// victimsInOrder returns the tasks as victims, in an order in which each may be evicted after
+// those before it. It returns nil if there is no such order, or if other tasks would have to
+// be evicted with them.
+func (a *everyPlan) victimsInOrder(leaving []*cluster.Task, p Purpose) []*Victim {
 	mark := a.stmt.Checkpoint()
 	defer a.stmt.Rollback(mark)
 	var plan []*Victim
@@ -246,8 +250,9 @@ func (a *everyPlan) order(leaving []*cluster.Task, p Purpose) []*Victim {
 	return plan
 }
 
-// wholeJobs are the masks of those tasks that are all that runs of their job.
-func wholeJobs(all []rival) []uint32 {
+// wholeJobMasks returns one mask for each job of which all running tasks are among the
+// rivals.
+func wholeJobMasks(all []rival) []uint32 {
 	masks := map[*cluster.Job]uint32{}
 	for i := range all {
 		masks[all[i].task.Job] |= 1 << i

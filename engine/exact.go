@@ -7,53 +7,53 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// The exact search is for gangs that the first way to place them did not fit,
-// though another would: a leader in the place that only a worker needs, parts of
-// devices cut the wrong way, a first member in too small a domain. It goes
-// through arrangements, depth first, and stops at the first that holds the
-// minimum.
+// The exact search is used for gangs that could not be placed task by task, although another
+// arrangement may fit: for example, the leader was placed on the only node that is large
+// enough for a worker, fractions of devices were chosen badly, or the first task was placed
+// in a domain that is too small. The search tries arrangements, depth first, and stops at
+// the first one that has room for the minimum.
 //
-// It is bounded, in steps and not in time, so that it decides alike everywhere:
-// a look at a node is a step, and an allocation is as many as it costs. Where
-// more nodes could take part it would not get anywhere, and is left out. Many
-// gangs that wait together share what a session may spend.
+// It is bounded by steps and not by time, so that every machine decides the same: examining
+// a node is one step, and an allocation is allocationCost steps. It is not used if more than
+// exactNodes nodes could take part, because it would run out of steps. All gangs of a
+// session share sessionSteps.
 const (
 	exactSteps     = 100_000
 	sessionSteps   = 10 * exactSteps
-	allocationCost = 20 // so 5,000 allocations at most for one gang
+	allocationCost = 20 // at most 5,000 allocations for one gang
 	exactNodes     = 64
 )
 
 // search is one exact search.
 type search struct {
-	gang  *gang
-	in    *scope
-	tasks []seeker
-	kinds []kind
-	steps int
-	named []cluster.DeviceID // that tasks of it select
-	began []int              // members that were placed before, by subgroup
+	gang     *gang
+	in       *scope
+	tasks    []searchTask
+	shapes   []shapeCount
+	steps    int                // the steps that are left
+	selected []cluster.DeviceID // the devices that tasks of the gang select
+	began    []int              // by subgroup: how many tasks were placed before the search
 }
 
-// seeker is a task of the search.
-type seeker struct {
-	task  *cluster.Task
-	kind  int
-	nodes []*cluster.Node // that may take it, best first
-	twin  int             // the task before it that it is equal to, -1 for none
-	at    int             // where it is, by place in nodes; -1: left out
+// searchTask is a task of the search.
+type searchTask struct {
+	task       *cluster.Task
+	shapeIndex int             // the index of its shape in search.shapes
+	nodes      []*cluster.Node // the nodes that may take it, best first
+	equalTo    int             // the index of an earlier task that it is equal to; -1 if there is none
+	nodeIndex  int             // the index in nodes of the node that it is on; -1 if it is left out
 }
 
-// kind is tasks of one shape.
-type kind struct {
-	shape *cluster.Shape
-	least int // of them that must be placed
+// shapeCount counts tasks of one shape.
+type shapeCount struct {
+	shape     *cluster.Shape
+	mustPlace int // how many tasks of the shape must be placed
 }
 
-// exact searches for an arrangement of the minimum and leaves it in the
-// statement. It starts from scratch: the caller has rolled back what it tried.
+// exact searches for an arrangement of the minimum. If it finds one, it leaves the allocations
+// in the statement and returns true. The caller must have rolled back its own attempts.
 func (g *gang) exact() bool {
-	if !g.uncertain() {
+	if !g.mayFitOtherwise() {
 		return false
 	}
 	if g.wanted != nil {
@@ -78,7 +78,7 @@ func (g *gang) exact() bool {
 			continue
 		}
 		mark := g.stmt.Checkpoint()
-		found := x.from(0) && g.placer.fault.err == nil
+		found := x.placeFrom(0) && g.placer.fault.err == nil
 		moves := g.stmt.placedSince(mark)
 		g.stmt.Rollback(mark)
 		if steps = x.steps; found {
@@ -92,7 +92,7 @@ func (g *gang) exact() bool {
 	return false
 }
 
-// repeat makes the moves again, with scores to be shown.
+// repeat makes the allocations of the search again, now with scores in their decisions.
 func (x *search) repeat(moves []move) bool {
 	for _, m := range moves {
 		d := x.gang.placer.decision(x.gang.alt, m.task, m.node, x.in)
@@ -104,10 +104,10 @@ func (x *search) repeat(moves []move) bool {
 	return true
 }
 
-// uncertain reports whether another arrangement might do where the first did
-// not. Equal tasks that take whole devices, with no filter that looks at the
-// task, fit in one way or not at all.
-func (g *gang) uncertain() bool {
+// mayFitOtherwise reports whether another arrangement might fit although the first did not.
+// Equal tasks that take whole devices and have no task-form filter, subgroup or topology
+// either fit in any order or not at all.
+func (g *gang) mayFitOtherwise() bool {
 	if len(g.left) < 2 || g.alt.Whole != nil {
 		return false
 	}
@@ -125,8 +125,8 @@ func (g *gang) uncertain() bool {
 	return false
 }
 
-// prepare lists the tasks and, for each, the nodes that may take it; false if
-// there are too many.
+// prepare lists the tasks and, for each, the nodes that may take it. It returns false if too
+// many nodes take part.
 func (x *search) prepare() bool {
 	involved := map[*cluster.Node]bool{}
 	byShape := map[*cluster.Shape][]*cluster.Node{}
@@ -137,29 +137,29 @@ func (x *search) prepare() bool {
 				return false
 			}
 			byShape[t.Shape] = nodes
-			x.named = append(x.named, t.Shape.Need.Selected...)
+			x.selected = append(x.selected, t.Shape.Need.Selected...)
 			for _, n := range nodes {
 				involved[n] = true
 			}
 		}
-		k := slices.IndexFunc(x.kinds, func(k kind) bool { return k.shape == t.Shape })
+		k := slices.IndexFunc(x.shapes, func(k shapeCount) bool { return k.shape == t.Shape })
 		if k < 0 {
-			k = len(x.kinds)
-			x.kinds = append(x.kinds, kind{shape: t.Shape})
+			k = len(x.shapes)
+			x.shapes = append(x.shapes, shapeCount{shape: t.Shape})
 		}
-		twin := -1
-		for o := i - 1; o >= 0 && twin < 0; o-- {
+		equal := -1
+		for o := i - 1; o >= 0 && equal < 0; o-- {
 			if u := x.tasks[o].task; u.Shape == t.Shape && u.Role == t.Role && u.Subgroup == t.Subgroup {
-				twin = o
+				equal = o
 			}
 		}
-		x.tasks = append(x.tasks, seeker{task: t, kind: k, nodes: nodes, twin: twin})
+		x.tasks = append(x.tasks, searchTask{task: t, shapeIndex: k, nodes: nodes, equalTo: equal})
 	}
 	return len(involved) <= exactNodes && x.gang.placer.fault.err == nil
 }
 
-// hosts are the nodes with room for the task that no filter rules out for good,
-// best first as things stand.
+// hosts returns the nodes that have room for the task and that no filter rejects permanently,
+// in the order of their present scores, best first.
 func (x *search) hosts(t *cluster.Task) []*cluster.Node {
 	type host struct {
 		node  *cluster.Node
@@ -171,7 +171,7 @@ func (x *search) hosts(t *cluster.Task) []*cluster.Node {
 		if rejected, transient := ask(n); rejected && !transient || n.Room(t.Shape) == 0 {
 			continue
 		}
-		h := host{n, -1} // scores are for nodes that pass
+		h := host{n, -1} // a node that a filter rejects now has no score
 		if x.gang.placer.finder.reject(t, n) == nil {
 			h.score = x.gang.placer.finder.score(t, n).Total
 		}
@@ -187,18 +187,18 @@ func (x *search) hosts(t *cluster.Task) []*cluster.Node {
 	return out
 }
 
-// could reports whether the tasks from i on may still make the minimum: sums
-// first, search last.
-func (x *search) could(i int) bool {
+// canReachMinimum reports whether placing the tasks from i on might still reach the minimum,
+// by sums of room, which are much cheaper than the search.
+func (x *search) canReachMinimum(i int) bool {
 	left := make([]int, len(x.gang.members))
-	for k := range x.kinds {
-		x.kinds[k].least = 0
+	for k := range x.shapes {
+		x.shapes[k].mustPlace = 0
 	}
 	for _, t := range x.tasks[i:] {
 		if t.task.Subgroup > 0 {
 			left[t.task.Subgroup-1]++
 		}
-		x.kinds[t.kind].least++ // for now: all there are
+		x.shapes[t.shapeIndex].mustPlace++ // all of the shape; below, those that may be left out are subtracted
 	}
 	total := len(x.tasks) - i
 	if total < x.gang.needs() {
@@ -207,47 +207,49 @@ func (x *search) could(i int) bool {
 	if !x.within(left) {
 		return false
 	}
-	spare := total - x.gang.needs() // that may be left out
-	for k := range x.kinds {
-		if x.kinds[k].least -= spare; x.kinds[k].least > 0 && !x.hasRoom(k, i) {
+	spare := total - x.gang.needs() // how many tasks may be left out
+	for k := range x.shapes {
+		if x.shapes[k].mustPlace -= spare; x.shapes[k].mustPlace > 0 && !x.hasRoom(k, i) {
 			return false
 		}
 	}
 	return true
 }
 
-// hasRoom reports whether as many tasks of the kind as must be placed have room, by sums.
+// hasRoom reports whether the nodes have room for as many tasks of the k-th shape as must be
+// placed, by a sum over the nodes.
 func (x *search) hasRoom(k, i int) bool {
-	at := slices.IndexFunc(x.tasks[i:], func(t seeker) bool { return t.kind == k })
+	at := slices.IndexFunc(x.tasks[i:], func(t searchTask) bool { return t.shapeIndex == k })
 	sum := 0
 	for _, n := range x.tasks[i+at].nodes {
 		x.steps--
-		if sum += n.Room(x.kinds[k].shape); sum >= x.kinds[k].least {
+		if sum += n.Room(x.shapes[k].shape); sum >= x.shapes[k].mustPlace {
 			return true
 		}
 	}
 	return false
 }
 
-// from places the tasks from i on, or leaves some out, until the minimum stands.
-func (x *search) from(i int) bool {
+// placeFrom places the tasks from i on, or leaves some of them out, until the minimum is
+// placed. It returns false if that is not possible or if the steps are used up.
+func (x *search) placeFrom(i int) bool {
 	if x.gang.needs() == 0 && !x.dangling() {
 		return true
 	}
-	if x.steps <= 0 || x.gang.placer.fault.err != nil || i == len(x.tasks) || !x.could(i) {
+	if x.steps <= 0 || x.gang.placer.fault.err != nil || i == len(x.tasks) || !x.canReachMinimum(i) {
 		return false
 	}
 	t := &x.tasks[i]
 	first := 0
-	if t.twin >= 0 {
-		first = x.tasks[t.twin].at // equal tasks stand in order, or it would be the same arrangement twice
+	if t.equalTo >= 0 {
+		first = x.tasks[t.equalTo].nodeIndex // equal tasks are placed in the order of the nodes, so that no arrangement is tried twice
 	}
 	before := x.gang.placer.finder.before(t.task)
 	if before != nil {
 		x.gang.unsure = x.gang.unsure || before.Before.Cure.Transient()
 	} else if first >= 0 {
-		for t.at = first; t.at < len(t.nodes); t.at++ {
-			if x.on(i, t.nodes[t.at]) {
+		for t.nodeIndex = first; t.nodeIndex < len(t.nodes); t.nodeIndex++ {
+			if x.placeOn(i, t.nodes[t.nodeIndex]) {
 				return true
 			}
 			if x.steps <= 0 || x.gang.placer.fault.err != nil {
@@ -255,21 +257,22 @@ func (x *search) from(i int) bool {
 			}
 		}
 	}
-	t.at = -1
-	return x.from(i + 1)
+	t.nodeIndex = -1
+	return x.placeFrom(i + 1)
 }
 
-// on tries the i-th task on the node, with every choice of devices.
-func (x *search) on(i int, n *cluster.Node) bool {
+// placeOn tries the i-th task on the node, with every choice of devices, and then the tasks
+// after it.
+func (x *search) placeOn(i int, n *cluster.Node) bool {
 	p, t := x.gang.placer, x.tasks[i].task
-	if x.steps--; !x.near(t, n) {
+	if x.steps--; !x.inRequiredDomains(t, n) {
 		return false
 	}
 	if r := p.finder.reject(t, n); r != nil {
-		x.gang.unsure = x.gang.unsure || r.Cure.unheld() // something other than a task may make room
+		x.gang.unsure = x.gang.unsure || r.Cure.unheld() // something other than the end of a task may cure this
 		return false
 	}
-	for claims := range n.Choices(t.Shape, p.finder.deviceScore(t.Shape, n), x.named) {
+	for claims := range n.Choices(t.Shape, p.finder.deviceScore(t.Shape, n), x.selected) {
 		if x.steps -= allocationCost; x.steps <= 0 {
 			return false
 		}
@@ -278,7 +281,7 @@ func (x *search) on(i int, n *cluster.Node) bool {
 			return false
 		}
 		x.gang.count(t, +1)
-		if x.from(i + 1) {
+		if x.placeFrom(i + 1) {
 			return true
 		}
 		x.gang.count(t, -1)
@@ -287,9 +290,9 @@ func (x *search) on(i int, n *cluster.Node) bool {
 	return false
 }
 
-// near reports whether the node is in one domain with all who are placed, where
-// that is required.
-func (x *search) near(t *cluster.Task, n *cluster.Node) bool {
+// inRequiredDomains reports whether the node is in the same domain as the placed tasks, at
+// each level that the topology of the job or of the task's subgroups requires.
+func (x *search) inRequiredDomains(t *cluster.Task, n *cluster.Node) bool {
 	inOne := func(level string, sub int) bool {
 		if level == "" {
 			return true

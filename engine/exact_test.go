@@ -13,8 +13,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// selfish reads a job's affinity as one to itself: all of it in one domain, or,
-// where it is anti, never two in one.
+// selfish applies the affinity of a job to its own tasks: all of them must be in one domain
+// or, for anti-affinity, no two of them.
 func selfish() *policy {
 	return &policy{name: "Selfish", open: func(s *engine.Session) {
 		s.Hooks.AddTaskFilter(func(_ *cluster.Task, j *cluster.Job) bool { return len(j.Affinity) > 0 },
@@ -34,8 +34,8 @@ func selfish() *policy {
 	}}
 }
 
-// TestExactSearch: where some arrangement holds the minimum, it is found. What
-// there is to find is worked out by trying everything.
+// TestExactSearch: if there is an arrangement that has room for the minimum, the search finds
+// one. The oracle tries all arrangements to find out whether there is one.
 func TestExactSearch(t *testing.T) {
 	fits, not := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -67,16 +67,16 @@ func TestExactSearch(t *testing.T) {
 			if first == nil {
 				first = got
 			} else if !reflect.DeepEqual(first, got) {
-				rt.Fatalf("search %d decides otherwise:\n%v\n%v", search, first, got)
+				rt.Fatalf("search %d decides differently:\n%v\n%v", search, first, got)
 			}
 			if (r == nil || r.Surplus) != placed {
-				rt.Fatalf("refused: %v, but the minimum stands: %v", r, placed)
+				rt.Fatalf("refused: %v, but the minimum is placed: %v", r, placed)
 			}
 			if placed && !possible {
-				rt.Fatalf("placed, though nothing fits:\n%s", picture(s, job))
+				rt.Fatalf("placed, although no arrangement fits:\n%s", picture(s, job))
 			}
 			if possible && !placed {
-				rt.Fatalf("search %d found nothing, and there is an arrangement:\n%s", search, picture(s, job))
+				rt.Fatalf("search %d found nothing, although an arrangement fits:\n%s", search, picture(s, job))
 			}
 		}
 		if possible {
@@ -87,11 +87,11 @@ func TestExactSearch(t *testing.T) {
 	})
 	t.Logf("%d gangs fit, and all were placed; %d did not fit", fits, not)
 	if fits == 0 || not == 0 {
-		t.Errorf("too little happened: %d fit, %d did not", fits, not)
+		t.Errorf("the samples do not cover both cases: %d fit, %d did not", fits, not)
 	}
 }
 
-// tinyCluster has up to four nodes of up to two devices, some of them held.
+// tinyCluster returns up to four nodes of up to two devices, some of them held in part.
 func tinyCluster(roll func(int) int) []enginetest.Part {
 	var parts []enginetest.Part
 	nodes := 1 + roll(4)
@@ -108,7 +108,7 @@ func tinyCluster(roll func(int) int) []enginetest.Part {
 	return parts
 }
 
-// tinyGang has up to five tasks of up to two kinds.
+// tinyGang returns a job with up to five tasks of up to two shapes.
 func tinyGang(roll func(int) int) *cluster.Job {
 	shapes := [2]cluster.Shape{}
 	for i := range shapes {
@@ -162,7 +162,7 @@ func tinyGang(roll func(int) int) *cluster.Job {
 	return j
 }
 
-// picture shows a failure to people.
+// picture describes the nodes and the job, for failure messages.
 func picture(s *cluster.State, j *cluster.Job) string {
 	text := ""
 	for _, n := range s.Nodes() {
@@ -180,15 +180,15 @@ func picture(s *cluster.State, j *cluster.Job) string {
 	return text
 }
 
-// TestExactSearchIsBounded: a puzzle that it cannot solve in time is refused, and
-// not for good.
+// TestExactSearchIsBounded: a gang for which the search runs out of steps is refused, and the
+// refusal is not permanent.
 func TestExactSearchIsBounded(t *testing.T) {
 	const nodes = 60
 	allocations := 0
 	counting := &policy{name: "Counting", open: func(s *engine.Session) {
 		s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) { allocations++ }})
 	}}
-	// A node of eight holds one task of five or two of four, so it would take 69 nodes.
+	// A node with eight devices has room for one task of five or two of four, so 69 nodes would be needed.
 	var devices []int
 	for range 46 {
 		devices = append(devices, 5, 4)
@@ -201,7 +201,7 @@ func TestExactSearchIsBounded(t *testing.T) {
 	if allocations < 100 || allocations > 6000 {
 		t.Errorf("%d allocations were tried", allocations)
 	}
-	// With fewer nodes than the sums allow nothing is searched.
+	// With fewer nodes than the sums require, no search is made.
 	allocations = 0
 	s = add(t, with(manyNodes(45)), mixedGang(len(devices), devices...))
 	if r := run(t, enginetest.Engine(fit(), counting), s).Refusals[0]; !r.Permanent || allocations > len(devices) {
@@ -209,9 +209,9 @@ func TestExactSearchIsBounded(t *testing.T) {
 	}
 }
 
-// TestLeaderMakesRoomForItsWorkers: the leader goes first, and to the wrong node,
-// where only its worker fits.
-func TestLeaderMakesRoomForItsWorkers(t *testing.T) {
+// TestLeaderIsPlacedElsewhere: the leader is placed first, on the only node that is large
+// enough for its worker. The exact search places it on the other node.
+func TestLeaderIsPlacedElsewhere(t *testing.T) {
 	s := add(t, enginetest.State(enginetest.Node("a").GPUs(2, "A", "8Gi"), enginetest.Node("b").GPUs(1, "A", "8Gi")),
 		teams(2, cluster.Topology{}, team{name: "leader", tasks: 1, least: 1, devices: 1}, team{name: "worker", tasks: 1, least: 1, devices: 2}))
 	out := run(t, enginetest.Engine(leaders(), fit()), s)
@@ -223,8 +223,8 @@ func TestLeaderMakesRoomForItsWorkers(t *testing.T) {
 	}
 }
 
-// TestManyPuzzlesShareASession: what a session may spend on searches is bounded too.
-func TestManyPuzzlesShareASession(t *testing.T) {
+// TestExactSearchesShareSteps: the steps of all searches of a session together are bounded.
+func TestExactSearchesShareSteps(t *testing.T) {
 	allocations := 0
 	counting := &policy{name: "Counting", open: func(s *engine.Session) {
 		s.Hooks.AddEventHandler(engine.EventHandler{AllocateFunc: func(*engine.Event) { allocations++ }})
@@ -233,7 +233,7 @@ func TestManyPuzzlesShareASession(t *testing.T) {
 	for range 9 {
 		devices = append(devices, 5, 4)
 	}
-	s := with(manyNodes(13)) // it would take fourteen
+	s := with(manyNodes(13)) // fourteen nodes would be needed
 	for i := range 40 {
 		j := mixedGang(len(devices), devices...)
 		j.ID = fmt.Sprintf("job/%02d", i)

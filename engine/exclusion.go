@@ -6,33 +6,33 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// Exclusion is a level at which the tasks of a job exclude each other: there is at
-// most one of them in each domain, whatever else is there. Nodes in no domain of the
-// level are not concerned.
+// Exclusion is a topology level at which the tasks of a job exclude each other: each domain
+// of the level takes at most one of them, however much room it has. Nodes that are in no
+// domain of the level are not limited.
 type Exclusion struct {
-	Level   string // the label that names the domains; "" is the node itself
-	Reason  Reason // with which a filter of the plugin turns down a domain that has one
-	Subject string
+	Level   string // the label that names the domains; "" means that each node is a domain
+	Reason  Reason // the reason with which the plugin's filter rejects a domain that has such a task
+	Subject string // the Subject of that rejection
 }
 
-// ExclusionRule says at which levels the tasks of a job exclude each other.
+// ExclusionRule returns the levels at which the tasks of the job exclude each other.
 type ExclusionRule func(*cluster.Job) []Exclusion
 
-// AddExclusion registers what is known about filters that keep the tasks of one
-// job apart. Nothing is placed by it: a gang with fewer domains than its minimum is
-// told that waiting cannot help.
+// AddExclusion registers a description of the plugin's filters that keep the tasks of one job
+// in different domains. It places and rejects nothing itself. It is called when a job is
+// refused: if a gang has fewer domains than its minimum has tasks, its refusal is permanent.
 //
 // Combining: all exclusions count.
 func (h *Hooks) AddExclusion(fn ExclusionRule) { add(h, &h.exclusions, fn) }
 
-// apart bounds how many tasks of the job the nodes hold where its tasks exclude each
-// other, and names the tightest exclusion; nil where there is none. Room is how many
-// tasks a node holds.
+// apart returns an upper bound of how many tasks of the job fit on the nodes, given that its
+// tasks exclude each other, and a rejection for the exclusion that limits most. The
+// rejection is nil if the job has no exclusion. Room returns how many tasks fit on a node.
 func (e *explainer) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cluster.Node) int) (most int, by *Rejection) {
 	most = math.MaxInt
 	for _, h := range e.finder.hooks.exclusions {
 		for _, x := range h.fn(job) {
-			if sum := domainsWith(x.Level, nodes, room); sum < most {
+			if sum := roomByDomain(x.Level, nodes, room); sum < most {
 				most = sum
 				by = &Rejection{Plugin: h.plugin, Reason: x.Reason, Cure: Grow | Relax, Subject: x.Subject}
 			}
@@ -41,9 +41,9 @@ func (e *explainer) apart(job *cluster.Job, nodes []*cluster.Node, room func(*cl
 	return most, by
 }
 
-// domainsWith counts the domains of the level that have room, and adds the room of
-// nodes that are in none.
-func domainsWith(level string, nodes []*cluster.Node, room func(*cluster.Node) int) int {
+// roomByDomain returns the number of domains of the level that have room, plus the room of
+// nodes that are in no domain.
+func roomByDomain(level string, nodes []*cluster.Node, room func(*cluster.Node) int) int {
 	sum, seen := 0, map[string]bool{}
 	for _, n := range nodes {
 		domain, ok := n.Domain(level)

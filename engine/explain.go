@@ -8,22 +8,23 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// nearestMisses is how many misses a refusal keeps unless all are asked for.
+// nearestMisses is how many rejected nodes a refusal lists, unless Options.Explain is set.
 const nearestMisses = 10
 
-// explainer says why jobs are refused.
+// explainer finds out why jobs are refused.
 type explainer struct {
 	finder *finder
-	all    bool                       // every miss is told, and not only the nearest
-	misses map[*cluster.Shape]*misses // what was found out
+	all    bool                       // a refusal lists all rejected nodes, and not only the nearest misses
+	misses map[*cluster.Shape]*misses // results, for reuse
 }
 
-// explain sums up why no node would take the task.
+// explain sums up why no node is feasible for the task. If later is the present version of
+// State, the nearest misses may be left to tellNearest.
 func (e *explainer) explain(alt *cluster.Alternative, t *cluster.Task, in *scope, later uint64) *Attempt {
-	byScan := e.finder.search == Scan || in != nil || e.tasksDecide(t)
-	a := e.summary(t, in, byScan, later)
+	byScan := e.finder.search == Scan || in != nil || e.taskFiltersMatter(t)
+	a := e.summarize(t, in, byScan, later)
 	if e.finder.search == Twin && !byScan {
-		e.compare(a, e.summary(t, in, true, 0))
+		e.compareTwin(a, e.summarize(t, in, true, 0))
 	}
 	if slices.ContainsFunc(a.Counts, func(c Tally) bool { return c.Cure.Transient() }) {
 		a.Never = e.never(alt, t, in)
@@ -31,14 +32,14 @@ func (e *explainer) explain(alt *cluster.Alternative, t *cluster.Task, in *scope
 	return a
 }
 
-// tasksDecide reports whether a task-form filter may have turned a node down: it is
-// only asked where no shape-form filter has.
-func (e *explainer) tasksDecide(t *cluster.Task) bool {
+// taskFiltersMatter reports whether a task-form filter may have rejected a node. Such a
+// filter is called only for nodes that pass all shape-form filters.
+func (e *explainer) taskFiltersMatter(t *cluster.Task) bool {
 	filters, _, _ := e.finder.taskHooks(t)
 	return len(filters) > 0 && e.finder.index.ranking(t.Shape).feasible > 0
 }
 
-func (e *explainer) summary(t *cluster.Task, in *scope, byScan bool, later uint64) *Attempt {
+func (e *explainer) summarize(t *cluster.Task, in *scope, byScan bool, later uint64) *Attempt {
 	a := &Attempt{Task: unplaced(t), Nodes: len(e.finder.members(in))}
 	if byScan {
 		e.explainScan(a, t, in)
@@ -48,25 +49,25 @@ func (e *explainer) summary(t *cluster.Task, in *scope, byScan bool, later uint6
 	return a
 }
 
-// compare fails the session where index and scan explain differently.
-func (e *explainer) compare(index, scan *Attempt) {
+// compareTwin fails the session if index and scan explain a refusal differently.
+func (e *explainer) compareTwin(index, scan *Attempt) {
 	if (!slices.Equal(index.Counts, scan.Counts) || !index.untold && !slices.Equal(index.Nearest, scan.Nearest)) && !e.finder.blame(index.Task.Shape) {
 		e.finder.fault.fail("engine", "index and scan explain %s differently: %v, nearest %v; %v, nearest %v",
 			index.Task.ID(), index.Counts, index.Nearest, scan.Counts, scan.Nearest)
 	}
 }
 
-// misses are why no node takes a shape, as of a version of the nodes and an epoch of
-// the index. Refusals of many jobs share them: they never change.
+// misses says why no node is feasible for a shape, as of a version of the nodes and an epoch
+// of the index. The lists are shared by the refusals of many jobs and never modified.
 type misses struct {
 	version, epoch uint64
 	counts         []Tally
-	nearest        []Miss // nil until they are told
+	nearest        []Miss // nil until they are computed
 }
 
-// explainIndex reads counts and nearest misses off the ranking; what was worked out is
-// kept while it holds. Nearest misses cost more than all the rest, so they are put off
-// while the job may still get room.
+// explainIndex takes counts and nearest misses from the ranking of the shape. Computing the
+// nearest misses costs more than all the rest, so it is postponed while an adapter may still
+// place the job.
 func (e *explainer) explainIndex(a *Attempt, t *cluster.Task, later uint64) {
 	m := e.missesOf(t.Shape)
 	if a.Counts = m.counts; later > 0 && later == m.version {
@@ -76,7 +77,8 @@ func (e *explainer) explainIndex(a *Attempt, t *cluster.Task, later uint64) {
 	a.Nearest = e.nearest(m, t.Shape)
 }
 
-// tellNearest finds the nearest misses that were put off. The State is as it was then.
+// tellNearest computes the nearest misses that were postponed. State must be as it was when
+// the refusal was made.
 func (e *explainer) tellNearest(job *cluster.Job, r *Refusal) {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
@@ -86,12 +88,12 @@ func (e *explainer) tellNearest(job *cluster.Job, r *Refusal) {
 		shape := a.Task.Shape
 		a.untold, a.Nearest = false, e.nearest(e.missesOf(shape), shape)
 		if e.finder.search == Twin {
-			e.compare(a, e.summary(&cluster.Task{Job: job, Shape: shape}, nil, true, 0))
+			e.compareTwin(a, e.summarize(&cluster.Task{Job: job, Shape: shape}, nil, true, 0))
 		}
 	}
 }
 
-// missesOf counts why no node takes the shape, as things are.
+// missesOf counts the reasons for which nodes reject the shape now.
 func (e *explainer) missesOf(shape *cluster.Shape) *misses {
 	version, x := e.finder.view.Version(), e.finder.index
 	if m := e.misses[shape]; m != nil && m.version == version && m.epoch == x.epoch {
@@ -113,7 +115,7 @@ func (e *explainer) missesOf(shape *cluster.Shape) *misses {
 	return m
 }
 
-// nearest are the nodes that came nearest to taking the shape.
+// nearest returns the rejected nodes that were nearest to being feasible for the shape.
 func (e *explainer) nearest(m *misses, shape *cluster.Shape) []Miss {
 	if m.nearest == nil {
 		e.finder.index.ranking(shape).walk(e.finder.view.Recent().Ranks(), func(slot int) bool {
@@ -128,7 +130,8 @@ func (e *explainer) nearest(m *misses, shape *cluster.Shape) []Miss {
 	return m.nearest
 }
 
-// explainScan asks every node again: task-form filters have no ranking.
+// explainScan calls the filters for every node, because rankings do not include task-form
+// filters.
 func (e *explainer) explainScan(a *Attempt, t *cluster.Task, in *scope) {
 	type miss struct {
 		Miss
@@ -166,7 +169,8 @@ func (e *explainer) explainScan(a *Attempt, t *cluster.Task, in *scope) {
 	}
 }
 
-// filterOrder is each filter plugin's place: shape-form filters run first.
+// filterOrder returns by plugin the place of its filters in the order in which filters are
+// called.
 func (e *explainer) filterOrder() map[string]int {
 	order := map[string]int{}
 	for _, h := range e.finder.hooks.preFilters {

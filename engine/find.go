@@ -4,19 +4,19 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// finder finds nodes for tasks: it asks the filters and the scores, by the index or by a
-// scan of all nodes.
+// finder finds the best node for a task by filters and scores, with the index or with a scan
+// of all nodes.
 type finder struct {
 	view   cluster.View
 	hooks  *Hooks
 	index  *index
 	search Search
 	fault  *fault
-	levels map[string][]*scope // what the cluster divides into, by label
+	levels map[string][]*scope // the domains of the cluster, by label
 	barred barred
 }
 
-// before asks the hooks that need no node.
+// before calls the PreFilter hooks. It returns nil if all of them let the task pass.
 func (f *finder) before(t *cluster.Task) *Attempt {
 	for _, h := range f.hooks.preFilters {
 		if r := h.fn(t, t.Job); r != nil {
@@ -26,19 +26,20 @@ func (f *finder) before(t *cluster.Task) *Attempt {
 	return nil
 }
 
-// best finds the node with the highest score, ties to the lowest name; nil if none is feasible.
+// best returns the feasible node with the highest score and, of equal scores, the lowest
+// name. It returns nil if no node is feasible.
 func (f *finder) best(t *cluster.Task, in *scope) *cluster.Node {
 	switch f.search {
 	case Scan:
 		return f.scan(t, in)
 	case Twin:
-		fast, slow := f.walk(t, in), f.scan(t, in)
+		fast, slow := f.walkRanking(t, in), f.scan(t, in)
 		if fast != slow && f.fault.err == nil && !f.blame(t.Shape) {
 			f.fault.fail("engine", "the index chose %s for task %s, the scan %s", nameOf(fast), t.ID, nameOf(slow))
 		}
 		return fast
 	}
-	return f.walk(t, in)
+	return f.walkRanking(t, in)
 }
 
 func nameOf(n *cluster.Node) string {
@@ -48,9 +49,9 @@ func nameOf(n *cluster.Node) string {
 	return n.Name
 }
 
-// walk goes down the shape's ranking and stops when the rest cannot win any
-// more: at the first node, unless task-form hooks have a say.
-func (f *finder) walk(t *cluster.Task, in *scope) *cluster.Node {
+// walkRanking visits nodes in the order of the shape's ranking and stops when no later node
+// can be the best. Without task-form hooks, that is at the first node.
+func (f *finder) walkRanking(t *cluster.Task, in *scope) *cluster.Node {
 	r := f.index.ranking(t.Shape)
 	filters, scorers, most := f.taskHooks(t)
 	if len(filters) == 0 && len(scorers) == 0 && in == nil {
@@ -60,15 +61,15 @@ func (f *finder) walk(t *cluster.Task, in *scope) *cluster.Node {
 		return nil
 	}
 	if in != nil && in.nodes != nil {
-		return f.bestOf(r, t, in.nodes)
+		return f.bestOfNodes(r, t, in.nodes)
 	}
 	var best *cluster.Node
 	var bestScore int64
 	ranks := f.view.Recent().Ranks()
 	r.walk(ranks, func(slot int) bool {
 		key := r.keys[slot]
-		// Without task-form scores the first that passes is the best. Of equal keys
-		// those with the lower names come first, so no later one wins a tie either.
+		// Without task-form scores, the first node that passes is the best. Nodes with
+		// equal keys are visited in the order of their names, so no later node wins a tie.
 		if key < 0 || f.fault.err != nil || (best != nil && (len(scorers) == 0 || key+most < bestScore ||
 			key+most == bestScore && ranks[slot] > ranks[best.Slot()])) {
 			return false
@@ -86,13 +87,13 @@ func (f *finder) walk(t *cluster.Task, in *scope) *cluster.Node {
 	return best
 }
 
-// bestOf reads the best of a few nodes off the ranking: a domain is small, and
-// the top of the ranking may be far from it.
-func (f *finder) bestOf(r *ranking, t *cluster.Task, nodes []*cluster.Node) *cluster.Node {
+// bestOfNodes returns the best of a few nodes. It visits all of them instead of walking the
+// ranking, since the nodes of a small domain may be far from the top.
+func (f *finder) bestOfNodes(r *ranking, t *cluster.Task, nodes []*cluster.Node) *cluster.Node {
 	filters, scorers, most := f.taskHooks(t)
 	var best *cluster.Node
 	var bestScore int64
-	for _, n := range nodes { // by name, so that ties go to the lowest
+	for _, n := range nodes { // they are ordered by name, so that the lowest name wins a tie
 		key := r.keys[n.Slot()]
 		if key < 0 || (best != nil && key+most <= bestScore) || f.rejectTask(filters, t, n) != nil {
 			continue
@@ -104,8 +105,8 @@ func (f *finder) bestOf(r *ranking, t *cluster.Task, nodes []*cluster.Node) *clu
 	return best
 }
 
-// taskHooks are the task-form hooks that matter for the task, and the most
-// points that its scorers can add to what nodes are ranked by.
+// taskHooks returns the task-form hooks that are called for the task, and the most points
+// that the scores can add to the key by which nodes are ranked.
 func (f *finder) taskHooks(t *cluster.Task) (filters []hook[TaskFilter], scorers []hook[TaskScore], most int64) {
 	for _, h := range f.hooks.taskFilters {
 		if h.tasks == nil || h.tasks(t, t.Job) {
@@ -118,7 +119,7 @@ func (f *finder) taskHooks(t *cluster.Task) (filters []hook[TaskFilter], scorers
 	for _, h := range f.hooks.taskScores {
 		if h.tasks == nil || h.tasks(t, t.Job) {
 			scorers = append(scorers, h)
-			if h.most == nil {
+			if h.upperBound == nil {
 				most += h.weight * 100_000
 			}
 		}
@@ -135,14 +136,14 @@ func (f *finder) rejectTask(filters []hook[TaskFilter], t *cluster.Task, n *clus
 	return nil
 }
 
-// scoreTask is what task-form scores add to what nodes are ranked by: that has
-// their bounds in it.
+// scoreTask returns what task-form scores add to the key by which nodes are ranked. The key
+// includes the upper bounds of scores that have one, so these are subtracted.
 func (f *finder) scoreTask(scorers []hook[TaskScore], t *cluster.Task, n *cluster.Node) int64 {
 	total := int64(0)
 	for _, h := range scorers {
 		points := f.fault.points(h.plugin, h.weight, h.fn(t, t.Job, n))
-		if h.most != nil {
-			most := f.fault.points(h.plugin, h.weight, h.most(t.Shape, n))
+		if h.upperBound != nil {
+			most := f.fault.points(h.plugin, h.weight, h.upperBound(t.Shape, n))
 			if points > most {
 				f.fault.fail(h.plugin, "the score of task %s on node %s is above its bound", t.ID, n.Name)
 			}
@@ -153,11 +154,11 @@ func (f *finder) scoreTask(scorers []hook[TaskScore], t *cluster.Task, n *cluste
 	return total
 }
 
-// score works the parts of the node's score out again, to be shown.
+// score computes the score of the node again with all its parts, for the decision.
 func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
 	out := Score{Parts: make([]Part, 0, len(f.hooks.shapeScores)+len(f.hooks.taskScores))}
 	for _, h := range f.hooks.shapeScores {
-		if !h.bound && (h.shapes == nil || h.shapes(t.Shape)) {
+		if !h.isBound && (h.shapes == nil || h.shapes(t.Shape)) {
 			out.add(f.fault, h.plugin, h.weight, h.fn(t.Shape, n))
 		}
 	}
@@ -169,13 +170,12 @@ func (f *finder) score(t *cluster.Task, n *cluster.Node) Score {
 	return out
 }
 
-// devices are what a task of the shape would get of the node's devices as they are
-// now, for hooks whose score depends on that; false where they cannot hold it.
+// devices implements Session.Devices.
 func (f *finder) devices(shape *cluster.Shape, n *cluster.Node) ([]cluster.Claim, bool) {
 	return n.Choose(shape, f.deviceScore(shape, n))
 }
 
-// deviceScore adds up the GpuOrder hooks; nil when there are none.
+// deviceScore returns a function that adds up the DeviceScore hooks, or nil if there are none.
 func (f *finder) deviceScore(shape *cluster.Shape, n *cluster.Node) func(*cluster.Device) int64 {
 	if len(f.hooks.deviceScores) == 0 {
 		return nil
@@ -189,9 +189,9 @@ func (f *finder) deviceScore(shape *cluster.Shape, n *cluster.Node) func(*cluste
 	}
 }
 
-// verdicts says of nodes whether shape-form filters turn the task down, and
-// whether waiting may cure it: off the index, or by asking where the index is
-// what is being checked.
+// verdicts returns a function that reports whether shape-form filters reject a node for the
+// task, and whether waiting or evicting may cure that. It uses the index, unless the session
+// checks the index.
 func (f *finder) verdicts(t *cluster.Task) verdict {
 	if f.search != Indexed {
 		return func(n *cluster.Node) (bool, bool) {
@@ -207,8 +207,8 @@ func (f *finder) verdicts(t *cluster.Task) verdict {
 	}
 }
 
-// onlyHeld reports whether every shape-form filter that turns the node down does
-// so for what others hold.
+// onlyHeld reports whether waiting or evicting may cure all rejections of the node by
+// shape-form filters.
 func (f *finder) onlyHeld(t *cluster.Task, n *cluster.Node) bool {
 	for _, h := range f.hooks.shapeFilters {
 		if h.shapes == nil || h.shapes(t.Shape) {

@@ -6,49 +6,51 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// gang is an alternative on its way into the statement: who is placed, who is
-// left, and where the rest may go. Tasks go in the order of the hooks, but
-// surplus only when the job and all its subgroups have their minimum.
+// gang is the state of placing one alternative of a job: which tasks are placed, which are
+// left, and in which scopes these may be placed. Tasks are placed in the order of the
+// TaskOrder hooks, and surplus only when the job and all its subgroups have their minimum.
 type gang struct {
-	placer  *placer
-	stmt    *Statement
-	alt     *cluster.Alternative
-	in      *scope // nothing of it goes anywhere else
-	left    []*cluster.Task
-	few     [4]*cluster.Task // room for those of a small job
-	leaving *cluster.Task    // one that was evicted and is not gone
-	failure *cluster.Task    // one that failed
-	least   int              // that must be placed
-	placed  int
-	members []int // placed, by subgroup
+	placer     *placer
+	stmt       *Statement
+	alt        *cluster.Alternative
+	in         *scope           // all tasks are kept to this scope
+	left       []*cluster.Task  // the pending tasks that are not placed yet
+	taskBuffer [4]*cluster.Task // memory for left, enough for most jobs
+	releasing  *cluster.Task    // a task that was evicted and still holds its room; nil if there is none
+	failedTask *cluster.Task    // a task that failed; nil if there is none
+	least      int              // the minimum of the job
+	placed     int              // how many tasks count for the minimum
+	members    []int            // the same by subgroup
 
-	wanted, excluded []bool // subgroups that make the minimum, and those that may not; nil: all, none
-	free             bool   // any subgroups may make it
+	wanted, excluded []bool // subgroups that make up the minimum, and subgroups that must not; nil means all, and none
+	free             bool   // any choice of subgroups may make up the minimum
 
 	job  part
-	subs []part // of the subgroups; only those with a topology of their own are used
+	subs []part // by subgroup; only those with a topology of their own are used
 
 	failed []*Attempt
-	alone  *Attempt // one that nobody but the gang itself stands in the way of
-	quiet  bool     // nobody wants to know why not
-	steps  int      // allocations that tries may still make
-	unsure bool     // the exact search did not see everything
+	alone  *Attempt // the attempt that only tasks of the gang itself prevented; nil if there is none
+	quiet  bool     // failed attempts are not explained
+	steps  int      // how many allocations trials of domains may still make
+	unsure bool     // the exact search did not cover all arrangements
 }
 
-// part is tasks that share a topology.
+// part is the tasks of a job or subgroup that share a topology.
 type part struct {
-	trail []*scope // where its tasks go, the first that takes them; nil: not chosen yet
-	full  []full
+	trail []*scope // the scopes in which its tasks are placed, tried in order; nil if they are not chosen yet
+	full  []exhausted
 }
 
-// full says how many scopes of the trail have no room for the shape: more of the
-// same will not find any there either.
-type full struct {
+// exhausted says how many scopes at the beginning of a trail have no room for the shape, so
+// that further tasks of the shape are not tried there.
+type exhausted struct {
 	shape  *cluster.Shape
 	scopes int
 }
 
-func (p *part) from(shape *cluster.Shape) int {
+// firstOpen returns the index of the first scope of the trail that may have room for the
+// shape.
+func (p *part) firstOpen(shape *cluster.Shape) int {
 	for i := range p.full {
 		if p.full[i].shape == shape {
 			return p.full[i].scopes
@@ -57,23 +59,25 @@ func (p *part) from(shape *cluster.Shape) int {
 	return 0
 }
 
-func (p *part) pass(shape *cluster.Shape, scopes int) {
+// markExhausted records that the first scopes of the trail have no room for the shape.
+func (p *part) markExhausted(shape *cluster.Shape, scopes int) {
 	for i := range p.full {
 		if p.full[i].shape == shape {
 			p.full[i].scopes = scopes
 			return
 		}
 	}
-	p.full = append(p.full, full{shape, scopes})
+	p.full = append(p.full, exhausted{shape, scopes})
 }
 
-// gang takes stock of the alternative.
+// gang returns the state of placing the alternative in the scope. It counts the tasks that
+// are placed already.
 func (p *placer) gang(alt *cluster.Alternative, in *scope) *gang {
 	g := &gang{placer: p, stmt: p.stmt, alt: alt, in: in, least: alt.Min, steps: trialSteps}
 	if len(alt.Subgroups) > 0 {
 		g.members, g.subs = make([]int, len(alt.Subgroups)), make([]part, len(alt.Subgroups))
 	}
-	g.left = g.few[:0]
+	g.left = g.taskBuffer[:0]
 	for _, t := range alt.Tasks {
 		switch {
 		case t.Placed() || t.Status == cluster.Succeeded:
@@ -83,9 +87,9 @@ func (p *placer) gang(alt *cluster.Alternative, in *scope) *gang {
 		case t.Status == cluster.Pending:
 			g.left = append(g.left, t)
 		case t.Status == cluster.Failed:
-			g.failure = t
+			g.failedTask = t
 		default:
-			g.leaving = t
+			g.releasing = t
 		}
 	}
 	if len(p.finder.hooks.taskOrders) > 0 {
@@ -104,7 +108,7 @@ func (g *gang) count(t *cluster.Task, by int) {
 	}
 }
 
-// lacks is how many tasks the subgroup's minimum is short of.
+// lacks returns how many more tasks the subgroup needs for its minimum.
 func (g *gang) lacks(sub int) int {
 	if g.wanted != nil && !g.wanted[sub] {
 		return 0
@@ -112,8 +116,9 @@ func (g *gang) lacks(sub int) int {
 	return max(0, g.alt.Subgroups[sub].Min-g.members[sub])
 }
 
-// open is how many more tasks the minimum needs that no subgroup's speaks for.
-func (g *gang) open() int {
+// lacksBeyondSubgroups returns how many more tasks the minimum of the job needs in addition to
+// those that the minima of its subgroups need.
+func (g *gang) lacksBeyondSubgroups() int {
 	n := g.least - g.placed
 	for i := range g.members {
 		n -= g.lacks(i)
@@ -121,20 +126,20 @@ func (g *gang) open() int {
 	return max(0, n)
 }
 
-// needs is how many more tasks must be placed.
+// needs returns how many more tasks must be placed for all minima.
 func (g *gang) needs() int {
 	if g.free {
 		return max(g.least-g.placed, g.alt.Least(func(sub int) int { return g.lacks(sub - 1) }))
 	}
-	n := g.open()
+	n := g.lacksBeyondSubgroups()
 	for i := range g.members {
 		n += g.lacks(i)
 	}
 	return n
 }
 
-// part is where the task's topology is kept: its subgroup's, that of the first one
-// around it that has one, or else the job's.
+// part returns the part with the topology that holds for the task: that of its subgroup, of the
+// nearest enclosing subgroup that has a topology, or else of the job.
 func (g *gang) part(t *cluster.Task) *part {
 	switch {
 	case t.Subgroup == 0:
@@ -145,7 +150,7 @@ func (g *gang) part(t *cluster.Task) *part {
 	return g.around(t.Subgroup)
 }
 
-// partOf is the topology of the subgroup, or of the job for 0.
+// partOf returns the part of the subgroup, or of the job if sub is 0.
 func (g *gang) partOf(sub int) *part {
 	if sub == 0 {
 		return &g.job
@@ -153,24 +158,25 @@ func (g *gang) partOf(sub int) *part {
 	return &g.subs[sub-1]
 }
 
-// hopeful reports whether the task may still find a place.
+// hopeful reports whether the task might still be placed.
 func (g *gang) hopeful(t *cluster.Task) bool {
 	if !g.wants(t.Subgroup) {
 		return false
 	}
 	p := g.part(t)
 	if p.trail != nil {
-		return p.from(t.Shape) < len(p.trail)
+		return p.firstOpen(t.Shape) < len(p.trail)
 	}
 	outer := g.outermost(t.Subgroup)
-	return outer > 0 && len(g.around(outer).trail) > 0 // a subgroup goes where what it is in may
+	return outer > 0 && len(g.around(outer).trail) > 0 // its domain is chosen within the scopes of what encloses it
 }
 
-// next finds the task to be placed next towards the minimum, -1 if nobody is
-// left who could help. Whom a subgroup's minimum needs comes before whom only the
-// job's does, unless the hooks say otherwise: the leader first.
+// next returns the index of the task to be placed next towards the minimum, or -1 if no task
+// that is left can help. A task that the minimum of its subgroup needs is placed before one
+// that only the minimum of the job needs, unless the TaskOrder hooks put the latter first,
+// such as a leader.
 func (g *gang) next() int {
-	open, any := g.open(), -1
+	open, any := g.lacksBeyondSubgroups(), -1
 	for i, t := range g.left {
 		switch {
 		case !g.hopeful(t):
@@ -188,8 +194,8 @@ func (g *gang) next() int {
 	return any
 }
 
-// minimum places tasks until the job and each subgroup have their minimum, and
-// otherwise returns what stood in the way.
+// minimum places tasks until the job and each subgroup have their minimum. It returns nil if
+// they have, and otherwise the attempt that failed.
 func (g *gang) minimum() *Attempt {
 	for g.needs() > 0 {
 		i := g.next()
@@ -203,8 +209,9 @@ func (g *gang) minimum() *Attempt {
 	return nil
 }
 
-// surplus places so many tasks beyond the minimum, and returns why fewer fit. A
-// subgroup that is not needed is placed as a whole.
+// surplus places the given number of surplus tasks. It returns nil if all of them are placed,
+// and otherwise the attempt that failed. A subgroup that the minimum does not need is placed
+// with its own minimum or not at all.
 func (g *gang) surplus(tasks int) *Attempt {
 	if g.wanted != nil {
 		before := len(g.left)
@@ -224,12 +231,13 @@ func (g *gang) surplus(tasks int) *Attempt {
 	case len(g.failed) > 0:
 		return g.failed[0]
 	}
-	return g.stranded()
+	return g.failedSubgroup()
 }
 
-// take places one of those that are left, or the part that it is the first of,
-// and reports whether it did. Where the minimum is then out of reach, all others
-// are given up too.
+// take places the i-th of the tasks that are left, and reports whether it did. If the task is
+// the first of a subgroup that has no domain yet, it places the minimum of that
+// subgroup. If the minimum can no longer be reached after a failure, all tasks that are left
+// are dropped.
 func (g *gang) take(i int) bool {
 	t := g.left[i]
 	p := g.part(t)
@@ -237,12 +245,12 @@ func (g *gang) take(i int) bool {
 		if a := g.settle(outer); a != nil {
 			g.subs[outer-1].trail = []*scope{}
 			g.fail(a)
-			g.giveUp()
+			g.dropIfHopeless()
 			return false
 		}
 		return true
 	}
-	for at := p.from(t.Shape); at < len(p.trail); at++ {
+	for at := p.firstOpen(t.Shape); at < len(p.trail); at++ {
 		if g.steps--; g.placer.placeTask(g.alt, t, p.trail[at]) {
 			g.count(t, +1)
 			if i == 0 {
@@ -252,7 +260,7 @@ func (g *gang) take(i int) bool {
 			}
 			return true
 		}
-		p.pass(t.Shape, at+1)
+		p.markExhausted(t.Shape, at+1)
 		if g.placer.fault.err != nil {
 			break
 		}
@@ -262,26 +270,27 @@ func (g *gang) take(i int) bool {
 		a = g.explain(t, p)
 	}
 	g.fail(a)
-	g.giveUp()
+	g.dropIfHopeless()
 	return false
 }
 
-// explain says why the task found no place. What was merely preferred is no
-// reason: the last scope of a trail is the widest.
+// explain returns why the task was not placed. It explains the last scope of the trail, which
+// is the widest, since scopes that were only preferred are no reason for a refusal.
 func (g *gang) explain(t *cluster.Task, p *part) *Attempt {
 	if a := g.placer.finder.before(t); a != nil {
 		return a
 	}
 	a := g.placer.explain(g.alt, t, p.trail[len(p.trail)-1])
-	if !a.Never && a.transient() && g.ownDoing() {
+	if !a.Never && a.transient() && g.onlyItselfInTheWay() {
 		a.Never, g.alone = true, a
 	}
 	return a
 }
 
-// ownDoing reports whether nothing but the gang itself is in the way of any of its tasks.
-// Where other jobs are in the way of one task, another may make room by being elsewhere.
-func (g *gang) ownDoing() bool {
+// onlyItselfInTheWay reports whether only tasks of the gang itself prevent the placement of
+// its tasks, so that waiting cannot help. If another job is in the way of any task of the
+// gang, that task may be placed elsewhere later and so make room for the others.
+func (g *gang) onlyItselfInTheWay() bool {
 	if len(g.alt.Tasks) < 2 || !slices.ContainsFunc(g.alt.Tasks, func(t *cluster.Task) bool { return t.Node != nil }) {
 		return false
 	}
@@ -296,33 +305,34 @@ func (g *gang) fail(a *Attempt) {
 	g.failed = append(g.failed, a)
 }
 
-// giveUp drops everybody who is left where they would not make the minimum.
-func (g *gang) giveUp() {
+// dropIfHopeless drops all tasks that are left, if they are too few for the minimum.
+func (g *gang) dropIfHopeless() {
 	if g.needs() == 0 {
 		return
 	}
-	could := make([]int, len(g.members))
-	others := 0
+	bySubgroup := make([]int, len(g.members))
+	total := 0
 	for _, t := range g.left {
 		if g.hopeful(t) {
-			others++
+			total++
 			if t.Subgroup > 0 {
-				could[t.Subgroup-1]++
+				bySubgroup[t.Subgroup-1]++
 			}
 		}
 	}
-	hopeless := others < g.needs()
-	for i := range could {
-		hopeless = hopeless || could[i] < g.lacks(i)
+	hopeless := total < g.needs()
+	for i := range bySubgroup {
+		hopeless = hopeless || bySubgroup[i] < g.lacks(i)
 	}
 	if hopeless {
 		g.left = nil
 	}
 }
 
-// depleted says that too many tasks failed for the minimum; nil where enough are left.
+// depleted returns an attempt that says that too many tasks have failed for the minimum. It
+// returns nil if enough are left.
 func (g *gang) depleted() *Attempt {
-	if g.failure == nil || g.alt.Enough(func(*cluster.Task) bool { return true }) {
+	if g.failedTask == nil || g.alt.Enough(func(*cluster.Task) bool { return true }) {
 		return nil
 	}
 	left := 0
@@ -331,13 +341,14 @@ func (g *gang) depleted() *Attempt {
 			left++
 		}
 	}
-	return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.failure), Placed: g.placed, Min: g.least, Nodes: len(g.placer.finder.view.Nodes()),
+	return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.failedTask), Placed: g.placed, Min: g.least, Nodes: len(g.placer.finder.view.Nodes()),
 		Before: &Rejection{Reason: TasksFailed, Want: Quantity{int64(g.least), Count}, Have: Quantity{int64(left), Count}}}
 }
 
-// stranded says that so many tasks of a surplus subgroup failed that those left do not
-// make its minimum, so that none of them was tried; nil where there is no such subgroup.
-func (g *gang) stranded() *Attempt {
+// failedSubgroup returns an attempt that says that too many tasks of a surplus subgroup have
+// failed for its minimum, so that its other tasks were not tried. It returns nil if there is
+// no such subgroup.
+func (g *gang) failedSubgroup() *Attempt {
 	for _, t := range g.left {
 		at := t.Subgroup
 		if g.wants(at) {
@@ -353,8 +364,8 @@ func (g *gang) stranded() *Attempt {
 	return nil
 }
 
-// miss is what kept the minimum from being placed: the subgroup that is short,
-// if one is, or the first task that found no place.
+// miss returns the attempt that prevented the minimum: of a task in a subgroup that lacks its
+// minimum, if there is one, and otherwise of the first task that was not placed.
 func (g *gang) miss() *Attempt {
 	var a *Attempt
 	for _, f := range g.failed {
@@ -365,7 +376,8 @@ func (g *gang) miss() *Attempt {
 		}
 	}
 	if a != nil && !a.transient() && g.canDoWithout() {
-		// Those who can never be placed are not needed: what the others wait for counts.
+		// The minimum does not need the tasks that can never be placed, so the reason for
+		// which other tasks wait counts.
 		if i := slices.IndexFunc(g.failed, (*Attempt).transient); i >= 0 {
 			a = g.failed[i]
 		}
@@ -374,10 +386,10 @@ func (g *gang) miss() *Attempt {
 		a = g.depleted()
 	}
 	if a == nil {
-		if g.leaving == nil {
-			g.leaving = g.alt.Tasks[0] // none is left to be placed, and none failed
+		if g.releasing == nil {
+			g.releasing = g.alt.Tasks[0] // the attempt needs a task, and no task is pending or failed
 		}
-		return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.leaving), Placed: g.placed, Min: g.least,
+		return &Attempt{Alternative: g.alt.Name, Task: unplaced(g.releasing), Placed: g.placed, Min: g.least,
 			Nodes: len(g.placer.finder.view.Nodes()), Before: &Rejection{Reason: StillLeaving, Cure: Wait}}
 	}
 	if sub := a.Task.Subgroup; a.Level == "" && sub > 0 && g.lacks(sub-1) > 0 {
@@ -386,8 +398,8 @@ func (g *gang) miss() *Attempt {
 	return a
 }
 
-// canDoWithout reports whether the minimum can be made by tasks other than those
-// that no waiting would help.
+// canDoWithout reports whether the minimum can be reached without the tasks that were refused
+// permanently.
 func (g *gang) canDoWithout() bool {
 	var never []*cluster.Shape
 	for _, f := range g.failed {

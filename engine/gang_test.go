@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 )
 
-// TestGangWaitsAsAWhole: where one member has to wait for room, none starts.
+// TestGangWaitsAsAWhole: if one task of a gang has to wait for room, none of them starts.
 func TestGangWaitsAsAWhole(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("gang").Gang(2).Devices(2))
 	e := enginetest.Engine(fit())
@@ -29,7 +29,7 @@ func TestGangWaitsAsAWhole(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := actions(run(t, e, s)); len(got) != 0 {
-		t.Errorf("half of it was bound: %v", got)
+		t.Errorf("a part of the gang was bound: %v", got)
 	}
 	apply(t, s, left(s.Job("job/old").Tasks()[0]))
 	want = map[string]engine.Action{"job/gang/worker-0": engine.Bind, "job/gang/worker-1": engine.Bind}
@@ -38,7 +38,8 @@ func TestGangWaitsAsAWhole(t *testing.T) {
 	}
 }
 
-// TestElasticJobStartsWithItsMinimum: beyond the minimum each task is on its own.
+// TestElasticJobStartsWithItsMinimum: the minimum starts although a surplus task waits for
+// room.
 func TestElasticJobStartsWithItsMinimum(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("grows").Gang(2).Min(1).Devices(2))
 	apply(t, s, evicts(s, "job/old"))
@@ -52,9 +53,9 @@ func TestElasticJobStartsWithItsMinimum(t *testing.T) {
 	}
 }
 
-// TestPromiseThatCannotBeKept: a nominated gang whose node loses a device is
-// pending again, and finds another place.
-func TestPromiseThatCannotBeKept(t *testing.T) {
+// TestReservationIsWithdrawn: a nominated task is pending again if its node loses a device,
+// and is placed on another node.
+func TestReservationIsWithdrawn(t *testing.T) {
 	s := with(twoNodes(), enginetest.Node("c").CPU(8, "64Gi"), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("x").Devices(1).On("b"), enginetest.Job("new").Devices(2))
 	e := enginetest.Engine(fit())
 	apply(t, s, evicts(s, "job/old"))
@@ -75,11 +76,13 @@ func TestPromiseThatCannotBeKept(t *testing.T) {
 	}
 }
 
-func TestAdaptersAreHeldToTheirWord(t *testing.T) {
+// TestAdapterMustPlaceTheMinimum: an adapter that places the minimum succeeds, and one that
+// returns nil without placing it fails the session.
+func TestAdapterMustPlaceTheMinimum(t *testing.T) {
 	adapter := func(fn func(*engine.Session) engine.Adapter) *policy {
 		return &policy{name: "Adapter", open: func(s *engine.Session) { s.Hooks.AddAdapter(fn(s)) }}
 	}
-	// A minimum that is placed is a success, though surplus is left.
+	// The minimum is placed and surplus is left: that is a success.
 	place := adapter(func(s *engine.Session) engine.Adapter {
 		return func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
 			if err := stmt.Evict(s.View.Job("job/cheap").Tasks()[0], j.ID, "Test"); err != nil {
@@ -93,7 +96,7 @@ func TestAdaptersAreHeldToTheirWord(t *testing.T) {
 	if s.Job("job/elastic").Placed() != 2 || len(out.Refusals) != 1 || !out.Refusals[0].Surplus {
 		t.Errorf("%d placed, refusals %v", s.Job("job/elastic").Placed(), out.Refusals)
 	}
-	// One that evicts and places nothing breaks the session, and nobody is evicted.
+	// An adapter that evicts and places nothing fails the session, and the eviction is undone.
 	lie := adapter(func(s *engine.Session) engine.Adapter {
 		return func(stmt *engine.Statement, j *cluster.Job, _ *engine.Refusal) *engine.Refusal {
 			if err := stmt.Evict(s.View.Job("job/cheap").Tasks()[0], j.ID, "Test"); err != nil {
@@ -109,8 +112,9 @@ func TestAdaptersAreHeldToTheirWord(t *testing.T) {
 	}
 }
 
-// TestGangOfLeavingMembersWaits: what is on its way out does not count for the minimum.
-func TestGangOfLeavingMembersWaits(t *testing.T) {
+// TestReleasingTasksDoNotCountForTheMinimum: a gang waits until its evicted task has released
+// its room.
+func TestReleasingTasksDoNotCountForTheMinimum(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("gang").Gang(3).Devices(1).On("a", "a"))
 	apply(t, s, evicts(s, "job/gang"))
 	out := run(t, enginetest.Engine(fit()), s)
@@ -119,7 +123,7 @@ func TestGangOfLeavingMembersWaits(t *testing.T) {
 	}
 }
 
-// TestLostJobTakesAnyForm: a job that lost all its tasks is not bound to the form it had.
+// TestLostJobTakesAnyForm: a job that lost all its tasks may take another alternative.
 func TestLostJobTakesAnyForm(t *testing.T) {
 	s := enginetest.State(enginetest.Node("big").GPUs(4, "A", "8Gi"), enginetest.Node("small").GPUs(1, "A", "8Gi"))
 	j := &cluster.Job{ID: "job/alt"}
@@ -139,7 +143,7 @@ func TestLostJobTakesAnyForm(t *testing.T) {
 	}
 }
 
-// TestBrokenScoreIsNotRemembered: the session after a broken one says so as well.
+// TestBrokenScoreIsNotRemembered: a score out of range fails the next session as well.
 func TestBrokenScoreIsNotRemembered(t *testing.T) {
 	broken := &policy{name: "Broken", open: func(s *engine.Session) {
 		s.Hooks.AddShapeScore(nil, func(_ *cluster.Shape, n *cluster.Node) float64 {
@@ -153,7 +157,7 @@ func TestBrokenScoreIsNotRemembered(t *testing.T) {
 	e := enginetest.Engine(fit(), broken)
 	for range 2 {
 		if _, err := e.Open(s, engine.Options{}).Run(); err == nil {
-			t.Error("a broken score went unnoticed")
+			t.Error("a score of -1 was accepted")
 		}
 	}
 }
@@ -167,14 +171,15 @@ func TestLateHooksAreAMistake(t *testing.T) {
 	}
 }
 
-// TestNobodyButItself: a gang that only its own members keep out waits for nothing.
-func TestNobodyButItself(t *testing.T) {
+// TestOnlyItselfInTheWay: if only the gang's own tasks prevent its placement, its refusal is
+// permanent.
+func TestOnlyItselfInTheWay(t *testing.T) {
 	for name, tt := range map[string]struct {
 		parts     []enginetest.Part
 		permanent bool
 	}{
-		"alone":     {nil, true},
-		"not quite": {[]enginetest.Part{enginetest.Job("x").On("a")}, false},
+		"alone":       {nil, true},
+		"another job": {[]enginetest.Part{enginetest.Job("x").On("a")}, false},
 	} {
 		s := add(t, with(twoNodes(), tt.parts...), mixedGang(3, 2, 2, 1))
 		if r := run(t, enginetest.Engine(fit()), s).Refusals[0]; r.Permanent != tt.permanent {
@@ -183,7 +188,7 @@ func TestNobodyButItself(t *testing.T) {
 	}
 }
 
-// mixedGang is a job whose tasks want so many devices each.
+// mixedGang returns a job with tasks that request the given numbers of devices.
 func mixedGang(least int, devices ...int) *cluster.Job {
 	alt := cluster.Alternative{Min: least}
 	for i, d := range devices {
@@ -192,7 +197,8 @@ func mixedGang(least int, devices ...int) *cluster.Job {
 	return &cluster.Job{ID: "job/mixed", Alternatives: []cluster.Alternative{alt}}
 }
 
-// TestMinimumInAnyOrder: any tasks make the minimum, however they were written.
+// TestMinimumInAnyOrder: any tasks may make up the minimum, in whatever order the job lists
+// them.
 func TestMinimumInAnyOrder(t *testing.T) {
 	for _, devices := range [][]int{{4, 1, 1}, {1, 4, 1}, {1, 1, 4}} {
 		s := add(t, enginetest.State(enginetest.Node("n").GPUs(2, "A", "8Gi")), mixedGang(2, devices...))
@@ -203,7 +209,8 @@ func TestMinimumInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestMembersThatRunNeedNoRoom: a gang whose members run on closed nodes is not beyond hope.
+// TestMembersThatRunNeedNoRoom: the refusal of a gang with a running task on a closed node is
+// not permanent.
 func TestMembersThatRunNeedNoRoom(t *testing.T) {
 	closed := &policy{name: "Closed", open: func(s *engine.Session) {
 		s.Hooks.AddStaticFilter(nil, func(_ *cluster.Shape, n *cluster.Node) *engine.Rejection {
@@ -220,13 +227,14 @@ func TestMembersThatRunNeedNoRoom(t *testing.T) {
 	}
 }
 
-// TestTornGangGivesUpItsPromises: a nominated gang that lost a member holds no room for nothing.
-func TestTornGangGivesUpItsPromises(t *testing.T) {
-	heard := map[string]int{}
+// TestTornGangReleasesItsReservations: when a nominated gang loses a task, the reservations of
+// its other tasks are released.
+func TestTornGangReleasesItsReservations(t *testing.T) {
+	allocated := map[string]int{}
 	tracker := &policy{name: "Tracker", open: func(s *engine.Session) {
 		s.Hooks.AddEventHandler(engine.EventHandler{
-			AllocateFunc:   func(e *engine.Event) { heard[e.Task.ID]++ },
-			DeallocateFunc: func(e *engine.Event) { heard[e.Task.ID]-- },
+			AllocateFunc:   func(e *engine.Event) { allocated[e.Task.ID]++ },
+			DeallocateFunc: func(e *engine.Event) { allocated[e.Task.ID]-- },
 		})
 	}}
 	s := with(twoNodes(), enginetest.Job("old").Devices(2).On("a"), enginetest.Job("gang").Gang(2).Devices(2))
@@ -236,16 +244,17 @@ func TestTornGangGivesUpItsPromises(t *testing.T) {
 	apply(t, s, cluster.NodeGone{Name: "a"}, jobGone("job/old"))
 	run(t, e, s)
 	if n := s.Job("job/gang").Placed(); n != 0 || !s.Node("b").Devices[0].Idle() {
-		t.Errorf("%d of the gang still hold room", n)
+		t.Errorf("%d tasks of the gang still hold room", n)
 	}
-	// The member on b was taken back by the session, so handlers heard of it.
-	if diff := cmp.Diff(map[string]int{"job/gang/worker-0": 1, "job/gang/worker-1": 0}, heard); diff != "" {
+	// The session itself released the task on b, so the handlers were called for it.
+	if diff := cmp.Diff(map[string]int{"job/gang/worker-0": 1, "job/gang/worker-1": 0}, allocated); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestWholeNodesWaitForLeavingMembers: what is on its way out does not count for the minimum.
-func TestWholeNodesWaitForLeavingMembers(t *testing.T) {
+// TestWholeNodesWaitForReleasingTasks: a job with whole nodes waits until its evicted task has
+// released its room.
+func TestWholeNodesWaitForReleasingTasks(t *testing.T) {
 	s := with(twoNodes(), enginetest.Job("w").WholeNodes(2, "8Gi").On("a"))
 	apply(t, s, evicts(s, "job/w"))
 	out := run(t, enginetest.Engine(fit(), groups()), s)
@@ -254,7 +263,8 @@ func TestWholeNodesWaitForLeavingMembers(t *testing.T) {
 	}
 }
 
-// TestTiesUnderATaskFilterStopAtTheFirst counts: nodes that are equal need not all be asked.
+// TestTiesUnderATaskFilterStopAtTheFirst: the filter is called for only one of many equal
+// nodes.
 func TestTiesUnderATaskFilterStopAtTheFirst(t *testing.T) {
 	asked := 0
 	filter := &policy{name: "Filter", open: func(s *engine.Session) {
@@ -268,6 +278,6 @@ func TestTiesUnderATaskFilterStopAtTheFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if asked != 1 {
-		t.Errorf("%d nodes were asked", asked)
+		t.Errorf("the filter was called %d times, want once", asked)
 	}
 }

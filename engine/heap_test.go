@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// above lets jobs be evicted whose queue holds more devices than the bound.
+// above allows evictions from queues that hold more devices than their bound.
 type above map[string]int64
 
 func (above) Name() string { return "Above" }
@@ -30,7 +30,7 @@ func (a above) OnSessionOpen(s *engine.Session) {
 		return func(c cluster.Class) bool { return may(c.Queue) }
 	})
 	s.Hooks.AddMeans(engine.Reclaim, "Reclaimed")
-	s.Hooks.AddQueueOrder(func(l, r *cluster.Queue) int { // the first turn is that of queue a, the next that of another
+	s.Hooks.AddQueueOrder(func(l, r *cluster.Queue) int { // the first turn is that of queue a, and the next that of another queue
 		turn := func(q *cluster.Queue) int {
 			switch _, bounded := a[q.Name]; {
 			case bounded:
@@ -44,8 +44,8 @@ func (a above) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// A queue that was at its bound when the first job looked for room, and is above it
-// since, has victims for the next job that asks alike.
+// TestHeapsFollowQueues: a queue is at its bound when room is made for the first job, and
+// above it later. It then has victims for the next job with the same request.
 func TestHeapsFollowQueues(t *testing.T) {
 	parts := []enginetest.Part{enginetest.Queue("a"), enginetest.Queue("b"), enginetest.Queue("c"), enginetest.Node("other").GPUs(1, "L4", "24Gi")}
 	for i := range 70 { // too many for all plans to be compared

@@ -6,25 +6,26 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// helped reports whether something changed that may let the bucket's job be placed.
+// helped reports whether something changed that may let the bucket's first job be placed.
 func (k *bucket) helped(b *backlog) bool {
-	if k.hinted(b) {
+	if k.wokenByHint(b) {
 		return true
 	}
 	if k.version == b.view.Version() {
 		return false
 	}
 	found := false
-	openShapes(k.pick.job, func(t *cluster.Task) bool {
-		found = k.news(b, t)
+	openShapes(k.toTry.job, func(t *cluster.Task) bool {
+		found = k.changedFor(b, t)
 		return !found
 	})
 	return found
 }
 
-// news reports whether anything changed for the task.
-func (k *bucket) news(b *backlog, t *cluster.Task) bool {
-	if before := b.finder.before(t); before != nil { // whatever nodes have, it may not have it
+// changedFor reports whether something changed that may let the task be placed. If a
+// PreFilter rejects the task, it returns false and records what may cure that.
+func (k *bucket) changedFor(b *backlog, t *cluster.Task) bool {
+	if before := b.finder.before(t); before != nil { // no node can help
 		if k.recheck = true; before.Before.Queue == "" {
 			was := k.waits()
 			if k.heed(b.finder.hooks.hints.wakes(before.Before.Plugin)); k.waits() && !was {
@@ -53,7 +54,8 @@ func (k *bucket) news(b *backlog, t *cluster.Task) bool {
 	})
 }
 
-// homeOf is the group that the job's set is kept on, the zero key where it has none.
+// homeOf returns the node group that the replicas of the job's Set are kept on. It returns the
+// zero key if there is none.
 func homeOf(s cluster.View, j *cluster.Job) cluster.Key {
 	if j.Set.Name != "" {
 		if home := s.Sets().Home(j.Set.Name); home != nil {

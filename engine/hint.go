@@ -1,27 +1,30 @@
 package engine
 
-// Wake is a set of kinds of change that may make a rejection go away. Patient sessions
-// leave refused jobs alone until such a change.
+// Wake is a set of kinds of change that may cure a rejection. Patient sessions do not try a
+// refused job again before such a change.
 type Wake uint8
 
-// The kinds of change. A new number that the plugin publishes and other terms of a queue
-// or of a budget wake in any case; so does the job's back-off, of five minutes at most.
+// The kinds of change. Whatever a plugin names, a refused job is also tried again when the
+// plugin publishes a new number, when the spec of a queue or budget changes, and when the
+// job's back-off ends, which takes five minutes at most.
 const (
-	WakeNodes  Wake = 1 << iota // any change of a node: what it is, or what is held of it
-	WakeJobs                    // any change of a job: it came, it ended, its tasks stand elsewhere, its spec is another
+	WakeNodes  Wake = 1 << iota // any change of a node: its spec, or what tasks hold of it
+	WakeJobs                    // any change of a job: it is added, it ends, its tasks are placed or evicted, or its spec changes
 	WakeQueues                  // any change of what a queue uses
-	WakeTime                    // the time that Session.WakeAt asked for in the session before has come
+	WakeTime                    // the time that the last session requested with Session.WakeAt has come
 )
 
-// AddWake says which changes may make rejections of the plugin's task-form filters,
-// PreFilters and Reservers go away. Rejections of shape-form filters need no hint: they
-// can go away only when the node changes. Without a hint, any change of a node counts.
+// AddWake registers which changes may cure the rejections of the plugin's task-form filters,
+// PreFilters and Reservers. Rejections of shape-form filters need no hint, since only a
+// change of the node can cure them. Without a hint, any change of a node counts. Patient
+// sessions try a refused job again only after such a change, so a hint that is too narrow
+// makes jobs wait for their back-off.
 //
-// Combining: a refused job is tried again after a change of a kind that a plugin named
-// whose filters look at its tasks.
+// Combining: a refused job is tried again after a change of any kind that was named by a
+// plugin with filters that are called for its tasks.
 func (h *Hooks) AddWake(kinds Wake) {
 	if h.opening == nil {
-		h.misused("AddWake", "it was called after the session had opened; call it in OnSessionOpen")
+		h.misused("AddWake", "it was called after OnSessionOpen; call it in OnSessionOpen")
 		return
 	}
 	if h.hints == nil {
@@ -30,10 +33,10 @@ func (h *Hooks) AddWake(kinds Wake) {
 	h.hints[h.opening.Name()] |= kinds
 }
 
-// hints are what plugins said with AddWake, by name.
+// hints holds what plugins registered with AddWake, by plugin name.
 type hints map[string]Wake
 
-// wakes is what may make rejections of the plugin go away.
+// wakes returns which changes may cure rejections of the plugin.
 func (h hints) wakes(plugin string) Wake {
 	if w, hinted := h[plugin]; hinted {
 		return w

@@ -10,12 +10,12 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// atMost is a plugin that reserves for so many tasks in the cluster.
+// atMost returns a plugin with a Reserver that admits the given number of tasks in the cluster.
 func atMost(total int, hint func(*engine.Hooks)) *policy {
 	return &policy{name: "AtMost", open: func(s *engine.Session) {
 		hint(s.Hooks)
 		s.Hooks.AddReserve(nil, engine.Reserver{Reserve: func(*cluster.Task, *cluster.Node) *engine.Rejection {
-			have := 0 // with the task itself
+			have := 0 // including the task itself
 			for _, n := range s.View.Nodes() {
 				have += len(n.Tasks)
 			}
@@ -27,8 +27,8 @@ func atMost(total int, hint func(*engine.Hooks)) *policy {
 	}}
 }
 
-// TestRefusedByAReserver: jobs that a Reserver refused sleep until the change that its
-// plugin names, whatever was tried and taken back meanwhile.
+// TestRefusedByAReserver: jobs that a Reserver rejected are not tried again before the change
+// that its plugin names, whatever was tried and undone meanwhile.
 func TestRefusedByAReserver(t *testing.T) {
 	onJobs := func(h *engine.Hooks) { h.AddWake(engine.WakeJobs) }
 	unhinted := func(*engine.Hooks) {}
@@ -72,8 +72,8 @@ func nodeRead(s *cluster.State) cluster.Change {
 	return cluster.NodeRead{Name: "a", Free: map[string]cluster.Bytes{s.Node("a").Devices[0].UUID: 1 << 30}}
 }
 
-// TestHintsWithinASession: a job that waits for another one is tried in the session that
-// places it, as in a session that tries all.
+// TestHintsWithinASession: a job that needs another job to be placed first is tried in the
+// same session that places that job, as in a session that is not patient.
 func TestHintsWithinASession(t *testing.T) {
 	for _, hint := range []engine.Wake{engine.WakeNodes, engine.WakeJobs, engine.WakeQueues} {
 		for _, patient := range []bool{false, true} {
@@ -111,8 +111,8 @@ func TestHintsWithinASession(t *testing.T) {
 	}
 }
 
-// TestHintsWakeOnNothing: what a session tries and takes back is no change.
-func TestHintsWakeOnNothing(t *testing.T) {
+// TestUndoneChangesDoNotWake: what a session tries and undoes is not a change.
+func TestUndoneChangesDoNotWake(t *testing.T) {
 	for _, hint := range []engine.Wake{engine.WakeNodes, engine.WakeJobs, engine.WakeQueues} {
 		gate := &policy{name: "Gate", open: func(s *engine.Session) {
 			s.Hooks.AddWake(hint)
@@ -128,14 +128,14 @@ func TestHintsWakeOnNothing(t *testing.T) {
 		for now := range int64(6) {
 			out, err := e.Open(state, engine.Options{Now: now + 1, Patient: true}).Run()
 			if err != nil || now > 0 && len(out.Tried) > 0 {
-				t.Errorf("hint %d: in session %d %q are tried, %v", hint, now, out.Tried, err)
+				t.Errorf("hint %d: session %d tried %q, %v", hint, now, out.Tried, err)
 			}
 		}
 	}
 }
 
-// TestWakeTime: a job that a filter refused until a time is tried in the session that the
-// plugin asked for, and not before.
+// TestWakeTime: a job that a filter rejects until a certain time is tried again in the session
+// that the plugin requested for this time, and not before.
 func TestWakeTime(t *testing.T) {
 	const opens = 50
 	for _, hint := range []engine.Wake{engine.WakeTime, 0} {
@@ -158,7 +158,7 @@ func TestWakeTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			if now < opens && out.NextWake != opens {
-				t.Errorf("at %d the next session is wanted at %d", now, out.NextWake)
+				t.Errorf("at %d the next session is requested for %d", now, out.NextWake)
 			}
 			tried = append(tried, len(out.Tried))
 		}
@@ -172,8 +172,8 @@ func TestWakeTime(t *testing.T) {
 	}
 }
 
-// TestParkedStatementsEnd: what a patient session keeps of refused jobs is ended, so that
-// the next one is not slowed down by it: statements are made of memory that is used again.
+// TestParkedStatementsEnd: the statements of refused jobs are ended, so that their memory is
+// reused and the number of allocations per job does not grow with the number of jobs.
 func TestParkedStatementsEnd(t *testing.T) {
 	allocations := func(jobs int) float64 {
 		parts := []enginetest.Part{enginetest.Node("a").GPUs(1, "A100", "80Gi")}
@@ -184,7 +184,7 @@ func TestParkedStatementsEnd(t *testing.T) {
 		e := enginetest.Engine(enginetest.Fit())
 		now := int64(0)
 		return testing.AllocsPerRun(1, func() {
-			now += 600_000_000_000 // after every back-off
+			now += 600_000_000_000 // longer than any back-off
 			if _, err := e.Open(state, engine.Options{Now: now, Patient: true}).Run(); err != nil {
 				t.Fatal(err)
 			}

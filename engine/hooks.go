@@ -8,126 +8,144 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// The hooks. Shape-form hooks see a shape and a node, nothing else, and must be
-// pure functions of the two, of their configuration and of parameters that
-// their plugin published: the engine remembers their answers until the node
-// changes; those of static ones until the node itself does. Task-form hooks may
-// use anything and are asked every time.
+// The types of hooks. A plugin registers its hooks in OnSessionOpen.
 //
-// A plugin registers hooks in OnSessionOpen. The comment of each Add method ends
-// with a paragraph that begins "Combining:" and says how the answers of several
-// plugins become one; docs/reference/hooks.md is made from these comments.
+// A shape-form hook gets a shape and a node. Its answer must depend only on these two, on
+// the plugin's configuration and on the parameters that the plugin published (see Publish),
+// because the engine remembers the answer: until the node changes or, for a static hook,
+// until the spec of the node changes. A task-form hook may use anything, and is called every
+// time.
+//
+// The comment of each Add method ends with a paragraph that begins with "Combining:" and
+// says how the answers of several plugins are combined. docs/reference/hooks.md is generated
+// from these comments.
 type (
-	// QueueOrder, SiblingOrder, JobOrder and TaskOrder compare: negative puts
-	// the left one first, 0 leaves it to others.
+	// QueueOrder, SiblingOrder, JobOrder and TaskOrder compare two objects. A negative
+	// answer puts the left one first, a positive one the right one. 0 leaves the order to
+	// other hooks.
 	QueueOrder   func(left, right *cluster.Queue) int
 	SiblingOrder func(left, right Bid) int
 	JobOrder     func(left, right *cluster.Job) int
 	TaskOrder    func(left, right *cluster.Task) int
 
-	// SurplusRule says whether others may be evicted for the task that the job wants
-	// beyond its minimum.
+	// SurplusRule is called when there is no room for a surplus task of the job. It
+	// returns whether other tasks may be evicted for it; lacks holds this task.
 	SurplusRule func(job *cluster.Job, lacks []*cluster.Task) bool
 
-	// PreFilter turns a task down before any node is looked at; nil lets it pass.
+	// PreFilter is called for a task before any node is considered. If it returns a
+	// rejection, the task is not placed on any node. Nil lets the task pass.
 	PreFilter func(*cluster.Task, *cluster.Job) *Rejection
-	// ShapeFilter turns a node down for every task of the shape; nil lets it pass.
+	// ShapeFilter returns a rejection if the node cannot take tasks of the shape. Nil lets
+	// the node pass.
 	ShapeFilter func(*cluster.Shape, *cluster.Node) *Rejection
-	// TaskFilter turns a node down for one task; nil lets it pass.
+	// TaskFilter returns a rejection if the node cannot take the task. Nil lets the node
+	// pass.
 	TaskFilter func(*cluster.Task, *cluster.Job, *cluster.Node) *Rejection
 
-	// ShapeScore, TaskScore and DeviceScore score from 0 to 100; anything else
-	// fails the session and names the plugin.
+	// ShapeScore, TaskScore and DeviceScore return a score from 0 to 100; higher is better.
+	// Any other number fails the session with an error that names the plugin.
 	ShapeScore  func(*cluster.Shape, *cluster.Node) float64
 	TaskScore   func(*cluster.Task, *cluster.Job, *cluster.Node) float64
 	DeviceScore func(*cluster.Shape, *cluster.Node, *cluster.Device) float64
 
-	// GroupFilter turns a group down for a job that wants whole nodes; nodes are those of
-	// the group that passed the filters of nodes. It is asked twice: about the nodes that
-	// would do if no other task held anything, and about those that do now.
+	// GroupFilter returns a rejection if the node group cannot take a job that requests
+	// whole nodes. Nil lets the group pass. The nodes are those of the group that passed the
+	// node filters. It is called twice: with the nodes that would pass if no other task held
+	// anything, and with the nodes that pass now. A rejection of the former means that
+	// waiting cannot help in this group.
 	GroupFilter func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) *Rejection
-	// GroupScore scores a group from 0 to 100; nodes are those that do now.
+	// GroupScore returns a score from 0 to 100 for a node group; higher is better. The nodes
+	// are those of the group that pass the node filters now.
 	GroupScore func(*cluster.Job, *cluster.WholeNodes, *cluster.Group, []*cluster.Node) float64
 
-	// InstanceScore says from 0 to 100 how much a job of a set, placed or not,
-	// should be kept when the set shrinks.
+	// InstanceScore returns from 0 to 100 how much a replica is worth keeping when its Set
+	// has too many. It is called for placed and pending replicas.
 	InstanceScore func(*cluster.Job) float64
 
-	// VictimRule prepares to judge which victims may leave for the job, which lacks
-	// these tasks for its minimum; a nil answer protects all. The function that it
-	// returns says Allow where the victim should leave, NoOpinion where that is left to
-	// others, Protect where it stays, and NotYet where the eviction of others may end
-	// that. It is asked about one victim at a time, while those of the plan that
-	// come before it hold nothing any more. Victims are tried in any order, so that a
-	// plan is judged by the State that it ends in.
+	// VictimRule is called for a job that cannot be placed, once for each search for victims;
+	// lacks holds the tasks that its turn is for. It returns a function that decides whether a given victim
+	// may be evicted for this job. Returning nil protects every victim.
+	//
+	// The returned function answers Allow if the victim may be evicted, NoOpinion to leave
+	// that to other hooks, Protect if the victim must not be evicted, and NotYet if it must
+	// not be evicted now, but the eviction of other victims may change that. It is called
+	// for one victim at a time, while the victims before it in the plan hold nothing any
+	// more. Victims are tried in any order, so an answer must depend on the State that the
+	// plan leads to, and not on the order.
 	VictimRule func(forJob *cluster.Job, lacks []*cluster.Task) func(*Victim) Verdict
 
-	// ClassRule prepares to say of classes of jobs whether a VictimRule might allow
-	// victims of them: where it says no, the VictimRule allows none.
+	// ClassRule returns a function that reports whether a VictimRule may allow any victim of
+	// a class of jobs. If it returns false, the VictimRule must allow none of the class.
 	ClassRule func(forJob *cluster.Job, lacks []*cluster.Task) func(cluster.Class) bool
-	// QueueRule names the queues whose jobs a VictimRule might allow as victims of the
-	// job; all: it may be any queue.
+	// QueueRule returns the queues in which a VictimRule may allow victims for the job. If
+	// all is true, it may be any queue.
 	QueueRule func(forJob *cluster.Job, lacks []*cluster.Task) (queues []string, all bool)
 
-	// BalanceRule prepares to measure how evenly the queues hold what they deserve. It is
-	// asked while the plan is carried out, and answers nil where the plan is fair
-	// without any comparison.
+	// BalanceRule returns a function that measures how evenly queues hold what they deserve,
+	// in the State at the time of the call. BalanceRule itself is called while the plan is
+	// carried out. It returns nil if it accepts the plan without a comparison.
 	BalanceRule func(forJob *cluster.Job, lacks []*cluster.Task, plan []*Victim) func() Balance
 
-	// Adapter tries to cure a refusal: it proposes changes to the statement and
-	// lets Session.Place judge them. It returns what Place said last: nil when the
-	// job is placed.
+	// Adapter is called for a refused job. It tries to cure the refusal: it changes the
+	// statement, for example by evictions, and calls Session.Place to place the job. It
+	// returns what Place returned last, which is nil if the job is placed. If it returns a
+	// refusal of the minimum, its changes are undone.
 	Adapter func(*Statement, *cluster.Job, *Refusal) *Refusal
 
-	// StandingRule says how a queue stands with what it asks for or holds, to be told;
-	// nil where there is nothing to be said.
+	// StandingRule returns the queue's fair share and quota, and what the queue uses and
+	// requests, by resource. They are shown to users. It returns nil if the plugin does not
+	// know the queue.
 	StandingRule func(*cluster.Queue) []Standing
 
-	// Sweep acts once, when all pending jobs have had their turn: what it does to
-	// the statement is committed.
+	// Sweep is called once per session, when all pending jobs have had their turns. Its
+	// changes to the statement are committed.
 	Sweep func(*Statement)
 )
 
-// Bid is a queue whose turn it may be, and the job that it would give: the first in
-// its line, or the first in the line of the queue below it whose turn it would be.
+// Bid is a queue together with the job that it would place next: the first pending job of
+// the queue or, if the queue has children, of the descendant that would have the next turn.
 type Bid struct {
 	Queue *cluster.Queue
 	Job   *cluster.Job
 }
 
-// FrozenOrder prepares to compare other bids with the bid as it stands now, whatever is
-// decided meanwhile: negative puts the frozen bid first, as in a SiblingOrder.
+// FrozenOrder returns a function that compares the bid, as it is now, with other bids as
+// they are at the time of that call. A negative answer puts the frozen bid first, as in a
+// SiblingOrder.
 type FrozenOrder func(Bid) func(other Bid) int
 
-// EventHandler hears every virtual allocation and eviction, and every undo of
-// one as its opposite. Handlers cannot fail and must be quick.
+// EventHandler has functions that are called at once for each allocation and each eviction
+// in a statement, before it is committed. If one is undone, the opposite function is called
+// (see Event.Undo). A handler cannot fail, and must be quick: most attempts are undone.
 type EventHandler struct {
 	AllocateFunc   func(*Event)
 	DeallocateFunc func(*Event)
 }
 
+// hook is a function that a plugin registered, with what the engine needs to call it.
 type hook[F any] struct {
 	fn     F
-	origin any // what the plugin registered, where fn is made of it
+	origin any // the function that the plugin registered, if fn wraps it
 	plugin string
 	weight int64
-	// For which shapes, or tasks, the hook has anything to say; nil: all.
-	shapes   func(*cluster.Shape) bool
-	tasks    func(*cluster.Task, *cluster.Job) bool
-	static   bool
-	siblings bool        // of a comparison of queues: asked about queues with the same parent alone
-	freeze   FrozenOrder // of such a comparison; nil: bids cannot be compared later
-	bound    bool        // of a score that is registered with it: ranked by, and not itself a score
-	most     ShapeScore  // the bound of a task-form score; nil: 100
-	class    ClassRule   // of a VictimRule: which classes it might allow; nil: any
-	queues   QueueRule   // of a VictimRule: which queues have these classes; nil: any
-	last     *LastResort // of a VictimRule: what replaces it where no plan was found
-	order    int         // place among the hooks of its kind, in the order they are asked
+	// shapes and tasks report for which shapes or tasks the hook is called; nil means all.
+	shapes     func(*cluster.Shape) bool
+	tasks      func(*cluster.Task, *cluster.Job) bool
+	static     bool
+	siblings   bool        // a comparison of queues: it is called only for queues with the same parent
+	freeze     FrozenOrder // of such a comparison; nil if bids cannot be frozen
+	isBound    bool        // the function is the upper bound of another score: nodes are ranked by it, and it adds nothing to their scores
+	upperBound ShapeScore  // of a task-form score; nil means 100
+	class      ClassRule   // of a VictimRule: the classes that it may allow; nil means any
+	queues     QueueRule   // of a VictimRule: the queues that have these classes; nil means any
+	last       *LastResort // of a VictimRule: what replaces it if no plan was found
+	order      int         // its index among the hooks of its type, in the order in which they are called
 }
 
-// Hooks are those of a session. Plugins register theirs in OnSessionOpen.
+// Hooks holds the hooks of a session. Plugins register theirs in OnSessionOpen; a later
+// registration fails the session.
 type Hooks struct {
-	opening  *weighted // the plugin that is registering hooks; nil: none is
+	opening  *weighted // the plugin that is in OnSessionOpen; nil if none is
 	fault    *fault
 	publish  func(plugin string, parameters uint64)
 	makeRoom Adapter
@@ -159,7 +177,7 @@ type Hooks struct {
 	hints          hints
 }
 
-// staticFirst puts static filters before the others, each kind in profile order.
+// staticFirst moves static filters before all others, and keeps the profile order otherwise.
 func staticFirst(filters []hook[ShapeFilter]) {
 	slices.SortStableFunc(filters, func(a, b hook[ShapeFilter]) int { return trueFirst(a.static, b.static) })
 	for i := range filters {
@@ -167,7 +185,7 @@ func staticFirst(filters []hook[ShapeFilter]) {
 	}
 }
 
-// misused voids the session: a plugin registered a hook that cannot be asked.
+// misused fails the session because a plugin called the Add method hook wrongly.
 func (h *Hooks) misused(hook, format string, args ...any) {
 	plugin := "engine"
 	if h.opening != nil {
@@ -176,111 +194,123 @@ func (h *Hooks) misused(hook, format string, args ...any) {
 	h.fault.fail(plugin, hook+": "+format, args...)
 }
 
+// add appends the function to the list, as a hook of the plugin that is in OnSessionOpen, and
+// returns the hook. A wrong call fails the session and returns a hook that is never called.
 func add[F any](h *Hooks, list *[]hook[F], fn F) *hook[F] {
 	if h.opening == nil {
-		h.misused("a hook", "it was registered after the session had opened; register hooks in OnSessionOpen")
+		h.misused("a hook", "it was registered after OnSessionOpen; register hooks in OnSessionOpen")
 		return &hook[F]{}
 	}
 	if v := reflect.ValueOf(fn); v.Kind() == reflect.Func && v.IsNil() {
-		h.misused(fmt.Sprintf("%T", fn), "a hook without a function was registered")
+		h.misused(fmt.Sprintf("%T", fn), "the function is nil; register a function")
 		return &hook[F]{}
 	}
 	*list = append(*list, hook[F]{fn: fn, origin: fn, plugin: h.opening.Name(), weight: h.opening.weight, order: len(*list)})
 	return &(*list)[len(*list)-1]
 }
 
-// AddQueueOrder registers a comparison of queues: whose turn it is. Queues are
-// compared anew for every job.
+// AddQueueOrder registers a comparison of queues. The queue that comes first places the next
+// job. Since any two queues may be compared, all queues are compared again for every job,
+// which is slow in large clusters: AddSiblingOrder avoids that.
 //
 // Combining: in profile order; the first answer that is not 0 decides, then the
 // queue's name.
 func (h *Hooks) AddQueueOrder(fn QueueOrder) {
 	if fn == nil {
-		h.misused("AddQueueOrder", "a hook without a function was registered")
+		h.misused("AddQueueOrder", "the function is nil; register a function")
 		return
 	}
 	add(h, &h.queueOrders, func(l, r Bid) int { return fn(l.Queue, r.Queue) }).origin = fn
 }
 
-// AddSiblingOrder registers a comparison of queues with the same parent, each with
-// the job that it would give: queues are compared where their branches part. While a
-// session runs, the answer for two siblings may change only with what they and the
-// queues below them use, and with the jobs: they are compared again when one of these
-// changes. Jobs that nothing tells apart but their names and ages must be answered
-// alike. Session.Lacks has the tasks that the job would be given room for.
+// AddSiblingOrder registers a comparison of queues with the same parent, each with the job
+// that it would place next (see Bid). To compare any two queues, the engine compares their
+// ancestors below the first common one. The queue that comes first places the next job.
 //
-// Combining: as AddQueueOrder. Where all comparisons are of this kind, the name
-// that decides last is that of the queue where the branches part.
+// While a session runs, the answer for two bids may change only with the jobs and with what
+// the two queues and their descendants use: they are compared again only when one of these
+// changes. Jobs that differ only in name and age must get the same answer. Session.Lacks
+// returns the tasks that the job of a bid would place.
+//
+// Combining: as AddQueueOrder. If all comparisons are of this kind and all answer 0, the
+// names of the siblings that were compared decide.
 func (h *Hooks) AddSiblingOrder(fn SiblingOrder) {
 	add(h, &h.queueOrders, fn).siblings = true
 }
 
-// AddFrozenOrder registers how the comparison of siblings that the plugin registered
-// last compares with a bid as it stood before. Until something changes, its answers must
-// be those of the comparison, and these must put all bids in one order. It is optional:
-// where all comparisons of queues have it, patient sessions find the next job to be tried
-// without giving each parked job its turn.
+// AddFrozenOrder registers a second form of the comparison that the plugin registered last
+// with AddSiblingOrder. The second form compares other bids with a bid as it was at an
+// earlier time. As long as nothing changes, both forms must give the same answers, and these
+// must define a total order of all bids. It is optional: if every comparison of queues has this form,
+// patient sessions find the next job to be tried without giving each parked job a turn.
 //
 // Combining: as AddSiblingOrder.
 func (h *Hooks) AddFrozenOrder(fn FrozenOrder) {
 	last := len(h.queueOrders) - 1
 	if last < 0 || h.opening == nil || h.queueOrders[last].plugin != h.opening.Name() || !h.queueOrders[last].siblings {
-		h.misused("AddFrozenOrder", "it is called after AddSiblingOrder of the same plugin; there is none")
+		h.misused("AddFrozenOrder", "the last comparison of queues is not an AddSiblingOrder of this plugin; call AddSiblingOrder first")
 		return
 	}
 	h.queueOrders[last].freeze = fn
 }
 
-// AddJobPriority registers a comparison of jobs within a queue that counts before
-// all others. Of jobs that it does not tell apart, those that lack their minimum come
-// first; then tasks beyond the minimum are dealt in turn, to the job that has the
-// fewest. The answer for two jobs may change only when one of them does, and not with
-// time: jobs are kept in order from session to session.
+// AddJobPriority registers a comparison of jobs within a queue that decides before any
+// other. The job that comes first is tried first. Of jobs that compare equal, those that
+// lack their minimum come first; then surplus tasks are placed one at a time, always of the
+// job that has the fewest. The answer for two jobs may change only when one of them changes,
+// and not with time, because the order is kept from session to session.
 //
 // Combining: in profile order; the first answer that is not 0 decides, then what the
 // jobs lack, then the comparisons of AddJobOrder.
 func (h *Hooks) AddJobPriority(fn JobOrder) { add(h, &h.jobPriorities, fn) }
 
-// AddSurplus registers a say over whether room may be made for a task beyond its
-// job's minimum.
+// AddSurplus registers a rule that is called when there is no room for a surplus task. If it
+// returns true, the adapters may evict other tasks for it. Without such a hook, tasks are
+// evicted only for the minimum of a job.
 //
-// Combining: room is made if some hook says so.
+// Combining: tasks may be evicted if at least one hook returns true.
 func (h *Hooks) AddSurplus(fn SurplusRule) { add(h, &h.surpluses, fn) }
 
-// AddJobOrder registers a comparison of jobs within a queue that want the same:
-// their minimum, or as many tasks more. The answer for two jobs may change only when
-// one of them does, and not with time: jobs are kept in order from session to session.
+// AddJobOrder registers a comparison of jobs within a queue that lack the same: both their
+// minimum, or both a surplus task while they have equally many. The job that comes first is
+// tried first. The answer for two jobs may change only when one of them changes, and not
+// with time, because the order is kept from session to session.
 //
-// Combining: in profile order; the first answer that is not 0 decides, then the
-// job's ID.
+// Combining: in profile order, after AddJobPriority; the first answer that is not 0 decides,
+// then the job's ID.
 func (h *Hooks) AddJobOrder(fn JobOrder) { add(h, &h.jobOrders, fn) }
 
-// AddTaskOrder registers a comparison of tasks within a job.
+// AddTaskOrder registers a comparison of tasks within a job. The task that comes first is
+// placed first, such as the leader before its workers.
 //
 // Combining: in profile order; the first answer that is not 0 decides, then the
-// order in which the tasks were written.
+// order in which the job lists its tasks.
 func (h *Hooks) AddTaskOrder(fn TaskOrder) { add(h, &h.taskOrders, fn) }
 
-// AddPreFilter registers a check that needs no node. It is asked anew for
-// each task, after the tasks before it were placed.
+// AddPreFilter registers a check that needs no node, such as the limit of a queue. It is
+// called for each task when the tasks before it are placed. If it returns a rejection, the
+// task is not placed.
 //
-// Combining: in profile order; the first rejection counts, and no node is looked at.
+// Combining: in profile order; the first rejection counts, and no node is considered.
 func (h *Hooks) AddPreFilter(fn PreFilter) { add(h, &h.preFilters, fn) }
 
-// AddShapeFilter registers a shape-form filter. Matters may be nil; where it
-// answers false the filter is taken to pass.
+// AddShapeFilter registers a shape-form filter. It is called for a shape and a node when the
+// node has changed since the last call. A node that it rejects is not feasible for tasks of
+// the shape. If matters is not nil and returns false for a shape, the filter is not called
+// for it and all nodes pass.
 //
-// Combining: all must pass. Static filters are asked first, then the other
-// shape-form ones, then the task-form ones, each kind in profile order; the first
-// rejection of a node counts. Where waiting cures the first and it is a static
-// filter's, the first static one that waiting does not cure counts instead.
+// Combining: a node must pass all filters. Static filters are called first, then the other
+// shape-form filters, then the task-form filters, each kind in profile order. The first
+// rejection of a node counts. One exception: if it comes from a static filter and waiting
+// may cure it, the first rejection of a static filter that waiting cannot cure counts
+// instead.
 func (h *Hooks) AddShapeFilter(matters func(*cluster.Shape) bool, fn ShapeFilter) {
 	add(h, &h.shapeFilters, fn).shapes = matters
 }
 
-// AddStaticFilter registers a shape-form filter that looks at what the node
-// is (labels, taints, capacities, kinds of device) and never at what is held of
-// it. It is asked again only when the node itself changes.
+// AddStaticFilter registers a shape-form filter that depends on the spec of the node
+// (labels, taints, capacities, kinds of device) and never on what tasks hold of it. It is
+// called again only when the spec of the node changes.
 //
 // Combining: as AddShapeFilter, before all filters that are not static.
 func (h *Hooks) AddStaticFilter(matters func(*cluster.Shape) bool, fn ShapeFilter) {
@@ -288,25 +318,28 @@ func (h *Hooks) AddStaticFilter(matters func(*cluster.Shape) bool, fn ShapeFilte
 	k.shapes, k.static = matters, true
 }
 
-// AddTaskFilter registers a task-form filter. Matters may be nil; where it
-// answers false the filter is taken to pass.
+// AddTaskFilter registers a task-form filter. It is called each time that a node is
+// considered for a task. A node that it rejects is not feasible for the task. If matters is
+// not nil and returns false for a task, the filter is not called for it and all nodes pass.
 //
-// Combining: as AddShapeFilter, after all filters of the shape form.
+// Combining: as AddShapeFilter, after all shape-form filters.
 func (h *Hooks) AddTaskFilter(matters func(*cluster.Task, *cluster.Job) bool, fn TaskFilter) {
 	add(h, &h.taskFilters, fn).tasks = matters
 }
 
-// AddShapeScore registers a shape-form score. Matters may be nil; where it
-// answers false the score is left out for every node alike.
+// AddShapeScore registers a shape-form score. It is called for a shape and a feasible node
+// when the node has changed since the last call. The task is placed on the feasible node
+// with the highest sum. If matters is not nil and returns false for a shape, the score is
+// left out for all nodes.
 //
-// Combining: node scores of all forms are multiplied with their plugin's weight
-// and added; the highest sum wins, ties go to the lowest node name.
+// Combining: the scores of all forms are multiplied with the weights of their plugins and
+// added. The highest sum wins; of equal sums, the lowest node name.
 func (h *Hooks) AddShapeScore(matters func(*cluster.Shape) bool, fn ShapeScore) {
 	add(h, &h.shapeScores, fn).shapes = matters
 }
 
-// AddStaticScore registers a shape-form score that looks at what the node is
-// and never at what is held of it. It is asked again only when the node itself changes.
+// AddStaticScore registers a shape-form score that depends on the spec of the node and never
+// on what tasks hold of it. It is called again only when the spec of the node changes.
 //
 // Combining: as AddShapeScore.
 func (h *Hooks) AddStaticScore(matters func(*cluster.Shape) bool, fn ShapeScore) {
@@ -314,190 +347,93 @@ func (h *Hooks) AddStaticScore(matters func(*cluster.Shape) bool, fn ShapeScore)
 	k.shapes, k.static = matters, true
 }
 
-// AddTaskScore registers a task-form score. Matters may be nil; where it
-// answers false the score is left out for every node alike.
+// AddTaskScore registers a task-form score. It is called for each task and each feasible node
+// that may still have the highest sum. If matters is not nil and returns false for a task,
+// the score is left out for all nodes.
 //
 // Combining: as AddShapeScore.
 func (h *Hooks) AddTaskScore(matters func(*cluster.Task, *cluster.Job) bool, fn TaskScore) {
 	add(h, &h.taskScores, fn).tasks = matters
 }
 
-// AddBoundedScore registers a task-form score and, in the shape form, the most
-// that any task of the shape may score on the node. The bound is remembered, nodes
-// are ranked by it, and the score is asked only about those that may still win. A
-// score above its bound fails the session. Matters may be nil; where it answers
-// false the score is left out for every node alike.
+// AddBoundedScore registers a task-form score fn together with a shape-form upper bound of
+// it. The engine remembers the bound, ranks nodes by it, and calls fn only for nodes that
+// may still have the highest sum, which is faster than AddTaskScore. A score above its bound
+// fails the session. If matters is not nil and returns false for a shape, the score is left
+// out for all nodes.
 //
-// Combining: as AddShapeScore; the bound adds nothing.
+// Combining: as AddShapeScore; the bound itself adds nothing.
 func (h *Hooks) AddBoundedScore(matters func(*cluster.Shape) bool, bound ShapeScore, fn TaskScore) {
 	b := add(h, &h.shapeScores, bound)
-	b.shapes, b.bound = matters, true
+	b.shapes, b.isBound = matters, true
 	k := add(h, &h.taskScores, fn)
-	k.most = bound
+	k.upperBound = bound
 	if matters != nil {
 		k.tasks = func(t *cluster.Task, _ *cluster.Job) bool { return matters(t.Shape) }
 	}
 }
 
-// AddDeviceScore registers a score for the devices of a node. It decides which of
-// them a task gets; a policy whose node score depends on that asks Session.Devices.
+// AddDeviceScore registers a score for the devices of a node. It is called when a task is
+// placed on the node: the task gets the devices with the highest sums. A node score that
+// depends on the choice of devices calls Session.Devices.
 //
-// Combining: multiplied with the plugin's weight and added; the highest sums win,
-// ties go to the lowest device index.
+// Combining: the scores are multiplied with the weights of their plugins and added. The
+// highest sums win; of equal sums, the lowest device index.
 func (h *Hooks) AddDeviceScore(fn DeviceScore) { add(h, &h.deviceScores, fn) }
 
-// AddGroupFilter registers a filter over groups.
+// AddGroupFilter registers a filter of node groups. It is called for jobs that request whole
+// nodes of one group. A group that it rejects is not tried.
 //
 // Combining: in profile order; the first rejection of a group counts.
 func (h *Hooks) AddGroupFilter(fn GroupFilter) { add(h, &h.groupFilters, fn) }
 
-// AddGroupScore registers a score for groups.
+// AddGroupScore registers a score of node groups. It is called for jobs that request whole
+// nodes of one group, for the groups that pass all filters.
 //
-// Combining: multiplied with the plugin's weight and added; groups are tried from
-// the highest sum down, ties in the order of their keys, until one places the job.
+// Combining: the scores are multiplied with the weights of their plugins and added. Groups
+// are tried from the highest sum down, and of equal sums in the order of their keys, until
+// the job is placed in one.
 func (h *Hooks) AddGroupScore(fn GroupScore) { add(h, &h.groupScores, fn) }
 
-// AddInstanceScore registers a keep-preference for scale-down.
+// AddInstanceScore registers a score of replicas. It is called when a Set has more replicas
+// than it should have. The replicas with the lowest sums are retired.
 //
-// Combining: multiplied with the plugin's weight and added; the lowest sum is retired
-// first, then the newest job, then by ID.
+// Combining: the scores are multiplied with the weights of their plugins and added. The
+// lowest sum is retired first; of equal sums the newest job, then the one with the lower ID.
 func (h *Hooks) AddInstanceScore(fn InstanceScore) { add(h, &h.instanceScores, fn) }
 
-// AddReclaimable registers a say over which victims leave for jobs that reclaim their
-// share: it allows, protects, or leaves it to others.
+// AddAdapter registers a function that tries to cure refusals. It is called when the minimum
+// of a job cannot be placed, and for a surplus task if a hook of AddSurplus allows it. If it
+// returns no refusal of the minimum, its changes are committed with the placement of the
+// job. An adapter that returns nil without having placed the job fails the session.
 //
-// Combining: a victim leaves if some hook allows it and none protects it; of those that
-// protect it, the first in profile order gives the reason.
-func (h *Hooks) AddReclaimable(fn VictimRule) { add(h, &h.victims[Reclaim], fn) }
-
-// AddPreemptable registers a say over which victims leave for jobs that matter more.
-//
-// Combining: as AddReclaimable.
-func (h *Hooks) AddPreemptable(fn VictimRule) { add(h, &h.victims[Preempt], fn) }
-
-// AddMovable registers a say over which victims are moved to another node.
-//
-// Combining: as AddReclaimable.
-func (h *Hooks) AddMovable(fn VictimRule) { add(h, &h.victims[Move], fn) }
-
-// NarrowVictims says which classes of jobs the plugin's hook of the purpose might
-// allow. Where all hooks of a purpose are narrowed, only nodes with jobs of
-// such classes are looked at.
-//
-// Combining: a class is looked at if some hook might allow it.
-func (h *Hooks) NarrowVictims(p Purpose, fn ClassRule) {
-	own(h, p, "NarrowVictims", func(k *hook[VictimRule]) { k.class = fn })
-}
-
-// NarrowQueues says which queues have the classes that the plugin's hook of the purpose
-// might allow, so that the classes of all other queues are not asked about one by one.
-//
-// Combining: a queue is looked at if some hook names it, or if some hook that is narrowed
-// to classes is not narrowed to queues.
-func (h *Hooks) NarrowQueues(p Purpose, fn QueueRule) {
-	own(h, p, "NarrowQueues", func(k *hook[VictimRule]) { k.queues = fn })
-}
-
-// own visits the hooks of the purpose that the plugin registered. That there is none
-// voids the session.
-func own(h *Hooks, p Purpose, caller string, visit func(*hook[VictimRule])) {
-	found := false
-	if p >= purposes {
-		h.misused(caller, "there is no purpose %d", p)
-		return
-	}
-	for i := range h.victims[p] {
-		if k := &h.victims[p][i]; h.opening != nil && k.plugin == h.opening.Name() {
-			visit(k)
-			found = true
-		}
-	}
-	if !found {
-		h.misused(caller, "it is called after the plugin's own hook for the purpose %s was registered; there is none", p)
-	}
-}
-
-// LastResort is what a plugin's hook of a purpose is replaced by in a second search,
-// where the first found no plan.
-type LastResort struct {
-	Victims VictimRule
-	Classes ClassRule
-	Queues  QueueRule // those that have the classes; nil: any
-	// Balance compares the State that a plan ends in with the State without the plan:
-	// a plan that is not lower is not taken. In both, the room that is idle is given to
-	// pending jobs and to the victims first, in the order of their turns.
-	Balance BalanceRule
-}
-
-// Balance is how evenly queues hold what they deserve at one time.
-type Balance interface {
-	// Below reports whether the queues hold what they deserve more evenly than in the other.
-	Below(Balance) bool
-}
-
-// AddLastResort registers what replaces the plugin's hook of the purpose where no plan
-// was found.
-//
-// Combining: as AddReclaimable; a plan must be lower by every Balance.
-func (h *Hooks) AddLastResort(p Purpose, last LastResort) {
-	if last.Victims == nil {
-		h.misused("AddLastResort", "it needs Victims")
-		return
-	}
-	own(h, p, "AddLastResort", func(k *hook[VictimRule]) { k.last = &last })
-}
-
-// Means is a purpose that victims may leave for, and the reason that their evictions
-// give.
-type Means struct {
-	Purpose Purpose
-	Reason  Reason
-}
-
-// AddMeans lets victims leave for the purpose, so that jobs find room which have none.
-//
-// Combining: one search finds plans whose victims leave for any of the purposes.
-func (h *Hooks) AddMeans(p Purpose, why Reason) {
-	if p >= purposes {
-		h.misused("AddMeans", "there is no purpose %d", p)
-		return
-	}
-	if len(h.means) == 0 {
-		h.AddAdapter(h.makeRoom)
-	}
-	h.means = append(h.means, Means{p, why})
-}
-
-// NoClass is the ClassRule of hooks that protect and never allow.
-func NoClass(*cluster.Job, []*cluster.Task) func(cluster.Class) bool {
-	return func(cluster.Class) bool { return false }
-}
-
-// AddAdapter registers a cure for refusals of jobs whose minimum found no place.
-//
-// Combining: in profile order; the first that places the job's minimum wins. What
-// any other did is rolled back before the next is asked.
+// Combining: in profile order; the first adapter that places the job wins. The changes of
+// any other are undone before the next adapter is called.
 func (h *Hooks) AddAdapter(fn Adapter) { add(h, &h.adapters, fn) }
 
-// AddSweep registers something to be done at the end of a session.
+// AddSweep registers a function that is called at the end of a session, when all pending
+// jobs have had their turns. Its changes to the statement are committed.
 //
-// Combining: all are asked, in profile order, on one statement.
+// Combining: all are called, in profile order, with the same statement.
 func (h *Hooks) AddSweep(fn Sweep) { add(h, &h.sweeps, fn) }
 
-// AddStanding registers what is known of what queues should have. Nothing is
-// decided by it: evictions and refusals are explained with it.
+// AddStanding registers a function that returns the fair share of a queue and what it uses.
+// It is called when an eviction or a refusal is explained, and influences no decision.
 //
 // Combining: in profile order; the first answer that is not nil counts.
 func (h *Hooks) AddStanding(fn StandingRule) { add(h, &h.standings, fn) }
 
-// AddEventHandler registers functions that hear virtual allocations and evictions.
+// AddEventHandler registers functions that are called for each allocation and eviction in a
+// statement, at once and before it is committed. A plugin that keeps sums of what tasks use
+// updates them there.
 //
-// Combining: all hear everything, in profile order.
+// Combining: all handlers are called for every event, in profile order.
 func (h *Hooks) AddEventHandler(handler EventHandler) { add(h, &h.handlers, handler) }
 
-// Publish tells the engine which parameters the plugin's shape-form hooks work
-// with from now on. A number other than the plugin's last starts a new epoch:
-// what was remembered is worked out again when it is next needed.
+// Publish declares, as a number such as a hash, which parameters the plugin's shape-form
+// hooks use from now on. If the number differs from the last one that the plugin published,
+// all remembered answers become invalid, and are computed again when they are next needed.
+// Refused jobs are tried again as well.
 func (h *Hooks) Publish(plugin string, parameters uint64) {
 	h.publish(plugin, parameters)
 }

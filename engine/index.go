@@ -7,24 +7,25 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// index remembers, for each shape in use, all nodes ranked: the feasible ones by
-// score, then the others by how near they are. Asked again, it looks only at
-// nodes that changed since. It lives as long as the engine.
+// index keeps, for each shape in use, a ranking of all nodes: the feasible nodes by score,
+// then the rejected ones by how near they are to being feasible. When a ranking is used
+// again, only the nodes that changed since are judged. The index lives as long as the
+// engine.
 type index struct {
-	view     cluster.View
-	hooks    *Hooks
-	fault    *fault
-	signed   []signature // which hooks the answers came from
-	epoch    uint64      // grows when hooks or published parameters change
-	params   map[string]uint64
-	rankings map[*cluster.Shape]*ranking
-	codes    []code
-	clock    uint64
-	sessions uint64 // opened so far
-	twin     bool   // what hooks answer is kept, to tell which of them differs
+	view       cluster.View
+	hooks      *Hooks
+	fault      *fault
+	signatures []signature       // of the hooks that gave the remembered answers
+	epoch      uint64            // grows when hooks or published parameters change; rankings of earlier epochs are invalid
+	params     map[string]uint64 // the numbers that plugins published
+	rankings   map[*cluster.Shape]*ranking
+	codes      []code // by number; 0 is not used
+	clock      uint64 // counts uses of rankings
+	sessions   uint64 // how many sessions were opened
+	twin       bool   // answers of hooks are kept, to find out which of them differs
 }
 
-// code is a kind of rejection, small enough to keep for every node.
+// code is a kind of rejection. Rankings keep its number for every node.
 type code struct {
 	plugin     string
 	reason     Reason
@@ -32,47 +33,50 @@ type code struct {
 	precedence int8
 }
 
-// maxEntries bounds memory: a ranking has an entry of about 20 bytes for each
-// node. When there are more, the ranking asked longest ago goes; a few always stay.
+// maxEntries bounds memory: a ranking has an entry of about 20 bytes for each node. If there
+// are more entries, the ranking that was used least recently is dropped, as long as there
+// are more than minRankings.
 const (
 	maxEntries  = 25_000_000
 	minRankings = 16
 )
 
-// maxCodes is far more than all plugins have reasons.
+// maxCodes is far more than the number of reasons of all plugins. A plugin that exceeds it
+// computes its reasons instead of using constants.
 const maxCodes = 4096
 
 func newIndex() *index {
 	return &index{epoch: 1, params: map[string]uint64{}, rankings: map[*cluster.Shape]*ranking{}, codes: make([]code, 1)}
 }
 
-// ranking is one shape's view of all nodes.
+// ranking ranks all nodes for one shape.
 type ranking struct {
 	tree
-	shape    *cluster.Shape
-	known    uint64 // version of State it is up to date with
-	epoch    uint64
-	session  uint64 // whose hooks are compiled in
-	asked    uint64
-	fixed    []int64  // by slot: the key as far as static hooks go, a miss, points, or unscored
-	codes    []uint16 // by slot: why not, 0 for feasible or absent
-	counts   []int32  // by code
-	feasible int
-	nodes    int
-	said     said // in twin sessions
+	shape      *cluster.Shape
+	version    uint64 // the version of State that it is up to date with
+	epoch      uint64
+	session    uint64   // the number of the session that its hooks are of
+	lastUsed   uint64   // the value of index.clock at its last use
+	staticKeys []int64  // by slot: a negative key if a static filter rejects the node, the points of static scores, or unscored
+	codes      []uint16 // by slot: why the node is rejected; 0 if it is feasible or absent
+	counts     []int32  // by code: how many nodes are rejected
+	feasible   int      // how many nodes are feasible
+	nodes      int      // how many nodes there are
+	said       said     // the answers of hooks, in twin sessions
 
-	// What matters for the shape, static hooks apart from the others.
-	filters, staticFilters []predicate
+	// The hooks that are called for the shape.
+	filters, staticFilters []compiledFilter
 	scorers, staticScorers []hook[ShapeScore]
 }
 
-type predicate struct {
+// compiledFilter is a filter that is called for the shape of a ranking.
+type compiledFilter struct {
 	hook[ShapeFilter]
-	seen []uint16 // codes this predicate has given: few
-	left int64    // taskFilters from this one on, itself included
+	codes     []uint16 // the codes of its rejections so far, which are few
+	remaining int64    // how many shape-form filters there are from this one on
 }
 
-// open prepares the index for a session.
+// open prepares the index for a session. A new State drops all rankings.
 func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	if x.view != view {
 		x.view = view
@@ -80,28 +84,29 @@ func (x *index) open(view cluster.View, h *Hooks, fault *fault, twin bool) {
 	}
 	x.hooks, x.fault, x.twin = h, fault, twin
 	x.sessions++
-	if !x.same(h) {
+	if !x.sameHooks(h) {
 		x.epoch++
 	}
 }
 
-// signature is as much of a hook as tells whether answers of the last session still hold.
+// signature identifies a hook. If the signatures of all hooks are the same as in the last
+// session, the remembered answers are still valid.
 type signature struct {
-	kind          byte // predicate, order or order of devices
+	kind          byte // 'p' for a filter, 'o' for a node score, 'g' for a device score
 	plugin        string
 	weight        int64
 	static, bound bool
 }
 
-// same reports whether the hooks are those of the last session, and remembers them.
-func (x *index) same(h *Hooks) bool {
+// sameHooks reports whether the hooks are those of the last session, and remembers them.
+func (x *index) sameHooks(h *Hooks) bool {
 	at, same := 0, true
 	sign := func(now signature) {
 		switch {
-		case at == len(x.signed):
-			x.signed, same = append(x.signed, now), false
-		case x.signed[at] != now:
-			x.signed[at], same = now, false
+		case at == len(x.signatures):
+			x.signatures, same = append(x.signatures, now), false
+		case x.signatures[at] != now:
+			x.signatures[at], same = now, false
 		}
 		at++
 	}
@@ -111,17 +116,17 @@ func (x *index) same(h *Hooks) bool {
 	}
 	for i := range h.shapeScores {
 		o := &h.shapeScores[i]
-		sign(signature{'o', o.plugin, o.weight, o.static, o.bound})
+		sign(signature{'o', o.plugin, o.weight, o.static, o.isBound})
 	}
-	for i := range h.deviceScores { // scores may ask for Session.Devices
+	for i := range h.deviceScores { // node scores may depend on them, by Session.Devices
 		sign(signature{'g', h.deviceScores[i].plugin, h.deviceScores[i].weight, false, false})
 	}
-	same = same && at == len(x.signed)
-	x.signed = x.signed[:at]
+	same = same && at == len(x.signatures)
+	x.signatures = x.signatures[:at]
 	return same
 }
 
-// forget drops all rankings: one of them may be half judged.
+// forget drops all rankings. After a panic, one of them may be judged only in part.
 func (x *index) forget() { clear(x.rankings) }
 
 func (x *index) publish(plugin string, parameters uint64) {
@@ -135,41 +140,41 @@ func (x *index) publish(plugin string, parameters uint64) {
 func (x *index) ranking(shape *cluster.Shape) *ranking {
 	r := x.rankings[shape]
 	if r == nil {
-		x.evictOldest()
+		x.dropOldest()
 		r = &ranking{shape: shape}
 		x.rankings[shape] = r
 	}
 	x.clock++
-	r.asked = x.clock
+	r.lastUsed = x.clock
 	if r.session != x.sessions {
 		x.compile(r)
 	}
 	if r.epoch != x.epoch || r.keys == nil {
 		r.epoch = x.epoch
 		x.rebuild(r)
-	} else if r.known != x.view.Version() {
+	} else if r.version != x.view.Version() {
 		x.refresh(r)
 	}
 	if x.fault.err != nil {
-		r.epoch = 0 // what was judged while a plugin broke the rules is not to be remembered
+		r.epoch = 0 // answers of a session that failed are not remembered
 	}
 	return r
 }
 
-func (x *index) evictOldest() {
+func (x *index) dropOldest() {
 	if n := len(x.rankings); n < minRankings || n*x.view.Recent().Slots() < maxEntries {
 		return
 	}
 	var oldest *ranking
 	for _, r := range x.rankings {
-		if oldest == nil || r.asked < oldest.asked {
+		if oldest == nil || r.lastUsed < oldest.lastUsed {
 			oldest = r
 		}
 	}
 	delete(x.rankings, oldest.shape)
 }
 
-// compile takes in the session's hooks that matter for the shape.
+// compile lists the hooks of the session that are called for the shape.
 func (x *index) compile(r *ranking) {
 	h := x.hooks
 	r.session = x.sessions
@@ -183,7 +188,7 @@ func (x *index) compile(r *ranking) {
 		if p.static {
 			list = &r.staticFilters
 		}
-		*list = append(*list, predicate{hook: p, left: int64(len(h.shapeFilters) - p.order)})
+		*list = append(*list, compiledFilter{hook: p, remaining: int64(len(h.shapeFilters) - p.order)})
 	}
 	for _, o := range h.shapeScores {
 		if o.shapes != nil && !o.shapes(r.shape) {
@@ -201,7 +206,7 @@ func (x *index) compile(r *ranking) {
 func (x *index) rebuild(r *ranking) {
 	n := x.view.Recent().Slots()
 	r.keys = slices.Grow(r.keys[:0], n)[:n]
-	r.fixed = slices.Grow(r.fixed[:0], n)[:n]
+	r.staticKeys = slices.Grow(r.staticKeys[:0], n)[:n]
 	r.codes = slices.Grow(r.codes[:0], n)[:n]
 	r.counts = r.counts[:0]
 	r.feasible, r.nodes = 0, 0
@@ -211,7 +216,7 @@ func (x *index) rebuild(r *ranking) {
 		r.count(key, c, +1)
 	}
 	r.build(x.view.Recent().Ranks())
-	r.known = x.view.Version()
+	r.version = x.view.Version()
 }
 
 // refresh judges the nodes that changed.
@@ -219,20 +224,20 @@ func (x *index) refresh(r *ranking) {
 	if n := x.view.Recent().Slots(); n > len(r.keys) {
 		for len(r.keys) < n {
 			r.keys = append(r.keys, absent)
-			r.fixed = append(r.fixed, absent)
+			r.staticKeys = append(r.staticKeys, absent)
 			r.codes = append(r.codes, 0)
 		}
 		r.build(x.view.Recent().Ranks())
 	}
 	ranks := x.view.Recent().Ranks()
-	x.view.Recent().Nodes(r.known, func(slot int) {
+	x.view.Recent().Nodes(r.version, func(slot int) {
 		n := x.view.At(slot)
-		anew := n == nil || n.SpecVersion() > r.known
-		if !anew && r.fixed[slot] < 0 {
-			return // turned down for what it is: what it holds does not matter
+		anew := n == nil || n.SpecVersion() > r.version
+		if !anew && r.staticKeys[slot] < 0 {
+			return // a static filter rejects the node, whatever tasks hold of it
 		}
-		if anew && x.view.Recent().Born(slot) > r.known {
-			// Another node under another name: its old place in the order means nothing.
+		if anew && x.view.Recent().Born(slot) > r.version {
+			// The slot has a node with another name, so its old place in the order is invalid.
 			r.count(r.keys[slot], r.codes[slot], -1)
 			r.set(slot, absent, ranks)
 			r.codes[slot] = 0
@@ -246,7 +251,7 @@ func (x *index) refresh(r *ranking) {
 		r.codes[slot] = c
 		r.set(slot, key, ranks)
 	})
-	r.known = x.view.Version()
+	r.version = x.view.Version()
 }
 
 func (r *ranking) count(key int64, c uint16, by int32) {
@@ -264,12 +269,12 @@ func (r *ranking) count(key int64, c uint16, by int32) {
 	r.counts[c] += by
 }
 
-// unscored stands for the static scores of a node that has had no room since its spec
-// was last judged.
+// unscored marks a node without computed static scores, because the node has not been
+// feasible since its spec was last judged.
 const unscored = math.MaxInt64
 
-// judge gives the slot's node its key for the shape. Static filters are asked only
-// if the node is to be judged anew, and static scores once it has room.
+// judge returns the key and the code of the slot's node for the shape. Static filters are
+// called only if anew is set, and static scores only when the node first passes all filters.
 func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
 	n := x.view.At(slot)
 	if n == nil {
@@ -277,60 +282,61 @@ func (x *index) judge(r *ranking, slot int, anew bool) (int64, uint16) {
 	}
 	if anew {
 		if key, c := x.filter(r, r.staticFilters, n); c != 0 {
-			r.fixed[slot] = key
+			r.staticKeys[slot] = key
 			return key, c
 		}
-		r.fixed[slot] = unscored
+		r.staticKeys[slot] = unscored
 	}
 	if key, c := x.filter(r, r.filters, n); c != 0 {
 		return key, c
 	}
-	if r.fixed[slot] == unscored {
+	if r.staticKeys[slot] == unscored {
 		points, ok := x.points(r, r.staticScorers, n)
 		if !ok {
 			return absent, 0
 		}
-		r.fixed[slot] = points
+		r.staticKeys[slot] = points
 	}
 	points, ok := x.points(r, r.scorers, n)
 	if !ok {
 		return absent, 0
 	}
-	return r.fixed[slot] + points, 0
+	return r.staticKeys[slot] + points, 0
 }
 
-// filter asks filters in order; the first rejection becomes a key and a code. Of
-// static filters one that waiting does not cure has the say: see rejectAt.
-func (x *index) filter(r *ranking, filters []predicate, n *cluster.Node) (int64, uint16) {
-	var left, key int64
-	var waiting uint16
+// filter calls the filters in order and returns the key and the code of the rejection that
+// counts: see rejectAt. The code is 0 if the node passes.
+func (x *index) filter(r *ranking, filters []compiledFilter, n *cluster.Node) (int64, uint16) {
+	var remaining, key int64
+	var curable uint16 // the code of the first rejection of a static filter that waiting may cure
 	for i := range filters {
 		p := &filters[i]
 		rejection := p.fn(r.shape, n)
 		if x.twin {
 			answer := int64(0)
 			if rejection != nil {
-				answer = int64(x.code(p, rejection))
+				answer = int64(x.codeOf(p, rejection))
 			}
 			r.note(n, p.order, true, answer)
 		}
 		if rejection == nil {
 			continue
 		}
-		if waiting == 0 {
-			left = p.left
+		if curable == 0 {
+			remaining = p.remaining
 		}
 		if !p.static || !rejection.Cure.Transient() {
-			return missKey(left, rejection), x.code(p, rejection)
+			return missKey(remaining, rejection), x.codeOf(p, rejection)
 		}
-		if waiting == 0 {
-			key, waiting = missKey(left, rejection), x.code(p, rejection)
+		if curable == 0 {
+			key, curable = missKey(remaining, rejection), x.codeOf(p, rejection)
 		}
 	}
-	return key, waiting
+	return key, curable
 }
 
-// points adds up scores; false means that one broke the rules and the session is void.
+// points adds up weighted scores. It returns false if a score is out of range, which fails
+// the session.
 func (x *index) points(r *ranking, scorers []hook[ShapeScore], n *cluster.Node) (int64, bool) {
 	total := int64(0)
 	for i := range scorers {
@@ -348,12 +354,13 @@ func (x *index) points(r *ranking, scorers []hook[ShapeScore], n *cluster.Node) 
 	return total, true
 }
 
-// missKey orders misses: the fewer filters were left the nearer, then the smaller the gap.
-func missKey(left int64, r *Rejection) int64 { return -1 - left<<20 - r.gap() }
+// missKey returns the key of a rejected node, which is negative. A node is nearer to being
+// feasible the fewer filters remained, and then the smaller the gap of the rejection is.
+func missKey(remaining int64, r *Rejection) int64 { return -1 - remaining<<20 - r.gap() }
 
-// code finds the number of this kind of rejection, or gives it one.
-func (x *index) code(p *predicate, r *Rejection) uint16 {
-	for _, c := range p.seen {
+// codeOf returns the number of this kind of rejection. A new kind gets the next number.
+func (x *index) codeOf(p *compiledFilter, r *Rejection) uint16 {
+	for _, c := range p.codes {
 		if k := &x.codes[c]; k.reason == r.Reason && k.cure == r.Cure && k.precedence == r.Precedence {
 			return c
 		}
@@ -363,11 +370,11 @@ func (x *index) code(p *predicate, r *Rejection) uint16 {
 	i := slices.Index(x.codes, want)
 	if i < 0 {
 		if i = len(x.codes); i > maxCodes {
-			x.fault.fail(p.plugin, "gives too many different reasons; a reason is a constant")
+			x.fault.fail(p.plugin, "its filters return more than %d different reasons; use constants as reasons", maxCodes)
 			return 1
 		}
 		x.codes = append(x.codes, want)
 	}
-	p.seen = append(p.seen, uint16(i))
+	p.codes = append(p.codes, uint16(i))
 	return uint16(i)
 }

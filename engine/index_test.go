@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// counting counts how often nodes are judged.
+// counting counts the calls of a filter.
 func counting(judged *int) *policy {
 	return &policy{name: "Counting", open: func(s *engine.Session) {
 		s.Hooks.AddShapeFilter(nil, func(*cluster.Shape, *cluster.Node) *engine.Rejection {
@@ -29,7 +29,8 @@ func manyNodes(n int) []enginetest.Part {
 	return parts
 }
 
-// TestOnlyChangedNodesAreJudgedAgain counts the work: it is what makes the index fast.
+// TestOnlyChangedNodesAreJudgedAgain counts the calls of a filter: the index is fast because
+// there are few.
 func TestOnlyChangedNodesAreJudgedAgain(t *testing.T) {
 	judged := 0
 	e := enginetest.Engine(counting(&judged), fit())
@@ -39,21 +40,21 @@ func TestOnlyChangedNodesAreJudgedAgain(t *testing.T) {
 		do   func()
 		want int
 	}{
-		{"a new shape is judged everywhere", func() {}, 1000},
-		{"nothing changed but the node it went to", func() {}, 1},
+		{"a new shape is judged on every node", func() {}, 1000},
+		{"only the node of the last placement changed", func() {}, 1},
 		{"a node that changed twice counts once", func() {
 			for i := range 2 {
 				apply(t, s, respecified(s.Node("n0500"), func(n *cluster.Node) { n.Labels["x"] = fmt.Sprint(i) }))
 			}
 		}, 2},
-		{"a node that is gone is not judged", func() { apply(t, s, cluster.NodeGone{Name: "n0007"}) }, 1},
-		{"a new node is", func() { apply(t, s, nodePut(enginetest.Node("new").CPU(8, "64Gi").GPUs(8, "A100", "80Gi"))) }, 2},
+		{"a removed node is not judged", func() { apply(t, s, cluster.NodeGone{Name: "n0007"}) }, 1},
+		{"a new node is judged", func() { apply(t, s, nodePut(enginetest.Node("new").CPU(8, "64Gi").GPUs(8, "A100", "80Gi"))) }, 2},
 	}
 	for i, step := range steps {
 		step.do()
 		judged = 0
 		apply(t, s, jobPut(enginetest.Job(fmt.Sprint(i)).Devices(1)))
-		out, err := e.Open(s, engine.Options{}).Run() // a session each: the index lives on
+		out, err := e.Open(s, engine.Options{}).Run() // each step has a session of its own, since the index is kept between sessions
 		if err != nil || len(out.Decisions) != 1 {
 			t.Fatalf("%s: %v %+v", step.name, err, out)
 		}
@@ -88,21 +89,21 @@ func TestPublishStartsANewEpoch(t *testing.T) {
 		return s.Job("job/j").Tasks()[0].Node.Name
 	}
 	if got := place(); got != "a" {
-		t.Errorf("went to %s", got)
+		t.Errorf("placed on %s, want a", got)
 	}
 	price = 9
 	if got := place(); got != "b" {
-		t.Errorf("the new price was not heard: went to %s", got)
+		t.Errorf("placed on %s, want b because of the new price", got)
 	}
 	judged = 0
 	place()
-	if judged > 4 { // the node it was on, and the parts of the score
-		t.Errorf("the same price again cost %d judgements", judged)
+	if judged > 4 { // for the node of the last placement, and for the parts of the score
+		t.Errorf("with an unchanged price, the score was called %d times", judged)
 	}
 }
 
-// TestAnotherStateStartsAfresh: rankings of one cluster mean nothing in another.
-func TestAnotherStateStartsAfresh(t *testing.T) {
+// TestAnotherStateDropsRankings: rankings of one State are not used for another.
+func TestAnotherStateDropsRankings(t *testing.T) {
 	e := enginetest.Engine(fit())
 	first := with(twoNodes(), enginetest.Job("j").Devices(2))
 	run(t, e, first)
@@ -111,7 +112,7 @@ func TestAnotherStateStartsAfresh(t *testing.T) {
 	}
 }
 
-// TestManyShapesAreForgotten: the index keeps a bounded number of rankings and stays right.
+// TestManyShapesAreForgotten: the placements are right although the index drops rankings.
 func TestManyShapesAreForgotten(t *testing.T) {
 	s := with(twoNodes())
 	e := enginetest.Engine(fit())
@@ -143,7 +144,7 @@ func TestTooManyReasonsAreAMistake(t *testing.T) {
 		apply(t, s, jobGone(fmt.Sprintf("job/%d", j)))
 	}
 	if err == nil {
-		t.Error("a reason that is no constant went unnoticed")
+		t.Error("a filter with reasons that are no constants was accepted")
 	}
 }
 
@@ -154,6 +155,6 @@ func TestCureString(t *testing.T) {
 		}
 	}
 	if engine.AmountOf("cpu", 1).Unit != engine.Cores || engine.AmountOf("memory", 1).Unit != engine.Bytes || engine.AmountOf("x", 1).Unit != engine.Count {
-		t.Error("units are mixed up")
+		t.Error("AmountOf returns a wrong unit")
 	}
 }

@@ -7,26 +7,27 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// shortage says which tasks jobs lack.
+// shortage finds out which tasks jobs lack.
 type shortage struct {
 	hooks    *Hooks
 	accounts *accounts
-	growing  *cluster.Job // whose turn is for a task beyond its minimum
+	growing  *cluster.Job // the job that has its turn for a surplus task; nil if there is none
 }
 
 func (s *Session) shortage(growing *cluster.Job) shortage {
 	return shortage{s.Hooks, s.accounts, growing}
 }
 
-// minima are the sets of tasks that room is looked for: those that the minimum
-// needs in the order they are placed and, where others would do too, the smallest.
+// minima returns the lists of tasks for which room may be made. The first has the tasks that
+// the minimum needs, in the order in which they are placed. The others make up the minimum
+// of other subgroups, or of the smallest tasks if these have other shapes.
 func (l shortage) minima(alt *cluster.Alternative) [][]*cluster.Task {
-	first := l.sorted(alt, l.compare)
+	first := l.lackingBy(alt, l.compare)
 	if len(first) == 0 {
 		return nil
 	}
 	out := append([][]*cluster.Task{first}, l.otherSubgroups(alt)...)
-	smallest := l.sorted(alt, func(a, b *cluster.Task) int {
+	smallest := l.lackingBy(alt, func(a, b *cluster.Task) int {
 		return cmp.Or(cmp.Compare(l.accounts.devicesOf(a.Shape).Value, l.accounts.devicesOf(b.Shape).Value), cmp.Compare(a.Shape.Resources.Of(cluster.CPU), b.Shape.Resources.Of(cluster.CPU)))
 	})
 	for _, t := range smallest {
@@ -37,24 +38,25 @@ func (l shortage) minima(alt *cluster.Alternative) [][]*cluster.Task {
 	return out
 }
 
-// of are the pending tasks that the minimum needs, in the order they are placed.
-func (l shortage) of(alt *cluster.Alternative) []*cluster.Task {
-	return l.sorted(alt, l.compare)
+// lacking returns the pending tasks that the minimum needs, in the order in which they are
+// placed.
+func (l shortage) lacking(alt *cluster.Alternative) []*cluster.Task {
+	return l.lackingBy(alt, l.compare)
 }
 
-// sorted are the same, in the order given.
-func (l shortage) sorted(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
-	return l.made(alt, l.wanted(alt, nil), order)
+// lackingBy is like lacking, with tasks chosen in the given order.
+func (l shortage) lackingBy(alt *cluster.Alternative, order func(a, b *cluster.Task) int) []*cluster.Task {
+	return l.lackingWith(alt, l.neededSubgroups(alt, nil), order)
 }
 
-// made are those where the minimum is made of the subgroups that are wanted. Of a
-// job that grows, it is the next task beyond the minimum.
-func (l shortage) made(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
+// lackingWith is like lackingBy, with a minimum that is made up of the wanted subgroups; nil
+// means all. For the growing job, it returns the next surplus task.
+func (l shortage) lackingWith(alt *cluster.Alternative, wanted []bool, order func(a, b *cluster.Task) int) []*cluster.Task {
 	var pending []*cluster.Task
-	short, parts := alt.Min, make([]int, len(alt.Subgroups))
-	for i := range parts {
+	short, subShort := alt.Min, make([]int, len(alt.Subgroups)) // how many tasks the job and its subgroups lack
+	for i := range subShort {
 		if wanted == nil || wanted[i] {
-			parts[i] = alt.Subgroups[i].Min
+			subShort[i] = alt.Subgroups[i].Min
 		}
 	}
 	for _, t := range alt.Tasks {
@@ -69,7 +71,7 @@ func (l shortage) made(alt *cluster.Alternative, wanted []bool, order func(a, b 
 		case counts:
 			short--
 			if t.Subgroup > 0 {
-				parts[t.Subgroup-1]--
+				subShort[t.Subgroup-1]--
 			}
 		}
 	}
@@ -77,33 +79,34 @@ func (l shortage) made(alt *cluster.Alternative, wanted []bool, order func(a, b 
 	if l.growing != nil && len(pending) > 0 && pending[0].Job == l.growing {
 		return pending[:1]
 	}
-	return needed(pending, short, parts)
+	return needed(pending, short, subShort)
 }
 
-// needed are those of the pending tasks that the job and its subgroups are short of.
-func needed(pending []*cluster.Task, short int, parts []int) []*cluster.Task {
-	takes := make([]bool, len(pending))
+// needed returns those of the pending tasks that the minima need. The job lacks short tasks,
+// and subShort says how many of these its subgroups lack.
+func needed(pending []*cluster.Task, short int, subShort []int) []*cluster.Task {
+	isNeeded := make([]bool, len(pending))
 	for i, t := range pending {
-		if t.Subgroup > 0 && parts[t.Subgroup-1] > 0 {
-			parts[t.Subgroup-1]--
+		if t.Subgroup > 0 && subShort[t.Subgroup-1] > 0 {
+			subShort[t.Subgroup-1]--
 			short--
-			takes[i] = true
+			isNeeded[i] = true
 		}
 	}
 	var out []*cluster.Task
 	for i, t := range pending {
-		if !takes[i] && short > 0 {
+		if !isNeeded[i] && short > 0 {
 			short--
-			takes[i] = true
+			isNeeded[i] = true
 		}
-		if takes[i] {
+		if isNeeded[i] {
 			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// compare orders tasks of a job: by the hooks, then as they were written.
+// compare implements Session.CompareTasks.
 func (l shortage) compare(a, b *cluster.Task) int {
 	for _, h := range l.hooks.taskOrders {
 		if c := h.fn(a, b); c != 0 {
@@ -113,17 +116,16 @@ func (l shortage) compare(a, b *cluster.Task) int {
 	return 0
 }
 
-// lacks are the tasks that the job's turn is for, in the first form that would be
-// tried: those that its minimum needs or, where it has its minimum, the next one.
+// lacks implements Session.Lacks.
 func (l shortage) lacks(job *cluster.Job) []*cluster.Task {
 	for _, forms := range choices(job) {
 		if tasks := forms[0].Tasks; len(tasks) == 1 && tasks[0].Status == cluster.Pending {
-			return tasks // most jobs are such, and this is asked often
+			return tasks // a shortcut for most jobs, because this is called often
 		}
-		if lacks := l.of(&forms[0]); len(lacks) > 0 {
+		if lacks := l.lacking(&forms[0]); len(lacks) > 0 {
 			return lacks
 		}
-		if next := l.next(&forms[0]); next != nil {
+		if next := l.nextPending(&forms[0]); next != nil {
 			return []*cluster.Task{next}
 		}
 		break
@@ -131,8 +133,8 @@ func (l shortage) lacks(job *cluster.Job) []*cluster.Task {
 	return nil
 }
 
-// next is the first pending task in the order they are placed; nil: there is none.
-func (l shortage) next(alt *cluster.Alternative) *cluster.Task {
+// nextPending returns the pending task that is placed first, or nil if none is pending.
+func (l shortage) nextPending(alt *cluster.Alternative) *cluster.Task {
 	var next *cluster.Task
 	for _, t := range alt.Tasks {
 		if t.Status == cluster.Pending && (next == nil || l.compare(t, next) < 0) {
@@ -142,53 +144,54 @@ func (l shortage) next(alt *cluster.Alternative) *cluster.Task {
 	return next
 }
 
-// freeFor reports whether as much is free, wherever it is, as some form of the
-// job lacks of devices for its minimum: if not, moving others is of no use.
+// freeFor reports whether the cluster as a whole has as much of devices free as the minimum
+// of at least one alternative of the job lacks. If not, moving tasks cannot help.
 func (l shortage) freeFor(job *cluster.Job) bool {
 	for i := range job.Alternatives {
 		if job.Chosen >= 0 && i != job.Chosen || job.Chosen < 0 && job.Alternatives[i].Running {
 			continue
 		}
-		if lacks := l.of(&job.Alternatives[i]); len(lacks) > 0 && l.accounts.free() >= l.accounts.devicesLacking(lacks) {
+		if lacks := l.lacking(&job.Alternatives[i]); len(lacks) > 0 && l.accounts.free() >= l.accounts.devicesLacking(lacks) {
 			return true
 		}
 	}
 	return false
 }
 
-// otherSubgroups are the tasks that the minimum lacks where one of the subgroups that
-// it is made of is left to others.
+// otherSubgroups returns lists of tasks that the minimum lacks if one of the subgroups that
+// make it up is replaced by another.
 func (l shortage) otherSubgroups(alt *cluster.Alternative) [][]*cluster.Task {
-	wanted := l.wanted(alt, nil)
+	wanted := l.neededSubgroups(alt, nil)
 	if wanted == nil {
 		return nil
 	}
 	var out [][]*cluster.Task
 	stands := alt.Standing(placedMembers(alt))
 	for i := range wanted {
-		if !wanted[i] || stands[i] || len(out) == mostChoices {
+		if !wanted[i] || stands[i] || len(out) == maxChoices {
 			continue
 		}
 		excluded := make([]bool, len(wanted))
 		excluded[i] = true
-		other := l.wanted(alt, excluded)
+		other := l.neededSubgroups(alt, excluded)
 		if other == nil {
 			continue
 		}
-		if lacks := l.made(alt, other, l.compare); len(lacks) > 0 {
+		if lacks := l.lackingWith(alt, other, l.compare); len(lacks) > 0 {
 			out = append(out, lacks)
 		}
 	}
 	return out
 }
 
-// wanted says which subgroups make the minimum, without those that are excluded; nil: all.
-func (l shortage) wanted(alt *cluster.Alternative, excluded []bool) []bool {
+// neededSubgroups returns which subgroups make up the minimum, without the excluded ones. It
+// returns nil if all subgroups are needed.
+func (l shortage) neededSubgroups(alt *cluster.Alternative, excluded []bool) []bool {
 	if !alt.Nested() {
 		return nil
 	}
 	return chosen(alt, placedMembers(alt), excluded, 0)
 }
 
-// mostChoices is for how many other choices of subgroups room is looked for.
-const mostChoices = 8
+// maxChoices is for how many other choices of subgroups room may be made.
+const maxChoices = 8

@@ -6,7 +6,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// land reserves room elsewhere for all of the plan that moves, the largest first.
+// land reserves room on other nodes for all victims of the plan that move, the largest job
+// first. It returns false if there is no room for one of them.
 func (x *trial) land(plan []*Victim) bool {
 	moving := shadows(plan)
 	if moving == nil {
@@ -21,9 +22,10 @@ func (x *trial) land(plan []*Victim) bool {
 	return true
 }
 
-// shadows are the jobs of the plan that move as they would be placed again, the
-// largest first; nil where one runs below its minimum, so that the move would be of no
-// use, or in a form that nothing is placed in any more.
+// shadows returns the jobs of the plan that move, as shadow jobs (see cluster.Job.Shadow) that
+// can be placed like pending jobs, the largest first. It returns nil if one of them runs
+// below its minimum, so that moving it is useless, or in an alternative that its present spec
+// does not have.
 func shadows(plan []*Victim) []*cluster.Job {
 	leaving := map[*cluster.Job][]*cluster.Task{}
 	var jobs []*cluster.Job
@@ -47,7 +49,8 @@ func shadows(plan []*Victim) []*cluster.Job {
 	return out
 }
 
-// landsBack reports whether the victim moves to where it is: it can stay.
+// landsBack reports whether room was reserved for the victim exactly where it is now, so that
+// it need not move.
 func landsBack(v *Victim) bool {
 	return v.Purpose == Move && slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool {
 		to := t.Landing()
@@ -55,7 +58,8 @@ func landsBack(v *Victim) bool {
 	})
 }
 
-// size is how much room tasks take: of devices, then of cores.
+// size returns a number that orders tasks by what they hold of devices, and then by the CPU
+// that they request.
 func size(tasks ...*cluster.Task) int {
 	milli := int64(0)
 	for _, t := range tasks {
@@ -67,9 +71,10 @@ func size(tasks ...*cluster.Task) int {
 	return int(milli)
 }
 
-// together places the job and lands what moves as if they were one gang, where one
-// after the other does not work: the best place for the job may be the only one for a
-// task that moves. Where that does not work, as with a topology, what moves lands first.
+// together places the job and the tasks that move as if they were one gang. It is used if
+// placing one after the other does not work, because the best node for the job may be the
+// only node for a task that moves. If that is not possible, as with a topology, room for the
+// tasks that move is reserved first.
 func (x *trial) together(plan []*Victim) (*Refusal, bool) {
 	if x.fault.err != nil || !small(x.placer.finder.view) {
 		return &Refusal{}, false
@@ -86,23 +91,23 @@ func (x *trial) together(plan []*Victim) (*Refusal, bool) {
 	} else if x.stmt.Rollback(mark); x.fault.err != nil || !x.land(plan) {
 		return &Refusal{}, false
 	}
-	left := x.place() // the rest of it, if there is room
+	left := x.place() // the tasks of the job that are not placed yet, if there is room
 	return left, x.placer.aim.met(x.want.job, left) && x.fault.err == nil
 }
 
-// seat places exactly the tasks that are lacking and those that move, as one gang.
+// seat places exactly the lacking tasks and those that move, as one gang.
 func (x *trial) seat(moving []*cluster.Job) bool {
 	all := cluster.Alternative{Name: x.want.alt().Name, Tasks: slices.Clone(x.want.lacks)}
 	alternatives := []*cluster.Alternative{x.want.alt()}
 	for _, j := range moving {
-		alternatives = append(alternatives, &j.Alternatives[0]) // what moves has one form
+		alternatives = append(alternatives, &j.Alternatives[0]) // a shadow job has one alternative
 	}
 	for _, alt := range alternatives {
 		if alt.Whole != nil || !alt.Topology.None() || slices.ContainsFunc(alt.Subgroups, func(g cluster.Subgroup) bool { return !g.Topology.None() }) {
 			return false
 		}
 	}
-	// All of them must be placed, so that subgroups have nothing to add.
+	// All tasks must be placed, so the minima of subgroups need not be checked.
 	all.Subgroups = make([]cluster.Subgroup, len(x.want.alt().Subgroups))
 	for _, j := range moving {
 		for _, t := range j.Tasks() {
@@ -126,7 +131,8 @@ func (x *trial) seat(moving []*cluster.Job) bool {
 	return x.fault.err == nil
 }
 
-// landed reports whether all of the plan that moves finds room now.
+// landed reports whether there is room for all victims of the plan that move. It changes
+// nothing.
 func (x *trial) landed(plan []*Victim) bool {
 	mark := x.stmt.Checkpoint()
 	ok := x.land(plan)

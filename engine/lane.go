@@ -5,51 +5,52 @@ import (
 	"github.com/berth-project/berth/internal/heap"
 )
 
-// lane is the backlog of one queue.
+// lane holds the pending jobs of one queue in the backlog.
 type lane struct {
 	backlog *backlog
 	queue   *cluster.Queue
 
-	arrivals []*waiter // to be tried, whatever changed
-	buckets  map[string]*bucket
-	asks     map[*asked][]*bucket
-	shapes   bitset // of asks
-	loose    int    // buckets that are looked at in every session
+	arrivals []*waiter            // jobs that are not parked and are tried in any case
+	buckets  map[string]*bucket   // the parked jobs, by the result of kinship
+	byShape  map[*asked][]*bucket // the buckets that request a shape
+	shapes   bitset               // the IDs of the shapes in byShape
+	loose    int                  // how many buckets are examined in every session
 
-	// The first that is parked, kept from session to session, and its job.
-	least      *waiter
-	leastJob   *cluster.Job
-	leastKnown bool
-	guard      *cluster.Job // see post; nil: none is known
-	guards     bitset       // backlog.since when the guard was set; it never changes
+	// The first parked job in the order of turns, kept from session to session while
+	// parkedFirstKnown is set.
+	parkedFirst      *waiter
+	parkedFirstJob   *cluster.Job
+	parkedFirstKnown bool
+	guard            *cluster.Job // see setGuard; nil if there is none
+	guardShapes      bitset       // the value of backlog.since when the guard was set; it is never modified
 
-	// While a session runs:
-	called   heap.Heap[*bucket] // that something may have helped, in the order of the jobs that they would try
-	cursor   turn               // the last that was looked at: those before it had theirs; no job: none was
-	taken    bool               // it had its own
-	parked   parkedHeap         // once the lane had a turn: all buckets with jobs that have not
-	gathered int                // how many of the fresh shapes were looked up
-	sure     bool               // it is in line for more than fresh shapes
-	passed   bool               // its turn is over
+	// The fields below are used while a session runs.
+	called     heap.Heap[*bucket] // the buckets that a change may have helped, by their jobs to be tried
+	cursor     turn               // the turn up to which jobs have had their turns; its job is nil at the beginning
+	cursorDone bool               // the job of the cursor has had its turn as well
+	parked     parkedHeap         // the buckets with jobs that have not had their turn; made when the lane has its first turn
+	gathered   int                // how many entries of backlog.fresh were examined
+	sure       bool               // it is in line for another cause than a fresh shape
+	passed     bool               // its turn is over
 }
 
-// call puts the bucket in line with its first job whose turn is still to come.
+// call puts the bucket in line, with its first job that has not had its turn.
 func (l *lane) call(k *bucket) {
-	if k.called {
+	if k.inLine {
 		return
 	}
 	if e := l.after(k); e != nil {
-		k.pick, k.called = e, true
+		k.toTry, k.inLine = e, true
 		l.called.Push(k)
 	}
 }
 
-// after is the bucket's first job whose turn is still to come; nil: there is none.
+// after returns the first job of the bucket that has not had its turn, or nil.
 func (l *lane) after(k *bucket) *waiter {
 	at := 0
 	if l.cursor.job != nil {
 		i, found := k.index(l.backlog.order, l.cursor)
-		if at = i; found && l.taken {
+		if at = i; found && l.cursorDone {
 			at++
 		}
 	}
@@ -59,54 +60,55 @@ func (l *lane) after(k *bucket) *waiter {
 	return k.jobs[at]
 }
 
-// gather calls the buckets that ask for a shape which a node takes since the last
-// session. Where others may be evicted, so that a shape may be taken again, all are
-// called: what is decided must not depend on when the lane is looked into.
-func (l *lane) gather() {
+// callFresh puts in line the buckets that request a fresh shape. If evictions are possible, it
+// includes shapes for which no room is left by now, because evictions may free it again: decisions
+// must not depend on when the lane is examined.
+func (l *lane) callFresh() {
 	for ; l.gathered < len(l.backlog.fresh); l.gathered++ {
 		if a := l.backlog.fresh[l.gathered]; len(a.fresh) > 0 || l.backlog.evicts {
-			for _, k := range l.asks[a] {
+			for _, k := range l.byShape[a] {
 				l.call(k)
 			}
 		}
 	}
 }
 
-// head is the first job whose turn is still to come, whether it is to be tried or
-// not: what is parked holds its place in the line, or the order of turns would depend
+// head returns the first job that has not had its turn, whether it is to be tried or not.
+// Parked jobs keep their places in line, because otherwise the order of turns would depend
 // on what was tried in earlier sessions.
 func (l *lane) head() *cluster.Job {
-	if l.cursor.job == nil && len(l.arrivals) == 0 { // so are most lanes, in most sessions
-		l.first()
-		return l.leastJob
+	if l.cursor.job == nil && len(l.arrivals) == 0 { // a shortcut for most lanes in most sessions
+		l.firstParked()
+		return l.parkedFirstJob
 	}
-	e := l.front(false)
+	e := l.firstInLine(false)
 	if e == nil {
 		return nil
 	}
 	return e.job
 }
 
-// goal is the first job that is to be tried; nil: there is none.
-func (l *lane) goal() *waiter {
+// firstToTry returns the first job that is to be tried, or nil.
+func (l *lane) firstToTry() *waiter {
 	var goal *waiter
 	if len(l.arrivals) > 0 {
 		goal = l.arrivals[0]
 	}
-	if len(l.called.Items) > 0 && (goal == nil || l.backlog.compareWaiters(l.called.Items[0].pick, goal) < 0) {
-		goal = l.called.Items[0].pick
+	if len(l.called.Items) > 0 && (goal == nil || l.backlog.compareWaiters(l.called.Items[0].toTry, goal) < 0) {
+		goal = l.called.Items[0].toTry
 	}
 	return goal
 }
 
-// front is the first whose turn is still to come, of all or of those to be tried.
-func (l *lane) front(tried bool) *waiter {
-	first := l.goal()
+// firstInLine returns the first job that has not had its turn, or nil. If tried is set, it
+// considers only jobs that are to be tried.
+func (l *lane) firstInLine(tried bool) *waiter {
+	first := l.firstToTry()
 	var parked *waiter
 	switch {
 	case tried:
 	case l.cursor.job == nil:
-		parked = l.first()
+		parked = l.firstParked()
 	default:
 		parked = l.parked.front()
 	}
@@ -114,74 +116,75 @@ func (l *lane) front(tried bool) *waiter {
 		first = parked
 	}
 	if first != nil && l.cursor.job != nil {
-		l.cursor, l.taken = first.turn, false
+		l.cursor, l.cursorDone = first.turn, false
 	}
 	return first
 }
 
-// reorder forgets what is known of the first jobs of buckets.
-func (l *lane) reorder() { l.leastKnown, l.guard = false, nil }
+// reorder drops what is remembered of the first jobs of buckets, after one of them changed.
+func (l *lane) reorder() { l.parkedFirstKnown, l.guard = false, nil }
 
-// first is the first that is parked; nil: there is none.
-func (l *lane) first() *waiter {
-	if !l.leastKnown {
-		l.least, l.leastJob, l.leastKnown = nil, nil, true
-		for _, k := range l.buckets { // in any order: no two jobs compare equal
-			if l.least == nil || l.backlog.compareWaiters(k.jobs[0], l.least) < 0 {
-				l.least, l.leastJob = k.jobs[0], k.jobs[0].job
+// firstParked returns the first parked job in the order of turns, or nil.
+func (l *lane) firstParked() *waiter {
+	if !l.parkedFirstKnown {
+		l.parkedFirst, l.parkedFirstJob, l.parkedFirstKnown = nil, nil, true
+		for _, k := range l.buckets { // the order of the map does not matter, since no two jobs compare equal
+			if l.parkedFirst == nil || l.backlog.compareWaiters(k.jobs[0], l.parkedFirst) < 0 {
+				l.parkedFirst, l.parkedFirstJob = k.jobs[0], k.jobs[0].job
 			}
 		}
 	}
-	return l.least
+	return l.parkedFirst
 }
 
-// next takes the first job out of the line, and reports whether it is to be tried:
-// something may have helped it, or it was not tried before.
+// next takes the first job out of the line, and reports whether it is to be tried: it is not
+// parked, or a change may have helped it. If alone is set, no other queue is in line, and
+// jobs that are not to be tried are skipped.
 func (l *lane) next(alone bool) (job *cluster.Job, try bool) {
-	l.gather()
+	l.callFresh()
 	if len(l.arrivals)+len(l.called.Items) == 0 {
-		if l.end(); alone || l.backlog.turns.contender(l.queue).depth == 0 {
+		if l.endTurn(); alone || l.backlog.turns.contender(l.queue).depth == 0 {
 			return nil, false
 		}
 	}
-	e := l.front(alone)
+	e := l.firstInLine(alone)
 	if e == nil {
 		return nil, false
 	}
-	l.cursor, l.taken = e.turn, true
+	l.cursor, l.cursorDone = e.turn, true
 	if len(l.arrivals) > 0 && l.arrivals[0] == e {
-		l.arrivals, e.arrived = l.arrivals[1:], false
+		l.arrivals, e.inArrivals = l.arrivals[1:], false
 		return e.job, true
 	}
 	k := e.bucket
-	if len(l.called.Items) > 0 && l.called.Items[0] == k && k.pick == e {
+	if len(l.called.Items) > 0 && l.called.Items[0] == k && k.toTry == e {
 		l.called.Pop()
-		k.called = false
+		k.inLine = false
 		try = k.forced || k.helped(l.backlog)
 	}
 	k.passed = l.backlog.moment()
 	return e.job, try
 }
 
-// end notes that the lane's turn is over.
-func (l *lane) end() {
+// endTurn records that the lane's turn is over.
+func (l *lane) endTurn() {
 	if !l.passed && l.sure {
 		l.backlog.waiting--
 	}
 	l.passed = true
 }
 
-// rest ends the lane's part in a session.
-func (l *lane) rest() {
+// endSession resets the fields that are used while a session runs.
+func (l *lane) endSession() {
 	for _, k := range l.called.Items {
-		k.called, k.forced = false, false
+		k.inLine, k.forced = false, false
 	}
 	l.called.Clear()
 	l.parked.rest()
-	l.cursor, l.taken, l.gathered, l.sure, l.passed = turn{}, false, 0, false, false
+	l.cursor, l.cursorDone, l.gathered, l.sure, l.passed = turn{}, false, 0, false, false
 }
 
-// list registers the bucket for what it asks.
+// list adds the bucket to the indexes of the lane: by its shapes, and as loose.
 func (l *lane) list(k *bucket) {
 	l.guard = nil
 	for _, a := range k.asks {
@@ -189,7 +192,7 @@ func (l *lane) list(k *bucket) {
 		if k.permanent {
 			a.permanent++
 		}
-		l.asks[a] = append(l.asks[a], k)
+		l.byShape[a] = append(l.byShape[a], k)
 		l.shapes.set(a.id)
 	}
 	if k.waits() {
@@ -197,7 +200,7 @@ func (l *lane) list(k *bucket) {
 	}
 }
 
-// unlist takes back what list did.
+// unlist removes the bucket from the indexes of the lane.
 func (l *lane) unlist(k *bucket) {
 	l.guard = nil
 	for _, a := range k.asks {
@@ -205,12 +208,12 @@ func (l *lane) unlist(k *bucket) {
 		if k.permanent {
 			a.permanent--
 		}
-		if l.asks[a] = without(l.asks[a], k); len(l.asks[a]) == 0 {
-			delete(l.asks, a)
+		if l.byShape[a] = without(l.byShape[a], k); len(l.byShape[a]) == 0 {
+			delete(l.byShape, a)
 			l.shapes.unset(a.id)
 		}
 		if a.buckets == 0 {
-			l.backlog.drop(a)
+			l.backlog.dropShape(a)
 		}
 	}
 	k.asks = k.asks[:0]

@@ -6,31 +6,32 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// leaver makes victims leave for a job, as far as the hooks consent, and remembers which
-// are protected.
+// leaver evicts and moves victims for a job in the statement, as far as the hooks allow it,
+// and records which victims are protected.
 type leaver struct {
-	want    *want
-	stmt    *Statement
-	victims *victims
-	fault   *fault
-	may     [purposes]func(*Victim) answer
-	might   [purposes]*narrowed // nil: any class may have victims
-	reasons [purposes]Reason
-	spared  [purposes][]Protection
-	counted map[protected]bool
+	want         *want
+	stmt         *Statement
+	victims      *victims
+	fault        *fault
+	may          [purposes]func(*Victim) answer // nil if no victim may be evicted for the purpose
+	mightClasses [purposes]*narrowed            // the classes that may have victims; nil means any
+	reasons      [purposes]Reason
+	spared       [purposes][]Protection
+	counted      map[protected]bool
 }
 
-// exits are the ways in which victims leave in one search.
+// exits says in which ways victims are removed in one search: evicted, moved, or both.
 type exits struct {
 	leaver *leaver
 	way    way
-	might  *narrowed // the classes that might have victims which leave in this way; nil: any
+	might  *narrowed // the classes that may have victims in this way; nil means any
 }
 
-// leaveAll makes the victims leave, as they may in the order of the plan. Where some are
-// reclaimed and others preempted, all are asked about again with those that are preempted
-// first: what a queue loses by preemption may be what it was to keep. What is left of a
-// job is evicted after its surplus, so both have the same purpose.
+// leaveAll evicts the victims of the plan, and reports whether all of them may be evicted. It
+// first judges them in the order of the plan. If some victims are reclaimed and others
+// preempted, it judges all of them again with the preempted ones first: a queue may be
+// reclaimed from only as long as it keeps its share, and a later preemption could take that.
+// If a job is evicted in several victims, surplus first, all of them get the same purpose.
 func (l *leaver) leaveAll(plan []*Victim) bool {
 	mark := l.stmt.Checkpoint()
 	if !l.leaveInOrder(plan) {
@@ -56,14 +57,14 @@ func (l *leaver) leaveAll(plan []*Victim) bool {
 				}
 			}
 			if p == Preempt {
-				if len(rest) == preempted { // none at first, or no more than the last time
+				if len(rest) == preempted { // none is preempted, or no more than in the last round
 					return true
 				}
 				preempted = len(rest)
 			}
 		}
 		l.stmt.Rollback(mark)
-		for len(rest) > 0 { // one that may not leave yet may once others have
+		for len(rest) > 0 { // a victim may become evictable after others were evicted
 			left := slices.DeleteFunc(slices.Clone(rest), func(v *Victim) bool { return l.leaveFor(v, v.Purpose) })
 			if len(left) == len(rest) {
 				return false
@@ -73,16 +74,17 @@ func (l *leaver) leaveAll(plan []*Victim) bool {
 	}
 }
 
-// leaveInOrder makes the victims leave one after the other, up to the first that may not.
+// leaveInOrder evicts the victims in order. It stops at the first that may not be evicted, and
+// then returns false.
 func (l *leaver) leaveInOrder(plan []*Victim) bool {
 	return !slices.ContainsFunc(plan, func(v *Victim) bool { return !l.leave(v) })
 }
 
-// leave makes the victim leave if it still may: those before it have changed what
-// queues hold.
+// leave evicts the victim if the hooks allow that now, which may depend on the evictions
+// before it. It returns false if they do not.
 func (l *leaver) leave(v *Victim) bool { return l.leaveFor(v, Reclaim) }
 
-// leaveFor is leave for one of the purposes from the given one on.
+// leaveFor is like leave, and considers only the given purpose and those after it.
 func (l *leaver) leaveFor(v *Victim, from Purpose) bool {
 	if !v.stillOne() || slices.ContainsFunc(v.Tasks, func(t *cluster.Task) bool { return !l.victims.mayLeave(t, l.want.job) }) || !l.allows(v, from) {
 		return false
@@ -94,14 +96,14 @@ func (l *leaver) leaveFor(v *Victim, from Purpose) bool {
 	return true
 }
 
-// allows reports whether the victim may leave as things are. One that is evicted gets
-// the first purpose that its plugins consent to, from the one given on.
+// allows reports whether the hooks allow the victim now. A victim that does not move gets the
+// first purpose that the hooks allow, from the given one on.
 func (l *leaver) allows(v *Victim, from Purpose) bool {
 	if v.Purpose == Move {
-		return l.consents(v)
+		return l.hooksAllow(v)
 	}
 	for p := from; p <= Preempt; p++ {
-		if v.Purpose = p; l.consents(v) {
+		if v.Purpose = p; l.hooksAllow(v) {
 			return true
 		}
 	}
@@ -109,19 +111,18 @@ func (l *leaver) allows(v *Victim, from Purpose) bool {
 	return false
 }
 
-func (l *leaver) consents(v *Victim) bool {
+func (l *leaver) hooksAllow(v *Victim) bool {
 	if l.may[v.Purpose] == nil {
 		return false
 	}
 	a := l.may[v.Purpose](v)
 	if a.spared != nil {
-		l.note(v.Purpose, a.spared, v)
+		l.noteProtected(v.Purpose, a.spared, v)
 	}
 	return a.spared == nil
 }
 
-// mightBeEvicted reports whether the victim may be evicted as things are, or once
-// others have left.
+// mightBeEvicted reports whether the victim may be evicted now, or perhaps after others.
 func (l *leaver) mightBeEvicted(v *Victim) bool {
 	for _, p := range [...]Purpose{Reclaim, Preempt} {
 		if l.may[p] == nil {
@@ -134,27 +135,29 @@ func (l *leaver) mightBeEvicted(v *Victim) bool {
 	return false
 }
 
-// mightLeave reports whether the task may be evicted as things are, or once others have
-// left: a task that its job can spare may be too young alone, and old enough with the rest.
+// mightLeave reports whether the task may be evicted now, or perhaps after others, alone or
+// with its whole job. A surplus task may be protected alone, for example because it started
+// too recently, and be allowed together with the rest of its job, which runs longer.
 func (l *leaver) mightLeave(t *cluster.Task) bool {
 	return l.mightBeEvicted(VictimOf(t)) || t.Job.Spares(t) && l.mightBeEvicted(wholeJob(t.Job, Reclaim))
 }
 
-// mightMove reports whether the task may move. A job that would have to move as a
-// whole does so up to a bound.
+// mightMove reports whether the task may be moved. A job that must move as a whole is not
+// moved if it has more than maxMoved tasks.
 func (l *leaver) mightMove(t *cluster.Task) bool {
 	return l.may[Move] != nil && (t.Job.Spares(t) || len(t.Job.Tasks()) <= maxMoved) && l.may[Move](mover(t)).spared == nil
 }
 
-// protected is a job that was protected, for which purpose and why.
+// protected says that a job was protected, by which plugin, why, and for which purpose.
 type protected struct {
 	Spared
 	purpose Purpose
 	job     *cluster.Job
 }
 
-// note counts jobs that were protected.
-func (l *leaver) note(p Purpose, s *Spared, v *Victim) {
+// noteProtected adds the victim's job to the protected jobs. Each job is counted once per
+// plugin, reason and purpose.
+func (l *leaver) noteProtected(p Purpose, s *Spared, v *Victim) {
 	key := protected{*s, p, v.Job}
 	if l.counted[key] {
 		return
@@ -166,48 +169,49 @@ func (l *leaver) note(p Purpose, s *Spared, v *Victim) {
 	l.spared[p] = protect(l.spared[p], s, v.Job.ID)
 }
 
-// prepare asks the hooks of each purpose for which something might leave.
+// prepare calls the VictimRule hooks of each purpose. If evictions cannot cure the refusal, it
+// prepares no purpose.
 func (l *leaver) prepare(means []Means, refusal *Refusal) {
 	w := l.want
 	tried := refusal.of(w.alternative)
 	if tried == nil || tried.Never || !slices.ContainsFunc(tried.tallies(), func(c Tally) bool { return c.Cure&Evict != 0 }) {
-		means = nil // room that others leave does not help
+		means = nil // the room of other tasks does not help
 	}
 	for _, m := range means {
 		l.reasons[m.Purpose] = m.Reason
 		if l.may[m.Purpose] = l.victims.may(m.Purpose, w.job, w.lacks, w.last); l.may[m.Purpose] != nil {
-			l.might[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last)
+			l.mightClasses[m.Purpose] = l.victims.might(m.Purpose, w.job, w.lacks, w.last)
 		} else if !w.last {
 			refusal.spare(m.Purpose, true, nil)
 		}
 	}
 	if w.limited = tried != nil && tried.Before != nil; w.limited && !l.can(evicting) {
-		l.may[Move] = nil // moving others does not change what a queue may have
+		l.may[Move] = nil // moves do not change what a queue uses
 	}
 }
 
-// can reports whether victims may leave in one of the ways.
+// can reports whether victims may be removed in at least one of the ways.
 func (l *leaver) can(w way) bool {
 	return w&moving != 0 && l.may[Move] != nil || w&evicting != 0 && (l.may[Reclaim] != nil || l.may[Preempt] != nil)
 }
 
-// mights says which classes might have victims that leave in the way; nil where that is
-// not known.
+// mights returns the classes that may have victims in the given ways. It returns nil if any
+// class may.
 func (l *leaver) mights(w way) *narrowed {
 	var all []*narrowed
 	for p := range purposes {
 		if l.may[p] == nil || p == Move && w&moving == 0 || p != Move && w&evicting == 0 {
 			continue
 		}
-		if l.might[p] == nil {
+		if l.mightClasses[p] == nil {
 			return nil
 		}
-		all = append(all, l.might[p])
+		all = append(all, l.mightClasses[p])
 	}
 	return either(all)
 }
 
-// anyOf reports whether a class runs that might have victims which leave in the way.
+// anyOf reports whether tasks run of a class that may have victims in the given ways.
 func (l *leaver) anyOf(w way) bool {
 	might := l.mights(w)
 	if might == nil {
@@ -221,7 +225,8 @@ func (l *leaver) anyOf(w way) bool {
 	return found
 }
 
-// first are the victims that leave if the first rivals do.
+// first returns the plan that evicts as many of the first size rivals as the hooks allow. It
+// changes nothing.
 func (e *exits) first(line []rival, size int) []*Victim {
 	mark := e.leaver.stmt.Checkpoint()
 	defer e.leaver.stmt.Rollback(mark)
@@ -245,12 +250,12 @@ func (e *exits) first(line []rival, size int) []*Victim {
 	return plan
 }
 
-// leavable reports whether the task might leave in this way.
+// leavable reports whether the task might be removed in one of the ways.
 func (e *exits) leavable(t *cluster.Task) bool {
 	return e.way&evicting != 0 && e.leaver.mightLeave(t) || e.way&moving != 0 && e.leaver.mightMove(t)
 }
 
-// rivalsOn are the tasks on the node that might leave in this way.
+// rivalsOn returns the tasks on the node that might be removed in one of the ways.
 func (e *exits) rivalsOn(n *cluster.Node) []rival {
 	var line []rival
 	for _, o := range n.Tasks {
@@ -259,7 +264,7 @@ func (e *exits) rivalsOn(n *cluster.Node) []rival {
 		}
 		c := e.leaver.victims.rival(o)
 		if c.evicts = e.way&evicting != 0; !c.evicts {
-			c.cost = e.leaver.victims.costOfTask(o) // it moves alone
+			c.cost = e.leaver.victims.costOfTask(o) // the task moves alone
 		}
 		c.moves = e.way&moving != 0 && e.leaver.mightMove(o)
 		if c.evicts || c.moves {

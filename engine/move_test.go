@@ -11,8 +11,9 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// A job that runs without its surplus moves without it, and what is placed of it
-// while it moves goes where it is going, not where it still is.
+// TestElasticJobMoves: a job that runs without its surplus is moved without it. A surplus task
+// that is placed while the job moves is placed in the domain that the job moves to, and not
+// in the one that it still runs in.
 func TestElasticJobMoves(t *testing.T) {
 	mover := &policy{name: "Mover"}
 	mover.open = func(s *engine.Session) {
@@ -44,12 +45,12 @@ func TestElasticJobMoves(t *testing.T) {
 	apply(t, state, nodePut(node("c", "r1", 1)), nodePut(node("d", "r2", 1)))
 	session()
 	if at := state.Job("job/elastic").Tasks()[1].At(); at == nil || at.Name != "d" {
-		t.Errorf("the surplus is at %v, and the rest goes to rack r2", at)
+		t.Errorf("the surplus task is on %v, want d in rack r2", at)
 	}
 }
 
-// What runs in a form of before keeps it, does not move in it, and once evicted
-// is placed as it is asked for now.
+// TestRunningForm: a job that runs in an alternative that its present spec does not have is
+// not moved. After it is evicted, it is placed in an alternative of its present spec.
 func TestRunningForm(t *testing.T) {
 	mover := &policy{name: "Mover"}
 	mover.open = func(s *engine.Session) {
@@ -67,7 +68,7 @@ func TestRunningForm(t *testing.T) {
 	apply(t, state, runsOn(old, state.Node("a")))
 	e := enginetest.Engine(fit(), enginetest.Consent(), mover)
 	if got := run(t, e, state).Decisions; len(got) > 0 {
-		t.Errorf("nobody can be helped, and still %v", got)
+		t.Errorf("no move can help, got %v", got)
 	}
 	apply(t, state, left(old), jobGone("job/big"))
 	got := map[string]string{}
