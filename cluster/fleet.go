@@ -247,23 +247,24 @@ func (f *fleet) clone(l *journal) fleet {
 	return c
 }
 
-// room checks that the task can have the room: it is pending, and the room is free,
-// or reserved for it. The caller books it.
-func (f *fleet) room(t *Task, node string, devices []Holding) (*Node, []Claim, error) {
+// checkRoom returns the node and the claims for a task that is to be assigned or
+// nominated. It returns an error unless the task is pending and the room is free, or
+// the same room is reserved for the task already. It books nothing.
+func (f *fleet) checkRoom(t *Task, node string, devices []Holding) (*Node, []Claim, error) {
 	n := f.byName[node]
 	if n == nil {
 		return nil, nil, fmt.Errorf("no node %q", node)
 	}
 	claims, err := n.resolve(devices)
 	if err == nil {
-		err = t.Held().suited(claims)
+		err = t.Held().checkClaimCount(claims)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if t.Status == Nominated && t.Node == n && slices.Equal(t.Claims, claims) {
 		if !n.Keeps(t) {
-			return nil, nil, fmt.Errorf("node %q does not have what was reserved for task %s", node, t.ID)
+			return nil, nil, fmt.Errorf("node %q no longer has the room that was reserved for task %s", node, t.ID)
 		}
 		return n, t.Claims, nil
 	}
