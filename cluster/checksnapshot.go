@@ -163,7 +163,7 @@ func (r *JobRecord) checkTasks() error {
 		alt, known := &j.Alternatives[a], uniqueNames{}
 		switch requested := !j.Open && !alt.Running; {
 		case alt.Min < 0 || requested && (alt.Min < 1 || alt.Min > len(alt.Tasks)):
-			return fmt.Errorf("%s: a minimum of %d for %d tasks", j.ID, alt.Min, len(alt.Tasks))
+			return fmt.Errorf("%s: the minimum is %d, and there are %d tasks", j.ID, alt.Min, len(alt.Tasks))
 		case j.Open && a > 0 && !alt.Running:
 			return fmt.Errorf("%s has %d alternatives", j.ID, len(j.Alternatives))
 		}
