@@ -229,7 +229,7 @@ type Task struct {
 	Promised int64 `json:"-"`
 
 	Status Status  `json:"-"`
-	Node   *Node   `json:"-"` // the node that it is on or is reserved for it; nil if it is pending or has ended
+	Node   *Node   `json:"-"` // the node that it is on, or on which room is reserved for it; nil if it is pending or has ended
 	Claims []Claim `json:"-"` // what it holds of the devices of its node, sorted by device
 
 	// Attempt counts how often the task was assigned or evicted. Facts about a binding or

@@ -9,7 +9,7 @@ package cluster
 // caches notice it like any other change.
 type journal struct {
 	records []record
-	marks   int // how many marks are not released; if 0, changes are not recorded
+	marks   int    // how many marks are not released; if 0, changes are not recorded
 	undoing bool   // an undo is in progress: unused shapes must be kept
 	commits uint64 // how many changes were made by Apply or a commit; see Recent.Commits
 }
