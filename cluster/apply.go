@@ -84,7 +84,7 @@ func (c Assign) apply(s *State) error {
 		return fmt.Errorf("task %s: its room on node %s is not free yet", t.ID, n.Name)
 	}
 	// A nominated task is booked with the shape that its room was reserved for, even if
-	// its job has another spec by now.
+	// the spec of its job has changed since then.
 	s.standings.stand(t, standing{status: Assumed, node: n, claims: claims, held: t.Held(), started: c.At, attempt: c.Attempt})
 	return nil
 }

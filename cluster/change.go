@@ -24,7 +24,7 @@ type (
 	NodePut struct {
 		Node Node `json:"node"`
 		// Revision is a number that the source increases with each change of the object. A
-		// fact whose revision is not higher than the last one is stale, and changes nothing.
+		// fact with a revision that is not higher than the last one is stale, and changes nothing.
 		// 0 is never stale.
 		Revision uint64 `json:"revision,omitempty"`
 	}

@@ -137,7 +137,7 @@ func TestNetChanges(t *testing.T) {
 	})
 }
 
-// changeLog is what a process leaves on disk: a snapshot and the changes since then,
+// changeLog is what a process has written to disk: a snapshot and the changes since then,
 // one per line. The test also keeps checkpoints, which have the digest after some of
 // the lines.
 type changeLog struct {
@@ -350,8 +350,8 @@ func TestFactsInAnyOrder(t *testing.T) {
 	})
 }
 
-// unorderedFact draws a fact whose order relative to facts about other objects makes no
-// difference: about nodes that keep their devices, and about tasks of open jobs.
+// unorderedFact draws a fact that gives the same State before and after facts about
+// other objects: about nodes that keep their devices, and about tasks of open jobs.
 func (w *world) unorderedFact() cluster.Change {
 	switch w.roll(10) {
 	case 0, 1:

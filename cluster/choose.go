@@ -22,7 +22,7 @@ func (n *Node) Choose(s *Shape, score func(*Device) int64) ([]Claim, bool) {
 }
 
 // Feasible reports whether Choose would find devices. It is faster than Choose: in
-// simple cases it allocates nothing, and for a node whose devices are all held whole it
+// simple cases it allocates nothing, and if all devices of the node are held whole it
 // does not look at the devices.
 func (n *Node) Feasible(s *Shape) bool {
 	return n.Unfilled() >= s.Need.Devices && (s.Need.None() || supplyOf(s, n).feasible())

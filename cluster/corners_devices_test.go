@@ -11,7 +11,7 @@ import (
 )
 
 // TestUnknownDevicesOfReleasingTask checks that State does not choose the same device for
-// two tasks whose devices are not known, one of which is releasing.
+// two tasks with unknown devices, one of which is releasing.
 func TestUnknownDevicesOfReleasingTask(t *testing.T) {
 	h := newCorner(t)
 	h.do(putNode("n", 2), putJob("job/a", "w"), putJob("job/b", "w"), putJob("job/c", "w"), putJobOf("job/z", shapeWithDevices(0), "w"))
@@ -268,8 +268,8 @@ func newEngine(t *testing.T) *engine.Engine {
 	return e
 }
 
-// TestSessionOnHeldDevices checks that a session assigns no task to a node whose devices
-// are all held by tasks that facts reported.
+// TestSessionOnHeldDevices checks that a session assigns no task to a node if tasks that
+// facts reported hold all its devices.
 func TestSessionOnHeldDevices(t *testing.T) {
 	h := newCorner(t)
 	e := newEngine(t)

@@ -229,7 +229,7 @@ func TestDisplacedUnsorted(t *testing.T) {
 }
 
 // TestEvictedWhileSent checks that a stale fact does not free the room of an evicted task
-// whose binding was sent, and of which the outcome is not known.
+// with a binding that was sent, and of which the outcome is not known.
 func TestEvictedWhileSent(t *testing.T) {
 	h := newCorner(t)
 	r := ref("job/j", "w")

@@ -198,8 +198,8 @@ func TestNilDecision(t *testing.T) {
 	}
 }
 
-// TestSetWithoutJobs checks that a set whose only job is put in another set does not
-// keep its group.
+// TestSetWithoutJobs checks that a set does not keep its group after its only job was put
+// in another set.
 func TestSetWithoutJobs(t *testing.T) {
 	job := func(set string) cluster.JobPut {
 		j := putJob("job/m1", "w")

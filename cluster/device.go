@@ -30,8 +30,8 @@ type Device struct {
 	// Replica is true for a device that is one of several replicas of a GPU, made by
 	// time-slicing or MPS.
 	Replica bool `json:"replica,omitempty"`
-	// Shares is the UUID of the GPU whose memory this replica shares with other replicas;
-	// "" if the device has memory of its own.
+	// Shares is the UUID of the GPU that this replica shares the memory of with other
+	// replicas; "" if the device has memory of its own.
 	Shares string `json:"shares,omitempty"`
 	// Parent is the UUID of the physical device that a slice or replica is a part of.
 	Parent string `json:"parent,omitempty"`

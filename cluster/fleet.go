@@ -78,8 +78,8 @@ func (f *fleet) countKinds(n *Node, sign int) {
 	}
 }
 
-// sharedSample returns the sample for nodes whose devices are all of the kind. All such
-// nodes have the same pointer.
+// sharedSample returns the sample for nodes on which all devices are of the kind. All
+// such nodes have the same pointer.
 func (f *fleet) sharedSample(k kind) *Device {
 	if f.shared[k] == nil {
 		d := k.device()
@@ -202,7 +202,7 @@ func (f *fleet) avoid(n *Node, shape *Shape, until int64) {
 	f.setAvoids(n, list)
 }
 
-// expire removes the shapes whose time has passed from Node.Avoids.
+// expire removes the entries with a time that has passed from Node.Avoids.
 func (f *fleet) expire(now int64) {
 	for name := range f.avoiding {
 		expired := func(a Avoided) bool { return a.Until <= now }

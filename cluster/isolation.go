@@ -31,7 +31,7 @@ const (
 // GPUClasses lists all GPU classes, weakest first.
 var GPUClasses = []GPUClass{GPUShared, GPUSessionExclusive, GPUDeviceExclusive, GPUPartitionExclusive}
 
-// ShareMode says whether tasks may share the devices of a node.
+// ShareMode is whether tasks may share the devices of a node.
 type ShareMode string
 
 // The share modes. A node without a share mode is ShareFractional.

@@ -47,9 +47,8 @@ type Job struct {
 	// Retired is true for a job that is removed permanently because its set has more
 	// replicas than it should have. A retired job is not pending.
 	Retired bool `json:"retired,omitempty"`
-	// Open is true for a job whose tasks are added and removed one at a time, such as
-	// pods. It has one alternative, and is not pending before it has as many tasks as the
-	// minimum.
+	// Open is true for a job that gets and loses tasks one at a time, such as pods. It has
+	// one alternative, and is not pending before it has as many tasks as the minimum.
 	Open bool `json:"open,omitempty"`
 	// Remarks are sentences that `berth why` shows. Decisions do not depend on them.
 	Remarks []string `json:"remarks,omitempty"`
@@ -150,8 +149,8 @@ type Alternative struct {
 	// 0: all. The other subgroups are surplus, and each is placed as a whole.
 	MinSubgroups int      `json:"minSubgroups,omitempty"`
 	Topology     Topology `json:"topology,omitzero"` // the domains in which all tasks must be, or should be
-	// Running is true for an alternative that the job does not request any more, but
-	// whose tasks still run. No task is placed in it. These alternatives are last.
+	// Running is true for an alternative that the job does not request any more, but of
+	// which tasks still run. No task is placed in it. These alternatives are last.
 	Running bool `json:"running,omitempty"`
 }
 
@@ -195,9 +194,9 @@ type WholeNodes struct {
 	Replicas        int   `json:"replicas,omitempty"`
 	NodesPerReplica int   `json:"nodesPerReplica,omitempty"`
 	Memory          Bytes `json:"memory,omitempty"` // the device memory that one replica needs on all its nodes together
-	// Only is the group for whose nodes these figures are; nil: they are for every group.
-	// Consecutive alternatives that each name a group are tried together: the one whose
-	// group has the best score is chosen.
+	// Only is the group to which these figures apply; nil: they apply to every group.
+	// Consecutive alternatives that each name a group are tried together, and the group
+	// with the best score is chosen.
 	Only *Key `json:"only,omitempty"`
 	// Apart allows the replicas of a set to be on different groups. If it is false, all are
 	// placed on the group of the first.

@@ -290,8 +290,7 @@ func (j *Job) Spec() Job {
 	return spec
 }
 
-// copied returns copies of the alternatives, whose tasks have only the fields of their
-// specs.
+// copied returns copies of the alternatives. Their tasks have only the fields of a spec.
 func copied(list []Alternative) []Alternative {
 	out := slices.Clone(list)
 	for a := range out {

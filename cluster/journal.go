@@ -68,7 +68,7 @@ type record struct {
 // rare is how to undo a change other than of the standing of a task. Exactly one of set,
 // landing, job without landing, and undo is used.
 type rare struct {
-	set   *replicas // the set whose group was chosen
+	set   *replicas // the set for which a group was chosen
 	group *Key      // its group before the change
 
 	landing *Task // a shadow that became the landing of its task; job is its Job before

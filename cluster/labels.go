@@ -26,8 +26,8 @@ const (
 	LabelClique   = "nvidia.com/gpu.clique"
 )
 
-// SharedDeviceResource is the resource name of shared devices on nodes whose device
-// plugin renames them.
+// SharedDeviceResource is the resource name of shared devices on nodes with a device
+// plugin that renames them.
 const SharedDeviceResource = DefaultDeviceResource + ".shared"
 
 // HasDeviceLabels reports whether the labels describe devices, as GPU Feature Discovery

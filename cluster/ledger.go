@@ -273,7 +273,7 @@ func (b *booking) enter(t *Task, sign int) {
 }
 
 // rebook adds (sign +1) or subtracts (-1) what the task holds: as releasing if it
-// leaves its node, as used otherwise.
+// is leaving its node, as used otherwise.
 func (b *booking) rebook(t *Task, sign int64) {
 	if t.leaves() {
 		b.bookReleasing(t, sign)

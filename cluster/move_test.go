@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// moving returns a job whose first task moves from node a to the given node and
-// device, while its second task is pending.
+// moving returns a job with two tasks: the first moves from node a to the given node and
+// device, and the second is pending.
 func moving(t *testing.T, to string, device int) (*cluster.State, *cluster.Job) {
 	t.Helper()
 	state := enginetest.State(
