@@ -112,7 +112,8 @@ type (
 		UID  string  `json:"uid,omitempty"`  // "": any task with this name
 		Node string  `json:"node,omitempty"` // "": the task is on no node
 		// Devices are what the task holds. Empty means that this is not known: State then
-		// chooses as many devices as the task requests, and books these.
+		// keeps the devices that it knows for this task on this node, or chooses as many
+		// devices as the task requests.
 		Devices []Holding `json:"devices,omitempty"`
 		Leaving bool      `json:"leaving,omitempty"` // the task is being stopped, and releases its room
 		Started int64     `json:"started,omitempty"` // when the task was started, in nanoseconds since 1970
@@ -170,8 +171,8 @@ type (
 		At      int64     `json:"at,omitempty"`
 		Attempt uint64    `json:"attempt"` // one more than the last attempt of the task
 	}
-	// Nominate reserves room for a pending task, part of which other tasks are still
-	// releasing.
+	// Nominate reserves room for a pending task, although other tasks are still releasing
+	// part of this room.
 	Nominate struct {
 		Task    TaskRef   `json:"task"`
 		UID     string    `json:"uid,omitempty"`

@@ -227,7 +227,7 @@ type Task struct {
 	// Promised is when it was nominated, in nanoseconds since 1970.
 	Promised int64 `json:"-"`
 
-	Status Status  `json:"-"`
+	Status Status  `json:"-"` // its state, such as Pending or Bound
 	Node   *Node   `json:"-"` // the node that it is on, or on which room is reserved for it; nil if it is pending or has ended
 	Claims []Claim `json:"-"` // what it holds of the devices of its node, sorted by device
 
