@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// accounts is how queues get other terms while their jobs run: the tree of queues
-// and what each is charged with stay in step.
+// accounts changes the terms of queues while their jobs run. It keeps the tree of
+// queues and what each queue is charged with consistent.
 type accounts struct {
 	journal  *journal
 	roster   *roster
@@ -16,8 +16,8 @@ type accounts struct {
 	booking  *booking
 }
 
-// rename brings the names of products in step with the queues' terms. Where
-// they change, which is rare, everything is booked anew under the new ones.
+// rename updates the list of products that queues have terms for. If the list
+// changes, which is rare, all tasks are booked again under the new names.
 func (ac *accounts) rename() {
 	maps.DeleteFunc(ac.tree.terms, func(_ string, count int) bool { return count == 0 })
 	if len(ac.tree.terms) == len(ac.tree.products) && !slices.ContainsFunc(ac.tree.products, func(name string) bool { return ac.tree.terms[name] == 0 }) {
@@ -28,7 +28,7 @@ func (ac *accounts) rename() {
 	ac.booking.rebookAll(+1)
 }
 
-// swap puts the queue in the place of the old one. Either may be nil.
+// swap replaces the old queue by q, and records how to undo that. Either may be nil.
 func (ac *accounts) swap(old, q *Queue) {
 	ac.set(old, q)
 	if ac.journal.recording() {
@@ -36,8 +36,7 @@ func (ac *accounts) swap(old, q *Queue) {
 	}
 }
 
-// set puts the queue in the place of the old one, where either may be nil, and
-// keeps the tree of queues in step.
+// set is swap without the journal.
 func (ac *accounts) set(old, q *Queue) {
 	ac.tree.revision++
 	ac.tree.countTerms(old, -1)
@@ -47,19 +46,20 @@ func (ac *accounts) set(old, q *Queue) {
 		ac.tree.seat(q, old)
 		ac.tree.sumQuotas(q)
 	} else {
-		ac.rehang(old, q)
+		ac.reattach(old, q)
 	}
 	ac.rename()
 }
 
-// rehang is set for a queue that is new, is removed, gets another parent or is
-// charged for slices under another name. Its cost depends on the queue and those below it, and on no other.
-func (ac *accounts) rehang(old, q *Queue) {
+// reattach is set for a queue that is added, is removed, gets another parent or is
+// charged for slices under another name. Its cost depends on the queue and on the
+// queues below it only.
+func (ac *accounts) reattach(old, q *Queue) {
 	below := ac.tree.below(cmp.Or(old, q).Name)
-	ac.charge(below, -1) // what is charged to the queues above is taken back
+	ac.charge(below, -1) // also removes the charge from the queues above
 	above := ac.tree.hang(old, q, below)
 	ac.charge(below, +1)
-	for _, name := range below { // jobs are considered in leaves of the tree
+	for _, name := range below { // only jobs in leaves of the tree can be pending
 		ac.workload.settleQueue(name)
 	}
 	for _, k := range above {
@@ -69,7 +69,7 @@ func (ac *accounts) rehang(old, q *Queue) {
 	}
 }
 
-// charge adds (sign +1) or takes back (-1) what the tasks in these queues hold.
+// charge adds (sign +1) or subtracts (-1) what the tasks in these queues hold.
 func (ac *accounts) charge(names []string, sign int64) {
 	for _, name := range names {
 		for _, j := range ac.roster.byQueue[name] {

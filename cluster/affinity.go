@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// Operator compares a label with values.
+// Operator says how a Requirement compares a label with its values.
 type Operator string
 
-// The operators, as Kubernetes has them.
+// The operators, which mean the same as in Kubernetes.
 const (
 	In           Operator = "In"
 	NotIn        Operator = "NotIn"
@@ -18,7 +18,7 @@ const (
 	Lt           Operator = "Lt"
 )
 
-// Operators lists every operator.
+// Operators lists all operators.
 var Operators = []Operator{In, NotIn, Exists, DoesNotExist, Gt, Lt}
 
 // Requirement is one condition on labels.
@@ -28,9 +28,10 @@ type Requirement struct {
 	Values   []string `json:"values,omitempty"`
 }
 
-// Matches reports whether the labels satisfy the requirement. A label that is
-// absent satisfies NotIn and DoesNotExist; Gt and Lt compare integers and fail
-// on anything else.
+// Matches reports whether the labels satisfy the requirement. An absent label
+// satisfies NotIn and DoesNotExist. Gt and Lt compare integers; they do not match if
+// the label or the value is not an integer, or if there is not exactly one value.
+// An unknown operator matches nothing.
 func (r *Requirement) Matches(labels map[string]string) bool {
 	v, ok := labels[r.Key]
 	switch r.Operator {
@@ -59,10 +60,11 @@ func (r *Requirement) Matches(labels map[string]string) bool {
 	return false
 }
 
-// Term is a conjunction: all its requirements must hold. An empty term matches nothing.
+// Term is a list of requirements, all of which must hold. An empty term matches nothing.
 type Term []Requirement
 
-// Matches reports whether all requirements hold.
+// Matches reports whether the labels satisfy all requirements. It is false for an
+// empty term.
 func (t Term) Matches(labels map[string]string) bool {
 	for i := range t {
 		if !t[i].Matches(labels) {
@@ -72,24 +74,27 @@ func (t Term) Matches(labels map[string]string) bool {
 	return len(t) > 0
 }
 
-// Preference is a weighted term; a negative weight pushes away.
+// Preference is a term with a weight. A node that matches a term with a negative
+// weight scores lower.
 type Preference struct {
 	Weight int32 `json:"weight,omitempty"`
 	Term   Term  `json:"term,omitempty"`
 }
 
-// JobTerm ties a job to other jobs, by their labels, within a domain of nodes
-// that share the value of the label Within ("" is the node itself).
+// JobTerm is an affinity or anti-affinity of a job to other jobs, which are selected
+// by their labels. It is about the nodes of one domain: those with the same value of
+// the label Within, or the single node if Within is "".
 type JobTerm struct {
-	Selector Term   `json:"selector,omitempty"`
-	Within   string `json:"within,omitempty"`
-	Anti     bool   `json:"anti,omitempty"`
-	Weight   int32  `json:"weight,omitempty"` // 0: required; otherwise a preference of this weight
-	// Namespaces to look in; empty: the job's own.
+	Selector Term   `json:"selector,omitempty"` // labels of the other jobs
+	Within   string `json:"within,omitempty"`   // the topology label; "": the node itself
+	Anti     bool   `json:"anti,omitempty"`     // the jobs must be in different domains, not in the same
+	Weight   int32  `json:"weight,omitempty"`   // 0: the term is required; otherwise it is a preference of this weight
+	// Namespaces are the namespaces of the other jobs; empty: the job's own namespace.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
-// Domain is the node's value for the topology label, and whether it has one.
+// Domain returns the node's value of the topology label, and whether the node has
+// that label. The domain for "" is the node itself.
 func (n *Node) Domain(within string) (string, bool) {
 	if within == "" {
 		return n.Name, true
@@ -101,25 +106,26 @@ func (n *Node) Domain(within string) (string, bool) {
 // Effect is what a taint does to tasks that do not tolerate it.
 type Effect string
 
-// The taint effects.
+// The effects of taints, which mean the same as in Kubernetes.
 const (
 	NoSchedule       Effect = "NoSchedule"
 	PreferNoSchedule Effect = "PreferNoSchedule"
 	NoExecute        Effect = "NoExecute"
 )
 
-// Effects lists every effect.
+// Effects lists all effects.
 var Effects = []Effect{NoSchedule, PreferNoSchedule, NoExecute}
 
-// Taint keeps tasks off a node.
+// Taint keeps tasks that do not tolerate it away from a node.
 type Taint struct {
 	Key    string `json:"key,omitempty"`
 	Value  string `json:"value,omitempty"`
 	Effect Effect `json:"effect,omitempty"`
 }
 
-// Toleration lets a task past taints. Operator is Equal (or "") or Exists; an
-// empty key with Exists tolerates everything, an empty effect every effect.
+// Toleration lets a task be placed in spite of taints. Operator is Equal (or "") or
+// Exists. An empty key with Exists tolerates all taints, and an empty effect tolerates
+// all effects.
 type Toleration struct {
 	Key      string `json:"key,omitempty"`
 	Operator string `json:"operator,omitempty"`

@@ -2,17 +2,18 @@ package cluster
 
 import "slices"
 
-// present reports whether the task can start on the node now: the room that the
-// claims name is free of tasks that are releasing it, and no task that is leaving is
-// one that it must be away from. All other reservations are set aside.
+// present reports whether the task can start on the node now, so that it is assigned
+// and not only nominated. No releasing task may still hold the room that the claims
+// name, and no anti-affinity term may separate the task from a task that is still
+// releasing. Other reservations are ignored.
 func (r *roster) present(t *Task, n *Node, claims []Claim) bool {
-	return n.present(t, claims) && r.apart(t, n)
+	return n.isVacated(t, claims) && r.isClearOfReleasing(t, n)
 }
 
-// apart reports whether no task that is leaving keeps the task away from the node.
-// Such a task has made room: the node can be reserved. But it is still there, and to
-// be kept away holds until it has left.
-func (r *roster) apart(t *Task, n *Node) bool {
+// isClearOfReleasing reports whether no anti-affinity term separates the task from a
+// releasing task. Room may be reserved in spite of such a term, but the releasing task
+// still runs, so the term holds until it has stopped.
+func (r *roster) isClearOfReleasing(t *Task, n *Node) bool {
 	for _, o := range r.releasing {
 		if o != t && (t.Job.excludes(o.Job, n, o.Node) || o.Job.excludes(t.Job, o.Node, n)) {
 			return false
@@ -21,8 +22,8 @@ func (r *roster) apart(t *Task, n *Node) bool {
 	return true
 }
 
-// excludes reports whether a required anti-term of the job, with a task on one node,
-// keeps the other job off the other node.
+// excludes reports whether a required anti-affinity term of j, which has a task on
+// the node here, forbids a task of the other job on the node there.
 func (j *Job) excludes(o *Job, here, there *Node) bool {
 	for i := range j.Affinity {
 		t := &j.Affinity[i]
@@ -37,14 +38,15 @@ func (j *Job) excludes(o *Job, here, there *Node) bool {
 	return false
 }
 
-// Matches reports whether the term of the job is about the other job.
+// Matches reports whether the term, which is one of j, selects the other job: by its
+// namespace and its labels.
 func (t *JobTerm) Matches(j, o *Job) bool {
 	own := len(t.Namespaces) == 0 && o.Namespace == j.Namespace
 	return (own || slices.Contains(t.Namespaces, o.Namespace)) && t.Selector.Matches(o.Labels)
 }
 
-// Repels reports whether a required anti-term of one of the two jobs is about the
-// other, in whatever domain.
+// Repels reports whether a required anti-affinity term of one of the two jobs selects
+// the other, in any domain.
 func (j *Job) Repels(o *Job) bool { return j.avoids(o) || o.avoids(j) }
 
 func (j *Job) avoids(o *Job) bool {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Apply makes the change. It fails, changing nothing, where a fact is malformed or
-// a decision does not hold any more.
+// Apply makes the change. It returns an error and changes nothing if a fact is
+// malformed, or if a decision contradicts State.
 func (s *State) Apply(c Change) error {
 	if c == nil {
 		return errors.New("no change")
@@ -20,8 +20,9 @@ func (s *State) Apply(c Change) error {
 	return err
 }
 
-// ApplyAll makes the changes one after the other. It stops at the first that fails.
-// Nodes that are added next to each other are put in order once.
+// ApplyAll makes the changes in order. It stops at the first that fails and returns
+// its error; the changes before it stay made. Consecutive changes that add nodes are
+// made together, which is faster because the nodes are sorted once.
 func (s *State) ApplyAll(changes []Change) error {
 	for i := 0; i < len(changes); i++ {
 		if k := s.inventory.newNodes(changes[i:]); k > 1 {
@@ -48,7 +49,7 @@ func (c Decided) apply(s *State) error {
 	for _, d := range c.Changes {
 		if d == nil {
 			s.Undo(mark)
-			return errors.New("no decision")
+			return errors.New("a decision is nil")
 		}
 		if err := decide(s, d); err != nil {
 			s.Undo(mark)
@@ -58,13 +59,13 @@ func (c Decided) apply(s *State) error {
 	return nil
 }
 
-// decide applies one decision of a statement.
+// decide applies one change of a Decided. It returns an error if the change is a fact.
 func decide(s *State, c Change) error {
 	switch c.(type) {
 	case Assign, Nominate, Evict, Move, Withdraw, Overdue, Retire, ChooseGroup, Displace, Tear, Park:
 		return c.apply(s)
 	}
-	return errors.New("it is not a decision")
+	return errors.New("this kind of change is not a decision")
 }
 
 func (c Assign) apply(s *State) error {
@@ -73,16 +74,17 @@ func (c Assign) apply(s *State) error {
 		return err
 	}
 	if c.Attempt != t.Attempt+1 {
-		return fmt.Errorf("task %s: attempt %d follows %d", t.ID, c.Attempt, t.Attempt)
+		return fmt.Errorf("task %s: attempt %d cannot follow attempt %d", t.ID, c.Attempt, t.Attempt)
 	}
-	n, claims, err := s.fleet.room(t, c.Node, c.Devices)
+	n, claims, err := s.fleet.checkRoom(t, c.Node, c.Devices)
 	if err != nil {
 		return err
 	}
 	if !s.roster.present(t, n, claims) {
 		return fmt.Errorf("task %s: its room on node %s is not free yet", t.ID, n.Name)
 	}
-	// A nominated task keeps the shape that its room was reserved with.
+	// A nominated task is booked with the shape that its room was reserved for, even if
+	// the spec of its job has changed since then.
 	s.standings.stand(t, standing{status: Assumed, node: n, claims: claims, held: t.Held(), started: c.At, attempt: c.Attempt})
 	return nil
 }
@@ -92,7 +94,7 @@ func (c Nominate) apply(s *State) error {
 	if err != nil {
 		return err
 	}
-	n, claims, err := s.fleet.room(t, c.Node, c.Devices)
+	n, claims, err := s.fleet.checkRoom(t, c.Node, c.Devices)
 	if err != nil {
 		return err
 	}
@@ -100,22 +102,24 @@ func (c Nominate) apply(s *State) error {
 	return nil
 }
 
-// suited checks that claims are of so many devices as the shape requests.
-func (s *Shape) suited(claims []Claim) error {
+// checkClaimCount returns an error if the claims are not of as many devices as the
+// shape requests, or if one of them claims nothing.
+func (s *Shape) checkClaimCount(claims []Claim) error {
 	need := &s.Need
 	switch {
 	case need.None() && len(claims) > 0:
-		return errors.New("devices are given, and it requests none")
+		return fmt.Errorf("%d devices are assigned, and the task requests none", len(claims))
 	case !need.None() && need.Layers == nil && len(claims) == 0,
 		need.Devices > 0 && !need.WholeNode && need.Layers == nil && len(claims) != need.Devices:
-		return fmt.Errorf("%d devices are given, and it requests %d", len(claims), need.Devices)
+		return fmt.Errorf("%d devices are assigned, and the task requests %d", len(claims), need.Devices)
 	case slices.ContainsFunc(claims, func(c Claim) bool { return c.Milli <= 0 }):
-		return errors.New("nothing of a device is given")
+		return errors.New("a device is assigned with no part of it")
 	}
 	return nil
 }
 
-// resolve turns holdings into claims of devices that the node lists.
+// resolve converts holdings, which name devices by UUID, into claims, which name them
+// by index. It returns an error if the node does not list a device.
 func (n *Node) resolve(holdings []Holding) ([]Claim, error) {
 	if err := checkHoldings(holdings); err != nil {
 		return nil, err
@@ -138,7 +142,7 @@ func (c Evict) apply(s *State) error {
 		return err
 	}
 	if c.Attempt != t.Attempt+1 {
-		return fmt.Errorf("task %s: attempt %d follows %d", t.ID, c.Attempt, t.Attempt)
+		return fmt.Errorf("task %s: attempt %d cannot follow attempt %d", t.ID, c.Attempt, t.Attempt)
 	}
 	return s.standings.evict(t, c.For, c.At)
 }
@@ -149,14 +153,14 @@ func (c Move) apply(s *State) error {
 		return err
 	}
 	if t.Status != Releasing || t.landing != nil {
-		return fmt.Errorf("task %s does not leave, or has a landing already", t.ID)
+		return fmt.Errorf("task %s is not releasing, or room on another node is reserved for it already", t.ID)
 	}
 	shadow := t.shadow(t.Job)
-	n, claims, err := s.fleet.room(shadow, c.Node, c.Devices)
+	n, claims, err := s.fleet.checkRoom(shadow, c.Node, c.Devices)
 	if err != nil {
 		return err
 	}
-	aside := *t.Job // a landing counts for its job once it has landed
+	aside := *t.Job // a copy, so that stand does not count the shadow for the job; landShadow does
 	shadow.Job = &aside
 	s.standings.stand(shadow, standing{status: Nominated, node: n, claims: claims, held: shadow.Shape, promised: c.At})
 	s.standings.landShadow(shadow)
@@ -169,7 +173,7 @@ func (c Withdraw) apply(s *State) error {
 	case err != nil:
 		return err
 	case c.Landing && t.landing == nil:
-		return fmt.Errorf("task %s has no landing", t.ID)
+		return fmt.Errorf("task %s does not move: no room on another node is reserved for it", t.ID)
 	case c.Landing:
 		s.standings.strand(t)
 	case t.Status != Nominated:

@@ -2,16 +2,18 @@ package cluster
 
 import "math"
 
-// DeviceAsk is what a shape asks of devices, before it has any.
+// DeviceAsk is an estimate of what a queue is charged for the devices of a task that
+// is not placed yet.
 type DeviceAsk struct {
-	Amount         // in thousandths, under the name of the devices
-	OfGPU   int64  // of slices: what they are of nvidia.com/gpu, for a queue without terms for their name
-	Product string // the resource name of the only product that would do, if some queue has terms for it
-	Least   int64  // in thousandths: with less than this of devices the shape cannot be placed
+	Amount         // the most that may be charged, in thousandths of a device, under the resource name of the devices
+	OfGPU   int64  // for MIG slices: the same in thousandths of nvidia.com/gpu, for a queue without terms for the resource
+	Product string // the product resource, if only one product fits and some queue has terms for it; otherwise ""
+	Least   int64  // the least that may be charged, in thousandths; with less the shape cannot be placed
 }
 
-// DeviceAsk is the most that a device of the shape's kind would give. Of several
-// names for such devices it is the one that there are most of.
+// DeviceAsk returns what a task of the shape may be charged for devices, judged by all
+// nodes of the cluster, idle or not. If devices with different resource names fit, it
+// returns the name that most devices have. It is zero if no device fits.
 func (v View) DeviceAsk(shape *Shape) DeviceAsk {
 	if shape.Need.None() {
 		return DeviceAsk{}
@@ -24,7 +26,7 @@ func (v View) DeviceAsk(shape *Shape) DeviceAsk {
 		has := supplyOf(shape, n)
 		for i := range n.Devices {
 			d := &n.Devices[i]
-			if !shape.suits(d) { // which of them are selected is no matter of size
+			if !shape.suits(d) { // whether the device is among the selected ones is not relevant here
 				continue
 			}
 			there[d.Resource] += len(g.Nodes)

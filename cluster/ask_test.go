@@ -23,30 +23,30 @@ func TestDeviceAsk(t *testing.T) {
 		want cluster.DeviceAsk
 	}{
 		"no devices":          {enginetest.Job("j").CPU(1000, "1Gi"), cluster.DeviceAsk{}},
-		"whole ones":          {need(cluster.Need{Devices: 2}), ask(gpu, 2000, "")},
+		"whole devices":       {need(cluster.Need{Devices: 2}), ask(gpu, 2000, "")},
 		"shares":              {need(cluster.Need{Devices: 2, Share: 300}), ask(gpu, 600, "")},
 		"exclusive shares":    {need(cluster.Need{Devices: 2, Share: 300}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), ask(gpu, 2000, "")},
 		"memory":              {need(cluster.Need{Devices: 1, Memory: 40 << 30}), ask(gpu, 500, "")},
-		"by name":             {need(cluster.Need{Devices: 1, Resource: "amd.com/gpu"}), ask("amd.com/gpu", 1000, "amd.com/gpu:MI300")},
+		"by resource name":    {need(cluster.Need{Devices: 1, Resource: "amd.com/gpu"}), ask("amd.com/gpu", 1000, "amd.com/gpu:MI300")},
 		"by product":          {need(cluster.Need{Devices: 1, Products: []string{"MI300"}}), ask("amd.com/gpu", 1000, "amd.com/gpu:MI300")},
-		"one that only has":   {need(cluster.Need{Devices: 1, Memory: 96 << 30}), ask("amd.com/gpu", 500, "amd.com/gpu:MI300")},
-		"without terms":       {need(cluster.Need{Devices: 1, Products: []string{"A100"}}), ask(gpu, 1000, "")},
+		"only one fits":       {need(cluster.Need{Devices: 1, Memory: 96 << 30}), ask("amd.com/gpu", 500, "amd.com/gpu:MI300")},
+		"no queue has terms":  {need(cluster.Need{Devices: 1, Products: []string{"A100"}}), ask(gpu, 1000, "")},
 		"either product":      {need(cluster.Need{Devices: 1, Products: []string{"A100", "MI300"}}), ask(gpu, 1000, "")},
 		"whole nodes":         {need(cluster.Need{WholeNode: true}), ask(gpu, 4000, "")},
 		"layers":              {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 10 << 30, Fixed: 10 << 30}}), ask(gpu, 500, "")},
-		"layers of several":   {need(cluster.Need{Layers: &cluster.Layers{Total: 6, Bytes: 30 << 30}}), ask(gpu, 2250, "")},
-		"layers for two":      {need(cluster.Need{Devices: 2, Layers: &cluster.Layers{Total: 3, Bytes: 20 << 30}}), ask(gpu, 1000, "")},
-		"layers alone":        {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 10 << 30}}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), ask(gpu, 1000, "")},
+		"layers, 3 devices":   {need(cluster.Need{Layers: &cluster.Layers{Total: 6, Bytes: 30 << 30}}), ask(gpu, 2250, "")},
+		"layers, 2 requested": {need(cluster.Need{Devices: 2, Layers: &cluster.Layers{Total: 3, Bytes: 20 << 30}}), ask(gpu, 1000, "")},
+		"exclusive layers":    {need(cluster.Need{Layers: &cluster.Layers{Total: 3, Bytes: 10 << 30}}).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}), ask(gpu, 1000, "")},
 		"selected elsewhere":  {need(cluster.Need{Devices: 1, Selected: []cluster.DeviceID{{Node: "other", Type: "cuda"}}}), ask(gpu, 1000, "")},
-		"none there":          {need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), cluster.DeviceAsk{}},
-		"none of the product": {need(cluster.Need{Devices: 1, Products: []string{"H100"}}), cluster.DeviceAsk{}},
+		"no such partition":   {need(cluster.Need{Devices: 1, Partition: "1g.10gb"}), cluster.DeviceAsk{}},
+		"no such product":     {need(cluster.Need{Devices: 1, Products: []string{"H100"}}), cluster.DeviceAsk{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := enginetest.State(enginetest.Node("n").GPUs(4, "A100", "80Gi"), amd, enginetest.Queue("q").Limit("amd.com/gpu:MI300", 1000).Limit(gpu+":H100", 1000), tc.job)
 			got := state.View().DeviceAsk(state.Job("job/j").Tasks()[0].Shape)
 			if got.Least > got.Value {
-				t.Errorf("%+v: the least is more than the most", got)
+				t.Errorf("%+v: Least is more than the amount", got)
 			}
 			if got.Least = 0; got != tc.want {
 				t.Errorf("want %+v, have %+v", tc.want, got)
@@ -55,7 +55,7 @@ func TestDeviceAsk(t *testing.T) {
 	}
 }
 
-// What Choose takes is never less than the least that nobody need try below.
+// TestDeviceAskLeast checks that Choose never claims less than DeviceAsk.Least.
 func TestDeviceAskLeast(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "roll") }
@@ -76,7 +76,7 @@ func TestDeviceAskLeast(t *testing.T) {
 					sum += int64(c.Milli)
 				}
 				if len(claims) > 0 && sum < ask.Least {
-					rt.Fatalf("%v is less than %+v", claims, ask)
+					rt.Fatalf("the claims %v are less than Least of %+v", claims, ask)
 				}
 			}
 		}

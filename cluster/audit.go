@@ -7,16 +7,17 @@ import (
 	"slices"
 )
 
-// Audit works everything out again that State keeps beside its objects (ledgers,
-// lists, counts, the tree of queues), and reports what differs. Tests and soaks
-// call it; a running scheduler need not.
+// Audit recomputes everything that State derives from its objects (ledgers, lists,
+// counts, the tree of queues), and returns an error that names the first difference
+// from what State has. It costs as much as reading a snapshot. Tests call it; a running
+// scheduler does not need to.
 func (s *State) Audit() error {
 	again, err := s.Snapshot().State()
 	if err != nil {
-		return fmt.Errorf("the snapshot of the State makes no State: %w", err)
+		return fmt.Errorf("the snapshot of the State cannot be read: %w", err)
 	}
 	if a, b := s.Digest(), again.Digest(); a != b {
-		return errors.New("the snapshot of the State makes another State")
+		return errors.New("the snapshot of the State gives a State with another digest")
 	}
 	for _, n := range s.fleet.all() {
 		if err := auditNode(n, again.fleet.find(n.Name)); err != nil {
@@ -26,13 +27,13 @@ func (s *State) Audit() error {
 	for _, q := range s.tree.byName {
 		o := again.tree.byName[q.Name]
 		if !slices.Equal(q.Used, o.Used) || !slices.Equal(q.Firm, o.Firm) || q.loose != o.loose || !slices.Equal(q.children, o.children) || !slices.Equal(q.deserved, o.deserved) {
-			return fmt.Errorf("queue %s uses %v (firm %v, children %v, deserves %v); its tasks hold %v (%v, %v, %v)", q.Name, q.Used, q.Firm, q.children, q.deserved, o.Used, o.Firm, o.children, o.deserved)
+			return fmt.Errorf("queue %s has used %v, firm %v, children %v, deserved %v; recomputed, these are %v, %v, %v, %v", q.Name, q.Used, q.Firm, q.children, q.deserved, o.Used, o.Firm, o.children, o.deserved)
 		}
 	}
 	for _, j := range s.roster.jobs {
 		o := again.roster.jobs[j.ID]
 		if j.attached != o.attached || j.expected != o.expected || j.ended != o.ended || j.Chosen != o.Chosen {
-			return fmt.Errorf("%s: %d tasks on nodes, %d landings and %d ended of alternative %d are counted; there are %d, %d and %d of %d", j.ID, j.attached, j.expected, j.ended, j.Chosen, o.attached, o.expected, o.ended, o.Chosen)
+			return fmt.Errorf("%s has %d tasks on nodes, %d landings and %d ended tasks, and alternative %d is chosen; recomputed, these are %d, %d, %d and %d", j.ID, j.attached, j.expected, j.ended, j.Chosen, o.attached, o.expected, o.ended, o.Chosen)
 		}
 	}
 	if err := auditLists(s, again); err != nil {
@@ -43,25 +44,25 @@ func (s *State) Audit() error {
 
 func auditNode(n, o *Node) error {
 	if !slices.Equal(n.Resources, o.Resources) || n.Isolated != o.Isolated || n.deviceUsed != o.deviceUsed || n.deviceCapacity != o.deviceCapacity || n.filled != o.filled {
-		return fmt.Errorf("ledgers %v, its tasks hold %v", n.Resources, o.Resources)
+		return fmt.Errorf("it has the ledgers %v; recomputed from its tasks, these are %v", n.Resources, o.Resources)
 	}
 	if n.uniform && !allAlike(n.Devices) || n.sample != nil && (!n.uniform || n.Devices[0].Lost || n.sample.kind() != n.Devices[0].kind()) {
-		return fmt.Errorf("its devices are not alike, or not as its sample %v", n.sample)
+		return fmt.Errorf("its devices are not all of one kind, or differ from its sample %v", n.sample)
 	}
 	if n.leavable != sumLeavable(n) {
-		return fmt.Errorf("preemptible tasks hold %d thousandths of devices, %d are counted", sumLeavable(n), n.leavable)
+		return fmt.Errorf("running preemptible tasks hold %d thousandths of devices, and %d are counted", sumLeavable(n), n.leavable)
 	}
 	for i := range n.Devices {
 		d := &n.Devices[i]
 		k := slices.IndexFunc(o.Devices, func(x Device) bool { return x.UUID == d.UUID })
 		if k < 0 {
 			if !d.Gone || !d.Idle() {
-				return fmt.Errorf("device %s is not in its snapshot", d.UUID)
+				return fmt.Errorf("device %s is missing from the snapshot of the node", d.UUID)
 			}
 			continue
 		}
 		if d.Use != o.Devices[k].Use {
-			return fmt.Errorf("device %s: ledger %+v, its tasks hold %+v", d.UUID, d.Use, o.Devices[k].Use)
+			return fmt.Errorf("device %s has the ledger %+v; recomputed from its tasks, it is %+v", d.UUID, d.Use, o.Devices[k].Use)
 		}
 	}
 	return nil
@@ -76,15 +77,15 @@ func auditLists(s, o *State) error {
 		"sets": {len(s.sets.byName), len(o.sets.byName)}, "terms": {len(s.tree.terms), len(o.tree.terms)}, "absent": {len(s.fleet.absent), len(o.fleet.absent)}, "avoiding": {len(s.fleet.avoiding), len(o.fleet.avoiding)},
 	} {
 		if pair[0] != pair[1] {
-			return fmt.Errorf("%d are listed as %s, there are %d", pair[0], name, pair[1])
+			return fmt.Errorf("the count of %s is %d; recomputed, it is %d", name, pair[0], pair[1])
 		}
 	}
 	for id, j := range s.roster.jobs {
 		if list := s.roster.byQueue[j.Queue]; j.seat >= len(list) || list[j.seat] != j {
-			return fmt.Errorf("%s is not where it should be in the list of queue %s", id, j.Queue)
+			return fmt.Errorf("%s is not at its index in the list of queue %s", id, j.Queue)
 		}
 		if j.pending != (s.roster.pending[id] == j) {
-			return fmt.Errorf("%s is listed as pending: %v; it says %v", id, !j.pending, j.pending)
+			return fmt.Errorf("%s is in the list of pending jobs: %v; its own mark says: %v", id, !j.pending, j.pending)
 		}
 	}
 	listed := 0
@@ -92,27 +93,27 @@ func auditLists(s, o *State) error {
 		listed += len(list)
 	}
 	if listed != len(s.roster.jobs) {
-		return fmt.Errorf("%d jobs are listed by queue, there are %d", listed, len(s.roster.jobs))
+		return fmt.Errorf("%d jobs are listed by queue, and there are %d jobs", listed, len(s.roster.jobs))
 	}
 	for i, t := range s.roster.releasing {
 		if t.releasing != i || t.Status != Releasing {
-			return fmt.Errorf("task %s is listed as releasing in the wrong place", t.ID)
+			return fmt.Errorf("task %s is in the list of releasing tasks at a wrong index, or is not releasing", t.ID)
 		}
 	}
 	for name, list := range s.tree.heirs {
 		if !slices.Equal(list, o.tree.heirs[name]) {
-			return fmt.Errorf("queues %v are listed below %s, there are %v", list, name, o.tree.heirs[name])
+			return fmt.Errorf("queues %v are listed below %s; recomputed, these are %v", list, name, o.tree.heirs[name])
 		}
 	}
 	for id := range s.roster.pending {
 		if o.roster.pending[id] == nil {
-			return fmt.Errorf("%s is listed as pending", id)
+			return fmt.Errorf("%s is listed as pending, and is not", id)
 		}
 	}
 	return nil
 }
 
-// sumLeavable is the sum that Node.Leavable is kept as.
+// sumLeavable recomputes Node.Leavable.
 func sumLeavable(n *Node) int64 {
 	sum := int64(0)
 	for _, t := range n.Tasks {
@@ -123,8 +124,8 @@ func sumLeavable(n *Node) int64 {
 	return sum
 }
 
-// audit counts the tasks of all classes; -1 where a class says of a node what is
-// not so, or nodes or classes are out of order.
+// audit returns how many tasks are in all classes. It returns -1 if a class has a
+// wrong figure for a node, or if nodes or classes are not sorted.
 func (k *classes) audit(nodes []*Node) (count int) {
 	for queue, list := range k.byQueue {
 		for i, c := range list {
@@ -138,18 +139,19 @@ func (k *classes) audit(nodes []*Node) (count int) {
 	return count
 }
 
-// audit counts the tasks of the class; -1 where it says what is not so.
+// audit returns how many tasks are in the class. It returns -1 if one of its figures
+// is wrong.
 func (c *class) audit(nodes []*Node) (count int) {
-	takings := map[taking]int{}
+	bounds := map[evictionBound]int{}
 	if len(c.byAge.Items) != len(c.nodes) || len(c.nodes) == 0 {
 		return -1
 	}
 	for i, r := range c.byAge.Items {
 		n := nodes[r.slot]
-		if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.place != i || r.before(c.byAge.Items[max(0, i-1)/2]) {
+		if n == nil || n.Name != r.name || c.nodes[r.slot] != r || r.heapIndex != i || r.before(c.byAge.Items[max(0, i-1)/2]) {
 			return -1
 		}
-		now := running{slot: r.slot, name: r.name, place: i}
+		now := classNode{slot: r.slot, name: r.name, heapIndex: i}
 		for _, t := range n.Tasks {
 			if t.mayBeVictim() && t.Job.Class() == c.Class {
 				if t.elastic() {
@@ -162,10 +164,10 @@ func (c *class) audit(nodes []*Node) (count int) {
 		if now.whole = now.elastic == 0; now != *r {
 			return -1
 		}
-		takings[r.taking]++
+		bounds[r.evictionBound]++
 		count += r.count
 	}
-	if !maps.Equal(takings, c.takings) || leastOf(takings) != c.least {
+	if !maps.Equal(bounds, c.bounds) || lowestOf(bounds) != c.lowest {
 		return -1
 	}
 	return count
@@ -178,7 +180,7 @@ func (h *shapes) audit(o *shapes) error {
 			uses = x.uses
 		}
 		if e.uses != uses {
-			return fmt.Errorf("a shape is used %d times, and counted %d times: %+v", uses, e.uses, *e.shape)
+			return fmt.Errorf("a shape has %d uses, and %d are counted: %+v", uses, e.uses, *e.shape)
 		}
 	}
 	return nil

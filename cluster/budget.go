@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Budget bounds how many tasks of some jobs may be missing at a time because they
-// were evicted.
+// Budget is a disruption budget: it bounds how many tasks of the selected jobs may be
+// missing at the same time because they were evicted.
 type Budget struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	Selector  Term   `json:"selector,omitempty"` // labels of the jobs it is about
-	// Bound is how many tasks must be running, or with Unavailable how many may be
-	// missing; with Percent of all that there should be.
+	Selector  Term   `json:"selector,omitempty"` // labels of the jobs that it covers
+	// Bound is how many tasks must run or, with Unavailable, how many may be missing.
+	// With Percent it is a percentage of the desired tasks.
 	Bound       int  `json:"bound,omitempty"`
-	Percent     bool `json:"percent,omitempty"`
-	Unavailable bool `json:"unavailable,omitempty"`
+	Percent     bool `json:"percent,omitempty"`     // Bound is a percentage
+	Unavailable bool `json:"unavailable,omitempty"` // Bound is how many tasks may be missing
 }
 
-// Covers reports whether the budget is about the job. Nobody misses those that
-// were retired.
+// Covers reports whether the budget applies to the job. It never applies to a retired
+// job, because such a job is removed anyway.
 func (b *Budget) Covers(j *Job) bool {
 	return !j.Retired && b.Namespace == j.Namespace && b.Selector.Matches(j.Labels)
 }
 
-// Required is how many of the desired tasks must be running. Percentages are
-// rounded up, both those that must run and those that may be missing.
+// Required returns how many of the desired tasks must run. A percentage is rounded up
+// to whole tasks, with and without Unavailable.
 func (b *Budget) Required(desired int) int {
 	bound := b.Bound
 	if b.Percent {

@@ -1,46 +1,49 @@
 package cluster
 
-// A Change is one thing that happens to a State, as a plain value: it names nodes,
-// jobs, tasks and devices, and holds no pointer into State. The types below form a
-// closed set; docs/reference/changes.md has the JSON form of each.
+// A Change is one entry of the log of a State, as a plain value: it names nodes, jobs,
+// tasks and devices, and holds no pointer into State. The types below are the only
+// ones; docs/reference/changes.md has the JSON form of each.
 //
-// Facts report what happened outside. They always apply: a fact that is older than
-// what State knows, or equal to it, changes nothing; a fact that names something
-// unknown waits until that is known; a fact that contradicts State wins. Only a
-// malformed fact is rejected.
+// Facts report what happened outside the scheduler. State accepts every fact that is
+// well-formed. A fact that is older than what State knows, or equal to it, changes
+// nothing. A fact about something unknown is kept until that is known. A fact that
+// contradicts State replaces what State had.
 //
-// Decisions are what a session decided. They are conditional: those of one
-// statement, Decided, apply together or not at all.
+// Decisions are what a session decided. State refuses a decision that contradicts it.
+// The decisions of one statement (Decided) are applied together or not at all.
 type Change interface {
-	// Kind is the name of the type, in JSON.
+	// Kind returns the name of the type, which is the kind of the change in JSON.
 	Kind() string
 	apply(*State) error
 }
 
 // Facts about nodes.
 type (
-	// NodePut reports what a node is. A node that is new also gets its status from
-	// it: Phase, Artifacts, and Lost and Foreign of its devices. A known node keeps its own.
+	// NodePut reports the spec of a node. For a new node it also reports the status:
+	// Phase, Artifacts, and Lost and Foreign of the devices. A known node keeps its status.
 	NodePut struct {
 		Node Node `json:"node"`
-		// Revision is the source's; a lower one than the last is stale. 0: always new.
+		// Revision is a number that the source increases with each change of the object. A
+		// fact with a revision that is not higher than the last one is stale, and changes nothing.
+		// 0 is never stale.
 		Revision uint64 `json:"revision,omitempty"`
 	}
-	// NodeSeen reports the status of a node. What is absent stays as it is.
+	// NodeSeen reports the status of a node. Fields that are left out keep their value.
 	NodeSeen struct {
 		Name      string                    `json:"name"`
 		Phase     *Phase                    `json:"phase,omitempty"`
-		Lost      *[]string                 `json:"lost,omitempty"` // UUIDs of the devices that are lost, all of them
+		Lost      *[]string                 `json:"lost,omitempty"` // the UUIDs of all devices that are lost
 		Artifacts *map[string]ArtifactState `json:"artifacts,omitempty"`
 	}
-	// NodeRead reports how much memory of the node's devices is free, by UUID. Where that
-	// is less than State accounts for, the difference is foreign.
+	// NodeRead reports how much memory of the node's devices is free. If a device has less
+	// free memory than State accounts for, the difference is foreign.
 	NodeRead struct {
 		Name string           `json:"name"`
-		Free map[string]Bytes `json:"free"`
+		Free map[string]Bytes `json:"free"` // by UUID of the device
 	}
-	// NodeGone reports that a node is gone. What runs there stays on the absent node
-	// until it is seen elsewhere or gone.
+	// NodeGone reports that a node was removed. Its running tasks stay on it, as on an
+	// absent node, until they are reported on another node or as gone. Reservations on
+	// the node are released.
 	NodeGone struct {
 		Name string `json:"name"`
 	}
@@ -48,12 +51,13 @@ type (
 
 // Facts about queues and budgets.
 type (
-	// QueuePut reports the terms of a queue. Past of a known queue stays as it is.
+	// QueuePut reports the terms of a queue. A known queue keeps its Past.
 	QueuePut struct {
 		Queue    Queue  `json:"queue"`
-		Revision uint64 `json:"revision,omitempty"`
+		Revision uint64 `json:"revision,omitempty"` // see NodePut
 	}
-	// QueueGone reports that a queue is gone. Its jobs wait until it is back.
+	// QueueGone reports that a queue was removed. Its jobs are not pending until the
+	// queue is put again.
 	QueueGone struct {
 		Name string `json:"name"`
 	}
@@ -61,7 +65,7 @@ type (
 	BudgetPut struct {
 		Budget Budget `json:"budget"`
 	}
-	// BudgetGone reports that a disruption budget is gone.
+	// BudgetGone reports that a disruption budget was removed.
 	BudgetGone struct {
 		Namespace string `json:"namespace,omitempty"`
 		Name      string `json:"name"`
@@ -70,12 +74,13 @@ type (
 
 // Facts about jobs and tasks.
 type (
-	// JobPut reports what a job requests. A job that is new also gets its status from
-	// it: Displaced, Evicted, Retired and Torn. What runs of a known job, is reserved for it or
-	// is leaving stays as it is. Tasks of an Open job come with TaskPut.
+	// JobPut reports the spec of a job. For a new job it also reports the status:
+	// Displaced, Evicted, Retired and Torn. Tasks of a known job that run, are nominated
+	// or are releasing stay as they are. The tasks of an Open job are reported with
+	// TaskPut, and those in Job are ignored.
 	JobPut struct {
 		Job      Job    `json:"job"`
-		Revision uint64 `json:"revision,omitempty"`
+		Revision uint64 `json:"revision,omitempty"` // see NodePut
 	}
 	// JobSeen reports the status of a job that runs.
 	JobSeen struct {
@@ -83,10 +88,11 @@ type (
 		Health  Health  `json:"health,omitempty"`
 		Offload Offload `json:"offload,omitzero"`
 	}
-	// JobGone reports that a job is gone. Tasks of an open job stay until they are gone themselves.
+	// JobGone reports that a job was removed. Its tasks are removed with it, except those
+	// of an open job, which stay until TaskGone reports them.
 	JobGone struct {
 		Job string `json:"job"`
-		UID string `json:"uid,omitempty"` // of the job that is gone; "": whichever is there
+		UID string `json:"uid,omitempty"` // of the job that was removed; "": any job with this ID
 	}
 	// SetScaled reports how many jobs a set of replicas should have.
 	SetScaled struct {
@@ -97,68 +103,76 @@ type (
 	TaskPut struct {
 		Job      string `json:"job"`
 		Task     Task   `json:"task"`
-		Revision uint64 `json:"revision,omitempty"`
+		Revision uint64 `json:"revision,omitempty"` // see NodePut
 	}
-	// TaskSeen reports where a task is. It is level-triggered: it says how things are,
-	// not what happened.
+	// TaskSeen reports the node that a task is on now. It is level-triggered: it may be
+	// reported again at any time, and then changes nothing.
 	TaskSeen struct {
 		Task TaskRef `json:"task"`
-		UID  string  `json:"uid,omitempty"`  // "": whichever is there
-		Node string  `json:"node,omitempty"` // "": on none
-		// Devices are what it holds; nil: not known, and State books as many as it requests.
+		UID  string  `json:"uid,omitempty"`  // "": any task with this name
+		Node string  `json:"node,omitempty"` // "": the task is on no node
+		// Devices are what the task holds. Empty means that this is not known: State then
+		// keeps the devices that it knows for this task on this node, or chooses as many
+		// devices as the task requests.
 		Devices []Holding `json:"devices,omitempty"`
-		Leaving bool      `json:"leaving,omitempty"` // it was told to stop
-		Started int64     `json:"started,omitempty"`
+		Leaving bool      `json:"leaving,omitempty"` // the task is being stopped, and releases its room
+		Started int64     `json:"started,omitempty"` // when the task was started, in nanoseconds since 1970
 	}
-	// TaskGone reports that a task is gone. With Ended it has ended, and stays so until
-	// it is seen on a node, put with another UID, or gone once more. Otherwise a task of
-	// an open job is removed, and one of another job is pending again.
+	// TaskGone reports that a task is on no node any more. If Ended is set, the task has
+	// ended: it stays ended until it is seen on a node, is put with another UID, or
+	// TaskGone is reported without Ended. Otherwise a task of an open job is removed, and
+	// a task of another job is pending again.
 	TaskGone struct {
 		Task TaskRef `json:"task"`
 		UID  string  `json:"uid,omitempty"`
-		// Ended is Succeeded or Failed: the task needs no room, and is not placed again.
+		// Ended is Succeeded or Failed: the task needs no room and is not placed again.
 		Ended Status `json:"ended,omitempty"`
-		// Rejected: its node turned it down. The node is avoided for its shape until then.
+		// Rejected is set if the node rejected the task. It is the time until which no task
+		// of the same shape is placed on that node, in nanoseconds since 1970.
 		Rejected int64 `json:"rejected,omitempty"`
 	}
-	// BindSent reports that the binding of an assigned task was sent, so that its
-	// outcome is not known until it is seen or has failed.
+	// BindSent reports that the binding of an assumed task was sent. Its outcome is not
+	// known until the task is seen on its node, or BindFailed is reported.
 	BindSent struct {
 		Task    TaskRef `json:"task"`
 		UID     string  `json:"uid,omitempty"`
 		Attempt uint64  `json:"attempt"`
 	}
-	// BindFailed reports that a binding was refused, or was read back as not made.
+	// BindFailed reports that a binding was refused, or that a later read showed that it
+	// was not made.
 	BindFailed struct {
 		Task    TaskRef `json:"task"`
 		UID     string  `json:"uid,omitempty"`
 		Attempt uint64  `json:"attempt"`
 	}
-	// EvictionRefused reports that an eviction was refused. The task is spared until then.
+	// EvictionRefused reports that the eviction of a task was refused, so that the task
+	// still runs. Reservations of the job that it was evicted for are released.
 	EvictionRefused struct {
 		Task    TaskRef `json:"task"`
 		UID     string  `json:"uid,omitempty"`
 		Attempt uint64  `json:"attempt"`
-		Spared  int64   `json:"spared,omitempty"`
+		Spared  int64   `json:"spared,omitempty"` // the task is not evicted again before this time
 	}
 )
 
 // Decisions.
 type (
-	// Decided is the decisions of one statement.
+	// Decided has the decisions of one statement. They are applied together or not at all.
 	Decided struct {
 		Changes []Change `json:"changes"`
 	}
-	// Assign has a task run on a node.
+	// Assign assigns a task to a node. The task is Assumed until it is seen there. The
+	// room must be free, or reserved for the task.
 	Assign struct {
 		Task    TaskRef   `json:"task"`
 		UID     string    `json:"uid,omitempty"`
 		Node    string    `json:"node"`
 		Devices []Holding `json:"devices,omitempty"`
 		At      int64     `json:"at,omitempty"`
-		Attempt uint64    `json:"attempt"`
+		Attempt uint64    `json:"attempt"` // one more than the last attempt of the task
 	}
-	// Nominate reserves room for a task that is not free yet.
+	// Nominate reserves room for a pending task, although other tasks are still releasing
+	// part of this room.
 	Nominate struct {
 		Task    TaskRef   `json:"task"`
 		UID     string    `json:"uid,omitempty"`
@@ -166,46 +180,49 @@ type (
 		Devices []Holding `json:"devices,omitempty"`
 		At      int64     `json:"at,omitempty"`
 	}
-	// Evict has a task leave its node.
+	// Evict evicts a running task. The task is Releasing until it is reported as gone.
 	Evict struct {
 		Task    TaskRef `json:"task"`
 		UID     string  `json:"uid,omitempty"`
 		For     string  `json:"for,omitempty"` // the job that room is made for
 		At      int64   `json:"at,omitempty"`
-		Attempt uint64  `json:"attempt"`
+		Attempt uint64  `json:"attempt"` // one more than the last attempt of the task
 	}
-	// Move reserves room for a task that is evicted, on the node that it moves to.
+	// Move reserves room for a task that was evicted, on the node that it moves to.
 	Move struct {
 		Task    TaskRef   `json:"task"`
 		Node    string    `json:"node"`
 		Devices []Holding `json:"devices,omitempty"`
 		At      int64     `json:"at,omitempty"`
 	}
-	// Withdraw releases the room reserved for a task or, with Landing, for a task that moves.
+	// Withdraw releases the room that is reserved for a nominated task or, with Landing,
+	// for a task that moves.
 	Withdraw struct {
 		Task    TaskRef `json:"task"`
 		Landing bool    `json:"landing,omitempty"`
 	}
-	// Overdue counts the room of an evicted task as held: it does not leave.
+	// Overdue notes that an evicted task has not stopped in time. Its room counts as held
+	// again, and nothing is reserved there.
 	Overdue struct {
 		Task TaskRef `json:"task"`
 	}
-	// Retire takes a job out of its set for good.
+	// Retire removes a job from its set permanently. The job is not pending any more.
 	Retire struct {
 		Job string `json:"job"`
 	}
-	// ChooseGroup keeps a set of replicas on one group.
+	// ChooseGroup keeps all replicas of a set on the nodes of one group.
 	ChooseGroup struct {
 		Set   string `json:"set"`
 		Group Key    `json:"group"`
 	}
-	// Displace notes that tasks of the victims were evicted for the job: none is
-	// evicted for it again.
+	// Displace notes that tasks of the victims, which are jobs, were evicted for the job.
+	// Tasks of these jobs are not evicted for it again.
 	Displace struct {
 		Job     string   `json:"job"`
 		Victims []string `json:"victims"`
 	}
-	// Tear notes since when a job runs below its minimum; 0: it does not.
+	// Tear notes since when a job has run with fewer tasks than its minimum; 0: it has
+	// its minimum.
 	Tear struct {
 		Job   string `json:"job"`
 		Since int64  `json:"since,omitempty"`
@@ -217,31 +234,32 @@ type (
 	}
 )
 
-// SessionOpened reports that a session begins. It moves State's clock, which never
-// goes back, and with it what queues used in the past.
+// SessionOpened reports that a session begins. It sets the clock of State, and with it
+// what queues used in the past. A time that is earlier than the clock changes nothing.
 type SessionOpened struct {
 	Now int64 `json:"now"`
-	// Profile and Options are what the session ran with, for a session that is run again.
+	// Profile and Options are those of the session, so that it can be run again from the
+	// log.
 	Profile string `json:"profile,omitempty"`
 	Options string `json:"options,omitempty"`
 }
 
-// Parked is how long a refused job is left alone unless something changes that may
-// help it.
+// Parked is the back-off of a refused job: when it is tried again if nothing changes
+// before that may help it.
 type Parked struct {
-	Tries   int   `json:"tries,omitempty"`
-	RetryAt int64 `json:"retryAt,omitempty"` // 0: only when something changes
+	Tries   int   `json:"tries,omitempty"`   // how often it was refused, not counting tries before RetryAt
+	RetryAt int64 `json:"retryAt,omitempty"` // 0: the job is tried again only when something changes
 }
 
-// Holding is what a task holds of one device, named by its UUID.
+// Holding is a Claim that names its device by UUID.
 type Holding struct {
 	Device string `json:"device"`
-	Milli  Milli  `json:"milli,omitempty"`
-	Memory Bytes  `json:"memory,omitempty"`
-	Layers int    `json:"layers,omitempty"`
+	Milli  Milli  `json:"milli,omitempty"`  // thousandths of the device
+	Memory Bytes  `json:"memory,omitempty"` // memory of the device
+	Layers int    `json:"layers,omitempty"` // how many layers of divisible work are on the device
 }
 
-// Kind is the name of the change in JSON.
+// Kind returns the name of the change in JSON.
 func (NodePut) Kind() string         { return "NodePut" }
 func (NodeSeen) Kind() string        { return "NodeSeen" }
 func (NodeRead) Kind() string        { return "NodeRead" }

@@ -16,13 +16,15 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// lengthOfLife is how many changes a random course has as a rule. With 100 courses to
-// a property, `go test ./cluster` makes more than 150,000 in all.
-const lengthOfLife = 150
+// historyLength is how many random changes most properties make on one State. With 100
+// runs of each property, `go test ./cluster` makes more than 150,000 changes.
+const historyLength = 150
 
 var changesMade atomic.Int64
 
-func live(t *testing.T, property func(*world)) {
+// checkProperty checks the property on random worlds, and logs how many changes of
+// each kind were made.
+func checkProperty(t *testing.T, property func(*world)) {
 	t.Helper()
 	kinds := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -38,7 +40,7 @@ func live(t *testing.T, property func(*world)) {
 	}
 }
 
-// audit fails where something that State keeps beside its objects is not in step.
+// audit fails the test if Audit finds a difference.
 func (w *world) audit(after cluster.Change) {
 	if err := w.state.Audit(); err != nil {
 		w.Fatalf("after %s: %v", show(after), err)
@@ -56,19 +58,21 @@ func show(c cluster.Change) string {
 	return string(b)
 }
 
-// Every ledger, list and count follows from the objects, after every change.
+// TestStateIsConsistent checks after every change that all ledgers, lists and counts
+// agree with the objects.
 func TestStateIsConsistent(t *testing.T) {
-	live(t, func(w *world) {
-		for range lengthOfLife {
+	checkProperty(t, func(w *world) {
+		for range historyLength {
 			w.audit(w.step())
 		}
 	})
 }
 
-// Undo takes back every kind of change.
+// TestUndoIsIdentity checks that Undo restores the State after every kind of change,
+// and that the same changes, made again, give the same State.
 func TestUndoIsIdentity(t *testing.T) {
-	live(t, func(w *world) {
-		for range lengthOfLife / 10 {
+	checkProperty(t, func(w *world) {
+		for range historyLength / 10 {
 			before, was := w.state.Digest(), w.state.Lines()
 			now := w.now
 			mark := w.state.Mark()
@@ -95,7 +99,7 @@ func TestUndoIsIdentity(t *testing.T) {
 				}
 			}
 			if got := w.state.Digest(); got != after {
-				w.Fatalf("made again, it is not the same: %v", shows(made))
+				w.Fatalf("the same changes, made again, give another State: %v", shows(made))
 			}
 		}
 	})
@@ -108,10 +112,11 @@ func shows(list []cluster.Change) (out []string) {
 	return out
 }
 
-// The net changes of a commit, undone and applied, give the same State.
+// TestNetChanges checks that the net changes of a commit, applied after the
+// transaction was undone, give the same State as the transaction.
 func TestNetChanges(t *testing.T) {
-	live(t, func(w *world) {
-		for range lengthOfLife / 3 {
+	checkProperty(t, func(w *world) {
+		for range historyLength / 3 {
 			for range w.roll(4) {
 				w.step()
 			}
@@ -126,55 +131,58 @@ func TestNetChanges(t *testing.T) {
 			}
 			w.count["Decided"]++
 			if w.state.Digest() != after {
-				w.Fatalf("not the same: %s\n%s", show(decided), cluster.Difference(was, w.state.Lines()))
+				w.Fatalf("the net changes give another State: %s\n%s", show(decided), cluster.Difference(was, w.state.Lines()))
 			}
 		}
 	})
 }
 
-// diary is what a process leaves behind: a snapshot and the changes since, one to a
-// line. For the test it has the digest after some of the lines, and where they end.
-type diary struct {
-	snapshot []byte
-	log      []byte
-	lines    int
-	marks    []mark
+// changeLog is what a process has written to disk: a snapshot and the changes since then,
+// one per line. The test also keeps checkpoints, which have the digest after some of
+// the lines.
+type changeLog struct {
+	snapshot    []byte
+	log         []byte
+	lines       int
+	checkpoints []checkpoint
 }
 
-type mark struct {
+// checkpoint has the digest of the State after so many lines, which have size bytes.
+type checkpoint struct {
 	size, lines int
 	digest      string
 }
 
-func (w *world) newDiary() *diary {
+func (w *world) newChangeLog() *changeLog {
 	data, err := json.Marshal(w.state.Snapshot())
 	if err != nil {
 		w.Fatal(err)
 	}
-	return &diary{snapshot: data, marks: []mark{{digest: w.state.Digest()}}}
+	return &changeLog{snapshot: data, checkpoints: []checkpoint{{digest: w.state.Digest()}}}
 }
 
-func (d *diary) write(w *world, c cluster.Change) {
+func (d *changeLog) write(w *world, c cluster.Change) {
 	b, err := cluster.Encode(c)
 	if err != nil {
 		w.Fatal(err)
 	}
 	d.log = append(append(d.log, b...), '\n')
 	if d.lines++; d.lines%12 == 0 {
-		d.marks = append(d.marks, mark{len(d.log), d.lines, w.state.Digest()})
+		d.checkpoints = append(d.checkpoints, checkpoint{len(d.log), d.lines, w.state.Digest()})
 	}
 }
 
-// tear cuts the log within the line that follows a mark.
-func (d *diary) tear(w *world) (mark, int) {
-	m := d.marks[w.roll(len(d.marks))]
+// cut draws a checkpoint and a size at which the log ends, within the line that
+// follows the checkpoint.
+func (d *changeLog) cut(w *world) (checkpoint, int) {
+	m := d.checkpoints[w.roll(len(d.checkpoints))]
 	next := bytes.IndexByte(d.log[m.size:], '\n')
 	return m, m.size + w.roll(max(1, next+1))
 }
 
-// replay makes a State of the snapshot and the whole lines of the log, and returns
-// how many these are.
-func (d *diary) replay(w *world, size int) (*cluster.State, int) {
+// replay applies the complete lines of the first size bytes of the log to the
+// snapshot. It returns the State and the number of lines.
+func (d *changeLog) replay(w *world, size int) (*cluster.State, int) {
 	var snapshot cluster.Snapshot
 	if err := json.Unmarshal(d.snapshot, &snapshot); err != nil {
 		w.Fatal(err)
@@ -195,7 +203,7 @@ func (d *diary) replay(w *world, size int) (*cluster.State, int) {
 			w.Fatalf("%s: %v", b, err)
 		}
 		if back, err := cluster.Encode(c); err != nil || string(back) != string(b) {
-			w.Fatalf("%s became %s: %v", b, back, err)
+			w.Fatalf("%s is encoded as %s after decoding: %v", b, back, err)
 		}
 		if err := state.Apply(c); err != nil {
 			w.Fatalf("%s: %v\n%s", b, err, strings.Join(state.Lines(), "\n"))
@@ -204,14 +212,14 @@ func (d *diary) replay(w *world, size int) (*cluster.State, int) {
 	}
 }
 
-// A process dies at any point: the log, written as JSON and torn anywhere, gives on
-// the snapshot the State as it was after the last whole line. The next process goes
-// on from there.
+// TestProcessDeath checks a process that dies at any point: the snapshot and the log,
+// which may end within a line, give the State as of the last complete line. The next
+// process continues from there.
 func TestProcessDeath(t *testing.T) {
 	const length = 1500
 	before := changesMade.Load()
-	live(t, func(w *world) {
-		d := w.newDiary()
+	checkProperty(t, func(w *world) {
+		d := w.newChangeLog()
 		for range length {
 			if c := w.step(); c != nil {
 				d.write(w, c)
@@ -219,13 +227,13 @@ func TestProcessDeath(t *testing.T) {
 			if d.lines < 100 && !w.chance(2) {
 				continue
 			}
-			m, size := d.tear(w)
+			m, size := d.cut(w)
 			state, lines := d.replay(w, size)
 			if lines != m.lines || state.Digest() != m.digest {
-				w.Fatalf("replayed, line %d (%d) gives another State", m.lines, lines)
+				w.Fatalf("a replay up to line %d (%d lines were read) gives another State", m.lines, lines)
 			}
 			w.state, w.now = state, max(w.now, state.Now())
-			d = w.newDiary()
+			d = w.newChangeLog()
 		}
 	})
 	if made := changesMade.Load() - before; made < 100_000 && !testing.Short() {
@@ -233,10 +241,11 @@ func TestProcessDeath(t *testing.T) {
 	}
 }
 
-// A fact that is told again changes nothing, and touches no version.
-func TestFactsToldAgain(t *testing.T) {
-	live(t, func(w *world) {
-		for range lengthOfLife {
+// TestRepeatedFacts checks that a fact that is reported again changes nothing, not even
+// a version.
+func TestRepeatedFacts(t *testing.T) {
+	checkProperty(t, func(w *world) {
+		for range historyLength {
 			if w.chance(30) {
 				w.step()
 				continue
@@ -251,14 +260,14 @@ func TestFactsToldAgain(t *testing.T) {
 				w.Fatal(err)
 			}
 			if w.state.Digest() != digest || w.state.Version() != version || w.state.View().Recent().JobsVersion() != jobs {
-				w.Fatalf("told again, it made a difference: %s\n%s", show(c), cluster.Difference(was, w.state.Lines()))
+				w.Fatalf("a repeated fact changed the State or a version: %s\n%s", show(c), cluster.Difference(was, w.state.Lines()))
 			}
 		}
 	})
 }
 
-// object is what a fact is about. Facts about one object come in order; those about
-// different ones may overtake each other.
+// object names what a fact is about. Facts about one object are reported in order.
+// Facts about different objects may be reported in any order.
 func object(c cluster.Change) string {
 	switch c := c.(type) {
 	case cluster.NodePut:
@@ -294,13 +303,14 @@ func object(c cluster.Change) string {
 	return ""
 }
 
-// Facts about different objects end in one State, in whatever order they come: a
-// pod before its node, a job before its queue, a child before its parent.
-func TestFactsOvertakeEachOther(t *testing.T) {
-	live(t, func(w *world) {
+// TestFactsInAnyOrder checks that facts about different objects give the same State
+// in any order: a pod before its node, a job before its queue, a child queue before
+// its parent.
+func TestFactsInAnyOrder(t *testing.T) {
+	checkProperty(t, func(w *world) {
 		byObject := map[string][]cluster.Change{}
 		for range 60 {
-			c := w.overtaken()
+			c := w.unorderedFact()
 			byObject[object(c)] = append(byObject[object(c)], c)
 		}
 		names := slices.Sorted(maps.Keys(byObject))
@@ -334,21 +344,21 @@ func TestFactsOvertakeEachOther(t *testing.T) {
 			if first == "" {
 				first, order, lines = digest, shows(made), s.Lines()
 			} else if digest != first {
-				w.Fatalf("another order, another State: %v\nand %v\n%s", order, shows(made), cluster.Difference(lines, s.Lines()))
+				w.Fatalf("two orders give different States: %v\nand %v\n%s", order, shows(made), cluster.Difference(lines, s.Lines()))
 			}
 		}
 	})
 }
 
-// overtaken draws a fact that may come in any order with others: about nodes whose
-// devices do not change places, and about tasks of open jobs.
-func (w *world) overtaken() cluster.Change {
+// unorderedFact draws a fact that gives the same State before and after facts about
+// other objects: about nodes that keep their devices, and about tasks of open jobs.
+func (w *world) unorderedFact() cluster.Change {
 	switch w.roll(10) {
 	case 0, 1:
 		put := w.nodePut().(cluster.NodePut)
 		put.Revision = 0
 		put.Node.Devices = nil
-		for i := range 4 { // a device that is not listed any more keeps what it was only if a task held it then
+		for i := range 4 { // always the same four: whether a device that is no longer listed is kept depends on the order of facts
 			put.Node.Devices = append(put.Node.Devices, cluster.Device{UUID: uuid(put.Node.Name, i), Product: of(w, "L4", "H100"), Type: "cuda", Memory: cluster.Bytes(of(w, 16, 24)) << 30})
 		}
 		return put
@@ -378,10 +388,11 @@ func (w *world) overtaken() cluster.Change {
 	return seen
 }
 
-// A name that comes back with another UID inherits nothing.
+// TestAnotherUID checks that a job that replaces one of the same name, with another
+// UID, inherits nothing from it.
 func TestAnotherUID(t *testing.T) {
-	live(t, func(w *world) {
-		for range lengthOfLife / 2 {
+	checkProperty(t, func(w *world) {
+		for range historyLength / 2 {
 			w.step()
 		}
 		for _, j := range w.state.Jobs() {
@@ -392,7 +403,7 @@ func TestAnotherUID(t *testing.T) {
 			put.Job.UID = "another"
 			put.Job.Displaced, put.Job.Retired, put.Job.Torn, put.Job.Parked = nil, false, 0, nil
 			w.apply(cluster.JobGone{Job: j.ID})
-			w.apply(cluster.JobPut{Job: j.Spec()}) // as it was, with a UID, and nothing on nodes
+			w.apply(cluster.JobPut{Job: j.Spec()}) // the same spec and UID, with no task on a node
 			fresh := w.state.Job(j.ID)
 			if fresh.UID == "" {
 				continue
@@ -411,12 +422,13 @@ func TestAnotherUID(t *testing.T) {
 	})
 }
 
-// All kinds of changes are known to the reader, and all of them are drawn above.
+// TestEveryKindOfChange checks that the random changes include every kind that Decode
+// reads. Decided is made by TestNetChanges.
 func TestEveryKindOfChange(t *testing.T) {
 	made := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt)
-		for range 2 * lengthOfLife {
+		for range 2 * historyLength {
 			w.step()
 		}
 		for kind, n := range w.count {
@@ -430,7 +442,7 @@ func TestEveryKindOfChange(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesNonsense(t *testing.T) {
+func TestDecodeRejectsInvalidInput(t *testing.T) {
 	tests := map[string]string{
 		"":                          `not a change: unexpected end of JSON input`,
 		"[]":                        `not a change: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`,
@@ -438,8 +450,8 @@ func TestDecodeRefusesNonsense(t *testing.T) {
 		`{"kind":"NodeGone","x":1}`: `NodeGone: json: unknown field "x"`,
 		`{"kind":"Decided","changes":[{"kind":"?"}]}`:                         `Decided: unknown kind of change "?"`,
 		`{"kind":"Decided","changes":[{"kind":"Decided","changes":[]}]}`:      `Decided: a decision cannot contain decisions`,
-		`{"kind":"TaskSeen","task":{},"devices":[{"device":"d","milli":-1}]}`: `TaskSeen: device "d": milli is -1; it is from 0 to 1152921504606846976`,
-		`{"kind":"NodePut","node":{"name":"n","avoids":[{"until":1}]}}`:       `NodePut: node "n": there is no shape`,
+		`{"kind":"TaskSeen","task":{},"devices":[{"device":"d","milli":-1}]}`: `TaskSeen: device "d": milli is -1; it must be from 0 to 1152921504606846976`,
+		`{"kind":"NodePut","node":{"name":"n","avoids":[{"until":1}]}}`:       `NodePut: node "n": a shape is missing`,
 	}
 	for in, want := range tests {
 		if _, err := cluster.Decode([]byte(in)); err == nil || err.Error() != want {
@@ -448,10 +460,10 @@ func TestDecodeRefusesNonsense(t *testing.T) {
 	}
 	s := cluster.NewState()
 	if err := s.Apply(nil); err == nil {
-		t.Error("nothing was applied")
+		t.Error("Apply accepts nil")
 	}
 	err := s.Apply(cluster.Decided{Changes: []cluster.Change{cluster.NodeGone{Name: "n"}}})
-	if diff := cmp.Diff("NodeGone: it is not a decision", fmt.Sprint(err)); diff != "" {
+	if diff := cmp.Diff("NodeGone: this kind of change is not a decision", fmt.Sprint(err)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -7,15 +7,16 @@ import (
 	"slices"
 )
 
-// What comes from outside is checked before State is made of it or changed by it:
-// a value that no State can have is an error, and never a panic later.
+// Input from outside is checked before State is created from it or changed by it: a
+// value that no State can have is an error here, so that it causes no panic later.
 
-// maxAmount bounds amounts, so that differences and sums of a few can be counted.
+// maxAmount is the largest amount that is accepted. It is small enough that the sum of
+// a few amounts does not overflow.
 const maxAmount = 1 << 60
 
 func checkAmount[T ~int | ~int64](what string, v T) error {
 	if v < 0 || int64(v) > maxAmount {
-		return fmt.Errorf("%s is %d; it is from 0 to %d", what, v, int64(maxAmount))
+		return fmt.Errorf("%s is %d; it must be from 0 to %d", what, v, int64(maxAmount))
 	}
 	return nil
 }
@@ -31,14 +32,14 @@ func (r Resources) check() error {
 
 func (s *Shape) check() error {
 	if s == nil {
-		return errors.New("there is no shape")
+		return errors.New("a shape is missing")
 	}
 	n := &s.Need
 	err := cmp.Or(s.Resources.check(), s.LeftOut.check(), checkAmount("devices", n.Devices), checkAmount("memory", n.Memory), checkAmount("share", n.Share), checkAmount("sumAtLeast", n.SumAtLeast))
 	if l := n.Layers; l != nil && err == nil {
 		err = cmp.Or(checkAmount("layers", l.Total), checkAmount("bytes of a layer", l.Bytes), checkAmount("fixed bytes", l.Fixed), checkAmount("least layers", l.Least))
 		if err == nil && l.Bytes > 0 && Bytes(l.Total) > maxAmount/l.Bytes {
-			err = fmt.Errorf("%d layers of %d bytes cannot be counted", l.Total, l.Bytes)
+			err = fmt.Errorf("%d layers of %d bytes are more bytes than are supported", l.Total, l.Bytes)
 		}
 	}
 	return err
@@ -49,7 +50,7 @@ func (n *Node) check() error {
 	names := map[string]bool{}
 	for _, l := range n.Resources {
 		if err == nil && names[l.Name] {
-			err = fmt.Errorf("resource %q is there twice", l.Name)
+			err = fmt.Errorf("resource %q is listed twice", l.Name)
 		}
 		names[l.Name] = true
 		err = cmp.Or(err, checkAmount(l.Name, l.Capacity))
@@ -73,7 +74,7 @@ func (q *Queue) check() error {
 	for _, u := range q.Past {
 		err = cmp.Or(err, u.Resources.check())
 		if u.From > u.To || u.From < 0 {
-			err = cmp.Or(err, fmt.Errorf("its use from %d to %d is no interval", u.From, u.To))
+			err = cmp.Or(err, fmt.Errorf("past use from %d to %d is not an interval", u.From, u.To))
 		}
 	}
 	if err != nil {
@@ -82,7 +83,7 @@ func (q *Queue) check() error {
 	return nil
 }
 
-// checkQuota is as Resources.check, but a quota may be Unlimited.
+// checkQuota is Resources.check for the quota, which may also be Unlimited.
 func (q *Queue) checkQuota() error {
 	for _, a := range q.Quota {
 		if err := checkAmount(a.Name, a.Value); err != nil && a.Value != Unlimited {
@@ -92,14 +93,15 @@ func (q *Queue) checkQuota() error {
 	return nil
 }
 
-// checkAmounts reports amounts that cannot be counted; check reports the rest.
+// checkAmounts returns an error for amounts that are negative or too large. check
+// returns other errors.
 func (j *Job) checkAmounts() error {
 	err := cmp.Or(checkAmount("runFor", j.RunFor), checkAmount("preemptionDelay", j.PreemptionDelay), checkAmount("desired", j.Set.Desired))
 	if j.StaleGrace != nil {
 		err = cmp.Or(err, checkAmount("staleGrace", max(0, *j.StaleGrace)))
 	}
 	if !slices.IsSorted(j.Displaced) {
-		err = cmp.Or(err, errors.New("the displaced jobs are not in order"))
+		err = cmp.Or(err, errors.New("the displaced jobs are not sorted"))
 	}
 	for a := range j.Alternatives {
 		alt := &j.Alternatives[a]
@@ -118,7 +120,8 @@ func (j *Job) checkAmounts() error {
 	return nil
 }
 
-// checkHoldings reports holdings that no task can have.
+// checkHoldings returns an error for holdings that no task can have: more than a
+// device, or one device twice.
 func checkHoldings(list []Holding) error {
 	devices := make(map[string]bool, len(list))
 	for _, h := range list {
@@ -126,7 +129,7 @@ func checkHoldings(list []Holding) error {
 			return fmt.Errorf("device %q: %w", h.Device, err)
 		}
 		if h.Device == "" || h.Milli > Whole || h.Memory > MaxDeviceMemory {
-			return fmt.Errorf("device %q: no device has %d thousandths and %d bytes", h.Device, h.Milli, h.Memory)
+			return fmt.Errorf("device %q: it has no name, or %d thousandths and %d bytes are more than a device has", h.Device, h.Milli, h.Memory)
 		}
 		if devices[h.Device] {
 			return fmt.Errorf("device %q is held twice", h.Device)
@@ -136,7 +139,7 @@ func checkHoldings(list []Holding) error {
 	return nil
 }
 
-// malformed reports what makes a change one that State must not see.
+// malformed returns an error if the change has a value that no State can have.
 func malformed(c Change) error {
 	switch c := c.(type) {
 	case NodePut:

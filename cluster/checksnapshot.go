@@ -7,17 +7,18 @@ import (
 	"slices"
 )
 
-// maxQueueDepth bounds how many queues are above each other: what a task holds is
-// counted in each of them.
+// maxQueueDepth bounds the depth of the tree of queues, because what a task holds is
+// charged to its queue and to every queue above it.
 const maxQueueDepth = 1000
 
-// check reports what no State has: objects that are there twice, tasks that no job
-// has, amounts that cannot be counted. What tasks hold is checked as they are placed.
+// check returns an error for a snapshot that no State has: objects that are listed
+// twice, tasks without a name, amounts that are too large. What tasks hold is checked
+// when they are restored.
 func (sn *Snapshot) check() error {
 	if err := cmp.Or(checkAmount("now", sn.Now), sn.checkQueues(), sn.checkNodes(), sn.checkJobs()); err != nil {
 		return err
 	}
-	budgets, sets, tasks := names{}, names{}, map[TaskRef]bool{}
+	budgets, sets, tasks := uniqueNames{}, uniqueNames{}, map[TaskRef]bool{}
 	for i := range sn.Budgets {
 		b := &sn.Budgets[i]
 		if err := cmp.Or(budgets.add("budget", b.Namespace+"/"+b.Name), checkAmount("bound", b.Bound)); err != nil {
@@ -38,7 +39,7 @@ func (sn *Snapshot) check() error {
 	for i := range sn.Tasks {
 		ref := sn.Tasks[i].Task
 		if tasks[ref] {
-			return fmt.Errorf("task %s is there twice", ref.ID())
+			return fmt.Errorf("task %s is listed twice", ref.ID())
 		}
 		tasks[ref] = true
 	}
@@ -46,7 +47,7 @@ func (sn *Snapshot) check() error {
 	for i := range sn.Unseen {
 		u := &sn.Unseen[i]
 		if u.Node == "" || unseen[u.Task] {
-			return fmt.Errorf("task %s was seen on no node, or is there twice", u.Task.ID())
+			return fmt.Errorf("task %s is listed as unseen without a node, or twice", u.Task.ID())
 		}
 		unseen[u.Task] = true
 		if err := checkHoldings(u.Devices); err != nil {
@@ -56,19 +57,20 @@ func (sn *Snapshot) check() error {
 	return nil
 }
 
-// names finds objects of one kind that have the same name, or none.
-type names map[string]bool
+// uniqueNames finds objects of one kind that have no name, or the name of another.
+type uniqueNames map[string]bool
 
-func (s names) add(kind, name string) error {
+// add returns an error if the name is empty or was added before. kind is for the error.
+func (s uniqueNames) add(kind, name string) error {
 	if name == "" || s[name] {
-		return fmt.Errorf("%s %q has no name, or is there twice", kind, name)
+		return fmt.Errorf("%s %q has no name, or is listed twice", kind, name)
 	}
 	s[name] = true
 	return nil
 }
 
 func (sn *Snapshot) checkQueues() error {
-	known, above := names{}, make(map[string]string, len(sn.Queues))
+	known, above := uniqueNames{}, make(map[string]string, len(sn.Queues))
 	for i := range sn.Queues {
 		r := &sn.Queues[i]
 		q := &r.Queue
@@ -80,7 +82,7 @@ func (sn *Snapshot) checkQueues() error {
 		}
 		above[q.Name] = q.Parent
 	}
-	for _, r := range sn.Queues { // a queue may be below itself: its jobs wait
+	for _, r := range sn.Queues { // a cycle of parents is no error: the jobs of these queues are not pending
 		seen := map[string]bool{}
 		for q := r.Queue.Name; q != "" && !seen[q]; q = above[q] {
 			if seen[q] = true; len(seen) > maxQueueDepth {
@@ -92,7 +94,7 @@ func (sn *Snapshot) checkQueues() error {
 }
 
 func (sn *Snapshot) checkNodes() error {
-	known, offered := names{}, sums{}
+	known, offered := uniqueNames{}, resourceSums{}
 	for i := range sn.Nodes {
 		r := &sn.Nodes[i]
 		n := &r.Node
@@ -100,36 +102,36 @@ func (sn *Snapshot) checkNodes() error {
 			return err
 		}
 		if r.Unknown && !r.Absent {
-			return fmt.Errorf("node %q was never reported, and is there", n.Name)
+			return fmt.Errorf("node %q is marked unknown, and is not marked absent", n.Name)
 		}
-		gone := false // a device that is not listed any more is lost, and they come last
+		gone := false // devices that are gone are marked lost, and are last
 		for k := range n.Devices {
 			if d := &n.Devices[k]; gone && !d.Gone || d.Gone && !d.Lost {
-				return fmt.Errorf("node %q: device %q is out of place", n.Name, d.UUID)
+				return fmt.Errorf("node %q: device %q is not in order: devices that are gone must be lost, and last", n.Name, d.UUID)
 			}
 			gone = n.Devices[k].Gone
 		}
 		for _, l := range n.Resources {
 			if !offered.add(l.Name, l.Capacity) {
-				return fmt.Errorf("with node %q there is more %s than can be counted", n.Name, l.Name)
+				return fmt.Errorf("node %q: the sum of %s over all nodes is too large", n.Name, l.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// sums are of each resource over all objects.
-type sums map[string]int64
+// resourceSums has the sum of each resource over all objects of one kind.
+type resourceSums map[string]int64
 
-// add reports whether the sum can be counted.
-func (s sums) add(name string, v int64) bool {
+// add adds v to the sum of the resource. It returns false if the sum overflows.
+func (s resourceSums) add(name string, v int64) bool {
 	total, ok := AddOverflow(s[name], v)
 	s[name] = total
 	return ok
 }
 
 func (sn *Snapshot) checkJobs() error {
-	known, requested := names{}, sums{}
+	known, requested := uniqueNames{}, resourceSums{}
 	for i := range sn.Jobs {
 		r := &sn.Jobs[i]
 		j := &r.Job
@@ -139,7 +141,7 @@ func (sn *Snapshot) checkJobs() error {
 		for t := range j.each {
 			for _, x := range slices.Concat(t.Shape.Resources, t.Shape.LeftOut) {
 				if !requested.add(x.Name, x.Value) {
-					return fmt.Errorf("with %s more %s is requested than can be counted", j.ID, x.Name)
+					return fmt.Errorf("%s: the sum of %s over all requests is too large", j.ID, x.Name)
 				}
 			}
 		}
@@ -147,8 +149,8 @@ func (sn *Snapshot) checkJobs() error {
 	return nil
 }
 
-// checkTasks is what check asks of a job, as far as it holds for one that has lost
-// or gained tasks since it was put.
+// checkTasks is Job.check without the conditions that hold only for a new job: a job
+// in a snapshot may have lost or gained tasks since it was put.
 func (r *JobRecord) checkTasks() error {
 	j := &r.Job
 	if len(j.Alternatives) == 0 {
@@ -158,10 +160,10 @@ func (r *JobRecord) checkTasks() error {
 		return fmt.Errorf("%s has %d alternatives", j.ID, len(j.Alternatives))
 	}
 	for a := range j.Alternatives {
-		alt, known := &j.Alternatives[a], names{}
+		alt, known := &j.Alternatives[a], uniqueNames{}
 		switch requested := !j.Open && !alt.Running; {
 		case alt.Min < 0 || requested && (alt.Min < 1 || alt.Min > len(alt.Tasks)):
-			return fmt.Errorf("%s: a minimum of %d for %d tasks", j.ID, alt.Min, len(alt.Tasks))
+			return fmt.Errorf("%s: the minimum is %d, and there are %d tasks", j.ID, alt.Min, len(alt.Tasks))
 		case j.Open && a > 0 && !alt.Running:
 			return fmt.Errorf("%s has %d alternatives", j.ID, len(j.Alternatives))
 		}
@@ -170,7 +172,7 @@ func (r *JobRecord) checkTasks() error {
 		}
 		for _, t := range alt.Tasks {
 			subgroups := len(alt.Subgroups)
-			if t != nil { // a task may outlive its subgroup, or come before it
+			if t != nil { // the subgroup of a task may have been removed, or may not be known yet
 				subgroups = max(subgroups, t.Subgroup)
 			}
 			if err := t.check(subgroups); err != nil {
@@ -184,18 +186,19 @@ func (r *JobRecord) checkTasks() error {
 	return nil
 }
 
-// check reports a standing that no task has.
+// check returns an error for a combination of status, node and holdings that no task
+// can have.
 func (r *TaskRecord) check() error {
-	nowhere := r.Status == Pending || r.Status == Succeeded || r.Status == Failed
+	onNoNode := r.Status == Pending || r.Status == Succeeded || r.Status == Failed
 	switch {
-	case (r.Node == "") != nowhere:
-		return fmt.Errorf("it is %s on node %q", r.Status, r.Node)
-	case nowhere && (len(r.Devices) > 0 || r.Counted || r.Sent || r.Held != nil || r.Extra):
-		return fmt.Errorf("it is %s, and holds something", r.Status)
+	case (r.Node == "") != onNoNode:
+		return fmt.Errorf("it cannot be %s on node %q", r.Status, r.Node)
+	case onNoNode && (len(r.Devices) > 0 || r.Counted || r.Sent || r.Held != nil || r.Extra):
+		return fmt.Errorf("it is %s, and cannot hold anything", r.Status)
 	case r.Status != Releasing && (r.Evicted || r.Landing != nil):
-		return fmt.Errorf("it is %s, and leaves", r.Status)
+		return fmt.Errorf("it is %s, and cannot be evicted or have a landing", r.Status)
 	case !r.Evicted && (r.For != "" || r.At != 0 || r.Overdue):
-		return errors.New("it is not evicted, and was evicted for something")
+		return errors.New("it is not evicted, and cannot have fields of an eviction (for, at, overdue)")
 	}
 	err := checkHoldings(r.Devices)
 	if r.Held != nil {

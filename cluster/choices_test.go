@@ -9,34 +9,35 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// TestChoicesThatDiffer: devices in the same state are one choice.
-func TestChoicesThatDiffer(t *testing.T) {
+// TestChoices checks that ways that differ only in interchangeable devices are yielded
+// once.
+func TestChoices(t *testing.T) {
 	tests := map[string]struct {
 		node *enginetest.NodeBuilder
 		held []*enginetest.JobBuilder
 		job  *enginetest.JobBuilder
 		want [][]int
 	}{
-		"alike": {enginetest.Node("n").GPUs(4, "A", "8Gi"), nil, enginetest.Job("j").Share(1, 300), [][]int{{0}}},
-		"one is held in part": {
+		"interchangeable": {enginetest.Node("n").GPUs(4, "A", "8Gi"), nil, enginetest.Job("j").Share(1, 300), [][]int{{0}}},
+		"one is partly held": {
 			enginetest.Node("n").GPUs(3, "A", "8Gi"), []*enginetest.JobBuilder{enginetest.Job("x").Share(1, 300)},
 			enginetest.Job("j").Share(1, 500), [][]int{{0}, {1}},
 		},
-		"two of three": {
+		"two of three are partly held": {
 			enginetest.Node("n").GPUs(3, "A", "8Gi"), []*enginetest.JobBuilder{enginetest.Job("x").Share(2, 500)},
 			enginetest.Job("j").Share(2, 500), [][]int{{0, 1}, {0, 2}},
 		},
-		"products apart": {
+		"same product required": {
 			enginetest.Node("n").GPUs(2, "A", "8Gi").GPUs(2, "B", "8Gi"), nil,
 			enginetest.Job("j").Devices(2).Shape(func(s *cluster.Shape) { s.Need.SameProduct = true }), [][]int{{0, 1}, {2, 3}},
 		},
-		"large enough together": {
+		"sum of memory": {
 			enginetest.Node("n").GPUs(1, "A", "8Gi").GPUs(2, "B", "16Gi"), nil,
 			enginetest.Job("j").Devices(2).Shape(func(s *cluster.Shape) { s.Need.SumAtLeast = 32 << 30 }), [][]int{{1, 2}},
 		},
-		"whole nodes in one way": {enginetest.Node("n").GPUs(1, "A", "8Gi").GPUs(1, "B", "8Gi"), nil, enginetest.Job("j").WholeNodes(1, "8Gi"), [][]int{{0, 1}}},
-		"no devices":             {enginetest.Node("n"), nil, enginetest.Job("j"), [][]int{nil}},
-		"none will do":           {enginetest.Node("n").GPUs(1, "A", "8Gi"), nil, enginetest.Job("j").Devices(2), nil},
+		"whole node":      {enginetest.Node("n").GPUs(1, "A", "8Gi").GPUs(1, "B", "8Gi"), nil, enginetest.Job("j").WholeNodes(1, "8Gi"), [][]int{{0, 1}}},
+		"no devices":      {enginetest.Node("n"), nil, enginetest.Job("j"), [][]int{nil}},
+		"too few devices": {enginetest.Node("n").GPUs(1, "A", "8Gi"), nil, enginetest.Job("j").Devices(2), nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,9 +61,9 @@ func TestChoicesThatDiffer(t *testing.T) {
 	}
 }
 
-// TestRoomIsNeverTooLittle: it bounds what can really be placed, and is what is
-// left of Most on an empty node.
-func TestRoomIsNeverTooLittle(t *testing.T) {
+// TestRoomIsUpperBound checks that Room is never less than what can be placed, and
+// that it equals Most on an empty node.
+func TestRoomIsUpperBound(t *testing.T) {
 	jobs := map[string]*enginetest.JobBuilder{
 		"devices": enginetest.Job("j").Gang(9).Devices(2), "share": enginetest.Job("j").Gang(9).Share(1, 300), "memory": enginetest.Job("j").Gang(9).DeviceMemory(1, "3Gi"),
 		"cores": enginetest.Job("j").Gang(9).CPU(3000, "1Gi"), "whole node": enginetest.Job("j").WholeNodes(2, "8Gi"),
@@ -74,19 +75,19 @@ func TestRoomIsNeverTooLittle(t *testing.T) {
 		tasks := s.Job("job/j").Tasks()
 		shape := tasks[0].Shape
 		if n.Room(shape) != n.Most(shape) {
-			t.Errorf("%s: room for %d on an empty node that holds %d", name, n.Room(shape), n.Most(shape))
+			t.Errorf("%s: Room is %d on an empty node, and Most is %d", name, n.Room(shape), n.Most(shape))
 		}
 		for placed := 0; ; placed++ {
 			room := n.Room(shape)
 			claims, ok := n.Choose(shape, nil)
 			if !ok || placed == len(tasks) || s.Place(tasks[placed], n, claims, 0) != nil {
 				if room != 0 && placed < len(tasks) {
-					t.Errorf("%s: room for %d more, and none fits", name, room)
+					t.Errorf("%s: Room is %d, and no task fits", name, room)
 				}
 				break
 			}
 			if n.Room(shape) >= room {
-				t.Errorf("%s: room did not shrink from %d", name, room)
+				t.Errorf("%s: Room is still %d or more after a task was placed", name, room)
 			}
 		}
 	}
@@ -99,7 +100,7 @@ func TestChoicesOfNamedDevices(t *testing.T) {
 	for claims := range n.Choices(task(s, "j", 0).Shape, nil, []cluster.DeviceID{n.Devices[0].ID, n.Devices[2].ID}) {
 		got = append(got, claims[0].Device)
 	}
-	if diff := cmp.Diff([]int{0, 1, 2}, got); diff != "" { // the fourth is like the second
+	if diff := cmp.Diff([]int{0, 1, 2}, got); diff != "" { // devices 1 and 3 are interchangeable
 		t.Error(diff)
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"slices"
 )
 
-// Choose picks devices of the node for the shape: the best by score, ties to the
-// lowest index. Score may be nil. It returns false when the node's devices
-// cannot hold the shape; a shape that needs none gets no claims and true.
+// Choose picks devices of the node for a task of the shape, and returns what the task
+// would hold of them. Devices with a higher score are preferred, then those with a
+// lower index; score may be nil. It returns false if the node's devices cannot take the
+// shape now. A shape that requests no devices gets no claims and true. Choose books
+// nothing.
 //
-// Feasible and Choose are one piece of code on purpose: what a filter lets
-// through, the chooser can place.
+// Feasible and Choose share their code, so that Choose finds devices on every node that
+// a filter accepts by Feasible.
 func (n *Node) Choose(s *Shape, score func(*Device) int64) ([]Claim, bool) {
 	if s.Need.None() {
 		return nil, true
@@ -19,23 +21,25 @@ func (n *Node) Choose(s *Shape, score func(*Device) int64) ([]Claim, bool) {
 	return supplyOf(s, n).choose(score)
 }
 
-// Feasible reports whether Choose would find devices. It allocates nothing in the
-// plain cases, and says no to a full node without a look at its devices.
+// Feasible reports whether Choose would find devices. It is faster than Choose: in
+// simple cases it allocates nothing, and if all devices of the node are held whole it
+// does not look at the devices.
 func (n *Node) Feasible(s *Shape) bool {
 	return n.Unfilled() >= s.Need.Devices && (s.Need.None() || supplyOf(s, n).feasible())
 }
 
 func (v supply) feasible() bool {
 	if !v.unified && v.s.set().plain() && !v.s.bonded() && !v.shares() {
-		return v.enough()
+		return v.hasEnough()
 	}
 	_, ok := v.choose(nil)
 	return ok
 }
 
-// enough reports whether as many devices can take the shape's part as it needs. It
-// stops when it has found them, and looks closely only at devices that are partly held.
-func (v supply) enough() bool {
+// hasEnough reports whether as many devices as the shape needs can take their part of
+// it. It stops when it has found them, and calls Takes only for devices that are partly
+// held.
+func (v supply) hasEnough() bool {
 	s, n := v.s, v.n
 	alike := v.alike()
 	if alike && !s.Usable(&n.Devices[0]) {
@@ -47,7 +51,7 @@ func (v supply) enough() bool {
 		if d.Use.Milli > spare {
 			continue
 		}
-		// An idle device takes every part that it is large enough for.
+		// An idle device that is large enough takes the part; Takes need not be called.
 		untouched := d.Use.Leases == 0 && d.Foreign == 0
 		if untouched && (alike || s.Usable(d)) || !untouched && s.Takes(d) {
 			if left--; left <= 0 {
@@ -58,7 +62,8 @@ func (v supply) enough() bool {
 	return false
 }
 
-// Usable counts the devices of the kind the shape needs, held or not.
+// Usable returns how many devices of the node the shape could use if they were idle.
+// See Shape.Usable.
 func (n *Node) Usable(s *Shape) int {
 	if supplyOf(s, n).alike() {
 		if s.Usable(&n.Devices[0]) {
@@ -75,7 +80,7 @@ func (n *Node) Usable(s *Shape) int {
 	return count
 }
 
-// choice is the choice of devices for a shape, by score.
+// choice chooses devices for a shape by score.
 type choice struct {
 	supply
 	score func(*Device) int64
@@ -84,7 +89,7 @@ type choice struct {
 func (v supply) choose(score func(*Device) int64) ([]Claim, bool) {
 	claims, ok := choice{v, score}.pick()
 	if !ok && v.unified && score != nil {
-		return choice{v, nil}.pick() // the best devices are too much together; others may do
+		return choice{v, nil}.pick() // the devices with the best scores may need more unified memory than is free; try without scores
 	}
 	return claims, ok
 }
@@ -97,9 +102,10 @@ func (c choice) pick() ([]Claim, bool) {
 	return claims, true
 }
 
-// ofOneGroup tries one group of devices at a time. It keeps what holds most layers,
-// where they may spill, then what needs the fewest devices, then the group with
-// the best device; among equals the name decides.
+// ofOneGroup chooses devices that are all of one group, as the bond of the shape
+// requires. It tries each group and prefers the one that holds more layers, if layers
+// may spill, then the one that needs fewer devices, then the one with the best device,
+// then the first by name.
 func (c choice) ofOneGroup() ([]Claim, bool) {
 	var groups []string
 	for i := range c.n.Devices {
@@ -118,7 +124,7 @@ func (c choice) ofOneGroup() ([]Claim, bool) {
 	return best, best != nil
 }
 
-// better reports whether one group's claims are to be preferred to another's.
+// better reports whether the claims a, of one group, are preferred to b, of another.
 func (c choice) better(a, b []Claim) bool {
 	if on, than := layersOn(a), layersOn(b); on != than {
 		return on > than
@@ -129,7 +135,7 @@ func (c choice) better(a, b []Claim) bool {
 	return c.highest(a) > c.highest(b)
 }
 
-// highest is the score of the best device that is claimed.
+// highest returns the score of the best device that is claimed.
 func (c choice) highest(claims []Claim) int64 {
 	most := int64(math.MinInt64)
 	for i := range claims {
@@ -138,15 +144,15 @@ func (c choice) highest(claims []Claim) int64 {
 	return most
 }
 
-// preferred claims the best of the devices that take the shape's part; of the group,
-// if one is given.
+// preferred claims the best of the devices that can take their part of the shape. If
+// group is not nil, only devices of that group are considered.
 func (c choice) preferred(group *string) ([]Claim, bool) {
 	type candidate struct {
 		device int
 		score  int64
 	}
-	var room [16]candidate
-	takers := room[:0]
+	var buffer [16]candidate
+	takers := buffer[:0]
 	for i := range c.n.Devices {
 		d := &c.n.Devices[i]
 		if !c.s.Takes(d) || (group != nil && c.s.group(d) != *group) {
@@ -161,7 +167,7 @@ func (c choice) preferred(group *string) ([]Claim, bool) {
 	if len(takers) < c.s.Need.Devices || len(takers) == 0 {
 		return nil, false
 	}
-	// A stable sort keeps devices of equal score in index order.
+	// The sort is stable, so that devices of equal score stay in the order of their index.
 	slices.SortStableFunc(takers, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	order := make([]int, len(takers))
 	for i, t := range takers {
@@ -170,7 +176,8 @@ func (c choice) preferred(group *string) ([]Claim, bool) {
 	return c.s.set().lay(c, order)
 }
 
-// take claims as many devices as the shape needs, the first ones first.
+// take claims as many devices as the shape needs, in the given order. It may return
+// fewer, if devices share memory.
 func (c choice) take(order []int) []Claim {
 	claims := make([]Claim, 0, c.s.Need.Devices)
 	for _, i := range order {
@@ -179,7 +186,7 @@ func (c choice) take(order []int) []Claim {
 		}
 		claim := c.claim(i)
 		if d := &c.n.Devices[i]; d.Shares != "" && !c.s.counted() && claim.Memory+claimed(c.n.Devices, d, claims) > d.Free() {
-			continue // its siblings take what it has
+			continue // the memory that it shares is claimed through other replicas already
 		}
 		claims = append(claims, claim)
 	}

@@ -26,13 +26,13 @@ func TestChoose(t *testing.T) {
 		score func(*cluster.Device) int64
 		want  want
 	}{
-		"no device asked for": {node: mixed(), want: want{nil, true}},
-		"a whole one is the lowest free index": {
+		"no device requested": {node: mixed(), want: want{nil, true}},
+		"a whole device, the lowest free index": {
 			node: mixed(), held: []*enginetest.JobBuilder{enginetest.Job("x").Devices(1).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1}},
 			want:  want{[]cluster.Claim{{Device: 1, Milli: 1000, Memory: 24 * gi}}, true},
 		},
-		"the best score comes first": {
+		"the devices with the best scores": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 2}},
 			score: func(d *cluster.Device) int64 { return int64(d.Index % 3) },
 			want:  want{[]cluster.Claim{{Device: 1, Milli: 1000, Memory: 24 * gi}, {Device: 2, Milli: 1000, Memory: 80 * gi}}, true},
@@ -41,7 +41,7 @@ func TestChoose(t *testing.T) {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, Share: 250}},
 			want: want{[]cluster.Claim{{Device: 0, Milli: 250, Memory: 6 * gi}, {Device: 1, Milli: 250, Memory: 6 * gi}, {Device: 2, Milli: 250, Memory: 20 * gi}}, true},
 		},
-		"memory of a device that is big enough": {
+		"memory of a device that is large enough": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 40 * gi}},
 			want: want{[]cluster.Claim{{Device: 2, Milli: 500, Memory: 40 * gi}}, true},
 		},
@@ -62,41 +62,41 @@ func TestChoose(t *testing.T) {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}},
 			want: want{[]cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi}}, true},
 		},
-		"nothing joins an exclusive lease": {
+		"a device that an exclusive task holds": {
 			node:  enginetest.Node("n").GPUs(1, "A10", "24Gi"),
 			held:  []*enginetest.JobBuilder{enginetest.Job("x").Share(1, 100).Isolate(cluster.Isolation{GPU: cluster.GPUDeviceExclusive}).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 100}},
 		},
-		"a session joins itself": {
+		"a device that the same session holds": {
 			node:  enginetest.Node("n").GPUs(1, "A10", "24Gi"),
 			held:  []*enginetest.JobBuilder{enginetest.Job("x").Share(1, 500).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}, Isolation: cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}},
 			want:  want{[]cluster.Claim{{Device: 0, Milli: 500, Memory: 12 * gi}}, true},
 		},
-		"a session keeps others out": {
+		"a device that a session holds": {
 			node:  enginetest.Node("n").GPUs(1, "A10", "24Gi"),
 			held:  []*enginetest.JobBuilder{enginetest.Job("x").Share(1, 500).Isolate(cluster.Isolation{GPU: cluster.GPUSessionExclusive, Session: "s"}).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Share: 500}},
 		},
-		"one product": {
+		"devices of one product": {
 			node: mixed(), held: []*enginetest.JobBuilder{enginetest.Job("x").Devices(1).On("n")},
 			shape: cluster.Shape{Need: cluster.Need{Devices: 2, SameProduct: true}},
 			want:  want{[]cluster.Claim{{Device: 2, Milli: 1000, Memory: 80 * gi}, {Device: 3, Milli: 1000, Memory: 80 * gi}}, true},
 		},
-		"no one product has so many": {node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, SameProduct: true}}},
+		"no product has enough devices": {node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, SameProduct: true}}},
 		"an allowed product": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 1, Products: []string{"A100"}}},
 			want: want{[]cluster.Claim{{Device: 2, Milli: 1000, Memory: 80 * gi}}, true},
 		},
-		"a sum the first ones give": {
+		"a sum that the first devices give": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 2, Share: 900, SumAtLeast: 40 * gi}},
 			want: want{[]cluster.Claim{{Device: 0, Milli: 900, Memory: 24 * gi * 9 / 10}, {Device: 1, Milli: 900, Memory: 24 * gi * 9 / 10}}, true},
 		},
-		"a sum only the largest give": {
+		"a sum that only the largest devices give": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 2, Share: 900, SumAtLeast: 140 * gi}},
 			want: want{[]cluster.Claim{{Device: 2, Milli: 900, Memory: 72 * gi}, {Device: 3, Milli: 900, Memory: 72 * gi}}, true},
 		},
-		"a sum nobody gives": {node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 2, Share: 900, SumAtLeast: 145 * gi}}},
+		"a sum that no devices give": {node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 2, Share: 900, SumAtLeast: 145 * gi}}},
 		"a whole node": {
 			node: enginetest.Node("n").GPUs(2, "A10", "24Gi"), shape: cluster.Shape{Need: cluster.Need{WholeNode: true, SumAtLeast: 48 * gi}},
 			want: want{[]cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi}, {Device: 1, Milli: 1000, Memory: 24 * gi}}, true},
@@ -109,12 +109,12 @@ func TestChoose(t *testing.T) {
 			shape: cluster.Shape{Need: cluster.Need{WholeNode: true}},
 		},
 		"a whole node without devices": {node: enginetest.Node("n"), shape: cluster.Shape{Need: cluster.Need{WholeNode: true}}},
-		"a slice by its profile": {
+		"a MIG slice by its profile": {
 			node:  enginetest.Node("n").GPUs(1, "A100", "80Gi").Slices(2, "A100", "1g.10gb", "10Gi"),
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1, Partition: "1g.10gb"}},
 			want:  want{[]cluster.Claim{{Device: 1, Milli: 1000, Memory: 10 * gi}}, true},
 		},
-		"a slice is no device": {
+		"a MIG slice is not requested by count": {
 			node:  enginetest.Node("n").Slices(2, "A100", "1g.10gb", "10Gi"),
 			shape: cluster.Shape{Need: cluster.Need{Devices: 1}},
 		},
@@ -128,22 +128,22 @@ func TestChoose(t *testing.T) {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Layers: &cluster.Layers{Total: 50, Bytes: 2 * gi, Fixed: 4 * gi}}},
 			want: want{[]cluster.Claim{{Device: 2, Milli: 675, Memory: 54 * gi, Layers: 25}, {Device: 3, Milli: 675, Memory: 54 * gi, Layers: 25}}, true},
 		},
-		"layers on the one device that holds most": {
+		"layers on the device that holds most": {
 			node: mixed(), shape: cluster.Shape{Resources: cluster.Resources{{Name: "memory", Value: 10 << 30}}, Need: cluster.Need{Devices: 1, Layers: &cluster.Layers{Total: 20, Bytes: 2 * gi, Fixed: 4 * gi, Least: 10, Spill: true}}},
 			want: want{[]cluster.Claim{{Device: 2, Milli: 550, Memory: 44 * gi, Layers: 20}}, true},
 		},
-		"a layer for each device asked for": {
+		"at least one layer on each requested device": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, Layers: &cluster.Layers{Total: 5, Bytes: 2 * gi, Fixed: gi}}},
 			want: want{[]cluster.Claim{{Device: 0, Milli: 208, Memory: 5 * gi, Layers: 2}, {Device: 1, Milli: 125, Memory: 3 * gi, Layers: 1}, {Device: 2, Milli: 62, Memory: 5 * gi, Layers: 2}}, true},
 		},
 		"fewer layers than devices": {
 			node: mixed(), shape: cluster.Shape{Need: cluster.Need{Devices: 3, Layers: &cluster.Layers{Total: 2, Bytes: 2 * gi, Fixed: gi}}},
 		},
-		"an unknown product is one product": {
+		"unknown products count as one product": {
 			node:  enginetest.Node("n").GPUs(1, "", "24Gi").GPUs(1, "A10", "24Gi"),
 			shape: cluster.Shape{Need: cluster.Need{Devices: 2, SameProduct: true}},
 		},
-		"the rest spills": {
+		"the other layers spill": {
 			node: mixed(), shape: cluster.Shape{Resources: cluster.Resources{{Name: "memory", Value: 10 << 30}}, Need: cluster.Need{Devices: 1, Products: []string{"A10"}, Layers: &cluster.Layers{Total: 20, Bytes: 2 * gi, Fixed: 4 * gi, Least: 10, Spill: true}}},
 			want: want{[]cluster.Claim{{Device: 0, Milli: 1000, Memory: 24 * gi, Layers: 10}}, true},
 		},
@@ -166,7 +166,7 @@ func TestChoose(t *testing.T) {
 				t.Error(diff)
 			}
 			if feasible := n.Feasible(&tt.shape); feasible != ok {
-				t.Errorf("Feasible says %v", feasible)
+				t.Errorf("Feasible returns %v, and Choose %v", feasible, ok)
 			}
 		})
 	}
@@ -184,13 +184,13 @@ func TestMost(t *testing.T) {
 	}{
 		"cores":          {cores(3000, cluster.Shape{}), 2},
 		"isolable cores": {cores(2000, cluster.Shape{Isolation: cluster.Isolation{CPU: cluster.CPUStrictIsolated}}), 3},
-		"whole":          {cluster.Shape{Need: cluster.Need{Devices: 2}}, 1},
+		"whole devices":  {cluster.Shape{Need: cluster.Need{Devices: 2}}, 1},
 		"share":          {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}}, 6},
 		"memory":         {cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 20 * gi}}, 5},
 		"exclusive":      {cluster.Shape{Need: cluster.Need{Devices: 1, Share: 300}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}}, 2},
-		"all":            {cluster.Shape{Need: cluster.Need{WholeNode: true}}, 1},
-		"never":          {cluster.Shape{Need: cluster.Need{Devices: 3}}, 0},
-		"no such thing":  {cluster.Shape{Resources: cluster.Resources{{Name: "rdma", Value: 1}}}, 0},
+		"whole node":     {cluster.Shape{Need: cluster.Need{WholeNode: true}}, 1},
+		"too few":        {cluster.Shape{Need: cluster.Need{Devices: 3}}, 0},
+		"no resource":    {cluster.Shape{Resources: cluster.Resources{{Name: "rdma", Value: 1}}}, 0},
 		"layers":         {cluster.Shape{Need: cluster.Need{Layers: &cluster.Layers{Total: 1, Bytes: gi}}}, 2000},
 	}
 	for name, tt := range tests {

@@ -8,57 +8,62 @@ import (
 	"github.com/berth-project/berth/internal/heap"
 )
 
-// Class is what decides first about whether a job may be evicted for another.
+// Class is the queue and the priority of a job. Plugins decide by class whether any
+// job of it may be a victim, before they look at single jobs.
 type Class struct {
 	Queue    string
 	Priority int32
 }
 
-// Class is the class of the job.
+// Class returns the class of the job: its queue and its priority.
 func (j *Job) Class() Class { return Class{j.Queue, j.Priority} }
 
-// OnNode is what runs of one class on one node.
+// OnNode is a summary of the running preemptible tasks of one class on one node. It
+// bounds the cost of evicting one of them from below.
 type OnNode struct {
-	Newest int64 // no task of them started later
-	// Whole: none of their jobs can spare a task, so that each is evicted as a whole.
+	Newest int64 // when the newest of the tasks was started, in nanoseconds
+	// Whole is true if no job of the tasks has surplus tasks, so that each of the jobs
+	// can only be evicted as a whole.
 	Whole bool
-	// If one of them is evicted, so many tasks are at least, unless their job has lost
-	// some, and so many thousandths of devices are freed.
+	// Tasks is the least number of tasks that are evicted together if one of the tasks is
+	// evicted. It may be fewer if the job has lost tasks.
 	Tasks int
-	Freed int64
+	Freed int64 // the least that such an eviction frees, in thousandths of devices
 }
 
-// class is what runs of one class.
+// class has the running tasks of one class.
 type class struct {
 	Class
-	nodes   map[int]*running // by slot
-	byAge   heap.Heap[*running]
-	takings map[taking]int // how many nodes are of each
-	least   taking         // of these
+	nodes  map[int]*classNode    // by slot of the node
+	byAge  heap.Heap[*classNode] // the node with the newest task first
+	bounds map[evictionBound]int // how many nodes have each bound
+	lowest evictionBound         // holds on all nodes: the lowest of each figure
 }
 
-// running is what runs of a class on one node.
-type running struct {
-	slot           int
-	name           string // of the node
-	newest         int64
-	count, elastic int // tasks; of jobs that can spare one
-	taking
-	place int // in the heap
+// classNode summarizes the running tasks of a class on one node.
+type classNode struct {
+	slot    int
+	name    string // of the node
+	newest  int64
+	count   int // tasks
+	elastic int // tasks of jobs that may have surplus tasks
+	evictionBound
+	heapIndex int // index in class.byAge
 }
 
-// taking is what a victim of the class takes at least on a node.
-type taking struct {
+// evictionBound bounds from below what is evicted if a task of the class on a node is
+// evicted. See OnNode for the first three.
+type evictionBound struct {
 	whole bool
 	tasks int
 	freed int64
-	each  int64 // thousandths of devices that a task holds at least; 0: one of them is lost
+	each  int64 // the least that one of the tasks holds, in thousandths of devices; 0 if a task holds a lost device
 }
 
-// classes are the tasks of preemptible jobs that are on nodes.
+// classes has the tasks of preemptible jobs that are on nodes.
 type classes struct {
-	byQueue     map[string][]*class // the lowest priority first: what runs
-	preemptible int                 // tasks, however they stand there
+	byQueue     map[string][]*class // of the tasks that run; sorted by priority, lowest first
+	preemptible int                 // how many tasks are on nodes, in any status
 }
 
 func (k *classes) clone() classes {
@@ -71,10 +76,10 @@ func (k *classes) clone() classes {
 	return c
 }
 
-func (r *running) onNode() OnNode { return OnNode{r.newest, r.whole, r.tasks, r.freed} }
+func (r *classNode) onNode() OnNode { return OnNode{r.newest, r.whole, r.tasks, r.freed} }
 
-// before orders nodes by age, the newest first, then by name.
-func (r *running) before(o *running) bool {
+// before orders nodes by their newest task, newest first, and then by name.
+func (r *classNode) before(o *classNode) bool {
 	return r.newest > o.newest || r.newest == o.newest && r.name < o.name
 }
 
@@ -106,7 +111,7 @@ func (k *classes) Lowest(queue string) (priority int32, found bool) {
 	return list[0].Priority, true
 }
 
-// find finds the class; nil where nothing of it runs.
+// find returns the class, or nil if no task of it runs.
 func (k *classes) find(c Class) *class {
 	if at, found := k.at(c); found {
 		return k.byQueue[c.Queue][at]
@@ -114,7 +119,8 @@ func (k *classes) find(c Class) *class {
 	return nil
 }
 
-// at is the place of the class among those of its queue, or where it belongs.
+// at returns the index of the class in the list of its queue, and whether it is there.
+// If it is not, the index is where it is to be inserted.
 func (k *classes) at(c Class) (int, bool) {
 	return slices.BinarySearchFunc(k.byQueue[c.Queue], c, func(in *class, c Class) int { return cmp.Compare(in.Priority, c.Priority) })
 }
@@ -140,28 +146,29 @@ func (k *classes) Newest(c Class, skip func(slot int) bool) (slot int, least OnN
 	if in == nil {
 		return 0, OnNode{}, false
 	}
-	first := in.first(skip)
-	if first == nil {
+	newest := in.newestNode(skip)
+	if newest == nil {
 		return 0, OnNode{}, false
 	}
-	return first.slot, OnNode{first.newest, in.least.whole, in.least.tasks, in.least.freed}, true
+	return newest.slot, OnNode{newest.newest, in.lowest.whole, in.lowest.tasks, in.lowest.freed}, true
 }
 
 // Least is Classes.Least.
 func (k *classes) Least(c Class) int64 {
 	if in := k.find(c); in != nil {
-		return in.least.each
+		return in.lowest.each
 	}
 	return 0
 }
 
-// first is the first by age that is not to be skipped. Those that may come next are the
-// ones below nodes that are skipped.
-func (c *class) first(skip func(slot int) bool) *running {
+// newestNode returns the node with the newest task among those that are not skipped,
+// or nil. It walks down the heap: below a node that is skipped, both children are
+// candidates.
+func (c *class) newestNode(skip func(slot int) bool) *classNode {
 	if r := c.byAge.Items[0]; !skip(r.slot) {
-		return r // so it is at first
+		return r // the usual case, which needs no list
 	}
-	next := []*running{c.byAge.Items[0]}
+	next := []*classNode{c.byAge.Items[0]}
 	for len(next) > 0 {
 		best := 0
 		for i, r := range next {
@@ -174,7 +181,7 @@ func (c *class) first(skip func(slot int) bool) *running {
 			return r
 		}
 		next = slices.Delete(next, best, best+1)
-		for _, below := range [...]int{2*r.place + 1, 2*r.place + 2} {
+		for _, below := range [...]int{2*r.heapIndex + 1, 2*r.heapIndex + 2} {
 			if below < len(c.byAge.Items) {
 				next = append(next, c.byAge.Items[below])
 			}
@@ -183,58 +190,61 @@ func (c *class) first(skip func(slot int) bool) *running {
 	return nil
 }
 
-// newByAge is an empty heap of nodes, the newest first, each of which knows its place.
-func newByAge() heap.Heap[*running] {
-	return heap.Heap[*running]{Before: (*running).before, Moved: func(r *running, place int) { r.place = place }}
+// newByAge returns an empty heap of nodes, the newest first. The heap keeps heapIndex
+// of the nodes up to date.
+func newByAge() heap.Heap[*classNode] {
+	return heap.Heap[*classNode]{Before: (*classNode).before, Moved: func(r *classNode, index int) { r.heapIndex = index }}
 }
 
-// count counts nodes that are of the kind.
-func (c *class) count(k taking, by int) {
-	switch c.takings[k] += by; c.takings[k] {
+// countBound adds by to the number of nodes that have the bound, and updates lowest.
+func (c *class) countBound(b evictionBound, by int) {
+	switch c.bounds[b] += by; c.bounds[b] {
 	case 0:
-		delete(c.takings, k)
-		c.least = leastOf(c.takings)
-	case by: // the first
-		if len(c.takings) == 1 {
-			c.least = k
+		delete(c.bounds, b)
+		c.lowest = lowestOf(c.bounds)
+	case by: // the first node with this bound
+		if len(c.bounds) == 1 {
+			c.lowest = b
 		}
-		c.least = c.least.and(k)
+		c.lowest = c.lowest.lower(b)
 	}
 }
 
-// leastOf is what a victim takes at least on any of the nodes.
-func leastOf(takings map[taking]int) (least taking) {
+// lowestOf returns the bound that holds on all nodes.
+func lowestOf(bounds map[evictionBound]int) (lowest evictionBound) {
 	first := true
-	for k := range takings {
+	for b := range bounds {
 		if first {
-			least, first = k, false
+			lowest, first = b, false
 		}
-		least = least.and(k)
+		lowest = lowest.lower(b)
 	}
-	return least
+	return lowest
 }
 
-// and is what a victim takes at least on nodes of either kind.
-func (k taking) and(o taking) taking {
-	return taking{k.whole && o.whole, min(k.tasks, o.tasks), min(k.freed, o.freed), min(k.each, o.each)}
+// lower returns the lower of the two bounds, figure by figure.
+func (b evictionBound) lower(o evictionBound) evictionBound {
+	return evictionBound{b.whole && o.whole, min(b.tasks, o.tasks), min(b.freed, o.freed), min(b.each, o.each)}
 }
 
 func (c *class) clone() *class {
-	out := &class{Class: c.Class, nodes: make(map[int]*running, len(c.nodes)), byAge: newByAge(), takings: maps.Clone(c.takings), least: c.least}
-	out.byAge.Items = make([]*running, len(c.byAge.Items))
-	parts := make([]running, len(c.byAge.Items))
+	out := &class{Class: c.Class, nodes: make(map[int]*classNode, len(c.nodes)), byAge: newByAge(), bounds: maps.Clone(c.bounds), lowest: c.lowest}
+	out.byAge.Items = make([]*classNode, len(c.byAge.Items))
+	copies := make([]classNode, len(c.byAge.Items))
 	for i, r := range c.byAge.Items {
-		parts[i] = *r
-		out.byAge.Items[i], out.nodes[r.slot] = &parts[i], &parts[i]
+		copies[i] = *r
+		out.byAge.Items[i], out.nodes[r.slot] = &copies[i], &copies[i]
 	}
 	return out
 }
 
-// mayBeVictim reports whether the task is listed in its class.
+// mayBeVictim reports whether the task is listed in its class: its job is preemptible,
+// it runs, and its node is known.
 func (t *Task) mayBeVictim() bool { return t.Job.Preemptible && t.Runs() && !t.Node.absent }
 
-// list lists a task in its class: by +1 once it runs on its node, by -1 before it
-// does not any more.
+// list adds the task to its class (by +1) or removes it (-1), if the task may be a
+// victim. It is called with -1 before the status of the task changes, and with +1
+// after it has changed.
 func (k *classes) list(t *Task, by int) {
 	if !t.mayBeVictim() {
 		return
@@ -243,48 +253,48 @@ func (k *classes) list(t *Task, by int) {
 	name := t.Job.Class()
 	c := k.find(name)
 	if c == nil {
-		c = &class{Class: name, nodes: map[int]*running{}, byAge: newByAge(), takings: map[taking]int{}}
+		c = &class{Class: name, nodes: map[int]*classNode{}, byAge: newByAge(), bounds: map[evictionBound]int{}}
 		at, _ := k.at(name)
 		k.byQueue[name.Queue] = slices.Insert(k.byQueue[name.Queue], at, c)
 	}
 	r := c.nodes[t.Node.slot]
 	first := r == nil
 	if first {
-		r = &running{slot: t.Node.slot, name: t.Node.Name}
+		r = &classNode{slot: t.Node.slot, name: t.Node.Name}
 		c.nodes[r.slot] = r
 	}
-	was, newest := r.taking, r.newest
+	was, newest := r.evictionBound, r.newest
 	if r.count += by; t.elastic() {
 		r.elastic += by
 	}
 	switch {
 	case r.count == 0:
 		delete(c.nodes, r.slot)
-		c.byAge.Remove(r.place)
-		if c.count(was, -1); len(c.nodes) == 0 {
+		c.byAge.Remove(r.heapIndex)
+		if c.countBound(was, -1); len(c.nodes) == 0 {
 			k.drop(name)
 		}
 		return
 	case by > 0:
 		r.add(t, first)
 	default:
-		r.sum(t)
+		r.recompute(t)
 	}
 	if r.whole = r.elastic == 0; first {
-		c.count(r.taking, +1)
+		c.countBound(r.evictionBound, +1)
 		c.byAge.Push(r)
 		return
 	}
-	if r.taking != was {
-		c.count(r.taking, +1)
-		c.count(was, -1)
+	if r.evictionBound != was {
+		c.countBound(r.evictionBound, +1)
+		c.countBound(was, -1)
 	}
 	if r.newest != newest {
-		c.byAge.Fix(r.place)
+		c.byAge.Fix(r.heapIndex)
 	}
 }
 
-// drop forgets a class of which nothing runs any more.
+// drop removes a class of which no task runs any more.
 func (k *classes) drop(c Class) {
 	at, _ := k.at(c)
 	if k.byQueue[c.Queue] = slices.Delete(k.byQueue[c.Queue], at, at+1); len(k.byQueue[c.Queue]) == 0 {
@@ -292,30 +302,31 @@ func (k *classes) drop(c Class) {
 	}
 }
 
-// add takes in one more task, which may be the first.
-func (r *running) add(t *Task, first bool) {
-	tasks, freed := t.leavesWith()
+// add includes one more task in the summary. first is true for the first task.
+func (r *classNode) add(t *Task, first bool) {
+	tasks, freed := t.evictedWith()
 	if first {
-		r.newest, r.tasks, r.freed, r.each = t.Started, tasks, freed, t.present()
+		r.newest, r.tasks, r.freed, r.each = t.Started, tasks, freed, t.milliUnlessLost()
 		return
 	}
-	r.newest, r.tasks, r.freed, r.each = max(r.newest, t.Started), min(r.tasks, tasks), min(r.freed, freed), min(r.each, t.present())
+	r.newest, r.tasks, r.freed, r.each = max(r.newest, t.Started), min(r.tasks, tasks), min(r.freed, freed), min(r.each, t.milliUnlessLost())
 }
 
-// sum takes in what runs on the node of the same class as the task, but for the task.
-func (r *running) sum(leaves *Task) {
-	class, first := leaves.Job.Class(), true
-	for _, t := range leaves.Node.Tasks {
-		if t != leaves && t.mayBeVictim() && t.Job.Class() == class {
+// recompute summarizes the tasks of the class on the node anew, without the task that
+// is removed.
+func (r *classNode) recompute(removed *Task) {
+	class, first := removed.Job.Class(), true
+	for _, t := range removed.Node.Tasks {
+		if t != removed && t.mayBeVictim() && t.Job.Class() == class {
 			r.add(t, first)
 			first = false
 		}
 	}
 }
 
-// leavesWith is how many tasks are evicted with this one, it included, and how much of
-// devices they hold at least, in thousandths.
-func (t *Task) leavesWith() (tasks int, freed int64) {
+// evictedWith returns how many tasks are evicted if this one is evicted, including
+// itself, and how much these tasks hold at least, in thousandths of devices.
+func (t *Task) evictedWith() (tasks int, freed int64) {
 	freed = t.milli()
 	if t.elastic() {
 		return 1, freed
@@ -327,7 +338,7 @@ func (t *Task) leavesWith() (tasks int, freed int64) {
 	return len(alt.Tasks), freed * int64(len(alt.Tasks))
 }
 
-// milli is how much the task holds of devices, in thousandths.
+// milli returns how much the task holds, in thousandths of devices.
 func (t *Task) milli() int64 {
 	sum := int64(0)
 	for _, c := range t.Claims {
@@ -336,19 +347,20 @@ func (t *Task) milli() int64 {
 	return sum
 }
 
-// present is milli, or 0 where the task holds a device that is lost.
-func (t *Task) present() int64 {
+// milliUnlessLost is milli, or 0 if one of the task's devices is lost.
+func (t *Task) milliUnlessLost() int64 {
 	if slices.ContainsFunc(t.Claims, func(c Claim) bool { return t.Node.Devices[c.Device].Lost }) {
 		return 0
 	}
 	return t.milli()
 }
 
-// Leavable is how much of the node's devices preemptible tasks hold which run, in
-// thousandths.
+// Leavable returns how much of the node's devices running preemptible tasks hold, in
+// thousandths of devices: the most that evictions can free.
 func (n *Node) Leavable() int64 { return n.leavable }
 
-// elastic reports whether the job may have tasks beyond its minimum.
+// elastic reports whether the job of the task may have surplus tasks, so that the task
+// may be evicted alone.
 func (t *Task) elastic() bool {
 	if t.shadows != nil || t.Job.Open {
 		return true

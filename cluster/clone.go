@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Clone copies the State so that either copy can change without the other.
-// Shapes are shared: they never change. Versions carry on from where they are.
+// Clone returns a copy of the State. Changes of one do not affect the other. The
+// copies share Shapes, which never change. The copy has the versions of the original.
 func (s *State) Clone() *State {
 	c := &State{classes: s.classes.clone()}
 	l := &c.journal
@@ -36,7 +36,8 @@ func (n *Node) clone() *Node {
 	return &m
 }
 
-// clone copies the job, with its tasks on the nodes of the fleet.
+// clone copies the job and its tasks, with pointers to the nodes of the fleet f. It
+// adds the copies to tasks, by their originals.
 func (j *Job) clone(f *fleet, tasks map[*Task]*Task) *Job {
 	k := *j
 	k.Labels = maps.Clone(j.Labels)

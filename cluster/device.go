@@ -1,58 +1,62 @@
 package cluster
 
-// Device is one schedulable accelerator of a node: a whole GPU, a MIG slice of
-// one, or one of the replicas that time-slicing or MPS make of it.
+// Device is one accelerator of a node that tasks can hold: a whole GPU, a MIG slice of
+// a GPU, or one of the replicas into which time-slicing or MPS divide a GPU.
 type Device struct {
-	// What filters look at comes first: two cache lines a device.
+	// The fields that filters read are first, so that they are in two cache lines.
 
 	Product string `json:"product,omitempty"` // such as NVIDIA-L4
-	// Profile is the MIG profile a slice must be asked for by; "" for a device that is asked for by count.
+	// Profile is the MIG profile by which a slice must be requested; "" for a device that
+	// is requested by count.
 	Profile string `json:"profile,omitempty"`
-	// Resource is the name the device is asked for and booked under.
+	// Resource is the resource name under which the device is requested and charged.
 	Resource string `json:"resource,omitempty"`
-	Memory   Bytes  `json:"memory,omitempty"` // all that it has
-	// Lost devices stay in the list, so that indexes keep their meaning, and take nothing new.
+	Memory   Bytes  `json:"memory,omitempty"` // all memory of the device
+	// Lost is true for a device that does not work any more. It stays in Node.Devices, so
+	// that the indexes of other devices do not change, and takes no new task.
 	Lost     bool  `json:"lost,omitempty"`
-	Reserved Bytes `json:"reserved,omitempty"` // memory that no task gets
-	// Foreign is memory that a reading found in use and State does not account for
-	// (State.Observe).
+	Reserved Bytes `json:"reserved,omitempty"` // memory that is kept for the system, and that no task can have
+	// Foreign is memory that is used by processes that Berth did not place. It is
+	// determined from NodeRead.
 	Foreign Bytes     `json:"foreign,omitempty"`
-	Use     DeviceUse `json:"-"` // what tasks hold of it
+	Use     DeviceUse `json:"-"` // what tasks hold of the device
 
-	UUID  string   `json:"uuid,omitempty"` // by which reports name it
-	Index int      `json:"-"`              // its place in Node.Devices
-	Type  string   `json:"type,omitempty"` // the runtime it speaks: cuda, rocm, cann, …
-	ID    DeviceID `json:"id,omitzero"`    // by which it can be selected; the State fills it in
-	NUMA  int      `json:"numa,omitempty"` // -1 where unknown
-	Link  string   `json:"link,omitempty"` // NVLink domain, "" where unknown
-	// Replica is true for one of several that time-slicing or MPS make of a device.
+	UUID  string   `json:"uuid,omitempty"` // unique on its node; facts name the device by it
+	Index int      `json:"-"`              // its index in Node.Devices
+	Type  string   `json:"type,omitempty"` // the runtime that it supports: cuda, rocm, cann, …
+	ID    DeviceID `json:"id,omitzero"`    // the name by which a Need can select it; State sets it
+	NUMA  int      `json:"numa,omitempty"` // the NUMA node; -1 if unknown
+	Link  string   `json:"link,omitempty"` // the NVLink domain; "" if unknown
+	// Replica is true for a device that is one of several replicas of a GPU, made by
+	// time-slicing or MPS.
 	Replica bool `json:"replica,omitempty"`
-	// Shares is the UUID of the device whose memory a replica shares with others of
-	// it; "": its memory is its own.
+	// Shares is the UUID of the GPU that this replica shares the memory of with other
+	// replicas; "" if the device has memory of its own.
 	Shares string `json:"shares,omitempty"`
-	// Parent is the UUID of the physical device a slice or replica is cut from.
+	// Parent is the UUID of the physical device that a slice or replica is a part of.
 	Parent string `json:"parent,omitempty"`
-	// ProductResource names its product among the devices of its resource. The
-	// State fills it in; see ProductResource.
+	// ProductResource is the name under which devices of this product are charged, if a
+	// queue has terms for the product. State sets it; see the function ProductResource.
 	ProductResource string `json:"-"`
-	// Fraction is the fraction of a GPU that a MIG slice is which is asked for by its
-	// profile; 0 for any other device. The State fills it in.
+	// Fraction is the fraction of a GPU that a MIG slice with a Profile has, in
+	// thousandths; 0 for any other device. State sets it.
 	Fraction Milli `json:"-"`
-	// Gone: it is not listed any more. It stays, as a lost one, while a task holds it.
+	// Gone is true for a device that its node does not list any more. It stays, as a lost
+	// device, while a task holds it.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// DeviceUse is a device's ledger. Used counts what tasks
-// hold or have reserved; Releasing counts what evicted tasks still hold physically.
+// DeviceUse is the ledger of a device. Figures that begin with Releasing are what
+// releasing tasks still hold; the others are what other tasks hold or have reserved.
 type DeviceUse struct {
-	Milli     Milli
-	Memory    Bytes
-	Leases    int32 // tasks that hold a part of the device
-	Exclusive int32 // of these, how many tolerate no other beside them
-	Session   string
-	Sessions  int32 // leases of the named session
-	Nodes     int32 // leases that are of every device of the node
-	Beside    Bytes // that is held of the same memory through other replicas
+	Milli     Milli  // thousandths of the device that are held
+	Memory    Bytes  // memory that is held
+	Leases    int32  // how many tasks hold a part of the device
+	Exclusive int32  // how many of these tasks tolerate no other task on the device
+	Session   string // the named session of the SessionExclusive tasks, the first by name if facts report several
+	Sessions  int32  // how many of the tasks are SessionExclusive with a named session
+	Nodes     int32  // how many of the tasks hold the node as a whole (Need.WholeNode)
+	Beside    Bytes  // what is held of the shared memory through other replicas
 
 	ReleasingMilli  Milli
 	ReleasingMemory Bytes
@@ -61,8 +65,8 @@ type DeviceUse struct {
 
 // Claim is what a task holds, or would hold, of one device.
 type Claim struct {
-	Device int   // index into Node.Devices
+	Device int   // index in Node.Devices
 	Milli  Milli // thousandths of the device
 	Memory Bytes // memory of the device
-	Layers int   // of divisible work, how many layers go here
+	Layers int   // how many layers of divisible work are on the device; 0 for other work
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-func TestMemoryThatIsThere(t *testing.T) {
+func TestRoomAndFree(t *testing.T) {
 	d := cluster.Device{Memory: 80 * gi, Reserved: 2 * gi, Foreign: 3 * gi, Use: cluster.DeviceUse{Memory: 10 * gi}}
 	if d.Room() != 75*gi || d.Free() != 65*gi {
 		t.Errorf("room %d, free %d", d.Room()/gi, d.Free()/gi)
@@ -20,7 +20,9 @@ func TestMemoryThatIsThere(t *testing.T) {
 	}
 }
 
-func TestTakesWhatIsReallyFree(t *testing.T) {
+// TestForeignAndReservedMemory checks that tasks get neither foreign nor reserved
+// memory, and that foreign memory leaves a device usable.
+func TestForeignAndReservedMemory(t *testing.T) {
 	whole := cluster.Shape{Need: cluster.Need{Devices: 1}}
 	alone := cluster.Shape{Need: cluster.Need{Devices: 1, Memory: 79 * gi}, Isolation: cluster.Isolation{GPU: cluster.GPUDeviceExclusive}}
 	share := cluster.Shape{Need: cluster.Need{Devices: 1, Share: 900}}
@@ -31,18 +33,18 @@ func TestTakesWhatIsReallyFree(t *testing.T) {
 		shape             cluster.Shape
 		takes, usable     bool
 	}{
-		"a whole one":                              {2 * gi, gi, whole, true, true},
-		"a whole one that others use":              {0, gi + 1, whole, false, true},
-		"a share":                                  {4 * gi, 4 * gi, share, true, true},
-		"a share that others use":                  {4 * gi, 5 * gi, share, false, true},
-		"a share of what is reserved":              {9 * gi, 0, share, false, false},
-		"memory":                                   {2 * gi, 2 * gi, memory, true, true},
-		"memory that others use":                   {2 * gi, 3 * gi, memory, false, true},
-		"memory that is reserved":                  {5 * gi, 0, memory, false, false},
-		"layers":                                   {2 * gi, 2 * gi, layers, true, true},
-		"layers where others are":                  {2 * gi, 3 * gi, layers, false, true},
-		"all of one that has a little less by now": {0, gi, alone, true, true},
-		"more than one that is used a little has":  {gi / 2, gi, alone, false, true},
+		"whole device":                          {2 * gi, gi, whole, true, true},
+		"whole device, too much foreign memory": {0, gi + 1, whole, false, true},
+		"share":                                 {4 * gi, 4 * gi, share, true, true},
+		"share, too much foreign memory":        {4 * gi, 5 * gi, share, false, true},
+		"share, too much reserved memory":       {9 * gi, 0, share, false, false},
+		"memory":                                {2 * gi, 2 * gi, memory, true, true},
+		"memory, too much foreign memory":       {2 * gi, 3 * gi, memory, false, true},
+		"memory, too much reserved memory":      {5 * gi, 0, memory, false, false},
+		"layers":                                {2 * gi, 2 * gi, layers, true, true},
+		"layers, too much foreign memory":       {2 * gi, 3 * gi, layers, false, true},
+		"exclusive, exactly what is left":       {0, gi, alone, true, true},
+		"exclusive, more than what is left":     {gi / 2, gi, alone, false, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -53,33 +55,33 @@ func TestTakesWhatIsReallyFree(t *testing.T) {
 				t.Errorf("takes: %v, usable: %v", takes, usable)
 			}
 			if n.Feasible(&tt.shape) != tt.takes {
-				t.Error("the node says otherwise")
+				t.Errorf("Feasible returns %v", !tt.takes)
 			}
 			claims, ok := n.Choose(&tt.shape, nil)
 			if ok != tt.takes || ok && claims[0].Memory > d.Room() {
-				t.Errorf("%v, %v", claims, ok)
+				t.Errorf("Choose returns %v, %v", claims, ok)
 			}
 		})
 	}
 }
 
-func TestNeedNamesDevices(t *testing.T) {
+func TestNeedSelectsDevices(t *testing.T) {
 	n := enginetest.Node("n").GPUs(2, "A100", "80Gi").GPUs(2, "MI300", "192Gi").With(func(n *cluster.Node) {
 		n.Devices[2].Type, n.Devices[3].Type = "rocm", "rocm"
 	}).Build()
 	if got := n.Devices[3].ID.String(); got != "n:rocm:1" {
-		t.Errorf("the last is %s", got)
+		t.Errorf("the ID of the last device is %s", got)
 	}
 	tests := map[string]struct {
 		need cluster.Need
 		want []int
 	}{
-		"a type":                    {cluster.Need{Devices: 1, Types: []string{"cann", "rocm"}}, []int{2}},
-		"a type that is not there":  {cluster.Need{Devices: 1, Types: []string{"cann"}}, nil},
-		"more than there are of it": {cluster.Need{Devices: 3, Types: []string{"rocm"}}, nil},
-		"selected ones":             {cluster.Need{Devices: 2, Selected: []cluster.DeviceID{{"n", "cuda", 1}, {"n", "rocm", 1}}}, []int{1, 3}},
-		"never widened":             {cluster.Need{Devices: 2, Selected: []cluster.DeviceID{{"n", "cuda", 1}, {"o", "cuda", 0}}}, nil},
-		"of a type as well":         {cluster.Need{Devices: 1, Types: []string{"rocm"}, Selected: []cluster.DeviceID{{"n", "cuda", 1}, {"n", "rocm", 1}}}, []int{3}},
+		"a type":                  {cluster.Need{Devices: 1, Types: []string{"cann", "rocm"}}, []int{2}},
+		"a type without devices":  {cluster.Need{Devices: 1, Types: []string{"cann"}}, nil},
+		"too many of a type":      {cluster.Need{Devices: 3, Types: []string{"rocm"}}, nil},
+		"selected devices":        {cluster.Need{Devices: 2, Selected: []cluster.DeviceID{{"n", "cuda", 1}, {"n", "rocm", 1}}}, []int{1, 3}},
+		"too few are on the node": {cluster.Need{Devices: 2, Selected: []cluster.DeviceID{{"n", "cuda", 1}, {"o", "cuda", 0}}}, nil},
+		"selected, and of a type": {cluster.Need{Devices: 1, Types: []string{"rocm"}, Selected: []cluster.DeviceID{{"n", "cuda", 1}, {"n", "rocm", 1}}}, []int{3}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -93,13 +95,13 @@ func TestNeedNamesDevices(t *testing.T) {
 				t.Error(diff)
 			}
 			if n.Feasible(&s) != (tt.want != nil) {
-				t.Error("Feasible says otherwise")
+				t.Errorf("Feasible returns %v", tt.want == nil)
 			}
 		})
 	}
 	a, b := cluster.DeviceID{"a", "cuda", 10}, cluster.DeviceID{"a", "cuda", 9}
 	if a.Compare(b) <= 0 || b.Compare(cluster.DeviceID{"a", "rocm", 0}) >= 0 || a.Compare(cluster.DeviceID{"b", "", 0}) >= 0 {
-		t.Error("devices are out of order")
+		t.Error("Compare does not order by node, type and index")
 	}
 }
 
@@ -111,10 +113,10 @@ func TestShareOfEveryDevice(t *testing.T) {
 		want []cluster.Claim
 	}{
 		"an idle node":           {nil, 0, []cluster.Claim{{Device: 0, Milli: 500, Memory: 40 * gi}, {Device: 1, Milli: 500, Memory: 40 * gi}}},
-		"half of it is held":     {enginetest.Job("x").Share(2, 500).On("n"), 80 * gi, []cluster.Claim{{Device: 0, Milli: 500, Memory: 40 * gi}, {Device: 1, Milli: 500, Memory: 40 * gi}}},
-		"somebody else's node":   {enginetest.Job("x").WholeNodes(1, "8Gi").Shape(func(s *cluster.Shape) { s.Need.Share = 100 }).On("n"), 0, nil},
-		"one is too full":        {enginetest.Job("x").Share(1, 501).On("n"), 0, nil},
-		"together they are less": {nil, 80*gi + 1, nil},
+		"half is held":           {enginetest.Job("x").Share(2, 500).On("n"), 80 * gi, []cluster.Claim{{Device: 0, Milli: 500, Memory: 40 * gi}, {Device: 1, Milli: 500, Memory: 40 * gi}}},
+		"held as a whole node":   {enginetest.Job("x").WholeNodes(1, "8Gi").Shape(func(s *cluster.Shape) { s.Need.Share = 100 }).On("n"), 0, nil},
+		"one device is too full": {enginetest.Job("x").Share(1, 501).On("n"), 0, nil},
+		"the sum is too small":   {nil, 80*gi + 1, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +132,7 @@ func TestShareOfEveryDevice(t *testing.T) {
 				t.Error(diff)
 			}
 			if most := n.Most(&shape); most != 1 {
-				t.Errorf("a node holds %d", most)
+				t.Errorf("Most is %d, want 1", most)
 			}
 		})
 	}

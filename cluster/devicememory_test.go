@@ -9,7 +9,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// What a whole node gives is what a task that takes it is booked with.
+// TestDeviceMemoryOfAWholeNode checks that DeviceMemory and FreeDeviceMemory agree with
+// what a task that takes a whole node claims.
 func TestDeviceMemoryOfAWholeNode(t *testing.T) {
 	each := func(change func(*cluster.Device)) func(*cluster.Node) {
 		return func(n *cluster.Node) {
@@ -22,7 +23,7 @@ func TestDeviceMemoryOfAWholeNode(t *testing.T) {
 		Ever, Now cluster.Bytes
 		Claims    []cluster.Bytes // nil: the node does not take the task
 	}
-	tests := map[string]struct { // two devices of 24 GiB, 36 GiB of the node, of which the task asks for 2
+	tests := map[string]struct { // the node has two devices of 24 GiB and 36 GiB of memory; the task requests 2 GiB of memory
 		change func(*cluster.Node)
 		want   memory
 	}{
@@ -50,7 +51,8 @@ func TestDeviceMemoryOfAWholeNode(t *testing.T) {
 	}
 }
 
-// Replicas that share memory add it to a sum once, so that those of other devices come first.
+// TestReplicasInSum checks that replicas that share memory add it once to a sum, so
+// that replicas of different GPUs are preferred for a large sum.
 func TestReplicasInSum(t *testing.T) {
 	sliced := func(n *cluster.Node) {
 		for i := range n.Devices {
@@ -59,11 +61,11 @@ func TestReplicasInSum(t *testing.T) {
 	}
 	tests := map[string]struct {
 		sum  cluster.Bytes
-		want []int // nil: the node does not take it
+		want []int // nil: the node does not take the task
 	}{
-		"of one device": {24 * gi, []int{0, 1}},
-		"of both":       {48 * gi, []int{0, 2}},
-		"too much":      {48*gi + 1, nil},
+		"of one GPU":   {24 * gi, []int{0, 1}},
+		"of both GPUs": {48 * gi, []int{0, 2}},
+		"too much":     {48*gi + 1, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Lines is the State as JSON, one object a line. Difference tells two States apart by them.
+// Lines returns the State as JSON, one object per line, for Difference.
 func (s *State) Lines() []string {
 	b, err := json.Marshal(s.Snapshot())
 	if err != nil {
@@ -15,13 +15,13 @@ func (s *State) Lines() []string {
 	return strings.Split(strings.ReplaceAll(string(b), "},{", "},\n{"), "\n")
 }
 
-// Difference lists the lines that only the first list has, marked "- ", and those
-// that only the second has, marked "+ ".
+// Difference returns the lines that are only in the first list, each with the prefix
+// "- ", followed by those that are only in the second, with the prefix "+ ".
 func Difference(first, second []string) string {
 	return strings.Join(append(onlyIn(first, second, "- "), onlyIn(second, first, "+ ")...), "\n")
 }
 
-// onlyIn are the lines of the first list that the second does not have, marked.
+// onlyIn returns the lines that are only in the first list, each with the prefix mark.
 func onlyIn(first, second []string, mark string) (out []string) {
 	for _, line := range first {
 		if !slices.Contains(second, line) {

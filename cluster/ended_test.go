@@ -9,7 +9,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// What tasks that have ended mean for their job: whether it stands, waits and runs.
+// TestEndedTasks checks what ended tasks mean for their job: whether it has its
+// minimum, whether it is pending, and whether it runs.
 func TestEndedTasks(t *testing.T) {
 	type verdict struct {
 		Stands, Waits, Running bool
@@ -22,10 +23,10 @@ func TestEndedTasks(t *testing.T) {
 		ended map[int]cluster.Status
 		want  verdict
 	}{
-		"none":                             {3, []string{"a", "a", "a"}, nil, verdict{true, false, true, 0}},
-		"succeeded counts":                 {3, []string{"a", "a", "a"}, map[int]cluster.Status{0: ok}, verdict{true, false, true, 0}},
-		"failed does not":                  {3, []string{"a", "a", "a"}, map[int]cluster.Status{0: bad}, verdict{false, true, true, 0}},
-		"failed surplus":                   {2, []string{"a", "a", "a"}, map[int]cluster.Status{0: bad}, verdict{true, false, true, 0}},
+		"no task has ended":                {3, []string{"a", "a", "a"}, nil, verdict{true, false, true, 0}},
+		"a succeeded task counts":          {3, []string{"a", "a", "a"}, map[int]cluster.Status{0: ok}, verdict{true, false, true, 0}},
+		"a failed task does not count":     {3, []string{"a", "a", "a"}, map[int]cluster.Status{0: bad}, verdict{false, true, true, 0}},
+		"a surplus task failed":            {2, []string{"a", "a", "a"}, map[int]cluster.Status{0: bad}, verdict{true, false, true, 0}},
 		"all succeeded":                    {3, []string{"a", "a", "a"}, map[int]cluster.Status{0: ok, 1: ok, 2: ok}, verdict{true, false, false, 0}},
 		"all failed":                       {3, []string{"a", "a", "a"}, map[int]cluster.Status{0: bad, 1: bad, 2: bad}, verdict{false, false, false, 0}},
 		"one succeeded, the rest pending":  {3, nil, map[int]cluster.Status{0: ok}, verdict{false, true, false, 2}},
@@ -56,7 +57,7 @@ func TestEndedTasks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if again.Digest() != s.Digest() {
-				t.Error("the snapshot is of another State")
+				t.Error("the snapshot gives another State")
 			}
 			s.Undo(mark)
 			s.Release(mark)
@@ -67,9 +68,10 @@ func TestEndedTasks(t *testing.T) {
 	}
 }
 
-// A task that has ended is pending again when it is gone once more or put with another
-// UID, and runs when it is seen.
-func TestEndedIsNotForGood(t *testing.T) {
+// TestChangesOfEndedTask checks which changes end the ended state of a task: it is
+// pending after a TaskGone without Ended and after a JobPut with another UID, and bound
+// when it is seen on a node.
+func TestChangesOfEndedTask(t *testing.T) {
 	spec := func(uid string) cluster.JobPut {
 		j := enginetest.Job("j").Devices(1).Build()
 		j.Alternatives[0].Tasks[0].UID = uid
@@ -85,8 +87,8 @@ func TestEndedIsNotForGood(t *testing.T) {
 		"the same spec":  {spec("1"), cluster.Failed},
 		"seen":           {cluster.TaskSeen{Task: ref, Node: "a"}, cluster.Bound},
 		"seen on none":   {cluster.TaskSeen{Task: ref}, cluster.Failed},
-		"told to stop":   {cluster.TaskSeen{Task: ref, Leaving: true}, cluster.Failed},
-		"ended anew":     {cluster.TaskGone{Task: ref, Ended: cluster.Succeeded}, cluster.Succeeded},
+		"leaving":        {cluster.TaskSeen{Task: ref, Leaving: true}, cluster.Failed},
+		"ended again":    {cluster.TaskGone{Task: ref, Ended: cluster.Succeeded}, cluster.Succeeded},
 		"a late failure": {cluster.BindFailed{Task: ref, Attempt: 1}, cluster.Failed},
 	}
 	for name, tt := range tests {
@@ -98,7 +100,7 @@ func TestEndedIsNotForGood(t *testing.T) {
 				}
 			}
 			if got := s.Job("job/j").Tasks()[0].Status; got != tt.want {
-				t.Errorf("it is %s, want %s", got, tt.want)
+				t.Errorf("the task is %s, want %s", got, tt.want)
 			}
 			if err := s.Audit(); err != nil {
 				t.Error(err)
@@ -107,11 +109,12 @@ func TestEndedIsNotForGood(t *testing.T) {
 	}
 	s := enginetest.State(enginetest.Job("j"))
 	if err := s.Apply(cluster.TaskGone{Task: ref, Ended: cluster.Bound}); err == nil {
-		t.Error("a task ends as Bound")
+		t.Error("a TaskGone with Ended: Bound is accepted")
 	}
 }
 
-// A task of an open job that has ended stays in it, until it is gone itself.
+// TestEndedTaskOfAnOpenJob checks that an ended task of an open job stays in the job
+// until a TaskGone without Ended.
 func TestEndedTaskOfAnOpenJob(t *testing.T) {
 	s := enginetest.State(enginetest.Node("a").GPUs(2, "L4", "24Gi"))
 	ref := cluster.TaskRef{Job: "pod/g", Name: "0"}

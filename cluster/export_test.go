@@ -1,7 +1,7 @@
 package cluster
 
-// What tests of this package do one step at a time, and others by Apply or in a
-// transaction.
+// These methods let the tests of this package make single steps. Other packages call
+// Apply or use a Transaction.
 
 func (s *State) AddNode(n *Node) error { return s.Apply(NodePut{Node: *n}) }
 
@@ -58,7 +58,8 @@ func (s *State) Observe(name string, free []Bytes) error {
 	return s.Apply(NodeRead{name, read})
 }
 
-// UpdateNode puts the node again, changed, with its status.
+// UpdateNode applies the function to a copy of the node, and reports the spec and the
+// status of the copy.
 func (s *State) UpdateNode(name string, change func(*Node)) error {
 	n := s.Node(name).clone()
 	change(n)
@@ -82,7 +83,7 @@ func (s *State) AddNodes(nodes []*Node) error {
 	return s.ApplyAll(changes)
 }
 
-// RemoveNode removes the node and has the tasks on it stop.
+// RemoveNode reports the node as gone, and its tasks as on no node.
 func (s *State) RemoveNode(name string) error {
 	var tasks []*Task
 	for _, t := range s.Node(name).Tasks {

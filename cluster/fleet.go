@@ -8,36 +8,37 @@ import (
 	"strings"
 )
 
-// fleet is the nodes. Every change of a node gives it a new version.
+// fleet is the table of nodes. Every change of a node gives the node a new version.
 type fleet struct {
 	journal  *journal
 	slots    slots[Node]
-	byName   map[string]*Node
-	sorted   []*Node          // by name
-	ranks    []int64          // by slot: in the order of names, with gaps
-	born     []uint64         // by slot: the version its present node came with
-	absent   map[string]*Node // that are gone, or not known yet, and have tasks on them
-	avoiding map[string]bool  // nodes that avoid shapes
+	byName   map[string]*Node // the nodes that are known
+	sorted   []*Node          // the same nodes, sorted by name
+	ranks    []int64          // by slot: a number that sorts like the names, with gaps for new nodes
+	born     []uint64         // by slot: the version with which its present node was added
+	absent   map[string]*Node // nodes that were removed, or are not known yet, and have tasks on them
+	avoiding map[string]bool  // by name: the nodes that have entries in Avoids
 	groups   map[Key]*Group
-	unified  int              // nodes with unified memory
-	kinds    map[kind]int     // devices that are not lost
-	samples  []Device         // one of each kind, in order
-	shared   map[kind]*Device // what nodes have as their sample
+	unified  int              // how many nodes have unified memory
+	kinds    map[kind]int     // how many devices of each kind there are, without lost ones
+	samples  []Device         // one device of each kind, sorted
+	shared   map[kind]*Device // the devices that Node.Sample returns, which nodes share
 }
 
 func newFleet(l *journal) fleet {
 	return fleet{journal: l, byName: map[string]*Node{}, absent: map[string]*Node{}, avoiding: map[string]bool{}, groups: map[Key]*Group{}, kinds: map[kind]int{}, shared: map[kind]*Device{}}
 }
 
-// find finds a node by name, an absent one too.
+// find returns the node with the name, which may be absent, or nil.
 func (f *fleet) find(name string) *Node {
 	return cmp.Or(f.byName[name], f.absent[name])
 }
 
-// all are all nodes, the absent ones last.
+// all returns all nodes, with the absent ones last.
 func (f *fleet) all() []*Node { return slices.Concat(f.sorted, f.Absent()) }
 
-// listAbsent keeps the list of absent nodes that tasks are on.
+// listAbsent adds the node to the list of absent nodes, or removes it, depending on
+// whether the node is absent and has tasks.
 func (f *fleet) listAbsent(n *Node) {
 	switch {
 	case !n.absent && f.absent[n.Name] != n:
@@ -53,7 +54,8 @@ func (f *fleet) Absent() []*Node {
 	return ordered(f.absent, byName)
 }
 
-// countKinds adds (sign +1) or takes away (-1) the node's devices.
+// countKinds adds (sign +1) or subtracts (-1) the node's devices in the counts of kinds.
+// It updates the samples if a kind is new or has no device any more.
 func (f *fleet) countKinds(n *Node, sign int) {
 	for i := 0; i < len(n.Devices); {
 		d := &n.Devices[i]
@@ -71,13 +73,14 @@ func (f *fleet) countKinds(n *Node, sign int) {
 			delete(f.kinds, k)
 		}
 		if was == 0 || was+sign*run == 0 {
-			f.sample()
+			f.rebuildSamples()
 		}
 	}
 }
 
-// share is the device that all nodes have as their sample whose devices are of the kind.
-func (f *fleet) share(k kind) *Device {
+// sharedSample returns the sample for nodes on which all devices are of the kind. All
+// such nodes have the same pointer.
+func (f *fleet) sharedSample(k kind) *Device {
 	if f.shared[k] == nil {
 		d := k.device()
 		f.shared[k] = &d
@@ -85,8 +88,9 @@ func (f *fleet) share(k kind) *Device {
 	return f.shared[k]
 }
 
-// sample makes one device of every kind, in order. Earlier answers of Kinds stay as they are.
-func (f *fleet) sample() {
+// rebuildSamples makes a new list of one device of every kind, sorted. It does not
+// change the old list, which callers of View.Kinds may still have.
+func (f *fleet) rebuildSamples() {
 	f.samples = make([]Device, 0, len(f.kinds))
 	for k := range f.kinds {
 		f.samples = append(f.samples, k.device())
@@ -99,7 +103,7 @@ func (f *fleet) sample() {
 // add adds a new node.
 func (f *fleet) add(n *Node) { undoable(f.journal, f, n, (*fleet).insert, (*fleet).delete) }
 
-// remove removes a node that no task is on.
+// remove removes a node that has no tasks on it.
 func (f *fleet) remove(n *Node) { undoable(f.journal, f, n, (*fleet).delete, (*fleet).insert) }
 
 // insert is add without the journal, and delete is remove without it.
@@ -112,7 +116,7 @@ func (f *fleet) insert(n *Node) {
 	f.arise(n)
 }
 
-// seat gives the node a slot.
+// seat gives the node a slot, and adds it to the maps by name.
 func (f *fleet) seat(n *Node) {
 	if n.slot = f.slots.take(n); n.slot == len(f.ranks) {
 		f.ranks = append(f.ranks, 0)
@@ -133,19 +137,19 @@ func (f *fleet) arise(n *Node) {
 
 func (f *fleet) delete(n *Node) {
 	f.leave(n)
-	f.touch(n) // caches learn that the slot changed
+	f.touch(n) // readers that keep data by slot must see that it changed
 	delete(f.byName, n.Name)
 	delete(f.avoiding, n.Name)
 	f.sorted = remove(f.sorted, n, byName)
 	f.slots.free(n.slot)
 }
 
-// join counts what the node has and returns its group, which does not list it
-// yet; nil without devices.
+// join counts the devices of the node, and sets and returns its group, or nil if the
+// node has no devices. The caller adds the node to Group.Nodes.
 func (f *fleet) join(n *Node) *Group {
 	f.countKinds(n, +1)
 	if n.uniform && !n.Devices[0].Lost {
-		n.sample = f.share(n.Devices[0].kind())
+		n.sample = f.sharedSample(n.Devices[0].kind())
 	}
 	if n.Unified {
 		f.unified++
@@ -160,6 +164,7 @@ func (f *fleet) join(n *Node) *Group {
 	return n.group
 }
 
+// leave undoes join, and removes the node from Group.Nodes.
 func (f *fleet) leave(n *Node) {
 	f.countKinds(n, -1)
 	if n.Unified {
@@ -172,8 +177,8 @@ func (f *fleet) leave(n *Node) {
 	}
 }
 
-// touch gives the node a new version. An absent node has no slot, and nothing
-// looks at its version.
+// touch gives the node a new version. It does nothing for an absent node, which has no
+// slot.
 func (f *fleet) touch(n *Node) {
 	if n.absent {
 		return
@@ -182,6 +187,8 @@ func (f *fleet) touch(n *Node) {
 	n.version = f.slots.version
 }
 
+// avoid notes that no task of the shape is to be placed on the node before the time
+// until. If that is noted already, the later of the two times counts.
 func (f *fleet) avoid(n *Node, shape *Shape, until int64) {
 	list := slices.DeleteFunc(slices.Clone(n.Avoids), func(a Avoided) bool {
 		if a.Shape.same(shape) {
@@ -195,7 +202,7 @@ func (f *fleet) avoid(n *Node, shape *Shape, until int64) {
 	f.setAvoids(n, list)
 }
 
-// expire has nodes take the shapes again that they avoided until now.
+// expire removes the entries with a time that has passed from Node.Avoids.
 func (f *fleet) expire(now int64) {
 	for name := range f.avoiding {
 		expired := func(a Avoided) bool { return a.Until <= now }
@@ -222,13 +229,14 @@ func (f *fleet) setAvoids(n *Node, list []Avoided) {
 	}
 }
 
-// clone copies the fleet. Its nodes still have the tasks of the old one.
+// clone copies the fleet. Tasks in the copied nodes are still those of the original; the
+// caller replaces them.
 func (f *fleet) clone(l *journal) fleet {
 	c := newFleet(l)
 	c.byName = make(map[string]*Node, len(f.byName))
 	c.slots, c.sorted, c.ranks, c.born = f.slots.clone(), make([]*Node, len(f.sorted)), slices.Clone(f.ranks), slices.Clone(f.born)
 	c.avoiding, c.unified, c.kinds = maps.Clone(f.avoiding), f.unified, maps.Clone(f.kinds)
-	c.samples = f.samples // never changed in place
+	c.samples = f.samples // the list is never changed in place
 	for i, n := range f.sorted {
 		m := n.clone()
 		c.sorted[i], c.slots.at[m.slot], c.byName[m.Name] = m, m, m
@@ -247,23 +255,24 @@ func (f *fleet) clone(l *journal) fleet {
 	return c
 }
 
-// room checks that the task can have the room: it is pending, and the room is free,
-// or reserved for it. The caller books it.
-func (f *fleet) room(t *Task, node string, devices []Holding) (*Node, []Claim, error) {
+// checkRoom returns the node and the claims for a task that is to be assigned or
+// nominated. It returns an error unless the task is pending and the room is free, or
+// the same room is reserved for the task already. It books nothing.
+func (f *fleet) checkRoom(t *Task, node string, devices []Holding) (*Node, []Claim, error) {
 	n := f.byName[node]
 	if n == nil {
 		return nil, nil, fmt.Errorf("no node %q", node)
 	}
 	claims, err := n.resolve(devices)
 	if err == nil {
-		err = t.Held().suited(claims)
+		err = t.Held().checkClaimCount(claims)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if t.Status == Nominated && t.Node == n && slices.Equal(t.Claims, claims) {
 		if !n.Keeps(t) {
-			return nil, nil, fmt.Errorf("node %q does not have what was reserved for task %s", node, t.ID)
+			return nil, nil, fmt.Errorf("node %q no longer has the room that was reserved for task %s", node, t.ID)
 		}
 		return n, t.Claims, nil
 	}
@@ -276,10 +285,11 @@ func (f *fleet) room(t *Task, node string, devices []Holding) (*Node, []Claim, e
 	return n, claims, nil
 }
 
-// fits checks the claims against the ledgers.
+// fits returns an error if the node does not have enough free resources, or if its
+// devices do not have what is claimed.
 func (f *fleet) fits(t *Task, n *Node, claims []Claim) error {
 	if f.byName[n.Name] != n {
-		return fmt.Errorf("the node is gone")
+		return fmt.Errorf("the node was removed")
 	}
 	for _, a := range t.Shape.Resources {
 		if want := a.Value + n.host(t.Shape, claims, a.Name); want > 0 {
@@ -299,7 +309,8 @@ func (f *fleet) fits(t *Task, n *Node, claims []Claim) error {
 	return n.holds(t.Shape, claims, false)
 }
 
-// resolve resolves a node, an absent one too, and holdings of its devices.
+// resolve returns the node with the name, which may be absent, and the holdings as
+// claims of its devices.
 func (f *fleet) resolve(name string, holdings []Holding) (*Node, []Claim, error) {
 	n := f.find(name)
 	if n == nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// life is a random course: its changes, and the snapshot that it ends with.
-type life struct {
+// history is a sequence of random changes, and the snapshot after the last of them.
+type history struct {
 	log      [][]byte
 	snapshot []byte
 }
 
-// lives are seeds: a few courses, the same every time.
-func lives(f *testing.F) []life {
-	course := rapid.Custom(func(t *rapid.T) life {
-		w, out := newWorld(t), life{}
-		for range lengthOfLife {
+// histories returns a few histories as seeds, the same ones every time.
+func histories(f *testing.F) []history {
+	generator := rapid.Custom(func(t *rapid.T) history {
+		w, out := newWorld(t), history{}
+		for range historyLength {
 			if c := w.step(); c != nil {
 				out.log = append(out.log, []byte(show(c)))
 			}
@@ -31,12 +31,12 @@ func lives(f *testing.F) []life {
 		}
 		return out
 	})
-	var out []life
+	var out []history
 	for seed := range 20 {
-		out = append(out, course.Example(seed))
+		out = append(out, generator.Example(seed))
 	}
 	if len(out[0].log) == 0 {
-		f.Fatal("nothing happens in a life")
+		f.Fatal("the first history has no changes")
 	}
 	return out
 }
@@ -49,12 +49,12 @@ func readSnapshot(data []byte) (*cluster.State, error) {
 	return snapshot.State()
 }
 
-// FuzzDecode: what is no change is an error; what is one comes back as it was, and
-// leaves a State that it is applied to consistent.
+// FuzzDecode checks that Decode returns an error or a change, that a change is the same
+// after encoding and decoding, and that a State is consistent after it is applied.
 func FuzzDecode(f *testing.F) {
-	seeds := lives(f)
-	for _, l := range seeds {
-		for _, c := range l.log {
+	seeds := histories(f)
+	for _, h := range seeds {
+		for _, c := range h.log {
 			f.Add(c)
 		}
 	}
@@ -72,25 +72,25 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%s: %v", first, err)
 		}
 		if second, err := cluster.Encode(again); err != nil || !bytes.Equal(first, second) {
-			t.Fatalf("%s\nbecomes\n%s (%v)", first, second, err)
+			t.Fatalf("%s\nis, after decoding and encoding,\n%s (%v)", first, second, err)
 		}
 		s, err := readSnapshot(seeds[0].snapshot)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = s.Apply(c) // a decision may not hold
+		_ = s.Apply(c) // a decision may be refused
 		if err := s.Audit(); err != nil {
 			t.Fatalf("after %s: %v", first, err)
 		}
 	})
 }
 
-// FuzzSnapshot: what makes no State is an error; a State that is made is consistent.
+// FuzzSnapshot checks that a snapshot gives an error or a consistent State.
 func FuzzSnapshot(f *testing.F) {
-	for _, l := range lives(f) {
-		f.Add(l.snapshot)
+	for _, h := range histories(f) {
+		f.Add(h.snapshot)
 	}
-	for _, text := range hostile {
+	for _, text := range invalidSnapshots {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

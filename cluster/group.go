@@ -7,17 +7,20 @@ import (
 	"strings"
 )
 
-// Key identifies a group. Label text alone would not do: two kinds of machine
-// can share a product, and shared devices are not whole ones.
+// Key identifies a node group by the devices of its nodes. The product alone is not
+// enough: nodes with the same product may have different numbers of devices, or may
+// share them.
 type Key struct {
-	Product  string `json:"product,omitempty"`
-	Count    int    `json:"count,omitempty"`
-	Memory   int64  `json:"memory,omitempty"`   // MiB, per device
-	Resource string `json:"resource,omitempty"` // name or names of the devices
-	Strategy string `json:"strategy,omitempty"`
-	Replicas int    `json:"replicas,omitempty"`
+	Product  string `json:"product,omitempty"`  // several products are joined by "+"
+	Count    int    `json:"count,omitempty"`    // devices of a node that are not lost
+	Memory   int64  `json:"memory,omitempty"`   // of the smallest device, in MiB
+	Resource string `json:"resource,omitempty"` // the resource name of the devices; several are joined by "+"
+	Strategy string `json:"strategy,omitempty"` // Sharing.Strategy of the nodes
+	Replicas int    `json:"replicas,omitempty"` // Sharing.Replicas of the nodes
 }
 
+// String returns the product and the count, such as "NVIDIA-L4 × 8", and how the devices
+// are shared.
 func (k Key) String() string {
 	s := fmt.Sprintf("%s × %d", k.Product, k.Count)
 	if k.Replicas > 1 {
@@ -26,13 +29,13 @@ func (k Key) String() string {
 	return s
 }
 
-// Combines reports whether several devices of a node can work on one thing: MIG
-// slices and shared replicas are parts of devices, without a link between them.
+// Combines reports whether several devices of a node can be used by one replica of a
+// model. MIG slices and shared devices cannot, because there is no link between them.
 func (k Key) Combines() bool {
 	return k.Replicas <= 1 && !strings.Contains(k.Product, "-MIG-") && !strings.HasPrefix(k.Resource, PartitionResource)
 }
 
-// Compare orders groups by product, memory and count, then by the rest.
+// Compare orders keys by product, memory and count, then by the other fields.
 func (k Key) Compare(o Key) int {
 	return cmp.Or(
 		strings.Compare(k.Product, o.Product),
@@ -44,14 +47,15 @@ func (k Key) Compare(o Key) int {
 	)
 }
 
-// Group is the nodes with the same devices.
+// Group is a node group: all nodes with the same devices.
 type Group struct {
 	Key   Key
 	Nodes []*Node // sorted by name
 }
 
-// DeviceMemory is the memory of all devices of one of the group's nodes, which is
-// the most that one of them gives. Replicas by time-slicing share that of their device.
+// DeviceMemory returns the memory of all devices of one node of the group, which is an
+// upper bound of what a task can get there. Replicas made by time-slicing share the
+// memory of their GPU, which is counted once.
 func (g *Group) DeviceMemory() Bytes {
 	devices := int64(g.Key.Count)
 	if per := int64(g.Key.Replicas); per > 1 && g.Key.Strategy == timeSlicing {
@@ -60,8 +64,9 @@ func (g *Group) DeviceMemory() Bytes {
 	return Bytes(MulDiv(g.Key.Memory<<20, devices, 1))
 }
 
-// groupKey derives the key from the devices that are asked for by count; a node
-// of MIG slices in mixed mode groups by its slices.
+// groupKey returns the key of the node's group. It returns false if the node has no
+// device, or all are lost. For MIG slices that are requested by profile, the product
+// in the key names the profile.
 func (n *Node) groupKey() (Key, bool) {
 	k := Key{Strategy: n.Sharing.Strategy, Replicas: n.Sharing.Replicas}
 	var products, resources []string

@@ -7,10 +7,10 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// The cost of one change depends on what it changes, not on what else is there:
-// allocations and the jobs that are noted as changed are counted with few and with
-// many others.
-func TestChangesCostWhatTheyChange(t *testing.T) {
+// TestCostOfChanges checks that the cost of a change does not depend on the size of the
+// State: the number of allocations and of jobs with a new version is the same with few
+// and with many other jobs.
+func TestCostOfChanges(t *testing.T) {
 	shape := &cluster.Shape{Need: cluster.Need{Devices: 1}}
 	job := func(i int, queue string) cluster.Job {
 		return cluster.Job{ID: fmt.Sprintf("job/%05d", i), Queue: queue, Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: "0", Shape: shape}}}}}
@@ -21,7 +21,7 @@ func TestChangesCostWhatTheyChange(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(s *cluster.State, others int){
-		"a queue that comes after its jobs": func(s *cluster.State, others int) {
+		"a queue that is put after its jobs": func(s *cluster.State, others int) {
 			apply(s, cluster.QueuePut{Queue: cluster.Queue{Name: "late", Parent: "above"}})
 			apply(s, cluster.QueueGone{Name: "late"})
 		},
@@ -60,10 +60,10 @@ func TestChangesCostWhatTheyChange(t *testing.T) {
 				jobs[i] = s.View().Recent().JobsVersion() - before
 			}
 			if allocations[1] > allocations[0]+2 {
-				t.Errorf("%v allocations beside 3,000 others, %v beside 100", allocations[1], allocations[0])
+				t.Errorf("%v allocations with 3,000 other jobs, %v with 100", allocations[1], allocations[0])
 			}
 			if jobs[1] != jobs[0] {
-				t.Errorf("%d changes of jobs beside 3,000 others, %d beside 100", jobs[1], jobs[0])
+				t.Errorf("%d new versions of jobs with 3,000 other jobs, %d with 100", jobs[1], jobs[0])
 			}
 		})
 	}

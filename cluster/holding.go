@@ -1,7 +1,8 @@
 package cluster
 
-// Holds is what the task holds of the resource: cores and memory, with
-// what its claims take of it, and devices in thousandths.
+// Holds returns how much the task holds of the resource. Devices are in thousandths,
+// under their resource name or the name of their product. Memory includes what the
+// claims take of the node's own memory. It is 0 for a task that is on no node.
 func (t *Task) Holds(name string) int64 {
 	if t.Node == nil {
 		return 0

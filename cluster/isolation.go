@@ -2,8 +2,8 @@ package cluster
 
 import "slices"
 
-// CPUClass is how strictly a task's cores are kept from others. It is unrelated
-// to Tier, although both have a weakest member that people call best effort.
+// CPUClass is how strictly a task's cores are isolated from other tasks. It is
+// unrelated to Tier.
 type CPUClass string
 
 // The CPU classes, weakest first.
@@ -13,14 +13,14 @@ const (
 	CPUStrictIsolated CPUClass = "StrictIsolated"
 )
 
-// CPUClasses lists every CPU class, weakest first.
+// CPUClasses lists all CPU classes, weakest first.
 var CPUClasses = []CPUClass{CPUBestEffort, CPUWholeCore, CPUStrictIsolated}
 
-// GPUClass is how strictly a task's devices are kept from others.
+// GPUClass is how strictly a task's devices are isolated from other tasks.
 type GPUClass string
 
-// The GPU classes. The empty class asks for nothing: whole devices are then held
-// by count alone, and a fraction of a device is taken as Shared.
+// The GPU classes. The empty class requests no isolation: a task that requests a
+// fraction of a device is then treated as Shared.
 const (
 	GPUShared             GPUClass = "Shared"
 	GPUSessionExclusive   GPUClass = "SessionExclusive"
@@ -28,22 +28,23 @@ const (
 	GPUPartitionExclusive GPUClass = "PartitionExclusive"
 )
 
-// GPUClasses lists every GPU class, weakest first.
+// GPUClasses lists all GPU classes, weakest first.
 var GPUClasses = []GPUClass{GPUShared, GPUSessionExclusive, GPUDeviceExclusive, GPUPartitionExclusive}
 
-// ShareMode says whether a node's devices may be shared at all.
+// ShareMode is whether tasks may share the devices of a node.
 type ShareMode string
 
-// The share modes. Fractional is what a node that says nothing has.
+// The share modes. A node without a share mode is ShareFractional.
 const (
 	ShareFractional ShareMode = "fractional"
 	ShareExclusive  ShareMode = "exclusive"
 )
 
-// ShareModes lists every share mode.
+// ShareModes lists all share modes.
 var ShareModes = []ShareMode{ShareFractional, ShareExclusive}
 
-// Tier is a tenant's standing under contention.
+// Tier says which queues may take room from which: tasks of a queue with a weaker tier
+// may be preempted for jobs of a queue with a stronger one.
 type Tier string
 
 // The tiers, strongest first.
@@ -53,10 +54,11 @@ const (
 	TierScavenger  Tier = "Scavenger"
 )
 
-// Tiers lists every tier, strongest first.
+// Tiers lists all tiers, strongest first.
 var Tiers = []Tier{TierGuaranteed, TierStandard, TierScavenger}
 
-// Rank is the tier's place in Tiers: lower goes first, what is no tier last.
+// Rank returns the index of the tier in Tiers: 0 is the strongest. The empty tier ranks
+// as TierStandard, and an unknown tier ranks last.
 func (t Tier) Rank() int {
 	if t == "" {
 		t = TierStandard
@@ -67,36 +69,40 @@ func (t Tier) Rank() int {
 	return len(Tiers)
 }
 
-// Advertised is what a node can honour. The zero value supports
-// BestEffort and Shared only: whatever is not advertised is not there.
+// Advertised is the isolation that a node supports. The zero value supports BestEffort
+// and Shared only.
 type Advertised struct {
 	CPU   []CPUClass `json:"cpu,omitempty"`
 	GPU   []GPUClass `json:"gpu,omitempty"`
 	Share ShareMode  `json:"share,omitempty"`
-	// IsolableCores can be cut off from the rest of the machine (StrictIsolated).
+	// IsolableCores is how many cores the node can isolate for StrictIsolated tasks.
 	IsolableCores int64 `json:"isolableCores,omitempty"`
 }
 
-// SupportsCPU reports whether the class is advertised; BestEffort always is.
+// SupportsCPU reports whether the node supports the class. BestEffort and "" are always
+// supported.
 func (a *Advertised) SupportsCPU(c CPUClass) bool {
 	return c == "" || c == CPUBestEffort || slices.Contains(a.CPU, c)
 }
 
-// SupportsGPU reports whether the class is advertised; Shared always is.
+// SupportsGPU reports whether the node supports the class. Shared and "" are always
+// supported.
 func (a *Advertised) SupportsGPU(c GPUClass) bool {
 	return c == "" || c == GPUShared || slices.Contains(a.GPU, c)
 }
 
-// Isolation is what a task asks for.
+// Isolation is the isolation that a task requests.
 type Isolation struct {
 	CPU CPUClass `json:"cpu,omitempty"`
 	GPU GPUClass `json:"gpu,omitempty"`
-	// Session names the session of a SessionExclusive request; leases of the same
-	// named session may share a device. An unnamed session shares its device with no other.
+	// Session names the session of a SessionExclusive request. Tasks of the same named
+	// session may share a device. A task with an unnamed session shares its device with
+	// no other task.
 	Session string `json:"session,omitempty"`
 }
 
-// Beside reports whether the two may hold parts of one device at the same time.
+// Beside reports whether two tasks with these isolations may hold parts of one device
+// at the same time.
 func (i Isolation) Beside(o Isolation) bool {
 	if i.Exclusive() || o.Exclusive() {
 		return false
@@ -107,7 +113,7 @@ func (i Isolation) Beside(o Isolation) bool {
 	return true
 }
 
-// Exclusive reports whether the GPU class keeps everybody else off the device.
+// Exclusive reports whether the isolation allows no other task on the device.
 func (i Isolation) Exclusive() bool {
 	return i.GPU == GPUDeviceExclusive || i.GPU == GPUPartitionExclusive || (i.GPU == GPUSessionExclusive && i.Session == "")
 }

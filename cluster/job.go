@@ -5,88 +5,96 @@ import (
 	"slices"
 )
 
-// Job is tasks that stand or fall together. It may come in several
-// alternatives, tried in order; the first that places wins.
+// Job is what is queued and placed as a unit: one or more tasks, of which a minimum is
+// placed together or not at all. It may have several alternatives, which are tried in
+// order; the first that can be placed is chosen.
 type Job struct {
-	// ID is kind and name, unique in a State: "job/train", "pod/default/web-0".
+	// ID is the kind and the name, and is unique in a State: "job/train",
+	// "pod/default/web-0".
 	ID string `json:"id"`
-	// UID tells jobs apart that have the same ID one after the other; "": not known.
+	// UID distinguishes jobs that have the same ID at different times; "": not known.
 	UID       string `json:"uid,omitempty"`
-	Namespace string `json:"namespace,omitempty"` // the namespace that its manifest was in
+	Namespace string `json:"namespace,omitempty"` // the namespace of its manifest
 	Queue     string `json:"queue,omitempty"`     // the name of its queue
-	Priority  int32  `json:"priority,omitempty"`  // jobs of a higher priority come first in their queue
-	// Created orders jobs by age, in nanoseconds; 0 is older than everything.
+	Priority  int32  `json:"priority,omitempty"`  // within a queue, jobs of a higher priority are tried first
+	// Created is when the job was created, in nanoseconds since 1970. Older jobs are tried
+	// first; a job with 0 counts as the oldest.
 	Created     int64 `json:"created,omitempty"`
 	Preemptible bool  `json:"preemptible,omitempty"` // its tasks may be evicted and moved
-	// RunFor is how long it runs once its minimum has started, in nanoseconds; 0:
-	// not known. Simulations end it then; decisions do not look at it.
+	// RunFor is how long the job runs after its minimum has started, in nanoseconds; 0:
+	// not known. Simulations end the job then. Decisions do not depend on it.
 	RunFor int64 `json:"runFor,omitempty"`
-	// StaleGrace is how long it may run below its minimum before what is left of it
-	// is evicted, in nanoseconds; below 0: for good; nil: as the profile says.
+	// StaleGrace is how long the job may run below its minimum before its remaining tasks
+	// are evicted, in nanoseconds. A negative value means without limit; nil means the
+	// value of the profile.
 	StaleGrace *int64 `json:"staleGrace,omitempty"`
-	// PreemptionDelay is for how long, in nanoseconds, it evicts and moves nothing
-	// after it was created or evicted.
+	// PreemptionDelay is how long after its creation, or after an eviction of one of its
+	// tasks, no task is evicted or moved for the job, in nanoseconds.
 	PreemptionDelay int64             `json:"preemptionDelay,omitempty"`
-	Labels          map[string]string `json:"labels,omitempty"`       // by which affinity terms and disruption budgets find it
-	Alternatives    []Alternative     `json:"alternatives,omitempty"` // its forms, the first one preferred
-	// Affinity to other jobs; what concerns nodes alone is in the shapes.
+	Labels          map[string]string `json:"labels,omitempty"`       // affinity terms and disruption budgets select jobs by them
+	Alternatives    []Alternative     `json:"alternatives,omitempty"` // the forms that the job may take, the preferred one first
+	// Affinity has the terms about other jobs. Affinity to nodes is in the shapes of the
+	// tasks.
 	Affinity []JobTerm `json:"affinity,omitempty"`
-	// Set is the set of replicas the job belongs to.
+	// Set is the set of replicas that the job belongs to.
 	Set Set `json:"set,omitzero"`
-	// Displaced are the jobs that tasks were evicted of for this one, by ID in
-	// order: no job is evicted twice for the same one.
+	// Displaced has the IDs, sorted, of the jobs of which tasks were evicted for this job.
+	// Tasks of these jobs are not evicted for it again.
 	Displaced []string `json:"displaced,omitempty"`
-	// Health is what is known of a replica that runs.
+	// Health is the reported health of a running replica.
 	Health  Health  `json:"health,omitempty"`
-	Offload Offload `json:"offload,omitzero"` // how many layers of a replica that runs are on devices
-	// Retired jobs go for good: their set has enough without them. They are not pending.
+	Offload Offload `json:"offload,omitzero"` // how many layers of a running replica are on devices
+	// Retired is true for a job that is removed permanently because its set has more
+	// replicas than it should have. A retired job is not pending.
 	Retired bool `json:"retired,omitempty"`
-	// Open jobs gain and lose tasks one at a time, as pods do: they have one
-	// alternative, and are considered once they have as many tasks as its minimum.
+	// Open is true for a job that gets and loses tasks one at a time, such as pods. It has
+	// one alternative, and is not pending before it has as many tasks as the minimum.
 	Open bool `json:"open,omitempty"`
-	// Remarks are sentences for the answer to why. Decisions do not look at them.
+	// Remarks are sentences that `berth why` shows. Decisions do not depend on them.
 	Remarks []string `json:"remarks,omitempty"`
-	// Torn is when it was first seen to run below its minimum; 0: it does not.
+	// Torn is when a session first found the job running below its minimum; 0: it has its
+	// minimum, or does not run.
 	Torn int64 `json:"torn,omitempty"`
-	// Evicted is when a task of it was evicted last; 0: never. It is kept for jobs
-	// with a PreemptionDelay.
+	// Evicted is when a task of the job was last evicted; 0: never. It is set only for
+	// jobs with a PreemptionDelay.
 	Evicted int64 `json:"evicted,omitempty"`
-	// Parked is how long the job is left alone after a refusal; nil: it was not refused.
+	// Parked is the back-off after a refusal; nil: the job was not refused.
 	Parked *Parked `json:"parked,omitempty"`
 
-	// Chosen is the alternative its tasks were placed from; -1 while none is placed.
+	// Chosen is the index of the alternative that is placed; -1 if no task is placed.
 	Chosen int `json:"-"`
 
 	slot     int
-	spec     uint64 // version of jobs when it was last given another spec
+	spec     uint64 // the version of jobs when its spec last changed
 	revision uint64
-	absent   bool // only its tasks are known
-	attached int  // tasks that are on a node, however they stand there
-	expected int  // landings that are held for those of them that move
-	ended    int  // tasks that have ended
+	absent   bool // it is not reported; only its tasks are known
+	attached int  // how many of its tasks are on a node, in any status
+	expected int  // how many of its tasks move, and have room reserved on another node
+	ended    int  // how many of its tasks have ended
 	pending  bool // it is in roster.pending
-	seat     int  // its place in roster.byQueue
+	seat     int  // its index in roster.byQueue
 }
 
-// SpecVersion is the version of jobs (Recent.JobsVersion) at which the job was last
-// given another spec.
+// SpecVersion returns the version of jobs (Recent.JobsVersion) at which the spec of the
+// job last changed.
 func (j *Job) SpecVersion() uint64 { return j.spec }
 
-// jobStatus is what decisions and time have made of a job.
+// jobStatus has the fields of a job that decisions and facts change, apart from its
+// spec.
 type jobStatus struct {
 	torn      int64
 	evicted   int64
 	displaced []string
 	retired   bool
-	parked    *Parked // never changed in place
+	parked    *Parked // what it points to never changes
 }
 
 func (j *Job) status() jobStatus {
 	return jobStatus{j.Torn, j.Evicted, j.Displaced, j.Retired, j.Parked}
 }
 
-// DelayEnds is when the job's PreemptionDelay ends; 0: it has none. A job that was
-// created at no known time has none before its first eviction.
+// DelayEnds returns when the job's PreemptionDelay ends, in nanoseconds since 1970; 0
+// if it has none. Without a creation time a job has no delay before its first eviction.
 func (j *Job) DelayEnds() int64 {
 	from := max(j.Created, j.Evicted)
 	if j.PreemptionDelay <= 0 || from <= 0 {
@@ -98,155 +106,164 @@ func (j *Job) DelayEnds() int64 {
 	return math.MaxInt64
 }
 
-// Set names the replicas a job is one of, and how many there should be.
+// Set is the set of replicas that a job belongs to.
 type Set struct {
-	Name    string `json:"name,omitempty"`
-	Desired int    `json:"desired,omitempty"`
-	// Group is the group that was chosen for all of them; nil: none yet.
+	Name    string `json:"name,omitempty"`    // "": the job is in no set
+	Desired int    `json:"desired,omitempty"` // how many replicas there should be
+	// Group is the node group that was chosen for all replicas; nil: none yet.
 	Group *Key `json:"group,omitempty"`
 }
 
-// Health is how a replica is.
+// Health is the state of a running replica, as it is reported.
 type Health string
 
-// The states of health. "" is not known.
+// The states of health. "" means that the health is not known.
 const (
 	HealthRunning  Health = "Running"
 	HealthStarting Health = "Starting"
 	HealthFailed   Health = "Failed"
 )
 
-// Offload is how many of a replica's layers are on devices; Total 0: not known.
+// Offload is how many layers of a running replica are on devices, and how many layers
+// it has. If Total is 0, this is not known.
 type Offload struct {
 	Layers int `json:"layers,omitempty"`
 	Total  int `json:"total,omitempty"`
 }
 
-// Alternative is one form a job may take.
+// Alternative is one of the forms that a job may take: its tasks, and how many of them
+// are needed.
 type Alternative struct {
-	Name  string  `json:"name,omitempty"`  // by which its manifest calls it; may be ""
-	Tasks []*Task `json:"tasks,omitempty"` // in the order in which they are written
-	// Min of the tasks must be placed together, or none is. Tasks beyond it are
-	// surplus: placed if there is room.
+	Name  string  `json:"name,omitempty"`  // the name in its manifest; may be ""
+	Tasks []*Task `json:"tasks,omitempty"` // in the order of the manifest
+	// Min is the minimum: this many of the tasks are placed together, or none is. The
+	// tasks beyond it are surplus, and are placed one by one if there is room.
 	Min int `json:"min,omitempty"`
-	// Whole asks for whole nodes of one group; nil: nodes are chosen one by one.
+	// Whole is set if the tasks are placed on whole nodes of one group; nil: the node of
+	// each task is chosen separately.
 	Whole *WholeNodes `json:"whole,omitempty"`
-	// Subgroups are parts of the job with minima of their own, beside Min.
+	// Subgroups are parts of the job with minima of their own, which must be met in
+	// addition to Min.
 	Subgroups []Subgroup `json:"subgroups,omitempty"`
-	// MinSubgroups is how many of the subgroups that are in no other must have their
-	// minimum; 0: all. The rest is surplus, each as a whole.
+	// MinSubgroups is how many of the subgroups without a parent must have their minimum;
+	// 0: all. The other subgroups are surplus, and each is placed as a whole.
 	MinSubgroups int      `json:"minSubgroups,omitempty"`
-	Topology     Topology `json:"topology,omitzero"` // how near each other the tasks must be
-	// Running forms are those of tasks that run so already: what asked for them
-	// may have changed since. Nothing is placed anew in one, and they come last.
+	Topology     Topology `json:"topology,omitzero"` // the domains in which all tasks must be, or should be
+	// Running is true for an alternative that the job does not request any more, but of
+	// which tasks still run. No task is placed in it. These alternatives are last.
 	Running bool `json:"running,omitempty"`
 }
 
-// Topology keeps tasks near each other. A level is a label; nodes with the same
-// value of it form a domain, and nodes without it are in none.
+// Topology keeps tasks near each other. A level is a node label; the nodes with the same
+// value of it form a domain, and nodes without the label are in no domain.
 type Topology struct {
-	Required  string   `json:"required,omitempty"`  // all tasks in one domain of this level; "": anywhere
-	Preferred []string `json:"preferred,omitempty"` // narrowest first: in as few domains of each as possible
+	Required  string   `json:"required,omitempty"`  // all tasks must be in one domain of this level; "": any nodes
+	Preferred []string `json:"preferred,omitempty"` // levels, the narrowest first: tasks are placed in as few domains of each as possible
 }
 
-// None reports whether anything goes.
+// None reports whether the topology neither requires nor prefers anything.
 func (t *Topology) None() bool { return t.Required == "" && len(t.Preferred) == 0 }
 
-// Counts reports whether the task, where it is placed, counts towards the minimum:
-// what is not requested any more does not.
+// Counts reports whether the task counts towards the minimum when it is placed. A task
+// that its job does not request any more does not count, unless all of the alternative
+// is kept only because it runs.
 func (a *Alternative) Counts(t *Task) bool { return !t.extra || a.Running }
 
-// Enough reports whether the tasks that count make the minimum, and those of
-// each subgroup make its own. What succeeded counts, and what failed does not.
+// Enough reports whether as many tasks count as the minimum, and as many tasks of the
+// subgroups as their minima. Tasks that succeeded always count, and tasks that failed
+// never do; counts is called for the others.
 func (a *Alternative) Enough(counts func(*Task) bool) bool {
-	var room [8]int
-	parts := room[:0]
-	parts = append(parts, make([]int, len(a.Subgroups))...)
+	var buffer [8]int
+	members := buffer[:0] // by subgroup: how many of its tasks count
+	members = append(members, make([]int, len(a.Subgroups))...)
 	total := 0
 	for _, t := range a.Tasks {
 		if !a.counts(t, counts) {
 			continue
 		}
 		total++
-		if t.Subgroup > 0 && t.Subgroup <= len(parts) { // a task may outlive its subgroup
-			parts[t.Subgroup-1]++
+		if t.Subgroup > 0 && t.Subgroup <= len(members) { // the subgroup of a task may have been removed
+			members[t.Subgroup-1]++
 		}
 	}
-	return total >= a.Min && (len(parts) == 0 || a.Met(parts))
+	return total >= a.Min && (len(members) == 0 || a.Met(members))
 }
 
-// WholeNodes places replicas on whole nodes of one group, never two on a node.
+// WholeNodes places replicas on whole nodes of one group. A node never has two replicas.
 type WholeNodes struct {
 	Replicas        int   `json:"replicas,omitempty"`
 	NodesPerReplica int   `json:"nodesPerReplica,omitempty"`
-	Memory          Bytes `json:"memory,omitempty"` // device memory that one replica needs, over all its nodes
-	// Only is the group whose nodes these figures are for; nil: they are for every
-	// group. Alternatives next to each other that each name their group are one
-	// choice: their groups are compared by score.
+	Memory          Bytes `json:"memory,omitempty"` // the device memory that one replica needs on all its nodes together
+	// Only is the group to which these figures apply; nil: they apply to every group.
+	// Consecutive alternatives that each name a group are tried together, and the group
+	// with the best score is chosen.
 	Only *Key `json:"only,omitempty"`
-	// Apart lets each replica of a set be on a group of its own; otherwise all go
-	// where the first went.
+	// Apart allows the replicas of a set to be on different groups. If it is false, all are
+	// placed on the group of the first.
 	Apart bool `json:"apart,omitempty"`
-	// Usable is how much of a node's device memory counts; 0: all of it.
+	// Usable is how much of a node's device memory may be used; 0: all of it.
 	Usable Bytes `json:"usable,omitempty"`
 }
 
-// Task is the smallest thing placed: it goes onto one node.
+// Task is one process on one node, such as a pod. It is the unit that is assigned to
+// nodes and evicted.
 type Task struct {
-	// ID is unique in a State: the job's ID, a slash and the task's name.
+	// ID is the job's ID, a slash and the task's name. Tasks of different alternatives
+	// of a job may have the same ID; see TaskRef.
 	ID   string `json:"-"`
-	Name string `json:"name"` // "worker-0"
-	// UID tells tasks apart that have the same name one after the other; "": not known.
+	Name string `json:"name"` // such as "worker-0"; unique in its alternative
+	// UID distinguishes tasks that have the same name at different times; "": not known.
 	UID   string `json:"uid,omitempty"`
-	Role  string `json:"role,omitempty"`  // "worker"
+	Role  string `json:"role,omitempty"`  // such as "worker"
 	Index int    `json:"index,omitempty"` // its number among the tasks of its role, from 0
 	Job   *Job   `json:"-"`               // the job that it belongs to
-	Shape *Shape `json:"shape,omitempty"` // what it asks for, shared with all tasks that look alike
-	// Alternative is the place of its form among the job's; AddJob sets it.
+	Shape *Shape `json:"shape,omitempty"` // what it requests; tasks with equal requests share one Shape
+	// Alternative is the index of its alternative in the job; State sets it.
 	Alternative int `json:"-"`
-	// Subgroup is its place among the alternative's, counted from 1; 0: in none.
+	// Subgroup is the number of its subgroup in the alternative, from 1; 0: it is in none.
 	Subgroup int `json:"subgroup,omitempty"`
-	// Started is when it was bound; 0: before the first session.
+	// Started is when it was bound, in nanoseconds since 1970; 0: before the first session.
 	Started int64 `json:"-"`
-	// Promised is when its nomination was made.
+	// Promised is when it was nominated, in nanoseconds since 1970.
 	Promised int64 `json:"-"`
 
-	Status Status  `json:"-"` // where it stands: Pending, Bound and so on
-	Node   *Node   `json:"-"` // nil while pending
-	Claims []Claim `json:"-"` // what it holds of the devices of its node
+	Status Status  `json:"-"` // its state, such as Pending or Bound
+	Node   *Node   `json:"-"` // the node that it is on, or on which room is reserved for it; nil if it is pending or has ended
+	Claims []Claim `json:"-"` // what it holds of the devices of its node, sorted by device
 
-	// Attempt counts how often it was assigned or evicted. Answers name it, so that a
-	// late one to an earlier attempt is known.
+	// Attempt counts how often the task was assigned or evicted. Facts about a binding or
+	// an eviction name it, so that a late fact about an earlier attempt is recognized.
 	Attempt uint64 `json:"-"`
-	// Spared: it is not evicted before then, since an eviction was refused.
+	// Spared is a time before which the task is not evicted, because an eviction of it
+	// was refused; 0: none.
 	Spared int64 `json:"-"`
 
-	held     *Shape    // what its room is booked with; nil while pending
-	eviction *eviction // of a task that is Releasing; nil where something else told it to stop
-	sent     bool      // its binding was sent, and the answer is not known
-	counted  bool      // its devices are not known: State has chosen as many
-	subgroup int       // that it requests; Subgroup is 0 while the job has no such one
-	extra    bool      // its job does not request it any more: it is dropped once it has left
-	alike    bool      // all tasks of its alternative have its shape
+	held     *Shape    // the shape that its room is booked with; nil if it is on no node
+	eviction *eviction // set while it is Releasing because of an eviction; nil if it was stopped otherwise
+	sent     bool      // its binding was sent, and the outcome is not known
+	counted  bool      // which devices it holds is not known, and State has chosen as many as it requests
+	subgroup int       // the subgroup that it requests; Subgroup is 0 while the alternative has no such subgroup
+	extra    bool      // its job does not request it any more; it is removed when it is on no node
+	alike    bool      // all tasks of its alternative have the same shape
 	revision uint64
-	// releasing is its place in roster.releasing, while it is there.
+	// releasing is its index in roster.releasing, while it is Releasing.
 	releasing int
-	landing   *Task // holds room for it elsewhere, while it moves
-	shadows   *Task // what it stands for, if it is a shadow
+	landing   *Task // the shadow for which room is reserved on another node, while the task moves
+	shadows   *Task // if the task is a shadow: the task that moves
 }
 
-// TaskRef names a task. Forms of a job may have tasks of the same name, so the
-// alternative belongs to it.
+// TaskRef identifies a task. The alternative is part of it, because tasks of different
+// alternatives of a job may have the same name.
 type TaskRef struct {
-	Job         string `json:"job,omitempty"` // its ID
-	Alternative int    `json:"alternative,omitempty"`
+	Job         string `json:"job,omitempty"`         // the ID of the job
+	Alternative int    `json:"alternative,omitempty"` // the index of the alternative
 	Name        string `json:"name,omitempty"`
 }
 
-// ID is that of the task.
+// ID returns the ID of the task: the job's ID, a slash and the task's name.
 func (r TaskRef) ID() string { return r.Job + "/" + r.Name }
 
-// Ref names the task; a shadow has the name of what it stands for.
+// Ref returns the TaskRef of the task. For a shadow it is that of the task that moves.
 func (t *Task) Ref() TaskRef {
 	if t.shadows != nil {
 		t = t.shadows
@@ -254,48 +271,50 @@ func (t *Task) Ref() TaskRef {
 	return TaskRef{t.Job.ID, t.Alternative, t.Name}
 }
 
-// Status is where a task stands.
+// Status is the state of a task.
 type Status uint8
 
 // The states of a task.
 const (
-	Pending   Status = iota
-	Bound            // on its node
-	Nominated        // has reserved room, part of which is still releasing
-	Releasing        // evicted, but still there
-	Assumed          // assigned to its node, and not yet seen there
-	Succeeded        // has ended well: it needs no room, and counts for the minimum
-	Failed           // has ended otherwise: it counts for nothing
+	Pending   Status = iota // it has no node
+	Bound                   // it was seen on its node
+	Nominated               // room is reserved for it, part of which other tasks may still be releasing
+	Releasing               // it was evicted or is being stopped, and still holds its room
+	Assumed                 // it is assigned to its node, and was not seen there yet
+	Succeeded               // it has ended well: it needs no room, and counts towards the minimum
+	Failed                  // it has failed: it needs no room, and does not count towards the minimum
 )
 
 var statusNames = [...]string{"Pending", "Bound", "Nominated", "Releasing", "Assumed", "Succeeded", "Failed"}
 
 func (s Status) String() string { return statusNames[s] }
 
-// Ended reports whether the task has ended. It is on no node, and is not placed again.
+// Ended reports whether the task has succeeded or failed. Such a task is on no node, and
+// is not placed again.
 func (t *Task) Ended() bool { return t.Status == Succeeded || t.Status == Failed }
 
-// Stays reports whether a task on a node counts as there: it is not one that was evicted
-// or told to stop and is leaving. An evicted task that does not leave in time stays.
+// Stays reports whether the task is expected to keep its room: it is not Releasing, or
+// it was evicted and is overdue.
 func (t *Task) Stays() bool { return t.Status != Releasing || t.Overdue() }
 
-// Runs reports whether the task is on its node, or was assigned to it.
+// Runs reports whether the task is Bound or Assumed.
 func (t *Task) Runs() bool { return t.Status.runs() }
 
 func (s Status) runs() bool { return s == Bound || s == Assumed }
 
-// join puts the task into the subgroup that it requests, if the alternative has it.
+// join sets Subgroup to the subgroup that the task requests, or to 0 if the alternative
+// does not have it or the job does not request the task any more.
 func (t *Task) join(a *Alternative) {
 	if t.Subgroup = t.subgroup; t.extra || t.subgroup > len(a.Subgroups) {
 		t.Subgroup = 0
 	}
 }
 
-// Sent reports whether the task's binding was sent and not answered yet.
+// Sent reports whether the task's binding was sent and its outcome is not known yet.
 func (t *Task) Sent() bool { return t.sent }
 
-// EvictedAt is when the task was evicted; false where it was not, or something
-// else told it to stop.
+// EvictedAt returns when the task was evicted, in nanoseconds since 1970. It returns
+// false if the task is not Releasing, or is Releasing without an eviction.
 func (t *Task) EvictedAt() (at int64, evicted bool) {
 	if t.Status != Releasing || t.eviction == nil {
 		return 0, false
@@ -303,20 +322,23 @@ func (t *Task) EvictedAt() (at int64, evicted bool) {
 	return t.eviction.at, true
 }
 
-// Overdue reports whether the task was evicted and does not leave: its room counts as held.
+// Overdue reports whether the task was evicted and has not stopped in time. Its room
+// then counts as held again.
 func (t *Task) Overdue() bool { return t.eviction != nil && t.eviction.overdue }
 
-// eviction is what an eviction was for. It never changes.
+// eviction describes an eviction. A value never changes after it was made.
 type eviction struct {
-	forJob  string
+	forJob  string // the ID of the job that room is made for; may be ""
 	at      int64
-	overdue bool // the task does not leave: its room counts as held
+	overdue bool // the task has not stopped in time, and its room counts as held
 }
 
-// Slot is the job's number in its State. Another job may have it once this one is gone.
+// Slot returns the job's slot, by which Recent.Jobs reports changes. After the job was
+// removed, another job may get its slot.
 func (j *Job) Slot() int { return j.slot }
 
-// Tasks are those of the chosen alternative, or of the first while none is chosen.
+// Tasks returns the tasks of the chosen alternative, or of the first one if none is
+// chosen.
 func (j *Job) Tasks() []*Task {
 	if len(j.Alternatives) == 0 {
 		return nil
@@ -324,7 +346,7 @@ func (j *Job) Tasks() []*Task {
 	return j.Alternatives[max(j.Chosen, 0)].Tasks
 }
 
-// each visits the tasks of all alternatives.
+// each calls visit with the tasks of all alternatives until it returns false.
 func (j *Job) each(visit func(*Task) bool) {
 	for a := range j.Alternatives {
 		for _, t := range j.Alternatives[a].Tasks {
@@ -335,15 +357,15 @@ func (j *Job) each(visit func(*Task) bool) {
 	}
 }
 
-// Placed counts the tasks that hold room now or have reserved some.
+// Placed returns how many tasks are placed; see Task.Placed.
 func (j *Job) Placed() int {
 	return count(j.Tasks(), (*Task).Placed)
 }
 
-// Missing counts the tasks that are neither placed nor ended.
+// Missing returns how many tasks are neither placed nor ended.
 func (j *Job) Missing() int { return len(j.Tasks()) - j.Placed() - j.Ended() }
 
-// Ended counts the tasks that have ended.
+// Ended returns how many tasks have ended.
 func (j *Job) Ended() int {
 	if j.ended == 0 {
 		return 0
@@ -361,13 +383,14 @@ func count(tasks []*Task, which func(*Task) bool) int {
 	return n
 }
 
-// Stands reports whether what is placed of the job makes its minimum.
+// Stands reports whether the job has its minimum: enough of its tasks are placed or
+// have succeeded.
 func (j *Job) Stands() bool {
 	return j.Chosen >= 0 && j.Alternatives[j.Chosen].Enough((*Task).Placed)
 }
 
-// Spares reports whether what runs of the job makes its minimum without the task, and
-// the subgroups that it is in keep their own.
+// Spares reports whether the task is surplus: the running tasks of the job are its
+// minimum without the task, and the subgroups of the task keep their minima.
 func (j *Job) Spares(t *Task) bool {
 	if j.Chosen < 0 {
 		return false
@@ -376,7 +399,8 @@ func (j *Job) Spares(t *Task) bool {
 	return a.Enough(func(o *Task) bool { return o != t && o.Runs() }) && (t.Subgroup == 0 || a.keeps(t.Subgroup, func(o *Task) bool { return o == t }))
 }
 
-// Placed reports whether the task holds room now or has reserved some.
+// Placed reports whether the task is nominated, assumed or bound, or moves, so that room
+// is reserved for it on another node.
 func (t *Task) Placed() bool {
 	return t.Runs() || t.Status == Nominated || t.landing != nil
 }

@@ -28,18 +28,18 @@ func (c JobPut) apply(s *State) error {
 	return nil
 }
 
-// differ reports whether two UIDs are known and not the same.
+// differ reports whether both UIDs are known and they are not equal.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// check reports what makes a job malformed.
+// check returns an error if the job is malformed.
 func (j *Job) check() error {
 	switch {
 	case j.ID == "":
-		return fmt.Errorf("a job without an ID")
+		return fmt.Errorf("a job has no ID")
 	case len(j.Alternatives) == 0:
 		return fmt.Errorf("%s has no tasks", j.ID)
 	case j.Open && len(j.Alternatives) > 1:
-		return fmt.Errorf("%s is open and has several alternatives; tasks that come one at a time have one form", j.ID)
+		return fmt.Errorf("%s is open and has %d alternatives; an open job must have one", j.ID, len(j.Alternatives))
 	}
 	for i := range j.Alternatives {
 		alt := &j.Alternatives[i]
@@ -51,14 +51,14 @@ func (j *Job) check() error {
 		if err := alt.checkParents(); err != nil {
 			return fmt.Errorf("%s: %w", j.ID, err)
 		}
-		if name, twice := namedTwice(alt.Tasks); twice {
+		if name, found := duplicateName(alt.Tasks); found {
 			return fmt.Errorf("%s: two tasks are named %q", j.ID, name)
 		}
 		if j.Open {
 			continue
 		}
 		if alt.Min < 1 || alt.Min > len(alt.Tasks) {
-			return fmt.Errorf("%s: a minimum of %d for %d tasks", j.ID, alt.Min, len(alt.Tasks))
+			return fmt.Errorf("%s: the minimum is %d, and there are %d tasks", j.ID, alt.Min, len(alt.Tasks))
 		}
 		if err := alt.checkSubgroups(); err != nil {
 			return fmt.Errorf("%s: %w", j.ID, err)
@@ -67,8 +67,8 @@ func (j *Job) check() error {
 	return nil
 }
 
-// namedTwice returns the first name that two tasks have.
-func namedTwice(tasks []*Task) (name string, twice bool) {
+// duplicateName returns the first name that two tasks have, and whether there is one.
+func duplicateName(tasks []*Task) (name string, found bool) {
 	if len(tasks) < 2 {
 		return "", false
 	}
@@ -82,24 +82,26 @@ func namedTwice(tasks []*Task) (name string, twice bool) {
 	return "", false
 }
 
+// check returns an error if the task is malformed. subgroups is how many subgroups its
+// alternative has.
 func (t *Task) check(subgroups int) error {
 	switch {
 	case t == nil || t.Name == "":
-		return fmt.Errorf("a task without a name")
+		return fmt.Errorf("a task has no name")
 	case strings.Contains(t.Name, "/"):
-		return fmt.Errorf("the name of task %s has a slash in it", t.Name)
+		return fmt.Errorf("the name of task %s contains a slash", t.Name)
 	case t.Shape == nil:
-		return fmt.Errorf("task %s requests nothing: it has no shape", t.Name)
-	case repeats(t.Shape.Resources):
+		return fmt.Errorf("task %s has no shape", t.Name)
+	case hasDuplicate(t.Shape.Resources):
 		return fmt.Errorf("task %s requests a resource twice", t.Name)
 	case t.Subgroup < 0 || t.Subgroup > subgroups:
-		return fmt.Errorf("task %s is in a subgroup that is not there", t.Name)
+		return fmt.Errorf("task %s is in subgroup %d, and there are %d", t.Name, t.Subgroup, subgroups)
 	}
 	return nil
 }
 
-// repeats reports whether a resource is named twice.
-func repeats(list Resources) bool {
+// hasDuplicate reports whether a resource is in the list twice.
+func hasDuplicate(list Resources) bool {
 	for i := range list {
 		if slices.ContainsFunc(list[:i], func(a Amount) bool { return a.Name == list[i].Name }) {
 			return true
@@ -108,10 +110,10 @@ func repeats(list Resources) bool {
 	return false
 }
 
-// build makes a job of what a fact says of one. It shares nothing that changes
-// with the fact.
+// build returns a new job with the given spec, of which nothing is placed. The job
+// shares no data with the spec that may change, except Shapes, which never change.
 func build(spec *Job, revision uint64) *Job {
-	j, made, list := allot(spec)
+	j, made, list := allocateJob(spec)
 	forms := j.Alternatives
 	*j = *spec
 	j.Labels, j.Affinity, j.Displaced = maps.Clone(spec.Labels), slices.Clone(spec.Affinity), slices.Clone(spec.Displaced)
@@ -133,7 +135,7 @@ func build(spec *Job, revision uint64) *Job {
 			alt.Subgroups[i].Topology.Preferred = trim(alt.Subgroups[i].Topology.Preferred)
 		}
 		if alt.Tasks = nil; j.Open {
-			continue // they come one at a time
+			continue // the tasks of an open job are added by TaskPut
 		}
 		n := len(spec.Alternatives[a].Tasks)
 		for i, t := range spec.Alternatives[a].Tasks {
@@ -147,27 +149,28 @@ func build(spec *Job, revision uint64) *Job {
 	return j
 }
 
-// allot makes room for a job of the spec, its alternatives and their tasks. Most
-// jobs have one task: all of it is then one allocation.
-func allot(spec *Job) (j *Job, tasks []Task, list []*Task) {
+// allocateJob allocates a job, its alternatives, its tasks, and a list for pointers to
+// these, with the sizes of the spec. Most jobs have one task; for them it makes a
+// single allocation.
+func allocateJob(spec *Job) (j *Job, tasks []Task, list []*Task) {
 	count := 0
 	for a := range spec.Alternatives {
 		count += len(spec.Alternatives[a].Tasks)
 	}
 	if len(spec.Alternatives) == 1 && count == 1 {
-		room := &struct {
-			job   Job
-			form  [1]Alternative
-			tasks [1]Task
-			list  [1]*Task
+		block := &struct {
+			job          Job
+			alternatives [1]Alternative
+			tasks        [1]Task
+			list         [1]*Task
 		}{}
-		room.job.Alternatives = room.form[:]
-		return &room.job, room.tasks[:], room.list[:]
+		block.job.Alternatives = block.alternatives[:]
+		return &block.job, block.tasks[:], block.list[:]
 	}
 	return &Job{Alternatives: make([]Alternative, len(spec.Alternatives))}, make([]Task, count), make([]*Task, count)
 }
 
-// sameSpec reports whether the fact says of the job what is known.
+// sameSpec reports whether the job has this spec already.
 func (j *Job) sameSpec(spec *Job) bool {
 	queue := cmp.Or(spec.Queue, DefaultQueue)
 	return (spec.UID == "" || j.UID == spec.UID) && j.Namespace == spec.Namespace && j.Queue == queue && j.Priority == spec.Priority && j.Created == spec.Created &&
@@ -199,7 +202,8 @@ func (a *Alternative) sameSpec(b *Alternative, open bool) bool {
 		(open || slices.EqualFunc(a.Tasks, b.Tasks, (*Task).sameSpec))
 }
 
-// requested are the alternatives without tasks that are kept and not requested any more.
+// requested returns a copy of the alternatives without the tasks that the job does not
+// request any more, which are kept only while they are on a node.
 func (j *Job) requested() []Alternative {
 	out := slices.Clone(j.Alternatives)
 	for a := range out {
@@ -225,14 +229,15 @@ func (t *Task) sameSpec(o *Task) bool {
 	return t.Name == o.Name && (o.UID == "" || t.UID == o.UID) && t.Role == o.Role && t.Index == o.Index && t.subgroup == o.Subgroup && t.Shape.same(o.Shape)
 }
 
-// same reports whether two shapes spell alike.
+// same reports whether two shapes are equal.
 func (s *Shape) same(o *Shape) bool { return s == o || s.spell() == o.spell() }
 
-// alike is same for shapes that were interned: one that was forgotten and interned
-// again is another pointer.
+// alike is a faster same for interned shapes. Equal interned shapes may be different
+// pointers, because a shape that is not used may be dropped and interned again.
 func (s *Shape) alike(o *Shape) bool { return s == o || s.key != "" && s.key == o.key }
 
-// byPlace orders the tasks of an open job, in whatever order they came.
+// byPlace orders the tasks of an open job by index and name, so that their order does
+// not depend on the order of the facts.
 func byPlace(a, b *Task) int {
 	return cmp.Or(cmp.Compare(a.Index, b.Index), strings.Compare(a.Name, b.Name))
 }
@@ -277,14 +282,15 @@ func (c SetScaled) apply(s *State) error {
 	return nil
 }
 
-// Spec is a copy of what the job requests, to be changed and put again.
+// Spec returns a copy of the spec of the job, which a caller may change and report with
+// JobPut.
 func (j *Job) Spec() Job {
 	spec := *j
 	spec.Alternatives = copied(j.requested())
 	return spec
 }
 
-// copied are the alternatives with copies of their tasks' specs.
+// copied returns copies of the alternatives. Their tasks have only the fields of a spec.
 func copied(list []Alternative) []Alternative {
 	out := slices.Clone(list)
 	for a := range out {

@@ -1,31 +1,35 @@
 package cluster
 
-// journal records how to undo each change of a State. Mark begins recording, and
-// Undo takes back everything since a mark, the last change first. The journal is not
-// the log: the log holds what happened, as values, and is kept; the journal holds
-// pointers into State and is emptied when the last mark is released.
+// journal records how to undo each change of a State. Mark begins recording, and Undo
+// undoes all changes since a mark, the last one first. The journal is not the log: the
+// log has the changes as values and is kept, while the journal has pointers into State
+// and is emptied when the last mark is released.
 //
-// Versions only grow, so caches notice an undo like any other change.
+// An undo does not restore versions: it gives what it changes new versions, so that
+// caches notice it like any other change.
 type journal struct {
 	records []record
-	marks   int // that are held; without any, nothing is recorded
-	undoing bool
-	commits uint64 // changes that were made for good
+	marks   int    // how many marks are not released; if 0, changes are not recorded
+	undoing bool   // an undo is in progress: unused shapes must be kept
+	commits uint64 // how many changes were made by Apply or a commit; see Recent.Commits
 }
 
-// Mark is a place in the journal of a State.
+// Mark is a position in the journal of a State. Changes after it can be undone.
 type Mark struct{ at, depth int }
 
-// Mark begins to record changes. Each Mark needs one Release.
+// Mark returns the present position in the journal, and begins to record changes. The
+// caller must call Release for it.
 func (s *State) Mark() Mark {
 	s.journal.marks++
 	return Mark{len(s.journal.records), s.journal.marks}
 }
 
-// Undo takes back every change since the mark. The mark stays valid.
+// Undo undoes all changes since the mark, of every kind. Versions are not restored; they
+// grow. The mark stays valid.
 func (s *State) Undo(m Mark) { s.journal.undoTo(m.at, s) }
 
-// Release forgets the mark, and those made after it. The changes stay.
+// Release ends the mark, and all marks made after it. The changes since the mark stay
+// made; they can still be undone to an earlier mark.
 func (s *State) Release(m Mark) {
 	l := &s.journal
 	l.marks = min(l.marks, m.depth-1)
@@ -36,7 +40,7 @@ func (s *State) Release(m Mark) {
 	l.records = l.records[:0]
 }
 
-// undoTo takes back every change of the State since the place.
+// undoTo undoes all changes of the State since the position.
 func (l *journal) undoTo(at int, s *State) {
 	for i := len(l.records) - 1; i >= at; i-- {
 		r := l.records[i]
@@ -49,31 +53,33 @@ func (l *journal) undoTo(at int, s *State) {
 	}
 }
 
-// record is one change that can be undone. Hot changes, those of a task's standing,
-// are recorded as values; for the others undo says what to do.
+// record is how to undo one change. Changes of the standing of a task are the most
+// frequent ones, and are recorded here as values, without an allocation. Other changes
+// are in rare.
 type record struct {
 	task   *Task
-	was    standing
-	chosen int    // the alternative of the task's job before
-	freed  uint64 // of the node that the task was on or is on now
+	was    standing // of the task, before the change
+	chosen int      // Job.Chosen of the task's job, before the change
+	freed  uint64   // Node.freed of the task's node, before the change
 
-	rare *rare // a change of something else; nil: of the task
+	rare *rare // another change; nil: the change is that of the task
 }
 
-// rare is a change that is made less often than those of a task's standing.
+// rare is how to undo a change other than of the standing of a task. Exactly one of set,
+// landing, job without landing, and undo is used.
 type rare struct {
-	set   *replicas // whose group was chosen
-	group *Key
+	set   *replicas // the set for which a group was chosen
+	group *Key      // its group before the change
 
-	landing *Task // that was given to its task; job had it before
+	landing *Task // a shadow that became the landing of its task; job is its Job before
 
 	job    *Job
-	status jobStatus
+	status jobStatus // of job, before the change
 
 	undo func()
 }
 
-// note records a rare change.
+// note records a rare change, if changes are recorded.
 func (l *journal) note(r rare) {
 	if l.marks > 0 {
 		kept := r
@@ -81,7 +87,7 @@ func (l *journal) note(r rare) {
 	}
 }
 
-// undo calls what made the change to take it back.
+// undo undoes the change.
 func (r *record) undo(s *State) {
 	switch o := r.rare; {
 	case o == nil:
@@ -97,12 +103,12 @@ func (r *record) undo(s *State) {
 	}
 }
 
-// recording reports whether changes are recorded. Callers of cold ask first: without
-// a mark its function would be made for nothing.
+// recording reports whether changes are recorded. Callers of cold check it first, so
+// that they do not allocate a function that is not used.
 func (l *journal) recording() bool { return l.marks > 0 }
 
-// undoable calls one of two methods that are opposites, and records that the other takes
-// it back. The function that does so is made only where it is recorded.
+// undoable calls change, and records that opposite undoes it. It allocates only if
+// changes are recorded.
 func undoable[T, X any](l *journal, table T, x X, change, opposite func(T, X)) {
 	change(table, x)
 	if l.recording() {
@@ -110,5 +116,5 @@ func undoable[T, X any](l *journal, table T, x X, change, opposite func(T, X)) {
 	}
 }
 
-// cold records a change that is undone by a function.
+// cold records a change that the function undoes.
 func (l *journal) cold(undo func()) { l.note(rare{undo: undo}) }

@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// What a node's devices may come to. Labels that say more are not believed.
+// The most devices that a node may have, and the most memory of a device. Labels with
+// larger values are a Defect.
 const (
 	MaxDevices      = 1024
 	MaxDeviceMemory = Bytes(16 << 40)
 )
 
-// Labels of GPU Feature Discovery.
+// The node labels of NVIDIA GPU Feature Discovery from which devices are derived.
 const (
 	LabelProduct  = "nvidia.com/gpu.product"
 	LabelCount    = "nvidia.com/gpu.count"
@@ -25,10 +26,12 @@ const (
 	LabelClique   = "nvidia.com/gpu.clique"
 )
 
-// SharedDeviceResource is what shared devices may be renamed to.
+// SharedDeviceResource is the resource name of shared devices on nodes with a device
+// plugin that renames them.
 const SharedDeviceResource = DefaultDeviceResource + ".shared"
 
-// HasDeviceLabels reports whether GPU Feature Discovery described devices here.
+// HasDeviceLabels reports whether the labels describe devices, as GPU Feature Discovery
+// does.
 func HasDeviceLabels(labels map[string]string) bool {
 	for _, l := range []string{LabelProduct, LabelCount, LabelMemory, LabelReplicas, LabelSharing} {
 		if _, ok := labels[l]; ok {
@@ -38,18 +41,18 @@ func HasDeviceLabels(labels map[string]string) bool {
 	return len(migProfiles(labels)) > 0
 }
 
-// DevicesFromLabels makes a node's devices from its labels, and says under what
-// resource name and how they are shared. Labels that are missing or make no
-// sense come back as a Defect and no devices.
+// DevicesFromLabels returns the devices that the node's labels describe, the resource
+// name of those that are requested by count, and how they are shared. If a label is
+// missing or invalid, it returns a Defect and no devices. A node without such labels has
+// no devices and no Defect.
 //
-// Allocatable caps the devices: a label counts what is in the machine,
-// allocatable what is offered. Amounts of devices in it are plain counts, not
-// thousandths. A resource that is not in it is not offered; nil means that
-// it is not known, and the labels are believed.
+// Labels count the devices in the machine; allocatable says how many of them are
+// offered to tasks, as plain counts and not in thousandths. Devices beyond that are left
+// out, and so are those of a resource that is not in allocatable. If allocatable is nil,
+// it is not known, and all devices in the labels are used.
 //
-// Labels hold no UUIDs, and say only how many slices there are and not which
-// device each is cut from: UUIDs are made from the node's name, and slices are
-// spread evenly over devices.
+// Labels have no UUIDs, and do not say which GPU a MIG slice is a part of. UUIDs are
+// therefore made from the node's name, and slices are distributed evenly over the GPUs.
 func DevicesFromLabels(node string, labels map[string]string, allocatable Resources) (devices []Device, resource string, sharing Sharing, defect *Defect) {
 	resource = DefaultDeviceResource
 	if !HasDeviceLabels(labels) {
@@ -64,16 +67,16 @@ func DevicesFromLabels(node string, labels map[string]string, allocatable Resour
 	}
 	base := Device{Product: product, Type: "cuda", NUMA: -1, Link: labels[LabelClique]}
 	profiles := migProfiles(labels)
-	if len(profiles) == 0 && r.renamed(product, sharing) {
+	if len(profiles) == 0 && r.isRenamed(product, sharing) {
 		resource = SharedDeviceResource
 	}
 	switch {
 	case len(profiles) > 0:
-		devices = r.mixed(base, int(count), sharing, profiles)
+		devices = r.mixedStrategy(base, int(count), sharing, profiles)
 	case strings.Contains(product, migMark):
-		devices = r.single(base, int(count), sharing, resource)
+		devices = r.singleStrategy(base, int(count), sharing, resource)
 	default:
-		devices = r.whole(base, int(count), sharing, resource)
+		devices = r.wholeDevices(base, int(count), sharing, resource)
 	}
 	if r.defect != nil {
 		return nil, DefaultDeviceResource, Sharing{}, r.defect
@@ -81,8 +84,9 @@ func DevicesFromLabels(node string, labels map[string]string, allocatable Resour
 	return devices, resource, sharing, nil
 }
 
-// Replicate makes the devices that sharing offers of one. MPS divides the
-// memory; time-slicing shows all of it to every task and isolates none.
+// Replicate returns the replicas of the device that the sharing offers, or the device
+// itself if it is not shared. With MPS each replica has its part of the memory. With
+// time-slicing all replicas share the memory of the device.
 func Replicate(d Device, s Sharing) []Device {
 	if s.Replicas < 2 {
 		return []Device{d}
@@ -109,7 +113,8 @@ const (
 	sharedMark  = "-SHARED"
 )
 
-// labelReader keeps the first defect it meets; later reads then mean nothing.
+// labelReader reads labels. It keeps the first defect that it finds; what it returns
+// after that is not valid.
 type labelReader struct {
 	node        string
 	labels      map[string]string
@@ -117,18 +122,20 @@ type labelReader struct {
 	defect      *Defect
 }
 
+// fail records a defect of the label, unless there is one already.
 func (r *labelReader) fail(label, format string, args ...any) {
 	if r.defect == nil {
 		r.defect = &Defect{Label: label, Problem: fmt.Sprintf(format, args...)}
 	}
 }
 
-// number reads a label between bounds; where it may be missing, otherwise says what it then is.
-func (r *labelReader) number(label string, least, most int64, otherwise *int64) int64 {
+// number reads a whole number from least to most. If fallback is not nil, the label may
+// be missing, and is then *fallback.
+func (r *labelReader) number(label string, least, most int64, fallback *int64) int64 {
 	text, ok := r.labels[label]
 	if !ok {
-		if otherwise != nil {
-			return *otherwise
+		if fallback != nil {
+			return *fallback
 		}
 		r.fail(label, "is missing")
 		return 0
@@ -136,7 +143,7 @@ func (r *labelReader) number(label string, least, most int64, otherwise *int64) 
 	v, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil:
-		r.fail(label, "%s is no whole number", clipLabel(text))
+		r.fail(label, "%s is not a whole number", clipLabel(text))
 	case v < least || v > most:
 		r.fail(label, "%d is not between %d and %d", v, least, most)
 	default:
@@ -157,13 +164,13 @@ func (r *labelReader) product(label string) string {
 	case p == "":
 		r.fail(label, "is empty")
 	case strings.HasSuffix(p, migMark+"INVALID"):
-		r.fail(label, "%s: the MIG layout is not one that strategy single allows; partition all devices alike", clipLabel(p))
+		r.fail(label, "%s: the MIG strategy single does not allow this MIG layout; partition all devices in the same way", clipLabel(p))
 	}
 	return p
 }
 
-// sharing reads how often each device is offered. Old versions of the labels
-// know replicas only, which then means time-slicing.
+// sharing reads how many replicas each device has, and by which strategy. Labels of old
+// versions have only the number of replicas, which are then made by time-slicing.
 func (r *labelReader) sharing(replicas, strategy string) Sharing {
 	one := int64(1)
 	s := Sharing{Strategy: r.labels[strategy], Replicas: int(r.number(replicas, 0, MaxDevices, &one))}
@@ -180,24 +187,26 @@ func (r *labelReader) sharing(replicas, strategy string) Sharing {
 	return s
 }
 
-// renamed reports whether the node offers its shared devices under their own name.
-func (r *labelReader) renamed(product string, s Sharing) bool {
+// isRenamed reports whether the node offers its devices as SharedDeviceResource.
+func (r *labelReader) isRenamed(product string, s Sharing) bool {
 	if r.allocatable != nil {
 		return r.allocatable.Of(SharedDeviceResource) > 0 && r.allocatable.Of(DefaultDeviceResource) == 0
 	}
 	return s.Replicas > 1 && !strings.HasSuffix(product, sharedMark)
 }
 
-// cap is how many of want are offered under the name.
-func (r *labelReader) cap(name string, want int) int {
+// offered returns how many of the devices, of which there are count, are allocatable
+// under the resource name.
+func (r *labelReader) offered(name string, count int) int {
 	if r.allocatable == nil {
-		return want
+		return count
 	}
-	return int(max(0, min(int64(want), r.allocatable.Of(name))))
+	return int(max(0, min(int64(count), r.allocatable.Of(name))))
 }
 
-// share makes replicas of every device and drops what allocatable does not have.
-func (r *labelReader) share(label string, devices []Device, s Sharing, resource string) []Device {
+// replicate makes the replicas of every device, and drops those that are not
+// allocatable. label is where a defect is reported.
+func (r *labelReader) replicate(label string, devices []Device, s Sharing, resource string) []Device {
 	if total := len(devices) * max(1, s.Replicas); total > MaxDevices {
 		r.fail(label, "%d devices with %d replicas each are more than %d", len(devices), s.Replicas, MaxDevices)
 		return nil
@@ -206,10 +215,11 @@ func (r *labelReader) share(label string, devices []Device, s Sharing, resource 
 	for _, d := range devices {
 		out = append(out, Replicate(d, s)...)
 	}
-	return out[:r.cap(resource, len(out))]
+	return out[:r.offered(resource, len(out))]
 }
 
-func (r *labelReader) whole(base Device, count int, s Sharing, resource string) []Device {
+// wholeDevices returns devices that are not MIG slices, like base.
+func (r *labelReader) wholeDevices(base Device, count int, s Sharing, resource string) []Device {
 	if count == 0 {
 		return nil
 	}
@@ -217,15 +227,17 @@ func (r *labelReader) whole(base Device, count int, s Sharing, resource string) 
 	devices := make([]Device, count)
 	for i := range devices {
 		devices[i] = base
-		devices[i].UUID = r.gpu(i)
+		devices[i].UUID = r.gpuUUID(i)
 	}
-	return r.share(LabelReplicas, devices, s, resource)
+	return r.replicate(LabelReplicas, devices, s, resource)
 }
 
-func (r *labelReader) gpu(i int) string { return "GPU-" + r.node + "-" + strconv.Itoa(i) }
+func (r *labelReader) gpuUUID(i int) string { return "GPU-" + r.node + "-" + strconv.Itoa(i) }
 
-// single is every device cut alike: count counts slices, and they are asked for like devices.
-func (r *labelReader) single(base Device, count int, s Sharing, resource string) []Device {
+// singleStrategy returns the slices of a node with the MIG strategy single: all GPUs are
+// partitioned in the same way, count is the number of slices, and slices are requested
+// by count like whole GPUs.
+func (r *labelReader) singleStrategy(base Device, count int, s Sharing, resource string) []Device {
 	if count == 0 {
 		return nil
 	}
@@ -236,13 +248,13 @@ func (r *labelReader) single(base Device, count int, s Sharing, resource string)
 	for i := range devices {
 		devices[i] = base
 		devices[i].UUID = fmt.Sprintf("MIG-%s-%d-%d", r.node, i/per, i%per)
-		devices[i].Parent = r.gpu(i / per)
+		devices[i].Parent = r.gpuUUID(i / per)
 	}
-	return r.share(LabelReplicas, devices, s, resource)
+	return r.replicate(LabelReplicas, devices, s, resource)
 }
 
-// slicesPerDevice is how many slices of the profile a device has room for. The
-// labels do not say how many devices there are, only slices.
+// slicesPerDevice returns how many slices of the profile a GPU can have. It is used to
+// assign slices to GPUs, because the labels do not say how many GPUs there are.
 func slicesPerDevice(product, profile string) int {
 	i := strings.Index(profile, "g.")
 	if i < 1 || profile[i-1] < '1' || profile[i-1] > '9' {
@@ -251,17 +263,19 @@ func slicesPerDevice(product, profile string) int {
 	return max(1, computeSlices(product)/int(profile[i-1]-'0'))
 }
 
-// mixed is slices under names of their own beside whole devices. The count of
-// devices includes those that are cut; only allocatable tells them apart.
-func (r *labelReader) mixed(base Device, count int, s Sharing, profiles []string) []Device {
+// mixedStrategy returns the devices of a node with the MIG strategy mixed: slices, which
+// have a resource name for each profile, and GPUs that are not partitioned. count is the
+// number of all GPUs; how many of these are not partitioned is known from allocatable
+// only.
+func (r *labelReader) mixedStrategy(base Device, count int, s Sharing, profiles []string) []Device {
 	left := 0
 	if r.allocatable != nil {
 		replicas := max(1, s.Replicas)
-		left = min(count, (r.cap(DefaultDeviceResource, MaxDevices)+replicas-1)/replicas)
+		left = min(count, (r.offered(DefaultDeviceResource, MaxDevices)+replicas-1)/replicas)
 	}
-	devices := r.whole(base, left, s, DefaultDeviceResource)
-	cutUp := max(1, count-left)
-	next := make([]int, cutUp) // slices made of each so far
+	devices := r.wholeDevices(base, left, s, DefaultDeviceResource)
+	partitioned := max(1, count-left)
+	next := make([]int, partitioned) // by partitioned GPU: how many slices were made of it so far
 	for _, profile := range profiles {
 		label := PartitionResource + profile
 		slice := base
@@ -280,13 +294,13 @@ func (r *labelReader) mixed(base Device, count int, s Sharing, profiles []string
 		}
 		made := make([]Device, n)
 		for i := range made {
-			parent := i * cutUp / n
+			parent := i * partitioned / n
 			made[i] = slice
 			made[i].UUID = fmt.Sprintf("MIG-%s-%d-%d", r.node, left+parent, next[parent])
-			made[i].Parent = r.gpu(left + parent)
+			made[i].Parent = r.gpuUUID(left + parent)
 			next[parent]++
 		}
-		devices = append(devices, r.share(label+".replicas", made, shared, slice.Resource)...)
+		devices = append(devices, r.replicate(label+".replicas", made, shared, slice.Resource)...)
 		if len(devices) > MaxDevices {
 			r.fail(label+".count", "the node would have more than %d devices", MaxDevices)
 		}
@@ -294,8 +308,8 @@ func (r *labelReader) mixed(base Device, count int, s Sharing, profiles []string
 	return devices
 }
 
-// migProfiles are the profiles that labels describe slices of, sorted. Any
-// label of a profile counts: one whose count is missing is a defect, not nothing.
+// migProfiles returns the MIG profiles that the labels mention, sorted. Any label of a
+// profile is enough, so that a missing count is found as a defect.
 func migProfiles(labels map[string]string) []string {
 	found := map[string]bool{}
 	for label := range labels {
@@ -312,7 +326,8 @@ func migProfiles(labels map[string]string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// clipLabel quotes a label's value, which need not be short or printable.
+// clipLabel quotes the value of a label, which may be long or not printable, and
+// shortens it.
 func clipLabel(s string) string {
 	if len(s) > 64 {
 		s = s[:64] + "…"

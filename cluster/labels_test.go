@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// gfd makes the labels of a machine with whole devices.
+// gfd returns the labels of GPU Feature Discovery for a node with whole devices.
 func gfd(product, count, memory string, more ...string) map[string]string {
 	m := map[string]string{LabelProduct: product, LabelCount: count, LabelMemory: memory}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -60,7 +60,7 @@ func TestDevicesFromLabels(t *testing.T) {
 			allocatable: Resources{{DefaultDeviceResource, 1}},
 			want:        result{Devices: []Device{gpu("GPU-n-0", "", a100, 40960)}, Resource: DefaultDeviceResource},
 		},
-		"nothing is offered without a device plugin": {
+		"nothing is allocatable without a device plugin": {
 			labels:      gfd(a100, "8", "40960"),
 			allocatable: Resources{{CPU, 64000}},
 			want:        result{Devices: []Device{}, Resource: DefaultDeviceResource},
@@ -69,7 +69,7 @@ func TestDevicesFromLabels(t *testing.T) {
 			labels: gfd("NVIDIA-GB200", "1", "188416", LabelClique, "7b2a.1"),
 			want:   result{Devices: []Device{linked}, Resource: DefaultDeviceResource},
 		},
-		"time-slicing shows the whole memory to everybody": {
+		"replicas made by time-slicing share the memory": {
 			labels:      gfd(a100+"-SHARED", "1", "40960", LabelReplicas, "2", LabelSharing, "time-slicing"),
 			allocatable: Resources{{DefaultDeviceResource, 2}},
 			want: result{
@@ -78,7 +78,7 @@ func TestDevicesFromLabels(t *testing.T) {
 				Resource: DefaultDeviceResource, Sharing: Sharing{"time-slicing", 2},
 			},
 		},
-		"mps divides the memory, under another name": {
+		"mps divides the memory, and the resource is renamed": {
 			labels:      gfd(a100, "1", "40960", LabelReplicas, "4", LabelSharing, "mps"),
 			allocatable: Resources{{SharedDeviceResource, 2}},
 			want: result{
@@ -86,14 +86,14 @@ func TestDevicesFromLabels(t *testing.T) {
 				Resource: SharedDeviceResource, Sharing: Sharing{"mps", 4},
 			},
 		},
-		"shared without -SHARED was renamed": {
+		"shared devices without -SHARED are renamed": {
 			labels: gfd(a100, "1", "40960", LabelReplicas, "2", LabelSharing, "time-slicing"),
 			want: result{
 				Devices:  []Device{gpu("GPU-n-0::0", "GPU-n-0", a100, 40960), gpu("GPU-n-0::1", "GPU-n-0", a100, 40960)},
 				Resource: SharedDeviceResource, Sharing: Sharing{"time-slicing", 2},
 			},
 		},
-		"MIG single: slices are asked for by count": {
+		"MIG single: slices are requested by count": {
 			labels:      gfd(a100+"-MIG-3g.20gb", "3", "19968", "nvidia.com/mig.strategy", "single"),
 			allocatable: Resources{{DefaultDeviceResource, 3}},
 			want: result{
@@ -103,7 +103,7 @@ func TestDevicesFromLabels(t *testing.T) {
 				Resource: DefaultDeviceResource,
 			},
 		},
-		"MIG single on a board with four parts": {
+		"MIG single on a GPU with four compute slices": {
 			labels: gfd("NVIDIA-A30-MIG-2g.12gb", "3", "12032"),
 			want: result{
 				Devices: []Device{
@@ -112,7 +112,7 @@ func TestDevicesFromLabels(t *testing.T) {
 				Resource: DefaultDeviceResource,
 			},
 		},
-		"MIG mixed: slices beside the whole devices that are left": {
+		"MIG mixed: slices, and a GPU that is not partitioned": {
 			labels: gfd(a100, "2", "40960", "nvidia.com/mig.strategy", "mixed",
 				"nvidia.com/mig-1g.5gb.count", "2", "nvidia.com/mig-1g.5gb.memory", "4864", "nvidia.com/mig-1g.5gb.product", a100+"-MIG-1g.5gb",
 				"nvidia.com/mig-3g.20gb.count", "1", "nvidia.com/mig-3g.20gb.memory", "19968", "nvidia.com/mig-3g.20gb.product", a100+"-MIG-3g.20gb"),
@@ -133,17 +133,17 @@ func TestDevicesFromLabels(t *testing.T) {
 		"product missing":   {labels: without(gfd("x", "1", "1"), LabelProduct), want: bad(LabelProduct, "is missing")},
 		"product empty":     {labels: gfd("", "1", "1"), want: bad(LabelProduct, "is empty")},
 		"count missing":     {labels: without(gfd("x", "1", "1"), LabelCount), want: bad(LabelCount, "is missing")},
-		"count garbage":     {labels: gfd("x", "eight", "1"), want: bad(LabelCount, `"eight" is no whole number`)},
+		"count garbage":     {labels: gfd("x", "eight", "1"), want: bad(LabelCount, `"eight" is not a whole number`)},
 		"count negative":    {labels: gfd("x", "-8", "1"), want: bad(LabelCount, "-8 is not between 0 and 1024")},
 		"count absurd":      {labels: gfd("x", "1025", "1"), want: bad(LabelCount, "1025 is not between 0 and 1024")},
-		"count overflows":   {labels: gfd("x", "99999999999999999999", "1"), want: bad(LabelCount, `"99999999999999999999" is no whole number`)},
+		"count overflows":   {labels: gfd("x", "99999999999999999999", "1"), want: bad(LabelCount, `"99999999999999999999" is not a whole number`)},
 		"memory missing":    {labels: without(gfd("x", "1", "1"), LabelMemory), want: bad(LabelMemory, "is missing")},
 		"memory zero":       {labels: gfd("x", "1", "0"), want: bad(LabelMemory, "0 is not between 1 and 16777216")},
 		"memory overflows":  {labels: gfd("x", "1", "9223372036854775807"), want: bad(LabelMemory, "9223372036854775807 is not between 1 and 16777216")},
-		"replicas garbage":  {labels: gfd("x", "1", "1", LabelReplicas, "2x"), want: bad(LabelReplicas, `"2x" is no whole number`)},
+		"replicas garbage":  {labels: gfd("x", "1", "1", LabelReplicas, "2x"), want: bad(LabelReplicas, `"2x" is not a whole number`)},
 		"replicas absurd":   {labels: gfd("x", "64", "1", LabelReplicas, "64"), want: bad(LabelReplicas, "64 devices with 64 replicas each are more than 1024")},
 		"strategy unknown":  {labels: gfd("x", "1", "1", LabelReplicas, "2", LabelSharing, "magic"), want: bad(LabelSharing, `"magic" is neither none, time-slicing nor mps`)},
-		"MIG invalid":       {labels: gfd(a100+"-MIG-INVALID", "0", "0"), want: bad(LabelProduct, `"`+a100+`-MIG-INVALID": the MIG layout is not one that strategy single allows; partition all devices alike`)},
+		"MIG invalid":       {labels: gfd(a100+"-MIG-INVALID", "0", "0"), want: bad(LabelProduct, `"`+a100+`-MIG-INVALID": the MIG strategy single does not allow this MIG layout; partition all devices in the same way`)},
 		"MIG count missing": {labels: gfd("x", "1", "1", "nvidia.com/mig-1g.5gb.memory", "4864"), want: bad("nvidia.com/mig-1g.5gb.count", "is missing")},
 		"MIG memory absurd": {labels: gfd("x", "1", "1", "nvidia.com/mig-1g.5gb.count", "1", "nvidia.com/mig-1g.5gb.memory", "-1"), want: bad("nvidia.com/mig-1g.5gb.memory", "-1 is not between 1 and 16777216")},
 	}
@@ -173,8 +173,8 @@ func bad(label, problem string) (r struct {
 	return r
 }
 
-// FuzzDevicesFromLabels: whatever labels say, the devices are few, have a name
-// and memory each, and never more than allocatable has.
+// FuzzDevicesFromLabels checks that any labels give either a defect and no devices, or a
+// bounded number of devices with UUIDs and valid memory, no more than are allocatable.
 func FuzzDevicesFromLabels(f *testing.F) {
 	f.Add("NVIDIA-A100", "8", "40960", "1", "none", "", "", "", int64(8))
 	f.Add("NVIDIA-A100-SHARED", "4", "40960", "4", "time-slicing", "", "", "", int64(16))
@@ -192,7 +192,7 @@ func FuzzDevicesFromLabels(f *testing.F) {
 			devices, resource, sharing, defect := DevicesFromLabels("node", labels, allocatable)
 			if defect != nil {
 				if len(devices) > 0 || defect.Label == "" || defect.Problem == "" || !strings.HasPrefix(defect.Label, "nvidia.com/") {
-					t.Fatalf("%d devices beside the defect %+v", len(devices), defect)
+					t.Fatalf("%d devices, and the defect %+v", len(devices), defect)
 				}
 				continue
 			}

@@ -6,16 +6,17 @@ import (
 	"slices"
 )
 
-// Layers describes work that splits over devices layer by layer.
+// Layers describes divisible work: layers, such as those of a model, that are
+// distributed over the devices of a node.
 type Layers struct {
-	Total int   `json:"total,omitempty"` // how many there are
-	Bytes Bytes `json:"bytes,omitempty"` // of each
-	Fixed Bytes `json:"fixed,omitempty"` // on every device used, beside its layers
-	Least int   `json:"least,omitempty"` // that must be on devices; the rest may spill to RAM
-	Spill bool  `json:"spill,omitempty"` // whether the rest may spill at all
+	Total int   `json:"total,omitempty"` // how many layers there are
+	Bytes Bytes `json:"bytes,omitempty"` // memory of each layer
+	Fixed Bytes `json:"fixed,omitempty"` // memory that is needed on every device in addition to its layers
+	Least int   `json:"least,omitempty"` // with Spill: how many layers must be on devices
+	Spill bool  `json:"spill,omitempty"` // the other layers may be in the memory of the node
 }
 
-// Within is how many layers so much memory of one device holds.
+// Within returns how many layers fit into free bytes of one device.
 func (l *Layers) Within(free Bytes) int {
 	if room := free - l.Fixed; room > 0 && l.Bytes > 0 {
 		return int(min(room/l.Bytes, math.MaxInt32))
@@ -23,12 +24,13 @@ func (l *Layers) Within(free Bytes) int {
 	return 0
 }
 
-// share is what so many layers take of each of so many devices, beside what is fixed.
-func (l *Layers) share(layers int, devices int64) Bytes {
+// bytesPerDevice returns how much memory the layers take on each device if they are
+// distributed evenly, rounded up to whole layers, without Fixed.
+func (l *Layers) bytesPerDevice(layers int, devices int64) Bytes {
 	return Bytes((int64(layers)+devices-1)/devices) * l.Bytes
 }
 
-// least is how many layers must be on devices.
+// least returns how many layers must be on devices.
 func (l *Layers) least() int {
 	if l.Spill {
 		return l.Least
@@ -36,8 +38,9 @@ func (l *Layers) least() int {
 	return l.Total
 }
 
-// layered is both part and set of divisible work: of each device it takes room for
-// some of its layers, and as few devices as hold them all, or as many as requested.
+// layered is the part and the set of divisible work. Of each device it takes memory for
+// some of the layers. It takes as few devices as hold all layers, or as many as are
+// requested. The interfaces part and set describe the methods.
 type layered struct {
 	partial
 	number
@@ -45,27 +48,27 @@ type layered struct {
 
 func (layered) asked(s *Shape) bool { return s.Need.Layers != nil }
 
-// The part.
+// Methods of part.
 
-func (layered) sure() bool { return false } // a layer may be too large
+func (layered) sure() bool { return false } // a layer may be larger than an idle device
 
 func (layered) suits(_ *Shape, d *Device) bool { return d.Reserved <= d.Memory }
 func (layered) takes(s *Shape, d *Device) bool { return s.Need.Layers.Within(d.InStep()) > 0 }
 
-// claim is that of a device for which layers are not counted.
+// claim returns the whole device. It is called only where the number of layers on the
+// device is not known; lay computes the claims of divisible work.
 func (layered) claim(_ *Shape, _ *Device, room Bytes) (Milli, Bytes) { return Whole, room }
 
 func (layered) spare(*Shape) Milli { return Whole - 1 }
 
-// times: a task takes a thousandth of a device at least.
+// times returns milli, because a task takes at least one thousandth of a device.
 func (layered) times(_ *Shape, milli Milli, _ Bytes) int64 { return int64(milli) }
 
 func (layered) memory(s *Shape, d *Device) (least, most Bytes) {
 	return s.Need.Layers.Fixed + s.Need.Layers.Bytes, d.Room()
 }
 
-// fill leaves out what a device holds beside its layers: it makes no difference to
-// the order of devices.
+// fill ignores Layers.Fixed, which does not change the order of devices.
 func (layered) fill(s *Shape, d *Device) (part, free int64) {
 	return MulDiv(int64(s.Need.Layers.Bytes), int64(s.Need.Layers.Total), 1), int64(d.Free())
 }
@@ -83,7 +86,7 @@ func (layered) tooSmall(survey, int) Shortage { return Shortage{Lack: LackBytes}
 
 func (layered) inUse(v survey, want int) Shortage { return short(LackDevices, want, v.takers) }
 
-// The set.
+// Methods of set.
 
 func (layered) plain() bool         { return false }
 func (layered) single() bool        { return true }
@@ -91,9 +94,10 @@ func (layered) sized() bool         { return false }
 func (layered) open(s *Shape) bool  { return s.Need.Devices == 0 }
 func (layered) matters(*Shape) bool { return true }
 
-// lay takes as few devices as hold all layers, those that hold most first, or as
-// many as were requested, and divides the layers among them in proportion to what
-// they have free. What no device holds must be allowed to spill to the node's memory.
+// lay takes as few devices as hold all layers, or as many as are requested. It prefers
+// devices that hold more layers, and distributes the layers over the devices in
+// proportion to how many fit on each. Layers that do not fit on devices must be allowed
+// to spill, and the node must have free memory for them.
 func (layered) lay(c choice, order []int) ([]Claim, bool) {
 	need, l := &c.s.Need, c.s.Need.Layers
 	room := func(i int) int { return l.Within(c.n.Devices[i].InStep()) }
@@ -112,10 +116,10 @@ func (layered) lay(c choice, order []int) ([]Claim, bool) {
 		if need.Devices == 0 && all >= l.Total {
 			break
 		}
-		later := Bytes(max(0, need.Devices-len(fits)-1)) // devices that must have a layer each after this one
+		later := Bytes(max(0, need.Devices-len(fits)-1)) // how many more devices must have at least one layer each
 		fit := min(room(i), l.Within(pot-later*(l.Fixed+l.Bytes)))
 		if fit == 0 {
-			break // the pot is empty
+			break // no unified memory is left
 		}
 		pot -= l.Fixed + Bytes(fit)*l.Bytes
 		fits, all = append(fits, fit), all+fit
@@ -124,14 +128,14 @@ func (layered) lay(c choice, order []int) ([]Claim, bool) {
 	if on < l.least() || len(fits) < max(1, need.Devices) {
 		return nil, false
 	}
-	if spill := Bytes(l.Total-on) * l.Bytes; spill > 0 && !c.unified { // affords looks at the pot
+	if spill := Bytes(l.Total-on) * l.Bytes; spill > 0 && !c.unified { // for unified memory, affords checks this
 		m := c.n.Ledger(Memory)
 		if m == nil || m.Free() < c.s.Resources.Of(Memory)+int64(spill) {
 			return nil, false
 		}
 	}
 	claims := make([]Claim, 0, len(fits))
-	// A task that tolerates no other holds devices whole, as far as the pot allows.
+	// An exclusive task holds its devices whole, as far as there is unified memory.
 	rest := max(0, c.pot()-Bytes(len(fits))*l.Fixed-Bytes(l.Total)*l.Bytes)
 	for i, k := range divide(on, fits, all) {
 		d := &c.n.Devices[order[i]]
@@ -147,8 +151,10 @@ func (layered) lay(c choice, order []int) ([]Claim, bool) {
 	return claims, true
 }
 
-// divide gives each device one layer, and the rest of them in proportion to what
-// each could hold beyond it. Those that come first have the remainders.
+// divide distributes the layers over devices that can hold fits layers each, and all
+// together. Each device gets one layer, and the others in proportion to how many more it
+// can hold. Layers that remain because of rounding are given to the first devices. The
+// result has the number of layers of each device.
 func divide(layers int, fits []int, all int) []int {
 	out := make([]int, len(fits))
 	rest, room := layers-len(fits), all-len(fits)
@@ -170,7 +176,7 @@ func divide(layers int, fits []int, all int) []int {
 	return out
 }
 
-// layersOn is how many layers the claims hold.
+// layersOn returns how many layers are on the claimed devices.
 func layersOn(claims []Claim) int {
 	on := 0
 	for i := range claims {
@@ -190,7 +196,8 @@ func (layered) maySpill(s *Shape) Bytes {
 
 func (layered) fewest(supply, []*Task) (int, bool) { return 1, true }
 
-// count is that of as few devices as hold the layers, if they may.
+// count returns how many devices like d hold all layers, at most as many as the node
+// has, or the number that is requested.
 func (layered) count(v supply, d *Device) int64 {
 	need, l := &v.s.Need, v.s.Need.Layers
 	if need.Devices > 0 {
@@ -205,11 +212,11 @@ func (t layered) each(v supply, d *Device) Milli {
 		return Whole
 	}
 	l := v.s.Need.Layers
-	return min(Whole, d.Part(l.Fixed+l.share(l.Total, t.count(v, d))))
+	return min(Whole, d.Part(l.Fixed+l.bytesPerDevice(l.Total, t.count(v, d))))
 }
 
-// least takes into account that what is divided among several devices is rounded
-// down on each.
+// least subtracts one thousandth for each further device, because the part of each
+// device is rounded down.
 func (t layered) least(v supply, d *Device) int64 {
 	if v.s.counted() {
 		return t.count(v, d) * int64(Whole)
@@ -230,7 +237,8 @@ func (layered) load(s *Shape, d *Device, capacity int64) int64 {
 
 func (layered) roomy(supply) bool { return false }
 
-// gives counts on one of the replicas that share memory.
+// gives returns how many layers the devices can hold together. Of replicas that share
+// memory it counts one.
 func (layered) gives(v survey) int64 {
 	v.once = v.n.sliced
 	return v.most(cmp.Or(v.s.Need.Devices, v.kind), layersIn)
@@ -248,18 +256,18 @@ func (t layered) short(v supply) Shortage {
 			return short(LackKind, want, cards)
 		}
 	}
-	// What one device must give before anything else counts.
+	// Each device must have memory for at least one layer; check this first.
 	if each := int64(l.Fixed + l.Bytes); has.least(want, layersIn) == 0 {
 		return Shortage{Lack: LackBytes, Want: each, Have: min(has.least(want, layerMemory), each-1)}
 	}
 	on := min(t.gives(has), int64(l.Total))
-	if on >= int64(l.least()) { // the devices take their part, and the node has no room for the rest
+	if on >= int64(l.least()) { // the devices hold enough layers, and the node has too little memory for the others
 		return v.lackMemory((int64(l.Total) - on) * int64(l.Bytes))
 	}
 	return Shortage{Lack: LackBytes, Devices: cmp.Or(need.Devices, has.kind), Want: int64(l.least()) * int64(l.Bytes), Have: on * int64(l.Bytes)}
 }
 
-// layersIn is how many layers the device has room for.
+// layersIn returns how many layers fit on the device now.
 func layersIn(s *Shape, d *Device) int64 {
 	if !s.Takes(d) {
 		return 0
@@ -267,7 +275,7 @@ func layersIn(s *Shape, d *Device) int64 {
 	return int64(s.Need.Layers.Within(Bytes(layerMemory(s, d))))
 }
 
-// layerMemory is what layers can have of the device.
+// layerMemory returns how much memory of the device layers can have now.
 func layerMemory(s *Shape, d *Device) int64 {
 	if !d.Permits(s.Isolation) {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// split lists how many layers each device gets.
+// split returns the number of layers by device.
 func split(claims []cluster.Claim) map[int]int {
 	out := map[int]int{}
 	for _, c := range claims {
@@ -28,18 +28,18 @@ func TestLayersAreDivided(t *testing.T) {
 		devices int
 		want    map[int]int
 	}{
-		"one holds them all":             {cluster.Layers{Total: 30, Bytes: gi, Fixed: gi}, 0, map[int]int{1: 30}},
-		"two in proportion":              {cluster.Layers{Total: 40, Bytes: gi, Fixed: gi}, 0, map[int]int{1: 24, 2: 16}},
-		"three where three are asked":    {cluster.Layers{Total: 12, Bytes: gi, Fixed: gi}, 3, map[int]int{0: 2, 1: 6, 2: 4}},
-		"as many as there are":           {cluster.Layers{Total: 60, Bytes: gi, Fixed: gi}, 0, map[int]int{0: 10, 1: 30, 2: 20}},
-		"too many":                       {cluster.Layers{Total: 61, Bytes: gi, Fixed: gi}, 0, map[int]int{}},
-		"the rest spills":                {cluster.Layers{Total: 80, Bytes: gi, Fixed: gi, Least: 60, Spill: true}, 0, map[int]int{0: 10, 1: 30, 2: 20}},
-		"more than the node's memory":    {cluster.Layers{Total: 81, Bytes: gi, Fixed: gi, Least: 60, Spill: true}, 0, map[int]int{}},
-		"more must be on devices":        {cluster.Layers{Total: 70, Bytes: gi, Fixed: gi, Least: 61, Spill: true}, 0, map[int]int{}},
-		"fewer layers than devices":      {cluster.Layers{Total: 2, Bytes: gi, Fixed: gi}, 3, map[int]int{}},
-		"fixed alone fills a device":     {cluster.Layers{Total: 15, Bytes: gi, Fixed: 11 * gi}, 0, map[int]int{1: 15}},
-		"of the smallest none is left":   {cluster.Layers{Total: 30, Bytes: gi, Fixed: 11 * gi}, 0, map[int]int{1: 20, 2: 10}},
-		"every device, and one is empty": {cluster.Layers{Total: 10, Bytes: gi, Fixed: 11 * gi}, 3, map[int]int{}},
+		"one device holds all":            {cluster.Layers{Total: 30, Bytes: gi, Fixed: gi}, 0, map[int]int{1: 30}},
+		"two devices in proportion":       {cluster.Layers{Total: 40, Bytes: gi, Fixed: gi}, 0, map[int]int{1: 24, 2: 16}},
+		"three devices are requested":     {cluster.Layers{Total: 12, Bytes: gi, Fixed: gi}, 3, map[int]int{0: 2, 1: 6, 2: 4}},
+		"all devices are full":            {cluster.Layers{Total: 60, Bytes: gi, Fixed: gi}, 0, map[int]int{0: 10, 1: 30, 2: 20}},
+		"too many layers":                 {cluster.Layers{Total: 61, Bytes: gi, Fixed: gi}, 0, map[int]int{}},
+		"the other layers spill":          {cluster.Layers{Total: 80, Bytes: gi, Fixed: gi, Least: 60, Spill: true}, 0, map[int]int{0: 10, 1: 30, 2: 20}},
+		"too little memory to spill":      {cluster.Layers{Total: 81, Bytes: gi, Fixed: gi, Least: 60, Spill: true}, 0, map[int]int{}},
+		"too few layers on devices":       {cluster.Layers{Total: 70, Bytes: gi, Fixed: gi, Least: 61, Spill: true}, 0, map[int]int{}},
+		"fewer layers than devices":       {cluster.Layers{Total: 2, Bytes: gi, Fixed: gi}, 3, map[int]int{}},
+		"fixed alone fills a device":      {cluster.Layers{Total: 15, Bytes: gi, Fixed: 11 * gi}, 0, map[int]int{1: 15}},
+		"the smallest device is left out": {cluster.Layers{Total: 30, Bytes: gi, Fixed: 11 * gi}, 0, map[int]int{1: 20, 2: 10}},
+		"one requested device holds none": {cluster.Layers{Total: 10, Bytes: gi, Fixed: 11 * gi}, 3, map[int]int{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,9 @@ func TestLayersAreDivided(t *testing.T) {
 	}
 }
 
-// One product only: the one that holds most, then the fewest devices, then the best of them.
+// TestLayersOfOneProduct checks which product is chosen if all devices must be of one:
+// the one that holds most layers, then the one that needs the fewest devices, then the
+// one with the best score.
 func TestLayersOfOneProduct(t *testing.T) {
 	node := enginetest.Node("n").CPU(8, "100Gi").GPUs(1, "A", "11Gi").GPUs(2, "B", "9Gi").GPUs(2, "C", "9Gi").Build()
 	tests := map[string]struct {
@@ -60,11 +62,11 @@ func TestLayersOfOneProduct(t *testing.T) {
 		score  func(*cluster.Device) int64
 		want   map[int]int
 	}{
-		"all on one":          {cluster.Layers{Total: 10, Bytes: gi, Fixed: gi}, nil, map[int]int{0: 10}},
-		"no product holds it": {cluster.Layers{Total: 17, Bytes: gi, Fixed: gi}, nil, map[int]int{}},
-		"most, the rest elsewhere": {
+		"all on one device":    {cluster.Layers{Total: 10, Bytes: gi, Fixed: gi}, nil, map[int]int{0: 10}},
+		"no product is enough": {cluster.Layers{Total: 17, Bytes: gi, Fixed: gi}, nil, map[int]int{}},
+		"the product that holds most": {
 			cluster.Layers{Total: 17, Bytes: gi, Fixed: gi, Least: 1, Spill: true}, nil, map[int]int{1: 8, 2: 8}},
-		"the better of two": {
+		"the product with the better score": {
 			cluster.Layers{Total: 16, Bytes: gi, Fixed: gi}, func(d *cluster.Device) int64 { return int64(d.Index) }, map[int]int{3: 8, 4: 8}},
 	}
 	for name, tt := range tests {
@@ -78,6 +80,8 @@ func TestLayersOfOneProduct(t *testing.T) {
 	}
 }
 
+// TestLayersInProportion checks on random nodes that layers are distributed in
+// proportion to what the devices can hold.
 func TestLayersInProportion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := enginetest.Node("n").CPU(8, "1Ti").With(func(n *cluster.Node) {
@@ -97,7 +101,7 @@ func TestLayersInProportion(t *testing.T) {
 			all += room(&n.Devices[i])
 		}
 		if want := all >= l.Total || l.Spill && all > 0; ok != want {
-			t.Fatalf("placed: %v, and there is room for %d of %d", ok, all, l.Total)
+			t.Fatalf("Choose returns %v, and the devices hold %d of %d layers", ok, all, l.Total)
 		}
 		sum, used := 0, 0
 		for _, c := range claims {
@@ -113,11 +117,11 @@ func TestLayersInProportion(t *testing.T) {
 			if c.Layers < 1 || c.Layers > fit || c.Memory != l.Fixed+cluster.Bytes(c.Layers)*l.Bytes || c.Memory > d.Room() {
 				t.Fatalf("%+v of %d", c, fit)
 			}
-			// One each, and of the rest what is its part, rounded; remainders come to less than one for each device.
+			// Each device has one layer and its part of the others. Rounding adds less than one layer for each device.
 			rest, spare := sum-len(claims), used-len(claims)
 			if spare > 0 {
 				if part := 1 + rest*(fit-1)/spare; c.Layers < part || c.Layers > part+len(claims) {
-					t.Fatalf("%d layers, its part is %d: %v", c.Layers, part, claims)
+					t.Fatalf("a device has %d layers, and its part is %d: %v", c.Layers, part, claims)
 				}
 			}
 		}

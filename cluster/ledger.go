@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// holds checks that each device has what is claimed of it. For a task that runs
-// already, a lost device does not matter, and memory that a reading took for foreign
-// may be its own.
+// holds returns an error if a device does not have what is claimed of it. runs is true
+// for a task that is reported to run already: then Foreign is ignored, because the
+// foreign memory may be the task's own, and devices that share memory may be
+// overcommitted. It does not check whether devices are lost.
 func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
 	for i, c := range claims {
 		if c.Device < 0 || c.Device >= len(n.Devices) || (i > 0 && c.Device <= claims[i-1].Device) {
-			return fmt.Errorf("device %d is not there or claimed twice", c.Device)
+			return fmt.Errorf("device %d does not exist or is claimed twice", c.Device)
 		}
 		d := &n.Devices[c.Device]
 		free := d.Free()
@@ -21,20 +22,21 @@ func (n *Node) holds(s *Shape, claims []Claim, runs bool) error {
 			free += d.Use.Beside
 		}
 		if c.Milli > d.FreeMilli() || c.Memory > free || !d.Permits(s.Isolation) {
-			return fmt.Errorf("device %d is held by others", c.Device)
+			return fmt.Errorf("device %d is held by other tasks", c.Device)
 		}
 		if s.Need.WholeNode && d.Use.Nodes > 0 {
-			return fmt.Errorf("device %d is of a node that another has", c.Device)
+			return fmt.Errorf("device %d is on a node that another task holds as a whole", c.Device)
 		}
 	}
 	if !runs && !supplyOf(s, n).leave(claims) {
-		return fmt.Errorf("devices share memory that is less than the claims together")
+		return fmt.Errorf("the devices share memory, and the claims together are more than it")
 	}
 	return nil
 }
 
-// host is the node's own memory that the claims take beside what the shape requests,
-// if that is the resource's name.
+// host returns how much of the node's own memory, in bytes, a task with these claims
+// takes in addition to what the shape requests. It is 0 for resources other than
+// memory.
 func (n *Node) host(s *Shape, claims []Claim, resource string) int64 {
 	if resource != Memory {
 		return 0
@@ -42,15 +44,16 @@ func (n *Node) host(s *Shape, claims []Claim, resource string) int64 {
 	return supplyOf(s, n).host(claims)
 }
 
-// booking is what tasks hold: the ledgers of nodes, the use of queues, and counts.
+// booking adds up what tasks hold: in the ledgers of nodes, in the use of queues, and
+// in the counts of jobs and classes.
 type booking struct {
 	fleet   *fleet
 	tree    *tree
 	classes *classes
 }
 
-// book adds (sign +1) or takes back (-1) what the task holds of node, queue and
-// the queue's ancestors.
+// book adds (sign +1) or subtracts (-1) what the task holds, for its node, its queue
+// and the queues above it.
 func (b *booking) book(t *Task, sign int64) {
 	n := t.Node
 	for _, a := range t.held.Resources {
@@ -95,7 +98,7 @@ func (b *booking) book(t *Task, sign int64) {
 				u.Session = ""
 			case u.Sessions == 1 && sign > 0:
 				u.Session = iso.Session
-			default: // facts may bring several sessions together
+			default: // facts may report tasks of several sessions on one device
 				u.Session = firstSession(n, c.Device, t, sign > 0)
 			}
 		}
@@ -103,9 +106,9 @@ func (b *booking) book(t *Task, sign int64) {
 	b.tree.charge(t, sign)
 }
 
-// firstSession is the first, by name, of the sessions that hold the device; the task
-// counts or does not.
-func firstSession(n *Node, device int, t *Task, counts bool) string {
+// firstSession returns the first, by name, of the sessions that hold the device.
+// include says whether the session of t is one of them.
+func firstSession(n *Node, device int, t *Task, include bool) string {
 	first, found := "", false
 	see := func(o *Task) {
 		if o.held.Isolation.GPU == GPUSessionExclusive && slices.ContainsFunc(o.Claims, func(c Claim) bool { return c.Device == device }) {
@@ -119,13 +122,14 @@ func firstSession(n *Node, device int, t *Task, counts bool) string {
 			see(o)
 		}
 	}
-	if counts {
+	if include {
 		see(t)
 	}
 	return first
 }
 
-// bookReleasing is book for a task that gives its room back.
+// bookReleasing is book for a task that is releasing its room: it updates the
+// Releasing figures of the node, and charges no queue.
 func (b *booking) bookReleasing(t *Task, sign int64) {
 	n := t.Node
 	for _, a := range t.held.Resources {
@@ -141,8 +145,9 @@ func (b *booking) bookReleasing(t *Task, sign int64) {
 	}
 }
 
-// Keeps reports whether the node still has what the task has reserved: a device
-// may be lost, and a node may shrink, between the reservation and the binding.
+// Keeps reports whether the node still has the room that is reserved for the task.
+// Between the reservation and the binding a device may be lost, a node may shrink, or
+// a fact may report another task on the device.
 func (n *Node) Keeps(t *Task) bool {
 	for _, a := range t.held.Resources {
 		if a.Value+n.host(t.held, t.Claims, a.Name) > 0 {
@@ -154,7 +159,7 @@ func (n *Node) Keeps(t *Task) bool {
 	for _, c := range t.Claims {
 		d := &n.Devices[c.Device]
 		if u := &d.Use; u.Leases > 1 && (u.Exclusive > 0 || u.Sessions > 0 && u.Sessions != u.Leases) || t.held.Need.WholeNode && u.Nodes > 1 {
-			return false // another was seen on it that tolerates none beside it
+			return false // a task that does not tolerate other tasks was seen on the device
 		}
 		if d.Lost || d.Use.Milli > Whole || d.Use.Memory > d.Room() || !t.held.counted() && d.Free() < 0 {
 			return false
@@ -163,17 +168,18 @@ func (n *Node) Keeps(t *Task) bool {
 	return t.held.Isolation.CPU != CPUStrictIsolated || n.Isolated <= n.Advertised.IsolableCores
 }
 
-// present reports whether the room that the claims name is free of tasks that are
-// releasing it, all other reservations set aside.
-func (n *Node) present(t *Task, claims []Claim) bool {
+// isVacated reports whether the room that the claims name is free of releasing tasks.
+// It counts what running and releasing tasks hold, and ignores reservations of other
+// tasks.
+func (n *Node) isVacated(t *Task, claims []Claim) bool {
 	shape := t.Held()
-	leaves := func(d *Device) bool { return d.Use.ReleasingLeases > 0 }
-	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Releasing > 0 }) && !anyDevice(n.Devices, leaves) {
+	hasReleasing := func(d *Device) bool { return d.Use.ReleasingLeases > 0 }
+	if !slices.ContainsFunc(n.Resources, func(l Ledger) bool { return l.Releasing > 0 }) && !anyDevice(n.Devices, hasReleasing) {
 		return true
 	}
-	there := func(o *Task) bool { return o != t && (o.Runs() || o.Status == Releasing) }
-	if shape.Need.WholeNode && slices.ContainsFunc(n.Tasks, func(o *Task) bool { return there(o) && o.held.Need.WholeNode }) {
-		return false // no two of these share a node, not even while one leaves
+	onNode := func(o *Task) bool { return o != t && (o.Runs() || o.Status == Releasing) }
+	if shape.Need.WholeNode && slices.ContainsFunc(n.Tasks, func(o *Task) bool { return onNode(o) && o.held.Need.WholeNode }) {
+		return false // two such tasks never share a node, even while one is releasing
 	}
 	for _, a := range shape.Resources {
 		l := n.Ledger(a.Name)
@@ -182,10 +188,10 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 		}
 		held := a.Value + n.host(shape, claims, a.Name)
 		if held == 0 {
-			continue // it takes nothing of it, however full it is
+			continue // the task takes nothing of this resource, so it may be overcommitted
 		}
 		for _, o := range n.Tasks {
-			if there(o) {
+			if onNode(o) {
 				held += o.held.Resources.Of(a.Name) + n.host(o.held, o.Claims, a.Name)
 			}
 		}
@@ -196,7 +202,7 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 	if shape.Isolation.CPU == CPUStrictIsolated {
 		cores := shape.Cores()
 		for _, o := range n.Tasks {
-			if there(o) && o.held.Isolation.CPU == CPUStrictIsolated {
+			if onNode(o) && o.held.Isolation.CPU == CPUStrictIsolated {
 				cores += o.held.Cores()
 			}
 		}
@@ -214,7 +220,7 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 			memory += claimed(n.Devices, d, claims)
 		}
 		for _, o := range n.Tasks {
-			if !there(o) {
+			if !onNode(o) {
 				continue
 			}
 			if !shape.counted() && !o.held.counted() {
@@ -238,7 +244,7 @@ func (n *Node) present(t *Task, claims []Claim) bool {
 	return true
 }
 
-// rebookAll is rebook for all tasks that are on nodes.
+// rebookAll calls rebook for all tasks that are on nodes.
 func (b *booking) rebookAll(sign int64) {
 	for _, n := range b.fleet.all() {
 		for _, t := range n.Tasks {
@@ -247,7 +253,8 @@ func (b *booking) rebookAll(sign int64) {
 	}
 }
 
-// count adds (by +1) or takes away (-1) a task that is on a node, or a landing.
+// count adds (by +1) or subtracts (-1) a task that is on a node, or the shadow of one
+// that moves, in the counts of its job and of its class.
 func (b *booking) count(t *Task, by int) {
 	if t.shadows != nil {
 		t.Job.expected += by
@@ -259,13 +266,14 @@ func (b *booking) count(t *Task, by int) {
 	}
 }
 
-// enter is rebook, and lists the task in its class or takes it out of it.
+// enter calls rebook, and adds the task to its class (sign +1) or removes it (-1).
 func (b *booking) enter(t *Task, sign int) {
 	b.rebook(t, int64(sign))
 	b.classes.list(t, sign)
 }
 
-// rebook adds (sign +1) or takes back (-1) what the task holds, as it stands.
+// rebook adds (sign +1) or subtracts (-1) what the task holds: as releasing if it
+// is leaving its node, as used otherwise.
 func (b *booking) rebook(t *Task, sign int64) {
 	if t.leaves() {
 		b.bookReleasing(t, sign)

@@ -2,32 +2,34 @@ package cluster
 
 import "slices"
 
-// A task that moves is evicted, and room is reserved for it elsewhere, at the same
-// time. A shadow holds the reservation: a nominated task that stands for it there
-// until it has left its old node and takes the shadow's place.
+// A task that moves is evicted, and at the same time room is reserved for it on another
+// node. The reservation belongs to a second Task, the shadow, which is nominated there
+// and is the landing of the task. When the task has stopped on its old node, it is
+// nominated in the place of the shadow.
 
-// Shadow returns the job as it would be placed again: its bound tasks in the
-// list, which are on their way out, have pending shadows in their stead. Tasks that
-// wait are left out: they do not move. It is not in the State; what is placed of
-// it becomes a reservation with Land.
+// Shadow returns a copy of the job in which the given tasks, which are evicted in order
+// to move, are replaced by pending shadows. The engine places this copy to find room for
+// them. The other tasks of the copy are those that are placed; pending and evicted tasks
+// are left out. The copy is not in State. Transaction.Land makes a placed shadow the
+// landing of its task.
 func (j *Job) Shadow(leaving []*Task) *Job {
 	k := *j
 	k.attached, k.expected = 0, 0
-	alt := j.Alternatives[max(j.Chosen, 0)] // what moves keeps its form
+	alt := j.Alternatives[max(j.Chosen, 0)] // tasks that move keep their alternative
 	alt.Tasks = nil
-	goes := make(map[*Task]bool, len(leaving))
+	moves := make(map[*Task]bool, len(leaving))
 	for _, t := range leaving {
-		goes[t] = true
+		moves[t] = true
 	}
 	for _, t := range j.Tasks() {
-		if goes[t] {
+		if moves[t] {
 			alt.Tasks = append(alt.Tasks, t.shadow(&k))
-		} else if t.Placed() { // what is pending stays so, and what was evicted is to be
+		} else if t.Placed() {
 			alt.Tasks = append(alt.Tasks, t)
 			k.attached++
 		}
 	}
-	alt.Min = len(alt.Tasks) // all of them land
+	alt.Min = len(alt.Tasks) // room is needed for all of them
 	if alt.Nested() {
 		alt.MinSubgroups, alt.Subgroups = 0, slices.Clone(alt.Subgroups)
 		for i := range alt.Subgroups {
@@ -40,18 +42,20 @@ func (j *Job) Shadow(leaving []*Task) *Job {
 	return &k
 }
 
-// shadow stands for the task, in a job as it would be placed again.
+// shadow returns a pending shadow of the task, as a task of the job j.
 func (t *Task) shadow(j *Job) *Task {
 	return &Task{ID: t.ID + " (landing)", Name: t.Name, Role: t.Role, Index: t.Index, Job: j, Shape: t.Shape, Subgroup: t.Subgroup, shadows: t}
 }
 
-// Shadows is the task that this one stands for, nil if it stands for itself.
+// Shadows returns the task that moves if t is its shadow, and nil otherwise.
 func (t *Task) Shadows() *Task { return t.shadows }
 
-// Landing is the shadow that holds room for a task that moves, nil if none does.
+// Landing returns the shadow for which room is reserved on the node that the task moves
+// to, or nil if the task does not move.
 func (t *Task) Landing() *Task { return t.landing }
 
-// At is the node that the task is on or, while it moves, on its way to.
+// At returns the node that the task moves to, or the node that it is on if it does not
+// move.
 func (t *Task) At() *Node {
 	if t.landing != nil {
 		return t.landing.Node
@@ -59,14 +63,16 @@ func (t *Task) At() *Node {
 	return t.Node
 }
 
+// landShadow makes the placed shadow the landing of its task, and records how to undo
+// that.
 func (p *standings) landShadow(shadow *Task) {
 	job := shadow.Job
 	p.land(shadow, shadow.shadows.Job, +1)
 	p.journal.note(rare{landing: shadow, job: job})
 }
 
-// land gives the shadow to the job; by says whether its task gains (+1) or loses
-// (-1) a landing.
+// land makes the shadow a task of the job, and makes it the landing of its task (by +1)
+// or ends that (-1).
 func (p *standings) land(shadow *Task, job *Job, by int) {
 	t := shadow.shadows
 	shadow.Job = job
@@ -78,20 +84,22 @@ func (p *standings) land(shadow *Task, job *Job, by int) {
 	p.workload.settle(t.Job)
 }
 
-// link sets the landing of the task.
+// link sets the landing of the task, which may be nil, and records how to undo that.
 func (p *standings) link(t, landing *Task) {
 	if was := t.landing; p.journal.recording() {
-		p.journal.cold(func() { p.relink(t, was) })
+		p.journal.cold(func() { p.setLanding(t, was) })
 	}
-	p.relink(t, landing)
+	p.setLanding(t, landing)
 }
 
-func (p *standings) relink(t, landing *Task) {
+// setLanding is link without the journal.
+func (p *standings) setLanding(t, landing *Task) {
 	t.landing = landing
 	p.roster.listMoving(t)
 }
 
-// arrive gives the task that has left its node the room that its landing held.
+// arrive nominates the task, which has stopped on its old node, for the room that was
+// reserved for its landing.
 func (p *standings) arrive(t, shadow *Task) {
 	to := shadow.standing()
 	p.clear(shadow)

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// moving is a job whose first task is on its way to another place, while its
-// second waits.
+// moving returns a job with two tasks: the first moves from node a to the given node and
+// device, and the second is pending.
 func moving(t *testing.T, to string, device int) (*cluster.State, *cluster.Job) {
 	t.Helper()
 	state := enginetest.State(
@@ -27,7 +27,7 @@ func moving(t *testing.T, to string, device int) (*cluster.State, *cluster.Job) 
 	}
 	shadow := j.Shadow([]*cluster.Task{first})
 	if n := len(shadow.Tasks()); n != 1 {
-		t.Fatalf("%d tasks move, and only one runs", n)
+		t.Fatalf("Shadow has %d tasks, want 1", n)
 	}
 	if err := state.Place(shadow.Tasks()[0], state.Node(to), claim(device), 0); err != nil {
 		t.Fatal(err)
@@ -36,8 +36,9 @@ func moving(t *testing.T, to string, device int) (*cluster.State, *cluster.Job) 
 	return state, j
 }
 
-// A task that moves is on two nodes, and does not stand for one that waits.
-func TestJobIsPendingWhileItMoves(t *testing.T) {
+// TestPendingWhileATaskMoves checks that a job with a pending task is pending while
+// another of its tasks moves, which holds room on two nodes but counts once.
+func TestPendingWhileATaskMoves(t *testing.T) {
 	state, j := moving(t, "b", 0)
 	second := j.Tasks()[1]
 	claims := []cluster.Claim{{Device: 0, Milli: cluster.Whole, Memory: 24 << 30}}
@@ -45,21 +46,22 @@ func TestJobIsPendingWhileItMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(state.Pending()); n != 0 {
-		t.Errorf("%d jobs are pending, and none of their tasks is", n)
+		t.Errorf("%d jobs are pending, want 0: no task is pending", n)
 	}
 	state.Clear(second)
 	if n := len(state.Pending()); n != 1 {
-		t.Errorf("%d jobs are pending, and a task of one is", n)
+		t.Errorf("%d jobs are pending, want 1: a task is pending", n)
 	}
 	state.Clear(j.Tasks()[0])
 	if at := j.Tasks()[0]; at.Status != cluster.Nominated || at.Node.Name != "b" || len(state.Pending()) != 1 {
-		t.Errorf("it is %s on %v; %d jobs are pending", at.Status, at.Node, len(state.Pending()))
+		t.Errorf("the task is %s on %v, and %d jobs are pending; want Nominated on b, and 1", at.Status, at.Node, len(state.Pending()))
 	}
 }
 
-// A task that moves within a node keeps its claims when the node does not list the
-// devices any more: they are lost, and the next session withdraws the landing.
-func TestDevicesGoFromUnderATaskThatMoves(t *testing.T) {
+// TestMoveOnNodeThatLosesDevices checks that a task that moves within a node keeps its
+// claims when the node does not list the devices any more. The devices are lost, and the
+// next session withdraws the landing.
+func TestMoveOnNodeThatLosesDevices(t *testing.T) {
 	state, j := moving(t, "a", 3)
 	if err := state.UpdateNode("a", func(n *cluster.Node) { n.Devices = n.Devices[:1] }); err != nil {
 		t.Fatal(err)
@@ -67,7 +69,7 @@ func TestDevicesGoFromUnderATaskThatMoves(t *testing.T) {
 	first := j.Tasks()[0]
 	n := state.Node("a")
 	if first.Status != cluster.Releasing || first.Landing() == nil || n.Keeps(first.Landing()) {
-		t.Errorf("it is %s with %v, landing %v", first.Status, first.Claims, first.Landing())
+		t.Errorf("the task is %s with the claims %v and the landing %v", first.Status, first.Claims, first.Landing())
 	}
 	for _, c := range first.Claims {
 		if d := n.Devices[c.Device]; !d.Lost || !d.Gone {
@@ -75,15 +77,15 @@ func TestDevicesGoFromUnderATaskThatMoves(t *testing.T) {
 		}
 	}
 	if err := state.Apply(cluster.TaskSeen{Task: first.Ref()}); err != nil || first.Status != cluster.Nominated {
-		t.Errorf("%v; it is %s", err, first.Status)
+		t.Errorf("error %v; the task is %s, want Nominated", err, first.Status)
 	}
 }
 
-// A landing is told by the name of the task that it is for.
-func TestLandingHasTheNameOfItsTask(t *testing.T) {
+// TestRefOfLanding checks that Ref of a landing is that of the task that moves.
+func TestRefOfLanding(t *testing.T) {
 	state, j := moving(t, "b", 0)
 	first := j.Tasks()[0]
 	if ref := first.Landing().Ref(); ref != first.Ref() || state.Task(ref) != first {
-		t.Errorf("the landing of %v is %v", first.Ref(), ref)
+		t.Errorf("Ref of the landing is %v, want %v", ref, first.Ref())
 	}
 }

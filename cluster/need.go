@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// Need is what a task asks of the devices of one node. What depends on the
-// node's own devices is said here and worked out there.
+// Need is the part of a task's request that is about the devices of its node. How much
+// that is in thousandths and bytes may depend on the devices of the node.
 type Need struct {
-	Devices     int        `json:"devices,omitempty"`     // how many devices on this node; 0 with WholeNode or Layers means as many as it takes
-	Memory      Bytes      `json:"memory,omitempty"`      // of each device, or
-	Share       Milli      `json:"share,omitempty"`       // of each device's own total; neither: whole devices
-	SumAtLeast  Bytes      `json:"sumAtLeast,omitempty"`  // all claims together must give this
-	SameProduct bool       `json:"sameProduct,omitempty"` // no mix of products
-	Products    []string   `json:"products,omitempty"`    // allowed products, sorted; empty: any
-	Types       []string   `json:"types,omitempty"`       // runtimes that will do (cuda, rocm, …), sorted; empty: any
-	Selected    []DeviceID `json:"selected,omitempty"`    // the only devices that may be taken, sorted; empty: any
-	Partition   string     `json:"partition,omitempty"`   // MIG profile
-	Resource    string     `json:"resource,omitempty"`    // the name devices are asked for under; "": any
-	WholeNode   bool       `json:"wholeNode,omitempty"`   // every device of the node, all of them idle, or with Share that part of each free; never two on a node
-	Layers      *Layers    `json:"layers,omitempty"`      // divisible work
+	Devices     int        `json:"devices,omitempty"`     // how many devices; 0 with WholeNode or Layers means as many as are needed
+	Memory      Bytes      `json:"memory,omitempty"`      // how much memory of each device; 0 together with Share 0: whole devices
+	Share       Milli      `json:"share,omitempty"`       // which share of each device, in thousandths
+	SumAtLeast  Bytes      `json:"sumAtLeast,omitempty"`  // the least memory of all claims together
+	SameProduct bool       `json:"sameProduct,omitempty"` // all devices must be of the same product
+	Products    []string   `json:"products,omitempty"`    // the products that are allowed, sorted; empty: any
+	Types       []string   `json:"types,omitempty"`       // the runtimes that are allowed (cuda, rocm, …), sorted; empty: any
+	Selected    []DeviceID `json:"selected,omitempty"`    // the only devices that are allowed, sorted; empty: any
+	Partition   string     `json:"partition,omitempty"`   // the MIG profile of the slices that are requested; "": no MIG slices by profile
+	Resource    string     `json:"resource,omitempty"`    // the resource name of the devices; "": any
+	WholeNode   bool       `json:"wholeNode,omitempty"`   // all devices of the node, which must be idle, or with Share this share of each; a node takes one such task
+	Layers      *Layers    `json:"layers,omitempty"`      // divisible work; nil: the work is not divisible
 }
 
-// spell writes every field of the need.
+// spell writes every field of the need, as a part of the key of its shape.
 func (n *Need) spell(w *keyWriter) {
 	w.num(int64(n.Devices))
 	w.num(int64(n.Memory))
@@ -52,26 +52,28 @@ func (n *Need) spell(w *keyWriter) {
 	}
 }
 
-// DeviceID names one device of the cluster. Devices of one type are counted from
-// 0 on each node.
+// DeviceID names one device of the cluster: the node, the runtime of the device, and its
+// number among the devices of that runtime on the node, from 0.
 type DeviceID struct {
 	Node  string `json:"node,omitempty"`
 	Type  string `json:"type,omitempty"`
 	Index int    `json:"index,omitempty"`
 }
 
+// String returns the ID in the form "node:cuda:0".
 func (d DeviceID) String() string { return fmt.Sprintf("%s:%s:%d", d.Node, d.Type, d.Index) }
 
-// Compare orders devices by node, type and index.
+// Compare orders IDs by node, type and index.
 func (d DeviceID) Compare(o DeviceID) int {
 	return cmp.Or(strings.Compare(d.Node, o.Node), strings.Compare(d.Type, o.Type), cmp.Compare(d.Index, o.Index))
 }
 
-// None reports whether the need asks for no device at all.
+// None reports whether the need requests no devices.
 func (n *Need) None() bool { return n.Devices == 0 && !n.WholeNode && n.Layers == nil }
 
-// Kind reports whether the device is of the kind the need asks for, whatever its
-// size, held or not.
+// Kind reports whether the device is of the requested kind: its product, runtime, MIG
+// profile and resource name are allowed, and it is not lost. The size of the device, and
+// what is held of it, are not considered.
 func (n *Need) Kind(d *Device) bool {
 	if d.Lost || d.Profile != n.Partition || (n.Resource != "" && n.Resource != d.Resource) {
 		return false
@@ -80,7 +82,8 @@ func (n *Need) Kind(d *Device) bool {
 		(len(n.Types) == 0 || containsString(n.Types, d.Type))
 }
 
-// Selects reports whether the device is one of those selected, if any are.
+// Selects reports whether the device is in Selected. It is true for every device if
+// Selected is empty.
 func (n *Need) Selects(d *Device) bool {
 	if len(n.Selected) == 0 {
 		return true
@@ -89,8 +92,9 @@ func (n *Need) Selects(d *Device) bool {
 	return found
 }
 
-// Milli is the part of a device's time a claim takes of each device, as far as
-// the need alone can say: a memory claim depends on the device it lands on.
+// Milli returns how much of each device a task takes, in thousandths, as far as this
+// does not depend on the device: the Share, or the whole device. For a request of memory
+// the real figure is usually less, and depends on the memory of the device.
 func (n *Need) Milli() Milli {
 	if n.Share > 0 {
 		return n.Share

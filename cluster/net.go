@@ -2,14 +2,14 @@ package cluster
 
 import "slices"
 
-// net sums up what the journal records since the place: the decisions that lead
-// from there to here. Decisions that free room come first, so that those that take
-// it can be applied one after the other.
+// net returns the decisions that lead from the State at the position in the journal to
+// the present State. Something that was changed and changed back gives no decision.
+// Decisions that free room are first, so that the decisions can be applied in order.
 func (l *journal) net(from int) []Change {
 	if len(l.records) == from {
 		return nil
 	}
-	var n netting
+	var n netChanges
 	for i := from; i < len(l.records); i++ {
 		n.add(&l.records[i])
 	}
@@ -24,31 +24,36 @@ func (l *journal) net(from int) []Change {
 			n.rest = append(n.rest, ChooseGroup{set.name, *set.group})
 		}
 	}
-	return slices.Concat(n.frees, n.brief, n.takes, n.moves, n.overdue, n.rest)
+	return slices.Concat(n.frees, n.evictedAgain, n.takes, n.moves, n.overdue, n.rest)
 }
 
-// netting collects what changed first, and then what became of it.
-type netting struct {
-	known  map[any]bool // for many: what is in the lists
+// netChanges collects the tasks, jobs and sets that changed, each with its state before
+// its first change. It then compares these with the present state.
+type netChanges struct {
+	known  map[any]bool // the tasks and jobs in the lists; nil while the lists are short
 	tasks  []*Task
-	was    []standing
+	was    []standing // of the tasks, before their first change
 	jobs   []*Job
-	status []jobStatus
+	status []jobStatus // of the jobs, before their first change
 	sets   []*replicas
-	groups []*Key
+	groups []*Key // of the sets, before their first change
 
-	frees, brief, takes, moves, overdue, rest []Change // brief: assigned and evicted again
+	// The decisions, in the order of net. evictedAgain has pairs of an Assign and an Evict
+	// of tasks that were both assigned and evicted.
+	frees, evictedAgain, takes, moves, overdue, rest []Change
 }
 
-func (n *netting) add(r *record) {
+// add takes the state before the change from the record, if the record is the first of
+// its task, job or set.
+func (n *netChanges) add(r *record) {
 	switch o := r.rare; {
 	case o == nil:
-		if n.first(r.task, len(n.tasks), func() bool { return slices.Contains(n.tasks, r.task) }) {
+		if n.isNew(r.task, len(n.tasks), func() bool { return slices.Contains(n.tasks, r.task) }) {
 			n.tasks, n.was = append(n.tasks, r.task), append(n.was, r.was)
 		}
 	case o.landing != nil:
 	case o.job != nil:
-		if n.first(o.job, len(n.jobs), func() bool { return slices.Contains(n.jobs, o.job) }) {
+		if n.isNew(o.job, len(n.jobs), func() bool { return slices.Contains(n.jobs, o.job) }) {
 			n.jobs, n.status = append(n.jobs, o.job), append(n.status, o.status)
 		}
 	case o.set != nil:
@@ -58,8 +63,9 @@ func (n *netting) add(r *record) {
 	}
 }
 
-// first reports whether the thing was not recorded before.
-func (n *netting) first(thing any, listed int, find func() bool) bool {
+// isNew reports whether the task or job is not in its list yet, which has listed
+// elements. find searches the list; with more than a few elements a map is used instead.
+func (n *netChanges) isNew(thing any, listed int, find func() bool) bool {
 	const few = 32
 	if listed < few && n.known == nil {
 		return !find()
@@ -80,7 +86,8 @@ func (n *netting) first(thing any, listed int, find func() bool) bool {
 	return true
 }
 
-func (n *netting) task(t *Task, was *standing) {
+// task adds the decisions about the task, which had the standing was.
+func (n *netChanges) task(t *Task, was *standing) {
 	if t.shadows != nil {
 		n.landing(t, was)
 		return
@@ -97,8 +104,8 @@ func (n *netting) task(t *Task, was *standing) {
 		n.takes = append(n.takes, Nominate{ref, t.UID, t.Node.Name, t.Node.holdings(t.Claims), t.Promised})
 	case t.Status == Releasing && was.status != Releasing:
 		evict := Evict{ref, t.UID, t.eviction.forJob, t.eviction.at, t.Attempt}
-		if was.status != Bound && was.status != Assumed { // it was assigned before that
-			n.brief = append(n.brief, Assign{ref, t.UID, t.Node.Name, t.Node.holdings(t.Claims), t.Started, t.Attempt - 1}, evict)
+		if was.status != Bound && was.status != Assumed { // it was assigned and then evicted
+			n.evictedAgain = append(n.evictedAgain, Assign{ref, t.UID, t.Node.Name, t.Node.holdings(t.Claims), t.Started, t.Attempt - 1}, evict)
 		} else {
 			n.frees = append(n.frees, evict)
 		}
@@ -108,7 +115,8 @@ func (n *netting) task(t *Task, was *standing) {
 	}
 }
 
-func (n *netting) landing(shadow *Task, was *standing) {
+// landing adds the decisions about the shadow of a task that moves or moved.
+func (n *netChanges) landing(shadow *Task, was *standing) {
 	t := shadow.shadows
 	landed := t.landing == shadow
 	if was.node != nil && !landed {
@@ -119,7 +127,8 @@ func (n *netting) landing(shadow *Task, was *standing) {
 	}
 }
 
-func (n *netting) job(j *Job, was *jobStatus) {
+// job adds the decisions about the job, which had the status was.
+func (n *netChanges) job(j *Job, was *jobStatus) {
 	if j.Retired && !was.retired {
 		n.rest = append(n.rest, Retire{j.ID})
 	}

@@ -120,9 +120,9 @@ func TestPlaceRefusesMissingRoom(t *testing.T) {
 		want   string
 	}{
 		"no such resource":  {enginetest.Job("j").Resource("rdma", 1), nil, "not enough rdma"},
-		"no such device":    {enginetest.Job("j").Devices(1), []cluster.Claim{{Device: 7}}, "device 7 is not there"},
+		"no such device":    {enginetest.Job("j").Devices(1), []cluster.Claim{{Device: 7}}, "device 7 does not exist"},
 		"one device twice":  {enginetest.Job("j").Devices(2), []cluster.Claim{{Device: 0}, {Device: 0}}, "claimed twice"},
-		"a held device":     {enginetest.Job("j").Devices(1), []cluster.Claim{{Device: 0, Milli: 501}}, "held by others"},
+		"a held device":     {enginetest.Job("j").Devices(1), []cluster.Claim{{Device: 0, Milli: 501}}, "held by other tasks"},
 		"a lost device":     {enginetest.Job("j").Devices(1), []cluster.Claim{{Device: 1, Milli: 1}}, "device 1 is lost"},
 		"no isolable cores": {enginetest.Job("j").CPU(3000, "1Gi").Isolate(strict), nil, "isolable"},
 	}

@@ -172,9 +172,9 @@ func TestRemovedNodeFreesItsTasks(t *testing.T) {
 func TestAddJobRefusesMalformedJobs(t *testing.T) {
 	s := cluster.NewState()
 	tests := map[string]*cluster.Job{
-		"no shape":  {ID: "job/a", Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: "t"}}}}},
-		"no tasks":  {ID: "job/b"},
-		"a minimum": {ID: "job/c", Alternatives: []cluster.Alternative{{Min: 2, Tasks: []*cluster.Task{{Name: "t", Shape: &cluster.Shape{}}}}}},
+		"no shape":    {ID: "job/a", Alternatives: []cluster.Alternative{{Min: 1, Tasks: []*cluster.Task{{Name: "t"}}}}},
+		"no tasks":    {ID: "job/b"},
+		"the minimum": {ID: "job/c", Alternatives: []cluster.Alternative{{Min: 2, Tasks: []*cluster.Task{{Name: "t", Shape: &cluster.Shape{}}}}}},
 	}
 	for want, j := range tests {
 		if err := s.AddJob(j); err == nil || !strings.Contains(err.Error(), want) {

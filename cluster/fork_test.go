@@ -23,8 +23,8 @@ func TestFork(t *testing.T) {
 		"two trees":                   {"b-1", "a-1-x", "b", "a"},
 		"one above the other":         {"a", "a-1-x", "", ""},
 		"one below the other":         {"a-1-x", "a", "", ""},
-		"one and the same":            {"a-1", "a-1", "", ""},
-		"not there":                   {"a-1", "c", "", ""},
+		"the same queue":              {"a-1", "a-1", "", ""},
+		"an unknown queue":            {"a-1", "c", "", ""},
 	}
 	name := func(q *cluster.Queue) string {
 		if q == nil {
@@ -36,7 +36,7 @@ func TestFork(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			left, right := s.Queue(tt.left), s.Queue(tt.right)
 			if a, b := s.View().Fork(left, right); name(a) != tt.a || name(b) != tt.b {
-				t.Errorf("have %q and %q, want %q and %q", name(a), name(b), tt.a, tt.b)
+				t.Errorf("got %q and %q, want %q and %q", name(a), name(b), tt.a, tt.b)
 			}
 			if got := testing.AllocsPerRun(10, func() { s.View().Fork(left, right) }); got != 0 {
 				t.Errorf("%v allocations, want none", got)
