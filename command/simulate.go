@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/spf13/cobra"
 )
 
@@ -144,7 +145,7 @@ func explainable(state *cluster.State) error {
 
 // outcome is what simulate prints as JSON and YAML.
 type outcome struct {
-	*explain.Result
+	*wire.Result
 	// Provisions are what a provisioner is to do for models with an instance type.
 	Provisions []model.Provision `json:"provisions,omitempty"`
 }

@@ -95,7 +95,7 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if o.output == "json" {
 		return writeJSON(p.stdout, d)
 	}
-	d.Text(p.stdout)
+	explain.WriteDifference(p.stdout, d)
 	return nil
 }
 

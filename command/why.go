@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/spf13/cobra"
 )
 
@@ -50,12 +51,12 @@ is pending; model/NAME-2 is the third one.`,
 			if err != nil {
 				return err
 			}
-			provision := provisionFor(model.Provisions(b.NodeRequests(), state), report)
+			provision := provisionFor(model.Provisions(b.NodeRequests(), state), &report.Report)
 			if provision != nil && report.Refusal != nil {
-				report.Refusal.Await(provision.Create)
+				explain.Await(report.Refusal, provision.Create)
 			}
 			if output == "json" {
-				return writeJSON(p.stdout, answer{report, provision})
+				return writeJSON(p.stdout, answer{&report.Report, provision})
 			}
 			report.Text(p.stdout)
 			if provision != nil {
@@ -74,13 +75,13 @@ is pending; model/NAME-2 is the third one.`,
 
 // answer is what why prints as JSON.
 type answer struct {
-	*explain.Report
+	*wire.Report
 	// Provision is what a provisioner is to do for the model.
 	Provision *model.Provision `json:"provision,omitempty"`
 }
 
 // provisionFor is that of the model which the workload is a replica of; nil: it has none.
-func provisionFor(all []model.Provision, r *explain.Report) *model.Provision {
+func provisionFor(all []model.Provision, r *wire.Report) *model.Provision {
 	for i := range all {
 		if r.Set != nil && all[i].Model == r.Set.Name {
 			return &all[i]

@@ -37,7 +37,7 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	results, err := types(filepath.Join(root, "internal/explain"), "Result")
+	results, err := types(filepath.Join(root, "internal/wire"), "Result")
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func pages(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	reports, err := types(filepath.Join(root, "internal/explain"), "Report")
+	reports, err := types(filepath.Join(root, "internal/wire"), "Report")
 	if err != nil {
 		return nil, err
 	}

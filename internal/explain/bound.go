@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // bound is a limit that the job is under, or a quota that it must stay inside
@@ -47,11 +49,11 @@ func (b bound) to(v int64) *change {
 	if b.quota {
 		what = "quota"
 	}
-	text := fmt.Sprintf("without queue %s's %s of %s", b.queue, what, resourceText(b.amount.Name, b.amount.Value))
+	text := fmt.Sprintf("without queue %s's %s of %s", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value))
 	if v >= 0 {
-		text = fmt.Sprintf("with queue %s's %s raised from %s to %s", b.queue, what, resourceText(b.amount.Name, b.amount.Value), resourceText(b.amount.Name, v))
+		text = fmt.Sprintf("with queue %s's %s raised from %s to %s", b.queue, what, quantity.Resource(b.amount.Name, b.amount.Value), quantity.Resource(b.amount.Name, v))
 	}
-	return &change{RaiseLimit, text, 25, func(s *cluster.State) error {
+	return &change{wire.RaiseLimit, text, 25, func(s *cluster.State) error {
 		q := *s.Queue(b.queue)
 		list := &q.Limits
 		if b.quota {

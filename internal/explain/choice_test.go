@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -75,19 +74,6 @@ func TestDearerNamesVictimCosts(t *testing.T) {
 		dear := cheap
 		if tt.change(&dear); dearer(&dear, &cheap) != tt.want {
 			t.Errorf("%s: %q, want %q", name, dearer(&dear, &cheap), tt.want)
-		}
-	}
-}
-
-// TestVictimCostsInJSON: costs are in the JSON where they are not 0.
-func TestVictimCostsInJSON(t *testing.T) {
-	for want, cost := range map[string]engine.Cost{
-		`{"purpose":"Preempt","looks":0,"tries":0,"options":[{"task":"t","node":"n","go":null,"victimCost":3,"movedCost":4}],"victimCost":3,"movedCost":4}`: {VictimCost: 3, MovedCost: 4},
-		`{"purpose":"Preempt","looks":0,"tries":0,"options":[{"task":"t","node":"n","go":null}]}`:                                                           {},
-	} {
-		have, err := json.Marshal(weighed(&engine.Weighing{Purpose: engine.Preempt, Cost: cost, Options: []engine.Option{{Task: "t", Node: "n", Cost: cost}}}))
-		if err != nil || string(have) != want {
-			t.Errorf("%v\nhave %s\nwant %s", err, have, want)
 		}
 	}
 }

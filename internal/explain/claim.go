@@ -7,17 +7,9 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
-
-// Standing is how a queue stands with one resource. Amounts are spelled as in manifests.
-type Standing struct {
-	Queue     string `json:"queue"`
-	Resource  string `json:"resource"`
-	Used      string `json:"used"`
-	Requested string `json:"requested"` // what it holds and what is pending asks for
-	FairShare string `json:"fairShare"`
-	Quota     string `json:"quota,omitempty"` // its own, or that of the queues below it
-}
 
 // claim is what a workload that is refused could have from others: how its queue
 // stands with what it lacks, and which workloads each adapter would evict.
@@ -53,21 +45,13 @@ func newClaim(l *lab, sought []engine.Sparing) *claim {
 
 // room fills in how its queue stands and which workloads the adapters spared.
 func (r *Report) room(c *claim, ph Phrases) {
-	for _, st := range c.standings {
-		spelt := func(v int64) string {
-			if v < 0 {
-				return ""
-			}
-			return Amount(st.Resource, v, isDevice(st.Resource), true)
-		}
-		r.Queues = append(r.Queues, Standing{st.Queue, st.Resource, spelt(st.Used), spelt(st.Request), spelt(st.Share), spelt(st.Quota)})
-	}
-	r.Refusal.Spared = sparings(mapped(c.sought, func(p engine.Purpose) engine.Sparing {
+	r.Queues = wire.Map(c.standings, wire.NewStanding)
+	r.Refusal.Spared = wire.NewSparings(wire.Map(c.sought, func(p engine.Purpose) engine.Sparing {
 		return engine.Sparing{Purpose: p, Barred: c.census[p].Barred, Protection: c.census[p].Spared}
 	}))
-	r.reasons = append(c.queueLines(), c.roomLines(ph)...)
+	r.Notes.Reasons = append(c.queueLines(), c.roomLines(ph)...)
 	if until := c.workload.refusal.Delayed; until > 0 {
-		r.reasons = append(r.reasons, delayText(c.workload.job(), until))
+		r.Notes.Reasons = append(r.Notes.Reasons, delayText(c.workload.job(), until))
 	}
 }
 
@@ -77,7 +61,7 @@ func delayText(j *cluster.Job, until int64) string {
 	if j.Evicted > j.Created {
 		from = "it was evicted"
 	}
-	return fmt.Sprintf("It evicts and moves nothing before %s: its preemption delay is %s from when %s.", stamp(until), spanText(j.PreemptionDelay), from)
+	return fmt.Sprintf("It evicts and moves nothing before %s: its preemption delay is %s from when %s.", quantity.Time(until), quantity.Span(j.PreemptionDelay), from)
 }
 
 // queueLines say how its queue stands with devices, or with cores where it wants
@@ -88,7 +72,7 @@ func (c *claim) queueLines() []string {
 	}
 	main := c.asks[0].Name
 	for _, a := range c.asks {
-		if isDevice(a.Name) {
+		if quantity.IsDevice(a.Name) {
 			main = a.Name
 		}
 	}
@@ -110,7 +94,7 @@ func shared(s *cluster.State, queue string) bool {
 }
 
 func standingText(st *engine.Standing) string {
-	text := fmt.Sprintf("Queue %s holds %s; its fair share is %s", st.Queue, resourceText(st.Resource, st.Used), amountOf(st.Resource, st.Share))
+	text := fmt.Sprintf("Queue %s holds %s; its fair share is %s", st.Queue, quantity.Resource(st.Resource, st.Used), amountOf(st.Resource, st.Share))
 	if st.Quota >= 0 {
 		text += ", its quota " + amountOf(st.Resource, st.Quota)
 	}
@@ -138,7 +122,7 @@ func (c *claim) roomLines(ph Phrases) []string {
 		case x.Barred:
 			out = append(out, "Nothing can be "+verb+c.barred(p)+".")
 		case len(x.May) > 0:
-			may := mapped(x.May, func(v *engine.Victim) string { return v.Job.ID })
+			may := wire.Map(x.May, func(v *engine.Victim) string { return v.Job.ID })
 			text := fmt.Sprintf("%s could be %s, but no plan was found that would be enough", List(may, 3), verb)
 			if spared != "" {
 				text += fmt.Sprintf("; %s spares %s", p, spared)
@@ -181,7 +165,7 @@ func (c *claim) barred(p engine.Purpose) string {
 	for i := range c.standings {
 		st := &c.standings[i]
 		if with := st.Used + c.asks.Of(st.Resource); p == engine.Reclaim && st.Queue == c.standings[0].Queue && with > st.Share {
-			return fmt.Sprintf(": with it, queue %s would hold %s, more than its fair share", st.Queue, resourceText(st.Resource, with))
+			return fmt.Sprintf(": with it, queue %s would hold %s, more than its fair share", st.Queue, quantity.Resource(st.Resource, with))
 		}
 	}
 	return " for it"

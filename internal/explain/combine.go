@@ -7,6 +7,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // combiner is for requests that no single change helps.
@@ -75,7 +77,7 @@ func (g *grower) beyond() *engine.Rejection {
 // joins the changes into one.
 func (x *combiner) exactLimits(changes []*change) *change {
 	for i, c := range changes {
-		if c.kind != RaiseLimit {
+		if c.kind != wire.RaiseLimit {
 			continue
 		}
 		bounds := x.workload.bounds()
@@ -111,7 +113,7 @@ func join(changes []*change) *change {
 	for _, c := range changes {
 		out.cost += c.cost
 	}
-	out.text = List(mapped(changes, func(c *change) string { return c.text }), len(changes))
+	out.text = List(wire.Map(changes, func(c *change) string { return c.text }), len(changes))
 	out.apply = func(s *cluster.State) error {
 		for _, c := range changes {
 			if err := c.apply(s); err != nil {
@@ -126,7 +128,7 @@ func join(changes []*change) *change {
 // everything is all that could be granted, dearest first so that it is the first
 // to be taken back, and the kind of node to add; nil if no kind would ever do.
 func (x *combiner) everything() ([]*change, *Machine) {
-	limits := mapped(x.workload.bounds(), func(b bound) *change { return b.to(-1) })
+	limits := wire.Map(x.workload.bounds(), func(b bound) *change { return b.to(-1) })
 	if list := x.grow.machines(nil); len(list) > 0 {
 		return append(x.relax.ties(), limits...), &list[0]
 	}
@@ -147,7 +149,7 @@ func (x *combiner) everything() ([]*change, *Machine) {
 			name = g.Key.String()
 		}
 		best = &Machine{Name: name, Template: n, exact: true}
-		smaller = &change{SmallerAsk, cutText(x.workload.shape(), edit), 60, x.workload.reshape(edit)}
+		smaller = &change{wire.SmallerAsk, cutText(x.workload.shape(), edit), 60, x.workload.reshape(edit)}
 	}
 	if best == nil {
 		return nil, nil
@@ -199,16 +201,16 @@ func cutText(shape *cluster.Shape, edit func(*cluster.Shape)) string {
 		out = append(out, numeral.Count(is.Need.Devices, "device")+" instead of "+strconv.Itoa(was.Need.Devices))
 	}
 	if is.Need.Memory != was.Need.Memory {
-		out = append(out, Memory(is.Need.Memory)+" per device instead of "+Memory(was.Need.Memory))
+		out = append(out, quantity.Memory(is.Need.Memory)+" per device instead of "+quantity.Memory(was.Need.Memory))
 	}
 	if is.Need.SumAtLeast != was.Need.SumAtLeast {
-		out = append(out, Memory(is.Need.SumAtLeast)+" in all instead of "+Memory(was.Need.SumAtLeast))
+		out = append(out, quantity.Memory(is.Need.SumAtLeast)+" in all instead of "+quantity.Memory(was.Need.SumAtLeast))
 	}
 	for _, r := range was.Resources {
 		if v := is.Resources.Of(r.Name); v == 0 && r.Value > 0 {
 			out = append(out, "no "+r.Name)
 		} else if v != r.Value {
-			out = append(out, resourceText(r.Name, v)+" instead of "+resourceText(r.Name, r.Value))
+			out = append(out, quantity.Resource(r.Name, v)+" instead of "+quantity.Resource(r.Name, r.Value))
 		}
 	}
 	return "with " + List(out, 4)

@@ -11,54 +11,17 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/wire"
 )
 
-// Difference is who gained and who lost between two simulations.
-type Difference struct {
-	Placed  []Move `json:"newlyPlaced"`
-	Moved   []Move `json:"moved"`
-	Pending []Move `json:"newlyPending"`
-	// Evicted are tasks that have to go now and did not before, wherever they are
-	// placed again; Kept are those that do not have to any more.
-	Evicted []Going `json:"newlyEvicted"`
-	Kept    []Going `json:"noLongerEvicted"`
-	// Gone are tasks that nobody asks for any more.
-	Gone   []Move `json:"noLongerWanted"`
-	Before Totals `json:"before"`
-	After  Totals `json:"after"`
-}
-
-// Move is a task that stands elsewhere than before; "" is nowhere.
-type Move struct {
-	Workload string `json:"workload"`
-	Task     string `json:"task"`
-	From     string `json:"from,omitempty"`
-	To       string `json:"to,omitempty"`
-	Message  string `json:"message,omitempty"` // why it is pending now
-}
-
-// Going is a task that is evicted.
-type Going struct {
-	Workload string `json:"workload"`
-	Task     string `json:"task"`
-	From     string `json:"from"`
-	For      string `json:"for,omitempty"` // the workload that it makes room for
-	Reason   string `json:"reason"`
-	Landing  string `json:"landing,omitempty"` // the node that it moves to
-}
-
-// Totals count tasks, those that ran before included.
-type Totals struct {
-	Placed  int `json:"placed"`
-	Pending int `json:"pending"`
-}
-
 // Compare tells two simulations apart, task by task.
-func Compare(before, after *Simulation) *Difference { return compare(before.ending(), after.ending()) }
+func Compare(before, after *Simulation) *wire.Difference {
+	return compare(before.ending(), after.ending())
+}
 
 // WhatIf simulates twice on the same State, without the change and with it, tells
 // the two apart, and leaves the State as it was.
-func WhatIf(e *engine.Engine, state *cluster.State, o Options, change func(*cluster.State) error) (*Difference, error) {
+func WhatIf(e *engine.Engine, state *cluster.State, o Options, change func(*cluster.State) error) (*wire.Difference, error) {
 	before, err := endOf(e, state, o, func(*cluster.State) error { return nil })
 	if err != nil {
 		return nil, err
@@ -83,9 +46,9 @@ func endOf(e *engine.Engine, state *cluster.State, o Options, change func(*clust
 	return sim.ending(), nil
 }
 
-func compare(before, after *ending) *Difference {
-	d := &Difference{
-		Placed: []Move{}, Moved: []Move{}, Pending: []Move{}, Gone: []Move{},
+func compare(before, after *ending) *wire.Difference {
+	d := &wire.Difference{
+		Placed: []wire.Move{}, Moved: []wire.Move{}, Pending: []wire.Move{}, Gone: []wire.Move{},
 		Evicted: leaving(after.sim, before.sim), Kept: leaving(before.sim, after.sim), Before: before.totals, After: after.totals,
 	}
 	ids := slices.Collect(maps.Keys(after.tasks))
@@ -98,7 +61,7 @@ func compare(before, after *ending) *Difference {
 	for _, id := range ids {
 		a, was := before.tasks[id]
 		b, is := after.tasks[id]
-		m := Move{Workload: cmp.Or(b.job, a.job), Task: cmp.Or(b.task, a.task), From: a.node, To: b.node}
+		m := wire.Move{Workload: cmp.Or(b.job, a.job), Task: cmp.Or(b.task, a.task), From: a.node, To: b.node}
 		switch {
 		case !is && !after.wants[m.Workload]:
 			d.Gone = append(d.Gone, m)
@@ -121,19 +84,19 @@ func compare(before, after *ending) *Difference {
 }
 
 // leaving are the tasks that the one simulation evicts and the other does not.
-func leaving(sim, other *Simulation) []Going {
+func leaving(sim, other *Simulation) []wire.Going {
 	known := map[string]bool{}
 	for i := range other.Decisions {
 		if d := &other.Decisions[i]; d.Action == engine.EvictIt {
 			known[d.Task.ID()] = true
 		}
 	}
-	out := []Going{}
+	out := []wire.Going{}
 	for i := range sim.Decisions {
 		d := &sim.Decisions[i]
 		if d.Action == engine.EvictIt && !known[d.Task.ID()] {
 			known[d.Task.ID()] = true // it may have to go twice
-			out = append(out, Going{d.Task.Job, d.Task.Name, d.Node, d.For, string(d.Reason), d.Landing})
+			out = append(out, wire.Going{Workload: d.Task.Job, Task: d.Task.Name, From: d.Node, For: d.For, Reason: string(d.Reason), Landing: d.Landing})
 		}
 	}
 	return out
@@ -146,7 +109,7 @@ type ending struct {
 	tasks   map[string]standing
 	nowhere map[string]bool // jobs that have no place
 	wants   map[string]bool // jobs that are not retired
-	totals  Totals
+	totals  wire.Totals
 }
 
 type standing struct{ job, task, node string }
@@ -175,8 +138,8 @@ func (s *Simulation) ending() *ending {
 // mostMoves is how many tasks of a kind people are shown; one node less can move thousands.
 const mostMoves = 40
 
-// Text writes the difference for people.
-func (d *Difference) Text(w io.Writer) {
+// WriteDifference writes the difference for people.
+func WriteDifference(w io.Writer, d *wire.Difference) {
 	list := func(title string, n int, line func(i int) string) {
 		if n == 0 {
 			return
@@ -190,16 +153,16 @@ func (d *Difference) Text(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	section := func(title string, moves []Move, line func(Move) string) {
+	section := func(title string, moves []wire.Move, line func(wire.Move) string) {
 		list(title, len(moves), func(i int) string { return moves[i].Workload + " " + moves[i].Task + " " + line(moves[i]) })
 	}
-	going := func(title string, tasks []Going) {
-		list(title, len(tasks), func(i int) string { return tasks[i].text() })
+	going := func(title string, tasks []wire.Going) {
+		list(title, len(tasks), func(i int) string { return goingText(&tasks[i]) })
 	}
-	section("Newly placed", d.Placed, func(m Move) string { return "→ " + m.To })
-	section("Moved", d.Moved, func(m Move) string { return m.From + " → " + m.To })
+	section("Newly placed", d.Placed, func(m wire.Move) string { return "→ " + m.To })
+	section("Moved", d.Moved, func(m wire.Move) string { return m.From + " → " + m.To })
 	told := ""
-	section("Newly pending", d.Pending, func(m Move) string {
+	section("Newly pending", d.Pending, func(m wire.Move) string {
 		text := "(new)"
 		if m.From != "" {
 			text = "(was on " + m.From + ")"
@@ -210,7 +173,7 @@ func (d *Difference) Text(w io.Writer) {
 		told = m.Workload
 		return text
 	})
-	section("No longer wanted", d.Gone, func(m Move) string {
+	section("No longer wanted", d.Gone, func(m wire.Move) string {
 		if m.From == "" {
 			return "(was pending)"
 		}
@@ -224,7 +187,7 @@ func (d *Difference) Text(w io.Writer) {
 	fmt.Fprintf(w, "before: %s\nafter:  %s\n", Tally(d.Before.Placed, d.Before.Pending), Tally(d.After.Placed, d.After.Pending))
 }
 
-func (g *Going) text() string {
+func goingText(g *wire.Going) string {
 	text := g.Workload + " " + g.Task + " from " + g.From
 	if g.For != "" {
 		text += " for"

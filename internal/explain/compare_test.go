@@ -35,7 +35,7 @@ func TestCompareNamesWhoComesAndGoes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var text strings.Builder
-			Compare(tt.before, tt.after).Text(&text)
+			WriteDifference(&text, Compare(tt.before, tt.after))
 			if !strings.HasPrefix(text.String(), tt.want) {
 				t.Errorf("it says\n%s\nwant it to begin with\n%s", text.String(), tt.want)
 			}

@@ -6,10 +6,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // claimer gives the workload a better claim: higher bounds and quotas of its queues,
@@ -43,15 +44,15 @@ func (c *claimer) deserve() {
 		all = append(all, raise{st.Queue, st.Resource, to})
 		if c.declares(st) {
 			asked = true
-			texts = append(texts, fmt.Sprintf("queue %s's quota raised from %s to %s", st.Queue, resourceText(st.Resource, st.Quota), resourceText(st.Resource, to)))
+			texts = append(texts, fmt.Sprintf("queue %s's quota raised from %s to %s", st.Queue, quantity.Resource(st.Resource, st.Quota), quantity.Resource(st.Resource, to)))
 		} else {
-			texts = append(texts, fmt.Sprintf("a quota of %s for queue %s", resourceText(st.Resource, to), st.Queue))
+			texts = append(texts, fmt.Sprintf("a quota of %s for queue %s", quantity.Resource(st.Resource, to), st.Queue))
 		}
 	}
 	if len(all) == 0 || c.lab.spent() {
 		return
 	}
-	change := &change{RaiseLimit, "with " + strings.Join(texts, " and "), 25, func(s *cluster.State) error {
+	change := &change{wire.RaiseLimit, "with " + strings.Join(texts, " and "), 25, func(s *cluster.State) error {
 		for _, x := range slices.Backward(all) { // from the top down
 			q := *s.Queue(x.queue)
 			q.Quota = q.Quota.With(x.resource, x.to)
@@ -90,7 +91,7 @@ func (c *claimer) outrank() {
 		if c.lab.spent() {
 			return
 		}
-		higher := &change{HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.rewrite(func(j *cluster.Job) {
+		higher := &change{wire.HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.rewrite(func(j *cluster.Job) {
 			j.Priority = p + 1
 		})}
 		if c.found.try(higher).fits {
@@ -142,11 +143,11 @@ func (c *claimer) wait() {
 		if c.lab.spent() {
 			return
 		}
-		text := fmt.Sprintf("once %s has run for %s, at %s", m.who, spanText(m.span), stamp(m.at))
+		text := fmt.Sprintf("once %s has run for %s, at %s", m.who, quantity.Span(m.span), quantity.Time(m.at))
 		if m.who == "" {
-			text = "once its preemption delay is over, at " + stamp(m.at)
+			text = "once its preemption delay is over, at " + quantity.Time(m.at)
 		}
-		later := &change{Wait, text, 1, func(*cluster.State) error { return nil }}
+		later := &change{wire.Wait, text, 1, func(*cluster.State) error { return nil }}
 		c.lab.at[later] = m.at
 		if c.found.try(later).fits {
 			return
@@ -164,5 +165,3 @@ func firstStart(j *cluster.Job) int64 {
 	}
 	return first
 }
-
-func stamp(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
 )
 
 // endedText says which tasks have ended, and what that means for the minimum.
@@ -25,7 +26,7 @@ func (r *Report) endedText(w io.Writer) {
 			}
 		}
 		if n := len(tasks); n > 0 {
-			wrapped(w, fmt.Sprintf("%d of %s "+s.text, n, numeral.Count(r.total, "task"), List(tasks, most)), "", "  ")
+			wrapped(w, fmt.Sprintf("%d of %s "+s.text, n, numeral.Count(r.Notes.Tasks, "task"), List(tasks, most)), "", "  ")
 		}
 	}
 }
@@ -36,13 +37,13 @@ func tornText(j *cluster.Job, now int64) string {
 	if j.Torn == 0 || j.Torn >= now || !j.Running() || j.Stands() {
 		return ""
 	}
-	text := fmt.Sprintf("It has run below its minimum since %s", stamp(j.Torn))
+	text := fmt.Sprintf("It has run below its minimum since %s", quantity.Time(j.Torn))
 	switch g := j.StaleGrace; {
 	case g == nil:
 	case *g < 0:
 		text += "; by its stale grace it is left alone for good"
 	default:
-		text += fmt.Sprintf("; by its stale grace of %s it is left alone until %s", spanText(*g), stamp(j.Torn+*g))
+		text += fmt.Sprintf("; by its stale grace of %s it is left alone until %s", quantity.Span(*g), quantity.Time(j.Torn+*g))
 	}
 	return text + "."
 }

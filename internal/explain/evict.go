@@ -8,6 +8,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // How far the search for victims goes.
@@ -99,7 +101,7 @@ func heldDevices(j *cluster.Job) int64 {
 
 // eviction takes the jobs out for good: what they held is free, and they do not come back for it.
 func (e *evictor) eviction(jobs ...*cluster.Job) *change {
-	c := &change{kind: EvictOthers, cost: 30}
+	c := &change{kind: wire.EvictOthers, cost: 30}
 	var names, ids []string
 	for i, j := range jobs {
 		held := heldDevices(j)
@@ -138,7 +140,7 @@ func (e *evictor) standing(j *cluster.Job) string {
 		text += ", not preemptible"
 	}
 	if held := heldDevices(j); held > 0 {
-		text += ", " + quantity(engine.Quantity{Value: held, Unit: engine.Devices}, 1)
+		text += ", " + quantity.Of(engine.Quantity{Value: held, Unit: engine.Devices}, 1)
 	}
 	if len(nodes) > 0 {
 		text += " on " + List(nodes, 2)

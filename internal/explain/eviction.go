@@ -8,25 +8,9 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
-
-// Eviction is a workload that has to leave, or some tasks of it, for another.
-type Eviction struct {
-	Workload string   `json:"workload"`
-	Tasks    []string `json:"tasks"`
-	Nodes    []string `json:"nodes"`         // that they leave
-	For      string   `json:"for,omitempty"` // the workload that it makes room for
-	Reason   string   `json:"reason"`
-	Because  string   `json:"because"`          // the reason in words, with numbers
-	Choice   string   `json:"choice,omitempty"` // why it and not another, where that is known
-	Landing  []string `json:"landing,omitempty"`
-	Weighed  *Weighed `json:"weighed,omitempty"`
-
-	plan   *engine.Weighing
-	total  int      // tasks that it has
-	also   []string // that leave with it
-	spared string
-}
 
 // evictions gathers what was decided at once: tasks of one workload that go for
 // the same plan.
@@ -50,7 +34,7 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 		if !known {
 			n = len(out)
 			at[key] = n
-			out = append(out, Eviction{Workload: d.Task.Job, For: d.For, Reason: string(d.Reason), Weighed: weighed(d.Weighing), plan: d.Weighing})
+			out = append(out, Eviction{Eviction: wire.Eviction{Workload: d.Task.Job, For: d.For, Reason: string(d.Reason), Weighed: wire.NewWeighed(d.Weighing)}, plan: d.Weighing})
 			first = append(first, d)
 		}
 		e := &out[n]
@@ -135,7 +119,7 @@ func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.J
 				above = nil
 				break
 			}
-			above = append(above, fmt.Sprintf("queue %s held %s, more than its fair share of %s", q.Name, resourceText(ask.Name, st.Used), resourceText(ask.Name, st.Share)))
+			above = append(above, fmt.Sprintf("queue %s held %s, more than its fair share of %s", q.Name, quantity.Resource(ask.Name, st.Used), quantity.Resource(ask.Name, st.Share)))
 			if q == b {
 				break
 			}
@@ -145,7 +129,7 @@ func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.J
 		}
 		if len(above) > 0 {
 			return fmt.Sprintf("%s; queue %s held %s of its fair share of %s and wanted %s more",
-				strings.Join(above, ", and "), own.Name, amountOf(ask.Name, mine.Used), resourceText(ask.Name, mine.Share), amountOf(ask.Name, ask.Value))
+				strings.Join(above, ", and "), own.Name, amountOf(ask.Name, mine.Used), quantity.Resource(ask.Name, mine.Share), amountOf(ask.Name, ask.Value))
 		}
 	}
 	return ""
@@ -157,14 +141,16 @@ func lastResort(theirs, mine *engine.Standing, ask cluster.Amount) string {
 	name := ask.Name
 	if mine.Quota >= 0 && mine.Used+ask.Value <= mine.Quota && theirs.Used > max(0, theirs.Quota) {
 		return fmt.Sprintf("queue %s held %s, more than its quota of %s; queue %s stays within its quota of %s",
-			theirs.Queue, resourceText(name, theirs.Used), amountOf(name, max(0, theirs.Quota)), mine.Queue, amountOf(name, mine.Quota))
+			theirs.Queue, quantity.Resource(name, theirs.Used), amountOf(name, max(0, theirs.Quota)), mine.Queue, amountOf(name, mine.Quota))
 	}
 	return fmt.Sprintf("queue %s held %s where its fair share is %s, and queue %s holds %s of its fair share of %s with the workload: the queues are more even",
-		theirs.Queue, resourceText(name, theirs.Used), amountOf(name, theirs.Share), mine.Queue, amountOf(name, mine.Used+ask.Value), amountOf(name, mine.Share))
+		theirs.Queue, quantity.Resource(name, theirs.Used), amountOf(name, theirs.Share), mine.Queue, amountOf(name, mine.Used+ask.Value), amountOf(name, mine.Share))
 }
 
 // amountOf spells so much of a resource that is named nearby.
-func amountOf(name string, v int64) string { return Amount(name, v, isDevice(name), false) }
+func amountOf(name string, v int64) string {
+	return quantity.Amount(name, v, quantity.IsDevice(name), false)
+}
 
 func standingOf(list []engine.Standing, queue, resource string) *engine.Standing {
 	for i := range list {
@@ -276,4 +262,4 @@ func dearer(c, than *engine.Cost) string {
 }
 
 // deviceText spells so many thousandths of devices.
-func deviceText(milli int64) string { return resourceText(cluster.DefaultDeviceResource, milli) }
+func deviceText(milli int64) string { return quantity.Resource(cluster.DefaultDeviceResource, milli) }

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/plugins/standard"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -272,7 +273,7 @@ func TestEvictionsOfAnybody(t *testing.T) {
 	})
 }
 
-func tasksOf(list []Eviction) int {
+func tasksOf(list []wire.Eviction) int {
 	n := 0
 	for i := range list {
 		n += len(list[i].Tasks)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // finder seeks what would help, and collects what was tried.
@@ -99,14 +100,14 @@ func (f *finder) largest(n int, at func(i int) *change) *change {
 
 // trials are the few of what was tried that people would ask for, what helps first,
 // the smallest change first.
-func (f *finder) trials() []Trial {
+func (f *finder) trials() []wire.Trial {
 	const mostLines, mostFits, mostFails = 6, 5, 2
 	mostOfKind := 2
 	if f.lab.workload.shape().Served() {
 		mostOfKind = 3 // a model can be asked for in more ways
 	}
-	var out []Trial
-	kinds := map[Kind]int{}
+	var out []wire.Trial
+	kinds := map[wire.Kind]int{}
 	helps := slices.Clone(f.helps)
 	slices.SortStableFunc(helps, func(a, b *change) int { return cmp.Compare(a.cost, b.cost) })
 	for _, c := range helps {
@@ -114,10 +115,10 @@ func (f *finder) trials() []Trial {
 			continue
 		}
 		kinds[c.kind]++
-		out = append(out, Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: f.lab.evicted[c]})
+		out = append(out, wire.Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: f.lab.evicted[c]})
 	}
 	fails := 0
-	interest := []Kind{EvictOthers, SmallerAsk, AddNodes, RaiseLimit, LiftCondition}
+	interest := []wire.Kind{wire.EvictOthers, wire.SmallerAsk, wire.AddNodes, wire.RaiseLimit, wire.LiftCondition}
 	slices.SortStableFunc(f.fails, func(a, b failure) int {
 		return cmp.Compare(slices.Index(interest, a.change.kind), slices.Index(interest, b.change.kind))
 	})
@@ -127,7 +128,7 @@ func (f *finder) trials() []Trial {
 		}
 		kinds[x.change.kind]++
 		fails++
-		out = append(out, Trial{Kind: x.change.kind, Change: x.change.text, Because: x.why})
+		out = append(out, wire.Trial{Kind: x.change.kind, Change: x.change.text, Because: x.why})
 	}
 	return out
 }

@@ -10,27 +10,19 @@ import (
 
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/wire"
 )
-
-// Tried is one form of a model that was tried, and who turned it down.
-type Tried struct {
-	Form string `json:"form"`
-	// Steps count the nodes by who turned them down, in filter order.
-	Steps []Step `json:"steps,omitempty"`
-	// Because says what is not a matter of single nodes.
-	Because []string `json:"because,omitempty"`
-}
 
 // tried goes through the forms of a model, in the order in which they were tried.
 // There is none for those that have one form only: the funnel says it all.
-func tried(w *workload, ph Phrases) []Tried {
+func tried(w *workload, ph Phrases) []wire.Tried {
 	if !w.shape().Served() || len(w.refusal.Attempts) < 2 || w.refusal.Surplus {
 		return nil
 	}
-	var out []Tried
+	var out []wire.Tried
 	for i := range w.refusal.Attempts {
 		a := &w.refusal.Attempts[i]
-		t := Tried{Form: alternativeName(a, i)}
+		t := wire.Tried{Form: alternativeName(a, i)}
 		switch {
 		case a.Level != "":
 			t.Because = []string{domainsText(a)}
@@ -50,8 +42,8 @@ func tried(w *workload, ph Phrases) []Tried {
 }
 
 // steps count the nodes of an attempt; those that are its own are left out.
-func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []Step {
-	var out []Step
+func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []wire.Step {
+	var out []wire.Step
 	for i := range a.Counts {
 		t := &a.Counts[i]
 		misses := missesOf(a, t)
@@ -63,7 +55,7 @@ func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []Step {
 		if len(kept) == 0 {
 			kept = misses
 		}
-		step := Step{Nodes: nodes, Plugin: t.Plugin, Reason: string(t.Reason)}
+		step := wire.Step{Nodes: nodes, Plugin: t.Plugin, Reason: string(t.Reason)}
 		if len(kept) > 0 {
 			step.Words, step.Example = ph.words(&kept[0].Rejection, kept), ph.example(kept)
 		} else {
@@ -105,7 +97,7 @@ func (r *Report) formsText(w io.Writer) {
 }
 
 // stepLines writes the steps one below the other.
-func stepLines(w io.Writer, indent string, steps []Step, width int) {
+func stepLines(w io.Writer, indent string, steps []wire.Step, width int) {
 	columns := 0
 	for _, s := range steps {
 		columns = max(columns, len(s.Plugin))

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // neededText says how far the minimum came, and whose it is.
@@ -67,7 +68,7 @@ func topologyText(t *cluster.Topology) string {
 		text = ", all in one " + levelName(t.Required)
 	}
 	if len(t.Preferred) > 0 {
-		text += ", if possible in one " + strings.Join(mapped(t.Preferred, levelName), ", else in one ")
+		text += ", if possible in one " + strings.Join(wire.Map(t.Preferred, levelName), ", else in one ")
 	}
 	return text
 }

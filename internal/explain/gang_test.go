@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -78,7 +79,7 @@ func TestWhyNoDomain(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}
 	}
-	if got := r.Refusal.Domains; len(got) != 2 || got[0] != (DomainMiss{Value: "r2", Nodes: 2, Fits: 2, Lacks: 1}) || r.Refusal.Level == "" {
+	if got := r.Refusal.Domains; len(got) != 2 || got[0] != (wire.DomainMiss{Value: "r2", Nodes: 2, Fits: 2, Lacks: 1}) || r.Refusal.Level == "" {
 		t.Errorf("%+v", r.Refusal)
 	}
 }

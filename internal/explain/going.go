@@ -14,8 +14,8 @@ const mostGrounds = 3
 
 // evicted says for whom it had to go, and why it.
 func (r *Report) evicted(w io.Writer) {
-	for i := range r.Evicted {
-		e := &r.Evicted[i]
+	for i := range r.Notes.Evicted {
+		e := &r.Notes.Evicted[i]
 		verb, to := "Evicted", ""
 		if len(e.Landing) > 0 {
 			verb, to = "Moved", " to "+List(e.Landing, 4)
@@ -34,10 +34,11 @@ func (r *Report) evicted(w io.Writer) {
 func (e *Eviction) why(w io.Writer, choice string) {
 	const most = 3
 	sentences(w, "  ", choice)
-	if e.Weighed == nil {
+	if e.plan == nil {
 		return
 	}
-	sentences(w, "  ", e.Weighed.lines[:min(len(e.Weighed.lines), most)]...)
+	lines := options(e.plan)
+	sentences(w, "  ", lines[:min(len(lines), most)]...)
 	if e.spared != "" {
 		wrapped(w, "Spared: "+e.spared+".", "  ", "  ")
 	}
@@ -45,12 +46,12 @@ func (e *Eviction) why(w io.Writer, choice string) {
 
 // displaced says who had to go for it, plan by plan.
 func (r *Report) displaced(w io.Writer) {
-	for i := 0; i < len(r.Displaced); {
-		e := &r.Displaced[i]
+	for i := 0; i < len(r.Notes.Displaced); {
+		e := &r.Notes.Displaced[i]
 		n := i
 		var who, because []string
-		for ; n < len(r.Displaced) && r.Displaced[n].plan == e.plan && r.Displaced[n].Reason == e.Reason; n++ {
-			o := &r.Displaced[n]
+		for ; n < len(r.Notes.Displaced) && r.Notes.Displaced[n].plan == e.plan && r.Notes.Displaced[n].Reason == e.Reason; n++ {
+			o := &r.Notes.Displaced[n]
 			text := o.Workload + " from " + List(o.Nodes, 2)
 			if len(o.Tasks) < o.total {
 				text = fmt.Sprintf("%s of %s from %s", numeral.Count(len(o.Tasks), "task"), o.Workload, List(o.Nodes, 2))

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/wire"
+	"github.com/google/go-cmp/cmp"
 )
 
 func farm() *cluster.State {
@@ -21,8 +21,8 @@ func farm() *cluster.State {
 
 func TestResultShowsGroups(t *testing.T) {
 	percent := func(v float64) map[string]float64 { return map[string]float64{"ResourceUtilizationScorer": v} }
-	a100 := func(memory string) Group {
-		return Group{Product: "A100", Count: 4, Memory: memory, Resource: cluster.DefaultDeviceResource}
+	a100 := func(memory string) wire.Group {
+		return wire.Group{Product: "A100", Count: 4, Memory: memory, Resource: cluster.DefaultDeviceResource}
 	}
 	sim, err := Simulate(testEngine(t), farm(), Options{Explain: true})
 	if err != nil {
@@ -33,9 +33,9 @@ func TestResultShowsGroups(t *testing.T) {
 	type shown struct {
 		Score  *float64
 		Scores map[string]float64
-		Groups []GroupCandidate
+		Groups []wire.GroupCandidate
 	}
-	want := shown{&score, percent(50), []GroupCandidate{{a100("40Gi"), "", 50, percent(50)}, {a100("80Gi"), "", 25, percent(25)}}}
+	want := shown{&score, percent(50), []wire.GroupCandidate{{Group: a100("40Gi"), Score: 50, Scores: percent(50)}, {Group: a100("80Gi"), Score: 25, Scores: percent(25)}}}
 	if diff := cmp.Diff(want, shown{d.GroupScore, d.GroupScores, d.Groups}); diff != "" {
 		t.Error(diff)
 	}

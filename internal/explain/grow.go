@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // Machine is a kind of node that more could be had of.
@@ -221,7 +222,7 @@ func (m Machine) change(n int) *change {
 	default:
 		text += " of " + what + " like " + m.Template.Name
 	}
-	return &change{kind: AddNodes, text: text + m.domain, cost: 40 + 20*n, apply: func(s *cluster.State) error {
+	return &change{kind: wire.AddNodes, text: text + m.domain, cost: 40 + 20*n, apply: func(s *cluster.State) error {
 		_, err := AddTwins(s, m.Template, n)
 		return err
 	}}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // Knob is a line along which the workload's owner could have asked for something
@@ -30,7 +31,7 @@ func (t *turner) turn() {
 	for _, k := range t.knobs {
 		at := func(step int) *change {
 			text, cost, job := k.At(step)
-			return &change{SmallerAsk, text, cost, t.replace(job)}
+			return &change{wire.SmallerAsk, text, cost, t.replace(job)}
 		}
 		if c := t.found.largest(k.Steps, at); c != nil {
 			c.text += t.landing(c)
@@ -68,7 +69,7 @@ func (t *turner) turnAndGrow() {
 		if job == nil {
 			continue
 		}
-		c := &change{SmallerAsk, text, cost, t.replace(job)}
+		c := &change{wire.SmallerAsk, text, cost, t.replace(job)}
 		for _, g := range t.workload.state.View().Groups() {
 			m := Machine{Name: g.Key.String(), Template: g.Nodes[0], exact: true}
 			for n := 1; n <= mostNodes && !t.lab.spent(); n *= 2 {

@@ -5,27 +5,12 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-)
-
-// Kind says which part of the world a change is made to.
-type Kind string
-
-// The kinds of changes.
-const (
-	AddNodes      Kind = "AddNodes"
-	EvictOthers   Kind = "EvictOthers"
-	SmallerAsk    Kind = "SmallerRequest"
-	LiftCondition Kind = "LiftCondition"
-	RaiseLimit    Kind = "RaiseLimit"
-	OpenNodes     Kind = "OpenNodes" // that are cordoned or not ready
-	// HigherPriority is the workload's own, and Wait is for the clock.
-	HigherPriority Kind = "HigherPriority"
-	Wait           Kind = "Wait"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // change is one change of the State before a session is run on it.
 type change struct {
-	kind Kind
+	kind wire.Kind
 	text string // completes "It would fit …"
 	// cost orders what helps: roughly how much of the request, of other workloads
 	// or of money it takes, in percent.

@@ -10,6 +10,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // noGroup is the sentence that a refusal of a job of whole nodes begins with. It is API.
@@ -23,17 +25,18 @@ type Awaits map[string]int
 
 // Refusal is what is said of a workload that was turned down; State has its set, and
 // the set may await nodes.
-func (ph Phrases) Refusal(state *cluster.State, a Awaits, r *engine.Refusal, all bool) Refusal {
-	out := ph.refusal(r, all)
+func (ph Phrases) Refusal(state *cluster.State, a Awaits, r *engine.Refusal, all bool) wire.Refusal {
+	out := wire.NewRefusal(r, all)
+	out.Message = ph.message(r)
 	if j := state.Job(r.Job); j != nil {
-		out.Await(a[j.Set.Name])
+		Await(&out, a[j.Set.Name])
 	}
 	return out
 }
 
 // Await takes in that so many nodes are to be made for the workload: then it waits
 // for them, whatever those that are there would do.
-func (r *Refusal) Await(nodes int) {
+func Await(r *wire.Refusal, nodes int) {
 	if !r.Permanent || nodes == 0 {
 		return
 	}
@@ -103,7 +106,7 @@ func (ph Phrases) attemptText(a *engine.Attempt, reason engine.Reason, surplus b
 	case a.Nodes == 0:
 		text += "there are no nodes"
 	case a.Whole:
-		text += string(groupReason(a)) + ": " + ph.groupsText(a)
+		text += string(wire.GroupReason(a)) + ": " + ph.groupsText(a)
 	default:
 		text += fmt.Sprintf("0/%d nodes: %s", a.Nodes, ph.talliesText(a))
 	}
@@ -152,7 +155,7 @@ func (ph Phrases) detail(misses []*engine.Miss) string {
 	if text != "" {
 		text += ": "
 	}
-	want, have := pair(best.Want, best.Have)
+	want, have := quantity.Pair(best.Want, best.Have)
 	text += "want " + want
 	switch {
 	case best.Have.Unit == engine.NoUnit:
@@ -189,23 +192,6 @@ func (ph Phrases) onceText(a *engine.Attempt, g *engine.GroupMiss) string {
 		return text
 	}
 	return "with more of its " + numeral.Count(g.Nodes, "node") + " free"
-}
-
-// groupReason is what is wrong with the groups as a whole: what waiting can cure
-// before what it cannot.
-func groupReason(a *engine.Attempt) engine.Reason {
-	reason := engine.NoSuitableGroup
-	for _, g := range a.Groups {
-		if t := a.Unheld(); g.Rejection == nil && t != nil {
-			return t.Reason
-		} else if g.Rejection == nil {
-			return engine.GroupInUse
-		}
-		if reason == engine.NoSuitableGroup && g.Rejection.Cure.Transient() {
-			reason = g.Rejection.Reason
-		}
-	}
-	return reason
 }
 
 // groupsText says what each filter removed: nodes first, then groups.

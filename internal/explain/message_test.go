@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/plugins/standard"
 	"github.com/google/go-cmp/cmp"
 )
@@ -55,29 +56,6 @@ func TestMessageForWholeNodes(t *testing.T) {
 		"; NodeGroupSizeFilter removed H100 × 8 (GroupTooSmall: too few nodes, want 2, have 1); waiting cannot help"
 	if d := cmp.Diff(want, sim.Phrases.message(sim.refusal("job/x"))); d != "" {
 		t.Error(d)
-	}
-}
-
-func TestQuantity(t *testing.T) {
-	for want, q := range map[string]engine.Quantity{
-		"38GiB":       {Value: 38 << 30, Unit: engine.Bytes},
-		"22.488GiB":   {Value: 23028 << 20, Unit: engine.Bytes},
-		"512B":        {Value: 512, Unit: engine.Bytes},
-		"2 devices":   {Value: 2000, Unit: engine.Devices},
-		"0.5 devices": {Value: 500, Unit: engine.Devices},
-		"1 device":    {Value: 1000, Unit: engine.Devices},
-		"500m cores":  {Value: 500, Unit: engine.Cores},
-		"16 cores":    {Value: 16000, Unit: engine.Cores},
-		"7":           {Value: 7, Unit: engine.Count},
-		"":            {Value: 7},
-	} {
-		if got := compact(q); got != want {
-			t.Errorf("have %q, want %q", got, want)
-		}
-	}
-	a, b := pair(engine.Quantity{Value: 22<<30 + 1<<20, Unit: engine.Bytes}, engine.Quantity{Value: 22 << 30, Unit: engine.Bytes})
-	if a == b {
-		t.Errorf("different amounts are both spelled %q", a)
 	}
 }
 
@@ -132,8 +110,10 @@ func TestWordsOfDocumentedReasons(t *testing.T) {
 
 type elsewhere struct{}
 
-func (elsewhere) Name() string                  { return "Elsewhere" }
+func (elsewhere) Name() string { return "Elsewhere" }
+
 func (elsewhere) OnSessionOpen(*engine.Session) {}
+
 func (elsewhere) Reasons() []engine.ReasonDoc {
 	return []engine.ReasonDoc{
 		{Reason: "RackTooHot", Phrase: "rack {subject} has fewer than {want} fans", One: "rack {subject} has no fan"},
@@ -208,15 +188,15 @@ func TestGroupsThatAreNotReady(t *testing.T) {
 // Where nodes are to be made for a workload, nobody says that waiting cannot help.
 func TestAwait(t *testing.T) {
 	for permanent, want := range map[bool]string{true: "no group; it waits for 3 nodes to be made", false: "no group; waiting can help"} {
-		r := Refusal{Permanent: permanent, Message: "no group; waiting can help"}
+		r := wire.Refusal{Permanent: permanent, Message: "no group; waiting can help"}
 		if permanent {
 			r.Message = "no group; waiting cannot help"
 		}
-		r.Await(3)
+		Await(&r, 3)
 		if r.Message != want {
 			t.Errorf("message %q, want %q", r.Message, want)
 		}
-		if report := (&Report{Refusal: &r}); permanent && report.waiting() != "It waits for 3 nodes to be made." {
+		if report := (&Report{Report: wire.Report{Refusal: &r}}); permanent && report.waiting() != "It waits for 3 nodes to be made." {
 			t.Errorf("the report says %q", report.waiting())
 		}
 	}

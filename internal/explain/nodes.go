@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // sick reports whether Kubernetes itself set the taint: the node is cordoned,
@@ -37,7 +38,7 @@ func (r *relaxer) open() *change {
 }
 
 func opened(names []string) *change {
-	return &change{OpenNodes, "with " + List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
+	return &change{wire.OpenNodes, "with " + List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
 		for _, name := range names {
 			n := *s.Node(name)
 			n.Unschedulable, n.Taints = false, slices.DeleteFunc(slices.Clone(n.Taints), sick)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
 )
 
 // offer says what the cluster has free for a model just now: the best single
@@ -51,7 +52,7 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 		return "No device that it may use has memory free."
 	}
 	return fmt.Sprintf("Most memory free now: %s on one device (%s, %s), %s on one node (%s, %s), %s on all %s together.",
-		Memory(onDevice), device.ID, device.Product, Memory(onNode), node, numeral.Count(devices, "device"), Memory(onProduct), product)
+		quantity.Memory(onDevice), device.ID, device.Product, quantity.Memory(onNode), node, numeral.Count(devices, "device"), quantity.Memory(onProduct), product)
 }
 
 // foreign says what readings found in use on devices that the shape might have had,
@@ -73,5 +74,5 @@ func foreign(s *cluster.State, shape *cluster.Shape) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Of %s, %s is used by something that Berth does not know.", List(names, 3), Memory(sum))
+	return fmt.Sprintf("Of %s, %s is used by something that Berth does not know.", List(names, 3), quantity.Memory(sum))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
 )
 
 // Style is how a picture is drawn.
@@ -167,7 +168,7 @@ func (p *painter) node(n *cluster.Node) (look, note string) {
 		if l == nil {
 			return "", "no cores"
 		}
-		return "", fmt.Sprintf("%s of %s cores held", decimal(float64(l.Used)/1000, 1), decimal(float64(l.Capacity)/1000, 1))
+		return "", fmt.Sprintf("%s of %s cores held", quantity.Decimal(float64(l.Used)/1000, 1), quantity.Decimal(float64(l.Capacity)/1000, 1))
 	}
 	width := 4
 	if room := p.style.Width - nameColumns - 12; len(n.Devices)*width > room {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // before is what a report says of the State before the simulation. The mark leads
@@ -48,26 +50,30 @@ func (r *Report) place(q Question, was *before, sim *Simulation, j *cluster.Job)
 		if err != nil {
 			return err
 		}
-		r.Evicted = sim.Phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.Task.Job == j.ID })
-		r.Displaced = sim.Phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.For == j.ID })
+		r.Notes.Evicted = sim.Phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.Task.Job == j.ID })
+		r.Notes.Displaced = sim.Phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.For == j.ID })
+		r.Evicted, r.Displaced = wire.Map(r.Notes.Evicted, onWire), wire.Map(r.Notes.Displaced, onWire)
 		for i := range decisions {
 			if d := &decisions[i]; d.Task.Job == j.ID && len(d.Score.Parts) > 0 {
 				chosen[d.Task.Name] = d
 			}
 			if d := &decisions[i]; d.Task.Job == j.ID && len(d.GroupScore.Parts) > 0 {
-				r.Group = groupChoice(d)
+				r.Group, r.Notes.Group, r.Notes.RunnerUp = wire.NewGroupChoice(d), GroupTitle(d.Group), ""
+				if len(d.Groups) > 1 {
+					r.Notes.RunnerUp = GroupTitle(d.Groups[1].Group)
+				}
 			}
 		}
 	}
-	if r.torn = tornText(j, q.Now); r.torn != "" {
-		r.TornSince = stamp(j.Torn)
+	if r.Notes.Torn = tornText(j, q.Now); r.Notes.Torn != "" {
+		r.TornSince = quantity.Time(j.Torn)
 	}
 	for _, t := range j.Tasks() {
 		if t.Ended() {
-			r.Ended = append(r.Ended, Ended{t.Name, t.Status.String()})
+			r.Ended = append(r.Ended, wire.Ended{Task: t.Name, State: t.Status.String()})
 		}
 		if t.Node != nil {
-			p := placement(t, was.ran[t.ID], chosen[t.Name])
+			p := wire.NewPlacement(t, was.ran[t.ID], chosen[t.Name])
 			if p.Promised {
 				p.WaitsFor = waitsFor(t)
 			}
@@ -77,25 +83,7 @@ func (r *Report) place(q Question, was *before, sim *Simulation, j *cluster.Job)
 	return nil
 }
 
-func placement(t *cluster.Task, ran bool, d *engine.Decision) Placement {
-	p := Placement{
-		Task: t.Name, Node: t.Node.Name, Devices: []int{}, Running: ran,
-		Promised: t.Status == cluster.Nominated, Leaving: t.Status == cluster.Releasing,
-	}
-	for _, c := range t.Claims {
-		p.Devices = append(p.Devices, c.Device)
-	}
-	if d == nil || d.Node != p.Node {
-		return p
-	}
-	p.Score, p.Scores = scored(d.Score)
-	p.Others = max(0, len(d.Candidates)-1)
-	if i := slices.IndexFunc(d.Candidates, func(c engine.Candidate) bool { return c.Node != d.Node }); i >= 0 {
-		next := candidate(d.Candidates[i])
-		p.RunnerUp = &next
-	}
-	return p
-}
+func onWire(e Eviction) wire.Eviction { return e.Eviction }
 
 // waitsFor are the tasks that are leaving the room that was promised to the task:
 // those on its devices, or where there are none all of the node.

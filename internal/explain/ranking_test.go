@@ -4,17 +4,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/wire"
+	"github.com/google/go-cmp/cmp"
 )
 
 // keeper likes jobs of high priority, ten times as much as old ones.
 type keeper struct{}
 
 func (keeper) Name() string { return "Keeper" }
+
 func (keeper) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 10 })
 }
@@ -35,17 +36,17 @@ func TestWhoStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Ranking{{Set: "model/chat", Desired: 2, Replicas: []Replica{
-		{"job/chat-0", 0.5, map[string]float64{"Keeper": 0.5}, false},
-		{"job/chat-2", 0.3, map[string]float64{"Keeper": 0.3}, false},
-		{"job/chat-1", 0.1, map[string]float64{"Keeper": 0.1}, true},
-		{"job/chat-3", 0, map[string]float64{"Keeper": 0}, true},
+	want := []wire.Ranking{{Set: "model/chat", Desired: 2, Replicas: []wire.Replica{
+		{Workload: "job/chat-0", Score: 0.5, Scores: map[string]float64{"Keeper": 0.5}, Retired: false},
+		{Workload: "job/chat-2", Score: 0.3, Scores: map[string]float64{"Keeper": 0.3}, Retired: false},
+		{Workload: "job/chat-1", Score: 0.1, Scores: map[string]float64{"Keeper": 0.1}, Retired: true},
+		{Workload: "job/chat-3", Score: 0, Scores: map[string]float64{"Keeper": 0}, Retired: true},
 	}}}
 	got := sim.Result(false)
 	if diff := cmp.Diff(want, got.Rankings); diff != "" {
 		t.Error(diff)
 	}
-	if title := got.Rankings[0].Title(); title != "model/chat: 2 of 4 replicas stay" {
+	if title := RankingTitle(&got.Rankings[0]); title != "model/chat: 2 of 4 replicas stay" {
 		t.Error(title)
 	}
 	var acts []string

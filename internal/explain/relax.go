@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // relaxer tries the request without one of its conditions.
@@ -22,14 +23,14 @@ func (r *relaxer) relax() {
 		}
 		// Nodes are of no interest where the attempt ended before any was looked at,
 		// nor are closed ones that do not help.
-		if v := r.found.try(c); !v.fits && r.workload.attempt.Before == nil && c.kind != OpenNodes {
+		if v := r.found.try(c); !v.fits && r.workload.attempt.Before == nil && c.kind != wire.OpenNodes {
 			r.found.no(c, v)
 		}
 	}
 }
 
 func (r *relaxer) lift(cost int, text string, edit func(*cluster.Shape)) *change {
-	return &change{LiftCondition, text, cost, r.workload.reshapeAll(edit)}
+	return &change{wire.LiftCondition, text, cost, r.workload.reshapeAll(edit)}
 }
 
 // conditions are all that could be lifted, one by one.
@@ -86,7 +87,7 @@ func (r *relaxer) ties() []*change {
 		if term.Anti {
 			text = "without the required distance to jobs with "
 		}
-		out = append(out, &change{LiftCondition, text + termText(term.Selector), 11, r.workload.rewrite(func(j *cluster.Job) {
+		out = append(out, &change{wire.LiftCondition, text + termText(term.Selector), 11, r.workload.rewrite(func(j *cluster.Job) {
 			j.Affinity = slices.Delete(slices.Clone(j.Affinity), i, i+1)
 		})})
 	}
@@ -138,14 +139,14 @@ func (r *relaxer) nearness() []*change {
 	form := r.workload.form()
 	var out []*change
 	if level := form.Topology.Required; level != "" {
-		out = append(out, &change{LiftCondition, "without having to be in one " + levelName(level), 12, r.workload.reform(func(form *cluster.Alternative) {
+		out = append(out, &change{wire.LiftCondition, "without having to be in one " + levelName(level), 12, r.workload.reform(func(form *cluster.Alternative) {
 			form.Topology.Required = ""
 		})})
 	}
 	for i := range form.Subgroups {
 		if level := form.Subgroups[i].Topology.Required; level != "" {
 			text := fmt.Sprintf("without %s having to be in one %s", form.Subgroups[i].Name, levelName(level))
-			out = append(out, &change{LiftCondition, text, 12, r.workload.reform(func(form *cluster.Alternative) {
+			out = append(out, &change{wire.LiftCondition, text, 12, r.workload.reform(func(form *cluster.Alternative) {
 				form.Subgroups = slices.Clone(form.Subgroups)
 				form.Subgroups[i].Topology.Required = ""
 			})})
@@ -159,7 +160,7 @@ func (r *relaxer) preemptible() []*change {
 	if !slices.ContainsFunc(r.workload.bounds(), func(b bound) bool { return b.quota }) {
 		return nil
 	}
-	return []*change{{LiftCondition, "as a preemptible job", 13, func(s *cluster.State) error {
+	return []*change{{wire.LiftCondition, "as a preemptible job", 13, func(s *cluster.State) error {
 		if err := r.workload.reshapeAll(func(s *cluster.Shape) { s.Preemptible = true })(s); err != nil {
 			return err
 		}

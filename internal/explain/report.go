@@ -11,52 +11,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
-
-// textWidth is how wide reports are written; tables of numbers may be wider.
-const textWidth = 80
-
-// Wrap breaks a sentence into lines of the width, the first with its own indent.
-func Wrap(w io.Writer, text, first, indent string, width int) {
-	line, empty := first, true
-	for _, word := range strings.Fields(text) {
-		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			fmt.Fprintln(w, line)
-			line, empty = indent, true
-		}
-		if !empty {
-			line += " "
-		}
-		line += word
-		empty = false
-	}
-	fmt.Fprintln(w, line)
-}
-
-func wrapped(w io.Writer, text, first, indent string) { Wrap(w, text, first, indent, textWidth) }
-
-// sentences writes each text that is not empty in lines of its own.
-func sentences(w io.Writer, first string, texts ...string) {
-	for _, text := range texts {
-		if text != "" {
-			wrapped(w, text, first, "  ")
-		}
-	}
-}
-
-// ifOne is the first text for one thing, and the second for any other number of them.
-func ifOne(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
 
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) {
 	wrapped(w, r.Wants, "", "  ")
 	r.endedText(w)
-	sentences(w, "", r.torn)
+	sentences(w, "", r.Notes.Torn)
 	r.ranked(w)
 	r.evicted(w)
 	refused := "Refused"
@@ -64,19 +27,19 @@ func (r *Report) Text(w io.Writer) {
 		refused = "Pending again"
 	}
 	switch {
-	case r.retired:
+	case r.Notes.Retired:
 		return
 	case r.Refusal == nil:
 		r.placed(w)
 		switch n := len(r.Remarks); {
-		case r.kept && n > 0:
+		case r.Notes.Kept && n > 0:
 			wrapped(w, r.Remarks[n-1], "", "  ")
 		case r.Set == nil: // of a model they say what it takes
 			sentences(w, "", r.Remarks...)
 		}
 		return
 	case r.Refusal.Surplus:
-		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), numeral.Count(r.total, "task"), r.Refusal.Reason, r.waiting())
+		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), numeral.Count(r.Notes.Tasks, "task"), r.Refusal.Reason, r.waiting())
 		r.displaced(w)
 	default:
 		fmt.Fprintf(w, "%s: %s. %s\n", refused, r.Refusal.Reason, r.waiting())
@@ -93,10 +56,10 @@ func (r *Report) Text(w io.Writer) {
 		fmt.Fprintln(w)
 	}
 	sentences(w, "", r.Offer, r.Foreign)
-	if len(r.reasons) > 0 {
+	if len(r.Notes.Reasons) > 0 {
 		fmt.Fprintln(w)
 	}
-	sentences(w, "", r.reasons...)
+	sentences(w, "", r.Notes.Reasons...)
 	r.trialsText(w)
 }
 
@@ -122,7 +85,7 @@ func (r *Report) waiting() string {
 func (r *Report) funnelText(w io.Writer) {
 	if len(r.Funnel) == 0 && len(r.Refusal.Groups) == 0 {
 		wrapped(w, r.Refusal.Message, "  ", "  ")
-		for i, line := range r.domains {
+		for i, line := range r.Notes.Domains {
 			if i > 0 { // the sentence is about the first
 				fmt.Fprintf(w, "  %s\n", line)
 			}
@@ -139,11 +102,11 @@ func (r *Report) funnelText(w io.Writer) {
 	switch {
 	case len(r.Refusal.Groups) > 0:
 		fmt.Fprintf(w, "\n  whole nodes of one group are wanted; groups:\n")
-		for _, line := range r.groups {
+		for _, line := range r.Notes.Groups {
 			fmt.Fprintf(w, "  %s\n", line)
 		}
 	case r.Own > 0:
-		fmt.Fprintf(w, "  = %*d  %s %s of the %s tasks that must be placed together\n", width, left, ifOne(r.Own, "fits", "fit"), number(r.tasks), number(max(r.need, r.tasks+1)))
+		fmt.Fprintf(w, "  = %*d  %s %s of the %s tasks that must be placed together\n", width, left, ifOne(r.Own, "fits", "fit"), number(r.Notes.Placed), number(max(r.Notes.Min, r.Notes.Placed+1)))
 	default:
 		fmt.Fprintf(w, "  = %*d  left\n", width, left)
 	}
@@ -161,15 +124,15 @@ func number(n int) string {
 // nearText lists the nodes that came closest, where a number says how close.
 func (r *Report) nearText(w io.Writer) {
 	const most = 3
-	var near []Miss
+	var near []wire.Miss
 	for _, m := range r.Refusal.Nodes {
 		// A node that has none of it is no near miss.
-		if m.Want != "" && m.Have != "" && m.Have[0] != '0' && !r.own[m.Node] && len(near) < most {
+		if m.Want != "" && m.Have != "" && m.Have[0] != '0' && !r.Notes.Own[m.Node] && len(near) < most {
 			near = append(near, m)
 		}
 	}
-	alike := !slices.ContainsFunc(near, func(m Miss) bool { return m.Plugin != near[0].Plugin || m.Have != near[0].Have })
-	if alike || len(r.groups)+len(r.domains) > 0 { // the funnel names the best one already
+	alike := !slices.ContainsFunc(near, func(m wire.Miss) bool { return m.Plugin != near[0].Plugin || m.Have != near[0].Have })
+	if alike || len(r.Notes.Groups)+len(r.Notes.Domains) > 0 { // the funnel names the best one already
 		return
 	}
 	columns, plugins := 0, 0
@@ -205,7 +168,7 @@ func (r *Report) trialsText(w io.Writer) {
 	if len(r.Trials) == 0 {
 		return
 	}
-	fits := slices.ContainsFunc(r.Trials, func(t Trial) bool { return t.Fits })
+	fits := slices.ContainsFunc(r.Trials, func(t wire.Trial) bool { return t.Fits })
 	switch {
 	case fits:
 		fmt.Fprintln(w, "\nIt would fit (each was tried):")
@@ -241,16 +204,16 @@ func (r *Report) placed(w io.Writer) {
 	}
 	switch {
 	case fresh == 0:
-		fmt.Fprintf(w, "Running%s: %s.\n", as, share(running, r.total))
+		fmt.Fprintf(w, "Running%s: %s.\n", as, share(running, r.Notes.Tasks))
 	case running == 0 && len(r.Evicted) > 0:
-		fmt.Fprintf(w, "Placed again%s: %s.\n", as, share(fresh, r.total))
+		fmt.Fprintf(w, "Placed again%s: %s.\n", as, share(fresh, r.Notes.Tasks))
 	case running == 0:
-		fmt.Fprintf(w, "Placed%s: %s.\n", as, share(fresh, r.total))
+		fmt.Fprintf(w, "Placed%s: %s.\n", as, share(fresh, r.Notes.Tasks))
 	default:
-		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, numeral.Count(r.total, "task"), running)
+		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, numeral.Count(r.Notes.Tasks, "task"), running)
 	}
 	if r.Group != nil {
-		r.Group.text(w)
+		r.groupText(w)
 	}
 	r.displaced(w)
 	const most = 8
@@ -259,7 +222,7 @@ func (r *Report) placed(w io.Writer) {
 			fmt.Fprintf(w, "\n  … and %s\n", numeral.Count(len(r.Placements)-most, "more task"))
 			break
 		}
-		p.text(w)
+		placementText(w, &p)
 	}
 }
 
@@ -279,7 +242,7 @@ func share(n, total int) string {
 // podTask is what a pod's only task is called, which tells nobody anything.
 const podTask = "0"
 
-func (p *Placement) text(w io.Writer) {
+func placementText(w io.Writer, p *wire.Placement) {
 	where := "on " + p.Node
 	if len(p.Devices) > 0 {
 		where += ", " + numeral.Noun(len(p.Devices), "device") + " " + Indexes(p.Devices)
@@ -302,12 +265,12 @@ func (p *Placement) text(w io.Writer) {
 	if p.Score == nil {
 		return
 	}
-	wrapped(w, fmt.Sprintf("score %s: %s", decimal(*p.Score, 1), Scores(p.Scores)), "    ", "      ")
+	wrapped(w, fmt.Sprintf("score %s: %s", quantity.Decimal(*p.Score, 1), Scores(p.Scores)), "    ", "      ")
 	switch {
 	case p.RunnerUp == nil:
 		fmt.Fprintln(w, "    no other node would have taken it")
 	default:
-		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", numeral.Count(p.Others, "other node"), p.RunnerUp.Node, decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
+		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", numeral.Count(p.Others, "other node"), p.RunnerUp.Node, quantity.Decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
 	}
 }
 
@@ -317,7 +280,7 @@ func against(scores, winner map[string]float64, tie string) string {
 	var out []string
 	for _, n := range slices.Sorted(maps.Keys(scores)) {
 		if scores[n] != winner[n] {
-			out = append(out, fmt.Sprintf("%s %s against %s", n, decimal(scores[n], 1), decimal(winner[n], 1)))
+			out = append(out, fmt.Sprintf("%s %s against %s", n, quantity.Decimal(scores[n], 1), quantity.Decimal(winner[n], 1)))
 		}
 	}
 	if len(out) == 0 {
@@ -330,7 +293,7 @@ func against(scores, winner map[string]float64, tie string) string {
 func Scores(scores map[string]float64) string {
 	names := slices.Sorted(maps.Keys(scores))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(scores[b], scores[a]) })
-	return strings.Join(mapped(names, func(n string) string { return n + " " + decimal(scores[n], 1) }), ", ")
+	return strings.Join(wire.Map(names, func(n string) string { return n + " " + quantity.Decimal(scores[n], 1) }), ", ")
 }
 
 // Indexes lists sorted numbers with runs drawn together: "0–3,6".

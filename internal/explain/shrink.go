@@ -6,6 +6,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // shrinker makes the request smaller, each time along one line, and keeps the largest
@@ -48,7 +50,7 @@ func (k *shrinker) fewerMembers() (int, func(int) *change) {
 	if whole := form.Whole; whole != nil {
 		per := max(1, whole.NodesPerReplica)
 		return whole.Replicas - 1, func(i int) *change {
-			return &change{SmallerAsk, fmt.Sprintf("with %s", numeral.Count(i+1, "replica")), lost(int64(whole.Replicas), int64(i+1)), k.workload.reform(func(form *cluster.Alternative) {
+			return &change{wire.SmallerAsk, fmt.Sprintf("with %s", numeral.Count(i+1, "replica")), lost(int64(whole.Replicas), int64(i+1)), k.workload.reform(func(form *cluster.Alternative) {
 				fewer := *form.Whole
 				fewer.Replicas = i + 1
 				form.Whole = &fewer
@@ -65,7 +67,7 @@ func (k *shrinker) fewerMembers() (int, func(int) *change) {
 		least, whose = form.Subgroups[sub].Min, " for "+form.Subgroups[sub].Name
 	}
 	return least - 1, func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with minMember %d%s", i+1, whose), lost(int64(least), int64(i+1)), k.workload.atLeast(i + 1)}
+		return &change{wire.SmallerAsk, fmt.Sprintf("with minMember %d%s", i+1, whose), lost(int64(least), int64(i+1)), k.workload.atLeast(i + 1)}
 	}
 }
 
@@ -76,7 +78,7 @@ func (k *shrinker) fewerDevices() (int, func(int) *change) {
 		each = " per task"
 	}
 	return want - 1, func(i int) *change {
-		return &change{SmallerAsk, fmt.Sprintf("with %s%s", numeral.Count(i+1, "device"), each), lost(int64(want), int64(i+1)), k.workload.reshape(func(s *cluster.Shape) {
+		return &change{wire.SmallerAsk, fmt.Sprintf("with %s%s", numeral.Count(i+1, "device"), each), lost(int64(want), int64(i+1)), k.workload.reshape(func(s *cluster.Shape) {
 			s.Need.Devices = i + 1
 		})}
 	}
@@ -84,16 +86,14 @@ func (k *shrinker) fewerDevices() (int, func(int) *change) {
 
 func (k *shrinker) lessDeviceMemory() (int, func(int) *change) {
 	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.InStep()) >> 20 << 20 })
-	spell := func(v int64) string { return Memory(cluster.Bytes(v)) }
+	spell := func(v int64) string { return quantity.Memory(cluster.Bytes(v)) }
 	return k.less(int64(k.workload.shape().Need.Memory), room, "with %s per device instead of %s", spell, func(s *cluster.Shape, v int64) { s.Need.Memory = cluster.Bytes(v) })
 }
 
 func (k *shrinker) smallerShare() (int, func(int) *change) {
 	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.FreeMilli()) })
-	return k.less(int64(k.workload.shape().Need.Share), room, "with a share of %s per device instead of %s", shareText, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
+	return k.less(int64(k.workload.shape().Need.Share), room, "with a share of %s per device instead of %s", quantity.Fraction, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
 }
-
-func shareText(milli int64) string { return decimal(float64(milli)/1000, 3) }
 
 func (k *shrinker) onDevices(free func(*cluster.Device) int64) []int64 {
 	var room []int64
@@ -116,7 +116,7 @@ func (k *shrinker) lessOf(name string) (int, func(int) *change) {
 			room = append(room, free)
 		}
 	}
-	spell := func(v int64) string { return resourceText(name, v) }
+	spell := func(v int64) string { return quantity.Resource(name, v) }
 	return k.less(k.workload.shape().Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
 }
 
@@ -125,7 +125,7 @@ func (k *shrinker) less(want int64, room []int64, text string, spell func(int64)
 	room = below(room, want)
 	return len(room), func(i int) *change {
 		text := fmt.Sprintf(text, spell(room[i]), spell(want))
-		return &change{SmallerAsk, text, lost(want, room[i]), k.workload.reshape(func(s *cluster.Shape) { set(s, room[i]) })}
+		return &change{wire.SmallerAsk, text, lost(want, room[i]), k.workload.reshape(func(s *cluster.Shape) { set(s, room[i]) })}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // Wants says in one sentence what the job asks for.
@@ -70,7 +72,7 @@ func formText(alt *cluster.Alternative) string {
 			text += fmt.Sprintf(", %d nodes each", w.NodesPerReplica)
 		}
 		if w.Memory > 0 {
-			text += ", " + Memory(w.Memory) + " of device memory"
+			text += ", " + quantity.Memory(w.Memory) + " of device memory"
 		}
 		if w.Memory > 0 && w.Only == nil {
 			text += " each"
@@ -119,9 +121,9 @@ func needText(s *cluster.Shape) string {
 	n := &s.Need
 	switch {
 	case n.Layers != nil && n.Layers.Total == 1: // nothing is divided
-		parts = append(parts, "a device with "+Memory(n.Layers.Fixed+n.Layers.Bytes))
+		parts = append(parts, "a device with "+quantity.Memory(n.Layers.Fixed+n.Layers.Bytes))
 	case n.Layers != nil:
-		parts = append(parts, fmt.Sprintf("devices for %d layers of %s", n.Layers.Total, Memory(n.Layers.Bytes)))
+		parts = append(parts, fmt.Sprintf("devices for %d layers of %s", n.Layers.Total, quantity.Memory(n.Layers.Bytes)))
 	case n.WholeNode:
 		parts = append(parts, "a whole node")
 	case n.Devices > 0:
@@ -138,17 +140,17 @@ func needText(s *cluster.Shape) string {
 		}
 		switch {
 		case n.Share > 0 && n.Devices == 1:
-			text = shareText(int64(n.Share)) + " of a " + what
+			text = quantity.Fraction(int64(n.Share)) + " of a " + what
 			if n.SumAtLeast > 0 {
-				text += " (at least " + Memory(n.SumAtLeast) + ")"
+				text += " (at least " + quantity.Memory(n.SumAtLeast) + ")"
 			}
 		case n.Share > 0:
-			text = fmt.Sprintf("%s of each of %s", shareText(int64(n.Share)), text)
+			text = fmt.Sprintf("%s of each of %s", quantity.Fraction(int64(n.Share)), text)
 			if n.SumAtLeast > 0 {
-				text += " (together at least " + Memory(n.SumAtLeast) + ")"
+				text += " (together at least " + quantity.Memory(n.SumAtLeast) + ")"
 			}
 		case n.Memory > 0:
-			text += " with " + Memory(n.Memory) + each
+			text += " with " + quantity.Memory(n.Memory) + each
 		}
 		parts = append(parts, text)
 	}
@@ -157,7 +159,7 @@ func needText(s *cluster.Shape) string {
 	}
 	for _, r := range s.Resources {
 		if r.Value > 0 && r.Name != podSlots {
-			parts = append(parts, resourceText(r.Name, r.Value))
+			parts = append(parts, quantity.Resource(r.Name, r.Value))
 		}
 	}
 	if len(parts) == 0 {
@@ -169,8 +171,8 @@ func needText(s *cluster.Shape) string {
 // conditionsText is where the task may run.
 func conditionsText(s *cluster.Shape) string {
 	text := ""
-	labels := mapped(s.Selector, func(l cluster.Label) string { return l.Key + "=" + l.Value })
-	labels = append(labels, mapped(s.Required, termText)...)
+	labels := wire.Map(s.Selector, func(l cluster.Label) string { return l.Key + "=" + l.Value })
+	labels = append(labels, wire.Map(s.Required, termText)...)
 	if len(labels) > 0 {
 		text += ", on nodes with " + List(labels, 3)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -279,8 +280,8 @@ func TestWhyPlacedInALargeCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := placement(end.Job("job/x").Tasks()[0], false, &out.Decisions[0])
-	if d := cmp.Diff(full.Placements, []Placement{got}); d != "" {
+	got := wire.NewPlacement(end.Job("job/x").Tasks()[0], false, &out.Decisions[0])
+	if d := cmp.Diff(full.Placements, []wire.Placement{got}); d != "" {
 		t.Errorf("(-in full +replayed)\n%s", d)
 	}
 }

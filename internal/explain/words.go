@@ -5,6 +5,7 @@ import (
 	"unicode"
 
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/quantity"
 )
 
 // Phrases are how the reasons of an engine and its plugins are told. A reason that
@@ -32,7 +33,7 @@ func (ph Phrases) words(r *engine.Rejection, misses []*engine.Miss) string {
 	} else if s := subjects(misses); s != "" {
 		subject = s
 	}
-	want, have := pair(r.Want, r.Have)
+	want, have := quantity.Pair(r.Want, r.Have)
 	if doc.One != "" && want == "1" {
 		text = doc.One
 	}
@@ -58,7 +59,7 @@ func (ph Phrases) example(misses []*engine.Miss) string {
 		return ""
 	}
 	best := misses[0]
-	_, have := pair(best.Rejection.Want, best.Rejection.Have)
+	_, have := quantity.Pair(best.Rejection.Want, best.Rejection.Have)
 	phrase := ph[best.Rejection.Reason].Phrase
 	if have == "" || phrase != "" && (strings.Contains(phrase, "{have}") || !strings.Contains(phrase, "{want}")) {
 		return ""
@@ -67,15 +68,6 @@ func (ph Phrases) example(misses []*engine.Miss) string {
 		return "(" + best.Node + " has " + have + ")"
 	}
 	return "(best: " + best.Node + " has " + have + ")"
-}
-
-// mapped is what becomes of each item, in order; nil where there is none.
-func mapped[T, R any](list []T, to func(T) R) []R {
-	var out []R
-	for _, item := range list {
-		out = append(out, to(item))
-	}
-	return out
 }
 
 // spell turns GPUMemoryInUse into "GPU memory in use".

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/wire"
 )
 
 // Lab answers questions on a State and with an Engine of its own: what it tries, it
@@ -42,7 +43,7 @@ func (l *Lab) Why(q explain.Question) (report *explain.Report, position uint64, 
 
 // WhatIf says which tasks would gain and lose by the changes, made one after the
 // other. The position is the one at which the answer holds.
-func (l *Lab) WhatIf(now int64, changes ...cluster.Change) (d *explain.Difference, position uint64, err error) {
+func (l *Lab) WhatIf(now int64, changes ...cluster.Change) (d *wire.Difference, position uint64, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if err := l.follow(); err != nil {

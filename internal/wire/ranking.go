@@ -1,0 +1,40 @@
+package wire
+
+import (
+	"github.com/berth-project/berth/engine"
+)
+
+// Ranking is a set that had more replicas than are desired: who goes and who stays.
+type Ranking struct {
+	Set      string    `json:"set"`
+	Desired  int       `json:"desired"`
+	Replicas []Replica `json:"replicas"` // those worth most first
+}
+
+// Replica is one of them, and what it is worth to keep.
+type Replica struct {
+	Workload string `json:"workload"`
+	// Score is the sum of Scores: each plugin's 0 to 100, times its weight in hundredths.
+	Score   float64            `json:"score"`
+	Scores  map[string]float64 `json:"scores"`
+	Retired bool               `json:"retired"` // it goes
+}
+
+func NewRanking(r *engine.Ranking) Ranking {
+	out := Ranking{Set: r.Set, Desired: r.Desired, Replicas: []Replica{}}
+	for i := range r.Jobs {
+		out.Replicas = append(out.Replicas, NewReplica(&r.Jobs[i]))
+	}
+	return out
+}
+
+func NewReplica(r *engine.Ranked) Replica {
+	out := Replica{Workload: r.Job, Score: worth(r.Score.Total), Scores: map[string]float64{}, Retired: r.Retired}
+	for _, p := range r.Score.Parts {
+		out.Scores[p.Plugin] = worth(p.Weight * int64(p.Score*1000+0.5))
+	}
+	return out
+}
+
+// worth turns weighted milli-points into points.
+func worth(points int64) float64 { return float64(points) / 100_000 }
