@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -119,13 +120,15 @@ func TestRankingsAreShown(t *testing.T) {
 	keep := own{func(s *engine.Session) {
 		s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 50 })
 	}}
-	sim, err := explain.Simulate(enginetest.Engine(enginetest.Fit(), keep), state, explain.Options{})
+	e := enginetest.Engine(enginetest.Fit(), keep)
+	simulation, err := sim.Simulate(e, state, sim.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	results := explain.Results{Phrases: explain.PhrasesOf(e), State: state}
 	for _, wide := range []bool{false, true} {
 		var b bytes.Buffer
-		(&table{w: &b, wide: wide}).rankings(sim.Result(false))
+		(&table{w: &b, wide: wide}).rankings(results.Of(&simulation.Outcome, false))
 		want := "model/chat: 1 of 2 replicas stays\n  job/chat-0  1.0  stays\n  job/chat-1  0.0  goes\n\n"
 		if wide {
 			want = "model/chat: 1 of 2 replicas stays\n  job/chat-0  1.0  stays  Own 1\n  job/chat-1  0.0  goes   Own 0\n\n"
@@ -135,7 +138,7 @@ func TestRankingsAreShown(t *testing.T) {
 		}
 	}
 	var told []string
-	for e := range simulated(sim) {
+	for e := range simulated(simulation, results) {
 		if e.Kind == "Retired" {
 			told = append(told, e.Workload+" "+e.Reason+": "+e.Message)
 		}

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/quantity"
@@ -93,12 +94,11 @@ type table struct {
 	style explain.Style
 }
 
-func (t *table) print(sim *explain.Simulation, provisions []model.Provision, paths string) {
-	result := sim.Result(false)
+func (t *table) print(result *wire.Result, state *cluster.State, provisions []model.Provision, paths string) {
 	t.decisions(result)
 	t.rankings(result)
-	if len(sim.State.Nodes()) > 0 {
-		explain.Picture(t.w, sim.State, t.style)
+	if len(state.Nodes()) > 0 {
+		explain.Picture(t.w, state, t.style)
 		fmt.Fprintln(t.w)
 	}
 	t.refusals(result)
@@ -112,7 +112,7 @@ func (t *table) print(sim *explain.Simulation, provisions []model.Provision, pat
 			placed[d.Workload+"/"+d.Task] = true
 		}
 	}
-	fmt.Fprintln(t.w, explain.Tally(len(placed), pendingTasks(sim.State)))
+	fmt.Fprintln(t.w, explain.Tally(len(placed), pendingTasks(state)))
 }
 
 func (t *table) decisions(result *wire.Result) {

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/spf13/cobra"
 )
 
@@ -66,7 +67,7 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err != nil {
 		return err
 	}
-	before, err := explain.Simulate(e, state, explain.Options{Now: now})
+	before, err := sim.Simulate(e, state, sim.Options{Now: now})
 	if err != nil {
 		return err
 	}
@@ -87,11 +88,11 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err := addNodes(state, o.add); err != nil {
 		return err
 	}
-	after, err := explain.Simulate(e, state, explain.Options{Now: now})
+	after, err := sim.Simulate(e, state, sim.Options{Now: now})
 	if err != nil {
 		return err
 	}
-	d := explain.Compare(before, after)
+	d := explain.Compare(explain.PhrasesOf(e), before, after)
 	if o.output == "json" {
 		return writeJSON(p.stdout, d)
 	}
@@ -105,7 +106,7 @@ func removeNode(state *cluster.State, name string) error {
 	if state.Node(name) == nil {
 		return fmt.Errorf("--remove %s: no such node%s", name, nearest.Hint(name, nodeNames(state)))
 	}
-	return explain.LoseNode(state, name)
+	return sim.LoseNode(state, name)
 }
 
 func nodeNames(state *cluster.State) []string {

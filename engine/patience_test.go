@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
-	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 )
 
 // A job that waits to grow in its rack is not left waiting when it is the job
@@ -20,7 +20,7 @@ func TestPatienceSeesWhatHappensToTheJobItself(t *testing.T) {
 	}{
 		"nothing": {func(*cluster.State) error { return nil }, map[string]string{}},
 		"it loses its node and is free to go elsewhere": {
-			func(s *cluster.State) error { return explain.LoseNode(s, "a") },
+			func(s *cluster.State) error { return sim.LoseNode(s, "a") },
 			map[string]string{"job/j/worker-0": "b", "job/j/worker-1": "b"},
 		},
 		"its node is in another rack now": {

@@ -11,17 +11,18 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 )
 
 // Compare tells two simulations apart, task by task.
-func Compare(before, after *Simulation) *wire.Difference {
-	return compare(before.ending(), after.ending())
+func Compare(ph Phrases, before, after *sim.Simulation) *wire.Difference {
+	return compare(ph, endingOf(before), endingOf(after))
 }
 
 // WhatIf simulates twice on the same State, without the change and with it, tells
 // the two apart, and leaves the State as it was.
-func WhatIf(e *engine.Engine, state *cluster.State, o Options, change func(*cluster.State) error) (*wire.Difference, error) {
+func WhatIf(e *engine.Engine, state *cluster.State, o sim.Options, change func(*cluster.State) error) (*wire.Difference, error) {
 	before, err := endOf(e, state, o, func(*cluster.State) error { return nil })
 	if err != nil {
 		return nil, err
@@ -30,26 +31,26 @@ func WhatIf(e *engine.Engine, state *cluster.State, o Options, change func(*clus
 	if err != nil {
 		return nil, err
 	}
-	return compare(before, after), nil
+	return compare(PhrasesOf(e), before, after), nil
 }
 
 // endOf is how a simulation ends after the change; both are undone.
-func endOf(e *engine.Engine, state *cluster.State, o Options, change func(*cluster.State) error) (*ending, error) {
+func endOf(e *engine.Engine, state *cluster.State, o sim.Options, change func(*cluster.State) error) (*ending, error) {
 	defer undoing(state)()
 	if err := change(state); err != nil {
 		return nil, err
 	}
-	sim, err := Simulate(e, state, o)
+	simulation, err := sim.Simulate(e, state, o)
 	if err != nil {
 		return nil, err
 	}
-	return sim.ending(), nil
+	return endingOf(simulation), nil
 }
 
-func compare(before, after *ending) *wire.Difference {
+func compare(ph Phrases, before, after *ending) *wire.Difference {
 	d := &wire.Difference{
 		Placed: []wire.Move{}, Moved: []wire.Move{}, Pending: []wire.Move{}, Gone: []wire.Move{},
-		Evicted: leaving(after.sim, before.sim), Kept: leaving(before.sim, after.sim), Before: before.totals, After: after.totals,
+		Evicted: leaving(after.simulation, before.simulation), Kept: leaving(before.simulation, after.simulation), Before: before.totals, After: after.totals,
 	}
 	ids := slices.Collect(maps.Keys(after.tasks))
 	for id := range before.tasks {
@@ -74,8 +75,8 @@ func compare(before, after *ending) *wire.Difference {
 		case b.node != "":
 			d.Moved = append(d.Moved, m)
 		default: // it stood, or is new
-			if r := after.sim.refusal(m.Workload); r != nil {
-				m.Message = after.sim.Phrases.message(r)
+			if r := after.simulation.RefusalOf(m.Workload); r != nil {
+				m.Message = ph.message(r)
 			}
 			d.Pending = append(d.Pending, m)
 		}
@@ -84,7 +85,7 @@ func compare(before, after *ending) *wire.Difference {
 }
 
 // leaving are the tasks that the one simulation evicts and the other does not.
-func leaving(sim, other *Simulation) []wire.Going {
+func leaving(simulation, other *sim.Simulation) []wire.Going {
 	known := map[string]bool{}
 	for i := range other.Decisions {
 		if d := &other.Decisions[i]; d.Action == engine.EvictIt {
@@ -92,8 +93,8 @@ func leaving(sim, other *Simulation) []wire.Going {
 		}
 	}
 	out := []wire.Going{}
-	for i := range sim.Decisions {
-		d := &sim.Decisions[i]
+	for i := range simulation.Decisions {
+		d := &simulation.Decisions[i]
 		if d.Action == engine.EvictIt && !known[d.Task.ID()] {
 			known[d.Task.ID()] = true // it may have to go twice
 			out = append(out, wire.Going{Workload: d.Task.Job, Task: d.Task.Name, From: d.Node, For: d.For, Reason: string(d.Reason), Landing: d.Landing})
@@ -105,17 +106,17 @@ func leaving(sim, other *Simulation) []wire.Going {
 // ending is how a simulation left the tasks, as values: a State that two
 // simulations run on has only one end at a time.
 type ending struct {
-	sim     *Simulation
-	tasks   map[string]standing
-	nowhere map[string]bool // jobs that have no place
-	wants   map[string]bool // jobs that are not retired
-	totals  wire.Totals
+	simulation *sim.Simulation
+	tasks      map[string]standing
+	nowhere    map[string]bool // jobs that have no place
+	wants      map[string]bool // jobs that are not retired
+	totals     wire.Totals
 }
 
 type standing struct{ job, task, node string }
 
-func (s *Simulation) ending() *ending {
-	e := &ending{sim: s, tasks: map[string]standing{}, nowhere: map[string]bool{}, wants: map[string]bool{}}
+func endingOf(s *sim.Simulation) *ending {
+	e := &ending{simulation: s, tasks: map[string]standing{}, nowhere: map[string]bool{}, wants: map[string]bool{}}
 	for _, j := range s.State.Jobs() {
 		e.nowhere[j.ID], e.wants[j.ID] = j.Placed() == 0, !j.Retired
 		for _, t := range j.Tasks() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/sim"
 )
 
 // Who is new and finds no place, and who is not asked for any more, is told: the
@@ -15,16 +16,16 @@ func TestCompareNamesWhoComesAndGoes(t *testing.T) {
 	model := func(name string) *enginetest.JobBuilder {
 		return enginetest.Job(name).Served(cluster.Binpack).Set("m", 2).Devices(1)
 	}
-	run := func(parts ...enginetest.Part) *Simulation {
-		sim, err := Simulate(testEngine(t), enginetest.State(append(parts, node)...), Options{})
+	run := func(parts ...enginetest.Part) *sim.Simulation {
+		simulation, err := sim.Simulate(testEngine(t), enginetest.State(append(parts, node)...), sim.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return sim
+		return simulation
 	}
-	one, two, none := func() *Simulation { return run(model("m-0")) }, func() *Simulation { return run(model("m-0"), model("m-1")) }, func() *Simulation { return run() }
+	one, two, none := func() *sim.Simulation { return run(model("m-0")) }, func() *sim.Simulation { return run(model("m-0"), model("m-1")) }, func() *sim.Simulation { return run() }
 	tests := map[string]struct {
-		before, after *Simulation
+		before, after *sim.Simulation
 		want          string
 	}{
 		"nothing":      {two(), two(), "Nothing changes."},
@@ -35,7 +36,7 @@ func TestCompareNamesWhoComesAndGoes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var text strings.Builder
-			WriteDifference(&text, Compare(tt.before, tt.after))
+			WriteDifference(&text, Compare(testPhrases(t), tt.before, tt.after))
 			if !strings.HasPrefix(text.String(), tt.want) {
 				t.Errorf("it says\n%s\nwant it to begin with\n%s", text.String(), tt.want)
 			}

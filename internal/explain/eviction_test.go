@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/plugins/standard"
 	"github.com/google/go-cmp/cmp"
@@ -234,7 +235,7 @@ func TestEvictionsOfAnybody(t *testing.T) {
 		}
 		state := enginetest.State(parts...)
 		e := testEngine(t)
-		sim, err := Simulate(e, state.Clone(), Options{Now: 10})
+		simulation, err := sim.Simulate(e, state.Clone(), sim.Options{Now: 10})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -249,7 +250,7 @@ func TestEvictionsOfAnybody(t *testing.T) {
 				r.Text(&b)
 				texts[i] = b.String()
 				evicted, displaced := 0, 0
-				for _, d := range sim.Decisions {
+				for _, d := range simulation.Decisions {
 					if d.Action == engine.EvictIt && d.Task.Job == j.ID {
 						evicted++
 					}

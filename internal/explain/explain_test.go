@@ -6,6 +6,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -18,13 +20,13 @@ func testEngine(t *testing.T) *engine.Engine {
 	return e
 }
 
-func simulate(t *testing.T, state *cluster.State) *Simulation {
+func simulate(t *testing.T, state *cluster.State) *sim.Simulation {
 	t.Helper()
-	sim, err := Simulate(testEngine(t), state, Options{})
+	simulation, err := sim.Simulate(testEngine(t), state, sim.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sim
+	return simulation
 }
 
 func ask(t *testing.T, state *cluster.State, id string) (*Report, string) {
@@ -36,4 +38,10 @@ func ask(t *testing.T, state *cluster.State, id string) (*Report, string) {
 	var b strings.Builder
 	r.Text(&b)
 	return r, b.String()
+}
+
+func testPhrases(t *testing.T) Phrases { return PhrasesOf(testEngine(t)) }
+
+func result(t *testing.T, s *sim.Simulation, all bool) *wire.Result {
+	return Results{Phrases: testPhrases(t), State: s.State}.Of(&s.Outcome, all)
 }

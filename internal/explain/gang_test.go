@@ -47,8 +47,8 @@ func TestDomainsInWords(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			sim := simulate(t, tt.state)
-			if got := sim.Phrases.message(sim.Refusals[0]); got != tt.want {
+			simulation := simulate(t, tt.state)
+			if got := testPhrases(t).message(simulation.Refusals[0]); got != tt.want {
 				t.Errorf("have %q\nwant %q", got, tt.want)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
 )
@@ -24,11 +25,11 @@ func TestResultShowsGroups(t *testing.T) {
 	a100 := func(memory string) wire.Group {
 		return wire.Group{Product: "A100", Count: 4, Memory: memory, Resource: cluster.DefaultDeviceResource}
 	}
-	sim, err := Simulate(testEngine(t), farm(), Options{Explain: true})
+	simulation, err := sim.Simulate(testEngine(t), farm(), sim.Options{Explain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := sim.Result(true).Decisions[0]
+	d := result(t, simulation, true).Decisions[0]
 	score := 50.0
 	type shown struct {
 		Score  *float64
@@ -40,7 +41,7 @@ func TestResultShowsGroups(t *testing.T) {
 		t.Error(diff)
 	}
 	want.Groups = nil
-	d = sim.Result(false).Decisions[0]
+	d = result(t, simulation, false).Decisions[0]
 	if diff := cmp.Diff(want, shown{d.GroupScore, d.GroupScores, d.Groups}); diff != "" {
 		t.Errorf("not explained: %s", diff)
 	}

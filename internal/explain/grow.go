@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -199,7 +200,7 @@ func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 			return false
 		}
 	}
-	out, err := run(g.probe, s, engine.Options{Now: g.lab.now})
+	out, err := sim.Session(g.probe, s, engine.Options{Now: g.lab.now})
 	if err != nil {
 		g.lab.err = err
 		return false

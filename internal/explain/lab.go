@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -59,7 +60,7 @@ func (l *lab) tryAnd(look func(*cluster.State), changes ...*change) verdict {
 		}
 		now = max(now, l.at[c])
 	}
-	out, err := run(l.engine, state, engine.Options{Now: now})
+	out, err := sim.Session(l.engine, state, engine.Options{Now: now})
 	if err != nil {
 		l.err = err
 		return verdict{}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
 	"github.com/berth-project/berth/internal/quantity"
@@ -22,17 +21,6 @@ const hopeless = "waiting cannot help"
 
 // Awaits is how many nodes are to be made for the workloads of a set, by its name.
 type Awaits map[string]int
-
-// Refusal is what is said of a workload that was turned down; State has its set, and
-// the set may await nodes.
-func (ph Phrases) Refusal(state *cluster.State, a Awaits, r *engine.Refusal, all bool) wire.Refusal {
-	out := wire.NewRefusal(r, all)
-	out.Message = ph.message(r)
-	if j := state.Job(r.Job); j != nil {
-		Await(&out, a[j.Set.Name])
-	}
-	return out
-}
 
 // Await takes in that so many nodes are to be made for the workload: then it waits
 // for them, whatever those that are there would do.

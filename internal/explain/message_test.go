@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/plugins/standard"
 	"github.com/google/go-cmp/cmp"
@@ -38,8 +39,8 @@ func TestMessage(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim := simulate(t, c.state)
-			got := sim.Phrases.message(sim.refusal("job/x"))
+			simulation := simulate(t, c.state)
+			got := testPhrases(t).message(simulation.RefusalOf("job/x"))
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Error(d)
 			}
@@ -48,13 +49,13 @@ func TestMessage(t *testing.T) {
 }
 
 func TestMessageForWholeNodes(t *testing.T) {
-	sim := simulate(t, enginetest.State(h100("a"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"), enginetest.Node("c").CPU(8, "64Gi"),
+	simulation := simulate(t, enginetest.State(h100("a"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"), enginetest.Node("c").CPU(8, "64Gi"),
 		enginetest.Job("x").WholeNodes(2, "20Gi")))
 	want := "No suitable node group found: insufficient capacity or no matching configurations after filtering." +
 		" NodeResourceFilter removed 1 node (NoDevices: nvidia.com/gpu)" +
 		"; NodeGroupSizeFilter removed A10 × 1 (GroupTooSmall: too few nodes, want 2, have 1)" +
 		"; NodeGroupSizeFilter removed H100 × 8 (GroupTooSmall: too few nodes, want 2, have 1); waiting cannot help"
-	if d := cmp.Diff(want, sim.Phrases.message(sim.refusal("job/x"))); d != "" {
+	if d := cmp.Diff(want, testPhrases(t).message(simulation.RefusalOf("job/x"))); d != "" {
 		t.Error(d)
 	}
 }
@@ -128,13 +129,13 @@ func TestResultIsStable(t *testing.T) {
 	build := func() *cluster.State {
 		return enginetest.State(h100("a"), h100("b"), enginetest.Job("x").Devices(4), enginetest.Job("y").Gang(2).DeviceMemory(2, "20Gi"), enginetest.Job("z").Devices(16))
 	}
-	first := spellJSON(simulate(t, build()).Result(true))
+	first := spellJSON(result(t, simulate(t, build()), true))
 	for range 5 {
-		if d := cmp.Diff(first, spellJSON(simulate(t, build()).Result(true))); d != "" {
+		if d := cmp.Diff(first, spellJSON(result(t, simulate(t, build()), true))); d != "" {
 			t.Fatal(d)
 		}
 	}
-	empty := spellJSON(simulate(t, enginetest.State(h100("a"))).Result(false))
+	empty := spellJSON(result(t, simulate(t, enginetest.State(h100("a"))), false))
 	if strings.Contains(empty, "null") {
 		t.Error(empty)
 	}
@@ -174,12 +175,12 @@ func TestGroupsThatAreNotReady(t *testing.T) {
 			"GroupInUse: H100 × 8 would do with more of its 2 nodes free; waiting can help"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim, err := Simulate(testEngine(t), enginetest.State(append(tt.parts, job)...), Options{})
-			if err != nil || len(sim.Refusals) != 1 {
-				t.Fatalf("%v, %+v", err, sim)
+			simulation, err := sim.Simulate(testEngine(t), enginetest.State(append(tt.parts, job)...), sim.Options{})
+			if err != nil || len(simulation.Refusals) != 1 {
+				t.Fatalf("%v, %+v", err, simulation)
 			}
-			if r := sim.Refusals[0]; r.Reason != tt.reason || !strings.HasSuffix(sim.Phrases.message(r), tt.text) {
-				t.Errorf("%s: %s; want %s: … %s", r.Reason, sim.Phrases.message(r), tt.reason, tt.text)
+			if r := simulation.Refusals[0]; r.Reason != tt.reason || !strings.HasSuffix(testPhrases(t).message(r), tt.text) {
+				t.Errorf("%s: %s; want %s: … %s", r.Reason, testPhrases(t).message(r), tt.reason, tt.text)
 			}
 		})
 	}

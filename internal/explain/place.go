@@ -6,6 +6,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -35,10 +36,10 @@ func lookBack(s *cluster.State, workload string) *before {
 
 // place fills in where its tasks are, the scores of what was decided now, and who
 // has to go for whom.
-func (r *Report) place(q Question, was *before, sim *Simulation, j *cluster.Job) error {
+func (r *Report) place(q Question, phrases Phrases, was *before, simulation *sim.Simulation, j *cluster.Job) error {
 	touched := false
-	for i := range sim.Decisions {
-		d := &sim.Decisions[i]
+	for i := range simulation.Decisions {
+		d := &simulation.Decisions[i]
 		touched = touched || d.Task.Job == j.ID || d.For == j.ID
 		if d.Action == engine.EvictIt && d.Task.Job == j.ID {
 			was.ran[d.Task.ID()] = false // where it is now, it was not before
@@ -46,12 +47,12 @@ func (r *Report) place(q Question, was *before, sim *Simulation, j *cluster.Job)
 	}
 	chosen := map[string]*engine.Decision{}
 	if touched {
-		decisions, err := decideAgain(q, was.mark, sim, j)
+		decisions, err := decideAgain(q, was.mark, simulation, j)
 		if err != nil {
 			return err
 		}
-		r.Notes.Evicted = sim.Phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.Task.Job == j.ID })
-		r.Notes.Displaced = sim.Phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.For == j.ID })
+		r.Notes.Evicted = phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.Task.Job == j.ID })
+		r.Notes.Displaced = phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.For == j.ID })
 		r.Evicted, r.Displaced = wire.Map(r.Notes.Evicted, onWire), wire.Map(r.Notes.Displaced, onWire)
 		for i := range decisions {
 			if d := &decisions[i]; d.Task.Job == j.ID && len(d.Score.Parts) > 0 {
@@ -115,34 +116,34 @@ func waitsFor(t *cluster.Task) []string {
 // taken as they were made and only the job itself decides; without candidates
 // where even that is too much. It begins at the mark, before the simulation, and
 // leaves the State as the simulation does.
-func decideAgain(q Question, mark cluster.Mark, sim *Simulation, j *cluster.Job) ([]engine.Decision, error) {
+func decideAgain(q Question, mark cluster.Mark, simulation *sim.Simulation, j *cluster.Job) ([]engine.Decision, error) {
 	nodes := len(q.State.Nodes())
-	if nodes*len(sim.Decisions) <= fullMisses {
+	if nodes*len(simulation.Decisions) <= sim.MaxMisses {
 		q.State.Undo(mark)
-		again, err := Simulate(q.Engine, q.State, Options{Now: q.Now, Explain: true})
+		again, err := sim.Simulate(q.Engine, q.State, sim.Options{Now: q.Now, Explain: true})
 		if err != nil {
 			return nil, err
 		}
 		return again.Decisions, nil
 	}
-	if nodes*len(j.Tasks()) > fullMisses {
-		return sim.Decisions, nil
+	if nodes*len(j.Tasks()) > sim.MaxMisses {
+		return simulation.Decisions, nil
 	}
 	q.State.Undo(mark)
-	decisions, err := decideAlone(q, sim, j)
+	decisions, err := decideAlone(q, simulation, j)
 	q.State.Undo(mark)
 	if err != nil {
 		return nil, err
 	}
-	return decisions, q.State.ApplyAll(sim.changes)
+	return decisions, q.State.ApplyAll(simulation.Changes)
 }
 
 // decideAlone is the session of the job alone, after the decisions before it.
-func decideAlone(q Question, sim *Simulation, j *cluster.Job) ([]engine.Decision, error) {
-	if !replay(q.State, sim.Decisions, j.ID) {
-		return sim.Decisions, nil
+func decideAlone(q Question, simulation *sim.Simulation, j *cluster.Job) ([]engine.Decision, error) {
+	if !replay(q.State, simulation.Decisions, j.ID) {
+		return simulation.Decisions, nil
 	}
-	out, err := run(q.Engine, q.State, engine.Options{Now: q.Now, Explain: true})
+	out, err := sim.Session(q.Engine, q.State, engine.Options{Now: q.Now, Explain: true})
 	return out.Decisions, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
 )
@@ -32,7 +33,7 @@ func chat() *cluster.State {
 
 func TestWhoStays(t *testing.T) {
 	e := enginetest.Engine(enginetest.Fit(), keeper{})
-	sim, err := Simulate(e, chat(), Options{})
+	simulation, err := sim.Simulate(e, chat(), sim.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestWhoStays(t *testing.T) {
 		{Workload: "job/chat-1", Score: 0.1, Scores: map[string]float64{"Keeper": 0.1}, Retired: true},
 		{Workload: "job/chat-3", Score: 0, Scores: map[string]float64{"Keeper": 0}, Retired: true},
 	}}}
-	got := sim.Result(false)
+	got := result(t, simulation, false)
 	if diff := cmp.Diff(want, got.Rankings); diff != "" {
 		t.Error(diff)
 	}
@@ -56,7 +57,7 @@ func TestWhoStays(t *testing.T) {
 	if diff := cmp.Diff([]string{"Evict job/chat-1 ScaledDown", "Nominate job/next", "Bind job/next"}, acts); diff != "" {
 		t.Error(diff)
 	}
-	if len(got.Refusals) != 0 || len(sim.State.Pending()) != 0 {
+	if len(got.Refusals) != 0 || len(simulation.State.Pending()) != 0 {
 		t.Errorf("who goes does not come back: %+v", got.Refusals)
 	}
 }
@@ -102,11 +103,11 @@ func TestGroupsOfAChoice(t *testing.T) {
 	if err := state.Apply(cluster.JobPut{Job: *j}); err != nil {
 		t.Fatal(err)
 	}
-	sim := simulate(t, state)
-	if len(sim.Refusals) != 1 || sim.Refusals[0].Reason != engine.GroupGone {
-		t.Fatalf("%+v", sim.Refusals)
+	simulation := simulate(t, state)
+	if len(simulation.Refusals) != 1 || simulation.Refusals[0].Reason != engine.GroupGone {
+		t.Fatalf("%+v", simulation.Refusals)
 	}
-	text := sim.Phrases.message(sim.Refusals[0])
+	text := testPhrases(t).message(simulation.Refusals[0])
 	for _, want := range []string{"GroupGone: ", "NodeGroupSizeFilter removed A10 × 1 (GroupTooSmall: too few nodes, want 2, have 1)", "V100 × 8: its group is gone", "waiting can help"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %q", want, text)

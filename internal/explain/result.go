@@ -3,28 +3,48 @@ package explain
 import (
 	"strings"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Result sums the simulation up; all adds every candidate and every miss.
-func (s *Simulation) Result(all bool) *wire.Result {
+// Results makes the results in JSON of what an engine decided, with their sentences.
+type Results struct {
+	Phrases Phrases        // those of the engine
+	State   *cluster.State // as it is after the decisions
+	Awaits  Awaits         // nodes that are to be made; nil: none
+}
+
+// Of is the result of an outcome. If all is true it has every candidate of every
+// decision, and every node of every refusal.
+func (x Results) Of(o *engine.Outcome, all bool) *wire.Result {
 	out := &wire.Result{Decisions: []wire.Decision{}, Refusals: []wire.Refusal{}}
-	for i := range s.Decisions {
-		out.Decisions = append(out.Decisions, wire.NewDecision(s.State, &s.Decisions[i], all))
+	for i := range o.Decisions {
+		out.Decisions = append(out.Decisions, wire.NewDecision(x.State, &o.Decisions[i], all))
 	}
-	for _, r := range s.Refusals {
-		out.Refusals = append(out.Refusals, s.Refusal(r, all))
+	for _, r := range o.Refusals {
+		out.Refusals = append(out.Refusals, x.Refusal(r, all))
 	}
-	for i := range s.Rankings {
-		out.Rankings = append(out.Rankings, wire.NewRanking(&s.Rankings[i]))
+	for i := range o.Rankings {
+		out.Rankings = append(out.Rankings, wire.NewRanking(&o.Rankings[i]))
 	}
 	return out
 }
 
-// Refusal is what the simulation says of a workload that was turned down.
-func (s *Simulation) Refusal(r *engine.Refusal, all bool) wire.Refusal {
-	return s.Phrases.Refusal(s.State, s.Awaits, r, all)
+// Refusal is one refusal. It takes into account that nodes may be made for the set of
+// the workload.
+func (x Results) Refusal(r *engine.Refusal, all bool) wire.Refusal {
+	out := x.Phrases.refusal(r, all)
+	if j := x.State.Job(r.Job); j != nil {
+		Await(&out, x.Awaits[j.Set.Name])
+	}
+	return out
+}
+
+func (ph Phrases) refusal(r *engine.Refusal, all bool) wire.Refusal {
+	out := wire.NewRefusal(r, all)
+	out.Message = ph.message(r)
+	return out
 }
 
 // Cause says for whom a task is evicted, why, and where it goes if it moves; ""

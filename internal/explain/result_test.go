@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
 )
@@ -15,7 +16,7 @@ import (
 func TestRefusalOfThePatient(t *testing.T) {
 	state := guests(enginetest.Job("x").Queue("owners").Devices(2))
 	now := clockAt(8)
-	out, err := run(testEngine(t), state, engine.Options{Now: now, Patient: true})
+	out, err := sim.Session(testEngine(t), state, engine.Options{Now: now, Patient: true})
 	if err != nil || len(out.Refusals) != 1 {
 		t.Fatal(err, out.Refusals)
 	}

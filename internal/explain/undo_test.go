@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -24,7 +25,7 @@ func TestSimulationIsRepeatedByItsChanges(t *testing.T) {
 	e, state := testEngine(t), reclaimed()
 	begin := state.Digest()
 	mark := state.Mark()
-	sim, err := Simulate(e, state, Options{Now: 5, record: true})
+	simulation, err := sim.Simulate(e, state, sim.Options{Now: 5, Record: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func TestSimulationIsRepeatedByItsChanges(t *testing.T) {
 	if got := state.Digest(); got != begin {
 		t.Error("the simulation is not undone")
 	}
-	if err := state.ApplyAll(sim.changes); err != nil {
+	if err := state.ApplyAll(simulation.Changes); err != nil {
 		t.Fatal(err)
 	}
 	if got := state.Digest(); got != end || end == begin {
@@ -59,7 +60,7 @@ func TestWhatIfIsCompareOnOneState(t *testing.T) {
 		"the node closes": cluster.NodeGone{Name: "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := WhatIf(e, state, Options{Now: 5}, func(s *cluster.State) error { return s.Apply(change) })
+			got, err := WhatIf(e, state, sim.Options{Now: 5}, func(s *cluster.State) error { return s.Apply(change) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,18 +71,18 @@ func TestWhatIfIsCompareOnOneState(t *testing.T) {
 			if err := after.Apply(change); err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(Compare(simulate5(t, before), simulate5(t, after)), got); d != "" {
+			if d := cmp.Diff(Compare(testPhrases(t), simulate5(t, before), simulate5(t, after)), got); d != "" {
 				t.Errorf("(-two States +one State)\n%s", d)
 			}
 		})
 	}
 }
 
-func simulate5(t *testing.T, state *cluster.State) *Simulation {
+func simulate5(t *testing.T, state *cluster.State) *sim.Simulation {
 	t.Helper()
-	sim, err := Simulate(testEngine(t), state, Options{Now: 5})
+	simulation, err := sim.Simulate(testEngine(t), state, sim.Options{Now: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sim
+	return simulation
 }

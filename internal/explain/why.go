@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -36,13 +37,14 @@ func Why(q Question) (*Report, error) {
 	if q.State.Job(q.Workload) == nil && len(q.State.View().Sets().Jobs(q.Workload)) == 0 {
 		return nil, fmt.Errorf("no workload %q", q.Workload)
 	}
+	phrases := PhrasesOf(q.Engine)
 	was := lookBack(q.State, q.Workload)
 	defer q.State.Release(was.mark)
-	sim, err := Simulate(q.Engine, q.State, Options{Now: q.Now, record: true})
+	simulation, err := sim.Simulate(q.Engine, q.State, sim.Options{Now: q.Now, Record: true})
 	if err != nil {
 		return nil, err
 	}
-	j := sim.member(q.Workload, was)
+	j := member(simulation, q.Workload, was)
 	q.Workload = j.ID
 	r := &Report{
 		Report: wire.Report{Workload: j.ID, Wants: Wants(j), Remarks: j.Remarks, Set: wire.NewSetReport(q.State, j), Placements: []wire.Placement{}, Nodes: len(q.State.Nodes())},
@@ -51,16 +53,16 @@ func Why(q Question) (*Report, error) {
 	if alt := &j.Alternatives[max(0, j.Chosen)]; j.Chosen >= 0 && alt.Tasks[0].Shape.Served() {
 		r.Form, r.Notes.Kept = alt.Name, alt.Running
 	}
-	if err := r.place(q, was, sim, j); err != nil {
+	if err := r.place(q, phrases, was, simulation, j); err != nil {
 		return nil, err
 	}
-	for i := range sim.Rankings {
-		if sim.Rankings[i].Set == j.Set.Name {
-			ranking := wire.NewRanking(&sim.Rankings[i])
+	for i := range simulation.Rankings {
+		if simulation.Rankings[i].Set == j.Set.Name {
+			ranking := wire.NewRanking(&simulation.Rankings[i])
 			r.Ranking, r.Notes.Retired = &ranking, j.Retired
 		}
 	}
-	refused := sim.refusal(j.ID)
+	refused := simulation.RefusalOf(j.ID)
 	if refused == nil {
 		return r, nil
 	}
@@ -68,8 +70,7 @@ func Why(q Question) (*Report, error) {
 	if refused, err = inFull(q, refused); err != nil {
 		return nil, err
 	}
-	out := wire.NewRefusal(refused, false)
-	out.Message = sim.Phrases.message(refused)
+	out := phrases.refusal(refused, false)
 	r.Refusal = &out
 	w := &workload{q.State, j.ID, refused, wire.MainAttempt(refused)}
 	l := &lab{engine: q.Engine, workload: w, now: q.Now, budget: max(q.Tries, 0), at: map[*change]int64{}, evicted: map[*change][]string{}}
@@ -80,16 +81,16 @@ func Why(q Question) (*Report, error) {
 	var c *claim
 	if !refused.Surplus { // nothing is evicted for surplus
 		c = newClaim(l, sought)
-		r.room(c, sim.Phrases)
+		r.room(c, phrases)
 	}
-	r.funnel(l, sim.Phrases)
-	r.Forms = tried(w, sim.Phrases)
+	r.funnel(l, phrases)
+	r.Forms = tried(w, phrases)
 	if r.Nodes > 0 { // without any node there is nothing to add more of
 		var knobs []Knob
 		if q.Knobs != nil {
 			knobs = q.Knobs(q.Workload)
 		}
-		found := &finder{lab: l, phrases: sim.Phrases}
+		found := &finder{lab: l, phrases: phrases}
 		r.Conflict = found.seek(c, knobs)
 		if b := found.beyond; b != nil {
 			r.Beyond = &wire.Beyond{Plugin: b.Plugin, Reason: b.Reason, Cure: b.Cure.String()}
@@ -101,18 +102,18 @@ func Why(q Question) (*Report, error) {
 
 // member is the workload itself, or of a set the first that is pending. Those that
 // were retired are of no set any more, so a set of none is found as it was before.
-func (sim *Simulation) member(id string, was *before) *cluster.Job {
-	if j := sim.State.Job(id); j != nil {
+func member(simulation *sim.Simulation, id string, was *before) *cluster.Job {
+	if j := simulation.State.Job(id); j != nil {
 		return j
 	}
-	set := sim.State.View().Sets().Jobs(id)
+	set := simulation.State.View().Sets().Jobs(id)
 	for _, j := range set {
-		if sim.refusal(j.ID) != nil {
+		if simulation.RefusalOf(j.ID) != nil {
 			return j
 		}
 	}
 	if len(set) == 0 {
-		return sim.State.Job(was.jobs[0])
+		return simulation.State.Job(was.jobs[0])
 	}
 	return set[0]
 }
@@ -122,7 +123,7 @@ func (sim *Simulation) member(id string, was *before) *cluster.Job {
 // that changes the answer, it is tried among the others, unless there are too many.
 func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 	full, err := explained(q, refused, true)
-	if full == nil && err == nil && len(q.State.Nodes())*len(q.State.Pending()) <= fullMisses {
+	if full == nil && err == nil && len(q.State.Nodes())*len(q.State.Pending()) <= sim.MaxMisses {
 		full, err = explained(q, refused, false)
 	}
 	if full == nil || err != nil {
@@ -143,7 +144,7 @@ func explained(q Question, refused *engine.Refusal, alone bool) (*engine.Refusal
 			}
 		}
 	}
-	out, err := run(q.Engine, q.State, engine.Options{Now: q.Now, Explain: true})
+	out, err := sim.Session(q.Engine, q.State, engine.Options{Now: q.Now, Explain: true})
 	if err != nil {
 		return nil, err
 	}

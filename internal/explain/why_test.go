@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -269,14 +270,14 @@ func TestWhyPlacedInALargeCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, end := build(), build()
-	sim, err := Simulate(e, end, Options{})
+	simulation, err := sim.Simulate(e, end, sim.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !replay(before, sim.Decisions, "job/x") || len(before.Pending()) != 1 {
+	if !replay(before, simulation.Decisions, "job/x") || len(before.Pending()) != 1 {
 		t.Fatal("the decisions before could not be repeated")
 	}
-	out, err := run(e, before, engine.Options{Explain: true})
+	out, err := sim.Session(e, before, engine.Options{Explain: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -49,7 +50,7 @@ func (l *Lab) WhatIf(now int64, changes ...cluster.Change) (d *wire.Difference, 
 	if err := l.follow(); err != nil {
 		return nil, 0, err
 	}
-	d, err = explain.WhatIf(l.engine, l.state, explain.Options{Now: now}, func(s *cluster.State) error { return s.ApplyAll(changes) })
+	d, err = explain.WhatIf(l.engine, l.state, sim.Options{Now: now}, func(s *cluster.State) error { return s.ApplyAll(changes) })
 	return d, l.position, err
 }
 

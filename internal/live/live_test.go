@@ -12,6 +12,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -34,7 +35,7 @@ func (q question) ask(l *Lab) (string, uint64) {
 
 func (q question) askAgain(e *engine.Engine, s *cluster.State) string {
 	if q.change != nil {
-		d, err := explain.WhatIf(e, s, explain.Options{Now: now}, func(s *cluster.State) error { return s.Apply(q.change) })
+		d, err := explain.WhatIf(e, s, sim.Options{Now: now}, func(s *cluster.State) error { return s.Apply(q.change) })
 		return spell(d, err)
 	}
 	return spell(explain.Why(explain.Question{Engine: e, State: s, Workload: q.workload, Now: now, Tries: 3}))

@@ -1,9 +1,8 @@
-package explain
+package sim
 
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
@@ -17,55 +16,49 @@ type Options struct {
 	Now     int64
 	Timings *engine.Timings // measures how long hooks take; may be nil
 
-	record bool // keep the changes, so that they can be made again
+	Record bool // keep the changes, so that they can be made again
 }
 
 // Simulation is what became of the pending jobs once nothing changes any more.
 type Simulation struct {
-	State     *cluster.State // as it stands at the end
-	Decisions []engine.Decision
-	Refusals  []*engine.Refusal // of the last session: what is still pending, and why
-	Events    []engine.Record   // of all sessions; a refusal is repeated only if its reason changed
-	Rankings  []engine.Ranking  // of sets that had more replicas than are desired
-	Sessions  int
-	// Awaits are the nodes that are to be made; a simulation does not make them.
-	Awaits Awaits
-	// Phrases are those of the engine that ran it.
-	Phrases Phrases
-
-	changes []cluster.Change // from the beginning to the end, where they are recorded
+	State    *cluster.State // as it is after the last session
+	Sessions int            // how many sessions were run
+	// Outcome has the decisions, events, rankings and recorded changes of all sessions,
+	// and the refusals, NextWake and tried jobs of the last one. A refusal is among the
+	// events again only if its reason has changed.
+	engine.Outcome
 }
 
 // maxSessions ends a simulation whose plugins never come to rest, such as two
 // jobs that evict each other for ever.
 const maxSessions = 100
 
-// fullMisses is how many nodes refusals may list between them unless everything
+// MaxMisses is how many nodes refusals may list between them unless everything
 // is to be explained; sentences get shorter beyond it, never wrong.
-const fullMisses = 2_000_000
+const MaxMisses = 2_000_000
 
 // Simulate runs sessions over the state, which it changes, until nothing is
 // decided any more. What is evicted leaves at once and is pending again in the
 // next session, unless it was retired.
 func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, error) {
-	sim := &Simulation{State: state, Phrases: PhrasesOf(e)}
+	sim := &Simulation{State: state}
 	told := map[string]engine.Reason{}
 	never := map[string]bool{}
 	for {
 		nodes, pending := len(state.Nodes()), len(state.Pending())
-		quiet := sim.Sessions > 0 && nodes*pending <= fullMisses && !o.record
-		out, err := run(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || quiet, Record: o.record, Timings: o.Timings})
+		quiet := sim.Sessions > 0 && nodes*pending <= MaxMisses && !o.Record
+		out, err := Session(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || quiet, Record: o.Record, Timings: o.Timings})
 		if err != nil {
 			return nil, err
 		}
-		sim.changes = append(sim.changes, out.Changes...)
+		sim.Changes = append(sim.Changes, out.Changes...)
 		if err := settle(state, out.Decisions, sim.apply); err != nil {
 			return nil, err
 		}
 		sim.Sessions++
 		sim.Decisions = append(sim.Decisions, out.Decisions...)
 		sim.Rankings = append(sim.Rankings, out.Rankings...)
-		sim.Refusals = out.Refusals
+		sim.Refusals, sim.Tried, sim.NextWake = out.Refusals, out.Tried, out.NextWake
 		for _, r := range out.Refusals {
 			// What could not fit when fewer were placed cannot now: the machines are
 			// the same, and a session sees only who holds room, not what it takes.
@@ -86,7 +79,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		if len(out.Decisions) == 0 && (sim.Sessions > 1 || len(out.Refusals) == 0 || o.Explain) {
 			return sim, nil
 		}
-		if o.record && len(out.Changes) == 1 {
+		if o.Record && len(out.Changes) == 1 {
 			return sim, nil // the session changed nothing, and one more would change nothing either
 		}
 		if sim.Sessions == maxSessions {
@@ -100,7 +93,7 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 
 // apply makes a change and keeps it.
 func (s *Simulation) apply(c cluster.Change) error {
-	s.changes = append(s.changes, c)
+	s.Changes = append(s.Changes, c)
 	return s.State.Apply(c)
 }
 
@@ -145,60 +138,15 @@ func leave(state *cluster.State, ref cluster.TaskRef, apply func(cluster.Change)
 	return apply(cluster.TaskSeen{Task: ref})
 }
 
-// LoseNode removes a node for good: what ran there is pending again, and a gang
-// that is then below its minimum starts again as a whole.
-func LoseNode(state *cluster.State, name string) error {
-	n := state.Node(name)
-	if n == nil {
-		return fmt.Errorf("no node %q", name)
-	}
-	tasks := slices.Clone(n.Tasks)
-	if err := state.Apply(cluster.NodeGone{Name: name}); err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		if t.Node != nil && t.Shadows() == nil { // a task that moves is then nominated where it moves to
-			if err := state.Apply(cluster.TaskSeen{Task: t.Ref()}); err != nil {
-				return err
-			}
-		}
-	}
-	for _, t := range tasks {
-		if j := t.Job; j.Chosen >= 0 && !j.Stands() {
-			for _, o := range slices.Clone(j.Tasks()) {
-				if err := stop(state, o); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// stop has a task be on no node, and release what is reserved for it.
-func stop(state *cluster.State, t *cluster.Task) error {
-	if t.Node == nil || t.Shadows() != nil {
-		return nil
-	}
-	if t.Status == cluster.Nominated {
-		return state.Apply(cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: t.Ref()}}})
-	}
-	if t.Landing() != nil {
-		if err := state.Apply(cluster.Decided{Changes: []cluster.Change{cluster.Withdraw{Task: t.Ref(), Landing: true}}}); err != nil {
-			return err
-		}
-	}
-	return state.Apply(cluster.TaskGone{Task: t.Ref()})
-}
-
-func run(e *engine.Engine, state *cluster.State, o engine.Options) (engine.Outcome, error) {
+// Session runs one session over the State, which it changes.
+func Session(e *engine.Engine, state *cluster.State, o engine.Options) (engine.Outcome, error) {
 	s := e.Open(state, o)
 	out, err := s.Run()
 	return out, errors.Join(err, s.Close())
 }
 
-// refusal finds the job's refusal, nil if it has none.
-func (s *Simulation) refusal(job string) *engine.Refusal {
+// RefusalOf is the refusal of a job in the last session; nil: it has none.
+func (s *Simulation) RefusalOf(job string) *engine.Refusal {
 	for _, r := range s.Refusals {
 		if r.Job == job {
 			return r
