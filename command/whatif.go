@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/nearest"
 	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/whatif"
 	"github.com/spf13/cobra"
 )
 
@@ -92,7 +93,7 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err != nil {
 		return err
 	}
-	d := explain.Compare(explain.PhrasesOf(e), before, after)
+	d := whatif.Compare(explain.PhrasesOf(e), before, after)
 	if o.output == "json" {
 		return writeJSON(p.stdout, d)
 	}
@@ -142,7 +143,7 @@ func addNodes(state *cluster.State, specs []string) error {
 		if devices += n * len(template.Devices); devices > mostAddedDevices {
 			return fmt.Errorf("--add-nodes %s: at most %d devices can be added, and each of these nodes has %d", spec, mostAddedDevices, len(template.Devices))
 		}
-		if _, err = explain.AddTwins(state, template, n); err != nil {
+		if _, err = whatif.AddTwins(state, template, n); err != nil {
 			return err
 		}
 	}

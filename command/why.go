@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/whatif"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/spf13/cobra"
 )
@@ -47,7 +48,7 @@ is pending; model/NAME-2 is the third one.`,
 			if b.Snapshotted() && served(state, id) {
 				fmt.Fprintln(p.stderr, "note: a snapshot does not hold the manifest of a model, so that other settings of it are not tried")
 			}
-			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id, Now: now, Knobs: knobs(b.Plans(), state)})
+			report, err := whatif.Why(whatif.Question{Engine: e, State: state, Workload: id, Now: now, Knobs: knobs(b.Plans(), state)})
 			if err != nil {
 				return err
 			}

@@ -8,20 +8,20 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// tried goes through the forms of a model, in the order in which they were tried.
-// There is none for those that have one form only: the funnel says it all.
-func tried(w *workload, ph Phrases) []wire.Tried {
-	if !w.shape().Served() || len(w.refusal.Attempts) < 2 || w.refusal.Surplus {
-		return nil
+// AddForms adds the forms of a model, in the order in which they were tried. It adds
+// nothing for a model with one form only: the funnel says it all.
+func (r *Report) AddForms(refused *engine.Refusal, shape *cluster.Shape, ph Phrases) {
+	if !shape.Served() || len(refused.Attempts) < 2 || refused.Surplus {
+		return
 	}
-	var out []wire.Tried
-	for i := range w.refusal.Attempts {
-		a := &w.refusal.Attempts[i]
+	for i := range refused.Attempts {
+		a := &refused.Attempts[i]
 		t := wire.Tried{Form: alternativeName(a, i)}
 		switch {
 		case a.Level != "":
@@ -36,9 +36,8 @@ func tried(w *workload, ph Phrases) []wire.Tried {
 				t.Because = []string{neededText(a)}
 			}
 		}
-		out = append(out, t)
+		r.Forms = append(r.Forms, t)
 	}
-	return out
 }
 
 // steps count the nodes of an attempt; those that are its own are left out.

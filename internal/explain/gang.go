@@ -19,8 +19,8 @@ func neededText(a *engine.Attempt) string {
 	return text
 }
 
-// levelName is what people call a level: the label without its prefix.
-func levelName(label string) string { return label[strings.LastIndexByte(label, '/')+1:] }
+// LevelName is what people call a level: the label without its prefix.
+func LevelName(label string) string { return label[strings.LastIndexByte(label, '/')+1:] }
 
 // domainsText says what the best domain has and what it lacks.
 func domainsText(a *engine.Attempt) string {
@@ -28,7 +28,7 @@ func domainsText(a *engine.Attempt) string {
 	if a.Subgroup != "" {
 		text = a.Subgroup + " "
 	}
-	text += fmt.Sprintf("needs %d in one %s: ", a.Min, levelName(a.Level))
+	text += fmt.Sprintf("needs %d in one %s: ", a.Min, LevelName(a.Level))
 	if len(a.Domains) == 0 {
 		if a.Placed > 0 {
 			return text + fmt.Sprintf("the %d that are placed are not in one", a.Placed)
@@ -65,10 +65,10 @@ func domainLines(a *engine.Attempt) []string {
 func topologyText(t *cluster.Topology) string {
 	text := ""
 	if t.Required != "" {
-		text = ", all in one " + levelName(t.Required)
+		text = ", all in one " + LevelName(t.Required)
 	}
 	if len(t.Preferred) > 0 {
-		text += ", if possible in one " + strings.Join(wire.Map(t.Preferred, levelName), ", else in one ")
+		text += ", if possible in one " + strings.Join(wire.Map(t.Preferred, LevelName), ", else in one ")
 	}
 	return text
 }

@@ -33,10 +33,10 @@ func Await(r *wire.Refusal, nodes int) {
 	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + numeral.Count(nodes, "node") + " to be made"
 }
 
-// message says in one line why the job was refused, with numbers:
+// Message says in one line why the job was refused, with numbers:
 //
 //	0/120 nodes: 80 GPUMemoryInUse (want 38 GiB, most free 22 GiB), 40 LabelMismatch (gpu=h100); waiting can help
-func (ph Phrases) message(r *engine.Refusal) string {
+func (ph Phrases) Message(r *engine.Refusal) string {
 	var b strings.Builder
 	if r.Surplus {
 		b.WriteString("the minimum is placed, the rest is not; ")

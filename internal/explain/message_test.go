@@ -40,7 +40,7 @@ func TestMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulation := simulate(t, c.state)
-			got := testPhrases(t).message(simulation.RefusalOf("job/x"))
+			got := testPhrases(t).Message(simulation.RefusalOf("job/x"))
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Error(d)
 			}
@@ -55,7 +55,7 @@ func TestMessageForWholeNodes(t *testing.T) {
 		" NodeResourceFilter removed 1 node (NoDevices: nvidia.com/gpu)" +
 		"; NodeGroupSizeFilter removed A10 × 1 (GroupTooSmall: too few nodes, want 2, have 1)" +
 		"; NodeGroupSizeFilter removed H100 × 8 (GroupTooSmall: too few nodes, want 2, have 1); waiting cannot help"
-	if d := cmp.Diff(want, testPhrases(t).message(simulation.RefusalOf("job/x"))); d != "" {
+	if d := cmp.Diff(want, testPhrases(t).Message(simulation.RefusalOf("job/x"))); d != "" {
 		t.Error(d)
 	}
 }
@@ -179,8 +179,8 @@ func TestGroupsThatAreNotReady(t *testing.T) {
 			if err != nil || len(simulation.Refusals) != 1 {
 				t.Fatalf("%v, %+v", err, simulation)
 			}
-			if r := simulation.Refusals[0]; r.Reason != tt.reason || !strings.HasSuffix(testPhrases(t).message(r), tt.text) {
-				t.Errorf("%s: %s; want %s: … %s", r.Reason, testPhrases(t).message(r), tt.reason, tt.text)
+			if r := simulation.Refusals[0]; r.Reason != tt.reason || !strings.HasSuffix(testPhrases(t).Message(r), tt.text) {
+				t.Errorf("%s: %s; want %s: … %s", r.Reason, testPhrases(t).Message(r), tt.reason, tt.text)
 			}
 		})
 	}

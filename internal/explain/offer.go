@@ -8,10 +8,10 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// offer says what the cluster has free for a model just now: the best single
+// Offer says what the cluster has free for a model just now: the best single
 // device, the best node, and the best product on all nodes together. "" where it
 // is no model, or there is no device for it at all.
-func offer(s *cluster.State, shape *cluster.Shape) string {
+func Offer(s *cluster.State, shape *cluster.Shape) string {
 	if !shape.Served() || shape.Need.None() {
 		return ""
 	}
@@ -55,9 +55,9 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 		quantity.Memory(onDevice), device.ID, device.Product, quantity.Memory(onNode), node, numeral.Count(devices, "device"), quantity.Memory(onProduct), product)
 }
 
-// foreign says what readings found in use on devices that the shape might have had,
+// Foreign says what readings found in use on devices that the shape might have had,
 // and the books know nothing of.
-func foreign(s *cluster.State, shape *cluster.Shape) string {
+func Foreign(s *cluster.State, shape *cluster.Shape) string {
 	if shape.Need.None() {
 		return ""
 	}

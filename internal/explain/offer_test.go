@@ -33,21 +33,12 @@ func TestOffer(t *testing.T) {
 				t.Fatal(err)
 			}
 			shape := model.Build().Tasks()[0].Shape
-			if got := offer(s, shape); got != tt.offer {
+			if got := Offer(s, shape); got != tt.offer {
 				t.Errorf("offer\n  %s\nwant\n  %s", got, tt.offer)
 			}
-			if got := foreign(s, shape); got != tt.foreign {
+			if got := Foreign(s, shape); got != tt.foreign {
 				t.Errorf("foreign %q, want %q", got, tt.foreign)
 			}
 		})
-	}
-}
-
-// A set that has no replica left is answered for by one that went.
-func TestWhyOfASetThatIsGone(t *testing.T) {
-	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("m-0").Set("model/m", 0).Served(cluster.Binpack).Devices(1).On("a"))
-	r, err := Why(Question{Engine: enginetest.Engine(enginetest.Fit()), State: s, Workload: "model/m"})
-	if err != nil || r.Workload != "job/m-0" || !r.Notes.Retired {
-		t.Errorf("report %+v, %v; want of job/m-0, which was retired", r, err)
 	}
 }

@@ -239,8 +239,8 @@ func share(n, total int) string {
 	return fmt.Sprintf("%d of %s", n, numeral.Count(total, "task"))
 }
 
-// podTask is what a pod's only task is called, which tells nobody anything.
-const podTask = "0"
+// PodTask is what a pod's only task is called, which tells nobody anything.
+const PodTask = "0"
 
 func placementText(w io.Writer, p *wire.Placement) {
 	where := "on " + p.Node
@@ -257,7 +257,7 @@ func placementText(w io.Writer, p *wire.Placement) {
 	case p.Running:
 		where += " (it ran there before)"
 	}
-	if p.Task == podTask {
+	if p.Task == PodTask {
 		fmt.Fprintf(w, "\n  %s\n", where)
 	} else {
 		fmt.Fprintf(w, "\n  %s  %s\n", p.Task, where)

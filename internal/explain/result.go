@@ -34,16 +34,17 @@ func (x Results) Of(o *engine.Outcome, all bool) *wire.Result {
 // Refusal is one refusal. It takes into account that nodes may be made for the set of
 // the workload.
 func (x Results) Refusal(r *engine.Refusal, all bool) wire.Refusal {
-	out := x.Phrases.refusal(r, all)
+	out := x.Phrases.Refusal(r, all)
 	if j := x.State.Job(r.Job); j != nil {
 		Await(&out, x.Awaits[j.Set.Name])
 	}
 	return out
 }
 
-func (ph Phrases) refusal(r *engine.Refusal, all bool) wire.Refusal {
+// Refusal is one refusal with its message.
+func (ph Phrases) Refusal(r *engine.Refusal, all bool) wire.Refusal {
 	out := wire.NewRefusal(r, all)
-	out.Message = ph.message(r)
+	out.Message = ph.Message(r)
 	return out
 }
 

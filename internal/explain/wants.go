@@ -112,8 +112,8 @@ func formText(alt *cluster.Alternative) string {
 	return text + topologyText(&alt.Topology) + subgroupsText(alt)
 }
 
-// podSlots is a place in a node's list of pods: everybody takes one, so nobody asks for it.
-const podSlots = "pods"
+// PodSlots is a place in a node's list of pods: everybody takes one, so nobody asks for it.
+const PodSlots = "pods"
 
 // needText is what one task asks of its node.
 func needText(s *cluster.Shape) string {
@@ -158,7 +158,7 @@ func needText(s *cluster.Shape) string {
 		parts[len(parts)-1] += ", exclusively,"
 	}
 	for _, r := range s.Resources {
-		if r.Value > 0 && r.Name != podSlots {
+		if r.Value > 0 && r.Name != PodSlots {
 			parts = append(parts, quantity.Resource(r.Name, r.Value))
 		}
 	}
@@ -172,7 +172,7 @@ func needText(s *cluster.Shape) string {
 func conditionsText(s *cluster.Shape) string {
 	text := ""
 	labels := wire.Map(s.Selector, func(l cluster.Label) string { return l.Key + "=" + l.Value })
-	labels = append(labels, wire.Map(s.Required, termText)...)
+	labels = append(labels, wire.Map(s.Required, TermText)...)
 	if len(labels) > 0 {
 		text += ", on nodes with " + List(labels, 3)
 	}
@@ -186,4 +186,19 @@ func conditionsText(s *cluster.Shape) string {
 		text += ", with CPU isolation " + string(s.Isolation.CPU)
 	}
 	return text
+}
+
+func TermText(t cluster.Term) string {
+	var out []string
+	for _, r := range t {
+		s := r.Key + " " + string(r.Operator)
+		if len(r.Values) > 0 {
+			s += " " + strings.Join(r.Values, ",")
+		}
+		if r.Operator == cluster.In && len(r.Values) == 1 {
+			s = r.Key + "=" + r.Values[0]
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, " and ")
 }

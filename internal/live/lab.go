@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/whatif"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -26,7 +27,7 @@ type Lab struct {
 
 // Why says why a workload is where it is or pending, and what would help. Engine and
 // State of the question are the lab's. The position is the one at which the answer holds.
-func (l *Lab) Why(q explain.Question) (report *explain.Report, position uint64, err error) {
+func (l *Lab) Why(q whatif.Question) (report *explain.Report, position uint64, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if err := l.follow(); err != nil {
@@ -38,7 +39,7 @@ func (l *Lab) Why(q explain.Question) (report *explain.Report, position uint64, 
 		l.state.Release(mark)
 	}()
 	q.Engine, q.State = l.engine, l.state
-	report, err = explain.Why(q)
+	report, err = whatif.Why(q)
 	return report, l.position, err
 }
 
@@ -50,7 +51,7 @@ func (l *Lab) WhatIf(now int64, changes ...cluster.Change) (d *wire.Difference, 
 	if err := l.follow(); err != nil {
 		return nil, 0, err
 	}
-	d, err = explain.WhatIf(l.engine, l.state, sim.Options{Now: now}, func(s *cluster.State) error { return s.ApplyAll(changes) })
+	d, err = whatif.WhatIf(l.engine, l.state, sim.Options{Now: now}, func(s *cluster.State) error { return s.ApplyAll(changes) })
 	return d, l.position, err
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
-	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/whatif"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -29,16 +29,16 @@ func (q question) ask(l *Lab) (string, uint64) {
 		d, position, err := l.WhatIf(now, q.change)
 		return spell(d, err), position
 	}
-	r, position, err := l.Why(explain.Question{Workload: q.workload, Now: now, Tries: 3})
+	r, position, err := l.Why(whatif.Question{Workload: q.workload, Now: now, Tries: 3})
 	return spell(r, err), position
 }
 
 func (q question) askAgain(e *engine.Engine, s *cluster.State) string {
 	if q.change != nil {
-		d, err := explain.WhatIf(e, s, sim.Options{Now: now}, func(s *cluster.State) error { return s.Apply(q.change) })
+		d, err := whatif.WhatIf(e, s, sim.Options{Now: now}, func(s *cluster.State) error { return s.Apply(q.change) })
 		return spell(d, err)
 	}
-	return spell(explain.Why(explain.Question{Engine: e, State: s, Workload: q.workload, Now: now, Tries: 3}))
+	return spell(whatif.Why(whatif.Question{Engine: e, State: s, Workload: q.workload, Now: now, Tries: 3}))
 }
 
 func spell(v any, err error) string {

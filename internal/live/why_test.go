@@ -7,8 +7,8 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/verify/bench"
+	"github.com/berth-project/berth/internal/whatif"
 )
 
 // backlog is a leader of n nodes on which every device is held, with so many pending
@@ -80,7 +80,7 @@ func BenchmarkWhy(b *testing.B) {
 			must(b, err)
 			ask := func(tries int) time.Duration {
 				begin := time.Now()
-				r, _, err := lab.Why(explain.Question{Workload: "job/0000000", Now: 1, Tries: tries})
+				r, _, err := lab.Why(whatif.Question{Workload: "job/0000000", Now: 1, Tries: tries})
 				must(b, err)
 				if len(r.Trials) == 0 || !r.Trials[0].Fits || r.Tried != tries {
 					b.Fatalf("after %d tries: %+v", r.Tried, r.Trials)

@@ -1,4 +1,4 @@
-package explain
+package whatif
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 	"github.com/google/go-cmp/cmp"
@@ -20,7 +21,7 @@ func h100(name string) *enginetest.NodeBuilder {
 }
 
 // fitting are the changes that a report says would help.
-func fitting(r *Report) []string {
+func fitting(r *explain.Report) []string {
 	var out []string
 	for _, t := range r.Trials {
 		if t.Fits {
@@ -284,5 +285,14 @@ func TestWhyPlacedInALargeCluster(t *testing.T) {
 	got := wire.NewPlacement(end.Job("job/x").Tasks()[0], false, &out.Decisions[0])
 	if d := cmp.Diff(full.Placements, []wire.Placement{got}); d != "" {
 		t.Errorf("(-in full +replayed)\n%s", d)
+	}
+}
+
+// A set that has no replica left is answered for by one that went.
+func TestWhyOfASetThatIsGone(t *testing.T) {
+	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("m-0").Set("model/m", 0).Served(cluster.Binpack).Devices(1).On("a"))
+	r, err := Why(Question{Engine: enginetest.Engine(enginetest.Fit()), State: s, Workload: "model/m"})
+	if err != nil || r.Workload != "job/m-0" || !r.Notes.Retired {
+		t.Errorf("report %+v, %v; want of job/m-0, which was retired", r, err)
 	}
 }

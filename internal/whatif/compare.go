@@ -1,22 +1,19 @@
-package explain
+package whatif
 
 import (
 	"cmp"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 )
 
 // Compare tells two simulations apart, task by task.
-func Compare(ph Phrases, before, after *sim.Simulation) *wire.Difference {
+func Compare(ph explain.Phrases, before, after *sim.Simulation) *wire.Difference {
 	return compare(ph, endingOf(before), endingOf(after))
 }
 
@@ -31,7 +28,7 @@ func WhatIf(e *engine.Engine, state *cluster.State, o sim.Options, change func(*
 	if err != nil {
 		return nil, err
 	}
-	return compare(PhrasesOf(e), before, after), nil
+	return compare(explain.PhrasesOf(e), before, after), nil
 }
 
 // endOf is how a simulation ends after the change; both are undone.
@@ -47,7 +44,7 @@ func endOf(e *engine.Engine, state *cluster.State, o sim.Options, change func(*c
 	return endingOf(simulation), nil
 }
 
-func compare(ph Phrases, before, after *ending) *wire.Difference {
+func compare(ph explain.Phrases, before, after *ending) *wire.Difference {
 	d := &wire.Difference{
 		Placed: []wire.Move{}, Moved: []wire.Move{}, Pending: []wire.Move{}, Gone: []wire.Move{},
 		Evicted: leaving(after.simulation, before.simulation), Kept: leaving(before.simulation, after.simulation), Before: before.totals, After: after.totals,
@@ -76,7 +73,7 @@ func compare(ph Phrases, before, after *ending) *wire.Difference {
 			d.Moved = append(d.Moved, m)
 		default: // it stood, or is new
 			if r := after.simulation.RefusalOf(m.Workload); r != nil {
-				m.Message = ph.message(r)
+				m.Message = ph.Message(r)
 			}
 			d.Pending = append(d.Pending, m)
 		}
@@ -134,69 +131,4 @@ func endingOf(s *sim.Simulation) *ending {
 		}
 	}
 	return e
-}
-
-// mostMoves is how many tasks of a kind people are shown; one node less can move thousands.
-const mostMoves = 40
-
-// WriteDifference writes the difference for people.
-func WriteDifference(w io.Writer, d *wire.Difference) {
-	list := func(title string, n int, line func(i int) string) {
-		if n == 0 {
-			return
-		}
-		fmt.Fprintf(w, "%s:\n", title)
-		for i := range min(n, mostMoves) {
-			fmt.Fprintf(w, "  %s\n", line(i))
-		}
-		if more := n - mostMoves; more > 0 {
-			fmt.Fprintf(w, "  … and %s; -o json lists all\n", numeral.Count(more, "more task"))
-		}
-		fmt.Fprintln(w)
-	}
-	section := func(title string, moves []wire.Move, line func(wire.Move) string) {
-		list(title, len(moves), func(i int) string { return moves[i].Workload + " " + moves[i].Task + " " + line(moves[i]) })
-	}
-	going := func(title string, tasks []wire.Going) {
-		list(title, len(tasks), func(i int) string { return goingText(&tasks[i]) })
-	}
-	section("Newly placed", d.Placed, func(m wire.Move) string { return "→ " + m.To })
-	section("Moved", d.Moved, func(m wire.Move) string { return m.From + " → " + m.To })
-	told := ""
-	section("Newly pending", d.Pending, func(m wire.Move) string {
-		text := "(new)"
-		if m.From != "" {
-			text = "(was on " + m.From + ")"
-		}
-		if m.Workload != told && m.Message != "" {
-			text += "\n    " + strings.TrimSpace(m.Message)
-		}
-		told = m.Workload
-		return text
-	})
-	section("No longer wanted", d.Gone, func(m wire.Move) string {
-		if m.From == "" {
-			return "(was pending)"
-		}
-		return "(was on " + m.From + ")"
-	})
-	going("Newly evicted", d.Evicted)
-	going("No longer evicted", d.Kept)
-	if len(d.Placed)+len(d.Moved)+len(d.Pending)+len(d.Evicted)+len(d.Kept)+len(d.Gone) == 0 {
-		fmt.Fprint(w, "Nothing changes.\n\n")
-	}
-	fmt.Fprintf(w, "before: %s\nafter:  %s\n", Tally(d.Before.Placed, d.Before.Pending), Tally(d.After.Placed, d.After.Pending))
-}
-
-func goingText(g *wire.Going) string {
-	text := g.Workload + " " + g.Task + " from " + g.From
-	if g.For != "" {
-		text += " for"
-	}
-	return text + " " + CauseText(g.For, g.Reason, g.Landing)
-}
-
-// Tally is the line that sums a simulation up.
-func Tally(placed, pending int) string {
-	return fmt.Sprintf("%s placed, %d pending", numeral.Count(placed, "task"), pending)
 }

@@ -11,47 +11,33 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// claim is what a workload that is refused could have from others: how its queue
-// stands with what it lacks, and which workloads each adapter would evict.
-type claim struct {
-	workload  *workload
-	asks      cluster.Resources
-	standings []engine.Standing
-	sought    []engine.Purpose // what the adapters of the profile were asked for
-	census    map[engine.Purpose]engine.Census
+// Entitlement is what a workload that was refused could take from others: how its queue
+// and the queues above it stand with what it lacks, and which workloads might be evicted
+// for it.
+type Entitlement struct {
+	State     *cluster.State
+	Workload  string
+	Delayed   int64             // until when it evicts nothing, by its preemption delay; 0: it is not delayed
+	Asks      cluster.Resources // what it lacks, of the resources that queues divide
+	Standings []engine.Standing // of its own queue first
+	// Sought are the purposes for which adapters of the profile looked for victims, and
+	// Census has the victims of each.
+	Sought []engine.Purpose
+	Census map[engine.Purpose]engine.Census
 }
 
-// newClaim looks at the end of the simulation, where nothing changes any more.
-func newClaim(l *lab, sought []engine.Sparing) *claim {
-	w := l.workload
-	c := &claim{workload: w, census: map[engine.Purpose]engine.Census{}}
-	s := l.engine.Open(w.state, engine.Options{Now: l.now})
-	defer s.Close()
-	lacks := s.Lacking(w.form())
-	for _, st := range s.Standings(w.job().Queue) {
-		if ask := s.ChargeOf(w.state.Queue(st.Queue), lacks, st.Resource); ask > 0 {
-			c.asks = c.asks.With(st.Resource, ask)
-			c.standings = append(c.standings, st)
-		}
-	}
-	for _, x := range sought {
-		if _, known := c.census[x.Purpose]; !known {
-			c.sought = append(c.sought, x.Purpose)
-			c.census[x.Purpose] = s.Census(x.Purpose, w.job(), lacks)
-		}
-	}
-	return c
-}
+func (c *Entitlement) job() *cluster.Job { return c.State.Job(c.Workload) }
 
-// room fills in how its queue stands and which workloads the adapters spared.
-func (r *Report) room(c *claim, ph Phrases) {
-	r.Queues = wire.Map(c.standings, wire.NewStanding)
-	r.Refusal.Spared = wire.NewSparings(wire.Map(c.sought, func(p engine.Purpose) engine.Sparing {
-		return engine.Sparing{Purpose: p, Barred: c.census[p].Barred, Protection: c.census[p].Spared}
+// AddEntitlement adds how the queues stand, which workloads the adapters protected, and
+// why nothing is evicted. The report has its refusal.
+func (r *Report) AddEntitlement(c *Entitlement, ph Phrases) {
+	r.Queues = wire.Map(c.Standings, wire.NewStanding)
+	r.Refusal.Spared = wire.NewSparings(wire.Map(c.Sought, func(p engine.Purpose) engine.Sparing {
+		return engine.Sparing{Purpose: p, Barred: c.Census[p].Barred, Protection: c.Census[p].Spared}
 	}))
 	r.Notes.Reasons = append(c.queueLines(), c.roomLines(ph)...)
-	if until := c.workload.refusal.Delayed; until > 0 {
-		r.Notes.Reasons = append(r.Notes.Reasons, delayText(c.workload.job(), until))
+	if c.Delayed > 0 {
+		r.Notes.Reasons = append(r.Notes.Reasons, delayText(c.job(), c.Delayed))
 	}
 }
 
@@ -66,21 +52,21 @@ func delayText(j *cluster.Job, until int64) string {
 
 // queueLines say how its queue stands with devices, or with cores where it wants
 // none; and so every queue above it that keeps it from its share.
-func (c *claim) queueLines() []string {
-	if len(c.asks) == 0 || !shared(c.workload.state, c.standings[0].Queue) && c.standings[0].Quota < 0 {
+func (c *Entitlement) queueLines() []string {
+	if len(c.Asks) == 0 || !shared(c.State, c.Standings[0].Queue) && c.Standings[0].Quota < 0 {
 		return nil // there is nothing to share: one queue, and no quota
 	}
-	main := c.asks[0].Name
-	for _, a := range c.asks {
+	main := c.Asks[0].Name
+	for _, a := range c.Asks {
 		if quantity.IsDevice(a.Name) {
 			main = a.Name
 		}
 	}
 	var out []string
-	for i := range c.standings {
-		st := &c.standings[i]
-		own := st.Queue == c.standings[0].Queue
-		short := st.Used+c.asks.Of(st.Resource) > st.Share
+	for i := range c.Standings {
+		st := &c.Standings[i]
+		own := st.Queue == c.Standings[0].Queue
+		short := st.Used+c.Asks.Of(st.Resource) > st.Share
 		if own && (st.Resource == main || short) || short {
 			out = append(out, standingText(st))
 		}
@@ -106,18 +92,18 @@ var verbs = map[engine.Purpose]string{engine.Reclaim: "reclaimed", engine.Preemp
 
 // roomLines say why no workload is evicted for it, adapter by adapter. Moves are left
 // out: they take nothing from other workloads, so why none was made is of no interest.
-func (c *claim) roomLines(ph Phrases) []string {
-	state := c.workload.state
+func (c *Entitlement) roomLines(ph Phrases) []string {
+	state := c.State
 	var out, idle []string
-	for _, p := range c.sought {
+	for _, p := range c.Sought {
 		verb := verbs[p]
 		if verb == "" {
 			continue
 		}
-		x := c.census[p]
+		x := c.Census[p]
 		spared := ph.sparedText(state, p, x.Spared)
 		switch {
-		case p == engine.Reclaim && (x.Barred || spared != "") && !shared(state, c.workload.job().Queue):
+		case p == engine.Reclaim && (x.Barred || spared != "") && !shared(state, c.job().Queue):
 			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")
 		case x.Barred:
 			out = append(out, "Nothing can be "+verb+c.barred(p)+".")
@@ -141,14 +127,14 @@ func (c *claim) roomLines(ph Phrases) []string {
 }
 
 // noVictims says why there is no workload that might be evicted.
-func (c *claim) noVictims() string {
+func (c *Entitlement) noVictims() string {
 	firm := 0
-	for _, j := range c.workload.state.Jobs() {
-		if j.ID != c.workload.id && j.Running() && !j.Preemptible {
+	for _, j := range c.State.Jobs() {
+		if j.ID != c.Workload && j.Running() && !j.Preemptible {
 			firm++
 		}
 	}
-	switch displaced := len(c.workload.job().Displaced); {
+	switch displaced := len(c.job().Displaced); {
 	case firm > 0 && displaced == 0:
 		return "no other workload that runs is preemptible"
 	case displaced > 0:
@@ -158,13 +144,13 @@ func (c *claim) noVictims() string {
 }
 
 // barred says which share would be exceeded.
-func (c *claim) barred(p engine.Purpose) string {
-	if p == engine.Reclaim && len(c.asks) == 0 {
+func (c *Entitlement) barred(p engine.Purpose) string {
+	if p == engine.Reclaim && len(c.Asks) == 0 {
 		return " for it: queues divide nothing that it lacks"
 	}
-	for i := range c.standings {
-		st := &c.standings[i]
-		if with := st.Used + c.asks.Of(st.Resource); p == engine.Reclaim && st.Queue == c.standings[0].Queue && with > st.Share {
+	for i := range c.Standings {
+		st := &c.Standings[i]
+		if with := st.Used + c.Asks.Of(st.Resource); p == engine.Reclaim && st.Queue == c.Standings[0].Queue && with > st.Share {
 			return fmt.Sprintf(": with it, queue %s would hold %s, more than its fair share", st.Queue, quantity.Resource(st.Resource, with))
 		}
 	}

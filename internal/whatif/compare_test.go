@@ -1,4 +1,4 @@
-package explain
+package whatif
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/sim"
 )
 
@@ -36,7 +37,7 @@ func TestCompareNamesWhoComesAndGoes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var text strings.Builder
-			WriteDifference(&text, Compare(testPhrases(t), tt.before, tt.after))
+			explain.WriteDifference(&text, Compare(testPhrases(t), tt.before, tt.after))
 			if !strings.HasPrefix(text.String(), tt.want) {
 				t.Errorf("it says\n%s\nwant it to begin with\n%s", text.String(), tt.want)
 			}

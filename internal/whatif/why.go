@@ -1,11 +1,11 @@
-package explain
+package whatif
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -33,11 +33,11 @@ func affordable(pending int) int {
 }
 
 // Why answers the question.
-func Why(q Question) (*Report, error) {
+func Why(q Question) (*explain.Report, error) {
 	if q.State.Job(q.Workload) == nil && len(q.State.View().Sets().Jobs(q.Workload)) == 0 {
 		return nil, fmt.Errorf("no workload %q", q.Workload)
 	}
-	phrases := PhrasesOf(q.Engine)
+	phrases := explain.PhrasesOf(q.Engine)
 	was := lookBack(q.State, q.Workload)
 	defer q.State.Release(was.mark)
 	simulation, err := sim.Simulate(q.Engine, q.State, sim.Options{Now: q.Now, Record: true})
@@ -46,14 +46,14 @@ func Why(q Question) (*Report, error) {
 	}
 	j := member(simulation, q.Workload, was)
 	q.Workload = j.ID
-	r := &Report{
-		Report: wire.Report{Workload: j.ID, Wants: Wants(j), Remarks: j.Remarks, Set: wire.NewSetReport(q.State, j), Placements: []wire.Placement{}, Nodes: len(q.State.Nodes())},
-		Notes:  Notes{Tasks: len(j.Tasks())},
+	r := &explain.Report{
+		Report: wire.Report{Workload: j.ID, Wants: explain.Wants(j), Remarks: j.Remarks, Set: wire.NewSetReport(q.State, j), Placements: []wire.Placement{}, Nodes: len(q.State.Nodes())},
+		Notes:  explain.Notes{Tasks: len(j.Tasks())},
 	}
 	if alt := &j.Alternatives[max(0, j.Chosen)]; j.Chosen >= 0 && alt.Tasks[0].Shape.Served() {
 		r.Form, r.Notes.Kept = alt.Name, alt.Running
 	}
-	if err := r.place(q, phrases, was, simulation, j); err != nil {
+	if err := place(r, q, phrases, was, simulation, j); err != nil {
 		return nil, err
 	}
 	for i := range simulation.Rankings {
@@ -70,21 +70,25 @@ func Why(q Question) (*Report, error) {
 	if refused, err = inFull(q, refused); err != nil {
 		return nil, err
 	}
-	out := phrases.refusal(refused, false)
+	out := phrases.Refusal(refused, false)
 	r.Refusal = &out
 	w := &workload{q.State, j.ID, refused, wire.MainAttempt(refused)}
 	l := &lab{engine: q.Engine, workload: w, now: q.Now, budget: max(q.Tries, 0), at: map[*change]int64{}, evicted: map[*change][]string{}}
 	if q.Tries == 0 {
 		l.budget = affordable(len(q.State.Pending()))
 	}
-	r.Offer, r.Foreign = offer(q.State, w.shape()), foreign(q.State, w.shape())
-	var c *claim
+	r.Offer, r.Foreign = explain.Offer(q.State, w.shape()), explain.Foreign(q.State, w.shape())
+	var c *explain.Entitlement
 	if !refused.Surplus { // nothing is evicted for surplus
-		c = newClaim(l, sought)
-		r.room(c, phrases)
+		c = newEntitlement(l, sought)
+		r.AddEntitlement(c, phrases)
 	}
-	r.funnel(l, phrases)
-	r.Forms = tried(w, phrases)
+	var own map[string]bool
+	if w.attempt.Level == "" {
+		own = l.ownNodes()
+	}
+	r.AddFunnel(w.attempt, own, phrases)
+	r.AddForms(refused, w.shape(), phrases)
 	if r.Nodes > 0 { // without any node there is nothing to add more of
 		var knobs []Knob
 		if q.Knobs != nil {
@@ -156,27 +160,6 @@ func explained(q Question, refused *engine.Refusal, alone bool) (*engine.Refusal
 	return nil, nil
 }
 
-// funnel counts who turned down which nodes. Nodes that only the workload's own
-// other tasks fill are told apart: they show how near it came.
-func (r *Report) funnel(l *lab, ph Phrases) {
-	a := l.workload.attempt
-	if r.Notes.Domains = domainLines(a); a.Level != "" {
-		return // its counts are about one domain, and the sentence says it all
-	}
-	own := l.ownNodes()
-	r.Notes.Own = own
-	for i := range a.Counts {
-		for _, m := range missesOf(a, &a.Counts[i]) {
-			if own[m.Node] {
-				r.Own++
-			}
-		}
-	}
-	r.Funnel = ph.steps(a, own)
-	r.Notes.Placed, r.Notes.Min = a.Placed, a.Min
-	r.Notes.Groups = ph.groupLines(a)
-}
-
 // ownNodes are the nodes where the tasks of the same role would be that did find
 // a place; other roles take other room.
 func (l *lab) ownNodes() map[string]bool {
@@ -193,35 +176,4 @@ func (l *lab) ownNodes() map[string]bool {
 		}
 	}, &change{apply: w.atLeast(a.Placed)})
 	return out
-}
-
-// brief is the heart of a refusal: why a change did not help.
-func (ph Phrases) brief(r *engine.Refusal) string {
-	a := wire.MainAttempt(r)
-	text := ""
-	if a.Level != "" {
-		return domainsText(a)
-	}
-	if a.Placed > 0 && !r.Surplus {
-		text = fmt.Sprintf("only %d of %d find a place; ", a.Placed, a.Min)
-	}
-	if a.Before != nil {
-		return text + ph.words(a.Before, nil)
-	}
-	for _, g := range a.Groups {
-		if g.Rejection != nil {
-			return text + g.Key.String() + ": " + ph.words(g.Rejection, nil)
-		}
-	}
-	for i := range a.Counts {
-		if t := &a.Counts[i]; t.Reason == r.Reason || a.Whole && len(a.Groups) == 0 {
-			if misses := missesOf(a, t); len(misses) > 0 {
-				return text + strings.TrimSpace(ph.words(&misses[0].Rejection, misses)+" "+ph.example(misses))
-			}
-		}
-	}
-	if phrase := ph[r.Reason].Phrase; phrase != "" && !strings.Contains(phrase, "{") {
-		return text + phrase
-	}
-	return text + spell(string(r.Reason))
 }

@@ -1,4 +1,4 @@
-package explain
+package whatif
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -115,7 +116,7 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 		names = append(names, fmt.Sprintf("%s (%s)", j.ID, e.standing(j)))
 		ids = append(ids, j.ID)
 	}
-	c.text = "with " + List(names, 3) + " evicted"
+	c.text = "with " + explain.List(names, 3) + " evicted"
 	c.apply = func(s *cluster.State) error {
 		for _, id := range ids {
 			if err := s.Apply(cluster.JobGone{Job: id}); err != nil {
@@ -143,7 +144,7 @@ func (e *evictor) standing(j *cluster.Job) string {
 		text += ", " + quantity.Of(engine.Quantity{Value: held, Unit: engine.Devices}, 1)
 	}
 	if len(nodes) > 0 {
-		text += " on " + List(nodes, 2)
+		text += " on " + explain.List(nodes, 2)
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-package explain
+package whatif
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -110,7 +111,7 @@ func inBestDomain(a *engine.Attempt, nodes []*cluster.Node) ([]*cluster.Node, st
 	}
 	best := a.Domains[0].Value
 	there := slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return n.Labels[a.Level] != best })
-	return there, " in " + levelName(a.Level) + " " + best
+	return there, " in " + explain.LevelName(a.Level) + " " + best
 }
 
 // grower adds nodes to the cluster.
@@ -214,7 +215,10 @@ func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 
 func (m Machine) change(n int) *change {
 	what := m.Name
-	text := ifOne(n, "with one more node", fmt.Sprintf("with %d more nodes", n))
+	text := "with one more node"
+	if n > 1 {
+		text = fmt.Sprintf("with %d more nodes", n)
+	}
 	switch {
 	case what == "":
 		text += " like " + m.Template.Name

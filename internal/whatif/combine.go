@@ -1,4 +1,4 @@
-package explain
+package whatif
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/numeral"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
@@ -113,7 +114,7 @@ func join(changes []*change) *change {
 	for _, c := range changes {
 		out.cost += c.cost
 	}
-	out.text = List(wire.Map(changes, func(c *change) string { return c.text }), len(changes))
+	out.text = explain.List(wire.Map(changes, func(c *change) string { return c.text }), len(changes))
 	out.apply = func(s *cluster.State) error {
 		for _, c := range changes {
 			if err := c.apply(s); err != nil {
@@ -213,5 +214,5 @@ func cutText(shape *cluster.Shape, edit func(*cluster.Shape)) string {
 			out = append(out, quantity.Resource(r.Name, v)+" instead of "+quantity.Resource(r.Name, r.Value))
 		}
 	}
-	return "with " + List(out, 4)
+	return "with " + explain.List(out, 4)
 }

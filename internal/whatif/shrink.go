@@ -1,10 +1,11 @@
-package explain
+package whatif
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/numeral"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
@@ -33,7 +34,7 @@ func (k *shrinker) shrink() {
 		k.found.largest(k.smallerShare())
 	}
 	for _, a := range s.Resources {
-		if a.Value > 0 && a.Name != podSlots {
+		if a.Value > 0 && a.Name != explain.PodSlots {
 			k.found.largest(k.lessOf(a.Name))
 		}
 	}

@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -40,4 +42,29 @@ type Eviction struct {
 	total  int      // how many tasks the workload has
 	also   []string // workloads that are evicted by the same plan
 	spared string   // which workloads were protected, and why
+}
+
+// AddEvictions adds the evictions of the workload, and those for it.
+func (r *Report) AddEvictions(s *cluster.State, decisions []engine.Decision, ph Phrases) {
+	id := r.Workload
+	r.Notes.Evicted = ph.evictions(s, decisions, func(d *engine.Decision) bool { return d.Task.Job == id })
+	r.Notes.Displaced = ph.evictions(s, decisions, func(d *engine.Decision) bool { return d.For == id })
+	r.Evicted, r.Displaced = wire.Map(r.Notes.Evicted, onWire), wire.Map(r.Notes.Displaced, onWire)
+}
+
+func onWire(e Eviction) wire.Eviction { return e.Eviction }
+
+// AddGroup adds how the node group was chosen.
+func (r *Report) AddGroup(d *engine.Decision) {
+	r.Group, r.Notes.Group, r.Notes.RunnerUp = wire.NewGroupChoice(d), GroupTitle(d.Group), ""
+	if len(d.Groups) > 1 {
+		r.Notes.RunnerUp = GroupTitle(d.Groups[1].Group)
+	}
+}
+
+// AddTorn adds since when the job has run below its minimum, if it does.
+func (r *Report) AddTorn(j *cluster.Job, now int64) {
+	if r.Notes.Torn = tornText(j, now); r.Notes.Torn != "" {
+		r.TornSince = quantity.Time(j.Torn)
+	}
 }

@@ -1,4 +1,4 @@
-package explain
+package whatif
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/nearest"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -38,7 +39,7 @@ func (r *relaxer) open() *change {
 }
 
 func opened(names []string) *change {
-	return &change{wire.OpenNodes, "with " + List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
+	return &change{wire.OpenNodes, "with " + explain.List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
 		for _, name := range names {
 			n := *s.Node(name)
 			n.Unschedulable, n.Taints = false, slices.DeleteFunc(slices.Clone(n.Taints), sick)

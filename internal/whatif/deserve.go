@@ -1,4 +1,4 @@
-package explain
+package whatif
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -19,13 +20,13 @@ type claimer struct {
 	lab      *lab
 	workload *workload
 	found    *finder
-	claim    *claim // nil where only surplus is missing: nothing is evicted for that
+	claim    *explain.Entitlement // nil where only surplus is missing: nothing is evicted for that
 }
 
 // deserve raises the quotas that keep the workload from its share, in its queue
 // and in all above it, so far that it is deserved.
 func (c *claimer) deserve() {
-	if c.claim == nil || !slices.Contains(c.claim.sought, engine.Reclaim) {
+	if c.claim == nil || !slices.Contains(c.claim.Sought, engine.Reclaim) {
 		return
 	}
 	type raise struct {
@@ -35,9 +36,9 @@ func (c *claimer) deserve() {
 	var all []raise
 	var texts []string
 	asked := false // a quota that does not exist is of no interest where it does not help
-	for i := range c.claim.standings {
-		st := &c.claim.standings[i]
-		to := st.Used + c.claim.asks.Of(st.Resource)
+	for i := range c.claim.Standings {
+		st := &c.claim.Standings[i]
+		to := st.Used + c.claim.Asks.Of(st.Resource)
 		if to <= st.Share || st.Quota >= to {
 			continue
 		}
@@ -76,7 +77,7 @@ func (c *claimer) declares(st *engine.Standing) bool {
 // lower, the lowest that is enough.
 func (c *claimer) outrank() {
 	const most = 4
-	if c.claim == nil || !slices.Contains(c.claim.sought, engine.Preempt) {
+	if c.claim == nil || !slices.Contains(c.claim.Sought, engine.Preempt) {
 		return
 	}
 	var levels []int32
@@ -112,8 +113,8 @@ func (c *claimer) wait() {
 		who      string
 	}
 	var all []moment
-	for _, p := range c.claim.sought {
-		for _, x := range c.claim.census[p].Spared {
+	for _, p := range c.claim.Sought {
+		for _, x := range c.claim.Census[p].Spared {
 			span := c.found.phrases[x.Reason].Span
 			if span == nil {
 				continue

@@ -1,17 +1,18 @@
-package explain
+package whatif
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/wire"
 )
 
 // finder seeks what would help, and collects what was tried.
 type finder struct {
 	lab     *lab
-	phrases Phrases
+	phrases explain.Phrases
 	helps   []*change
 	fails   []failure
 	beyond  *engine.Rejection // that is left where everything else is granted; nil: none
@@ -24,7 +25,7 @@ type failure struct {
 
 // seek tries changes of every kind, and combines them where none helps. It reports
 // whether the request conflicts with itself.
-func (f *finder) seek(c *claim, knobs []Knob) (conflict bool) {
+func (f *finder) seek(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 	l, w := f.lab, f.lab.workload
 	claims, relax := &claimer{l, w, f, c}, &relaxer{l, w, f}
 	evict, shrink := &evictor{l, w, f}, &shrinker{w, f}
@@ -53,7 +54,7 @@ func (f *finder) yes(c *change) { f.helps = append(f.helps, c) }
 
 func (f *finder) no(c *change, v verdict) {
 	if v.refusal != nil {
-		f.fails = append(f.fails, failure{c, f.phrases.brief(v.refusal)})
+		f.fails = append(f.fails, failure{c, f.phrases.Brief(v.refusal)})
 	}
 }
 

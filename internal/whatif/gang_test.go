@@ -1,4 +1,4 @@
-package explain
+package whatif
 
 import (
 	"strings"
@@ -48,7 +48,7 @@ func TestDomainsInWords(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			simulation := simulate(t, tt.state)
-			if got := testPhrases(t).message(simulation.Refusals[0]); got != tt.want {
+			if got := testPhrases(t).Message(simulation.Refusals[0]); got != tt.want {
 				t.Errorf("have %q\nwant %q", got, tt.want)
 			}
 		})

@@ -1,11 +1,11 @@
-package explain
+package whatif
 
 import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/wire"
 )
@@ -36,7 +36,7 @@ func lookBack(s *cluster.State, workload string) *before {
 
 // place fills in where its tasks are, the scores of what was decided now, and who
 // has to go for whom.
-func (r *Report) place(q Question, phrases Phrases, was *before, simulation *sim.Simulation, j *cluster.Job) error {
+func place(r *explain.Report, q Question, phrases explain.Phrases, was *before, simulation *sim.Simulation, j *cluster.Job) error {
 	touched := false
 	for i := range simulation.Decisions {
 		d := &simulation.Decisions[i]
@@ -51,24 +51,17 @@ func (r *Report) place(q Question, phrases Phrases, was *before, simulation *sim
 		if err != nil {
 			return err
 		}
-		r.Notes.Evicted = phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.Task.Job == j.ID })
-		r.Notes.Displaced = phrases.evictions(q.State, decisions, func(d *engine.Decision) bool { return d.For == j.ID })
-		r.Evicted, r.Displaced = wire.Map(r.Notes.Evicted, onWire), wire.Map(r.Notes.Displaced, onWire)
+		r.AddEvictions(q.State, decisions, phrases)
 		for i := range decisions {
 			if d := &decisions[i]; d.Task.Job == j.ID && len(d.Score.Parts) > 0 {
 				chosen[d.Task.Name] = d
 			}
 			if d := &decisions[i]; d.Task.Job == j.ID && len(d.GroupScore.Parts) > 0 {
-				r.Group, r.Notes.Group, r.Notes.RunnerUp = wire.NewGroupChoice(d), GroupTitle(d.Group), ""
-				if len(d.Groups) > 1 {
-					r.Notes.RunnerUp = GroupTitle(d.Groups[1].Group)
-				}
+				r.AddGroup(d)
 			}
 		}
 	}
-	if r.Notes.Torn = tornText(j, q.Now); r.Notes.Torn != "" {
-		r.TornSince = quantity.Time(j.Torn)
-	}
+	r.AddTorn(j, q.Now)
 	for _, t := range j.Tasks() {
 		if t.Ended() {
 			r.Ended = append(r.Ended, wire.Ended{Task: t.Name, State: t.Status.String()})
@@ -84,8 +77,6 @@ func (r *Report) place(q Question, phrases Phrases, was *before, simulation *sim
 	return nil
 }
 
-func onWire(e Eviction) wire.Eviction { return e.Eviction }
-
 // waitsFor are the tasks that are leaving the room that was promised to the task:
 // those on its devices, or where there are none all of the node.
 func waitsFor(t *cluster.Task) []string {
@@ -95,7 +86,7 @@ func waitsFor(t *cluster.Task) []string {
 			continue
 		}
 		name := o.ID
-		if o.Name == podTask {
+		if o.Name == explain.PodTask {
 			name = o.Job.ID
 		}
 		all = append(all, name)

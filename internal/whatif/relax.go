@@ -1,11 +1,11 @@
-package explain
+package whatif
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/wire"
 )
 
@@ -65,7 +65,7 @@ func (r *relaxer) conditions() []*change {
 		out = append(out, r.lift(10, text+" instead of "+s.Cell, func(s *cluster.Shape) { s.Cell = cell }))
 	}
 	if len(s.Need.Products) > 0 && !s.Served() {
-		out = append(out, r.lift(10, "on any product instead of "+List(s.Need.Products, 3), func(s *cluster.Shape) { s.Need.Products = nil }))
+		out = append(out, r.lift(10, "on any product instead of "+explain.List(s.Need.Products, 3), func(s *cluster.Shape) { s.Need.Products = nil }))
 	}
 	if s.Need.SameProduct && !s.Served() {
 		out = append(out, r.lift(10, "on devices of mixed products", func(s *cluster.Shape) { s.Need.SameProduct = false }))
@@ -87,7 +87,7 @@ func (r *relaxer) ties() []*change {
 		if term.Anti {
 			text = "without the required distance to jobs with "
 		}
-		out = append(out, &change{wire.LiftCondition, text + termText(term.Selector), 11, r.workload.rewrite(func(j *cluster.Job) {
+		out = append(out, &change{wire.LiftCondition, text + explain.TermText(term.Selector), 11, r.workload.rewrite(func(j *cluster.Job) {
 			j.Affinity = slices.Delete(slices.Clone(j.Affinity), i, i+1)
 		})})
 	}
@@ -119,33 +119,18 @@ func taintText(t cluster.Taint) string {
 	return s + ":" + string(t.Effect)
 }
 
-func termText(t cluster.Term) string {
-	var out []string
-	for _, r := range t {
-		s := r.Key + " " + string(r.Operator)
-		if len(r.Values) > 0 {
-			s += " " + strings.Join(r.Values, ",")
-		}
-		if r.Operator == cluster.In && len(r.Values) == 1 {
-			s = r.Key + "=" + r.Values[0]
-		}
-		out = append(out, s)
-	}
-	return strings.Join(out, " and ")
-}
-
 // nearness lifts what keeps the tasks in one domain.
 func (r *relaxer) nearness() []*change {
 	form := r.workload.form()
 	var out []*change
 	if level := form.Topology.Required; level != "" {
-		out = append(out, &change{wire.LiftCondition, "without having to be in one " + levelName(level), 12, r.workload.reform(func(form *cluster.Alternative) {
+		out = append(out, &change{wire.LiftCondition, "without having to be in one " + explain.LevelName(level), 12, r.workload.reform(func(form *cluster.Alternative) {
 			form.Topology.Required = ""
 		})})
 	}
 	for i := range form.Subgroups {
 		if level := form.Subgroups[i].Topology.Required; level != "" {
-			text := fmt.Sprintf("without %s having to be in one %s", form.Subgroups[i].Name, levelName(level))
+			text := fmt.Sprintf("without %s having to be in one %s", form.Subgroups[i].Name, explain.LevelName(level))
 			out = append(out, &change{wire.LiftCondition, text, 12, r.workload.reform(func(form *cluster.Alternative) {
 				form.Subgroups = slices.Clone(form.Subgroups)
 				form.Subgroups[i].Topology.Required = ""
