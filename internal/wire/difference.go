@@ -1,21 +1,22 @@
 package wire
 
-// Difference is who gained and who lost between two simulations.
+// Difference says which tasks gained and lost between two simulations.
 type Difference struct {
 	Placed  []Move `json:"newlyPlaced"`
 	Moved   []Move `json:"moved"`
 	Pending []Move `json:"newlyPending"`
-	// Evicted are tasks that have to go now and did not before, wherever they are
-	// placed again; Kept are those that do not have to any more.
+	// Evicted are tasks that are evicted only in the second simulation, even if they are
+	// placed again. Kept are tasks that are evicted only in the first one.
 	Evicted []Going `json:"newlyEvicted"`
 	Kept    []Going `json:"noLongerEvicted"`
-	// Gone are tasks that nobody asks for any more.
+	// Gone are tasks that are not requested any more.
 	Gone   []Move `json:"noLongerWanted"`
 	Before Totals `json:"before"`
 	After  Totals `json:"after"`
 }
 
-// Move is a task that stands elsewhere than before; "" is nowhere.
+// Move is a task that is on another node than before. From or To is "" where it is on no
+// node.
 type Move struct {
 	Workload string `json:"workload"`
 	Task     string `json:"task"`
@@ -29,12 +30,12 @@ type Going struct {
 	Workload string `json:"workload"`
 	Task     string `json:"task"`
 	From     string `json:"from"`
-	For      string `json:"for,omitempty"` // the workload that it makes room for
+	For      string `json:"for,omitempty"` // the workload for which it is evicted
 	Reason   string `json:"reason"`
-	Landing  string `json:"landing,omitempty"` // the node that it moves to
+	Landing  string `json:"landing,omitempty"` // the node to which it moves
 }
 
-// Totals count tasks, those that ran before included.
+// Totals count tasks, including those that ran before.
 type Totals struct {
 	Placed  int `json:"placed"`
 	Pending int `json:"pending"`

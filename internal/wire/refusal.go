@@ -5,38 +5,42 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// Refusal is a workload that was turned down.
+// Refusal says why a workload was not placed.
 type Refusal struct {
 	Workload  string `json:"workload"`
-	Task      string `json:"task"` // the first that found no place
+	Task      string `json:"task"` // the first that could not be placed
 	Reason    string `json:"reason"`
 	Permanent bool   `json:"permanent"` // waiting does not help
-	Surplus   bool   `json:"surplus,omitempty"`
-	// Cure is what would help: Wait, Evict, Grow (more or other nodes), Relax (a softer
-	// request). Without any, only a changed request helps.
+	// Surplus: the minimum is placed, and tasks beyond it are not.
+	Surplus bool `json:"surplus,omitempty"`
+	// Cure is what would help: Wait, Evict, Grow (more or other nodes), Relax (fewer
+	// conditions in the request). If it is empty, only another request helps.
 	Cure []string `json:"cure,omitempty"`
-	// Awaits is how many nodes are to be made for the workload's model.
+	// Awaits is how many nodes are going to be created for the model of the workload.
 	Awaits  int    `json:"awaits,omitempty"`
 	Message string `json:"message"`
-	// Counts of nodes by reason, for the form of the workload that Reason is about.
+	// Counts has the number of nodes by reason, for the form of the workload to which
+	// Reason applies.
 	Counts map[string]int `json:"counts"`
-	Nodes  []Miss         `json:"nodes"` // nearest first: ten, or all where explained
+	Nodes  []Miss         `json:"nodes"` // nearest first: ten, or all with --explain
 	Groups []GroupMiss    `json:"groups,omitempty"`
-	// Subgroup is the part of the workload that is short of its own minimum.
+	// Subgroup is the subgroup that is below its own minimum.
 	Subgroup string `json:"subgroup,omitempty"`
-	// Level is the label whose domains have no room for all that must be in one;
-	// counts and nodes are then about the best of them.
+	// Level is the topology label of which no domain has room for all tasks that must be
+	// in one domain. Counts and nodes are then about the best domain.
 	Level   string       `json:"level,omitempty"`
 	Domains []DomainMiss `json:"domains,omitempty"` // best first, ten at most
-	// Spared are those whom somebody kept from making room, as far as they were asked about.
+	// Spared are the workloads that plugins protected from being evicted for this one, as
+	// far as the plugins were asked.
 	Spared []Sparing `json:"spared,omitempty"`
-	// Retry is when it will be tried again at the latest, for those that are left alone until then.
+	// Retry is when the workload is tried again at the latest, if it is parked until then.
 	Retry string `json:"retry,omitempty"`
-	// Delayed is until when it evicts and moves nothing, by its preemption delay.
+	// Delayed is the time before which nothing is evicted or moved for the workload,
+	// because of its preemption delay.
 	Delayed string `json:"delayed,omitempty"`
 }
 
-// Miss is a node that was turned down.
+// Miss is a node that a plugin rejected.
 type Miss struct {
 	Node    string `json:"node"`
 	Plugin  string `json:"plugin"`
@@ -46,34 +50,35 @@ type Miss struct {
 	Have    string `json:"have,omitempty"`
 }
 
-// GroupMiss is a group of nodes that was turned down; without a reason it would
-// do once enough of its nodes are free.
+// GroupMiss is a node group that was rejected. A group without a reason becomes feasible
+// once enough of its nodes are free.
 type GroupMiss struct {
 	Group  Group  `json:"group"`
-	Nodes  int    `json:"nodes"` // that passed the node filters
+	Nodes  int    `json:"nodes"` // that no filter rejected
 	Plugin string `json:"plugin,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Want   string `json:"want,omitempty"`
 	Have   string `json:"have,omitempty"`
 }
 
-// DomainMiss is a domain that has no room for all that must be in one.
+// DomainMiss is a topology domain that has no room for all tasks that must be in one
+// domain.
 type DomainMiss struct {
 	Value string `json:"value"`
 	Nodes int    `json:"nodes"`
-	Fits  int    `json:"fits"`            // tasks that it would hold
-	Lacks int    `json:"lacks,omitempty"` // nodes that are missing
+	Fits  int    `json:"fits"`            // tasks for which it has room
+	Lacks int    `json:"lacks,omitempty"` // how many more nodes it would need
 }
 
-// Sparing is what kept an adapter from making room.
+// Sparing says what kept an adapter from making room.
 type Sparing struct {
 	Purpose string `json:"purpose"` // Reclaim, Preempt or Move
-	// Barred: nobody may go for this workload, whoever he is.
+	// Barred: nothing may be evicted for this workload.
 	Barred bool         `json:"barred,omitempty"`
 	Spared []Protection `json:"spared,omitempty"`
 }
 
-// Protection is workloads that might have gone, had nobody spared them.
+// Protection has workloads that a plugin protected from being evicted, all for one reason.
 type Protection struct {
 	Plugin    string   `json:"plugin"`
 	Reason    string   `json:"reason"`
@@ -81,11 +86,11 @@ type Protection struct {
 	Workloads []string `json:"workloads"` // ten at most
 }
 
-// mostMisses is how many nodes a refusal shows unless everything is asked for.
+// mostMisses is how many nodes a refusal lists unless all are asked for.
 const mostMisses = 10
 
-// NewRefusal is the refusal without its message. It lists ten nodes, or, if all is
-// true, every node of which the rejection was kept.
+// NewRefusal is a refusal as JSON, without its message. It lists ten nodes, or, if all is
+// true, every node of which the engine kept the rejection.
 func NewRefusal(r *engine.Refusal, all bool) Refusal {
 	a := MainAttempt(r)
 	out := Refusal{
@@ -122,7 +127,8 @@ func NewRefusal(r *engine.Refusal, all bool) Refusal {
 	return out
 }
 
-// mainAttempt is the form of the job that the refusal's reason is about.
+// MainAttempt is the attempt that gave the reason of the refusal. A job with several
+// forms has one attempt for each.
 func MainAttempt(r *engine.Refusal) *engine.Attempt {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
@@ -139,8 +145,7 @@ func MainAttempt(r *engine.Refusal) *engine.Attempt {
 	return &r.Attempts[0]
 }
 
-// groupReason is what is wrong with the groups as a whole: what waiting can cure
-// before what it cannot.
+// GroupReason is why no node group was feasible. Reasons that waiting can cure come first.
 func GroupReason(a *engine.Attempt) engine.Reason {
 	reason := engine.NoSuitableGroup
 	for _, g := range a.Groups {
@@ -156,6 +161,8 @@ func GroupReason(a *engine.Attempt) engine.Reason {
 	return reason
 }
 
+// NewSparings is a list of sparings as JSON. It leaves out adapters that nothing kept from
+// making room.
 func NewSparings(list []engine.Sparing) []Sparing {
 	var out []Sparing
 	for _, s := range list {

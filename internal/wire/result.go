@@ -7,16 +7,17 @@ import (
 )
 
 // Result is what a simulation prints as JSON and YAML. It is API: fields are
-// added, never renamed. Equal input gives equal bytes. Memory is spelled as in
-// manifests ("80Gi"); want and have are for people ("38GiB", "2 devices", "500m cores").
+// added, never renamed. Equal input gives equal bytes. Memory is written as in
+// manifests ("80Gi"). The fields want and have are written for people ("38GiB",
+// "2 devices", "500m cores").
 type Result struct {
-	Decisions []Decision `json:"decisions"` // in the order they were made
-	Refusals  []Refusal  `json:"refusals"`  // in the order the jobs' turn came
-	// Rankings are the sets that had more replicas than are desired.
+	Decisions []Decision `json:"decisions"` // in the order in which they were made
+	Refusals  []Refusal  `json:"refusals"`  // in the order in which the jobs were tried
+	// Rankings are those of the sets that had more replicas than are desired.
 	Rankings []Ranking `json:"rankings,omitempty"`
 }
 
-// Decision is one thing to do.
+// Decision is one task that is bound, nominated or evicted.
 type Decision struct {
 	Workload    string   `json:"workload"`
 	Task        string   `json:"task"`
@@ -25,33 +26,34 @@ type Decision struct {
 	Devices     []Device `json:"devices"`
 	Group       *Group   `json:"group,omitempty"`
 	Alternative string   `json:"alternative,omitempty"`
-	// Score is the weighted mean of all scores, 0 to 100, and Scores adds up those of
-	// each plugin; evictions have none. What replicas were worth is in Rankings.
+	// Score is the weighted mean of all scores of the node, 0 to 100. Scores has the sum
+	// of the scores of each plugin. Evictions have neither. The scores of replicas are
+	// in Rankings.
 	Score      *float64           `json:"score,omitempty"`
 	Scores     map[string]float64 `json:"scores,omitempty"`
-	Candidates []Candidate        `json:"candidates,omitempty"` // best first, only where explained
-	// GroupScore and GroupScores are the same of the group, where the form takes whole
-	// nodes, and Groups are those that were possible.
+	Candidates []Candidate        `json:"candidates,omitempty"` // best first, only with --explain
+	// GroupScore and GroupScores are the scores of the node group, for a workload that
+	// takes whole nodes. Groups are all groups that were feasible.
 	GroupScore  *float64           `json:"groupScore,omitempty"`
 	GroupScores map[string]float64 `json:"groupScores,omitempty"`
-	Groups      []GroupCandidate   `json:"groups,omitempty"`  // best first, only where explained
-	For         string             `json:"for,omitempty"`     // the workload an eviction makes room for
-	Reason      string             `json:"reason,omitempty"`  // of an eviction
-	Landing     string             `json:"landing,omitempty"` // the node that an evicted task moves to
-	Weighed     *Weighed           `json:"weighed,omitempty"` // how an eviction was found, only where explained
+	Groups      []GroupCandidate   `json:"groups,omitempty"`  // best first, only with --explain
+	For         string             `json:"for,omitempty"`     // the workload for which a task is evicted
+	Reason      string             `json:"reason,omitempty"`  // why a task is evicted
+	Landing     string             `json:"landing,omitempty"` // the node to which an evicted task moves
+	Weighed     *Weighed           `json:"weighed,omitempty"` // how the plan of an eviction was found, only with --explain
 }
 
-// Device is what a task gets of one device.
+// Device is what a task holds of one device.
 type Device struct {
 	UUID     string  `json:"uuid"`
 	Index    int     `json:"index"`
 	Memory   string  `json:"memory"`
 	Fraction float64 `json:"fraction"`
-	// Layers that lie on it, of a model that is divided layer by layer.
+	// Layers is how many layers are on the device, for a model that is divided by layers.
 	Layers int `json:"layers,omitempty"`
 }
 
-// Group is the kind of node.
+// Group is a node group: nodes with the same devices.
 type Group struct {
 	Product  string `json:"product"`
 	Count    int    `json:"count"`
@@ -61,14 +63,15 @@ type Group struct {
 	Replicas int    `json:"replicas,omitempty"`
 }
 
-// Candidate is a node that would have done.
+// Candidate is a node that was feasible.
 type Candidate struct {
 	Node   string             `json:"node"`
 	Score  float64            `json:"score"`
 	Scores map[string]float64 `json:"scores"`
 }
 
-// GroupCandidate is a group that would have done, and the form that is for it.
+// GroupCandidate is a node group that was feasible, and the form that the workload would
+// take on it.
 type GroupCandidate struct {
 	Group       Group              `json:"group"`
 	Alternative string             `json:"alternative,omitempty"`
@@ -76,6 +79,8 @@ type GroupCandidate struct {
 	Scores      map[string]float64 `json:"scores"`
 }
 
+// NewDecision is a decision as JSON. State is as it is after the decision. If all is true
+// it has every candidate.
 func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
 	out := Decision{
 		Workload: d.Task.Job, Task: d.Task.Name, Action: string(d.Action), Node: d.Node,
@@ -104,15 +109,18 @@ func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
 	return out
 }
 
+// NewCandidate is a candidate as JSON.
 func NewCandidate(c engine.Candidate) Candidate {
 	return Candidate{c.Node, c.Score.Mean(), parts(c.Score)}
 }
 
+// NewGroupCandidate is a candidate group as JSON.
 func NewGroupCandidate(c engine.GroupCandidate) GroupCandidate {
 	return GroupCandidate{NewGroup(c.Group), c.Alternative, c.Score.Mean(), parts(c.Score)}
 }
 
-// scored is the mean of a score and its parts, nil where no plugin gave one.
+// NewScore is the weighted mean of a score and the scores by plugin; both are nil if no
+// plugin gave a score.
 func NewScore(s engine.Score) (*float64, map[string]float64) {
 	if len(s.Parts) == 0 {
 		return nil, nil
@@ -121,7 +129,8 @@ func NewScore(s engine.Score) (*float64, map[string]float64) {
 	return &mean, parts(s)
 }
 
-// parts adds up the scores of each plugin: some have several hooks.
+// parts are the scores by plugin. A plugin with several hooks has several parts, which are
+// added.
 func parts(s engine.Score) map[string]float64 {
 	milli := make(map[string]int64, len(s.Parts))
 	for _, p := range s.Parts {
@@ -134,6 +143,7 @@ func parts(s engine.Score) map[string]float64 {
 	return out
 }
 
+// NewGroup is the key of a node group as JSON.
 func NewGroup(k cluster.Key) Group {
 	return Group{
 		Product: k.Product, Count: k.Count, Memory: quantity.Exact(cluster.Bytes(k.Memory) << 20),
@@ -141,11 +151,12 @@ func NewGroup(k cluster.Key) Group {
 	}
 }
 
-// mapped is what becomes of each item, in order; nil where there is none.
-func Map[T, R any](list []T, to func(T) R) []R {
+// Map returns f of each item. It returns nil for an empty list, so that the field is left
+// out of JSON.
+func Map[T, R any](list []T, f func(T) R) []R {
 	var out []R
 	for _, item := range list {
-		out = append(out, to(item))
+		out = append(out, f(item))
 	}
 	return out
 }

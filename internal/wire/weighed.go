@@ -4,13 +4,13 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Weighed is how a plan to make room was found.
+// Weighed says how a plan to make room was found.
 type Weighed struct {
 	Purpose string       `json:"purpose"` // Reclaim, Preempt or Move
-	Looks   int          `json:"looks"`   // nodes that were looked at closely in vain
+	Looks   int          `json:"looks"`   // nodes that were examined and gave no plan
 	Tries   int          `json:"tries"`   // plans that were tried
 	Options []Option     `json:"options,omitempty"`
-	Rivals  int          `json:"rivals,omitempty"` // workloads that could have gone, those that did included
+	Rivals  int          `json:"rivals,omitempty"` // workloads that could have been evicted, including those that were
 	Spared  []Protection `json:"spared,omitempty"`
 	VictimCosts
 }
@@ -19,17 +19,18 @@ type Weighed struct {
 type Option struct {
 	Task   string   `json:"task"`
 	Node   string   `json:"node"`
-	Go     []string `json:"go"` // tasks that would have had to go: workload/task
+	Go     []string `json:"go"` // tasks that would have been evicted: workload/task
 	Chosen bool     `json:"chosen,omitempty"`
 	VictimCosts
 }
 
-// VictimCosts are what plugins say of the victims of a plan.
+// VictimCosts are the costs that plugins give the victims of a plan.
 type VictimCosts struct {
-	VictimCost int64 `json:"victimCost,omitempty"` // what plugins say that the evicted tasks cost together
-	MovedCost  int64 `json:"movedCost,omitempty"`  // the same of the tasks that move
+	VictimCost int64 `json:"victimCost,omitempty"` // of all tasks that are evicted
+	MovedCost  int64 `json:"movedCost,omitempty"`  // of all tasks that move
 }
 
+// NewWeighed is a weighing as JSON; nil for nil.
 func NewWeighed(w *engine.Weighing) *Weighed {
 	if w == nil {
 		return nil
