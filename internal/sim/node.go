@@ -7,8 +7,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 )
 
-// LoseNode removes a node for good: what ran there is pending again, and a gang
-// that is then below its minimum starts again as a whole.
+// LoseNode removes a node permanently. The tasks on it are pending again. If a gang is then
+// below its minimum, all its tasks are stopped, so that it is placed again as a whole.
 func LoseNode(state *cluster.State, name string) error {
 	n := state.Node(name)
 	if n == nil {
@@ -19,7 +19,7 @@ func LoseNode(state *cluster.State, name string) error {
 		return err
 	}
 	for _, t := range tasks {
-		if t.Node != nil && t.Shadows() == nil { // a task that moves is then nominated where it moves to
+		if t.Node != nil && t.Shadows() == nil { // a task that was moving away is now nominated on its new node
 			if err := state.Apply(cluster.TaskSeen{Task: t.Ref()}); err != nil {
 				return err
 			}
@@ -37,7 +37,7 @@ func LoseNode(state *cluster.State, name string) error {
 	return nil
 }
 
-// stop has a task be on no node, and release what is reserved for it.
+// stop takes a task off its node, and releases the room that is reserved for it.
 func stop(state *cluster.State, t *cluster.Task) error {
 	if t.Node == nil || t.Shadows() != nil {
 		return nil

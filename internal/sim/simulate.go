@@ -8,18 +8,18 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Options are what a simulation gets from outside.
+// Options of a simulation.
 type Options struct {
 	Search engine.Search
-	// Explain keeps every candidate of every decision and every miss of every refusal.
+	// Explain keeps every candidate of every decision, and the rejection of every node in
+	// every refusal.
 	Explain bool
-	Now     int64
+	Now     int64           // in nanoseconds since 1970
 	Timings *engine.Timings // measures how long hooks take; may be nil
-
-	Record bool // keep the changes, so that they can be made again
+	Record  bool            // keep the changes, so that they can be applied again
 }
 
-// Simulation is what became of the pending jobs once nothing changes any more.
+// Simulation is what sessions decided until nothing was left to decide.
 type Simulation struct {
 	State    *cluster.State // as it is after the last session
 	Sessions int            // how many sessions were run
@@ -29,30 +29,31 @@ type Simulation struct {
 	engine.Outcome
 }
 
-// maxSessions ends a simulation whose plugins never come to rest, such as two
-// jobs that evict each other for ever.
+// maxSessions bounds a simulation in which every session decides something, such as one
+// in which two jobs evict each other in turn.
 const maxSessions = 100
 
-// MaxMisses is how many nodes refusals may list between them unless everything
-// is to be explained; sentences get shorter beyond it, never wrong.
+// MaxMisses bounds the number of nodes that all refusals of a session list together,
+// unless everything is to be explained. Beyond it refusals list fewer nodes: messages say
+// less, but nothing wrong.
 const MaxMisses = 2_000_000
 
-// Simulate runs sessions over the state, which it changes, until nothing is
-// decided any more. What is evicted leaves at once and is pending again in the
-// next session, unless it was retired.
+// Simulate runs sessions over the State, which it changes, until a session decides
+// nothing. Evicted tasks release their room at once, and are pending again in the next
+// session unless they were retired.
 func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, error) {
 	sim := &Simulation{State: state}
-	told := map[string]engine.Reason{}
-	never := map[string]bool{}
+	reported := map[string]engine.Reason{} // the last reason among the events, by job
+	permanent := map[string]bool{}
 	for {
 		nodes, pending := len(state.Nodes()), len(state.Pending())
-		quiet := sim.Sessions > 0 && nodes*pending <= MaxMisses && !o.Record
-		out, err := Session(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || quiet, Record: o.Record, Timings: o.Timings})
+		explainAll := sim.Sessions > 0 && nodes*pending <= MaxMisses && !o.Record
+		out, err := Session(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || explainAll, Record: o.Record, Timings: o.Timings})
 		if err != nil {
 			return nil, err
 		}
 		sim.Changes = append(sim.Changes, out.Changes...)
-		if err := settle(state, out.Decisions, sim.apply); err != nil {
+		if err := confirm(state, out.Decisions, sim.apply); err != nil {
 			return nil, err
 		}
 		sim.Sessions++
@@ -60,27 +61,28 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 		sim.Rankings = append(sim.Rankings, out.Rankings...)
 		sim.Refusals, sim.Tried, sim.NextWake = out.Refusals, out.Tried, out.NextWake
 		for _, r := range out.Refusals {
-			// What could not fit when fewer were placed cannot now: the machines are
-			// the same, and a session sees only who holds room, not what it takes.
-			never[r.Job] = never[r.Job] || r.Permanent
-			r.Permanent = never[r.Job]
+			// A job that could not fit when fewer jobs were placed cannot fit now, because
+			// the nodes are the same. A later session may see less: it knows which tasks
+			// hold the room, not whether the job would fit without them.
+			permanent[r.Job] = permanent[r.Job] || r.Permanent
+			r.Permanent = permanent[r.Job]
 		}
 		for _, ev := range out.Events {
 			if ev.Refusal != nil {
-				if told[ev.Job] == ev.Refusal.Reason {
+				if reported[ev.Job] == ev.Refusal.Reason {
 					continue
 				}
-				told[ev.Job] = ev.Refusal.Reason
+				reported[ev.Job] = ev.Refusal.Reason
 			}
 			sim.Events = append(sim.Events, ev)
 		}
-		// The first session does not list every miss; one more, which decides
-		// nothing, does. Without refusals there is nothing to list.
+		// The refusals of the first session do not list every node. One more session,
+		// which decides nothing, lists them, unless there is no refusal.
 		if len(out.Decisions) == 0 && (sim.Sessions > 1 || len(out.Refusals) == 0 || o.Explain) {
 			return sim, nil
 		}
 		if o.Record && len(out.Changes) == 1 {
-			return sim, nil // the session changed nothing, and one more would change nothing either
+			return sim, nil // the only change is that the session began: one more session would decide nothing either
 		}
 		if sim.Sessions == maxSessions {
 			return nil, fmt.Errorf("decisions still change after %d sessions: the plugins of this profile undo each other's work", maxSessions)
@@ -91,19 +93,19 @@ func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, e
 	}
 }
 
-// apply makes a change and keeps it.
+// apply applies a change and records it.
 func (s *Simulation) apply(c cluster.Change) error {
 	s.Changes = append(s.Changes, c)
 	return s.State.Apply(c)
 }
 
-// Settle has happen at once what a session decided: assigned tasks are seen on
-// their nodes.
+// Settle confirms what a session decided: it reports every assumed task as running on its
+// node.
 func Settle(state *cluster.State, decisions []engine.Decision) error {
-	return settle(state, decisions, state.Apply)
+	return confirm(state, decisions, state.Apply)
 }
 
-func settle(state *cluster.State, decisions []engine.Decision, apply func(cluster.Change) error) error {
+func confirm(state *cluster.State, decisions []engine.Decision, apply func(cluster.Change) error) error {
 	for i := range decisions {
 		d := &decisions[i]
 		if t := state.Task(d.Task); d.Action == engine.Bind && t != nil && t.Status == cluster.Assumed {
@@ -115,11 +117,11 @@ func settle(state *cluster.State, decisions []engine.Decision, apply func(cluste
 	return nil
 }
 
-// release has evicted tasks leave.
+// release reports that evicted tasks have ended on their nodes.
 func (s *Simulation) release(decisions []engine.Decision) error {
 	for i := range decisions {
 		if d := &decisions[i]; d.Action == engine.EvictIt {
-			if err := leave(s.State, d.Task, s.apply); err != nil {
+			if err := endEvicted(s.State, d.Task, s.apply); err != nil {
 				return err
 			}
 		}
@@ -127,11 +129,13 @@ func (s *Simulation) release(decisions []engine.Decision) error {
 	return nil
 }
 
-// Leave has an evicted task leave its node: its room is free, and unless it was
-// retired it is pending again.
-func Leave(state *cluster.State, ref cluster.TaskRef) error { return leave(state, ref, state.Apply) }
+// Leave reports that an evicted task is not on its node any more. Its room is free, and the
+// task is pending again unless it was retired.
+func Leave(state *cluster.State, ref cluster.TaskRef) error {
+	return endEvicted(state, ref, state.Apply)
+}
 
-func leave(state *cluster.State, ref cluster.TaskRef, apply func(cluster.Change) error) error {
+func endEvicted(state *cluster.State, ref cluster.TaskRef, apply func(cluster.Change) error) error {
 	if t := state.Task(ref); t == nil || t.Status != cluster.Releasing {
 		return nil
 	}

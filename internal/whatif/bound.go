@@ -9,15 +9,15 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// bound is a limit that the job is under, or a quota that it must stay inside
-// because it is not preemptible, and the queue that has it.
+// bound is a limit of a queue that applies to the job, or a quota that the job must not
+// exceed because it is not preemptible.
 type bound struct {
 	queue  string
 	amount cluster.Amount
 	quota  bool
 }
 
-// bounds are all that the job is under, its own queue's first.
+// bounds are all that apply to the job, those of its own queue first.
 func (w *workload) bounds() []bound {
 	var out []bound
 	q := w.state.Queue(w.job().Queue)
@@ -34,7 +34,7 @@ func (w *workload) bounds() []bound {
 	return out
 }
 
-// used is what counts against the bound.
+// used is how much of the bound is used: for a quota, by firm jobs only.
 func (b *bound) used(s *cluster.State) int64 {
 	q := s.Queue(b.queue)
 	if b.quota {
@@ -43,8 +43,8 @@ func (b *bound) used(s *cluster.State) int64 {
 	return q.Used.Of(b.amount.Name)
 }
 
-// to sets the bound; below 0 takes it away.
-func (b bound) to(v int64) *change {
+// raisedTo is the change that sets the bound to v. A v below 0 removes the bound.
+func (b bound) raisedTo(v int64) *change {
 	what := "limit"
 	if b.quota {
 		what = "quota"
@@ -64,8 +64,9 @@ func (b bound) to(v int64) *change {
 		} else {
 			*list = slices.DeleteFunc(slices.Clone(*list), func(a cluster.Amount) bool { return a.Name == b.amount.Name })
 			if _, product := cluster.SplitProduct(b.amount.Name); product != "" {
-				// A weight that changes nothing keeps the product in the State: what
-				// is used of it says how far the bound had to be raised.
+				// State counts the use of a product only if a queue names the product. The
+				// weight names it and changes nothing else, so that the use is known and
+				// says how far the bound must be raised.
 				q.OverQuotaWeight = q.OverQuotaWeight.With(b.amount.Name, q.WeightOf(b.amount.Name))
 			}
 		}
@@ -73,27 +74,27 @@ func (b bound) to(v int64) *change {
 	}}
 }
 
-// raise lifts what the job is bound by, one by one, and then finds out how far
-// the bound had to be raised: to what the queue used without it.
-func (c *claimer) raise() {
+// raiseBounds removes one bound after another. If that helps, it raises the bound to what
+// the queue used without it, which is the least that is enough.
+func (c *promoter) raiseBounds() {
 	for _, b := range c.workload.bounds() {
 		if c.lab.spent() {
 			return
 		}
-		lifted := b.to(-1)
+		lifted := b.raisedTo(-1)
 		used := int64(0)
 		v := c.lab.tryAnd(func(s *cluster.State) { used = b.used(s) }, lifted)
 		if !v.fits {
-			if c.workload.attempt.Before != nil { // a limit that was not in the way is of no interest
-				c.found.no(lifted, v)
+			if c.workload.attempt.Before != nil { // else no bound kept the job from being placed
+				c.found.addFailure(lifted, v)
 			}
 			continue
 		}
 		if used > b.amount.Value {
-			if exact := b.to(used); c.lab.try(exact).fits {
+			if exact := b.raisedTo(used); c.lab.try(exact).fits {
 				lifted = exact
 			}
 		}
-		c.found.yes(lifted)
+		c.found.addHelp(lifted)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// combiner is for requests that no single change helps.
+// combiner makes several changes together, for requests that no single change helps.
 type combiner struct {
 	lab      *lab
 	workload *workload
@@ -21,10 +21,9 @@ type combiner struct {
 	relax    *relaxer
 }
 
-// combine grants everything at once, and then takes back one thing after another
-// that is not needed. What is left is a set of changes none of which can be left
-// out. It reports whether the request conflicts with itself: no kind of node would
-// take it even then.
+// combine makes all changes together, and then leaves out one after another that is not
+// needed. The rest is a set of changes of which none can be left out. It reports whether
+// the request contradicts itself: even with all changes no sort of node could take it.
 func (x *combiner) combine() (conflict bool) {
 	all, m := x.everything()
 	if m == nil {
@@ -33,7 +32,7 @@ func (x *combiner) combine() (conflict bool) {
 	}
 	nodes, _ := x.grow.fewest(*m, all...)
 	if nodes == nil {
-		return false // others are in the way, or the tries ran out: no proof
+		return false // other workloads are in the way, or no tries are left: this proves nothing
 	}
 	needed := slices.Clone(all)
 	for i := 0; i < len(needed); {
@@ -56,14 +55,14 @@ func (x *combiner) combine() (conflict bool) {
 	return false
 }
 
-// beyond is a rejection that is left where everything is granted, and which nodes of
-// another kind, another request, time or evictions cure: no proof that nothing can help,
-// since what exactly cures it is known to its plugin alone. Nil: none is.
+// beyond is the rejection that is left after all changes, if its plugin says that
+// something cures it. It proves that nothing was found, not that nothing can help: only
+// the plugin knows what exactly cures it. Nil means that nothing cures what is left.
 func (g *grower) beyond() *engine.Rejection {
-	if g.left == nil || len(g.left.Attempts) == 0 {
+	if g.lastRefusal == nil || len(g.lastRefusal.Attempts) == 0 {
 		return nil
 	}
-	a := &g.left.Attempts[0]
+	a := &g.lastRefusal.Attempts[0]
 	r := a.Before
 	if r == nil && len(a.Nearest) > 0 {
 		r = &a.Nearest[0].Rejection
@@ -74,8 +73,8 @@ func (g *grower) beyond() *engine.Rejection {
 	return r
 }
 
-// exactLimits replaces "without the limit" by the limit that is enough, and
-// joins the changes into one.
+// exactLimits replaces changes that remove a limit by changes that raise it as far as
+// needed, and joins all changes into one.
 func (x *combiner) exactLimits(changes []*change) *change {
 	for i, c := range changes {
 		if c.kind != wire.RaiseLimit {
@@ -93,11 +92,11 @@ func (x *combiner) exactLimits(changes []*change) *change {
 		}
 		for k, b := range bounds {
 			used := uses[k]
-			if b.to(-1).text != c.text || used <= b.amount.Value {
+			if b.raisedTo(-1).text != c.text || used <= b.amount.Value {
 				continue
 			}
 			exact := slices.Clone(changes)
-			exact[i] = b.to(used)
+			exact[i] = b.raisedTo(used)
 			if x.lab.try(exact...).fits {
 				changes = exact
 			}
@@ -126,23 +125,24 @@ func join(changes []*change) *change {
 	return out
 }
 
-// everything is all that could be granted, dearest first so that it is the first
-// to be taken back, and the kind of node to add; nil if no kind would ever do.
+// everything is all changes that could be made, and the sort of node to add. The most
+// expensive change is the first, so that it is the first that is tried to leave out. The
+// sort is nil if no sort of node could take the workload.
 func (x *combiner) everything() ([]*change, *Machine) {
-	limits := wire.Map(x.workload.bounds(), func(b bound) *change { return b.to(-1) })
+	limits := wire.Map(x.workload.bounds(), func(b bound) *change { return b.raisedTo(-1) })
 	if list := x.grow.machines(nil); len(list) > 0 {
-		return append(x.relax.ties(), limits...), &list[0]
+		return append(x.relax.affinities(), limits...), &list[0]
 	}
 	conditions := x.relax.conditions()
-	if list := x.grow.machines(lifted); len(list) > 0 {
+	if list := x.grow.machines(dropConditions); len(list) > 0 {
 		return append(conditions, limits...), &list[0]
 	}
-	// No kind of node is large enough: ask for what the largest has.
+	// No sort of node is large enough: reduce the request to what the largest has.
 	var best *Machine
 	var smaller *change
 	for _, n := range templates(x.workload.state.Nodes()) {
-		edit := cut(n)
-		if !x.grow.holds(n, func(s *cluster.Shape) { lifted(s); edit(s) }) || (best != nil && size(n) <= size(best.Template)) {
+		edit := boundedBy(n)
+		if !x.grow.holds(n, func(s *cluster.Shape) { dropConditions(s); edit(s) }) || (best != nil && size(n) <= size(best.Template)) {
 			continue
 		}
 		name := ""
@@ -150,7 +150,7 @@ func (x *combiner) everything() ([]*change, *Machine) {
 			name = g.Key.String()
 		}
 		best = &Machine{Name: name, Template: n, exact: true}
-		smaller = &change{wire.SmallerAsk, cutText(x.workload.shape(), edit), 60, x.workload.reshape(edit)}
+		smaller = &change{wire.SmallerAsk, boundedText(x.workload.shape(), edit), 60, x.workload.editShape(edit)}
 	}
 	if best == nil {
 		return nil, nil
@@ -158,19 +158,20 @@ func (x *combiner) everything() ([]*change, *Machine) {
 	return append(append([]*change{smaller}, conditions...), limits...), best
 }
 
-// lifted drops every condition on where a task may run, and keeps what it needs there.
-func lifted(s *cluster.Shape) {
+// dropConditions drops every condition on where a task may run, and keeps the amounts that
+// it requests.
+func dropConditions(s *cluster.Shape) {
 	s.Selector, s.Required, s.Cell = nil, nil, ""
 	s.Tolerations = []cluster.Toleration{{Operator: "Exists"}}
 	s.Isolation = cluster.Isolation{}
 	s.Need.Products, s.Need.SameProduct, s.Need.Partition, s.Need.Resource = nil, false, "", ""
 }
 
-// cut bounds a request by what the node has when it is empty.
-func cut(n *cluster.Node) func(*cluster.Shape) {
+// boundedBy reduces a request to what the node has when it is empty.
+func boundedBy(n *cluster.Node) func(*cluster.Shape) {
 	return func(s *cluster.Shape) {
 		if !s.Need.WholeNode && s.Need.Layers == nil {
-			devices, largest := counted(n)
+			devices, largest := countedDevices(n)
 			s.Need.Devices = min(s.Need.Devices, devices)
 			s.Need.Memory = min(s.Need.Memory, largest)
 			s.Need.SumAtLeast = min(s.Need.SumAtLeast, cluster.Bytes(s.Need.Devices)*largest)
@@ -181,9 +182,9 @@ func cut(n *cluster.Node) func(*cluster.Shape) {
 	}
 }
 
-// counted are the node's devices that are asked for by count: how many there are, and
-// how much memory the largest has.
-func counted(n *cluster.Node) (devices int, largest cluster.Bytes) {
+// countedDevices is how many devices of the node are requested by number, and how much
+// memory the largest of them has.
+func countedDevices(n *cluster.Node) (devices int, largest cluster.Bytes) {
 	var any cluster.Need
 	for i := range n.Devices {
 		if d := &n.Devices[i]; any.Kind(d) {
@@ -193,8 +194,8 @@ func counted(n *cluster.Node) (devices int, largest cluster.Bytes) {
 	return devices, largest
 }
 
-// cutText says what is left of the request.
-func cutText(shape *cluster.Shape, edit func(*cluster.Shape)) string {
+// boundedText says what is left of the request.
+func boundedText(shape *cluster.Shape, edit func(*cluster.Shape)) string {
 	was, is := *shape, *shape
 	edit(&is)
 	var out []string

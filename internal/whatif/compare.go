@@ -12,27 +12,27 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Compare tells two simulations apart, task by task.
+// Compare says how two simulations differ, task by task.
 func Compare(ph explain.Phrases, before, after *sim.Simulation) *wire.Difference {
 	return compare(ph, endingOf(before), endingOf(after))
 }
 
-// WhatIf simulates twice on the same State, without the change and with it, tells
-// the two apart, and leaves the State as it was.
+// WhatIf simulates twice on the same State, without the change and with it, and says how
+// the results differ. It leaves the State as it was.
 func WhatIf(e *engine.Engine, state *cluster.State, o sim.Options, change func(*cluster.State) error) (*wire.Difference, error) {
-	before, err := endOf(e, state, o, func(*cluster.State) error { return nil })
+	before, err := simulateWith(e, state, o, func(*cluster.State) error { return nil })
 	if err != nil {
 		return nil, err
 	}
-	after, err := endOf(e, state, o, change)
+	after, err := simulateWith(e, state, o, change)
 	if err != nil {
 		return nil, err
 	}
 	return compare(explain.PhrasesOf(e), before, after), nil
 }
 
-// endOf is how a simulation ends after the change; both are undone.
-func endOf(e *engine.Engine, state *cluster.State, o sim.Options, change func(*cluster.State) error) (*ending, error) {
+// simulateWith returns how a simulation ends after the change, and undoes both.
+func simulateWith(e *engine.Engine, state *cluster.State, o sim.Options, change func(*cluster.State) error) (*ending, error) {
 	defer undoing(state)()
 	if err := change(state); err != nil {
 		return nil, err
@@ -63,15 +63,15 @@ func compare(ph explain.Phrases, before, after *ending) *wire.Difference {
 		switch {
 		case !is && !after.wants[m.Workload]:
 			d.Gone = append(d.Gone, m)
-		case !is: // it takes another form
+		case !is: // its job takes another form
 			continue
-		case a.node == b.node && (was || before.nowhere[m.Workload]): // pending before, in whatever form
+		case a.node == b.node && (was || before.nowhere[m.Workload]): // pending before and after, maybe in another form
 			continue
 		case a.node == "" && b.node != "":
 			d.Placed = append(d.Placed, m)
 		case b.node != "":
 			d.Moved = append(d.Moved, m)
-		default: // it stood, or is new
+		default: // it was on a node before, or is new
 			if r := after.simulation.RefusalOf(m.Workload); r != nil {
 				m.Message = ph.Message(r)
 			}
@@ -81,7 +81,7 @@ func compare(ph explain.Phrases, before, after *ending) *wire.Difference {
 	return d
 }
 
-// leaving are the tasks that the one simulation evicts and the other does not.
+// leaving are the tasks that one simulation evicts and the other does not.
 func leaving(simulation, other *sim.Simulation) []wire.Going {
 	known := map[string]bool{}
 	for i := range other.Decisions {
@@ -93,36 +93,36 @@ func leaving(simulation, other *sim.Simulation) []wire.Going {
 	for i := range simulation.Decisions {
 		d := &simulation.Decisions[i]
 		if d.Action == engine.EvictIt && !known[d.Task.ID()] {
-			known[d.Task.ID()] = true // it may have to go twice
+			known[d.Task.ID()] = true // it may be evicted twice
 			out = append(out, wire.Going{Workload: d.Task.Job, Task: d.Task.Name, From: d.Node, For: d.For, Reason: string(d.Reason), Landing: d.Landing})
 		}
 	}
 	return out
 }
 
-// ending is how a simulation left the tasks, as values: a State that two
-// simulations run on has only one end at a time.
+// ending has the tasks at the end of a simulation, as values: the State itself is undone
+// before the second simulation runs on it.
 type ending struct {
 	simulation *sim.Simulation
-	tasks      map[string]standing
-	nowhere    map[string]bool // jobs that have no place
+	tasks      map[string]taskPlace
+	nowhere    map[string]bool // jobs of which no task is on a node
 	wants      map[string]bool // jobs that are not retired
 	totals     wire.Totals
 }
 
-type standing struct{ job, task, node string }
+type taskPlace struct{ job, task, node string }
 
 func endingOf(s *sim.Simulation) *ending {
-	e := &ending{simulation: s, tasks: map[string]standing{}, nowhere: map[string]bool{}, wants: map[string]bool{}}
+	e := &ending{simulation: s, tasks: map[string]taskPlace{}, nowhere: map[string]bool{}, wants: map[string]bool{}}
 	for _, j := range s.State.Jobs() {
 		e.nowhere[j.ID], e.wants[j.ID] = j.Placed() == 0, !j.Retired
 		for _, t := range j.Tasks() {
-			at := standing{job: j.ID, task: t.Name}
+			at := taskPlace{job: j.ID, task: t.Name}
 			switch {
 			case t.Node != nil:
 				at.node = t.Node.Name
 				e.totals.Placed++
-			case j.Retired: // it is not requested any more
+			case j.Retired: // its job is not desired any more
 				continue
 			default:
 				e.totals.Pending++

@@ -6,8 +6,8 @@
 //
 // Why says why one workload is where it is or is pending, and finds the smallest changes
 // by which a pending one would be placed. A lab tries changes, and a finder collects
-// those that help. Each type of change has a type that looks for it: claimer (limits,
+// those that help. Each type of change has a type that looks for it: promoter (limits,
 // quotas, priority, time), relaxer (conditions of the request), evictor (other
-// workloads), grower (more nodes), turner (settings of a model), shrinker (a smaller
+// workloads), grower (more nodes), knobTurner (settings of a model), shrinker (a smaller
 // request), and combiner (several changes together).
 package whatif

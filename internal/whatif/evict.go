@@ -13,24 +13,23 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// How far the search for victims goes.
+// Bounds of the search for victims.
 const (
-	mostNear    = 10 // nodes, nearest miss first
+	mostNear    = 10 // nodes of which the workloads are considered, nearest miss first
 	mostSingles = 10
 	mostPairs   = 8
-	mostVictims = 16 // that a larger set is looked for in
+	mostVictims = 16 // workloads among which more than two victims are looked for
 )
 
-// evictor looks for the fewest workloads that would leave enough room if they were
-// evicted.
+// evictor looks for the fewest workloads that would free enough room if they were evicted.
 type evictor struct {
 	lab      *lab
 	workload *workload
 	found    *finder
 }
 
-// rivals are the workloads in the way, those that it costs least to lose first:
-// preemptible before others, lower tier, lower priority, fewer devices.
+// rivals are the workloads that hold the room, the cheapest to evict first: preemptible
+// before firm, then by lower tier, lower priority, and fewer devices.
 func (e *evictor) rivals() []*cluster.Job {
 	seen := map[string]bool{e.workload.id: true}
 	var out []*cluster.Job
@@ -89,7 +88,7 @@ func (e *evictor) tier(j *cluster.Job) cluster.Tier {
 	return cluster.TierStandard
 }
 
-// heldDevices is what the job holds, in thousandths of a device.
+// heldDevices is how much the job holds, in thousandths of a device.
 func heldDevices(j *cluster.Job) int64 {
 	total := int64(0)
 	for _, t := range j.Tasks() {
@@ -100,7 +99,8 @@ func heldDevices(j *cluster.Job) int64 {
 	return total
 }
 
-// eviction takes the jobs out for good: what they held is free, and they do not come back for it.
+// eviction is the change that removes the jobs permanently: their room is free, and they
+// do not compete for it.
 func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 	c := &change{kind: wire.EvictOthers, cost: 30}
 	var names, ids []string
@@ -113,7 +113,7 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 		if i > 0 {
 			c.cost += 50
 		}
-		names = append(names, fmt.Sprintf("%s (%s)", j.ID, e.standing(j)))
+		names = append(names, fmt.Sprintf("%s (%s)", j.ID, e.holdingText(j)))
 		ids = append(ids, j.ID)
 	}
 	c.text = "with " + explain.List(names, 3) + " evicted"
@@ -128,8 +128,8 @@ func (e *evictor) eviction(jobs ...*cluster.Job) *change {
 	return c
 }
 
-// standing says how a rival stands: "Scavenger, 2 devices on gpu-17".
-func (e *evictor) standing(j *cluster.Job) string {
+// holdingText is the tier of a rival and what it holds: "Scavenger, 2 devices on gpu-17".
+func (e *evictor) holdingText(j *cluster.Job) string {
 	var nodes []string
 	for _, t := range j.Tasks() {
 		if t.Node != nil && !slices.Contains(nodes, t.Node.Name) {
@@ -149,7 +149,7 @@ func (e *evictor) standing(j *cluster.Job) string {
 	return text
 }
 
-// evict tries one workload, then two, then as few as it takes of those nearby.
+// evict tries to evict one workload, then two, then as few as possible of more.
 func (e *evictor) evict() {
 	rivals := e.rivals()
 	if len(rivals) == 0 {
@@ -157,7 +157,7 @@ func (e *evictor) evict() {
 	}
 	helped := 0
 	for i, j := range rivals {
-		// Once one helps, only others that may be evicted as easily are worth naming.
+		// Once one helps, only other preemptible workloads are worth naming.
 		if i == mostSingles || helped == 2 || helped == 1 && !j.Preemptible || e.lab.spent() {
 			break
 		}
@@ -167,7 +167,7 @@ func (e *evictor) evict() {
 		case v.fits:
 			helped++
 		case i == 0:
-			e.found.no(c, v)
+			e.found.addFailure(c, v)
 		}
 	}
 	if helped > 0 || len(rivals) == 1 {
@@ -188,8 +188,8 @@ func (e *evictor) evict() {
 	e.evictSeveral(rivals[:min(len(rivals), mostVictims)])
 }
 
-// evictSeveral starts with all of them evicted and keeps those that can stay, the
-// dearest first.
+// evictSeveral starts with all of them evicted, and then keeps every workload that need
+// not be evicted, the most expensive first.
 func (e *evictor) evictSeveral(gone []*cluster.Job) {
 	if len(gone) < 3 || !e.lab.try(e.eviction(gone...)).fits {
 		return
@@ -200,5 +200,5 @@ func (e *evictor) evictSeveral(gone []*cluster.Job) {
 			gone = fewer
 		}
 	}
-	e.found.yes(e.eviction(gone...))
+	e.found.addHelp(e.eviction(gone...))
 }

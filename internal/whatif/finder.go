@@ -9,13 +9,13 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// finder seeks what would help, and collects what was tried.
+// finder looks for changes that help, and collects what was tried.
 type finder struct {
 	lab     *lab
 	phrases explain.Phrases
 	helps   []*change
 	fails   []failure
-	beyond  *engine.Rejection // that is left where everything else is granted; nil: none
+	beyond  *engine.Rejection // what is left after all changes; nil: nothing
 }
 
 type failure struct {
@@ -23,17 +23,17 @@ type failure struct {
 	why    string
 }
 
-// seek tries changes of every kind, and combines them where none helps. It reports
-// whether the request conflicts with itself.
+// seek tries changes of every kind, and combines them if no single one helps. It reports
+// whether the request contradicts itself.
 func (f *finder) seek(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 	l, w := f.lab, f.lab.workload
-	claims, relax := &claimer{l, w, f, c}, &relaxer{l, w, f}
+	promote, relax := &promoter{l, w, f, c}, &relaxer{l, w, f}
 	evict, shrink := &evictor{l, w, f}, &shrinker{w, f}
-	grow, turn := &grower{lab: l, workload: w, found: f}, &turner{l, w, f, knobs}
-	claims.wait()
-	claims.raise()
-	claims.deserve()
-	claims.outrank()
+	grow, turn := &grower{lab: l, workload: w, found: f}, &knobTurner{l, w, f, knobs}
+	promote.waitForTime()
+	promote.raiseBounds()
+	promote.raiseQuotas()
+	promote.raisePriority()
 	relax.relax()
 	evict.evict()
 	grow.grow()
@@ -50,43 +50,44 @@ func (f *finder) seek(c *explain.Entitlement, knobs []Knob) (conflict bool) {
 	return (&combiner{l, w, f, grow, relax}).combine()
 }
 
-func (f *finder) yes(c *change) { f.helps = append(f.helps, c) }
+func (f *finder) addHelp(c *change) { f.helps = append(f.helps, c) }
 
-func (f *finder) no(c *change, v verdict) {
+func (f *finder) addFailure(c *change, v verdict) {
 	if v.refusal != nil {
 		f.fails = append(f.fails, failure{c, f.phrases.Brief(v.refusal)})
 	}
 }
 
-// try tries the change and keeps it if it helps.
+// try tries the change and records it if it helps.
 func (f *finder) try(c *change) verdict {
 	v := f.lab.try(c)
 	if v.fits {
-		f.yes(c)
+		f.addHelp(c)
 	}
 	return v
 }
 
-// tryJoined keeps changes that are known to help together. One try more than the
-// budget tells which workloads are evicted then.
+// tryJoined records changes that are known to help together. It tries them once more, even
+// beyond the budget, to find out which workloads are then evicted.
 func (f *finder) tryJoined(c *change) {
 	f.lab.budget++
 	f.lab.try(c)
-	f.yes(c)
+	f.addHelp(c)
 }
 
-// largest keeps the change made from the highest i in [0, n) for which it fits; the
-// smaller i is, the easier it must be. It returns nil if not even 0 fits.
+// largest finds by bisection the highest i in [0, n) for which the change at(i) helps, and
+// records that change. A smaller i must be easier to fit. It returns nil if not even 0
+// fits.
 func (f *finder) largest(n int, at func(i int) *change) *change {
 	if n == 0 || f.lab.spent() {
 		return nil
 	}
 	best := at(0)
 	if v := f.lab.try(best); !v.fits {
-		f.no(best, v)
+		f.addFailure(best, v)
 		return nil
 	}
-	low, high := 0, n // low fits, high is not known to
+	low, high := 0, n // low is known to fit, high is not
 	for high-low > 1 && !f.lab.spent() {
 		mid := (low + high) / 2
 		if c := at(mid); f.lab.try(c).fits {
@@ -95,17 +96,17 @@ func (f *finder) largest(n int, at func(i int) *change) *change {
 			high = mid
 		}
 	}
-	f.yes(best)
+	f.addHelp(best)
 	return best
 }
 
-// trials are the few of what was tried that people would ask for, what helps first,
-// the smallest change first.
+// trials are the few changes that are reported: those that help first, by cost, then some
+// that do not.
 func (f *finder) trials() []wire.Trial {
 	const mostLines, mostFits, mostFails = 6, 5, 2
 	mostOfKind := 2
 	if f.lab.workload.shape().Served() {
-		mostOfKind = 3 // a model can be asked for in more ways
+		mostOfKind = 3 // a model has more settings that can be changed
 	}
 	var out []wire.Trial
 	kinds := map[wire.Kind]int{}

@@ -14,15 +14,15 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Machine is a kind of node that more could be had of.
+// Machine is a sort of node of which more could be added.
 type Machine struct {
 	Name     string        // the group's, or "node like NAME" without devices
-	Template *cluster.Node // an existing node of the kind
-	exact    bool          // all nodes of the group would do alike
-	domain   string        // where they must be: " in rack r2", or ""
+	Template *cluster.Node // an existing node of the sort
+	exact    bool          // every node of the group could take the workload
+	domain   string        // the domain in which they must be: " in rack r2", or ""
 }
 
-// Twin is an empty node that is like the given one in everything but its name.
+// Twin is an empty node with another name that is otherwise like the given one.
 func Twin(n *cluster.Node, name string) *cluster.Node {
 	m := &cluster.Node{
 		Name: name, Cell: n.Cell, Labels: maps.Clone(n.Labels), DeviceResource: n.DeviceResource, Sharing: n.Sharing,
@@ -34,7 +34,7 @@ func Twin(n *cluster.Node, name string) *cluster.Node {
 		}
 	}
 	for _, t := range n.Taints {
-		// A node that was just bought is not cordoned, whatever happened to the one it is like.
+		// A new node is not cordoned, even if the given one is.
 		if t.Key != "node.kubernetes.io/unschedulable" {
 			m.Taints = append(m.Taints, t)
 		}
@@ -68,8 +68,8 @@ func AddTwins(s *cluster.State, template *cluster.Node, count int) ([]string, er
 	return names, nil
 }
 
-// looks spells what tells nodes of a group apart for a filter, names aside.
-func looks(n *cluster.Node) string {
+// appearance is a key of all properties of a node that a filter may read, except names.
+func appearance(n *cluster.Node) string {
 	var b strings.Builder
 	keys := slices.Sorted(maps.Keys(n.Labels))
 	for _, k := range keys {
@@ -84,18 +84,18 @@ func looks(n *cluster.Node) string {
 	return b.String()
 }
 
-// maxLooks bounds how many sorts of node are tried out in one group.
-const maxLooks = 32
+// maxAppearances bounds how many sorts of node of one group are tried.
+const maxAppearances = 32
 
-// templates are one node for each look, by name.
+// templates are one node for each appearance, in order.
 func templates(nodes []*cluster.Node) []*cluster.Node {
 	seen := map[string]bool{}
 	var out []*cluster.Node
 	for _, n := range nodes {
-		if len(out) == maxLooks {
+		if len(out) == maxAppearances {
 			break
 		}
-		if k := looks(n); !seen[k] {
+		if k := appearance(n); !seen[k] {
 			seen[k] = true
 			out = append(out, n)
 		}
@@ -103,8 +103,9 @@ func templates(nodes []*cluster.Node) []*cluster.Node {
 	return out
 }
 
-// inBestDomain are those of the nodes that are in the domain with the most room,
-// where it takes one: more of the same are of no use elsewhere.
+// inBestDomain are the nodes that are in the domain with the most room, if the tasks must
+// be in one domain: nodes that are added elsewhere do not help. It also returns the name
+// of the domain for the text of a change.
 func inBestDomain(a *engine.Attempt, nodes []*cluster.Node) ([]*cluster.Node, string) {
 	if len(a.Domains) == 0 {
 		return nodes, ""
@@ -116,15 +117,15 @@ func inBestDomain(a *engine.Attempt, nodes []*cluster.Node) ([]*cluster.Node, st
 
 // grower adds nodes to the cluster.
 type grower struct {
-	lab      *lab
-	workload *workload
-	found    *finder
-	probe    *engine.Engine  // for clusters of its own; nil until one is asked about
-	left     *engine.Refusal // of the last node that did not hold the workload
+	lab         *lab
+	workload    *workload
+	found       *finder
+	probe       *engine.Engine  // for clusters of a few nodes; nil until it is first used
+	lastRefusal *engine.Refusal // that of the last node that could not take the workload
 }
 
-// machines are the kinds of node that could hold the blocked task if they were
-// empty, the smallest first. Edit, which may be nil, relaxes the request before.
+// machines are the sorts of node that could take the refused task if they were empty, the
+// smallest first. Edit, which may be nil, changes the request before.
 func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
 	var out []Machine
 	consider := func(name string, nodes []*cluster.Node) {
@@ -153,7 +154,7 @@ func (g *grower) machines(edit func(*cluster.Shape)) []Machine {
 	return out
 }
 
-// size is what a node is worth, roughly: its device memory, then its cores.
+// size compares nodes roughly: by device memory, then by cores.
 func size(n *cluster.Node) int64 {
 	total := n.Capacity(cluster.CPU) / 1000
 	for i := range n.Devices {
@@ -162,9 +163,9 @@ func size(n *cluster.Node) int64 {
 	return total
 }
 
-// holds asks the real filters whether an empty twin of the node takes the
-// blocked task, in a cluster that has nothing else. Other jobs and the queue's
-// limits are left out: they are what the full try is for.
+// holds runs a session on a cluster of empty twins of the node, and reports whether the
+// refused task is placed. Other jobs and the limits of queues are not considered here: a
+// try on the whole State does that.
 func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 	if g.lab.err != nil {
 		return false
@@ -196,7 +197,7 @@ func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 	if _, err := AddTwins(s, n, count); err != nil {
 		return false
 	}
-	if g.probe == nil { // the engine itself remembers the cluster in question
+	if g.probe == nil { // lab.engine keeps what it knows of the real State
 		if g.probe, g.lab.err = g.lab.engine.Another(); g.lab.err != nil {
 			return false
 		}
@@ -209,7 +210,7 @@ func (g *grower) holds(n *cluster.Node, edit func(*cluster.Shape)) bool {
 	if len(out.Refusals) == 0 {
 		return true
 	}
-	g.left = out.Refusals[0]
+	g.lastRefusal = out.Refusals[0]
 	return false
 }
 
@@ -233,14 +234,14 @@ func (m Machine) change(n int) *change {
 	}}
 }
 
-// fewest finds the smallest number of nodes of the kind that makes it fit, given
-// other changes: doubling, then halving the gap.
+// fewest finds the smallest number of added nodes of the sort by which the workload fits,
+// together with other changes. It doubles the number until it fits, and then bisects.
 func (g *grower) fewest(m Machine, with ...*change) (*change, verdict) {
 	missing, pending := g.workload.missing(), 0
 	for _, j := range g.workload.state.Pending() {
 		pending += j.Missing()
 	}
-	// Others that are pending may take what was meant for this one.
+	// Other pending workloads may take the nodes that are added.
 	const mostNodes = 4096
 	most := min(mostNodes, max(missing, pending))
 	fits := func(n int) (*change, verdict) {
@@ -275,7 +276,7 @@ func (g *grower) fewest(m Machine, with ...*change) (*change, verdict) {
 	return best, v
 }
 
-// grow tries more nodes of every kind that could hold the task.
+// grow tries more nodes of every sort that could take the task.
 func (g *grower) grow() {
 	const mostKinds = 5
 	if g.lab.spent() {
@@ -287,9 +288,9 @@ func (g *grower) grow() {
 		}
 		c, v := g.fewest(m)
 		if c != nil {
-			g.found.yes(c)
+			g.found.addHelp(c)
 		} else {
-			g.found.no(m.change(g.workload.missing()), v)
+			g.found.addFailure(m.change(g.workload.missing()), v)
 		}
 	}
 }

@@ -8,58 +8,57 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Knob is a line along which the workload's owner could have asked for something
-// else: a model with a shorter context, say. Steps go from what gives up most to
-// what gives up least.
+// Knob is a setting that the owner of the workload could choose otherwise, such as the
+// context length of a model. Its first step gives up most, and its last step least.
 type Knob struct {
 	Steps int
-	// At is what would be asked for instead, nil if nothing can be; the end of "it
-	// would fit …"; and what it gives up, in percent.
+	// At returns how a step completes "It would fit …", what it gives up in percent, and
+	// the job that would be requested instead; nil: the model cannot have the setting.
 	At func(step int) (text string, cost int, job *cluster.Job)
 }
 
-// turner turns knobs.
-type turner struct {
+// knobTurner tries knobs.
+type knobTurner struct {
 	lab      *lab
 	workload *workload
 	found    *finder
 	knobs    []Knob
 }
 
-// turn tries each knob and keeps what gives up least of it.
-func (t *turner) turn() {
+// turn finds for each knob the step that helps and gives up least.
+func (t *knobTurner) turn() {
 	for _, k := range t.knobs {
 		at := func(step int) *change {
 			text, cost, job := k.At(step)
 			return &change{wire.SmallerAsk, text, cost, t.replace(job)}
 		}
 		if c := t.found.largest(k.Steps, at); c != nil {
-			c.text += t.landing(c)
+			c.text += t.devicesText(c)
 		}
 	}
 }
 
-// replace makes the workload ask for what the other one asks for.
-func (t *turner) replace(job *cluster.Job) func(*cluster.State) error {
+// replace makes the workload request what the job requests.
+func (t *knobTurner) replace(job *cluster.Job) func(*cluster.State) error {
 	if job == nil {
 		return func(*cluster.State) error { return fmt.Errorf("%s cannot be so", t.workload.id) }
 	}
-	return t.workload.rewrite(func(j *cluster.Job) {
+	return t.workload.editJob(func(j *cluster.Job) {
 		j.Alternatives = slices.Clone(job.Alternatives)
 		for a := range j.Alternatives {
 			alt := &j.Alternatives[a]
 			alt.Tasks = slices.Clone(alt.Tasks)
 			for i, t := range alt.Tasks {
-				fresh := *t // each try places its own
+				fresh := *t // each try places tasks of its own
 				alt.Tasks[i] = &fresh
 			}
 		}
 	})
 }
 
-// turnAndGrow is for models that no single change helps: one knob turned, and
-// more nodes of one group. It keeps the first of each knob.
-func (t *turner) turnAndGrow() {
+// turnAndGrow is for models that no single change helps. It changes one knob and adds
+// nodes of one group, and stops at the first that helps.
+func (t *knobTurner) turnAndGrow() {
 	const mostNodes = 16
 	for _, k := range t.knobs {
 		if k.Steps != 1 {
@@ -85,8 +84,9 @@ func (t *turner) turnAndGrow() {
 	}
 }
 
-// landing says what devices the workload would get by the change.
-func (t *turner) landing(c *change) string {
+// devicesText says which devices the workload would hold after the change; "" if they are
+// of several products, or no tries are left.
+func (t *knobTurner) devicesText(c *change) string {
 	if t.lab.spent() {
 		return ""
 	}

@@ -9,43 +9,43 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// change is one change of the State before a session is run on it.
+// change is one change of the State, which is made before a session.
 type change struct {
 	kind wire.Kind
 	text string // completes "It would fit …"
-	// cost orders what helps: roughly how much of the request, of other workloads
-	// or of money it takes, in percent.
+	// cost orders the changes that help. It is roughly how much of the request is given
+	// up, or how much of other workloads or of money it takes, in percent.
 	cost  int
 	apply func(*cluster.State) error
 }
 
-// verdict is what a session said about the workload after changes.
+// verdict is whether the workload fits after changes, or why not.
 type verdict struct {
 	fits    bool
 	refusal *engine.Refusal
 }
 
-// lab tries changes: it applies them, runs a session and undoes both. The budget
-// counts tries, never time, so that answers do not depend on the machine.
+// lab tries changes: it applies them, runs a session, and undoes both. Its budget is a
+// number of tries and not a time, so that answers are the same on every machine.
 type lab struct {
 	engine   *engine.Engine
 	workload *workload
 	now      int64
 	tries    int
 	budget   int
-	at       map[*change]int64    // when a change is tried, where that is not now
-	evicted  map[*change][]string // the workloads that are evicted where it fits
-	err      error                // the engine failed: nothing that was tried counts
+	at       map[*change]int64    // the time at which a change is tried, if that is not now
+	evicted  map[*change][]string // the workloads that are evicted if the change is made
+	err      error                // of the engine; no verdict counts then
 }
 
 // spent reports whether no further try is allowed.
 func (l *lab) spent() bool { return l.tries >= l.budget || l.err != nil }
 
-// try makes the changes, runs a full session and undoes both: all that is pending
-// competes, as it would. A change that cannot be made does not fit.
+// try applies the changes, runs a full session, in which all pending jobs compete, and
+// undoes both. If a change cannot be applied, the workload does not fit.
 func (l *lab) try(changes ...*change) verdict { return l.tryAnd(nil, changes...) }
 
-// tryAnd is try, with a look at the State after the session.
+// tryAnd is try, and calls look with the State after the session.
 func (l *lab) tryAnd(look func(*cluster.State), changes ...*change) verdict {
 	if l.spent() {
 		return verdict{}
@@ -81,7 +81,7 @@ func (l *lab) tryAnd(look func(*cluster.State), changes ...*change) verdict {
 	return v
 }
 
-// undoing marks the State, and returns what takes it back to the mark.
+// undoing marks the State, and returns a function that undoes all changes since.
 func undoing(s *cluster.State) func() {
 	mark := s.Mark()
 	return func() {
@@ -90,7 +90,7 @@ func undoing(s *cluster.State) func() {
 	}
 }
 
-// evictedFor are the workloads that are evicted for this one.
+// evictedFor are the workloads that are evicted for the workload, without those that move.
 func evictedFor(decisions []engine.Decision, id string) []string {
 	var out []string
 	for i := range decisions {

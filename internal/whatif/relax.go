@@ -17,23 +17,23 @@ type relaxer struct {
 }
 
 func (r *relaxer) relax() {
-	for _, c := range slices.Concat(r.misspelt(), r.conditions()) {
+	for _, c := range slices.Concat(r.correctSelectors(), r.conditions()) {
 		if r.lab.spent() {
 			return
 		}
-		// Nodes are of no interest where the attempt ended before any was looked at,
-		// nor are closed ones that do not help.
+		// A change that does not help is reported only if nodes were looked at, and not
+		// if it is about nodes that are closed.
 		if v := r.found.try(c); !v.fits && r.workload.attempt.Before == nil && c.kind != wire.OpenNodes {
-			r.found.no(c, v)
+			r.found.addFailure(c, v)
 		}
 	}
 }
 
 func (r *relaxer) lift(cost int, text string, edit func(*cluster.Shape)) *change {
-	return &change{wire.LiftCondition, text, cost, r.workload.reshapeAll(edit)}
+	return &change{wire.LiftCondition, text, cost, r.workload.editAllShapes(edit)}
 }
 
-// conditions are all that could be lifted, one by one.
+// conditions are changes that each drop one condition of the request.
 func (r *relaxer) conditions() []*change {
 	s := r.workload.shape()
 	var out []*change
@@ -53,10 +53,10 @@ func (r *relaxer) conditions() []*change {
 			s.Tolerations = append(slices.Clone(s.Tolerations), cluster.Toleration{Key: t.Key, Operator: "Exists", Effect: t.Effect})
 		}))
 	}
-	if c := r.open(); c != nil {
+	if c := r.openNodes(); c != nil {
 		out = append(out, c)
 	}
-	out = append(out, r.weaker()...)
+	out = append(out, r.weakerIsolation()...)
 	for _, cell := range r.cells() {
 		text := "in cell " + cell
 		if cell == "" {
@@ -73,11 +73,11 @@ func (r *relaxer) conditions() []*change {
 	if s.Need.Partition != "" {
 		out = append(out, r.lift(30, "on a whole device instead of a slice of profile "+s.Need.Partition, func(s *cluster.Shape) { s.Need.Partition, s.Need.Resource = "", "" }))
 	}
-	return slices.Concat(out, r.nearness(), r.preemptible(), r.ties())
+	return slices.Concat(out, r.topologies(), r.preemptible(), r.affinities())
 }
 
-// ties are the required affinities to other jobs.
-func (r *relaxer) ties() []*change {
+// affinities drop the required affinities to other jobs.
+func (r *relaxer) affinities() []*change {
 	var out []*change
 	for i, term := range r.workload.job().Affinity {
 		if term.Weight != 0 {
@@ -87,15 +87,15 @@ func (r *relaxer) ties() []*change {
 		if term.Anti {
 			text = "without the required distance to jobs with "
 		}
-		out = append(out, &change{wire.LiftCondition, text + explain.TermText(term.Selector), 11, r.workload.rewrite(func(j *cluster.Job) {
+		out = append(out, &change{wire.LiftCondition, text + explain.TermText(term.Selector), 11, r.workload.editJob(func(j *cluster.Job) {
 			j.Affinity = slices.Delete(slices.Clone(j.Affinity), i, i+1)
 		})})
 	}
 	return out
 }
 
-// taints are those that nodes have and the request does not tolerate. Those of a
-// node that is cordoned or not ready are left alone; see open.
+// taints are those that the request does not tolerate, without those of nodes that are
+// cordoned or not ready: see openNodes.
 func (r *relaxer) taints() []cluster.Taint {
 	const most = 4
 	var out []cluster.Taint
@@ -103,7 +103,7 @@ func (r *relaxer) taints() []cluster.Taint {
 		for _, t := range n.Taints {
 			known := slices.ContainsFunc(out, func(x cluster.Taint) bool { return x.Key == t.Key && x.Effect == t.Effect })
 			tolerated := slices.ContainsFunc(r.workload.shape().Tolerations, func(x cluster.Toleration) bool { return x.Tolerates(t) })
-			if t.Effect != cluster.PreferNoSchedule && !sick(t) && len(out) < most && !known && !tolerated {
+			if t.Effect != cluster.PreferNoSchedule && !isNodeCondition(t) && len(out) < most && !known && !tolerated {
 				out = append(out, t)
 			}
 		}
@@ -119,19 +119,19 @@ func taintText(t cluster.Taint) string {
 	return s + ":" + string(t.Effect)
 }
 
-// nearness lifts what keeps the tasks in one domain.
-func (r *relaxer) nearness() []*change {
+// topologies drop the condition that tasks must be in one domain.
+func (r *relaxer) topologies() []*change {
 	form := r.workload.form()
 	var out []*change
 	if level := form.Topology.Required; level != "" {
-		out = append(out, &change{wire.LiftCondition, "without having to be in one " + explain.LevelName(level), 12, r.workload.reform(func(form *cluster.Alternative) {
+		out = append(out, &change{wire.LiftCondition, "without having to be in one " + explain.LevelName(level), 12, r.workload.editForm(func(form *cluster.Alternative) {
 			form.Topology.Required = ""
 		})})
 	}
 	for i := range form.Subgroups {
 		if level := form.Subgroups[i].Topology.Required; level != "" {
 			text := fmt.Sprintf("without %s having to be in one %s", form.Subgroups[i].Name, explain.LevelName(level))
-			out = append(out, &change{wire.LiftCondition, text, 12, r.workload.reform(func(form *cluster.Alternative) {
+			out = append(out, &change{wire.LiftCondition, text, 12, r.workload.editForm(func(form *cluster.Alternative) {
 				form.Subgroups = slices.Clone(form.Subgroups)
 				form.Subgroups[i].Topology.Required = ""
 			})})
@@ -140,21 +140,21 @@ func (r *relaxer) nearness() []*change {
 	return out
 }
 
-// preemptible lets the job use more than quotas, and in return it may be evicted.
+// preemptible makes the job preemptible, so that it may exceed quotas and may be evicted.
 func (r *relaxer) preemptible() []*change {
 	if !slices.ContainsFunc(r.workload.bounds(), func(b bound) bool { return b.quota }) {
 		return nil
 	}
 	return []*change{{wire.LiftCondition, "as a preemptible job", 13, func(s *cluster.State) error {
-		if err := r.workload.reshapeAll(func(s *cluster.Shape) { s.Preemptible = true })(s); err != nil {
+		if err := r.workload.editAllShapes(func(s *cluster.Shape) { s.Preemptible = true })(s); err != nil {
 			return err
 		}
-		return r.workload.rewrite(func(j *cluster.Job) { j.Preemptible = true })(s)
+		return r.workload.editJob(func(j *cluster.Job) { j.Preemptible = true })(s)
 	}}}
 }
 
-// weaker are the isolation classes below the ones asked for, strongest first.
-func (r *relaxer) weaker() []*change {
+// weakerIsolation tries the isolation classes below those requested, strongest first.
+func (r *relaxer) weakerIsolation() []*change {
 	var out []*change
 	iso := r.workload.shape().Isolation
 	for i := slices.Index(cluster.GPUClasses, iso.GPU) - 1; i >= 0; i-- {
@@ -162,7 +162,7 @@ func (r *relaxer) weaker() []*change {
 		out = append(out, r.lift(14, fmt.Sprintf("with GPU isolation %s instead of %s", class, iso.GPU), func(s *cluster.Shape) { s.Isolation.GPU = class }))
 	}
 	if iso.GPU == cluster.GPUShared {
-		// A node whose devices are never shared still takes whole ones.
+		// A node that shares no devices can still offer whole ones.
 		out = append(out, r.lift(14, "without asking for a shared device", func(s *cluster.Shape) { s.Isolation.GPU = "" }))
 	}
 	for i := slices.Index(cluster.CPUClasses, iso.CPU) - 1; i >= 0; i-- {
@@ -172,7 +172,7 @@ func (r *relaxer) weaker() []*change {
 	return out
 }
 
-// cells are the others there are, and none in particular.
+// cells are up to three other cells, and "" for any.
 func (r *relaxer) cells() []string {
 	own := r.workload.shape().Cell
 	if own == "" {

@@ -11,19 +11,19 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// sick reports whether Kubernetes itself set the taint: the node is cordoned,
-// not ready or short of something.
-func sick(t cluster.Taint) bool {
+// isNodeCondition reports whether Kubernetes itself set the taint, because the node is
+// cordoned, not ready, or short of a resource.
+func isNodeCondition(t cluster.Taint) bool {
 	return strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != cluster.PreferNoSchedule
 }
 
-// open makes nodes take tasks again that are cordoned or not ready: one, if one
-// is enough, or all of them. It is nil if there are none.
-func (r *relaxer) open() *change {
+// openNodes is the change that makes nodes ready and uncordoned: one node, if one of the
+// first few is enough, else all. It is nil if all nodes are.
+func (r *relaxer) openNodes() *change {
 	const mostSingles = 4
 	var closed []string
 	for _, n := range r.workload.state.Nodes() {
-		if n.Closed() || slices.ContainsFunc(n.Taints, sick) {
+		if n.Closed() || slices.ContainsFunc(n.Taints, isNodeCondition) {
 			closed = append(closed, n.Name)
 		}
 	}
@@ -31,18 +31,18 @@ func (r *relaxer) open() *change {
 		return nil
 	}
 	for _, name := range closed[:min(len(closed), mostSingles)] {
-		if c := opened([]string{name}); r.lab.try(c).fits {
+		if c := openingOf([]string{name}); r.lab.try(c).fits {
 			return c
 		}
 	}
-	return opened(closed)
+	return openingOf(closed)
 }
 
-func opened(names []string) *change {
+func openingOf(names []string) *change {
 	return &change{wire.OpenNodes, "with " + explain.List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
 		for _, name := range names {
 			n := *s.Node(name)
-			n.Unschedulable, n.Taints = false, slices.DeleteFunc(slices.Clone(n.Taints), sick)
+			n.Unschedulable, n.Taints = false, slices.DeleteFunc(slices.Clone(n.Taints), isNodeCondition)
 			ready := cluster.PhaseReady
 			if err := s.Apply(cluster.NodePut{Node: n}); err != nil {
 				return err
@@ -55,8 +55,9 @@ func opened(names []string) *change {
 	}}
 }
 
-// misspelt replaces values of the node selector that no node has by the nearest that some have.
-func (r *relaxer) misspelt() []*change {
+// correctSelectors replaces values of the node selector that no node has by the value of
+// some node that is spelled most like it.
+func (r *relaxer) correctSelectors() []*change {
 	var out []*change
 	for _, label := range r.workload.shape().Selector {
 		var there []string

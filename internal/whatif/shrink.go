@@ -11,8 +11,8 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// shrinker makes the request smaller, each time along one line, and keeps the largest
-// that fits.
+// shrinker makes one amount of the request smaller at a time, and records the largest that
+// fits.
 type shrinker struct {
 	workload *workload
 	found    *finder
@@ -21,7 +21,7 @@ type shrinker struct {
 func (k *shrinker) shrink() {
 	s := k.workload.shape()
 	if s.Served() {
-		return // what it asks of devices follows from what it is: see turn
+		return // what a model requests follows from its settings: see knobTurner
 	}
 	k.found.largest(k.fewerMembers())
 	if s.Need.Devices > 1 && !s.Need.WholeNode {
@@ -40,18 +40,19 @@ func (k *shrinker) shrink() {
 	}
 }
 
-// lost is the price of giving up part of the request: the part, in percent.
-func lost(want, get int64) int {
+// costOfGivingUp is 20 and the part of the request that is given up, in percent.
+func costOfGivingUp(want, get int64) int {
 	return 20 + int(cluster.MulDiv(want-get, 100, max(want, 1)))
 }
 
-// fewerMembers lowers the minimum; of whole nodes, which are all or nothing, the replicas.
+// fewerMembers lowers the minimum, or the number of replicas for a workload that takes
+// whole nodes, of which all must be placed.
 func (k *shrinker) fewerMembers() (int, func(int) *change) {
 	form := k.workload.form()
 	if whole := form.Whole; whole != nil {
 		per := max(1, whole.NodesPerReplica)
 		return whole.Replicas - 1, func(i int) *change {
-			return &change{wire.SmallerAsk, fmt.Sprintf("with %s", numeral.Count(i+1, "replica")), lost(int64(whole.Replicas), int64(i+1)), k.workload.reform(func(form *cluster.Alternative) {
+			return &change{wire.SmallerAsk, fmt.Sprintf("with %s", numeral.Count(i+1, "replica")), costOfGivingUp(int64(whole.Replicas), int64(i+1)), k.workload.editForm(func(form *cluster.Alternative) {
 				fewer := *form.Whole
 				fewer.Replicas = i + 1
 				form.Whole = &fewer
@@ -64,11 +65,11 @@ func (k *shrinker) fewerMembers() (int, func(int) *change) {
 		return 0, nil // the minimum is met already
 	}
 	least, whose := form.Min, ""
-	if sub := k.workload.short(); sub >= 0 {
+	if sub := k.workload.shortSubgroup(); sub >= 0 {
 		least, whose = form.Subgroups[sub].Min, " for "+form.Subgroups[sub].Name
 	}
 	return least - 1, func(i int) *change {
-		return &change{wire.SmallerAsk, fmt.Sprintf("with minMember %d%s", i+1, whose), lost(int64(least), int64(i+1)), k.workload.atLeast(i + 1)}
+		return &change{wire.SmallerAsk, fmt.Sprintf("with minMember %d%s", i+1, whose), costOfGivingUp(int64(least), int64(i+1)), k.workload.withMin(i + 1)}
 	}
 }
 
@@ -79,7 +80,7 @@ func (k *shrinker) fewerDevices() (int, func(int) *change) {
 		each = " per task"
 	}
 	return want - 1, func(i int) *change {
-		return &change{wire.SmallerAsk, fmt.Sprintf("with %s%s", numeral.Count(i+1, "device"), each), lost(int64(want), int64(i+1)), k.workload.reshape(func(s *cluster.Shape) {
+		return &change{wire.SmallerAsk, fmt.Sprintf("with %s%s", numeral.Count(i+1, "device"), each), costOfGivingUp(int64(want), int64(i+1)), k.workload.editShape(func(s *cluster.Shape) {
 			s.Need.Devices = i + 1
 		})}
 	}
@@ -88,12 +89,12 @@ func (k *shrinker) fewerDevices() (int, func(int) *change) {
 func (k *shrinker) lessDeviceMemory() (int, func(int) *change) {
 	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.InStep()) >> 20 << 20 })
 	spell := func(v int64) string { return quantity.Memory(cluster.Bytes(v)) }
-	return k.less(int64(k.workload.shape().Need.Memory), room, "with %s per device instead of %s", spell, func(s *cluster.Shape, v int64) { s.Need.Memory = cluster.Bytes(v) })
+	return k.reduce(int64(k.workload.shape().Need.Memory), room, "with %s per device instead of %s", spell, func(s *cluster.Shape, v int64) { s.Need.Memory = cluster.Bytes(v) })
 }
 
 func (k *shrinker) smallerShare() (int, func(int) *change) {
 	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.FreeMilli()) })
-	return k.less(int64(k.workload.shape().Need.Share), room, "with a share of %s per device instead of %s", quantity.Fraction, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
+	return k.reduce(int64(k.workload.shape().Need.Share), room, "with a share of %s per device instead of %s", quantity.Fraction, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
 }
 
 func (k *shrinker) onDevices(free func(*cluster.Device) int64) []int64 {
@@ -118,20 +119,21 @@ func (k *shrinker) lessOf(name string) (int, func(int) *change) {
 		}
 	}
 	spell := func(v int64) string { return quantity.Resource(name, v) }
-	return k.less(k.workload.shape().Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
+	return k.reduce(k.workload.shape().Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
 }
 
-// less sets an amount to what devices or nodes have free: only there can the answer change.
-func (k *shrinker) less(want int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
-	room = below(room, want)
+// reduce sets an amount to what some device or node has free. Amounts between these give the
+// same answer, so they are not tried.
+func (k *shrinker) reduce(want int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
+	room = valuesBelow(room, want)
 	return len(room), func(i int) *change {
 		text := fmt.Sprintf(text, spell(room[i]), spell(want))
-		return &change{wire.SmallerAsk, text, lost(want, room[i]), k.workload.reshape(func(s *cluster.Shape) { set(s, room[i]) })}
+		return &change{wire.SmallerAsk, text, costOfGivingUp(want, room[i]), k.workload.editShape(func(s *cluster.Shape) { set(s, room[i]) })}
 	}
 }
 
-// below are the distinct values above 0 and below the bound, in order.
-func below(values []int64, bound int64) []int64 {
+// valuesBelow are the distinct values above 0 and below the bound, in order.
+func valuesBelow(values []int64, bound int64) []int64 {
 	slices.Sort(values)
 	values = slices.Compact(values)
 	return slices.DeleteFunc(values, func(v int64) bool { return v <= 0 || v >= bound })

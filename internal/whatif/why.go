@@ -10,41 +10,42 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Question asks why a workload is where it is, or is not.
+// Question asks why a workload is where it is, or is pending.
 type Question struct {
 	Engine   *engine.Engine
-	State    *cluster.State // before the simulation; it is changed
-	Workload string         // its ID, or that of a set: then the first of it that is pending
+	State    *cluster.State // as it is before the simulation, which changes it
+	Workload string         // its ID, or the name of a set: then its first pending replica
 	Now      int64
-	// Tries bounds how many changes are tried out; 0 means 64, or fewer where
-	// thousands are pending.
+	// Tries bounds how many changes are tried; 0 means 64, or fewer if more than 500
+	// workloads are pending.
 	Tries int
-	// Knobs of a workload, beyond what its tasks alone let one try; nil: there are none.
+	// Knobs returns the settings of a workload that can be tried, such as those of a model;
+	// nil: there are none.
 	Knobs func(id string) []Knob
 }
 
 const defaultTries = 64
 
-// affordable is how many changes are tried out where so many workloads are pending:
-// each try is a session in which all of them compete.
+// affordable is how many changes are tried if so many workloads are pending. Each try is a
+// session in which all of them compete, so that it takes longer the more there are.
 func affordable(pending int) int {
 	const many, fewest = 500, 12
 	return max(fewest, min(defaultTries, defaultTries*many/max(1, pending)))
 }
 
-// Why answers the question.
+// Why answers the question. It leaves the State as it is at the end of the simulation.
 func Why(q Question) (*explain.Report, error) {
 	if q.State.Job(q.Workload) == nil && len(q.State.View().Sets().Jobs(q.Workload)) == 0 {
 		return nil, fmt.Errorf("no workload %q", q.Workload)
 	}
 	phrases := explain.PhrasesOf(q.Engine)
-	was := lookBack(q.State, q.Workload)
+	was := remember(q.State, q.Workload)
 	defer q.State.Release(was.mark)
 	simulation, err := sim.Simulate(q.Engine, q.State, sim.Options{Now: q.Now, Record: true})
 	if err != nil {
 		return nil, err
 	}
-	j := member(simulation, q.Workload, was)
+	j := workloadOf(simulation, q.Workload, was)
 	q.Workload = j.ID
 	r := &explain.Report{
 		Report: wire.Report{Workload: j.ID, Wants: explain.Wants(j), Remarks: j.Remarks, Set: wire.NewSetReport(q.State, j), Placements: []wire.Placement{}, Nodes: len(q.State.Nodes())},
@@ -53,7 +54,7 @@ func Why(q Question) (*explain.Report, error) {
 	if alt := &j.Alternatives[max(0, j.Chosen)]; j.Chosen >= 0 && alt.Tasks[0].Shape.Served() {
 		r.Form, r.Notes.Kept = alt.Name, alt.Running
 	}
-	if err := place(r, q, phrases, was, simulation, j); err != nil {
+	if err := addPlacements(r, q, phrases, was, simulation, j); err != nil {
 		return nil, err
 	}
 	for i := range simulation.Rankings {
@@ -67,7 +68,7 @@ func Why(q Question) (*explain.Report, error) {
 		return r, nil
 	}
 	sought := refused.Spared
-	if refused, err = inFull(q, refused); err != nil {
+	if refused, err = fullRefusal(q, refused); err != nil {
 		return nil, err
 	}
 	out := phrases.Refusal(refused, false)
@@ -89,7 +90,7 @@ func Why(q Question) (*explain.Report, error) {
 	}
 	r.AddFunnel(w.attempt, own, phrases)
 	r.AddForms(refused, w.shape(), phrases)
-	if r.Nodes > 0 { // without any node there is nothing to add more of
+	if r.Nodes > 0 { // without nodes there is no sort of node of which more could be added
 		var knobs []Knob
 		if q.Knobs != nil {
 			knobs = q.Knobs(q.Workload)
@@ -104,9 +105,10 @@ func Why(q Question) (*explain.Report, error) {
 	return r, l.err
 }
 
-// member is the workload itself, or of a set the first that is pending. Those that
-// were retired are of no set any more, so a set of none is found as it was before.
-func member(simulation *sim.Simulation, id string, was *before) *cluster.Job {
+// workloadOf is the workload with the ID, or of a set the first replica that is pending.
+// Retired replicas are not in their set any more: if all are retired, it is the first of
+// those that were in the set before.
+func workloadOf(simulation *sim.Simulation, id string, was *origin) *cluster.Job {
 	if j := simulation.State.Job(id); j != nil {
 		return j
 	}
@@ -122,13 +124,14 @@ func member(simulation *sim.Simulation, id string, was *before) *cluster.Job {
 	return set[0]
 }
 
-// inFull is the refusal with every node's rejection in it, which a simulation leaves
-// out. The other pending jobs found no place either, so the job is tried alone; where
-// that changes the answer, it is tried among the others, unless there are too many.
-func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
-	full, err := explained(q, refused, true)
+// fullRefusal is the refusal with the rejections of all nodes, which a simulation does not
+// keep. The other pending jobs could not be placed either, so the job is tried without
+// them. If it is then refused for another reason or not at all, it is tried among them,
+// unless there are too many.
+func fullRefusal(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
+	full, err := explainedRefusal(q, refused, true)
 	if full == nil && err == nil && len(q.State.Nodes())*len(q.State.Pending()) <= sim.MaxMisses {
-		full, err = explained(q, refused, false)
+		full, err = explainedRefusal(q, refused, false)
 	}
 	if full == nil || err != nil {
 		return refused, err
@@ -137,9 +140,9 @@ func inFull(q Question, refused *engine.Refusal) (*engine.Refusal, error) {
 	return full, nil
 }
 
-// explained runs a session that explains everything, and takes it back. It returns
-// what the session says of the job; nil where that is not the same refusal.
-func explained(q Question, refused *engine.Refusal, alone bool) (*engine.Refusal, error) {
+// explainedRefusal runs a session that explains everything, and undoes it. It returns the
+// refusal of the job; nil: it was refused for another reason or not at all.
+func explainedRefusal(q Question, refused *engine.Refusal, alone bool) (*engine.Refusal, error) {
 	defer undoing(q.State)()
 	for _, j := range q.State.Pending() {
 		if alone && j.ID != q.Workload && j.Placed() == 0 {
@@ -160,8 +163,8 @@ func explained(q Question, refused *engine.Refusal, alone bool) (*engine.Refusal
 	return nil, nil
 }
 
-// ownNodes are the nodes where the tasks of the same role would be that did find
-// a place; other roles take other room.
+// ownNodes are the nodes that the tasks of the same role would take that could be placed.
+// Tasks of other roles request other room and are left out.
 func (l *lab) ownNodes() map[string]bool {
 	w := l.workload
 	a, out := w.attempt, map[string]bool{}
@@ -174,6 +177,6 @@ func (l *lab) ownNodes() map[string]bool {
 				out[t.Node.Name] = true
 			}
 		}
-	}, &change{apply: w.atLeast(a.Placed)})
+	}, &change{apply: w.withMin(a.Placed)})
 	return out
 }

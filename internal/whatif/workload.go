@@ -8,21 +8,21 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// workload is the one that a question is about, at the end of the simulation, where
-// it was refused. It makes the changes that are changes of its request.
+// workload is the workload of a question, as it was refused at the end of the simulation.
+// Its methods make the changes of its request.
 type workload struct {
-	state   *cluster.State // what is tried on it is undone
+	state   *cluster.State // every try is undone
 	id      string
 	refusal *engine.Refusal
-	attempt *engine.Attempt // the main one of the refusal
+	attempt *engine.Attempt // the one that gave the reason of the refusal
 }
 
 func (w *workload) job() *cluster.Job { return w.state.Job(w.id) }
 
-// shape is what the task that found no place asks for.
+// shape is what the task that could not be placed requests.
 func (w *workload) shape() *cluster.Shape { return w.attempt.Task.Shape }
 
-// alternative is the form of the job that the attempt was about.
+// alternative is the index of the form of the attempt.
 func (w *workload) alternative() int {
 	for i := range w.refusal.Attempts {
 		if &w.refusal.Attempts[i] == w.attempt {
@@ -37,21 +37,21 @@ func (w *workload) alternative() int {
 
 func (w *workload) form() *cluster.Alternative { return &w.job().Alternatives[w.alternative()] }
 
-// short is the subgroup that the attempt was short of, -1 if it was none.
-func (w *workload) short() int {
+// shortSubgroup is the index of the subgroup that is below its minimum; -1: none.
+func (w *workload) shortSubgroup() int {
 	if w.attempt.Subgroup == "" {
 		return -1
 	}
 	return slices.IndexFunc(w.form().Subgroups, func(g cluster.Subgroup) bool { return g.Name == w.attempt.Subgroup })
 }
 
-// missing is how many tasks must still find a place.
+// missing is how many more tasks must be placed.
 func (w *workload) missing() int {
 	j, form := w.job(), w.form()
 	switch {
 	case w.refusal.Surplus:
 		return max(1, j.Missing())
-	case w.short() >= 0:
+	case w.shortSubgroup() >= 0:
 		return max(1, w.attempt.Min-w.attempt.Placed)
 	case j.Chosen < 0:
 		return form.Min
@@ -59,7 +59,8 @@ func (w *workload) missing() int {
 	return max(1, form.Min-j.Placed())
 }
 
-// satisfied: the minimum has its place; where only surplus was missing, all has.
+// satisfied reports whether the minimum is placed; if only surplus was missing, whether
+// all tasks are.
 func (w *workload) satisfied() bool {
 	if w.refusal.Surplus {
 		return w.job().Missing() == 0
@@ -67,9 +68,9 @@ func (w *workload) satisfied() bool {
 	return w.job().Stands()
 }
 
-// rewrite gives the job another request: what runs of it stays where it is, and
-// edit may change all that is pending.
-func (w *workload) rewrite(edit func(*cluster.Job)) func(*cluster.State) error {
+// editJob changes the request of the job. Tasks that run stay where they are; edit may
+// change all that are pending.
+func (w *workload) editJob(edit func(*cluster.Job)) func(*cluster.State) error {
 	return func(s *cluster.State) error {
 		j := s.Job(w.id)
 		if j == nil {
@@ -81,16 +82,17 @@ func (w *workload) rewrite(edit func(*cluster.Job)) func(*cluster.State) error {
 	}
 }
 
-// reform edits the form that the attempt was about.
-func (w *workload) reform(edit func(*cluster.Alternative)) func(*cluster.State) error {
+// editForm edits the form of the attempt.
+func (w *workload) editForm(edit func(*cluster.Alternative)) func(*cluster.State) error {
 	a := w.alternative()
-	return w.rewrite(func(j *cluster.Job) { edit(&j.Alternatives[a]) })
+	return w.editJob(func(j *cluster.Job) { edit(&j.Alternatives[a]) })
 }
 
-// atLeast sets the minimum that the attempt fell short of, the job's with its subgroup's.
-func (w *workload) atLeast(n int) func(*cluster.State) error {
-	sub := w.short()
-	return w.reform(func(form *cluster.Alternative) {
+// withMin sets the minimum that was not reached. For a subgroup it also lowers the minimum
+// of the job by as much.
+func (w *workload) withMin(n int) func(*cluster.State) error {
+	sub := w.shortSubgroup()
+	return w.editForm(func(form *cluster.Alternative) {
 		if sub < 0 {
 			form.Min = n
 			return
@@ -101,24 +103,25 @@ func (w *workload) atLeast(n int) func(*cluster.State) error {
 	})
 }
 
-// reshape edits the shape of the job's tasks like the one that found no place.
-func (w *workload) reshape(edit func(*cluster.Shape)) func(*cluster.State) error {
+// editShape edits the shape of all tasks that have the role of the one that could not be
+// placed, in the form of the attempt.
+func (w *workload) editShape(edit func(*cluster.Shape)) func(*cluster.State) error {
 	role, alternative := w.attempt.Task.Role, w.alternative()
-	return w.reshapeIf(func(a int, t *cluster.Task) bool { return a == alternative && t.Role == role }, edit)
+	return w.editShapesIf(func(a int, t *cluster.Task) bool { return a == alternative && t.Role == role }, edit)
 }
 
-// reshapeAll edits the shape of every task of the job, in every form it may take:
-// conditions on nodes are the whole job's.
-func (w *workload) reshapeAll(edit func(*cluster.Shape)) func(*cluster.State) error {
-	return w.reshapeIf(func(int, *cluster.Task) bool { return true }, edit)
+// editAllShapes edits the shape of every task in every form, because conditions on nodes
+// apply to the whole job.
+func (w *workload) editAllShapes(edit func(*cluster.Shape)) func(*cluster.State) error {
+	return w.editShapesIf(func(int, *cluster.Task) bool { return true }, edit)
 }
 
-// reshapeIf edits the shape of the tasks that are chosen, each given with the index
-// of its form. Those that run keep theirs.
-func (w *workload) reshapeIf(chosen func(int, *cluster.Task) bool, edit func(*cluster.Shape)) func(*cluster.State) error {
+// editShapesIf edits the shape of the chosen tasks. Chosen gets the index of the form and
+// the task. Tasks that run keep their shape.
+func (w *workload) editShapesIf(chosen func(int, *cluster.Task) bool, edit func(*cluster.Shape)) func(*cluster.State) error {
 	return func(s *cluster.State) error {
 		known := s.Job(w.id).Alternatives
-		return w.rewrite(func(j *cluster.Job) {
+		return w.editJob(func(j *cluster.Job) {
 			for a := range j.Alternatives {
 				for i, t := range j.Alternatives[a].Tasks {
 					if chosen(a, t) && known[a].Tasks[i].Node == nil {

@@ -10,17 +10,18 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// before is what a report says of the State before the simulation. The mark leads
-// back to it: a copy of a large cluster takes longer than the question.
-type before struct {
+// origin is what a report needs of the State before the simulation. The State is undone to
+// the mark where more is needed: to copy a large cluster would take longer than to answer
+// the question.
+type origin struct {
 	mark cluster.Mark
-	jobs []string        // the workload, or those of the set
-	ran  map[string]bool // by task: it was on a node
+	jobs []string        // the workload, or the replicas of the set
+	ran  map[string]bool // by task: whether it was on a node
 }
 
-// lookBack begins to record what the simulation changes.
-func lookBack(s *cluster.State, workload string) *before {
-	was := &before{mark: s.Mark(), ran: map[string]bool{}}
+// remember marks the State before the simulation.
+func remember(s *cluster.State, workload string) *origin {
+	was := &origin{mark: s.Mark(), ran: map[string]bool{}}
 	list := s.View().Sets().Jobs(workload)
 	if j := s.Job(workload); j != nil {
 		list = []*cluster.Job{j}
@@ -34,15 +35,15 @@ func lookBack(s *cluster.State, workload string) *before {
 	return was
 }
 
-// place fills in where its tasks are, the scores of what was decided now, and who
-// has to go for whom.
-func place(r *explain.Report, q Question, phrases explain.Phrases, was *before, simulation *sim.Simulation, j *cluster.Job) error {
+// addPlacements adds where the tasks of the job are, the scores of the decisions, and the
+// evictions of the job and for it.
+func addPlacements(r *explain.Report, q Question, phrases explain.Phrases, was *origin, simulation *sim.Simulation, j *cluster.Job) error {
 	touched := false
 	for i := range simulation.Decisions {
 		d := &simulation.Decisions[i]
 		touched = touched || d.Task.Job == j.ID || d.For == j.ID
 		if d.Action == engine.EvictIt && d.Task.Job == j.ID {
-			was.ran[d.Task.ID()] = false // where it is now, it was not before
+			was.ran[d.Task.ID()] = false // it was evicted, so it did not run before where it is now
 		}
 	}
 	chosen := map[string]*engine.Decision{}
@@ -77,8 +78,8 @@ func place(r *explain.Report, q Question, phrases explain.Phrases, was *before, 
 	return nil
 }
 
-// waitsFor are the tasks that are leaving the room that was promised to the task:
-// those on its devices, or where there are none all of the node.
+// waitsFor are the releasing tasks that still hold the room of a nominated task: those on
+// its devices, or, if there are none, all on its node.
 func waitsFor(t *cluster.Task) []string {
 	var near, all []string
 	for _, o := range t.Node.Tasks {
@@ -102,11 +103,11 @@ func waitsFor(t *cluster.Task) []string {
 	return all
 }
 
-// decideAgain works out the scores of the job's decisions with everything
-// explained. Where that is too much for all decisions, the ones before it are
-// taken as they were made and only the job itself decides; without candidates
-// where even that is too much. It begins at the mark, before the simulation, and
-// leaves the State as the simulation does.
+// decideAgain makes the decisions once more, with all candidates and scores. If that is
+// too much for all decisions, it repeats the decisions before those of the job as they
+// were made, and then runs a session for the job alone. If even that is too much, it
+// returns the decisions without candidates. It begins at the mark, before the simulation,
+// and leaves the State as it is after the simulation.
 func decideAgain(q Question, mark cluster.Mark, simulation *sim.Simulation, j *cluster.Job) ([]engine.Decision, error) {
 	nodes := len(q.State.Nodes())
 	if nodes*len(simulation.Decisions) <= sim.MaxMisses {
@@ -129,7 +130,7 @@ func decideAgain(q Question, mark cluster.Mark, simulation *sim.Simulation, j *c
 	return decisions, q.State.ApplyAll(simulation.Changes)
 }
 
-// decideAlone is the session of the job alone, after the decisions before it.
+// decideAlone runs a session for the job alone, after the decisions before it.
 func decideAlone(q Question, simulation *sim.Simulation, j *cluster.Job) ([]engine.Decision, error) {
 	if !replay(q.State, simulation.Decisions, j.ID) {
 		return simulation.Decisions, nil
@@ -138,8 +139,9 @@ func decideAlone(q Question, simulation *sim.Simulation, j *cluster.Job) ([]engi
 	return out.Decisions, err
 }
 
-// replay repeats the decisions that came before those about the job and leaves
-// nothing else pending. It reports whether it could: evictions are not repeated.
+// replay repeats the decisions before those of the job, and removes all other pending
+// jobs. It reports whether that was possible: evictions and nominations cannot be
+// repeated.
 func replay(s *cluster.State, decisions []engine.Decision, id string) bool {
 	for i := range decisions {
 		d := &decisions[i]

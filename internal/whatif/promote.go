@@ -14,19 +14,19 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// claimer gives the workload a better claim: higher bounds and quotas of its queues,
-// a higher priority, more time.
-type claimer struct {
-	lab      *lab
-	workload *workload
-	found    *finder
-	claim    *explain.Entitlement // nil where only surplus is missing: nothing is evicted for that
+// promoter tries to entitle the workload to more: higher limits and quotas of its queues,
+// a higher priority, a later time.
+type promoter struct {
+	lab         *lab
+	workload    *workload
+	found       *finder
+	entitlement *explain.Entitlement // nil if only surplus is missing: nothing is evicted for that
 }
 
-// deserve raises the quotas that keep the workload from its share, in its queue
-// and in all above it, so far that it is deserved.
-func (c *claimer) deserve() {
-	if c.claim == nil || !slices.Contains(c.claim.Sought, engine.Reclaim) {
+// raiseQuotas raises the quotas of its queue and of those above it so far that the
+// workload is within the fair share of each.
+func (c *promoter) raiseQuotas() {
+	if c.entitlement == nil || !slices.Contains(c.entitlement.Sought, engine.Reclaim) {
 		return
 	}
 	type raise struct {
@@ -35,16 +35,16 @@ func (c *claimer) deserve() {
 	}
 	var all []raise
 	var texts []string
-	asked := false // a quota that does not exist is of no interest where it does not help
-	for i := range c.claim.Standings {
-		st := &c.claim.Standings[i]
-		to := st.Used + c.claim.Asks.Of(st.Resource)
+	declared := false // a quota that no queue declares is reported only if it helps
+	for i := range c.entitlement.Standings {
+		st := &c.entitlement.Standings[i]
+		to := st.Used + c.entitlement.Asks.Of(st.Resource)
 		if to <= st.Share || st.Quota >= to {
 			continue
 		}
 		all = append(all, raise{st.Queue, st.Resource, to})
 		if c.declares(st) {
-			asked = true
+			declared = true
 			texts = append(texts, fmt.Sprintf("queue %s's quota raised from %s to %s", st.Queue, quantity.Resource(st.Resource, st.Quota), quantity.Resource(st.Resource, to)))
 		} else {
 			texts = append(texts, fmt.Sprintf("a quota of %s for queue %s", quantity.Resource(st.Resource, to), st.Queue))
@@ -63,21 +63,21 @@ func (c *claimer) deserve() {
 		}
 		return nil
 	}}
-	if v := c.found.try(change); !v.fits && asked {
-		c.found.no(change, v)
+	if v := c.found.try(change); !v.fits && declared {
+		c.found.addFailure(change, v)
 	}
 }
 
-// declares reports whether the quota is the queue's own.
-func (c *claimer) declares(st *engine.Standing) bool {
+// declares reports whether the queue itself has the quota, and not only queues below it.
+func (c *promoter) declares(st *engine.Standing) bool {
 	return slices.ContainsFunc(c.workload.state.Queue(st.Queue).Quota, func(a cluster.Amount) bool { return a.Name == st.Resource })
 }
 
-// outrank gives the workload a priority above others of its queue that are not
-// lower, the lowest that is enough.
-func (c *claimer) outrank() {
+// raisePriority gives the workload the lowest priority that helps, above workloads of its
+// queue that have at least its priority.
+func (c *promoter) raisePriority() {
 	const most = 4
-	if c.claim == nil || !slices.Contains(c.claim.Sought, engine.Preempt) {
+	if c.entitlement == nil || !slices.Contains(c.entitlement.Sought, engine.Preempt) {
 		return
 	}
 	var levels []int32
@@ -92,7 +92,7 @@ func (c *claimer) outrank() {
 		if c.lab.spent() {
 			return
 		}
-		higher := &change{wire.HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.rewrite(func(j *cluster.Job) {
+		higher := &change{wire.HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.editJob(func(j *cluster.Job) {
 			j.Priority = p + 1
 		})}
 		if c.found.try(higher).fits {
@@ -101,11 +101,11 @@ func (c *claimer) outrank() {
 	}
 }
 
-// wait lets time pass until others have run for as long as they are left alone, or
-// the job has waited for as long as it evicts nothing.
-func (c *claimer) wait() {
+// waitForTime tries later times: when other workloads have run for as long as they are
+// protected, and when the preemption delay of the workload is over.
+func (c *promoter) waitForTime() {
 	const most = 4
-	if c.claim == nil {
+	if c.entitlement == nil {
 		return
 	}
 	type moment struct {
@@ -113,8 +113,8 @@ func (c *claimer) wait() {
 		who      string
 	}
 	var all []moment
-	for _, p := range c.claim.Sought {
-		for _, x := range c.claim.Census[p].Spared {
+	for _, p := range c.entitlement.Sought {
+		for _, x := range c.entitlement.Census[p].Spared {
 			span := c.found.phrases[x.Reason].Span
 			if span == nil {
 				continue
@@ -156,7 +156,7 @@ func (c *claimer) wait() {
 	}
 }
 
-// firstStart is when the first of the job's tasks began to run.
+// firstStart is when the first task of the job that still runs was started.
 func firstStart(j *cluster.Job) int64 {
 	first := int64(math.MaxInt64)
 	for _, t := range j.Tasks() {
