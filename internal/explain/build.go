@@ -14,7 +14,7 @@ type Report struct {
 	Notes Notes `json:"-"`
 }
 
-// Notes are what the text of a report needs and its JSON does not have.
+// Notes are facts that the text of a report needs and its JSON does not have.
 type Notes struct {
 	Torn  string // a sentence: since when the workload has run below its minimum; "": it has not
 	Tasks int    // how many tasks the workload has
@@ -27,7 +27,7 @@ type Notes struct {
 	Own     map[string]bool // nodes that the workload's own other tasks would take
 	Groups  []string        // a line for each node group
 	Domains []string        // a line for each topology domain
-	// Reasons are sentences: how its queue stands, and why nothing is evicted for it.
+	// Reasons are sentences: what its queue holds, and why nothing is evicted for it.
 	Reasons []string
 	// Evicted and Displaced are those of the report, with what their text needs.
 	Evicted, Displaced []Eviction
@@ -38,10 +38,10 @@ type Notes struct {
 // Eviction is an eviction with what its text needs.
 type Eviction struct {
 	wire.Eviction
-	plan   *engine.Weighing
-	total  int      // how many tasks the workload has
-	also   []string // workloads that are evicted by the same plan
-	spared string   // which workloads were protected, and why
+	plan      *engine.Weighing
+	total     int      // how many tasks the workload has
+	also      []string // workloads that are evicted by the same plan
+	protected string   // which workloads were protected, and why
 }
 
 // AddEvictions adds the evictions of the workload, and those for it.

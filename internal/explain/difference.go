@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// mostMoves is how many tasks of a kind people are shown; one node less can move thousands.
+// mostMoves is how many tasks a section lists: the loss of one node can move thousands.
 const mostMoves = 40
 
 // WriteDifference writes the difference for people.
@@ -35,16 +35,16 @@ func WriteDifference(w io.Writer, d *wire.Difference) {
 	}
 	section("Newly placed", d.Placed, func(m wire.Move) string { return "→ " + m.To })
 	section("Moved", d.Moved, func(m wire.Move) string { return m.From + " → " + m.To })
-	told := ""
+	last := ""
 	section("Newly pending", d.Pending, func(m wire.Move) string {
 		text := "(new)"
 		if m.From != "" {
 			text = "(was on " + m.From + ")"
 		}
-		if m.Workload != told && m.Message != "" {
+		if m.Workload != last && m.Message != "" {
 			text += "\n    " + strings.TrimSpace(m.Message)
 		}
-		told = m.Workload
+		last = m.Workload
 		return text
 	})
 	section("No longer wanted", d.Gone, func(m wire.Move) string {
@@ -69,7 +69,7 @@ func goingText(g *wire.Going) string {
 	return text + " " + CauseText(g.For, g.Reason, g.Landing)
 }
 
-// Tally is the line that sums a simulation up.
+// Tally says how many tasks are placed and pending.
 func Tally(placed, pending int) string {
 	return fmt.Sprintf("%s placed, %d pending", numeral.Count(placed, "task"), pending)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// endedText says which tasks have ended, and what that means for the minimum.
+// endedText says which tasks have ended, and whether they count for the minimum.
 func (r *Report) endedText(w io.Writer) {
 	const most = 4
 	for _, s := range [...]struct {
@@ -31,8 +31,8 @@ func (r *Report) endedText(w io.Writer) {
 	}
 }
 
-// tornText says since when the job has run below its minimum, "" where it does not
-// or was not known to before now.
+// tornText says since when the job has run below its minimum. It is "" if the job does not,
+// or if that was found only now.
 func tornText(j *cluster.Job, now int64) string {
 	if j.Torn == 0 || j.Torn >= now || !j.Running() || j.Stands() {
 		return ""

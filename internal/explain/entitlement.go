@@ -50,11 +50,11 @@ func delayText(j *cluster.Job, until int64) string {
 	return fmt.Sprintf("It evicts and moves nothing before %s: its preemption delay is %s from when %s.", quantity.Time(until), quantity.Span(j.PreemptionDelay), from)
 }
 
-// queueLines say how its queue stands with devices, or with cores where it wants
-// none; and so every queue above it that keeps it from its share.
+// queueLines say what its queue holds of devices, or of cores if it requests no device,
+// and the same of every queue that would exceed its fair share.
 func (c *Entitlement) queueLines() []string {
 	if len(c.Asks) == 0 || !shared(c.State, c.Standings[0].Queue) && c.Standings[0].Quota < 0 {
-		return nil // there is nothing to share: one queue, and no quota
+		return nil // one queue without a quota shares nothing
 	}
 	main := c.Asks[0].Name
 	for _, a := range c.Asks {
@@ -74,7 +74,7 @@ func (c *Entitlement) queueLines() []string {
 	return out
 }
 
-// shared reports whether another queue than this one holds anything.
+// shared reports whether any other queue holds anything.
 func shared(s *cluster.State, queue string) bool {
 	return slices.ContainsFunc(s.Queues(), func(q *cluster.Queue) bool { return q.Leaf() && q.Name != queue && len(q.Used) > 0 })
 }
@@ -90,8 +90,8 @@ func standingText(st *engine.Standing) string {
 // verbs complete "Nothing can be …" and "… could be …".
 var verbs = map[engine.Purpose]string{engine.Reclaim: "reclaimed", engine.Preempt: "preempted"}
 
-// roomLines say why no workload is evicted for it, adapter by adapter. Moves are left
-// out: they take nothing from other workloads, so why none was made is of no interest.
+// roomLines say why no workload is evicted for it, for each adapter. Moves are left out,
+// because they take nothing from other workloads.
 func (c *Entitlement) roomLines(ph Phrases) []string {
 	state := c.State
 	var out, idle []string
@@ -101,7 +101,7 @@ func (c *Entitlement) roomLines(ph Phrases) []string {
 			continue
 		}
 		x := c.Census[p]
-		spared := ph.sparedText(state, p, x.Spared)
+		spared := ph.protectedText(state, p, x.Spared)
 		switch {
 		case p == engine.Reclaim && (x.Barred || spared != "") && !shared(state, c.job().Queue):
 			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")
@@ -126,7 +126,7 @@ func (c *Entitlement) roomLines(ph Phrases) []string {
 	return out
 }
 
-// noVictims says why there is no workload that might be evicted.
+// noVictims says why no workload could be evicted.
 func (c *Entitlement) noVictims() string {
 	firm := 0
 	for _, j := range c.State.Jobs() {
@@ -143,7 +143,7 @@ func (c *Entitlement) noVictims() string {
 	return "no other workload runs"
 }
 
-// barred says which share would be exceeded.
+// barred says which fair share would be exceeded.
 func (c *Entitlement) barred(p engine.Purpose) string {
 	if p == engine.Reclaim && len(c.Asks) == 0 {
 		return " for it: queues divide nothing that it lacks"

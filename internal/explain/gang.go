@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// neededText says how far the minimum came, and whose it is.
+// neededText says how many of the minimum were placed, and of which subgroup.
 func neededText(a *engine.Attempt) string {
 	text := fmt.Sprintf("placed %d of %d needed", a.Placed, a.Min)
 	if a.Subgroup != "" {
@@ -19,10 +19,10 @@ func neededText(a *engine.Attempt) string {
 	return text
 }
 
-// LevelName is what people call a level: the label without its prefix.
+// LevelName is the name of a topology label without its prefix: "rack".
 func LevelName(label string) string { return label[strings.LastIndexByte(label, '/')+1:] }
 
-// domainsText says what the best domain has and what it lacks.
+// domainsText says how much room the best domain has, and what it lacks.
 func domainsText(a *engine.Attempt) string {
 	text := ""
 	if a.Subgroup != "" {
@@ -47,7 +47,7 @@ func lacksText(nodes int) string {
 	return numeral.Count(nodes, "node") + ifOne(nodes, " is", " are") + " missing"
 }
 
-// domainLines are the domains one by one, best first.
+// domainLines are a line for each domain, best first.
 func domainLines(a *engine.Attempt) []string {
 	var out []string
 	for i := range a.Domains {
@@ -61,7 +61,7 @@ func domainLines(a *engine.Attempt) []string {
 	return out
 }
 
-// topologyText is how near its tasks must be to each other.
+// topologyText says in which domains the tasks must be together.
 func topologyText(t *cluster.Topology) string {
 	text := ""
 	if t.Required != "" {
@@ -73,7 +73,7 @@ func topologyText(t *cluster.Topology) string {
 	return text
 }
 
-// subgroupsText is what subgroups ask for beyond the tasks themselves.
+// subgroupsText says what minimums and topologies the subgroups have.
 func subgroupsText(alt *cluster.Alternative) string {
 	text := ""
 	for i := range alt.Subgroups {
@@ -95,7 +95,7 @@ func subgroupsText(alt *cluster.Alternative) string {
 	return text + neededSubgroupsText(alt)
 }
 
-// neededSubgroupsText is how many subgroups are needed, where some are surplus.
+// neededSubgroupsText says how many subgroups are needed, if not all are.
 func neededSubgroupsText(alt *cluster.Alternative) string {
 	const most = 6
 	text := ""

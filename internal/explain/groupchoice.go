@@ -18,7 +18,8 @@ func (r *Report) groupText(w io.Writer) {
 	}
 }
 
-// GroupTitle is "A100 × 4, 40 GiB each": groups may differ in memory alone.
+// GroupTitle is "A100 × 4, 40 GiB each". It has the memory because groups may differ in
+// nothing else.
 func GroupTitle(k cluster.Key) string {
 	title := k.String()
 	if k.Memory > 0 {

@@ -13,17 +13,17 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// noGroup is the sentence that a refusal of a job of whole nodes begins with. It is API.
+// noGroup begins the message of a refusal of a job that takes whole nodes. It is API.
 const noGroup = "No suitable node group found: insufficient capacity or no matching configurations after filtering."
 
-// hopeless ends the message of a refusal that only a change can cure.
+// hopeless ends the message of a permanent refusal.
 const hopeless = "waiting cannot help"
 
-// Awaits is how many nodes are to be made for the workloads of a set, by its name.
+// Awaits is how many nodes are going to be created for a set, by the name of the set.
 type Awaits map[string]int
 
-// Await takes in that so many nodes are to be made for the workload: then it waits
-// for them, whatever those that are there would do.
+// Await changes a permanent refusal if nodes are going to be created for the workload: it
+// then waits for these nodes, and is not permanent.
 func Await(r *wire.Refusal, nodes int) {
 	if !r.Permanent || nodes == 0 {
 		return
@@ -62,7 +62,8 @@ func (ph Phrases) Message(r *engine.Refusal) string {
 	return b.String()
 }
 
-// settled says what would have to happen where time alone does not help.
+// settled says what must happen before the job can be placed, if no running job ends by
+// itself.
 func settled(r *engine.Refusal) string {
 	text := "nothing that runs has a run time, so it stays pending until a workload ends or is evicted"
 	if slices.ContainsFunc(r.Attempts, func(a engine.Attempt) bool { return a.Before == nil }) {
@@ -101,7 +102,7 @@ func (ph Phrases) attemptText(a *engine.Attempt, reason engine.Reason, surplus b
 	return text
 }
 
-// talliesText counts the nodes by reason, most first.
+// talliesText has the number of nodes by reason, highest first.
 func (ph Phrases) talliesText(a *engine.Attempt) string {
 	tallies := slices.Clone(a.Counts)
 	slices.SortStableFunc(tallies, func(x, y engine.Tally) int { return cmp.Compare(y.Nodes, x.Nodes) })
@@ -117,7 +118,8 @@ func (ph Phrases) talliesText(a *engine.Attempt) string {
 	return strings.Join(out, ", ")
 }
 
-// missesOf are the misses that the tally counted, nearest first, as far as they were kept.
+// missesOf are the nodes that the tally counted, nearest first, as far as the engine kept
+// them.
 func missesOf(a *engine.Attempt, t *engine.Tally) []*engine.Miss {
 	var out []*engine.Miss
 	for i := range a.Nearest {
@@ -128,14 +130,14 @@ func missesOf(a *engine.Attempt, t *engine.Tally) []*engine.Miss {
 	return out
 }
 
-// detail is what is between the parentheses: the subject, and the numbers of the nearest miss.
+// detail is the text in parentheses: the subject, and the numbers of the nearest miss.
 func (ph Phrases) detail(misses []*engine.Miss) string {
 	if len(misses) == 0 {
 		return ""
 	}
 	best := &misses[0].Rejection
 	text := subjects(misses)
-	// What is not a matter of how much needs no numbers.
+	// A reason that is not about an amount has no numbers in its text.
 	phrase := ph[best.Reason].Phrase
 	if best.Want.Unit == engine.NoUnit || phrase != "" && !strings.Contains(phrase, "{want}") {
 		return text
@@ -155,7 +157,7 @@ func (ph Phrases) detail(misses []*engine.Miss) string {
 	return text
 }
 
-// subjects names what the misses are about, most frequent first.
+// subjects are the subjects of the misses, most frequent first.
 func subjects(misses []*engine.Miss) string {
 	times := map[string]int{}
 	var names []string
@@ -170,7 +172,7 @@ func subjects(misses []*engine.Miss) string {
 	return List(names, 3)
 }
 
-// onceText says when a group would do.
+// onceText says when a node group would fit.
 func (ph Phrases) onceText(a *engine.Attempt, g *engine.GroupMiss) string {
 	if t := a.Unheld(); t != nil {
 		text := "once more of its " + numeral.Count(g.Nodes, "node") + " can be used"
@@ -182,13 +184,13 @@ func (ph Phrases) onceText(a *engine.Attempt, g *engine.GroupMiss) string {
 	return "with more of its " + numeral.Count(g.Nodes, "node") + " free"
 }
 
-// groupsText says what each filter removed: nodes first, then groups.
+// groupsText says what each filter rejected: nodes first, then node groups.
 func (ph Phrases) groupsText(a *engine.Attempt) string {
 	var out []string
 	for i := range a.Counts {
 		t := &a.Counts[i]
 		if t.Cure.Transient() {
-			continue // such nodes still count for what could ever fit
+			continue // these nodes count when groups are judged
 		}
 		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, numeral.Count(t.Nodes, "node"), t.Reason)
 		if d := ph.detail(missesOf(a, t)); d != "" {

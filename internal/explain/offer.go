@@ -8,14 +8,14 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// Offer says what the cluster has free for a model just now: the best single
-// device, the best node, and the best product on all nodes together. "" where it
-// is no model, or there is no device for it at all.
+// Offer says how much memory is free for a model: on the best device, on the best node, and
+// on all devices of the best product. It is "" if the shape is not of a model, or requests
+// no device.
 func Offer(s *cluster.State, shape *cluster.Shape) string {
 	if !shape.Served() || shape.Need.None() {
 		return ""
 	}
-	var any cluster.Shape // what the node's own memory has free, whatever the shape requests of it
+	var any cluster.Shape // requests nothing, so that Pot is all that is free of unified memory
 	var device *cluster.Device
 	var node, product string
 	var onDevice, onNode, onProduct cluster.Bytes
@@ -37,7 +37,7 @@ func Offer(s *cluster.State, shape *cluster.Shape) string {
 				device, onDevice = d, free
 			}
 			before := sums[d.Product]
-			sums[d.Product] = min(before+free, pot) // devices of one pot have it only once
+			sums[d.Product] = min(before+free, pot) // unified memory counts once for all devices of a node
 			counts[d.Product]++
 			products[d.Product] += sums[d.Product] - before
 			if sums[d.Product] > onNode {
@@ -55,8 +55,8 @@ func Offer(s *cluster.State, shape *cluster.Shape) string {
 		quantity.Memory(onDevice), device.ID, device.Product, quantity.Memory(onNode), node, numeral.Count(devices, "device"), quantity.Memory(onProduct), product)
 }
 
-// Foreign says what readings found in use on devices that the shape might have had,
-// and the books know nothing of.
+// Foreign says how much memory is used by processes that Berth did not place, on devices
+// that the shape could use. It is "" if there is none.
 func Foreign(s *cluster.State, shape *cluster.Shape) string {
 	if shape.Need.None() {
 		return ""

@@ -17,7 +17,7 @@ func RankingTitle(r *wire.Ranking) string {
 
 func stay(r *wire.Ranking) string { return ifOne(r.Desired, "stays", "stay") }
 
-// Fate says whether the replica stays.
+// Fate says whether the replica is kept.
 func Fate(r *wire.Replica) string {
 	if r.Retired {
 		return "goes"
@@ -25,7 +25,7 @@ func Fate(r *wire.Replica) string {
 	return "stays"
 }
 
-// Worth says what a replica was worth to keep, and by whose account.
+// Worth says what score a replica had, and from which plugins.
 func Worth(s *engine.Score) string {
 	r := wire.NewReplica(&engine.Ranked{Score: *s})
 	text := "worth " + quantity.Decimal(r.Score, 1)
@@ -35,7 +35,7 @@ func Worth(s *engine.Score) string {
 	return text
 }
 
-// ranked says how the workload did among those of its set, where some had to go.
+// ranked says how the workload ranks in its set, if some of the set were retired.
 func (r *Report) ranked(w io.Writer) {
 	if r.Ranking == nil {
 		return

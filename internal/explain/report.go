@@ -34,7 +34,7 @@ func (r *Report) Text(w io.Writer) {
 		switch n := len(r.Remarks); {
 		case r.Notes.Kept && n > 0:
 			wrapped(w, r.Remarks[n-1], "", "  ")
-		case r.Set == nil: // of a model they say what it takes
+		case r.Set == nil: // the remarks of a model are about its forms
 			sentences(w, "", r.Remarks...)
 		}
 		return
@@ -63,7 +63,7 @@ func (r *Report) Text(w io.Writer) {
 	r.trialsText(w)
 }
 
-// modelText is what there is to be said of a model beside its refusal.
+// modelText says how many replicas of a model are placed, and its remarks.
 func (r *Report) modelText(w io.Writer) {
 	if s := r.Set; s != nil && s.Desired > 1 {
 		fmt.Fprintf(w, "%d of %s of %s %s a place.\n", s.Placed, numeral.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "has", "have"))
@@ -81,12 +81,12 @@ func (r *Report) waiting() string {
 	return "Waiting can help."
 }
 
-// funnelText is the subtraction from all nodes to none.
+// funnelText subtracts the nodes that each plugin rejected from all nodes.
 func (r *Report) funnelText(w io.Writer) {
 	if len(r.Funnel) == 0 && len(r.Refusal.Groups) == 0 {
 		wrapped(w, r.Refusal.Message, "  ", "  ")
 		for i, line := range r.Notes.Domains {
-			if i > 0 { // the sentence is about the first
+			if i > 0 { // the message is about the first
 				fmt.Fprintf(w, "  %s\n", line)
 			}
 		}
@@ -121,18 +121,18 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// nearText lists the nodes that came closest, where a number says how close.
+// nearText lists the nodes that nearly fit, if numbers say how nearly.
 func (r *Report) nearText(w io.Writer) {
 	const most = 3
 	var near []wire.Miss
 	for _, m := range r.Refusal.Nodes {
-		// A node that has none of it is no near miss.
+		// A node that has nothing of the amount is not near.
 		if m.Want != "" && m.Have != "" && m.Have[0] != '0' && !r.Notes.Own[m.Node] && len(near) < most {
 			near = append(near, m)
 		}
 	}
 	alike := !slices.ContainsFunc(near, func(m wire.Miss) bool { return m.Plugin != near[0].Plugin || m.Have != near[0].Have })
-	if alike || len(r.Notes.Groups)+len(r.Notes.Domains) > 0 { // the funnel names the best one already
+	if alike || len(r.Notes.Groups)+len(r.Notes.Domains) > 0 { // the funnel already names the best node
 		return
 	}
 	columns, plugins := 0, 0
@@ -149,7 +149,7 @@ func (r *Report) nearText(w io.Writer) {
 	}
 }
 
-// spaced undoes the compact spelling of JSON.
+// spaced puts the space before the unit that the JSON form leaves out.
 func spaced(s string) string {
 	i := strings.IndexFunc(s, func(c rune) bool { return c >= 'A' && c <= 'Z' })
 	if i <= 0 || s[i-1] == ' ' {
@@ -188,7 +188,7 @@ func (r *Report) trialsText(w io.Writer) {
 	}
 }
 
-// placed says where the tasks are and why there.
+// placed says on which nodes the tasks are, and why.
 func (r *Report) placed(w io.Writer) {
 	as := ""
 	if r.Form != "" {
@@ -226,7 +226,7 @@ func (r *Report) placed(w io.Writer) {
 	}
 }
 
-// share says how many of so many tasks: "its one task", "both tasks", "1 of 3 tasks".
+// share says how many of the tasks: "its one task", "both tasks", "1 of 3 tasks".
 func share(n, total int) string {
 	switch {
 	case n == total && n == 1:
@@ -239,7 +239,7 @@ func share(n, total int) string {
 	return fmt.Sprintf("%d of %s", n, numeral.Count(total, "task"))
 }
 
-// PodTask is what a pod's only task is called, which tells nobody anything.
+// PodTask is the name of the only task of a pod. Texts leave it out.
 const PodTask = "0"
 
 func placementText(w io.Writer, p *wire.Placement) {
@@ -274,8 +274,8 @@ func placementText(w io.Writer, p *wire.Placement) {
 	}
 }
 
-// against names the parts in which one score differs from another; tie says what
-// decides where they are equal.
+// against names the plugins by which one score differs from another; tie says what decides
+// between equal scores.
 func against(scores, winner map[string]float64, tie string) string {
 	var out []string
 	for _, n := range slices.Sorted(maps.Keys(scores)) {
@@ -296,7 +296,7 @@ func Scores(scores map[string]float64) string {
 	return strings.Join(wire.Map(names, func(n string) string { return n + " " + quantity.Decimal(scores[n], 1) }), ", ")
 }
 
-// Indexes lists sorted numbers with runs drawn together: "0–3,6".
+// Indexes lists sorted numbers and joins runs of them: "0–3,6".
 func Indexes(list []int) string {
 	var out []string
 	for i := 0; i < len(list); {

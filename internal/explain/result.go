@@ -48,13 +48,13 @@ func (ph Phrases) Refusal(r *engine.Refusal, all bool) wire.Refusal {
 	return out
 }
 
-// Cause says for whom a task is evicted, why, and where it goes if it moves; ""
-// for what is no eviction.
+// Cause says for which workload a task is evicted, why, and to which node it moves. It is ""
+// for other decisions.
 func Cause(d *wire.Decision) string { return CauseText(d.For, d.Reason, d.Landing) }
 
 // CauseText is "job/b (Reclaimed)", or "job/b (Consolidated), moves to gpu-2".
-func CauseText(whom, reason, landing string) string {
-	text := whom
+func CauseText(forJob, reason, landing string) string {
+	text := forJob
 	if reason != "" {
 		text = strings.TrimSpace(text + " (" + reason + ")")
 	}

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// List joins names the way a sentence does, and counts those beyond the first few.
+// List joins names as in a sentence: "a, b and c". It names at most so many and counts the
+// rest: "a, b and 3 more".
 func List(names []string, most int) string {
 	switch {
 	case len(names) == 0:
@@ -21,10 +22,11 @@ func List(names []string, most int) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// textWidth is how wide reports are written; tables of numbers may be wider.
+// textWidth is the width of reports, in columns. Tables of numbers may be wider.
 const textWidth = 80
 
-// Wrap breaks a sentence into lines of the width, the first with its own indent.
+// Wrap breaks a text into lines of at most the width. The first line begins with first, the
+// others with indent.
 func Wrap(w io.Writer, text, first, indent string, width int) {
 	line, empty := first, true
 	for _, word := range strings.Fields(text) {
@@ -43,7 +45,7 @@ func Wrap(w io.Writer, text, first, indent string, width int) {
 
 func wrapped(w io.Writer, text, first, indent string) { Wrap(w, text, first, indent, textWidth) }
 
-// sentences writes each text that is not empty in lines of its own.
+// sentences writes each text that is not empty, beginning a new line.
 func sentences(w io.Writer, first string, texts ...string) {
 	for _, text := range texts {
 		if text != "" {
@@ -52,7 +54,7 @@ func sentences(w io.Writer, first string, texts ...string) {
 	}
 }
 
-// ifOne is the first text for one thing, and the second for any other number of them.
+// ifOne is the first text if n is 1, else the second.
 func ifOne(n int, one, many string) string {
 	if n == 1 {
 		return one

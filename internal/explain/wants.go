@@ -11,14 +11,14 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// Wants says in one sentence what the job asks for.
+// Wants says in one sentence what the job requests.
 func Wants(j *cluster.Job) string {
 	var forms []string
 	alternatives := j.Alternatives
 	if j.Chosen >= 0 {
 		alternatives = alternatives[j.Chosen : j.Chosen+1]
 	} else if runs := slices.IndexFunc(alternatives, func(a cluster.Alternative) bool { return a.Running }); runs > 0 {
-		alternatives = alternatives[:runs] // what it was is nothing to ask for
+		alternatives = alternatives[:runs] // the form in which it ran before is not requested
 	}
 	for i := range alternatives {
 		// Forms that differ only in where they may run read the same.
@@ -40,7 +40,7 @@ func Wants(j *cluster.Job) string {
 	return text + "."
 }
 
-// names are those of a model's other forms, in order; "" where one has none.
+// names are the names of the forms, joined with "or"; "" if a form has none.
 func names(forms []cluster.Alternative) string {
 	const most = 4
 	var out []string
@@ -66,7 +66,7 @@ func formText(alt *cluster.Alternative) string {
 	if w := alt.Whole; w != nil {
 		text := "whole nodes of one group for " + numeral.Count(w.Replicas, "replica")
 		switch {
-		case w.Only != nil: // one replica of a set
+		case w.Only != nil: // the job is one replica of a set
 			text = numeral.Count(w.NodesPerReplica, "whole node") + " of " + w.Only.String()
 		case w.NodesPerReplica > 1:
 			text += fmt.Sprintf(", %d nodes each", w.NodesPerReplica)
@@ -112,15 +112,15 @@ func formText(alt *cluster.Alternative) string {
 	return text + topologyText(&alt.Topology) + subgroupsText(alt)
 }
 
-// PodSlots is a place in a node's list of pods: everybody takes one, so nobody asks for it.
+// PodSlots is the resource of which every pod takes one. Texts leave it out.
 const PodSlots = "pods"
 
-// needText is what one task asks of its node.
+// needText says what one task requests of its node.
 func needText(s *cluster.Shape) string {
 	var parts []string
 	n := &s.Need
 	switch {
-	case n.Layers != nil && n.Layers.Total == 1: // nothing is divided
+	case n.Layers != nil && n.Layers.Total == 1: // the model is not divided
 		parts = append(parts, "a device with "+quantity.Memory(n.Layers.Fixed+n.Layers.Bytes))
 	case n.Layers != nil:
 		parts = append(parts, fmt.Sprintf("devices for %d layers of %s", n.Layers.Total, quantity.Memory(n.Layers.Bytes)))
@@ -168,7 +168,7 @@ func needText(s *cluster.Shape) string {
 	return strings.TrimSuffix(strings.ReplaceAll(List(parts, 8), ",,", ","), ",")
 }
 
-// conditionsText is where the task may run.
+// conditionsText says where the task may run.
 func conditionsText(s *cluster.Shape) string {
 	text := ""
 	labels := wire.Map(s.Selector, func(l cluster.Label) string { return l.Key + "=" + l.Value })

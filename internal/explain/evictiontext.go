@@ -9,10 +9,10 @@ import (
 	"github.com/berth-project/berth/internal/numeral"
 )
 
-// mostGrounds is for how many of those who go together it is said why they may.
+// mostGrounds is how many different grounds are given for the victims of one plan.
 const mostGrounds = 3
 
-// evicted says for whom it had to go, and why it.
+// evicted says for which workload it was evicted, and why.
 func (r *Report) evicted(w io.Writer) {
 	for i := range r.Notes.Evicted {
 		e := &r.Notes.Evicted[i]
@@ -30,7 +30,7 @@ func (r *Report) evicted(w io.Writer) {
 	}
 }
 
-// why writes what was weighed before it was done.
+// why writes which other plans were possible.
 func (e *Eviction) why(w io.Writer, choice string) {
 	const most = 3
 	sentences(w, "  ", choice)
@@ -39,17 +39,17 @@ func (e *Eviction) why(w io.Writer, choice string) {
 	}
 	lines := options(e.plan)
 	sentences(w, "  ", lines[:min(len(lines), most)]...)
-	if e.spared != "" {
-		wrapped(w, "Spared: "+e.spared+".", "  ", "  ")
+	if e.protected != "" {
+		wrapped(w, "Spared: "+e.protected+".", "  ", "  ")
 	}
 }
 
-// displaced says who had to go for it, plan by plan.
+// displaced says which workloads were evicted for it, plan by plan.
 func (r *Report) displaced(w io.Writer) {
 	for i := 0; i < len(r.Notes.Displaced); {
 		e := &r.Notes.Displaced[i]
 		n := i
-		var who, because []string
+		var victims, because []string
 		for ; n < len(r.Notes.Displaced) && r.Notes.Displaced[n].plan == e.plan && r.Notes.Displaced[n].Reason == e.Reason; n++ {
 			o := &r.Notes.Displaced[n]
 			text := o.Workload + " from " + List(o.Nodes, 2)
@@ -59,7 +59,7 @@ func (r *Report) displaced(w io.Writer) {
 			if len(o.Landing) > 0 {
 				text += " to " + List(o.Landing, 2)
 			}
-			who = append(who, text)
+			victims = append(victims, text)
 			if !slices.Contains(because, o.Because) && len(because) < mostGrounds {
 				because = append(because, o.Because)
 			}
@@ -68,7 +68,7 @@ func (r *Report) displaced(w io.Writer) {
 		if len(e.Landing) > 0 {
 			verb = "Moved"
 		}
-		wrapped(w, fmt.Sprintf("%s for it: %s (%s).", verb, List(who, 4), e.Reason), "", "  ")
+		wrapped(w, fmt.Sprintf("%s for it: %s (%s).", verb, List(victims, 4), e.Reason), "", "  ")
 		for _, text := range because {
 			wrapped(w, upper(text)+".", "  ", "  ")
 		}

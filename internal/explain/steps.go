@@ -40,7 +40,7 @@ func (r *Report) AddForms(refused *engine.Refusal, shape *cluster.Shape, ph Phra
 	}
 }
 
-// steps count the nodes of an attempt; those that are its own are left out.
+// steps say how many nodes each plugin rejected, without the nodes in own.
 func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []wire.Step {
 	var out []wire.Step
 	for i := range a.Counts {
@@ -65,7 +65,7 @@ func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []wire.Step {
 	return out
 }
 
-// groupLines say of each group what is wrong with it.
+// groupLines say of each node group why it was rejected, or when it would fit.
 func (ph Phrases) groupLines(a *engine.Attempt) []string {
 	var out []string
 	for _, g := range a.Groups {
@@ -78,7 +78,7 @@ func (ph Phrases) groupLines(a *engine.Attempt) []string {
 	return out
 }
 
-// formsText is a subtraction from all nodes to none for each form.
+// formsText lists, for each form, how many nodes each plugin rejected.
 func (r *Report) formsText(w io.Writer) {
 	const most = 6
 	fmt.Fprintf(w, "Tried in this order, on %s:\n", numeral.Count(r.Nodes, "node"))
@@ -95,7 +95,7 @@ func (r *Report) formsText(w io.Writer) {
 	}
 }
 
-// stepLines writes the steps one below the other.
+// stepLines writes a line for each step.
 func stepLines(w io.Writer, indent string, steps []wire.Step, width int) {
 	columns := 0
 	for _, s := range steps {

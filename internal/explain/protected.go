@@ -35,21 +35,21 @@ func (ph Phrases) clause(s *cluster.State, p engine.Purpose, reason engine.Reaso
 	return strings.Replace(doc.Spared, "{time}", quantity.Span(span), 1)
 }
 
-// sparedText counts who was spared: "8 workloads whose queue would fall below its fair
-// share (job/a, job/b and 6 more), 4 that started less than 10m ago (…)".
-func (ph Phrases) sparedText(s *cluster.State, p engine.Purpose, list []engine.Protection) string {
+// protectedText counts the workloads that were protected: "8 workloads whose queue would
+// fall below its fair share (job/a, job/b and 6 more), 4 that started less than 10m ago (…)".
+func (ph Phrases) protectedText(s *cluster.State, p engine.Purpose, all []engine.Protection) string {
 	var out []string
-	for i, x := range list {
+	for i, x := range all {
 		names := slices.Clone(x.Jobs[:min(len(x.Jobs), 2)])
-		who := strings.Join(names, " and ")
+		list := strings.Join(names, " and ")
 		if more := x.Count - len(names); more > 0 {
-			who = strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
+			list = strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
 		}
 		many := strconv.Itoa(x.Count)
 		if i == 0 {
 			many = numeral.Count(x.Count, "workload")
 		}
-		out = append(out, fmt.Sprintf("%s %s (%s)", many, ph.clause(s, p, x.Reason, x.Jobs), who))
+		out = append(out, fmt.Sprintf("%s %s (%s)", many, ph.clause(s, p, x.Reason, x.Jobs), list))
 	}
 	return strings.Join(out, ", ")
 }

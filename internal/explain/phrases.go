@@ -8,12 +8,12 @@ import (
 	"github.com/berth-project/berth/internal/quantity"
 )
 
-// Phrases are how the reasons of an engine and its plugins are told. A reason that
-// is not there, or has no phrase, is spelled out of its own name: reasons are named
-// so that this reads well.
+// Phrases are the texts for the reasons of an engine and its plugins. A reason without a
+// phrase is written as the words of its name: GPUMemoryInUse becomes "GPU memory in use".
 type Phrases map[engine.Reason]engine.ReasonDoc
 
-// PhrasesOf are those of the engine. Where two plugins document one reason, the first counts.
+// PhrasesOf are the phrases of the engine. If two plugins document one reason, the text of
+// the first is used.
 func PhrasesOf(e *engine.Engine) Phrases {
 	out := Phrases{}
 	for _, d := range e.Reasons() {
@@ -24,7 +24,8 @@ func PhrasesOf(e *engine.Engine) Phrases {
 	return out
 }
 
-// words says what a rejection means; misses, where given, are all those like it.
+// words says what a rejection means. Misses, which may be nil, are all nodes that were
+// rejected for the same reason.
 func (ph Phrases) words(r *engine.Rejection, misses []*engine.Miss) string {
 	subject, doc := r.Subject, ph[r.Reason]
 	text := doc.Phrase
@@ -47,13 +48,13 @@ func (ph Phrases) words(r *engine.Rejection, misses []*engine.Miss) string {
 	if want != "" {
 		text += ", want " + want
 		if have != "" && misses == nil {
-			text += ", have " + have // otherwise the example says it
+			text += ", have " + have // with misses, the example has it
 		}
 	}
 	return text
 }
 
-// example names the nearest miss and what it has, where the phrase does not say it.
+// example names the nearest miss and what it has, unless the phrase already says it.
 func (ph Phrases) example(misses []*engine.Miss) string {
 	if len(misses) == 0 {
 		return ""
@@ -76,7 +77,8 @@ func spell(name string) string {
 	runes := []rune(name)
 	for i, r := range runes {
 		upper := unicode.IsUpper(r)
-		// A word begins at a capital after a small letter, and at the last capital of a run that a small letter follows.
+		// A word begins at a capital after a small letter, and at a capital before a small
+		// letter.
 		starts := i > 0 && upper && (!unicode.IsUpper(runes[i-1]) || (i+1 < len(runes) && unicode.IsLower(runes[i+1])))
 		if starts {
 			out.WriteByte(' ')
