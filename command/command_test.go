@@ -75,7 +75,7 @@ func TestMainWithAPluginFromOutside(t *testing.T) {
 		t.Errorf("%d: %s", code, out)
 	}
 	code, out, _ = runMain(t, refuse, "why", "a", "-")
-	if code != exitOK || !strings.Contains(out, "Refused: NotToday. Waiting cannot help.") || !strings.Contains(out, "conflicts with itself") {
+	if code != exitOK || !strings.Contains(out, "Refused: NotToday. Waiting cannot help.") || !strings.Contains(out, "contradicts itself") {
 		t.Errorf("%d: %s", code, out)
 	}
 	if code, out, _ = runMain(t, refuse, "plugins"); code != exitOK || !strings.Contains(out, "Own") {
@@ -129,9 +129,9 @@ func TestRankingsAreShown(t *testing.T) {
 	for _, wide := range []bool{false, true} {
 		var b bytes.Buffer
 		(&table{w: &b, wide: wide}).rankings(results.Of(&simulation.Outcome, false))
-		want := "model/chat: 1 of 2 replicas stays\n  job/chat-0  1.0  stays\n  job/chat-1  0.0  goes\n\n"
+		want := "model/chat: 1 of 2 replicas is kept\n  job/chat-0  1.0  kept\n  job/chat-1  0.0  retired\n\n"
 		if wide {
-			want = "model/chat: 1 of 2 replicas stays\n  job/chat-0  1.0  stays  Own 1\n  job/chat-1  0.0  goes   Own 0\n\n"
+			want = "model/chat: 1 of 2 replicas is kept\n  job/chat-0  1.0  kept     Own 1\n  job/chat-1  0.0  retired  Own 0\n\n"
 		}
 		if b.String() != want {
 			t.Errorf("have\n%swant\n%s", b.String(), want)

@@ -16,13 +16,13 @@ func choice(d *engine.Decision, also []string) string {
 	if w == nil || len(w.Rivals) == 0 {
 		return ""
 	}
-	n, verb := len(w.Rivals), "been evicted"
+	n, verb, together := len(w.Rivals), "been evicted", "It is evicted together with "
 	if w.Purpose == engine.Move {
-		verb = "moved"
+		verb, together = "moved", "It moves together with "
 	}
 	text := ""
 	if len(also) > 0 {
-		text = "It leaves together with " + List(also, 3) + ". "
+		text = together + List(also, 3) + ". "
 	} else if n == 1 {
 		return "No other workload could have " + verb + "."
 	}
@@ -64,12 +64,12 @@ func objectionsTo(w *engine.Weighing, leaving []string) []string {
 var objections = [...]string{
 	"{} is of a stronger tier|{} are of a stronger tier",
 	"{} has a higher priority|{} have higher priorities",
-	"{} would cost more, by what plugins say|{} would each cost more, by what plugins say",
-	"{} would free more that is not needed|{} would each free more that is not needed",
-	"more tasks of {} would have to leave|more tasks of each of {} would have to leave",
-	"{} would have to leave as a whole|{} would each have to leave as a whole",
+	"{} would cost more, according to plugins|{} would each cost more, according to plugins",
+	"{} would free more room that is not needed|{} would each free more room that is not needed",
+	"more tasks of {} would be evicted|more tasks of each of {} would be evicted",
+	"{} would be evicted as a whole|{} would each be evicted as a whole",
 	"{} has run for longer|{} have run for longer",
-	"{} is alike in what counts|{} are alike in what counts",
+	"{} is equal in all that is compared|{} are equal in all that is compared",
 	"{} alone would not have been enough|none of {} alone would have been enough",
 	"{} was not tried alone|{} were not tried alone",
 	"{} alone would have been enough|each of {} alone would have been enough",

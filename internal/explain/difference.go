@@ -47,7 +47,7 @@ func WriteDifference(w io.Writer, d *wire.Difference) {
 		last = m.Workload
 		return text
 	})
-	section("No longer wanted", d.Gone, func(m wire.Move) string {
+	section("Not requested any more", d.Gone, func(m wire.Move) string {
 		if m.From == "" {
 			return "(was pending)"
 		}

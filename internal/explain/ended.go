@@ -16,8 +16,8 @@ func (r *Report) endedText(w io.Writer) {
 		state cluster.Status
 		text  string
 	}{
-		{cluster.Succeeded, "succeeded: %s. What succeeded needs no room and counts for the minimum."},
-		{cluster.Failed, "failed: %s. What failed is not placed again and counts for nothing."},
+		{cluster.Succeeded, "succeeded: %s. Succeeded tasks need no room and count for the minimum."},
+		{cluster.Failed, "failed: %s. Failed tasks are not placed again and do not count for the minimum."},
 	} {
 		var tasks []string
 		for _, e := range r.Ended {
@@ -41,9 +41,9 @@ func tornText(j *cluster.Job, now int64) string {
 	switch g := j.StaleGrace; {
 	case g == nil:
 	case *g < 0:
-		text += "; by its stale grace it is left alone for good"
+		text += "; its stale grace lets it run without a limit of time"
 	default:
-		text += fmt.Sprintf("; by its stale grace of %s it is left alone until %s", quantity.Span(*g), quantity.Time(j.Torn+*g))
+		text += fmt.Sprintf("; its stale grace of %s lets it run until %s", quantity.Span(*g), quantity.Time(j.Torn+*g))
 	}
 	return text + "."
 }

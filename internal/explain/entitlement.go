@@ -84,7 +84,7 @@ func standingText(st *engine.Standing) string {
 	if st.Quota >= 0 {
 		text += ", its quota " + amountOf(st.Resource, st.Quota)
 	}
-	return text + fmt.Sprintf("; with what is pending it asks for %s.", amountOf(st.Resource, st.Request))
+	return text + fmt.Sprintf("; with its pending jobs it requests %s.", amountOf(st.Resource, st.Request))
 }
 
 // verbs complete "Nothing can be …" and "… could be …".
@@ -101,21 +101,21 @@ func (c *Entitlement) roomLines(ph Phrases) []string {
 			continue
 		}
 		x := c.Census[p]
-		spared := ph.protectedText(state, p, x.Spared)
+		protected := ph.protectedText(state, p, x.Spared)
 		switch {
-		case p == engine.Reclaim && (x.Barred || spared != "") && !shared(state, c.job().Queue):
+		case p == engine.Reclaim && (x.Barred || protected != "") && !shared(state, c.job().Queue):
 			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")
 		case x.Barred:
 			out = append(out, "Nothing can be "+verb+c.barred(p)+".")
 		case len(x.May) > 0:
 			may := wire.Map(x.May, func(v *engine.Victim) string { return v.Job.ID })
 			text := fmt.Sprintf("%s could be %s, but no plan was found that would be enough", List(may, 3), verb)
-			if spared != "" {
-				text += fmt.Sprintf("; %s spares %s", p, spared)
+			if protected != "" {
+				text += fmt.Sprintf("; %s must not evict %s", p, protected)
 			}
 			out = append(out, text+".")
-		case spared != "":
-			out = append(out, fmt.Sprintf("Nothing can be %s: %s spares %s.", verb, p, spared))
+		case protected != "":
+			out = append(out, fmt.Sprintf("Nothing can be %s: %s must not evict %s.", verb, p, protected))
 		default:
 			idle = append(idle, verb)
 		}
@@ -138,7 +138,7 @@ func (c *Entitlement) noVictims() string {
 	case firm > 0 && displaced == 0:
 		return "no other workload that runs is preemptible"
 	case displaced > 0:
-		return "no other workload that runs is preemptible and has not made room for it before"
+		return "no other workload that runs is preemptible and was not evicted for it before"
 	}
 	return "no other workload runs"
 }

@@ -87,7 +87,7 @@ func (ph Phrases) grounds(s *cluster.State, d *engine.Decision) string {
 		case d.Purpose == engine.Preempt:
 			text = preemptText(s, victim, forJob)
 		case d.Purpose == engine.Move:
-			text = "what " + victim.ID + " leaves is in one piece, and room is held for it elsewhere"
+			text = "the room of " + victim.ID + " is in one place, and room is reserved for it elsewhere"
 		}
 	}
 	if text != "" {
@@ -128,7 +128,7 @@ func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.J
 			return lastResort(theirs, mine, ask)
 		}
 		if len(above) > 0 {
-			return fmt.Sprintf("%s; queue %s held %s of its fair share of %s and wanted %s more",
+			return fmt.Sprintf("%s; queue %s held %s of its fair share of %s and requested %s more",
 				strings.Join(above, ", and "), own.Name, amountOf(ask.Name, mine.Used), quantity.Resource(ask.Name, mine.Share), amountOf(ask.Name, ask.Value))
 		}
 	}
@@ -243,13 +243,13 @@ func dearer(c, than *engine.Cost) string {
 	case c.Highest > than.Highest:
 		return fmt.Sprintf("the highest priority is %d instead of %d", c.Highest, than.Highest)
 	case c.VictimCost > than.VictimCost:
-		return fmt.Sprintf("what is evicted costs %d instead of %d, by what plugins say", c.VictimCost, than.VictimCost)
+		return fmt.Sprintf("the victims cost %d instead of %d, according to plugins", c.VictimCost, than.VictimCost)
 	case c.Beyond > than.Beyond:
-		return fmt.Sprintf("%s would be freed that are not needed instead of %s", deviceText(c.Beyond), deviceText(than.Beyond))
+		return fmt.Sprintf("%s would be freed without need instead of %s", deviceText(c.Beyond), deviceText(than.Beyond))
 	case total(c.Tasks) > total(than.Tasks):
 		return fmt.Sprintf("%s instead of %d", numeral.Count(total(c.Tasks), "task"), total(than.Tasks))
 	case c.Jobs > than.Jobs:
-		return "a workload would have to leave as a whole"
+		return "a workload would be evicted as a whole"
 	case c.Youngest < than.Youngest && total(c.Tasks) > 0:
 		return "that has run for longer"
 	case c.Moved > than.Moved:
@@ -257,11 +257,11 @@ func dearer(c, than *engine.Cost) string {
 	case c.Priority > than.Priority:
 		return fmt.Sprintf("the priorities add up to %d instead of %d", c.Priority, than.Priority)
 	case c.MovedCost > than.MovedCost:
-		return fmt.Sprintf("what moves costs %d instead of %d, by what plugins say", c.MovedCost, than.MovedCost)
+		return fmt.Sprintf("the tasks that move cost %d instead of %d, according to plugins", c.MovedCost, than.MovedCost)
 	case c.Youngest < than.Youngest:
 		return "that has run for longer"
 	}
-	return "that is no worse; the first node by name is taken"
+	return "that is equal; the first node by name is chosen"
 }
 
 // deviceText writes thousandths of devices.

@@ -40,7 +40,7 @@ func (e *Eviction) why(w io.Writer, choice string) {
 	lines := options(e.plan)
 	sentences(w, "  ", lines[:min(len(lines), most)]...)
 	if e.protected != "" {
-		wrapped(w, "Spared: "+e.protected+".", "  ", "  ")
+		wrapped(w, "Protected: "+e.protected+".", "  ", "  ")
 	}
 }
 

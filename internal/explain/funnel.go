@@ -36,7 +36,7 @@ func (ph Phrases) Brief(r *engine.Refusal) string {
 		return domainsText(a)
 	}
 	if a.Placed > 0 && !r.Surplus {
-		text = fmt.Sprintf("only %d of %d find a place; ", a.Placed, a.Min)
+		text = fmt.Sprintf("only %d of %d can be placed; ", a.Placed, a.Min)
 	}
 	if a.Before != nil {
 		return text + ph.words(a.Before, nil)

@@ -204,7 +204,7 @@ func (ph Phrases) groupsText(a *engine.Attempt) string {
 		} else if x != nil {
 			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, ph.words(x, nil)))
 		} else {
-			out = append(out, fmt.Sprintf("%s would do %s", g.Key, ph.onceText(a, &g)))
+			out = append(out, fmt.Sprintf("%s would fit %s", g.Key, ph.onceText(a, &g)))
 		}
 	}
 	if a.Nodes == 0 {

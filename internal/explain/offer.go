@@ -74,5 +74,5 @@ func Foreign(s *cluster.State, shape *cluster.Shape) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Of %s, %s is used by something that Berth does not know.", List(names, 3), quantity.Memory(sum))
+	return fmt.Sprintf("On %s, %s is used by processes that Berth did not place.", List(names, 3), quantity.Memory(sum))
 }

@@ -24,7 +24,7 @@ func TestOffer(t *testing.T) {
 			"No device that it may use has memory free.", ""},
 		"used by others": {[]enginetest.Part{enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A", "80Gi")}, map[string]cluster.Bytes{"GPU-n-0": 74 << 30, "GPU-n-1": 80 << 30},
 			"Most memory free now: 80 GiB on one device (n:cuda:1, A), 154 GiB on one node (n, 2 devices), 154 GiB on all A together.",
-			"Of n:cuda:0, 6 GiB is used by something that Berth does not know."},
+			"On n:cuda:0, 6 GiB is used by processes that Berth did not place."},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -260,8 +260,8 @@ func (p *painter) legend(w io.Writer) {
 		text    string
 	}{
 		{markFree, "·", "·", "free"}, {markWhole, "A█", "█", "whole"}, {markPart, "A▄", "▄", "part"},
-		{markExclusive, "[A]", "■", "exclusive"}, {markNominated, "(A)", "▄", "promised"},
-		{markReleasing, "~A", "▄", "leaving"}, {markLost, "x", "x", "lost"}, {markForeign, "?▄", "?▄", "in use by somebody unknown"},
+		{markExclusive, "[A]", "■", "exclusive"}, {markNominated, "(A)", "▄", "reserved"},
+		{markReleasing, "~A", "▄", "releasing"}, {markLost, "x", "x", "lost"}, {markForeign, "?▄", "?▄", "used by a process that Berth did not place"},
 	} {
 		if p.used[m.mark] {
 			sign := m.a

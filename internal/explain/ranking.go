@@ -10,19 +10,19 @@ import (
 	"github.com/berth-project/berth/internal/wire"
 )
 
-// RankingTitle is "model/chat: 2 of 4 replicas stay".
+// RankingTitle is "model/chat: 2 of 4 replicas are kept".
 func RankingTitle(r *wire.Ranking) string {
-	return fmt.Sprintf("%s: %d of %s %s", r.Set, r.Desired, numeral.Count(len(r.Replicas), "replica"), stay(r))
+	return fmt.Sprintf("%s: %d of %s %s", r.Set, r.Desired, numeral.Count(len(r.Replicas), "replica"), keptText(r))
 }
 
-func stay(r *wire.Ranking) string { return ifOne(r.Desired, "stays", "stay") }
+func keptText(r *wire.Ranking) string { return ifOne(r.Desired, "is kept", "are kept") }
 
 // Fate says whether the replica is kept.
 func Fate(r *wire.Replica) string {
 	if r.Retired {
-		return "goes"
+		return "retired"
 	}
-	return "stays"
+	return "kept"
 }
 
 // Worth says what score a replica had, and from which plugins.
@@ -45,12 +45,12 @@ func (r *Report) ranked(w io.Writer) {
 		if x.Workload != r.Workload {
 			continue
 		}
-		verb := "Stays"
+		verb := "Kept"
 		if x.Retired {
 			verb = "Retired"
 		}
 		text := fmt.Sprintf("%s: %d of %s of %s %s, and it ranks %d with %s", verb, r.Ranking.Desired,
-			numeral.Count(len(r.Ranking.Replicas), "replica"), r.Ranking.Set, stay(r.Ranking), i+1, quantity.Decimal(x.Score, 1))
+			numeral.Count(len(r.Ranking.Replicas), "replica"), r.Ranking.Set, keptText(r.Ranking), i+1, quantity.Decimal(x.Score, 1))
 		if len(x.Scores) > 0 {
 			text += " (" + Scores(x.Scores) + ")"
 		}

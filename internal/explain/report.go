@@ -66,7 +66,7 @@ func (r *Report) Text(w io.Writer) {
 // modelText says how many replicas of a model are placed, and its remarks.
 func (r *Report) modelText(w io.Writer) {
 	if s := r.Set; s != nil && s.Desired > 1 {
-		fmt.Fprintf(w, "%d of %s of %s %s a place.\n", s.Placed, numeral.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "has", "have"))
+		fmt.Fprintf(w, "%d of %s of %s %s placed.\n", s.Placed, numeral.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "is", "are"))
 	}
 	sentences(w, "", r.Remarks...)
 }
@@ -101,7 +101,7 @@ func (r *Report) funnelText(w io.Writer) {
 	}
 	switch {
 	case len(r.Refusal.Groups) > 0:
-		fmt.Fprintf(w, "\n  whole nodes of one group are wanted; groups:\n")
+		fmt.Fprintf(w, "\n  whole nodes of one group are requested; groups:\n")
 		for _, line := range r.Notes.Groups {
 			fmt.Fprintf(w, "  %s\n", line)
 		}
@@ -145,7 +145,7 @@ func (r *Report) nearText(w io.Writer) {
 		if m.Subject != "" {
 			subject = m.Subject + ": "
 		}
-		fmt.Fprintf(w, "  %s  %s  %swants %s, has %s\n", pad(m.Node, columns), pad(m.Plugin, plugins), subject, spaced(m.Want), spaced(m.Have))
+		fmt.Fprintf(w, "  %s  %s  %srequested %s, has %s\n", pad(m.Node, columns), pad(m.Plugin, plugins), subject, spaced(m.Want), spaced(m.Have))
 	}
 }
 
@@ -160,10 +160,10 @@ func spaced(s string) string {
 
 func (r *Report) trialsText(w io.Writer) {
 	if r.Conflict {
-		fmt.Fprintln(w, "\nNothing would help, not even everything at once: the request conflicts with itself.")
+		fmt.Fprintln(w, "\nNothing would help, not even all changes together: the request contradicts itself.")
 	}
 	if b := r.Beyond; b != nil {
-		fmt.Fprintf(w, "\nNothing that can be tried would help, not even everything at once. %s of plugin %s would still be in the way; by its plugin it is cured by: %s.\n", b.Reason, b.Plugin, strings.ReplaceAll(b.Cure, "|", ", "))
+		fmt.Fprintf(w, "\nNothing that can be tried would help, not even all changes together: %s of plugin %s is left. According to the plugin it is cured by: %s.\n", b.Reason, b.Plugin, strings.ReplaceAll(b.Cure, "|", ", "))
 	}
 	if len(r.Trials) == 0 {
 		return
@@ -249,11 +249,11 @@ func placementText(w io.Writer, p *wire.Placement) {
 	}
 	switch {
 	case p.Promised && len(p.WaitsFor) > 0:
-		where += " (promised: held for it until " + List(p.WaitsFor, 3) + ifOne(len(p.WaitsFor), " has", " have") + " left)"
+		where += " (reserved for it until " + List(p.WaitsFor, 3) + ifOne(len(p.WaitsFor), " has released its room)", " have released their room)")
 	case p.Promised:
-		where += " (promised: held for it until the rest has its room)"
+		where += " (reserved for it until the other tasks can be placed)"
 	case p.Leaving:
-		where += " (it was told to stop and is leaving)"
+		where += " (it was evicted or deleted, and still holds its room)"
 	case p.Running:
 		where += " (it ran there before)"
 	}
@@ -268,7 +268,7 @@ func placementText(w io.Writer, p *wire.Placement) {
 	wrapped(w, fmt.Sprintf("score %s: %s", quantity.Decimal(*p.Score, 1), Scores(p.Scores)), "    ", "      ")
 	switch {
 	case p.RunnerUp == nil:
-		fmt.Fprintln(w, "    no other node would have taken it")
+		fmt.Fprintln(w, "    no other node was feasible")
 	default:
 		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", numeral.Count(p.Others, "other node"), p.RunnerUp.Node, quantity.Decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
 	}

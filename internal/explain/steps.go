@@ -69,7 +69,7 @@ func (ph Phrases) steps(a *engine.Attempt, own map[string]bool) []wire.Step {
 func (ph Phrases) groupLines(a *engine.Attempt) []string {
 	var out []string
 	for _, g := range a.Groups {
-		line := fmt.Sprintf("= %s  would do %s", g.Key, ph.onceText(a, &g))
+		line := fmt.Sprintf("= %s  would fit %s", g.Key, ph.onceText(a, &g))
 		if x := g.Rejection; x != nil {
 			line = fmt.Sprintf("− %s  %s  %s", g.Key, cmp.Or(x.Plugin, "engine"), ph.words(x, nil))
 		}

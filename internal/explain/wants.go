@@ -26,7 +26,7 @@ func Wants(j *cluster.Job) string {
 			forms = append(forms, f)
 		}
 	}
-	text := upper(j.ID) + " wants " + forms[0]
+	text := upper(j.ID) + " requests " + forms[0]
 	others := names(alternatives[1:])
 	switch {
 	case len(forms) == 1:

@@ -31,8 +31,8 @@ func TestCompareNamesWhoComesAndGoes(t *testing.T) {
 	}{
 		"nothing":      {two(), two(), "Nothing changes."},
 		"one more":     {one(), two(), "Newly pending:\n  job/m-1 worker-0 (new)\n    0/1 nodes: 1 InsufficientDevices"},
-		"one less":     {two(), one(), "No longer wanted:\n  job/m-1 worker-0 (was pending)\n"},
-		"none is left": {one(), none(), "No longer wanted:\n  job/m-0 worker-0 (was on a)\n"},
+		"one less":     {two(), one(), "Not requested any more:\n  job/m-1 worker-0 (was pending)\n"},
+		"none is left": {one(), none(), "Not requested any more:\n  job/m-0 worker-0 (was on a)\n"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -37,7 +37,7 @@ func TestGroupsOfAChoice(t *testing.T) {
 		}
 	}
 	_, why := ask(t, state.Clone(), "job/m")
-	for _, want := range []string{"V100 × 8  engine  its group is gone", "wants 1 whole node of A10 × 1, 8 GiB of device memory, or else 1 whole node"} {
+	for _, want := range []string{"V100 × 8  engine  its group is gone", "requests 1 whole node of A10 × 1, 8 GiB of device memory, or else 1 whole node"} {
 		if !strings.Contains(strings.Join(strings.Split(why, "\n  "), " "), want) {
 			t.Errorf("no %q in\n%s", want, why)
 		}
@@ -79,7 +79,7 @@ func TestWhoStays(t *testing.T) {
 	if diff := cmp.Diff(want, got.Rankings); diff != "" {
 		t.Error(diff)
 	}
-	if title := explain.RankingTitle(&got.Rankings[0]); title != "model/chat: 2 of 4 replicas stay" {
+	if title := explain.RankingTitle(&got.Rankings[0]); title != "model/chat: 2 of 4 replicas are kept" {
 		t.Error(title)
 	}
 	var acts []string
@@ -96,9 +96,9 @@ func TestWhoStays(t *testing.T) {
 
 func TestWhyRetired(t *testing.T) {
 	for workload, want := range map[string]string{
-		"job/chat-0": "Stays: 2 of 4 replicas of model/chat stay, and it ranks 1 with 0.5 (Keeper 0.5).",
-		"job/chat-1": "Retired: 2 of 4 replicas of model/chat stay, and it ranks 3 with 0.1 (Keeper 0.1). Evicted: its one task from a (ScaledDown). Its set has enough replicas without it.",
-		"job/chat-3": "Retired: 2 of 4 replicas of model/chat stay, and it ranks 4 with 0 (Keeper 0).",
+		"job/chat-0": "Kept: 2 of 4 replicas of model/chat are kept, and it ranks 1 with 0.5 (Keeper 0.5).",
+		"job/chat-1": "Retired: 2 of 4 replicas of model/chat are kept, and it ranks 3 with 0.1 (Keeper 0.1). Evicted: its one task from a (ScaledDown). Its set has enough replicas without it.",
+		"job/chat-3": "Retired: 2 of 4 replicas of model/chat are kept, and it ranks 4 with 0 (Keeper 0).",
 	} {
 		r, err := Why(Question{Engine: enginetest.Engine(enginetest.Fit(), keeper{}), State: chat(), Workload: workload})
 		if err != nil {

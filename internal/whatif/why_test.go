@@ -166,7 +166,8 @@ func TestWhyReadsLikeThis(t *testing.T) {
 		enginetest.Job("train").Gang(2).DeviceMemory(8, "72Gi").CPU(16000, "64Gi"),
 	), "job/train")
 	want := `
-Job/train wants 2 × 8 devices with 72 GiB each, 16 cores and 64 GiB of memory.
+Job/train requests 2 × 8 devices with 72 GiB each, 16 cores and 64 GiB of
+  memory.
 Refused: GPUMemoryInUse. Waiting can help.
 
   3 nodes
