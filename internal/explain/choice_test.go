@@ -29,21 +29,21 @@ func TestChoice(t *testing.T) {
 		also   []string
 		want   string
 	}{
-		"nothing is known":         {nil, cost, nil, ""},
-		"alone":                    {[]engine.Rival{it}, cost, nil, "No other workload could have been evicted."},
-		"tier":                     {other(func(r *engine.Rival) { r.Tier = cluster.TierGuaranteed }), cost, nil, "Of 2 workloads that could have been evicted, a is of a stronger tier."},
-		"priority":                 {other(func(r *engine.Rival) { r.Priority = 6 }), cost, nil, "Of 2 workloads that could have been evicted, a has a higher priority."},
-		"cost":                     {other(func(r *engine.Rival) { r.VictimCost = 3 }), cost, nil, "Of 2 workloads that could have been evicted, a would cost more, according to plugins."},
-		"cost, not tried":          {other(func(r *engine.Rival) { r.VictimCost, r.Tried = 3, false }), cost, nil, "Of 2 workloads that could have been evicted, a would cost more, according to plugins."},
-		"cost and priority":        {other(func(r *engine.Rival) { r.VictimCost, r.Priority = 3, 4 }), cost, nil, "Of 2 workloads that could have been evicted, a alone would have been enough."},
-		"beyond":                   {other(func(r *engine.Rival) { r.Beyond = 4000 }), cost, nil, "Of 2 workloads that could have been evicted, a would free more room that is not needed."},
-		"tasks":                    {other(func(r *engine.Rival) { r.Tasks = 2 }), cost, nil, "Of 2 workloads that could have been evicted, more tasks of a would be evicted."},
-		"whole":                    {other(func(r *engine.Rival) {}), surplus, nil, "Of 2 workloads that could have been evicted, a would be evicted as a whole."},
-		"age":                      {other(func(r *engine.Rival) { r.Started = 8 }), cost, nil, "Of 2 workloads that could have been evicted, a has run for longer."},
-		"alike":                    {other(func(r *engine.Rival) {}), cost, nil, "Of 2 workloads that could have been evicted, a is equal in all that is compared."},
-		"not enough":               {other(func(r *engine.Rival) { r.Priority, r.Enough = 0, false }), cost, nil, "Of 2 workloads that could have been evicted, a alone would not have been enough."},
-		"not tried":                {other(func(r *engine.Rival) { r.Tried = false }), cost, nil, "Of 2 workloads that could have been evicted, a was not tried alone."},
-		"the search has missed it": {other(func(r *engine.Rival) { r.Priority = 0 }), cost, nil, "Of 2 workloads that could have been evicted, a alone would have been enough."},
+		"nothing is known":             {nil, cost, nil, ""},
+		"alone":                        {[]engine.Rival{it}, cost, nil, "No other workload could have been evicted."},
+		"tier":                         {other(func(r *engine.Rival) { r.Tier = cluster.TierGuaranteed }), cost, nil, "Of 2 workloads that could have been evicted, a is of a stronger tier."},
+		"priority":                     {other(func(r *engine.Rival) { r.Priority = 6 }), cost, nil, "Of 2 workloads that could have been evicted, a has a higher priority."},
+		"cost":                         {other(func(r *engine.Rival) { r.VictimCost = 3 }), cost, nil, "Of 2 workloads that could have been evicted, a would cost more, according to plugins."},
+		"cost, not tried":              {other(func(r *engine.Rival) { r.VictimCost, r.Tried = 3, false }), cost, nil, "Of 2 workloads that could have been evicted, a would cost more, according to plugins."},
+		"cost and priority":            {other(func(r *engine.Rival) { r.VictimCost, r.Priority = 3, 4 }), cost, nil, "Of 2 workloads that could have been evicted, a alone would have been enough."},
+		"beyond":                       {other(func(r *engine.Rival) { r.Beyond = 4000 }), cost, nil, "Of 2 workloads that could have been evicted, a would free more room that is not needed."},
+		"tasks":                        {other(func(r *engine.Rival) { r.Tasks = 2 }), cost, nil, "Of 2 workloads that could have been evicted, more tasks of a would be evicted."},
+		"whole":                        {other(func(r *engine.Rival) {}), surplus, nil, "Of 2 workloads that could have been evicted, a would be evicted as a whole."},
+		"age":                          {other(func(r *engine.Rival) { r.Started = 8 }), cost, nil, "Of 2 workloads that could have been evicted, a has run for longer."},
+		"alike":                        {other(func(r *engine.Rival) {}), cost, nil, "Of 2 workloads that could have been evicted, a is equal in all that is compared."},
+		"not enough":                   {other(func(r *engine.Rival) { r.Priority, r.Enough = 0, false }), cost, nil, "Of 2 workloads that could have been evicted, a alone would not have been enough."},
+		"not tried":                    {other(func(r *engine.Rival) { r.Tried = false }), cost, nil, "Of 2 workloads that could have been evicted, a was not tried alone."},
+		"a cheaper plan was not found": {other(func(r *engine.Rival) { r.Priority = 0 }), cost, nil, "Of 2 workloads that could have been evicted, a alone would have been enough."},
 		"several": {[]engine.Rival{it, rival("a", cluster.TierStandard, 1, 6, 9), rival("b", cluster.TierStandard, 1, 7, 9), rival("c", cluster.TierStandard, 1, 5, 1)}, cost, nil,
 			"Of 4 workloads that could have been evicted, a and b have higher priorities; c has run for longer."},
 		"together":         {[]engine.Rival{it, like}, cost, []string{"a"}, "It is evicted together with a."},
@@ -59,7 +59,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestDearerNamesVictimCosts: the first difference is named, in the order of plans.
+// TestDearerNamesVictimCosts checks that the first difference is named, in the order in
+// which plans are compared.
 func TestDearerNamesVictimCosts(t *testing.T) {
 	cheap := engine.Cost{Tasks: [3]int{0, 1, 0}, Highest: 5, Jobs: 1, VictimCost: 10, MovedCost: 1, Beyond: 2000}
 	tests := map[string]struct {

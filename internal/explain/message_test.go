@@ -70,7 +70,7 @@ func TestSpell(t *testing.T) {
 	}
 }
 
-// Every reason that comes with Berth has a phrase of its own.
+// Every reason of the standard plugins has a phrase.
 func TestEveryReasonHasWords(t *testing.T) {
 	for _, r := range standard.Reasons() {
 		if r.Phrase == "" {
@@ -79,7 +79,7 @@ func TestEveryReasonHasWords(t *testing.T) {
 	}
 }
 
-// A reason of a plugin that nobody here has heard of still makes a sentence.
+// A reason without a phrase is written as the words of its name.
 func TestWordsOfUnknownReasons(t *testing.T) {
 	r := &engine.Rejection{Reason: "RackTooHot", Subject: "r1", Want: engine.Quantity{Value: 2, Unit: engine.Count}, Have: engine.Quantity{Value: 1, Unit: engine.Count}}
 	if got := (Phrases{}).words(r, nil); got != "rack too hot r1, want 2, have 1" {
@@ -87,7 +87,7 @@ func TestWordsOfUnknownReasons(t *testing.T) {
 	}
 }
 
-// A plugin that lives elsewhere has the same means as those that come with Berth.
+// A plugin of another module can document its reasons as the standard plugins do.
 func TestWordsOfDocumentedReasons(t *testing.T) {
 	phrases := PhrasesOf(enginetest.Engine(elsewhere{}))
 	amount := func(n int64) engine.Quantity { return engine.Quantity{Value: n, Unit: engine.Count} }
@@ -118,7 +118,7 @@ func (elsewhere) OnSessionOpen(*engine.Session) {}
 func (elsewhere) Reasons() []engine.ReasonDoc {
 	return []engine.ReasonDoc{
 		{Reason: "RackTooHot", Phrase: "rack {subject} has fewer than {want} fans", One: "rack {subject} has no fan"},
-		{Reason: engine.NoNodes, Phrase: "not heard: the engine's own counts"},
+		{Reason: engine.NoNodes, Phrase: "not used: the phrase of the engine comes first"},
 		{Reason: "VictimTooHot", Spared: "that cool down for {time}", Spans: "a while", Span: func(_ cluster.View, j *cluster.Job, _ engine.Purpose) int64 {
 			return map[string]int64{"job/a": 120e9, "job/b": 180e9}[j.ID]
 		}},
@@ -141,7 +141,7 @@ func TestResultIsStable(t *testing.T) {
 	}
 }
 
-// What several devices give together reads as a sum, and what each must give does not.
+// The text says "together" for the memory of several devices, and not for that of each.
 func TestWordsOfSums(t *testing.T) {
 	gib := func(n int64) engine.Quantity { return engine.Quantity{Value: n << 30, Unit: engine.Bytes} }
 	tests := map[string]engine.Rejection{
@@ -161,7 +161,7 @@ func TestWordsOfSums(t *testing.T) {
 	}
 }
 
-// A group of nodes that nobody holds, and that are not ready, is not in use.
+// A group of which the nodes are not ready and hold no tasks is not reported as in use.
 func TestGroupsThatAreNotReady(t *testing.T) {
 	job := enginetest.Job("m").WholeNodes(1, "8Gi")
 	for name, tt := range map[string]struct {
@@ -186,7 +186,7 @@ func TestGroupsThatAreNotReady(t *testing.T) {
 	}
 }
 
-// Where nodes are to be made for a workload, nobody says that waiting cannot help.
+// If nodes are going to be created for a workload, its refusal is not permanent.
 func TestAwait(t *testing.T) {
 	for permanent, want := range map[bool]string{true: "no group; it waits for 3 nodes to be made", false: "no group; waiting can help"} {
 		r := wire.Refusal{Permanent: permanent, Message: "no group; waiting can help"}

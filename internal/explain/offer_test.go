@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// What devices share with their node is offered once, and what readings found is named.
+// Unified memory is counted once, and memory that is used by other processes is named.
 func TestOffer(t *testing.T) {
 	unified := func(n *cluster.Node) { n.Unified = true }
 	model := enginetest.Job("m").Served(cluster.Binpack).CPU(0, "1Gi").DeviceMemory(1, "40Gi")

@@ -12,7 +12,7 @@ import (
 )
 
 // A job that would be placed without the other pending jobs is explained in full among
-// them: here an evicted task does not leave, and its job is pending.
+// them. Here an evicted task keeps its room, and its job is pending.
 func TestWhyAmongOthers(t *testing.T) {
 	parts := []enginetest.Part{
 		enginetest.Job("slow").Gang(2).Min(1).Devices(1).Preemptible().On("n00"),

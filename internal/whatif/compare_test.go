@@ -10,9 +10,9 @@ import (
 	"github.com/berth-project/berth/internal/sim"
 )
 
-// Who is new and finds no place, and who is not asked for any more, is told: the
-// totals below would otherwise come from nowhere.
-func TestCompareNamesWhoComesAndGoes(t *testing.T) {
+// Tasks that are new and pending, and tasks that are not requested any more, are listed, so
+// that the totals agree with the lists.
+func TestCompareListsNewAndRemovedTasks(t *testing.T) {
 	node := enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi")
 	model := func(name string) *enginetest.JobBuilder {
 		return enginetest.Job(name).Served(cluster.Binpack).Set("m", 2).Devices(1)
@@ -39,7 +39,7 @@ func TestCompareNamesWhoComesAndGoes(t *testing.T) {
 			var text strings.Builder
 			explain.WriteDifference(&text, Compare(testPhrases(t), tt.before, tt.after))
 			if !strings.HasPrefix(text.String(), tt.want) {
-				t.Errorf("it says\n%s\nwant it to begin with\n%s", text.String(), tt.want)
+				t.Errorf("have\n%s\nwant it to begin with\n%s", text.String(), tt.want)
 			}
 		})
 	}

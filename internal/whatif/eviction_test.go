@@ -21,15 +21,16 @@ import (
 
 const gpu = "nvidia.com/gpu"
 
-// clockAt is so many minutes after the clock of these tests began.
+// clockAt is the time so many minutes after the start of the clock of these tests.
 func clockAt(minutes int64) int64 { return int64(time.Hour) + minutes*int64(time.Minute) }
 
-// without leaves plugins out of the profile that ships.
+// without is the standard profile without the named plugins.
 func without(names ...string) engine.Profile {
 	return slices.DeleteFunc(standard.Profile(), func(c engine.PluginConfig) bool { return slices.Contains(names, c.Name) })
 }
 
-// guests hold six of eight devices although they deserve four; owners want theirs back.
+// guests is a cluster in which queue guests holds six of eight devices, and its fair share
+// is four.
 func guests(more ...enginetest.Part) *cluster.State {
 	parts := []enginetest.Part{
 		enginetest.Node("a").CPU(64, "256Gi").GPUs(4, "H100", "80Gi"), enginetest.Node("b").CPU(64, "256Gi").GPUs(4, "H100", "80Gi"),
@@ -42,8 +43,8 @@ func guests(more ...enginetest.Part) *cluster.State {
 	return enginetest.State(append(parts, more...)...)
 }
 
-// TestEvictionsInWords compares whole reports with testdata: of those who go,
-// of those they go for, and of those for whom nobody does.
+// TestEvictionsInWords compares whole reports with testdata: of workloads that are evicted,
+// of workloads for which they are evicted, and of workloads for which nothing is evicted.
 func TestEvictionsInWords(t *testing.T) {
 	l4 := func(name string, n int) *enginetest.NodeBuilder {
 		return enginetest.Node(name).CPU(16, "64Gi").GPUs(n, "L4", "24Gi")
@@ -149,7 +150,7 @@ func TestEvictionsInWords(t *testing.T) {
 			now:   clockAt(5), ask: []string{"g"},
 		},
 		"held": {
-			state: leaves(enginetest.State(l4("a", 1), l4("b", 1), enginetest.Job("old").Devices(1).On("a"), enginetest.Job("x").Gang(2).Devices(1)), "job/old"),
+			state: releasing(enginetest.State(l4("a", 1), l4("b", 1), enginetest.Job("old").Devices(1).On("a"), enginetest.Job("x").Gang(2).Devices(1)), "job/old"),
 			ask:   []string{"x"},
 		},
 	}
@@ -182,19 +183,19 @@ func TestEvictionsInWords(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(string(want), got.String()); d != "" {
-				t.Errorf("UPDATE_SCRIPTS=1 writes it anew (-want +got):\n%s", d)
+				t.Errorf("UPDATE_SCRIPTS=1 rewrites the file (-want +got):\n%s", d)
 			}
 		})
 	}
 }
 
-// torn says that the gang has run below its minimum since the clock began.
+// torn records that the gang has run below its minimum since the start of the clock.
 func torn(s *cluster.State, id string) *cluster.State {
 	return decided(s, cluster.Tear{Job: id, Since: clockAt(0)})
 }
 
-// leaves tells the job's tasks to stop.
-func leaves(s *cluster.State, id string) *cluster.State {
+// releasing evicts the tasks of the job, which keep their room.
+func releasing(s *cluster.State, id string) *cluster.State {
 	for _, t := range s.Job(id).Tasks() {
 		decided(s, cluster.Evict{Task: t.Ref(), Attempt: t.Attempt + 1})
 	}
@@ -208,9 +209,9 @@ func decided(s *cluster.State, c cluster.Change) *cluster.State {
 	return s
 }
 
-// Whoever is asked about, the report says the same twice, every sentence of it is
-// whole, and who goes for whom is what the simulation decided.
-func TestEvictionsOfAnybody(t *testing.T) {
+// Reports of random clusters are the same twice, have no broken sentence, and list the
+// evictions that the simulation decided.
+func TestEvictionsOfRandomClusters(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var parts []enginetest.Part
 		nodes := rapid.IntRange(1, 3).Draw(rt, "nodes")
@@ -259,7 +260,7 @@ func TestEvictionsOfAnybody(t *testing.T) {
 					}
 				}
 				if got := [2]int{tasksOf(r.Evicted), tasksOf(r.Displaced)}; got != [2]int{evicted, displaced} {
-					rt.Fatalf("%v tasks go and make room, the report says %v:\n%s", [2]int{evicted, displaced}, got, texts[i])
+					rt.Fatalf("%v tasks are evicted of it and for it, the report lists %v:\n%s", [2]int{evicted, displaced}, got, texts[i])
 				}
 			}
 			for _, bad := range []string{"  .", ": .", "{", " ,", "()", " -1", "%!"} {

@@ -11,7 +11,8 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// inRacks is a gang of so many tasks of eight devices, on racks of two nodes each.
+// inRacks is a cluster with racks of two nodes, and a gang of tasks that request eight
+// devices each.
 func inRacks(t *testing.T, tasks int, edit func(*cluster.Alternative)) *cluster.State {
 	t.Helper()
 	const rack = "topology.example.com/rack"

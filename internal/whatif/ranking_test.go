@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGroupsOfAChoice: a choice between groups is refused in one sentence.
+// TestGroupsOfAChoice checks that one message has the reasons of all forms that are for one
+// node group each.
 func TestGroupsOfAChoice(t *testing.T) {
 	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"))
 	j := enginetest.Job("m").Set("model/m", 2).Build()
@@ -44,7 +45,7 @@ func TestGroupsOfAChoice(t *testing.T) {
 	}
 }
 
-// keeper likes jobs of high priority, ten times as much as old ones.
+// keeper scores replicas by ten times their priority.
 type keeper struct{}
 
 func (keeper) Name() string { return "Keeper" }
@@ -53,7 +54,7 @@ func (keeper) OnSessionOpen(s *engine.Session) {
 	s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 10 })
 }
 
-// chat is a model of which three replicas run, one waits, and two are desired.
+// chat is a model of which three replicas run, one is pending, and two are desired.
 func chat() *cluster.State {
 	return enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(3, "A100", "80Gi"),
 		enginetest.Job("chat-0").Set("model/chat", 2).Priority(5).Devices(1).On("a"),
@@ -63,7 +64,7 @@ func chat() *cluster.State {
 		enginetest.Job("next").Devices(1))
 }
 
-func TestWhoStays(t *testing.T) {
+func TestRetiredReplicas(t *testing.T) {
 	e := enginetest.Engine(enginetest.Fit(), keeper{})
 	simulation, err := sim.Simulate(e, chat(), sim.Options{})
 	if err != nil {
@@ -90,7 +91,7 @@ func TestWhoStays(t *testing.T) {
 		t.Error(diff)
 	}
 	if len(got.Refusals) != 0 || len(simulation.State.Pending()) != 0 {
-		t.Errorf("who goes does not come back: %+v", got.Refusals)
+		t.Errorf("retired replicas are pending again: %+v", got.Refusals)
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRefusalOfThePatient: what a patient session says of a job that it leaves alone.
-func TestRefusalOfThePatient(t *testing.T) {
+// TestRefusalOfAPatientSession checks that the refusal has the time of the next try, and
+// the protected workloads.
+func TestRefusalOfAPatientSession(t *testing.T) {
 	state := guests(enginetest.Job("x").Queue("owners").Devices(2))
 	now := clockAt(8)
 	out, err := sim.Session(testEngine(t), state, engine.Options{Now: now, Patient: true})

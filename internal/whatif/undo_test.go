@@ -19,8 +19,8 @@ func reclaimed() *cluster.State {
 	)
 }
 
-// A simulation's changes lead from its beginning to its end, and Why ends there,
-// whatever it tried in between.
+// The recorded changes of a simulation, applied to the State before it, give the State
+// after it. Why leaves the State as it is after the simulation.
 func TestSimulationIsRepeatedByItsChanges(t *testing.T) {
 	e, state := testEngine(t), reclaimed()
 	begin := state.Digest()

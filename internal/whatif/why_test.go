@@ -159,7 +159,7 @@ func TestWhyFindsTheSmallestChange(t *testing.T) {
 	}
 }
 
-func TestWhyReadsLikeThis(t *testing.T) {
+func TestWhyText(t *testing.T) {
 	_, got := ask(t, enginetest.State(
 		h100("a"), h100("b"), enginetest.Node("c").CPU(96, "512Gi").GPUs(4, "A100", "40Gi"),
 		enginetest.Job("eval").Devices(2).On("a"),
@@ -206,8 +206,8 @@ func TestWhyOfSurplus(t *testing.T) {
 	}
 }
 
-// Whatever is pending, something helps, or the report says that nothing can.
-// Asking changes nothing and gives the same answer again.
+// For every pending job in a random cluster some change helps. A question that is asked
+// twice has the same answer.
 func TestSomethingAlwaysHelps(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		parts := []enginetest.Part{}
@@ -260,8 +260,8 @@ func spellJSON(v any) string {
 	return string(b)
 }
 
-// TestWhyPlacedInALargeCluster: the scores are those of the moment of the
-// decision although the decisions before it are not worked out again.
+// TestWhyPlacedInALargeCluster checks that the scores are the same if the decisions before
+// are repeated instead of made again.
 func TestWhyPlacedInALargeCluster(t *testing.T) {
 	build := func() *cluster.State {
 		return enginetest.State(h100("a"), h100("b"), h100("c"), enginetest.Job("p").Devices(2), enginetest.Job("q").Devices(3), enginetest.Job("x").Devices(2), enginetest.Job("z").Devices(1))
@@ -289,8 +289,8 @@ func TestWhyPlacedInALargeCluster(t *testing.T) {
 	}
 }
 
-// A set that has no replica left is answered for by one that went.
-func TestWhyOfASetThatIsGone(t *testing.T) {
+// The report of a set of which all replicas are retired is about the first of them.
+func TestWhyOfARetiredSet(t *testing.T) {
 	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("m-0").Set("model/m", 0).Served(cluster.Binpack).Devices(1).On("a"))
 	r, err := Why(Question{Engine: enginetest.Engine(enginetest.Fit()), State: s, Workload: "model/m"})
 	if err != nil || r.Workload != "job/m-0" || !r.Notes.Retired {

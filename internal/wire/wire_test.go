@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestVictimCostsInJSON: costs are in the JSON where they are not 0.
+// TestVictimCostsInJSON checks that costs are in the JSON unless they are 0.
 func TestVictimCostsInJSON(t *testing.T) {
 	for want, cost := range map[string]engine.Cost{
 		`{"purpose":"Preempt","looks":0,"tries":0,"options":[{"task":"t","node":"n","go":null,"victimCost":3,"movedCost":4}],"victimCost":3,"movedCost":4}`: {VictimCost: 3, MovedCost: 4},
