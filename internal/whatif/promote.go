@@ -110,7 +110,7 @@ func (c *promoter) waitForTime() {
 	}
 	type moment struct {
 		at, span int64
-		who      string
+		name     string // of the workload or task; "": the workload of the question
 	}
 	var all []moment
 	for _, p := range c.entitlement.Sought {
@@ -128,7 +128,7 @@ func (c *promoter) waitForTime() {
 					}
 					m := moment{t.Started + least, least, id}
 					if t.Started > first {
-						m.who = t.ID
+						m.name = t.ID
 					}
 					all = append(all, m)
 				}
@@ -138,14 +138,14 @@ func (c *promoter) waitForTime() {
 	if at := c.workload.refusal.Delayed; at > 0 {
 		all = append(all, moment{at: at})
 	}
-	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.who, b.who)) })
+	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.name, b.name)) })
 	all = slices.Compact(all)
 	for _, m := range all[:min(len(all), most)] {
 		if c.lab.spent() {
 			return
 		}
-		text := fmt.Sprintf("once %s has run for %s, at %s", m.who, quantity.Span(m.span), quantity.Time(m.at))
-		if m.who == "" {
+		text := fmt.Sprintf("once %s has run for %s, at %s", m.name, quantity.Span(m.span), quantity.Time(m.at))
+		if m.name == "" {
 			text = "once its preemption delay is over, at " + quantity.Time(m.at)
 		}
 		later := &change{wire.Wait, text, 1, func(*cluster.State) error { return nil }}
