@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -74,7 +75,7 @@ func TestMainWithAPluginFromOutside(t *testing.T) {
 		t.Errorf("%d: %s", code, out)
 	}
 	code, out, _ = runMain(t, refuse, "why", "a", "-")
-	if code != exitOK || !strings.Contains(out, "Refused: NotToday. Waiting cannot help.") || !strings.Contains(out, "conflicts with itself") {
+	if code != exitOK || !strings.Contains(out, "Refused: NotToday. Waiting cannot help.") || !strings.Contains(out, "contradicts itself") {
 		t.Errorf("%d: %s", code, out)
 	}
 	if code, out, _ = runMain(t, refuse, "plugins"); code != exitOK || !strings.Contains(out, "Own") {
@@ -119,23 +120,25 @@ func TestRankingsAreShown(t *testing.T) {
 	keep := own{func(s *engine.Session) {
 		s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 50 })
 	}}
-	sim, err := explain.Simulate(enginetest.Engine(enginetest.Fit(), keep), state, explain.Options{})
+	e := enginetest.Engine(enginetest.Fit(), keep)
+	simulation, err := sim.Simulate(e, state, sim.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	results := explain.Results{Phrases: explain.PhrasesOf(e), State: state}
 	for _, wide := range []bool{false, true} {
 		var b bytes.Buffer
-		(&table{w: &b, wide: wide}).rankings(sim.Result(false))
-		want := "model/chat: 1 of 2 replicas stays\n  job/chat-0  1.0  stays\n  job/chat-1  0.0  goes\n\n"
+		(&table{w: &b, wide: wide}).rankings(results.Of(&simulation.Outcome, false))
+		want := "model/chat: 1 of 2 replicas is kept\n  job/chat-0  1.0  kept\n  job/chat-1  0.0  retired\n\n"
 		if wide {
-			want = "model/chat: 1 of 2 replicas stays\n  job/chat-0  1.0  stays  Own 1\n  job/chat-1  0.0  goes   Own 0\n\n"
+			want = "model/chat: 1 of 2 replicas is kept\n  job/chat-0  1.0  kept     Own 1\n  job/chat-1  0.0  retired  Own 0\n\n"
 		}
 		if b.String() != want {
 			t.Errorf("have\n%swant\n%s", b.String(), want)
 		}
 	}
 	var told []string
-	for e := range simulated(sim) {
+	for e := range simulated(simulation, results) {
 		if e.Kind == "Retired" {
 			told = append(told, e.Workload+" "+e.Reason+": "+e.Message)
 		}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/fit"
-	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/manifest"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/quantity"
 )
 
 // estimateManifest answers for each model of a file, as it is written there.
@@ -57,9 +57,9 @@ func (q *question) specView(s *model.Spec) (*estimateView, error) {
 	}
 	switch {
 	case s.Memory.Device > 0:
-		v.assume("When it is placed, each device has to give " + explain.Memory(s.Memory.Device) + ", as the spec says; this is what would be estimated.")
+		v.assume("When it is placed, each device has to give " + quantity.Memory(s.Memory.Device) + ", as the spec says; this is what would be estimated.")
 	case s.Memory.Total > 0:
-		v.assume("When it is placed, its devices have to give " + explain.Memory(s.Memory.Total) + " together, as the spec says; this is what would be estimated.")
+		v.assume("When it is placed, its devices have to give " + quantity.Memory(s.Memory.Total) + " together, as the spec says; this is what would be estimated.")
 	}
 	return v, nil
 }

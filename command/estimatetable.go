@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate/nodes"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
 )
 
 // onShape is the beginning of a sentence on what each device of a shape needs.
@@ -51,7 +52,7 @@ func (v *estimateView) table(p *program) {
 		{"draft, adapters", v.Device.Beside}, {"on one device", v.Device.Total},
 	} {
 		if part.bytes > 0 {
-			rows = append(rows, []string{"  " + part.name, fmt.Sprintf("%9s", explain.Memory(part.bytes))})
+			rows = append(rows, []string{"  " + part.name, fmt.Sprintf("%9s", quantity.Memory(part.bytes))})
 		}
 	}
 	grid(p.stdout, rows)
@@ -74,9 +75,9 @@ func (v *estimateView) headline() string {
 		s += millions(v.Parameters) + " parameters, "
 	}
 	if v.Format == "table" {
-		return s + explain.Memory(v.Weights) + " in all."
+		return s + quantity.Memory(v.Weights) + " in all."
 	}
-	s += explain.Memory(v.Weights) + " of weights"
+	s += quantity.Memory(v.Weights) + " of weights"
 	if v.Quantised != "" {
 		s += " (" + v.Quantised + ")"
 	}
@@ -103,7 +104,7 @@ func (v *estimateView) served() string {
 	if v.KVBits != 16 {
 		s += fmt.Sprintf(" (%d bits a number)", v.KVBits)
 	}
-	return s + fmt.Sprintf("; %s of the node's memory.", explain.Memory(v.Host))
+	return s + fmt.Sprintf("; %s of the node's memory.", quantity.Memory(v.Host))
 }
 
 // devices is the table of where it fits; below it stands why it does not.
@@ -118,7 +119,7 @@ func (v *estimateView) devices(p *program) {
 		with, used, most := "no", "-", "-"
 		if r.Fits {
 			with = parallelism(r.Devices, r.Tensor, r.Pipeline, r.Layers)
-			used = explain.Memory(r.Used) + " of " + explain.Memory(r.Usable)
+			used = quantity.Memory(r.Used) + " of " + quantity.Memory(r.Usable)
 		}
 		if r.Largest > 0 {
 			most = numeral.Thousands(r.Largest)
@@ -126,7 +127,7 @@ func (v *estimateView) devices(p *program) {
 				most += " (" + parallelism(r.Devices, r.Tensor, r.Pipeline, r.Layers) + ")"
 			}
 		}
-		row := []string{r.Product, explain.Memory(r.Memory), with, used, most}
+		row := []string{r.Product, quantity.Memory(r.Memory), with, used, most}
 		if r.Why != "" {
 			why = append(why, [2]string{r.Product, r.Why})
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/internal/estimate"
 	"github.com/berth-project/berth/internal/estimate/backend"
 	"github.com/berth-project/berth/internal/estimate/fit"
-	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/quantity"
 )
 
 // estimateView is the answer, as JSON has it. Memory is in bytes.
@@ -175,10 +175,10 @@ func (v *estimateView) tooLittle(f fit.Fit, p fit.Pool) string {
 	within := c.Within(claimed)
 	switch {
 	case c.Fraction == 0:
-		return fmt.Sprintf("%s it needs %s, and %s can use %s", onShape(f), explain.Memory(f.Use.Total()), v.Backend, explain.Memory(f.Usable))
+		return fmt.Sprintf("%s it needs %s, and %s can use %s", onShape(f), quantity.Memory(f.Use.Total()), v.Backend, quantity.Memory(f.Usable))
 	case c.Static > within:
-		return fmt.Sprintf("%s weights and KV cache take %s, and %s gives them %s", onShape(f), explain.Memory(c.Static), v.Backend, explain.Memory(within))
+		return fmt.Sprintf("%s weights and KV cache take %s, and %s gives them %s", onShape(f), quantity.Memory(c.Static), v.Backend, quantity.Memory(within))
 	}
 	return fmt.Sprintf("%s activations, graphs and overhead take %s, and %s leaves them %s", onShape(f),
-		explain.Memory(f.Use.Activations+f.Use.Graph+f.Use.Overhead), v.Backend, explain.Memory(claimed-within))
+		quantity.Memory(f.Use.Activations+f.Use.Graph+f.Use.Overhead), v.Backend, quantity.Memory(claimed-within))
 }

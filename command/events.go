@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 )
 
 // event is one line of the event stream. It is API: fields are added, never renamed.
@@ -74,9 +75,9 @@ func encodeEvents(w io.Writer, events iter.Seq[event]) error {
 }
 
 // simulated are the events of a simulation.
-func simulated(sim *explain.Simulation) iter.Seq[event] {
+func simulated(s *sim.Simulation, results explain.Results) iter.Seq[event] {
 	return func(yield func(event) bool) {
-		for _, ev := range sim.Events {
+		for _, ev := range s.Events {
 			line := event{Kind: string(ev.Kind), Workload: ev.Job, Task: ev.Task.Name}
 			if d := ev.Decision; d != nil {
 				line.Node, line.For, line.Landing, line.Reason, line.Message = d.Node, d.For, d.Landing, string(d.Reason), makesRoom(d.For)
@@ -85,7 +86,7 @@ func simulated(sim *explain.Simulation) iter.Seq[event] {
 				line.Reason, line.Message = string(engine.ScaledDown), explain.Worth(ev.Score)
 			}
 			if r := ev.Refusal; r != nil {
-				said := sim.Refusal(r, false)
+				said := results.Refusal(r, false)
 				line.Reason, line.Message = said.Reason, said.Message
 				line.Permanent, line.Cure, line.Awaits = &said.Permanent, said.Cure, said.Awaits
 			}

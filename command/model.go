@@ -4,23 +4,23 @@ import (
 	"slices"
 
 	"github.com/berth-project/berth/cluster"
-	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/whatif"
 )
 
 // knobs lets why try what a model's owner could have written instead.
-func knobs(plans []*model.Plan, state *cluster.State) func(id string) []explain.Knob {
+func knobs(plans []*model.Plan, state *cluster.State) func(id string) []whatif.Knob {
 	fleet := model.NewFleet(state.View().Groups())
-	return func(id string) []explain.Knob {
+	return func(id string) []whatif.Knob {
 		i := slices.IndexFunc(plans, func(p *model.Plan) bool {
 			return slices.ContainsFunc(p.Jobs, func(j *cluster.Job) bool { return j.ID == id })
 		})
 		if i < 0 {
 			return nil
 		}
-		var out []explain.Knob
+		var out []whatif.Knob
 		for _, k := range plans[i].Spec.Knobs() {
-			out = append(out, explain.Knob{Steps: k.Steps, At: func(step int) (string, int, *cluster.Job) {
+			out = append(out, whatif.Knob{Steps: k.Steps, At: func(step int) (string, int, *cluster.Job) {
 				text, cost, spec := k.At(step)
 				plan, err := fleet.Plan(spec)
 				if err != nil {

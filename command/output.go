@@ -12,8 +12,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -91,12 +94,11 @@ type table struct {
 	style explain.Style
 }
 
-func (t *table) print(sim *explain.Simulation, provisions []model.Provision, paths string) {
-	result := sim.Result(false)
+func (t *table) print(result *wire.Result, state *cluster.State, provisions []model.Provision, paths string) {
 	t.decisions(result)
 	t.rankings(result)
-	if len(sim.State.Nodes()) > 0 {
-		explain.Picture(t.w, sim.State, t.style)
+	if len(state.Nodes()) > 0 {
+		explain.Picture(t.w, state, t.style)
 		fmt.Fprintln(t.w)
 	}
 	t.refusals(result)
@@ -110,10 +112,10 @@ func (t *table) print(sim *explain.Simulation, provisions []model.Provision, pat
 			placed[d.Workload+"/"+d.Task] = true
 		}
 	}
-	fmt.Fprintln(t.w, explain.Tally(len(placed), pendingTasks(sim.State)))
+	fmt.Fprintln(t.w, explain.Tally(len(placed), pendingTasks(state)))
 }
 
-func (t *table) decisions(result *explain.Result) {
+func (t *table) decisions(result *wire.Result) {
 	if len(result.Decisions) == 0 {
 		return
 	}
@@ -121,11 +123,11 @@ func (t *table) decisions(result *explain.Result) {
 	if t.wide {
 		head = append(head, "GROUP", "FORM", "SCORES")
 	}
-	grouped := t.wide && slices.ContainsFunc(result.Decisions, func(d explain.Decision) bool { return d.GroupScore != nil })
+	grouped := t.wide && slices.ContainsFunc(result.Decisions, func(d wire.Decision) bool { return d.GroupScore != nil })
 	if grouped {
 		head = append(head, "GROUP SCORES")
 	}
-	evicts := slices.ContainsFunc(result.Decisions, func(d explain.Decision) bool { return d.Action == "Evict" })
+	evicts := slices.ContainsFunc(result.Decisions, func(d wire.Decision) bool { return d.Action == "Evict" })
 	if evicts {
 		head = append(head, "FOR")
 	}
@@ -153,14 +155,14 @@ func (t *table) decisions(result *explain.Result) {
 }
 
 // rankings show who goes and who stays of sets that are too large.
-func (t *table) rankings(result *explain.Result) {
+func (t *table) rankings(result *wire.Result) {
 	for i := range result.Rankings {
 		r := &result.Rankings[i]
-		fmt.Fprintln(t.w, r.Title())
+		fmt.Fprintln(t.w, explain.RankingTitle(r))
 		var rows [][]string
 		for k := range r.Replicas {
 			x := &r.Replicas[k]
-			row := []string{"  " + x.Workload, strconv.FormatFloat(x.Score, 'f', 1, 64), x.Fate()}
+			row := []string{"  " + x.Workload, strconv.FormatFloat(x.Score, 'f', 1, 64), explain.Fate(x)}
 			if t.wide {
 				row = append(row, dash(explain.Scores(x.Scores)))
 			}
@@ -180,9 +182,9 @@ func (t *table) provisions(list []model.Provision) {
 
 // refusals gives pending workloads their sentence, those with the same one
 // together.
-func (t *table) refusals(result *explain.Result) {
+func (t *table) refusals(result *wire.Result) {
 	type group struct {
-		first *explain.Refusal
+		first *wire.Refusal
 		names []string
 	}
 	var groups []*group
@@ -235,7 +237,7 @@ func dash(s string) string {
 	return s
 }
 
-func score(d *explain.Decision) string {
+func score(d *wire.Decision) string {
 	if d.Score == nil {
 		return "-"
 	}
@@ -243,7 +245,7 @@ func score(d *explain.Decision) string {
 }
 
 // devices lists indexes; what is held in part says how much of it.
-func devices(list []explain.Device) string {
+func devices(list []wire.Device) string {
 	if len(list) == 0 {
 		return "-"
 	}
@@ -253,7 +255,7 @@ func devices(list []explain.Device) string {
 		if d.Fraction == 1 {
 			whole = append(whole, d.Index)
 		} else {
-			out = append(out, fmt.Sprintf("%d (%s)", d.Index, explain.Rounded(d.Memory)))
+			out = append(out, fmt.Sprintf("%d (%s)", d.Index, quantity.Rounded(d.Memory)))
 		}
 	}
 	if len(whole) > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/manifest"
+	"github.com/berth-project/berth/internal/quantity"
 	"github.com/berth-project/berth/internal/scenario"
 	"github.com/berth-project/berth/plugins/fairshare"
 	"github.com/spf13/cobra"
@@ -129,7 +130,7 @@ func (v *queueView) table(p *program) {
 				if value < 0 {
 					return "-"
 				}
-				return explain.Amount(sh.Resource, value, v.devices[sh.Resource], false)
+				return quantity.Amount(sh.Resource, value, v.devices[sh.Resource], false)
 			}
 			quota := amount(sh.Quota)
 			if sh.Quota >= 0 && !declares(q, sh.Resource) {
@@ -145,7 +146,7 @@ func (v *queueView) table(p *program) {
 		if !v.divided[a.Name] {
 			free = append(free, a.Name)
 		}
-		total = append(total, a.Name+" "+explain.Amount(a.Name, a.Value, v.devices[a.Name], false))
+		total = append(total, a.Name+" "+quantity.Amount(a.Name, a.Value, v.devices[a.Name], false))
 	}
 	if len(total) > 0 {
 		fmt.Fprintf(p.stdout, "\nThe schedulable nodes have %s.\n", explain.List(total, len(total)))
@@ -241,7 +242,7 @@ func (v *queueView) result() queuesResult {
 		if value < 0 {
 			return ""
 		}
-		return explain.Amount(name, value, v.devices[name], true)
+		return quantity.Amount(name, value, v.devices[name], true)
 	}
 	for _, a := range v.tree.Total {
 		out.Total[a.Name] = spell(a.Name, a.Value)

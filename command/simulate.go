@@ -9,6 +9,8 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/spf13/cobra"
 )
 
@@ -95,7 +97,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 			return err
 		}
 	}
-	options := explain.Options{Explain: o.explain, Now: now}
+	options := sim.Options{Explain: o.explain, Now: now}
 	if o.check {
 		options.Search = engine.Twin
 	}
@@ -103,7 +105,7 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 		start := time.Now()
 		options.Timings = &engine.Timings{Clock: func() int64 { return int64(time.Since(start)) }}
 	}
-	sim, err := explain.Simulate(e, state, options)
+	simulation, err := sim.Simulate(e, state, options)
 	if err != nil {
 		return err
 	}
@@ -111,19 +113,19 @@ func (p *program) runSimulate(args []string, o simulateOptions) error {
 	if o.timings {
 		p.writeTimings(options.Timings)
 	}
-	provisions := model.Provisions(b.NodeRequests(), sim.State)
-	sim.Awaits = model.Create(provisions)
+	provisions := model.Provisions(b.NodeRequests(), state)
+	results := explain.Results{Phrases: explain.PhrasesOf(e), State: state, Awaits: model.Create(provisions)}
 	if o.events != "" {
-		if err := p.writeEvents(o.events, args, simulated(sim)); err != nil {
+		if err := p.writeEvents(o.events, args, simulated(simulation, results)); err != nil {
 			return err
 		}
 	}
 	if o.events != "-" {
-		if err := p.writeResult(sim, provisions, args, o); err != nil {
+		if err := p.writeResult(simulation, results, provisions, args, o); err != nil {
 			return err
 		}
 	}
-	if o.fail && pendingTasks(sim.State) > 0 {
+	if o.fail && pendingTasks(state) > 0 {
 		return errNo
 	}
 	return nil
@@ -144,20 +146,20 @@ func explainable(state *cluster.State) error {
 
 // outcome is what simulate prints as JSON and YAML.
 type outcome struct {
-	*explain.Result
+	*wire.Result
 	// Provisions are what a provisioner is to do for models with an instance type.
 	Provisions []model.Provision `json:"provisions,omitempty"`
 }
 
-func (p *program) writeResult(sim *explain.Simulation, provisions []model.Provision, args []string, o simulateOptions) error {
+func (p *program) writeResult(s *sim.Simulation, results explain.Results, provisions []model.Provision, args []string, o simulateOptions) error {
 	switch o.output {
 	case "json":
-		return writeJSON(p.stdout, outcome{sim.Result(o.explain), provisions})
+		return writeJSON(p.stdout, outcome{results.Of(&s.Outcome, o.explain), provisions})
 	case "yaml":
-		return writeYAML(p.stdout, outcome{sim.Result(o.explain), provisions})
+		return writeYAML(p.stdout, outcome{results.Of(&s.Outcome, o.explain), provisions})
 	}
 	t := table{w: p.stdout, wide: o.output == "wide", style: explain.Style{Color: p.terminal, Width: columns()}}
-	t.print(sim, provisions, shellWords(args))
+	t.print(results.Of(&s.Outcome, false), s.State, provisions, shellWords(args))
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/scenario"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -54,17 +55,18 @@ func answers(t *testing.T, in string, stdin []byte) (map[string]string, []byte) 
 	e, state, err := p.prepare(b)
 	fail(err)
 	fail(b.Snapshot(state, b.Now(), e.Parameters()).Write(&snapshot))
-	sim, err := explain.Simulate(e, state, explain.Options{Now: b.Now()})
+	simulation, err := sim.Simulate(e, state, sim.Options{Now: b.Now()})
 	fail(err)
 	answers := map[string]string{"notes": notes.String()}
-	provisions := model.Provisions(b.NodeRequests(), sim.State)
+	provisions := model.Provisions(b.NodeRequests(), state)
+	results := explain.Results{Phrases: explain.PhrasesOf(e), State: state}
 	for _, form := range []string{"table", "wide", "json", "yaml"} {
 		out.Reset()
-		fail(p.writeResult(sim, provisions, []string{"INPUT"}, simulateOptions{output: form}))
+		fail(p.writeResult(simulation, results, provisions, []string{"INPUT"}, simulateOptions{output: form}))
 		answers[form] = out.String()
 	}
 	out.Reset()
-	fail(p.writeEvents("-", nil, simulated(sim)))
+	fail(p.writeEvents("-", nil, simulated(simulation, results)))
 	answers["events"] = out.String()
 	return answers, snapshot.Bytes()
 }

@@ -89,8 +89,8 @@ func (p *program) writeCourse(course *timeline.Course, awaits explain.Awaits, ou
 	fmt.Fprintln(t.w)
 	course.Story(t.w, t.style, t.wide)
 	if len(course.Refusals) > 0 {
-		last := explain.Simulation{State: course.State, Refusals: course.Refusals, Awaits: awaits, Phrases: course.Phrases}
-		t.refusals(last.Result(false))
+		results := explain.Results{Phrases: course.Phrases, State: course.State, Awaits: awaits}
+		t.refusals(results.Of(&engine.Outcome{Refusals: course.Refusals}, false))
 		fmt.Fprintln(t.w)
 	}
 	course.Summary().Text(t.w)

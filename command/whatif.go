@@ -10,6 +10,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/whatif"
 	"github.com/spf13/cobra"
 )
 
@@ -66,7 +68,7 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err != nil {
 		return err
 	}
-	before, err := explain.Simulate(e, state, explain.Options{Now: now})
+	before, err := sim.Simulate(e, state, sim.Options{Now: now})
 	if err != nil {
 		return err
 	}
@@ -87,15 +89,15 @@ func (p *program) runWhatif(args []string, o whatifOptions) error {
 	if err := addNodes(state, o.add); err != nil {
 		return err
 	}
-	after, err := explain.Simulate(e, state, explain.Options{Now: now})
+	after, err := sim.Simulate(e, state, sim.Options{Now: now})
 	if err != nil {
 		return err
 	}
-	d := explain.Compare(before, after)
+	d := whatif.Compare(explain.PhrasesOf(e), before, after)
 	if o.output == "json" {
 		return writeJSON(p.stdout, d)
 	}
-	d.Text(p.stdout)
+	explain.WriteDifference(p.stdout, d)
 	return nil
 }
 
@@ -105,7 +107,7 @@ func removeNode(state *cluster.State, name string) error {
 	if state.Node(name) == nil {
 		return fmt.Errorf("--remove %s: no such node%s", name, nearest.Hint(name, nodeNames(state)))
 	}
-	return explain.LoseNode(state, name)
+	return sim.LoseNode(state, name)
 }
 
 func nodeNames(state *cluster.State) []string {
@@ -141,7 +143,7 @@ func addNodes(state *cluster.State, specs []string) error {
 		if devices += n * len(template.Devices); devices > mostAddedDevices {
 			return fmt.Errorf("--add-nodes %s: at most %d devices can be added, and each of these nodes has %d", spec, mostAddedDevices, len(template.Devices))
 		}
-		if _, err = explain.AddTwins(state, template, n); err != nil {
+		if _, err = whatif.AddTwins(state, template, n); err != nil {
 			return err
 		}
 	}

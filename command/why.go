@@ -5,6 +5,8 @@ import (
 
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
+	"github.com/berth-project/berth/internal/whatif"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/spf13/cobra"
 )
 
@@ -46,16 +48,16 @@ is pending; model/NAME-2 is the third one.`,
 			if b.Snapshotted() && served(state, id) {
 				fmt.Fprintln(p.stderr, "note: a snapshot does not hold the manifest of a model, so that other settings of it are not tried")
 			}
-			report, err := explain.Why(explain.Question{Engine: e, State: state, Workload: id, Now: now, Knobs: knobs(b.Plans(), state)})
+			report, err := whatif.Why(whatif.Question{Engine: e, State: state, Workload: id, Now: now, Knobs: knobs(b.Plans(), state)})
 			if err != nil {
 				return err
 			}
-			provision := provisionFor(model.Provisions(b.NodeRequests(), state), report)
+			provision := provisionFor(model.Provisions(b.NodeRequests(), state), &report.Report)
 			if provision != nil && report.Refusal != nil {
-				report.Refusal.Await(provision.Create)
+				explain.Await(report.Refusal, provision.Create)
 			}
 			if output == "json" {
-				return writeJSON(p.stdout, answer{report, provision})
+				return writeJSON(p.stdout, answer{&report.Report, provision})
 			}
 			report.Text(p.stdout)
 			if provision != nil {
@@ -74,13 +76,13 @@ is pending; model/NAME-2 is the third one.`,
 
 // answer is what why prints as JSON.
 type answer struct {
-	*explain.Report
+	*wire.Report
 	// Provision is what a provisioner is to do for the model.
 	Provision *model.Provision `json:"provision,omitempty"`
 }
 
 // provisionFor is that of the model which the workload is a replica of; nil: it has none.
-func provisionFor(all []model.Provision, r *explain.Report) *model.Provision {
+func provisionFor(all []model.Provision, r *wire.Report) *model.Provision {
 	for i := range all {
 		if r.Set != nil && all[i].Model == r.Set.Name {
 			return &all[i]

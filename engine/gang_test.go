@@ -9,7 +9,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
-	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 )
 
 // TestGangWaitsAsAWhole: if one task of a gang has to wait for room, none of them starts.
@@ -132,10 +132,10 @@ func TestLostJobTakesAnyForm(t *testing.T) {
 	}
 	apply(t, s, cluster.JobPut{Job: *j})
 	e := enginetest.Engine(fit())
-	if err := explain.Settle(s, run(t, e, s).Decisions); err != nil {
+	if err := sim.Settle(s, run(t, e, s).Decisions); err != nil {
 		t.Fatal(err)
 	}
-	if err := explain.LoseNode(s, "big"); err != nil {
+	if err := sim.LoseNode(s, "big"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"job/alt/1": "small"}, where(run(t, e, s))); diff != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
-	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 )
 
 // TestChangesOfTheJobItselfWakeIt checks that a parked job is tried again after a change of its own
@@ -21,7 +21,7 @@ func TestChangesOfTheJobItselfWakeIt(t *testing.T) {
 	}{
 		"nothing": {func(*cluster.State) error { return nil }, map[string]string{}},
 		"its node is lost, so that it may be placed in another rack": {
-			func(s *cluster.State) error { return explain.LoseNode(s, "a") },
+			func(s *cluster.State) error { return sim.LoseNode(s, "a") },
 			map[string]string{"job/j/worker-0": "b", "job/j/worker-1": "b"},
 		},
 		"its node is in another rack now": {

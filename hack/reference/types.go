@@ -53,12 +53,16 @@ func packageComment(dir string) (string, error) {
 }
 
 // types documents the named struct types of a package and those they are made
-// of, each as a table of fields. Names that are not there are passed over.
+// of, each as a table of fields. Names that the package does not have are left out; it
+// is an error if it has none of them.
 func types(dir string, roots ...string) (string, error) {
 	tables, err := tables(dir, nil, roots...)
 	var b strings.Builder
 	for _, t := range tables {
 		b.WriteString(t.text)
+	}
+	if err == nil && len(tables) == 0 {
+		err = fmt.Errorf("%s: has none of the types %s", dir, strings.Join(roots, ", "))
 	}
 	return b.String(), err
 }

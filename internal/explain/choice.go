@@ -9,20 +9,20 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// choice says why this workload was evicted and not another that could have been. It
-// says only what is known: rivals are tried alone, and only the first of many.
+// choice says why this workload was evicted and not another that could have been. It says
+// only what is known: the engine tries each rival alone, and only the first few.
 func choice(d *engine.Decision, also []string) string {
 	w := d.Weighing
 	if w == nil || len(w.Rivals) == 0 {
 		return ""
 	}
-	n, verb := len(w.Rivals), "been evicted"
+	n, verb, together := len(w.Rivals), "been evicted", "It is evicted together with "
 	if w.Purpose == engine.Move {
-		verb = "moved"
+		verb, together = "moved", "It moves together with "
 	}
 	text := ""
 	if len(also) > 0 {
-		text = "It leaves together with " + List(also, 3) + ". "
+		text = together + List(also, 3) + ". "
 	} else if n == 1 {
 		return "No other workload could have " + verb + "."
 	}
@@ -33,7 +33,8 @@ func choice(d *engine.Decision, also []string) string {
 	return text + fmt.Sprintf("Of %d workloads that could have %s, ", n, verb) + strings.Join(clauses, "; ") + "."
 }
 
-// objectionsTo says of the rivals that stay what is against each, by what counts first.
+// objectionsTo says of the rivals that are not evicted why not, in the order in which plans
+// are compared.
 func objectionsTo(w *engine.Weighing, leaving []string) []string {
 	byReason := make([][]string, len(objections))
 	for i := range w.Rivals {
@@ -58,17 +59,17 @@ func objectionsTo(w *engine.Weighing, leaving []string) []string {
 	return out
 }
 
-// objections are what is against a rival, for one and for several, in the order in
-// which plans are compared.
+// objections are why a rival was not evicted, worded for one rival and for several, in the
+// order in which plans are compared.
 var objections = [...]string{
 	"{} is of a stronger tier|{} are of a stronger tier",
 	"{} has a higher priority|{} have higher priorities",
-	"{} would cost more, by what plugins say|{} would each cost more, by what plugins say",
-	"{} would free more that is not needed|{} would each free more that is not needed",
-	"more tasks of {} would have to leave|more tasks of each of {} would have to leave",
-	"{} would have to leave as a whole|{} would each have to leave as a whole",
+	"{} would cost more, according to plugins|{} would each cost more, according to plugins",
+	"{} would free more room that is not needed|{} would each free more room that is not needed",
+	"more tasks of {} would be evicted|more tasks of each of {} would be evicted",
+	"{} would be evicted as a whole|{} would each be evicted as a whole",
 	"{} has run for longer|{} have run for longer",
-	"{} is alike in what counts|{} are alike in what counts",
+	"{} is equal in all that is compared|{} are equal in all that is compared",
 	"{} alone would not have been enough|none of {} alone would have been enough",
 	"{} was not tried alone|{} were not tried alone",
 	"{} alone would have been enough|each of {} alone would have been enough",
@@ -88,7 +89,7 @@ const (
 	enough
 )
 
-// objection is what is against the rival first.
+// objection is the first objection to the rival.
 func objection(w *engine.Weighing, r *engine.Rival) int {
 	moves := w.Purpose == engine.Move
 	tier := cmp.Compare(strongest(w.Cost.Tasks), r.Tier.Rank())
@@ -111,7 +112,7 @@ func objection(w *engine.Weighing, r *engine.Rival) int {
 		whole = 0
 	}
 	movedCost := 0
-	if r.Tasks == w.Cost.Moved { // else their number decides first
+	if r.Tasks == w.Cost.Moved { // else the number of tasks decides
 		movedCost = cmp.Compare(r.VictimCost, w.Cost.MovedCost)
 	}
 	for at, c := range map[bool][]int{
@@ -124,7 +125,7 @@ func objection(w *engine.Weighing, r *engine.Rival) int {
 			return at
 		}
 		if c < 0 {
-			return enough // the search is bounded, and did not see it
+			return enough // the search is bounded, and did not find this plan
 		}
 	}
 	return alike
@@ -132,8 +133,8 @@ func objection(w *engine.Weighing, r *engine.Rival) int {
 
 func total(tasks [3]int) int { return tasks[0] + tasks[1] + tasks[2] }
 
-// strongest is the rank of the strongest tier that loses a task, one more than the
-// weakest where none does.
+// strongest is the rank of the strongest tier of which a task is evicted, or one more than
+// the weakest rank if no task is.
 func strongest(tasks [3]int) int {
 	for rank, n := range tasks {
 		if n > 0 {

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -30,25 +29,25 @@ func TestChoice(t *testing.T) {
 		also   []string
 		want   string
 	}{
-		"nothing is known":         {nil, cost, nil, ""},
-		"alone":                    {[]engine.Rival{it}, cost, nil, "No other workload could have been evicted."},
-		"tier":                     {other(func(r *engine.Rival) { r.Tier = cluster.TierGuaranteed }), cost, nil, "Of 2 workloads that could have been evicted, a is of a stronger tier."},
-		"priority":                 {other(func(r *engine.Rival) { r.Priority = 6 }), cost, nil, "Of 2 workloads that could have been evicted, a has a higher priority."},
-		"cost":                     {other(func(r *engine.Rival) { r.VictimCost = 3 }), cost, nil, "Of 2 workloads that could have been evicted, a would cost more, by what plugins say."},
-		"cost, not tried":          {other(func(r *engine.Rival) { r.VictimCost, r.Tried = 3, false }), cost, nil, "Of 2 workloads that could have been evicted, a would cost more, by what plugins say."},
-		"cost and priority":        {other(func(r *engine.Rival) { r.VictimCost, r.Priority = 3, 4 }), cost, nil, "Of 2 workloads that could have been evicted, a alone would have been enough."},
-		"beyond":                   {other(func(r *engine.Rival) { r.Beyond = 4000 }), cost, nil, "Of 2 workloads that could have been evicted, a would free more that is not needed."},
-		"tasks":                    {other(func(r *engine.Rival) { r.Tasks = 2 }), cost, nil, "Of 2 workloads that could have been evicted, more tasks of a would have to leave."},
-		"whole":                    {other(func(r *engine.Rival) {}), surplus, nil, "Of 2 workloads that could have been evicted, a would have to leave as a whole."},
-		"age":                      {other(func(r *engine.Rival) { r.Started = 8 }), cost, nil, "Of 2 workloads that could have been evicted, a has run for longer."},
-		"alike":                    {other(func(r *engine.Rival) {}), cost, nil, "Of 2 workloads that could have been evicted, a is alike in what counts."},
-		"not enough":               {other(func(r *engine.Rival) { r.Priority, r.Enough = 0, false }), cost, nil, "Of 2 workloads that could have been evicted, a alone would not have been enough."},
-		"not tried":                {other(func(r *engine.Rival) { r.Tried = false }), cost, nil, "Of 2 workloads that could have been evicted, a was not tried alone."},
-		"the search has missed it": {other(func(r *engine.Rival) { r.Priority = 0 }), cost, nil, "Of 2 workloads that could have been evicted, a alone would have been enough."},
+		"nothing is known":             {nil, cost, nil, ""},
+		"alone":                        {[]engine.Rival{it}, cost, nil, "No other workload could have been evicted."},
+		"tier":                         {other(func(r *engine.Rival) { r.Tier = cluster.TierGuaranteed }), cost, nil, "Of 2 workloads that could have been evicted, a is of a stronger tier."},
+		"priority":                     {other(func(r *engine.Rival) { r.Priority = 6 }), cost, nil, "Of 2 workloads that could have been evicted, a has a higher priority."},
+		"cost":                         {other(func(r *engine.Rival) { r.VictimCost = 3 }), cost, nil, "Of 2 workloads that could have been evicted, a would cost more, according to plugins."},
+		"cost, not tried":              {other(func(r *engine.Rival) { r.VictimCost, r.Tried = 3, false }), cost, nil, "Of 2 workloads that could have been evicted, a would cost more, according to plugins."},
+		"cost and priority":            {other(func(r *engine.Rival) { r.VictimCost, r.Priority = 3, 4 }), cost, nil, "Of 2 workloads that could have been evicted, a alone would have been enough."},
+		"beyond":                       {other(func(r *engine.Rival) { r.Beyond = 4000 }), cost, nil, "Of 2 workloads that could have been evicted, a would free more room that is not needed."},
+		"tasks":                        {other(func(r *engine.Rival) { r.Tasks = 2 }), cost, nil, "Of 2 workloads that could have been evicted, more tasks of a would be evicted."},
+		"whole":                        {other(func(r *engine.Rival) {}), surplus, nil, "Of 2 workloads that could have been evicted, a would be evicted as a whole."},
+		"age":                          {other(func(r *engine.Rival) { r.Started = 8 }), cost, nil, "Of 2 workloads that could have been evicted, a has run for longer."},
+		"alike":                        {other(func(r *engine.Rival) {}), cost, nil, "Of 2 workloads that could have been evicted, a is equal in all that is compared."},
+		"not enough":                   {other(func(r *engine.Rival) { r.Priority, r.Enough = 0, false }), cost, nil, "Of 2 workloads that could have been evicted, a alone would not have been enough."},
+		"not tried":                    {other(func(r *engine.Rival) { r.Tried = false }), cost, nil, "Of 2 workloads that could have been evicted, a was not tried alone."},
+		"a cheaper plan was not found": {other(func(r *engine.Rival) { r.Priority = 0 }), cost, nil, "Of 2 workloads that could have been evicted, a alone would have been enough."},
 		"several": {[]engine.Rival{it, rival("a", cluster.TierStandard, 1, 6, 9), rival("b", cluster.TierStandard, 1, 7, 9), rival("c", cluster.TierStandard, 1, 5, 1)}, cost, nil,
 			"Of 4 workloads that could have been evicted, a and b have higher priorities; c has run for longer."},
-		"together":         {[]engine.Rival{it, like}, cost, []string{"a"}, "It leaves together with a."},
-		"together, others": {[]engine.Rival{it, like, rival("b", cluster.TierStandard, 1, 9, 9)}, cost, []string{"a"}, "It leaves together with a. Of 3 workloads that could have been evicted, b has a higher priority."},
+		"together":         {[]engine.Rival{it, like}, cost, []string{"a"}, "It is evicted together with a."},
+		"together, others": {[]engine.Rival{it, like, rival("b", cluster.TierStandard, 1, 9, 9)}, cost, []string{"a"}, "It is evicted together with a. Of 3 workloads that could have been evicted, b has a higher priority."},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +59,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestDearerNamesVictimCosts: the first difference is named, in the order of plans.
+// TestDearerNamesVictimCosts checks that the first difference is named, in the order in
+// which plans are compared.
 func TestDearerNamesVictimCosts(t *testing.T) {
 	cheap := engine.Cost{Tasks: [3]int{0, 1, 0}, Highest: 5, Jobs: 1, VictimCost: 10, MovedCost: 1, Beyond: 2000}
 	tests := map[string]struct {
@@ -68,26 +68,13 @@ func TestDearerNamesVictimCosts(t *testing.T) {
 		want   string
 	}{
 		"priority first":     {func(c *engine.Cost) { c.Highest, c.VictimCost = 6, 30 }, "the highest priority is 6 instead of 5"},
-		"cost before beyond": {func(c *engine.Cost) { c.VictimCost, c.Beyond = 30, 3000 }, "what is evicted costs 30 instead of 10, by what plugins say"},
-		"moves":              {func(c *engine.Cost) { c.MovedCost = 2 }, "what moves costs 2 instead of 1, by what plugins say"},
+		"cost before beyond": {func(c *engine.Cost) { c.VictimCost, c.Beyond = 30, 3000 }, "the victims cost 30 instead of 10, according to plugins"},
+		"moves":              {func(c *engine.Cost) { c.MovedCost = 2 }, "the tasks that move cost 2 instead of 1, according to plugins"},
 	}
 	for name, tt := range tests {
 		dear := cheap
 		if tt.change(&dear); dearer(&dear, &cheap) != tt.want {
 			t.Errorf("%s: %q, want %q", name, dearer(&dear, &cheap), tt.want)
-		}
-	}
-}
-
-// TestVictimCostsInJSON: costs are in the JSON where they are not 0.
-func TestVictimCostsInJSON(t *testing.T) {
-	for want, cost := range map[string]engine.Cost{
-		`{"purpose":"Preempt","looks":0,"tries":0,"options":[{"task":"t","node":"n","go":null,"victimCost":3,"movedCost":4}],"victimCost":3,"movedCost":4}`: {VictimCost: 3, MovedCost: 4},
-		`{"purpose":"Preempt","looks":0,"tries":0,"options":[{"task":"t","node":"n","go":null}]}`:                                                           {},
-	} {
-		have, err := json.Marshal(weighed(&engine.Weighing{Purpose: engine.Preempt, Cost: cost, Options: []engine.Option{{Task: "t", Node: "n", Cost: cost}}}))
-		if err != nil || string(have) != want {
-			t.Errorf("%v\nhave %s\nwant %s", err, have, want)
 		}
 	}
 }

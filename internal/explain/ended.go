@@ -6,17 +6,18 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
 )
 
-// endedText says which tasks have ended, and what that means for the minimum.
+// endedText says which tasks have ended, and whether they count for the minimum.
 func (r *Report) endedText(w io.Writer) {
 	const most = 4
 	for _, s := range [...]struct {
 		state cluster.Status
 		text  string
 	}{
-		{cluster.Succeeded, "succeeded: %s. What succeeded needs no room and counts for the minimum."},
-		{cluster.Failed, "failed: %s. What failed is not placed again and counts for nothing."},
+		{cluster.Succeeded, "succeeded: %s. Succeeded tasks need no room and count for the minimum."},
+		{cluster.Failed, "failed: %s. Failed tasks are not placed again and do not count for the minimum."},
 	} {
 		var tasks []string
 		for _, e := range r.Ended {
@@ -25,24 +26,24 @@ func (r *Report) endedText(w io.Writer) {
 			}
 		}
 		if n := len(tasks); n > 0 {
-			wrapped(w, fmt.Sprintf("%d of %s "+s.text, n, numeral.Count(r.total, "task"), List(tasks, most)), "", "  ")
+			wrapped(w, fmt.Sprintf("%d of %s "+s.text, n, numeral.Count(r.Notes.Tasks, "task"), List(tasks, most)), "", "  ")
 		}
 	}
 }
 
-// tornText says since when the job has run below its minimum, "" where it does not
-// or was not known to before now.
+// tornText says since when the job has run below its minimum. It is "" if the job does not,
+// or if that was found only now.
 func tornText(j *cluster.Job, now int64) string {
 	if j.Torn == 0 || j.Torn >= now || !j.Running() || j.Stands() {
 		return ""
 	}
-	text := fmt.Sprintf("It has run below its minimum since %s", stamp(j.Torn))
+	text := fmt.Sprintf("It has run below its minimum since %s", quantity.Time(j.Torn))
 	switch g := j.StaleGrace; {
 	case g == nil:
 	case *g < 0:
-		text += "; by its stale grace it is left alone for good"
+		text += "; its stale grace lets it run without a limit of time"
 	default:
-		text += fmt.Sprintf("; by its stale grace of %s it is left alone until %s", spanText(*g), stamp(j.Torn+*g))
+		text += fmt.Sprintf("; its stale grace of %s lets it run until %s", quantity.Span(*g), quantity.Time(j.Torn+*g))
 	}
 	return text + "."
 }

@@ -8,35 +8,19 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
 
-// Eviction is a workload that has to leave, or some tasks of it, for another.
-type Eviction struct {
-	Workload string   `json:"workload"`
-	Tasks    []string `json:"tasks"`
-	Nodes    []string `json:"nodes"`         // that they leave
-	For      string   `json:"for,omitempty"` // the workload that it makes room for
-	Reason   string   `json:"reason"`
-	Because  string   `json:"because"`          // the reason in words, with numbers
-	Choice   string   `json:"choice,omitempty"` // why it and not another, where that is known
-	Landing  []string `json:"landing,omitempty"`
-	Weighed  *Weighed `json:"weighed,omitempty"`
-
-	plan   *engine.Weighing
-	total  int      // tasks that it has
-	also   []string // that leave with it
-	spared string
-}
-
-// evictions gathers what was decided at once: tasks of one workload that go for
-// the same plan.
+// evictions groups the decisions: tasks of one workload that are evicted by the same plan
+// are one eviction.
 func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about func(*engine.Decision) bool) []Eviction {
 	var out []Eviction
 	type plan struct {
 		job    string
 		w      *engine.Weighing
 		reason engine.Reason
-		toWhom string
+		forJob string
 	}
 	at := map[plan]int{}
 	var first []*engine.Decision
@@ -50,7 +34,7 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 		if !known {
 			n = len(out)
 			at[key] = n
-			out = append(out, Eviction{Workload: d.Task.Job, For: d.For, Reason: string(d.Reason), Weighed: weighed(d.Weighing), plan: d.Weighing})
+			out = append(out, Eviction{Eviction: wire.Eviction{Workload: d.Task.Job, For: d.For, Reason: string(d.Reason), Weighed: wire.NewWeighed(d.Weighing)}, plan: d.Weighing})
 			first = append(first, d)
 		}
 		e := &out[n]
@@ -67,18 +51,18 @@ func (ph Phrases) evictions(s *cluster.State, decisions []engine.Decision, about
 		if t := s.Task(d.Task); t != nil {
 			e.total = len(t.Job.Alternatives[t.Alternative].Tasks)
 		}
-		e.also = others(decisions, d)
+		e.also = othersOf(decisions, d)
 		e.Because = ph.grounds(s, d)
 		e.Choice = choice(d, e.also)
 		if w := d.Weighing; w != nil {
-			e.spared = ph.sparedText(s, w.Purpose, w.Spared)
+			e.protected = ph.protectedText(s, w.Purpose, w.Spared)
 		}
 	}
 	return out
 }
 
-// others are the workloads that go for the same plan.
-func others(decisions []engine.Decision, d *engine.Decision) []string {
+// othersOf are the other workloads that are evicted by the same plan.
+func othersOf(decisions []engine.Decision, d *engine.Decision) []string {
 	var out []string
 	if d.Weighing == nil {
 		return nil
@@ -92,7 +76,7 @@ func others(decisions []engine.Decision, d *engine.Decision) []string {
 	return out
 }
 
-// grounds say by which rule it has to go, with the numbers that it was decided on.
+// grounds say by which rule the task is evicted, with the numbers that decided it.
 func (ph Phrases) grounds(s *cluster.State, d *engine.Decision) string {
 	text := ""
 	if w := d.Weighing; w != nil {
@@ -103,7 +87,7 @@ func (ph Phrases) grounds(s *cluster.State, d *engine.Decision) string {
 		case d.Purpose == engine.Preempt:
 			text = preemptText(s, victim, forJob)
 		case d.Purpose == engine.Move:
-			text = "what " + victim.ID + " leaves is in one piece, and room is held for it elsewhere"
+			text = "the room of " + victim.ID + " is in one place, and room is reserved for it elsewhere"
 		}
 	}
 	if text != "" {
@@ -115,8 +99,8 @@ func (ph Phrases) grounds(s *cluster.State, d *engine.Decision) string {
 	return spell(string(d.Reason))
 }
 
-// reclaimText sets what the queues held against what they should have: all of the
-// victim's branch from where the two part, and the queue that took it back.
+// reclaimText compares what queues held with their fair shares: the queue of the victim, the
+// queues above it up to where the two branches meet, and the queue of the job.
 func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.Job) string {
 	own, theirs := s.Queue(forJob.Queue), s.Queue(victim.Queue)
 	_, b := s.View().Fork(own, theirs)
@@ -135,7 +119,7 @@ func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.J
 				above = nil
 				break
 			}
-			above = append(above, fmt.Sprintf("queue %s held %s, more than its fair share of %s", q.Name, resourceText(ask.Name, st.Used), resourceText(ask.Name, st.Share)))
+			above = append(above, fmt.Sprintf("queue %s held %s, more than its fair share of %s", q.Name, quantity.Resource(ask.Name, st.Used), quantity.Resource(ask.Name, st.Share)))
 			if q == b {
 				break
 			}
@@ -144,27 +128,30 @@ func reclaimText(s *cluster.State, w *engine.Weighing, victim, forJob *cluster.J
 			return lastResort(theirs, mine, ask)
 		}
 		if len(above) > 0 {
-			return fmt.Sprintf("%s; queue %s held %s of its fair share of %s and wanted %s more",
-				strings.Join(above, ", and "), own.Name, amountOf(ask.Name, mine.Used), resourceText(ask.Name, mine.Share), amountOf(ask.Name, ask.Value))
+			return fmt.Sprintf("%s; queue %s held %s of its fair share of %s and requested %s more",
+				strings.Join(above, ", and "), own.Name, amountOf(ask.Name, mine.Used), quantity.Resource(ask.Name, mine.Share), amountOf(ask.Name, ask.Value))
 		}
 	}
 	return ""
 }
 
-// lastResort says by which rule a victim is reclaimed where no plan keeps all queues
-// within their shares.
+// lastResort says by which rule a victim is reclaimed although its queue, or a queue above
+// it, does not exceed its fair share. This is done only if no plan keeps all queues within
+// their shares.
 func lastResort(theirs, mine *engine.Standing, ask cluster.Amount) string {
 	name := ask.Name
 	if mine.Quota >= 0 && mine.Used+ask.Value <= mine.Quota && theirs.Used > max(0, theirs.Quota) {
 		return fmt.Sprintf("queue %s held %s, more than its quota of %s; queue %s stays within its quota of %s",
-			theirs.Queue, resourceText(name, theirs.Used), amountOf(name, max(0, theirs.Quota)), mine.Queue, amountOf(name, mine.Quota))
+			theirs.Queue, quantity.Resource(name, theirs.Used), amountOf(name, max(0, theirs.Quota)), mine.Queue, amountOf(name, mine.Quota))
 	}
 	return fmt.Sprintf("queue %s held %s where its fair share is %s, and queue %s holds %s of its fair share of %s with the workload: the queues are more even",
-		theirs.Queue, resourceText(name, theirs.Used), amountOf(name, theirs.Share), mine.Queue, amountOf(name, mine.Used+ask.Value), amountOf(name, mine.Share))
+		theirs.Queue, quantity.Resource(name, theirs.Used), amountOf(name, theirs.Share), mine.Queue, amountOf(name, mine.Used+ask.Value), amountOf(name, mine.Share))
 }
 
-// amountOf spells so much of a resource that is named nearby.
-func amountOf(name string, v int64) string { return Amount(name, v, isDevice(name), false) }
+// amountOf writes an amount without the name of the resource, which is in the same sentence.
+func amountOf(name string, v int64) string {
+	return quantity.Amount(name, v, quantity.IsDevice(name), false)
+}
 
 func standingOf(list []engine.Standing, queue, resource string) *engine.Standing {
 	for i := range list {
@@ -175,7 +162,8 @@ func standingOf(list []engine.Standing, queue, resource string) *engine.Standing
 	return nil
 }
 
-// preemptText compares priorities in one queue, and tiers where two branches part.
+// preemptText compares the priorities of jobs in one queue, or the tiers of the two branches
+// below the queue that they have in common.
 func preemptText(s *cluster.State, victim, forJob *cluster.Job) string {
 	if victim.Queue == forJob.Queue {
 		return fmt.Sprintf("in queue %s, %s has priority %d and %s %d", victim.Queue, victim.ID, victim.Priority, forJob.ID, forJob.Priority)
@@ -184,19 +172,19 @@ func preemptText(s *cluster.State, victim, forJob *cluster.Job) string {
 	if a == nil {
 		return ""
 	}
-	if b.Tier == cluster.TierGuaranteed { // it would have stayed, were it within the quota
+	if b.Tier == cluster.TierGuaranteed { // only what exceeds its quota can be evicted
 		return fmt.Sprintf("queue %s keeps its quota, and beyond it is of a weaker tier (Standard) than queue %s (%s)", b.Name, a.Name, a.Tier)
 	}
 	return fmt.Sprintf("queue %s is of a weaker tier (%s) than queue %s (%s)", b.Name, b.Tier, a.Name, a.Tier)
 }
 
-// options say where else room could have been made, and what was against it.
+// options say on which other nodes room could have been made, and why it was not.
 func options(w *engine.Weighing) []string {
 	var out []string
 	for i := range w.Options {
 		o := &w.Options[i]
 		chosen := slices.IndexFunc(w.Options, func(c engine.Option) bool { return c.Chosen && c.Task == o.Task })
-		if o.Chosen || !slices.ContainsFunc(o.Go, func(id string) bool { return !goesAnyway(w, id) }) {
+		if o.Chosen || !slices.ContainsFunc(o.Go, func(id string) bool { return !isEvicted(w, id) }) {
 			continue
 		}
 		var taken []string
@@ -211,7 +199,7 @@ func options(w *engine.Weighing) []string {
 		switch {
 		case chosen >= 0:
 			text += ": " + dearer(&o.Cost, &w.Options[chosen].Cost)
-		case !slices.ContainsFunc(w.Options, func(c engine.Option) bool { return c.Task != o.Task }): // the plan is for this task alone
+		case !slices.ContainsFunc(w.Options, func(c engine.Option) bool { return c.Task != o.Task }): // the plan is for this task only
 			text += ": " + dearer(&o.Cost, &w.Cost)
 		}
 		if !slices.Contains(out, text+".") {
@@ -221,13 +209,13 @@ func options(w *engine.Weighing) []string {
 	return out
 }
 
-// goesAnyway reports whether the task is in what was chosen for some task.
-func goesAnyway(w *engine.Weighing, id string) bool {
+// isEvicted reports whether the task is a victim of the chosen plan.
+func isEvicted(w *engine.Weighing, id string) bool {
 	return slices.ContainsFunc(w.Options, func(o engine.Option) bool { return o.Chosen && slices.Contains(o.Go, id) })
 }
 
-// jobNames are the workloads of the tasks; of those in the list, other tasks go
-// anyway, and they are named task by task.
+// jobNames are the workloads of the tasks. Tasks of the workloads in apart are named one by
+// one, because other tasks of these are evicted by the chosen plan.
 func jobNames(tasks, apart []string) []string {
 	var out []string
 	for _, id := range tasks {
@@ -243,7 +231,8 @@ func jobNames(tasks, apart []string) []string {
 
 var tiers = [...]cluster.Tier{cluster.TierGuaranteed, cluster.TierStandard, cluster.TierScavenger}
 
-// dearer says in what the one cost is more than the other, by what counts first.
+// dearer says in what the first cost exceeds the second, in the order in which plans are
+// compared.
 func dearer(c, than *engine.Cost) string {
 	x, y := strongest(c.Tasks), strongest(than.Tasks)
 	switch {
@@ -254,13 +243,13 @@ func dearer(c, than *engine.Cost) string {
 	case c.Highest > than.Highest:
 		return fmt.Sprintf("the highest priority is %d instead of %d", c.Highest, than.Highest)
 	case c.VictimCost > than.VictimCost:
-		return fmt.Sprintf("what is evicted costs %d instead of %d, by what plugins say", c.VictimCost, than.VictimCost)
+		return fmt.Sprintf("the victims cost %d instead of %d, according to plugins", c.VictimCost, than.VictimCost)
 	case c.Beyond > than.Beyond:
-		return fmt.Sprintf("%s would be freed that are not needed instead of %s", deviceText(c.Beyond), deviceText(than.Beyond))
+		return fmt.Sprintf("%s would be freed without need instead of %s", deviceText(c.Beyond), deviceText(than.Beyond))
 	case total(c.Tasks) > total(than.Tasks):
 		return fmt.Sprintf("%s instead of %d", numeral.Count(total(c.Tasks), "task"), total(than.Tasks))
 	case c.Jobs > than.Jobs:
-		return "a workload would have to leave as a whole"
+		return "a workload would be evicted as a whole"
 	case c.Youngest < than.Youngest && total(c.Tasks) > 0:
 		return "that has run for longer"
 	case c.Moved > than.Moved:
@@ -268,12 +257,12 @@ func dearer(c, than *engine.Cost) string {
 	case c.Priority > than.Priority:
 		return fmt.Sprintf("the priorities add up to %d instead of %d", c.Priority, than.Priority)
 	case c.MovedCost > than.MovedCost:
-		return fmt.Sprintf("what moves costs %d instead of %d, by what plugins say", c.MovedCost, than.MovedCost)
+		return fmt.Sprintf("the tasks that move cost %d instead of %d, according to plugins", c.MovedCost, than.MovedCost)
 	case c.Youngest < than.Youngest:
 		return "that has run for longer"
 	}
-	return "that is no worse; the first node by name is taken"
+	return "that is equal; the first node by name is chosen"
 }
 
-// deviceText spells so many thousandths of devices.
-func deviceText(milli int64) string { return resourceText(cluster.DefaultDeviceResource, milli) }
+// deviceText writes thousandths of devices.
+func deviceText(milli int64) string { return quantity.Resource(cluster.DefaultDeviceResource, milli) }

@@ -1,11 +1,14 @@
 package explain
 
 import (
-	"strings"
+	"encoding/json"
 	"testing"
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -18,22 +21,29 @@ func testEngine(t *testing.T) *engine.Engine {
 	return e
 }
 
-func simulate(t *testing.T, state *cluster.State) *Simulation {
+func simulate(t *testing.T, state *cluster.State) *sim.Simulation {
 	t.Helper()
-	sim, err := Simulate(testEngine(t), state, Options{})
+	simulation, err := sim.Simulate(testEngine(t), state, sim.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sim
+	return simulation
 }
 
-func ask(t *testing.T, state *cluster.State, id string) (*Report, string) {
-	t.Helper()
-	r, err := Why(Question{Engine: testEngine(t), State: state, Workload: id})
+func testPhrases(t *testing.T) Phrases { return PhrasesOf(testEngine(t)) }
+
+func result(t *testing.T, s *sim.Simulation, all bool) *wire.Result {
+	return Results{Phrases: testPhrases(t), State: s.State}.Of(&s.Outcome, all)
+}
+
+func h100(name string) *enginetest.NodeBuilder {
+	return enginetest.Node(name).CPU(96, "512Gi").GPUs(8, "H100", "80Gi")
+}
+
+func spellJSON(v any) string {
+	b, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	var b strings.Builder
-	r.Text(&b)
-	return r, b.String()
+	return string(b)
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/wire"
 )
 
-// neededText says how far the minimum came, and whose it is.
+// neededText says how many of the minimum were placed, and of which subgroup.
 func neededText(a *engine.Attempt) string {
 	text := fmt.Sprintf("placed %d of %d needed", a.Placed, a.Min)
 	if a.Subgroup != "" {
@@ -18,16 +19,16 @@ func neededText(a *engine.Attempt) string {
 	return text
 }
 
-// levelName is what people call a level: the label without its prefix.
-func levelName(label string) string { return label[strings.LastIndexByte(label, '/')+1:] }
+// LevelName is the name of a topology label without its prefix: "rack".
+func LevelName(label string) string { return label[strings.LastIndexByte(label, '/')+1:] }
 
-// domainsText says what the best domain has and what it lacks.
+// domainsText says how much room the best domain has, and what it lacks.
 func domainsText(a *engine.Attempt) string {
 	text := ""
 	if a.Subgroup != "" {
 		text = a.Subgroup + " "
 	}
-	text += fmt.Sprintf("needs %d in one %s: ", a.Min, levelName(a.Level))
+	text += fmt.Sprintf("needs %d in one %s: ", a.Min, LevelName(a.Level))
 	if len(a.Domains) == 0 {
 		if a.Placed > 0 {
 			return text + fmt.Sprintf("the %d that are placed are not in one", a.Placed)
@@ -46,7 +47,7 @@ func lacksText(nodes int) string {
 	return numeral.Count(nodes, "node") + ifOne(nodes, " is", " are") + " missing"
 }
 
-// domainLines are the domains one by one, best first.
+// domainLines are a line for each domain, best first.
 func domainLines(a *engine.Attempt) []string {
 	var out []string
 	for i := range a.Domains {
@@ -60,19 +61,19 @@ func domainLines(a *engine.Attempt) []string {
 	return out
 }
 
-// topologyText is how near its tasks must be to each other.
+// topologyText says in which domains the tasks must be together.
 func topologyText(t *cluster.Topology) string {
 	text := ""
 	if t.Required != "" {
-		text = ", all in one " + levelName(t.Required)
+		text = ", all in one " + LevelName(t.Required)
 	}
 	if len(t.Preferred) > 0 {
-		text += ", if possible in one " + strings.Join(mapped(t.Preferred, levelName), ", else in one ")
+		text += ", if possible in one " + strings.Join(wire.Map(t.Preferred, LevelName), ", else in one ")
 	}
 	return text
 }
 
-// subgroupsText is what subgroups ask for beyond the tasks themselves.
+// subgroupsText says what minimums and topologies the subgroups have.
 func subgroupsText(alt *cluster.Alternative) string {
 	text := ""
 	for i := range alt.Subgroups {
@@ -94,7 +95,7 @@ func subgroupsText(alt *cluster.Alternative) string {
 	return text + neededSubgroupsText(alt)
 }
 
-// neededSubgroupsText is how many subgroups are needed, where some are surplus.
+// neededSubgroupsText says how many subgroups are needed, if not all are.
 func neededSubgroupsText(alt *cluster.Alternative) string {
 	const most = 6
 	text := ""

@@ -7,33 +7,24 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
 
-// noGroup is the sentence that a refusal of a job of whole nodes begins with. It is API.
+// noGroup begins the message of a refusal of a job that takes whole nodes. It is API.
 const noGroup = "No suitable node group found: insufficient capacity or no matching configurations after filtering."
 
-// hopeless ends the message of a refusal that only a change can cure.
+// hopeless ends the message of a permanent refusal.
 const hopeless = "waiting cannot help"
 
-// Awaits is how many nodes are to be made for the workloads of a set, by its name.
+// Awaits is how many nodes are going to be created for a set, by the name of the set.
 type Awaits map[string]int
 
-// Refusal is what is said of a workload that was turned down; State has its set, and
-// the set may await nodes.
-func (ph Phrases) Refusal(state *cluster.State, a Awaits, r *engine.Refusal, all bool) Refusal {
-	out := ph.refusal(r, all)
-	if j := state.Job(r.Job); j != nil {
-		out.Await(a[j.Set.Name])
-	}
-	return out
-}
-
-// Await takes in that so many nodes are to be made for the workload: then it waits
-// for them, whatever those that are there would do.
-func (r *Refusal) Await(nodes int) {
+// Await changes a permanent refusal if nodes are going to be created for the workload: it
+// then waits for these nodes, and is not permanent.
+func Await(r *wire.Refusal, nodes int) {
 	if !r.Permanent || nodes == 0 {
 		return
 	}
@@ -42,10 +33,10 @@ func (r *Refusal) Await(nodes int) {
 	r.Message = strings.TrimSuffix(r.Message, hopeless) + "it waits for " + numeral.Count(nodes, "node") + " to be made"
 }
 
-// message says in one line why the job was refused, with numbers:
+// Message says in one line why the job was refused, with numbers:
 //
 //	0/120 nodes: 80 GPUMemoryInUse (want 38 GiB, most free 22 GiB), 40 LabelMismatch (gpu=h100); waiting can help
-func (ph Phrases) message(r *engine.Refusal) string {
+func (ph Phrases) Message(r *engine.Refusal) string {
 	var b strings.Builder
 	if r.Surplus {
 		b.WriteString("the minimum is placed, the rest is not; ")
@@ -71,7 +62,8 @@ func (ph Phrases) message(r *engine.Refusal) string {
 	return b.String()
 }
 
-// settled says what would have to happen where time alone does not help.
+// settled says what must happen before the job can be placed, if no running job ends by
+// itself.
 func settled(r *engine.Refusal) string {
 	text := "nothing that runs has a run time, so it stays pending until a workload ends or is evicted"
 	if slices.ContainsFunc(r.Attempts, func(a engine.Attempt) bool { return a.Before == nil }) {
@@ -103,14 +95,14 @@ func (ph Phrases) attemptText(a *engine.Attempt, reason engine.Reason, surplus b
 	case a.Nodes == 0:
 		text += "there are no nodes"
 	case a.Whole:
-		text += string(groupReason(a)) + ": " + ph.groupsText(a)
+		text += string(wire.GroupReason(a)) + ": " + ph.groupsText(a)
 	default:
 		text += fmt.Sprintf("0/%d nodes: %s", a.Nodes, ph.talliesText(a))
 	}
 	return text
 }
 
-// talliesText counts the nodes by reason, most first.
+// talliesText has the number of nodes by reason, highest first.
 func (ph Phrases) talliesText(a *engine.Attempt) string {
 	tallies := slices.Clone(a.Counts)
 	slices.SortStableFunc(tallies, func(x, y engine.Tally) int { return cmp.Compare(y.Nodes, x.Nodes) })
@@ -126,7 +118,8 @@ func (ph Phrases) talliesText(a *engine.Attempt) string {
 	return strings.Join(out, ", ")
 }
 
-// missesOf are the misses that the tally counted, nearest first, as far as they were kept.
+// missesOf are the nodes that the tally counted, nearest first, as far as the engine kept
+// them.
 func missesOf(a *engine.Attempt, t *engine.Tally) []*engine.Miss {
 	var out []*engine.Miss
 	for i := range a.Nearest {
@@ -137,14 +130,14 @@ func missesOf(a *engine.Attempt, t *engine.Tally) []*engine.Miss {
 	return out
 }
 
-// detail is what is between the parentheses: the subject, and the numbers of the nearest miss.
+// detail is the text in parentheses: the subject, and the numbers of the nearest miss.
 func (ph Phrases) detail(misses []*engine.Miss) string {
 	if len(misses) == 0 {
 		return ""
 	}
 	best := &misses[0].Rejection
 	text := subjects(misses)
-	// What is not a matter of how much needs no numbers.
+	// A reason that is not about an amount has no numbers in its text.
 	phrase := ph[best.Reason].Phrase
 	if best.Want.Unit == engine.NoUnit || phrase != "" && !strings.Contains(phrase, "{want}") {
 		return text
@@ -152,7 +145,7 @@ func (ph Phrases) detail(misses []*engine.Miss) string {
 	if text != "" {
 		text += ": "
 	}
-	want, have := pair(best.Want, best.Have)
+	want, have := quantity.Pair(best.Want, best.Have)
 	text += "want " + want
 	switch {
 	case best.Have.Unit == engine.NoUnit:
@@ -164,7 +157,7 @@ func (ph Phrases) detail(misses []*engine.Miss) string {
 	return text
 }
 
-// subjects names what the misses are about, most frequent first.
+// subjects are the subjects of the misses, most frequent first.
 func subjects(misses []*engine.Miss) string {
 	times := map[string]int{}
 	var names []string
@@ -179,7 +172,7 @@ func subjects(misses []*engine.Miss) string {
 	return List(names, 3)
 }
 
-// onceText says when a group would do.
+// onceText says when a node group would fit.
 func (ph Phrases) onceText(a *engine.Attempt, g *engine.GroupMiss) string {
 	if t := a.Unheld(); t != nil {
 		text := "once more of its " + numeral.Count(g.Nodes, "node") + " can be used"
@@ -191,30 +184,13 @@ func (ph Phrases) onceText(a *engine.Attempt, g *engine.GroupMiss) string {
 	return "with more of its " + numeral.Count(g.Nodes, "node") + " free"
 }
 
-// groupReason is what is wrong with the groups as a whole: what waiting can cure
-// before what it cannot.
-func groupReason(a *engine.Attempt) engine.Reason {
-	reason := engine.NoSuitableGroup
-	for _, g := range a.Groups {
-		if t := a.Unheld(); g.Rejection == nil && t != nil {
-			return t.Reason
-		} else if g.Rejection == nil {
-			return engine.GroupInUse
-		}
-		if reason == engine.NoSuitableGroup && g.Rejection.Cure.Transient() {
-			reason = g.Rejection.Reason
-		}
-	}
-	return reason
-}
-
-// groupsText says what each filter removed: nodes first, then groups.
+// groupsText says what each filter rejected: nodes first, then node groups.
 func (ph Phrases) groupsText(a *engine.Attempt) string {
 	var out []string
 	for i := range a.Counts {
 		t := &a.Counts[i]
 		if t.Cure.Transient() {
-			continue // such nodes still count for what could ever fit
+			continue // these nodes count when groups are judged
 		}
 		s := fmt.Sprintf("%s removed %s (%s", t.Plugin, numeral.Count(t.Nodes, "node"), t.Reason)
 		if d := ph.detail(missesOf(a, t)); d != "" {
@@ -228,7 +204,7 @@ func (ph Phrases) groupsText(a *engine.Attempt) string {
 		} else if x != nil {
 			out = append(out, fmt.Sprintf("%s removed %s (%s: %s)", x.Plugin, g.Key, x.Reason, ph.words(x, nil)))
 		} else {
-			out = append(out, fmt.Sprintf("%s would do %s", g.Key, ph.onceText(a, &g)))
+			out = append(out, fmt.Sprintf("%s would fit %s", g.Key, ph.onceText(a, &g)))
 		}
 	}
 	if a.Nodes == 0 {

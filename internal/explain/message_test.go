@@ -7,6 +7,8 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
+	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/wire"
 	"github.com/berth-project/berth/plugins/standard"
 	"github.com/google/go-cmp/cmp"
 )
@@ -37,8 +39,8 @@ func TestMessage(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim := simulate(t, c.state)
-			got := sim.Phrases.message(sim.refusal("job/x"))
+			simulation := simulate(t, c.state)
+			got := testPhrases(t).Message(simulation.RefusalOf("job/x"))
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Error(d)
 			}
@@ -47,37 +49,14 @@ func TestMessage(t *testing.T) {
 }
 
 func TestMessageForWholeNodes(t *testing.T) {
-	sim := simulate(t, enginetest.State(h100("a"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"), enginetest.Node("c").CPU(8, "64Gi"),
+	simulation := simulate(t, enginetest.State(h100("a"), enginetest.Node("b").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"), enginetest.Node("c").CPU(8, "64Gi"),
 		enginetest.Job("x").WholeNodes(2, "20Gi")))
 	want := "No suitable node group found: insufficient capacity or no matching configurations after filtering." +
 		" NodeResourceFilter removed 1 node (NoDevices: nvidia.com/gpu)" +
 		"; NodeGroupSizeFilter removed A10 × 1 (GroupTooSmall: too few nodes, want 2, have 1)" +
 		"; NodeGroupSizeFilter removed H100 × 8 (GroupTooSmall: too few nodes, want 2, have 1); waiting cannot help"
-	if d := cmp.Diff(want, sim.Phrases.message(sim.refusal("job/x"))); d != "" {
+	if d := cmp.Diff(want, testPhrases(t).Message(simulation.RefusalOf("job/x"))); d != "" {
 		t.Error(d)
-	}
-}
-
-func TestQuantity(t *testing.T) {
-	for want, q := range map[string]engine.Quantity{
-		"38GiB":       {Value: 38 << 30, Unit: engine.Bytes},
-		"22.488GiB":   {Value: 23028 << 20, Unit: engine.Bytes},
-		"512B":        {Value: 512, Unit: engine.Bytes},
-		"2 devices":   {Value: 2000, Unit: engine.Devices},
-		"0.5 devices": {Value: 500, Unit: engine.Devices},
-		"1 device":    {Value: 1000, Unit: engine.Devices},
-		"500m cores":  {Value: 500, Unit: engine.Cores},
-		"16 cores":    {Value: 16000, Unit: engine.Cores},
-		"7":           {Value: 7, Unit: engine.Count},
-		"":            {Value: 7},
-	} {
-		if got := compact(q); got != want {
-			t.Errorf("have %q, want %q", got, want)
-		}
-	}
-	a, b := pair(engine.Quantity{Value: 22<<30 + 1<<20, Unit: engine.Bytes}, engine.Quantity{Value: 22 << 30, Unit: engine.Bytes})
-	if a == b {
-		t.Errorf("different amounts are both spelled %q", a)
 	}
 }
 
@@ -91,7 +70,7 @@ func TestSpell(t *testing.T) {
 	}
 }
 
-// Every reason that comes with Berth has a phrase of its own.
+// Every reason of the standard plugins has a phrase.
 func TestEveryReasonHasWords(t *testing.T) {
 	for _, r := range standard.Reasons() {
 		if r.Phrase == "" {
@@ -100,7 +79,7 @@ func TestEveryReasonHasWords(t *testing.T) {
 	}
 }
 
-// A reason of a plugin that nobody here has heard of still makes a sentence.
+// A reason without a phrase is written as the words of its name.
 func TestWordsOfUnknownReasons(t *testing.T) {
 	r := &engine.Rejection{Reason: "RackTooHot", Subject: "r1", Want: engine.Quantity{Value: 2, Unit: engine.Count}, Have: engine.Quantity{Value: 1, Unit: engine.Count}}
 	if got := (Phrases{}).words(r, nil); got != "rack too hot r1, want 2, have 1" {
@@ -108,7 +87,7 @@ func TestWordsOfUnknownReasons(t *testing.T) {
 	}
 }
 
-// A plugin that lives elsewhere has the same means as those that come with Berth.
+// A plugin of another module can document its reasons as the standard plugins do.
 func TestWordsOfDocumentedReasons(t *testing.T) {
 	phrases := PhrasesOf(enginetest.Engine(elsewhere{}))
 	amount := func(n int64) engine.Quantity { return engine.Quantity{Value: n, Unit: engine.Count} }
@@ -132,12 +111,14 @@ func TestWordsOfDocumentedReasons(t *testing.T) {
 
 type elsewhere struct{}
 
-func (elsewhere) Name() string                  { return "Elsewhere" }
+func (elsewhere) Name() string { return "Elsewhere" }
+
 func (elsewhere) OnSessionOpen(*engine.Session) {}
+
 func (elsewhere) Reasons() []engine.ReasonDoc {
 	return []engine.ReasonDoc{
 		{Reason: "RackTooHot", Phrase: "rack {subject} has fewer than {want} fans", One: "rack {subject} has no fan"},
-		{Reason: engine.NoNodes, Phrase: "not heard: the engine's own counts"},
+		{Reason: engine.NoNodes, Phrase: "not used: the phrase of the engine comes first"},
 		{Reason: "VictimTooHot", Spared: "that cool down for {time}", Spans: "a while", Span: func(_ cluster.View, j *cluster.Job, _ engine.Purpose) int64 {
 			return map[string]int64{"job/a": 120e9, "job/b": 180e9}[j.ID]
 		}},
@@ -148,19 +129,19 @@ func TestResultIsStable(t *testing.T) {
 	build := func() *cluster.State {
 		return enginetest.State(h100("a"), h100("b"), enginetest.Job("x").Devices(4), enginetest.Job("y").Gang(2).DeviceMemory(2, "20Gi"), enginetest.Job("z").Devices(16))
 	}
-	first := spellJSON(simulate(t, build()).Result(true))
+	first := spellJSON(result(t, simulate(t, build()), true))
 	for range 5 {
-		if d := cmp.Diff(first, spellJSON(simulate(t, build()).Result(true))); d != "" {
+		if d := cmp.Diff(first, spellJSON(result(t, simulate(t, build()), true))); d != "" {
 			t.Fatal(d)
 		}
 	}
-	empty := spellJSON(simulate(t, enginetest.State(h100("a"))).Result(false))
+	empty := spellJSON(result(t, simulate(t, enginetest.State(h100("a"))), false))
 	if strings.Contains(empty, "null") {
 		t.Error(empty)
 	}
 }
 
-// What several devices give together reads as a sum, and what each must give does not.
+// The text says "together" for the memory of several devices, and not for that of each.
 func TestWordsOfSums(t *testing.T) {
 	gib := func(n int64) engine.Quantity { return engine.Quantity{Value: n << 30, Unit: engine.Bytes} }
 	tests := map[string]engine.Rejection{
@@ -180,7 +161,7 @@ func TestWordsOfSums(t *testing.T) {
 	}
 }
 
-// A group of nodes that nobody holds, and that are not ready, is not in use.
+// A group of which the nodes are not ready and hold no tasks is not reported as in use.
 func TestGroupsThatAreNotReady(t *testing.T) {
 	job := enginetest.Job("m").WholeNodes(1, "8Gi")
 	for name, tt := range map[string]struct {
@@ -189,34 +170,34 @@ func TestGroupsThatAreNotReady(t *testing.T) {
 		text   string
 	}{
 		"not ready": {[]enginetest.Part{h100("a").Phase("NOT_READY"), h100("b").Phase("NOT_READY")}, "NodeNotReady",
-			"NodeNotReady: H100 × 8 would do once more of its 2 nodes can be used (not ready: NOT_READY); waiting can help"},
+			"NodeNotReady: H100 × 8 would fit once more of its 2 nodes can be used (not ready: NOT_READY); waiting can help"},
 		"one is held": {[]enginetest.Part{h100("a").Phase("NOT_READY"), h100("b"), enginetest.Job("x").Devices(1).On("b")}, engine.GroupInUse,
-			"GroupInUse: H100 × 8 would do with more of its 2 nodes free; waiting can help"},
+			"GroupInUse: H100 × 8 would fit with more of its 2 nodes free; waiting can help"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim, err := Simulate(testEngine(t), enginetest.State(append(tt.parts, job)...), Options{})
-			if err != nil || len(sim.Refusals) != 1 {
-				t.Fatalf("%v, %+v", err, sim)
+			simulation, err := sim.Simulate(testEngine(t), enginetest.State(append(tt.parts, job)...), sim.Options{})
+			if err != nil || len(simulation.Refusals) != 1 {
+				t.Fatalf("%v, %+v", err, simulation)
 			}
-			if r := sim.Refusals[0]; r.Reason != tt.reason || !strings.HasSuffix(sim.Phrases.message(r), tt.text) {
-				t.Errorf("%s: %s; want %s: … %s", r.Reason, sim.Phrases.message(r), tt.reason, tt.text)
+			if r := simulation.Refusals[0]; r.Reason != tt.reason || !strings.HasSuffix(testPhrases(t).Message(r), tt.text) {
+				t.Errorf("%s: %s; want %s: … %s", r.Reason, testPhrases(t).Message(r), tt.reason, tt.text)
 			}
 		})
 	}
 }
 
-// Where nodes are to be made for a workload, nobody says that waiting cannot help.
+// If nodes are going to be created for a workload, its refusal is not permanent.
 func TestAwait(t *testing.T) {
 	for permanent, want := range map[bool]string{true: "no group; it waits for 3 nodes to be made", false: "no group; waiting can help"} {
-		r := Refusal{Permanent: permanent, Message: "no group; waiting can help"}
+		r := wire.Refusal{Permanent: permanent, Message: "no group; waiting can help"}
 		if permanent {
 			r.Message = "no group; waiting cannot help"
 		}
-		r.Await(3)
+		Await(&r, 3)
 		if r.Message != want {
 			t.Errorf("message %q, want %q", r.Message, want)
 		}
-		if report := (&Report{Refusal: &r}); permanent && report.waiting() != "It waits for 3 nodes to be made." {
+		if report := (&Report{Report: wire.Report{Refusal: &r}}); permanent && report.waiting() != "It waits for 3 nodes to be made." {
 			t.Errorf("the report says %q", report.waiting())
 		}
 	}

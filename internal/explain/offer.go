@@ -5,16 +5,17 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
 )
 
-// offer says what the cluster has free for a model just now: the best single
-// device, the best node, and the best product on all nodes together. "" where it
-// is no model, or there is no device for it at all.
-func offer(s *cluster.State, shape *cluster.Shape) string {
+// Offer says how much memory is free for a model: on the best device, on the best node, and
+// on all devices of the best product. It is "" if the shape is not of a model, or requests
+// no device.
+func Offer(s *cluster.State, shape *cluster.Shape) string {
 	if !shape.Served() || shape.Need.None() {
 		return ""
 	}
-	var any cluster.Shape // what the node's own memory has free, whatever the shape requests of it
+	var any cluster.Shape // requests nothing, so that Pot is all that is free of unified memory
 	var device *cluster.Device
 	var node, product string
 	var onDevice, onNode, onProduct cluster.Bytes
@@ -36,7 +37,7 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 				device, onDevice = d, free
 			}
 			before := sums[d.Product]
-			sums[d.Product] = min(before+free, pot) // devices of one pot have it only once
+			sums[d.Product] = min(before+free, pot) // unified memory counts once for all devices of a node
 			counts[d.Product]++
 			products[d.Product] += sums[d.Product] - before
 			if sums[d.Product] > onNode {
@@ -51,12 +52,12 @@ func offer(s *cluster.State, shape *cluster.Shape) string {
 		return "No device that it may use has memory free."
 	}
 	return fmt.Sprintf("Most memory free now: %s on one device (%s, %s), %s on one node (%s, %s), %s on all %s together.",
-		Memory(onDevice), device.ID, device.Product, Memory(onNode), node, numeral.Count(devices, "device"), Memory(onProduct), product)
+		quantity.Memory(onDevice), device.ID, device.Product, quantity.Memory(onNode), node, numeral.Count(devices, "device"), quantity.Memory(onProduct), product)
 }
 
-// foreign says what readings found in use on devices that the shape might have had,
-// and the books know nothing of.
-func foreign(s *cluster.State, shape *cluster.Shape) string {
+// Foreign says how much memory is used by processes that Berth did not place, on devices
+// that the shape could use. It is "" if there is none.
+func Foreign(s *cluster.State, shape *cluster.Shape) string {
 	if shape.Need.None() {
 		return ""
 	}
@@ -73,5 +74,5 @@ func foreign(s *cluster.State, shape *cluster.Shape) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Of %s, %s is used by something that Berth does not know.", List(names, 3), Memory(sum))
+	return fmt.Sprintf("On %s, %s is used by processes that Berth did not place.", List(names, 3), quantity.Memory(sum))
 }

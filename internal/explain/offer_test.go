@@ -7,7 +7,7 @@ import (
 	"github.com/berth-project/berth/enginetest"
 )
 
-// What devices share with their node is offered once, and what readings found is named.
+// Unified memory is counted once, and memory that is used by other processes is named.
 func TestOffer(t *testing.T) {
 	unified := func(n *cluster.Node) { n.Unified = true }
 	model := enginetest.Job("m").Served(cluster.Binpack).CPU(0, "1Gi").DeviceMemory(1, "40Gi")
@@ -24,7 +24,7 @@ func TestOffer(t *testing.T) {
 			"No device that it may use has memory free.", ""},
 		"used by others": {[]enginetest.Part{enginetest.Node("n").CPU(8, "64Gi").GPUs(2, "A", "80Gi")}, map[string]cluster.Bytes{"GPU-n-0": 74 << 30, "GPU-n-1": 80 << 30},
 			"Most memory free now: 80 GiB on one device (n:cuda:1, A), 154 GiB on one node (n, 2 devices), 154 GiB on all A together.",
-			"Of n:cuda:0, 6 GiB is used by something that Berth does not know."},
+			"On n:cuda:0, 6 GiB is used by processes that Berth did not place."},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -33,21 +33,12 @@ func TestOffer(t *testing.T) {
 				t.Fatal(err)
 			}
 			shape := model.Build().Tasks()[0].Shape
-			if got := offer(s, shape); got != tt.offer {
+			if got := Offer(s, shape); got != tt.offer {
 				t.Errorf("offer\n  %s\nwant\n  %s", got, tt.offer)
 			}
-			if got := foreign(s, shape); got != tt.foreign {
+			if got := Foreign(s, shape); got != tt.foreign {
 				t.Errorf("foreign %q, want %q", got, tt.foreign)
 			}
 		})
-	}
-}
-
-// A set that has no replica left is answered for by one that went.
-func TestWhyOfASetThatIsGone(t *testing.T) {
-	s := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "L4", "24Gi"), enginetest.Job("m-0").Set("model/m", 0).Served(cluster.Binpack).Devices(1).On("a"))
-	r, err := Why(Question{Engine: enginetest.Engine(enginetest.Fit()), State: s, Workload: "model/m"})
-	if err != nil || r.Workload != "job/m-0" || !r.retired {
-		t.Errorf("report %+v, %v; want of job/m-0, which was retired", r, err)
 	}
 }

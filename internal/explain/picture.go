@@ -10,11 +10,12 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
 )
 
 // Style is how a picture is drawn.
 type Style struct {
-	Color bool // ANSI colours: only where a person looks at a terminal
+	Color bool // ANSI colours, for terminals only
 	Width int  // columns; 0 means 80
 }
 
@@ -24,8 +25,8 @@ const (
 	maxRows     = 24 // of one group; the rest is counted
 )
 
-// Picture draws the cluster's devices: a row for each node, a cell for each
-// device, and a legend of who holds them. Rows that look the same become one.
+// Picture draws the devices of the cluster: a row for each node, a cell for each device, and
+// a legend of the workloads that hold them. Nodes that look the same share a row.
 func Picture(w io.Writer, state *cluster.State, style Style) {
 	p := &painter{style: style, keys: map[string]byte{}}
 	if p.style.Width == 0 {
@@ -48,14 +49,14 @@ func Picture(w io.Writer, state *cluster.State, style Style) {
 
 type painter struct {
 	style Style
-	keys  map[string]byte // workload to letter; empty when there are too many
+	keys  map[string]byte // letters by workload; empty if there are too many workloads
 	order []string
 	many  bool
 	names int     // columns of node names
-	used  [8]bool // which marks occurred, for the legend
+	used  [8]bool // the marks that occur, for the legend
 }
 
-// The marks a device can carry.
+// The marks of a device.
 const (
 	markFree = iota
 	markWhole
@@ -69,9 +70,9 @@ const (
 
 var markColors = [...]string{markFree: "2", markWhole: "32", markPart: "33", markExclusive: "35", markNominated: "36", markReleasing: "31", markLost: "31", markForeign: "33"}
 
-// assign gives letters to the workloads in the order the picture meets them.
+// assign gives letters to the workloads in the order in which they are in the picture.
 func (p *painter) assign(state *cluster.State) {
-	meet := func(n *cluster.Node) {
+	assignOn := func(n *cluster.Node) {
 		for i := range n.Devices {
 			for _, h := range holders(n, i) {
 				if id := h.task.Job.ID; p.keys[id] == 0 && !p.many {
@@ -87,7 +88,7 @@ func (p *painter) assign(state *cluster.State) {
 	}
 	for _, g := range state.View().Groups() {
 		for _, n := range g.Nodes {
-			if meet(n); p.many {
+			if assignOn(n); p.many {
 				return
 			}
 		}
@@ -99,7 +100,7 @@ type holder struct {
 	claim cluster.Claim
 }
 
-// holders are the tasks that have a part of the device.
+// holders are the tasks that hold the device, or a part of it.
 func holders(n *cluster.Node, device int) []holder {
 	var out []holder
 	for _, t := range n.Tasks {
@@ -113,7 +114,7 @@ func holders(n *cluster.Node, device int) []holder {
 }
 
 type row struct {
-	first      string // name of the first node that looks so
+	first      string // name of the first node
 	nodes      int
 	look, note string
 }
@@ -160,14 +161,14 @@ func (p *painter) section(w io.Writer, title string, nodes []*cluster.Node) {
 	}
 }
 
-// node draws one node's devices and says how many are free.
+// node draws the devices of a node and says how many are free.
 func (p *painter) node(n *cluster.Node) (look, note string) {
 	if n.Group() == nil {
 		l := n.Ledger(cluster.CPU)
 		if l == nil {
 			return "", "no cores"
 		}
-		return "", fmt.Sprintf("%s of %s cores held", decimal(float64(l.Used)/1000, 1), decimal(float64(l.Capacity)/1000, 1))
+		return "", fmt.Sprintf("%s of %s cores held", quantity.Decimal(float64(l.Used)/1000, 1), quantity.Decimal(float64(l.Capacity)/1000, 1))
 	}
 	width := 4
 	if room := p.style.Width - nameColumns - 12; len(n.Devices)*width > room {
@@ -184,7 +185,7 @@ func (p *painter) node(n *cluster.Node) (look, note string) {
 		cells[i] = p.paint(mark, pad(text, width))
 	}
 	if p.many {
-		slices.Sort(cells) // without letters it does not matter which device is which
+		slices.Sort(cells) // without letters the order of devices says nothing
 	}
 	for i := range cells {
 		look += cells[i]
@@ -218,29 +219,29 @@ func (p *painter) cell(n *cluster.Node, i, width int) (int, string) {
 	case d.Use.Milli >= cluster.Whole && len(held) == 1:
 		mark = markWhole
 	}
-	who := ""
+	keys := ""
 	for _, h := range held {
-		if k := p.keys[h.task.Job.ID]; k != 0 && !strings.Contains(who, string(rune(k))) {
-			who += string(rune(k))
+		if k := p.keys[h.task.Job.ID]; k != 0 && !strings.Contains(keys, string(rune(k))) {
+			keys += string(rune(k))
 		}
 	}
-	if len(who) > 2 {
-		who = who[:1] + "+"
+	if len(keys) > 2 {
+		keys = keys[:1] + "+"
 	}
 	switch {
-	case who == "" || width < 3:
+	case keys == "" || width < 3:
 		if mark == markExclusive {
 			return mark, "■"
 		}
 		return mark, fill
 	case mark == markReleasing:
-		return mark, Clip("~"+who, width)
+		return mark, Clip("~"+keys, width)
 	case mark == markNominated:
-		return mark, "(" + who[:1] + ")"
+		return mark, "(" + keys[:1] + ")"
 	case mark == markExclusive:
-		return mark, "[" + who[:1] + "]"
+		return mark, "[" + keys[:1] + "]"
 	}
-	return mark, who + fill
+	return mark, keys + fill
 }
 
 func (p *painter) paint(mark int, s string) string {
@@ -250,7 +251,7 @@ func (p *painter) paint(mark int, s string) string {
 	return "\x1b[" + markColors[mark] + "m" + s + "\x1b[0m"
 }
 
-// legend explains the marks that occurred and names the workloads behind the letters.
+// legend explains the marks that occur, and names the workloads of the letters.
 func (p *painter) legend(w io.Writer) {
 	var marks []string
 	for _, m := range []struct {
@@ -259,8 +260,8 @@ func (p *painter) legend(w io.Writer) {
 		text    string
 	}{
 		{markFree, "·", "·", "free"}, {markWhole, "A█", "█", "whole"}, {markPart, "A▄", "▄", "part"},
-		{markExclusive, "[A]", "■", "exclusive"}, {markNominated, "(A)", "▄", "promised"},
-		{markReleasing, "~A", "▄", "leaving"}, {markLost, "x", "x", "lost"}, {markForeign, "?▄", "?▄", "in use by somebody unknown"},
+		{markExclusive, "[A]", "■", "exclusive"}, {markNominated, "(A)", "▄", "reserved"},
+		{markReleasing, "~A", "▄", "releasing"}, {markLost, "x", "x", "lost"}, {markForeign, "?▄", "?▄", "used by a process that Berth did not place"},
 	} {
 		if p.used[m.mark] {
 			sign := m.a
@@ -299,7 +300,7 @@ func pad(s string, width int) string {
 	return s
 }
 
-// Clip shortens in the middle: names differ at both ends.
+// Clip shortens a name in the middle, because names differ at both ends.
 func Clip(s string, width int) string {
 	r := []rune(s)
 	if len(r) <= width {

@@ -1,82 +1,10 @@
 package explain
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/enginetest"
 )
-
-// keeper likes jobs of high priority, ten times as much as old ones.
-type keeper struct{}
-
-func (keeper) Name() string { return "Keeper" }
-func (keeper) OnSessionOpen(s *engine.Session) {
-	s.Hooks.AddInstanceScore(func(j *cluster.Job) float64 { return float64(j.Priority) * 10 })
-}
-
-// chat is a model of which three replicas run, one waits, and two are desired.
-func chat() *cluster.State {
-	return enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(3, "A100", "80Gi"),
-		enginetest.Job("chat-0").Set("model/chat", 2).Priority(5).Devices(1).On("a"),
-		enginetest.Job("chat-1").Set("model/chat", 2).Priority(1).Devices(1).On("a"),
-		enginetest.Job("chat-2").Set("model/chat", 2).Priority(3).Devices(1).On("a"),
-		enginetest.Job("chat-3").Set("model/chat", 2).Devices(1),
-		enginetest.Job("next").Devices(1))
-}
-
-func TestWhoStays(t *testing.T) {
-	e := enginetest.Engine(enginetest.Fit(), keeper{})
-	sim, err := Simulate(e, chat(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Ranking{{Set: "model/chat", Desired: 2, Replicas: []Replica{
-		{"job/chat-0", 0.5, map[string]float64{"Keeper": 0.5}, false},
-		{"job/chat-2", 0.3, map[string]float64{"Keeper": 0.3}, false},
-		{"job/chat-1", 0.1, map[string]float64{"Keeper": 0.1}, true},
-		{"job/chat-3", 0, map[string]float64{"Keeper": 0}, true},
-	}}}
-	got := sim.Result(false)
-	if diff := cmp.Diff(want, got.Rankings); diff != "" {
-		t.Error(diff)
-	}
-	if title := got.Rankings[0].Title(); title != "model/chat: 2 of 4 replicas stay" {
-		t.Error(title)
-	}
-	var acts []string
-	for _, d := range got.Decisions {
-		acts = append(acts, strings.TrimSpace(d.Action+" "+d.Workload+" "+d.Reason))
-	}
-	if diff := cmp.Diff([]string{"Evict job/chat-1 ScaledDown", "Nominate job/next", "Bind job/next"}, acts); diff != "" {
-		t.Error(diff)
-	}
-	if len(got.Refusals) != 0 || len(sim.State.Pending()) != 0 {
-		t.Errorf("who goes does not come back: %+v", got.Refusals)
-	}
-}
-
-func TestWhyRetired(t *testing.T) {
-	for workload, want := range map[string]string{
-		"job/chat-0": "Stays: 2 of 4 replicas of model/chat stay, and it ranks 1 with 0.5 (Keeper 0.5).",
-		"job/chat-1": "Retired: 2 of 4 replicas of model/chat stay, and it ranks 3 with 0.1 (Keeper 0.1). Evicted: its one task from a (ScaledDown). Its set has enough replicas without it.",
-		"job/chat-3": "Retired: 2 of 4 replicas of model/chat stay, and it ranks 4 with 0 (Keeper 0).",
-	} {
-		r, err := Why(Question{Engine: enginetest.Engine(enginetest.Fit(), keeper{}), State: chat(), Workload: workload})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b strings.Builder
-		r.Text(&b)
-		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, want) || strings.Contains(text, "Running: 0") {
-			t.Errorf("%s:\n%s", workload, b.String())
-		}
-	}
-}
 
 func TestWorth(t *testing.T) {
 	s := engine.Score{Total: 10_000_000, Parts: []engine.Part{{Plugin: "StatusScorer", Score: 100, Weight: 100}, {Plugin: "PlacementScorer", Score: 0, Weight: 1}}}
@@ -85,36 +13,5 @@ func TestWorth(t *testing.T) {
 	}
 	if got := Worth(&engine.Score{}); got != "worth 0" {
 		t.Error(got)
-	}
-}
-
-// TestGroupsOfAChoice: a choice between groups is refused in one sentence.
-func TestGroupsOfAChoice(t *testing.T) {
-	state := enginetest.State(enginetest.Node("a").CPU(8, "64Gi").GPUs(1, "A10", "24Gi"))
-	j := enginetest.Job("m").Set("model/m", 2).Build()
-	j.Alternatives = nil
-	for _, k := range []cluster.Key{state.View().Groups()[0].Key, {Product: "V100", Count: 8, Memory: 16384, Resource: cluster.DefaultDeviceResource}} {
-		alt := enginetest.Job("m").WholeNodes(1, "8Gi").Build().Alternatives[0]
-		alt.Name, alt.Whole.Replicas, alt.Whole.Only = k.Product, 2, &k
-		j.Alternatives = append(j.Alternatives, alt)
-	}
-	if err := state.Apply(cluster.JobPut{Job: *j}); err != nil {
-		t.Fatal(err)
-	}
-	sim := simulate(t, state)
-	if len(sim.Refusals) != 1 || sim.Refusals[0].Reason != engine.GroupGone {
-		t.Fatalf("%+v", sim.Refusals)
-	}
-	text := sim.Phrases.message(sim.Refusals[0])
-	for _, want := range []string{"GroupGone: ", "NodeGroupSizeFilter removed A10 × 1 (GroupTooSmall: too few nodes, want 2, have 1)", "V100 × 8: its group is gone", "waiting can help"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in %q", want, text)
-		}
-	}
-	_, why := ask(t, state.Clone(), "job/m")
-	for _, want := range []string{"V100 × 8  engine  its group is gone", "wants 1 whole node of A10 × 1, 8 GiB of device memory, or else 1 whole node"} {
-		if !strings.Contains(strings.Join(strings.Split(why, "\n  "), " "), want) {
-			t.Errorf("no %q in\n%s", want, why)
-		}
 	}
 }

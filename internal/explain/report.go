@@ -11,52 +11,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
-
-// textWidth is how wide reports are written; tables of numbers may be wider.
-const textWidth = 80
-
-// Wrap breaks a sentence into lines of the width, the first with its own indent.
-func Wrap(w io.Writer, text, first, indent string, width int) {
-	line, empty := first, true
-	for _, word := range strings.Fields(text) {
-		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			fmt.Fprintln(w, line)
-			line, empty = indent, true
-		}
-		if !empty {
-			line += " "
-		}
-		line += word
-		empty = false
-	}
-	fmt.Fprintln(w, line)
-}
-
-func wrapped(w io.Writer, text, first, indent string) { Wrap(w, text, first, indent, textWidth) }
-
-// sentences writes each text that is not empty in lines of its own.
-func sentences(w io.Writer, first string, texts ...string) {
-	for _, text := range texts {
-		if text != "" {
-			wrapped(w, text, first, "  ")
-		}
-	}
-}
-
-// ifOne is the first text for one thing, and the second for any other number of them.
-func ifOne(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
 
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) {
 	wrapped(w, r.Wants, "", "  ")
 	r.endedText(w)
-	sentences(w, "", r.torn)
+	sentences(w, "", r.Notes.Torn)
 	r.ranked(w)
 	r.evicted(w)
 	refused := "Refused"
@@ -64,19 +27,19 @@ func (r *Report) Text(w io.Writer) {
 		refused = "Pending again"
 	}
 	switch {
-	case r.retired:
+	case r.Notes.Retired:
 		return
 	case r.Refusal == nil:
 		r.placed(w)
 		switch n := len(r.Remarks); {
-		case r.kept && n > 0:
+		case r.Notes.Kept && n > 0:
 			wrapped(w, r.Remarks[n-1], "", "  ")
-		case r.Set == nil: // of a model they say what it takes
+		case r.Set == nil: // the remarks of a model are about its forms
 			sentences(w, "", r.Remarks...)
 		}
 		return
 	case r.Refusal.Surplus:
-		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), numeral.Count(r.total, "task"), r.Refusal.Reason, r.waiting())
+		fmt.Fprintf(w, "Placed: %d of %s, which is enough. The rest is refused: %s. %s\n", len(r.Placements), numeral.Count(r.Notes.Tasks, "task"), r.Refusal.Reason, r.waiting())
 		r.displaced(w)
 	default:
 		fmt.Fprintf(w, "%s: %s. %s\n", refused, r.Refusal.Reason, r.waiting())
@@ -93,17 +56,17 @@ func (r *Report) Text(w io.Writer) {
 		fmt.Fprintln(w)
 	}
 	sentences(w, "", r.Offer, r.Foreign)
-	if len(r.reasons) > 0 {
+	if len(r.Notes.Reasons) > 0 {
 		fmt.Fprintln(w)
 	}
-	sentences(w, "", r.reasons...)
+	sentences(w, "", r.Notes.Reasons...)
 	r.trialsText(w)
 }
 
-// modelText is what there is to be said of a model beside its refusal.
+// modelText says how many replicas of a model are placed, and its remarks.
 func (r *Report) modelText(w io.Writer) {
 	if s := r.Set; s != nil && s.Desired > 1 {
-		fmt.Fprintf(w, "%d of %s of %s %s a place.\n", s.Placed, numeral.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "has", "have"))
+		fmt.Fprintf(w, "%d of %s of %s %s placed.\n", s.Placed, numeral.Count(s.Desired, "replica"), s.Name, ifOne(s.Placed, "is", "are"))
 	}
 	sentences(w, "", r.Remarks...)
 }
@@ -118,12 +81,12 @@ func (r *Report) waiting() string {
 	return "Waiting can help."
 }
 
-// funnelText is the subtraction from all nodes to none.
+// funnelText subtracts the nodes that each plugin rejected from all nodes.
 func (r *Report) funnelText(w io.Writer) {
 	if len(r.Funnel) == 0 && len(r.Refusal.Groups) == 0 {
 		wrapped(w, r.Refusal.Message, "  ", "  ")
-		for i, line := range r.domains {
-			if i > 0 { // the sentence is about the first
+		for i, line := range r.Notes.Domains {
+			if i > 0 { // the message is about the first
 				fmt.Fprintf(w, "  %s\n", line)
 			}
 		}
@@ -138,12 +101,12 @@ func (r *Report) funnelText(w io.Writer) {
 	}
 	switch {
 	case len(r.Refusal.Groups) > 0:
-		fmt.Fprintf(w, "\n  whole nodes of one group are wanted; groups:\n")
-		for _, line := range r.groups {
+		fmt.Fprintf(w, "\n  whole nodes of one group are requested; groups:\n")
+		for _, line := range r.Notes.Groups {
 			fmt.Fprintf(w, "  %s\n", line)
 		}
 	case r.Own > 0:
-		fmt.Fprintf(w, "  = %*d  %s %s of the %s tasks that must be placed together\n", width, left, ifOne(r.Own, "fits", "fit"), number(r.tasks), number(max(r.need, r.tasks+1)))
+		fmt.Fprintf(w, "  = %*d  %s %s of the %s tasks that must be placed together\n", width, left, ifOne(r.Own, "fits", "fit"), number(r.Notes.Placed), number(max(r.Notes.Min, r.Notes.Placed+1)))
 	default:
 		fmt.Fprintf(w, "  = %*d  left\n", width, left)
 	}
@@ -158,18 +121,18 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// nearText lists the nodes that came closest, where a number says how close.
+// nearText lists the nodes that nearly fit, if numbers say how nearly.
 func (r *Report) nearText(w io.Writer) {
 	const most = 3
-	var near []Miss
+	var near []wire.Miss
 	for _, m := range r.Refusal.Nodes {
-		// A node that has none of it is no near miss.
-		if m.Want != "" && m.Have != "" && m.Have[0] != '0' && !r.own[m.Node] && len(near) < most {
+		// A node that has nothing of the amount is not near.
+		if m.Want != "" && m.Have != "" && m.Have[0] != '0' && !r.Notes.Own[m.Node] && len(near) < most {
 			near = append(near, m)
 		}
 	}
-	alike := !slices.ContainsFunc(near, func(m Miss) bool { return m.Plugin != near[0].Plugin || m.Have != near[0].Have })
-	if alike || len(r.groups)+len(r.domains) > 0 { // the funnel names the best one already
+	alike := !slices.ContainsFunc(near, func(m wire.Miss) bool { return m.Plugin != near[0].Plugin || m.Have != near[0].Have })
+	if alike || len(r.Notes.Groups)+len(r.Notes.Domains) > 0 { // the funnel already names the best node
 		return
 	}
 	columns, plugins := 0, 0
@@ -182,11 +145,11 @@ func (r *Report) nearText(w io.Writer) {
 		if m.Subject != "" {
 			subject = m.Subject + ": "
 		}
-		fmt.Fprintf(w, "  %s  %s  %swants %s, has %s\n", pad(m.Node, columns), pad(m.Plugin, plugins), subject, spaced(m.Want), spaced(m.Have))
+		fmt.Fprintf(w, "  %s  %s  %srequested %s, has %s\n", pad(m.Node, columns), pad(m.Plugin, plugins), subject, spaced(m.Want), spaced(m.Have))
 	}
 }
 
-// spaced undoes the compact spelling of JSON.
+// spaced puts the space before the unit that the JSON form leaves out.
 func spaced(s string) string {
 	i := strings.IndexFunc(s, func(c rune) bool { return c >= 'A' && c <= 'Z' })
 	if i <= 0 || s[i-1] == ' ' {
@@ -197,15 +160,15 @@ func spaced(s string) string {
 
 func (r *Report) trialsText(w io.Writer) {
 	if r.Conflict {
-		fmt.Fprintln(w, "\nNothing would help, not even everything at once: the request conflicts with itself.")
+		fmt.Fprintln(w, "\nNothing would help, not even all changes together: the request contradicts itself.")
 	}
 	if b := r.Beyond; b != nil {
-		fmt.Fprintf(w, "\nNothing that can be tried would help, not even everything at once. %s of plugin %s would still be in the way; by its plugin it is cured by: %s.\n", b.Reason, b.Plugin, strings.ReplaceAll(b.Cure, "|", ", "))
+		fmt.Fprintf(w, "\nNothing that can be tried would help, not even all changes together: %s of plugin %s is left. According to the plugin it is cured by: %s.\n", b.Reason, b.Plugin, strings.ReplaceAll(b.Cure, "|", ", "))
 	}
 	if len(r.Trials) == 0 {
 		return
 	}
-	fits := slices.ContainsFunc(r.Trials, func(t Trial) bool { return t.Fits })
+	fits := slices.ContainsFunc(r.Trials, func(t wire.Trial) bool { return t.Fits })
 	switch {
 	case fits:
 		fmt.Fprintln(w, "\nIt would fit (each was tried):")
@@ -225,7 +188,7 @@ func (r *Report) trialsText(w io.Writer) {
 	}
 }
 
-// placed says where the tasks are and why there.
+// placed says on which nodes the tasks are, and why.
 func (r *Report) placed(w io.Writer) {
 	as := ""
 	if r.Form != "" {
@@ -241,16 +204,16 @@ func (r *Report) placed(w io.Writer) {
 	}
 	switch {
 	case fresh == 0:
-		fmt.Fprintf(w, "Running%s: %s.\n", as, share(running, r.total))
+		fmt.Fprintf(w, "Running%s: %s.\n", as, share(running, r.Notes.Tasks))
 	case running == 0 && len(r.Evicted) > 0:
-		fmt.Fprintf(w, "Placed again%s: %s.\n", as, share(fresh, r.total))
+		fmt.Fprintf(w, "Placed again%s: %s.\n", as, share(fresh, r.Notes.Tasks))
 	case running == 0:
-		fmt.Fprintf(w, "Placed%s: %s.\n", as, share(fresh, r.total))
+		fmt.Fprintf(w, "Placed%s: %s.\n", as, share(fresh, r.Notes.Tasks))
 	default:
-		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, numeral.Count(r.total, "task"), running)
+		fmt.Fprintf(w, "Placed: %d of %s; %d ran already.\n", fresh, numeral.Count(r.Notes.Tasks, "task"), running)
 	}
 	if r.Group != nil {
-		r.Group.text(w)
+		r.groupText(w)
 	}
 	r.displaced(w)
 	const most = 8
@@ -259,11 +222,11 @@ func (r *Report) placed(w io.Writer) {
 			fmt.Fprintf(w, "\n  … and %s\n", numeral.Count(len(r.Placements)-most, "more task"))
 			break
 		}
-		p.text(w)
+		placementText(w, &p)
 	}
 }
 
-// share says how many of so many tasks: "its one task", "both tasks", "1 of 3 tasks".
+// share says how many of the tasks: "its one task", "both tasks", "1 of 3 tasks".
 func share(n, total int) string {
 	switch {
 	case n == total && n == 1:
@@ -276,25 +239,25 @@ func share(n, total int) string {
 	return fmt.Sprintf("%d of %s", n, numeral.Count(total, "task"))
 }
 
-// podTask is what a pod's only task is called, which tells nobody anything.
-const podTask = "0"
+// PodTask is the name of the only task of a pod. Texts leave it out.
+const PodTask = "0"
 
-func (p *Placement) text(w io.Writer) {
+func placementText(w io.Writer, p *wire.Placement) {
 	where := "on " + p.Node
 	if len(p.Devices) > 0 {
 		where += ", " + numeral.Noun(len(p.Devices), "device") + " " + Indexes(p.Devices)
 	}
 	switch {
 	case p.Promised && len(p.WaitsFor) > 0:
-		where += " (promised: held for it until " + List(p.WaitsFor, 3) + ifOne(len(p.WaitsFor), " has", " have") + " left)"
+		where += " (reserved for it until " + List(p.WaitsFor, 3) + ifOne(len(p.WaitsFor), " has released its room)", " have released their room)")
 	case p.Promised:
-		where += " (promised: held for it until the rest has its room)"
+		where += " (reserved for it until the other tasks can be placed)"
 	case p.Leaving:
-		where += " (it was told to stop and is leaving)"
+		where += " (it was evicted or deleted, and still holds its room)"
 	case p.Running:
 		where += " (it ran there before)"
 	}
-	if p.Task == podTask {
+	if p.Task == PodTask {
 		fmt.Fprintf(w, "\n  %s\n", where)
 	} else {
 		fmt.Fprintf(w, "\n  %s  %s\n", p.Task, where)
@@ -302,22 +265,22 @@ func (p *Placement) text(w io.Writer) {
 	if p.Score == nil {
 		return
 	}
-	wrapped(w, fmt.Sprintf("score %s: %s", decimal(*p.Score, 1), Scores(p.Scores)), "    ", "      ")
+	wrapped(w, fmt.Sprintf("score %s: %s", quantity.Decimal(*p.Score, 1), Scores(p.Scores)), "    ", "      ")
 	switch {
 	case p.RunnerUp == nil:
-		fmt.Fprintln(w, "    no other node would have taken it")
+		fmt.Fprintln(w, "    no other node was feasible")
 	default:
-		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", numeral.Count(p.Others, "other node"), p.RunnerUp.Node, decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
+		wrapped(w, fmt.Sprintf("runner-up of %s: %s with %s, %s", numeral.Count(p.Others, "other node"), p.RunnerUp.Node, quantity.Decimal(p.RunnerUp.Score, 1), against(p.RunnerUp.Scores, p.Scores, "the first by name wins")), "    ", "      ")
 	}
 }
 
-// against names the parts in which one score differs from another; tie says what
-// decides where they are equal.
+// against names the plugins by which one score differs from another; tie says what decides
+// between equal scores.
 func against(scores, winner map[string]float64, tie string) string {
 	var out []string
 	for _, n := range slices.Sorted(maps.Keys(scores)) {
 		if scores[n] != winner[n] {
-			out = append(out, fmt.Sprintf("%s %s against %s", n, decimal(scores[n], 1), decimal(winner[n], 1)))
+			out = append(out, fmt.Sprintf("%s %s against %s", n, quantity.Decimal(scores[n], 1), quantity.Decimal(winner[n], 1)))
 		}
 	}
 	if len(out) == 0 {
@@ -330,10 +293,10 @@ func against(scores, winner map[string]float64, tie string) string {
 func Scores(scores map[string]float64) string {
 	names := slices.Sorted(maps.Keys(scores))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(scores[b], scores[a]) })
-	return strings.Join(mapped(names, func(n string) string { return n + " " + decimal(scores[n], 1) }), ", ")
+	return strings.Join(wire.Map(names, func(n string) string { return n + " " + quantity.Decimal(scores[n], 1) }), ", ")
 }
 
-// Indexes lists sorted numbers with runs drawn together: "0–3,6".
+// Indexes lists sorted numbers and joins runs of them: "0–3,6".
 func Indexes(list []int) string {
 	var out []string
 	for i := 0; i < len(list); {

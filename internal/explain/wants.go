@@ -7,16 +7,18 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
 )
 
-// Wants says in one sentence what the job asks for.
+// Wants says in one sentence what the job requests.
 func Wants(j *cluster.Job) string {
 	var forms []string
 	alternatives := j.Alternatives
 	if j.Chosen >= 0 {
 		alternatives = alternatives[j.Chosen : j.Chosen+1]
 	} else if runs := slices.IndexFunc(alternatives, func(a cluster.Alternative) bool { return a.Running }); runs > 0 {
-		alternatives = alternatives[:runs] // what it was is nothing to ask for
+		alternatives = alternatives[:runs] // the form in which it ran before is not requested
 	}
 	for i := range alternatives {
 		// Forms that differ only in where they may run read the same.
@@ -24,7 +26,7 @@ func Wants(j *cluster.Job) string {
 			forms = append(forms, f)
 		}
 	}
-	text := upper(j.ID) + " wants " + forms[0]
+	text := upper(j.ID) + " requests " + forms[0]
 	others := names(alternatives[1:])
 	switch {
 	case len(forms) == 1:
@@ -38,7 +40,7 @@ func Wants(j *cluster.Job) string {
 	return text + "."
 }
 
-// names are those of a model's other forms, in order; "" where one has none.
+// names are the names of the forms, joined with "or"; "" if a form has none.
 func names(forms []cluster.Alternative) string {
 	const most = 4
 	var out []string
@@ -64,13 +66,13 @@ func formText(alt *cluster.Alternative) string {
 	if w := alt.Whole; w != nil {
 		text := "whole nodes of one group for " + numeral.Count(w.Replicas, "replica")
 		switch {
-		case w.Only != nil: // one replica of a set
+		case w.Only != nil: // the job is one replica of a set
 			text = numeral.Count(w.NodesPerReplica, "whole node") + " of " + w.Only.String()
 		case w.NodesPerReplica > 1:
 			text += fmt.Sprintf(", %d nodes each", w.NodesPerReplica)
 		}
 		if w.Memory > 0 {
-			text += ", " + Memory(w.Memory) + " of device memory"
+			text += ", " + quantity.Memory(w.Memory) + " of device memory"
 		}
 		if w.Memory > 0 && w.Only == nil {
 			text += " each"
@@ -110,18 +112,18 @@ func formText(alt *cluster.Alternative) string {
 	return text + topologyText(&alt.Topology) + subgroupsText(alt)
 }
 
-// podSlots is a place in a node's list of pods: everybody takes one, so nobody asks for it.
-const podSlots = "pods"
+// PodSlots is the resource of which every pod takes one. Texts leave it out.
+const PodSlots = "pods"
 
-// needText is what one task asks of its node.
+// needText says what one task requests of its node.
 func needText(s *cluster.Shape) string {
 	var parts []string
 	n := &s.Need
 	switch {
-	case n.Layers != nil && n.Layers.Total == 1: // nothing is divided
-		parts = append(parts, "a device with "+Memory(n.Layers.Fixed+n.Layers.Bytes))
+	case n.Layers != nil && n.Layers.Total == 1: // the model is not divided
+		parts = append(parts, "a device with "+quantity.Memory(n.Layers.Fixed+n.Layers.Bytes))
 	case n.Layers != nil:
-		parts = append(parts, fmt.Sprintf("devices for %d layers of %s", n.Layers.Total, Memory(n.Layers.Bytes)))
+		parts = append(parts, fmt.Sprintf("devices for %d layers of %s", n.Layers.Total, quantity.Memory(n.Layers.Bytes)))
 	case n.WholeNode:
 		parts = append(parts, "a whole node")
 	case n.Devices > 0:
@@ -138,17 +140,17 @@ func needText(s *cluster.Shape) string {
 		}
 		switch {
 		case n.Share > 0 && n.Devices == 1:
-			text = shareText(int64(n.Share)) + " of a " + what
+			text = quantity.Fraction(int64(n.Share)) + " of a " + what
 			if n.SumAtLeast > 0 {
-				text += " (at least " + Memory(n.SumAtLeast) + ")"
+				text += " (at least " + quantity.Memory(n.SumAtLeast) + ")"
 			}
 		case n.Share > 0:
-			text = fmt.Sprintf("%s of each of %s", shareText(int64(n.Share)), text)
+			text = fmt.Sprintf("%s of each of %s", quantity.Fraction(int64(n.Share)), text)
 			if n.SumAtLeast > 0 {
-				text += " (together at least " + Memory(n.SumAtLeast) + ")"
+				text += " (together at least " + quantity.Memory(n.SumAtLeast) + ")"
 			}
 		case n.Memory > 0:
-			text += " with " + Memory(n.Memory) + each
+			text += " with " + quantity.Memory(n.Memory) + each
 		}
 		parts = append(parts, text)
 	}
@@ -156,8 +158,8 @@ func needText(s *cluster.Shape) string {
 		parts[len(parts)-1] += ", exclusively,"
 	}
 	for _, r := range s.Resources {
-		if r.Value > 0 && r.Name != podSlots {
-			parts = append(parts, resourceText(r.Name, r.Value))
+		if r.Value > 0 && r.Name != PodSlots {
+			parts = append(parts, quantity.Resource(r.Name, r.Value))
 		}
 	}
 	if len(parts) == 0 {
@@ -166,11 +168,11 @@ func needText(s *cluster.Shape) string {
 	return strings.TrimSuffix(strings.ReplaceAll(List(parts, 8), ",,", ","), ",")
 }
 
-// conditionsText is where the task may run.
+// conditionsText says where the task may run.
 func conditionsText(s *cluster.Shape) string {
 	text := ""
-	labels := mapped(s.Selector, func(l cluster.Label) string { return l.Key + "=" + l.Value })
-	labels = append(labels, mapped(s.Required, termText)...)
+	labels := wire.Map(s.Selector, func(l cluster.Label) string { return l.Key + "=" + l.Value })
+	labels = append(labels, wire.Map(s.Required, TermText)...)
 	if len(labels) > 0 {
 		text += ", on nodes with " + List(labels, 3)
 	}
@@ -184,4 +186,19 @@ func conditionsText(s *cluster.Shape) string {
 		text += ", with CPU isolation " + string(s.Isolation.CPU)
 	}
 	return text
+}
+
+func TermText(t cluster.Term) string {
+	var out []string
+	for _, r := range t {
+		s := r.Key + " " + string(r.Operator)
+		if len(r.Values) > 0 {
+			s += " " + strings.Join(r.Values, ",")
+		}
+		if r.Operator == cluster.In && len(r.Values) == 1 {
+			s = r.Key + "=" + r.Values[0]
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, " and ")
 }

@@ -8,31 +8,32 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// mostWaiting is how many entries may wait for the follower before it is woken.
+// mostWaiting is how many entries may wait before a goroutine is started that applies
+// them.
 const mostWaiting = 1024
 
-// Follower applies the leader's changes to a State of its own. It makes Views of it,
-// and copies for labs that begin or fell behind, so that the leader makes neither.
-// Its methods are safe for concurrent use.
+// Follower applies the changes of the leader to a State of its own. It makes Views of that
+// State, and copies of it for labs that are new or fell behind, so that the leader spends
+// no time on readers. Its methods are safe for concurrent use.
 type Follower struct {
 	ring    *Ring
 	another func() (*engine.Engine, error)
 
-	inbox   sync.Mutex // held for as long as it takes to append or to take
-	waiting []*Entry   // that are not applied yet
-	awake   bool       // a goroutine applies them
+	inbox    sync.Mutex // guards waiting and applying; never held while entries are applied
+	waiting  []*Entry   // entries that are not applied yet
+	applying bool       // a goroutine was started that applies them
 
-	mutex    sync.Mutex // held by readers only
+	mutex    sync.Mutex // guards the rest; the leader never takes it
 	state    *cluster.State
 	position uint64
 	tables   tables
-	err      error // the State could not follow
+	err      error // why a change could not be applied; permanent
 }
 
-// Ring holds the latest changes.
+// Ring returns the ring with the latest changes.
 func (f *Follower) Ring() *Ring { return f.ring }
 
-// Lab makes a lab. It gets its State when it is first asked.
+// Lab returns a new lab. Its State is copied when it answers its first question.
 func (f *Follower) Lab() (*Lab, error) {
 	e, err := f.another()
 	if err != nil {
@@ -41,14 +42,15 @@ func (f *Follower) Lab() (*Lab, error) {
 	return &Lab{follower: f, engine: e}, nil
 }
 
-// add takes the leader's entries. It waits for no reader; where many entries wait,
-// a goroutine applies them, so that they do not pile up while nothing is read.
+// add is called by the leader with new entries. It waits for no reader. If many entries
+// wait, it starts a goroutine that applies them, so that they do not accumulate while
+// nothing is read.
 func (f *Follower) add(entries []*Entry) {
-	f.ring.add(entries) // first, so that the follower is never ahead of it
+	f.ring.add(entries) // first, so that the follower is never ahead of the ring
 	f.inbox.Lock()
 	f.waiting = append(f.waiting, entries...)
-	wake := len(f.waiting) > mostWaiting && !f.awake
-	f.awake = f.awake || wake
+	wake := len(f.waiting) > mostWaiting && !f.applying
+	f.applying = f.applying || wake
 	f.inbox.Unlock()
 	if wake {
 		go func() {
@@ -59,16 +61,16 @@ func (f *Follower) add(entries []*Entry) {
 	}
 }
 
-// take returns the entries that wait.
+// take removes and returns the entries that wait.
 func (f *Follower) take() []*Entry {
 	f.inbox.Lock()
 	defer f.inbox.Unlock()
 	out := f.waiting
-	f.waiting, f.awake = nil, false
+	f.waiting, f.applying = nil, false
 	return out
 }
 
-// follow applies what waits. The caller holds the mutex.
+// follow applies the entries that wait. The caller holds the mutex.
 func (f *Follower) follow() {
 	entries := f.take()
 	if f.err != nil {
@@ -84,7 +86,7 @@ func (f *Follower) follow() {
 	}
 }
 
-// copy returns a State of the caller's own, and its position.
+// copy returns a copy of the State, and its position.
 func (f *Follower) copy() (*cluster.State, uint64, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -94,8 +96,8 @@ func (f *Follower) copy() (*cluster.State, uint64, error) {
 	return f.state.Clone(), f.position, nil
 }
 
-// View returns the tables of the newest position. Between two changes it is the
-// same value for every reader.
+// View returns the tables of the newest position. It returns the same value until the next
+// change.
 func (f *Follower) View() (*View, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -8,41 +8,41 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Log keeps changes for good. Append returns when they are safe; the first has the
-// given position, and the others follow it.
+// Log stores changes permanently. Append returns once they are stored. The first change has
+// the given position, and each further one the next.
 type Log interface {
 	Append(position uint64, changes []cluster.Change) error
 }
 
-// Options are what a leader begins with.
+// Options of a leader.
 type Options struct {
-	State    *cluster.State // the leader's from now on
-	Position uint64         // of the State; 0: nothing was logged before
-	Engine   *engine.Engine // the leader's from now on
-	Log      Log            // nil: changes are not kept
-	Ring     int            // how many entries readers may be behind; 0 means 65,536
+	State    *cluster.State // used by the leader alone from now on
+	Position uint64         // of the last change that is in the State; 0: none was logged
+	Engine   *engine.Engine // used by the leader alone from now on
+	Log      Log            // nil: changes are not stored
+	Ring     int            // how many entries a reader may be behind before it needs a copy; 0 means 65,536
 }
 
 const defaultRing = 1 << 16
 
-// Leader changes the State, and is the only one to do so. Its methods are for one
-// goroutine at a time; readers use its Follower from any.
+// Leader changes the State; nothing else does. Its methods must be called by one goroutine
+// at a time. Readers use its Follower, from any goroutine.
 //
-// A change is made, then logged, then published. Where the log fails, the State is
-// ahead of what would survive a restart, so the leader is broken from then on: the
-// change is not published, its decisions are not returned, and every later call
-// returns the same error. The way out is to start again from the log.
+// A change is made, then logged, then published. If the log fails, the State is ahead of
+// what would survive a restart. The leader is then broken: the change is not published, its
+// decisions are not returned, and every later call returns the same error. To recover,
+// start a new leader from the log.
 type Leader struct {
-	state    *cluster.State
-	engine   *engine.Engine
-	log      Log
-	follower *Follower
-	position uint64
-	broken   error
-	unheard  error // of observers that panicked since the last Run
+	state       *cluster.State
+	engine      *engine.Engine
+	log         Log
+	follower    *Follower
+	position    uint64
+	broken      error
+	observerErr error // from observers that panicked since the last Run
 }
 
-// Lead makes a leader. It copies the State once, for the follower.
+// Lead returns a new leader. It copies the State once, for the follower.
 func Lead(o Options) *Leader {
 	if o.Ring <= 0 {
 		o.Ring = defaultRing
@@ -55,37 +55,37 @@ func Lead(o Options) *Leader {
 	return &Leader{state: o.State, engine: o.Engine, log: o.Log, follower: f, position: o.Position}
 }
 
-// Follower serves the readers.
+// Follower returns the follower, which serves readers.
 func (l *Leader) Follower() *Follower { return l.follower }
 
-// State is the leader's, for its own goroutine to look at.
+// State returns the State of the leader. Only the goroutine that calls the leader may read
+// it.
 func (l *Leader) State() *cluster.State { return l.state }
 
-// Position is that of the latest change.
+// Position is the position of the latest change.
 func (l *Leader) Position() uint64 { return l.position }
 
-// Apply makes a change that was reported from outside. One that State rejects
-// changes nothing and is not logged.
+// Apply makes a change that was reported from outside. A change that State rejects changes
+// nothing and is not logged.
 func (l *Leader) Apply(c cluster.Change) error {
 	if l.broken != nil {
 		return l.broken
 	}
-	told := l.engine.Watch(l.state, c)
+	observe := l.engine.Watch(l.state, c)
 	if err := l.state.Apply(c); err != nil {
 		return err
 	}
 	if err := l.publish([]cluster.Change{c}, nil); err != nil {
 		return err
 	}
-	l.unheard = errors.Join(l.unheard, told())
+	l.observerErr = errors.Join(l.observerErr, observe())
 	return nil
 }
 
-// Run makes one pass over the pending jobs. The session is patient, and records.
-// Where a plugin breaks its contract, what was decided before that stands, is
-// logged, and is in the outcome beside the error. The same holds for observers that
-// panicked since the last Run. Readers share the refusals of the outcome: the caller
-// leaves them as they are.
+// Run runs one session over the pending jobs, with Patient and Record set. If a plugin
+// breaks its contract, the decisions before that are valid and logged, and are returned
+// with the error. Errors of observers that panicked since the last Run are returned as
+// well. Readers share the refusals of the outcome, so the caller must not change them.
 func (l *Leader) Run(o engine.Options) (engine.Outcome, error) {
 	if l.broken != nil {
 		return engine.Outcome{}, l.broken
@@ -97,12 +97,12 @@ func (l *Leader) Run(o engine.Options) (engine.Outcome, error) {
 	if broken := l.publish(out.Changes, out.Refusals); broken != nil {
 		return engine.Outcome{}, broken
 	}
-	err = errors.Join(err, l.unheard, l.engine.Committed(&out))
-	l.unheard = nil
+	err = errors.Join(err, l.observerErr, l.engine.Committed(&out))
+	l.observerErr = nil
 	return out, err
 }
 
-// publish logs the changes and shows them to readers, with what the session said
+// publish logs the changes and then shows them to readers, with the refusals of the session
 // that made them.
 func (l *Leader) publish(changes []cluster.Change, refusals []*engine.Refusal) error {
 	if len(changes) == 0 {

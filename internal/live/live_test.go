@@ -11,11 +11,12 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
-	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
+	"github.com/berth-project/berth/internal/whatif"
 	"github.com/google/go-cmp/cmp"
 )
 
-// question is one that a lab answers and a fresh State can be asked again.
+// question is a question that a lab answers, and that can be asked again on a fresh State.
 type question struct {
 	workload string         // why it is where it is
 	change   cluster.Change // what if it happened
@@ -28,16 +29,16 @@ func (q question) ask(l *Lab) (string, uint64) {
 		d, position, err := l.WhatIf(now, q.change)
 		return spell(d, err), position
 	}
-	r, position, err := l.Why(explain.Question{Workload: q.workload, Now: now, Tries: 3})
+	r, position, err := l.Why(whatif.Question{Workload: q.workload, Now: now, Tries: 3})
 	return spell(r, err), position
 }
 
 func (q question) askAgain(e *engine.Engine, s *cluster.State) string {
 	if q.change != nil {
-		d, err := explain.WhatIf(e, s, explain.Options{Now: now}, func(s *cluster.State) error { return s.Apply(q.change) })
+		d, err := whatif.WhatIf(e, s, sim.Options{Now: now}, func(s *cluster.State) error { return s.Apply(q.change) })
 		return spell(d, err)
 	}
-	return spell(explain.Why(explain.Question{Engine: e, State: s, Workload: q.workload, Now: now, Tries: 3}))
+	return spell(whatif.Why(whatif.Question{Engine: e, State: s, Workload: q.workload, Now: now, Tries: 3}))
 }
 
 func spell(v any, err error) string {
@@ -51,7 +52,7 @@ func spell(v any, err error) string {
 	return string(b)
 }
 
-// sameRefusal: views share what the leader said.
+// sameRefusal compares refusals by pointer: views share those of the leader.
 var sameRefusal = cmp.Comparer(func(a, b *engine.Refusal) bool { return a == b })
 
 func differ(want, got *View) string {
@@ -64,7 +65,7 @@ type answer struct {
 	text     string
 }
 
-// readers ask while the leader works; what they were told is kept.
+// readers ask questions while the leader runs, and keep the answers.
 type readers struct {
 	sync.WaitGroup
 	mutex   sync.Mutex
@@ -96,7 +97,7 @@ func (r *readers) inLab(lab *Lab, seed uint64, questions int) {
 	}
 }
 
-// inViews looks at views, and reads all of each.
+// inViews reads whole views.
 func (r *readers) inViews(t *testing.T, f *Follower, looks int) {
 	for range looks {
 		v, err := f.View()
@@ -112,8 +113,8 @@ func (r *readers) inViews(t *testing.T, f *Follower, looks int) {
 	}
 }
 
-// TestReaders: whatever readers are told while the leader works is what a fresh
-// replay of the log up to that position gives. The small ring makes labs fall behind.
+// TestReaders checks that every answer that readers get while the leader runs is the one
+// that a replay of the log up to its position gives. With the small ring labs fall behind.
 func TestReaders(t *testing.T) {
 	for name, ring := range map[string]int{"small ring": 16, "large ring": 1 << 12} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +142,7 @@ func TestReaders(t *testing.T) {
 				positions[a.position] = true
 				s, _ := w.replay(a.position)
 				if d := cmp.Diff(a.askAgain(testEngine(t), s), a.text); d != "" {
-					t.Fatalf("%+v at position %d (-replayed +told)\n%s", a.question, a.position, d)
+					t.Fatalf("%+v at position %d (-replayed +answered)\n%s", a.question, a.position, d)
 				}
 			}
 			if len(positions) < 10 {
@@ -157,7 +158,8 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestViewsStepByStep looks at a view after every step, so that each is made of the one before.
+// TestViewsStepByStep reads a view after every step, so that each is made from the one
+// before.
 func TestViewsStepByStep(t *testing.T) {
 	w := newWorld(t, 3, 0)
 	refused := 0
@@ -188,7 +190,7 @@ func TestViewsStepByStep(t *testing.T) {
 	}
 }
 
-// A lab that fell behind begins again with a copy; one that did not keeps its State.
+// A lab that fell behind gets a copy of the State. Other labs keep theirs.
 func TestLabFallsBehind(t *testing.T) {
 	w := newWorld(t, 1, 8)
 	w.apply(cluster.JobPut{Job: *enginetest.Job("j0").Devices(9).Build()})
@@ -216,14 +218,14 @@ func TestLabFallsBehind(t *testing.T) {
 			}
 			s, _ := w.replay(position)
 			if d := cmp.Diff(q.askAgain(testEngine(t), s), text); d != "" {
-				t.Errorf("(-replayed +told)\n%s", d)
+				t.Errorf("(-replayed +answered)\n%s", d)
 			}
 		})
 	}
 }
 
-// The leader goes on while a reader holds the follower and another the lab: were it
-// to wait for one of them, this test would not end.
+// The leader continues while one reader holds the follower and another the lab. If it
+// waited for one of them, this test would not end.
 func TestReadersDoNotStopTheLeader(t *testing.T) {
 	w := newWorld(t, 2, 4)
 	f := w.leader.Follower()
@@ -255,7 +257,8 @@ func (f failing) Append(position uint64, changes []cluster.Change) error {
 	return nil
 }
 
-// What is not in the log is neither published nor acted on, and nothing is afterwards.
+// A change that could not be logged is not published, its decisions are not returned, and
+// no later change is made.
 func TestLogFails(t *testing.T) {
 	node, job := cluster.NodePut{Node: *enginetest.Node("a").GPUs(1, "L4", "24Gi").Build()}, cluster.JobPut{Job: *enginetest.Job("j0").Devices(1).Build()}
 	for name, tt := range map[string]struct {
@@ -270,7 +273,7 @@ func TestLogFails(t *testing.T) {
 				t.Errorf("%d decisions, %v, %v", len(out.Decisions), err, runErr)
 			}
 			if err := l.Apply(node); !errors.Is(err, errDisk) {
-				t.Errorf("the leader goes on: %v", err)
+				t.Errorf("the leader continues: %v", err)
 			}
 			v, err := l.Follower().View()
 			if err != nil || v.Position != tt.last || l.Position() != tt.last || l.Follower().Ring().Last() != tt.last {

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-project/berth/internal/live"
 )
 
-// ear is a plugin that observes.
+// ear is a plugin with an observer.
 type ear struct{ heard *[]string }
 
 func (e ear) Name() string { return "Ear" }
@@ -29,8 +29,8 @@ func (e ear) OnSessionOpen(s *engine.Session) {
 	})
 }
 
-// TestObservers: a leader tells plugins what became of decisions, once each and when it is
-// logged, and a plugin that panics at it is named by the next Run.
+// TestObservers checks that a leader calls observers once for each decision, after it is
+// logged, and that the next Run names a plugin of which an observer panicked.
 func TestObservers(t *testing.T) {
 	var heard []string
 	e := enginetest.Engine(enginetest.Fit(), ear{&heard})
@@ -58,6 +58,6 @@ func TestObservers(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if err := run(3); err != nil {
-		t.Errorf("it is told once: %v", err)
+		t.Errorf("it is reported more than once: %v", err)
 	}
 }

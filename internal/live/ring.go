@@ -7,18 +7,18 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// Entry is one change of the leader's State. It never changes.
+// Entry is one change of the leader's State. It is immutable.
 type Entry struct {
 	Position uint64 // counted from 1
 	Change   cluster.Change
-	// Refusals are what the session said that ends with this change.
+	// Refusals are those of the session of which this is the last change.
 	Refusals []*engine.Refusal
 }
 
-// Ring holds the latest entries. One goroutine writes, any number read, and the
-// writer waits for none of them: a reader that is too slow is told so.
+// Ring holds the latest entries. One goroutine writes and any number read. The writer never
+// waits: Since reports it to a reader that is too slow.
 type Ring struct {
-	slots []atomic.Pointer[Entry] // an entry is in the slot of its position
+	slots []atomic.Pointer[Entry] // an entry is in slot position modulo length
 	last  atomic.Uint64
 }
 
@@ -31,9 +31,9 @@ func newRing(size int, last uint64) *Ring {
 // Last is the position of the newest entry.
 func (r *Ring) Last() uint64 { return r.last.Load() }
 
-// Since returns the entries after the position, oldest first. It reports false
-// where the ring does not hold all of them: the reader fell behind and begins again
-// with a copy of the State.
+// Since returns the entries after the position, oldest first. It reports false if the ring
+// does not hold all of them any more. The reader must then begin again with a copy of the
+// State.
 func (r *Ring) Since(position uint64) ([]*Entry, bool) {
 	last := r.last.Load()
 	if position > last || last-position > uint64(len(r.slots)) {
@@ -43,7 +43,7 @@ func (r *Ring) Since(position uint64) ([]*Entry, bool) {
 	for p := position + 1; p <= last; p++ {
 		e := r.slots[p%uint64(len(r.slots))].Load()
 		if e == nil || e.Position != p {
-			return nil, false // it was overwritten meanwhile
+			return nil, false // it was overwritten while this reads
 		}
 		out = append(out, e)
 	}

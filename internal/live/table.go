@@ -6,63 +6,65 @@ import (
 	"slices"
 )
 
-// shards is how many parts a table has: a change copies one of them.
-const shards = 1024
+// shardCount is how many shards a table has. A change of a row copies one shard.
+const shardCount = 1024
 
 var seed = maphash.MakeSeed()
 
-func shardOf(name string) uint64 { return maphash.String(seed, name) % shards }
+func shardOf(name string) uint64 { return maphash.String(seed, name) % shardCount }
 
-// table is rows by name. It never changes: with makes another one that shares every
-// part in which nothing changed.
-type table[R any] struct{ parts []map[string]R }
+// table has rows by name. It is immutable: with returns another table, which shares every
+// shard in which nothing changed.
+type table[R any] struct{ shards []map[string]R }
 
 func (t table[R]) get(name string) (R, bool) {
-	if t.parts == nil {
+	if t.shards == nil {
 		var none R
 		return none, false
 	}
-	row, ok := t.parts[shardOf(name)][name]
+	row, ok := t.shards[shardOf(name)][name]
 	return row, ok
 }
 
-// with is the table with the rows of the names as they are now, or without them.
+// with returns a table in which the rows of the names are replaced by what row returns, or
+// removed if row reports false.
 func (t table[R]) with(names map[string]bool, row func(name string) (R, bool)) table[R] {
 	if len(names) == 0 {
 		return t
 	}
-	out := table[R]{make([]map[string]R, shards)}
-	copy(out.parts, t.parts)
-	own := map[uint64]bool{} // parts that are copied already
+	out := table[R]{make([]map[string]R, shardCount)}
+	copy(out.shards, t.shards)
+	own := map[uint64]bool{} // shards that are copied already
 	for name := range names {
 		at := shardOf(name)
 		if !own[at] {
 			own[at] = true
-			if out.parts[at] = maps.Clone(out.parts[at]); out.parts[at] == nil {
-				out.parts[at] = map[string]R{}
+			if out.shards[at] = maps.Clone(out.shards[at]); out.shards[at] == nil {
+				out.shards[at] = map[string]R{}
 			}
 		}
 		if r, ok := row(name); ok {
-			out.parts[at][name] = r
+			out.shards[at][name] = r
 		} else {
-			delete(out.parts[at], name)
+			delete(out.shards[at], name)
 		}
 	}
 	return out
 }
 
-// list is all rows, in order.
+// list returns all rows, in order.
 func (t table[R]) list(compare func(a, b R) int) []R {
 	var out []R
-	for _, part := range t.parts {
-		out = slices.AppendSeq(out, maps.Values(part))
+	for _, shard := range t.shards {
+		out = slices.AppendSeq(out, maps.Values(shard))
 	}
 	slices.SortFunc(out, compare)
 	return out
 }
 
-// changed collects the names of what changed in slots of a State. It remembers which
-// name a slot had: what is gone has none any more.
+// changed collects the names of nodes or jobs that changed. State reports changes by slot,
+// and a slot of which the node or job is removed has no name any more, so changed keeps
+// the name of each slot.
 type changed struct {
 	version uint64
 	names   []string
@@ -76,7 +78,7 @@ func (c *changed) name(slot int) string {
 	return ""
 }
 
-// rename notes that the slot changed and has the name now; "": it is empty.
+// rename records that the slot changed, and its name now; "": it is empty.
 func (c *changed) rename(slot int, name string) {
 	for slot >= len(c.names) {
 		c.names = append(c.names, "")

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-project/berth/engine"
 )
 
-// View is the cluster at one position, for lists and pages. It never changes, and
-// holds nothing of a State.
+// View is the cluster at one position, for lists and pages. It is immutable, and shares
+// nothing with a State.
 type View struct {
 	Position uint64
 	Now      int64   // when the last session was opened
@@ -19,7 +19,7 @@ type View struct {
 
 	nodes table[Node]
 	jobs  table[Job]
-	// Lists in order are made when they are first asked for.
+	// The sorted lists are made when they are first requested.
 	nodeList func() []Node
 	jobList  func() []Job
 }
@@ -27,15 +27,15 @@ type View struct {
 // Node is a node in a view.
 type Node struct {
 	Name      string
-	Group     string // devices and how many of them; "" without
+	Group     string // product and number of devices; "": it has none
 	Phase     cluster.Phase
-	Closed    bool // it takes nothing new
+	Closed    bool // it takes no new tasks
 	Resources []Resource
 	Devices   []Device
-	Tasks     []Task // that are on it, or have room reserved on it
+	Tasks     []Task // tasks that are on it, or have room reserved on it
 }
 
-// Resource is how much of a resource a node has.
+// Resource is how much of a resource a node has, and how much of it is used.
 type Resource struct {
 	Name           string
 	Capacity, Used int64
@@ -45,16 +45,16 @@ type Resource struct {
 type Device struct {
 	UUID, Product string
 	Memory, Free  cluster.Bytes
-	Share         cluster.Milli // of it that is held or reserved
+	Share         cluster.Milli // how much of it is held or reserved
 	Lost          bool
 }
 
-// Task is where a task stands.
+// Task is a task in a view.
 type Task struct {
 	cluster.TaskRef
 	Status  cluster.Status
 	Node    string   // "": on none
-	Devices []string // UUIDs of those that it holds
+	Devices []string // UUIDs of the devices that it holds
 	Started int64
 }
 
@@ -64,10 +64,10 @@ type Job struct {
 	Priority             int32
 	Created              int64
 	Preemptible, Retired bool
-	Pending              bool // tasks of it are on no node
+	Pending              bool // some of its tasks are on no node
 	Tasks                []Task
-	// Refusal is the last that the leader said of it while it is pending; nil: none.
-	// All readers of the view share it.
+	// Refusal is the last refusal of a pending job; nil: none. All readers of the view
+	// share it and must not change it.
 	Refusal *engine.Refusal
 }
 
@@ -79,45 +79,45 @@ type Queue struct {
 	Used, Quota, Limits cluster.Resources
 }
 
-// Node finds a node by name.
+// Node returns the node with the name.
 func (v *View) Node(name string) (Node, bool) { return v.nodes.get(name) }
 
-// Job finds a job by ID.
+// Job returns the job with the ID.
 func (v *View) Job(id string) (Job, bool) { return v.jobs.get(id) }
 
-// Nodes are all nodes, by name.
+// Nodes returns all nodes, by name.
 func (v *View) Nodes() []Node { return v.nodeList() }
 
-// Jobs are all jobs, by ID.
+// Jobs returns all jobs, by ID.
 func (v *View) Jobs() []Job { return v.jobList() }
 
-// tables are the rows from which views are made, kept in step with a State.
+// tables are the rows from which views are made. They follow one State.
 type tables struct {
-	nodes    table[Node]
-	jobs     table[Job]
-	queues   []Queue
-	newNodes changed
-	newJobs  changed
-	queueing uint64 // version of queues that the rows are of
-	refusals map[string]said
-	latest   *View
+	nodes         table[Node]
+	jobs          table[Job]
+	queues        []Queue
+	newNodes      changed
+	newJobs       changed
+	queuesVersion uint64 // the version of queues at which the rows were made
+	refusals      map[string]lastRefusal
+	latest        *View
 }
 
-// said is the last refusal of a job.
-type said struct {
-	job     *cluster.Job // that it is about: another one may have its name later
+// lastRefusal is the last refusal of a job.
+type lastRefusal struct {
+	job     *cluster.Job // another job may have the same ID later
 	refusal *engine.Refusal
 }
 
-// begin fills the tables.
+// begin initializes the tables.
 func (t *tables) begin(s *cluster.State) {
-	t.refusals = map[string]said{}
+	t.refusals = map[string]lastRefusal{}
 	t.note(s, nil)
 }
 
-// note takes note of what changed, and of what a session said. It is called after
-// each change, so that a refusal is dropped when its job is placed or gone, however
-// often views are made.
+// note records which jobs changed, and the refusals of a session. It is called after each
+// change and not only when a view is made, so that a refusal is dropped as soon as its job
+// is placed or removed.
 func (t *tables) note(s *cluster.State, refusals []*engine.Refusal) {
 	s.View().Recent().Jobs(t.newJobs.version, func(slot int) {
 		was, id := t.newJobs.name(slot), ""
@@ -136,12 +136,12 @@ func (t *tables) note(s *cluster.State, refusals []*engine.Refusal) {
 		if j == nil || !s.View().Waits(j) {
 			continue
 		}
-		t.refusals[r.Job] = said{j, r}
+		t.refusals[r.Job] = lastRefusal{j, r}
 		t.newJobs.add(r.Job)
 	}
 }
 
-// view makes the view of the position; the last one where nothing changed since.
+// view returns the view of the position. It returns the last view if nothing changed since.
 func (t *tables) view(s *cluster.State, position uint64) *View {
 	if t.latest != nil && t.latest.Position == position {
 		return t.latest
@@ -162,8 +162,8 @@ func (t *tables) view(s *cluster.State, position uint64) *View {
 		}
 		return jobRow(j, s.View().Waits(j), t.refusals[id].refusal), true
 	})
-	if v := s.View().Recent().QueuesVersion(); v != t.queueing || t.queues == nil {
-		t.queueing, t.queues = v, queueRows(s)
+	if v := s.View().Recent().QueuesVersion(); v != t.queuesVersion || t.queues == nil {
+		t.queuesVersion, t.queues = v, queueRows(s)
 	}
 	nodes, jobs := t.nodes, t.jobs
 	t.latest = &View{

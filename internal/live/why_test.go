@@ -7,12 +7,12 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
-	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/verify/bench"
+	"github.com/berth-project/berth/internal/whatif"
 )
 
-// backlog is a leader of n nodes on which every device is held, with so many pending
-// jobs of a hundred shapes.
+// backlog is a leader with nodes of which every device is held, and pending jobs of a
+// hundred shapes.
 func backlog(b *testing.B, nodes, pending int) *Leader {
 	s := bench.Cluster(nodes)
 	whole := cluster.Shape{Need: cluster.Need{Devices: 8}}
@@ -44,7 +44,7 @@ func must(b *testing.B, err error) {
 	}
 }
 
-// session runs one that is not patient, as tries are, and times it.
+// session runs and times one session that is not patient, like those of a lab.
 func session(b *testing.B, e *engine.Engine, s *cluster.State) time.Duration {
 	b.Helper()
 	begin := time.Now()
@@ -55,7 +55,7 @@ func session(b *testing.B, e *engine.Engine, s *cluster.State) time.Duration {
 	return time.Since(begin)
 }
 
-// afterChange times a session after a running job has ended, and takes all of it back.
+// afterChange times a session after a running job has ended, and undoes both.
 func afterChange(b *testing.B, e *engine.Engine, s *cluster.State, running string) time.Duration {
 	b.Helper()
 	mark := s.Mark()
@@ -67,9 +67,8 @@ func afterChange(b *testing.B, e *engine.Engine, s *cluster.State, running strin
 }
 
 // BenchmarkWhy asks a loaded lab why the first job of the backlog is pending: how long
-// it takes until a change is found that helps, and what each further try costs. Beside
-// it are a session that decides nothing and one after a job has ended, which is what
-// a try is.
+// it takes until a change is found that helps, and how long each further try takes. For
+// comparison it times a session that decides nothing, and one after a job has ended.
 func BenchmarkWhy(b *testing.B) {
 	const first, more = 2, 6 // tries: the second one helps
 	for _, size := range [][2]int{{1_000, 200}, {10_000, 2_000}, {100_000, 20_000}} {
@@ -80,7 +79,7 @@ func BenchmarkWhy(b *testing.B) {
 			must(b, err)
 			ask := func(tries int) time.Duration {
 				begin := time.Now()
-				r, _, err := lab.Why(explain.Question{Workload: "job/0000000", Now: 1, Tries: tries})
+				r, _, err := lab.Why(whatif.Question{Workload: "job/0000000", Now: 1, Tries: tries})
 				must(b, err)
 				if len(r.Trials) == 0 || !r.Trials[0].Fits || r.Tried != tries {
 					b.Fatalf("after %d tries: %+v", r.Tried, r.Trials)

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-project/berth/plugins/standard"
 )
 
-// world is a leader with random facts, and everything that it ever logged and said.
+// world is a leader that gets random facts, with all that it logged and all its refusals.
 type world struct {
 	t      testing.TB
 	dice   *rand.Rand
@@ -77,7 +77,7 @@ func (w *world) job(i int) *cluster.Job {
 	return j.Build()
 }
 
-// step makes one thing happen.
+// step applies one random fact or runs one session.
 func (w *world) step() {
 	switch roll := w.dice.IntN(20); {
 	case roll < 7:
@@ -99,7 +99,7 @@ func (w *world) step() {
 	}
 }
 
-// answer confirms, refuses and ends what was decided.
+// answer reports that bindings were confirmed or failed, and that releasing tasks have ended.
 func (w *world) answer() {
 	var facts []cluster.Change
 	for _, j := range w.leader.State().Jobs() {

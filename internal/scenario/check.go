@@ -14,12 +14,14 @@ import (
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/model"
 	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/timeline"
 )
 
 // checker holds what came out, by name.
 type checker struct {
-	sim       *explain.Simulation
+	sim       *sim.Simulation
+	results   explain.Results
 	course    *timeline.Course // nil: one moment
 	jobs      map[string]*cluster.Job
 	tasks     map[string]*cluster.Task
@@ -29,19 +31,19 @@ type checker struct {
 	out       []Mismatch
 }
 
-func check(s *v1alpha1.Scenario, sim *explain.Simulation, requests []model.NodeRequest) []Mismatch {
-	sim.Awaits = model.Create(model.Provisions(requests, sim.State))
-	c := newChecker(sim)
+func check(s *v1alpha1.Scenario, simulation *sim.Simulation, results explain.Results, requests []model.NodeRequest) []Mismatch {
+	results.Awaits = model.Create(model.Provisions(requests, simulation.State))
+	c := newChecker(simulation, results)
 	c.requests = requests
-	for _, j := range sim.State.Jobs() {
+	for _, j := range simulation.State.Jobs() {
 		c.know(j)
 	}
 	c.expectation(&s.Expect)
 	return c.out
 }
 
-func newChecker(sim *explain.Simulation) *checker {
-	return &checker{sim: sim, jobs: map[string]*cluster.Job{}, tasks: map[string]*cluster.Task{}, decisions: map[string]*engine.Decision{}, refusals: map[string]*engine.Refusal{}}
+func newChecker(simulation *sim.Simulation, results explain.Results) *checker {
+	return &checker{sim: simulation, results: results, jobs: map[string]*cluster.Job{}, tasks: map[string]*cluster.Task{}, decisions: map[string]*engine.Decision{}, refusals: map[string]*engine.Refusal{}}
 }
 
 func (c *checker) know(j *cluster.Job) {
@@ -197,7 +199,7 @@ func (c *checker) refusal(want *v1alpha1.ExpectedRefusal) {
 	if want.Reason != "" && want.Reason != string(r.Reason) {
 		c.differ("refusal of "+want.Workload, want.Reason, string(r.Reason))
 	}
-	said := c.sim.Refusal(r, false)
+	said := c.results.Refusal(r, false)
 	if p := want.Permanent; p != nil && *p != said.Permanent {
 		c.differ("refusal of "+want.Workload+", permanent", strconv.FormatBool(*p), strconv.FormatBool(said.Permanent))
 	}
@@ -208,7 +210,7 @@ func (c *checker) refusal(want *v1alpha1.ExpectedRefusal) {
 		return
 	}
 	got := map[string]int{}
-	for _, x := range c.sim.Result(false).Refusals {
+	for _, x := range c.results.Of(&c.sim.Outcome, false).Refusals {
 		if x.Workload == j.ID {
 			got = x.Counts
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/manifest"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/internal/timeline"
 )
 
@@ -84,7 +85,7 @@ func cycleOf(m *v1alpha1.ExpectedMoment, every int64) int {
 
 // courseChecker knows all jobs of a course, also those that are not there now.
 func courseChecker(c *timeline.Course) *checker {
-	k := newChecker(&explain.Simulation{State: c.State, Refusals: c.Refusals, Phrases: c.Phrases})
+	k := newChecker(&sim.Simulation{State: c.State, Outcome: engine.Outcome{Refusals: c.Refusals}}, explain.Results{Phrases: c.Phrases, State: c.State})
 	k.course = c
 	for _, l := range c.Lives {
 		k.know(l.Job)

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
 	"github.com/berth-project/berth/internal/manifest"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -113,44 +114,43 @@ func Run(r *engine.Registry, b *manifest.Bundle) ([]Mismatch, error) {
 		if len(s.Expect.Scores) > 0 {
 			return nil, fmt.Errorf("the scenario is too large to keep every candidate's scores; leave expect.scores out, or make it smaller")
 		}
-		sim, _, err := simulate(r, b, engine.Indexed, false)
+		simulation, results, _, err := simulate(r, b, engine.Indexed, false)
 		if err != nil {
 			return nil, err
 		}
-		return check(s, sim, b.NodeRequests()), nil
+		return check(s, simulation, results, b.NodeRequests()), nil
 	}
-	sim, result, err := simulate(r, b, engine.Twin, true)
+	simulation, results, result, err := simulate(r, b, engine.Twin, true)
 	if err != nil {
 		return nil, err
 	}
-	_, slow, err := simulate(r, b, engine.Scan, true)
+	_, _, slow, err := simulate(r, b, engine.Scan, true)
 	if err != nil {
 		return nil, err
 	}
 	if !bytes.Equal(result, slow) {
 		return nil, fmt.Errorf("the index and the scan come to different results: %s", firstDifference(result, slow))
 	}
-	return check(s, sim, b.NodeRequests()), nil
+	return check(s, simulation, results, b.NodeRequests()), nil
 }
 
-func simulate(r *engine.Registry, b *manifest.Bundle, search engine.Search, all bool) (*explain.Simulation, []byte, error) {
+// simulate also returns the result as JSON, if all is true.
+func simulate(r *engine.Registry, b *manifest.Bundle, search engine.Search, all bool) (*sim.Simulation, explain.Results, []byte, error) {
 	e, err := Engine(r, b)
 	if err != nil {
-		return nil, nil, err
+		return nil, explain.Results{}, nil, err
 	}
 	state, err := b.State()
 	if err != nil {
-		return nil, nil, err
+		return nil, explain.Results{}, nil, err
 	}
-	sim, err := explain.Simulate(e, state, explain.Options{Search: search, Explain: all, Now: b.Now()})
-	if err != nil {
-		return nil, nil, err
+	results := explain.Results{Phrases: explain.PhrasesOf(e), State: state}
+	simulation, err := sim.Simulate(e, state, sim.Options{Search: search, Explain: all, Now: b.Now()})
+	if err != nil || !all {
+		return simulation, results, nil, err
 	}
-	if !all {
-		return sim, nil, nil
-	}
-	out, err := json.MarshalIndent(sim.Result(true), "", " ")
-	return sim, out, err
+	out, err := json.MarshalIndent(results.Of(&simulation.Outcome, true), "", " ")
+	return simulation, results, out, err
 }
 
 func firstDifference(a, b []byte) string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
 )
 
 // Result is what a simulation over time prints as JSON and YAML. It is API:
@@ -113,7 +114,7 @@ func (r *runner) record(f *Frame, out *engine.Outcome) {
 			continue
 		}
 		r.told[x.Job] = now
-		text := r.Phrases.Refusal(r.State, r.options.Awaits, x, false)
+		text := explain.Results{Phrases: r.Phrases, State: r.State, Awaits: r.options.Awaits}.Refusal(x, false)
 		f.Refusals = append(f.Refusals, Refusal{text.Workload, text.Reason, text.Permanent, text.Cure, text.Awaits, text.Surplus, text.Message})
 	}
 }

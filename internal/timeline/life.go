@@ -8,6 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 )
 
 // Mark is how a job stands after a cycle.
@@ -170,7 +171,7 @@ func (r *runner) depart(f *Frame) error {
 		case d.from == r.Now() || r.Now()-d.from < r.options.Grace:
 			stay = append(stay, d)
 		default:
-			if err := explain.Leave(r.State, t.Ref()); err != nil {
+			if err := sim.Leave(r.State, t.Ref()); err != nil {
 				return err
 			}
 			f.Left = append(f.Left, t.ID)

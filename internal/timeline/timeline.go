@@ -17,6 +17,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 )
 
 // Options are what a course gets from outside. Times are in nanoseconds.
@@ -162,7 +163,7 @@ func (r *runner) step() error {
 		r.Wake = out.NextWake
 	}
 	if err == nil {
-		err = explain.Settle(r.State, out.Decisions)
+		err = sim.Settle(r.State, out.Decisions)
 	}
 	if err != nil {
 		return err

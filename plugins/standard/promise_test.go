@@ -6,7 +6,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
-	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 )
 
 // A gang that was torn, became whole and is torn again has its full grace again.
@@ -92,7 +92,7 @@ func TestParkedSurplusLosesItsMinimum(t *testing.T) {
 		t.Fatalf("refusals %v, want the surplus refused for good", out.Refusals)
 	}
 	settle(t, s, out)
-	if err := explain.LoseNode(s, j.Tasks()[0].Node.Name); err != nil {
+	if err := sim.LoseNode(s, j.Tasks()[0].Node.Name); err != nil {
 		t.Fatal(err)
 	}
 	session(t, e, s, engine.Options{Now: 1000 * second, Patient: true})

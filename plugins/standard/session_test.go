@@ -8,7 +8,7 @@ import (
 	"github.com/berth-project/berth/cluster"
 	"github.com/berth-project/berth/engine"
 	"github.com/berth-project/berth/enginetest"
-	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/sim"
 	"github.com/berth-project/berth/plugins/standard"
 )
 
@@ -120,7 +120,7 @@ func apply(t *testing.T, s *cluster.State, changes ...cluster.Change) {
 // settle has the assigned tasks be seen on their nodes.
 func settle(t *testing.T, s *cluster.State, out engine.Outcome) {
 	t.Helper()
-	if err := explain.Settle(s, out.Decisions); err != nil {
+	if err := sim.Settle(s, out.Decisions); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,70 @@
+package explain
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
+)
+
+// Report is the answer to why a workload is where it is, or is pending. Its JSON is
+// that of wire.Report.
+type Report struct {
+	wire.Report
+	Notes Notes `json:"-"`
+}
+
+// Notes are facts that the text of a report needs and its JSON does not have.
+type Notes struct {
+	Torn  string // a sentence: since when the workload has run below its minimum; "": it has not
+	Tasks int    // how many tasks the workload has
+	// Placed and Min say how many of the tasks that must be placed together found a place.
+	Placed, Min int
+	Retired     bool // the workload was retired
+	// Kept: the workload runs in a form in which it would not be placed any more. The
+	// last remark says why.
+	Kept    bool
+	Own     map[string]bool // nodes that the workload's own other tasks would take
+	Groups  []string        // a line for each node group
+	Domains []string        // a line for each topology domain
+	// Reasons are sentences: what its queue holds, and why nothing is evicted for it.
+	Reasons []string
+	// Evicted and Displaced are those of the report, with what their text needs.
+	Evicted, Displaced []Eviction
+	// Group and RunnerUp are the titles of the group that was chosen and of the next best.
+	Group, RunnerUp string
+}
+
+// Eviction is an eviction with what its text needs.
+type Eviction struct {
+	wire.Eviction
+	plan      *engine.Weighing
+	total     int      // how many tasks the workload has
+	also      []string // workloads that are evicted by the same plan
+	protected string   // which workloads were protected, and why
+}
+
+// AddEvictions adds the evictions of the workload, and those for it.
+func (r *Report) AddEvictions(s *cluster.State, decisions []engine.Decision, ph Phrases) {
+	id := r.Workload
+	r.Notes.Evicted = ph.evictions(s, decisions, func(d *engine.Decision) bool { return d.Task.Job == id })
+	r.Notes.Displaced = ph.evictions(s, decisions, func(d *engine.Decision) bool { return d.For == id })
+	r.Evicted, r.Displaced = wire.Map(r.Notes.Evicted, onWire), wire.Map(r.Notes.Displaced, onWire)
+}
+
+func onWire(e Eviction) wire.Eviction { return e.Eviction }
+
+// AddGroup adds how the node group was chosen.
+func (r *Report) AddGroup(d *engine.Decision) {
+	r.Group, r.Notes.Group, r.Notes.RunnerUp = wire.NewGroupChoice(d), GroupTitle(d.Group), ""
+	if len(d.Groups) > 1 {
+		r.Notes.RunnerUp = GroupTitle(d.Groups[1].Group)
+	}
+}
+
+// AddTorn adds since when the job has run below its minimum, if it does.
+func (r *Report) AddTorn(j *cluster.Job, now int64) {
+	if r.Notes.Torn = tornText(j, now); r.Notes.Torn != "" {
+		r.TornSince = quantity.Time(j.Torn)
+	}
+}

@@ -1,0 +1,75 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/wire"
+)
+
+// mostMoves is how many tasks a section lists: the loss of one node can move thousands.
+const mostMoves = 40
+
+// WriteDifference writes the difference for people.
+func WriteDifference(w io.Writer, d *wire.Difference) {
+	list := func(title string, n int, line func(i int) string) {
+		if n == 0 {
+			return
+		}
+		fmt.Fprintf(w, "%s:\n", title)
+		for i := range min(n, mostMoves) {
+			fmt.Fprintf(w, "  %s\n", line(i))
+		}
+		if more := n - mostMoves; more > 0 {
+			fmt.Fprintf(w, "  … and %s; -o json lists all\n", numeral.Count(more, "more task"))
+		}
+		fmt.Fprintln(w)
+	}
+	section := func(title string, moves []wire.Move, line func(wire.Move) string) {
+		list(title, len(moves), func(i int) string { return moves[i].Workload + " " + moves[i].Task + " " + line(moves[i]) })
+	}
+	going := func(title string, tasks []wire.Going) {
+		list(title, len(tasks), func(i int) string { return goingText(&tasks[i]) })
+	}
+	section("Newly placed", d.Placed, func(m wire.Move) string { return "→ " + m.To })
+	section("Moved", d.Moved, func(m wire.Move) string { return m.From + " → " + m.To })
+	last := ""
+	section("Newly pending", d.Pending, func(m wire.Move) string {
+		text := "(new)"
+		if m.From != "" {
+			text = "(was on " + m.From + ")"
+		}
+		if m.Workload != last && m.Message != "" {
+			text += "\n    " + strings.TrimSpace(m.Message)
+		}
+		last = m.Workload
+		return text
+	})
+	section("Not requested any more", d.Gone, func(m wire.Move) string {
+		if m.From == "" {
+			return "(was pending)"
+		}
+		return "(was on " + m.From + ")"
+	})
+	going("Newly evicted", d.Evicted)
+	going("No longer evicted", d.Kept)
+	if len(d.Placed)+len(d.Moved)+len(d.Pending)+len(d.Evicted)+len(d.Kept)+len(d.Gone) == 0 {
+		fmt.Fprint(w, "Nothing changes.\n\n")
+	}
+	fmt.Fprintf(w, "before: %s\nafter:  %s\n", Tally(d.Before.Placed, d.Before.Pending), Tally(d.After.Placed, d.After.Pending))
+}
+
+func goingText(g *wire.Going) string {
+	text := g.Workload + " " + g.Task + " from " + g.From
+	if g.For != "" {
+		text += " for"
+	}
+	return text + " " + CauseText(g.For, g.Reason, g.Landing)
+}
+
+// Tally says how many tasks are placed and pending.
+func Tally(placed, pending int) string {
+	return fmt.Sprintf("%s placed, %d pending", numeral.Count(placed, "task"), pending)
+}

@@ -1,0 +1,158 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
+)
+
+// Entitlement is what a workload that was refused could take from others: how its queue
+// and the queues above it stand with what it lacks, and which workloads might be evicted
+// for it.
+type Entitlement struct {
+	State     *cluster.State
+	Workload  string
+	Delayed   int64             // until when it evicts nothing, by its preemption delay; 0: it is not delayed
+	Asks      cluster.Resources // what it lacks, of the resources that queues divide
+	Standings []engine.Standing // of its own queue first
+	// Sought are the purposes for which adapters of the profile looked for victims, and
+	// Census has the victims of each.
+	Sought []engine.Purpose
+	Census map[engine.Purpose]engine.Census
+}
+
+func (c *Entitlement) job() *cluster.Job { return c.State.Job(c.Workload) }
+
+// AddEntitlement adds how the queues stand, which workloads the adapters protected, and
+// why nothing is evicted. The report has its refusal.
+func (r *Report) AddEntitlement(c *Entitlement, ph Phrases) {
+	r.Queues = wire.Map(c.Standings, wire.NewStanding)
+	r.Refusal.Spared = wire.NewSparings(wire.Map(c.Sought, func(p engine.Purpose) engine.Sparing {
+		return engine.Sparing{Purpose: p, Barred: c.Census[p].Barred, Protection: c.Census[p].Spared}
+	}))
+	r.Notes.Reasons = append(c.queueLines(), c.roomLines(ph)...)
+	if c.Delayed > 0 {
+		r.Notes.Reasons = append(r.Notes.Reasons, delayText(c.job(), c.Delayed))
+	}
+}
+
+// delayText says why the job evicts nothing yet.
+func delayText(j *cluster.Job, until int64) string {
+	from := "it was created"
+	if j.Evicted > j.Created {
+		from = "it was evicted"
+	}
+	return fmt.Sprintf("It evicts and moves nothing before %s: its preemption delay is %s from when %s.", quantity.Time(until), quantity.Span(j.PreemptionDelay), from)
+}
+
+// queueLines say what its queue holds of devices, or of cores if it requests no device,
+// and the same of every queue that would exceed its fair share.
+func (c *Entitlement) queueLines() []string {
+	if len(c.Asks) == 0 || !shared(c.State, c.Standings[0].Queue) && c.Standings[0].Quota < 0 {
+		return nil // one queue without a quota shares nothing
+	}
+	main := c.Asks[0].Name
+	for _, a := range c.Asks {
+		if quantity.IsDevice(a.Name) {
+			main = a.Name
+		}
+	}
+	var out []string
+	for i := range c.Standings {
+		st := &c.Standings[i]
+		own := st.Queue == c.Standings[0].Queue
+		short := st.Used+c.Asks.Of(st.Resource) > st.Share
+		if own && (st.Resource == main || short) || short {
+			out = append(out, standingText(st))
+		}
+	}
+	return out
+}
+
+// shared reports whether any other queue holds anything.
+func shared(s *cluster.State, queue string) bool {
+	return slices.ContainsFunc(s.Queues(), func(q *cluster.Queue) bool { return q.Leaf() && q.Name != queue && len(q.Used) > 0 })
+}
+
+func standingText(st *engine.Standing) string {
+	text := fmt.Sprintf("Queue %s holds %s; its fair share is %s", st.Queue, quantity.Resource(st.Resource, st.Used), amountOf(st.Resource, st.Share))
+	if st.Quota >= 0 {
+		text += ", its quota " + amountOf(st.Resource, st.Quota)
+	}
+	return text + fmt.Sprintf("; with its pending jobs it requests %s.", amountOf(st.Resource, st.Request))
+}
+
+// verbs complete "Nothing can be …" and "… could be …".
+var verbs = map[engine.Purpose]string{engine.Reclaim: "reclaimed", engine.Preempt: "preempted"}
+
+// roomLines say why no workload is evicted for it, for each adapter. Moves are left out,
+// because they take nothing from other workloads.
+func (c *Entitlement) roomLines(ph Phrases) []string {
+	state := c.State
+	var out, idle []string
+	for _, p := range c.Sought {
+		verb := verbs[p]
+		if verb == "" {
+			continue
+		}
+		x := c.Census[p]
+		protected := ph.protectedText(state, p, x.Spared)
+		switch {
+		case p == engine.Reclaim && (x.Barred || protected != "") && !shared(state, c.job().Queue):
+			out = append(out, "Nothing can be reclaimed: no other queue holds anything.")
+		case x.Barred:
+			out = append(out, "Nothing can be "+verb+c.barred(p)+".")
+		case len(x.May) > 0:
+			may := wire.Map(x.May, func(v *engine.Victim) string { return v.Job.ID })
+			text := fmt.Sprintf("%s could be %s, but no plan was found that would be enough", List(may, 3), verb)
+			if protected != "" {
+				text += fmt.Sprintf("; %s must not evict %s", p, protected)
+			}
+			out = append(out, text+".")
+		case protected != "":
+			out = append(out, fmt.Sprintf("Nothing can be %s: %s must not evict %s.", verb, p, protected))
+		default:
+			idle = append(idle, verb)
+		}
+	}
+	if len(idle) > 0 {
+		out = append(out, "Nothing can be "+strings.Join(idle, " or ")+": "+c.noVictims()+".")
+	}
+	return out
+}
+
+// noVictims says why no workload could be evicted.
+func (c *Entitlement) noVictims() string {
+	firm := 0
+	for _, j := range c.State.Jobs() {
+		if j.ID != c.Workload && j.Running() && !j.Preemptible {
+			firm++
+		}
+	}
+	switch displaced := len(c.job().Displaced); {
+	case firm > 0 && displaced == 0:
+		return "no other workload that runs is preemptible"
+	case displaced > 0:
+		return "no other workload that runs is preemptible and was not evicted for it before"
+	}
+	return "no other workload runs"
+}
+
+// barred says which fair share would be exceeded.
+func (c *Entitlement) barred(p engine.Purpose) string {
+	if p == engine.Reclaim && len(c.Asks) == 0 {
+		return " for it: queues divide nothing that it lacks"
+	}
+	for i := range c.Standings {
+		st := &c.Standings[i]
+		if with := st.Used + c.Asks.Of(st.Resource); p == engine.Reclaim && st.Queue == c.Standings[0].Queue && with > st.Share {
+			return fmt.Sprintf(": with it, queue %s would hold %s, more than its fair share", st.Queue, quantity.Resource(st.Resource, with))
+		}
+	}
+	return " for it"
+}

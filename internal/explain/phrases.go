@@ -1,0 +1,93 @@
+package explain
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/quantity"
+)
+
+// Phrases are the texts for the reasons of an engine and its plugins. A reason without a
+// phrase is written as the words of its name: GPUMemoryInUse becomes "GPU memory in use".
+type Phrases map[engine.Reason]engine.ReasonDoc
+
+// PhrasesOf are the phrases of the engine. If two plugins document one reason, the text of
+// the first is used.
+func PhrasesOf(e *engine.Engine) Phrases {
+	out := Phrases{}
+	for _, d := range e.Reasons() {
+		if _, twice := out[d.Reason]; !twice {
+			out[d.Reason] = d
+		}
+	}
+	return out
+}
+
+// words says what a rejection means. Misses, which may be nil, are all nodes that were
+// rejected for the same reason.
+func (ph Phrases) words(r *engine.Rejection, misses []*engine.Miss) string {
+	subject, doc := r.Subject, ph[r.Reason]
+	text := doc.Phrase
+	if doc.About != "" && subject != "" {
+		text = doc.About
+	} else if s := subjects(misses); s != "" {
+		subject = s
+	}
+	want, have := quantity.Pair(r.Want, r.Have)
+	if doc.One != "" && want == "1" {
+		text = doc.One
+	}
+	if text != "" {
+		return strings.NewReplacer("{subject}", subject, "{want}", want, "{have}", have).Replace(text)
+	}
+	text = spell(string(r.Reason))
+	if subject != "" {
+		text += " " + subject
+	}
+	if want != "" {
+		text += ", want " + want
+		if have != "" && misses == nil {
+			text += ", have " + have // with misses, the example has it
+		}
+	}
+	return text
+}
+
+// example names the nearest miss and what it has, unless the phrase already says it.
+func (ph Phrases) example(misses []*engine.Miss) string {
+	if len(misses) == 0 {
+		return ""
+	}
+	best := misses[0]
+	_, have := quantity.Pair(best.Rejection.Want, best.Rejection.Have)
+	phrase := ph[best.Rejection.Reason].Phrase
+	if have == "" || phrase != "" && (strings.Contains(phrase, "{have}") || !strings.Contains(phrase, "{want}")) {
+		return ""
+	}
+	if len(misses) == 1 {
+		return "(" + best.Node + " has " + have + ")"
+	}
+	return "(best: " + best.Node + " has " + have + ")"
+}
+
+// spell turns GPUMemoryInUse into "GPU memory in use".
+func spell(name string) string {
+	var out strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		upper := unicode.IsUpper(r)
+		// A word begins at a capital after a small letter, and at a capital before a small
+		// letter.
+		starts := i > 0 && upper && (!unicode.IsUpper(runes[i-1]) || (i+1 < len(runes) && unicode.IsLower(runes[i+1])))
+		if starts {
+			out.WriteByte(' ')
+		}
+		acronym := i+1 < len(runes) && unicode.IsUpper(runes[i+1]) || i > 0 && unicode.IsUpper(runes[i-1]) && !starts
+		if upper && !acronym {
+			r = unicode.ToLower(r)
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}

@@ -1,0 +1,55 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+)
+
+// clause says why the workloads were protected.
+func (ph Phrases) clause(s *cluster.State, p engine.Purpose, reason engine.Reason, jobs []string) string {
+	doc := ph[reason]
+	if doc.Spared == "" {
+		return "(" + spell(string(reason)) + ")"
+	}
+	if doc.Span == nil {
+		return doc.Spared
+	}
+	span := int64(0)
+	for i, id := range jobs {
+		least := int64(0)
+		if j := s.Job(id); j != nil {
+			least = doc.Span(s.View(), j, p)
+		}
+		if i > 0 && least != span {
+			return strings.Replace(doc.Spared, "{time}", doc.Spans, 1)
+		}
+		span = least
+	}
+	return strings.Replace(doc.Spared, "{time}", quantity.Span(span), 1)
+}
+
+// protectedText counts the workloads that were protected: "8 workloads whose queue would
+// fall below its fair share (job/a, job/b and 6 more), 4 that started less than 10m ago (…)".
+func (ph Phrases) protectedText(s *cluster.State, p engine.Purpose, all []engine.Protection) string {
+	var out []string
+	for i, x := range all {
+		names := slices.Clone(x.Jobs[:min(len(x.Jobs), 2)])
+		list := strings.Join(names, " and ")
+		if more := x.Count - len(names); more > 0 {
+			list = strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
+		}
+		many := strconv.Itoa(x.Count)
+		if i == 0 {
+			many = numeral.Count(x.Count, "workload")
+		}
+		out = append(out, fmt.Sprintf("%s %s (%s)", many, ph.clause(s, p, x.Reason, x.Jobs), list))
+	}
+	return strings.Join(out, ", ")
+}

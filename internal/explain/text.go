@@ -1,0 +1,63 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// List joins names as in a sentence: "a, b and c". It names at most so many and counts the
+// rest: "a, b and 3 more".
+func List(names []string, most int) string {
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) == 1:
+		return names[0]
+	case len(names) > most:
+		return strings.Join(names[:most], ", ") + " and " + strconv.Itoa(len(names)-most) + " more"
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// textWidth is the width of reports, in columns. Tables of numbers may be wider.
+const textWidth = 80
+
+// Wrap breaks a text into lines of at most the width. The first line begins with first, the
+// others with indent.
+func Wrap(w io.Writer, text, first, indent string, width int) {
+	line, empty := first, true
+	for _, word := range strings.Fields(text) {
+		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			fmt.Fprintln(w, line)
+			line, empty = indent, true
+		}
+		if !empty {
+			line += " "
+		}
+		line += word
+		empty = false
+	}
+	fmt.Fprintln(w, line)
+}
+
+func wrapped(w io.Writer, text, first, indent string) { Wrap(w, text, first, indent, textWidth) }
+
+// sentences writes each text that is not empty, beginning a new line.
+func sentences(w io.Writer, first string, texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			wrapped(w, text, first, "  ")
+		}
+	}
+}
+
+// ifOne is the first text if n is 1, else the second.
+func ifOne(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// Options of a simulation.
+type Options struct {
+	Search engine.Search
+	// Explain keeps every candidate of every decision, and the rejection of every node in
+	// every refusal.
+	Explain bool
+	Now     int64           // in nanoseconds since 1970
+	Timings *engine.Timings // measures how long hooks take; may be nil
+	Record  bool            // keep the changes, so that they can be applied again
+}
+
+// Simulation is what sessions decided until nothing was left to decide.
+type Simulation struct {
+	State    *cluster.State // as it is after the last session
+	Sessions int            // how many sessions were run
+	// Outcome has the decisions, events, rankings and recorded changes of all sessions,
+	// and the refusals, NextWake and tried jobs of the last one. A refusal is among the
+	// events again only if its reason has changed.
+	engine.Outcome
+}
+
+// maxSessions bounds a simulation in which every session decides something, such as one
+// in which two jobs evict each other in turn.
+const maxSessions = 100
+
+// MaxMisses bounds the number of nodes that all refusals of a session list together,
+// unless everything is to be explained. Beyond it refusals list fewer nodes: messages say
+// less, but nothing wrong.
+const MaxMisses = 2_000_000
+
+// Simulate runs sessions over the State, which it changes, until a session decides
+// nothing. Evicted tasks release their room at once, and are pending again in the next
+// session unless they were retired.
+func Simulate(e *engine.Engine, state *cluster.State, o Options) (*Simulation, error) {
+	sim := &Simulation{State: state}
+	reported := map[string]engine.Reason{} // the last reason among the events, by job
+	permanent := map[string]bool{}
+	for {
+		nodes, pending := len(state.Nodes()), len(state.Pending())
+		explainAll := sim.Sessions > 0 && nodes*pending <= MaxMisses && !o.Record
+		out, err := Session(e, state, engine.Options{Now: o.Now, Search: o.Search, Explain: o.Explain || explainAll, Record: o.Record, Timings: o.Timings})
+		if err != nil {
+			return nil, err
+		}
+		sim.Changes = append(sim.Changes, out.Changes...)
+		if err := confirm(state, out.Decisions, sim.apply); err != nil {
+			return nil, err
+		}
+		sim.Sessions++
+		sim.Decisions = append(sim.Decisions, out.Decisions...)
+		sim.Rankings = append(sim.Rankings, out.Rankings...)
+		sim.Refusals, sim.Tried, sim.NextWake = out.Refusals, out.Tried, out.NextWake
+		for _, r := range out.Refusals {
+			// A job that could not fit when fewer jobs were placed cannot fit now, because
+			// the nodes are the same. A later session may see less: it knows which tasks
+			// hold the room, not whether the job would fit without them.
+			permanent[r.Job] = permanent[r.Job] || r.Permanent
+			r.Permanent = permanent[r.Job]
+		}
+		for _, ev := range out.Events {
+			if ev.Refusal != nil {
+				if reported[ev.Job] == ev.Refusal.Reason {
+					continue
+				}
+				reported[ev.Job] = ev.Refusal.Reason
+			}
+			sim.Events = append(sim.Events, ev)
+		}
+		// The refusals of the first session do not list every node. One more session,
+		// which decides nothing, lists them, unless there is no refusal.
+		if len(out.Decisions) == 0 && (sim.Sessions > 1 || len(out.Refusals) == 0 || o.Explain) {
+			return sim, nil
+		}
+		if o.Record && len(out.Changes) == 1 {
+			return sim, nil // the only change is that the session began: one more session would decide nothing either
+		}
+		if sim.Sessions == maxSessions {
+			return nil, fmt.Errorf("decisions still change after %d sessions: the plugins of this profile undo each other's work", maxSessions)
+		}
+		if err := sim.release(out.Decisions); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// apply applies a change and records it.
+func (s *Simulation) apply(c cluster.Change) error {
+	s.Changes = append(s.Changes, c)
+	return s.State.Apply(c)
+}
+
+// Settle confirms what a session decided: it reports every assumed task as running on its
+// node.
+func Settle(state *cluster.State, decisions []engine.Decision) error {
+	return confirm(state, decisions, state.Apply)
+}
+
+func confirm(state *cluster.State, decisions []engine.Decision, apply func(cluster.Change) error) error {
+	for i := range decisions {
+		d := &decisions[i]
+		if t := state.Task(d.Task); d.Action == engine.Bind && t != nil && t.Status == cluster.Assumed {
+			if err := apply(cluster.TaskSeen{Task: d.Task, Node: d.Node}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// release reports that evicted tasks have ended on their nodes.
+func (s *Simulation) release(decisions []engine.Decision) error {
+	for i := range decisions {
+		if d := &decisions[i]; d.Action == engine.EvictIt {
+			if err := endEvicted(s.State, d.Task, s.apply); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Leave reports that an evicted task is not on its node any more. Its room is free, and the
+// task is pending again unless it was retired.
+func Leave(state *cluster.State, ref cluster.TaskRef) error {
+	return endEvicted(state, ref, state.Apply)
+}
+
+func endEvicted(state *cluster.State, ref cluster.TaskRef, apply func(cluster.Change) error) error {
+	if t := state.Task(ref); t == nil || t.Status != cluster.Releasing {
+		return nil
+	}
+	return apply(cluster.TaskSeen{Task: ref})
+}
+
+// Session runs one session over the State, which it changes.
+func Session(e *engine.Engine, state *cluster.State, o engine.Options) (engine.Outcome, error) {
+	s := e.Open(state, o)
+	out, err := s.Run()
+	return out, errors.Join(err, s.Close())
+}
+
+// RefusalOf is the refusal of a job in the last session; nil: it has none.
+func (s *Simulation) RefusalOf(job string) *engine.Refusal {
+	for _, r := range s.Refusals {
+		if r.Job == job {
+			return r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package whatif
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
+)
+
+// combiner makes several changes together, for requests that no single change helps.
+type combiner struct {
+	lab      *lab
+	workload *workload
+	found    *finder
+	grow     *grower
+	relax    *relaxer
+}
+
+// combine makes all changes together, and then leaves out one after another that is not
+// needed. The rest is a set of changes of which none can be left out. It reports whether
+// the request contradicts itself: even with all changes no sort of node could take it.
+func (x *combiner) combine() (conflict bool) {
+	all, m := x.everything()
+	if m == nil {
+		x.found.beyond = x.grow.beyond()
+		return x.found.beyond == nil
+	}
+	nodes, _ := x.grow.fewest(*m, all...)
+	if nodes == nil {
+		return false // other workloads are in the way, or no tries are left: this proves nothing
+	}
+	needed := slices.Clone(all)
+	for i := 0; i < len(needed); {
+		fewer := slices.Delete(slices.Clone(needed), i, i+1)
+		if x.lab.try(append(slices.Clone(fewer), nodes)...).fits {
+			needed = fewer
+		} else {
+			i++
+		}
+	}
+	if len(needed) > 0 && x.lab.try(needed...).fits {
+		nodes = nil
+	} else if c, _ := x.grow.fewest(*m, needed...); c != nil {
+		nodes = c
+	}
+	if nodes != nil {
+		needed = append(needed, nodes)
+	}
+	x.found.tryJoined(x.exactLimits(needed))
+	return false
+}
+
+// beyond is the rejection that is left after all changes, if its plugin says that
+// something cures it. It proves that nothing was found, not that nothing can help: only
+// the plugin knows what exactly cures it. Nil means that nothing cures what is left.
+func (g *grower) beyond() *engine.Rejection {
+	if g.lastRefusal == nil || len(g.lastRefusal.Attempts) == 0 {
+		return nil
+	}
+	a := &g.lastRefusal.Attempts[0]
+	r := a.Before
+	if r == nil && len(a.Nearest) > 0 {
+		r = &a.Nearest[0].Rejection
+	}
+	if r == nil || r.Cure == 0 {
+		return nil
+	}
+	return r
+}
+
+// exactLimits replaces changes that remove a limit by changes that raise it as far as
+// needed, and joins all changes into one.
+func (x *combiner) exactLimits(changes []*change) *change {
+	for i, c := range changes {
+		if c.kind != wire.RaiseLimit {
+			continue
+		}
+		bounds := x.workload.bounds()
+		uses := make([]int64, len(bounds))
+		v := x.lab.tryAnd(func(s *cluster.State) {
+			for k, b := range bounds {
+				uses[k] = b.used(s)
+			}
+		}, changes...)
+		if !v.fits {
+			break
+		}
+		for k, b := range bounds {
+			used := uses[k]
+			if b.raisedTo(-1).text != c.text || used <= b.amount.Value {
+				continue
+			}
+			exact := slices.Clone(changes)
+			exact[i] = b.raisedTo(used)
+			if x.lab.try(exact...).fits {
+				changes = exact
+			}
+		}
+	}
+	return join(changes)
+}
+
+func join(changes []*change) *change {
+	if len(changes) == 1 {
+		return changes[0]
+	}
+	out := &change{kind: changes[0].kind}
+	for _, c := range changes {
+		out.cost += c.cost
+	}
+	out.text = explain.List(wire.Map(changes, func(c *change) string { return c.text }), len(changes))
+	out.apply = func(s *cluster.State) error {
+		for _, c := range changes {
+			if err := c.apply(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return out
+}
+
+// everything is all changes that could be made, and the sort of node to add. The most
+// expensive change is the first, so that it is the first that is tried to leave out. The
+// sort is nil if no sort of node could take the workload.
+func (x *combiner) everything() ([]*change, *Machine) {
+	limits := wire.Map(x.workload.bounds(), func(b bound) *change { return b.raisedTo(-1) })
+	if list := x.grow.machines(nil); len(list) > 0 {
+		return append(x.relax.affinities(), limits...), &list[0]
+	}
+	conditions := x.relax.conditions()
+	if list := x.grow.machines(dropConditions); len(list) > 0 {
+		return append(conditions, limits...), &list[0]
+	}
+	// No sort of node is large enough: reduce the request to what the largest has.
+	var best *Machine
+	var smaller *change
+	for _, n := range templates(x.workload.state.Nodes()) {
+		edit := boundedBy(n)
+		if !x.grow.holds(n, func(s *cluster.Shape) { dropConditions(s); edit(s) }) || (best != nil && size(n) <= size(best.Template)) {
+			continue
+		}
+		name := ""
+		if g := n.Group(); g != nil {
+			name = g.Key.String()
+		}
+		best = &Machine{Name: name, Template: n, exact: true}
+		smaller = &change{wire.SmallerAsk, boundedText(x.workload.shape(), edit), 60, x.workload.editShape(edit)}
+	}
+	if best == nil {
+		return nil, nil
+	}
+	return append(append([]*change{smaller}, conditions...), limits...), best
+}
+
+// dropConditions drops every condition on where a task may run, and keeps the amounts that
+// it requests.
+func dropConditions(s *cluster.Shape) {
+	s.Selector, s.Required, s.Cell = nil, nil, ""
+	s.Tolerations = []cluster.Toleration{{Operator: "Exists"}}
+	s.Isolation = cluster.Isolation{}
+	s.Need.Products, s.Need.SameProduct, s.Need.Partition, s.Need.Resource = nil, false, "", ""
+}
+
+// boundedBy reduces a request to what the node has when it is empty.
+func boundedBy(n *cluster.Node) func(*cluster.Shape) {
+	return func(s *cluster.Shape) {
+		if !s.Need.WholeNode && s.Need.Layers == nil {
+			devices, largest := countedDevices(n)
+			s.Need.Devices = min(s.Need.Devices, devices)
+			s.Need.Memory = min(s.Need.Memory, largest)
+			s.Need.SumAtLeast = min(s.Need.SumAtLeast, cluster.Bytes(s.Need.Devices)*largest)
+		}
+		for _, r := range s.Resources {
+			s.Resources = s.Resources.With(r.Name, min(r.Value, n.Capacity(r.Name)))
+		}
+	}
+}
+
+// countedDevices is how many devices of the node are requested by number, and how much
+// memory the largest of them has.
+func countedDevices(n *cluster.Node) (devices int, largest cluster.Bytes) {
+	var any cluster.Need
+	for i := range n.Devices {
+		if d := &n.Devices[i]; any.Kind(d) {
+			devices, largest = devices+1, max(largest, d.Memory)
+		}
+	}
+	return devices, largest
+}
+
+// boundedText says what is left of the request.
+func boundedText(shape *cluster.Shape, edit func(*cluster.Shape)) string {
+	was, is := *shape, *shape
+	edit(&is)
+	var out []string
+	if is.Need.Devices != was.Need.Devices {
+		out = append(out, numeral.Count(is.Need.Devices, "device")+" instead of "+strconv.Itoa(was.Need.Devices))
+	}
+	if is.Need.Memory != was.Need.Memory {
+		out = append(out, quantity.Memory(is.Need.Memory)+" per device instead of "+quantity.Memory(was.Need.Memory))
+	}
+	if is.Need.SumAtLeast != was.Need.SumAtLeast {
+		out = append(out, quantity.Memory(is.Need.SumAtLeast)+" in all instead of "+quantity.Memory(was.Need.SumAtLeast))
+	}
+	for _, r := range was.Resources {
+		if v := is.Resources.Of(r.Name); v == 0 && r.Value > 0 {
+			out = append(out, "no "+r.Name)
+		} else if v != r.Value {
+			out = append(out, quantity.Resource(r.Name, v)+" instead of "+quantity.Resource(r.Name, r.Value))
+		}
+	}
+	return "with " + explain.List(out, 4)
+}

@@ -1,0 +1,136 @@
+package whatif
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/wire"
+)
+
+// finder looks for changes that help, and collects what was tried.
+type finder struct {
+	lab     *lab
+	phrases explain.Phrases
+	helps   []*change
+	fails   []failure
+	beyond  *engine.Rejection // what is left after all changes; nil: nothing
+}
+
+type failure struct {
+	change *change
+	why    string
+}
+
+// seek tries changes of every kind, and combines them if no single one helps. It reports
+// whether the request contradicts itself.
+func (f *finder) seek(c *explain.Entitlement, knobs []Knob) (conflict bool) {
+	l, w := f.lab, f.lab.workload
+	promote, relax := &promoter{l, w, f, c}, &relaxer{l, w, f}
+	evict, shrink := &evictor{l, w, f}, &shrinker{w, f}
+	grow, turn := &grower{lab: l, workload: w, found: f}, &knobTurner{l, w, f, knobs}
+	promote.waitForTime()
+	promote.raiseBounds()
+	promote.raiseQuotas()
+	promote.raisePriority()
+	relax.relax()
+	evict.evict()
+	grow.grow()
+	turn.turn()
+	shrink.shrink()
+	if len(f.helps) > 0 || l.err != nil {
+		return false
+	}
+	l.budget = l.tries + defaultTries/2
+	if w.shape().Served() {
+		turn.turnAndGrow()
+		return false
+	}
+	return (&combiner{l, w, f, grow, relax}).combine()
+}
+
+func (f *finder) addHelp(c *change) { f.helps = append(f.helps, c) }
+
+func (f *finder) addFailure(c *change, v verdict) {
+	if v.refusal != nil {
+		f.fails = append(f.fails, failure{c, f.phrases.Brief(v.refusal)})
+	}
+}
+
+// try tries the change and records it if it helps.
+func (f *finder) try(c *change) verdict {
+	v := f.lab.try(c)
+	if v.fits {
+		f.addHelp(c)
+	}
+	return v
+}
+
+// tryJoined records changes that are known to help together. It tries them once more, even
+// beyond the budget, to find out which workloads are then evicted.
+func (f *finder) tryJoined(c *change) {
+	f.lab.budget++
+	f.lab.try(c)
+	f.addHelp(c)
+}
+
+// largest finds by bisection the highest i in [0, n) for which the change at(i) helps, and
+// records that change. A smaller i must be easier to fit. It returns nil if not even 0
+// fits.
+func (f *finder) largest(n int, at func(i int) *change) *change {
+	if n == 0 || f.lab.spent() {
+		return nil
+	}
+	best := at(0)
+	if v := f.lab.try(best); !v.fits {
+		f.addFailure(best, v)
+		return nil
+	}
+	low, high := 0, n // low is known to fit, high is not
+	for high-low > 1 && !f.lab.spent() {
+		mid := (low + high) / 2
+		if c := at(mid); f.lab.try(c).fits {
+			low, best = mid, c
+		} else {
+			high = mid
+		}
+	}
+	f.addHelp(best)
+	return best
+}
+
+// trials are the few changes that are reported: those that help first, by cost, then some
+// that do not.
+func (f *finder) trials() []wire.Trial {
+	const mostLines, mostFits, mostFails = 6, 5, 2
+	mostOfKind := 2
+	if f.lab.workload.shape().Served() {
+		mostOfKind = 3 // a model has more settings that can be changed
+	}
+	var out []wire.Trial
+	kinds := map[wire.Kind]int{}
+	helps := slices.Clone(f.helps)
+	slices.SortStableFunc(helps, func(a, b *change) int { return cmp.Compare(a.cost, b.cost) })
+	for _, c := range helps {
+		if kinds[c.kind] == mostOfKind || len(out) == mostFits {
+			continue
+		}
+		kinds[c.kind]++
+		out = append(out, wire.Trial{Fits: true, Kind: c.kind, Change: c.text, Evicts: f.lab.evicted[c]})
+	}
+	fails := 0
+	interest := []wire.Kind{wire.EvictOthers, wire.SmallerAsk, wire.AddNodes, wire.RaiseLimit, wire.LiftCondition}
+	slices.SortStableFunc(f.fails, func(a, b failure) int {
+		return cmp.Compare(slices.Index(interest, a.change.kind), slices.Index(interest, b.change.kind))
+	})
+	for _, x := range f.fails {
+		if kinds[x.change.kind] > 0 || fails == mostFails || len(out) == mostLines {
+			continue
+		}
+		kinds[x.change.kind]++
+		fails++
+		out = append(out, wire.Trial{Kind: x.change.kind, Change: x.change.text, Because: x.why})
+	}
+	return out
+}

@@ -1,0 +1,168 @@
+package whatif
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
+)
+
+// promoter tries to entitle the workload to more: higher limits and quotas of its queues,
+// a higher priority, a later time.
+type promoter struct {
+	lab         *lab
+	workload    *workload
+	found       *finder
+	entitlement *explain.Entitlement // nil if only surplus is missing: nothing is evicted for that
+}
+
+// raiseQuotas raises the quotas of its queue and of those above it so far that the
+// workload is within the fair share of each.
+func (c *promoter) raiseQuotas() {
+	if c.entitlement == nil || !slices.Contains(c.entitlement.Sought, engine.Reclaim) {
+		return
+	}
+	type raise struct {
+		queue, resource string
+		to              int64
+	}
+	var all []raise
+	var texts []string
+	declared := false // a quota that no queue declares is reported only if it helps
+	for i := range c.entitlement.Standings {
+		st := &c.entitlement.Standings[i]
+		to := st.Used + c.entitlement.Asks.Of(st.Resource)
+		if to <= st.Share || st.Quota >= to {
+			continue
+		}
+		all = append(all, raise{st.Queue, st.Resource, to})
+		if c.declares(st) {
+			declared = true
+			texts = append(texts, fmt.Sprintf("queue %s's quota raised from %s to %s", st.Queue, quantity.Resource(st.Resource, st.Quota), quantity.Resource(st.Resource, to)))
+		} else {
+			texts = append(texts, fmt.Sprintf("a quota of %s for queue %s", quantity.Resource(st.Resource, to), st.Queue))
+		}
+	}
+	if len(all) == 0 || c.lab.spent() {
+		return
+	}
+	change := &change{wire.RaiseLimit, "with " + strings.Join(texts, " and "), 25, func(s *cluster.State) error {
+		for _, x := range slices.Backward(all) { // from the top down
+			q := *s.Queue(x.queue)
+			q.Quota = q.Quota.With(x.resource, x.to)
+			if err := s.Apply(cluster.QueuePut{Queue: q}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	if v := c.found.try(change); !v.fits && declared {
+		c.found.addFailure(change, v)
+	}
+}
+
+// declares reports whether the queue itself has the quota, and not only queues below it.
+func (c *promoter) declares(st *engine.Standing) bool {
+	return slices.ContainsFunc(c.workload.state.Queue(st.Queue).Quota, func(a cluster.Amount) bool { return a.Name == st.Resource })
+}
+
+// raisePriority gives the workload the lowest priority that helps, above workloads of its
+// queue that have at least its priority.
+func (c *promoter) raisePriority() {
+	const most = 4
+	if c.entitlement == nil || !slices.Contains(c.entitlement.Sought, engine.Preempt) {
+		return
+	}
+	var levels []int32
+	for _, j := range c.workload.state.Jobs() {
+		if j.Queue == c.workload.job().Queue && j.ID != c.workload.id && j.Preemptible && j.Running() && j.Priority >= c.workload.job().Priority && j.Priority < 1<<31-1 {
+			levels = append(levels, j.Priority)
+		}
+	}
+	slices.Sort(levels)
+	levels = slices.Compact(levels)
+	for _, p := range levels[:min(len(levels), most)] {
+		if c.lab.spent() {
+			return
+		}
+		higher := &change{wire.HigherPriority, fmt.Sprintf("with a priority above %d", p), 28, c.workload.editJob(func(j *cluster.Job) {
+			j.Priority = p + 1
+		})}
+		if c.found.try(higher).fits {
+			return
+		}
+	}
+}
+
+// waitForTime tries later times: when other workloads have run for as long as they are
+// protected, and when the preemption delay of the workload is over.
+func (c *promoter) waitForTime() {
+	const most = 4
+	if c.entitlement == nil {
+		return
+	}
+	type moment struct {
+		at, span int64
+		name     string // of the workload or task; "": the workload of the question
+	}
+	var all []moment
+	for _, p := range c.entitlement.Sought {
+		for _, x := range c.entitlement.Census[p].Spared {
+			span := c.found.phrases[x.Reason].Span
+			if span == nil {
+				continue
+			}
+			for _, id := range x.Jobs {
+				j := c.workload.state.Job(id)
+				least, first := span(c.workload.state.View(), j, p), firstStart(j)
+				for _, t := range j.Tasks() {
+					if !t.Runs() || t.Started+least <= c.lab.now {
+						continue
+					}
+					m := moment{t.Started + least, least, id}
+					if t.Started > first {
+						m.name = t.ID
+					}
+					all = append(all, m)
+				}
+			}
+		}
+	}
+	if at := c.workload.refusal.Delayed; at > 0 {
+		all = append(all, moment{at: at})
+	}
+	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.name, b.name)) })
+	all = slices.Compact(all)
+	for _, m := range all[:min(len(all), most)] {
+		if c.lab.spent() {
+			return
+		}
+		text := fmt.Sprintf("once %s has run for %s, at %s", m.name, quantity.Span(m.span), quantity.Time(m.at))
+		if m.name == "" {
+			text = "once its preemption delay is over, at " + quantity.Time(m.at)
+		}
+		later := &change{wire.Wait, text, 1, func(*cluster.State) error { return nil }}
+		c.lab.at[later] = m.at
+		if c.found.try(later).fits {
+			return
+		}
+	}
+}
+
+// firstStart is when the first task of the job that still runs was started.
+func firstStart(j *cluster.Job) int64 {
+	first := int64(math.MaxInt64)
+	for _, t := range j.Tasks() {
+		if t.Runs() {
+			first = min(first, t.Started)
+		}
+	}
+	return first
+}

@@ -1,0 +1,189 @@
+package whatif
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/wire"
+)
+
+// relaxer tries the request without one of its conditions.
+type relaxer struct {
+	lab      *lab
+	workload *workload
+	found    *finder
+}
+
+func (r *relaxer) relax() {
+	for _, c := range slices.Concat(r.correctSelectors(), r.conditions()) {
+		if r.lab.spent() {
+			return
+		}
+		// A change that does not help is reported only if nodes were looked at, and not
+		// if it is about nodes that are closed.
+		if v := r.found.try(c); !v.fits && r.workload.attempt.Before == nil && c.kind != wire.OpenNodes {
+			r.found.addFailure(c, v)
+		}
+	}
+}
+
+func (r *relaxer) lift(cost int, text string, edit func(*cluster.Shape)) *change {
+	return &change{wire.LiftCondition, text, cost, r.workload.editAllShapes(edit)}
+}
+
+// conditions are changes that each drop one condition of the request.
+func (r *relaxer) conditions() []*change {
+	s := r.workload.shape()
+	var out []*change
+	for _, label := range s.Selector {
+		out = append(out, r.lift(10, fmt.Sprintf("without the node selector %s=%s", label.Key, label.Value), func(s *cluster.Shape) {
+			s.Selector = slices.DeleteFunc(slices.Clone(s.Selector), func(x cluster.Label) bool { return x == label })
+		}))
+	}
+	if len(s.Selector) > 1 {
+		out = append(out, r.lift(12, "without any node selector", func(s *cluster.Shape) { s.Selector = nil }))
+	}
+	if len(s.Required) > 0 {
+		out = append(out, r.lift(11, "without the required node affinity", func(s *cluster.Shape) { s.Required = nil }))
+	}
+	for _, t := range r.taints() {
+		out = append(out, r.lift(10, "with the taint "+taintText(t)+" tolerated", func(s *cluster.Shape) {
+			s.Tolerations = append(slices.Clone(s.Tolerations), cluster.Toleration{Key: t.Key, Operator: "Exists", Effect: t.Effect})
+		}))
+	}
+	if c := r.openNodes(); c != nil {
+		out = append(out, c)
+	}
+	out = append(out, r.weakerIsolation()...)
+	for _, cell := range r.cells() {
+		text := "in cell " + cell
+		if cell == "" {
+			text = "in any cell"
+		}
+		out = append(out, r.lift(10, text+" instead of "+s.Cell, func(s *cluster.Shape) { s.Cell = cell }))
+	}
+	if len(s.Need.Products) > 0 && !s.Served() {
+		out = append(out, r.lift(10, "on any product instead of "+explain.List(s.Need.Products, 3), func(s *cluster.Shape) { s.Need.Products = nil }))
+	}
+	if s.Need.SameProduct && !s.Served() {
+		out = append(out, r.lift(10, "on devices of mixed products", func(s *cluster.Shape) { s.Need.SameProduct = false }))
+	}
+	if s.Need.Partition != "" {
+		out = append(out, r.lift(30, "on a whole device instead of a slice of profile "+s.Need.Partition, func(s *cluster.Shape) { s.Need.Partition, s.Need.Resource = "", "" }))
+	}
+	return slices.Concat(out, r.topologies(), r.preemptible(), r.affinities())
+}
+
+// affinities drop the required affinities to other jobs.
+func (r *relaxer) affinities() []*change {
+	var out []*change
+	for i, term := range r.workload.job().Affinity {
+		if term.Weight != 0 {
+			continue
+		}
+		text := "without the required affinity to jobs with "
+		if term.Anti {
+			text = "without the required distance to jobs with "
+		}
+		out = append(out, &change{wire.LiftCondition, text + explain.TermText(term.Selector), 11, r.workload.editJob(func(j *cluster.Job) {
+			j.Affinity = slices.Delete(slices.Clone(j.Affinity), i, i+1)
+		})})
+	}
+	return out
+}
+
+// taints are those that the request does not tolerate, without those of nodes that are
+// cordoned or not ready: see openNodes.
+func (r *relaxer) taints() []cluster.Taint {
+	const most = 4
+	var out []cluster.Taint
+	for _, n := range r.workload.state.Nodes() {
+		for _, t := range n.Taints {
+			known := slices.ContainsFunc(out, func(x cluster.Taint) bool { return x.Key == t.Key && x.Effect == t.Effect })
+			tolerated := slices.ContainsFunc(r.workload.shape().Tolerations, func(x cluster.Toleration) bool { return x.Tolerates(t) })
+			if t.Effect != cluster.PreferNoSchedule && !isNodeCondition(t) && len(out) < most && !known && !tolerated {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+func taintText(t cluster.Taint) string {
+	s := t.Key
+	if t.Value != "" {
+		s += "=" + t.Value
+	}
+	return s + ":" + string(t.Effect)
+}
+
+// topologies drop the condition that tasks must be in one domain.
+func (r *relaxer) topologies() []*change {
+	form := r.workload.form()
+	var out []*change
+	if level := form.Topology.Required; level != "" {
+		out = append(out, &change{wire.LiftCondition, "without having to be in one " + explain.LevelName(level), 12, r.workload.editForm(func(form *cluster.Alternative) {
+			form.Topology.Required = ""
+		})})
+	}
+	for i := range form.Subgroups {
+		if level := form.Subgroups[i].Topology.Required; level != "" {
+			text := fmt.Sprintf("without %s having to be in one %s", form.Subgroups[i].Name, explain.LevelName(level))
+			out = append(out, &change{wire.LiftCondition, text, 12, r.workload.editForm(func(form *cluster.Alternative) {
+				form.Subgroups = slices.Clone(form.Subgroups)
+				form.Subgroups[i].Topology.Required = ""
+			})})
+		}
+	}
+	return out
+}
+
+// preemptible makes the job preemptible, so that it may exceed quotas and may be evicted.
+func (r *relaxer) preemptible() []*change {
+	if !slices.ContainsFunc(r.workload.bounds(), func(b bound) bool { return b.quota }) {
+		return nil
+	}
+	return []*change{{wire.LiftCondition, "as a preemptible job", 13, func(s *cluster.State) error {
+		if err := r.workload.editAllShapes(func(s *cluster.Shape) { s.Preemptible = true })(s); err != nil {
+			return err
+		}
+		return r.workload.editJob(func(j *cluster.Job) { j.Preemptible = true })(s)
+	}}}
+}
+
+// weakerIsolation tries the isolation classes below those requested, strongest first.
+func (r *relaxer) weakerIsolation() []*change {
+	var out []*change
+	iso := r.workload.shape().Isolation
+	for i := slices.Index(cluster.GPUClasses, iso.GPU) - 1; i >= 0; i-- {
+		class := cluster.GPUClasses[i]
+		out = append(out, r.lift(14, fmt.Sprintf("with GPU isolation %s instead of %s", class, iso.GPU), func(s *cluster.Shape) { s.Isolation.GPU = class }))
+	}
+	if iso.GPU == cluster.GPUShared {
+		// A node that shares no devices can still offer whole ones.
+		out = append(out, r.lift(14, "without asking for a shared device", func(s *cluster.Shape) { s.Isolation.GPU = "" }))
+	}
+	for i := slices.Index(cluster.CPUClasses, iso.CPU) - 1; i >= 0; i-- {
+		class := cluster.CPUClasses[i]
+		out = append(out, r.lift(14, fmt.Sprintf("with CPU isolation %s instead of %s", class, iso.CPU), func(s *cluster.Shape) { s.Isolation.CPU = class }))
+	}
+	return out
+}
+
+// cells are up to three other cells, and "" for any.
+func (r *relaxer) cells() []string {
+	own := r.workload.shape().Cell
+	if own == "" {
+		return nil
+	}
+	var out []string
+	for _, n := range r.workload.state.Nodes() {
+		if n.Cell != "" && n.Cell != own && !slices.Contains(out, n.Cell) {
+			out = append(out, n.Cell)
+		}
+	}
+	slices.Sort(out)
+	return append(out[:min(len(out), 3)], "")
+}

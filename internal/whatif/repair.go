@@ -1,0 +1,86 @@
+package whatif
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/nearest"
+	"github.com/berth-project/berth/internal/wire"
+)
+
+// isNodeCondition reports whether Kubernetes itself set the taint, because the node is
+// cordoned, not ready, or short of a resource.
+func isNodeCondition(t cluster.Taint) bool {
+	return strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != cluster.PreferNoSchedule
+}
+
+// openNodes is the change that makes nodes ready and uncordoned: one node, if one of the
+// first few is enough, else all. It is nil if all nodes are.
+func (r *relaxer) openNodes() *change {
+	const mostSingles = 4
+	var closed []string
+	for _, n := range r.workload.state.Nodes() {
+		if n.Closed() || slices.ContainsFunc(n.Taints, isNodeCondition) {
+			closed = append(closed, n.Name)
+		}
+	}
+	if len(closed) == 0 {
+		return nil
+	}
+	for _, name := range closed[:min(len(closed), mostSingles)] {
+		if c := openingOf([]string{name}); r.lab.try(c).fits {
+			return c
+		}
+	}
+	return openingOf(closed)
+}
+
+func openingOf(names []string) *change {
+	return &change{wire.OpenNodes, "with " + explain.List(names, 3) + " ready and uncordoned", 15, func(s *cluster.State) error {
+		for _, name := range names {
+			n := *s.Node(name)
+			n.Unschedulable, n.Taints = false, slices.DeleteFunc(slices.Clone(n.Taints), isNodeCondition)
+			ready := cluster.PhaseReady
+			if err := s.Apply(cluster.NodePut{Node: n}); err != nil {
+				return err
+			}
+			if err := s.Apply(cluster.NodeSeen{Name: name, Phase: &ready}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// correctSelectors replaces values of the node selector that no node has by the value of
+// some node that is spelled most like it.
+func (r *relaxer) correctSelectors() []*change {
+	var out []*change
+	for _, label := range r.workload.shape().Selector {
+		var there []string
+		seen := map[string]bool{}
+		for _, n := range r.workload.state.Nodes() {
+			if v, ok := n.Labels[label.Key]; ok && !seen[v] {
+				seen[v] = true
+				there = append(there, v)
+			}
+		}
+		near, ok := nearest.Of(label.Value, there)
+		if seen[label.Value] || !ok {
+			continue
+		}
+		text := fmt.Sprintf("with the node selector %s=%s instead of %s", label.Key, near, label.Value)
+		out = append(out, r.lift(5, text, func(s *cluster.Shape) {
+			s.Selector = slices.Clone(s.Selector)
+			for i := range s.Selector {
+				if s.Selector[i] == label {
+					s.Selector[i].Value = near
+				}
+			}
+		}))
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+package whatif
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/internal/explain"
+	"github.com/berth-project/berth/internal/numeral"
+	"github.com/berth-project/berth/internal/quantity"
+	"github.com/berth-project/berth/internal/wire"
+)
+
+// shrinker makes one amount of the request smaller at a time, and records the largest that
+// fits.
+type shrinker struct {
+	workload *workload
+	found    *finder
+}
+
+func (k *shrinker) shrink() {
+	s := k.workload.shape()
+	if s.Served() {
+		return // what a model requests follows from its settings: see knobTurner
+	}
+	k.found.largest(k.fewerMembers())
+	if s.Need.Devices > 1 && !s.Need.WholeNode {
+		k.found.largest(k.fewerDevices())
+	}
+	if s.Need.Memory > 0 {
+		k.found.largest(k.lessDeviceMemory())
+	}
+	if s.Need.Share > 0 {
+		k.found.largest(k.smallerShare())
+	}
+	for _, a := range s.Resources {
+		if a.Value > 0 && a.Name != explain.PodSlots {
+			k.found.largest(k.lessOf(a.Name))
+		}
+	}
+}
+
+// costOfGivingUp is 20 and the part of the request that is given up, in percent.
+func costOfGivingUp(want, get int64) int {
+	return 20 + int(cluster.MulDiv(want-get, 100, max(want, 1)))
+}
+
+// fewerMembers lowers the minimum, or the number of replicas for a workload that takes
+// whole nodes, of which all must be placed.
+func (k *shrinker) fewerMembers() (int, func(int) *change) {
+	form := k.workload.form()
+	if whole := form.Whole; whole != nil {
+		per := max(1, whole.NodesPerReplica)
+		return whole.Replicas - 1, func(i int) *change {
+			return &change{wire.SmallerAsk, fmt.Sprintf("with %s", numeral.Count(i+1, "replica")), costOfGivingUp(int64(whole.Replicas), int64(i+1)), k.workload.editForm(func(form *cluster.Alternative) {
+				fewer := *form.Whole
+				fewer.Replicas = i + 1
+				form.Whole = &fewer
+				form.Tasks = form.Tasks[:min(len(form.Tasks), (i+1)*per)]
+				form.Min = min(form.Min, len(form.Tasks))
+			})}
+		}
+	}
+	if k.workload.refusal.Surplus {
+		return 0, nil // the minimum is met already
+	}
+	least, whose := form.Min, ""
+	if sub := k.workload.shortSubgroup(); sub >= 0 {
+		least, whose = form.Subgroups[sub].Min, " for "+form.Subgroups[sub].Name
+	}
+	return least - 1, func(i int) *change {
+		return &change{wire.SmallerAsk, fmt.Sprintf("with minMember %d%s", i+1, whose), costOfGivingUp(int64(least), int64(i+1)), k.workload.withMin(i + 1)}
+	}
+}
+
+func (k *shrinker) fewerDevices() (int, func(int) *change) {
+	want := k.workload.shape().Need.Devices
+	each := ""
+	if k.workload.missing() > 1 {
+		each = " per task"
+	}
+	return want - 1, func(i int) *change {
+		return &change{wire.SmallerAsk, fmt.Sprintf("with %s%s", numeral.Count(i+1, "device"), each), costOfGivingUp(int64(want), int64(i+1)), k.workload.editShape(func(s *cluster.Shape) {
+			s.Need.Devices = i + 1
+		})}
+	}
+}
+
+func (k *shrinker) lessDeviceMemory() (int, func(int) *change) {
+	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.InStep()) >> 20 << 20 })
+	spell := func(v int64) string { return quantity.Memory(cluster.Bytes(v)) }
+	return k.reduce(int64(k.workload.shape().Need.Memory), room, "with %s per device instead of %s", spell, func(s *cluster.Shape, v int64) { s.Need.Memory = cluster.Bytes(v) })
+}
+
+func (k *shrinker) smallerShare() (int, func(int) *change) {
+	room := k.onDevices(func(d *cluster.Device) int64 { return int64(d.FreeMilli()) })
+	return k.reduce(int64(k.workload.shape().Need.Share), room, "with a share of %s per device instead of %s", quantity.Fraction, func(s *cluster.Shape, v int64) { s.Need.Share = cluster.Milli(v) })
+}
+
+func (k *shrinker) onDevices(free func(*cluster.Device) int64) []int64 {
+	var room []int64
+	for _, n := range k.workload.state.Nodes() {
+		for i := range n.Devices {
+			room = append(room, free(&n.Devices[i]))
+		}
+	}
+	return room
+}
+
+func (k *shrinker) lessOf(name string) (int, func(int) *change) {
+	var room []int64
+	for _, n := range k.workload.state.Nodes() {
+		if led := n.Ledger(name); led != nil {
+			free := led.Free()
+			if name == cluster.Memory {
+				free = free >> 20 << 20
+			}
+			room = append(room, free)
+		}
+	}
+	spell := func(v int64) string { return quantity.Resource(name, v) }
+	return k.reduce(k.workload.shape().Resources.Of(name), room, "with %s instead of %s", spell, func(s *cluster.Shape, v int64) { s.Resources = s.Resources.With(name, v) })
+}
+
+// reduce sets an amount to what some device or node has free. Amounts between these give the
+// same answer, so they are not tried.
+func (k *shrinker) reduce(want int64, room []int64, text string, spell func(int64) string, set func(*cluster.Shape, int64)) (int, func(int) *change) {
+	room = valuesBelow(room, want)
+	return len(room), func(i int) *change {
+		text := fmt.Sprintf(text, spell(room[i]), spell(want))
+		return &change{wire.SmallerAsk, text, costOfGivingUp(want, room[i]), k.workload.editShape(func(s *cluster.Shape) { set(s, room[i]) })}
+	}
+}
+
+// valuesBelow are the distinct values above 0 and below the bound, in order.
+func valuesBelow(values []int64, bound int64) []int64 {
+	slices.Sort(values)
+	values = slices.Compact(values)
+	return slices.DeleteFunc(values, func(v int64) bool { return v <= 0 || v >= bound })
+}

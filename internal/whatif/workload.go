@@ -1,0 +1,136 @@
+package whatif
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+)
+
+// workload is the workload of a question, as it was refused at the end of the simulation.
+// Its methods make the changes of its request.
+type workload struct {
+	state   *cluster.State // every try is undone
+	id      string
+	refusal *engine.Refusal
+	attempt *engine.Attempt // the one that gave the reason of the refusal
+}
+
+func (w *workload) job() *cluster.Job { return w.state.Job(w.id) }
+
+// shape is what the task that could not be placed requests.
+func (w *workload) shape() *cluster.Shape { return w.attempt.Task.Shape }
+
+// alternative is the index of the form of the attempt.
+func (w *workload) alternative() int {
+	for i := range w.refusal.Attempts {
+		if &w.refusal.Attempts[i] == w.attempt {
+			if j := w.job(); j.Chosen >= 0 {
+				return j.Chosen
+			}
+			return i
+		}
+	}
+	return 0
+}
+
+func (w *workload) form() *cluster.Alternative { return &w.job().Alternatives[w.alternative()] }
+
+// shortSubgroup is the index of the subgroup that is below its minimum; -1: none.
+func (w *workload) shortSubgroup() int {
+	if w.attempt.Subgroup == "" {
+		return -1
+	}
+	return slices.IndexFunc(w.form().Subgroups, func(g cluster.Subgroup) bool { return g.Name == w.attempt.Subgroup })
+}
+
+// missing is how many more tasks must be placed.
+func (w *workload) missing() int {
+	j, form := w.job(), w.form()
+	switch {
+	case w.refusal.Surplus:
+		return max(1, j.Missing())
+	case w.shortSubgroup() >= 0:
+		return max(1, w.attempt.Min-w.attempt.Placed)
+	case j.Chosen < 0:
+		return form.Min
+	}
+	return max(1, form.Min-j.Placed())
+}
+
+// satisfied reports whether the minimum is placed; if only surplus was missing, whether
+// all tasks are.
+func (w *workload) satisfied() bool {
+	if w.refusal.Surplus {
+		return w.job().Missing() == 0
+	}
+	return w.job().Stands()
+}
+
+// editJob changes the request of the job. Tasks that run stay where they are; edit may
+// change all that are pending.
+func (w *workload) editJob(edit func(*cluster.Job)) func(*cluster.State) error {
+	return func(s *cluster.State) error {
+		j := s.Job(w.id)
+		if j == nil {
+			return fmt.Errorf("no workload %q", w.id)
+		}
+		spec := j.Spec()
+		edit(&spec)
+		return s.Apply(cluster.JobPut{Job: spec})
+	}
+}
+
+// editForm edits the form of the attempt.
+func (w *workload) editForm(edit func(*cluster.Alternative)) func(*cluster.State) error {
+	a := w.alternative()
+	return w.editJob(func(j *cluster.Job) { edit(&j.Alternatives[a]) })
+}
+
+// withMin sets the minimum that was not reached. For a subgroup it also lowers the minimum
+// of the job by as much.
+func (w *workload) withMin(n int) func(*cluster.State) error {
+	sub := w.shortSubgroup()
+	return w.editForm(func(form *cluster.Alternative) {
+		if sub < 0 {
+			form.Min = n
+			return
+		}
+		form.Subgroups = slices.Clone(form.Subgroups)
+		form.Min = max(1, form.Min-(form.Subgroups[sub].Min-n))
+		form.Subgroups[sub].Min = n
+	})
+}
+
+// editShape edits the shape of all tasks that have the role of the one that could not be
+// placed, in the form of the attempt.
+func (w *workload) editShape(edit func(*cluster.Shape)) func(*cluster.State) error {
+	role, alternative := w.attempt.Task.Role, w.alternative()
+	return w.editShapesIf(func(a int, t *cluster.Task) bool { return a == alternative && t.Role == role }, edit)
+}
+
+// editAllShapes edits the shape of every task in every form, because conditions on nodes
+// apply to the whole job.
+func (w *workload) editAllShapes(edit func(*cluster.Shape)) func(*cluster.State) error {
+	return w.editShapesIf(func(int, *cluster.Task) bool { return true }, edit)
+}
+
+// editShapesIf edits the shape of the chosen tasks. Chosen gets the index of the form and
+// the task. Tasks that run keep their shape.
+func (w *workload) editShapesIf(chosen func(int, *cluster.Task) bool, edit func(*cluster.Shape)) func(*cluster.State) error {
+	return func(s *cluster.State) error {
+		known := s.Job(w.id).Alternatives
+		return w.editJob(func(j *cluster.Job) {
+			for a := range j.Alternatives {
+				for i, t := range j.Alternatives[a].Tasks {
+					if chosen(a, t) && known[a].Tasks[i].Node == nil {
+						shape := *t.Shape
+						edit(&shape)
+						t.Shape = &shape
+					}
+				}
+			}
+		})(s)
+	}
+}

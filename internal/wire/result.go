@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"github.com/berth-project/berth/cluster"
+	"github.com/berth-project/berth/engine"
+	"github.com/berth-project/berth/internal/quantity"
+)
+
+// Result is what a simulation prints as JSON and YAML. It is API: fields are
+// added, never renamed. Equal input gives equal bytes. Memory is written as in
+// manifests ("80Gi"). The fields want and have are written for people ("38GiB",
+// "2 devices", "500m cores").
+type Result struct {
+	Decisions []Decision `json:"decisions"` // in the order in which they were made
+	Refusals  []Refusal  `json:"refusals"`  // in the order in which the jobs were tried
+	// Rankings are those of the sets that had more replicas than are desired.
+	Rankings []Ranking `json:"rankings,omitempty"`
+}
+
+// Decision is one task that is bound, nominated or evicted.
+type Decision struct {
+	Workload    string   `json:"workload"`
+	Task        string   `json:"task"`
+	Action      string   `json:"action"` // Bind, Nominate or Evict
+	Node        string   `json:"node"`
+	Devices     []Device `json:"devices"`
+	Group       *Group   `json:"group,omitempty"`
+	Alternative string   `json:"alternative,omitempty"`
+	// Score is the weighted mean of all scores of the node, 0 to 100. Scores has the sum
+	// of the scores of each plugin. Evictions have neither. The scores of replicas are
+	// in Rankings.
+	Score      *float64           `json:"score,omitempty"`
+	Scores     map[string]float64 `json:"scores,omitempty"`
+	Candidates []Candidate        `json:"candidates,omitempty"` // best first, only with --explain
+	// GroupScore and GroupScores are the scores of the node group, for a workload that
+	// takes whole nodes. Groups are all groups that were feasible.
+	GroupScore  *float64           `json:"groupScore,omitempty"`
+	GroupScores map[string]float64 `json:"groupScores,omitempty"`
+	Groups      []GroupCandidate   `json:"groups,omitempty"`  // best first, only with --explain
+	For         string             `json:"for,omitempty"`     // the workload for which a task is evicted
+	Reason      string             `json:"reason,omitempty"`  // why a task is evicted
+	Landing     string             `json:"landing,omitempty"` // the node to which an evicted task moves
+	Weighed     *Weighed           `json:"weighed,omitempty"` // how the plan of an eviction was found, only with --explain
+}
+
+// Device is what a task holds of one device.
+type Device struct {
+	UUID     string  `json:"uuid"`
+	Index    int     `json:"index"`
+	Memory   string  `json:"memory"`
+	Fraction float64 `json:"fraction"`
+	// Layers is how many layers are on the device, for a model that is divided by layers.
+	Layers int `json:"layers,omitempty"`
+}
+
+// Group is a node group: nodes with the same devices.
+type Group struct {
+	Product  string `json:"product"`
+	Count    int    `json:"count"`
+	Memory   string `json:"memory"` // of each device
+	Resource string `json:"resource"`
+	Strategy string `json:"strategy,omitempty"`
+	Replicas int    `json:"replicas,omitempty"`
+}
+
+// Candidate is a node that was feasible.
+type Candidate struct {
+	Node   string             `json:"node"`
+	Score  float64            `json:"score"`
+	Scores map[string]float64 `json:"scores"`
+}
+
+// GroupCandidate is a node group that was feasible, and the form that the workload would
+// take on it.
+type GroupCandidate struct {
+	Group       Group              `json:"group"`
+	Alternative string             `json:"alternative,omitempty"`
+	Score       float64            `json:"score"`
+	Scores      map[string]float64 `json:"scores"`
+}
+
+// NewDecision is a decision as JSON. State is as it is after the decision. If all is true
+// it has every candidate.
+func NewDecision(state *cluster.State, d *engine.Decision, all bool) Decision {
+	out := Decision{
+		Workload: d.Task.Job, Task: d.Task.Name, Action: string(d.Action), Node: d.Node,
+		Devices: []Device{}, Alternative: d.Alternative, For: d.For, Reason: string(d.Reason), Landing: d.Landing,
+	}
+	if n := state.Node(d.Node); n != nil {
+		for _, c := range d.Claims {
+			out.Devices = append(out.Devices, Device{
+				UUID: n.Devices[c.Device].UUID, Index: c.Device,
+				Memory: quantity.Exact(c.Memory), Fraction: float64(c.Milli) / float64(cluster.Whole), Layers: c.Layers,
+			})
+		}
+	}
+	if d.Group != (cluster.Key{}) {
+		g := NewGroup(d.Group)
+		out.Group = &g
+	}
+	if d.Action != engine.EvictIt {
+		out.Score, out.Scores = NewScore(d.Score)
+	}
+	out.GroupScore, out.GroupScores = NewScore(d.GroupScore)
+	if all {
+		out.Weighed = NewWeighed(d.Weighing)
+		out.Candidates, out.Groups = Map(d.Candidates, NewCandidate), Map(d.Groups, NewGroupCandidate)
+	}
+	return out
+}
+
+// NewCandidate is a candidate as JSON.
+func NewCandidate(c engine.Candidate) Candidate {
+	return Candidate{c.Node, c.Score.Mean(), parts(c.Score)}
+}
+
+// NewGroupCandidate is a candidate group as JSON.
+func NewGroupCandidate(c engine.GroupCandidate) GroupCandidate {
+	return GroupCandidate{NewGroup(c.Group), c.Alternative, c.Score.Mean(), parts(c.Score)}
+}
+
+// NewScore is the weighted mean of a score and the scores by plugin; both are nil if no
+// plugin gave a score.
+func NewScore(s engine.Score) (*float64, map[string]float64) {
+	if len(s.Parts) == 0 {
+		return nil, nil
+	}
+	mean := s.Mean()
+	return &mean, parts(s)
+}
+
+// parts are the scores by plugin. A plugin with several hooks has several parts, which are
+// added.
+func parts(s engine.Score) map[string]float64 {
+	milli := make(map[string]int64, len(s.Parts))
+	for _, p := range s.Parts {
+		milli[p.Plugin] += int64(p.Score*1000 + 0.5)
+	}
+	out := make(map[string]float64, len(milli))
+	for plugin, m := range milli {
+		out[plugin] = float64(m) / 1000
+	}
+	return out
+}
+
+// NewGroup is the key of a node group as JSON.
+func NewGroup(k cluster.Key) Group {
+	return Group{
+		Product: k.Product, Count: k.Count, Memory: quantity.Exact(cluster.Bytes(k.Memory) << 20),
+		Resource: k.Resource, Strategy: k.Strategy, Replicas: k.Replicas,
+	}
+}
+
+// Map returns f of each item. It returns nil for an empty list, so that the field is left
+// out of JSON.
+func Map[T, R any](list []T, f func(T) R) []R {
+	var out []R
+	for _, item := range list {
+		out = append(out, f(item))
+	}
+	return out
+}
